@@ -43,3 +43,19 @@ func Reach(abilities []Name) string {
 		"public files of the machine; no network, no process or file of another account, nothing of the site's",
 	}[Containment(abilities)]
 }
+
+// Lingers says how long a process of a task can run on such a node after the task has
+// ended; "" where the node's control groups end all of a task at once, or where a task can
+// do all that the node can.
+func Lingers(abilities []Name) string {
+	until := "the last task on the node"
+	switch {
+	case slices.Contains(abilities, AbilityFreeze), Containment(abilities) == 0:
+		return ""
+	case slices.Contains(abilities, AbilityApart) && slices.Contains(abilities, AbilityUser):
+		until = "the last task of its account there"
+	case slices.Contains(abilities, AbilityApart):
+		until = "the last task of its job there"
+	}
+	return "without control groups, a process that hides from its task can run until " + until + " has ended"
+}

@@ -65,6 +65,11 @@ type Config struct {
 	// unprivileged node has the rights to contain them: with this user alone ("self"),
 	// or with its subordinate users too ("range"). Empty: it has no namespace of its own.
 	Mapped string
+	// Alone says that this process starts nothing but tasks, so that processes of ended
+	// parents that the kernel gives it are of its tasks.
+	Alone bool
+	// NoCells does without control groups where there are some.
+	NoCells bool
 	// Clock is the time that is reported; nil: the wall clock. Limits and
 	// graces always pass in real time.
 	Clock func() messages.Time `json:"-"`

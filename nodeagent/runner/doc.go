@@ -31,9 +31,11 @@
 // At its time limit, or when it is stopped, every process of its session gets
 // SIGTERM, and SIGKILL when the grace is over. When the first process of a
 // task exits, what is left of the task is killed: all of its cell, where the
-// machine has control groups (see package cell), else its process group; there a
-// process that leaves its session by itself is out of reach. What a runner that
-// was killed left running, the next one ends before it begins.
+// machine has control groups (see package cell), else its process group, and then, in
+// its room or in an executor without rooms, what had left its session: by the task's
+// variables in its environment. A process that hides these ends when the last task of the
+// room, or else of the executor, has ended. What a runner that was killed left running,
+// the next one ends before it begins.
 //
 // # Limits and suspension
 //

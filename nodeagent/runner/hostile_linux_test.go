@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/await"
 	"github.com/candor-grid/candor/nodeagent/runner"
 	"github.com/candor-grid/candor/nodeagent/runner/cell"
 )
@@ -124,6 +125,42 @@ func TestEscapeeEndsWithItsTask(t *testing.T) {
 		t.Fatalf("%+v", f)
 	}
 	ends(t, pidOf(t, b.read(s, false)))
+}
+
+// TestEscapeeEndsWithItsRoom: the same without control groups, where namespaces hold the
+// account's tasks together: what is known by its environment ends with its task, what
+// hides it with the last task of the room.
+func TestEscapeeEndsWithItsRoom(t *testing.T) {
+	b := strangers(t, func(c *runner.Config) { c.NoCells = true })
+	other := b.start(sh("exec sleep 1000"))
+	escapes := func(how, seconds string) *started {
+		return b.start(sh(how + " setsid sh -c 'touch there; exec sleep " + seconds + "' & while ! [ -e there ]; do sleep 0.01; done; rm there"))
+	}
+	if f := escapes("", "1234.5").wait(); f.ExitCode != 0 {
+		t.Fatalf("%+v", f)
+	}
+	isGone(t, "1234.5")
+	if f := escapes("env -i", "1234.6").wait(); f.ExitCode != 0 {
+		t.Fatalf("%+v", f)
+	}
+	other.Stop(0)
+	other.wait()
+	isGone(t, "1234.6")
+}
+
+// isGone waits until no process has an argument.
+func isGone(t *testing.T, argument string) {
+	t.Helper()
+	await.Until(t, "no process has the argument "+argument, func() bool {
+		lines, err := filepath.Glob("/proc/[0-9]*/cmdline")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return !slices.ContainsFunc(lines, func(line string) bool {
+			text, _ := os.ReadFile(line)
+			return strings.Contains(string(text), "sleep\x00"+argument)
+		})
+	})
 }
 
 // TestLinksInPlaceOfOutputAreNotFollowed: a task that has the node's user puts links to

@@ -76,6 +76,7 @@ func (t *process) run(j *job) (f messages.Finished) {
 	}
 	t.child.await()
 	t.reap(&f, own)
+	t.runner.endOrphansOf(t)
 	return f
 }
 
@@ -124,6 +125,10 @@ func (t *process) spawn(p *program, dir string, started *messages.Time) (own int
 	}
 	t.room = room
 	var c child
+	if t.runner.adopts {
+		t.runner.forking.RLock()
+		defer t.runner.forking.RUnlock()
+	}
 	t.from = coarse()
 	err = t.runner.forge.run(t.cell, room, p.isRoot(), func() (err error) {
 		c, err = t.fork(p, dir, files)

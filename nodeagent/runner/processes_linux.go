@@ -29,6 +29,10 @@ type Processes struct {
 	forge  *forge
 	rooms  *rooms // nil: tasks share this process's namespaces
 	lacks  error  // why there are no rooms though Config.Apart wants them
+	// forking is held while a task is forked, until it is noted, and by who looks for
+	// orphans; only where this process adopts them.
+	forking sync.RWMutex
+	adopts  bool
 
 	mu      sync.Mutex
 	running map[messages.Attempt]*process
@@ -66,7 +70,14 @@ func NewProcesses(c Config) (*Processes, error) {
 		}
 	}
 	p.forge = newForge()
-	p.cells = cell.Open(cellsName(&p.config))
+	p.cells = new(cell.Cells)
+	if !p.config.NoCells {
+		p.cells = cell.Open(cellsName(&p.config))
+	}
+	if p.rooms != nil {
+		p.rooms.loose = p.loosely()
+	}
+	p.adopt()
 	return p, nil
 }
 
@@ -136,6 +147,7 @@ func (p *Processes) Start(task Task, done func(messages.Finished)) Process {
 		defer p.store.release(j)
 		f := t.run(j)
 		p.leave(t)
+		p.endHidden()
 		done(f)
 	}()
 	return t

@@ -29,6 +29,7 @@ type room struct {
 	spaces []*os.File          // in the order in which a thread goes in
 	hold   io.Closer           // closed, the holder ends
 	over   chan struct{}       // closed when the holder has ended
+	holder int                 // its process
 	temp   string              // its temporary directories
 
 	made sync.Once
@@ -44,6 +45,7 @@ type room struct {
 // rooms of a node.
 type rooms struct {
 	config *Config
+	loose  bool // no control groups hold what is in a room
 
 	mu   sync.Mutex
 	open map[string]*room
@@ -165,6 +167,9 @@ func (r *rooms) leave(left *room) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	left.users--
+	if left.users == 0 && r.loose && len(childrenOf(left.holder)) > 0 && r.open[left.key] == left {
+		delete(r.open, left.key) // the last task left something, which ends with the room
+	}
 	switch {
 	case left.users > 0:
 	case r.open[left.key] == left:
@@ -252,7 +257,7 @@ func (r *rooms) make(one *room, show []string) (err error) {
 		return messages.Errorf(messages.Unavailable, "%s (%v)", strings.TrimSpace(said.String()), err)
 	}
 	one.spaces, err = openSpaces("/proc/"+strconv.Itoa(cmd.Process.Pid)+"/ns/", names)
-	one.over = make(chan struct{})
+	one.over, one.holder = make(chan struct{}), cmd.Process.Pid
 	go func() { defer close(one.over); _ = cmd.Wait() }()
 	return err
 }

@@ -34,11 +34,16 @@ const patience = 30 * time.Second
 
 func open(t *testing.T, dir string) *executor.Client {
 	t.Helper()
+	return openAs(t, runner.Config{Site: "home", Node: "n1", Dir: dir})
+}
+
+func openAs(t *testing.T, c runner.Config) *executor.Client {
+	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	k, err := executor.Open(ctx, executor.Config{
 		Command: []string{os.Args[0], "executor"},
-		Runner:  runner.Config{Site: "home", Node: "n1", Dir: dir},
+		Runner:  c,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -287,4 +292,33 @@ func TestPrivateTask(t *testing.T) {
 			t.Error(err)
 		}
 	}
+}
+
+// escapes is a script that leaves a process in a session of its own behind, and says its
+// number; how is what the process is started with.
+func escapes(how string) string {
+	return how + ` setsid sh -c 'echo $$ >pid.new; mv pid.new pid; exec sleep 1000' & while ! [ -e pid ]; do sleep 0.01; done; cat pid; rm pid`
+}
+
+// TestEscapeeEndsWithoutGroups: where there are neither control groups nor namespaces, a
+// process that leaves its task's session ends with the task, though others run; one that
+// hides its environment as well, with the last task.
+func TestEscapeeEndsWithoutGroups(t *testing.T) {
+	k := openAs(t, runner.Config{Site: "home", Node: "n1", Dir: t.TempDir(), NoCells: true})
+	other, ended := begin(k, 1, "echo $$; exec sleep 1000")
+	stays := pidOf(t, output(t, k, 1))
+	_, done := begin(k, 2, escapes(""))
+	wait(t, done)
+	gone(t, pidOf(t, output(t, k, 2)))
+	_, done = begin(k, 3, escapes("env -i"))
+	wait(t, done)
+	hidden := pidOf(t, output(t, k, 3))
+	if err := unix.Kill(stays, 0); err != nil {
+		t.Fatalf("the other task: %v", err)
+	}
+	other.Stop(0)
+	if f := wait(t, ended); f.Outcome != messages.Stopped {
+		t.Errorf("%+v", f)
+	}
+	gone(t, hidden)
 }

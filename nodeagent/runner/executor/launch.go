@@ -223,6 +223,7 @@ func Main(args []string) error {
 	if err := json.Unmarshal(data, &c); err != nil {
 		return messages.Errorf(messages.Invalid, "executor: is started by an agent, not by hand (%v)", err)
 	}
+	c.Alone = true
 	socket := os.NewFile(3, "socket")
 	listener, err := net.FileListener(socket)
 	if err != nil {

@@ -157,7 +157,11 @@ func reach(ctx context.Context, site *embedded.Site) string {
 	worst := slices.MinFunc(reply.Nodes, func(a, b messages.NodeStatus) int {
 		return cmp.Compare(messages.Containment(a.Abilities), messages.Containment(b.Abilities))
 	})
-	return "can reach " + messages.Reach(worst.Abilities)
+	text := "can reach " + messages.Reach(worst.Abilities)
+	if lingers := messages.Lingers(worst.Abilities); lingers != "" {
+		text += "; " + lingers
+	}
+	return text
 }
 
 // stateFlag is the flag with which commands find the site; "" where its state directory
