@@ -20,6 +20,12 @@
 //   - A service asks under its own name and its site's, publishes to agents and into
 //     the site's streams, and otherwise only answers. All services have the same
 //     permissions, so that one could publish for another into a stream or to agents.
+//   - JetStream, streams and the site's own subjects are in the same account as users,
+//     not in one of their own: a service would need an import in each direction for each
+//     of its verbs, and the name in a request's subject would be no longer checked where
+//     it is published. What keeps them apart is that every pattern of a client begins with
+//     "candor", or with the client's own inbox or log replies; a test holds all patterns
+//     against all internal subjects.
 //   - Users and nodes share the subject's last token, not their rights: a user
 //     called like a node or a market cannot register, exchange, publish a
 //     vector or a directive.

@@ -1,0 +1,80 @@
+package identity
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/nats-io/jwt/v2"
+	"github.com/nats-io/nats-server/v2/server"
+
+	"github.com/candor-grid/candor/messages"
+)
+
+// internalSubjects are those on which NATS, JetStream and the site's own parts speak.
+// They are in the same account as users; so the permissions alone keep them apart.
+var internalSubjects = []string{
+	"$JS.>", "$JSC.>", "$KV.>", "$O.>", "$NRG.>", "$SYS.>", "$SRV.>", "$G.>", "$MQTT.>", "$GNR.>", "$LDS.>",
+	"_INBOX.>", "_R_.>", "_GR_.>", "objects.>", messages.ObservationSubject("west"),
+	messages.InboxPrefix("bob") + ".>", messages.InboxPrefix("$auctioneer") + ".>", messages.InboxPrefix("$bank") + ".>",
+	messages.LogsReplyPrefix("n2", "bob") + ".>", messages.VectorSubject("west", "*"), messages.DirectiveSubject("west", "n2"),
+	messages.Subject("west", "*", "*", "bob"), messages.Subject("west", "*", "*", "$auctioneer"), messages.LogsSubject("west", "*", "bob"),
+}
+
+// excepted are the internal subjects that a role is meant to reach.
+func excepted(role Role, publishes bool, subject string) bool {
+	switch {
+	case role == Operator && publishes:
+		return subject == "$SRV.>" // discovery of services
+	case role == Node && !publishes: // the vectors of markets, whatever their names, and requests for its logs
+		return strings.HasPrefix(subject, "candor.")
+	}
+	return false
+}
+
+// TestNoClientReachesInternalSubjects: no pattern that a user, operator, node, peer or
+// holder of a token may publish to or listen to has a subject in common with those of
+// JetStream, of NATS itself, of streams, or of another's inbox. What a pattern denies is
+// counted where it covers all that the two have in common.
+func TestNoClientReachesInternalSubjects(t *testing.T) {
+	for role, n := range map[Role]string{User: "alice", Operator: "ops", Node: "n1", Peer: "$east", Joiner: "$join-x"} {
+		p := permissions(role, "west")
+		for what, of := range map[string]struct {
+			list      jwt.Permission
+			publishes bool
+		}{"publish": {p.Pub, true}, "subscribe": {p.Sub, false}} {
+			if len(of.list.Allow) == 0 {
+				t.Errorf("%s: may %s anything", role, what)
+			}
+			for _, allowed := range of.list.Allow {
+				pattern := strings.ReplaceAll(allowed, name, n)
+				isDenied := func(subject string) bool {
+					return slices.ContainsFunc(of.list.Deny, func(d string) bool { return covers(d, common(pattern, subject)) })
+				}
+				for _, subject := range internalSubjects {
+					if server.SubjectsCollide(pattern, subject) && !excepted(role, of.publishes, subject) && !isDenied(subject) {
+						t.Errorf("%s: may %s %s, which reaches %s", role, what, pattern, subject)
+					}
+				}
+			}
+		}
+	}
+}
+
+// common is what two patterns have in common that collide: where neither ends in ">", of
+// each token the narrower one.
+func common(a, b string) string {
+	of, with := strings.Split(a, "."), strings.Split(b, ".")
+	for i := range min(len(of), len(with)) {
+		if of[i] == "*" {
+			of[i] = with[i]
+		}
+	}
+	return strings.Join(of, ".")
+}
+
+// covers says that a pattern without ">" matches all that another matches.
+func covers(wide, narrow string) bool {
+	w, n := strings.Split(wide, "."), strings.Split(narrow, ".")
+	return len(w) == len(n) && slices.EqualFunc(w, n, func(a, b string) bool { return a == "*" || a == b })
+}
