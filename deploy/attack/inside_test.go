@@ -88,6 +88,7 @@ var insideAttempts = []struct {
 	{"speaks to its node's executor", 1, speaksToExecutor},
 	{"unmounts what hides the site", 1, unmounts},
 	{"makes namespaces of its own", 1, makesNamespaces},
+	{"makes namespaces by a call whose flags no filter sees", 1, clonesAnew},
 	{"has capabilities", 1, hasCapabilities},
 	{"becomes the super-user by a set-user-ID program", 2, becomesRoot},
 	{"changes its user to root", 1, setsUser},
@@ -97,6 +98,14 @@ var insideAttempts = []struct {
 	{"opens the machine's memory or settings", 1, opensDevices},
 	{"overwrites the program that started it", 2, overwritesProgram},
 	{"makes system calls that change the kernel", 1, makesCalls},
+	{"writes settings of the kernel", 1, writesSettings},
+	{"opens sockets that hear or forge others' packets", 1, makesSockets},
+	{"connects to local sockets of the site and of the machine's rulers", 1, reachesSockets},
+	{"writes to terminals", 2, writesTerminals},
+	{"sees others' queues, semaphores and segments", 1, seesQueues},
+	{"changes limits, priorities and processors of others", 1, rulesOthers},
+	{"enters the directories, files and namespaces of others", 1, entersOthers},
+	{"plants what somebody starts later", 2, plantsStarts},
 	{"ends every process that it may", 1, endsAll},
 	{"leaves a process that outlives it", 1, leavesProcess},
 }
@@ -511,7 +520,9 @@ func overwritesProgram(in *instructions) (effect string, refusal error) {
 // whether the kernel looked at these.
 func makesCalls(*instructions) (effect string, refusal error) {
 	for what, number := range map[string]uintptr{"bpf": unix.SYS_BPF, "perf_event_open": unix.SYS_PERF_EVENT_OPEN, "init_module": unix.SYS_INIT_MODULE,
-		"kexec_load": unix.SYS_KEXEC_LOAD, "mount": unix.SYS_MOUNT, "add_key": unix.SYS_ADD_KEY, "keyctl": unix.SYS_KEYCTL, "pivot_root": unix.SYS_PIVOT_ROOT} {
+		"kexec_load": unix.SYS_KEXEC_LOAD, "mount": unix.SYS_MOUNT, "add_key": unix.SYS_ADD_KEY, "keyctl": unix.SYS_KEYCTL, "pivot_root": unix.SYS_PIVOT_ROOT,
+		"request_key": unix.SYS_REQUEST_KEY, "userfaultfd": unix.SYS_USERFAULTFD, "io_uring_setup": unix.SYS_IO_URING_SETUP,
+		"open_by_handle_at": unix.SYS_OPEN_BY_HANDLE_AT, "fanotify_init": unix.SYS_FANOTIFY_INIT, "quotactl": unix.SYS_QUOTACTL, "syslog": unix.SYS_SYSLOG} {
 		_, _, errno := unix.Syscall6(number, math.MaxUint32, 0, 0, 0, 0, 0)
 		if errno != unix.EPERM && errno != unix.ENOSYS && errno != unix.EACCES {
 			effect += fmt.Sprintf("%s: %v; ", what, errno)

@@ -24,9 +24,14 @@ var refusedCalls = []uint32{
 }
 
 // ownThreadCalls are of refusedCalls those that a thread needs that starts tasks:
-// it goes into the namespaces of the next one. A task gains nothing by this call,
-// as it has the capabilities for no namespace but its own.
-var ownThreadCalls = map[uint32]bool{unix.SYS_SETNS: true}
+// it goes into the namespaces of the next one, and under their root. A task gains nothing
+// by these calls, for which it has no capabilities.
+var ownThreadCalls = map[uint32]bool{unix.SYS_SETNS: true, unix.SYS_CHROOT: true}
+
+// refusedFamilies are kinds of sockets for which a task has no use: to the hypervisor of
+// a virtual machine, whose services trust whoever is on the machine, and to the kernel's
+// ciphers, which had holes.
+var refusedFamilies = []uint32{unix.AF_VSOCK, unix.AF_ALG}
 
 // Where seccomp's data has what is looked at.
 const (
@@ -36,9 +41,10 @@ const (
 )
 
 // callFilter is the program that refuses them; nil where it is not known for this
-// processor. Calls of another architecture, by which it could be passed, do not exist
+// processor. clones says that tasks are started by clone3, which then is not refused: its
+// flags are in memory, where no filter looks. Calls of another architecture, by which it could be passed, do not exist
 // in tasks: programs of 32 bits do not run.
-func callFilter() []unix.SockFilter {
+func callFilter(clones bool) []unix.SockFilter {
 	arch, ok := map[string]uint32{"amd64": unix.AUDIT_ARCH_X86_64, "arm64": unix.AUDIT_ARCH_AARCH64}[runtime.GOARCH]
 	if !ok {
 		return nil
@@ -66,6 +72,14 @@ func callFilter() []unix.SockFilter {
 			program = append(program, equal(call, 1), answer(refused))
 		}
 	}
+	if !clones { // libraries do with clone where it is missing
+		program = append(program, equal(unix.SYS_CLONE3, 1), answer(unknown))
+	}
+	program = append(program, equal(unix.SYS_SOCKET, uint8(2*len(refusedFamilies)+2)), load(offsetFirstArg))
+	for _, family := range refusedFamilies {
+		program = append(program, equal(family, 1), answer(refused))
+	}
+	program = append(program, answer(unix.SECCOMP_RET_ALLOW))
 	for _, call := range []uint32{unix.SYS_CLONE, unix.SYS_UNSHARE} { // no user namespaces
 		program = append(program, equal(call, 4), load(offsetFirstArg),
 			unix.SockFilter{Code: unix.BPF_JMP | unix.BPF_JSET | unix.BPF_K, Jf: 1, K: unix.CLONE_NEWUSER},

@@ -53,6 +53,8 @@
 // of a job where accounts share a user, a room: namespaces with their own processes,
 // IPC, shared memory and temporary directories, in which Config.Hide is hidden. A process
 // holds a room; threads go in before they fork, so that only the first task waits for it.
+// The root of a room is a copy of the mounts, not the root of its mount namespace: the
+// kernel gives nobody user namespaces there, whichever call asks for one.
 // Programs of 32 bits do not run. [Config.Contain] takes the best that a machine has.
 //
 // # Files

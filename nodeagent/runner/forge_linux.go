@@ -9,7 +9,10 @@ import (
 
 // forge starts tasks on confined threads: on the thread of the task's cell where the
 // cell has one, else on one thread for all tasks.
-type forge struct{ work chan func(*anvil) }
+type forge struct {
+	work   chan func(*anvil)
+	clones bool // the one thread for all has to start tasks by clone3
+}
 
 // anvil is a thread's state, touched by that thread only.
 type anvil struct {
@@ -17,8 +20,8 @@ type anvil struct {
 	room     *room // in whose namespaces it is; nil: this process's
 }
 
-func newForge() *forge {
-	f := &forge{work: make(chan func(*anvil))}
+func newForge(clones bool) *forge {
+	f := &forge{work: make(chan func(*anvil)), clones: clones}
 	go cell.OnThread(func() {
 		a := new(anvil)
 		for do := range f.work {
@@ -33,7 +36,7 @@ func (f *forge) close() { close(f.work) }
 // run calls start on a confined thread inside the cell and in a room's namespaces.
 func (f *forge) run(c *cell.Cell, r *room, asRoot bool, start func() error) (err error) {
 	do := func(a *anvil) {
-		if err = a.prepare(r, asRoot); err == nil {
+		if err = a.prepare(r, asRoot, f.clones && !c.Threaded()); err == nil {
 			err = start()
 		}
 	}
@@ -57,12 +60,12 @@ func (f *forge) run(c *cell.Cell, r *room, asRoot bool, start func() error) (err
 	return err
 }
 
-// prepare confines the thread and goes into a room.
-func (a *anvil) prepare(r *room, asRoot bool) error {
+// prepare confines the thread and goes into a room. clones as for [callFilter].
+func (a *anvil) prepare(r *room, asRoot, clones bool) error {
 	if !a.confined {
-		err := confine()
+		err := confine(clones)
 		if _, harmless := err.(errKeepsBounding); harmless && !asRoot {
-			err = filterCalls()
+			err = filterCalls(clones)
 		}
 		if err == nil {
 			err = unix.Unshare(unix.CLONE_FS) // so that it can change its mount namespace

@@ -79,6 +79,9 @@ func (w *inside) setUp() error {
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_SLAVE, ""); err != nil {
 		return os.NewSyscallError("mount", err)
 	}
+	if err := enterCopy(w.Temp); err != nil {
+		return err
+	}
 	shown := map[string]int{}
 	for _, path := range w.Show {
 		fd, err := clone(path)
@@ -103,6 +106,24 @@ func (w *inside) setUp() error {
 	}
 	protectGroups()
 	return mount("proc", "/proc", "")
+}
+
+// enterCopy makes a copy of all mounts, put at a directory, the root of this process: to
+// whom has another root than that of the mount namespace, the kernel gives no user
+// namespace, whichever call asks for one.
+func enterCopy(at string) error {
+	fd, err := clone("/")
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fd)
+	if err := unix.MoveMount(fd, "", unix.AT_FDCWD, at, unix.MOVE_MOUNT_F_EMPTY_PATH); err != nil {
+		return os.NewSyscallError("move mount", err)
+	}
+	if err := unix.Chroot(at); err != nil {
+		return os.NewSyscallError("chroot", err)
+	}
+	return os.NewSyscallError("chdir", unix.Chdir("/"))
 }
 
 // coverTemp gives the room its own temporary directories, which may lie in those of all.

@@ -69,11 +69,11 @@ func NewProcesses(c Config) (*Processes, error) {
 			p.lacks = err
 		}
 	}
-	p.forge = newForge()
 	p.cells = new(cell.Cells)
 	if !p.config.NoCells {
 		p.cells = cell.Open(cellsName(&p.config))
 	}
+	p.forge = newForge(p.cells.Clones())
 	if p.rooms != nil {
 		p.rooms.loose = p.loosely()
 	}

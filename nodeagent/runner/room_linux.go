@@ -27,6 +27,7 @@ type room struct {
 	key    string
 	as     *syscall.Credential // as whom its tasks run; nil: as this process
 	spaces []*os.File          // in the order in which a thread goes in
+	root   *os.File            // under which it goes then
 	hold   io.Closer           // closed, the holder ends
 	over   chan struct{}       // closed when the holder has ended
 	holder int                 // its process
@@ -123,7 +124,10 @@ func (r *room) enter() error {
 			return &os.PathError{Op: "setns", Path: f.Name(), Err: err}
 		}
 	}
-	return nil
+	if err := unix.Fchdir(int(r.root.Fd())); err != nil {
+		return os.NewSyscallError("chdir", err)
+	}
+	return os.NewSyscallError("chroot", unix.Chroot("."))
 }
 
 // take returns the room of a key for one more task, which [rooms.leave] gives back.
@@ -256,7 +260,10 @@ func (r *rooms) make(one *room, show []string) (err error) {
 		err := errors.Join(hold.Close(), cmd.Wait())
 		return messages.Errorf(messages.Unavailable, "%s (%v)", strings.TrimSpace(said.String()), err)
 	}
-	one.spaces, err = openSpaces("/proc/"+strconv.Itoa(cmd.Process.Pid)+"/ns/", names)
+	holder := "/proc/" + strconv.Itoa(cmd.Process.Pid)
+	if one.root, err = os.Open(holder + "/root"); err == nil {
+		one.spaces, err = openSpaces(holder+"/ns/", names)
+	}
 	one.over, one.holder = make(chan struct{}), cmd.Process.Pid
 	go func() { defer close(one.over); _ = cmd.Wait() }()
 	return err
@@ -289,6 +296,9 @@ func (r *room) close() {
 		<-r.over
 	}
 	_ = closeAll(r.spaces)
+	if r.root != nil {
+		_ = r.root.Close()
+	}
 	if r.temp != "" {
 		_ = tree.Remove(r.temp) // the next run removes what is left
 	}

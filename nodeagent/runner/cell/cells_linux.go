@@ -88,6 +88,13 @@ func Open(name string) *Cells {
 	return cells
 }
 
+// Clones reports whether there are cells into which processes are started by clone3.
+func (c *Cells) Clones() bool {
+	_, plain := c.plain.groups.(*v2)
+	_, limited := c.limited.groups.(*v2)
+	return plain || limited
+}
+
 // use has a pool make its cells of groups, and removes the groups that an earlier run
 // left and that could not be removed yet.
 func (p *pool) use(g groups, left []group) {
