@@ -49,6 +49,10 @@ func TestMain(m *testing.M) {
 		attackFromInside(instructions)
 		return
 	}
+	if name := os.Getenv(bombEnv); name != "" {
+		bomb(name)
+		return
+	}
 	var err error
 	if scratch, err = os.MkdirTemp("", "attack"); err != nil {
 		panic(err)

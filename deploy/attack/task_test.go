@@ -93,7 +93,7 @@ func fromInside(t *testing.T, s *site) (attempts []attempt) {
 			}
 			if pid := marked(mark); pid != 0 && strings.Contains(a.What, "outlives") {
 				if !slices.Contains(s.abilities(), messages.AbilityFreeze) {
-					a.Needs = 5 // no control groups: a session is all that holds a task together
+					a.Needs = unprotected // no control groups: a session is all that holds a task together
 				}
 				a.Effect = fmt.Sprintf("process %d still runs", pid)
 				_ = syscall.Kill(-pid, syscall.SIGKILL)

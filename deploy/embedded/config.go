@@ -130,6 +130,9 @@ type Tasks struct {
 	// Private takes the network from every task, and refuses to start where the
 	// machine cannot keep tasks apart by namespaces.
 	Private bool `json:"private,omitempty"`
+	// DiskMiB bounds what a task keeps in a working directory of its own, and what the
+	// tasks of an account keep in temporary directories, in MiB; 0: 10,240.
+	DiskMiB int64 `json:"disk_mib,omitempty"`
 }
 
 // TaskMemory is how much memory the tasks of a class have, as in [Tasks].

@@ -141,6 +141,7 @@ func TestTasksThatAreRefused(t *testing.T) {
 		"above 0":        {User: "0-70000"},
 		"super-user":     {User: "root"},
 		"users other":    {User: runner.UserSelf, Private: true},
+		"disk_mib":       {DiskMiB: -1},
 		"max_memory_mib": {MemoryMiB: 10, MaxMemoryMiB: 5},
 		"no node offers": {Classes: map[messages.Name]TaskMemory{"gpu": {MemoryMiB: 5}}},
 	} {

@@ -20,9 +20,12 @@ func (s *share) contain() error {
 	t, o := &s.config.Tasks, &s.options
 	s.tasks = runner.Config{
 		Private: t.Private, Hide: []string{s.config.State}, Inside: executor.Inside(), Users: s.usersFile(),
-		Limits: cell.Limits{Memory: t.MemoryMiB << 20, Pids: t.Processes, CPU: t.CPU},
+		Limits: cell.Limits{Memory: t.MemoryMiB << 20, Pids: t.Processes, CPU: t.CPU}, DirLimit: t.DiskMiB << 20,
 	}
 	s.tasks.Memory, s.tasks.MostMemory = s.config.memoryOf()
+	for class := range s.config.offered() {
+		s.tasks.MostMemory[class] += 0 // one without a bound is told too
+	}
 	if s.config.Keys != "" {
 		s.tasks.Hide = append(s.tasks.Hide, s.config.Keys)
 	}
@@ -89,7 +92,7 @@ func (c *Config) checkTasks(ps *Problems) {
 	for _, n := range []struct {
 		name  string
 		value float64
-	}{{"memory_mib", float64(t.MemoryMiB)}, {"processes", float64(t.Processes)}, {"cpu", t.CPU}, {"max_memory_mib", float64(t.MaxMemoryMiB)}} {
+	}{{"memory_mib", float64(t.MemoryMiB)}, {"processes", float64(t.Processes)}, {"cpu", t.CPU}, {"max_memory_mib", float64(t.MaxMemoryMiB)}, {"disk_mib", float64(t.DiskMiB)}} {
 		if !(n.value >= 0) {
 			ps.addf("tasks."+n.name, "%v is negative; leave it out for no bound", n.value)
 		}

@@ -39,7 +39,7 @@ type Config struct {
 	// [cell.DefaultPids] are ended.
 	Limits cell.Limits
 	// Memory is what a task of a class has, in bytes, where its stage says nothing, in
-	// place of Limits; MostMemory is the most that a task gets, whatever else says more or nothing.
+	// place of Limits; MostMemory is the most that a task gets, whatever else says more or nothing; 0: no bound.
 	Memory, MostMemory map[messages.Name]int64
 	// User is the user that tasks run as: a name, "account" for the user named as the
 	// job's account, or a range such as "100000-165535", of which each account has one

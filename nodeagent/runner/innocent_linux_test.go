@@ -1,12 +1,39 @@
 package runner_test
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/nodeagent/runner"
 )
+
+// TestNextTaskHasItsMemory: what a task left in shared memory counts against no task of
+// another account, nor for ever more of it than one task may have.
+func TestNextTaskHasItsMemory(t *testing.T) {
+	b := strangers(t, func(c *runner.Config) { c.Limits.Memory = 64 << 20 })
+	if !b.can(messages.AbilityMemory) {
+		t.Skip("needs control groups that bound memory")
+	}
+	const fill = "head -c 48m /dev/zero >/dev/shm/$CANDOR_TASK"
+	keeps := b.start(of("ann", 7, sh(fill+"; echo up; exec sleep 1000"))) // and with it what is shared
+	b.read(keeps, false)
+	for task, want := range []string{"ann", "bob", "ann"} {
+		if want == "bob" {
+			if f := b.start(of("bob", 8, sh("exec dd if=/dev/zero of=/dev/null bs=40M count=1"))).wait(); f.Outcome != messages.Exited || f.ExitCode != 0 {
+				t.Errorf("bob's task ended as %+v", f)
+			}
+			continue
+		}
+		f := b.start(of("ann", 7, sh(fmt.Sprintf("head -c 48m /dev/zero >/dev/shm/more%d; df -m /dev/shm | awk 'NR > 1 && $3 > 64'", task))))
+		if f.wait(); b.read(f, false) != "" {
+			t.Errorf("shared memory holds %q", b.read(f, false))
+		}
+	}
+	keeps.Stop(0)
+	keeps.wait()
+}
 
 // TestNextTaskIsUnharmed: however a task's cell is killed, the tasks that follow
 // on its node run as if it had not been there.

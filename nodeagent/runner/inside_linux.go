@@ -22,13 +22,18 @@ type inside struct {
 	Temp    string              // has a directory for each of tempDirs
 	As      *syscall.Credential // as whom tasks run; nil: as this process
 	Network bool                // it has a network of its own
+	Shared  int64               // bytes that its shared memory may hold; 0: as the kernel says
 }
 
 // tempDirs are directories of which each room has its own.
 var tempDirs = []string{"/tmp", "/var/tmp"}
 
-// sharedMemory is a file system of the room's own, as big as the kernel allows.
+// sharedMemory is a file system of the room's own.
 const sharedMemory = "/dev/shm"
+
+// coverLimits bound a file system that hides another and holds the directories which lead
+// to what is shown: where tasks have this process's user, they may write there.
+const coverLimits = "mode=0755,size=64k,nr_inodes=16384"
 
 // roomReady is what a holder says when all is set up.
 const roomReady = "ready"
@@ -148,12 +153,16 @@ func (w *inside) coverTemp() error {
 // cover puts what is the room's own over what all share.
 func (w *inside) cover() error {
 	if _, err := os.Stat(sharedMemory); err == nil {
-		if err := mount("tmpfs", sharedMemory, "mode=1777"); err != nil {
+		limits := "mode=1777"
+		if w.Shared > 0 {
+			limits += ",size=" + strconv.FormatInt(w.Shared, 10)
+		}
+		if err := mount("tmpfs", sharedMemory, limits); err != nil {
 			return err
 		}
 	}
 	for _, dir := range w.Hide {
-		if err := mount("tmpfs", dir, "mode=0755"); err != nil && !errors.Is(err, unix.ENOENT) {
+		if err := mount("tmpfs", dir, coverLimits); err != nil && !errors.Is(err, unix.ENOENT) {
 			return err
 		}
 	}
@@ -217,7 +226,7 @@ func coverClosed(path string, as *syscall.Credential) error {
 			return nil // beneath what is covered
 		}
 		if err != nil {
-			return mount("tmpfs", dir, "mode=0755")
+			return mount("tmpfs", dir, coverLimits)
 		}
 	}
 	return nil

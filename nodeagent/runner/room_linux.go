@@ -234,7 +234,7 @@ func (r *rooms) make(one *room, show []string) (err error) {
 	if one.temp, err = r.makeTemp(); err != nil {
 		return err
 	}
-	plan, err := json.Marshal(inside{Hide: r.config.Hide, Show: show, Temp: one.temp, As: one.as, Network: r.config.Private})
+	plan, err := json.Marshal(inside{Hide: r.config.Hide, Show: show, Temp: one.temp, As: one.as, Network: r.config.Private, Shared: r.config.shared()})
 	if err != nil {
 		return err
 	}
@@ -267,6 +267,19 @@ func (r *rooms) make(one *room, show []string) (err error) {
 	one.over, one.holder = make(chan struct{}), cmd.Process.Pid
 	go func() { defer close(one.over); _ = cmd.Wait() }()
 	return err
+}
+
+// shared is what the shared memory of a room may hold, in bytes: as much as one task may
+// have, for it outlives the tasks that filled it; 0: there is no bound.
+func (c *Config) shared() int64 {
+	most := c.Limits.Memory
+	for _, m := range c.MostMemory {
+		if m == 0 {
+			return 0
+		}
+		most = max(most, m)
+	}
+	return most
 }
 
 // makeTemp makes a room's temporary directories.

@@ -64,6 +64,7 @@ type group interface {
 	empty() bool
 	processes() []int
 	killed() uint64 // how many processes the memory limit has ended
+	used() uint64   // memory that counts against the limit, in bytes; 0 where nobody counts
 	remove() error
 }
 
@@ -167,11 +168,18 @@ func (c *Cell) make(name string) (err error) {
 	return <-ready
 }
 
+// mostLeft is how much memory a cell may count, in bytes, when its task has ended: what the
+// task left in shared memory is none of the next one's.
+const mostLeft = 8 << 20
+
 // Leave ends whatever is left in a cell and gives it to the next task, unless it
-// is retired: such a cell is removed.
+// is retired, or counts too much memory: such a cell is removed.
 func (*Cells) Leave(cell *Cell) {
 	if cell.group != nil && !cell.group.empty() {
 		_ = cell.Kill() // what does not end is killed again before the cell is removed
+	}
+	if cell.group != nil && cell.group.used() > mostLeft {
+		cell.Retire()
 	}
 	cell.pool.leave(cell)
 }
@@ -213,7 +221,7 @@ type Cell struct {
 	limits Limits
 	killed uint64 // by the memory limit, before this task
 	// retired cells are removed after their task: they were killed, or suspended, or
-	// failed to take a process.
+	// failed to take a process, or count memory that was left.
 	retired bool
 }
 

@@ -148,6 +148,7 @@ func (g *v1) make(name string) (group, error) {
 	}
 	made.oom = made.open(cgroup1.Memory, "memory.oom_control")
 	made.pids = made.open(cgroup1.Pids, "pids.current")
+	made.memory = made.open(cgroup1.Memory, "memory.usage_in_bytes")
 	return made, nil
 }
 
@@ -160,10 +161,11 @@ func (g *v1) close() (err error) {
 
 // v1Group is a group in each controller that is used.
 type v1Group struct {
-	control   cgroup1.Cgroup
-	name      cgroup1.Name // a controller to list processes by
-	dirs      map[cgroup1.Name]string
-	oom, pids *os.File // nil where there is none
+	control cgroup1.Cgroup
+	name    cgroup1.Name // a controller to list processes by
+	dirs    map[cgroup1.Name]string
+
+	oom, pids, memory *os.File // nil where there is none
 }
 
 func (g *v1Group) open(of cgroup1.Name, file string) *os.File {
@@ -312,6 +314,13 @@ func (g *v1Group) killed() uint64 {
 	return number(g.oom, "oom_kill ")
 }
 
+func (g *v1Group) used() uint64 {
+	if g.memory == nil {
+		return 0
+	}
+	return number(g.memory, "")
+}
+
 func (g *v1Group) remove() (err error) {
 	for _, dir := range g.dirs {
 		err = errors.Join(err, rmdirs(dir))
@@ -319,7 +328,7 @@ func (g *v1Group) remove() (err error) {
 	if err != nil {
 		return err
 	}
-	for _, f := range []*os.File{g.oom, g.pids} {
+	for _, f := range []*os.File{g.oom, g.pids, g.memory} {
 		if f != nil {
 			_ = f.Close()
 		}

@@ -152,7 +152,8 @@ func (g *v2) open(name string) (group, error) {
 	if err != nil {
 		return nil, errors.Join(err, dir.Close())
 	}
-	return &v2Group{control: control, dir: dir, events: events, controllers: g.controllers}, nil
+	memory, _ := os.Open(filepath.Join(dir.Name(), "memory.current")) // without the controller there is none
+	return &v2Group{control: control, dir: dir, events: events, memory: memory, controllers: g.controllers}, nil
 }
 
 func (g *v2) close() error { return rmdirBase(g.dir) }
@@ -162,6 +163,7 @@ type v2Group struct {
 	control     *cgroup2.Manager
 	dir         *os.File
 	events      *os.File // open for as long as the group is there: it is read for every task
+	memory      *os.File // nil where there is none
 	controllers []string
 }
 
@@ -236,10 +238,17 @@ func (g *v2Group) killed() uint64 {
 	return after(string(b), "oom_kill ")
 }
 
+func (g *v2Group) used() uint64 {
+	if g.memory == nil {
+		return 0
+	}
+	return number(g.memory, "")
+}
+
 func (g *v2Group) remove() error {
 	if err := rmdirs(g.dir.Name()); err != nil {
 		return err
 	}
-	_ = errors.Join(g.dir.Close(), g.events.Close())
+	_ = errors.Join(g.dir.Close(), g.events.Close(), g.memory.Close())
 	return nil
 }

@@ -1,0 +1,354 @@
+package attack
+
+import (
+	"encoding/json"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/candor-grid/candor/messages"
+)
+
+// The limits of the attacked site, and what its configuration says of them. One node, so
+// that all tasks of an account meet.
+const (
+	mostMiB       = 64 // of memory
+	mostProcesses = 64
+	diskMiB       = 32
+
+	limits = `site: west
+accounts: [{name: alice, grant: 1000}, {name: bob, grant: 1000}]
+operators: [operator]
+markets: [{name: main, mechanism: proportional, classes: [map]}]
+nodes: [{name: node1, slots: {map: 3}}]
+tasks: {memory_mib: 64, processes: 64, disk_mib: 32}
+files: {quota_mib: 256}
+`
+)
+
+// bombEnv names the variable that has this program, within a task, use more than it may.
+const bombEnv = "CANDOR_BOMB"
+
+// bombs use up what a machine has. Each says what it got beyond its limit; most are to be
+// ended before they can say anything.
+var bombs = []struct {
+	short      bool // tried in the short form too
+	name, what string
+	needs      messages.Name // ability of the nodes with which the site states that it is refused
+	arguments  []string      // of candor submit
+	do         func() string
+}{
+	{true, "forks", "starts more processes than it may", messages.AbilityPids, nil, forks},
+	{true, "memory", "uses more memory than it may", messages.AbilityMemory, nil, usesMemory},
+	{false, "shared", "fills shared memory above its limit", messages.AbilityMemory, nil, fillsShared},
+	{false, "sharedagain", "fills shared memory above its limit, one task after another", messages.AbilityMemory, nil, fillsShared},
+	{true, "covers", "fills with files what hides the site's state", messages.AbilityApart, nil, fillsCovers},
+	{false, "file", "writes a file above its limit", "", nil, func() string { return stays(fills("big", diskMiB*2)) }},
+	{false, "files", "writes many small files", "", nil, writesFiles},
+	{true, "deep", "hides a file below a path that is too long", "", nil, hidesDeep},
+	{true, "deleted", "keeps a deleted file open", "", nil, func() string {
+		f, err := os.Create("deleted")
+		_ = os.Remove("deleted")
+		for err == nil {
+			_, err = f.Write(make([]byte, 1<<20))
+			if size, _ := f.Seek(0, 1); size > diskMiB*2<<20 {
+				break
+			}
+		}
+		return stays(err)
+	}},
+	{false, "reserves", "reserves room for a file without writing it", "", nil, func() string {
+		f, err := os.Create("reserved")
+		if err == nil {
+			err = unix.Fallocate(int(f.Fd()), unix.FALLOC_FL_KEEP_SIZE, 0, diskMiB*2<<20)
+		}
+		return stays(err)
+	}},
+	{false, "tmp", "fills /tmp", messages.AbilityApart, nil, func() string { return stays(fills("/tmp/big", diskMiB*2)) }},
+	{false, "vartmp", "fills /var/tmp", messages.AbilityApart, nil, func() string { return stays(fills("/var/tmp/big", diskMiB*2)) }},
+	{false, "sparse", "leaves a sparse file of a terabyte as its output", "", []string{"--output", "sparse"}, func() string {
+		if err := os.WriteFile("sparse", []byte("x"), 0o600); err != nil {
+			return ""
+		}
+		_ = os.Truncate("sparse", 1<<40)
+		return ""
+	}},
+	{false, "log", "fills its log", "", nil, func() string {
+		text := []byte(strings.Repeat(strings.Repeat("x", 1023)+"\n", 1024))
+		for range 300 {
+			_, _ = os.Stdout.Write(text)
+		}
+		return ""
+	}},
+	{false, "threads", "holds every file and lock that it can", "", nil, holdsFiles},
+}
+
+// bomb runs one, and prints what it got.
+func bomb(name string) {
+	if err := os.Setenv(bombEnv, ""); err != nil {
+		panic(err)
+	}
+	for _, b := range bombs {
+		if b.name == name {
+			if got := b.do(); got != "" {
+				fmt.Println("GOT " + got)
+			}
+		}
+	}
+}
+
+// stays waits for the end that the node has for who uses too much.
+func stays(err error) string {
+	if err != nil {
+		return ""
+	}
+	time.Sleep(20 * time.Second)
+	return fmt.Sprintf("more than %d MiB for 20 s", diskMiB)
+}
+
+// fills writes so many MiB.
+func fills(path string, mib int) error {
+	f, err := os.Create(path)
+	for i := 0; i < mib && err == nil; i++ {
+		_, err = f.Write(make([]byte, 1<<20))
+	}
+	return err
+}
+
+func forks() string {
+	started := 0
+	for range 4 * mostProcesses {
+		c := exec.Command("/bin/sleep", "5")
+		if c.Start() != nil {
+			break
+		}
+		started++
+	}
+	if started >= mostProcesses {
+		return fmt.Sprintf("%d processes", started)
+	}
+	return ""
+}
+
+func usesMemory() string {
+	var kept [][]byte
+	for range 4 * mostMiB {
+		part, err := unix.Mmap(-1, 0, 1<<20, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANON)
+		if err != nil {
+			return ""
+		}
+		for i := 0; i < len(part); i += 4096 {
+			part[i] = 1
+		}
+		kept = append(kept, part)
+	}
+	return fmt.Sprintf("%d MiB of memory", len(kept))
+}
+
+// fillsShared leaves three quarters of what a task may have in shared memory, and says if
+// there is more than a task may have: what tasks before it left.
+func fillsShared() string {
+	path := fmt.Sprintf("/dev/shm/%d", time.Now().UnixNano())
+	_ = fills(path, mostMiB*3/4)
+	var have unix.Statfs_t
+	if err := unix.Statfs("/dev/shm", &have); err != nil {
+		return ""
+	}
+	if used := (have.Blocks - have.Bfree) * uint64(have.Bsize) >> 20; used > mostMiB {
+		return fmt.Sprintf("%d MiB of shared memory", used)
+	}
+	return ""
+}
+
+// fillsCovers looks for file systems in memory that the task may write, beside /dev/shm.
+func fillsCovers() (got string) {
+	table, _ := os.ReadFile("/proc/self/mounts")
+	for _, row := range strings.Split(string(table), "\n") {
+		f := strings.Fields(row)
+		if len(f) < 3 || f[2] != "tmpfs" || f[1] == "/dev/shm" {
+			continue
+		}
+		path := filepath.Join(f[1], "big")
+		if _ = fills(path, mostMiB/4); sizeOf(path) >= 4<<20 {
+			got += fmt.Sprintf("%d MiB in %s; ", sizeOf(path)>>20, f[1])
+		}
+		_ = os.Remove(path)
+	}
+	return got
+}
+
+func sizeOf(path string) int64 {
+	info, err := os.Stat(path)
+	if err != nil {
+		return 0
+	}
+	return info.Size()
+}
+
+func writesFiles() string {
+	for i := range 40_000 {
+		if err := os.WriteFile(fmt.Sprint("small", i), []byte("x"), 0o600); err != nil {
+			return ""
+		}
+	}
+	return stays(nil)
+}
+
+// hidesDeep goes down by many long names, and writes there.
+func hidesDeep() string {
+	for range 40 {
+		name := strings.Repeat("d", 250)
+		if err := os.Mkdir(name, 0o700); err != nil {
+			return ""
+		}
+		if err := unix.Chdir(name); err != nil {
+			return ""
+		}
+	}
+	return stays(fills("big", diskMiB*2))
+}
+
+func holdsFiles() string {
+	for i := range 1 << 20 {
+		fd, err := unix.Open("/", unix.O_RDONLY, 0)
+		if err != nil {
+			return ""
+		}
+		if i == 1<<20-1 {
+			return fmt.Sprintf("%d open files", fd)
+		}
+	}
+	return ""
+}
+
+// upLimited starts a site with limits as a user; nil: as the user of this process.
+func upLimited(t *testing.T, user *syscall.Credential) *site {
+	t.Helper()
+	file := filepath.Join(scratch, fmt.Sprintf("limits%d.yaml", time.Now().UnixNano()))
+	if err := os.WriteFile(file, []byte(limits), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return upAs(t, user, "--config", file)
+}
+
+// usesTooMuch has bob's tasks use more than they may, while alice's go on.
+func usesTooMuch(t *testing.T, s *site) (attempts []attempt) {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	abilities := s.abilities()
+	for _, b := range bombs {
+		if !b.short && !everything() {
+			continue
+		}
+		a := attempt{What: "a task " + b.what}
+		if b.needs != "" && !slices.Contains(abilities, b.needs) {
+			a.Needs = unprotected
+		}
+		script := filepath.Join(t.TempDir(), "bomb.sh")
+		if err := os.WriteFile(script, []byte("#!/bin/sh\nexec ./attacker\n"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		arguments := append([]string{"submit", "--script", "--budget", "5", "--chdir", "-", "--input", self + "=attacker", "--attempts", "1", "--time", "60s",
+			"--env", bombEnv + "=" + b.name, "--name", b.name, "--wait", "--json"}, b.arguments...)
+		text, _ := s.candor("bob", append(arguments, script)...)
+		var j messages.JobDetail
+		if err := json.Unmarshal([]byte(text[max(0, strings.Index(text, "{")):]), &j); err != nil {
+			t.Fatalf("%s: %v in %s", b.name, err, text)
+		}
+		out, _ := s.candor("bob", "logs", j.Job.String())
+		why, _ := s.candor("bob", "why", j.Job.String())
+		if at := strings.Index(out, "GOT "); at >= 0 {
+			a.Effect = line(out[at+4:])
+		}
+		if used := s.kept(); used > 200<<20 {
+			a.Effect += fmt.Sprintf("%d MiB are kept on the node's disk", used>>20)
+		}
+		if s.gone() {
+			a.Effect = "the site's process ended"
+		}
+		if _, reason, failed := strings.Cut(why, "at last with "); failed {
+			a.Refusal = reason
+		} else {
+			a.Refusal = fmt.Sprintf("it got no more, and ended %v", j.State)
+		}
+		attempts = append(attempts, a)
+	}
+	return append(attempts, s.asksTooMuch(), s.goesOn())
+}
+
+// asksTooMuch asks for more memory than the site gives.
+func (s *site) asksTooMuch() attempt {
+	a := attempt{What: "a user asks for more memory than the site gives"}
+	script := filepath.Join(s.TempDir(), "asks.sh")
+	if err := os.WriteFile(script, []byte("true\n"), 0o644); err != nil {
+		s.Fatal(err)
+	}
+	text, err := s.candor("bob", "submit", "--budget", "1", "--memory", fmt.Sprint(mostMiB+1, "M"), script)
+	if err == nil {
+		a.Effect = text
+	}
+	a.Refusal = text
+	return a
+}
+
+// goesOn has alice run a job after all that.
+func (s *site) goesOn() attempt {
+	a := attempt{What: "after all that, another's job runs"}
+	reply := ask[messages.SubmitReply](s, "alice", messages.Auctioneer, messages.VerbSubmit, messages.SubmitRequest{Key: "after",
+		Spec: messages.JobSpec{Budget: messages.Credit, Stages: []messages.Stage{{Name: "main", Script: "true", Attempts: 1}}}})
+	if j := s.job("alice", reply.Job, func(j messages.JobDetail) bool { return j.State.Final() }); j.State != messages.Completed {
+		a.Effect = fmt.Sprintf("it ended %v", j.State)
+	}
+	return a
+}
+
+// kept is what lies in the site's state now, in bytes, as the disk has it.
+func (s *site) kept() (sum int64) {
+	_ = filepath.WalkDir(s.state, func(_ string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return nil
+		}
+		if info, err := d.Info(); err == nil {
+			if stat, ok := info.Sys().(*syscall.Stat_t); ok {
+				sum += stat.Blocks * 512
+			}
+		}
+		return nil
+	})
+	return sum
+}
+
+// TestAttackOnLimits has tasks use more than they may.
+func TestAttackOnLimits(t *testing.T) {
+	t.Parallel()
+	attackLimits(t, upLimited(t, nil))
+}
+
+// TestAttackOnLimitsOfOrdinaryUser does so on a site of a user without powers.
+func TestAttackOnLimitsOfOrdinaryUser(t *testing.T) {
+	switch {
+	case os.Geteuid() != 0:
+		t.Skip("every test here is that")
+	case !everything():
+		t.Skip("only in make attack")
+	}
+	t.Parallel()
+	attackLimits(t, upLimited(t, ordinary))
+}
+
+func attackLimits(t *testing.T, s *site) {
+	t.Helper()
+	s.judge(usesTooMuch(t, s))
+}
