@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -35,7 +36,7 @@ var ordinary = &syscall.Credential{Uid: 65534, Gid: 65534}
 
 func attack(t *testing.T, s *site) {
 	t.Helper()
-	s.judge(append(fromInside(t, s), fromOutside(t, s, "bob")...))
+	s.judge(slices.Concat(fromInside(t, s), fromOutside(t, s, "bob"), fromThieves(t, s)))
 }
 
 // judge prints the table of attempts, fails the test for any effect, and wants the site

@@ -69,6 +69,7 @@ type site struct {
 	name    messages.Name
 	state   string
 	url     string
+	leaf    string // address for the servers of peers
 	process *os.Process
 	log     *output
 	ended   chan error
@@ -145,6 +146,7 @@ func upAs(t *testing.T, user *syscall.Credential, arguments ...string) *site {
 	var info struct {
 		Site   messages.Name `json:"site"`
 		Server string        `json:"server"`
+		Leaf   string        `json:"leaf"`
 	}
 	if err == nil {
 		err = json.Unmarshal(text, &info)
@@ -152,7 +154,7 @@ func upAs(t *testing.T, user *syscall.Credential, arguments ...string) *site {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.name, s.url = info.Site, info.Server
+	s.name, s.url, s.leaf = info.Site, info.Server, info.Leaf
 	return s
 }
 
@@ -271,11 +273,16 @@ func ask[Reply any](s *site, name messages.Name, actor, verb string, request any
 
 // candor runs a command of the same binary as an account and returns what it printed.
 func (s *site) candor(account messages.Name, arguments ...string) (string, error) {
+	return s.plain(append(arguments, "--account", account)...)
+}
+
+// plain runs a command of the same binary on the site's state.
+func (s *site) plain(arguments ...string) (string, error) {
 	path, err := binary()
 	if err != nil {
 		return "", err
 	}
-	command := exec.CommandContext(s.within(), path, append(arguments, "--state", s.state, "--account", account)...)
+	command := exec.CommandContext(s.within(), path, append(arguments, "--state", s.state)...)
 	text, err := command.CombinedOutput()
 	return string(text), err
 }
