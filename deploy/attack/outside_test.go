@@ -12,6 +12,7 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+	"unicode"
 
 	"github.com/nats-io/nats.go"
 
@@ -75,6 +76,9 @@ var outsideAttempts = []struct {
 	{"sends messages above any request", (*attacker).oversends},
 	{"subscribes without end", (*attacker).subscribes},
 	{"has the site's state as its working directory", (*attacker).worksInState},
+	{"has a directory of the node's processes as its working directory", (*attacker).worksInProcesses},
+	{"has control characters printed on others' terminals", (*attacker).typesElsewhere},
+	{"finds a port of the site beside that for users", (*attacker).findsPorts},
 	{"has the site fetch others' files, by links among a task's outputs", (*attacker).fetchesLinks},
 	{"computes and then fails, or cancels, to owe nothing", (*attacker).fails},
 	{"floods the site with requests", (*attacker).floods},
@@ -251,6 +255,11 @@ func (a *attacker) listens() (string, error) {
 			return "", err
 		}
 		defer func() { _ = sub.Unsubscribe() }()
+		many, err := a.nc.QueueSubscribe(subject, "queue", func(m *nats.Msg) { heard.Store(&m.Subject) })
+		if err != nil {
+			return "", err
+		}
+		defer func() { _ = many.Unsubscribe() }()
 	}
 	if err := a.nc.FlushTimeout(patience); err != nil {
 		return "", err
@@ -273,6 +282,8 @@ func (a *attacker) forgeable() []string {
 	site := a.site.name
 	return []string{messages.InboxPrefix("alice") + ".x", messages.InboxPrefix("$bank") + ".x", "_INBOX.x", messages.VectorSubject(site, "main"),
 		messages.DirectiveSubject(site, "node1"), messages.ObservationSubject(site), "$JS.API.INFO", "$JS.API.STREAM.NAMES", "$JS.API.STREAM.DELETE.OBSERVATIONS_WEST",
+		"$JS.API.ACCOUNT.PURGE.x", "$JS.API.SERVER.REMOVE", "$JS.API.STREAM.RESTORE.x", "$JS.API.CONSUMER.CREATE.OBSERVATIONS_WEST", "$JS.ACK.x.y.1.1.1.1.1",
+		"$SRV.PING", "$SRV.INFO", "$SRV.STATS.candor-bank", "$NRG.P.x", "$JSC.x", "$GR.x", "_R_.x", "_GR_.x.y.z", "$LDS.x", "$GNR.x", "$MQTT.msgs.x",
 		"$O.FILES.M.x", "$KV.x.y", "$SYS.REQ.SERVER.PING", "$SYS.REQ.ACCOUNT.PING.CONNZ", "candor." + site + ".x"}
 }
 
@@ -334,6 +345,9 @@ func (a *attacker) connects() (string, error) {
 	own, err := os.ReadFile(a.creds)
 	if err != nil {
 		return "", err
+	}
+	for len(a.refused) > 0 {
+		<-a.refused
 	}
 	for _, option := range []nats.Option{nats.Name("anybody"), nats.UserInfo("operator", "operator"), nats.Token("x"), nats.UserCredentialBytes(foreign),
 		nats.UserCredentialBytes([]byte(strings.Replace(string(own), "eyJ", "eyK", 1)))} {
@@ -440,6 +454,83 @@ func (a *attacker) worksInState() (effect string, refusal error) {
 		}
 	}
 	return "", refusal
+}
+
+// worksInProcesses names directories by what processes of the node have open.
+func (a *attacker) worksInProcesses() (effect string, refusal error) {
+	paths := []string{"/proc/self/cwd", "/proc/self/root" + a.state, "/proc/1/cwd", "/proc/1/root" + a.state, fmt.Sprintf("/proc/%d/cwd", a.process.Pid), "/proc/thread-self/cwd"}
+	for fd := 3; fd < 12; fd++ {
+		paths = append(paths, fmt.Sprint("/proc/self/fd/", fd))
+	}
+	for _, dir := range paths {
+		j, err := a.run("process"+dir, messages.JobSpec{Dir: dir, Budget: messages.Credit, Stages: []messages.Stage{{Name: "main", Attempts: 1,
+			Script: "for f in creds keys nodes jobs users executor.sock; do test -e $f && exit 0; done; exit 1"}}})
+		if err == nil && j.State == messages.Completed && a.containment() > 0 {
+			effect += "a task ran in " + dir + "; "
+		}
+		if refusal = err; err == nil {
+			refusal = fmt.Errorf("the job ended %v", j.State)
+		}
+	}
+	return effect, refusal
+}
+
+// typesElsewhere has control characters in all that a job says of itself, and looks at
+// what others see of it.
+func (a *attacker) typesElsewhere() (effect string, refusal error) {
+	const odd = "x\x1b[2J\x1b]0;title\x07\r\u009b1m\x00\u202ey"
+	plain := func(i int) messages.JobSpec {
+		return messages.JobSpec{Name: fmt.Sprint("odd", i), Budget: messages.Credit, Stages: []messages.Stage{{Name: "main", Script: "true", Attempts: 1}}}
+	}
+	for i, spoil := range []func(*messages.JobSpec){
+		func(j *messages.JobSpec) { j.Name = odd }, func(j *messages.JobSpec) { j.Dir = "/tmp/" + odd }, func(j *messages.JobSpec) { j.Market = odd },
+		func(j *messages.JobSpec) { j.Stages[0].Name = odd }, func(j *messages.JobSpec) { j.Stages[0].Class = odd },
+		func(j *messages.JobSpec) { j.Stages[0].Script, j.Stages[0].Command = "", []string{odd, odd} },
+		func(j *messages.JobSpec) { j.Stages[0].Script = "#!/bin/" + odd }, func(j *messages.JobSpec) { j.Stages[0].Outputs = []string{odd} },
+		func(j *messages.JobSpec) { j.Stages[0].Env = messages.Env{{Name: odd, Value: odd}} }, func(j *messages.JobSpec) { j.Stages[0].Env = messages.Env{{Name: "A=B\nC", Value: "x\nPATH=/tmp"}} },
+		func(j *messages.JobSpec) {
+			j.Stages[0].Env = messages.Env{{Name: "A", Value: odd}, {Name: "LD_PRELOAD", Value: "/tmp/x.so"}}
+		},
+	} {
+		spec := plain(i)
+		spoil(&spec)
+		j, err := a.run(fmt.Sprint("odd", i), spec)
+		if err != nil {
+			refusal = err
+			effect += shown("the refusal", err.Error())
+			continue
+		}
+		for _, of := range [][]string{{"job"}, {"why"}} {
+			text, _ := a.candor("operator", append(of, j.Job.String())...)
+			effect += shown("candor "+of[0], text)
+		}
+	}
+	for _, of := range [][]string{{"jobs", "--all"}, {"jobs"}, {"markets"}, {"nodes"}, {"statement", a.name}} {
+		text, _ := a.candor("operator", of...)
+		effect += shown("candor "+of[0], text)
+	}
+	effect += shown("the site's log", a.log.String())
+	return effect, refusal
+}
+
+// shown says which control characters a text would send to a terminal.
+func shown(what, text string) string {
+	for _, r := range text {
+		if unicode.IsControl(r) && r != '\n' && r != '\t' || r == '\u202e' {
+			return fmt.Sprintf("%s has %q; ", what, r)
+		}
+	}
+	return ""
+}
+
+// findsPorts compares where the site's processes listen with where they are to.
+func (a *attacker) findsPorts() (effect string, refusal error) {
+	for _, port := range a.ports() {
+		if !strings.HasSuffix(a.url, port) && port != a.leaf {
+			effect += port + " "
+		}
+	}
+	return effect, fmt.Errorf("the site listens at %s alone", a.url)
 }
 
 // fetchesLinks has a task leave links to what it cannot read, in place of outputs and of
