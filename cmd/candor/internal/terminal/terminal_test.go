@@ -93,7 +93,7 @@ func TestClipKeepsToTheWidth(t *testing.T) {
 }
 
 func TestSafeTakesTheControlFromStrangers(t *testing.T) {
-	if got := Safe("a\x1b[2Jb\r\n\tc\u009bd é"); got != "a·[2Jb···c·d é" {
+	if got := Safe("a\x1b[2Jb\r\n\tc\u009bd é \u202egpj\u2028 شكرا"); got != "a·[2Jb···c·d é ·gpj· شكرا" {
 		t.Errorf("got %q", got)
 	}
 }
