@@ -52,6 +52,24 @@ func (s *site) judge(attempts []attempt) {
 	s.sound()
 }
 
+// TestAttackersStartInTasksAlone: nothing is tried on the machine by mistake.
+func TestAttackersStartInTasksAlone(t *testing.T) {
+	spaces := map[string]string{"pid": "pid:[1]", "mnt": "mnt:[1]"}
+	whole := instructions{State: "/state", Pid: 1, Namespaces: spaces}
+	if whole.check() == nil {
+		t.Error("the attacker begins outside a task")
+	}
+	t.Setenv("CANDOR_TASK", "0")
+	if err := whole.check(); err != nil {
+		t.Error(err)
+	}
+	for _, in := range []instructions{{}, {State: "/state", Pid: 1}, {Pid: 1, Namespaces: spaces}} {
+		if in.check() == nil {
+			t.Errorf("the attacker begins with %+v", in)
+		}
+	}
+}
+
 // TestAttackFindsOpenDoors is the control: tasks have the user of the site, and the
 // attacker has an operator's credentials. Both must have effects, or the attempts
 // try nothing.

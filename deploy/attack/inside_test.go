@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -29,6 +30,7 @@ const insideEnv = "CANDOR_ATTACK"
 // instructions tell the program in a task where the site is.
 type instructions struct {
 	State  string   // the site's state directory
+	States []string // of all its hosts
 	Pid    int      // the site's process
 	Ports  []string // addresses on which the site's processes listen
 	NATS   string   // of these, the one for users
@@ -39,8 +41,21 @@ type instructions struct {
 	Namespaces map[string]string
 }
 
-// shares reports whether the task is in a namespace of who started the site.
-func (in *instructions) shares(kind string) bool { return namespace(kind) == in.Namespaces[kind] }
+// check refuses to begin outside a task of the site: the attempts would be made on the
+// machine, as whoever runs this.
+func (in *instructions) check() error {
+	if os.Getenv("CANDOR_TASK") == "" || in.State == "" || in.Pid == 0 || in.Namespaces["pid"] == "" || in.Namespaces["mnt"] == "" {
+		return fmt.Errorf("the attacker is started by a task of the attacked site, with instructions, not by hand")
+	}
+	return nil
+}
+
+// shares reports whether the task is in a namespace of who started the site, or may be:
+// of that is nothing known where no namespace can be read.
+func (in *instructions) shares(kind string) bool {
+	own := namespace(kind)
+	return own == "" || in.Namespaces[kind] == "" || own == in.Namespaces[kind]
+}
 
 func namespace(kind string) string {
 	link, _ := os.Readlink("/proc/self/ns/" + kind)
@@ -51,6 +66,9 @@ func namespace(kind string) string {
 func attackFromInside(text string) {
 	var in instructions
 	if err := json.Unmarshal([]byte(text), &in); err != nil {
+		panic(err)
+	}
+	if err := in.check(); err != nil {
 		panic(err)
 	}
 	out := json.NewEncoder(os.Stdout)
@@ -72,6 +90,7 @@ var insideAttempts = []struct {
 	needs int
 	do    func(*instructions) (effect string, refusal error)
 }{
+	{"inherits open files of the site", 0, inheritsFiles},
 	{"reads the site's credentials and keys", 1, reads("creds", "keys")},
 	{"reads the logs of the bank and the auctioneer", 1, reads("bank", "auctioneer", "nats")},
 	{"reads other files of the site's state", 1, reads("users", "shape.json", "nodes")},
@@ -92,7 +111,6 @@ var insideAttempts = []struct {
 	{"has capabilities", 1, hasCapabilities},
 	{"becomes the super-user by a set-user-ID program", 2, becomesRoot},
 	{"changes its user to root", 1, setsUser},
-	{"inherits open files of the site", 0, inheritsFiles},
 	{"has the environment of who runs the site", 2, hasEnvironment},
 	{"writes control groups", 1, writesGroups},
 	{"opens the machine's memory or settings", 1, opensDevices},
@@ -114,7 +132,7 @@ var insideAttempts = []struct {
 func reads(paths ...string) func(*instructions) (string, error) {
 	return func(in *instructions) (effect string, refusal error) {
 		for _, p := range paths {
-			err := filepath.WalkDir(filepath.Join(in.State, p), func(path string, d fs.DirEntry, err error) error {
+			err := in.walk(p, func(path string, d fs.DirEntry, err error) error {
 				if err != nil {
 					refusal = err
 					return nil
@@ -140,11 +158,21 @@ func reads(paths ...string) func(*instructions) (string, error) {
 	}
 }
 
+// walk looks at what is below a path of each host's state.
+func (in *instructions) walk(path string, look fs.WalkDirFunc) (err error) {
+	for _, state := range in.States {
+		err = errors.Join(err, filepath.WalkDir(filepath.Join(state, path), look))
+	}
+	return err
+}
+
 // writesState leaves files; whether they are in the state, or in what covers that, is
 // seen from outside.
 func writesState(in *instructions) (effect string, refusal error) {
-	for _, dir := range []string{"", "creds", "keys", "nodes", "bank"} {
-		refusal = os.WriteFile(filepath.Join(in.State, dir, in.Mark), []byte("x"), 0o600)
+	for _, state := range in.States {
+		for _, dir := range []string{"", "creds", "keys", "nodes", "bank"} {
+			refusal = os.WriteFile(filepath.Join(state, dir, in.Mark), []byte("x"), 0o600)
+		}
 	}
 	return "", refusal
 }
@@ -173,7 +201,11 @@ func finds(word string, directories ...string) (effect string, refusal error) {
 }
 
 func findsWord(in *instructions) (string, error) {
-	return finds(in.Victim, filepath.Join(in.State, "nodes"))
+	var nodes []string
+	for _, state := range in.States {
+		nodes = append(nodes, filepath.Join(state, "nodes"))
+	}
+	return finds(in.Victim, nodes...)
 }
 
 // findsShared looks at names alone: whoever sees one can read or guess more.
@@ -352,7 +384,7 @@ func speaksToExecutor(in *instructions) (effect string, refusal error) {
 	}
 	table, _ := os.ReadFile("/proc/net/unix")
 	for _, row := range strings.Split(string(table), "\n") {
-		if f := strings.Fields(row); len(f) == 8 && (strings.Contains(f[7], "candor") || strings.Contains(f[7], in.State)) {
+		if f := strings.Fields(row); len(f) == 8 && in.isOfSite(f[7]) {
 			sockets = append(sockets, f[7])
 		}
 	}
@@ -364,6 +396,11 @@ func speaksToExecutor(in *instructions) (effect string, refusal error) {
 		}
 	}
 	return "", refusal
+}
+
+// isOfSite reports whether a socket is the attacked site's: others of the machine are left alone.
+func (in *instructions) isOfSite(path string) bool {
+	return slices.ContainsFunc(in.States, func(state string) bool { return strings.Contains(path, state) })
 }
 
 func unmounts(in *instructions) (effect string, refusal error) {
@@ -448,14 +485,15 @@ func setsUser(*instructions) (string, error) {
 }
 
 func inheritsFiles(in *instructions) (effect string, refusal error) {
-	entries, err := os.ReadDir("/proc/self/fd")
+	list, err := os.ReadFile("inherited") // by the script that started this program, which opens files itself
 	if err != nil {
 		return "", err
 	}
-	for _, e := range entries {
-		target, err := os.Readlink("/proc/self/fd/" + e.Name())
-		if fd, _ := strconv.Atoi(e.Name()); err == nil && fd > 2 && !strings.HasPrefix(target, "anon_inode") && !strings.HasPrefix(target, "/proc/") && !strings.HasPrefix(target, "/sys/fs/cgroup/") {
-			effect += e.Name() + " is " + target + "; "
+	for _, row := range strings.Split(string(list), "\n") {
+		link, target, found := strings.Cut(row, " -> ")
+		fd, _ := strconv.Atoi(link[strings.LastIndex(link, " ")+1:])
+		if found && fd > 2 && !strings.HasPrefix(target, "/proc/") {
+			effect += fmt.Sprintf("%d is %s; ", fd, target)
 		}
 	}
 	return effect, fmt.Errorf("standard input, output and error alone")

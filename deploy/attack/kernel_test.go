@@ -102,15 +102,13 @@ func reachesSockets(in *instructions) (effect string, refusal error) {
 	refusal = fmt.Errorf("no socket of the site's is there")
 	for _, row := range strings.Split(string(table), "\n") {
 		f := strings.Fields(row)
-		if len(f) < 8 || !strings.Contains(f[7], "candor") {
+		if len(f) < 8 || !in.isOfSite(f[7]) {
 			continue
 		}
-		if path := f[7]; strings.HasPrefix(path, "@") || strings.HasPrefix(path, "/") {
-			c, err := net.Dial("unix", path)
-			if refusal = err; err == nil {
-				_ = c.Close()
-				effect += "connected to " + path + "; "
-			}
+		c, err := net.Dial("unix", f[7])
+		if refusal = err; err == nil {
+			_ = c.Close()
+			effect += "connected to " + f[7] + "; "
 		}
 	}
 	for _, path := range []string{"/run/docker.sock", "/var/run/docker.sock", "/run/containerd/containerd.sock", "/run/systemd/private", "@/containerd-shim"} {
@@ -186,13 +184,16 @@ func rulesOthers(in *instructions) (effect string, refusal error) {
 
 // plantsStarts looks for files that somebody runs later: at a time, at a login, by a
 // program of root's.
-func plantsStarts(*instructions) (effect string, refusal error) {
+func plantsStarts(in *instructions) (effect string, refusal error) {
 	for _, path := range []string{"/etc/crontab", "/etc/cron.d", "/var/spool/cron", "/var/spool/cron/crontabs", "/var/spool/at", "/var/spool/cron/atjobs",
 		"/etc/ld.so.preload", "/etc/ld.so.conf.d", "/etc/profile.d", "/etc/environment", "/etc/init.d", "/etc/systemd/system", "/run/systemd/system",
 		"/usr/local/bin", "/usr/bin", "/usr/lib", "/root", "/root/.bashrc", "/root/.profile", "/root/.ssh", "/etc/sudoers.d", "/etc/pam.d", "/etc/udev/rules.d"} {
 		if refusal = unix.Access(path, unix.W_OK); refusal == nil {
 			effect += "may write " + path + "; "
 		}
+	}
+	if in.shares("mnt") { // of whoever runs the control, nothing is to be replaced
+		return effect, refusal
 	}
 	for _, program := range []string{"crontab", "at"} {
 		command := exec.Command(program, "-")

@@ -94,6 +94,9 @@ var bombs = []struct {
 
 // bomb runs one, and prints what it got.
 func bomb(name string) {
+	if os.Getenv("CANDOR_TASK") == "" {
+		panic("is started by a task of the attacked site, not by hand")
+	}
 	if err := os.Setenv(bombEnv, ""); err != nil {
 		panic(err)
 	}
@@ -237,7 +240,9 @@ func upLimited(t *testing.T, user *syscall.Credential) *site {
 	if err := os.WriteFile(file, []byte(limits), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	return upAs(t, user, "--config", file)
+	s := upAs(t, user, "--config", file)
+	s.nodes = 1
+	return s
 }
 
 // usesTooMuch has bob's tasks use more than they may, while alice's go on.

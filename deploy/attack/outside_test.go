@@ -2,6 +2,7 @@ package attack
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"os"
@@ -78,7 +79,7 @@ var outsideAttempts = []struct {
 	{"has the site's state as its working directory", (*attacker).worksInState},
 	{"has a directory of the node's processes as its working directory", (*attacker).worksInProcesses},
 	{"has control characters printed on others' terminals", (*attacker).typesElsewhere},
-	{"finds a port of the site beside that for users", (*attacker).findsPorts},
+	{"finds a port of the site that its configuration does not name", (*attacker).findsPorts},
 	{"has the site fetch others' files, by links among a task's outputs", (*attacker).fetchesLinks},
 	{"computes and then fails, or cancels, to owe nothing", (*attacker).fails},
 	{"floods the site with requests", (*attacker).floods},
@@ -478,7 +479,20 @@ func (a *attacker) worksInProcesses() (effect string, refusal error) {
 // typesElsewhere has control characters in all that a job says of itself, and looks at
 // what others see of it.
 func (a *attacker) typesElsewhere() (effect string, refusal error) {
-	const odd = "x\x1b[2J\x1b]0;title\x07\r\u009b1m\x00\u202ey"
+	for _, odd := range []string{"x\x1b[2J\x1b]0;title\x07\r\u009b1m\u202ey", "x\x00y", "x\ny"} {
+		shown, err := a.submitsOdd(odd)
+		effect, refusal = effect+shown, errors.Join(refusal, err)
+	}
+	for _, of := range [][]string{{"jobs", "--all"}, {"jobs"}, {"markets"}, {"nodes"}, {"statement", a.name}} {
+		text, _ := a.candor("operator", of...)
+		effect += shown("candor "+of[0], text)
+	}
+	effect += shown("the site's log", a.log.String())
+	return effect, refusal
+}
+
+// submitsOdd submits a job for each place that a text may have in one.
+func (a *attacker) submitsOdd(odd string) (effect string, refusal error) {
 	plain := func(i int) messages.JobSpec {
 		return messages.JobSpec{Name: fmt.Sprint("odd", i), Budget: messages.Credit, Stages: []messages.Stage{{Name: "main", Script: "true", Attempts: 1}}}
 	}
@@ -494,7 +508,7 @@ func (a *attacker) typesElsewhere() (effect string, refusal error) {
 	} {
 		spec := plain(i)
 		spoil(&spec)
-		j, err := a.run(fmt.Sprint("odd", i), spec)
+		j, err := a.run(fmt.Sprintf("odd%d %x", i, odd), spec)
 		if err != nil {
 			refusal = err
 			effect += shown("the refusal", err.Error())
@@ -505,11 +519,6 @@ func (a *attacker) typesElsewhere() (effect string, refusal error) {
 			effect += shown("candor "+of[0], text)
 		}
 	}
-	for _, of := range [][]string{{"jobs", "--all"}, {"jobs"}, {"markets"}, {"nodes"}, {"statement", a.name}} {
-		text, _ := a.candor("operator", of...)
-		effect += shown("candor "+of[0], text)
-	}
-	effect += shown("the site's log", a.log.String())
 	return effect, refusal
 }
 
@@ -526,11 +535,11 @@ func shown(what, text string) string {
 // findsPorts compares where the site's processes listen with where they are to.
 func (a *attacker) findsPorts() (effect string, refusal error) {
 	for _, port := range a.ports() {
-		if !strings.HasSuffix(a.url, port) && port != a.leaf {
+		if !strings.HasSuffix(a.url, port) && port != a.leaf && !slices.Contains(a.addresses, port) {
 			effect += port + " "
 		}
 	}
-	return effect, fmt.Errorf("the site listens at %s alone", a.url)
+	return effect, fmt.Errorf("the site listens at %s alone", strings.Join(append(a.addresses, a.url), " "))
 }
 
 // fetchesLinks has a task leave links to what it cannot read, in place of outputs and of
@@ -626,7 +635,7 @@ func (a *attacker) aftermath() (attempts []attempt) {
 	books := ask[messages.BooksReply](a.site, "operator", messages.Bank, messages.VerbBooks, messages.BooksRequest{Full: true})
 	add("the books balance", wrong(!books.Balanced, books.Message), "")
 	nodes := ask[messages.NodesReply](a.site, "alice", messages.Auctioneer, messages.VerbNodes, messages.Empty{})
-	add("the nodes are the site's", wrong(len(nodes.Nodes) != 4, fmt.Sprint(len(nodes.Nodes))), "")
+	add("the nodes are the site's", wrong(len(nodes.Nodes) != a.nodes, fmt.Sprint(len(nodes.Nodes))), "")
 	text, err := a.candor("operator", "bank", "verify", "--from-genesis")
 	add("every record is proven", wrong(err != nil, text), line(text))
 	return attempts

@@ -73,7 +73,14 @@ type site struct {
 	process *os.Process
 	log     *output
 	ended   chan error
+
+	others    []*site  // hosts of the same site
+	addresses []string // addresses that the configuration gives to its parts, beside url and leaf
+	nodes     int
 }
+
+// hosts are all of the site's.
+func (s *site) hosts() []*site { return append([]*site{s}, s.others...) }
 
 // output is what a process has written so far.
 type output struct {
@@ -121,12 +128,22 @@ func up(t *testing.T, arguments ...string) *site {
 // upAs starts a site as another user; nil: as the user of this process.
 func upAs(t *testing.T, user *syscall.Credential, arguments ...string) *site {
 	t.Helper()
+	s := &site{T: t, state: stateDir(t, user), nodes: 4}
+	s.begin(user, append(arguments, "--listen", "127.0.0.1:0")...)
+	s.await()
+	return s
+}
+
+// begin starts the site's process as a user.
+func (s *site) begin(user *syscall.Credential, arguments ...string) {
+	t := s.T
+	t.Helper()
 	path, err := binary()
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &site{T: t, state: stateDir(t, user), log: &output{}, ended: make(chan error, 1)}
-	command := exec.Command(path, append([]string{"up", "--state", s.state, "--listen", "127.0.0.1:0"}, arguments...)...)
+	s.log, s.ended = &output{}, make(chan error, 1)
+	command := exec.Command(path, append([]string{"up", "--state", s.state}, arguments...)...)
 	command.Stdout, command.Stderr = s.log, s.log
 	command.SysProcAttr = &syscall.SysProcAttr{Credential: user}
 	if user != nil {
@@ -138,6 +155,12 @@ func upAs(t *testing.T, user *syscall.Credential, arguments ...string) *site {
 	s.process = command.Process
 	go func() { s.ended <- command.Wait() }()
 	t.Cleanup(s.stop)
+}
+
+// await waits until the site is up, and reads what it says of itself.
+func (s *site) await() {
+	t := s.T
+	t.Helper()
 	await.Until(t, "the site is up", func() bool { return strings.Contains(s.log.String(), "Stop with") || s.gone() })
 	if s.gone() {
 		t.Fatalf("the site ended:\n%s", s.log)
@@ -155,7 +178,6 @@ func upAs(t *testing.T, user *syscall.Credential, arguments ...string) *site {
 		t.Fatal(err)
 	}
 	s.name, s.url, s.leaf = info.Site, info.Server, info.Leaf
-	return s
 }
 
 // gone reports whether the site's process has ended.
@@ -184,6 +206,9 @@ func (s *site) stop() {
 // sound wants of a site that its process lives and has logged no panic.
 func (s *site) sound() {
 	s.Helper()
+	for _, other := range s.others {
+		other.sound()
+	}
 	if s.gone() {
 		s.Errorf("the site's process has ended:\n%s", tail(s.log.String()))
 	}
@@ -278,11 +303,16 @@ func (s *site) candor(account messages.Name, arguments ...string) (string, error
 
 // plain runs a command of the same binary on the site's state.
 func (s *site) plain(arguments ...string) (string, error) {
+	return s.plainly(append(arguments, "--state", s.state)...)
+}
+
+// plainly runs a command of the same binary.
+func (s *site) plainly(arguments ...string) (string, error) {
 	path, err := binary()
 	if err != nil {
 		return "", err
 	}
-	command := exec.CommandContext(s.within(), path, append(arguments, "--state", s.state)...)
+	command := exec.CommandContext(s.within(), path, arguments...)
 	text, err := command.CombinedOutput()
 	return string(text), err
 }

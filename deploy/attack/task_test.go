@@ -51,9 +51,14 @@ SECRET=%[1]s sh -c 'while :; do sleep 1; done' %[1]s`, word)
 	reply := ask[messages.SubmitReply](s, "alice", messages.Auctioneer, messages.VerbSubmit, messages.SubmitRequest{Key: word,
 		Spec: messages.JobSpec{Budget: 10 * messages.Credit, Stages: []messages.Stage{{Name: "main", Script: script}}}})
 	await.Until(s.T, "alice's task runs", func() bool {
-		files, _ := filepath.Glob(filepath.Join(s.state, "nodes", "*", "jobs", reply.Job.String(), "*", "started"))
-		more, _ := filepath.Glob(filepath.Join(s.state, "nodes", "*", "jobs", reply.Job.String(), "*", "*", "started"))
-		return len(files)+len(more) > 0
+		for _, h := range s.hosts() {
+			files, _ := filepath.Glob(filepath.Join(h.state, "nodes", "*", "jobs", reply.Job.String(), "*", "started"))
+			more, _ := filepath.Glob(filepath.Join(h.state, "nodes", "*", "jobs", reply.Job.String(), "*", "*", "started"))
+			if len(files)+len(more) > 0 {
+				return true
+			}
+		}
+		return false
 	})
 	return reply.Job
 }
@@ -64,7 +69,11 @@ func fromInside(t *testing.T, s *site) (attempts []attempt) {
 	t.Helper()
 	word, mark := fmt.Sprintf("word-%d-of-alice", s.process.Pid), fmt.Sprintf("CANDOR_MARK_%d", s.process.Pid)
 	alices := s.victim(word)
-	text, err := json.Marshal(instructions{State: s.state, Pid: s.process.Pid, Ports: s.ports(), NATS: s.url, Victim: word, Mark: mark,
+	var states []string
+	for _, h := range s.hosts() {
+		states = append(states, h.state)
+	}
+	text, err := json.Marshal(instructions{State: s.state, States: states, Pid: s.process.Pid, Ports: s.ports(), NATS: s.url, Victim: word, Mark: mark,
 		Namespaces: map[string]string{"pid": namespace("pid"), "mnt": namespace("mnt")}})
 	if err != nil {
 		t.Fatal(err)
@@ -74,7 +83,7 @@ func fromInside(t *testing.T, s *site) (attempts []attempt) {
 		t.Fatal(err)
 	}
 	script := filepath.Join(t.TempDir(), "attack.sh")
-	if err := os.WriteFile(script, []byte("#!/bin/sh\nexec ./attacker\n"), 0o755); err != nil {
+	if err := os.WriteFile(script, []byte("#!/bin/sh\nls -l /proc/self/fd >inherited\nexec ./attacker\n"), 0o755); err != nil {
 		t.Fatal(err)
 	}
 	out, err := s.candor("bob", "submit", "--script", "--budget", "5", "--chdir", "-", "--input", self+"=attacker", "--attempts", "1",
@@ -116,9 +125,13 @@ func fromInside(t *testing.T, s *site) (attempts []attempt) {
 
 // planted says which files of a name lie in the site's state.
 func (s *site) planted(name string) string {
-	files, _ := filepath.Glob(filepath.Join(s.state, name))
-	more, _ := filepath.Glob(filepath.Join(s.state, "*", name))
-	return strings.Join(append(files, more...), " ")
+	var all []string
+	for _, h := range s.hosts() {
+		files, _ := filepath.Glob(filepath.Join(h.state, name))
+		more, _ := filepath.Glob(filepath.Join(h.state, "*", name))
+		all = slices.Concat(all, files, more)
+	}
+	return strings.Join(all, " ")
 }
 
 // marked is a process that has a variable in its environment, 0 if there is none.
@@ -138,12 +151,16 @@ func marked(variable string) int {
 // ports are the addresses on which the site's processes listen; of what this user may
 // not see, the one for users.
 func (s *site) ports() (addresses []string) {
+	mine := map[int]bool{}
+	for _, h := range s.hosts() {
+		mine[h.process.Pid] = true
+	}
 	inodes := map[string]bool{}
 	files, _ := filepath.Glob("/proc/[0-9]*/fd/*")
 	for _, file := range files {
 		var pid int
 		_, _ = fmt.Sscanf(file, "/proc/%d/fd/", &pid)
-		if pid != s.process.Pid && parent(pid) != s.process.Pid {
+		if !mine[pid] && !mine[parent(pid)] {
 			continue
 		}
 		if target, err := os.Readlink(file); err == nil && strings.HasPrefix(target, "socket:[") {
