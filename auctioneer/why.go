@@ -19,6 +19,8 @@ func reason(j *book.Job) string {
 		return "ChargeRefused"
 	case !j.Active():
 		return j.Reason
+	case j.Parked != nil && running == 0:
+		return "OnHold"
 	case running > 0 && allSuspended(j):
 		return "Suspended"
 	case running > 0:
@@ -43,6 +45,8 @@ func allSuspended(j *book.Job) bool {
 func expected(b *book.Book, j *book.Job, reply *messages.WhyReply) {
 	_, running, _ := j.Count()
 	switch o := j.Order; {
+	case j.Parked != nil:
+		reply.Message, reply.Change = onHold(j, running)
 	case j.Blocked > 0:
 		jobs := b.Awaited(j)
 		reply.Message = fmt.Sprintf("it waits for %s to end: %v", terms(len(jobs), "another job", "other jobs"), jobs)
@@ -58,6 +62,20 @@ func expected(b *book.Book, j *book.Job, reply *messages.WhyReply) {
 	default:
 		reply.Reason, reply.Message = "Starting", fmt.Sprintf("it may start on %d slots of %s, which are being claimed", o.Slots, o.Class)
 	}
+}
+
+// onHold tells who put a job on hold, and what releases it.
+func onHold(j *book.Job, running int) (message string, change []string) {
+	message = "its owner put it on hold: it gets no more tasks"
+	change = []string{fmt.Sprintf("its owner releasing it: `candor release %d`", j.ID)}
+	if j.Parked.Operator {
+		message = fmt.Sprintf("the operator %s put it on hold: it gets no more tasks", j.Parked.By)
+		change = []string{"an operator releasing it"}
+	}
+	if running > 0 {
+		message += "; " + terms(running, "1 task that runs goes on", fmt.Sprintf("%d tasks that run go on", running))
+	}
+	return message, change
 }
 
 func terms(n int, one, many string) string {

@@ -43,6 +43,8 @@ type JobSpec struct {
 	// AfterJobs must have ended, and AfterOK have completed, before any task starts.
 	AfterJobs []JobID `json:"after_jobs,omitempty"`
 	AfterOK   []JobID `json:"after_ok,omitempty"`
+	// Hold: the job gets no tasks until its owner, or an operator, releases it.
+	Hold bool `json:"hold,omitempty" msgpack:"-"`
 }
 
 // Stage is a phase of a job: tasks that run the same command on one slot of

@@ -25,6 +25,9 @@ func (s *JobSpec) validateBid() error {
 	case s.Deadline < 0:
 		return Errorf(Invalid, "deadline: %v is before 1970; give an instant to come", s.Deadline)
 	}
+	if s.Hold && s.Contract != "" {
+		return Errorf(Invalid, "hold: contract %s is about when the job completes; leave hold or the contract out", clip(s.Contract))
+	}
 	if err := checkLine("contract", s.Contract, MaxKey); err != nil || s.Valuation == nil {
 		return err
 	}

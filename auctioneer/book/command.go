@@ -21,6 +21,7 @@ type Command struct {
 	Admit       *Admit
 	EnterRemote *EnterRemote
 	Advance     *Advance
+	Park        *Park
 }
 
 // Submit enters a job whose hold has been made. Result: Receipt, of the earlier
@@ -145,6 +146,22 @@ type Disband struct {
 	Job   messages.JobID
 	Stage uint32
 	Since messages.Time
+}
+
+// Park has a job that has not ended get no tasks, or with Release get some again. What
+// an operator parked only an operator releases. Result: Parking.
+type Park struct {
+	Job      messages.JobID
+	By       messages.Name
+	Operator bool // By may see everybody's jobs
+	Release  bool
+}
+
+// Parking is what came of a Park.
+type Parking struct {
+	State   messages.State
+	Running int  // tasks that go on
+	Changed bool // false: the job was as it is asked to be
 }
 
 // Drain has a node take no more work, and what is left at Until ended and run

@@ -54,6 +54,9 @@ type Job struct {
 	Deposit Deposit `msgpack:"-"`
 	// Doubts are of tasks that failed at once, by stage and index.
 	Doubts map[[2]uint32]*Doubt `msgpack:"-" json:"-"`
+
+	Parked   *Parked       `msgpack:"-"` // the job gets no tasks; nil: it does
+	Released messages.Time `msgpack:"-"` // when it was parked last until; 0: never
 }
 
 // Deposit is what a job's hold has beside its budget.
@@ -133,7 +136,7 @@ func (j *Job) Active() bool { return j.State <= messages.Running }
 // Claimable is the number of tasks of stage i that could be claimed now.
 func (j *Job) Claimable(i int) int {
 	s := &j.Stages[i]
-	if !j.Active() || s.Unmet > 0 || j.Blocked > 0 || s.Broken {
+	if !j.Active() || s.Unmet > 0 || j.Blocked > 0 || s.Broken || j.Parked != nil {
 		return 0
 	}
 	n := s.Total - len(s.Tasks) + len(s.Again)
@@ -226,6 +229,9 @@ func newJob(c *Submit, id messages.JobID, now messages.Time) *Job {
 		ID: id, Account: c.Account, Key: c.Key, Digest: c.Digest, Payer: c.Payer, Spec: c.Spec,
 		Assumed: c.Assumed, Hold: c.Hold, Held: c.Held, Submitted: now, Stages: make([]Stage, len(c.Spec.Stages)),
 		Contract: c.Contract, Visit: c.Visit, Deposit: Deposit{Amount: c.Deposit},
+	}
+	if c.Spec.Hold {
+		j.Parked = &Parked{By: c.Account}
 	}
 	for i := range c.Spec.Stages {
 		j.Stages[i] = Stage{Total: c.Spec.Stages[i].TaskCount(), Unmet: len(c.Spec.Stages[i].After)}

@@ -251,6 +251,8 @@ func (w *twins) command() Command {
 		return Command{Advance: w.travel()}
 	case n < 79:
 		return Command{}
+	case n < 81:
+		return Command{Park: &Park{Job: w.job(), By: w.account(), Operator: w.chance(3), Release: w.chance(2)}}
 	}
 	return Command{Exchange: w.exchange()}
 }
@@ -259,7 +261,7 @@ func (w *twins) submission() *Submit {
 	held := messages.Credits(w.rng.IntN(200))
 	stage := mapStage(1 + w.rng.IntN(3))
 	stage.Gang, stage.Attempts = w.chance(4), w.rng.IntN(3)
-	spec := &messages.JobSpec{Market: w.market(), Budget: held, Rate: 3, Length: 7, Stages: []messages.Stage{stage}}
+	spec := &messages.JobSpec{Market: w.market(), Budget: held, Rate: 3, Length: 7, Stages: []messages.Stage{stage}, Hold: w.chance(12)}
 	if w.chance(3) {
 		spec.Stages = append(spec.Stages, messages.Stage{Name: "last", Class: "map", Tasks: 2, After: []string{"map"}, MaxRunning: 1})
 	}

@@ -41,7 +41,7 @@ func (d *Desk) followJob(b *book.Book, j *book.Job) {
 	switch {
 	case settling && d.settlements.begin(b, j, m):
 	case m == nil || j.Blocked > 0:
-	case !j.Active():
+	case !j.Active() || j.Away():
 		m.Remove(d.now.Wall, j.ID)
 	default:
 		if m.Plans() && m.Job(j.ID) == nil {

@@ -1,0 +1,90 @@
+package book
+
+import (
+	"testing"
+
+	"github.com/candor-grid/candor/messages"
+)
+
+func (s *site) park(p Park) (Parking, error) {
+	switch r := s.apply(Command{Park: &p}).(type) {
+	case Parking:
+		return r, nil
+	case error:
+		return Parking{}, r
+	}
+	s.t.Fatal("a Park has another result")
+	return Parking{}, nil
+}
+
+// TestParkedJobGetsNoTasks puts a job on hold of which a task runs: the task goes on, no
+// other is claimed, and after the release the others are.
+func TestParkedJobGetsNoTasks(t *testing.T) {
+	s := newSite(t)
+	s.register("n", 1, 4)
+	id := s.submit("k", mapStage(3))
+	one := s.claim("n", 1, 1, 1, id)
+	if p, err := s.park(Park{Job: id, By: "alice"}); err != nil || !p.Changed || p.Running != 1 || p.State != messages.Running {
+		t.Fatalf("park: %+v, %v", p, err)
+	}
+	if p, err := s.park(Park{Job: id, By: "alice"}); err != nil || p.Changed {
+		t.Errorf("a second hold: %+v, %v", p, err)
+	}
+	if g := s.claim("n", 1, 2, 4, id); len(g) != 0 {
+		t.Errorf("a job on hold was granted %v", g)
+	}
+	s.finish("n", 1, 3, messages.Exited, 0, one[0].Attempt)
+	if p, err := s.park(Park{Job: id, By: "alice", Release: true}); err != nil || !p.Changed || s.Job(id).Arrived() != s.Now() {
+		t.Errorf("release: %+v, %v, arrived %v", p, err, s.Job(id).Arrived())
+	}
+	if g := s.claim("n", 1, 4, 4, id); len(g) != 2 {
+		t.Errorf("after the release %v were granted, not the 2 that are left", g)
+	}
+}
+
+// TestOperatorsHold has an operator hold a job: its owner cannot release it.
+func TestOperatorsHold(t *testing.T) {
+	s := newSite(t)
+	id := s.submit("k", mapStage(1))
+	s.park(Park{Job: id, By: "alice"})
+	s.park(Park{Job: id, By: "root", Operator: true})
+	s.park(Park{Job: id, By: "alice"}) // which does not make it alice's again
+	if _, err := s.park(Park{Job: id, By: "alice", Release: true}); messages.KindOf(err) != messages.PermissionDenied || !s.Job(id).Away() {
+		t.Errorf("alice released what an operator holds: %v", err)
+	}
+	if p, err := s.park(Park{Job: id, By: "root", Operator: true, Release: true}); err != nil || !p.Changed || s.Job(id).Away() {
+		t.Errorf("the operator's release: %+v, %v", p, err)
+	}
+	if p, err := s.park(Park{Job: id, By: "alice", Release: true}); err != nil || p.Changed {
+		t.Errorf("a release of a job that is not on hold: %+v, %v", p, err)
+	}
+}
+
+// TestParkRefuses refuses to hold what is over, what does not exist, and what others
+// were promised the slots, or the completion, of.
+func TestParkRefuses(t *testing.T) {
+	s := newSite(t)
+	ended, ordered, contracted := s.submit("a", mapStage(1)), s.submit("b", mapStage(1)), s.submit("c", mapStage(1))
+	s.apply(Command{Cancel: &Cancel{Job: ended, By: "alice"}})
+	s.apply(Command{Decide: &Decide{Market: "main", Start: []Starting{{Job: ordered, Order: Order{Class: "map", Slots: 1, At: 99}}}}})
+	s.byID[contracted].Contract = new(messages.Contract)
+	for id, kind := range map[messages.JobID]messages.Kind{ended: messages.Ended, 77: messages.NotFound, ordered: messages.Conflict, contracted: messages.Conflict} {
+		if _, err := s.park(Park{Job: id, By: "alice"}); messages.KindOf(err) != kind {
+			t.Errorf("job %d: %v is not %v", id, err, kind)
+		}
+	}
+}
+
+// TestSubmittedOnHold submits a job on hold.
+func TestSubmittedOnHold(t *testing.T) {
+	s := newSite(t)
+	s.register("n", 1, 4)
+	r := s.apply(Command{Submit: &Submit{Account: "alice", Key: "k", Payer: "alice", Spec: &messages.JobSpec{Market: "main", Hold: true, Stages: []messages.Stage{mapStage(1)}}}}).(Receipt)
+	if g := s.claim("n", 1, 1, 4, r.Job); len(g) != 0 || !s.Job(r.Job).Away() {
+		t.Errorf("a job that was submitted on hold was granted %v", g)
+	}
+	s.park(Park{Job: r.Job, By: "alice", Release: true})
+	if g := s.claim("n", 1, 2, 4, r.Job); len(g) != 1 {
+		t.Errorf("after its release %v were granted", g)
+	}
+}
