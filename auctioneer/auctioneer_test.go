@@ -269,10 +269,13 @@ func TestOthersJobsAreNotYours(t *testing.T) {
 	f := start(t)
 	id := f.submit("alice", "k1", oneStage(1)).Job
 	for verb, about := range map[string]func(messages.JobID) any{
-		messages.VerbJob:    func(id messages.JobID) any { return messages.JobRequest{Job: id} },
-		messages.VerbWhy:    func(id messages.JobID) any { return messages.JobRequest{Job: id} },
-		messages.VerbCancel: func(id messages.JobID) any { return messages.JobRequest{Job: id} },
-		messages.VerbTasks:  func(id messages.JobID) any { return messages.TasksRequest{Job: id} },
+		messages.VerbJob:     func(id messages.JobID) any { return messages.JobRequest{Job: id} },
+		messages.VerbWhy:     func(id messages.JobID) any { return messages.JobRequest{Job: id} },
+		messages.VerbCancel:  func(id messages.JobID) any { return messages.JobRequest{Job: id} },
+		messages.VerbTasks:   func(id messages.JobID) any { return messages.TasksRequest{Job: id} },
+		messages.VerbHold:    func(id messages.JobID) any { return messages.JobRequest{Job: id} },
+		messages.VerbRelease: func(id messages.JobID) any { return messages.JobRequest{Job: id} },
+		messages.VerbRequeue: func(id messages.JobID) any { return messages.RequeueRequest{Job: id} },
 		messages.VerbOutput: func(id messages.JobID) any {
 			return messages.OutputRequest{Node: "n1", Logs: messages.LogsRequest{Attempt: messages.Attempt{Task: messages.TaskRef{Job: id}, Number: 1}}}
 		},

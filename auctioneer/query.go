@@ -95,7 +95,7 @@ func summary(j *book.Job) messages.JobSummary {
 	s := messages.JobSummary{
 		Job: j.ID, Name: j.Spec.Name, Account: j.Account, Payer: j.Payer, Market: j.Spec.Market, State: j.State, Reason: reason(j),
 		Budget: j.Spec.Budget, Charged: j.Cost(), Tasks: total, Running: running, Done: done,
-		Submitted: j.Submitted, Started: j.Started, Ended: j.Ended, ExitCode: j.ExitCode,
+		Submitted: j.Submitted, Started: j.Started, Ended: j.Ended, ExitCode: j.ExitCode, Failed: j.Failures(),
 	}
 	for i := range j.Stages {
 		s.Suspended += j.Stages[i].Suspended

@@ -15,6 +15,9 @@ func (l *leader) services() []bus.Service {
 		{Name: "candor-auctioneer-commands", Version: "1.0.0", Concurrency: 256, Endpoints: []bus.Endpoint{
 			at(messages.VerbSubmit, bus.Handle("submit", l.submissions.submit)),
 			at(messages.VerbCancel, bus.Handle("cancel", l.submissions.cancel)),
+			at(messages.VerbHold, bus.Handle("hold", steering{l}.hold)),
+			at(messages.VerbRelease, bus.Handle("release", steering{l}.release)),
+			at(messages.VerbRequeue, bus.Handle("requeue", steering{l}.requeue)),
 			at(messages.VerbQuote, bus.Handle("quote", l.submissions.quote)),
 			at(messages.VerbDrain, forOperators(operators, "drain", "drain a node", operators.drain)),
 			at(messages.VerbApply, forOperators(operators, "apply", "change the markets", operators.apply)),

@@ -3,6 +3,7 @@ package auctioneer
 import (
 	"context"
 	"fmt"
+	"strconv"
 
 	"github.com/candor-grid/candor/auctioneer/book"
 	"github.com/candor-grid/candor/auctioneer/desk"
@@ -158,7 +159,10 @@ func (l *queries) explain(now messages.Time, reply *messages.WhyReply, m market.
 // epilogue tells how a job that is over went.
 func epilogue(j *book.Job) string {
 	total, _, done := j.Count()
-	s := fmt.Sprintf("%d of %d tasks finished", done, total)
+	s := fmt.Sprintf("%d of %s finished", done, terms(total, "1 task", grouped(total)+" tasks"))
+	if n := j.Failures(); n > 0 && total > 1 {
+		s = fmt.Sprintf("%s of %s tasks failed, %s finished", grouped(n), grouped(total), grouped(done))
+	}
 	if j.Message != "" {
 		s = j.Message
 	}
@@ -179,6 +183,15 @@ func epilogue(j *book.Job) string {
 		s += fmt.Sprintf("; it paid %v credits to other jobs and received %v from them", j.Paid, j.Gained)
 	}
 	return s
+}
+
+// grouped writes a number with a comma before each three digits.
+func grouped(n int) string {
+	text := strconv.Itoa(n)
+	for at := len(text) - 3; at > 0; at -= 3 {
+		text = text[:at] + "," + text[at:]
+	}
+	return text
 }
 
 func failed(j *book.Job) (messages.TaskRef, *book.Task, bool) {

@@ -1,5 +1,7 @@
 package messages
 
+import "slices"
+
 // Limits on what one job may ask for. They bound what a replica stores and
 // what an agent can be made to do; a request beyond them is TooLarge.
 const (
@@ -75,6 +77,31 @@ type Stage struct {
 	// Outputs are patterns, as of package path, of the files of the working directory
 	// that are stored at the depot when a task has ended well.
 	Outputs []string `json:"outputs,omitempty"`
+	// OnFailure is what becomes of the rest of the job when a task has used up its attempts;
+	// default: [GoOn] where the tasks do not need one another, else [Stop].
+	OnFailure OnFailure `json:"on_failure,omitempty" msgpack:"-"`
+}
+
+// OnFailure says what a task that fails does to the other tasks.
+type OnFailure string
+
+// What a failed task does to others. A stage that waits for the stage of the failed task
+// does not run in either case.
+const (
+	Stop OnFailure = "stop"     // the job ends
+	GoOn OnFailure = "continue" // the others go on, and the job ends as failed when they have
+)
+
+// Independent says whether the tasks of a stage do not need one another, as far as the
+// job tells: there are several, they do not start together, and no stage comes after.
+func (s *JobSpec) Independent(stage int) bool {
+	of := &s.Stages[stage]
+	for i := range s.Stages {
+		if slices.Contains(s.Stages[i].After, of.Name) {
+			return false
+		}
+	}
+	return !of.Gang && of.TaskCount() > 1
 }
 
 // Array gives the array index of each task of a stage, as ascending,

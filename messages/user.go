@@ -9,7 +9,7 @@ const (
 	Running                // some task has been claimed
 	Settling               // all work is over; what is owed is being decided and paid
 	Completed              // every task finished with exit code 0
-	Failed                 // a task used up its attempts
+	Failed                 // a task used up its attempts, and no other is to run any more
 	Cancelled              // the user or an operator cancelled it
 	Discarded              // its market will not run it
 )
@@ -102,6 +102,8 @@ type JobSummary struct {
 	Visit     *Visit  `json:"visit,omitempty"` // it is run for another site
 	// Suspended is how many of Running have left their slots until they are resumed.
 	Suspended int `json:"suspended,omitempty"`
+	// Failed is how many tasks failed for good before the job ended.
+	Failed int `json:"failed,omitempty"`
 }
 
 // JobDetail is everything a user may want to know of a job.
@@ -130,6 +132,10 @@ type StageStatus struct {
 	// a process among them, in bytes.
 	CPU    Duration `json:"cpu,omitempty"`
 	MaxRSS int64    `json:"max_rss,omitempty"`
+	// Failed is how many tasks failed for good before the job ended. Requeued is how many
+	// attempts of Retried were ended by `candor requeue`.
+	Failed   int `json:"failed,omitempty"`
+	Requeued int `json:"requeued,omitempty"`
 }
 
 // ClassShare compares, for one class, the share that the mechanism allocated

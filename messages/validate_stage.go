@@ -102,6 +102,10 @@ func (s *Stage) validateLimits(path string) error {
 		return Errorf(TooLarge, "%s.attempts: %d are more than the limit of %d", path, s.Attempts, MaxAttemptLimit)
 	case s.Memory != 0 && s.Memory < MinMemory:
 		return Errorf(Invalid, "%s.memory: %d bytes: must be at least %d; leave it out for the node's", path, s.Memory, MinMemory)
+	case s.OnFailure != "" && s.OnFailure != Stop && s.OnFailure != GoOn:
+		return Errorf(Invalid, "%s.on_failure: %q is neither %s nor %s", path, clip(string(s.OnFailure)), GoOn, Stop)
+	case s.Gang && s.OnFailure == GoOn:
+		return Errorf(Invalid, "%s.on_failure: the tasks of a gang run together, and none goes on when one fails; leave on_failure out", path)
 	case s.MaxRunning < 0:
 		return Errorf(Invalid, "%s.max_running: %d must not be negative; leave it out for no bound", path, s.MaxRunning)
 	case s.Gang && s.MaxRunning > 0 && s.MaxRunning < s.TaskCount():

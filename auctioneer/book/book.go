@@ -149,6 +149,8 @@ func (b *Book) Apply(c *Command) any {
 		return b.advance(c.Advance)
 	case c.Park != nil:
 		return outcome(b.park(c.Park))
+	case c.Requeue != nil:
+		return outcome(b.claims.requeueAll(c.Requeue))
 	}
 	return messages.Errorf(messages.Invalid, "a command of the book names nothing to do")
 }

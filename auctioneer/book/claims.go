@@ -1,6 +1,10 @@
 package book
 
-import "github.com/candor-grid/candor/messages"
+import (
+	"slices"
+
+	"github.com/candor-grid/candor/messages"
+)
 
 // claims are the tasks that nodes have claimed. A claim runs, gathers, is suspended
 // or is leaving; its stage counts the last three.
@@ -101,6 +105,67 @@ func (c *claims) requeue(a messages.Attempt, by blame) {
 	c.stop(a)
 	c.excuse(a.Task, h, by)
 	c.breakGang(c.jobs.byID[a.Task.Job], int(a.Task.Stage), by)
+}
+
+// requeueAll ends tasks of a job, as its owner or an operator wants.
+func (c *claims) requeueAll(r *Requeue) (n int, err error) {
+	j := c.jobs.byID[r.Job]
+	switch {
+	case j == nil:
+		return 0, messages.Errorf(messages.NotFound, "there is no job %d", r.Job)
+	case !j.Active():
+		return 0, messages.Errorf(messages.Ended, "job %d is %v already; `candor rerun %d` runs what did not end well in a new job", j.ID, j.Outcome, j.ID)
+	case j.Order != nil || j.Contract != nil:
+		return 0, messages.Errorf(messages.Conflict, "job %d has its slots for a time that was agreed: its tasks cannot begin anew; cancel the job and submit it again", j.ID)
+	}
+	for _, ref := range r.Tasks {
+		if ref.Job != j.ID || int(ref.Stage) >= len(j.Stages) || int(ref.Index) >= j.Stages[ref.Stage].Total {
+			return 0, messages.Errorf(messages.NotFound, "there is no task %d of stage %d of job %d", ref.Index, ref.Stage, j.ID)
+		}
+		if !c.runs(j, ref) {
+			return 0, messages.Errorf(messages.Conflict, "task %d of stage %s of job %d does not run", ref.Index, j.Spec.Stages[ref.Stage].Name, j.ID)
+		}
+	}
+	all := c.running(j)
+	if len(all) == 0 {
+		return 0, messages.Errorf(messages.Conflict, "no task of job %d runs", j.ID)
+	}
+	tasks := r.Tasks
+	if len(tasks) == 0 {
+		tasks = slices.DeleteFunc(slices.Clone(all), func(ref messages.TaskRef) bool { return r.Stage != nil && int(ref.Stage) != *r.Stage })
+	}
+	if len(tasks) == 0 {
+		return 0, messages.Errorf(messages.Conflict, "no task of that stage of job %d runs", j.ID)
+	}
+	for _, ref := range tasks {
+		if c.runs(j, ref) { // and was not requeued with its gang before
+			j.Stages[ref.Stage].Requeued++
+			c.requeue(messages.Attempt{Task: ref, Number: j.Stages[ref.Stage].Tasks[ref.Index].Attempt}, ofJob)
+		}
+	}
+	return len(all) - len(c.running(j)), nil
+}
+
+// runs says whether a task of a job has a claim that is not about to end.
+func (c *claims) runs(j *Job, r messages.TaskRef) bool {
+	tasks := j.Stages[r.Stage].Tasks
+	if int(r.Index) >= len(tasks) {
+		return false
+	}
+	_, h, ok := c.claimOf(messages.Attempt{Task: r, Number: tasks[r.Index].Attempt})
+	return ok && !h.Leaving
+}
+
+// running are the tasks of a job that run.
+func (c *claims) running(j *Job) (out []messages.TaskRef) {
+	for i := range j.Stages {
+		for k := range j.Stages[i].Tasks {
+			if r := (messages.TaskRef{Job: j.ID, Stage: uint32(i), Index: uint32(k)}); c.runs(j, r) {
+				out = append(out, r)
+			}
+		}
+	}
+	return out
 }
 
 // blame says whose doing it is that an attempt came to nothing.

@@ -22,6 +22,7 @@ type Command struct {
 	EnterRemote *EnterRemote
 	Advance     *Advance
 	Park        *Park
+	Requeue     *Requeue
 }
 
 // Submit enters a job whose hold has been made. Result: Receipt, of the earlier
@@ -155,6 +156,14 @@ type Park struct {
 	By       messages.Name
 	Operator bool // By may see everybody's jobs
 	Release  bool
+}
+
+// Requeue ends running tasks of a job, to be run again: its owner, or an operator, wants
+// that, and so the job pays for the time that they had. Result: int, how many.
+type Requeue struct {
+	Job   messages.JobID
+	Tasks []messages.TaskRef // none: all that run
+	Stage *int               // only of this stage; nil: of all
 }
 
 // Parking is what came of a Park.

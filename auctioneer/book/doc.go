@@ -17,6 +17,9 @@
 //     changes nothing but the slot that it frees.
 //   - A repeated submission, exchange, settlement or effect changes nothing and
 //     has the first one's result.
+//   - A task that fails ends its job, or where its stage says so only itself; no task of a
+//     stage starts that waits for a stage with a failed task.
+//   - A job on hold gets no tasks; what an operator put on hold only an operator releases.
 //   - A job is settled once, for no more than its hold.
 //   - A job that another site runs has one number, one key and one authorisation; a
 //     word about it that does not fit its phase changes nothing, and its last state

@@ -109,21 +109,7 @@ func (x *exchanges) accept(j *Job, stage int, t *Task, f *messages.Finished, pau
 	s.SlotTime += x.clock.now.Sub(t.Claimed) - paused
 	s.CPU += min(max(f.CPU, 0), maxCPU)
 	s.MaxRSS = max(s.MaxRSS, f.MaxRSS)
-	if s.Done < s.Total || !j.Active() {
-		return
-	}
-	s.Ended = x.clock.now
-	name := j.Spec.Stages[stage].Name
-	over := true
-	for i := range j.Stages {
-		if slices.Contains(j.Spec.Stages[i].After, name) {
-			j.Stages[i].Unmet--
-		}
-		over = over && j.Stages[i].Done == j.Stages[i].Total
-	}
-	if over {
-		x.endings.end(j, messages.Completed, "Completed")
-	}
+	x.conclude(j, stage)
 }
 
 // fail counts a failed attempt. The task runs again, unless it has used up its
@@ -142,8 +128,37 @@ func (x *exchanges) fail(j *Job, r messages.TaskRef, f *messages.Finished, h Nod
 	if !j.Active() {
 		return
 	}
-	j.ExitCode = f.ExitCode
-	x.endings.end(j, messages.Failed, failure(f.Outcome))
+	if s.Failed++; j.Failures() == 1 {
+		j.ExitCode, j.Reason = f.ExitCode, failure(f.Outcome)
+	}
+	if j.Spec.Stages[r.Stage].OnFailure != messages.GoOn {
+		x.endings.end(j, messages.Failed, j.Reason)
+		return
+	}
+	x.conclude(j, int(r.Stage))
+}
+
+// conclude ends a stage of which every task is over. Those that wait for the stage go on
+// if all its tasks ended well. The job ends with the last stage that can still run.
+func (x *exchanges) conclude(j *Job, stage int) {
+	s := &j.Stages[stage]
+	if !j.Active() || !s.over() {
+		return
+	}
+	s.Ended = x.clock.now
+	name := j.Spec.Stages[stage].Name
+	for i := range j.Stages {
+		if s.Failed == 0 && slices.Contains(j.Spec.Stages[i].After, name) {
+			j.Stages[i].Unmet--
+		}
+	}
+	switch {
+	case j.live():
+	case j.Failures() == 0:
+		x.endings.end(j, messages.Completed, "Completed")
+	default:
+		x.endings.end(j, messages.Failed, j.Reason)
+	}
 }
 
 func failure(o messages.Outcome) string {

@@ -3,6 +3,7 @@ package book
 import (
 	"fmt"
 	"maps"
+	"slices"
 
 	"github.com/candor-grid/candor/messages"
 )
@@ -101,6 +102,12 @@ type Stage struct {
 	Gathered messages.Time // when the first of a gang that gathers was claimed
 	Broken   bool          // the gang has lost a member: all of it starts anew
 	Meter    Meter
+
+	// Failed is how many tasks failed for good before the job ended.
+	Failed int `msgpack:"-"`
+	// Requeued is how many attempts were ended to be run again at the wish of the owner or
+	// an operator; they count as retried too.
+	Requeued int `msgpack:"-"`
 }
 
 // Phase is where a task is.
@@ -153,6 +160,41 @@ func (j *Job) Count() (total, running, done int) {
 		total, running, done = total+s.Total, running+s.Running, done+s.Done
 	}
 	return total, running, done
+}
+
+// over says whether no task of the stage is to run any more.
+func (s *Stage) over() bool { return s.Done+s.Failed == s.Total }
+
+// Failures is how many tasks of the job failed for good before it ended.
+func (j *Job) Failures() (n int) {
+	for i := range j.Stages {
+		n += j.Stages[i].Failed
+	}
+	return n
+}
+
+// live says whether a task of the job can still run: a stage is not over, and does not
+// wait, itself or by others, for a stage with failed tasks.
+func (j *Job) live() bool {
+	lost := map[messages.Name]bool{} // stages that never end well
+	for range j.Stages {             // each round finds those that wait for the round before
+		for i := range j.Stages {
+			waits := slices.ContainsFunc(j.Spec.Stages[i].After, func(name messages.Name) bool { return lost[name] })
+			if waits || j.Stages[i].Failed > 0 {
+				lost[j.Spec.Stages[i].Name] = true
+			}
+		}
+		if len(lost) == 0 {
+			break
+		}
+	}
+	for i := range j.Stages {
+		s := &j.Stages[i]
+		if !s.over() && (s.Failed > 0 || !lost[j.Spec.Stages[i].Name]) {
+			return true
+		}
+	}
+	return false
 }
 
 // Began returns how many tasks of the job have had a slot, but for those that run
@@ -277,7 +319,8 @@ func (j *Job) StageStatuses() []messages.StageStatus {
 	for i := range j.Stages {
 		s, spec := &j.Stages[i], &j.Spec.Stages[i]
 		out[i] = messages.StageStatus{Name: spec.Name, Class: spec.Class, Tasks: s.Total, Pending: j.Claimable(i), Running: s.Running,
-			Done: s.Done, Retried: s.Retried, Started: s.Started, Ended: s.Ended, SlotTime: s.SlotTime, Suspended: s.Suspended, CPU: s.CPU, MaxRSS: s.MaxRSS}
+			Done: s.Done, Retried: s.Retried, Started: s.Started, Ended: s.Ended, SlotTime: s.SlotTime, Suspended: s.Suspended, CPU: s.CPU, MaxRSS: s.MaxRSS,
+			Failed: s.Failed, Requeued: s.Requeued}
 	}
 	return out
 }

@@ -251,7 +251,13 @@ func (w *twins) command() Command {
 		return Command{Advance: w.travel()}
 	case n < 79:
 		return Command{}
-	case n < 81:
+	case n < 80:
+		r := &Requeue{Job: w.job()}
+		if a := w.attempt(); w.chance(2) {
+			r.Job, r.Tasks = a.Task.Job, []messages.TaskRef{a.Task, {Job: a.Task.Job, Stage: w.rng.Uint32N(3), Index: w.rng.Uint32N(4)}}[:1+w.rng.IntN(2)]
+		}
+		return Command{Requeue: r}
+	case n < 82:
 		return Command{Park: &Park{Job: w.job(), By: w.account(), Operator: w.chance(3), Release: w.chance(2)}}
 	}
 	return Command{Exchange: w.exchange()}
@@ -261,6 +267,9 @@ func (w *twins) submission() *Submit {
 	held := messages.Credits(w.rng.IntN(200))
 	stage := mapStage(1 + w.rng.IntN(3))
 	stage.Gang, stage.Attempts = w.chance(4), w.rng.IntN(3)
+	if !stage.Gang && w.chance(2) {
+		stage.OnFailure = messages.GoOn
+	}
 	spec := &messages.JobSpec{Market: w.market(), Budget: held, Rate: 3, Length: 7, Stages: []messages.Stage{stage}, Hold: w.chance(12)}
 	if w.chance(3) {
 		spec.Stages = append(spec.Stages, messages.Stage{Name: "last", Class: "map", Tasks: 2, After: []string{"map"}, MaxRunning: 1})

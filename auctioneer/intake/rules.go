@@ -59,6 +59,9 @@ func (r *Rules) Complete(spec *messages.JobSpec) error {
 		if s.Class == "" {
 			s.Class = m.Classes[0]
 		}
+		if s.OnFailure == "" && spec.Independent(i) {
+			s.OnFailure = messages.GoOn
+		}
 		s.TimeLimit = least(s.TimeLimit, m.TimeLimit)
 		if market.MannerOf(m.Mechanism).Spans { // its slots go to others then
 			s.TimeLimit = least(s.TimeLimit, spec.Length)

@@ -21,6 +21,9 @@ type Manner struct {
 	Gangs bool
 	// Spans: a job has its slots for its declared length and no longer.
 	Spans bool
+	// Stays: what others owe depends on a job from when it bids until it ends, so that it
+	// cannot be put on hold meanwhile.
+	Stays bool
 	// Plans: it plans with how long tasks are likely to run.
 	Plans bool
 }

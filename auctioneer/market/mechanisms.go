@@ -32,8 +32,8 @@ var kinds = map[messages.Name]kind{
 	messages.FairShare:    {tells: Queue, manner: Manner{Attentive: true}, make: always(fairshare.New)},
 	messages.Backfill:     {tells: Queue, manner: Manner{Attentive: true, Directs: true, Gangs: true}, make: always(backfill.New)},
 	messages.HighestBid:   {tells: Prices, manner: Manner{Attentive: true, Directs: true}, make: maker(highestbid.New)},
-	messages.DeadlineBid:  {manner: Manner{Attentive: true, Directs: true}, make: maker(deadline.NewMechanism)},
-	messages.ContractMenu: {manner: Manner{Attentive: true, Plans: true}, make: maker(contract.NewMechanism)},
+	messages.DeadlineBid:  {manner: Manner{Attentive: true, Directs: true, Stays: true}, make: maker(deadline.NewMechanism)},
+	messages.ContractMenu: {manner: Manner{Attentive: true, Plans: true, Stays: true}, make: maker(contract.NewMechanism)},
 	messages.BatchQueue:   {manner: machine, make: maker(batchqueue.NewMechanism)},
 	messages.Reservation:  {manner: machine, make: maker(reservation.NewMechanism)},
 }

@@ -10,10 +10,10 @@ import (
 // Progress is how far a job has come. Slices are by class.
 type Progress struct {
 	Started   messages.Time
-	Pending   []int // tasks that could be claimed
-	Running   []int // tasks claimed, but for those suspended or about to end
-	Suspended []int // nil: none
-	Done      int
+	Pending   []int             // tasks that could be claimed
+	Running   []int             // tasks claimed, but for those suspended or about to end
+	Suspended []int             // nil: none
+	Done      int               // tasks that are over, well or not
 	Budget    *messages.Credits // what is left of it; nil: as declared
 	// Ordered is how many slots were given to the job for good, from OrderedAt
 	// on; nil: none. The mechanism is shown them as taken.
@@ -30,7 +30,7 @@ func (m *Market) ProgressOf(j *book.Job) Progress {
 	}
 	for i := range j.Stages {
 		s := &j.Stages[i]
-		p.Done += s.Done
+		p.Done += s.Done + s.Failed
 		k := m.Class(j.Spec.Stages[i].Class)
 		if k < 0 {
 			continue

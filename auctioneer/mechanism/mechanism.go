@@ -72,8 +72,8 @@ type Job struct {
 	// Received is the slot time the job has had, for mechanisms that count it; 0
 	// where the auctioneer does not say.
 	Received messages.Duration
-	// Done is how many tasks finished well, for mechanisms that plan with what is
-	// left; 0 where the auctioneer does not say.
+	// Done is how many tasks are over, for mechanisms that plan with what is left; 0
+	// where the auctioneer does not say.
 	Done int
 }
 

@@ -215,6 +215,9 @@ func (a *attacker) readsOthers() (string, error) {
 		try(messages.Auctioneer, messages.VerbJobs, messages.JobsRequest{Account: alice}),
 		try(messages.Auctioneer, messages.VerbJob, messages.JobRequest{Job: a.victim}),
 		try(messages.Auctioneer, messages.VerbCancel, messages.JobRequest{Job: a.victim}),
+		try(messages.Auctioneer, messages.VerbHold, messages.JobRequest{Job: a.victim}),
+		try(messages.Auctioneer, messages.VerbRelease, messages.JobRequest{Job: a.victim}),
+		try(messages.Auctioneer, messages.VerbRequeue, messages.RequeueRequest{Job: a.victim}),
 		try(messages.Auctioneer, messages.VerbTasks, messages.TasksRequest{Job: a.victim}),
 		try(messages.Auctioneer, messages.VerbWhy, messages.JobRequest{Job: a.victim}),
 		try(messages.Auctioneer, messages.VerbOutput, messages.OutputRequest{Node: "node1", Logs: messages.LogsRequest{Attempt: messages.Attempt{Task: messages.TaskRef{Job: a.victim}, Number: 1}}}),
@@ -233,10 +236,12 @@ func (a *attacker) readsOthers() (string, error) {
 // tellsJobs compares the answers for a job of alice's and for one that never was.
 func (a *attacker) tellsJobs() (string, error) {
 	for verb, request := range map[string]func(messages.JobID) any{
-		messages.VerbJob:    func(id messages.JobID) any { return messages.JobRequest{Job: id} },
-		messages.VerbCancel: func(id messages.JobID) any { return messages.JobRequest{Job: id} },
-		messages.VerbTasks:  func(id messages.JobID) any { return messages.TasksRequest{Job: id} },
-		messages.VerbWhy:    func(id messages.JobID) any { return messages.JobRequest{Job: id} },
+		messages.VerbJob:     func(id messages.JobID) any { return messages.JobRequest{Job: id} },
+		messages.VerbCancel:  func(id messages.JobID) any { return messages.JobRequest{Job: id} },
+		messages.VerbTasks:   func(id messages.JobID) any { return messages.TasksRequest{Job: id} },
+		messages.VerbHold:    func(id messages.JobID) any { return messages.JobRequest{Job: id} },
+		messages.VerbRequeue: func(id messages.JobID) any { return messages.RequeueRequest{Job: id} },
+		messages.VerbWhy:     func(id messages.JobID) any { return messages.JobRequest{Job: id} },
 	} {
 		_, hers := a.call(messages.Auctioneer, verb, a.name, request(a.victim))
 		_, none := a.call(messages.Auctioneer, verb, a.name, request(9999))

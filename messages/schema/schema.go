@@ -52,6 +52,9 @@ func Verbs() []Verb { return slices.Clone(verbs) }
 var verbs = []Verb{
 	{messages.Auctioneer, messages.VerbSubmit, "SubmitRequest", "SubmitReply"},
 	{messages.Auctioneer, messages.VerbCancel, "JobRequest", "CancelReply"},
+	{messages.Auctioneer, messages.VerbHold, "JobRequest", "HoldReply"},
+	{messages.Auctioneer, messages.VerbRelease, "JobRequest", "HoldReply"},
+	{messages.Auctioneer, messages.VerbRequeue, "RequeueRequest", "RequeueReply"},
 	{messages.Auctioneer, messages.VerbRegister, "RegisterRequest", "RegisterReply"},
 	{messages.Auctioneer, messages.VerbExchange, "Exchange", "ExchangeReply"},
 	{messages.Auctioneer, messages.VerbVector, "VectorRequest", "Vector"},

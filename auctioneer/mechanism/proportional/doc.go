@@ -95,7 +95,8 @@
 // The paper charges a job that is completed its budget, and nobody else. A market
 // with settle: on-completion does so, and charges a job that is not completed the
 // part of its finished tasks: a job that prints its results and then fails pays
-// next to nothing there.
+// next to nothing there. Tasks that fail while the others go on count there as they
+// would as jobs of their own: they owe nothing, and those that end well owe their part.
 //
 // # Disclosure
 //

@@ -213,6 +213,36 @@ func TestCancelGoesOnAfterARefusal(t *testing.T) {
 	s.run("cancel", "1", "2", "3").expect(t, cli.CodeNotFound, "Cancelled job 1, which was Waiting\nCancelled job 3, which was Waiting\n", "candor cancel: job 2: does not exist (NotFound)\n")
 }
 
+// TestSteering sends what hold, release and requeue ask for, and says what came of it.
+func TestSteering(t *testing.T) {
+	s := fullSite(t)
+	answer(s, messages.Auctioneer, messages.VerbHold, func(r messages.JobRequest) (messages.HoldReply, error) {
+		return messages.HoldReply{Job: r.Job, Hold: true, Changed: r.Job != 3, Running: int(r.Job - 1)}, nil
+	})
+	answer(s, messages.Auctioneer, messages.VerbRelease, func(r messages.JobRequest) (messages.HoldReply, error) {
+		return messages.HoldReply{Job: r.Job, Changed: r.Job != 3}, nil
+	})
+	s.run("hold", "1", "2", "3", "4").expect(t, cli.CodeOK, "Job 1 is on hold\nJob 2 is on hold; 1 task that runs goes on\nJob 3 is on hold already\nJob 4 is on hold; 3 tasks that run go on\n", "")
+	s.run("release", "1", "3").expect(t, cli.CodeOK, "Released job 1\nJob 3 is not on hold\n", "")
+	s.run("hold", "x").expect(t, cli.CodeUsage, "", `"x": is not the number of a job`)
+	var asked messages.RequeueRequest
+	answer(s, messages.Auctioneer, messages.VerbRequeue, func(r messages.RequeueRequest) (messages.RequeueReply, error) {
+		asked = r
+		return messages.RequeueReply{Job: r.Job, Tasks: 2}, nil
+	})
+	s.run("requeue", "103").expect(t, cli.CodeOK, "Job 103: 2 tasks are ended, to be run again\n", "")
+	if asked.Stage != nil || asked.Task != nil {
+		t.Errorf("asked for %+v", asked)
+	}
+	stage := someJob().Stages[1].Name
+	s.run("requeue", "103", "--task", "5", "--stage", stage).expect(t, cli.CodeOK, "2 tasks", "")
+	if asked.Stage == nil || *asked.Stage != 1 || asked.Task == nil || *asked.Task != 5 {
+		t.Errorf("asked for %+v", asked)
+	}
+	s.run("requeue", "103", "--stage", "nosuch").expect(t, cli.CodeNotFound, "", "--stage nosuch: job 103 has no such stage")
+	s.run("requeue", "103", "--task", "5").expect(t, cli.CodeUsage, "", "name one with --stage")
+}
+
 func TestBooksThatDoNotBalanceExitWith1(t *testing.T) {
 	s := newSite(t)
 	answer(s, messages.Bank, messages.VerbBooks, func(messages.BooksRequest) (messages.BooksReply, error) {
@@ -313,6 +343,9 @@ func TestCompletion(t *testing.T) {
 		"why":              "104\tWaiting waits",
 		"logs":             "104\tWaiting waits",
 		"cancel":           "104\tWaiting waits",
+		"hold":             "104\tWaiting waits",
+		"release":          "104\tWaiting waits",
+		"requeue":          "104\tWaiting waits",
 		"account":          "climate\t79.5 credits available",
 		"statement":        "climate\t79.5 credits available",
 		"grant":            "climate\t79.5 credits available",

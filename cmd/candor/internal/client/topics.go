@@ -72,6 +72,7 @@ are needed:
       time_limit: 10m        # of one attempt; a bare number is seconds
       attempts: 3            # how often a task may be tried
       max_running: 8         # at most so many at once
+      on_failure: continue   # or stop: the other tasks, when one has failed for good
       memory: 2G             # of each task, where the node can bound it
       gang: false            # all tasks start together, or none; not in every market
       inputs: [data.csv, tools/count=count]  # sent along, as FILE or FILE=NAME
@@ -82,6 +83,11 @@ are needed:
       command: [sh, -c, "sort -m count-* > total"]
   after_jobs: [7]            # start when job 7 has ended
   after_ok: [8]              # and job 8 has completed
+  hold: true                 # no tasks until candor release
+
+Several tasks that no stage waits for are independent: one that fails fails alone, and
+the job ends as failed when the others are over. Elsewhere, a task that fails ends the
+job; on_failure says otherwise. A stage does not run after a stage of which a task failed.
 
 What is bid depends on the market's mechanism; see candor markets:
 

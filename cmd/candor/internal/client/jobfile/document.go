@@ -38,6 +38,7 @@ type document struct {
 	Contract  text       `yaml:"contract"`
 	AfterJobs numbers    `yaml:"after_jobs"`
 	AfterOK   numbers    `yaml:"after_ok"`
+	Hold      truth      `yaml:"hold"`
 
 	// The fields of the one stage of a job without "stages"; of its files, every stage has
 	// those of the top level.
@@ -65,6 +66,7 @@ type Work struct {
 	Memory     size     `yaml:"memory"`
 	Inputs     inputs   `yaml:"inputs"`
 	Outputs    patterns `yaml:"outputs"`
+	OnFailure  text     `yaml:"on_failure"`
 }
 
 type utility struct {
@@ -141,7 +143,7 @@ func (d *document) spec() (messages.JobSpec, error) {
 	spec := messages.JobSpec{Name: string(d.Name), Project: string(d.Project), Market: string(d.Market),
 		Env: messages.Env(d.Env), Dir: string(d.Dir),
 		Rate: messages.Credits(d.Rate), Value: messages.Credits(d.Value), Delay: messages.Credits(d.Delay), Length: messages.Duration(d.Length),
-		Deadline: d.Deadline.at, Valuation: d.Valuation.spec(), Contract: string(d.Contract), AfterJobs: d.AfterJobs, AfterOK: d.AfterOK}
+		Deadline: d.Deadline.at, Valuation: d.Valuation.spec(), Contract: string(d.Contract), AfterJobs: d.AfterJobs, AfterOK: d.AfterOK, Hold: bool(d.Hold)}
 	if d.Budget != nil {
 		spec.Budget = messages.Credits(*d.Budget)
 	}
@@ -155,7 +157,7 @@ func (d *document) spec() (messages.JobSpec, error) {
 		return spec, messages.Errorf(messages.Invalid, "stages: missing: say what to run, with command, script or stages")
 	case single != nil && len(d.Stages) > 0:
 		return spec, messages.Errorf(messages.Invalid,
-			"stages: stands beside fields of a stage (class, tasks, command, script, time_limit, attempts, array, max_running, gang): move those into a stage")
+			"stages: stands beside fields of a stage (class, tasks, command, script, time_limit, attempts, array, max_running, gang, on_failure): move those into a stage")
 	case single != nil:
 		d.Stages = []stage{*single}
 	}
@@ -183,7 +185,7 @@ func (s *stage) spec() messages.Stage {
 	out := messages.Stage{Name: string(s.Name), Class: string(s.Class), Tasks: int(s.Tasks), After: s.After,
 		Command: s.Command, Script: string(s.Script), Env: messages.Env(s.Env),
 		TimeLimit: messages.Duration(s.TimeLimit), Attempts: int(s.Attempts), Array: s.Array.ranges,
-		MaxRunning: int(s.MaxRunning), Gang: bool(s.Gang), Memory: int64(s.Memory)}
+		MaxRunning: int(s.MaxRunning), Gang: bool(s.Gang), Memory: int64(s.Memory), OnFailure: messages.OnFailure(s.OnFailure)}
 	if out.MaxRunning == 0 {
 		out.MaxRunning = s.Array.most
 	}

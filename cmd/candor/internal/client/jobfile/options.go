@@ -73,6 +73,18 @@ func NewOptions(lookup Lookup) *Options {
 	o.option("output", "", "keep the files that match a `pattern` when a task has ended well, for candor fetch; may be repeated", setOutput)
 	o.option("attempts", "", "how often a task may be tried, a `number` (default: 3)",
 		positive(func(s *messages.Stage) *int { return &s.Attempts }))
+	o.option("on-failure", "", "what a failed task does to the others, a `word`: continue or stop (default: continue for an array)", func(job *Job, text string) error {
+		job.Spec.Stages[0].OnFailure = messages.OnFailure(text)
+		if on := messages.OnFailure(text); on != messages.GoOn && on != messages.Stop {
+			return fmt.Errorf("%q is neither %s nor %s", text, messages.GoOn, messages.Stop)
+		}
+		return nil
+	})
+	o.rules["hold"] = func(job *Job, text string) (err error) {
+		job.Spec.Hold, err = strconv.ParseBool(text)
+		return err
+	}
+	o.Flags.BoolFunc("hold", "submit the job on hold: it gets no tasks until candor release", o.check("hold"))
 	o.Flags.BoolFuncP("wait", "W", "follow the job and exit with its exit code", func(text string) error {
 		o.said = append(o.said, setting{"wait", text})
 		wait, err := strconv.ParseBool(text)
@@ -154,7 +166,7 @@ func (o *Options) applyProcesses(job *Job, stage *messages.Stage) {
 func (o *Options) ofStage() string {
 	for _, s := range o.said {
 		switch s.flag {
-		case "array", "time", "class", "tasks", "attempts", "gang", "memory", "input", "output":
+		case "array", "time", "class", "tasks", "attempts", "gang", "memory", "input", "output", "on-failure":
 			return s.flag
 		}
 	}

@@ -14,7 +14,8 @@ import (
 
 // Commands are the commands about jobs that a site has.
 func Commands(a *cli.App) []*cobra.Command {
-	return []*cobra.Command{a.Tabled(jobsCommand(a)), a.Tabled(jobCommand(a)), a.Tabled(whyCommand(a)), logsCommand(a), fetchCommand(a), cancelCommand(a)}
+	return []*cobra.Command{a.Tabled(jobsCommand(a)), a.Tabled(jobCommand(a)), a.Tabled(whyCommand(a)), logsCommand(a), fetchCommand(a), cancelCommand(a),
+		holdCommand(a), releaseCommand(a), requeueCommand(a)}
 }
 
 func jobsCommand(a *cli.App) *cobra.Command {
@@ -115,14 +116,17 @@ func cancelCommand(a *cli.App) *cobra.Command {
 		Long: `Cancel jobs: tasks that run are ended, those that wait are dropped, and what the
 job owes until now is charged. All the jobs named are tried; the exit code is that
 of the first that could not be cancelled.`,
-		Example:           "  candor cancel 17\n  candor cancel 17 18 19",
-		RunE:              a.Online(func(ctx context.Context, s *cli.Session, args []string) error { return cancel(ctx, a, s, args) }),
+		Example: "  candor cancel 17\n  candor cancel 17 18 19",
+		RunE: a.Online(func(ctx context.Context, s *cli.Session, args []string) error {
+			return each(a, "cancel", args, func(arg string) error { return askJob(ctx, a, s, messages.VerbCancel, arg, writeCancelled) })
+		}),
 		ValidArgsFunction: a.CompleteJobs(true),
 	}
 }
 
-// cancel cancels each job, and goes on after one that it could not.
-func cancel(ctx context.Context, a *cli.App, s *cli.Session, args []string) error {
+// each does something to each job that arguments name, and goes on after one that it
+// could not be done to.
+func each(a *cli.App, what string, args []string, do func(arg string) error) error {
 	for _, arg := range args { // all or nothing for what is not even a number
 		if _, err := jobNumber(arg); err != nil {
 			return err
@@ -130,14 +134,14 @@ func cancel(ctx context.Context, a *cli.App, s *cli.Session, args []string) erro
 	}
 	var failed error
 	for _, arg := range args {
-		err := askJob(ctx, a, s, messages.VerbCancel, arg, writeCancelled)
+		err := do(arg)
 		if err == nil {
 			continue
 		}
 		if len(args) == 1 {
 			return err
 		}
-		a.Warn("cancel", []string{cli.Sentence(cli.Within("job "+arg, err))})
+		a.Warn(what, []string{cli.Sentence(cli.Within("job "+arg, err))})
 		if failed == nil {
 			failed = cli.ExitStatus(cli.ExitCode(err))
 		}

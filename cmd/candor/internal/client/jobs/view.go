@@ -24,7 +24,11 @@ func writeCancelled(p *cli.Page, r messages.CancelReply) {
 func writeEnded(p *cli.Page, j messages.JobDetail) {
 	p.Printf("Job %v %s in %s: %d of %s done, %v of %s charged to %s\n", j.Job, p.State(j.State),
 		p.Between(j.Submitted, j.Ended), j.Done, terminal.Plural(j.Tasks, "task"), j.Charged, cli.Credits(j.Budget), j.Payer)
-	if j.State == messages.Failed {
+	switch {
+	case j.State == messages.Failed && j.Failed > 0 && j.Tasks > 1:
+		p.Printf("%s of %s failed, the first with exit code %d; see candor why %v, and candor rerun %v\n",
+			terminal.Count(j.Failed), terminal.Plural(j.Tasks, "task"), j.ExitCode, j.Job, j.Job)
+	case j.State == messages.Failed:
 		p.Printf("A task ended with exit code %d; see candor logs %v --stderr and candor why %v\n", j.ExitCode, j.Job, j.Job)
 	}
 }
@@ -111,6 +115,8 @@ func reason(j messages.JobSummary) string {
 	switch {
 	case j.Reason == j.State.String(): // says no more than the state
 		return ""
+	case j.State == messages.Failed && j.Failed > 0 && j.Tasks > 1:
+		return fmt.Sprintf("%s (%d failed, exit %d)", terminal.Safe(j.Reason), j.Failed, j.ExitCode)
 	case j.State == messages.Failed && j.ExitCode != 0:
 		return strings.TrimSpace(fmt.Sprintf("%s (exit %d)", terminal.Safe(j.Reason), j.ExitCode))
 	}
@@ -183,13 +189,13 @@ func Utility(u *messages.Utility) string {
 
 func writeStages(p *cli.Page, j messages.JobDetail) {
 	p.Title("Stages")
-	t := terminal.NewTable("~STAGE|~CLASS|~AFTER|>TASKS|>READY|>RUNNING|>SUSPENDED|>DONE|>RETRIED|STARTED|>RAN|>SLOT TIME|>CPU|>MEMORY").Spare("STARTED|SLOT TIME|AFTER|CPU|RETRIED|MEMORY")
+	t := terminal.NewTable("~STAGE|~CLASS|~AFTER|>TASKS|>READY|>RUNNING|>SUSPENDED|>DONE|>FAILED|>RETRIED|STARTED|>RAN|>SLOT TIME|>CPU|>MEMORY").Spare("STARTED|SLOT TIME|AFTER|CPU|RETRIED|MEMORY")
 	for i, s := range j.Stages {
 		after := ""
 		if i < len(j.Spec.Stages) {
 			after = strings.Join(j.Spec.Stages[i].After, ", ")
 		}
-		t.Row(s.Name, s.Class, after, terminal.Count(s.Tasks), cli.Number(s.Pending), cli.Number(s.Running-s.Suspended), cli.Number(s.Suspended), terminal.Count(s.Done), cli.Number(s.Retried),
+		t.Row(s.Name, s.Class, after, terminal.Count(s.Tasks), cli.Number(s.Pending), cli.Number(s.Running-s.Suspended), cli.Number(s.Suspended), terminal.Count(s.Done), cli.Number(s.Failed), cli.Number(s.Retried),
 			p.At(s.Started), p.Between(s.Started, cmp.Or(s.Ended, j.Ended)), terminal.Span(s.SlotTime.Std()), processor(s.CPU), memory(s.MaxRSS))
 	}
 	p.Table(t, "  ")
@@ -270,6 +276,9 @@ func progressLines(p *cli.Page, j messages.JobDetail) []string {
 		}
 		if s.Suspended > 0 {
 			running += fmt.Sprintf("  %d suspended", s.Suspended)
+		}
+		if s.Failed > 0 {
+			running += p.Red(fmt.Sprintf(" %d failed", s.Failed))
 		}
 		done := float64(s.Done) / float64(max(s.Tasks, 1))
 		lines = append(lines, fmt.Sprintf("  %-*s  %s  %d/%d  %s", width, s.Name, terminal.Bar(done, 24), s.Done, s.Tasks, running))

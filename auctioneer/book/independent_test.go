@@ -1,0 +1,166 @@
+package book
+
+import (
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/candor-grid/candor/messages"
+)
+
+// alone is a stage of which tasks fail alone, at the first attempt.
+func alone(name messages.Name, tasks int, after ...messages.Name) messages.Stage {
+	s := mapStage(tasks)
+	s.Name, s.After, s.Attempts, s.OnFailure = name, after, 1, messages.GoOn
+	return s
+}
+
+// TestTaskFailsAlone fails one task of three: the others run to their end, and the job
+// ends as failed then, with the exit code of the task that failed.
+func TestTaskFailsAlone(t *testing.T) {
+	s := newSite(t)
+	id := s.submit("k", alone("map", 3))
+	s.register("n", 1, 2)
+	g := s.claim("n", 1, 1, 2, id)
+	s.finish("n", 1, 2, messages.Exited, 7, g[0].Attempt)
+	if j := s.Job(id); j.State != messages.Running || j.Claimable(0) != 1 || len(s.Node("n").Stop) != 0 {
+		t.Fatalf("after a failure the job is %v with %d tasks to claim, and %v are stopped", j.State, j.Claimable(0), s.Node("n").Stop)
+	}
+	g = append(g, s.claim("n", 1, 3, 2, id)...)
+	s.finish("n", 1, 4, messages.Exited, 0, g[1].Attempt)
+	s.finish("n", 1, 5, messages.TimedOut, 9, g[2].Attempt)
+	j := s.Job(id)
+	if j.Outcome != messages.Failed || j.Reason != "TaskFailed" || j.ExitCode != 7 || j.Failures() != 2 || j.Stages[0].Done != 1 {
+		t.Errorf("the job is %v for %s with exit code %d: %d failed, %d done", j.Outcome, j.Reason, j.ExitCode, j.Failures(), j.Stages[0].Done)
+	}
+}
+
+// TestStopIsTheDefault has a task fail where the stage says nothing, as jobs of earlier
+// versions: the job ends at once.
+func TestStopIsTheDefault(t *testing.T) {
+	s := newSite(t)
+	stage := alone("map", 3)
+	stage.OnFailure = ""
+	id := s.submit("k", stage)
+	s.register("n", 1, 2)
+	g := s.claim("n", 1, 1, 2, id)
+	s.finish("n", 1, 2, messages.Exited, 7, g[0].Attempt)
+	if j := s.Job(id); j.Outcome != messages.Failed || j.Failures() != 1 || !slices.Equal(s.Node("n").Stop, []messages.Attempt{g[1].Attempt}) {
+		t.Errorf("the job is %v with %d failures, and %v are stopped", j.Outcome, j.Failures(), s.Node("n").Stop)
+	}
+}
+
+// TestStagesAfterAFailedStage do not run, nor those after them; a stage that waits for
+// none of them does.
+func TestStagesAfterAFailedStage(t *testing.T) {
+	s := newSite(t)
+	id := s.submit("k", alone("last", 1, "next"), alone("next", 1, "map"), alone("map", 2), alone("other", 2))
+	s.register("n", 1, 4)
+	g := s.claim("n", 1, 1, 4, id)
+	s.finish("n", 1, 2, messages.Exited, 1, g[0].Attempt)
+	s.finish("n", 1, 3, messages.Exited, 0, g[1].Attempt, g[2].Attempt)
+	if j := s.Job(id); !j.Active() || j.Claimable(0)+j.Claimable(1) != 0 {
+		t.Fatalf("with a stage still running the job is %v, with %d tasks of later stages to claim", j.State, j.Claimable(0)+j.Claimable(1))
+	}
+	s.finish("n", 1, 4, messages.Exited, 0, g[3].Attempt)
+	if j := s.Job(id); j.Outcome != messages.Failed || j.Stages[1].Started != 0 {
+		t.Errorf("at last the job is %v, and the later stage was started at %v", j.Outcome, j.Stages[1].Started)
+	}
+}
+
+// TestFailuresEndTheJob runs jobs of random stages with tasks that fail at random: each
+// ends, a job without a failure completes, and stages after one with failures never began.
+func TestFailuresEndTheJob(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		s := newSite(t)
+		var stages []messages.Stage
+		for i := range rapid.IntRange(1, 5).Draw(rt, "stages") {
+			stage := alone(string(rune('a'+i)), rapid.IntRange(1, 3).Draw(rt, "tasks"))
+			for k := range i {
+				if rapid.IntRange(0, 3).Draw(rt, "after") == 0 {
+					stage.After = append(stage.After, string(rune('a'+k)))
+				}
+			}
+			if rapid.IntRange(0, 4).Draw(rt, "stop") == 0 {
+				stage.OnFailure = messages.Stop
+			}
+			stages = append(stages, stage)
+		}
+		id := s.submit("k", stages...)
+		s.register("n", 1, 100)
+		seq, failed := uint64(0), false
+		for range 100 {
+			if !s.Job(id).Active() {
+				break
+			}
+			seq++
+			for _, g := range s.claim("n", 1, seq, 2, id) {
+				exit := rapid.IntRange(0, 5).Draw(rt, "exit") / 5
+				failed = failed || exit > 0 && s.Job(id).Active()
+				seq++
+				s.finish("n", 1, seq, messages.Exited, exit, g.Attempt)
+			}
+		}
+		j := s.Job(id)
+		if j.Active() || (j.Outcome == messages.Failed) != failed || failed != (j.Failures() > 0) {
+			rt.Fatalf("the job is %v, %v; a task failed: %v, and %d are counted", j.State, j.Outcome, failed, j.Failures())
+		}
+		for i := range stages {
+			for _, name := range stages[i].After {
+				if k := int(name[0] - 'a'); j.Stages[k].Failed > 0 && j.Stages[i].Started != 0 {
+					rt.Fatalf("stage %d was started, which waits for stage %d with %d failures", i, k, j.Stages[k].Failed)
+				}
+			}
+		}
+	})
+}
+
+// TestRequeue ends a task at its owner's wish: it runs again under another number, its
+// tries are left, and the job pays for the time of both attempts.
+func TestRequeue(t *testing.T) {
+	s := newSite(t)
+	stage := alone("map", 2)
+	id := s.submit("k", stage)
+	s.register("n", 1, 2)
+	g := s.claim("n", 1, 1, 2, id)
+	if n, is := s.apply(Command{Requeue: &Requeue{Job: id, Tasks: []messages.TaskRef{g[0].Attempt.Task}}}).(int); !is || n != 1 {
+		t.Fatalf("%d tasks were requeued, not 1", n)
+	}
+	if stop := s.Node("n").Stop; !slices.Equal(stop, []messages.Attempt{g[0].Attempt}) {
+		t.Errorf("the node is to stop %v", stop)
+	}
+	refusal(t, s.apply(Command{Requeue: &Requeue{Job: id, Tasks: []messages.TaskRef{g[0].Attempt.Task}}}), messages.Conflict)
+	refusal(t, s.apply(Command{Requeue: &Requeue{Job: id, Tasks: []messages.TaskRef{{Job: id, Index: 2}}}}), messages.NotFound)
+	refusal(t, s.apply(Command{Requeue: &Requeue{Job: 99}}), messages.NotFound)
+	_, before := s.Used(s.Job(id), s.Now())
+	s.finish("n", 1, 2, messages.Stopped, -1, g[0].Attempt)
+	again := s.claim("n", 1, 3, 2, id)
+	if len(again) != 1 || again[0].Attempt.Number != 2 || before == 0 {
+		t.Fatalf("granted %v after the requeue, with %v paid for before", again, before)
+	}
+	s.finish("n", 1, 4, messages.Exited, 0, again[0].Attempt, g[1].Attempt)
+	j := s.Job(id)
+	if st := &j.Stages[0]; j.Outcome != messages.Completed || st.Requeued != 1 || st.Retried != 1 || st.Tasks[0].Tries != 0 {
+		t.Errorf("the job is %v, %d requeued, %d retried", j.Outcome, st.Requeued, st.Retried)
+	}
+	refusal(t, s.apply(Command{Requeue: &Requeue{Job: id}}), messages.Ended)
+}
+
+// TestRequeueAll requeues a gang by two of its tasks: all of it begins anew, once.
+func TestRequeueAll(t *testing.T) {
+	s := newSite(t)
+	gang := mapStage(2)
+	gang.Gang = true
+	id := s.submit("k", gang)
+	s.register("n", 1, 2)
+	refusal(t, s.apply(Command{Requeue: &Requeue{Job: id}}), messages.Conflict)
+	g := s.claim("n", 1, 1, 2, id)
+	if n, is := s.apply(Command{Requeue: &Requeue{Job: id}}).(int); !is || n != 2 {
+		t.Errorf("%d tasks were requeued, not the gang of 2", n)
+	}
+	s.finish("n", 1, 2, messages.Stopped, -1, g[0].Attempt, g[1].Attempt)
+	if again := s.claim("n", 1, 3, 2, id); len(again) != 2 {
+		t.Errorf("granted %v, not the whole gang", again)
+	}
+}

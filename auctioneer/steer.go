@@ -1,0 +1,73 @@
+package auctioneer
+
+import (
+	"context"
+
+	"github.com/candor-grid/candor/auctioneer/book"
+	"github.com/candor-grid/candor/auctioneer/market"
+	"github.com/candor-grid/candor/messages"
+)
+
+// steering has jobs that have not ended do otherwise, as their owners or operators ask.
+type steering struct{ *leader }
+
+// find returns what the caller may steer: an own job, or any as operator.
+func (l steering) find(caller messages.Name, id messages.JobID) (found book.Job, err error) {
+	l.replica.read(func(b *book.Book) {
+		j, failed := l.submissions.rules.Visible(b, caller, id)
+		if err = failed; err == nil {
+			found = *j
+		}
+	})
+	return found, err
+}
+
+// hold has a job get no tasks.
+func (l steering) hold(ctx context.Context, caller messages.Name, r messages.JobRequest) (reply messages.HoldReply, err error) {
+	j, err := l.find(caller, r.Job)
+	if err != nil {
+		return reply, err
+	}
+	if m := l.Find(j.Spec.Market); j.Active() && j.Parked == nil && m != nil && market.MannerOf(m.Mechanism).Stays {
+		return reply, messages.Errorf(messages.Conflict,
+			"job %d competes in market %s, where what others pay depends on it until it ends: it cannot be put on hold; cancel it, or submit a job on hold", j.ID, m.Name)
+	}
+	return l.park(ctx, caller, r.Job, false)
+}
+
+// release has a job get tasks again.
+func (l steering) release(ctx context.Context, caller messages.Name, r messages.JobRequest) (reply messages.HoldReply, err error) {
+	if _, err := l.find(caller, r.Job); err != nil {
+		return reply, err
+	}
+	return l.park(ctx, caller, r.Job, true)
+}
+
+func (l steering) park(ctx context.Context, caller messages.Name, id messages.JobID, release bool) (reply messages.HoldReply, err error) {
+	p, err := propose[book.Parking](ctx, l.Auctioneer, &book.Command{Park: &book.Park{Job: id, By: caller, Operator: l.operates(caller), Release: release}})
+	return messages.HoldReply{Job: id, State: p.State, Hold: !release, Changed: p.Changed, Running: p.Running}, err
+}
+
+// requeue ends tasks of a job, to be run again.
+func (l steering) requeue(ctx context.Context, caller messages.Name, r messages.RequeueRequest) (reply messages.RequeueReply, err error) {
+	j, err := l.find(caller, r.Job)
+	if err != nil {
+		return reply, err
+	}
+	command := &book.Requeue{Job: r.Job}
+	if r.Stage != nil && (*r.Stage < 0 || *r.Stage >= len(j.Stages)) {
+		return reply, messages.Errorf(messages.NotFound, "stage: job %d has stages 0 to %d", j.ID, len(j.Stages)-1)
+	}
+	switch {
+	case r.Task != nil:
+		ref := messages.TaskRef{Job: r.Job, Index: *r.Task}
+		if r.Stage != nil {
+			ref.Stage = uint32(*r.Stage)
+		}
+		command.Tasks = []messages.TaskRef{ref}
+	case r.Stage != nil:
+		command.Stage = r.Stage
+	}
+	n, err := propose[int](ctx, l.Auctioneer, &book.Command{Requeue: command})
+	return messages.RequeueReply{Job: r.Job, Tasks: n}, err
+}

@@ -1,0 +1,119 @@
+package jobs
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+
+	"github.com/candor-grid/candor/cmd/candor/internal/client/cli"
+	"github.com/candor-grid/candor/cmd/candor/internal/terminal"
+	"github.com/candor-grid/candor/messages"
+)
+
+func holdCommand(a *cli.App) *cobra.Command {
+	return &cobra.Command{
+		Use:   "hold NUMBER...",
+		Short: "put jobs on hold: they get no more tasks",
+		Long: `Put jobs on hold: a job on hold gets no more tasks until it is released. Tasks that
+run go on. What an operator put on hold, only an operator releases.
+
+A job on hold keeps its budget set aside, and keeps no place in a queue. Jobs that have
+reserved slots or a contract cannot be put on hold, nor jobs that compete in a deadline
+market; "candor submit --hold" submits a job on hold.`,
+		Example: "  candor hold 17\n  candor hold 17 18 --json",
+		RunE: a.Online(func(ctx context.Context, s *cli.Session, args []string) error {
+			return each(a, "hold", args, func(arg string) error { return askJob(ctx, a, s, messages.VerbHold, arg, writeHold) })
+		}),
+		ValidArgsFunction: a.CompleteJobs(true),
+	}
+}
+
+func releaseCommand(a *cli.App) *cobra.Command {
+	return &cobra.Command{
+		Use:     "release NUMBER...",
+		Short:   "release jobs that are on hold",
+		Long:    "Release jobs that are on hold: they get tasks again, as if they were submitted now.",
+		Example: "  candor release 17\n  candor release 17 18",
+		RunE: a.Online(func(ctx context.Context, s *cli.Session, args []string) error {
+			return each(a, "release", args, func(arg string) error { return askJob(ctx, a, s, messages.VerbRelease, arg, writeHold) })
+		}),
+		ValidArgsFunction: a.CompleteJobs(true),
+	}
+}
+
+func writeHold(p *cli.Page, r messages.HoldReply) {
+	switch {
+	case r.Hold && !r.Changed:
+		p.Printf("Job %v is on hold already\n", r.Job)
+	case r.Hold && r.Running > 0:
+		p.Printf("Job %v is on hold; %s on\n", r.Job, verb(r.Running, "that runs goes", "that run go"))
+	case r.Hold:
+		p.Printf("Job %v is on hold\n", r.Job)
+	case !r.Changed:
+		p.Printf("Job %v is not on hold\n", r.Job)
+	default:
+		p.Printf("Released job %v\n", r.Job)
+	}
+}
+
+// verb counts tasks, with a verb for one or several.
+func verb(n int, one, several string) string {
+	if n == 1 {
+		return "1 task " + one
+	}
+	return terminal.Plural(n, "task") + " " + several
+}
+
+func requeueCommand(a *cli.App) *cobra.Command {
+	q := logsQuery{}
+	cmd := &cobra.Command{
+		Use:   "requeue NUMBER",
+		Short: "end running tasks of a job, and run them again",
+		Long: `End running tasks of a job, and run them again from their beginning: all that run, or
+those of --stage or --task. The job pays for the time that they had; their attempts are
+not used up by it. The tasks of a gang begin anew together.`,
+		Example: "  candor requeue 17\n  candor requeue 17 --task 5\n  candor requeue 17 --stage map --task 5 --json",
+		RunE: a.Online(func(ctx context.Context, s *cli.Session, args []string) error {
+			if err := q.of(args[0]); err != nil {
+				return err
+			}
+			r, err := q.requeue(ctx, s)
+			if err != nil {
+				return err
+			}
+			return cli.Ask(ctx, a, s, messages.Auctioneer, messages.VerbRequeue, r, func(p *cli.Page, r messages.RequeueReply) {
+				p.Printf("Job %v: %s ended, to be run again\n", r.Job, verb(r.Tasks, "is", "are"))
+			})
+		}),
+		ValidArgsFunction: a.CompleteJobs(true),
+	}
+	q.flags(cmd)
+	return cmd
+}
+
+// requeue is the request of a query.
+func (q *logsQuery) requeue(ctx context.Context, s *cli.Session) (messages.RequeueRequest, error) {
+	r := messages.RequeueRequest{Job: q.job}
+	if q.task >= 0 {
+		r.Task = new(uint32(q.task))
+	}
+	if q.stage == "" && q.task < 0 {
+		return r, nil
+	}
+	job, err := cli.Call[messages.JobDetail](ctx, s, messages.Auctioneer, messages.VerbJob, messages.JobRequest{Job: q.job})
+	if err != nil {
+		return r, err
+	}
+	for i := range job.Stages {
+		if job.Stages[i].Name == q.stage {
+			r.Stage = &i
+		}
+	}
+	switch {
+	case q.stage != "" && r.Stage == nil:
+		return r, messages.Errorf(messages.NotFound, "--stage %s: job %v has no such stage: candor job %v lists them", q.stage, q.job, q.job)
+	case q.stage == "" && len(job.Stages) > 1:
+		return r, cli.Usagef("--task %d: job %v has %d stages: name one with --stage", q.task, q.job, len(job.Stages))
+	}
+	return r, nil
+}
