@@ -212,7 +212,7 @@ func remedy(j *book.Job) []string {
 	}
 	switch j.Reason {
 	case "TaskFailed":
-		return []string{fmt.Sprintf("see `candor logs %d --stderr` for what the task wrote, and submit again", j.ID)}
+		return []string{fmt.Sprintf("see `candor logs %d --stderr` for what the task wrote, and `candor rerun %d` to run again what did not end well", j.ID, j.ID)}
 	case "TimeLimit":
 		return []string{"a longer time limit for the stage, or smaller tasks"}
 	case "LimitExceeded":

@@ -51,6 +51,23 @@ func (a Array) At(i int64) int64 {
 	return -1
 }
 
+// With is the array with an index more, which is above all others: runs of one step stay
+// one range.
+func (a Array) With(index int64) Array {
+	if n := len(a); n > 0 {
+		r := &a[n-1]
+		switch {
+		case r.First == r.Last:
+			r.Last, r.Step = index, index-r.First
+			return a
+		case index == r.Last+r.Step:
+			r.Last = index
+			return a
+		}
+	}
+	return append(a, Range{First: index, Last: index, Step: 1})
+}
+
 func (a Array) validate(path string) error {
 	if len(a) > MaxRanges {
 		return Errorf(TooLarge, "%s: %d ranges are more than the limit of %d; write runs of indices as first-last", path, len(a), MaxRanges)

@@ -47,6 +47,8 @@ type JobSpec struct {
 	AfterOK   []JobID `json:"after_ok,omitempty"`
 	// Hold: the job gets no tasks until its owner, or an operator, releases it.
 	Hold bool `json:"hold,omitempty" msgpack:"-"`
+	// RerunOf is the job of which this job does again what did not end well; 0: none.
+	RerunOf JobID `json:"rerun_of,omitempty" msgpack:"-"`
 }
 
 // Stage is a phase of a job: tasks that run the same command on one slot of
@@ -80,6 +82,15 @@ type Stage struct {
 	// OnFailure is what becomes of the rest of the job when a task has used up its attempts;
 	// default: [GoOn] where the tasks do not need one another, else [Stop].
 	OnFailure OnFailure `json:"on_failure,omitempty" msgpack:"-"`
+	// Repeats says which tasks of a stage of an earlier job the tasks do again; nil: none.
+	Repeats *Repeats `json:"repeats,omitempty" msgpack:"-"`
+}
+
+// Repeats are tasks of an earlier job that are done again. Each finds the position that it
+// had there, and how many tasks there were, in its environment.
+type Repeats struct {
+	Tasks     int   `json:"tasks"`     // of the earlier stage
+	Positions Array `json:"positions"` // in it, of each task
 }
 
 // OnFailure says what a task that fails does to the other tasks.

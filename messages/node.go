@@ -108,6 +108,16 @@ type ExchangeReply struct {
 type Grant struct {
 	Attempt Attempt `json:"attempt"`
 	Array   int64   `json:"array"` // the task's array index
+	// Position is 1 + the position of the task that this task repeats; 0: it repeats none.
+	Position uint32 `json:"position,omitempty" msgpack:"-"`
+}
+
+// Place is the position in its stage that the task goes by: of the task it repeats, if any.
+func (g *Grant) Place() uint32 {
+	if g.Position > 0 {
+		return g.Position - 1
+	}
+	return g.Attempt.Task.Index
 }
 
 // Program is what the tasks of a stage run.

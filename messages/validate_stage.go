@@ -40,8 +40,26 @@ func (s *Stage) validateTasks(path string) error {
 	if err := s.Array.validate(path + ".array"); err != nil {
 		return err
 	}
+	if err := s.Repeats.validate(path+".repeats", s.TaskCount()); err != nil {
+		return err
+	}
 	if n := s.Array.Count(); len(s.Array) > 0 && s.Tasks > 0 && n != int64(s.Tasks) {
 		return Errorf(Invalid, "%s.tasks: %d, but the array has %d indices; leave tasks out", path, s.Tasks, n)
+	}
+	return nil
+}
+
+// validate accepts nil: no task is repeated.
+func (r *Repeats) validate(path string, tasks int) error {
+	if r == nil {
+		return nil
+	}
+	if err := r.Positions.validate(path + ".positions"); err != nil {
+		return err
+	}
+	last := len(r.Positions) - 1
+	if r.Tasks <= 0 || r.Tasks > MaxTasks || r.Positions.Count() != int64(tasks) || r.Positions[last].last() >= int64(r.Tasks) {
+		return Errorf(Invalid, "%s: must give the position of each of the %d tasks, below %d", path, tasks, r.Tasks)
 	}
 	return nil
 }

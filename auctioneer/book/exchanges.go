@@ -243,7 +243,12 @@ func (x *exchanges) grant(n *Node, node uint32, j *Job, stage, at int) messages.
 	}
 	x.watch.touch(j.ID)
 	x.watch.touchNode(node)
-	return messages.Grant{Attempt: messages.Attempt{Task: ref, Number: t.Attempt}, Array: j.Spec.Stages[stage].Array.At(int64(index))}
+	of := &j.Spec.Stages[stage]
+	g := messages.Grant{Attempt: messages.Attempt{Task: ref, Number: t.Attempt}, Array: of.Array.At(int64(index))}
+	if of.Repeats != nil {
+		g.Position = 1 + uint32(of.Repeats.Positions.At(int64(index)))
+	}
+	return g
 }
 
 // register begins a session of a node, and returns the attempts that its agent is

@@ -164,3 +164,22 @@ func TestRequeueAll(t *testing.T) {
 		t.Errorf("granted %v, not the whole gang", again)
 	}
 }
+
+// TestRepeatedTasksKeepTheirPlaces grants tasks that do others again: each goes by the
+// position that the other had.
+func TestRepeatedTasksKeepTheirPlaces(t *testing.T) {
+	s := newSite(t)
+	stage := mapStage(0)
+	stage.Array = messages.Array{{First: 13, Last: 17, Step: 4}}
+	stage.Repeats = &messages.Repeats{Tasks: 10, Positions: messages.Array{{First: 3, Last: 7, Step: 4}}}
+	id := s.submit("k", stage)
+	s.register("n", 1, 2)
+	for k, g := range s.claim("n", 1, 1, 2, id) {
+		if g.Place() != uint32(3+4*k) || g.Array != int64(13+4*k) {
+			t.Errorf("task %d goes by position %d and index %d", k, g.Place(), g.Array)
+		}
+	}
+	if g := (messages.Grant{Attempt: messages.Attempt{Task: messages.TaskRef{Index: 5}}}); g.Place() != 5 {
+		t.Errorf("a task that repeats none goes by position %d", g.Place())
+	}
+}

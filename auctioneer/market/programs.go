@@ -9,7 +9,7 @@ import (
 
 // What the answer to an exchange carries is bounded before anything is committed:
 // an answer that cannot be encoded is refused each time that it is asked for, until
-// the node has lost its lease. An attempt takes at most 26 bytes and a grant 36, so
+// the node has lost its lease. An attempt takes at most 26 bytes and a grant 41, so
 // that the parts below come to half of messages.MaxPayload; the rest is for the
 // node's markets.
 const (
@@ -190,6 +190,9 @@ func program(j *book.Job, at uint32, shared bool) messages.Program {
 		Job: j.ID, Stage: at, StageName: s.Name, JobName: j.Spec.Name, Account: j.Account, Class: s.Class,
 		Tasks: s.TaskCount(), Command: s.Command, Script: s.Script, Env: j.Spec.Env, Dir: j.Spec.Dir, TimeLimit: s.TimeLimit, Memory: s.Memory,
 		Inputs: s.Inputs, Outputs: s.Outputs,
+	}
+	if s.Repeats != nil {
+		p.Tasks = s.Repeats.Tasks
 	}
 	if shared {
 		p.Env = nil

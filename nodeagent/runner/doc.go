@@ -15,8 +15,8 @@
 //	CANDOR_JOB          number of the job
 //	CANDOR_JOB_NAME     name of the job
 //	CANDOR_STAGE        name of the stage
-//	CANDOR_TASK         position of the task in the stage, from 0
-//	CANDOR_TASKS        number of tasks of the stage
+//	CANDOR_TASK         position of the task in the stage, from 0; of a rerun: in the first job
+//	CANDOR_TASKS        number of tasks of the stage; of a rerun: of the first job's
 //	CANDOR_ATTEMPT      which attempt of the task this is, from 1
 //	CANDOR_ARRAY_INDEX  array index of the task
 //	PWD                 the working directory

@@ -75,7 +75,7 @@ func taskEnv(shared []string, homeless bool, task *Task, dir string) []string {
 		env = append(env, "HOME="+dir)
 	}
 	return append(env,
-		"CANDOR_TASK="+strconv.FormatUint(uint64(task.Attempt.Task.Index), 10),
+		"CANDOR_TASK="+strconv.FormatUint(uint64(task.Place()), 10),
 		"CANDOR_ATTEMPT="+strconv.FormatUint(uint64(task.Attempt.Number), 10),
 		"CANDOR_ARRAY_INDEX="+strconv.FormatInt(task.Array, 10),
 		"PWD="+dir)

@@ -263,7 +263,7 @@ func (k *Client) Start(task runner.Task, done func(messages.Finished)) runner.Pr
 	defer k.mu.Unlock()
 	k.tasks[task.Attempt] = t
 	number := k.program(task.Program)
-	k.conn.sendSoon(&frame{Kind: start, Attempt: task.Attempt, Array: task.Array, Number: number}) // rarely the only one
+	k.conn.sendSoon(&frame{Kind: start, Attempt: task.Attempt, Array: task.Array, Position: task.Position, Number: number}) // rarely the only one
 	return t
 }
 

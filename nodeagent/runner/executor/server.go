@@ -184,7 +184,7 @@ func (s *server) start(agent *conn, f *frame, p *messages.Program) {
 		return
 	}
 	// done may be called before Start returns: the lock is not held.
-	process := s.run.Start(runner.Task{Grant: messages.Grant{Attempt: f.Attempt, Array: f.Array}, Program: p}, s.done)
+	process := s.run.Start(runner.Task{Grant: messages.Grant{Attempt: f.Attempt, Array: f.Array, Position: f.Position}, Program: p}, s.done)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	t.begun(process)

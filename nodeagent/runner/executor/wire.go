@@ -48,6 +48,7 @@ type frame struct {
 	Logs      *messages.LogsRequest
 	Reply     *messages.LogsReply
 	Error     *messages.Error
+	Position  uint32
 }
 
 // conn is one end of the socket. Sending never blocks: what the kernel does not

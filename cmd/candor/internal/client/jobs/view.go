@@ -135,12 +135,21 @@ func writeJob(p *cli.Page, j messages.JobDetail) {
 		"Budget", cli.Credits(j.Budget), "Charged", charge(p, j.JobSummary),
 		"Utility", Utility(j.Spec.Utility),
 		"Directory", terminal.Safe(j.Spec.Dir),
+		"Rerun of", rerunOf(j.Spec.RerunOf),
 		"Submitted", p.At(j.Submitted),
 		"Waited", waited(p, j.JobSummary),
 		"Ran", p.Between(j.Started, j.Ended),
 		"Response", response(p, j.JobSummary))
 	writeStages(p, j)
 	writeShares(p, j.Shares)
+}
+
+// rerunOf names the job that another job does again; "" if there is none.
+func rerunOf(job messages.JobID) string {
+	if job == 0 {
+		return ""
+	}
+	return "job " + job.String()
 }
 
 // because is why a job is at another site, where that was not its owner's choice.

@@ -32,7 +32,7 @@ type submission struct {
 
 // Commands are the commands that read a description of a job.
 func Commands(a *cli.App) []*cobra.Command {
-	return []*cobra.Command{submitCommand(a), quoteCommand(a), estimateCommand(a)}
+	return []*cobra.Command{submitCommand(a), quoteCommand(a), estimateCommand(a), rerunCommand(a)}
 }
 
 func submitCommand(a *cli.App) *cobra.Command {

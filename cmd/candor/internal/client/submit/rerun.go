@@ -1,0 +1,215 @@
+package submit
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"math/bits"
+	"slices"
+	"strconv"
+
+	"github.com/spf13/cobra"
+
+	"github.com/candor-grid/candor/cmd/candor/internal/client/cli"
+	"github.com/candor-grid/candor/cmd/candor/internal/terminal"
+	"github.com/candor-grid/candor/messages"
+)
+
+// again is what was asked for on the command line of rerun.
+type again struct {
+	budget string
+	key    string
+	dryRun bool
+}
+
+func rerunCommand(a *cli.App) *cobra.Command {
+	r := &again{}
+	cmd := &cobra.Command{
+		Use:   "rerun NUMBER",
+		Short: "submit what did not end well of a job that has ended",
+		Long: `Submit a new job of the tasks that did not end well in a job that has ended: those that
+failed, and those that were stopped or never began. Tasks that ended well are not run
+again. The files are the same, and each task finds the array index, CANDOR_TASK and
+CANDOR_TASKS that it had. The new job names the old one.
+
+The budget is the part of the old budget that the tasks are of all tasks, and at least
+what the job declares as its value; --budget gives another.`,
+		Example: "  candor rerun 17 --dry-run\n  candor rerun 17\n  candor rerun 17 --budget 5 --json",
+		RunE: a.Online(func(ctx context.Context, s *cli.Session, args []string) error {
+			number, err := strconv.ParseUint(args[0], 10, 64)
+			if err != nil || number == 0 {
+				return cli.Usagef("%q: is not the number of a job: candor jobs lists yours", args[0])
+			}
+			return rerun(ctx, a, s, messages.JobID(number), r)
+		}),
+		ValidArgsFunction: a.CompleteJobs(false),
+	}
+	cmd.Flags().StringVarP(&r.budget, "budget", "b", "", "the most the new job may cost, in `credits` (default: the part of the old budget)")
+	cmd.Flags().StringVar(&r.key, "key", "", "idempotency `key` of the submission (default: random)")
+	cmd.Flags().BoolVar(&r.dryRun, "dry-run", false, "have the site check everything, and submit nothing")
+	return cmd
+}
+
+// rerun submits what did not end well of a job.
+func rerun(ctx context.Context, a *cli.App, s *cli.Session, number messages.JobID, r *again) error {
+	job, err := cli.Call[messages.JobDetail](ctx, s, messages.Auctioneer, messages.VerbJob, messages.JobRequest{Job: number})
+	if err != nil {
+		return err
+	}
+	spec, err := repeated(job, func(stage int) ([]uint32, error) { return unfinished(ctx, s, job, stage) })
+	if err != nil {
+		return err
+	}
+	if r.budget != "" {
+		if spec.Budget, err = messages.ParseCredits(r.budget); err != nil {
+			return cli.Usagef("--budget: %v", messages.AsError("", err).Message)
+		}
+	}
+	if err := filesThere(ctx, s, &spec); err != nil {
+		return err
+	}
+	request := messages.SubmitRequest{Key: cmp.Or(r.key, rand.Text()), Spec: spec, DryRun: r.dryRun}
+	if job.Away != nil {
+		request.Site = job.Away.Site
+	}
+	reply, err := cli.CallKeyed[messages.SubmitReply](ctx, s, messages.Auctioneer, messages.VerbSubmit, request)
+	if err != nil {
+		return err
+	}
+	return a.Show(reply, func(p *cli.Page) {
+		p.Printf("%s of the %s of job %v did not end well; the new budget is %s, the old one was %s\n",
+			terminal.Count(reply.Tasks), terminal.Plural(job.Tasks, "task"), number, cli.Credits(spec.Budget), cli.Credits(job.Budget))
+		writeSubmitted(p, reply, r.dryRun)
+	})
+}
+
+// repeated is the job of all that did not end well of an ended job. Todo says which tasks
+// of a stage these are, ascending.
+func repeated(job messages.JobDetail, todo func(stage int) ([]uint32, error)) (messages.JobSpec, error) {
+	spec := job.Spec
+	switch {
+	case !job.State.Final() && job.State != messages.Settling:
+		return spec, messages.Errorf(messages.Conflict, "job %v has not ended; candor requeue %v runs its running tasks again", job.Job, job.Job)
+	case job.Done == job.Tasks:
+		return spec, messages.Errorf(messages.Conflict, "every task of job %v ended well; there is nothing to run again", job.Job)
+	case spec.Contract != "":
+		return spec, messages.Errorf(messages.Conflict, "job %v had a contract, which is for one job; ask for another with candor quote", job.Job)
+	}
+	spec.RerunOf, spec.Hold, spec.AfterJobs, spec.AfterOK, spec.Stages = job.Job, false, nil, nil, nil
+	tasks := 0
+	for i := range job.Spec.Stages {
+		if job.Stages[i].Done == job.Stages[i].Tasks {
+			continue
+		}
+		stage := job.Spec.Stages[i]
+		left, err := todo(i)
+		if err != nil {
+			return spec, err
+		}
+		if stage.Gang {
+			left = span(job.Stages[i].Tasks)
+		}
+		tasks += len(left)
+		if len(left) < job.Stages[i].Tasks {
+			if err := narrow(&stage, left, job.Stages[i].Tasks); err != nil {
+				return spec, err
+			}
+		}
+		stage.After = slices.DeleteFunc(slices.Clone(stage.After), func(name messages.Name) bool { return finished(job, name) })
+		spec.Stages = append(spec.Stages, stage)
+	}
+	spec.Budget = max(part(job.Budget, tasks, job.Tasks), spec.Value)
+	return spec, nil
+}
+
+// span are the numbers from 0 up to n.
+func span(n int) []uint32 {
+	out := make([]uint32, n)
+	for i := range out {
+		out[i] = uint32(i)
+	}
+	return out
+}
+
+// finished says whether each task of a stage ended well.
+func finished(job messages.JobDetail, stage messages.Name) bool {
+	i := slices.IndexFunc(job.Stages, func(s messages.StageStatus) bool { return s.Name == stage })
+	return i >= 0 && job.Stages[i].Done == job.Stages[i].Tasks
+}
+
+// narrow has a stage do only some of its tasks, under the indices and positions that
+// they had.
+func narrow(stage *messages.Stage, left []uint32, all int) error {
+	repeats := &messages.Repeats{Tasks: all}
+	if stage.Repeats != nil {
+		repeats.Tasks = stage.Repeats.Tasks
+	}
+	var indices messages.Array
+	for _, k := range left {
+		indices = indices.With(stage.Array.At(int64(k)))
+		position := int64(k)
+		if stage.Repeats != nil {
+			position = stage.Repeats.Positions.At(position)
+		}
+		repeats.Positions = repeats.Positions.With(position)
+	}
+	if n := max(len(indices), len(repeats.Positions)); n > messages.MaxRanges {
+		return messages.Errorf(messages.TooLarge, "the tasks that did not end well are in %d runs of indices, more than the %d that a job can have; submit them as several jobs with --array", n, messages.MaxRanges)
+	}
+	stage.Tasks, stage.Array, stage.Repeats = 0, indices, repeats
+	return nil
+}
+
+// part is tasks/all of a budget, rounded up to the microcredit.
+func part(budget messages.Credits, tasks, all int) messages.Credits {
+	hi, lo := bits.Mul64(uint64(budget), uint64(tasks))
+	quotient, rest := bits.Div64(hi, lo, uint64(all))
+	if rest > 0 {
+		quotient++
+	}
+	return messages.Credits(quotient)
+}
+
+// unfinished are the tasks of a stage that did not end well, ascending.
+func unfinished(ctx context.Context, s *cli.Session, job messages.JobDetail, stage int) (left []uint32, err error) {
+	done := map[uint32]bool{}
+	r := messages.TasksRequest{Job: job.Job, Stage: &stage, Limit: cli.MaxPage}
+	for more := true; more; {
+		reply, err := cli.Call[messages.TasksReply](ctx, s, messages.Auctioneer, messages.VerbTasks, r)
+		if err != nil {
+			return nil, err
+		}
+		for _, t := range reply.Tasks {
+			done[t.Task.Index] = t.State == "Done"
+			r.From = t.Task.Index + 1
+		}
+		more = reply.More && len(reply.Tasks) > 0
+	}
+	for _, k := range span(job.Stages[stage].Tasks) {
+		if !done[k] {
+			left = append(left, k)
+		}
+	}
+	return left, nil
+}
+
+// filesThere refuses a job whose inputs the site does not keep any more.
+func filesThere(ctx context.Context, s *cli.Session, spec *messages.JobSpec) error {
+	asked := map[string]bool{}
+	for i := range spec.Stages {
+		for _, f := range spec.Stages[i].Inputs {
+			if asked[f.Digest] {
+				continue
+			}
+			asked[f.Digest] = true
+			r, err := cli.Call[messages.PutReply](ctx, s, messages.Depot, messages.VerbPut, messages.PutRequest{Digest: f.Digest, Size: f.Size})
+			if err != nil {
+				return err
+			}
+			if !r.Done {
+				return messages.Errorf(messages.NotFound, "input %s: the site does not keep the file any more; submit the job again with the file", f.Name)
+			}
+		}
+	}
+	return nil
+}
