@@ -273,6 +273,7 @@ func TestOthersJobsAreNotYours(t *testing.T) {
 		messages.VerbWhy:     func(id messages.JobID) any { return messages.JobRequest{Job: id} },
 		messages.VerbCancel:  func(id messages.JobID) any { return messages.JobRequest{Job: id} },
 		messages.VerbTasks:   func(id messages.JobID) any { return messages.TasksRequest{Job: id} },
+		messages.VerbChange:  func(id messages.JobID) any { return messages.ChangeRequest{Key: "k", Job: id, Name: "mine"} },
 		messages.VerbHold:    func(id messages.JobID) any { return messages.JobRequest{Job: id} },
 		messages.VerbRelease: func(id messages.JobID) any { return messages.JobRequest{Job: id} },
 		messages.VerbRequeue: func(id messages.JobID) any { return messages.RequeueRequest{Job: id} },

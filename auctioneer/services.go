@@ -18,6 +18,7 @@ func (l *leader) services() []bus.Service {
 			at(messages.VerbHold, bus.Handle("hold", steering{l}.hold)),
 			at(messages.VerbRelease, bus.Handle("release", steering{l}.release)),
 			at(messages.VerbRequeue, bus.Handle("requeue", steering{l}.requeue)),
+			at(messages.VerbChange, bus.Handle("change", steering{l}.change)),
 			at(messages.VerbQuote, bus.Handle("quote", l.submissions.quote)),
 			at(messages.VerbDrain, forOperators(operators, "drain", "drain a node", operators.drain)),
 			at(messages.VerbApply, forOperators(operators, "apply", "change the markets", operators.apply)),

@@ -6,6 +6,7 @@ import (
 
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/await"
+	"github.com/candor-grid/candor/messages/bus"
 )
 
 // job asks for a job as an account.
@@ -84,4 +85,83 @@ func TestRequeuedTaskRunsAgain(t *testing.T) {
 	_, err := call[messages.RequeueReply](f, "alice", messages.VerbRequeue, messages.RequeueRequest{Job: id, Stage: new(7)})
 	wantKind(t, err, messages.NotFound)
 	await.Until(t, "the stage counts it", func() bool { return f.job("alice", id).Stages[0].Requeued == 1 })
+}
+
+// TestBudgetIsRaised raises a budget: the bank frees the hold and makes a larger one, the
+// new budget is in force then, and the charge is of the new hold.
+func TestBudgetIsRaised(t *testing.T) {
+	f := start(t)
+	id := f.submit("alice", "k1", oneStage(2)).Job
+	before := f.job("alice", id).Budget
+	raise := messages.ChangeRequest{Key: "c1", Job: id, Budget: before + 5*messages.Credit, Name: "other"}
+	for range 2 { // the second changes nothing
+		if r := must[messages.ChangeReply](f, "alice", messages.VerbChange, raise); r.Budget != before+5*messages.Credit || r.Pending != 0 {
+			t.Fatalf("change: %+v", r)
+		}
+	}
+	if j := f.job("alice", id); j.Name != "other" || j.Budget != before+5*messages.Credit {
+		t.Errorf("the job is %+v", j.JobSummary)
+	}
+	f.bank.mu.Lock()
+	if freed, is := f.bank.resolved["job/west/alice/k1"]; !is || freed != 0 || len(f.bank.holds) != 2 {
+		t.Errorf("the first hold: freed %v, %v; holds %v", freed, is, f.bank.holds)
+	}
+	f.bank.mu.Unlock()
+	for name, r := range map[string]messages.ChangeRequest{
+		"lower":       {Key: "c2", Job: id, Budget: before},
+		"no rate":     {Key: "c2", Job: id, Rate: 1},
+		"nothing":     {Key: "c2", Job: id},
+		"no key":      {Job: id, Name: "x"},
+		"a long name": {Key: "c2", Job: id, Name: "a\nb"},
+	} {
+		_, err := call[messages.ChangeReply](f, "alice", messages.VerbChange, r)
+		if kind := messages.KindOf(err); kind != messages.Invalid && kind != messages.Conflict {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	_, err := call[messages.ChangeReply](f, "alice", messages.VerbChange, messages.ChangeRequest{Key: "c3", Job: id, Budget: 5000 * messages.Credit})
+	wantKind(t, err, messages.Insufficient)
+	must[messages.CancelReply](f, "alice", messages.VerbCancel, messages.JobRequest{Job: id})
+	await.Until(t, "the larger hold is freed", func() bool { return f.job("alice", id).State == messages.Cancelled })
+}
+
+// TestStageIsChanged changes a waiting job's time limit and bound.
+func TestStageIsChanged(t *testing.T) {
+	f := start(t)
+	id := f.submit("alice", "k1", oneStage(3)).Job
+	must[messages.ChangeReply](f, "alice", messages.VerbChange, messages.ChangeRequest{Key: "c", Job: id, TimeLimit: 60 * second, MaxRunning: new(1)})
+	if s := f.job("alice", id).Spec.Stages[0]; s.TimeLimit != 60*second || s.MaxRunning != 1 {
+		t.Errorf("the stage is %+v", s)
+	}
+	f.register("n1", 3)
+	if g := f.claim("n1", 1, id, 3).Grants; len(g) != 1 {
+		t.Errorf("granted %d tasks, where 1 may run at once", len(g))
+	}
+	_, err := call[messages.ChangeReply](f, "alice", messages.VerbChange, messages.ChangeRequest{Key: "d", Job: id, TimeLimit: second})
+	wantKind(t, err, messages.Conflict)
+}
+
+// TestRateIsRaised has a waiting job outbid another by a change: it is next then.
+func TestRateIsRaised(t *testing.T) {
+	f := startWith(t, func(b bus.Bus) bus.Bus { return b }, func(c *Config) {
+		c.Markets = []messages.Market{{Name: "spot", Mechanism: messages.HighestBid, Classes: []messages.Name{"map"}}}
+	})
+	bids := func(rate messages.Credits) messages.JobSpec {
+		spec := oneStage(1)
+		spec.Rate = rate
+		return spec
+	}
+	low, high := f.submit("alice", "k", bids(1*messages.Credit)).Job, f.submit("bob", "k", bids(2*messages.Credit)).Job
+	next := func() (id messages.JobID) {
+		if n := must[messages.MarketsReply](f, "operator", messages.VerbMarkets, messages.Empty{}).Markets[0].Next; len(n) > 0 {
+			id = n[0].Job
+		}
+		return id
+	}
+	await.Until(t, "the higher bid is next", func() bool { return next() == high })
+	raise := messages.ChangeRequest{Key: "a", Job: low, Rate: 3 * messages.Credit, Budget: 20 * messages.Credit}
+	must[messages.ChangeReply](f, "alice", messages.VerbChange, raise)
+	await.Until(t, "the raised bid is next", func() bool { return next() == low })
+	_, err := call[messages.ChangeReply](f, "alice", messages.VerbChange, messages.ChangeRequest{Key: "b", Job: low, Rate: 1})
+	wantKind(t, err, messages.Invalid)
 }

@@ -29,3 +29,42 @@ type RequeueReply struct {
 	Job   JobID `json:"job"`
 	Tasks int   `json:"tasks"`
 }
+
+// VerbChange changes the description of a job that has not ended.
+const VerbChange = "change" // ChangeRequest → ChangeReply
+
+// ChangeRequest says what is to be otherwise; what is left out stays. The same key as that
+// of the last change changes nothing more.
+type ChangeRequest struct {
+	Key  string `json:"key"`
+	Job  JobID  `json:"job"`
+	Name string `json:"name,omitempty"`
+	// Budget and Rate can be raised, where the market's mechanism allows that.
+	Budget Credits `json:"budget,omitempty"`
+	Rate   Credits `json:"rate,omitempty"`
+	// Stage is the position of the stage that the rest is about; default: the only one.
+	Stage      *int     `json:"stage,omitempty"`
+	TimeLimit  Duration `json:"time_limit,omitempty"`
+	MaxRunning *int     `json:"max_running,omitempty"` // 0: no bound
+}
+
+// Validate reports what is wrong with a request in itself.
+func (r *ChangeRequest) Validate() error {
+	switch {
+	case r.Key == "":
+		return Errorf(Invalid, "key: is empty; choose one per change, and send it again with the change if no answer comes")
+	case r.Name == "" && r.Budget == 0 && r.Rate == 0 && r.TimeLimit == 0 && r.MaxRunning == nil:
+		return Errorf(Invalid, "job: nothing is to be changed; give a name, budget, rate, time_limit or max_running")
+	case r.Budget < 0 || r.Rate < 0 || r.TimeLimit < 0 || r.MaxRunning != nil && *r.MaxRunning < 0:
+		return Errorf(Invalid, "budget, rate, time_limit and max_running: must not be negative")
+	}
+	return checkLine("key", r.Key, MaxKey)
+}
+
+// ChangeReply is the job as it is now. A budget that the bank is still asked for is Pending.
+type ChangeReply struct {
+	Job     JobID   `json:"job"`
+	State   State   `json:"state"`
+	Budget  Credits `json:"budget"`
+	Pending Credits `json:"pending,omitempty"`
+}

@@ -149,6 +149,8 @@ func (b *Book) Apply(c *Command) any {
 		return b.advance(c.Advance)
 	case c.Park != nil:
 		return outcome(b.park(c.Park))
+	case c.Change != nil:
+		return outcome(b.change(c.Change))
 	case c.Requeue != nil:
 		return outcome(b.claims.requeueAll(c.Requeue))
 	}

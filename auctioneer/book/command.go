@@ -23,6 +23,7 @@ type Command struct {
 	Advance     *Advance
 	Park        *Park
 	Requeue     *Requeue
+	Change      *Change
 }
 
 // Submit enters a job whose hold has been made. Result: Receipt, of the earlier

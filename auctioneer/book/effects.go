@@ -20,9 +20,10 @@ type EffectKind uint8
 
 // The kinds of effect.
 const (
-	Charge  EffectKind = iota // post the job's charge against its hold, free the rest
-	Observe                   // leave the job's observation in the estimator's stream
-	Round                     // move credits between jobs' accounts, all or nothing
+	Charge      EffectKind = iota // post the job's charge against its hold, free the rest
+	Observe                       // leave the job's observation in the estimator's stream
+	Round                         // move credits between jobs' accounts, all or nothing
+	RaiseBudget                   // replace the job's hold by a larger one, all or nothing
 )
 
 // effects are those that wait to be confirmed, and the payments between jobs.

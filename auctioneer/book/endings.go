@@ -129,6 +129,8 @@ func (s *endings) confirm(c *Confirm) {
 		switch e, o := &over[i], outcome[over[i].ID]; {
 		case e.Kind == Charge && s.jobs.byID[e.Job] != nil:
 			s.charged(s.jobs.byID[e.Job], o)
+		case e.Kind == RaiseBudget:
+			s.raised(e, o)
 		case e.Kind == Round:
 			s.effects.rounded(e, o)
 		}

@@ -8,7 +8,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Job is a job in the book. Spec and what hangs on it never change.
+// Job is a job in the book. What Spec points to never changes: a job that is described
+// otherwise has another.
 type Job struct {
 	ID      messages.JobID
 	Account messages.Name
@@ -58,6 +59,10 @@ type Job struct {
 
 	Parked   *Parked       `msgpack:"-"` // the job gets no tasks; nil: it does
 	Released messages.Time `msgpack:"-"` // when it was parked last until; 0: never
+
+	Changes   int    `msgpack:"-"` // how often its description has changed
+	ChangeKey string `msgpack:"-"` // of the last change
+	Raise     Raise  `msgpack:"-"` // of its budget, the last one
 }
 
 // Deposit is what a job's hold has beside its budget.

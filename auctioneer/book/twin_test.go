@@ -257,10 +257,23 @@ func (w *twins) command() Command {
 			r.Job, r.Tasks = a.Task.Job, []messages.TaskRef{a.Task, {Job: a.Task.Job, Stage: w.rng.Uint32N(3), Index: w.rng.Uint32N(4)}}[:1+w.rng.IntN(2)]
 		}
 		return Command{Requeue: r}
-	case n < 82:
+	case n < 81:
+		return Command{Change: w.change()}
+	case n < 83:
 		return Command{Park: &Park{Job: w.job(), By: w.account(), Operator: w.chance(3), Release: w.chance(2)}}
 	}
 	return Command{Exchange: w.exchange()}
+}
+
+// change raises a budget, or describes a job otherwise.
+func (w *twins) change() *Change {
+	c := &Change{Job: w.job(), Key: fmt.Sprint(w.rng.IntN(9)), Budget: messages.Credits(w.rng.IntN(300)), Unstarted: w.chance(2)}
+	if j := w.one.Job(c.Job); j != nil && w.chance(2) {
+		to := *j.Spec
+		to.Name, to.Rate = "other", messages.Credits(w.rng.IntN(5))
+		c.To, c.Version, c.Unstarted = &to, j.Changes, true
+	}
+	return c
 }
 
 func (w *twins) submission() *Submit {

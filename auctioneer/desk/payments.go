@@ -36,7 +36,7 @@ type payments struct {
 type batch struct {
 	ids       []uint64 // of transfers
 	transfers []messages.Transfer
-	round     bool
+	round     bool  // the transfers are one linked set
 	fees      []fee // charges to other sites
 	last      bool  // nothing comes after it
 	done      book.Confirm
@@ -85,7 +85,7 @@ func (p *payments) nextBatch(b *book.Book) *batch {
 		if e.Kind == book.Observe {
 			continue
 		}
-		if money == transfersAtOnce || w.round || e.Kind == book.Round && money > 0 {
+		if money == transfersAtOnce || w.round || (e.Kind == book.Round || e.Kind == book.RaiseBudget) && money > 0 {
 			whole = false
 			break
 		}
@@ -96,6 +96,11 @@ func (p *payments) nextBatch(b *book.Book) *batch {
 		case e.Kind == book.Round:
 			w.ids, w.round = []uint64{e.ID}, true
 			w.transfers = market.Round(b, &e, p.until())
+		case e.Kind == book.RaiseBudget && j.Raise.Effect != e.ID: // answered before
+			w.done.Effects = append(w.done.Effects, book.Confirmation{Effect: e.ID})
+		case e.Kind == book.RaiseBudget:
+			w.ids, w.round = []uint64{e.ID}, true
+			w.transfers = market.Raise(j, p.until())
 		case j.Visit != nil:
 			switch home := j.Visit.Home; {
 			case p.wait[home]:
@@ -172,10 +177,16 @@ func (p *payments) begin(w *batch) {
 	})
 }
 
-// charged takes the answers to the transfers of a batch, of a round that to the first.
+// charged takes the answers to the transfers of a batch. Linked ones have one outcome: the
+// last refusal, as a rule that of the transfer that could not be done.
 func (p *payments) charged(w *batch, results []messages.TransferResult) {
 	for i, effect := range w.ids {
 		r, c := results[i], book.Confirmation{Effect: effect}
+		for k := 0; w.round && k < len(results); k++ {
+			if results[k].Error != nil {
+				r = results[k]
+			}
+		}
 		switch {
 		case r.Error != nil:
 			c.Refused = r.Error.Error()

@@ -24,8 +24,17 @@ type Manner struct {
 	// Stays: what others owe depends on a job from when it bids until it ends, so that it
 	// cannot be put on hold meanwhile.
 	Stays bool
+	// Raises says which terms of a bid may be raised once it was taken; none may be lowered,
+	// and the others stay. Each mechanism's doc says why.
+	Raises Terms
 	// Plans: it plans with how long tasks are likely to run.
 	Plans bool
+}
+
+// Terms are terms of a bid.
+type Terms struct {
+	Budget bool
+	Rate   bool // as long as no task has been started
 }
 
 // Orders are what the last allocation said beside weights.

@@ -83,6 +83,10 @@ func (m *Market) Put(now messages.Time, bid func() *mechanism.Bid, id messages.J
 		return
 	}
 	m.integrate(e, now)
+	if e.Changes != p.Changes {
+		m.reenter(now, e, bid(), p)
+		return
+	}
 	m.change(e)
 	m.stale = m.stale || m.manner.Attentive && !e.same(&p)
 	for k := range p.Pending {
@@ -92,6 +96,15 @@ func (m *Market) Put(now messages.Time, bid func() *mechanism.Bid, id messages.J
 	}
 	e.become(p)
 	m.count(e)
+}
+
+// reenter takes a job in anew whose bid has changed, with the shares it has had.
+func (m *Market) reenter(now messages.Time, was *entry, bid *mechanism.Bid, p Progress) {
+	m.remove(now, was)
+	m.add(now, &mechanism.Job{Bid: bid, Accrued: was.job.Accrued, Received: was.job.Received}, p, m.manner.Directs)
+	e := m.number[bid.Job]
+	e.ledger, e.learned, bid.Runtimes = was.ledger, was.learned, was.job.Runtimes
+	m.stale = true
 }
 
 // Remove takes a job out and returns it with its average shares, nil if it was

@@ -27,11 +27,11 @@ type kind struct {
 
 // kinds are the mechanisms that a market can name.
 var kinds = map[messages.Name]kind{
-	messages.Proportional: {tells: Prices, make: maker(proportional.New)},
-	messages.FIFO:         {tells: Queue, manner: Manner{Attentive: true}, make: always(fifo.New)},
-	messages.FairShare:    {tells: Queue, manner: Manner{Attentive: true}, make: always(fairshare.New)},
-	messages.Backfill:     {tells: Queue, manner: Manner{Attentive: true, Directs: true, Gangs: true}, make: always(backfill.New)},
-	messages.HighestBid:   {tells: Prices, manner: Manner{Attentive: true, Directs: true}, make: maker(highestbid.New)},
+	messages.Proportional: {tells: Prices, manner: Manner{Raises: Terms{Budget: true}}, make: maker(proportional.New)},
+	messages.FIFO:         {tells: Queue, manner: Manner{Attentive: true, Raises: Terms{Budget: true}}, make: always(fifo.New)},
+	messages.FairShare:    {tells: Queue, manner: Manner{Attentive: true, Raises: Terms{Budget: true}}, make: always(fairshare.New)},
+	messages.Backfill:     {tells: Queue, manner: Manner{Attentive: true, Directs: true, Gangs: true, Raises: Terms{Budget: true}}, make: always(backfill.New)},
+	messages.HighestBid:   {tells: Prices, manner: Manner{Attentive: true, Directs: true, Raises: Terms{Budget: true, Rate: true}}, make: maker(highestbid.New)},
 	messages.DeadlineBid:  {manner: Manner{Attentive: true, Directs: true, Stays: true}, make: maker(deadline.NewMechanism)},
 	messages.ContractMenu: {manner: Manner{Attentive: true, Plans: true, Stays: true}, make: maker(contract.NewMechanism)},
 	messages.BatchQueue:   {manner: machine, make: maker(batchqueue.NewMechanism)},

@@ -19,12 +19,13 @@ type Progress struct {
 	// on; nil: none. The mechanism is shown them as taken.
 	Ordered   []int
 	OrderedAt messages.Time
+	Changes   int // of the job's description
 }
 
 // ProgressOf is how far a job of the book has come.
 func (m *Market) ProgressOf(j *book.Job) Progress {
 	classes := len(m.Config.Classes)
-	p := Progress{Started: j.Started, Pending: make([]int, classes), Running: make([]int, classes)}
+	p := Progress{Started: j.Started, Changes: j.Changes, Pending: make([]int, classes), Running: make([]int, classes)}
 	if left := j.Left(); j.Paid > 0 {
 		p.Budget = &left
 	}

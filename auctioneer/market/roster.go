@@ -80,6 +80,9 @@ func (s *roster) remove(now messages.Time, e *entry) {
 	s.jobs = slices.Delete(s.jobs, i, i+1)
 	s.view.Jobs = slices.Delete(s.view.Jobs, i, i+1)
 	s.gone = append(s.gone, id)
+	if e.told { // it may come again, as another
+		s.changed = slices.DeleteFunc(s.changed, func(job *mechanism.Job) bool { return job == e.job })
+	}
 }
 
 // change notes that a job has changed since the last allocation.

@@ -40,6 +40,17 @@ func usage(j *book.Job) string {
 	return text
 }
 
+// Raise is what the bank is asked for a budget that is raised, one linked set: the hold
+// of the job is freed, and one is made of all that is to be held, until expires.
+func Raise(j *book.Job, expires messages.Time) (out []messages.Transfer) {
+	hold, amount := j.RaisedTo()
+	if old := j.HoldID(); old != "" {
+		out = append(out, messages.Transfer{ID: hold + "/frees", Kind: messages.Void, Pending: old, Job: j.ID, Reason: "the budget is raised", Linked: true})
+	}
+	return append(out, messages.Transfer{ID: hold, Kind: messages.Hold, Debit: j.Payer, Credit: messages.SiteAccount, Amount: amount,
+		Member: j.Account, Expires: expires, Job: j.ID, Reason: "raised budget of " + j.Spec.Title() + " on market " + j.Spec.Market})
+}
+
 // Round is what the bank is asked for payments between jobs, one linked set: it
 // takes from each payer's hold, which leaves a smaller one until expires, and
 // pays it on by way of the site's account.

@@ -18,7 +18,7 @@ var requests = byName(
 	messages.Empty{}, messages.SubmitRequest{}, messages.JobRequest{}, messages.JobsRequest{}, messages.TasksRequest{}, messages.RegisterRequest{},
 	messages.Exchange{}, messages.VectorRequest{}, messages.LogsRequest{}, messages.PutRequest{}, messages.GetRequest{}, messages.OutputsRequest{},
 	messages.DeliverRequest{}, messages.QuoteRequest{}, messages.ReservationsRequest{}, messages.ApplyRequest{}, messages.DrainRequest{},
-	messages.OffersRequest{}, messages.RequeueRequest{}, messages.PeerQuoteRequest{}, messages.PeerSubmitRequest{}, messages.PeerJobsRequest{}, messages.OutputRequest{},
+	messages.OffersRequest{}, messages.RequeueRequest{}, messages.ChangeRequest{}, messages.PeerQuoteRequest{}, messages.PeerSubmitRequest{}, messages.PeerJobsRequest{}, messages.OutputRequest{},
 	messages.ReplicaRequest{}, messages.TokenRequest{}, messages.TokenUse{}, messages.AdmitRequest{}, messages.EnrolRequest{}, messages.RenewRequest{},
 	messages.UtilityRequest{}, messages.RuntimeRequest{}, messages.EstimateRequest{}, messages.SamplesRequest{}, messages.TransferRequest{},
 	messages.SessionRequest{}, messages.GrantRequest{}, messages.MemberRequest{}, messages.AccountRequest{}, messages.JournalRequest{},

@@ -218,6 +218,7 @@ func (a *attacker) readsOthers() (string, error) {
 		try(messages.Auctioneer, messages.VerbHold, messages.JobRequest{Job: a.victim}),
 		try(messages.Auctioneer, messages.VerbRelease, messages.JobRequest{Job: a.victim}),
 		try(messages.Auctioneer, messages.VerbRequeue, messages.RequeueRequest{Job: a.victim}),
+		try(messages.Auctioneer, messages.VerbChange, messages.ChangeRequest{Key: "k", Job: a.victim, Name: "mine", Budget: 9 * messages.Credit}),
 		try(messages.Auctioneer, messages.VerbTasks, messages.TasksRequest{Job: a.victim}),
 		try(messages.Auctioneer, messages.VerbWhy, messages.JobRequest{Job: a.victim}),
 		try(messages.Auctioneer, messages.VerbOutput, messages.OutputRequest{Node: "node1", Logs: messages.LogsRequest{Attempt: messages.Attempt{Task: messages.TaskRef{Job: a.victim}, Number: 1}}}),

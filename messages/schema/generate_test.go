@@ -53,7 +53,7 @@ func (e *extra) UnmarshalJSON(b []byte) error {
 var roots = []any{
 	messages.Empty{}, messages.Error{}, messages.JobSpec{}, messages.Market{},
 	messages.SubmitRequest{}, messages.SubmitReply{}, messages.JobRequest{}, messages.CancelReply{},
-	messages.HoldReply{}, messages.RequeueRequest{}, messages.RequeueReply{},
+	messages.HoldReply{}, messages.RequeueRequest{}, messages.RequeueReply{}, messages.ChangeRequest{}, messages.ChangeReply{},
 	messages.JobsRequest{}, messages.JobsReply{}, messages.JobDetail{}, messages.TasksRequest{}, messages.TasksReply{},
 	messages.WhyReply{}, messages.NodesReply{}, messages.MarketsReply{}, messages.StatusReply{},
 	messages.RegisterRequest{}, messages.RegisterReply{}, messages.Exchange{}, messages.ExchangeReply{},

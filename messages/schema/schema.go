@@ -55,6 +55,7 @@ var verbs = []Verb{
 	{messages.Auctioneer, messages.VerbHold, "JobRequest", "HoldReply"},
 	{messages.Auctioneer, messages.VerbRelease, "JobRequest", "HoldReply"},
 	{messages.Auctioneer, messages.VerbRequeue, "RequeueRequest", "RequeueReply"},
+	{messages.Auctioneer, messages.VerbChange, "ChangeRequest", "ChangeReply"},
 	{messages.Auctioneer, messages.VerbRegister, "RegisterRequest", "RegisterReply"},
 	{messages.Auctioneer, messages.VerbExchange, "Exchange", "ExchangeReply"},
 	{messages.Auctioneer, messages.VerbVector, "VectorRequest", "Vector"},

@@ -39,6 +39,11 @@
 // slot a phase more than the least that there is. No slot runs two tasks, no
 // phase begins before the one before it has ended.
 //
+// # Changes of a bid
+//
+// It runs no live market: the jobs of a trace are as they are. A deadline changed late would
+// jump a queue that is ordered by nothing else.
+//
 // # Errors
 //
 // Invalid, naming the job, the phase and the field.

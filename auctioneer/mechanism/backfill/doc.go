@@ -54,6 +54,11 @@
 //
 // That of package posted.
 //
+// # Changes of a bid
+//
+// Those of package posted: a budget may be raised. The length stays: windows were promised to
+// others by it, and a job that stretched it late would break them.
+//
 // # Errors
 //
 // Those of packages rigid and posted; a variant that is neither is Invalid.

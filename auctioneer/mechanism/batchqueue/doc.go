@@ -72,6 +72,12 @@
 // over what is believed of others: who knew what they announced could do better by a
 // lie.
 //
+// # Changes of a bid
+//
+// No term of a bid may change: each payment is made of what was announced before the
+// decision, and who could announce anew would answer what the queue has told since. A job
+// that was not considered yet can be cancelled, and submitted again at the end of the queue.
+//
 // # Errors
 //
 // A number that is negative, not finite or above Largest, a job wider than the

@@ -118,6 +118,11 @@
 // type, of types drawn from a class and of the schedule. Draws and means of a class
 // are for services and operators: they move with each type that is declared.
 //
+// # Changes of a bid
+//
+// No term may change: a contract is a completion and a price for what was declared, made
+// from a draw that the bidder must not try twice. Another declaration is another quote.
+//
 // # Errors
 //
 // Admit and Quote refuse a bid without a contract or a valuation, and one that

@@ -137,6 +137,12 @@
 // whatever the others report, so that nobody needs to know it; a rival who did could
 // only harm. The price that is paid is made of what others reported, as it must be.
 //
+// # Changes of a bid
+//
+// No term of a bid may change: what others owe is the smallest value that would have been
+// enough against the bids that competed, so that a bid changed late would rewrite their
+// prices. Budgets only cover values here; there is nothing to raise.
+//
 // # Errors
 //
 // Numbers that are negative, not finite or out of range, a deadline before the

@@ -91,6 +91,11 @@
 // surrogate, so that orders, and the slots at certain layers, are shared. Where
 // jobs must be given up, this is done for each set of jobs served that occurs.
 //
+// # Changes of a bid
+//
+// It runs no live market: the jobs of a document are as they are. Their targets are worked out
+// together, so that a valuation changed late would take from those that were planned with.
+//
 // # Errors
 //
 // Numbers that are negative, not finite or out of range, a job with demand but

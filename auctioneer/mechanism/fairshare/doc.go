@@ -51,6 +51,11 @@
 //
 // That of package posted.
 //
+// # Changes of a bid
+//
+// Those of package posted: a budget may be raised. Shares are by user, so that no term of a
+// job has a say in them.
+//
 // # Errors
 //
 // Those of packages rigid and posted.

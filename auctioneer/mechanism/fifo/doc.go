@@ -28,6 +28,11 @@
 //
 // That of package posted.
 //
+// # Changes of a bid
+//
+// Those of package posted: a budget may be raised. No bid has a say in the order, so that
+// nothing else needs to change.
+//
 // # Errors
 //
 // Those of package rigid, and of package posted on a live market.

@@ -86,6 +86,13 @@
 // At the first price it is the highest bid of those who run, and told where they are
 // two others.
 //
+// # Changes of a bid
+//
+// A budget may be raised, as it bounds what is paid and ranks nobody. A rate may be raised as
+// long as no task has been started: the market then has a new bid, as after a cancellation
+// and a new submission. A rate is not lowered, and that of a job that runs stays: who could
+// take a bid back when the rival has left would bid more than the truth to get a slot.
+//
 // # Errors
 //
 // Numbers that are negative, not finite or out of range, an unknown algorithm or

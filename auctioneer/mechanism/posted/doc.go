@@ -31,6 +31,12 @@
 // choose a market, and nobody to lie. A budget is only told to who could pay with
 // it.
 //
+// # Changes of a bid
+//
+// A budget may be raised: it bounds what a job pays, and changes neither the price nor any
+// place. Nothing else may change. A budget is not lowered, as it may be owed already; a
+// length, of which backfill makes others their promises, stays what it was.
+//
 // # Errors
 //
 // Admit refuses as Invalid a budget that is not positive, a length or deadline

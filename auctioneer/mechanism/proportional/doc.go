@@ -111,6 +111,13 @@
 // of all others already, and a lie gains as little as said above. The own share
 // tells the only rival what the rival bids; it is what the job got.
 //
+// # Changes of a bid
+//
+// A budget may be raised, for as long as the job lasts: a job owes its part of the last
+// budget for all the time that it had, so that who raises late has had less for the same.
+// A budget that could be lowered would be a lie that pays: the slots had at the higher bid
+// would be owed for at the lower. Utilities stay, as they divide what was paid for already.
+//
 // # Errors
 //
 // Numbers that are negative, not finite or out of range are refused as Invalid,

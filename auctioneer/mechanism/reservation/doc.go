@@ -99,6 +99,12 @@
 // rivals could help a liar. A price is made of losing bids, which are never told
 // otherwise; who has paid with one rival knows its bid.
 //
+// # Changes of a bid
+//
+// No term of a bid may change: bids are sealed until the period begins, and one bid that
+// follows another would be an answer to a reply. Before the cut-off a job can be cancelled
+// for nothing, and submitted again.
+//
 // # Errors
 //
 // A negative, infinite or oversized number is refused as Invalid, naming the bid

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -243,6 +244,52 @@ func TestSteering(t *testing.T) {
 	s.run("requeue", "103", "--task", "5").expect(t, cli.CodeUsage, "", "name one with --stage")
 }
 
+// TestRerun submits what did not end well of a job: the tasks that failed, under their old
+// indices and positions, and those that never began, at the part of the budget for them.
+func TestRerun(t *testing.T) {
+	s := newSite(t)
+	file := messages.File{Name: "data", Size: 3, Digest: strings.Repeat("a", 64)}
+	stage := func(name messages.Name, tasks int, after ...messages.Name) messages.Stage {
+		return messages.Stage{Name: name, Class: "map", Tasks: tasks, After: after, Script: "x", Inputs: []messages.File{file}}
+	}
+	old := messages.JobDetail{
+		JobSummary: messages.JobSummary{Job: 7, State: messages.Failed, Tasks: 9, Done: 4, Budget: 10, Failed: 2},
+		Spec:       messages.JobSpec{Name: "j", Budget: 10, Stages: []messages.Stage{stage("first", 2), stage("map", 5, "first"), stage("last", 2, "map")}},
+		Stages:     []messages.StageStatus{{Name: "first", Tasks: 2, Done: 2}, {Name: "map", Tasks: 5, Done: 2}, {Name: "last", Tasks: 2}},
+	}
+	answer(s, messages.Auctioneer, messages.VerbJob, func(r messages.JobRequest) (messages.JobDetail, error) {
+		j := old
+		if r.Job == 8 {
+			j.Job, j.State = 8, messages.Running
+		}
+		return j, nil
+	})
+	answer(s, messages.Auctioneer, messages.VerbTasks, func(r messages.TasksRequest) (reply messages.TasksReply, err error) {
+		for k, state := range map[int][]string{1: {"Done", "Failed", "Done", "Failed"}}[*r.Stage] {
+			reply.Tasks = append(reply.Tasks, messages.TaskStatus{Task: messages.TaskRef{Job: 7, Stage: 1, Index: uint32(k)}, State: state})
+		}
+		return reply, nil
+	})
+	kept := true
+	answer(s, messages.Depot, messages.VerbPut, func(r messages.PutRequest) (messages.PutReply, error) { return messages.PutReply{Done: kept}, nil })
+	var asked messages.SubmitRequest
+	answer(s, messages.Auctioneer, messages.VerbSubmit, func(r messages.SubmitRequest) (messages.SubmitReply, error) {
+		asked = r
+		return messages.SubmitReply{Job: 9, Market: "main", Payer: "alice", Held: r.Spec.Budget, Tasks: r.Spec.TaskCount()}, r.Validate()
+	})
+	s.run("rerun", "7").expect(t, cli.CodeOK, "5 of the 9 tasks of job 7 did not end well; the new budget is 0.000006 credits, the old one was 0.00001 credits\nSubmitted job 9 (0.000006 credits held from alice)\n", "")
+	left := messages.Array{{First: 1, Last: 3, Step: 2}, {First: 4, Last: 4, Step: 1}}
+	if got := asked.Spec; got.RerunOf != 7 || len(got.Stages) != 2 || !slices.Equal(got.Stages[0].Array, left) ||
+		got.Stages[0].Repeats == nil || got.Stages[0].Repeats.Tasks != 5 || !slices.Equal(got.Stages[0].Repeats.Positions, left) || len(got.Stages[0].After) != 0 || got.Stages[1].Repeats != nil || len(got.Stages[1].After) != 1 {
+		t.Errorf("submitted %+v", got)
+	}
+	s.run("rerun", "7", "--budget", "3", "--dry-run").expect(t, cli.CodeOK, "the new budget is 3 credits", "")
+	s.run("rerun", "8").expect(t, cli.CodeFailed, "", "job 8 has not ended; candor requeue 8 runs")
+	kept = false
+	s.run("rerun", "7").expect(t, cli.CodeNotFound, "", "input data: the site does not keep the file any more")
+	s.run("rerun", "zero").expect(t, cli.CodeUsage, "", "is not the number of a job")
+}
+
 func TestBooksThatDoNotBalanceExitWith1(t *testing.T) {
 	s := newSite(t)
 	answer(s, messages.Bank, messages.VerbBooks, func(messages.BooksRequest) (messages.BooksReply, error) {
@@ -345,6 +392,8 @@ func TestCompletion(t *testing.T) {
 		"cancel":           "104\tWaiting waits",
 		"hold":             "104\tWaiting waits",
 		"release":          "104\tWaiting waits",
+		"change":           "104\tWaiting waits",
+		"rerun":            "104\tWaiting waits",
 		"requeue":          "104\tWaiting waits",
 		"account":          "climate\t79.5 credits available",
 		"statement":        "climate\t79.5 credits available",

@@ -1,11 +1,14 @@
 package jobs
 
 import (
+	"cmp"
 	"context"
+	"crypto/rand"
 
 	"github.com/spf13/cobra"
 
 	"github.com/candor-grid/candor/cmd/candor/internal/client/cli"
+	"github.com/candor-grid/candor/cmd/candor/internal/client/jobfile"
 	"github.com/candor-grid/candor/cmd/candor/internal/terminal"
 	"github.com/candor-grid/candor/messages"
 )
@@ -116,4 +119,85 @@ func (q *logsQuery) requeue(ctx context.Context, s *cli.Session) (messages.Reque
 		return r, cli.Usagef("--task %d: job %v has %d stages: name one with --stage", q.task, q.job, len(job.Stages))
 	}
 	return r, nil
+}
+
+// changes is what was asked for on the command line of change.
+type changes struct {
+	messages.ChangeRequest
+	budget, rate, limit, stage string
+	mostRunning                int
+}
+
+func changeCommand(a *cli.App) *cobra.Command {
+	c := &changes{}
+	cmd := &cobra.Command{
+		Use:   "change NUMBER",
+		Short: "change a job that has not ended",
+		Long: `Change a job that has not ended: its name, and how many tasks run at once, at any time;
+the time limit of a stage, as long as no task has been started.
+
+A budget can be raised in markets of proportional, fifo, fair-share, backfill and
+highest-bid, and in the last one the rate of a job of which no task has been started.
+The bank sets the larger budget aside before it is in force. No bid can be lowered: who
+could take back an offer late would offer more than the truth. Elsewhere, and for all
+other terms, cancel the job and submit it again.`,
+		Example: "  candor change 17 --budget 20\n  candor change 17 --name again --max-running 4\n  candor change 17 --stage map --time 2h --json",
+		RunE: a.Online(func(ctx context.Context, s *cli.Session, args []string) (err error) {
+			if c.Job, err = jobNumber(args[0]); err != nil {
+				return err
+			}
+			return change(ctx, a, s, c)
+		}),
+		ValidArgsFunction: a.CompleteJobs(true),
+	}
+	cmd.Flags().StringVarP(&c.budget, "budget", "b", "", "the most the job may cost, in `credits`: more than before")
+	cmd.Flags().StringVar(&c.rate, "rate", "", "bid for a second on a slot, in `credits`: more than before")
+	cmd.Flags().StringVarP(&c.Name, "name", "J", "", "`name` of the job")
+	cmd.Flags().StringVarP(&c.limit, "time", "t", "", "`limit` of one attempt of a task: 1h30m, 2:00:00; a bare number is minutes")
+	cmd.Flags().IntVar(&c.mostRunning, "max-running", -1, "at most this `number` of tasks at once; 0: no bound")
+	cmd.Flags().StringVar(&c.stage, "stage", "", "the `stage` that --time and --max-running are about (default: the only one)")
+	cmd.Flags().StringVar(&c.Key, "key", "", "idempotency `key` of the change (default: random)")
+	return cmd
+}
+
+// change reads what is to be otherwise, and asks for it.
+func change(ctx context.Context, a *cli.App, s *cli.Session, c *changes) (err error) {
+	if c.mostRunning >= 0 {
+		c.MaxRunning = &c.mostRunning
+	}
+	for _, amount := range []struct {
+		flag, text string
+		into       *messages.Credits
+	}{{"--budget", c.budget, &c.Budget}, {"--rate", c.rate, &c.Rate}} {
+		if amount.text == "" {
+			continue
+		}
+		if *amount.into, err = messages.ParseCredits(amount.text); err != nil || *amount.into <= 0 {
+			return cli.Usagef("%s %q: must be a number of credits above 0, with at most six places", amount.flag, amount.text)
+		}
+	}
+	if c.limit != "" {
+		if c.TimeLimit, err = jobfile.ParseTime(c.limit); err != nil {
+			return cli.Usagef("--time: %v", err)
+		}
+	}
+	if c.stage != "" {
+		r, err := (&logsQuery{job: c.Job, stage: c.stage, task: -1}).requeue(ctx, s)
+		if err != nil {
+			return err
+		}
+		c.Stage = r.Stage
+	}
+	c.Key = cmp.Or(c.Key, rand.Text())
+	reply, err := cli.CallKeyed[messages.ChangeReply](ctx, s, messages.Auctioneer, messages.VerbChange, c.ChangeRequest)
+	if err != nil {
+		return err
+	}
+	return a.Show(reply, func(p *cli.Page) {
+		if reply.Pending != 0 {
+			p.Printf("Job %v is changed; its budget of %s is %v as soon as the bank answers\n", reply.Job, cli.Credits(reply.Budget), reply.Pending)
+			return
+		}
+		p.Printf("Job %v is changed; its budget is %s\n", reply.Job, cli.Credits(reply.Budget))
+	})
 }

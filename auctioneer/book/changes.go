@@ -1,0 +1,123 @@
+package book
+
+import (
+	"slices"
+
+	"github.com/candor-grid/candor/messages"
+)
+
+// Change has a job that has not ended be described otherwise. Whether its market allows a
+// bid to change the leader has checked. Result: Changed.
+type Change struct {
+	Job messages.JobID
+	Key string // a repeat of the last change with its key changes nothing
+	// To is the new description, but for the budget; nil: as before. Only its name, its
+	// rate, and the time limits and bounds of its stages may differ.
+	To *messages.JobSpec
+	// Budget is the new budget: the bank is asked for what it is more, and until the bank
+	// has set it aside the old one is in force. 0: as before.
+	Budget messages.Credits
+	// Unstarted: refused once a task has been started.
+	Unstarted bool
+	Version   int // Job.Changes of the job that To was made of
+}
+
+// Changed is what came of a Change.
+type Changed struct {
+	State  messages.State
+	Effect uint64 // that raises the budget; 0: nothing is raised
+}
+
+// Raise is a budget that the bank is asked to set more aside for.
+type Raise struct {
+	Effect  uint64
+	Amount  messages.Credits
+	Refused string // why the bank did not; the last raise is over then
+}
+
+// Pending says whether the bank has not answered yet.
+func (r *Raise) Pending() bool { return r.Amount > 0 }
+
+// change has a job be described otherwise.
+func (b *Book) change(c *Change) (out Changed, err error) {
+	j := b.Job(c.Job)
+	switch {
+	case j == nil:
+		return out, messages.Errorf(messages.NotFound, "there is no job %d", c.Job)
+	case c.Key != "" && c.Key == j.ChangeKey:
+		return Changed{State: j.State, Effect: j.Raise.Effect}, nil
+	case !j.Active():
+		return out, messages.Errorf(messages.Ended, "job %d is %v already", j.ID, j.Outcome)
+	case c.Unstarted && j.Started != 0:
+		return out, messages.Errorf(messages.Conflict, "a task of job %d has been started; its rate and time limit stay", j.ID)
+	case c.To != nil && c.Version != j.Changes:
+		return out, messages.Errorf(messages.Conflict, "job %d was changed meanwhile; look at it and change it again", j.ID)
+	}
+	if err := j.raisable(c.Budget); err != nil {
+		return out, err
+	}
+	out.State, j.ChangeKey = j.State, c.Key
+	if c.To != nil {
+		j.describe(c.To)
+	}
+	if more := c.Budget - j.Spec.Budget; c.Budget != 0 && more > 0 {
+		b.effect(RaiseBudget, j.ID)
+		j.Raise = Raise{Effect: b.effects.last, Amount: more}
+		out.Effect = j.Raise.Effect
+	}
+	b.touch(j.ID)
+	return out, nil
+}
+
+// raisable refuses a budget that is lower than the one in force, and a second raise
+// before the bank has answered the first. A budget of 0 asks for nothing.
+func (j *Job) raisable(budget messages.Credits) error {
+	switch {
+	case budget == 0:
+		return nil
+	case j.Visit != nil:
+		return messages.Errorf(messages.Invalid, "job %d is of site %s, which has authorised its budget", j.ID, j.Visit.Visit.Home)
+	case j.Raise.Pending():
+		return messages.Errorf(messages.Conflict, "the bank has not answered yet for the last budget of job %d; try again soon", j.ID)
+	case budget < j.Spec.Budget:
+		return messages.Errorf(messages.Invalid, "the budget of job %d, %v credits, can only be raised: cancel the job and submit it again to offer less", j.ID, j.Spec.Budget)
+	case budget > messages.MaxCredits:
+		return messages.Errorf(messages.TooLarge, "budget: %v is above the limit of %v credits", budget, messages.MaxCredits)
+	}
+	return nil
+}
+
+// describe takes over what of a description may change. The description of before stays
+// as it was, for whoever has it.
+func (j *Job) describe(to *messages.JobSpec) {
+	spec := *j.Spec
+	spec.Name, spec.Rate, spec.Stages = to.Name, to.Rate, slices.Clone(spec.Stages)
+	for i := range min(len(spec.Stages), len(to.Stages)) {
+		spec.Stages[i].TimeLimit, spec.Stages[i].MaxRunning = to.Stages[i].TimeLimit, to.Stages[i].MaxRunning
+	}
+	j.Spec = &spec
+	j.Changes++
+}
+
+// raised notes the bank's answer to a raise: the budget is higher, or stays.
+func (s *endings) raised(e *Effect, o *Confirmation) {
+	j := s.jobs.byID[e.Job]
+	if j == nil || j.Raise.Effect != e.ID {
+		return
+	}
+	if o.Refused == "" {
+		spec := *j.Spec
+		spec.Budget += j.Raise.Amount
+		j.Held += j.Raise.Amount
+		j.Spec, j.LastDraw = &spec, e.ID
+		j.Changes++
+	}
+	j.Raise.Amount, j.Raise.Refused = 0, o.Refused
+	s.watch.touch(j.ID)
+}
+
+// RaisedTo is what is to be held for the job under its next hold: what its last one has,
+// and what the budget is raised by.
+func (j *Job) RaisedTo() (hold string, amount messages.Credits) {
+	return j.RestID(j.Raise.Effect), j.Held - j.Drawn + j.Raise.Amount
+}

@@ -1,0 +1,73 @@
+package book
+
+import (
+	"testing"
+
+	"github.com/candor-grid/candor/messages"
+)
+
+// TestRaise raises a budget of 100 to 150: it is in force once the bank has set it aside,
+// the job is then under another hold, and what it is charged may be that much.
+func TestRaise(t *testing.T) {
+	s := newSite(t)
+	id := s.submit("k", mapStage(1))
+	refusal(t, s.apply(Command{Change: &Change{Job: id, Key: "a", Budget: 99}}), messages.Invalid)
+	r, is := s.apply(Command{Change: &Change{Job: id, Key: "b", Budget: 150}}).(Changed)
+	if j := s.Job(id); !is || r.Effect == 0 || j.Left() != 100 || j.Spec.Budget != 100 || j.HoldID() != "k" {
+		t.Fatalf("%+v; the job has %v under %s", r, j.Left(), j.HoldID())
+	}
+	if again := s.apply(Command{Change: &Change{Job: id, Key: "b", Budget: 150}}); again != r {
+		t.Errorf("the same change again: %v", again)
+	}
+	refusal(t, s.apply(Command{Change: &Change{Job: id, Key: "c", Budget: 160}}), messages.Conflict)
+	hold, amount := s.Job(id).RaisedTo()
+	s.apply(Command{Confirm: &Confirm{Effects: []Confirmation{{Effect: r.Effect}}}})
+	if j := s.Job(id); amount != 150 || j.HoldID() != hold || j.Left() != 150 || j.Spec.Budget != 150 || j.Held != 150 {
+		t.Errorf("%v are held under %s; the job has %v under %s", amount, hold, j.Left(), j.HoldID())
+	}
+	s.apply(Command{Cancel: &Cancel{Job: id, By: "alice"}})
+	if err := s.apply(Command{Settle: &Settle{Job: id, Charge: 140}}); err != nil {
+		t.Errorf("a charge above the first budget: %v", err)
+	}
+	refusal(t, s.apply(Command{Change: &Change{Job: id, Key: "d", Budget: 200}}), messages.Ended)
+}
+
+// TestRaiseIsRefused has the bank refuse a raise: budget and hold stay, and the reason is
+// kept. A raise that is answered after the end of its job comes before the charge.
+func TestRaiseIsRefused(t *testing.T) {
+	s := newSite(t)
+	id := s.submit("k", mapStage(1))
+	r := s.apply(Command{Change: &Change{Job: id, Key: "b", Budget: 150}}).(Changed)
+	s.apply(Command{Confirm: &Confirm{Effects: []Confirmation{{Effect: r.Effect, Refused: "no credits"}}}})
+	if j := s.Job(id); j.Held != 100 || j.HoldID() != "k" || j.Raise.Refused != "no credits" || j.Raise.Pending() {
+		t.Errorf("held %v under %s, %+v", j.Held, j.HoldID(), j.Raise)
+	}
+	s.apply(Command{Change: &Change{Job: id, Key: "c", Budget: 120}})
+	s.apply(Command{Cancel: &Cancel{Job: id, By: "alice"}})
+	s.apply(Command{Settle: &Settle{Job: id, Charge: 10}})
+	var kinds []EffectKind
+	for e := range s.EachEffect {
+		kinds = append(kinds, e.Kind)
+	}
+	if len(kinds) != 2 || kinds[0] != RaiseBudget || kinds[1] != Charge {
+		t.Errorf("effects wait in the order %v", kinds)
+	}
+}
+
+// TestDescribe changes the name and rate of a waiting job; a description made of an older
+// one, or of a job that was started, is refused, and who has the old one sees no change.
+func TestDescribe(t *testing.T) {
+	s := newSite(t)
+	id := s.submit("k", mapStage(1))
+	old := s.Job(id).Spec
+	to := *old
+	to.Name, to.Rate, to.Budget, to.Market = "new", 7, 9999, "elsewhere"
+	s.apply(Command{Change: &Change{Job: id, Key: "a", To: &to, Unstarted: true}})
+	if got := s.Job(id).Spec; got.Name != "new" || got.Rate != 7 || got.Budget != 100 || got.Market != "main" || old.Name == "new" {
+		t.Errorf("the job is now %+v", got)
+	}
+	refusal(t, s.apply(Command{Change: &Change{Job: id, Key: "b", To: &to}}), messages.Conflict)
+	s.register("n", 1, 1)
+	s.claim("n", 1, 1, 1, id)
+	refusal(t, s.apply(Command{Change: &Change{Job: id, Key: "c", To: &to, Version: 1, Unstarted: true}}), messages.Conflict)
+}
