@@ -137,3 +137,37 @@ func TestUnknownOutcomes(t *testing.T) {
 			expect(t, cli.CodeUnavailable, "", "repeat with --key mine, which cannot ")
 	}
 }
+
+// A grant to a name that the bank does not know may be a slip: without a terminal to ask on
+// it needs --yes.
+func TestGrantToAnUnknownAccount(t *testing.T) {
+	s := newSite(t)
+	refuse[messages.AccountRequest](s, messages.Bank, messages.VerbAccount, messages.Errorf(messages.NotFound, "no account"))
+	granted := 0
+	answer(s, messages.Bank, messages.VerbGrant, func(r messages.GrantRequest) (messages.AccountReply, error) {
+		granted++
+		return messages.AccountReply{Account: r.Account, Available: r.Amount}, nil
+	})
+	s.run("grant", "clmate", "5").expect(t, cli.CodeUsage, "", "there is no account clmate yet: check the name, or open it with --yes")
+	if granted != 0 {
+		t.Error("it was granted nevertheless")
+	}
+	s.run("grant", "climate", "5", "--yes").expect(t, cli.CodeOK, "Granted 5 credits to climate", "")
+}
+
+// A command for operators says whose word it uses, where its user named no account; a
+// command for owners uses the user's own.
+func TestActingAsOperatorIsSaid(t *testing.T) {
+	s := newSite(t)
+	s.write("state/creds/operator.creds", "")
+	gives[messages.AccountRequest](messages.Bank, messages.VerbAccount, someAccount())(s)
+	gives[messages.GrantRequest](messages.Bank, messages.VerbGrant, someAccount())(s)
+	gives[messages.MemberRequest](messages.Bank, messages.VerbMember, someAccount())(s)
+	s.run("grant", "climate", "5").expect(t, cli.CodeOK, "Granted", "Acting as operator: --account names another account\n")
+	if got := s.run("--account", "operator", "grant", "climate", "5"); got.err != "" || s.last.Account != "operator" {
+		t.Errorf("%q as %s", got.err, s.last.Account)
+	}
+	if got := s.run("project", "member", "add", "climate", "bob"); got.err != "" || s.last.Account != "alice" {
+		t.Errorf("%q as %s", got.err, s.last.Account)
+	}
+}

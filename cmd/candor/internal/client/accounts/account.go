@@ -79,12 +79,14 @@ func allAccounts(ctx context.Context, s *cli.Session, r messages.AccountsRequest
 
 func grantCommand(a *cli.App) *cobra.Command {
 	var reason, key, expires string
+	var yes bool
 	cmd := &cobra.Command{
 		Use:   "grant NAME AMOUNT",
 		Short: "issue credits to an account (operators)",
-		Long: `Issue credits to an account, which is opened if it does not exist. Without
---account or --creds it is done as "operator", where this machine has that one's
-credentials. Repeating a grant with the same --key grants nothing more.
+		Long: `Issue credits to an account. An account that does not exist is opened after a question
+on a terminal, and elsewhere with --yes. Without --account or --creds the grant is made as
+"operator", where this machine has the credentials of that account. Repeating a grant
+with the same --key grants nothing more.
 
 What is unspent of a grant that --expires goes back by itself at that time. Jobs draw
 on what expires first; what is held for a job stays until the job has ended.`,
@@ -96,6 +98,11 @@ on what expires first; what is held for a job stays until the job has ended.`,
 			if r.Expires, err = a.Future("--expires", expires); err != nil {
 				return err
 			}
+			if !yes {
+				if err := confirmAccount(ctx, a, s, r.Account); err != nil {
+					return err
+				}
+			}
 			return askKeyed(ctx, a, s, messages.VerbGrant, r.Key, "grant", r, func(p *cli.Page, reply messages.AccountReply) {
 				writeGranted(p, r, reply)
 			})
@@ -103,9 +110,20 @@ on what expires first; what is held for a job stays until the job has ended.`,
 		ValidArgsFunction: a.CompleteAccounts(),
 	}
 	cmd.Flags().StringVar(&reason, "reason", "", "why, for the `statement`")
+	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "open the account without a question, if it does not exist")
 	cmd.Flags().StringVar(&key, "key", "", "idempotency `key` of the grant (default: random)")
 	cmd.Flags().StringVar(&expires, "expires", "", "`when` what is unspent goes back: 2027-01-01, or from now, like 90d")
 	return cmd
+}
+
+// confirmAccount asks whether an account that the bank does not know is to be opened: the
+// name may be misspelt.
+func confirmAccount(ctx context.Context, a *cli.App, s *cli.Session, name messages.Name) error {
+	_, err := cli.Call[messages.AccountReply](ctx, s, messages.Bank, messages.VerbAccount, messages.AccountRequest{Account: name})
+	if messages.KindOf(err) != messages.NotFound {
+		return nil // of any other error the grant itself tells
+	}
+	return a.Confirm("There is no account "+name+" yet. Open it?", "there is no account "+name+" yet: check the name, or open it with --yes")
 }
 
 // askKeyed sends the bank a request with a key and shows the answer, or says how to

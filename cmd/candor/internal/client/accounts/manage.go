@@ -56,7 +56,7 @@ func memberRemove(a *cli.App) *cobra.Command {
 // argument, in a project, its first.
 func changeMember(a *cli.App, cmd *cobra.Command, change func(r *messages.MemberRequest, args []string) error) *cobra.Command {
 	cmd.ValidArgsFunction = a.CompleteAccounts()
-	cmd.RunE = a.Operating(func(ctx context.Context, s *cli.Session, args []string) error {
+	cmd.RunE = a.Online(func(ctx context.Context, s *cli.Session, args []string) error {
 		r := messages.MemberRequest{Account: args[0], Member: args[1]}
 		if err := change(&r, args); err != nil {
 			return err
@@ -110,7 +110,7 @@ froze only an operator thaws.`,
 		cmd.Use, cmd.Short, cmd.Long = "unfreeze NAME", "thaw an account that is frozen (owners, operators)", ""
 		cmd.Example = "  candor account unfreeze climate"
 	}
-	cmd.RunE = a.Operating(func(ctx context.Context, s *cli.Session, args []string) error {
+	cmd.RunE = a.Online(func(ctx context.Context, s *cli.Session, args []string) error {
 		return ShowAccount(ctx, a, s, messages.VerbFreeze, messages.FreezeRequest{Account: args[0], Frozen: frozen, Reason: reason})
 	})
 	return cmd

@@ -6,12 +6,14 @@
 package cli
 
 import (
+	"bufio"
 	"cmp"
 	"context"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -200,6 +202,24 @@ func (a *App) Warn(command string, sentences []string) {
 	for _, sentence := range sentences {
 		fmt.Fprintf(a.Err, "candor %s: %s\n", command, sentence)
 	}
+}
+
+// Confirm asks a user on a terminal to go on. Elsewhere, and where the user does not say
+// yes, it returns an error with the reason.
+func (a *App) Confirm(question, refusal string) error {
+	if !terminal.IsTerminal(a.In) || !terminal.IsTerminal(a.Err) {
+		return Usagef("%s", refusal)
+	}
+	fmt.Fprintf(a.Err, "%s [y/N] ", question)
+	answer, err := bufio.NewReader(a.In).ReadString('\n')
+	if err != nil && err != io.EOF {
+		return err
+	}
+	switch strings.ToLower(strings.TrimSpace(answer)) {
+	case "y", "yes":
+		return nil
+	}
+	return Usagef("nothing was done")
 }
 
 // FromHere is a path seen from the user's current directory.

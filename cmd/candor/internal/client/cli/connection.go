@@ -7,6 +7,7 @@ import (
 	"crypto/x509"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -51,6 +52,7 @@ type Target struct {
 	Site, Account messages.Name
 	Creds         string // file; "" for none
 	ca            string // file; "" for none
+	implicit      bool   // the command chose the operator's account, not its user
 }
 
 // siteFile is what "candor up" leaves in its state directory as site.json.
@@ -117,7 +119,7 @@ func (a *App) Resolve(asOperator bool) (Target, error) {
 	}
 	if t.Server == local.Server {
 		if asOperator && t.Account == "" && localCreds(state, operatorAccount) != "" {
-			t.Account = operatorAccount
+			t.Account, t.implicit = operatorAccount, true
 		}
 		t.Site, t.Account, t.ca = cmp.Or(t.Site, local.Site), cmp.Or(t.Account, local.DefaultAccount), cmp.Or(t.ca, local.CA)
 		t.Creds = cmp.Or(t.Creds, localCreds(state, t.Account))
@@ -185,6 +187,9 @@ func (a *App) Dial(asOperator bool) (*Session, error) {
 	b, err := a.Connect(t)
 	if err != nil {
 		return nil, unreachable(t, err)
+	}
+	if t.implicit {
+		fmt.Fprintf(a.Err, "Acting as %s: --account names another account\n", t.Account)
 	}
 	a.renew(t, b, issued, expires)
 	return &Session{Bus: b, Site: t.Site, Account: t.Account, Timeout: a.Flags.timeout, pause: a.Pause}, nil
