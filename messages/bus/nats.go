@@ -220,6 +220,9 @@ func (b *natsBus) Subscribe(pattern string, handle func(string, []byte)) (Subscr
 // maxPendingBytes bounds, with maxPending, what may wait for a subscriber.
 const maxPendingBytes = 64 << 20
 
+// Connected reports whether there is a connection now.
+func (b *natsBus) Connected() bool { return b.conn.IsConnected() }
+
 // settle waits until the server has seen a subscription, so that what is
 // published elsewhere afterwards reaches it, and a refusal is known. Without a
 // connection it returns: the subscription is made when there is one.

@@ -74,6 +74,8 @@ type Status struct {
 	Entries  uint64 // log entries applied since start
 	Commands uint64 // commands applied since start
 	Replicas []string
+	// Committed is the index of the last log entry that this replica knows to be committed.
+	Committed uint64
 }
 
 // Errors of Propose and Verify.

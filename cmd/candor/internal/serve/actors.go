@@ -122,7 +122,7 @@ func (s *single) run(cmd *cobra.Command) error {
 		return unstarted(cmd.Context(), err)
 	}
 	return serve(cmd, served{
-		Gather: site.Gatherer, Metrics: door, Profile: profileSocket(&c, cmp.Or(s.node, s.actor)), Close: site.Close,
+		Gather: site.Gatherer, Ready: site.Ready, Metrics: door, Profile: profileSocket(&c, cmp.Or(s.node, s.actor)), Close: site.Close,
 		Announce: func(context.Context, io.Writer) { o.Log.Info("serving") },
 		Stopping: func(io.Writer) { o.Log.Info("stopping") },
 	}, o.Log)

@@ -17,6 +17,7 @@ import (
 // served is what runs until its command is interrupted.
 type served struct {
 	Gather   func() prometheus.Gatherer
+	Ready    func() error // what keeps the actors from serving; nil: nothing
 	Metrics  embedded.MetricsDoor
 	Profile  string // socket for pprof; "": none
 	Announce func(ctx context.Context, w io.Writer)
@@ -26,7 +27,7 @@ type served struct {
 
 // serve says where the actors can be reached, and waits until the command is interrupted.
 func serve(cmd *cobra.Command, s served, log *zap.Logger) error {
-	stop, err := observe(s.Metrics, s.Profile, s.Gather, log)
+	stop, err := observe(s.Metrics, s.Profile, s.Gather, s.Ready, log)
 	if err != nil {
 		return errors.Join(err, s.Close())
 	}

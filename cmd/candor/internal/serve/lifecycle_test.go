@@ -69,7 +69,7 @@ func TestInterruptedStart(t *testing.T) {
 // TestMetricsEndThoughSomebodyHoldsOn: a connection on which nothing was asked does
 // not keep a site from ending in order.
 func TestMetricsEndThoughSomebodyHoldsOn(t *testing.T) {
-	address, stop, err := observeMetrics(embedded.MetricsDoor{Address: "127.0.0.1:0"}, func() prometheus.Gatherer { return prometheus.NewRegistry() })
+	address, stop, err := observeMetrics(embedded.MetricsDoor{Address: "127.0.0.1:0"}, func() prometheus.Gatherer { return prometheus.NewRegistry() }, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -41,7 +41,7 @@ func (s *settings) keysFlag(f *pflag.FlagSet) {
 }
 
 func (s *settings) runFlags(f *pflag.FlagSet) {
-	f.StringVar(&s.metrics, "metrics", "", "`address` that serves Prometheus metrics (default none)")
+	f.StringVar(&s.metrics, "metrics", "", "`address` that serves Prometheus metrics, /healthz and /readyz (default none)")
 	f.BoolVar(&s.profile, "profile", false, "serve pprof at a socket in the state directory")
 }
 

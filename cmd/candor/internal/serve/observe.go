@@ -22,10 +22,10 @@ import (
 	"github.com/candor-grid/candor/deploy/embedded"
 )
 
-// observe serves the metrics that gather collects at the time of each request, and
-// pprof at a socket; without an address there are no metrics, without a socket no
+// observe serves the metrics that gather collects at the time of each request, beside them
+// /healthz (the process answers) and /readyz (ready finds nothing wrong), and pprof at a socket; without an address there are no metrics, without a socket no
 // pprof. The returned function stops both.
-func observe(d embedded.MetricsDoor, socket string, gather func() prometheus.Gatherer, log *zap.Logger) (stop func() error, err error) {
+func observe(d embedded.MetricsDoor, socket string, gather func() prometheus.Gatherer, ready func() error, log *zap.Logger) (stop func() error, err error) {
 	var stops []func() error
 	stop = func() (err error) {
 		for _, one := range stops {
@@ -34,7 +34,7 @@ func observe(d embedded.MetricsDoor, socket string, gather func() prometheus.Gat
 		return err
 	}
 	if d.Address != "" {
-		at, one, err := observeMetrics(d, gather)
+		at, one, err := observeMetrics(d, gather, ready)
 		if err != nil {
 			return nil, err
 		}
@@ -53,7 +53,7 @@ func observe(d embedded.MetricsDoor, socket string, gather func() prometheus.Gat
 }
 
 // observeMetrics serves metrics at the address that it returns.
-func observeMetrics(d embedded.MetricsDoor, gather func() prometheus.Gatherer) (net.Addr, func() error, error) {
+func observeMetrics(d embedded.MetricsDoor, gather func() prometheus.Gatherer, ready func() error) (net.Addr, func() error, error) {
 	listener, err := net.Listen("tcp", d.Address)
 	if err != nil {
 		return nil, nil, fmt.Errorf("metrics: %w", err)
@@ -71,7 +71,19 @@ func observeMetrics(d embedded.MetricsDoor, gather func() prometheus.Gatherer) (
 		}
 		promhttp.HandlerFor(gather(), promhttp.HandlerOpts{}).ServeHTTP(w, r)
 	})
+	mux.HandleFunc("/healthz", func(w http.ResponseWriter, _ *http.Request) { answerHealth(w, nil) })
+	mux.HandleFunc("/readyz", func(w http.ResponseWriter, _ *http.Request) { answerHealth(w, ready()) })
 	return at, serveHTTP(listener, mux), nil
+}
+
+// answerHealth tells whoever watches the process, without a token, that all is well, or
+// what is not.
+func answerHealth(w http.ResponseWriter, problem error) {
+	if problem != nil {
+		http.Error(w, problem.Error(), http.StatusServiceUnavailable)
+		return
+	}
+	fmt.Fprintln(w, "ok")
 }
 
 // bears reports whether a request shows a token; "": none is needed.

@@ -2,6 +2,7 @@ package serve
 
 import (
 	"context"
+	"errors"
 	"io"
 	"net"
 	"net/http"
@@ -21,7 +22,7 @@ func nothingGathered() prometheus.Gatherer { return prometheus.NewRegistry() }
 // TestMetricsAreForWhoHasTheToken, where there is one.
 func TestMetricsAreForWhoHasTheToken(t *testing.T) {
 	const token = "0123456789abcdef01234567"
-	at, stop, err := observeMetrics(embedded.MetricsDoor{Address: "127.0.0.1:0", Token: token}, nothingGathered)
+	at, stop, err := observeMetrics(embedded.MetricsDoor{Address: "127.0.0.1:0", Token: token}, nothingGathered, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -58,7 +59,7 @@ func TestProfilesAreOnNoPort(t *testing.T) {
 	c.State, c.Profile = filepath.Join(dir, "state"), true
 	socket := profileSocket(&c, "")
 	for range 2 { // what a process left behind that was killed is no obstacle
-		at, stopMetrics, err := observeMetrics(embedded.MetricsDoor{Address: "127.0.0.1:0"}, nothingGathered)
+		at, stopMetrics, err := observeMetrics(embedded.MetricsDoor{Address: "127.0.0.1:0"}, nothingGathered, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -70,7 +71,7 @@ func TestProfilesAreOnNoPort(t *testing.T) {
 		if reply.StatusCode != http.StatusNotFound {
 			t.Errorf("at the port of the metrics: %s", reply.Status)
 		}
-		stop, err := observe(embedded.MetricsDoor{}, socket, nothingGathered, zap.NewNop())
+		stop, err := observe(embedded.MetricsDoor{}, socket, nothingGathered, nil, zap.NewNop())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -101,5 +102,32 @@ func TestProfilesAreOnNoPort(t *testing.T) {
 	}
 	if one := profileSocket(&c, "bank"); one == socket {
 		t.Error("actors that share a state directory share a socket")
+	}
+}
+
+// Whoever watches a process needs no token to learn whether it serves.
+func TestHealthNeedsNoToken(t *testing.T) {
+	problem := errors.New("replica 1 of the bank knows no leader")
+	for _, now := range []error{nil, problem} {
+		at, stop, err := observeMetrics(embedded.MetricsDoor{Address: "127.0.0.1:0", Token: "0123456789abcdef01234567"}, nothingGathered, func() error { return now })
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer stop()
+		for path, fails := range map[string]error{"/healthz": nil, "/readyz": now} {
+			reply, err := http.Get("http://" + at.String() + path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			text, _ := io.ReadAll(reply.Body)
+			_ = reply.Body.Close()
+			want, says := http.StatusOK, "ok\n"
+			if fails != nil {
+				want, says = http.StatusServiceUnavailable, fails.Error()+"\n"
+			}
+			if reply.StatusCode != want || string(text) != says {
+				t.Errorf("%s: %s %q, want %d %q", path, reply.Status, text, want, says)
+			}
+		}
 	}
 }

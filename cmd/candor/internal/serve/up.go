@@ -81,7 +81,7 @@ func (u *up) run(cmd *cobra.Command) error {
 	}
 	c = site.Config()
 	return serve(cmd, served{
-		Gather: site.Gatherer, Metrics: door, Profile: profileSocket(&c, ""), Close: site.Close, Stopping: sayStopping,
+		Gather: site.Gatherer, Ready: site.Ready, Metrics: door, Profile: profileSocket(&c, ""), Close: site.Close, Stopping: sayStopping,
 		Announce: func(ctx context.Context, w io.Writer) { u.announce(ctx, w, site) },
 	}, o.Log)
 }

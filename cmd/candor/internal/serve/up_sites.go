@@ -36,7 +36,7 @@ func (u *up) runSites(cmd *cobra.Command) error {
 		return unstarted(cmd.Context(), err)
 	}
 	return serve(cmd, served{
-		Gather: sites.Gatherer, Metrics: door, Profile: profileSocket(&configs[0], ""), Close: sites.Close, Stopping: sayStopping,
+		Gather: sites.Gatherer, Ready: sites.Ready, Metrics: door, Profile: profileSocket(&configs[0], ""), Close: sites.Close, Stopping: sayStopping,
 		Announce: func(ctx context.Context, w io.Writer) { u.announceSites(ctx, w, sites) },
 	}, o.Log)
 }
