@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"errors"
 
+	"go.uber.org/zap"
+
 	"github.com/candor-grid/candor/auctioneer/quota"
 	"github.com/candor-grid/candor/deploy/identity"
 	"github.com/candor-grid/candor/deploy/identity/connections"
@@ -46,7 +48,18 @@ func startGuard(s *share, speaks bus.Bus) (*guard, error) {
 	if err != nil {
 		return nil, errors.Join(err, system.Close())
 	}
-	return &guard{started, system}, nil
+	return &guard{started, system}, s.hearRevocations(system)
+}
+
+// hearRevocations takes over what another host says was revoked: [share.watchKeys] has it
+// in force a moment later.
+func (s *share) hearRevocations(system bus.Bus) error {
+	_, err := system.Subscribe(connections.RevokedSubject, func(_ string, data []byte) {
+		if err := s.authority.AddRevocations(data); err != nil {
+			s.log.Warn("what was revoked on another host is not in force here", zap.Error(err))
+		}
+	})
+	return err
 }
 
 // Close ends the guard and its connection.

@@ -11,7 +11,7 @@ import (
 )
 
 // rekeyEvery is how often a running site looks whether its keys have changed.
-const rekeyEvery = time.Second
+const rekeyEvery = 500 * time.Millisecond
 
 // renewEvery is how often a running site looks whether credentials in its state directory
 // are about to end.

@@ -110,21 +110,25 @@ func (r *revocations) addKeys(keys []string) {
 	}
 }
 
-// changeRevocations changes the file, whole or not at all, and takes it over.
+// changeRevocations changes the file and takes it over.
 func (d *directory) changeRevocations(change func(*revocations)) error {
-	r, err := readRevocations(d.dir)
-	if err != nil {
+	if err := d.writeRevocations(func(r *revocations) bool { change(r); return true }); err != nil {
 		return err
 	}
-	change(&r)
+	return d.Reload()
+}
+
+// writeRevocations changes the file, whole or not at all, if change says that it did.
+func (d *directory) writeRevocations(change func(*revocations) bool) error {
+	r, err := readRevocations(d.dir)
+	if err != nil || !change(&r) {
+		return err
+	}
 	text, err := json.MarshalIndent(&r, "", "  ")
 	if err != nil {
 		return err
 	}
-	if err := replace(filepath.Join(d.dir, revokedFile), append(text, '\n')); err != nil {
-		return err
-	}
-	return d.Reload()
+	return replace(filepath.Join(d.dir, revokedFile), append(text, '\n'))
 }
 
 // replace puts a whole new file, its owner's alone, in place of an old one.
@@ -151,4 +155,53 @@ func KeyOf(creds []byte) (string, error) {
 		return "", err
 	}
 	return claims.Subject, nil
+}
+
+// Revocations are what was revoked, for [directory.AddRevocations] of another host. They
+// hold no secret.
+func (d *directory) Revocations() ([]byte, error) {
+	r, err := readRevocations(d.dir)
+	if err != nil {
+		return nil, err
+	}
+	return json.Marshal(&r)
+}
+
+// AddRevocations writes down what was revoked on another host of the site. It is in force
+// once the keys are reloaded.
+func (d *directory) AddRevocations(text []byte) error {
+	var more revocations
+	if err := json.Unmarshal(text, &more); err != nil {
+		return messages.Errorf(messages.Invalid, "revocations: %v", err)
+	}
+	return d.writeRevocations(func(r *revocations) bool {
+		changed := false
+		for who, generation := range more.Generations {
+			if generation > r.Generations[who] {
+				if r.Generations == nil {
+					r.Generations = map[string]int{}
+				}
+				r.Generations[who], changed = generation, true
+			}
+		}
+		before := len(r.Keys)
+		r.addKeys(more.Keys)
+		return changed || len(r.Keys) > before
+	})
+}
+
+// Holder is a name in a role.
+type Holder struct {
+	Role Role
+	Name messages.Name
+}
+
+// Revoked says how often the credentials of each name were revoked.
+func (d *directory) Revoked() map[Holder]int {
+	all := map[Holder]int{}
+	for who, n := range d.held.Load().revoked.Generations {
+		role, name, _ := strings.Cut(who, " ")
+		all[Holder{Role(role), name}] = n
+	}
+	return all
 }

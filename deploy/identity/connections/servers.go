@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/bus"
 )
 
 // page is how many connections a server lists at a time.
@@ -29,7 +30,7 @@ func (g *Guard) ask(id string) (map[uint64]holder, error) {
 			} `json:"connections"`
 			Total int `json:"total"`
 		}
-		got, err := request[listed](g, id, "CONNZ", map[string]any{"auth": true, "acc": g.c.Account, "offset": offset, "limit": page})
+		got, err := request[listed](g.ctx, g.c.System, id, "CONNZ", map[string]any{"auth": true, "acc": g.c.Account, "offset": offset, "limit": page})
 		if err != nil {
 			return nil, err
 		}
@@ -44,7 +45,7 @@ func (g *Guard) ask(id string) (map[uint64]holder, error) {
 
 // cut has a server close a connection.
 func (g *Guard) cut(at connection) error {
-	_, err := request[json.RawMessage](g, at.server, "KICK", map[string]uint64{"cid": at.id})
+	_, err := request[json.RawMessage](g.ctx, g.c.System, at.server, "KICK", map[string]uint64{"cid": at.id})
 	if messages.KindOf(err) == messages.NotFound {
 		return nil // it closed itself
 	}
@@ -52,14 +53,14 @@ func (g *Guard) cut(at connection) error {
 }
 
 // request asks one thing of one server.
-func request[T any](g *Guard, id, what string, content any) (none T, err error) {
+func request[T any](ctx context.Context, system bus.Bus, id, what string, content any) (none T, err error) {
 	data, err := json.Marshal(content)
 	if err != nil {
 		return none, err
 	}
-	ctx, cancel := context.WithTimeout(g.ctx, askWithin)
+	ctx, cancel := context.WithTimeout(ctx, askWithin)
 	defer cancel()
-	text, err := g.c.System.Request(ctx, "$SYS.REQ.SERVER."+id+"."+what, data)
+	text, err := system.Request(ctx, "$SYS.REQ.SERVER."+id+"."+what, data)
 	if err != nil {
 		return none, err
 	}

@@ -45,22 +45,7 @@ func (d *drop) run(cmd *cobra.Command, host messages.Name) error {
 	if err != nil {
 		return err
 	}
-	creds, err := authority.SystemCredentials(identity.ForCommand)
-	if err != nil {
-		return err
-	}
-	if d.server == "" {
-		info, err := embedded.ReadInfo(c.State)
-		if err != nil {
-			return messages.Errorf(messages.NotFound, "--server: say where the site is; %v", err)
-		}
-		d.server = info.Server
-	}
-	settings := bus.Config{URL: d.server, Name: "operator", JWT: creds.Token, Seed: creds.Seed}
-	if settings.TLS, err = c.TLS.Client(); err != nil {
-		return err
-	}
-	b, err := bus.Connect(settings)
+	b, err := systemOf(&c, authority, d.server)
 	if err != nil {
 		return err
 	}
@@ -101,4 +86,25 @@ func forgetServer(ctx context.Context, b bus.Bus, server string) error {
 		return messages.Errorf(messages.Internal, "server %s: was not removed, and the servers do not say why", server)
 	}
 	return nil
+}
+
+// systemOf connects to the system account of a running site's servers: at a URL, or where
+// the state directory says.
+func systemOf(c *embedded.Config, authority *identity.Authority, server string) (bus.Bus, error) {
+	creds, err := authority.SystemCredentials(identity.ForCommand)
+	if err != nil {
+		return nil, err
+	}
+	if server == "" {
+		info, err := embedded.ReadInfo(c.State)
+		if err != nil {
+			return nil, messages.Errorf(messages.NotFound, "--server: say where the site is; %v", err)
+		}
+		server = info.Server
+	}
+	settings := bus.Config{URL: server, Name: "operator", JWT: creds.Token, Seed: creds.Seed}
+	if settings.TLS, err = c.TLS.Client(); err != nil {
+		return nil, err
+	}
+	return bus.Connect(settings)
 }

@@ -3,8 +3,6 @@ package serve
 import (
 	"errors"
 	"io/fs"
-	"os"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -88,78 +86,4 @@ func (s *settings) authorityElse(advice string) (embedded.Config, *identity.Auth
 		authority.SetLife(c.CredentialsFor.Std())
 	}
 	return c, authority, err
-}
-
-// revoke makes credentials worthless that were issued before.
-type revoke struct {
-	add
-	keys []string
-	file string
-}
-
-func revokeCommand() *cobra.Command {
-	r := &revoke{}
-	cmd := &cobra.Command{
-		Use:   "revoke NAME",
-		Short: "have credentials open nothing any more",
-		Long: `Has all credentials that were issued for a name open nothing any more, and cuts the
-connections that use them; copy the keys directory to all hosts, and those that run take
-it over within seconds. Credentials that are issued after that (candor user add) are good;
-a running site does so for the accounts of its configuration.
-
---file is for one file that leaked, whatever it is called; --key for the public key of a
-node that joined by a token (candor node tokens shows it).`,
-		Example: `  candor user revoke dave
-  candor user revoke node7 --node --key UAJO53UP6SAESI4CZYQYATJ7SYKUAQ4MHXS6SSJAVVFCHLI5YNLAIWBI
-  candor user revoke --file found-on-a-usb-stick.creds`,
-		Args: func(cmd *cobra.Command, args []string) error {
-			if r.file != "" {
-				return cobra.NoArgs(cmd, args)
-			}
-			return cobra.ExactArgs(1)(cmd, args)
-		},
-		RunE: prepared(func(cmd *cobra.Command, args []string) error { return r.run(cmd, strings.Join(args, "")) }),
-	}
-	keysFlags(cmd, &r.settings)
-	r.roleFlags(cmd)
-	cmd.Flags().StringSliceVar(&r.keys, "key", nil, "a public `key` of the name to revoke as well")
-	cmd.Flags().StringVar(&r.file, "file", "", "revoke this credentials `file`, and nothing else")
-	return cmd
-}
-
-func (r *revoke) run(cmd *cobra.Command, name messages.Name) error {
-	c, authority, err := r.settings.authority()
-	if err != nil {
-		return err
-	}
-	if r.file != "" {
-		key, err := keyIn(r.file)
-		if err != nil {
-			return messages.Errorf(messages.Invalid, "--file %s: %v", r.file, err)
-		}
-		if err := authority.RevokeKey(key); err != nil {
-			return err
-		}
-		return say(cmd.OutOrStdout(), "Key %s opens nothing any more\n", key)
-	}
-	role, name := r.role(name)
-	// Credentials of an earlier version have a key that does not follow from the name.
-	if key, err := keyIn(embedded.RoleCredsFile(c.State, role, name)); err == nil {
-		r.keys = append(r.keys, key)
-	}
-	if err := authority.Revoke(role, name, r.keys...); err != nil {
-		return err
-	}
-	return say(cmd.OutOrStdout(), "What was issued for %s %s opens nothing any more\n", role, name)
-}
-
-func keyIn(file string) (string, error) {
-	creds, err := os.ReadFile(file)
-	if err != nil {
-		return "", err
-	}
-	if letter, err := readLetter(file); err == nil { // an invitation holds some
-		creds = []byte(letter.Creds)
-	}
-	return identity.KeyOf(creds)
 }

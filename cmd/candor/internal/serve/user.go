@@ -12,8 +12,8 @@ import (
 )
 
 func userCommand() *cobra.Command {
-	return group("user", "issue and revoke credentials",
-		addCommand(), revokeCommand())
+	return group("user", "issue, list and revoke credentials",
+		addCommand(), listCommand(), revokeCommand())
 }
 
 // add issues credentials from the keys of a site on this machine.

@@ -1,0 +1,149 @@
+package serve
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/candor-grid/candor/deploy/embedded"
+	"github.com/candor-grid/candor/deploy/identity"
+	"github.com/candor-grid/candor/deploy/identity/connections"
+	"github.com/candor-grid/candor/messages"
+)
+
+// revoke makes credentials worthless that were issued before.
+type revoke struct {
+	add
+	keys   []string
+	file   string
+	server string
+}
+
+func revokeCommand() *cobra.Command {
+	r := &revoke{}
+	cmd := &cobra.Command{
+		Use:   "revoke NAME",
+		Short: "have credentials open nothing any more",
+		Long: `Has all credentials that were issued for a name open nothing any more, and cuts the
+connections that use them. When the command returns without an error, all NATS servers of
+the running site refuse them, and no connection with them is open; a host that does not
+run needs the file revoked.json of the keys directory before it starts. Credentials that
+are issued after that (candor user add) are good; a running site does so for the accounts
+of its configuration.
+
+--file is for one file that leaked, whatever it is called; --key for the public key of a
+node that joined by a token (candor node tokens shows it).`,
+		Example: `  candor user revoke dave
+  candor user revoke node7 --node --key UAJO53UP6SAESI4CZYQYATJ7SYKUAQ4MHXS6SSJAVVFCHLI5YNLAIWBI
+  candor user revoke --file found-on-a-usb-stick.creds`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if r.file != "" {
+				return cobra.NoArgs(cmd, args)
+			}
+			return cobra.ExactArgs(1)(cmd, args)
+		},
+		RunE: prepared(func(cmd *cobra.Command, args []string) error { return r.run(cmd, strings.Join(args, "")) }),
+	}
+	keysFlags(cmd, &r.settings)
+	r.roleFlags(cmd)
+	cmd.Flags().StringSliceVar(&r.keys, "key", nil, "a public `key` of the name to revoke as well")
+	cmd.Flags().StringVar(&r.file, "file", "", "revoke this credentials `file`, and nothing else")
+	cmd.Flags().StringVar(&r.server, "server", "", "`URL` of a server of the site (default: as the state directory says)")
+	return cmd
+}
+
+func (r *revoke) run(cmd *cobra.Command, name messages.Name) error {
+	c, authority, err := r.settings.authority()
+	if err != nil {
+		return err
+	}
+	before := authority.RevokedKeys()
+	said, err := r.revoke(&c, authority, name)
+	if err != nil {
+		return err
+	}
+	keys := slices.DeleteFunc(authority.RevokedKeys(), func(key string) bool { return slices.Contains(before, key) })
+	where, err := r.inForce(cmd.Context(), &c, authority, keys)
+	if err != nil {
+		return messages.Errorf(messages.KindOf(err), "%s, but not at once everywhere: %s", said, messages.AsError("", err).Message)
+	}
+	return say(cmd.OutOrStdout(), "%s%s\n", said, where)
+}
+
+// revoke enters what is revoked among the keys, and says what that is.
+func (r *revoke) revoke(c *embedded.Config, authority *identity.Authority, name messages.Name) (string, error) {
+	if r.file != "" {
+		key, err := keyIn(r.file)
+		if err != nil {
+			return "", messages.Errorf(messages.Invalid, "--file %s: %v", r.file, err)
+		}
+		return fmt.Sprintf("Key %s opens nothing any more", key), authority.RevokeKey(key)
+	}
+	role, name := r.role(name)
+	// Credentials of an earlier version have a key that does not follow from the name.
+	if key, err := keyIn(embedded.RoleCredsFile(c.State, role, name)); err == nil {
+		r.keys = append(r.keys, key)
+	}
+	return fmt.Sprintf("What was issued for %s %s opens nothing any more", role, name), authority.Revoke(role, name, r.keys...)
+}
+
+// How long a revocation waits for the servers of a site to say that they are there, and
+// then until all of them refuse what was revoked.
+const (
+	serversWithin = 3 * time.Second
+	revokedWithin = 15 * time.Second
+)
+
+// inForce tells all hosts of the running site what was revoked, and returns when their
+// servers refuse these keys: with words for that.
+func (r *revoke) inForce(ctx context.Context, c *embedded.Config, authority *identity.Authority, keys []string) (string, error) {
+	system, err := systemOf(c, authority, r.server)
+	if r.server == "" && (messages.KindOf(err) == messages.NotFound || messages.KindOf(err) == messages.Unavailable) {
+		return ", from the site's next start on: it does not run here", nil
+	}
+	if err != nil {
+		return "", err
+	}
+	defer system.Close()
+	text, err := authority.Revocations()
+	if err != nil {
+		return "", err
+	}
+	if err := system.Publish(connections.RevokedSubject, text); err != nil {
+		return "", err
+	}
+	want := max(1, len(c.Hosts))
+	wait, cancel := context.WithTimeout(ctx, serversWithin)
+	servers, err := connections.Servers(wait, system, want)
+	cancel()
+	if err != nil {
+		return "", err
+	}
+	wait, cancel = context.WithTimeout(ctx, revokedWithin)
+	defer cancel()
+	for _, server := range servers {
+		if err := connections.AwaitRevoked(wait, system, server, authority.AccountKey(), keys); err != nil {
+			return "", messages.Errorf(messages.Unavailable, "%v; where NATS servers run on their own, write accounts.conf anew (candor site nats) and have them reload", err)
+		}
+	}
+	if len(servers) < want {
+		return "", messages.Errorf(messages.Unavailable, "%d of the site's %d hosts answer; give the others revoked.json of the keys directory before they start", len(servers), want)
+	}
+	return "", nil
+}
+
+func keyIn(file string) (string, error) {
+	creds, err := os.ReadFile(file)
+	if err != nil {
+		return "", err
+	}
+	if letter, err := readLetter(file); err == nil { // an invitation holds some
+		creds = []byte(letter.Creds)
+	}
+	return identity.KeyOf(creds)
+}

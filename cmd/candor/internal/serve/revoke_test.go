@@ -1,0 +1,75 @@
+package serve
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"regexp"
+	"testing"
+	"time"
+
+	"github.com/candor-grid/candor/deploy/embedded"
+	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/bus"
+)
+
+// TestRevokedWhenItReturns: when candor user revoke returns, the running site's server
+// admits the credentials no more, and has cut who used them; others notice nothing.
+func TestRevokedWhenItReturns(t *testing.T) {
+	c := embedded.Default()
+	c.State, c.Listen, c.Replicas = filepath.Join(t.TempDir(), "site"), "127.0.0.1:0", 1
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	s, err := embedded.Start(ctx, c, embedded.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	stolen := filepath.Join(t.TempDir(), "alice.creds")
+	creds, err := os.ReadFile(s.CredsFile("alice"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(stolen, creds, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	connect := func(file string, name messages.Name) (bus.Bus, error) {
+		return bus.Connect(bus.Config{URL: s.URL(), Name: name, CredsFile: file})
+	}
+	thief, err := connect(stolen, "alice")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer thief.Close()
+	bob, err := connect(s.CredsFile("bob"), "bob")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer bob.Close()
+	balance := func(b bus.Bus, name messages.Name) error {
+		_, err := bus.Call[messages.AccountReply](ctx, b, messages.Subject(c.Site, messages.Bank, messages.VerbAccount, name), messages.AccountRequest{})
+		return err
+	}
+	if err := balance(thief, "alice"); err != nil {
+		t.Fatal(err)
+	}
+	if out := must(t, "user", "revoke", "alice", "--state", c.State); out != "What was issued for user alice opens nothing any more\n" {
+		t.Errorf("it says %q", out)
+	}
+	short, stop := context.WithTimeout(ctx, time.Second)
+	defer stop()
+	if _, err := thief.Request(short, messages.Subject(c.Site, messages.Bank, messages.VerbAccount, "alice"), []byte("{}")); err == nil {
+		t.Error("a connection from before is answered")
+	}
+	if b, err := connect(stolen, "alice"); messages.KindOf(err) != messages.PermissionDenied {
+		t.Errorf("connecting with what was revoked: %v", err)
+		_ = b.Close()
+	}
+	if err := balance(bob, "bob"); err != nil {
+		t.Errorf("bob: %v", err)
+	}
+	out := must(t, "user", "list", "--state", c.State)
+	if !regexp.MustCompile(`(?m)^alice +user .* 1$`).MatchString(out) || !regexp.MustCompile(`(?m)^bob +user +good +\S+ \S+ +\S+ \S+$`).MatchString(out) {
+		t.Errorf("candor user list prints\n%s", out)
+	}
+}

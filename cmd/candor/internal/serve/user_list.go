@@ -1,0 +1,128 @@
+package serve
+
+import (
+	"cmp"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/nats-io/jwt/v2"
+	"github.com/spf13/cobra"
+
+	"github.com/candor-grid/candor/cmd/candor/internal/terminal"
+	"github.com/candor-grid/candor/deploy/identity"
+	"github.com/candor-grid/candor/messages"
+)
+
+func listCommand() *cobra.Command {
+	s := &settings{}
+	cmd := &cobra.Command{
+		Use:   "list",
+		Short: "list who has credentials",
+		Long: `Lists whose credentials are in the state directory, in which role, until when they are
+good, and how often credentials of the name were revoked. The site keeps no list of the
+files that it issued: the holder renews them, and may have copies. Names without a file
+here are listed if they were revoked.`,
+		Example: "  candor user list",
+		Args:    cobra.NoArgs,
+		RunE: prepared(func(cmd *cobra.Command, _ []string) error {
+			c, authority, err := s.authority()
+			if err != nil {
+				return err
+			}
+			all, err := holders(filepath.Join(c.State, "creds"), authority)
+			if err != nil {
+				return err
+			}
+			t := terminal.NewTable("NAME|ROLE|STATE|ISSUED|EXPIRES|>REVOKED")
+			for _, h := range all {
+				t.Row(h.name, string(h.role), h.state, day(h.issued), day(h.expires), times(h.revoked))
+			}
+			if t.Len() == 0 {
+				return say(cmd.OutOrStdout(), "Nobody has credentials here. Issue some with candor user add.\n")
+			}
+			t.Write(cmd.OutOrStdout(), terminal.Style{}, "")
+			return nil
+		}),
+	}
+	keysFlags(cmd, s)
+	return cmd
+}
+
+// holder is who has credentials, or had some.
+type holder struct {
+	name            messages.Name
+	role            identity.Role
+	state           string // of the credentials that are here; empty: none are
+	issued, expires time.Time
+	revoked         int
+}
+
+// holders are those whose credentials are in a directory, and who was revoked.
+func holders(dir string, authority *identity.Authority) ([]holder, error) {
+	times := authority.Revoked()
+	var all []holder
+	for _, pattern := range []string{"*.creds", "*/*.creds"} {
+		files, err := filepath.Glob(filepath.Join(dir, pattern))
+		if err != nil {
+			return nil, err
+		}
+		for _, file := range files {
+			if h, ok := holderOf(file, authority); ok {
+				h.revoked = times[identity.Holder{Role: h.role, Name: h.name}]
+				all = append(all, h)
+			}
+		}
+	}
+	for who, n := range times {
+		if !slices.ContainsFunc(all, func(h holder) bool { return h.name == who.Name && h.role == who.Role }) {
+			all = append(all, holder{name: who.Name, role: who.Role, revoked: n})
+		}
+	}
+	slices.SortFunc(all, func(a, b holder) int { return cmp.Or(cmp.Compare(a.role, b.role), cmp.Compare(a.name, b.name)) })
+	return all, nil
+}
+
+// holderOf reads a credentials file; false for one that the site did not issue.
+func holderOf(file string, authority *identity.Authority) (h holder, ok bool) {
+	creds, err := os.ReadFile(file)
+	if err != nil {
+		return h, false
+	}
+	token, err := jwt.ParseDecoratedJWT(creds)
+	if err != nil {
+		return h, false
+	}
+	claims, err := jwt.DecodeUserClaims(token)
+	if err != nil || authority.RoleOf(claims.Issuer) == "" {
+		return h, false
+	}
+	h = holder{name: claims.Name, role: authority.RoleOf(claims.Issuer), state: "good"}
+	if h.issued, h.expires, err = identity.Validity(token); err != nil {
+		return h, false
+	}
+	if _, _, err := authority.Issued(creds); err != nil {
+		h.state = "revoked"
+	} else if !h.expires.IsZero() && time.Now().After(h.expires) {
+		h.state = "ended"
+	}
+	return h, true
+}
+
+// day writes when something is, for a table.
+func day(at time.Time) string {
+	if at.IsZero() {
+		return ""
+	}
+	return at.Local().Format("2006-01-02 15:04")
+}
+
+// times writes how often; nothing for never.
+func times(n int) string {
+	if n == 0 {
+		return ""
+	}
+	return strconv.Itoa(n)
+}
