@@ -2,6 +2,7 @@ package identity
 
 import (
 	"fmt"
+	"strconv"
 	"time"
 
 	"github.com/nats-io/jwt/v2"
@@ -93,14 +94,18 @@ func userKey(signer nkeys.KeyPair, role Role, n messages.Name, generation int) (
 	return fromSignature(signer, nkeys.PrefixByteUser, fmt.Sprintf("candor key of %s %s, number %d", role, n, generation))
 }
 
-// claim signs that a key is a name's; the zero time: without an end.
-func (k *keys) claim(role Role, n messages.Name, key string, expires time.Time) (string, error) {
+// claim signs that a key is a name's, until it expires; the zero time: without an end. A
+// renewal says when the first claim was issued.
+func (k *keys) claim(role Role, n messages.Name, key string, expires time.Time, issued ...time.Time) (string, error) {
 	claims := jwt.NewUserClaims(key)
 	claims.Name = n
 	claims.IssuerAccount = publicKey(k.account)
 	claims.SetScoped(true)
 	if !expires.IsZero() {
 		claims.Expires = expires.Unix()
+	}
+	for _, at := range issued {
+		claims.Tags.Add(since + strconv.FormatInt(at.Unix(), 10))
 	}
 	token, err := claims.Encode(k.signers[role])
 	if err != nil {

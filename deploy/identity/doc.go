@@ -21,9 +21,8 @@
 //     the site's streams, and otherwise only answers. All services have the same
 //     permissions, so that one could publish for another into a stream or to agents.
 //   - JetStream, streams and the site's own subjects are in the same account as users,
-//     not in one of their own: a service would need an import in each direction for each
-//     of its verbs, and the name in a request's subject would be no longer checked where
-//     it is published. What keeps them apart is that every pattern of a client begins with
+//     not in one of their own, which would need an export and an import for each verb of
+//     each service and for all that agents hear. What keeps them apart is that every pattern of a client begins with
 //     "candor", or with the client's own inbox or log replies; a test holds all patterns
 //     against all internal subjects.
 //   - Users and nodes share the subject's last token, not their rights: a user
@@ -52,8 +51,11 @@
 // (package admission) have keys that are nobody else's.
 //
 // Credentials of users and operators end, after 90 days if the site says nothing else,
-// and their holders renew them before ([Authority.Renew]). Those of nodes, services and
-// peers have no end.
+// and their holders renew them before ([Authority.Renew]): for four times that, after which
+// an operator issues new ones. A thief can renew a copy for as long, unless it is revoked.
+// That a renewal ends the credentials before it, as in OAuth, would show a theft earlier;
+// but a user's machines share one file's credentials, and each renews its copy by itself.
+// Those of nodes, services and peers have no end.
 //
 // A rotation has two steps, [Authority.Rotate] and [Authority.Finish], between
 // which two keys are good, and [Authority.Revoke] takes credentials back. Servers

@@ -1,6 +1,9 @@
 package identity
 
 import (
+	"fmt"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/nats-io/jwt/v2"
@@ -17,6 +20,25 @@ const (
 	MaxLife     = 10 * 365 * 24 * time.Hour
 )
 
+// mostLives is for how many lives of credentials the same ones are renewed, from when an
+// operator or the site issued them: so long a thief who is not noticed can go on.
+const mostLives = 4
+
+// since is a tag of a claim: when the credentials were first issued.
+const since = "since:"
+
+// first is when the credentials were issued of which a claim is a renewal.
+func first(claims *jwt.UserClaims) time.Time {
+	for _, tag := range claims.Tags {
+		if text, is := strings.CutPrefix(tag, since); is {
+			if at, err := strconv.ParseInt(text, 10, 64); err == nil {
+				return time.Unix(at, 0)
+			}
+		}
+	}
+	return time.Unix(claims.IssuedAt, 0)
+}
+
 // SetLife says how long credentials of users and operators are good that are issued
 // from now on; 0: DefaultLife.
 func (d *directory) SetLife(life time.Duration) { d.life.Store(int64(life)) }
@@ -26,11 +48,14 @@ func (d *directory) expiry(role Role) time.Time {
 	if role != User && role != Operator {
 		return time.Time{}
 	}
-	life := time.Duration(d.life.Load())
-	if life == 0 {
-		life = DefaultLife
+	return time.Now().Add(d.lifetime())
+}
+
+func (d *directory) lifetime() time.Duration {
+	if life := time.Duration(d.life.Load()); life != 0 {
+		return life
 	}
-	return time.Now().Add(life)
+	return DefaultLife
 }
 
 // Renew signs anew a claim of a user or operator who still has a good one, for the same
@@ -62,7 +87,10 @@ func (a *Authority) Renew(n messages.Name, token string) (string, error) {
 		if claims.Subject != publicKey(user) || k.revoked.list.IsRevoked(claims.Subject, time.Now()) {
 			return refused("they were revoked")
 		}
-		return k.claim(role, n, claims.Subject, a.expiry(role))
+		if time.Since(first(claims)) > mostLives*a.lifetime() {
+			return refused(fmt.Sprintf("they were renewed for %d days, which is the longest", int(mostLives*a.lifetime().Hours()/24)))
+		}
+		return k.claim(role, n, claims.Subject, a.expiry(role), first(claims))
 	}
 	return refused("no present key of the site signed them for a user")
 }

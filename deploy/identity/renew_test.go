@@ -99,3 +99,32 @@ func TestLastThird(t *testing.T) {
 		t.Error("credentials without an end are due")
 	}
 }
+
+// TestRenewalsEnd: the same credentials are renewed for four lives, and not for ever: each
+// renewal knows when the first were issued.
+func TestRenewalsEnd(t *testing.T) {
+	a := opened(t)
+	a.SetLife(time.Hour)
+	claims, err := jwt.DecodeUserClaims(claimOf(t, a, User, "alice"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	k := a.held.Load()
+	for age, good := range map[time.Duration]bool{3 * time.Hour: true, 5 * time.Hour: false} {
+		began := time.Now().Add(-age)
+		claim, err := k.claim(User, "alice", claims.Subject, time.Now().Add(time.Minute), began)
+		if err != nil {
+			t.Fatal(err)
+		}
+		renewed, err := a.Renew("alice", claim)
+		if good != (err == nil) || !good && messages.KindOf(err) != messages.PermissionDenied {
+			t.Errorf("after %v: %v", age, err)
+		}
+		if !good {
+			continue
+		}
+		if again, err := jwt.DecodeUserClaims(renewed); err != nil || first(again).Unix() != began.Unix() {
+			t.Errorf("the renewal says that it began at %v: %v", first(again), err)
+		}
+	}
+}
