@@ -46,6 +46,9 @@ type ReplicasReply struct {
 	Replicas []ReplicaState `json:"replicas"` // by identifier
 	// Spare is how many more replicas the group can lose and still work.
 	Spare int `json:"spare"`
+	// Applied is how far the leader's state goes in the log: it has all that was
+	// answered before this was asked.
+	Applied uint64 `json:"applied"`
 }
 
 // ReplicaState is one replica of a group.

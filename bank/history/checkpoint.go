@@ -69,7 +69,8 @@ func Verify(c *messages.Checkpoint) error {
 	return nil
 }
 
-const checkpointsName = "checkpoints"
+// CheckpointsFile is the name of the file that has them.
+const CheckpointsFile = "checkpoints"
 
 // Checkpoints are the signed checkpoints of a replica, in the order of their
 // records. They are safe for concurrent use.
@@ -89,7 +90,7 @@ func ReadCheckpoints(files Files) (*Checkpoints, error) {
 	if files == nil {
 		return c, nil
 	}
-	text, err := load(files, checkpointsName)
+	text, err := load(files, CheckpointsFile)
 	if errors.Is(err, fs.ErrNotExist) {
 		return c, nil
 	}
@@ -101,7 +102,7 @@ func ReadCheckpoints(files Files) (*Checkpoints, error) {
 	for i, line := range lines {
 		found, whole := readCheckpoints(line)
 		if len(found) == 0 && i < len(lines)-1 {
-			return nil, messages.Errorf(messages.Internal, "the bank's checkpoints: line %d of file %s cannot be read; remove the file, and sign a new one", i+1, checkpointsName)
+			return nil, messages.Errorf(messages.Internal, "the bank's checkpoints: line %d of file %s cannot be read; remove the file, and sign a new one", i+1, CheckpointsFile)
 		}
 		c.list = append(c.list, found...)
 		c.torn = c.torn || !whole
@@ -162,7 +163,7 @@ func (c *Checkpoints) save(one messages.Checkpoint) error {
 	}
 	line = append(line, '\n')
 	if !c.torn {
-		err := c.files.Append(checkpointsName, line)
+		err := c.files.Append(CheckpointsFile, line)
 		c.torn = err != nil // a part of it may be there
 		return err
 	}
@@ -174,11 +175,11 @@ func (c *Checkpoints) save(one messages.Checkpoint) error {
 		}
 		all = append(append(all, kept...), '\n')
 	}
-	if err := c.files.Write(checkpointsName, all, line); err != nil {
+	if err := c.files.Write(CheckpointsFile, all, line); err != nil {
 		return err
 	}
 	c.torn = false
-	return c.files.Sync(checkpointsName)
+	return c.files.Sync(CheckpointsFile)
 }
 
 // After returns up to so many checkpoints of more than so many records, and

@@ -59,11 +59,11 @@ func TestCutCheckpoints(t *testing.T) {
 	files := NewVolatile()
 	first := keeps(t, "nothing", files)
 	add(t, first, list[0])
-	from := len(files.Content(checkpointsName))
+	from := len(files.Content(CheckpointsFile))
 	add(t, first, list[1])
-	text := files.Content(checkpointsName)
+	text := files.Content(CheckpointsFile)
 	for cut := from; cut <= len(text); cut++ {
-		files.Damage(checkpointsName, text[:cut:cut])
+		files.Damage(CheckpointsFile, text[:cut:cut])
 		have := []uint64{1}
 		if cut >= len(text)-1 { // all but the end of the line is there
 			have = append(have, 2)
@@ -83,9 +83,9 @@ func TestJoinedCheckpoints(t *testing.T) {
 	c := keeps(t, "nothing", files)
 	var text []byte
 	for i, one := range list {
-		before := len(files.Content(checkpointsName))
+		before := len(files.Content(CheckpointsFile))
 		add(t, c, one)
-		line := files.Content(checkpointsName)[before:]
+		line := files.Content(CheckpointsFile)[before:]
 		switch i {
 		case 1:
 			line = line[:40] // cut, and the next behind it
@@ -94,9 +94,9 @@ func TestJoinedCheckpoints(t *testing.T) {
 		}
 		text = append(text, line...)
 	}
-	files.Damage(checkpointsName, text)
+	files.Damage(CheckpointsFile, text)
 	keeps(t, "joined", files, 1, 3, 4)
-	files.Damage(checkpointsName, append([]byte("no checkpoint\n"), text...))
+	files.Damage(CheckpointsFile, append([]byte("no checkpoint\n"), text...))
 	if _, err := ReadCheckpoints(files); messages.KindOf(err) != messages.Internal {
 		t.Errorf("a file that is damaged: %v", err)
 	}

@@ -23,6 +23,9 @@ const (
 
 func nameOf(first uint64) string { return fmt.Sprintf("%020d%s", first, suffix) }
 
+// IsSegment says whether a file of this name has a full segment, and so never changes.
+func IsSegment(name string) bool { return strings.HasSuffix(name, suffix) }
+
 // encode returns the parts of a segment's file.
 func encode(s *ledger.Segment) [][]byte {
 	table := s.Table()

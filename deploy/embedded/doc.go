@@ -14,6 +14,8 @@
 //	<state>/lock           held while a process uses the directory
 //	<state>/shape.json     the replicas and the kind of log it was made for
 //	<state>/pprof.sock     pprof, with [Config].Profile
+//	<state>/backup.sock    where a running site hands out backups
+//	<state>/depot/         files of jobs that a restore left, until the depot has them
 //	<state>/site.json      where the site listens, for the command line
 //	<state>/keys/          the seeds that credentials are signed with
 //	<state>/creds/         a credentials file for each account

@@ -104,6 +104,7 @@ type group struct {
 
 	mu      sync.Mutex
 	running map[string]*running
+	boxes   map[string]mailbox.Mailbox // of the replicas that were started, by ID
 }
 
 // running is a started replica and what goes with it.
@@ -116,7 +117,7 @@ type running struct {
 
 func newGroup(s *share, k kind) *group {
 	return &group{site: s, kind: k, all: s.config.replicaIDs(), hush: zap.NewAtomicLevelAt(s.log.Level()),
-		local: mailbox.NewLocal(), running: map[string]*running{}}
+		local: mailbox.NewLocal(), running: map[string]*running{}, boxes: map[string]mailbox.Mailbox{}}
 }
 
 // here lists the replicas that belong in this process.
@@ -176,7 +177,13 @@ func (g *group) opener(id string, registry prometheus.Registerer) func(mailbox.M
 		if err := g.connect(&c); err != nil {
 			return nil, err
 		}
-		return mailbox.OpenRaft(c, m)
+		box, err := mailbox.OpenRaft(c, m)
+		if err == nil {
+			g.mu.Lock()
+			g.boxes[id] = box
+			g.mu.Unlock()
+		}
+		return box, err
 	}
 }
 

@@ -67,6 +67,7 @@ type Site struct {
 	auctioneers, banks *group
 	services           []*service
 	nodes              *nodes
+	backups            *net.UnixListener // nil: none are handed out
 
 	closing sync.Once
 	closed  error // what Close returned first
@@ -250,6 +251,9 @@ func (s *Site) startActors(ctx context.Context) error {
 	if err := s.nodes.ready(ctx); err != nil {
 		return err
 	}
+	if err := s.serveBackups(); err != nil {
+		return err
+	}
 	return writeInfo(s.config.State, s.info)
 }
 
@@ -338,6 +342,9 @@ func (s *Site) Close() error {
 
 func (s *Site) stop() error {
 	var failed []error
+	if s.backups != nil {
+		failed = append(failed, s.backups.Close())
+	}
 	if s.nodes != nil {
 		failed = append(failed, s.nodes.stopAll())
 	}

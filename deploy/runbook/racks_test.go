@@ -210,12 +210,3 @@ func (r *racks) eachExecutor(do func(*os.Process)) {
 		}
 	}
 }
-
-func (r *racks) tar(arguments ...string) {
-	r.Helper()
-	c := exec.CommandContext(r.Context(), "tar", arguments...)
-	c.Dir = r.dir
-	if out, err := c.CombinedOutput(); err != nil {
-		r.Fatalf("tar %v: %v\n%s", arguments, err, out)
-	}
-}

@@ -37,6 +37,9 @@ type Bus interface {
 	Stream(ctx context.Context, name string, subjects []string) (Stream, error)
 	// Objects opens the bucket of a name, creating it if need be.
 	Objects(ctx context.Context, bucket string, c BucketConfig) (Objects, error)
+	// Kept opens the bucket of a name as it is, and lists what it has; NotFound if
+	// there is none.
+	Kept(ctx context.Context, bucket string) (Objects, []string, error)
 	// Close sends what is buffered and ends every subscription.
 	Close() error
 }

@@ -3,6 +3,8 @@ package bus
 import (
 	"bytes"
 	"context"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 )
@@ -48,6 +50,23 @@ func (b *memoryBus) Objects(ctx context.Context, bucket string, c BucketConfig) 
 	defer k.mu.Unlock()
 	k.maxBytes = c.MaxBytes
 	return memoryObjects{k, b}, nil
+}
+
+// Kept implements [Bus].
+func (b *memoryBus) Kept(_ context.Context, bucket string) (Objects, []string, error) {
+	if err := b.allowed(true, objectSubject(bucket, ">")); err != nil {
+		return nil, nil, err
+	}
+	n := b.network
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	k := n.buckets[bucket]
+	if k == nil {
+		return nil, nil, noBucket(bucket)
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return memoryObjects{k, b}, slices.Sorted(maps.Keys(k.kept)), nil
 }
 
 // Put implements [Objects].

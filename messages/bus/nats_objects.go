@@ -3,6 +3,8 @@ package bus
 import (
 	"context"
 	"errors"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
@@ -35,6 +37,32 @@ func (b *natsBus) Objects(ctx context.Context, bucket string, c BucketConfig) (O
 		return nil, streamError(ctx, bucket, err)
 	}
 	return &natsObjects{bus: b, bucket: bucket, stream: stream}, nil
+}
+
+// Kept implements [Bus].
+func (b *natsBus) Kept(ctx context.Context, bucket string) (Objects, []string, error) {
+	if !streamName.MatchString(bucket) {
+		return nil, nil, noBucket(bucket)
+	}
+	ctx, unwatch := b.watch.begin(ctx, "$JS.API")
+	defer unwatch()
+	stream, err := b.js.Stream(ctx, bucket)
+	if errors.Is(err, jetstream.ErrStreamNotFound) {
+		return nil, nil, noBucket(bucket)
+	}
+	if err != nil {
+		return nil, nil, streamError(ctx, bucket, err)
+	}
+	info, err := stream.Info(ctx, jetstream.WithSubjectFilter(objectSubject(bucket, ">")))
+	if err != nil {
+		return nil, nil, streamError(ctx, bucket, err)
+	}
+	var names []string
+	for subject := range info.State.Subjects {
+		names = append(names, strings.TrimPrefix(subject, objectSubject(bucket, "")))
+	}
+	slices.Sort(names)
+	return &natsObjects{bus: b, bucket: bucket, stream: stream}, names, nil
 }
 
 // Put implements [Objects].

@@ -55,6 +55,10 @@ func noObject(bucket, name string) error {
 	return messages.Errorf(messages.NotFound, "bucket %s has no object %s", bucket, clip(name))
 }
 
+func noBucket(bucket string) error {
+	return messages.Errorf(messages.NotFound, "there is no bucket %s", clip(bucket))
+}
+
 func bucketFull(bucket string) error {
 	return messages.Errorf(messages.Exhausted, "bucket %s is full; objects go by their age", bucket)
 }

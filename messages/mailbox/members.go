@@ -232,7 +232,11 @@ func Regroup(ctx context.Context, actor string, box Mailbox, change *messages.Re
 	if err != nil {
 		return reply, groupError(err)
 	}
-	return describe(actor, all), nil
+	reply = describe(actor, all)
+	if g.Verify(ctx) == nil {
+		reply.Applied = g.Status().Applied
+	}
+	return reply, nil
 }
 
 func groupError(err error) error {

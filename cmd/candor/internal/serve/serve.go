@@ -19,7 +19,7 @@ import (
 func Commands() []*cobra.Command {
 	return []*cobra.Command{
 		upCommand(), auctioneerCommand(), bankCommand(), nodeagentCommand(), estimatorCommand(),
-		configCommand(), userCommand(), siteCommand(), executorCommand(),
+		configCommand(), userCommand(), siteCommand(), backupCommand(), restoreCommand(), executorCommand(),
 	}
 }
 

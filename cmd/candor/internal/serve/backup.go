@@ -1,0 +1,73 @@
+package serve
+
+import (
+	"cmp"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/candor-grid/candor/deploy/embedded"
+)
+
+func backupCommand() *cobra.Command {
+	var state string
+	cmd := &cobra.Command{
+		Use:   "backup DIR",
+		Short: "back up the running site of this host",
+		Long: `Writes a backup of the site into DIR while the site serves: the states of the
+auctioneer and of the bank, the bank's journal, the files of jobs, and the keys.
+All that the site answered before the backup began is in the backup.
+
+Run the command on a host of the site, as the user that runs the site. The backup of
+one host is enough for all. DIR must not be there yet, or be empty; DIR appears only
+when the backup is whole. Its files can be checked with: sha256sum -c SHA256SUMS
+
+Whoever reads the backup can do all that the site can: keep the backup as you keep
+the keys. The configuration and the certificates are files of yours, and are not in it.`,
+		Example: `  candor backup /backup/west-monday
+  candor backup --state /var/lib/candor /backup/west-monday`,
+		Args: cobra.ExactArgs(1),
+		RunE: prepared(func(cmd *cobra.Command, args []string) error {
+			about, err := embedded.ReceiveBackup(cmd.Context(), cmp.Or(state, defaultState()), args[0])
+			if err != nil {
+				return err
+			}
+			return say(cmd.OutOrStdout(), "%s has a whole backup of site %s, with all until %s\n", args[0], about.Site, about.Began.Local().Format(time.DateTime))
+		}),
+	}
+	cmd.Flags().StringVar(&state, "state", "", "state `directory` of the running site (default "+tilde(defaultState())+")")
+	return cmd
+}
+
+func restoreCommand() *cobra.Command {
+	var state, keys, host string
+	cmd := &cobra.Command{
+		Use:   "restore DIR",
+		Short: "make a state directory from a backup",
+		Long: `Makes a state directory from the backup in DIR. Every file of the backup is checked
+first. The state directory must not be there yet, or be empty; it appears only when
+it is whole. Then start the site with it, and with the site's configuration.
+
+What happened after the backup is lost, and work that ran then is run again. Files of
+jobs are kept as if they had come at the start. Estimates are learned anew.
+
+Of a site over several hosts, restore all hosts from the same backup, each with its
+--host, before you start one. No host may keep its old state.`,
+		Example: `  candor restore /backup/west-monday
+  candor restore /backup/west-monday --state /var/lib/candor --host rack1 --keys /etc/candor/keys`,
+		Args: cobra.ExactArgs(1),
+		RunE: prepared(func(cmd *cobra.Command, args []string) error {
+			to := cmp.Or(state, defaultState())
+			about, err := embedded.Restore(args[0], to, keys, host)
+			if err != nil {
+				return err
+			}
+			return say(cmd.OutOrStdout(), "%s has site %s as it was at %s; start the site with: candor up --state %s\n", tilde(to), about.Site, about.Began.Local().Format(time.DateTime), to)
+		}),
+	}
+	f := cmd.Flags()
+	f.StringVar(&state, "state", "", "state `directory` to make (default "+tilde(defaultState())+")")
+	f.StringVar(&keys, "keys", "", "`directory` for the site's keys; keys that are there stay (default keys in the state directory)")
+	f.StringVar(&host, "host", "", "`name` of the host that this is to be, of a site over several hosts")
+	return cmd
+}

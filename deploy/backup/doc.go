@@ -1,0 +1,40 @@
+// Package backup is the form that a backup of a site has: a directory of files, and
+// the stream in which a running site hands them out.
+//
+// # Files
+//
+//	SHA256SUMS             the checksum of every other file, as sha256sum -c reads it
+//	backup.json            of what site, when, by which program; see [About]
+//	shape.json             the replicas that the state is for
+//	auctioneer/saved.json  how far the auctioneer's state goes, and its group
+//	auctioneer/state       the state
+//	bank/saved.json, bank/state
+//	bank/history/          the bank's journal up to there, and its checkpoints
+//	depot/ACCOUNT/         the files of jobs, in pieces
+//	keys/, creds/          as in the state directory, and with them all that the site may do
+//	peers.json, users.json
+//
+// # Whole or not at all
+//
+// A backup is written in a directory beside the one that it is to be in, which it takes
+// the place of when every file is on the disk. So a directory under the name that was
+// asked for is whole. Whoever reads a backup checks every file first.
+//
+// # What fits what
+//
+// The bank's state is later than the auctioneer's, the depot's files are later than both,
+// and the keys are the latest. The checkpoints are earlier than the bank's state. For:
+//
+//   - A job is entered after its budget is held and after its files were sent, so the hold
+//     and the files of every job in the auctioneer's state are there, or the hold was
+//     resolved meanwhile. Holds of jobs that are not there lapse, as those of submissions
+//     that nobody finished do; who submits such a job again, under its key, gets its hold.
+//   - What the auctioneer asks the bank for has identifiers of its own, and the bank does
+//     it once. What the auctioneer's state says is still to be done is asked for again,
+//     and answered as it was. A job that ended between the two is run again from where the
+//     auctioneer's state has it, and what it owes was charged already: the second charge
+//     is answered with the first, or refused if it differs. In the other order jobs would
+//     be without holds and charges lost.
+//   - What the journal says of keys is true of the keys directory, which may have more.
+//   - Every checkpoint is of a record that the journal has.
+package backup

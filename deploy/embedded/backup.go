@@ -1,0 +1,382 @@
+package embedded
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"go.uber.org/zap"
+	"golang.org/x/sys/unix"
+
+	"github.com/candor-grid/candor/bank/history"
+	"github.com/candor-grid/candor/deploy/backup"
+	"github.com/candor-grid/candor/deploy/depot"
+	"github.com/candor-grid/candor/deploy/identity"
+	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/mailbox"
+)
+
+// backupSocket is where a site hands out backups, in its state directory. A backup has
+// the site's keys, which are to leave no host by the network, so it is made on a host.
+const backupSocket = "backup.sock"
+
+// BackupSocket is the socket of the site with a state directory.
+func BackupSocket(state string) string { return filepath.Join(state, backupSocket) }
+
+// Build is what backups name as the program that made them.
+var Build = "candor"
+
+// Backup writes a backup of the site, as package backup describes it, while the site
+// serves. All that was acknowledged before is in it.
+func (s *Site) Backup(ctx context.Context, w io.Writer) error {
+	host := ""
+	if s.host != nil {
+		host = s.host.Name
+	}
+	stream := backup.NewStream(w, backup.About{Site: s.config.Site, Host: host, Build: Build, Began: time.Now().UTC()})
+	return stream.End((&saving{s, stream}).all(ctx))
+}
+
+// saving is a backup on its way.
+type saving struct {
+	*Site
+	to *backup.Stream
+}
+
+// all goes by the order that package backup gives the reasons for.
+func (s *saving) all(ctx context.Context) error {
+	for _, step := range []func(context.Context) error{
+		func(context.Context) error { return s.file(shapeFile) },
+		func(context.Context) error { return s.checkpoints() },
+		func(ctx context.Context) error { return s.group(ctx, s.auctioneers) },
+		func(ctx context.Context) error { return s.group(ctx, s.banks) },
+		func(context.Context) error { return s.journal() },
+		s.depot,
+		func(context.Context) error { return s.rest() },
+	} {
+		if err := step(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// group saves the state of an actor, from a replica of this process.
+func (s *saving) group(ctx context.Context, g *group) error {
+	reply, err := ask[messages.ReplicasReply](ctx, s.operator, g.actor, messages.VerbReplicas, messages.Empty{})
+	if err != nil {
+		return fmt.Errorf("%s: %w", g.actor, err)
+	}
+	if reply.Applied == 0 {
+		return messages.Errorf(messages.Unavailable, "the leader of the %s does not know whether it leads; try again", g.actor)
+	}
+	id, err := g.caughtUp(ctx, reply.Applied)
+	if err != nil {
+		return err
+	}
+	saved, state, err := g.archiver(id).Save(ctx)
+	if err != nil {
+		return fmt.Errorf("%s replica %s: %w", g.actor, id, err)
+	}
+	defer state.Close()
+	if err := s.to.JSON(g.actor+"/saved.json", saved); err != nil {
+		return err
+	}
+	return s.to.Add(g.actor+"/state", saved.Size, state)
+}
+
+// historyOf is the directory of the journal of a replica of the bank here.
+func (s *saving) historyOf() string {
+	return filepath.Join(s.banks.dir(s.banks.here()[0]), historyDir)
+}
+
+// checkpoints saves what the site signed. It is read before the bank's state is saved.
+func (s *saving) checkpoints() error {
+	return s.copy(messages.Bank+"/"+historyDir, filepath.Join(s.historyOf(), history.CheckpointsFile))
+}
+
+// journal saves the files of the journal. They do not change once they are there.
+func (s *saving) journal() error {
+	entries, err := os.ReadDir(s.historyOf())
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		if history.IsSegment(e.Name()) {
+			if err := s.copy(messages.Bank+"/"+historyDir, filepath.Join(s.historyOf(), e.Name())); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// depot saves the files of jobs.
+func (s *saving) depot(ctx context.Context) error {
+	b, err := s.connectAs(identity.Service, messages.ServiceIdentity(messages.Depot))
+	if err != nil {
+		return err
+	}
+	defer b.Close()
+	reply, err := ask[messages.AccountsReply](ctx, s.operator, messages.Bank, messages.VerbAccounts, messages.Empty{})
+	if err != nil {
+		return err
+	}
+	for _, account := range reply.Accounts {
+		err := depot.Save(ctx, b, s.config.Site, account.Account, func(object string, data []byte) error {
+			return s.to.Bytes(filepath.Join(messages.Depot, account.Account, object), data)
+		})
+		if err != nil {
+			return fmt.Errorf("files of %s: %w", account.Account, err)
+		}
+	}
+	return nil
+}
+
+// rest saves the keys, the credentials, and the small files of the state directory.
+func (s *saving) rest() error {
+	for _, name := range []string{toldFile, usersFile} {
+		if err := s.file(name); err != nil {
+			return err
+		}
+	}
+	for name, dir := range map[string]string{"keys": s.config.keysDir(), "creds": filepath.Join(s.config.State, "creds")} {
+		err := filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
+			if err != nil || !e.Type().IsRegular() {
+				return err
+			}
+			below, err := filepath.Rel(dir, filepath.Dir(path))
+			if err != nil {
+				return err
+			}
+			return s.copy(filepath.Join(name, below), path)
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// file saves a file of the state directory, if it is there.
+func (s *saving) file(name string) error { return s.copy("", filepath.Join(s.config.State, name)) }
+
+// copy saves a file below a directory of the backup, if the file is there.
+func (s *saving) copy(below, path string) error {
+	content, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return s.to.Bytes(filepath.Join(below, filepath.Base(path)), content)
+}
+
+// caughtUp waits for a replica of this process to have applied an entry.
+func (g *group) caughtUp(ctx context.Context, index uint64) (string, error) {
+	every := time.NewTicker(10 * time.Millisecond)
+	defer every.Stop()
+	for {
+		for _, s := range g.statuses() {
+			if s.Applied >= index {
+				return s.ID, nil
+			}
+		}
+		select {
+		case <-every.C:
+		case <-ctx.Done():
+			return "", messages.Errorf(messages.Unavailable, "no replica of the %s here has what the leader has; is this host cut off?", g.actor)
+		}
+	}
+}
+
+// archiver is the log of a replica that runs here.
+func (g *group) archiver(id string) mailbox.Archiver {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.boxes[id].(mailbox.Archiver)
+}
+
+// backupWithin bounds a backup up to the depot's files; of these each is bounded.
+const backupWithin = 10 * time.Minute
+
+// serveBackups hands a backup to each who connects to the socket, one after another. Only
+// the user that runs the site, and root, get one.
+func (s *Site) serveBackups() error {
+	path := BackupSocket(s.config.State)
+	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) { // of a process that was killed
+		return fmt.Errorf("backups: %w", err)
+	}
+	var err error
+	if s.backups, err = net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"}); err != nil {
+		s.log.Warn("no backup can be made of this site while it runs: its socket cannot be opened; a shorter path of the state directory may help", zap.Error(err))
+		s.backups = nil
+		return nil
+	}
+	if err := os.Chmod(path, 0o600); err != nil {
+		return fmt.Errorf("backups: %w", err)
+	}
+	go func() {
+		for {
+			c, err := s.backups.AcceptUnix()
+			if err != nil {
+				return // it was closed
+			}
+			s.answerBackup(c)
+		}
+	}()
+	return nil
+}
+
+func (s *Site) answerBackup(c *net.UnixConn) {
+	defer c.Close()
+	if !mayHaveKeys(c) {
+		s.log.Warn("refused a backup to another user of this machine")
+		return
+	}
+	ctx, cancel := context.WithTimeout(s.ctx, backupWithin)
+	defer cancel()
+	defer context.AfterFunc(ctx, func() { _ = c.SetDeadline(time.Now()) })()
+	err := s.Backup(ctx, c)
+	s.log.Info("handed out a backup", zap.Error(err))
+}
+
+// mayHaveKeys says whether the process at the other end could read the keys anyway.
+func mayHaveKeys(c *net.UnixConn) bool {
+	raw, err := c.SyscallConn()
+	if err != nil {
+		return false
+	}
+	var peer *unix.Ucred
+	var asked error
+	if err := raw.Control(func(fd uintptr) { peer, asked = unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED) }); err != nil || asked != nil {
+		return false
+	}
+	return peer.Uid == 0 || int(peer.Uid) == os.Getuid()
+}
+
+// ReceiveBackup has the running site with a state directory back itself up into another
+// directory.
+func ReceiveBackup(ctx context.Context, state, dir string) (backup.About, error) {
+	var d net.Dialer
+	c, err := d.DialContext(ctx, "unix", BackupSocket(state))
+	if err != nil {
+		if _, known := ReadInfo(state); known != nil {
+			return backup.About{}, messages.Errorf(messages.NotFound, "%s: no site was ever started with this state directory; name that of a running site with --state", state)
+		}
+		return backup.About{}, messages.Errorf(messages.Unavailable, "%s: the site with this state directory does not run, or runs as another user: %v", state, errors.Unwrap(err))
+	}
+	defer c.Close()
+	defer context.AfterFunc(ctx, func() { _ = c.Close() })()
+	about, err := backup.Receive(dir, c)
+	if ctx.Err() != nil {
+		return about, ctx.Err()
+	}
+	return about, err
+}
+
+// Restore makes a state directory from a backup. keys is a directory for the site's keys;
+// "": in the state directory. Keys that are there already stay, as they may be newer.
+// replica names the host whose share it is, of a site over several hosts.
+func Restore(dir, state, keys, host string) (about backup.About, err error) {
+	b, err := backup.Open(dir)
+	if err != nil {
+		return about, err
+	}
+	if err := backup.Empty(state); err != nil {
+		return b.About, err
+	}
+	aside := filepath.Clean(state) + ".incomplete"
+	if err := os.RemoveAll(aside); err != nil { // of one that was interrupted
+		return b.About, err
+	}
+	if err := os.MkdirAll(aside, 0o711); err != nil {
+		return b.About, err
+	}
+	if err := (&restoring{b, aside, host}).all(keys); err != nil {
+		return b.About, errors.Join(err, os.RemoveAll(aside))
+	}
+	return b.About, os.Rename(aside, state)
+}
+
+type restoring struct {
+	*backup.Backup
+	state, host string
+}
+
+func (r *restoring) all(keys string) error {
+	var made shape
+	if err := r.JSON(shapeFile, &made); err != nil {
+		return err
+	}
+	ids := made.Replicas
+	switch {
+	case r.About.Host != "" && r.host == "":
+		return messages.Errorf(messages.Invalid, "the site is spread over hosts %s; say with --host which one this is to be", strings.Join(ids, ", "))
+	case r.About.Host == "" && r.host != "":
+		return messages.Errorf(messages.Invalid, "--host: the site of this backup has no hosts")
+	case r.host != "":
+		ids = []string{r.host}
+	}
+	for _, actor := range []string{messages.Auctioneer, messages.Bank} {
+		for _, id := range ids {
+			if err := r.replica(actor, id); err != nil {
+				return err
+			}
+		}
+	}
+	for _, name := range []string{shapeFile, toldFile, usersFile} {
+		if r.Has(name) {
+			if err := r.Copy(name, filepath.Join(r.state, name)); err != nil {
+				return err
+			}
+		}
+	}
+	for _, dir := range []string{messages.Depot, "creds"} {
+		if err := r.tree(dir, filepath.Join(r.state, dir)); err != nil {
+			return err
+		}
+	}
+	if keys == "" {
+		return r.tree("keys", filepath.Join(r.state, "keys"))
+	}
+	if backup.Empty(keys) != nil {
+		return nil
+	}
+	return r.tree("keys", keys)
+}
+
+// replica plants a replica of an actor.
+func (r *restoring) replica(actor, id string) error {
+	var saved mailbox.Saved
+	if err := r.JSON(actor+"/saved.json", &saved); err != nil {
+		return err
+	}
+	state, err := os.Open(r.Path(actor + "/state"))
+	if err != nil {
+		return err
+	}
+	defer state.Close()
+	dir := filepath.Join(r.state, actor, id)
+	if err := mailbox.Plant(dir, id, saved, state); err != nil {
+		return err
+	}
+	return r.tree(actor+"/"+historyDir, filepath.Join(dir, historyDir))
+}
+
+func (r *restoring) tree(from, to string) error {
+	for _, name := range r.Below(from) {
+		if err := r.Copy(from+"/"+name, filepath.Join(to, name)); err != nil {
+			return err
+		}
+	}
+	return nil
+}

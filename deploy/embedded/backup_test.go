@@ -1,0 +1,180 @@
+package embedded
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/bus"
+)
+
+// A backup that is made while users submit and pay has all that was acknowledged before
+// it began, and the restored site goes on: whoever sends again what they sent after the
+// backup gets each job once, and pays once for it.
+func TestBackupUnderLoad(t *testing.T) {
+	dir := t.TempDir()
+	s := start(t, small(filepath.Join(dir, "first")))
+	alice, bob := connect(t, s, "alice"), connect(t, s, "bob")
+	input, _ := alice.send("data", []byte("what travels with a job"))
+	stop := make(chan struct{})
+	acknowledged := alice.load(stop, "load")
+	paid := bob.payments(stop)
+	var before, after []submission
+	for len(before) < 5 {
+		before = append(before, <-acknowledged)
+	}
+	payments := <-paid
+	made := make(chan error, 1)
+	go func() {
+		_, err := ReceiveBackup(within(t), s.config.State, filepath.Join(dir, "backup"))
+		made <- err
+	}()
+	for done := false; !done; {
+		select {
+		case one := <-acknowledged:
+			after = append(after, one)
+		case <-paid:
+		case err := <-made:
+			if err != nil {
+				t.Fatal(err)
+			}
+			done = true
+		}
+	}
+	close(stop)
+	for one := range acknowledged {
+		after = append(after, one)
+	}
+	for range paid {
+	}
+	closeSite(t, s)
+
+	state := filepath.Join(dir, "second")
+	if _, err := Restore(filepath.Join(dir, "backup"), state, "", ""); err != nil {
+		t.Fatal(err)
+	}
+	s = start(t, small(state))
+	defer closeSite(t, s)
+	alice, carol, operator := connect(t, s, "alice"), connect(t, s, "carol"), connect(t, s, "operator")
+	for _, one := range before {
+		if job := alice.final(one.job); job.State != messages.Completed {
+			t.Errorf("job %d, which was acknowledged before the backup, is %v", one.job, job.State)
+		}
+	}
+	for _, one := range append(before, after...) {
+		id, err := alice.insist(within(t), one.key)
+		if err != nil {
+			t.Fatalf("submission %s again: %v", one.key, err)
+		}
+		if job := alice.final(id); job.State != messages.Completed {
+			t.Errorf("job %d of submission %s is %v", id, one.key, job.State)
+		}
+	}
+	if got := carol.account().Balance; got < 1000*messages.Credit+messages.Credits(payments)*messages.Credit {
+		t.Errorf("carol has %v, and %d payments of a credit were acknowledged before the backup", got, payments)
+	}
+	if content, err := alice.receive(input); err != nil || content != "what travels with a job" {
+		t.Errorf("the file that was there before the backup: %q, %v", content, err)
+	}
+	jobs := messages.Credits(len(before) + len(after))
+	ctx := within(t)
+	for account := alice.account(); account.Reserved != 0; account = alice.account() { // charges follow the end
+		if ctx.Err() != nil {
+			t.Fatal("holds are left")
+		}
+	}
+	if account := alice.account(); account.Spent != jobs*work().Budget {
+		t.Errorf("alice spent %v for %d jobs of %v", account.Spent, jobs, work().Budget)
+	}
+	if books := request[messages.BooksReply](operator, messages.Bank, messages.VerbBooks, messages.BooksRequest{Full: true}); !books.Balanced {
+		t.Errorf("books: %+v", books)
+	}
+}
+
+// payments pays carol a credit again and again, and hands over how many were acknowledged.
+func (u user) payments(stop <-chan struct{}) <-chan int {
+	made := make(chan int)
+	ctx := within(u.T)
+	go func() {
+		defer close(made)
+		for n := 1; ctx.Err() == nil; n++ {
+			r := messages.PayRequest{Key: fmt.Sprintf("pay-%d", n), To: "carol", Amount: messages.Credit}
+			if _, err := bus.Call[messages.AccountReply](ctx, u.bus, messages.Subject(u.site, messages.Bank, messages.VerbPay, u.name), r); err != nil {
+				if messages.KindOf(err) != messages.Exhausted { // the limit on how fast a user may ask
+					u.Errorf("payment %d: %v", n, err)
+					return
+				}
+				n--
+			}
+			select {
+			case made <- n:
+			case <-stop:
+				return
+			}
+		}
+	}()
+	return made
+}
+
+// What is wrong with a backup, or with the place that it is to go to, is said by name,
+// and nothing is left behind.
+func TestRestoreRefuses(t *testing.T) {
+	dir := t.TempDir()
+	s := start(t, small(filepath.Join(dir, "site")))
+	defer closeSite(t, s)
+	good := filepath.Join(dir, "good")
+	if _, err := ReceiveBackup(within(t), s.config.State, good); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := ReceiveBackup(within(t), s.config.State, good); messages.KindOf(err) != messages.Conflict {
+		t.Errorf("a backup over another: %v, want Conflict", err)
+	}
+	if _, err := ReceiveBackup(within(t), dir, filepath.Join(dir, "none")); messages.KindOf(err) != messages.NotFound {
+		t.Errorf("a backup of no site: %v, want NotFound", err)
+	}
+	cancelled, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := ReceiveBackup(cancelled, s.config.State, filepath.Join(dir, "none")); err == nil {
+		t.Error("a backup that was interrupted is taken for a whole one")
+	}
+	for file, spoil := range map[string]func(string) error{
+		"bank/state": flip, "auctioneer/saved.json": os.Remove, "keys/account.nk": flip, "SHA256SUMS": os.Remove, "backup.json": flip,
+	} {
+		bad := filepath.Join(dir, "bad")
+		if err := os.CopyFS(bad, os.DirFS(good)); err != nil {
+			t.Fatal(err)
+		}
+		if err := spoil(filepath.Join(bad, file)); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := Restore(bad, filepath.Join(dir, "to"), "", ""); err == nil || !strings.Contains(err.Error(), file) {
+			t.Errorf("a backup with a bad %s: %v, want an error that names the file", file, err)
+		}
+		if left, _ := filepath.Glob(filepath.Join(dir, "to*")); left != nil {
+			t.Errorf("%v is left of a restore that was refused", left)
+		}
+		if err := os.RemoveAll(bad); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := Restore(good, s.config.State, "", ""); messages.KindOf(err) != messages.Conflict {
+		t.Errorf("a restore over a state directory: %v, want Conflict", err)
+	}
+	if _, err := Restore(good, filepath.Join(dir, "to"), "", "rack1"); messages.KindOf(err) != messages.Invalid {
+		t.Errorf("a restore for a host of a site without hosts: %v, want Invalid", err)
+	}
+}
+
+// flip changes a bit in the middle of a file.
+func flip(path string) error {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	text[len(text)/2] ^= 1
+	return os.WriteFile(path, text, 0o600)
+}

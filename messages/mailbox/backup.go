@@ -1,0 +1,148 @@
+package mailbox
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/hashicorp/raft"
+
+	"github.com/candor-grid/candor/messages"
+)
+
+// Saved describes a state that was saved from a replica, or is to be planted in one.
+type Saved struct {
+	Index   uint64        `json:"index"` // of the last entry in it
+	Term    uint64        `json:"term"`
+	Since   uint64        `json:"since"` // index of the entry that made the group what it is
+	Members []SavedMember `json:"members"`
+	Size    int64         `json:"size"` // bytes of the state
+}
+
+// SavedMember is a replica of the group, in Raft's words.
+type SavedMember struct {
+	ID      string `json:"id"`
+	Address string `json:"address"`
+	Votes   bool   `json:"votes"`
+}
+
+// Archiver is a mailbox whose state can be saved while it works. Those of [OpenRaft]
+// are.
+type Archiver interface {
+	// Save returns a state that has at least all entries that were applied here when it
+	// was called. The group goes on meanwhile. The caller closes the reader.
+	Save(ctx context.Context) (Saved, io.ReadCloser, error)
+}
+
+// saveAgain is after how long a snapshot is tried again that Raft could not make yet.
+const saveAgain = 50 * time.Millisecond
+
+// Save implements [Archiver] by a snapshot, which stays for the replica's own use.
+func (m *replicated) Save(ctx context.Context) (Saved, io.ReadCloser, error) {
+	again := time.NewTicker(saveAgain)
+	defer again.Stop()
+	for {
+		meta, state, err := m.save()
+		if err == nil {
+			return savedAs(meta), state, nil
+		}
+		if errors.Is(err, raft.ErrRaftShutdown) || errors.Is(err, errGone) {
+			return Saved{}, nil, ErrClosed
+		}
+		select {
+		case <-ctx.Done():
+			return Saved{}, nil, fmt.Errorf("mailbox: cannot save the state: %w", errors.Join(ctx.Err(), err))
+		case <-again.C:
+		}
+	}
+}
+
+func (m *replicated) save() (*raft.SnapshotMeta, io.ReadCloser, error) {
+	applied := m.applier.index.Load()
+	err := await(m.raft.Snapshot(), m.gone)
+	if err != nil && !errors.Is(err, raft.ErrNothingNewToSnapshot) {
+		return nil, nil, err
+	}
+	all, err := m.disk.snapshots.List()
+	if err != nil {
+		return nil, nil, err
+	}
+	if len(all) == 0 || all[0].Index < applied {
+		return nil, nil, fmt.Errorf("the latest snapshot does not go as far as entry %d", applied)
+	}
+	return m.disk.snapshots.Open(all[0].ID)
+}
+
+func savedAs(meta *raft.SnapshotMeta) Saved {
+	s := Saved{Index: meta.Index, Term: meta.Term, Since: meta.ConfigurationIndex, Size: meta.Size}
+	for _, one := range meta.Configuration.Servers {
+		s.Members = append(s.Members, SavedMember{string(one.ID), string(one.Address), one.Suffrage == raft.Voter})
+	}
+	return s
+}
+
+// Plant makes the directory of a replica that has a saved state and nothing else. The
+// replicas of a group that are planted alike go on from there together; none of the
+// old ones may be among them.
+func Plant(dir, id string, s Saved, state io.Reader) (err error) {
+	if _, err := os.Stat(dir); !errors.Is(err, os.ErrNotExist) {
+		return messages.Errorf(messages.Conflict, "%s: is there already; a saved state is planted in a directory of its own", dir)
+	}
+	group, err := s.group(id)
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return fmt.Errorf("mailbox: cannot make the log's directory: %w", err)
+	}
+	c := (&Config{ID: id, Dir: dir, SegmentBytes: 16 << 20}).withDefaults()
+	files, err := raft.NewFileSnapshotStoreWithLogger(dir, retainedSnapshots, newRaftLog(c.Log))
+	if err != nil {
+		return fmt.Errorf("mailbox: cannot make the snapshots in %s: %w", dir, err)
+	}
+	snapshots := &sealedSnapshots{files, filepath.Join(dir, snapshotsDir)}
+	_, names := raft.NewInmemTransport("") // only says how an old form of snapshots names replicas
+	sink, err := snapshots.Create(raft.SnapshotVersionMax, s.Index, s.Term, group, s.Since, names)
+	if err != nil {
+		return fmt.Errorf("mailbox: cannot make a snapshot in %s: %w", dir, err)
+	}
+	if n, err := io.Copy(sink, state); err != nil || n != s.Size {
+		return errors.Join(fmt.Errorf("mailbox: of a saved state of %d bytes, %d were written: %w", s.Size, n, orNone(err)), sink.Cancel())
+	}
+	if err := sink.Close(); err != nil {
+		return fmt.Errorf("mailbox: cannot make a snapshot in %s: %w", dir, err)
+	}
+	return plantVotes(c, s.Term)
+}
+
+// plantVotes has the replica know the term of its state, after which the next one begins.
+func plantVotes(c *Config, term uint64) error {
+	store, err := openStore(c)
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(store.SetUint64(keyTerm, term), store.Close()); err != nil {
+		return fmt.Errorf("mailbox: cannot write the votes in %s: %w", c.Dir, err)
+	}
+	return nil
+}
+
+// group is Raft's configuration; it has the replica of an identifier.
+func (s *Saved) group(id string) (c raft.Configuration, err error) {
+	found := false
+	for _, m := range s.Members {
+		one := raft.Server{ID: raft.ServerID(m.ID), Address: raft.ServerAddress(m.Address), Suffrage: raft.Nonvoter}
+		if m.Votes {
+			one.Suffrage = raft.Voter
+		}
+		c.Servers, found = append(c.Servers, one), found || m.ID == id
+	}
+	if !found {
+		return c, messages.Errorf(messages.NotFound, "replica %q: was not of the group when its state was saved", id)
+	}
+	return c, nil
+}
