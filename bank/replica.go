@@ -112,7 +112,11 @@ func (m *machine) Restore(r io.Reader) error {
 	freshLedger, freshClearing := m.open()
 	buffered := bufio.NewReader(r)
 	// Images of releases that had no clearing begin with the ledger's.
-	if first, _ := buffered.Peek(len(clearing.Magic)); clearing.Begins(first) {
+	first, _ := buffered.Peek(len(clearing.Magic))
+	if err := messages.CheckFormat("the image of the bank's settlements", string(first), clearing.Magic); err != nil {
+		return err
+	}
+	if clearing.Begins(first) {
 		if err := freshClearing.Restore(buffered); err != nil {
 			return err
 		}

@@ -254,6 +254,9 @@ func readImage(r *bufio.Reader) (*Image, error) {
 	case version == 0x90|imageFields: // a list of fields
 		return readVersion1(r)
 	case version != imageVersion:
+		if version > imageVersion && version < 0x80 { // what is higher was a list of fields
+			return nil, messages.NewerFormat("the auctioneer's image", int(version), imageVersion)
+		}
 		return nil, fmt.Errorf("version %d is not %d, the one this program reads", version, imageVersion)
 	}
 	im := new(Image)

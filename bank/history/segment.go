@@ -45,6 +45,9 @@ func decode(b []byte) (*ledger.Segment, error) {
 
 func split(b []byte) (table []byte, err error) {
 	if len(b) < len(magic)+trailerLen || string(b[:len(magic)]) != magic {
+		if err := messages.CheckFormat("it", string(b[:min(len(b), len(magic))]), magic); err != nil {
+			return nil, err
+		}
 		return nil, errors.New("it does not begin as a file of this kind")
 	}
 	trailer := b[len(b)-trailerLen:]
@@ -61,6 +64,9 @@ func split(b []byte) (table []byte, err error) {
 
 // damaged says what to do about a file that is not what it was.
 func damaged(name string, err error) error {
+	if messages.KindOf(err) == messages.Conflict { // a newer release wrote it
+		return messages.Errorf(messages.Conflict, "history file %s: %v", name, err)
+	}
 	return messages.Errorf(messages.Internal,
 		"history file %s: %v. Stop the replica, remove this file, and start it while the others run: it then fetches the file from them; with no other replica, restore the file from a backup", name, err)
 }

@@ -82,6 +82,9 @@ func (d *loader) body() error {
 		return damaged("its first line", err)
 	}
 	under := slices.Index(magics[:], string(first))
+	if err := messages.CheckFormat("the ledger's image", string(first), magics[secondRules]); err != nil {
+		return err
+	}
 	if under < int(firstRules) {
 		return fmt.Errorf("%w: it does not begin with %q", errImage, magics[secondRules])
 	}

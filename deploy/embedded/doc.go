@@ -12,6 +12,7 @@
 // that one state directory holds everything they keep:
 //
 //	<state>/lock           held while a process uses the directory
+//	<state>/format         the version of the form of the directory
 //	<state>/shape.json     the replicas and the kind of log it was made for
 //	<state>/pprof.sock     pprof, with [Config].Profile
 //	<state>/backup.sock    where a running site hands out backups

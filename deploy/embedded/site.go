@@ -3,9 +3,11 @@ package embedded
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"net"
+	"os"
 	"slices"
 	"strconv"
 	"sync"
@@ -170,6 +172,9 @@ func (s *share) prepare() (err error) {
 	}
 	if s.options.Only != nil {
 		s.info.Server = s.options.Only.Server
+		if err := s.keepFormatAlone(); err != nil {
+			return err
+		}
 		return s.openBankKeys() // replicas and agents lock what is theirs
 	}
 	if s.lock, err = lockState(s.config.State); err != nil {
@@ -180,6 +185,9 @@ func (s *share) prepare() (err error) {
 			return err
 		}
 	}
+	if err := keepFormat(s.config.State); err != nil {
+		return err
+	}
 	if err := keepShape(&s.config); err != nil {
 		return err
 	}
@@ -188,6 +196,15 @@ func (s *share) prepare() (err error) {
 	}
 	s.authority.SetLife(s.config.CredentialsFor.Std())
 	return writeCredentials(&s.config, s.authority)
+}
+
+// keepFormatAlone is keepFormat for an actor that runs alone, which may be the first in its
+// state directory.
+func (s *share) keepFormatAlone() error {
+	if err := os.MkdirAll(s.config.State, 0o700); err != nil {
+		return fmt.Errorf("state directory: %w", err)
+	}
+	return keepFormat(s.config.State)
 }
 
 // openBankKeys reads the site's keys for a bank that runs alone, where they are

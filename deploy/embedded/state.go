@@ -8,6 +8,8 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
+	"strings"
 
 	"golang.org/x/sys/unix"
 
@@ -161,7 +163,7 @@ func (s *shape) sameGroup(other *shape, hosts bool) bool {
 
 // kept is what a site keeps in its state directory, besides the lock. Keys are
 // among it: credentials issued before a fresh start open nothing after it.
-var kept = []string{infoFile, shapeFile, toldFile, "keys", "creds", "nats", messages.Auctioneer, messages.Bank, messages.Estimator, "nodes", usersFile, messages.Depot, backupSocket}
+var kept = []string{infoFile, formatFile, shapeFile, toldFile, "keys", "creds", "nats", messages.Auctioneer, messages.Bank, messages.Estimator, "nodes", usersFile, messages.Depot, backupSocket}
 
 // erase removes what a site left in a state directory that is locked, and
 // nothing else that may be there.
@@ -172,4 +174,35 @@ func erase(state string) error {
 		}
 	}
 	return nil
+}
+
+// stateFormat is the version of the form of all that is in a state directory, of a site
+// and of an actor that runs alone, and the highest that this build reads. It grows when
+// an older build must not go on with what a newer one wrote.
+const stateFormat = 1
+
+// formatFile is the name of the file that has it.
+const formatFile = "format"
+
+// keepFormat refuses a state directory that a newer release wrote, and marks one of this
+// or an older release as this release's. One without a mark is older.
+func keepFormat(state string) error {
+	path := filepath.Join(state, formatFile)
+	text, err := os.ReadFile(path)
+	switch {
+	case err == nil:
+		version, err := strconv.Atoi(strings.TrimSpace(string(text)))
+		if err != nil {
+			return messages.Errorf(messages.Internal, "state directory: %s: %q is no version; it was %d or higher", path, clip(string(text)), stateFormat)
+		}
+		if version > stateFormat {
+			return messages.NewerFormat("state directory "+state, version, stateFormat)
+		}
+		if version == stateFormat {
+			return nil
+		}
+	case !errors.Is(err, fs.ErrNotExist):
+		return fmt.Errorf("state directory: %w", err)
+	}
+	return replaceFile(path, []byte(strconv.Itoa(stateFormat)+"\n"), 0o644)
 }

@@ -69,6 +69,9 @@ func (d *disk) tryOpen(c *Config) (err error) {
 		return fmt.Errorf("mailbox: cannot open the promises: %w", err)
 	}
 	doubt := err
+	if d.promises != nil && d.promises.record.Format > logFormat {
+		return messages.NewerFormat("mailbox: the log in "+c.Dir, d.promises.record.Format, logFormat)
+	}
 	if d.promises != nil && d.promises.record.Discard {
 		return damaged("%s", d.promises.record.Why)
 	}
@@ -125,7 +128,11 @@ func broken(err error) error {
 	return &damage{err}
 }
 
-func isConfig(err error) bool { return messages.KindOf(err) == messages.Invalid }
+// isConfig says that not the files are wrong, but who reads them: how it is configured, or
+// that it is of an older release.
+func isConfig(err error) bool {
+	return messages.KindOf(err) == messages.Invalid || messages.KindOf(err) == messages.Conflict
+}
 
 // promise creates the promises of a directory that has none, or damaged ones.
 func (d *disk) promise(c *Config, doubt error) error {
@@ -241,6 +248,9 @@ func (s *sealedLog) scan() (last tail, first uint64, err error) {
 		if index == s.promises.end.index && l.Term != s.promises.end.term {
 			return last, first, damaged("entry %d of the log in %s is of term %d, and one of term %d was promised", index, s.place, l.Term, s.promises.end.term)
 		}
+		if l.Type == raft.LogCommand && len(l.Data) > 0 && l.Data[0] > entryMark {
+			return last, first, messages.NewerFormat(fmt.Sprintf("mailbox: entry %d of the log in %s", index, s.place), int(l.Data[0]), entryMark)
+		}
 		last = tailOf(&l)
 	}
 	return last, first, nil
@@ -320,7 +330,7 @@ func (d *disk) keepVotes() error {
 	if err != nil {
 		return broken(fmt.Errorf("mailbox: cannot write the votes: %w", err))
 	}
-	return d.promises.change(func(r *record) { r.Term, r.VotedTerm, r.VotedFor = term, voted, whom })
+	return d.promises.change(func(r *record) { r.Term, r.VotedTerm, r.VotedFor, r.Format = term, voted, whom, logFormat })
 }
 
 // canHeal reports whether there are peers that may have what is lost here.

@@ -10,6 +10,8 @@ import (
 
 	"github.com/hashicorp/raft"
 	"go.uber.org/zap"
+
+	"github.com/candor-grid/candor/messages"
 )
 
 // applier is the Machine as Raft sees it. Raft calls its methods one at a time.
@@ -29,6 +31,8 @@ type applier struct {
 	differing atomic.Uint64        // judgements that did not find replicas alike
 	stopped   atomic.Pointer[error]
 	damaged   func(error) // told once applying cannot go on
+
+	unreadable atomic.Pointer[error] // what the first snapshot was not restored for; nil in it: it was
 }
 
 var _ raft.BatchingFSM = (*applier)(nil)
@@ -109,7 +113,7 @@ func (a *applier) applyEntry(l *raft.Log) any {
 // machine's image.
 const snapshotHeader = "candor mailbox 1\n"
 
-var errSnapshotHeader = errors.New("mailbox: this is not a snapshot of a mailbox, or one of a newer version")
+var errSnapshotHeader = errors.New("mailbox: this is not a snapshot of a mailbox")
 
 // Snapshot captures the machine between two entries.
 func (a *applier) Snapshot() (raft.FSMSnapshot, error) {
@@ -120,12 +124,22 @@ func (a *applier) Snapshot() (raft.FSMSnapshot, error) {
 	return &snapshot{index: a.index.Load(), image: a.machine.Capture()}, nil
 }
 
-// Restore replaces the machine's state.
+// Restore replaces the machine's state. Raft has checked the bytes: where they cannot be
+// read, no older snapshot may stand in for them.
 func (a *applier) Restore(source io.ReadCloser) error {
+	err := a.restore(source)
+	a.unreadable.CompareAndSwap(nil, &err)
+	return err
+}
+
+func (a *applier) restore(source io.Reader) error {
 	r := bufio.NewReaderSize(source, 64<<10)
 	header := make([]byte, len(snapshotHeader)+8)
 	if _, err := io.ReadFull(r, header); err != nil {
 		return fmt.Errorf("mailbox: cannot read a snapshot: %w", err)
+	}
+	if err := messages.CheckFormat("mailbox: the snapshot", string(header[:len(snapshotHeader)]), snapshotHeader); err != nil {
+		return err
 	}
 	if string(header[:len(snapshotHeader)]) != snapshotHeader {
 		return errSnapshotHeader

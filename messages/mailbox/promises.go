@@ -58,7 +58,14 @@ type record struct {
 
 	Committed uint64 // the highest index known to be committed
 	Known     []diskOf
+
+	Format int `json:",omitempty"` // of the directory; see logFormat
 }
+
+// logFormat is the version of all that is in the directory of a replica: the log, its
+// entries, the votes, the promises and the form of snapshots, and the highest that this
+// build reads. 0 and 1 are the same.
+const logFormat = 1
 
 // diskOf is what a replica knows of the disk of another, or of its own.
 type diskOf struct {

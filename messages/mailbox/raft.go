@@ -100,6 +100,13 @@ func (m *replicated) openRaft() (err error) {
 		m.raft, err = raft.NewRaft(settings, m.applier, m.disk.logs, m.disk.stable, m.disk.snapshots, m.gate)
 		return err
 	})
+	if refused := m.applier.unreadable.Load(); refused != nil && *refused != nil {
+		if m.raft != nil {
+			_ = m.raft.Shutdown().Error() // it went on from an older snapshot
+			m.raft = nil
+		}
+		return fmt.Errorf("mailbox: cannot open the log in %s: %w", m.config.Dir, *refused)
+	}
 	if err != nil {
 		return fmt.Errorf("mailbox: cannot open the log in %s: %w", m.config.Dir, err)
 	}
