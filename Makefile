@@ -28,15 +28,52 @@ NEVER = awk 'NR > 1 {split($$1, at, ":"); file = at[1]; sub("github.com/candor-g
 # What runs concurrently: everything but the pure parts, which have no goroutines.
 CONCURRENT ?= ./auctioneer ./bank ./bank/clearing/courier ./estimator ./nodeagent/... ./messages/... ./deploy/embedded/... ./cmd/candor/internal/...
 
+# Where "make install" puts files: below DESTDIR for packages.
+PREFIX ?= /usr/local
+DESTDIR ?=
+# Of packages: the version (a tag, or before the first one the day and the commit), the
+# processor, and the time of their files, that of the commit.
+VERSION ?= $(shell git describe --tags 2>/dev/null || git log -1 --date=format:%Y%m%d --format=0.0.0+git%cd.%h)
+ARCH ?= $(shell $(GO) env GOARCH)
+MTIME ?= $(shell git log -1 --format=%ct)
+NFPM ?= github.com/goreleaser/nfpm/v2/cmd/nfpm@v2.43.0
+REFERENCE = $(GO) run -tags $(TAGS) ./cmd/candor/internal/reference
+
 .DEFAULT_GOAL := help
-.PHONY: help build run test race vet lint lint-deploy fuzz attack soak bench lab figures clean
+.PHONY: help build run test race vet lint lint-deploy fuzz attack soak bench lab figures clean install share sbom packages reproducible
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
+# With -trimpath the same source and tools make the same bytes in any directory.
 build: ## build the one binary, bin/candor, and state its size
-	$(GO) build -trimpath -tags $(TAGS) -o bin/candor ./cmd/candor
+	$(GO) build -trimpath -buildvcs=auto -tags $(TAGS) -o bin/candor ./cmd/candor
 	@wc -c bin/candor | awk '{printf "%s: %.1f MB\n", $$2, $$1 / 1e6}'
+
+share: ## write man pages, completions and units into bin/share
+	rm -rf bin/share
+	$(REFERENCE) man bin/share/man/man1
+	$(REFERENCE) completions bin/share
+	@mkdir -p bin/share/systemd
+	@for unit in deploy/systemd/*.service; do sed 's|/usr/local/bin/|$(PREFIX)/bin/|' $$unit > bin/share/systemd/$${unit##*/}; done
+
+install: build share ## install the program, man pages, completions and units below PREFIX (/usr/local)
+	install -D -m 755 bin/candor $(DESTDIR)$(PREFIX)/bin/candor
+	@cd bin/share && find man bash-completion zsh fish -type f -exec install -D -m 644 {} $(DESTDIR)$(PREFIX)/share/{} \;
+	@cd bin/share/systemd && find . -type f -exec install -D -m 644 {} $(DESTDIR)$(PREFIX)/lib/systemd/system/{} \;
+
+sbom: build ## write what bin/candor is made of into bin/candor.spdx.json
+	$(REFERENCE) sbom bin/candor > bin/candor.spdx.json
+
+packages: sbom ## make bin/*.deb and bin/*.rpm
+	rm -rf bin/stage bin/*.deb bin/*.rpm
+	$(MAKE) install DESTDIR=$(CURDIR)/bin/stage PREFIX=/usr
+	for kind in deb rpm; do VERSION=$(VERSION:v%=%) ARCH=$(ARCH) SOURCE_DATE_EPOCH=$(MTIME) $(GO) run $(NFPM) package --config deploy/packages/nfpm.yaml --packager $$kind --target bin || exit 1; done
+
+reproducible: ## build in two other directories, and compare the bytes
+	@set -e; two=$$(mktemp -d); trap 'rm -rf "$$two"' EXIT; \
+	for one in a other/b; do git clone -q . $$two/$$one; $(MAKE) -s -C $$two/$$one build; done; \
+	cmp $$two/a/bin/candor $$two/other/b/bin/candor && echo "two builds are equal"
 
 run: build ## start a whole site here, run a real workload on it, check everything
 	./bin/candor demo $(ARGS)

@@ -65,6 +65,9 @@ func isProtected(cmd *cobra.Command) bool {
 	return true
 }
 
+// Root is the tree of commands, for those who describe it.
+func Root(groups ...Group) *cobra.Command { return root(cli.New(), groups) }
+
 // run executes one command line.
 func run(ctx context.Context, a *cli.App, args []string, groups []Group) int {
 	root := root(a, groups)

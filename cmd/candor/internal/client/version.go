@@ -14,7 +14,8 @@ import (
 type buildVersion struct {
 	Version  string `json:"version"`
 	Revision string `json:"revision"`
-	Modified bool   `json:"modified"` // built from a tree that was not committed
+	Time     string `json:"time,omitempty"` // of the revision
+	Modified bool   `json:"modified"`       // built from a tree that was not committed
 	Go       string `json:"go"`
 	Platform string `json:"platform"`
 }
@@ -31,6 +32,9 @@ func versionCommand(a *cli.App) *cobra.Command {
 			v := readVersion()
 			return a.Show(v, func(p *cli.Page) {
 				revision := cmp.Or(v.Revision, "unknown revision")
+				if v.Time != "" {
+					revision += " of " + v.Time
+				}
 				if v.Modified {
 					revision += ", modified"
 				}
@@ -52,6 +56,8 @@ func readVersion() buildVersion {
 		switch s.Key {
 		case "vcs.revision":
 			v.Revision = s.Value
+		case "vcs.time":
+			v.Time = s.Value
 		case "vcs.modified":
 			v.Modified = s.Value == "true"
 		}

@@ -1,0 +1,85 @@
+// Command reference writes what is installed beside the program: man pages, completions
+// for shells, and a list of what the program is made of. It is run when candor is built,
+// so that what writes man pages is no part of the program that operators run.
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/cobra/doc"
+
+	"github.com/candor-grid/candor/cmd/candor/internal/audit"
+	"github.com/candor-grid/candor/cmd/candor/internal/bench"
+	"github.com/candor-grid/candor/cmd/candor/internal/client"
+	"github.com/candor-grid/candor/cmd/candor/internal/demo"
+	"github.com/candor-grid/candor/cmd/candor/internal/serve"
+	"github.com/candor-grid/candor/cmd/candor/internal/simulate"
+	"github.com/candor-grid/candor/cmd/candor/internal/solve"
+)
+
+func main() {
+	if err := run(os.Args[1:]); err != nil {
+		fmt.Fprintln(os.Stderr, "reference:", err)
+		os.Exit(1)
+	}
+}
+
+func run(args []string) error {
+	if len(args) != 2 {
+		return fmt.Errorf("usage: reference man|completions DIR, or reference sbom BINARY")
+	}
+	switch args[0] {
+	case "man":
+		return manPages(args[1])
+	case "completions":
+		return completions(args[1])
+	case "sbom":
+		return sbom(os.Stdout, args[1])
+	}
+	return fmt.Errorf("%q is none of man, completions and sbom", args[0])
+}
+
+// root is the tree of commands. Defaults below the home directory are shown as every
+// user has them.
+func root() *cobra.Command {
+	_ = os.Setenv("HOME", "/home/USER")
+	_ = os.Unsetenv("XDG_STATE_HOME")
+	return client.Root(
+		client.Group{Title: "Run a site:", Commands: serve.Commands()},
+		client.Group{Title: "Study:", Commands: []*cobra.Command{demo.Command(), bench.Command(), solve.Command(), simulate.Command(), audit.Command()}},
+	)
+}
+
+// manPages writes a page for each command. They bear no date, so that the same source
+// makes the same pages.
+func manPages(dir string) error {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	tree := root()
+	tree.DisableAutoGenTag = true
+	return doc.GenManTree(tree, &doc.GenManHeader{Title: "CANDOR", Section: "1", Source: "Candor", Manual: "Candor", Date: new(time.Unix(0, 0))}, dir)
+}
+
+// completions writes a file for each shell, under the name that the shell looks for.
+func completions(dir string) error {
+	tree := root()
+	for name, write := range map[string]func(string) error{
+		"bash-completion/completions/candor":    func(f string) error { return tree.GenBashCompletionFileV2(f, true) },
+		"zsh/site-functions/_candor":            tree.GenZshCompletionFile,
+		"fish/vendor_completions.d/candor.fish": func(f string) error { return tree.GenFishCompletionFile(f, true) },
+	} {
+		file := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+			return err
+		}
+		if err := write(file); err != nil {
+			return err
+		}
+	}
+	return nil
+}
