@@ -40,7 +40,7 @@ NFPM ?= github.com/goreleaser/nfpm/v2/cmd/nfpm@v2.43.0
 REFERENCE = $(GO) run -tags $(TAGS) ./cmd/candor/internal/reference
 
 .DEFAULT_GOAL := help
-.PHONY: help build run test race vet lint lint-deploy fuzz attack soak bench lab figures clean install share sbom packages reproducible
+.PHONY: help build run test race vet lint lint-deploy fuzz attack soak bench lab figures clean docs install share sbom packages reproducible
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -56,6 +56,9 @@ share: ## write man pages, completions and units into bin/share
 	$(REFERENCE) completions bin/share
 	@mkdir -p bin/share/systemd
 	@for unit in deploy/systemd/*.service; do sed 's|/usr/local/bin/|$(PREFIX)/bin/|' $$unit > bin/share/systemd/$${unit##*/}; done
+
+docs: ## write the reference in deploy/docs/reference anew
+	$(REFERENCE) docs deploy/docs/reference
 
 install: build share ## install the program, man pages, completions and units below PREFIX (/usr/local)
 	install -D -m 755 bin/candor $(DESTDIR)$(PREFIX)/bin/candor

@@ -1,5 +1,5 @@
-// Command reference writes what is installed beside the program: man pages, completions
-// for shells, and a list of what the program is made of. It is run when candor is built,
+// Command reference writes what is installed beside the program (man pages, completions
+// for shells, a list of what the program is made of) and the pages of the reference. It is run when candor is built,
 // so that what writes man pages is no part of the program that operators run.
 package main
 
@@ -30,17 +30,19 @@ func main() {
 
 func run(args []string) error {
 	if len(args) != 2 {
-		return fmt.Errorf("usage: reference man|completions DIR, or reference sbom BINARY")
+		return fmt.Errorf("usage: reference man|completions|docs DIR, or reference sbom BINARY")
 	}
 	switch args[0] {
 	case "man":
 		return manPages(args[1])
 	case "completions":
 		return completions(args[1])
+	case "docs":
+		return writePages(args[1])
 	case "sbom":
 		return sbom(os.Stdout, args[1])
 	}
-	return fmt.Errorf("%q is none of man, completions and sbom", args[0])
+	return fmt.Errorf("%q is none of man, completions, docs and sbom", args[0])
 }
 
 // root is the tree of commands. Defaults below the home directory are shown as every

@@ -79,3 +79,17 @@ func TestSBOM(t *testing.T) {
 		t.Errorf("%d packages and %d relationships", len(d.Packages), len(d.Relationships))
 	}
 }
+
+// The pages of the reference are what make docs writes.
+func TestPagesAreUpToDate(t *testing.T) {
+	all, err := pages("../../../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range all {
+		got, err := os.ReadFile(filepath.Join("../../../../deploy/docs/reference", name))
+		if err != nil || string(got) != want {
+			t.Errorf("%s is not up to date (%v): run make docs", name, err)
+		}
+	}
+}
