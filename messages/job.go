@@ -43,6 +43,10 @@ type JobSpec struct {
 	// AfterJobs must have ended, and AfterOK have completed, before any task starts.
 	AfterJobs []JobID `json:"after_jobs,omitempty"`
 	AfterOK   []JobID `json:"after_ok,omitempty"`
+
+	// Labels and Comment are for people: they change nothing about the job.
+	Labels  Labels `json:"labels,omitempty"`
+	Comment string `json:"comment,omitempty"`
 }
 
 // Stage is a phase of a job: tasks that run the same command on one slot of

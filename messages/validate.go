@@ -37,6 +37,8 @@ func (s *JobSpec) Validate() error {
 		func() error { return s.Utility.validate("utility") },
 		func() error { return s.Env.validate("env") },
 		func() error { return checkDir("dir", s.Dir) },
+		func() error { return s.Labels.validate("labels") },
+		func() error { return checkLine("comment", s.Comment, MaxComment) },
 		s.validateStages,
 		s.validateBid,
 		s.validateDependencies,

@@ -147,6 +147,8 @@ func (b *Book) Apply(c *Command) any {
 		return outcome(b.depart(c.EnterRemote))
 	case c.Advance != nil:
 		return b.advance(c.Advance)
+	case c.CancelJobs != nil:
+		return b.cancelJobs(c.CancelJobs)
 	}
 	return messages.Errorf(messages.Invalid, "a command of the book names nothing to do")
 }

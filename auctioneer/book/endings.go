@@ -35,6 +35,18 @@ func (s *endings) cancel(c *Cancel) (messages.State, error) {
 	return was, nil
 }
 
+// cancelJobs cancels each of several jobs, whatever comes of the others.
+func (s *endings) cancelJobs(c *CancelJobs) []CancelledJob {
+	out := make([]CancelledJob, len(c.Jobs))
+	for i, id := range c.Jobs {
+		was, err := s.cancel(&Cancel{Job: id, By: c.By, Window: c.Window})
+		if out[i].State = was; err != nil {
+			out[i].Err = messages.AsError(messages.VerbCancel, err)
+		}
+	}
+	return out
+}
+
 // by says who cancelled.
 func by(who, owner messages.Name) string {
 	if who == owner {

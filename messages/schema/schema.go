@@ -51,7 +51,7 @@ func Verbs() []Verb { return slices.Clone(verbs) }
 
 var verbs = []Verb{
 	{messages.Auctioneer, messages.VerbSubmit, "SubmitRequest", "SubmitReply"},
-	{messages.Auctioneer, messages.VerbCancel, "JobRequest", "CancelReply"},
+	{messages.Auctioneer, messages.VerbCancel, "CancelRequest", "CancelReply"},
 	{messages.Auctioneer, messages.VerbRegister, "RegisterRequest", "RegisterReply"},
 	{messages.Auctioneer, messages.VerbExchange, "Exchange", "ExchangeReply"},
 	{messages.Auctioneer, messages.VerbVector, "VectorRequest", "Vector"},

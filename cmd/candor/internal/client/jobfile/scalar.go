@@ -27,6 +27,7 @@ type (
 	names   []messages.Name
 	command []string
 	env     messages.Env
+	labels  messages.Labels
 	weights messages.Weights
 	array   struct {
 		ranges messages.Array
@@ -198,6 +199,21 @@ func (e *env) UnmarshalYAML(n ast.Node) error {
 			return refuse(value, "%s: must be text", key)
 		}
 		*e = env(setVariable(messages.Env(*e), key, s))
+		return nil
+	})
+}
+
+// UnmarshalYAML takes a mapping from labels to values.
+func (l *labels) UnmarshalYAML(n ast.Node) error {
+	return eachPair(n, "must map labels to values, like {run: 7, team: blue}", func(name string, value ast.Node) error {
+		s, ok := scalar(value)
+		if !ok {
+			return refuse(value, "%s: must be text", name)
+		}
+		if err := messages.CheckLabel(name, s); err != nil {
+			return refuse(value, "%s", messages.AsError("", err).Message)
+		}
+		*l = labels(messages.Labels(*l).Set(name, s))
 		return nil
 	})
 }

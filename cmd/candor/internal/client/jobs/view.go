@@ -42,7 +42,11 @@ func writeJobs(p *cli.Page, r messages.JobsReply) {
 	}
 	p.Table(t, "")
 	if r.More {
-		p.Printf("%s\n", p.Dim("There are older jobs: see them with --limit."))
+		more := "There are more: see them with --limit"
+		if r.Next != "" {
+			more += ", or the next page with --page " + terminal.Safe(r.Next)
+		}
+		p.Printf("%s\n", p.Dim(more))
 	}
 }
 
@@ -129,6 +133,7 @@ func writeJob(p *cli.Page, j messages.JobDetail) {
 		"Budget", cli.Credits(j.Budget), "Charged", charge(p, j.JobSummary),
 		"Utility", Utility(j.Spec.Utility),
 		"Directory", terminal.Safe(j.Spec.Dir),
+		"Labels", terminal.Safe(j.Spec.Labels.String()), "Comment", terminal.Safe(j.Spec.Comment),
 		"Submitted", p.At(j.Submitted),
 		"Waited", waited(p, j.JobSummary),
 		"Ran", p.Between(j.Started, j.Ended),
