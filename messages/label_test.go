@@ -48,3 +48,20 @@ func TestLabelsAreAnObject(t *testing.T) {
 		t.Errorf("%v: %v", back.Labels, err)
 	}
 }
+
+// TestLabelsInAReason: no label is cut, whatever the reason is, and a reason of somebody
+// else's making is not taken for one with labels.
+func TestLabelsInAReason(t *testing.T) {
+	l := Labels{{"run", strings.Repeat("7", 60)}, {"team", ""}}
+	for _, reason := range []string{"", "completed", strings.Repeat("é", 300), "x; labels run=1"} {
+		text := l.Labelled(reason, 256)
+		if len(text) > 256 || LabelsOf(text).String() != l.String() {
+			t.Errorf("%q: %v", text, LabelsOf(text))
+		}
+	}
+	for _, reason := range []string{"", "completed", "; labels run", "; labels run=7, team=x", "x; labels run=7 on market main"} {
+		if got := LabelsOf(reason); got != nil {
+			t.Errorf("%q: %v", reason, got)
+		}
+	}
+}

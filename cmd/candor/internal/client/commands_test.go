@@ -22,7 +22,7 @@ func fullSite(t *testing.T) *fakeSite {
 	answer(s, a, messages.VerbJobs, func(messages.JobsRequest) (messages.JobsReply, error) { r := someJobs(); r.More = false; return r, nil })
 	reply(s, a, messages.VerbJob, someJob())
 	reply(s, a, messages.VerbWhy, someWhy())
-	reply(s, a, messages.VerbCancel, messages.CancelReply{Job: 103, State: messages.Running})
+	answer(s, a, messages.VerbCancel, func(messages.CancelRequest) (messages.CancelReply, error) { return messages.CancelReply{Job: 103, State: messages.Running}, nil })
 	answer(s, a, messages.VerbNodes, func(messages.Empty) (messages.NodesReply, error) { return someNodes(), nil })
 	answer(s, a, messages.VerbMarkets, func(messages.Empty) (messages.MarketsReply, error) { return someMarkets(), nil })
 	answer(s, b, messages.VerbAccount, func(messages.AccountRequest) (messages.AccountReply, error) { return someAccount(), nil })
@@ -177,7 +177,7 @@ func TestWrongUsageIsExplained(t *testing.T) {
 	s := fullSite(t)
 	for line, want := range map[string]string{
 		"jbos":                     `candor: unknown command "jbos": did you mean job or jobs?`,
-		"jobs --al":                "candor jobs: unknown flag: --al: did you mean --all?\nSee: candor jobs --help",
+		"jobs --actve":             "candor jobs: unknown flag: --actve: did you mean --active?\nSee: candor jobs --help",
 		"jobs --limit 0":           "candor jobs: --limit 0: must be a whole number from 1 on",
 		"jobs --limit x":           `candor jobs: --limit "x": `,
 		"jobs extra":               "Usage: candor jobs",

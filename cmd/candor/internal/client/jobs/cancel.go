@@ -26,7 +26,7 @@ type cancellation struct {
 func cancelCommand(a *cli.App) *cobra.Command {
 	var c cancellation
 	cmd := &cobra.Command{
-		Use:   "cancel [NUMBER...]",
+		Use:   "cancel [NUMBER]...",
 		Short: "cancel jobs",
 		Long: `Cancel jobs: tasks that run are ended, those that wait are dropped, and what the
 job owes until now is charged. All the jobs named are tried; the exit code is that
