@@ -98,18 +98,8 @@ func (l *queries) summaryOf(b *book.Book, id messages.JobID) (s messages.JobSumm
 }
 
 func summary(j *book.Job) messages.JobSummary {
-	total, running, done := j.Count()
-	s := messages.JobSummary{
-		Job: j.ID, Name: j.Spec.Name, Account: j.Account, Payer: j.Payer, Market: j.Spec.Market, State: j.State, Reason: reason(j),
-		Budget: j.Spec.Budget, Charged: j.Cost(), Tasks: total, Running: running, Done: done,
-		Submitted: j.Submitted, Started: j.Started, Ended: j.Ended, ExitCode: j.ExitCode, Labels: j.Spec.Labels,
-	}
-	for i := range j.Stages {
-		s.Suspended += j.Stages[i].Suspended
-	}
-	if j.Visit != nil {
-		s.Visit = &j.Visit.Visit
-	}
+	s := j.Summary()
+	s.Reason = reason(j)
 	return s
 }
 
@@ -133,7 +123,7 @@ func (l *queries) detail(ctx context.Context, find finding) (reply messages.JobD
 		if err != nil {
 			return err
 		}
-		reply = messages.JobDetail{JobSummary: summary(j), Spec: *j.Spec, Stages: j.StageStatuses(), Shares: j.PastShares()}
+		reply = messages.JobDetail{JobSummary: summary(j), Spec: *j.Spec, Stages: j.StageStatuses(), Shares: j.PastShares(), Notices: j.Notices}
 		return nil
 	})
 	if err == nil && reply.Shares == nil {

@@ -21,7 +21,7 @@ type submissions struct {
 
 func newSubmissions(l *leader) *submissions {
 	return &submissions{l, intake.Rules{Markets: l.Markets, Site: l.Site, Operators: l.Operators, MostMemory: l.MostMemory,
-		Deposit: l.Limits.Deposit, Pending: l.Limits.PendingJobs}}
+		Deposit: l.Limits.Deposit, Pending: l.Limits.PendingJobs, Notify: l.NotifyRules.Check}}
 }
 
 // submission is a request on its way into the book.

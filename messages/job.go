@@ -45,8 +45,10 @@ type JobSpec struct {
 	AfterOK   []JobID `json:"after_ok,omitempty"`
 
 	// Labels and Comment are for people: they change nothing about the job.
-	Labels  Labels `json:"labels,omitempty"`
-	Comment string `json:"comment,omitempty"`
+	Labels  Labels `json:"labels,omitempty" msgpack:"-"`
+	Comment string `json:"comment,omitempty" msgpack:"-"`
+	// Notify asks for words about the job, where the site sends any.
+	Notify []Notify `json:"notify,omitempty" msgpack:"-"`
 }
 
 // Stage is a phase of a job: tasks that run the same command on one slot of

@@ -132,7 +132,7 @@ func CheckLabel(name, value string) error {
 func labelText(s string) bool {
 	for i := range len(s) {
 		c := s[i]
-		plain := c|0x20 >= 'a' && c|0x20 <= 'z' || c >= '0' && c <= '9'
+		plain := alphanumeric(c)
 		inside := i > 0 && i < len(s)-1 && (c == '-' || c == '_' || c == '.')
 		if !plain && !inside {
 			return false

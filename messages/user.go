@@ -140,8 +140,8 @@ type JobSummary struct {
 	Away      *Away   `json:"away,omitempty"`  // another site runs it
 	Visit     *Visit  `json:"visit,omitempty"` // it is run for another site
 	// Suspended is how many of Running have left their slots until they are resumed.
-	Suspended int    `json:"suspended,omitempty"`
-	Labels    Labels `json:"labels,omitempty"`
+	Suspended int    `json:"suspended,omitempty" msgpack:"-"`
+	Labels    Labels `json:"labels,omitempty" msgpack:"-"`
 }
 
 // JobDetail is everything a user may want to know of a job.
@@ -150,6 +150,8 @@ type JobDetail struct {
 	Spec   JobSpec       `json:"spec"`
 	Stages []StageStatus `json:"stages"`
 	Shares []ClassShare  `json:"shares"`
+	// Notices are the words that were to be sent about the job.
+	Notices []NoticeStatus `json:"notices,omitempty"`
 }
 
 // StageStatus counts a stage's tasks.

@@ -39,6 +39,7 @@ func (s *JobSpec) Validate() error {
 		func() error { return checkDir("dir", s.Dir) },
 		func() error { return s.Labels.validate("labels") },
 		func() error { return checkLine("comment", s.Comment, MaxComment) },
+		func() error { return validateNotify(s.Notify) },
 		s.validateStages,
 		s.validateBid,
 		s.validateDependencies,

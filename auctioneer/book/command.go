@@ -22,6 +22,7 @@ type Command struct {
 	EnterRemote *EnterRemote
 	Advance     *Advance
 	CancelJobs  *CancelJobs
+	Notified    *Notified
 }
 
 // Submit enters a job whose hold has been made. Result: Receipt, of the earlier

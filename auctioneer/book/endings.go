@@ -8,6 +8,7 @@ import (
 
 // endings end jobs, settle what they owe, and forget them in the end.
 type endings struct {
+	notices      *notices
 	jobs         *jobs
 	index        *index
 	visitors     *visitors
@@ -157,6 +158,11 @@ func (s *endings) charged(j *Job, o *Confirmation) {
 	s.index.count(j.Account, -1)
 	s.visitors.countGuest(j, -1, 0)
 	s.effects.effect(Observe, j.ID)
+	if j.State == messages.Failed || j.State == messages.Discarded {
+		s.notices.event(j, messages.OnFailure, messages.OnEnd)
+	} else {
+		s.notices.event(j, messages.OnEnd)
+	}
 	s.watch.touch(j.ID)
 }
 

@@ -54,6 +54,8 @@ type Job struct {
 	Deposit Deposit `msgpack:"-"`
 	// Doubts are of tasks that failed at once, by stage and index.
 	Doubts map[[2]uint32]*Doubt `msgpack:"-" json:"-"`
+
+	Notices []messages.NoticeStatus `msgpack:"-"` // that were to be sent about it
 }
 
 // Deposit is what a job's hold has beside its budget.

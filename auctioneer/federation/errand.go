@@ -111,6 +111,8 @@ func Portable(spec *messages.JobSpec) error {
 	switch {
 	case len(spec.AfterJobs) > 0:
 		return messages.Errorf(messages.Invalid, "after_jobs: a job at another site cannot wait for jobs of this one; submit it when they have ended, or here")
+	case len(spec.Notify) > 0:
+		return messages.Errorf(messages.Invalid, "notify: nothing is sent about a job at another site; leave notify out, or submit it here")
 	case len(spec.AfterOK) > 0:
 		return messages.Errorf(messages.Invalid, "after_ok: a job at another site cannot wait for jobs of this one; submit it when they have ended, or here")
 	}

@@ -61,6 +61,7 @@ are needed:
   env: {LC_ALL: C}
   labels: {run: 7, team: sky}  # to tell jobs and their cost apart; they change nothing
   comment: with the new data # for people
+  notify: [ada@example.org, "failure:https://hooks.example.org/jobs"]  # on end, or on start, end or failure
   utility:                   # what a share of each class is worth; default: estimated
     form: linear             # or log
     weights: {map: 3, reduce: 2}

@@ -39,8 +39,9 @@ type document struct {
 	AfterJobs numbers    `yaml:"after_jobs"`
 	AfterOK   numbers    `yaml:"after_ok"`
 
-	Labels  labels `yaml:"labels"`
-	Comment text   `yaml:"comment"`
+	Labels  labels  `yaml:"labels"`
+	Comment text    `yaml:"comment"`
+	Notify  notices `yaml:"notify"`
 
 	// The fields of the one stage of a job without "stages"; of its files, every stage has
 	// those of the top level.
@@ -145,7 +146,7 @@ func (d *document) spec() (messages.JobSpec, error) {
 		Env: messages.Env(d.Env), Dir: string(d.Dir),
 		Rate: messages.Credits(d.Rate), Value: messages.Credits(d.Value), Delay: messages.Credits(d.Delay), Length: messages.Duration(d.Length),
 		Deadline: d.Deadline.at, Valuation: d.Valuation.spec(), Contract: string(d.Contract), AfterJobs: d.AfterJobs, AfterOK: d.AfterOK,
-		Labels: messages.Labels(d.Labels), Comment: string(d.Comment)}
+		Labels: messages.Labels(d.Labels), Comment: string(d.Comment), Notify: d.Notify}
 	if d.Budget != nil {
 		spec.Budget = messages.Credits(*d.Budget)
 	}

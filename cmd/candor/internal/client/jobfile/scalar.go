@@ -28,6 +28,7 @@ type (
 	command []string
 	env     messages.Env
 	labels  messages.Labels
+	notices []messages.Notify
 	weights messages.Weights
 	array   struct {
 		ranges messages.Array
@@ -201,6 +202,18 @@ func (e *env) UnmarshalYAML(n ast.Node) error {
 		*e = env(setVariable(messages.Env(*e), key, s))
 		return nil
 	})
+}
+
+// UnmarshalYAML takes a receiver, as for --notify, or a list of them.
+func (l *notices) UnmarshalYAML(n ast.Node) error {
+	items, err := oneOrList(n, "must be an e-mail address or a URL, or a list of them, like [failure:ada@example.org]")
+	if err != nil {
+		return err
+	}
+	for _, item := range items {
+		*l = append(*l, parseNotify(item))
+	}
+	return nil
 }
 
 // UnmarshalYAML takes a mapping from labels to values.

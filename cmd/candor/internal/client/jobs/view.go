@@ -138,8 +138,27 @@ func writeJob(p *cli.Page, j messages.JobDetail) {
 		"Waited", waited(p, j.JobSummary),
 		"Ran", p.Between(j.Started, j.Ended),
 		"Response", response(p, j.JobSummary))
+	writeNotices(p, j.Notices)
 	writeStages(p, j)
 	writeShares(p, j.Shares)
+}
+
+// writeNotices says what became of the words about a job.
+func writeNotices(p *cli.Page, list []messages.NoticeStatus) {
+	for _, n := range list {
+		what := "not sent yet to"
+		switch {
+		case n.Refused != "":
+			what = "not sent to"
+		case n.Sent != 0:
+			what = "sent " + p.At(n.Sent) + " to"
+		}
+		p.Printf("  Word of %s: %s %s", n.Event, what, terminal.Safe(n.To))
+		if n.Refused != "" {
+			p.Printf(": %s", terminal.Safe(n.Refused))
+		}
+		p.Printf("\n")
+	}
 }
 
 // because is why a job is at another site, where that was not its owner's choice.
