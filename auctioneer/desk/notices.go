@@ -35,6 +35,8 @@ type notices struct {
 	hosts map[string]int      // being sent
 	done  []book.NoticeOutcome
 	busy  bool // outcomes are being committed
+	fails int  // to commit them
+	retry messages.Duration
 	next  messages.Duration
 }
 
@@ -143,12 +145,21 @@ func (n *notices) commit() {
 	if n.busy || len(n.done) == 0 {
 		return
 	}
+	if n.now.Mono < n.retry {
+		if n.next == 0 || n.retry < n.next {
+			n.next = n.retry
+		}
+		return
+	}
 	list := n.done
 	n.busy, n.done = true, nil
 	n.propose(&book.Command{Notified: &book.Notified{Outcomes: list}}, func(_ any, err error) {
-		if n.busy, n.more = false, true; err != nil {
-			n.done = slices.Concat(list, n.done)
+		if n.busy, n.more = false, true; err == nil {
+			n.fails, n.retry = 0, 0
+			return
 		}
+		n.fails++
+		n.done, n.retry = slices.Concat(list, n.done), n.retryAt(n.fails)
 	})
 }
 
