@@ -56,7 +56,7 @@ type labelCosts struct {
 	Label   string           `json:"label"`
 	Values  []labelCost      `json:"values"`
 	Without messages.Credits `json:"without"` // of jobs that do not have the label
-	More    bool             `json:"more"`    // there are later entries
+	More    bool             `json:"more"`    // there are older entries
 }
 
 // labelCost is what the jobs of one value cost.
@@ -102,16 +102,16 @@ func writeCosts(p *cli.Page, c labelCosts) {
 	if len(c.Values) == 0 {
 		p.Printf("  No job with label %s was charged.\n", c.Label)
 	} else {
-		t := terminal.NewTable(strings.ToUpper(c.Label) + "|>JOBS|>COST")
+		t := terminal.NewTable("~" + strings.ToUpper(c.Label) + "|>JOBS|>COST")
 		for _, v := range c.Values {
 			t.Row(v.Value, terminal.Count(v.Jobs), v.Cost.String())
 		}
-		t.Write(p, p.Style, "  ")
+		p.Table(t, "  ")
 	}
 	if c.Without != 0 {
 		p.Printf("Jobs without label %s cost %s\n", c.Label, cli.Credits(c.Without))
 	}
-	writeLater(p, c.More)
+	writeOlder(p, c.More)
 }
 
 // writeLabelled writes the entries of jobs with some labels, and their sum.
@@ -125,5 +125,5 @@ func writeLabelled(p *cli.Page, r messages.StatementReply, labels []string, fact
 		moved += e.Change
 	}
 	p.Printf("%s %s\n", p.Bold("Together"), cli.Credits(-moved))
-	writeLater(p, r.More)
+	writeOlder(p, r.More)
 }

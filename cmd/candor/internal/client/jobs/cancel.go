@@ -130,11 +130,11 @@ func writeChosen(p *cli.Page, found []messages.JobSummary, what string) {
 		return
 	}
 	p.Printf("%s %s:\n", terminal.Plural(len(found), "job"), what)
-	t := terminal.NewTable(">JOB|NAME|ACCOUNT|MARKET|STATE|>BUDGET|SUBMITTED")
+	t := terminal.NewTable(">JOB|~NAME|~ACCOUNT|~MARKET|STATE|>BUDGET|SUBMITTED")
 	for _, j := range found[:min(len(found), mostChosen)] {
-		t.Row(j.Job.String(), terminal.Clip(terminal.Safe(j.Name), 24), ownerOf(j), where(j), p.State(j.State), j.Budget.String(), p.At(j.Submitted))
+		t.Row(j.Job.String(), terminal.Safe(j.Name), ownerOf(j), where(j), p.State(j.State), j.Budget.String(), p.At(j.Submitted))
 	}
-	t.Write(p, p.Style, "  ")
+	p.Table(t, "  ")
 	if more := len(found) - mostChosen; more > 0 {
 		p.Printf("  and %d more\n", more)
 	}
