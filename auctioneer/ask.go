@@ -5,6 +5,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/candor-grid/candor/auctioneer/book"
 	"github.com/candor-grid/candor/auctioneer/desk"
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/bus"
@@ -18,6 +19,8 @@ func (l *leader) ask(ctx context.Context, r *desk.Request) (any, error) {
 		defer cancel()
 	}
 	switch r.To {
+	case desk.Notices:
+		return nil, l.Notify.Send(ctx, r.Body.(*book.Notice))
 	case desk.Observations:
 		return l.observe(ctx, r.Body.([]messages.Observation))
 	case messages.Auctioneer:

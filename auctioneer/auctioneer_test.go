@@ -223,7 +223,7 @@ func TestLateTryOfAnEndedJob(t *testing.T) {
 	first, second := <-f.bank.arrived, <-f.bank.arrived
 	close(first)
 	reply := <-answers
-	must[messages.CancelReply](f, "alice", messages.VerbCancel, messages.JobRequest{Job: reply.Job})
+	must[messages.CancelReply](f, "alice", messages.VerbCancel, messages.CancelRequest{Job: reply.Job})
 	await.Until(t, "the hold is resolved", func() bool { _, ok := f.bank.charged("job/west/alice/k1"); return ok })
 	close(second)
 	if late := <-answers; late != reply {
@@ -265,13 +265,47 @@ func TestBadSubmissionsChangeNothing(t *testing.T) {
 	}
 }
 
+// TestJobsAreFoundAndCancelledByWhatTheyAre: a user finds jobs by label, and cancels
+// several at once, of which each is answered.
+func TestJobsAreFoundAndCancelledByWhatTheyAre(t *testing.T) {
+	f := start(t)
+	var ids []messages.JobID
+	for i, run := range []string{"7", "8", "7"} {
+		spec := oneStage(1)
+		spec.Labels = messages.Labels{{Name: "run", Value: run}}
+		ids = append(ids, f.submit("alice", fmt.Sprint("k", i), spec).Job)
+	}
+	bobs := f.submit("bob", "k", oneStage(1)).Job
+	found := must[messages.JobsReply](f, "alice", messages.VerbJobs, messages.JobsRequest{Labels: []string{"run=7"}, States: []string{"Waiting"}, Limit: 1})
+	if len(found.Jobs) != 1 || found.Jobs[0].Job != ids[2] || found.Jobs[0].Labels.String() != "run=7" || !found.More {
+		t.Fatalf("%+v", found)
+	}
+	found = must[messages.JobsReply](f, "alice", messages.VerbJobs, messages.JobsRequest{Labels: []string{"run=7"}, Limit: 1, After: found.Next})
+	if len(found.Jobs) != 1 || found.Jobs[0].Job != ids[0] || found.More {
+		t.Fatalf("%+v", found)
+	}
+	reply := must[messages.CancelReply](f, "alice", messages.VerbCancel, messages.CancelRequest{Jobs: []messages.JobID{ids[0], bobs, 999, ids[0], ids[1]}})
+	var kinds []messages.Kind
+	for _, j := range reply.Jobs {
+		kinds = append(kinds, kindOf(j.Error))
+	}
+	if want := []messages.Kind{0, messages.NotFound, messages.NotFound, messages.Ended, 0}; !slices.Equal(kinds, want) {
+		t.Errorf("%v, want %v", kinds, want)
+	}
+	if left := must[messages.JobsReply](f, "operator", messages.VerbJobs, messages.JobsRequest{All: true, States: []string{"Waiting"}}); len(left.Jobs) != 2 {
+		t.Errorf("%+v", left.Jobs)
+	}
+	_, err := call[messages.CancelReply](f, "alice", messages.VerbCancel, messages.CancelRequest{Jobs: make([]messages.JobID, messages.MaxCancelled+1)})
+	wantKind(t, err, messages.TooLarge)
+}
+
 func TestOthersJobsAreNotYours(t *testing.T) {
 	f := start(t)
 	id := f.submit("alice", "k1", oneStage(1)).Job
 	for verb, about := range map[string]func(messages.JobID) any{
 		messages.VerbJob:     func(id messages.JobID) any { return messages.JobRequest{Job: id} },
 		messages.VerbWhy:     func(id messages.JobID) any { return messages.JobRequest{Job: id} },
-		messages.VerbCancel:  func(id messages.JobID) any { return messages.JobRequest{Job: id} },
+		messages.VerbCancel:  func(id messages.JobID) any { return messages.CancelRequest{Job: id} },
 		messages.VerbTasks:   func(id messages.JobID) any { return messages.TasksRequest{Job: id} },
 		messages.VerbChange:  func(id messages.JobID) any { return messages.ChangeRequest{Key: "k", Job: id, Name: "mine"} },
 		messages.VerbHold:    func(id messages.JobID) any { return messages.JobRequest{Job: id} },
@@ -318,12 +352,12 @@ func TestCancelledJobStopsAndIsRefunded(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer sub.Stop()
-	must[messages.CancelReply](f, "alice", messages.VerbCancel, messages.JobRequest{Job: id})
+	must[messages.CancelReply](f, "alice", messages.VerbCancel, messages.CancelRequest{Job: id})
 	if d := <-stops; !slices.Contains(d.Stop, g[0].Attempt) {
 		t.Fatalf("told to stop %v, runs %v", d.Stop, g)
 	}
 	await.Until(t, "the hold is freed", func() bool { c, ok := f.bank.charged("job/west/alice/k1"); return ok && c == 0 })
-	_, err = call[messages.CancelReply](f, "alice", messages.VerbCancel, messages.JobRequest{Job: id})
+	_, err = call[messages.CancelReply](f, "alice", messages.VerbCancel, messages.CancelRequest{Job: id})
 	wantKind(t, err, messages.Ended)
 }
 
@@ -504,4 +538,12 @@ func TestLeaderServesOnceTheBusIsBack(t *testing.T) {
 		return c
 	})
 	f.submit("alice", "k1", oneStage(1))
+}
+
+// kindOf is the kind of an error, 0 for none.
+func kindOf(err *messages.Error) messages.Kind {
+	if err == nil {
+		return 0
+	}
+	return err.Kind
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/zap"
 
+	"github.com/candor-grid/candor/auctioneer/notify"
 	"github.com/candor-grid/candor/auctioneer/quota"
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/bus"
@@ -37,10 +38,13 @@ type Config struct {
 	// MostMemory is the most memory that a task of a class may be asked for, in bytes;
 	// of a class that it does not have there is no bound.
 	MostMemory map[messages.Name]int64
-	Log        *zap.Logger
-	Metrics    prometheus.Registerer
-	Clock      func() messages.Time     // default: the wall clock
-	Mono       func() messages.Duration // a clock that nobody sets; default: the process's
+	// Notify sends words about jobs, which the zero value of NotifyRules allows none of.
+	Notify      *notify.Sender
+	NotifyRules notify.Rules
+	Log         *zap.Logger
+	Metrics     prometheus.Registerer
+	Clock       func() messages.Time     // default: the wall clock
+	Mono        func() messages.Duration // a clock that nobody sets; default: the process's
 }
 
 // Validate reports the first thing that is wrong or missing.

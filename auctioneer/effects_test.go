@@ -82,7 +82,7 @@ func TestChargesToOtherSitesAreTriedAgain(t *testing.T) {
 	f := start(t)
 	asked, opened := f.clearing()
 	id := f.visitor(1)
-	must[messages.CancelReply](f, "operator", messages.VerbCancel, messages.JobRequest{Job: id})
+	must[messages.CancelReply](f, "operator", messages.VerbCancel, messages.CancelRequest{Job: id})
 	await.Until(t, "the bank is asked twice", func() bool { return asked.Load() >= 2 })
 	opened.Store(true)
 	await.Until(t, "the job is final", func() bool { return f.final(id) })
@@ -94,10 +94,10 @@ func TestChargesThatWaitLetOthersPass(t *testing.T) {
 	f.clearing()
 	for i := range 1024 {
 		id := f.visitor(messages.JobID(i + 1))
-		must[messages.CancelReply](f, "operator", messages.VerbCancel, messages.JobRequest{Job: id})
+		must[messages.CancelReply](f, "operator", messages.VerbCancel, messages.CancelRequest{Job: id})
 	}
 	id := f.submit("alice", "k", oneStage(1)).Job
-	must[messages.CancelReply](f, "alice", messages.VerbCancel, messages.JobRequest{Job: id})
+	must[messages.CancelReply](f, "alice", messages.VerbCancel, messages.CancelRequest{Job: id})
 	await.Until(t, "a job of the site is final", func() bool { return f.final(id) })
 }
 
@@ -129,7 +129,7 @@ func TestObservationsAreTriedAgain(t *testing.T) {
 	tries := new(atomic.Int64)
 	f := startOn(t, func(b bus.Bus) bus.Bus { return failing{b, tries} })
 	id := f.submit("alice", "k", oneStage(1)).Job
-	must[messages.CancelReply](f, "alice", messages.VerbCancel, messages.JobRequest{Job: id})
+	must[messages.CancelReply](f, "alice", messages.VerbCancel, messages.CancelRequest{Job: id})
 	await.Until(t, "no effect waits", func() (none bool) {
 		f.replica.read(func(b *book.Book) { none = b.Job(id).State.Final() && len(slices.Collect(b.EachEffect)) == 0 })
 		return none
@@ -185,7 +185,7 @@ func TestOneBadTransferRefusesNoOther(t *testing.T) {
 		ids = append(ids, f.submit("alice", key, oneStage(1)).Job)
 	}
 	for _, id := range ids {
-		must[messages.CancelReply](f, "alice", messages.VerbCancel, messages.JobRequest{Job: id})
+		must[messages.CancelReply](f, "alice", messages.VerbCancel, messages.CancelRequest{Job: id})
 	}
 	for _, id := range ids {
 		await.Until(t, "the job is final", func() bool { return f.final(id) })

@@ -96,7 +96,7 @@ func TestPendingLimit(t *testing.T) {
 		t.Errorf("a third: %v", err)
 	}
 	f.submit("bob", "1", oneStage(1))
-	must[messages.CancelReply](f, "alice", messages.VerbCancel, messages.JobRequest{Job: first})
+	must[messages.CancelReply](f, "alice", messages.VerbCancel, messages.CancelRequest{Job: first})
 	await.Until(t, "room again", func() bool {
 		_, err := call[messages.SubmitReply](f, "alice", messages.VerbSubmit, messages.SubmitRequest{Key: "3", Spec: oneStage(1)})
 		return err == nil
@@ -118,7 +118,7 @@ func TestDepositOfAJobThatIsTakenBack(t *testing.T) {
 		key  string
 		want messages.Credits
 	}{{soon.Job, "soon", messages.Credit / 2}, {late.Job, "late", 0}} {
-		must[messages.CancelReply](f, "alice", messages.VerbCancel, messages.JobRequest{Job: c.job})
+		must[messages.CancelReply](f, "alice", messages.VerbCancel, messages.CancelRequest{Job: c.job})
 		await.Until(t, c.key+" is settled", func() bool { _, ok := f.bank.charged("job/west/alice/" + c.key); return ok })
 		if got, _ := f.bank.charged("job/west/alice/" + c.key); got != c.want {
 			t.Errorf("%s was charged %v, want %v", c.key, got, c.want)

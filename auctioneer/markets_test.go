@@ -197,7 +197,7 @@ func TestDependencies(t *testing.T) {
 	ok := g.enter("alice", "c", 1, func(s *messages.JobSpec) { s.Rate, s.AfterOK = 9*messages.Credit, []messages.JobID{first} })
 	g.until(first)
 	g.reason(after, "WaitingForJobs")
-	must[messages.CancelReply](g.fixture, "alice", messages.VerbCancel, messages.JobRequest{Job: first})
+	must[messages.CancelReply](g.fixture, "alice", messages.VerbCancel, messages.CancelRequest{Job: first})
 	if j := g.final(ok); j.State != messages.Cancelled || j.Reason != "DependencyFailed" || j.Charged != 0 {
 		t.Errorf("%+v", j.JobSummary)
 	}

@@ -26,6 +26,7 @@ type metrics struct {
 	quarantines prometheus.Counter
 	quarantined prometheus.Gauge
 	unserved    prometheus.Gauge
+	notices     *prometheus.CounterVec
 }
 
 func newMetrics(r prometheus.Registerer) *metrics {
@@ -61,6 +62,8 @@ func newMetrics(r prometheus.Registerer) *metrics {
 		Help: "Submissions refused because an account was over a limit of its own."}, []string{"limit"})
 	m.errands = prometheus.NewCounterVec(prometheus.CounterOpts{Name: "candor_auctioneer_errands_total",
 		Help: "Requests to the bank and to other sites about jobs that other sites run: answered, or to be asked again."}, []string{"outcome"})
-	r.MustRegister(m.leading, m.allocation, m.quarantined, m.unserved, m.limited, m.errands)
+	m.notices = prometheus.NewCounterVec(prometheus.CounterOpts{Name: "candor_auctioneer_notices_total",
+		Help: "Tries to send a word about a job: sent, failed and to be tried again, or refused for good."}, []string{"outcome"})
+	r.MustRegister(m.notices, m.leading, m.allocation, m.quarantined, m.unserved, m.limited, m.errands)
 	return m
 }

@@ -3,10 +3,12 @@ package auctioneer
 import (
 	"cmp"
 	"context"
+	"math"
 	"slices"
 
 	"github.com/candor-grid/candor/auctioneer/book"
 	"github.com/candor-grid/candor/auctioneer/desk"
+	"github.com/candor-grid/candor/auctioneer/listing"
 	"github.com/candor-grid/candor/auctioneer/market"
 	"github.com/candor-grid/candor/messages"
 )
@@ -36,8 +38,9 @@ func limit(n int) (int, error) {
 	return cmp.Or(n, defaultLimit), nil
 }
 
+// listJobs shows the page some jobs at a time, so that commands are applied meanwhile.
 func (l *queries) listJobs(ctx context.Context, caller messages.Name, r messages.JobsRequest) (reply messages.JobsReply, err error) {
-	most, err := limit(r.Limit)
+	page, err := listing.New(&r)
 	if err != nil {
 		return reply, err
 	}
@@ -45,38 +48,42 @@ func (l *queries) listJobs(ctx context.Context, caller messages.Name, r messages
 	if (r.All || account != caller) && !l.operates(caller) {
 		return reply, messages.Errorf(messages.PermissionDenied, "only operators may list the jobs of others")
 	}
-	err = l.look(ctx, func(b *book.Book) error {
-		from := b.LastJob()
-		if r.Before != 0 {
-			from = min(from, r.Before-1)
+	if r.All {
+		account = ""
+	}
+	if err := l.verify(ctx); err != nil {
+		return reply, err
+	}
+	for below, full := messages.JobID(math.MaxUint64), false; below != 0 && !full; {
+		if err := ctx.Err(); err != nil {
+			return reply, err
 		}
-		ids := b.Listed(account)
-		if r.All {
-			ids = b.Listed("")
-		}
-		at, _ := slices.BinarySearch(ids, from+1)
-		for _, id := range slices.Backward(ids[:at]) {
-			if r.Active && final(b, id) {
-				continue
-			}
-			s, _ := l.summaryOf(b, id)
-			if reply.More = len(reply.Jobs) == most; reply.More {
-				break
-			}
-			reply.Jobs = append(reply.Jobs, s)
-		}
-		return nil
+		l.replica.read(func(b *book.Book) { below, full = l.show(page, b, account, below) })
+	}
+	l.replica.read(func(b *book.Book) {
+		reply = page.Reply(func(id messages.JobID) (messages.JobSummary, bool) { return l.summaryOf(b, id) })
 	})
-	return reply, err
+	return reply, nil
 }
 
-// final says whether a job has ended, wherever it runs.
-func final(b *book.Book, id messages.JobID) bool {
-	if j := b.Job(id); j != nil {
-		return j.State.Final()
+// shownAtOnce is how many jobs a query looks at while no command is applied.
+const shownAtOnce = 5000
+
+// show shows the page jobs of an account, or with "" of all, below a number, newest first,
+// and returns from where to go on, 0 after the oldest.
+func (l *queries) show(page *listing.Page, b *book.Book, account messages.Name, below messages.JobID) (next messages.JobID, full bool) {
+	ids := b.Listed(account)
+	at, _ := slices.BinarySearch(ids, below)
+	from := max(0, at-shownAtOnce)
+	for _, id := range slices.Backward(ids[from:at]) {
+		if s, ok := l.summaryOf(b, id); ok && page.Add(&s) {
+			return 0, true
+		}
 	}
-	r := b.Remote(id)
-	return r == nil || r.Status.State.Final()
+	if from == 0 {
+		return 0, false
+	}
+	return ids[from], false
 }
 
 // summaryOf is a job in one line, wherever it runs.
@@ -91,18 +98,8 @@ func (l *queries) summaryOf(b *book.Book, id messages.JobID) (s messages.JobSumm
 }
 
 func summary(j *book.Job) messages.JobSummary {
-	total, running, done := j.Count()
-	s := messages.JobSummary{
-		Job: j.ID, Name: j.Spec.Name, Account: j.Account, Payer: j.Payer, Market: j.Spec.Market, State: j.State, Reason: reason(j),
-		Budget: j.Spec.Budget, Charged: j.Cost(), Tasks: total, Running: running, Done: done,
-		Submitted: j.Submitted, Started: j.Started, Ended: j.Ended, ExitCode: j.ExitCode, Failed: j.Failures(),
-	}
-	for i := range j.Stages {
-		s.Suspended += j.Stages[i].Suspended
-	}
-	if j.Visit != nil {
-		s.Visit = &j.Visit.Visit
-	}
+	s := j.Summary()
+	s.Reason = reason(j)
 	return s
 }
 
@@ -126,7 +123,7 @@ func (l *queries) detail(ctx context.Context, find finding) (reply messages.JobD
 		if err != nil {
 			return err
 		}
-		reply = messages.JobDetail{JobSummary: summary(j), Spec: *j.Spec, Stages: j.StageStatuses(), Shares: j.PastShares()}
+		reply = messages.JobDetail{JobSummary: summary(j), Spec: *j.Spec, Stages: j.StageStatuses(), Shares: j.PastShares(), Notices: j.Notices}
 		return nil
 	})
 	if err == nil && reply.Shares == nil {

@@ -260,6 +260,29 @@ func (r *remote) cancel(ctx context.Context, caller messages.Name, j *book.Remot
 	return messages.CancelReply{Job: j.ID, State: was, Away: s.Away}, nil
 }
 
+// cancelJobs commits that remote jobs are to end, and writes what came of that to where
+// the job stands. No peer is waited for.
+func (r *remote) cancelJobs(ctx context.Context, caller messages.Name, ids []messages.JobID, out []messages.CancelOutcome) error {
+	for i := range out {
+		c := &out[i]
+		if !slices.Contains(ids, c.Job) {
+			continue
+		}
+		was, err := propose[messages.State](ctx, r.site, &book.Command{Advance: &book.Advance{Steps: []book.Step{{Job: c.Job, Cancel: caller}}}})
+		if c.State = was; err != nil {
+			if ctx.Err() != nil {
+				return err
+			}
+			c.Error = messages.AsError(messages.VerbCancel, err)
+			continue
+		}
+		if now := r.find(caller, c.Job); now != nil {
+			c.Away = r.summary(now).Away
+		}
+	}
+	return nil
+}
+
 // why explains a remote job by what the peer says, and by how it came there.
 func (r *remote) why(ctx context.Context, j *book.RemoteJob) (reply messages.WhyReply, err error) {
 	if err := r.site.verify(ctx); err != nil {

@@ -43,10 +43,25 @@ func (l *leader) report(events []any, took time.Duration) {
 			l.Log.Warn(e.What+" wait", zap.Error(e.Err))
 		case desk.Forgotten:
 			l.Log.Error("an effect speaks of a job that is gone", zap.Uint64("effect", e.Effect), zap.Stringer("job", e.Job))
+		case desk.Sent:
+			l.metrics.notices.WithLabelValues("sent").Inc()
+		case desk.Unsent:
+			l.unsent(&e)
 		case desk.NotExtended:
 			l.Log.Warn("a hold was not extended", zap.Stringer("job", e.Job), zap.Error(e.Err))
 		}
 	}
+}
+
+// unsent says that a word about a job was not taken. To whom it is stays out of the log, as
+// whoever knows the URL of a webhook may be able to use it.
+func (l *leader) unsent(e *desk.Unsent) {
+	outcome := "failed"
+	if e.Over {
+		outcome = "refused"
+	}
+	l.metrics.notices.WithLabelValues(outcome).Inc()
+	l.Log.Info("a word about a job was not taken", zap.Stringer("job", e.Job), zap.Bool("for_good", e.Over))
 }
 
 func (l *leader) refused(e *desk.Refused) {

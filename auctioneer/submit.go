@@ -21,7 +21,7 @@ type submissions struct {
 
 func newSubmissions(l *leader) *submissions {
 	return &submissions{l, intake.Rules{Markets: l.Markets, Site: l.Site, Operators: l.Operators, MostMemory: l.MostMemory,
-		Deposit: l.Limits.Deposit, Pending: l.Limits.PendingJobs}}
+		Deposit: l.Limits.Deposit, Pending: l.Limits.PendingJobs, Notify: l.NotifyRules.Check}}
 }
 
 // submission is a request on its way into the book.
@@ -161,7 +161,16 @@ func (l *submissions) askUtility(ctx context.Context, s *submission) <-chan *mes
 	return answer
 }
 
-func (l *submissions) cancel(ctx context.Context, caller messages.Name, r messages.JobRequest) (reply messages.CancelReply, err error) {
+func (l *submissions) cancel(ctx context.Context, caller messages.Name, r messages.CancelRequest) (reply messages.CancelReply, err error) {
+	switch {
+	case len(r.Jobs) > messages.MaxCancelled:
+		return reply, messages.Errorf(messages.TooLarge, "jobs: %d are more than the %d that one request may cancel; send several requests", len(r.Jobs), messages.MaxCancelled)
+	case r.Job != 0 && r.Jobs != nil:
+		return reply, messages.Errorf(messages.Invalid, "jobs: stands beside job; give one of them")
+	case r.Jobs != nil:
+		reply.Jobs, err = l.cancelJobs(ctx, caller, r.Jobs)
+		return reply, err
+	}
 	if away := l.remote.find(caller, r.Job); away != nil {
 		return l.remote.cancel(ctx, caller, away)
 	}
@@ -171,4 +180,34 @@ func (l *submissions) cancel(ctx context.Context, caller messages.Name, r messag
 	}
 	was, err := propose[messages.State](ctx, l.Auctioneer, &book.Command{Cancel: &book.Cancel{Job: r.Job, By: caller, Window: l.Limits.Window()}})
 	return messages.CancelReply{Job: r.Job, State: was}, err
+}
+
+// cancelJobs cancels several jobs, those of this site in one command. Jobs that the caller
+// may not see are to it as jobs that do not exist.
+func (l *submissions) cancelJobs(ctx context.Context, caller messages.Name, ids []messages.JobID) ([]messages.CancelOutcome, error) {
+	out := make([]messages.CancelOutcome, len(ids))
+	here, places := &book.CancelJobs{By: caller, Window: l.Limits.Window()}, []int{}
+	var away []messages.JobID
+	l.replica.read(func(b *book.Book) {
+		for i, id := range ids {
+			out[i].Job = id
+			if r := b.Remote(id); r != nil && (r.Account == caller || l.operates(caller)) {
+				away = append(away, id)
+			} else if _, err := l.rules.Visible(b, caller, id); err != nil {
+				out[i].Error = messages.AsError(messages.VerbCancel, err)
+			} else {
+				here.Jobs, places = append(here.Jobs, id), append(places, i)
+			}
+		}
+	})
+	if len(here.Jobs) > 0 {
+		done, err := propose[[]book.CancelledJob](ctx, l.Auctioneer, &book.Command{CancelJobs: here})
+		if err != nil {
+			return nil, err
+		}
+		for k, i := range places {
+			out[i].State, out[i].Error = done[k].State, done[k].Err
+		}
+	}
+	return out, l.remote.cancelJobs(ctx, caller, away, out)
 }

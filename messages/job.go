@@ -49,6 +49,12 @@ type JobSpec struct {
 	Hold bool `json:"hold,omitempty" msgpack:"-"`
 	// RerunOf is the job of which this job does again what did not end well; 0: none.
 	RerunOf JobID `json:"rerun_of,omitempty" msgpack:"-"`
+
+	// Labels and Comment are for people: they change nothing about the job.
+	Labels  Labels `json:"labels,omitempty" msgpack:"-"`
+	Comment string `json:"comment,omitempty" msgpack:"-"`
+	// Notify asks for words about the job, where the site sends any.
+	Notify []Notify `json:"notify,omitempty" msgpack:"-"`
 }
 
 // Stage is a phase of a job: tasks that run the same command on one slot of

@@ -51,20 +51,39 @@ type SubmitReply struct {
 	Chosen string  `json:"chosen,omitempty"` // why that site, where the auctioneer chose
 }
 
-// JobRequest names a job, in the queries job, why and the command cancel.
+// JobRequest names a job, in the queries job and why.
 type JobRequest struct {
 	Job JobID `json:"job"`
 }
 
-// CancelReply says what the job's state was when the cancellation was
-// committed. Cancelling a job that has ended is the error Ended.
-type CancelReply struct {
-	Job   JobID `json:"job"`
-	State State `json:"state"`
-	Away  *Away `json:"away,omitempty"` // of a job at another site
+// MaxCancelled is how many jobs one request may cancel.
+const MaxCancelled = 1000
+
+// CancelRequest cancels a job, or several.
+type CancelRequest struct {
+	Job  JobID   `json:"job,omitempty"`
+	Jobs []JobID `json:"jobs,omitempty"` // instead of Job, at most MaxCancelled
 }
 
-// JobsRequest lists jobs, newest first. The caller sees its own; an operator
+// CancelReply says what the job's state was when the cancellation was
+// committed. Cancelling a job that has ended is the error Ended. Where several were to be
+// cancelled, Jobs has each in the order of the request, and the rest is empty.
+type CancelReply struct {
+	Job   JobID           `json:"job"`
+	State State           `json:"state"`
+	Away  *Away           `json:"away,omitempty"` // of a job at another site
+	Jobs  []CancelOutcome `json:"jobs,omitempty"`
+}
+
+// CancelOutcome is what came of the cancellation of one of several jobs.
+type CancelOutcome struct {
+	Job   JobID  `json:"job"`
+	State State  `json:"state"` // before
+	Away  *Away  `json:"away,omitempty"`
+	Error *Error `json:"error,omitempty"` // why the job was not cancelled
+}
+
+// JobsRequest lists jobs, newest first by default. The caller sees its own; an operator
 // may set All or name an Account.
 type JobsRequest struct {
 	All     bool  `json:"all,omitempty"`
@@ -72,12 +91,32 @@ type JobsRequest struct {
 	Active  bool  `json:"active,omitempty"` // only jobs that are not final
 	Before  JobID `json:"before,omitempty"` // only smaller numbers, to page on
 	Limit   int   `json:"limit,omitempty"`  // default 100, at most 1000
+
+	// Of what follows a job must fit all that is given.
+
+	States  []string `json:"states,omitempty"`  // one of these
+	Name    string   `json:"name,omitempty"`    // with * for any text and ? for any character
+	Market  Name     `json:"market,omitempty"`  // it bids there
+	Project Name     `json:"project,omitempty"` // the account that pays
+	Labels  []string `json:"labels,omitempty"`  // all of these: "run=7", or "run" for any value
+	// Since and Until bound a time in which the job waited, ran or ended: it had not
+	// ended before Since, and was submitted before Until.
+	Since Time `json:"since,omitempty"`
+	Until Time `json:"until,omitempty"`
+	// Sort is one of JobSortings, "-" before it for the largest first; default: -job.
+	Sort string `json:"sort,omitempty"`
+	// After goes on behind an answer: its Next.
+	After string `json:"after,omitempty"`
 }
 
-// JobsReply lists jobs, newest first.
+// JobSortings are what jobs can be sorted by.
+var JobSortings = []string{"job", "name", "account", "market", "state", "budget", "charged", "tasks", "submitted", "started", "ended"}
+
+// JobsReply lists jobs, newest first or as they were to be sorted.
 type JobsReply struct {
 	Jobs []JobSummary `json:"jobs"`
-	More bool         `json:"more"` // there are older ones
+	More bool         `json:"more"`           // there are others behind these
+	Next string       `json:"next,omitempty"` // for After, to list the others
 }
 
 // JobSummary is a job in one line.
@@ -101,9 +140,10 @@ type JobSummary struct {
 	Away      *Away   `json:"away,omitempty"`  // another site runs it
 	Visit     *Visit  `json:"visit,omitempty"` // it is run for another site
 	// Suspended is how many of Running have left their slots until they are resumed.
-	Suspended int `json:"suspended,omitempty"`
+	Suspended int `json:"suspended,omitempty" msgpack:"-"`
 	// Failed is how many tasks failed for good before the job ended.
-	Failed int `json:"failed,omitempty"`
+	Failed int    `json:"failed,omitempty" msgpack:"-"`
+	Labels Labels `json:"labels,omitempty" msgpack:"-"`
 }
 
 // JobDetail is everything a user may want to know of a job.
@@ -112,6 +152,8 @@ type JobDetail struct {
 	Spec   JobSpec       `json:"spec"`
 	Stages []StageStatus `json:"stages"`
 	Shares []ClassShare  `json:"shares"`
+	// Notices are the words that were to be sent about the job.
+	Notices []NoticeStatus `json:"notices,omitempty"`
 }
 
 // StageStatus counts a stage's tasks.

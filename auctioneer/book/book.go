@@ -36,6 +36,7 @@ type Book struct {
 	meters
 	claims
 	effects
+	notices
 	endings
 	health
 	exchanges
@@ -69,10 +70,11 @@ func (b *Book) clear() {
 		dependencies: dependencies{waiters: map[messages.JobID][]messages.JobID{}, jobs: &b.jobs, watch: &b.watch},
 		claims:       claims{jobs: &b.jobs, nodes: &b.nodes, meters: &b.meters, watch: &b.watch, clock: &b.clock},
 		effects:      effects{jobs: &b.jobs, watch: &b.watch},
-		endings: endings{jobs: &b.jobs, index: &b.index, visitors: &b.visitors, dependencies: &b.dependencies, claims: &b.claims,
+		notices:      notices{waitFor: map[string]int{}, jobs: &b.jobs, watch: &b.watch, clock: &b.clock},
+		endings: endings{notices: &b.notices, jobs: &b.jobs, index: &b.index, visitors: &b.visitors, dependencies: &b.dependencies, claims: &b.claims,
 			meters: &b.meters, effects: &b.effects, watch: &b.watch, clock: &b.clock},
 		health: health{jobs: &b.jobs, nodes: &b.nodes, meters: &b.meters, watch: &b.watch, clock: &b.clock},
-		exchanges: exchanges{jobs: &b.jobs, nodes: &b.nodes, meters: &b.meters, claims: &b.claims, endings: &b.endings,
+		exchanges: exchanges{notices: &b.notices, jobs: &b.jobs, nodes: &b.nodes, meters: &b.meters, claims: &b.claims, endings: &b.endings,
 			health: &b.health, watch: &b.watch, clock: &b.clock},
 	}
 }
@@ -108,6 +110,7 @@ func (b *Book) Watch(on bool) {
 		b.touchNode(uint32(i))
 	}
 	b.touchEffects()
+	b.watch.changes.Notices = true
 }
 
 // Apply carries out a command and returns its result, or a *messages.Error
@@ -153,6 +156,11 @@ func (b *Book) Apply(c *Command) any {
 		return outcome(b.change(c.Change))
 	case c.Requeue != nil:
 		return outcome(b.claims.requeueAll(c.Requeue))
+	case c.Notified != nil:
+		b.notified(c.Notified)
+		return nil
+	case c.CancelJobs != nil:
+		return b.cancelJobs(c.CancelJobs)
 	}
 	return messages.Errorf(messages.Invalid, "a command of the book names nothing to do")
 }

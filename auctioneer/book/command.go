@@ -24,6 +24,8 @@ type Command struct {
 	Park        *Park
 	Requeue     *Requeue
 	Change      *Change
+	CancelJobs  *CancelJobs
+	Notified    *Notified
 }
 
 // Submit enters a job whose hold has been made. Result: Receipt, of the earlier
@@ -67,6 +69,19 @@ type Cancel struct {
 	// Window is within what time from the submission a cancellation by the owner
 	// keeps the deposit.
 	Window messages.Duration
+}
+
+// CancelJobs is Cancel of several jobs. Result: []CancelledJob, in their order.
+type CancelJobs struct {
+	Jobs   []messages.JobID
+	By     messages.Name
+	Window messages.Duration
+}
+
+// CancelledJob is the state of a job before it was cancelled, or why it was not.
+type CancelledJob struct {
+	State messages.State
+	Err   *messages.Error
 }
 
 // Register announces a node. Result: []messages.Attempt to stop.

@@ -8,6 +8,7 @@ import (
 
 // endings end jobs, settle what they owe, and forget them in the end.
 type endings struct {
+	notices      *notices
 	jobs         *jobs
 	index        *index
 	visitors     *visitors
@@ -33,6 +34,18 @@ func (s *endings) cancel(c *Cancel) (messages.State, error) {
 	s.forfeit(j, c)
 	s.end(j, messages.Cancelled, "CancelledBy"+by(c.By, j.Account))
 	return was, nil
+}
+
+// cancelJobs cancels each of several jobs, whatever comes of the others.
+func (s *endings) cancelJobs(c *CancelJobs) []CancelledJob {
+	out := make([]CancelledJob, len(c.Jobs))
+	for i, id := range c.Jobs {
+		was, err := s.cancel(&Cancel{Job: id, By: c.By, Window: c.Window})
+		if out[i].State = was; err != nil {
+			out[i].Err = messages.AsError(messages.VerbCancel, err)
+		}
+	}
+	return out
 }
 
 // by says who cancelled.
@@ -147,6 +160,11 @@ func (s *endings) charged(j *Job, o *Confirmation) {
 	s.index.count(j.Account, -1)
 	s.visitors.countGuest(j, -1, 0)
 	s.effects.effect(Observe, j.ID)
+	if j.State == messages.Failed || j.State == messages.Discarded {
+		s.notices.event(j, messages.NotifyFailure, messages.NotifyEnd)
+	} else {
+		s.notices.event(j, messages.NotifyEnd)
+	}
 	s.watch.touch(j.ID)
 }
 

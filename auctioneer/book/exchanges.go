@@ -9,6 +9,7 @@ import (
 
 // exchanges carry out what agents say: they register, end tasks and claim others.
 type exchanges struct {
+	notices *notices
 	jobs    *jobs
 	nodes   *nodes
 	meters  *meters
@@ -231,6 +232,7 @@ func (x *exchanges) grant(n *Node, node uint32, j *Job, stage, at int) messages.
 	s.Running++
 	if j.State == messages.Waiting {
 		j.State, j.Started = messages.Running, x.clock.now
+		x.notices.event(j, messages.NotifyStart)
 	}
 	ref := messages.TaskRef{Job: j.ID, Stage: uint32(stage), Index: index}
 	if n.Claims == nil {

@@ -40,6 +40,8 @@ type Image struct {
 	Ended, Returned []messages.JobID
 
 	End bool // in the last record
+
+	Notices []Notice
 }
 
 // imageHead is all that is not a list of things of any size.
@@ -50,6 +52,7 @@ type imageHead struct {
 	LastQuote      uint64
 	Markets        []messages.Market
 	MarketsVersion uint64
+	LastNotice     uint64
 }
 
 // taskImage is some tasks of the last job, and some that are to be claimed again.
@@ -92,8 +95,9 @@ type noteImage struct {
 func (b *Book) Capture() *Image {
 	im := &Image{
 		Head: &imageHead{Now: b.now, LastJob: b.lastJob, LastEffect: b.effects.last, LastQuote: b.quotes.last,
-			Markets: b.applied, MarketsVersion: b.version},
-		Ended: slices.Clone(b.jobs.ended), Returned: slices.Clone(b.returned), Jobs: make([]Job, 0, len(b.byID)), Effects: slices.Clone(b.waiting), Tokens: b.issued,
+			Markets: b.applied, MarketsVersion: b.version, LastNotice: b.lastSent},
+		Notices: slices.Clone(b.queue),
+		Ended:   slices.Clone(b.jobs.ended), Returned: slices.Clone(b.returned), Jobs: make([]Job, 0, len(b.byID)), Effects: slices.Clone(b.waiting), Tokens: b.issued,
 	}
 	for _, j := range b.byID {
 		im.Jobs = append(im.Jobs, j.copy())
@@ -187,6 +191,7 @@ func (im *Image) records(yield func(Image) bool) {
 		eachOf(im.Jobs, 1, func(j []Job) bool { return j[0].records(yield) }) &&
 		eachOf(im.Nodes, 1, func(n []nodeImage) bool { return yield(Image{Nodes: n}) }) &&
 		eachOf(im.Effects, 1, func(e []Effect) bool { return yield(Image{Effects: e}) }) &&
+		eachOf(im.Notices, 1, func(n []Notice) bool { return yield(Image{Notices: n}) }) &&
 		eachOf(im.Tariffs, 1, func(t []tariffImage) bool { return yield(Image{Tariffs: t}) }) &&
 		eachOf(im.Notes, 1, func(n []noteImage) bool { return yield(Image{Notes: n}) }) &&
 		eachOf(im.Quotes, 1, func(q []Quote) bool { return yield(Image{Quotes: q}) }) &&
@@ -301,6 +306,7 @@ func (im *Image) add(one *Image) error {
 	im.Jobs, im.Nodes, im.Effects = append(im.Jobs, one.Jobs...), append(im.Nodes, one.Nodes...), append(im.Effects, one.Effects...)
 	im.Tariffs, im.Notes, im.Quotes = append(im.Tariffs, one.Tariffs...), append(im.Notes, one.Notes...), append(im.Quotes, one.Quotes...)
 	im.Tokens, im.RemoteJobs = append(im.Tokens, one.Tokens...), append(im.RemoteJobs, one.RemoteJobs...)
+	im.Notices = append(im.Notices, one.Notices...)
 	im.Ended, im.Returned = append(im.Ended, one.Ended...), append(im.Returned, one.Returned...)
 	if im.Head == nil {
 		return errors.New("it has no head")
@@ -335,6 +341,10 @@ func (b *Book) load(im *Image) {
 	b.now, b.lastJob, b.effects.last, b.quotes.last = h.Now, h.LastJob, h.LastEffect, h.LastQuote
 	b.jobs.ended, b.returned, b.applied, b.version = im.Ended, im.Returned, h.Markets, h.MarketsVersion
 	b.waiting, b.issued = im.Effects, im.Tokens
+	b.lastSent = h.LastNotice
+	for _, n := range im.Notices {
+		b.notices.enter(n)
+	}
 	for _, t := range im.Tariffs {
 		b.tariffs[t.Market] = t.Tariffs
 	}

@@ -60,9 +60,10 @@ type Job struct {
 	Parked   *Parked       `msgpack:"-"` // the job gets no tasks; nil: it does
 	Released messages.Time `msgpack:"-"` // when it was parked last until; 0: never
 
-	Changes   int    `msgpack:"-"` // how often its description has changed
-	ChangeKey string `msgpack:"-"` // of the last change
-	Raise     Raise  `msgpack:"-"` // of its budget, the last one
+	Changes   int                     `msgpack:"-"` // how often its description has changed
+	ChangeKey string                  `msgpack:"-"` // of the last change
+	Raise     Raise                   `msgpack:"-"` // of its budget, the last one
+	Notices   []messages.NoticeStatus `msgpack:"-"` // that were to be sent about it
 }
 
 // Deposit is what a job's hold has beside its budget.

@@ -278,7 +278,7 @@ func (r *RemoteJob) Summary() messages.JobSummary {
 	s := r.Status
 	s.Job, s.Name, s.Account, s.Payer, s.Budget = r.ID, r.Spec.Name, r.Account, r.Payer, r.Spec.Budget
 	s.Market, s.Visit = cmp.Or(s.Market, r.Spec.Market), nil
-	s.Submitted = r.Submitted
+	s.Submitted, s.Labels = r.Submitted, r.Spec.Labels
 	phase := r.Phase
 	if phase == There && s.State.Final() {
 		phase = Over

@@ -11,6 +11,7 @@ type Changes struct {
 	Jobs    []messages.JobID // ascending, each once
 	Nodes   []uint32         // ascending, each once
 	Effects bool
+	Notices bool
 }
 
 // watch collects changes for the local observer. It is no part of the state.

@@ -51,7 +51,7 @@ type Proposal struct {
 // Request is something to ask another actor, as the auctioneer of the site.
 type Request struct {
 	ID   uint64
-	To   messages.Name // Bank, Estimator, Observations, or Auctioneer: that of Peer
+	To   messages.Name // Bank, Estimator, Observations, Notices, or Auctioneer: that of Peer
 	Peer messages.Name
 	Verb string
 	// Body is the request of the verb; of Observations []messages.Observation, of which
@@ -127,6 +127,15 @@ type (
 		Done    bool // something became known, and is in the book
 		Err     error
 		Trouble string // why the peer is taken to be silent; "": it answers
+	}
+	// Sent says that a word about a job was taken.
+	Sent struct{ Job messages.JobID }
+	// Unsent says that a word about a job was not taken, and whether that is for good.
+	Unsent struct {
+		Job  messages.JobID
+		To   string
+		Err  error
+		Over bool
 	}
 	// NotExtended says that the bank did not extend a hold: the job may have been
 	// settled meanwhile.

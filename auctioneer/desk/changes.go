@@ -7,10 +7,10 @@ import (
 )
 
 // follow brings the markets up to date with the book, and says whether the book
-// has more effects.
-func (d *Desk) follow() (effects bool) {
+// has more effects, or other notices.
+func (d *Desk) follow() (effects, notices bool) {
 	d.book.Changes(func(b *book.Book, touched book.Changes) {
-		effects = touched.Effects
+		effects, notices = touched.Effects, touched.Notices
 		d.errands.federation.Changed(b, touched.Jobs)
 		for _, i := range touched.Nodes {
 			d.trading.slots.Set(i, b.Nodes()[i])
@@ -25,7 +25,7 @@ func (d *Desk) follow() (effects bool) {
 			}
 		}
 	})
-	return effects
+	return effects, notices
 }
 
 // followJob tells the market of a job how far the job has come, or has the job settled.

@@ -44,6 +44,7 @@ type Desk struct {
 	nodes        nodes
 	payments     payments
 	observations observations
+	notices      notices
 	holds        holds
 	lessons      lessons
 	errands      errands
@@ -72,6 +73,7 @@ func New(c Config, b Book, now Instant) (d *Desk, faults []error) {
 	d.nodes = newNodes(d.core, d.Markets)
 	d.payments = payments{core: d.core, effects: true}
 	d.observations = observations{core: d.core, effects: true}
+	d.notices = newNotices(d.core)
 	d.holds = holds{core: d.core}
 	d.errands = newErrands(d.core)
 	d.lessons = lessons{core: d.core, trading: &d.trading}
@@ -107,12 +109,13 @@ func (d *Desk) Step(now Instant, in ...Input) Actions {
 			}
 		}
 	}
-	effects := d.follow()
+	effects, notices := d.follow()
 	d.settlements.step()
 	d.trading.step()
 	d.nodes.step()
 	d.payments.step(effects)
 	d.observations.step(effects)
+	d.notices.step(notices)
 	d.holds.step()
 	d.errands.step()
 	if d.Estimator {

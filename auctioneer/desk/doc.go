@@ -16,6 +16,7 @@
 //   - gangs: it gives back the tasks of gangs that do not come together in time;
 //   - effects: it has the bank carry out what the book owes, oldest first, and has
 //     what ended jobs teach left for the estimator, each until it is confirmed;
+//   - notices: it has words about jobs sent, each until it is taken or given up;
 //   - errands: it asks the bank and peers what is to be asked next about remote jobs
 //     (package federation), and ends jobs whose authorisations end;
 //   - holds: it extends those of jobs that live;

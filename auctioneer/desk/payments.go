@@ -54,7 +54,7 @@ type fee struct {
 // feeOf makes the charge of an ended job; what it does not owe is released.
 func feeOf(effect uint64, j *book.Job) fee {
 	return fee{effect, messages.ChargeRequest{Issuer: j.Visit.Home, ID: j.Visit.Authorisation, Amount: j.Owed, Job: j.ID,
-		Reason: messages.Clip("job "+j.Visit.Visit.String()+": "+market.Charge(j).Reason, messages.MaxClearingReason)}}
+		Reason: j.Spec.Labels.Labelled("job "+j.Visit.Visit.String()+": "+market.Used(j), messages.MaxClearingReason)}}
 }
 
 func (p *payments) step(more bool) {

@@ -113,6 +113,8 @@ func Portable(spec *messages.JobSpec) error {
 		return messages.Errorf(messages.Invalid, "after_jobs: a job at another site cannot wait for jobs of this one; submit it when they have ended, or here")
 	case spec.Hold:
 		return messages.Errorf(messages.Invalid, "hold: a job that another site runs cannot be on hold; submit it when it is to run")
+	case len(spec.Notify) > 0:
+		return messages.Errorf(messages.Invalid, "notify: nothing is sent about a job at another site; leave notify out, or submit it here")
 	case len(spec.AfterOK) > 0:
 		return messages.Errorf(messages.Invalid, "after_ok: a job at another site cannot wait for jobs of this one; submit it when they have ended, or here")
 	}

@@ -19,6 +19,8 @@ type Rules struct {
 	MostMemory map[messages.Name]int64 // of a task, by class, in bytes; none: any
 	Deposit    messages.Credits        // held beside the budget
 	Pending    int                     // jobs of an account that have not ended, at most; 0: any number
+	// Notify refuses words about a job that the site does not send; nil: it sends none.
+	Notify func([]messages.Notify) error
 }
 
 // Prepare checks what can be checked of a request without the state, and fills in
@@ -34,11 +36,24 @@ func (r *Rules) Prepare(account messages.Name, q *messages.SubmitRequest) (*Subm
 	s := &Submission{Account: account, Key: q.Key, Digest: digest, Spec: &q.Spec, Payer: cmp.Or(q.Spec.Project, account),
 		Deposit: r.Deposit, version: r.Version, most: r.Pending}
 	s.hold = fmt.Sprintf("job/%s/%s/%s", r.Site, account, q.Key)
+	if err := r.checkNotify(s.Spec.Notify); err != nil {
+		return nil, err
+	}
 	if err := r.Complete(s.Spec); err != nil {
 		return nil, err
 	}
 	s.Market = r.Find(s.Spec.Market)
 	return s, nil
+}
+
+func (r *Rules) checkNotify(list []messages.Notify) error {
+	switch {
+	case len(list) == 0:
+		return nil
+	case r.Notify == nil:
+		return messages.Errorf(messages.Invalid, "notify: this site sends no words about jobs; leave notify out")
+	}
+	return r.Notify(list)
 }
 
 // Complete fills in what the spec leaves to the site, and checks it against

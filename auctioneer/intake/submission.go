@@ -43,7 +43,10 @@ func DigestOf(r *messages.SubmitRequest) ([]byte, error) {
 
 // Visiting makes the submission that of another site's job, which is paid for by what
 // that site authorised: nothing is held.
-func (s *Submission) Visiting(v *book.Visit) { s.Visit, s.hold, s.Deposit = v, "", 0 }
+func (s *Submission) Visiting(v *book.Visit) {
+	s.Visit, s.hold, s.Deposit = v, "", 0
+	s.Spec.Notify = nil // its own site sends words about it
+}
 
 // Held is what is set aside for the job.
 func (s *Submission) Held() messages.Credits { return s.Spec.Budget + s.Deposit }

@@ -11,7 +11,7 @@ import (
 // Charge is what the bank is asked for an ended job.
 func Charge(j *book.Job) messages.Transfer {
 	t := messages.Transfer{ID: j.Hold + "/charge", Kind: messages.Post, Pending: j.HoldID(), Debit: j.Payer, Credit: messages.SiteAccount,
-		Amount: j.Owed, Job: j.ID, Reason: j.Why + usage(j)}
+		Amount: j.Owed, Job: j.ID, Reason: j.Spec.Labels.Labelled(Used(j), maxReason)}
 	if j.Owed == 0 {
 		t.Kind, t.Debit, t.Credit = messages.Void, "", ""
 	}
@@ -20,6 +20,9 @@ func Charge(j *book.Job) messages.Transfer {
 
 // maxReason is the length of the longest reason that a bank takes, in bytes.
 const maxReason = 512
+
+// Used is why an ended job is charged, and what it used.
+func Used(j *book.Job) string { return j.Why + usage(j) }
 
 // usage says what the job's tasks used, for the statement; nothing where that
 // would make the reason longer than a bank takes.
@@ -67,11 +70,11 @@ func Round(b *book.Book, e *book.Effect, expires messages.Time) (out []messages.
 		due[leg.From] += leg.Amount
 		gain[leg.To] += leg.Amount
 	}
-	reason := e.Legs[0].Reason
+	reason := func(j *book.Job) string { return j.Spec.Labels.Labelled(e.Legs[0].Reason, maxReason) }
 	for _, id := range payers {
 		j := b.Job(id)
 		out = append(out, messages.Transfer{ID: fmt.Sprintf("%s/pays/%d", j.Hold, e.ID), Kind: messages.Post, Pending: j.HoldID(), Debit: j.Payer,
-			Credit: messages.SiteAccount, Amount: due[id], Job: id, Reason: reason, Linked: true})
+			Credit: messages.SiteAccount, Amount: due[id], Job: id, Reason: reason(j), Linked: true})
 		if rest := j.Held - j.Drawn - due[id]; rest > 0 {
 			out = append(out, messages.Transfer{ID: j.RestID(e.ID), Kind: messages.Hold, Debit: j.Payer, Credit: messages.SiteAccount, Amount: rest,
 				Member: j.Account, Expires: expires, Job: id, Reason: "what is left of its budget", Linked: true})
@@ -80,7 +83,7 @@ func Round(b *book.Book, e *book.Effect, expires messages.Time) (out []messages.
 	for _, id := range payees {
 		j := b.Job(id)
 		out = append(out, messages.Transfer{ID: fmt.Sprintf("%s/gets/%d", j.Hold, e.ID), Kind: messages.Posted, Debit: messages.SiteAccount,
-			Credit: j.Payer, Amount: gain[id], Job: id, Reason: reason, Linked: true})
+			Credit: j.Payer, Amount: gain[id], Job: id, Reason: reason(j), Linked: true})
 	}
 	out[len(out)-1].Linked = false
 	return out

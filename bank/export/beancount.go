@@ -62,7 +62,7 @@ func (b *beancount) Line(l *ledger.Line) error {
 	}
 	b.printf("\n%s * %s\n", day(l.At), quoted(words(l)))
 	for _, t := range tags(l) {
-		b.printf("  %s: %s\n", t.name, quoted(t.value))
+		b.printf("  %s: %s\n", key(t.name), quoted(t.value))
 	}
 	for _, p := range postings(l) {
 		b.printf("  %-40s  %s CREDIT\n", beancountAccount(p.account, p.held), decimal(p.change))
@@ -81,6 +81,9 @@ func (b *beancount) Close() error {
 	}
 	return b.flush()
 }
+
+// key makes the name of a tag one of beancount; see the package's doc.
+func key(name string) string { return strings.NewReplacer("X", "X58", ".", "X2e").Replace(name) }
 
 // quoted is a string as beancount reads it.
 func quoted(s string) string {

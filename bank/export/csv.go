@@ -14,6 +14,7 @@ var Columns = []string{
 	"number", "at", "status", "by", "kind", "transfer", "pending", "member", "job", "linked", "reason", "note",
 	"debit", "credit", "amount", "held",
 	"debit_balance", "debit_reserved", "credit_balance", "credit_reserved",
+	"labels",
 }
 
 // table writes comma-separated values.
@@ -32,6 +33,7 @@ func (t *table) Line(l *ledger.Line) error {
 	row := []string{
 		strconv.FormatUint(l.Number, 10), l.At.String(), l.What, Cell(l.By), "", Cell(l.Asked.ID), Cell(l.Asked.Pending), Cell(l.Asked.Member), "", "", Cell(l.Asked.Reason), Cell(l.Note),
 		Cell(l.Debit), Cell(l.Credit), "", "", "", "", "", "",
+		labels(l).String(),
 	}
 	if l.Account == "" {
 		row[4] = l.Asked.Kind.String()

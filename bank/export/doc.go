@@ -34,7 +34,8 @@
 //
 // Each transaction carries number, at (the instant), kind, transfer, and where
 // they are not empty by, job, pending (the hold it resolves), member and
-// reason. hledger ends a tag's value at a comma and finds dates in brackets, so
+// reason, and for each label of the job label-NAME, whose value is "yes" where the label
+// has none. In beancount, whose keys take no dot, "." is X2e and "X" X58. hledger ends a tag's value at a comma and finds dates in brackets, so
 // there the bytes , : ; % [ ] and what is not ASCII are percent-encoded, as
 // in URLs. What moves nothing (an account's
 // opening, a change of members, a refusal, an extension) is a comment.
@@ -45,7 +46,7 @@
 // account at 0; in each line with status "done" or "lapsed" subtract amount
 // from the debit account, add it to the credit account (none if empty), and add
 // held to what is reserved on the debit account; after the line they are what
-// the four last columns say. Amounts are in credits with six decimals. A text that
+// the four columns of balances say. Amounts are in credits with six decimals. A text that
 // begins as a formula of a spreadsheet does (=, +, -, @) has an apostrophe before
 // it.
 package export

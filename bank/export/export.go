@@ -2,6 +2,7 @@ package export
 
 import (
 	"bufio"
+	"cmp"
 	"fmt"
 	"io"
 	"slices"
@@ -110,7 +111,18 @@ func tags(l *ledger.Line) []tag {
 	if l.Asked.Linked {
 		all = append(all, tag{"linked", "yes"})
 	}
+	for _, label := range labels(l) {
+		all = append(all, tag{"label-" + label.Name, cmp.Or(label.Value, "yes")})
+	}
 	return slices.DeleteFunc(all, func(t tag) bool { return t.value == "" })
+}
+
+// labels are those of the job that a line is about.
+func labels(l *ledger.Line) messages.Labels {
+	if l.Job == 0 {
+		return nil
+	}
+	return messages.LabelsOf(l.Asked.Reason)
 }
 
 // kind is the kind of a transfer, or what happened by itself.

@@ -34,7 +34,7 @@ func story(t testing.TB) (*ledger.Ledger, []ledger.Line) {
 	apply(ledger.Command{Verb: ledger.Grant, By: "ops", Grant: messages.GrantRequest{Key: "k", Account: "ada", Amount: 100 * messages.Credit, Reason: `spring; "allocation", 50% [2026-01-01] date:2020-01-01 \ ü`}})
 	apply(ledger.Command{Verb: ledger.Grant, By: "ops", Grant: messages.GrantRequest{Key: "k2", Account: "lab_2", Amount: 1}})
 	transfer(messages.Transfer{ID: "h1", Kind: messages.Hold, Debit: "ada", Member: "ada", Amount: 10_500_000, Job: 7, Reason: "job 7"})
-	transfer(messages.Transfer{ID: "h1/charge", Kind: messages.Post, Pending: "h1", Credit: messages.SiteAccount, Amount: 4_000_001, Job: 7, Reason: "budget of a completed job"})
+	transfer(messages.Transfer{ID: "h1/charge", Kind: messages.Post, Pending: "h1", Credit: messages.SiteAccount, Amount: 4_000_001, Job: 7, Reason: "budget of a completed job; labels Xa.b=,run=7"})
 	transfer(messages.Transfer{ID: "h2", Kind: messages.Hold, Debit: "ada", Member: "ada", Amount: messages.Credit, Expires: at + 90_000_000})
 	transfer(messages.Transfer{ID: "h2/void", Kind: messages.Void, Pending: "h2"})
 	transfer(messages.Transfer{ID: "h3", Kind: messages.Hold, Debit: "ada", Member: "ada", Amount: messages.Credit, Expires: at + 30_000_000})

@@ -214,7 +214,7 @@ func (a *attacker) readsOthers() (string, error) {
 		try(messages.Bank, messages.VerbStatement, messages.StatementRequest{Account: alice}),
 		try(messages.Auctioneer, messages.VerbJobs, messages.JobsRequest{Account: alice}),
 		try(messages.Auctioneer, messages.VerbJob, messages.JobRequest{Job: a.victim}),
-		try(messages.Auctioneer, messages.VerbCancel, messages.JobRequest{Job: a.victim}),
+		try(messages.Auctioneer, messages.VerbCancel, messages.CancelRequest{Job: a.victim}),
 		try(messages.Auctioneer, messages.VerbHold, messages.JobRequest{Job: a.victim}),
 		try(messages.Auctioneer, messages.VerbRelease, messages.JobRequest{Job: a.victim}),
 		try(messages.Auctioneer, messages.VerbRequeue, messages.RequeueRequest{Job: a.victim}),
@@ -238,7 +238,7 @@ func (a *attacker) readsOthers() (string, error) {
 func (a *attacker) tellsJobs() (string, error) {
 	for verb, request := range map[string]func(messages.JobID) any{
 		messages.VerbJob:     func(id messages.JobID) any { return messages.JobRequest{Job: id} },
-		messages.VerbCancel:  func(id messages.JobID) any { return messages.JobRequest{Job: id} },
+		messages.VerbCancel:  func(id messages.JobID) any { return messages.CancelRequest{Job: id} },
 		messages.VerbTasks:   func(id messages.JobID) any { return messages.TasksRequest{Job: id} },
 		messages.VerbHold:    func(id messages.JobID) any { return messages.JobRequest{Job: id} },
 		messages.VerbRequeue: func(id messages.JobID) any { return messages.RequeueRequest{Job: id} },

@@ -119,7 +119,7 @@ func fromInside(t *testing.T, s *site) (attempts []attempt) {
 	if j := s.job("alice", alices, func(messages.JobDetail) bool { return true }); j.State != messages.Running {
 		attempts = append(attempts, attempt{What: "a task harms another account's job", Effect: fmt.Sprintf("it is %v", j.State)})
 	}
-	ask[messages.CancelReply](s, "alice", messages.Auctioneer, messages.VerbCancel, messages.JobRequest{Job: alices})
+	ask[messages.CancelReply](s, "alice", messages.Auctioneer, messages.VerbCancel, messages.CancelRequest{Job: alices})
 	return attempts
 }
 

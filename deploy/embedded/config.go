@@ -6,6 +6,7 @@ import (
 	"sort"
 	"strconv"
 
+	"github.com/candor-grid/candor/auctioneer/notify"
 	"github.com/candor-grid/candor/auctioneer/quota"
 	"github.com/candor-grid/candor/messages"
 )
@@ -75,6 +76,8 @@ type Config struct {
 	LeastVisit messages.Credits `json:"least_visit,omitempty"`
 	// Limits bounds what each account may ask of the site.
 	Limits quota.Rules `json:"limits,omitzero"`
+	// Notify is what words about jobs are sent by, and to whom; none is sent without it.
+	Notify notify.Rules `json:"notify,omitzero"`
 	// Files bounds what is kept of the files that travel with jobs.
 	Files Files `json:"files,omitzero"`
 	// TLS secures the ports for clients, peers and metrics; nil: none, for loopback.

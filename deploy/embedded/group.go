@@ -14,6 +14,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/candor-grid/candor/auctioneer"
+	"github.com/candor-grid/candor/auctioneer/notify"
 	"github.com/candor-grid/candor/bank"
 	"github.com/candor-grid/candor/bank/history"
 	"github.com/candor-grid/candor/deploy/identity"
@@ -59,9 +60,14 @@ var auctioneerKind = kind{
 	address: func(h *Host) string { return h.Auctioneer },
 	start: func(ctx context.Context, c *Config, r seat) (replicated, error) {
 		_, most := c.memoryOf()
+		sender, err := notify.New(c.Site, c.Notify)
+		if err != nil {
+			return nil, err
+		}
 		return auctioneer.Start(ctx, auctioneer.Config{
 			Site: c.Site, Replica: r.replica, Bus: r.bus, Open: r.open, Markets: c.Markets,
-			Operators: c.Operators, Lease: c.Lease, RemoteFor: c.RemoteFor, Limits: c.Limits, MostMemory: most, Clock: r.clock, Log: r.log, Metrics: r.metrics,
+			Operators: c.Operators, Lease: c.Lease, RemoteFor: c.RemoteFor, Limits: c.Limits, MostMemory: most,
+			Notify: sender, NotifyRules: c.Notify, Clock: r.clock, Log: r.log, Metrics: r.metrics,
 		})
 	},
 }

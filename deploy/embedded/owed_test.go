@@ -50,7 +50,7 @@ func TestOwedForWhatWasHad(t *testing.T) {
 		id := alice.submit(end.name, one("sleep 1; touch result; "+end.script, budget))
 		await.Until(t, "the result is there", there)
 		if end.name == "is cancelled" {
-			request[messages.CancelReply](alice, messages.Auctioneer, messages.VerbCancel, messages.JobRequest{Job: id})
+			request[messages.CancelReply](alice, messages.Auctioneer, messages.VerbCancel, messages.CancelRequest{Job: id})
 		}
 		// A second of ten for the whole, half of it contended: 2 credits. More where
 		// processes are slow.
@@ -58,6 +58,6 @@ func TestOwedForWhatWasHad(t *testing.T) {
 			t.Errorf("a job that %s is charged %v", end.name, job.Charged)
 		}
 	}
-	request[messages.CancelReply](bob, messages.Auctioneer, messages.VerbCancel, messages.JobRequest{Job: rival})
+	request[messages.CancelReply](bob, messages.Auctioneer, messages.VerbCancel, messages.CancelRequest{Job: rival})
 	bob.final(rival)
 }

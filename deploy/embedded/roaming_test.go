@@ -89,7 +89,7 @@ func TestJobsRunAtLinkedSites(t *testing.T) {
 	long.Stages = []messages.Stage{{Name: "main", Class: "map", Command: []string{"sleep", "600"}}}
 	id := west.submitTo("long", "north", long).Job
 	west.running(id)
-	request[messages.CancelReply](west, messages.Auctioneer, messages.VerbCancel, messages.JobRequest{Job: id})
+	request[messages.CancelReply](west, messages.Auctioneer, messages.VerbCancel, messages.CancelRequest{Job: id})
 	if job := west.final(id); job.State != messages.Cancelled || job.Charged != 0 {
 		t.Errorf("it ended as %+v", job.JobSummary)
 	}

@@ -55,6 +55,9 @@ func (c *Config) Validate() error {
 	if err := c.Limits.Validate(); err != nil {
 		ps.field("limits", err)
 	}
+	if err := c.Notify.Validate(); err != nil {
+		ps.field("notify", err)
+	}
 	c.checkAccounts(&ps)
 	c.checkMarkets(&ps)
 	c.checkProfiles(&ps)

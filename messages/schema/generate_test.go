@@ -52,7 +52,7 @@ func (e *extra) UnmarshalJSON(b []byte) error {
 // roots are the types that have a schema of their own.
 var roots = []any{
 	messages.Empty{}, messages.Error{}, messages.JobSpec{}, messages.Market{},
-	messages.SubmitRequest{}, messages.SubmitReply{}, messages.JobRequest{}, messages.CancelReply{},
+	messages.SubmitRequest{}, messages.SubmitReply{}, messages.JobRequest{}, messages.CancelRequest{}, messages.CancelReply{},
 	messages.HoldReply{}, messages.RequeueRequest{}, messages.RequeueReply{}, messages.ChangeRequest{}, messages.ChangeReply{},
 	messages.JobsRequest{}, messages.JobsReply{}, messages.JobDetail{}, messages.TasksRequest{}, messages.TasksReply{},
 	messages.WhyReply{}, messages.NodesReply{}, messages.MarketsReply{}, messages.StatusReply{},
@@ -107,6 +107,7 @@ var special = map[reflect.Type]*node{
 		{Type: "string"}, {Type: "number"}}},
 	reflect.TypeFor[messages.Weights](): {Description: "weights by class", Type: "object", Additional: &extra{&node{Type: "number"}}},
 	reflect.TypeFor[messages.Env]():     {Description: "values by name", Type: "object", Additional: &extra{&node{Type: "string"}}},
+	reflect.TypeFor[messages.Labels]():  {Description: "values by name", Type: "object", Additional: &extra{&node{Type: "string"}}},
 	reflect.TypeFor[messages.Form]():    {Type: "string", Enum: []string{"linear", "log"}},
 	reflect.TypeFor[[]byte]():           {Type: "string", Encoding: "base64"},
 }

@@ -51,7 +51,7 @@ func Verbs() []Verb { return slices.Clone(verbs) }
 
 var verbs = []Verb{
 	{messages.Auctioneer, messages.VerbSubmit, "SubmitRequest", "SubmitReply"},
-	{messages.Auctioneer, messages.VerbCancel, "JobRequest", "CancelReply"},
+	{messages.Auctioneer, messages.VerbCancel, "CancelRequest", "CancelReply"},
 	{messages.Auctioneer, messages.VerbHold, "JobRequest", "HoldReply"},
 	{messages.Auctioneer, messages.VerbRelease, "JobRequest", "HoldReply"},
 	{messages.Auctioneer, messages.VerbRequeue, "RequeueRequest", "RequeueReply"},

@@ -146,7 +146,7 @@ func TestASiteIsCutOff(t *testing.T) {
 func TestCancelAJobAtAnotherSite(t *testing.T) {
 	r := newRealm(t)
 	cancel := func(id messages.JobID) messages.CancelReply {
-		return tell[messages.CancelReply](r.west, "alice", messages.Auctioneer, messages.VerbCancel, messages.JobRequest{Job: id})
+		return tell[messages.CancelReply](r.west, "alice", messages.Auctioneer, messages.VerbCancel, messages.CancelRequest{Job: id})
 	}
 	runs := r.west.submit("runs", "east", roamingSpec(2)).Job
 	await.Until(r.east, "it runs", func() bool { r.east.claim(); return len(r.east.running) == 2 })
@@ -156,7 +156,7 @@ func TestCancelAJobAtAnotherSite(t *testing.T) {
 	if job := r.west.ends(runs); job.State != messages.Cancelled || job.Reason != "CancelledByUser" || job.Charged != 0 {
 		t.Errorf("it ended as %+v", job.JobSummary)
 	}
-	if _, err := asks[messages.CancelReply](r.west, "alice", messages.Auctioneer, messages.VerbCancel, messages.JobRequest{Job: runs}); messages.KindOf(err) != messages.Ended {
+	if _, err := asks[messages.CancelReply](r.west, "alice", messages.Auctioneer, messages.VerbCancel, messages.CancelRequest{Job: runs}); messages.KindOf(err) != messages.Ended {
 		t.Errorf("cancelled again: %v", err)
 	}
 	r.cut("east")

@@ -22,7 +22,9 @@ func fullSite(t *testing.T) *fakeSite {
 	answer(s, a, messages.VerbJobs, func(messages.JobsRequest) (messages.JobsReply, error) { r := someJobs(); r.More = false; return r, nil })
 	reply(s, a, messages.VerbJob, someJob())
 	reply(s, a, messages.VerbWhy, someWhy())
-	reply(s, a, messages.VerbCancel, messages.CancelReply{Job: 103, State: messages.Running})
+	answer(s, a, messages.VerbCancel, func(messages.CancelRequest) (messages.CancelReply, error) {
+		return messages.CancelReply{Job: 103, State: messages.Running}, nil
+	})
 	answer(s, a, messages.VerbNodes, func(messages.Empty) (messages.NodesReply, error) { return someNodes(), nil })
 	answer(s, a, messages.VerbMarkets, func(messages.Empty) (messages.MarketsReply, error) { return someMarkets(), nil })
 	answer(s, b, messages.VerbAccount, func(messages.AccountRequest) (messages.AccountReply, error) { return someAccount(), nil })
@@ -128,7 +130,7 @@ func TestRequestsSayWhatWasAsked(t *testing.T) {
 	var jobs []messages.JobsRequest
 	answer(s, messages.Auctioneer, messages.VerbJobs, func(r messages.JobsRequest) (messages.JobsReply, error) {
 		jobs = append(jobs, r)
-		return messages.JobsReply{More: len(jobs) == 1, Jobs: make([]messages.JobSummary, min(r.Limit, 600))}, nil
+		return messages.JobsReply{More: len(jobs) == 1, Next: "mark", Jobs: make([]messages.JobSummary, min(r.Limit, 600))}, nil
 	})
 	var grant messages.GrantRequest
 	answer(s, messages.Bank, messages.VerbGrant, func(r messages.GrantRequest) (messages.AccountReply, error) {
@@ -141,7 +143,7 @@ func TestRequestsSayWhatWasAsked(t *testing.T) {
 		return messages.StatementReply{Account: "bob", Opening: credit, More: len(history) == 1, Entries: []messages.Entry{{Number: uint64(len(history))}}}, nil
 	})
 	s.run("jobs", "--owner", "bob", "--active", "-n", "1500").expect(t, 0, "", "")
-	if want := (messages.JobsRequest{Account: "bob", Active: true, Limit: 1000}); jobs[0] != want || len(jobs) != 2 || jobs[1].Limit != 900 {
+	if want := (messages.JobsRequest{Account: "bob", Active: true, Limit: 1000, Sort: "-job"}); !reflect.DeepEqual(jobs[0], want) || len(jobs) != 2 || jobs[1].Limit != 900 || jobs[1].After != "mark" {
 		t.Errorf("jobs: %+v", jobs)
 	}
 	s.run("grant", "bob", "12.5", "--reason", "spring", "--key", "k").expect(t, 0, "", "")
@@ -177,7 +179,7 @@ func TestWrongUsageIsExplained(t *testing.T) {
 	s := fullSite(t)
 	for line, want := range map[string]string{
 		"jbos":                     `candor: unknown command "jbos": did you mean job or jobs?`,
-		"jobs --al":                "candor jobs: unknown flag: --al: did you mean --all?\nSee: candor jobs --help",
+		"jobs --actve":             "candor jobs: unknown flag: --actve: did you mean --active?\nSee: candor jobs --help",
 		"jobs --limit 0":           "candor jobs: --limit 0: must be a whole number from 1 on",
 		"jobs --limit x":           `candor jobs: --limit "x": `,
 		"jobs extra":               "Usage: candor jobs",
@@ -205,11 +207,15 @@ func TestWrongUsageIsExplained(t *testing.T) {
 
 func TestCancelGoesOnAfterARefusal(t *testing.T) {
 	s := newSite(t)
-	answer(s, messages.Auctioneer, messages.VerbCancel, func(r messages.JobRequest) (messages.CancelReply, error) {
-		if r.Job == 2 {
-			return messages.CancelReply{}, messages.Errorf(messages.NotFound, "does not exist")
+	answer(s, messages.Auctioneer, messages.VerbCancel, func(r messages.CancelRequest) (reply messages.CancelReply, err error) {
+		for _, id := range r.Jobs {
+			c := messages.CancelOutcome{Job: id}
+			if id == 2 {
+				c.Error = messages.Errorf(messages.NotFound, "does not exist")
+			}
+			reply.Jobs = append(reply.Jobs, c)
 		}
-		return messages.CancelReply{Job: r.Job}, nil
+		return reply, nil
 	})
 	s.run("cancel", "1", "2", "3").expect(t, cli.CodeNotFound, "Cancelled job 1, which was Waiting\nCancelled job 3, which was Waiting\n", "candor cancel: job 2: does not exist (NotFound)\n")
 }
@@ -288,6 +294,43 @@ func TestRerun(t *testing.T) {
 	kept = false
 	s.run("rerun", "7").expect(t, cli.CodeNotFound, "", "input data: the site does not keep the file any more")
 	s.run("rerun", "zero").expect(t, cli.CodeUsage, "", "is not the number of a job")
+}
+
+// TestWhichJobsAreCancelled: jobs that flags choose are cancelled only once the user has
+// agreed, and then exactly those that were listed.
+func TestWhichJobsAreCancelled(t *testing.T) {
+	s := newSite(t)
+	var asked []messages.JobsRequest
+	var cancelled [][]messages.JobID
+	answer(s, messages.Auctioneer, messages.VerbJobs, func(r messages.JobsRequest) (messages.JobsReply, error) {
+		asked = append(asked, r)
+		return messages.JobsReply{Jobs: []messages.JobSummary{{Job: 9, Name: "train-b", State: messages.Running}, {Job: 8, State: messages.Settling}, {Job: 7, Name: "train-a"}}}, nil
+	})
+	answer(s, messages.Auctioneer, messages.VerbCancel, func(r messages.CancelRequest) (reply messages.CancelReply, err error) {
+		cancelled = append(cancelled, r.Jobs)
+		for _, id := range r.Jobs {
+			reply.Jobs = append(reply.Jobs, messages.CancelOutcome{Job: id})
+		}
+		return reply, nil
+	})
+	for line, want := range map[string]string{
+		"cancel":                "say which jobs",
+		"cancel 7 --all":        "7: stands beside flags",
+		"cancel --all --name x": "--all: stands beside",
+		"cancel 7 --dry-run":    "--dry-run: goes with flags",
+		"cancel --state gone":   `--state "gone": a job is Waiting, Running,`,
+		"cancel --name train*":  "nothing was cancelled: give --yes to cancel 2 jobs without being asked",
+	} {
+		s.run(strings.Fields(line)...).expect(t, cli.CodeUsage, "", want)
+	}
+	s.run("cancel", "--label", "run=7", "--state", "waiting", "--dry-run").expect(t, 0, "2 jobs would be cancelled:", "")
+	if last := asked[len(asked)-1]; len(cancelled) != 0 || !last.Active || !slices.Equal(last.Labels, []string{"run=7"}) || !slices.Equal(last.States, []string{"Waiting"}) {
+		t.Errorf("%v after %+v", cancelled, last)
+	}
+	s.run("cancel", "--all", "--yes").expect(t, 0, "Cancelled job 9, which was Waiting\nCancelled job 7, which was Waiting\n", "")
+	if len(cancelled) != 1 || !slices.Equal(cancelled[0], []messages.JobID{9, 7}) {
+		t.Errorf("cancelled: %v", cancelled)
+	}
 }
 
 func TestBooksThatDoNotBalanceExitWith1(t *testing.T) {

@@ -118,7 +118,9 @@ func TestJobsOfAndAtOtherSites(t *testing.T) {
 	job := awayJob()
 	visit := messages.JobSummary{Job: 4, Name: "guest", Account: "bob@north", Payer: "bob@north", Market: "main", Visit: &messages.Visit{Home: "north", Job: 9}}
 	reply(s, messages.Auctioneer, messages.VerbJob, job)
-	reply(s, messages.Auctioneer, messages.VerbCancel, messages.CancelReply{Job: 17, State: messages.Running, Away: job.Away})
+	answer(s, messages.Auctioneer, messages.VerbCancel, func(messages.CancelRequest) (messages.CancelReply, error) {
+		return messages.CancelReply{Job: 17, State: messages.Running, Away: job.Away}, nil
+	})
 	answer(s, messages.Auctioneer, messages.VerbJobs, func(messages.JobsRequest) (messages.JobsReply, error) {
 		return messages.JobsReply{Jobs: []messages.JobSummary{job.JobSummary, visit}}, nil
 	})

@@ -54,6 +54,28 @@ func TestHoldsAreGivenTheirJobs(t *testing.T) {
 	}
 }
 
+// TestCostByLabel: what jobs cost is told by their labels, which only the reasons of their
+// charges have.
+func TestCostByLabel(t *testing.T) {
+	s := newSite(t)
+	charge := func(job messages.JobID, cost messages.Credits, reason string) messages.Entry {
+		return messages.Entry{Number: uint64(job), Kind: messages.Post, Job: job, Change: -cost, Hold: -5 * credit, Reason: reason}
+	}
+	answer(s, messages.Bank, messages.VerbStatement, func(messages.StatementRequest) (messages.StatementReply, error) {
+		return messages.StatementReply{Account: "alice", Entries: []messages.Entry{
+			{Number: 1, Kind: messages.Hold, Job: 2, Hold: credit, Reason: "budget of x; labels run=7"},
+			charge(2, 2*credit, "completed: its budget; labels run=7,team=sky"), charge(3, credit, "failed; labels run=8"), charge(4, credit, "x; labels run=7"),
+			charge(5, 3*credit, "completed"), {Number: 6, Change: -credit, Reason: "a gift; labels run=7"},
+		}}, nil
+	})
+	s.run("statement", "--by-label", "run").expect(t, 0, "Account alice  cost of jobs by label run\n  RUN  JOBS  COST\n  7       2     3\n  8       1     1\nJobs without label run cost 3 credits\n", "")
+	s.run("statement", "--by-label", "run", "--json").expect(t, 0, `{"account":"alice","label":"run","values":[{"value":"7","jobs":2,"cost":3},{"value":"8","jobs":1,"cost":1}],"without":3,"more":false}`, "")
+	s.run("statement", "--label", "run=7,team").expect(t, 0, "Together 2 credits", "")
+	s.run("statement", "--label", "run=9").expect(t, 0, "No movements.", "")
+	s.run("statement", "--label", "-").expect(t, cli.CodeUsage, "", `--label: "-" is not the name of a label`)
+	s.run("statement", "--by-label", "x", "--csv").expect(t, cli.CodeUsage, "", "--by-label: cannot go with --csv")
+}
+
 func TestStatementOfOnesOwnPart(t *testing.T) {
 	s := ledgerSite(t)
 	got := s.run("statement", "--project", "climate")

@@ -59,6 +59,9 @@ are needed:
   budget: 25                 # credits; the most the job may cost
   dir: /data/flights         # default: the current directory; - for a fresh one
   env: {LC_ALL: C}
+  labels: {run: 7, team: sky}  # to tell jobs and their cost apart; they change nothing
+  comment: with the new data # for people
+  notify: [ada@example.org, "failure:https://hooks.example.org/jobs"]  # on end, or on start, end or failure
   utility:                   # what a share of each class is worth; default: estimated
     form: linear             # or log
     weights: {map: 3, reduce: 2}
@@ -124,5 +127,5 @@ A script has the options of "candor submit" in comments before its first command
   grep ",$CANDOR_TASK," data.csv > "part-$CANDOR_TASK"
 
 Of the directives of sbatch, these are understood: --job-name, --array, --time,
---account (the project that pays), --partition (the market), --chdir, --ntasks,
+--account (the project that pays), --partition (the market), --chdir, --comment, --ntasks,
 --export, --wait, --requeue and --no-requeue. Others are reported and ignored.`

@@ -19,12 +19,17 @@ func statementCommand(a *cli.App) *cobra.Command {
 		Long: `Show every movement of an account's credits, by default your own: why, for which job in
 which market, what was held, charged and given back, and the balance after it.
 
-With --project, show only what was held and charged on your own word there.`,
+With --project, show only what was held and charged on your own word there.
+
+With --label, show only what jobs with those labels were charged and paid, and the sum of
+that. With --by-label, show the sum for each value of a label.`,
 		Example: `  candor statement
   candor statement climate --from 2026-01-01 --to 2026-02-01
   candor statement --project climate --from '7 days ago'
   candor statement -n 10
   candor statement --from 24h --json | jq '.entries[].change'
+  candor statement climate --by-label run --from 30d
+  candor statement --label run=7
   candor statement --csv > statement.csv`,
 		RunE:              a.Online(func(ctx context.Context, s *cli.Session, args []string) error { return statement(ctx, a, s, &o, args) }),
 		ValidArgsFunction: a.CompleteAccounts(),
@@ -34,6 +39,8 @@ With --project, show only what was held and charged on your own word there.`,
 	cmd.Flags().StringVar(&o.project, "project", "", "the statement of this `project`, as far as it was on your word")
 	cmd.Flags().BoolVar(&o.csv, "csv", false, "print a table of comma-separated values")
 	cmd.Flags().IntVarP(&o.limit, "limit", "n", 0, "only the newest, at most this `number` of entries (default: all)")
+	cmd.Flags().StringSliceVar(&o.labels, "label", nil, "only what jobs with this `K=V` cost, or K of any value; may be repeated")
+	cmd.Flags().StringVar(&o.byLabel, "by-label", "", "what jobs cost for each value of this `label`, instead of the entries")
 	cmd.RegisterFlagCompletionFunc("project", a.CompleteAccounts())
 	return cmd
 }
@@ -42,6 +49,8 @@ With --project, show only what was held and charged on your own word there.`,
 type statementOptions struct {
 	from, to, project string
 	csv               bool
+	labels            []string
+	byLabel           string
 	limit             int
 }
 
@@ -57,6 +66,8 @@ func statement(ctx context.Context, a *cli.App, s *cli.Session, o *statementOpti
 	switch {
 	case o.project != "" && len(args) > 0:
 		return cli.Usagef("--project %s: names the account: leave out %q", o.project, args[0])
+	case o.byLabel != "" && o.csv:
+		return cli.Usagef("--by-label: cannot go with --csv: choose one")
 	case o.csv && a.Flags.JSON:
 		return cli.Usagef("--csv: cannot go with --json: choose one")
 	}
@@ -71,6 +82,17 @@ func statement(ctx context.Context, a *cli.App, s *cli.Session, o *statementOpti
 	if o.project != "" {
 		reply.Entries = slices.DeleteFunc(reply.Entries, func(e messages.Entry) bool { return e.Member != s.Account })
 	}
+	want, err := selectors(o)
+	if err != nil {
+		return err
+	}
+	if len(want) > 0 {
+		reply.Entries = slices.DeleteFunc(reply.Entries, func(e messages.Entry) bool { return !labelled(e, want) })
+	}
+	if o.byLabel != "" {
+		costs := byLabel(reply, o.byLabel)
+		return a.Show(costs, func(p *cli.Page) { writeCosts(p, costs) })
+	}
 	if o.csv {
 		return statementCSV(a, reply, jobsOf(ctx, s, reply))
 	}
@@ -79,7 +101,9 @@ func statement(ctx context.Context, a *cli.App, s *cli.Session, o *statementOpti
 	}
 	facts := jobsOf(ctx, s, reply)
 	return a.Show(reply, func(p *cli.Page) {
-		if o.project != "" {
+		if len(want) > 0 {
+			writeLabelled(p, reply, o.labels, facts)
+		} else if o.project != "" {
 			writePart(p, reply, s.Account, facts)
 		} else {
 			writeStatement(p, reply, facts)

@@ -40,6 +40,10 @@ type document struct {
 	AfterOK   numbers    `yaml:"after_ok"`
 	Hold      truth      `yaml:"hold"`
 
+	Labels  labels  `yaml:"labels"`
+	Comment text    `yaml:"comment"`
+	Notify  notices `yaml:"notify"`
+
 	// The fields of the one stage of a job without "stages"; of its files, every stage has
 	// those of the top level.
 	Work `yaml:",inline"`
@@ -143,7 +147,8 @@ func (d *document) spec() (messages.JobSpec, error) {
 	spec := messages.JobSpec{Name: string(d.Name), Project: string(d.Project), Market: string(d.Market),
 		Env: messages.Env(d.Env), Dir: string(d.Dir),
 		Rate: messages.Credits(d.Rate), Value: messages.Credits(d.Value), Delay: messages.Credits(d.Delay), Length: messages.Duration(d.Length),
-		Deadline: d.Deadline.at, Valuation: d.Valuation.spec(), Contract: string(d.Contract), AfterJobs: d.AfterJobs, AfterOK: d.AfterOK, Hold: bool(d.Hold)}
+		Deadline: d.Deadline.at, Valuation: d.Valuation.spec(), Contract: string(d.Contract), AfterJobs: d.AfterJobs, AfterOK: d.AfterOK, Hold: bool(d.Hold),
+		Labels: messages.Labels(d.Labels), Comment: string(d.Comment), Notify: d.Notify}
 	if d.Budget != nil {
 		spec.Budget = messages.Credits(*d.Budget)
 	}

@@ -2,6 +2,7 @@ package jobfile
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -62,6 +63,9 @@ func NewOptions(lookup Lookup) *Options {
 	o.option("tasks", "n", "`number` of tasks (default: one for each index of --array, or 1)",
 		positive(func(s *messages.Stage) *int { return &s.Tasks }))
 	o.option("name", "J", "`name` of the job (default: that of the file)", textOf(func(j *Job) *string { return &j.Spec.Name }))
+	o.option("label", "", "tell jobs apart, in candor jobs and statement, by a label `K=V`; may be repeated", setLabels)
+	o.option("comment", "", "a `text` for people, shown by candor job", textOf(func(j *Job) *string { return &j.Spec.Comment }))
+	o.option("notify", "", "send a word when the job has ended to an e-mail address or webhook, `[EVENTS:]RECEIVER`;\nEVENTS of start, end, failure; may be repeated", setNotify)
 	o.option("chdir", "D", "working `directory` of the tasks (default: the current one; - for a fresh one for each task)",
 		textOf(func(j *Job) *string { return &j.Spec.Dir }))
 	o.option("env", "e", "set a variable for the tasks: `K=V`, or K alone to pass on yours; may be repeated", o.setEnv)
@@ -150,7 +154,7 @@ func (o *Options) Apply(job *Job) error {
 }
 
 // repeatable are the options of which every setting counts; of the others the last.
-var repeatable = []string{"env", "export", "input", "output"}
+var repeatable = []string{"env", "export", "input", "output", "label", "notify"}
 
 // applyProcesses makes tasks of sbatch's number of processes.
 func (o *Options) applyProcesses(job *Job, stage *messages.Stage) {
@@ -192,6 +196,41 @@ func positive(field func(*messages.Stage) *int) rule {
 		*field(&job.Spec.Stages[0]) = n
 		return nil
 	}
+}
+
+func setNotify(job *Job, text string) error {
+	if text == "" {
+		return fmt.Errorf("must not be empty")
+	}
+	job.Spec.Notify = append(job.Spec.Notify, parseNotify(text))
+	return nil
+}
+
+// parseNotify reads "end,failure:ada@example.org", or a receiver alone.
+func parseNotify(text string) messages.Notify {
+	before, to, _ := strings.Cut(text, ":")
+	events := strings.Split(before, ",")
+	for _, event := range events {
+		if !slices.Contains(messages.NotifyEvents, event) {
+			return messages.Notify{To: text}
+		}
+	}
+	return messages.Notify{To: to, On: events}
+}
+
+// setLabels takes labels as K=V, or several with commas between.
+func setLabels(job *Job, text string) error {
+	for part := range strings.SplitSeq(text, ",") {
+		name, value, given := strings.Cut(part, "=")
+		if !given {
+			return fmt.Errorf("%q: write a label as K=V", part)
+		}
+		if err := messages.CheckLabel(name, value); err != nil {
+			return errors.New(messages.AsError("", err).Message)
+		}
+		job.Spec.Labels = job.Spec.Labels.Set(name, value)
+	}
+	return nil
 }
 
 func setMemory(job *Job, text string) error {

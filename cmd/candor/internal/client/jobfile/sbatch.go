@@ -12,7 +12,7 @@ import (
 // --ntasks, --requeue and --no-requeue are read apart.
 var sbatchNames = map[string]string{
 	"job-name": "name", "array": "array", "time": "time", "account": "project", "partition": "market",
-	"mem": "memory", "mem-per-cpu": "memory",
+	"mem": "memory", "mem-per-cpu": "memory", "comment": "comment",
 	"chdir": "chdir", "export": "export", "ntasks": "ntasks", "wait": "wait", "requeue": "requeue", "no-requeue": "no-requeue",
 }
 

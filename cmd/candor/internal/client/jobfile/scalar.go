@@ -27,6 +27,8 @@ type (
 	names   []messages.Name
 	command []string
 	env     messages.Env
+	labels  messages.Labels
+	notices []messages.Notify
 	weights messages.Weights
 	array   struct {
 		ranges messages.Array
@@ -198,6 +200,33 @@ func (e *env) UnmarshalYAML(n ast.Node) error {
 			return refuse(value, "%s: must be text", key)
 		}
 		*e = env(setVariable(messages.Env(*e), key, s))
+		return nil
+	})
+}
+
+// UnmarshalYAML takes a receiver, as for --notify, or a list of them.
+func (l *notices) UnmarshalYAML(n ast.Node) error {
+	items, err := oneOrList(n, "must be an e-mail address or a URL, or a list of them, like [failure:ada@example.org]")
+	if err != nil {
+		return err
+	}
+	for _, item := range items {
+		*l = append(*l, parseNotify(item))
+	}
+	return nil
+}
+
+// UnmarshalYAML takes a mapping from labels to values.
+func (l *labels) UnmarshalYAML(n ast.Node) error {
+	return eachPair(n, "must map labels to values, like {run: 7, team: blue}", func(name string, value ast.Node) error {
+		s, ok := scalar(value)
+		if !ok {
+			return refuse(value, "%s: must be text", name)
+		}
+		if err := messages.CheckLabel(name, s); err != nil {
+			return refuse(value, "%s", messages.AsError("", err).Message)
+		}
+		*l = labels(messages.Labels(*l).Set(name, s))
 		return nil
 	})
 }

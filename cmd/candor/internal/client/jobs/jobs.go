@@ -20,34 +20,54 @@ func Commands(a *cli.App) []*cobra.Command {
 
 func jobsCommand(a *cli.App) *cobra.Command {
 	var r messages.JobsRequest
+	var which selection
 	cmd := &cobra.Command{
 		Use:   "jobs",
 		Short: "list jobs, newest first",
-		Long: `List your jobs, newest first. Operators may list those of others, with --all or
---owner; those that other sites have sent here are of accounts like alice@west.`,
+		Long: `List your jobs, newest first, or those that fit all the flags given. Operators may list
+those of others, with --all-accounts or --owner; those that other sites have sent here are
+of accounts like alice@west. --since and --until choose the jobs that waited, ran or ended
+in that time.
+
+The site remembers the last 20,000 jobs that ended; what older ones cost is in the statement.`,
 		Example: `  candor jobs
   candor jobs --active --limit 5
+  candor jobs --state Failed,Running --since 2d
+  candor jobs --name 'train*' --label run=7 --sort -charged
   candor jobs --json | jq '.jobs[] | select(.state == "Failed") | .job'`,
 		RunE: a.OnlineAs(func() bool { return r.All || r.Account != "" }, func(ctx context.Context, s *cli.Session, _ []string) error {
-			reply, err := listJobs(ctx, a, s, r)
+			if err := which.fill(a, &r); err != nil {
+				return err
+			}
+			reply, err := listJobs(ctx, s, r)
 			if err != nil {
 				return err
 			}
-			others := len(reply.Jobs) == 0 && !a.Flags.JSON && othersHave(ctx, s, r)
+			others := len(reply.Jobs) == 0 && which.none() && !a.Flags.JSON && othersHave(ctx, s, r)
 			return a.Show(reply, func(p *cli.Page) {
-				if others {
-					p.Printf("No jobs of %s here; --all shows everybody's.\n", s.Account)
-					return
+				switch {
+				case others:
+					p.Printf("No jobs of %s here; --all-accounts shows everybody's.\n", s.Account)
+				case len(reply.Jobs) == 0 && !which.none():
+					p.Printf("No job fits.\n")
+				default:
+					writeJobs(p, reply)
 				}
-				writeJobs(p, reply)
 			})
 		}),
 	}
-	cmd.Flags().BoolVar(&r.All, "all", false, "jobs of all accounts (operators)")
-	cmd.Flags().StringVar(&r.Account, "owner", "", "jobs of this `account` (operators)")
-	cmd.Flags().BoolVar(&r.Active, "active", false, "only jobs that have not ended")
-	cmd.Flags().IntVarP(&r.Limit, "limit", "n", 20, "at most this `number` of jobs")
+	which.flags(a, cmd)
+	f := cmd.Flags()
+	f.BoolVar(&r.All, "all-accounts", false, "jobs of all accounts (operators)")
+	f.BoolVar(&r.All, "all", false, "as --all-accounts")
+	f.MarkHidden("all")
+	f.StringVar(&r.Account, "owner", "", "jobs of this `account` (operators)")
+	f.BoolVar(&r.Active, "active", false, "only jobs that have not ended")
+	f.StringVar(&r.Sort, "sort", "-job", "sort by job, name, account, market, state, budget, charged, tasks, submitted, started\nor ended; - before the `column`: the largest first")
+	f.StringVar(&r.After, "page", "", "go on where an answer ended, with the `mark` that it gave")
+	f.IntVarP(&r.Limit, "limit", "n", 20, "at most this `number` of jobs")
 	cmd.RegisterFlagCompletionFunc("owner", a.CompleteAccounts())
+	cmd.RegisterFlagCompletionFunc("sort", cobra.FixedCompletions(messages.JobSortings, cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }
 
@@ -63,7 +83,7 @@ func othersHave(ctx context.Context, s *cli.Session, r messages.JobsRequest) boo
 }
 
 // listJobs asks page after page until it has what the request's limit asks for.
-func listJobs(ctx context.Context, a *cli.App, s *cli.Session, r messages.JobsRequest) (messages.JobsReply, error) {
+func listJobs(ctx context.Context, s *cli.Session, r messages.JobsRequest) (messages.JobsReply, error) {
 	if r.Limit < 1 {
 		return messages.JobsReply{}, cli.Usagef("--limit %d: must be a whole number from 1 on", r.Limit)
 	}
@@ -74,12 +94,12 @@ func listJobs(ctx context.Context, a *cli.App, s *cli.Session, r messages.JobsRe
 		if err != nil {
 			return all, err
 		}
-		all.Jobs, all.More = append(all.Jobs, reply.Jobs...), reply.More
+		all.Jobs, all.More, all.Next = append(all.Jobs, reply.Jobs...), reply.More, reply.Next
 		wanted -= len(reply.Jobs)
-		if !reply.More || wanted <= 0 || len(reply.Jobs) == 0 {
+		if !reply.More || wanted <= 0 || reply.Next == "" {
 			return all, nil
 		}
-		r.Before = reply.Jobs[len(reply.Jobs)-1].Job
+		r.After = reply.Next
 	}
 }
 
@@ -106,21 +126,6 @@ class, the price around it, and what would change it.`,
 			return askJob(ctx, a, s, messages.VerbWhy, args[0], writeWhy)
 		}),
 		ValidArgsFunction: a.CompleteJobs(false),
-	}
-}
-
-func cancelCommand(a *cli.App) *cobra.Command {
-	return &cobra.Command{
-		Use:   "cancel NUMBER...",
-		Short: "cancel jobs",
-		Long: `Cancel jobs: tasks that run are ended, those that wait are dropped, and what the
-job owes until now is charged. All the jobs named are tried; the exit code is that
-of the first that could not be cancelled.`,
-		Example: "  candor cancel 17\n  candor cancel 17 18 19",
-		RunE: a.Online(func(ctx context.Context, s *cli.Session, args []string) error {
-			return each(a, "cancel", args, func(arg string) error { return askJob(ctx, a, s, messages.VerbCancel, arg, writeCancelled) })
-		}),
-		ValidArgsFunction: a.CompleteJobs(true),
 	}
 }
 

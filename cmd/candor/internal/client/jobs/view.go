@@ -46,7 +46,11 @@ func writeJobs(p *cli.Page, r messages.JobsReply) {
 	}
 	p.Table(t, "")
 	if r.More {
-		p.Printf("%s\n", p.Dim("There are older jobs: see them with --limit."))
+		more := "There are more: see them with --limit"
+		if r.Next != "" {
+			more += ", or the next page with --page " + terminal.Safe(r.Next)
+		}
+		p.Printf("%s\n", p.Dim(more))
 	}
 }
 
@@ -136,10 +140,12 @@ func writeJob(p *cli.Page, j messages.JobDetail) {
 		"Utility", Utility(j.Spec.Utility),
 		"Directory", terminal.Safe(j.Spec.Dir),
 		"Rerun of", rerunOf(j.Spec.RerunOf),
+		"Labels", terminal.Safe(j.Spec.Labels.String()), "Comment", terminal.Safe(j.Spec.Comment),
 		"Submitted", p.At(j.Submitted),
 		"Waited", waited(p, j.JobSummary),
 		"Ran", p.Between(j.Started, j.Ended),
 		"Response", response(p, j.JobSummary))
+	writeNotices(p, j.Notices)
 	writeStages(p, j)
 	writeShares(p, j.Shares)
 }
@@ -150,6 +156,24 @@ func rerunOf(job messages.JobID) string {
 		return ""
 	}
 	return "job " + job.String()
+}
+
+// writeNotices says what became of the words about a job.
+func writeNotices(p *cli.Page, list []messages.NoticeStatus) {
+	for _, n := range list {
+		what := "not sent yet to"
+		switch {
+		case n.Refused != "":
+			what = "not sent to"
+		case n.Sent != 0:
+			what = "sent " + p.At(n.Sent) + " to"
+		}
+		p.Printf("  Word of %s: %s %s", n.Event, what, terminal.Safe(n.To))
+		if n.Refused != "" {
+			p.Printf(": %s", terminal.Safe(n.Refused))
+		}
+		p.Printf("\n")
+	}
 }
 
 // because is why a job is at another site, where that was not its owner's choice.

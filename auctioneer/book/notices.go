@@ -1,0 +1,134 @@
+package book
+
+import (
+	"slices"
+
+	"github.com/candor-grid/candor/messages"
+)
+
+// Limits on the notices that wait to be sent.
+const (
+	MaxNotices       = 10_000 // of the site
+	MaxNoticesTo     = 100    // for one receiver
+	mostNoticeStatus = messages.MaxNotify * 3
+)
+
+// Notice is a word about a job that is to be sent. It is no effect: neither settlements nor
+// payments look at notices, so that no receiver can delay them, and a job with notices can be
+// forgotten. It stays until it is sent, or given up.
+type Notice struct {
+	ID    uint64
+	To    string
+	Event string
+	At    messages.Time
+	Job   messages.JobSummary // as it was then
+}
+
+// Notified says what became of notices. Result: nil.
+type Notified struct{ Outcomes []NoticeOutcome }
+
+// NoticeOutcome is what became of a notice: it was sent, or refused for good.
+type NoticeOutcome struct {
+	Notice  uint64
+	Refused string
+}
+
+// notices are those that wait, oldest first.
+type notices struct {
+	queue    []Notice // ascending IDs
+	lastSent uint64   // the highest ID given out
+	waitFor  map[string]int
+	jobs     *jobs
+	watch    *watch
+	clock    *clock
+}
+
+// EachNotice calls yield for each notice that waits, oldest first. It must not be changed.
+func (s *notices) EachNotice(yield func(*Notice) bool) {
+	for i := range s.queue {
+		if !yield(&s.queue[i]) {
+			return
+		}
+	}
+}
+
+// event enters the notices that a job asks for about an event.
+func (s *notices) event(j *Job, events ...string) {
+	for i := range j.Spec.Notify {
+		n := &j.Spec.Notify[i]
+		at := slices.IndexFunc(events, n.Wants)
+		if at < 0 || len(j.Notices) >= mostNoticeStatus {
+			continue
+		}
+		status := messages.NoticeStatus{To: n.To, Event: events[at], At: s.clock.now}
+		switch {
+		case len(s.queue) >= MaxNotices:
+			status.Refused = "the site has too many notices to send"
+		case s.waitFor[n.To] >= MaxNoticesTo:
+			status.Refused = "too many notices wait for this receiver"
+		default:
+			s.lastSent++
+			s.enter(Notice{ID: s.lastSent, To: n.To, Event: events[at], At: s.clock.now, Job: j.Summary()})
+		}
+		j.Notices = append(j.Notices, status)
+	}
+}
+
+func (s *notices) enter(n Notice) {
+	s.queue = append(s.queue, n)
+	s.waitFor[n.To]++
+	s.watch.changes.Notices = true
+}
+
+// notified removes notices of which it is known what became.
+func (s *notices) notified(c *Notified) {
+	for _, o := range c.Outcomes {
+		i, found := slices.BinarySearchFunc(s.queue, o.Notice, func(n Notice, id uint64) int { return int(int64(n.ID) - int64(id)) })
+		if !found {
+			continue
+		}
+		n := s.queue[i]
+		s.queue = slices.Delete(s.queue, i, i+1)
+		if s.waitFor[n.To]--; s.waitFor[n.To] == 0 {
+			delete(s.waitFor, n.To)
+		}
+		s.tell(&n, o.Refused)
+	}
+	s.watch.changes.Notices = true
+}
+
+// tell notes with the job what became of a notice.
+func (s *notices) tell(n *Notice, refused string) {
+	j := s.jobs.byID[n.Job.Job]
+	if j == nil {
+		return
+	}
+	list := slices.Clone(j.Notices) // of which an image may have the old one
+	for k := range list {
+		if t := &list[k]; t.To == n.To && t.Event == n.Event && t.At == n.At && t.Sent == 0 && t.Refused == "" {
+			if t.Refused = refused; refused == "" {
+				t.Sent = s.clock.now
+			}
+			break
+		}
+	}
+	j.Notices = list
+	s.watch.touch(j.ID)
+}
+
+// Summary is a job in one line, as the book knows it.
+func (j *Job) Summary() messages.JobSummary {
+	total, running, done := j.Count()
+	s := messages.JobSummary{
+		Job: j.ID, Name: j.Spec.Name, Account: j.Account, Payer: j.Payer, Market: j.Spec.Market, State: j.State, Reason: j.Reason,
+		Budget: j.Spec.Budget, Charged: j.Cost(), Tasks: total, Running: running, Done: done,
+		Submitted: j.Submitted, Started: j.Started, Ended: j.Ended, ExitCode: j.ExitCode, Failed: j.Failures(), Labels: j.Spec.Labels,
+	}
+	for i := range j.Stages {
+		s.Suspended += j.Stages[i].Suspended
+	}
+	if j.Visit != nil {
+		s.Visit = &j.Visit.Visit
+	}
+	return s
+}

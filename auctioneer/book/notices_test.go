@@ -1,0 +1,61 @@
+package book
+
+import (
+	"bytes"
+	"testing"
+
+	"github.com/candor-grid/candor/messages"
+)
+
+// TestNotices: a job's notices are entered with its end, survive an image, are told of at the
+// job, and keep nothing from being settled or forgotten.
+func TestNotices(t *testing.T) {
+	b := New()
+	spec := &messages.JobSpec{Budget: messages.Credit, Market: "main", Stages: []messages.Stage{{Name: "a", Class: "cpu", Tasks: 1}},
+		Notify: []messages.Notify{{To: "ada@example.org"}, {To: "https://h/", On: []string{messages.NotifyStart, messages.NotifyFailure, messages.NotifyEnd}}}}
+	submit := func(key string) messages.JobID {
+		r := b.Apply(&Command{At: 1, Submit: &Submit{Account: "ada", Key: key, Payer: "ada", Spec: spec, Held: messages.Credit}})
+		return r.(Receipt).Job
+	}
+	end := func(id messages.JobID) {
+		b.Apply(&Command{At: 2, Cancel: &Cancel{Job: id, By: "ada"}})
+		b.Apply(&Command{At: 3, Settle: &Settle{Job: id}})
+		var all []Confirmation
+		for e := range b.EachEffect {
+			all = append(all, Confirmation{Effect: e.ID})
+		}
+		b.Apply(&Command{At: 4, Confirm: &Confirm{Effects: all}})
+	}
+	waiting := func() (list []Notice) {
+		for n := range b.EachNotice {
+			list = append(list, *n)
+		}
+		return list
+	}
+	id := submit("k")
+	end(id)
+	list := waiting()
+	if len(list) != 2 || list[0].Event != messages.NotifyEnd || list[1].Event != messages.NotifyEnd || list[1].Job.State != messages.Cancelled || !b.Job(id).State.Final() {
+		t.Fatalf("%+v of job %+v", list, b.Job(id))
+	}
+	var image bytes.Buffer
+	if _, err := b.Capture().WriteTo(&image); err != nil {
+		t.Fatal(err)
+	}
+	back := New()
+	if err := back.Restore(&image); err != nil || back.Hash() != b.Hash() {
+		t.Fatalf("an image loses notices: %v", err)
+	}
+	b.Apply(&Command{At: 9, Notified: &Notified{Outcomes: []NoticeOutcome{{Notice: list[0].ID}, {Notice: list[1].ID, Refused: "no"}, {Notice: 99}}}})
+	told := b.Job(id).Notices
+	if len(waiting()) != 0 || len(b.waitFor) != 0 || len(told) != 2 || told[0].Sent != 9 || told[1].Refused != "no" || told[1].Sent != 0 {
+		t.Errorf("%+v", told)
+	}
+	for i := range MaxNoticesTo + 1 {
+		end(submit(string(rune('a'+i/26)) + string(rune('a'+i%26))))
+	}
+	last := b.Job(b.LastJob()).Notices
+	if len(waiting()) != 2*MaxNoticesTo || last[0].Refused == "" {
+		t.Errorf("%d wait; the last: %+v", len(waiting()), last)
+	}
+}

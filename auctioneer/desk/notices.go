@@ -1,0 +1,175 @@
+package desk
+
+import (
+	"maps"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/candor-grid/candor/auctioneer/book"
+	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/backoff"
+)
+
+// Notices is where words about jobs go: the body is a *[book.Notice], the answer an error
+// or none.
+const Notices messages.Name = "notices"
+
+const (
+	noticesAtOnce = 16 // that are being sent
+	noticesToHost = 2  // to one host; the relay is one
+	noticeWithin  = messages.Duration(15 * time.Second)
+	noticeFor     = messages.Duration(24 * time.Hour) // after the event a notice is given up
+)
+
+// noticeRetries are between the tries of one notice.
+var noticeRetries = backoff.Backoff{First: 5 * time.Second, Last: 10 * time.Minute}
+
+// notices have words about jobs sent. Each is tried by itself, and a host that hangs holds
+// up only what is for it.
+type notices struct {
+	*core
+	more  bool
+	wait  map[uint64]*attempt // those that were tried
+	hosts map[string]int      // being sent
+	done  []book.NoticeOutcome
+	busy  bool // outcomes are being committed
+	fails int  // to commit them
+	retry messages.Duration
+	next  messages.Duration
+}
+
+// attempt is how a notice has fared.
+type attempt struct {
+	flying bool
+	told   bool // what became of the notice is known
+	fails  int
+	retry  messages.Duration
+}
+
+func newNotices(c *core) notices {
+	return notices{core: c, more: true, wait: map[uint64]*attempt{}, hosts: map[string]int{}}
+}
+
+// step sends what is due. The queue is looked at when it has changed, when something was
+// answered, and when the first retry is due.
+func (n *notices) step(more bool) {
+	n.more = n.more || more
+	if !n.more && (n.next == 0 || n.now.Mono < n.next) {
+		if n.next != 0 {
+			n.wakeIn(n.next - n.now.Mono)
+		}
+		return
+	}
+	n.more, n.next = false, 0
+	n.book.Read(func(b *book.Book) {
+		there := map[uint64]bool{}
+		for w := range b.EachNotice {
+			there[w.ID] = true
+			n.consider(w)
+		}
+		maps.DeleteFunc(n.wait, func(id uint64, _ *attempt) bool { return !there[id] })
+	})
+	n.commit()
+	if n.next != 0 {
+		n.wakeIn(n.next - n.now.Mono)
+	}
+}
+
+// consider sends a notice if it is due and its host has room.
+func (n *notices) consider(w *book.Notice) {
+	a := n.wait[w.ID]
+	switch {
+	case a == nil:
+		a = &attempt{}
+		n.wait[w.ID] = a
+	case a.flying || a.told:
+		return
+	case n.now.Mono < a.retry:
+		if n.next == 0 || a.retry < n.next {
+			n.next = a.retry
+		}
+		return
+	}
+	host := hostOf(w.To)
+	flying := 0
+	for _, k := range n.hosts {
+		flying += k
+	}
+	if flying >= noticesAtOnce || n.hosts[host] >= noticesToHost {
+		return // an answer wakes it
+	}
+	a.flying = true
+	n.hosts[host]++
+	sent := *w
+	n.ask(Request{To: Notices, Body: &sent, Within: noticeWithin}, func(_ any, err error) {
+		if n.hosts[host]--; n.hosts[host] == 0 {
+			delete(n.hosts, host)
+		}
+		n.answered(&sent, a, err)
+	})
+}
+
+// answered takes the answer to a notice.
+func (n *notices) answered(w *book.Notice, a *attempt, err error) {
+	a.flying, n.more = false, true
+	kind := messages.KindOf(err)
+	late := n.now.Wall.Sub(w.At) >= noticeFor
+	switch {
+	case err == nil:
+		n.finish(w, a, "")
+	case kind == messages.Invalid, kind == messages.PermissionDenied:
+		n.finish(w, a, messages.AsError("", err).Message)
+	case late:
+		n.finish(w, a, "given up after a day: "+messages.AsError("", err).Message)
+	default:
+		a.fails++
+		a.retry = n.now.Mono + messages.Duration(noticeRetries.Wait(a.fails, n.rng.Float64()))
+		n.tell(Unsent{w.Job.Job, w.To, err, false})
+	}
+}
+
+func (n *notices) finish(w *book.Notice, a *attempt, refused string) {
+	a.told = true
+	n.done = append(n.done, book.NoticeOutcome{Notice: w.ID, Refused: messages.Clip(refused, 256)})
+	if refused != "" {
+		n.tell(Unsent{w.Job.Job, w.To, messages.Errorf(messages.PermissionDenied, "%s", refused), true})
+		return
+	}
+	n.tell(Sent{w.Job.Job})
+}
+
+// commit has committed what became of notices, until it is.
+func (n *notices) commit() {
+	if n.busy || len(n.done) == 0 {
+		return
+	}
+	if n.now.Mono < n.retry {
+		if n.next == 0 || n.retry < n.next {
+			n.next = n.retry
+		}
+		return
+	}
+	list := n.done
+	n.busy, n.done = true, nil
+	n.propose(&book.Command{Notified: &book.Notified{Outcomes: list}}, func(_ any, err error) {
+		if n.busy, n.more = false, true; err == nil {
+			n.fails, n.retry = 0, 0
+			return
+		}
+		n.fails++
+		n.done, n.retry = slices.Concat(list, n.done), n.retryAt(n.fails)
+	})
+}
+
+// hostOf is what a notice goes by: the host of a webhook, or the relay.
+func hostOf(to string) string {
+	if !strings.Contains(to, "://") {
+		return ""
+	}
+	if u, err := url.Parse(to); err == nil {
+		return u.Host
+	}
+	return to
+}

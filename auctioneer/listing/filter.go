@@ -1,0 +1,155 @@
+package listing
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/candor-grid/candor/messages"
+)
+
+// Limits on what one request may ask for.
+const (
+	maxPattern = 128 // bytes of the pattern of a name
+	maxLabels  = messages.MaxLabels
+)
+
+// filter is what a job must fit.
+type filter struct {
+	*messages.JobsRequest
+	states []messages.State
+	labels []selector
+}
+
+// selector is a label that a job must have, with any value or with this one.
+type selector struct {
+	name, value string
+	any         bool
+}
+
+// newFilter reads the filter of a request.
+func newFilter(r *messages.JobsRequest) (f filter, err error) {
+	f.JobsRequest = r
+	for _, name := range r.States {
+		var s messages.State
+		if err := s.UnmarshalText([]byte(name)); err != nil {
+			return f, messages.Errorf(messages.Invalid, "states: %s", messages.AsError("", err).Message)
+		}
+		f.states = append(f.states, s)
+	}
+	if len(r.Name) > maxPattern {
+		return f, messages.Errorf(messages.TooLarge, "name: the pattern has %d bytes, more than the limit of %d", len(r.Name), maxPattern)
+	}
+	if len(r.Labels) > maxLabels {
+		return f, messages.Errorf(messages.TooLarge, "labels: %d are more than the limit of %d", len(r.Labels), maxLabels)
+	}
+	for _, text := range r.Labels {
+		name, value, given := strings.Cut(text, "=")
+		if err := messages.CheckLabel(name, value); err != nil {
+			return f, messages.Errorf(messages.Invalid, "labels: %s", messages.AsError("", err).Message)
+		}
+		f.labels = append(f.labels, selector{name, value, !given})
+	}
+	if r.Since != 0 && r.Until != 0 && r.Until <= r.Since {
+		return f, messages.Errorf(messages.Invalid, "until: %v is not after since, %v", r.Until, r.Since)
+	}
+	return f, nil
+}
+
+// fits says whether a job fits all that the request gives.
+func (f *filter) fits(j *messages.JobSummary) bool {
+	return !(f.Active && j.State.Final()) &&
+		(f.Before == 0 || j.Job < f.Before) &&
+		(f.states == nil || slices.Contains(f.states, j.State)) &&
+		(f.Market == "" || j.Market == f.Market) &&
+		(f.Project == "" || j.Payer == f.Project) &&
+		(f.Since == 0 || j.Ended == 0 || j.Ended >= f.Since) &&
+		(f.Until == 0 || j.Submitted < f.Until) &&
+		f.labelled(j.Labels) &&
+		(f.Name == "" || matches(f.Name, j.Name))
+}
+
+func (f *filter) labelled(labels messages.Labels) bool {
+	for _, want := range f.labels {
+		if value, has := labels.Get(want.name); !has || !want.any && value != want.value {
+			return false
+		}
+	}
+	return true
+}
+
+// matches says whether a name is what a pattern describes, in which * stands for any
+// text and ? for any one character. Each part of the pattern between two * is found
+// where it occurs first, so that nothing is tried twice.
+func matches(pattern, name string) bool {
+	parts := strings.Split(pattern, "*")
+	first, last := parts[0], parts[len(parts)-1]
+	end := begins(name, first)
+	if end < 0 {
+		return false
+	}
+	if len(parts) == 1 {
+		return end == len(name)
+	}
+	name = name[end:]
+	for _, part := range parts[1 : len(parts)-1] {
+		at, length := find(name, part)
+		if at < 0 {
+			return false
+		}
+		name = name[at+length:]
+	}
+	return ends(name, last)
+}
+
+// begins returns how many bytes of a name a part without * takes at its beginning, -1 if
+// the name begins otherwise.
+func begins(name, part string) int {
+	rest := name
+	for _, want := range part {
+		if rest == "" {
+			return -1
+		}
+		got, size := nextRune(rest)
+		if want != '?' && want != got {
+			return -1
+		}
+		rest = rest[size:]
+	}
+	return len(name) - len(rest)
+}
+
+// find returns where a part without * first occurs, and how many bytes it takes there.
+func find(name, part string) (at, length int) {
+	if !strings.Contains(part, "?") {
+		return strings.Index(name, part), len(part)
+	}
+	for at := range name {
+		if length := begins(name[at:], part); length >= 0 {
+			return at, length
+		}
+	}
+	return -1, 0
+}
+
+// ends says whether a name ends with a part without *.
+func ends(name, part string) bool {
+	if !strings.Contains(part, "?") {
+		return strings.HasSuffix(name, part)
+	}
+	runes, wanted := []rune(name), []rune(part)
+	if len(runes) < len(wanted) {
+		return false
+	}
+	tail := string(runes[len(runes)-len(wanted):])
+	return begins(tail, part) == len(tail)
+}
+
+func nextRune(s string) (r rune, size int) {
+	for i, next := range s {
+		if i > 0 {
+			return r, i
+		}
+		r = next
+	}
+	return r, len(s)
+}

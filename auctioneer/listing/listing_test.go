@@ -1,0 +1,190 @@
+package listing
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/candor-grid/candor/messages"
+)
+
+// jobs are some, the newest first, as a site shows them.
+func jobs() []messages.JobSummary {
+	return []messages.JobSummary{
+		{Job: 6, Name: "train-b", Market: "gpu", Payer: "lab", State: messages.Running, Submitted: 60, Charged: 0, Labels: messages.Labels{{Name: "run", Value: "8"}}},
+		{Job: 5, Name: "train-a", Market: "gpu", Payer: "lab", State: messages.Failed, Submitted: 50, Ended: 58, Charged: 7, Labels: messages.Labels{{Name: "run", Value: "7"}, {Name: "user", Value: ""}}},
+		{Job: 4, Name: "çount", Market: "main", Payer: "ada", State: messages.Completed, Submitted: 40, Ended: 44, Charged: 9},
+		{Job: 3, Name: "trail", Market: "main", Payer: "ada", State: messages.Cancelled, Submitted: 30, Ended: 41, Charged: 7},
+		{Job: 2, Name: "", Market: "main", Payer: "ada", State: messages.Completed, Submitted: 20, Ended: 25, Charged: 1},
+		{Job: 1, Name: "train", Market: "main", Payer: "ada", State: messages.Waiting, Submitted: 10},
+	}
+}
+
+// list answers a request about some jobs.
+func list(t *testing.T, all []messages.JobSummary, r messages.JobsRequest) messages.JobsReply {
+	t.Helper()
+	p, err := New(&r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range all {
+		if p.Add(&all[i]) {
+			break
+		}
+	}
+	return p.Reply(func(id messages.JobID) (s messages.JobSummary, ok bool) {
+		i := slices.IndexFunc(all, func(j messages.JobSummary) bool { return j.Job == id })
+		if i < 0 {
+			return s, false
+		}
+		return all[i], true
+	})
+}
+
+func numbers(r messages.JobsReply) (ids []int) {
+	for _, j := range r.Jobs {
+		ids = append(ids, int(j.Job))
+	}
+	return ids
+}
+
+func TestWhichJobsFit(t *testing.T) {
+	for name, c := range map[string]struct {
+		r    messages.JobsRequest
+		want []int
+	}{
+		"all":                   {messages.JobsRequest{}, []int{6, 5, 4, 3, 2, 1}},
+		"active":                {messages.JobsRequest{Active: true}, []int{6, 1}},
+		"before":                {messages.JobsRequest{Before: 3}, []int{2, 1}},
+		"states":                {messages.JobsRequest{States: []string{"Failed", "Running"}}, []int{6, 5}},
+		"name":                  {messages.JobsRequest{Name: "train"}, []int{1}},
+		"names":                 {messages.JobsRequest{Name: "train*"}, []int{6, 5, 1}},
+		"any character":         {messages.JobsRequest{Name: "?ount"}, []int{4}},
+		"ends":                  {messages.JobsRequest{Name: "*-?"}, []int{6, 5}},
+		"market":                {messages.JobsRequest{Market: "gpu"}, []int{6, 5}},
+		"project":               {messages.JobsRequest{Project: "lab"}, []int{6, 5}},
+		"label":                 {messages.JobsRequest{Labels: []string{"run=7"}}, []int{5}},
+		"label of any value":    {messages.JobsRequest{Labels: []string{"run"}}, []int{6, 5}},
+		"label without a value": {messages.JobsRequest{Labels: []string{"run", "user="}}, []int{5}},
+		"since: ended later":    {messages.JobsRequest{Since: 44}, []int{6, 5, 4, 1}},
+		"until: submitted":      {messages.JobsRequest{Until: 30}, []int{2, 1}},
+		"a time between":        {messages.JobsRequest{Since: 42, Until: 50}, []int{4, 1}},
+		"failed since":          {messages.JobsRequest{States: []string{"Failed"}, Since: 59}, nil},
+	} {
+		if got := numbers(list(t, jobs(), c.r)); !slices.Equal(got, c.want) {
+			t.Errorf("%s: %v, want %v", name, got, c.want)
+		}
+	}
+}
+
+// TestPagesJoin: whatever the order and the size of a page, the pages together are all jobs,
+// each once.
+func TestPagesJoin(t *testing.T) {
+	for _, by := range messages.JobSortings {
+		for _, sort := range []string{by, "-" + by} {
+			whole := numbers(list(t, jobs(), messages.JobsRequest{Sort: sort}))
+			if len(whole) != 6 {
+				t.Fatalf("%s: %v", sort, whole)
+			}
+			for limit := 1; limit <= 6; limit++ {
+				var joined []int
+				r := messages.JobsRequest{Sort: sort, Limit: limit}
+				for {
+					page := list(t, jobs(), r)
+					joined = append(joined, numbers(page)...)
+					if r.After = page.Next; page.More != (page.Next != "") {
+						t.Fatalf("%s: %+v", sort, page)
+					}
+					if !page.More {
+						break
+					}
+				}
+				if !slices.Equal(joined, whole) {
+					t.Errorf("%s by %d: %v, want %v", sort, limit, joined, whole)
+				}
+			}
+		}
+	}
+}
+
+func TestOrder(t *testing.T) {
+	for sort, want := range map[string][]int{
+		"job": {1, 2, 3, 4, 5, 6}, "-charged": {4, 5, 3, 2, 6, 1}, "charged": {6, 1, 2, 5, 3, 4}, "name": {2, 3, 1, 5, 6, 4}, "-ended": {5, 4, 3, 2, 6, 1},
+	} {
+		if got := numbers(list(t, jobs(), messages.JobsRequest{Sort: sort})); !slices.Equal(got, want) {
+			t.Errorf("%s: %v, want %v", sort, got, want)
+		}
+	}
+}
+
+// TestAPageIsBounded, however many jobs it is shown and however long their names are.
+func TestAPageIsBounded(t *testing.T) {
+	var many []messages.JobSummary
+	for i := range 20_000 {
+		many = append(many, messages.JobSummary{Job: messages.JobID(20_000 - i), Charged: messages.Credits(i * 7919 % 20_000), Name: strings.Repeat("n", messages.MaxTextField)})
+	}
+	p, err := New(&messages.JobsRequest{Sort: "-charged", Limit: 10})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range many {
+		if p.Add(&many[i]); len(p.found) > 4*p.limit+65 {
+			t.Fatalf("%d jobs are kept for a page of 10", len(p.found))
+		}
+	}
+	r := list(t, many, messages.JobsRequest{Sort: "-charged", Limit: 3})
+	if len(r.Jobs) != 3 || r.Jobs[0].Charged != 19_999 || r.Jobs[2].Charged != 19_997 {
+		t.Errorf("%v", numbers(r))
+	}
+	if r := list(t, many, messages.JobsRequest{Limit: MostLimit}); len(r.Jobs) > 300 || !r.More {
+		t.Errorf("%d jobs with long names in one answer", len(r.Jobs))
+	}
+}
+
+func TestPatterns(t *testing.T) {
+	for _, c := range []struct {
+		pattern, name string
+		want          bool
+	}{
+		{"*", "", true}, {"*", "x/y", true}, {"a*b*c", "a--b--c", true}, {"a*b*c", "a--c--b", false}, {"ab*ba", "aba", false},
+		{"a?c", "aäc", true}, {"a?c", "ac", false}, {"*?b?*", "xaby", true}, {"*?b?*", "b", false}, {"[ab]", "a", false}, {"a", "ab", false},
+		{"*a*?", "ba", false}, {"*a*?", "bac", true},
+	} {
+		if got := matches(c.pattern, c.name); got != c.want {
+			t.Errorf("%q and %q: %v", c.pattern, c.name, got)
+		}
+	}
+}
+
+func TestWhatCannotBeAsked(t *testing.T) {
+	for want, r := range map[string]messages.JobsRequest{
+		`state "failed"`:             {States: []string{"failed"}},
+		"limit: must be":             {Limit: MostLimit + 1},
+		`cannot be sorted by "luck"`: {Sort: "-luck"},
+		"where an answer ended":      {After: "x"},
+		"is not the name":            {Labels: []string{"=7"}},
+		"is not the value":           {Labels: []string{"run=-"}},
+		"is not after since":         {Since: 5, Until: 5},
+		"name: the pattern has":      {Name: strings.Repeat("*", maxPattern+1)},
+		"labels: 17":                 {Labels: make([]string, 17)},
+	} {
+		if _, err := New(&r); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", want, err)
+		}
+	}
+}
+
+func BenchmarkSortedPage(b *testing.B) {
+	all := make([]messages.JobSummary, 20_000)
+	for i := range all {
+		all[i] = messages.JobSummary{Job: messages.JobID(len(all) - i), Name: fmt.Sprint("train-", i), Charged: messages.Credits(i * 7919 % len(all))}
+	}
+	for b.Loop() {
+		p, _ := New(&messages.JobsRequest{Sort: "-charged", Name: "*train*"})
+		for i := range all {
+			p.Add(&all[i])
+		}
+		p.cut()
+	}
+}

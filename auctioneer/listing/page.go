@@ -1,0 +1,161 @@
+package listing
+
+import (
+	"cmp"
+	"encoding/base64"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/candor-grid/candor/messages"
+)
+
+const (
+	defaultLimit = 100
+	// MostLimit is how many jobs an answer has at most.
+	MostLimit = 1000
+	// mostText is how many bytes of names and labels an answer has, but for its last job.
+	mostText = 1 << 20
+	// mostKey is how much of a text jobs are sorted by, in bytes.
+	mostKey = 64
+)
+
+// Page collects the jobs of one answer.
+type Page struct {
+	filter
+	limit   int
+	by      string
+	reverse bool // the largest first
+	after   *place
+	found   []place
+}
+
+// place is where a job stands in the order asked for: by a number or a text, and among
+// equal ones the newest first.
+type place struct {
+	number int64
+	text   string
+	job    messages.JobID
+}
+
+// New begins the answer to a request.
+func New(r *messages.JobsRequest) (p *Page, err error) {
+	if r.Limit < 0 || r.Limit > MostLimit {
+		return nil, messages.Errorf(messages.TooLarge, "limit: must be between 1 and %d, or 0 for %d", MostLimit, defaultLimit)
+	}
+	p = &Page{limit: cmp.Or(r.Limit, defaultLimit)}
+	p.by, p.reverse = strings.CutPrefix(cmp.Or(r.Sort, "-job"), "-")
+	if !slices.Contains(messages.JobSortings, p.by) {
+		return nil, messages.Errorf(messages.Invalid, "sort: jobs cannot be sorted by %q; use one of %s, with - before it for the largest first",
+			messages.Clip(p.by, mostKey), strings.Join(messages.JobSortings, ", "))
+	}
+	if r.After != "" {
+		if p.after, err = readPlace(r.After); err != nil {
+			return nil, err
+		}
+	}
+	p.filter, err = newFilter(r)
+	return p, err
+}
+
+// Add shows the page a job, newest first, and says whether the page needs no more.
+func (p *Page) Add(j *messages.JobSummary) (full bool) {
+	if !p.fits(j) {
+		return false
+	}
+	at := p.place(j)
+	if p.after != nil && p.compare(at, *p.after) <= 0 {
+		return false
+	}
+	p.found = append(p.found, at)
+	if p.newestFirst() {
+		return len(p.found) > p.limit
+	}
+	if len(p.found) > 4*p.limit+64 {
+		p.cut()
+	}
+	return false
+}
+
+// newestFirst says that jobs are shown to the page in the order of the answer.
+func (p *Page) newestFirst() bool { return p.by == "job" && p.reverse }
+
+// cut drops what cannot be in the answer, but for one job that says that there are more.
+func (p *Page) cut() {
+	slices.SortFunc(p.found, p.compare)
+	p.found = p.found[:min(len(p.found), p.limit+1)]
+}
+
+// Reply is the answer, of jobs as they are by then; one that is gone by then is left out.
+func (p *Page) Reply(summary func(messages.JobID) (messages.JobSummary, bool)) (r messages.JobsReply) {
+	p.cut()
+	text := 0
+	for i, at := range p.found {
+		if r.More = len(r.Jobs) == p.limit || text >= mostText; r.More {
+			r.Next = p.found[i-1].String()
+			break
+		}
+		if j, ok := summary(at.job); ok {
+			r.Jobs = append(r.Jobs, j)
+			text += len(j.Name) + len(j.Labels.String())
+		}
+	}
+	return r
+}
+
+// place is where a job stands.
+func (p *Page) place(j *messages.JobSummary) place {
+	at := place{job: j.Job}
+	switch p.by {
+	case "job":
+		at.number = int64(min(j.Job, math.MaxInt64))
+	case "name":
+		at.text = messages.Clip(j.Name, mostKey)
+	case "account":
+		at.text = messages.Clip(j.Account, mostKey)
+	case "market":
+		at.text = messages.Clip(j.Market, mostKey)
+	case "state":
+		at.number = int64(j.State)
+	case "budget":
+		at.number = int64(j.Budget)
+	case "charged":
+		at.number = int64(j.Charged)
+	case "tasks":
+		at.number = int64(j.Tasks)
+	case "submitted":
+		at.number = int64(j.Submitted)
+	case "started":
+		at.number = int64(j.Started)
+	case "ended":
+		at.number = int64(j.Ended)
+	}
+	return at
+}
+
+func (p *Page) compare(a, b place) int {
+	c := cmp.Or(cmp.Compare(a.number, b.number), strings.Compare(a.text, b.text))
+	if p.reverse {
+		c = -c
+	}
+	return cmp.Or(c, cmp.Compare(b.job, a.job))
+}
+
+// String writes a place as readPlace reads it.
+func (at place) String() string {
+	return strconv.FormatUint(uint64(at.job), 10) + "." + strconv.FormatInt(at.number, 10) + "." + base64.RawURLEncoding.EncodeToString([]byte(at.text))
+}
+
+func readPlace(s string) (*place, error) {
+	parts := strings.Split(messages.Clip(s, 4*mostKey), ".")
+	if len(parts) == 3 {
+		job, err1 := strconv.ParseUint(parts[0], 10, 64)
+		number, err2 := strconv.ParseInt(parts[1], 10, 64)
+		text, err3 := base64.RawURLEncoding.DecodeString(parts[2])
+		if err1 == nil && err2 == nil && err3 == nil {
+			return &place{number, string(text), messages.JobID(job)}, nil
+		}
+	}
+	return nil, messages.Errorf(messages.Invalid, "after: %q is not where an answer ended; give the field next of the answer", messages.Clip(s, mostKey))
+}

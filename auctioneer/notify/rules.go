@@ -1,0 +1,141 @@
+package notify
+
+import (
+	"net"
+	"net/netip"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/candor-grid/candor/messages"
+)
+
+// Rules are what a site sends words about jobs by, and to whom; the zero value sends none.
+type Rules struct {
+	// SMTP is the relay for e-mail, as host:port; empty: no e-mail. Encrypted where the relay
+	// offers STARTTLS.
+	SMTP string `json:"smtp,omitempty"`
+	From string `json:"from,omitempty"` // the sender's address
+	// User and PasswordFile are how the site shows itself to the relay; none: not at all.
+	User         string `json:"user,omitempty"`
+	PasswordFile string `json:"password_file,omitempty"`
+	// Domains are those to whose addresses e-mail may go.
+	Domains []string `json:"domains,omitempty"`
+	// Hosts are those whose webhooks may be called, as host or host:port.
+	Hosts []string `json:"hosts,omitempty"`
+	// Networks are private ones in which the hosts may be, like 10.0.0.0/8.
+	Networks []string `json:"networks,omitempty"`
+	// SecretFile has the secret under which webhooks are signed.
+	SecretFile string `json:"secret_file,omitempty"`
+}
+
+// Enabled says whether the site sends anything.
+func (r *Rules) Enabled() bool { return r.SMTP != "" || len(r.Hosts) > 0 }
+
+// Validate reports the first rule that cannot be: the message begins with its name.
+func (r *Rules) Validate() error {
+	bad := func(format string, args ...any) error { return messages.Errorf(messages.Invalid, format, args...) }
+	if r.SMTP != "" {
+		if _, port, err := net.SplitHostPort(r.SMTP); err != nil || port == "" {
+			return bad("smtp: %q is not a relay like mail.example.org:587", r.SMTP)
+		}
+		if n := (messages.Notify{To: r.From}); r.From == "" || n.Webhook() || !strings.Contains(r.From, "@") || strings.ContainsAny(r.From, " \r\n<>") {
+			return bad("from: %q is not an address like candor@example.org, which e-mail needs", r.From)
+		}
+		if len(r.Domains) == 0 {
+			return bad("domains: is missing; list the domains to whose addresses e-mail may go")
+		}
+	}
+	if r.SMTP == "" && (r.From != "" || r.User != "" || r.PasswordFile != "" || len(r.Domains) > 0) {
+		return bad("smtp: is missing; name the relay for e-mail")
+	}
+	if (r.User == "") != (r.PasswordFile == "") {
+		return bad("password_file: goes with user; give both, or none")
+	}
+	if (len(r.Hosts) > 0) != (r.SecretFile != "") {
+		return bad("secret_file: goes with hosts; webhooks are signed with what is in it")
+	}
+	for _, h := range r.Hosts {
+		if h == "" || strings.ContainsAny(h, "/@*? ") {
+			return bad("hosts: %q is not a host, or host:port", h)
+		}
+	}
+	for _, n := range r.Networks {
+		if _, err := netip.ParsePrefix(n); err != nil {
+			return bad("networks: %q is not a network like 10.0.0.0/8", n)
+		}
+	}
+	return nil
+}
+
+// Check refuses a job that asks for words which the site does not send.
+func (r *Rules) Check(list []messages.Notify) error {
+	for i := range list {
+		if err := r.allows(&list[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *Rules) allows(n *messages.Notify) error {
+	if n.Webhook() {
+		_, err := r.webhook(n.To)
+		return err
+	}
+	if r.SMTP == "" {
+		return messages.Errorf(messages.Invalid, "notify: this site sends no e-mail about jobs; leave notify out, or ask its operator for it")
+	}
+	_, domain, _ := strings.Cut(n.To, "@")
+	if !slices.ContainsFunc(r.Domains, func(d string) bool { return strings.EqualFold(d, domain) }) {
+		return messages.Errorf(messages.PermissionDenied, "notify: this site sends no e-mail to addresses at %s, only at %s", messages.Clip(domain, 64), strings.Join(r.Domains, ", "))
+	}
+	return nil
+}
+
+// webhook reads the URL of a webhook that the site may call.
+func (r *Rules) webhook(to string) (*url.URL, error) {
+	if len(r.Hosts) == 0 {
+		return nil, messages.Errorf(messages.Invalid, "notify: this site calls no webhooks; leave notify out, or ask its operator for it")
+	}
+	u, err := url.Parse(to)
+	if err != nil {
+		return nil, messages.Errorf(messages.Invalid, "notify: %v", err)
+	}
+	ip, _ := netip.ParseAddr(u.Hostname())
+	if u.Scheme != "https" && !(u.Scheme == "http" && (ip.IsLoopback() || u.Hostname() == "localhost")) {
+		return nil, messages.Errorf(messages.Invalid, "notify: %s: use https", messages.Clip(to, 64))
+	}
+	host := u.Host
+	if u.Port() == "443" && u.Scheme == "https" {
+		host = u.Hostname()
+	}
+	if !slices.ContainsFunc(r.Hosts, func(h string) bool { return strings.EqualFold(strings.TrimSuffix(h, ":443"), host) }) {
+		return nil, messages.Errorf(messages.PermissionDenied, "notify: this site calls no webhooks at %s, only at %s", messages.Clip(host, 64), strings.Join(r.Hosts, ", "))
+	}
+	return u, nil
+}
+
+// reaches says whether the site may connect to an address for a host.
+func (r *Rules) reaches(host string, address netip.Addr) bool {
+	address = address.Unmap()
+	if address.IsGlobalUnicast() && !address.IsPrivate() && !shared.Contains(address) {
+		return true
+	}
+	listed := slices.ContainsFunc(r.Hosts, func(h string) bool {
+		if name, _, err := net.SplitHostPort(h); err == nil {
+			h = name
+		}
+		return strings.EqualFold(strings.Trim(h, "[]"), host)
+	})
+	if at, err := netip.ParseAddr(host); listed && (err == nil && at.Unmap() == address || host == "localhost" && address.IsLoopback()) {
+		return true // the configuration names the address itself
+	}
+	return slices.ContainsFunc(r.Networks, func(n string) bool {
+		p, err := netip.ParsePrefix(n)
+		return err == nil && p.Contains(address)
+	})
+}
+
+// shared are the addresses between a provider and its customers.
+var shared = netip.MustParsePrefix("100.64.0.0/10")

@@ -1,0 +1,80 @@
+package notify
+
+import (
+	"context"
+	"net/http"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/candor-grid/candor/auctioneer/book"
+	"github.com/candor-grid/candor/messages"
+)
+
+// Sender sends words about jobs.
+type Sender struct {
+	rules    Rules
+	site     messages.Name
+	password string
+	secret   []byte
+	client   *http.Client
+	clock    func() time.Time
+}
+
+// New makes the sender of a site. It reads the files that the rules name.
+func New(site messages.Name, rules Rules) (*Sender, error) {
+	if err := rules.Validate(); err != nil {
+		return nil, err
+	}
+	s := &Sender{rules: rules, site: site, clock: time.Now}
+	password, err := secretIn("password_file", rules.PasswordFile)
+	if err != nil {
+		return nil, err
+	}
+	secret, err := secretIn("secret_file", rules.SecretFile)
+	if err != nil {
+		return nil, err
+	}
+	s.password, s.secret, s.client = password, []byte(secret), s.newClient()
+	return s, nil
+}
+
+// secretIn reads a file that only its owner may read; "" if none is named.
+func secretIn(field, path string) (string, error) {
+	if path == "" {
+		return "", nil
+	}
+	info, err := os.Stat(path)
+	if err != nil {
+		return "", messages.Errorf(messages.Invalid, "%s: %v", field, err)
+	}
+	if info.Mode().Perm()&0o077 != 0 {
+		return "", messages.Errorf(messages.PermissionDenied, "%s: others can read %s (mode %04o); chmod 600 it, with a new secret in it", field, path, info.Mode().Perm())
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return "", messages.Errorf(messages.Invalid, "%s: %v", field, err)
+	}
+	secret := strings.TrimRight(string(text), "\r\n")
+	if secret == "" {
+		return "", messages.Errorf(messages.Invalid, "%s: %s is empty", field, path)
+	}
+	return secret, nil
+}
+
+// Send sends a notice once. An error of the kinds Invalid and PermissionDenied is for good;
+// after any other the notice can be sent again.
+func (s *Sender) Send(ctx context.Context, n *book.Notice) error {
+	if s == nil {
+		return messages.Errorf(messages.PermissionDenied, "the site sends no words about jobs any more")
+	}
+	to := messages.Notify{To: n.To}
+	if err := s.rules.allows(&to); err != nil { // the rules may have changed
+		return err
+	}
+	w := s.word(n)
+	if to.Webhook() {
+		return s.call(ctx, n.To, w)
+	}
+	return s.mail(ctx, n.To, w)
+}

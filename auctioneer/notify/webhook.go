@@ -1,0 +1,99 @@
+package notify
+
+import (
+	"bytes"
+	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
+	"io"
+	"net"
+	"net/http"
+	"net/netip"
+	"strconv"
+	"syscall"
+	"time"
+
+	"github.com/candor-grid/candor/messages"
+)
+
+// patience is how long a receiver may take for one word.
+const patience = 10 * time.Second
+
+// newClient makes a client that follows nothing, and connects only where the rules allow.
+func (s *Sender) newClient() *http.Client {
+	transport := &http.Transport{
+		Proxy:             nil, // a proxy would connect for us
+		DialContext:       s.dial,
+		DisableKeepAlives: true, MaxResponseHeaderBytes: 1 << 14, TLSHandshakeTimeout: patience,
+	}
+	return &http.Client{Transport: transport, Timeout: patience,
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+}
+
+// dial connects to a host, at an address that the rules allow, whatever its name leads to.
+func (s *Sender) dial(ctx context.Context, network, address string) (net.Conn, error) {
+	host, _, err := net.SplitHostPort(address)
+	if err != nil {
+		return nil, err
+	}
+	d := net.Dialer{Timeout: patience, Control: func(_, to string, _ syscall.RawConn) error {
+		at, err := netip.ParseAddrPort(to)
+		if err != nil || !s.rules.reaches(host, at.Addr()) {
+			return messages.Errorf(messages.PermissionDenied, "%s is at %s, which is not a public address, and in none of the networks that the site allows", host, to)
+		}
+		return nil
+	}}
+	return d.DialContext(ctx, network, address)
+}
+
+// call posts a word to a webhook.
+func (s *Sender) call(ctx context.Context, to string, w *Word) error {
+	body, err := messages.Marshal(w, messages.JSON)
+	if err != nil {
+		return err
+	}
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, to, bytes.NewReader(body))
+	if err != nil {
+		return messages.Errorf(messages.Invalid, "%v", err)
+	}
+	stamp := strconv.FormatInt(s.clock().Unix(), 10)
+	r.Header.Set("Content-Type", "application/json")
+	r.Header.Set("User-Agent", "candor")
+	r.Header.Set("Candor-Notice", w.ID)
+	r.Header.Set("Candor-Timestamp", stamp)
+	r.Header.Set("Candor-Signature", "sha256="+Sign(s.secret, stamp, body))
+	reply, err := s.client.Do(r)
+	if err != nil {
+		return messages.Errorf(kindOf(err), "%v", err)
+	}
+	defer reply.Body.Close()
+	_, _ = io.CopyN(io.Discard, reply.Body, 1<<12)
+	switch c := reply.StatusCode; {
+	case c/100 == 2:
+		return nil
+	case c == http.StatusRequestTimeout, c == http.StatusTooManyRequests, c >= 500:
+		return messages.Errorf(messages.Unavailable, "the receiver answered %s", reply.Status)
+	case c/100 == 3:
+		return messages.Errorf(messages.PermissionDenied, "the receiver answered %s: redirects are not followed", reply.Status)
+	default:
+		return messages.Errorf(messages.PermissionDenied, "the receiver answered %s", reply.Status)
+	}
+}
+
+// kindOf is the kind of an error of a connection: one that was refused by the rules is for
+// good.
+func kindOf(err error) messages.Kind {
+	if messages.KindOf(err) == messages.PermissionDenied {
+		return messages.PermissionDenied
+	}
+	return messages.Unavailable
+}
+
+// Sign is the signature of a body that was sent at a time.
+func Sign(secret []byte, stamp string, body []byte) string {
+	mac := hmac.New(sha256.New, secret)
+	mac.Write([]byte(stamp + "."))
+	mac.Write(body)
+	return hex.EncodeToString(mac.Sum(nil))
+}

@@ -1,0 +1,76 @@
+package notify
+
+import (
+	"fmt"
+	"strings"
+	"unicode"
+
+	"github.com/candor-grid/candor/auctioneer/book"
+	"github.com/candor-grid/candor/messages"
+)
+
+// Word is what a receiver is told.
+type Word struct {
+	ID    string        `json:"id"` // of the word: the same if it comes twice
+	Site  messages.Name `json:"site"`
+	Event string        `json:"event"`
+	At    messages.Time `json:"at"`
+	messages.JobSummary
+}
+
+func (s *Sender) word(n *book.Notice) *Word {
+	return &Word{ID: fmt.Sprintf("%s-%d-%d", s.site, n.Job.Job, n.ID), Site: s.site, Event: n.Event, At: n.At, JobSummary: n.Job}
+}
+
+// title says in one line what happened.
+func (w *Word) title() string {
+	name := w.Job.String()
+	if w.Name != "" {
+		name += " (" + line(w.Name, 60) + ")"
+	}
+	if w.Event == messages.NotifyStart {
+		return fmt.Sprintf("job %s on %s has started", name, w.Site)
+	}
+	return fmt.Sprintf("job %s on %s: %v", name, w.Site, w.State)
+}
+
+// text tells a person what happened.
+func (w *Word) text() string {
+	var b strings.Builder
+	field := func(name string, value any) { fmt.Fprintf(&b, "%-10s %v\n", name, value) }
+	field("Job", w.Job)
+	field("Name", line(w.Name, 200))
+	field("State", w.State)
+	if w.Event != messages.NotifyStart {
+		field("Reason", w.Reason)
+		if w.State == messages.Failed {
+			field("Exit code", w.ExitCode)
+		}
+		field("Tasks", fmt.Sprintf("%d of %d done", w.Done, w.Tasks))
+		field("Charged", fmt.Sprintf("%v of %v credits", w.Charged, w.Budget))
+	}
+	field("Account", w.Account)
+	field("Market", w.Market)
+	if len(w.Labels) > 0 {
+		field("Labels", w.Labels)
+	}
+	field("Submitted", w.Submitted)
+	if w.Started != 0 {
+		field("Started", w.Started)
+	}
+	if w.Ended != 0 {
+		field("Ended", w.Ended)
+	}
+	fmt.Fprintf(&b, "\nTo see more: candor job %v\n", w.Job)
+	return b.String()
+}
+
+// line is text of a user's in one line.
+func line(text string, most int) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) {
+			return ' '
+		}
+		return r
+	}, messages.Clip(text, most))
+}

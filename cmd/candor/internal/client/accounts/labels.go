@@ -1,0 +1,129 @@
+package accounts
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/candor-grid/candor/cmd/candor/internal/client/cli"
+	"github.com/candor-grid/candor/cmd/candor/internal/terminal"
+	"github.com/candor-grid/candor/messages"
+)
+
+// selector is a label that an entry's job must have, with any value or with this one.
+type selector struct {
+	name, value string
+	any         bool
+}
+
+// selectors reads the labels of the command line.
+func selectors(o *statementOptions) (out []selector, err error) {
+	for _, text := range o.labels {
+		name, value, given := strings.Cut(text, "=")
+		if err := messages.CheckLabel(name, value); err != nil {
+			return nil, cli.Usagef("--label: %s", messages.AsError("", err).Message)
+		}
+		out = append(out, selector{name, value, !given})
+	}
+	if o.byLabel != "" && messages.CheckLabel(o.byLabel, "") != nil {
+		return nil, cli.Usagef("--by-label %q: is not the name of a label", o.byLabel)
+	}
+	return out, nil
+}
+
+// labelsOf are the labels of the job that an entry moved credits for. What is held
+// for a job is not its cost.
+func labelsOf(e messages.Entry) messages.Labels {
+	if e.Job == 0 || e.Change == 0 {
+		return nil
+	}
+	return messages.LabelsOf(e.Reason)
+}
+
+// labelled says whether an entry is a cost of a job with all these labels.
+func labelled(e messages.Entry, want []selector) bool {
+	labels := labelsOf(e)
+	for _, w := range want {
+		if value, has := labels.Get(w.name); !has || !w.any && value != w.value {
+			return false
+		}
+	}
+	return true
+}
+
+// labelCosts is what the jobs of an account cost, by the value of a label.
+type labelCosts struct {
+	Account messages.Name    `json:"account"`
+	Label   string           `json:"label"`
+	Values  []labelCost      `json:"values"`
+	Without messages.Credits `json:"without"` // of jobs that do not have the label
+	More    bool             `json:"more"`    // there are older entries
+}
+
+// labelCost is what the jobs of one value cost.
+type labelCost struct {
+	Value string           `json:"value"`
+	Jobs  int              `json:"jobs"`
+	Cost  messages.Credits `json:"cost"`
+}
+
+// byLabel sums up what jobs cost, the dearest value first.
+func byLabel(r messages.StatementReply, name string) labelCosts {
+	out := labelCosts{Account: r.Account, Label: name, Values: []labelCost{}, More: r.More}
+	jobs := map[string]map[messages.JobID]bool{}
+	cost := map[string]messages.Credits{}
+	for _, e := range r.Entries {
+		value, has := labelsOf(e).Get(name)
+		switch {
+		case e.Job == 0:
+		case !has:
+			out.Without -= e.Change
+		default:
+			if jobs[value] == nil {
+				jobs[value] = map[messages.JobID]bool{}
+			}
+			jobs[value][e.Job] = true
+			cost[value] -= e.Change
+		}
+	}
+	for value := range jobs {
+		out.Values = append(out.Values, labelCost{value, len(jobs[value]), cost[value]})
+	}
+	slices.SortFunc(out.Values, func(a, b labelCost) int {
+		if a.Cost != b.Cost {
+			return int(max(-1, min(1, b.Cost-a.Cost)))
+		}
+		return strings.Compare(a.Value, b.Value)
+	})
+	return out
+}
+
+func writeCosts(p *cli.Page, c labelCosts) {
+	p.Printf("%s  cost of jobs by label %s\n", p.Bold("Account "+c.Account), c.Label)
+	if len(c.Values) == 0 {
+		p.Printf("  No job with label %s was charged.\n", c.Label)
+	} else {
+		t := terminal.NewTable("~" + strings.ToUpper(c.Label) + "|>JOBS|>COST")
+		for _, v := range c.Values {
+			t.Row(v.Value, terminal.Count(v.Jobs), v.Cost.String())
+		}
+		p.Table(t, "  ")
+	}
+	if c.Without != 0 {
+		p.Printf("Jobs without label %s cost %s\n", c.Label, cli.Credits(c.Without))
+	}
+	writeOlder(p, c.More)
+}
+
+// writeLabelled writes the entries of jobs with some labels, and their sum.
+func writeLabelled(p *cli.Page, r messages.StatementReply, labels []string, facts map[messages.JobID]jobFacts) {
+	p.Printf("%s  jobs with label %s\n", p.Bold("Account "+r.Account), terminal.Safe(strings.Join(labels, ", ")))
+	if !entries(p, r.Entries, facts) {
+		return
+	}
+	var moved messages.Credits
+	for _, e := range r.Entries {
+		moved += e.Change
+	}
+	p.Printf("%s %s\n", p.Bold("Together"), cli.Credits(-moved))
+	writeOlder(p, r.More)
+}

@@ -1,0 +1,205 @@
+package jobs
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/candor-grid/candor/cmd/candor/internal/client/cli"
+	"github.com/candor-grid/candor/cmd/candor/internal/terminal"
+	"github.com/candor-grid/candor/messages"
+)
+
+// cancellation is what was asked for on the command line of cancel.
+type cancellation struct {
+	which       selection
+	all         bool // jobs that have not ended, of the caller
+	owner       string
+	yes, dryRun bool
+}
+
+func cancelCommand(a *cli.App) *cobra.Command {
+	var c cancellation
+	cmd := &cobra.Command{
+		Use:   "cancel [NUMBER]...",
+		Short: "cancel jobs",
+		Long: `Cancel jobs: tasks that run are ended, those that wait are dropped, and what the
+job owes until now is charged. All the jobs named are tried; the exit code is that
+of the first that could not be cancelled.
+
+Instead of numbers, flags say which of your jobs to cancel: those that fit all flags and have
+not ended. They are listed, and cancelled once you have agreed: on a terminal you are asked,
+elsewhere --yes says so. Exactly the jobs listed are cancelled, none that was submitted since.`,
+		Example: `  candor cancel 17 18 19
+  candor cancel --name 'train*' --state Waiting
+  candor cancel --label run=7 --dry-run
+  candor cancel --all --yes`,
+		RunE: a.OnlineAs(func() bool { return c.owner != "" }, func(ctx context.Context, s *cli.Session, args []string) error {
+			return c.run(ctx, a, s, args)
+		}),
+		ValidArgsFunction: a.CompleteJobs(true),
+	}
+	c.which.flags(a, cmd)
+	f := cmd.Flags()
+	f.BoolVar(&c.all, "all", false, "all jobs of yours that have not ended")
+	f.StringVar(&c.owner, "owner", "", "jobs of this `account` instead of yours (operators)")
+	f.BoolVarP(&c.yes, "yes", "y", false, "do not ask")
+	f.BoolVar(&c.dryRun, "dry-run", false, "only list what would be cancelled")
+	cmd.RegisterFlagCompletionFunc("owner", a.CompleteAccounts())
+	return cmd
+}
+
+func (c *cancellation) run(ctx context.Context, a *cli.App, s *cli.Session, args []string) error {
+	selects := c.all || c.owner != "" || !c.which.none()
+	switch {
+	case selects && len(args) > 0:
+		return cli.Usagef("%s: stands beside flags that choose jobs: give numbers or flags", args[0])
+	case !selects && len(args) == 0:
+		return cli.Usagef("say which jobs: numbers, --all, or flags such as --state and --name; see candor cancel --help")
+	case c.all && !c.which.none():
+		return cli.Usagef("--all: stands beside other flags that choose jobs: leave --all out")
+	}
+	if !selects {
+		return cancelNumbers(ctx, a, s, args, c.dryRun)
+	}
+	found, err := c.find(ctx, a, s)
+	if err != nil {
+		return err
+	}
+	return c.cancel(ctx, a, s, found)
+}
+
+// find lists the jobs that the flags choose.
+func (c *cancellation) find(ctx context.Context, a *cli.App, s *cli.Session) ([]messages.JobSummary, error) {
+	r := messages.JobsRequest{Account: c.owner, Active: true, Limit: math.MaxInt}
+	if err := c.which.fill(a, &r); err != nil {
+		return nil, err
+	}
+	reply, err := listJobs(ctx, s, r)
+	return slices.DeleteFunc(reply.Jobs, func(j messages.JobSummary) bool { return j.State > messages.Running }), err
+}
+
+// cancel cancels the jobs found, once the user has agreed.
+func (c *cancellation) cancel(ctx context.Context, a *cli.App, s *cli.Session, found []messages.JobSummary) error {
+	if len(found) == 0 || c.dryRun {
+		return a.Show(messages.JobsReply{Jobs: found}, func(p *cli.Page) { writeChosen(p, found, "would be cancelled") })
+	}
+	if !c.yes {
+		if err := agree(a, found); err != nil {
+			return err
+		}
+	}
+	ids := make([]messages.JobID, len(found))
+	for i := range found {
+		ids[i] = found[i].Job
+	}
+	return cancelJobs(ctx, a, s, ids)
+}
+
+// agree asks the user whether to cancel some jobs; nil: yes.
+func agree(a *cli.App, found []messages.JobSummary) error {
+	p := a.Page(a.Err)
+	writeChosen(p, found, "to be cancelled")
+	if _, err := a.Err.Write(p.Bytes()); err != nil {
+		return err
+	}
+	if !terminal.IsTerminal(a.In) {
+		return cli.Usagef("nothing was cancelled: give --yes to cancel %s without being asked", terminal.Plural(len(found), "job"))
+	}
+	fmt.Fprintf(a.Err, "Cancel %s? [y/N] ", terminal.Plural(len(found), "job"))
+	answer, _ := bufio.NewReader(a.In).ReadString('\n')
+	if answer = strings.ToLower(strings.TrimSpace(answer)); answer != "y" && answer != "yes" {
+		fmt.Fprintln(a.Err, "Nothing was cancelled.")
+		return cli.ExitStatus(cli.CodeFailed)
+	}
+	return nil
+}
+
+// mostChosen is how many of the jobs to be cancelled are shown.
+const mostChosen = 20
+
+// writeChosen says how many jobs were chosen, and which.
+func writeChosen(p *cli.Page, found []messages.JobSummary, what string) {
+	if len(found) == 0 {
+		p.Printf("No job that has not ended fits: nothing to cancel.\n")
+		return
+	}
+	p.Printf("%s %s:\n", terminal.Plural(len(found), "job"), what)
+	t := terminal.NewTable(">JOB|~NAME|~ACCOUNT|~MARKET|STATE|>BUDGET|SUBMITTED")
+	for _, j := range found[:min(len(found), mostChosen)] {
+		t.Row(j.Job.String(), terminal.Safe(j.Name), ownerOf(j), where(j), p.State(j.State), j.Budget.String(), p.At(j.Submitted))
+	}
+	p.Table(t, "  ")
+	if more := len(found) - mostChosen; more > 0 {
+		p.Printf("  and %d more\n", more)
+	}
+}
+
+// cancelNumbers cancels the jobs that arguments name, all or none where one is not even a
+// number.
+func cancelNumbers(ctx context.Context, a *cli.App, s *cli.Session, args []string, dryRun bool) error {
+	ids := make([]messages.JobID, len(args))
+	for i, arg := range args {
+		var err error
+		if ids[i], err = jobNumber(arg); err != nil {
+			return err
+		}
+	}
+	switch {
+	case dryRun:
+		return cli.Usagef("--dry-run: goes with flags that choose jobs, not with numbers")
+	case len(ids) == 1:
+		return cli.Ask(ctx, a, s, messages.Auctioneer, messages.VerbCancel, messages.CancelRequest{Job: ids[0]}, writeCancelled)
+	}
+	return cancelJobs(ctx, a, s, ids)
+}
+
+// cancelJobs cancels jobs, and shows each; the exit code is that of the first that could not
+// be cancelled.
+func cancelJobs(ctx context.Context, a *cli.App, s *cli.Session, ids []messages.JobID) error {
+	var all messages.CancelReply
+	var failed error
+	for part := range slices.Chunk(ids, messages.MaxCancelled) {
+		reply, err := cli.Call[messages.CancelReply](ctx, s, messages.Auctioneer, messages.VerbCancel, messages.CancelRequest{Jobs: part})
+		if failed = err; failed != nil {
+			break
+		}
+		all.Jobs = append(all.Jobs, reply.Jobs...)
+	}
+	if len(all.Jobs) == 0 {
+		return failed
+	}
+	if err := a.Show(all, func(p *cli.Page) { writeAllCancelled(p, all.Jobs) }); err != nil {
+		return err
+	}
+	for _, j := range all.Jobs {
+		if j.Error == nil {
+			continue
+		}
+		a.Warn("cancel", []string{cli.Sentence(cli.Within("job "+j.Job.String(), j.Error))})
+		if failed == nil {
+			failed = cli.ExitStatus(cli.ExitCode(j.Error))
+		}
+	}
+	return failed
+}
+
+func writeAllCancelled(p *cli.Page, list []messages.CancelOutcome) {
+	done := 0
+	for _, j := range list {
+		if j.Error != nil {
+			continue
+		}
+		if done++; len(list) <= mostChosen {
+			writeCancelled(p, messages.CancelReply{Job: j.Job, State: j.State, Away: j.Away})
+		}
+	}
+	if len(list) > mostChosen {
+		p.Printf("Cancelled %d of %s\n", done, terminal.Plural(len(list), "job"))
+	}
+}

@@ -1,0 +1,64 @@
+package jobs
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/candor-grid/candor/cmd/candor/internal/client/cli"
+	"github.com/candor-grid/candor/messages"
+)
+
+// selection is which jobs a command line is about: those that fit all its flags. The
+// auctioneer says which those are.
+type selection struct {
+	states, labels        []string
+	name, market, project string
+	since, until          string
+}
+
+// flags adds the flags of a selection.
+func (w *selection) flags(a *cli.App, cmd *cobra.Command) {
+	f := cmd.Flags()
+	f.StringSliceVar(&w.states, "state", nil, "in one of these `states`: "+strings.Join(states, ", "))
+	f.StringVar(&w.name, "name", "", "of this `name`; * stands for any text, ? for any character")
+	f.StringVar(&w.market, "market", "", "of this `market`")
+	f.StringSliceVar(&w.labels, "label", nil, "with this `K=V`, or K of any value; may be repeated")
+	f.StringVar(&w.project, "project", "", "that this `account` pays")
+	f.StringVar(&w.since, "since", "", "that had not ended by this `time`: 2026-01-31, 2026-01-31T12:00, or how long ago, like 2d")
+	f.StringVar(&w.until, "until", "", "that were submitted before this `time`")
+	cmd.RegisterFlagCompletionFunc("state", cobra.FixedCompletions(states, cobra.ShellCompDirectiveNoFileComp))
+	cmd.RegisterFlagCompletionFunc("market", a.CompleteMarkets())
+	cmd.RegisterFlagCompletionFunc("project", a.CompleteAccounts())
+}
+
+// states are the names of the states of a job.
+var states = func() (names []string) {
+	for s := messages.Waiting; s <= messages.Discarded; s++ {
+		names = append(names, s.String())
+	}
+	return names
+}()
+
+// none says that no flag was given.
+func (w *selection) none() bool {
+	return len(w.states) == 0 && len(w.labels) == 0 && w.name == "" && w.market == "" && w.project == "" && w.since == "" && w.until == ""
+}
+
+// fill puts the selection into a request.
+func (w *selection) fill(a *cli.App, r *messages.JobsRequest) (err error) {
+	for _, text := range w.states {
+		i := slices.IndexFunc(states, func(name string) bool { return strings.EqualFold(name, strings.TrimSpace(text)) })
+		if i < 0 {
+			return cli.Usagef("--state %q: a job is %s", text, strings.Join(states, ", "))
+		}
+		r.States = append(r.States, states[i])
+	}
+	r.Name, r.Market, r.Project, r.Labels = w.name, w.market, w.project, w.labels
+	if r.Since, err = a.Instant("--since", w.since); err != nil {
+		return err
+	}
+	r.Until, err = a.Instant("--until", w.until)
+	return err
+}

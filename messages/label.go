@@ -1,0 +1,142 @@
+package messages
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+)
+
+// Limits on the labels and the comment of a job.
+const (
+	MaxLabels  = 16
+	MaxLabel   = 63   // bytes of a label's name, and of its value
+	MaxLabeled = 192  // bytes of all labels of a job as text: they stand in the reason of its charge
+	MaxComment = 1024 // bytes
+)
+
+// Labels are names with values by which a user tells jobs apart, in the order of their
+// names; a JSON object on the outside. They change nothing about a job.
+type Labels []Label
+
+// Label is one label.
+type Label struct {
+	Name  string `json:"name"`
+	Value string `json:"value"`
+}
+
+var labelsForm = objectForm[Label, string]{
+	pair: func(l Label) (string, string) { return l.Name, l.Value },
+	make: func(name, value string) Label { return Label{name, value} },
+	what: "label", wrong: "label %q: must be a string",
+}
+
+// MarshalJSON writes an object.
+func (l Labels) MarshalJSON() ([]byte, error) { return labelsForm.writeJSON(l) }
+
+// UnmarshalJSON reads an object.
+func (l *Labels) UnmarshalJSON(b []byte) (err error) {
+	*l, err = labelsForm.readJSON(b)
+	return err
+}
+
+// MarshalYAML writes a mapping.
+func (l Labels) MarshalYAML() (any, error) { return labelsForm.mapping(l), nil }
+
+// Get returns the value of a label, and whether there is one.
+func (l Labels) Get(name string) (string, bool) {
+	i, found := slices.BinarySearchFunc(l, name, func(l Label, name string) int { return cmp.Compare(l.Name, name) })
+	if !found {
+		return "", false
+	}
+	return l[i].Value, true
+}
+
+// Set returns the labels with one more, or with another value of one.
+func (l Labels) Set(name, value string) Labels {
+	i, found := slices.BinarySearchFunc(l, name, func(l Label, name string) int { return cmp.Compare(l.Name, name) })
+	if found {
+		l[i].Value = value
+		return l
+	}
+	return slices.Insert(l, i, Label{name, value})
+}
+
+// String writes the labels as ParseLabels reads them.
+func (l Labels) String() string {
+	text := make([]string, len(l))
+	for i := range l {
+		text[i] = l[i].Name + "=" + l[i].Value
+	}
+	return strings.Join(text, ",")
+}
+
+func (l Labels) validate(path string) error {
+	if len(l) > MaxLabels {
+		return Errorf(TooLarge, "%s: %d are more than the limit of %d", path, len(l), MaxLabels)
+	}
+	if err := labelsForm.ordered(l); err != nil {
+		return Errorf(Invalid, "%s: %s", path, AsError("", err).Message)
+	}
+	for _, one := range l {
+		if err := CheckLabel(one.Name, one.Value); err != nil {
+			return Errorf(Invalid, "%s: %s", path, AsError("", err).Message)
+		}
+	}
+	if text := l.String(); len(text) > MaxLabeled {
+		return Errorf(TooLarge, "%s: are %d bytes in all, written as name=value,…, more than the limit of %d", path, len(text), MaxLabeled)
+	}
+	return nil
+}
+
+// labelsMark begins the labels at the end of a reason.
+const labelsMark = "; labels "
+
+// Labelled is the reason of a job's charge with the job's labels behind it, in at most so
+// many bytes: rather than a label, an end of the text before is left out.
+func (l Labels) Labelled(reason string, most int) string {
+	if len(l) == 0 {
+		return Clip(reason, most)
+	}
+	mark := labelsMark + l.String()
+	return Clip(reason, most-len(mark)) + mark
+}
+
+// LabelsOf reads the labels that Labelled put behind a reason; none if there are none.
+func LabelsOf(reason string) (l Labels) {
+	at := strings.LastIndex(reason, labelsMark)
+	if at < 0 {
+		return nil
+	}
+	for _, one := range strings.Split(reason[at+len(labelsMark):], ",") {
+		name, value, given := strings.Cut(one, "=")
+		if !given || CheckLabel(name, value) != nil || len(l) == MaxLabels {
+			return nil
+		}
+		l = l.Set(name, value)
+	}
+	return l
+}
+
+// CheckLabel refuses a label that Kubernetes would not take either. A value may be empty.
+func CheckLabel(name, value string) error {
+	const rule = "use at most 63 letters, digits, '-', '_' or '.', with a letter or digit first and last"
+	if name == "" || !labelText(name) {
+		return Errorf(Invalid, "%q is not the name of a label; %s", clip(name), rule)
+	}
+	if !labelText(value) {
+		return Errorf(Invalid, "%s: %q is not the value of a label; %s", name, clip(value), rule)
+	}
+	return nil
+}
+
+func labelText(s string) bool {
+	for i := range len(s) {
+		c := s[i]
+		plain := alphanumeric(c)
+		inside := i > 0 && i < len(s)-1 && (c == '-' || c == '_' || c == '.')
+		if !plain && !inside {
+			return false
+		}
+	}
+	return len(s) <= MaxLabel
+}

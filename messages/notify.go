@@ -1,0 +1,101 @@
+package messages
+
+import (
+	"net/url"
+	"slices"
+	"strings"
+)
+
+// Limits on the notices of a job.
+const (
+	MaxNotify   = 4 // of a job
+	MaxNotifyTo = 512
+)
+
+// Notify asks for a word about a job.
+type Notify struct {
+	// To is an e-mail address, or the URL of a webhook.
+	To string   `json:"to"`
+	On []string `json:"on,omitempty"` // of NotifyEvents; default: end
+}
+
+// The events of a job of which a word can be sent.
+const (
+	NotifyStart   = "start"   // its first task began
+	NotifyEnd     = "end"     // it has ended, however it did
+	NotifyFailure = "failure" // it has ended, and did not complete; not if it was cancelled
+)
+
+// NotifyEvents are the events of a job of which a word can be sent.
+var NotifyEvents = []string{NotifyStart, NotifyEnd, NotifyFailure}
+
+// Webhook says whether the word goes to a webhook, not by e-mail.
+func (n *Notify) Webhook() bool { return strings.Contains(n.To, "://") }
+
+// Wants says whether a word about an event is asked for. Where both end and failure are,
+// there is one word for both.
+func (n *Notify) Wants(event string) bool {
+	if len(n.On) == 0 {
+		return event == NotifyEnd
+	}
+	return slices.Contains(n.On, event)
+}
+
+// validate reports what is wrong with the notices of a job, whatever its site allows.
+func validateNotify(list []Notify) error {
+	if len(list) > MaxNotify {
+		return Errorf(TooLarge, "notify: %d are more than the limit of %d", len(list), MaxNotify)
+	}
+	for i := range list {
+		n := &list[i]
+		if err := checkLine("notify", n.To, MaxNotifyTo); err != nil {
+			return err
+		}
+		for _, event := range n.On {
+			if !slices.Contains(NotifyEvents, event) {
+				return Errorf(Invalid, "notify: %q is none of %s", clip(event), strings.Join(NotifyEvents, ", "))
+			}
+		}
+		if len(n.On) > len(NotifyEvents) {
+			return Errorf(Invalid, "notify: an event is given twice")
+		}
+		if n.Webhook() {
+			if u, err := url.Parse(n.To); err != nil || u.Host == "" || u.User != nil || u.Fragment != "" {
+				return Errorf(Invalid, "notify: %q is not a URL like https://host/path, without a user or a fragment", clip(n.To))
+			}
+		} else if !mailAddress(n.To) {
+			return Errorf(Invalid, "notify: %q is neither an e-mail address like ada@example.org nor a URL", clip(n.To))
+		}
+	}
+	return nil
+}
+
+// mailAddress accepts the plain form of an e-mail address.
+func mailAddress(s string) bool {
+	local, domain, found := strings.Cut(s, "@")
+	if !found || local == "" || len(local) > 64 || domain == "" || len(domain) > 253 {
+		return false
+	}
+	for _, c := range []byte(local) {
+		if !alphanumeric(c) && strings.IndexByte(".!#$%&'*+/=?^_`{|}~-", c) < 0 {
+			return false
+		}
+	}
+	for part := range strings.SplitSeq(domain, ".") {
+		if part == "" || strings.Trim(part, "-") != part || strings.ContainsFunc(part, func(r rune) bool { return r > 'z' || !alphanumeric(byte(r)) && r != '-' }) {
+			return false
+		}
+	}
+	return local[0] != '-' && local[0] != '.'
+}
+
+func alphanumeric(c byte) bool { return c|0x20 >= 'a' && c|0x20 <= 'z' || c >= '0' && c <= '9' }
+
+// NoticeStatus is what became of a word about a job.
+type NoticeStatus struct {
+	To      string `json:"to"`
+	Event   string `json:"event"`
+	At      Time   `json:"at"`                // of the event
+	Sent    Time   `json:"sent"`              // when the receiver took it; 0: not yet, or never
+	Refused string `json:"refused,omitempty"` // why it will not be sent
+}
