@@ -11,7 +11,7 @@ import (
 // Charge is what the bank is asked for an ended job.
 func Charge(j *book.Job) messages.Transfer {
 	t := messages.Transfer{ID: j.Hold + "/charge", Kind: messages.Post, Pending: j.HoldID(), Debit: j.Payer, Credit: messages.SiteAccount,
-		Amount: j.Owed, Job: j.ID, Reason: j.Why + usage(j)}
+		Amount: j.Owed, Job: j.ID, Reason: reasonOf(j)}
 	if j.Owed == 0 {
 		t.Kind, t.Debit, t.Credit = messages.Void, "", ""
 	}
@@ -21,8 +21,22 @@ func Charge(j *book.Job) messages.Transfer {
 // maxReason is the length of the longest reason that a bank takes, in bytes.
 const maxReason = 512
 
-// usage says what the job's tasks used, for the statement; nothing where that
-// would make the reason longer than a bank takes.
+// reasonOf is what a statement says of a job's charge: what the charge is for, what ended the
+// job, and what its tasks used, as far as a bank takes so long a reason.
+func reasonOf(j *book.Job) string {
+	text := j.Why
+	if j.Cause != "" {
+		text += "; " + j.Cause
+	}
+	for _, longer := range []string{text + usage(j), text, j.Why + usage(j)} {
+		if len(longer) <= maxReason {
+			return longer
+		}
+	}
+	return j.Why
+}
+
+// usage says what the job's tasks used.
 func usage(j *book.Job) string {
 	var cpu messages.Duration
 	var memory int64
@@ -34,7 +48,7 @@ func usage(j *book.Job) string {
 	if memory >= 1<<20 {
 		text += fmt.Sprintf(" and %d MiB at most", memory>>20)
 	}
-	if cpu == 0 && memory == 0 || len(j.Why)+len(text) > maxReason {
+	if cpu == 0 && memory == 0 {
 		return ""
 	}
 	return text
