@@ -77,14 +77,14 @@ type Ending struct {
 
 // mute are reasons that need no word of the node.
 var mute = map[EndReason]string{
-	EndNodeLost:   "was lost with node %s, which fell silent",
-	EndAgentLost:  "was lost when the agent of node %s started anew",
-	EndAgentStops: "was ended because the agent of node %s stopped",
-	EndEvicted:    "was ended because node %s drains, and its time to do so was over",
-	EndPreempted:  "was ended on node %s because its market gave the slot to others",
-	EndGang:       "was ended on node %s because another task of its gang was lost",
-	EndCancelled:  "was ended on node %s because its job was cancelled",
-	EndJobOver:    "was ended on node %s because its job had ended",
+	EndNodeLost:   "was lost with %s, which fell silent",
+	EndAgentLost:  "was lost when the agent of %s started anew",
+	EndAgentStops: "was ended because the agent of %s stopped",
+	EndEvicted:    "was ended because %s drains, and the notice was over",
+	EndPreempted:  "was ended on %s because its market gave the slot to others",
+	EndGang:       "was ended on %s because another task of its gang was lost",
+	EndCancelled:  "was ended on %s because its job was cancelled",
+	EndJobOver:    "was ended on %s because its job had ended",
 }
 
 // String says how the attempt ended, as what follows the name of the task: "ended with

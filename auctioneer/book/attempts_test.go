@@ -87,7 +87,7 @@ func TestCauses(t *testing.T) {
 	var seq uint64
 	turnOn(do, "n1", &seq, 3, nil)
 	do(4, Command{Cancel: &Cancel{Job: 1, By: "root"}})
-	if got := b.Job(1).Cause; got != "cancelled by operator root" {
+	if got := b.Job(1).Cause; got != "cancelled by root, an operator" {
 		t.Errorf("got %q", got)
 	}
 	if got := b.Job(2).Cause; got != "job 1, which was to complete first, is Cancelled" {

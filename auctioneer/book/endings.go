@@ -2,7 +2,6 @@ package book
 
 import (
 	"fmt"
-	"strings"
 
 	"github.com/candor-grid/candor/messages"
 )
@@ -33,7 +32,7 @@ func (s *endings) cancel(c *Cancel) (messages.State, error) {
 	was := j.State
 	s.forfeit(j, c)
 	who := by(c.By, j.Account)
-	s.end(j, messages.Cancelled, "CancelledBy"+who, "cancelled by "+strings.ToLower(who)+" "+c.By)
+	s.end(j, messages.Cancelled, "CancelledBy"+who, fmt.Sprintf("cancelled by %s, %s", c.By, map[string]string{"User": "its owner", "Operator": "an operator"}[who]))
 	return was, nil
 }
 

@@ -86,6 +86,9 @@ func (q *tasksQuery) of(argument string) (err error) {
 	return err
 }
 
+// filters reports whether the query leaves out tasks that have started.
+func (q *tasksQuery) filters() bool { return len(q.states) > 0 || q.ask.Node != "" || q.index != "" }
+
 // positions reads "7", "7-9" or "7-" as the first position and the one after the last; 0
 // stands for no end.
 func positions(text string) (from, until uint32, err error) {
@@ -126,7 +129,7 @@ func tasks(ctx context.Context, a *cli.App, s *cli.Session, q tasksQuery) error 
 	if terminal.IsTerminal(a.Out) {
 		columns, _ = terminal.Size(a.Out)
 	}
-	return a.Show(all, func(p *cli.Page) { writeTasks(p, columns, q.job, all) })
+	return a.Show(all, func(p *cli.Page) { writeTasks(p, columns, &q, all) })
 }
 
 // tasksOf adds the tasks of a stage, as far as the limit lets it.
@@ -163,14 +166,17 @@ func (q *tasksQuery) tasksOf(ctx context.Context, s *cli.Session, stage int, all
 
 // writeTasks writes a line for each attempt. Where sentences do not fit columns, 0 for any
 // number, the lines have the reasons alone, and the sentences of a few tasks follow.
-func writeTasks(p *cli.Page, columns int, job messages.JobID, r messages.TasksReply) {
+func writeTasks(p *cli.Page, columns int, q *tasksQuery, r messages.TasksReply) {
 	lines := tasksTable(p, r.Tasks, func(s messages.TaskStatus) string { return s.Message })
 	short := columns > 0 && slices.ContainsFunc(lines, func(line string) bool { return terminal.Width(line) > columns })
 	if short {
 		lines = tasksTable(p, r.Tasks, func(s messages.TaskStatus) string { return s.Reason })
 	}
 	if len(r.Tasks) == 0 {
-		lines = []string{fmt.Sprintf("No task of job %v is as you ask.", job)}
+		lines = nil
+		if r.Unstarted == 0 || q.filters() {
+			p.Printf("No task of job %v that has started is as you ask.\n", q.job)
+		}
 	}
 	for _, line := range lines {
 		p.Printf("%s\n", line)
@@ -187,7 +193,7 @@ func writeTasks(p *cli.Page, columns int, job messages.JobID, r messages.TasksRe
 		p.Printf("%s\n", p.Dim("There are more tasks: see them with --limit, or choose with --index, --stage, --state and --node."))
 	}
 	if r.Unstarted > 0 {
-		p.Printf("%s\n", p.Dim(fmt.Sprintf("%s not started; candor why %v says why.", has(r.Unstarted, "task"), job)))
+		p.Printf("%s\n", p.Dim(fmt.Sprintf("%s not started; candor why %v says why.", has(r.Unstarted, "task"), q.job)))
 	}
 	if r.Omitted > 0 {
 		p.Printf("%s\n", p.Dim(fmt.Sprintf("%s not kept.", has(r.Omitted, "earlier attempt"))))
