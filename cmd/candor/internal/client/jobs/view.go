@@ -275,7 +275,7 @@ func writeWhy(p *cli.Page, r messages.WhyReply) {
 func progressLines(p *cli.Page, j messages.JobDetail) []string {
 	why := ""
 	if j.State == messages.Waiting {
-		why = p.Dim(terminal.Safe(j.Reason))
+		why = p.Dim(notState(j.State, j.Reason))
 	}
 	lines := []string{fmt.Sprintf("Job %v  %s  %s  %s", j.Job, p.State(j.State), p.Between(j.Submitted, j.Ended), why)}
 	width := 0
