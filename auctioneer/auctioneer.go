@@ -96,7 +96,7 @@ func (a *Auctioneer) follow(ctx context.Context) {
 
 // propose commits a command and returns its result.
 func (a *Auctioneer) propose(ctx context.Context, c *book.Command) (any, error) {
-	c.At = a.Clock()
+	c.Stamp(a.Clock())
 	data, err := c.Encode()
 	if err != nil {
 		return nil, err

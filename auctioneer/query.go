@@ -100,6 +100,7 @@ func (l *queries) summaryOf(b *book.Book, id messages.JobID) (s messages.JobSumm
 func summary(j *book.Job) messages.JobSummary {
 	s := j.Summary()
 	s.Reason = reason(j)
+	s.Message = cause(j)
 	return s
 }
 
@@ -140,63 +141,6 @@ func (l *queries) shares(market messages.Name, id messages.JobID) (out []message
 		}
 	})
 	return out
-}
-
-func (l *queries) tasks(ctx context.Context, caller messages.Name, r messages.TasksRequest) (reply messages.TasksReply, err error) {
-	if away := l.remote.find(caller, r.Job); away != nil {
-		return l.remote.tasks(ctx, away, r)
-	}
-	return l.tasksOf(ctx, l.seenBy(caller, r.Job), r)
-}
-
-func (l *queries) tasksOf(ctx context.Context, find finding, r messages.TasksRequest) (reply messages.TasksReply, err error) {
-	most, err := limit(r.Limit)
-	if err != nil {
-		return reply, err
-	}
-	err = l.look(ctx, func(b *book.Book) error {
-		j, err := find(b)
-		if err != nil {
-			return err
-		}
-		if r.Stage != nil && (*r.Stage < 0 || *r.Stage >= len(j.Stages)) {
-			return messages.Errorf(messages.NotFound, "stage: job %d has stages 0 to %d", j.ID, len(j.Stages)-1)
-		}
-		reply.Account = j.Account
-		for i := range j.Stages {
-			if r.Stage == nil || *r.Stage == i {
-				appendTasks(&reply, b, j, i, r.From, most)
-			}
-		}
-		return nil
-	})
-	return reply, err
-}
-
-func appendTasks(reply *messages.TasksReply, b *book.Book, j *book.Job, stage int, from uint32, most int) {
-	tasks := j.Stages[stage].Tasks
-	for k := int(from); k < len(tasks); k++ {
-		if reply.More = len(reply.Tasks) == most; reply.More {
-			return
-		}
-		t, ref := &tasks[k], messages.TaskRef{Job: j.ID, Stage: uint32(stage), Index: uint32(k)}
-		reply.Tasks = append(reply.Tasks, messages.TaskStatus{
-			Task: ref, Attempt: t.Attempt, Node: b.Nodes()[t.Node].Name, State: taskState(b, ref, t), ExitCode: int(t.Exit), Claimed: t.Claimed, Ended: t.Ended,
-		})
-	}
-}
-
-func taskState(b *book.Book, r messages.TaskRef, t *book.Task) string {
-	if t.Phase != book.Claimed {
-		return t.Phase.String()
-	}
-	switch b.Nodes()[t.Node].Claims[r].Halt {
-	case book.Suspended:
-		return "Suspended"
-	case book.Gathers:
-		return "Gathering"
-	}
-	return t.Phase.String()
 }
 
 func (l *queries) nodes(ctx context.Context, _ messages.Name, _ messages.Empty) (reply messages.NodesReply, err error) {

@@ -1,6 +1,7 @@
 package auctioneer
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strconv"
@@ -156,6 +157,9 @@ func (l *queries) explain(now messages.Time, reply *messages.WhyReply, m market.
 	})
 }
 
+// cause is what ended a job, "" if it ended well or goes on.
+func cause(j *book.Job) string { return cmp.Or(j.Cause, j.Message) }
+
 // epilogue tells how a job that is over went.
 func epilogue(j *book.Job) string {
 	total, _, done := j.Count()
@@ -163,13 +167,11 @@ func epilogue(j *book.Job) string {
 	if n := j.Failures(); n > 0 && total > 1 {
 		s = fmt.Sprintf("%s of %s tasks failed, %s finished", grouped(n), grouped(total), grouped(done))
 	}
-	if j.Message != "" {
+	switch {
+	case j.Message != "":
 		s = j.Message
-	}
-	if j.Outcome == messages.Failed {
-		if task, t, ok := failed(j); ok {
-			s += fmt.Sprintf("; task %d of stage %s failed %d times, at last with exit code %d", task.Index, j.Spec.Stages[task.Stage].Name, t.Tries, t.Exit)
-		}
+	case j.Cause != "":
+		s = j.Cause + "; " + s
 	}
 	switch {
 	case !j.State.Final():
@@ -194,17 +196,6 @@ func grouped(n int) string {
 	return text
 }
 
-func failed(j *book.Job) (messages.TaskRef, *book.Task, bool) {
-	for i := range j.Stages {
-		for k := range j.Stages[i].Tasks {
-			if t := &j.Stages[i].Tasks[k]; t.Phase == book.Failed && t.Tries > 0 {
-				return messages.TaskRef{Job: j.ID, Stage: uint32(i), Index: uint32(k)}, t, true
-			}
-		}
-	}
-	return messages.TaskRef{}, nil, false
-}
-
 // remedy says what would have changed the outcome.
 func remedy(j *book.Job) []string {
 	if len(j.Change) > 0 {
@@ -216,9 +207,9 @@ func remedy(j *book.Job) []string {
 	case "TimeLimit":
 		return []string{"a longer time limit for the stage, or smaller tasks"}
 	case "LimitExceeded":
-		return []string{"a larger memory limit for the stage where memory ran out, or tasks that need less; the job's tasks say what was exceeded"}
+		return []string{"a larger limit for the stage, or tasks that need less"}
 	case "CannotStart":
-		return []string{fmt.Sprintf("a command, interpreter and working directory that exist on the nodes; `candor logs %d --stderr` says what was missing", j.ID)}
+		return []string{"a command, interpreter and working directory that exist on every node, and that the tasks' user may use"}
 	}
 	return nil
 }

@@ -73,10 +73,18 @@ const (
 	TimedOut                   // ended at its time limit
 	Stopped                    // ended because the leader or the lease said so
 	Unstartable                // the process could not be started
-	Exceeded                   // ended for using more than it may: memory, or room for files
+	Exceeded                   // ended for using more than it may, of what has no name below
+	OutOfMemory                // ended by its memory limit
+	OutOfDisk                  // ended by its limit on what it keeps on the disk
 )
 
-var outcomeNames = []string{"Exited", "TimedOut", "Stopped", "Unstartable", "Exceeded"}
+var outcomeNames = []string{"Exited", "TimedOut", "Stopped", "Unstartable", "Exceeded", "OutOfMemory", "OutOfDisk"}
+
+// Limited reports whether a limit on what the task may use ended the attempt: the next
+// one would end alike.
+func (o Outcome) Limited() bool {
+	return o == TimedOut || o == Exceeded || o == OutOfMemory || o == OutOfDisk
+}
 
 // String returns the outcome's name.
 func (o Outcome) String() string { return nameOf(outcomeNames, o, "Unknown") }

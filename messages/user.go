@@ -144,6 +144,8 @@ type JobSummary struct {
 	// Failed is how many tasks failed for good before the job ended.
 	Failed int    `json:"failed,omitempty" msgpack:"-"`
 	Labels Labels `json:"labels,omitempty" msgpack:"-"`
+	// Message says what ended the job, where it did not end well.
+	Message string `json:"message,omitempty" msgpack:"-"`
 }
 
 // JobDetail is everything a user may want to know of a job.
@@ -197,24 +199,64 @@ type TasksRequest struct {
 	Stage *int   `json:"stage,omitempty"` // only this stage
 	From  uint32 `json:"from,omitempty"`  // first task index
 	Limit int    `json:"limit,omitempty"` // default 100, at most 1000
+	// Until is the first task index that is not to be listed; 0: all are. States and
+	// Node are of the attempts to list; none: of all.
+	Until  uint32   `json:"until,omitempty"`
+	States []string `json:"states,omitempty"`
+	Node   Name     `json:"node,omitempty"`
+	// Attempts asks for earlier attempts too, as far as the site keeps them.
+	Attempts bool `json:"attempts,omitempty"`
 }
 
 // TasksReply lists tasks in the order of stage and index.
 type TasksReply struct {
 	Account Name         `json:"account"`
 	Tasks   []TaskStatus `json:"tasks"`
-	More    bool         `json:"more"`
+	// More says that the list is not whole: of one stage, it goes on from Next.
+	More bool   `json:"more"`
+	Next uint32 `json:"next,omitempty"`
+	// Unstarted is how many tasks of the stages asked about no node has claimed yet.
+	Unstarted int `json:"unstarted,omitempty"`
+	// Omitted is how many earlier attempts the job had that the site does not keep.
+	Omitted int `json:"omitted,omitempty"`
 }
 
-// TaskStatus is the latest attempt of a task.
+// TaskStatus is an attempt of a task, as a rule the latest.
 type TaskStatus struct {
-	Task     TaskRef `json:"task"`
-	Attempt  uint32  `json:"attempt"`
-	Node     Name    `json:"node"`
-	State    string  `json:"state"` // Claimed, Suspended, Gathering (waits for its gang), Done, Failed, Pending (to be tried again)
-	ExitCode int     `json:"exit_code"`
-	Claimed  Time    `json:"claimed"`
-	Ended    Time    `json:"ended"`
+	Task    TaskRef `json:"task"`
+	Attempt uint32  `json:"attempt"`
+	Node    Name    `json:"node"`
+	State   string  `json:"state"` // one of TaskStates
+	// ExitCode is null where there is none: the attempt runs, or never had a process, or
+	// nobody heard of its end.
+	ExitCode *int `json:"exit_code"`
+	Claimed  Time `json:"claimed"`
+	Ended    Time `json:"ended"`
+	// Stage and Index are those of Task; Array is the task's index in the stage's array.
+	Stage Name   `json:"stage"`
+	Index uint32 `json:"index"`
+	Array int64  `json:"array"`
+	// Reason says why the attempt did not end well, in a stable CamelCase word; Message
+	// says the same in a sentence, with its numbers.
+	Reason  string `json:"reason"`
+	Message string `json:"message"`
+	// Ran is for how long the task had its slot and ran; Suspended, for how long it had
+	// to wait meanwhile.
+	Ran       Duration `json:"ran"`
+	Suspended Duration `json:"suspended"`
+	CPU       Duration `json:"cpu"`     // of an attempt that has ended
+	MaxRSS    int64    `json:"max_rss"` // of an attempt that has ended, in bytes
+}
+
+// TaskStates are the states of an attempt.
+var TaskStates = []string{
+	"Running",
+	"Suspended", // has left its slot until it is resumed
+	"Gathering", // waits for its gang
+	"Done",
+	"Failed",
+	"Stopped", // came to nothing without a fault of its own
+	"Pending", // came to nothing, and the task is to be tried again
 }
 
 // WhyReply explains a job: the reason it waits, or why it went as it did.

@@ -43,8 +43,11 @@ type Book struct {
 	remote
 }
 
-// clock is the latest time of any command.
-type clock struct{ now messages.Time }
+// clock is the latest time of any command, and the rules of the one that is applied.
+type clock struct {
+	now   messages.Time
+	rules uint8
+}
 
 // Now is the latest time of any command.
 func (c *clock) Now() messages.Time { return c.now }
@@ -116,7 +119,7 @@ func (b *Book) Watch(on bool) {
 // Apply carries out a command and returns its result, or a *messages.Error
 // if it is refused, in which case nothing changed but the time.
 func (b *Book) Apply(c *Command) any {
-	b.now = max(b.now, c.At)
+	b.now, b.rules = max(b.now, c.At), c.Rules
 	switch {
 	case c.Submit != nil:
 		return outcome(b.submit(c.Submit))
@@ -271,7 +274,7 @@ func (b *Book) decide(c *Decide) {
 		b.suspend(a)
 	}
 	for _, a := range c.Requeue {
-		b.requeue(a, ofJob)
+		b.requeue(a, ofJob, messages.EndPreempted)
 	}
 	for _, a := range c.Resume {
 		b.resume(a)

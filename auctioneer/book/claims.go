@@ -95,12 +95,15 @@ func (c *claims) stop(a messages.Attempt) {
 // requeue ends a claim of a job that has not ended: its task, with all of its gang,
 // is to be claimed again. The blame says whether the job is to pay for the time it
 // had. To requeue a claim twice changes nothing.
-func (c *claims) requeue(a messages.Attempt, by blame) {
+func (c *claims) requeue(a messages.Attempt, by blame, why messages.EndReason) {
 	node, h, ok := c.claimOf(a)
 	if !ok || h.Leaving || !c.jobs.byID[a.Task.Job].Active() {
 		return
 	}
 	h.Leaving = true
+	if c.clock.rules >= RulesAttempts {
+		h.Why = why
+	}
 	c.turn(node, a.Task, h)
 	c.stop(a)
 	c.excuse(a.Task, h, by)
@@ -140,7 +143,7 @@ func (c *claims) requeueAll(r *Requeue) (n int, err error) {
 	for _, ref := range tasks {
 		if c.runs(j, ref) { // and was not requeued with its gang before
 			j.Stages[ref.Stage].Requeued++
-			c.requeue(messages.Attempt{Task: ref, Number: j.Stages[ref.Stage].Tasks[ref.Index].Attempt}, ofJob)
+			c.requeue(messages.Attempt{Task: ref, Number: j.Stages[ref.Stage].Tasks[ref.Index].Attempt}, ofJob, messages.EndRequeued)
 		}
 	}
 	return len(all) - len(c.running(j)), nil
@@ -232,10 +235,11 @@ func (c *claims) breakGang(j *Job, stage int, by blame) {
 		r := messages.TaskRef{Job: j.ID, Stage: uint32(stage), Index: uint32(k)}
 		switch t := &s.Tasks[k]; t.Phase {
 		case Claimed:
-			c.requeue(messages.Attempt{Task: r, Number: t.Attempt}, by)
+			c.requeue(messages.Attempt{Task: r, Number: t.Attempt}, by, messages.EndGang)
 		case Done:
 			s.Done--
 			s.Running++ // which again takes off
+			c.attemptEnded(r, t.PausedTime(), messages.EndGang, nil)
 			c.again(j, s, r.Index)
 		}
 	}
@@ -254,13 +258,14 @@ func (c *claims) disband(d *Disband) error {
 }
 
 // giveBack makes a task pending again whose node lost the attempt, without counting it.
-func (c *claims) giveBack(r messages.TaskRef, h NodeClaim) {
+func (c *claims) giveBack(r messages.TaskRef, h NodeClaim, why messages.EndReason) {
 	j := c.jobs.byID[r.Job]
 	if j == nil {
 		return
 	}
 	s := &j.Stages[r.Stage]
 	if t := &s.Tasks[r.Index]; t.Phase == Claimed && t.Attempt == h.Attempt {
+		c.attemptEnded(r, h.PausedBy(c.clock.now), why, nil)
 		c.lose(r, h, ofSite)
 	}
 }

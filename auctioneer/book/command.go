@@ -26,6 +26,9 @@ type Command struct {
 	Change      *Change
 	CancelJobs  *CancelJobs
 	Notified    *Notified
+	// Rules is the version of the rules by which the command is applied; 0: those of
+	// leaders that did not say.
+	Rules uint8
 }
 
 // Submit enters a job whose hold has been made. Result: Receipt, of the earlier
@@ -238,6 +241,9 @@ type Leg struct {
 	Amount   messages.Credits
 	Reason   string
 }
+
+// Stamp makes the command one of now, by the rules of this program.
+func (c *Command) Stamp(now messages.Time) { c.At, c.Rules = now, RulesAttempts }
 
 // Decode reads a command as Encode wrote it.
 func Decode(data []byte) (*Command, error) {

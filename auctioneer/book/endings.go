@@ -32,7 +32,8 @@ func (s *endings) cancel(c *Cancel) (messages.State, error) {
 	}
 	was := j.State
 	s.forfeit(j, c)
-	s.end(j, messages.Cancelled, "CancelledBy"+by(c.By, j.Account))
+	who := by(c.By, j.Account)
+	s.end(j, messages.Cancelled, "CancelledBy"+who, fmt.Sprintf("cancelled by %s, %s", c.By, map[string]string{"User": "its owner", "Operator": "an operator"}[who]))
 	return was, nil
 }
 
@@ -64,27 +65,30 @@ func (s *endings) discard(d *Discarding) {
 	}
 	j.Message, j.Change = d.Message, d.Change
 	s.effects.round(j, d.Legs)
-	s.end(j, messages.Discarded, d.Reason)
+	s.end(j, messages.Discarded, d.Reason, d.Message)
 }
 
 // end ends a job: its tasks can no longer be claimed, running tasks are to be stopped,
 // and its charge is to be decided. Jobs that wait for this job go on or end with it.
-func (s *endings) end(j *Job, outcome messages.State, reason string) {
-	s.endAlone(j, outcome, reason)
+func (s *endings) end(j *Job, outcome messages.State, reason, cause string) {
+	s.endAlone(j, outcome, reason, cause)
 	for ended := []*Job{j}; len(ended) > 0; ended = ended[1:] {
 		for _, waiter := range s.dependencies.release(ended[0]) {
-			s.endAlone(waiter, messages.Cancelled, "DependencyFailed")
+			s.endAlone(waiter, messages.Cancelled, "DependencyFailed", fmt.Sprintf("job %d, which was to complete first, is %v", ended[0].ID, ended[0].Outcome))
 			ended = append(ended, waiter)
 		}
 	}
 }
 
 // endAlone ends a job, whoever waits for it.
-func (s *endings) endAlone(j *Job, outcome messages.State, reason string) {
+func (s *endings) endAlone(j *Job, outcome messages.State, reason, cause string) {
 	s.meters.stop(j)
 	j.Doubts = nil
 	delete(s.jobs.ordered, j.ID)
 	j.State, j.Outcome, j.Reason, j.Ended = messages.Settling, outcome, reason, s.clock.now
+	if s.clock.rules >= RulesAttempts {
+		j.Cause = cause
+	}
 	s.watch.touch(j.ID)
 	s.claims.stopAll(j)
 }

@@ -84,6 +84,7 @@ func (x *exchanges) finishTask(j *Job, r messages.TaskRef, node uint32, f *messa
 	t := &s.Tasks[index]
 	t.Exit = int32(f.ExitCode)
 	x.watch.touch(j.ID)
+	x.claims.attemptEnded(r, h.PausedBy(x.clock.now), j.why(f, h, s.Broken), f)
 	switch {
 	case s.Broken && j.Active():
 		x.claims.again(j, s, index)
@@ -119,8 +120,8 @@ func (x *exchanges) fail(j *Job, r messages.TaskRef, f *messages.Finished, h Nod
 	s := &j.Stages[r.Stage]
 	t := &s.Tasks[r.Index]
 	t.Tries++
-	limit := cmp.Or(uint32(j.Spec.Stages[r.Stage].Attempts), DefaultAttempt)
-	if j.Active() && t.Tries < limit && f.Outcome != messages.TimedOut && f.Outcome != messages.Exceeded {
+	limit := cmp.Or(j.Spec.Stages[r.Stage].Attempts, DefaultAttempt)
+	if j.Active() && int(t.Tries) < limit && !f.Outcome.Limited() {
 		x.claims.lose(r, h, ofJob)
 		return
 	}
@@ -130,10 +131,10 @@ func (x *exchanges) fail(j *Job, r messages.TaskRef, f *messages.Finished, h Nod
 		return
 	}
 	if s.Failed++; j.Failures() == 1 {
-		j.ExitCode, j.Reason = f.ExitCode, failure(f.Outcome)
+		j.ExitCode, j.Reason, j.Cause = f.ExitCode, failure(f.Outcome), j.failing(r, f, x.nodes.inOrder[t.Node].Name)
 	}
 	if j.Spec.Stages[r.Stage].OnFailure != messages.GoOn {
-		x.endings.end(j, messages.Failed, j.Reason)
+		x.endings.end(j, messages.Failed, j.Reason, j.Cause)
 		return
 	}
 	x.conclude(j, int(r.Stage))
@@ -156,9 +157,9 @@ func (x *exchanges) conclude(j *Job, stage int) {
 	switch {
 	case j.live():
 	case j.Failures() == 0:
-		x.endings.end(j, messages.Completed, "Completed")
+		x.endings.end(j, messages.Completed, "Completed", "")
 	default:
-		x.endings.end(j, messages.Failed, j.Reason)
+		x.endings.end(j, messages.Failed, j.Reason, j.Cause)
 	}
 }
 
@@ -166,7 +167,7 @@ func failure(o messages.Outcome) string {
 	switch o {
 	case messages.TimedOut:
 		return "TimeLimit"
-	case messages.Exceeded:
+	case messages.Exceeded, messages.OutOfMemory, messages.OutOfDisk:
 		return "LimitExceeded"
 	case messages.Unstartable:
 		return "CannotStart"
@@ -224,8 +225,10 @@ func (x *exchanges) grant(n *Node, node uint32, j *Job, stage, at int) messages.
 		s.Tasks = append(s.Tasks, Task{})
 	}
 	t := &s.Tasks[index]
-	t.Attempt++
-	t.Phase, t.Node, t.Claimed, t.Ended, t.Exit = Claimed, node, x.clock.now, 0, 0
+	if x.clock.rules >= RulesAttempts && t.Attempt > 0 && j.past(uint32(stage), index, t.Attempt) == nil {
+		j.Omitted++
+	}
+	*t = Task{Attempt: t.Attempt + 1, Tries: t.Tries, Phase: Claimed, Node: node, Claimed: x.clock.now}
 	if s.Started == 0 {
 		s.Started = x.clock.now
 	}
@@ -292,7 +295,7 @@ func (x *exchanges) rejoin(n *Node, c *Register) (stop []messages.Attempt) {
 	for _, r := range n.claimed() {
 		if h := n.Claims[r]; inHand[r] != h.Attempt {
 			x.claims.uncount(r, h)
-			x.claims.giveBack(r, h)
+			x.claims.giveBack(r, h, messages.EndAgentLost)
 			delete(n.Claims, r)
 		}
 	}
@@ -320,7 +323,7 @@ func (x *exchanges) lost(c *Lost) int {
 	refs := n.claimed()
 	for _, r := range refs {
 		x.claims.uncount(r, n.Claims[r])
-		x.claims.giveBack(r, n.Claims[r])
+		x.claims.giveBack(r, n.Claims[r], messages.EndNodeLost)
 	}
 	n.Up, n.Since, n.Claims, n.Stop, n.Grants = false, x.clock.now, nil, nil, nil
 	n.Used, n.Stopped = make([]int, len(n.Slots)), c.Stopped
@@ -359,7 +362,7 @@ func (x *exchanges) drain(c *Drain) (int, error) {
 		return len(n.Claims), nil
 	}
 	for _, r := range n.claimed() {
-		x.claims.requeue(messages.Attempt{Task: r, Number: n.Claims[r].Attempt}, ofSite)
+		x.claims.requeue(messages.Attempt{Task: r, Number: n.Claims[r].Attempt}, ofSite, messages.EndEvicted)
 	}
 	return len(n.Claims), nil
 }

@@ -376,6 +376,7 @@ func (b *Book) load(im *Image) {
 func (b *Book) loadJobs(jobs []Job) {
 	for i := range jobs {
 		j := &jobs[i]
+		j.shareDetails()
 		b.byID[j.ID] = j
 		b.index.enter(j.Account, j.Key, j.ID, !j.State.Final())
 		b.visitors.enter(j)

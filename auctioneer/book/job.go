@@ -64,6 +64,12 @@ type Job struct {
 	ChangeKey string                  `msgpack:"-"` // of the last change
 	Raise     Raise                   `msgpack:"-"` // of its budget, the last one
 	Notices   []messages.NoticeStatus `msgpack:"-"` // that were to be sent about it
+	// Kept are some attempts that came to nothing, in the order in which they ended;
+	// Omitted is how many earlier attempts of tasks are not among them.
+	Kept    []Kept `msgpack:"-"`
+	Omitted int    `msgpack:"-"`
+	// Cause is what ended it, in a sentence; "": it ended well, or nobody noted why.
+	Cause string `msgpack:"-"`
 }
 
 // Deposit is what a job's hold has beside its budget.
@@ -132,15 +138,20 @@ var phaseNames = [...]string{"Claimed", "Done", "Failed", "Pending"}
 // String returns the phase's name.
 func (p Phase) String() string { return phaseNames[p] }
 
-// Task is the latest attempt of a task.
+// Task is the latest attempt of a task: 48 bytes, as there may be millions.
 type Task struct {
 	Attempt uint32
-	Tries   uint32 // attempts that failed by the task's own doing
+	Tries   uint8 // attempts that failed by the task's own doing
 	Phase   Phase
 	Node    uint32 // position in Book.Nodes
 	Exit    int32
 	Claimed messages.Time
 	Ended   messages.Time
+	// Once the attempt has ended:
+	CPU    uint32             `msgpack:"-"` // in hundredths of a second
+	Memory uint32             `msgpack:"-"` // peak, in kibibytes
+	Paused uint32             `msgpack:"-"` // in hundredths of a second
+	Reason messages.EndReason `msgpack:"-"` // why it came to nothing
 }
 
 // Active says whether tasks of the job may be claimed.

@@ -50,9 +50,10 @@ type NodeClaim struct {
 	Attempt uint32
 	Class   messages.Name
 	Halt    Halt
-	Leaving bool              // it is to end, and its task to be claimed again
-	Since   messages.Time     // of Halt
-	Paused  messages.Duration // how long it was suspended or gathered before
+	Leaving bool               // it is to end, and its task to be claimed again
+	Since   messages.Time      // of Halt
+	Paused  messages.Duration  // how long it was suspended or gathered before
+	Why     messages.EndReason `msgpack:"-"` // why it is to end, if it is leaving
 }
 
 // Halt says whether a claimed task may run.

@@ -85,15 +85,24 @@ func (d *Desk) Exchange(node messages.Name, x *messages.Exchange) *book.Command 
 	return &book.Command{Exchange: out}
 }
 
-// brief is what the book needs to know of the ends of tasks: not how they explain
-// themselves, which for many of them is more than a command may have. Of probes
-// there is one at a time.
+// mostDetails bounds the details in one command.
+const mostDetails = 4 * book.MaxKept
+
+// brief is what the book needs to know of the ends of tasks: how the first ones that did
+// not end well explain themselves, in a line each. All explanations together may be more
+// than a command can have.
 func brief(finished []messages.Finished) []messages.Finished {
-	out := slices.Clone(finished)
+	out, details := slices.Clone(finished), 0
 	for i := range out {
-		if out[i].Attempt.Task.Job != 0 {
-			out[i].Detail = ""
+		f := &out[i]
+		if f.Detail == "" {
+			continue
 		}
+		if details++; details > mostDetails || f.Reason() == messages.NoReason {
+			f.Detail = ""
+			continue
+		}
+		f.Detail = messages.Printable(f.Detail, book.MaxDetail)
 	}
 	return out
 }

@@ -72,14 +72,15 @@ func Heard(said *messages.JobSummary, r *book.RemoteJob) *messages.JobSummary {
 	if !messages.ValidName(s.Market) {
 		s.Market = ""
 	}
-	s.Name, s.Reason = "", messages.Clip(s.Reason, maxHeard)
+	s.Name, s.Reason, s.Message = "", messages.Clip(s.Reason, maxHeard), messages.Printable(s.Message, maxExplained)
 	s.Started, s.Ended = max(0, s.Started), max(0, s.Ended)
 	return &s
 }
 
 const (
-	maxHeard  = 64  // bytes of a reason that a peer gives
-	maxOffers = 256 // of one peer
+	maxHeard     = 64  // bytes of a reason that a peer gives
+	maxExplained = 512 // bytes of a sentence that a peer gives
+	maxOffers    = 256 // of one peer
 )
 
 // Screened is what a peer offers, as far as it can be an offer. Its contracts are

@@ -21,11 +21,22 @@ func Charge(j *book.Job) messages.Transfer {
 // maxReason is the length of the longest reason that a bank takes, in bytes.
 const maxReason = 512
 
-// Used is why an ended job is charged, and what it used.
-func Used(j *book.Job) string { return j.Why + usage(j) }
+// Used is what a statement says of a job's charge: what the charge is for, what ended the
+// job, and what its tasks used, as far as a bank takes so long a reason.
+func Used(j *book.Job) string {
+	text := j.Why
+	if j.Cause != "" {
+		text += "; " + j.Cause
+	}
+	for _, longer := range []string{text + usage(j), text, j.Why + usage(j)} {
+		if len(longer) <= maxReason {
+			return longer
+		}
+	}
+	return j.Why
+}
 
-// usage says what the job's tasks used, for the statement; nothing where that
-// would make the reason longer than a bank takes.
+// usage says what the job's tasks used.
 func usage(j *book.Job) string {
 	var cpu messages.Duration
 	var memory int64
@@ -37,7 +48,7 @@ func usage(j *book.Job) string {
 	if memory >= 1<<20 {
 		text += fmt.Sprintf(" and %d MiB at most", memory>>20)
 	}
-	if cpu == 0 && memory == 0 || len(j.Why)+len(text) > maxReason {
+	if cpu == 0 && memory == 0 {
 		return ""
 	}
 	return text

@@ -464,7 +464,7 @@ func TestMarketsAreAppliedAndNodesDrained(t *testing.T) {
 	request[messages.DrainReply](operator, messages.Auctioneer, messages.VerbDrain, messages.DrainRequest{Node: node})
 	alice.await("it runs on the other node", func() bool {
 		r := request[messages.TasksReply](alice, messages.Auctioneer, messages.VerbTasks, messages.TasksRequest{Job: second})
-		return len(r.Tasks) == 1 && r.Tasks[0].State == "Claimed" && r.Tasks[0].Node != node && r.Tasks[0].Attempt == 2
+		return len(r.Tasks) == 1 && r.Tasks[0].State == "Running" && r.Tasks[0].Node != node && r.Tasks[0].Attempt == 2
 	})
 	touch(t, filepath.Join(dir, "second"))
 	if j := alice.final(second); j.State != messages.Completed {

@@ -297,7 +297,7 @@ func TestTemporaryDirectoriesAreBounded(t *testing.T) {
 		other := b.start(of("bob", 8, sh("exec sleep 1000")))
 		fills := of("ann", messages.JobID(20+i), sh(script+"; exec sleep 1000"))
 		fills.Dir = work
-		if f := b.start(fills).wait(); f.Outcome != messages.Exceeded || !strings.Contains(f.Detail, "temporary") {
+		if f := b.start(fills).wait(); f.Outcome != messages.OutOfDisk || !strings.Contains(f.Detail, "temporary") {
 			t.Errorf("%+v", f)
 		}
 		next := b.start(of("ann", messages.JobID(30+i), sh("! [ -e /tmp/file ] && sleep 0.1")))

@@ -52,7 +52,7 @@ func (t *process) measure(dir string, processes []int) {
 		nameless.AddOpen(p)
 	}
 	if t.judge(own.Usage(), shared.Usage(), time.Since(began)) {
-		t.end(messages.Exceeded, t.runner.config.Grace)
+		t.end(messages.OutOfDisk, t.runner.config.Grace)
 	}
 }
 
@@ -81,7 +81,7 @@ func (t *process) judge(own, shared tree.Usage, took time.Duration) bool {
 		t.exceeds = t.tooMuch(own)
 	case shared.Bytes > limit:
 		t.runner.rooms.replace(t.room)
-		t.exceeds = fmt.Sprintf("ended because the temporary directories that it shares hold more than %d MiB", limit>>20)
+		t.exceeds = fmt.Sprintf("ended by its disk limit of %d MiB: the temporary directories that it shares hold more", limit>>20)
 	case before && unread != nil:
 		t.exceeds = t.tooMuch(tree.Usage{Unread: unread})
 	}
@@ -90,7 +90,7 @@ func (t *process) judge(own, shared tree.Usage, took time.Duration) bool {
 
 func (t *process) tooMuch(u tree.Usage) string {
 	if limit := t.runner.config.DirLimit; u.Bytes > limit {
-		return fmt.Sprintf("ended for filling its directory with more than %d MiB", limit>>20)
+		return fmt.Sprintf("ended by its disk limit of %d MiB: its directory holds more", limit>>20)
 	}
 	return "ended because what is in its directory cannot be measured: " + u.Unread.Error()
 }
@@ -111,7 +111,7 @@ func (t *process) settleDir(f *messages.Finished) {
 	}
 	t.runner.store.discard(dir)
 	if f.Outcome == messages.Exited {
-		f.Outcome, f.Detail = messages.Exceeded, t.tooMuch(u)
+		f.Outcome, f.Detail = messages.OutOfDisk, t.tooMuch(u)
 	}
 }
 

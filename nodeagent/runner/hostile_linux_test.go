@@ -52,7 +52,7 @@ func TestMemoryHogIsReported(t *testing.T) {
 	hog := sh("set -e; head -c 300000000 /dev/zero | tail -c 200000000 >/dev/null")
 	hog.Memory = 32 << 20
 	s := b.start(hog)
-	if f := s.wait(); f.Outcome != messages.Exceeded || !strings.Contains(f.Detail, "more than its 32 MiB") {
+	if f := s.wait(); f.Outcome != messages.OutOfMemory || !strings.Contains(f.Detail, "ended by its memory limit of 32 MiB") {
 		t.Errorf("%+v", f)
 	}
 }
@@ -66,7 +66,7 @@ func TestTheMostMemoryBoundsWhoAsksForNone(t *testing.T) {
 	}
 	hog := sh("set -e; head -c 300000000 /dev/zero | tail -c 200000000 >/dev/null")
 	hog.Class = "cpu"
-	if f := b.start(hog).wait(); f.Outcome != messages.Exceeded || !strings.Contains(f.Detail, "more than its 32 MiB") {
+	if f := b.start(hog).wait(); f.Outcome != messages.OutOfMemory || !strings.Contains(f.Detail, "ended by its memory limit of 32 MiB") {
 		t.Errorf("%+v", f)
 	}
 }
@@ -74,7 +74,7 @@ func TestTheMostMemoryBoundsWhoAsksForNone(t *testing.T) {
 func TestDirectoryIsBounded(t *testing.T) {
 	b := newBench(t, func(c *runner.Config) { c.DirLimit, c.CheckEvery = 1<<20, 10*time.Millisecond })
 	s := b.start(sh("mkdir sub; head -c 4000000 /dev/urandom >sub/file; exec sleep 1000"))
-	if f := s.wait(); f.Outcome != messages.Exceeded || !strings.Contains(f.Detail, "more than 1 MiB") {
+	if f := s.wait(); f.Outcome != messages.OutOfDisk || !strings.Contains(f.Detail, "its disk limit of 1 MiB: its directory holds more") {
 		t.Errorf("%+v", f)
 	}
 	if f := b.start(sh("head -c 400000 /dev/urandom >file; sleep 0.1")).wait(); f.Outcome != messages.Exited {
@@ -103,7 +103,7 @@ func TestDirectoryLimitIsNotFooled(t *testing.T) {
 				b = newBench(t, func(c *runner.Config) { c.DirLimit, c.CheckEvery = 2<<20, time.Hour })
 			}
 			s := b.start(sh(c.script))
-			if f := s.wait(); f.Outcome != messages.Exceeded || !strings.Contains(f.Detail, "its directory") {
+			if f := s.wait(); f.Outcome != messages.OutOfDisk || !strings.Contains(f.Detail, "its directory") {
 				t.Errorf("%+v %s", f, b.read(s, true))
 			}
 			if left, err := os.Stat(runner.KeptDir(b.dir, s.attempt)); err == nil {

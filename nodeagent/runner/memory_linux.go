@@ -31,7 +31,7 @@ func (t *process) look() string {
 	switch {
 	case t.exceeds != "":
 	case limit.Limits.Pids == 0 && len(t.processes()) > cell.DefaultPids:
-		t.exceeds = fmt.Sprintf("ended for having more than %d processes", cell.DefaultPids)
+		t.exceeds = fmt.Sprintf("ended by its limit of %d processes", cell.DefaultPids)
 	default:
 		t.startMeasuring()
 	}

@@ -58,7 +58,7 @@ func (t *process) run(j *job) (f messages.Finished) {
 	}
 	dir, err := t.workingDir(program)
 	if err != nil {
-		return t.refuse(f, "working directory: "+err.Error())
+		return t.refuse(f, "its directory could not be made: "+detail(err))
 	}
 	if len(t.task.Program.Inputs) > 0 {
 		if err := t.placeInputs(dir, program.as); err != nil {
@@ -313,17 +313,20 @@ func (t *process) outcome(f *messages.Finished, status unix.WaitStatus) {
 	f.ExitCode = status.ExitStatus()
 	if status.Signaled() {
 		f.ExitCode = 128 + int(status.Signal())
-		f.Detail = "ended by " + unix.SignalName(status.Signal())
+		f.Detail = messages.SignalDetail(unix.SignalName(status.Signal()))
 	}
 	switch {
 	case t.ending && t.why == messages.TimedOut:
-		f.Outcome, f.Detail = t.why, fmt.Sprintf("ended at its time limit of %v", t.task.Program.TimeLimit)
-	case t.ending && t.why == messages.Exceeded:
+		f.Outcome, f.Detail = t.why, fmt.Sprintf("ended after %v by its time limit of %v", f.Ended.Sub(f.Started).Std().Round(time.Second/10), t.task.Program.TimeLimit)
+	case t.ending && t.why.Limited():
 		f.Outcome, f.Detail = t.why, t.exceeds
 	case t.ending:
 		f.Outcome = t.why
 	case t.cell.OutOfMemory() && f.ExitCode != 0:
-		f.Outcome, f.Detail = messages.Exceeded, fmt.Sprintf("ended for using more than its %d MiB of memory", t.limits().Memory>>20)
+		f.Outcome, f.Detail = messages.OutOfMemory, fmt.Sprintf("ended by its memory limit of %d MiB", t.limits().Memory>>20)
+		if f.MaxRSS >= 1<<20 {
+			f.Detail += fmt.Sprintf("; its largest process had %d MiB", f.MaxRSS>>20)
+		}
 	default:
 		f.Outcome = messages.Exited
 	}

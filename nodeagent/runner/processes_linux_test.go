@@ -107,7 +107,10 @@ func (b *bench) read(s *started, stderr bool) string {
 }
 
 func TestOutcomes(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "file")
+	file, badScript := filepath.Join(t.TempDir(), "file"), filepath.Join(t.TempDir(), "script")
+	if err := os.WriteFile(badScript, []byte("#!/usr/bin/no-such -x\nexit 0\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
 	if err := os.WriteFile(file, []byte("\x00 no program"), 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -125,16 +128,18 @@ func TestOutcomes(t *testing.T) {
 		{"by path", messages.Program{Command: []string{"/bin/false"}}, messages.Exited, 1, ""},
 		{"script", messages.Program{Script: "read line; test -z \"$line\" && exit 5"}, messages.Exited, 5, ""},
 		{"script with interpreter", messages.Program{Script: "#!/usr/bin/awk -f\nBEGIN { exit 9 }\n"}, messages.Exited, 9, ""},
-		{"script without interpreter", messages.Program{Script: "#!/no/such\n"}, messages.Unstartable, 0, "interpreter"},
+		{"script without interpreter", messages.Program{Script: "#!/no/such\n"}, messages.Unstartable, 0, "interpreter /no/such: not found"},
 		{"missing", messages.Program{Command: []string{"no-such-command"}}, messages.Unstartable, 0, "not found in PATH="},
-		{"missing path", messages.Program{Command: []string{"/no/such"}}, messages.Unstartable, 0, "/no/such: no such file"},
-		{"not executable", messages.Program{Command: []string{"/etc/passwd"}}, messages.Unstartable, 0, "permission denied"},
-		{"no program", messages.Program{Command: []string{file}}, messages.Unstartable, 0, "exec format error"},
+		{"missing path", messages.Program{Command: []string{"/no/such"}}, messages.Unstartable, 0, "command /no/such: not found"},
+		{"not executable", messages.Program{Command: []string{"/etc/passwd"}}, messages.Unstartable, 0, "command /etc/passwd: not permitted"},
+		{"no program", messages.Program{Command: []string{file}}, messages.Unstartable, 0, "is no program"},
 		{"empty", messages.Program{Command: []string{""}}, messages.Unstartable, 0, "must not be empty"},
 		{"neither", messages.Program{}, messages.Unstartable, 0, "either a command or a script"},
 		{"both", messages.Program{Script: "x", Command: []string{"true"}}, messages.Unstartable, 0, "either a command or a script"},
 		{"zero byte", messages.Program{Command: []string{"true", "\x00"}}, messages.Unstartable, 0, "invalid argument"},
-		{"missing dir", messages.Program{Command: []string{"true"}, Dir: "/no/such"}, messages.Unstartable, 0, "working directory: stat /no/such"},
+		{"missing dir", messages.Program{Command: []string{"true"}, Dir: "/no/such"}, messages.Unstartable, 0, "directory /no/such does not exist"},
+		{"interpreter", messages.Program{Command: []string{badScript}}, messages.Unstartable, 0, "interpreter /usr/bin/no-such: not found"},
+		{"directory", messages.Program{Command: []string{"/usr/"}}, messages.Unstartable, 0, "command /usr/: is a directory"},
 		{"file as dir", messages.Program{Command: []string{"true"}, Dir: file}, messages.Unstartable, 0, "is not a directory"},
 		{"relative dir", messages.Program{Command: []string{"true"}, Dir: "here"}, messages.Unstartable, 0, "absolute"},
 		{"bad variable", messages.Program{Command: []string{"true"}, Env: messages.Env{{Name: "A=B"}}}, messages.Unstartable, 0, "A=B"},

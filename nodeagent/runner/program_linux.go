@@ -3,6 +3,7 @@ package runner
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -116,7 +117,7 @@ func lookUp(command string, env []string) (string, error) {
 			return file, nil
 		}
 	}
-	return "", messages.Errorf(messages.NotFound, "command %q: not found in PATH=%s of this node", command, path)
+	return "", messages.Errorf(messages.NotFound, "command %s: not found in PATH=%s", command, path)
 }
 
 func executable(file string) bool {
@@ -135,21 +136,81 @@ func (p *program) explain(dir string, err error) string {
 		return contained.Message
 	}
 	switch info, dirErr := os.Stat(dir); {
+	case errors.Is(dirErr, fs.ErrNotExist):
+		return "directory " + dir + " does not exist"
 	case dirErr != nil:
-		return "working directory: " + dirErr.Error()
+		return "directory " + dir + ": " + reasonOf(dirErr)
 	case !info.IsDir():
-		return "working directory " + dir + ": is not a directory"
+		return dir + " is not a directory"
 	case mayEnter(dir, p.as) != nil && p.as != nil:
-		return fmt.Sprintf("working directory %s: user %d, as whom the job's tasks run on this node, may not go there; its owner can allow it: setfacl -m u:%d:rwx %s", dir, p.as.Uid, p.as.Uid, dir)
+		return fmt.Sprintf("directory %s: user %d, as whom the job's tasks run, may not go there; its owner can allow it: setfacl -m u:%d:rwx %s", dir, p.as.Uid, p.as.Uid, dir)
 	case mayEnter(dir, p.as) != nil:
-		return "working directory " + dir + ": permission denied"
+		return "directory " + dir + ": permission denied"
 	}
+	return p.explainFile(dir, err)
+}
+
+// explainFile says why the kernel did not execute the program's file.
+func (p *program) explainFile(dir string, err error) string {
 	file := p.path
 	if !filepath.IsAbs(file) {
 		file = filepath.Join(dir, file)
 	}
-	if _, fileErr := os.Stat(file); fileErr == nil && err == syscall.ENOENT {
-		return p.path + ": the interpreter that its first line names does not exist"
+	info, statErr := os.Stat(file)
+	interpreter := ""
+	if statErr == nil && info.Mode().IsRegular() {
+		interpreter = interpreterOf(file, p.as)
 	}
-	return p.path + ": " + err.Error()
+	switch {
+	case errors.Is(statErr, fs.ErrNotExist):
+		return "command " + p.path + ": not found"
+	case statErr != nil:
+		return "command " + p.path + ": " + reasonOf(statErr)
+	case info.IsDir():
+		return "command " + p.path + ": is a directory"
+	case interpreter != "" && err == syscall.ENOENT:
+		return "interpreter " + interpreter + ": not found"
+	case interpreter != "" && (err == syscall.EACCES || err == syscall.ENOEXEC):
+		return "interpreter " + interpreter + ": " + reasonOf(err)
+	case err == syscall.ENOENT:
+		return "command " + p.path + ": the program that loads it is not found; it may be built for another system"
+	case err == syscall.ENOEXEC:
+		return "command " + p.path + ": is no program, and names no interpreter in its first line"
+	case err == syscall.EACCES:
+		return "command " + p.path + ": not permitted; is it executable?"
+	}
+	return "command " + p.path + ": " + reasonOf(err)
+}
+
+// interpreterOf is the interpreter that the first line of a file names, "" if none or if
+// the task's user may not read the file.
+func interpreterOf(file string, as *syscall.Credential) string {
+	line, n := make([]byte, 256), 0 // as much as the kernel looks at
+	err := asUser(as, func() error {
+		fd, err := unix.Open(file, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
+		if err == nil {
+			n, err = unix.Read(fd, line)
+			_ = unix.Close(fd)
+		}
+		return err
+	})
+	rest, is := strings.CutPrefix(string(line[:max(n, 0)]), "#!")
+	if err != nil || !is {
+		return ""
+	}
+	first, _, _ := strings.Cut(rest, "\n")
+	name, _, _ := strings.Cut(strings.TrimSpace(first), " ")
+	return strings.TrimSpace(name)
+}
+
+// reasonOf is what the system says of an error, without the names that the caller tells.
+func reasonOf(err error) string {
+	var number syscall.Errno
+	if errors.As(err, &number) {
+		if number == syscall.EPERM || number == syscall.EACCES {
+			return "not permitted"
+		}
+		return number.Error()
+	}
+	return err.Error()
 }

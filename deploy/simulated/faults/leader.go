@@ -195,7 +195,7 @@ func (l *leader) commit(p desk.Proposal) {
 
 // propose has a command committed. What is lost with the leader is never answered.
 func (l *leader) propose(c *book.Command, answered func(any)) {
-	c.At = l.r.clock()
+	c.Stamp(l.r.clock())
 	data, err := c.Encode()
 	if err != nil {
 		l.violate("a command cannot be written down: %v", err)

@@ -76,6 +76,7 @@ func finishedJob(t *testing.T) *fakeSite {
 		return []messages.TaskStatus{task(attempt(0, 0, 1), "n1"), task(attempt(0, 1, 2), "n2"), task(attempt(0, 2, 1), "n1"), task(attempt(1, 0, 1), "n2")}
 	})
 	withNode(s, "n1", written{attempt(0, 0, 1): "alpha\nbeta\n", attempt(0, 2, 1): ""}, always)
+	reply(s, messages.Auctioneer, messages.VerbNodes, messages.NodesReply{Nodes: []messages.NodeStatus{{Node: "n0", State: "Lost"}, {Node: "n1"}, {Node: "n2"}}})
 	withNode(s, "n2", written{attempt(0, 1, 1): "lost\n", attempt(0, 1, 2): "no end of line", attempt(1, 0, 1): "total\n"}, always)
 	return s
 }
@@ -83,15 +84,18 @@ func finishedJob(t *testing.T) *fakeSite {
 func TestLogs(t *testing.T) {
 	s := finishedJob(t)
 	for line, want := range map[string]string{
-		"logs 5":                               "map.0 | alpha\nmap.0 | beta\nmap.1 | no end of line\nreduce.0 | total\n",
-		"logs 5 --stage map --task 0":          "alpha\nbeta\n",
-		"logs 5 --stage map --task 1":          "no end of line",
-		"logs 5 --stage reduce":                "total\n",
-		"logs 5 --stage reduce --stderr":       "TOTAL\n",
-		"logs 5 --task 0":                      "map.0 | alpha\nmap.0 | beta\nreduce.0 | total\n",
-		"logs 5 --task 2":                      "",
-		"logs 5 --no-prefix":                   "alpha\nbeta\nno end of linetotal\n",
-		"logs 5 --follow --stage map --task 1": "no end of line",
+		"logs 5":                                        "map.0 | alpha\nmap.0 | beta\nmap.0 ! ALPHA\nmap.0 ! BETA\nmap.1 | no end of line\nmap.1 ! NO END OF LINE\nreduce.0 | total\nreduce.0 ! TOTAL\n",
+		"logs 5 --stdout":                               "map.0 | alpha\nmap.0 | beta\nmap.1 | no end of line\nreduce.0 | total\n",
+		"logs 5 --stage map --task 0":                   "alpha\nbeta\nALPHA\nBETA\n",
+		"logs 5 --stage map --task 1 --stdout":          "no end of line",
+		"logs 5 --stage reduce --stdout":                "total\n",
+		"logs 5 --stage reduce --stderr":                "TOTAL\n",
+		"logs 5 --task 0 --stderr":                      "map.0 ! ALPHA\nmap.0 ! BETA\nreduce.0 ! TOTAL\n",
+		"logs 5 --task 2":                               "",
+		"logs 5 --no-prefix --stdout":                   "alpha\nbeta\nno end of linetotal\n",
+		"logs 5 --follow --stage map --task 1 --stdout": "no end of line",
+		"logs 5 --task 1 --attempt 1 --stdout":          "lost\n",
+		"logs 5 --attempt 2 --stdout":                   "map.1 | no end of line\n",
 	} {
 		if got := s.run(strings.Fields(line)...); got.code != 0 || got.out != want || got.err != "" {
 			t.Errorf("%s: got %+v, want %q", line, got, want)
@@ -100,7 +104,7 @@ func TestLogs(t *testing.T) {
 }
 
 func TestLogsAsJSONCarryTheAttempt(t *testing.T) {
-	got := finishedJob(t).run("logs", "5", "--json", "--stage", "map", "--task", "1")
+	got := finishedJob(t).run("logs", "5", "--json", "--stdout", "--stage", "map", "--task", "1")
 	text := ""
 	for line := range strings.Lines(got.out) {
 		var piece struct {
@@ -128,6 +132,8 @@ func TestLogsOfWhatIsNotThere(t *testing.T) {
 	} {
 		s.run(strings.Fields(line)...).expect(t, cli.CodeNotFound, "", want)
 	}
+	s.run("logs", "5", "--attempt", "3").expect(t, cli.CodeNotFound, "", "job 5 has no attempt 3 of these tasks: candor tasks 5 --attempts lists what there is")
+	s.run("logs", "5", "--attempt", "1", "-f").expect(t, cli.CodeUsage, "", "cannot be followed")
 	s = newSite(t)
 	reply(s, messages.Auctioneer, messages.VerbJob, twoStages(messages.Waiting, 1, 1))
 	withTasks(s, func() []messages.TaskStatus { return nil })
@@ -146,7 +152,7 @@ func TestLogsGoOnWithoutANode(t *testing.T) {
 	})
 	withNode(s, "n1", written{attempt(0, 1, 1): "here\n"}, always)
 	for _, follow := range []string{"-f=false", "-f"} {
-		s.run("logs", "5", follow).expect(t, cli.CodeNotFound, "map.1 | here\n", "candor logs: map.0 on node n1: attempt")
+		s.run("logs", "5", "--stdout", follow).expect(t, cli.CodeNotFound, "map.1 | here\n", "candor logs: map.0 on node n1: attempt")
 	}
 }
 
@@ -170,7 +176,7 @@ func TestLogsFollow(t *testing.T) {
 	withTasks(s, func() []messages.TaskStatus { return steps[min(max(asked-2, 0), len(steps)-1)] })
 	text := written{attempt(0, 0, 1): "first\n", attempt(0, 0, 2): "second\n", attempt(0, 1, 1): "other\n"}
 	withNode(s, "n1", text, func(messages.Attempt) bool { return asked > len(steps)+2 })
-	got := s.run("logs", "5", "-f")
+	got := s.run("logs", "5", "-f", "--stdout")
 	got.expect(t, cli.CodeOK, "map.0 | first\n", "")
 	got.expect(t, cli.CodeOK, "map.0 | second\n", "")
 	got.expect(t, cli.CodeOK, "map.1 | other\n", "")

@@ -202,7 +202,7 @@ func TestSubmitWaitExitsAsTheJobDid(t *testing.T) {
 		out  string
 	}{
 		"completed":          {messages.JobSummary{State: messages.Completed, Done: 3, Charged: 2_500_000, Ended: at(65)}, 0, "Job 17 Completed in 1m05s: 3 of 3 tasks done, 2.5 of 12.5 credits charged to alice\n"},
-		"failed":             {messages.JobSummary{State: messages.Failed, ExitCode: 42, Ended: at(1)}, 42, "see candor logs 17 --stderr"},
+		"failed":             {messages.JobSummary{State: messages.Failed, ExitCode: 42, Ended: at(1)}, 42, "See candor logs 17"},
 		"failed to start":    {messages.JobSummary{State: messages.Failed, Ended: at(1)}, 1, "Failed"},
 		"failed by a signal": {messages.JobSummary{State: messages.Failed, ExitCode: 137, Ended: at(1)}, 137, "Failed"},
 		"failed beyond":      {messages.JobSummary{State: messages.Failed, ExitCode: 256, Ended: at(1)}, 1, "Failed"},

@@ -39,6 +39,7 @@ func someJobs() messages.JobsReply {
 func someJob() messages.JobDetail {
 	return messages.JobDetail{
 		JobSummary: messages.JobSummary{Job: 103, Name: "flights", Account: "alice", Payer: "climate", Market: "main", State: messages.Failed, Reason: "TaskFailed",
+			Message:  "task total.2 ended with exit code 3 on n2; it failed 3 times",
 			ExitCode: 3, Budget: 12_500_000, Charged: 8 * credit, Tasks: 20, Done: 17, Submitted: at(0), Started: at(2), Ended: at(185)},
 		Spec: messages.JobSpec{Dir: "/data", Utility: &messages.Utility{Form: messages.Log, Minimum: 0.5, Weights: messages.Weights{{Class: "map", Weight: 3}, {Class: "reduce", Weight: 2}}},
 			Stages: []messages.Stage{{Name: "count"}, {Name: "total", After: []messages.Name{"count"}}}},
@@ -48,6 +49,20 @@ func someJob() messages.JobDetail {
 		},
 		Shares: someShares(),
 	}
+}
+
+func someTasks() messages.TasksReply {
+	status := func(index uint32, attempt uint32, state string, e messages.Ending) messages.TaskStatus {
+		return messages.TaskStatus{Task: messages.TaskRef{Job: 103, Index: index}, Stage: "count", Index: index, Attempt: attempt, State: state, Node: e.Node,
+			Reason: e.Reason.String(), Message: e.String(), Claimed: at(2), Ended: at(5), Ran: messages.Duration(3 * time.Second)}
+	}
+	done := status(0, 1, "Done", messages.Ending{Node: "n1"})
+	done.ExitCode, done.CPU, done.MaxRSS, done.Suspended = new(int), messages.Duration(2*time.Second), 64<<20, messages.Duration(time.Second)
+	failed := status(2, 1, "Failed", messages.Ending{Reason: messages.EndExitCode, ExitCode: 137, Node: "n2"})
+	failed.ExitCode = new(137)
+	return messages.TasksReply{Unstarted: 1, Omitted: 2, Tasks: []messages.TaskStatus{done, status(1, 2, "Running", messages.Ending{Node: "n\x1b[2J"}), failed,
+		status(3, 1, "Pending", messages.Ending{Reason: messages.EndNodeLost, Node: "n2"}),
+		status(4, 1, "Failed", messages.Ending{Reason: messages.EndCannotStart, Detail: "directory /data does not exist", Node: "n2"})}}
 }
 
 func someWhy() messages.WhyReply {
@@ -143,10 +158,20 @@ func TestViews(t *testing.T) {
 		gives[messages.JobsRequest](a, messages.VerbJobs, messages.JobsReply{Jobs: []messages.JobSummary{someJob().JobSummary}})(s)
 		gives[messages.Empty](a, messages.VerbMarkets, someMarkets())(s)
 	}
+	tasks := func(s *fakeSite) {
+		gives[messages.JobRequest](a, messages.VerbJob, someJob())(s)
+		gives[messages.TasksRequest](a, messages.VerbTasks, someTasks())(s)
+	}
+	noTasks := func(s *fakeSite) {
+		gives[messages.JobRequest](a, messages.VerbJob, someJob())(s)
+		gives[messages.TasksRequest](a, messages.VerbTasks, messages.TasksReply{})(s)
+	}
 	checkViews(t, map[string]view{
 		"jobs":            {"jobs -n 4", gives[messages.JobsRequest](a, messages.VerbJobs, someJobs())},
 		"jobs_none":       {"jobs", gives[messages.JobsRequest](a, messages.VerbJobs, messages.JobsReply{})},
 		"job":             {"job 103", gives[messages.JobRequest](a, messages.VerbJob, someJob())},
+		"tasks":           {"tasks 103 --stage count --attempts", tasks},
+		"tasks_none":      {"tasks 103 --stage count --state failed", noTasks},
 		"why":             {"why 104", gives[messages.JobRequest](a, messages.VerbWhy, someWhy())},
 		"nodes":           {"nodes", gives[messages.Empty](a, messages.VerbNodes, someNodes())},
 		"nodes_none":      {"nodes", gives[messages.Empty](a, messages.VerbNodes, messages.NodesReply{})},

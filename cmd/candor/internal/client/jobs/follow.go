@@ -100,8 +100,8 @@ type plainProgress struct {
 
 func (w *plainProgress) update(job messages.JobDetail) {
 	line := fmt.Sprintf("Job %v: %v, %d of %s done, %d running", job.Job, job.State, job.Done, terminal.Plural(job.Tasks, "task"), job.Running)
-	if job.State == messages.Waiting && job.Reason != "" {
-		line += " (" + terminal.Safe(job.Reason) + ")"
+	if reason := notState(job.State, job.Reason); job.State == messages.Waiting && reason != "" {
+		line += " (" + reason + ")"
 	}
 	w.say(line)
 }

@@ -17,7 +17,9 @@ type logsQuery struct {
 	job      messages.JobID
 	stage    string
 	task     int
+	attempt  uint32 // 0: the latest
 	follow   bool
+	stdout   bool
 	stderr   bool
 	noPrefix bool
 }
@@ -43,15 +45,26 @@ func logsCommand(a *cli.App) *cobra.Command {
 		Use:   "logs NUMBER",
 		Short: "print what the tasks of a job wrote",
 		Long: `Print what the tasks of a job wrote, from the nodes that ran them: of each task its
-latest attempt. The output of a single task comes as it is; of several tasks, in
-the order of stage and index, each line behind the task's name. With --follow, wait
-for tasks to start, and print as they write until the job ends.`,
+latest attempt, or the one chosen with --attempt. A node keeps what every attempt wrote
+there for as long as it keeps the job's files.
+
+Standard output and standard error are both printed, or the one chosen with --stdout or
+--stderr. A node keeps them in two files, without the order of lines between the two: of a
+task that is not followed, its output comes first, then its errors. With --follow, wait for
+tasks to start, and print both as they come until the job ends.
+
+The output of a single task comes as it is. Of several tasks, each line stands behind the
+task's name: "map.3 |" before its output, "map.3 !" before its errors.`,
 		Example: `  candor logs 17
   candor logs 17 -f
-  candor logs 17 --stage reduce --task 0 --stderr`,
+  candor logs 17 --stage reduce --task 0 --stderr
+  candor logs 17 --task 500 --attempt 1`,
 		RunE: a.Online(func(ctx context.Context, s *cli.Session, args []string) error {
 			if err := q.of(args[0]); err != nil {
 				return err
+			}
+			if q.attempt > 0 && q.follow {
+				return cli.Usagef("--attempt: cannot be followed: --follow prints every attempt from the latest on")
 			}
 			return logs(ctx, a, s, q)
 		}),
@@ -59,7 +72,10 @@ for tasks to start, and print as they write until the job ends.`,
 	}
 	cmd.Flags().BoolVarP(&q.follow, "follow", "f", false, "print what is written until the job ends")
 	q.flags(cmd)
-	cmd.Flags().BoolVar(&q.stderr, "stderr", false, "standard error in place of standard output")
+	cmd.Flags().Uint32Var(&q.attempt, "attempt", 0, "this `attempt` of each task, from 1 on; candor tasks --attempts lists them")
+	cmd.Flags().BoolVar(&q.stdout, "stdout", false, "standard output alone")
+	cmd.Flags().BoolVar(&q.stderr, "stderr", false, "standard error alone")
+	cmd.MarkFlagsMutuallyExclusive("stdout", "stderr")
 	cmd.Flags().BoolVar(&q.noPrefix, "no-prefix", false, "no task names before lines")
 	return cmd
 }
@@ -148,7 +164,7 @@ func (r *logReader) eachTask(ctx context.Context, f func(messages.TaskStatus) er
 }
 
 func (r *logReader) eachTaskOf(ctx context.Context, stage int, f func(messages.TaskStatus) error) error {
-	ask := messages.TasksRequest{Job: r.query.job, Stage: &stage, Limit: cli.MaxPage}
+	ask := messages.TasksRequest{Job: r.query.job, Stage: &stage, Limit: cli.MaxPage, Attempts: r.query.attempt > 0}
 	if r.query.task >= 0 {
 		ask.From, ask.Limit = uint32(r.query.task), 1
 	}
@@ -157,14 +173,21 @@ func (r *logReader) eachTaskOf(ctx context.Context, stage int, f func(messages.T
 		if err != nil {
 			return err
 		}
-		for _, t := range reply.Tasks {
-			if r.query.task >= 0 && t.Task.Index != uint32(r.query.task) {
+		for rest := reply.Tasks; len(rest) > 0; {
+			n := 1
+			for n < len(rest) && rest[n].Task == rest[0].Task {
+				n++
+			}
+			index := rest[0].Task.Index
+			if r.query.task >= 0 && index != uint32(r.query.task) {
 				return nil
 			}
-			if err := f(t); err != nil {
-				return err
+			if t, ok := r.choose(rest[:n]); ok {
+				if err := f(t); err != nil {
+					return err
+				}
 			}
-			ask.From = t.Task.Index + 1
+			ask.From, rest = index+1, rest[n:]
 		}
 		if !reply.More || len(reply.Tasks) == 0 || r.query.task >= 0 {
 			return nil
@@ -172,13 +195,35 @@ func (r *logReader) eachTaskOf(ctx context.Context, stage int, f func(messages.T
 	}
 }
 
+// choose returns the attempt to read of those of one task, the latest last: that one, or
+// the one that the query names. Of an attempt that the site does not know any more, the
+// node is left empty.
+func (r *logReader) choose(attempts []messages.TaskStatus) (messages.TaskStatus, bool) {
+	latest := attempts[len(attempts)-1]
+	if r.query.attempt == 0 {
+		return latest, true
+	}
+	for _, t := range attempts {
+		if t.Attempt == r.query.attempt {
+			return t, true
+		}
+	}
+	known := r.query.attempt < latest.Attempt
+	latest.Attempt, latest.Node = r.query.attempt, ""
+	return latest, known
+}
+
 // printAll prints what there is, task after task.
 func (r *logReader) printAll(ctx context.Context) error {
 	found := false
 	err := r.eachTask(ctx, func(t messages.TaskStatus) error {
 		found = true
-		return r.read(ctx, t, false)
+		return r.readBoth(ctx, t)
 	})
+	if err == nil && !found && r.query.attempt > 0 {
+		return messages.Errorf(messages.NotFound, "job %v has no attempt %d of these tasks: candor tasks %v --attempts lists what there is",
+			r.query.job, r.query.attempt, r.query.job)
+	}
 	if err == nil && !found {
 		return messages.Errorf(messages.NotFound, "job %v is %v, and none of these tasks has started: wait for them with --follow, or see candor why %v",
 			r.query.job, r.job.State, r.query.job)
@@ -200,7 +245,9 @@ func (r *logReader) followAll(ctx context.Context) error {
 		attempt := messages.Attempt{Task: t.Task, Number: t.Attempt}
 		if !followed[attempt] {
 			followed[attempt] = true
-			readers.Go(func() { r.keep(r.read(ctx, t, true)) })
+			for _, stderr := range r.streams() {
+				readers.Go(func() { r.keep(r.read(ctx, t, stderr, true)) })
+			}
 		}
 		return nil
 	}
@@ -237,13 +284,65 @@ func (r *logReader) watch(ctx context.Context, start func(messages.TaskStatus) e
 	}
 }
 
-// read prints the output of one attempt: what there is, or with follow until
+// streams are the outputs to print; true stands for standard error.
+func (r *logReader) streams() []bool {
+	switch {
+	case r.query.stdout:
+		return []bool{false}
+	case r.query.stderr:
+		return []bool{true}
+	}
+	return []bool{false, true}
+}
+
+// readBoth prints what there is of an attempt, one stream after the other.
+func (r *logReader) readBoth(ctx context.Context, t messages.TaskStatus) error {
+	if t.Node == "" {
+		node, err := r.findNode(ctx, t)
+		if err != nil {
+			return r.unreadable(ctx, t, err)
+		}
+		t.Node = node
+	}
+	for _, stderr := range r.streams() {
+		if err := r.read(ctx, t, stderr, false); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// findNode asks every node for an attempt of which the site does not know where it ran.
+func (r *logReader) findNode(ctx context.Context, t messages.TaskStatus) (messages.Name, error) {
+	gone := messages.Errorf(messages.NotFound, "the site does not know any more where attempt %d ran, and no node has what it wrote", t.Attempt)
+	if r.job.Away != nil {
+		return "", gone
+	}
+	all, err := cli.Call[messages.NodesReply](ctx, r.session, messages.Auctioneer, messages.VerbNodes, messages.Empty{})
+	if err != nil {
+		return "", err
+	}
+	ask := messages.LogsRequest{Attempt: messages.Attempt{Task: t.Task, Number: t.Attempt}, Limit: 1}
+	for _, n := range all.Nodes {
+		if n.State == "Lost" {
+			continue
+		}
+		if _, err := r.ask(ctx, n.Node, ask); err == nil {
+			return n.Node, nil
+		} else if ctx.Err() != nil {
+			return "", ctx.Err()
+		}
+	}
+	return "", gone
+}
+
+// read prints one output of an attempt: what there is, or with follow until
 // the attempt has ended. A node that does not answer is reported, and the
 // other tasks are read nevertheless.
-func (r *logReader) read(ctx context.Context, t messages.TaskStatus, follow bool) error {
-	out := r.output(t)
+func (r *logReader) read(ctx context.Context, t messages.TaskStatus, stderr, follow bool) error {
+	out := r.output(t, stderr)
 	defer out.Close()
-	ask := messages.LogsRequest{Attempt: messages.Attempt{Task: t.Task, Number: t.Attempt}, Stderr: r.query.stderr}
+	ask := messages.LogsRequest{Attempt: messages.Attempt{Task: t.Task, Number: t.Attempt}, Stderr: stderr}
 	if follow {
 		ask.Wait = messages.Duration(min(longPoll, r.session.Timeout/2))
 	}
@@ -276,7 +375,11 @@ func (r *logReader) unreadable(ctx context.Context, t messages.TaskStatus, err e
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	r.keep(cli.Within(fmt.Sprintf("%s on node %s", r.name(t.Task), t.Node), err))
+	name := r.name(t.Task)
+	if t.Node != "" {
+		name += " on node " + t.Node
+	}
+	r.keep(cli.Within(name, err))
 	return nil
 }
 
@@ -297,18 +400,22 @@ func (r *logReader) name(t messages.TaskRef) string {
 	return t.String()
 }
 
-// output is where the output of a task goes, in its form.
-func (r *logReader) output(t messages.TaskStatus) logOutput {
+// output is where an output of a task goes, in its form.
+func (r *logReader) output(t messages.TaskStatus, stderr bool) logOutput {
 	to := &lockedWriter{mu: &r.mu, to: r.app.Out}
 	switch {
 	case r.app.Flags.JSON:
-		return &jsonOutput{to: to, task: t, stderr: r.query.stderr}
+		return &jsonOutput{to: to, task: t, stderr: stderr}
 	case r.selected == 1 || r.query.noPrefix && !r.query.follow:
 		return rawOutput{to}
 	}
 	prefix := ""
-	if !r.query.noPrefix {
-		prefix = r.app.Style(r.app.Out).Cyan(r.name(t.Task)+" |") + " "
+	switch style := r.app.Style(r.app.Out); {
+	case r.query.noPrefix:
+	case stderr:
+		prefix = style.Yellow(r.name(t.Task)+" !") + " "
+	default:
+		prefix = style.Cyan(r.name(t.Task)+" |") + " "
 	}
 	return &lineOutput{to: to, prefix: prefix}
 }

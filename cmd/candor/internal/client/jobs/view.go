@@ -24,12 +24,14 @@ func writeCancelled(p *cli.Page, r messages.CancelReply) {
 func writeEnded(p *cli.Page, j messages.JobDetail) {
 	p.Printf("Job %v %s in %s: %d of %s done, %v of %s charged to %s\n", j.Job, p.State(j.State),
 		p.Between(j.Submitted, j.Ended), j.Done, terminal.Plural(j.Tasks, "task"), j.Charged, cli.Credits(j.Budget), j.Payer)
-	switch {
-	case j.State == messages.Failed && j.Failed > 0 && j.Tasks > 1:
-		p.Printf("%s of %s failed, the first with exit code %d; see candor why %v, and candor rerun %v\n",
-			terminal.Count(j.Failed), terminal.Plural(j.Tasks, "task"), j.ExitCode, j.Job, j.Job)
-	case j.State == messages.Failed:
-		p.Printf("A task ended with exit code %d; see candor logs %v --stderr and candor why %v\n", j.ExitCode, j.Job, j.Job)
+	if j.State == messages.Failed && j.Failed > 0 && j.Tasks > 1 {
+		p.Printf("%s of %s failed; candor rerun %v runs again what did not end well\n", terminal.Count(j.Failed), terminal.Plural(j.Tasks, "task"), j.Job)
+	}
+	if j.Message != "" {
+		p.Printf("%s: %s\n", terminal.Safe(j.Reason), terminal.Safe(j.Message))
+	}
+	if j.State == messages.Failed {
+		p.Printf("See candor logs %v, candor tasks %v and candor why %v\n", j.Job, j.Job, j.Job)
 	}
 }
 
@@ -121,21 +123,21 @@ func reason(j messages.JobSummary) string {
 		return ""
 	case j.State == messages.Failed && j.Failed > 0 && j.Tasks > 1:
 		return fmt.Sprintf("%s (%d failed, exit %d)", terminal.Safe(j.Reason), j.Failed, j.ExitCode)
-	case j.State == messages.Failed && j.ExitCode != 0:
+	case j.State == messages.Failed && j.Reason == "TaskFailed" && j.ExitCode != 0:
 		return strings.TrimSpace(fmt.Sprintf("%s (exit %d)", terminal.Safe(j.Reason), j.ExitCode))
 	}
-	return terminal.Safe(j.Reason)
+	return notState(j.State, j.Reason)
 }
 
 func writeJob(p *cli.Page, j messages.JobDetail) {
 	p.Printf("%s  %s  %s\n", p.Bold("Job "+j.Job.String()), terminal.Safe(j.Name), p.State(j.State))
 	exit := ""
 	if j.State == messages.Failed {
-		exit = strconv.Itoa(j.ExitCode)
+		exit = exitCode(j.JobSummary)
 	}
 	p.Fields(
 		"Account", ownerOf(j.JobSummary), "Paid by", j.Payer, "Market", where(j.JobSummary), "At site", away(p, j.JobSummary), "Because", because(j.JobSummary),
-		"Reason", p.Said(reason(j.JobSummary)), "Exit code", exit,
+		"Reason", p.Said(reason(j.JobSummary)), "Why", p.Said(j.Message), "Exit code", exit,
 		"Budget", cli.Credits(j.Budget), "Charged", charge(p, j.JobSummary),
 		"Utility", Utility(j.Spec.Utility),
 		"Directory", terminal.Safe(j.Spec.Dir),
@@ -174,6 +176,22 @@ func writeNotices(p *cli.Page, list []messages.NoticeStatus) {
 		}
 		p.Printf("\n")
 	}
+}
+
+// exitCode is that of a task that failed, if the task had a process.
+func exitCode(j messages.JobSummary) string {
+	if j.ExitCode == 0 {
+		return ""
+	}
+	return strconv.Itoa(j.ExitCode)
+}
+
+// notState is a reason that says more than the state.
+func notState(s messages.State, reason string) string {
+	if reason == s.String() {
+		return ""
+	}
+	return terminal.Safe(reason)
 }
 
 // because is why a job is at another site, where that was not its owner's choice.
@@ -295,7 +313,7 @@ func writeWhy(p *cli.Page, r messages.WhyReply) {
 func progressLines(p *cli.Page, j messages.JobDetail) []string {
 	why := ""
 	if j.State == messages.Waiting {
-		why = p.Dim(terminal.Safe(j.Reason))
+		why = p.Dim(notState(j.State, j.Reason))
 	}
 	lines := []string{fmt.Sprintf("Job %v  %s  %s  %s", j.Job, p.State(j.State), p.Between(j.Submitted, j.Ended), why)}
 	width := 0

@@ -1,0 +1,163 @@
+package book
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/candor-grid/candor/messages"
+)
+
+// A task says in a few bytes how its latest attempt went. Earlier attempts, and how nodes
+// explain the ends of attempts, are kept of a bounded number of attempts of each job.
+const (
+	// RulesAttempts is the value of [Command.Rules] from which the book notes how
+	// attempts and jobs end.
+	RulesAttempts = 1
+	// MaxKept bounds the attempts of a job that are kept: the first ones of each stage
+	// that came to nothing, in equal parts.
+	MaxKept = 64
+	// MaxDetail bounds the detail of one attempt, maxDetails all those of a job that
+	// differ, in bytes.
+	MaxDetail  = 200
+	maxDetails = 4 << 10
+)
+
+// Kept is an attempt that came to nothing.
+type Kept struct {
+	Stage, Index, Attempt uint32
+	Node                  uint32 // position in Book.Nodes
+	Reason                messages.EndReason
+	Exit                  int32
+	Claimed, Ended        messages.Time
+	Paused                messages.Duration
+	CPU                   messages.Duration
+	MaxRSS                int64
+	Detail                string
+}
+
+// tick is the unit of a task's CPU and Paused.
+const tick = messages.Duration(10e6)
+
+// ticks is a duration in ticks, at most as many as a task has room for: more than a year.
+func ticks(d messages.Duration) uint32 { return uint32(min(max(d, 0)/tick, math.MaxUint32)) }
+
+// CPUTime is the processor time of the latest attempt, to a hundredth of a second.
+func (t *Task) CPUTime() messages.Duration { return messages.Duration(t.CPU) * tick }
+
+// PausedTime is for how long the latest attempt did not run though it was claimed, to a
+// hundredth of a second.
+func (t *Task) PausedTime() messages.Duration { return messages.Duration(t.Paused) * tick }
+
+// MaxRSS is the peak memory of the latest attempt in bytes, to a kibibyte.
+func (t *Task) MaxRSS() int64 { return int64(t.Memory) << 10 }
+
+// attemptEnded notes how the latest attempt of a task has ended; f is nil where nobody has
+// reported that.
+func (c *claims) attemptEnded(r messages.TaskRef, paused messages.Duration, why messages.EndReason, f *messages.Finished) {
+	if c.clock.rules < RulesAttempts {
+		return
+	}
+	j := c.jobs.byID[r.Job]
+	t := &j.Stages[r.Stage].Tasks[r.Index]
+	t.Reason, t.Paused = why, ticks(paused)
+	k := Kept{Stage: r.Stage, Index: r.Index, Attempt: t.Attempt, Node: t.Node, Reason: why, Claimed: t.Claimed, Ended: c.clock.now, Paused: paused}
+	if f != nil {
+		k.Exit, k.CPU, k.MaxRSS, k.Detail = int32(f.ExitCode), min(max(f.CPU, 0), maxCPU), max(f.MaxRSS, 0), f.Detail
+		t.CPU, t.Memory = ticks(k.CPU), uint32(min(k.MaxRSS>>10, math.MaxUint32))
+	}
+	if why != messages.NoReason && why != messages.EndCancelled && why != messages.EndJobOver { // the task itself says all of that
+		j.keep(k)
+	}
+}
+
+// keep keeps an attempt, if its stage has room.
+func (j *Job) keep(k Kept) {
+	of, bytes := 0, len(k.Detail)
+	for i := range j.Kept {
+		o := &j.Kept[i]
+		if o.Stage == k.Stage {
+			of++
+		}
+		switch {
+		case o.Detail == k.Detail:
+			k.Detail = o.Detail // in memory once
+			bytes -= len(k.Detail)
+		case !slices.ContainsFunc(j.Kept[:i], func(earlier Kept) bool { return earlier.Detail == o.Detail }):
+			bytes += len(o.Detail)
+		}
+	}
+	if of >= max(1, MaxKept/len(j.Stages)) {
+		return
+	}
+	if bytes > maxDetails {
+		k.Detail = ""
+	}
+	j.Kept = append(j.Kept, k)
+}
+
+// past returns an attempt that is kept, nil if it is not.
+func (j *Job) past(stage, index, attempt uint32) *Kept {
+	at := slices.IndexFunc(j.Kept, func(k Kept) bool { return k.Stage == stage && k.Index == index && k.Attempt == attempt })
+	if at < 0 {
+		return nil
+	}
+	return &j.Kept[at]
+}
+
+// KeptOf returns the attempts that are kept of the tasks of a stage, in the order of
+// index and number.
+func (j *Job) KeptOf(stage int) (out []Kept) {
+	for _, k := range j.Kept {
+		if int(k.Stage) == stage {
+			out = append(out, k)
+		}
+	}
+	slices.SortFunc(out, func(a, b Kept) int {
+		return cmp.Or(cmp.Compare(a.Index, b.Index), cmp.Compare(a.Attempt, b.Attempt))
+	})
+	return out
+}
+
+// shareDetails has details that are equal in memory once.
+func (j *Job) shareDetails() {
+	for i := range j.Kept {
+		at := slices.IndexFunc(j.Kept, func(k Kept) bool { return k.Detail == j.Kept[i].Detail })
+		j.Kept[i].Detail = j.Kept[at].Detail
+	}
+}
+
+// stopping is why an attempt ends that its node was told to end.
+func (j *Job) stopping(h NodeClaim) messages.EndReason {
+	switch {
+	case h.Why != messages.NoReason:
+		return h.Why
+	case j.Active():
+		return messages.EndAgentStops
+	case j.Outcome == messages.Cancelled:
+		return messages.EndCancelled
+	}
+	return messages.EndJobOver
+}
+
+// why is why an attempt ended as its node reports it.
+func (j *Job) why(f *messages.Finished, h NodeClaim, broken bool) messages.EndReason {
+	switch {
+	case broken && j.Active():
+		return cmp.Or(h.Why, messages.EndGang)
+	case f.Outcome == messages.Stopped:
+		return j.stopping(h)
+	}
+	return f.Reason()
+}
+
+// failing says which attempt of a task ended a job, and how.
+func (j *Job) failing(r messages.TaskRef, f *messages.Finished, node messages.Name) string {
+	e := messages.Ending{Reason: f.Reason(), ExitCode: f.ExitCode, Detail: f.Detail, Node: node}
+	text := fmt.Sprintf("task %s.%d %v", j.Spec.Stages[r.Stage].Name, r.Index, e)
+	if t := &j.Stages[r.Stage].Tasks[r.Index]; t.Tries > 1 {
+		text += fmt.Sprintf("; it failed %d times", t.Tries)
+	}
+	return text
+}

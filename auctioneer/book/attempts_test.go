@@ -1,0 +1,189 @@
+package book
+
+import (
+	"bytes"
+	"fmt"
+	"runtime"
+	"strings"
+	"testing"
+	"unsafe"
+
+	"github.com/candor-grid/candor/messages"
+)
+
+// attemptsBook has a job of some tasks, and two nodes that have taken one task each.
+func attemptsBook(t *testing.T, tasks int) (*Book, func(at messages.Time, c Command) any) {
+	t.Helper()
+	b := New()
+	do := func(at messages.Time, c Command) any {
+		t.Helper()
+		c.Stamp(at)
+		result := b.Apply(&c)
+		if err, failed := result.(error); failed {
+			t.Fatal(err)
+		}
+		return result
+	}
+	spec := &messages.JobSpec{Market: "main", Budget: 1, Stages: []messages.Stage{{Name: "main", Class: "cpu", Tasks: tasks, Attempts: 100, Command: []string{"x"}}}}
+	do(1, Command{Submit: &Submit{Account: "alice", Payer: "alice", Key: "k", Spec: spec, Hold: "h", Held: 1}})
+	for _, n := range []messages.Name{"n1", "n2"} {
+		do(1, Command{Register: &Register{Node: n, Session: 1, Slots: []messages.ClassSlots{{Class: "cpu", Slots: 1}}}})
+	}
+	return b, do
+}
+
+// turn claims the next task on a node and, with an end, ends it.
+func turnOn(do func(messages.Time, Command) any, node messages.Name, seq *uint64, at messages.Time, f *messages.Finished) {
+	*seq++
+	grants, _ := do(at, Command{Exchange: &Exchange{Node: node, Session: 1, Seq: *seq, Claims: []Claim{{Class: "cpu", Slots: 1, Jobs: []messages.JobID{1}}}}}).([]messages.Grant)
+	if f == nil || len(grants) == 0 {
+		return
+	}
+	f.Attempt = grants[0].Attempt
+	*seq++
+	do(at+1e6, Command{Exchange: &Exchange{Node: node, Session: 1, Seq: *seq, Finished: []messages.Finished{*f}}})
+}
+
+// TestEarlierAttemptsAreKept: each attempt that came to nothing is kept with its node, its
+// numbers and its reason, and survives an image.
+func TestEarlierAttemptsAreKept(t *testing.T) {
+	b, do := attemptsBook(t, 1)
+	var one, two uint64
+	turnOn(do, "n1", &one, 10, &messages.Finished{ExitCode: 3, CPU: 2e9, MaxRSS: 5 << 20})
+	turnOn(do, "n2", &two, 2e6, nil)
+	do(5e6, Command{Lost: &Lost{Node: "n2", Session: 1}})
+	turnOn(do, "n1", &one, 6e6, &messages.Finished{Outcome: messages.TimedOut, ExitCode: 143, Detail: "ended after 1s by its time limit of 1s"})
+	var image bytes.Buffer
+	if _, err := b.Capture().WriteTo(&image); err != nil {
+		t.Fatal(err)
+	}
+	again := New()
+	if err := again.Restore(&image); err != nil {
+		t.Fatal(err)
+	}
+	for _, book := range []*Book{b, again} {
+		j := book.Job(1)
+		var got []string
+		for _, k := range j.KeptOf(0) {
+			got = append(got, fmt.Sprint(k.Attempt, " ", book.Nodes()[k.Node].Name, " ", k.Reason, " ", k.Exit))
+		}
+		if want := "[1 n1 ExitCode 3 2 n2 NodeLost 0 3 n1 TimeLimit 143]"; fmt.Sprint(got) != want || j.Omitted != 0 {
+			t.Errorf("kept %v, want %s", got, want)
+		}
+		if want := "task main.0 ended after 1s by its time limit of 1s on n1; it failed 2 times"; j.Cause != want {
+			t.Errorf("ended by %q, want %q", j.Cause, want)
+		}
+	}
+	if b.Hash() != again.Hash() {
+		t.Error("another book after its image was read")
+	}
+}
+
+// TestCauses: who cancelled a job, and which dependency failed, is kept.
+func TestCauses(t *testing.T) {
+	b, do := attemptsBook(t, 1)
+	spec := &messages.JobSpec{Market: "main", Budget: 1, AfterOK: []messages.JobID{1}, Stages: []messages.Stage{{Name: "main", Class: "cpu", Tasks: 1, Command: []string{"x"}}}}
+	do(2, Command{Submit: &Submit{Account: "alice", Payer: "alice", Key: "later", Spec: spec, Hold: "i", Held: 1}})
+	var seq uint64
+	turnOn(do, "n1", &seq, 3, nil)
+	do(4, Command{Cancel: &Cancel{Job: 1, By: "root"}})
+	if got := b.Job(1).Cause; got != "cancelled by root, an operator" {
+		t.Errorf("got %q", got)
+	}
+	if got := b.Job(2).Cause; got != "job 1, which was to complete first, is Cancelled" {
+		t.Errorf("got %q", got)
+	}
+	seq++
+	do(5, Command{Exchange: &Exchange{Node: "n1", Session: 1, Seq: seq, Finished: []messages.Finished{{Outcome: messages.Stopped, Attempt: messages.Attempt{Task: messages.TaskRef{Job: 1}, Number: 1}}}}})
+	if j := b.Job(1); j.Stages[0].Tasks[0].Reason != messages.EndCancelled || len(j.Kept) != 0 {
+		t.Errorf("%+v", j.Stages[0].Tasks[0])
+	}
+}
+
+// TestEvictedAttempt: an attempt that ends because its node drains says so.
+func TestEvictedAttempt(t *testing.T) {
+	b, do := attemptsBook(t, 1)
+	var seq uint64
+	turnOn(do, "n1", &seq, 3, nil)
+	do(4, Command{Drain: &Drain{Node: "n1", Until: 4}})
+	do(5, Command{Drain: &Drain{Node: "n1", Until: 4, Evict: true}})
+	seq++
+	do(6, Command{Exchange: &Exchange{Node: "n1", Session: 1, Seq: seq, Finished: []messages.Finished{{Outcome: messages.Stopped, Attempt: messages.Attempt{Task: messages.TaskRef{Job: 1}, Number: 1}}}}})
+	if j := b.Job(1); len(j.Kept) != 1 || j.Kept[0].Reason != messages.EndEvicted {
+		t.Errorf("%+v", j.Kept)
+	}
+}
+
+// TestEarlierRulesNoteNothing: entries of an earlier version are applied as that version
+// did, so that replicas which start from different snapshots agree.
+func TestEarlierRulesNoteNothing(t *testing.T) {
+	b, do := attemptsBook(t, 1)
+	var seq uint64
+	turnOn(do, "n1", &seq, 3, nil)
+	b.Apply(&Command{At: 4, Exchange: &Exchange{Node: "n1", Session: 1, Seq: 2, Finished: []messages.Finished{
+		{Outcome: messages.TimedOut, Attempt: messages.Attempt{Task: messages.TaskRef{Job: 1}, Number: 1}}}}})
+	if j := b.Job(1); j.Reason != "TimeLimit" || j.Cause != "" || len(j.Kept) != 0 || j.Stages[0].Tasks[0].Reason != messages.NoReason {
+		t.Errorf("%+v", j)
+	}
+}
+
+// TestKeptAttemptsAreBounded: a job whose tasks fail without end, each in other words,
+// takes a bounded place, and says how many attempts it does not keep.
+func TestKeptAttemptsAreBounded(t *testing.T) {
+	b, do := attemptsBook(t, 3)
+	var seq uint64
+	const attempts = 90
+	for i := range attempts {
+		turnOn(do, "n1", &seq, messages.Time(i+1)*10e6, &messages.Finished{ExitCode: 1, Detail: strings.Repeat(fmt.Sprint(i%10), MaxDetail-i%7)})
+	}
+	j := b.Job(1)
+	bytes := map[string]int{}
+	for _, k := range j.Kept {
+		bytes[k.Detail] = len(k.Detail)
+	}
+	total := 0
+	for _, n := range bytes {
+		total += n
+	}
+	if len(j.Kept) != MaxKept || total > maxDetails {
+		t.Errorf("keeps %d attempts with %d bytes", len(j.Kept), total)
+	}
+	if want := attempts - MaxKept - 1; !j.Active() || j.Omitted != want { // of the latest one the task itself tells
+		t.Errorf("%d attempts are not kept, want %d", j.Omitted, want)
+	}
+}
+
+// TestMillionTasks prints what a million finished tasks take.
+func TestMillionTasks(t *testing.T) {
+	if size := unsafe.Sizeof(Task{}); size != 48 {
+		t.Errorf("a task has %d bytes, and its comment says 48", size)
+	}
+	const tasks = 1_000_000
+	b, do := attemptsBook(t, tasks)
+	do(1, Command{Register: &Register{Node: "big", Session: 1, Slots: []messages.ClassSlots{{Class: "cpu", Slots: 1 << 16}}}})
+	before, seq := memory(), uint64(0)
+	for done := 0; done < tasks; {
+		seq++
+		grants := do(messages.Time(seq), Command{Exchange: &Exchange{Node: "big", Session: 1, Seq: seq,
+			Claims: []Claim{{Class: "cpu", Slots: 1 << 15, Jobs: []messages.JobID{1}}}}}).([]messages.Grant)
+		ends := make([]messages.Finished, len(grants))
+		for i, g := range grants {
+			ends[i] = messages.Finished{Attempt: g.Attempt, CPU: 1e9, MaxRSS: 100 << 20}
+		}
+		seq++
+		do(messages.Time(seq), Command{Exchange: &Exchange{Node: "big", Session: 1, Seq: seq, Finished: ends}})
+		done += len(grants)
+	}
+	if j := b.Job(1); j.Outcome != messages.Completed {
+		t.Fatalf("%v", j.State)
+	}
+	t.Logf("%d bytes a task in memory, %d in an array of tasks", (memory()-before)/tasks, unsafe.Sizeof(Task{}))
+	runtime.KeepAlive(b)
+}
+
+func memory() uint64 {
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return m.HeapAlloc
+}

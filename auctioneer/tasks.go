@@ -1,0 +1,181 @@
+package auctioneer
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/candor-grid/candor/auctioneer/book"
+	"github.com/candor-grid/candor/messages"
+)
+
+// mostSought bounds the tasks that one request looks at for those that it is to list.
+const mostSought = 100_000
+
+func (l *queries) tasks(ctx context.Context, caller messages.Name, r messages.TasksRequest) (reply messages.TasksReply, err error) {
+	if away := l.remote.find(caller, r.Job); away != nil {
+		return l.remote.tasks(ctx, away, r)
+	}
+	return l.tasksOf(ctx, l.seenBy(caller, r.Job), r)
+}
+
+func (l *queries) tasksOf(ctx context.Context, find finding, r messages.TasksRequest) (reply messages.TasksReply, err error) {
+	most, err := limit(r.Limit)
+	if err != nil {
+		return reply, err
+	}
+	for _, s := range r.States {
+		if !slices.Contains(messages.TaskStates, s) {
+			return reply, messages.Errorf(messages.Invalid, "states: %q is none of %s", messages.Printable(s, 64), strings.Join(messages.TaskStates, ", "))
+		}
+	}
+	err = l.look(ctx, func(b *book.Book) error {
+		j, err := find(b)
+		if err != nil {
+			return err
+		}
+		if r.Stage != nil && (*r.Stage < 0 || *r.Stage >= len(j.Stages)) {
+			return messages.Errorf(messages.NotFound, "stage: job %d has stages 0 to %d", j.ID, len(j.Stages)-1)
+		}
+		reply.Account, reply.Omitted = j.Account, j.Omitted
+		s := taskSearch{TasksRequest: &r, book: b, job: j, most: most, now: l.Clock(), reply: &reply}
+		for i := range j.Stages {
+			if r.Stage == nil || *r.Stage == i {
+				s.stage(i)
+				reply.Unstarted += j.Stages[i].Total - len(j.Stages[i].Tasks)
+			}
+		}
+		return nil
+	})
+	return reply, err
+}
+
+// taskSearch lists the tasks of a job that a request asks for.
+type taskSearch struct {
+	*messages.TasksRequest
+	book   *book.Book
+	job    *book.Job
+	most   int
+	sought int
+	now    messages.Time
+	reply  *messages.TasksReply
+}
+
+// stage lists the tasks of a stage until the reply is full.
+func (s *taskSearch) stage(i int) {
+	tasks, kept := s.job.Stages[i].Tasks, s.job.KeptOf(i)
+	first, end := uint64(s.From), uint64(len(tasks))
+	if s.Until != 0 {
+		end = min(end, uint64(s.Until))
+	}
+	for k := first; k < end && !s.reply.More; k++ {
+		if s.reply.More = len(s.reply.Tasks) >= s.most || s.sought >= mostSought; s.reply.More {
+			s.reply.Next = uint32(k)
+			return
+		}
+		s.sought++
+		at, _ := slices.BinarySearchFunc(kept, uint32(k), func(p book.Kept, index uint32) int { return cmp.Compare(p.Index, index) })
+		s.task(i, uint32(k), kept[at:])
+	}
+}
+
+// task lists a task; of its attempts, those that are kept come first in a list.
+func (s *taskSearch) task(stage int, index uint32, kept []book.Kept) {
+	t, latest := &s.job.Stages[stage].Tasks[index], (*book.Kept)(nil)
+	for i := range kept {
+		p := &kept[i]
+		if p.Index != index {
+			break
+		}
+		if p.Attempt == t.Attempt {
+			latest = p
+		} else if s.Attempts {
+			s.list(s.earlier(p))
+		}
+	}
+	s.list(s.latest(stage, index, t, latest))
+}
+
+// list adds an attempt to the reply, if the request asks for such.
+func (s *taskSearch) list(t messages.TaskStatus) {
+	if s.Node != "" && t.Node != s.Node || len(s.States) > 0 && !slices.Contains(s.States, t.State) {
+		return
+	}
+	s.reply.Tasks = append(s.reply.Tasks, t)
+}
+
+// status is what is alike of all attempts of a task.
+func (s *taskSearch) status(stage, index, attempt, node uint32) messages.TaskStatus {
+	spec := &s.job.Spec.Stages[stage]
+	return messages.TaskStatus{Task: messages.TaskRef{Job: s.job.ID, Stage: stage, Index: index}, Attempt: attempt, Node: s.book.Nodes()[node].Name,
+		Stage: spec.Name, Index: index, Array: spec.Array.At(int64(index))}
+}
+
+// earlier is an attempt of a task that was followed by another.
+func (s *taskSearch) earlier(p *book.Kept) messages.TaskStatus {
+	out := s.status(p.Stage, p.Index, p.Attempt, p.Node)
+	out.State = "Stopped"
+	if ofTask(p.Reason) {
+		out.State = "Failed"
+	}
+	out.Claimed, out.Ended = p.Claimed, p.Ended
+	out.Ran, out.Suspended, out.CPU, out.MaxRSS = p.Ended.Sub(p.Claimed)-p.Paused, p.Paused, p.CPU, p.MaxRSS
+	explain(&out, p.Reason, p.Exit, p.Detail)
+	return out
+}
+
+// latest is the latest attempt of a task. What is kept of it may be nil.
+func (s *taskSearch) latest(stage int, index uint32, t *book.Task, p *book.Kept) messages.TaskStatus {
+	out := s.status(uint32(stage), index, t.Attempt, t.Node)
+	out.State = s.state(out.Task, t)
+	out.Claimed, out.Ended = t.Claimed, t.Ended
+	if t.Phase == book.Claimed {
+		c := s.book.Nodes()[t.Node].Claims[out.Task]
+		out.Suspended = c.PausedBy(s.now)
+		out.Ran = max(0, s.now.Sub(t.Claimed)-out.Suspended)
+		return out
+	}
+	out.Suspended, out.CPU, out.MaxRSS = t.PausedTime(), t.CPUTime(), t.MaxRSS()
+	detail := ""
+	if p != nil {
+		out.Suspended, out.CPU, out.MaxRSS, detail = p.Paused, p.CPU, p.MaxRSS, p.Detail
+	}
+	out.Ran = max(0, t.Ended.Sub(t.Claimed)-out.Suspended)
+	explain(&out, t.Reason, t.Exit, detail)
+	return out
+}
+
+// state is the state of the latest attempt of a task.
+func (s *taskSearch) state(r messages.TaskRef, t *book.Task) string {
+	switch {
+	case t.Phase == book.Failed && t.Reason != messages.NoReason && !ofTask(t.Reason):
+		return "Stopped"
+	case t.Phase != book.Claimed:
+		return t.Phase.String()
+	}
+	switch s.book.Nodes()[t.Node].Claims[r].Halt {
+	case book.Suspended:
+		return "Suspended"
+	case book.Gathers:
+		return "Gathering"
+	}
+	return "Running"
+}
+
+// ofTask reports whether an attempt ended by the doing of the task.
+func ofTask(r messages.EndReason) bool {
+	return r >= messages.EndExitCode && r <= messages.EndCannotStart
+}
+
+// explain says how an attempt ended. An attempt that was never a process, or of whose end
+// nobody heard, has no exit code.
+func explain(t *messages.TaskStatus, why messages.EndReason, exit int32, detail string) {
+	t.Reason = why.String()
+	t.Message = messages.Ending{Reason: why, ExitCode: int(exit), Detail: detail, Node: t.Node}.String()
+	switch why {
+	case messages.EndCannotStart, messages.EndNodeLost, messages.EndAgentLost:
+		return
+	}
+	t.ExitCode = new(int(exit))
+}

@@ -1,0 +1,248 @@
+package jobs
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/candor-grid/candor/cmd/candor/internal/client/cli"
+	"github.com/candor-grid/candor/cmd/candor/internal/terminal"
+	"github.com/candor-grid/candor/messages"
+)
+
+// tasksQuery is what was asked for on the command line of tasks.
+type tasksQuery struct {
+	job    messages.JobID
+	stage  string
+	index  string
+	states []string
+	ask    messages.TasksRequest
+	limit  int
+}
+
+func tasksCommand(a *cli.App) *cobra.Command {
+	q := tasksQuery{}
+	cmd := &cobra.Command{
+		Use:   "tasks NUMBER",
+		Short: "list the tasks of a job, and how each attempt ended",
+		Long: `List the tasks of a job that a node has taken, a line each: the latest attempt, its
+state and node, how long it ran, what it used, and why it ended as it did.
+
+  Running    has a slot
+  Suspended  gave its slot to others, and waits for one to go on
+  Gathering  waits for the rest of its gang
+  Done       ended well
+  Failed     ended by its own doing: an exit code, a signal, a limit, or it cannot start
+  Stopped    was ended with its job, or by what happened to its node or slot
+  Pending    is to be tried again
+
+With --attempts, earlier attempts are listed too. The site keeps up to 64 of each job
+that came to nothing, the first ones of each stage, and says how many it left out.`,
+		Example: `  candor tasks 17
+  candor tasks 17 --state Failed,Pending
+  candor tasks 17 --stage map --index 500 --attempts
+  candor tasks 17 --json | jq -r '.tasks[] | select(.reason == "MemoryLimit") | .index'`,
+		RunE: a.Online(func(ctx context.Context, s *cli.Session, args []string) error {
+			if err := q.of(args[0]); err != nil {
+				return err
+			}
+			return tasks(ctx, a, s, q)
+		}),
+		ValidArgsFunction: a.CompleteJobs(false),
+	}
+	cmd.Flags().StringVar(&q.stage, "stage", "", "only tasks of this `stage`")
+	cmd.Flags().StringVar(&q.index, "index", "", "only tasks at these `positions` in their stage, from 0 on: 7, 7-9, or 7- for all from 7 on")
+	cmd.Flags().StringSliceVar(&q.states, "state", nil, "only attempts in these `states`")
+	cmd.Flags().StringVar(&q.ask.Node, "node", "", "only attempts on this `node`")
+	cmd.Flags().BoolVar(&q.ask.Attempts, "attempts", false, "earlier attempts too")
+	cmd.Flags().IntVarP(&q.limit, "limit", "n", 1000, "at most this `number` of lines, give or take a task's attempts")
+	cmd.RegisterFlagCompletionFunc("state", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+		return messages.TaskStates, cobra.ShellCompDirectiveNoFileComp
+	})
+	return cmd
+}
+
+// of checks the query and makes its request.
+func (q *tasksQuery) of(argument string) (err error) {
+	if q.job, err = jobNumber(argument); err != nil {
+		return err
+	}
+	if q.limit < 1 {
+		return cli.Usagef("--limit %d: must be a whole number from 1 on", q.limit)
+	}
+	for _, name := range q.states {
+		at := slices.IndexFunc(messages.TaskStates, func(s string) bool { return strings.EqualFold(s, name) })
+		if at < 0 {
+			return cli.Usagef("--state %s: must be one of %s", terminal.Safe(name), strings.Join(messages.TaskStates, ", "))
+		}
+		q.ask.States = append(q.ask.States, messages.TaskStates[at])
+	}
+	q.ask.Job = q.job
+	q.ask.From, q.ask.Until, err = positions(q.index)
+	return err
+}
+
+// filters reports whether the query leaves out tasks that have started.
+func (q *tasksQuery) filters() bool { return len(q.states) > 0 || q.ask.Node != "" || q.index != "" }
+
+// positions reads "7", "7-9" or "7-" as the first position and the one after the last; 0
+// stands for no end.
+func positions(text string) (from, until uint32, err error) {
+	if text == "" {
+		return 0, 0, nil
+	}
+	first, last, several := strings.Cut(text, "-")
+	low, err := strconv.ParseUint(first, 10, 31)
+	high := low
+	if err == nil && last != "" {
+		high, err = strconv.ParseUint(last, 10, 31)
+	}
+	if err != nil || high < low {
+		return 0, 0, cli.Usagef("--index %s: must be a position from 0 on, such as 7, or a range, such as 7-9", terminal.Safe(text))
+	}
+	if several && last == "" {
+		return uint32(low), 0, nil
+	}
+	return uint32(low), uint32(high) + 1, nil
+}
+
+// tasks lists the tasks that the query selects, page after page and stage after stage.
+func tasks(ctx context.Context, a *cli.App, s *cli.Session, q tasksQuery) error {
+	r, err := newReader(ctx, a, s, logsQuery{job: q.job, stage: q.stage, task: -1})
+	if err != nil {
+		return err
+	}
+	var all messages.TasksReply
+	for stage := range r.job.Stages {
+		if r.stage != nil && stage != *r.stage {
+			continue
+		}
+		if err := q.tasksOf(ctx, s, stage, &all); err != nil {
+			return err
+		}
+	}
+	columns := 0
+	if terminal.IsTerminal(a.Out) {
+		columns, _ = terminal.Size(a.Out)
+	}
+	return a.Show(all, func(p *cli.Page) { writeTasks(p, columns, &q, all) })
+}
+
+// tasksOf adds the tasks of a stage, as far as the limit lets it.
+func (q *tasksQuery) tasksOf(ctx context.Context, s *cli.Session, stage int, all *messages.TasksReply) error {
+	ask := q.ask
+	ask.Stage = &stage
+	for first := true; ; first = false {
+		room := q.limit - len(all.Tasks)
+		ask.Limit = min(max(room, 1), cli.MaxPage)
+		reply, err := cli.Call[messages.TasksReply](ctx, s, messages.Auctioneer, messages.VerbTasks, ask)
+		if err != nil {
+			return err
+		}
+		if first {
+			all.Account, all.Omitted, all.Unstarted = reply.Account, reply.Omitted, all.Unstarted+reply.Unstarted
+		}
+		if room <= 0 {
+			all.More = all.More || len(reply.Tasks) > 0
+			return nil
+		}
+		all.Tasks = append(all.Tasks, reply.Tasks...)
+		if !reply.More {
+			return nil
+		}
+		if reply.Next <= ask.From { // an earlier version of the site, or one that does not go on
+			return messages.Errorf(messages.Internal, "the site does not go on after task %d", ask.From)
+		}
+		if ask.From = reply.Next; len(all.Tasks) >= q.limit {
+			all.More, all.Next = true, reply.Next
+			return nil
+		}
+	}
+}
+
+// writeTasks writes a line for each attempt. Where sentences do not fit columns, 0 for any
+// number, the lines have the reasons alone, and the sentences of a few tasks follow.
+func writeTasks(p *cli.Page, columns int, q *tasksQuery, r messages.TasksReply) {
+	lines := tasksTable(p, r.Tasks, func(s messages.TaskStatus) string { return s.Message })
+	short := columns > 0 && slices.ContainsFunc(lines, func(line string) bool { return terminal.Width(line) > columns })
+	if short {
+		lines = tasksTable(p, r.Tasks, func(s messages.TaskStatus) string { return s.Reason })
+	}
+	if len(r.Tasks) == 0 {
+		lines = nil
+		if r.Unstarted == 0 || q.filters() {
+			p.Printf("No task of job %v that has started is as you ask.\n", q.job)
+		}
+	}
+	for _, line := range lines {
+		p.Printf("%s\n", line)
+	}
+	if short && len(r.Tasks) <= fewTasks {
+		p.Printf("\n")
+		for _, s := range r.Tasks {
+			if s.Message != "" {
+				p.Printf("%s, attempt %d: %s\n", taskName(s), s.Attempt, terminal.Safe(s.Message))
+			}
+		}
+	}
+	if r.More {
+		p.Printf("%s\n", p.Dim("There are more tasks: see them with --limit, or choose with --index, --stage, --state and --node."))
+	}
+	if r.Unstarted > 0 {
+		p.Printf("%s\n", p.Dim(fmt.Sprintf("%s not started; candor why %v says why.", has(r.Unstarted, "task"), q.job)))
+	}
+	if r.Omitted > 0 {
+		p.Printf("%s\n", p.Dim(fmt.Sprintf("%s not kept.", has(r.Omitted, "earlier attempt"))))
+	}
+}
+
+// fewTasks is how many tasks are told about in sentences of their own.
+const fewTasks = 8
+
+func tasksTable(p *cli.Page, tasks []messages.TaskStatus, why func(messages.TaskStatus) string) []string {
+	t := terminal.NewTable("TASK|>ATTEMPT|STATE|NODE|STARTED|>RAN|>CPU|>MEMORY|>SUSPENDED|>EXIT|WHY")
+	for _, s := range tasks {
+		exit := ""
+		if s.ExitCode != nil {
+			exit = strconv.Itoa(*s.ExitCode)
+		}
+		t.Row(taskName(s), strconv.Itoa(int(s.Attempt)), taskState(p, s.State), terminal.Safe(s.Node), p.At(s.Claimed), terminal.Span(s.Ran.Std()),
+			processor(s.CPU), memory(s.MaxRSS), processor(s.Suspended), exit, terminal.Safe(why(s)))
+	}
+	var lines strings.Builder
+	if t.Len() > 0 {
+		t.Write(&lines, p.Style, "")
+	}
+	return strings.Split(strings.TrimSuffix(lines.String(), "\n"), "\n")
+}
+
+// has counts things, as the subject of a sentence about what they have not done.
+func has(n int, noun string) string {
+	if n == 1 {
+		return terminal.Plural(n, noun) + " was"
+	}
+	return terminal.Plural(n, noun) + " were"
+}
+
+func taskName(s messages.TaskStatus) string {
+	return fmt.Sprintf("%s.%d", terminal.Safe(s.Stage), s.Index)
+}
+
+// taskState colours the state of an attempt.
+func taskState(p *cli.Page, state string) string {
+	switch state {
+	case "Done":
+		return p.Green(state)
+	case "Failed":
+		return p.Red(state)
+	case "Stopped", "Suspended", "Pending":
+		return p.Yellow(state)
+	case "Running":
+		return p.Cyan(state)
+	}
+	return terminal.Safe(state)
+}

@@ -1,0 +1,89 @@
+package client
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/candor-grid/candor/cmd/candor/internal/client/cli"
+	"github.com/candor-grid/candor/messages"
+)
+
+// manyTasks is a site whose job 5 has 2,500 map tasks and a reduce task, and that lists
+// no more than a page of them at once.
+func manyTasks(t *testing.T, asked *[]messages.TasksRequest) *fakeSite {
+	s := newSite(t)
+	reply(s, messages.Auctioneer, messages.VerbJob, twoStages(messages.Running, 2500, 1))
+	answer(s, messages.Auctioneer, messages.VerbTasks, func(r messages.TasksRequest) (messages.TasksReply, error) {
+		*asked = append(*asked, r)
+		total := []uint32{2500, 1}[*r.Stage]
+		out := messages.TasksReply{Unstarted: 3}
+		for i := r.From; i < total && (r.Until == 0 || i < r.Until); i++ {
+			if out.More = len(out.Tasks) == r.Limit; out.More {
+				out.Next = i
+				break
+			}
+			status := task(attempt(uint32(*r.Stage), i, 1), "n1")
+			status.Stage, status.Index, status.State = []messages.Name{"map", "reduce"}[*r.Stage], i, "Done"
+			out.Tasks = append(out.Tasks, status)
+		}
+		return out, nil
+	})
+	return s
+}
+
+// TestTasksPage: a job of many tasks is listed page after page, up to the limit.
+func TestTasksPage(t *testing.T) {
+	var asked []messages.TasksRequest
+	s := manyTasks(t, &asked)
+	for line, want := range map[string]struct {
+		lines int
+		more  bool
+	}{
+		"tasks 5":                             {1000, true},
+		"tasks 5 -n 2400":                     {2400, true},
+		"tasks 5 -n 2500":                     {2500, true}, // the reduce task
+		"tasks 5 -n 9999":                     {2501, false},
+		"tasks 5 --stage reduce":              {1, false},
+		"tasks 5 --index 7":                   {1, false},
+		"tasks 5 --stage map --index 7-19":    {13, false},
+		"tasks 5 --stage map --index 2490-":   {10, false},
+		"tasks 5 --stage map --index 0-0 -n1": {1, false},
+	} {
+		got := s.run(strings.Fields(line)...)
+		lines := strings.Count(got.out, "Done")
+		if got.code != 0 || lines != want.lines || strings.Contains(got.out, "There are more tasks") != want.more {
+			t.Errorf("%s: %d lines, want %d, more %v: %.300s %s", line, lines, want.lines, want.more, got.out, got.err)
+		}
+	}
+}
+
+// TestTasksFilters: what is asked for is asked of the site, and what makes no sense is
+// refused with a word on what would.
+func TestTasksFilters(t *testing.T) {
+	var asked []messages.TasksRequest
+	s := manyTasks(t, &asked)
+	s.run("tasks", "5", "--state", "failed,Stopped", "--node", "n1", "--attempts", "--stage", "map", "--index", "3")
+	stage := 0
+	want := messages.TasksRequest{Job: 5, Stage: &stage, From: 3, Until: 4, Limit: 1000, States: []string{"Failed", "Stopped"}, Node: "n1", Attempts: true}
+	if len(asked) != 1 || fmt.Sprintf("%+v", deref(asked[0])) != fmt.Sprintf("%+v", deref(want)) {
+		t.Errorf("asked for %+v, want %+v", asked, want)
+	}
+	for line, want := range map[string]string{
+		"tasks 5 --state lost":       "--state lost: must be one of Running, Suspended, Gathering, Done, Failed, Stopped, Pending",
+		"tasks 5 --index 9-7":        "--index 9-7: must be a position from 0 on, such as 7, or a range, such as 7-9",
+		"tasks 5 --index -1":         "--index -1: must be a position",
+		"tasks 5 --index 4294967299": "must be a position",
+		"tasks 5 -n 0":               "--limit 0: must be a whole number from 1 on",
+		"tasks five":                 "is not the number of a job",
+	} {
+		s.run(strings.Fields(line)...).expect(t, cli.CodeUsage, "", want)
+	}
+	s.run("tasks", "5", "--stage", "sort").expect(t, cli.CodeNotFound, "", "--stage sort: job 5 has no such stage")
+}
+
+func deref(r messages.TasksRequest) any {
+	stage := *r.Stage
+	r.Stage = nil
+	return []any{stage, r}
+}

@@ -1,0 +1,148 @@
+package messages
+
+import (
+	"fmt"
+	"strings"
+	"unicode"
+)
+
+// EndReason is why an attempt ended, or why it ended as it did. Its names are what
+// users are told as the reason of a task.
+type EndReason uint8
+
+// The reasons for which an attempt ends.
+const (
+	NoReason       EndReason = iota // it ended well, or has not ended, or nobody noted why
+	EndExitCode                     // by itself, with an exit code that is not 0
+	EndSignal                       // a signal that nobody here sent
+	EndTimeLimit                    // its time limit
+	EndMemoryLimit                  // its memory limit
+	EndDiskLimit                    // its limit on what it keeps on the disk
+	EndLimit                        // another limit
+	EndCannotStart                  // there was never a process
+	EndNodeLost                     // its node fell silent
+	EndAgentLost                    // the agent of its node came back without it
+	EndAgentStops                   // the agent of its node stopped
+	EndEvicted                      // its node drains, and the time to do so was over
+	EndPreempted                    // its market gave the slot to others
+	EndGang                         // another task of its gang was lost
+	EndCancelled                    // its job was cancelled
+	EndJobOver                      // its job ended otherwise
+	EndRequeued                     // its user had it begin anew
+)
+
+var endReasonNames = []string{"", "ExitCode", "Signal", "TimeLimit", "MemoryLimit", "DiskLimit", "LimitExceeded", "CannotStart",
+	"NodeLost", "AgentLost", "AgentStopped", "Evicted", "Preempted", "GangBroken", "JobCancelled", "JobEnded", "Requeued"}
+
+// String returns the reason's name.
+func (r EndReason) String() string { return nameOf(endReasonNames, r, "Unknown") }
+
+// Reason tells why an attempt ended, as its node reports it.
+func (f *Finished) Reason() EndReason {
+	switch f.Outcome {
+	case TimedOut:
+		return EndTimeLimit
+	case OutOfMemory:
+		return EndMemoryLimit
+	case OutOfDisk:
+		return EndDiskLimit
+	case Exceeded:
+		return EndLimit
+	case Unstartable:
+		return EndCannotStart
+	case Stopped:
+		return EndAgentStops
+	}
+	switch {
+	case f.ExitCode == 0:
+		return NoReason
+	case strings.HasPrefix(f.Detail, bySignal):
+		return EndSignal
+	}
+	return EndExitCode
+}
+
+// bySignal begins the detail of an attempt that a signal ended.
+const bySignal = "ended by SIG"
+
+// SignalDetail is the detail of an attempt that a signal ended: "ended by SIGSEGV".
+func SignalDetail(name string) string { return bySignal + strings.TrimPrefix(name, "SIG") }
+
+// Ending is how an attempt ended, for people.
+type Ending struct {
+	Reason   EndReason
+	ExitCode int
+	Detail   string // in the words of its node
+	Node     Name
+}
+
+// mute are reasons that need no word of the node.
+var mute = map[EndReason]string{
+	EndNodeLost:   "was lost with %s, which fell silent",
+	EndAgentLost:  "was lost when the agent of %s started anew",
+	EndAgentStops: "was ended because the agent of %s stopped",
+	EndEvicted:    "was ended because %s drains, and the notice was over",
+	EndPreempted:  "was ended on %s because its market gave the slot to others",
+	EndGang:       "was ended on %s because another task of its gang was lost",
+	EndCancelled:  "was ended on %s because its job was cancelled",
+	EndJobOver:    "was ended on %s because its job had ended",
+	EndRequeued:   "was ended on %s because its user had it begin anew",
+}
+
+// String says how the attempt ended, as what follows the name of the task: "ended with
+// exit code 2 on node1".
+func (e Ending) String() string {
+	if text := mute[e.Reason]; text != "" {
+		return fmt.Sprintf(text, e.Node)
+	}
+	if e.Reason == NoReason {
+		return ""
+	}
+	where := ""
+	if e.Node != "" {
+		where = " on " + e.Node
+	}
+	if e.Reason != EndExitCode {
+		return e.cause() + where
+	}
+	text := fmt.Sprintf("ended with exit code %d%s", e.ExitCode, where)
+	if name := signalNames[e.ExitCode-128]; name != "" {
+		text += fmt.Sprintf(" (a shell reports %s so)", name)
+	}
+	if e.Detail != "" {
+		text += ": it " + e.Detail
+	}
+	return text
+}
+
+// cause says what ended an attempt that has no exit code of its own.
+func (e Ending) cause() string {
+	switch e.Reason {
+	case EndCannotStart:
+		if e.Detail == "" {
+			return "could not be started"
+		}
+		return "could not be started: " + e.Detail
+	}
+	if e.Detail != "" {
+		return e.Detail
+	}
+	return map[EndReason]string{EndSignal: "ended by a signal", EndTimeLimit: "ended by its time limit", EndMemoryLimit: "ended by its memory limit",
+		EndDiskLimit: "ended by its disk limit", EndLimit: "ended by a limit of its node"}[e.Reason]
+}
+
+// signalNames are the signals that often end programs, as Linux numbers them.
+var signalNames = map[int]string{1: "SIGHUP", 2: "SIGINT", 3: "SIGQUIT", 4: "SIGILL", 6: "SIGABRT", 7: "SIGBUS", 8: "SIGFPE", 9: "SIGKILL",
+	11: "SIGSEGV", 13: "SIGPIPE", 14: "SIGALRM", 15: "SIGTERM", 24: "SIGXCPU", 25: "SIGXFSZ"}
+
+// Printable makes a text of at most some bytes fit for a line on a terminal: what is no
+// character, or moves the cursor, becomes a dot.
+func Printable(text string, most int) string {
+	text = strings.Map(func(r rune) rune {
+		if r == unicode.ReplacementChar || !unicode.IsPrint(r) {
+			return '·'
+		}
+		return r
+	}, strings.ToValidUTF8(text[:min(len(text), most)], "·"))
+	return Clip(text, most)
+}

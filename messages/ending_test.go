@@ -1,0 +1,59 @@
+package messages_test
+
+import (
+	"testing"
+
+	"github.com/candor-grid/candor/messages"
+)
+
+// TestEndings: each reason is named with its number and its node, and no exit code is
+// told of what was never a process.
+func TestEndings(t *testing.T) {
+	for want, e := range map[string]messages.Ending{
+		"":                             messages.Ending{Node: "n1"},
+		"ended with exit code 2 on n1": {Reason: messages.EndExitCode, ExitCode: 2, Node: "n1"},
+		"ended with exit code 137 on n1 (a shell reports SIGKILL so)": {Reason: messages.EndExitCode, ExitCode: 137, Node: "n1"},
+		"ended by SIGSEGV on n1":                                  {Reason: messages.EndSignal, ExitCode: 139, Detail: messages.SignalDetail("SIGSEGV"), Node: "n1"},
+		"ended by a signal on n1":                                 {Reason: messages.EndSignal, Node: "n1"},
+		"ended after 3s by its time limit of 3s on n1":            {Reason: messages.EndTimeLimit, ExitCode: 143, Detail: "ended after 3s by its time limit of 3s", Node: "n1"},
+		"ended by its memory limit on n1":                         {Reason: messages.EndMemoryLimit, Node: "n1"},
+		"could not be started: directory /x does not exist on n1": {Reason: messages.EndCannotStart, Detail: "directory /x does not exist", Node: "n1"},
+		"was lost with n1, which fell silent":                     {Reason: messages.EndNodeLost, Node: "n1"},
+		"was ended because n1 drains, and the notice was over":    {Reason: messages.EndEvicted, Node: "n1"},
+	} {
+		if got := e.String(); got != want {
+			t.Errorf("%+v: %q, want %q", e, got, want)
+		}
+	}
+}
+
+// TestFinishedReason: what a node reports has one reason.
+func TestFinishedReason(t *testing.T) {
+	for _, c := range []struct {
+		f    messages.Finished
+		want string
+	}{
+		{messages.Finished{}, ""},
+		{messages.Finished{ExitCode: 9}, "ExitCode"},
+		{messages.Finished{ExitCode: 137, Detail: messages.SignalDetail("SIGKILL")}, "Signal"},
+		{messages.Finished{Outcome: messages.TimedOut}, "TimeLimit"},
+		{messages.Finished{Outcome: messages.OutOfMemory}, "MemoryLimit"},
+		{messages.Finished{Outcome: messages.OutOfDisk}, "DiskLimit"},
+		{messages.Finished{Outcome: messages.Exceeded}, "LimitExceeded"},
+		{messages.Finished{Outcome: messages.Unstartable}, "CannotStart"},
+		{messages.Finished{Outcome: messages.Stopped}, "AgentStopped"},
+	} {
+		if got := c.f.Reason().String(); got != c.want {
+			t.Errorf("%+v: %s, want %s", c.f, got, c.want)
+		}
+	}
+}
+
+// TestPrintable: no text moves the cursor, and none is longer than it may be.
+func TestPrintable(t *testing.T) {
+	for in, want := range map[string]string{"a\x1b[2Jb\n": "a·[2Jb·", "é\xff": "é·", "12345678901234567890": "1234567890"} {
+		if got := messages.Printable(in, 10); got != want {
+			t.Errorf("%q: %q, want %q", in, got, want)
+		}
+	}
+}
