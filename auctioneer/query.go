@@ -103,6 +103,9 @@ func summary(j *book.Job) messages.JobSummary {
 	if j.Visit != nil {
 		s.Visit = &j.Visit.Visit
 	}
+	if !j.State.Final() {
+		s.Hold = j.HoldID()
+	}
 	return s
 }
 

@@ -101,7 +101,8 @@ type JobSummary struct {
 	Away      *Away   `json:"away,omitempty"`  // another site runs it
 	Visit     *Visit  `json:"visit,omitempty"` // it is run for another site
 	// Suspended is how many of Running have left their slots until they are resumed.
-	Suspended int `json:"suspended,omitempty"`
+	Suspended int    `json:"suspended,omitempty"`
+	Hold      string `json:"hold,omitempty"` // the bank's name of the hold that the job has
 }
 
 // JobDetail is everything a user may want to know of a job.

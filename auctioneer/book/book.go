@@ -111,7 +111,8 @@ func (b *Book) Watch(on bool) {
 }
 
 // Apply carries out a command and returns its result, or a *messages.Error
-// if it is refused, in which case nothing changed but the time.
+// if it is refused, in which case nothing changed but the time, and that the hold of
+// a refused submission is to be freed.
 func (b *Book) Apply(c *Command) any {
 	b.now = max(b.now, c.At)
 	switch {
@@ -207,11 +208,24 @@ func (b *Book) refusal(c *Submit) error {
 	if err := b.Dependable(c.Spec); err != nil {
 		return err
 	}
+	if err := b.crossed(c); err != nil {
+		return err
+	}
 	return b.checkVersion(c.MarketsVersion)
 }
 
-// submit enters a job.
+// submit enters a job. Of what is refused for good the hold is freed, as nobody else
+// would, unless the key is that of a job, which may have the hold. Leaders that do not say
+// what they saw were of a version in which it was left to lapse.
 func (b *Book) submit(c *Submit) (Receipt, error) {
+	r, err := b.enterJob(c)
+	if err != nil && c.Seen != 0 && !messages.Passing(err) && b.ByKey(c.Account, c.Key) == nil {
+		b.effects.release(c.Hold)
+	}
+	return r, err
+}
+
+func (b *Book) enterJob(c *Submit) (Receipt, error) {
 	if known, err := b.Known(c.Account, c.Key, c.Digest); err != nil {
 		return Receipt{}, err
 	} else if known != nil {

@@ -45,6 +45,9 @@ type Submit struct {
 	// the account may have with this one, 0: any number.
 	Deposit messages.Credits
 	Most    int
+	// Seen is 1 + the latest effect in the book before the hold was asked for; 0: not said,
+	// and nothing is freed where the submission is refused.
+	Seen uint64
 }
 
 // Apply makes these the markets of the site, instead of those of its

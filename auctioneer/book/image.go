@@ -50,6 +50,7 @@ type imageHead struct {
 	LastQuote      uint64
 	Markets        []messages.Market
 	MarketsVersion uint64
+	LastRelease    uint64
 }
 
 // taskImage is some tasks of the last job, and some that are to be claimed again.
@@ -92,7 +93,7 @@ type noteImage struct {
 func (b *Book) Capture() *Image {
 	im := &Image{
 		Head: &imageHead{Now: b.now, LastJob: b.lastJob, LastEffect: b.effects.last, LastQuote: b.quotes.last,
-			Markets: b.applied, MarketsVersion: b.version},
+			Markets: b.applied, MarketsVersion: b.version, LastRelease: b.freed},
 		Ended: slices.Clone(b.jobs.ended), Returned: slices.Clone(b.returned), Jobs: make([]Job, 0, len(b.byID)), Effects: slices.Clone(b.waiting), Tokens: b.issued,
 	}
 	for _, j := range b.byID {
@@ -329,7 +330,7 @@ func (j *Job) doubt(d *doubtImage) {
 // load fills an empty book, and works out what an image leaves out.
 func (b *Book) load(im *Image) {
 	h := im.Head
-	b.now, b.lastJob, b.effects.last, b.quotes.last = h.Now, h.LastJob, h.LastEffect, h.LastQuote
+	b.now, b.lastJob, b.effects.last, b.quotes.last, b.freed = h.Now, h.LastJob, h.LastEffect, h.LastQuote, h.LastRelease
 	b.jobs.ended, b.returned, b.applied, b.version = im.Ended, im.Returned, h.Markets, h.MarketsVersion
 	b.waiting, b.issued = im.Effects, im.Tokens
 	for _, t := range im.Tariffs {
