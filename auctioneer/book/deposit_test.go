@@ -2,6 +2,7 @@ package book
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -92,7 +93,7 @@ func TestPendingJobsAreBounded(t *testing.T) {
 	s.apply(Command{Cancel: &Cancel{Job: first, By: "alice"}})
 	refusal(t, s.secured("c", 2), messages.Exhausted) // it is not settled yet
 	s.apply(Command{Settle: &Settle{Job: first}})
-	s.apply(Command{Confirm: &Confirm{Effects: []Confirmation{{Effect: 1}}}})
+	s.apply(Command{Confirm: &Confirm{Effects: []Confirmation{{Effect: slices.Collect(s.EachEffect)[0].ID}}}})
 	if _, ok := s.secured("c", 2).(Receipt); !ok {
 		t.Error("with room again, a job is refused")
 	}
