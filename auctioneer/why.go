@@ -23,6 +23,8 @@ func reason(j *book.Job) string {
 		return "Suspended"
 	case running > 0:
 		return "Running"
+	case j.Blocked == 1 && j.Spec.Begin != 0 && len(j.Spec.AfterJobs)+len(j.Spec.AfterOK) == 0:
+		return "BeginTime"
 	case j.Blocked > 0:
 		return "WaitingForJobs"
 	}
@@ -43,6 +45,13 @@ func allSuspended(j *book.Job) bool {
 func expected(b *book.Book, j *book.Job, reply *messages.WhyReply) {
 	_, running, _ := j.Count()
 	switch o := j.Order; {
+	case j.Blocked > 0 && j.Spec.Begin > b.Now():
+		reply.Reason, reply.Message = "BeginTime", fmt.Sprintf("it is to begin at %v", j.Spec.Begin)
+		reply.Change = []string{"that time coming"}
+		if jobs := b.Awaited(j); len(jobs) > 0 {
+			reply.Message += fmt.Sprintf(", and waits for %s to end: %v", terms(len(jobs), "another job", "other jobs"), jobs)
+			reply.Change = append(reply.Change, "those jobs ending")
+		}
 	case j.Blocked > 0:
 		jobs := b.Awaited(j)
 		reply.Message = fmt.Sprintf("it waits for %s to end: %v", terms(len(jobs), "another job", "other jobs"), jobs)

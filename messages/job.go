@@ -43,6 +43,8 @@ type JobSpec struct {
 	// AfterJobs must have ended, and AfterOK have completed, before any task starts.
 	AfterJobs []JobID `json:"after_jobs,omitempty"`
 	AfterOK   []JobID `json:"after_ok,omitempty"`
+	// Begin is when the first task may start; 0, or a time that has passed: at once.
+	Begin Time `json:"begin,omitempty" msgpack:"-"`
 }
 
 // Stage is a phase of a job: tasks that run the same command on one slot of

@@ -66,7 +66,7 @@ func (b *Book) clear() {
 		remote:   remote{remoteJobs: map[messages.JobID]*RemoteJob{}, index: &b.index, watch: &b.watch, clock: &b.clock},
 		meters: meters{tariffs: map[messages.Name][]Tariff{}, metered: map[messages.Name]map[messages.JobID]*Job{},
 			jobs: &b.jobs, clock: &b.clock},
-		dependencies: dependencies{waiters: map[messages.JobID][]messages.JobID{}, jobs: &b.jobs, watch: &b.watch},
+		dependencies: dependencies{waiters: map[messages.JobID][]messages.JobID{}, jobs: &b.jobs, watch: &b.watch, clock: &b.clock},
 		claims:       claims{jobs: &b.jobs, nodes: &b.nodes, meters: &b.meters, watch: &b.watch, clock: &b.clock},
 		effects:      effects{jobs: &b.jobs, watch: &b.watch},
 		endings: endings{jobs: &b.jobs, index: &b.index, visitors: &b.visitors, dependencies: &b.dependencies, claims: &b.claims,
@@ -115,6 +115,7 @@ func (b *Book) Watch(on bool) {
 // a refused submission is to be freed.
 func (b *Book) Apply(c *Command) any {
 	b.now = max(b.now, c.At)
+	b.beginDue()
 	switch {
 	case c.Submit != nil:
 		return outcome(b.submit(c.Submit))
@@ -148,6 +149,8 @@ func (b *Book) Apply(c *Command) any {
 		return outcome(b.depart(c.EnterRemote))
 	case c.Advance != nil:
 		return b.advance(c.Advance)
+	case c.Begin != nil: // the time is all there is to it
+		return nil
 	}
 	return messages.Errorf(messages.Invalid, "a command of the book names nothing to do")
 }

@@ -21,7 +21,11 @@ type Command struct {
 	Admit       *Admit
 	EnterRemote *EnterRemote
 	Advance     *Advance
+	Begin       *Begin
 }
+
+// Begin lets jobs begin whose time has come. Result: nil.
+type Begin struct{}
 
 // Submit enters a job whose hold has been made. Result: Receipt, of the earlier
 // job if the account has used the key before.

@@ -38,7 +38,7 @@ type Job struct {
 	// What follows is of markets that order and charge by decisions.
 
 	Contract *messages.Contract // that it took; nil: none
-	Blocked  int                // jobs that it waits for
+	Blocked  int                // how many jobs it waits for, and 1 more for its time to begin
 	Order    *Order             // when and on how many slots it may start; nil: the market orders anew each time
 	Fixed    *Fixed             // what it will owe if that was decided in advance
 	Paid     messages.Credits   // to other jobs, by rounds

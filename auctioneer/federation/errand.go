@@ -111,6 +111,8 @@ func Portable(spec *messages.JobSpec) error {
 	switch {
 	case len(spec.AfterJobs) > 0:
 		return messages.Errorf(messages.Invalid, "after_jobs: a job at another site cannot wait for jobs of this one; submit it when they have ended, or here")
+	case spec.Begin != 0:
+		return messages.Errorf(messages.Invalid, "begin: a job at another site cannot wait for a time; submit it then, or here")
 	case len(spec.AfterOK) > 0:
 		return messages.Errorf(messages.Invalid, "after_ok: a job at another site cannot wait for jobs of this one; submit it when they have ended, or here")
 	}

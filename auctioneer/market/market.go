@@ -50,7 +50,7 @@ func (m *Market) Bid(id messages.JobID, account messages.Name, at messages.Time,
 
 // BidOf translates what a job of the book declares.
 func (m *Market) BidOf(j *book.Job) *mechanism.Bid {
-	return m.Bid(j.ID, j.Account, j.Submitted, j.Spec, j.Contract)
+	return m.Bid(j.ID, j.Account, j.Arrived(), j.Spec, j.Contract)
 }
 
 // Admit asks the mechanism whether it takes a bid.

@@ -87,6 +87,7 @@ are needed:
       command: [sh, -c, "sort -m count-* > total"]
   after_jobs: [7]            # start when job 7 has ended
   after_ok: [8]              # and job 8 has completed
+  begin: now+1hour           # not before; or 16:00, tomorrow, 2026-01-31T12:00
 
 What is bid depends on the market's mechanism; see candor markets:
 

@@ -43,7 +43,7 @@ const (
 var sbatchOptions = map[string]sbatchRule{
 	"account":             {short: 'A', manner: mapped, text: "project"},
 	"array":               {short: 'a', manner: mapped, text: "array"},
-	"begin":               {short: 'b', text: "start times are not kept here: submit the job at that time"},
+	"begin":               {short: 'b', manner: mapped, text: "begin"},
 	"chdir":               {short: 'D', manner: mapped, text: "chdir"},
 	"workdir":             {manner: mapped, text: "chdir"},
 	"dependency":          {short: 'd', manner: mapped, text: "after, after-ok"},

@@ -232,7 +232,7 @@ func interpreterOf(first string) string {
 }
 
 // documentKey matches a line that begins a mapping.
-var documentKey = regexp.MustCompile(`^(\{|---|"?(name|project|market|budget|utility|stages|env|dir|class|tasks|command|script|time_limit|attempts|array|max_running|inputs|outputs)"?\s*:(\s|$))`)
+var documentKey = regexp.MustCompile(`^(\{|---|"?(name|project|market|budget|utility|stages|env|dir|class|tasks|command|script|time_limit|attempts|array|max_running|inputs|outputs|begin)"?\s*:(\s|$))`)
 
 // IsScript tells a script from a document by its name, if that says, and else
 // by how its text begins. ok is false where neither tells.

@@ -130,11 +130,20 @@ func writeJob(p *cli.Page, j messages.JobDetail) {
 		"Utility", Utility(j.Spec.Utility),
 		"Directory", terminal.Safe(j.Spec.Dir),
 		"Submitted", p.At(j.Submitted),
+		"Begins", begins(p, j),
 		"Waited", waited(p, j.JobSummary),
 		"Ran", p.Between(j.Started, j.Ended),
 		"Response", response(p, j.JobSummary))
 	writeStages(p, j)
 	writeShares(p, j.Shares)
+}
+
+// begins is before when no task of a job may start.
+func begins(p *cli.Page, j messages.JobDetail) string {
+	if j.Spec.Begin == 0 {
+		return ""
+	}
+	return "not before " + p.Exactly(j.Spec.Begin)
 }
 
 // because is why a job is at another site, where that was not its owner's choice.
