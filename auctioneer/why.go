@@ -158,6 +158,7 @@ func epilogue(j *book.Job) string {
 			s += fmt.Sprintf("; task %d of stage %s failed %d times, at last with exit code %d", task.Index, j.Spec.Stages[task.Stage].Name, t.Tries, t.Exit)
 		}
 	}
+	s += cutOutput(j)
 	switch {
 	case !j.State.Final():
 		s += "; the charge is being settled"
@@ -170,6 +171,18 @@ func epilogue(j *book.Job) string {
 		s += fmt.Sprintf("; it paid %v credits to other jobs and received %v from them", j.Paid, j.Gained)
 	}
 	return s
+}
+
+// cutOutput says how much of the output of a job's tasks was not kept, if any.
+func cutOutput(j *book.Job) string {
+	cut, lost := 0, int64(0)
+	for i := range j.Stages {
+		cut, lost = cut+j.Stages[i].Cut, lost+j.Stages[i].Lost
+	}
+	if cut == 0 {
+		return ""
+	}
+	return fmt.Sprintf("; %d bytes of the output of %d %s were more than the site keeps and are lost", lost, cut, terms(cut, "attempt", "attempts"))
 }
 
 func failed(j *book.Job) (messages.TaskRef, *book.Task, bool) {

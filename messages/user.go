@@ -131,6 +131,10 @@ type StageStatus struct {
 	// a process among them, in bytes.
 	CPU    Duration `json:"cpu,omitempty"`
 	MaxRSS int64    `json:"max_rss,omitempty"`
+	// Lost is how many bytes of the output of ended attempts were not kept, Cut how many
+	// attempts that was.
+	Lost int64 `json:"lost,omitempty"`
+	Cut  int   `json:"cut,omitempty"`
 }
 
 // ClassShare compares, for one class, the share that the mechanism allocated

@@ -82,6 +82,9 @@ func (x *exchanges) finishTask(j *Job, r messages.TaskRef, node uint32, f *messa
 	s := &j.Stages[stage]
 	t := &s.Tasks[index]
 	t.Exit = int32(f.ExitCode)
+	if f.Lost > 0 {
+		s.Cut, s.Lost = s.Cut+1, s.Lost+min(f.Lost, maxLost)
+	}
 	x.watch.touch(j.ID)
 	switch {
 	case s.Broken && j.Active():
@@ -100,6 +103,9 @@ func (x *exchanges) finishTask(j *Job, r messages.TaskRef, node uint32, f *messa
 
 // maxCPU bounds what an agent can say of one attempt, so that no sum overflows.
 const maxCPU = messages.Duration(1e15)
+
+// maxLost bounds what an agent can say of the output of one attempt.
+const maxLost = 1 << 40
 
 func (x *exchanges) accept(j *Job, stage int, t *Task, f *messages.Finished, paused messages.Duration) {
 	s := &j.Stages[stage]

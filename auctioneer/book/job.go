@@ -98,6 +98,9 @@ type Stage struct {
 	Gathered messages.Time // when the first of a gang that gathers was claimed
 	Broken   bool          // the gang has lost a member: all of it starts anew
 	Meter    Meter
+
+	Lost int64 `msgpack:"-"` // bytes of the output of ended attempts that were not kept
+	Cut  int   `msgpack:"-"` // of how many attempts
 }
 
 // Phase is where a task is.
@@ -271,7 +274,7 @@ func (j *Job) StageStatuses() []messages.StageStatus {
 	for i := range j.Stages {
 		s, spec := &j.Stages[i], &j.Spec.Stages[i]
 		out[i] = messages.StageStatus{Name: spec.Name, Class: spec.Class, Tasks: s.Total, Pending: j.Claimable(i), Running: s.Running,
-			Done: s.Done, Retried: s.Retried, Started: s.Started, Ended: s.Ended, SlotTime: s.SlotTime, Suspended: s.Suspended, CPU: s.CPU, MaxRSS: s.MaxRSS}
+			Done: s.Done, Retried: s.Retried, Started: s.Started, Ended: s.Ended, SlotTime: s.SlotTime, Suspended: s.Suspended, CPU: s.CPU, MaxRSS: s.MaxRSS, Lost: s.Lost, Cut: s.Cut}
 	}
 	return out
 }

@@ -67,7 +67,7 @@ func (h *holders) number(ctx context.Context, s *cli.Session, list []messages.Pe
 func (h *holders) of(p *cli.Page, hold *messages.PendingHold) (what, ends string) {
 	at := "when " + terminal.Safe(hold.By) + " resolves it"
 	if hold.Expires != 0 {
-		at = "at " + p.Exactly(hold.Expires)
+		at = "at " + p.At(hold.Expires)
 	}
 	site, toPeer := strings.CutPrefix(hold.Payee, messages.PeerAccountPrefix)
 	switch {
@@ -98,7 +98,7 @@ func writeHolds(p *cli.Page, r messages.AccountReply, h holders) {
 		what, ends := h.of(p, &r.Pending[i])
 		t.Row(r.Pending[i].Amount.String(), what, ends)
 	}
-	t.Write(p, p.Style, "  ")
+	p.Table(t, "  ")
 	if n := r.Holds - len(r.Pending); n > 0 {
 		p.Printf("  %s\n", p.Dim("and "+terminal.Plural(n, "older hold")))
 	}

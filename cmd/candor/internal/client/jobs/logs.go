@@ -45,7 +45,10 @@ func logsCommand(a *cli.App) *cobra.Command {
 		Long: `Print what the tasks of a job wrote, from the nodes that ran them: of each task its
 latest attempt. The output of a single task comes as it is; of several tasks, in
 the order of stage and index, each line behind the task's name. With --follow, wait
-for tasks to start, and print as they write until the job ends.`,
+for tasks to start, and print as they write until the job ends.
+
+Of a long output the site keeps the beginning and the end, 64 MiB together where it does
+not say otherwise (tasks.output_mib). A line in between says how many bytes are missing.`,
 		Example: `  candor logs 17
   candor logs 17 -f
   candor logs 17 --stage reduce --task 0 --stderr`,
@@ -304,7 +307,7 @@ func (r *logReader) output(t messages.TaskStatus) logOutput {
 	case r.app.Flags.JSON:
 		return &jsonOutput{to: to, task: t, stderr: r.query.stderr}
 	case r.selected == 1 || r.query.noPrefix && !r.query.follow:
-		return rawOutput{to}
+		return &rawOutput{to: to}
 	}
 	prefix := ""
 	if !r.query.noPrefix {

@@ -143,7 +143,7 @@ func begins(p *cli.Page, j messages.JobDetail) string {
 	if j.Spec.Begin == 0 {
 		return ""
 	}
-	return "not before " + p.Exactly(j.Spec.Begin)
+	return "not before " + p.At(j.Spec.Begin)
 }
 
 // because is why a job is at another site, where that was not its owner's choice.
@@ -202,6 +202,12 @@ func writeStages(p *cli.Page, j messages.JobDetail) {
 			p.At(s.Started), p.Between(s.Started, cmp.Or(s.Ended, j.Ended)), terminal.Span(s.SlotTime.Std()), processor(s.CPU), memory(s.MaxRSS))
 	}
 	p.Table(t, "  ")
+	for _, s := range j.Stages {
+		if s.Cut > 0 {
+			p.Printf("  %s\n", p.Yellow(fmt.Sprintf("Stage %s: %s of the output of %s were more than the site keeps; the rest is in candor logs.",
+				s.Name, terminal.Plural(int(s.Lost), "byte"), terminal.Plural(s.Cut, "attempt"))))
+		}
+	}
 }
 
 func processor(d messages.Duration) string {
