@@ -204,7 +204,7 @@ func writeStages(p *cli.Page, j messages.JobDetail) {
 	p.Table(t, "  ")
 	for _, s := range j.Stages {
 		if s.Cut > 0 {
-			p.Printf("  %s\n", p.Yellow(fmt.Sprintf("Stage %s: %s of the output of %s were more than the site keeps; the rest is in candor logs.",
+			p.Printf("  %s\n", p.Yellow(fmt.Sprintf("Stage %s: %s of output of %s are lost; the site keeps less.",
 				s.Name, terminal.Plural(int(s.Lost), "byte"), terminal.Plural(s.Cut, "attempt"))))
 		}
 	}
