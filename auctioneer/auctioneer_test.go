@@ -28,12 +28,17 @@ type fakeBank struct {
 	arrived chan chan struct{}
 }
 
-func (f *fakeBank) transfer(_ context.Context, caller messages.Name, r messages.TransferRequest) (reply messages.TransferReply, err error) {
+// wait has a hold wait until it may go on.
+func (f *fakeBank) wait(r *messages.TransferRequest) {
 	if f.arrived != nil && r.Transfers[0].Kind == messages.Hold {
 		goOn := make(chan struct{})
 		f.arrived <- goOn
 		<-goOn
 	}
+}
+
+func (f *fakeBank) transfer(_ context.Context, caller messages.Name, r messages.TransferRequest) (reply messages.TransferReply, err error) {
+	f.wait(&r)
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if caller != "$auctioneer" {

@@ -219,6 +219,7 @@ func newBooks() *books {
 }
 
 func (b *books) transfer(_ context.Context, _ messages.Name, r messages.TransferRequest) (reply messages.TransferReply, err error) {
+	b.wait(&r)
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for _, t := range r.Transfers {

@@ -101,6 +101,9 @@ func summary(j *book.Job) messages.JobSummary {
 	s := j.Summary()
 	s.Reason = reason(j)
 	s.Message = cause(j)
+	if !j.State.Final() {
+		s.Hold = j.HoldID()
+	}
 	return s
 }
 

@@ -33,7 +33,8 @@ type submission struct {
 
 // submit takes a job: checked, its budget held at the bank under an identifier
 // made from the client's key, and only then committed. Whatever fails on the
-// way, the same request can be sent again.
+// way, the same request can be sent again. A hold whose submission the book refuses is
+// freed by an effect; a hold whose submission never came to the book ends after HoldFor.
 func (l *submissions) submit(ctx context.Context, account messages.Name, r messages.SubmitRequest) (reply messages.SubmitReply, err error) {
 	if !messages.ValidName(account) {
 		return reply, messages.Errorf(messages.Invalid, "account %q is not a valid name", account)
@@ -115,6 +116,7 @@ func (l *submissions) secure(ctx context.Context, s *submission) error {
 	if s.visit != nil {
 		return l.federated.accept(ctx, s.visit)
 	}
+	l.replica.read(func(b *book.Book) { s.Seen = b.LastEffect() + 1 })
 	request := messages.TransferRequest{Transfers: s.Hold(l.Clock().Add(l.HoldFor))}
 	reply, err := askActor[messages.TransferReply](ctx, l.federated.peers, messages.Bank, messages.VerbTransfer, request)
 	if err != nil {

@@ -27,6 +27,8 @@ func reason(j *book.Job) string {
 		return "Suspended"
 	case running > 0:
 		return "Running"
+	case j.Blocked == 1 && j.Spec.Begin != 0 && len(j.Spec.AfterJobs)+len(j.Spec.AfterOK) == 0:
+		return "BeginTime"
 	case j.Blocked > 0:
 		return "WaitingForJobs"
 	}
@@ -49,6 +51,13 @@ func expected(b *book.Book, j *book.Job, reply *messages.WhyReply) {
 	switch o := j.Order; {
 	case j.Parked != nil:
 		reply.Message, reply.Change = onHold(j, running)
+	case j.Blocked > 0 && j.Spec.Begin > b.Now():
+		reply.Reason, reply.Message = "BeginTime", fmt.Sprintf("it is to begin at %v", j.Spec.Begin)
+		reply.Change = []string{"that time coming"}
+		if jobs := b.Awaited(j); len(jobs) > 0 {
+			reply.Message += fmt.Sprintf(", and waits for %s to end: %v", terms(len(jobs), "another job", "other jobs"), jobs)
+			reply.Change = append(reply.Change, "those jobs ending")
+		}
 	case j.Blocked > 0:
 		jobs := b.Awaited(j)
 		reply.Message = fmt.Sprintf("it waits for %s to end: %v", terms(len(jobs), "another job", "other jobs"), jobs)
@@ -173,6 +182,7 @@ func epilogue(j *book.Job) string {
 	case j.Cause != "":
 		s = j.Cause + "; " + s
 	}
+	s += cutOutput(j)
 	switch {
 	case !j.State.Final():
 		s += "; the charge is being settled"
@@ -185,6 +195,18 @@ func epilogue(j *book.Job) string {
 		s += fmt.Sprintf("; it paid %v credits to other jobs and received %v from them", j.Paid, j.Gained)
 	}
 	return s
+}
+
+// cutOutput says how much of the output of a job's tasks was not kept, if any.
+func cutOutput(j *book.Job) string {
+	cut, lost := 0, int64(0)
+	for i := range j.Stages {
+		cut, lost = cut+j.Stages[i].Cut, lost+j.Stages[i].Lost
+	}
+	if cut == 0 {
+		return ""
+	}
+	return fmt.Sprintf("; %d bytes of the output of %d %s were more than the site keeps and are lost", lost, cut, terms(cut, "attempt", "attempts"))
 }
 
 // grouped writes a number with a comma before each three digits.

@@ -69,6 +69,9 @@ func (q *queries) account(ctx context.Context, caller messages.Name, r messages.
 	name := own(caller, r.Account)
 	err = q.readAccount(ctx, caller, name, func(l *ledger.Ledger) (err error) {
 		reply, err = l.Account(name)
+		if r.Holds {
+			reply.Pending = l.Holds(name)
+		}
 		return err
 	})
 	return reply, err

@@ -55,6 +55,8 @@ type JobSpec struct {
 	Comment string `json:"comment,omitempty" msgpack:"-"`
 	// Notify asks for words about the job, where the site sends any.
 	Notify []Notify `json:"notify,omitempty" msgpack:"-"`
+	// Begin is when the first task may start; 0, or a time that has passed: at once.
+	Begin Time `json:"begin,omitempty" msgpack:"-"`
 }
 
 // Stage is a phase of a job: tasks that run the same command on one slot of

@@ -128,6 +128,21 @@ type MemberRequest struct {
 // members and operators may see it.
 type AccountRequest struct {
 	Account Name `json:"account,omitempty"`
+	Holds   bool `json:"holds,omitempty"` // list the holds too, up to MaxPendingHolds of them
+}
+
+// MaxPendingHolds is how many holds of an account are listed: those made last.
+const MaxPendingHolds = 200
+
+// PendingHold is credits that are set aside.
+type PendingHold struct {
+	ID      string  `json:"id"`
+	Amount  Credits `json:"amount"`
+	Expires Time    `json:"expires"` // when it ends by itself; 0: never
+	Job     JobID   `json:"job,omitempty"`
+	By      Name    `json:"by"`     // who made it
+	Member  Name    `json:"member"` // on whose word
+	Payee   Name    `json:"payee"`  // whom it can be charged for; "": anybody
 }
 
 // AccountReply is an account as the bank sees it.
@@ -148,6 +163,8 @@ type AccountReply struct {
 	Frozen   Name         `json:"frozen,omitempty"` // who froze it; "": it is not frozen
 	Why      string       `json:"why,omitempty"`    // it was frozen
 	Expiring []Expiring   `json:"expiring"`         // by when
+	// Pending are holds, the one made last first, if they were asked for.
+	Pending []PendingHold `json:"pending,omitempty"`
 }
 
 // AccountsReply lists accounts by name.

@@ -60,8 +60,9 @@ type Finished struct {
 	Started  Time     `json:"started"`
 	Ended    Time     `json:"ended"`
 	CPU      Duration `json:"cpu"`
-	MaxRSS   int64    `json:"max_rss"` // bytes
-	Detail   string   `json:"detail"`  // why it could not start, or was ended
+	MaxRSS   int64    `json:"max_rss"`        // bytes
+	Detail   string   `json:"detail"`         // why it could not start, or was ended
+	Lost     int64    `json:"lost,omitempty"` // bytes of its output that were not kept
 }
 
 // Outcome is how an attempt ended.
@@ -232,6 +233,8 @@ type LogsReply struct {
 	Data []byte `json:"data"`
 	Next int64  `json:"next"`
 	End  bool   `json:"end"`
+	// Missing is how many bytes of the output before Data were not kept.
+	Missing int64 `json:"missing,omitempty"`
 }
 
 // Observation is what the site learned from a job that has ended, for the

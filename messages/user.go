@@ -146,6 +146,7 @@ type JobSummary struct {
 	Labels Labels `json:"labels,omitempty" msgpack:"-"`
 	// Message says what ended the job, where it did not end well.
 	Message string `json:"message,omitempty" msgpack:"-"`
+	Hold    string `json:"hold,omitempty" msgpack:"-"` // the bank's name of the hold that the job has
 }
 
 // JobDetail is everything a user may want to know of a job.
@@ -180,6 +181,10 @@ type StageStatus struct {
 	// attempts of Retried were ended by `candor requeue`.
 	Failed   int `json:"failed,omitempty"`
 	Requeued int `json:"requeued,omitempty"`
+	// Lost is how many bytes of the output of ended attempts were not kept, Cut how many
+	// attempts that was.
+	Lost int64 `json:"lost,omitempty"`
+	Cut  int   `json:"cut,omitempty"`
 }
 
 // ClassShare compares, for one class, the share that the mechanism allocated

@@ -5,6 +5,9 @@ import "slices"
 // MaxDependencies bounds the jobs that a job can wait for.
 const MaxDependencies = 1000
 
+// MaxBegin bounds the time at which a job is to begin: the end of the year 2199.
+const MaxBegin = Time(7_258_118_400_000_000)
+
 // validateBid checks what a job bids, as far as that shows without knowing the
 // market.
 func (s *JobSpec) validateBid() error {
@@ -24,6 +27,14 @@ func (s *JobSpec) validateBid() error {
 		return Errorf(Invalid, "length: %v must not be negative; it is the run time that the job declares", s.Length)
 	case s.Deadline < 0:
 		return Errorf(Invalid, "deadline: %v is before 1970; give an instant to come", s.Deadline)
+	case s.Begin < 0:
+		return Errorf(Invalid, "begin: %v is before 1970; give an instant to come", s.Begin)
+	case s.Begin > MaxBegin:
+		return Errorf(Invalid, "begin: %v is too far away", s.Begin)
+	case s.Begin != 0 && s.Deadline != 0 && s.Begin >= s.Deadline:
+		return Errorf(Invalid, "begin: %v is not before the deadline, %v", s.Begin, s.Deadline)
+	case s.Begin != 0 && s.Contract != "":
+		return Errorf(Invalid, "begin: contract %s is about when the job completes; leave begin or the contract out", clip(s.Contract))
 	}
 	if s.Hold && s.Contract != "" {
 		return Errorf(Invalid, "hold: contract %s is about when the job completes; leave hold or the contract out", clip(s.Contract))

@@ -70,7 +70,7 @@ func (b *Book) clear() {
 		remote:   remote{remoteJobs: map[messages.JobID]*RemoteJob{}, index: &b.index, watch: &b.watch, clock: &b.clock},
 		meters: meters{tariffs: map[messages.Name][]Tariff{}, metered: map[messages.Name]map[messages.JobID]*Job{},
 			jobs: &b.jobs, clock: &b.clock},
-		dependencies: dependencies{waiters: map[messages.JobID][]messages.JobID{}, jobs: &b.jobs, watch: &b.watch},
+		dependencies: dependencies{waiters: map[messages.JobID][]messages.JobID{}, jobs: &b.jobs, watch: &b.watch, clock: &b.clock},
 		claims:       claims{jobs: &b.jobs, nodes: &b.nodes, meters: &b.meters, watch: &b.watch, clock: &b.clock},
 		effects:      effects{jobs: &b.jobs, watch: &b.watch},
 		notices:      notices{waitFor: map[string]int{}, jobs: &b.jobs, watch: &b.watch, clock: &b.clock},
@@ -117,9 +117,11 @@ func (b *Book) Watch(on bool) {
 }
 
 // Apply carries out a command and returns its result, or a *messages.Error
-// if it is refused, in which case nothing changed but the time.
+// if it is refused, in which case nothing changed but the time, and that the hold of
+// a refused submission is to be freed.
 func (b *Book) Apply(c *Command) any {
 	b.now, b.rules = max(b.now, c.At), c.Rules
+	b.beginDue()
 	switch {
 	case c.Submit != nil:
 		return outcome(b.submit(c.Submit))
@@ -164,6 +166,8 @@ func (b *Book) Apply(c *Command) any {
 		return nil
 	case c.CancelJobs != nil:
 		return b.cancelJobs(c.CancelJobs)
+	case c.Begin != nil: // the time is all there is to it
+		return nil
 	}
 	return messages.Errorf(messages.Invalid, "a command of the book names nothing to do")
 }
@@ -224,11 +228,24 @@ func (b *Book) refusal(c *Submit) error {
 	if err := b.Dependable(c.Spec); err != nil {
 		return err
 	}
+	if err := b.crossed(c); err != nil {
+		return err
+	}
 	return b.checkVersion(c.MarketsVersion)
 }
 
-// submit enters a job.
+// submit enters a job. Of what is refused for good the hold is freed, as nobody else
+// would, unless the key is that of a job, which may have the hold. Leaders that do not say
+// what they saw were of a version in which it was left to lapse.
 func (b *Book) submit(c *Submit) (Receipt, error) {
+	r, err := b.enterJob(c)
+	if err != nil && c.Seen != 0 && !messages.Passing(err) && b.ByKey(c.Account, c.Key) == nil {
+		b.effects.release(c.Hold)
+	}
+	return r, err
+}
+
+func (b *Book) enterJob(c *Submit) (Receipt, error) {
 	if known, err := b.Known(c.Account, c.Key, c.Digest); err != nil {
 		return Receipt{}, err
 	} else if known != nil {

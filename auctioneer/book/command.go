@@ -29,7 +29,11 @@ type Command struct {
 	// Rules is the version of the rules by which the command is applied; 0: those of
 	// leaders that did not say.
 	Rules uint8
+	Begin *Begin
 }
+
+// Begin lets jobs begin whose time has come. Result: nil.
+type Begin struct{}
 
 // Submit enters a job whose hold has been made. Result: Receipt, of the earlier
 // job if the account has used the key before.
@@ -53,6 +57,9 @@ type Submit struct {
 	// the account may have with this one, 0: any number.
 	Deposit messages.Credits
 	Most    int
+	// Seen is 1 + the latest effect in the book before the hold was asked for; 0: not said,
+	// and nothing is freed where the submission is refused.
+	Seen uint64
 }
 
 // Apply makes these the markets of the site, instead of those of its

@@ -6,11 +6,13 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// dependencies know which jobs wait for the end of which others.
+// dependencies know which jobs wait for the end of which others, or for a time.
 type dependencies struct {
 	waiters map[messages.JobID][]messages.JobID // by the job that they wait for, ascending
+	delayed []delayed                           // the next to begin first
 	jobs    *jobs
 	watch   *watch
+	clock   *clock
 }
 
 // Dependable refuses a job that waits for one that does not exist, or that has
@@ -39,13 +41,14 @@ func (d *dependencies) Awaited(j *Job) (out []messages.JobID) {
 	return out
 }
 
-// await counts the jobs that a job waits for.
+// await counts the jobs that a job waits for, and its time to begin as one more.
 func (d *dependencies) await(j *Job) {
 	awaited := d.Awaited(j)
 	for _, id := range awaited {
 		d.waiters[id] = append(d.waiters[id], j.ID)
 	}
 	j.Blocked = len(awaited)
+	d.delay(j)
 }
 
 // release tells the waiters of a job that it has ended, and returns those that are

@@ -12,7 +12,8 @@ type Effect struct {
 	ID   uint64
 	Kind EffectKind
 	Job  messages.JobID
-	Legs []Leg // of a Round
+	Legs []Leg  // of a Round
+	Hold string `msgpack:"-"` // of a Release
 }
 
 // EffectKind says what is to happen.
@@ -24,12 +25,14 @@ const (
 	Observe                       // leave the job's observation in the estimator's stream
 	Round                         // move credits between jobs' accounts, all or nothing
 	RaiseBudget                   // replace the job's hold by a larger one, all or nothing
+	Release                       // free the hold of a submission that was refused
 )
 
 // effects are those that wait to be confirmed, and the payments between jobs.
 type effects struct {
 	waiting []Effect // ascending IDs
 	last    uint64
+	freed   uint64 // the last Release
 	jobs    *jobs
 	watch   *watch
 }
@@ -40,6 +43,9 @@ func (s *effects) EachEffect(yield func(Effect) bool) { slices.Values(s.waiting)
 // Names reports whether every job that an effect names is still in the book. If not,
 // the effect has nothing left to do.
 func (s *effects) Names(e *Effect) bool {
+	if e.Kind == Release {
+		return true
+	}
 	for _, l := range e.Legs {
 		if s.jobs.Job(l.From) == nil || s.jobs.Job(l.To) == nil {
 			return false
@@ -47,6 +53,32 @@ func (s *effects) Names(e *Effect) bool {
 	}
 	return s.jobs.Job(e.Job) != nil
 }
+
+// release frees the hold of a submission that was refused, which no job has.
+func (s *effects) release(hold string) {
+	if hold == "" || s.releasing(hold) {
+		return
+	}
+	s.effect(Release, 0)
+	s.waiting[len(s.waiting)-1].Hold, s.freed = hold, s.last
+}
+
+// releasing says whether a hold is about to be freed.
+func (s *effects) releasing(hold string) bool {
+	return slices.ContainsFunc(s.waiting, func(e Effect) bool { return e.Kind == Release && e.Hold == hold })
+}
+
+// crossed refuses a submission whose hold another try of the same submission may have
+// had freed after this one found the hold there.
+func (s *effects) crossed(c *Submit) error {
+	if c.Seen != 0 && c.Seen <= s.freed || s.releasing(c.Hold) {
+		return messages.Errorf(messages.Unavailable, "another try of this submission was refused meanwhile; send it again")
+	}
+	return nil
+}
+
+// LastEffect is the number of the latest effect.
+func (s *effects) LastEffect() uint64 { return s.last }
 
 // effect adds one.
 func (s *effects) effect(kind EffectKind, job messages.JobID, legs ...Leg) {

@@ -83,6 +83,9 @@ func (x *exchanges) finishTask(j *Job, r messages.TaskRef, node uint32, f *messa
 	s := &j.Stages[stage]
 	t := &s.Tasks[index]
 	t.Exit = int32(f.ExitCode)
+	if f.Lost > 0 {
+		s.Cut, s.Lost = s.Cut+1, s.Lost+min(f.Lost, maxLost)
+	}
 	x.watch.touch(j.ID)
 	x.claims.attemptEnded(r, h.PausedBy(x.clock.now), j.why(f, h, s.Broken), f)
 	switch {
@@ -102,6 +105,9 @@ func (x *exchanges) finishTask(j *Job, r messages.TaskRef, node uint32, f *messa
 
 // maxCPU bounds what an agent can say of one attempt, so that no sum overflows.
 const maxCPU = messages.Duration(1e15)
+
+// maxLost bounds what an agent can say of the output of one attempt.
+const maxLost = 1 << 40
 
 func (x *exchanges) accept(j *Job, stage int, t *Task, f *messages.Finished, paused messages.Duration) {
 	s := &j.Stages[stage]

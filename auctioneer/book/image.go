@@ -53,6 +53,7 @@ type imageHead struct {
 	Markets        []messages.Market
 	MarketsVersion uint64
 	LastNotice     uint64
+	LastRelease    uint64
 }
 
 // taskImage is some tasks of the last job, and some that are to be claimed again.
@@ -95,7 +96,7 @@ type noteImage struct {
 func (b *Book) Capture() *Image {
 	im := &Image{
 		Head: &imageHead{Now: b.now, LastJob: b.lastJob, LastEffect: b.effects.last, LastQuote: b.quotes.last,
-			Markets: b.applied, MarketsVersion: b.version, LastNotice: b.lastSent},
+			Markets: b.applied, MarketsVersion: b.version, LastNotice: b.lastSent, LastRelease: b.freed},
 		Notices: slices.Clone(b.queue),
 		Ended:   slices.Clone(b.jobs.ended), Returned: slices.Clone(b.returned), Jobs: make([]Job, 0, len(b.byID)), Effects: slices.Clone(b.waiting), Tokens: b.issued,
 	}
@@ -338,7 +339,7 @@ func (j *Job) doubt(d *doubtImage) {
 // load fills an empty book, and works out what an image leaves out.
 func (b *Book) load(im *Image) {
 	h := im.Head
-	b.now, b.lastJob, b.effects.last, b.quotes.last = h.Now, h.LastJob, h.LastEffect, h.LastQuote
+	b.now, b.lastJob, b.effects.last, b.quotes.last, b.freed = h.Now, h.LastJob, h.LastEffect, h.LastQuote, h.LastRelease
 	b.jobs.ended, b.returned, b.applied, b.version = im.Ended, im.Returned, h.Markets, h.MarketsVersion
 	b.waiting, b.issued = im.Effects, im.Tokens
 	b.lastSent = h.LastNotice

@@ -40,7 +40,7 @@ type Job struct {
 	// What follows is of markets that order and charge by decisions.
 
 	Contract *messages.Contract // that it took; nil: none
-	Blocked  int                // jobs that it waits for
+	Blocked  int                // how many jobs it waits for, and 1 more for its time to begin
 	Order    *Order             // when and on how many slots it may start; nil: the market orders anew each time
 	Fixed    *Fixed             // what it will owe if that was decided in advance
 	Paid     messages.Credits   // to other jobs, by rounds
@@ -119,7 +119,9 @@ type Stage struct {
 	Failed int `msgpack:"-"`
 	// Requeued is how many attempts were ended to be run again at the wish of the owner or
 	// an operator; they count as retried too.
-	Requeued int `msgpack:"-"`
+	Requeued int   `msgpack:"-"`
+	Lost     int64 `msgpack:"-"` // bytes of the output of ended attempts that were not kept
+	Cut      int   `msgpack:"-"` // of how many attempts
 }
 
 // Phase is where a task is.
@@ -337,7 +339,7 @@ func (j *Job) StageStatuses() []messages.StageStatus {
 		s, spec := &j.Stages[i], &j.Spec.Stages[i]
 		out[i] = messages.StageStatus{Name: spec.Name, Class: spec.Class, Tasks: s.Total, Pending: j.Claimable(i), Running: s.Running,
 			Done: s.Done, Retried: s.Retried, Started: s.Started, Ended: s.Ended, SlotTime: s.SlotTime, Suspended: s.Suspended, CPU: s.CPU, MaxRSS: s.MaxRSS,
-			Failed: s.Failed, Requeued: s.Requeued}
+			Failed: s.Failed, Requeued: s.Requeued, Lost: s.Lost, Cut: s.Cut}
 	}
 	return out
 }

@@ -9,9 +9,9 @@ type Parked struct {
 	Operator bool // who is not the owner: only an operator releases the job
 }
 
-// Arrived is since when the job wants slots: a job that was on hold keeps no place in
-// a queue by that.
-func (j *Job) Arrived() messages.Time { return max(j.Submitted, j.Released) }
+// Arrived is since when the job wants slots: a job that was on hold, or waited for its
+// time to begin, keeps no place in a queue by that.
+func (j *Job) Arrived() messages.Time { return max(j.Submitted, j.Released, j.Spec.Begin) }
 
 // Away says whether the job takes no part in its market: it is on hold, and no task of
 // it has been started.

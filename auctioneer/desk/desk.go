@@ -48,6 +48,7 @@ type Desk struct {
 	holds        holds
 	lessons      lessons
 	errands      errands
+	delays       delays
 }
 
 // core is what the parts of a desk share: the time, the book, and a way to ask.
@@ -76,6 +77,7 @@ func New(c Config, b Book, now Instant) (d *Desk, faults []error) {
 	d.notices = newNotices(d.core)
 	d.holds = holds{core: d.core}
 	d.errands = newErrands(d.core)
+	d.delays = delays{core: d.core}
 	d.lessons = lessons{core: d.core, trading: &d.trading}
 	return d, faults
 }
@@ -118,6 +120,7 @@ func (d *Desk) Step(now Instant, in ...Input) Actions {
 	d.notices.step(notices)
 	d.holds.step()
 	d.errands.step()
+	d.delays.step()
 	if d.Estimator {
 		d.lessons.step()
 	}

@@ -20,6 +20,7 @@
 //   - errands: it asks the bank and peers what is to be asked next about remote jobs
 //     (package federation), and ends jobs whose authorisations end;
 //   - holds: it extends those of jobs that live;
+//   - delays: it tells the book when the time of a job to begin has come;
 //   - lessons: it asks the estimator how long tasks run and what queues declare.
 //
 // # State

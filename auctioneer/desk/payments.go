@@ -93,6 +93,8 @@ func (p *payments) nextBatch(b *book.Book) *batch {
 		case !b.Names(&e):
 			p.tell(Forgotten{e.ID, e.Job})
 			w.done.Effects = append(w.done.Effects, forgotten(e))
+		case e.Kind == book.Release:
+			w.ids, w.transfers = append(w.ids, e.ID), append(w.transfers, market.Release(e.Hold))
 		case e.Kind == book.Round:
 			w.ids, w.round = []uint64{e.ID}, true
 			w.transfers = market.Round(b, &e, p.until())

@@ -115,6 +115,8 @@ func Portable(spec *messages.JobSpec) error {
 		return messages.Errorf(messages.Invalid, "hold: a job that another site runs cannot be on hold; submit it when it is to run")
 	case len(spec.Notify) > 0:
 		return messages.Errorf(messages.Invalid, "notify: nothing is sent about a job at another site; leave notify out, or submit it here")
+	case spec.Begin != 0:
+		return messages.Errorf(messages.Invalid, "begin: a job at another site cannot wait for a time; submit it then, or here")
 	case len(spec.AfterOK) > 0:
 		return messages.Errorf(messages.Invalid, "after_ok: a job at another site cannot wait for jobs of this one; submit it when they have ended, or here")
 	}

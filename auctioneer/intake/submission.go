@@ -22,6 +22,7 @@ type Submission struct {
 	Market  *messages.Market
 	Visit   *book.Visit      // the job is another site's; nil: a user's of this one
 	Deposit messages.Credits // what is held beside the budget
+	Seen    uint64           // 1 + the latest effect of the book before the hold was asked for
 
 	hold     string
 	assumed  string             // where the utility function comes from, if the user gave none
@@ -55,7 +56,7 @@ func (s *Submission) Held() messages.Credits { return s.Spec.Budget + s.Deposit 
 func (s *Submission) Command() *book.Command {
 	return &book.Command{Submit: &book.Submit{Account: s.Account, Key: s.Key, Digest: s.Digest, Payer: s.Payer,
 		Spec: s.Spec, Assumed: s.assumed, Hold: s.hold, Held: s.Held(), Contract: s.contract, Quote: s.quote, MarketsVersion: s.version + 1,
-		Deposit: s.Deposit, Most: s.most, Visit: s.Visit}}
+		Deposit: s.Deposit, Most: s.most, Visit: s.Visit, Seen: s.Seen}}
 }
 
 // Admit has the market say whether it takes the job.
@@ -159,6 +160,9 @@ func (s *Submission) Agree(b *book.Book, now messages.Time) error {
 		return messages.Errorf(messages.NotFound, "contract: quote q%d has contracts 1 to %d", number, len(q.Contracts))
 	case q.Market != s.Spec.Market || !slices.Equal(q.Work, WorkOf(s.Spec)):
 		return messages.Errorf(messages.Invalid, "contract: %s was quoted for other work or another valuation; submit what was quoted, or ask for another quote", id)
+	}
+	if q.Job != 0 {
+		return messages.Errorf(messages.Conflict, "contract: job %d has taken one of this quote; ask for another", q.Job)
 	}
 	s.contract, s.quote = &q.Contracts[at-1], number
 	return nil

@@ -18,6 +18,11 @@ func Charge(j *book.Job) messages.Transfer {
 	return t
 }
 
+// Release is what the bank is asked for the hold of a submission that was refused.
+func Release(hold string) messages.Transfer {
+	return messages.Transfer{ID: hold + "/refused", Kind: messages.Void, Pending: hold, Reason: "the submission was refused"}
+}
+
 // maxReason is the length of the longest reason that a bank takes, in bytes.
 const maxReason = 512
 

@@ -16,6 +16,7 @@ type account struct {
 	members []member         // ascending by name
 	lots    []lot            // of expiring grants, by when
 	holds   int              // pending
+	latest  *hold            // of them
 	project bool
 	title   string // of a project
 	frost   frost
@@ -47,9 +48,22 @@ func (a *account) reply() messages.AccountReply {
 	return r
 }
 
+// pending lists the holds that were made last, that last made first.
+func (a *account) pending() (list []messages.PendingHold) {
+	for h := a.latest; h != nil && len(list) < messages.MaxPendingHolds; h = h.before {
+		member := h.member
+		if member == "" {
+			member = a.name
+		}
+		list = append(list, messages.PendingHold{ID: h.id, Amount: h.amount, Expires: h.expires, Job: h.job, By: h.by, Member: member, Payee: h.payee})
+	}
+	return list
+}
+
 // copy shares nothing with the account that may change.
 func (a *account) copy() account {
 	c := *a
+	c.latest = nil
 	c.members = slices.Clone(a.members)
 	c.trail.roots = slices.Clone(a.trail.roots)
 	return c

@@ -19,6 +19,8 @@ type hold struct {
 	member  messages.Name // on whose word; "": the account's own
 	draws   []draw        // what it took of expiring grants
 	place   int           // in the queue of expiries; -1: not there
+	before  *hold         // of the same account, made before this one
+	after   *hold         // of the same account, made after this one
 }
 
 func (h *hold) earlier(o *hold) bool {
@@ -64,6 +66,11 @@ func (hs *holds) add(h *hold) {
 	hs.queue.queue(h)
 	hs.sum += h.amount
 	h.account.holds++
+	h.before, h.after = h.account.latest, nil
+	if h.before != nil {
+		h.before.after = h
+	}
+	h.account.latest = h
 }
 
 func (hs *holds) remove(h *hold) {
@@ -73,6 +80,14 @@ func (hs *holds) remove(h *hold) {
 	}
 	hs.sum -= h.amount
 	h.account.holds--
+	if h.before != nil {
+		h.before.after = h.after
+	}
+	if h.after != nil {
+		h.after.before = h.before
+	} else {
+		h.account.latest = h.before
+	}
 }
 
 // change adds or removes the hold of a step, or swaps what an Extend changes.

@@ -8,6 +8,14 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
+// Holds lists pending holds of an account, those made last.
+func (l *Ledger) Holds(name messages.Name) []messages.PendingHold {
+	if a := l.accounts.byName[name]; a != nil {
+		return a.pending()
+	}
+	return nil
+}
+
 // Account returns an account as it stands.
 func (l *Ledger) Account(name messages.Name) (messages.AccountReply, error) {
 	a, err := l.accounts.find(name)

@@ -124,6 +124,12 @@ type Tasks struct {
 	Processes int64 `json:"processes,omitempty"`
 	// CPU is the processors that a task may use; 0: no bound.
 	CPU float64 `json:"cpu,omitempty"`
+	// OutputMiB is how much is kept of each output of a task, in MiB; 0: 64. Of what is
+	// more, the first and the last half are kept.
+	OutputMiB int64 `json:"output_mib,omitempty"`
+	// OutputKeep is "ends" for the first and the last half, or "tail" for the end alone,
+	// as of a log that is rotated. Empty: ends.
+	OutputKeep string `json:"output_keep,omitempty"`
 	// User is as whom tasks run: a name, "account" for the user named as the job's
 	// account, a range of user numbers such as "100000-165535", of which each account
 	// has one, or "self" for the user that runs the site, from whom tasks then keep
@@ -138,10 +144,12 @@ type Tasks struct {
 	DiskMiB int64 `json:"disk_mib,omitempty"`
 }
 
-// TaskMemory is how much memory the tasks of a class have, as in [Tasks].
+// TaskMemory is how much memory the tasks of a class have, and how much of their output is
+// kept, as in [Tasks].
 type TaskMemory struct {
 	MemoryMiB    int64 `json:"memory_mib,omitempty"`
 	MaxMemoryMiB int64 `json:"max_memory_mib,omitempty"`
+	OutputMiB    int64 `json:"output_mib,omitempty"`
 }
 
 // Files is for how long, and how much, the site keeps of the files of jobs. A change

@@ -143,6 +143,10 @@ func TestTasksThatAreRefused(t *testing.T) {
 		"users other":    {User: runner.UserSelf, Private: true},
 		"disk_mib":       {DiskMiB: -1},
 		"max_memory_mib": {MemoryMiB: 10, MaxMemoryMiB: 5},
+		"output_keep":    {OutputKeep: "head"},
+		"output_mib":     {OutputMiB: -1},
+		"is above":       {OutputMiB: 1 << 21},
+		"map.output_mib": {Classes: map[messages.Name]TaskMemory{"map": {OutputMiB: -1}}},
 		"no node offers": {Classes: map[messages.Name]TaskMemory{"gpu": {MemoryMiB: 5}}},
 	} {
 		c := small(filepath.Join(t.TempDir(), "state"))

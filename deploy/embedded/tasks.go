@@ -26,6 +26,7 @@ func (s *share) contain() error {
 	for class := range s.config.offered() {
 		s.tasks.MostMemory[class] += 0 // one without a bound is told too
 	}
+	s.tasks.OutputLimit, s.tasks.OutputTail, s.tasks.OutputLimits = t.OutputMiB<<20, t.OutputKeep == keepTail, t.outputs()
 	if s.config.Keys != "" {
 		s.tasks.Hide = append(s.tasks.Hide, s.config.Keys)
 	}
@@ -92,13 +93,20 @@ func (c *Config) checkTasks(ps *Problems) {
 	for _, n := range []struct {
 		name  string
 		value float64
-	}{{"memory_mib", float64(t.MemoryMiB)}, {"processes", float64(t.Processes)}, {"cpu", t.CPU}, {"max_memory_mib", float64(t.MaxMemoryMiB)}, {"disk_mib", float64(t.DiskMiB)}} {
+	}{{"memory_mib", float64(t.MemoryMiB)}, {"processes", float64(t.Processes)}, {"cpu", t.CPU}, {"max_memory_mib", float64(t.MaxMemoryMiB)}, {"disk_mib", float64(t.DiskMiB)},
+		{"output_mib", float64(t.OutputMiB)}} {
 		if !(n.value >= 0) {
 			ps.addf("tasks."+n.name, "%v is negative; leave it out for no bound", n.value)
 		}
 	}
 	if t.MaxMemoryMiB > 0 && t.MemoryMiB > t.MaxMemoryMiB {
 		ps.addf("tasks.memory_mib", "%d is above max_memory_mib, %d", t.MemoryMiB, t.MaxMemoryMiB)
+	}
+	if t.OutputMiB > mostOutput {
+		ps.addf("tasks.output_mib", "%d is above %d", t.OutputMiB, mostOutput)
+	}
+	if k := t.OutputKeep; k != "" && k != keepEnds && k != keepTail {
+		ps.addf("tasks.output_keep", "%q: must be %q, for the first and the last half of what is kept, or %q, for the end alone", clip(k), keepEnds, keepTail)
 	}
 	offered := c.offered()
 	for class, m := range t.Classes {
@@ -109,14 +117,36 @@ func (c *Config) checkTasks(ps *Problems) {
 		if m.MemoryMiB < 0 || m.MaxMemoryMiB < 0 || m.MaxMemoryMiB > 0 && m.MemoryMiB > m.MaxMemoryMiB {
 			ps.addf(path, "memory_mib %d and max_memory_mib %d: must not be negative, nor the first above the second", m.MemoryMiB, m.MaxMemoryMiB)
 		}
+		if m.OutputMiB < 0 || m.OutputMiB > mostOutput {
+			ps.addf(path+".output_mib", "%d: must be between 0 and %d; 0: as for all", m.OutputMiB, mostOutput)
+		}
 	}
+}
+
+// What is kept of an output that is longer than its limit.
+const (
+	keepEnds = "ends"
+	keepTail = "tail"
+	// mostOutput bounds the limit of an output, in MiB: a TiB.
+	mostOutput = 1 << 20
+)
+
+// outputs are the limits of the outputs of classes that have their own, in bytes.
+func (t *Tasks) outputs() map[messages.Name]int64 {
+	limits := map[messages.Name]int64{}
+	for class, m := range t.Classes {
+		if m.OutputMiB > 0 {
+			limits[class] = m.OutputMiB << 20
+		}
+	}
+	return limits
 }
 
 // memory is what a task of a class has where its stage says nothing, and the most that
 // a stage may ask for, in bytes; 0: no bound. What is not said of a class holds as for
 // all; a default without a maximum is the most, too.
 func (t *Tasks) memory(class messages.Name) (usual, most int64) {
-	m := TaskMemory{t.MemoryMiB, t.MaxMemoryMiB}
+	m := TaskMemory{MemoryMiB: t.MemoryMiB, MaxMemoryMiB: t.MaxMemoryMiB}
 	if own := t.Classes[class]; own.MemoryMiB > 0 || own.MaxMemoryMiB > 0 {
 		m = own
 	}

@@ -18,10 +18,14 @@ type Config struct {
 	Dir string
 	// Grace is the time from SIGTERM to SIGKILL at a task's time limit; default 5 s.
 	Grace time.Duration
-	// OutputLimit bounds each output file of a task, in bytes; default 64 MiB.
-	// Output beyond it is dropped, the task goes on. A file may be longer for
-	// as long as CheckEvery.
+	// OutputLimit bounds what is kept of each output of a task, in bytes; default 64 MiB.
+	// Of what is more, the first and the last half of the limit are kept, rounded up to
+	// blocks, and the task goes on. A file may hold more for as long as CheckEvery.
 	OutputLimit int64
+	// OutputLimits are the limits of classes that have their own.
+	OutputLimits map[messages.Name]int64
+	// OutputTail keeps the end of what is more than the limit, and nothing of its beginning.
+	OutputTail bool
 	// DirLimit bounds what a task may keep in a working directory of its own, in
 	// bytes, as package tree counts them; beyond it the task is ended, and what it kept
 	// is removed. Default 10 GiB. The directory is looked at every CheckEvery, less often if

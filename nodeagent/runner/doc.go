@@ -75,6 +75,9 @@
 //	rooms                                     temporary directories of rooms
 //	users                                     which account has which user number
 //
+// Output beyond the limit is cut out of the middle of its file while the task runs: the
+// file has a hole there, which readers are told of as missing bytes.
+//
 // The names are the whole index: output stays readable after a restart of the
 // agent. While a task runs, its output has the name of its lane, which a task
 // of the same job had before, until something is found in it, within

@@ -241,14 +241,6 @@ func OpenRoot(dir string) (*os.Root, error) {
 	return job.OpenRoot(filepath.Base(dir))
 }
 
-// truncate shortens a file of a job's directory.
-func truncate(path string, size int64) {
-	if fd, err := openFile(path, unix.O_WRONLY); err == nil {
-		_ = unix.Ftruncate(fd, size)
-		_ = unix.Close(fd)
-	}
-}
-
 // settle bounds what the task has written so far, and gives output that is no
 // longer empty the attempt's own name. t.mu is held.
 func (t *process) settle() {
@@ -257,8 +249,8 @@ func (t *process) settle() {
 		if t.lane == nil || t.measureOutput(i, &info) != nil {
 			continue
 		}
-		if limit := t.runner.config.OutputLimit; info.Size > limit {
-			truncate(t.output(i), limit) // at the next check if it fails
+		if info.Size > leastBlock {
+			t.cut(i, &info)
 		}
 		if info.Size > 0 && !t.named[i] {
 			t.named[i] = unix.Rename(t.lane.base+endings[i], t.base+endings[i]) == nil

@@ -97,7 +97,7 @@ func (p *Processes) readLog(r *messages.LogsRequest) (reply messages.LogsReply, 
 		return reply, task, messages.Errorf(messages.Unavailable, "output of task %v: %v", r.Attempt.Task, err)
 	}
 	defer file.Close()
-	reply, err = readPiece(file, r, p.config.OutputLimit)
+	reply, err = readPiece(file, r)
 	reply.End = reply.End && task == nil
 	return reply, task, err
 }
@@ -113,14 +113,13 @@ func (p *Processes) ranHere(a messages.Attempt) bool {
 	return p.store.wasSilent(a)
 }
 
-// readPiece reads one piece of a file, of which limit bytes count. End is true
-// if nothing follows it.
-func readPiece(file *os.File, r *messages.LogsRequest, limit int64) (reply messages.LogsReply, err error) {
+// readPiece reads one piece of a file. End is true if nothing follows it.
+func readPiece(file *os.File, r *messages.LogsRequest) (reply messages.LogsReply, err error) {
 	info, err := file.Stat()
 	if err != nil {
 		return reply, messages.Errorf(messages.Unavailable, "output: %v", err)
 	}
-	size := min(info.Size(), limit)
+	size := info.Size()
 	from := r.Offset
 	if from < 0 {
 		from = max(0, size+from)
@@ -130,12 +129,10 @@ func readPiece(file *os.File, r *messages.LogsRequest, limit int64) (reply messa
 	if piece <= 0 || piece > maxLogPiece {
 		piece = maxLogPiece
 	}
-	reply.Data = make([]byte, min(int64(piece), size-from))
-	n, err := file.ReadAt(reply.Data, from)
+	reply, err = readKept(file, from, size, piece, sparse(info))
 	if err != nil && err != io.EOF {
 		return reply, messages.Errorf(messages.Unavailable, "output: %v", err)
 	}
-	reply.Data, reply.Next = reply.Data[:n], from+int64(n)
 	reply.End = reply.Next >= size
 	return reply, nil
 }

@@ -24,15 +24,16 @@ type process struct {
 	ended  chan struct{} // closed when it is forgotten
 
 	mu        sync.Mutex
-	lane      *lane              // nil before and after it has one
-	from      unix.Timespec      // before it was started, by the clock of files
-	named     [len(endings)]bool // which outputs have the attempt's own name
-	child     child              // zero until it is started
-	note      int                // where it is noted
-	over      bool               // the child was reaped: its number may be another's now
-	ending    bool               // it was told to end
-	asked     bool               // its processes were sent SIGTERM
-	grace     time.Duration      // the shortest it was given
+	lane      *lane               // nil before and after it has one
+	from      unix.Timespec       // before it was started, by the clock of files
+	named     [len(endings)]bool  // which outputs have the attempt's own name
+	lost      [len(endings)]int64 // bytes of the outputs that are not kept
+	child     child               // zero until it is started
+	note      int                 // where it is noted
+	over      bool                // the child was reaped: its number may be another's now
+	ending    bool                // it was told to end
+	asked     bool                // its processes were sent SIGTERM
+	grace     time.Duration       // the shortest it was given
 	why       messages.Outcome
 	suspended bool // it is not to run until it is resumed
 	limit     limit
@@ -51,6 +52,7 @@ func (t *process) run(j *job) (f messages.Finished) {
 		if t.leaveLane(j) {
 			t.settleDir(&f)
 		}
+		f.Lost = t.lost[0] + t.lost[1]
 	}()
 	program, err := t.runner.store.program(j, t.task.Program)
 	if err != nil {

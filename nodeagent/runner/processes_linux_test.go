@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/nodeagent/runner"
 )
@@ -370,19 +372,73 @@ func TestStopReachesOtherGroups(t *testing.T) {
 	ends(t, pid)
 }
 
-func TestOutputIsBounded(t *testing.T) {
+// logged reads an output to its end, with a mark for each part that is missing.
+func (b *bench) logged(s *started, stderr bool) (text string, missing int64) {
+	for next := int64(0); ; {
+		r, err := b.ReadLog(b.t.Context(), messages.LogsRequest{Attempt: s.attempt, Stderr: stderr, Offset: next, Limit: 100_000})
+		if err != nil {
+			b.t.Fatal(err)
+		}
+		if r.Missing > 0 {
+			missing += r.Missing
+			text += "[missing]"
+		}
+		text += string(r.Data)
+		if next = r.Next; r.End {
+			return text, missing
+		}
+	}
+}
+
+// TestOutputIsCutInTheMiddle: the beginning and the end are kept, what is read says how
+// much is missing, and the disk holds no more than the limit; with OutputTail the end
+// alone is kept.
+func TestOutputIsCutInTheMiddle(t *testing.T) {
 	const limit = 1 << 20
-	b := newBench(t, func(c *runner.Config) { c.OutputLimit, c.CheckEvery = limit, 10*time.Millisecond })
-	s := b.start(sh("head -c 20000000 /dev/zero | tr '\\0' x; echo end >&2"))
-	if f := s.wait(); f.Outcome != messages.Exited || f.ExitCode != 0 {
+	for _, tail := range []bool{false, true} {
+		b := newBench(t, func(c *runner.Config) { c.OutputLimit, c.OutputTail, c.CheckEvery = limit, tail, 10*time.Millisecond })
+		s := b.start(sh("echo first; head -c 20000000 /dev/zero | tr '\\0' x; echo last; echo end >&2"))
+		f := s.wait()
+		if f.Outcome != messages.Exited || f.ExitCode != 0 {
+			t.Fatalf("finished as %+v", f)
+		}
+		text, missing := b.logged(s, false)
+		if kept := int64(len(text) - len("[missing]")); missing+kept != 20_000_011 || kept < limit || kept > limit+8192 || f.Lost != missing {
+			t.Errorf("tail %v: kept %d, missing %d, lost %d", tail, kept, missing, f.Lost)
+		}
+		if strings.HasPrefix(text, "first\n") == tail || !strings.HasSuffix(text, "xlast\n") || strings.Count(text, "[missing]") != 1 || strings.Contains(text, "\x00") {
+			t.Errorf("tail %v: begins %.20q, ends %q", tail, text, text[len(text)-20:])
+		}
+		var info unix.Stat_t
+		if err := unix.Stat(filepath.Join(b.dir, "jobs", "7", "0.0.1.out"), &info); err != nil || info.Blocks*512 > limit+16384 {
+			t.Errorf("%d bytes are on the disk: %v", info.Blocks*512, err)
+		}
+		if got := b.read(s, true); got != "end\n" {
+			t.Errorf("wrote %q to standard error", got)
+		}
+	}
+}
+
+// TestOutputIsFollowedAcrossTheCut: who follows while it is cut sees each byte or is told
+// of its loss, and another runner reads the same from the file.
+func TestOutputIsFollowedAcrossTheCut(t *testing.T) {
+	b := newBench(t, func(c *runner.Config) { c.OutputLimit, c.CheckEvery = 64<<10, 5*time.Millisecond })
+	s := b.start(sh("i=0; while [ $i -lt 60000 ]; do i=$((i+1)); echo line $i; done"))
+	text, missing := b.logged(s, false)
+	if f := s.wait(); f.ExitCode != 0 || f.Lost == 0 {
 		t.Fatalf("finished as %+v", f)
 	}
-	info, err := os.Stat(filepath.Join(b.dir, "jobs", "7", "0.0.1.out"))
-	if err != nil || info.Size() != limit {
-		t.Errorf("kept %v, %v, want %d bytes", info, err, limit)
+	var all strings.Builder
+	for i := range 60000 {
+		fmt.Fprintln(&all, "line", i+1)
 	}
-	if got := b.read(s, true); got != "end\n" {
-		t.Errorf("wrote %q to standard error", got)
+	if n := int64(len(text)-len("[missing]")*strings.Count(text, "[missing]")) + missing; n != int64(all.Len()) || strings.Contains(text, "\x00") {
+		t.Errorf("read and missing are %d bytes, written were %d", n, all.Len())
+	}
+	again, missing := b.logged(s, false)
+	head, end, _ := strings.Cut(again, "[missing]")
+	if !strings.HasPrefix(all.String(), head) || !strings.HasSuffix(all.String(), end) || missing+int64(len(head)+len(end)) != int64(all.Len()) {
+		t.Errorf("kept are %d and %d bytes, missing %d of %d", len(head), len(end), missing, all.Len())
 	}
 }
 

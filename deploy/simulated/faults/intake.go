@@ -17,7 +17,7 @@ func (l *leader) submit(who messages.Name, key string, spec *messages.JobSpec, a
 		answer(err)
 		return
 	}
-	version := l.desk.Version + 1
+	version, seen := l.desk.Version+1, l.book().LastEffect()+1
 	hold := "job/" + who + "/" + key
 	t := messages.Transfer{ID: hold, Kind: messages.Hold, Debit: who, Credit: messages.SiteAccount, Amount: spec.Budget, Member: who, Timeout: holdFor}
 	l.transfer(l.r.host.name, l.gone, []messages.Transfer{t}, func(came []messages.TransferResult, _ error) {
@@ -25,7 +25,7 @@ func (l *leader) submit(who messages.Name, key string, spec *messages.JobSpec, a
 			answer(err)
 			return
 		}
-		s := &book.Submit{Account: who, Key: key, Digest: []byte(key), Payer: who, Spec: spec, Hold: hold, Held: spec.Budget, MarketsVersion: version}
+		s := &book.Submit{Account: who, Key: key, Digest: []byte(key), Payer: who, Spec: spec, Hold: hold, Held: spec.Budget, MarketsVersion: version, Seen: seen}
 		l.propose(&book.Command{Submit: s}, func(result any) {
 			if receipt, ok := result.(book.Receipt); ok {
 				answer(receipt.Job)

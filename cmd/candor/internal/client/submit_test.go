@@ -150,8 +150,8 @@ func TestSubmitRefusesWhatIsIncomplete(t *testing.T) {
 func TestSubmitReportsWhatItIgnores(t *testing.T) {
 	s := newSite(t)
 	submissions(s)
-	s.in = "#!/bin/sh\n#SBATCH --nice=4\ndate\n"
-	s.run("submit", "-b", "1").expect(t, 0, "Submitted job 17", "candor submit: ignored, having no meaning here: #SBATCH --nice (line 2)\n")
+	s.in = "#!/bin/sh\n#SBATCH --mail-type=END\ndate\n"
+	s.run("submit", "-b", "1").expect(t, 0, "Submitted job 17", "candor submit: ignored, and nothing is lost (see candor help slurm): #SBATCH --mail-type (line 2)\n")
 }
 
 func TestSubmitShowsTheLineThatTheSiteRefuses(t *testing.T) {

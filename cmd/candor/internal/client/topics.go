@@ -1,12 +1,17 @@
 package client
 
-import "github.com/spf13/cobra"
+import (
+	"github.com/spf13/cobra"
+
+	"github.com/candor-grid/candor/cmd/candor/internal/client/jobfile"
+)
 
 // topics are pages of help that are no commands.
 func topics() []*cobra.Command {
 	return []*cobra.Command{
 		{Use: "exit-codes", Short: "what the exit codes mean", Long: exitCodesTopic},
 		{Use: "environment", Short: "which variables and files are read", Long: environmentTopic},
+		{Use: "slurm", Short: "what becomes of #SBATCH lines", Long: slurmTopic()},
 		{Use: "job-file", Short: "how to write a job file or script", Long: jobFileTopic},
 	}
 }
@@ -87,6 +92,7 @@ are needed:
   after_jobs: [7]            # start when job 7 has ended
   after_ok: [8]              # and job 8 has completed
   hold: true                 # no tasks until candor release
+  begin: now+1hour           # not before; or 16:00, tomorrow, 2026-01-31T12:00
 
 Several tasks that no stage waits for are independent: one that fails fails alone, and
 the job ends as failed when the others are over. Elsewhere, a task that fails ends the
@@ -126,6 +132,27 @@ A script has the options of "candor submit" in comments before its first command
   #CANDOR --input data.csv --output 'part-*'
   grep ",$CANDOR_TASK," data.csv > "part-$CANDOR_TASK"
 
-Of the directives of sbatch, these are understood: --job-name, --array, --time,
---account (the project that pays), --partition (the market), --chdir, --comment, --ntasks,
---export, --wait, --requeue and --no-requeue. Others are reported and ignored.`
+Directives of sbatch are read too: see candor help slurm.`
+
+// slurmTopic is made of the table by which #SBATCH lines are read.
+func slurmTopic() string {
+	ours, ignored, without := jobfile.SbatchTable()
+	return `The lines "#SBATCH option..." before the first command of a script are read. No option
+that changes when, whether or on what a job runs is dropped: what Candor does not do, it
+refuses, with what to say instead.
+
+These are options of "candor submit":
+
+` + ours + `
+--dependency takes afterok:NUMBER and afterany:NUMBER. --ntasks is the number of tasks,
+each a run of the script with its own $CANDOR_TASK.
+
+These are ignored and reported, as nothing is lost:
+
+` + ignored + `
+These are taken with this value alone, which asks for nothing special:
+
+` + without + `
+All other options are refused. Lines of other systems (#PBS, #$, #BSUB) are not read: a
+script that has no #SBATCH or #CANDOR line beside them is refused.`
+}

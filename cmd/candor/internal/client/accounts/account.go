@@ -28,7 +28,11 @@ func accountCommand(a *cli.App, predict *cobra.Command) *cobra.Command {
 		Short: "show an account: what is available, held for jobs, and expiring",
 		Long: `Show an account, by default your own: its balance, what of it is held for jobs, how
 far below zero it may go, and what of it expires when. You may see accounts that you
-have a part in; operators see all.`,
+have a part in; operators see all.
+
+Each hold is listed with the job that has it, and with what ends it. A submission that
+is refused gives its hold back at once; the hold of one that was not finished, as a
+part of the site failed in between, ends by itself within the hour.`,
 		Example: `  candor account
   candor account climate
   candor account --all
@@ -37,7 +41,7 @@ have a part in; operators see all.`,
 			if all {
 				return accounts(ctx, a, s, args)
 			}
-			return ShowAccount(ctx, a, s, messages.VerbAccount, messages.AccountRequest{Account: optional(args)})
+			return showHeld(ctx, a, s, optional(args))
 		}),
 		ValidArgsFunction: a.CompleteAccounts(),
 	}

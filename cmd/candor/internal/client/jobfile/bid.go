@@ -100,6 +100,7 @@ func (o *Options) bidOptions() {
 		job.Spec.AfterOK, err = parseJobs(strings.Split(text, ","))
 		return err
 	})
+	o.option("begin", "", "start no task before this `time`: now+1hour, 16:00, tomorrow, 2026-01-31T12:00", setBegin)
 	o.rules["gang"] = func(job *Job, text string) error {
 		gang, err := strconv.ParseBool(text)
 		job.Spec.Stages[0].Gang = gang || job.Spec.Stages[0].Gang

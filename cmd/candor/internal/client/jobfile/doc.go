@@ -14,8 +14,10 @@
 //
 // Lines "#CANDOR option…" before the first command hold options of "candor
 // submit"; an unknown one is an error. Lines "#SBATCH option…" there are read
-// too, those that have a meaning here; the others are reported, not refused,
-// as scripts of other systems carry many. Directives after the first command
+// too: each option of sbatch is mapped to one of ours, or is harmless and reported, or
+// changes when, whether or on what a job runs and is refused. Lines of other systems
+// (#PBS, #$, #BSUB) are not read, and
+// a script that has no others is refused. Directives after the first command
 // are text, as for sbatch. Where several places say the same, the command
 // line wins over #CANDOR, #CANDOR over #SBATCH, and a later line over an
 // earlier one.

@@ -39,6 +39,7 @@ type document struct {
 	AfterJobs numbers    `yaml:"after_jobs"`
 	AfterOK   numbers    `yaml:"after_ok"`
 	Hold      truth      `yaml:"hold"`
+	Begin     text       `yaml:"begin"`
 
 	Labels  labels  `yaml:"labels"`
 	Comment text    `yaml:"comment"`
@@ -89,6 +90,8 @@ type Job struct {
 	// DueIn is a deadline that counts from the submission; 0: none, or
 	// Spec.Deadline.
 	DueIn messages.Duration
+	// Begin is when the job is to begin, as the user wrote it, for ParseBegin.
+	Begin string
 	// Inputs are files that are not stored yet; stored, they become Inputs of their
 	// stages.
 	Inputs []Input
@@ -117,6 +120,11 @@ func ParseDocument(source []byte) (*Job, error) {
 		return nil, err
 	}
 	job := &Job{Spec: spec, Site: string(d.Site), HasBudget: d.Budget != nil, DueIn: messages.Duration(d.Deadline.in), Options: NewOptions(nil), source: source}
+	if d.Begin != "" {
+		if err := setBegin(job, string(d.Begin)); err != nil {
+			return nil, messages.Errorf(messages.Invalid, "begin: %v", err)
+		}
+	}
 	job.addFiles(&d)
 	return job, nil
 }

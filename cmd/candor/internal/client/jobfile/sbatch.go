@@ -8,45 +8,34 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// sbatchNames maps the options of sbatch that have a meaning here to ours.
-// --ntasks, --requeue and --no-requeue are read apart.
-var sbatchNames = map[string]string{
-	"job-name": "name", "array": "array", "time": "time", "account": "project", "partition": "market",
-	"mem": "memory", "mem-per-cpu": "memory", "comment": "comment",
-	"chdir": "chdir", "export": "export", "ntasks": "ntasks", "wait": "wait", "requeue": "requeue", "no-requeue": "no-requeue",
-}
-
-// sbatchShort maps the short options of sbatch to its long ones.
-var sbatchShort = map[byte]string{
-	'J': "job-name", 'a': "array", 't': "time", 'A': "account", 'p': "partition", 'D': "chdir", 'n': "ntasks", 'W': "wait",
-}
-
-// sbatchBool are those that take no value.
-var sbatchBool = map[string]bool{"wait": true, "requeue": true, "no-requeue": true}
-
-// readSbatch says the options of all #SBATCH lines, and adds one warning that
-// names those without a meaning here.
+// readSbatch says the options of all #SBATCH lines. What is refused is refused together;
+// one warning names what is ignored.
 func (o *Options) readSbatch(lines []directive, warnings *[]string) error {
-	var ignored []string
+	var ignored, bad []string
 	for _, d := range lines {
 		words, err := splitWords(d.text)
 		if err != nil {
-			return messages.Errorf(messages.Invalid, "line %d: #SBATCH%s: %v", d.line, d.text, err)
+			bad = append(bad, fmt.Sprintf("line %d: #SBATCH%s: %v", d.line, d.text, err))
 		}
 		for len(words) > 0 {
 			var opt sbatchOption
 			opt, words = nextOption(words)
-			if sbatchNames[opt.name] == "" {
+			err := opt.refusal()
+			if r := sbatchOptions[opt.name]; err == nil && r.manner == harmless {
 				ignored = append(ignored, fmt.Sprintf("%s (line %d)", opt.written, d.line))
-				continue
+			} else if err == nil && r.manner == mapped {
+				err = o.sayAlias(opt)
 			}
-			if err := o.sayAlias(opt); err != nil {
-				return messages.Errorf(messages.Invalid, "line %d: #SBATCH%s: %s", d.line, d.text, Reword(err))
+			if err != nil {
+				bad = append(bad, fmt.Sprintf("line %d: #SBATCH%s: %s", d.line, d.text, Reword(err)))
 			}
 		}
 	}
+	if len(bad) > 0 {
+		return messages.Errorf(messages.Invalid, "%s", strings.Join(bad, "\n"))
+	}
 	if len(ignored) > 0 {
-		*warnings = append(*warnings, "ignored, having no meaning here: #SBATCH "+strings.Join(ignored, ", "))
+		*warnings = append(*warnings, "ignored, and nothing is lost (see candor help slurm): #SBATCH "+strings.Join(ignored, ", "))
 	}
 	return nil
 }
@@ -59,20 +48,20 @@ type sbatchOption struct {
 }
 
 // nextOption takes an option and its value off the words: "--x=v", "--x v",
-// "-xv" or "-x v". What follows an unknown option and does not look like one
-// is taken for its value.
+// "-xv" or "-x v". What follows an option that may have a value and does not look like
+// an option is taken for the value.
 func nextOption(words []string) (sbatchOption, []string) {
 	first, rest := words[0], words[1:]
 	opt := sbatchOption{written: first}
 	switch {
 	case strings.HasPrefix(first, "--"):
 		opt.written, opt.value, opt.given = strings.Cut(first, "=")
-		opt.name = opt.written[2:]
+		opt.name = sbatchLong(opt.written[2:])
 	case len(first) > 1 && first[0] == '-':
-		opt.written, opt.name = first[:2], sbatchShort[first[1]]
+		opt.written, opt.name = first[:2], sbatchShort(first[1])
 		opt.value, opt.given = strings.TrimPrefix(first[2:], "="), len(first) > 2
 	}
-	if !opt.given && !sbatchBool[opt.name] && len(rest) > 0 && !strings.HasPrefix(rest[0], "-") {
+	if !opt.given && !sbatchOptions[opt.name].alone && len(rest) > 0 && !strings.HasPrefix(rest[0], "-") {
 		opt.value, opt.given, rest = rest[0], true, rest[1:]
 	}
 	return opt, rest
@@ -81,10 +70,8 @@ func nextOption(words []string) (sbatchOption, []string) {
 // sayAlias says one option that has a meaning here.
 func (o *Options) sayAlias(opt sbatchOption) error {
 	switch {
-	case !opt.given && !sbatchBool[opt.name]:
+	case !opt.given && !sbatchOptions[opt.name].alone:
 		return fmt.Errorf("%s needs a value", opt.written)
-	case opt.name == "requeue":
-		return nil // tasks are tried again by default
 	case opt.name == "no-requeue":
 		return o.Flags.Set("attempts", "1")
 	case opt.name == "wait":
@@ -97,5 +84,34 @@ func (o *Options) sayAlias(opt sbatchOption) error {
 		o.ntasks = n
 		return nil
 	}
-	return o.Flags.Set(sbatchNames[opt.name], opt.value)
+	if opt.name == "dependency" {
+		return o.sayDependency(opt.value)
+	}
+	return o.Flags.Set(sbatchOptions[opt.name].text, opt.value)
+}
+
+// sayDependency maps the dependencies of sbatch that Candor has, such as
+// "afterok:7:8,afterany:9".
+func (o *Options) sayDependency(text string) error {
+	ours := map[string]string{"afterok": "after-ok", "afterany": "after"}
+	jobs := map[string]string{}
+	for part := range strings.SplitSeq(text, ",") {
+		kind, list, _ := strings.Cut(part, ":")
+		switch {
+		case strings.Contains(part, "?"):
+			return fmt.Errorf("--dependency %q: a job waits for all jobs that it names, not for any: write commas", text)
+		case ours[kind] == "":
+			return fmt.Errorf("--dependency %q: a job can wait for jobs with afterok:NUMBER or afterany:NUMBER, not with %q", text, kind)
+		}
+		flag := ours[kind]
+		jobs[flag] = strings.TrimPrefix(jobs[flag]+","+strings.ReplaceAll(list, ":", ","), ",")
+	}
+	for _, flag := range []string{"after", "after-ok"} {
+		if list, said := jobs[flag]; said {
+			if err := o.Flags.Set(flag, list); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }

@@ -3,6 +3,7 @@ package jobfile
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"path"
 	"regexp"
 	"strings"
@@ -22,6 +23,9 @@ func ParseScript(source []byte, arguments []string, lookup Lookup) (*Job, error)
 	}
 	o := NewOptions(lookup)
 	job := &Job{Options: o}
+	if err := found.checkOthers(job); err != nil {
+		return nil, err
+	}
 	if err := o.readSbatch(found.sbatch, &job.Warnings); err != nil {
 		return nil, err
 	}
@@ -58,7 +62,32 @@ type directive struct {
 	text string
 }
 
-type directives struct{ candor, sbatch []directive }
+type directives struct {
+	candor, sbatch []directive
+	others         string // what is said of the first line of another system; "": there is none
+}
+
+// checkOthers refuses a script whose directives are all of another system, as what they
+// ask for would be lost. Beside directives that are read they are reported.
+func (f *directives) checkOthers(job *Job) error {
+	switch {
+	case f.others == "":
+	case len(f.candor)+len(f.sbatch) == 0:
+		return messages.Errorf(messages.Invalid, "%s: say in #CANDOR lines what they ask for (see candor submit --help)", f.others)
+	default:
+		job.Warnings = append(job.Warnings, f.others)
+	}
+	return nil
+}
+
+// foreign notes the first line of a system whose directives are not read.
+func (f *directives) foreign(line string, number int) {
+	for _, marker := range []string{"#PBS", "#$", "#BSUB"} {
+		if rest, ok := cutMarker(line, marker); ok && strings.HasPrefix(strings.TrimSpace(rest), "-") && f.others == "" {
+			f.others = fmt.Sprintf("line %d: %s lines are not read", number, marker)
+		}
+	}
+}
 
 // scan collects the directives before the first command.
 func scan(source string) (found directives, err error) {
@@ -73,6 +102,8 @@ func scan(source string) (found directives, err error) {
 			found.candor = append(found.candor, directive{number, rest})
 		} else if rest, ok := cutMarker(line, "#SBATCH"); ok {
 			found.sbatch = append(found.sbatch, directive{number, rest})
+		} else {
+			found.foreign(line, number)
 		}
 	}
 	return found, messages.Errorf(messages.Invalid, "the script has no command: nothing but comments in %d lines", number)
@@ -201,7 +232,7 @@ func interpreterOf(first string) string {
 }
 
 // documentKey matches a line that begins a mapping.
-var documentKey = regexp.MustCompile(`^(\{|---|"?(name|project|market|budget|utility|stages|env|dir|class|tasks|command|script|time_limit|attempts|array|max_running|inputs|outputs)"?\s*:(\s|$))`)
+var documentKey = regexp.MustCompile(`^(\{|---|"?(name|project|market|budget|utility|stages|env|dir|class|tasks|command|script|time_limit|attempts|array|max_running|inputs|outputs|begin)"?\s*:(\s|$))`)
 
 // IsScript tells a script from a document by its name, if that says, and else
 // by how its text begins. ok is false where neither tells.

@@ -54,7 +54,10 @@ task that is not followed, its output comes first, then its errors. With --follo
 tasks to start, and print both as they come until the job ends.
 
 The output of a single task comes as it is. Of several tasks, each line stands behind the
-task's name: "map.3 |" before its output, "map.3 !" before its errors.`,
+task's name: "map.3 |" before its output, "map.3 !" before its errors.
+
+Of a long output the site keeps the beginning and the end, 64 MiB together where it does
+not say otherwise (tasks.output_mib). A line in between says how many bytes are missing.`,
 		Example: `  candor logs 17
   candor logs 17 -f
   candor logs 17 --stage reduce --task 0 --stderr
@@ -407,7 +410,7 @@ func (r *logReader) output(t messages.TaskStatus, stderr bool) logOutput {
 	case r.app.Flags.JSON:
 		return &jsonOutput{to: to, task: t, stderr: stderr}
 	case r.selected == 1 || r.query.noPrefix && !r.query.follow:
-		return rawOutput{to}
+		return &rawOutput{to: to}
 	}
 	prefix := ""
 	switch style := r.app.Style(r.app.Out); {

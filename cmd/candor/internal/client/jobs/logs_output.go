@@ -6,6 +6,7 @@ import (
 	"io"
 	"sync"
 
+	"github.com/candor-grid/candor/cmd/candor/internal/terminal"
 	"github.com/candor-grid/candor/messages"
 )
 
@@ -27,16 +28,35 @@ func (w *lockedWriter) Write(b []byte) (int, error) {
 	return w.to.Write(b)
 }
 
-// rawOutput writes bytes as they are.
-type rawOutput struct{ to io.Writer }
+// missing is the line that stands for output that was not kept.
+func missing(p messages.LogsReply) string {
+	return "[candor: " + terminal.Plural(int(p.Missing), "byte") + " of the output are missing here: they were more than the site keeps]\n"
+}
 
-func (o rawOutput) piece(p messages.LogsReply) error {
-	_, err := o.to.Write(p.Data)
+// rawOutput writes bytes as they are.
+type rawOutput struct {
+	to   io.Writer
+	open bool // the last line has no end yet
+}
+
+func (o *rawOutput) piece(p messages.LogsReply) error {
+	data := p.Data
+	if p.Missing > 0 {
+		line := missing(p)
+		if o.open {
+			line = "\n" + line
+		}
+		data = append([]byte(line), data...)
+	}
+	if len(data) > 0 {
+		o.open = data[len(data)-1] != '\n'
+	}
+	_, err := o.to.Write(data)
 	return err
 }
 
 // Close has nothing left to write.
-func (o rawOutput) Close() error { return nil }
+func (o *rawOutput) Close() error { return nil }
 
 // jsonOutput writes each reply of the node on a line, with the attempt that
 // it belongs to.
@@ -47,7 +67,7 @@ type jsonOutput struct {
 }
 
 func (o *jsonOutput) piece(p messages.LogsReply) error {
-	if len(p.Data) == 0 && !p.End {
+	if len(p.Data) == 0 && p.Missing == 0 && !p.End {
 		return nil
 	}
 	line, err := json.Marshal(struct {
@@ -80,6 +100,13 @@ type lineOutput struct {
 
 func (o *lineOutput) piece(p messages.LogsReply) error {
 	var whole bytes.Buffer
+	if p.Missing > 0 {
+		if len(o.rest) > 0 {
+			o.flush(&whole)
+		}
+		o.rest = append(o.rest, missing(p)...)
+		o.flush(&whole)
+	}
 	for line := range bytes.Lines(p.Data) {
 		o.rest = append(o.rest, line...)
 		if o.rest[len(o.rest)-1] == '\n' || len(o.rest) >= maxLine {

@@ -144,6 +144,7 @@ func writeJob(p *cli.Page, j messages.JobDetail) {
 		"Rerun of", rerunOf(j.Spec.RerunOf),
 		"Labels", terminal.Safe(j.Spec.Labels.String()), "Comment", terminal.Safe(j.Spec.Comment),
 		"Submitted", p.At(j.Submitted),
+		"Begins", begins(p, j),
 		"Waited", waited(p, j.JobSummary),
 		"Ran", p.Between(j.Started, j.Ended),
 		"Response", response(p, j.JobSummary))
@@ -192,6 +193,14 @@ func notState(s messages.State, reason string) string {
 		return ""
 	}
 	return terminal.Safe(reason)
+}
+
+// begins is before when no task of a job may start.
+func begins(p *cli.Page, j messages.JobDetail) string {
+	if j.Spec.Begin == 0 {
+		return ""
+	}
+	return "not before " + p.At(j.Spec.Begin)
 }
 
 // because is why a job is at another site, where that was not its owner's choice.
@@ -250,6 +259,12 @@ func writeStages(p *cli.Page, j messages.JobDetail) {
 			p.At(s.Started), p.Between(s.Started, cmp.Or(s.Ended, j.Ended)), terminal.Span(s.SlotTime.Std()), processor(s.CPU), memory(s.MaxRSS))
 	}
 	p.Table(t, "  ")
+	for _, s := range j.Stages {
+		if s.Cut > 0 {
+			p.Printf("  %s\n", p.Yellow(fmt.Sprintf("Stage %s: %s of output of %s are lost; the site keeps less.",
+				s.Name, terminal.Plural(int(s.Lost), "byte"), terminal.Plural(s.Cut, "attempt"))))
+		}
+	}
 }
 
 func processor(d messages.Duration) string {

@@ -226,11 +226,18 @@ func parse(a *cli.App, sub *submission, name string, source []byte, arguments []
 const ownDirectory = "-"
 
 // complete fills in the fields that depend on the user's environment: name, directory,
-// deadline and variables.
+// deadline, time to begin and variables.
 func complete(a *cli.App, job *jobfile.Job, name string) error {
 	spec := &job.Spec
 	if job.DueIn > 0 {
 		spec.Deadline = messages.TimeOf(a.Now()).Add(job.DueIn)
+	}
+	if job.Begin != "" {
+		at, err := jobfile.ParseBegin(job.Begin, a.Now().In(a.Zone))
+		if err != nil {
+			return messages.Errorf(messages.Invalid, "begin: %v", err)
+		}
+		spec.Begin = messages.TimeOf(at)
 	}
 	if spec.Name == "" {
 		spec.Name = jobName(name)

@@ -1,0 +1,27 @@
+package auctioneer
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/candor-grid/candor/messages"
+)
+
+// TestOutputThatWasNotKeptIsTold by job and why, whatever an agent says.
+func TestOutputThatWasNotKeptIsTold(t *testing.T) {
+	g := newGrid(t, 1, spot(func(*messages.Market) {}))
+	id := g.enter("alice", "a", 2, rate(1))
+	for _, lost := range []int64{5000, -7} {
+		g.until(id)
+		g.exchange(g.node, messages.Exchange{Session: g.node.session(), Seq: g.node.seq + 1,
+			Finished: []messages.Finished{{Attempt: g.node.running[0], Lost: lost}}})
+		g.node.running = nil
+	}
+	if j := g.final(id); j.Stages[0].Lost != 5000 || j.Stages[0].Cut != 1 {
+		t.Errorf("%+v", j.Stages)
+	}
+	w := must[messages.WhyReply](g.fixture, "alice", messages.VerbWhy, messages.JobRequest{Job: id})
+	if want := "; 5000 bytes of the output of 1 attempt were more than the site keeps and are lost"; !strings.Contains(w.Message, want) {
+		t.Errorf("%q", w.Message)
+	}
+}

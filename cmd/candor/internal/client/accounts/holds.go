@@ -1,0 +1,105 @@
+package accounts
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/candor-grid/candor/cmd/candor/internal/client/cli"
+	"github.com/candor-grid/candor/cmd/candor/internal/terminal"
+	"github.com/candor-grid/candor/messages"
+)
+
+// showHeld shows an account with what holds its credits. Which job has a young hold the
+// auctioneer alone knows.
+func showHeld(ctx context.Context, a *cli.App, s *cli.Session, name messages.Name) error {
+	reply, err := cli.Call[messages.AccountReply](ctx, s, messages.Bank, messages.VerbAccount, messages.AccountRequest{Account: name, Holds: true})
+	if err != nil {
+		return err
+	}
+	h := holders{caller: s.Account}
+	if len(reply.Pending) > 0 {
+		h.all, h.answered = h.number(ctx, s, reply.Pending, reply.Account != s.Account)
+	}
+	return a.Show(reply, func(p *cli.Page) {
+		writeAccount(p, reply)
+		writeHolds(p, reply, h)
+	})
+}
+
+// holders says what is known of whose holds are.
+type holders struct {
+	caller   messages.Name
+	all      bool // every job was asked for, not the caller's alone
+	answered bool // the auctioneer did
+}
+
+// number fills in the jobs that have holds, and says whether every job was looked at.
+func (h *holders) number(ctx context.Context, s *cli.Session, list []messages.PendingHold, all bool) (every, answered bool) {
+	quick := *s
+	quick.Timeout = min(s.Timeout, factsWithin)
+	q := messages.JobsRequest{All: all, Active: true, Limit: cli.MaxPage}
+	jobs := map[string]messages.JobID{}
+	for range maxFactPages {
+		reply, err := cli.Call[messages.JobsReply](ctx, &quick, messages.Auctioneer, messages.VerbJobs, q)
+		if err != nil && q.All { // only operators may see all; others see their own
+			q.All = false
+			continue
+		}
+		answered = err == nil && !reply.More
+		for _, j := range reply.Jobs {
+			jobs[j.Hold] = j.Job
+		}
+		if err != nil || !reply.More || len(reply.Jobs) == 0 {
+			break
+		}
+		q.Before = reply.Jobs[len(reply.Jobs)-1].Job
+	}
+	for i := range list {
+		if job := jobs[list[i].ID]; job != 0 {
+			list[i].Job = job
+		}
+	}
+	return q.All, answered
+}
+
+// of says what a hold is for, and what ends it.
+func (h *holders) of(p *cli.Page, hold *messages.PendingHold) (what, ends string) {
+	at := "when " + terminal.Safe(hold.By) + " resolves it"
+	if hold.Expires != 0 {
+		at = "at " + p.At(hold.Expires)
+	}
+	site, toPeer := strings.CutPrefix(hold.Payee, messages.PeerAccountPrefix)
+	switch {
+	case hold.Job != 0:
+		return fmt.Sprintf("job %d", hold.Job), "with the job"
+	case toPeer && hold.Expires == 0:
+		return "a payment to site " + terminal.Safe(site), "when the site has answered"
+	case toPeer:
+		return "site " + terminal.Safe(site), at
+	case !strings.HasPrefix(hold.ID, "job/"):
+		return terminal.Safe(hold.Payee), at
+	case !h.answered:
+		return "a job or submission; the site does not say which", "with the job, or " + at
+	case h.all || hold.Member == h.caller:
+		return "a submission that was not finished", at
+	}
+	return "a job or submission of " + terminal.Safe(hold.Member), "with the job, or " + at
+}
+
+// writeHolds lists what credits are held for.
+func writeHolds(p *cli.Page, r messages.AccountReply, h holders) {
+	if len(r.Pending) == 0 {
+		return
+	}
+	p.Title("Holds")
+	t := terminal.NewTable(">AMOUNT|FOR|ENDS")
+	for i := range r.Pending {
+		what, ends := h.of(p, &r.Pending[i])
+		t.Row(r.Pending[i].Amount.String(), what, ends)
+	}
+	p.Table(t, "  ")
+	if n := r.Holds - len(r.Pending); n > 0 {
+		p.Printf("  %s\n", p.Dim("and "+terminal.Plural(n, "older hold")))
+	}
+}

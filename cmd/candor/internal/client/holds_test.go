@@ -1,0 +1,45 @@
+package client
+
+import (
+	"testing"
+
+	"github.com/candor-grid/candor/cmd/candor/internal/client/cli"
+	"github.com/candor-grid/candor/messages"
+)
+
+// TestHoldsSayWhatTheyAreFor, and what ends them.
+func TestHoldsSayWhatTheyAreFor(t *testing.T) {
+	held := func(s *fakeSite) {
+		r := fullAccount()
+		r.Frozen, r.Why = "", ""
+		r.Pending = []messages.PendingHold{
+			{ID: "job/west/alice/k1", Amount: 2 * credit, Expires: at(3600), By: "$auctioneer", Member: "alice", Payee: "$site"},
+			{ID: "job/west/alice/k2", Amount: credit, Expires: at(1800), By: "$auctioneer", Member: "alice", Payee: "$site"},
+			{ID: "job/west/bob/k3", Amount: 3 * credit, Expires: at(1800), By: "$auctioneer", Member: "bob", Payee: "$site"},
+			{ID: "$bank/authorisation/x", Amount: 500_000, Job: 12, By: "$auctioneer", Member: "alice", Payee: "$peer/east"},
+			{ID: "$bank/remittance/y", Amount: 500_000, By: "alice", Member: "alice", Payee: "$peer/east"},
+		}
+		r.Holds = 6
+		answer(s, messages.Bank, messages.VerbAccount, func(q messages.AccountRequest) (messages.AccountReply, error) {
+			if !q.Holds {
+				t.Error("the holds were not asked for")
+			}
+			return r, nil
+		})
+	}
+	known := func(s *fakeSite) {
+		answer(s, messages.Auctioneer, messages.VerbJobs, func(q messages.JobsRequest) (messages.JobsReply, error) {
+			if q.All {
+				return messages.JobsReply{}, messages.Errorf(messages.PermissionDenied, "operators only")
+			}
+			return messages.JobsReply{Jobs: []messages.JobSummary{{Job: 17, Hold: "job/west/alice/k1"}}}, nil
+		})
+	}
+	checkViews(t, map[string]view{
+		"account_holds": {"account climate", func(s *fakeSite) { held(s); known(s) }},
+	})
+	s := newSite(t)
+	held(s)
+	known(s)
+	s.run("account", "climate", "--json").expect(t, cli.CodeOK, `"job":17`, "")
+}

@@ -1,0 +1,224 @@
+package jobfile
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// manner says what becomes of an option of sbatch.
+type manner uint8
+
+const (
+	refused  manner = iota // the option changes when, whether or on what a job runs
+	mapped                 // it is one of ours
+	harmless               // it changes nothing of that, and is reported
+)
+
+// sbatchRule says what becomes of one option of sbatch.
+type sbatchRule struct {
+	short byte // 0: none
+	manner
+	// text is our option where the option is mapped; else what a user reads: what to say
+	// instead, or why nothing is lost.
+	text string
+	// alone: the option takes no value, or only behind "=".
+	alone bool
+	// but are values with which the option asks for nothing that Candor does not do.
+	but []string
+}
+
+// Reasons that several options have.
+const (
+	oneNode   = "a task has one slot of one node: say --gang and --tasks for tasks that start together"
+	slotsAre  = "what a slot has is its class's: say --class"
+	nodesAre  = "nodes are chosen by class: say --class"
+	bidsOrder = "what a job bids decides when it runs: say --budget, --rate or --value"
+	oneNodeIs = "a task has one slot of one node"
+	cpusAre   = "processors are not chosen one by one here"
+)
+
+// sbatchOptions are all options of sbatch, by their long names.
+var sbatchOptions = map[string]sbatchRule{
+	"account":             {short: 'A', manner: mapped, text: "project"},
+	"array":               {short: 'a', manner: mapped, text: "array"},
+	"begin":               {short: 'b', manner: mapped, text: "begin"},
+	"chdir":               {short: 'D', manner: mapped, text: "chdir"},
+	"workdir":             {manner: mapped, text: "chdir"},
+	"dependency":          {short: 'd', manner: mapped, text: "after, after-ok"},
+	"export":              {manner: mapped, text: "export"},
+	"job-name":            {short: 'J', manner: mapped, text: "name"},
+	"mem":                 {manner: mapped, text: "memory"},
+	"mem-per-cpu":         {manner: mapped, text: "memory"},
+	"no-requeue":          {manner: mapped, text: "attempts 1", alone: true},
+	"ntasks":              {short: 'n', manner: mapped, text: "tasks"},
+	"partition":           {short: 'p', manner: mapped, text: "market"},
+	"time":                {short: 't', manner: mapped, text: "time"},
+	"wait":                {short: 'W', manner: mapped, text: "wait", alone: true},
+	"hold":                {short: 'H', manner: mapped, text: "hold", alone: true},
+	"requeue":             {manner: harmless, text: "a task is tried 3 times anyway", alone: true},
+	"acctg-freq":          {manner: harmless, text: "usage is always measured"},
+	"comment":             {manner: mapped, text: "comment"},
+	"delay-boot":          {manner: harmless, text: "nodes are not booted for jobs"},
+	"error":               {short: 'e', manner: harmless, text: "candor logs --stderr shows it"},
+	"extra":               {manner: harmless, text: "a remark"},
+	"ignore-pbs":          {manner: harmless, text: "#PBS lines are not read", alone: true},
+	"mail-type":           {manner: harmless, text: "no mail is sent"},
+	"mail-user":           {manner: harmless, text: "no mail is sent"},
+	"no-kill":             {short: 'k', manner: harmless, text: oneNodeIs, alone: true},
+	"open-mode":           {manner: harmless, text: "each attempt has an output of its own"},
+	"output":              {short: 'o', manner: harmless, text: "candor logs shows it"},
+	"oversubscribe":       {short: 's', manner: harmless, text: "nodes are always shared", alone: true},
+	"share":               {manner: harmless, text: "nodes are always shared", alone: true},
+	"parsable":            {manner: harmless, text: "say --json on the command line", alone: true},
+	"profile":             {manner: harmless, text: "candor job and tasks show what was used"},
+	"quiet":               {short: 'Q', manner: harmless, text: "only what sbatch prints", alone: true},
+	"spread-job":          {manner: harmless, text: oneNodeIs, alone: true},
+	"use-min-nodes":       {manner: harmless, text: oneNodeIs, alone: true},
+	"verbose":             {short: 'v', manner: harmless, text: "only what sbatch prints", alone: true},
+	"wait-all-nodes":      {manner: harmless, text: oneNodeIs},
+	"wckey":               {manner: harmless, text: "a remark"},
+	"kill-on-invalid-dep": {text: "a job whose --after-ok cannot be met always ends", but: []string{"yes"}},
+
+	"nodes":              {short: 'N', text: oneNode, but: []string{"1", "1-1"}},
+	"ntasks-per-node":    {text: oneNode, but: []string{"1"}},
+	"ntasks-per-socket":  {text: oneNode, but: []string{"1"}},
+	"ntasks-per-core":    {text: oneNode, but: []string{"1"}},
+	"ntasks-per-gpu":     {text: slotsAre},
+	"cpus-per-task":      {short: 'c', text: slotsAre, but: []string{"1"}},
+	"mincpus":            {text: slotsAre, but: []string{"1"}},
+	"nice":               {text: bidsOrder, alone: true, but: []string{"0"}},
+	"priority":           {text: bidsOrder},
+	"qos":                {short: 'q', text: bidsOrder + "; limits are the market's: say --market"},
+	"deadline":           {text: "it ends a job that would be late: say --deadline in a #CANDOR line, for markets that plan by deadlines"},
+	"time-min":           {text: "time limits are not shortened: say --time"},
+	"reservation":        {text: "slots are reserved by the markets that do so: say --market"},
+	"clusters":           {short: 'M', text: "say --site in a #CANDOR line"},
+	"cluster-constraint": {text: "say --site in a #CANDOR line"},
+	"test-only":          {text: "say candor submit --dry-run", alone: true},
+	"signal":             {text: "at its time limit a task gets SIGTERM, and SIGKILL after a grace; no other signal before"},
+	"exclusive":          {text: "nodes are always shared, slot by slot: say --class for slots that are large enough", alone: true},
+	"input":              {short: 'i', text: "a task reads nothing on standard input: write \"< FILE\" in the script"},
+	"wrap":               {text: "write the command in the script"},
+	"get-user-env":       {text: "say --export=ALL, or --export with the names", alone: true},
+	"export-file":        {text: "say --export with the names"},
+	"tmp":                {text: slotsAre},
+	"licenses":           {short: 'L', text: "licenses are not counted here"},
+	"container":          {text: "tasks are not run in images: start the container in the script"},
+	"container-id":       {text: "tasks are not run in images: start the container in the script"},
+	"bb":                 {text: "there are no burst buffers here"},
+	"bbf":                {text: "there are no burst buffers here"},
+	"propagate":          {text: "limits are the node's", alone: true, but: []string{"NONE"}},
+	"uid":                {text: "say --account to candor submit"},
+	"gid":                {text: "say --account to candor submit"},
+	"mcs-label":          {text: "accounts are always kept apart"},
+	"help":               {short: 'h', text: "say it on the command line", alone: true},
+	"usage":              {text: "say it on the command line", alone: true},
+	"version":            {short: 'V', text: "say it on the command line", alone: true},
+	"reboot":             {text: "nodes are not booted for jobs", alone: true},
+	"power":              {text: "nodes' power is not managed"},
+	"resv-ports":         {text: "ports are not reserved", alone: true},
+	"network":            {text: "networks are not reserved"},
+	"stepmgr":            {text: "a task has no steps", alone: true},
+	"oom-kill-step":      {text: "a task has no steps", alone: true},
+
+	"batch":                {text: nodesAre},
+	"constraint":           {short: 'C', text: nodesAre},
+	"prefer":               {text: nodesAre},
+	"exclude":              {short: 'x', text: nodesAre},
+	"nodefile":             {short: 'F', text: nodesAre},
+	"nodelist":             {short: 'w', text: nodesAre},
+	"contiguous":           {text: nodesAre, alone: true},
+	"switches":             {text: nodesAre},
+	"segment":              {text: nodesAre},
+	"consolidate-segments": {text: nodesAre, alone: true},
+
+	"gres":             {text: slotsAre},
+	"gres-flags":       {text: slotsAre},
+	"gpus":             {short: 'G', text: slotsAre},
+	"gpus-per-node":    {text: slotsAre},
+	"gpus-per-socket":  {text: slotsAre},
+	"gpus-per-task":    {text: slotsAre},
+	"gpu-bind":         {text: slotsAre},
+	"gpu-freq":         {text: slotsAre},
+	"cpus-per-gpu":     {text: slotsAre},
+	"mem-per-gpu":      {text: slotsAre},
+	"tres-bind":        {text: slotsAre},
+	"tres-per-task":    {text: slotsAre},
+	"core-spec":        {short: 'S', text: cpusAre},
+	"thread-spec":      {text: cpusAre},
+	"cores-per-socket": {text: cpusAre},
+	"sockets-per-node": {text: cpusAre},
+	"threads-per-core": {text: cpusAre},
+	"extra-node-info":  {short: 'B', text: cpusAre},
+	"hint":             {text: cpusAre},
+	"mem-bind":         {text: cpusAre},
+	"cpu-bind":         {text: cpusAre},
+	"cpu-freq":         {text: cpusAre},
+	"distribution":     {short: 'm', text: cpusAre},
+	"overcommit":       {short: 'O', text: cpusAre, alone: true},
+}
+
+// sbatchShort is the long name of a short option of sbatch, "" if there is none.
+func sbatchShort(short byte) string {
+	for name, r := range sbatchOptions {
+		if r.short == short {
+			return name
+		}
+	}
+	return ""
+}
+
+// sbatchLong completes a long name as sbatch does, from the beginning of one name alone.
+func sbatchLong(name string) string {
+	if _, known := sbatchOptions[name]; known || name == "" {
+		return name
+	}
+	found := ""
+	for long := range sbatchOptions {
+		if strings.HasPrefix(long, name) {
+			if found != "" {
+				return name
+			}
+			found = long
+		}
+	}
+	return max(found, name)
+}
+
+// refusal says why an option is refused; nil: it is not.
+func (opt *sbatchOption) refusal() error {
+	r, known := sbatchOptions[opt.name]
+	switch {
+	case !known:
+		return fmt.Errorf("%s is no option of sbatch that is known here: take it out (see candor help slurm)", opt.written)
+	case r.manner != refused || opt.given && slices.Contains(r.but, opt.value):
+		return nil
+	}
+	return fmt.Errorf("%s is not done here: %s", opt.written, r.text)
+}
+
+// SbatchTable lists what becomes of the options of sbatch, for the help: each line has
+// an option and a text.
+func SbatchTable() (ours, ignored, without string) {
+	for _, name := range slices.Sorted(maps.Keys(sbatchOptions)) {
+		r := sbatchOptions[name]
+		written := "--" + name
+		if r.short != 0 {
+			written = fmt.Sprintf("-%c, --%s", r.short, name)
+		}
+		switch r.manner {
+		case mapped:
+			ours += fmt.Sprintf("  %-22s --%s\n", written, strings.ReplaceAll(r.text, ", ", ", --"))
+		case harmless:
+			ignored += fmt.Sprintf("  %-22s %s\n", written, r.text)
+		default:
+			if len(r.but) > 0 {
+				written += "=" + r.but[0]
+				without += fmt.Sprintf("  %-22s\n", written)
+			}
+		}
+	}
+	return ours, ignored, without
+}

@@ -1,0 +1,102 @@
+package jobfile
+
+import (
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/candor-grid/candor/messages"
+)
+
+// optionsOfSbatch are those of its manual, as of Slurm 25.05, with the older names of two.
+const optionsOfSbatch = `account acctg-freq array batch bb bbf begin chdir cluster-constraint clusters comment consolidate-segments
+constraint container container-id contiguous core-spec cores-per-socket cpu-bind cpu-freq cpus-per-gpu cpus-per-task deadline delay-boot
+dependency distribution error exclude exclusive export export-file extra extra-node-info get-user-env gid gpu-bind gpu-freq gpus
+gpus-per-node gpus-per-socket gpus-per-task gres gres-flags help hint hold ignore-pbs input job-name kill-on-invalid-dep licenses
+mail-type mail-user mcs-label mem mem-bind mem-per-cpu mem-per-gpu mincpus network nice no-kill no-requeue nodefile nodelist nodes ntasks
+ntasks-per-core ntasks-per-gpu ntasks-per-node ntasks-per-socket oom-kill-step open-mode output overcommit oversubscribe parsable
+partition power prefer priority profile propagate qos quiet reboot requeue reservation resv-ports segment share signal sockets-per-node
+spread-job stepmgr switches test-only thread-spec threads-per-core time time-min tmp tres-bind tres-per-task uid usage use-min-nodes
+verbose version wait wait-all-nodes wckey workdir wrap`
+
+// TestNoOptionOfSbatchIsDropped: each is mapped, harmless or refused in a sentence, and
+// those that are ignored are these alone.
+func TestNoOptionOfSbatchIsDropped(t *testing.T) {
+	ignored := strings.Fields(`acctg-freq comment delay-boot error extra ignore-pbs mail-type mail-user no-kill open-mode output oversubscribe
+parsable profile quiet requeue share spread-job use-min-nodes verbose wait-all-nodes wckey`)
+	values := map[string]string{"array": "0-1", "dependency": "afterok:7", "mem": "1G", "mem-per-cpu": "1G", "ntasks": "2", "time": "5", "begin": "now+1hour"}
+	shorts := map[byte]string{}
+	for _, name := range strings.Fields(optionsOfSbatch) {
+		r, known := sbatchOptions[name]
+		if !known || r.text == "" {
+			t.Errorf("--%s: nothing is said of it", name)
+		}
+		if r.short != 0 && shorts[r.short] != "" {
+			t.Errorf("-%c is both %s and %s", r.short, name, shorts[r.short])
+		}
+		shorts[r.short] = name
+		line := "#SBATCH --" + name
+		if !r.alone {
+			value := values[name]
+			if value == "" {
+				value = "X"
+			}
+			line += "=" + value
+		}
+		job, err := ParseScript([]byte("#!/bin/sh\n"+line+"\ntrue\n"), nil, lookup)
+		if (err != nil) != (r.manner == refused) || err != nil && !strings.Contains(err.Error(), r.text) {
+			t.Errorf("%s: %v", line, err)
+			continue
+		}
+		reported := err == nil && len(job.Warnings) > 0
+		if want := slices.Contains(ignored, name); reported != want {
+			t.Errorf("%s: ignored %v, want %v", line, reported, want)
+		}
+		if err == nil && !reported && len(job.Options.said) == 0 && job.Options.ntasks == 0 {
+			t.Errorf("%s is dropped", line)
+		}
+	}
+	for name := range sbatchOptions {
+		if !slices.Contains(strings.Fields(optionsOfSbatch), name) {
+			t.Errorf("--%s is no option of sbatch", name)
+		}
+	}
+}
+
+func TestSbatchDependencies(t *testing.T) {
+	job := parse(t, "#!/bin/sh\n#SBATCH -d afterok:7:8,afterany:9,afterok:10 --kill-on-invalid-dep=yes\ntrue\n")
+	if !reflect.DeepEqual(job.Spec.AfterOK, []messages.JobID{7, 8, 10}) || !reflect.DeepEqual(job.Spec.AfterJobs, []messages.JobID{9}) {
+		t.Errorf("%+v", job.Spec)
+	}
+	for text, want := range map[string]string{
+		"-d after:7":                        `not with "after"`,
+		"--dependency=afternotok:7":         `not with "afternotok"`,
+		"--dependency=singleton":            `not with "singleton"`,
+		"--dependency=afterok:7?afterok:8":  "not for any",
+		"--dependency=afterok":              `"" is not the number of a job`,
+		"--depend=afterok:x":                `"x" is not the number of a job`,
+		"--dependency":                      "--dependency needs a value",
+		"--nodes=2 -n 4":                    "--nodes is not done here: a task has one slot of one node",
+		"-H":                                "-H is not done here",
+		"--nonsense":                        "--nonsense is no option of sbatch that is known here",
+		"stray":                             "stray is no option of sbatch",
+		"--exclusive -b now+1hour -q short": "-q is not done here",
+	} {
+		_, err := ParseScript([]byte("#!/bin/sh\n#SBATCH "+text+"\ntrue\n"), nil, lookup)
+		if err == nil || !strings.Contains(err.Error(), want) || messages.KindOf(err) != messages.Invalid {
+			t.Errorf("%s: %v, want %q", text, err, want)
+		}
+	}
+}
+
+func TestDirectivesOfOtherSystems(t *testing.T) {
+	_, err := ParseScript([]byte("#!/bin/sh\n#PBS -l walltime=1:00\ntrue\n"), nil, lookup)
+	if err == nil || !strings.Contains(err.Error(), "line 2: #PBS lines are not read: say in #CANDOR lines") {
+		t.Error(err)
+	}
+	job := parse(t, "#!/bin/sh\n#$ -N x\n#SBATCH -J y\n#$HOME is no directive\ntrue\n")
+	if want := []string{"line 2: #$ lines are not read"}; !reflect.DeepEqual(job.Warnings, want) {
+		t.Errorf("%q", job.Warnings)
+	}
+}

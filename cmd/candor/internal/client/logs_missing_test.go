@@ -1,0 +1,34 @@
+package client
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/candor-grid/candor/cmd/candor/internal/client/cli"
+	"github.com/candor-grid/candor/messages"
+)
+
+// TestLogsSayWhatIsMissing, in a line of its own, behind the name of the task too.
+func TestLogsSayWhatIsMissing(t *testing.T) {
+	s := newSite(t)
+	serveAt(s, messages.LogsSubject("west", "n1", "*"), "logs", func(r messages.LogsRequest) (messages.LogsReply, error) {
+		if r.Offset == 0 {
+			return messages.LogsReply{Data: []byte("first\nhal"), Next: 9}, nil
+		}
+		return messages.LogsReply{Data: []byte("f\nlast\n"), Next: 1016, Missing: 1000, End: true}, nil
+	})
+	n := 1
+	withTasks(s, func() []messages.TaskStatus {
+		return []messages.TaskStatus{task(attempt(0, 0, 1), "n1"), task(attempt(0, 1, 1), "n1")}[:n]
+	})
+	reply(s, messages.Auctioneer, messages.VerbJob, twoStages(messages.Completed, 2, 0))
+	const line = "[candor: 1,000 bytes of the output are missing here: they were more than the site keeps]\n"
+	one := []string{"logs", "5", "--stage", "map", "--task", "0"}
+	s.run(one...).expect(t, cli.CodeOK, "first\nhal\n"+line+"f\nlast\n", "")
+	s.run(append(one, "-f")...).expect(t, cli.CodeOK, "first\nhal\n"+line+"f\nlast\n", "")
+	s.run(append(one, "--json")...).expect(t, cli.CodeOK, `"missing":1000`, "")
+	n = 2
+	if got := s.run("logs", "5"); strings.Count(got.out, " | "+line) != 2 {
+		t.Errorf("%q", got.out)
+	}
+}
