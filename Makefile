@@ -114,8 +114,10 @@ fuzz: ## fuzz each decoder for FUZZTIME (10s)
 		done; \
 	done
 
-attack: ## attack a site as its users and their tasks can, and print what refused each attempt
-	$(GO) test -count 1 -v -run TestAttack ./deploy/attack
+attack: ## attack sites as their users, peers and tasks can, in each form that this user can start, and print what refused each attempt
+	@if [ "$$(id -u)" = 0 ]; then echo "forms: as root, as an ordinary user, as in a container, on three hosts, with limits"; \
+	else echo "forms: as an ordinary user, with limits; three hosts and a container want root"; fi
+	CANDOR_ATTACKS=all $(GO) test -count 1 -v -timeout 30m -run TestAttack ./deploy/attack
 
 soak: ## run the tests of what is concurrent and those on random cases SOAK (10) times over, shuffled
 	$(GO) test -count $(SOAK) -shuffle on -timeout 60m $$($(PACKAGES) '/pgregory.net.rapid/ {print $$1}')

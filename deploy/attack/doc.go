@@ -6,7 +6,12 @@
 //
 // tries everything and prints a table of attempts, with what refused each or what it
 // effected; any effect fails. The control is a site of which one door is open, on
-// which the same attempts must have effects.
+// which the same attempts must have effects. The forms of the site are: started by root,
+// by a user without powers, with what a container has, on three hosts, with limits that
+// tasks try to pass, and linked to a peer. "make test" leaves some of these out.
+//
+// Without a container's runtime the image, and the runtime's filter of system calls, are
+// not tried: that form has the container's user, capabilities and namespaces.
 //
 // A second part, the fuzzer, mutates valid requests of every verb, with the
 // credentials of a user, an operator, a node and a peer site: a few thousand in

@@ -17,7 +17,10 @@ import (
 // all kinds. They are on one machine: each host has a state, and users for its tasks, of
 // its own.
 func TestAttackOnThreeHosts(t *testing.T) {
-	if !everything() {
+	switch {
+	case os.Geteuid() != 0:
+		t.Skip("needs root, to give each host users of its own")
+	case !everything():
 		t.Skip("only in make attack")
 	}
 	t.Parallel()

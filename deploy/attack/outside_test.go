@@ -471,7 +471,7 @@ func (a *attacker) worksInProcesses() (effect string, refusal error) {
 	}
 	for _, dir := range paths {
 		j, err := a.run("process"+dir, messages.JobSpec{Dir: dir, Budget: messages.Credit, Stages: []messages.Stage{{Name: "main", Attempts: 1,
-			Script: "for f in creds keys nodes jobs users executor.sock; do test -e $f && exit 0; done; exit 1"}}})
+			Script: "ls | grep -qxE 'creds|keys|nodes|jobs|users|executor.sock'"}}})
 		if err == nil && j.State == messages.Completed && a.containment() > 0 {
 			effect += "a task ran in " + dir + "; "
 		}

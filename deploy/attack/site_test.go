@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -77,6 +78,7 @@ type site struct {
 	others    []*site  // hosts of the same site
 	addresses []string // addresses that the configuration gives to its parts, beside url and leaf
 	nodes     int
+	wrapper   []string // a command that starts it somewhere else
 }
 
 // hosts are all of the site's.
@@ -143,7 +145,8 @@ func (s *site) begin(user *syscall.Credential, arguments ...string) {
 		t.Fatal(err)
 	}
 	s.log, s.ended = &output{}, make(chan error, 1)
-	command := exec.Command(path, append([]string{"up", "--state", s.state}, arguments...)...)
+	line := slices.Concat(s.wrapper, []string{path, "up", "--state", s.state}, arguments)
+	command := exec.Command(line[0], line[1:]...)
 	command.Stdout, command.Stderr = s.log, s.log
 	command.SysProcAttr = &syscall.SysProcAttr{Credential: user}
 	if user != nil {
@@ -193,7 +196,11 @@ func (s *site) gone() bool {
 
 // stop interrupts the site and waits for its end.
 func (s *site) stop() {
-	_ = s.process.Signal(syscall.SIGINT)
+	process := s.process
+	if inner := s.inner(); inner != 0 {
+		process, _ = os.FindProcess(inner)
+	}
+	_ = process.Signal(syscall.SIGINT)
 	select {
 	case err := <-s.ended:
 		s.ended <- err

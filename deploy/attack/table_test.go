@@ -19,6 +19,9 @@ type attempt struct {
 // unprotected, as what an attempt needs, is more than any site has.
 const unprotected = 5
 
+// needsApart, as what an attempt needs, is namespaces, whatever else the site has.
+const needsApart = -1
+
 // report prints the table of attempts, and returns those that had an effect that the
 // site does not own up to: its nodes say at the start, and in "candor nodes", what
 // tasks reach where the machine does not let the site protect itself.

@@ -100,6 +100,12 @@ func fromInside(t *testing.T, s *site) (attempts []attempt) {
 			if err := json.Unmarshal([]byte(row[at:]), &a); err != nil {
 				t.Fatalf("%v in %q", err, row)
 			}
+			if a.Needs == needsApart {
+				a.Needs = unprotected
+				if slices.Contains(s.abilities(), messages.AbilityApart) {
+					a.Needs = 0
+				}
+			}
 			if pid := marked(mark); pid != 0 && strings.Contains(a.What, "outlives") {
 				if !slices.Contains(s.abilities(), messages.AbilityFreeze) {
 					a.Needs = unprotected // no control groups: a session is all that holds a task together
@@ -153,7 +159,7 @@ func marked(variable string) int {
 func (s *site) ports() (addresses []string) {
 	mine := map[int]bool{}
 	for _, h := range s.hosts() {
-		mine[h.process.Pid] = true
+		mine[h.process.Pid], mine[h.inner()] = true, true
 	}
 	inodes := map[string]bool{}
 	files, _ := filepath.Glob("/proc/[0-9]*/fd/*")

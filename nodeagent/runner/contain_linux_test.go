@@ -238,6 +238,30 @@ func TestTasksHaveNoPowers(t *testing.T) {
 	}
 }
 
+// TestUsersPassThroughTheState: where tasks have users and no namespaces, as in a
+// container, they run in directories below the site's state, and see nothing of it.
+func TestUsersPassThroughTheState(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("needs root")
+	}
+	state := filepath.Join(t.TempDir(), "state")
+	if err := os.Mkdir(state, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for at := filepath.Dir(state); at != os.TempDir() && at != "/"; at = filepath.Dir(at) {
+		if err := os.Chmod(at, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	b := newBench(t, func(c *runner.Config) {
+		c.User, c.Dir, c.Hide = "100000-165535", filepath.Join(state, "node"), []string{state}
+	})
+	s := b.start(of("ann", 7, sh("pwd; ls "+filepath.Dir(b.dir)+" || true")))
+	if f := s.wait(); f.Outcome != messages.Exited || f.ExitCode != 0 || strings.Count(b.read(s, false), "\n") != 1 {
+		t.Errorf("%+v: %q %q", f, b.read(s, false), b.read(s, true))
+	}
+}
+
 // TestAccountsAreApart: a task of one account finds nothing of another's: processes,
 // shared memory, temporary files, working directories, output, or the site's state.
 func TestAccountsAreApart(t *testing.T) {

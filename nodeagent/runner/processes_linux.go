@@ -69,6 +69,11 @@ func NewProcesses(c Config) (*Processes, error) {
 			p.lacks = err
 		}
 	}
+	if p.rooms == nil && p.config.User != "" {
+		if err := p.config.letThrough(); err != nil {
+			return nil, err
+		}
+	}
 	p.cells = new(cell.Cells)
 	if !p.config.NoCells {
 		p.cells = cell.Open(cellsName(&p.config))
@@ -79,6 +84,21 @@ func NewProcesses(c Config) (*Processes, error) {
 	}
 	p.adopt()
 	return p, nil
+}
+
+// letThrough lets the users of tasks pass, and see nothing, on the way to their own
+// directories: where they have no namespaces, nothing else brings them there.
+func (c *Config) letThrough() error {
+	for _, dir := range c.Hide {
+		info, err := os.Stat(dir)
+		if err != nil || !beneath(c.Dir, dir) {
+			continue
+		}
+		if err := os.Chmod(dir, info.Mode().Perm()|throughDirs&0o011); err != nil {
+			return messages.Errorf(messages.PermissionDenied, "runner: the way to tasks' directories: %v", err)
+		}
+	}
+	return nil
 }
 
 // keepInherited keeps open files that this process has of whoever started it from every

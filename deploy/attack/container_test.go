@@ -1,0 +1,49 @@
+package attack
+
+import (
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/candor-grid/candor/messages/await"
+)
+
+// TestAttackOfContainer attacks a site that has of its container what deploy/container
+// gives it: processes, mounts, IPC and a host name of its own, no control groups, and root
+// with few capabilities, no new privileges and so no namespaces for tasks. It is not in
+// the image, and not behind the filter of system calls of a container's runtime.
+func TestAttackOfContainer(t *testing.T) {
+	switch {
+	case os.Geteuid() != 0:
+		t.Skip("needs root")
+	case !everything():
+		t.Skip("only in make attack")
+	}
+	for _, program := range []string{"unshare", "setpriv"} {
+		if _, err := exec.LookPath(program); err != nil {
+			t.Skip("needs ", program)
+		}
+	}
+	t.Parallel()
+	const capabilities = "-all,+chown,+dac_override,+fowner,+kill,+setgid,+setpcap,+setuid"
+	s := &site{T: t, state: stateDir(t, nil), nodes: 4}
+	s.wrapper = []string{"unshare", "--pid", "--mount", "--ipc", "--uts", "--fork", "--kill-child", "--mount-proc", "sh", "-c",
+		`mount -t tmpfs none /sys/fs/cgroup; exec setpriv --no-new-privs --bounding-set=` + capabilities + ` --inh-caps=-all "$@"`, "sh"}
+	s.begin(nil, "--listen", "127.0.0.1:0")
+	s.await()
+	await.Until(t, "the site's process is in the container", func() bool { return s.inner() != 0 })
+	attack(t, s)
+}
+
+// inner is the process of a site that another process started; 0 where none did.
+func (s *site) inner() int {
+	if s.wrapper == nil {
+		return 0
+	}
+	pid := strconv.Itoa(s.process.Pid)
+	text, _ := os.ReadFile("/proc/" + pid + "/task/" + pid + "/children")
+	inner, _ := strconv.Atoi(strings.TrimSpace(string(text)))
+	return inner
+}
