@@ -464,6 +464,7 @@ func (a *attacker) worksInState() (effect string, refusal error) {
 }
 
 // worksInProcesses names directories by what processes of the node have open.
+// What hides the state has the way to the own files, "nodes", in it.
 func (a *attacker) worksInProcesses() (effect string, refusal error) {
 	paths := []string{"/proc/self/cwd", "/proc/self/root" + a.state, "/proc/1/cwd", "/proc/1/root" + a.state, fmt.Sprintf("/proc/%d/cwd", a.process.Pid), "/proc/thread-self/cwd"}
 	for fd := 3; fd < 12; fd++ {
@@ -471,7 +472,7 @@ func (a *attacker) worksInProcesses() (effect string, refusal error) {
 	}
 	for _, dir := range paths {
 		j, err := a.run("process"+dir, messages.JobSpec{Dir: dir, Budget: messages.Credit, Stages: []messages.Stage{{Name: "main", Attempts: 1,
-			Script: "ls | grep -qxE 'creds|keys|nodes|jobs|users|executor.sock'"}}})
+			Script: "ls | grep -qxE 'creds|keys|bank|users|executor.sock'"}}})
 		if err == nil && j.State == messages.Completed && a.containment() > 0 {
 			effect += "a task ran in " + dir + "; "
 		}

@@ -78,7 +78,8 @@ type site struct {
 	others    []*site  // hosts of the same site
 	addresses []string // addresses that the configuration gives to its parts, beside url and leaf
 	nodes     int
-	wrapper   []string // a command that starts it somewhere else
+	user      *syscall.Credential // who started it; nil: this user
+	wrapper   []string            // a command that starts it somewhere else
 }
 
 // hosts are all of the site's.
@@ -130,7 +131,7 @@ func up(t *testing.T, arguments ...string) *site {
 // upAs starts a site as another user; nil: as the user of this process.
 func upAs(t *testing.T, user *syscall.Credential, arguments ...string) *site {
 	t.Helper()
-	s := &site{T: t, state: stateDir(t, user), nodes: 4}
+	s := &site{T: t, state: stateDir(t, user), nodes: 4, user: user}
 	s.begin(user, append(arguments, "--listen", "127.0.0.1:0")...)
 	s.await()
 	return s

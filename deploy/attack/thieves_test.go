@@ -5,10 +5,12 @@ import (
 	"fmt"
 	"net/url"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -190,7 +192,14 @@ func (s *site) staysConnected() (string, error) {
 
 // revokes has an operator revoke all credentials of a name, as whoever owns the keys.
 func (s *site) revokes(name messages.Name) (string, error) {
-	return s.plain("user", "revoke", name)
+	path, err := binary()
+	if err != nil {
+		return "", err
+	}
+	command := exec.CommandContext(s.within(), path, "user", "revoke", name, "--state", s.state)
+	command.SysProcAttr, command.Dir = &syscall.SysProcAttr{Credential: s.user}, filepath.Dir(s.state)
+	text, err := command.CombinedOutput()
+	return string(text), err
 }
 
 func (s *site) connectsRevoked() (string, error) {
