@@ -74,8 +74,8 @@ func (o *Options) sayAlias(opt sbatchOption) error {
 		return fmt.Errorf("%s needs a value", opt.written)
 	case opt.name == "no-requeue":
 		return o.Flags.Set("attempts", "1")
-	case opt.name == "wait":
-		return o.Flags.Set("wait", "true")
+	case opt.name == "wait", opt.name == "hold":
+		return o.Flags.Set(opt.name, "true")
 	case opt.name == "ntasks":
 		n, err := strconv.Atoi(opt.value)
 		if err != nil || n < 1 {

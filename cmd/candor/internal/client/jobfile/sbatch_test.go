@@ -23,7 +23,7 @@ verbose version wait wait-all-nodes wckey workdir wrap`
 // TestNoOptionOfSbatchIsDropped: each is mapped, harmless or refused in a sentence, and
 // those that are ignored are these alone.
 func TestNoOptionOfSbatchIsDropped(t *testing.T) {
-	ignored := strings.Fields(`acctg-freq comment delay-boot error extra ignore-pbs mail-type mail-user no-kill open-mode output oversubscribe
+	ignored := strings.Fields(`acctg-freq delay-boot error extra ignore-pbs mail-type mail-user no-kill open-mode output oversubscribe
 parsable profile quiet requeue share spread-job use-min-nodes verbose wait-all-nodes wckey`)
 	values := map[string]string{"array": "0-1", "dependency": "afterok:7", "mem": "1G", "mem-per-cpu": "1G", "ntasks": "2", "time": "5", "begin": "now+1hour"}
 	shorts := map[byte]string{}
@@ -78,7 +78,6 @@ func TestSbatchDependencies(t *testing.T) {
 		"--depend=afterok:x":                `"x" is not the number of a job`,
 		"--dependency":                      "--dependency needs a value",
 		"--nodes=2 -n 4":                    "--nodes is not done here: a task has one slot of one node",
-		"-H":                                "-H is not done here",
 		"--nonsense":                        "--nonsense is no option of sbatch that is known here",
 		"stray":                             "stray is no option of sbatch",
 		"--exclusive -b now+1hour -q short": "-q is not done here",
