@@ -94,7 +94,7 @@ func TestAnyClientCanSpeakMsgpack(t *testing.T) {
 		t.Fatal(err)
 	}
 	var jobs []any
-	if err := msgpack.Unmarshal(reply.Data, &jobs); err != nil || len(jobs) != 2 {
+	if err := msgpack.Unmarshal(reply.Data, &jobs); err != nil || len(jobs) < 2 { // later releases append
 		t.Fatalf("answered %x: %v, %v", reply.Data, jobs, err)
 	}
 }

@@ -25,9 +25,9 @@ func joinSites(t *testing.T, binary string) {
 	}
 	o.until("--state west/state site status", "PEER LINK ROUND TRIP", "east from 127.0.0.1", "answers")
 	o.until("--state east/state site status", "west to 127.0.0.1", "answers")
-	o.do("--state west/state grant operator 100", "100 credits")
-	o.do("--state west/state grant alice 1", "1 credit")
-	o.do("--state east/state grant bob 1", "1 credit")
+	o.do("--state west/state grant operator 100 --yes", "100 credits")
+	o.do("--state west/state grant alice 1 --yes", "1 credit")
+	o.do("--state east/state grant bob 1 --yes", "1 credit")
 	o.do("--state west/state --account operator remit bob@east 7", "Set aside 7 credits for bob at east")
 	o.until("--state east/state --account operator account bob", "Balance 8 credits")
 	o.until("--state west/state peer reconcile east", "the books agree")

@@ -163,7 +163,7 @@ func TestActingAsOperatorIsSaid(t *testing.T) {
 	gives[messages.AccountRequest](messages.Bank, messages.VerbAccount, someAccount())(s)
 	gives[messages.GrantRequest](messages.Bank, messages.VerbGrant, someAccount())(s)
 	gives[messages.MemberRequest](messages.Bank, messages.VerbMember, someAccount())(s)
-	s.run("grant", "climate", "5").expect(t, cli.CodeOK, "Granted", "Acting as operator: --account names another account\n")
+	s.run("grant", "climate", "5").expect(t, cli.CodeOK, "Granted", "Acting as operator, as this command is for operators; to choose another account, say --account\n")
 	if got := s.run("--account", "operator", "grant", "climate", "5"); got.err != "" || s.last.Account != "operator" {
 		t.Errorf("%q as %s", got.err, s.last.Account)
 	}

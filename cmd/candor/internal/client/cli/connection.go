@@ -189,7 +189,7 @@ func (a *App) Dial(asOperator bool) (*Session, error) {
 		return nil, unreachable(t, err)
 	}
 	if t.implicit {
-		fmt.Fprintf(a.Err, "Acting as %s: --account names another account\n", t.Account)
+		fmt.Fprintf(a.Err, "Acting as %s, as this command is for operators; to choose another account, say --account\n", t.Account)
 	}
 	a.renew(t, b, issued, expires)
 	return &Session{Bus: b, Site: t.Site, Account: t.Account, Timeout: a.Flags.timeout, pause: a.Pause}, nil
