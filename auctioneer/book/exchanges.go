@@ -137,7 +137,10 @@ func (x *exchanges) fail(j *Job, r messages.TaskRef, f *messages.Finished, h Nod
 		return
 	}
 	if s.Failed++; j.Failures() == 1 {
-		j.ExitCode, j.Reason, j.Cause = f.ExitCode, failure(f.Outcome), j.failing(r, f, x.nodes.inOrder[t.Node].Name)
+		j.ExitCode, j.Reason = f.ExitCode, failure(f.Outcome)
+		if x.clock.rules >= RulesAttempts {
+			j.Cause = j.failing(r, f, x.nodes.inOrder[t.Node].Name)
+		}
 	}
 	if j.Spec.Stages[r.Stage].OnFailure != messages.GoOn {
 		x.endings.end(j, messages.Failed, j.Reason, j.Cause)
