@@ -139,7 +139,7 @@ func (r *rooms) take(key string, as *syscall.Credential, show []string) (*room, 
 		found = nil
 	}
 	if found == nil {
-		found = &room{key: key, as: as, shown: map[string]bool{}}
+		found = &room{key: key, as: as, shown: map[string]bool{}, over: make(chan struct{})}
 		r.open[key] = found
 	}
 	found.users++
@@ -264,7 +264,7 @@ func (r *rooms) make(one *room, show []string) (err error) {
 	if one.root, err = os.Open(holder + "/root"); err == nil {
 		one.spaces, err = openSpaces(holder+"/ns/", names)
 	}
-	one.over, one.holder = make(chan struct{}), cmd.Process.Pid
+	one.holder = cmd.Process.Pid
 	go func() { defer close(one.over); _ = cmd.Wait() }()
 	return err
 }
