@@ -135,6 +135,7 @@ func TestDeadlineChargesTheCriticalValue(t *testing.T) {
 				if change == moment {
 					g.log.Depose()
 					g.log.Elect()
+					must[messages.MarketsReply](g.fixture, "n1", messages.VerbMarkets, messages.Empty{}) // the next leader is there before time passes
 				}
 			}
 			g.pass(second) // what comes as a unit begins may compete in it or not
@@ -144,6 +145,7 @@ func TestDeadlineChargesTheCriticalValue(t *testing.T) {
 			g.reason(worse, "Outranked")
 			at("while it runs")
 			g.pass(20 * second)
+			g.final(worse) // the leader has noticed
 			at("as it ends")
 			g.complete(better)
 			if b := g.final(worse); b.State != messages.Discarded || b.Reason != "CannotMakeDeadline" || b.Charged != 0 {
