@@ -79,6 +79,9 @@ func Start(c Config) (*Guard, error) {
 	}))
 	g := &Guard{c: c, census: newCensus(), wake: make(chan struct{}, 1), refused: newRefused(c.Metrics)}
 	g.ctx, g.cancel = context.WithCancel(context.Background())
+	if c.Server != "" {
+		g.census.hear(c.Server, time.Now())
+	}
 	for pattern, handle := range map[string]func(string, []byte){
 		"$SYS.ACCOUNT." + c.Account + ".*": g.event, // one subscription: what a server says stays in order
 		"$SYS.SERVER.*.STATSZ":             g.alive,
@@ -88,9 +91,6 @@ func Start(c Config) (*Guard, error) {
 			return nil, errors.Join(fmt.Errorf("connections: %w", err), g.Close())
 		}
 		g.subs = append(g.subs, sub)
-	}
-	if c.Server != "" {
-		g.census.hear(c.Server, time.Now())
 	}
 	g.work.Go(g.watch)
 	return g, nil
