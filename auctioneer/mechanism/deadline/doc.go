@@ -122,7 +122,8 @@
 // without a leader. So what no note says is taken from the jobs in the book: their
 // bids, and how long those that ended have run. In a unit that nobody decided, as far
 // as is known, jobs that were more than the slots count as having met each other, and
-// are settled at their deadlines. The notes are of at most 100,000 jobs: with more in one
+// are settled at their deadlines; such a unit counts as having had as many slots as the
+// decided one before it or after it, whichever had more. The notes are of at most 100,000 jobs: with more in one
 // go the market begins anew with those present, and prices can be too low from then on;
 // they are never above the job's value. A change of the unit's length does the same.
 //

@@ -106,16 +106,19 @@ func (h *history) skipped(until, slots int) {
 	}
 }
 
-// note keeps the slots of a unit; units that were skipped had as many as the
-// one before them.
+// note keeps the slots of a unit. How many there were in units that were skipped nobody
+// knows: they count as having had as many as the unit before them or the one after,
+// whichever had more, so that no price is too high for what a lost leader knew.
 func (h *history) note(unit, slots int) {
 	if len(h.slots) == 0 {
 		h.first = unit
 	}
+	skipped := max(slots, h.lastSlots())
 	for k := len(h.slots); k <= min(unit-h.first, MostUnits); k++ {
-		h.slots = append(h.slots, slots)
-		if k > 0 && k < unit-h.first {
-			h.slots[k] = h.slots[k-1]
+		if k < unit-h.first {
+			h.slots = append(h.slots, skipped)
+		} else {
+			h.slots = append(h.slots, slots)
 		}
 	}
 }

@@ -75,3 +75,25 @@ func TestUnreadableNotesAreIgnored(t *testing.T) {
 		t.Error("good notes are ignored")
 	}
 }
+
+// TestPriceAfterALostDecision: before the first node came there was a unit without slots;
+// the decisions of the units in which a job ran were lost with their leader. The job owes
+// what the other bid, not its own value.
+func TestPriceAfterALostDecision(t *testing.T) {
+	job := func(id messages.JobID, value float64) *mechanism.Job {
+		return &mechanism.Job{Bid: bidOf(id, Task{Arrival: 100, Deadline: 102, Length: 2, Value: value}), Pending: []int{1}, Running: []int{0}}
+	}
+	one, two := job(1, 20), job(2, 12)
+	m := &market{Mechanism: live(t, 0.6), notes: map[messages.JobID]mechanism.Note{}, bids: map[messages.JobID]*mechanism.Bid{1: one.Bid, 2: two.Bid}}
+	m.view = &mechanism.View{Classes: []mechanism.Class{{Name: "cpu"}}, Now: at(99)}
+	m.Allocate(m.view)
+	m.keep()
+	m.view.Classes[0].Slots, m.view.Jobs, m.view.Now = 1, []*mechanism.Job{one, two}, at(100)
+	m.Allocate(m.view) // its notes are lost
+	m.replace(live(t, 0.6))
+	one.Received, m.view.Now = 2*messages.Duration(at(1)-at(0))*1000, at(102)
+	m.Allocate(m.view)
+	if p := m.Settle(m.view, one, mechanism.End{State: messages.Completed, At: at(102) - 1})[0]; p.Amount != 12*messages.Credit {
+		t.Errorf("it owes %v, want 12: %s", p.Amount, p.Reason)
+	}
+}
