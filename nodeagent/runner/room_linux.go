@@ -148,7 +148,11 @@ func (r *rooms) take(key string, as *syscall.Credential, show []string) (*room, 
 		found.idle = nil
 	}
 	r.mu.Unlock()
-	found.made.Do(func() { found.err = r.make(found, show) })
+	found.made.Do(func() {
+		if found.err = r.make(found, show); found.holder == 0 { // nobody else will say that it is over
+			close(found.over)
+		}
+	})
 	if found.err != nil {
 		r.remove(found)
 		return nil, messages.Errorf(messages.Unavailable, "the task's namespaces: %v", found.err)
