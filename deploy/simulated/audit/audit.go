@@ -4,10 +4,12 @@ import (
 	"cmp"
 	"math/rand/v2"
 	"runtime"
+	"slices"
 	"sync"
 	"sync/atomic"
 
 	"github.com/candor-grid/candor/deploy/simulated/core"
+	"github.com/candor-grid/candor/deploy/simulated/grid"
 	"github.com/candor-grid/candor/deploy/simulated/rules"
 	"github.com/candor-grid/candor/messages"
 )
@@ -128,7 +130,7 @@ func (a *audit) try(s sample, kind string, r *result) error {
 	}
 	told := make([][]float64, 0, 16)
 	var positions []int
-	honest, err := a.payoffs(t, liars, t)
+	honest, err := a.payoffs(kind, t, liars, t)
 	if err != nil {
 		return err
 	}
@@ -143,7 +145,10 @@ func (a *audit) try(s sample, kind string, r *result) error {
 		if lie == nil {
 			continue
 		}
-		payoffs, err := a.payoffs(t, liars, lie)
+		payoffs, err := a.payoffs(kind, t, liars, lie)
+		if err == nil && kind == Ends {
+			err = a.apart(payoffs, honest, t, liars, lie)
+		}
 		if messages.KindOf(err) == messages.Invalid {
 			continue // it would be refused
 		}
@@ -165,27 +170,51 @@ func (a *audit) try(s sample, kind string, r *result) error {
 func (a *audit) entries(liars []int) []entry {
 	out := make([]entry, len(liars))
 	for k, i := range liars {
-		out[k] = entry{a.Work.Jobs[i], a.Bids[i], k + 1, a.Market.Mechanism == rules.Proportional}
+		out[k] = entry{job: a.Work.Jobs[i], bid: a.Bids[i], liar: k + 1, spends: a.Market.Mechanism == rules.Proportional}
 		out[k].bid.Rate = out[k].bid.Value
 	}
 	return out
 }
 
-// payoffs are those of the liars together, by seed.
-func (a *audit) payoffs(t []entry, liars []int, told []entry) ([]float64, error) {
-	q, owner := variant(a.Problem, liars, told)
+// payoffs are those of the liars together, by seed. How a job ends is known to a site
+// with all actors alone.
+func (a *audit) payoffs(kind string, t []entry, liars []int, told []entry) ([]float64, error) {
+	q, owner, ends := variant(a.Problem, liars, told)
 	out := make([]float64, len(a.seeds))
 	for k, seed := range a.seeds {
 		q.Seed = seed
-		o, err := core.Run(q)
+		var o *core.Outcome
+		var err error
+		if kind == Ends {
+			o, _, err = grid.Run(&q, grid.Config{Ends: ends})
+		} else {
+			o, err = core.Run(&q)
+		}
 		if err != nil {
 			return nil, err
 		}
+		for at := range ends {
+			finish(&q, o, at)
+		}
 		for me := range t {
-			out[k] += t[me].payoff(q, o, owner, me+1)
+			out[k] += t[me].payoff(&q, o, owner, me+1)
 		}
 	}
 	return out, nil
+}
+
+// apart takes from payoffs what the same entries gain when they end well: what is gained
+// by two halves is another kind of lie.
+func (a *audit) apart(payoffs, honest []float64, t []entry, liars []int, told []entry) error {
+	well := slices.Clone(told)
+	for k := range well {
+		well[k].ends = 0
+	}
+	base, err := a.payoffs(Ends, t, liars, well)
+	for k := range base {
+		payoffs[k] += honest[k] - base[k]
+	}
+	return err
 }
 
 // choose finds the best lie and its gain, −1 if the truth is best. With several

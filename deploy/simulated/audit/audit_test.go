@@ -140,8 +140,8 @@ func TestALieThatIsTheTruthChangesNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	a := &audit{Problem: p, seeds: []uint64{p.Seed}}
-	q, owner := variant(p, []int{7, 9}, a.entries([]int{7, 9}))
-	got, err := core.Run(q)
+	q, owner, _ := variant(p, []int{7, 9}, a.entries([]int{7, 9}))
+	got, err := core.Run(&q)
 	if err != nil || fmt.Sprint(got.Jobs) != fmt.Sprint(want.Jobs) || owner[7] != 1 || owner[9] != 2 || owner[8] != 0 {
 		t.Errorf("%v: the market is another one", err)
 	}
@@ -157,5 +157,18 @@ func TestWhatCannotBeAuditedIsRefused(t *testing.T) {
 	}
 	if _, err := Run(p, Options{Jobs: 2}); messages.KindOf(err) != messages.Invalid {
 		t.Errorf("jobs of no time: %v", err)
+	}
+}
+
+// TestEndsAreTried: a job that does not end well when its owner has the results gains
+// where the market settles on completion, the control, and nowhere else.
+func TestEndsAreTried(t *testing.T) {
+	for _, mechanism := range []string{"highest-bid", "proportional", "deadline", "backfill", "fifo"} {
+		if f := gains(t, crowd(t, 40, "mechanism: "+mechanism+"\n", 1), 4, Ends)[Ends]; f.Jobs == 0 || f.Largest > 0.01 {
+			t.Errorf("%s: %+v", mechanism, f)
+		}
+	}
+	if f := gains(t, crowd(t, 40, "mechanism: proportional\nsettle: on-completion\n", 1), 4, Ends)[Ends]; f.Largest < 0.1 {
+		t.Errorf("the control gains too little: %+v", f)
 	}
 }

@@ -22,6 +22,10 @@
 //	           gain is that of both together
 //	weights    proportional shares: other utility weights, over two classes of
 //	           slots, among the jobs that are there when this one comes
+//	ends       the job, or both its halves, exits with 1 or is cancelled by its
+//	           owner when the results are there; the gain is over the same that
+//	           end well. Run with all actors (package grid), since how a job ends
+//	           is nothing to a mechanism alone
 //
 // A job gains its best lie of a kind, or 0 by telling the truth. Where the
 // mechanism draws lots, payoffs are means over several seeds, and a lie that was

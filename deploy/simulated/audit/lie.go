@@ -8,6 +8,7 @@ import (
 	"github.com/candor-grid/candor/deploy/simulated/bids"
 	"github.com/candor-grid/candor/deploy/simulated/core"
 	"github.com/candor-grid/candor/deploy/simulated/workload"
+	"github.com/candor-grid/candor/messages"
 )
 
 // The kinds of lie, in the order of the report.
@@ -20,10 +21,11 @@ const (
 	Split     = "split"
 	Collusion = "collusion"
 	Weights   = "weights"
+	Ends      = "ends"
 )
 
 // Kinds are all kinds of lie.
-var Kinds = []string{Value, Deadline, Length, Nodes, Arrival, Split, Collusion, Weights}
+var Kinds = []string{Value, Deadline, Length, Nodes, Arrival, Split, Collusion, Weights, Ends}
 
 // entry is a job and its bid, of one of the liars or of somebody else.
 type entry struct {
@@ -32,6 +34,8 @@ type entry struct {
 	liar int // 1 and 2: who owns it; 0: somebody else
 	// spends: what it bids is its budget.
 	spends bool
+	// ends is how the job ends when its owner has the results; 0: well.
+	ends messages.State
 }
 
 // lie changes what a liar submits; nil: it cannot be told. Partner is the other
@@ -70,6 +74,8 @@ func liesOf(kind string) []lie {
 		return []lie{func(mine, _ *entry, _ int) []entry { return halves(*mine) }}
 	case Collusion:
 		return pairs([]float64{0.1, 0.5, 1, 2})
+	case Ends:
+		return waysOut([]messages.State{messages.Failed, messages.Cancelled})
 	}
 	return nil
 }
@@ -122,6 +128,23 @@ func halves(e entry) []entry {
 	return []entry{a, b}
 }
 
+// waysOut are a job, and its two halves, that end in given ways when the results are there.
+func waysOut(states []messages.State) (out []lie) {
+	for _, state := range states {
+		for _, split := range []bool{false, true} {
+			out = append(out, func(mine, _ *entry, _ int) []entry {
+				e := *mine
+				e.ends = state
+				if split {
+					return halves(e)
+				}
+				return []entry{e}
+			})
+		}
+	}
+	return out
+}
+
 func pairs(sizes []float64) (out []lie) {
 	for _, x := range sizes {
 		for _, y := range sizes {
@@ -139,9 +162,9 @@ func pairs(sizes []float64) (out []lie) {
 	return out
 }
 
-// variant is a study in which the liars submit other entries, and whose each
-// job is.
-func variant(p *core.Problem, liars []int, told []entry) (*core.Problem, []int) {
+// variant is a study in which the liars submit other entries, whose each job is, and
+// how those jobs end that do not end well, by position.
+func variant(p *core.Problem, liars []int, told []entry) (q core.Problem, owner []int, ends map[int]messages.State) {
 	entries := make([]entry, 0, len(p.Bids)+1)
 	for i := range p.Bids {
 		if !slices.Contains(liars, i) {
@@ -152,12 +175,15 @@ func variant(p *core.Problem, liars []int, told []entry) (*core.Problem, []int) 
 	slices.SortStableFunc(entries, func(a, b entry) int {
 		return cmp.Or(cmp.Compare(a.job.Submit, b.job.Submit), cmp.Compare(a.job.Line, b.job.Line))
 	})
-	w, q := *p.Work, *p
+	w := *p.Work
+	q, owner, ends = *p, make([]int, len(entries)), map[int]messages.State{}
 	w.Jobs, q.Bids = make([]workload.Job, len(entries)), make([]bids.Bid, len(entries))
-	owner := make([]int, len(entries))
 	for k, e := range entries {
 		w.Jobs[k], q.Bids[k], owner[k] = e.job, e.bid, e.liar
+		if e.ends != 0 {
+			ends[k] = e.ends
+		}
 	}
 	q.Work, q.Progress = &w, nil
-	return &q, owner
+	return q, owner, ends
 }

@@ -37,6 +37,20 @@ func (t *entry) payoff(q *core.Problem, o *core.Outcome, owner []int, me int) fl
 	return t.worth(q.Market.Worth, &whole) - paid
 }
 
+// finish counts a job as completed that did not end well, and had the time that it
+// takes: its owner has the results.
+func finish(q *core.Problem, o *core.Outcome, at int) {
+	job, r := &q.Work.Jobs[at], &o.Jobs[at]
+	const almost = 1 - 1e-3 // a cancellation is there before the word of an end
+	if r.Used < almost*job.Runtime*float64(job.Width) {
+		return
+	}
+	r.Fate, r.InTime = core.Completed, 0
+	if r.Finish <= q.Bids[at].Deadline {
+		r.InTime = 1
+	}
+}
+
 // worth counts a job that was not completed, by delay, as if it had lost all of
 // its value besides.
 func (t *entry) worth(by string, r *core.Job) float64 {

@@ -56,8 +56,9 @@ func Command() *cobra.Command {
 		Short: "search for lies that pay in a market, on a log",
 		Long: `For a sample of a log's jobs, searches for the misreport that gains most: of the
 value, the deadline, the length, the nodes, a later arrival, the job in two halves, two
-users who collude, and utility weights where shares are proportional. Each is found by
-running the whole market again with everything else equal. Gains are parts of the job's
+users who collude, utility weights where shares are proportional, and a job that exits
+with 1 or is cancelled when its owner has the results. Each is found by running the whole
+market again with everything else equal. Gains are parts of the job's
 value.
 
 A lie takes a run of the market: study a few days of a log (--from, --to).
