@@ -114,9 +114,9 @@ func (o *offers) of(ctx context.Context, site, account messages.Name, spec *mess
 	reply, err := bus.Call[messages.PeerQuoteReply](ctx, o.peers.bus,
 		messages.Subject(site, messages.Auctioneer, messages.VerbPeerQuote, messages.ServiceIdentity(o.peers.site)), messages.PeerQuoteRequest{Account: account, Spec: own})
 	if err != nil {
-		return nil, err
+		return nil, federation.Tamed(err)
 	}
-	return federation.Screened(site, reply.Offers), nil
+	return federation.Screened(site, reply.Offers, o.clock()), nil
 }
 
 // own are this site's offers, to an account of its own or to a visitor.

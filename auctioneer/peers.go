@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/candor-grid/candor/auctioneer/federation"
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/bus"
 )
@@ -53,10 +54,14 @@ func (p *peers) ask(ctx context.Context, peer messages.Name, verb string, reques
 		return err
 	}
 	data, err := p.bus.Request(ctx, messages.Subject(peer, messages.Auctioneer, verb, messages.ServiceIdentity(p.site)), payload)
-	if err != nil {
-		return err
+	if err == nil {
+		err = messages.Unmarshal(data, messages.Detect(data, ""), reply)
 	}
-	return messages.Unmarshal(data, messages.Detect(data, ""), reply)
+	if err != nil {
+		return federation.Tamed(err)
+	}
+	federation.Tame(reply)
+	return nil
 }
 
 // askActor asks another actor of the site as the auctioneer, until ctx ends.

@@ -26,8 +26,9 @@
 // that has forgotten the cursor tells of all its jobs, and the jobs that it did not
 // speak of are asked for by name.
 //
-// What a peer says is bounded by the job ([Heard], [Screened]): a peer can harm nobody
-// but by what it was entrusted with.
+// What a peer says is bounded by the job ([Heard], [Screened]), and its texts, numbers and
+// times are fit to be shown ([Tame]): a peer can harm nobody but by what it was
+// entrusted with.
 //
 // # Visiting jobs
 //

@@ -72,8 +72,9 @@ func Heard(said *messages.JobSummary, r *book.RemoteJob) *messages.JobSummary {
 	if !messages.ValidName(s.Market) {
 		s.Market = ""
 	}
-	s.Name, s.Reason, s.Message = "", messages.Clip(s.Reason, maxHeard), messages.Printable(s.Message, maxExplained)
+	s.Name, s.Reason, s.Message = "", messages.Printable(s.Reason, maxHeard), messages.Printable(s.Message, maxExplained)
 	s.Started, s.Ended = max(0, s.Started), max(0, s.Ended)
+	Tame(&s)
 	return &s
 }
 
@@ -83,15 +84,20 @@ const (
 	maxOffers    = 256 // of one peer
 )
 
-// Screened is what a peer offers, as far as it can be an offer. Its contracts are
-// named as that site's.
-func Screened(site messages.Name, offers []messages.Offer) []messages.Offer {
+// Screened is what a peer offers, as far as it can be an offer: it completes no job in
+// the past, clocks that are apart allowed for. Its contracts are named as that site's.
+func Screened(site messages.Name, offers []messages.Offer, now messages.Time) []messages.Offer {
 	offers = slices.DeleteFunc(offers[:min(len(offers), maxOffers)], func(o messages.Offer) bool {
-		return !messages.ValidName(o.Market) || o.Price < 0 || o.Budget < 0 || o.Completion < 0
+		past := o.Completion != 0 && o.Completion < now.Add(-messages.MaxClockSkew)
+		return !messages.ValidName(o.Market) || o.Price < 0 || o.Budget < 0 || past
 	})
 	for i := range offers {
 		o := &offers[i]
+		Tame(o)
 		o.Site, o.Value, o.Basis = site, 0, messages.Clip(o.Basis, 4*maxHeard)
+		if o.Completion != 0 {
+			o.Completion = max(o.Completion, now)
+		}
 		if o.Contract != "" {
 			o.Contract = site + "/" + messages.Clip(o.Contract, maxHeard)
 		}

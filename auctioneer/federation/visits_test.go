@@ -27,11 +27,11 @@ func TestHeard(t *testing.T) {
 
 func TestScreened(t *testing.T) {
 	offers := []messages.Offer{{Site: "north", Market: "main", Value: 100, Contract: "q1-1", Basis: strings.Repeat("b", 10_000)},
-		{Market: "a b"}, {Market: "main", Price: -1}, {Market: "main", Completion: -1}}
+		{Market: "a b"}, {Market: "main", Price: -1}, {Market: "main", Completion: 1}}
 	for range 1000 {
 		offers = append(offers, messages.Offer{Market: "main"})
 	}
-	got := Screened("east", offers)
+	got := Screened("east", offers, now)
 	if len(got) != maxOffers-3 {
 		t.Fatalf("%d offers", len(got))
 	}

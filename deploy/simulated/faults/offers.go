@@ -19,7 +19,7 @@ func (l *leader) offers(spec *messages.JobSpec, answer func(any)) {
 		l.call(l.r.host.name, s.books, func() bool { return over || l.gone() }, func(r *replica, answer func(any)) {
 			answer(r.shell.(*leader).visits.expect(spec))
 		}, func(reply any) {
-			all = append(all, federation.Screened(s.name, []messages.Offer{reply.(messages.Offer)})...)
+			all = append(all, federation.Screened(s.name, []messages.Offer{reply.(messages.Offer)}, l.r.clock())...)
 		})
 	}
 	l.after(&l.r.host.host, offersWithin, func() {

@@ -1,0 +1,82 @@
+package federation
+
+import (
+	"errors"
+	"math"
+	"reflect"
+
+	"github.com/candor-grid/candor/messages"
+)
+
+// Bounds on what an answer of a peer may say, whatever it is about.
+const (
+	maxText     = 2048                // bytes of a text
+	maxItems    = 100_000             // of a list
+	lastTime    = 253_402_300_799e6   // the end of the year 9999: what follows has no form in text
+	longestSpan = 100 * 365 * 86400e9 // 100 years
+	largest     = 1e15
+)
+
+// Tame brings an answer of a peer, which reply points to, within bounds that terminals,
+// JSON and browsers show as what they are: texts that are printable and short, numbers
+// that are finite, times between 1970 and the year 9999. Bytes, such as those of a log,
+// stay as they are. What the answer says of a job is bounded besides by [Heard].
+func Tame(reply any) { tame(reflect.ValueOf(reply)) }
+
+func tame(v reflect.Value) {
+	switch v.Kind() {
+	case reflect.Pointer, reflect.Interface:
+		if !v.IsNil() {
+			tame(v.Elem())
+		}
+	case reflect.Struct:
+		for i := range v.NumField() {
+			if v.Type().Field(i).IsExported() {
+				tame(v.Field(i))
+			}
+		}
+	case reflect.Slice:
+		if v.Type().Elem().Kind() == reflect.Uint8 {
+			return
+		}
+		if v.Len() > maxItems {
+			v.SetLen(maxItems)
+		}
+		for i := range v.Len() {
+			tame(v.Index(i))
+		}
+	case reflect.String:
+		v.SetString(messages.Printable(v.String(), maxText))
+	case reflect.Float32, reflect.Float64:
+		if x := v.Float(); math.IsNaN(x) {
+			v.SetFloat(0)
+		} else {
+			v.SetFloat(max(-largest, min(x, largest)))
+		}
+	case reflect.Int, reflect.Int64:
+		least, most := boundsOf(v.Interface())
+		v.SetInt(max(least, min(v.Int(), most)))
+	}
+}
+
+// boundsOf are the least and the largest number of a type that means anything.
+func boundsOf(x any) (least, most int64) {
+	switch x.(type) {
+	case messages.Time:
+		return 0, lastTime
+	case messages.Duration:
+		return 0, longestSpan
+	case messages.Credits:
+		return -int64(messages.MaxCredits), int64(messages.MaxCredits)
+	}
+	return -1, largest
+}
+
+// Tamed is an error of a peer whose text is within the same bounds.
+func Tamed(err error) error {
+	var said *messages.Error
+	if !errors.As(err, &said) {
+		return err
+	}
+	return &messages.Error{Kind: said.Kind, Op: messages.Printable(said.Op, maxHeard), Message: messages.Printable(said.Message, maxText)}
+}
