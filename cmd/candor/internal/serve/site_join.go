@@ -129,14 +129,21 @@ func (l *letters) join(w io.Writer, file string) error {
 	if err != nil {
 		return err
 	}
+	answer := ""
+	if letter.Kind == identity.InvitationKind { // first, for it can fail while nothing is changed yet
+		if answer, err = l.answer(&c, authority, letter); err != nil {
+			return err
+		}
+	}
 	if err := l.admit(&c, letter, limit); err != nil {
+		if answer != "" {
+			err = errors.Join(err, os.Remove(answer))
+		}
 		return err
 	}
 	fmt.Fprintf(w, "Site %s is in %s as a peer that may owe up to %s credits.\n", letter.Site, l.settings.file, limit)
-	if letter.Kind == identity.InvitationKind {
-		if err := l.answer(w, &c, authority, letter); err != nil {
-			return err
-		}
+	if answer != "" {
+		fmt.Fprintf(w, "%s\nGive it to the operator of %s, who takes it with candor site join.\n", answer, letter.Site)
 	}
 	return say(w, "Start this site again to settle with it; candor site status then shows how it stands.\n")
 }
@@ -181,21 +188,18 @@ func (l *letters) admit(c *embedded.Config, letter *identity.Letter, limit messa
 	return replace(config, text, info.Mode().Perm())
 }
 
-// answer writes the answer to an invitation.
-func (l *letters) answer(w io.Writer, c *embedded.Config, authority *identity.Authority, invitation *identity.Letter) error {
+// answer writes the answer to an invitation, and returns its file.
+func (l *letters) answer(c *embedded.Config, authority *identity.Authority, invitation *identity.Letter) (string, error) {
 	ca, err := ownCA(c)
 	if err != nil {
-		return err
+		return "", err
 	}
 	letter, err := authority.Answer(invitation, ca)
 	if err != nil {
-		return err
+		return "", err
 	}
 	file := cmp.Or(l.output, answerFile(c.Site, invitation.Site))
-	if err := writeLetter(file, letter); err != nil {
-		return err
-	}
-	return say(w, "%s\nGive it to the operator of %s, who takes it with candor site join.\n", file, invitation.Site)
+	return file, writeLetter(file, letter)
 }
 
 // open reads the configuration and the keys of this site.

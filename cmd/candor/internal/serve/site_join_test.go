@@ -156,6 +156,13 @@ func TestLettersAreRefused(t *testing.T) {
 	must(t, "site", "init", "north", "--dir", dir+"/north", "--plain")
 	must(t, append([]string{"site", "invite", "north", "-o", dir + "/to-north"}, config...)...)
 	refused(t, messages.Conflict, "one has certificates and the other has none", "site", "join", dir+"/to-north", "--limit", "1", "--config", dir+"/north/site.yaml")
+	must(t, "site", "init", "south", "--dir", dir+"/south")
+	must(t, append([]string{"site", "invite", "south", "-o", dir + "/to-south"}, config...)...)
+	alone := configOf(t, dir+"/south")
+	refused(t, messages.Conflict, "exists already", "site", "join", dir+"/to-south", "--limit", "1", "--config", dir+"/south/site.yaml", "-o", answer)
+	if now := configOf(t, dir+"/south"); len(now.Peers) != len(alone.Peers) {
+		t.Errorf("whose answer cannot be written has the peers %+v", now.Peers)
+	}
 	altered := dir + "/altered"
 	alter(t, answer, altered, func(l *identity.Letter) { l.Site = "south" })
 	refused(t, messages.PermissionDenied, "to no invitation of this site", append([]string{"site", "join", altered, "--limit", "1"}, config...)...)
