@@ -192,11 +192,14 @@ type ClearingReply struct {
 // PeerRequest opens the account of another site's bank, or changes the terms.
 type PeerRequest struct {
 	Peer  Name     `json:"peer"`
-	Keys  []string `json:"keys"`  // public nkeys, any of which its bank signs with
+	Keys  []string `json:"keys"`  // public nkeys, any of which its bank signs with; the newest last
 	Limit Credits  `json:"limit"` // what it may owe, at most
 	// Share is of the reserve: what it may owe, at most, by settlements that are
 	// not paid outside the ledgers yet. Default: as before, at first the limit.
 	Share *Credits `json:"share,omitempty"`
+	// Retire says that keys which are left out are never to be trusted again. Without
+	// it a request that leaves one out is refused.
+	Retire bool `json:"retire,omitempty"`
 }
 
 // Validate reports what is wrong with the request in itself.
@@ -225,18 +228,19 @@ type PeerReply struct {
 	Peer        Name         `json:"peer"`
 	Keys        []string     `json:"keys"`
 	Limit       Credits      `json:"limit"`
-	Owed        Credits      `json:"owed"`        // by this site to the peer; negative: the peer owes
-	Held        Credits      `json:"held"`        // of the limit: authorisations, and charges not yet confirmed
-	Outstanding int          `json:"outstanding"` // instructions that the peer has not answered
-	Sent        RunningTotal `json:"sent"`        // instructions that the peer has answered
-	Received    RunningTotal `json:"received"`    // instructions of the peer that were answered
-	Heard       Time         `json:"heard"`       // the latest time by the peer's clock that it signed
-	Dispute     string       `json:"dispute"`     // what did not agree, first; empty: nothing
-	Waiting     Credits      `json:"waiting"`     // that the outstanding instructions ask to move
-	Tries       int          `json:"tries"`       // messages since it last answered; 0: it answers
-	Failure     string       `json:"failure"`     // of the latest of them
-	Share       Credits      `json:"share"`       // of the reserve: what it may owe by settlements
-	Settled     Credits      `json:"settled"`     // what it owes by settlements that are not paid yet
+	Owed        Credits      `json:"owed"`              // by this site to the peer; negative: the peer owes
+	Held        Credits      `json:"held"`              // of the limit: authorisations, and charges not yet confirmed
+	Outstanding int          `json:"outstanding"`       // instructions that the peer has not answered
+	Sent        RunningTotal `json:"sent"`              // instructions that the peer has answered
+	Received    RunningTotal `json:"received"`          // instructions of the peer that were answered
+	Heard       Time         `json:"heard"`             // the latest time by the peer's clock that it signed
+	Dispute     string       `json:"dispute"`           // what did not agree, first; empty: nothing
+	Waiting     Credits      `json:"waiting"`           // that the outstanding instructions ask to move
+	Tries       int          `json:"tries"`             // messages since it last answered; 0: it answers
+	Failure     string       `json:"failure"`           // of the latest of them
+	Share       Credits      `json:"share"`             // of the reserve: what it may owe by settlements
+	Settled     Credits      `json:"settled"`           // what it owes by settlements that are not paid yet
+	Retired     []string     `json:"retired,omitempty"` // keys that are never trusted again
 }
 
 // PeersReply lists the peers by name, the credits that wait, and how many

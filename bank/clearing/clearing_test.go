@@ -1,8 +1,12 @@
 package clearing
 
 import (
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
+
+	"github.com/nats-io/nkeys"
 
 	"github.com/candor-grid/candor/messages"
 )
@@ -253,4 +257,45 @@ func TestOwnAccountsAreOutOfReach(t *testing.T) {
 	east.must(Command{By: "ada", Remit: &messages.RemitRequest{Key: "q", Peer: "west", Payee: PeerAccount("east"), Amount: 1}})
 	east.exchange(west)
 	east.has("ada", 100, 0)
+}
+
+// TestARetiredKeyNeverReturns: a new key beside the old one takes its place an hour after
+// the peer first signs with it; no request brings the old one back.
+func TestARetiredKeyNeverReturns(t *testing.T) {
+	east, west := pair(t)
+	first, old := west.keys, west.public()
+	second := newSide(t, "north").keys
+	fresh, err := second.PublicKey()
+	if err != nil {
+		t.Fatal(err)
+	}
+	terms := func(retire bool, keys ...string) Command {
+		return Command{Peer: &messages.PeerRequest{Peer: "west", Keys: keys, Limit: 100 * messages.Credit, Retire: retire}}
+	}
+	east.refuse(Ordinary, messages.Conflict, terms(false, fresh))
+	east.must(terms(false, old, fresh))
+	pay := func(key string) {
+		west.must(Command{By: "ada", Remit: &messages.RemitRequest{Key: key, Peer: "east", Payee: "ada", Amount: 1}})
+	}
+	sends := func() { m := west.outgoing(east); east.must(Command{Instructions: &m}) }
+	refused := func() {
+		m := west.outgoing(east)
+		east.refuse(Signature, messages.PermissionDenied, Command{Instructions: &m})
+	}
+	for i, k := range []nkeys.KeyPair{first, second, first} { // what was signed before may still come
+		west.keys = k
+		pay(fmt.Sprint(i))
+		sends()
+	}
+	east.at = east.at.Add(turnsWithin + span)
+	east.must(Command{}) // time passes
+	pay("late")
+	refused()
+	west.keys = second
+	sends()
+	if p := east.state.Peers().Peers[0]; !slices.Equal(p.Keys, []string{fresh}) || !slices.Equal(p.Retired, []string{old}) {
+		t.Errorf("keys are %v, retired are %v", p.Keys, p.Retired)
+	}
+	east.refuse(Ordinary, messages.Invalid, terms(true, old))
+	east.refuse(Ordinary, messages.Invalid, terms(false, old, fresh))
 }

@@ -32,12 +32,14 @@ type Command struct {
 }
 
 // The rules of releases. Under the first, all peers shared one reserve, a
-// dispute changed nothing, and one peer's full outbox stopped the others'.
+// dispute changed nothing, and one peer's full outbox stopped the others'. Under the
+// second a key that was left out could come back.
 const (
 	firstRules uint64 = iota
 	boundedRules
+	retiringRules
 
-	currentRules = boundedRules
+	currentRules = retiringRules
 )
 
 // Encode returns the command's bytes, as Apply takes them, to be carried out by

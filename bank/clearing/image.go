@@ -59,7 +59,7 @@ func (s *State) Capture() *Image {
 	for _, name := range s.peers.order {
 		p := s.peers.byName[name]
 		r := p.relation
-		r.Keys, r.Outcomes, r.Cycles, r.Waiting = slices.Clone(p.Keys), slices.Clone(p.Outcomes), slices.Clone(p.Cycles), len(p.outbox)
+		r.Keys, r.Outcomes, r.Cycles, r.Waiting, r.Retired = slices.Clone(p.Keys), slices.Clone(p.Outcomes), slices.Clone(p.Cycles), len(p.outbox), slices.Clone(p.Retired)
 		img.peers = append(img.peers, r)
 		img.waiting = append(img.waiting, p.outbox...)
 	}

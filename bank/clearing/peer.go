@@ -36,6 +36,8 @@ type relation struct {
 	Waiting  int              // in an image: how many instructions of the outbox follow
 	Share    messages.Credits // of the reserve, as an operator stated it
 	Stated   bool
+	Retired  []string      // keys that are never trusted again
+	Turned   messages.Time // since when it signs with the last of several keys; 0: it does not, as far as is known
 }
 
 // item is an instruction that waits for its outcome, and the hold that
@@ -57,6 +59,50 @@ func (p *peer) send(it item) uint64 {
 		p.charges++
 	}
 	return p.last()
+}
+
+// Bounds of a change of keys.
+const (
+	turnsWithin = messages.MaxClockSkew // what was signed with an old key before arrives within that
+	maxRetired  = 1024
+)
+
+// trusted are the keys that a peer may sign with. Once it has signed with the last of
+// several, the others are good for a while only.
+func (p *peer) trusted(now messages.Time) []string {
+	if p.Turned != 0 && now > p.Turned.Add(turnsWithin) {
+		return p.Keys[len(p.Keys)-1:]
+	}
+	return p.Keys
+}
+
+// trust replaces the keys, and retires those that are left out.
+func (p *peer) trust(keys []string) {
+	for _, key := range p.Keys {
+		if !slices.Contains(keys, key) && !slices.Contains(p.Retired, key) {
+			p.Retired = append(p.Retired, key)
+		}
+	}
+	p.Keys, p.Turned = slices.Clone(keys), 0
+}
+
+// trustable refuses keys that were retired, and, where the operator does not say
+// so, the retirement of keys.
+func (p *peer) trustable(r *messages.PeerRequest) *Rejected {
+	for _, key := range r.Keys {
+		if slices.Contains(p.Retired, key) {
+			return ordinary(messages.Errorf(messages.Invalid, "keys: key %s of site %q was retired and is never trusted again: give the key that its bank signs with now", key, p.Name))
+		}
+	}
+	for _, key := range p.Keys {
+		if !slices.Contains(r.Keys, key) && !r.Retire {
+			return ordinary(messages.Errorf(messages.Conflict, "keys: key %s of site %q would be retired for ever: give it too, or ask for its retirement", key, p.Name))
+		}
+	}
+	if len(p.Retired)+len(p.Keys) > maxRetired {
+		return ordinary(messages.Errorf(messages.Exhausted, "keys: %d keys of site %q were retired, the most there may be", len(p.Retired), p.Name))
+	}
+	return nil
 }
 
 // waiting finds the number of the first instruction that waits of some sort, 0 if

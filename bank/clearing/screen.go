@@ -73,7 +73,7 @@ func (sc *screen) signed(from, to messages.Name, domain string, value any, signa
 	if p == nil {
 		return reject(Stranger, messages.PermissionDenied, "site %q is no peer of %q: an operator can make it one", clip(from), sc.peers.site)
 	}
-	if !verifyAny(sc.verify, p.Keys, domain, value, signature) {
+	if !verifyAny(sc.verify, p.trusted(sc.peers.money.books.Now()), domain, value, signature) {
 		return reject(Signature, messages.PermissionDenied, "the signature is not that of %q over what was sent: it was altered, or another key signed", p.Name)
 	}
 	return nil

@@ -79,6 +79,7 @@ func (s *State) Apply(command []byte) Result {
 	if err != nil {
 		return s.refuse(err)
 	}
+	s.turn(&c)
 	asks, err := s.prove(&c)
 	if err != nil {
 		return s.refuse(err)
@@ -92,6 +93,31 @@ func (s *State) Apply(command []byte) Result {
 		return s.refuse(err)
 	}
 	return r
+}
+
+// turn notes that a peer signs with the last of several keys, and retires the others
+// when nothing that was signed with them before can come any more.
+func (s *State) turn(c *Command) {
+	var from messages.Name
+	var domain string
+	var value any
+	var signature []byte
+	switch {
+	case c.Instructions != nil:
+		from, domain, value, signature = c.Instructions.Instructions.From, domainInstructions, &c.Instructions.Instructions, c.Instructions.Signature
+	case c.Receipt != nil:
+		from, domain, value, signature = c.Receipt.Receipt.From, domainReceipt, &c.Receipt.Receipt, c.Receipt.Signature
+	default:
+		return
+	}
+	p, now := s.peers.byName[from], s.money.books.Now()
+	switch {
+	case s.money.rules < retiringRules || p == nil || len(p.Keys) < 2:
+	case len(p.trusted(now)) == 1:
+		p.trust(p.trusted(now))
+	case p.Turned == 0 && verifyAny(s.screen.verify, p.Keys[len(p.Keys)-1:], domain, value, signature):
+		p.Turned = now
+	}
 }
 
 func (s *State) refuse(err *Rejected) Result {

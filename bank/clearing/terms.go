@@ -27,6 +27,11 @@ func (t *terms) setPeer(r *messages.PeerRequest) (*messages.PeerReply, *Rejected
 			return nil, ordinary(messages.Errorf(messages.Conflict, "account %q is somebody's already, and is to be the peer's: give that one another name", account))
 		}
 	}
+	if p != nil && t.money.rules >= retiringRules {
+		if err := p.trustable(r); err != nil {
+			return nil, err
+		}
+	}
 	if p == nil && r.Peer == "settlement" { // its account of settled debts would be that of all sites
 		return nil, reject(Malformed, messages.Invalid, "peer: no site can be called %q: it must have another name", r.Peer)
 	}
@@ -41,7 +46,13 @@ func (t *terms) setPeer(r *messages.PeerRequest) (*messages.PeerReply, *Rejected
 	if t.money.rules == firstRules || r.Limit >= before.Credit || !slices.Equal(p.Keys, r.Keys) {
 		p.Dispute = ""
 	}
-	p.Keys = slices.Clone(r.Keys)
+	if t.money.rules >= retiringRules {
+		if !slices.Equal(p.Keys, r.Keys) {
+			p.trust(r.Keys)
+		}
+	} else {
+		p.Keys = slices.Clone(r.Keys)
+	}
 	if r.Share != nil {
 		p.Share, p.Stated = *r.Share, true
 	}
@@ -54,7 +65,7 @@ func (t *terms) setPeer(r *messages.PeerRequest) (*messages.PeerReply, *Rejected
 func (t *terms) describe(p *peer) messages.PeerReply {
 	r := messages.PeerReply{
 		Peer: p.Name, Keys: slices.Clone(p.Keys), Outstanding: len(p.outbox),
-		Sent: p.Out.Total, Received: p.In.Total, Heard: p.Heard, Dispute: p.Dispute,
+		Sent: p.Out.Total, Received: p.In.Total, Heard: p.Heard, Dispute: p.Dispute, Retired: slices.Clone(p.Retired),
 	}
 	if a, err := t.money.books.Account(PeerAccount(p.Name)); err == nil {
 		r.Limit, r.Owed, r.Held = a.Credit, a.Balance, a.Reserved

@@ -41,7 +41,19 @@ func (t terms) stated() messages.Credits {
 
 // has reports whether the bank knows a peer by these terms.
 func (t terms) has(k messages.PeerReply) bool {
-	return t.Limit == k.Limit && slices.Equal(t.Keys, k.Keys) && (t.Share == nil || *t.Share == k.Share)
+	return t.Limit == k.Limit && len(t.merged(k)) == len(k.Keys) && (t.Share == nil || *t.Share == k.Share)
+}
+
+// merged are the keys that the bank has, and those of the configuration that are new to
+// it: a file that is older than a rotation brings no key back, and takes none away.
+func (t terms) merged(k messages.PeerReply) []string {
+	keys := slices.Clone(k.Keys)
+	for _, key := range t.Keys {
+		if !slices.Contains(keys, key) && !slices.Contains(k.Retired, key) {
+			keys = append(keys, key)
+		}
+	}
+	return keys
 }
 
 // told is what a site last told its bank of its configuration, in a file of the
@@ -108,15 +120,19 @@ func (o *operator) openPeers(ctx context.Context) error {
 // configuration says something new. New terms close a dispute, so the bank is
 // not told what it has.
 func (o *operator) openPeer(ctx context.Context, p Peer, before told, known []messages.PeerReply) error {
+	request := messages.PeerRequest{Peer: p.Name, Keys: p.Keys, Limit: p.Limit, Share: p.Share}
 	if i := slices.IndexFunc(known, func(k messages.PeerReply) bool { return k.Peer == p.Name }); i >= 0 {
+		if old := slices.IndexFunc(p.Keys, func(key string) bool { return slices.Contains(known[i].Retired, key) }); old >= 0 {
+			o.log.Warn("the configuration names a key of a peer that was retired: take it out", zap.String("peer", p.Name), zap.String("key", p.Keys[old]))
+		}
 		was, ok := before.Peers[p.Name]
 		if !ok || was.same(p.terms()) || p.terms().has(known[i]) {
 			return nil
 		}
+		request.Keys = p.terms().merged(known[i])
 		o.log.Info("the configuration changes the terms of a peer", zap.String("peer", p.Name),
-			zap.Stringer("limit", p.Limit), zap.Stringer("before", known[i].Limit), zap.Strings("keys", p.Keys))
+			zap.Stringer("limit", p.Limit), zap.Stringer("before", known[i].Limit), zap.Strings("keys", request.Keys))
 	}
-	request := messages.PeerRequest{Peer: p.Name, Keys: p.Keys, Limit: p.Limit, Share: p.Share}
 	if _, err := ask[messages.PeerReply](ctx, o, messages.Bank, messages.VerbPeer, request); err != nil {
 		return fmt.Errorf("peer %s: %w", p.Name, err)
 	}

@@ -2,6 +2,7 @@ package embedded
 
 import (
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"go.uber.org/zap"
@@ -130,13 +131,19 @@ func TestConfigurationChangesPeers(t *testing.T) {
 		{5 * messages.Credit, 0, 7 * messages.Credit, keys[0]},
 		{6 * messages.Credit, 0, 6 * messages.Credit, keys[0]},
 		{6 * messages.Credit, 0, 6 * messages.Credit, keys[1]},
+		{8 * messages.Credit, 0, 8 * messages.Credit, keys[0]}, // which was retired
 	} {
 		c.Peers = []Peer{{Name: "east", Keys: []string{step.key}, Limit: step.configured}}
 		s := start(t, c)
 		operator := connect(t, s, "operator")
 		got := operator.peers()
-		if p := got.Peers[0]; p.Limit != step.want || p.Keys[0] != step.key || got.Reserve != c.Reserve {
-			t.Errorf("configured %+v: limit %v, keys %v, reserve %v", step, p.Limit, p.Keys, got.Reserve)
+		p := got.Peers[0]
+		known := slices.Contains(p.Keys, step.key) != slices.Contains(p.Retired, step.key)
+		if p.Limit != step.want || !known || got.Reserve != c.Reserve {
+			t.Errorf("configured %+v: limit %v, keys %v, retired %v, reserve %v", step, p.Limit, p.Keys, p.Retired, got.Reserve)
+		}
+		if len(p.Keys) == 2 { // the rotation ends
+			request[messages.PeerReply](operator, messages.Bank, messages.VerbPeer, messages.PeerRequest{Peer: "east", Keys: p.Keys[1:], Limit: p.Limit, Retire: true})
 		}
 		if step.byCommand != 0 {
 			request[messages.PeerReply](operator, messages.Bank, messages.VerbPeer, messages.PeerRequest{Peer: "east", Keys: []string{step.key}, Limit: step.byCommand})

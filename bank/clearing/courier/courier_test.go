@@ -166,7 +166,7 @@ func TestReconcileRefusesForgedPages(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	must[messages.PeerReply](east, "ops", messages.VerbPeer, messages.PeerRequest{Peer: "west", Keys: []string{public}, Limit: 1})
+	must[messages.PeerReply](east, "ops", messages.VerbPeer, messages.PeerRequest{Peer: "west", Keys: []string{public}, Limit: 1, Retire: true})
 	if _, err := east.courier.peers.reconcile(context.Background(), "west"); messages.KindOf(err) != messages.PermissionDenied {
 		t.Errorf("got %v", err)
 	}
@@ -198,7 +198,7 @@ func TestNetSaysWhoIsMissing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	must[messages.PeerReply](east, "ops", messages.VerbPeer, messages.PeerRequest{Peer: "west", Keys: []string{public}, Limit: 1})
+	must[messages.PeerReply](east, "ops", messages.VerbPeer, messages.PeerRequest{Peer: "west", Keys: []string{public}, Limit: 1, Retire: true})
 	east.road.set(0)
 	if r := net(); r.Balanced || len(r.Missing) != 1 || len(r.Faults) != 1 {
 		t.Errorf("signed by somebody else: %+v", r)

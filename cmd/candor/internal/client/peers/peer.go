@@ -33,20 +33,22 @@ Their operators give one another the keys that "candor peer list" shows.`,
   candor peer list
   candor peer reconcile west`,
 		Args: cobra.ArbitraryArgs,
-		RunE: cli.OneOf("add, limit, reserve, list or reconcile"),
-	}, peerAdd(a), peerLimit(a), peerReserve(a), a.Tabled(peerList(a)), peerReconcile(a))
+		RunE: cli.OneOf("add, key, limit, reserve, list or reconcile"),
+	}, peerAdd(a), peerKey(a), peerLimit(a), peerReserve(a), a.Tabled(peerList(a)), peerReconcile(a))
 }
 
 func peerAdd(a *cli.App) *cobra.Command {
 	var keys []string
 	var limit, share string
+	var retire bool
 	cmd := &cobra.Command{
 		Use:   "add SITE --key NKEY --limit AMOUNT [--share AMOUNT]",
 		Short: "make another site a peer, or change its keys and limit",
-		Long: `Make another site a peer, or change its keys and limit. Give the new key beside the old
-one while a peer changes its key. What did not agree with a peer before counts as
-settled, unless only the limit is lowered. The share is what the peer may owe by
-settlements that are not paid yet; where none is given it is the limit.`,
+		Long: `Make another site a peer, or change its keys and limit. A key that is left out is
+retired: it is never trusted again, and --retire must say so. What did not agree with a
+peer before counts as settled, unless only the limit is lowered. The share is what the
+peer may owe by settlements that are not paid yet; where none is given it is the limit.
+When a peer changes its key, use candor peer key.`,
 		Example: "  candor peer add west --key ADIOXP... --limit 5000",
 		Args:    cobra.ExactArgs(1),
 		RunE: a.Operating(func(ctx context.Context, s *cli.Session, args []string) error {
@@ -54,7 +56,7 @@ settlements that are not paid yet; where none is given it is the limit.`,
 			if err != nil {
 				return err
 			}
-			r := messages.PeerRequest{Peer: args[0], Keys: keys, Limit: amount}
+			r := messages.PeerRequest{Peer: args[0], Keys: keys, Limit: amount, Retire: retire}
 			if share != "" {
 				of, err := cli.AmountOf(share)
 				if err != nil {
@@ -65,6 +67,7 @@ settlements that are not paid yet; where none is given it is the limit.`,
 			return setPeer(ctx, a, s, r)
 		}),
 	}
+	cmd.Flags().BoolVar(&retire, "retire", false, "retire the peer's other keys for ever")
 	cmd.Flags().StringVar(&share, "share", "", "of the reserve: the most `credits` that it may owe by settlements (default: the limit)")
 	cmd.Flags().StringSliceVar(&keys, "key", nil, "the `nkey` that the peer's bank signs with; may be repeated")
 	cmd.Flags().StringVar(&limit, "limit", "", "the most `credits` that the peer may owe")
@@ -80,6 +83,45 @@ func setPeer(ctx context.Context, a *cli.App, s *cli.Session, r messages.PeerReq
 	})
 }
 
+// known is a peer as the bank has it.
+func known(ctx context.Context, s *cli.Session, name messages.Name) (p messages.PeerReply, err error) {
+	all, err := cli.Call[messages.PeersReply](ctx, s, messages.Bank, messages.VerbPeers, messages.Empty{})
+	if err != nil {
+		return p, err
+	}
+	i := slices.IndexFunc(all.Peers, func(p messages.PeerReply) bool { return p.Peer == name })
+	if i < 0 {
+		return p, messages.Errorf(messages.NotFound, "site %q is no peer: add it with candor peer add", name)
+	}
+	return all.Peers[i], nil
+}
+
+func peerKey(a *cli.App) *cobra.Command {
+	var now bool
+	cmd := &cobra.Command{
+		Use:   "key SITE NKEY",
+		Short: "trust the new key of a peer's bank, and retire its old ones",
+		Long: `Trust the key that a peer's bank signs with from now on, or soon. The keys before it are
+good until an hour after the peer's first message with the new key. Then they are retired:
+never trusted again. With --now they are retired at once, as where a key was stolen.`,
+		Example: "  candor peer key west ABVGIRGNEWKEY\n  candor peer key west ABVGIRGNEWKEY --now",
+		Args:    cobra.ExactArgs(2),
+		RunE: a.Operating(func(ctx context.Context, s *cli.Session, args []string) error {
+			p, err := known(ctx, s, args[0])
+			if err != nil {
+				return err
+			}
+			r := messages.PeerRequest{Peer: p.Peer, Keys: []string{args[1]}, Limit: p.Limit, Retire: now}
+			if !now {
+				r.Keys = append(slices.DeleteFunc(p.Keys, func(key string) bool { return key == args[1] }), args[1])
+			}
+			return setPeer(ctx, a, s, r)
+		}),
+	}
+	cmd.Flags().BoolVar(&now, "now", false, "retire the other keys at once")
+	return cmd
+}
+
 func peerLimit(a *cli.App) *cobra.Command {
 	return &cobra.Command{
 		Use:     "limit SITE AMOUNT",
@@ -87,15 +129,11 @@ func peerLimit(a *cli.App) *cobra.Command {
 		Long:    "Say how much a peer may owe. A lower limit takes nothing back: it bounds what is new.\nIt leaves the share of the reserve that settles what is owed already.",
 		Example: "  candor peer limit west 8000",
 		RunE: a.Operating(cli.WithAmount(1, func(ctx context.Context, s *cli.Session, args []string, amount messages.Credits) error {
-			all, err := cli.Call[messages.PeersReply](ctx, s, messages.Bank, messages.VerbPeers, messages.Empty{})
+			p, err := known(ctx, s, args[0])
 			if err != nil {
 				return err
 			}
-			i := slices.IndexFunc(all.Peers, func(p messages.PeerReply) bool { return p.Peer == args[0] })
-			if i < 0 {
-				return messages.Errorf(messages.NotFound, "site %q is no peer: add it with candor peer add", args[0])
-			}
-			return setPeer(ctx, a, s, messages.PeerRequest{Peer: args[0], Keys: all.Peers[i].Keys, Limit: amount})
+			return setPeer(ctx, a, s, messages.PeerRequest{Peer: p.Peer, Keys: p.Keys, Limit: amount})
 		})),
 	}
 }
