@@ -1,6 +1,8 @@
 package faults
 
 import (
+	"slices"
+
 	"bytes"
 
 	"github.com/candor-grid/candor/messages"
@@ -85,6 +87,11 @@ type replica struct {
 	begun   uint64 // a leader's first entry
 	shell   shell  // of a leader that has applied that
 	steady  *siteclock.Steady
+}
+
+// succeeded says whether another replica leads in a later term.
+func (r *replica) succeeded() bool {
+	return slices.ContainsFunc(r.replicas[:], func(p *replica) bool { return p.role == leading && p.term > r.term })
 }
 
 func (r *replica) last() uint64 { return r.base + uint64(len(r.log)) }
