@@ -92,7 +92,7 @@ func (in *inputs) enter(f messages.File) (k *input, mine bool) {
 	defer in.mu.Unlock()
 	in.turn++
 	k = in.kept[f.Digest]
-	if k == nil || in.gone(k) {
+	if k == nil || in.gone(k, f.Size) {
 		k, mine = &input{digest: f.Digest, size: f.Size, ready: make(chan struct{})}, true
 		in.kept[f.Digest] = k
 		in.bytes += f.Size
@@ -103,15 +103,16 @@ func (in *inputs) enter(f messages.File) (k *input, mine bool) {
 }
 
 // gone reports whether a file that was there is no more: the runner removes what it
-// finds damaged. in.mu is held.
-func (in *inputs) gone(k *input) bool {
+// finds damaged, and a file that was cut while no agent ran has another size than is
+// wanted. in.mu is held.
+func (in *inputs) gone(k *input, wanted int64) bool {
 	select {
 	case <-k.ready:
 	default:
 		return false
 	}
 	info, err := os.Stat(runner.InputFile(in.dir, k.digest))
-	if err == nil && info.Size() == k.size {
+	if err == nil && info.Size() == k.size && (k.size == wanted || k.users > 0) {
 		return false
 	}
 	in.drop(k)

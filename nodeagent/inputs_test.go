@@ -37,3 +37,25 @@ func TestAWrongSizeDropsNoFile(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestACutFileIsFetchedAnew: a file that was cut while no agent ran is no file of its
+// digest, and does not fail the tasks that want it.
+func TestACutFileIsFetchedAnew(t *testing.T) {
+	dir := t.TempDir()
+	f := messages.File{Name: "x", Digest: strings.Repeat("a", 64), Size: 4}
+	path := runner.InputFile(dir, f.Digest)
+	if err := os.MkdirAll(runner.InputsDir(dir), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte("go"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	in := openInputs(dir)
+	_, err := in.acquire(t.Context(), f, func(to *os.File) error {
+		_, err := to.WriteString("good")
+		return err
+	})
+	if text, _ := os.ReadFile(path); err != nil || string(text) != "good" || in.bytes != 4 {
+		t.Errorf("%v: the file has %q, and %d bytes are counted", err, text, in.bytes)
+	}
+}
