@@ -208,4 +208,6 @@ func TestFetchNothing(t *testing.T) {
 	s.run("fetch", "5").expect(t, 3, "", "job 5 keeps no files: name them with --output")
 	detail.Spec.Stages[0].Outputs = []string{"*"}
 	s.run("fetch", "5").expect(t, 3, "", "job 5 is Waiting, and none of these tasks has left files")
+	detail.State = messages.Completed
+	s.run("fetch", "5").expect(t, 3, "", "the depot has no list of what 1 of 1 tasks left")
 }

@@ -1,6 +1,7 @@
 package jobs
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -68,15 +69,38 @@ func fetch(ctx context.Context, a *cli.App, s *cli.Session, q fetchQuery) error 
 	if err != nil {
 		return err
 	}
+	lost := unlisted(r, all)
 	if len(all) == 0 {
-		return nothingLeft(&r.job)
+		return cmp.Or(lost, nothingLeft(&r.job))
 	}
 	if !q.list {
 		if err := fetchAll(ctx, a, r, q, all); err != nil {
 			return err
 		}
 	}
-	return a.Show(messages.OutputsReply{Tasks: all}, func(p *cli.Page) { writeOutputs(p, r, all) })
+	err = a.Show(messages.OutputsReply{Tasks: all}, func(p *cli.Page) { writeOutputs(p, r, all) })
+	return cmp.Or(lost, err)
+}
+
+// unlisted is an error if the depot lacks what tasks left: each task that ends well leaves
+// a list, though an empty one, so that a list which is not there was lost or grew old.
+func unlisted(r *logReader, all []messages.TaskOutputs) error {
+	want := 0
+	for i, stage := range r.job.Stages {
+		if r.stage != nil && i != *r.stage || len(r.job.Spec.Stages[i].Outputs) == 0 {
+			continue
+		}
+		tasks := int(stage.Tasks)
+		if r.query.task >= 0 {
+			tasks = min(1, max(0, tasks-r.query.task))
+		}
+		want += tasks
+	}
+	if r.job.State != messages.Completed || len(all) >= want {
+		return nil
+	}
+	return messages.Errorf(messages.NotFound, "job %v ended well, and the depot has no list of what %d of %d tasks left: the job is older than the site keeps files (two weeks, if it does not say otherwise), or the depot was damaged, which is for an operator to look at",
+		r.job.Job, want-len(all), want)
 }
 
 // nothingLeft says why there are no files.
