@@ -52,7 +52,7 @@ type Logs interface {
 // NoOutput is the answer about a job that never ran here, whose output was removed, or
 // that whoever asks may not know of.
 func NoOutput(job messages.JobID) error {
-	return messages.Errorf(messages.NotFound, "job %v: no output of it that you may read is on this node; it never ran here, or its output was removed for later jobs", job)
+	return messages.Errorf(messages.NotFound, "job %v: no output of it that you may read is on this node; it never ran here, its output was removed for later jobs, or the file that says whose it is was damaged", job)
 }
 
 // Adopted is a task that an earlier agent of this node began.

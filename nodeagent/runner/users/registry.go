@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"hash/fnv"
 	"io"
 	"os"
@@ -69,7 +70,7 @@ func (r *Registry) give(account messages.Name) (uint32, error) {
 	if err != nil {
 		return 0, err
 	}
-	_, err = file.WriteAt(fmt.Appendf(nil, "%d %s\n", n, account), end)
+	_, err = file.WriteAt(line(n, account), end)
 	if err = errors.Join(err, file.Sync()); err != nil {
 		return 0, messages.Errorf(messages.Unavailable, "user numbers: %v", err)
 	}
@@ -90,21 +91,38 @@ func read(file io.Reader) (numbers map[messages.Name]uint32, end int64, err erro
 	numbers = map[messages.Name]uint32{}
 	lines := bufio.NewReader(file)
 	for {
-		line, err := lines.ReadString('\n')
+		text, err := lines.ReadString('\n')
 		if err == io.EOF {
 			return numbers, end, nil
 		}
 		if err != nil {
 			return nil, 0, err
 		}
-		number, account, ok := strings.Cut(strings.TrimSuffix(line, "\n"), " ")
-		n, parseErr := strconv.ParseUint(number, 10, 32)
-		if !ok || parseErr != nil {
-			return nil, 0, fmt.Errorf("%q is no line of it", line)
+		account, n, ok := parse(text)
+		if !ok {
+			return nil, 0, fmt.Errorf("the line %q is damaged, and another account could get its number; put a copy of the file back, or mend the line", text)
 		}
-		numbers[account] = uint32(n)
-		end += int64(len(line))
+		numbers[account] = n
+		end += int64(len(text))
 	}
+}
+
+// line is an account's line, with a checksum: a number or a name that was damaged would
+// have two accounts share one user.
+func line(n uint32, account messages.Name) []byte {
+	content := fmt.Sprintf("%d %s", n, account)
+	return fmt.Appendf(nil, "%s #%08x\n", content, crc32.ChecksumIEEE([]byte(content)))
+}
+
+// parse reads a line. Those of older releases have no checksum.
+func parse(text string) (account messages.Name, n uint32, ok bool) {
+	fields := strings.Fields(text)
+	if len(fields) < 2 {
+		return "", 0, false
+	}
+	number, err := strconv.ParseUint(fields[0], 10, 32)
+	whole := len(fields) == 2 && !strings.Contains(text, "#") || text == string(line(uint32(number), fields[1]))
+	return fields[1], uint32(number), err == nil && whole
 }
 
 // free is the number for a new account.

@@ -2,7 +2,9 @@ package users_test
 
 import (
 	"fmt"
+	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -70,5 +72,33 @@ func TestRangesThatAreRefused(t *testing.T) {
 	}
 	if r, err := users.Choose([]users.Range{{First: 1, Last: 4294967294}}, small); err == nil {
 		t.Errorf("chose %v where nothing is free", r)
+	}
+}
+
+// TestADamagedLineIsRefused: no account gets the number of another because a bit flipped.
+func TestADamagedLineIsRefused(t *testing.T) {
+	path, among := filepath.Join(t.TempDir(), "users"), users.Range{First: 100000, Last: 165535}
+	if _, err := users.Open(path, among).Number("alice"); err != nil {
+		t.Fatal(err)
+	}
+	whole, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range whole[:len(whole)-1] { // what a crash cut off was given to nobody
+		damaged := slices.Clone(whole)
+		damaged[i] ^= 1
+		if err := os.WriteFile(path, damaged, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if n, err := users.Open(path, among).Number("bob"); err == nil || !strings.Contains(err.Error(), path) {
+			t.Errorf("byte %d: %d, %v", i, n, err)
+		}
+	}
+	if err := os.WriteFile(path, []byte("100007 alice\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if n, err := users.Open(path, among).Number("alice"); n != 100007 || err != nil {
+		t.Errorf("a line of an older release: %d, %v", n, err)
 	}
 }
