@@ -29,6 +29,7 @@ type Bank struct {
 	courier  *courier.Courier // nil without a key to sign with
 	pace     *pace
 	founding *founding
+	alarm    *alarm
 	metrics  *metrics
 
 	cancel context.CancelFunc
@@ -82,11 +83,13 @@ func (b *Bank) assemble() (err error) {
 	b.machine = newMachine(c, b.metrics, b.archive, root, steady)
 	b.archive.machine = b.machine
 	b.group = &group{config: c, machine: b.machine}
+	b.alarm = &alarm{config: c, group: b.group, archive: b.archive, metrics: b.metrics}
+	b.group.alarm = b.alarm
 	b.keys = &keys{config: c, group: b.group, machine: b.machine}
 	b.callers = &callers{operators: c.Operators, services: c.Services}
 	b.founding = &founding{accounts: c.Opening, machine: b.machine, callers: b.callers}
 	b.commands = &commands{config: c, founding: b.founding, metrics: b.metrics, callers: b.callers, group: b.group, keys: b.keys}
-	b.queries = &queries{config: c, metrics: b.metrics, machine: b.machine, archive: b.archive, callers: b.callers, group: b.group, keys: b.keys, auditor: auditor{turn: make(chan struct{}, 1)}}
+	b.queries = &queries{config: c, metrics: b.metrics, machine: b.machine, archive: b.archive, callers: b.callers, group: b.group, keys: b.keys, auditor: auditor{turn: make(chan struct{}, 1)}, alarm: b.alarm}
 	b.pace = &pace{config: c, metrics: b.metrics, callers: b.callers}
 	return nil
 }
@@ -133,6 +136,7 @@ func (b *Bank) follow(ctx context.Context) {
 		case <-tick.C:
 			b.attend(ctx)
 			b.archive.signIfDue()
+			b.alarm.compare(ctx, b.leads)
 			b.watchClearing()
 			b.keys.keepProven()
 			if b.leads {
@@ -149,7 +153,9 @@ func (b *Bank) attend(ctx context.Context) {
 	switch {
 	case !b.leads:
 		b.withdraw()
+		b.alarm.lower()
 	case len(b.serving) == 0:
+		b.alarm.compare(ctx, true) // before the first request
 		if err := b.keys.declare(ctx, false); err != nil {
 			b.config.Log.Warn("the site's keys are not in the books yet; will try again", zap.Error(err))
 			return

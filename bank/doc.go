@@ -28,7 +28,9 @@
 // each replica (package history), and in memory otherwise. Operators read it page by
 // page (journal). Each replica signs checkpoints of it with the site's key after every
 // ten thousand records, when it stops, and when it is asked to (checkpoints). Replicas
-// that lack a part fetch it from the leader (segment).
+// that lack a part fetch it from the leader (segment). The leader compares the latest
+// checkpoint of each replica with its books. If these do not bear it out, acknowledged
+// records were lost, and the bank moves no credits until an operator has decided.
 //
 // # Who asked
 //

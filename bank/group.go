@@ -16,6 +16,7 @@ type group struct {
 	config  *Config
 	machine *machine
 	box     mailbox.Mailbox
+	alarm   *alarm
 }
 
 // propose commits a command at this moment and returns what it came to.
@@ -27,6 +28,9 @@ func (g *group) propose(ctx context.Context, c *ledger.Command) (ledger.Result, 
 		return ledger.Result{}, err
 	}
 	if err := g.prove(ctx, c); err != nil {
+		return ledger.Result{}, err
+	}
+	if err := g.alarm.refusal(); err != nil && c.Verb != ledger.Keys {
 		return ledger.Result{}, err
 	}
 	c.At = g.config.Clock()
@@ -87,6 +91,9 @@ type host struct{ *group }
 
 // Propose implements [courier.Host].
 func (h host) Propose(ctx context.Context, c clearing.Command) (clearing.Result, error) {
+	if err := h.alarm.refusal(); err != nil {
+		return clearing.Result{}, err
+	}
 	data, err := c.Encode()
 	if err != nil {
 		return clearing.Result{}, err

@@ -75,6 +75,12 @@ func (q *queries) checkpoints(ctx context.Context, caller messages.Name, r messa
 	if err := q.mayAudit(ctx, caller, "see the checkpoints", r.Validate()); err != nil {
 		return messages.CheckpointsReply{}, err
 	}
+	if r.Seen != nil {
+		return messages.CheckpointsReply{Checkpoints: []messages.Checkpoint{}}, q.alarm.check(ctx, r.Replica, r.Seen)
+	}
+	if err := q.alarm.refusal(); err != nil {
+		return messages.CheckpointsReply{}, err
+	}
 	if r.Sign {
 		if err := q.archive.sign(); err != nil {
 			return messages.CheckpointsReply{}, err

@@ -19,6 +19,7 @@ type metrics struct {
 	requests  *prometheus.HistogramVec
 	settling  prometheus.Counter
 	serving   prometheus.Gauge
+	stopped   prometheus.Gauge
 
 	registry   prometheus.Registerer
 	registered []prometheus.Collector
@@ -43,6 +44,8 @@ func newMetrics() *metrics {
 			Name: "candor_bank_clearing_commands_total", Help: "Commands of the settlement with other sites applied since this replica started, those replayed from its log too."}),
 		serving: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "candor_bank_serving_replicas", Help: "1 while this replica leads its group and serves, 0 otherwise."}),
+		stopped: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "candor_bank_stopped_replicas", Help: "1 while this replica leads and moves no credits, because the books are not those that the site signed, 0 otherwise."}),
 	}
 }
 
@@ -52,7 +55,7 @@ func (m *metrics) register(registry prometheus.Registerer, machine *machine) err
 		return nil
 	}
 	m.registry = registry
-	collectors := []prometheus.Collector{m.commands, m.transfers, m.refused, m.turned, m.lapsed, m.requests, m.settling, m.serving}
+	collectors := []prometheus.Collector{m.commands, m.transfers, m.refused, m.turned, m.lapsed, m.requests, m.settling, m.serving, m.stopped}
 	for _, c := range append(collectors, ledgerGauges(machine)...) {
 		if err := registry.Register(c); err != nil {
 			return errors.Join(err, m.unregister())

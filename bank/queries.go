@@ -19,6 +19,7 @@ type queries struct {
 	group   *group
 	keys    *keys
 	auditor auditor
+	alarm   *alarm
 }
 
 // service is the service of queries.

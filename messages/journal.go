@@ -48,6 +48,10 @@ type CheckpointsRequest struct {
 	After uint64 `json:"after,omitempty"` // only those of more records, to page on
 	Limit int    `json:"limit,omitempty"` // default and most 1000
 	Sign  bool   `json:"sign,omitempty"`  // sign one of the journal as it stands first
+	// Seen is a checkpoint that a replica of the bank has, which the leader compares with
+	// its books: Conflict, if they are not those that the site signed.
+	Seen    *Checkpoint `json:"seen,omitempty"`
+	Replica string      `json:"replica,omitempty"` // that has it
 }
 
 // CheckpointsReply lists signed checkpoints.

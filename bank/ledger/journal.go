@@ -118,6 +118,31 @@ func (h *History) Count() uint64 { return h.journal.count }
 // Head is the hash of all of them.
 func (h *History) Head() Head { return h.journal.chain.head }
 
+// HeadAfter is the hash of the records up to a number, at most Count. It reads those of one
+// segment.
+func (h *History) HeadAfter(number uint64) (Head, error) {
+	j := &h.journal
+	from, c := j.tail.First, chain{head: j.tail.Before}
+	for _, s := range j.sealed {
+		if sum := s.Sum(); number < sum.First+uint64(sum.Count) {
+			whole, err := s.Segment()
+			if err != nil {
+				return Head{}, err
+			}
+			from, c.head = sum.First, whole.Before
+			break
+		}
+	}
+	for n := from; n <= number; n++ {
+		record, err := j.at(n)
+		if err != nil {
+			return Head{}, err
+		}
+		c.add(record)
+	}
+	return c.head, nil
+}
+
 // Record returns the record of a number from 1 to Count, in its canonical
 // bytes, which must not be changed.
 func (h *History) Record(number uint64) ([]byte, error) { return h.journal.at(number) }

@@ -1,0 +1,131 @@
+package bank
+
+import (
+	"context"
+	"encoding/hex"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/candor-grid/candor/bank/history"
+	"github.com/candor-grid/candor/bank/ledger"
+	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/bus"
+)
+
+// alarm compares the latest checkpoint of each replica with the books of the leader. A
+// checkpoint that the books do not bear out proves that acknowledged records were lost or
+// altered at a majority of the replicas. Then no credits move until an operator has decided
+// which books count.
+type alarm struct {
+	config  *Config
+	group   *group
+	archive *archive
+	metrics *metrics
+
+	raised atomic.Pointer[messages.Error] // by this replica, which leads; nil: all is well
+
+	// Of the goroutine that runs follow: what a leader has compared.
+	told messages.Checkpoint
+	term uint64
+}
+
+// compareWithin bounds one comparison with the leader.
+const compareWithin = 5 * time.Second
+
+// compare has the latest checkpoint of this replica compared with the books, once with
+// each leader.
+func (a *alarm) compare(ctx context.Context, leads bool) {
+	last, has := a.archive.checkpoints.Last()
+	term := a.group.box.Status().Term
+	if !has || last.Records == a.told.Records && term == a.term {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, compareWithin)
+	defer cancel()
+	var err error
+	if leads {
+		err = a.check(ctx, a.config.Replica, &last)
+	} else {
+		_, err = bus.Call[messages.CheckpointsReply](ctx, a.config.Bus,
+			messages.Subject(a.config.Site, messages.Bank, messages.VerbCheckpoints, messages.ServiceIdentity(messages.Bank)),
+			messages.CheckpointsRequest{Seen: &last, Replica: a.config.Replica})
+	}
+	switch kind := messages.KindOf(err); {
+	case err == nil:
+		a.told, a.term = last, term
+	case kind == messages.Conflict || kind == messages.Invalid:
+		a.told, a.term = last, term
+		a.config.Log.Error("a checkpoint here and the books do not agree", zap.Uint64("records", last.Records), zap.Error(err))
+	}
+}
+
+// check compares a checkpoint of a replica with the books of this replica, which leads. If
+// the books do not bear it out, the error is of kind Conflict, and credits stop.
+func (a *alarm) check(ctx context.Context, replica string, c *messages.Checkpoint) error {
+	if err := a.signedHere(c); err != nil {
+		return messages.Errorf(messages.Invalid, "the checkpoint of %d records that replica %s has does not count: %v", c.Records, replica, err)
+	}
+	if err := a.group.verify(ctx); err != nil {
+		return err
+	}
+	h := read(a.group.machine, (*ledger.Ledger).History)
+	if c.Records > h.Count() {
+		return a.raise("the site signed a checkpoint of %d records, which replica %s has, and the books have %d: records were lost", c.Records, replica, h.Count())
+	}
+	head, err := h.HeadAfter(c.Records)
+	if err != nil {
+		return err
+	}
+	if hex.EncodeToString(head[:]) != c.Head {
+		return a.raise("the site signed another history: the checkpoint of %d records that replica %s has is not of these books", c.Records, replica)
+	}
+	return nil
+}
+
+// signedHere returns an error for a checkpoint that this site did not sign.
+func (a *alarm) signedHere(c *messages.Checkpoint) error {
+	if err := history.Verify(c); err != nil {
+		return err
+	}
+	key := c.Key
+	switch {
+	case a.config.Keys != nil:
+		key = a.config.Keys.AccountKey()
+	case a.config.Signer != nil:
+		var err error
+		if key, err = a.config.Signer.PublicKey(); err != nil {
+			return err
+		}
+	}
+	if c.Site != a.config.Site || !history.Trusted(c, key) {
+		return fmt.Errorf("key %s is not that of site %s", c.Key, a.config.Site)
+	}
+	return nil
+}
+
+func (a *alarm) raise(format string, args ...any) error {
+	why := messages.Errorf(messages.Conflict, format, args...)
+	stop := messages.Errorf(messages.Unavailable, "the bank moves no credits until an operator has looked: %s; see \"Books behind a checkpoint\" in the runbook", why.Message)
+	if a.raised.CompareAndSwap(nil, stop) {
+		a.config.Log.Error("the bank stops: the books are not those that the site signed", zap.Error(why))
+		a.metrics.stopped.Set(1)
+	}
+	return why
+}
+
+// lower forgets what this replica found, as it leads no more: the next leader compares anew.
+func (a *alarm) lower() {
+	a.raised.Store(nil)
+	a.metrics.stopped.Set(0)
+}
+
+// refusal is the error with which changes of the books are refused; nil: none are.
+func (a *alarm) refusal() error {
+	if why := a.raised.Load(); why != nil {
+		return why
+	}
+	return nil
+}

@@ -1,0 +1,126 @@
+package bank
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nkeys"
+
+	"github.com/candor-grid/candor/bank/history"
+	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/bus"
+	"github.com/candor-grid/candor/messages/mailbox"
+)
+
+// signing is a group whose replicas keep checkpoints that a key signs, below a directory.
+func signing(t *testing.T, key history.Signer) (*cluster, string) {
+	base := t.TempDir()
+	return startTuned(t, func(id string, c *Config, _ *mailbox.Config) {
+		files, err := history.Directory(filepath.Join(base, id))
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.History, c.Signer, c.ExpiryInterval = files, key, messages.Duration(20*time.Millisecond)
+	}), base
+}
+
+// leave puts a checkpoint into the file of a replica that is stopped.
+func leave(t *testing.T, dir string, key history.Signer, c messages.Checkpoint) {
+	t.Helper()
+	signed, err := history.Sign(key, c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	line, err := json.Marshal(signed)
+	if err == nil {
+		err = os.WriteFile(filepath.Join(dir, history.CheckpointsFile), append(line, '\n'), 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestCheckpointThatTheBooksDoNotBearOut: a replica has a checkpoint of more records than
+// a majority has, or of other records. Credits stop, whoever leads; one that a stranger
+// signed stops nothing.
+func TestCheckpointThatTheBooksDoNotBearOut(t *testing.T) {
+	key, err := nkeys.CreateAccount()
+	if err != nil {
+		t.Fatal(err)
+	}
+	stranger, err := nkeys.CreateAccount()
+	if err != nil {
+		t.Fatal(err)
+	}
+	none := strings.Repeat("0", 64)
+	for name, c := range map[string]struct {
+		by      history.Signer
+		records uint64
+		leads   bool
+		want    string // "": nothing stops
+	}{
+		"ahead at a follower": {key, 1000, false, "records were lost"},
+		"ahead at the leader": {key, 1000, true, "records were lost"},
+		"of another history":  {key, 2, false, "another history"},
+		"of a stranger's":     {stranger, 1000, false, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g, base := signing(t, key)
+			for _, account := range []string{"ada", "bob", "eve"} {
+				g.grant(account, 100)
+			}
+			victim := g.leader()
+			g.stop(victim)
+			if !c.leads {
+				leave(t, filepath.Join(base, victim), c.by, messages.Checkpoint{Site: "here", Records: c.records, Head: none})
+			} else {
+				for id := range g.running {
+					g.stop(id)
+					leave(t, filepath.Join(base, id), c.by, messages.Checkpoint{Site: "here", Records: c.records, Head: none})
+				}
+				for _, id := range []string{"a", "b", "c"} {
+					if id != victim {
+						g.start(id)
+					}
+				}
+			}
+			g.start(victim)
+			pay := func() error {
+				ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+				defer cancel()
+				_, err := bus.Call[messages.AccountReply](ctx, g.client, messages.Subject(g.site, messages.Bank, messages.VerbGrant, "ops"),
+					messages.GrantRequest{Key: "x", Account: "ada", Amount: 1})
+				return err
+			}
+			if c.want == "" {
+				g.agree()
+				for end := time.Now().Add(300 * time.Millisecond); time.Now().Before(end); { // some ticks
+					if err := pay(); err != nil {
+						t.Fatal(err)
+					}
+				}
+				return
+			}
+			deadline := time.After(patience)
+			for {
+				err := pay()
+				if err != nil && strings.Contains(err.Error(), c.want) && messages.KindOf(err) == messages.Unavailable {
+					break
+				}
+				select {
+				case <-deadline:
+					t.Fatalf("credits move: %v", err)
+				case <-time.After(5 * time.Millisecond):
+				}
+			}
+			if !g.books().Balanced {
+				t.Error("the books cannot be read")
+			}
+		})
+	}
+}
