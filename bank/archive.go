@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/hex"
 	"errors"
+	"path/filepath"
 	"time"
 
 	"go.uber.org/zap"
@@ -27,6 +28,9 @@ func openArchive(c *Config) (*archive, error) {
 	checkpoints, err := history.ReadCheckpoints(c.History)
 	if err != nil {
 		return nil, err
+	}
+	if err := checkpoints.Damaged(); err != nil {
+		c.Log.Error("checkpoints are damaged", zap.String("file", filepath.Join(messages.Bank, c.Replica, "history", history.CheckpointsFile)), zap.Error(err))
 	}
 	a := &archive{files: c.History, checkpoints: checkpoints, config: c}
 	if c.History != nil {

@@ -80,11 +80,14 @@ type Checkpoints struct {
 	mu   sync.Mutex
 	list []messages.Checkpoint
 	torn bool // the file ends, or has a line, in the middle of a checkpoint
+
+	damaged []int // lines that were there when the file was read
 }
 
 // ReadCheckpoints reads those that a directory has. What a crash or a full disk cut
 // off is left out, for the next checkpoint comes soon, and stands before the next
-// one in its line where nothing cut it away.
+// one in its line where nothing cut it away. Lines that are damaged are left out too, and
+// reported by [Checkpoints.Damaged]; the file keeps them until the next checkpoint.
 func ReadCheckpoints(files Files) (*Checkpoints, error) {
 	c := &Checkpoints{files: files}
 	if files == nil {
@@ -101,11 +104,12 @@ func ReadCheckpoints(files Files) (*Checkpoints, error) {
 	lines := bytes.Split(bytes.TrimSuffix(text, []byte("\n")), []byte("\n"))
 	for i, line := range lines {
 		found, whole := readCheckpoints(line)
-		if len(found) == 0 && i < len(lines)-1 {
-			return nil, messages.Errorf(messages.Internal, "the bank's checkpoints: line %d of file %s cannot be read; remove the file, and sign a new one", i+1, CheckpointsFile)
+		good := slices.DeleteFunc(slices.Clone(found), func(one messages.Checkpoint) bool { return Verify(&one) != nil })
+		if len(good) < len(found) || len(found) == 0 && i < len(lines)-1 {
+			c.damaged = append(c.damaged, i+1)
 		}
-		c.list = append(c.list, found...)
-		c.torn = c.torn || !whole
+		c.list = append(c.list, good...)
+		c.torn = c.torn || !whole || len(good) < len(found)
 	}
 	return c, nil
 }
@@ -125,6 +129,15 @@ func readCheckpoints(line []byte) (found []messages.Checkpoint, whole bool) {
 		}
 	}
 	return found, false
+}
+
+// Damaged is an error that names the lines of the file which are no checkpoints that
+// somebody signed; nil, if there are none.
+func (c *Checkpoints) Damaged() error {
+	if len(c.damaged) == 0 {
+		return nil
+	}
+	return messages.Errorf(messages.Internal, "the bank's checkpoints: line %d of file %s is damaged (%d in all), and does not count; compare with the copies that auditors have", c.damaged[0], CheckpointsFile, len(c.damaged))
 }
 
 // Last is the latest; false if there is none.

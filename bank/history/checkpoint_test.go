@@ -1,6 +1,7 @@
 package history
 
 import (
+	"bytes"
 	"errors"
 	"testing"
 
@@ -97,8 +98,8 @@ func TestJoinedCheckpoints(t *testing.T) {
 	files.Damage(CheckpointsFile, text)
 	keeps(t, "joined", files, 1, 3, 4)
 	files.Damage(CheckpointsFile, append([]byte("no checkpoint\n"), text...))
-	if _, err := ReadCheckpoints(files); messages.KindOf(err) != messages.Internal {
-		t.Errorf("a file that is damaged: %v", err)
+	if c := keeps(t, "a line is none", files, 1, 3, 4); messages.KindOf(c.Damaged()) != messages.Internal {
+		t.Errorf("a file that is damaged: %v", c.Damaged())
 	}
 }
 
@@ -142,4 +143,35 @@ func TestCheckpointsOnAFullDisk(t *testing.T) {
 	add(t, c, list[2])
 	add(t, keeps(t, "room again", files, 1, 3), list[3])
 	keeps(t, "the second start", files, 1, 3, 4)
+}
+
+// TestDamagedCheckpoints flips each byte of a file: what was damaged does not count, and
+// the line is named.
+func TestDamagedCheckpoints(t *testing.T) {
+	list := signed(t, 3)
+	files := NewVolatile()
+	c := keeps(t, "nothing", files)
+	for _, one := range list {
+		add(t, c, one)
+	}
+	text := files.Content(CheckpointsFile)
+	for i := range text[:len(text)-1] {
+		damaged := bytes.Clone(text)
+		damaged[i] ^= 1 << (i % 7)
+		files.Damage(CheckpointsFile, damaged)
+		c, err := ReadCheckpoints(files)
+		if err != nil {
+			t.Fatal(err)
+		}
+		have, _ := c.After(0, 100)
+		for _, one := range have {
+			if Verify(&one) != nil {
+				t.Fatalf("byte %d: a checkpoint that nobody signed counts", i)
+			}
+		}
+		cut := text[i] == '\n' || bytes.LastIndexByte(text[:len(text)-1], '\n') < i // as a crash leaves it
+		if len(have) < 3 && c.Damaged() == nil && !cut {
+			t.Fatalf("byte %d: %d checkpoints, and nothing is said", i, len(have))
+		}
+	}
 }

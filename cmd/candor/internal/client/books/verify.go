@@ -287,6 +287,9 @@ func (v *verification) compare(last *messages.JournalReply) error {
 func checkpointsOf(ctx context.Context, source journalSource) ([]messages.Checkpoint, error) {
 	if stored, ok := source.(*storedJournal); ok {
 		kept, err := history.ReadCheckpoints(stored.files)
+		if err == nil {
+			err = kept.Damaged()
+		}
 		if err != nil {
 			return nil, err
 		}
