@@ -137,6 +137,25 @@ func TestReplicasHaveTheSameFiles(t *testing.T) {
 	same(t, third, first)
 }
 
+// TestDamagedFileIsFetchedAnew: a file that others have is not refused for its damage.
+func TestDamagedFileIsFetchedAnew(t *testing.T) {
+	r := whole(t, NewVolatile(), script(60))
+	names, _ := r.files.List()
+	intact := bytes.Clone(contentOf(r.files, names[1]))
+	flipped := bytes.Clone(intact)
+	flipped[len(intact)-trailerLen-3] ^= 1 // of the table
+	for _, damage := range [][]byte{{}, intact[:len(intact)/2], flipped} {
+		r.files.(*Volatile).Damage(names[1], damage)
+		l := ledger.Open(New(r.files, segmentBytes, func(ledger.Sum) ([]byte, error) { return intact, nil }))
+		if err := l.Restore(bytes.NewReader(r.snapshot)); err != nil {
+			t.Errorf("%d bytes: %v", len(damage), err)
+		}
+		if !bytes.Equal(contentOf(r.files, names[1]), intact) {
+			t.Errorf("%d bytes: the file is still damaged", len(damage))
+		}
+	}
+}
+
 // TestFetchIsChecked: what another replica sends is not believed.
 func TestFetchIsChecked(t *testing.T) {
 	r := whole(t, NewVolatile(), script(60))

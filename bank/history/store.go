@@ -69,22 +69,23 @@ func (s *Store) write(name string, parts [][]byte) error {
 	return nil
 }
 
-// Open finds a segment's file, or fetches it.
+// Open finds a segment's file, or fetches it where the file is not there or damaged.
 func (s *Store) Open(sum ledger.Sum) (ledger.Sealed, error) {
 	found := &sealed{store: s, sum: sum, name: nameOf(sum.First)}
 	_, err := found.table()
-	switch {
-	case err == nil:
+	if err == nil {
 		return found, nil
-	case !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, errOther):
-		return nil, damaged(found.name, err)
-	case s.fetch == nil:
-		return nil, missing(found.name, errors.New("there is nobody to ask"))
 	}
-	if err := s.retrieve(found); err != nil {
-		return nil, missing(found.name, err)
+	fetching := errors.New("there is nobody to ask")
+	if s.fetch != nil {
+		if fetching = s.retrieve(found); fetching == nil {
+			return found, nil
+		}
 	}
-	return found, nil
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, errOther) {
+		return nil, missing(found.name, fetching)
+	}
+	return nil, damaged(found.name, err)
 }
 
 // retrieve fetches a file and makes it durable, for a snapshot that is durable
