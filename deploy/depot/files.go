@@ -133,7 +133,7 @@ func (d *Depot) read(ctx context.Context, account messages.Name, r *messages.Get
 		data, _, err = b.Get(ctx, pieceName(r.Digest, r.Offset))
 	}
 	if err != nil && messages.KindOf(err) == messages.NotFound {
-		err = messages.Errorf(messages.NotFound, "no file of digest %s is kept for account %s (any more): files are kept for %v", r.Digest, account, messages.Duration(d.c.Retention))
+		err = messages.Errorf(messages.NotFound, "no file of digest %s is kept for account %s (any more): files are kept for %v, if nothing damages the depot", r.Digest, account, messages.Duration(d.c.Retention))
 	}
 	d.metrics.sent.Add(float64(len(data)))
 	return messages.GetReply{Size: size, Data: data}, err

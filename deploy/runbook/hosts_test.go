@@ -33,6 +33,9 @@ func threeHosts(t *testing.T, binary string) {
 	work()
 	r.upgrade(work)
 	work()
+	for host := range r.hosts {
+		filesOf(t, filepath.Join(r.dir, host)) // are all in the table
+	}
 	r.backUpAndRestore()
 	work()
 	r.replace()

@@ -1,0 +1,424 @@
+package runbook
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// row is a row of the runbook's table of files. A pattern that ends in / is of all files
+// below.
+type row struct{ pattern, detects string }
+
+// fileTable is the runbook's table of the files of a state directory.
+func fileTable(t *testing.T) (rows []row) {
+	t.Helper()
+	text, err := os.ReadFile("README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, table, _ := strings.Cut(string(text), "\n## Files that were damaged\n")
+	_, table, _ = strings.Cut(table, "\n| file |")
+	table, _, _ = strings.Cut(table, "\n\n")
+	for _, line := range strings.Split(table, "\n")[1:] {
+		cells := strings.Split(line, "|")
+		for _, m := range inTicks.FindAllStringSubmatch(cells[1], -1) {
+			rows = append(rows, row{m[1], strings.TrimSpace(cells[2])})
+		}
+	}
+	return rows
+}
+
+var inTicks = regexp.MustCompile("`([^`]+)`")
+
+// rowOf is the first row of the table that has a file.
+func rowOf(rows []row, file string) (row, bool) {
+	for _, r := range rows {
+		dir, all := strings.CutSuffix(r.pattern, "/")
+		parts := strings.Split(file, "/")
+		if n := strings.Count(dir, "/") + 1; all && len(parts) > n {
+			file = strings.Join(parts[:n], "/")
+		}
+		if ok, _ := path.Match(dir, file); ok {
+			return r, true
+		}
+		file = strings.Join(parts, "/")
+	}
+	return row{}, false
+}
+
+// filesOf lists the regular files and sockets below a directory, and fails for each that
+// the runbook's table does not have.
+func filesOf(t *testing.T, dir string) (files []string) {
+	t.Helper()
+	rows := fileTable(t)
+	err := filepath.WalkDir(dir, func(p string, e fs.DirEntry, err error) error {
+		if err != nil || e.IsDir() {
+			return err
+		}
+		file, _ := filepath.Rel(dir, p)
+		if _, known := rowOf(rows, file); !known {
+			t.Errorf("the table of files in the runbook has no row for %s", file)
+		}
+		if e.Type().IsRegular() {
+			files = append(files, file)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return files
+}
+
+// ruin is a kind of damage to a file.
+type ruin string
+
+const (
+	flipped   ruin = "flipped"
+	truncated ruin = "truncated"
+	zeroed    ruin = "zeroed"
+	deleted   ruin = "deleted"
+)
+
+// harm does a kind of damage to a drawn range of a file's used part, and says what it did.
+func harm(t *testing.T, r *rand.Rand, kind ruin, file string) string {
+	t.Helper()
+	content, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	used := len(bytes.TrimRight(content, "\x00")) // what was only reserved holds nothing
+	from := r.IntN(max(used, 1))
+	to := min(used, from+1+r.IntN(max(1, used/4)))
+	switch kind {
+	case deleted:
+		err = os.Remove(file)
+	case truncated:
+		err = os.Truncate(file, int64(from*r.IntN(2))) // also to nothing
+	case zeroed:
+		clear(content[from:to])
+		err = rewrite(file, content[from:to], from)
+	case flipped:
+		if used > 0 {
+			err = rewrite(file, []byte{content[from] ^ 1<<r.IntN(8)}, from)
+		}
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return fmt.Sprintf("%s, bytes %d to %d of %d", kind, from, to, used)
+}
+
+func rewrite(file string, part []byte, at int) error {
+	f, err := os.OpenFile(file, os.O_WRONLY, 0)
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteAt(part, int64(at))
+	return errors.Join(err, f.Close())
+}
+
+// clone copies a stopped site's directory without the room that is only reserved.
+func clone(t *testing.T, from, to string) {
+	t.Helper()
+	if err := os.RemoveAll(to); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := exec.Command("cp", "-a", "--sparse=always", from, to).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+}
+
+// patient is a site whose files are damaged, and what was recorded of it before.
+type patient struct {
+	*racks
+	replicas int
+	before   map[string]string
+	whole    string // a copy of its directory
+	files    []string
+}
+
+// begin starts the site.
+func (p *patient) begin() *rack {
+	p.Helper()
+	out := &said{await: "Stop with", found: make(chan struct{})}
+	started := &rack{Cmd: exec.Command(p.binary, "up", "--nodes", "1", "--replicas", strconv.Itoa(p.replicas), "--listen", "127.0.0.1:0",
+		"--state", filepath.Join(p.dir, "state"), "--leave-running", "--log-level", "warn", "--log-format", "text"), said: out, ended: make(chan struct{})}
+	started.Stdout, started.Stderr = out, out
+	if err := started.Start(); err != nil {
+		p.Fatal(err)
+	}
+	go func() { _ = started.Wait(); close(started.ended) }()
+	p.hosts["site"] = started
+	return started
+}
+
+// questions are what a user or an operator asks whose answers no damage may change.
+var questions = []string{
+	"account --account alice", "account --account bob", "statement --account alice",
+	"jobs --account operator --all-accounts --state Completed,Failed --json",
+	"fetch 1 --account alice --output-dir got", "logs 1 --account alice", "logs 2 --account bob", "logs 2 --stderr --account bob",
+	"books --full", "bank verify --from-genesis",
+}
+
+// varying are parts of answers that are different at each start.
+var varying = regexp.MustCompile(`(?m)recomputed from \d+ records|verify: \d+ records|up to [0-9a-f]{64}|\d+ checkpoints? signed.*|\d+ signed, \d+ marked, \d+ forced.*|^Acting as.*\n|\d+ balances are`)
+
+// ask collects the answers, and what was fetched.
+func (p *patient) ask() map[string]string {
+	p.Helper()
+	got := map[string]string{}
+	for _, q := range questions {
+		got[q] = varying.ReplaceAllString(p.try(q), "")
+	}
+	content, err := os.ReadFile(filepath.Join(p.dir, "got", "result"))
+	if fetched := questions[4]; err != nil {
+		got[fetched] += err.Error()
+	} else {
+		got[fetched] += string(content)
+	}
+	_ = os.RemoveAll(filepath.Join(p.dir, "got"))
+	return got
+}
+
+// newPatient is a site that has worked, and lost its power.
+func newPatient(t *testing.T, binary string, replicas int) *patient {
+	p := &patient{racks: &racks{operator: &operator{T: t, binary: binary, dir: t.TempDir()}, hosts: map[string]*rack{}}, replicas: replicas}
+	t.Cleanup(func() { p.end(syscall.SIGKILL, "site"); p.endExecutors() })
+	p.up(p.begin())
+	for name, text := range map[string]string{
+		"in.txt": "input\n", "job.sh": "cat in.txt; echo complaint >&2; echo outcome > result\n",
+		"long.sh": "while :; do sleep 0.05; done\n", "bad.sh": "echo wrong; echo why >&2; exit 3\n",
+	} {
+		if err := os.WriteFile(filepath.Join(p.dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	p.do("submit --account alice --chdir - --script --budget 10 --wait --timeout 60s --input in.txt --output result job.sh", "Completed")
+	p.try("submit --account bob --chdir - --script --budget 10 --wait --timeout 60s bad.sh")
+	p.do("submit --account carol --chdir - --script --budget 10 long.sh", "Submitted job 3")
+	p.do("transfer --account alice bob 5", "Transferred 5")
+	p.do("backup --state state west-monday", "has a whole backup")
+	p.do("bank verify")
+	p.until("job 3 --account carol", "Running")
+	p.before = p.ask()
+	p.end(syscall.SIGTERM, "site")
+	p.endExecutors()
+	p.whole = filepath.Join(p.dir, "whole")
+	clone(t, filepath.Join(p.dir, "state"), p.whole)
+	p.files = filesOf(t, p.whole)
+	return p
+}
+
+// stack is what a Go program prints when it fails without a word.
+var stack = regexp.MustCompile(`goroutine \d+ \[|panic: |SIGSEGV|fatal error: `)
+
+// treat damages files of a copy, starts the site on it, and judges what comes of it.
+func (p *patient) treat(r *rand.Rand, kind ruin, files []string) {
+	state := filepath.Join(p.dir, "state")
+	clone(p.T, p.whole, state)
+	for _, f := range files {
+		p.Logf("%s: %s", f, harm(p.T, r, kind, filepath.Join(state, f)))
+	}
+	defer func() { p.end(syscall.SIGKILL, "site"); p.endExecutors() }()
+	text := ""
+	for range 3 { // as a supervisor does
+		site := p.begin()
+		refused := p.awaited(site)
+		var after map[string]string
+		if !refused {
+			after = p.ask()
+		}
+		out := site.said.String()
+		text += out
+		if stack.MatchString(out) {
+			p.Errorf("a Go stack:\n%s", out)
+			return
+		}
+		if refused {
+			continue
+		}
+		p.compare(after, files, text)
+		if out := p.try("submit --account bob --chdir - --script --budget 10 --wait --timeout 30s --input in.txt --output result job.sh"); !strings.Contains(out, "Completed") && !named(out+text, files) {
+			p.Errorf("work does not go on:\n%s\n%s", out, site.said)
+		}
+		before, _, _ := strings.Cut(text, "site west is up")
+		p.Logf("healed: %s", before)
+		return
+	}
+	if !named(text, files) {
+		p.Errorf("the refusal names no damaged file:\n%s", text)
+	}
+	p.Logf("refused: %s", text)
+}
+
+// awaited waits until the site is up, and reports whether it was refused.
+func (p *patient) awaited(site *rack) (refused bool) {
+	select {
+	case <-site.said.found:
+		return false
+	case <-site.ended:
+		return true
+	case <-time.After(patience / 2):
+		_ = site.Process.Kill()
+		<-site.ended
+		return true
+	}
+}
+
+// compare wants each answer as it was, or a sentence that names a damaged file.
+func (p *patient) compare(after map[string]string, files []string, said string) {
+	p.Helper()
+	for q, was := range p.before {
+		is := after[q]
+		if stack.MatchString(is) {
+			p.Errorf("candor %s prints a Go stack:\n%s", q, is)
+		}
+		if strings.HasPrefix(q, "logs") && slices.ContainsFunc(files, p.unchecked) {
+			continue
+		}
+		if is != was && !named(is+said, files) {
+			p.Errorf("candor %s prints\n%s\nand printed\n%s\nThe site said:\n%s", q, is, was, said)
+		}
+	}
+}
+
+// unchecked reports whether the table says that nothing detects damage to a file.
+func (p *patient) unchecked(file string) bool {
+	r, _ := rowOf(fileTable(p.T), file)
+	return strings.HasPrefix(r.detects, "nothing")
+}
+
+// named reports whether a text names one of the files; of a log's the directory, and of
+// JetStream's the depot, which is what users know of it.
+func named(text string, files []string) bool {
+	return slices.ContainsFunc(files, func(f string) bool {
+		return strings.Contains(text, f) ||
+			path.Base(path.Dir(f)) == "wal" && strings.Contains(text, path.Dir(path.Dir(f))) ||
+			strings.HasPrefix(f, "nats/") && strings.Contains(text, "the depot")
+	})
+}
+
+var ofReplica = regexp.MustCompile(`^(auctioneer|bank)/\d+/`)
+
+// alike are the files of all replicas in the place of a file.
+func (p *patient) alike(file string) (all []string) {
+	same := func(f string) string {
+		f = ofReplica.ReplaceAllString(f, "$1/*/")
+		return regexp.MustCompile(`snapshots/[^/]+/`).ReplaceAllString(f, "snapshots/*/")
+	}
+	for _, f := range p.files {
+		if same(f) == same(file) {
+			all = append(all, f)
+		}
+	}
+	return all
+}
+
+// kinds are all.
+var kinds = []ruin{flipped, truncated, zeroed, deleted}
+
+// damagedFiles flips, truncates, zeroes and deletes files of a site of one replica, and of
+// three: of one of them, and of all. It does so to a few, drawn; with CANDOR_DAMAGE=all to
+// every file in each way.
+func damagedFiles(t *testing.T, binary string) {
+	seed, err := strconv.ParseUint(os.Getenv("CANDOR_FIRST_SEED"), 10, 64)
+	if err != nil {
+		seed = 1
+	}
+	only := regexp.MustCompile(os.Getenv("CANDOR_ONLY"))
+	for _, replicas := range []int{1, 3} {
+		t.Run(fmt.Sprint(replicas), func(t *testing.T) {
+			p := newPatient(t, binary, replicas)
+			draw := rand.New(rand.NewPCG(seed, uint64(replicas)))
+			cases := p.cases()
+			cases = slices.DeleteFunc(cases, func(c damageCase) bool { return !only.MatchString(c.files[0]) })
+			if os.Getenv("CANDOR_DAMAGE") != "all" {
+				draw.Shuffle(len(cases), func(i, j int) { cases[i], cases[j] = cases[j], cases[i] })
+				cases = cases[:min(len(cases), 6-replicas)]
+			}
+			for _, c := range cases {
+				t.Run(fmt.Sprintf("%s/%s/%d", c.files[0], c.kind, len(c.files)), func(t *testing.T) { p.of(t).treat(draw, c.kind, c.files) })
+			}
+			t.Run("backup", func(t *testing.T) { p.of(t).damagedBackup(draw) })
+		})
+	}
+}
+
+// damageCase is a kind of damage to some files.
+type damageCase struct {
+	kind  ruin
+	files []string
+}
+
+// cases are all kinds of damage, to each file, and to those alike at all replicas.
+func (p *patient) cases() (all []damageCase) {
+	for _, file := range p.files {
+		info, err := os.Stat(filepath.Join(p.whole, file))
+		if err != nil {
+			p.Fatal(err)
+		}
+		for _, kind := range kinds {
+			if info.Size() == 0 && kind != deleted {
+				continue
+			}
+			all = append(all, damageCase{kind, []string{file}})
+			if alike := p.alike(file); len(alike) > 1 && alike[0] == file {
+				all = append(all, damageCase{kind, alike})
+			}
+		}
+	}
+	return all
+}
+
+// of is the patient in another test.
+func (p *patient) of(t *testing.T) *patient {
+	o, r, q := *p.operator, *p.racks, *p
+	o.T, r.operator, q.racks = t, &o, &r
+	return &q
+}
+
+// damagedBackup damages each file of a backup: the restoration refuses it by name.
+func (p *patient) damagedBackup(r *rand.Rand) {
+	whole, copied := filepath.Join(p.dir, "west-monday"), filepath.Join(p.dir, "west-tuesday")
+	entries, err := filepath.Glob(filepath.Join(whole, "*", "*"))
+	if err != nil || len(entries) == 0 {
+		p.Fatal(entries, err)
+	}
+	for _, file := range entries {
+		if info, err := os.Stat(file); err != nil || info.IsDir() {
+			continue
+		}
+		name, _ := filepath.Rel(whole, file)
+		for _, kind := range kinds {
+			clone(p.T, whole, copied)
+			done := harm(p.T, r, kind, filepath.Join(copied, name))
+			if same, err := os.ReadFile(filepath.Join(copied, name)); err == nil {
+				if was, _ := os.ReadFile(file); bytes.Equal(same, was) {
+					continue
+				}
+			}
+			out := p.try("restore west-tuesday --state restored")
+			if !strings.Contains(out, name) || !strings.Contains(out, "exit status") || stack.MatchString(out) {
+				p.Errorf("%s, %s: candor restore prints\n%s", name, done, out)
+			}
+			if os.Getenv("CANDOR_DAMAGE") != "all" {
+				break
+			}
+		}
+	}
+}
