@@ -108,7 +108,7 @@ func (a *alarm) signedHere(c *messages.Checkpoint) error {
 
 func (a *alarm) raise(format string, args ...any) error {
 	why := messages.Errorf(messages.Conflict, format, args...)
-	stop := messages.Errorf(messages.Unavailable, "the bank moves no credits until an operator has looked: %s; see \"Books behind a checkpoint\" in the runbook", why.Message)
+	stop := messages.Errorf(messages.Unavailable, "%s: %s; see \"Books behind a checkpoint\" in the runbook", messages.BankStopped, why.Message)
 	if a.raised.CompareAndSwap(nil, stop) {
 		a.config.Log.Error("the bank stops: the books are not those that the site signed", zap.Error(why))
 		a.metrics.stopped.Set(1)

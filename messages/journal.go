@@ -54,6 +54,10 @@ type CheckpointsRequest struct {
 	Replica string      `json:"replica,omitempty"` // that has it
 }
 
+// BankStopped begins the error, of kind Unavailable, with which a bank refuses to move
+// credits whose books are not those that the site signed.
+const BankStopped = "the bank moves no credits until an operator has looked"
+
 // CheckpointsReply lists signed checkpoints.
 type CheckpointsReply struct {
 	Checkpoints []Checkpoint `json:"checkpoints"`

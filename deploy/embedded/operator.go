@@ -2,7 +2,9 @@ package embedded
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"time"
 
@@ -95,6 +97,22 @@ func (o *operator) openAccount(ctx context.Context, a Account) error {
 	return nil
 }
 
+// bankStopped says that the bank waits for an operator, which a start need not.
+func bankStopped(err error) bool {
+	return err != nil && strings.Contains(err.Error(), messages.BankStopped)
+}
+
+// open opens accounts and peers. A bank that has stopped can be read, so that the site
+// starts without.
+func (o *operator) open(ctx context.Context) error {
+	err := errors.Join(o.openAccounts(ctx), o.openPeers(ctx))
+	if bankStopped(err) {
+		o.log.Error("the site starts, and its bank has stopped: no account was opened", zap.Error(err))
+		return nil
+	}
+	return err
+}
+
 // awaitAuctioneer waits until some replica leads and serves.
 func (o *operator) awaitAuctioneer(ctx context.Context) error {
 	_, err := ask[messages.StatusReply](ctx, o, messages.Auctioneer, messages.VerbStatus, messages.Empty{})
@@ -114,7 +132,7 @@ func ask[Reply any](ctx context.Context, o *operator, actor, verb string, reques
 		limited, cancel := context.WithTimeout(ctx, attempt)
 		reply, err := bus.Call[Reply](limited, b, subject, request)
 		cancel()
-		if err == nil || ctx.Err() != nil || !messages.KindOf(err).Retriable() {
+		if err == nil || ctx.Err() != nil || !messages.KindOf(err).Retriable() || bankStopped(err) {
 			return reply, err
 		}
 		o.log.Info("waiting for the "+actor, zap.String("verb", verb), zap.Error(err))

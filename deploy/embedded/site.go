@@ -257,7 +257,7 @@ func (s *Site) startActors(ctx context.Context) error {
 		return err
 	}
 	if err := together([]func() error{
-		func() error { return errors.Join(s.operator.openAccounts(ctx), s.operator.openPeers(ctx)) },
+		func() error { return s.operator.open(ctx) },
 		func() error { return s.operator.awaitAuctioneer(ctx) },
 	}); err != nil {
 		return err

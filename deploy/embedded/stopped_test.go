@@ -1,0 +1,50 @@
+package embedded
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/candor-grid/candor/bank/history"
+	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/bus"
+)
+
+// TestSiteWithBooksBehindACheckpoint starts, so that its books can be read, and moves no
+// credits.
+func TestSiteWithBooksBehindACheckpoint(t *testing.T) {
+	c := small(t.TempDir())
+	s := start(t, c)
+	signer := s.signer()
+	replica := c.replicaIDs()[0]
+	closeSite(t, s)
+	files, err := history.Directory(filepath.Join(c.State, messages.Bank, replica, historyDir))
+	if err != nil {
+		t.Fatal(err)
+	}
+	kept, err := history.ReadCheckpoints(files)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ahead, err := history.Sign(signer, messages.Checkpoint{Site: c.Site, Records: 1000, Head: strings.Repeat("0", 64)})
+	if err == nil {
+		err = kept.Add(ahead)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	s = start(t, c)
+	defer closeSite(t, s)
+	u := connect(t, s, "operator")
+	ask := func(verb string, request any) error {
+		_, err := bus.Call[messages.AccountReply](within(t), u.bus, messages.Subject(c.Site, messages.Bank, verb, "operator"), request)
+		return err
+	}
+	if err := ask(messages.VerbAccount, messages.AccountRequest{Account: "alice"}); err != nil {
+		t.Errorf("the books cannot be read: %v", err)
+	}
+	err = ask(messages.VerbGrant, messages.GrantRequest{Key: "x", Account: "alice", Amount: 1})
+	if !bankStopped(err) || !strings.Contains(err.Error(), "records were lost") {
+		t.Errorf("a grant: %v", err)
+	}
+}
