@@ -11,6 +11,9 @@ SEEDS ?= 100000
 # Raft counts with hashicorp/go-metrics; without the tag, with armon/go-metrics, which it replaced.
 TAGS = hashicorpmetrics
 HELM ?= helm.sh/helm/v3/cmd/helm@v3.19.0
+# How long "make chaos" goes on; SOAKED is for "make soak".
+DURATION ?= 10m
+SOAKED ?= 4h
 # What "make lab" tries: all, or names with commas, as deploy/netlab/README.md has them.
 SCENARIO ?= all
 STATICCHECK ?= honnef.co/go/tools/cmd/staticcheck@v0.8.2
@@ -40,7 +43,7 @@ NFPM ?= github.com/goreleaser/nfpm/v2/cmd/nfpm@v2.43.0
 REFERENCE = $(GO) run -tags $(TAGS) ./cmd/candor/internal/reference
 
 .DEFAULT_GOAL := help
-.PHONY: help build run test race vet lint lint-deploy fuzz attack soak bench lab figures clean docs install share sbom packages reproducible
+.PHONY: help build run test race vet lint lint-deploy fuzz attack soak bench lab chaos figures clean docs install share sbom packages reproducible
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -129,6 +132,7 @@ soak: ## run the tests of what is concurrent and those on random cases SOAK (10)
 	CANDOR_SEEDS=200 $(GO) test -run 'TestDamagedFiles$$' -timeout 60m ./messages/mailbox
 	CANDOR_DAMAGE=all CANDOR_FIRST_SEED=$$(date +%s) $(GO) test -run 'TestRunbook$$/damage' -timeout 3h ./deploy/runbook
 	CANDOR_SEEDS=10000 $(GO) test -run 'TestRing$$' -timeout 60m ./bank/clearing
+	$(MAKE) chaos SEED=$$(date +%s) DURATION=$(SOAKED)
 	CANDOR_SEEDS=$(SEEDS) CANDOR_FIRST_SEED=$$(date +%s) $(GO) test -v -run 'TestSeeds$$' -timeout 12h \
 		-coverpkg ./auctioneer/desk,./auctioneer/federation -coverprofile seeds.out ./deploy/simulated/faults
 	@echo "what the leader never did in these seeds:"; $(NEVER) seeds.out | sort -u; rm seeds.out
@@ -139,6 +143,10 @@ bench: build ## measure latency, throughput and the rest on this machine
 lab: ## sites of several hosts on this machine: kill, cut off, upgrade, federate; SCENARIO=failover for one
 	@mkdir -p bin
 	$(GO) run ./deploy/netlab/lab --scenario $(SCENARIO) --reports bin/lab.json $(ARGS)
+
+chaos: ## a site of three hosts under faults drawn by SEED (1), for DURATION (10m), held to all that it acknowledged
+	@mkdir -p bin
+	$(GO) run ./deploy/netlab/lab --scenario chaos --seed $(SEED) --for $(DURATION) --reports bin/chaos.json $(ARGS)
 
 # The logs that some studies run on, of the Parallel Workloads Archive, are yours to get.
 figures: ## reproduce the papers' tables and figures in figures/; TRACES=DIR says where the logs are

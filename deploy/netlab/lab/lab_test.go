@@ -41,6 +41,24 @@ func TestLab(t *testing.T) {
 	atLeast(t, &reports[1], "long tasks that ran once through all of it", 13)
 }
 
+// TestChaos has faults befall a site for some seconds and finds nothing broken, but for
+// the loss that the second run invents.
+func TestChaos(t *testing.T) {
+	for _, r := range run(t, "--short", "--scenario", "chaos") {
+		t.Logf("%+v", r.Numbers)
+		for _, broken := range r.Broken {
+			t.Error(broken)
+		}
+		atLeast(t, &r, "faults", 5)
+		atLeast(t, &r, "acknowledged", 200)
+	}
+	for _, r := range run(t, "--short", "--scenario", "chaos", "--control", "--for", "1ms") {
+		if lost, _ := r.Value("lost"); lost != 1 || len(r.Broken) == 0 {
+			t.Errorf("of a loss that was invented the witness says %v lost and %q", lost, r.Broken)
+		}
+	}
+}
+
 // atLeast wants a trial to have measured something, and enough of it.
 func atLeast(t *testing.T, r *trial.Report, name string, least float64) {
 	t.Helper()

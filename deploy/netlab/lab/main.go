@@ -16,6 +16,7 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/candor-grid/candor/deploy/netlab"
 	"github.com/candor-grid/candor/deploy/netlab/trial"
@@ -37,6 +38,9 @@ type flags struct {
 	loopback  bool
 	keep      bool
 	dir       string
+	seed      uint64
+	last      time.Duration
+	control   bool
 }
 
 func (f *flags) define() {
@@ -46,6 +50,9 @@ func (f *flags) define() {
 	flag.StringVar(&f.reports, "reports", "", "`file` for the reports as JSON, one on each line")
 	flag.BoolVar(&f.loopback, "loopback", false, "use loopback addresses for hosts even where network namespaces are permitted")
 	flag.BoolVar(&f.keep, "keep", false, "keep the directory with configurations, logs and state")
+	flag.Uint64Var(&f.seed, "seed", 1, "`seed` of what the scenario chaos draws")
+	flag.DurationVar(&f.last, "for", 0, "how `long` the scenario chaos goes on, such as 2h (default a minute)")
+	flag.BoolVar(&f.control, "control", false, "have the record of the scenario chaos invent an acknowledgement, which must be found lost")
 	flag.StringVar(&f.dir, "dir", "", "`directory` for the lab, which is kept (default: one for temporary files, which is removed)")
 }
 
@@ -194,7 +201,7 @@ func (f *flags) trial(ctx context.Context, dir, name string, network func(dir st
 	}
 	return trial.Run(ctx, name, trial.Options{
 		Dir: own, Binary: filepath.Join(dir, "candor-"+versions[0]), Newer: filepath.Join(dir, "candor-"+versions[1]),
-		Network: n, Short: f.short, Log: os.Stderr,
+		Network: n, Short: f.short, Log: os.Stderr, Seed: f.seed, For: f.last, Plant: f.control,
 	})
 }
 

@@ -12,6 +12,8 @@
 //	cut         one of three sites is off the others for two minutes under load, and
 //	            catches up afterwards
 //	quotes      offers of three sites, and of three of which one does not answer
+//	chaos       faults drawn by a seed befall three hosts, while clients with a record of
+//	            their own (package witness) pay, submit, cancel and change markets
 //
 // A trial ends in a [Report]: numbers, and the promises that were broken.
 package trial

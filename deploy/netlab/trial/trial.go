@@ -21,6 +21,9 @@ type Options struct {
 	Newer   string         // another build, which replaces it in the trial of upgrades
 	Network netlab.Network // that the lab takes over
 	Short   bool           // a version that fits into a minute
+	Seed    uint64         // of what the trial of chaos draws
+	For     time.Duration  // how long the trial of chaos goes on; 0: as it says itself
+	Plant   bool           // the trial of chaos is to find a loss that its record invents
 	Log     io.Writer      // progress
 }
 
@@ -35,6 +38,8 @@ type trial struct {
 // scenario is a trial that can be run.
 type scenario struct {
 	sites []messages.Name
+	// plan is what each site is made of; nil: as for most trials.
+	plan func(messages.Name) netlab.Plan
 	// ready prepares the lab before it starts; nil: nothing.
 	ready func(*netlab.Lab) error
 	run   func(ctx context.Context, t *trial, all []*member) error
@@ -46,6 +51,7 @@ var scenarios = map[string]scenario{
 	"upgrade":    {sites: siteNames[:1], ready: leaving, run: upgrade},
 	"federation": {sites: siteNames, ready: joined, run: federation},
 	"cut":        {sites: siteNames, ready: joined, run: cut},
+	"chaos":      {sites: siteNames[:1], plan: chaosPlan, run: chaos},
 	"quotes":     {sites: siteNames, ready: joined, run: quotes},
 }
 
@@ -61,7 +67,11 @@ func Run(ctx context.Context, name string, o Options) (Report, error) {
 	}
 	var plans []netlab.Plan
 	for _, site := range s.sites {
-		plans = append(plans, plan(site, len(s.sites) > 1))
+		if s.plan != nil {
+			plans = append(plans, s.plan(site))
+		} else {
+			plans = append(plans, plan(site, len(s.sites) > 1))
+		}
 	}
 	t := &trial{Options: o, Report: Report{Scenario: name, Network: o.Network.Kind(), Sites: describe(plans)}, began: time.Now()}
 	var err error

@@ -1,0 +1,211 @@
+package witness
+
+import (
+	"context"
+	"errors"
+	"os"
+	"strings"
+
+	"github.com/candor-grid/candor/messages"
+)
+
+// Check holds the site to the round that has ended; no job may be under way. An error
+// says that it could not be checked.
+func (w *Witness) Check(ctx context.Context) error {
+	charged, err := w.checkJobs(ctx)
+	if err == nil {
+		err = w.checkMoney(ctx, charged)
+	}
+	if err != nil {
+		return err
+	}
+	limit := w.limit
+	if len(w.Markets) > 0 {
+		if limit, err = w.readMarket(ctx, 0); err != nil {
+			return err
+		}
+	}
+	w.linearize()
+	w.limit = limit
+	return nil
+}
+
+func closing(f *os.File, err error) error { return errors.Join(err, f.Close()) }
+
+// statement reads what is new in the statement of an account, to its end.
+func (w *Witness) statement(ctx context.Context, name messages.Name, each func(*messages.Entry)) error {
+	for {
+		reply, err := ask[messages.StatementReply](ctx, w.buses[name], w.Patience, w.subject(messages.Bank, messages.VerbStatement, name),
+			messages.StatementRequest{After: w.read[name], Limit: 1000})
+		if err != nil {
+			return err
+		}
+		for i := range reply.Entries {
+			w.read[name] = reply.Entries[i].Number
+			each(&reply.Entries[i])
+		}
+		if !reply.More || len(reply.Entries) == 0 {
+			return nil
+		}
+	}
+}
+
+// line is an entry as it should be in a statement.
+type line struct {
+	account messages.Name
+	reason  string
+	change  messages.Credits
+}
+
+// checkMoney compares statements and balances with the payments of the round and the
+// charges of its jobs.
+func (w *Witness) checkMoney(ctx context.Context, charged map[messages.Name]map[messages.JobID]messages.Credits) error {
+	want := map[line]int{}
+	for _, p := range w.payments {
+		want[line{p.to, p.key, p.amount}]++
+		w.due[p.to] += p.amount
+		if p.from != "" {
+			want[line{p.from, p.key, -p.amount}]++
+			w.due[p.from] -= p.amount
+		}
+	}
+	for _, name := range w.accounts() {
+		jobs := charged[name]
+		for _, amount := range jobs {
+			w.due[name] -= amount
+		}
+		if err := w.statement(ctx, name, func(e *messages.Entry) {
+			switch of := (line{name, e.Reason, e.Change}); {
+			case e.Change == 0:
+			case e.Job != 0:
+				jobs[e.Job] += e.Change
+			case want[of] > 0:
+				want[of]--
+			default:
+				w.counts.Doubled++
+				w.breaks("the statement of %s has %v, %q (%s), which is done twice or was not acknowledged", name, e.Change, e.Reason, e.Transfer)
+			}
+		}); err != nil {
+			return err
+		}
+		for job, left := range jobs {
+			if left != 0 {
+				w.wrong(left, "the statement of %s and job %d are %v apart", name, job, left)
+			}
+		}
+		if err := w.checkBalance(ctx, name); err != nil {
+			return err
+		}
+	}
+	for of, n := range want {
+		if n > 0 {
+			w.counts.Lost++
+			w.breaks("acknowledged and not in the statement of %s: %v, %q", of.account, of.change, of.reason)
+		}
+	}
+	return nil
+}
+
+func (w *Witness) wrong(by messages.Credits, format string, arguments ...any) {
+	w.counts.Wrong += max(by, -by)
+	w.breaks(format, arguments...)
+}
+
+// checkBalance compares a balance with the record, from which later rounds go on.
+func (w *Witness) checkBalance(ctx context.Context, name messages.Name) error {
+	account, err := w.account(ctx, name)
+	if err != nil {
+		return err
+	}
+	if off := account.Balance - w.due[name]; off != 0 || account.Reserved != 0 {
+		w.wrong(off, "%s has %v, and %v by what was acknowledged; %v held where every job has ended", name, account.Balance, w.due[name], account.Reserved)
+		w.due[name] = account.Balance
+	}
+	return nil
+}
+
+// checkJobs compares the jobs of the round with what was acknowledged, and returns what
+// they were charged.
+func (w *Witness) checkJobs(ctx context.Context) (map[messages.Name]map[messages.JobID]messages.Credits, error) {
+	ran, err := w.ran()
+	if err != nil {
+		return nil, err
+	}
+	charged := map[messages.Name]map[messages.JobID]messages.Credits{}
+	found := map[string]int{}
+	for _, worker := range w.Workers {
+		charged[worker] = map[messages.JobID]messages.Credits{}
+		if err := w.newJobs(ctx, worker, func(j *messages.JobSummary) {
+			found[j.Name]++
+			charged[worker][j.Job] = j.Charged
+			w.checkJob(j, ran[j.Name])
+		}); err != nil {
+			return nil, err
+		}
+	}
+	for key, job := range w.jobs {
+		switch {
+		case found[key] == 0:
+			w.counts.Lost++
+			w.breaks("job %d of %s was acknowledged and is not there", job, key)
+		case found[key] > 1:
+			w.counts.Doubled++
+			w.breaks("there are %d jobs of %s", found[key], key)
+		}
+	}
+	return charged, nil
+}
+
+func (w *Witness) checkJob(j *messages.JobSummary, ran int) {
+	job, acknowledged := w.jobs[j.Name]
+	switch {
+	case acknowledged && job != j.Job:
+		w.counts.Doubled++
+		w.breaks("%s was acknowledged as job %d and is job %d", j.Name, job, j.Job)
+	case j.State != messages.Completed && j.State != messages.Cancelled:
+		w.counts.Lost++
+		w.breaks("job %d was acknowledged and ended %v: %s %s", j.Job, j.State, j.Reason, j.Message)
+	case j.State == messages.Completed && ran == 0:
+		w.counts.Lost++
+		w.breaks("job %d has completed, and its task never ran", j.Job)
+	case j.Charged > j.Budget || j.Charged < 0:
+		w.wrong(j.Charged-j.Budget, "job %d was charged %v of a budget of %v", j.Job, j.Charged, j.Budget)
+	}
+	if ran > 1 {
+		w.counts.RanTwice++
+	}
+}
+
+// ran is how often the task of each key ran, as the tasks say themselves.
+func (w *Witness) ran() (map[string]int, error) {
+	text, err := os.ReadFile(w.traces())
+	times := map[string]int{}
+	for key := range strings.FieldsSeq(string(text)) {
+		times[key]++
+	}
+	return times, err
+}
+
+// newJobs lists the jobs of a worker that were not there at the check before.
+func (w *Witness) newJobs(ctx context.Context, worker messages.Name, each func(*messages.JobSummary)) error {
+	r, newest := messages.JobsRequest{Limit: 1000}, w.listed[worker]
+	for {
+		reply, err := ask[messages.JobsReply](ctx, w.buses[worker], w.Patience, w.subject(messages.Auctioneer, messages.VerbJobs, worker), r)
+		if err != nil {
+			return err
+		}
+		for i := range reply.Jobs {
+			j := &reply.Jobs[i]
+			if j.Job <= w.listed[worker] {
+				reply.More = false
+				break
+			}
+			newest, r.Before = max(newest, j.Job), j.Job
+			each(j)
+		}
+		if !reply.More || len(reply.Jobs) == 0 {
+			w.listed[worker] = newest
+			return nil
+		}
+	}
+}

@@ -1,0 +1,204 @@
+package witness
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/candor-grid/candor/messages"
+)
+
+// subject of a request that an account makes.
+func (w *Witness) subject(actor, verb string, account messages.Name) string {
+	return messages.Subject(w.Site, actor, verb, account)
+}
+
+// key is a new key of a client: no two requests have the same.
+func (w *Witness) key(client int, rng *rand.Rand) string {
+	return fmt.Sprintf("%d-%d-%016x", w.round, client, rng.Uint64())
+}
+
+// account is what an account has.
+func (w *Witness) account(ctx context.Context, name messages.Name) (messages.AccountReply, error) {
+	return ask[messages.AccountReply](ctx, w.buses[name], w.Patience, w.subject(messages.Bank, messages.VerbAccount, name), messages.AccountRequest{})
+}
+
+// moveMoney pays from the i-th account of a group, looks at a balance or grants.
+func (w *Witness) moveMoney(ctx context.Context, client, g, i int, rng *rand.Rand) {
+	group := w.Groups[g]
+	in := moneyAsk{kind: "pay", from: i, to: (i + 1 + rng.IntN(groupSize-1)) % groupSize, amount: 1 + messages.Credits(rng.Int64N(int64(2*messages.Credit)))}
+	p := payment{key: w.key(client, rng), from: group[in.from], to: group[in.to], amount: in.amount}
+	call := w.now()
+	var told moneyTold
+	var err error
+	switch n := rng.IntN(10); {
+	case n < 3:
+		in.kind, in.from, in.to, in.amount = "balance", 0, i, 0
+		var account messages.AccountReply
+		account, err = w.account(ctx, group[i])
+		told.balance = account.Balance
+		if told.outcome = judge(err); err == nil {
+			told.outcome = read
+		}
+	case n == 3:
+		in.kind, in.from, p.from = "grant", 0, ""
+		_, err = ask[messages.AccountReply](ctx, w.buses[w.Operator], w.Patience, w.subject(messages.Bank, messages.VerbGrant, w.Operator),
+			messages.GrantRequest{Key: p.key, Account: p.to, Amount: p.amount, Reason: p.key})
+		told.outcome = judge(err)
+	default:
+		_, err = ask[messages.AccountReply](ctx, w.buses[p.from], w.Patience, w.subject(messages.Bank, messages.VerbPay, p.from),
+			messages.PayRequest{Key: p.key, To: p.to, Amount: p.amount, Reason: p.key})
+		told.outcome = judge(err, messages.Insufficient)
+	}
+	w.note(client, groupName(g), call, in, told, told.outcome)
+	w.givenUp(in.kind, err, told.outcome)
+	if told.outcome == acknowledged {
+		w.paid(p)
+	}
+}
+
+// givenUp notes a request whose outcome is unknown after all patience.
+func (w *Witness) givenUp(kind string, err error, o outcome) {
+	if o == unknown {
+		w.breaks("%s was given up: %v", kind, err)
+	}
+}
+
+// paid writes a payment down that was acknowledged.
+func (w *Witness) paid(p payment) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.payments = append(w.payments, p)
+	if w.Plant {
+		w.Plant = false
+		w.payments = append(w.payments, payment{key: "planted", to: p.to, amount: p.amount})
+	}
+}
+
+// keptKeys are how many of the jobs that it submitted last a worker asks about.
+const keptKeys = 8
+
+// work submits a job, or asks for one, repeats its submission or cancels it. It returns
+// the keys of the worker's jobs.
+func (w *Witness) work(ctx context.Context, client int, worker messages.Name, mine []string, rng *rand.Rand) []string {
+	if len(mine) < keptKeys/2 || rng.IntN(2) == 0 {
+		key := w.key(client, rng)
+		if w.submit(ctx, client, worker, key) {
+			mine = append(mine, key)
+		}
+		return mine[max(0, len(mine)-keptKeys):]
+	}
+	key := mine[rng.IntN(len(mine))]
+	w.mu.Lock()
+	job := w.jobs[key]
+	w.mu.Unlock()
+	switch n := rng.IntN(5); {
+	case n == 0:
+		w.cancel(ctx, client, worker, key, job)
+	case n == 1:
+		w.submit(ctx, client, worker, key)
+	default:
+		w.show(ctx, client, worker, key, job)
+	}
+	return mine
+}
+
+// submit submits the job of a key, and reports whether it was acknowledged.
+func (w *Witness) submit(ctx context.Context, client int, worker messages.Name, key string) bool {
+	call := w.now()
+	reply, err := ask[messages.SubmitReply](ctx, w.buses[worker], w.Patience, w.subject(messages.Auctioneer, messages.VerbSubmit, worker), w.job(key))
+	o := judge(err)
+	w.note(client, "job "+key, call, jobAsk{key, "submit"}, jobTold{outcome: o, job: reply.Job}, o)
+	w.givenUp("a submission", err, o)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if _, known := w.jobs[key]; err == nil && !known {
+		w.jobs[key] = reply.Job
+		w.counts.Jobs++
+	}
+	return err == nil
+}
+
+func (w *Witness) cancel(ctx context.Context, client int, worker messages.Name, key string, job messages.JobID) {
+	call := w.now()
+	_, err := ask[messages.CancelReply](ctx, w.buses[worker], w.Patience, w.subject(messages.Auctioneer, messages.VerbCancel, worker), messages.CancelRequest{Job: job})
+	o := judge(err, messages.Ended)
+	w.note(client, "job "+key, call, jobAsk{key, "cancel"}, jobTold{outcome: o}, o)
+	w.givenUp("a cancellation", err, o)
+}
+
+func (w *Witness) show(ctx context.Context, client int, worker messages.Name, key string, job messages.JobID) {
+	call := w.now()
+	reply, err := ask[messages.JobDetail](ctx, w.buses[worker], w.Patience, w.subject(messages.Auctioneer, messages.VerbJob, worker), messages.JobRequest{Job: job})
+	told := jobTold{outcome: judge(err, messages.NotFound), job: job, state: reply.State}
+	told.missing = told.outcome == refused
+	o := told.outcome
+	if o == acknowledged || o == refused {
+		o = read
+	}
+	w.note(client, "job "+key, call, jobAsk{key, "show"}, told, o)
+	w.givenUp("a question for a job", err, o)
+}
+
+// market applies markets of which the last has a new time limit, or reads that.
+func (w *Witness) market(ctx context.Context, client int, rng *rand.Rand) {
+	if rng.IntN(10) > 0 {
+		_, _ = w.readMarket(ctx, client) // what came of it is in the record
+		return
+	}
+	call, last := w.now(), len(w.Markets)-1
+	in := marketAsk{apply: messages.Duration(time.Duration(1+rng.Int64N(1_000_000)) * time.Second)}
+	markets := append([]messages.Market(nil), w.Markets...)
+	markets[last].TimeLimit = in.apply
+	_, err := ask[messages.ApplyReply](ctx, w.buses[w.Operator], w.Patience, w.subject(messages.Auctioneer, messages.VerbApply, w.Operator), messages.ApplyRequest{Markets: markets})
+	o := judge(err)
+	w.note(client, marketsName, call, in, marketTold{outcome: o}, o)
+	w.givenUp("a change of markets", err, o)
+}
+
+const marketsName = "the markets"
+
+// readMarket reads the time limit of the last market.
+func (w *Witness) readMarket(ctx context.Context, client int) (messages.Duration, error) {
+	call := w.now()
+	reply, err := ask[messages.MarketsReply](ctx, w.buses[w.Operator], w.Patience, w.subject(messages.Auctioneer, messages.VerbMarkets, w.Operator), messages.Empty{})
+	told := marketTold{outcome: unknown}
+	if err == nil {
+		told.outcome = read
+	}
+	for _, m := range reply.Markets {
+		if m.Market.Name == w.Markets[len(w.Markets)-1].Name {
+			told.limit = m.Market.TimeLimit
+		}
+	}
+	w.note(client, marketsName, call, marketAsk{}, told, told.outcome)
+	w.givenUp("a question for the markets", err, told.outcome)
+	return told.limit, err
+}
+
+// traces is the file in which the tasks of the round write that they ran.
+func (w *Witness) traces() string { return filepath.Join(w.Dir, fmt.Sprintf("ran-%d", w.round)) }
+
+// prepareTraces makes the file of the round, in which the users of all tasks may write.
+func (w *Witness) prepareTraces() error {
+	_ = os.Remove(filepath.Join(w.Dir, fmt.Sprintf("ran-%d", w.round-1)))
+	f, err := os.Create(w.traces())
+	if err != nil {
+		return err
+	}
+	return closing(f, os.Chmod(w.traces(), 0o666))
+}
+
+// job is the submission of a key. Every fourth job takes a while, so that it can be
+// cancelled.
+func (w *Witness) job(key string) messages.SubmitRequest {
+	script := "echo $KEY >> " + filepath.Base(w.traces())
+	if key[len(key)-1]%4 == 0 {
+		script += "; sleep 0.3"
+	}
+	return messages.SubmitRequest{Key: key, Spec: messages.JobSpec{Name: key, Budget: messages.Credit, Dir: w.Dir,
+		Stages: []messages.Stage{{Name: "main", Command: []string{"/bin/sh", "-c", script}, Env: messages.Env{{Name: "KEY", Value: key}}}}}}
+}

@@ -1,0 +1,69 @@
+package witness
+
+import (
+	"testing"
+	"time"
+
+	"github.com/anishathalye/porcupine"
+
+	"github.com/candor-grid/candor/messages"
+)
+
+// A model that takes every history proves nothing: these histories are each wrong, or
+// right, in one thing.
+
+// told is a request and its answer; each begins when the one before has ended.
+type told struct{ in, out any }
+
+func history(all ...told) (h []porcupine.Operation) {
+	for i, o := range all {
+		h = append(h, porcupine.Operation{Input: o.in, Output: o.out, Call: int64(2 * i), Return: int64(2*i + 1)})
+	}
+	return h
+}
+
+func TestModels(t *testing.T) {
+	pay := func(amount messages.Credits) moneyAsk { return moneyAsk{kind: "pay", from: 0, to: 1, amount: amount} }
+	balance := func(of int, is messages.Credits) told {
+		return told{moneyAsk{kind: "balance", to: of}, moneyTold{outcome: read, balance: is}}
+	}
+	done, no := moneyTold{outcome: acknowledged}, moneyTold{outcome: refused}
+	submit := func(job messages.JobID) told {
+		return told{jobAsk{"k", "submit"}, jobTold{outcome: acknowledged, job: job}}
+	}
+	show := func(state messages.State) told {
+		return told{jobAsk{"k", "show"}, jobTold{outcome: acknowledged, state: state}}
+	}
+	cancel := told{jobAsk{"k", "cancel"}, jobTold{outcome: acknowledged}}
+	ended := told{jobAsk{"k", "cancel"}, jobTold{outcome: refused}}
+	apply := func(n messages.Duration) told { return told{marketAsk{n}, marketTold{outcome: acknowledged}} }
+	limit := func(n messages.Duration) told { return told{marketAsk{}, marketTold{outcome: read, limit: n}} }
+	money, market := moneyModel(purses{10, 0, 0}), marketModel(1)
+	for name, c := range map[string]struct {
+		model porcupine.Model
+		fits  bool
+		h     []porcupine.Operation
+	}{
+		"a payment":                     {money, true, history(told{pay(4), done}, balance(0, 6), balance(1, 4))},
+		"a payment that is lost":        {money, false, history(told{pay(4), done}, balance(0, 10))},
+		"a payment done twice":          {money, false, history(told{pay(4), done}, balance(1, 8))},
+		"a microcredit too many":        {money, false, history(told{pay(4), done}, balance(1, 5))},
+		"a payment beyond the balance":  {money, false, history(told{pay(11), done})},
+		"a refusal":                     {money, true, history(told{pay(11), no}, balance(0, 10))},
+		"a refusal without reason":      {money, false, history(told{pay(4), no})},
+		"a grant":                       {money, true, history(told{moneyAsk{kind: "grant", to: 2, amount: 3}, done}, balance(2, 3))},
+		"a job that completes":          {jobModel, true, history(submit(7), show(messages.Running), show(messages.Completed), ended)},
+		"a submission with two numbers": {jobModel, false, history(submit(7), submit(8))},
+		"a job that is gone":            {jobModel, false, history(submit(7), told{jobAsk{"k", "show"}, jobTold{outcome: refused, missing: true}})},
+		"a job that comes back":         {jobModel, false, history(submit(7), show(messages.Completed), show(messages.Running))},
+		"a cancelled job":               {jobModel, true, history(submit(7), cancel, ended, show(messages.Settling), show(messages.Cancelled))},
+		"a cancellation that is lost":   {jobModel, false, history(submit(7), cancel, show(messages.Completed))},
+		"a cancellation done twice":     {jobModel, false, history(submit(7), cancel, cancel)},
+		"markets":                       {market, true, history(limit(1), apply(5), limit(5))},
+		"markets of before":             {market, false, history(apply(5), limit(1))},
+	} {
+		if got := porcupine.CheckOperationsTimeout(c.model, c.h, time.Minute); got == porcupine.Ok != c.fits {
+			t.Errorf("%s: %v, want that it fits: %v", name, got, c.fits)
+		}
+	}
+}

@@ -1,0 +1,126 @@
+package witness
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"sync"
+	"time"
+
+	"github.com/anishathalye/porcupine"
+
+	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/bus"
+)
+
+// Counts are what a witness has seen since it began.
+type Counts struct {
+	Acknowledged int // requests that change something
+	Read         int // answers to questions
+	Refused      int // requests that were refused, for a reason that holds
+	GivenUp      int // requests whose outcome stayed unknown
+
+	Lost    int              // acknowledged, and not there
+	Doubled int              // done twice
+	Wrong   messages.Credits // microcredits by which balances and charges are off
+	// Disordered are histories of which the answers fit no order, Undecided those of which
+	// porcupine could not tell in its time.
+	Disordered, Undecided int
+
+	Jobs     int           // acknowledged submissions
+	RanTwice int           // jobs whose task ran more than once, of which one run counts
+	Silence  time.Duration // the longest time without an acknowledgement
+	Longest  time.Duration // that a request waited for its answer
+}
+
+// Sound reports whether the site kept what it promised.
+func (c *Counts) Sound() bool {
+	return c.Lost == 0 && c.Doubled == 0 && c.Wrong == 0 && c.Disordered == 0 && c.GivenUp == 0
+}
+
+// record is what was asked and answered in a round.
+type record struct {
+	began time.Time
+
+	mu        sync.Mutex
+	histories map[string][]porcupine.Operation // by model
+	counts    Counts
+	last      time.Time // of the last acknowledgement
+	broken    []string
+}
+
+func (r *record) now() int64 { return int64(time.Since(r.began)) }
+
+// outcome of a request.
+type outcome uint8
+
+const (
+	read         outcome = iota // it was a question
+	acknowledged                // it was done
+	refused                     // it was not done, and never will be
+	unknown                     // it was given up: it may be done at any later time
+)
+
+// note writes a request and its answer down.
+func (r *record) note(client int, model string, call int64, input, output any, o outcome) {
+	end, at := r.now(), time.Now()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.counts.Longest = max(r.counts.Longest, time.Duration(end-call))
+	switch o {
+	case read:
+		r.counts.Read++
+	case acknowledged:
+		r.counts.Acknowledged++
+		r.counts.Silence = max(r.counts.Silence, at.Sub(r.last))
+		r.last = at
+	case refused:
+		r.counts.Refused++
+	case unknown:
+		r.counts.GivenUp++
+		end = math.MaxInt64
+	}
+	r.histories[model] = append(r.histories[model], porcupine.Operation{ClientId: client, Input: input, Call: call, Output: output, Return: end})
+}
+
+// breaks notes a promise that was broken.
+func (r *record) breaks(format string, arguments ...any) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.broken = append(r.broken, fmt.Sprintf(format, arguments...))
+}
+
+// betweenTries is how long a client waits before it repeats a request that was refused
+// for now.
+const betweenTries = 50 * time.Millisecond
+
+// ask repeats a request until its outcome is known, or patience ends: the error is then
+// one that waits (see messages.Waits).
+func ask[Reply any](ctx context.Context, b bus.Bus, patience time.Duration, subject string, request any) (Reply, error) {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	for {
+		reply, err := bus.Call[Reply](ctx, b, subject, request)
+		if err == nil || !messages.Waits(err) {
+			return reply, err
+		}
+		select {
+		case <-ctx.Done():
+			return reply, err
+		case <-time.After(betweenTries):
+		}
+	}
+}
+
+// judge says what an error means for a request; the kinds are of refusals that hold.
+func judge(err error, holding ...messages.Kind) outcome {
+	if err == nil {
+		return acknowledged
+	}
+	for _, kind := range holding {
+		if messages.KindOf(err) == kind {
+			return refused
+		}
+	}
+	return unknown
+}

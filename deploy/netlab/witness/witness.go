@@ -1,0 +1,193 @@
+package witness
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"github.com/anishathalye/porcupine"
+
+	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/bus"
+)
+
+// Config says who the clients are.
+type Config struct {
+	Site     messages.Name
+	Connect  func(account messages.Name) (bus.Bus, error)
+	Operator messages.Name
+	Groups   [][]messages.Name // accounts that pay one another, groupSize each
+	Workers  []messages.Name   // accounts that submit jobs
+	// Markets are those of the site; the time limit of the last is applied and read. None:
+	// the clients leave the markets alone.
+	Markets []messages.Market
+	// Dir is where tasks write that they ran: all users may enter it.
+	Dir   string
+	Every time.Duration // between two requests of a client
+	// Patience bounds a request with all its repetitions.
+	Patience time.Duration
+	Seed     uint64
+	// Plant has the record say, once, that a payment was acknowledged that was never sent:
+	// the check must find it.
+	Plant bool
+}
+
+// Witness is the clients of a site, and their record.
+type Witness struct {
+	Config
+	buses   map[messages.Name]bus.Bus
+	round   int
+	opening map[string]purses                  // of each group, when the round began
+	due     map[messages.Name]messages.Credits // what accounts have by the record
+	read    map[messages.Name]uint64           // entries of statements that are checked
+	listed  map[messages.Name]messages.JobID   // jobs that are checked
+	limit   messages.Duration                  // of the last market, when the round began
+
+	record
+	payments []payment
+	jobs     map[string]messages.JobID // acknowledged, by key
+	stop     chan struct{}
+	clients  sync.WaitGroup
+}
+
+// payment is one that was acknowledged; from "" it is a grant.
+type payment struct {
+	key      string
+	from, to messages.Name
+	amount   messages.Credits
+}
+
+// New connects the clients and has them look at what the accounts have. The limit is that
+// of the last market.
+func New(ctx context.Context, c Config) (*Witness, error) {
+	w := &Witness{Config: c, buses: map[messages.Name]bus.Bus{}, opening: map[string]purses{}, due: map[messages.Name]messages.Credits{},
+		read: map[messages.Name]uint64{}, listed: map[messages.Name]messages.JobID{}, record: record{began: time.Now()}}
+	for _, name := range w.everybody() {
+		b, err := c.Connect(name)
+		if err != nil {
+			return nil, errors.Join(err, w.Close())
+		}
+		w.buses[name] = b
+	}
+	for _, name := range w.accounts() {
+		account, err := w.account(ctx, name)
+		if err != nil {
+			return nil, errors.Join(err, w.Close())
+		}
+		w.due[name] = account.Balance
+		if err := w.statement(ctx, name, func(*messages.Entry) {}); err != nil {
+			return nil, errors.Join(err, w.Close())
+		}
+	}
+	if n := len(c.Markets); n > 0 {
+		w.limit = c.Markets[n-1].TimeLimit
+	}
+	return w, nil
+}
+
+// Close ends the connections.
+func (w *Witness) Close() (err error) {
+	for _, b := range w.buses {
+		err = errors.Join(err, b.Close())
+	}
+	return err
+}
+
+// accounts are those with a balance, everybody the operator too.
+func (w *Witness) accounts() (all []messages.Name) {
+	for _, group := range w.Groups {
+		all = append(all, group...)
+	}
+	return append(all, w.Workers...)
+}
+
+func (w *Witness) everybody() []messages.Name { return append(w.accounts(), w.Operator) }
+
+// Begin has the clients begin a round.
+func (w *Witness) Begin(ctx context.Context) error {
+	w.round++
+	w.histories, w.jobs, w.payments, w.stop = map[string][]porcupine.Operation{}, map[string]messages.JobID{}, nil, make(chan struct{})
+	w.last = time.Now()
+	if err := w.prepareTraces(); err != nil {
+		return err
+	}
+	client := 0
+	begin := func(act func(context.Context, int, *rand.Rand)) {
+		number := client
+		client++
+		w.clients.Go(func() { w.run(ctx, number, act) })
+	}
+	for g := range w.Groups {
+		w.opening[groupName(g)] = w.purses(g)
+		for i := range w.Groups[g] {
+			begin(func(ctx context.Context, client int, rng *rand.Rand) { w.moveMoney(ctx, client, g, i, rng) })
+		}
+	}
+	for _, worker := range w.Workers {
+		var mine []string
+		begin(func(ctx context.Context, client int, rng *rand.Rand) { mine = w.work(ctx, client, worker, mine, rng) })
+	}
+	if len(w.Markets) > 0 {
+		for range 2 {
+			begin(w.market)
+		}
+	}
+	return nil
+}
+
+func groupName(g int) string { return fmt.Sprintf("the accounts of group %d", g+1) }
+
+// purses is what the accounts of a group have by the record.
+func (w *Witness) purses(g int) (p purses) {
+	for i, name := range w.Groups[g] {
+		p[i] = w.due[name]
+	}
+	return p
+}
+
+// run has one client act until the round ends.
+func (w *Witness) run(ctx context.Context, client int, act func(context.Context, int, *rand.Rand)) {
+	rng := rand.New(rand.NewPCG(w.Seed, uint64(w.round)<<32|uint64(client)))
+	for {
+		select {
+		case <-w.stop:
+			return
+		case <-ctx.Done():
+			return
+		case <-time.After(time.Duration(rng.Int64N(int64(2*w.Every) + 1))):
+		}
+		act(ctx, client, rng)
+	}
+}
+
+// End has the clients stop, and returns when every request is answered or given up.
+func (w *Witness) End() {
+	close(w.stop)
+	w.clients.Wait()
+}
+
+// Counts are what was seen so far, and the promises that were broken, a sentence each.
+func (w *Witness) Counts() (Counts, []string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.counts, append([]string(nil), w.broken...)
+}
+
+// AwaitServed returns when n more requests were acknowledged.
+func (w *Witness) AwaitServed(ctx context.Context, n int) error {
+	first, _ := w.Counts()
+	for {
+		now, _ := w.Counts()
+		if now.Acknowledged >= first.Acknowledged+n {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return messages.Errorf(messages.Unavailable, "%d of %d requests were acknowledged", now.Acknowledged-first.Acknowledged, n)
+		case <-time.After(betweenTries):
+		}
+	}
+}
