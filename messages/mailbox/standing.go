@@ -223,6 +223,8 @@ func (s *standing) noteReport(id string, q standingReport, term, committed uint6
 	r := s.promises.now()
 	known, has := r.known(id)
 	switch {
+	case q.Standing == standingDoubtful && has && q.Disk == known.Disk:
+		// The report is of before the disk was taken in; who doubts again has another.
 	case q.Standing == standingDoubtful:
 		s.noteDoubtful(id, q)
 	case !has || q.Version > known.Version:
