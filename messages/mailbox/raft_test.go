@@ -381,3 +381,22 @@ func drain(t *testing.T, ch <-chan Leadership, wanted func(Leadership) bool) Lea
 		}
 	}
 }
+
+// TestPlannedStopLeavesLittleToCarryOut: a replica that was stopped in order has its state
+// from a snapshot when it starts, and carries nothing out again.
+func TestPlannedStopLeavesLittleToCarryOut(t *testing.T) {
+	g := newGroup(t, 1, nil)
+	g.start("r1")
+	for i := range 40 {
+		g.propose(fmt.Sprintf("%*d", unsavedBytes/32, i))
+	}
+	before := g.agree(40)
+	g.stop("r1")
+	g.start("r1")
+	if after := g.agree(40); after != before {
+		t.Errorf("after the stop the state's hash is %x, was %x", after, before)
+	}
+	if again := g.running()["r1"].Status().Commands; again != 0 {
+		t.Errorf("%d commands were carried out again", again)
+	}
+}
