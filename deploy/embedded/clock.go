@@ -17,7 +17,7 @@ import (
 // openClock makes the clock of this process's host, which is watched until the site is
 // closed.
 func (s *share) openClock() {
-	wall := s.options.wall
+	wall := s.options.Wall
 	if wall == nil {
 		wall = func() messages.Time { return messages.TimeOf(time.Now()) }
 	}

@@ -41,7 +41,7 @@ func (u user) runs(key string) messages.JobDetail {
 func TestClockIsSetAndSetRight(t *testing.T) {
 	t.Parallel()
 	clock := new(settable)
-	s, err := Start(within(t), small(t.TempDir()), Options{wall: clock.now})
+	s, err := Start(within(t), small(t.TempDir()), Options{Wall: clock.now})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -69,7 +69,7 @@ func TestClockOfOneHostIsWrong(t *testing.T) {
 	if _, err := identity.Create(base.Keys, base.Site); err != nil {
 		t.Fatal(err)
 	}
-	sites := startHosts(t, base, dir, func(host int, o *Options) { o.wall = clocks[host].now })
+	sites := startHosts(t, base, dir, func(host int, o *Options) { o.Wall = clocks[host].now })
 	alice := connect(t, sites[0], "alice")
 	alice.runs("before")
 	for i := range clocks {

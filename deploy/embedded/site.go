@@ -41,8 +41,8 @@ type Options struct {
 	Executor []string
 	// LeaveRunning leaves tasks running when the site is closed, with an Executor.
 	LeaveRunning bool
-	// wall is the clock of this host; nil: the machine's.
-	wall func() messages.Time
+	// Wall is the clock of this host; nil: the machine's.
+	Wall func() messages.Time
 	// usersFile is where accounts have their users; empty: in the state directory.
 	usersFile string
 	// Only starts one actor alone, against a server that runs elsewhere; nil:

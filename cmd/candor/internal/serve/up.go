@@ -24,6 +24,7 @@ type up struct {
 	leave bool // tasks go on when this ends
 	asMe  bool // tasks run as this user
 	sites []string
+	clock string // file that says how wrong the clock is
 }
 
 func upCommand() *cobra.Command {
@@ -58,6 +59,8 @@ with --at.`,
 	}
 	u.settings.siteFlags(cmd.Flags())
 	u.logging.flags(cmd.Flags())
+	cmd.Flags().StringVar(&u.clock, "clock", "", "`file` with nanoseconds by which the clock of this host is to be wrong")
+	_ = cmd.Flags().MarkHidden("clock") // the flag is there
 	cmd.Flags().BoolVar(&u.leave, "leave-running", false, "leave the tasks to the next start when this one ends")
 	cmd.Flags().BoolVar(&u.asMe, "tasks-as-me", false, "run tasks as this user, able to do all that the site can: for a site of your own alone")
 	cmd.Flags().StringSliceVar(&u.sites, "sites", nil, "run several sites of these `names`, joined to one another")
@@ -74,7 +77,7 @@ func (u *up) run(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	o.LeaveRunning, o.Fresh = u.leave, u.fresh
+	o.LeaveRunning, o.Fresh, o.Wall = u.leave, u.fresh, wrongClock(u.clock)
 	site, err := embedded.Start(cmd.Context(), c, o)
 	if err != nil {
 		return unstarted(cmd.Context(), err)

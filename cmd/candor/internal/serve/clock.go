@@ -1,0 +1,36 @@
+package serve
+
+import (
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/candor-grid/candor/messages"
+)
+
+// clockEvery is how often the file of a clock is read.
+const clockEvery = 100 * time.Millisecond
+
+// wrongClock is a wall clock that is off by the nanoseconds in a file, for trials of what
+// a wrong clock does. Without a file, or where nothing can be read in it, it is right.
+func wrongClock(file string) func() messages.Time {
+	if file == "" {
+		return nil
+	}
+	var mu sync.Mutex
+	var ahead time.Duration
+	var read time.Time
+	return func() messages.Time {
+		mu.Lock()
+		defer mu.Unlock()
+		now := time.Now()
+		if now.Sub(read) > clockEvery {
+			text, _ := os.ReadFile(file) // none: the clock is right
+			n, _ := strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64)
+			ahead, read = time.Duration(n), now
+		}
+		return messages.TimeOf(now.Add(ahead))
+	}
+}
