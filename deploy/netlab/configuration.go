@@ -23,7 +23,7 @@ func (s *Site) configure() error {
 		return err
 	}
 	for i, h := range s.Racks {
-		h.arguments = []string{"up", "--config", file, "--host", s.Racks[i].Name, "--state", h.Dir()}
+		h.arguments = []string{"up", "--config", file, "--host", s.Racks[i].Name, "--state", h.Dir(), "--clock", h.clockFile()}
 	}
 	return s.configureAgents()
 }

@@ -32,6 +32,9 @@
 // process in it. That takes root, or the right to make user namespaces, and the
 // commands ip, unshare and nsenter.
 //
+// There each rack can have a small disk of its own, which can be full and can hang
+// (Plan.Disk): a loop device, which takes root.
+//
 // Elsewhere a host is an address of the loopback network, 127.B.<site>.<host>, with
 // a B that no other lab has. That is the same for everything but cutting a host off
 // from its own site, which it cannot do.

@@ -5,6 +5,9 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
+	"syscall"
+	"time"
 
 	"github.com/candor-grid/candor/messages"
 )
@@ -21,6 +24,7 @@ type Host struct {
 	arguments []string
 	leave     bool
 	process   *process // nil: none runs
+	disk      bool     // it has one of its own
 }
 
 // Dir is where the host keeps its state.
@@ -72,6 +76,44 @@ func (h *Host) Stop() error {
 	return p.stop()
 }
 
+// Ended reports whether the host's process has ended by itself.
+func (h *Host) Ended() bool {
+	if h.process == nil {
+		return false
+	}
+	select {
+	case <-h.process.ended:
+		return true
+	default:
+		return false
+	}
+}
+
+// Pause has the host's process stand still, as where its machine does; Resume has it go
+// on.
+func (h *Host) Pause() error { return h.process.command.Process.Signal(syscall.SIGSTOP) }
+
+// Resume is the opposite of Pause.
+func (h *Host) Resume() error { return h.process.command.Process.Signal(syscall.SIGCONT) }
+
+// Log is what the host's processes have said since a position in their log, and the
+// position after it.
+func (h *Host) Log(since int64) (string, int64) {
+	text, err := os.ReadFile(h.Dir() + ".log")
+	if err != nil || int64(len(text)) < since {
+		return "", since
+	}
+	return string(text[since:]), int64(len(text))
+}
+
+// clockFile says by how many nanoseconds the clock of the host is wrong.
+func (h *Host) clockFile() string { return h.Dir() + ".clock" }
+
+// SetClock has the clock of the host be ahead by a time, or behind.
+func (h *Host) SetClock(ahead time.Duration) error {
+	return os.WriteFile(h.clockFile(), []byte(strconv.FormatInt(int64(ahead), 10)), 0o600)
+}
+
 // Memory is what the host's process has in memory, in bytes.
 func (h *Host) Memory() int64 {
 	if h.process == nil {
@@ -85,3 +127,14 @@ func (h *Host) Cut() error { return h.site.lab.network.Cut(h.site.number, h.numb
 
 // Heal is the opposite of Cut.
 func (h *Host) Heal() error { return h.site.lab.network.Heal(h.site.number, h.number) }
+
+// Mute has nothing that the host sends arrive at another host of the site; what the other
+// sends arrives. Hear is the opposite.
+func (h *Host) Mute(to *Host) error {
+	return h.site.lab.network.Mute(h.site.number, h.number, to.number)
+}
+
+// Hear is the opposite of Mute.
+func (h *Host) Hear(to *Host) error {
+	return h.site.lab.network.Hear(h.site.number, h.number, to.number)
+}

@@ -24,6 +24,7 @@ type Lab struct {
 	binary   string
 	children []int // of this process, from before the lab
 	links    []link
+	images   bool // the images of disks are in memory
 }
 
 // link leads from the border of a site to a host of another.

@@ -50,6 +50,10 @@ func (l *loopback) Cut(site, host int) error { return l.cannot("cut", site, host
 
 func (l *loopback) Heal(site, host int) error { return l.cannot("healed", site, host) }
 
+func (l *loopback) Mute(site, host, _ int) error { return l.cannot("muted", site, host) }
+
+func (l *loopback) Hear(site, host, _ int) error { return l.cannot("heard", site, host) }
+
 func (l *loopback) cannot(what string, site, host int) error {
 	return messages.Errorf(messages.Unavailable, "host %s: cannot be %s on the loopback network; that takes network namespaces", l.Address(site, host), what)
 }

@@ -99,6 +99,22 @@ func (n *namespaces) Cut(site, host int) error { return ip("link set " + veth(si
 
 func (n *namespaces) Heal(site, host int) error { return ip("link set " + veth(site, host) + " up") }
 
+// nobody is an address of the link layer that no host has.
+const nobody = "02:00:00:00:00:01"
+
+// Mute has the host believe that another has an address of the link layer that nobody has.
+func (n *namespaces) Mute(site, host, to int) error {
+	return n.neighbour(site, host, "replace "+n.Address(site, to)+" lladdr "+nobody+" dev eth0 nud permanent")
+}
+
+func (n *namespaces) Hear(site, host, to int) error {
+	return n.neighbour(site, host, "del "+n.Address(site, to)+" dev eth0")
+}
+
+func (n *namespaces) neighbour(site, host int, change string) error {
+	return ipAs([]string{"nsenter", "--net=" + n.file(site, host), "ip"}, "neigh "+change)
+}
+
 // Close makes room for another network: at the end of the process all of it goes
 // anyway.
 func (n *namespaces) Close() error {

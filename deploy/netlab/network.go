@@ -21,6 +21,10 @@ type Network interface {
 	// Cut takes a host off its site's network; Heal puts it back.
 	Cut(site, host int) error
 	Heal(site, host int) error
+	// Mute has what a host sends not arrive at another host of its site; Hear has it
+	// arrive again.
+	Mute(site, host, to int) error
+	Hear(site, host, to int) error
 	// Close gives up what is not given up by itself at the end of the process.
 	Close() error
 }

@@ -27,6 +27,9 @@ type Plan struct {
 	Grant messages.Credits
 	// Lease as in the site's configuration.
 	Lease time.Duration
+	// Disk is the size of a disk of its own that each rack has where the machine permits it
+	// (see Host.HasDisk), in bytes; 0: none.
+	Disk int64
 }
 
 // Operator is the operator of every site.
@@ -74,6 +77,13 @@ func newSite(l *Lab, number int, p Plan) (*Site, error) {
 			return nil, err
 		}
 	}
+	for _, h := range s.Racks {
+		if p.Disk > 0 {
+			if err := h.giveDisk(p.Disk); err != nil && messages.KindOf(err) != messages.Unavailable {
+				return nil, err
+			}
+		}
+	}
 	s.Racks[0].Node = nodeName(0)
 	for i := 1; i < p.Agents; i++ {
 		if err := s.addHost(&s.Agents, nodeName(i)); err != nil {
@@ -105,6 +115,9 @@ func (s *Site) URL() string {
 	}
 	return strings.Join(urls, ",")
 }
+
+// Markets are those that the site begins with.
+func (s *Site) Markets() []messages.Market { return s.configuration().Markets }
 
 // Start starts every host and returns when all of them serve and every node is up.
 func (s *Site) Start(ctx context.Context) error {

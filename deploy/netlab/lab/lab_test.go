@@ -49,7 +49,7 @@ func TestChaos(t *testing.T) {
 		for _, broken := range r.Broken {
 			t.Error(broken)
 		}
-		atLeast(t, &r, "faults", 5)
+		atLeast(t, &r, "faults", 2)
 		atLeast(t, &r, "acknowledged", 200)
 	}
 	for _, r := range run(t, "--short", "--scenario", "chaos", "--control", "--for", "1ms") {

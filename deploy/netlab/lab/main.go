@@ -124,10 +124,13 @@ func (f *flags) check() error {
 	return nil
 }
 
+// replacing are the scenarios in which a newer build replaces the older.
+var replacing = []string{"upgrade", "chaos", "storms"}
+
 // build builds what the scenarios need.
 func (f *flags) build(ctx context.Context, dir string) error {
 	for i, version := range versions {
-		if i > 0 && !slices.Contains(f.names(), "upgrade") {
+		if i > 0 && !slices.ContainsFunc(f.names(), func(name string) bool { return slices.Contains(replacing, name) }) {
 			break
 		}
 		if _, err := netlab.Build(ctx, dir, version); err != nil {

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"math/rand/v2"
 	"os"
+	"path/filepath"
 	"slices"
 	"time"
 
@@ -17,22 +18,25 @@ import (
 // How the trial of chaos goes on: in rounds, each with some faults, after which all that
 // was acknowledged in it is checked.
 const (
-	chaosFor       = time.Minute
-	chaosForShort  = 12 * time.Second
-	faultsOfRound  = 5
-	servedBetween  = 20 // acknowledgements between two faults
-	chaosEvery     = 30 * time.Millisecond
-	chaosPatience  = 3 * time.Minute // of a request: a fault may last
-	chaosGroups    = 6
-	chaosWorkers   = 6
-	chaosSlots     = 8
-	chaosStartWith = 100 * messages.Credit
+	chaosFor           = time.Minute
+	chaosForShort      = 12 * time.Second
+	faultsOfRound      = 5
+	faultsOfRoundShort = 2
+	servedBetween      = 20 // acknowledgements between two faults
+	chaosEvery         = 20 * time.Millisecond
+	healWithin         = 10 * time.Minute // until a site that was struck serves, and has everything
+	chaosPatience      = healWithin       // of a request
+	chaosGroups        = 6
+	chaosWorkers       = 6
+	chaosSlots         = 8
+	chaosDisk          = 2 << 30
+	chaosStartWith     = 100 * messages.Credit
 )
 
 // chaosPlan is a site of three hosts, with agents on the first and on two others.
 func chaosPlan(name messages.Name) netlab.Plan {
 	return netlab.Plan{Name: name, Racks: 3, Agents: 3, Slots: chaosSlots, Users: slices.Concat(slices.Concat(chaosAccounts()...), chaosUsers()),
-		Grant: chaosStartWith, Lease: 10 * time.Second}
+		Grant: chaosStartWith, Lease: 10 * time.Second, Disk: chaosDisk}
 }
 
 // chaosAccounts are those that pay one another.
@@ -58,9 +62,17 @@ func chaosUsers() (users []messages.Name) {
 // storm is a trial of chaos under way.
 type storm struct {
 	*member
-	rng    *rand.Rand
-	w      *witness.Witness
-	struck map[string]int
+	rng     *rand.Rand
+	w       *witness.Witness                // nil in a federation
+	served  func(ctx context.Context) error // waits until the clients were served again
+	struck  map[string]int                  // faults, by name
+	silence map[string]time.Duration        // the longest, by the fault
+	skipped []string                        // faults that the machine does not permit
+
+	deaf          []*netlab.Host // to a host that is cut off one way
+	newer         bool           // the hosts run the newer build
+	noticed       int            // hosts that said that their files were damaged or too old
+	refusedByName int            // starts that were refused because of a file, which was named
 }
 
 // chaos has faults of all kinds befall the hosts of a site, drawn by the seed, while
@@ -71,37 +83,86 @@ func chaos(ctx context.Context, t *trial, all []*member) error {
 		return err
 	}
 	defer os.RemoveAll(dir)
-	m := all[0]
-	s := &storm{member: m, rng: rand.New(rand.NewPCG(t.Seed, 1)), struck: map[string]int{}}
-	t.log("seed %d", t.Seed)
-	if s.w, err = m.witness(ctx, dir); err != nil {
+	s := newStorm(all[0])
+	if s.w, err = s.witness(ctx, dir); err != nil {
 		return err
 	}
 	defer s.w.Close()
-	last := either(t, chaosFor, chaosForShort)
-	if t.For > 0 {
-		last = t.For
+	s.served = func(ctx context.Context) error {
+		return within(ctx, healWithin, func(ctx context.Context) error { return s.w.AwaitServed(ctx, servedBetween) })
 	}
-	for begun := time.Now(); time.Since(begun) < last; {
-		if err := s.round(ctx); err != nil {
-			return err
-		}
+	possible, last := s.possible(), t.lasts()
+	for begun := time.Now(); time.Since(begun) < last && err == nil; {
+		err = s.round(ctx, possible)
+	}
+	if err == nil {
+		err = s.verifyAll(ctx)
+	}
+	if err != nil && ctx.Err() == nil {
+		t.breaks("%v", err)
+		err = nil
 	}
 	s.report()
-	return m.verify(ctx)
+	return err
+}
+
+func newStorm(m *member) *storm {
+	m.trial.log("%s: seed %d", m.Name, m.trial.Seed)
+	return &storm{member: m, rng: rand.New(rand.NewPCG(m.trial.Seed, 1)), struck: map[string]int{}, silence: map[string]time.Duration{}}
+}
+
+// lasts is how long a trial of chaos goes on.
+func (t *trial) lasts() time.Duration {
+	if t.For > 0 {
+		return t.For
+	}
+	return either(t, chaosFor, chaosForShort)
+}
+
+// possible are the faults that the machine permits.
+func (s *storm) possible() (list []fault) {
+	disk, namespaces := s.Racks[0].HasDisk(), netlab.Inside()
+	for _, f := range faults {
+		if f.needs == "disk" && !disk || f.needs == "network" && !namespaces {
+			s.skipped = append(s.skipped, f.name)
+			continue
+		}
+		list = append(list, f)
+	}
+	return list
+}
+
+// verifyAll has the books verified as the site tells them, and as each replica has them on
+// its disk once it is stopped: damage that nobody noticed is found at the latest there.
+func (s *storm) verifyAll(ctx context.Context) error {
+	if err := s.verify(ctx); err != nil {
+		return err
+	}
+	undetected := 0
+	for _, h := range s.Racks {
+		if err := h.Stop(); err != nil {
+			return err
+		}
+		if output, err := s.Candor(ctx, netlab.Operator, "bank", "verify", "--history", filepath.Join(h.Dir(), messages.Bank, h.Name)); err != nil {
+			undetected++
+			s.trial.breaks("the journal that %s has: %v: %s", h.Name, err, output)
+		}
+	}
+	s.trial.count("replicas with undetected damage", undetected)
+	return nil
 }
 
 func (m *member) witness(ctx context.Context, dir string) (*witness.Witness, error) {
-	return witness.New(ctx, witness.Config{Site: m.Name, Connect: m.Connect, Operator: netlab.Operator, Groups: chaosAccounts(), Workers: chaosUsers(),
+	return witness.New(ctx, witness.Config{Site: m.Name, Connect: m.Connect, Operator: netlab.Operator, Groups: chaosAccounts(), Workers: chaosUsers(), Markets: m.Markets(),
 		Dir: dir, Every: chaosEvery, Patience: chaosPatience, Seed: m.trial.Seed, Plant: m.trial.Plant})
 }
 
 // round has some faults happen and checks what was acknowledged meanwhile.
-func (s *storm) round(ctx context.Context) error {
+func (s *storm) round(ctx context.Context, possible []fault) error {
 	if err := s.w.Begin(ctx); err != nil {
 		return err
 	}
-	err := s.strikes(ctx)
+	err := s.strikes(ctx, possible)
 	s.w.End()
 	if err != nil {
 		return err
@@ -127,32 +188,79 @@ func (s *storm) faults() (n int) {
 	return n
 }
 
-func (s *storm) strikes(ctx context.Context) error {
-	for range faultsOfRound {
-		if err := within(ctx, patience, func(ctx context.Context) error { return s.w.AwaitServed(ctx, servedBetween) }); err != nil {
-			return err
+// upTo draws a time.
+func (s *storm) upTo(d time.Duration) time.Duration { return time.Duration(s.rng.Int64N(int64(d) + 1)) }
+
+// strikes has faults happen one after another, some of them two at a time.
+func (s *storm) strikes(ctx context.Context, possible []fault) error {
+	for range either(s.trial, faultsOfRound, faultsOfRoundShort) {
+		if err := s.served(ctx); err != nil {
+			return fmt.Errorf("before the next fault: %w", err)
 		}
-		h := s.Racks[s.rng.IntN(len(s.Racks))]
-		s.struck["kill -9"]++
-		h.Kill()
-		if err := wait(ctx, time.Duration(s.rng.Int64N(int64(time.Second)))); err != nil {
-			return err
+		f := possible[s.rng.IntN(len(possible))]
+		if f.alone {
+			if err := s.well(ctx); err != nil {
+				return err
+			}
 		}
-		if err := revive(ctx, h); err != nil {
-			return err
+		if err := s.strike(ctx, &f, s.target(&f), possible); err != nil {
+			return fmt.Errorf("%s: %w", f.name, err)
 		}
+		s.silence[f.name] = max(s.silence[f.name], s.w.Silence())
 	}
 	return nil
+}
+
+// target is the host that a fault befalls.
+func (s *storm) target(f *fault) *netlab.Host {
+	hosts := s.Racks
+	if f.agents {
+		hosts = s.Hosts()
+	}
+	return hosts[s.rng.IntN(len(hosts))]
+}
+
+// secondIn is of how many faults one may be joined by a second.
+const secondIn = 4
+
+// strike has a fault befall a host, and ends it.
+func (s *storm) strike(ctx context.Context, f *fault, h *netlab.Host, possible []fault) error {
+	s.struck[f.name]++
+	lasts := s.upTo(f.most)
+	s.trial.log("%s of %s: %s, for %v", h.Name, s.Name, f.name, lasts.Round(time.Millisecond))
+	if err := f.strike(ctx, s, h); err != nil {
+		return err
+	}
+	if err := wait(ctx, lasts/2); err != nil {
+		return err
+	}
+	if err := s.second(ctx, f, h, possible); err != nil {
+		return err
+	}
+	if err := wait(ctx, lasts/2); err != nil {
+		return err
+	}
+	return f.mend(ctx, s, h)
+}
+
+// second has a second fault join the first, now and then, at another host.
+func (s *storm) second(ctx context.Context, first *fault, at *netlab.Host, possible []fault) error {
+	if first.alone || len(possible) == 0 || s.rng.IntN(secondIn) > 0 {
+		return nil
+	}
+	f := possible[s.rng.IntN(len(possible))]
+	h := s.target(&f)
+	if f.alone || f.name == first.name || h == at {
+		return nil
+	}
+	return s.strike(ctx, &f, h, nil)
 }
 
 // report says what was done to the site and what came of it.
 func (s *storm) report() {
 	t := s.trial
 	c, broken := s.w.Counts()
-	for _, name := range slices.Sorted(maps.Keys(s.struck)) {
-		t.count("fault: "+name, s.struck[name])
-	}
-	t.count("faults", s.faults())
+	s.reportFaults()
 	t.count("acknowledged", c.Acknowledged)
 	t.count("of them submissions of jobs", c.Jobs)
 	t.count("read", c.Read)
@@ -170,4 +278,24 @@ func (s *storm) report() {
 	if !c.Sound() && len(broken) == 0 {
 		t.breaks("the counts are not sound: %+v", c)
 	}
+}
+
+// reportFaults says what befell the site.
+func (s *storm) reportFaults() {
+	t, of := s.trial, "" // whose, where there are several sites
+	if len(t.Lab.Sites) > 1 {
+		of = " of " + s.Name
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.struck)) {
+		t.count("fault"+of+": "+name, s.struck[name])
+	}
+	t.count("faults"+of, s.faults())
+	for _, name := range slices.Sorted(maps.Keys(s.silence)) {
+		t.time("longest silence: "+name, s.silence[name])
+	}
+	for _, name := range s.skipped {
+		t.log("the machine does not permit: %s", name)
+	}
+	t.count("hosts"+of+" that noticed what their disks lacked", s.noticed)
+	t.count("damaged files"+of+" that were refused by name", s.refusedByName)
 }

@@ -14,6 +14,8 @@
 //	quotes      offers of three sites, and of three of which one does not answer
 //	chaos       faults drawn by a seed befall three hosts, while clients with a record of
 //	            their own (package witness) pay, submit, cancel and change markets
+//	storms      the same faults, without that record, befall two sites that lose sight of one
+//	            another meanwhile; all that they wrote down is compared
 //
 // A trial ends in a [Report]: numbers, and the promises that were broken.
 package trial

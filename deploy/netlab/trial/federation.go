@@ -32,6 +32,11 @@ func roaming(home messages.Name) func(n int) messages.SubmitRequest {
 			others = append(others, name)
 		}
 	}
+	return roamingTo(others)
+}
+
+// roamingTo is the same for other sites that are given.
+func roamingTo(others []messages.Name) func(n int) messages.SubmitRequest {
 	return func(n int) messages.SubmitRequest {
 		r := quick(n)
 		if n%3 == 2 {

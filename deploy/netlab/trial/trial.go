@@ -52,6 +52,7 @@ var scenarios = map[string]scenario{
 	"federation": {sites: siteNames, ready: joined, run: federation},
 	"cut":        {sites: siteNames, ready: joined, run: cut},
 	"chaos":      {sites: siteNames[:1], plan: chaosPlan, run: chaos},
+	"storms":     {sites: siteNames[:2], plan: stormyPlan, ready: joined, run: storms},
 	"quotes":     {sites: siteNames, ready: joined, run: quotes},
 }
 

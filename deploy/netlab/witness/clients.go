@@ -150,7 +150,7 @@ func (w *Witness) market(ctx context.Context, client int, rng *rand.Rand) {
 		return
 	}
 	call, last := w.now(), len(w.Markets)-1
-	in := marketAsk{apply: messages.Duration(time.Duration(1+rng.Int64N(1_000_000)) * time.Second)}
+	in := marketAsk{apply: messages.Duration(time.Hour + time.Duration(rng.Int64N(1_000_000))*time.Second)}
 	markets := append([]messages.Market(nil), w.Markets...)
 	markets[last].TimeLimit = in.apply
 	_, err := ask[messages.ApplyReply](ctx, w.buses[w.Operator], w.Patience, w.subject(messages.Auctioneer, messages.VerbApply, w.Operator), messages.ApplyRequest{Markets: markets})

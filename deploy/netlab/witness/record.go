@@ -45,7 +45,8 @@ type record struct {
 	mu        sync.Mutex
 	histories map[string][]porcupine.Operation // by model
 	counts    Counts
-	last      time.Time // of the last acknowledgement
+	last      time.Time     // of the last acknowledgement
+	silence   time.Duration // the longest since it was asked for
 	broken    []string
 }
 
@@ -72,7 +73,8 @@ func (r *record) note(client int, model string, call int64, input, output any, o
 		r.counts.Read++
 	case acknowledged:
 		r.counts.Acknowledged++
-		r.counts.Silence = max(r.counts.Silence, at.Sub(r.last))
+		r.silence = max(r.silence, at.Sub(r.last))
+		r.counts.Silence = max(r.counts.Silence, r.silence)
 		r.last = at
 	case refused:
 		r.counts.Refused++
@@ -81,6 +83,15 @@ func (r *record) note(client int, model string, call int64, input, output any, o
 		end = math.MaxInt64
 	}
 	r.histories[model] = append(r.histories[model], porcupine.Operation{ClientId: client, Input: input, Call: call, Output: output, Return: end})
+}
+
+// Silence is the longest time without an acknowledgement since Silence was last asked for.
+func (r *record) Silence() time.Duration {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	longest := max(r.silence, time.Since(r.last))
+	r.silence = 0
+	return longest
 }
 
 // breaks notes a promise that was broken.

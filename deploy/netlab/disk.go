@@ -1,0 +1,129 @@
+package netlab
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/candor-grid/candor/messages"
+)
+
+// imagesDir is where a lab's images are, in memory.
+const imagesDir = "disks"
+
+// giveDisk has the state of a host, which has not been started, be on a small disk of its
+// own: a loop device whose image is in memory, so that it can be full, and can hang,
+// without the machine's.
+func (h *Host) giveDisk(bytes int64) error {
+	images := filepath.Join(h.site.lab.Dir, imagesDir)
+	if err := os.MkdirAll(images, 0o700); err != nil {
+		return err
+	}
+	if err := h.site.lab.imagesInMemory(images); err != nil {
+		return err
+	}
+	image := filepath.Join(images, h.site.Name+"-"+h.Name)
+	if err := errors.Join(os.WriteFile(image, nil, 0o600), os.Truncate(image, bytes), os.MkdirAll(h.Dir(), 0o700)); err != nil {
+		return err
+	}
+	if err := errors.Join(run("mkfs.ext4", "-q", "-m", "0", "-E", "nodiscard", image), run("mount", "-o", "loop,discard", image, h.Dir())); err != nil {
+		return messages.Errorf(messages.Unavailable, "a disk of its own for %s: %v", h.Name, err)
+	}
+	h.disk = true
+	return nil
+}
+
+// imagesInMemory has the images of the lab be in memory. Outside the lab's own namespaces
+// nothing is mounted: nobody would remove it if the lab were killed.
+func (l *Lab) imagesInMemory(dir string) error {
+	if !Inside() {
+		return messages.Errorf(messages.Unavailable, "disks of hosts are mounted only within namespaces of the lab's own")
+	}
+	if l.images {
+		return nil
+	}
+	l.images = true
+	return unix.Mount("tmpfs", dir, "tmpfs", 0, "")
+}
+
+// HasDisk reports whether the host has a disk of its own.
+func (h *Host) HasDisk() bool { return h.disk }
+
+// filler takes up the space of a disk.
+func (h *Host) filler() string { return filepath.Join(h.Dir(), "filler") }
+
+// Fill leaves only so many bytes of the host's disk free.
+func (h *Host) Fill(free int64) error {
+	var s unix.Statfs_t
+	if err := unix.Statfs(h.Dir(), &s); err != nil {
+		return err
+	}
+	f, err := os.OpenFile(h.filler(), os.O_CREATE|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	if size := int64(s.Bavail)*s.Bsize - free; size > 0 {
+		err = unix.Fallocate(int(f.Fd()), 0, 0, size)
+	}
+	if errors.Is(err, unix.ENOSPC) { // the host writes meanwhile
+		err = nil
+	}
+	return errors.Join(err, f.Close())
+}
+
+// Drain gives the space back that Fill took.
+func (h *Host) Drain() error { return os.Remove(h.filler()) }
+
+// Freeze has no write on the host's disk return until Thaw.
+func (h *Host) Freeze() error { return run("fsfreeze", "--freeze", h.Dir()) }
+
+// Thaw is the opposite of Freeze.
+func (h *Host) Thaw() error { return run("fsfreeze", "--unfreeze", h.Dir()) }
+
+// empty are files of a replica that hold nothing.
+var empty = []string{"lock", "probe", "room"}
+
+// State lists the files that the host's replicas keep, which must be stopped.
+func (h *Host) State() (files []string, err error) {
+	for _, actor := range []string{messages.Auctioneer, messages.Bank} {
+		dir := filepath.Join(h.Dir(), actor, h.Name)
+		err = errors.Join(err, filepath.WalkDir(dir, func(path string, entry os.DirEntry, err error) error {
+			if err == nil && entry.Type().IsRegular() && !strings.Contains(path, "damaged-") && !slices.Contains(empty, entry.Name()) {
+				files = append(files, path)
+			}
+			return err
+		}))
+	}
+	return files, err
+}
+
+// Empty removes all that the replicas of the host keep, as a new disk would have it.
+func (h *Host) Empty() error {
+	return errors.Join(os.RemoveAll(filepath.Join(h.Dir(), messages.Auctioneer)), os.RemoveAll(filepath.Join(h.Dir(), messages.Bank)))
+}
+
+// Copy keeps a copy of what the replicas of the host keep; PutBack puts it back, so that
+// the replicas have less than they had. Both are for a host that is stopped.
+func (h *Host) Copy() error {
+	if err := os.RemoveAll(h.copyDir()); err != nil {
+		return err
+	}
+	for _, actor := range []string{messages.Auctioneer, messages.Bank} {
+		if err := os.CopyFS(filepath.Join(h.copyDir(), actor), os.DirFS(filepath.Join(h.Dir(), actor))); err != nil {
+			return fmt.Errorf("copying the state of %s: %w", h.Name, err)
+		}
+	}
+	return nil
+}
+
+// PutBack is the opposite of Copy.
+func (h *Host) PutBack() error {
+	return errors.Join(h.Empty(), os.CopyFS(h.Dir(), os.DirFS(h.copyDir())))
+}
+
+func (h *Host) copyDir() string { return h.Dir() + ".copy" }

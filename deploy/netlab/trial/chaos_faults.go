@@ -1,0 +1,301 @@
+package trial
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/candor-grid/candor/deploy/netlab"
+	"github.com/candor-grid/candor/messages"
+)
+
+// fault is what can befall a host.
+type fault struct {
+	name string
+	// agents too may be struck, not only racks.
+	agents bool
+	// alone: nothing else may be wrong, as the fault takes away what a replica has, or
+	// strikes every host.
+	alone bool
+	// needs says what the machine must permit: "network" namespaces, or a "disk" of the
+	// host's own.
+	needs string
+	most  time.Duration // that the fault lasts; drawn below it
+	// strike does it, mend ends it.
+	strike func(context.Context, *storm, *netlab.Host) error
+	mend   func(context.Context, *storm, *netlab.Host) error
+}
+
+// faults are drawn from with equal chances.
+var faults = []fault{
+	{name: "kill -9", agents: true, most: 2 * time.Second, strike: killed, mend: revived},
+	{name: "stands still (SIGSTOP)", agents: true, most: 6 * time.Second, strike: plain((*netlab.Host).Pause), mend: plainly((*netlab.Host).Resume)},
+	{name: "cut off", agents: true, needs: "network", most: 8 * time.Second, strike: plain((*netlab.Host).Cut), mend: plainly((*netlab.Host).Heal)},
+	{name: "cut off one way", needs: "network", most: 8 * time.Second, strike: muted, mend: heard},
+	{name: "disk full", needs: "disk", most: 6 * time.Second, strike: filled, mend: plainly((*netlab.Host).Drain)},
+	{name: "disk hangs", needs: "disk", most: 6 * time.Second, strike: plain((*netlab.Host).Freeze), mend: plainly((*netlab.Host).Thaw)},
+	{name: "disk slow", needs: "disk", strike: slowed, mend: revived},
+	{name: "clock set", most: 8 * time.Second, strike: clockSet, mend: plainly(func(h *netlab.Host) error { return h.SetClock(0) })},
+	{name: "kill -9 of all racks", alone: true, most: time.Second, strike: allKilled, mend: allRevived},
+	{name: "rolling upgrade", alone: true, strike: upgraded, mend: revived},
+	{name: "files damaged", alone: true, strike: damaged, mend: healed(false)},
+	{name: "disk replaced", alone: true, strike: emptied, mend: healed(true)},
+	{name: "older copy put back", alone: true, strike: putBack, mend: healed(true)},
+}
+
+// plain is a strike that only does something to a host, plainly such a mend; after it the
+// host's process, should it have ended itself, is started again.
+func plain(do func(*netlab.Host) error) func(context.Context, *storm, *netlab.Host) error {
+	return func(_ context.Context, _ *storm, h *netlab.Host) error { return do(h) }
+}
+
+func plainly(do func(*netlab.Host) error) func(context.Context, *storm, *netlab.Host) error {
+	return func(ctx context.Context, s *storm, h *netlab.Host) error {
+		if err := do(h); err != nil {
+			return err
+		}
+		return revived(ctx, s, h)
+	}
+}
+
+func killed(_ context.Context, _ *storm, h *netlab.Host) error { h.Kill(); return nil }
+
+// revived has a host run and serve. A process that ends itself again, because the host was
+// off the others or its files are damaged, is started again, as a service manager does.
+func revived(ctx context.Context, s *storm, h *netlab.Host) error {
+	var last error
+	err := within(ctx, healWithin, func(ctx context.Context) error {
+		if h.Ended() {
+			h.Kill()
+		}
+		if !h.Runs() {
+			if err := h.Start(); err != nil {
+				return err
+			}
+		}
+		if last = h.Await(ctx); last != nil {
+			s.obey(h, last.Error())
+		}
+		return last
+	})
+	return err
+}
+
+// obey does what an operator does about a damaged file of the history: the sentence in the
+// log names it, and it is removed.
+func (s *storm) obey(h *netlab.Host, said string) {
+	for word := range strings.FieldsFuncSeq(said, func(r rune) bool { return strings.ContainsRune(" \n\t:\";,", r) }) {
+		if strings.HasPrefix(word, h.Dir()) && strings.Contains(word, "/history/") {
+			_ = os.Remove(word) // it may be gone already
+			s.refusedByName++
+			return
+		}
+	}
+}
+
+// other is a rack that is not the one given.
+func (s *storm) other(h *netlab.Host) *netlab.Host {
+	others := slices.DeleteFunc(slices.Clone(s.Racks), func(o *netlab.Host) bool { return o == h })
+	return others[s.rng.IntN(len(others))]
+}
+
+// muted has nothing that a host sends arrive at one or both of the others.
+func muted(_ context.Context, s *storm, h *netlab.Host) error {
+	s.deaf = []*netlab.Host{s.other(h)}
+	if s.rng.IntN(2) == 0 {
+		s.deaf = slices.DeleteFunc(slices.Clone(s.Racks), func(o *netlab.Host) bool { return o == h })
+	}
+	return netlab.Each(s.deaf, h.Mute)
+}
+
+func heard(ctx context.Context, s *storm, h *netlab.Host) error {
+	if err := netlab.Each(s.deaf, h.Hear); err != nil {
+		return err
+	}
+	return revived(ctx, s, h)
+}
+
+// filled leaves a disk less than a replica wants, or nothing.
+func filled(_ context.Context, s *storm, h *netlab.Host) error {
+	return h.Fill(s.rng.Int64N(4) * (64 << 20))
+}
+
+// slowed has a disk stand still for a part of a second, again and again.
+func slowed(ctx context.Context, s *storm, h *netlab.Host) error {
+	for range 3 + s.rng.IntN(8) {
+		if err := h.Freeze(); err != nil {
+			return err
+		}
+		err := wait(ctx, s.upTo(700*time.Millisecond))
+		if thawed := h.Thaw(); thawed != nil || err != nil {
+			return fmt.Errorf("a slow disk: %v, %v", err, thawed)
+		}
+		if err := wait(ctx, s.upTo(200*time.Millisecond)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// clockSet sets a clock by up to an hour either way.
+func clockSet(_ context.Context, s *storm, h *netlab.Host) error {
+	return h.SetClock(time.Duration(s.rng.Int64N(int64(2*time.Hour))) - time.Hour)
+}
+
+func allKilled(_ context.Context, s *storm, _ *netlab.Host) error {
+	return netlab.Each(s.Racks, func(h *netlab.Host) error { h.Kill(); return nil })
+}
+
+func allRevived(ctx context.Context, s *storm, _ *netlab.Host) error {
+	if err := netlab.Each(s.Racks, (*netlab.Host).Start); err != nil {
+		return err
+	}
+	return netlab.Each(s.Racks, func(h *netlab.Host) error { return revived(ctx, s, h) })
+}
+
+// upgraded stops every host in turn and has it run the other of the two builds.
+func upgraded(ctx context.Context, s *storm, _ *netlab.Host) error {
+	build := s.trial.Newer
+	if s.newer = !s.newer; !s.newer {
+		build = s.trial.Binary
+	}
+	for _, h := range s.Hosts() {
+		if err := h.Stop(); err != nil {
+			return err
+		}
+		h.Run(build)
+		if err := revived(ctx, s, h); err != nil {
+			return err
+		}
+		if err := s.well(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// damaged flips, zeroes or cuts parts of some files of a host that is down, or removes
+// them.
+func damaged(_ context.Context, s *storm, h *netlab.Host) error {
+	h.Kill()
+	files, err := h.State()
+	if err != nil || len(files) == 0 {
+		return err
+	}
+	for _, i := range s.rng.Perm(len(files))[:min(len(files), 1+s.rng.IntN(3))] {
+		file := files[i]
+		what, err := damage(file, s.rng)
+		if err != nil {
+			return err
+		}
+		s.trial.log("%s: %s", strings.TrimPrefix(file, h.Dir()+"/"), what)
+	}
+	return nil
+}
+
+// written is how much of a file is looked at: the segments of a log are reserved at their
+// full size, and mostly empty.
+const written = 4 << 20
+
+// damage spoils a file and says how.
+func damage(file string, rng *rand.Rand) (string, error) {
+	content, err := os.ReadFile(file)
+	if err != nil || len(content) == 0 {
+		return "removed", os.Remove(file)
+	}
+	end := min(len(content), written)
+	for end > 1 && content[end-1] == 0 {
+		end--
+	}
+	from := rng.IntN(end)
+	to := min(end, from+1+rng.IntN(64))
+	switch rng.IntN(6) {
+	case 0:
+		return "removed", os.Remove(file)
+	case 1:
+		return fmt.Sprintf("cut to %d bytes", from), os.Truncate(file, int64(from))
+	case 2:
+		to = min(end, from+4096)
+		clear(content[from:to])
+		return fmt.Sprintf("bytes %d to %d zeroed", from, to), os.WriteFile(file, content, 0o600)
+	}
+	for i := from; i < to; i++ {
+		content[i] ^= byte(1 + rng.IntN(255))
+	}
+	return fmt.Sprintf("bytes %d to %d changed", from, to), os.WriteFile(file, content, 0o600)
+}
+
+func emptied(_ context.Context, _ *storm, h *netlab.Host) error {
+	h.Kill()
+	return h.Empty()
+}
+
+// putBack has a host go on for a while, and then has it have what it had before.
+func putBack(ctx context.Context, s *storm, h *netlab.Host) error {
+	h.Kill()
+	if err := h.Copy(); err != nil {
+		return err
+	}
+	if err := revived(ctx, s, h); err != nil {
+		return err
+	}
+	if err := s.well(ctx); err != nil {
+		return err
+	}
+	if err := s.served(ctx); err != nil {
+		return err
+	}
+	h.Kill()
+	return h.PutBack()
+}
+
+// healed starts a host that lost something, and waits until it has everything again. Where
+// its replicas lack what they had, the host has to say so; damage may be where nothing is
+// read any more.
+func healed(lacks bool) func(context.Context, *storm, *netlab.Host) error {
+	return func(ctx context.Context, s *storm, h *netlab.Host) error {
+		_, end := h.Log(0)
+		if err := revived(ctx, s, h); err != nil {
+			return err
+		}
+		if err := s.well(ctx); err != nil {
+			return err
+		}
+		switch said, _ := h.Log(end); {
+		case strings.Contains(said, "neither votes nor leads") || strings.Contains(said, "put damaged state aside"):
+			s.noticed++
+		case lacks:
+			s.trial.breaks("%s of %s came back with less than it had, and did not say so", h.Name, s.Name)
+		}
+		return nil
+	}
+}
+
+// well waits until every replica of both groups answers, votes and has what the leader has.
+func (s *storm) well(ctx context.Context) error {
+	return within(ctx, healWithin, func(ctx context.Context) error {
+		for _, h := range s.Racks {
+			if h.Ended() { // having found damage while it ran
+				if err := revived(ctx, s, h); err != nil {
+					return err
+				}
+			}
+		}
+		for _, actor := range []string{messages.Auctioneer, messages.Bank} {
+			reply, err := ask[messages.ReplicasReply](ctx, s.member, actor, messages.VerbReplicas, messages.Empty{})
+			if err != nil {
+				return err
+			}
+			for _, r := range reply.Replicas {
+				if !r.Votes || !r.Answers || r.Behind > 1000 {
+					return messages.Errorf(messages.Unavailable, "replica %s of the %s is not well: %+v", r.ID, actor, r)
+				}
+			}
+		}
+		return nil
+	})
+}
