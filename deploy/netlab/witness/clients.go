@@ -143,8 +143,10 @@ func (w *Witness) show(ctx context.Context, client int, worker messages.Name, ke
 	w.givenUp("a question for a job", err, o)
 }
 
-// market applies markets of which the last has a new time limit, or reads that.
-func (w *Witness) market(ctx context.Context, client int, rng *rand.Rand) {
+// applyMarkets applies markets of which the last has a new time limit, or reads that. One
+// client alone does: a change of markets has no key, so one that is repeated for want of an
+// answer may be carried out twice, and undo what another client applied in between.
+func (w *Witness) applyMarkets(ctx context.Context, client int, rng *rand.Rand) {
 	if rng.IntN(10) > 0 {
 		_, _ = w.readMarket(ctx, client) // what came of it is in the record
 		return

@@ -131,9 +131,10 @@ func (w *Witness) Begin(ctx context.Context) error {
 		begin(func(ctx context.Context, client int, rng *rand.Rand) { mine = w.work(ctx, client, worker, mine, rng) })
 	}
 	if len(w.Markets) > 0 {
-		for range 2 {
-			begin(w.market)
-		}
+		begin(w.applyMarkets)
+		begin(func(ctx context.Context, client int, _ *rand.Rand) {
+			_, _ = w.readMarket(ctx, client) // what came of it is in the record
+		})
 	}
 	return nil
 }
