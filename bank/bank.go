@@ -58,10 +58,12 @@ func Start(ctx context.Context, c Config) (*Bank, error) {
 	}
 	var err error
 	if b.courier, err = b.newCourier(); err != nil {
-		return nil, errors.Join(fmt.Errorf("bank %s: %w", c.Replica, err), b.metrics.unregister())
+		b.metrics.unregister()
+		return nil, fmt.Errorf("bank %s: %w", c.Replica, err)
 	}
 	if b.group.box, err = c.Open(b.machine); err != nil {
-		return nil, errors.Join(fmt.Errorf("bank %s: mailbox: %w", c.Replica, err), b.unregister())
+		b.unregister()
+		return nil, fmt.Errorf("bank %s: mailbox: %w", c.Replica, err)
 	}
 	ctx, b.cancel = context.WithCancel(ctx)
 	go b.follow(ctx)
@@ -99,15 +101,16 @@ func (b *Bank) assemble() (err error) {
 func (b *Bank) Close() error {
 	b.cancel()
 	<-b.done
-	return errors.Join(b.group.box.Close(), b.archive.save(), b.unregister())
+	defer b.unregister()
+	return errors.Join(b.group.box.Close(), b.archive.save())
 }
 
 // unregister takes all metrics back.
-func (b *Bank) unregister() error {
-	if b.courier == nil {
-		return b.metrics.unregister()
+func (b *Bank) unregister() {
+	if b.courier != nil {
+		b.courier.Close()
 	}
-	return errors.Join(b.courier.Close(), b.metrics.unregister())
+	b.metrics.unregister()
 }
 
 // Status describes the group as this replica sees it.

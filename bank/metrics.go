@@ -1,9 +1,8 @@
 package bank
 
 import (
-	"errors"
-
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
 
 	"github.com/candor-grid/candor/bank/ledger"
 	"github.com/candor-grid/candor/messages"
@@ -21,30 +20,32 @@ type metrics struct {
 	serving   prometheus.Gauge
 	stopped   prometheus.Gauge
 
-	registry   prometheus.Registerer
-	registered []prometheus.Collector
+	all      *prometheus.Registry  // of them
+	registry prometheus.Registerer // that has all; nil: none
 }
 
 func newMetrics() *metrics {
-	return &metrics{
-		commands: prometheus.NewCounter(prometheus.CounterOpts{
+	all := prometheus.NewRegistry()
+	make := promauto.With(all)
+	return &metrics{all: all,
+		commands: make.NewCounter(prometheus.CounterOpts{
 			Name: "candor_bank_commands_total", Help: "Commands applied since this replica started, those replayed from its log too."}),
-		transfers: prometheus.NewCounter(prometheus.CounterOpts{
+		transfers: make.NewCounter(prometheus.CounterOpts{
 			Name: "candor_bank_transfers_total", Help: "Transfers answered as done, repeated requests too."}),
-		refused: prometheus.NewCounterVec(prometheus.CounterOpts{
+		refused: make.NewCounterVec(prometheus.CounterOpts{
 			Name: "candor_bank_refusals_total", Help: "Transfers, grants and changes of membership that were refused, by kind of error."}, []string{"kind"}),
-		turned: prometheus.NewCounterVec(prometheus.CounterOpts{
+		turned: make.NewCounterVec(prometheus.CounterOpts{
 			Name: "candor_bank_turned_down_total", Help: "What callers asked of this replica as the leader and was refused, by verb and kind of error; each transfer of a request counts."}, []string{"verb", "kind"}),
-		lapsed: prometheus.NewCounter(prometheus.CounterOpts{
+		lapsed: make.NewCounter(prometheus.CounterOpts{
 			Name: "candor_bank_holds_lapsed_total", Help: "Holds that came to their expiry."}),
-		requests: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+		requests: make.NewHistogramVec(prometheus.HistogramOpts{
 			Name: "candor_bank_request_seconds", Help: "Time from a request's arrival in the handler to its answer, by verb.",
 			Buckets: prometheus.ExponentialBuckets(0.0001, 4, 8)}, []string{"verb"}),
-		settling: prometheus.NewCounter(prometheus.CounterOpts{
+		settling: make.NewCounter(prometheus.CounterOpts{
 			Name: "candor_bank_clearing_commands_total", Help: "Commands of the settlement with other sites applied since this replica started, those replayed from its log too."}),
-		serving: prometheus.NewGauge(prometheus.GaugeOpts{
+		serving: make.NewGauge(prometheus.GaugeOpts{
 			Name: "candor_bank_serving_replicas", Help: "1 while this replica leads its group and serves, 0 otherwise."}),
-		stopped: prometheus.NewGauge(prometheus.GaugeOpts{
+		stopped: make.NewGauge(prometheus.GaugeOpts{
 			Name: "candor_bank_stopped_replicas", Help: "1 while this replica leads and moves no credits, because the books are not those that the site signed, 0 otherwise."}),
 	}
 }
@@ -54,37 +55,26 @@ func (m *metrics) register(registry prometheus.Registerer, machine *machine) err
 	if registry == nil {
 		return nil
 	}
-	m.registry = registry
-	collectors := []prometheus.Collector{m.commands, m.transfers, m.refused, m.turned, m.lapsed, m.requests, m.settling, m.serving, m.stopped}
-	for _, c := range append(collectors, ledgerGauges(machine)...) {
-		if err := registry.Register(c); err != nil {
-			return errors.Join(err, m.unregister())
-		}
-		m.registered = append(m.registered, c)
-	}
-	return nil
-}
-
-func (m *metrics) unregister() error {
-	for _, c := range m.registered {
-		m.registry.Unregister(c)
-	}
-	m.registered = nil
-	return nil
-}
-
-func ledgerGauges(machine *machine) []prometheus.Collector {
-	gauge := func(name, help string, value func(ledger.Totals) float64) prometheus.Collector {
-		return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "candor_bank_" + name, Help: help}, func() float64 {
+	gauge := func(name, help string, value func(ledger.Totals) float64) {
+		promauto.With(m.all).NewGaugeFunc(prometheus.GaugeOpts{Name: "candor_bank_" + name, Help: help}, func() float64 {
 			return value(read(machine, (*ledger.Ledger).Totals))
 		})
 	}
-	return []prometheus.Collector{
-		gauge("open_accounts", "Accounts, the bank's own too.", func(t ledger.Totals) float64 { return float64(t.Accounts) }),
-		gauge("pending_holds", "Holds that are pending.", func(t ledger.Totals) float64 { return float64(t.Holds) }),
-		gauge("held_credits", "Credits that pending holds set aside.", func(t ledger.Totals) float64 { return t.Held.Float() }),
-		gauge("issued_credits", "Credits that were ever issued.", func(t ledger.Totals) float64 { return t.Issued.Float() }),
-		gauge("journal_records", "Records of the ledger's journal.", func(t ledger.Totals) float64 { return float64(t.Records) }),
+	gauge("open_accounts", "Accounts, the bank's own too.", func(t ledger.Totals) float64 { return float64(t.Accounts) })
+	gauge("pending_holds", "Holds that are pending.", func(t ledger.Totals) float64 { return float64(t.Holds) })
+	gauge("held_credits", "Credits that pending holds set aside.", func(t ledger.Totals) float64 { return t.Held.Float() })
+	gauge("issued_credits", "Credits that were ever issued.", func(t ledger.Totals) float64 { return t.Issued.Float() })
+	gauge("journal_records", "Records of the ledger's journal.", func(t ledger.Totals) float64 { return float64(t.Records) })
+	err := registry.Register(m.all)
+	if err == nil {
+		m.registry = registry
+	}
+	return err
+}
+
+func (m *metrics) unregister() {
+	if m.registry != nil {
+		m.registry.Unregister(m.all)
 	}
 }
 

@@ -1,9 +1,8 @@
 package depot
 
 import (
-	"errors"
-
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
 
 	"github.com/candor-grid/candor/messages"
 )
@@ -15,14 +14,16 @@ type metrics struct {
 	full           prometheus.Counter // pieces refused because their account's bucket was
 	audited        prometheus.Counter // requests of operators for files of others
 
-	registry prometheus.Registerer
+	all      *prometheus.Registry  // of them
+	registry prometheus.Registerer // that has all; nil: none
 }
 
 func newMetrics(registry prometheus.Registerer) (*metrics, error) {
+	all := prometheus.NewRegistry()
 	counter := func(name, help string) prometheus.Counter {
-		return prometheus.NewCounter(prometheus.CounterOpts{Name: "candor_depot_" + name, Help: help})
+		return promauto.With(all).NewCounter(prometheus.CounterOpts{Name: "candor_depot_" + name, Help: help})
 	}
-	m := &metrics{
+	m := &metrics{all: all, registry: registry,
 		received: counter("received_bytes_total", "Bytes of files that came, from users and nodes."),
 		sent:     counter("sent_bytes_total", "Bytes of files that were read, by users and nodes."),
 		files:    counter("files_total", "Files that have come whole."),
@@ -32,16 +33,7 @@ func newMetrics(registry prometheus.Registerer) (*metrics, error) {
 	if registry == nil {
 		return m, nil
 	}
-	m.registry = registry
-	var failed []error
-	for _, c := range m.all() {
-		failed = append(failed, registry.Register(c))
-	}
-	return m, errors.Join(failed...)
-}
-
-func (m *metrics) all() []prometheus.Collector {
-	return []prometheus.Collector{m.received, m.sent, m.files, m.full, m.audited}
+	return m, registry.Register(all)
 }
 
 // took counts what became of a piece.
@@ -58,10 +50,7 @@ func (m *metrics) took(r *messages.PutRequest, reply *messages.PutReply, err err
 }
 
 func (m *metrics) close() {
-	if m.registry == nil {
-		return
-	}
-	for _, c := range m.all() {
-		m.registry.Unregister(c)
+	if m.registry != nil {
+		m.registry.Unregister(m.all)
 	}
 }

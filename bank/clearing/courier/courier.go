@@ -23,11 +23,11 @@ func New(config Config) (*Courier, error) {
 		return nil, err
 	}
 	config.defaults()
-	c := &Courier{config: config, metrics: newMetrics()}
+	c := &Courier{config: config, metrics: newMetrics(config.Host)}
 	c.proposer = &proposer{config: &c.config, metrics: c.metrics, screened: map[clearing.Refusal]uint64{}, news: make(chan struct{})}
 	c.peers = &peers{config: &c.config, proposer: c.proposer}
 	c.sender = &sender{config: &c.config, metrics: c.metrics, proposer: c.proposer, peers: c.peers, failures: map[messages.Name]failure{}}
-	if err := c.metrics.register(config.Metrics, config.Host); err != nil {
+	if err := c.metrics.register(config.Metrics); err != nil {
 		return nil, fmt.Errorf("courier of %s: metrics: %w", config.Site, err)
 	}
 	return c, nil
@@ -38,4 +38,4 @@ func New(config Config) (*Courier, error) {
 func (c *Courier) Run(ctx context.Context) { c.sender.run(ctx) }
 
 // Close takes the metrics back; Run must have returned.
-func (c *Courier) Close() error { return c.metrics.unregister() }
+func (c *Courier) Close() { c.metrics.unregister() }

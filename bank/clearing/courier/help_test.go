@@ -196,7 +196,8 @@ func (s *site) run() {
 	s.Cleanup(func() {
 		cancel()
 		<-done
-		if err := errors.Join(s.road.Close(), s.courier.Close()); err != nil {
+		s.courier.Close()
+		if err := s.road.Close(); err != nil {
 			s.Error(err)
 		}
 	})
