@@ -1,11 +1,11 @@
 package clearing
 
 import (
-	"container/heap"
 	"maps"
 	"slices"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/heap"
 )
 
 // Bounds on what one register holds, and of each owner.
@@ -18,7 +18,7 @@ const (
 // times at which they end.
 type register[T any, P registered[T]] struct {
 	byID  map[string]*entry[T]
-	queue entries[T]
+	queue []*entry[T]    // a heap, by order
 	owned map[string]int // how many each owner has
 }
 
@@ -65,14 +65,14 @@ func (r *register[T, P]) add(value T) {
 	e := &entry[T]{id: id, at: at, value: value}
 	r.byID[id] = e
 	r.owned[owner]++
-	heap.Push(&r.queue, e)
+	r.order().Push(&r.queue, e)
 }
 
 // drop removes an identifier that is there.
 func (r *register[T, P]) drop(id string) {
 	e := r.byID[id]
 	delete(r.byID, id)
-	heap.Remove(&r.queue, e.place)
+	r.order().Remove(&r.queue, e.place)
 	_, owner, _ := P(&e.value).entry()
 	if r.owned[owner]--; r.owned[owner] == 0 {
 		delete(r.owned, owner)
@@ -104,21 +104,10 @@ func (r *register[T, P]) sorted() []T {
 	return list
 }
 
-// entries is a heap by time, then by identifier.
-type entries[T any] []*entry[T]
-
-func (q entries[T]) Len() int      { return len(q) }
-func (q entries[T]) Swap(i, j int) { q[i], q[j] = q[j], q[i]; q[i].place, q[j].place = i, j }
-func (q *entries[T]) Push(x any)   { x.(*entry[T]).place = len(*q); *q = append(*q, x.(*entry[T])) }
-
-func (q entries[T]) Less(i, j int) bool {
-	return q[i].at < q[j].at || q[i].at == q[j].at && q[i].id < q[j].id
-}
-
-func (q *entries[T]) Pop() any {
-	last := len(*q) - 1
-	e := (*q)[last]
-	(*q)[last] = nil
-	*q = (*q)[:last]
-	return e
+// order is by time, then by identifier.
+func (r *register[T, P]) order() *heap.Order[*entry[T]] {
+	return &heap.Order[*entry[T]]{
+		Before: func(a, b *entry[T]) bool { return a.at < b.at || a.at == b.at && a.id < b.id },
+		Moved:  func(e *entry[T], at int) { e.place = at },
+	}
 }

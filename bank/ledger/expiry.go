@@ -1,10 +1,6 @@
 package ledger
 
-import (
-	"container/heap"
-
-	"github.com/candor-grid/candor/messages"
-)
+import "github.com/candor-grid/candor/messages"
 
 // expiry lets holds lapse and grants return as time passes. It has no state of its
 // own: what is due stands in the queues of the holds and the lots.
@@ -44,7 +40,7 @@ func (e *expiry) advance(at messages.Time) int {
 			e.lapse(h)
 			e.sweep(h.account, next)
 			n++
-		} else if d := heap.Pop(&e.lots.dues).(due); e.accounts.byName[d.name] != nil {
+		} else if d := inTurn.Pop(&e.lots.dues); e.accounts.byName[d.name] != nil {
 			e.sweep(e.accounts.byName[d.name], d.at)
 		}
 	}

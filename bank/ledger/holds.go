@@ -1,10 +1,10 @@
 package ledger
 
 import (
-	"container/heap"
 	"strings"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/heap"
 )
 
 // hold is a pending hold.
@@ -54,7 +54,7 @@ func until(t *messages.Transfer, now messages.Time) messages.Time {
 // holds are those that are pending.
 type holds struct {
 	byID  map[string]*hold
-	queue expiries
+	queue []*hold // a heap of those that have an expiry, expiring
 	sum   messages.Credits
 	made  messages.Name // who made the last one
 }
@@ -63,7 +63,7 @@ func newHolds() *holds { return &holds{byID: map[string]*hold{}} }
 
 func (hs *holds) add(h *hold) {
 	hs.byID[h.id] = h
-	hs.queue.queue(h)
+	hs.enqueue(h)
 	hs.sum += h.amount
 	h.account.holds++
 	h.before, h.after = h.account.latest, nil
@@ -76,7 +76,7 @@ func (hs *holds) add(h *hold) {
 func (hs *holds) remove(h *hold) {
 	delete(hs.byID, h.id)
 	if h.place >= 0 {
-		heap.Remove(&hs.queue, h.place)
+		expiring.Remove(&hs.queue, h.place)
 	}
 	hs.sum -= h.amount
 	h.account.holds--
@@ -106,7 +106,7 @@ func (hs *holds) change(s *step, add bool) {
 func (hs *holds) swap(s *step) {
 	s.hold.expires, s.expires = s.expires, s.hold.expires
 	s.hold.job, s.learned = s.learned, s.hold.job
-	hs.queue.queue(s.hold)
+	hs.enqueue(s.hold)
 }
 
 // maker returns a copy of a name that many holds share: most are made by one
@@ -118,31 +118,17 @@ func (hs *holds) maker(by messages.Name) messages.Name {
 	return hs.made
 }
 
-// expiries is a heap of the pending holds that have an expiry.
-type expiries []*hold
+// expiring has the hold that expires first before the others.
+var expiring = heap.Order[*hold]{Before: (*hold).earlier, Moved: func(h *hold, at int) { h.place = at }}
 
-func (e expiries) Len() int           { return len(e) }
-func (e expiries) Less(i, j int) bool { return e[i].earlier(e[j]) }
-func (e expiries) Swap(i, j int)      { e[i], e[j] = e[j], e[i]; e[i].place, e[j].place = i, j }
-func (e *expiries) Push(h any)        { h.(*hold).place = len(*e); *e = append(*e, h.(*hold)) }
-
-func (e *expiries) Pop() any {
-	last := len(*e) - 1
-	h := (*e)[last]
-	(*e)[last] = nil
-	*e = (*e)[:last]
-	h.place = -1
-	return h
-}
-
-// queue puts a hold where its expiry says.
-func (e *expiries) queue(h *hold) {
+// enqueue puts a hold where its expiry says.
+func (hs *holds) enqueue(h *hold) {
 	switch {
 	case h.place >= 0 && h.expires == 0:
-		heap.Remove(e, h.place)
+		expiring.Remove(&hs.queue, h.place)
 	case h.place >= 0:
-		heap.Fix(e, h.place)
+		expiring.Fix(hs.queue, h.place)
 	case h.expires != 0:
-		heap.Push(e, h)
+		expiring.Push(&hs.queue, h)
 	}
 }

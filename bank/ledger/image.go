@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/candor-grid/candor/messages"
 )
@@ -22,7 +23,7 @@ type Image struct {
 	journal  journal
 	accounts [][]account // in the order of opening, copied
 	holds    []hold      // copied
-	dues     dues        // copied
+	dues     []due       // copied
 	totals   Totals
 	trust    trust // copied
 }
@@ -36,7 +37,7 @@ func (l *Ledger) Capture() *Image {
 	for _, h := range l.holds.byID {
 		img.holds = append(img.holds, *h)
 	}
-	img.dues = append(dues(nil), l.lots.dues...)
+	img.dues = slices.Clone(l.lots.dues)
 	img.trust = l.requests.trust.copy()
 	return img
 }

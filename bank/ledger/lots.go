@@ -2,11 +2,11 @@ package ledger
 
 import (
 	"cmp"
-	"container/heap"
 	"slices"
 	"strings"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/heap"
 )
 
 // MaxLots is the most grants with an expiry of which an account can have
@@ -118,7 +118,7 @@ func tidy(lots []lot) []lot {
 // lots knows when credits of expiring grants are due. What each account has of such a
 // grant is the account's.
 type lots struct {
-	dues  dues
+	dues  []due      // a heap, inTurn
 	moved []*account // by the command under way, with lots that may have come to be returned
 }
 
@@ -147,7 +147,7 @@ func (ls *lots) move(s *step) {
 func (ls *lots) receive(a *account, draws []draw) {
 	a.lots = give(a.lots, draws)
 	for i := range draws {
-		heap.Push(&ls.dues, due{draws[i].expires, a.name})
+		inTurn.Push(&ls.dues, due{draws[i].expires, a.name})
 	}
 }
 
@@ -165,21 +165,7 @@ type due struct {
 	name messages.Name
 }
 
-// dues is a heap of them, in the order of (at, name).
-type dues []due
+// inTurn has the due that comes first before the others.
+var inTurn = heap.Order[due]{Before: due.before}
 
-func (d dues) Len() int      { return len(d) }
-func (d dues) Swap(i, j int) { d[i], d[j] = d[j], d[i] }
-
-func (d dues) Less(i, j int) bool {
-	return d[i].at < d[j].at || d[i].at == d[j].at && d[i].name < d[j].name
-}
-
-func (d *dues) Push(x any) { *d = append(*d, x.(due)) }
-
-func (d *dues) Pop() any {
-	last := len(*d) - 1
-	x := (*d)[last]
-	*d = (*d)[:last]
-	return x
-}
+func (d due) before(o due) bool { return d.at < o.at || d.at == o.at && d.name < o.name }

@@ -34,7 +34,7 @@ func (d *loader) dues() error {
 	}
 	dues := d.ledger.lots.dues
 	for i := range dues {
-		if i > 0 && dues.Less(i, i-1) || d.accounts.byName[dues[i].name] == nil {
+		if i > 0 && dues[i].before(dues[i-1]) || d.accounts.byName[dues[i].name] == nil {
 			return fmt.Errorf("%w: its queue of expiries cannot be", errImage)
 		}
 	}

@@ -2,9 +2,10 @@ package aria
 
 import (
 	"cmp"
-	"container/heap"
 	"math"
 	"slices"
+
+	"github.com/candor-grid/candor/messages/heap"
 )
 
 // Schedule runs an instance, task by task.
@@ -23,7 +24,7 @@ func Schedule(in *Instance) (*Result, error) {
 	for len(arrivals) > 0 || len(s.running) > 0 {
 		s.now = s.next(arrivals)
 		for len(s.running) > 0 && s.running[0].at <= s.now {
-			s.end(heap.Pop(&s.running).(event))
+			s.end(byEnd.Pop(&s.running))
 		}
 		for len(arrivals) > 0 && arrivals[0].Submit <= s.now {
 			s.arrive(arrivals[0])
@@ -40,7 +41,7 @@ type state struct {
 	now     float64
 	free    []int       // by class
 	active  []*progress // by deadline, then submission, then index
-	running events
+	running []event     // a heap, byEnd
 	fewest  []int
 	result  *Result
 }
@@ -153,7 +154,7 @@ func (s *state) start(job *progress, most int) {
 		job.started++
 		job.running++
 		s.free[p.Class]--
-		heap.Push(&s.running, event{s.now + took, job})
+		byEnd.Push(&s.running, event{s.now + took, job})
 	}
 }
 
@@ -163,17 +164,7 @@ type event struct {
 	job *progress
 }
 
-// events is a heap, the first to end on top.
-type events []event
-
-func (h events) Len() int { return len(h) }
-func (h events) Less(i, j int) bool {
-	return h[i].at < h[j].at || h[i].at == h[j].at && h[i].job.index < h[j].job.index
-}
-func (h events) Swap(i, j int) { h[i], h[j] = h[j], h[i] }
-func (h *events) Push(x any)   { *h = append(*h, x.(event)) }
-func (h *events) Pop() any {
-	last := (*h)[len(*h)-1]
-	*h = (*h)[:len(*h)-1]
-	return last
-}
+// byEnd has the task that ends first before the others.
+var byEnd = heap.Order[event]{Before: func(a, b event) bool {
+	return a.at < b.at || a.at == b.at && a.job.index < b.job.index
+}}

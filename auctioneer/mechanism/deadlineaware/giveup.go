@@ -3,6 +3,8 @@ package deadlineaware
 import (
 	"cmp"
 	"slices"
+
+	"github.com/candor-grid/candor/messages/heap"
 )
 
 // serve chooses the jobs that are served while they are worth anything, and
@@ -13,7 +15,7 @@ import (
 func (q *planner) serve(changed *item) []bool {
 	jobs := q.urgentFirst(changed)
 	m := moore{planner: q, changed: changed, served: make([]bool, len(q.items))}
-	m.heap.before = m.longer
+	m.order.Before = m.longer
 	if m.all(jobs) {
 		return m.served
 	}
@@ -53,7 +55,8 @@ type moore struct {
 	*planner
 	changed *item
 	served  []bool
-	heap    heap // the jobs served so far, the longest first
+	order   heap.Order[int32]
+	taken   []int32 // a heap, by order: the jobs served so far, the longest first
 }
 
 func (m *moore) item(j int32) *item {
@@ -80,7 +83,7 @@ func (m *moore) all(jobs []int32) bool {
 // count serves as many as possible of the jobs whose best is at least least.
 func (m *moore) count(jobs []int32, least float64) int {
 	clear(m.served)
-	m.heap.jobs = m.heap.jobs[:0]
+	m.taken = m.taken[:0]
 	work := 0.0
 	for _, j := range jobs {
 		x := m.item(j)
@@ -88,15 +91,15 @@ func (m *moore) count(jobs []int32, least float64) int {
 			continue
 		}
 		work += x.work
-		m.heap.push(j)
+		m.order.Push(&m.taken, j)
 		if work/m.slots > x.last {
-			work -= m.item(m.heap.pop()).work
+			work -= m.item(m.order.Pop(&m.taken)).work
 		}
 	}
-	for _, j := range m.heap.jobs {
+	for _, j := range m.taken {
 		m.served[j] = true
 	}
-	return len(m.heap.jobs)
+	return len(m.taken)
 }
 
 // longer orders jobs by work; of equal ones the one worth less, then the later,

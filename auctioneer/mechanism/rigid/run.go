@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/heap"
 )
 
 // Policy says which jobs start. Jobs are given by their index.
@@ -33,7 +34,7 @@ type Machine struct {
 	Free int // nodes
 
 	schedule  Schedule
-	running   events
+	running   []event   // a heap, inTime
 	expecting Expecting // nil: estimates do not matter
 	expected  []float64 // by job: how long it takes in all, as expected
 }
@@ -97,7 +98,7 @@ func (m *Machine) next(arrivals []int) float64 {
 // expected.
 func (m *Machine) end(p Policy) {
 	for len(m.running) > 0 && m.running[0].at <= m.Now {
-		e := m.running.pop()
+		e := inTime.Pop(&m.running)
 		if e.outlives {
 			m.expected[e.job] *= 2
 			m.expecting.Outlive(m, e.job, m.watch(e.job))
@@ -114,7 +115,7 @@ func (m *Machine) Start(job int) {
 	m.Free -= j.Width
 	m.schedule.Start[job], m.schedule.Finish[job] = m.Now, m.Now+j.Runtime
 	if m.expecting == nil {
-		m.running.push(event{at: m.Now + j.Runtime, job: job})
+		inTime.Push(&m.running, event{at: m.Now + j.Runtime, job: job})
 		return
 	}
 	m.expected[job] = j.Estimate
@@ -130,7 +131,7 @@ func (m *Machine) watch(job int) (until float64) {
 		m.expected[job] *= 2
 		until = start + m.expected[job]
 	}
-	m.running.push(event{at: min(until, finish), job: job, outlives: until < finish})
+	inTime.Push(&m.running, event{at: min(until, finish), job: job, outlives: until < finish})
 	return until
 }
 
@@ -144,44 +145,5 @@ type event struct {
 	outlives bool
 }
 
-func (e event) before(f event) bool {
-	return e.at < f.at || e.at == f.at && e.job < f.job
-}
-
-// events is a heap, the first event on top.
-type events []event
-
-func (h *events) push(e event) {
-	s := append(*h, e)
-	i := len(s) - 1
-	for i > 0 && e.before(s[(i-1)/2]) {
-		s[i] = s[(i-1)/2]
-		i = (i - 1) / 2
-	}
-	s[i] = e
-	*h = s
-}
-
-func (h *events) pop() event {
-	s := *h
-	top, last := s[0], s[len(s)-1]
-	s = s[:len(s)-1]
-	*h = s
-	if len(s) == 0 {
-		return top
-	}
-	i := 0
-	for {
-		c := 2*i + 1
-		if c+1 < len(s) && s[c+1].before(s[c]) {
-			c++
-		}
-		if c >= len(s) || !s[c].before(last) {
-			break
-		}
-		s[i] = s[c]
-		i = c
-	}
-	s[i] = last
-	return top
-}
+// inTime has the event that happens first before the others.
+var inTime = heap.Order[event]{Before: func(e, f event) bool { return e.at < f.at || e.at == f.at && e.job < f.job }}

@@ -5,7 +5,10 @@
 // so that a run depends on nothing but its inputs.
 package clock
 
-import "github.com/candor-grid/candor/messages"
+import (
+	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/heap"
+)
 
 // Queue holds events by time. Its zero value is empty and ready. Push and Pop
 // cost O(log n). It is not safe for concurrent use.
@@ -18,10 +21,6 @@ type entry[T any] struct {
 	at   messages.Time
 	seq  uint64
 	what T
-}
-
-func (e *entry[T]) before(o *entry[T]) bool {
-	return e.at < o.at || e.at == o.at && e.seq < o.seq
 }
 
 // Len is how many events wait.
@@ -38,35 +37,16 @@ func (q *Queue[T]) Next() messages.Time {
 // Push enters an event.
 func (q *Queue[T]) Push(at messages.Time, what T) {
 	q.seq++
-	e := entry[T]{at, q.seq, what}
-	q.heap = append(q.heap, e)
-	i := len(q.heap) - 1
-	for i > 0 && e.before(&q.heap[(i-1)/2]) {
-		q.heap[i] = q.heap[(i-1)/2]
-		i = (i - 1) / 2
-	}
-	q.heap[i] = e
+	order := ordered[T]()
+	order.Push(&q.heap, entry[T]{at, q.seq, what})
 }
 
 // Pop takes the next event out. The queue must not be empty.
 func (q *Queue[T]) Pop() T {
-	top := q.heap[0].what
-	last := q.heap[len(q.heap)-1]
-	q.heap[len(q.heap)-1] = entry[T]{}
-	q.heap = q.heap[:len(q.heap)-1]
-	if n := len(q.heap); n > 0 {
-		i := 0
-		for c := 1; c < n; c = 2*i + 1 {
-			if c+1 < n && q.heap[c+1].before(&q.heap[c]) {
-				c++
-			}
-			if !q.heap[c].before(&last) {
-				break
-			}
-			q.heap[i] = q.heap[c]
-			i = c
-		}
-		q.heap[i] = last
-	}
-	return top
+	order := ordered[T]()
+	return order.Pop(&q.heap).what
+}
+
+func ordered[T any]() heap.Order[entry[T]] {
+	return heap.Order[entry[T]]{Before: func(e, o entry[T]) bool { return e.at < o.at || e.at == o.at && e.seq < o.seq }}
 }

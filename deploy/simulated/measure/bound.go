@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/candor-grid/candor/deploy/simulated/core"
+	"github.com/candor-grid/candor/messages/heap"
 )
 
 // Delay is a lower bound of Σ v·width·response over any schedule of the jobs
@@ -104,26 +105,8 @@ func (f *fast) before(a, b int32) bool {
 	return l > r || l == r && a < b
 }
 
-func (f *fast) push(j int32) {
-	f.heap = append(f.heap, j)
-	for i := len(f.heap) - 1; i > 0 && f.before(f.heap[i], f.heap[(i-1)/2]); i = (i - 1) / 2 {
-		f.heap[i], f.heap[(i-1)/2] = f.heap[(i-1)/2], f.heap[i]
-	}
-}
+func (f *fast) push(j int32) { f.order().Push(&f.heap, j) }
 
-func (f *fast) pop() {
-	last := len(f.heap) - 1
-	f.heap[0] = f.heap[last]
-	f.heap = f.heap[:last]
-	for i := 0; ; {
-		c := 2*i + 1
-		if c+1 < last && f.before(f.heap[c+1], f.heap[c]) {
-			c++
-		}
-		if c >= last || !f.before(f.heap[c], f.heap[i]) {
-			return
-		}
-		f.heap[i], f.heap[c] = f.heap[c], f.heap[i]
-		i = c
-	}
-}
+func (f *fast) pop() { f.order().Pop(&f.heap) }
+
+func (f *fast) order() *heap.Order[int32] { return &heap.Order[int32]{Before: f.before} }

@@ -2,12 +2,12 @@ package abacus
 
 import (
 	"cmp"
-	"container/heap"
 	"math"
 	"math/rand/v2"
 	"slices"
 
 	"github.com/candor-grid/candor/auctioneer/mechanism/proportional"
+	"github.com/candor-grid/candor/messages/heap"
 )
 
 // The classes of slots.
@@ -99,18 +99,8 @@ type ending struct {
 	node  int // of a map, where nodes differ
 }
 
-// endings are a heap by time.
-type endings []ending
-
-func (e endings) Len() int           { return len(e) }
-func (e endings) Less(a, b int) bool { return e[a].at < e[b].at }
-func (e endings) Swap(a, b int)      { e[a], e[b] = e[b], e[a] }
-func (e *endings) Push(x any)        { *e = append(*e, x.(ending)) }
-func (e *endings) Pop() any {
-	last := (*e)[len(*e)-1]
-	*e = (*e)[:len(*e)-1]
-	return last
-}
+// byEnd has the task that ends first before the others.
+var byEnd = heap.Order[ending]{Before: func(a, b ending) bool { return a.at < b.at }}
 
 // course is a run of a cluster.
 type course struct {
@@ -120,8 +110,8 @@ type course struct {
 	free   [classes]int
 	idle   []int        // the nodes of free map slots, where nodes differ
 	active []*mapReduce // by submission
-	ends   endings
-	sums   []float64 // response times, by user
+	ends   []ending     // a heap, byEnd
+	sums   []float64    // response times, by user
 	counts []int
 	profit float64
 	maps   int // started, where nodes differ
@@ -152,7 +142,7 @@ func (c *cluster) run(jobs []*mapReduce) (*served, error) {
 		}
 		changed := false
 		for len(r.ends) > 0 && r.ends[0].at == r.now {
-			changed = r.end(heap.Pop(&r.ends).(ending)) || changed
+			changed = r.end(byEnd.Pop(&r.ends)) || changed
 		}
 		for ; len(jobs) > 0 && jobs[0].submitted == r.now; jobs = jobs[1:] {
 			r.active, changed = append(r.active, jobs[0]), true
@@ -182,7 +172,7 @@ func (r *course) end(e ending) bool {
 		}
 		if e.job.left[mapClass] == 0 {
 			for _, d := range e.job.held {
-				heap.Push(&r.ends, ending{at: r.now + d, job: e.job, class: reduceClass})
+				byEnd.Push(&r.ends, ending{at: r.now + d, job: e.job, class: reduceClass})
 			}
 		}
 	}
@@ -240,7 +230,7 @@ func (r *course) begin(j *mapReduce, class int) {
 	if class == mapClass && r.away > 0 {
 		e.node, r.idle = r.idle[0], r.idle[1:]
 	}
-	heap.Push(&r.ends, e)
+	byEnd.Push(&r.ends, e)
 }
 
 // pick is the job to start a task of a class, of those that are fit for it if given.
