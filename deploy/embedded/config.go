@@ -274,6 +274,11 @@ func (s Slots) MarshalJSON() ([]byte, error) {
 	return json.Marshal(counts)
 }
 
+// Described implements [yamlfile.Described].
+func (Slots) Described() (must string, whole bool) {
+	return "must map classes to numbers of slots, like {map: 2, reduce: 1}", true
+}
+
 // UnmarshalYAML reads a mapping from class to number of slots.
 func (s *Slots) UnmarshalYAML(decode func(any) error) error {
 	counts := map[messages.Name]int{}

@@ -1,6 +1,7 @@
 package rules
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/candor-grid/candor/deploy/simulated/bids"
@@ -114,49 +115,50 @@ func Wide(mechanism string) bool {
 	return slices.Contains([]string{BatchQueue, Reservation, FIFO, FairShare, Backfill}, mechanism)
 }
 
-// defaults fills in what the document leaves out.
+// defaults are what holds where the document says nothing.
 func (m *Market) defaults() {
 	reserve, lambda, alpha := 1.0, 0.6, 0.5
 	halfLife := messages.Duration(24 * 3600 * 1e9)
+	m.Worth = worthOf(m.Mechanism)
 	switch m.Mechanism {
 	case HighestBid:
-		fill(&m.Algorithm, "HB")
-		fill[any](&m.Price, "kth")
-		fill(&m.Reserve, &reserve)
+		m.Algorithm, m.Price, m.Reserve = "HB", "kth", &reserve
 	case Proportional:
-		fill(&m.Alpha, &alpha)
+		m.Alpha, m.Bids.Budget = &alpha, 1 // which is what a completed job pays
 	case Deadline:
-		fill(&m.Lambda, &lambda)
-		fill(&m.Rule, "monotone")
-		fill(&m.Groups, 1)
+		m.Lambda, m.Rule, m.Groups = &lambda, "monotone", 1
 	case BatchQueue:
-		fill(&m.Mode, "priority")
-		fill(&m.Sampling, "stratified")
-		fill(&m.Expectation, "drawn")
+		m.Mode, m.Sampling, m.Expectation = "priority", "stratified", "drawn"
 	case Reservation:
-		fill(&m.Granule, messages.Duration(900e9))
-		fill(&m.T, 96)
-		fill(&m.Orders, 200)
-		fill(&m.Search, &Search{Orders: m.Orders, Seed: 1})
-		fill(&m.Search.Orders, m.Orders)
-		m.Orders = 0 // said by Search
-		fill(&m.Pricing, "exact")
+		m.Bids.Deadline.Slack = "none" // by the end of the period that is sold
+		m.Granule, m.T, m.Orders, m.Pricing = messages.Duration(900e9), 96, 200, "exact"
+		m.Search = &Search{Orders: m.Orders}
 	case Contract:
-		fill(&m.M, 16)
+		m.M = 16
+	case FIFO:
+		m.Price = 1.0
 	case FairShare:
-		fill(&m.HalfLife, &halfLife)
+		m.Price, m.HalfLife = 1.0, &halfLife
 	case Backfill:
-		fill(&m.Variant, m.Mode)
-		fill(&m.Variant, "easy")
+		m.Price, m.Variant = 1.0, "easy"
 	}
+}
+
+// resolve puts what is said by another name where it belongs; searches: the document
+// says how to search.
+func (m *Market) resolve(searches bool) {
 	switch m.Mechanism {
+	case Reservation:
+		if !searches {
+			m.Search = &Search{Orders: m.Orders, Seed: 1}
+		}
+		m.Orders = 0 // said by Search
 	case FIFO, FairShare, Backfill:
 		if m.Reserve != nil {
-			fill[any](&m.Price, *m.Reserve)
+			m.Price = *m.Reserve
 		}
-		fill[any](&m.Price, 1.0)
+		m.Variant = cmp.Or(m.Mode, m.Variant)
 	}
-	fill(&m.Worth, worthOf(m.Mechanism))
 }
 
 // worthOf is what a job is worth under a mechanism, unless the document says it.
@@ -168,11 +170,4 @@ func worthOf(mechanism string) string {
 		return ByRun
 	}
 	return ByDelay
-}
-
-func fill[T comparable](field *T, value T) {
-	var zero T
-	if *field == zero {
-		*field = value
-	}
 }

@@ -82,7 +82,7 @@ func (s *settings) load() (embedded.Config, error) {
 // read decodes the file, if one is named, over the defaults.
 func (s *settings) read() (c embedded.Config, d *document, err error) {
 	if s.file == "" {
-		c, d = defaults(), &document{File: &yamlfile.File{}}
+		c, d = defaults(), &document{yamlfile.Reader{File: &yamlfile.File{}}}
 	} else {
 		text, err := os.ReadFile(s.file)
 		if err != nil {
@@ -111,8 +111,8 @@ func decoded(file string, text []byte) (embedded.Config, *document, error) {
 	if err != nil {
 		return c, nil, err
 	}
-	d.decode(&c)
-	return c, d, d.err()
+	d.Decode(&c)
+	return c, d, d.Err()
 }
 
 // override puts the settings over what the file said. Hosts have addresses and
@@ -159,7 +159,7 @@ func (s *settings) check(c *embedded.Config, d *document) error {
 		return messages.Errorf(messages.Invalid, "%v", problems)
 	}
 	d.note(problems)
-	return d.err()
+	return d.Err()
 }
 
 // addOwnAccount gives whoever starts a default site an account of their own

@@ -146,13 +146,13 @@ func TestParametersHaveTheirNames(t *testing.T) {
 	}{
 		"proportional": {"alpha: 0.25\nslo: 0.1\n", map[string]string{"alpha: 1.5": ":3:8: alpha: must be from 0 to 1", "lambda: 0.5": ":3:1: lambda: mechanism proportional has no such parameter"}},
 		"highest-bid":  {"algorithm: WSEPT\nprice: first\ncapped: true\nnodes: 2\n", map[string]string{"price: second": ":3:8: price: must be first, kth", "algorithm: FCFS": ":3:12: algorithm: must be", "capped: yes please": ":3:9: "}},
-		"deadline":     {"C: 1\nlambda: 0.3\nrule: paper\n", map[string]string{"rule: fair": ":3:7: rule: must be paper, monotone", "C: -1": ":3:4: C: must be from 0", "c: 3": ":3:1: c: there is no such field"}},
+		"deadline":     {"C: 1\nlambda: 0.3\nrule: paper\n", map[string]string{"rule: fair": ":3:7: rule: must be paper, monotone", "C: -1": ":3:4: C: must be from 0", "c: 3": ":3:1: c: there is no such key"}},
 		"batch-queue":  {"mode: full\nN: 2\ndraws: 50\nseed: 7\n", map[string]string{"mode: fast": ":3:7: mode: must be priority, full", "expectation: guessed": ":3:14: expectation: must be drawn, exact", "draws: many": ":3:8: "}},
-		"reservation":  {"T: 40\nN: 2\nsearch: {orders: 5, seed: 2}\n", map[string]string{"T: 0.5": ":3:4: ", "search: {orders: 0}": "", "search: {order: 5}": ":3:10: order: there is no such field", "search: {orders: -5}": "search.orders: must be from 1"}},
-		"contract":     {"M: 4\nseed: 3\nlate_only: true\n", map[string]string{"M: 1": ":3:4: M: must be from 2", "lateonly: true": ":3:1: lateonly: there is no such field"}},
+		"reservation":  {"T: 40\nN: 2\nsearch: {orders: 5, seed: 2}\n", map[string]string{"T: 0.5": ":3:4: ", "search: {orders: 0}": "", "search: {order: 5}": ":3:10: search.order: there is no such key", "search: {orders: -5}": "search.orders: must be from 1"}},
+		"contract":     {"M: 4\nseed: 3\nlate_only: true\n", map[string]string{"M: 1": ":3:4: M: must be from 2", "lateonly: true": ":3:1: lateonly: there is no such key"}},
 		"fairshare":    {"half_life: 6h\nprice: 2\n", map[string]string{"half_life: -1h": ":3:12: half_life: must not be negative", "price: kth": ":3:8: price: must be a number"}},
 		"backfill":     {"variant: conservative\n", map[string]string{"variant: hard": ":3:10: variant: must be easy, conservative"}},
-		"fifo":         {"price: 3\n", map[string]string{"prize: 3": ":3:1: prize: there is no such field"}},
+		"fifo":         {"price: 3\n", map[string]string{"prize: 3": ":3:1: prize: there is no such key"}},
 	} {
 		head := "name: spot\nmechanism: " + mechanism + "\n"
 		if _, err := run("--trace", trace, "--market", file(t, "market.yaml", head+c.parameters), "--json"); err != nil {

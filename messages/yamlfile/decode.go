@@ -1,0 +1,210 @@
+package yamlfile
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"math"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/goccy/go-yaml"
+	"github.com/goccy/go-yaml/ast"
+
+	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/spelling"
+)
+
+// Reader decodes a file into a value, and collects all that is wrong with it.
+type Reader struct {
+	*File
+	found []finding
+}
+
+// finding is one thing that is wrong, and where. Line and column count from 1.
+type finding struct {
+	line, column int
+	text         string
+}
+
+// Described is a type that reads itself, and says what has to stand in a file, and
+// whether its numbers are whole.
+type Described interface {
+	Described() (must string, whole bool)
+}
+
+// Addf notes that something is wrong with a node.
+func (r *Reader) Addf(n ast.Node, format string, args ...any) {
+	line, column := Position(n)
+	r.found = append(r.found, finding{line, column, fmt.Sprintf(format, args...)})
+}
+
+// Err is everything found, one line each in the order of the file, or nil.
+func (r *Reader) Err() error {
+	if len(r.found) == 0 {
+		return nil
+	}
+	slices.SortStableFunc(r.found, func(a, b finding) int {
+		return cmp.Or(cmp.Compare(a.line, b.line), cmp.Compare(a.column, b.column))
+	})
+	lines := make([]string, len(r.found))
+	for i, f := range r.found {
+		lines[i] = fmt.Sprintf("%s:%d:%d: %s", r.Name, f.line, f.column, f.text)
+	}
+	return messages.Errorf(messages.Invalid, "%s", strings.Join(lines, "\n"))
+}
+
+// Decode puts what the file says into v, a pointer to a struct whose fields are named
+// by their json tags, and leaves what it does not mention. All that cannot be decoded
+// is noted, not just the first.
+func (r *Reader) Decode(v any) {
+	if r.Root != nil {
+		r.value(r.Root, reflect.ValueOf(v).Elem(), "")
+	}
+}
+
+// value decodes a node into v. Path is where it is, as in "markets[0].name".
+func (r *Reader) value(n ast.Node, v reflect.Value, path string) {
+	n = r.Plain(n)
+	if n == nil || n.Type() == ast.NullType {
+		return // as if it were not there
+	}
+	if alias, ok := n.(*ast.AliasNode); ok {
+		r.Addf(alias, "alias *%s: no anchor of that name stands before it", alias.Value.GetToken().Value)
+		return
+	}
+	if custom(v) {
+		r.leaf(n, v, path)
+		return
+	}
+	switch v.Kind() {
+	case reflect.Pointer:
+		fresh := reflect.New(v.Type().Elem())
+		if !v.IsNil() {
+			fresh.Elem().Set(v.Elem())
+		}
+		r.value(n, fresh.Elem(), path)
+		v.Set(fresh)
+	case reflect.Struct:
+		r.structure(n, v, path)
+	case reflect.Slice:
+		r.list(n, v, path)
+	default:
+		r.leaf(n, v, path)
+	}
+}
+
+// custom says whether a type reads itself.
+func custom(v reflect.Value) bool {
+	switch v.Addr().Interface().(type) {
+	case yaml.BytesUnmarshaler, yaml.InterfaceUnmarshaler:
+		return true
+	}
+	return false
+}
+
+func (r *Reader) structure(n ast.Node, v reflect.Value, path string) {
+	if n.Type() != ast.MappingType && n.Type() != ast.MappingValueType {
+		r.Addf(n, "%s: must be a mapping, of %s", cmp.Or(path, "the file"), strings.Join(keys(v.Type()), ", "))
+		return
+	}
+	for _, pair := range Pairs(n) {
+		key := pair.Key.GetToken().Value
+		if key == "<<" {
+			r.value(pair.Value, v, path)
+			continue
+		}
+		r.field(pair, key, v, path)
+	}
+}
+
+func (r *Reader) field(pair *ast.MappingValueNode, key string, v reflect.Value, path string) {
+	known, at := keys(v.Type()), strings.TrimPrefix(path+"."+key, ".")
+	if i := slices.Index(known, key); i >= 0 {
+		r.value(pair.Value, v.Field(i), at)
+		return
+	}
+	hint := "it can have " + strings.Join(known, ", ")
+	if near := spelling.Nearest(key, known); near != "" {
+		hint = fmt.Sprintf("did you mean %q?", near)
+	}
+	r.Addf(pair.Key, "%s: there is no such key; %s", at, hint)
+}
+
+func (r *Reader) list(n ast.Node, v reflect.Value, path string) {
+	sequence, ok := n.(*ast.SequenceNode)
+	if !ok {
+		r.Addf(n, "%s: must be a list", path)
+		return
+	}
+	v.Set(reflect.MakeSlice(v.Type(), len(sequence.Values), len(sequence.Values)))
+	for i, element := range sequence.Values {
+		r.value(element, v.Index(i), fmt.Sprintf("%s[%d]", path, i))
+	}
+}
+
+func (r *Reader) leaf(n ast.Node, v reflect.Value, path string) {
+	fresh := reflect.New(v.Type())
+	err := Value(n, fresh.Interface())
+	if err == nil && whole(v) {
+		err = refuseFractions(n)
+	}
+	if err != nil {
+		r.Addf(n, "%s: %s", path, expectation(v, err))
+		return
+	}
+	v.Set(fresh.Elem())
+}
+
+// whole says whether a value is of whole numbers.
+func whole(v reflect.Value) bool {
+	if d, ok := v.Interface().(Described); ok {
+		_, whole := d.Described()
+		return whole
+	}
+	return !custom(v) && (v.CanInt() || v.CanUint())
+}
+
+// refuseFractions refuses numbers with a fraction, which the YAML library would cut off
+// silently.
+func refuseFractions(n ast.Node) error {
+	for _, pair := range Pairs(n) {
+		if err := refuseFractions(pair.Value); err != nil {
+			return err
+		}
+	}
+	if f, ok := n.(*ast.FloatNode); ok && f.Value != math.Trunc(f.Value) {
+		return errors.New("is a fraction")
+	}
+	return nil
+}
+
+// expectation says what a value that could not be read must be.
+func expectation(v reflect.Value, err error) string {
+	if d, ok := v.Interface().(Described); ok {
+		must, _ := d.Described()
+		return must
+	}
+	switch {
+	case custom(v) && v.CanInt(): // an amount or a time
+		return err.Error()
+	case v.CanInt(), v.CanUint():
+		return "must be a whole number"
+	case v.CanFloat():
+		return "must be a number"
+	case v.Kind() == reflect.Bool:
+		return "must be true or false"
+	}
+	return "must be a piece of text"
+}
+
+// keys are the names of a struct's fields in a file.
+func keys(t reflect.Type) []string {
+	var names []string
+	for i := range t.NumField() {
+		name, _, _ := strings.Cut(t.Field(i).Tag.Get("json"), ",")
+		names = append(names, name)
+	}
+	return names
+}
