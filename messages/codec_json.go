@@ -2,10 +2,12 @@ package messages
 
 import (
 	"bytes"
+	"cmp"
 	"encoding"
 	"encoding/json"
 	"errors"
 	"io"
+	"math"
 	"reflect"
 	"strconv"
 	"strings"
@@ -97,22 +99,109 @@ func unmarshalJSON(data []byte, v reflect.Value) error {
 	return nil
 }
 
+// ReadDocument reads a JSON document that a person wrote into the value that v points
+// to, as strictly as [Unmarshal] reads a message. Besides, every field whose tag does not say omitempty
+// has to be there, only pointers and lists can be null, and 3.0 and 3e0 are whole numbers. The
+// error begins with the place. On an error v may be partly written.
+func ReadDocument(data []byte, v any) error {
+	r := jsonReader{Decoder: json.NewDecoder(bytes.NewReader(data)), budget: budgetFor(data), document: true}
+	r.UseNumber()
+	err := jsonMisfit(r.value(reflect.ValueOf(v).Elem()))
+	var m *misfit
+	if errors.As(err, &m) {
+		return Errorf(m.kind, "%s: %s", cmp.Or(strings.TrimPrefix(m.path, "."), "document"), m.why)
+	}
+	if _, end := r.Token(); err == nil && end != io.EOF {
+		err = Errorf(Invalid, "there is more after the document ends at byte %d: pass one JSON document", r.InputOffset())
+	}
+	return err
+}
+
 type jsonReader struct {
 	*json.Decoder
-	budget int
+	budget   int
+	document bool // see ReadDocument
 }
 
 func (r *jsonReader) value(v reflect.Value) error {
 	switch t := v.Type(); {
 	case ownJSON(t):
+	case r.document && t.Kind() != reflect.Struct && t.Kind() != reflect.Slice:
+		return r.written(v)
 	case t.Kind() == reflect.Struct:
 		return r.object(v, nil)
 	case t.Kind() == reflect.Slice && t.Elem().Kind() != reflect.Uint8:
-		return r.list(v)
+		return r.list(v, nil)
 	case t.Kind() == reflect.Pointer && t.Elem().Kind() == reflect.Struct && !ownJSON(t.Elem()):
 		return r.pointer(v)
 	}
 	return jsonMisfit(r.Decode(v.Addr().Interface()))
+}
+
+// written reads a value of a document that is no struct and no list, or a pointer to
+// any value.
+func (r *jsonReader) written(v reflect.Value) error {
+	first, err := r.Token()
+	if err != nil || first == nil && v.Kind() == reflect.Pointer {
+		return err
+	}
+	if v.Kind() == reflect.Pointer {
+		v.Set(reflect.New(v.Type().Elem()))
+		v = v.Elem()
+	}
+	switch v.Kind() {
+	case reflect.Struct:
+		return r.object(v, first)
+	case reflect.Slice:
+		return r.list(v, first)
+	}
+	return writtenScalar(v, first)
+}
+
+func writtenScalar(v reflect.Value, t json.Token) error {
+	number, isNumber := t.(json.Number)
+	text, isText := t.(string)
+	yes, isBool := t.(bool)
+	switch kind := v.Kind(); {
+	case kind == reflect.String && isText:
+		v.SetString(text)
+	case kind == reflect.Bool && isBool:
+		v.SetBool(yes)
+	case kind == reflect.Float64 && isNumber:
+		x, err := number.Float64()
+		if err != nil { // JSON's grammar was checked: only the range can be wrong
+			return unfit("%s does not fit a double: give a finite number", clip(number.String()))
+		}
+		v.SetFloat(x)
+	case isNumber && (v.CanInt() || v.CanUint()):
+		return writtenWhole(v, number)
+	default:
+		want := map[reflect.Kind]string{reflect.String: "a string", reflect.Bool: "true or false", reflect.Float64: "a number"}[kind]
+		return unfit("is %s, must be %s", jsonSort(t), cmp.Or(want, "a whole number"))
+	}
+	return nil
+}
+
+// writtenWhole takes 3, 3.0 and 3e0, but no fraction and nothing that a double
+// could not hold exactly.
+func writtenWhole(v reflect.Value, n json.Number) error {
+	i, err := n.Int64()
+	if err != nil {
+		x, err := n.Float64()
+		if err != nil || x != math.Trunc(x) || math.Abs(x) > 1<<53 {
+			return unfit("%s is not a whole number that fits", clip(n.String()))
+		}
+		i = int64(x)
+	}
+	switch {
+	case v.CanInt() && !v.OverflowInt(i):
+		v.SetInt(i)
+	case v.CanUint() && i >= 0 && !v.OverflowUint(uint64(i)):
+		v.SetUint(uint64(i))
+	default:
+		return unfit("%d is out of range", i)
+	}
+	return nil
 }
 
 // pointer reads an object or null.
@@ -125,14 +214,18 @@ func (r *jsonReader) pointer(v reflect.Value) error {
 	return r.object(v.Elem(), first)
 }
 
-// list reads an array, or null.
-func (r *jsonReader) list(v reflect.Value) error {
-	first, err := r.Token()
-	if err != nil || first == nil {
-		return err
+// list reads an array, or null; the first token may have been read already.
+func (r *jsonReader) list(v reflect.Value, first json.Token) (err error) {
+	if first == nil {
+		if first, err = r.Token(); err != nil || first == nil {
+			return err
+		}
 	}
 	if first != json.Delim('[') {
 		return unfit("is %s, must be a list", jsonSort(first))
+	}
+	if r.document {
+		v.Set(reflect.MakeSlice(v.Type(), 0, 0)) // which is not null
 	}
 	size := int(v.Type().Elem().Size())
 	for i := 0; r.More(); i++ {
@@ -152,7 +245,7 @@ func (r *jsonReader) list(v reflect.Value) error {
 // object reads an object whose first token may have been read already.
 func (r *jsonReader) object(v reflect.Value, first json.Token) (err error) {
 	if first == nil {
-		if first, err = r.Token(); err != nil || first == nil {
+		if first, err = r.Token(); err != nil || first == nil && !r.document {
 			return err
 		}
 	}
@@ -179,6 +272,11 @@ func (r *jsonReader) object(v reflect.Value, first json.Token) (err error) {
 			return under("."+name, jsonMisfit(err))
 		}
 	}
+	for _, name := range fields.required {
+		if r.document && !seen[name] {
+			return under("."+name, unfit("the key is missing: it is required"))
+		}
+	}
 	_, err = r.Token()
 	return err
 }
@@ -186,8 +284,9 @@ func (r *jsonReader) object(v reflect.Value, first json.Token) (err error) {
 // jsonFields are the fields of a struct by their names in JSON, those of
 // embedded structs among them.
 type jsonFields struct {
-	at    map[string][]int // as for reflect.Value.FieldByIndex
-	names []string
+	at       map[string][]int // as for reflect.Value.FieldByIndex
+	names    []string
+	required []string // of a document
 }
 
 var jsonFieldsOf sync.Map // reflect.Type → *jsonFields
@@ -201,6 +300,9 @@ func fieldsOf(t reflect.Type) *jsonFields {
 		if name := jsonName(field); name != "" && !embedded(field) {
 			f.at[name] = field.Index
 			f.names = append(f.names, name)
+			if !strings.Contains(field.Tag.Get("json"), ",omitempty") {
+				f.required = append(f.required, name)
+			}
 		}
 	}
 	jsonFieldsOf.Store(t, f)

@@ -57,7 +57,7 @@ func TestDocumentRefuses(t *testing.T) {
 		prior + `,"draws":0}`:                                                                               "draws: must be from 1",
 		prior + `,"draws":99999999}`:                                                                        "draws: must be from 1",
 		prior + `,"sampling":"lucky"}`:                                                                      "sampling: must be",
-		prior + `,"luck":1}`:                                                                                "luck: unknown key",
+		prior + `,"luck":1}`:                                                                                "luck: is no field",
 	} {
 		_, err := SolveDocument([]byte(doc))
 		if !errors.Is(err, &messages.Error{Kind: messages.Invalid}) || !strings.Contains(err.Error(), says) {

@@ -88,7 +88,7 @@ func TestDocumentWithCompletionTimes(t *testing.T) {
 
 func TestBadDocuments(t *testing.T) {
 	for document, says := range map[string]string{
-		``:   "ends too early",
+		``:   "ends in the middle",
 		`{}`: "give one of weights, ex_post and type; there are 0",
 		`{"weights":[[1]],"ex_post":{"price":1,"v_expected":2,"v_actual":1}}`: "there are 2",
 		`{"weights":[]}`:                                                                              "M: is 0",
@@ -96,7 +96,7 @@ func TestBadDocuments(t *testing.T) {
 		`{"weights":[[1,2]]}`:                                                                         "weights: must be square",
 		`{"weights":[[1,2],[3]]}`:                                                                     "row 1 has 1",
 		`{"weights":[[1,-2],[3,4]]}`:                                                                  "weights[0][1]: must be from 0",
-		`{"weights":[[1,NaN],[3,4]]}`:                                                                 "weights[0][1]: not JSON",
+		`{"weights":[[1,NaN],[3,4]]}`:                                                                 "weights[0][1]: JSON is malformed",
 		`{"weights":[[1,1e999],[3,4]]}`:                                                               "does not fit a double",
 		`{"weights":[[1]],"M":2}`:                                                                     "M: is 2, but there are 1 rows",
 		`{"weights":[[1]],"completion":[1,2]}`:                                                        "completion: must be one for each",
@@ -104,13 +104,13 @@ func TestBadDocuments(t *testing.T) {
 		`{"weights":[[1]],"seed":1}`:                                                                  "seed: goes only with type",
 		`{"weights":[[1]],"show":2}`:                                                                  "show: goes only with completion or type",
 		`{"weights":[[1]],"late_only":true}`:                                                          "late_only: goes only with ex_post",
-		`{"weights":[[1]],"wieghts":1}`:                                                               "wieghts: unknown key",
+		`{"weights":[[1]],"wieghts":1}`:                                                               "wieghts: is no field",
 		`{"ex_post":{"price":1,"v_expected":2}}`:                                                      "ex_post.v_actual: the key is missing",
 		`{"ex_post":{"price":-1,"v_expected":2,"v_actual":1}}`:                                        "ex_post.price: must not be negative",
 		`{"ex_post":[{"price":1,"v_expected":2,"v_actual":-1}]}`:                                      "ex_post[0].v_actual: must not be negative",
 		`{"ex_post":[{"price":1,"v_expected":2,"v_actual":1,"x_actual":1}]}`:                          "ex_post[0]: give both",
 		`{"ex_post":[{"price":1e300,"v_expected":1e-300,"v_actual":1e300}]}`:                          "too large for a double",
-		`{"ex_post":[],"weights":[[1]]}`:                                                              "weights: unknown key",
+		`{"ex_post":[],"weights":[[1]]}`:                                                              "weights: is no field",
 		strings.Replace(someOffer, `"sigmoidal"`, `"cubic"`, 1):                                       `type.class: "cubic" is none of`,
 		strings.Replace(someOffer, `"class":"sigmoidal",`, ``, 1):                                     "class: the key is missing",
 		strings.Replace(someOffer, `"M":12`, `"M":0`, 1):                                              "M: is 0",

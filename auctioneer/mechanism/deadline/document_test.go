@@ -12,13 +12,13 @@ import (
 func TestBadDocuments(t *testing.T) {
 	const task = `{"a":1,"d":3,"l":2,"v":5}`
 	for document, says := range map[string]string{
-		``:                                            "ends too early",
+		``:                                            "ends in the middle",
 		`{"lambda":0,"tasks":[]}`:                     "C: the key is missing",
 		`{"C":-1,"lambda":0,"tasks":[]}`:              "C: must be from 0",
 		`{"C":1,"tasks":[]}`:                          "lambda: the key is missing",
 		`{"C":1,"lambda":1.5,"tasks":[]}`:             "lambda: must be from 0 to 1",
 		`{"C":1,"lambda":-0.1,"tasks":[]}`:            "lambda: must be from 0 to 1",
-		`{"C":1,"lambda":NaN,"tasks":[]}`:             "lambda: not JSON",
+		`{"C":1,"lambda":NaN,"tasks":[]}`:             "lambda: JSON is malformed",
 		`{"C":1,"lambda":0,"rule":"best","tasks":[]}`: `rule: must be "paper" or "monotone"`,
 		`{"C":1,"lambda":0,"scale":0,"tasks":[]}`:     "scale: must be at least 1",
 		`{"C":1,"lambda":0,"scale":0.5,"tasks":[]}`:   "scale: must be a length",
@@ -27,7 +27,7 @@ func TestBadDocuments(t *testing.T) {
 		`{"C":1,"lambda":0,"tasks":[{"a":1,"d":2,"l":1,"v":-5}]}`:                                            "tasks[0].v: must be from 0",
 		`{"C":1,"lambda":0,"tasks":[{"a":1,"d":2,"l":1,"v":1e19}]}`:                                          "tasks[0].v: must be from 0",
 		`{"C":1,"lambda":0,"tasks":[{"a":1.5,"d":2,"l":1,"v":1}]}`:                                           "tasks[0].a: 1.5 is not a whole number",
-		`{"C":1,"lambda":0,"tasks":[{"a":1,"d":2,"l":1,"v":1,"w":1}]}`:                                       "tasks[0].w: unknown key",
+		`{"C":1,"lambda":0,"tasks":[{"a":1,"d":2,"l":1,"v":1,"w":1}]}`:                                       "tasks[0].w: is no field",
 		`{"C":1,"lambda":0,"tasks":[{"a":1,"d":2,"l":1,"v":1,"id":"x"},{"a":1,"d":2,"l":1,"v":1,"id":"x"}]}`: "tasks[1].id",
 		`{"C":1,"capacities":[1],"group_of":[],"lambda":0,"tasks":[]}`:                                       "C: cannot be combined",
 		`{"capacities":[1],"lambda":0,"tasks":[]}`:                                                           "group_of: the key is missing",

@@ -38,13 +38,13 @@ func TestDocumentsAreAnswered(t *testing.T) {
 func TestDocumentsAreRefused(t *testing.T) {
 	const v = `"valuation":{"class":"hard","max":5,"deadline":6}`
 	for document, says := range map[string]string{
-		``:                                    "document: the document ends too early",
+		``:                                    "document: JSON ends in the middle",
 		`{"slots":1}`:                         "jobs: the key is missing",
 		`{"slots":0,"jobs":[]}`:               "slots: must be from 1",
-		`{"slots":1,"jobs":[],"seed":1}`:      "seed: unknown key",
+		`{"slots":1,"jobs":[],"seed":1}`:      "seed: is no field",
 		`{"slots":1,"jobs":[],"delta":-1}`:    "delta: must be from 0",
 		`{"slots":1,"jobs":[],"quantile":0}`:  "quantile: must be above 0",
-		`{"slots":1,"jobs":[],"quantile":.5}`: "quantile: not JSON",
+		`{"slots":1,"jobs":[],"quantile":.5}`: "quantile: JSON is malformed",
 		`{"slots":1,"jobs":[],"quantile":0.5,"mean":true}`:                                                          "quantile: cannot be combined with mean",
 		`{"slots":1,"jobs":[],"resolution":0}`:                                                                      "resolution: must be above 0",
 		`{"slots":1,"jobs":[],"resolution":-1}`:                                                                     "resolution: must be from 0",

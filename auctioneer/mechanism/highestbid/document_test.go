@@ -14,7 +14,7 @@ func TestBadDocuments(t *testing.T) {
 	const job = `{"submit":0,"runtime":1,"value":1,"bid":1,"estimate":1}`
 	with := func(jobs string) string { return `{"nodes":1,"algorithm":"HB","price":"kth","jobs":[` + jobs + `]}` }
 	for _, c := range []struct{ document, says string }{
-		{``, "ends too early"},
+		{``, "ends in the middle"},
 		{with(job) + `{}`, "more after the document"},
 		{`{"algorithm":"HB","price":"kth","jobs":[]}`, "nodes: the key is missing"},
 		{`{"nodes":0,"algorithm":"HB","price":"kth","jobs":[]}`, "nodes: must be from 1"},
@@ -22,8 +22,8 @@ func TestBadDocuments(t *testing.T) {
 		{`{"nodes":1,"algorithm":"SJF","price":"kth","jobs":[]}`, `algorithm: must be HB, NPHB, WSPT or WSEPT, is "SJF"`},
 		{`{"nodes":1,"algorithm":"HB","price":"third","jobs":[]}`, `price: must be "first" or "kth"`},
 		{`{"nodes":1,"algorithm":"HB","price":"kth","reserve":-1,"jobs":[]}`, "reserve: must be 0 or from"},
-		{`{"nodes":1,"algorithm":"HB","price":"kth","cap":true,"jobs":[]}`, "cap: unknown key"},
-		{`{"nodes":1,"algorithm":"HB","price":"kth","capped":1,"jobs":[]}`, "capped: must be true or false"},
+		{`{"nodes":1,"algorithm":"HB","price":"kth","cap":true,"jobs":[]}`, "cap: is no field"},
+		{`{"nodes":1,"algorithm":"HB","price":"kth","capped":1,"jobs":[]}`, "capped: is a number, must be true or false"},
 		{with(job + `,{"submit":-1,"runtime":1,"value":1,"bid":1}`), "jobs[1].submit: must be 0 or from"},
 		{with(`{"submit":0,"runtime":-1,"value":1,"bid":1}`), "jobs[0].runtime: must be 0 or from"},
 		{with(`{"submit":0,"runtime":1,"value":-1,"bid":1}`), "jobs[0].value: must be 0 or from"},
@@ -31,7 +31,7 @@ func TestBadDocuments(t *testing.T) {
 		{with(`{"submit":0,"runtime":1,"value":1,"bid":1,"estimate":-1}`), "jobs[0].estimate: must be 0 or from"},
 		{with(`{"submit":0,"runtime":1,"value":1,"bid":1e31}`), "jobs[0].bid: must be 0 or from 1e-30 to 1e+30, is 1e+31"},
 		{with(`{"submit":0,"runtime":1e-300,"value":1,"bid":1}`), "jobs[0].runtime: must be 0 or from"},
-		{with(`{"submit":0,"runtime":1,"value":1,"bid":NaN}`), "jobs[0].bid: not JSON"},
+		{with(`{"submit":0,"runtime":1,"value":1,"bid":NaN}`), "jobs[0].bid: JSON is malformed"},
 		{with(`{"submit":0,"runtime":1e999,"value":1,"bid":1}`), "jobs[0].runtime: 1e999 does not fit"},
 		{with(`{"submit":0,"runtime":1,"value":1}`), "jobs[0].bid: the key is missing"},
 		{`{"nodes":1,"algorithm":"WSEPT","price":"kth","jobs":[` + job + `,{"submit":0,"runtime":1,"value":1,"bid":1}]}`, "jobs[1].estimate: must be above 0 for WSEPT"},

@@ -165,14 +165,14 @@ func TestWarmStartIsTheSameInFewerPasses(t *testing.T) {
 func TestBadDocuments(t *testing.T) {
 	const job = `{"budget":1,"kind":"linear","weights":[1,2]}`
 	for _, c := range []struct{ document, says string }{
-		{``, "ends too early"},
+		{``, "ends in the middle"},
 		{`{"alpha":0.5,"jobs":[` + job + `]} {}`, "more after the document"},
 		{`{"alpha":1.5,"jobs":[` + job + `]}`, "alpha: must be from 0 to 1"},
 		{`{"alpha":-0.1,"jobs":[]}`, "alpha: must be from 0 to 1"},
-		{`{"alpha":NaN,"jobs":[]}`, "alpha: not JSON"},
+		{`{"alpha":NaN,"jobs":[]}`, "alpha: JSON is malformed"},
 		{`{"jobs":[]}`, "alpha: the key is missing"},
-		{`{"alpha":0.5,"alfa":1,"jobs":[]}`, "alfa: unknown key"},
-		{`{"alpha":0.5,"alpha":1,"jobs":[]}`, "alpha: the key is given twice"},
+		{`{"alpha":0.5,"alfa":1,"jobs":[]}`, "alfa: is no field"},
+		{`{"alpha":0.5,"alpha":1,"jobs":[]}`, "alpha: is given twice"},
 		{`{"alpha":0.5,"rounds":-1,"jobs":[]}`, "rounds: must not be negative"},
 		{`{"alpha":0.5,"jobs":[` + job + `,{"budget":-1,"kind":"linear","weights":[1,2]}]}`, "jobs[1].budget: must be a positive"},
 		{`{"alpha":0.5,"jobs":[{"budget":0,"kind":"linear","weights":[1,2]}]}`, "jobs[0].budget: must be a positive"},
@@ -182,7 +182,7 @@ func TestBadDocuments(t *testing.T) {
 		{`{"alpha":0.5,"jobs":[{"budget":1,"kind":"log","weights":[0,0]}]}`, "jobs[0].weights: are all zero"},
 		{`{"alpha":0.5,"jobs":[` + job + `,{"budget":1,"kind":"log","weights":[1]}]}`, "jobs[1].weights: must be one for each"},
 		{`{"alpha":0.5,"jobs":[{"budget":1,"kind":"log","weights":[1,-2]}]}`, "jobs[0].weights[1]: must be 0 or a positive"},
-		{`{"alpha":0.5,"jobs":[{"budget":1,"kind":"log","weights":[1,2],"sla":1}]}`, "jobs[0].sla: unknown key"},
+		{`{"alpha":0.5,"jobs":[{"budget":1,"kind":"log","weights":[1,2],"sla":1}]}`, "jobs[0].sla: is no field"},
 	} {
 		_, err := SolveDocument([]byte(c.document))
 		if !errors.Is(err, &messages.Error{Kind: messages.Invalid}) || !strings.Contains(err.Error(), c.says) {

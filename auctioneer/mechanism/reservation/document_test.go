@@ -35,7 +35,7 @@ func TestDocumentRefuses(t *testing.T) {
 		wide + `,"search":{"seed":1}}`:                    "search.orders: the key is missing",
 		wide + `,"search":{"orders":0}}`:                  "search.orders: must be from 1",
 		wide + `,"orders":[[0,1]],"search":{"orders":1}}`: "search: orders are given",
-		wide + `,"luck":1}`:                               "luck: unknown key",
+		wide + `,"luck":1}`:                               "luck: is no field",
 	} {
 		_, err := SolveDocument([]byte(doc))
 		if !errors.Is(err, &messages.Error{Kind: messages.Invalid}) || !strings.Contains(err.Error(), says) {

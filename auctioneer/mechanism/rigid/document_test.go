@@ -39,10 +39,10 @@ func TestDocumentsAreRefused(t *testing.T) {
 	const job = `{"submit":0,"runtime":1,"width":1}`
 	for name, solve := range solvers {
 		for document, says := range map[string]string{
-			``:                                  "ends too early",
+			``:                                  "ends in the middle",
 			`{"nodes":1}`:                       "jobs: the key is missing",
 			`{"nodes":0,"jobs":[]}`:             "nodes: must be from 1",
-			`{"nodes":1,"jobs":[],"cores":1}`:   "cores: unknown key",
+			`{"nodes":1,"jobs":[],"cores":1}`:   "cores: is no field",
 			`{"nodes":1,"jobs":[],"price":-1}`:  "price: must be from 0",
 			`{"nodes":1,"jobs":[{"submit":0}]}`: "jobs[0].runtime: the key is missing",
 			`{"nodes":1,"jobs":[` + job + `,{"submit":0,"runtime":-1,"width":1}]}`:           "jobs[1].runtime: must be from 0",
@@ -53,7 +53,7 @@ func TestDocumentsAreRefused(t *testing.T) {
 			`{"nodes":1,"jobs":[{"submit":0,"runtime":1,"width":1,"budget":-2}]}`:            "jobs[0].budget: must be from 0",
 			`{"nodes":1,"jobs":[{"submit":0,"runtime":1,"width":1,"weight":0}]}`:             "jobs[0].weight: must be above 0",
 			`{"nodes":1,"jobs":[{"submit":0,"runtime":1,"width":1,"weight":2},` + job + `]}`: "jobs[1].weight: is 1, but 2 on an earlier job",
-			`{"nodes":1,"jobs":[{"submit":0,"runtime":1,"width":1,"value":2}]}`:              "jobs[0].value: unknown key",
+			`{"nodes":1,"jobs":[{"submit":0,"runtime":1,"width":1,"value":2}]}`:              "jobs[0].value: is no field",
 			`{"nodes":1,"jobs":[{"submit":0,"runtime":1,"width":1.5}]}`:                      "jobs[0].width: 1.5 is not a whole number",
 		} {
 			_, err := solve([]byte(document))

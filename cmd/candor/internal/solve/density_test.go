@@ -118,7 +118,7 @@ func TestDensityRefuses(t *testing.T) {
 		`{"samples":[[]],"H":[],"points":[]}`:                              "samples: must have 1 to 32 coordinates",
 		`{"samples":[[1],[2,3]],"H":[[1]],"points":[]}`:                    "samples[1]: must have 1 coordinates",
 		`{"samples":[[1],[1e300]],"H":[[1]],"points":[]}`:                  "samples[1][0]: 1e+300 is beyond",
-		`{"samples":[[1],[NaN]],"H":[[1]],"points":[]}`:                    "samples[1][0]: not JSON",
+		`{"samples":[[1],[NaN]],"H":[[1]],"points":[]}`:                    "samples[1][0]: JSON is malformed",
 		`{"L":2,"samples":[[1]],"H":[[1]],"points":[]}`:                    "L: is 2",
 		`{"samples":[[1]],"points":[]}`:                                    "H: give either H or bandwidth",
 		`{"samples":[[1],[2]],"H":[[1]],"bandwidth":"a","points":[]}`:      "H: give either H or bandwidth",
@@ -134,6 +134,6 @@ func TestDensityRefuses(t *testing.T) {
 		`{"samples":[[1]],"H":[[1]],"weights":[0],"points":[]}`:            "weights: are all zero",
 		`{"samples":[[1]],"H":[[1]],"weights":[1,1],"points":[]}`:          "weights: must be one for each",
 		`{"samples":[[1]],"H":[[1]],"weights":[-1],"points":[]}`:           "weights[0]: must be 0 or above",
-		`{"samples":[[1]],"H":[[1e-99]],"points":[[1]],"bounds":[[0, 1]]}`: "bounds: unknown key",
+		`{"samples":[[1]],"H":[[1e-99]],"points":[[1]],"bounds":[[0, 1]]}`: "bounds: is no field",
 	})
 }
