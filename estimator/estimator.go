@@ -65,13 +65,6 @@ func (e *Estimator) Close() error {
 	return nil
 }
 
-// Seen returns how many different jobs the estimator has learned from.
-func (e *Estimator) Seen() uint64 {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return e.memory.Observed()
-}
-
 // Kinds returns how many kinds of job are remembered.
 func (e *Estimator) Kinds() int {
 	e.mu.Lock()

@@ -404,3 +404,10 @@ func TestConfig(t *testing.T) {
 		}
 	}
 }
+
+// Seen returns how many different jobs the estimator has learned from.
+func (e *Estimator) Seen() uint64 {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.memory.Observed()
+}

@@ -175,3 +175,6 @@ func (s *side) has(account messages.Name, balance, reserved messages.Credits) {
 		s.Errorf("%s: %s has %v with %v reserved, want %v with %v", s.name, account, a.Balance, a.Reserved, balance, reserved)
 	}
 }
+
+// Refused returns how often a command was refused for a reason.
+func (s *State) Refused(r Refusal) uint64 { return s.incoming.refused[r] }

@@ -214,9 +214,6 @@ func (s *State) Peers() messages.PeersReply {
 	return r
 }
 
-// Refused returns how often a command was refused for a reason.
-func (s *State) Refused(r Refusal) uint64 { return s.incoming.refused[r] }
-
 // Fault is the first step that the ledger refused though the clearing's rules
 // had made sure of it: empty, unless somebody else moved what is the
 // clearing's own.
