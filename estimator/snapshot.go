@@ -1,14 +1,13 @@
 package estimator
 
 import (
-	"bufio"
 	"bytes"
 	"crypto/sha256"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
 
@@ -16,6 +15,7 @@ import (
 
 	"github.com/candor-grid/candor/estimator/memory"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/parts"
 )
 
 // snapshotFile is the name of the snapshot in Config.Dir: a line that says what
@@ -91,39 +91,19 @@ func (e *Estimator) write(sequence uint64, records []memory.Record) error {
 }
 
 func encode(to io.Writer, c *Config, sequence uint64, records []memory.Record) error {
-	hash := sha256.New()
-	w := bufio.NewWriterSize(io.MultiWriter(to, hash), 1<<16)
 	profiles, err := c.profilesHash()
 	if err != nil {
 		return err
 	}
-	if _, err := w.WriteString(magic); err != nil {
-		return err
-	}
-	if err := encodeRecord(w, &header{c.Site, sequence, profiles, uint64(len(records))}); err != nil {
-		return err
-	}
-	for i := range records {
-		if err := encodeRecord(w, &records[i]); err != nil {
+	_, err = parts.WriteHashed(to, func(w io.Writer) error {
+		if _, err := io.WriteString(w, magic); err != nil {
 			return err
 		}
-	}
-	if err := w.Flush(); err != nil {
-		return err
-	}
-	_, err = to.Write(hash.Sum(nil))
-	return err
-}
-
-func encodeRecord(w io.Writer, record any) error {
-	data, err := messages.Marshal(record, messages.Msgpack)
-	if err != nil {
-		return err
-	}
-	if err := binary.Write(w, binary.BigEndian, uint32(len(data))); err != nil {
-		return err
-	}
-	_, err = w.Write(data)
+		if err := parts.Write(w, header{c.Site, sequence, profiles, uint64(len(records))}); err != nil {
+			return err
+		}
+		return parts.Write(w, records...)
+	})
 	return err
 }
 
@@ -153,29 +133,23 @@ func (e *Estimator) load() {
 }
 
 func decode(data []byte, c *Config) (*memory.Memory, uint64, error) {
-	body, sum := data[:max(0, len(data)-sha256.Size)], data[max(0, len(data)-sha256.Size):]
-	if check := sha256.Sum256(body); !bytes.Equal(check[:], sum) {
-		return nil, 0, errors.New("it is damaged")
-	}
-	rest, ok := bytes.CutPrefix(body, []byte(magic))
-	if !ok {
-		return nil, 0, errors.New("it is of another version")
-	}
 	var h header
-	rest, err := decodeRecord(rest, &h)
+	var records []memory.Record
+	err := parts.ReadHashed(bytes.NewReader(data), func(r io.Reader) error {
+		first := make([]byte, len(magic))
+		if _, err := io.ReadFull(r, first); err != nil || string(first) != magic {
+			return errors.New("it is damaged, or of another version")
+		}
+		if err := parts.Read(r, 1, func(first *header) { h = *first }); err != nil {
+			return err
+		}
+		if err := h.fits(c); err != nil {
+			return err
+		}
+		return parts.Read(r, int(min(h.Records, math.MaxInt32)), func(next *memory.Record) { records = append(records, *next) })
+	})
 	if err != nil {
 		return nil, 0, err
-	}
-	if err := h.fits(c); err != nil {
-		return nil, 0, err
-	}
-	var records []memory.Record
-	for range h.Records {
-		var r memory.Record
-		if rest, err = decodeRecord(rest, &r); err != nil {
-			return nil, 0, err
-		}
-		records = append(records, r)
 	}
 	learned, err := memory.Restore(c.Profiles, records)
 	return learned, h.Sequence, err
@@ -192,15 +166,4 @@ func (h *header) fits(c *Config) error {
 		return errors.New("the job profile classes have changed since")
 	}
 	return nil
-}
-
-func decodeRecord(data []byte, into any) (rest []byte, err error) {
-	if len(data) < 4 {
-		return nil, io.ErrUnexpectedEOF
-	}
-	n := int(binary.BigEndian.Uint32(data))
-	if data = data[4:]; n > len(data) {
-		return nil, io.ErrUnexpectedEOF
-	}
-	return data[n:], messages.Unmarshal(data[:n], messages.Msgpack, into)
 }

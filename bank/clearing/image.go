@@ -1,16 +1,14 @@
 package clearing
 
 import (
-	"bytes"
 	"crypto/sha256"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
 	"slices"
 
-	"github.com/candor-grid/candor/bank/ledger"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/parts"
 )
 
 // Magic begins every image, and tells it from one of the ledger; it changes
@@ -77,62 +75,19 @@ func (s *State) Hash() [sha256.Size]byte {
 
 // WriteTo writes the image: its parts, each behind its length, then their
 // SHA-256. Its end shows from itself, so that more may follow.
-func (img *Image) WriteTo(w io.Writer) (int64, error) { return ledger.WriteHashed(w, img.parts) }
+func (img *Image) WriteTo(w io.Writer) (int64, error) { return parts.WriteHashed(w, img.parts) }
 
 func (img *Image) parts(w io.Writer) error {
-	if _, err := io.WriteString(w, Magic); err != nil {
-		return err
-	}
-	if err := writePart(w, &img.head); err != nil {
-		return err
-	}
-	if err := writeParts(w, img.peers); err != nil {
-		return err
-	}
-	if err := writeParts(w, img.waiting); err != nil {
-		return err
-	}
-	if err := writeParts(w, img.issued); err != nil {
-		return err
-	}
-	return writeParts(w, img.accepted)
+	_, err := io.WriteString(w, Magic)
+	return errors.Join(err, parts.Write(w, img.head), parts.Write(w, img.peers...), parts.Write(w, img.waiting...), parts.Write(w, img.issued...), parts.Write(w, img.accepted...))
 }
-
-func writeParts[T any](w io.Writer, list []T) error {
-	for i := range list {
-		if err := writePart(w, &list[i]); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func writePart(w io.Writer, v any) error {
-	body, err := messages.Marshal(v, messages.Msgpack)
-	if err != nil {
-		return err
-	}
-	_, err = w.Write(append(binary.BigEndian.AppendUint32(nil, uint32(len(body))), body...))
-	return err
-}
-
-// errImage is wrapped by every error of Restore that is not the reader's own.
-var errImage = errors.New("clearing: the image is damaged")
 
 // Restore replaces the state by an image of the same site, and reads no
 // further than its end. On an error the state is as it was.
 func (s *State) Restore(r io.Reader) error {
-	h := sha256.New()
 	fresh := New(s.peers.site, s.money.books, s.screen.verify)
-	if err := fresh.read(io.TeeReader(r, h)); err != nil {
-		return err
-	}
-	var digest [sha256.Size]byte
-	if _, err := io.ReadFull(r, digest[:]); err != nil {
-		return fmt.Errorf("%w: it ends within its digest", errImage)
-	}
-	if !bytes.Equal(digest[:], h.Sum(nil)) {
-		return fmt.Errorf("%w: its digest does not match", errImage)
+	if err := parts.ReadHashed(r, fresh.read); err != nil {
+		return fmt.Errorf("clearing: %w", err)
 	}
 	*s = *fresh
 	return nil
@@ -141,59 +96,29 @@ func (s *State) Restore(r io.Reader) error {
 func (s *State) read(r io.Reader) error {
 	first := make([]byte, len(Magic))
 	if _, err := io.ReadFull(r, first); err != nil || !Begins(first) {
-		return fmt.Errorf("%w: it does not begin with %q", errImage, Magic)
+		return fmt.Errorf("%w: it does not begin with %q", parts.ErrDamaged, Magic)
 	}
 	var head imageHead
-	if err := readPart(r, &head); err != nil {
+	if err := parts.Read(r, 1, func(h *imageHead) { head = *h }); err != nil {
 		return err
 	}
 	if head.Site != s.peers.site || len(head.Refused) > len(s.incoming.refused) {
-		return fmt.Errorf("%w: it is of site %q, or of a newer release", errImage, clip(head.Site))
+		return fmt.Errorf("%w: it is of site %q, or of a newer release", parts.ErrDamaged, clip(head.Site))
 	}
 	s.cycles.latest, s.money.serial, s.money.fault = head.Cycle, head.Serial, head.Fault
 	copy(s.incoming.refused[:], head.Refused)
 	var waiting []int // items of each peer's outbox that follow
-	err := readParts(r, head.Peers, func(img *relation) { waiting = append(waiting, s.restorePeer(img)) })
+	err := parts.Read(r, head.Peers, func(img *relation) { waiting = append(waiting, s.restorePeer(img)) })
 	for i := 0; err == nil && i < len(waiting); i++ {
 		p := s.peers.byName[s.peers.order[i]]
-		err = readParts(r, waiting[i], func(it *item) { p.send(*it) })
+		err = parts.Read(r, waiting[i], func(it *item) { p.send(*it) })
 	}
 	if err != nil {
 		return err
 	}
 	return errors.Join(
-		readParts(r, head.Issued, func(a *issued) { s.issuer.issued.add(*a) }),
-		readParts(r, head.Accepted, func(a *accepted) { s.acceptor.remember(*a) }))
-}
-
-func readParts[T any](r io.Reader, n int, restore func(*T)) error {
-	for range n {
-		var v T
-		if err := readPart(r, &v); err != nil {
-			return err
-		}
-		restore(&v)
-	}
-	return nil
-}
-
-func readPart(r io.Reader, v any) error {
-	var length [4]byte
-	if _, err := io.ReadFull(r, length[:]); err != nil {
-		return fmt.Errorf("%w: it ends too early", errImage)
-	}
-	n := binary.BigEndian.Uint32(length[:])
-	if n > messages.MaxPayload {
-		return fmt.Errorf("%w: a part has %d bytes", errImage, n)
-	}
-	body := make([]byte, n)
-	if _, err := io.ReadFull(r, body); err != nil {
-		return fmt.Errorf("%w: it ends too early", errImage)
-	}
-	if err := messages.Unmarshal(body, messages.Msgpack, v); err != nil {
-		return fmt.Errorf("%w: %v", errImage, err)
-	}
-	return nil
+		parts.Read(r, head.Issued, func(a *issued) { s.issuer.issued.add(*a) }),
+		parts.Read(r, head.Accepted, func(a *accepted) { s.acceptor.remember(*a) }))
 }
 
 // restorePeer returns how many instructions wait that follow in the image.

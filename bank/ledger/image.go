@@ -1,7 +1,6 @@
 package ledger
 
 import (
-	"bufio"
 	"crypto/sha256"
 	"encoding/binary"
 	"fmt"
@@ -9,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/parts"
 )
 
 // magics begin every image; which one says the rules that the ledger was under.
@@ -93,33 +93,7 @@ func (img *Image) WriteTo(w io.Writer) (int64, error) {
 	if err != nil {
 		return 0, fmt.Errorf("the bank's history cannot be made durable: %w", err)
 	}
-	return WriteHashed(w, func(out io.Writer) error { return img.body(out, durable) })
-}
-
-// WriteHashed writes a body, then the SHA-256 of it, as every image of a bank ends.
-func WriteHashed(w io.Writer, body func(io.Writer) error) (int64, error) {
-	out := &counter{w: w}
-	buffered := bufio.NewWriterSize(out, 1<<16)
-	h := sha256.New()
-	err := body(io.MultiWriter(buffered, h))
-	if err == nil {
-		_, err = buffered.Write(h.Sum(nil))
-	}
-	if err == nil {
-		err = buffered.Flush()
-	}
-	return out.n, err
-}
-
-type counter struct {
-	w io.Writer
-	n int64
-}
-
-func (c *counter) Write(b []byte) (int, error) {
-	n, err := c.w.Write(b)
-	c.n += int64(n)
-	return n, err
+	return parts.WriteHashed(w, func(out io.Writer) error { return img.body(out, durable) })
 }
 
 // opening writes what stands for the history: the time, the number of records,

@@ -1,0 +1,107 @@
+// Package parts writes and reads images that are made of parts, each a value in
+// canonical msgpack behind its length in four bytes, and that end with the SHA-256 of
+// all before it. So the end of an image shows from itself, and more may follow.
+package parts
+
+import (
+	"bufio"
+	"bytes"
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/candor-grid/candor/messages"
+)
+
+// ErrDamaged is wrapped by the errors for an image that is not as it was written.
+var ErrDamaged = errors.New("the image is damaged")
+
+// WriteHashed writes a body, then the SHA-256 of it. It returns how many bytes that is.
+func WriteHashed(w io.Writer, body func(io.Writer) error) (int64, error) {
+	out := &counter{w: w}
+	buffered := bufio.NewWriterSize(out, 1<<16)
+	h := sha256.New()
+	err := body(io.MultiWriter(buffered, h))
+	if err == nil {
+		_, err = buffered.Write(h.Sum(nil))
+	}
+	if err == nil {
+		err = buffered.Flush()
+	}
+	return out.n, err
+}
+
+type counter struct {
+	w io.Writer
+	n int64
+}
+
+func (c *counter) Write(b []byte) (int, error) {
+	n, err := c.w.Write(b)
+	c.n += int64(n)
+	return n, err
+}
+
+// ReadHashed reads a body, and no further than its SHA-256, which must be that of what
+// was read.
+func ReadHashed(r io.Reader, body func(io.Reader) error) error {
+	h := sha256.New()
+	if err := body(io.TeeReader(r, h)); err != nil {
+		return err
+	}
+	var digest [sha256.Size]byte
+	if _, err := io.ReadFull(r, digest[:]); err != nil {
+		return fmt.Errorf("%w: it ends within its digest", ErrDamaged)
+	}
+	if !bytes.Equal(digest[:], h.Sum(nil)) {
+		return fmt.Errorf("%w: its digest does not match", ErrDamaged)
+	}
+	return nil
+}
+
+// Write writes each value of a list as a part.
+func Write[T any](w io.Writer, list ...T) error {
+	for i := range list {
+		body, err := messages.Marshal(&list[i], messages.Msgpack)
+		if err != nil {
+			return err
+		}
+		if _, err := w.Write(append(binary.BigEndian.AppendUint32(nil, uint32(len(body))), body...)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Read hands over the values of so many parts.
+func Read[T any](r io.Reader, n int, each func(*T)) error {
+	for range n {
+		var v T
+		if err := read(r, &v); err != nil {
+			return err
+		}
+		each(&v)
+	}
+	return nil
+}
+
+func read(r io.Reader, v any) error {
+	var length [4]byte
+	if _, err := io.ReadFull(r, length[:]); err != nil {
+		return fmt.Errorf("%w: it ends too early", ErrDamaged)
+	}
+	n := binary.BigEndian.Uint32(length[:])
+	if n > messages.MaxPayload {
+		return fmt.Errorf("%w: a part has %d bytes", ErrDamaged, n)
+	}
+	body := make([]byte, n)
+	if _, err := io.ReadFull(r, body); err != nil {
+		return fmt.Errorf("%w: it ends too early", ErrDamaged)
+	}
+	if err := messages.Unmarshal(body, messages.Msgpack, v); err != nil {
+		return fmt.Errorf("%w: %v", ErrDamaged, err)
+	}
+	return nil
+}
