@@ -11,7 +11,8 @@ import (
 
 // Quote makes the menu of a job that declares a valuation: what it would pay,
 // and by when it would complete among the jobs of the view, as each of the
-// surrogates that are drawn. Of a long menu it shows a uniform sample.
+// surrogates that are drawn. Equal contracts are shown as one contract, and of a long menu a
+// uniform sample is shown.
 func (m *Mechanism) Quote(view *mechanism.View, bid *mechanism.Bid, class []messages.Valuation, seed uint64) (*mechanism.Quote, error) {
 	if bid.Valuation == nil {
 		return nil, messages.Errorf(messages.Invalid, "valuation: is missing: say what the job's completion is worth at each time")
@@ -35,7 +36,7 @@ func (m *Mechanism) Quote(view *mechanism.View, bid *mechanism.Bid, class []mess
 	if err != nil {
 		return nil, err
 	}
-	return o.quote(view.Now, p.Jobs[at].Elapsed, Sample(o.Menu, mostShown, seed)), nil
+	return o.quote(view.Now, p.Jobs[at].Elapsed, Sample(distinct(o.Menu), mostShown, seed)), nil
 }
 
 // sampler draws from the samples of a class; if there are none, from what is
@@ -90,4 +91,38 @@ func (o *Offer) quote(now messages.Time, elapsed float64, shown []Contract) *mec
 		q.Contracts = append(q.Contracts, out)
 	}
 	return q
+}
+
+// terms are what a bidder tells contracts apart by. Nothing is owed for a contract whose
+// price is 0, whatever it promises.
+type terms struct {
+	completion messages.Time
+	price      messages.Credits
+	promised   float64
+}
+
+func (c *Contract) terms() terms {
+	t := terms{completion: messages.Time(math.Ceil(c.Completion * 1e6))}
+	if t.price, _ = messages.RoundCredits(c.Price); t.price != 0 {
+		t.promised = c.Value
+	}
+	return t
+}
+
+// distinct is a menu with one contract of each terms: the declared contract, or the first.
+func distinct(menu []Contract) []Contract {
+	seen := make(map[terms]int, len(menu))
+	var out []Contract
+	for i := range menu {
+		t := menu[i].terms()
+		at, known := seen[t]
+		switch {
+		case !known:
+			seen[t] = len(out)
+			out = append(out, menu[i])
+		case menu[i].Declared:
+			out[at] = menu[i]
+		}
+	}
+	return out
 }

@@ -51,7 +51,7 @@ func TestQuoteIsTheOffer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for i, c := range Sample(o.Menu, mostShown, 11) {
+	for i, c := range Sample(distinct(o.Menu), mostShown, 11) {
 		got := q.Contracts[i]
 		if math.Abs(got.Completion.Sub(bid.Arrived).Seconds()-c.Completion) > 1.1e-6 || math.Abs(got.Price.Float()-c.Price) > 1.1e-6 ||
 			got.Promised != c.Value || c.Declared != (i == q.Declared) {
@@ -100,5 +100,33 @@ func TestDeadlineAwareBox(t *testing.T) {
 	}
 	if _, err := DeadlineAware(p, 2)(nil); messages.KindOf(err) != messages.Invalid {
 		t.Error(err)
+	}
+}
+
+// TestMenuMergesEqualOffers: on an idle grid all surrogates complete at the same instant
+// for nothing, so the menu is the declared contract alone; otherwise no two contracts of a
+// menu have the same completion and price.
+func TestMenuMergesEqualOffers(t *testing.T) {
+	m := market(t, messages.Market{})
+	view := grid(4, 4)
+	q := quote(t, m, view, bidOf(1, view.Now, 1), 5)
+	if len(q.Contracts) != 1 || q.Declared != 0 || q.Free != 0 || q.Contracts[0].Price != 0 {
+		t.Fatalf("%d contracts on an idle grid: %+v", len(q.Contracts), q)
+	}
+	for id := range messages.JobID(6) {
+		bid := bidOf(id+1, view.Now, 10)
+		q := quote(t, m, view, bid, uint64(id))
+		seen := map[terms]bool{}
+		for _, c := range q.Contracts {
+			k := terms{completion: c.Completion, price: c.Price}
+			if c.Price != 0 {
+				k.promised = c.Promised
+			}
+			if seen[k] {
+				t.Errorf("two contracts of %+v", k)
+			}
+			seen[k] = true
+		}
+		view.Jobs = append(view.Jobs, take(t, q, bid))
 	}
 }

@@ -56,7 +56,7 @@ func TestQuoteShowsTheMenu(t *testing.T) {
 	s.write("job.yaml", "market: sold\nlength: 10s\ncommand: [hostname]\nvaluation: {class: hard, max: 20, deadline: 90}\n")
 	got := s.run("quote", s.path("job.yaml"))
 	got.expect(t, cli.CodeOK, "Quote q7 of market sold", "")
-	for _, words := range []string{"fits what was declared", "the earliest that is free", "q7-1", "12", "19.75"} {
+	for _, words := range []string{"as declared", "earliest free", "q7-1", "12", "19.75"} {
 		if !strings.Contains(got.out, words) {
 			t.Errorf("%q is not in:\n%s", words, got.out)
 		}

@@ -69,24 +69,28 @@ func writeMenu(p *cli.Page, r messages.QuoteReply, chart bool) {
 	p.Printf("%s of market %s, until %s\n", p.Bold("Quote "+r.Quote), r.Market, p.At(r.Expires))
 	t := terminal.NewTable("CONTRACT|COMPLETION|>IN|>PRICE|>BUDGET|>PROMISED|~").Spare("IN|PROMISED")
 	for _, c := range r.Contracts {
-		t.Row(c.ID, p.At(c.Completion), p.Between(p.Now, c.Completion), c.Price.String(), c.Budget.String(), cli.Price(c.Promised), remarks(c))
+		promised := "-" // a price of 0 is not scaled
+		if c.Price > 0 {
+			promised = cli.Price(c.Promised)
+		}
+		t.Row(c.ID, p.At(c.Completion), p.Between(p.Now, c.Completion), c.Price.String(), c.Budget.String(), promised, remark(&c))
 	}
 	p.Table(t, "  ")
 	if chart {
 		writeCurve(p, r.Contracts)
 	}
-	p.Printf("Take one with candor submit --contract ID and at least its BUDGET, the most it can come to.\n")
+	p.Printf("Take one with candor submit --contract ID and at least its BUDGET, the most it can come to. At the end the price is scaled by what the completion is worth, over PROMISED.\n")
 }
 
-func remarks(c messages.QuotedContract) string {
-	var words []string
-	if c.Declared {
-		words = append(words, "fits what was declared")
+// remark is short, so that the table fits a narrow terminal.
+func remark(c *messages.QuotedContract) string {
+	switch {
+	case c.Declared:
+		return "as declared"
+	case c.Free:
+		return "earliest free"
 	}
-	if c.Free {
-		words = append(words, "the earliest that is free")
-	}
-	return strings.Join(words, ", ")
+	return ""
 }
 
 // writeCurve draws the prices over the completion times.
