@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -203,7 +204,7 @@ func TestJobIsHeldRunAndCharged(t *testing.T) {
 func TestSameKeySameAnswer(t *testing.T) {
 	f := start(t)
 	first := f.submit("alice", "k1", oneStage(2))
-	if again := f.submit("alice", "k1", oneStage(2)); again != first {
+	if again := f.submit("alice", "k1", oneStage(2)); !reflect.DeepEqual(again, first) {
 		t.Fatalf("first %+v, again %+v", first, again)
 	}
 	_, err := call[messages.SubmitReply](f, "alice", messages.VerbSubmit, messages.SubmitRequest{Key: "k1", Spec: oneStage(3)})
@@ -231,7 +232,7 @@ func TestLateTryOfAnEndedJob(t *testing.T) {
 	must[messages.CancelReply](f, "alice", messages.VerbCancel, messages.CancelRequest{Job: reply.Job})
 	await.Until(t, "the hold is resolved", func() bool { _, ok := f.bank.charged("job/west/alice/k1"); return ok })
 	close(second)
-	if late := <-answers; late != reply {
+	if late := <-answers; !reflect.DeepEqual(late, reply) {
 		t.Errorf("the late try got %+v, want %+v", late, reply)
 	}
 }

@@ -36,6 +36,11 @@ func (l *submissions) quote(ctx context.Context, account messages.Name, r messag
 	if err := l.rules.Complete(&r.Spec); err != nil {
 		return reply, err
 	}
+	if m := l.Find(r.Spec.Market); market.MannerOf(m.Mechanism).Plans {
+		if err := intake.Heeds(&r.Spec, m, l.Markets); err != nil {
+			return reply, err
+		}
+	}
 	return l.quoteTo(ctx, account, &r.Spec)
 }
 

@@ -29,6 +29,7 @@ type submission struct {
 	*intake.Submission
 	visit   *federation.Arrival // it comes from another site
 	counted bool                // by the limit on the rate
+	heeded  bool                // its market must read all that it bids with
 }
 
 // submit takes a job: checked, its budget held at the bank under an identifier
@@ -50,7 +51,11 @@ func (l *submissions) submitHere(ctx context.Context, account messages.Name, r *
 	if err != nil {
 		return reply, err
 	}
-	return l.enter(ctx, &submission{Submission: s}, r.DryRun)
+	reply, err = l.enter(ctx, &submission{Submission: s, heeded: true}, r.DryRun)
+	if err == nil {
+		l.replica.read(func(b *book.Book) { reply.Warnings = intake.Unenforced(b, s) })
+	}
+	return reply, err
 }
 
 // enter has a submission that was prepared paid for and committed.
@@ -61,6 +66,11 @@ func (l *submissions) enter(ctx context.Context, s *submission, dryRun bool) (re
 	}
 	if known != nil {
 		return answer(*known), nil
+	}
+	if s.heeded {
+		if err := intake.Heeds(s.Spec, s.Market, l.Markets); err != nil {
+			return reply, err
+		}
 	}
 	leave, err := l.within(s)
 	if err != nil {

@@ -49,6 +49,8 @@ type SubmitReply struct {
 	Tasks  int     `json:"tasks"`
 	Site   Name    `json:"site,omitempty"`   // that runs it, if it is another
 	Chosen string  `json:"chosen,omitempty"` // why that site, where the auctioneer chose
+	// Warnings are what of the job the site does not enforce.
+	Warnings []string `json:"warnings,omitempty"`
 }
 
 // JobRequest names a job, in the queries job and why.

@@ -75,7 +75,7 @@ func (d *Desk) Exchange(node messages.Name, x *messages.Exchange) *book.Command 
 	if len(x.Claims) > 0 {
 		d.book.Read(func(b *book.Book) {
 			for _, c := range x.Claims[:min(len(x.Claims), market.MostRequests)] {
-				if m := d.Market(c.Market); m != nil && m.Class(c.Class) >= 0 && c.Slots >= 1 && c.Slots <= maxSlots && serves(&m.Config, node) {
+				if m := d.Market(c.Market); m != nil && m.Class(c.Class) >= 0 && c.Slots >= 1 && c.Slots <= maxSlots && Serves(&m.Config, node) {
 					out.Claims = append(out.Claims, m.Resolve(b, &c, d.rng))
 				}
 			}

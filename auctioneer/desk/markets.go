@@ -3,6 +3,7 @@ package desk
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/candor-grid/candor/auctioneer/book"
 	"github.com/candor-grid/candor/auctioneer/market"
@@ -76,10 +77,21 @@ func (m *Markets) Missing(field string, name messages.Name) error {
 	return messages.Errorf(messages.NotFound, "%sthere is no market %q; the site has %s", field, name, fmt.Sprint(names))
 }
 
+// Running names the markets of some mechanisms; "": there are none.
+func (m *Markets) Running(mechanisms []messages.Name) string {
+	var names []string
+	for i := range m.Configs {
+		if slices.Contains(mechanisms, m.Configs[i].Mechanism) {
+			names = append(names, m.Configs[i].Name+" ("+m.Configs[i].Mechanism+")")
+		}
+	}
+	return strings.Join(names, " or ")
+}
+
 // serving are the markets that allocate slots of a node.
 func (m *Markets) serving(node messages.Name, slots []messages.ClassSlots) (out []messages.Market) {
 	for _, config := range m.Configs {
-		if serves(&config, node) && slices.ContainsFunc(slots, func(s messages.ClassSlots) bool { return slices.Contains(config.Classes, s.Class) }) {
+		if Serves(&config, node) && slices.ContainsFunc(slots, func(s messages.ClassSlots) bool { return slices.Contains(config.Classes, s.Class) }) {
 			config.Nodes = nil // which may be many, and of which an agent has no use
 			out = append(out, config)
 		}
@@ -87,7 +99,7 @@ func (m *Markets) serving(node messages.Name, slots []messages.ClassSlots) (out 
 	return out
 }
 
-// serves says whether a node's slots are a market's, as far as their classes are.
-func serves(m *messages.Market, node messages.Name) bool {
+// Serves says whether a node's slots are a market's, as far as their classes are.
+func Serves(m *messages.Market, node messages.Name) bool {
 	return len(m.Nodes) == 0 || slices.Contains(m.Nodes, node)
 }

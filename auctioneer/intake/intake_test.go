@@ -1,12 +1,14 @@
 package intake_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/candor-grid/candor/auctioneer/book"
 	"github.com/candor-grid/candor/auctioneer/desk"
 	"github.com/candor-grid/candor/auctioneer/intake"
+	"github.com/candor-grid/candor/auctioneer/market"
 	"github.com/candor-grid/candor/messages"
 )
 
@@ -161,5 +163,71 @@ func TestAgree(t *testing.T) {
 	}
 	if err := agree("alice", "1", epoch, 1); messages.KindOf(err) != messages.Invalid {
 		t.Errorf("no contract at all: %v", err)
+	}
+}
+
+// TestABidThatTheMarketIgnoresIsRefused with what the market wants, and where else the
+// field is read.
+func TestABidThatTheMarketIgnoresIsRefused(t *testing.T) {
+	spoil := map[string]func(*messages.JobSpec){
+		"rate":     func(s *messages.JobSpec) { s.Rate = 1 },
+		"value":    func(s *messages.JobSpec) { s.Value = 1 },
+		"delay":    func(s *messages.JobSpec) { s.Delay = 1 },
+		"deadline": func(s *messages.JobSpec) { s.Deadline = epoch },
+		"valuation": func(s *messages.JobSpec) {
+			s.Valuation = &messages.Valuation{Class: messages.Hard, Max: 1, Deadline: 1}
+		},
+		"contract": func(s *messages.JobSpec) { s.Contract = "q1-1" },
+		"utility":  func(s *messages.JobSpec) { s.Utility = &messages.Utility{Form: messages.Linear} },
+	}
+	reads := map[messages.Name]string{
+		messages.Proportional: "utility", messages.HighestBid: "rate", messages.DeadlineBid: "value deadline", messages.BatchQueue: "value delay",
+		messages.Reservation: "value deadline", messages.ContractMenu: "valuation contract", messages.FIFO: "", messages.FairShare: "", messages.Backfill: "",
+	}
+	site := rules().Markets
+	for _, mechanism := range market.Mechanisms() {
+		known, ok := reads[mechanism]
+		if !ok {
+			t.Errorf("what does %s read?", mechanism)
+		}
+		m := &messages.Market{Name: "here", Mechanism: mechanism}
+		for field, spoil := range spoil {
+			spec := request("k").Spec
+			spoil(&spec)
+			err := intake.Heeds(&spec, m, site)
+			if reads := slices.Contains(strings.Fields(known), field); reads != (err == nil) {
+				t.Errorf("%s in a market of %s: %v", field, mechanism, err)
+			}
+		}
+	}
+	spec := request("k").Spec
+	spec.Valuation = &messages.Valuation{}
+	err := intake.Heeds(&spec, &site.Configs[0], site)
+	if want := "valuation: market share (proportional) does not read it: a bid there is made of budget, utility; leave valuation out, or submit to menu (contract)"; messages.AsError("", err).Message != want {
+		t.Errorf("%v, want %s", err, want)
+	}
+}
+
+// TestALimitOnMemoryThatNobodyEnforcesIsSaid.
+func TestALimitOnMemoryThatNobodyEnforcesIsSaid(t *testing.T) {
+	b := book.New()
+	node := func(name messages.Name, abilities ...messages.Name) {
+		b.Apply(&book.Command{At: epoch, Register: &book.Register{Node: name, Session: 1, Slots: []messages.ClassSlots{{Class: "cpu", Slots: 1}}, Abilities: abilities}})
+	}
+	q := request("k")
+	q.Spec.Stages[0].Memory = 1 << 20
+	s := prepared(t, "alice", q)
+	for _, step := range []struct {
+		add  func()
+		want string
+	}{
+		{func() {}, ""},
+		{func() { node("n1") }, "no node with slots of class cpu"},
+		{func() { node("n2", messages.AbilityMemory) }, "1 of the 2 nodes"},
+	} {
+		step.add()
+		if got := strings.Join(intake.Unenforced(b, s), "\n"); (got == "") != (step.want == "") || !strings.Contains(got, step.want) {
+			t.Errorf("%q, want %q", got, step.want)
+		}
 	}
 }

@@ -98,6 +98,12 @@
 // next to nothing there. Tasks that fail while the others go on count there as they
 // would as jobs of their own: they owe nothing, and those that end well owe their part.
 //
+// The budget is no truthful bid. Who names less has a smaller share and waits, but owes
+// less: over 25 jobs of a crowded log, worth less by each second of waiting, the best
+// budget to name gained 8 % of the job's value on average (± 3 %, ten seeds) and 45 % at
+// most; it was mostly a hundredth of the worth. A budget above the worth gained nothing
+// but by luck of the draw. Under settle: on-completion the same lie gained 99 %.
+//
 // # Disclosure
 //
 //	what another account may learn                            before a job ends                           after it

@@ -2,6 +2,7 @@ package sites
 
 import (
 	"fmt"
+	"reflect"
 	"strings"
 	"sync"
 	"testing"
@@ -17,7 +18,7 @@ func TestAJobRunsAtAnotherSite(t *testing.T) {
 	if receipt.Job != 1 || receipt.Site != "east" || receipt.Market != "main" || receipt.Held != 10*messages.Credit || receipt.Tasks != 6 {
 		t.Errorf("answered %+v", receipt)
 	}
-	if again := r.west.submit("k", "east", roamingSpec(6)); again != receipt {
+	if again := r.west.submit("k", "east", roamingSpec(6)); !reflect.DeepEqual(again, receipt) {
 		t.Errorf("answered %+v, then %+v", receipt, again)
 	}
 	local := r.west.submit("l", "", roamingSpec(1))

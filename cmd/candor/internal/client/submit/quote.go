@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -79,7 +80,10 @@ func writeMenu(p *cli.Page, r messages.QuoteReply, chart bool) {
 	if chart {
 		writeCurve(p, r.Contracts)
 	}
-	p.Printf("Take one with candor submit --contract ID and at least its BUDGET, the most it can come to. At the end the price is scaled by what the completion is worth, over PROMISED.\n")
+	p.Printf("Take one with candor submit --contract ID and at least its BUDGET, the most it can come to.\n")
+	if slices.ContainsFunc(r.Contracts, func(c messages.QuotedContract) bool { return c.Price > 0 }) {
+		p.Printf("At the end the price is scaled by what the completion is worth, over PROMISED.\n")
+	}
 }
 
 // remark is short, so that the table fits a narrow terminal.

@@ -114,6 +114,7 @@ func submit(ctx context.Context, a *cli.App, sub *submission, args []string) err
 	if err != nil {
 		return refused(err, job, request.Key)
 	}
+	a.Warn("submit", reply.Warnings)
 	wait := job.Options.Wait && !sub.dryRun
 	if !wait || !a.Flags.JSON {
 		if err := a.Show(reply, func(p *cli.Page) { writeSubmitted(p, reply, sub.dryRun) }); err != nil {
