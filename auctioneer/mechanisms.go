@@ -1,6 +1,7 @@
 package auctioneer
 
 import (
+	"errors"
 	"slices"
 
 	"github.com/candor-grid/candor/auctioneer/market"
@@ -10,27 +11,32 @@ import (
 // Mechanisms lists the mechanisms that a market can name.
 func Mechanisms() []messages.Name { return market.Mechanisms() }
 
-// CheckMarkets reports the first thing that is wrong with the markets of a
-// site, and with which.
+// CheckMarkets reports what is wrong with the first of a site's markets that is wrong,
+// and which market that is.
 func CheckMarkets(markets []messages.Market) (int, error) {
 	for i := range markets {
-		m := &markets[i]
-		if err := m.Validate(); err != nil {
+		if err := CheckMarket(markets, i); err != nil {
 			return i, err
-		}
-		if slices.ContainsFunc(markets[:i], func(o messages.Market) bool { return o.Name == m.Name }) {
-			return i, messages.Errorf(messages.Invalid, "name: there are two markets named %q", m.Name)
-		}
-		if _, err := market.NewMechanism(*m); err != nil {
-			return i, err
-		}
-		for k := range markets[:i] {
-			if err := apart(m, &markets[k]); err != nil {
-				return i, err
-			}
 		}
 	}
 	return 0, nil
+}
+
+// CheckMarket reports what is wrong with one of a site's markets, as joined errors.
+func CheckMarket(markets []messages.Market, i int) error {
+	m := &markets[i]
+	found := []error{m.Validate()}
+	if found[0] == nil {
+		_, err := market.NewMechanism(*m)
+		found = append(found, err)
+	}
+	for k := range markets[:i] {
+		if markets[k].Name == m.Name {
+			found = append(found, messages.Errorf(messages.Invalid, "name: there are two markets named %q", m.Name))
+		}
+		found = append(found, apart(m, &markets[k]))
+	}
+	return errors.Join(found...)
 }
 
 // apart refuses two markets that allocate the same slots, where one of them

@@ -2,6 +2,7 @@ package messages
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -118,10 +119,10 @@ func (m *Market) ReservePrice() Credits {
 	return *m.Reserve
 }
 
-// Validate reports the first thing that is wrong with a market in itself: the
-// message begins with the field.
+// Validate reports what is wrong with a market in itself, as joined errors: the message
+// of each begins with the field.
 func (m *Market) Validate() error {
-	return firstOf(m.validateNames, m.validateUse, m.validateNumbers, m.validateWords, m.validateCycle, m.validateBeliefs)
+	return errors.Join(m.validateNames(), m.validateUse(), m.validateNumbers(), m.validateWords(), m.validateCycle(), m.validateBeliefs())
 }
 
 func (m *Market) validateNames() error {
@@ -160,6 +161,7 @@ var preempting = []Name{HighestBid, DeadlineBid}
 // validateUse refuses a parameter of other mechanisms, which would be lost
 // without a word.
 func (m *Market) validateUse() error {
+	var found []error
 	for _, f := range [...]struct {
 		field string
 		set   bool
@@ -190,13 +192,15 @@ func (m *Market) validateUse() error {
 		{"weights", len(m.Weights) > 0, []Name{FairShare}},
 	} {
 		if f.set && !slices.Contains(f.users, m.Mechanism) {
-			return Errorf(Invalid, "%s: a market of mechanism %s has no use for it, only %v; leave it out", f.field, m.Mechanism, f.users)
+			found = append(found, Errorf(Invalid, "%s: a market of mechanism %s has no use for it, only %v; leave it out", f.field, m.Mechanism, f.users))
 		}
 	}
-	return nil
+	return errors.Join(found...)
 }
 
 func (m *Market) validateNumbers() error {
+	var found []error
+	addf := func(format string, args ...any) { found = append(found, Errorf(Invalid, format, args...)) }
 	for _, f := range [...]struct {
 		field string
 		value Duration
@@ -205,7 +209,7 @@ func (m *Market) validateNumbers() error {
 		{"half_life", m.HalfLife}, {"gang_timeout", m.GangTimeout}, {"quote", m.Quote},
 	} {
 		if f.value < 0 {
-			return Errorf(Invalid, "%s: %v must not be negative; leave it out for the default", f.field, f.value)
+			addf("%s: %v must not be negative; leave it out for the default", f.field, f.value)
 		}
 	}
 	for _, f := range [...]struct {
@@ -216,26 +220,29 @@ func (m *Market) validateNumbers() error {
 		{"max_jobs", m.MaxJobs, math.MaxInt32}, {"max_tasks", m.MaxTasks, MaxTasks},
 	} {
 		if f.value < 0 || f.value > f.most {
-			return Errorf(Invalid, "%s: %d must be from 1 to %d; leave it out for the default", f.field, f.value, f.most)
+			addf("%s: %d must be from 1 to %d; leave it out for the default", f.field, f.value, f.most)
 		}
 	}
-	switch {
-	case m.Alpha != nil && !(*m.Alpha >= 0 && *m.Alpha <= 1): // NaN is neither
-		return Errorf(Invalid, "alpha: %v must be between 0 and 1", *m.Alpha)
-	case m.Lambda != nil && !(*m.Lambda >= 0 && *m.Lambda <= 1):
-		return Errorf(Invalid, "lambda: %v must be between 0 and 1", *m.Lambda)
-	case m.Scale != 0 && !(m.Scale >= 1 && m.Scale <= 1e6):
-		return Errorf(Invalid, "scale: %v must be from 1 to 1000000 slots", m.Scale)
-	case m.Reserve != nil && (*m.Reserve < 0 || *m.Reserve > MaxCredits):
-		return Errorf(Invalid, "reserve: %v must be from 0 to %v credits for a slot-second", *m.Reserve, MaxCredits)
+	if m.Alpha != nil && !(*m.Alpha >= 0 && *m.Alpha <= 1) { // NaN is neither
+		addf("alpha: %v must be between 0 and 1", *m.Alpha)
 	}
-	return nil
+	if m.Lambda != nil && !(*m.Lambda >= 0 && *m.Lambda <= 1) {
+		addf("lambda: %v must be between 0 and 1", *m.Lambda)
+	}
+	if m.Scale != 0 && !(m.Scale >= 1 && m.Scale <= 1e6) {
+		addf("scale: %v must be from 1 to 1000000 slots", m.Scale)
+	}
+	if m.Reserve != nil && (*m.Reserve < 0 || *m.Reserve > MaxCredits) {
+		addf("reserve: %v must be from 0 to %v credits for a slot-second", *m.Reserve, MaxCredits)
+	}
+	return errors.Join(found...)
 }
 
 // modes are those of a mechanism that has some.
 var modes = map[Name][]string{Backfill: {"easy", "conservative"}, BatchQueue: {"priority", "full"}}
 
 func (m *Market) validateWords() error {
+	var found []error
 	for _, f := range [...]struct {
 		field, value string
 		known        []string
@@ -247,13 +254,13 @@ func (m *Market) validateWords() error {
 		{"mode", m.Mode, modes[m.Mechanism]},
 	} {
 		if f.value != "" && !slices.Contains(f.known, f.value) {
-			return Errorf(Invalid, "%s: %q is none of %v", f.field, clip(f.value), f.known)
+			found = append(found, Errorf(Invalid, "%s: %q is none of %v", f.field, clip(f.value), f.known))
 		}
 	}
 	if m.Preemption != "" && m.Mechanism == HighestBid && m.Algorithm != "" && m.Algorithm != "HB" {
-		return Errorf(Invalid, "preemption: algorithm %s takes no slot from a running job; leave it out, or use HB", m.Algorithm)
+		found = append(found, Errorf(Invalid, "preemption: algorithm %s takes no slot from a running job; leave it out, or use HB", m.Algorithm))
 	}
-	return nil
+	return errors.Join(found...)
 }
 
 // validateCycle sees to it that a cycle is of whole granules.

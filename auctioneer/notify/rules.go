@@ -1,6 +1,7 @@
 package notify
 
 import (
+	"errors"
 	"net"
 	"net/netip"
 	"net/url"
@@ -32,40 +33,44 @@ type Rules struct {
 // Enabled says whether the site sends anything.
 func (r *Rules) Enabled() bool { return r.SMTP != "" || len(r.Hosts) > 0 }
 
-// Validate reports the first rule that cannot be: the message begins with its name.
+// Validate reports the rules that cannot be, as joined errors: each message begins with
+// the name of a rule.
 func (r *Rules) Validate() error {
-	bad := func(format string, args ...any) error { return messages.Errorf(messages.Invalid, format, args...) }
+	var found []error
+	bad := func(format string, args ...any) {
+		found = append(found, messages.Errorf(messages.Invalid, format, args...))
+	}
 	if r.SMTP != "" {
 		if _, port, err := net.SplitHostPort(r.SMTP); err != nil || port == "" {
-			return bad("smtp: %q is not a relay like mail.example.org:587", r.SMTP)
+			bad("smtp: %q is not a relay like mail.example.org:587", r.SMTP)
 		}
 		if n := (messages.Notify{To: r.From}); r.From == "" || n.Webhook() || !strings.Contains(r.From, "@") || strings.ContainsAny(r.From, " \r\n<>") {
-			return bad("from: %q is not an address like candor@example.org, which e-mail needs", r.From)
+			bad("from: %q is not an address like candor@example.org, which e-mail needs", r.From)
 		}
 		if len(r.Domains) == 0 {
-			return bad("domains: is missing; list the domains to whose addresses e-mail may go")
+			bad("domains: is missing; list the domains to whose addresses e-mail may go")
 		}
 	}
 	if r.SMTP == "" && (r.From != "" || r.User != "" || r.PasswordFile != "" || len(r.Domains) > 0) {
-		return bad("smtp: is missing; name the relay for e-mail")
+		bad("smtp: is missing; name the relay for e-mail")
 	}
 	if (r.User == "") != (r.PasswordFile == "") {
-		return bad("password_file: goes with user; give both, or none")
+		bad("password_file: goes with user; give both, or none")
 	}
 	if (len(r.Hosts) > 0) != (r.SecretFile != "") {
-		return bad("secret_file: goes with hosts; webhooks are signed with what is in it")
+		bad("secret_file: goes with hosts; webhooks are signed with what is in it")
 	}
 	for _, h := range r.Hosts {
 		if h == "" || strings.ContainsAny(h, "/@*? ") {
-			return bad("hosts: %q is not a host, or host:port", h)
+			bad("hosts: %q is not a host, or host:port", h)
 		}
 	}
 	for _, n := range r.Networks {
 		if _, err := netip.ParsePrefix(n); err != nil {
-			return bad("networks: %q is not a network like 10.0.0.0/8", n)
+			bad("networks: %q is not a network like 10.0.0.0/8", n)
 		}
 	}
-	return nil
+	return errors.Join(found...)
 }
 
 // Check refuses a job that asks for words which the site does not send.

@@ -2,6 +2,7 @@ package quota
 
 import (
 	"cmp"
+	"errors"
 	"math"
 	"time"
 
@@ -43,25 +44,35 @@ const (
 	maxConnections     = 1_000_000
 )
 
-// Validate reports the first rule that cannot be: the message begins with its name.
+// Validate reports the rules that cannot be, as joined errors: each message begins with
+// the name of a rule.
 func (r *Rules) Validate() error {
-	switch {
-	case r.PerSecond != 0 && !(r.PerSecond >= minPerSecond && r.PerSecond <= maxPerSecond):
-		return messages.Errorf(messages.Invalid, "submissions_per_second: %v is out of range; use %v to %v, or 0 for no limit", r.PerSecond, minPerSecond, maxPerSecond)
-	case r.Burst < 0 || r.Burst > maxBurst:
-		return messages.Errorf(messages.Invalid, "burst: %d is out of range; use 1 to %d", r.Burst, maxBurst)
-	case r.Burst > 0 && r.PerSecond == 0:
-		return messages.Errorf(messages.Invalid, "burst: has no use without submissions_per_second")
-	case r.PendingJobs < 0:
-		return messages.Errorf(messages.Invalid, "pending_jobs: %d is negative; use 0 for no limit", r.PendingJobs)
-	case r.Deposit < 0 || r.Deposit > maxDeposit:
-		return messages.Errorf(messages.Invalid, "deposit: %v is out of range; use 0 to %v", r.Deposit, maxDeposit)
-	case r.DepositWindow < 0 || r.DepositWindow > maxWindow:
-		return messages.Errorf(messages.Invalid, "deposit_window: %v is out of range; use up to %v", r.DepositWindow, maxWindow)
-	case r.Connections != 0 && (r.Connections < minConnections || r.Connections > maxConnections):
-		return messages.Errorf(messages.Invalid, "connections: %d is out of range; use %d to %d", r.Connections, minConnections, maxConnections)
+	var found []error
+	addf := func(format string, args ...any) {
+		found = append(found, messages.Errorf(messages.Invalid, format, args...))
 	}
-	return nil
+	if r.PerSecond != 0 && !(r.PerSecond >= minPerSecond && r.PerSecond <= maxPerSecond) {
+		addf("submissions_per_second: %v is out of range; use %v to %v, or 0 for no limit", r.PerSecond, minPerSecond, maxPerSecond)
+	}
+	if r.Burst < 0 || r.Burst > maxBurst {
+		addf("burst: %d is out of range; use 1 to %d", r.Burst, maxBurst)
+	}
+	if r.Burst > 0 && r.PerSecond == 0 {
+		addf("burst: has no use without submissions_per_second")
+	}
+	if r.PendingJobs < 0 {
+		addf("pending_jobs: %d is negative; use 0 for no limit", r.PendingJobs)
+	}
+	if r.Deposit < 0 || r.Deposit > maxDeposit {
+		addf("deposit: %v is out of range; use 0 to %v", r.Deposit, maxDeposit)
+	}
+	if r.DepositWindow < 0 || r.DepositWindow > maxWindow {
+		addf("deposit_window: %v is out of range; use up to %v", r.DepositWindow, maxWindow)
+	}
+	if r.Connections != 0 && (r.Connections < minConnections || r.Connections > maxConnections) {
+		addf("connections: %d is out of range; use %d to %d", r.Connections, minConnections, maxConnections)
+	}
+	return errors.Join(found...)
 }
 
 // Window is within what time from its submission an owner who cancels a job, before

@@ -271,6 +271,9 @@ func (s *Site) startActors(ctx context.Context) error {
 	if err := s.serveBackups(); err != nil {
 		return err
 	}
+	if err := writeRunning(&s.config); err != nil {
+		return err
+	}
 	return writeInfo(s.config.State, s.info)
 }
 

@@ -55,6 +55,41 @@ func writeInfo(state string, info Info) error {
 	return replaceFile(filepath.Join(state, infoFile), append(data, '\n'), 0o644)
 }
 
+// runningFile is the name of the file with the configuration that the site was started
+// with. It is for the owner of the state directory alone.
+const runningFile = "running.json"
+
+func writeRunning(c *Config) error {
+	data, err := json.Marshal(c)
+	if err != nil {
+		return err
+	}
+	return replaceFile(filepath.Join(c.State, runningFile), append(data, '\n'), 0o600)
+}
+
+// Running is the configuration, as JSON, that the running site of a state directory was
+// started with, and the site's process.
+func Running(state string) (config []byte, process string, err error) {
+	f, err := os.OpenFile(filepath.Join(state, lockName), os.O_RDONLY, 0)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, "", messages.Errorf(messages.NotFound, "no site was ever started with state directory %s; name another with --state", state)
+	}
+	if err != nil {
+		return nil, "", messages.Errorf(messages.PermissionDenied, "%v: the user who runs the site may read its configuration", err)
+	}
+	defer f.Close()
+	if err := unix.Flock(int(f.Fd()), unix.LOCK_SH|unix.LOCK_NB); err == nil {
+		return nil, "", messages.Errorf(messages.Unavailable, "no site runs with state directory %s; start it with candor up", state)
+	}
+	holder := make([]byte, 32)
+	n, _ := f.ReadAt(holder, 0)
+	config, err = os.ReadFile(filepath.Join(state, runningFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, "", messages.Errorf(messages.Unavailable, "the site with state directory %s is still starting, or is of an earlier release", state)
+	}
+	return config, string(holder[:n]), err
+}
+
 // replaceFile puts a whole new file in place of an old one.
 func replaceFile(path string, data []byte, mode fs.FileMode) error {
 	aside, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".new-")
@@ -74,6 +109,9 @@ func CredsFile(state string, account messages.Name) string {
 	return filepath.Join(state, "creds", account+".creds")
 }
 
+// lockName is the name of the file that a site locks.
+const lockName = "lock"
+
 // lock is a state directory held by this process.
 type lock struct{ file *os.File }
 
@@ -83,7 +121,7 @@ func lockState(state string) (*lock, error) {
 	if err := os.MkdirAll(state, 0o700); err != nil {
 		return nil, fmt.Errorf("state directory: %w", err)
 	}
-	f, err := os.OpenFile(filepath.Join(state, "lock"), os.O_CREATE|os.O_RDWR, 0o600)
+	f, err := os.OpenFile(filepath.Join(state, lockName), os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("state directory: %w", err)
 	}
@@ -163,7 +201,7 @@ func (s *shape) sameGroup(other *shape, hosts bool) bool {
 
 // kept is what a site keeps in its state directory, besides the lock. Keys are
 // among it: credentials issued before a fresh start open nothing after it.
-var kept = []string{infoFile, formatFile, shapeFile, toldFile, "keys", "creds", "nats", messages.Auctioneer, messages.Bank, messages.Estimator, "nodes", usersFile, messages.Depot, backupSocket}
+var kept = []string{infoFile, runningFile, formatFile, shapeFile, toldFile, "keys", "creds", "nats", messages.Auctioneer, messages.Bank, messages.Estimator, "nodes", usersFile, messages.Depot, backupSocket}
 
 // erase removes what a site left in a state directory that is locked, and
 // nothing else that may be there.

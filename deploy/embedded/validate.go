@@ -1,6 +1,7 @@
 package embedded
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"math"
@@ -13,6 +14,7 @@ import (
 	"github.com/candor-grid/candor/auctioneer"
 	"github.com/candor-grid/candor/deploy/identity"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/spelling"
 )
 
 // Limits of a configuration: far above what one process can run, low enough
@@ -52,12 +54,8 @@ func (c *Config) Validate() error {
 	if d := c.Lease.Std(); d != 0 && (d < minLease || d > maxLease) {
 		ps.addf("lease", "%v is out of range; use %v to %v", c.Lease, minLease, maxLease)
 	}
-	if err := c.Limits.Validate(); err != nil {
-		ps.field("limits", err)
-	}
-	if err := c.Notify.Validate(); err != nil {
-		ps.field("notify", err)
-	}
+	ps.field("limits", c.Limits.Validate())
+	ps.field("notify", c.Notify.Validate())
 	c.checkAccounts(&ps)
 	c.checkMarkets(&ps)
 	c.checkProfiles(&ps)
@@ -129,15 +127,16 @@ func (c *Config) checkMarkets(ps *Problems) {
 	if len(c.Markets) == 0 {
 		ps.addf("markets", "is empty; a site needs at least one market")
 	}
-	before := len(*ps)
 	offered := c.offered()
 	nodes := c.nodeNames()
 	names := map[messages.Name]bool{}
+	meant := slices.Clone(c.Markets) // with mechanisms as they are probably meant
 	for i, m := range c.Markets {
 		path := at("markets", i)
 		ps.name(path+".name", m.Name)
 		ps.unique(path+".name", m.Name, names)
-		if known := Mechanisms(); !slices.Contains(known, m.Mechanism) {
+		known := Mechanisms()
+		if !slices.Contains(known, m.Mechanism) {
 			ps.addf(path+".mechanism", "%q is no mechanism of this version; it has %s%s",
 				clip(m.Mechanism), strings.Join(known, ", "), didYouMean(m.Mechanism, known))
 		}
@@ -147,29 +146,31 @@ func (c *Config) checkMarkets(ps *Problems) {
 				ps.addf(at(path+".nodes", k), "%q is not among nodes%s", clip(n), didYouMean(n, sorted(nodes)))
 			}
 		}
-		if m.TimeLimit < 0 {
-			ps.addf(path+".time_limit", "%v is negative; leave it out for no limit", m.TimeLimit)
+		if meant[i].Mechanism = cmp.Or(spelling.Nearest(m.Mechanism, known), m.Mechanism); slices.Contains(known, meant[i].Mechanism) {
+			ps.field(path, auctioneer.CheckMarket(meant, i))
 		}
-		if a := m.Alpha; a != nil && !(*a >= 0 && *a <= 1) {
-			ps.addf(path+".alpha", "%v is out of range; use a number from 0 to 1", *a)
-		}
-	}
-	if len(*ps) > before { // what follows would say the same again
-		return
-	}
-	if i, err := auctioneer.CheckMarkets(c.Markets); err != nil {
-		ps.field(at("markets", i), err)
 	}
 }
 
-// field notes an error whose message begins with a field of what is at path.
+// field notes errors, joined or one, whose messages begin with a field of what is at
+// path. A field about which something is noted is passed over.
 func (ps *Problems) field(path string, err error) {
-	text := messages.AsError("", err).Message
-	if name, rest, ok := strings.Cut(text, ": "); ok && !strings.Contains(name, " ") {
-		ps.addf(path+"."+name, "%s", rest)
+	if err == nil {
 		return
 	}
-	ps.addf(path, "%s", text)
+	if joined, ok := err.(interface{ Unwrap() []error }); ok {
+		for _, one := range joined.Unwrap() {
+			ps.field(path, one)
+		}
+		return
+	}
+	text := messages.AsError("", err).Message
+	if name, rest, ok := strings.Cut(text, ": "); ok && !strings.Contains(name, " ") {
+		path, text = path+"."+name, rest
+	}
+	if !slices.ContainsFunc(*ps, func(p Problem) bool { return p.Path == path }) {
+		ps.addf(path, "%s", text)
+	}
 }
 
 func (c *Config) nodeNames() map[messages.Name]bool {

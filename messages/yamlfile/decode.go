@@ -40,6 +40,15 @@ func (r *Reader) Addf(n ast.Node, format string, args ...any) {
 	r.found = append(r.found, finding{line, column, fmt.Sprintf(format, args...)})
 }
 
+// Findings are the sentences of what was found so far, each of which begins with its path.
+func (r *Reader) Findings() []string {
+	texts := make([]string, len(r.found))
+	for i, f := range r.found {
+		texts[i] = f.text
+	}
+	return texts
+}
+
 // Err is everything found, one line each in the order of the file, or nil.
 func (r *Reader) Err() error {
 	if len(r.found) == 0 {

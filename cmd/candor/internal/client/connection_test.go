@@ -57,6 +57,13 @@ func TestOverNATS(t *testing.T) {
 	}
 }
 
+// TestASiteThatTheServerDoesNotServe is told from the sites of --at and of submit --site.
+func TestASiteThatTheServerDoesNotServe(t *testing.T) {
+	s := newSite(t)
+	s.write("state/site.json", `{"site":"west","server":"nats://127.0.0.1:1","default_account":"alice"}`)
+	s.run("jobs", "--site", "east").expect(t, cli.CodeNotFound, "", `nats://127.0.0.1:1 is site west, not "east": choose another site of this machine with --at`)
+}
+
 func TestASiteThatRefusesOrDoesNotAnswer(t *testing.T) {
 	refusing := overNATS(t, natsServer(t, server.Options{Authorization: "secret"}))
 	refusing.run("jobs").expect(t, cli.CodeDenied, "", "does not accept account alice: give its credentials with --creds")

@@ -1,6 +1,7 @@
 package serve
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 
@@ -36,19 +37,20 @@ is wrong with it: file, line, column and a sentence each. Exits 0 if nothing is.
 
 func showCommand() *cobra.Command {
 	s := &settings{}
+	var running bool
 	cmd := &cobra.Command{
 		Use:   "show",
 		Short: "show the configuration in effect",
 		Long: `Prints, as YAML, the configuration that candor up with the same flags and
-environment would run: the defaults, the file over them, and both over that.`,
+environment would run: the defaults, the file over them, and both over that.
+
+With --running it prints what the running site of the state directory was started
+with. What was applied to its markets since is shown by candor markets.`,
 		Example: `  candor config show > site.yaml
-  candor config show --config site.yaml --nodes 8`,
+  candor config show --config site.yaml --nodes 8
+  candor config show --running --state /var/lib/candor`,
 		RunE: prepared(func(cmd *cobra.Command, _ []string) error {
-			c, err := s.load()
-			if err != nil {
-				return err
-			}
-			text, err := show(&c)
+			text, err := s.shown(cmd, running)
 			if err != nil {
 				return err
 			}
@@ -57,7 +59,30 @@ environment would run: the defaults, the file over them, and both over that.`,
 		}),
 	}
 	s.siteFlags(cmd.Flags())
+	cmd.Flags().BoolVar(&running, "running", false, "show what the running site was started with")
 	return cmd
+}
+
+// shown is what show prints.
+func (s *settings) shown(cmd *cobra.Command, running bool) ([]byte, error) {
+	if !running {
+		c, err := s.load()
+		if err != nil {
+			return nil, err
+		}
+		return show(&c)
+	}
+	for _, name := range []string{"config", "host", "keys", "listen", "metrics", "nodes", "profile", "replicas"} {
+		if cmd.Flags().Changed(name) {
+			return nil, messages.Errorf(messages.Invalid, "--%s: goes with what would run, not with --running; leave one of them out", name)
+		}
+	}
+	config, process, err := embedded.Running(cmp.Or(s.state, defaultState()))
+	if err != nil {
+		return nil, err
+	}
+	text, err := yaml.JSONToYAML(config)
+	return append([]byte("# in effect since process "+process+" started\n"), text...), err
 }
 
 // show writes a configuration as a file would hold it. It goes through JSON,

@@ -33,6 +33,20 @@ func TestMistakesAreReportedWhereTheyAre(t *testing.T) {
 				`4:5: markets[0].mechansim: there is no such key; did you mean "mechanism"?`,
 				`5:5: markets[0].zzz: there is no such key; it can have name, mechanism, classes, time_limit, alpha`,
 			}},
+		"unknown keys, and values that cannot be": {
+			"colour: red\nreplicas: 2\nlimits: {submissions_per_second: -1, pending_jobs: -4}\nmarkets:\n" +
+				"  - {name: main, mechanism: proportional, classes: [map], cycle: 1h, alpha: 2, reserve: 1}\n  - {name: main, mechanism: fifo, classes: [map], draws: -3}\n",
+			[]string{
+				"1:1: colour: there is no such key",
+				"2:11: replicas: 2 is not possible",
+				"3:34: limits.submissions_per_second: -1 is out of range",
+				"3:52: limits.pending_jobs: -4 is negative",
+				"5:66: markets[0].cycle: a market of mechanism proportional has no use",
+				"5:77: markets[0].alpha: 2 must be between 0 and 1",
+				"5:89: markets[0].reserve: a market of mechanism proportional has no use",
+				`6:12: markets[1].name: "main" stands there twice`,
+				"6:58: markets[1].draws: a market of mechanism fifo has no use",
+			}},
 		"values of the wrong type": {
 			"replicas: two\nprofile: perhaps\nsite: [west]\nmarkets:\n  - {name: main, alpha: x}\nlisten: {a: 1}\n",
 			[]string{
@@ -90,7 +104,7 @@ lease: 1ms
 			[]string{
 				`3:16: markets[0].mechanism: "proportionel" is no mechanism of this version`,
 				`4:20: markets[0].classes[1]: no node offers class "gpu"`,
-				"5:12: markets[0].alpha: 2 is out of range; use a number from 0 to 1",
+				"5:12: markets[0].alpha: 2 must be between 0 and 1",
 				`6:11: markets[1].name: "main" stands there twice`,
 				"8:14: markets[1].classes: is empty",
 				`10:11: nodes[0].name: "Node1" is not a name`,

@@ -88,7 +88,7 @@ func (s *settings) read() (c embedded.Config, d *document, err error) {
 		if err != nil {
 			return c, nil, messages.Errorf(messages.Invalid, "--config: %v", err)
 		}
-		if c, d, err = decoded(s.file, text); err != nil {
+		if c, d, err = decoded(s.file, text); d == nil {
 			return c, nil, err
 		}
 	}
@@ -104,7 +104,8 @@ func defaults() embedded.Config {
 	return c
 }
 
-// decoded is what the text of a configuration file says, over the defaults.
+// decoded is what the text of a configuration file says, over the defaults. With a
+// document the error is what could not be read, and the rest can be checked.
 func decoded(file string, text []byte) (embedded.Config, *document, error) {
 	c := defaults()
 	d, err := parse(file, text)
@@ -113,6 +114,33 @@ func decoded(file string, text []byte) (embedded.Config, *document, error) {
 	}
 	d.Decode(&c)
 	return c, d, d.Err()
+}
+
+// since says what of a configuration another part is checked against.
+var since = map[string][]string{
+	"markets": {"nodes"}, "hosts": {"nodes"}, "profiles": {"markets"}, "accounts": {"operators"}, "default_account": {"accounts", "operators"},
+}
+
+// readable leaves the problems of those parts that the file's text gave as they are meant:
+// a part with something that could not be read says little about the other parts.
+func (d *document) readable(problems embedded.Problems) embedded.Problems {
+	unread := map[string]bool{}
+	for _, text := range d.Findings() {
+		part, _, _ := strings.Cut(text, ":")
+		unread[partOf(part)] = true
+	}
+	return slices.DeleteFunc(problems, func(p embedded.Problem) bool {
+		part := partOf(p.Path)
+		return unread[part] || slices.ContainsFunc(since[part], func(other string) bool { return unread[other] })
+	})
+}
+
+// partOf is the first step of a path.
+func partOf(path string) string {
+	if i := strings.IndexAny(path, ".["); i >= 0 {
+		return path[:i]
+	}
+	return path
 }
 
 // override puts the settings over what the file said. Hosts have addresses and
@@ -158,7 +186,7 @@ func (s *settings) check(c *embedded.Config, d *document) error {
 		}
 		return messages.Errorf(messages.Invalid, "%v", problems)
 	}
-	d.note(problems)
+	d.note(d.readable(problems))
 	return d.Err()
 }
 

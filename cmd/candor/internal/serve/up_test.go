@@ -5,7 +5,9 @@ import (
 	"context"
 	"io"
 	"net/http"
+	"os"
 	"regexp"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -14,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/candor-grid/candor/deploy/embedded"
+	"github.com/candor-grid/candor/messages"
 )
 
 // printed is what a command printed so far.
@@ -76,6 +79,9 @@ func TestUp(t *testing.T) {
 		t.Errorf("site.json: %+v, %v", info, err)
 	}
 	checkMetrics(t, address)
+	if c, process, err := embedded.Running(state); err != nil || process != strconv.Itoa(os.Getpid()) || !strings.Contains(string(c), `"node2"`) || !strings.Contains(string(c), state) {
+		t.Errorf("running: %s of process %s, %v", c, process, err)
+	}
 	interrupt()
 	select {
 	case err := <-ended:
@@ -133,6 +139,20 @@ func checkMetrics(t *testing.T, address string) {
 }
 
 // An actor alone is not started without knowing where and as whom.
+// TestRunningConfiguration: there is none of a site that does not run.
+func TestRunningConfiguration(t *testing.T) {
+	state := t.TempDir()
+	if _, _, err := embedded.Running(state); messages.KindOf(err) != messages.NotFound {
+		t.Errorf("no site was started: %v", err)
+	}
+	if err := os.WriteFile(state+"/lock", []byte("17"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := embedded.Running(state); messages.KindOf(err) != messages.Unavailable {
+		t.Errorf("the site has stopped: %v", err)
+	}
+}
+
 func TestActorsWantServerAndCreds(t *testing.T) {
 	for _, args := range [][]string{{"bank"}, {"auctioneer", "--server", "nats://127.0.0.1:1"}, {"estimator", "--creds", "x"}, {"nodeagent", "--node", "node1"}} {
 		if _, err := run(t, args...); err == nil || !strings.Contains(err.Error(), "--server and --creds") {
