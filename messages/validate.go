@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"math"
+	"path"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -236,11 +237,14 @@ func checkBudget(path string, c Credits) error {
 }
 
 // checkDir accepts no directory: the default.
-func checkDir(path, dir string) error {
+func checkDir(field, dir string) error {
 	if dir != "" && dir[0] != '/' {
-		return Errorf(Invalid, "%s: %q must be an absolute path; tasks run on other machines", path, clip(dir))
+		return Errorf(Invalid, "%s: %q must be an absolute path; tasks run on other machines", field, clip(dir))
 	}
-	return checkText(path, dir, MaxTextField)
+	if clean := path.Clean(dir); clean == "/proc" || strings.HasPrefix(clean, "/proc/") {
+		return Errorf(Invalid, "%s: %q is of a process, and another one on each node; name a directory of files", field, clip(dir))
+	}
+	return checkText(field, dir, MaxTextField)
 }
 
 // checkText refuses what cannot be passed to a process or shown.

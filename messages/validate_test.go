@@ -78,6 +78,8 @@ func TestBadJobsAreRefusedByField(t *testing.T) {
 		{"env.A: has a NUL", Invalid, func(s *JobSpec) { s.Env[0].Value = "\x00" }},
 		{"env: 257 variables", TooLarge, func(s *JobSpec) { s.Env = make(Env, 257) }},
 		{"dir: \"data\"", Invalid, func(s *JobSpec) { s.Dir = "data" }},
+		{"dir: \"/proc/self/cwd\"", Invalid, func(s *JobSpec) { s.Dir = "/proc/self/cwd" }},
+		{"dir: \"/tmp/../proc/1\"", Invalid, func(s *JobSpec) { s.Dir = "/tmp/../proc/1" }},
 		{"stages: are missing", Invalid, func(s *JobSpec) { s.Stages = nil }},
 		{"stages: 65", TooLarge, func(s *JobSpec) { s.Stages = make([]Stage, 65) }},
 		{"stages[1].name: \"\"", Invalid, func(s *JobSpec) { s.Stages[1].Name = "" }},

@@ -188,13 +188,23 @@ func (s *nodes) find(name messages.Name) (uint32, *Node) {
 
 // add enters a node that is not known yet.
 func (s *nodes) add(n *Node) (uint32, error) {
-	if len(s.inOrder) >= MaxNodes {
+	if len(s.inOrder) >= MaxNodes && s.present() >= MaxNodes {
 		return 0, messages.Errorf(messages.Exhausted, "the site knows %d nodes, its limit", MaxNodes)
 	}
 	i := uint32(len(s.inOrder))
 	s.inOrder = append(s.inOrder, n)
 	s.names[n.Name] = i
 	return i, nil
+}
+
+// present is how many nodes were not removed.
+func (s *nodes) present() (n int) {
+	for _, node := range s.inOrder {
+		if !node.Removed {
+			n++
+		}
+	}
+	return n
 }
 
 // lastOf returns a class that no other node offers, "" if there is none.

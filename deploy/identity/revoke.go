@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/nats-io/jwt/v2"
@@ -131,7 +132,8 @@ func (d *directory) writeRevocations(change func(*revocations) bool) error {
 	return replace(filepath.Join(d.dir, revokedFile), append(text, '\n'))
 }
 
-// replace puts a whole new file, its owner's alone, in place of an old one.
+// replace puts a whole new file, its owner's alone, in place of an old one. The owner is
+// the directory's: root may revoke what another user's site issued.
 func replace(path string, data []byte) error {
 	aside, err := os.CreateTemp(filepath.Dir(path), ".new-")
 	if err != nil {
@@ -139,6 +141,11 @@ func replace(path string, data []byte) error {
 	}
 	defer os.Remove(aside.Name())
 	_, err = aside.Write(data)
+	if of, statErr := os.Stat(filepath.Dir(path)); statErr == nil && os.Geteuid() == 0 {
+		if owner, ok := of.Sys().(*syscall.Stat_t); ok {
+			err = errors.Join(err, aside.Chown(int(owner.Uid), int(owner.Gid)))
+		}
+	}
 	if err = errors.Join(err, aside.Sync(), aside.Close()); err == nil {
 		err = os.Rename(aside.Name(), path)
 	}

@@ -151,7 +151,7 @@ func TestSubmitReportsWhatItIgnores(t *testing.T) {
 	s := newSite(t)
 	submissions(s)
 	s.in = "#!/bin/sh\n#SBATCH --mail-type=END\ndate\n"
-	s.run("submit", "-b", "1").expect(t, 0, "Submitted job 17", "candor submit: ignored, and nothing is lost (see candor help slurm): #SBATCH --mail-type (line 2)\n")
+	s.run("submit", "-b", "1").expect(t, 0, "Submitted job 17", "candor submit: ignored, and nothing is lost (see candor help slurm): #SBATCH --mail-type (without --mail-user)\n")
 }
 
 func TestSubmitShowsTheLineThatTheSiteRefuses(t *testing.T) {

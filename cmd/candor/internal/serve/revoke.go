@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -14,6 +15,7 @@ import (
 	"github.com/candor-grid/candor/deploy/identity"
 	"github.com/candor-grid/candor/deploy/identity/connections"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/spelling"
 )
 
 // revoke makes credentials worthless that were issued before.
@@ -22,6 +24,7 @@ type revoke struct {
 	keys   []string
 	file   string
 	server string
+	force  bool
 }
 
 func revokeCommand() *cobra.Command {
@@ -53,6 +56,7 @@ node that joined by a token (candor node tokens shows it).`,
 	r.roleFlags(cmd)
 	cmd.Flags().StringSliceVar(&r.keys, "key", nil, "a public `key` of the name to revoke as well")
 	cmd.Flags().StringVar(&r.file, "file", "", "revoke this credentials `file`, and nothing else")
+	cmd.Flags().BoolVar(&r.force, "force", false, "revoke a name of which nothing is known here, such as one that another host issued")
 	cmd.Flags().StringVar(&r.server, "server", "", "`URL` of a server of the site (default: as the state directory says)")
 	return cmd
 }
@@ -89,7 +93,38 @@ func (r *revoke) revoke(c *embedded.Config, authority *identity.Authority, name 
 	if key, err := keyIn(embedded.RoleCredsFile(c.State, role, name)); err == nil {
 		r.keys = append(r.keys, key)
 	}
+	if err := r.known(c, authority, role, name); err != nil {
+		return "", err
+	}
 	return fmt.Sprintf("What was issued for %s %s opens nothing any more", role, name), authority.Revoke(role, name, r.keys...)
+}
+
+// known refuses a name that nothing here was issued for: it is probably misspelt.
+func (r *revoke) known(c *embedded.Config, authority *identity.Authority, role identity.Role, name messages.Name) error {
+	if r.force || len(r.keys) > 0 || role == identity.Service || role == identity.Node && slices.ContainsFunc(c.Nodes, func(n embedded.Node) bool { return n.Name == name }) {
+		return nil
+	}
+	all, err := holders(filepath.Join(c.State, "creds"), authority)
+	if err != nil {
+		return err
+	}
+	names := slices.Clone(c.Operators)
+	for _, a := range c.Accounts {
+		names = append(names, a.Name)
+	}
+	for _, h := range all {
+		if h.Role == role {
+			names = append(names, h.Name)
+		}
+	}
+	if slices.Contains(names, name) {
+		return nil
+	}
+	hint := ""
+	if near := spelling.Nearest(name, names); near != "" {
+		hint = fmt.Sprintf("; did you mean %q?", near)
+	}
+	return messages.Errorf(messages.NotFound, "nothing was issued here for %s %s%s (candor user list shows who has credentials; --force revokes what another host issued)", role, name, hint)
 }
 
 // How long a revocation waits for the servers of a site to say that they are there, and

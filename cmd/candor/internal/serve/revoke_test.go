@@ -2,9 +2,11 @@ package serve
 
 import (
 	"context"
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"testing"
 	"time"
 
@@ -71,5 +73,24 @@ func TestRevokedWhenItReturns(t *testing.T) {
 	out := must(t, "user", "list", "--state", c.State)
 	if !regexp.MustCompile(`(?m)^alice +user .* 1$`).MatchString(out) || !regexp.MustCompile(`(?m)^bob +user +good +\S+ \S+ +\S+ \S+$`).MatchString(out) {
 		t.Errorf("candor user list prints\n%s", out)
+	}
+}
+
+// TestAnUnknownNameIsNotRevoked without --force: it is misspelt, as a rule.
+func TestAnUnknownNameIsNotRevoked(t *testing.T) {
+	state := t.TempDir()
+	must(t, "site", "init", "--state", state)
+	must(t, "user", "add", "dave", "--state", state)
+	refused(t, messages.NotFound, `did you mean "dave"?`, "user", "revoke", "dav", "--state", state)
+	must(t, "user", "revoke", "dav", "--force", "--state", state)
+	out := must(t, "user", "list", "--json", "--state", state)
+	var list struct{ Users []holder }
+	if err := json.Unmarshal([]byte(out), &list); err != nil {
+		t.Fatal(err)
+	}
+	for name, revoked := range map[string]int{"dav": 1, "dave": 0} {
+		if i := slices.IndexFunc(list.Users, func(h holder) bool { return h.Name == name && h.Revoked == revoked }); i < 0 {
+			t.Errorf("%s is not in %s", name, out)
+		}
 	}
 }

@@ -3,6 +3,7 @@ package serve
 import (
 	"errors"
 	"io/fs"
+	"os"
 
 	"github.com/spf13/cobra"
 
@@ -80,6 +81,9 @@ func (s *settings) authorityElse(advice string) (embedded.Config, *identity.Auth
 	}
 	authority, err := identity.Open(keysDir(&c))
 	if errors.Is(err, fs.ErrNotExist) {
+		if who := os.Getenv("SUDO_USER"); who != "" && s.state == "" && s.keys == "" {
+			advice = "this is root's; for the site of " + who + ", name its directory with --state, as in --state ~" + who + "/.local/state/candor"
+		}
 		return c, nil, messages.Errorf(messages.NotFound, "%s: no site has keys there; %s", keysDir(&c), advice)
 	}
 	if err == nil {

@@ -2,6 +2,7 @@ package serve
 
 import (
 	"cmp"
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"slices"
@@ -18,6 +19,7 @@ import (
 
 func listCommand() *cobra.Command {
 	s := &settings{}
+	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "list",
 		Short: "list who has credentials",
@@ -25,7 +27,7 @@ func listCommand() *cobra.Command {
 good, and how often credentials of the name were revoked. The site keeps no list of the
 files that it issued: the holder renews them, and may have copies. Names without a file
 here are listed if they were revoked.`,
-		Example: "  candor user list",
+		Example: "  candor user list\n  candor user list --json | jq -r '.users[] | select(.state == \"ended\").name'",
 		Args:    cobra.NoArgs,
 		RunE: prepared(func(cmd *cobra.Command, _ []string) error {
 			c, authority, err := s.authority()
@@ -36,9 +38,12 @@ here are listed if they were revoked.`,
 			if err != nil {
 				return err
 			}
+			if asJSON {
+				return json.NewEncoder(cmd.OutOrStdout()).Encode(map[string]any{"users": all})
+			}
 			t := terminal.NewTable("NAME|ROLE|STATE|ISSUED|EXPIRES|>REVOKED")
 			for _, h := range all {
-				t.Row(h.name, string(h.role), h.state, day(h.issued), day(h.expires), times(h.revoked))
+				t.Row(h.Name, string(h.Role), h.State, day(h.Issued), day(h.Expires), times(h.Revoked))
 			}
 			if t.Len() == 0 {
 				return say(cmd.OutOrStdout(), "Nobody has credentials here. Issue some with candor user add.\n")
@@ -48,22 +53,24 @@ here are listed if they were revoked.`,
 		}),
 	}
 	keysFlags(cmd, s)
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return cmd
 }
 
 // holder is who has credentials, or had some.
 type holder struct {
-	name            messages.Name
-	role            identity.Role
-	state           string // of the credentials that are here; empty: none are
-	issued, expires time.Time
-	revoked         int
+	Name    messages.Name `json:"name"`
+	Role    identity.Role `json:"role"`
+	State   string        `json:"state,omitempty"` // of the credentials that are here; empty: none are
+	Issued  time.Time     `json:"issued,omitzero"`
+	Expires time.Time     `json:"expires,omitzero"`
+	Revoked int           `json:"revoked"`
 }
 
 // holders are those whose credentials are in a directory, and who was revoked.
 func holders(dir string, authority *identity.Authority) ([]holder, error) {
 	times := authority.Revoked()
-	var all []holder
+	all := []holder{}
 	for _, pattern := range []string{"*.creds", "*/*.creds"} {
 		files, err := filepath.Glob(filepath.Join(dir, pattern))
 		if err != nil {
@@ -71,17 +78,17 @@ func holders(dir string, authority *identity.Authority) ([]holder, error) {
 		}
 		for _, file := range files {
 			if h, ok := holderOf(file, authority); ok {
-				h.revoked = times[identity.Holder{Role: h.role, Name: h.name}]
+				h.Revoked = times[identity.Holder{Role: h.Role, Name: h.Name}]
 				all = append(all, h)
 			}
 		}
 	}
 	for who, n := range times {
-		if !slices.ContainsFunc(all, func(h holder) bool { return h.name == who.Name && h.role == who.Role }) {
-			all = append(all, holder{name: who.Name, role: who.Role, revoked: n})
+		if !slices.ContainsFunc(all, func(h holder) bool { return h.Name == who.Name && h.Role == who.Role }) {
+			all = append(all, holder{Name: who.Name, Role: who.Role, Revoked: n})
 		}
 	}
-	slices.SortFunc(all, func(a, b holder) int { return cmp.Or(cmp.Compare(a.role, b.role), cmp.Compare(a.name, b.name)) })
+	slices.SortFunc(all, func(a, b holder) int { return cmp.Or(cmp.Compare(a.Role, b.Role), cmp.Compare(a.Name, b.Name)) })
 	return all, nil
 }
 
@@ -99,14 +106,14 @@ func holderOf(file string, authority *identity.Authority) (h holder, ok bool) {
 	if err != nil || authority.RoleOf(claims.Issuer) == "" {
 		return h, false
 	}
-	h = holder{name: claims.Name, role: authority.RoleOf(claims.Issuer), state: "good"}
-	if h.issued, h.expires, err = identity.Validity(token); err != nil {
+	h = holder{Name: claims.Name, Role: authority.RoleOf(claims.Issuer), State: "good"}
+	if h.Issued, h.Expires, err = identity.Validity(token); err != nil {
 		return h, false
 	}
 	if _, _, err := authority.Issued(creds); err != nil {
-		h.state = "revoked"
-	} else if !h.expires.IsZero() && time.Now().After(h.expires) {
-		h.state = "ended"
+		h.State = "revoked"
+	} else if !h.Expires.IsZero() && time.Now().After(h.Expires) {
+		h.State = "ended"
 	}
 	return h, true
 }

@@ -118,7 +118,7 @@ func (a *App) Resolve(asOperator bool) (Target, error) {
 			"no site is known here (no site.json in %s): start one with candor up, or name one with --server", state)
 	}
 	if t.Server == local.Server {
-		if t.Site != "" && local.Site != "" && t.Site != local.Site {
+		if messages.ValidName(t.Site) && local.Site != "" && t.Site != local.Site {
 			return t, messages.Errorf(messages.NotFound, "--site: %s is site %s, not %q: choose another site of this machine with --at, a site elsewhere with --server; submit, quote and estimate alone have a --site that names a peer",
 				t.Server, local.Site, t.Site)
 		}

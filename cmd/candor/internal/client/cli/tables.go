@@ -9,22 +9,29 @@ const (
 	formJSON  = "json"
 )
 
-// Tabled adds to a command that prints tables the flags that say how.
+// Tabled adds to a command that prints tables the flags that say how. Where --output is
+// about the files of a job, the long name is --table.
 func (a *App) Tabled(cmd *cobra.Command) *cobra.Command {
-	f := cmd.Flags()
+	f, name := cmd.Flags(), "output"
+	if f.Lookup(name) != nil {
+		name = "table"
+	}
 	f.StringSliceVar(&a.Flags.columns, "columns", nil, "only these `columns` of the table, in this order: job,state")
-	f.FuncP("output", "o", "`form` of the table: wide (nothing is cut), name (only the first column) or json", func(text string) error {
-		switch text {
-		case formJSON:
-			a.Flags.JSON = true
-		case formWide, formNames:
-		default:
-			return Usagef("use wide, name or json")
-		}
-		a.Flags.form = text
-		return nil
-	})
-	cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions([]string{formWide, formNames, formJSON}, cobra.ShellCompDirectiveNoFileComp))
+	f.FuncP(name, "o", "`form` of the table: wide (nothing is cut), name (only the first column) or json", a.Form)
+	cmd.RegisterFlagCompletionFunc(name, cobra.FixedCompletions([]string{formWide, formNames, formJSON}, cobra.ShellCompDirectiveNoFileComp))
 	cmd.RegisterFlagCompletionFunc("columns", cobra.NoFileCompletions)
 	return cmd
+}
+
+// Form chooses the form of tables.
+func (a *App) Form(text string) error {
+	switch text {
+	case formJSON:
+		a.Flags.JSON = true
+	case formWide, formNames:
+	default:
+		return Usagef("use wide, name or json")
+	}
+	a.Flags.form = text
+	return nil
 }

@@ -30,10 +30,16 @@ type Options struct {
 	// environment, K=V pairs, ALL or NONE.
 	Export []string
 
-	said   []setting
-	rules  map[string]rule
-	ntasks int // sbatch's, which counts processes of one array index
-	lookup Lookup
+	// Mail says that sbatch's lines ask for e-mail, which sites that send none can
+	// leave out.
+	Mail bool
+
+	said     []setting
+	rules    map[string]rule
+	ntasks   int      // sbatch's, which counts processes of one array index
+	mailOn   []string // events, by our names
+	mailUser string
+	lookup   Lookup
 }
 
 // rule is how the text of one option changes a job.

@@ -2,6 +2,7 @@ package jobfile
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -30,6 +31,9 @@ func (o *Options) readSbatch(lines []directive, warnings *[]string) error {
 				bad = append(bad, fmt.Sprintf("line %d: #SBATCH%s: %s", d.line, d.text, Reword(err)))
 			}
 		}
+	}
+	if err := o.sayMail(&ignored); err != nil {
+		bad = append(bad, Reword(err))
 	}
 	if len(bad) > 0 {
 		return messages.Errorf(messages.Invalid, "%s", strings.Join(bad, "\n"))
@@ -84,8 +88,14 @@ func (o *Options) sayAlias(opt sbatchOption) error {
 		o.ntasks = n
 		return nil
 	}
-	if opt.name == "dependency" {
+	switch opt.name {
+	case "dependency":
 		return o.sayDependency(opt.value)
+	case "mail-type":
+		return o.sayMailType(opt.value)
+	case "mail-user":
+		o.mailUser = opt.value
+		return nil
 	}
 	return o.Flags.Set(sbatchOptions[opt.name].text, opt.value)
 }
@@ -112,6 +122,43 @@ func (o *Options) sayDependency(text string) error {
 				return err
 			}
 		}
+	}
+	return nil
+}
+
+// mailTypes are sbatch's events of which e-mail is sent, by our names.
+var mailTypes = map[string][]string{
+	"NONE": nil, "BEGIN": {messages.NotifyStart}, "END": {messages.NotifyEnd}, "FAIL": {messages.NotifyFailure}, "ALL": messages.NotifyEvents,
+}
+
+// sayMailType reads a list such as "BEGIN,END".
+func (o *Options) sayMailType(text string) error {
+	o.mailOn = nil
+	for name := range strings.SplitSeq(text, ",") {
+		events, known := mailTypes[strings.ToUpper(name)]
+		if !known {
+			return fmt.Errorf("--mail-type %q: no e-mail is sent of %s: use BEGIN, END, FAIL, ALL or NONE", text, name)
+		}
+		for _, event := range events {
+			if !slices.Contains(o.mailOn, event) {
+				o.mailOn = append(o.mailOn, event)
+			}
+		}
+	}
+	return nil
+}
+
+// sayMail says what --mail-type and --mail-user ask for together. As with sbatch, no
+// e-mail is sent without a type; without an address, the site knows none.
+func (o *Options) sayMail(ignored *[]string) error {
+	switch {
+	case len(o.mailOn) > 0 && o.mailUser != "":
+		o.Mail = true
+		return o.Flags.Set("notify", strings.Join(o.mailOn, ",")+":"+o.mailUser)
+	case len(o.mailOn) > 0:
+		*ignored = append(*ignored, "--mail-type (without --mail-user)")
+	case o.mailUser != "":
+		*ignored = append(*ignored, "--mail-user (without --mail-type)")
 	}
 	return nil
 }

@@ -25,7 +25,7 @@ verbose version wait wait-all-nodes wckey workdir wrap`
 func TestNoOptionOfSbatchIsDropped(t *testing.T) {
 	ignored := strings.Fields(`acctg-freq delay-boot error extra ignore-pbs mail-type mail-user no-kill open-mode output oversubscribe
 parsable profile quiet requeue share spread-job use-min-nodes verbose wait-all-nodes wckey`)
-	values := map[string]string{"array": "0-1", "dependency": "afterok:7", "mem": "1G", "mem-per-cpu": "1G", "ntasks": "2", "time": "5", "begin": "now+1hour"}
+	values := map[string]string{"array": "0-1", "dependency": "afterok:7", "mem": "1G", "mem-per-cpu": "1G", "ntasks": "2", "time": "5", "begin": "now+1hour", "mail-type": "END"}
 	shorts := map[byte]string{}
 	for _, name := range strings.Fields(optionsOfSbatch) {
 		r, known := sbatchOptions[name]
@@ -97,5 +97,19 @@ func TestDirectivesOfOtherSystems(t *testing.T) {
 	job := parse(t, "#!/bin/sh\n#$ -N x\n#SBATCH -J y\n#$HOME is no directive\ntrue\n")
 	if want := []string{"line 2: #$ lines are not read"}; !reflect.DeepEqual(job.Warnings, want) {
 		t.Errorf("%q", job.Warnings)
+	}
+}
+
+func TestSbatchMailIsNotify(t *testing.T) {
+	job := parse(t, "#!/bin/sh\n#SBATCH --mail-user=ada@example.org\n#SBATCH --mail-type=FAIL,begin,FAIL\ntrue\n")
+	want := []messages.Notify{{To: "ada@example.org", On: []string{messages.NotifyFailure, messages.NotifyStart}}}
+	if !reflect.DeepEqual(job.Spec.Notify, want) || !job.Options.Mail || len(job.Warnings) > 0 {
+		t.Errorf("%+v, warnings %q", job.Spec.Notify, job.Warnings)
+	}
+	if job := parse(t, "#!/bin/sh\n#SBATCH --mail-user=ada@example.org --mail-type=NONE\ntrue\n"); job.Spec.Notify != nil || job.Options.Mail {
+		t.Errorf("NONE asks for %+v", job.Spec.Notify)
+	}
+	if _, err := ParseScript([]byte("#!/bin/sh\n#SBATCH --mail-type=TIME_LIMIT_80\ntrue\n"), nil, lookup); err == nil || !strings.Contains(err.Error(), "no e-mail is sent of TIME_LIMIT_80") {
+		t.Errorf("%v", err)
 	}
 }

@@ -82,7 +82,7 @@ func TestSbatchDirectivesAreAliases(t *testing.T) {
 func TestHarmlessSbatchDirectivesAreReported(t *testing.T) {
 	job := parse(t, "#!/bin/sh\n#SBATCH --mail-type ALL -J x\n#SBATCH -N 1 -o out.%j --ntasks=4\n#SBATCH --array=0-1\ntrue\n")
 	want := []string{
-		"ignored, and nothing is lost (see candor help slurm): #SBATCH --mail-type (line 2), -o (line 3)",
+		"ignored, and nothing is lost (see candor help slurm): #SBATCH -o (line 3), --mail-type (without --mail-user)",
 		"#SBATCH --ntasks=4 is ignored: each index of the array is one task",
 	}
 	if !reflect.DeepEqual(job.Warnings, want) {

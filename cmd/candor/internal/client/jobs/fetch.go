@@ -48,11 +48,16 @@ everybody's jobs; the site's log says when they did.`,
 			if err := q.of(args[0]); err != nil {
 				return err
 			}
+			if q.list && q.into != "." {
+				if err := a.Form(q.into); err != nil {
+					return cli.Usagef("-o %s: with --list, -o is the form of the table: wide, name or json", q.into)
+				}
+			}
 			return fetch(ctx, a, s, q)
 		}),
 		ValidArgsFunction: a.CompleteJobs(false),
 	}
-	cmd.Flags().StringVarP(&q.into, "output-dir", "o", ".", "`directory` to put the files in, made if need be")
+	cmd.Flags().StringVarP(&q.into, "output-dir", "o", ".", "`directory` to put the files in, made if need be;\nwith --list the form of the table: wide, name or json")
 	q.flags(cmd)
 	cmd.Flags().BoolVarP(&q.list, "list", "l", false, "say what there is, and get nothing")
 	cmd.Flags().BoolVar(&q.force, "force", false, "overwrite files that differ")

@@ -4,7 +4,9 @@ package jobs
 
 import (
 	"context"
+	"errors"
 	"strconv"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -82,6 +84,15 @@ func othersHave(ctx context.Context, s *cli.Session, r messages.JobsRequest) boo
 	return err == nil && len(reply.Jobs) > 0
 }
 
+// naming puts a flag in the place of the field that an error of the site begins with.
+func naming(flag, field string, err error) error {
+	wire, ok := errors.AsType[*messages.Error](err)
+	if !ok || !strings.HasPrefix(wire.Message, field+": ") {
+		return err
+	}
+	return &messages.Error{Kind: wire.Kind, Op: wire.Op, Message: flag + strings.TrimPrefix(wire.Message, field)}
+}
+
 // listJobs asks page after page until it has what the request's limit asks for.
 func listJobs(ctx context.Context, s *cli.Session, r messages.JobsRequest) (messages.JobsReply, error) {
 	if r.Limit < 1 {
@@ -92,7 +103,7 @@ func listJobs(ctx context.Context, s *cli.Session, r messages.JobsRequest) (mess
 		r.Limit = min(wanted, cli.MaxPage)
 		reply, err := cli.Call[messages.JobsReply](ctx, s, messages.Auctioneer, messages.VerbJobs, r)
 		if err != nil {
-			return all, err
+			return all, naming("--page", "after", err)
 		}
 		all.Jobs, all.More, all.Next = append(all.Jobs, reply.Jobs...), reply.More, reply.Next
 		wanted -= len(reply.Jobs)

@@ -32,7 +32,7 @@ type submission struct {
 
 // Commands are the commands that read a description of a job.
 func Commands(a *cli.App) []*cobra.Command {
-	return []*cobra.Command{submitCommand(a), quoteCommand(a), estimateCommand(a), rerunCommand(a)}
+	return []*cobra.Command{submitCommand(a), a.Tabled(quoteCommand(a)), a.Tabled(estimateCommand(a)), rerunCommand(a)}
 }
 
 func submitCommand(a *cli.App) *cobra.Command {
@@ -111,6 +111,11 @@ func submit(ctx context.Context, a *cli.App, sub *submission, args []string) err
 		}
 	}
 	reply, err := cli.CallKeyed[messages.SubmitReply](ctx, s, messages.Auctioneer, messages.VerbSubmit, request)
+	if wire, ok := errors.AsType[*messages.Error](err); ok && job.Options.Mail && strings.HasPrefix(wire.Message, "notify: ") {
+		a.Warn("submit", []string{"no e-mail is sent, although #SBATCH lines ask for it: " + strings.TrimPrefix(wire.Message, "notify: ")})
+		request.Spec.Notify = nil
+		reply, err = cli.CallKeyed[messages.SubmitReply](ctx, s, messages.Auctioneer, messages.VerbSubmit, request)
+	}
 	if err != nil {
 		return refused(err, job, request.Key)
 	}
