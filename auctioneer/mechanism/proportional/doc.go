@@ -100,7 +100,7 @@
 //
 // The budget is no truthful bid. Who names less has a smaller share and waits, but owes
 // less: over 25 jobs of a crowded log, worth less by each second of waiting, the best
-// budget to name gained 8 % of the job's value on average (± 3 %, ten seeds) and 45 % at
+// budget to name gained 8 % of the job's value on average (± 3 %, ten seeds) and 48 % at
 // most; it was mostly a hundredth of the worth. A budget above the worth gained nothing
 // but by luck of the draw. Under settle: on-completion the same lie gained 99 %.
 //
