@@ -3,8 +3,10 @@ package auctioneer
 import (
 	"context"
 	"crypto/sha256"
+	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"go.uber.org/zap"
@@ -24,6 +26,7 @@ type Auctioneer struct {
 	gate    *gate
 	applied chan chan struct{} // the markets are others now; what comes is closed once they are in force
 	began   time.Time
+	copied  atomic.Bool // the archive of the leader was copied since the start
 
 	cancel context.CancelFunc
 	done   sync.WaitGroup
@@ -35,7 +38,7 @@ func Start(ctx context.Context, c Config) (*Auctioneer, error) {
 		return nil, err
 	}
 	c.defaults()
-	a := &Auctioneer{Config: c, replica: newReplica(), metrics: newMetrics(c.Metrics), applied: make(chan chan struct{}, 1), began: time.Now()}
+	a := &Auctioneer{Config: c, replica: newReplica(c.Archive, c.Log), metrics: newMetrics(c.Metrics), applied: make(chan chan struct{}, 1), began: time.Now()}
 	a.replica.time = siteclock.NewSteady(c.Clock, c.Mono)
 	a.Clock = a.replica.time.Now
 	a.gate = &gate{rules: c.Limits, metrics: a.metrics}
@@ -46,6 +49,7 @@ func Start(ctx context.Context, c Config) (*Auctioneer, error) {
 	a.box = box
 	ctx, a.cancel = context.WithCancel(ctx)
 	a.done.Go(func() { a.follow(ctx) })
+	a.done.Go(func() { a.complete(ctx) })
 	return a, nil
 }
 
@@ -53,7 +57,11 @@ func Start(ctx context.Context, c Config) (*Auctioneer, error) {
 func (a *Auctioneer) Close() error {
 	a.cancel()
 	a.done.Wait()
-	return a.box.Close()
+	err := a.box.Close()
+	if a.Archive != nil {
+		err = errors.Join(err, a.Archive.Close())
+	}
+	return err
 }
 
 // Status describes the group as this replica sees it.

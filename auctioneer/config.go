@@ -8,6 +8,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/zap"
 
+	"github.com/candor-grid/candor/auctioneer/archive"
 	"github.com/candor-grid/candor/auctioneer/notify"
 	"github.com/candor-grid/candor/auctioneer/quota"
 	"github.com/candor-grid/candor/messages"
@@ -41,10 +42,13 @@ type Config struct {
 	// Notify sends words about jobs, which the zero value of NotifyRules allows none of.
 	Notify      *notify.Sender
 	NotifyRules notify.Rules
-	Log         *zap.Logger
-	Metrics     prometheus.Registerer
-	Clock       func() messages.Time     // default: the wall clock
-	Mono        func() messages.Duration // a clock that nobody sets; default: the process's
+	// Archive has the records of ended jobs that leave the book, and is closed with the
+	// replica; nil: they are gone.
+	Archive *archive.Archive
+	Log     *zap.Logger
+	Metrics prometheus.Registerer
+	Clock   func() messages.Time     // default: the wall clock
+	Mono    func() messages.Duration // a clock that nobody sets; default: the process's
 }
 
 // Validate reports the first thing that is wrong or missing.

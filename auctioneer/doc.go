@@ -6,6 +6,7 @@
 // # Where to read
 //
 //   - book: the replicated state: jobs, nodes, effects.
+//   - archive: the records of ended jobs, on the disk of each replica.
 //   - market, mechanism: one market of a live site, and what it decides by.
 //   - desk: the leader as a state machine: everything that a leader does by itself.
 //   - intake: the way of a submission into the book.

@@ -32,7 +32,7 @@ func (g *gate) enter(b *book.Book, account messages.Name, key string) (others in
 	}
 	g.entering[account][key]++
 	for other := range g.entering[account] {
-		if other != key && b.ByKey(account, other) == nil && b.RemoteByKey(account, other) == nil {
+		if other != key && b.Entered(account, other) == nil {
 			others++
 		}
 	}

@@ -60,9 +60,19 @@ func (l *queries) listJobs(ctx context.Context, caller messages.Name, r messages
 		}
 		l.replica.read(func(b *book.Book) { below, full = l.show(page, b, account, below) })
 	}
+	unreadable := 0
+	if l.Archive != nil {
+		if unreadable, err = l.older(ctx, page, account); err != nil {
+			return reply, err
+		}
+	}
 	l.replica.read(func(b *book.Book) {
 		reply = page.Reply(func(id messages.JobID) (messages.JobSummary, bool) { return l.summaryOf(b, id) })
 	})
+	reply.Unreadable = unreadable
+	if l.Archive != nil {
+		reply.Complete = l.Archive.About().Complete
+	}
 	return reply, nil
 }
 
@@ -94,6 +104,10 @@ func (l *queries) summaryOf(b *book.Book, id messages.JobID) (s messages.JobSumm
 	if r := b.Remote(id); r != nil {
 		return l.remote.summary(r), true
 	}
+	if l.Archive != nil && b.Past(id) != nil { // since it was shown
+		r, err := l.Archive.Find(id)
+		return r.Summary, err == nil
+	}
 	return s, false
 }
 
@@ -108,29 +122,53 @@ func summary(j *book.Job) messages.JobSummary {
 }
 
 func (l *queries) job(ctx context.Context, caller messages.Name, r messages.JobRequest) (reply messages.JobDetail, err error) {
-	if away := l.remote.find(caller, r.Job); away != nil {
+	if away := l.remoteJob(caller, r.Job); away != nil {
 		return l.remote.job(ctx, away)
 	}
 	return l.detail(ctx, l.seenBy(caller, r.Job))
 }
 
-// finding finds the job that a query is about, if the caller may see it.
-type finding func(*book.Book) (*book.Job, error)
+// finding finds the job that a query is about, if the caller may see it: in the book, or
+// else in the archive.
+type finding struct {
+	in  func(*book.Book) (*book.Job, error)
+	old func(missing error) (book.Ended, error)
+}
 
 func (l *queries) seenBy(caller messages.Name, id messages.JobID) finding {
-	return func(b *book.Book) (*book.Job, error) { return l.submissions.rules.Visible(b, caller, id) }
+	return finding{
+		in:  func(b *book.Book) (*book.Job, error) { return l.submissions.rules.Visible(b, caller, id) },
+		old: func(missing error) (book.Ended, error) { return l.find(caller, id, missing) },
+	}
+}
+
+// lookAt calls f with the job that a query is about, once this replica is known to lead still.
+func (l *queries) lookAt(ctx context.Context, find finding, f func(*book.Book, *book.Job) error) error {
+	var missing error
+	err := l.look(ctx, func(b *book.Book) error {
+		j, err := find.in(b)
+		if missing = err; err != nil {
+			return nil
+		}
+		return f(b, j)
+	})
+	if err != nil || missing == nil {
+		return err
+	}
+	e, err := find.old(missing)
+	if err != nil || e.Job == nil {
+		return cmp.Or(err, missing)
+	}
+	l.replica.read(func(b *book.Book) { err = f(b, e.Job) })
+	return err
 }
 
 func (l *queries) detail(ctx context.Context, find finding) (reply messages.JobDetail, err error) {
-	err = l.look(ctx, func(b *book.Book) error {
-		j, err := find(b)
-		if err != nil {
-			return err
-		}
+	err = l.lookAt(ctx, find, func(_ *book.Book, j *book.Job) error {
 		reply = messages.JobDetail{JobSummary: summary(j), Spec: *j.Spec, Stages: j.StageStatuses(), Shares: j.PastShares(), Notices: j.Notices}
 		return nil
 	})
-	if err == nil && reply.Shares == nil {
+	if err == nil && reply.Shares == nil && !reply.State.Final() {
 		reply.Shares = l.shares(reply.Market, reply.Job)
 	}
 	return reply, err

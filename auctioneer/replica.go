@@ -4,6 +4,9 @@ import (
 	"io"
 	"sync"
 
+	"go.uber.org/zap"
+
+	"github.com/candor-grid/candor/auctioneer/archive"
 	"github.com/candor-grid/candor/auctioneer/book"
 	"github.com/candor-grid/candor/messages/mailbox"
 	"github.com/candor-grid/candor/messages/siteclock"
@@ -16,10 +19,18 @@ type replica struct {
 	book *book.Book
 	time *siteclock.Steady
 	kick chan struct{} // something was applied
+	// archive has the records that left the book; nil: they are gone.
+	archive  *archive.Archive
+	restored chan struct{} // an image took the place of the book
+	log      *zap.Logger
 }
 
-func newReplica() *replica {
-	return &replica{book: book.New(), kick: make(chan struct{}, 1)}
+func newReplica(a *archive.Archive, log *zap.Logger) *replica {
+	r := &replica{book: book.New(), kick: make(chan struct{}, 1), archive: a, restored: make(chan struct{}, 1), log: log}
+	if a != nil {
+		r.book.Archive(r.keep)
+	}
+	return r
 }
 
 // Apply implements mailbox.Machine.
@@ -48,7 +59,23 @@ func (r *replica) Apply(_ uint64, commands [][]byte) []any {
 func (r *replica) Capture() mailbox.Image {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
-	return r.book.Capture()
+	return &synced{r.book.Capture(), r}
+}
+
+// WriteTo implements mailbox.Image.
+func (i *synced) WriteTo(w io.Writer) (int64, error) {
+	if i.replica.archive != nil {
+		if err := i.replica.archive.Sync(); err != nil {
+			i.replica.log.Warn("the archive of jobs is not durable yet", zap.Error(err))
+		}
+	}
+	return i.Image.WriteTo(w)
+}
+
+// Digest implements mailbox.Digester: nothing need be durable for a comparison.
+func (i *synced) Digest(w io.Writer) error {
+	_, err := i.Image.WriteTo(w)
+	return err
 }
 
 // Restore implements mailbox.Machine.
@@ -58,6 +85,10 @@ func (r *replica) Restore(from io.Reader) error {
 	defer r.wake()
 	err := r.book.Restore(from)
 	r.time.Reached(r.book.Now())
+	select {
+	case r.restored <- struct{}{}:
+	default:
+	}
 	return err
 }
 

@@ -16,7 +16,7 @@ import (
 // bookkeeper is a leader without a term: a book, and what picks its effects.
 func bookkeeper(t *testing.T) *leader {
 	t.Helper()
-	return &leader{Auctioneer: &Auctioneer{Config: Config{Site: "west", Clock: func() messages.Time { return epoch }}, replica: newReplica()}}
+	return &leader{Auctioneer: &Auctioneer{Config: Config{Site: "west", Clock: func() messages.Time { return epoch }}, replica: newReplica(nil, nil)}}
 }
 
 // visits enters a job, of another site's user if there is a home.

@@ -14,7 +14,7 @@ import (
 const mostSought = 100_000
 
 func (l *queries) tasks(ctx context.Context, caller messages.Name, r messages.TasksRequest) (reply messages.TasksReply, err error) {
-	if away := l.remote.find(caller, r.Job); away != nil {
+	if away := l.remoteJob(caller, r.Job); away != nil {
 		return l.remote.tasks(ctx, away, r)
 	}
 	return l.tasksOf(ctx, l.seenBy(caller, r.Job), r)
@@ -30,11 +30,7 @@ func (l *queries) tasksOf(ctx context.Context, find finding, r messages.TasksReq
 			return reply, messages.Errorf(messages.Invalid, "states: %q is none of %s", messages.Printable(s, 64), strings.Join(messages.TaskStates, ", "))
 		}
 	}
-	err = l.look(ctx, func(b *book.Book) error {
-		j, err := find(b)
-		if err != nil {
-			return err
-		}
+	err = l.lookAt(ctx, find, func(b *book.Book, j *book.Job) error {
 		if r.Stage != nil && (*r.Stage < 0 || *r.Stage >= len(j.Stages)) {
 			return messages.Errorf(messages.NotFound, "stage: job %d has stages 0 to %d", j.ID, len(j.Stages)-1)
 		}

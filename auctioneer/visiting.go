@@ -160,12 +160,13 @@ func (v *visiting) jobs(ctx context.Context, home messages.Name, r messages.Peer
 
 // visitor finds the visiting job that a peer asks about by its number there.
 func visitor(home messages.Name, id messages.JobID) finding {
-	return func(b *book.Book) (*book.Job, error) {
+	in := func(b *book.Book) (*book.Job, error) {
 		if j := b.Visitor(messages.Visit{Home: home, Job: id}); j != nil {
 			return j, nil
 		}
 		return nil, messages.Errorf(messages.NotFound, "there is no job %d of site %s here", id, home)
 	}
+	return finding{in: in, old: func(missing error) (book.Ended, error) { return book.Ended{}, missing }}
 }
 
 func (v *visiting) job(ctx context.Context, home messages.Name, r messages.JobRequest) (reply messages.JobDetail, err error) {
@@ -193,7 +194,7 @@ func (v *visiting) why(ctx context.Context, home messages.Name, r messages.JobRe
 func (v *visiting) cancel(ctx context.Context, home messages.Name, r messages.JobRequest) (reply messages.CancelReply, err error) {
 	var c book.Cancel
 	err = v.reader.look(ctx, func(b *book.Book) error {
-		j, err := visitor(home, r.Job)(b)
+		j, err := visitor(home, r.Job).in(b)
 		if err == nil {
 			c = book.Cancel{Job: j.ID, By: j.Account}
 		}
@@ -214,7 +215,7 @@ func (v *visiting) logs(ctx context.Context, home messages.Name, r messages.Outp
 	}
 	var owner messages.Name
 	err = v.reader.look(ctx, func(b *book.Book) error {
-		j, err := visitor(home, r.Logs.Attempt.Task.Job)(b)
+		j, err := visitor(home, r.Logs.Attempt.Task.Job).in(b)
 		if err != nil {
 			return err
 		}

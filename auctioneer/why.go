@@ -98,7 +98,7 @@ func terms(n int, one, many string) string {
 
 // why explains a job: an ended one from the book, a live one from its market.
 func (l *queries) why(ctx context.Context, caller messages.Name, r messages.JobRequest) (reply messages.WhyReply, err error) {
-	if away := l.remote.find(caller, r.Job); away != nil {
+	if away := l.remoteJob(caller, r.Job); away != nil {
 		return l.remote.why(ctx, away)
 	}
 	return l.reasons(ctx, l.seenBy(caller, r.Job), l.operates(caller))
@@ -111,11 +111,7 @@ func (l *queries) reasons(ctx context.Context, find finding, operator bool) (rep
 	var cost messages.Credits
 	var slotTime messages.Duration
 	now := l.Clock()
-	err = l.look(ctx, func(b *book.Book) error {
-		j, err := find(b)
-		if err != nil {
-			return err
-		}
+	err = l.lookAt(ctx, find, func(b *book.Book, j *book.Job) error {
 		market, owner, assumed = j.Spec.Market, j.Account, j.Assumed
 		reply = messages.WhyReply{Job: j.ID, State: j.State, Reason: reason(j), Shares: j.PastShares()}
 		if !j.Active() {

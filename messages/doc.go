@@ -110,6 +110,7 @@
 //	machine     a state to which a mailbox applies commands
 //	seal        the checksum of a log entry, which includes the one before it
 //	book        the state of the auctioneer: jobs, nodes, effects
+//	archive     the records of ended jobs that have left the book, in files of each replica
 //	desk        the auctioneer's leader as a pure state machine
 //	shell       goroutines, clock and I/O around a pure core
 //	ledger      the state of the bank: accounts, holds, transfers

@@ -18,6 +18,7 @@ const (
 	VerbRegister = "register" // RegisterRequest → RegisterReply; the account is the node
 	VerbExchange = "exchange" // Exchange → ExchangeReply; the account is the node
 	VerbVector   = "vector"   // VectorRequest → Vector; the account is the node
+	VerbArchive  = "archive"  // ArchiveRequest → ArchiveReply; replicas of the auctioneer
 	VerbJobs     = "jobs"     // JobsRequest → JobsReply
 	VerbJob      = "job"      // JobRequest → JobDetail
 	VerbTasks    = "tasks"    // TasksRequest → TasksReply

@@ -119,6 +119,25 @@ type JobsReply struct {
 	Jobs []JobSummary `json:"jobs"`
 	More bool         `json:"more"`           // there are others behind these
 	Next string       `json:"next,omitempty"` // for After, to list the others
+	// Complete is a time since which no job has ended that the site does not list; 0: there
+	// never was such a job.
+	Complete Time `json:"complete_since,omitempty"`
+	// Unreadable is how many records were found damaged just now, and are left out.
+	Unreadable int `json:"unreadable,omitempty"`
+}
+
+// ArchiveRequest asks for a part of the archive of ended jobs.
+type ArchiveRequest struct {
+	Segment uint64 `json:"segment"` // the first file with this number or a higher one
+	Offset  int64  `json:"offset"`  // in bytes
+}
+
+// ArchiveReply is as much of a file of the archive as fits into a reply.
+type ArchiveReply struct {
+	Segment  uint64 `json:"segment"`
+	Size     int64  `json:"size"` // of the whole file; 0: there is no such file
+	Data     []byte `json:"data"`
+	Complete Time   `json:"complete_since"` // as of JobsReply
 }
 
 // JobSummary is a job in one line.

@@ -11,12 +11,13 @@ import (
 const (
 	MaxActive      = 500_000 // jobs that have not ended
 	RetainEnded    = 20_000  // ended jobs that are remembered, with their keys
+	RetainWhole    = 1_000   // ended jobs of this site whose records stay in the book
 	MaxNodes       = 100_000
 	DefaultAttempt = 3 // attempts of a task, where its stage does not say
 )
 
-// retainEnded is RetainEnded, but for tests.
-var retainEnded = RetainEnded
+// retainEnded is RetainEnded, and retainWhole RetainWhole, but for tests.
+var retainEnded, retainWhole = RetainEnded, RetainWhole
 
 // Book is the replicated state. It is not safe for concurrent use.
 //
@@ -41,6 +42,7 @@ type Book struct {
 	health
 	exchanges
 	remote
+	archive
 }
 
 // clock is the latest time of any command, and the rules of the one that is applied.
@@ -54,27 +56,29 @@ func (c *clock) Now() messages.Time { return c.now }
 
 // New returns an empty book.
 func New() *Book {
-	b := new(Book)
+	b := &Book{archive: archive{whole: retainWhole}}
 	b.clear()
 	return b
 }
 
 // clear empties the book. A book must not be copied: its parts know one another.
 func (b *Book) clear() {
+	archive := b.archive
 	*b = Book{
+		archive:  archive,
 		index:    index{keys: map[string]messages.JobID{}, pending: map[messages.Name]int{}, listed: map[messages.Name][]messages.JobID{}},
-		jobs:     jobs{byID: map[messages.JobID]*Job{}, ordered: map[messages.JobID]*Job{}},
+		jobs:     jobs{byID: map[messages.JobID]*Job{}, past: map[messages.JobID]*Past{}, ordered: map[messages.JobID]*Job{}},
 		visitors: visitors{byVisit: map[messages.Visit]messages.JobID{}, guests: map[messages.Name]VisitingCount{}},
 		nodes:    nodes{names: map[messages.Name]uint32{}},
 		markets:  markets{notes: map[messages.Name]map[messages.JobID][]int64{}},
-		remote:   remote{remoteJobs: map[messages.JobID]*RemoteJob{}, index: &b.index, watch: &b.watch, clock: &b.clock},
+		remote:   remote{remoteJobs: map[messages.JobID]*RemoteJob{}, past: map[messages.JobID]*Past{}, archive: &b.archive, index: &b.index, watch: &b.watch, clock: &b.clock},
 		meters: meters{tariffs: map[messages.Name][]Tariff{}, metered: map[messages.Name]map[messages.JobID]*Job{},
 			jobs: &b.jobs, clock: &b.clock},
 		dependencies: dependencies{waiters: map[messages.JobID][]messages.JobID{}, jobs: &b.jobs, watch: &b.watch, clock: &b.clock},
 		claims:       claims{jobs: &b.jobs, nodes: &b.nodes, meters: &b.meters, watch: &b.watch, clock: &b.clock},
 		effects:      effects{jobs: &b.jobs, watch: &b.watch},
 		notices:      notices{waitFor: map[string]int{}, jobs: &b.jobs, watch: &b.watch, clock: &b.clock},
-		endings: endings{notices: &b.notices, jobs: &b.jobs, index: &b.index, visitors: &b.visitors, dependencies: &b.dependencies, claims: &b.claims,
+		endings: endings{archive: &b.archive, notices: &b.notices, jobs: &b.jobs, index: &b.index, visitors: &b.visitors, dependencies: &b.dependencies, claims: &b.claims,
 			meters: &b.meters, effects: &b.effects, watch: &b.watch, clock: &b.clock},
 		health: health{jobs: &b.jobs, nodes: &b.nodes, meters: &b.meters, watch: &b.watch, clock: &b.clock},
 		exchanges: exchanges{notices: &b.notices, jobs: &b.jobs, nodes: &b.nodes, meters: &b.meters, claims: &b.claims, endings: &b.endings,
@@ -91,6 +95,25 @@ func (b *Book) ByKey(account messages.Name, key string) *Job {
 // to run, or nil.
 func (b *Book) RemoteByKey(account messages.Name, key string) *RemoteJob {
 	return b.Remote(b.index.find(account, key))
+}
+
+// Forgotten says whether there were jobs of which the book knows nothing any more.
+func (b *Book) Forgotten() bool { return int(b.lastJob) > len(b.keys) }
+
+// OldestEnd is when the first of the jobs ended that the book remembers as ended; 0: none has.
+func (b *Book) OldestEnd() (at messages.Time) {
+	note := func(ended messages.Time) {
+		if ended != 0 && (at == 0 || ended < at) {
+			at = ended
+		}
+	}
+	for _, j := range b.byID {
+		note(j.Ended)
+	}
+	for p := range b.EachPast {
+		note(p.Ended)
+	}
+	return at
 }
 
 // Visitor returns the job here of a job of another site, nil if there is none.
@@ -122,6 +145,12 @@ func (b *Book) Watch(on bool) {
 func (b *Book) Apply(c *Command) any {
 	b.now, b.rules = max(b.now, c.At), c.Rules
 	b.beginDue()
+	result := b.carryOut(c)
+	b.endings.archiveOldest()
+	return result
+}
+
+func (b *Book) carryOut(c *Command) any {
 	switch {
 	case c.Submit != nil:
 		return outcome(b.submit(c.Submit))
@@ -183,35 +212,30 @@ func outcome[T any](result T, err error) any {
 // Known returns what a submission under a key was answered with before, nil if there
 // was none. A key that was used for another job, here or at another site, is refused.
 func (b *Book) Known(account messages.Name, key string, digest []byte) (*Receipt, error) {
-	if b.RemoteByKey(account, key) != nil {
-		return nil, messages.Errorf(messages.Conflict, "key %q was used for a job at another site; choose a new key for a new job", key)
-	}
-	j := b.ByKey(account, key)
+	p := b.Entered(account, key)
 	switch {
-	case j == nil:
+	case p == nil:
 		return nil, nil
-	case !bytes.Equal(j.Digest, digest):
-		return nil, messages.Errorf(messages.Conflict, "key %q was used for job %d with another description; choose a new key for a new job", key, j.ID)
+	case p.Peer != "":
+		return nil, messages.Errorf(messages.Conflict, "key %q was used for a job at another site; choose a new key for a new job", key)
+	case !bytes.Equal(p.Digest, digest):
+		return nil, messages.Errorf(messages.Conflict, "key %q was used for job %d with another description; choose a new key for a new job", key, p.ID)
 	}
-	r := j.Receipt()
+	r := p.Receipt()
 	return &r, nil
 }
 
 // KnownRemote is Known of a submission for another site to run. A job of this site
 // with the same description answers it too.
 func (b *Book) KnownRemote(c *EnterRemote) (*RemoteReceipt, error) {
-	r, j := b.RemoteByKey(c.Account, c.Key), b.ByKey(c.Account, c.Key)
+	p := b.Entered(c.Account, c.Key)
 	switch {
-	case r != nil && bytes.Equal(r.Digest, c.Digest):
-		p := r.Receipt()
-		return &p, nil
-	case j != nil && bytes.Equal(j.Digest, c.Digest):
-		p := j.Receipt()
-		return &RemoteReceipt{Job: p.Job, Payer: p.Payer, Held: p.Held, Tasks: p.Tasks}, nil
-	case r != nil || j != nil:
+	case p == nil:
+		return nil, nil
+	case !bytes.Equal(p.Digest, c.Digest):
 		return nil, messages.Errorf(messages.Conflict, "key %q was used for another job; choose a new key for a new job", c.Key)
 	}
-	return nil, nil
+	return &RemoteReceipt{Job: p.ID, Payer: p.Payer, Held: p.Held, Tasks: p.Tasks, Peer: p.Peer, Chosen: p.Chosen}, nil
 }
 
 // refusal says why a new submission cannot be taken; nil: it can.
@@ -239,8 +263,10 @@ func (b *Book) refusal(c *Submit) error {
 // what they saw were of a version in which it was left to lapse.
 func (b *Book) submit(c *Submit) (Receipt, error) {
 	r, err := b.enterJob(c)
-	if err != nil && c.Seen != 0 && !messages.Passing(err) && b.ByKey(c.Account, c.Key) == nil {
-		b.effects.release(c.Hold)
+	if err != nil && c.Seen != 0 && !messages.Passing(err) {
+		if p := b.Entered(c.Account, c.Key); p == nil || p.Peer != "" {
+			b.effects.release(c.Hold)
+		}
 	}
 	return r, err
 }

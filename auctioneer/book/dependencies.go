@@ -19,13 +19,17 @@ type dependencies struct {
 // ended as it must not.
 func (d *dependencies) Dependable(spec *messages.JobSpec) error {
 	for _, id := range slices.Concat(spec.AfterJobs, spec.AfterOK) {
-		if d.jobs.Job(id) == nil {
+		if d.jobs.Job(id) == nil && d.jobs.past[id] == nil {
 			return messages.Errorf(messages.NotFound, "after_jobs: there is no job %d, or it ended long ago", id)
 		}
 	}
 	for _, id := range spec.AfterOK {
-		if j := d.jobs.Job(id); !j.Active() && j.Outcome != messages.Completed {
-			return messages.Errorf(messages.Ended, "after_ok: job %d is %v, and will not complete", id, j.Outcome)
+		p := d.jobs.past[id]
+		if j := d.jobs.Job(id); j != nil && !j.Active() {
+			p = j.brief()
+		}
+		if p != nil && p.Outcome != messages.Completed {
+			return messages.Errorf(messages.Ended, "after_ok: job %d is %v, and will not complete", id, p.Outcome)
 		}
 	}
 	return nil

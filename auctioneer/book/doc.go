@@ -38,6 +38,15 @@
 // effects and endings, for money; markets and quotes; remote and visiting jobs; join
 // tokens; the index of all jobs by key and account; and what a local observer watches.
 //
+// # Ended jobs
+//
+// Of 20,000 ended jobs the book remembers that they were: a repeated submission gets the
+// answer of the first, and a job may wait for one of them. Whole records stay of the last
+// 1,000, of jobs that effects speak of or nodes still run tasks of, and of visiting jobs. The
+// others are handed over ([Book.Archive]) for the replica's archive. Which were handed over
+// follows from the rest of the state, so that an image with all records becomes the same
+// state. Together this takes 7 MB.
+//
 // # Attempts
 //
 // A task has 48 bytes: its latest attempt, with its reason, processor time, peak memory

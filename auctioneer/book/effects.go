@@ -102,6 +102,13 @@ func (s *effects) remove(confirmed map[uint64]*Confirmation) (over []Effect) {
 	return over
 }
 
+// speaks says whether an effect speaks of a job.
+func (s *effects) speaks(id messages.JobID) bool {
+	return slices.ContainsFunc(s.waiting, func(e Effect) bool {
+		return e.Job == id || slices.ContainsFunc(e.Legs, func(l Leg) bool { return l.From == id || l.To == id })
+	})
+}
+
 // named are the jobs of which effects speak.
 func (s *effects) named() map[messages.JobID]bool {
 	named := make(map[messages.JobID]bool, len(s.waiting))

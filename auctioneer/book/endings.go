@@ -8,6 +8,7 @@ import (
 
 // endings end jobs, settle what they owe, and forget them in the end.
 type endings struct {
+	archive      *archive
 	notices      *notices
 	jobs         *jobs
 	index        *index
@@ -24,6 +25,9 @@ type endings struct {
 // before.
 func (s *endings) cancel(c *Cancel) (messages.State, error) {
 	j := s.jobs.byID[c.Job]
+	if p := s.jobs.past[c.Job]; p != nil {
+		return 0, messages.Errorf(messages.Ended, "job %d is %v already", p.ID, p.Outcome)
+	}
 	if j == nil {
 		return 0, messages.Errorf(messages.NotFound, "there is no job %d", c.Job)
 	}
@@ -184,8 +188,14 @@ func (s *endings) forget() {
 		if named[id] {
 			return
 		}
+		s.jobs.ended, s.jobs.handed = s.jobs.ended[1:], max(0, s.jobs.handed-1)
+		if p := s.jobs.past[id]; p != nil {
+			delete(s.jobs.past, id)
+			s.index.drop(p.Account, p.Key)
+			continue
+		}
 		j := s.jobs.byID[id]
-		s.jobs.ended = s.jobs.ended[1:]
+		s.archive.add(Ended{Job: j})
 		if j.Visit != nil {
 			delete(s.visitors.byVisit, j.Visit.Visit)
 			s.visitors.countGuest(j, 0, -1)

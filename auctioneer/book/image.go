@@ -21,6 +21,9 @@ const imageVersion = 2
 // mostTasks bounds the tasks, or numbers, of one record: it must fit one payload.
 const mostTasks = 1 << 16
 
+// mostPast bounds the jobs of one record of which the book knows little.
+const mostPast = 1 << 8
+
 // Image is a captured book: what may still change is copied, what never
 // changes is shared with the book it was taken from. It is written as records, which
 // are images too: each has the head or a few elements of one list.
@@ -42,6 +45,7 @@ type Image struct {
 	End bool // in the last record
 
 	Notices []Notice
+	Past    []Past
 }
 
 // imageHead is all that is not a list of things of any size.
@@ -120,6 +124,9 @@ func (b *Book) Capture() *Image {
 	for _, r := range b.remoteJobs {
 		im.RemoteJobs = append(im.RemoteJobs, *r)
 	}
+	for p := range b.EachPast {
+		im.Past = append(im.Past, *p)
+	}
 	return im
 }
 
@@ -168,6 +175,7 @@ func (b *Book) Hash() [sha256.Size]byte {
 func (im *Image) encode(w io.Writer) (size int64, err error) {
 	slices.SortFunc(im.Jobs, func(a, b Job) int { return cmp.Compare(a.ID, b.ID) })
 	slices.SortFunc(im.RemoteJobs, func(a, b RemoteJob) int { return cmp.Compare(a.ID, b.ID) })
+	slices.SortFunc(im.Past, func(a, b Past) int { return cmp.Compare(a.ID, b.ID) })
 	write := func(data []byte) {
 		if err == nil {
 			_, err = w.Write(data)
@@ -188,8 +196,12 @@ func (im *Image) encode(w io.Writer) (size int64, err error) {
 
 // records calls yield for each record, until yield returns false.
 func (im *Image) records(yield func(Image) bool) {
-	_ = yield(Image{Head: im.Head}) &&
-		eachOf(im.Jobs, 1, func(j []Job) bool { return j[0].records(yield) }) &&
+	_ = yield(Image{Head: im.Head}) && im.elements(yield) && yield(Image{End: true})
+}
+
+// elements are the records between the head and the end.
+func (im *Image) elements(yield func(Image) bool) bool {
+	return eachOf(im.Jobs, 1, func(j []Job) bool { return j[0].records(yield) }) &&
 		eachOf(im.Nodes, 1, func(n []nodeImage) bool { return yield(Image{Nodes: n}) }) &&
 		eachOf(im.Effects, 1, func(e []Effect) bool { return yield(Image{Effects: e}) }) &&
 		eachOf(im.Notices, 1, func(n []Notice) bool { return yield(Image{Notices: n}) }) &&
@@ -200,7 +212,7 @@ func (im *Image) records(yield func(Image) bool) {
 		eachOf(im.RemoteJobs, 1, func(r []RemoteJob) bool { return yield(Image{RemoteJobs: r}) }) &&
 		eachOf(im.Ended, mostTasks, func(ids []messages.JobID) bool { return yield(Image{Ended: ids}) }) &&
 		eachOf(im.Returned, mostTasks, func(ids []messages.JobID) bool { return yield(Image{Returned: ids}) }) &&
-		yield(Image{End: true})
+		eachOf(im.Past, mostPast, func(p []Past) bool { return yield(Image{Past: p}) })
 }
 
 // eachOf calls yield for n elements of a list at a time, until yield returns false.
@@ -307,7 +319,7 @@ func (im *Image) add(one *Image) error {
 	im.Jobs, im.Nodes, im.Effects = append(im.Jobs, one.Jobs...), append(im.Nodes, one.Nodes...), append(im.Effects, one.Effects...)
 	im.Tariffs, im.Notes, im.Quotes = append(im.Tariffs, one.Tariffs...), append(im.Notes, one.Notes...), append(im.Quotes, one.Quotes...)
 	im.Tokens, im.RemoteJobs = append(im.Tokens, one.Tokens...), append(im.RemoteJobs, one.RemoteJobs...)
-	im.Notices = append(im.Notices, one.Notices...)
+	im.Notices, im.Past = append(im.Notices, one.Notices...), append(im.Past, one.Past...)
 	im.Ended, im.Returned = append(im.Ended, one.Ended...), append(im.Returned, one.Returned...)
 	if im.Head == nil {
 		return errors.New("it has no head")
@@ -369,8 +381,13 @@ func (b *Book) load(im *Image) {
 		b.remoteJobs[r.ID] = r
 		b.index.enter(r.Account, r.Key, r.ID, r.Phase <= There)
 	}
+	for i := range im.Past {
+		b.loadPast(&im.Past[i])
+	}
 	b.loadJobs(im.Jobs)
 	b.sort()
+	b.endings.archiveOldest()
+	b.remote.archiveOldest()
 }
 
 // loadJobs enters jobs, ascending: who waits for whom is asked once all are there.
@@ -396,5 +413,15 @@ func (b *Book) loadJobs(jobs []Job) {
 		if j.Started != 0 && b.tariffs[j.Spec.Market] != nil {
 			b.enlist(j)
 		}
+	}
+}
+
+// loadPast enters a job whose record is in the archive.
+func (b *Book) loadPast(p *Past) {
+	b.index.recall(p.Account, p.Key, p.ID)
+	if p.Peer != "" {
+		b.remote.past[p.ID] = p
+	} else {
+		b.jobs.past[p.ID] = p
 	}
 }

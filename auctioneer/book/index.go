@@ -38,7 +38,7 @@ func (x *index) number(account messages.Name, key string) messages.JobID {
 
 // enter enters a job that has the highest number so far.
 func (x *index) enter(account messages.Name, key string, id messages.JobID, active bool) {
-	x.keys[account+"/"+key] = id
+	x.recall(account, key, id)
 	for _, name := range []messages.Name{account, ""} {
 		x.listed[name] = append(x.listed[name], id)
 	}
@@ -49,8 +49,16 @@ func (x *index) enter(account messages.Name, key string, id messages.JobID, acti
 
 // remove forgets a job that has ended.
 func (x *index) remove(account messages.Name, key string, id messages.JobID) {
-	delete(x.keys, account+"/"+key)
+	x.drop(account, key)
 	x.unlist(account, id)
+}
+
+// drop forgets a key.
+func (x *index) drop(account messages.Name, key string) { delete(x.keys, account+"/"+key) }
+
+// recall enters the key of a job that is on no list.
+func (x *index) recall(account messages.Name, key string, id messages.JobID) {
+	x.keys[account+"/"+key] = id
 }
 
 // count adds to an account's pending jobs, or takes away.

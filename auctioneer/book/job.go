@@ -280,8 +280,10 @@ func (j *Job) Running(class messages.Name) int {
 // jobs are the jobs that nodes of this site run.
 type jobs struct {
 	byID    map[messages.JobID]*Job
-	ended   []messages.JobID        // those that are remembered, in the order in which they ended
-	ordered map[messages.JobID]*Job // those whose start was ordered for good, and that have not ended
+	past    map[messages.JobID]*Past // that have ended, and whose records are in the archive
+	ended   []messages.JobID         // those that are remembered, in the order in which they ended
+	handed  int                      // how many of the first of them were handed to the archive, if they are of this site
+	ordered map[messages.JobID]*Job  // those whose start was ordered for good, and that have not ended
 }
 
 // newJob is the job of a submission.
@@ -304,7 +306,7 @@ func newJob(c *Submit, id messages.JobID, now messages.Time) *Job {
 func (s *jobs) Job(id messages.JobID) *Job { return s.byID[id] }
 
 // Active is the number of jobs that have not ended.
-func (s *jobs) Active() int { return len(s.byID) - len(s.ended) }
+func (s *jobs) Active() int { return len(s.byID) + len(s.past) - len(s.ended) }
 
 // Jobs calls yield for each job, in no particular order.
 func (s *jobs) Jobs(yield func(*Job) bool) { maps.Values(s.byID)(yield) }

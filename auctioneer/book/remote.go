@@ -109,6 +109,9 @@ type Step struct {
 // remote are the jobs of this site that others run.
 type remote struct {
 	remoteJobs map[messages.JobID]*RemoteJob
+	past       map[messages.JobID]*Past // that are over, and whose records are in the archive
+	handed     int                      // how many of the first of returned are there
+	archive    *archive
 	returned   []messages.JobID // those that are remembered after their end, in its order
 	index      *index
 	watch      *watch
@@ -129,7 +132,7 @@ func (r *RemoteJob) Active() bool { return r.Phase <= There && !r.Status.State.F
 
 // enter enters a job under a key that was not used.
 func (b *remote) enter(c *EnterRemote) (RemoteReceipt, error) {
-	if len(b.remoteJobs)-len(b.returned) >= MaxRemoteJobs {
+	if len(b.remoteJobs)+len(b.past)-len(b.returned) >= MaxRemoteJobs {
 		return RemoteReceipt{}, messages.Errorf(messages.Exhausted, "%d jobs at other sites have not ended; submit again later", MaxRemoteJobs)
 	}
 	r := &RemoteJob{ID: b.index.number(c.Account, c.Key), Account: c.Account, Key: c.Key, Digest: c.Digest, Payer: c.Payer, Spec: c.Spec,
@@ -264,12 +267,20 @@ func (b *remote) recall(r *RemoteJob, who messages.Name) any {
 func (b *remote) over(r *RemoteJob) {
 	r.Phase = Over
 	b.returned = append(b.returned, r.ID)
+	b.archiveOldest()
 	for len(b.returned) > retainEnded {
-		old := b.remoteJobs[b.returned[0]]
-		b.returned = b.returned[1:]
-		delete(b.remoteJobs, old.ID)
-		b.index.remove(old.Account, old.Key, old.ID)
-		b.watch.touch(old.ID)
+		id := b.returned[0]
+		b.returned, b.handed = b.returned[1:], max(0, b.handed-1)
+		if p := b.past[id]; p != nil {
+			delete(b.past, id)
+			b.index.drop(p.Account, p.Key)
+			continue
+		}
+		old := b.remoteJobs[id]
+		b.archive.add(Ended{Remote: old})
+		delete(b.remoteJobs, id)
+		b.index.remove(old.Account, old.Key, id)
+		b.watch.touch(id)
 	}
 }
 

@@ -206,7 +206,7 @@ func TestRoamsAreForgotten(t *testing.T) {
 		b.must(t, stepOf(Step{Job: id, Cancel: "ada"}))
 		b.must(t, stepOf(Step{Job: id, Released: true}))
 	}
-	if len(b.remoteJobs) != RetainEnded || len(b.keys) != RetainEnded || b.Remote(3) != nil || b.Remote(4) == nil {
+	if len(b.remoteJobs) != RetainWhole || len(b.remoteJobs)+len(b.remote.past) != RetainEnded || len(b.keys) != RetainEnded || b.Past(3) != nil || b.Past(4) == nil {
 		t.Errorf("%d are remembered with %d keys", len(b.remoteJobs), len(b.keys))
 	}
 	if !slices.IsSorted(b.returned) {

@@ -53,6 +53,7 @@ const (
 // same answer, nothing has panicked, and what must always hold does.
 func TestTwins(t *testing.T) {
 	retaining(t, twinRetain)
+	whole(t, twinRetain/2)
 	forgotten := 0
 	first, end := seeds(t, 60)
 	for seed := first; seed < end; seed++ {

@@ -146,7 +146,7 @@ func (r *Rules) Known(b *book.Book, s *Submission) (*book.Receipt, error) {
 // fits checks a new job against the other jobs of the book.
 func (r *Rules) fits(b *book.Book, s *Submission) error {
 	for _, id := range slices.Concat(s.Spec.AfterJobs, s.Spec.AfterOK) {
-		if _, err := r.Visible(b, s.Account, id); err != nil {
+		if _, err := r.Visible(b, s.Account, id); err != nil && messages.KindOf(err) != messages.Ended {
 			return messages.Errorf(messages.KindOf(err), "after_jobs: %s", messages.AsError("", err).Message)
 		}
 	}
@@ -169,14 +169,19 @@ func (r *Rules) fits(b *book.Book, s *Submission) error {
 	return nil
 }
 
-// Visible returns a job that the caller may see and cancel. Whoever may not see a job is
+// Visible returns a job that the caller may see and cancel. The error for a job of which only the
+// archive has the record is of kind Ended. Whoever may not see a job is
 // told what is told of a job that does not exist.
 func (r *Rules) Visible(b *book.Book, caller messages.Name, id messages.JobID) (*book.Job, error) {
 	j := b.Job(id)
-	if away := b.Remote(id); away != nil && (away.Account == caller || slices.Contains(r.Operators, caller)) {
+	sees := func(owner messages.Name) bool { return owner == caller || slices.Contains(r.Operators, caller) }
+	if p := b.Past(id); p != nil && p.Peer == "" && sees(p.Account) {
+		return nil, messages.Errorf(messages.Ended, "job %d is %v already", id, p.Outcome)
+	}
+	if away := b.Remote(id); away != nil && sees(away.Account) {
 		return nil, messages.Errorf(messages.Invalid, "job %d runs at site %s; only jobs of this site can be named here", id, away.Peer)
 	}
-	if j == nil || j.Account != caller && !slices.Contains(r.Operators, caller) {
+	if j == nil || !sees(j.Account) {
 		return nil, messages.Errorf(messages.NotFound, "there is no job %d", id)
 	}
 	return j, nil

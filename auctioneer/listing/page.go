@@ -37,6 +37,8 @@ type place struct {
 	number int64
 	text   string
 	job    messages.JobID
+	// archived is the job, should it be none that the caller of Reply knows.
+	archived *messages.JobSummary
 }
 
 // New begins the answer to a request.
@@ -68,22 +70,52 @@ func (p *Page) Add(j *messages.JobSummary) (full bool) {
 	if p.after != nil && p.compare(at, *p.after) <= 0 {
 		return false
 	}
+	p.enter(at)
+	return p.newestFirst() && len(p.found) > p.limit
+}
+
+func (p *Page) enter(at place) {
 	p.found = append(p.found, at)
-	if p.newestFirst() {
-		return len(p.found) > p.limit
-	}
 	if len(p.found) > 4*p.limit+64 {
 		p.cut()
 	}
-	return false
+}
+
+// AddArchived shows the page a job of the archive, in any order, once all jobs beside the archive were shown.
+func (p *Page) AddArchived(j *messages.JobSummary) {
+	if !p.fits(j) {
+		return
+	}
+	if at := p.place(j); p.after == nil || p.compare(at, *p.after) > 0 {
+		at.archived = j
+		p.enter(at)
+	}
+}
+
+// Wants says whether jobs of the archive can be in the answer whose numbers are between two,
+// of which the first was submitted and the last ended at a time.
+func (p *Page) Wants(oldest, newest messages.JobID, submitted, ended messages.Time) bool {
+	if p.Active || p.Before != 0 && oldest >= p.Before || p.Since != 0 && ended < p.Since || p.Until != 0 && submitted >= p.Until {
+		return false
+	}
+	if !p.newestFirst() {
+		return true
+	}
+	if p.after != nil && oldest >= p.after.job {
+		return false
+	}
+	p.cut()
+	return len(p.found) <= p.limit || p.found[p.limit].job < newest
 }
 
 // newestFirst says that jobs are shown to the page in the order of the answer.
 func (p *Page) newestFirst() bool { return p.by == "job" && p.reverse }
 
-// cut drops what cannot be in the answer, but for one job that says that there are more.
+// cut drops what cannot be in the answer, but for one job that says that there are more. A job that
+// went into the archive meanwhile may have been shown twice.
 func (p *Page) cut() {
 	slices.SortFunc(p.found, p.compare)
+	p.found = slices.CompactFunc(p.found, func(a, b place) bool { return a.job == b.job })
 	p.found = p.found[:min(len(p.found), p.limit+1)]
 }
 
@@ -96,7 +128,13 @@ func (p *Page) Reply(summary func(messages.JobID) (messages.JobSummary, bool)) (
 			r.Next = p.found[i-1].String()
 			break
 		}
-		if j, ok := summary(at.job); ok {
+		j, ok := messages.JobSummary{}, at.archived != nil
+		if ok {
+			j = *at.archived
+		} else {
+			j, ok = summary(at.job)
+		}
+		if ok {
 			r.Jobs = append(r.Jobs, j)
 			text += len(j.Name) + len(j.Labels.String())
 		}
@@ -154,7 +192,7 @@ func readPlace(s string) (*place, error) {
 		number, err2 := strconv.ParseInt(parts[1], 10, 64)
 		text, err3 := base64.RawURLEncoding.DecodeString(parts[2])
 		if err1 == nil && err2 == nil && err3 == nil {
-			return &place{number, string(text), messages.JobID(job)}, nil
+			return &place{number: number, text: string(text), job: messages.JobID(job)}, nil
 		}
 	}
 	return nil, messages.Errorf(messages.Invalid, "after: %q is not where an answer ended; give the field next of the answer", messages.Clip(s, mostKey))

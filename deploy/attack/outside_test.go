@@ -155,6 +155,7 @@ func (a *attacker) asksAboveRank() (string, error) {
 	for _, r := range []request{
 		{messages.Auctioneer, messages.VerbRegister, messages.RegisterRequest{Session: 7, Slots: []messages.ClassSlots{{Class: "map", Slots: 100}}}},
 		{messages.Auctioneer, messages.VerbExchange, messages.Exchange{}},
+		{messages.Auctioneer, messages.VerbArchive, messages.ArchiveRequest{}},
 		{messages.Auctioneer, messages.VerbDrain, messages.DrainRequest{Node: "node1"}},
 		{messages.Auctioneer, messages.VerbAdmit, messages.AdmitRequest{Revoke: "x"}},
 		{messages.Auctioneer, messages.VerbReplica, messages.ReplicaRequest{}},

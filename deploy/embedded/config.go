@@ -80,6 +80,8 @@ type Config struct {
 	Notify notify.Rules `json:"notify,omitzero"`
 	// Files bounds what is kept of the files that travel with jobs.
 	Files Files `json:"files,omitzero"`
+	// Archive bounds the records of ended jobs that each replica keeps on its disk.
+	Archive Archive `json:"archive,omitzero"`
 	// TLS secures the ports for clients, peers and metrics; nil: none, for loopback.
 	// The ports between hosts are secured by the site's keys, with or without it.
 	TLS *TLS `json:"tls,omitempty"`
@@ -159,6 +161,14 @@ type Files struct {
 	Retention messages.Duration `json:"retention,omitempty"`
 	// QuotaMiB bounds the files of each account, in MiB; 0: 4,096.
 	QuotaMiB int64 `json:"quota_mib,omitempty"`
+}
+
+// Archive is for how long, and how much, a replica of the auctioneer keeps of ended jobs.
+type Archive struct {
+	// Retention is how long a job is kept after its end; 0: 90 days.
+	Retention messages.Duration `json:"retention,omitempty"`
+	// MiB bounds the files, of which the oldest go first; 0: 1,024.
+	MiB int64 `json:"mib,omitempty"`
 }
 
 // Slots is how many slots of each class a node has, in the order of the class

@@ -14,6 +14,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/candor-grid/candor/auctioneer"
+	"github.com/candor-grid/candor/auctioneer/archive"
 	"github.com/candor-grid/candor/auctioneer/notify"
 	"github.com/candor-grid/candor/bank"
 	"github.com/candor-grid/candor/bank/history"
@@ -64,8 +65,13 @@ var auctioneerKind = kind{
 		if err != nil {
 			return nil, err
 		}
+		records, err := archive.Open(archive.Config{Dir: filepath.Join(r.dir, archiveDir), Retention: c.Archive.Retention, MostBytes: c.Archive.MiB << 20,
+			Log: r.log, Clock: r.clock, Metrics: r.metrics})
+		if err != nil {
+			return nil, err
+		}
 		return auctioneer.Start(ctx, auctioneer.Config{
-			Site: c.Site, Replica: r.replica, Bus: r.bus, Open: r.open, Markets: c.Markets,
+			Archive: records, Site: c.Site, Replica: r.replica, Bus: r.bus, Open: r.open, Markets: c.Markets,
 			Operators: c.Operators, Lease: c.Lease, RemoteFor: c.RemoteFor, Limits: c.Limits, MostMemory: most,
 			Notify: sender, NotifyRules: c.Notify, Clock: r.clock, Log: r.log, Metrics: r.metrics,
 		})
@@ -223,6 +229,9 @@ func (g *group) founders(id string) []string {
 
 // historyDir is where a replica of the bank keeps its journal, beside its log.
 const historyDir = "history"
+
+// archiveDir is where a replica of the auctioneer keeps the records of ended jobs, beside its log.
+const archiveDir = "archive"
 
 // dir is where a replica keeps what must last.
 func (g *group) dir(id string) string { return filepath.Join(g.site.config.State, g.actor, id) }

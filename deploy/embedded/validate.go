@@ -235,18 +235,26 @@ func (c *Config) checkNodes(ps *Problems) {
 	}
 }
 
-// The range of Files: long enough for a task to find its inputs, and no more than
+// The ranges of Files and Archive: long enough for a task to find its inputs, and no more than
 // what a bucket can count.
 const (
 	leastRetention = messages.Duration(time.Minute)
 	mostRetention  = messages.Duration(10 * 365 * 24 * time.Hour)
 	leastQuota     = messages.MaxJobFiles >> 20 // MiB
 	mostQuota      = 1 << 40                    // MiB
+	leastArchive   = 16                         // MiB
+	mostArchive    = 1 << 20                    // MiB
 )
 
 func (c *Config) checkFiles(ps *Problems) {
 	if r := c.Files.Retention; r != 0 && (r < leastRetention || r > mostRetention) {
 		ps.addf("files.retention", "%v is out of range; use %v to ten years, or leave it out for 14 days", r, leastRetention)
+	}
+	if r := c.Archive.Retention; r != 0 && (r < leastRetention || r > mostRetention) {
+		ps.addf("archive.retention", "%v is out of range; use %v to ten years, or leave it out for 90 days", r, leastRetention)
+	}
+	if m := c.Archive.MiB; m != 0 && (m < leastArchive || m > mostArchive) {
+		ps.addf("archive.mib", "%d is out of range; use %d to %d, or leave it out for 1024", m, leastArchive, mostArchive)
 	}
 	if q := c.Files.QuotaMiB; q != 0 && (q < leastQuota || q > mostQuota) {
 		ps.addf("files.quota_mib", "%d is out of range; use %d, which the files of one job can take, to %d, or leave it out for 4096", q, leastQuota, int64(mostQuota))

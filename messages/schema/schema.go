@@ -59,6 +59,7 @@ var verbs = []Verb{
 	{messages.Auctioneer, messages.VerbRegister, "RegisterRequest", "RegisterReply"},
 	{messages.Auctioneer, messages.VerbExchange, "Exchange", "ExchangeReply"},
 	{messages.Auctioneer, messages.VerbVector, "VectorRequest", "Vector"},
+	{messages.Auctioneer, messages.VerbArchive, "ArchiveRequest", "ArchiveReply"},
 	{messages.Auctioneer, messages.VerbJobs, "JobsRequest", "JobsReply"},
 	{messages.Auctioneer, messages.VerbJob, "JobRequest", "JobDetail"},
 	{messages.Auctioneer, messages.VerbTasks, "TasksRequest", "TasksReply"},

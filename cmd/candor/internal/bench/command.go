@@ -29,6 +29,7 @@ var measurements = []measurement{
 	{"wake", "Claims that a thousand idle agents make for one task, and for a thousand", wake, nil},
 	{"auction", "The mechanisms by themselves, on drawn instances and real logs", auction, auctionFlags},
 	{"ledger", "Transfers that a bank of three durable replicas gets through, and PostgreSQL beside it", ledger, ledgerFlags},
+	{"memory", "Memory of a site after many jobs have ended", memory, memoryFlags},
 	{"scale", "A site with many agents connected and many jobs waiting", scale, scaleFlags},
 }
 

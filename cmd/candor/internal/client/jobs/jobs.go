@@ -31,7 +31,8 @@ those of others, with --all-accounts or --owner; those that other sites have sen
 of accounts like alice@west. --since and --until choose the jobs that waited, ran or ended
 in that time.
 
-The site remembers the last 20,000 jobs that ended; what older ones cost is in the statement.`,
+The site keeps jobs for 90 days after their end, or as long as its operator says; what older
+ones cost is in the statement.`,
 		Example: `  candor jobs
   candor jobs --active --limit 5
   candor jobs --state Failed,Running --since 2d
@@ -55,6 +56,7 @@ The site remembers the last 20,000 jobs that ended; what older ones cost is in t
 				default:
 					writeJobs(p, reply)
 				}
+				writeGaps(p, reply)
 			})
 		}),
 	}
@@ -105,8 +107,9 @@ func listJobs(ctx context.Context, s *cli.Session, r messages.JobsRequest) (mess
 		if err != nil {
 			return all, naming("--page", "after", err)
 		}
-		all.Jobs, all.More, all.Next = append(all.Jobs, reply.Jobs...), reply.More, reply.Next
-		wanted -= len(reply.Jobs)
+		reply.Jobs = append(all.Jobs, reply.Jobs...)
+		wanted -= len(reply.Jobs) - len(all.Jobs)
+		all = reply
 		if !reply.More || wanted <= 0 || reply.Next == "" {
 			return all, nil
 		}

@@ -56,6 +56,16 @@ func writeJobs(p *cli.Page, r messages.JobsReply) {
 	}
 }
 
+// writeGaps says what a list does not have though the site once did.
+func writeGaps(p *cli.Page, r messages.JobsReply) {
+	if r.Unreadable > 0 {
+		p.Printf("Not listed: %s of ended jobs on the site's disk\n", terminal.Plural(r.Unreadable, "damaged record"))
+	}
+	if r.Complete != 0 && !r.More {
+		p.Printf("%s\n", p.Dim("Jobs that ended by "+p.At(r.Complete)+" may be missing: the site does not keep all of them"))
+	}
+}
+
 // ownerOf names the account of a job, and of a job of another site its number
 // there: "alice@west/17".
 func ownerOf(j messages.JobSummary) string {

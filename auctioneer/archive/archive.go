@@ -1,0 +1,345 @@
+package archive
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"go.uber.org/zap"
+
+	"github.com/candor-grid/candor/messages"
+)
+
+// Record is an ended job.
+type Record struct {
+	Summary messages.JobSummary
+	Body    []byte // all else, as its writer reads it
+}
+
+// Config is where an archive is, and how much it keeps.
+type Config struct {
+	Dir string
+	// Retention is how long a job is kept after its end; 0: [DefaultRetention].
+	Retention messages.Duration
+	// MostBytes bounds the files; 0: [DefaultBytes].
+	MostBytes int64
+	// SegmentBytes is how long a file becomes; 0: 4 MiB, or a quarter of MostBytes.
+	SegmentBytes int64
+	Log          *zap.Logger
+	Clock        func() messages.Time
+	Metrics      prometheus.Registerer
+}
+
+// What an archive keeps where nothing else is said.
+const (
+	DefaultRetention = messages.Duration(90 * 24 * time.Hour)
+	DefaultBytes     = 1 << 30
+	segmentBytes     = 4 << 20
+)
+
+// Archive is the records of a replica. Its methods are safe for concurrent use.
+type Archive struct {
+	Config
+	dir     string
+	log     *zap.Logger
+	metrics *metrics
+
+	mu       sync.Mutex
+	full     []*segment
+	open     *segment // the last, to which records are added; nil: none yet
+	file     *os.File // of open
+	bytes    int64    // of full
+	next     uint64   // number of the next file
+	fresh    bool     // there was no archive before
+	failing  bool     // the last record could not be written
+	complete messages.Time
+	unsynced []string
+	places   []places // of the files that were looked into last
+}
+
+// Open opens the archive in a directory, which is made if need be.
+func Open(c Config) (*Archive, error) {
+	c.Retention, c.MostBytes = cmp.Or(c.Retention, DefaultRetention), cmp.Or(c.MostBytes, DefaultBytes)
+	c.SegmentBytes = cmp.Or(c.SegmentBytes, min(segmentBytes, c.MostBytes/4))
+	if c.Clock == nil {
+		c.Clock = func() messages.Time { return messages.TimeOf(time.Now()) }
+	}
+	if c.Log == nil {
+		c.Log = zap.NewNop()
+	}
+	if err := os.MkdirAll(c.Dir, 0o700); err != nil {
+		return nil, fmt.Errorf("the archive of jobs: %w", err)
+	}
+	a := &Archive{Config: c, dir: c.Dir, log: c.Log, metrics: newMetrics(c.Metrics)}
+	if err := a.load(); err != nil {
+		return nil, err
+	}
+	a.goOn()
+	a.count()
+	return a, nil
+}
+
+func (a *Archive) path(s *segment) string { return filepath.Join(a.dir, s.name()) }
+
+// goOn adds to the last file where that is not full yet.
+func (a *Archive) goOn() {
+	i := len(a.full) - 1
+	if i < 0 || a.full[i].Bytes >= a.SegmentBytes {
+		return
+	}
+	f, err := os.OpenFile(a.path(a.full[i]), os.O_WRONLY|os.O_APPEND, 0o600)
+	if err != nil {
+		return // another is begun
+	}
+	a.open, a.file = a.full[i], f
+	a.full = a.full[:i]
+	a.bytes -= a.open.Bytes
+}
+
+// Add writes the record of a job, unless it is there already. A record that cannot be
+// written is left out: the caller's work goes on, and answers say from when on all is there.
+func (a *Archive) Add(r *Record) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.holder(r.Summary.Job) != nil {
+		return
+	}
+	err := a.append(r)
+	if err != nil {
+		a.metrics.unwritten.Inc()
+		a.lose(r.Summary.Ended)
+	}
+	if failed := err != nil; failed != a.failing {
+		a.failing = failed
+		if failed {
+			a.log.Error("records of ended jobs cannot be written, and are not listed from now on, unless another replica has them", zap.String("directory", a.dir), zap.Error(err))
+		} else {
+			a.log.Info("records of ended jobs are written again", zap.String("directory", a.dir))
+		}
+	}
+	a.count()
+}
+
+func (a *Archive) append(r *Record) error {
+	data, err := encode(r)
+	if err != nil {
+		return err
+	}
+	if a.open != nil && a.open.Records > 0 && a.open.Bytes+int64(len(data)) > a.SegmentBytes {
+		a.close()
+		a.retain()
+	}
+	if a.open == nil {
+		if err := a.begin(); err != nil {
+			return err
+		}
+	}
+	if _, err := a.file.Write(data); err != nil {
+		return errors.Join(err, a.abandon())
+	}
+	a.open.note(&r.Summary, len(data))
+	return nil
+}
+
+// begin begins a file.
+func (a *Archive) begin() error {
+	s := &segment{Number: a.next, Bytes: int64(len(magic))}
+	a.next++
+	f, err := os.OpenFile(a.path(s), os.O_WRONLY|os.O_APPEND|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	if _, err := f.WriteString(magic); err != nil {
+		return errors.Join(err, f.Close(), os.Remove(a.path(s)))
+	}
+	a.open, a.file = s, f
+	return nil
+}
+
+// close ends the file to which records are added.
+func (a *Archive) close() {
+	if a.open == nil {
+		return
+	}
+	if err := a.file.Close(); err != nil {
+		a.log.Warn("a file of the archive was not closed well", zap.Error(err))
+	}
+	a.unsynced = append(a.unsynced, a.path(a.open))
+	a.full, a.bytes = append(a.full, a.open), a.bytes+a.open.Bytes
+	a.open, a.file = nil, nil
+	a.save()
+}
+
+// abandon ends a file of which a write failed, without what was written of the record.
+func (a *Archive) abandon() error {
+	err := a.file.Truncate(a.open.Bytes)
+	if a.open.Records > 0 {
+		a.close()
+		return err
+	}
+	err = errors.Join(err, a.file.Close(), os.Remove(a.path(a.open)))
+	a.open, a.file = nil, nil
+	return err
+}
+
+// lose notes that a job is not here that ended at a time.
+func (a *Archive) lose(ended messages.Time) { a.complete = max(a.complete, ended) }
+
+// retain removes the files of which all jobs are too old, and the oldest as long as
+// there are too many bytes.
+func (a *Archive) retain() {
+	oldest := a.Clock().Add(-a.Retention)
+	slices.SortStableFunc(a.full, func(x, y *segment) int { return cmp.Compare(x.Last, y.Last) })
+	size := a.bytes
+	if a.open != nil {
+		size += a.open.Bytes
+	}
+	removed := 0
+	for _, s := range a.full {
+		if s.Last >= oldest && size <= a.MostBytes-a.SegmentBytes {
+			break
+		}
+		if err := os.Remove(a.path(s)); err != nil {
+			a.log.Warn("an old file of the archive was not removed", zap.Error(err))
+			break
+		}
+		removed++
+		size -= s.Bytes
+		a.bytes -= s.Bytes
+		a.lose(s.Last)
+	}
+	a.full = slices.Delete(a.full, 0, removed)
+	slices.SortFunc(a.full, func(x, y *segment) int { return cmp.Compare(x.Number, y.Number) })
+	if removed > 0 {
+		a.save()
+	}
+}
+
+// Sync makes durable what was added, and removes what is too old. The replica's log
+// may lose the commands of before afterwards.
+func (a *Archive) Sync() error {
+	a.mu.Lock()
+	a.retain()
+	paths := a.unsynced
+	a.unsynced = nil
+	if a.open != nil {
+		paths = append(slices.Clone(paths), a.path(a.open))
+	}
+	a.count()
+	a.mu.Unlock()
+	var failed error
+	for _, path := range append(paths, filepath.Join(a.dir, contentsFile), a.dir) {
+		if err := sync1(path); err != nil && !errors.Is(err, os.ErrNotExist) {
+			failed = errors.Join(failed, err)
+		}
+	}
+	return failed
+}
+
+func sync1(path string) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Sync(), f.Close())
+}
+
+// Close closes the archive.
+func (a *Archive) Close() error {
+	err := a.Sync()
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.file != nil {
+		err = errors.Join(err, a.file.Close())
+		a.file, a.open = nil, nil
+	}
+	a.save()
+	return err
+}
+
+// About is what an archive has.
+type About struct {
+	Records int
+	Bytes   int64
+	// Complete is a time after which no job that has ended is missing; 0: none ever was.
+	Complete messages.Time
+	Fresh    bool // there was no archive before this start
+}
+
+// About says what there is.
+func (a *Archive) About() (out About) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	out = About{Bytes: a.bytes, Complete: a.complete, Fresh: a.fresh}
+	for _, s := range a.all() {
+		out.Records += s.Records
+	}
+	if a.open != nil {
+		out.Bytes += a.open.Bytes
+	}
+	return out
+}
+
+// Begins says that jobs which ended until then may be missing.
+func (a *Archive) Begins(ended messages.Time) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.lose(ended)
+	a.save()
+}
+
+// Completed says that all jobs are here now that another archive has, and of which that knows
+// that no job is missing since a time.
+func (a *Archive) Completed(since messages.Time) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.complete = since
+	for _, s := range a.full {
+		if s.Last < a.Clock().Add(-a.Retention) {
+			a.lose(s.Last)
+		}
+	}
+	a.save()
+}
+
+// Has says whether the record of a job is here.
+func (a *Archive) Has(id messages.JobID) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.holder(id) != nil
+}
+
+// all are the files, the one that records are added to last.
+func (a *Archive) all() []*segment {
+	if a.open == nil {
+		return a.full
+	}
+	return append(slices.Clip(a.full), a.open)
+}
+
+// holder is the file that has a job, nil if none has.
+func (a *Archive) holder(id messages.JobID) *segment {
+	if a.open != nil && a.open.has(id) {
+		return a.open
+	}
+	for _, s := range slices.Backward(a.full) {
+		if s.has(id) {
+			return s
+		}
+	}
+	return nil
+}
+
+// Same reports whether two records have the same bytes, for tests and studies.
+func (r *Record) Same(o *Record) bool {
+	x, err1 := encode(r)
+	y, err2 := encode(o)
+	return err1 == nil && err2 == nil && bytes.Equal(x, y)
+}

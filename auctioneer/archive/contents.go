@@ -1,0 +1,168 @@
+package archive
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"go.uber.org/zap"
+
+	"github.com/candor-grid/candor/messages"
+)
+
+// contentsFile lists the files that are full, so that a start needs not read them.
+const contentsFile = "contents"
+
+// contents is the first line of that file; its CRC-32C is the second.
+type contents struct {
+	Format   int
+	Complete messages.Time // all jobs that ended later are here
+	Segments []*segment
+}
+
+const contentsFormat = 1
+
+// save writes the list of the files that are full. A list that cannot be written is made
+// anew from the files at the next start.
+func (a *Archive) save() {
+	if err := a.write(); err != nil {
+		a.log.Warn("the list of the archive's files was not written; the next start reads them all", zap.Error(err))
+	}
+}
+
+func (a *Archive) write() error {
+	text, err := json.Marshal(contents{contentsFormat, a.complete, a.full})
+	if err != nil {
+		return err
+	}
+	text = fmt.Appendf(text, "\n%08x\n", crc32.Checksum(text, castagnoli))
+	path := filepath.Join(a.dir, contentsFile)
+	if err := os.WriteFile(path+".new", text, 0o600); err != nil {
+		return err
+	}
+	return os.Rename(path+".new", path)
+}
+
+// readContents reads the list; with an error there is none that can be used.
+func readContents(dir string) (c contents, err error) {
+	text, err := os.ReadFile(filepath.Join(dir, contentsFile))
+	if err != nil {
+		return c, err
+	}
+	line, sum, _ := bytes.Cut(text, []byte("\n"))
+	if string(sum) != fmt.Sprintf("%08x\n", crc32.Checksum(line, castagnoli)) {
+		return c, errors.New("it is damaged")
+	}
+	if err := json.Unmarshal(line, &c); err != nil {
+		return c, err
+	}
+	if c.Format > contentsFormat {
+		return c, messages.NewerFormat("the archive of jobs", c.Format, contentsFormat)
+	}
+	return c, nil
+}
+
+// load finds out what the directory has.
+func (a *Archive) load() error {
+	c, err := readContents(a.dir)
+	if messages.KindOf(err) == messages.Conflict {
+		return err
+	}
+	a.fresh = errors.Is(err, fs.ErrNotExist)
+	if err != nil && !a.fresh {
+		a.log.Error("the list of the archive's files is not used; all are read", zap.String("file", filepath.Join(a.dir, contentsFile)), zap.Error(err))
+	}
+	a.complete = c.Complete
+	listed := map[uint64]*segment{}
+	for _, s := range c.Segments {
+		listed[s.Number] = s
+	}
+	numbers, err := a.numbers()
+	if err != nil {
+		return err
+	}
+	a.fresh = a.fresh && len(numbers) == 0
+	for _, n := range numbers {
+		if err := a.admit(n, listed[n]); err != nil {
+			return err
+		}
+		delete(listed, n)
+	}
+	for _, s := range listed {
+		a.log.Error("a file of the archive is missing: its jobs are not listed any more, unless another replica has them", zap.String("file", a.path(s)), zap.Int("jobs", s.Records))
+		a.lose(s.Last)
+	}
+	a.next = 1 + slices.Max(append(numbers, 0))
+	a.save()
+	return nil
+}
+
+// numbers lists the files of the directory.
+func (a *Archive) numbers() (all []uint64, err error) {
+	entries, err := os.ReadDir(a.dir)
+	if err != nil {
+		return nil, fmt.Errorf("the archive of jobs: %w", err)
+	}
+	for _, e := range entries {
+		base, ok := strings.CutSuffix(e.Name(), suffix)
+		if n, err := strconv.ParseUint(base, 10, 64); ok && err == nil {
+			all = append(all, n)
+		}
+	}
+	return all, nil
+}
+
+// admit takes a file among the full ones. A file that is not as it was listed is read.
+func (a *Archive) admit(number uint64, s *segment) error {
+	path := a.path(&segment{Number: number})
+	info, err := os.Stat(path)
+	if err != nil {
+		return fmt.Errorf("the archive of jobs: %w", err)
+	}
+	if s == nil || info.Size() != s.Bytes {
+		if s != nil {
+			a.log.Error("a file of the archive is not as long as it was", zap.String("file", path), zap.Int64("bytes", info.Size()), zap.Int64("were", s.Bytes))
+		}
+		if s, err = a.reread(number, path); s == nil {
+			return err
+		}
+	}
+	a.full = append(a.full, s)
+	a.bytes += s.Bytes
+	return nil
+}
+
+// reread finds out what a file has. What stands after its last record, which a loss of
+// power left, goes.
+func (a *Archive) reread(number uint64, path string) (*segment, error) {
+	file, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("the archive of jobs: %w", err)
+	}
+	s, damage, err := survey(number, file)
+	if messages.KindOf(err) == messages.Conflict {
+		return nil, messages.Errorf(messages.Conflict, "%s: %v", path, err)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	a.report(path, damage)
+	if len(damage) > 0 {
+		a.lose(s.Last)
+	}
+	if s.Bytes < int64(len(file)) {
+		a.log.Warn("cut what stands after the last record of a file of the archive", zap.String("file", path), zap.Int64("at", s.Bytes))
+		if err := os.Truncate(path, s.Bytes); err != nil {
+			return nil, fmt.Errorf("the archive of jobs: %w", err)
+		}
+	}
+	return s, nil
+}

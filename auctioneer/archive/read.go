@@ -1,0 +1,262 @@
+package archive
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"slices"
+
+	"go.uber.org/zap"
+
+	"github.com/candor-grid/candor/messages"
+)
+
+// places are where the records of a file are.
+type places struct {
+	number uint64
+	bytes  int64
+	of     map[messages.JobID]place
+}
+
+type place struct{ from, length int }
+
+// mostPlaces is how many files' places are kept.
+const mostPlaces = 4
+
+// Extent is what is known of the jobs of a file without reading the file.
+type Extent struct {
+	Oldest, Newest messages.JobID
+	Submitted      messages.Time // the first of them
+	Ended          messages.Time // the last of them
+}
+
+// view is a file as it was at some moment.
+type view struct {
+	Extent
+	number uint64
+	bytes  int64
+	path   string
+}
+
+func (a *Archive) view(s *segment) view {
+	return view{Extent{s.oldest(), s.newest(), s.Submitted, s.Last}, s.Number, s.Bytes, a.path(s)}
+}
+
+// read reads a file as far as it was written.
+func (v *view) read() ([]byte, error) {
+	f, err := os.Open(v.path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	file := make([]byte, v.bytes)
+	n, err := io.ReadFull(f, file)
+	if errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) {
+		err = nil // what is missing is damage
+	}
+	return file[:n], err
+}
+
+// Find returns the record of a job. An error of kind NotFound: there is none.
+func (a *Archive) Find(id messages.JobID) (r Record, err error) {
+	a.mu.Lock()
+	s := a.holder(id)
+	if s == nil {
+		a.mu.Unlock()
+		return r, messages.Errorf(messages.NotFound, "there is no job %d", id)
+	}
+	v := a.view(s)
+	i := slices.IndexFunc(a.places, func(p places) bool { return p.number == v.number && p.bytes == v.bytes })
+	var known places
+	if i >= 0 {
+		known = a.places[i]
+	}
+	a.mu.Unlock()
+	if i < 0 {
+		if known, err = a.look(&v); err != nil {
+			return r, a.unreadable(&v, id, err)
+		}
+	}
+	at, ok := known.of[id]
+	if !ok {
+		return r, a.unreadable(&v, id, errDamaged)
+	}
+	if r, err = v.record(at); err != nil || r.Summary.Job != id {
+		return r, a.unreadable(&v, id, cmp.Or(err, errDamaged))
+	}
+	return r, nil
+}
+
+var errDamaged = errors.New("its checksum is wrong")
+
+// record reads one record.
+func (v *view) record(p place) (r Record, err error) {
+	f, err := os.Open(v.path)
+	if err != nil {
+		return r, err
+	}
+	defer f.Close()
+	data := make([]byte, p.length)
+	if _, err := f.ReadAt(data, int64(p.from)); err != nil {
+		return r, err
+	}
+	record := at(data, 0)
+	if record == nil {
+		return r, errDamaged
+	}
+	return decode(record)
+}
+
+// look finds out where the records of a file are, and remembers that.
+func (a *Archive) look(v *view) (p places, err error) {
+	file, err := v.read()
+	if err != nil {
+		return p, err
+	}
+	p = places{v.number, v.bytes, map[messages.JobID]place{}}
+	_, damage, err := each(file, func(from int, record []byte) { p.of[jobOf(record)] = place{from, len(record)} })
+	a.found(v, damage)
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.places = slices.DeleteFunc(a.places, func(o places) bool { return o.number == v.number })
+	a.places = append(a.places[max(0, len(a.places)-mostPlaces+1):], p)
+	return p, err
+}
+
+// unreadable names a record that cannot be served. The record no longer counts as there, so that
+// one from another replica is taken.
+func (a *Archive) unreadable(v *view, id messages.JobID, why error) error {
+	if errors.Is(why, fs.ErrNotExist) && !a.Has(id) {
+		return messages.Errorf(messages.NotFound, "there is no job %d", id) // its time was over
+	}
+	a.log.Error("the record of a job cannot be read", zap.String("file", v.path), zap.Stringer("job", id), zap.Error(why))
+	a.metrics.damaged.Inc()
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if s := a.holder(id); s != nil {
+		s.lose(id)
+		a.lose(s.Last)
+		a.save()
+	}
+	return messages.Errorf(messages.Internal, "the record of job %d in the archive is damaged, and is not shown; what it cost is in the statement", id)
+}
+
+// report names places of a file that have no record.
+func (a *Archive) report(path string, damage []int) {
+	for _, at := range damage {
+		a.log.Error("a file of the archive is damaged: jobs there are not listed", zap.String("file", path), zap.Int("at_byte", at))
+	}
+	a.metrics.damaged.Add(float64(len(damage)))
+}
+
+// found notes damage that was found in a file, and returns how many places of it are new.
+func (a *Archive) found(v *view, damage []int) int {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	i := slices.IndexFunc(a.all(), func(s *segment) bool { return s.Number == v.number })
+	if i < 0 || len(damage) <= a.all()[i].Damage {
+		return 0
+	}
+	s := a.all()[i]
+	n := len(damage) - s.Damage
+	s.Damage = len(damage)
+	a.report(v.path, damage)
+	a.lose(s.Last)
+	a.save()
+	return n
+}
+
+// Scan calls yield with the jobs of an account, of all with "", of the files that are wanted, the
+// newest file first. It returns at how many places it
+// found damage that was not known.
+func (a *Archive) Scan(account messages.Name, wanted func(Extent) bool, yield func(*messages.JobSummary) error) (unreadable int, err error) {
+	a.mu.Lock()
+	var views []view
+	for _, s := range a.all() {
+		views = append(views, a.view(s))
+	}
+	a.mu.Unlock()
+	slices.SortFunc(views, func(x, y view) int { return cmp.Compare(y.Newest, x.Newest) })
+	for i := range views {
+		v := &views[i]
+		if !wanted(v.Extent) {
+			continue
+		}
+		n, err := a.scan(v, account, yield)
+		if unreadable += n; err != nil {
+			return unreadable, err
+		}
+	}
+	return unreadable, nil
+}
+
+func (a *Archive) scan(v *view, account messages.Name, yield func(*messages.JobSummary) error) (unreadable int, err error) {
+	file, failed := v.read()
+	if errors.Is(failed, fs.ErrNotExist) {
+		return 0, nil // its time was over
+	}
+	end, damage, other := each(file, func(_ int, record []byte) {
+		summary, _ := split(record)
+		if err != nil || !bytes.Contains(summary, []byte(account)) {
+			return
+		}
+		r, bad := decode(record)
+		switch {
+		case bad != nil:
+			unreadable++
+		case account == "" || r.Summary.Account == account:
+			err = yield(&r.Summary)
+		}
+	})
+	if end < int(v.bytes) {
+		damage = append(damage, end)
+	}
+	if failed = cmp.Or(failed, other); failed != nil {
+		a.log.Error("a file of the archive cannot be read", zap.String("file", v.path), zap.Error(failed))
+		unreadable++
+	}
+	return unreadable + a.found(v, damage), err
+}
+
+// Part returns some bytes of the first file whose number is not lower than one, for another
+// replica to copy: the file's number and size, and up to most bytes from an offset on. With size 0 there
+// is none.
+func (a *Archive) Part(number uint64, offset int64, most int) (of uint64, size int64, data []byte, err error) {
+	a.mu.Lock()
+	var v view
+	for _, s := range slices.Backward(a.all()) {
+		if s.Number >= number {
+			v = a.view(s)
+		}
+	}
+	a.mu.Unlock()
+	if v.bytes == 0 || offset < 0 || offset > v.bytes {
+		return 0, 0, nil, nil
+	}
+	f, err := os.Open(v.path)
+	if err != nil {
+		return 0, 0, nil, err
+	}
+	defer f.Close()
+	data = make([]byte, min(int64(most), v.bytes-offset))
+	if _, err := f.ReadAt(data, offset); err != nil {
+		return 0, 0, nil, err
+	}
+	return v.number, v.bytes, data, nil
+}
+
+// Merge adds what a file of another replica has and this archive has not.
+func (a *Archive) Merge(file []byte) error {
+	_, _, err := each(file, func(_ int, record []byte) {
+		if a.Has(jobOf(record)) {
+			return
+		}
+		if r, err := decode(record); err == nil {
+			a.Add(&r)
+		}
+	})
+	return err
+}

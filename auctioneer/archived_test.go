@@ -1,0 +1,155 @@
+package auctioneer
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/candor-grid/candor/auctioneer/archive"
+	"github.com/candor-grid/candor/auctioneer/book"
+	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/bus"
+	"github.com/candor-grid/candor/messages/mailbox"
+)
+
+// past has jobs of alice end in a book, as the log of a site tells it.
+func past(t *testing.T, m mailbox.Machine, jobs int) {
+	t.Helper()
+	apply := func(c *book.Command) any {
+		c.Stamp(messages.TimeOf(time.Now()))
+		data, err := c.Encode()
+		if err != nil {
+			t.Fatal(err)
+		}
+		result := m.Apply(0, [][]byte{data})[0]
+		if err, bad := result.(error); bad {
+			t.Fatal(err)
+		}
+		return result
+	}
+	effect := uint64(0)
+	for done := 0; done < jobs; {
+		var ids []messages.JobID
+		for range min(500, jobs-done) {
+			done++
+			spec := oneStage(2)
+			spec.Market, spec.Stages[0].Class, spec.Name = "main", "map", fmt.Sprint("old-", done)
+			ids = append(ids, apply(&book.Command{Submit: &book.Submit{Account: "alice", Key: fmt.Sprint("old", done), Payer: "alice",
+				Hold: fmt.Sprint("job/", done), Held: spec.Budget, Spec: &spec}}).(book.Receipt).Job)
+		}
+		apply(&book.Command{CancelJobs: &book.CancelJobs{Jobs: ids, By: "alice"}})
+		for _, id := range ids {
+			apply(&book.Command{Settle: &book.Settle{Job: id, Reason: "nothing ran"}})
+		}
+		for range 2 { // the charges, and the observations
+			c := &book.Confirm{}
+			for range ids {
+				effect++
+				c.Effects = append(c.Effects, book.Confirmation{Effect: effect})
+			}
+			apply(&book.Command{Confirm: c})
+		}
+	}
+}
+
+// withPast starts an auctioneer with an archive, whose book tells of jobs that have ended.
+func withPast(t *testing.T, dir string, jobs int) *fixture {
+	t.Helper()
+	var f *fixture
+	f = startWith(t, func(b bus.Bus) bus.Bus { return b }, func(c *Config) {
+		records, err := archive.Open(archive.Config{Dir: dir})
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.Archive = records
+		opens := c.Open
+		c.Open = func(m mailbox.Machine) (mailbox.Mailbox, error) {
+			past(t, m, jobs)
+			return opens(m)
+		}
+	})
+	return f
+}
+
+// TestEndedJobsAreFound: after more jobs than the book remembers, each is found as before, by its
+// owner and operators alone, and lists reach back to the first.
+func TestEndedJobsAreFound(t *testing.T) {
+	const jobs = book.RetainEnded + 1500
+	f := withPast(t, t.TempDir(), jobs)
+	for _, id := range []messages.JobID{1, 700, 20_000, jobs} {
+		d := must[messages.JobDetail](f, "alice", messages.VerbJob, messages.JobRequest{Job: id})
+		if d.Job != id || d.Name != fmt.Sprint("old-", id) || d.State != messages.Cancelled || len(d.Stages) != 1 || d.Spec.Stages[0].Command[0] != "true" {
+			t.Errorf("job %d: %+v", id, d)
+		}
+		w := must[messages.WhyReply](f, "alice", messages.VerbWhy, messages.JobRequest{Job: id})
+		if w.Reason != "CancelledByUser" || !strings.Contains(w.Message, "cancelled by alice") {
+			t.Errorf("why %d: %+v", id, w)
+		}
+		if r := must[messages.TasksReply](f, "operator", messages.VerbTasks, messages.TasksRequest{Job: id}); r.Account != "alice" || r.Unstarted != 2 {
+			t.Errorf("tasks %d: %+v", id, r)
+		}
+		_, err := call[messages.JobDetail](f, "bob", messages.VerbJob, messages.JobRequest{Job: id})
+		wantKind(t, err, messages.NotFound)
+	}
+	_, err := call[messages.CancelReply](f, "alice", messages.VerbCancel, messages.CancelRequest{Job: 20_000})
+	wantKind(t, err, messages.Ended)
+	if r := must[messages.JobsReply](f, "alice", messages.VerbJobs, messages.JobsRequest{Name: "old-1*2", Sort: "job", Limit: 3}); len(r.Jobs) != 3 || r.Jobs[0].Job != 12 || r.Complete != 0 {
+		t.Errorf("the first that fit: %+v", r)
+	}
+	if r := must[messages.JobsReply](f, "bob", messages.VerbJobs, messages.JobsRequest{}); len(r.Jobs) != 0 {
+		t.Errorf("bob's: %+v", r)
+	}
+	seen := messages.JobID(jobs + 1)
+	for r := (messages.JobsRequest{Limit: 1000}); ; {
+		page := must[messages.JobsReply](f, "alice", messages.VerbJobs, r)
+		for _, j := range page.Jobs {
+			if j.Job != seen-1 {
+				t.Fatalf("job %d follows job %d", j.Job, seen)
+			}
+			seen = j.Job
+		}
+		if r.After = page.Next; !page.More {
+			break
+		}
+	}
+	if seen != 1 {
+		t.Errorf("the pages end with job %d", seen)
+	}
+	_, err = call[messages.SubmitReply](f, "alice", messages.VerbSubmit, messages.SubmitRequest{Key: "old20000", Spec: oneStage(1)})
+	wantKind(t, err, messages.Conflict)
+}
+
+// TestAStartGoesOnWithTheArchive: the log is applied again, and no record is written twice; what is damaged
+// meanwhile is said.
+func TestAStartGoesOnWithTheArchive(t *testing.T) {
+	const jobs = book.RetainWhole + 50
+	dir := t.TempDir()
+	first := withPast(t, dir, jobs)
+	if err := first.Close(); err != nil {
+		t.Fatal(err)
+	}
+	files, err := filepath.Glob(filepath.Join(dir, "*.jobs"))
+	if err != nil || len(files) != 1 {
+		t.Fatal(files, err)
+	}
+	before, err := os.ReadFile(files[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	before[len(before)/2] ^= 1
+	if err := os.WriteFile(files[0], before, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	f := withPast(t, dir, jobs)
+	if about := f.Archive.About(); about.Records != 50 {
+		t.Errorf("%+v", about)
+	}
+	if r := must[messages.JobsReply](f, "alice", messages.VerbJobs, messages.JobsRequest{Before: 51, Limit: 60}); len(r.Jobs) != 50 {
+		t.Errorf("%d jobs after damage and another start, of which %d cannot be read", len(r.Jobs), r.Unreadable)
+	}
+	_, err = call[messages.ArchiveReply](f, "alice", messages.VerbArchive, messages.ArchiveRequest{})
+	wantKind(t, err, messages.PermissionDenied)
+}
