@@ -18,10 +18,10 @@ import (
 	"github.com/candor-grid/candor/messages/parts"
 )
 
-// snapshotFile is the name of the snapshot in Config.Dir: a line that says what
+// SnapshotFile is the name of the snapshot in Config.Dir: a line that says what
 // it is, records of a length and that many bytes each, the first of them a
 // header, and a checksum of all that.
-const snapshotFile = "memory"
+const SnapshotFile = "memory"
 
 // magic is the first line; its number changes with what the records mean.
 const magic = "candor estimator 1\n"
@@ -78,7 +78,7 @@ func (e *Estimator) write(sequence uint64, records []memory.Record) error {
 	if err := os.MkdirAll(e.config.Dir, 0o700); err != nil {
 		return err
 	}
-	aside, err := os.CreateTemp(e.config.Dir, snapshotFile+".new-")
+	aside, err := os.CreateTemp(e.config.Dir, SnapshotFile+".new-")
 	if err != nil {
 		return err
 	}
@@ -87,7 +87,7 @@ func (e *Estimator) write(sequence uint64, records []memory.Record) error {
 	if err = errors.Join(err, aside.Sync(), aside.Close()); err != nil {
 		return err
 	}
-	return os.Rename(aside.Name(), filepath.Join(e.config.Dir, snapshotFile))
+	return os.Rename(aside.Name(), filepath.Join(e.config.Dir, SnapshotFile))
 }
 
 func encode(to io.Writer, c *Config, sequence uint64, records []memory.Record) error {
@@ -113,7 +113,7 @@ func (e *Estimator) load() {
 	if e.config.Dir == "" {
 		return
 	}
-	path := filepath.Join(e.config.Dir, snapshotFile)
+	path := filepath.Join(e.config.Dir, SnapshotFile)
 	data, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return

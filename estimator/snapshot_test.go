@@ -99,7 +99,7 @@ func TestSnapshotsThatDoNotFit(t *testing.T) {
 	b.observe("1", run(1, "ada", "sort"))
 	b.read(1, 0, 0)
 	b.close(e)
-	path := filepath.Join(dir, snapshotFile)
+	path := filepath.Join(dir, SnapshotFile)
 	good, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)

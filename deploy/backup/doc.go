@@ -8,9 +8,11 @@
 //	shape.json             the replicas that the state is for
 //	auctioneer/saved.json  how far the auctioneer's state goes, and its group
 //	auctioneer/state       the state
+//	auctioneer/archive/    the records of ended jobs that are no part of the state any more
 //	bank/saved.json, bank/state
 //	bank/history/          the bank's journal up to there, and its checkpoints
 //	depot/ACCOUNT/         the files of jobs, in pieces
+//	estimator/memory       what the estimator has learned
 //	keys/, creds/          as in the state directory, and with them all that the site may do
 //	peers.json, users.json
 //
@@ -35,6 +37,9 @@
 //     auctioneer's state has it, and what it owes was charged already: the second charge
 //     is answered with the first, or refused if it differs. In the other order jobs would
 //     be without holds and charges lost.
+//   - The archive is later than the auctioneer's state: a record that left the state is there, and
+//     one that is in both is not written again. The estimator's memory names the observations
+//     up to which it has read, and reads on from there where the site still has them.
 //   - What the journal says of keys is true of the keys directory, which may have more.
 //   - Every checkpoint is of a record that the journal has.
 package backup

@@ -15,10 +15,12 @@ import (
 	"go.uber.org/zap"
 	"golang.org/x/sys/unix"
 
+	"github.com/candor-grid/candor/auctioneer/archive"
 	"github.com/candor-grid/candor/bank/history"
 	"github.com/candor-grid/candor/deploy/backup"
 	"github.com/candor-grid/candor/deploy/depot"
 	"github.com/candor-grid/candor/deploy/identity"
+	"github.com/candor-grid/candor/estimator"
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/mailbox"
 )
@@ -56,9 +58,11 @@ func (s *saving) all(ctx context.Context) error {
 		func(context.Context) error { return s.file(shapeFile) },
 		func(context.Context) error { return s.checkpoints() },
 		func(ctx context.Context) error { return s.group(ctx, s.auctioneers) },
+		func(context.Context) error { return s.archive() },
 		func(ctx context.Context) error { return s.group(ctx, s.banks) },
 		func(context.Context) error { return s.journal() },
 		s.depot,
+		func(context.Context) error { return s.estimator() },
 		func(context.Context) error { return s.rest() },
 	} {
 		if err := step(ctx); err != nil {
@@ -116,6 +120,29 @@ func (s *saving) journal() error {
 		}
 	}
 	return nil
+}
+
+// archive saves the records of ended jobs, after the auctioneer's state: what left the state is
+// there. A file that grows is saved as far as it goes; one that is too old by now may be gone.
+func (s *saving) archive() error {
+	dir := filepath.Join(s.auctioneers.dir(s.auctioneers.here()[0]), archiveDir)
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		if archive.IsSegment(e.Name()) {
+			if err := s.copy(messages.Auctioneer+"/"+archiveDir, filepath.Join(dir, e.Name())); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// estimator saves what the estimator of this process has learned.
+func (s *saving) estimator() error {
+	return s.copy(messages.Estimator, filepath.Join(s.config.estimatorDir(estimatorOf(s.host)), estimator.SnapshotFile))
 }
 
 // depot saves the files of jobs.
@@ -333,6 +360,13 @@ func (r *restoring) all(keys string) error {
 			}
 		}
 	}
+	learner := "1"
+	if r.host != "" {
+		learner = r.host
+	}
+	if err := r.tree(messages.Estimator, (&Config{State: r.state}).estimatorDir(learner)); err != nil {
+		return err
+	}
 	for _, name := range []string{shapeFile, toldFile, usersFile} {
 		if r.Has(name) {
 			if err := r.Copy(name, filepath.Join(r.state, name)); err != nil {
@@ -369,7 +403,12 @@ func (r *restoring) replica(actor, id string) error {
 	if err := mailbox.Plant(dir, id, saved, state); err != nil {
 		return err
 	}
-	return r.tree(actor+"/"+historyDir, filepath.Join(dir, historyDir))
+	for _, beside := range []string{historyDir, archiveDir} {
+		if err := r.tree(actor+"/"+beside, filepath.Join(dir, beside)); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (r *restoring) tree(from, to string) error {

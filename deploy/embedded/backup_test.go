@@ -1,13 +1,17 @@
 package embedded
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/candor-grid/candor/auctioneer/archive"
+	"github.com/candor-grid/candor/estimator"
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/bus"
 )
@@ -177,4 +181,64 @@ func flip(path string) error {
 	}
 	text[len(text)/2] ^= 1
 	return os.WriteFile(path, text, 0o600)
+}
+
+// A backup has the records of ended jobs that are in the archive alone, and what the estimator
+// has learned, and a restore puts both where they were.
+func TestBackupOfArchiveAndEstimator(t *testing.T) {
+	dir := t.TempDir()
+	c := small(filepath.Join(dir, "first"))
+	s := start(t, c)
+	alice := connect(t, s, "alice")
+	id, err := alice.insist(within(t), "once")
+	if err != nil {
+		t.Fatal(err)
+	}
+	alice.final(id)
+	learned := filepath.Join(messages.Estimator, "1", estimator.SnapshotFile)
+	ctx := within(t)
+	for { // what ended jobs teach comes after their end, and is written at the stop
+		closeSite(t, s)
+		if _, err := os.Stat(filepath.Join(c.State, learned)); err == nil {
+			break
+		}
+		if ctx.Err() != nil {
+			t.Fatal("the estimator has learned nothing")
+		}
+		s = start(t, c)
+	}
+	old := archive.Record{Summary: messages.JobSummary{Job: 99, Account: "alice", Ended: messages.TimeOf(time.Now())}, Body: []byte("all else")}
+	records := filepath.Join(messages.Auctioneer, "1", archiveDir)
+	a, err := archive.Open(archive.Config{Dir: filepath.Join(c.State, records)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	a.Add(&old)
+	if err := a.Close(); err != nil {
+		t.Fatal(err)
+	}
+	s = start(t, c)
+	if _, err := ReceiveBackup(within(t), c.State, filepath.Join(dir, "backup")); err != nil {
+		t.Fatal(err)
+	}
+	closeSite(t, s)
+	state := filepath.Join(dir, "second")
+	if _, err := Restore(filepath.Join(dir, "backup"), state, "", ""); err != nil {
+		t.Fatal(err)
+	}
+	was, err1 := os.ReadFile(filepath.Join(c.State, learned))
+	is, err2 := os.ReadFile(filepath.Join(state, learned))
+	if err1 != nil || err2 != nil || !bytes.Equal(was, is) {
+		t.Errorf("the estimator's memory was %d bytes, and is %d: %v %v", len(was), len(is), err1, err2)
+	}
+	b, err := archive.Open(archive.Config{Dir: filepath.Join(state, records)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r, err := b.Find(99); err != nil || !r.Same(&old) {
+		t.Errorf("the record in the archive: %+v, %v", r, err)
+	}
+	if err := b.Close(); err != nil {
+		t.Fatal(err)
+	}
 }

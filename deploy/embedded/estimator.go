@@ -10,6 +10,19 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
+// estimatorOf is the name of the estimator of a host; nil: of a site without hosts.
+func estimatorOf(h *Host) string {
+	if h == nil {
+		return "1"
+	}
+	return h.Name
+}
+
+// estimatorDir is where an estimator keeps what it has learned.
+func (c *Config) estimatorDir(replica string) string {
+	return filepath.Join(c.State, messages.Estimator, replica)
+}
+
 // startEstimator starts the estimator of this process. With hosts each has
 // one: they learn the same from the same stream, and any of them answers.
 func startEstimator(s *share) (*service, error) {
@@ -18,13 +31,10 @@ func startEstimator(s *share) (*service, error) {
 		return nil, err
 	}
 	registry := s.metrics.add()
-	replica := "1"
-	if s.host != nil {
-		replica = s.host.Name
-	}
+	replica := estimatorOf(s.host)
 	started, err := estimator.Start(s.ctx, estimator.Config{
 		Site: s.config.Site, Bus: b, Operators: s.config.Operators, Markets: s.config.Markets, Profiles: s.config.Profiles,
-		Dir: filepath.Join(s.config.State, "estimator", replica),
+		Dir: s.config.estimatorDir(replica),
 		Log: s.log.Named(messages.Estimator), Metrics: labelled(registry, "replica", replica),
 	})
 	if err != nil {
