@@ -51,10 +51,10 @@ type Config struct {
 	// advance; default 64 MiB, at least 64 KiB.
 	SegmentBytes int
 
-	// Timeout is how long replicas do without word from a leader before they
-	// elect another (they wait between one and two of it), and how long a leader
-	// does without word from a majority before it steps down. Default 1 s: a
-	// process starved of CPU for some hundred milliseconds keeps its leadership.
+	// Timeout is how long replicas do at most without word from a leader before they
+	// doubt it, and how long a leader does without word from a majority before it steps
+	// down; see the package's notes on leaders that fail. Default 1 s: on a host where
+	// processes are starved of CPU now and then, a leader keeps its lead.
 	Timeout time.Duration
 
 	// SnapshotBytes is by how many bytes of entries the log may grow until the state is

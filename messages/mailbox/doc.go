@@ -24,6 +24,16 @@
 //
 // Verify, then read the state. See [Mailbox.Verify] for why that order.
 //
+// # Leaders that fail
+//
+// A process that dies closes its connections, and its port refuses new ones: the others
+// notice that within milliseconds. A leader that is silent, as when its host is cut off,
+// has failed after twice the longest silence that it left lately: between 0.4 and 1 of
+// Config.Timeout. So a slow network or machine makes the group patient by itself. A
+// replica that doubts the leader asks the others, as in Raft's pre-vote, and begins an
+// election only if a majority doubts too. Raft's own timeouts remain for all else, and so
+// does its leader's lease: a leader that does not hear from a majority steps down.
+//
 // # Disks
 //
 // A leader whose disk hangs would still send heartbeats and never commit. So a watchdog

@@ -7,6 +7,7 @@ import (
 	"io"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/hashicorp/raft"
 	"go.uber.org/zap"
@@ -32,6 +33,7 @@ type gate struct {
 	yielder    *yielder
 	applier    *applier
 	log        *sealedLog
+	detector   *detector
 
 	open atomic.Bool  // Raft runs
 	busy sync.RWMutex // read-locked by each heartbeat under way, so that the disk is closed after the last
@@ -147,9 +149,16 @@ func (g *gate) passes(rpc raft.RPC) bool {
 		return g.passesEntries(rpc, q)
 	case *raft.RequestVoteRequest:
 		report, told := attached[standingReport](string(q.Candidate))
+		// Raft keeps to a leader that it knows, unless it is told that the leader gives up.
+		q.LeadershipTransfer = q.LeadershipTransfer || g.doubts()
 		return g.passesVote(rpc, g.standing.mayVote(string(q.ID), q.LastLogIndex, report, told), &raft.RequestVoteResponse{RPCHeader: g.header(), Term: q.Term - 1})
 	case *raft.RequestPreVoteRequest:
-		return g.passesVote(rpc, g.standing.mayVote(string(q.ID), q.LastLogIndex, standingReport{}, false), &raft.RequestPreVoteResponse{RPCHeader: g.header(), Term: q.Term - 1})
+		passes := g.passesVote(rpc, g.standing.mayVote(string(q.ID), q.LastLogIndex, standingReport{}, false), &raft.RequestPreVoteResponse{RPCHeader: g.header(), Term: q.Term - 1})
+		if passes && g.doubts() {
+			rpc.Respond(g.preVote(q), nil)
+			return false
+		}
+		return passes
 	case *raft.TimeoutNowRequest:
 		return g.passesVote(rpc, g.mayCampaign(), &raft.TimeoutNowResponse{RPCHeader: g.header()})
 	case *raft.InstallSnapshotRequest:
@@ -198,6 +207,7 @@ func (g *gate) refuse(why error) error {
 // were sealed. Entries from leaders of older releases get a seal without a link to the
 // entry before, because replicas began to seal at different entries.
 func (g *gate) passesEntries(rpc raft.RPC, q *raft.AppendEntriesRequest) bool {
+	g.detector.hear(string(q.ID), q.Term, time.Now())
 	if l, ok := attached[leaderNotice](string(q.Leader)); ok && q.Term >= g.raft.CurrentTerm() {
 		last, _ := g.end()
 		g.standing.noteLeader(l, q.Term, last)

@@ -12,7 +12,7 @@ import (
 type leadership struct {
 	*engine
 	applier *applier
-	gained  func() // called before leadership is announced
+	gained  func(term uint64) // called before leadership is announced
 
 	current atomic.Pointer[tenure] // nil unless leading, past the barrier
 	changes chan Leadership
@@ -56,7 +56,7 @@ func (l *leadership) lead() {
 			}
 		case o := <-entered:
 			if o == begun {
-				l.gained()
+				l.gained(o.term)
 				l.current.Store(o)
 				l.announce(Leadership{Leads: true, Term: o.term})
 			}

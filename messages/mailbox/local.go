@@ -1,6 +1,7 @@
 package mailbox
 
 import (
+	"fmt"
 	"net"
 	"sync"
 	"time"
@@ -40,16 +41,16 @@ func (l *Local) leave(s *stream) {
 	}
 }
 
-// connect gives a replica one end of a new pipe, and returns the other end.
-func (l *Local) connect(id string, timeout time.Duration) (net.Conn, error) {
+// connect gives a replica one end of a new pipe from another, and returns the other end.
+func (l *Local) connect(from, id string, timeout time.Duration) (net.Conn, error) {
 	l.mu.Lock()
 	s := l.streams[id]
 	l.mu.Unlock()
 	if s == nil {
-		return nil, messages.Errorf(messages.Unavailable, "replica %q: does not run in this process", id)
+		return nil, fmt.Errorf("replica %q: %w", id, errNotHere)
 	}
 	near, far := net.Pipe()
-	accepted, err := s.track(far)
+	accepted, err := s.track(far, from)
 	if err != nil {
 		return nil, err
 	}

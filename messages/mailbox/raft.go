@@ -26,6 +26,8 @@ type replicated struct {
 	standing  *standing
 	meters    *meters
 
+	succession *succession
+
 	closing sync.Once
 	closed  error              // what Close returned first
 	halt    func() raft.Future // shuts Raft down once
@@ -76,8 +78,10 @@ func (m *replicated) open() (err error) {
 	m.leadership = newLeadership(m.engine, m.applier)
 	m.gate = newGate(m.transport)
 	m.gate.engine, m.gate.leadership, m.gate.standing, m.gate.applier, m.gate.log = m.engine, m.leadership, m.standing, m.applier, m.disk.sealed
+	m.gate.detector = newDetector(m.config)
 	m.gate.yielder = &yielder{engine: m.engine, leadership: m.leadership, standing: m.standing, began: time.Now()}
-	m.leadership.gained = func() {
+	m.leadership.gained = func(term uint64) {
+		m.gate.detector.hear(m.config.ID, term, time.Now())
 		m.standing.leads()
 		m.gate.catching.Clear()
 	}
@@ -112,6 +116,8 @@ func (m *replicated) openRaft() (err error) {
 	}
 	m.gate.start()
 	m.stream.member.Store(new(m.isMember))
+	m.succession = &succession{engine: m.engine, detector: m.gate.detector, gate: m.gate, stream: m.stream}
+	m.stream.left.Store(new(m.succession.closed))
 	return nil
 }
 
@@ -168,7 +174,7 @@ func (m *replicated) start() {
 	go m.collect()
 	h := &healer{engine: m.engine, leadership: m.leadership, members: m.members, standing: m.standing, gate: m.gate}
 	c := &comparer{engine: m.engine, leadership: m.leadership, members: m.members, standing: m.standing, applier: m.applier}
-	for _, run := range []func(){m.lead, m.verify, m.compact, m.remember, h.heal, c.compare, m.gate.yielder.yield, func() { m.guard.watch(m.gone) }} {
+	for _, run := range []func(){m.lead, m.verify, m.compact, m.remember, h.heal, c.compare, m.gate.yielder.yield, m.succession.watch, func() { m.guard.watch(m.gone) }} {
 		m.running.Go(run)
 	}
 	go m.guard.probe(m.gone) // not waited for: it may hang with the disk

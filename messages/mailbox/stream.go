@@ -27,6 +27,9 @@ type stream struct {
 	// member says whether a replica is of the group as Raft knows it, which includes
 	// replicas that were added later; nil until Raft runs.
 	member atomic.Pointer[func(id string) bool]
+	// left is told, on a goroutine of its own, of each connection from a replica that has
+	// ended; nil until Raft runs.
+	left atomic.Pointer[func(id string)]
 
 	mu    sync.Mutex
 	conns map[net.Conn]struct{} // nil once closed
@@ -74,7 +77,7 @@ func (s *stream) serve() {
 
 // greet starts a connection's handshake.
 func (s *stream) greet(c net.Conn) {
-	tracked, err := s.track(c)
+	tracked, err := s.track(c, "")
 	if err != nil {
 		return // closed meanwhile
 	}
@@ -95,7 +98,7 @@ func (s *stream) greet(c net.Conn) {
 }
 
 // admit accepts a connection only with the certificate of a replica of this group.
-func (s *stream) admit(c net.Conn) (net.Conn, error) {
+func (s *stream) admit(c *trackedConn) (net.Conn, error) {
 	secure := tls.Server(c, s.config.TLS)
 	if err := handshake(secure, handshakeTimeout); err != nil {
 		return nil, err
@@ -108,6 +111,9 @@ func (s *stream) admit(c net.Conn) (net.Conn, error) {
 	if _, err := s.config.resolve(id); err != nil && !s.isMember(id) {
 		return nil, fmt.Errorf("certificate of %q is for no replica of this group", cert.DNSNames)
 	}
+	s.mu.Lock()
+	c.from = id
+	s.mu.Unlock()
 	return secure, nil
 }
 
@@ -122,11 +128,11 @@ func (s *stream) Dial(to raft.ServerAddress, timeout time.Duration) (net.Conn, e
 	if s.config.Local == nil {
 		return s.dialSecure(id, added, timeout)
 	}
-	c, err := s.config.Local.connect(id, timeout)
+	c, err := s.config.Local.connect(s.config.ID, id, timeout)
 	if err != nil {
 		return nil, err
 	}
-	return s.track(c)
+	return s.track(c, "")
 }
 
 // dialSecure connects over the network. Where the configuration knows the ID, its
@@ -143,7 +149,7 @@ func (s *stream) dialSecure(id, added string, timeout time.Duration) (net.Conn, 
 	if err != nil {
 		return nil, err
 	}
-	tracked, err := s.track(c)
+	tracked, err := s.track(c, "")
 	if err != nil {
 		return nil, err
 	}
@@ -190,10 +196,10 @@ func (s *stream) Close() error {
 // Addr is the replica's ID: Raft's configuration holds no addresses.
 func (s *stream) Addr() net.Addr { return idAddr(s.config.ID) }
 
-// track remembers a connection until it is closed. If the stream is closed already, track
-// closes the connection.
-func (s *stream) track(c net.Conn) (net.Conn, error) {
-	t := &trackedConn{Conn: c, stream: s}
+// track remembers a connection until it is closed, from a replica or "". If the stream is
+// closed already, track closes the connection.
+func (s *stream) track(c net.Conn, from string) (*trackedConn, error) {
+	t := &trackedConn{Conn: c, stream: s, from: from}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.conns == nil {
@@ -208,12 +214,18 @@ func (s *stream) track(c net.Conn) (net.Conn, error) {
 type trackedConn struct {
 	net.Conn
 	stream *stream
+	from   string // the replica that opened it, as its certificate proves; "": this one
 }
 
 func (t *trackedConn) Close() error {
 	t.stream.mu.Lock()
+	_, open := t.stream.conns[t.Conn]
 	delete(t.stream.conns, t.Conn)
+	from := t.from
 	t.stream.mu.Unlock()
+	if left := t.stream.left.Load(); open && from != "" && left != nil {
+		go (*left)(from)
+	}
 	return t.Conn.Close()
 }
 

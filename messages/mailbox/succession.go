@@ -1,0 +1,177 @@
+package mailbox
+
+import (
+	"errors"
+	"slices"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"github.com/hashicorp/raft"
+	"go.uber.org/zap"
+
+	"github.com/candor-grid/candor/messages"
+)
+
+// succession elects another leader as soon as the detectors of a majority find that the
+// leader has failed. Raft's own timeouts, which are longer, remain for everything else.
+//
+// A replica that doubts its leader asks the others, as Raft's pre-vote does, whether they
+// do too. So a replica that alone does not hear the leader changes nothing.
+type succession struct {
+	*engine
+	detector *detector
+	gate     *gate
+	stream   *stream
+	asking   atomic.Bool // whether the leader's process has ended
+}
+
+// closedAgain is how long after its connections were closed a process is asked again
+// whether it has ended.
+var closedAgain = []time.Duration{0, 2 * time.Millisecond, 10 * time.Millisecond, 50 * time.Millisecond, 200 * time.Millisecond}
+
+// closed looks, when a peer has closed a connection, whether the peer was the leader and
+// its process has ended: nobody listens at its address then.
+func (s *succession) closed(peer string) {
+	last := s.detector.follows()
+	if last.leader != peer || peer == s.config.ID || !s.asking.CompareAndSwap(false, true) {
+		return
+	}
+	defer s.asking.Store(false)
+	for _, pause := range closedAgain {
+		select {
+		case <-s.gone:
+			return
+		case <-time.After(pause):
+		}
+		if s.detector.follows() != last {
+			return // heard since
+		}
+		if s.refuses(peer) {
+			s.detector.end(last)
+			return
+		}
+	}
+}
+
+// refuses reports whether nobody listens at the address of a replica.
+func (s *succession) refuses(id string) bool {
+	all := s.servers()
+	i := slices.IndexFunc(all, func(v raft.Server) bool { return string(v.ID) == id })
+	if i < 0 {
+		return false
+	}
+	c, err := s.stream.Dial(all[i].Address, s.config.Timeout/2)
+	if err == nil {
+		_ = c.Close()
+		return false
+	}
+	return errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, errNotHere)
+}
+
+// watch campaigns when the leader has failed.
+func (s *succession) watch() {
+	wait, again := s.config.Timeout, retryCampaign
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
+	for {
+		began := time.Now()
+		select {
+		case <-s.gone:
+			return
+		case <-s.detector.failing:
+		case <-timer.C:
+			if starved(time.Since(began)-wait, s.config.Timeout) {
+				s.detector.forgive(time.Now())
+			}
+		}
+		wait = s.detector.remains(time.Now())
+		switch {
+		case s.raft.State() != raft.Follower:
+			wait = s.config.Timeout
+		case wait > 0:
+			again = retryCampaign
+		default:
+			s.campaign()
+			wait, again = again, min(2*again, s.config.Timeout)
+		}
+		timer.Reset(max(wait, time.Millisecond))
+	}
+}
+
+// retryCampaign is how long a replica waits at first before it asks again.
+const retryCampaign = 10 * time.Millisecond
+
+// campaign has Raft begin an election at once if a majority agrees.
+func (s *succession) campaign() {
+	last := s.detector.follows()
+	if s.gate.mayCampaign() != nil || !s.detector.let(s.config.ID, false, time.Now()) || !s.agreed(last.leader) {
+		return
+	}
+	if s.detector.follows() != last || !s.detector.let(s.config.ID, false, time.Now()) {
+		return
+	}
+	s.config.Log.Info("the leader has failed; starting an election", zap.String("leader", last.leader), zap.Duration("silent", time.Since(last.at)))
+	select {
+	case s.gate.in <- raft.RPC{Command: &raft.TimeoutNowRequest{RPCHeader: s.gate.header()}, RespChan: make(chan raft.RPCResponse, 1)}:
+	case <-s.gone:
+	}
+}
+
+// agreed asks all but the leader, and reports whether a majority of the votes would be
+// this replica's.
+func (s *succession) agreed(leader string) bool {
+	servers := slices.DeleteFunc(s.servers(), func(v raft.Server) bool { return v.Suffrage != raft.Voter })
+	index, term := s.gate.end()
+	q := &raft.RequestPreVoteRequest{RPCHeader: s.gate.header(), Term: s.raft.CurrentTerm() + 1, LastLogIndex: index, LastLogTerm: term}
+	votes, answers, asked := 0, make(chan bool, len(servers)), 0
+	for _, v := range servers {
+		switch string(v.ID) {
+		case s.config.ID:
+			votes++
+		case leader:
+		default:
+			asked++
+			go func() {
+				var p raft.RequestPreVoteResponse
+				err := s.gate.below.RequestPreVote(v.ID, v.Address, q, &p)
+				answers <- err == nil && p.Granted
+			}()
+		}
+	}
+	late := time.NewTimer(s.config.Timeout / 4)
+	defer late.Stop()
+	for ; asked > 0 && 2*votes <= len(servers); asked-- {
+		select {
+		case granted := <-answers:
+			if granted {
+				votes++
+			}
+		case <-late.C:
+			return false
+		case <-s.gone:
+			return false
+		}
+	}
+	return votes > 0 && 2*votes > len(servers)
+}
+
+var errNotHere = messages.Errorf(messages.Unavailable, "the replica does not run in this process")
+
+// doubts reports whether this replica finds that the leader it follows has failed.
+func (g *gate) doubts() bool {
+	return g.raft.State() != raft.Leader && g.detector.remains(time.Now()) == 0
+}
+
+// preVote answers for Raft, which would keep to a leader for longer, whether a candidate
+// may campaign. The doubted leader itself may not: it
+// may be able to ask and not to lead.
+func (g *gate) preVote(q *raft.RequestPreVoteRequest) *raft.RequestPreVoteResponse {
+	index, term := g.end()
+	shorter := q.LastLogTerm < term || q.LastLogTerm == term && q.LastLogIndex < index
+	longer := q.LastLogTerm > term || q.LastLogTerm == term && q.LastLogIndex > index
+	p := &raft.RequestPreVoteResponse{RPCHeader: g.header(), Term: q.Term}
+	p.Granted = !shorter && string(q.ID) != g.detector.follows().leader && q.Term > g.raft.CurrentTerm() && slices.Contains(g.voters(), string(q.ID)) &&
+		g.detector.let(string(q.ID), longer || string(q.ID) < g.config.ID, time.Now())
+	return p
+}
