@@ -10,8 +10,9 @@ import (
 	"github.com/candor-grid/candor/messages/backoff"
 )
 
-// How long [Call] waits. An attempt waits attemptTimeout for its answer, and one
-// second more for each 100 kB of its payload. After an attempt without an answer the
+// How long [Call] waits. An attempt waits attemptTimeout for its answer, or less where
+// answers are measured to come sooner (see [answers]), and one second more for each 100 kB
+// of its payload. After an attempt without an answer the
 // next attempt waits twice as long, so that a slow site does not get more and more
 // requests; but at most RequestTimeout, within which every service answers. A refused
 // attempt, as while nobody leads, does not lengthen the wait. Between two attempts
@@ -43,7 +44,7 @@ func CallInto(ctx context.Context, b Bus, subject string, request, reply any) er
 		ctx, cancel = context.WithTimeout(ctx, RequestTimeout)
 		defer cancel()
 	}
-	patience := attemptTimeout
+	patience := firstPatience(b, subject)
 	encode := encoder(b, subject, request)
 	unproven := false // the attempt before was refused as Unproven
 	data, err := retry(ctx, func() ([]byte, error) {
@@ -52,9 +53,12 @@ func CallInto(ctx context.Context, b Bus, subject string, request, reply any) er
 			return nil, err
 		}
 		sending := time.Second * time.Duration(len(payload)/bytesPerSecond)
-		last := time.Now().Add(patience + sending)
+		began := time.Now()
+		last := began.Add(patience + sending)
 		data, err := attempt(ctx, last, b, subject, payload)
-		if err != nil && !time.Now().Before(last) {
+		if m, measures := b.(answering); measures && err == nil {
+			m.answerTimes().note(subject, time.Since(began))
+		} else if err != nil && !time.Now().Before(last) {
 			patience = min(2*patience, RequestTimeout)
 		}
 		unproven = err != nil && messages.KindOf(err) == messages.Unproven

@@ -32,6 +32,7 @@ type natsBus struct {
 	metrics  *metrics
 	proves   *Identity // nil: without credentials
 	watch    watch
+	answers  answers
 	ended    chan struct{} // closed once the connection is
 	refusal  atomic.Pointer[messages.Error]
 	subscriptions
@@ -179,6 +180,8 @@ func (b *natsBus) ask(ctx context.Context, out *nats.Msg) (*nats.Msg, error) {
 }
 
 func (b *natsBus) identity() *Identity { return b.proves }
+
+func (b *natsBus) answerTimes() *answers { return &b.answers }
 
 func requestError(ctx context.Context, subject string, err error) error {
 	var denial *messages.Error
