@@ -27,7 +27,7 @@ const (
 	// more than NATS allows by default, as thousands of agents may come back at once.
 	authTimeout = 10
 	// A cut between the servers of two hosts is noticed within routePing·(1+routePings).
-	routePing  = 2 * time.Second
+	routePing  = time.Second
 	routePings = 2
 	// routeTLS bounds a handshake between the servers of two hosts, in seconds.
 	routeTLS = 5

@@ -33,6 +33,8 @@ type natsBus struct {
 	proves   *Identity // nil: without credentials
 	watch    watch
 	answers  answers
+	remote   bool          // the server is in another process
+	looking  atomic.Bool   // whether the connection carries anything
 	ended    chan struct{} // closed once the connection is
 	refusal  atomic.Pointer[messages.Error]
 	subscriptions
@@ -51,6 +53,7 @@ func Connect(c Config) (Bus, error) {
 	b.sampled = b.log.WithOptions(zap.WrapCore(func(c zapcore.Core) zapcore.Core {
 		return zapcore.NewSamplerWithOptions(c, time.Second, 1, 0)
 	}))
+	b.remote = c.InProcess == nil
 	b.proves = principalOf(&c)
 	var err error
 	if b.metrics, err = newMetrics(c.Metrics); err != nil {
@@ -153,9 +156,28 @@ func (b *natsBus) Request(ctx context.Context, subject string, payload []byte) (
 	}
 	m, err := b.ask(ctx, out)
 	if err != nil {
+		if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+			go b.look()
+		}
 		return nil, requestError(ctx, subject, err)
 	}
 	return readReply(m)
+}
+
+// lookFor is how long a server may take to answer a ping after a request had no answer.
+const lookFor = time.Second
+
+// look finds out, after a request without an answer, whether the server is still there. A
+// connection that was cut unseen is given up at once, not after several pings.
+func (b *natsBus) look() {
+	if !b.remote || !b.looking.CompareAndSwap(false, true) {
+		return
+	}
+	defer b.looking.Store(false)
+	if b.conn.IsConnected() && errors.Is(b.conn.FlushTimeout(lookFor), nats.ErrTimeout) {
+		b.log.Warn("the server does not answer; connecting anew", zap.String("server", b.conn.ConnectedUrlRedacted()))
+		_ = b.conn.ForceReconnect() // fails only if the bus was closed
+	}
 }
 
 // ask sends a request and waits for the answer. A service that asks in another's name
