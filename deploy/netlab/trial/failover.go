@@ -2,6 +2,7 @@ package trial
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/candor-grid/candor/deploy/netlab"
@@ -23,7 +24,16 @@ type blow struct {
 	name   string // in the report
 	strike func(*netlab.Host) error
 	mend   func(context.Context, *netlab.Host) error
+	// median and longest bound how long clients are not served because of leaders that
+	// were struck; 0: nothing is promised.
+	median, longest time.Duration
 }
+
+// Bounds of what the death of a leader costs a client.
+const (
+	deathMedian  = 500 * time.Millisecond
+	deathLongest = 1500 * time.Millisecond
+)
 
 // failover kills hosts under load. A client is served again when it is answered a
 // request that it sent after the death.
@@ -32,6 +42,7 @@ func failover(ctx context.Context, _ *trial, all []*member) error {
 		name:   "killed",
 		strike: func(h *netlab.Host) error { h.Kill(); return nil },
 		mend:   revive,
+		median: deathMedian, longest: deathLongest,
 	})
 }
 
@@ -57,6 +68,9 @@ func (m *member) strikes(ctx context.Context, b blow) error {
 		return err
 	}
 	m.trial.reportWaits(b, waits, n)
+	if !m.trial.Short {
+		m.trial.checkWaits(b, slices.Concat(waits[messages.Auctioneer], waits[messages.Bank]))
+	}
 	m.reportLoad()
 	if err := m.checkWork(ctx); err != nil {
 		return err
@@ -154,5 +168,19 @@ func (t *trial) reportWaits(b blow, waits map[string][]time.Duration, n int) {
 	t.times("until a client is served again", all)
 	for _, what := range victims {
 		t.times(titles[what]+b.name, waits[what])
+	}
+}
+
+// checkWaits wants clients to be served again within the bounds of a blow.
+func (t *trial) checkWaits(b blow, waits []time.Duration) {
+	sorted := slices.Sorted(slices.Values(waits))
+	if b.longest == 0 || len(sorted) == 0 {
+		return
+	}
+	if middle := quantile(sorted, 0.5); middle > b.median {
+		t.breaks("after a leader was %s clients were served again after %v in the middle, more than %v", b.name, middle.Round(time.Millisecond), b.median)
+	}
+	if last := sorted[len(sorted)-1]; last > b.longest {
+		t.breaks("after a leader was %s a client was served again after %v, more than %v", b.name, last.Round(time.Millisecond), b.longest)
 	}
 }

@@ -48,3 +48,23 @@ func TestReportSaysWhatWasBroken(t *testing.T) {
 		t.Errorf("a number that was not measured is %v", v)
 	}
 }
+
+func TestLongWaitsBreakPromises(t *testing.T) {
+	const ms = time.Millisecond
+	killed := blow{name: "killed", median: 500 * ms, longest: 1500 * ms}
+	for _, c := range []struct {
+		of     blow
+		waits  []time.Duration
+		broken int
+	}{
+		{killed, nil, 0},
+		{killed, []time.Duration{100 * ms, 500 * ms, 1500 * ms}, 0},
+		{killed, []time.Duration{100 * ms, 501 * ms, 1501 * ms}, 2},
+		{blow{name: "isolated"}, []time.Duration{time.Hour}, 0},
+	} {
+		trial := trial{}
+		if trial.checkWaits(c.of, c.waits); len(trial.Broken) != c.broken {
+			t.Errorf("%v: %v", c.waits, trial.Broken)
+		}
+	}
+}
