@@ -1,12 +1,12 @@
 package bus
 
 import (
-	"fmt"
+	"net"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
-	"github.com/candor-grid/candor/deploy/netlab/delay"
 	"github.com/candor-grid/candor/messages"
 )
 
@@ -38,24 +38,57 @@ func TestAttemptsFollowAnswerTimes(t *testing.T) {
 	}
 }
 
+// relay passes connections on to a server, until it is cut: then what is sent vanishes.
+func relay(t *testing.T, target string) (address string, cut *atomic.Bool) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = l.Close() })
+	cut = new(atomic.Bool)
+	pass := func(to, from net.Conn) {
+		defer to.Close()
+		for b := make([]byte, 4096); ; {
+			n, err := from.Read(b)
+			if err != nil {
+				return
+			}
+			if !cut.Load() {
+				_, _ = to.Write(b[:n])
+			}
+		}
+	}
+	go func() {
+		for {
+			near, err := l.Accept()
+			if err != nil {
+				return
+			}
+			far, err := net.Dial("tcp", target)
+			if err != nil {
+				_ = near.Close()
+				continue
+			}
+			go pass(far, near)
+			go pass(near, far)
+		}
+	}()
+	return l.Addr().String(), cut
+}
+
 // TestCutConnectionIsGivenUp: a client whose server vanished unseen is answered by way of
 // another before NATS itself notices.
 func TestCutConnectionIsGivenUp(t *testing.T) {
 	s := startServer(t, nil)
 	serve(t, natsGrid(s, false)(t, "$auctioneer"), one("echo.*", echo))
 	var urls []string
-	links := map[string]*delay.Link{}
+	links := map[string]*atomic.Bool{} // by address: whether it is cut
 	for range 2 {
-		l, err := delay.Listen("127.0.0.1:0", s.Addr().String(), 0)
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { _ = l.Close() })
-		u := fmt.Sprintf("nats://alice:pw@%s", l.Address())
-		urls, links[l.Address()] = append(urls, u), l
+		address, cut := relay(t, s.Addr().String())
+		urls, links[address] = append(urls, "nats://alice:pw@"+address), cut
 	}
 	b := connected(t, Config{URL: strings.Join(urls, ","), Name: "alice"})
-	links[b.(*natsBus).conn.ConnectedAddr()].Cut()
+	links[b.(*natsBus).conn.ConnectedAddr()].Store(true)
 	began := time.Now()
 	if err := CallInto(within(t), b, "echo.alice", messages.Empty{}, new(any)); messages.KindOf(err) == messages.Unavailable {
 		t.Fatal(err)
