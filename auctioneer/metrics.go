@@ -64,6 +64,13 @@ func newMetrics(r prometheus.Registerer) *metrics {
 		Help: "Requests to the bank and to other sites about jobs that other sites run: answered, or to be asked again."}, []string{"outcome"})
 	m.notices = prometheus.NewCounterVec(prometheus.CounterOpts{Name: "candor_auctioneer_notices_total",
 		Help: "Tries to send a word about a job: sent, failed and to be tried again, or refused for good."}, []string{"outcome"})
+	for vector, values := range map[*prometheus.CounterVec][]string{
+		m.limited: {"rate", "pending"}, m.errands: {"answered", "again"}, m.notices: {"sent", "failed", "refused"},
+	} {
+		for _, value := range values { // from 0: a series that begins with its first event has no increase
+			vector.WithLabelValues(value)
+		}
+	}
 	r.MustRegister(m.notices, m.leading, m.allocation, m.quarantined, m.unserved, m.limited, m.errands)
 	return m
 }

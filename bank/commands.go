@@ -67,7 +67,7 @@ func (cs *commands) service() bus.Service {
 
 // endpoint makes one of a function on typed requests, and times it.
 func endpoint[Req, Rep any](c *Config, m *metrics, verb string, f func(context.Context, messages.Name, Req) (Rep, error)) bus.Endpoint {
-	seconds := m.requests.WithLabelValues(verb)
+	seconds := m.serve(verb)
 	handle := bus.Handle(verb, func(ctx context.Context, caller messages.Name, request Req) (Rep, error) {
 		began := time.Now()
 		reply, err := f(ctx, caller, request)

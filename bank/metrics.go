@@ -27,7 +27,7 @@ type metrics struct {
 func newMetrics() *metrics {
 	all := prometheus.NewRegistry()
 	make := promauto.With(all)
-	return &metrics{all: all,
+	m := &metrics{all: all,
 		commands: make.NewCounter(prometheus.CounterOpts{
 			Name: "candor_bank_commands_total", Help: "Commands applied since this replica started, those replayed from its log too."}),
 		transfers: make.NewCounter(prometheus.CounterOpts{
@@ -48,6 +48,18 @@ func newMetrics() *metrics {
 		stopped: make.NewGauge(prometheus.GaugeOpts{
 			Name: "candor_bank_stopped_replicas", Help: "1 while this replica leads and moves no credits, because the books are not those that the site signed, 0 otherwise."}),
 	}
+	for _, kind := range messages.Kinds() {
+		m.refused.WithLabelValues(kind.String())
+	}
+	return m
+}
+
+// serve begins to count the requests of a verb, and of each kind of error from 0.
+func (m *metrics) serve(verb string) (seconds prometheus.Observer) {
+	for _, kind := range messages.Kinds() {
+		m.turned.WithLabelValues(verb, kind.String())
+	}
+	return m.requests.WithLabelValues(verb)
 }
 
 // register announces the metrics, and gauges that read the ledger.

@@ -22,7 +22,7 @@ func newMetrics(e *Estimator) *metrics {
 		Name: "candor_estimator_kinds", Help: "Kinds of job remembered."}, func() float64 { return float64(e.Kinds()) })
 	observations := make.NewCounterVec(prometheus.CounterOpts{
 		Name: "candor_estimator_observations_total", Help: "Observations read since the start: kept, repeated or malformed."}, []string{"fate"})
-	return &metrics{all: all,
+	m := &metrics{all: all,
 		kept: observations.WithLabelValues("kept"), repeated: observations.WithLabelValues("repeated"), malformed: observations.WithLabelValues("malformed"),
 		seconds: make.NewHistogramVec(prometheus.HistogramOpts{
 			Name: "candor_estimator_answer_seconds", Help: "Time to answer a request, by verb.",
@@ -30,6 +30,10 @@ func newMetrics(e *Estimator) *metrics {
 		snapshots: make.NewCounterVec(prometheus.CounterOpts{
 			Name: "candor_estimator_snapshots_total", Help: "Snapshots: written, failed to be written, read or refused."}, []string{"fate"}),
 	}
+	for _, fate := range []string{"written", "failed", "read", "refused"} {
+		m.snapshots.WithLabelValues(fate)
+	}
+	return m
 }
 
 func (m *metrics) register(registry prometheus.Registerer) error {

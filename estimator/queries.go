@@ -13,9 +13,10 @@ import (
 
 func (e *Estimator) queries() bus.Service {
 	endpoint := func(verb string, handle bus.Handler) bus.Endpoint {
+		seconds := e.metrics.seconds.WithLabelValues(verb)
 		timed := func(ctx context.Context, r bus.Request) ([]byte, error) {
 			began := time.Now()
-			defer func() { e.metrics.seconds.WithLabelValues(verb).Observe(time.Since(began).Seconds()) }()
+			defer func() { seconds.Observe(time.Since(began).Seconds()) }()
 			return handle(ctx, r)
 		}
 		return bus.Endpoint{Name: verb, Subject: messages.Subject(e.config.Site, messages.Estimator, verb, "*"), Handle: timed}

@@ -33,6 +33,15 @@ const (
 var kindNames = [...]string{"Internal", "Invalid", "TooLarge", "NotFound", "PermissionDenied", "Insufficient",
 	"Conflict", "NotLeader", "Unavailable", "Unknown", "Fenced", "Exhausted", "Expired", "Ended", "Unproven"}
 
+// Kinds are all kinds of error.
+func Kinds() []Kind {
+	kinds := make([]Kind, len(kindNames))
+	for i := range kinds {
+		kinds[i] = Kind(i)
+	}
+	return kinds
+}
+
 // String returns the kind's stable CamelCase name.
 func (k Kind) String() string {
 	if int(k) < len(kindNames) {

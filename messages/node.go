@@ -81,6 +81,15 @@ const (
 
 var outcomeNames = []string{"Exited", "TimedOut", "Stopped", "Unstartable", "Exceeded", "OutOfMemory", "OutOfDisk"}
 
+// Outcomes are all outcomes of an attempt.
+func Outcomes() []Outcome {
+	outcomes := make([]Outcome, len(outcomeNames))
+	for i := range outcomes {
+		outcomes[i] = Outcome(i)
+	}
+	return outcomes
+}
+
 // Limited reports whether a limit on what the task may use ended the attempt: the next
 // one would end alike.
 func (o Outcome) Limited() bool {

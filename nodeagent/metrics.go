@@ -43,7 +43,7 @@ func makeMetrics(r prometheus.Registerer) *metrics {
 		return register(r, prometheus.NewHistogram(prometheus.HistogramOpts{Namespace: "candor", Subsystem: "nodeagent",
 			Name: name, Help: help, Buckets: prometheus.ExponentialBuckets(0.0001, 2, buckets)}))
 	}
-	return &metrics{
+	m := &metrics{
 		exchanges:       counter("exchanges_total", "Exchanges sent to the leader, repetitions included."),
 		claims:          counter("claims_total", "Slots for which work was claimed, repetitions included."),
 		grants:          counter("grants_total", "Tasks granted."),
@@ -57,6 +57,13 @@ func makeMetrics(r prometheus.Registerer) *metrics {
 		startSeconds:    seconds("start_seconds", "Time from the arrival of a grant to the started process.", 16),
 		exchangeSeconds: seconds("request_seconds", "Time from a request to the leader to its answer.", 18),
 	}
+	for _, outcome := range messages.Outcomes() {
+		m.finishes.WithLabelValues(outcome.String())
+	}
+	for _, kind := range messages.Kinds() {
+		m.failures.WithLabelValues(kind.String())
+	}
+	return m
 }
 
 // register returns the collector, or the one that another agent registered.

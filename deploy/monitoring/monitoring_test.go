@@ -2,6 +2,7 @@ package monitoring
 
 import (
 	"encoding/json"
+	"maps"
 	"os"
 	"reflect"
 	"regexp"
@@ -76,7 +77,7 @@ var functions = []string{"rate", "increase", "absent", "histogram_quantile", "ma
 var ofTargets = []string{"site", "job", "instance", "replica"}
 
 // check holds an expression to the metrics that there are.
-func check(t *testing.T, where, expression string, known map[string][]string) {
+func check(t *testing.T, where, expression string, known map[string]metric) {
 	t.Helper()
 	n := namesIn(expression)
 	if len(n.metrics) == 0 || !balanced(expression) {
@@ -86,15 +87,16 @@ func check(t *testing.T, where, expression string, known map[string][]string) {
 	for _, m := range n.metrics {
 		labels, ok := known[m]
 		if !ok {
-			t.Errorf("%s: nothing registers the metric %s", where, m)
+			t.Errorf("%s: a new site has no metric %s", where, m)
 		}
-		may = append(may, labels...)
+		may = slices.AppendSeq(may, maps.Keys(labels))
 	}
 	for _, l := range n.labels {
 		if !slices.Contains(may, l) {
 			t.Errorf("%s: none of %v has a label %s", where, n.metrics, l)
 		}
 	}
+	checkValues(t, where, expression, known)
 	for _, f := range n.functions {
 		if !slices.Contains(functions, f) {
 			t.Errorf("%s: %s is no function of PromQL that is used here", where, f)
@@ -105,10 +107,10 @@ func check(t *testing.T, where, expression string, known map[string][]string) {
 // own are this program's metrics, wherever they are named.
 var own = regexp.MustCompile(`\bcandor_[a-z_]+`)
 
-// TestMetricsExist: whatever the rules and the dashboard ask for is registered
-// by the running parts, under that name and with those labels.
+// TestMetricsExist: a new site has each metric that the rules and the dashboard ask for,
+// with each label, and with each value of a label.
 func TestMetricsExist(t *testing.T) {
-	known := registered(t)
+	known := fresh(t)
 	for _, r := range readRules(t) {
 		check(t, r.Alert, r.Expr, known)
 	}
@@ -125,7 +127,7 @@ func TestMetricsExist(t *testing.T) {
 		}
 		for _, m := range own.FindAllString(string(text), -1) { // in templates too
 			if known[m] == nil {
-				t.Errorf("%s: nothing registers the metric %s", file, m)
+				t.Errorf("%s: a new site has no metric %s", file, m)
 			}
 		}
 	}

@@ -26,7 +26,7 @@ func newMetrics(host Host) *metrics {
 			host.Read(func(s *clearing.State) { n = float64(s.Outstanding()) })
 			return n
 		})
-	return &metrics{all: all,
+	m := &metrics{all: all,
 		refused: make.NewCounterVec(prometheus.CounterOpts{
 			Name: "candor_bank_clearing_refusals_total", Help: "What peers and users sent and was refused, by reason; ordinary is what the books do not cover."}, []string{"reason"}),
 		messages: make.NewCounterVec(prometheus.CounterOpts{
@@ -34,6 +34,13 @@ func newMetrics(host Host) *metrics {
 		repeats: make.NewCounter(prometheus.CounterOpts{
 			Name: "candor_bank_clearing_repeats_total", Help: "Messages of the banks of peers that came again, and were answered without the log."}),
 	}
+	for reason := clearing.Ordinary; reason < clearing.Reasons; reason++ {
+		m.refused.WithLabelValues(reason.String())
+	}
+	for _, outcome := range []string{"answered", "again"} {
+		m.messages.WithLabelValues(outcome)
+	}
+	return m
 }
 
 // register announces the metrics.

@@ -212,6 +212,9 @@ func newMetrics(r prometheus.Registerer) *metrics {
 		refused: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "candor_admission_refused_total",
 			Help: "Requests refused, by the kind of error."}, []string{"kind"}),
 	}
+	for _, kind := range messages.Kinds() {
+		m.refused.WithLabelValues(kind.String())
+	}
 	if r != nil {
 		r.MustRegister(m.issued, m.enrolled, m.refused)
 	}

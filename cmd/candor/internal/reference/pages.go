@@ -81,7 +81,7 @@ func errorsPage() string {
 	b.WriteString("# Errors and exit codes\n\n" + generated)
 	b.WriteString("An error is printed as `candor COMMAND: what is wrong (Kind)`. A reply over NATS has the kind in its headers.\n\n")
 	b.WriteString("| kind | exit code | ask again |\n|---|---|---|\n")
-	for k := messages.Kind(0); !strings.HasPrefix(k.String(), "Kind"); k++ {
+	for _, k := range messages.Kinds() {
 		again := "no"
 		if k.Retriable() {
 			again = "yes, with the same key"
