@@ -35,7 +35,7 @@ func newMetrics() *metrics {
 		refused: make.NewCounterVec(prometheus.CounterOpts{
 			Name: "candor_bank_refusals_total", Help: "Transfers, grants and changes of membership that were refused, by kind of error."}, []string{"kind"}),
 		turned: make.NewCounterVec(prometheus.CounterOpts{
-			Name: "candor_bank_turned_down_total", Help: "What callers asked of this replica as the leader and was refused, by verb and kind of error; each transfer of a request counts."}, []string{"verb", "kind"}),
+			Name: "candor_bank_turned_down_total", Help: "Requests that this replica refused as the leader, by verb and kind of error; each transfer of a request counts."}, []string{"verb", "kind"}),
 		lapsed: make.NewCounter(prometheus.CounterOpts{
 			Name: "candor_bank_holds_lapsed_total", Help: "Holds that came to their expiry."}),
 		requests: make.NewHistogramVec(prometheus.HistogramOpts{

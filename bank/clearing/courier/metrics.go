@@ -28,7 +28,7 @@ func newMetrics(host Host) *metrics {
 		})
 	m := &metrics{all: all,
 		refused: make.NewCounterVec(prometheus.CounterOpts{
-			Name: "candor_bank_clearing_refusals_total", Help: "What peers and users sent and was refused, by reason; ordinary is what the books do not cover."}, []string{"reason"}),
+			Name: "candor_bank_clearing_refusals_total", Help: "Requests of peers and users that were refused, by reason; ordinary: the books do not cover the request."}, []string{"reason"}),
 		messages: make.NewCounterVec(prometheus.CounterOpts{
 			Name: "candor_bank_clearing_messages_total", Help: "Messages sent to the banks of peers, by what came of them: answered, or to be sent again."}, []string{"outcome"}),
 		repeats: make.NewCounter(prometheus.CounterOpts{

@@ -23,7 +23,11 @@ const generated = "<!-- Made by make docs; do not edit. -->\n\n"
 // tree, of which the comments of configuration fields are read.
 func pages(source string) (map[string]string, error) {
 	configuration, err := configurationPage(source)
-	return map[string]string{"commands.md": commandsPage(), "errors.md": errorsPage(), "configuration.md": configuration}, err
+	if err != nil {
+		return nil, err
+	}
+	metrics, err := metricsPage()
+	return map[string]string{"commands.md": commandsPage(), "errors.md": errorsPage(), "configuration.md": configuration, "metrics.md": metrics}, err
 }
 
 func writePages(dir string) error {
