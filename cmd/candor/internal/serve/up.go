@@ -116,10 +116,8 @@ func (u *up) announce(ctx context.Context, w io.Writer, site *embedded.Site) {
 	if len(c.Peers) > 0 {
 		fact(w, "peers", peerList(c.Peers))
 	}
-	also := u.stateFlag(&c)
-	fmt.Fprintf(w, "\nIn another terminal, as %s:\n", info.DefaultAccount)
-	fmt.Fprintf(w, "  echo 'echo hello from $CANDOR_NODE' | candor submit %s--budget 1 --wait\n", also)
-	fmt.Fprintf(w, "  candor jobs %s\n", strings.TrimSpace(also))
+	fmt.Fprintf(w, "\nIn another terminal, as %s:\n%s", info.DefaultAccount, exportState(&c))
+	fmt.Fprintf(w, "  echo 'echo hello from $CANDOR_NODE' | candor submit --budget 1 --wait\n  candor jobs\n")
 	fmt.Fprintf(w, "Stop with Ctrl-C.\n")
 }
 
@@ -167,13 +165,14 @@ func reach(ctx context.Context, site *embedded.Site) string {
 	return text
 }
 
-// stateFlag is the flag with which commands find the site; "" where its state directory
-// is the default.
-func (u *up) stateFlag(c *embedded.Config) string {
+// exportState is the line of a shell with which commands find the site; "" where its state
+// directory is the default. Not all commands have a flag for it: of candor jobs, --state is
+// the state of a job.
+func exportState(c *embedded.Config) string {
 	if c.State == defaultState() {
 		return ""
 	}
-	return "--state " + c.State + " "
+	return "  export CANDOR_STATE=" + c.State + "\n"
 }
 
 // accountList gives the configured accounts with their balances, or without

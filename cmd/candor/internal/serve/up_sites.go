@@ -102,15 +102,14 @@ func (u *up) announceSites(ctx context.Context, w io.Writer, sites embedded.Site
 	fmt.Fprintln(w, "each with")
 	announceFacts(ctx, w, first)
 	fact(w, "state", tilde(c.State)+", and below it in "+sitesDir)
-	also := u.stateFlag(&c)
 	last := sites[len(sites)-1].Config().Site
-	fmt.Fprintf(w, "\nIn another terminal, as %s of %s:\n", first.Info().DefaultAccount, c.Site)
-	fmt.Fprintf(w, "  echo 'echo hello from $CANDOR_SITE' | candor submit %s--budget 1 --wait\n", also)
-	fmt.Fprintf(w, "At another site, by its name:\n  candor %s--at %s nodes\n", also, last)
+	fmt.Fprintf(w, "\nIn another terminal, as %s of %s:\n%s", first.Info().DefaultAccount, c.Site, exportState(&c))
+	fmt.Fprintf(w, "  echo 'echo hello from $CANDOR_SITE' | candor submit --budget 1 --wait\n")
+	fmt.Fprintf(w, "At another site, by its name:\n  candor --at %s nodes\n", last)
 	if len(sites) > 1 {
 		fmt.Fprintln(w, "Between sites:")
-		fmt.Fprintf(w, "  echo 'echo hello from $CANDOR_SITE' | candor submit %s--site %s --budget 1 --wait\n", also, last)
-		fmt.Fprintf(w, "  candor %sremit bob@%s 10\n  candor %ssite status\n", also, last, also)
+		fmt.Fprintf(w, "  echo 'echo hello from $CANDOR_SITE' | candor submit --site %s --budget 1 --wait\n", last)
+		fmt.Fprintf(w, "  candor remit bob@%s 10\n  candor site status\n", last)
 	}
 	fmt.Fprintf(w, "Stop with Ctrl-C.\n")
 }
