@@ -2,4 +2,30 @@
 // checks them. They keep tasks running over a restart: the service's own process
 // alone is ended (KillMode=process), the node's executor goes on, and the next
 // process finds it.
+//
+// # Hardening
+//
+// Tasks are children of the service, and its settings bind them too. A setting is there if
+// no task needs what the setting takes, or if tasks are refused that anyway (package
+// runner): gaining privileges, programs of 32 bits, the clock, kernel modules, the host's
+// name. /usr, /boot and /etc are read-only but for /etc/candor, where agents write
+// their credentials; a job that installs software below /usr needs ReadWritePaths= in a
+// drop-in. A task sees its own account's processes in /proc.
+//
+// What "systemd-analyze security" asks for besides is left out:
+//
+//	User=, CapabilityBoundingSet=     agents start tasks as other users, in namespaces of their own
+//	RestrictNamespaces=               the same; it would refuse clone3 too, which starts a task in its control group
+//	ProtectControlGroups=, Delegate=  agents bound what tasks use by control groups
+//	PrivateTmp=                       it would be emptied at a restart, over which tasks run on
+//	PrivateDevices=, DeviceAllow=     tasks use graphics cards and network adapters
+//	ProtectHome=, ProtectSystem=strict  tasks work in the homes and directories of their users
+//	PrivateUsers=                     tasks run as users of the machine
+//	PrivateNetwork=, IPAddressDeny=   the site is a network service, and tasks use the network
+//	MemoryDenyWriteExecute=           compilers at run time: Java, Julia, JavaScript, PyTorch
+//	RestrictSUIDSGID=                 projects share directories by the setgid bit
+//	SystemCallFilter=~@debug          debuggers and profilers look into their own processes
+//	SystemCallFilter=~@resources      tasks choose processors and memory nodes
+//	SystemCallFilter=~@mount, ~@privileged  the agent itself needs the calls; tasks have no capabilities for them
+//	ProcSubset=pid                    tasks read how much memory and how many processors there are
 package systemd
