@@ -23,8 +23,12 @@ app.kubernetes.io/instance: {{ .Release.Name }}
 {{/* What every configuration of the site has in common. */}}
 {{- define "candor.site" -}}
 site: {{ .Values.site.name }}
-# Within the cluster's network; ports between hosts are TLS by the site's keys.
+{{- if .Values.tls.secret }}
+tls: {cert: /tls/tls.crt, key: /tls/tls.key, ca: /tls/ca.crt}
+{{- else }}
+# Within the cluster's network; ports between replicas are TLS by the site's keys.
 plaintext: true
+{{- end }}
 metrics_public: true
 {{- with .Values.site.lease }}
 lease: {{ . }}
@@ -39,5 +43,29 @@ profiles: {{ . | toJson }}
 
 {{- define "candor.security" -}}
 allowPrivilegeEscalation: false
+{{- if .Values.userID }}
 capabilities: {drop: [ALL]}
+{{- else }}
+# To start, end and clean up after tasks of other users, and nothing else.
+capabilities: {drop: [ALL], add: [CHOWN, DAC_OVERRIDE, FOWNER, KILL, SETGID, SETPCAP, SETUID]}
+{{- end }}
+{{- end }}
+
+{{- define "candor.podSecurity" -}}
+runAsNonRoot: {{ ne (int .Values.userID) 0 }}
+runAsUser: {{ .Values.userID }}
+runAsGroup: {{ .Values.userID }}
+{{- if .Values.userID }}
+fsGroup: {{ .Values.userID }}
+{{- end }}
+seccompProfile: {type: RuntimeDefault}
+{{- end }}
+
+{{- define "candor.secretMode" -}}
+{{ ternary "0440" "0400" (ne (int .Values.userID) 0) }}
+{{- end }}
+
+{{/* The URL scheme of clients. */}}
+{{- define "candor.scheme" -}}
+{{ ternary "tls" "nats" (ne .Values.tls.secret "") }}
 {{- end }}
