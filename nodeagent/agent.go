@@ -33,6 +33,7 @@ type Agent struct {
 	cancel     context.CancelFunc // of the request under way
 	lastsUntil messages.Time      // when tasks that outlive the agent end without it, as they were told
 	wasIn      bool               // the node held a lease when the log was last told
+	told       told
 
 	files *files
 
@@ -199,6 +200,7 @@ func (a *Agent) untilWake() time.Duration {
 func (a *Agent) act(now messages.Time) (over bool) {
 	do := a.state.Act(now)
 	a.noteSession()
+	a.tellTasks(now)
 	a.follow(do.Markets)
 	for _, s := range do.Start {
 		a.start(s)

@@ -19,6 +19,7 @@
 //	CANDOR_TASKS        number of tasks of the stage; of a rerun: of the first job's
 //	CANDOR_ATTEMPT      which attempt of the task this is, from 1
 //	CANDOR_ARRAY_INDEX  array index of the task
+//	CANDOR_LEASE        what candor task alive asks (package lease)
 //	PWD                 the working directory
 //
 // Standard input is /dev/null. The working directory is the job's, or a fresh
@@ -61,6 +62,7 @@
 //
 // Under the state directory:
 //
+//	jobs/lease                                until when the node's tasks are the current attempts
 //	jobs/<job>/owner                          the account that may read the output
 //	jobs/<job>/<stage>.script                 the script of a stage
 //	jobs/<job>/<stage>.<task>.<attempt>.out   standard output, if there is any

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/nodeagent/lease"
 )
 
 // loginPath is where a login finds programs.
@@ -65,10 +66,11 @@ func (c *Config) programEnv(p *messages.Program, base []string) ([]string, error
 
 // perTask names the variables that differ between the tasks of a program; a program
 // cannot set them.
-var perTask = [...]string{"CANDOR_TASK", "CANDOR_ATTEMPT", "CANDOR_ARRAY_INDEX", "PWD"}
+var perTask = [...]string{"CANDOR_TASK", "CANDOR_ATTEMPT", "CANDOR_ARRAY_INDEX", lease.Variable, "PWD"}
 
-// taskEnv adds what is the task's own to its program's environment.
-func taskEnv(shared []string, homeless bool, task *Task, dir string) []string {
+// taskEnv adds what is the task's own to its program's environment. node is the node's
+// state directory.
+func taskEnv(shared []string, homeless bool, task *Task, node, dir string) []string {
 	env := make([]string, len(shared), len(shared)+len(perTask)+1)
 	copy(env, shared)
 	if homeless {
@@ -78,6 +80,7 @@ func taskEnv(shared []string, homeless bool, task *Task, dir string) []string {
 		"CANDOR_TASK="+strconv.FormatUint(uint64(task.Place()), 10),
 		"CANDOR_ATTEMPT="+strconv.FormatUint(uint64(task.Attempt.Number), 10),
 		"CANDOR_ARRAY_INDEX="+strconv.FormatInt(task.Array, 10),
+		lease.Variable+"="+lease.Value(node, task.Attempt),
 		"PWD="+dir)
 }
 

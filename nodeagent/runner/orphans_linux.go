@@ -36,7 +36,7 @@ func (p *Processes) endOrphansOf(t *process) {
 		return
 	}
 	marks := append([]string{"CANDOR_SITE=" + p.config.Site, "CANDOR_NODE=" + p.config.Node, "CANDOR_JOB=" + t.task.Attempt.Task.Job.String(),
-		"CANDOR_STAGE=" + t.task.Program.StageName}, taskEnv(nil, false, &t.task, "")[:2]...)
+		"CANDOR_STAGE=" + t.task.Program.StageName}, taskEnv(nil, false, &t.task, "", "")[:2]...)
 	isOwn := func(pid int) bool { return marked(pid, marks) }
 	if t.room != nil {
 		endEach(func() []int { return childrenOf(t.room.holder) }, isOwn)

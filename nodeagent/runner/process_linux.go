@@ -178,7 +178,7 @@ func (t *process) leaveRoom() {
 func (t *process) fork(p *program, dir string, files []uintptr) (child, error) {
 	sys := &syscall.SysProcAttr{Setsid: true, Credential: p.as}
 	t.cell.Attributes(sys)
-	return spawn(p.path, p.argv, taskEnv(p.env, p.homeless, &t.task, dir), dir, files, sys)
+	return spawn(p.path, p.argv, taskEnv(p.env, p.homeless, &t.task, t.runner.config.Dir, dir), dir, files, sys)
 }
 
 // limits are those of the node, and of the stage where it has its own.

@@ -208,7 +208,7 @@ func TestEnvironment(t *testing.T) {
 		}
 		delete(got, name)
 	}
-	if len(got) != 14 {
+	if len(got) != 15 {
 		t.Errorf("the environment holds more than it should: %v", got)
 	}
 }

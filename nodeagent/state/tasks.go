@@ -19,6 +19,8 @@ type tasks struct {
 
 	hand      map[messages.Attempt]*task
 	alive     int                       // tasks in hand and not ended
+	stopping  map[messages.Attempt]bool // told to end, and not ended
+	stops     uint64                    // rises with each change of stopping
 	suspended map[messages.Attempt]bool // by the leader's word; maybe not yet granted
 	version   uint64                    // of the leader's word
 	finished  []messages.Finished       // ended, and in no exchange yet
@@ -128,6 +130,8 @@ func (k *tasks) stop(a messages.Attempt, kill bool) {
 		k.ended(messages.Finished{Attempt: a, Outcome: messages.Stopped, Detail: "stopped before it started"})
 		return
 	}
+	k.stopping[a] = true
+	k.stops++
 	k.out.Stop = append(k.out.Stop, Stop{Attempt: a, Kill: kill})
 }
 
@@ -138,6 +142,10 @@ func (k *tasks) ended(f messages.Finished) {
 		return
 	}
 	t.ended = true
+	if k.stopping[f.Attempt] {
+		delete(k.stopping, f.Attempt)
+		k.stops++
+	}
 	k.alive--
 	k.report(f)
 	if !t.suspended {
@@ -172,8 +180,10 @@ func (k *tasks) reported(ends []messages.Finished) {
 }
 
 // list returns the attempts in hand, in order.
-func (k *tasks) list() []messages.Attempt {
-	list := slices.AppendSeq(make([]messages.Attempt, 0, len(k.hand)), maps.Keys(k.hand))
+func (k *tasks) list() []messages.Attempt { return sorted(k.hand) }
+
+func sorted[V any](attempts map[messages.Attempt]V) []messages.Attempt {
+	list := slices.AppendSeq(make([]messages.Attempt, 0, len(attempts)), maps.Keys(attempts))
 	slices.SortFunc(list, func(a, b messages.Attempt) int {
 		return cmp.Or(cmp.Compare(a.Task.Job, b.Task.Job), cmp.Compare(a.Task.Stage, b.Task.Stage),
 			cmp.Compare(a.Task.Index, b.Task.Index), cmp.Compare(a.Number, b.Number))

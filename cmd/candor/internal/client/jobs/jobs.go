@@ -17,7 +17,7 @@ import (
 // Commands are the commands about jobs that a site has.
 func Commands(a *cli.App) []*cobra.Command {
 	return []*cobra.Command{a.Tabled(jobsCommand(a)), a.Tabled(jobCommand(a)), a.Tabled(whyCommand(a)), tasksCommand(a), logsCommand(a), fetchCommand(a), cancelCommand(a),
-		holdCommand(a), releaseCommand(a), requeueCommand(a), changeCommand(a)}
+		holdCommand(a), releaseCommand(a), requeueCommand(a), changeCommand(a), taskCommand()}
 }
 
 func jobsCommand(a *cli.App) *cobra.Command {

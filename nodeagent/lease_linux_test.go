@@ -1,0 +1,70 @@
+package nodeagent_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/await"
+	"github.com/candor-grid/candor/messages/bus"
+	"github.com/candor-grid/candor/nodeagent"
+	"github.com/candor-grid/candor/nodeagent/lease"
+	"github.com/candor-grid/candor/nodeagent/runner/boottime"
+)
+
+// stubborn is a task that only SIGKILL ends.
+var stubborn = messages.Program{Tasks: 1, Command: []string{"sh", "-c", "trap '' TERM; echo ready; while :; do sleep 0.05; done"}}
+
+// says waits for an answer to a task's question; 0: the attempt is alive.
+func says(t *testing.T, dir string, a messages.Attempt, want messages.Kind) {
+	t.Helper()
+	await.Until(t, "the answer", func() bool {
+		err := lease.Alive(lease.Value(dir, a), boottime.Now(), 0)
+		return want == 0 && err == nil || want != 0 && err != nil && messages.KindOf(err) == want
+	})
+}
+
+// An attempt that was given up hears so: told to stop, or the lease was lost. Another
+// attempt on the node is not concerned by the first.
+func TestGivenUpAttemptIsNotAlive(t *testing.T) {
+	dir, network := t.TempDir(), bus.NewMemory()
+	l := newLeader(t, network, 3*time.Second)
+	begin(t, network, func(c *nodeagent.Config) { c.Dir, c.Grace, c.CloseTimeout = dir, time.Hour, time.Second })
+	one, other := l.submit(stubborn), l.submit(stubborn)
+	ready(t, network, one)
+	ready(t, network, other)
+	first, second := messages.Attempt{Task: first(one), Number: 1}, messages.Attempt{Task: first(other), Number: 1}
+	says(t, dir, first, 0)
+	l.send(messages.DirectiveSubject("home", "n1"), messages.Directive{Term: 1, Stop: []messages.Attempt{first}})
+	says(t, dir, first, messages.Fenced)
+	says(t, dir, second, 0)
+	l.set(func() { l.silent = true })
+	says(t, dir, second, messages.Fenced)
+	ended(t, network, other)
+}
+
+// An agent that is frozen cannot take back what it told: the answer becomes no when the
+// lease is over.
+func TestFrozenAgentsTasksAreNotAlive(t *testing.T) {
+	dir, network := t.TempDir(), bus.NewMemory()
+	l := newLeader(t, network, 2*time.Second)
+	thaw, frozen := make(chan struct{}), make(chan struct{})
+	defer close(thaw)
+	begin(t, network, func(c *nodeagent.Config) {
+		c.Dir = dir
+		c.Clock = func() messages.Time {
+			select {
+			case <-frozen:
+				<-thaw
+			default:
+			}
+			return messages.Time(boottime.Now() / time.Microsecond)
+		}
+	})
+	job := l.submit(stubborn)
+	ready(t, network, job)
+	a := messages.Attempt{Task: first(job), Number: 1}
+	says(t, dir, a, 0)
+	close(frozen)
+	says(t, dir, a, messages.Fenced)
+}
