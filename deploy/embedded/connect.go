@@ -56,12 +56,7 @@ func (s *share) busConfig(name messages.Name) (bus.Config, error) {
 	if len(s.config.Hosts) > 1 {
 		c.StreamReplicas = min(len(s.config.Hosts), 3)
 	}
-	if s.config.TLS != nil {
-		both, err := s.config.TLS.load()
-		if err != nil {
-			return c, err
-		}
-		c.TLS = both
-	}
-	return c, nil
+	var err error // clients prove themselves by credentials, so that an agent alone has no certificate
+	c.TLS, err = s.config.TLS.Client()
+	return c, err
 }

@@ -103,3 +103,13 @@ func TestHostsOverTLS(t *testing.T) {
 		t.Errorf("Close: %v", err)
 	}
 }
+
+// TestClientsNeedNoCertificate: an agent alone checks the server's, and has none.
+func TestClientsNeedNoCertificate(t *testing.T) {
+	files := newCertificates(t).issue("rack1")
+	files.Cert, files.Key = "nowhere", "nowhere"
+	s := &share{config: Config{TLS: files}, metrics: newMetrics(false), options: Options{Only: &Only{Server: "tls://localhost:1"}}}
+	if c, err := s.busConfig("node1"); err != nil || c.TLS == nil || len(c.TLS.Certificates) > 0 {
+		t.Errorf("%+v, %v", c.TLS, err)
+	}
+}
