@@ -17,7 +17,7 @@ var shell = regexp.MustCompile("(?s)```sh\n(.*?)```")
 // makes it. A page is read by somebody who begins there, so each has a site of its own.
 func TestPages(t *testing.T) {
 	bin := build(t)
-	for _, page := range []string{"tutorial.md", "from-slurm.md", "from-kubernetes.md"} {
+	for _, page := range []string{"tutorial.md", "jobs.md", "markets.md", "from-slurm.md", "from-kubernetes.md"} {
 		t.Run(page, func(t *testing.T) {
 			text, err := os.ReadFile(page)
 			if err != nil {

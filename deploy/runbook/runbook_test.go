@@ -77,7 +77,7 @@ func TestRunbook(t *testing.T) {
 func commandsExist(t *testing.T, binary string) {
 	help := map[string]string{}
 	for _, file := range []string{
-		"README.md", "../container/Containerfile", "../container/compose.yaml",
+		"README.md", "../../README.md", "../docs/sites.md", "../container/Containerfile", "../container/compose.yaml",
 		"../chart/templates/statefulset.yaml", "../chart/templates/daemonset.yaml",
 		"../systemd/candor@.service", "../systemd/candor-nodeagent@.service",
 	} {

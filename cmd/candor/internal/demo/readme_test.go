@@ -17,12 +17,12 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// The README is held to what it shows: its job file and script are read, and
-// its requests are sent, by a client that knows nothing of Candor.
+// The README and the pages are held to their examples: the job file and the script are
+// read, and the requests are sent by a client that knows nothing of Candor.
 
-func readme(t *testing.T) string {
+func page(t *testing.T, name string) string {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join("..", "..", "..", "..", "README.md"))
+	text, err := os.ReadFile(filepath.Join("..", "..", "..", "..", filepath.FromSlash(name)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -37,13 +37,12 @@ func block(t *testing.T, text, language, words string) string {
 			return body
 		}
 	}
-	t.Fatalf("the README has no %s with %q", language, words)
+	t.Fatalf("the page has no %s with %q", language, words)
 	return ""
 }
 
 func TestREADMEJobs(t *testing.T) {
-	text := readme(t)
-	job, err := jobfile.ParseDocument([]byte(block(t, text, "yaml", "flights")))
+	job, err := jobfile.ParseDocument([]byte(block(t, page(t, "deploy/docs/jobs.md"), "yaml", "flights")))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -51,7 +50,7 @@ func TestREADMEJobs(t *testing.T) {
 		t.Errorf("the job file is read as %+v", job.Spec)
 	}
 	nothing := func(string) (string, bool) { return "", false }
-	script, err := jobfile.ParseScript([]byte(block(t, text, "sh", "#CANDOR")), nil, nothing)
+	script, err := jobfile.ParseScript([]byte(block(t, page(t, "README.md"), "sh", "#CANDOR")), nil, nothing)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -64,10 +63,10 @@ func TestREADMEJobs(t *testing.T) {
 	}
 }
 
-// TestREADMERequests sends the README's requests with plain nats.go, the
-// first one twice, as it may be.
+// TestREADMERequests sends the requests of the page with plain nats.go. The first request
+// is sent twice.
 func TestREADMERequests(t *testing.T) {
-	text := block(t, readme(t), "sh", "nats request")
+	text := block(t, page(t, "deploy/docs/nats.md"), "sh", "nats request")
 	config := embedded.Default()
 	config.State, config.Listen = t.TempDir(), "127.0.0.1:0"
 	site, err := embedded.Start(t.Context(), config, embedded.Options{})
@@ -83,7 +82,7 @@ func TestREADMERequests(t *testing.T) {
 	defer client.Close()
 	shown := regexp.MustCompile(`nats request (\S+) (?:\\\n\s*)?'(.*)'`).FindAllStringSubmatch(text, -1)
 	if len(shown) < 3 {
-		t.Fatalf("the README shows %d requests", len(shown))
+		t.Fatalf("the page shows %d requests", len(shown))
 	}
 	for _, request := range append(shown[:1:1], shown...) {
 		reply := map[string]any{}
