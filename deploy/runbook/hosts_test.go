@@ -112,7 +112,7 @@ func (r *racks) replace() {
 	r.up(p)
 	r.do("replica remove auctioneer rack2", "The auctioneer can lose 1 replica more")
 	r.do("replica remove bank rack2", "The bank can lose 1 replica more")
-	r.until("site drop rack2 --config site-new.yaml --keys keys --state rack1", "have forgotten west-rack2")
+	r.until("site drop rack2 --config site-new.yaml --keys keys --state rack1", "have removed west-rack2")
 	r.until("nodes", "node1 Up", "node2 Up", "node3 Up")
 	if out := r.try("replica remove bank rack1"); !strings.Contains(out, "add another first") {
 		r.Errorf("removing a replica that is needed prints\n%s", out)
@@ -140,7 +140,7 @@ func (r *racks) rotate() {
 		r.Fatal(err)
 	}
 	r.do("account --account alice --creds leaked.creds", "Account alice")
-	r.do("user revoke alice"+flags, "opens nothing any more")
+	r.do("user revoke alice"+flags, "revoked")
 	r.until("account --account alice --creds leaked.creds", "does not accept account alice")
 	r.until("account", "Account alice")
 	next := strings.TrimSpace(r.do("site rotate bank" + flags))

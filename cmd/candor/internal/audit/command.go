@@ -53,15 +53,15 @@ func Command() *cobra.Command {
 	var o options
 	c := &cobra.Command{
 		Use:   "audit --trace FILE --market FILE",
-		Short: "search for lies that pay in a market, on a log",
-		Long: `For a sample of a log's jobs, searches for the misreport that gains most: of the
-value, the deadline, the length, the nodes, a later arrival, the job in two halves, two
-users who collude, utility weights where shares are proportional, and a job that exits
-with 1 or is cancelled when its owner has the results. Each is found by running the whole
-market again with everything else equal. Gains are parts of the job's
-value.
+		Short: "search for lies that gain in a market, on a log of jobs",
+		Long: `Searches for the lie that gains most, for each job of a sample of a log. The
+kinds of lies are: value, deadline, length, nodes, a later arrival, the job in
+two halves, two users who collude, utility weights in proportional markets, and
+a job that exits with 1 or is cancelled when its owner has the results. For each
+lie the whole market runs again with everything else equal. Gains are parts of
+the job's value.
 
-A lie takes a run of the market: study a few days of a log (--from, --to).
+Each lie needs a run of the market: study a few days of a log (--from, --to).
 
 Exits with 1 if --threshold is given and a lie gains more.`,
 		Example: `  candor audit --trace KTH-SP2.swf.gz --market deadline --from 30d --to 37d --jobs 50
@@ -76,7 +76,7 @@ Exits with 1 if --threshold is given and a lie gains more.`,
 	f := c.Flags()
 	o.Flags(f)
 	f.IntVar(&o.jobs, "jobs", 30, "`number` of jobs in the sample")
-	f.StringSliceVar(&o.kinds, "lies", nil, "`kinds` of lie to try (default all): "+strings.Join(audit.Kinds, ","))
+	f.StringSliceVar(&o.kinds, "lies", nil, "`kinds` of lie to try (default all): "+strings.Join(audit.Kinds, ", "))
 	f.Float64Var(&o.threshold, "threshold", 0, "fail if a lie gains more than this `part` of the job's value")
 	f.StringVar(&o.plots, "plots", "", "draw the gains into this `directory`, as SVG")
 	f.BoolVar(&o.json, "json", false, "print the report as JSON")

@@ -23,14 +23,14 @@ type measurement struct {
 }
 
 var measurements = []measurement{
-	{"latency", "Time from a submission to its started process, on an idle site", latency, latencyFlags},
-	{"dispatch", "Tasks claimed, finished and durable in a second, without processes", dispatch, dispatchFlags},
-	{"processes", "Real processes through the whole path, against a bare fork, exec and wait", processes, processesFlags},
-	{"wake", "Claims that a thousand idle agents make for one task, and for a thousand", wake, nil},
-	{"auction", "The mechanisms by themselves, on drawn instances and real logs", auction, auctionFlags},
-	{"ledger", "Transfers that a bank of three durable replicas gets through, and PostgreSQL beside it", ledger, ledgerFlags},
-	{"memory", "Memory of a site after many jobs have ended", memory, memoryFlags},
-	{"scale", "A site with many agents connected and many jobs waiting", scale, scaleFlags},
+	{"latency", "time from a submission to its started process, idle site", latency, latencyFlags},
+	{"dispatch", "tasks claimed and finished in a second, without processes", dispatch, dispatchFlags},
+	{"processes", "real processes in a second, against bare fork, exec and wait", processes, processesFlags},
+	{"wake", "claims of 1,000 idle agents, for one task and for 1,000", wake, nil},
+	{"auction", "the mechanisms alone, on drawn instances and real logs", auction, auctionFlags},
+	{"ledger", "transfers in a second of a bank, and of PostgreSQL beside it", ledger, ledgerFlags},
+	{"memory", "memory of a site after many jobs have ended", memory, memoryFlags},
+	{"scale", "a site with many agents and many waiting jobs", scale, scaleFlags},
 }
 
 // Command returns `candor bench`.
@@ -39,8 +39,9 @@ func Command() *cobra.Command {
 		Use:         "bench",
 		Annotations: map[string]string{runner.StartsTasks: ""},
 		Short:       "measure Candor on this machine",
-		Long: "Measure Candor on this machine: a whole site in one process, three durable replicas of each actor.\n" +
-			"Figures vary with what else the machine does; compare ratios, or runs side by side.",
+		Long: `Measure Candor on this machine: a whole site in one process, with three durable
+replicas of each actor. The figures depend on the other work of the machine:
+compare ratios, or runs at the same time.`,
 		Example: "  candor bench latency\n  candor bench dispatch --json",
 	}
 	for _, m := range measurements {

@@ -62,8 +62,8 @@ func TestPredict(t *testing.T) {
 	s.write("job.yaml", "command: [sort]\nbudget: 15\nproject: climate\n")
 	s.run("account", "predict", s.path("job.yaml")).expect(t, cli.CodeOK, "77 to 92", "")
 	s.run("account", "predict", s.path("job.yaml"), "--json").expect(t, cli.CodeOK, `"least":77,"most":92,"limited":false`, "")
-	s.run("account", "predict", s.path("job.yaml"), "--account", "bob").expect(t, cli.CodeCredits, "It would be refused now: the limit of \"bob\"", "")
-	s.run("account", "predict", s.path("job.yaml"), "--account", "carol").expect(t, cli.CodeDenied, "It would be refused now", "")
+	s.run("account", "predict", s.path("job.yaml"), "--account", "bob").expect(t, cli.CodeCredits, "The site would refuse the job now: the limit of \"bob\"", "")
+	s.run("account", "predict", s.path("job.yaml"), "--account", "carol").expect(t, cli.CodeDenied, "The site would refuse the job now", "")
 	s.in = "echo hi\n"
 	s.run("account", "predict").expect(t, cli.CodeUsage, "", "budget: missing")
 }
@@ -116,7 +116,7 @@ func TestProjectRequests(t *testing.T) {
 		"project creat climate":                  `unknown command "creat": did you mean create?`,
 		"withdraw climate 5":                     `required flag(s) "reason" not set`,
 		"correct x":                              `required flag(s) "reason" not set`,
-		"grant climate 5 --expires 2020-01-01":   "has passed",
+		"grant climate 5 --expires 2020-01-01":   "is in the past",
 		"transfer bob much":                      `amount "much"`,
 		"account credit climate -- -5 --reason=": "Usage: candor account credit",
 	} {
@@ -163,7 +163,7 @@ func TestActingAsOperatorIsSaid(t *testing.T) {
 	gives[messages.AccountRequest](messages.Bank, messages.VerbAccount, someAccount())(s)
 	gives[messages.GrantRequest](messages.Bank, messages.VerbGrant, someAccount())(s)
 	gives[messages.MemberRequest](messages.Bank, messages.VerbMember, someAccount())(s)
-	s.run("grant", "climate", "5").expect(t, cli.CodeOK, "Granted", "Acting as operator, as this command is for operators; to choose another account, say --account\n")
+	s.run("grant", "climate", "5").expect(t, cli.CodeOK, "Granted", "Acting as operator, because this command is for operators; --account chooses another account\n")
 	if got := s.run("--account", "operator", "grant", "climate", "5"); got.err != "" || s.last.Account != "operator" {
 		t.Errorf("%q as %s", got.err, s.last.Account)
 	}

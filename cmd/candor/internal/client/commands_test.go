@@ -184,13 +184,13 @@ func TestWrongUsageIsExplained(t *testing.T) {
 		"jobs --limit x":           `candor jobs: --limit "x": `,
 		"jobs extra":               "Usage: candor jobs",
 		"job":                      "Usage: candor job NUMBER",
-		"job x":                    `candor job: "x": is not the number of a job: candor jobs lists yours`,
+		"job x":                    `candor job: "x" is not the number of a job: candor jobs lists your jobs`,
 		"job 0":                    "is not the number of a job",
-		"cancel 1 x":               `candor cancel: "x": is not the number of a job`,
+		"cancel 1 x":               `candor cancel: "x" is not the number of a job`,
 		"grant bob much":           `candor grant: amount "much": must be a decimal number`,
 		"grant bob":                "Usage: candor grant NAME AMOUNT",
 		"account member":           "say what to do: add or remove",
-		"account climate --all":    "--all: lists every account",
+		"account climate --all":    "--all lists every account",
 		"statement --from then":    `--from "then": write it like 2026-01-31`,
 		"statement -n -1":          "--limit -1",
 		"logs 1 --task -5":         "--task -5: must be the position of a task",
@@ -231,7 +231,7 @@ func TestSteering(t *testing.T) {
 	})
 	s.run("hold", "1", "2", "3", "4").expect(t, cli.CodeOK, "Job 1 is on hold\nJob 2 is on hold; 1 task that runs goes on\nJob 3 is on hold already\nJob 4 is on hold; 3 tasks that run go on\n", "")
 	s.run("release", "1", "3").expect(t, cli.CodeOK, "Released job 1\nJob 3 is not on hold\n", "")
-	s.run("hold", "x").expect(t, cli.CodeUsage, "", `"x": is not the number of a job`)
+	s.run("hold", "x").expect(t, cli.CodeUsage, "", `"x" is not the number of a job`)
 	var asked messages.RequeueRequest
 	answer(s, messages.Auctioneer, messages.VerbRequeue, func(r messages.RequeueRequest) (messages.RequeueReply, error) {
 		asked = r
@@ -315,9 +315,9 @@ func TestWhichJobsAreCancelled(t *testing.T) {
 	})
 	for line, want := range map[string]string{
 		"cancel":                "say which jobs",
-		"cancel 7 --all":        "7: stands beside flags",
-		"cancel --all --name x": "--all: stands beside",
-		"cancel 7 --dry-run":    "--dry-run: goes with flags",
+		"cancel 7 --all":        "7: give job numbers, or flags",
+		"cancel --all --name x": "--all goes with no other flag",
+		"cancel 7 --dry-run":    "--dry-run goes with flags",
 		"cancel --state gone":   `--state "gone": a job is Waiting, Running,`,
 		"cancel --name train*":  "nothing was cancelled: give --yes to cancel 2 jobs without being asked",
 	} {

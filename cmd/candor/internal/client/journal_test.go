@@ -183,7 +183,7 @@ func TestVerifyWithoutASite(t *testing.T) {
 		}
 		code, says := cli.CodeOK, ""
 		if i == 1 { // signed, and then the replica was killed
-			code, says = cli.CodeUnavailable, "start it and stop it"
+			code, says = cli.CodeUnavailable, "start and stop the replica"
 		}
 		b.run("bank", "verify", "--history", dir).expect(t, code, "", says)
 	}

@@ -133,7 +133,7 @@ func TestLogsOfWhatIsNotThere(t *testing.T) {
 		s.run(strings.Fields(line)...).expect(t, cli.CodeNotFound, "", want)
 	}
 	s.run("logs", "5", "--attempt", "3").expect(t, cli.CodeNotFound, "", "job 5 has no attempt 3 of these tasks: candor tasks 5 --attempts lists what there is")
-	s.run("logs", "5", "--attempt", "1", "-f").expect(t, cli.CodeUsage, "", "cannot be followed")
+	s.run("logs", "5", "--attempt", "1", "-f").expect(t, cli.CodeUsage, "", "exclude each other")
 	s = newSite(t)
 	reply(s, messages.Auctioneer, messages.VerbJob, twoStages(messages.Waiting, 1, 1))
 	withTasks(s, func() []messages.TaskStatus { return nil })

@@ -90,9 +90,9 @@ func root(a *cli.App, groups []Group) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "candor",
 		Short: "shared computing as an honest market",
-		Long: `Candor runs the jobs of many people on shared nodes. Who goes first is decided by
-an auction in which saying what your work is worth is the best you can do, and
-what everyone owes is settled in credits.
+		Long: `Candor runs the jobs of many people on shared nodes. You say what your job is
+worth to you. An auction decides whose tasks run first, and a bank charges each
+account in credits.
 
 Start a site on this machine with "candor up", then submit to it.`,
 		Example: `  candor up                                   # a whole site in one process
@@ -113,6 +113,7 @@ Start a site on this machine with "candor up", then submit to it.`,
 	root.SetIn(a.In)
 	root.SetOut(a.Out)
 	root.SetErr(a.Err)
+	root.SetUsageTemplate(strings.NewReplacer(".FlagUsages ", ".FlagUsagesWrapped 80 ", "for more information about a command", "for its help").Replace(root.UsageTemplate()))
 	a.ConnectionFlags(root.PersistentFlags())
 	addGroups(a, root, groups)
 	root.AddCommand(topics()...)

@@ -32,7 +32,7 @@ func TestQuoteOfSeveralSites(t *testing.T) {
 	s.write("job.yaml", "budget: 5\ncommand: [hostname]\n")
 	got := s.run("quote", "--sites", "all", "--within", "1s", s.path("job.yaml"))
 	got.expect(t, cli.CodeOK, "*  east", "")
-	for _, words := range []string{"east/q7-1", "estimated from 12 runs", "north: did not answer within 2s", "submit --site auto would take: completion then is worth 8 credits"} {
+	for _, words := range []string{"east/q7-1", "estimated from 12 runs", "north: did not answer within 2s", "submit --site auto would choose this offer: completion then is worth 8 credits"} {
 		if !strings.Contains(strings.ToLower(got.out), strings.ToLower(words)) {
 			t.Errorf("no %q in\n%s", words, got.out)
 		}
@@ -130,7 +130,7 @@ func TestJobsOfAndAtOtherSites(t *testing.T) {
 		t.Errorf("no number at home in\n%s", list.out)
 	}
 	one := s.run("job", "17")
-	one.expect(t, cli.CodeOK, "east, which does not answer (the link is cut); last heard of 10s ago", "")
+	one.expect(t, cli.CodeOK, "east, and that site does not answer (the link is cut); last heard of 10s ago", "")
 	if !strings.Contains(one.out, "it was the earliest") {
 		t.Errorf("no reason in\n%s", one.out)
 	}

@@ -100,7 +100,7 @@ func TestTokenCommands(t *testing.T) {
 	})
 	got := s.run("node", "token", "node7", "--expires", "2h")
 	got.expect(t, cli.CodeOK, "", "Token join-open lets one agent of node node7 in, once, until 2026-03-01 14:00:00")
-	got.expect(t, cli.CodeOK, "", "--output writes a file that nobody else can read") // it is printed to no terminal
+	got.expect(t, cli.CodeOK, "", "Use --output to write it to a file that nobody else can read") // it is printed to no terminal
 	if want := (messages.TokenRequest{Node: "node7", Expires: messages.Duration(2 * time.Hour)}); got.out != "candor1-secret\n" || asked != want {
 		t.Errorf("printed %q, asked %+v", got.out, asked)
 	}
@@ -108,7 +108,7 @@ func TestTokenCommands(t *testing.T) {
 	tokenFileIsItsOwners(t, s)
 	s.run("node", "tokens").expect(t, cli.CodeOK, "join-used", "")
 	got = s.run("node", "token", "--revoke", "join-used")
-	got.expect(t, cli.CodeOK, "Token join-used of node node7 opens nothing any more", "")
+	got.expect(t, cli.CodeOK, "Token join-used of node node7 is revoked", "")
 	if asked != (messages.TokenUse{ID: "join-used"}) || !strings.Contains(got.out, "candor user revoke node7 --node --key UAJO53UP") {
 		t.Errorf("asked %+v, printed %s", asked, got.out)
 	}
@@ -121,7 +121,7 @@ func TestTokenCommands(t *testing.T) {
 // An operator without jobs is told of those that others have, as accounts of other
 // sites do; who may not see them is told nothing of them.
 func TestOperatorIsToldOfTheJobsOfOthers(t *testing.T) {
-	const none = "No jobs. Submit one with candor submit.\n"
+	const none = "No jobs. Submit a job with candor submit.\n"
 	s := newSite(t)
 	var all []messages.JobSummary
 	answer(s, messages.Auctioneer, messages.VerbJobs, func(r messages.JobsRequest) (messages.JobsReply, error) {

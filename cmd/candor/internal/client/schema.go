@@ -16,8 +16,8 @@ func schemaCommand(a *cli.App) *cobra.Command {
 	return a.Tabled(&cobra.Command{
 		Use:   "schema [NAME]",
 		Short: "print the JSON schema of a request or reply",
-		Long: `Print the JSON schema of a message, or without a name list the requests, each
-with the subject it goes to and its reply. Any NATS client can send them.`,
+		Long: `Print the JSON schema of a message. Without a name, list all requests, each with
+its subject and its reply. Any NATS client can send the requests.`,
 		Example: `  candor schema
   candor schema SubmitRequest
   candor schema JobDetail | jq '.properties | keys'`,
@@ -57,7 +57,7 @@ func listSchemas(a *cli.App) error {
 func printSchema(a *cli.App, name string) error {
 	data, err := schema.Get(name)
 	if err != nil {
-		return messages.Errorf(messages.NotFound, "%q is none of the messages: candor schema lists them%s", name, similarMessage(name))
+		return messages.Errorf(messages.NotFound, "%q is no message: candor schema lists all messages%s", name, similarMessage(name))
 	}
 	_, err = a.Out.Write(data)
 	return err

@@ -51,7 +51,7 @@ func TestSiteStatus(t *testing.T) {
 	}
 	bank, links := somePeers(), someLinks()
 	answer(s, messages.Bank, messages.VerbPeers, func(messages.Empty) (messages.PeersReply, error) { return bank, nil })
-	run(cli.CodeFailed, "nobody here knows the links", "", "--timeout", "1s")
+	run(cli.CodeFailed, "this site does not know the links", "", "--timeout", "1s")
 	answer(s, messages.Links, messages.VerbStatus, func(messages.Empty) (messages.LinksReply, error) { return links, nil })
 	run(cli.CodeFailed, "The bank of north did not answer just now: nobody answers", "")
 	bank.Peers = bank.Peers[:1]

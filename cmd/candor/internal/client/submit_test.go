@@ -123,7 +123,7 @@ func TestSubmitRefusesWhatIsIncomplete(t *testing.T) {
 		args []string
 		err  string
 	}{
-		{"date", nil, "candor submit: budget: missing: say the most the job may cost, with --budget 10"},
+		{"date", nil, "candor submit: budget: missing: name the most that the job may cost, with --budget 10"},
 		{"", nil, "candor submit: standard input: the file is empty"},
 		{"#!/bin/sh\n", []string{"-b", "1"}, "the script has no command"},
 		{"budget: 1\ntasks: 10000000\nscript: date\n", nil, "candor submit: stages[0].tasks: 10000000 are more than the limit of 1000000 for a job; submit several jobs (TooLarge)\n   1 | budget: 1\n>  2 | tasks: 10000000\n"},
@@ -131,12 +131,12 @@ func TestSubmitRefusesWhatIsIncomplete(t *testing.T) {
 		{"date", []string{"-b", "0"}, "candor submit: budget: 0 must be above 0"},
 		{"", []string{"missing.sh"}, "missing.sh: no such file or directory"},
 		{"", []string{s.path("plain")}, "is it a script or a job file?"},
-		{"", []string{s.path("two.yaml"), "--time", "5"}, "candor submit: --time: the job has 2 stages: say it in the file, for each stage (Invalid)"},
+		{"", []string{s.path("two.yaml"), "--time", "5"}, "candor submit: --time: the job has 2 stages: set the value in the file, for each stage (Invalid)"},
 		{"", []string{s.path("two.yaml"), "argument"}, `"argument": a job file takes no arguments`},
 		{"budget: 1\ntasks: x\n", nil, "candor submit: standard input: line 2, column 8: \"x\" is not a whole number from 0 on (Invalid)\n   1 | budget: 1\n>  2 | tasks: x\n"},
 		{"#!/bin/sh\n#CANDOR --time soon\ndate\n", nil, "standard input: line 2: #CANDOR --time soon: --time: time \"soon\": write it like"},
 		{"date", []string{"-b", "1", "--account", "$bank"}, `--account "$bank": is not a name`},
-		{"date", []string{"-b", "1", "-x"}, "unknown shorthand flag: 'x' in -x: if it is meant for the script, put -- before it"},
+		{"date", []string{"-b", "1", "-x"}, "unknown shorthand flag: 'x' in -x: if the option is for the script, put -- before it"},
 		{strings.Repeat("#\n", 3<<20), []string{"-b", "1"}, "standard input: is above 4 MiB"},
 	} {
 		s.in = c.in
@@ -192,7 +192,7 @@ func TestSubmitRepeatsUnderTheSameKey(t *testing.T) {
 func TestSubmitSaysHowToAskAgain(t *testing.T) {
 	s := newSite(t)
 	s.in = "date"
-	s.run("submit", "-b", "1", "--key", "k1", "--timeout", "1ms").expect(t, cli.CodeUnavailable, "", "repeat with --key k1, which cannot submit it twice (Unavailable)")
+	s.run("submit", "-b", "1", "--key", "k1", "--timeout", "1ms").expect(t, cli.CodeUnavailable, "", "repeat the command with --key k1, which cannot submit it twice (Unavailable)")
 }
 
 func TestSubmitWaitExitsAsTheJobDid(t *testing.T) {

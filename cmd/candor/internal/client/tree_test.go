@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
@@ -22,9 +24,35 @@ func TestTree(t *testing.T) {
 	t.Setenv("HOME", t.TempDir()) // defaults are shown below the home directory
 	t.Setenv("XDG_STATE_HOME", "")
 	var text strings.Builder
-	study := []*cobra.Command{demo.Command(), bench.Command(), solve.Command(), simulate.Command(), audit.Command()}
-	walk(root(cli.New(), []Group{{"Run a site:", serve.Commands()}, {"Study:", study}}), func(c *cobra.Command) {
+	walk(whole(), func(c *cobra.Command) {
 		fmt.Fprintf(&text, "%s: %s\n%s", c.UseLine(), c.Short, c.LocalFlags().FlagUsages())
 	})
 	golden(t, "tree.txt", text.String())
+}
+
+// TestHelp holds the help of every command to the same form: it fits a terminal of 80
+// columns, a short text begins with a small letter, and a long one is of whole sentences.
+func TestHelp(t *testing.T) {
+	t.Setenv("HOME", "/home/ada")
+	t.Setenv("XDG_STATE_HOME", "")
+	walk(whole(), func(c *cobra.Command) {
+		for line := range strings.Lines(c.Long + "\n" + c.UsageString()) {
+			line = strings.TrimSuffix(line, "\n")
+			if n := utf8.RuneCountInString(line); n > 80 && !strings.Contains(c.Example, line) {
+				t.Errorf("%s --help: %d columns: %s", c.CommandPath(), n, line)
+			}
+		}
+		if first, _ := utf8.DecodeRuneInString(c.Short); !unicode.IsLower(first) || strings.HasSuffix(c.Short, ".") {
+			t.Errorf("%s: %q begins with a small letter and has no full stop at its end", c.CommandPath(), c.Short)
+		}
+		if last := strings.TrimSpace(c.Long); last != "" && !strings.HasSuffix(last, ".") && strings.Count(last, "\n") == 0 {
+			t.Errorf("%s: %q is to be whole sentences", c.CommandPath(), last)
+		}
+	})
+}
+
+// whole is the tree of commands of the program.
+func whole() *cobra.Command {
+	study := []*cobra.Command{demo.Command(), bench.Command(), solve.Command(), simulate.Command(), audit.Command()}
+	return root(cli.New(), []Group{{"Run a site:", serve.Commands()}, {"Study:", study}})
 }

@@ -36,10 +36,10 @@ func Command() *cobra.Command {
 		Annotations: map[string]string{runner.StartsTasks: ""},
 		Short:       "run a real workload on a whole site in this process, and check it",
 		Long: `Starts a whole site in this process: a NATS server, three replicas of the
-auctioneer and of the bank, an estimator and four nodes. Three people then submit
-jobs that analyse a year of a real machine's log, and compete for the nodes. When
-all have ended, it reports how each job fared and what it cost, compares the
-results with the known answers, and checks the books.
+auctioneer and of the bank, an estimator and four nodes. Three people submit
+jobs that analyse a year of a real machine's log, and compete for the nodes.
+When all jobs have ended, the command reports the times and the cost of each
+job, compares the results with the known answers, and checks the books.
 
 Exits with 0 only if every job completed, every result is right and the books
 balance.`,
@@ -55,10 +55,10 @@ balance.`,
 			return err // the interrupt, which the root knows
 		},
 	}
-	c.Flags().StringVar(&o.state, "state", "", "keep the site's state in a new `directory`, and what the jobs left in one beside it (default: a temporary one, removed at the end)")
+	c.Flags().StringVar(&o.state, "state", "", "keep the site's state in a new `directory`, and the output of the jobs in a directory beside it (default: temporary, removed at the end)")
 	c.Flags().StringVar(&o.books, "books", "", "write the bank's books to a `file`: .journal for hledger, .beancount or .csv")
 	c.Flags().BoolVar(&o.json, "json", false, "print the report as JSON, and progress on standard error")
-	c.Flags().DurationVar(&o.limit, "limit", 5*time.Minute, "give up after this `long`")
+	c.Flags().DurationVar(&o.limit, "limit", 5*time.Minute, "give up after this `time`")
 	return c
 }
 

@@ -25,19 +25,19 @@ type single struct {
 const singleHelp = `
 
 Connects to the NATS server of --server with the credentials of --creds (see
-candor user add). Markets, operators and nodes are those of the configuration;
-if that has hosts, --host says which one this process is.`
+candor user add). The configuration names markets, operators and nodes. If the
+configuration has hosts, --host names the host of this process.`
 
 const replicaHelp = `
 
-Replicas of several hosts know one another by certificates, which each makes of the
-site's keys where it has them. Where it has not, --certificate names one for this
-replica (see candor site certify --replica).`
+Replicas on several hosts know one another by certificates. A host that has the
+site's keys makes the certificate of its replica itself. On other hosts,
+--certificate names the file (see candor site certify --replica).`
 
 func auctioneerCommand() *cobra.Command {
 	return (&single{actor: messages.Auctioneer}).replica("run a replica of the auctioneer alone",
-		`Runs the auctioneer's replica of a host, or all its replicas if the configuration
-has no hosts.`+singleHelp+replicaHelp,
+		`Runs the auctioneer's replica of a host, or all its replicas if the
+configuration has no hosts.`+singleHelp+replicaHelp,
 		`  candor auctioneer --config site.yaml --host rack1 \
       --server nats://10.0.0.1:4222 --creds auctioneer.creds`)
 }
@@ -52,7 +52,7 @@ no hosts.`+singleHelp+replicaHelp,
 
 func estimatorCommand() *cobra.Command {
 	return (&single{actor: messages.Estimator}).command("run an estimator alone",
-		`Runs an estimator. Several may run: each learns the same.`+singleHelp,
+		`Runs an estimator. Several estimators may run: all learn the same.`+singleHelp,
 		`  candor estimator --config site.yaml --server nats://10.0.0.1:4222 --creds estimator.creds`)
 }
 
@@ -62,15 +62,16 @@ func nodeagentCommand() *cobra.Command {
 		`Runs the agent of one node, which offers its slots and runs tasks on this
 machine, as the user that starts it.`+singleHelp+`
 
-With a token (see candor node token) the agent gets its credentials itself when it is
-first started, into --creds or else the state directory, and finds the server.`,
+With a token (see candor node token) the agent finds the server and gets its
+credentials at its first start. The agent writes the credentials to the file of
+--creds or to the state directory.`,
 		`  candor nodeagent --config site.yaml --node node7 --join-file node7.token
   candor nodeagent --config site.yaml --node node7 \
       --server nats://10.0.0.1:4222 --creds node7.creds`)
 	cmd.Annotations = map[string]string{runner.StartsTasks: ""}
 	s.join.flags(cmd.Flags())
-	cmd.Flags().StringVar(&s.node, "node", "", "`name` of the configured node that this is")
-	cmd.Flags().BoolVar(&s.leave, "leave-running", false, "leave the tasks to the next agent of the node when this one ends")
+	cmd.Flags().StringVar(&s.node, "node", "", "`name` of this node in the configuration")
+	cmd.Flags().BoolVar(&s.leave, "leave-running", false, "when this agent ends, leave the tasks running for the next agent of the node")
 	_ = cmd.MarkFlagRequired("node")
 	return cmd
 }
@@ -100,7 +101,7 @@ func (s *single) command(short, long, example string) *cobra.Command {
 
 func (s *single) run(cmd *cobra.Command) error {
 	if !s.join.given() && (s.server == "" || s.creds == "") {
-		return messages.Errorf(messages.Invalid, "--server and --creds: say where the NATS server is and who this is")
+		return messages.Errorf(messages.Invalid, "--server and --creds: give the URL of the NATS server and a credentials file")
 	}
 	c, err := s.settings.load()
 	if err != nil {

@@ -16,14 +16,15 @@ func backupCommand() *cobra.Command {
 		Short: "back up the running site of this host",
 		Long: `Writes a backup of the site into DIR while the site serves: the states of the
 auctioneer and of the bank, the bank's journal, the files of jobs, and the keys.
-All that the site answered before the backup began is in the backup.
+Everything that the site answered before the backup began is in the backup.
 
-Run the command on a host of the site, as the user that runs the site. The backup of
-one host is enough for all. DIR must not be there yet, or be empty; DIR appears only
-when the backup is whole. Its files can be checked with: sha256sum -c SHA256SUMS
+Run the command on a host of the site, as the user that runs the site. The
+backup of one host is enough for all hosts. DIR must be empty or not exist. DIR
+appears only when the backup is whole. This command checks its files: sha256sum
+-c SHA256SUMS
 
-Whoever reads the backup can do all that the site can: keep the backup as you keep
-the keys. The configuration and the certificates are files of yours, and are not in it.`,
+A person who can read the backup can act as the site: keep the backup as safe as
+the keys. Your configuration and your certificates are not in the backup.`,
 		Example: `  candor backup /backup/west-monday
   candor backup --state /var/lib/candor /backup/west-monday`,
 		Args: cobra.ExactArgs(1),
@@ -32,7 +33,7 @@ the keys. The configuration and the certificates are files of yours, and are not
 			if err != nil {
 				return err
 			}
-			return say(cmd.OutOrStdout(), "%s has a whole backup of site %s, with all until %s\n", args[0], about.Site, about.Began.Local().Format(time.DateTime))
+			return say(cmd.OutOrStdout(), "%s has a whole backup of site %s, until %s\n", args[0], about.Site, about.Began.Local().Format(time.DateTime))
 		}),
 	}
 	cmd.Flags().StringVar(&state, "state", "", "state `directory` of the running site (default "+tilde(defaultState())+")")
@@ -44,15 +45,16 @@ func restoreCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "restore DIR",
 		Short: "make a state directory from a backup",
-		Long: `Makes a state directory from the backup in DIR. Every file of the backup is checked
-first. The state directory must not be there yet, or be empty; it appears only when
-it is whole. Then start the site with it, and with the site's configuration.
+		Long: `Makes a state directory from the backup in DIR. Every file of the backup is
+checked first. The state directory must be empty or not exist. It appears only
+when it is whole. Then start the site with this state directory and the site's
+configuration.
 
-What happened after the backup is lost, and work that ran then is run again. Files of
-jobs are kept as if they had come at the start. Estimates are learned anew.
+All changes after the backup are lost. Tasks that ran at that time run again.
+The time of keeping the files of jobs begins again. Estimates are learned again.
 
-Of a site over several hosts, restore all hosts from the same backup, each with its
---host, before you start one. No host may keep its old state.`,
+If the site has several hosts, restore all hosts from the same backup, each with
+its --host, before you start one of them. No host may keep its old state.`,
 		Example: `  candor restore /backup/west-monday
   candor restore /backup/west-monday --state /var/lib/candor --host rack1 --keys /etc/candor/keys`,
 		Args: cobra.ExactArgs(1),
@@ -68,6 +70,6 @@ Of a site over several hosts, restore all hosts from the same backup, each with 
 	f := cmd.Flags()
 	f.StringVar(&state, "state", "", "state `directory` to make (default "+tilde(defaultState())+")")
 	f.StringVar(&keys, "keys", "", "`directory` for the site's keys; keys that are there stay (default keys in the state directory)")
-	f.StringVar(&host, "host", "", "`name` of the host that this is to be, of a site over several hosts")
+	f.StringVar(&host, "host", "", "`name` of the host to restore, if the site has several hosts")
 	return cmd
 }

@@ -20,9 +20,10 @@ func configCommand() *cobra.Command {
 func checkCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "check FILE",
-		Short: "say what is wrong with a configuration file",
-		Long: `Reads a site's configuration file as candor up would, and reports everything that
-is wrong with it: file, line, column and a sentence each. Exits 0 if nothing is.`,
+		Short: "list the mistakes in a configuration file",
+		Long: `Reads a site's configuration file as candor up does, and lists all mistakes,
+each with file, line, column and a sentence. Exits with 0 if there is no
+mistake.`,
 		Example: `  candor config check site.yaml`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, err := (&settings{file: args[0]}).load()

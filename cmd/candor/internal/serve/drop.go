@@ -24,16 +24,16 @@ func dropCommand() *cobra.Command {
 	d := &drop{}
 	cmd := &cobra.Command{
 		Use:   "drop HOST",
-		Short: "have the NATS servers of the site forget a host that is gone",
-		Long: `Has the NATS servers of a site over several hosts forget the one of a host that is gone
-for good: until then they count it among those that must agree on where files and
-observations are kept. What it kept is copied to others. Remove its replicas as well, with
-candor replica remove.`,
+		Short: "remove a lost host from the NATS servers of the site",
+		Long: `Removes the NATS server of a host that will not come back. Until then the other
+servers count it in each majority about files and observations. The files and
+observations of the lost server are copied to other servers. Remove the replicas
+of the host too, with candor replica remove.`,
 		Example: `  candor site drop rack2 --config site.yaml --keys keys`,
 		RunE:    prepared(func(cmd *cobra.Command, args []string) error { return d.run(cmd, args[0]) }),
 	}
 	keysFlags(cmd, &d.settings)
-	cmd.Flags().StringVar(&d.server, "server", "", "`URL` of a server of the site (default: as the state directory says)")
+	cmd.Flags().StringVar(&d.server, "server", "", "`URL` of a server of the site (default: from the state directory)")
 	return cmd
 }
 
@@ -54,7 +54,7 @@ func (d *drop) run(cmd *cobra.Command, host messages.Name) error {
 	if err := forgetServer(cmd.Context(), b, server); err != nil {
 		return err
 	}
-	return say(cmd.OutOrStdout(), "The servers of site %s have forgotten %s\n", c.Site, server)
+	return say(cmd.OutOrStdout(), "The servers of site %s have removed %s\n", c.Site, server)
 }
 
 // forgetServer asks the servers of a cluster, as their system account, to go on
@@ -83,7 +83,7 @@ func forgetServer(ctx context.Context, b bus.Bus, server string) error {
 		return messages.Errorf(messages.NotFound, "server %s: %s", server, reply.Error.Description)
 	}
 	if !reply.Success {
-		return messages.Errorf(messages.Internal, "server %s: was not removed, and the servers do not say why", server)
+		return messages.Errorf(messages.Internal, "server %s was not removed, and the servers give no reason", server)
 	}
 	return nil
 }
@@ -98,7 +98,7 @@ func systemOf(c *embedded.Config, authority *identity.Authority, server string) 
 	if server == "" {
 		info, err := embedded.ReadInfo(c.State)
 		if err != nil {
-			return nil, messages.Errorf(messages.NotFound, "--server: say where the site is; %v", err)
+			return nil, messages.Errorf(messages.NotFound, "--server: give the URL of a server of the site; %v", err)
 		}
 		server = info.Server
 	}

@@ -20,7 +20,7 @@ import (
 type joining struct{ token, file string }
 
 func (j *joining) flags(f *pflag.FlagSet) {
-	f.StringVar(&j.token, "join", "", "`token` to get the credentials with, the first time; others may see it in the list of processes")
+	f.StringVar(&j.token, "join", "", "join `token` for the first start; other users may see it in the list of processes")
 	f.StringVar(&j.file, "join-file", "", "`file` that holds the token")
 }
 

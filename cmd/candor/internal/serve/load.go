@@ -33,7 +33,7 @@ type settings struct {
 func (s *settings) fileFlags(f *pflag.FlagSet) {
 	f.StringVar(&s.file, "config", "", "configuration `file`; see config show")
 	f.StringVar(&s.state, "state", "", "state `directory` (default "+tilde(defaultState())+")")
-	f.StringVar(&s.host, "host", "", "`name` of the configured host that this process is")
+	f.StringVar(&s.host, "host", "", "`name` of this host in the configuration")
 }
 
 func (s *settings) keysFlag(f *pflag.FlagSet) {

@@ -66,7 +66,7 @@ func observeMetrics(d embedded.MetricsDoor, gather func() prometheus.Gatherer, r
 	mux.HandleFunc("/metrics", func(w http.ResponseWriter, r *http.Request) {
 		if !bears(r, d.Token) {
 			w.Header().Set("WWW-Authenticate", "Bearer")
-			http.Error(w, "the metrics of this site are for who shows its token (Authorization: Bearer)", http.StatusUnauthorized)
+			http.Error(w, "the metrics of this site need its token (Authorization: Bearer TOKEN)", http.StatusUnauthorized)
 			return
 		}
 		promhttp.HandlerFor(gather(), promhttp.HandlerOpts{}).ServeHTTP(w, r)

@@ -31,16 +31,16 @@ func revokeCommand() *cobra.Command {
 	r := &revoke{}
 	cmd := &cobra.Command{
 		Use:   "revoke NAME",
-		Short: "have credentials open nothing any more",
-		Long: `Has all credentials that were issued for a name open nothing any more, and cuts the
-connections that use them. When the command returns without an error, all NATS servers of
-the running site refuse them, and no connection with them is open; a host that does not
-run needs the file revoked.json of the keys directory before it starts. Credentials that
-are issued after that (candor user add) are good; a running site does so for the accounts
-of its configuration.
+		Short: "make the credentials of a name invalid",
+		Long: `Makes all credentials of a name invalid, and closes the connections that use
+them. When the command returns without an error, all NATS servers of the running
+site refuse these credentials, and no connection uses them. A host that does not
+run needs the file revoked.json of the keys directory before it starts.
+Credentials that are issued later (candor user add) are valid. A running site
+issues new credentials for the accounts of its configuration by itself.
 
---file is for one file that leaked, whatever it is called; --key for the public key of a
-node that joined by a token (candor node tokens shows it).`,
+--file revokes one credentials file that leaked. --key revokes the public key of
+a node that joined with a token (candor node tokens shows the key).`,
 		Example: `  candor user revoke dave
   candor user revoke node7 --node --key UAJO53UP6SAESI4CZYQYATJ7SYKUAQ4MHXS6SSJAVVFCHLI5YNLAIWBI
   candor user revoke --file found-on-a-usb-stick.creds`,
@@ -54,7 +54,7 @@ node that joined by a token (candor node tokens shows it).`,
 	}
 	keysFlags(cmd, &r.settings)
 	r.roleFlags(cmd)
-	cmd.Flags().StringSliceVar(&r.keys, "key", nil, "a public `key` of the name to revoke as well")
+	cmd.Flags().StringSliceVar(&r.keys, "key", nil, "also revoke this public `key` of the name")
 	cmd.Flags().StringVar(&r.file, "file", "", "revoke this credentials `file`, and nothing else")
 	cmd.Flags().BoolVar(&r.force, "force", false, "revoke a name of which nothing is known here, such as one that another host issued")
 	cmd.Flags().StringVar(&r.server, "server", "", "`URL` of a server of the site (default: as the state directory says)")
@@ -86,7 +86,7 @@ func (r *revoke) revoke(c *embedded.Config, authority *identity.Authority, name 
 		if err != nil {
 			return "", messages.Errorf(messages.Invalid, "--file %s: %v", r.file, err)
 		}
-		return fmt.Sprintf("Key %s opens nothing any more", key), authority.RevokeKey(key)
+		return fmt.Sprintf("Key %s is revoked", key), authority.RevokeKey(key)
 	}
 	role, name := r.role(name)
 	// Credentials of an earlier version have a key that does not follow from the name.
@@ -139,7 +139,7 @@ const (
 func (r *revoke) inForce(ctx context.Context, c *embedded.Config, authority *identity.Authority, keys []string) (string, error) {
 	system, err := systemOf(c, authority, r.server)
 	if r.server == "" && (messages.KindOf(err) == messages.NotFound || messages.KindOf(err) == messages.Unavailable) {
-		return ", from the site's next start on: it does not run here", nil
+		return ", from the next start of the site on, because it does not run here", nil
 	}
 	if err != nil {
 		return "", err

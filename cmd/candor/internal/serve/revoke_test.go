@@ -55,7 +55,7 @@ func TestRevokedWhenItReturns(t *testing.T) {
 	if err := balance(thief, "alice"); err != nil {
 		t.Fatal(err)
 	}
-	if out := must(t, "user", "revoke", "alice", "--state", c.State); out != "What was issued for user alice opens nothing any more\n" {
+	if out := must(t, "user", "revoke", "alice", "--state", c.State); out != "The credentials of user alice are revoked\n" {
 		t.Errorf("it says %q", out)
 	}
 	short, stop := context.WithTimeout(ctx, time.Second)

@@ -23,25 +23,29 @@ func rotateCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "rotate KEY",
 		Short: "replace a key of the site",
-		Long: `Replaces a key of the site in two steps, between which the old and the new one are
-good. Copy the keys directory to all hosts after each step: sites that run take it over
-within seconds, except for the operator's key, which wants each host started again.
+		Long: `Replaces a key of the site in two steps. Between the steps the old key and the
+new key are both valid. After each step, copy the keys directory to all hosts.
+Running sites use the new keys within seconds; only for the operator's key each
+host must be started again.
 
-  user-role, operator-role,   sign credentials. The first step makes a new one; issue
-  node-role, service-role,    what is to last anew (candor user add; running sites do so
-  peer-role, joiner-role      for theirs), then --finish: the old ones open nothing more.
-  operator                    signs the accounts. Start all hosts again before --finish.
-  bank                        signs checkpoints and what goes to other sites' banks. The
-                              first step prints the new key: have the operators of the
-                              peers add it (candor peer add SITE --key OLD --key NEW),
-                              then --finish signs with it. The old one can go then.`,
+  user-role, operator-role,  These keys sign credentials. The first step makes a
+  node-role, service-role,   new key. Then issue credentials again (candor user
+  peer-role, joiner-role     add; running sites do so for their own). --finish
+                             makes the old credentials invalid.
+  operator                   This key signs the accounts. Start all hosts again
+                             before --finish.
+  bank                       This key signs checkpoints and messages to other
+                             banks. The first step prints the new key. Ask the
+                             operators of the peers to add it (candor peer add
+                             SITE --key OLD --key NEW). After --finish the bank
+                             signs with the new key.`,
 		Example: `  candor site rotate user-role
   candor site rotate user-role --finish`,
 		ValidArgs: identity.Rotatable(),
 		RunE:      prepared(func(cmd *cobra.Command, args []string) error { return r.run(cmd, args[0]) }),
 	}
 	keysFlags(cmd, &r.settings)
-	cmd.Flags().BoolVar(&r.finish, "finish", false, "end the rotation: only the new key is good, or signs")
+	cmd.Flags().BoolVar(&r.finish, "finish", false, "end the rotation: only the new key is valid")
 	return cmd
 }
 

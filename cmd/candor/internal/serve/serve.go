@@ -41,7 +41,7 @@ func applyAt(cmd *cobra.Command) error {
 	}
 	name, state := at.Value.String(), cmd.Flags().Lookup("state")
 	if state == nil || cmd.Flags().Changed("config") {
-		return messages.Errorf(messages.Invalid, "--at: %s works on what its own flags name, not on a site that runs", cmd.CommandPath())
+		return messages.Errorf(messages.Invalid, "--at: %s works on the files that its own flags name, not on a running site", cmd.CommandPath())
 	}
 	base := cmp.Or(state.Value.String(), defaultState())
 	for _, dir := range []string{base, filepath.Join(base, sitesDir, name)} {

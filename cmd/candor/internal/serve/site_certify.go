@@ -21,15 +21,17 @@ func certifyCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "certify HOST [NAME|ADDRESS]...",
 		Short: "issue the certificate of a host, or issue it again",
-		Long: `Issues HOST.pem and HOST.key, in the directory of the site's authority, good for every
-port of the host under its name and the DNS names and addresses that are given: that
-of the hub, for one that peers connect to. One that is there is replaced. A host takes
-a new certificate when it is started again; one is good for 825 days.
+		Long: `Issues HOST.pem and HOST.key in the directory of the site's authority. The
+certificate is valid for every port of the host, under its name and the DNS
+names and addresses that you give. If peers connect to the host, give the name
+of the hub. An old certificate is replaced. A host uses a new certificate after
+its next start. A certificate is valid for 825 days.
 
-Between the hosts of a site, servers and replicas know one another by certificates that
-each host makes of the site's keys when it starts. Only a replica that runs alone on a
-host without the keys needs a file: with --replica it is written to --output, from the
-keys of --config or --keys, and opens nothing but the port of that actor's group.`,
+The servers and replicas of a site need no such files: each host makes their
+certificates from the site's keys when it starts. Only a replica that runs alone
+on a host without the keys needs a file. --replica writes the file to --output,
+from the keys of --config or --keys. The file is valid only for the port of the
+group of this actor.`,
 		Example: `  candor site certify rack4 10.0.0.4 --tls west/tls
   candor site certify rack1 10.0.0.1 hub.west.example --tls west/tls
   candor site certify rack1 --replica bank --config site.yaml --output rack1-bank.pem`,
@@ -76,7 +78,7 @@ func (r *replicaCertificate) write(w io.Writer, args []string) error {
 	case r.actor != messages.Auctioneer && r.actor != messages.Bank:
 		return messages.Errorf(messages.Invalid, "--replica %q: only the auctioneer and the bank have replicas", r.actor)
 	case len(args) > 1:
-		return messages.Errorf(messages.Invalid, "--replica: such a certificate is for a replica alone, and carries no other names or addresses")
+		return messages.Errorf(messages.Invalid, "--replica: the certificate of a replica has no other names or addresses")
 	}
 	_, authority, err := r.settings.authority()
 	if err != nil {
@@ -98,11 +100,12 @@ func natsCommand() *cobra.Command {
 	var peer string
 	cmd := &cobra.Command{
 		Use:   "nats",
-		Short: "write the accounts for NATS servers that run on their own",
-		Long: `Prints accounts.conf, for NATS servers that run on their own in place of those that
-candor up brings along: the claims of the site's accounts, with one for each peer of the
-configuration. It holds no secret. With --peer it prints the key of the account shared
-with that peer, which a server that connects to it is to have as CANDOR_PEER.`,
+		Short: "write the accounts for NATS servers that run without candor up",
+		Long: `Prints accounts.conf, for NATS servers that run without candor up: the claims of
+the site's accounts, and one account for each peer of the configuration. The
+file has no secrets. With --peer the command prints the key of the account that
+is shared with the peer. A server that connects to the peer needs this key in
+the variable CANDOR_PEER.`,
 		Example: `  candor site nats --config site.yaml > /etc/candor/nats/accounts.conf
   export CANDOR_PEER=$(candor site nats --config site.yaml --peer west)`,
 		RunE: prepared(func(cmd *cobra.Command, _ []string) error { return l.nats(cmd, peer) }),

@@ -13,8 +13,8 @@ func (p *plan) config() ([]byte, error) {
 }
 
 // siteTemplate has what a new site must decide, and leaves the rest to defaults.
-var siteTemplate = template.Must(template.New(siteFileName).Parse(`# Site {{.Site}}. "candor config show --config" this file prints all that it can hold,
-# "candor config check" what is wrong with it.
+var siteTemplate = template.Must(template.New(siteFileName).Parse(`# Site {{.Site}}. "candor config show --config FILE" prints all fields of this file,
+# "candor config check FILE" its mistakes.
 site: {{.Site}}
 state: {{printf "%q" (printf "%s/state" .Dir)}}
 keys: {{printf "%q" (printf "%s/keys" .Dir)}}

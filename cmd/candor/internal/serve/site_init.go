@@ -39,13 +39,14 @@ func initCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "init [NAME]",
 		Short: "make a site: its keys, certificates and configuration",
-		Long: `Makes the directory of a new site: its keys, an authority of its own, certificates for
-the ports of clients and peers, and a configuration to start from, and says what to do next. With --hosts
-it is for a site over several hosts, an odd number: each needs a copy of the directory,
-without tls/ca.key, which issues certificates and is best kept elsewhere.
+		Long: `Makes the directory of a new site: its keys, its authority, certificates for the
+ports of clients and peers, and a first configuration. Then the command prints
+the next steps. With --hosts the site has several hosts, an odd number. Each
+host needs a copy of the directory without tls/ca.key. That key issues
+certificates: keep it in another place.
 
-Without a name it makes only the keys, of the site that is configured. A site of one
-process that has none does so at its first start.`,
+Without a name, the command makes only the keys of a configured site. A site of
+one process makes its keys at its first start.`,
 		Example: `  candor site init west
   candor site init west --hosts rack1=10.0.0.1,rack2=10.0.0.2,rack3=10.0.0.3
   candor site init --config site.yaml --keys ./keys`,

@@ -41,13 +41,14 @@ func inviteCommand() *cobra.Command {
 	l := &letters{}
 	cmd := &cobra.Command{
 		Use:   "invite SITE",
-		Short: "write an invitation for another site, to become a peer",
-		Long: `Writes an invitation for the operator of another site: where this site takes servers of
-peers, credentials for those of that site, the key of this site's bank and the
-certificate of its authority. Who has the file can connect as that site: give it to its
-operator in private, who answers with candor site join, and take the answer with candor
-site join here. Nothing changes before that. A peer can be invited again, for new
-credentials; "candor user revoke --file" takes those of a letter back.`,
+		Short: "write an invitation for another site to become a peer",
+		Long: `Writes an invitation for the operator of another site. The invitation has the
+address for the servers of peers, credentials for the other site, the key of
+this site's bank and the certificate of its authority. Whoever has the file can
+connect as the other site: give the file to its operator in private. The
+operator answers with candor site join. Then use candor site join here with the
+answer. Nothing changes before that. A second invitation has new credentials.
+"candor user revoke --file" revokes the credentials of an invitation.`,
 		Example: `  candor site invite east --config west/site.yaml --url tls://hub.west.example:7422
   # at the other site:
   candor site join west-invites-east.json --limit 5000`,
@@ -91,12 +92,13 @@ func joinSiteCommand() *cobra.Command {
 	l := &letters{}
 	cmd := &cobra.Command{
 		Use:   "join FILE --limit AMOUNT",
-		Short: "become the peer of a site that sent an invitation, or an answer to one",
-		Long: `Takes an invitation or an answer of another site: adds it to the peers of this site's
-configuration, with its credentials and certificate beside that, and for an invitation
-writes the answer, which the site that invited takes in the same way. The limit is the
-most that the other site may owe this one. The peers settle once both sites have been
-started again.`,
+		Short: "accept an invitation or an answer of another site",
+		Long: `Accepts an invitation or an answer of another site. The command adds the other
+site to the peers of this site's configuration and writes its credentials and
+its certificate beside the configuration. For an invitation the command also
+writes an answer; the other site accepts the answer in the same way. The limit
+is the most that the other site may owe this site. The peers settle after both
+sites have been started again.`,
 		Example: `  candor site join west-invites-east.json --config east/site.yaml --limit 5000
   candor site join east-answers-west.json --config west/site.yaml --limit 5000`,
 		Args: cobra.ExactArgs(1),

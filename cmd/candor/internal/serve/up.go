@@ -35,16 +35,16 @@ func upCommand() *cobra.Command {
 		Short:       "run a whole site in one process",
 		Long: `Runs a site until it is interrupted: a NATS server, three replicas each of the
 auctioneer and of the bank, an estimator, and the agents of its nodes. Without a
-configuration it is a site for a first look, on loopback, with the accounts
-alice, bob and carol. What the site keeps is in the state directory; started
-again there, it goes on where it stopped.
+configuration it is a site for trying, on loopback, with the accounts alice, bob
+and carol. The data of the site are in the state directory. A site that is
+started again with its state directory goes on where it stopped.
 
-With --host it runs one host's share of a site that the configuration spreads
-over several; the hosts need the same keys (see candor site init).
+With --host the command runs the part of one host, if the configuration has
+several hosts. The hosts need the same keys (see candor site init).
 
-With --sites it runs several sites, each a peer of the others: they take work from
-one another, and their banks settle. Commands speak to the first, and to another
-with --at.`,
+With --sites the command runs several sites, and each is a peer of the others:
+they accept jobs of one another, and their banks settle. Commands speak to the
+first site, or with --at to another.`,
 		Example: `  candor up
   candor up --nodes 8 --metrics 127.0.0.1:9090
   candor up --config site.yaml --state /var/lib/candor
@@ -64,7 +64,7 @@ with --at.`,
 	cmd.Flags().BoolVar(&u.leave, "leave-running", false, "leave the tasks to the next start when this one ends")
 	cmd.Flags().BoolVar(&u.asMe, "tasks-as-me", false, "run tasks as this user, able to do all that the site can: for a site of your own alone")
 	cmd.Flags().StringSliceVar(&u.sites, "sites", nil, "run several sites of these `names`, joined to one another")
-	cmd.Flags().BoolVar(&u.fresh, "fresh", false, "first remove what an earlier site left in the state directory, keys and all")
+	cmd.Flags().BoolVar(&u.fresh, "fresh", false, "first remove all data of an earlier site from the state directory, with its keys")
 	return cmd
 }
 
@@ -153,7 +153,7 @@ const askWithin = 2 * time.Second
 func reach(ctx context.Context, site *embedded.Site) string {
 	reply, err := ask[messages.NodesReply](ctx, site, messages.Auctioneer, messages.VerbNodes)
 	if err != nil || len(reply.Nodes) == 0 {
-		return "candor nodes says what they can reach"
+		return "candor nodes shows what tasks can reach"
 	}
 	worst := slices.MinFunc(reply.Nodes, func(a, b messages.NodeStatus) int {
 		return cmp.Compare(messages.Containment(a.Abilities), messages.Containment(b.Abilities))

@@ -50,15 +50,15 @@ func (u *up) several() ([]embedded.Config, error) {
 	}
 	switch {
 	case len(c.Hosts) > 0 || u.settings.host != "":
-		return nil, messages.Errorf(messages.Invalid, "--sites: runs whole sites, not hosts of one; start each host on its own")
+		return nil, messages.Errorf(messages.Invalid, "--sites runs whole sites, not hosts of one site; start each host with its own command")
 	case c.TLS != nil || len(c.Peers) > 0 || c.Keys != "":
-		return nil, messages.Errorf(messages.Invalid, "--sites: is for a first look, and makes its own keys and peers; start sites that have them one by one, with candor up --config")
+		return nil, messages.Errorf(messages.Invalid, "--sites is for trying, and makes its own keys and peers; start sites that have keys or peers one by one, with candor up --config")
 	}
 	seen := map[messages.Name]bool{}
 	var configs []embedded.Config
 	for i, name := range u.sites {
 		if !messages.ValidName(name) || seen[name] {
-			return nil, messages.Errorf(messages.Invalid, "--sites: %q is no name, or there twice; write names of lower-case letters with commas, like west,east", name)
+			return nil, messages.Errorf(messages.Invalid, "--sites: %q is no name, or is given twice; write names of lower-case letters with commas, like west,east", name)
 		}
 		seen[name] = true
 		own := c

@@ -27,13 +27,13 @@ func addCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "add NAME",
 		Short: "issue credentials for a name",
-		Long: `Writes a credentials file for a user, from the site's keys in the state directory,
-and prints where it is. Whoever has the file can speak as that name, and as
-nobody else. The account is opened by its first grant.
+		Long: `Writes a credentials file for a user, with the site's keys in the state
+directory, and prints its path. Whoever has the file can act as that name, and
+as no other name. The first grant opens the account.
 
-An operator's file is for a name that is among the operators of the site's
-configuration; a node's and a service's are for actors that run alone; a peer's is
-for another site, whose bank then reaches this one's as that site.`,
+The name of an operator must be among the operators of the site's configuration.
+Files for nodes and services are for actors that run alone. The file for a peer
+is for the bank of another site.`,
 		Example: `  candor user add dave && candor grant dave 100
   candor user add --service auctioneer
   candor user add --peer east`,
@@ -84,6 +84,6 @@ func keysDir(c *embedded.Config) string {
 }
 
 func siteCommand() *cobra.Command {
-	return group("site", "make a site, join it to others, and see how it stands with them",
+	return group("site", "make a site, join it to other sites, and show its links",
 		initCommand(), certifyCommand(), inviteCommand(), joinSiteCommand(), natsCommand(), rotateCommand(), dropCommand())
 }

@@ -46,7 +46,7 @@ here are listed if they were revoked.`,
 				t.Row(h.Name, string(h.Role), h.State, day(h.Issued), day(h.Expires), times(h.Revoked))
 			}
 			if t.Len() == 0 {
-				return say(cmd.OutOrStdout(), "Nobody has credentials here. Issue some with candor user add.\n")
+				return say(cmd.OutOrStdout(), "There are no credentials here. Issue credentials with candor user add.\n")
 			}
 			t.Write(cmd.OutOrStdout(), terminal.Style{}, "")
 			return nil

@@ -41,33 +41,37 @@ func Command() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "simulate --trace FILE --market FILE",
 		Short: "run a log of jobs through a market, in virtual time",
-		Long: `Runs the jobs of a log in the Standard Workload Format through a market, in virtual
-time, and reports how they fared and what they paid.
+		Long: `Runs the jobs of a log in the Standard Workload Format through a market, in
+virtual time, and reports their times and payments.
 
 A market is a file of YAML; only the mechanism is needed:
 
   name: spot
-  mechanism: highest-bid     # ` + strings.Join(rules.Mechanisms(), ", ") + `
+  mechanism: highest-bid     # one of the list below
   price: kth
   bids:                      # how bids are drawn; these are the defaults
-    value: {distribution: bimodal, share: 0.2, low: {mean: 30, deviation: 15}, high: {mean: 150, deviation: 15}}
+    value: {distribution: bimodal, share: 0.2,
+            low: {mean: 30, deviation: 15}, high: {mean: 150, deviation: 15}}
     shading: {aggressive: 0, beta: 0.1, others: 0}
-    deadline: {slack: exponential, mean: 2, least: 60}     # reservation: {slack: none}
+    deadline: {slack: exponential, mean: 2, least: 60} # reservation: none
     length: {declared: exact}
     users: {spread: 0, by: job}
-    budget: 10               # times what the job costs at its bid; proportional: 1
+    budget: 10               # times the cost at the bid; proportional: 1
 
-Parameters, beside name, worth (delay, deadline or run) and bids:
+Other fields are name, worth (delay, deadline or run), and the parameters of the
+mechanism:
 
 ` + parameters() + `
-What a second on a slot is worth to a job's owner (value), what it bids for it, by
-when the job should be complete, and what it says of its length are drawn from that
-model, or read from a file with --bids: columns job, value, bid, deadline, length,
-budget; by the number of the job in the log, times in seconds from its beginning.
-Budgets bind under proportional, fifo, fairshare and backfill; with all actors, always.
+Four numbers of each job are drawn from this model: the worth of a second on a
+slot to its owner (value), the bid, the deadline, and the declared length. With
+--bids a file has the numbers. Its columns are job, value, bid, deadline, length
+and budget: job is the number in the log, and times are seconds from its
+beginning. Budgets bind in proportional, fifo, fairshare and backfill, and with
+--actors all in every mechanism.
 
 ` + faultsHelp() + `
-The keys of --json are stable; package deploy/simulated/measure defines each, and with --faults package deploy/simulated/faults.`,
+The keys of --json are stable. Package deploy/simulated/measure defines each
+key, and with --faults package deploy/simulated/faults.`,
 		Example: `  candor simulate --trace LPC-EGEE-2004-1.2-cln.swf.gz --market highest-bid --nodes 105
   candor simulate --trace KTH-SP2.swf.gz --market market.yaml --from 30d --to 60d --scale-load 1.5 --plots figures
   candor simulate --trace log.swf --market market.yaml --json --events events.csv > report.json
@@ -85,7 +89,7 @@ The keys of --json are stable; package deploy/simulated/measure defines each, an
 	f.StringVar(&o.actors, "actors", "core", "`core`: the mechanism alone; all: every message of every actor")
 	f.IntVar(&o.slots, "slots-per-node", 1, "with all actors: how many `slots` each node has")
 	f.StringVar(&o.by, "by", "group", "report groups of jobs by `what`: "+strings.Join(measure.Groupings, ", "))
-	f.StringVar(&o.events, "events", "", "write what happened, event by event, to this `file`, .csv")
+	f.StringVar(&o.events, "events", "", "write all events to this `file`, .csv")
 	f.StringVar(&o.plots, "plots", "", "draw figures into this `directory`, as SVG")
 	f.BoolVar(&o.json, "json", false, "print the report as JSON")
 	f.StringVar(&o.faults.plan, "faults", "", "run a federation under the faults of this `file` of YAML, instead of a log")

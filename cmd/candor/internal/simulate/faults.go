@@ -20,24 +20,25 @@ type faultOptions struct {
 
 // faultsHelp says what a plan of faults is.
 func faultsHelp() string {
-	return `With --faults, three sites (east, north, west) run under faults instead, each seed
-another history, held to what must always be true after every step. A plan is a file
-of YAML, in which everything may be left out:
+	return `With --faults, three sites (east, north, west) run under faults instead. Each
+seed is another history. After every step all invariants are checked. A plan is
+a file of YAML, in which every field may be left out:
 
   jobs: 4                    # of each site's users, here and at other sites
-  trades: 6                  # their payments to other sites, and authorisations for them
+  trades: 6                  # payments to other sites, and authorisations
   nodes: 2                   # of each site
   duration: 60s              # of the faults
-  rates: {loss: 1.5}         # how many of each kind there are on average; the kinds:
-                             # ` + strings.Join(faults.Kinds[:6], ", ") + `,
-                             # ` + strings.Join(faults.Kinds[6:], ", ") + `
+  rates: {loss: 1.5}         # mean number of faults of each kind; the kinds:
+                             # ` + strings.Join(faults.Kinds[:4], ", ") + `,
+                             # ` + strings.Join(faults.Kinds[4:8], ", ") + `,
+                             # ` + strings.Join(faults.Kinds[8:], ", ") + `
 
-or, instead of rates, the faults themselves, as they are printed of a seed that fails:
+or, instead of rates, the faults themselves, as printed for a failing seed:
 
   seed: 7
   events:
   - {at: 20s, kind: isolate, target: north, for: 90s}
-  - {at: 25s, kind: crash, target: west.m1, for: 10s}    # a machine; west.n0: an agent
+  - {at: 25s, kind: crash, target: west.m1, for: 10s}  # west.n0: an agent
 `
 }
 

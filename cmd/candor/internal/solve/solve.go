@@ -56,8 +56,8 @@ func Command() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "solve MECHANISM < case.json",
 		Short: "run a mechanism on a JSON document and print the outcome",
-		Long: "Reads one JSON document from standard input, runs a mechanism on it, and prints the\n" +
-			"outcome as JSON. Mechanisms: " + strings.Join(names, ", ") + ".",
+		Long: "Reads one JSON document from standard input, runs a mechanism on it, and prints\n" +
+			"the outcome as JSON. The mechanisms are:\n\n  " + strings.Join(names, "\n  "),
 		Example:       `  echo '{"alpha":0.5,"jobs":[{"budget":100,"kind":"linear","weights":[3,2]}]}' | candor solve proportional`,
 		ValidArgs:     names,
 		Args:          cobra.ArbitraryArgs,

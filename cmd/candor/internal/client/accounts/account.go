@@ -25,14 +25,14 @@ func accountCommand(a *cli.App, predict *cobra.Command) *cobra.Command {
 	var all bool
 	cmd := &cobra.Command{
 		Use:   "account [NAME]",
-		Short: "show an account: what is available, held for jobs, and expiring",
-		Long: `Show an account, by default your own: its balance, what of it is held for jobs, how
-far below zero it may go, and what of it expires when. You may see accounts that you
-have a part in; operators see all.
+		Short: "show an account: available credits, holds, expiring grants",
+		Long: `Show an account, by default your own: its balance, the credits that are held
+for jobs, its credit limit, and the credits that expire. You may see accounts in
+which you have a part. Operators see all accounts.
 
-Each hold is listed with the job that has it, and with what ends it. A submission that
-is refused gives its hold back at once; the hold of one that was not finished, as a
-part of the site failed in between, ends by itself within the hour.`,
+Each hold is listed with its job and with the event that ends the hold. A
+refused submission gives its hold back at once. If a part of the site failed
+during a submission, the hold ends by itself within the hour.`,
 		Example: `  candor account
   candor account climate
   candor account --all
@@ -57,7 +57,7 @@ func ShowAccount(ctx context.Context, a *cli.App, s *cli.Session, verb string, r
 
 func accounts(ctx context.Context, a *cli.App, s *cli.Session, args []string) error {
 	if len(args) > 0 {
-		return cli.Usagef("--all: lists every account: leave out %q", args[0])
+		return cli.Usagef("--all lists every account: leave out %q", args[0])
 	}
 	reply, err := allAccounts(ctx, s, messages.AccountsRequest{})
 	if err != nil {
@@ -87,13 +87,14 @@ func grantCommand(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "grant NAME AMOUNT",
 		Short: "issue credits to an account (operators)",
-		Long: `Issue credits to an account. An account that does not exist is opened after a question
-on a terminal, and elsewhere with --yes. Without --account or --creds the grant is made as
-"operator", where this machine has the credentials of that account. Repeating a grant
-with the same --key grants nothing more.
+		Long: `Issue credits to an account. A new account is opened after a question on a
+terminal, and elsewhere with --yes. Without --account or --creds the grant is
+made as "operator", if this machine has the credentials of the operator. A
+second grant with the same --key grants nothing more.
 
-What is unspent of a grant that --expires goes back by itself at that time. Jobs draw
-on what expires first; what is held for a job stays until the job has ended.`,
+With --expires, credits that are unspent at that time go back by themselves.
+Jobs use the credits that expire first. Credits that are held for a job stay
+until the job has ended.`,
 		Example: `  candor grant alice 100 --reason 'spring allocation'
   candor grant climate 5000 --expires 2027-01-01`,
 		RunE: a.Operating(cli.WithAmount(1, func(ctx context.Context, s *cli.Session, args []string, amount messages.Credits) error {
@@ -113,10 +114,10 @@ on what expires first; what is held for a job stays until the job has ended.`,
 		})),
 		ValidArgsFunction: a.CompleteAccounts(),
 	}
-	cmd.Flags().StringVar(&reason, "reason", "", "why, for the `statement`")
+	cmd.Flags().StringVar(&reason, "reason", "", "the reason, for the `statement`")
 	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "open the account without a question, if it does not exist")
 	cmd.Flags().StringVar(&key, "key", "", "idempotency `key` of the grant (default: random)")
-	cmd.Flags().StringVar(&expires, "expires", "", "`when` what is unspent goes back: 2027-01-01, or from now, like 90d")
+	cmd.Flags().StringVar(&expires, "expires", "", "`when` unspent credits go back: 2027-01-01, or from now, like 90d")
 	return cmd
 }
 

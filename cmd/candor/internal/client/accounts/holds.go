@@ -80,7 +80,7 @@ func (h *holders) of(p *cli.Page, hold *messages.PendingHold) (what, ends string
 	case !strings.HasPrefix(hold.ID, "job/"):
 		return terminal.Safe(hold.Payee), at
 	case !h.answered:
-		return "a job or submission; the site does not say which", "with the job, or " + at
+		return "a job or submission; the site does not name it", "with the job, or " + at
 	case h.all || hold.Member == h.caller:
 		return "a submission that was not finished", at
 	}

@@ -12,7 +12,7 @@ import (
 func memberCommand(a *cli.App) *cobra.Command {
 	return cli.Group(&cobra.Command{
 		Use:     "member",
-		Short:   "say who has which part in an account (owners, operators)",
+		Short:   "add and remove the members of an account (owners, operators)",
 		Example: "  candor account member add climate alice\n  candor account member remove climate alice",
 		RunE:    cli.OneOf("add or remove"),
 	}, memberAdd(a), memberRemove(a))
@@ -21,9 +21,10 @@ func memberCommand(a *cli.App) *cobra.Command {
 func memberAdd(a *cli.App) *cobra.Command {
 	var role, limit string
 	cmd := changeMember(a, &cobra.Command{
-		Use:     "add PROJECT ACCOUNT",
-		Short:   "give an account a part in a project's (owners, operators)",
-		Long:    "Give an account a part in a project's account: by default it may have credits held for its jobs, without a limit.",
+		Use:   "add PROJECT ACCOUNT",
+		Short: "make an account a member of a project (owners, operators)",
+		Long: `Make an account a member of a project. By default the member may spend the
+credits of the project on jobs, without a limit.`,
 		Example: "  candor account member add climate alice\n  candor project member add climate bob --role auditor\n  candor project member add climate carol --limit 50",
 	}, func(r *messages.MemberRequest, _ []string) error {
 		if role != "" {
@@ -37,14 +38,14 @@ func memberAdd(a *cli.App) *cobra.Command {
 		return nil
 	})
 	cmd.Flags().StringVar(&role, "role", "", "its `role`: member, owner or auditor")
-	cmd.Flags().StringVar(&limit, "limit", "", "the most `credits` it may have spent and hold there, or none")
+	cmd.Flags().StringVar(&limit, "limit", "", "the most `credits` that it may spend and hold in the project, or none")
 	return cmd
 }
 
 func memberRemove(a *cli.App) *cobra.Command {
 	return changeMember(a, &cobra.Command{
 		Use:     "remove PROJECT ACCOUNT",
-		Short:   "take away an account's part in a project's (owners, operators)",
+		Short:   "remove a member from a project (owners, operators)",
 		Example: "  candor account member remove climate alice",
 	}, func(r *messages.MemberRequest, _ []string) error {
 		r.Remove = true
@@ -97,17 +98,17 @@ func freezeCommand(a *cli.App, frozen bool) *cobra.Command {
 	var reason string
 	cmd := &cobra.Command{
 		Use:   "freeze NAME",
-		Short: "let nothing new be held on an account or moved from it (owners, operators)",
-		Long: `Freeze an account: nothing new can be held on it or moved from it. What is held
-already can still be charged when a job ends, and it can receive. What an operator
-froze only an operator thaws.`,
+		Short: "refuse new holds and payments from an account (owners, operators)",
+		Long: `Freeze an account: the bank refuses new holds on the account and payments from
+it. Holds that exist can still be charged, and the account can receive credits.
+Only an operator unfreezes an account that an operator froze.`,
 		Example:           "  candor account freeze climate --reason 'audit until Friday'",
 		ValidArgsFunction: a.CompleteAccounts(),
 	}
 	if frozen {
-		cmd.Flags().StringVar(&reason, "reason", "", "why, for those whose jobs are refused")
+		cmd.Flags().StringVar(&reason, "reason", "", "the reason, for users whose jobs are refused")
 	} else {
-		cmd.Use, cmd.Short, cmd.Long = "unfreeze NAME", "thaw an account that is frozen (owners, operators)", ""
+		cmd.Use, cmd.Short, cmd.Long = "unfreeze NAME", "unfreeze an account (owners, operators)", ""
 		cmd.Example = "  candor account unfreeze climate"
 	}
 	cmd.RunE = a.Online(func(ctx context.Context, s *cli.Session, args []string) error {
@@ -120,13 +121,13 @@ func creditCommand(a *cli.App) *cobra.Command {
 	var reason string
 	cmd := &cobra.Command{
 		Use:     "credit NAME AMOUNT",
-		Short:   "say how far below zero an account's balance may go (operators)",
+		Short:   "set how far below zero the balance may go (operators)",
 		Example: "  candor account credit climate 500 --reason 'until the grant comes'\n  candor account credit climate 0",
 		RunE: a.Operating(cli.WithAmount(1, func(ctx context.Context, s *cli.Session, args []string, amount messages.Credits) error {
 			return ShowAccount(ctx, a, s, messages.VerbCredit, messages.CreditRequest{Account: args[0], Credit: amount, Reason: reason})
 		})),
 		ValidArgsFunction: a.CompleteAccounts(),
 	}
-	cmd.Flags().StringVar(&reason, "reason", "", "why, for the journal")
+	cmd.Flags().StringVar(&reason, "reason", "", "the reason, for the journal")
 	return cmd
 }

@@ -13,8 +13,9 @@ func projectCommand(a *cli.App) *cobra.Command {
 	return cli.Group(&cobra.Command{
 		Use:   "project",
 		Short: "share an account: projects, their members and limits",
-		Long: `A project is an account that several people spend from. Its owners say who takes part,
-as what, and up to which limit; auditors only see its statement.`,
+		Long: `A project is an account from which several people spend. Its owners decide who
+takes part, in which role, and up to which limit. Auditors only see its
+statement.`,
 		Example: `  candor project create climate --owner alice --title 'Climate models'
   candor project member add climate bob --limit 50
   candor project role climate carol auditor
@@ -29,16 +30,17 @@ func projectCreate(a *cli.App) *cobra.Command {
 	var title string
 	var owners []string
 	cmd := &cobra.Command{
-		Use:     "create NAME",
-		Short:   "make a project (operators)",
-		Long:    "Make a project, an account without credits until it is granted some. Doing it again changes the title and adds owners.",
+		Use:   "create NAME",
+		Short: "make a project (operators)",
+		Long: `Make a project: an account without credits, until an operator grants some. The
+same command on an existing project changes the title and adds owners.`,
 		Example: "  candor project create climate --owner alice --owner bob --title 'Climate models'",
 		RunE: a.Operating(func(ctx context.Context, s *cli.Session, args []string) error {
 			return ShowAccount(ctx, a, s, messages.VerbProject, messages.ProjectRequest{Account: args[0], Title: title, Owners: owners})
 		}),
 	}
-	cmd.Flags().StringVar(&title, "title", "", "what it is, in `words`")
-	cmd.Flags().StringSliceVar(&owners, "owner", nil, "the `account` of one who manages it; may be repeated")
+	cmd.Flags().StringVar(&title, "title", "", "the title, in `words`")
+	cmd.Flags().StringSliceVar(&owners, "owner", nil, "the `account` of an owner; may be repeated")
 	cmd.RegisterFlagCompletionFunc("owner", a.CompleteAccounts())
 	return cmd
 }
@@ -75,18 +77,20 @@ func projectList(a *cli.App) *cobra.Command {
 
 func projectLimit(a *cli.App) *cobra.Command {
 	return changeMember(a, &cobra.Command{
-		Use:     "limit PROJECT ACCOUNT AMOUNT|none",
-		Short:   "bound what a member may have spent and hold (owners, operators)",
-		Long:    "Bound what a member may have spent in a project and hold there, together and ever. To let it spend on, raise the limit.",
+		Use:   "limit PROJECT ACCOUNT AMOUNT|none",
+		Short: "limit the credits that a member may spend (owners, operators)",
+		Long: `Limit the credits of a project that a member may spend and hold. The limit is
+for the sum of all times. To let the member spend more, raise the limit.`,
 		Example: "  candor project limit climate bob 50\n  candor project limit climate bob none",
 	}, func(r *messages.MemberRequest, args []string) error { return setLimit(r, args[2]) })
 }
 
 func projectRole(a *cli.App) *cobra.Command {
 	return changeMember(a, &cobra.Command{
-		Use:     "role PROJECT ACCOUNT member|owner|auditor",
-		Short:   "say what a member may do (owners, operators)",
-		Long:    "Members have credits held for their jobs; owners do too, manage the project and transfer from it; auditors only see it.",
+		Use:   "role PROJECT ACCOUNT member|owner|auditor",
+		Short: "change the role of a member (owners, operators)",
+		Long: `Members spend credits of the project on their jobs. Owners also manage the
+project and transfer credits from it. Auditors only see the account.`,
 		Example: "  candor project role climate bob owner\n  candor project role climate carol auditor",
 	}, func(r *messages.MemberRequest, args []string) error { return setRole(r, args[2]) })
 }

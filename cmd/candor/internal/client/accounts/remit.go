@@ -17,10 +17,11 @@ func remitCommand(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "remit ACCOUNT@SITE AMOUNT",
 		Short: "give credits to an account of another site",
-		Long: `Give credits to an account of another site that is a peer of this one. They are set
-aside until that site's bank has answered: if it refuses, as it does where there is no
-such account, they are yours again, and if it cannot be reached it is asked until it
-can. Repeating it with the same --key gives nothing more.`,
+		Long: `Give credits to an account of another site, a peer of this site. The bank sets
+the credits aside and asks the bank of the other site. If the other bank
+refuses, for example because there is no such account, the credits are yours
+again. If the other bank cannot be reached, it is asked again until it answers.
+A second command with the same --key gives nothing more.`,
 		Example: "  candor remit bob@east 10 --reason 'thanks for the data'\n  candor remit bob@east 100 --from climate",
 		RunE: a.Online(func(ctx context.Context, s *cli.Session, args []string) error {
 			payee, peer, err := accountAt(args[0])
@@ -65,17 +66,17 @@ func authoriseCommand(a *cli.App) *cobra.Command {
 	var lasting string
 	cmd := &cobra.Command{
 		Use:   "authorise SITE AMOUNT",
-		Short: "let another site charge you up to an amount, once",
-		Long: `Set credits aside for one charge by another site, and print the authorisation that your
-bank signs: the site believes it without asking anybody. It can be charged once, up to
-the amount, for as long as --for says; what is not charged is free again some time after
-that, or when the site has given it up (candor revoke). Jobs that run at other sites do
-this by themselves.`,
+		Short: "let another site charge you once, up to an amount",
+		Long: `Set credits aside for one charge by another site, and print the authorisation
+that your bank signs. The other site trusts the signature. The site can charge
+the authorisation once, up to the amount, during the time of --for. The rest is
+free again some time after that, or when the site gives the authorisation up
+(candor revoke). Jobs that run at other sites need no such command.`,
 		Example: "  candor authorise east 20 --for 2d\n  candor authorise east 20 --for 12h --json > authorisation.json",
 		RunE: a.Online(cli.WithAmount(1, func(ctx context.Context, s *cli.Session, args []string, amount messages.Credits) error {
 			interval, ok := cli.Span(lasting)
 			if !ok {
-				return cli.Usagef("--for %q: write how long it may be charged, like 12h or 2d", lasting)
+				return cli.Usagef("--for %q: write a length of time, like 12h or 2d", lasting)
 			}
 			r := messages.AuthoriseRequest{Key: cmp.Or(m.key, rand.Text()), Account: m.from, Peer: args[0], Amount: amount,
 				Interval: messages.Duration(interval), Reason: m.reason}
@@ -84,7 +85,7 @@ this by themselves.`,
 			})
 		})),
 	}
-	cmd.Flags().StringVar(&lasting, "for", "7d", "how `long` it may be charged")
+	cmd.Flags().StringVar(&lasting, "for", "7d", "how `long` the site may charge it")
 	m.flags(a, cmd)
 	return cmd
 }
@@ -98,8 +99,9 @@ func revokeCommand(a *cli.App) *cobra.Command {
 	return &cobra.Command{
 		Use:   "revoke AUTHORISATION",
 		Short: "ask another site to give up an authorisation",
-		Long: `Ask the site that an authorisation is for to give it up, if it is not charged. The
-credits are free once that site has said so; until then it may still charge.`,
+		Long: `Ask another site to give up an authorisation that it has not charged. The
+credits are free when that site has agreed. Until then the site may still
+charge.`,
 		Example: "  candor revoke alice/k2",
 		RunE: a.Online(func(ctx context.Context, s *cli.Session, args []string) error {
 			reply, err := cli.CallKeyed[messages.ClearingReply](ctx, s, messages.Bank, messages.VerbRevoke, messages.RevokeRequest{ID: args[0]})
@@ -108,7 +110,7 @@ credits are free once that site has said so; until then it may still charge.`,
 			}
 			return a.Show(reply, func(p *cli.Page) {
 				p.Printf("Revoked %s", args[0])
-				writeAsked(p, reply, "the site that it is for")
+				writeAsked(p, reply, "the other site")
 			})
 		}),
 	}

@@ -15,14 +15,15 @@ func statementCommand(a *cli.App) *cobra.Command {
 	var o statementOptions
 	cmd := &cobra.Command{
 		Use:   "statement [NAME]",
-		Short: "show the history of an account, oldest first, with the reason for each movement",
-		Long: `Show every movement of an account's credits, by default your own: why, for which job in
-which market, what was held, charged and given back, and the balance after it.
+		Short: "show the history of an account, oldest entry first",
+		Long: `Show every movement of an account's credits, by default your own: the reason,
+the job and its market, the credits held, charged and given back, and the
+balance after the movement.
 
-With --project, show only what was held and charged on your own word there.
+With --project, show only the movements of your own jobs in the project.
 
-With --label, show only what jobs with those labels were charged and paid, and the sum of
-that. With --by-label, show the sum for each value of a label.`,
+With --label, show only charges and payments of jobs with those labels, and
+their sum. With --by-label, show the sum for each value of a label.`,
 		Example: `  candor statement
   candor statement climate --from 2026-01-01 --to 2026-02-01
   candor statement --project climate --from '7 days ago'
@@ -36,11 +37,11 @@ that. With --by-label, show the sum for each value of a label.`,
 	}
 	cmd.Flags().StringVar(&o.from, "from", "", "from this `time` on: 2026-01-31, 2026-01-31T12:00:00Z, or how long ago, like 24h")
 	cmd.Flags().StringVar(&o.to, "to", "", "before this `time`")
-	cmd.Flags().StringVar(&o.project, "project", "", "the statement of this `project`, as far as it was on your word")
+	cmd.Flags().StringVar(&o.project, "project", "", "the statement of this `project`, for your own jobs only")
 	cmd.Flags().BoolVar(&o.csv, "csv", false, "print a table of comma-separated values")
 	cmd.Flags().IntVarP(&o.limit, "limit", "n", 0, "only the newest, at most this `number` of entries (default: all)")
 	cmd.Flags().StringSliceVar(&o.labels, "label", nil, "only what jobs with this `K=V` cost, or K of any value; may be repeated")
-	cmd.Flags().StringVar(&o.byLabel, "by-label", "", "what jobs cost for each value of this `label`, instead of the entries")
+	cmd.Flags().StringVar(&o.byLabel, "by-label", "", "the cost of jobs for each value of this `label`, instead of the entries")
 	cmd.RegisterFlagCompletionFunc("project", a.CompleteAccounts())
 	return cmd
 }
@@ -65,7 +66,7 @@ func statement(ctx context.Context, a *cli.App, s *cli.Session, o *statementOpti
 	}
 	switch {
 	case o.project != "" && len(args) > 0:
-		return cli.Usagef("--project %s: names the account: leave out %q", o.project, args[0])
+		return cli.Usagef("--project %s names the account: leave out %q", o.project, args[0])
 	case o.byLabel != "" && o.csv:
 		return cli.Usagef("--by-label: cannot go with --csv: choose one")
 	case o.csv && a.Flags.JSON:

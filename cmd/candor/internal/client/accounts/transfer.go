@@ -16,7 +16,7 @@ type payment struct{ from, reason, key string }
 
 func (m *payment) flags(a *cli.App, cmd *cobra.Command) {
 	cmd.Flags().StringVar(&m.from, "from", "", "the `account` that pays (default: your own)")
-	cmd.Flags().StringVar(&m.reason, "reason", "", "why, for the `statement`")
+	cmd.Flags().StringVar(&m.reason, "reason", "", "the reason, for the `statement`")
 	cmd.Flags().StringVar(&m.key, "key", "", "idempotency `key` (default: random)")
 	cmd.RegisterFlagCompletionFunc("from", a.CompleteAccounts())
 }
@@ -25,10 +25,10 @@ func transferCommand(a *cli.App) *cobra.Command {
 	var m payment
 	cmd := &cobra.Command{
 		Use:   "transfer ACCOUNT AMOUNT",
-		Short: "give credits of yours, or of a project that you own, to an account",
-		Long: `Transfer credits to an account, from your own or, with --from, from a project that you
-own. Credits that expire keep their expiry. Repeating a transfer with the same --key
-transfers nothing more.`,
+		Short: "give credits to an account, from your account or your project",
+		Long: `Transfer credits to an account, from your own account or, with --from, from a
+project that you own. Credits that expire keep their expiry. A second transfer
+with the same --key transfers nothing more.`,
 		Example: "  candor transfer bob 5 --reason 'thanks for the data'\n  candor transfer bob 100 --from climate",
 		RunE: a.Online(cli.WithAmount(1, func(ctx context.Context, s *cli.Session, args []string, amount messages.Credits) error {
 			r := messages.PayRequest{Key: cmp.Or(m.key, rand.Text()), From: m.from, To: args[0], Amount: amount, Reason: m.reason}
@@ -45,9 +45,10 @@ transfers nothing more.`,
 func withdrawCommand(a *cli.App) *cobra.Command {
 	var reason, key string
 	cmd := &cobra.Command{
-		Use:     "withdraw NAME AMOUNT",
-		Short:   "take credits that are available back from an account (operators)",
-		Long:    "Take credits that are available back from an account. Repeating it with the same --key takes nothing more.",
+		Use:   "withdraw NAME AMOUNT",
+		Short: "take available credits back from an account (operators)",
+		Long: `Take available credits back from an account. A second command with the same
+--key takes nothing more.`,
 		Example: "  candor withdraw climate 20 --reason 'the project ends early'",
 		RunE: a.Operating(cli.WithAmount(1, func(ctx context.Context, s *cli.Session, args []string, amount messages.Credits) error {
 			r := messages.WithdrawRequest{Key: cmp.Or(key, rand.Text()), Account: args[0], Amount: amount, Reason: reason}
@@ -57,7 +58,7 @@ func withdrawCommand(a *cli.App) *cobra.Command {
 		})),
 		ValidArgsFunction: a.CompleteAccounts(),
 	}
-	cmd.Flags().StringVar(&reason, "reason", "", "why, for the `statement`")
+	cmd.Flags().StringVar(&reason, "reason", "", "the reason, for the `statement`")
 	cmd.Flags().StringVar(&key, "key", "", "idempotency `key` (default: random)")
 	cmd.MarkFlagRequired("reason")
 	return cmd
@@ -67,11 +68,11 @@ func correctCommand(a *cli.App) *cobra.Command {
 	var reason, amount string
 	cmd := &cobra.Command{
 		Use:   "correct TRANSFER",
-		Short: "take a transfer back, or part of it, by a new one (operators)",
-		Long: `Take back what a transfer moved, or part of it. Nothing is changed that was written: a
-new transfer goes the other way and names the one that it corrects. A transfer can
-be corrected once, and its correction in turn. "candor statement --json" has the
-identifiers of transfers.`,
+		Short: "reverse a transfer or a part of it (operators)",
+		Long: `Take back the credits of a transfer, or a part of them. The old record stays: a
+new transfer goes the other way and names the old transfer. A transfer can be
+corrected once, and its correction can be corrected too. "candor statement
+--json" has the identifiers of transfers.`,
 		Example: "  candor correct job/alice/42/charge --reason 'the node was faulty'\n  candor correct '$grant/operator/spring' --amount 10 --reason 'granted too much'",
 		RunE: a.Operating(func(ctx context.Context, s *cli.Session, args []string) (err error) {
 			r := messages.CorrectRequest{Transfer: args[0], Reason: reason}
@@ -89,7 +90,7 @@ identifiers of transfers.`,
 			})
 		}),
 	}
-	cmd.Flags().StringVar(&reason, "reason", "", "why, for the `statement`")
+	cmd.Flags().StringVar(&reason, "reason", "", "the reason, for the `statement`")
 	cmd.Flags().StringVar(&amount, "amount", "", "how many `credits` to take back (default: all)")
 	cmd.MarkFlagRequired("reason")
 	return cmd

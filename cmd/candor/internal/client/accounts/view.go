@@ -90,7 +90,7 @@ func writeMembers(p *cli.Page, list []messages.Membership) {
 // writeProjects lists projects in a line each.
 func writeProjects(p *cli.Page, r messages.AccountsReply) {
 	if len(r.Accounts) == 0 {
-		p.Printf("No projects. An operator makes one with candor project create.\n")
+		p.Printf("No projects. An operator makes a project with candor project create.\n")
 		return
 	}
 	t := terminal.NewTable("~PROJECT|>AVAILABLE|>HELD|>SPENT|>MEMBERS|STATE|~TITLE")
@@ -153,7 +153,7 @@ func writePart(p *cli.Page, r messages.StatementReply, member messages.Name, fac
 
 func writeOlder(p *cli.Page, more bool) {
 	if more {
-		p.Printf("%s\n", p.Dim("There are older entries: see them with a larger --limit."))
+		p.Printf("%s\n", p.Dim("There are older entries: use a larger --limit."))
 	}
 }
 

@@ -22,9 +22,10 @@ func Command(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "books",
 		Short: "have the bank check its books",
-		Long: `Have the bank check that its books balance: that the sum of all accounts is what was
-issued. With --full, which is for operators, it recomputes every balance and every
-hold from the first record. The exit code is 1 if they do not balance.`,
+		Long: `Have the bank check that its books balance: the sum of all accounts must be the
+sum of all grants. With --full, for operators, the bank computes every balance
+and every hold again from the first record. The exit code is 1 if the books do
+not balance.`,
 		Example: "  candor books\n  candor books --full\n  candor books --json | jq .balanced",
 		RunE: a.OnlineAs(func() bool { return full }, func(ctx context.Context, s *cli.Session, _ []string) error {
 			reply, err := cli.Call[messages.BooksReply](ctx, s, messages.Bank, messages.VerbBooks, messages.BooksRequest{Full: full})
@@ -34,7 +35,7 @@ hold from the first record. The exit code is 1 if they do not balance.`,
 			return a.Verdict(reply, reply.Balanced, func(p *cli.Page) { writeBooks(p, reply) })
 		}),
 	}
-	cmd.Flags().BoolVar(&full, "full", false, "recompute everything from the first record (operators)")
+	cmd.Flags().BoolVar(&full, "full", false, "compute everything again from the first record (operators)")
 	return cmd
 }
 
@@ -60,12 +61,13 @@ func writeBooks(p *cli.Page, r messages.BooksReply) {
 func proveCommand(a *cli.App) *cobra.Command {
 	return &cobra.Command{
 		Use:   "prove",
-		Short: "have the bank carry out nothing any more that nobody proves to have asked for (operators)",
-		Long: `From now on each replica of the bank carries out only what carries a proof of who
-asked: a signature, or for transfers a mark of a session, made with that one's
-credentials. New sites begin so. A site that was made by an earlier release does so
-with this command, once every replica of the bank and every client runs this release
-and has the site's keys. It cannot be taken back.`,
+		Short: "make the bank require a proof of who asked (operators)",
+		Long: `Make each replica of the bank require a proof of who asked for a request. The
+proof is a signature or, for transfers, the mark of a session, made with the
+credentials of the person who asks. New sites require proofs from the beginning.
+A site of an earlier release begins with this command, when every replica and
+every client runs this release and each replica has the site's keys. The
+command cannot be undone.`,
 		Example: "  candor bank prove",
 		RunE: a.Operating(func(ctx context.Context, s *cli.Session, _ []string) error {
 			return cli.Ask(ctx, a, s, messages.Bank, messages.VerbProve, messages.Empty{}, func(p *cli.Page, reply messages.TrustReply) {
@@ -78,10 +80,10 @@ and has the site's keys. It cannot be taken back.`,
 func signCommand(a *cli.App) *cobra.Command {
 	return &cobra.Command{
 		Use:   "sign VERB REQUEST",
-		Short: "prove a request to the bank that another program sends",
-		Long: `Print the header that proves a request to the bank to be yours: that of a VERB, such
-as pay, with exactly the bytes of REQUEST. Another client of NATS sends it beside the
-request, under your credentials, within an hour.`,
+		Short: "sign a request to the bank that another program sends",
+		Long: `Print the header that proves that a request to the bank is yours. VERB is the
+verb of the request, such as pay, and REQUEST is exactly its bytes. Another NATS
+client sends the header with the request, with your credentials, within an hour.`,
 		Example: `  request='{"key":"1","to":"bob","amount":5}'
   nats request -H "$(candor bank sign pay "$request")" candor.west.bank.pay.alice "$request"`,
 		RunE: func(_ *cobra.Command, args []string) error {
@@ -90,7 +92,7 @@ request, under your credentials, within an hour.`,
 				return err
 			}
 			if _, _, _, wants := proof.Wants(messages.Subject(t.Site, messages.Bank, args[0], t.Account)); !wants {
-				return cli.Usagef("%q: is no request to the bank that needs a proof", args[0])
+				return cli.Usagef("%q is no request to the bank that needs a proof", args[0])
 			}
 			principal, err := bus.ReadPrincipal(t.Creds)
 			if err != nil {

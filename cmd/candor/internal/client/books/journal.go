@@ -93,7 +93,7 @@ func (j *liveJournal) each(ctx context.Context, f func(uint64, []byte) error) er
 		}
 		for _, record := range page.Records {
 			if record.Number != r.After+1 {
-				return messages.Errorf(messages.Internal, "the bank sent record %d where record %d is next", record.Number, r.After+1)
+				return messages.Errorf(messages.Internal, "the bank sent record %d, and record %d is next", record.Number, r.After+1)
 			}
 			if err := f(record.Number, record.Data); err != nil {
 				return err
@@ -133,10 +133,10 @@ func exportCommand(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "export",
 		Short: "write the whole journal as plain-text accounting (operators)",
-		Long: `Write the whole journal of the bank for another program: hledger or beancount, which
-check that it balances, or CSV for all others. In each, what an account has
-available and what is held for its jobs are accounts of their own; job, transfer,
-kind and reason stand in tags.`,
+		Long: `Write the whole journal of the bank for another program: hledger, beancount or
+CSV. hledger and beancount check that the journal balances. The available
+credits and the holds of an account are two accounts there. Tags have the job,
+the transfer, the kind and the reason.`,
 		Example: `  candor bank export --format hledger --output books.journal && hledger -f books.journal check --strict
   candor bank export --format beancount --output books.beancount && bean-check books.beancount
   candor bank export --format csv | cut -d, -f 1,2,13-16`,

@@ -24,23 +24,27 @@ func verifyCommand(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "verify",
 		Short: "check the bank's books yourself, record by record (operators)",
-		Long: `Read every record of the bank's journal and check, here and not in the bank: that
-the hash chain holds, that all records add up to the balances that they and the
-bank state, that no account went below its limit, that each hold resolved at most
-once, and that the checkpoints which the site signed are of this very journal.
+		Long: `Read every record of the bank's journal and check the books on this machine, not
+in the bank:
 
-With --from-genesis every record is also carried out again, in an empty ledger,
-by the code that the bank itself runs: who may ask for it and when, its form, the
-transfers that it is linked to, what lapses in between, and each refusal must come
-to the same bytes. Of records by releases before this one, which do not say
-whether a user or an operator asked, it takes the one that may.
+  - the hash chain holds;
+  - the records add up to the balances that the records and the bank state;
+  - no account went below its limit;
+  - each hold ended at most once;
+  - the checkpoints that the site signed are of this journal;
+  - each record that issues or moves credits has a proof of who asked, from the
+    record on at which the site began to require proofs.
 
-Who asked is checked too: that each record which issues or moves money is under a
-signature or a mark of who it says, from the record on at which the site began to
-want proofs. The marks of transfers need the site's keys directory (--keys, or that
-of the site on this machine); without it they are counted, and said not to be checked.
+The marks of transfers need the site's keys directory (--keys, or the directory
+of the site on this machine). Without the keys the marks are counted, not
+checked.
 
-The exit code is 1 if anything is wrong; the first thing that is gets named.`,
+With --from-genesis the rules of the bank are carried out again for every
+record, in an empty ledger, and must give the same bytes. Records of earlier
+releases do not say whether a user or an operator asked: the check assumes the
+person who may.
+
+The exit code is 1 if anything is wrong. The first error is named.`,
 		Example: `  candor bank verify
   candor bank verify --from-genesis --json
   candor bank verify --history ~/.local/state/candor/bank/1`,
@@ -48,9 +52,9 @@ The exit code is 1 if anything is wrong; the first thing that is gets named.`,
 			return verifyBooks(ctx, a, source, genesis, key, cmp.Or(keys, keysBeside(a, directory)))
 		}),
 	}
-	cmd.Flags().BoolVar(&genesis, "from-genesis", false, "carry every record out again under the bank's rules")
-	cmd.Flags().StringVar(&key, "key", "", "public `key` that checkpoints must be signed with (default: that of the site which issued your credentials)")
-	cmd.Flags().StringVar(&keys, "keys", "", "the site's keys `directory`, to check the marks of transfers (default: that of the site on this machine)")
+	cmd.Flags().BoolVar(&genesis, "from-genesis", false, "carry out every record again under the bank's rules")
+	cmd.Flags().StringVar(&key, "key", "", "public `key` of the checkpoints (default: the key of the site that issued your credentials)")
+	cmd.Flags().StringVar(&keys, "keys", "", "the site's keys `directory`, to check the marks of transfers (default: of the site on this machine)")
 	cmd.Flags().StringVar(&directory, "history", "", historyFlag)
 	return cmd
 }
@@ -215,7 +219,7 @@ func (v *verification) run(ctx context.Context, source journalSource) error {
 	live, runs := source.(*liveJournal)
 	switch err := v.verifier.End(); {
 	case err != nil && !runs:
-		return messages.Errorf(messages.Unavailable, "%s; if the replica did not stop regularly, start it and stop it, and try again", messages.AsError("", err).Message)
+		return messages.Errorf(messages.Unavailable, "%s; if the replica did not stop in order, start and stop the replica, then try again", messages.AsError("", err).Message)
 	case err != nil:
 		return err
 	}
@@ -229,7 +233,7 @@ func (v *verification) run(ctx context.Context, source journalSource) error {
 	if len(v.checkpoints) > 0 {
 		kind, why := messages.Internal, "records are missing at the end"
 		if !runs {
-			kind, why = messages.Unavailable, "if the replica did not stop regularly, start it and stop it, and try again; else records are missing at the end"
+			kind, why = messages.Unavailable, "if the replica did not stop in order, start and stop the replica, then try again; else records are missing at the end"
 		}
 		return messages.Errorf(kind, "the site signed a checkpoint of %d records, and there are %d: %s", v.checkpoints[0].Records, r.Records, why)
 	}

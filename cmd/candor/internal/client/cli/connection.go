@@ -38,9 +38,9 @@ func (a *App) ConnectionFlags(f *pflag.FlagSet) {
 	f.StringVar(&a.Flags.Site, "site", "", "`name` of the site (CANDOR_SITE)")
 	f.StringVar(&a.Flags.account, "account", "", "`account` to speak as (CANDOR_ACCOUNT)")
 	f.StringVar(&a.Flags.creds, "creds", "", "NATS credentials `file` of the account (CANDOR_CREDS)")
-	f.StringVar(&a.Flags.ca, "ca", "", "PEM `file` of the authority that vouches for the server, with TLS (CANDOR_CA)")
+	f.StringVar(&a.Flags.ca, "ca", "", "PEM `file` with the authority of the server's certificate, for TLS (CANDOR_CA)")
 	f.StringVar(&a.Flags.state, "state", "", "state `directory` of candor up (CANDOR_STATE)")
-	f.StringVar(&a.Flags.at, "at", "", "`name` of a site of this machine, where candor up runs several (CANDOR_AT)")
+	f.StringVar(&a.Flags.at, "at", "", "`name` of a site on this machine, if candor up runs several (CANDOR_AT)")
 	f.DurationVar(&a.Flags.timeout, "timeout", bus.RequestTimeout, "how `long` to wait for an answer")
 	f.BoolVar(&a.Flags.JSON, "json", false, "print the site's reply as JSON")
 	f.BoolVar(&a.Flags.noColor, "no-color", false, "no colours (NO_COLOR)")
@@ -193,7 +193,7 @@ func (a *App) Dial(asOperator bool) (*Session, error) {
 		return nil, unreachable(t, err)
 	}
 	if t.implicit {
-		fmt.Fprintf(a.Err, "Acting as %s, as this command is for operators; to choose another account, say --account\n", t.Account)
+		fmt.Fprintf(a.Err, "Acting as %s, because this command is for operators; --account chooses another account\n", t.Account)
 	}
 	a.renew(t, b, issued, expires)
 	return &Session{Bus: b, Site: t.Site, Account: t.Account, Timeout: a.Flags.timeout, pause: a.Pause}, nil

@@ -194,7 +194,7 @@ func similarFlag(cmd *cobra.Command, err error) string {
 	case best != "" && unknown.GetSpecifiedShortnames() == "":
 		return ": did you mean --" + best + "?"
 	case cmd.Name() == "submit":
-		return ": if it is meant for the script, put -- before it"
+		return ": if the option is for the script, put -- before it"
 	}
 	return ""
 }

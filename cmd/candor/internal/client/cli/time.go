@@ -37,7 +37,7 @@ func (a *App) Future(flag, text string) (messages.Time, error) {
 	}
 	t, err := a.absolute(flag, text, "a span from now, like 90d")
 	if err == nil && t <= messages.TimeOf(a.Now()) {
-		return 0, Usagef("%s %q: has passed: name a time to come", flag, text)
+		return 0, Usagef("%s %q is in the past: name a later time", flag, text)
 	}
 	return t, err
 }

@@ -79,11 +79,11 @@ func parseJobs(items []string) ([]messages.JobID, error) {
 
 // bidOptions are the options about what is bid.
 func (o *Options) bidOptions() {
-	o.option("rate", "", "bid for a second on a slot, in `credits`; for highest-bid markets",
+	o.option("rate", "", "the bid for a second on a slot, in `credits`; for highest-bid markets",
 		credits(func(spec *messages.JobSpec) *messages.Credits { return &spec.Rate }))
-	o.option("value", "", "what the job's completion is worth, in `credits`; for deadline, batch-queue and reservation markets",
+	o.option("value", "", "the worth of the job's completion, in `credits`; for deadline, batch-queue and reservation markets",
 		credits(func(spec *messages.JobSpec) *messages.Credits { return &spec.Value }))
-	o.option("delay", "", "what a second of waiting costs, in `credits`; for batch-queue markets",
+	o.option("delay", "", "the cost of a second of waiting, in `credits`; for batch-queue markets",
 		credits(func(spec *messages.JobSpec) *messages.Credits { return &spec.Delay }))
 	o.option("length", "", "declared run `time` of the job, written as for --time", func(job *Job, text string) error {
 		length, err := ParseTime(text)
@@ -91,12 +91,12 @@ func (o *Options) bidOptions() {
 		return err
 	})
 	o.option("deadline", "", "`instant` by which the job must have completed: 2026-01-31T12:00:00Z, or +1h30m", setDeadline)
-	o.option("contract", "", "take the contract of this `ID`, from candor quote", textOf(func(j *Job) *string { return &j.Spec.Contract }))
+	o.option("contract", "", "accept the contract of this `ID`, from candor quote", textOf(func(j *Job) *string { return &j.Spec.Contract }))
 	o.option("after", "", "start when the jobs of these `numbers` have ended: 7 or 7,8", func(job *Job, text string) (err error) {
 		job.Spec.AfterJobs, err = parseJobs(strings.Split(text, ","))
 		return err
 	})
-	o.option("after-ok", "", "start when the jobs of these `numbers` have completed; end if one does not", func(job *Job, text string) (err error) {
+	o.option("after-ok", "", "start when the jobs of these `numbers` have completed; end if one of them does not complete", func(job *Job, text string) (err error) {
 		job.Spec.AfterOK, err = parseJobs(strings.Split(text, ","))
 		return err
 	})

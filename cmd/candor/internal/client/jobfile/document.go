@@ -167,10 +167,10 @@ func (d *document) spec() (messages.JobSpec, error) {
 	single := d.single()
 	switch {
 	case single == nil && len(d.Stages) == 0:
-		return spec, messages.Errorf(messages.Invalid, "stages: missing: say what to run, with command, script or stages")
+		return spec, messages.Errorf(messages.Invalid, "stages: missing: give command, script or stages")
 	case single != nil && len(d.Stages) > 0:
 		return spec, messages.Errorf(messages.Invalid,
-			"stages: stands beside fields of a stage (class, tasks, command, script, time_limit, attempts, array, max_running, gang, on_failure): move those into a stage")
+			"stages: cannot go together with the fields of a stage at the top level (class, tasks, command, script, time_limit, attempts, array, max_running, gang, on_failure): move these fields into a stage")
 	case single != nil:
 		d.Stages = []stage{*single}
 	}

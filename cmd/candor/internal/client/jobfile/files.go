@@ -62,11 +62,11 @@ func parseInput(text string) (Input, error) {
 	path, name := text, ""
 	if i := strings.LastIndexByte(text, '='); i >= 0 {
 		if path, name = text[:i], text[i+1:]; name == "" {
-			return Input{}, errors.New("say after = what tasks find the file as: FILE=NAME")
+			return Input{}, errors.New("give the name of the file in the tasks after =: FILE=NAME")
 		}
 	}
 	if path == "" {
-		return Input{}, errors.New("say which file: FILE or FILE=NAME")
+		return Input{}, errors.New("name a file: FILE or FILE=NAME")
 	}
 	if name == "" {
 		name = filepath.Base(path)

@@ -59,31 +59,31 @@ func NewOptions(lookup Lookup) *Options {
 	o.option("array", "a", "one task for each of the `indices`: 0-15, 0-99:2,200, 0-999%4 (at most 4 at once)", setArray)
 	o.option("project", "A", "the `account` of the project that pays (default: your own)",
 		textOf(func(j *Job) *string { return &j.Spec.Project }))
-	o.option("budget", "b", "the most the job may cost, in `credits`; set aside until it ends", setBudget)
+	o.option("budget", "b", "the most that the job may cost, in `credits`; held until the job ends", setBudget)
 	o.option("time", "t", "`limit` of one attempt of a task: 1h30m, 90s, 2:00:00, 1-12; a bare number is minutes (default: the market's)", setTime)
 	o.option("market", "p", "the `market` to bid in (default: the site's first)", textOf(func(j *Job) *string { return &j.Spec.Market }))
-	o.option("site", "", "the `site` that is to run it: a peer of yours, or auto for the best (default: your own)",
+	o.option("site", "", "the `site` that runs the job: a peer of your site, or auto for the best (default: your own)",
 		textOf(func(j *Job) *string { return &j.Site }))
 	o.option("class", "c", "the `class` of slot each task takes (default: the market's first)",
 		textOf(func(j *Job) *string { return &j.Spec.Stages[0].Class }))
 	o.option("tasks", "n", "`number` of tasks (default: one for each index of --array, or 1)",
 		positive(func(s *messages.Stage) *int { return &s.Tasks }))
 	o.option("name", "J", "`name` of the job (default: that of the file)", textOf(func(j *Job) *string { return &j.Spec.Name }))
-	o.option("label", "", "tell jobs apart, in candor jobs and statement, by a label `K=V`; may be repeated", setLabels)
+	o.option("label", "", "a label `K=V`, by which candor jobs and statement can choose jobs; may be repeated", setLabels)
 	o.option("comment", "", "a `text` for people, shown by candor job", textOf(func(j *Job) *string { return &j.Spec.Comment }))
-	o.option("notify", "", "send a word when the job has ended to an e-mail address or webhook, `[EVENTS:]RECEIVER`;\nEVENTS of start, end, failure; may be repeated", setNotify)
-	o.option("chdir", "D", "working `directory` of the tasks (default: the current one; - for a fresh one for each task)",
+	o.option("notify", "", "send a message about the job to an e-mail address or webhook, `[EVENTS:]RECEIVER`;\nEVENTS are start, end (the default) and failure; may be repeated", setNotify)
+	o.option("chdir", "D", "working `directory` of the tasks (default: the current one; -: a new one for each task)",
 		textOf(func(j *Job) *string { return &j.Spec.Dir }))
-	o.option("env", "e", "set a variable for the tasks: `K=V`, or K alone to pass on yours; may be repeated", o.setEnv)
-	o.option("export", "", "pass on `variables` of your environment as sbatch does: NONE, ALL, or a list of K and K=V", o.setExport)
-	o.option("utility", "u", "what a share of each class is worth: `map=3,reduce=2` (default: estimated)", setUtility)
+	o.option("env", "e", "set a variable for the tasks: `K=V`, or K alone for the value of your environment; may be repeated", o.setEnv)
+	o.option("export", "", "give the tasks `variables` of your environment, as sbatch does: NONE, ALL, or a list of K and K=V", o.setExport)
+	o.option("utility", "u", "the worth of a share of each class: `map=3,reduce=2` (default: estimated)", setUtility)
 	o.bidOptions()
-	o.option("memory", "", "what each task may use, a `size` such as 512M or 2G (default: the node's)", setMemory)
-	o.option("input", "", "send a `FILE` along, into each task's own directory, or as FILE=NAME; may be repeated", setInput)
+	o.option("memory", "", "memory limit of each task, a `size` such as 512M or 2G (default: the node's)", setMemory)
+	o.option("input", "", "send a `FILE` with the job into the directory of each task, or as FILE=NAME; may be repeated", setInput)
 	o.option("output", "", "keep the files that match a `pattern` when a task has ended well, for candor fetch; may be repeated", setOutput)
-	o.option("attempts", "", "how often a task may be tried, a `number` (default: 3)",
+	o.option("attempts", "", "how many attempts a task has, a `number` (default: 3)",
 		positive(func(s *messages.Stage) *int { return &s.Attempts }))
-	o.option("on-failure", "", "what a failed task does to the others, a `word`: continue or stop (default: continue for an array)", func(job *Job, text string) error {
+	o.option("on-failure", "", "the other tasks after a task has failed, a `word`: continue or stop (default: continue for an array)", func(job *Job, text string) error {
 		job.Spec.Stages[0].OnFailure = messages.OnFailure(text)
 		if on := messages.OnFailure(text); on != messages.GoOn && on != messages.Stop {
 			return fmt.Errorf("%q is neither %s nor %s", text, messages.GoOn, messages.Stop)
@@ -138,7 +138,7 @@ func (o *Options) Overlay(top *Options) error {
 func (o *Options) Apply(job *Job) error {
 	if said := o.ofStage(); said != "" && len(job.Spec.Stages) != 1 {
 		return messages.Errorf(messages.Invalid,
-			"--%s: the job has %d stages: say it in the file, for each stage", said, len(job.Spec.Stages))
+			"--%s: the job has %d stages: set the value in the file, for each stage", said, len(job.Spec.Stages))
 	}
 	last := map[string]int{}
 	for i, s := range o.said {

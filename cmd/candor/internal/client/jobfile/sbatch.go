@@ -109,7 +109,7 @@ func (o *Options) sayDependency(text string) error {
 		kind, list, _ := strings.Cut(part, ":")
 		switch {
 		case strings.Contains(part, "?"):
-			return fmt.Errorf("--dependency %q: a job waits for all jobs that it names, not for any: write commas", text)
+			return fmt.Errorf("--dependency %q: a job waits for all the jobs in the list, not for any: use commas", text)
 		case ours[kind] == "":
 			return fmt.Errorf("--dependency %q: a job can wait for jobs with afterok:NUMBER or afterany:NUMBER, not with %q", text, kind)
 		}

@@ -31,10 +31,10 @@ type sbatchRule struct {
 
 // Reasons that several options have.
 const (
-	oneNode   = "a task has one slot of one node: say --gang and --tasks for tasks that start together"
-	slotsAre  = "what a slot has is its class's: say --class"
-	nodesAre  = "nodes are chosen by class: say --class"
-	bidsOrder = "what a job bids decides when it runs: say --budget, --rate or --value"
+	oneNode   = "a task has one slot of one node: use --gang and --tasks for tasks that start together"
+	slotsAre  = "the class of a slot decides what the slot has: use --class"
+	nodesAre  = "nodes are chosen by class: use --class"
+	bidsOrder = "the bid of a job decides when the job runs: use --budget, --rate or --value"
 	oneNodeIs = "a task has one slot of one node"
 	cpusAre   = "processors are not chosen one by one here"
 )
@@ -71,7 +71,7 @@ var sbatchOptions = map[string]sbatchRule{
 	"output":              {short: 'o', manner: harmless, text: "candor logs shows it"},
 	"oversubscribe":       {short: 's', manner: harmless, text: "nodes are always shared", alone: true},
 	"share":               {manner: harmless, text: "nodes are always shared", alone: true},
-	"parsable":            {manner: harmless, text: "say --json on the command line", alone: true},
+	"parsable":            {manner: harmless, text: "use --json on the command line", alone: true},
 	"profile":             {manner: harmless, text: "candor job and tasks show what was used"},
 	"quiet":               {short: 'Q', manner: harmless, text: "only what sbatch prints", alone: true},
 	"spread-job":          {manner: harmless, text: oneNodeIs, alone: true},
@@ -90,19 +90,19 @@ var sbatchOptions = map[string]sbatchRule{
 	"mincpus":            {text: slotsAre, but: []string{"1"}},
 	"nice":               {text: bidsOrder, alone: true, but: []string{"0"}},
 	"priority":           {text: bidsOrder},
-	"qos":                {short: 'q', text: bidsOrder + "; limits are the market's: say --market"},
-	"deadline":           {text: "it ends a job that would be late: say --deadline in a #CANDOR line, for markets that plan by deadlines"},
-	"time-min":           {text: "time limits are not shortened: say --time"},
-	"reservation":        {text: "slots are reserved by the markets that do so: say --market"},
-	"clusters":           {short: 'M', text: "say --site in a #CANDOR line"},
-	"cluster-constraint": {text: "say --site in a #CANDOR line"},
-	"test-only":          {text: "say candor submit --dry-run", alone: true},
+	"qos":                {short: 'q', text: bidsOrder + "; limits belong to markets: use --market"},
+	"deadline":           {text: "--deadline of sbatch ends a late job: use --deadline in a #CANDOR line, for markets that plan by deadlines"},
+	"time-min":           {text: "time limits are not shortened: use --time"},
+	"reservation":        {text: "only reservation markets reserve slots: use --market"},
+	"clusters":           {short: 'M', text: "use --site in a #CANDOR line"},
+	"cluster-constraint": {text: "use --site in a #CANDOR line"},
+	"test-only":          {text: "use candor submit --dry-run", alone: true},
 	"signal":             {text: "at its time limit a task gets SIGTERM, and SIGKILL after a grace; no other signal before"},
-	"exclusive":          {text: "nodes are always shared, slot by slot: say --class for slots that are large enough", alone: true},
+	"exclusive":          {text: "nodes are always shared, slot by slot: use --class for slots that are large enough", alone: true},
 	"input":              {short: 'i', text: "a task reads nothing on standard input: write \"< FILE\" in the script"},
 	"wrap":               {text: "write the command in the script"},
-	"get-user-env":       {text: "say --export=ALL, or --export with the names", alone: true},
-	"export-file":        {text: "say --export with the names"},
+	"get-user-env":       {text: "use --export=ALL, or --export with the names", alone: true},
+	"export-file":        {text: "use --export with the names"},
 	"tmp":                {text: slotsAre},
 	"licenses":           {short: 'L', text: "licenses are not counted here"},
 	"container":          {text: "tasks are not run in images: start the container in the script"},
@@ -110,12 +110,12 @@ var sbatchOptions = map[string]sbatchRule{
 	"bb":                 {text: "there are no burst buffers here"},
 	"bbf":                {text: "there are no burst buffers here"},
 	"propagate":          {text: "limits are the node's", alone: true, but: []string{"NONE"}},
-	"uid":                {text: "say --account to candor submit"},
-	"gid":                {text: "say --account to candor submit"},
+	"uid":                {text: "use candor submit --account"},
+	"gid":                {text: "use candor submit --account"},
 	"mcs-label":          {text: "accounts are always kept apart"},
-	"help":               {short: 'h', text: "say it on the command line", alone: true},
-	"usage":              {text: "say it on the command line", alone: true},
-	"version":            {short: 'V', text: "say it on the command line", alone: true},
+	"help":               {short: 'h', text: "give the option on the command line", alone: true},
+	"usage":              {text: "give the option on the command line", alone: true},
+	"version":            {short: 'V', text: "give the option on the command line", alone: true},
 	"reboot":             {text: "nodes are not booted for jobs", alone: true},
 	"power":              {text: "nodes' power is not managed"},
 	"resv-ports":         {text: "ports are not reserved", alone: true},
@@ -192,11 +192,11 @@ func (opt *sbatchOption) refusal() error {
 	r, known := sbatchOptions[opt.name]
 	switch {
 	case !known:
-		return fmt.Errorf("%s is no option of sbatch that is known here: take it out (see candor help slurm)", opt.written)
+		return fmt.Errorf("%s is no option of sbatch that candor knows: remove it (see candor help slurm)", opt.written)
 	case r.manner != refused || opt.given && slices.Contains(r.but, opt.value):
 		return nil
 	}
-	return fmt.Errorf("%s is not done here: %s", opt.written, r.text)
+	return fmt.Errorf("%s is not possible here: %s", opt.written, r.text)
 }
 
 // SbatchTable lists what becomes of the options of sbatch, for the help: each line has

@@ -77,10 +77,10 @@ func TestSbatchDependencies(t *testing.T) {
 		"--dependency=afterok":              `"" is not the number of a job`,
 		"--depend=afterok:x":                `"x" is not the number of a job`,
 		"--dependency":                      "--dependency needs a value",
-		"--nodes=2 -n 4":                    "--nodes is not done here: a task has one slot of one node",
-		"--nonsense":                        "--nonsense is no option of sbatch that is known here",
+		"--nodes=2 -n 4":                    "--nodes is not possible here: a task has one slot of one node",
+		"--nonsense":                        "--nonsense is no option of sbatch that candor knows",
 		"stray":                             "stray is no option of sbatch",
-		"--exclusive -b now+1hour -q short": "-q is not done here",
+		"--exclusive -b now+1hour -q short": "-q is not possible here",
 	} {
 		_, err := ParseScript([]byte("#!/bin/sh\n#SBATCH "+text+"\ntrue\n"), nil, lookup)
 		if err == nil || !strings.Contains(err.Error(), want) || messages.KindOf(err) != messages.Invalid {
@@ -91,7 +91,7 @@ func TestSbatchDependencies(t *testing.T) {
 
 func TestDirectivesOfOtherSystems(t *testing.T) {
 	_, err := ParseScript([]byte("#!/bin/sh\n#PBS -l walltime=1:00\ntrue\n"), nil, lookup)
-	if err == nil || !strings.Contains(err.Error(), "line 2: #PBS lines are not read: say in #CANDOR lines") {
+	if err == nil || !strings.Contains(err.Error(), "line 2: #PBS lines are not read: use #CANDOR lines") {
 		t.Error(err)
 	}
 	job := parse(t, "#!/bin/sh\n#$ -N x\n#SBATCH -J y\n#$HOME is no directive\ntrue\n")

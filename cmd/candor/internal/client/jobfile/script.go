@@ -73,7 +73,7 @@ func (f *directives) checkOthers(job *Job) error {
 	switch {
 	case f.others == "":
 	case len(f.candor)+len(f.sbatch) == 0:
-		return messages.Errorf(messages.Invalid, "%s: say in #CANDOR lines what they ask for (see candor submit --help)", f.others)
+		return messages.Errorf(messages.Invalid, "%s: use #CANDOR lines instead (see candor submit --help)", f.others)
 	default:
 		job.Warnings = append(job.Warnings, f.others)
 	}

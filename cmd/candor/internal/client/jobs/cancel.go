@@ -28,13 +28,14 @@ func cancelCommand(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "cancel [NUMBER]...",
 		Short: "cancel jobs",
-		Long: `Cancel jobs: tasks that run are ended, those that wait are dropped, and what the
-job owes until now is charged. All the jobs named are tried; the exit code is that
-of the first that could not be cancelled.
+		Long: `Cancel jobs: running tasks are ended, waiting tasks are dropped, and the job is
+charged for the time that it had. Every job that you name is tried. The exit
+code is the code of the first job that could not be cancelled.
 
-Instead of numbers, flags say which of your jobs to cancel: those that fit all flags and have
-not ended. They are listed, and cancelled once you have agreed: on a terminal you are asked,
-elsewhere --yes says so. Exactly the jobs listed are cancelled, none that was submitted since.`,
+Instead of numbers, flags can choose your jobs: all jobs that fit every flag and
+have not ended. The command lists these jobs and asks before it cancels them.
+Where there is no terminal, --yes is needed. Only the listed jobs are cancelled,
+and no job that was submitted later.`,
 		Example: `  candor cancel 17 18 19
   candor cancel --name 'train*' --state Waiting
   candor cancel --label run=7 --dry-run
@@ -49,7 +50,7 @@ elsewhere --yes says so. Exactly the jobs listed are cancelled, none that was su
 	f.BoolVar(&c.all, "all", false, "all jobs of yours that have not ended")
 	f.StringVar(&c.owner, "owner", "", "jobs of this `account` instead of yours (operators)")
 	f.BoolVarP(&c.yes, "yes", "y", false, "do not ask")
-	f.BoolVar(&c.dryRun, "dry-run", false, "only list what would be cancelled")
+	f.BoolVar(&c.dryRun, "dry-run", false, "only list the jobs, cancel nothing")
 	cmd.RegisterFlagCompletionFunc("owner", a.CompleteAccounts())
 	return cmd
 }
@@ -58,11 +59,11 @@ func (c *cancellation) run(ctx context.Context, a *cli.App, s *cli.Session, args
 	selects := c.all || c.owner != "" || !c.which.none()
 	switch {
 	case selects && len(args) > 0:
-		return cli.Usagef("%s: stands beside flags that choose jobs: give numbers or flags", args[0])
+		return cli.Usagef("%s: give job numbers, or flags that choose jobs, not both", args[0])
 	case !selects && len(args) == 0:
 		return cli.Usagef("say which jobs: numbers, --all, or flags such as --state and --name; see candor cancel --help")
 	case c.all && !c.which.none():
-		return cli.Usagef("--all: stands beside other flags that choose jobs: leave --all out")
+		return cli.Usagef("--all goes with no other flag that chooses jobs: leave --all out")
 	}
 	if !selects {
 		return cancelNumbers(ctx, a, s, args, c.dryRun)
@@ -126,7 +127,7 @@ const mostChosen = 20
 // writeChosen says how many jobs were chosen, and which.
 func writeChosen(p *cli.Page, found []messages.JobSummary, what string) {
 	if len(found) == 0 {
-		p.Printf("No job that has not ended fits: nothing to cancel.\n")
+		p.Printf("No active job fits the flags. Nothing was cancelled.\n")
 		return
 	}
 	p.Printf("%s %s:\n", terminal.Plural(len(found), "job"), what)
@@ -152,7 +153,7 @@ func cancelNumbers(ctx context.Context, a *cli.App, s *cli.Session, args []strin
 	}
 	switch {
 	case dryRun:
-		return cli.Usagef("--dry-run: goes with flags that choose jobs, not with numbers")
+		return cli.Usagef("--dry-run goes with flags that choose jobs, not with numbers")
 	case len(ids) == 1:
 		return cli.Ask(ctx, a, s, messages.Auctioneer, messages.VerbCancel, messages.CancelRequest{Job: ids[0]}, writeCancelled)
 	}

@@ -31,15 +31,14 @@ func fetchCommand(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "fetch NUMBER",
 		Short: "get the files that the tasks of a job left",
-		Long: `Get the files that the tasks of a job left and that match its --output patterns, and
-check that they are what the tasks wrote. Those of a job of one task, or of the one
-chosen with --task, come as they are named; those of several tasks each below a
-directory of the task's, such as main.3. A file that is there already and differs is
-not overwritten, unless with --force.
+		Long: `Get the files of a job's tasks that match the --output patterns of the job, and
+check that each file is complete. The files of one task keep their names. The
+files of several tasks are put into one directory for each task, such as main.3.
+A different file of the same name is only overwritten with --force.
 
-What a task left can be had as soon as the task has ended, and for as long as the site
-keeps files: two weeks, if it does not say otherwise. Operators can get the files of
-everybody's jobs; the site's log says when they did.`,
+The files of a task are there when the task has ended. The site keeps the files
+for two weeks, or as long as its operator has set. Operators can get the files
+of all jobs; the log of the site has a line for each time.`,
 		Example: `  candor submit --budget 5 --input data.csv --output 'result-*.csv' --wait run.sh
   candor fetch 17
   candor fetch 17 --list
@@ -59,7 +58,7 @@ everybody's jobs; the site's log says when they did.`,
 	}
 	cmd.Flags().StringVarP(&q.into, "output-dir", "o", ".", "`directory` to put the files in, made if need be;\nwith --list the form of the table: wide, name or json")
 	q.flags(cmd)
-	cmd.Flags().BoolVarP(&q.list, "list", "l", false, "say what there is, and get nothing")
+	cmd.Flags().BoolVarP(&q.list, "list", "l", false, "list the files, get nothing")
 	cmd.Flags().BoolVar(&q.force, "force", false, "overwrite files that differ")
 	return cmd
 }
@@ -112,7 +111,7 @@ func unlisted(r *logReader, all []messages.TaskOutputs) error {
 func nothingLeft(job *messages.JobDetail) error {
 	for _, stage := range job.Spec.Stages {
 		if len(stage.Outputs) > 0 {
-			return messages.Errorf(messages.NotFound, "job %v is %v, and none of these tasks has left files: those that match are kept when a task has ended well, for as long as the site keeps files", job.Job, job.State)
+			return messages.Errorf(messages.NotFound, "job %v is %v, and none of these tasks has left files: the site keeps matching files when a task has ended well, for a time that the operator sets", job.Job, job.State)
 		}
 	}
 	return messages.Errorf(messages.NotFound, "job %v keeps no files: name them with --output when you submit; candor logs %v prints what it wrote", job.Job, job.Job)
@@ -136,7 +135,7 @@ func outputsOf(ctx context.Context, r *logReader) (all []messages.TaskOutputs, e
 				return nil, err
 			}
 			if all = append(all, reply.Tasks...); reply.Next <= ask.From {
-				return nil, messages.Errorf(messages.Internal, "the depot does not go on after task %d", ask.From)
+				return nil, messages.Errorf(messages.Internal, "the answer of the depot ends after task %d", ask.From)
 			}
 			ask.From = reply.Next
 		}

@@ -26,10 +26,10 @@ func jobsCommand(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "jobs",
 		Short: "list jobs, newest first",
-		Long: `List your jobs, newest first, or those that fit all the flags given. Operators may list
-those of others, with --all-accounts or --owner; those that other sites have sent here are
-of accounts like alice@west. --since and --until choose the jobs that waited, ran or ended
-in that time.
+		Long: `List your jobs, newest first, or only the jobs that fit every flag. Operators
+can list the jobs of other accounts, with --all-accounts or --owner. Jobs from
+other sites have accounts like alice@west. --since and --until choose jobs that
+waited, ran or ended in that time.
 
 The site keeps jobs for 90 days after their end, or as long as its operator says; what older
 ones cost is in the statement.`,
@@ -52,7 +52,7 @@ ones cost is in the statement.`,
 				case others:
 					p.Printf("No jobs of %s here; --all-accounts shows everybody's.\n", s.Account)
 				case len(reply.Jobs) == 0 && !which.none():
-					p.Printf("No job fits.\n")
+					p.Printf("No job fits the flags.\n")
 				default:
 					writeJobs(p, reply)
 				}
@@ -68,7 +68,7 @@ ones cost is in the statement.`,
 	f.StringVar(&r.Account, "owner", "", "jobs of this `account` (operators)")
 	f.BoolVar(&r.Active, "active", false, "only jobs that have not ended")
 	f.StringVar(&r.Sort, "sort", "-job", "sort by job, name, account, market, state, budget, charged, tasks, submitted, started\nor ended; - before the `column`: the largest first")
-	f.StringVar(&r.After, "page", "", "go on where an answer ended, with the `mark` that it gave")
+	f.StringVar(&r.After, "page", "", "the next page: the `mark` that the last page printed")
 	f.IntVarP(&r.Limit, "limit", "n", 20, "at most this `number` of jobs")
 	cmd.RegisterFlagCompletionFunc("owner", a.CompleteAccounts())
 	cmd.RegisterFlagCompletionFunc("sort", cobra.FixedCompletions(messages.JobSortings, cobra.ShellCompDirectiveNoFileComp))
@@ -132,9 +132,9 @@ func jobCommand(a *cli.App) *cobra.Command {
 func whyCommand(a *cli.App) *cobra.Command {
 	return &cobra.Command{
 		Use:   "why NUMBER",
-		Short: "explain why a job waits, or why it went as it did",
-		Long: `Explain a job: the reason it waits or why it went as it did, its share of each
-class, the price around it, and what would change it.`,
+		Short: "explain why a job waits, or why it ended as it did",
+		Long: `Explain a job: the reason why it waits, runs or ended, its share of each class,
+the prices, and the changes that would help.`,
 		Example: "  candor why 17\n  candor why 17 --json | jq -r .reason",
 		RunE: a.Online(func(ctx context.Context, s *cli.Session, args []string) error {
 			return askJob(ctx, a, s, messages.VerbWhy, args[0], writeWhy)
@@ -181,7 +181,7 @@ func askJob[Reply any](ctx context.Context, a *cli.App, s *cli.Session, verb, ar
 func jobNumber(argument string) (messages.JobID, error) {
 	n, err := strconv.ParseUint(argument, 10, 64)
 	if err != nil || n == 0 {
-		return 0, cli.Usagef("%q: is not the number of a job: candor jobs lists yours", argument)
+		return 0, cli.Usagef("%q is not the number of a job: candor jobs lists your jobs", argument)
 	}
 	return messages.JobID(n), nil
 }

@@ -44,20 +44,21 @@ func logsCommand(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "logs NUMBER",
 		Short: "print what the tasks of a job wrote",
-		Long: `Print what the tasks of a job wrote, from the nodes that ran them: of each task its
-latest attempt, or the one chosen with --attempt. A node keeps what every attempt wrote
-there for as long as it keeps the job's files.
+		Long: `Print the output of a job's tasks: of each task the latest attempt, or the
+attempt of --attempt. The node that ran a task keeps the output of every
+attempt.
 
-Standard output and standard error are both printed, or the one chosen with --stdout or
---stderr. A node keeps them in two files, without the order of lines between the two: of a
-task that is not followed, its output comes first, then its errors. With --follow, wait for
-tasks to start, and print both as they come until the job ends.
+Standard output and standard error are both printed, or only one of the two with
+--stdout or --stderr. A node keeps the two in two files. So the output of a task
+is printed first, then its errors. With --follow, the command waits for tasks to
+start and prints both as they come, until the job ends.
 
-The output of a single task comes as it is. Of several tasks, each line stands behind the
-task's name: "map.3 |" before its output, "map.3 !" before its errors.
+The output of one task is printed unchanged. With several tasks, each line
+begins with the name of the task: "map.3 |" for output, "map.3 !" for errors.
 
-Of a long output the site keeps the beginning and the end, 64 MiB together where it does
-not say otherwise (tasks.output_mib). A line in between says how many bytes are missing.`,
+Of a long output the site keeps the beginning and the end, together 64 MiB or
+the size that the operator has set (tasks.output_mib). A line between the two
+parts says how many bytes are missing.`,
 		Example: `  candor logs 17
   candor logs 17 -f
   candor logs 17 --stage reduce --task 0 --stderr
@@ -67,13 +68,13 @@ not say otherwise (tasks.output_mib). A line in between says how many bytes are 
 				return err
 			}
 			if q.attempt > 0 && q.follow {
-				return cli.Usagef("--attempt: cannot be followed: --follow prints every attempt from the latest on")
+				return cli.Usagef("--attempt and --follow exclude each other: --follow prints every attempt from the latest on")
 			}
 			return logs(ctx, a, s, q)
 		}),
 		ValidArgsFunction: a.CompleteJobs(false),
 	}
-	cmd.Flags().BoolVarP(&q.follow, "follow", "f", false, "print what is written until the job ends")
+	cmd.Flags().BoolVarP(&q.follow, "follow", "f", false, "print output as it comes, until the job ends")
 	q.flags(cmd)
 	cmd.Flags().Uint32Var(&q.attempt, "attempt", 0, "this `attempt` of each task, from 1 on; candor tasks --attempts lists them")
 	cmd.Flags().BoolVar(&q.stdout, "stdout", false, "standard output alone")
@@ -317,7 +318,7 @@ func (r *logReader) readBoth(ctx context.Context, t messages.TaskStatus) error {
 
 // findNode asks every node for an attempt of which the site does not know where it ran.
 func (r *logReader) findNode(ctx context.Context, t messages.TaskStatus) (messages.Name, error) {
-	gone := messages.Errorf(messages.NotFound, "the site does not know any more where attempt %d ran, and no node has what it wrote", t.Attempt)
+	gone := messages.Errorf(messages.NotFound, "the site has forgotten where attempt %d ran, and no node has its output", t.Attempt)
 	if r.job.Away != nil {
 		return "", gone
 	}

@@ -30,7 +30,7 @@ func (w *lockedWriter) Write(b []byte) (int, error) {
 
 // missing is the line that stands for output that was not kept.
 func missing(p messages.LogsReply) string {
-	return "[candor: " + terminal.Plural(int(p.Missing), "byte") + " of the output are missing here: they were more than the site keeps]\n"
+	return "[candor: " + terminal.Plural(int(p.Missing), "byte") + " of the output are missing here: the site keeps no more of one output]\n"
 }
 
 // rawOutput writes bytes as they are.

@@ -17,12 +17,12 @@ func holdCommand(a *cli.App) *cobra.Command {
 	return &cobra.Command{
 		Use:   "hold NUMBER...",
 		Short: "put jobs on hold: they get no more tasks",
-		Long: `Put jobs on hold: a job on hold gets no more tasks until it is released. Tasks that
-run go on. What an operator put on hold, only an operator releases.
+		Long: `Put jobs on hold: a job on hold gets no more tasks until it is released. Running
+tasks go on. Only an operator can release a job that an operator put on hold.
 
-A job on hold keeps its budget set aside, and keeps no place in a queue. Jobs that have
-reserved slots or a contract cannot be put on hold, nor jobs that compete in a deadline
-market; "candor submit --hold" submits a job on hold.`,
+The bank still holds the budget of a job on hold. The job loses its place in a
+queue. A job that has reserved slots, has a contract or competes in a deadline
+market cannot be put on hold. "candor submit --hold" submits a job on hold.`,
 		Example: "  candor hold 17\n  candor hold 17 18 --json",
 		RunE: a.Online(func(ctx context.Context, s *cli.Session, args []string) error {
 			return each(a, "hold", args, func(arg string) error { return askJob(ctx, a, s, messages.VerbHold, arg, writeHold) })
@@ -35,7 +35,7 @@ func releaseCommand(a *cli.App) *cobra.Command {
 	return &cobra.Command{
 		Use:     "release NUMBER...",
 		Short:   "release jobs that are on hold",
-		Long:    "Release jobs that are on hold: they get tasks again, as if they were submitted now.",
+		Long:    "Release jobs that are on hold. The jobs get tasks again, as if submitted now.",
 		Example: "  candor release 17\n  candor release 17 18",
 		RunE: a.Online(func(ctx context.Context, s *cli.Session, args []string) error {
 			return each(a, "release", args, func(arg string) error { return askJob(ctx, a, s, messages.VerbRelease, arg, writeHold) })
@@ -72,9 +72,10 @@ func requeueCommand(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "requeue NUMBER",
 		Short: "end running tasks of a job, and run them again",
-		Long: `End running tasks of a job, and run them again from their beginning: all that run, or
-those of --stage or --task. The job pays for the time that they had; their attempts are
-not used up by it. The tasks of a gang begin anew together.`,
+		Long: `End running tasks of a job, and run them again from the beginning: all running
+tasks, or only the tasks of --stage or --task. The job pays for the time that
+the tasks had. The ended attempts do not count against the limit of attempts.
+All tasks of a gang begin again together.`,
 		Example: "  candor requeue 17\n  candor requeue 17 --task 5\n  candor requeue 17 --stage map --task 5 --json",
 		RunE: a.Online(func(ctx context.Context, s *cli.Session, args []string) error {
 			if err := q.of(args[0]); err != nil {
@@ -133,14 +134,15 @@ func changeCommand(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "change NUMBER",
 		Short: "change a job that has not ended",
-		Long: `Change a job that has not ended: its name, and how many tasks run at once, at any time;
-the time limit of a stage, as long as no task has been started.
+		Long: `Change a job that has not ended. The name, and the number of tasks that run at
+once, can change at any time. The time limit of a stage can change before any
+task has started.
 
-A budget can be raised in markets of proportional, fifo, fair-share, backfill and
-highest-bid, and in the last one the rate of a job of which no task has been started.
-The bank sets the larger budget aside before it is in force. No bid can be lowered: who
-could take back an offer late would offer more than the truth. Elsewhere, and for all
-other terms, cancel the job and submit it again.`,
+The budget can be raised in markets of proportional, fifo, fairshare, backfill
+and highest-bid. In highest-bid the rate can be raised too, before any task has
+started. The bank sets the larger budget aside before the change is in force. No
+bid can be lowered: otherwise people would bid more than the truth and take the
+bid back later. For all other changes, cancel the job and submit it again.`,
 		Example: "  candor change 17 --budget 20\n  candor change 17 --name again --max-running 4\n  candor change 17 --stage map --time 2h --json",
 		RunE: a.Online(func(ctx context.Context, s *cli.Session, args []string) (err error) {
 			if c.Job, err = jobNumber(args[0]); err != nil {

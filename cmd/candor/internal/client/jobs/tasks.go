@@ -29,19 +29,20 @@ func tasksCommand(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "tasks NUMBER",
 		Short: "list the tasks of a job, and how each attempt ended",
-		Long: `List the tasks of a job that a node has taken, a line each: the latest attempt, its
-state and node, how long it ran, what it used, and why it ended as it did.
+		Long: `List the tasks of a job that were claimed by a node, one line for each task: the
+latest attempt, its state and node, its run time, its memory and processor time,
+and the reason of its end.
 
   Running    has a slot
-  Suspended  gave its slot to others, and waits for one to go on
-  Gathering  waits for the rest of its gang
+  Suspended  gave its slot to other tasks, and waits for a slot to go on
+  Gathering  waits for the other tasks of its gang
   Done       ended well
-  Failed     ended by its own doing: an exit code, a signal, a limit, or it cannot start
-  Stopped    was ended with its job, or by what happened to its node or slot
-  Pending    is to be tried again
+  Failed     failed: an exit code, a signal, a limit, or no start of its program
+  Stopped    was ended together with its job, its node or its slot
+  Pending    waits for its next attempt
 
-With --attempts, earlier attempts are listed too. The site keeps up to 64 of each job
-that came to nothing, the first ones of each stage, and says how many it left out.`,
+With --attempts, earlier attempts are listed too. The site keeps up to 64 failed
+attempts of each job, the first ones of each stage, and counts the others.`,
 		Example: `  candor tasks 17
   candor tasks 17 --state Failed,Pending
   candor tasks 17 --stage map --index 500 --attempts
@@ -59,7 +60,7 @@ that came to nothing, the first ones of each stage, and says how many it left ou
 	cmd.Flags().StringSliceVar(&q.states, "state", nil, "only attempts in these `states`")
 	cmd.Flags().StringVar(&q.ask.Node, "node", "", "only attempts on this `node`")
 	cmd.Flags().BoolVar(&q.ask.Attempts, "attempts", false, "earlier attempts too")
-	cmd.Flags().IntVarP(&q.limit, "limit", "n", 1000, "at most this `number` of lines, give or take a task's attempts")
+	cmd.Flags().IntVarP(&q.limit, "limit", "n", 1000, "at most about this `number` of lines")
 	cmd.RegisterFlagCompletionFunc("state", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 		return messages.TaskStates, cobra.ShellCompDirectiveNoFileComp
 	})
@@ -155,7 +156,7 @@ func (q *tasksQuery) tasksOf(ctx context.Context, s *cli.Session, stage int, all
 			return nil
 		}
 		if reply.Next <= ask.From { // an earlier version of the site, or one that does not go on
-			return messages.Errorf(messages.Internal, "the site does not go on after task %d", ask.From)
+			return messages.Errorf(messages.Internal, "the answer of the site ends after task %d", ask.From)
 		}
 		if ask.From = reply.Next; len(all.Tasks) >= q.limit {
 			all.More, all.Next = true, reply.Next
@@ -175,7 +176,7 @@ func writeTasks(p *cli.Page, columns int, q *tasksQuery, r messages.TasksReply) 
 	if len(r.Tasks) == 0 {
 		lines = nil
 		if r.Unstarted == 0 || q.filters() {
-			p.Printf("No task of job %v that has started is as you ask.\n", q.job)
+			p.Printf("No started task of job %v fits the flags.\n", q.job)
 		}
 	}
 	for _, line := range lines {
@@ -190,7 +191,7 @@ func writeTasks(p *cli.Page, columns int, q *tasksQuery, r messages.TasksReply) 
 		}
 	}
 	if r.More {
-		p.Printf("%s\n", p.Dim("There are more tasks: see them with --limit, or choose with --index, --stage, --state and --node."))
+		p.Printf("%s\n", p.Dim("There are more tasks: use a larger --limit, or choose with --index, --stage, --state and --node."))
 	}
 	if r.Unstarted > 0 {
 		p.Printf("%s\n", p.Dim(fmt.Sprintf("%s not started; candor why %v says why.", has(r.Unstarted, "task"), q.job)))

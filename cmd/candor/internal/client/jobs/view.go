@@ -25,7 +25,7 @@ func writeEnded(p *cli.Page, j messages.JobDetail) {
 	p.Printf("Job %v %s in %s: %d of %s done, %v of %s charged to %s\n", j.Job, p.State(j.State),
 		p.Between(j.Submitted, j.Ended), j.Done, terminal.Plural(j.Tasks, "task"), j.Charged, cli.Credits(j.Budget), j.Payer)
 	if j.State == messages.Failed && j.Failed > 0 && j.Tasks > 1 {
-		p.Printf("%s of %s failed; candor rerun %v runs again what did not end well\n", terminal.Count(j.Failed), terminal.Plural(j.Tasks, "task"), j.Job)
+		p.Printf("%s of %s failed; candor rerun %v runs the failed tasks again\n", terminal.Count(j.Failed), terminal.Plural(j.Tasks, "task"), j.Job)
 	}
 	if j.Message != "" {
 		p.Printf("%s: %s\n", terminal.Safe(j.Reason), terminal.Safe(j.Message))
@@ -37,7 +37,7 @@ func writeEnded(p *cli.Page, j messages.JobDetail) {
 
 func writeJobs(p *cli.Page, r messages.JobsReply) {
 	if len(r.Jobs) == 0 {
-		p.Printf("No jobs. Submit one with candor submit.\n")
+		p.Printf("No jobs. Submit a job with candor submit.\n")
 		return
 	}
 	t := terminal.NewTable(">JOB|~NAME|~ACCOUNT|~MARKET|STATE|>DONE|>RUNNING|>SUSPENDED|>BUDGET|>CHARGED|SUBMITTED|>WAITED|>RAN|~REASON").Spare("MARKET|SUBMITTED|WAITED|RUNNING|CHARGED|BUDGET|RAN|ACCOUNT")
@@ -48,7 +48,7 @@ func writeJobs(p *cli.Page, r messages.JobsReply) {
 	}
 	p.Table(t, "")
 	if r.More {
-		more := "There are more: see them with --limit"
+		more := "There are more jobs: use a larger --limit"
 		if r.Next != "" {
 			more += ", or the next page with --page " + terminal.Safe(r.Next)
 		}
@@ -90,14 +90,14 @@ func away(p *cli.Page, j messages.JobSummary) string {
 	case a == nil:
 		return ""
 	case a.Trouble != "":
-		return fmt.Sprintf("%s, which does not answer (%s); %s", a.Site, terminal.Safe(a.Trouble), heardOf(p, a))
+		return fmt.Sprintf("%s, and that site does not answer (%s); %s", a.Site, terminal.Safe(a.Trouble), heardOf(p, a))
 	}
 	return fmt.Sprintf("%s (%s; %s)", a.Site, a.Phase, heardOf(p, a))
 }
 
 func heardOf(p *cli.Page, a *messages.Away) string {
 	if a.Known == 0 {
-		return "nothing was heard of the job yet"
+		return "no news of the job came yet"
 	}
 	return "last heard of " + p.Between(a.Known, p.Now) + " ago"
 }
@@ -271,7 +271,7 @@ func writeStages(p *cli.Page, j messages.JobDetail) {
 	p.Table(t, "  ")
 	for _, s := range j.Stages {
 		if s.Cut > 0 {
-			p.Printf("  %s\n", p.Yellow(fmt.Sprintf("Stage %s: %s of output of %s are lost; the site keeps less.",
+			p.Printf("  %s\n", p.Yellow(fmt.Sprintf("Stage %s: %s of the output of %s are lost, because the site keeps less.",
 				s.Name, terminal.Plural(int(s.Lost), "byte"), terminal.Plural(s.Cut, "attempt"))))
 		}
 	}
@@ -326,7 +326,7 @@ func writeWhy(p *cli.Page, r messages.WhyReply) {
 		p.Prices(r.Prices)
 	}
 	if len(r.Change) > 0 {
-		p.Title("What would change it")
+		p.Title("What would change this")
 		for _, sentence := range r.Change {
 			p.Printf("  - %s\n", p.Said(sentence))
 		}

@@ -23,12 +23,15 @@ func peerCommand(a *cli.App) *cobra.Command {
 	return cli.Group(&cobra.Command{
 		Use:   "peer",
 		Short: "settle with the banks of other sites (operators)",
-		Long: `Peers are sites whose users may pay for work here, and whose work users of this site
-may pay for. The most that a peer can cost this site, whatever it sends, is its limit,
-which it may owe, and its share of the reserve, which it may owe by settlements that
-are not paid yet; beside what users of this site authorised it to charge. While the
-books of two sites do not agree, neither gives the other credit.
-Their operators give one another the keys that "candor peer list" shows.`,
+		Long: `A peer is another site that exchanges jobs and credits with this site. A peer
+can never cost this site more than three sums:
+
+  - the limit, which the peer may owe;
+  - its share of the reserve, which it may owe by unpaid settlements;
+  - the amounts that users of this site authorised the peer to charge.
+
+While the books of two sites do not agree, neither site gives credit to the
+other. The operators exchange the keys that "candor peer list" shows.`,
 		Example: `  candor peer add west --key ADIOXP... --limit 5000
   candor peer list
   candor peer reconcile west`,
@@ -44,11 +47,12 @@ func peerAdd(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "add SITE --key NKEY --limit AMOUNT [--share AMOUNT]",
 		Short: "make another site a peer, or change its keys and limit",
-		Long: `Make another site a peer, or change its keys and limit. A key that is left out is
-retired: it is never trusted again, and --retire must say so. What did not agree with a
-peer before counts as settled, unless only the limit is lowered. The share is what the
-peer may owe by settlements that are not paid yet; where none is given it is the limit.
-When a peer changes its key, use candor peer key.`,
+		Long: `Make another site a peer, or change its keys and its limit. A key that is left
+out is retired: it is never trusted again, and the command needs --retire for
+this. Earlier disagreements with the peer count as settled, unless the command
+only lowers the limit. The share is the most that the peer may owe by
+settlements that are not paid yet. The default share is the limit. When a peer
+changes its key, use candor peer key.`,
 		Example: "  candor peer add west --key ADIOXP... --limit 5000",
 		Args:    cobra.ExactArgs(1),
 		RunE: a.Operating(func(ctx context.Context, s *cli.Session, args []string) error {
@@ -68,7 +72,7 @@ When a peer changes its key, use candor peer key.`,
 		}),
 	}
 	cmd.Flags().BoolVar(&retire, "retire", false, "retire the peer's other keys for ever")
-	cmd.Flags().StringVar(&share, "share", "", "of the reserve: the most `credits` that it may owe by settlements (default: the limit)")
+	cmd.Flags().StringVar(&share, "share", "", "share of the reserve: the most `credits` that the peer may owe by settlements (default: the limit)")
 	cmd.Flags().StringSliceVar(&keys, "key", nil, "the `nkey` that the peer's bank signs with; may be repeated")
 	cmd.Flags().StringVar(&limit, "limit", "", "the most `credits` that the peer may owe")
 	cmd.MarkFlagRequired("key")
@@ -125,8 +129,8 @@ never trusted again. With --now they are retired at once, as where a key was sto
 func peerLimit(a *cli.App) *cobra.Command {
 	return &cobra.Command{
 		Use:     "limit SITE AMOUNT",
-		Short:   "say how much a peer may owe",
-		Long:    "Say how much a peer may owe. A lower limit takes nothing back: it bounds what is new.\nIt leaves the share of the reserve that settles what is owed already.",
+		Short:   "set how much a peer may owe",
+		Long:    "Set how much a peer may owe. A lower limit bounds new debts only. Old debts\nstay, and so does the share of the reserve that settles them.",
 		Example: "  candor peer limit west 8000",
 		RunE: a.Operating(cli.WithAmount(1, func(ctx context.Context, s *cli.Session, args []string, amount messages.Credits) error {
 			p, err := known(ctx, s, args[0])
@@ -141,11 +145,11 @@ func peerLimit(a *cli.App) *cobra.Command {
 func peerReserve(a *cli.App) *cobra.Command {
 	return &cobra.Command{
 		Use:   "reserve AMOUNT",
-		Short: "say how much settled debt of all peers may be unpaid",
-		Long: `Say how much the other sites together may owe by settlements that are not paid outside
-the banks yet. Where the shares of the peers come to more, each is made smaller in
-proportion, so that none takes what is another's; 0 leaves them as they are, which is
-the default. A share is the peer's limit, or what candor peer add --share says.`,
+		Short: "set how much settled debt of all peers may be unpaid",
+		Long: `Set how much all peers together may owe by settlements that are not paid yet
+outside the banks. If the sum of the shares is more, each share is made smaller
+in proportion. With 0, the default, all shares stay as they are. The share of a
+peer is its limit, or the amount of candor peer add --share.`,
 		Example: "  candor peer reserve 10000",
 		RunE: a.Operating(cli.WithAmount(0, func(ctx context.Context, s *cli.Session, args []string, amount messages.Credits) error {
 			return accounts.ShowAccount(ctx, a, s, messages.VerbReserve, messages.ReserveRequest{Limit: amount})
@@ -156,10 +160,11 @@ the default. A share is the peer's limit, or what candor peer add --share says.`
 func peerList(a *cli.App) *cobra.Command {
 	return &cobra.Command{
 		Use:   "list",
-		Short: "show what is owed to and by each peer, what is in flight, retried and refused",
-		Long: `Show how the site stands with its peers: what is owed, what was asked of a peer and is
-not answered, which number the next instruction each way has, whether the peer answers,
-and what was refused. The site's own key, for other operators, stands at the top.`,
+		Short: "show debts, open requests, retries and refusals of each peer",
+		Long: `Show the debts between the site and each peer, the requests that a peer has not
+answered, the number of the next instruction in both directions, whether the
+peer answers, and what was refused. The first lines show the site's own key, for
+operators of other sites.`,
 		Example: "  candor peer list\n  candor peer list --json | jq '.peers[] | select(.tries > 0)'\n  candor peer list --json | jq -r .key",
 		RunE:    cli.Asking(a, a.Operating, messages.Bank, messages.VerbPeers, writePeers),
 	}
@@ -168,10 +173,11 @@ and what was refused. The site's own key, for other operators, stands at the top
 func peerReconcile(a *cli.App) *cobra.Command {
 	return &cobra.Command{
 		Use:   "reconcile SITE",
-		Short: "compare the books with a peer's, and name the first number at which they differ",
-		Long: `Compare the books of both directions with those that the peer's bank signs, and name the
-first number at which they differ. Numbers that only one bank has are in flight. The
-exit code is 1 if the books differ.`,
+		Short: "compare the books with the books of a peer",
+		Long: `Compare this site's books with the books that the bank of the peer signs, in
+both directions, and name the first number at which they differ. Numbers that
+only one bank has are still on their way. The exit code is 1 if the books
+differ.`,
 		Example: "  candor peer reconcile west",
 		RunE: a.Operating(func(ctx context.Context, s *cli.Session, args []string) error {
 			reply, err := cli.Call[messages.ReconcileReply](ctx, s, messages.Bank, messages.VerbReconcile, messages.ReconcileRequest{Peer: args[0]})
@@ -190,20 +196,23 @@ func settleCommand(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "settle",
 		Short: "close a cycle with the peers, and show who pays whom (operators)",
-		Long: `With --cycle, close that cycle: the bank offers each peer what it owes it. All sites of a
-federation number their cycles alike, from 1; closing one again changes nothing. Then,
-and without --cycle for the latest cycle, collect the positions of the peers, and show
-what is left to be paid outside the banks, by fewest payments, and what is owed still,
-with the reason. The exit code is 1 while a position is missing or the sites disagree.
+		Long: `With --cycle, close a cycle: the bank offers each peer the sum that it owes to
+the peer. All sites of a federation number their cycles alike, from 1. To close
+a cycle again changes nothing. Then the command collects the positions of the
+peers and shows the fewest payments that remain outside the banks, and debts
+that are not settled, with the reason. Without --cycle it does so for the latest
+cycle. The exit code is 1 while a position is missing or the sites disagree.
 
-When it is paid, the operator of the site that paid withdraws as much from the account
-clearing--settlement, and that of the other grants it to clearing--SITE, the account of
-what that peer settled: so it may settle as much again. What a site owes one peer and
-is owed by another, and so is not paid, is withdrawn and granted likewise.
+After a payment, the operator of the site that paid withdraws the same amount
+from the account clearing--settlement. The operator of the other site grants the
+amount to clearing--SITE, the account of the peer's settled debts. Then the peer
+may settle as much again. If a site owes one peer and another peer owes the
+site, the two sums cancel without a payment, and are withdrawn and granted in
+the same way.
 
-Only the next cycle can be closed, or one that a peer has closed. With --correct, cycles
-after the given one, which were closed by mistake, are taken back before: as long as no
-peer took anything in them.`,
+Only the next cycle can be closed, or a cycle that a peer has closed. --correct
+first takes back later cycles that were closed by mistake, as long as no peer
+accepted anything in them.`,
 		Example: `  candor settle --cycle 7
   candor settle
   candor withdraw clearing--settlement 120 --reason 'cycle 7, paid'

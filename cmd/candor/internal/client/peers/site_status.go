@@ -33,11 +33,11 @@ type siteStatus struct {
 func siteStatusCommand(a *cli.App) *cobra.Command {
 	return a.Tabled(&cobra.Command{
 		Use:   "status",
-		Short: "show the links to other sites, how fast they are, and what is owed and retried (operators)",
-		Long: `Show for each peer the connections between its servers and this site's, how long one
-goes to and fro, how long the peer's bank took to answer a request just now, what is
-owed, what is not settled and what is retried. The exit code is 1 if a peer has no link
-or its bank does not answer.`,
+		Short: "show links, debts and retries between sites (operators)",
+		Long: `Show for each peer the connections between its servers and the servers of this
+site, the round trip of each connection, the time that the peer's bank took to
+answer a request just now, the debts, the unsettled debts and the retries. The
+exit code is 1 if a peer has no link or its bank does not answer.`,
 		Example: "  candor site status\n  candor site status --json | jq '.links.trips[] | select(.took == 0)'",
 		RunE: a.Operating(func(ctx context.Context, s *cli.Session, _ []string) error {
 			bank, err := cli.Call[messages.PeersReply](ctx, s, messages.Bank, messages.VerbPeers, messages.Empty{})
@@ -68,7 +68,7 @@ func linked(ctx context.Context, s *cli.Session, bank messages.PeersReply) (r si
 	defer cancel()
 	r.Links, err = cli.Call[messages.LinksReply](ctx, s, messages.Links, messages.VerbStatus, messages.Empty{})
 	if messages.KindOf(err) == messages.Unavailable {
-		r.Failure, err = "nobody here knows the links: ask the NATS servers, with nats server report leafnodes", nil
+		r.Failure, err = "this site does not know the links: ask the NATS servers, with nats server report leafnodes", nil
 	}
 	return r, err
 }
@@ -96,7 +96,7 @@ func (r *siteStatus) linksTo(peer messages.Name) (links []messages.Link) {
 func (r *siteStatus) trip(peer messages.Name) messages.PeerTrip {
 	i := slices.IndexFunc(r.Links.Trips, func(t messages.PeerTrip) bool { return t.Peer == peer })
 	if i < 0 {
-		return messages.PeerTrip{Peer: peer, Failure: "it is not in the site's configuration"}
+		return messages.PeerTrip{Peer: peer, Failure: "the peer is not in the site's configuration"}
 	}
 	return r.Links.Trips[i]
 }
@@ -111,7 +111,7 @@ func writeSiteStatus(p *cli.Page, r siteStatus) {
 		"Hosts that do not answer", strings.Join(r.Links.Missing, ", "),
 		"Links", r.Failure)
 	if len(r.Bank.Peers) == 0 {
-		p.Printf("No peers. Name them in the site's configuration, or make them with candor site invite and join.\n")
+		p.Printf("No peers. Name peers in the site's configuration, or use candor site invite and join.\n")
 		return
 	}
 	p.Title("Peers")

@@ -24,7 +24,7 @@ func writePeers(p *cli.Page, r messages.PeersReply) {
 		"Refused", refusals(r.Refused),
 		"Fault", p.Red(terminal.Safe(r.Fault)))
 	if len(r.Peers) == 0 {
-		p.Printf("No peers. An operator makes one with candor peer add.\n")
+		p.Printf("No peers. An operator adds a peer with candor peer add.\n")
 		return
 	}
 	p.Title("Peers")

@@ -29,11 +29,12 @@ func marketApplyCommand(a *cli.App) *cobra.Command {
 	var dryRun bool
 	cmd := &cobra.Command{
 		Use:   "apply FILE",
-		Short: "make the markets of a file those of the site",
-		Long: `Make the markets of a file those of the running site: a site's configuration, of
-which only markets is read, or a list of markets alone. Jobs stay in their markets. A
-market with jobs that have not ended cannot go, nor change its mechanism or classes. What
-was applied outlives the site's configuration file; see candor markets.`,
+		Short: "replace the markets of the site by the markets of a file",
+		Long: `Replace the markets of the running site by the markets of a file. The file is a
+configuration, of which only markets is read, or only a list of markets. Jobs
+stay in their markets. A market with active jobs cannot be removed, and cannot
+change its mechanism or its classes. The new markets stay in force after a
+restart, even if the configuration file differs; candor markets shows them.`,
 		Example: "  candor config check site.yaml && candor market apply site.yaml\n  candor market apply --dry-run site.yaml",
 		RunE: a.Operating(func(ctx context.Context, s *cli.Session, args []string) error {
 			markets, err := readMarkets(args[0])
@@ -67,7 +68,7 @@ func readMarkets(path string) ([]messages.Market, error) {
 			Markets json.RawMessage `json:"markets"`
 		}
 		if err := json.Unmarshal(list, &site); err != nil || site.Markets == nil {
-			return nil, messages.Errorf(messages.Invalid, "%s: has no markets: it must be a site's configuration, or a list of markets", path)
+			return nil, messages.Errorf(messages.Invalid, "%s has no markets: the file must be a site's configuration, or a list of markets", path)
 		}
 		list = site.Markets
 	}
@@ -99,9 +100,9 @@ func reservationsCommand(a *cli.App) *cobra.Command {
 	return &cobra.Command{
 		Use:   "reservations [MARKET]",
 		Short: "show the timetable: which jobs have slots, and when",
-		Long: `Show the jobs that were given slots for good, now or for later, in the order of their
-times. Bids are sealed until they are decided on; from then on everybody sees what is taken,
-and owners and operators whose it is.`,
+		Long: `Show the jobs that have reserved slots, now or later, in the order of time. Bids
+are sealed until the market decides. Then everybody sees which slots are
+reserved. Only owners and operators see whose job has them.`,
 		Example:           "  candor reservations\n  candor reservations night --json | jq '.reservations[].start'",
 		ValidArgsFunction: a.CompleteMarkets(),
 		RunE: a.Online(func(ctx context.Context, s *cli.Session, args []string) error {
@@ -128,7 +129,7 @@ func writeReservations(p *cli.Page, r messages.ReservationsReply) {
 func nodeCommand(a *cli.App) *cobra.Command {
 	return cli.Group(&cobra.Command{
 		Use:     "node",
-		Short:   "take a node out of use and back, or let a new one join",
+		Short:   "drain, resume and remove nodes, and let new nodes join",
 		Example: "  candor node drain node3\n  candor node resume node3\n  candor node token node7 > node7.token",
 	}, nodeDrainCommand(a), nodeResumeCommand(a), nodeRemoveCommand(a), nodeTokenCommand(a), a.Tabled(nodeTokensCommand(a)))
 }
@@ -138,11 +139,11 @@ func nodeDrainCommand(a *cli.App) *cobra.Command {
 	var undo bool
 	cmd := &cobra.Command{
 		Use:   "drain NODE",
-		Short: "let a node run empty",
-		Long: `Have a node take no more work. Tasks that run there go on for as long as the notice
-says; what has not ended then is ended and run elsewhere, which does not count as a
-failed attempt. The owners are told by candor why. --undo has the node take work again,
-as candor node resume does.`,
+		Short: "stop giving work to a node",
+		Long: `Give a node no more work. Its tasks go on during the notice. After the notice
+the site ends the remaining tasks and runs them on other nodes; their attempts
+do not count as failed. candor why tells the owners. --undo gives the node work
+again, as candor node resume does.`,
 		Example: "  candor node drain node3 --notice 10m --reason 'new disk'\n  candor node drain node3 --undo",
 		RunE: a.Operating(func(ctx context.Context, s *cli.Session, args []string) error {
 			r := messages.DrainRequest{Node: args[0], Undo: undo, Reason: reason}
@@ -153,21 +154,21 @@ as candor node resume does.`,
 			return cli.Ask(ctx, a, s, messages.Auctioneer, messages.VerbDrain, r, writeDrained)
 		}),
 	}
-	cmd.Flags().StringVar(&notice, "notice", "10m", "how long its tasks may go on, a `span`")
-	cmd.Flags().StringVar(&reason, "reason", "", "why, for candor nodes, in `words`")
-	cmd.Flags().BoolVar(&undo, "undo", false, "have it take work again")
+	cmd.Flags().StringVar(&notice, "notice", "10m", "how long the tasks of the node may go on, a `span`")
+	cmd.Flags().StringVar(&reason, "reason", "", "the reason, in `words`; candor nodes shows it")
+	cmd.Flags().BoolVar(&undo, "undo", false, "give the node work again")
 	return cmd
 }
 
 func nodeResumeCommand(a *cli.App) *cobra.Command {
 	return &cobra.Command{
 		Use:   "resume NODE",
-		Short: "have a node take work again",
-		Long: `Have a node take work again that was drained or is in quarantine. A node is put in
-quarantine when a probe fails there (a task of the site's own that does nothing), or
-when tasks of several accounts fail there at once that end well on other nodes; candor
-nodes says why. It is probed now and then, and comes back by itself when a probe ends
-well.`,
+		Short: "give work to a drained or quarantined node again",
+		Long: `Give work again to a node that was drained or is in quarantine. A node is put in
+quarantine when a probe fails there (a task of the site that does nothing), or
+when tasks of several accounts fail there at once and end well on other nodes.
+candor nodes shows the reason. The site repeats the probe, and the node comes
+back by itself when a probe ends well.`,
 		Example: "  candor node resume node3",
 		RunE: a.Operating(func(ctx context.Context, s *cli.Session, args []string) error {
 			return cli.Ask(ctx, a, s, messages.Auctioneer, messages.VerbDrain, messages.DrainRequest{Node: args[0], Undo: true}, writeDrained)
@@ -178,10 +179,11 @@ well.`,
 func nodeRemoveCommand(a *cli.App) *cobra.Command {
 	return &cobra.Command{
 		Use:   "remove NODE",
-		Short: "take a node that is lost or stopped off the list",
-		Long: `Take a node that does not come back off the list of nodes. A node that is up is not
-removed: stop its agent first. An agent that starts under the name brings the node back; to
-keep it out, revoke its credentials with candor user revoke NODE --node.`,
+		Short: "remove a lost or stopped node from the list",
+		Long: `Remove a node from the list of nodes, if the node does not come back. A node
+that is up cannot be removed: stop its agent first. An agent that starts with
+the same name brings the node back. To prevent this, revoke the node's
+credentials with candor user revoke NODE --node.`,
 		Example: "  candor node remove node3",
 		RunE: a.Operating(func(ctx context.Context, s *cli.Session, args []string) error {
 			r := messages.DrainRequest{Node: args[0], Remove: true}

@@ -17,14 +17,17 @@ func nodeTokenCommand(a *cli.App) *cobra.Command {
 	var expires, revoke, output string
 	cmd := &cobra.Command{
 		Use:   "token NODE",
-		Short: "let a new node join: make a token for its agent (operators)",
-		Long: `Make a token with which one agent gets the credentials of a node, once, until it
-expires. --output writes it to a new file that nobody else can read; without, it is printed
-alone. Carry it to the node as a secret: who has it can be that node. The key of the node's credentials is made there and does
-not leave it.
+		Short: "make a token with which a new node can join (operators)",
+		Long: `Make a token for the agent of a new node. With the token one agent gets the
+credentials of the node, once, until the token expires. --output writes the
+token to a new file that nobody else can read. Without --output the token is
+printed. Bring the token to the node as a secret: whoever has the token can act
+as the node. The key of the node's credentials is made on the node and stays
+there.
 
---revoke makes a token worthless. If it was used before, revoke what it was used for with
-candor user revoke NODE --node --key KEY; candor node tokens shows the key.`,
+--revoke makes a token worthless. If the token was used before, also revoke the
+credentials with candor user revoke NODE --node --key KEY. candor node tokens
+shows the key.`,
 		Example: `  candor node token node7 --expires 1h --output node7.token
   candor nodeagent --join-file node7.token --config agents.yaml --node node7    # there
   candor node token --revoke join-3xq5m2kcw7pn4d6y`,
@@ -41,7 +44,7 @@ candor user revoke NODE --node --key KEY; candor node tokens shows the key.`,
 			return makeToken(ctx, a, s, args[0], expires, output)
 		}),
 	}
-	cmd.Flags().StringVar(&expires, "expires", "1h", "how long it can be used, a `span`")
+	cmd.Flags().StringVar(&expires, "expires", "1h", "how long the token can be used, a `span`")
 	cmd.Flags().StringVarP(&output, "output", "o", "", "write the token to a new `file` that nobody else can read")
 	cmd.Flags().StringVar(&revoke, "revoke", "", "revoke the token of this `identifier` instead")
 	return cmd
@@ -76,7 +79,7 @@ func makeToken(ctx context.Context, a *cli.App, s *cli.Session, node messages.Na
 		return nil
 	}
 	if !terminal.IsTerminal(a.Out) {
-		fmt.Fprintln(a.Err, "The token is a secret: if it goes into a file, others may be able to read that; --output writes a file that nobody else can read")
+		fmt.Fprintln(a.Err, "The token is a secret. Use --output to write it to a file that nobody else can read.")
 	}
 	return a.Show(reply, func(p *cli.Page) { p.Printf("%s\n", reply.Token) })
 }
@@ -99,9 +102,9 @@ func revokeToken(ctx context.Context, a *cli.App, s *cli.Session, id string) err
 		return err
 	}
 	return a.Show(state, func(p *cli.Page) {
-		p.Printf("Token %s of node %s opens nothing any more\n", state.ID, state.Node)
+		p.Printf("Token %s of node %s is revoked\n", state.ID, state.Node)
 		if state.Used != 0 {
-			p.Printf("It was used at %s: candor user revoke %s --node --key %s, with the site's keys, ends what it was used for\n", p.At(state.Used), state.Node, state.Key)
+			p.Printf("The token was used at %s. Revoke the credentials too, with the site's keys: candor user revoke %s --node --key %s\n", p.At(state.Used), state.Node, state.Key)
 		}
 	})
 }

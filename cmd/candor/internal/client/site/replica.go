@@ -17,10 +17,13 @@ var replicated = []string{messages.Auctioneer, messages.Bank}
 func replicaCommand(a *cli.App) *cobra.Command {
 	return cli.Group(&cobra.Command{
 		Use:   "replica",
-		Short: "exchange replicas of the auctioneer and of the bank (operators)",
-		Long: `A replica that comes back with an empty disk has no vote until the others have brought it
-up to date. For one that does not come back, start another, under a new name and with
-"joins: true" in the configuration of its host, add it, and remove the lost one.`,
+		Short: "list, add and remove replicas (operators)",
+		Long: `List, add and remove replicas of the auctioneer and of the bank.
+
+A replica that comes back with an empty disk has no vote until the other
+replicas have brought it up to date. To replace a replica that does not come
+back: start another replica with a new name and with "joins: true" in the
+configuration of its host, add it, and then remove the lost replica.`,
 		Example: `  candor replica list
   candor replica add auctioneer rack4 --address 10.0.0.4:7001
   candor replica remove auctioneer rack2`,
@@ -32,7 +35,7 @@ up to date. For one that does not come back, start another, under a new name and
 func replicaList(a *cli.App) *cobra.Command {
 	return &cobra.Command{
 		Use:     "list [auctioneer|bank]",
-		Short:   "list the replicas, and how many the site can lose",
+		Short:   "list the replicas, and how many of them the site can lose",
 		Example: "  candor replica list\n  candor replica list bank --json | jq '.[].spare'",
 		RunE: a.Operating(func(ctx context.Context, s *cli.Session, args []string) error {
 			actors := replicated
@@ -60,10 +63,11 @@ func replicaAdd(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "add auctioneer|bank ID",
 		Short: "add a replica that runs with an empty disk",
-		Long: `Add a replica that runs with an empty disk: it gets all that the others have, and then a
-vote. Until then it costs the group nothing. Where that takes longer than --timeout, ask
-again to wait for it. --address is where the replica serves its group; the others keep it
-in their log, and need no other configuration.`,
+		Long: `Add a replica that runs with an empty disk. The replica first gets all data of
+the others, and then a vote. If this takes longer than --timeout, repeat the
+command to wait again. --address is the address at which the replica serves its
+group. The other replicas keep the address in their log and need no other
+configuration.`,
 		Example: "  candor replica add auctioneer rack4 --address 10.0.0.4:7001\n  candor replica add bank rack4 --address 10.0.0.4:7002 --timeout 5m",
 		RunE: a.Operating(func(ctx context.Context, s *cli.Session, args []string) error {
 			r.Add = args[1]
@@ -79,16 +83,16 @@ func replicaRemove(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "remove auctioneer|bank ID",
 		Short: "remove a replica",
-		Long: `Remove a replica: a lost one, after another was added in its place. What would leave the
-others without a majority is refused, and without --force also what would leave the site
-able to lose fewer replicas than now.`,
+		Long: `Remove a replica that is lost, after you added another replica. The command is
+refused if the other replicas would have no majority. Without --force it is also
+refused if the site could then lose fewer replicas than now.`,
 		Example: "  candor replica remove auctioneer rack2",
 		RunE: a.Operating(func(ctx context.Context, s *cli.Session, args []string) error {
 			r.Remove = args[1]
 			return regroup(ctx, a, s, args[0], r)
 		}),
 	}
-	cmd.Flags().BoolVar(&r.Force, "force", false, "also where the site can then lose fewer replicas")
+	cmd.Flags().BoolVar(&r.Force, "force", false, "remove the replica even if the site can then lose fewer replicas")
 	return cmd
 }
 
@@ -101,7 +105,7 @@ func regroup(ctx context.Context, a *cli.App, s *cli.Session, actor string, r me
 
 func checkActor(actor string) error {
 	if !slices.Contains(replicated, actor) {
-		return cli.Usagef("%q has no replicas: name auctioneer or bank", actor)
+		return cli.Usagef("%q is no actor with replicas: name auctioneer or bank", actor)
 	}
 	return nil
 }

@@ -27,10 +27,10 @@ func marketsCommand(a *cli.App) *cobra.Command {
 	return &cobra.Command{
 		Use:   "markets",
 		Short: "list the markets of the site, with prices and largest bidders",
-		Long: `List the markets of the site: their mechanism, the price of each class (the sum of
-what all bidders put on it, in credits; where slots are charged by time, what a second
-on one costs), slots, tasks that wait, who would get the next slot that comes free, and
-the largest bidders.`,
+		Long: `List the markets of the site: the mechanism, the price of each class, the slots,
+the waiting tasks, the job that would get the next free slot, and the largest
+bidders. The price of a class is the sum of all bids for it, in credits. In
+markets that charge by time, the price is the cost of a second on one slot.`,
 		Example: "  candor markets\n  candor markets --json | jq '.markets[].prices'",
 		RunE:    cli.Asking(a, a.Online, messages.Auctioneer, messages.VerbMarkets, writeMarkets),
 	}

@@ -87,7 +87,7 @@ func (v *topView) frame(p *cli.Page, rows int) string {
 	v.offset = min(v.offset, max(0, len(body)-max(1, rows-around)))
 	body = body[v.offset:]
 	body = body[:min(len(body), max(1, rows-around))]
-	keys := "q quits  ↑↓ scroll  s sorts (" + orders[v.by].name + ")  r turns round"
+	keys := "q quits  ↑↓ scroll  s sorts (" + orders[v.by].name + ")  r reverses"
 	return head + "\n\n" + strings.Join(body, "\n") + "\n\n" + p.Dim(keys) + "\n"
 }
 

@@ -13,7 +13,7 @@ import (
 
 func writeNodes(p *cli.Page, r messages.NodesReply) {
 	if len(r.Nodes) == 0 {
-		p.Printf("No nodes. A site has nodes as soon as a node agent registers.\n")
+		p.Printf("No nodes. A node appears when its agent registers.\n")
 		return
 	}
 	t := terminal.NewTable("~NODE|STATE|~USED|SINCE|>FOR|>FINISHED|>SUSPENDED|~CAN").Spare("SINCE|FINISHED|SUSPENDED|FOR")
@@ -130,7 +130,7 @@ func writeMarket(p *cli.Page, m messages.MarketStatus) {
 		case t.Contention == nil:
 			p.Printf("  a second on a slot of %s costs %s\n", t.Class, tariff(t))
 		case *t.Contention > 0:
-			p.Printf("  %s is contended: for slots that they have now, jobs owe %.0f %% of their budgets\n", t.Class, 100**t.Contention)
+			p.Printf("  %s is contended: jobs with slots owe %.0f %% of their budgets for this time\n", t.Class, 100**t.Contention)
 		}
 	}
 	for _, n := range m.Next {
@@ -145,11 +145,11 @@ func writeMarket(p *cli.Page, m messages.MarketStatus) {
 func tariff(t messages.SlotTariff) string {
 	switch {
 	case t.Sealed:
-		return "what is sealed while one other account bids"
+		return "a sealed bid, while only one other account bids"
 	case t.OwnBid:
-		return "what each bids"
+		return "the job's own bid"
 	case t.Length > 0:
-		return fmt.Sprintf("%s to a job of %v, and others in proportion to their length", cli.Credits(t.Price), t.Length)
+		return fmt.Sprintf("%s for a job of %v, in proportion to the length of the job", cli.Credits(t.Price), t.Length)
 	}
 	return cli.Credits(t.Price)
 }

@@ -40,9 +40,9 @@ func openDir(a *cli.App, job *jobfile.Job) error {
 		return nil
 	}
 	if !job.Here {
-		return cli.Usagef("--chdir %s: user %d, as whom the tasks of %s run here, is not let in: %v; use another, or let it in with setfacl -m u:%d:rwx", dir, number, t.Account, why, number)
+		return cli.Usagef("--chdir %s: user %d, who runs the tasks of %s here, cannot enter: %v; use another directory, or allow the user with setfacl -m u:%d:rwx", dir, number, t.Account, why, number)
 	}
-	a.Warn("submit", []string{"the tasks run in fresh directories of their own, not here: " + why.Error() + " (--chdir names another)"})
+	a.Warn("submit", []string{"the tasks run in new directories of their own, not here: " + why.Error() + " (--chdir names another)"})
 	job.Spec.Dir = ""
 	return nil
 }

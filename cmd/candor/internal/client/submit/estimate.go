@@ -12,21 +12,22 @@ import (
 func estimateCommand(a *cli.App) *cobra.Command {
 	cmd, sub := describing(a, &cobra.Command{
 		Use:   "estimate [flags] [FILE|-] [ARGUMENT...]",
-		Short: "say what is expected of a job: its worth, its run time, when it completes",
-		Long: `Say what the site expects of a job, without submitting it: what shares of each class
-are worth to it, how long a task of each stage runs, and when it would be complete,
-each with its spread and where it comes from. The file is read as by candor submit.
+		Short: "estimate the worth, the run time and the end of a job",
+		Long: `Estimate a job without submitting it: the worth of shares of each class, the run
+time of a task of each stage, and the time of completion. Each estimate has its
+spread and its source. The file is read as by candor submit.
 
-LOW and HIGH are the times that one in ten is below and above. ROBUST is what nine
-tasks in ten need at most even if the estimate is as far off as so few runs allow.
-Estimates rest on your own jobs that completed, those with the same name and
-commands above all, and on others' where you have none.`,
+One in ten tasks runs shorter than LOW, and one in ten runs longer than HIGH.
+Nine in ten tasks need at most ROBUST, even if the estimate is as wrong as so
+few runs allow. The estimates come from your completed jobs, first from jobs
+with the same name and commands. If you have no such jobs, they come from the
+jobs of others.`,
 		Example: `  candor estimate job.yaml
   candor estimate --json job.yaml | jq .completion.median
   candor estimate classes`,
 	})
 	cmd.RunE = func(cmd *cobra.Command, args []string) error { return estimate(cmd.Context(), a, sub, args) }
-	cmd.Flags().BoolVar(&sub.script, "script", false, "the file is a script, whatever it looks like")
+	cmd.Flags().BoolVar(&sub.script, "script", false, "read the file as a script")
 	cmd.AddCommand(a.Tabled(estimateClassesCommand(a)))
 	return cmd
 }
@@ -53,11 +54,11 @@ func estimate(ctx context.Context, a *cli.App, sub *submission, args []string) e
 func estimateClassesCommand(a *cli.App) *cobra.Command {
 	return &cobra.Command{
 		Use:   "classes",
-		Short: "list the job profile classes and what is known of each",
-		Long: `List the site's job profile classes: how many samples of types were taken in, what
-part of their weight was screened out as fitting no others, the bandwidth of the
-estimated density, and how far the estimate still moves: its divergence from the
-one before, in nats, which is near 0 once more samples tell nothing new.`,
+		Short: "list the job profile classes and their samples",
+		Long: `List the site's job profile classes: the number of samples, the part of their
+weight that was left out because it fits no other sample, the bandwidth of the
+estimated density, and the divergence of the estimate from the estimate before,
+in nats. The divergence is near 0 when new samples change nothing any more.`,
 		Example: "  candor estimate classes\n  candor estimate classes --json | jq '.classes[] | select(.prior > 0)'",
 		RunE:    cli.Asking(a, a.Online, messages.Estimator, messages.VerbClasses, writeClasses),
 	}

@@ -60,7 +60,7 @@ func runs(n float64) string { return strconv.FormatFloat(n, 'f', 1, 64) }
 
 func writeClasses(p *cli.Page, r messages.ClassesReply) {
 	if len(r.Classes) == 0 {
-		p.Printf("No job profile classes. An operator declares them as profiles in the site's configuration.\n")
+		p.Printf("No job profile classes. An operator declares profiles in the site's configuration.\n")
 		return
 	}
 	t := terminal.NewTable("~CLASS|~SHAPE|>SAMPLES|>OUTSIDE|>ACCOUNTS|>SCREENED OUT|>PRIOR|>MOVED (NATS)").Spare("SHAPE|OUTSIDE|MOVED (NATS)")

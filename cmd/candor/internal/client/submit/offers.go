@@ -77,8 +77,8 @@ func writeOffers(p *cli.Page, r messages.OffersReply) {
 		p.Printf("%s: %s\n", p.Yellow(cmp.Or(s.Site, "other sites")), p.Said(cli.Sentence(s.Error)))
 	}
 	if r.Best >= 0 {
-		p.Printf("* is what candor submit --site auto would take: %s\n", p.Said(r.Why))
+		p.Printf("* candor submit --site auto would choose this offer: %s\n", p.Said(r.Why))
 		return
 	}
-	p.Printf("candor submit --site auto would take none: %s\n", p.Said(r.Why))
+	p.Printf("candor submit --site auto would choose no offer: %s\n", p.Said(r.Why))
 }

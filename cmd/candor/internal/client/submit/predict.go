@@ -39,15 +39,15 @@ type draw struct {
 func PredictCommand(a *cli.App) *cobra.Command {
 	cmd, sub := describing(a, &cobra.Command{
 		Use:   "predict [flags] [FILE|-] [ARGUMENT...]",
-		Short: "show what an account would have after a job",
-		Long: `Have the site check a job as "candor submit --dry-run" does, and show what the account
-that pays has now, while the job would run, and after it. Takes what submit takes.
-Nothing is submitted. The exit code is that of the submission's refusal, if the
-account could not hold its budget as it is now.`,
+		Short: "show the balance of an account after a job",
+		Long: `Check a job as "candor submit --dry-run" does, and show the balance of the
+account that pays: now, during the job, and after the job. The arguments are
+those of candor submit. Nothing is submitted. If the site would refuse the job
+now, the exit code is the code of the refusal.`,
 		Example: "  candor account predict job.yaml\n  candor account predict --budget 10 -A climate sort.sh input.txt",
 	})
 	cmd.RunE = func(cmd *cobra.Command, args []string) error { return predict(cmd.Context(), a, sub, args) }
-	cmd.Flags().BoolVar(&sub.script, "script", false, "the file is a script, whatever it looks like")
+	cmd.Flags().BoolVar(&sub.script, "script", false, "read the file as a script")
 	return cmd
 }
 
@@ -119,6 +119,6 @@ func writePrediction(p *cli.Page, r prediction) {
 		p.Printf("  of your limit in it, %s are left while the job lives\n", cli.Credits(max(r.Left, 0)))
 	}
 	if r.Refusal != "" {
-		p.Printf("%s\n", p.Red("It would be refused now: "+terminal.Safe(r.Refusal)))
+		p.Printf("%s\n", p.Red("The site would refuse the job now: "+terminal.Safe(r.Refusal)))
 	}
 }

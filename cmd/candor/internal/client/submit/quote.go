@@ -18,20 +18,21 @@ func quoteCommand(a *cli.App) *cobra.Command {
 	var from offersQuery
 	cmd, sub := describing(a, &cobra.Command{
 		Use:   "quote [flags] [FILE|-] [ARGUMENT...]",
-		Short: "ask what completion times a job can have, and at which prices",
-		Long: `Ask a market that sells completion times for the menu of a job, which is described as
-for candor submit and declares a length and a valuation. A menu holds for a while and for
-you alone; one of its contracts can be taken, with candor submit --contract ID and the same
-job. At the end the price is scaled by what completion was worth, over what was promised.
+		Short: "ask for completion times and prices of a job",
+		Long: `Ask a contract market for its menu of completion times and prices. The job is
+described as for candor submit, and declares a length and a valuation. The menu
+is for you alone, and ends after a while. To accept one of its contracts, use
+candor submit --contract ID with the same job. When the job has ended, the price
+is multiplied by the received worth and divided by the promised worth.
 
-With --sites, ask your site and its peers for offers, in one table: the contracts of
-markets that sell them, and of others what is expected, by each site's own estimator and
-at what it charges now. The one that candor submit --site auto would take is marked. A site
-that does not answer within the time is named.`,
+With --sites, ask your site and its peers for offers, in one table. Contract
+markets offer contracts. Other markets answer with the estimate of their own
+site, at present prices. A mark shows the offer that candor submit --site auto
+would choose. Sites that do not answer in time are named.`,
 		Example: "  candor quote job.yaml\n  candor submit --contract q7-3 --budget 12 job.yaml\n  candor quote --sites all --within 1s job.yaml",
 	})
 	cmd.RunE = func(cmd *cobra.Command, args []string) error { return quote(cmd.Context(), a, sub, &from, args) }
-	cmd.Flags().BoolVar(&sub.script, "script", false, "the file is a script, whatever it looks like")
+	cmd.Flags().BoolVar(&sub.script, "script", false, "read the file as a script")
 	cmd.Flags().StringSliceVar(&from.sites, "sites", nil, "ask these `sites`, or all: west,east")
 	cmd.Flags().DurationVar(&from.within, "within", 0, "how `long` to wait for other sites (default 2s)")
 	return cmd

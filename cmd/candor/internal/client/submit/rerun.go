@@ -26,19 +26,20 @@ func rerunCommand(a *cli.App) *cobra.Command {
 	r := &again{}
 	cmd := &cobra.Command{
 		Use:   "rerun NUMBER",
-		Short: "submit what did not end well of a job that has ended",
-		Long: `Submit a new job of the tasks that did not end well in a job that has ended: those that
-failed, and those that were stopped or never began. Tasks that ended well are not run
-again. The files are the same, and each task finds the array index, CANDOR_TASK and
-CANDOR_TASKS that it had. The new job names the old one.
+		Short: "submit the failed tasks of an ended job again",
+		Long: `Submit a new job with the tasks of an ended job that failed, were stopped or
+never began. Tasks that ended well do not run again. The new job has the same
+files. Each task has the same array index, CANDOR_TASK and CANDOR_TASKS as
+before. The new job names the old job.
 
-The budget is the part of the old budget that the tasks are of all tasks, and at least
-what the job declares as its value; --budget gives another.`,
+The new budget is a part of the old budget, in proportion to the number of
+tasks, and at least the value that the job declares. --budget sets another
+budget.`,
 		Example: "  candor rerun 17 --dry-run\n  candor rerun 17\n  candor rerun 17 --budget 5 --json",
 		RunE: a.Online(func(ctx context.Context, s *cli.Session, args []string) error {
 			number, err := strconv.ParseUint(args[0], 10, 64)
 			if err != nil || number == 0 {
-				return cli.Usagef("%q: is not the number of a job: candor jobs lists yours", args[0])
+				return cli.Usagef("%q is not the number of a job: candor jobs lists your jobs", args[0])
 			}
 			return rerun(ctx, a, s, messages.JobID(number), r)
 		}),
@@ -46,7 +47,7 @@ what the job declares as its value; --budget gives another.`,
 	}
 	cmd.Flags().StringVarP(&r.budget, "budget", "b", "", "the most the new job may cost, in `credits` (default: the part of the old budget)")
 	cmd.Flags().StringVar(&r.key, "key", "", "idempotency `key` of the submission (default: random)")
-	cmd.Flags().BoolVar(&r.dryRun, "dry-run", false, "have the site check everything, and submit nothing")
+	cmd.Flags().BoolVar(&r.dryRun, "dry-run", false, "only check the job, submit nothing")
 	return cmd
 }
 

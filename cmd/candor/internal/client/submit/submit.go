@@ -39,24 +39,28 @@ func submitCommand(a *cli.App) *cobra.Command {
 	cmd, sub := describing(a, &cobra.Command{
 		Use:   "submit [flags] [FILE|-] [ARGUMENT...]",
 		Short: "submit a job",
-		Long: `Submit a job: a YAML job file, or a script with options in #CANDOR comments before
-its first command (#SBATCH ones that have a meaning here are taken too). With -, or
-without a file, read it from standard input. Arguments after the file become the positional
-parameters of a shell script; put -- before those that begin with a dash.
+		Long: `Submit a job: a YAML job file, or a script with options in #CANDOR comments
+before its first command. #SBATCH comments are read too. With -, or without a
+file, the job is read from standard input. Arguments after the file become the
+positional parameters of a shell script. Put -- before arguments that begin with
+a dash.
 
-The budget is the most the job may cost. It is set aside until the job ends, and
-what the job does not need comes back. Repeating a submission with the same --key
-gives the first one's answer and submits nothing new.
+The budget is the most that the job may cost. The bank holds the budget until
+the job ends, and then gives the rest back. A second submission with the same
+--key has the answer of the first submission, and makes no second job.
 
-Options given here win over those in #CANDOR lines, and these over #SBATCH lines.
-With --site the job is run by a peer of your site, or with auto by whichever of them
-and your own is best: by the job's valuation, or without one the earliest within the
-budget. Its number, and all commands about it, are those of your own site; files
-and the current directory do not go along.
+Options on the command line win over #CANDOR lines, and #CANDOR lines win over
+#SBATCH lines.
 
-With --wait the exit code is the job's: 0 if it completed, else that of the task
-that failed, 130 if it was cancelled. With --wait --json, the job is printed once,
-when it has ended, as by "candor job N --json".`,
+With --site a peer of your site runs the job. With --site auto the best site
+runs the job: the site with the best offer by the job's valuation, or without a
+valuation the earliest completion within the budget. The job has a number of
+your own site, and all commands work as for other jobs. Files and the current
+directory do not go to other sites.
+
+With --wait the exit code is the job's code: 0 if the job completed, the code of
+the failed task if it failed, 130 if it was cancelled. With --wait --json, the
+job is printed once, when it has ended, as by "candor job N --json".`,
 		Example: `  candor submit --budget 10 --wait sort.sh input.txt
   candor submit job.yaml
   candor submit --site auto job.yaml
@@ -64,8 +68,8 @@ when it has ended, as by "candor job N --json".`,
   echo 'hostname; date' | candor submit --budget 1`,
 	})
 	cmd.RunE = func(cmd *cobra.Command, args []string) error { return submit(cmd.Context(), a, sub, args) }
-	cmd.Flags().BoolVar(&sub.dryRun, "dry-run", false, "have the site check everything, and submit nothing")
-	cmd.Flags().BoolVar(&sub.script, "script", false, "the file is a script, whatever it looks like")
+	cmd.Flags().BoolVar(&sub.dryRun, "dry-run", false, "only check the job, submit nothing")
+	cmd.Flags().BoolVar(&sub.script, "script", false, "read the file as a script")
 	cmd.Flags().StringVar(&sub.key, "key", "", "idempotency `key` of the submission (default: random)")
 	return cmd
 }
@@ -144,7 +148,7 @@ func refused(err error, job *jobfile.Job, key string) error {
 		message += "\n" + snippet
 	}
 	if wire.Kind.Retriable() {
-		message += "; it may have been submitted: repeat with --key " + key + ", which cannot submit it twice"
+		message += "; perhaps the job was submitted: repeat the command with --key " + key + ", which cannot submit it twice"
 	}
 	return &messages.Error{Kind: wire.Kind, Op: wire.Op, Message: message}
 }
@@ -154,7 +158,7 @@ func readJob(a *cli.App, sub *submission, args []string) (*jobfile.Job, error) {
 	job, err := readUnpaid(a, sub, args)
 	if err == nil && !job.HasBudget {
 		return nil, messages.Errorf(messages.Invalid,
-			"budget: missing: say the most the job may cost, with --budget 10, a line #CANDOR --budget 10 in a script, or budget: 10 in a job file")
+			"budget: missing: name the most that the job may cost, with --budget 10, a line #CANDOR --budget 10 in a script, or budget: 10 in a job file")
 	}
 	return job, err
 }
@@ -219,7 +223,7 @@ func parse(a *cli.App, sub *submission, name string, source []byte, arguments []
 	case sub.script || script || !known && name == standardInput && !blank:
 		return jobfile.ParseScript(source, arguments, a.Lookup)
 	case len(arguments) > 0:
-		return nil, cli.Usagef("%q: a job file takes no arguments: put them in its command", arguments[0])
+		return nil, cli.Usagef("%q: a job file takes no arguments: put the arguments in its command", arguments[0])
 	case known || blank:
 		return jobfile.ParseDocument(source)
 	}
