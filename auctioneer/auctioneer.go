@@ -128,7 +128,7 @@ func propose[Result any](ctx context.Context, a *Auctioneer, c *book.Command) (r
 	return came.(Result), nil
 }
 
-// verify confirms that what is read from the book now is what the group agreed on.
+// verify confirms that the group agreed on the present state of the book.
 func (a *Auctioneer) verify(ctx context.Context) error {
 	if err := a.box.Verify(ctx); err != nil {
 		return mailbox.Wire(messages.Auctioneer, err)

@@ -14,7 +14,7 @@ func TestAJobBeginsAtItsTime(t *testing.T) {
 	id := g.enter("alice", "a", 1, func(s *messages.JobSpec) { s.Rate, s.Begin = messages.Credit, epoch.Add(minute) })
 	g.look(g.node)
 	if w := must[messages.WhyReply](g.fixture, "alice", messages.VerbWhy, messages.JobRequest{Job: id}); len(g.node.running) != 0 ||
-		w.Reason != "BeginTime" || !strings.Contains(w.Message, "it is to begin at") {
+		w.Reason != "BeginTime" || !strings.Contains(w.Message, "the job begins at") {
 		t.Fatalf("%d run; %+v", len(g.node.running), w)
 	}
 	g.pass(minute)

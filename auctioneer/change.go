@@ -49,17 +49,17 @@ func (l steering) mayChange(j *book.Job, r *messages.ChangeRequest) error {
 	raises := market.MannerOf(m.Mechanism).Raises
 	switch {
 	case r.Budget != 0 && r.Budget != j.Spec.Budget && !raises.Budget:
-		return messages.Errorf(messages.Conflict, "budget: a bid in a market of %s, as %s is, cannot change; cancel the job and submit it again", m.Mechanism, m.Name)
+		return messages.Errorf(messages.Conflict, "budget: bids in %s markets, such as %s, cannot change; cancel the job and submit it again", m.Mechanism, m.Name)
 	case r.Rate != 0 && r.Rate != j.Spec.Rate && !raises.Rate:
-		return messages.Errorf(messages.Conflict, "rate: a bid in a market of %s, as %s is, has no rate that can change", m.Mechanism, m.Name)
+		return messages.Errorf(messages.Conflict, "rate: bids in %s markets, such as %s, have no rate that can change", m.Mechanism, m.Name)
 	case r.Rate != 0 && r.Rate < j.Spec.Rate:
 		return messages.Errorf(messages.Invalid, "rate: the rate of job %d, %v credits, can only be raised: cancel the job and submit it again to offer less", j.ID, j.Spec.Rate)
 	}
 	return nil
 }
 
-// described is the job's description with what is to be otherwise but for the budget; nil:
-// as before.
+// described is the new description of a job, without the new budget; nil: the
+// description does not change.
 func (l steering) described(j *book.Job, r *messages.ChangeRequest) (*messages.JobSpec, error) {
 	if r.Name == "" && r.Rate == 0 && r.TimeLimit == 0 && r.MaxRunning == nil {
 		return nil, nil
@@ -105,7 +105,7 @@ func restage(spec *messages.JobSpec, r *messages.ChangeRequest) error {
 	case r.Stage != nil:
 		at = *r.Stage
 	case len(spec.Stages) > 1:
-		return messages.Errorf(messages.Invalid, "stage: the job has %d stages; name the one to change", len(spec.Stages))
+		return messages.Errorf(messages.Invalid, "stage: the job has %d stages; name the stage to change", len(spec.Stages))
 	}
 	if at < 0 || at >= len(spec.Stages) {
 		return messages.Errorf(messages.NotFound, "stage: the job has stages 0 to %d", len(spec.Stages)-1)

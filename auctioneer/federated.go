@@ -59,7 +59,7 @@ func (c *federated) change() <-chan struct{} {
 	return c.news
 }
 
-// ran takes what came of a request about a remote job.
+// ran handles the outcome of a request about a remote job.
 func (c *federated) ran(e *desk.Ran) {
 	if e.Job != 0 {
 		outcome := "again"
@@ -96,8 +96,8 @@ func (c *federated) remote(id messages.JobID) (r book.RemoteJob, ok bool) {
 	return r, ok
 }
 
-// until waits, at most for a time, until enough is known of a remote job, or its peer
-// does not answer. It returns the job as it is then; false: it is forgotten.
+// until waits until enough is known of a remote job, or its peer does not answer, or a
+// time is over. It returns the present job; false: the job is forgotten.
 func (c *federated) until(ctx context.Context, id messages.JobID, within time.Duration, enough func(*book.RemoteJob) bool) (r book.RemoteJob, ok bool) {
 	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
@@ -116,7 +116,7 @@ func (c *federated) until(ctx context.Context, id messages.JobID, within time.Du
 	}
 }
 
-// forgive forgets that a peer did not answer: that may be long ago.
+// forgive forgets that a peer did not answer, because the failure may be long ago.
 func (c *federated) forgive(peer messages.Name) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

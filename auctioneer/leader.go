@@ -11,8 +11,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// leader is the shell of a desk: it tells the desk the time and what was answered,
-// and does what the desk says.
+// leader is the shell of a desk: it gives the desk the time and the answers, and
+// carries out the actions of the desk.
 type leader struct {
 	*Auctioneer
 	*desk.Markets // of desk
@@ -77,9 +77,10 @@ func (a *Auctioneer) instant() desk.Instant {
 	return desk.Instant{Wall: a.Clock(), Mono: messages.Duration(time.Since(a.began))}
 }
 
-// Steps are coalesced: the first change is acted on at once. A step earns the next ones
-// a rest of a few times what it took, and one in which a market decided or published
-// a rest of at least coalesce. Rests are taken when they come to that much.
+// Steps are coalesced. The desk handles the first change at once. Each step earns a
+// rest of a few times its own duration, and a step in which a market decided or
+// published earns at least coalesce. The leader rests as soon as the earned rests come
+// to coalesce.
 const (
 	coalesce      = time.Millisecond
 	coalesceTimes = 3
@@ -154,7 +155,7 @@ func (l *leader) step(ctx context.Context) (next time.Duration, traded bool) {
 	return min(idle, out.Next.Std()), traded
 }
 
-// do does something that takes a while, and has the desk know what came of it.
+// do runs a slow action in the background and reports the outcome to the desk.
 func (l *leader) do(ctx context.Context, id uint64, f func() (any, error)) {
 	go func() {
 		result, err := f()

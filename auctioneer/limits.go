@@ -60,7 +60,7 @@ func (g *gate) pass(now messages.Time, account string) error {
 		return nil
 	}
 	g.metrics.limited.WithLabelValues("rate").Inc()
-	return messages.Errorf(messages.Exhausted, "account %s submits faster than the %v a second that it may; submit again at %v", account, g.rules.PerSecond, again)
+	return messages.Errorf(messages.Exhausted, "account %s submits faster than its limit of %v jobs a second; submit again at %v", account, g.rules.PerSecond, again)
 }
 
 // within holds a new submission to the limits, before anything is done for it. Those
@@ -87,8 +87,8 @@ func (l *submissions) within(s *submission) (leave func(), err error) {
 	return leave, nil
 }
 
-// visitsPerSite is how many jobs of one other site are remembered: no site can
-// fill what there is for all.
+// visitsPerSite bounds the remembered jobs of one other site, so that no site can use
+// up the memory for all sites.
 const visitsPerSite = book.MaxVisits / 8
 
 // welcomes holds another site to the limits of one account, whatever it calls its
@@ -101,7 +101,7 @@ func (l *submissions) welcomes(home messages.Name) error {
 	l.replica.read(func(b *book.Book) { guests = b.Visiting(home) })
 	if most := l.Limits.PendingJobs; most > 0 && guests.Pending >= most || guests.Remembered >= visitsPerSite {
 		l.metrics.limited.WithLabelValues("pending").Inc()
-		return messages.Errorf(messages.Exhausted, "site %s has %d jobs here that have not ended, and %d in all are remembered, as many as it may; submit again when some have ended", home, guests.Pending, guests.Remembered)
+		return messages.Errorf(messages.Exhausted, "site %s has %d active jobs here and %d remembered jobs, its limit; submit again when some jobs have ended", home, guests.Pending, guests.Remembered)
 	}
 	return nil
 }

@@ -154,7 +154,7 @@ func TestDeadlineChargesTheCriticalValue(t *testing.T) {
 			if a := g.job(better); a.State != messages.Settling {
 				t.Errorf("settled before its price is known: %+v", a.JobSummary)
 			}
-			if w := g.why(better); !strings.Contains(w.Message, "that is at its deadline") {
+			if w := g.why(better); !strings.Contains(w.Message, "the price is known at the deadline") {
 				t.Errorf("it is not said what it waits for: %q", w.Message)
 			}
 			at("before its deadline")

@@ -13,7 +13,7 @@ import (
 	"github.com/candor-grid/candor/messages/bus"
 )
 
-// offersWithin is how long offers of other sites are waited for where nobody says.
+// offersWithin is the default time to wait for offers of other sites.
 const offersWithin = messages.Duration(2 * time.Second)
 
 // offers gathers what this site and its peers make of a job.
@@ -23,8 +23,8 @@ type offers struct {
 	intake *submissions
 }
 
-// answer asks this site and its peers for what they make of a job, all at once, and
-// answers when all have, or the time is over.
+// answer asks this site and its peers for offers at the same time. It returns when all
+// have answered or the time is over.
 func (o *offers) answer(ctx context.Context, account messages.Name, r messages.OffersRequest) (reply messages.OffersReply, err error) {
 	if !messages.ValidName(account) {
 		return reply, messages.Errorf(messages.Invalid, "account %q is not a valid name", account)
@@ -40,8 +40,8 @@ func (o *offers) answer(ctx context.Context, account messages.Name, r messages.O
 	return o.gather(ctx, account, &r)
 }
 
-// sites are those that a request for offers asks. One that is no peer makes no
-// offer, and is told so with those that did not answer.
+// sites are the sites that a request for offers names. A name that is no peer is
+// reported among the sites that did not answer.
 func (o *offers) sites(ctx context.Context, asked []messages.Name) (ask []messages.Name, silent []messages.Silent, err error) {
 	if len(asked) == 1 && asked[0] == o.peers.site {
 		return asked, nil, nil

@@ -20,7 +20,7 @@ type operations struct{ *leader }
 // query answers a request of a caller.
 type query[Request, Reply any] func(ctx context.Context, caller messages.Name, r Request) (Reply, error)
 
-// forOperators has f answer operators, and nobody else.
+// forOperators lets only operators call f.
 func forOperators[Request, Reply any](l *operations, verb, to string, f query[Request, Reply]) bus.Handler {
 	return bus.Handle(verb, func(ctx context.Context, caller messages.Name, r Request) (reply Reply, err error) {
 		if !slices.Contains(l.Operators, caller) {
@@ -190,9 +190,9 @@ func (l *operations) spare(r *messages.ApplyReply, markets []messages.Market) (i
 			switch {
 			case n == 0:
 			case i < 0:
-				err = messages.Errorf(messages.Conflict, "markets: %s cannot go: it has %d jobs that have not ended; cancel them or wait", name, n)
+				err = messages.Errorf(messages.Conflict, "markets: %s cannot be removed: it has %d active jobs; cancel the jobs or wait", name, n)
 			default:
-				err = messages.Errorf(messages.Conflict, "markets[%d]: %s has %d jobs that bid under mechanism %s for %v; these cannot change before they end",
+				err = messages.Errorf(messages.Conflict, "markets[%d]: %s has %d active jobs that bid under mechanism %s for %v; mechanism and classes cannot change before the jobs have ended",
 					i, name, n, was.Mechanism, was.Classes)
 			}
 		}

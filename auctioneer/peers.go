@@ -35,8 +35,8 @@ func newPeers(a *Auctioneer) *peers {
 	return &peers{site: a.Site, bus: a.Bus, places: make(chan struct{}, maxLooks)}
 }
 
-// enter takes a place of those who may wait for peers, if there is one: such waits
-// are not to keep the site's own users from being served.
+// enter reserves one of the places for requests that wait for peers, if a place is
+// free. The places are few, so that such requests leave room for the site's own users.
 func (p *peers) enter() (leave func(), err error) {
 	select {
 	case p.places <- struct{}{}:
@@ -77,8 +77,7 @@ func peerAsk[Reply any](ctx context.Context, p *peers, peer messages.Name, verb 
 	return reply, err
 }
 
-// known lists the sites that the bank settles with. They are asked for again where
-// what is known is older than a time.
+// known lists the sites with which the bank settles. An old list is asked for again.
 func (p *peers) known(ctx context.Context, age time.Duration) ([]messages.Name, error) {
 	p.mu.Lock()
 	known, fresh := p.list, !p.asked.IsZero() && time.Since(p.asked) < age
@@ -112,7 +111,7 @@ func (p *peers) check(ctx context.Context, site messages.Name) error {
 		return err
 	}
 	if !slices.Contains(list, site) {
-		return messages.Errorf(messages.NotFound, "site: %q is no peer of %s, which has %v; `candor peer list` shows them", site, p.site, list)
+		return messages.Errorf(messages.NotFound, "site: %q is no peer of %s; its peers are %v; `candor peer list` shows them", site, p.site, list)
 	}
 	return nil
 }

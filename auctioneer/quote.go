@@ -98,8 +98,8 @@ func (l *submissions) menu(ctx context.Context, m *messages.Market, account mess
 	return q, err
 }
 
-// runtimes asks how long the tasks of a job run; nil: it is not known, of one of
-// its stages at least.
+// runtimes asks the estimator for the run times of a job's tasks; nil: the run time of
+// at least one stage is not known.
 func (l *submissions) runtimes(ctx context.Context, account messages.Name, spec *messages.JobSpec) *mechanism.Runtimes {
 	r := desk.RuntimesOf(account, spec)
 	ctx, cancel := context.WithTimeout(ctx, desk.LearnWithin.Std())
@@ -138,9 +138,9 @@ func secretSeed() (uint64, error) {
 	return binary.LittleEndian.Uint64(b[:]), nil
 }
 
-// types returns types like those that users of such jobs declare: drawn by the
-// estimator from the profile of the declared class, or where it has none or
-// does not answer, thought likely beforehand.
+// types returns likely types of such jobs. The estimator draws the types from the
+// profile of the declared class. If there is no profile or no answer, the types are the
+// likely ones below.
 func (l *submissions) types(ctx context.Context, m *messages.Market, spec *messages.JobSpec) []messages.Valuation {
 	if spec.Valuation == nil {
 		return nil
@@ -171,10 +171,9 @@ func (l *submissions) drawTypes(ctx context.Context, declared *messages.Valuatio
 	}), err
 }
 
-// likely are types to go by while nothing is known of those who declare a class:
-// those of the market's configuration, which the mechanism has, or where there are
-// none values from 1 to 100 credits, times from ten seconds to a day, each as
-// likely. Nothing declared is in them but the shape.
+// likely are the types to assume while nothing is known about a class: the prior of the
+// market's configuration, or else values from 1 to 100 credits and times from ten
+// seconds to a day, all equally likely. Only the shape is taken from the declaration.
 func likely(m *messages.Market, declared *messages.Valuation) (out []messages.Valuation) {
 	if slices.ContainsFunc(m.Prior, func(v messages.Valuation) bool { return v.Class == declared.Class }) {
 		return nil

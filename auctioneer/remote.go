@@ -236,7 +236,7 @@ func (r *remote) output(ctx context.Context, caller messages.Name, q messages.Ou
 	id := q.Logs.Attempt.Task.Job
 	j := r.find(caller, id)
 	if j == nil {
-		return reply, messages.Errorf(messages.NotFound, "there is no job %d at another site; what jobs of this site wrote, their nodes have", id)
+		return reply, messages.Errorf(messages.NotFound, "there is no job %d at another site; the nodes of this site have the output of its own jobs", id)
 	}
 	reply, err = askAbout[messages.LogsReply](ctx, r.peers, j, messages.VerbPeerLogs, q, peerWithin)
 	return reply, silent(j, err)
@@ -260,8 +260,8 @@ func (r *remote) cancel(ctx context.Context, caller messages.Name, j *book.Remot
 	return messages.CancelReply{Job: j.ID, State: was, Away: s.Away}, nil
 }
 
-// cancelJobs commits that remote jobs are to end, and writes what came of that to where
-// the job stands. No peer is waited for.
+// cancelJobs commits the cancellation of remote jobs, and writes the outcome of each
+// job to its place in the reply. It waits for no peer.
 func (r *remote) cancelJobs(ctx context.Context, caller messages.Name, ids []messages.JobID, out []messages.CancelOutcome) error {
 	for i := range out {
 		c := &out[i]

@@ -30,7 +30,7 @@ func (l steering) hold(ctx context.Context, caller messages.Name, r messages.Job
 	}
 	if m := l.Find(j.Spec.Market); j.Active() && j.Parked == nil && m != nil && market.MannerOf(m.Mechanism).Stays {
 		return reply, messages.Errorf(messages.Conflict,
-			"job %d competes in market %s, where what others pay depends on it until it ends: it cannot be put on hold; cancel it, or submit a job on hold", j.ID, m.Name)
+			"job %d cannot be put on hold: it competes in market %s, and the prices of other jobs depend on it; cancel the job, or submit a new job on hold", j.ID, m.Name)
 	}
 	return l.park(ctx, caller, r.Job, false)
 }

@@ -178,7 +178,7 @@ func (l *submissions) cancel(ctx context.Context, caller messages.Name, r messag
 	case len(r.Jobs) > messages.MaxCancelled:
 		return reply, messages.Errorf(messages.TooLarge, "jobs: %d are more than the %d that one request may cancel; send several requests", len(r.Jobs), messages.MaxCancelled)
 	case r.Job != 0 && r.Jobs != nil:
-		return reply, messages.Errorf(messages.Invalid, "jobs: stands beside job; give one of them")
+		return reply, messages.Errorf(messages.Invalid, "jobs: cannot go together with job; give one of the two")
 	case r.Jobs != nil:
 		reply.Jobs, err = l.cancelJobs(ctx, caller, r.Jobs)
 		return reply, err
@@ -194,8 +194,8 @@ func (l *submissions) cancel(ctx context.Context, caller messages.Name, r messag
 	return messages.CancelReply{Job: r.Job, State: was}, err
 }
 
-// cancelJobs cancels several jobs, those of this site in one command. Jobs that the caller
-// may not see are to it as jobs that do not exist.
+// cancelJobs cancels several jobs, and the jobs of this site in one command. A job that
+// the caller may not see is reported as a job that does not exist.
 func (l *submissions) cancelJobs(ctx context.Context, caller messages.Name, ids []messages.JobID) ([]messages.CancelOutcome, error) {
 	out := make([]messages.CancelOutcome, len(ids))
 	here, places := &book.CancelJobs{By: caller, Window: l.Limits.Window()}, []int{}

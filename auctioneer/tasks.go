@@ -10,7 +10,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// mostSought bounds the tasks that one request looks at for those that it is to list.
+// mostSought bounds the tasks that one request searches.
 const mostSought = 100_000
 
 func (l *queries) tasks(ctx context.Context, caller messages.Name, r messages.TasksRequest) (reply messages.TasksReply, err error) {
@@ -76,7 +76,7 @@ func (s *taskSearch) stage(i int) {
 	}
 }
 
-// task lists a task; of its attempts, those that are kept come first in a list.
+// task lists a task and its attempts, earlier attempts first.
 func (s *taskSearch) task(stage int, index uint32, kept []book.Kept) {
 	t, latest := &s.job.Stages[stage].Tasks[index], (*book.Kept)(nil)
 	for i := range kept {
@@ -101,7 +101,7 @@ func (s *taskSearch) list(t messages.TaskStatus) {
 	s.reply.Tasks = append(s.reply.Tasks, t)
 }
 
-// status is what is alike of all attempts of a task.
+// status has the fields that all attempts of a task share.
 func (s *taskSearch) status(stage, index, attempt, node uint32) messages.TaskStatus {
 	spec := &s.job.Spec.Stages[stage]
 	return messages.TaskStatus{Task: messages.TaskRef{Job: s.job.ID, Stage: stage, Index: index}, Attempt: attempt, Node: s.book.Nodes()[node].Name,

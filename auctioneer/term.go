@@ -13,9 +13,9 @@ import (
 	"github.com/candor-grid/candor/messages/bus"
 )
 
-// term is the time in which this replica leads. Requests are answered all the time;
-// the desk is replaced when markets are applied. Requests that one leader has begun to
-// answer that leader ends.
+// term is the time in which this replica leads. It answers requests all the time. When
+// markets are applied, another leader replaces the first within the term. A leader
+// finishes the requests that it has begun.
 type term struct {
 	*Auctioneer
 	number    uint64
@@ -48,7 +48,7 @@ func (a *Auctioneer) open(ctx context.Context, number uint64) *term {
 	return t
 }
 
-// succeed has another leader take over, whose markets are those of the book now.
+// succeed lets a new leader, with the present markets of the book, take over.
 func (t *term) succeed() {
 	t.end()
 	t.leader.with(func(d *desk.Desk) { t.lead(d.Successor(t.instant())) })
@@ -101,7 +101,7 @@ func (t *term) hand(services []bus.Service) {
 	}
 }
 
-// services are those of whoever leads, by way of the term.
+// services are the services of the term, which pass each request to the present leader.
 func (t *term) services() []bus.Service {
 	services := t.current.Load().services
 	for _, s := range services {
@@ -138,8 +138,8 @@ func (t *term) answer(ctx context.Context, subject string, r bus.Request) ([]byt
 	}
 }
 
-// keepServing serves until the term ends. While the bus is cut it tries again: a leader
-// that nobody can reach would keep everybody waiting.
+// keepServing serves until the term ends. It tries again while the bus is cut: a leader
+// that nobody can reach would block the site.
 func (t *term) keepServing() {
 	const pause = 100 * time.Millisecond
 	for {
@@ -157,8 +157,8 @@ func (t *term) keepServing() {
 	}
 }
 
-// serve opens the leader's services; what it opened before an error is for
-// stop to close.
+// serve opens the leader's services. After an error, stop closes the services that are
+// open.
 func (t *term) serve() (stop func(), err error) {
 	var open []bus.Subscription
 	stop = func() {

@@ -25,8 +25,8 @@ type visiting struct {
 	offers    *offers
 }
 
-// siteServices are those that peers ask, and those in which this site asks peers:
-// apart from all others, as they may have to wait.
+// siteServices serve peers, and users whose requests need a peer. They are apart from
+// all other services, because their requests may wait.
 func siteServices(at func(verb string, h bus.Handler) bus.Endpoint, v *visiting, r *remote, o *offers) []bus.Service {
 	return []bus.Service{
 		{Name: "candor-auctioneer-peers", Version: "1.0.0", Concurrency: 128, Endpoints: []bus.Endpoint{
@@ -136,7 +136,8 @@ func (v *visiting) decline(ctx context.Context, a *federation.Arrival, why error
 	}
 }
 
-// jobs answers with what has changed of a peer's visiting jobs, as soon as anything has.
+// jobs answers with the changes of a peer's visiting jobs, as soon as there is a
+// change.
 func (v *visiting) jobs(ctx context.Context, home messages.Name, r messages.PeerJobsRequest) (reply messages.PeerJobsReply, err error) {
 	if err := r.Validate(); err != nil {
 		return reply, err

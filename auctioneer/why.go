@@ -52,39 +52,39 @@ func expected(b *book.Book, j *book.Job, reply *messages.WhyReply) {
 	case j.Parked != nil:
 		reply.Message, reply.Change = onHold(j, running)
 	case j.Blocked > 0 && j.Spec.Begin > b.Now():
-		reply.Reason, reply.Message = "BeginTime", fmt.Sprintf("it is to begin at %v", j.Spec.Begin)
-		reply.Change = []string{"that time coming"}
+		reply.Reason, reply.Message = "BeginTime", fmt.Sprintf("the job begins at %v", j.Spec.Begin)
+		reply.Change = []string{"the time of the beginning"}
 		if jobs := b.Awaited(j); len(jobs) > 0 {
-			reply.Message += fmt.Sprintf(", and waits for %s to end: %v", terms(len(jobs), "another job", "other jobs"), jobs)
-			reply.Change = append(reply.Change, "those jobs ending")
+			reply.Message += fmt.Sprintf(", and waits for the end of %s: %v", terms(len(jobs), "another job", "other jobs"), jobs)
+			reply.Change = append(reply.Change, "the end of these jobs")
 		}
 	case j.Blocked > 0:
 		jobs := b.Awaited(j)
-		reply.Message = fmt.Sprintf("it waits for %s to end: %v", terms(len(jobs), "another job", "other jobs"), jobs)
-		reply.Change = []string{"those jobs ending"}
+		reply.Message = fmt.Sprintf("the job waits for the end of %s: %v", terms(len(jobs), "another job", "other jobs"), jobs)
+		reply.Change = []string{"the end of these jobs"}
 	case o == nil || running > 0:
 	case o.At > b.Now():
 		reply.Reason = "Reserved"
-		reply.Message = fmt.Sprintf("%d slots of %s are kept for it from %v on", o.Slots, o.Class, o.At)
+		reply.Message = fmt.Sprintf("%d slots of %s are reserved for the job from %v on", o.Slots, o.Class, o.At)
 		if j.Fixed != nil {
 			reply.Message += fmt.Sprintf(", for %v credits: %s", j.Fixed.Amount, j.Fixed.Reason)
 		}
-		reply.Change = []string{"its time coming"}
+		reply.Change = []string{"the time of the reservation"}
 	default:
-		reply.Reason, reply.Message = "Starting", fmt.Sprintf("it may start on %d slots of %s, which are being claimed", o.Slots, o.Class)
+		reply.Reason, reply.Message = "Starting", fmt.Sprintf("the job may start on %d slots of %s; nodes claim its tasks now", o.Slots, o.Class)
 	}
 }
 
 // onHold tells who put a job on hold, and what releases it.
 func onHold(j *book.Job, running int) (message string, change []string) {
-	message = "its owner put it on hold: it gets no more tasks"
-	change = []string{fmt.Sprintf("its owner releasing it: `candor release %d`", j.ID)}
+	message = "its owner put the job on hold: the job gets no more tasks"
+	change = []string{fmt.Sprintf("a release by its owner: `candor release %d`", j.ID)}
 	if j.Parked.Operator {
-		message = fmt.Sprintf("the operator %s put it on hold: it gets no more tasks", j.Parked.By)
-		change = []string{"an operator releasing it"}
+		message = fmt.Sprintf("the operator %s put the job on hold: the job gets no more tasks", j.Parked.By)
+		change = []string{"a release by an operator"}
 	}
 	if running > 0 {
-		message += "; " + terms(running, "1 task that runs goes on", fmt.Sprintf("%d tasks that run go on", running))
+		message += "; " + terms(running, "1 running task goes on", fmt.Sprintf("%d running tasks go on", running))
 	}
 	return message, change
 }
@@ -118,17 +118,17 @@ func (l *queries) reasons(ctx context.Context, find finding, operator bool) (rep
 			reply.Message = epilogue(j)
 			reply.Change = remedy(j)
 			if m := l.Find(market); !j.State.Final() && m != nil && m.Mechanism == messages.DeadlineBid && j.Spec.Deadline > b.Now() {
-				notice = fmt.Sprintf("that is at its deadline, %v, when all that it could have met are known", j.Spec.Deadline)
+				notice = fmt.Sprintf("the price is known at the deadline, %v", j.Spec.Deadline)
 			}
 			return nil
 		}
 		expected(b, j, &reply)
 		cost, slotTime = b.Used(j, now)
 		if j.Visit != nil {
-			notice = fmt.Sprintf("it must end by %v, when what its home site has authorised can soon not be charged any more", federation.LastCall(j.Submitted, j.Visit.Until))
+			notice = fmt.Sprintf("the job must end by %v, before the authorisation of its home site ends", federation.LastCall(j.Submitted, j.Visit.Until))
 		}
 		if n, until := draining(b, j); n > 0 {
-			notice = fmt.Sprintf("%d of its tasks are on nodes that drain: what of them has not ended by %v is run elsewhere", n, until)
+			notice = fmt.Sprintf("%d of its tasks are on nodes that drain: tasks that have not ended by %v run again on other nodes", n, until)
 		}
 		return nil
 	})
@@ -136,14 +136,14 @@ func (l *queries) reasons(ctx context.Context, find finding, operator bool) (rep
 		if m := l.Market(market); m != nil {
 			l.explain(now, &reply, m.SeenBy(owner, operator), cost, slotTime)
 		} else {
-			reply.Reason, reply.Message = "MarketClosed", "the market "+market+" is not there any more"
+			reply.Reason, reply.Message = "MarketClosed", "the market "+market+" does not exist any more"
 		}
 	}
 	if notice != "" {
 		reply.Message += "; " + notice
 	}
 	if assumed != "" {
-		reply.Message += "; its utility function is assumed (" + assumed + ")"
+		reply.Message += "; the utility function of the job is assumed (" + assumed + ")"
 	}
 	return reply, err
 }
@@ -155,7 +155,7 @@ func (l *queries) explain(now messages.Time, reply *messages.WhyReply, m market.
 		reply.Shares, reply.Prices = m.Shares(now, reply.Job), m.Prices()
 		x, known := m.Explain(now, reply.Job)
 		if !known {
-			reply.Message = "it has just been submitted"
+			reply.Message = "the job was submitted just now"
 			return
 		}
 		reply.Reason, reply.Message, reply.Change = x.Reason, x.Message, x.Change
@@ -188,7 +188,7 @@ func epilogue(j *book.Job) string {
 		s += fmt.Sprintf("; %v of the %v credits held were charged: %s", j.Charged, j.Held, j.Why)
 	}
 	if j.Paid != 0 || j.Gained != 0 {
-		s += fmt.Sprintf("; it paid %v credits to other jobs and received %v from them", j.Paid, j.Gained)
+		s += fmt.Sprintf("; the job paid %v credits to other jobs and received %v from other jobs", j.Paid, j.Gained)
 	}
 	return s
 }
@@ -202,7 +202,7 @@ func cutOutput(j *book.Job) string {
 	if cut == 0 {
 		return ""
 	}
-	return fmt.Sprintf("; %d bytes of the output of %d %s were more than the site keeps and are lost", lost, cut, terms(cut, "attempt", "attempts"))
+	return fmt.Sprintf("; %d bytes of the output of %d %s are lost, because the site keeps less", lost, cut, terms(cut, "attempt", "attempts"))
 }
 
 // grouped writes a number with a comma before each three digits.
@@ -221,13 +221,13 @@ func remedy(j *book.Job) []string {
 	}
 	switch j.Reason {
 	case "TaskFailed":
-		return []string{fmt.Sprintf("see `candor logs %d --stderr` for what the task wrote, and `candor rerun %d` to run again what did not end well", j.ID, j.ID)}
+		return []string{fmt.Sprintf("`candor logs %d --stderr` shows the errors of the task, and `candor rerun %d` runs the failed tasks again", j.ID, j.ID)}
 	case "TimeLimit":
 		return []string{"a longer time limit for the stage, or smaller tasks"}
 	case "LimitExceeded":
 		return []string{"a larger limit for the stage, or tasks that need less"}
 	case "CannotStart":
-		return []string{"a command, interpreter and working directory that exist on every node, and that the tasks' user may use"}
+		return []string{"a command, an interpreter and a working directory that exist on every node, and that the user of the tasks may use"}
 	}
 	return nil
 }

@@ -18,8 +18,8 @@ const (
 	// MaxKept bounds the attempts of a job that are kept: the first ones of each stage
 	// that came to nothing, in equal parts.
 	MaxKept = 64
-	// MaxDetail bounds the detail of one attempt, maxDetails all those of a job that
-	// differ, in bytes.
+	// MaxDetail bounds the detail of one attempt, and maxDetails the different details
+	// of one job together, in bytes.
 	MaxDetail  = 200
 	maxDetails = 4 << 10
 )
@@ -53,8 +53,8 @@ func (t *Task) PausedTime() messages.Duration { return messages.Duration(t.Pause
 // MaxRSS is the peak memory of the latest attempt in bytes, to a kibibyte.
 func (t *Task) MaxRSS() int64 { return int64(t.Memory) << 10 }
 
-// attemptEnded notes how the latest attempt of a task has ended; f is nil where nobody has
-// reported that.
+// attemptEnded notes how the latest attempt of a task ended; f is nil if nobody
+// reported the end.
 func (c *claims) attemptEnded(r messages.TaskRef, paused messages.Duration, why messages.EndReason, f *messages.Finished) {
 	if c.clock.rules < RulesAttempts {
 		return

@@ -45,7 +45,7 @@ type Book struct {
 	archive
 }
 
-// clock is the latest time of any command, and the rules of the one that is applied.
+// clock is the latest time of all commands, and the rules of the present command.
 type clock struct {
 	now   messages.Time
 	rules uint8
@@ -238,7 +238,7 @@ func (b *Book) KnownRemote(c *EnterRemote) (*RemoteReceipt, error) {
 	return &RemoteReceipt{Job: p.ID, Payer: p.Payer, Held: p.Held, Tasks: p.Tasks, Peer: p.Peer, Chosen: p.Chosen}, nil
 }
 
-// refusal says why a new submission cannot be taken; nil: it can.
+// refusal says why a new submission is refused; nil: it is accepted.
 func (b *Book) refusal(c *Submit) error {
 	if err := b.visitors.check(c.Visit); err != nil {
 		return err

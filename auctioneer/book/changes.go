@@ -51,7 +51,7 @@ func (b *Book) change(c *Change) (out Changed, err error) {
 	case c.Unstarted && j.Started != 0:
 		return out, messages.Errorf(messages.Conflict, "a task of job %d has been started; its rate and time limit stay", j.ID)
 	case c.To != nil && c.Version != j.Changes:
-		return out, messages.Errorf(messages.Conflict, "job %d was changed meanwhile; look at it and change it again", j.ID)
+		return out, messages.Errorf(messages.Conflict, "job %d was changed at the same time; look at the job and repeat your change", j.ID)
 	}
 	if err := j.raisable(c.Budget); err != nil {
 		return out, err
@@ -69,8 +69,8 @@ func (b *Book) change(c *Change) (out Changed, err error) {
 	return out, nil
 }
 
-// raisable refuses a budget that is lower than the one in force, and a second raise
-// before the bank has answered the first. A budget of 0 asks for nothing.
+// raisable refuses a budget below the present budget, and a second raise before the
+// bank has answered the first raise. A budget of 0 asks for nothing.
 func (j *Job) raisable(budget messages.Credits) error {
 	switch {
 	case budget == 0:
@@ -87,8 +87,8 @@ func (j *Job) raisable(budget messages.Credits) error {
 	return nil
 }
 
-// describe takes over what of a description may change. The description of before stays
-// as it was, for whoever has it.
+// describe copies the fields that may change into a new description. The old
+// description stays unchanged for its other readers.
 func (j *Job) describe(to *messages.JobSpec) {
 	spec := *j.Spec
 	spec.Name, spec.Rate, spec.Stages = to.Name, to.Rate, slices.Clone(spec.Stages)
@@ -116,8 +116,8 @@ func (s *endings) raised(e *Effect, o *Confirmation) {
 	s.watch.touch(j.ID)
 }
 
-// RaisedTo is what is to be held for the job under its next hold: what its last one has,
-// and what the budget is raised by.
+// RaisedTo is the amount of the job's next hold: the present hold and the difference
+// between the two budgets.
 func (j *Job) RaisedTo() (hold string, amount messages.Credits) {
 	return j.RestID(j.Raise.Effect), j.Held - j.Drawn + j.Raise.Amount
 }

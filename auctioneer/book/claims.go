@@ -117,9 +117,9 @@ func (c *claims) requeueAll(r *Requeue) (n int, err error) {
 	case j == nil:
 		return 0, messages.Errorf(messages.NotFound, "there is no job %d", r.Job)
 	case !j.Active():
-		return 0, messages.Errorf(messages.Ended, "job %d is %v already; `candor rerun %d` runs what did not end well in a new job", j.ID, j.Outcome, j.ID)
+		return 0, messages.Errorf(messages.Ended, "job %d is %v already; `candor rerun %d` runs its failed tasks in a new job", j.ID, j.Outcome, j.ID)
 	case j.Order != nil || j.Contract != nil:
-		return 0, messages.Errorf(messages.Conflict, "job %d has its slots for a time that was agreed: its tasks cannot begin anew; cancel the job and submit it again", j.ID)
+		return 0, messages.Errorf(messages.Conflict, "job %d has reserved slots, and its tasks cannot begin again; cancel the job and submit it again", j.ID)
 	}
 	for _, ref := range r.Tasks {
 		if ref.Job != j.ID || int(ref.Stage) >= len(j.Stages) || int(ref.Index) >= j.Stages[ref.Stage].Total {
@@ -223,8 +223,8 @@ func (c *claims) halt(j *Job, r messages.TaskRef, halt Halt) {
 	c.turn(node, r, h)
 }
 
-// breakGang starts a gang anew that has lost a member. All its tasks run again, those
-// too that had ended well, as soon as all that run have ended.
+// breakGang starts a gang again that has lost a member. All its tasks run again, also
+// tasks that had ended well, when all its running tasks have ended.
 func (c *claims) breakGang(j *Job, stage int, by blame) {
 	s := &j.Stages[stage]
 	if !j.Spec.Stages[stage].Gang || !j.Active() || s.Broken {

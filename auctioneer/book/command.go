@@ -199,8 +199,8 @@ type Parking struct {
 	Changed bool // false: the job was as it is asked to be
 }
 
-// Drain has a node take no more work, and what is left at Until ended and run
-// elsewhere; with Until 0 it takes work again, were it in quarantine too. Result: int, tasks it has.
+// Drain gives a node no more work, and ends its remaining tasks at Until. With Until 0
+// the node gets work again, also from quarantine. Result: int, the number of its tasks.
 type Drain struct {
 	Node  messages.Name
 	Until messages.Time
@@ -211,8 +211,8 @@ type Drain struct {
 	Remove bool
 }
 
-// Decide is what a market decided: it is carried out as one. What it says of
-// attempts that have ended or moved on meanwhile is let pass. Result: nil.
+// Decide is a decision of a market. The book carries it out as a whole, except for
+// attempts that have ended or moved since. Result: nil.
 type Decide struct {
 	Market  messages.Name
 	Suspend []messages.Attempt
@@ -242,7 +242,7 @@ type Discarding struct {
 	Legs    []Leg
 }
 
-// Leg is credits that one job's account pays to another's.
+// Leg is a payment from the account of one job to the account of another job.
 type Leg struct {
 	From, To messages.JobID
 	Amount   messages.Credits

@@ -55,8 +55,8 @@ func (d *dependencies) await(j *Job) {
 	d.delay(j)
 }
 
-// release tells the waiters of a job that it has ended, and returns those that are
-// to end with it.
+// release tells the jobs that wait for a job that the job has ended, and returns the
+// jobs that end with it.
 func (d *dependencies) release(ended *Job) (failed []*Job) {
 	waiters := d.waiters[ended.ID]
 	delete(d.waiters, ended.ID)

@@ -6,8 +6,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Effect is something that has to happen outside, at least once, because of
-// what was committed. It stays until it is confirmed.
+// Effect is an action outside the book that must happen at least once because of a
+// commit. It stays until it is confirmed.
 type Effect struct {
 	ID   uint64
 	Kind EffectKind
@@ -28,7 +28,7 @@ const (
 	Release                       // free the hold of a submission that was refused
 )
 
-// effects are those that wait to be confirmed, and the payments between jobs.
+// effects are the effects without confirmation, and the payments between jobs.
 type effects struct {
 	waiting []Effect // ascending IDs
 	last    uint64
@@ -72,7 +72,7 @@ func (s *effects) releasing(hold string) bool {
 // had freed after this one found the hold there.
 func (s *effects) crossed(c *Submit) error {
 	if c.Seen != 0 && c.Seen <= s.freed || s.releasing(c.Hold) {
-		return messages.Errorf(messages.Unavailable, "another try of this submission was refused meanwhile; send it again")
+		return messages.Errorf(messages.Unavailable, "an earlier try of this submission was refused; send the submission again")
 	}
 	return nil
 }
@@ -140,7 +140,7 @@ func (s *effects) round(of *Job, legs []Leg) {
 // holds cover all legs, so that they need not move as one.
 const mostLegs = messages.MaxLegs / 3
 
-// payable says whether every payer's hold covers what it is to pay.
+// payable reports whether the hold of each payer covers the payment.
 func (s *effects) payable(legs []Leg) bool {
 	due := map[messages.JobID]messages.Credits{}
 	for _, l := range legs {

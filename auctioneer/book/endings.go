@@ -6,7 +6,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// endings end jobs, settle what they owe, and forget them in the end.
+// endings end jobs, settle them, and forget them later.
 type endings struct {
 	archive      *archive
 	notices      *notices
@@ -176,8 +176,8 @@ func (s *endings) charged(j *Job, o *Confirmation) {
 	s.watch.touch(j.ID)
 }
 
-// forget drops the oldest ended jobs beyond what is retained, unless an effect
-// still speaks of them.
+// forget drops the oldest ended jobs above the number that is retained, except for jobs
+// with open effects.
 func (s *endings) forget() {
 	if len(s.jobs.ended) <= retainEnded {
 		return

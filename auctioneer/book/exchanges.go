@@ -343,7 +343,7 @@ func (x *exchanges) lost(c *Lost) int {
 // remove takes a node that is down off the list.
 func (n *Node) remove() error {
 	if n.Up {
-		return messages.Errorf(messages.Conflict, "node %s is up: stop its agent first, or drain it to keep work from it", n.Name)
+		return messages.Errorf(messages.Conflict, "node %s is up: stop its agent first, or drain the node", n.Name)
 	}
 	n.Removed, n.Drain, n.DrainReason = true, 0, ""
 	return nil

@@ -38,7 +38,7 @@ const (
 	calmAfter = messages.Duration(3600e9)
 	// wellFor is for how long a task that ended well speaks for its node.
 	wellFor = messages.Duration(60e9)
-	// mostFailures bounds what is remembered against a node.
+	// mostFailures bounds the remembered failures of a node.
 	mostFailures = 8
 	// avoidFor is how long a task that failed at once waits for another node.
 	avoidFor = messages.Duration(60e9)
@@ -105,7 +105,7 @@ type Probe struct {
 	Since  messages.Time
 }
 
-// Doubt is what is remembered of a task that failed at once, until its job ends.
+// Doubt remembers a task that failed at once, until its job ends.
 type Doubt struct {
 	Nodes  []uint32 // where it did, each once, ascending
 	Spared int      // attempts that were not counted

@@ -68,7 +68,8 @@ type Job struct {
 	// Omitted is how many earlier attempts of tasks are not among them.
 	Kept    []Kept `msgpack:"-"`
 	Omitted int    `msgpack:"-"`
-	// Cause is what ended it, in a sentence; "": it ended well, or nobody noted why.
+	// Cause says in a sentence what ended the job; "": the job ended well, or nobody
+	// noted the cause.
 	Cause string `msgpack:"-"`
 }
 
@@ -216,8 +217,8 @@ func (j *Job) live() bool {
 	return false
 }
 
-// Began returns how many tasks of the job have had a slot, but for those that run
-// again because the site broke their attempts.
+// Began returns the number of tasks of the job that have had a slot, without tasks that
+// run again because the site broke their attempts.
 func (j *Job) Began() (n int) {
 	for i := range j.Stages {
 		for k := range j.Stages[i].Tasks {
@@ -262,11 +263,11 @@ func (j *Job) RestID(round uint64) string { return fmt.Sprintf("%s/rest/%d", j.H
 // Cost is what a job has paid, less what other jobs paid it.
 func (j *Job) Cost() messages.Credits { return j.Charged + j.Paid - j.Gained }
 
-// Left is what is left of a job's budget: of its hold, without the deposit.
+// Left is the rest of a job's budget: the rest of its hold without the deposit.
 func (j *Job) Left() messages.Credits { return j.Held - j.Deposit.Amount - j.Paid }
 
-// Running is the number of a job's claims of a class, but for those that are
-// suspended or leaving.
+// Running is the number of a job's claims of a class, without claims that are suspended
+// or leaving.
 func (j *Job) Running(class messages.Name) int {
 	n := 0
 	for i := range j.Stages {

@@ -36,7 +36,7 @@ func (m *markets) MarketsVersion() uint64 { return m.version }
 // Markets are the markets that were applied; nil: none were.
 func (m *markets) Markets() []messages.Market { return m.applied }
 
-// checkVersion refuses what was checked against markets that have changed since.
+// checkVersion refuses a command that was checked against older markets.
 func (m *markets) checkVersion(since uint64) error {
 	if since != 0 && since != m.version+1 {
 		return messages.Errorf(messages.NotLeader, "the markets have just been changed; ask again")
@@ -51,13 +51,12 @@ func (m *markets) replace(applied []messages.Market) {
 	maps.DeleteFunc(m.notes, func(name messages.Name, _ map[messages.JobID][]int64) bool { return !m.configures(name) })
 }
 
-// configures reports whether a market is among those that were applied.
+// configures reports whether a market is among the applied markets.
 func (m *markets) configures(name messages.Name) bool {
 	return slices.ContainsFunc(m.applied, func(m messages.Market) bool { return m.Name == name })
 }
 
-// note puts notes in the place of those of the same jobs, or with forget of all of
-// the market's.
+// note replaces the notes of the same jobs, or with forget all notes of the market.
 func (m *markets) note(market messages.Name, notes []Note, forget bool) {
 	known := m.notes[market]
 	if known == nil || forget {
@@ -74,7 +73,8 @@ func (m *markets) note(market messages.Name, notes []Note, forget bool) {
 	}
 }
 
-// Notes are those of a market, by ascending job. Their numbers must not be changed.
+// Notes are the notes of a market, by ascending job. The caller must not change their
+// numbers.
 func (m *markets) Notes(market messages.Name) []Note {
 	known := m.notes[market]
 	out := make([]Note, 0, len(known))

@@ -25,7 +25,7 @@ type Tariff struct {
 	Contention bool `msgpack:"-"`
 }
 
-// Meter counts the slot time of a stage, and what it costs.
+// Meter counts the slot time of a stage and its cost.
 type Meter struct {
 	Since  messages.Time
 	Micros uint64 // slot-microseconds up to Since
@@ -124,7 +124,7 @@ func (m *meters) tariff(market, class messages.Name) *Tariff {
 	return nil
 }
 
-// Tariffs are those in force in a market. They must not be changed.
+// Tariffs are the present tariffs of a market. The caller must not change them.
 func (m *meters) Tariffs(market messages.Name) []Tariff { return m.tariffs[market] }
 
 // forgive takes the slot time of an attempt that the site broke off the meter of its

@@ -162,7 +162,7 @@ func (n *Node) Gone(now messages.Time) bool {
 	return n.Up && n.Drain != 0 && now >= n.Drain && len(n.Claims) > 0
 }
 
-// nodes are those that have ever registered.
+// nodes are all nodes that have ever registered.
 type nodes struct {
 	inOrder []*Node // of their first registration
 	names   map[messages.Name]uint32
@@ -217,7 +217,7 @@ func (s *nodes) lastOf(i uint32) messages.Name {
 	return ""
 }
 
-// elsewhere reports whether a node but those listed takes work of a class.
+// elsewhere reports whether a node that is not in the list accepts work of a class.
 func (s *nodes) elsewhere(class messages.Name, but []uint32) bool {
 	for i, n := range s.inOrder {
 		if n.Up && n.Drain == 0 && n.Health.Quarantined == 0 && n.class(class) >= 0 && !slices.Contains(but, uint32(i)) {

@@ -27,13 +27,13 @@ type Notice struct {
 // Notified says what became of notices. Result: nil.
 type Notified struct{ Outcomes []NoticeOutcome }
 
-// NoticeOutcome is what became of a notice: it was sent, or refused for good.
+// NoticeOutcome is the outcome of a notice: it was sent, or refused for good.
 type NoticeOutcome struct {
 	Notice  uint64
 	Refused string
 }
 
-// notices are those that wait, oldest first.
+// notices are the waiting notices, oldest first.
 type notices struct {
 	queue    []Notice // ascending IDs
 	lastSent uint64   // the highest ID given out

@@ -28,9 +28,9 @@ func (b *Book) park(c *Park) (p Parking, err error) {
 	case c.Release && j.Parked != nil && j.Parked.Operator && !c.Operator:
 		return p, messages.Errorf(messages.PermissionDenied, "an operator put job %d on hold: only an operator releases it", j.ID)
 	case !c.Release && j.Order != nil:
-		return p, messages.Errorf(messages.Conflict, "slots are kept for job %d from %v on: it cannot be put on hold; cancel the job if it shall not have them", j.ID, j.Order.At)
+		return p, messages.Errorf(messages.Conflict, "job %d cannot be put on hold: slots are reserved for it from %v on; cancel the job to give the slots up", j.ID, j.Order.At)
 	case !c.Release && j.Contract != nil:
-		return p, messages.Errorf(messages.Conflict, "job %d has a contract about its completion: it cannot be put on hold", j.ID)
+		return p, messages.Errorf(messages.Conflict, "job %d cannot be put on hold: it has a contract about its completion", j.ID)
 	}
 	_, running, _ := j.Count()
 	b.touch(j.ID)

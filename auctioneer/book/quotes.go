@@ -45,10 +45,10 @@ func (s *quotes) quote(q *Quote, now messages.Time) (uint64, error) {
 		}
 	}
 	if isVisitor(q.Account) && visitors >= MaxVisitorQuotes {
-		return 0, messages.Errorf(messages.Exhausted, "users of other sites have %d quotes that hold; wait until some expire", visitors)
+		return 0, messages.Errorf(messages.Exhausted, "users of other sites have %d valid quotes, the limit; wait until some quotes expire", visitors)
 	}
 	if own >= MaxAccountQuotes || len(s.quoted) >= MaxQuotes {
-		return 0, messages.Errorf(messages.Exhausted, "%s has %d quotes that hold, and the site %d; wait until some expire", q.Account, own, len(s.quoted))
+		return 0, messages.Errorf(messages.Exhausted, "%s has %d valid quotes, and the site has %d, the limit; wait until some quotes expire", q.Account, own, len(s.quoted))
 	}
 	s.last++
 	given := *q
@@ -69,8 +69,8 @@ func (s *quotes) find(id uint64, now messages.Time) *Quote {
 	return s.quoted[i]
 }
 
-// accepted returns the quote of which a submission names a contract, if no other job
-// has it; nil: it names none.
+// accepted returns the quote of the contract that a submission names, if no other job
+// has accepted a contract of this quote; nil: the submission names no contract.
 func (s *quotes) accepted(c *Submit, now messages.Time) (*Quote, error) {
 	if c.Quote == 0 {
 		return nil, nil
@@ -78,9 +78,9 @@ func (s *quotes) accepted(c *Submit, now messages.Time) (*Quote, error) {
 	q := s.find(c.Quote, now)
 	switch {
 	case q == nil || q.Account != c.Account:
-		return nil, messages.Errorf(messages.Expired, "contract: its quote does not hold any more; ask for another")
+		return nil, messages.Errorf(messages.Expired, "contract: its quote has expired; ask for another quote")
 	case q.Job != 0:
-		return nil, messages.Errorf(messages.Conflict, "contract: job %d has taken one of this quote; ask for another", q.Job)
+		return nil, messages.Errorf(messages.Conflict, "contract: job %d has accepted a contract of this quote; ask for another quote", q.Job)
 	}
 	return q, nil
 }

@@ -13,9 +13,8 @@ const (
 	MaxVisits     = MaxActive / 2 // of other sites that are remembered: the rest is for this site's own
 )
 
-// RemoteJob is a job of this site's user that another site runs. It has a number
-// among those of this site's jobs. What is known of it is what that site said
-// last.
+// RemoteJob is a job of this site's user that another site runs. It has a number among
+// the jobs of this site. Its state is the last state that the other site reported.
 type RemoteJob struct {
 	ID        messages.JobID
 	Account   messages.Name
@@ -263,7 +262,7 @@ func (b *remote) recall(r *RemoteJob, who messages.Name) any {
 	return was
 }
 
-// over remembers a job that has ended, and drops the oldest beyond what is retained.
+// over remembers an ended job, and drops the oldest above the number that is retained.
 func (b *remote) over(r *RemoteJob) {
 	r.Phase = Over
 	b.returned = append(b.returned, r.ID)

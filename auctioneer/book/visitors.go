@@ -8,8 +8,9 @@ type visitors struct {
 	guests  map[messages.Name]VisitingCount
 }
 
-// VisitingCount counts the jobs of another site: those that have not ended, and all that
-// are remembered. They count as that site's, as it names its users as it likes.
+// VisitingCount counts the jobs of another site: the jobs that have not ended, and all
+// remembered jobs. The limit is for the site, not for its users, because the site can
+// invent users.
 type VisitingCount struct{ Pending, Remembered int }
 
 // Visiting counts the jobs of another site.

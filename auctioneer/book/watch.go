@@ -20,7 +20,7 @@ type watch struct {
 	changes Changes
 }
 
-// TakeChanges returns what was touched since the last call.
+// TakeChanges returns the changes since the last call.
 func (w *watch) TakeChanges() Changes {
 	c := w.changes
 	w.changes = Changes{}

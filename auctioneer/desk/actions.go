@@ -14,8 +14,8 @@ type Instant struct {
 // Input is one thing that a shell tells a desk: [Done] or [Heard].
 type Input interface{ input() }
 
-// Done says what came of a proposal or a request with an ID: the command's result,
-// or the answer. A refusal is an error, whoever refuses.
+// Done is the outcome of a proposal or a request with an ID: the command's result, or
+// the answer. A refusal is an error, whoever refuses.
 type Done struct {
 	ID     uint64
 	Result any

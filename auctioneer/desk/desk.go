@@ -31,7 +31,7 @@ type Config struct {
 type Book interface {
 	// Read calls f with the book, which f must not change or keep.
 	Read(f func(*book.Book))
-	// Changes calls f with the book and what was touched since the last call.
+	// Changes calls f with the book and the changes since the last call.
 	Changes(f func(*book.Book, book.Changes))
 }
 
@@ -82,9 +82,9 @@ func New(c Config, b Book, now Instant) (d *Desk, faults []error) {
 	return d, faults
 }
 
-// Successor makes the desk that takes over in the same term, with the markets that
-// the book has now. It knows when each node was heard, and has its vectors follow
-// those of this one. Answers to this one are of no use to it.
+// Successor makes the desk that takes over in the same term, with the present markets
+// of the book. The new desk knows when each node was heard, and its vectors follow the
+// vectors of this desk. Answers to this desk are ignored by the new desk.
 func (d *Desk) Successor(now Instant) (next *Desk, faults []error) {
 	next, faults = New(d.Config, d.book, now)
 	next.last = d.last
@@ -97,7 +97,7 @@ func (d *Desk) Successor(now Instant) (next *Desk, faults []error) {
 	return next, faults
 }
 
-// Step takes what has happened, and says what is to be done.
+// Step handles the inputs and returns the actions.
 func (d *Desk) Step(now Instant, in ...Input) Actions {
 	d.now, d.out = now, Actions{Next: -1}
 	for _, i := range in {
@@ -174,7 +174,7 @@ func (c *core) wakeIn(wait messages.Duration) {
 	}
 }
 
-// refused says whether an error is for what was asked, and will be the same again.
+// refused reports whether an error is a refusal that the same request would have again.
 func refused(err error) bool {
 	switch messages.KindOf(err) {
 	case messages.Invalid, messages.TooLarge, messages.NotFound:

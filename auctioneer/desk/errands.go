@@ -9,7 +9,8 @@ import (
 // lookAround is how often jobs whose authorisations end are looked for.
 const lookAround = messages.Duration(1e9)
 
-// errands run those of remote jobs, and end jobs between sites whose authorisations end.
+// errands run the errands of remote jobs, and end jobs between sites whose
+// authorisations end.
 type errands struct {
 	*core
 	federation *federation.Errands
@@ -45,7 +46,7 @@ func (e *errands) step() {
 	e.wakeIn(e.look - e.now.Mono)
 }
 
-// run asks what is asked next about a remote job, and has committed what became known.
+// run sends the next errand of a remote job, and proposes the news about the job.
 func (e *errands) run(q federation.Request) {
 	to := messages.Auctioneer
 	if q.Peer == "" {

@@ -7,10 +7,10 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// holds keep the bank from freeing the holds of jobs that live: each quarter of
-// HoldFor those of jobs that are older than that are extended, the first time as soon
-// as the desk begins, as the last leader may have been about to. Where the bank did
-// not answer it is asked again soon.
+// holds extend the holds of living jobs, so that the bank does not free them. Each
+// quarter of HoldFor the holds that are older than this are extended. The first time is
+// when the desk begins, because the last leader may have been late. If the bank does
+// not answer, it is asked again soon.
 type holds struct {
 	*core
 	next   messages.Duration

@@ -8,8 +8,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// What is asked of the estimator, and how often. Nobody waits for it: until it has
-// answered, markets go by what is declared, or what their operator thinks.
+// Requests to the estimator, and their intervals. Nobody waits for the estimator: until
+// it answers, markets use the declared numbers, or the numbers of their operator.
 const (
 	learnEvery  = messages.Duration(60e9)
 	learnAtOnce = 32 // jobs of a market
@@ -20,8 +20,8 @@ const (
 	DrawnTypes = 1000
 )
 
-// lessons have the markets know what the estimator does: how long tasks like those of
-// their jobs run, and what jobs of a batch queue are likely to declare.
+// lessons bring the knowledge of the estimator to the markets: how long such tasks run,
+// and what jobs of a batch queue are likely to declare.
 type lessons struct {
 	*core
 	trading   *trading
@@ -128,8 +128,8 @@ func (l *lessons) askTypes() {
 	})
 }
 
-// queued is the profile class of a batch queue's jobs; "": it has none, or not
-// enough samples of it yet.
+// queued is the profile class of a batch queue's jobs; "": the queue has no class, or
+// the class has too few samples.
 func queued(classes []messages.ClassEstimate, market messages.Name) string {
 	i := slices.IndexFunc(classes, func(c messages.ClassEstimate) bool {
 		return c.Profile.Class == messages.Queued && c.Profile.Market == market

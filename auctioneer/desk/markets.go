@@ -10,7 +10,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Markets are those of a site, which do not change as long as a desk lasts.
+// Markets are the markets of a site. They do not change during the life of a desk.
 type Markets struct {
 	// Configs are the markets; the first is the default of submissions.
 	Configs []messages.Market
@@ -21,8 +21,8 @@ type Markets struct {
 	applied bool             // they are not those of the configuration
 }
 
-// openMarkets opens those that were applied, or else those of the configuration. One
-// that cannot be opened, as it is of another version of this program, is left out.
+// openMarkets opens the applied markets, or else the markets of the configuration. A
+// market of another version of this program may fail to open, and is left out.
 func openMarkets(c *Config, b Book) (*Markets, []error) {
 	m, configs, faults := &Markets{}, c.Markets, []error(nil)
 	b.Read(func(b *book.Book) {
@@ -47,8 +47,8 @@ func openMarkets(c *Config, b Book) (*Markets, []error) {
 	return m, faults
 }
 
-// Market is the one of a name, nil if there is none. Its owner must see to it that
-// no step is made meanwhile.
+// Market returns the market of a name; nil: there is none. The caller must prevent a
+// step during its use.
 func (m *Markets) Market(name messages.Name) *market.Market {
 	for _, live := range m.live {
 		if live.Config.Name == name {

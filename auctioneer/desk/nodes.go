@@ -9,8 +9,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// nodes tells nodes what to end and to suspend, and takes back what nodes have that
-// are silent or whose time to drain is over.
+// nodes sends nodes their directives, and takes back the claims of nodes that are
+// silent or whose time to drain is over.
 type nodes struct {
 	*core
 	markets  *Markets
@@ -66,7 +66,7 @@ func (n *nodes) leaseEnd(node messages.Name) messages.Duration {
 	return n.heard[node] + n.Lease + n.Lease/2
 }
 
-// step takes back what silent nodes and those whose time to drain is over have.
+// step takes back the claims of silent nodes and of nodes whose time to drain is over.
 func (n *nodes) step() {
 	if n.now.Mono > n.next {
 		n.expire()
@@ -118,8 +118,8 @@ func (n *nodes) awaitDrain(node *book.Node) {
 	}
 }
 
-// evict ends what is left on nodes whose time to drain is over. What is not
-// committed is proposed again.
+// evict ends the remaining tasks of nodes whose time to drain is over. A proposal that
+// is not committed is repeated.
 func (n *nodes) evict() {
 	n.drains = 0
 	n.book.Read(func(b *book.Book) {

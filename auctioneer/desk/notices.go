@@ -26,8 +26,8 @@ const (
 // noticeRetries are between the tries of one notice.
 var noticeRetries = backoff.Backoff{First: 5 * time.Second, Last: 10 * time.Minute}
 
-// notices have words about jobs sent. Each is tried by itself, and a host that hangs holds
-// up only what is for it.
+// notices send messages about jobs. Each notice has its own tries, and a host that
+// hangs delays only its own notices.
 type notices struct {
 	*core
 	more  bool
@@ -52,8 +52,8 @@ func newNotices(c *core) notices {
 	return notices{core: c, more: true, wait: map[uint64]*attempt{}, hosts: map[string]int{}}
 }
 
-// step sends what is due. The queue is looked at when it has changed, when something was
-// answered, and when the first retry is due.
+// step sends the notices that are due. It reads the queue when the queue has changed,
+// when an answer has come, and when the first retry is due.
 func (n *notices) step(more bool) {
 	n.more = n.more || more
 	if !n.more && (n.next == 0 || n.now.Mono < n.next) {

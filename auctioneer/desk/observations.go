@@ -85,8 +85,8 @@ func work(j *book.Job) []messages.StageWork {
 	return out
 }
 
-// runtimes are those of a stage's accepted attempts, ascending: all of them, or
-// evenly chosen ones.
+// runtimes are the run times of a stage's accepted attempts, ascending: all run times,
+// or an even choice of them.
 func runtimes(s *book.Stage) []messages.Duration {
 	var all []messages.Duration
 	for k := range s.Tasks {

@@ -51,7 +51,7 @@ type fee struct {
 	ask    messages.ChargeRequest
 }
 
-// feeOf makes the charge of an ended job; what it does not owe is released.
+// feeOf makes the charge of an ended job, which also releases the rest of its hold.
 func feeOf(effect uint64, j *book.Job) fee {
 	return fee{effect, messages.ChargeRequest{Issuer: j.Visit.Home, ID: j.Visit.Authorisation, Amount: j.Owed, Job: j.ID,
 		Reason: j.Spec.Labels.Labelled("job "+j.Visit.Visit.String()+": "+market.Used(j), messages.MaxClearingReason)}}
@@ -200,8 +200,9 @@ func (p *payments) charged(w *batch, results []messages.TransferResult) {
 	}
 }
 
-// collected takes the answer to a charge to another site. The bank answers at once:
-// it settles with the home bank later, whether that can be reached now or not.
+// collected handles the answer to a charge to another site. The bank answers at once,
+// because it settles with the home bank later, whether or not that bank can be reached
+// now.
 func (p *payments) collected(w *batch, f fee, err error) {
 	if err != nil && messages.Waits(err) {
 		if p.wait == nil {
@@ -269,9 +270,8 @@ func (c *core) transfer(list []messages.Transfer, then func([]messages.TransferR
 	})
 }
 
-// transferEach is transfer, but that a request which the bank refuses as a whole
-// costs only what it is refused for: each is asked for alone, but for those that are
-// linked to one another.
+// transferEach is transfer, and repeats a request that the bank refuses as a whole in
+// parts: each transfer alone, except for linked transfers.
 func (c *core) transferEach(list []messages.Transfer, linked bool, then func([]messages.TransferResult, error)) {
 	c.transfer(list, func(results []messages.TransferResult, err error) {
 		switch {
@@ -289,7 +289,7 @@ func (c *core) transferEach(list []messages.Transfer, linked bool, then func([]m
 	})
 }
 
-// oneByOne asks for each of some transfers, behind those that are answered.
+// oneByOne asks for some transfers one by one, after the transfers that are answered.
 func (c *core) oneByOne(list []messages.Transfer, answered []messages.TransferResult, then func([]messages.TransferResult, error)) {
 	if len(answered) == len(list) {
 		then(answered, nil)

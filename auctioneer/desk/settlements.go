@@ -67,7 +67,8 @@ func (s *settlements) begin(b *book.Book, j *book.Job, m *traded) bool {
 // settled says that nothing is to be settled of a job any more.
 func (s *settlements) settled(id messages.JobID) { delete(s.pending, id) }
 
-// step settles what can be said by now, and proposes again what was not committed.
+// step settles the ended jobs whose price is known, and repeats proposals that were not
+// committed.
 func (s *settlements) step() {
 	for _, settle := range s.dues.Due(s.now.Wall) {
 		s.commit(unsettled{settle: settle})

@@ -14,7 +14,7 @@ type trading struct {
 	gangs   market.Gangs
 }
 
-// traded is a market with what was published of it.
+// traded is a market and its last published vectors.
 type traded struct {
 	*market.Market
 	publisher *market.Publisher
@@ -46,8 +46,8 @@ func (t *trading) setSlots() {
 	}
 }
 
-// step has the markets decide that have something to decide about, and publishes
-// what is due. A market whose last decision is being committed decides nothing else.
+// step lets each market decide that has a change, and publishes the vectors that are
+// due. A market waits for the commit of its last decision before it decides again.
 func (t *trading) step() {
 	for _, m := range t.markets {
 		if m.Stale(t.now.Wall) && !m.deciding {
@@ -64,7 +64,7 @@ func (t *trading) step() {
 	t.disband()
 }
 
-// decide lets a market decide, and has what of it must last committed.
+// decide lets a market decide, and proposes the lasting part of the decision.
 func (t *trading) decide(m *traded) {
 	decision := m.Decide(t.now.Wall, t.book.Read)
 	t.tell(Decided{m.Config.Name})

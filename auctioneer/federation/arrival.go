@@ -42,7 +42,7 @@ func Visitable(m *messages.Market) error {
 	if m.Mechanism != messages.BatchQueue {
 		return nil
 	}
-	return messages.Errorf(messages.Invalid, "market: %s moves credits between the jobs that wait, which only accounts of its site can pay; name another market", m.Name)
+	return messages.Errorf(messages.Invalid, "market: %s moves credits between jobs, and only accounts of its own site can pay; name another market", m.Name)
 }
 
 // Timely refuses a job that its market cannot have ended and charged in time.
@@ -55,9 +55,9 @@ func (a *Arrival) Timely(now messages.Time, m *messages.Market, spec *messages.J
 	case now >= by:
 		return messages.Errorf(messages.Expired, "authorisation: ends at %v, too soon for a job", a.Until)
 	case spec.Length > 0 && now.Add(spec.Length) > by:
-		return messages.Errorf(messages.Invalid, "length: %v; a job of another site must end by %v, before its authorisation does", spec.Length, by)
+		return messages.Errorf(messages.Invalid, "length: %v; a job of another site must end by %v, before the end of its authorisation", spec.Length, by)
 	case m.Mechanism == messages.DeadlineBid && spec.Deadline > by:
-		return messages.Errorf(messages.Invalid, "deadline: %v is when it would be charged; a job of another site must end by %v, before its authorisation does", spec.Deadline, by)
+		return messages.Errorf(messages.Invalid, "deadline: the job would be charged at %v; a job of another site must end by %v, before the end of its authorisation", spec.Deadline, by)
 	}
 	return nil
 }

@@ -71,7 +71,7 @@ func chooseByWorth(spec *messages.JobSpec, offers []messages.Offer) (best int, w
 		return -1, fmt.Sprintf("no offer is worth its price: the best, at %s, is worth %.6g credits to the job, and costs %v", o.Site, o.Value, o.Price)
 	}
 	o := &offers[best]
-	return best, fmt.Sprintf("completion at %v is worth %.6g credits to it there, for %v: the best of %s", o.Completion, o.Value, o.Price, count(len(offers)))
+	return best, fmt.Sprintf("completion at %v is worth %.6g credits to the job, for a price of %v: the best of %s", o.Completion, o.Value, o.Price, count(len(offers)))
 }
 
 func chooseEarliest(spec *messages.JobSpec, offers []messages.Offer) (best int, why string) {
@@ -85,7 +85,7 @@ func chooseEarliest(spec *messages.JobSpec, offers []messages.Offer) (best int, 
 	case best < 0:
 		return -1, "no offer is within the budget"
 	case offers[best].Completion == 0:
-		return best, fmt.Sprintf("no site knows when it would be complete; it is the cheapest of %s within the budget", count(len(offers)))
+		return best, fmt.Sprintf("no site knows the completion time; this offer is the cheapest of %s within the budget", count(len(offers)))
 	}
 	return best, fmt.Sprintf("completion, expected at %v, is the earliest of %s within the budget", offers[best].Completion, count(len(offers)))
 }

@@ -106,9 +106,9 @@ func TestExpect(t *testing.T) {
 	}{
 		"proportional pays the budget":       {Outlook{Market: market(messages.Proportional), Prices: busy, Estimate: estimate}, 60 * second, 10 * c, "3 of 8 slots of cpu idle and 2 tasks waiting"},
 		"no wait with idle slots":            {Outlook{Market: market(messages.Proportional), Prices: idle, Estimate: estimate}, 30 * second, 10 * c, "4 of 8 slots"},
-		"fifo: 20 slot-seconds at a tenth":   {Outlook{Market: market(messages.FIFO), Prices: busy, Estimate: estimate}, 60 * second, 2 * c, "what they cost now"},
-		"spot: 20 slot-seconds at a 20th":    {Outlook{Market: market(messages.HighestBid), Prices: busy, Tariffs: tariffs, Estimate: estimate}, 60 * second, c, "what they cost now"},
-		"spot at the own bid: a quarter":     {Outlook{Market: market(messages.HighestBid), Prices: busy, Tariffs: []messages.SlotTariff{{Class: "cpu", OwnBid: true}}, Estimate: estimate}, 60 * second, 5 * c, "what they cost now"},
+		"fifo: 20 slot-seconds at a tenth":   {Outlook{Market: market(messages.FIFO), Prices: busy, Estimate: estimate}, 60 * second, 2 * c, "present prices"},
+		"spot: 20 slot-seconds at a 20th":    {Outlook{Market: market(messages.HighestBid), Prices: busy, Tariffs: tariffs, Estimate: estimate}, 60 * second, c, "present prices"},
+		"spot at the own bid: a quarter":     {Outlook{Market: market(messages.HighestBid), Prices: busy, Tariffs: []messages.SlotTariff{{Class: "cpu", OwnBid: true}}, Estimate: estimate}, 60 * second, 5 * c, "present prices"},
 		"nothing is known":                   {Outlook{Market: market(messages.FIFO), Prices: busy}, 0, 10 * c, "no estimate of the time"},
 		"a deadline market asks at the most": {Outlook{Market: market(messages.DeadlineBid), Prices: busy, Estimate: estimate}, 60 * second, 10 * c, "at most the value"},
 	} {

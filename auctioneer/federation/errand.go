@@ -110,15 +110,15 @@ func said(r *book.RemoteJob, reply any) (*book.Step, error) {
 func Portable(spec *messages.JobSpec) error {
 	switch {
 	case len(spec.AfterJobs) > 0:
-		return messages.Errorf(messages.Invalid, "after_jobs: a job at another site cannot wait for jobs of this one; submit it when they have ended, or here")
+		return messages.Errorf(messages.Invalid, "after_jobs: a job at another site cannot wait for jobs of this site; submit it when these jobs have ended, or submit it here")
 	case spec.Hold:
-		return messages.Errorf(messages.Invalid, "hold: a job that another site runs cannot be on hold; submit it when it is to run")
+		return messages.Errorf(messages.Invalid, "hold: a job at another site cannot be on hold; submit the job later")
 	case len(spec.Notify) > 0:
-		return messages.Errorf(messages.Invalid, "notify: nothing is sent about a job at another site; leave notify out, or submit it here")
+		return messages.Errorf(messages.Invalid, "notify: this site sends no messages about jobs at other sites; leave notify out, or submit the job here")
 	case spec.Begin != 0:
-		return messages.Errorf(messages.Invalid, "begin: a job at another site cannot wait for a time; submit it then, or here")
+		return messages.Errorf(messages.Invalid, "begin: a job at another site cannot wait for a time; submit it at that time, or submit it here")
 	case len(spec.AfterOK) > 0:
-		return messages.Errorf(messages.Invalid, "after_ok: a job at another site cannot wait for jobs of this one; submit it when they have ended, or here")
+		return messages.Errorf(messages.Invalid, "after_ok: a job at another site cannot wait for jobs of this site; submit it when these jobs have ended, or submit it here")
 	}
 	for i := range spec.Stages {
 		switch s := &spec.Stages[i]; {

@@ -111,19 +111,19 @@ func (s *Outlook) price(spec *messages.JobSpec) (messages.Credits, string) {
 		if s.Market.Settle == messages.SettleOnCompletion {
 			return spec.Budget, "the price is the budget, on completion"
 		}
-		return spec.Budget, "the price is at most the budget: it follows how much others compete for its slots"
+		return spec.Budget, "the price is at most the budget, and depends on the competition for its slots"
 	case messages.HighestBid, messages.FIFO, messages.FairShare, messages.Backfill:
 		if cost, known := s.slotCost(spec); known {
 			if slices.ContainsFunc(s.Tariffs, func(t messages.SlotTariff) bool { return t.Sealed }) {
-				return cost, "the price is of its slots' time at its own bid: what they cost now is sealed"
+				return cost, "the price is the time of its slots at its own bid, because present prices are sealed"
 			}
-			return cost, "the price is of its slots' time at what they cost now"
+			return cost, "the price is the time of its slots at present prices"
 		}
-		return spec.Budget, "the price is at most the budget: how long it runs is not known"
+		return spec.Budget, "the price is at most the budget, because the run time is not known"
 	case messages.DeadlineBid:
 		return least(spec.Budget, spec.Value), "the price is at most the value: the critical value is known at the deadline"
 	case messages.Reservation:
-		return least(spec.Budget, spec.Value), "the price is at most the bid: what it costs the others is known when the cycle is sold"
+		return least(spec.Budget, spec.Value), "the price is at most the bid, and is known when the cycle is sold"
 	}
 	return spec.Budget, "the price is at most the budget"
 }

@@ -14,26 +14,26 @@ import (
 func Explain(reply *messages.WhyReply, r *book.RemoteJob, now messages.Time, err error) {
 	switch {
 	case r.Refused != nil && r.Status.Reason == "RefusedByBank":
-		reply.Message = "this site's bank did not set its budget aside: " + r.Refused.Message
+		reply.Message = "the bank of this site did not hold the budget: " + r.Refused.Message
 	case r.Refused != nil:
-		reply.Message = fmt.Sprintf("site %s does not run it: %s", r.Peer, r.Refused.Message)
-		reply.Change = []string{"what the other site asks for, or another site, in a new submission"}
+		reply.Message = fmt.Sprintf("site %s refused the job: %s", r.Peer, r.Refused.Message)
+		reply.Change = []string{"a new submission to another site, or with the changes that the site asks for"}
 	case r.Phase == book.Authorising:
-		reply.Message = fmt.Sprintf("this site's bank is asked to authorise %v credits for site %s", r.Spec.Budget, r.Peer)
+		reply.Message = fmt.Sprintf("this site asks its bank to authorise %v credits for site %s", r.Spec.Budget, r.Peer)
 	case r.Phase == book.Sending:
-		reply.Message = fmt.Sprintf("site %s is asked to run it", r.Peer)
+		reply.Message = fmt.Sprintf("this site asks site %s to run the job", r.Peer)
 		if trouble := reply.Away.Trouble; trouble != "" {
 			reply.Reason = "SiteSilent"
 			reply.Message += ", and does not answer: " + trouble
-			reply.Change = []string{"the site answering; it is asked again and again"}
+			reply.Change = []string{"an answer of the site; the request is repeated"}
 		}
 	case r.Known == 0:
-		reply.Message = "it was cancelled before it was sent to site " + r.Peer
+		reply.Message = "the job was cancelled before it was sent to site " + r.Peer
 	default:
 		reply.Message = fmt.Sprintf("site %s; %v ago it was %v: %s, with %d of %d tasks done and %d running", instead(r.Peer, err), now.Sub(r.Known).Std().Round(time.Second), r.Status.State, r.Status.Reason, r.Status.Done, r.Status.Tasks, r.Status.Running)
 		if r.Phase == book.There {
 			reply.Reason = "SiteSilent"
-			reply.Change = []string{"the site answering; its jobs go on there meanwhile, and are charged when they end"}
+			reply.Change = []string{"an answer of the site; meanwhile its jobs go on there, and are charged when they end"}
 		}
 	}
 }
@@ -53,7 +53,7 @@ func Chosen(r *book.RemoteJob) string {
 	if r.Chosen == "" {
 		return ""
 	}
-	return "; it is there because " + r.Chosen
+	return "; the job is there because " + r.Chosen
 }
 
 // Expected are the stages of a job of which no more is known than what it is.
@@ -73,7 +73,7 @@ func OwnContract(spec *messages.JobSpec, peer messages.Name) error {
 	switch {
 	case !foreign:
 	case site != peer:
-		return messages.Errorf(messages.Invalid, "contract: %s is of site %s, and the job is for %s; submit it there", spec.Contract, site, peer)
+		return messages.Errorf(messages.Invalid, "contract: %s belongs to site %s, and the job is for site %s; submit the job to the site of the contract", spec.Contract, site, peer)
 	default:
 		spec.Contract = own
 	}

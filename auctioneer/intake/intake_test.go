@@ -70,7 +70,7 @@ func TestPrepareRefusesWhatTheMarketHasNoRoomFor(t *testing.T) {
 		`no class "tpu"`:     func(s *messages.JobSpec) { s.Stages[0].Class = "tpu" },
 		"more than the 1024": func(s *messages.JobSpec) { s.Stages[0].Memory = 2 << 30 },
 		"gang":               func(s *messages.JobSpec) { s.Stages[0].Gang, s.Stages[0].Tasks = true, 2 },
-		"never get any": func(s *messages.JobSpec) {
+		"give the class a weight": func(s *messages.JobSpec) {
 			s.Utility = &messages.Utility{Form: messages.Linear, Weights: messages.Weights{{Class: "gpu", Weight: 1}}}
 		},
 	} {

@@ -51,7 +51,7 @@ func (r *Rules) checkNotify(list []messages.Notify) error {
 	case len(list) == 0:
 		return nil
 	case r.Notify == nil:
-		return messages.Errorf(messages.Invalid, "notify: this site sends no words about jobs; leave notify out")
+		return messages.Errorf(messages.Invalid, "notify: this site sends no messages about jobs; leave notify out")
 	}
 	return r.Notify(list)
 }
@@ -124,7 +124,7 @@ func checkUtility(spec *messages.JobSpec, m *messages.Market) error {
 	}
 	for i, s := range spec.Stages {
 		if !(spec.Utility.Weights.Of(s.Class) > 0) {
-			return messages.Errorf(messages.Invalid, "utility.weights: stage %s (stages[%d]) needs slots of class %s, but the utility gives that no weight; it would never get any",
+			return messages.Errorf(messages.Invalid, "utility.weights: stage %s (stages[%d]) needs slots of class %s, and the utility gives this class no weight; give the class a weight",
 				s.Name, i, s.Class)
 		}
 	}

@@ -88,7 +88,7 @@ func (s *Submission) Secured(results []messages.TransferResult) error {
 	case results[0].Error != nil:
 		return results[0].Error
 	case len(results) > 1 && results[1].Error != nil:
-		return messages.Errorf(messages.Expired, "the credits held for key %q were freed meanwhile; submit with a new key", s.Key)
+		return messages.Errorf(messages.Expired, "the credits held for key %q are free again; submit with a new key", s.Key)
 	}
 	return nil
 }
@@ -155,14 +155,14 @@ func (s *Submission) Agree(b *book.Book, now messages.Time) error {
 	q := b.Quote(number)
 	switch {
 	case q == nil || q.Expires < now || q.Account != s.Account:
-		return messages.Errorf(messages.Expired, "contract: quote q%d does not hold any more, or never did; ask for another", number)
+		return messages.Errorf(messages.Expired, "contract: quote q%d has expired or never existed; ask for another quote", number)
 	case at < 1 || at > len(q.Contracts):
 		return messages.Errorf(messages.NotFound, "contract: quote q%d has contracts 1 to %d", number, len(q.Contracts))
 	case q.Market != s.Spec.Market || !slices.Equal(q.Work, WorkOf(s.Spec)):
-		return messages.Errorf(messages.Invalid, "contract: %s was quoted for other work or another valuation; submit what was quoted, or ask for another quote", id)
+		return messages.Errorf(messages.Invalid, "contract: %s is for another job or another valuation; submit the job of the quote, or ask for another quote", id)
 	}
 	if q.Job != 0 {
-		return messages.Errorf(messages.Conflict, "contract: job %d has taken one of this quote; ask for another", q.Job)
+		return messages.Errorf(messages.Conflict, "contract: job %d has accepted a contract of this quote; ask for another quote", q.Job)
 	}
 	s.contract, s.quote = &q.Contracts[at-1], number
 	return nil

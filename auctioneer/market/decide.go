@@ -92,7 +92,7 @@ func (p *plan) decide() *book.Decide {
 	}
 	for _, id := range p.cancel {
 		if !slices.Contains(p.discard, id) {
-			d.Discard = append(d.Discard, book.Discarding{Job: id, Reason: "Preempted", Message: "its slots went to others, and its market ends what loses its slots",
+			d.Discard = append(d.Discard, book.Discarding{Job: id, Reason: "Preempted", Message: "its slots went to others, and its market ends jobs that lose their slots",
 				Change: []string{"a higher bid, or a market that suspends"}})
 		}
 	}

@@ -17,7 +17,7 @@ type Manner struct {
 	// Commits: its word that a job starts, or does not run, is final, and what
 	// that costs is settled at once.
 	Commits bool
-	// Gangs: it keeps the tasks of a gang together.
+	// Gangs: the mechanism keeps the tasks of a gang together.
 	Gangs bool
 	// Spans: a job has its slots for its declared length and no longer.
 	Spans bool
@@ -27,7 +27,7 @@ type Manner struct {
 	// Raises says which terms of a bid may be raised once it was taken; none may be lowered,
 	// and the others stay. Each mechanism's doc says why.
 	Raises Terms
-	// Plans: it plans with how long tasks are likely to run.
+	// Plans: the mechanism plans with the likely run times of tasks.
 	Plans bool
 }
 
@@ -138,7 +138,7 @@ func (s *directives) Reveal() {
 	s.hidden = s.hidden[:0]
 }
 
-// touched are the jobs that have changed, and those that the last allocation
+// touched are the jobs that have changed, and the jobs that the last allocation
 // directed.
 func (s *directives) touched() (out []*entry) {
 	if !s.manner.Directs {

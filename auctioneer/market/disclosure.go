@@ -15,7 +15,8 @@ type Disclosure uint8
 
 // The disclosures. Where nothing is said, nothing is told.
 const (
-	// Secret: nothing else, as nobody needs to know the bids of others to bid well.
+	// Secret: users see nothing else, because nobody needs the bids of others to bid
+	// well.
 	Secret Disclosure = iota
 	// Prices: also the price and how many tasks wait, but not while the bids of exactly
 	// one other account make them.
@@ -44,7 +45,7 @@ func (s Seen) own(e *entry) bool { return s.all || e.job.Account == s.account }
 // listed says whether a job may be told about at all.
 func (s Seen) listed(e *entry) bool { return s.tells == Queue || s.own(e) }
 
-// Prices says for each class what it costs and who is after it.
+// Prices returns the price and the demand of each class.
 func (s Seen) Prices() []messages.ClassPrice {
 	out := make([]messages.ClassPrice, len(s.view.Classes))
 	for k, c := range s.view.Classes {
@@ -66,8 +67,9 @@ func (s Seen) Prices() []messages.ClassPrice {
 	return out
 }
 
-// sealed says whether the price of a class, or its demand, would tell what one other
-// account bids. Those who wait make the price, or where each pays the own bid, those who run.
+// sealed reports whether the price or the demand of a class would reveal the bid of a
+// single other account. The waiting jobs make the price, or the running jobs where each
+// pays its own bid.
 func (s Seen) sealed(k int) bool {
 	if s.all || s.tells == Queue {
 		return false
@@ -128,8 +130,8 @@ func (s Seen) Top(now messages.Time, limit int) []messages.JobShare {
 	return out
 }
 
-// Next says for each class who would get the next slot that comes free: of
-// those with tasks waiting, the one with the largest weight.
+// Next returns for each class the job that would get the next free slot: the job with
+// the largest weight among jobs with waiting tasks.
 func (s Seen) Next() (out []messages.NextJob) {
 	for k, c := range s.classes {
 		var best *entry

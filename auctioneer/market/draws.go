@@ -17,9 +17,9 @@ type draws struct {
 	roster *roster
 }
 
-// Resolve gives a claim of a class of the market its jobs in order of
-// preference: the one the agent sampled and, where that has too little work left,
-// others drawn by their shares.
+// Resolve gives a claim of a class its jobs in order of preference: first the job that
+// the agent drew, then, if this job has too little work, other jobs drawn by their
+// shares.
 func (m *Market) Resolve(b *book.Book, c *messages.Claim, rng *rand.Rand) book.Claim {
 	const mostSubstitutes = 16
 	k := m.Class(c.Class)
@@ -75,7 +75,7 @@ func (d *draws) draw(k int, rng *rand.Rand) {
 	d.ahead[k] = queue
 }
 
-// clear drops what was drawn by shares that are no longer in force.
+// clear drops the draws of old shares.
 func (d *draws) clear() {
 	for k := range d.ahead {
 		d.ahead[k] = nil

@@ -15,7 +15,8 @@ type Market struct {
 	mech   mechanism.Mechanism
 	stale  bool          // the set of bidders or slots changed since the last allocation
 	wake   messages.Time // when to allocate again though nothing changed; 0: not before a change
-	// tariffs are those in force, as far as a mechanism that is not attentive knows.
+	// tariffs are the present tariffs, as far as a mechanism that is not attentive
+	// knows.
 	tariffs []book.Tariff
 	roster
 	directives
@@ -131,8 +132,8 @@ func (m *Market) Stale(now messages.Time) bool { return m.stale || m.wake != 0 &
 // Wake is when to allocate again though nothing changed; 0: not before a change.
 func (m *Market) Wake() messages.Time { return m.wake }
 
-// Allocate asks the mechanism to decide, of one that can decide about changes
-// alone just those.
+// Allocate asks the mechanism to decide. A mechanism that can decide about changes
+// alone gets only the changes.
 func (m *Market) Allocate(now messages.Time) {
 	m.view.Now = now
 	if mech, ok := m.mech.(mechanism.Incremental); ok {
@@ -160,8 +161,8 @@ func (m *Market) Allocate(now messages.Time) {
 	m.draws.clear()
 }
 
-// Charge tells the mechanism what jobs owe for their slots so far, and for how
-// long they have had them: all, or those it asks about.
+// Charge tells the mechanism the cost and the time of the jobs' slots so far, of all
+// jobs or of the jobs that it asks about.
 func (m *Market) Charge(used func(messages.JobID) (messages.Credits, messages.Duration)) {
 	m.view.Charge = func(job *mechanism.Job) {
 		if job.Started != 0 {

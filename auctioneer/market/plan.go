@@ -53,7 +53,7 @@ func newPlan(m *Market, b *book.Book, now messages.Time) *plan {
 	return p
 }
 
-// wantedNodes are those with tasks that are to go on; nil: there are none.
+// wantedNodes are the nodes with tasks to resume; nil: there are none.
 func (p *plan) wantedNodes(directives []mechanism.Directive) (out []bool) {
 	for _, d := range directives {
 		if d.Action == mechanism.Resume {

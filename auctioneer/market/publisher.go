@@ -21,8 +21,8 @@ const (
 	changeThreshold = 1e-3
 )
 
-// Publisher turns a market's allocations into vectors under one term. It
-// remembers what it published last, to publish only what changed.
+// Publisher turns a market's allocations into vectors under one term. It remembers the
+// last vector, so that it publishes only changes.
 type Publisher struct {
 	term, seq uint64
 	classes   []published
@@ -127,13 +127,13 @@ func sample(bidders []*entry, k int, rng *rand.Rand) []messages.JobWeight {
 	return out
 }
 
-// weight rounds a share to what is published; a positive share stays positive.
+// weight rounds a share to a published weight; a positive share stays positive.
 func weight(share float64) float32 {
 	return float32(max(share, math.SmallestNonzeroFloat32*(1<<24)))
 }
 
-// difference lists what turns one list into another: new and changed weights,
-// and weight 0 for what is gone. Both are in ascending order of jobs.
+// difference lists the changes from one list to another: new and changed weights, and
+// weight 0 for jobs that are gone. Both lists are in ascending order of jobs.
 func difference(was, is []messages.JobWeight) []messages.JobWeight {
 	out := []messages.JobWeight{}
 	for len(was) > 0 || len(is) > 0 {

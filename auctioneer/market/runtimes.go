@@ -7,7 +7,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// relearn is how old what is known of a job's run times may be.
+// relearn is the greatest age of the knowledge about a job's run times.
 const relearn = messages.Duration(time.Minute)
 
 // Unknown returns at most limit jobs whose run times the estimator is to be asked for,
@@ -25,7 +25,7 @@ func (m *Market) Unknown(now messages.Time, limit int) (ids []messages.JobID) {
 	return ids
 }
 
-// Learn tells the mechanism how long tasks like those of a job ran.
+// Learn tells the mechanism the run times of tasks like the tasks of a job.
 func (m *Market) Learn(id messages.JobID, r *mechanism.Runtimes) {
 	if e := m.number[id]; e != nil {
 		e.job.Runtimes = r

@@ -75,7 +75,7 @@ func (s *Settlement) Settle() *book.Settle {
 // Dues are settlements that wait for their time.
 type Dues struct{ waiting []*Settlement }
 
-// Settle settles at once what can be, and lets the rest wait; nil: it waits.
+// Settle settles a job at once if its price is known; nil: the job waits.
 func (d *Dues) Settle(now messages.Time, s *Settlement) *book.Settle {
 	if s.At > now {
 		d.waiting = append(d.waiting, s)

@@ -14,8 +14,8 @@ type offer struct {
 	idle  []int // as slots
 }
 
-// offerOf is what a node has to offer. A node that drains or is in quarantine offers no
-// more than what it has left.
+// offerOf is the offer of a node. A node that drains or is in quarantine offers only
+// the slots that its tasks have.
 func offerOf(node *book.Node) *offer {
 	n := &offer{name: node.Name}
 	if !node.Up {
@@ -63,10 +63,10 @@ func NewSlots(markets []messages.Market) *Slots {
 	return s
 }
 
-// Nodes is how many nodes there are, also those that are down.
+// Nodes is the number of nodes, also of nodes that are down.
 func (s *Slots) Nodes() int { return len(s.nodes) }
 
-// Set replaces what was counted for the node at a position of the book.
+// Set replaces the count for the node at a position of the book.
 func (s *Slots) Set(i uint32, node *book.Node) {
 	if was := s.nodes[i]; was != nil {
 		s.add(was, -1)

@@ -20,12 +20,12 @@ func Explain(reason, message string, change ...string) Explanation {
 
 // ExplainStage explains a job of which no task can start before an earlier stage is done.
 func ExplainStage() Explanation {
-	return Explain(WaitingForStage, "none of its tasks can start before an earlier stage is done", "the stages it comes after finishing")
+	return Explain(WaitingForStage, "its tasks wait for the end of an earlier stage", "the end of the earlier stages")
 }
 
 // ExplainSlots explains a job whose classes, as named, no node that is up has.
 func ExplainSlots(classes string) Explanation {
-	return Explain(WaitingForSlots, "no node that is up has a slot of "+classes, "a node with slots of "+classes+" coming up")
+	return Explain(WaitingForSlots, "no node that is up has a slot of "+classes, "a node with slots of "+classes+" that is up")
 }
 
 // ExplainBudget explains a job whose slots have cost its budget.

@@ -11,21 +11,19 @@ import (
 
 // Rules are a site's limits for each account; the zero value has none.
 type Rules struct {
-	// PerSecond is how many submissions an account may make in the long run; 0: any
-	// number. Burst is how many it may make at once, at least 1; default 10 times
-	// PerSecond.
+	// PerSecond bounds the submissions of an account in the long run; 0: no bound.
+	// Burst bounds the submissions at once, at least 1; default 10 times PerSecond.
 	PerSecond float64 `json:"submissions_per_second,omitempty"`
 	Burst     int     `json:"burst,omitempty"`
-	// PendingJobs is how many jobs of an account may be there that have not ended;
-	// 0: as many as the site holds.
+	// PendingJobs bounds the active jobs of an account; 0: as many as the site holds.
 	PendingJobs int `json:"pending_jobs,omitempty"`
 	// Deposit is held beside the budget of each job, and kept if its owner cancels it
 	// within DepositWindow before it was started; 0: none. The window's default is 10
 	// minutes.
 	Deposit       messages.Credits  `json:"deposit,omitempty"`
 	DepositWindow messages.Duration `json:"deposit_window,omitempty"`
-	// Connections is how many connections to NATS an account may have open at once; an
-	// operator may have four times as many. 0: DefaultConnections.
+	// Connections bounds the open connections of an account to NATS; an operator may
+	// have four times as many. 0: DefaultConnections.
 	Connections int `json:"connections,omitempty"`
 }
 

@@ -140,7 +140,7 @@ func TestByHand(t *testing.T) {
 		{"too long", EASY, []rigid.Job{job(0, 10, 3), job(1, 5, 4), job(2, 8.5, 1), job(3, 7, 1)}, []float64{0, 10, 15, 3}},
 		{"fits in what is spare", EASY, []rigid.Job{job(0, 10, 3), job(1, 5, 3), job(2, 100, 1)}, []float64{0, 10, 2}},
 		{"delays the third", EASY, []rigid.Job{job(0, 10, 3), job(1, 5, 3), job(2, 9, 2), job(3, 100, 1)}, []float64{0, 10, 15, 3}},
-		{"delays nobody", Conservative, []rigid.Job{job(0, 10, 3), job(1, 5, 3), job(2, 9, 4), job(3, 100, 1), job(3, 4, 1)}, []float64{0, 10, 15, 24, 3}},
+		{"delays no job", Conservative, []rigid.Job{job(0, 10, 3), job(1, 5, 3), job(2, 9, 4), job(3, 100, 1), job(3, 4, 1)}, []float64{0, 10, 15, 24, 3}},
 		{"ends at the shadow time, and needs no spare node", EASY,
 			[]rigid.Job{job(0, 10, 2), job(1, 5, 3), job(2, 8, 1), job(2, 100, 1)}, []float64{0, 10, 2, 2}},
 	} {

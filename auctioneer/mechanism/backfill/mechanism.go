@@ -205,5 +205,5 @@ func outlives(job *mechanism.Job, now float64) float64 {
 
 // Explain says how many jobs came before, of those that wait too.
 func (b *Mechanism) Explain(view *mechanism.View, job *mechanism.Job) mechanism.Explanation {
-	return b.Desk.Explain(view, job, posted.Ahead(view, job), "first come, first served, and before that if it delays nobody who has a reservation")
+	return b.Desk.Explain(view, job, posted.Ahead(view, job), "first come, first served; a job may start earlier if it delays no job with a reservation")
 }

@@ -19,12 +19,12 @@ func (c *Mechanism) Explain(view *mechanism.View, job *mechanism.Job) mechanism.
 	r := c.rounds[job.Job]
 	switch {
 	case job.Running[0] > 0:
-		return mechanism.Explain(mechanism.Running, "it runs: it was worth what its run costs the others by delay")
+		return mechanism.Explain(mechanism.Running, "the job runs: its value reached the cost of the delay to other jobs")
 	case r != nil && r.runs:
-		return mechanism.Explain(Starting, fmt.Sprintf("its value of %.6g credits reached what its run costs the others by delay%s; its slots are being claimed", r.value, told(view, job, r.threshold)))
+		return mechanism.Explain(Starting, fmt.Sprintf("its value of %.6g credits reached the cost of the delay to other jobs%s; nodes claim its tasks now", r.value, told(view, job, r.threshold)))
 	case r != nil:
-		return mechanism.Explain(Discarded, fmt.Sprintf("its run would have cost the others more by delay%s than the %.6g credits that it is worth", told(view, job, r.threshold), r.value),
-			"submitting it again with a higher value"+told(view, job, r.threshold)+", or when fewer wait")
+		return mechanism.Explain(Discarded, fmt.Sprintf("its run would delay other jobs at a higher cost%s than its value of %.6g credits", told(view, job, r.threshold), r.value),
+			"a new submission with a higher value"+told(view, job, r.threshold)+", or when fewer wait")
 	case job.Pending[0] == 0:
 		return mechanism.ExplainStage()
 	}
@@ -36,18 +36,18 @@ func (c *Mechanism) waiting(view *mechanism.View, job *mechanism.Job) mechanism.
 	place := slices.IndexFunc(q.waiting, func(o *mechanism.Job) bool { return o.Job == job.Job })
 	if place < 0 {
 		return mechanism.Explain(mechanism.WaitingForSlots,
-			fmt.Sprintf("it needs %d slots at once and the nodes that are up have %d", width(job), view.Classes[0].Slots), "nodes coming up")
+			fmt.Sprintf("the job needs %d slots at once, and the nodes that are up have %d", width(job), view.Classes[0].Slots), "more nodes that are up")
 	}
 	d := decide(&q.Queue)
 	if place > 0 {
-		return mechanism.Explain(mechanism.WaitingForTurn, fmt.Sprintf("%d jobs are before it; it would start in about %.0f s if all of them run", place, d.With[place]),
-			"jobs before it being discarded, which the delay costs of those waiting bring about")
+		return mechanism.Explain(mechanism.WaitingForTurn, fmt.Sprintf("%d jobs are before this job; it would start in about %.0f s if all of them run", place, d.With[place]),
+			"a discarded job before this job: higher costs of delay of waiting jobs lead to that")
 	}
 	change := []string{}
 	if !d.Runs {
-		change = append(change, "a higher value"+told(view, job, d.Threshold)+": now it would be discarded")
+		change = append(change, "a higher value"+told(view, job, d.Threshold)+": with the present value the market would discard the job")
 	}
-	return mechanism.Explain(mechanism.WaitingForSlots, fmt.Sprintf("it is next, in about %.0f s; it is worth %.6g credits, and runs if its run costs the others no more by delay%s",
+	return mechanism.Explain(mechanism.WaitingForSlots, fmt.Sprintf("the job is next, in about %.0f s; it runs if the delay of other jobs costs no more than its value of %.6g credits%s",
 		d.With[0], q.Jobs[0].Value, told(view, job, d.Threshold)), change...)
 }
 

@@ -14,7 +14,7 @@ const GivenUp = "GivenUp"
 
 // Explain says where a job stands, what it was promised and what is planned now.
 func (m *Mechanism) Explain(view *mechanism.View, job *mechanism.Job) mechanism.Explanation {
-	promised := "it has no contract"
+	promised := "the job has no contract"
 	if c := job.Contract; c != nil {
 		promised = fmt.Sprintf("its contract promises completion by %v for %v credits", c.Completion, c.Price)
 	}
@@ -24,20 +24,20 @@ func (m *Mechanism) Explain(view *mechanism.View, job *mechanism.Job) mechanism.
 	}
 	ahead, at := before(view, s, job)
 	if at < 0 {
-		return mechanism.Explain(mechanism.WaitingForTurn, promised+", and is not among the market's jobs", "submitting it")
+		return mechanism.Explain(mechanism.WaitingForTurn, promised+", and the market does not have the job", "a new submission")
 	}
-	planned := fmt.Sprintf("%s; it is planned to complete by %v; %s", promised, view.Now.Add(seconds(s.Completion[at])), basis(job.Bid))
+	planned := fmt.Sprintf("%s; the plan completes the job by %v; %s", promised, view.Now.Add(seconds(s.Completion[at])), basis(job.Bid))
 	switch {
 	case total(job.Running) > 0:
 		return mechanism.Explain(mechanism.Running, fmt.Sprintf("%d of its tasks run and %d can start; %s", total(job.Running), job.Pending[0], planned))
 	case job.Pending[0] == 0:
-		return mechanism.Explain(mechanism.WaitingForStage, "none of its tasks can start before an earlier stage is done; "+planned, "the stages it comes after finishing")
+		return mechanism.Explain(mechanism.WaitingForStage, "its tasks wait for the end of an earlier stage; "+planned, "the end of the earlier stages")
 	case s.GivenUp[at]:
-		return mechanism.Explain(GivenUp, "it cannot complete in time to be worth anything as it is scheduled: all others are served before; "+planned, "others completing early", "more slots")
+		return mechanism.Explain(GivenUp, "the present schedule serves all other jobs first, and the job would complete too late to have a worth; "+planned, "other jobs that complete early", "more slots")
 	case ahead > 0:
-		return mechanism.Explain(mechanism.WaitingForTurn, fmt.Sprintf("%d jobs with tasks to start are served before it; %s", ahead, planned), "others completing early", "more slots")
+		return mechanism.Explain(mechanism.WaitingForTurn, fmt.Sprintf("%d jobs with waiting tasks are served before this job; %s", ahead, planned), "other jobs that complete early", "more slots")
 	default:
-		return mechanism.Explain(mechanism.NextInTurn, "it is served next; "+planned, "a slot coming free")
+		return mechanism.Explain(mechanism.NextInTurn, "the job is served next; "+planned, "a free slot")
 	}
 }
 

@@ -236,9 +236,9 @@ func TestExplanationsOfAContractMarket(t *testing.T) {
 			t.Errorf("%+v, want %s with %q", e, reason, says)
 		}
 	}
-	check(view.Jobs[0], mechanism.NextInTurn, "planned to complete by 1970-01-01T00:17:00")
-	check(view.Jobs[2], mechanism.WaitingForTurn, "2 jobs with tasks to start")
-	check(hopeless, GivenUp, "cannot complete in time")
+	check(view.Jobs[0], mechanism.NextInTurn, "plan completes the job by 1970-01-01T00:17:00")
+	check(view.Jobs[2], mechanism.WaitingForTurn, "2 jobs with waiting tasks")
+	check(hopeless, GivenUp, "too late to have a worth")
 	view.Jobs[1].Running[0], view.Jobs[1].Pending[0] = 1, 3
 	check(view.Jobs[1], mechanism.Running, "1 of its tasks run and 3 can start")
 	view.Jobs[1].Running[0], view.Jobs[1].Pending[0] = 0, 0

@@ -327,7 +327,7 @@ func TestExplain(t *testing.T) {
 		reason, says string
 	}{
 		{rich, "HoldsSlot", "a value above 4 credits would be enough"},
-		{poor, "Outranked", "ranks 2 of 2 for 1 slots"},
+		{poor, "Outranked", "rank 2 of 2 for 1 slots"},
 		{late, "WaitingForUnit", "units of 10s"},
 	} {
 		e := m.Explain(view, c.job)

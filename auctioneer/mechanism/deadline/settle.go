@@ -105,10 +105,10 @@ func (m *Mechanism) Explain(view *mechanism.View, job *mechanism.Job) mechanism.
 	case s == nil || !m.ranking.decided || s.rank < 0 && !s.hopeless(m.ranking.unit):
 		unit := m.units.unitOf(view.Now) + 1
 		return mechanism.Explanation{Reason: "WaitingForUnit",
-			Message: fmt.Sprintf("slots are given out in units of %v; it competes from the one that starts at %v", m.config.Slot, m.units.starts(unit))}
+			Message: fmt.Sprintf("slots are given in units of %v; the job competes from the unit that starts at %v", m.config.Slot, m.units.starts(unit))}
 	case s.hopeless(m.ranking.unit):
 		return mechanism.Explanation{Reason: "CannotMakeDeadline",
-			Message: fmt.Sprintf("it still needs %d units of %v and has %d until its deadline", s.needs(), m.config.Slot, max(0, s.left(m.ranking.unit))),
+			Message: fmt.Sprintf("the job still needs %d units of %v, and its deadline is in %d units", s.needs(), m.config.Slot, max(0, s.left(m.ranking.unit))),
 			Change:  []string{"a later deadline, in a new submission"}}
 	case m.ranking.holds(s):
 		return m.explainHolder(s, !mechanism.OneRival(view, job))
@@ -118,15 +118,15 @@ func (m *Mechanism) Explain(view *mechanism.View, job *mechanism.Job) mechanism.
 }
 
 func (m *Mechanism) explainHolder(s *seat, tells bool) mechanism.Explanation {
-	e := mechanism.Explanation{Reason: "HoldsSlot", Message: fmt.Sprintf("it ranks %d of %d for %d slots, with %d of %d units done", s.rank+1, len(m.ranking.seats), m.ranking.slots, s.done, s.task.Length)}
+	e := mechanism.Explanation{Reason: "HoldsSlot", Message: fmt.Sprintf("the job has rank %d of %d for %d slots, and %d of its %d units are done", s.rank+1, len(m.ranking.seats), m.ranking.slots, s.done, s.task.Length)}
 	if tells {
-		e.Message += fmt.Sprintf("; a value above %v credits would be enough in this unit, and its price so far is %v credits", m.ranking.enough(s, m.ranking.taken), m.owed(s.job))
+		e.Message += fmt.Sprintf("; a value above %v credits would be enough in this unit, and the price so far is %v credits", m.ranking.enough(s, m.ranking.taken), m.owed(s.job))
 	}
 	return e
 }
 
 func (m *Mechanism) explainOutranked(s *seat, tells bool) mechanism.Explanation {
-	e := mechanism.Explanation{Reason: "Outranked", Message: fmt.Sprintf("it ranks %d of %d for %d slots, with %d of %d units done, and can wait %d units more",
+	e := mechanism.Explanation{Reason: "Outranked", Message: fmt.Sprintf("the job has rank %d of %d for %d slots, %d of its %d units are done, and it can wait %d units more",
 		s.rank+1, len(m.ranking.seats), m.ranking.slots, s.done, s.task.Length, s.left(m.ranking.unit)-s.needs())}
 	switch {
 	case m.ranking.taken > 0 && !tells:
@@ -134,6 +134,6 @@ func (m *Mechanism) explainOutranked(s *seat, tells bool) mechanism.Explanation 
 	case m.ranking.taken > 0:
 		e.Change = append(e.Change, fmt.Sprintf("a value above %v credits would have been enough in this unit", m.ranking.enough(s, m.ranking.taken-1)))
 	}
-	e.Change = append(e.Change, "a later deadline lets it wait longer, in a new submission")
+	e.Change = append(e.Change, "a later deadline, in a new submission: then the job can wait longer")
 	return e
 }

@@ -199,7 +199,7 @@ func (f *Mechanism) weight(u *account) float64 {
 func (f *Mechanism) Explain(view *mechanism.View, job *mechanism.Job) mechanism.Explanation {
 	u, known := f.accounts[job.Account]
 	if !known {
-		return f.Desk.Explain(view, job, 0, "the market has not decided on it yet")
+		return f.Desk.Explain(view, job, 0, "the market has not decided about this job yet")
 	}
 	share, ahead := 0.0, 0
 	for j, n := range job.Pending {

@@ -133,7 +133,7 @@ func TestLiveMarket(t *testing.T) {
 	if got, want := m.Allocate(view).Weights, [][]float64{{0}, {0}, {1}, {0}}; !reflect.DeepEqual(got, want) {
 		t.Errorf("weights %v, want %v", got, want)
 	}
-	if e := m.Explain(view, view.Jobs[0]); e.Reason != "WaitingForTurn" || e.Message != "2 jobs go before it: first come, first served" {
+	if e := m.Explain(view, view.Jobs[0]); e.Reason != "WaitingForTurn" || e.Message != "2 jobs go before this job: first come, first served" {
 		t.Errorf("%+v", e)
 	}
 	view.Jobs = view.Jobs[1:2]

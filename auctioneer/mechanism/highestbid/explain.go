@@ -27,7 +27,7 @@ func (c *Mechanism) Explain(view *mechanism.View, job *mechanism.Job) mechanism.
 	defer r.undo()
 	at, known := r.number[job.Job]
 	if !known {
-		return mechanism.Explain(Outbid, "the market has not decided on it yet")
+		return mechanism.Explain(Outbid, "the market has not decided about this job yet")
 	}
 	e := mechanism.ExplainStage()
 	for _, s := range r.classes {
@@ -45,7 +45,7 @@ func (c *Mechanism) Explain(view *mechanism.View, job *mechanism.Job) mechanism.
 func (s *standing) runs(view *mechanism.View, job *mechanism.Job, b *bidder) mechanism.Explanation {
 	class := view.Classes[s.class]
 	price := s.rule.PriceOf(s.tariff(), s.reserve, job.Rate, job.Length)
-	e := mechanism.Explain(mechanism.Running, fmt.Sprintf("its bid of %v is good for %d slots of %s, at %.6g credits a slot-second now; it owes %v by now",
+	e := mechanism.Explain(mechanism.Running, fmt.Sprintf("its bid of %v has %d slots of %s, at %.6g credits a slot-second now; the job owes %v until now",
 		job.Rate, b.running, class.Name, price, job.Accrued))
 	if b.waiting > 0 {
 		e.Message += fmt.Sprintf("; %d more of its tasks wait", b.waiting)
@@ -57,7 +57,7 @@ func (s *standing) runs(view *mechanism.View, job *mechanism.Job, b *bidder) mec
 func (s *standing) waits(view *mechanism.View, job *mechanism.Job, at int32) mechanism.Explanation {
 	class := view.Classes[s.class]
 	if class.Slots == 0 {
-		return mechanism.Explain(WaitingForNode, fmt.Sprintf("no node that is up has a slot of %s", class.Name), fmt.Sprintf("a node with slots of %s coming up", class.Name))
+		return mechanism.Explain(WaitingForNode, fmt.Sprintf("no node that is up has a slot of %s", class.Name), fmt.Sprintf("a node with slots of %s that is up", class.Name))
 	}
 	ahead := 0
 	for i := range s.seats {
@@ -65,8 +65,8 @@ func (s *standing) waits(view *mechanism.View, job *mechanism.Job, at int32) mec
 			ahead += b.waiting
 		}
 	}
-	e := mechanism.Explain(Outbid, fmt.Sprintf("all %d slots of %s go to others, and %d tasks that bid more, or as much and earlier, wait before it", class.Slots, class.Name, ahead),
-		fmt.Sprintf("%d slots of %s coming free", ahead+1, class.Name))
+	e := mechanism.Explain(Outbid, fmt.Sprintf("all %d slots of %s are used by others, and %d tasks with a higher or an equal earlier bid wait before this job", class.Slots, class.Name, ahead),
+		fmt.Sprintf("%d free slots of %s", ahead+1, class.Name))
 	e.Change = append(e.Change, s.enough(view, job)...)
 	return e
 }
@@ -74,9 +74,9 @@ func (s *standing) waits(view *mechanism.View, job *mechanism.Job, at int32) mec
 // enough says what bid would get a job a slot: with preemption, at once; else
 // the next. The bid of the only other account is not told.
 func (s *standing) enough(view *mechanism.View, job *mechanism.Job) []string {
-	others, gets := &s.auction.waiting, "would get it the next slot that comes free"
+	others, gets := &s.auction.waiting, "would win the next free slot"
 	if s.auction.preempt {
-		others, gets = &s.auction.running, "would get it a slot now"
+		others, gets = &s.auction.running, "would win a slot now"
 	}
 	if others.empty() || s.seats[others.first()].job.Job == job.Job {
 		return nil

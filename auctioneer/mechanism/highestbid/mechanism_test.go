@@ -207,9 +207,9 @@ func TestExplain(t *testing.T) {
 		reason, says, too string
 	}{
 		{runs, mechanism.Running, "at 2 credits a slot-second", ""},
-		{waits, Outbid, "0 tasks that bid more", "a bid above 3 credits a slot-second would get it a slot now"},
-		{later, Outbid, "1 tasks that bid more, or as much and earlier", "2 slots of cpu coming free"},
-		{blocked, mechanism.WaitingForStage, "earlier stage", "the stages"},
+		{waits, Outbid, "0 tasks with a higher", "a bid above 3 credits a slot-second would win a slot now"},
+		{later, Outbid, "1 tasks with a higher or an equal earlier bid", "2 free slots of cpu"},
+		{blocked, mechanism.WaitingForStage, "earlier stage", "earlier stages"},
 	} {
 		e := c.Explain(v, want.job)
 		if e.Reason != want.reason || !strings.Contains(e.Message, want.says) || !strings.Contains(strings.Join(e.Change, ";"), want.too) {
@@ -222,7 +222,7 @@ func TestExplain(t *testing.T) {
 	}
 	np := live(t, Rule{WSEPT, Kth, false}, "cpu")
 	runs.Account = waits.Account
-	if e := np.Explain(v, later); !strings.Contains(strings.Join(e.Change, ";"), "a bid above 2 credits a slot-second would get it the next slot") {
+	if e := np.Explain(v, later); !strings.Contains(strings.Join(e.Change, ";"), "a bid above 2 credits a slot-second would win the next free slot") {
 		t.Errorf("%+v", e)
 	}
 	if e := c.Explain(view(0, waits), waits); e.Reason != WaitingForNode {

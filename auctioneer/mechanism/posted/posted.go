@@ -119,14 +119,14 @@ func (d *Desk) Explain(view *mechanism.View, job *mechanism.Job, ahead int, rule
 	case pending == 0 && running == 0:
 		return mechanism.ExplainStage()
 	case running > 0:
-		return mechanism.Explain(mechanism.Running, fmt.Sprintf("%d of its tasks run and %d can start", running, pending))
+		return mechanism.Explain(mechanism.Running, fmt.Sprintf("%d of its tasks run, and %d can start", running, pending))
 	case slots == 0:
 		return mechanism.ExplainSlots(names)
 	case ahead > 0:
-		return mechanism.Explain(mechanism.WaitingForTurn, fmt.Sprintf("%d jobs go before it: %s", ahead, rule),
-			"jobs that go before it starting or ending")
+		return mechanism.Explain(mechanism.WaitingForTurn, fmt.Sprintf("%d jobs go before this job: %s", ahead, rule),
+			"the start or the end of the jobs before this job")
 	default:
-		return mechanism.Explain(mechanism.NextInTurn, "it is next: "+rule, "a slot of "+names+" coming free")
+		return mechanism.Explain(mechanism.NextInTurn, "the job is next: "+rule, "a free slot of "+names)
 	}
 }
 

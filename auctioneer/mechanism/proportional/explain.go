@@ -20,11 +20,11 @@ const (
 func (c *Mechanism) Explain(view *mechanism.View, job *mechanism.Job) mechanism.Explanation {
 	i, known := c.find(job.Job)
 	if !known {
-		return mechanism.Explain(WaitingForShare, "the market has not decided on it yet")
+		return mechanism.Explain(WaitingForShare, "the market has not decided about this job yet")
 	}
 	e := c.explain(view, c.seats[i], job)
 	if c.contention != nil && job.Received > 0 {
-		e.Message += fmt.Sprintf("; its slots were contended for %.0f %% of their time so far, and it owes that part of the budget",
+		e.Message += fmt.Sprintf("; others waited for its slots during %.0f %% of their time, and the job owes that part of the budget",
 			100*min(1, float64(contended(job.Accrued))/float64(job.Received)))
 	}
 	return e
@@ -40,7 +40,7 @@ func (c *Mechanism) explain(view *mechanism.View, s *seat, job *mechanism.Job) m
 	}
 	switch {
 	case running > 0 && !s.bids:
-		return mechanism.Explain(mechanism.Running, "its tasks run; no more of them can start now", c.doubling(s)...)
+		return mechanism.Explain(mechanism.Running, "its tasks run, and no other task of the job can start now", c.doubling(s)...)
 	case running > 0:
 		return mechanism.Explain(mechanism.Running, c.describe(view, s), c.doubling(s)...)
 	case !s.bids:
@@ -48,7 +48,7 @@ func (c *Mechanism) explain(view *mechanism.View, s *seat, job *mechanism.Job) m
 	case slots == 0:
 		return mechanism.ExplainSlots(c.names(s))
 	case s.rejected:
-		return mechanism.Explain(SLONotAdmitted, "with it in the pool, its own minimum utility or another job's would not be reached",
+		return mechanism.Explain(SLONotAdmitted, "with this job in the pool, this job or another job would not reach its minimum utility",
 			"a larger budget: jobs are admitted in the order of their budgets",
 			fmt.Sprintf("a minimum utility below %.4g", job.MinUtility), "other jobs with a minimum utility ending")
 	default:

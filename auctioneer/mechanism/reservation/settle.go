@@ -76,14 +76,14 @@ func (c *Mechanism) Explain(view *mechanism.View, job *mechanism.Job) mechanism.
 	r := c.rounds[job.Job]
 	switch {
 	case job.Running[0] > 0:
-		return mechanism.Explain(mechanism.Running, "it has the slots that it was sold")
+		return mechanism.Explain(mechanism.Running, "the job has the slots that it bought")
 	case r != nil && r.won:
-		return mechanism.Explain(Reserved, fmt.Sprintf("it has %d slots from %v for %v credits", width(job), r.start, r.price))
+		return mechanism.Explain(Reserved, fmt.Sprintf("the job has %d slots from %v on, for %v credits", width(job), r.start, r.price))
 	case r != nil:
-		return mechanism.Explain(Outbid, fmt.Sprintf("it was not among the winners of %d bids: no schedule with it is worth more than the one that was chosen", r.rivals),
-			"bidding again with a higher value, a later deadline, fewer slots or a shorter length")
+		return mechanism.Explain(Outbid, fmt.Sprintf("the job did not win against the other bids (%d bids in all): no schedule with this job is worth more than the chosen schedule", r.rivals),
+			"a new bid with a higher value, a later deadline, fewer slots or a shorter length")
 	case job.Pending[0] == 0:
 		return mechanism.ExplainStage()
 	}
-	return mechanism.Explain(WaitingForAuction, fmt.Sprintf("bids are sealed until %v, when the period from then on is sold", c.startOf(view.Now)+c.micros(c.period)))
+	return mechanism.Explain(WaitingForAuction, fmt.Sprintf("bids are sealed until %v; then the next period is sold", c.startOf(view.Now)+c.micros(c.period)))
 }
