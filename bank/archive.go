@@ -47,7 +47,7 @@ func (a *archive) ledger() *ledger.Ledger {
 	return ledger.Open(a.store)
 }
 
-// saveTail leaves the end of the journal to those who read the files.
+// saveTail writes the end of the journal for readers of the files.
 func (a *archive) saveTail(img *ledger.Image) error {
 	if a.store == nil {
 		return nil

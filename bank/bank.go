@@ -70,7 +70,7 @@ func Start(ctx context.Context, c Config) (*Bank, error) {
 	return b, nil
 }
 
-// assemble makes the bank's parts. Each knows those before it and no others.
+// assemble makes the bank's parts. Each part knows only the parts before it.
 func (b *Bank) assemble() (err error) {
 	c := &b.config
 	if b.archive, err = openArchive(c); err != nil {

@@ -24,7 +24,7 @@ func (b *Bank) newCourier() (*courier.Courier, error) {
 	})
 }
 
-// runCourier sends peers what they have not answered, until withdraw.
+// runCourier repeats unanswered messages to peers, until withdraw.
 func (b *Bank) runCourier() {
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})

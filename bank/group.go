@@ -19,7 +19,7 @@ type group struct {
 	alarm   *alarm
 }
 
-// propose commits a command at this moment and returns what it came to.
+// propose commits a command at this moment and returns its result.
 func (g *group) propose(ctx context.Context, c *ledger.Command) (ledger.Result, error) {
 	if err := c.Check(); err != nil {
 		return ledger.Result{}, err
@@ -41,8 +41,8 @@ func (g *group) propose(ctx context.Context, c *ledger.Command) (ledger.Result, 
 	return result, err
 }
 
-// verify makes sure that what is read from the ledger after it shows all that
-// was answered before.
+// verify makes sure that later reads of the ledger show everything that was answered
+// before.
 func (g *group) verify(ctx context.Context) error {
 	err := g.box.Verify(ctx)
 	if ctx.Err() != nil {

@@ -43,9 +43,9 @@ func unsettled(name messages.Name) messages.Name {
 	return name
 }
 
-// guardTransfers finds the transfers that touch what is the clearing's, and
-// takes their identifiers away, so that the ledger refuses them and the chains
-// that they are in, and no others of the request. It returns why, by position.
+// guardTransfers finds the transfers that touch accounts or holds of the clearing, and
+// takes their identifiers away. So the ledger refuses these transfers and their chains,
+// and no others of the request. It returns the reasons, by position.
 func guardTransfers(list []messages.Transfer) map[int]*messages.Error {
 	refused := map[int]*messages.Error{}
 	for i := range list {

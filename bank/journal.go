@@ -67,7 +67,7 @@ func (q *queries) mayAudit(ctx context.Context, caller messages.Name, what strin
 	return q.group.verify(ctx)
 }
 
-// maxCheckpoints is the most checkpoints that one reply lists.
+// maxCheckpoints bounds the checkpoints of one reply.
 const maxCheckpoints = 1000
 
 // checkpoints answers with signed checkpoints, and signs one if it is asked to.

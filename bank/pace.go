@@ -17,8 +17,8 @@ import (
 const (
 	paceBurst = 100
 	paceEvery = messages.Duration(time.Second / 2)
-	// maxPaced is how many users are remembered; beyond it those are forgotten
-	// who may ask for paceBurst again.
+	// maxPaced bounds the remembered users; above it, users with all their allowance
+	// are forgotten.
 	maxPaced = 10_000
 )
 
@@ -38,7 +38,7 @@ func (p *pace) count(user messages.Name, now messages.Time) error {
 	defer p.mu.Unlock()
 	full := max(p.full[user], now).Add(paceEvery)
 	if wait := full.Sub(now) - paceBurst*paceEvery; wait > 0 {
-		return messages.Errorf(messages.Exhausted, "account %q asks the bank for too much at once: ask again in %v", user, wait)
+		return messages.Errorf(messages.Exhausted, "account %q sends too many requests to the bank: ask again in %v", user, wait)
 	}
 	if p.full == nil {
 		p.full = map[messages.Name]messages.Time{}

@@ -9,7 +9,7 @@ import (
 	"github.com/candor-grid/candor/messages/mailbox"
 )
 
-// queries are what anybody may ask, each about what they may see.
+// queries are the requests of all users, each about its own accounts.
 type queries struct {
 	config  *Config
 	metrics *metrics
@@ -50,7 +50,7 @@ func (q *queries) readAccount(ctx context.Context, caller, name messages.Name, f
 	var err error
 	q.machine.read(func(l *ledger.Ledger) {
 		if !q.callers.seesAll(caller) && !l.MaySee(caller, name) {
-			err = messages.Errorf(messages.PermissionDenied, "account %q may not see that account: it is neither its own nor one it is a member of", caller)
+			err = messages.Errorf(messages.PermissionDenied, "account %q may not see this account: only its owner and its members may", caller)
 			return
 		}
 		err = f(l)
