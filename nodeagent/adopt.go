@@ -34,8 +34,8 @@ func (a *Agent) adopt() {
 	}
 }
 
-// lastUntil tells tasks that outlive the agent how long they may run, and forgets
-// those whose end the leader knows.
+// lastUntil tells tasks that outlive the agent how long they may run, and forgets tasks
+// whose end the leader knows.
 func (a *Agent) lastUntil(lasting runner.Lasting, now messages.Time, reported []messages.Attempt) {
 	for _, attempt := range reported {
 		lasting.Confirm(attempt)

@@ -153,7 +153,7 @@ func (a *Agent) release() (err error) {
 	return err
 }
 
-// loop tells the state what happened and does what it says, until all is over.
+// loop gives the state its inputs and carries out its actions, until the end.
 func (a *Agent) loop() {
 	defer close(a.ended)
 	defer a.queue.close()
@@ -236,7 +236,7 @@ func (a *Agent) noteSession() {
 	a.wasIn = in
 	if !in {
 		a.metrics.sessions.Inc()
-		a.c.Log.Warn("lost the lease: every task is killed, then the node registers anew")
+		a.c.Log.Warn("lost the lease: every task is killed, then the node registers again")
 		return
 	}
 	a.c.Log.Info("registered", zap.Uint64("session", a.state.Session()))

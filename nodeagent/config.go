@@ -105,7 +105,7 @@ func invalid(format string, args ...any) error {
 	return messages.Errorf(messages.Invalid, "nodeagent: "+format, args...)
 }
 
-// defaults sets the defaults of what was left out.
+// defaults sets the defaults of empty fields.
 func (c *Config) defaults() {
 	c.Grace = cmp.Or(c.Grace, runner.DefaultGrace)
 	c.CloseTimeout = cmp.Or(c.CloseTimeout, c.Grace+5*time.Second)

@@ -11,12 +11,11 @@ import (
 	"github.com/candor-grid/candor/nodeagent/runner"
 )
 
-// keepInputs is how many bytes of inputs a node keeps for tasks to come, beyond
-// those in use.
+// keepInputs bounds the bytes of unused inputs that a node keeps for later tasks.
 const keepInputs = 2 << 30
 
-// inputs are the files that a node keeps by their digests: those that running
-// tasks were given, and the latest of others.
+// inputs are the files that a node keeps by their digests: the files of running tasks,
+// and the latest of the others.
 type inputs struct {
 	dir string // state directory
 
@@ -58,8 +57,8 @@ func openInputs(dir string) *inputs {
 	return in
 }
 
-// acquire returns a file once it is here, fetched by the first who wants it. If the
-// first one fails, because it was stopped perhaps, those who waited try in turn.
+// acquire returns a file when it is on the node; the first caller fetches it. If the
+// first caller fails, perhaps because it was stopped, the waiting callers try in turn.
 func (in *inputs) acquire(ctx context.Context, f messages.File, fetch func(*os.File) error) (*input, error) {
 	for {
 		k, mine := in.enter(f)
@@ -156,8 +155,8 @@ func (in *inputs) drop(k *input) {
 	}
 }
 
-// release lets files go, and removes those that were not used for longest beyond
-// the bound.
+// release lets files go, and removes the files that were unused for the longest time,
+// above the bound.
 func (in *inputs) release(held []*input) {
 	in.mu.Lock()
 	defer in.mu.Unlock()

@@ -83,8 +83,8 @@ func (a *Agent) exchanged(now messages.Time, id uint64, r *messages.ExchangeRepl
 	a.state.Answered(now, id, r)
 }
 
-// levelOf is how loud an error of the leader is: those that pass by
-// themselves are of interest to few.
+// levelOf is the log level of an error of the leader: errors that pass by themselves
+// have a low level.
 func levelOf(err error) zapcore.Level {
 	if messages.KindOf(err).Retriable() {
 		return zap.DebugLevel

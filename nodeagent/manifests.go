@@ -101,7 +101,8 @@ func (m *manifests) remove(job messages.JobID, stage uint32) {
 	}
 }
 
-// find returns what an earlier agent wrote about a task's stage; nil: it has no files.
+// find returns the manifest that an earlier agent wrote for a task's stage; nil: the
+// stage has no files.
 func (m *manifests) find(t messages.TaskRef) *manifest {
 	text, err := os.ReadFile(m.path(t.Job, t.Stage))
 	if err != nil {

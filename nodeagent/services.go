@@ -36,7 +36,7 @@ func (a *Agent) listen() error {
 	return nil
 }
 
-// receive decodes a published message and queues what is to be done with it.
+// receive decodes a published message and queues it.
 func receive[T any](a *Agent, payload []byte, do func(messages.Time, *T) error) {
 	message := new(T)
 	if err := messages.Unmarshal(payload, messages.Detect(payload, ""), message); err != nil {

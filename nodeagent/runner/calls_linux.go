@@ -33,7 +33,7 @@ var ownThreadCalls = map[uint32]bool{unix.SYS_SETNS: true, unix.SYS_CHROOT: true
 // ciphers, which had holes.
 var refusedFamilies = []uint32{unix.AF_VSOCK, unix.AF_ALG}
 
-// Where seccomp's data has what is looked at.
+// Offsets of fields in the data of seccomp.
 const (
 	offsetNumber   = 0
 	offsetArch     = 4

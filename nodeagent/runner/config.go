@@ -24,7 +24,7 @@ type Config struct {
 	OutputLimit int64
 	// OutputLimits are the limits of classes that have their own.
 	OutputLimits map[messages.Name]int64
-	// OutputTail keeps the end of what is more than the limit, and nothing of its beginning.
+	// OutputTail keeps only the end of an output above the limit.
 	OutputTail bool
 	// DirLimit bounds what a task may keep in a working directory of its own, in
 	// bytes, as package tree counts them; beyond it the task is ended, and what it kept

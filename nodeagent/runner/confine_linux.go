@@ -63,7 +63,7 @@ func dropCapabilities() error {
 // capSets are the sets of capabilities of a thread, low and high halves.
 type capSets [2]unix.CapUserData
 
-// capabilities are those of the calling thread.
+// capabilities are the capabilities of the calling thread.
 func capabilities() (sets capSets, err error) {
 	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
 	err = os.NewSyscallError("capget", unix.Capget(&header, &sets[0]))

@@ -19,7 +19,7 @@ const leastBlock = 4096
 // keep is how much of an output is kept at its beginning and at its end, in bytes.
 type keep struct{ head, tail int64 }
 
-// keeps is what is kept of each output of the task.
+// keeps is the bound of each output of the task.
 func (t *process) keeps(block int64) keep {
 	c := &t.runner.config
 	limit := c.OutputLimit
@@ -82,7 +82,7 @@ func sparse(info os.FileInfo) bool {
 	return ok && stat.Blocks*512 < info.Size() && info.Size() >= leastBlock
 }
 
-// readKept reads what is kept of an output from a position on, at most so many bytes.
+// readKept reads the kept part of an output from a position on, at most so many bytes.
 func readKept(file *os.File, from, size int64, most int, holes bool) (reply messages.LogsReply, err error) {
 	began := from
 	buffer := make([]byte, min(int64(most), size-from))

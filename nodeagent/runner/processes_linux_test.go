@@ -134,7 +134,7 @@ func TestOutcomes(t *testing.T) {
 		{"missing", messages.Program{Command: []string{"no-such-command"}}, messages.Unstartable, 0, "not found in PATH="},
 		{"missing path", messages.Program{Command: []string{"/no/such"}}, messages.Unstartable, 0, "command /no/such: not found"},
 		{"not executable", messages.Program{Command: []string{"/etc/passwd"}}, messages.Unstartable, 0, "command /etc/passwd: not permitted"},
-		{"no program", messages.Program{Command: []string{file}}, messages.Unstartable, 0, "is no program"},
+		{"no program", messages.Program{Command: []string{file}}, messages.Unstartable, 0, "is not a program"},
 		{"empty", messages.Program{Command: []string{""}}, messages.Unstartable, 0, "must not be empty"},
 		{"neither", messages.Program{}, messages.Unstartable, 0, "either a command or a script"},
 		{"both", messages.Program{Script: "x", Command: []string{"true"}}, messages.Unstartable, 0, "either a command or a script"},

@@ -143,7 +143,7 @@ func (p *program) explain(dir string, err error) string {
 	case !info.IsDir():
 		return dir + " is not a directory"
 	case mayEnter(dir, p.as) != nil && p.as != nil:
-		return fmt.Sprintf("directory %s: user %d, as whom the job's tasks run, may not go there; its owner can allow it: setfacl -m u:%d:rwx %s", dir, p.as.Uid, p.as.Uid, dir)
+		return fmt.Sprintf("directory %s: user %d, who runs the job's tasks, may not enter the directory; its owner can allow this: setfacl -m u:%d:rwx %s", dir, p.as.Uid, p.as.Uid, dir)
 	case mayEnter(dir, p.as) != nil:
 		return "directory " + dir + ": permission denied"
 	}
@@ -173,9 +173,9 @@ func (p *program) explainFile(dir string, err error) string {
 	case interpreter != "" && (err == syscall.EACCES || err == syscall.ENOEXEC):
 		return "interpreter " + interpreter + ": " + reasonOf(err)
 	case err == syscall.ENOENT:
-		return "command " + p.path + ": the program that loads it is not found; it may be built for another system"
+		return "command " + p.path + ": its loader is not found; perhaps the program is built for another system"
 	case err == syscall.ENOEXEC:
-		return "command " + p.path + ": is no program, and names no interpreter in its first line"
+		return "command " + p.path + ": is not a program, and its first line names no interpreter"
 	case err == syscall.EACCES:
 		return "command " + p.path + ": not permitted; is it executable?"
 	}

@@ -60,7 +60,7 @@ func (c *Config) identity(p *messages.Program) (identity, error) {
 func identityOf(name string) (identity, error) {
 	u, err := user.Lookup(name)
 	if err != nil {
-		return identity{}, messages.Errorf(messages.NotFound, "user %q, as whom the task would run: is not known on this node", name)
+		return identity{}, messages.Errorf(messages.NotFound, "user %q, who would run the task, is not known on this node", name)
 	}
 	uid, uidErr := strconv.ParseUint(u.Uid, 10, 32)
 	gid, gidErr := strconv.ParseUint(u.Gid, 10, 32)

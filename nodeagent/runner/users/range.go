@@ -126,7 +126,7 @@ func each(path string, f func(fields []string)) {
 func (r Range) Free(taken []Taken) error {
 	for _, t := range taken {
 		if r.Overlaps(t.Range) {
-			return messages.Errorf(messages.Conflict, "%v: %s has %v on this machine; use a range that nobody has, or leave it out", r, t.Who, t.Range)
+			return messages.Errorf(messages.Conflict, "%v: %s has %v on this machine; use a free range, or leave the range out", r, t.Who, t.Range)
 		}
 	}
 	return nil
@@ -153,7 +153,7 @@ func Choose(taken, exist []Range) (Range, error) {
 			return r, nil
 		}
 	}
-	return Range{}, messages.Errorf(messages.Unavailable, "no range of user numbers is free on this machine; name one as tasks.user")
+	return Range{}, messages.Errorf(messages.Unavailable, "no range of user numbers is free on this machine; name a range as tasks.user")
 }
 
 // Existing reads which numbers exist in this process's user namespace.
