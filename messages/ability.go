@@ -36,11 +36,11 @@ func Containment(abilities []Name) int {
 // Reach says what a task on such a node can reach.
 func Reach(abilities []Name) string {
 	return [...]string{
-		"ALL that the user who runs the node can: the site's keys and credentials, and every account's files and processes",
-		"what the user who runs the node can, but nothing of the site's state, and no process or temporary file of another job",
-		"what any user of the machine can: the network, and the names of all processes; no other account's files, nothing of the site's",
-		"what any user of the machine can: the network and public files; no process or file of another account, nothing of the site's",
-		"public files of the machine; no network, no process or file of another account, nothing of the site's",
+		"EVERYTHING of the user who runs the node: the site's keys and credentials, and every account's files and processes",
+		"everything of the user who runs the node, except the site's state and the processes and temporary files of other jobs",
+		"the network, and the names of all processes, as any user of the machine; no file of another account or of the site",
+		"the network and public files, as any user of the machine; no process or file of another account or of the site",
+		"public files of the machine; no network, no process or file of another account or of the site",
 	}[Containment(abilities)]
 }
 

@@ -7,7 +7,7 @@ import (
 
 // NewerFormat is the error for state that a newer release wrote.
 func NewerFormat(what string, version, reads int) error {
-	return Errorf(Conflict, "%s: is of format %d, and this build reads formats up to %d; a newer release wrote it: start that release, or restore a backup that was made before", what, version, reads)
+	return Errorf(Conflict, "%s: has format %d, and this build reads formats up to %d, because a newer release wrote it; start the newer release, or restore an older backup", what, version, reads)
 }
 
 // CheckFormat returns NewerFormat for state whose first line names a higher version than

@@ -39,22 +39,23 @@ type Market struct {
 	Name      Name     `json:"name"`
 	Mechanism Name     `json:"mechanism"`
 	Classes   []Name   `json:"classes"`
-	TimeLimit Duration `json:"time_limit,omitempty"` // of one attempt, where the job gives none; 0: none
+	TimeLimit Duration `json:"time_limit,omitempty"` // the time limit of an attempt, if the job names none; 0: no limit
 	// Alpha is the exponent of the proportional share, in [0, 1]; nil: 1/2.
 	Alpha *float64 `json:"alpha,omitempty"`
 
-	// Nodes are those whose slots the market allocates; none: all that have its classes.
+	// Nodes are the nodes whose slots the market allocates; empty: all nodes with its
+	// classes.
 	Nodes []Name `json:"nodes,omitempty"`
-	// Reserve is the least price of a slot-second, and with a posted price the
-	// price; nil: a credit.
+	// Reserve is the least price of a slot-second; in markets with a posted price it is
+	// the price. nil: a credit.
 	Reserve    *Credits `json:"reserve,omitempty"`
 	Algorithm  string   `json:"algorithm,omitempty"`  // highest-bid: HB (default), NPHB or WSEPT
 	Price      string   `json:"price,omitempty"`      // highest-bid: kth (default) or first
-	Capped     bool     `json:"capped,omitempty"`     // highest-bid: nobody pays above the own bid
+	Capped     bool     `json:"capped,omitempty"`     // highest-bid: no job pays more than its own bid
 	Preemption string   `json:"preemption,omitempty"` // suspend (default), requeue or cancel
 
-	Lambda *float64 `json:"lambda,omitempty"` // deadline: how much work done protects a job, in [0, 1]; nil: 0.6
-	Slot   Duration `json:"slot,omitempty"`   // deadline: for how long a decision holds; 0: 10 s
+	Lambda *float64 `json:"lambda,omitempty"` // deadline: how much finished work protects a job, in [0, 1]; nil: 0.6
+	Slot   Duration `json:"slot,omitempty"`   // deadline: the unit of time of decisions; 0: 10 s
 	Scale  float64  `json:"scale,omitempty"`  // deadline: a typical length in slots; 0: 32
 
 	// Mode is, of backfill, easy (default) or conservative; of batch-queue what of
@@ -62,28 +63,29 @@ type Market struct {
 	// of delay (default), or full, their lengths and widths too.
 	Mode  string   `json:"mode,omitempty"`
 	Draws int      `json:"draws,omitempty"` // batch-queue: draws of an expectation; 0: 1,000, fewer in a long queue
-	Cycle Duration `json:"cycle,omitempty"` // reservation: what is sold at once; 0: a day
-	// Granule is what reservations are rounded to; 0: 15 min.
+	Cycle Duration `json:"cycle,omitempty"` // reservation: the period that is sold at once; 0: a day
+	// Granule is the unit of time of reservations; 0: 15 min.
 	Granule Duration `json:"granule,omitempty"`
-	Orders  int      `json:"orders,omitempty"` // reservation: candidate schedules looked at; 0: 2,000
+	Orders  int      `json:"orders,omitempty"` // reservation: the number of candidate schedules; 0: 2,000
 
-	HalfLife Duration `json:"half_life,omitempty"` // fairshare: after which past use counts half; 0: a day
-	// GangTimeout is how long the tasks of a gang wait for all to be claimed
-	// before they are given back; 0: 10 s.
+	HalfLife Duration `json:"half_life,omitempty"` // fairshare: the time after which past use counts half; 0: a day
+	// GangTimeout is how long the tasks of a gang wait until all are claimed; then they
+	// are given back. 0: 10 s.
 	GangTimeout Duration `json:"gang_timeout,omitempty"`
 
-	Quote    Duration `json:"quote,omitempty"`     // contract: how long a menu holds; 0: 5 min
+	Quote    Duration `json:"quote,omitempty"`     // contract: how long a menu is valid; 0: 5 min
 	Replicas int      `json:"replicas,omitempty"`  // contract: types in a matching; 0: the mechanism's
-	LateOnly bool     `json:"late_only,omitempty"` // contract: a job that is early pays what was agreed
+	LateOnly bool     `json:"late_only,omitempty"` // contract: an early job pays the agreed price
 
-	MaxJobs  int `json:"max_jobs,omitempty"`  // of an account that have not ended; 0: no bound
+	MaxJobs  int `json:"max_jobs,omitempty"`  // the active jobs of an account; 0: no bound
 	MaxTasks int `json:"max_tasks,omitempty"` // of one job; 0: no bound
 
-	// Prior is types to go by while nothing is known of a job's class of valuation;
-	// contract. None: values from 1 to 100 credits, times from ten seconds to a day.
+	// Prior are the types to assume while nothing is known of a job's class of
+	// valuation; contract. None: values from 1 to 100 credits, times from ten seconds
+	// to a day.
 	Prior []Valuation `json:"prior,omitempty" msgpack:"-"`
-	// PriorJobs is what jobs are believed to declare while too few have been seen;
-	// batch-queue. None: that they are like those in the market.
+	// PriorJobs are the declarations to assume while too few jobs have been seen;
+	// batch-queue. None: the declarations of the jobs in the market.
 	PriorJobs []QueuedType `json:"prior_jobs,omitempty" msgpack:"-"`
 	// Weights are by account; fairshare. 1 where none is given.
 	Weights Weights `json:"weights,omitempty" msgpack:"-"`
@@ -99,7 +101,7 @@ type QueuedType struct {
 	Delay  Credits  `json:"delay,omitempty"` // cost of a second
 	Length Duration `json:"length,omitempty"`
 	Width  int      `json:"width,omitempty"`  // slots; 0: 1
-	Weight float64  `json:"weight,omitempty"` // how likely it is, beside the others; 0: 1
+	Weight float64  `json:"weight,omitempty"` // the relative likelihood; 0: 1
 }
 
 // Limits on a market's parameters.
@@ -192,7 +194,7 @@ func (m *Market) validateUse() error {
 		{"weights", len(m.Weights) > 0, []Name{FairShare}},
 	} {
 		if f.set && !slices.Contains(f.users, m.Mechanism) {
-			found = append(found, Errorf(Invalid, "%s: a market of mechanism %s has no use for it, only %v; leave it out", f.field, m.Mechanism, f.users))
+			found = append(found, Errorf(Invalid, "%s: markets of mechanism %s do not use this field, only %v do; leave it out", f.field, m.Mechanism, f.users))
 		}
 	}
 	return errors.Join(found...)

@@ -40,15 +40,15 @@ type Profile struct {
 	// Prior is types to go by until there are 20 samples, a number for each of
 	// Bounds; without, everything within the bounds is as likely.
 	Prior []Sample `json:"prior,omitempty"`
-	// Bandwidth is the rule by which the kernels' width is chosen: scott_full
-	// (the default), silverman_full, scott_diag, silverman_diag, cross_validated.
+	// Bandwidth is the rule that chooses the width of the kernels: scott_full (the
+	// default), silverman_full, scott_diag, silverman_diag, cross_validated.
 	Bandwidth string `json:"bandwidth,omitempty"`
-	// Influence is how many times an even part of the weight one account has at
-	// most; 0: 2.
+	// Influence bounds the weight of one account, as a multiple of an even part; 0: 2.
 	Influence float64 `json:"influence,omitempty"`
-	// Kernels is how many are kept before samples are merged; 0: 1024.
+	// Kernels bounds the kernels; above it, samples are merged. 0: 1024.
 	Kernels int `json:"kernels,omitempty"`
-	// Market whose jobs alone are samples; "": all markets'. A queued class needs it.
+	// Market is the market whose jobs are the samples; "": all markets. A queued class
+	// needs a market.
 	Market Name `json:"market,omitempty"`
 }
 

@@ -78,7 +78,7 @@ func (s *JobSpec) validateSize() error {
 		}
 	}
 	if program > MaxProgram {
-		return Errorf(TooLarge, "env: the environment, scripts and commands of the job have %d bytes in all, more than the limit of %d; put what is large into files", program, MaxProgram)
+		return Errorf(TooLarge, "env: the environment, scripts and commands of the job have %d bytes in all, more than the limit of %d; put large data into files", program, MaxProgram)
 	}
 	encoded, err := marshal(s, Msgpack)
 	if err == nil && len(encoded) > MaxDescription {
@@ -228,7 +228,7 @@ func checkName(path, name string) error {
 
 func checkBudget(path string, c Credits) error {
 	if c <= 0 {
-		return Errorf(Invalid, "%s: %v must be above 0; it is the most that the job may cost, in credits", path, c)
+		return Errorf(Invalid, "%s: %v must be above 0; the budget is the most that the job may cost, in credits", path, c)
 	}
 	if c > MaxCredits {
 		return Errorf(TooLarge, "%s: %v is above the limit of %v credits", path, c, MaxCredits)

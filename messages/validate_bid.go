@@ -34,10 +34,10 @@ func (s *JobSpec) validateBid() error {
 	case s.Begin != 0 && s.Deadline != 0 && s.Begin >= s.Deadline:
 		return Errorf(Invalid, "begin: %v is not before the deadline, %v", s.Begin, s.Deadline)
 	case s.Begin != 0 && s.Contract != "":
-		return Errorf(Invalid, "begin: contract %s is about when the job completes; leave begin or the contract out", clip(s.Contract))
+		return Errorf(Invalid, "begin: contract %s fixes the completion time of the job; leave begin or the contract out", clip(s.Contract))
 	}
 	if s.Hold && s.Contract != "" {
-		return Errorf(Invalid, "hold: contract %s is about when the job completes; leave hold or the contract out", clip(s.Contract))
+		return Errorf(Invalid, "hold: contract %s fixes the completion time of the job; leave hold or the contract out", clip(s.Contract))
 	}
 	if err := checkLine("contract", s.Contract, MaxKey); err != nil || s.Valuation == nil {
 		return err

@@ -123,7 +123,7 @@ func (s *Stage) validateLimits(path string) error {
 	case s.OnFailure != "" && s.OnFailure != Stop && s.OnFailure != GoOn:
 		return Errorf(Invalid, "%s.on_failure: %q is neither %s nor %s", path, clip(string(s.OnFailure)), GoOn, Stop)
 	case s.Gang && s.OnFailure == GoOn:
-		return Errorf(Invalid, "%s.on_failure: the tasks of a gang run together, and none goes on when one fails; leave on_failure out", path)
+		return Errorf(Invalid, "%s.on_failure: all tasks of a gang stop when a task fails; leave on_failure out", path)
 	case s.MaxRunning < 0:
 		return Errorf(Invalid, "%s.max_running: %d must not be negative; leave it out for no bound", path, s.MaxRunning)
 	case s.Gang && s.MaxRunning > 0 && s.MaxRunning < s.TaskCount():
@@ -153,7 +153,7 @@ func (s *JobSpec) validateOrder() error {
 		}
 	}
 	if cycle := s.cycle(position); cycle != nil {
-		return Errorf(Invalid, "stages[%d].after: stages wait for each other: %s; none could ever start",
+		return Errorf(Invalid, "stages[%d].after: stages wait for each other: %s; these stages could never start",
 			position[cycle[0]], strings.Join(cycle, " after "))
 	}
 	return nil

@@ -131,7 +131,7 @@ func (d *doubt) end(err error) error {
 		return err
 	}
 	last := messages.AsError("", err)
-	return &messages.Error{Kind: messages.Unknown, Op: last.Op, Message: "it is not known whether this was done, for an attempt was not answered; ask again with the same key. The last answer: " + last.Message}
+	return &messages.Error{Kind: messages.Unknown, Op: last.Op, Message: "the outcome is not known, because a request had no answer; ask again with the same key. The last answer: " + last.Message}
 }
 
 // Handle makes a handler of a function on typed requests. A payload in msgpack

@@ -19,7 +19,7 @@ func (u unserved) Error() string { return u.refusal.Error() }
 func (u unserved) Unwrap() error { return u.refusal }
 
 func nobody(subject string) error {
-	return unserved{messages.Errorf(messages.Unavailable, "nobody serves %s; is the actor running, and are the site and verb right?", clip(subject))}
+	return unserved{messages.Errorf(messages.Unavailable, "no actor serves %s; check that the actor runs, and that the site and the verb are right", clip(subject))}
 }
 
 func noAnswer(ctx context.Context, subject string) error {

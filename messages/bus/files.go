@@ -35,7 +35,7 @@ func SendFile(ctx context.Context, b Bus, subject string, attempt messages.Attem
 		}
 		request.Offset = reply.Next
 	}
-	return true, messages.Errorf(messages.Internal, "file %s: was sent whole, and the depot wants more", f.Name)
+	return true, messages.Errorf(messages.Internal, "file %s: the whole file was sent, and the depot asks for more bytes", f.Name)
 }
 
 // ReceiveFile reads a file from a depot, on the subject of the verb get or take,
@@ -68,7 +68,7 @@ func receiveFile(ctx context.Context, b Bus, subject string, request messages.Ge
 		}
 	}
 	if got := hex.EncodeToString(sum.Sum(nil)); got != f.Digest {
-		return messages.Errorf(messages.Internal, "file %s: what came has the SHA-256 %s, not %s", f.Name, got, f.Digest)
+		return messages.Errorf(messages.Internal, "file %s: the received file has the SHA-256 %s, not %s", f.Name, got, f.Digest)
 	}
 	return nil
 }
@@ -82,7 +82,7 @@ func Digest(name string, from io.Reader) (messages.File, error) {
 	case err != nil:
 		return messages.File{}, messages.Errorf(messages.Invalid, "%s: cannot be read: %v", name, err)
 	case n > messages.MaxFile:
-		return messages.File{}, messages.Errorf(messages.TooLarge, "%s: is above the limit of %d MiB for a file that travels with a job", name, messages.MaxFile>>20)
+		return messages.File{}, messages.Errorf(messages.TooLarge, "%s: is above the limit of %d MiB for a file of a job", name, messages.MaxFile>>20)
 	}
 	return messages.File{Name: name, Size: n, Digest: hex.EncodeToString(sum.Sum(nil))}, nil
 }

@@ -105,7 +105,7 @@ func (e *endpoint) run(ctx context.Context, r Request) (data []byte, refusal *me
 		if cause := recover(); cause != nil {
 			e.server.log.Error("handler panicked", zap.String("endpoint", e.Name), zap.String("subject", r.Subject),
 				zap.Any("cause", cause), zap.ByteString("stack", debug.Stack()))
-			refusal = &messages.Error{Kind: messages.Internal, Op: e.Name, Message: "a defect kept this request from being answered; the log says more"}
+			refusal = &messages.Error{Kind: messages.Internal, Op: e.Name, Message: "the site could not answer because of a defect; see its log"}
 		}
 	}()
 	data, err := e.Handle(ctx, r)

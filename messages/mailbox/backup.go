@@ -85,9 +85,9 @@ func savedAs(meta *raft.SnapshotMeta) Saved {
 	return s
 }
 
-// Plant makes the directory of a replica that has a saved state and nothing else. The
-// replicas of a group that are planted alike go on from there together; none of the
-// old ones may be among them.
+// Plant makes the directory of a replica with a saved state and nothing else. Replicas
+// of a group that are planted from the same state go on together. No old replica may be
+// among them.
 func Plant(dir, id string, s Saved, state io.Reader) (err error) {
 	if _, err := os.Stat(dir); !errors.Is(err, os.ErrNotExist) {
 		return messages.Errorf(messages.Conflict, "%s: is there already; a saved state is planted in a directory of its own", dir)

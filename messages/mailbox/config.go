@@ -90,9 +90,9 @@ type faults struct {
 	wrap func(raft.LogStore) raft.LogStore        // the log's store
 	free func(dir string) (bytes uint64, _ error) // the disk's free space
 	room func(dir string, bytes int64) error      // tries whether a file of a size has room
-	// stuck is called once when a write hangs or fails: it logs the error and ends the
-	// process. If it returns, the replica leaves its group: connections are cut, and
-	// every call fails.
+	// stuck is called once, when a write hangs or fails: it logs the error and ends the
+	// process. If stuck returns, the replica leaves its group: its connections are cut,
+	// and every call fails.
 	stuck    func(error)
 	listener net.Listener // in place of Listen; closed with the mailbox
 }

@@ -244,7 +244,7 @@ func groupError(err error) error {
 	case errors.Is(err, ErrNotLeader), errors.Is(err, ErrClosed):
 		return messages.Errorf(messages.NotLeader, "this replica does not lead; ask again")
 	case errors.Is(err, ErrUnknown):
-		return messages.Errorf(messages.Unknown, "it is not known whether this was done; ask again")
+		return messages.Errorf(messages.Unknown, "the outcome is not known; ask again")
 	}
 	return err
 }

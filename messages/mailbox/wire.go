@@ -34,7 +34,7 @@ func Wire(actor string, err error) error {
 	case errors.Is(err, ErrNoSpace):
 		return messages.Errorf(messages.Exhausted, "the disk of the %s's log is almost full: an operator must free space, then ask again", actor)
 	case errors.Is(err, ErrUnknown), errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
-		return messages.Errorf(messages.Unknown, "it is not known whether this was done; ask again with the same identifiers")
+		return messages.Errorf(messages.Unknown, "the outcome is not known; ask again with the same identifiers")
 	}
 	return messages.Errorf(messages.Internal, "the %s's log failed: %v", actor, err)
 }
