@@ -89,7 +89,7 @@ func verify(ctx context.Context, b bus.Objects, digest string, size int64) error
 	for offset := int64(0); offset < size; offset += messages.PieceSize {
 		data, _, err := b.Get(ctx, pieceName(digest, offset))
 		if messages.KindOf(err) == messages.NotFound && err != nil {
-			return messages.Errorf(messages.Invalid, "offset: the piece at %d has not come; send the pieces in their order", offset)
+			return messages.Errorf(messages.Invalid, "offset: the piece at %d is missing; send the pieces in their order", offset)
 		}
 		if err != nil {
 			return err
@@ -97,7 +97,7 @@ func verify(ctx context.Context, b bus.Objects, digest string, size int64) error
 		sum.Write(data)
 	}
 	if got := hex.EncodeToString(sum.Sum(nil)); got != digest {
-		return messages.Errorf(messages.Invalid, "digest: what came has the SHA-256 %s, not %s; did the file change? send it again", got, digest)
+		return messages.Errorf(messages.Invalid, "digest: the received file has the SHA-256 %s, not %s; perhaps the file changed: send it again", got, digest)
 	}
 	return nil
 }

@@ -56,7 +56,7 @@ func (d *Depot) deliver(ctx context.Context, node messages.Name, r messages.Deli
 	}
 	for i, f := range r.Files {
 		if size, _, err := stored(ctx, b, f.Digest); err != nil || size != f.Size {
-			return messages.Empty{}, messages.Errorf(messages.NotFound, "files[%d]: %q has not come with this size and digest; give it first", i, f.Name)
+			return messages.Empty{}, messages.Errorf(messages.NotFound, "files[%d]: %q was not received with this size and digest; send the file first", i, f.Name)
 		}
 	}
 	data, err := messages.Marshal(messages.TaskOutputs(r), messages.Msgpack)

@@ -244,7 +244,7 @@ func (s *Site) serveBackups() error {
 	}
 	var err error
 	if s.backups, err = net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"}); err != nil {
-		s.log.Warn("no backup can be made of this site while it runs: its socket cannot be opened; a shorter path of the state directory may help", zap.Error(err))
+		s.log.Warn("a backup of the running site is not possible: its socket cannot be opened; try a shorter path of the state directory", zap.Error(err))
 		s.backups = nil
 		return nil
 	}
@@ -297,7 +297,7 @@ func ReceiveBackup(ctx context.Context, state, dir string) (backup.About, error)
 	c, err := d.DialContext(ctx, "unix", BackupSocket(state))
 	if err != nil {
 		if _, known := ReadInfo(state); known != nil {
-			return backup.About{}, messages.Errorf(messages.NotFound, "%s: no site was ever started with this state directory; name that of a running site with --state", state)
+			return backup.About{}, messages.Errorf(messages.NotFound, "%s: no site was ever started with this state directory; name the state directory of a running site with --state", state)
 		}
 		return backup.About{}, messages.Errorf(messages.Unavailable, "%s: the site with this state directory does not run, or runs as another user: %v", state, errors.Unwrap(err))
 	}
@@ -347,7 +347,7 @@ func (r *restoring) all(keys string) error {
 	ids := made.Replicas
 	switch {
 	case r.About.Host != "" && r.host == "":
-		return messages.Errorf(messages.Invalid, "the site is spread over hosts %s; say with --host which one this is to be", strings.Join(ids, ", "))
+		return messages.Errorf(messages.Invalid, "the site has the hosts %s; name the host to restore with --host", strings.Join(ids, ", "))
 	case r.About.Host == "" && r.host != "":
 		return messages.Errorf(messages.Invalid, "--host: the site of this backup has no hosts")
 	case r.host != "":

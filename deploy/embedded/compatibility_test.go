@@ -129,7 +129,7 @@ func TestNewerStateIsRefused(t *testing.T) {
 				closeSite(t, s)
 				t.Fatal("it starts")
 			}
-			if text := err.Error(); !strings.Contains(text, what) || !strings.Contains(text, "a newer release wrote it: start that release") {
+			if text := err.Error(); !strings.Contains(text, what) || !strings.Contains(text, "a newer release wrote it; start the newer release") {
 				t.Errorf("the error is %q", text)
 			}
 			if aside, _ := filepath.Glob(filepath.Join(c.State, "*/1/damaged-*")); aside != nil {

@@ -30,63 +30,66 @@ type Config struct {
 	// MetricsToken is a file with the bearer token that readers of the metrics show;
 	// beyond loopback it needs TLS. Empty: none.
 	MetricsToken string `json:"metrics_token,omitempty"`
-	// MetricsPublic lets whoever reaches the metrics beyond loopback read them.
+	// MetricsPublic lets everybody who can reach the port read the metrics beyond
+	// loopback.
 	MetricsPublic bool `json:"metrics_public,omitempty"`
-	// Profile serves pprof at a socket in the state directory, for its owner alone:
-	// what is in the memory of a site would be secret on any port.
+	// Profile serves pprof at a socket in the state directory, for its owner alone,
+	// because the memory of a site has secrets.
 	Profile bool `json:"profile,omitempty"`
 	// Store is how replicas keep their logs: StoreWAL.
 	Store string `json:"store"`
-	// Replicas of the auctioneer and of the bank: odd, at most 7. Without
-	// Hosts they all run here; with Hosts it is their number and not set.
+	// Replicas is the number of replicas of the auctioneer and of the bank: odd, at
+	// most 7. With Hosts, leave it out: each host has one replica.
 	Replicas int `json:"replicas,omitempty"`
-	// Lease is how long an agent may run tasks without word from the leader;
-	// after it, its node counts as lost. 0: the auctioneer's default.
+	// Lease is how long an agent may run tasks without an answer of the leader. After
+	// this time its node counts as lost. 0: the auctioneer's default.
 	Lease messages.Duration `json:"lease,omitempty"`
-	// RemoteFor is how long a job that another site runs has until it must have
-	// ended there: its budget is authorised for that long; 0: 7 days.
+	// RemoteFor is the longest time for a job at another site; its budget is authorised
+	// for this time. 0: 7 days.
 	RemoteFor messages.Duration `json:"roam_for,omitempty"`
-	// CredentialsFor is how long credentials of users and operators are good, which
-	// clients renew before; 0: 90 days.
+	// CredentialsFor is how long credentials of users and operators are valid; clients
+	// renew them before the end. 0: 90 days.
 	CredentialsFor messages.Duration `json:"credentials_for,omitempty"`
-	// DefaultAccount is the account under which the command line speaks when
-	// it is not told another; empty: the first of Accounts.
+	// DefaultAccount is the account of the command line, if the user names none; empty:
+	// the first of Accounts.
 	DefaultAccount messages.Name `json:"default_account,omitempty"`
-	// Operators may grant credits and see and cancel everyone's jobs.
+	// Operators may grant credits, and see and cancel the jobs of all accounts.
 	Operators []messages.Name `json:"operators"`
 	// Accounts are opened, and granted credits, once each.
 	Accounts []Account `json:"accounts"`
-	// Markets in the order in which they are listed; a job that names none
-	// goes to the first.
+	// Markets are the markets of the site. A job that names no market goes to the first
+	// one.
 	Markets []messages.Market `json:"markets"`
 	// Profiles are the job profile classes, whose types the estimator learns.
 	Profiles []messages.Profile `json:"profiles,omitempty"`
-	// Nodes whose agents run here, each as a machine of its own.
+	// Nodes are the nodes whose agents run here; each node counts as a machine of its
+	// own.
 	Nodes []Node `json:"nodes"`
-	// Tasks bounds every task of these nodes, as far as their machines can.
+	// Tasks bounds every task of these nodes, if the machine can enforce the bounds.
 	Tasks Tasks `json:"tasks,omitzero"`
-	// Peers are the sites with which this one shares work and settles.
+	// Peers are the sites with which this site exchanges jobs and credits.
 	Peers []Peer `json:"peers,omitempty"`
-	// Reserve is what the other sites together may owe by settlements that are
-	// not paid outside the banks yet; 0: the sum of their shares, or as the bank was
-	// told.
+	// Reserve is the most that all peers together may owe by settlements that are not
+	// paid outside the banks yet; 0: the sum of their shares, or the last setting of
+	// the bank.
 	Reserve messages.Credits `json:"reserve,omitempty"`
-	// LeastVisit is the least that another site must authorise for a job; default
-	// 0.01 credits.
+	// LeastVisit is the least amount that another site must authorise for a job;
+	// default 0.01 credits.
 	LeastVisit messages.Credits `json:"least_visit,omitempty"`
-	// Limits bounds what each account may ask of the site.
+	// Limits bounds the requests of each account.
 	Limits quota.Rules `json:"limits,omitzero"`
-	// Notify is what words about jobs are sent by, and to whom; none is sent without it.
+	// Notify says how messages about jobs are sent, and to whom; without it the site
+	// sends none.
 	Notify notify.Rules `json:"notify,omitzero"`
-	// Files bounds what is kept of the files that travel with jobs.
+	// Files bounds the files of jobs that the site keeps.
 	Files Files `json:"files,omitzero"`
 	// Archive bounds the records of ended jobs that each replica keeps on its disk.
 	Archive Archive `json:"archive,omitzero"`
 	// TLS secures the ports for clients, peers and metrics; nil: none, for loopback.
 	// The ports between hosts are secured by the site's keys, with or without it.
 	TLS *TLS `json:"tls,omitempty"`
-	// Plaintext lets clients and peers connect beyond loopback without TLS: for a
-	// network that the site has to itself.
+	// Plaintext lets clients and peers connect beyond loopback without TLS: only for a
+	// network of the site alone.
 	Plaintext bool `json:"plaintext,omitempty"`
 	// Hosts spreads the site over several processes.
 	Hosts []Host `json:"hosts,omitempty"`
@@ -95,11 +98,11 @@ type Config struct {
 // Account is an account that exists from the start.
 type Account struct {
 	Name messages.Name `json:"name"`
-	// Grant is what it is given when it is opened, once: a change in the
-	// configuration later on has no effect. Without, it is opened by the first
-	// grant of an operator.
+	// Grant is the number of credits that the site grants when it opens the account.
+	// Later changes of Grant have no effect. Without Grant, the first grant of an
+	// operator opens the account.
 	Grant messages.Credits `json:"grant,omitempty"`
-	// Members may spend from it: then it is a project's account.
+	// Members may spend from the account. An account with members is a project.
 	Members []messages.Name `json:"members,omitempty"`
 }
 
@@ -107,30 +110,30 @@ type Account struct {
 type Node struct {
 	Name  messages.Name `json:"name"`
 	Slots Slots         `json:"slots"`
-	// Suspended is how many suspended tasks the node keeps at once; with more, those
-	// that have run least begin again. 0: four for each slot.
+	// Suspended bounds the suspended tasks of the node. Above it, the tasks that have
+	// run least begin again. 0: four for each slot.
 	Suspended int `json:"suspended,omitempty"`
 }
 
 // Tasks is how tasks run.
 type Tasks struct {
-	// MemoryMiB bounds the memory of a task whose stage says nothing, in MiB; 0: as
+	// MemoryMiB bounds the memory of a task whose stage names no limit, in MiB; 0: as
 	// MaxMemoryMiB.
 	MemoryMiB int64 `json:"memory_mib,omitempty"`
-	// MaxMemoryMiB is the most that a stage may ask for: a job with more is refused. 0:
-	// as MemoryMiB; without either there is no bound.
+	// MaxMemoryMiB is the highest limit that a stage may name: a job with more is
+	// refused. 0: as MemoryMiB; without either there is no bound.
 	MaxMemoryMiB int64 `json:"max_memory_mib,omitempty"`
-	// Classes have bounds of their own.
+	// Classes has different bounds for some classes.
 	Classes map[messages.Name]TaskMemory `json:"classes,omitempty"`
-	// Processes and threads of a task at a time; 0: 4,096.
+	// Processes bounds the processes and threads of a task; 0: 4,096.
 	Processes int64 `json:"processes,omitempty"`
-	// CPU is the processors that a task may use; 0: no bound.
+	// CPU is the number of processors that a task may use; 0: no bound.
 	CPU float64 `json:"cpu,omitempty"`
-	// OutputMiB is how much is kept of each output of a task, in MiB; 0: 64. Of what is
-	// more, the first and the last half are kept.
+	// OutputMiB bounds each output of a task, in MiB; 0: 64. Of a longer output the
+	// site keeps the first and the last half.
 	OutputMiB int64 `json:"output_mib,omitempty"`
-	// OutputKeep is "ends" for the first and the last half, or "tail" for the end alone,
-	// as of a log that is rotated. Empty: ends.
+	// OutputKeep is "ends" to keep the first and the last half of a long output, or
+	// "tail" to keep only the end. Empty: ends.
 	OutputKeep string `json:"output_keep,omitempty"`
 	// User is as whom tasks run: a name, "account" for the user named as the job's
 	// account, a range of user numbers such as "100000-165535", of which each account
@@ -138,11 +141,11 @@ type Tasks struct {
 	// nothing. Empty: a free range, started as root; else the best that the machine
 	// gives an ordinary user.
 	User string `json:"user,omitempty"`
-	// Private takes the network from every task, and refuses to start where the
+	// Private takes the network from every task. The site refuses to start if the
 	// machine cannot keep tasks apart by namespaces.
 	Private bool `json:"private,omitempty"`
-	// DiskMiB bounds what a task keeps in a working directory of its own, and what the
-	// tasks of an account keep in temporary directories, in MiB; 0: 10,240.
+	// DiskMiB bounds the files in a task's own working directory, and the files of an
+	// account in temporary directories, in MiB; 0: 10,240.
 	DiskMiB int64 `json:"disk_mib,omitempty"`
 }
 

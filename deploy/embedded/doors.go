@@ -26,14 +26,14 @@ func (c *Config) checkDoors(ps *Problems) {
 		c.checkMetrics(ps, path+".metrics", h.Metrics)
 	}
 	if c.MetricsPublic && c.MetricsToken != "" {
-		ps.addf("metrics_public", "goes with no metrics_token; leave out the one that is not meant")
+		ps.addf("metrics_public", "goes with no metrics_token; leave one of the two out")
 	}
 }
 
 // checkClients holds to TLS the ports that clients and servers of peers connect to.
 func (c *Config) checkClients(ps *Problems, path, address string) {
 	if beyondLoopback(address) && c.TLS == nil && !c.Plaintext {
-		ps.addf(path, "%q is beyond loopback, where requests could be read and altered on the way; set tls (candor site init makes certificates), or plaintext: true where only the site's own machines are on the network", clip(address))
+		ps.addf(path, "%q is beyond loopback, where others could read and change requests; set tls (candor site init makes certificates), or plaintext: true if only the site's own machines are on the network", clip(address))
 	}
 }
 
@@ -41,9 +41,9 @@ func (c *Config) checkMetrics(ps *Problems, path, address string) {
 	switch {
 	case !beyondLoopback(address) || c.MetricsPublic:
 	case c.MetricsToken == "":
-		ps.addf(path, "%q is beyond loopback, where anybody could read how busy the site is; set tls and metrics_token (a file whose text Prometheus sends as its bearer token), or metrics_public: true where that is meant", clip(address))
+		ps.addf(path, "%q is beyond loopback, where anybody could read the metrics; set tls and metrics_token (a file with the bearer token of Prometheus), or metrics_public: true if everybody may read them", clip(address))
 	case c.TLS == nil:
-		ps.addf(path, "%q is beyond loopback, where the token would pass in plaintext; set tls, or metrics_public: true in place of the token", clip(address))
+		ps.addf(path, "%q is beyond loopback, where others could read the token; set tls, or metrics_public: true instead of the token", clip(address))
 	}
 }
 

@@ -42,7 +42,7 @@ func (s *share) watchKeys(o *server.Options) {
 			told = ""
 		case err.Error() != told: // once, however often it is tried
 			told = err.Error()
-			s.log.Warn("the keys cannot be taken over; those from before stay in force", zap.Error(err))
+			s.log.Warn("the new keys cannot be used; the old keys stay in force", zap.Error(err))
 		}
 	}
 }

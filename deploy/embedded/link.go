@@ -16,21 +16,21 @@ import (
 
 // Peer is another site, whose owner need not be this one's.
 type Peer struct {
-	// Name of the site, which its own keys must be for.
+	// Name is the name of the site; the keys of the site must be for this name.
 	Name messages.Name `json:"name"`
-	// URLs are where the peer's servers take those of other sites. Empty: the
-	// peer connects to this site.
+	// URLs are the addresses at which the peer accepts servers of other sites. Empty:
+	// the peer connects to this site.
 	URLs []string `json:"urls,omitempty"`
 	// Creds is the file of credentials that the peer issued for this site, with URLs.
 	Creds string `json:"creds,omitempty"`
 	// CA is a PEM file of the authority that signed the certificates of the
 	// peer's servers, where this site has certificates.
 	CA string `json:"ca,omitempty"`
-	// Keys are the public keys that the peer's bank signs with.
+	// Keys are the public keys of the peer's bank.
 	Keys []string `json:"keys"`
 	// Limit is the most that the peer may owe.
 	Limit messages.Credits `json:"limit"`
-	// Share is of the reserve: what it may owe by settlements that are not paid
+	// Share is the peer's share of the reserve: what it may owe by settlements that are not paid
 	// outside the banks yet; default: the limit.
 	Share *messages.Credits `json:"share,omitempty"`
 }

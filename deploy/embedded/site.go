@@ -142,7 +142,7 @@ func newSite(c Config, o Options) (*Site, error) {
 		s.log = zap.NewNop()
 	}
 	if len(c.Hosts) > 0 && s.host == nil {
-		return nil, messages.Errorf(messages.Invalid, "host %q: is not among the configured hosts; say with --host which one this process is", o.Host)
+		return nil, messages.Errorf(messages.Invalid, "host %q: is not among the configured hosts; name the host of this process with --host", o.Host)
 	}
 	if len(c.Hosts) == 0 && o.Host != "" {
 		return nil, messages.Errorf(messages.Invalid, "host %q: the configuration has no hosts", o.Host)

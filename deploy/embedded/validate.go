@@ -33,7 +33,7 @@ func (c *Config) Validate() error {
 	var ps Problems
 	ps.name("site", c.Site)
 	if c.State == "" {
-		ps.addf("state", "is missing; name a directory that the site may keep its state in")
+		ps.addf("state", "is missing; name a directory for the state of the site")
 	}
 	if len(c.Hosts) == 0 {
 		ps.address("listen", c.Listen, true)
@@ -282,7 +282,7 @@ func (c *Config) checkHosts(ps *Problems) {
 		ps.addf("hosts", "there are %d; a site has one replica on each host, so use an odd number up to %d", n, maxReplicas)
 	}
 	if !slices.ContainsFunc(c.Hosts, func(h Host) bool { return !h.Joins }) {
-		ps.addf("hosts", "each of them joins, and none is there to be joined; leave joins out of those that begin the site")
+		ps.addf("hosts", "all hosts join, and there is no host to join; leave joins out for the hosts that begin the site")
 	}
 	names, addresses, placed := map[messages.Name]bool{}, map[messages.Name]bool{}, map[messages.Name]bool{}
 	nodes := map[messages.Name]bool{}

@@ -15,7 +15,7 @@ func (c *Config) checkPeers(ps *Problems) {
 		ps.address("listen_leaf", c.ListenLeaf, true)
 	}
 	if c.Reserve < 0 {
-		ps.addf("reserve", "%v is negative; it is what the other sites may owe", c.Reserve)
+		ps.addf("reserve", "%v is negative; the reserve is the most that the other sites may owe", c.Reserve)
 	}
 	if c.LeastVisit < 0 {
 		ps.addf("least_visit", "%v is negative; it is what another site must authorise for a job", c.LeastVisit)

@@ -118,7 +118,7 @@ func (t *Token) connect(server string) (bus.Bus, error) {
 	}
 	b, err := bus.Connect(c)
 	if messages.KindOf(err) == messages.PermissionDenied {
-		return nil, messages.Errorf(messages.PermissionDenied, "site %s does not accept join token %s: it expired, was altered, or is another site's; ask its operator for another", t.Site, t.ID)
+		return nil, messages.Errorf(messages.PermissionDenied, "site %s does not accept join token %s: the token has expired, was altered, or belongs to another site; ask the operator for another token", t.Site, t.ID)
 	}
 	return b, err
 }

@@ -285,7 +285,7 @@ func (h holder) tooMany(most int) string {
 	if h.role == identity.Node {
 		who = "node"
 	}
-	return fmt.Sprintf("%s %s has %d connections open, and may not have more: end a command that runs, or have an operator raise limits.connections of the site", who, h.name, most)
+	return fmt.Sprintf("%s %s has %d open connections, its limit: end a running command, or ask an operator to raise limits.connections of the site", who, h.name, most)
 }
 
 // pause waits; false if the guard ends.

@@ -203,13 +203,13 @@ func TestSubmissionsToOtherSitesAreRefused(t *testing.T) {
 		{"no peer", "north", roamingSpec(1), messages.NotFound, "no peer of west"},
 		{"no name", "North!", roamingSpec(1), messages.Invalid, "site"},
 		{"funds", "east", roamingSpec(1, func(s *messages.JobSpec) { s.Budget = 101 * messages.Credit }), messages.Insufficient, ""},
-		{"peer's limit", "east", roamingSpec(1, func(s *messages.JobSpec) { s.Budget = 51 * messages.Credit }), messages.Insufficient, "would owe more than it may"},
+		{"peer's limit", "east", roamingSpec(1, func(s *messages.JobSpec) { s.Budget = 51 * messages.Credit }), messages.Insufficient, "would owe more than its limit"},
 		{"project", "east", roamingSpec(1, func(s *messages.JobSpec) { s.Project = "lab" }), messages.NotFound, ""},
 		{"market", "east", roamingSpec(1, func(s *messages.JobSpec) { s.Market = "night" }), messages.NotFound, "night"},
 		{"class", "east", roamingSpec(1, func(s *messages.JobSpec) { s.Stages[0].Class = "gpu" }), messages.NotFound, "gpu"},
 		{"payments between jobs", "east", roamingSpec(1, func(s *messages.JobSpec) {
 			s.Market, s.Stages[0].Class, s.Value, s.Length = "queue", "queue", messages.Credit, 1e9
-		}), messages.Invalid, "credits between the jobs"},
+		}), messages.Invalid, "credits between jobs"},
 		{"inputs", "east", roamingSpec(1, func(s *messages.JobSpec) {
 			s.Stages[0].Inputs = []messages.File{{Name: "a", Size: 1, Digest: strings.Repeat("0", 64)}}
 		}), messages.Invalid, "files do not travel"},
@@ -303,7 +303,7 @@ func TestAuthorisationsEnd(t *testing.T) {
 	r.introduce(r.west, r.east)
 	id := r.west.submit("k", "east", roamingSpec(4)).Job
 	await.Until(r.east, "it runs", func() bool { r.east.claim(); return len(r.east.running) == 4 })
-	if w := r.west.why(id); !strings.Contains(w.Message, "it must end by") {
+	if w := r.west.why(id); !strings.Contains(w.Message, "the job must end by") {
 		t.Errorf("why: %+v", w)
 	}
 	r.ahead.Store(int64(55 * time.Minute / time.Microsecond))
