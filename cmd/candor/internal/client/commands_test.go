@@ -229,7 +229,7 @@ func TestSteering(t *testing.T) {
 	answer(s, messages.Auctioneer, messages.VerbRelease, func(r messages.JobRequest) (messages.HoldReply, error) {
 		return messages.HoldReply{Job: r.Job, Changed: r.Job != 3}, nil
 	})
-	s.run("hold", "1", "2", "3", "4").expect(t, cli.CodeOK, "Job 1 is on hold\nJob 2 is on hold; 1 task that runs goes on\nJob 3 is on hold already\nJob 4 is on hold; 3 tasks that run go on\n", "")
+	s.run("hold", "1", "2", "3", "4").expect(t, cli.CodeOK, "Job 1 is on hold\nJob 2 is on hold; 1 task goes on\nJob 3 is on hold already\nJob 4 is on hold; 3 tasks go on\n", "")
 	s.run("release", "1", "3").expect(t, cli.CodeOK, "Released job 1\nJob 3 is not on hold\n", "")
 	s.run("hold", "x").expect(t, cli.CodeUsage, "", `"x" is not the number of a job`)
 	var asked messages.RequeueRequest

@@ -49,7 +49,7 @@ func writeHold(p *cli.Page, r messages.HoldReply) {
 	case r.Hold && !r.Changed:
 		p.Printf("Job %v is on hold already\n", r.Job)
 	case r.Hold && r.Running > 0:
-		p.Printf("Job %v is on hold; %s on\n", r.Job, verb(r.Running, "that runs goes", "that run go"))
+		p.Printf("Job %v is on hold; %s on\n", r.Job, verb(r.Running, "goes", "go"))
 	case r.Hold:
 		p.Printf("Job %v is on hold\n", r.Job)
 	case !r.Changed:
