@@ -105,9 +105,10 @@ func peerKey(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "key SITE NKEY",
 		Short: "trust the new key of a peer's bank, and retire its old ones",
-		Long: `Trust the key that a peer's bank signs with from now on, or soon. The keys before it are
-good until an hour after the peer's first message with the new key. Then they are retired:
-never trusted again. With --now they are retired at once, as where a key was stolen.`,
+		Long: `Trust a new key of a peer's bank. The older keys are valid until an hour after
+the peer's first message with the new key. Then they are retired: the bank never
+trusts them again. With --now they are retired at once, for example because a
+key was stolen.`,
 		Example: "  candor peer key west ABVGIRGNEWKEY\n  candor peer key west ABVGIRGNEWKEY --now",
 		Args:    cobra.ExactArgs(2),
 		RunE: a.Operating(func(ctx context.Context, s *cli.Session, args []string) error {
