@@ -131,7 +131,7 @@ type BooksRequest struct {
 // word, as it stands; nil if it could.
 func (r *AccountReply) Affords(member Name, amount Credits) error {
 	if r.Frozen != "" {
-		return Errorf(PermissionDenied, "account %q is frozen by %q: no hold can be made until the account is unfrozen", r.Account, r.Frozen)
+		return Errorf(PermissionDenied, "account %q is frozen by %q: nothing can be held on it until it is thawed", r.Account, r.Frozen)
 	}
 	if r.Available+r.Credit < amount {
 		return Errorf(Insufficient, "account %q has %v credits available, and %v are needed", r.Account, r.Available+r.Credit, amount)
@@ -148,5 +148,5 @@ func (r *AccountReply) Affords(member Name, amount Credits) error {
 			return nil
 		}
 	}
-	return Errorf(PermissionDenied, "%q may not spend from account %q: an owner of the account can make %[1]q a member", member, r.Account)
+	return Errorf(PermissionDenied, "%q may not spend from account %q: one of its owners can make it a member", member, r.Account)
 }

@@ -73,7 +73,7 @@ func (ac *acceptor) accept(r *messages.AcceptRequest) (*messages.ClearingReply, 
 	if _, err := ac.money.move(maker, messages.Transfer{
 		ID: hold, Kind: messages.Hold, Debit: account, Member: account, Amount: a.Amount, Expires: a.Ends(), Reason: clip("authorisation " + key),
 	}); err != nil {
-		return nil, ordinary(messages.Errorf(err.Err.Kind, "site %q would owe more than its limit: %s", p.Name, err.Err.Message))
+		return nil, ordinary(messages.Errorf(err.Err.Kind, "site %q would owe more than it may: %s", p.Name, err.Err.Message))
 	}
 	ac.remember(accepted{Owner: acceptedKey(p.Name, a.Account), Until: a.Ends(), Authorisation: *a, Purpose: r.Purpose, Hold: hold, Firm: r.Firm})
 	return &messages.ClearingReply{}, nil
@@ -85,7 +85,7 @@ func (ac *acceptor) hosts(p *peer) *Rejected {
 	if ac.money.rules == firstRules || p.open+p.charges < MaxVisits {
 		return nil
 	}
-	return reject(Flood, messages.Exhausted, "%d authorisations of site %q are open, and %d charges wait for its bank, together the limit: try again when some have ended", p.open, p.Name, p.charges)
+	return reject(Flood, messages.Exhausted, "%d authorisations of site %q are open, and %d charges wait for its bank to answer, together the most there may be: try again when some have ended", p.open, p.Name, p.charges)
 }
 
 // remembers refuses what would be one authorisation too many to remember: every
@@ -136,7 +136,7 @@ func (k *accepted) again(purpose string, a *messages.Authorisation) (*messages.C
 	case k.Purpose != purpose:
 		return nil, reject(Replayed, messages.Conflict, "authorisation %q was accepted before to pay for %q: ask for a new one", clip(a.ID), k.Purpose)
 	case k.Closed == charged:
-		return nil, reject(Recharged, messages.Ended, "authorisation %q was charged or released before: an authorisation can be used once", clip(a.ID))
+		return nil, reject(Recharged, messages.Ended, "authorisation %q was charged or released before: it can be once", clip(a.ID))
 	}
 	return &messages.ClearingReply{}, nil
 }
@@ -187,7 +187,7 @@ func (k *accepted) chargeAgain(r *messages.ChargeRequest) (*messages.ClearingRep
 	if k.Closed == charged && k.Taken == r.Amount {
 		return &messages.ClearingReply{Number: k.Number}, nil
 	}
-	return nil, reject(Recharged, messages.Conflict, "authorisation %q was charged, released or given up before: an authorisation can be used once", clip(r.ID))
+	return nil, reject(Recharged, messages.Conflict, "authorisation %q was charged, released or given up before: it can be once", clip(r.ID))
 }
 
 // capture keeps what an authorisation sets aside for as long as it takes the

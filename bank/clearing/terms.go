@@ -24,7 +24,7 @@ func (t *terms) setPeer(r *messages.PeerRequest) (*messages.PeerReply, *Rejected
 			return nil, ordinary(messages.Errorf(messages.Exhausted, "there are %d peers, the most there can be", maxPeers))
 		}
 		if _, err := t.money.books.Account(account); err == nil {
-			return nil, ordinary(messages.Errorf(messages.Conflict, "account %q exists already, and the peer needs this name: rename the account", account))
+			return nil, ordinary(messages.Errorf(messages.Conflict, "account %q is somebody's already, and is to be the peer's: give that one another name", account))
 		}
 	}
 	if p != nil && t.money.rules >= retiringRules {
@@ -33,7 +33,7 @@ func (t *terms) setPeer(r *messages.PeerRequest) (*messages.PeerReply, *Rejected
 		}
 	}
 	if p == nil && r.Peer == "settlement" { // its account of settled debts would be that of all sites
-		return nil, reject(Malformed, messages.Invalid, "peer: %q cannot be the name of a site: use another name", r.Peer)
+		return nil, reject(Malformed, messages.Invalid, "peer: no site can be called %q: it must have another name", r.Peer)
 	}
 	t.divide() // by the terms so far
 	if _, err := t.money.line(account, "the bank of site "+r.Peer, r.Limit); err != nil {

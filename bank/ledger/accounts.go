@@ -32,7 +32,7 @@ func newAccounts() *accounts {
 	return as
 }
 
-// clear forgets all accounts, before the accounts of an image are read.
+// clear forgets all accounts, for those of an image.
 func (as *accounts) clear() {
 	clear(as.byName)
 	as.order, as.copies, as.stale, as.names = nil, nil, nil, names{}
@@ -48,12 +48,12 @@ func (as *accounts) open(name messages.Name) *account {
 	return a
 }
 
-// find returns an account, or a refusal that says how to open it.
+// find returns an account, or the refusal that says what to do without it.
 func (as *accounts) find(name messages.Name) (*account, *messages.Error) {
 	if a := as.byName[name]; a != nil {
 		return a, nil
 	}
-	return nil, messages.Errorf(messages.NotFound, "there is no account %q: an operator opens the account with its first grant", clip(name))
+	return nil, messages.Errorf(messages.NotFound, "there is no account %q: an operator opens it with its first grant", clip(name))
 }
 
 // owned returns an account that a command's maker may manage.

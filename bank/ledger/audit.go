@@ -136,7 +136,7 @@ func (a *audit) expect(number uint64, name messages.Name, is, written standing) 
 	}
 }
 
-// compare compares the present accounts with the computed sums.
+// compare holds the accounts as they stand against what was added up.
 func (a *audit) compare(img *Image) {
 	if img.totals.Accounts != len(a.accounts) {
 		a.note("there are %d accounts, and the records open %d", img.totals.Accounts, len(a.accounts))

@@ -2,7 +2,7 @@ package ledger
 
 import "github.com/candor-grid/candor/messages"
 
-// MaxOwners bounds the owners of one request.
+// MaxOwners is the most owners that one request names.
 const MaxOwners = 100
 
 // maxKey leaves room in an identifier for a prefix and the caller.
@@ -61,7 +61,7 @@ func checkWithdraw(w *messages.WithdrawRequest) *messages.Error {
 }
 
 func noReason() *messages.Error {
-	return messages.Errorf(messages.Invalid, "reason is empty: give a reason for the statement of the account that loses credits")
+	return messages.Errorf(messages.Invalid, "reason is empty: say why, for the statement of whoever loses by it")
 }
 
 // checkMovement is about what a request that moves credits under a key must have.

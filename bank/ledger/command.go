@@ -5,7 +5,7 @@ import (
 	"github.com/candor-grid/candor/messages/proof"
 )
 
-// MaxBatch bounds the transfers of one command.
+// MaxBatch is the most transfers that one command may carry.
 const MaxBatch = 10_000
 
 // smallestTransfer is the length of an encoded transfer with every field empty.
@@ -193,7 +193,7 @@ func (c *Command) decode(b []byte, space []messages.Transfer) *messages.Error {
 	return c.readAsked()
 }
 
-// readAsked reads the request in its original form.
+// readAsked reads what is asked for from the request as it was made.
 func (c *Command) readAsked() *messages.Error {
 	into := [lastVerb + 1]any{
 		Grant: &c.Grant, Member: &c.Member, Project: &c.Project, Pay: &c.Pay, Freeze: &c.Freeze, Credit: &c.Credit,

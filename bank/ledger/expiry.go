@@ -2,8 +2,8 @@ package ledger
 
 import "github.com/candor-grid/candor/messages"
 
-// expiry lets holds lapse and grants return as time passes. It has no state of its own:
-// the queues of the holds and the lots have the times.
+// expiry lets holds lapse and grants return as time passes. It has no state of its
+// own: what is due stands in the queues of the holds and the lots.
 type expiry struct {
 	records  *records
 	accounts *accounts
@@ -57,8 +57,8 @@ func (e *expiry) lapse(h *hold) {
 	e.records.known.add(lapseKey(h.id), e.books.write(&record{what: lapsed, at: e.records.now, asked: *s.asked, outcome: s.outcome()}, s.debit, nil))
 }
 
-// sweepMoved sweeps the accounts that a command changed: debts may have delayed a
-// return, and new credits can cover them.
+// sweepMoved sweeps the accounts that a command moved something on: what an
+// account owed may have delayed a return, and what it received make up for it.
 func (e *expiry) sweepMoved() {
 	if e.records.rules < secondRules {
 		return
@@ -98,7 +98,7 @@ func (e *expiry) sweep(a *account, by messages.Time) {
 	}
 }
 
-// returnReason is the reason in statements for the returned rest of a grant.
+// returnReason stands in statements for what was left of a grant.
 const returnReason = "the grant expired; what was not spent of it went back"
 
 // giveBack returns a part of a grant, under an identifier that no other record

@@ -6,8 +6,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Ledger is the state of a bank. Make it with New. Each part has a piece of the state,
-// and knows only the parts before it.
+// Ledger is the state of a bank. Make one with New. Each part has a piece of the
+// state, and knows those before it and no others.
 type Ledger struct {
 	records  *records  // the journal, and what is found in it by identifier
 	accounts *accounts // with their members, settings and balances
@@ -24,7 +24,8 @@ type Ledger struct {
 	batch []messages.Transfer // its space is used again for each command
 }
 
-// New returns an empty ledger, with the accounts of the issuer and the site.
+// New returns the ledger in which nothing has happened: it has the issuer's
+// and the site's account.
 func New() *Ledger { return Open(memory{}) }
 
 // Open returns New with its history in a store, of which it is the only user.

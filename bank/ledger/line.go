@@ -6,7 +6,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Line is a record of the journal for export and for checks.
+// Line is a record of the journal, for those who read it from outside: to
+// export it, or to check it.
 type Line struct {
 	Number uint64
 	What   string // "opened", "membership", "done", "refused", "lapsed", …

@@ -13,9 +13,10 @@ import (
 // something left.
 const MaxLots = 1000
 
-// lot is the rest of an expiring grant on an account. The lots of an account are in the
-// order of (expires, grant). A slice of lots never changes: a change makes a new slice,
-// so that undoing it restores the old slice.
+// lot is what is left of an expiring grant on an account. The lots of an
+// account are in the order of (expires, grant), and a slice of them is never
+// changed once it is the account's: a change makes another, so that taking it
+// back is putting the old one in its place.
 type lot struct {
 	grant   string // identifier of the grant's transfer
 	expires messages.Time

@@ -114,7 +114,7 @@ func (mg *management) issue(by messages.Name, t *messages.Transfer) *messages.Er
 	return nil
 }
 
-// neverExpires refuses an expiry for credits that mirror credits at other sites.
+// neverExpires refuses an expiry for credits that mirror those at other sites.
 func neverExpires(account messages.Name) *messages.Error {
 	return messages.Errorf(messages.Invalid, "account %q stands for other sites, and what it has cannot expire: grant without an expiry", clip(account))
 }

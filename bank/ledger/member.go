@@ -84,9 +84,9 @@ func (a *account) mayHold(name messages.Name, amount messages.Credits) *messages
 	role, ok := a.part(name)
 	switch {
 	case !ok:
-		return messages.Errorf(messages.PermissionDenied, "%q is not a member of account %q: an owner or an operator can add the member", clip(name), a.name)
+		return messages.Errorf(messages.PermissionDenied, "%q is not a member of account %q: one of its owners or an operator can make it one", clip(name), a.name)
 	case !role.Spends():
-		return messages.Errorf(messages.PermissionDenied, "%q is an auditor of account %q and may only see the account: an owner can change the role", clip(name), a.name)
+		return messages.Errorf(messages.PermissionDenied, "%q is an auditor of account %q and may only see it: one of its owners can make it a member", clip(name), a.name)
 	case role == messages.RoleSelf:
 		return nil
 	}
@@ -94,7 +94,7 @@ func (a *account) mayHold(name messages.Name, amount messages.Credits) *messages
 	used, fits := sum(m.spent, m.held)
 	all, also := sum(used, amount)
 	if m.limit != 0 && (!fits || !also || all > m.limit) {
-		return messages.Errorf(messages.Insufficient, "the limit of %q in account %q is %v credits; %[1]q has spent %[4]v and holds %v, and %v more are above the limit; an owner can raise the limit",
+		return messages.Errorf(messages.Insufficient, "the limit of %q in account %q is %v credits, and it has spent %v and holds %v: %v more are above it; an owner can raise it",
 			m.name, a.name, m.limit, m.spent, m.held, amount)
 	}
 	return nil
@@ -110,7 +110,7 @@ func checkMember(m *messages.MemberRequest) *messages.Error {
 	}
 	switch {
 	case m.Account == m.Member:
-		return messages.Errorf(messages.Invalid, "an account needs no membership in itself, %q: name another account", m.Account)
+		return messages.Errorf(messages.Invalid, "account %q need not be its own member: name another", m.Account)
 	case m.Remove && (m.Role != nil || m.Limit != nil):
 		return messages.Errorf(messages.Invalid, "role and limit are not for one who is removed: leave them out")
 	case m.Role != nil && *m.Role > messages.RoleAuditor:

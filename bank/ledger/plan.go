@@ -107,7 +107,7 @@ func (p *planner) mayHold(a *account, t *messages.Transfer) *messages.Error {
 		return err
 	}
 	if a.holds >= MaxHolds {
-		return messages.Errorf(messages.Exhausted, "account %q has %d pending holds, the limit: wait until some jobs have ended", a.name, a.holds)
+		return messages.Errorf(messages.Exhausted, "account %q has %d pending holds, the most there can be: wait until some jobs have ended", a.name, a.holds)
 	}
 	return a.thawedFor("held on")
 }
@@ -181,7 +181,7 @@ func (s *step) covered(amount messages.Credits) *messages.Error {
 		return nil
 	}
 	if room, ok := sum(a.available(), a.credit); ok && room < amount {
-		return messages.Errorf(messages.Insufficient, "account %q has %v credits available (balance %v, reserved %v, credit %v), and %v are needed: ask an operator for a grant, or spend less",
+		return messages.Errorf(messages.Insufficient, "account %q has %v credits available (balance %v, reserved %v, credit %v), and %v are needed: ask an operator for a grant, or for less",
 			a.name, room, a.balance, a.reserved, a.credit, amount)
 	}
 	return nil
@@ -218,7 +218,7 @@ func (p *planner) findHold(id string) (*hold, *messages.Error) {
 		return nil, messages.Errorf(messages.NotFound, "there is no hold %q: make it first", clip(id))
 	}
 	if p.records.recorded(lapseKey(id)) != 0 {
-		return nil, messages.Errorf(messages.Expired, "hold %q expired and its credits are free again: make a new hold, and extend the hold in time", clip(id))
+		return nil, messages.Errorf(messages.Expired, "hold %q expired and its credits are free again: make a new one, and extend it in time", clip(id))
 	}
 	rec := p.records.record(number)
 	if rec.what != done || rec.asked.Kind != messages.Hold {

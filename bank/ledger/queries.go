@@ -8,7 +8,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Holds lists the latest pending holds of an account.
+// Holds lists pending holds of an account, those made last.
 func (l *Ledger) Holds(name messages.Name) []messages.PendingHold {
 	if a := l.accounts.byName[name]; a != nil {
 		return a.pending()
@@ -25,7 +25,7 @@ func (l *Ledger) Account(name messages.Name) (messages.AccountReply, error) {
 	return a.reply(), nil
 }
 
-// MaxAccounts bounds the accounts of one page.
+// MaxAccounts is the most accounts that one page lists.
 const MaxAccounts = 1000
 
 // Accounts lists every account, the bank's own too, by name.
@@ -44,8 +44,8 @@ func (l *Ledger) AccountsPage(q messages.AccountsRequest) (messages.AccountsRepl
 	return l.accounts.page(q, l.accounts.names.after(q.After))
 }
 
-// AccountsOf lists the account of a user, if there is one, and the accounts of which
-// the user is a member.
+// AccountsOf lists, as AccountsPage does, the account of a user, if it has
+// one, and those that it has a part in.
 func (l *Ledger) AccountsOf(user messages.Name, q messages.AccountsRequest) (messages.AccountsReply, error) {
 	names := slices.Clone(l.accounts.projects[user])
 	if l.accounts.byName[user] != nil && !slices.Contains(names, user) {
@@ -76,8 +76,8 @@ func (as *accounts) page(q messages.AccountsRequest, names iter.Seq[messages.Nam
 	return reply, nil
 }
 
-// MaySee reports whether a user may see an account and its statement: its owner and its
-// members may.
+// MaySee reports whether a user may see an account and its statement: it is
+// its own or one it has a part in.
 func (l *Ledger) MaySee(user, name messages.Name) bool {
 	if user == name {
 		return true

@@ -86,7 +86,7 @@ func (s *step) permitted(c *Command) *messages.Error {
 	if c.Rank == Clearing && strings.HasPrefix(s.hold.id, ClearingPrefix) {
 		return nil
 	}
-	return messages.Errorf(messages.PermissionDenied, "hold %q was made by %q: only its maker and operators may resolve it", clip(s.hold.id), s.hold.by)
+	return messages.Errorf(messages.PermissionDenied, "hold %q was made by %q: only that one and operators may resolve it", clip(s.hold.id), s.hold.by)
 }
 
 // likelyRank is the rank of who asked for what a record of the first rules says:

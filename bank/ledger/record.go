@@ -198,7 +198,7 @@ func decodeRecord(b []byte) (record, bool) {
 // its kind, for it has to be the same at every replica, and the words are those of a
 // release.
 func remembered(kind messages.Kind) string {
-	return "this request was refused before: " + whyRefused(kind) + "; to try again, choose a new identifier or key"
+	return "this was refused when it was asked for first: " + whyRefused(kind) + "; to try again, choose a new identifier or key"
 }
 
 // whyRefused puts a kind of refusal in words.

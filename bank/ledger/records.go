@@ -143,8 +143,8 @@ func (rs *records) recorded(id string) uint64 {
 	})
 }
 
-// seek returns the record that answered an identifier. It only reads, so several
-// callers may use it at a time.
+// seek returns the record that answered an identifier, for those who only
+// look: several may at a time.
 func (rs *records) seek(id string) (found record, err error) {
 	rs.known.find(rs.known.digest(id), func(number uint64) bool {
 		if err == nil {

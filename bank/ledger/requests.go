@@ -130,7 +130,7 @@ func (q *requests) asked(verb string, by messages.Name, r *messages.SignedReques
 	if !slices.Contains(keyed, verb) {
 		asking.digest = digestOf(verb, by, r)
 		if until, used := q.trust.used[asking.digest]; used && until >= now {
-			return rank, messages.Errorf(messages.Conflict, "this same request was carried out before: sign the request again to repeat it")
+			return rank, messages.Errorf(messages.Conflict, "this very request was carried out before: sign it anew to make it again")
 		}
 	}
 	q.asking = asking

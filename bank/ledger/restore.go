@@ -159,7 +159,7 @@ func (d *loader) history(count uint64) (replayed bool, err error) {
 	return segments == 0, nil
 }
 
-// segment opens a stored segment and puts it behind the earlier segments.
+// segment opens a segment that is elsewhere, behind those before.
 func (d *loader) segment() error {
 	sum, err := readSum(d.in)
 	if err != nil {
@@ -215,7 +215,7 @@ func readText(r *source, space []byte, most uint64) ([]byte, error) {
 	return grown.Bytes(), nil
 }
 
-// maxRecord bounds the bytes of a record, and maxSegment the bytes of a segment.
+// maxRecord bounds a record in bytes, maxSegment those of a segment.
 const (
 	maxRecord  = 1 << 20
 	maxSegment = 1 << 31

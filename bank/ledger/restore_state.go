@@ -10,7 +10,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// compareState compares the results of the records with the stored state.
+// compareState compares what the records came to with what is written down.
 func (d *loader) compareState() error {
 	var is bytes.Buffer
 	if err := d.ledger.Capture().writeState(&is); err != nil {

@@ -217,7 +217,7 @@ func TestRefusalsAreKeptByTheirKind(t *testing.T) {
 		t.Error("the record of a refusal has its words")
 	}
 	again := b.refuse(messages.Insufficient, posted("no", "eve", "climate", 1000))
-	if !strings.Contains(first, "are needed") || !strings.Contains(again, "request was refused before") {
+	if !strings.Contains(first, "are needed") || !strings.Contains(again, "refused when it was asked for first") {
 		t.Errorf("it says %q, and again %q", first, again)
 	}
 }

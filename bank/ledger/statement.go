@@ -94,7 +94,7 @@ func (s *statement) newest(first *entry, q messages.StatementRequest) (*entry, b
 	return e, from > least, err
 }
 
-// past reports whether an entry is later than the range of a request.
+// past reports whether an entry is later than those that a request asks for.
 func past(q messages.StatementRequest, e *entry) bool {
 	return q.To != 0 && e.at >= q.To || q.Before != 0 && e.number >= q.Before
 }

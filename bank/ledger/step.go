@@ -53,8 +53,8 @@ func (s *step) result() messages.Credits {
 	return resultAmount(s.asked, s.amount, s.held)
 }
 
-// resultAmount is the amount that was moved, held or freed; an Extend changes no
-// amount, and its caller knows the amount.
+// resultAmount is what was moved, set aside or freed; of an Extend, which
+// changes no amount, the caller knows better.
 func resultAmount(t *messages.Transfer, moved, held messages.Credits) messages.Credits {
 	switch t.Kind {
 	case messages.Hold:

@@ -36,7 +36,7 @@ type Sealed interface {
 	Keys() ([]uint64, error)
 }
 
-// Segment is a run of consecutive records with a table.
+// Segment is a run of consecutive records, and what is known of each.
 type Segment struct {
 	First uint64   // number of the first record
 	Data  []byte   // the records

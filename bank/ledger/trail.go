@@ -62,7 +62,7 @@ func (c *codec) link(l *link) {
 	}
 }
 
-// entry is a record in the list of an account.
+// entry is a record as one of those of an account.
 type entry struct {
 	record
 	number uint64

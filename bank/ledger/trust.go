@@ -196,7 +196,7 @@ func (t *trust) enter(number uint64, s *session, now messages.Time) {
 	t.sessions[number] = s
 }
 
-// session returns an open session of a name, and its rank.
+// session returns one that is open to a name, and what it may.
 func (t *trust) session(number uint64, by messages.Name, now messages.Time) (*session, *messages.Error) {
 	s := t.sessions[number]
 	if s == nil || s.by != by || s.expires <= now {

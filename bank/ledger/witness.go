@@ -21,7 +21,7 @@ type witness struct {
 	Report ProofReport
 }
 
-// ProofReport counts the proven records of a journal.
+// ProofReport says what of a journal is proven.
 type ProofReport struct {
 	From     uint64 // the first record from which on everything is; 0: nothing is
 	Requests uint64 // that were signed
@@ -31,7 +31,7 @@ type ProofReport struct {
 	Unread   uint64 // marks that need the site's keys to be checked
 }
 
-// add checks the next record; the error names the missing proof.
+// add takes the next record; an error says what is not proven.
 func (w *witness) add(number uint64, rec *record) error {
 	if known := w.trust.root.From; known != 0 && w.trust.from == 0 && number >= known && rec.what != trusted {
 		return fmt.Errorf("record %d is not proven, and the site wanted proofs from record %d on: this is another journal, or it was written anew", number, known)

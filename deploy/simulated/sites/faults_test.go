@@ -203,7 +203,7 @@ func TestSubmissionsToOtherSitesAreRefused(t *testing.T) {
 		{"no peer", "north", roamingSpec(1), messages.NotFound, "no peer of west"},
 		{"no name", "North!", roamingSpec(1), messages.Invalid, "site"},
 		{"funds", "east", roamingSpec(1, func(s *messages.JobSpec) { s.Budget = 101 * messages.Credit }), messages.Insufficient, ""},
-		{"peer's limit", "east", roamingSpec(1, func(s *messages.JobSpec) { s.Budget = 51 * messages.Credit }), messages.Insufficient, "would owe more than its limit"},
+		{"peer's limit", "east", roamingSpec(1, func(s *messages.JobSpec) { s.Budget = 51 * messages.Credit }), messages.Insufficient, "would owe more than it may"},
 		{"project", "east", roamingSpec(1, func(s *messages.JobSpec) { s.Project = "lab" }), messages.NotFound, ""},
 		{"market", "east", roamingSpec(1, func(s *messages.JobSpec) { s.Market = "night" }), messages.NotFound, "night"},
 		{"class", "east", roamingSpec(1, func(s *messages.JobSpec) { s.Stages[0].Class = "gpu" }), messages.NotFound, "gpu"},
