@@ -2,6 +2,7 @@ package bus
 
 import (
 	"context"
+	"reflect"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -24,7 +25,7 @@ func TestCallAndHandle(t *testing.T) {
 		b := connect(t, "alice")
 		spec := messages.JobSpec{Budget: 5, Stages: []messages.Stage{{Name: "a", Command: []string{"true"}}}}
 		got, err := Call[messages.SubmitReply](within(t), b, "submit.alice", messages.SubmitRequest{Spec: spec})
-		if want := (messages.SubmitReply{Job: 7, Payer: "alice", Held: 5}); err != nil || got != want {
+		if want := (messages.SubmitReply{Job: 7, Payer: "alice", Held: 5}); err != nil || !reflect.DeepEqual(got, want) {
 			t.Errorf("got %+v, %v", got, err)
 		}
 		_, err = Call[messages.SubmitReply](context.Background(), b, "submit.alice", messages.SubmitRequest{})

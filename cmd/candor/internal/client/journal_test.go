@@ -177,7 +177,8 @@ func TestVerifyWithoutASite(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for i, c := range []messages.Checkpoint{b.checkpoints[0], {Records: 9}} {
+	b.sign(t, 9, ledger.Head{9})
+	for i, c := range []messages.Checkpoint{b.checkpoints[0], b.checkpoints[len(b.checkpoints)-1]} {
 		if err := kept.Add(c); err != nil {
 			t.Fatal(err)
 		}

@@ -45,8 +45,9 @@ func showCommand() *cobra.Command {
 		Long: `Prints, as YAML, the configuration that candor up with the same flags and
 environment would run: the defaults, the file over them, and both over that.
 
-With --running it prints what the running site of the state directory was started
-with. What was applied to its markets since is shown by candor markets.`,
+With --running the command prints the configuration with which the running site
+of the state directory was started. candor markets shows the markets that were
+applied since.`,
 		Example: `  candor config show > site.yaml
   candor config show --config site.yaml --nodes 8
   candor config show --running --state /var/lib/candor`,

@@ -96,7 +96,7 @@ func (r *revoke) revoke(c *embedded.Config, authority *identity.Authority, name 
 	if err := r.known(c, authority, role, name); err != nil {
 		return "", err
 	}
-	return fmt.Sprintf("What was issued for %s %s opens nothing any more", role, name), authority.Revoke(role, name, r.keys...)
+	return fmt.Sprintf("The credentials of %s %s are revoked", role, name), authority.Revoke(role, name, r.keys...)
 }
 
 // known refuses a name that nothing here was issued for: it is probably misspelt.

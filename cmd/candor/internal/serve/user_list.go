@@ -23,10 +23,10 @@ func listCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "list",
 		Short: "list who has credentials",
-		Long: `Lists whose credentials are in the state directory, in which role, until when they are
-good, and how often credentials of the name were revoked. The site keeps no list of the
-files that it issued: the holder renews them, and may have copies. Names without a file
-here are listed if they were revoked.`,
+		Long: `Lists the credentials in the state directory: the name, the role, the time until
+which they are valid, and how often credentials of the name were revoked. The
+site keeps no list of the files that it issued: holders renew their files and
+may have copies. Names without a file here are listed if they were revoked.`,
 		Example: "  candor user list\n  candor user list --json | jq -r '.users[] | select(.state == \"ended\").name'",
 		Args:    cobra.NoArgs,
 		RunE: prepared(func(cmd *cobra.Command, _ []string) error {

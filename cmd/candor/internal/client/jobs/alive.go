@@ -25,15 +25,17 @@ func aliveCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "alive",
 		Short: "ask whether this attempt is the current one",
-		Long: `Say by the exit code whether the attempt that asks is the current one of its task: 0 if
-so. Otherwise a line says why not: the node has lost its lease, so that the task may run
-elsewhere, or the attempt was told to stop (exit code of Fenced), or nobody knows
-(exit code of Unavailable).
+		Long: `Tells an attempt whether it is still the current attempt of its task. The exit
+code is 0 if the attempt is current. Otherwise a line gives the reason. With the
+exit code of Fenced the node has lost its lease, so that the task may run on
+another node, or the attempt was told to stop. With the exit code of Unavailable
+nobody knows.
 
-Ask before a step that must not happen twice, for as long as the step takes: an agent that
-is frozen ends no task, and the answer becomes no by itself. If the machine itself is
-frozen between the answer and the step, only the receiver of the step can tell: give it
-CANDOR_ATTEMPT, and have it refuse a lower number than it has seen.`,
+Ask before a step that must not happen twice, with --for as long as the step
+takes. A frozen agent cannot end tasks, but the answer becomes no by itself. If
+the whole machine is frozen between the answer and the step, only the receiver
+of the step can notice: send CANDOR_ATTEMPT along, and let the receiver refuse a
+lower number than the highest so far.`,
 		Example: `  candor task alive --for 10s && mv result.tmp result
   candor task alive || exit 1`,
 		Args: cobra.NoArgs,

@@ -31,8 +31,8 @@ can list the jobs of other accounts, with --all-accounts or --owner. Jobs from
 other sites have accounts like alice@west. --since and --until choose jobs that
 waited, ran or ended in that time.
 
-The site keeps jobs for 90 days after their end, or as long as its operator says; what older
-ones cost is in the statement.`,
+The site keeps jobs for 90 days after their end, or as long as the operator
+chose. The statement has the cost of older jobs.`,
 		Example: `  candor jobs
   candor jobs --active --limit 5
   candor jobs --state Failed,Running --since 2d
