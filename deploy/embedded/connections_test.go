@@ -45,7 +45,7 @@ func TestConnectionsOfAnAccountAreBounded(t *testing.T) {
 	f.grows("candor_connections_refused_total", "role=user", func() {
 		await.Until(t, "the fifth is refused", func() bool {
 			_, err := bus.Call[messages.AccountReply](within(t), over.bus, subject, messages.AccountRequest{})
-			return messages.KindOf(err) == messages.Exhausted && strings.Contains(err.Error(), "account alice has 4 connections open")
+			return messages.KindOf(err) == messages.Exhausted && strings.Contains(err.Error(), "account alice has 4 open connections")
 		})
 	})
 	var flood []*nats.Conn

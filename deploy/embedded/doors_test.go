@@ -347,7 +347,7 @@ func TestNothingIsPlaintextBeyondLoopback(t *testing.T) {
 		{"10.0.0.1:1", "", all(plain), ""},
 		{"127.0.0.1:1", "10.0.0.1:2", nil, "metrics_public: true"},
 		{"127.0.0.1:1", "10.0.0.1:2", all(plain), "metrics_token"},
-		{"127.0.0.1:1", "10.0.0.1:2", all(token), "in plaintext"},
+		{"127.0.0.1:1", "10.0.0.1:2", all(token), "could read the token"},
 		{"127.0.0.1:1", "10.0.0.1:2", all(secured), "metrics_token"},
 		{"127.0.0.1:1", "10.0.0.1:2", all(secured, token), ""},
 		{"127.0.0.1:1", "10.0.0.1:2", all(public), ""},

@@ -45,7 +45,7 @@ func TestBudgetAlone(t *testing.T) {
 			job := alice.submit(fmt.Sprint("budget", k), twoStages(t.TempDir(), messages.Credit))
 			why := request[messages.WhyReply](alice, messages.Auctioneer, messages.VerbWhy, messages.JobRequest{Job: job})
 			alice.final(job)
-			if strings.Contains(why.Message, "its utility function is assumed (estimated from ") {
+			if strings.Contains(why.Message, "the utility function of the job is assumed (estimated from ") {
 				return true
 			}
 		}

@@ -349,7 +349,7 @@ func damagedFiles(t *testing.T, binary string) {
 			cases = slices.DeleteFunc(cases, func(c damageCase) bool { return !only.MatchString(c.files[0]) })
 			if os.Getenv("CANDOR_DAMAGE") != "all" {
 				draw.Shuffle(len(cases), func(i, j int) { cases[i], cases[j] = cases[j], cases[i] })
-				cases = cases[:min(len(cases), 6-replicas)]
+				cases = cases[:min(len(cases), max(1, 3-replicas))]
 			}
 			for _, c := range cases {
 				t.Run(fmt.Sprintf("%s/%s/%d", c.files[0], c.kind, len(c.files)), func(t *testing.T) { p.of(t).treat(draw, c.kind, c.files) })

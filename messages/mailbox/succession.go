@@ -102,13 +102,14 @@ func (s *succession) watch() {
 // retryCampaign is how long a replica waits at first before it asks again.
 const retryCampaign = 10 * time.Millisecond
 
-// campaign has Raft begin an election at once if a majority agrees.
+// campaign has Raft begin an election at once if a majority agrees, and no other election
+// has begun meanwhile, as where the leader has given its lead to another.
 func (s *succession) campaign() {
-	last := s.detector.follows()
+	last, term := s.detector.follows(), s.raft.CurrentTerm()
 	if s.gate.mayCampaign() != nil || !s.detector.let(s.config.ID, false, time.Now()) || !s.agreed(last.leader) {
 		return
 	}
-	if s.detector.follows() != last || !s.detector.let(s.config.ID, false, time.Now()) {
+	if s.detector.follows() != last || s.raft.CurrentTerm() != term || !s.detector.let(s.config.ID, false, time.Now()) {
 		return
 	}
 	s.config.Log.Info("the leader has failed; starting an election", zap.String("leader", last.leader), zap.Duration("silent", time.Since(last.at)))
@@ -164,14 +165,14 @@ func (g *gate) doubts() bool {
 }
 
 // preVote answers for Raft, which would keep to a leader for longer, whether a candidate
-// may campaign. The doubted leader itself may not: it
-// may be able to ask and not to lead.
+// may campaign. The doubted leader itself may not, since it may be able to ask and not to
+// lead, unless its log is longer: then nobody here can win.
 func (g *gate) preVote(q *raft.RequestPreVoteRequest) *raft.RequestPreVoteResponse {
 	index, term := g.end()
 	shorter := q.LastLogTerm < term || q.LastLogTerm == term && q.LastLogIndex < index
 	longer := q.LastLogTerm > term || q.LastLogTerm == term && q.LastLogIndex > index
 	p := &raft.RequestPreVoteResponse{RPCHeader: g.header(), Term: q.Term}
-	p.Granted = !shorter && string(q.ID) != g.detector.follows().leader && q.Term > g.raft.CurrentTerm() && slices.Contains(g.voters(), string(q.ID)) &&
+	p.Granted = !shorter && (longer || string(q.ID) != g.detector.follows().leader) && q.Term > g.raft.CurrentTerm() && slices.Contains(g.voters(), string(q.ID)) &&
 		g.detector.let(string(q.ID), longer || string(q.ID) < g.config.ID, time.Now())
 	return p
 }

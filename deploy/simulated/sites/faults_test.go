@@ -214,7 +214,7 @@ func TestSubmissionsToOtherSitesAreRefused(t *testing.T) {
 			s.Stages[0].Inputs = []messages.File{{Name: "a", Size: 1, Digest: strings.Repeat("0", 64)}}
 		}), messages.Invalid, "files do not travel"},
 		{"after", "east", roamingSpec(1, func(s *messages.JobSpec) { s.AfterJobs = []messages.JobID{1} }), messages.Invalid, "after_jobs"},
-		{"contract of another site", "east", roamingSpec(1, func(s *messages.JobSpec) { s.Contract = "north/q1-1" }), messages.Invalid, "of site north"},
+		{"contract of another site", "east", roamingSpec(1, func(s *messages.JobSpec) { s.Contract = "north/q1-1" }), messages.Invalid, "belongs to site north"},
 		{"contract", "east", roamingSpec(1, func(s *messages.JobSpec) { s.Contract = "east/q1-1" }), messages.Expired, "ask for another"},
 	} {
 		_, err := asks[messages.SubmitReply](r.west, "alice", messages.Auctioneer, messages.VerbSubmit, messages.SubmitRequest{Key: c.name, Spec: c.spec, Site: c.site})
