@@ -62,7 +62,7 @@ func spread(t *testing.T, hub *Site) Sites {
 		t.Fatal(err)
 	}
 	request[messages.PeerReply](connect(t, hub, "operator"), messages.Bank, messages.VerbPeer,
-		messages.PeerRequest{Peer: "west", Keys: []string{own}, Limit: 100 * messages.Credit})
+		messages.PeerRequest{Peer: "west", Keys: []string{own}, Limit: 100 * messages.Credit, Retire: true})
 	return startHosts(t, base, dir)
 }
 

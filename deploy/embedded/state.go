@@ -177,6 +177,9 @@ func keepShape(c *Config) error {
 	if err == nil {
 		err = json.Unmarshal(text, &have)
 	}
+	if err == nil && have.Site == "" {
+		err = errors.New("names no site: the file is damaged; delete it, and start with the configuration that the site had")
+	}
 	if err != nil {
 		return fmt.Errorf("state directory: %s: %w", path, err)
 	}
