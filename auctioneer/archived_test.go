@@ -58,8 +58,7 @@ func past(t *testing.T, m mailbox.Machine, jobs int) {
 // withPast starts an auctioneer with an archive, whose book tells of jobs that have ended.
 func withPast(t *testing.T, dir string, jobs int) *fixture {
 	t.Helper()
-	var f *fixture
-	f = startWith(t, func(b bus.Bus) bus.Bus { return b }, func(c *Config) {
+	f := startWith(t, func(b bus.Bus) bus.Bus { return b }, func(c *Config) {
 		records, err := archive.Open(archive.Config{Dir: dir})
 		if err != nil {
 			t.Fatal(err)
