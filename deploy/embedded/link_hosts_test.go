@@ -90,17 +90,18 @@ func TestHostsAreLinkedEach(t *testing.T) {
 	})
 	onceEach(t, west, east)
 
+	bob := connect(t, east, "bob")
 	for i, s := range west[:2] {
 		connect(t, s, "alice").remit(s.host.Name, "east", "bob", messages.Credit)
 		await.Until(t, "bob is paid", func() bool {
-			return connect(t, east, "bob").account().Balance == messages.Credits(1001+i)*messages.Credit
+			return bob.account().Balance == messages.Credits(1001+i)*messages.Credit
 		})
 	}
 	if err := west[0].Close(); err != nil {
 		t.Fatal(err)
 	}
 	connect(t, west[1], "alice").remit("after", "east", "bob", messages.Credit)
-	await.Until(t, "bob is paid without that host", func() bool { return connect(t, east, "bob").account().Balance == 1003*messages.Credit })
+	await.Until(t, "bob is paid without that host", func() bool { return bob.account().Balance == 1003*messages.Credit })
 	await.Until(t, "the host that is gone is missed", func() bool { r := operator.links(); return len(r.Missing) == 1 && len(r.Links) == 2 })
 }
 
