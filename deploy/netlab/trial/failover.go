@@ -14,6 +14,9 @@ import (
 const (
 	blows      = 21
 	blowsShort = 3
+	// acksBetweenBlows is how many submissions are acknowledged before each blow: so
+	// many could be lost, however fast a site recovers.
+	acksBetweenBlows = 12
 )
 
 // victims are who is struck, in turn: what the host leads, or nothing of either.
@@ -86,6 +89,9 @@ func (m *member) strikeInTurn(ctx context.Context, b blow, n int) (map[string][]
 	for i := range n {
 		what := victims[i%len(victims)]
 		if err := m.calm(ctx); err != nil {
+			return nil, err
+		}
+		if err := m.load.AwaitMore(ctx, acksBetweenBlows); err != nil {
 			return nil, err
 		}
 		h, err := m.victim(ctx, what)
