@@ -27,38 +27,74 @@ type alarm struct {
 
 	raised atomic.Pointer[messages.Error] // by this replica, which leads; nil: all is well
 
-	// Of the goroutine that runs follow: what a leader has compared.
-	told messages.Checkpoint
-	term uint64
+	// Of the goroutine that runs follow.
+	compared compared      // what a leader has compared last
+	asking   bool          // the leader has been asked, and has not answered
+	answers  chan compared // of the leader; one at most
+}
+
+// compared is a checkpoint of this replica that a leader has compared with the books, and
+// what came of it.
+type compared struct {
+	checkpoint messages.Checkpoint
+	term       uint64
+	err        error
 }
 
 // compareWithin bounds one comparison with the leader.
 const compareWithin = 5 * time.Second
 
 // compare has the latest checkpoint of this replica compared with the books, once with
-// each leader.
+// each leader. A replica that does not lead asks the leader and does not wait: it may be
+// elected meanwhile, and the answer comes to answers.
 func (a *alarm) compare(ctx context.Context, leads bool) {
 	last, has := a.archive.checkpoints.Last()
-	term := a.group.box.Status().Term
-	if !has || last.Records == a.told.Records && term == a.term {
+	c := compared{checkpoint: last, term: a.group.box.Status().Term}
+	if !has || last.Records == a.compared.checkpoint.Records && c.term == a.compared.term {
 		return
 	}
-	ctx, cancel := context.WithTimeout(ctx, compareWithin)
-	defer cancel()
-	var err error
 	if leads {
-		err = a.check(ctx, a.config.Replica, &last)
-	} else {
-		_, err = bus.Call[messages.CheckpointsReply](ctx, a.config.Bus,
-			messages.Subject(a.config.Site, messages.Bank, messages.VerbCheckpoints, messages.ServiceIdentity(messages.Bank)),
-			messages.CheckpointsRequest{Seen: &last, Replica: a.config.Replica})
+		ctx, cancel := context.WithTimeout(ctx, compareWithin)
+		defer cancel()
+		c.err = a.check(ctx, a.config.Replica, &c.checkpoint)
+		a.note(&c)
+		return
 	}
-	switch kind := messages.KindOf(err); {
-	case err == nil:
-		a.told, a.term = last, term
+	if a.asking {
+		return
+	}
+	a.asking = true
+	go func() {
+		ctx, cancel := context.WithTimeout(ctx, compareWithin)
+		defer cancel()
+		_, c.err = bus.Call[messages.CheckpointsReply](ctx, a.config.Bus,
+			messages.Subject(a.config.Site, messages.Bank, messages.VerbCheckpoints, messages.ServiceIdentity(messages.Bank)),
+			messages.CheckpointsRequest{Seen: &c.checkpoint, Replica: a.config.Replica})
+		a.answers <- c
+	}()
+}
+
+// answered notes an answer of the leader.
+func (a *alarm) answered(c *compared) {
+	a.asking = false
+	a.note(c)
+}
+
+// note keeps a comparison that was made; one that could not be made is tried again.
+func (a *alarm) note(c *compared) {
+	switch kind := messages.KindOf(c.err); {
+	case c.err == nil:
+		a.compared = *c
 	case kind == messages.Conflict || kind == messages.Invalid:
-		a.told, a.term = last, term
-		a.config.Log.Error("a checkpoint here and the books do not agree", zap.Uint64("records", last.Records), zap.Error(err))
+		a.compared = *c
+		a.config.Log.Error("a checkpoint here and the books do not agree", zap.Uint64("records", c.checkpoint.Records), zap.Error(c.err))
+	}
+}
+
+// finish waits for the question that is open; its context has ended.
+func (a *alarm) finish() {
+	if a.asking {
+		<-a.answers
 	}
 }
 

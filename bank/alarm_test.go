@@ -3,9 +3,11 @@ package bank
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -13,6 +15,7 @@ import (
 
 	"github.com/candor-grid/candor/bank/history"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/await"
 	"github.com/candor-grid/candor/messages/bus"
 	"github.com/candor-grid/candor/messages/mailbox"
 )
@@ -122,5 +125,47 @@ func TestCheckpointThatTheBooksDoNotBearOut(t *testing.T) {
 				t.Error("the books cannot be read")
 			}
 		})
+	}
+}
+
+// silent is a bus on which nobody answers for the leader's checkpoints.
+type silent struct {
+	bus.Bus
+	asked   chan struct{} // a question is open
+	expired atomic.Bool   // a question was given up
+}
+
+func (s *silent) Request(ctx context.Context, subject string, payload []byte) ([]byte, error) {
+	if !strings.Contains(subject, "."+messages.VerbCheckpoints+".") {
+		return s.Bus.Request(ctx, subject, payload)
+	}
+	select {
+	case s.asked <- struct{}{}:
+	default:
+	}
+	<-ctx.Done()
+	s.expired.CompareAndSwap(false, errors.Is(ctx.Err(), context.DeadlineExceeded))
+	return nil, messages.Errorf(messages.Unavailable, "no answer")
+}
+
+// TestElectedWhileItAsks: a replica that is elected while it asks the leader about its
+// checkpoint serves at once. A bank of one replica asks itself when it starts.
+func TestElectedWhileItAsks(t *testing.T) {
+	key, err := nkeys.CreateAccount()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &silent{asked: make(chan struct{}, 1)}
+	b := startWith(t, func(c *Config) {
+		s.Bus, c.Bus, c.Signer = c.Bus, s, key
+	})
+	b.grant("1", "ada", 10)
+	must[messages.CheckpointsReply](b, "ops", messages.VerbCheckpoints, messages.CheckpointsRequest{Sign: true})
+	b.box.Depose()
+	<-s.asked
+	b.box.Elect()
+	await.Until(t, "the bank serves", func() bool { return b.metric("candor_bank_serving_replicas", "") == 1 })
+	if s.expired.Load() {
+		t.Error("the bank served only when its question had been given up")
 	}
 }

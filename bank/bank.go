@@ -85,7 +85,7 @@ func (b *Bank) assemble() (err error) {
 	b.machine = newMachine(c, b.metrics, b.archive, root, steady)
 	b.archive.machine = b.machine
 	b.group = &group{config: c, machine: b.machine}
-	b.alarm = &alarm{config: c, group: b.group, archive: b.archive, metrics: b.metrics}
+	b.alarm = &alarm{config: c, group: b.group, archive: b.archive, metrics: b.metrics, answers: make(chan compared, 1)}
 	b.group.alarm = b.alarm
 	b.keys = &keys{config: c, group: b.group, machine: b.machine}
 	b.callers = &callers{operators: c.Operators, services: c.Services}
@@ -126,6 +126,7 @@ func (b *Bank) Hash() [sha256.Size]byte {
 func (b *Bank) follow(ctx context.Context) {
 	defer close(b.done)
 	defer b.withdraw()
+	defer b.alarm.finish()
 	tick := time.NewTicker(b.config.ExpiryInterval.Std())
 	defer tick.Stop()
 	for {
@@ -136,6 +137,8 @@ func (b *Bank) follow(ctx context.Context) {
 			b.config.Log.Info("leadership", zap.String("replica", b.config.Replica), zap.Bool("leads", l.Leads), zap.Uint64("term", l.Term))
 			b.leads = l.Leads
 			b.attend(ctx)
+		case c := <-b.alarm.answers:
+			b.alarm.answered(&c)
 		case <-tick.C:
 			b.attend(ctx)
 			b.archive.signIfDue()
