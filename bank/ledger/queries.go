@@ -52,7 +52,8 @@ func (l *Ledger) AccountsOf(user messages.Name, q messages.AccountsRequest) (mes
 		names = append(names, user)
 	}
 	slices.Sort(names)
-	return l.accounts.page(q, slices.Values(above(names, q.After)))
+	names = slices.DeleteFunc(names, func(name messages.Name) bool { return name <= q.After })
+	return l.accounts.page(q, slices.Values(names))
 }
 
 func (as *accounts) page(q messages.AccountsRequest, names iter.Seq[messages.Name]) (messages.AccountsReply, error) {
