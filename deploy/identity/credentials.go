@@ -2,6 +2,7 @@ package identity
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"time"
 
@@ -23,7 +24,7 @@ func (a *Authority) Issue(role Role, n messages.Name) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return jwt.FormatUserConfig(c.Token, []byte(c.Seed))
+	return c.file()
 }
 
 // Credentials makes credentials to be used in this process.
@@ -36,16 +37,33 @@ func (a *Authority) Credentials(role Role, n messages.Name) (Credentials, error)
 	if err != nil {
 		return Credentials{}, err
 	}
-	token, err := k.claim(role, n, publicKey(user), a.expiry(role))
+	return claimed(user, n, func(key string) (string, error) { return k.claim(role, n, key, a.expiry(role)) })
+}
+
+// claimed are credentials with a key, whose claim to be holder's claim signs.
+func claimed(user nkeys.KeyPair, holder string, claim func(key string) (token string, err error)) (Credentials, error) {
+	token, err := claim(publicKey(user))
 	if err != nil {
 		return Credentials{}, err
 	}
 	seed, err := user.Seed()
 	if err != nil {
-		return Credentials{}, fmt.Errorf("making a key for %s: %w", n, err)
+		return Credentials{}, fmt.Errorf("making a key for %s: %w", holder, err)
 	}
 	return Credentials{Token: token, Seed: string(seed)}, nil
 }
+
+// claimedAnew are credentials with a key that is made for them.
+func claimedAnew(holder string, claim func(key string) (token string, err error)) (Credentials, error) {
+	user, err := nkeys.CreateUser()
+	if err != nil {
+		return Credentials{}, fmt.Errorf("making a key for %s: %w", holder, err)
+	}
+	return claimed(user, holder, claim)
+}
+
+// file writes credentials in the usual format of a creds file.
+func (c Credentials) file() ([]byte, error) { return jwt.FormatUserConfig(c.Token, []byte(c.Seed)) }
 
 // Enrol signs the claim to a name for a key whose seed is elsewhere.
 func (a *Authority) Enrol(role Role, n messages.Name, key string) (token string, err error) {
@@ -65,28 +83,14 @@ func (a *Authority) JoinCredentials(id string, expires time.Time) (Credentials, 
 	if err := checkRole(Joiner, name); err != nil {
 		return Credentials{}, err
 	}
-	user, err := nkeys.CreateUser()
-	if err != nil {
-		return Credentials{}, fmt.Errorf("making a key for %s: %w", id, err)
-	}
-	token, err := a.held.Load().claim(Joiner, name, publicKey(user), expires)
-	if err != nil {
-		return Credentials{}, err
-	}
-	seed, err := user.Seed()
-	if err != nil {
-		return Credentials{}, fmt.Errorf("making a key for %s: %w", id, err)
-	}
-	return Credentials{Token: token, Seed: string(seed)}, nil
+	return claimedAnew(id, func(key string) (string, error) { return a.held.Load().claim(Joiner, name, key, expires) })
 }
 
 func checkRole(role Role, n messages.Name) error {
-	for _, r := range signed {
-		if r == role {
-			return checkName(role, n)
-		}
+	if !slices.Contains(signed, role) {
+		return messages.Errorf(messages.Invalid, "role %q: is none of %v", role, signed)
 	}
-	return messages.Errorf(messages.Invalid, "role %q: is none of %v", role, signed)
+	return checkName(role, n)
 }
 
 // userKey is the key of a name in a role.
@@ -107,9 +111,14 @@ func (k *keys) claim(role Role, n messages.Name, key string, expires time.Time, 
 	for _, at := range issued {
 		claims.Tags.Add(since + strconv.FormatInt(at.Unix(), 10))
 	}
-	token, err := claims.Encode(k.signers[role])
+	return encode(claims, k.signers[role], n)
+}
+
+// encode signs the claim of a holder.
+func encode(claims *jwt.UserClaims, signer nkeys.KeyPair, holder string) (string, error) {
+	token, err := claims.Encode(signer)
 	if err != nil {
-		return "", fmt.Errorf("signing the claim of %s: %w", n, err)
+		return "", fmt.Errorf("signing the claim of %s: %w", holder, err)
 	}
 	return token, nil
 }

@@ -6,6 +6,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 
 	"github.com/nats-io/nkeys"
 
@@ -72,7 +74,7 @@ func readKeys(dir string, site messages.Name) (*keys, error) {
 
 // readRole reads the key of a role, and the one before it while both are good.
 func (k *keys) readRole(dir string, r Role) (err error) {
-	if k.signers[r], err = readKey(filepath.Join(dir, roleFile(r)), false); errors.Is(err, fs.ErrNotExist) && isDerived(r) {
+	if k.signers[r], err = readKey(filepath.Join(dir, roleFile(r)), false); errors.Is(err, fs.ErrNotExist) && !slices.Contains(roles, r) {
 		k.signers[r], err = k.derive(r)
 	}
 	if err != nil {
@@ -83,6 +85,12 @@ func (k *keys) readRole(dir string, r Role) (err error) {
 		k.retired[r] = old
 	}
 	return err
+}
+
+// ofRole are the keys that sign credentials of a role: the one that is good until its
+// rotation ends, if there is one, then the present one.
+func (k *keys) ofRole(r Role) []nkeys.KeyPair {
+	return slices.DeleteFunc([]nkeys.KeyPair{k.retired[r], k.signers[r]}, func(pair nkeys.KeyPair) bool { return pair == nil })
 }
 
 // readSpare reads a key that need not be there; nil if it is not.
@@ -140,9 +148,5 @@ func readKey(path string, operator bool) (nkeys.KeyPair, error) {
 	return pair, nil
 }
 
-func trim(b []byte) string {
-	for len(b) > 0 && (b[len(b)-1] == '\n' || b[len(b)-1] == '\r') {
-		b = b[:len(b)-1]
-	}
-	return string(b)
-}
+// trim leaves out the end of the line.
+func trim(b []byte) string { return strings.TrimRight(string(b), "\r\n") }

@@ -119,22 +119,16 @@ func (a *Authority) IssueLink(peer messages.Name) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	user, err := nkeys.CreateUser()
+	c, err := claimedAnew("peer "+peer, func(user string) (string, error) {
+		claims := jwt.NewUserClaims(user)
+		claims.Name = messages.ServiceIdentity(peer)
+		claims.AllowedConnectionTypes.Add(jwt.ConnectionTypeLeafnode, jwt.ConnectionTypeLeafnodeWS)
+		return encode(claims, key, "peer "+peer)
+	})
 	if err != nil {
-		return nil, fmt.Errorf("making a key for peer %s: %w", peer, err)
+		return nil, err
 	}
-	claims := jwt.NewUserClaims(publicKey(user))
-	claims.Name = messages.ServiceIdentity(peer)
-	claims.AllowedConnectionTypes.Add(jwt.ConnectionTypeLeafnode, jwt.ConnectionTypeLeafnodeWS)
-	token, err := claims.Encode(key)
-	if err != nil {
-		return nil, fmt.Errorf("signing the claim of peer %s: %w", peer, err)
-	}
-	seed, err := user.Seed()
-	if err != nil {
-		return nil, fmt.Errorf("making a key for peer %s: %w", peer, err)
-	}
-	return jwt.FormatUserConfig(token, seed)
+	return c.file()
 }
 
 // linkKey derives the key of the account shared with a peer: it is the same on

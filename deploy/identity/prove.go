@@ -25,10 +25,9 @@ func (s signer) RoleKeys() []messages.RoleKey {
 	k := s.held.Load()
 	var list []messages.RoleKey
 	for _, role := range proving {
-		if old := k.retired[role]; old != nil {
-			list = append(list, messages.RoleKey{Role: string(role), Key: publicKey(old)})
+		for _, signer := range k.ofRole(role) {
+			list = append(list, messages.RoleKey{Role: string(role), Key: publicKey(signer)})
 		}
-		list = append(list, messages.RoleKey{Role: string(role), Key: publicKey(k.signers[role])})
 	}
 	return list
 }

@@ -62,10 +62,7 @@ func (k *keys) revoke() error {
 	}
 	for who, generations := range k.revoked.Generations {
 		role, n, _ := strings.Cut(who, " ")
-		for _, signer := range []nkeys.KeyPair{k.signers[Role(role)], k.retired[Role(role)]} {
-			if signer == nil {
-				continue
-			}
+		for _, signer := range k.ofRole(Role(role)) {
 			for g := range generations {
 				user, err := userKey(signer, Role(role), n, g)
 				if err != nil {

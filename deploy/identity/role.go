@@ -30,8 +30,6 @@ var roles = []Role{User, Operator, Node, Service}
 // no new file.
 var signed = append(slices.Clone(roles), Peer, Joiner)
 
-func isDerived(r Role) bool { return !slices.Contains(roles, r) }
-
 // name stands for the name in the credentials, where the server fills a template in.
 const name = "{{name()}}"
 

@@ -93,10 +93,8 @@ func (k *keys) accountClaims() *jwt.AccountClaims {
 		MemoryStorage: jwt.NoLimit, DiskStorage: jwt.NoLimit, Streams: jwt.NoLimit, Consumer: jwt.NoLimit,
 	}
 	for _, role := range signed {
-		for _, signer := range []nkeys.KeyPair{k.signers[role], k.retired[role]} {
-			if signer != nil {
-				claims.SigningKeys.AddScopedSigner(k.scope(role, publicKey(signer)))
-			}
+		for _, signer := range k.ofRole(role) {
+			claims.SigningKeys.AddScopedSigner(k.scope(role, publicKey(signer)))
 		}
 	}
 	claims.Revocations = k.revoked.list

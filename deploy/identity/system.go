@@ -1,7 +1,7 @@
 package identity
 
 import (
-	"fmt"
+	"slices"
 	"time"
 
 	"github.com/nats-io/jwt/v2"
@@ -18,22 +18,12 @@ const (
 // SystemCredentials open the system account of the site's servers, for who has its
 // keys.
 func (a *Authority) SystemCredentials(life time.Duration) (Credentials, error) {
-	user, err := nkeys.CreateUser()
-	if err != nil {
-		return Credentials{}, fmt.Errorf("making a key for the system account: %w", err)
-	}
-	claims := jwt.NewUserClaims(publicKey(user))
-	claims.Name = "operator"
-	claims.Expires = time.Now().Add(life).Unix()
-	token, err := claims.Encode(a.held.Load().system)
-	if err != nil {
-		return Credentials{}, fmt.Errorf("signing a claim of the system account: %w", err)
-	}
-	seed, err := user.Seed()
-	if err != nil {
-		return Credentials{}, fmt.Errorf("making a key for the system account: %w", err)
-	}
-	return Credentials{Token: token, Seed: string(seed)}, nil
+	return claimedAnew("the system account", func(key string) (string, error) {
+		claims := jwt.NewUserClaims(key)
+		claims.Name = "operator"
+		claims.Expires = time.Now().Add(life).Unix()
+		return encode(claims, a.held.Load().system, "the system account")
+	})
 }
 
 // RoleOf is the role whose credentials a public key signs, now or before a rotation that
@@ -41,10 +31,8 @@ func (a *Authority) SystemCredentials(life time.Duration) (Credentials, error) {
 func (a *Authority) RoleOf(issuer string) Role {
 	k := a.held.Load()
 	for _, role := range signed {
-		for _, signer := range []nkeys.KeyPair{k.signers[role], k.retired[role]} {
-			if signer != nil && publicKey(signer) == issuer {
-				return role
-			}
+		if slices.ContainsFunc(k.ofRole(role), func(signer nkeys.KeyPair) bool { return publicKey(signer) == issuer }) {
+			return role
 		}
 	}
 	return ""
