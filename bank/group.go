@@ -73,17 +73,13 @@ func (g *group) prove(ctx context.Context, c *ledger.Command) *messages.Error {
 		return unmarked()
 	}
 	if c.Asked = bus.Asked(ctx); c.Asked == nil {
-		return unsigned()
+		return messages.Errorf(messages.Unproven, "nothing proves who asked: use the command candor, or send the header %s, which \"candor bank sign\" makes from your credentials", proof.Header)
 	}
 	return nil
 }
 
 func unmarked() *messages.Error {
 	return messages.Errorf(messages.Unproven, "the transfers carry no marks of a session: ask as candor's own clients do, which open one")
-}
-
-func unsigned() *messages.Error {
-	return messages.Errorf(messages.Unproven, "nothing proves who asked: use the command candor, or send the header %s, which \"candor bank sign\" makes from your credentials", proof.Header)
 }
 
 // host is the group as the clearing's shell sees it.

@@ -1,6 +1,7 @@
 package clearing
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"fmt"
 
@@ -66,7 +67,7 @@ func (ac *acceptor) accept(r *messages.AcceptRequest) (*messages.ClearingReply, 
 	if first := ac.accepted.find(key); first != nil {
 		return first.again(r.Purpose, a)
 	}
-	if err := first(ac.peers.credible(p), ac.remembers(p, a.Account), ac.hosts(p), ac.peers.covers(p, a.Amount)); err != nil {
+	if err := cmp.Or(ac.peers.credible(p), ac.remembers(p, a.Account), ac.hosts(p), ac.peers.covers(p, a.Amount)); err != nil {
 		return nil, err
 	}
 	account, hold := PeerAccount(p.Name), ac.money.mint()

@@ -1,6 +1,10 @@
 package clearing
 
-import "github.com/candor-grid/candor/messages"
+import (
+	"cmp"
+
+	"github.com/candor-grid/candor/messages"
+)
 
 // incoming carries out what peers ask for.
 type incoming struct {
@@ -140,7 +144,7 @@ func (in *incoming) obeyed(p *peer, i *messages.Instruction) (messages.Credits, 
 
 // payOut pays an account of this site: the peer owes it.
 func (in *incoming) payOut(p *peer, i *messages.Instruction) (messages.Credits, *Rejected) {
-	if err := first(users(i.Account), in.peers.credible(p), in.peers.covers(p, i.Amount)); err != nil {
+	if err := cmp.Or(users(i.Account), in.peers.credible(p), in.peers.covers(p, i.Amount)); err != nil {
 		return 0, err
 	}
 	if _, err := in.money.books.Account(i.Account); err != nil && in.money.rules != firstRules {

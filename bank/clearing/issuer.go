@@ -38,14 +38,14 @@ func (is *issuer) authorise(by messages.Name, r *messages.AuthoriseRequest) (*me
 		return nil, err
 	}
 	a := is.draft(by, r)
-	if err := first(malformed(a.Validate()), users(a.Account)); err != nil {
+	if err := cmp.Or(malformed(a.Validate()), users(a.Account)); err != nil {
 		return nil, err
 	}
 	if first := is.issued.find(a.ID); first != nil {
 		return first.again(&a)
 	}
 	if !is.money.books.Done(authorisationHold + a.ID) {
-		if err := first(is.peers.credible(p), is.issued.room(a.Account)); err != nil {
+		if err := cmp.Or(is.peers.credible(p), is.issued.room(a.Account)); err != nil {
 			return nil, err
 		}
 	}

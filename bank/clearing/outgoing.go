@@ -1,6 +1,10 @@
 package clearing
 
-import "github.com/candor-grid/candor/messages"
+import (
+	"cmp"
+
+	"github.com/candor-grid/candor/messages"
+)
 
 // outgoing has what is asked of peers until their outcomes are known.
 type outgoing struct {
@@ -43,7 +47,7 @@ func (out *outgoing) remit(by messages.Name, r *messages.RemitRequest) (*message
 	}
 	id := remittanceHold + by + "/" + r.Key
 	if !out.money.books.Done(id) { // what was done is not refused for what has changed since
-		if err := first(out.peers.credible(p), out.peers.room(p)); err != nil {
+		if err := cmp.Or(out.peers.credible(p), out.peers.room(p)); err != nil {
 			return nil, err
 		}
 	}

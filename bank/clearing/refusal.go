@@ -119,16 +119,6 @@ func finalWords(kind messages.Kind) string {
 	return "the other site's bank refused it: it could not be done"
 }
 
-// first returns the first refusal, nil if there is none.
-func first(refusals ...*Rejected) *Rejected {
-	for _, r := range refusals {
-		if r != nil {
-			return r
-		}
-	}
-	return nil
-}
-
 // maxMessage bounds, in bytes, the message of a refusal that is remembered.
 const maxMessage = 256
 

@@ -99,7 +99,7 @@ func (mg *management) issue(by messages.Name, t *messages.Transfer) *messages.Er
 	case t.Expires != 0 && t.Expires <= mg.records.now:
 		return messages.Errorf(messages.Expired, "the grant would expire at %v, and it is %v: give a later instant", t.Expires, mg.records.now)
 	case t.Expires != 0 && mg.records.rules >= secondRules && strings.HasPrefix(t.Credit, messages.PeerAccountPrefix):
-		return neverExpires(t.Credit)
+		return messages.Errorf(messages.Invalid, "account %q stands for other sites, and what it has cannot expire: grant without an expiry", clip(t.Credit))
 	case t.Expires != 0 && len(credit.lots) >= MaxLots:
 		return messages.Errorf(messages.Exhausted, "account %q has credits of %d expiring grants, the most there can be: grant without an expiry, or later", credit.name, MaxLots)
 	}
@@ -112,11 +112,6 @@ func (mg *management) issue(by messages.Name, t *messages.Transfer) *messages.Er
 	mg.books.do(&s)
 	mg.books.commit(by, &s)
 	return nil
-}
-
-// neverExpires refuses an expiry for credits that mirror those at other sites.
-func neverExpires(account messages.Name) *messages.Error {
-	return messages.Errorf(messages.Invalid, "account %q stands for other sites, and what it has cannot expire: grant without an expiry", clip(account))
 }
 
 // pay moves credits on the word of who owns them. Whoever does not leaves no

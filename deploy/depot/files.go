@@ -14,11 +14,6 @@ import (
 	"github.com/candor-grid/candor/messages/bus"
 )
 
-// put takes a piece of a file of the caller's.
-func (d *Depot) put(ctx context.Context, caller messages.Name, r messages.PutRequest) (messages.PutReply, error) {
-	return d.store(ctx, caller, &r)
-}
-
 // get reads a piece of a file of the caller's, or for an operator of anybody's.
 func (d *Depot) get(ctx context.Context, caller messages.Name, r messages.GetRequest) (messages.GetReply, error) {
 	account, err := d.whose(caller, r.Account, zap.String("file", r.Digest))
@@ -28,8 +23,8 @@ func (d *Depot) get(ctx context.Context, caller messages.Name, r messages.GetReq
 	return d.read(ctx, account, &r)
 }
 
-// store takes a piece for an account's bucket.
-func (d *Depot) store(ctx context.Context, account messages.Name, r *messages.PutRequest) (messages.PutReply, error) {
+// put takes a piece of a file for the bucket of the account that asks.
+func (d *Depot) put(ctx context.Context, account messages.Name, r messages.PutRequest) (messages.PutReply, error) {
 	if err := r.Validate(); err != nil {
 		return messages.PutReply{}, err
 	}
@@ -45,11 +40,11 @@ func (d *Depot) store(ctx context.Context, account messages.Name, r *messages.Pu
 		return messages.PutReply{Next: size, Done: true}, nil
 	case err != nil && messages.KindOf(err) != messages.NotFound:
 		return messages.PutReply{}, err
-	case err == nil && spoils(ctx, b, r):
+	case err == nil && spoils(ctx, b, &r):
 		return messages.PutReply{}, messages.Errorf(messages.Invalid, "data: is not what the file of this digest has at %d; did the file change? send it again", r.Offset)
 	}
-	reply, err := keep(ctx, b, r)
-	d.metrics.took(r, &reply, err)
+	reply, err := keep(ctx, b, &r)
+	d.metrics.took(&r, &reply, err)
 	return reply, err
 }
 

@@ -38,7 +38,7 @@ func (d *Depot) give(ctx context.Context, node messages.Name, r messages.PutRequ
 	if err != nil {
 		return messages.PutReply{}, err
 	}
-	return d.store(ctx, account, &r)
+	return d.put(ctx, account, r)
 }
 
 // deliver notes what a task left, unless it was given to another meanwhile.

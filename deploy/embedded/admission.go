@@ -3,34 +3,27 @@ package embedded
 import (
 	"crypto/tls"
 	"crypto/x509"
-	"errors"
-	"fmt"
+	"io"
 	"os"
 
-	"github.com/candor-grid/candor/deploy/identity"
 	"github.com/candor-grid/candor/deploy/identity/admission"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/bus"
 )
 
 // startAdmission starts the admission of this process, which has the site's keys.
 // With hosts each has one, and any of them answers.
 func startAdmission(s *share) (*service, error) {
-	ca, err := s.config.TLS.authority()
+	ca, err := s.config.TLS.Authority()
 	if err != nil {
 		return nil, err
 	}
-	b, err := s.connectAs(identity.Service, messages.ServiceIdentity(messages.Admission))
-	if err != nil {
-		return nil, err
-	}
-	started, err := admission.Start(admission.Config{
-		Site: s.config.Site, Bus: b, Issuer: s.authority, Operators: s.config.Operators,
-		Servers: s.servers(), CA: ca, Log: s.log.Named(messages.Admission), Metrics: s.metrics.shared,
+	return s.serving(messages.Admission, func(b bus.Bus) (io.Closer, error) {
+		return admission.Start(admission.Config{
+			Site: s.config.Site, Bus: b, Issuer: s.authority, Operators: s.config.Operators,
+			Servers: s.servers(), CA: ca, Log: s.log.Named(messages.Admission), Metrics: s.metrics.shared,
+		})
 	})
-	if err != nil {
-		return nil, errors.Join(err, b.Close())
-	}
-	return &service{started, b}, nil
 }
 
 // servers are the addresses of all hosts for clients.
@@ -45,27 +38,23 @@ func (s *share) servers() []string {
 	return urls
 }
 
-// authority is the PEM that vouches for the site's servers; "" without TLS.
-func (t *TLS) authority() (string, error) {
+// Authority is the PEM that vouches for the site's servers; "" without TLS.
+func (t *TLS) Authority() (string, error) {
 	if t == nil {
 		return "", nil
 	}
 	pem, err := os.ReadFile(t.CA)
 	if err != nil {
-		return "", fmt.Errorf("tls: %w", err)
+		return "", messages.Errorf(messages.Invalid, "tls.ca: %v", err)
 	}
 	return string(pem), nil
 }
 
 // Client is what a client needs to check the site's servers; nil without TLS.
 func (t *TLS) Client() (*tls.Config, error) {
-	pem, err := t.authority()
-	if pem == "" || err != nil {
-		return nil, err
+	if t == nil {
+		return nil, nil
 	}
 	c := &tls.Config{RootCAs: x509.NewCertPool(), MinVersion: tls.VersionTLS13}
-	if !c.RootCAs.AppendCertsFromPEM([]byte(pem)) {
-		return nil, fmt.Errorf("tls: %s holds no certificate", t.CA)
-	}
-	return c, nil
+	return c, trust(c.RootCAs, t.CA)
 }

@@ -304,7 +304,7 @@ func (f fort) leaked() {
 	}
 	defer nc.Close()
 	bystander := f.as("alice")
-	operator, err := identity.Open(f.config.keysDir()) // another process, on the same host
+	operator, err := identity.Open(f.config.KeysDir()) // another process, on the same host
 	if err == nil {
 		err = operator.Revoke(identity.User, "carol")
 	}

@@ -1,6 +1,7 @@
 package embedded
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -38,11 +39,7 @@ var Build = "candor"
 // Backup writes a backup of the site, as package backup describes it, while the site
 // serves. All that was acknowledged before is in it.
 func (s *Site) Backup(ctx context.Context, w io.Writer) error {
-	host := ""
-	if s.host != nil {
-		host = s.host.Name
-	}
-	stream := backup.NewStream(w, backup.About{Site: s.config.Site, Host: host, Build: Build, Began: time.Now().UTC()})
+	stream := backup.NewStream(w, backup.About{Site: s.config.Site, Host: s.options.Host, Build: Build, Began: time.Now().UTC()})
 	return stream.End((&saving{s, stream}).all(ctx))
 }
 
@@ -56,13 +53,17 @@ type saving struct {
 func (s *saving) all(ctx context.Context) error {
 	for _, step := range []func(context.Context) error{
 		func(context.Context) error { return s.file(shapeFile) },
-		func(context.Context) error { return s.checkpoints() },
+		func(context.Context) error { // what the site signed
+			return s.beside(s.banks, historyDir, func(name string) bool { return name == history.CheckpointsFile })
+		},
 		func(ctx context.Context) error { return s.group(ctx, s.auctioneers) },
-		func(context.Context) error { return s.archive() },
+		func(context.Context) error { return s.beside(s.auctioneers, archiveDir, archive.IsSegment) },
 		func(ctx context.Context) error { return s.group(ctx, s.banks) },
-		func(context.Context) error { return s.journal() },
+		func(context.Context) error { return s.beside(s.banks, historyDir, history.IsSegment) },
 		s.depot,
-		func(context.Context) error { return s.estimator() },
+		func(context.Context) error {
+			return s.copy(messages.Estimator, filepath.Join(s.config.estimatorDir(serviceOf(s.host)), estimator.SnapshotFile))
+		},
 		func(context.Context) error { return s.rest() },
 	} {
 		if err := step(ctx); err != nil {
@@ -96,53 +97,22 @@ func (s *saving) group(ctx context.Context, g *group) error {
 	return s.to.Add(g.actor+"/state", saved.Size, state)
 }
 
-// historyOf is the directory of the journal of a replica of the bank here.
-func (s *saving) historyOf() string {
-	return filepath.Join(s.banks.dir(s.banks.here()[0]), historyDir)
-}
-
-// checkpoints saves what the site signed. It is read before the bank's state is saved.
-func (s *saving) checkpoints() error {
-	return s.copy(messages.Bank+"/"+historyDir, filepath.Join(s.historyOf(), history.CheckpointsFile))
-}
-
-// journal saves the files of the journal. They do not change once they are there.
-func (s *saving) journal() error {
-	entries, err := os.ReadDir(s.historyOf())
+// beside saves files of a directory beside the log of an actor's replica here. A file that
+// grows is saved as far as it goes; one that is too old by now may be gone.
+func (s *saving) beside(g *group, dir string, wanted func(name string) bool) error {
+	from := filepath.Join(g.dir(g.here()[0]), dir)
+	entries, err := os.ReadDir(from)
 	if err != nil {
 		return err
 	}
 	for _, e := range entries {
-		if history.IsSegment(e.Name()) {
-			if err := s.copy(messages.Bank+"/"+historyDir, filepath.Join(s.historyOf(), e.Name())); err != nil {
+		if wanted(e.Name()) {
+			if err := s.copy(g.actor+"/"+dir, filepath.Join(from, e.Name())); err != nil {
 				return err
 			}
 		}
 	}
 	return nil
-}
-
-// archive saves the records of ended jobs, after the auctioneer's state: what left the state is
-// there. A file that grows is saved as far as it goes; one that is too old by now may be gone.
-func (s *saving) archive() error {
-	dir := filepath.Join(s.auctioneers.dir(s.auctioneers.here()[0]), archiveDir)
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		return err
-	}
-	for _, e := range entries {
-		if archive.IsSegment(e.Name()) {
-			if err := s.copy(messages.Auctioneer+"/"+archiveDir, filepath.Join(dir, e.Name())); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
-// estimator saves what the estimator of this process has learned.
-func (s *saving) estimator() error {
-	return s.copy(messages.Estimator, filepath.Join(s.config.estimatorDir(estimatorOf(s.host)), estimator.SnapshotFile))
 }
 
 // depot saves the files of jobs.
@@ -174,7 +144,7 @@ func (s *saving) rest() error {
 			return err
 		}
 	}
-	for name, dir := range map[string]string{"keys": s.config.keysDir(), "creds": filepath.Join(s.config.State, "creds")} {
+	for name, dir := range map[string]string{"keys": s.config.KeysDir(), "creds": filepath.Join(s.config.State, "creds")} {
 		err := filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
 			if err != nil || !e.Type().IsRegular() {
 				return err
@@ -208,21 +178,17 @@ func (s *saving) copy(below, path string) error {
 }
 
 // caughtUp waits for a replica of this process to have applied an entry.
-func (g *group) caughtUp(ctx context.Context, index uint64) (string, error) {
-	every := time.NewTicker(10 * time.Millisecond)
-	defer every.Stop()
-	for {
+func (g *group) caughtUp(ctx context.Context, index uint64) (id string, err error) {
+	err = again(ctx, 10*time.Millisecond, func() (bool, error) {
 		for _, s := range g.statuses() {
 			if s.Applied >= index {
-				return s.ID, nil
+				id = s.ID
+				return false, nil
 			}
 		}
-		select {
-		case <-every.C:
-		case <-ctx.Done():
-			return "", messages.Errorf(messages.Unavailable, "no replica of the %s here has what the leader has; is this host cut off?", g.actor)
-		}
-	}
+		return true, messages.Errorf(messages.Unavailable, "no replica of the %s here has what the leader has; is this host cut off?", g.actor)
+	})
+	return id, err
 }
 
 // archiver is the log of a replica that runs here.
@@ -360,11 +326,7 @@ func (r *restoring) all(keys string) error {
 			}
 		}
 	}
-	learner := "1"
-	if r.host != "" {
-		learner = r.host
-	}
-	if err := r.tree(messages.Estimator, (&Config{State: r.state}).estimatorDir(learner)); err != nil {
+	if err := r.tree(messages.Estimator, (&Config{State: r.state}).estimatorDir(cmp.Or(r.host, serviceOf(nil)))); err != nil {
 		return err
 	}
 	for _, name := range []string{shapeFile, toldFile, usersFile} {

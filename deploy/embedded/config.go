@@ -1,6 +1,7 @@
 package embedded
 
 import (
+	"cmp"
 	"encoding/json"
 	"path/filepath"
 	"sort"
@@ -261,12 +262,8 @@ func (c *Config) replicaIDs() (ids []string) {
 	return ids
 }
 
-func (c *Config) keysDir() string {
-	if c.Keys != "" {
-		return c.Keys
-	}
-	return filepath.Join(c.State, "keys")
-}
+// KeysDir is where the site's keys are.
+func (c *Config) KeysDir() string { return cmp.Or(c.Keys, filepath.Join(c.State, "keys")) }
 
 // host returns the host of a name, nil if there is none.
 func (c *Config) host(name messages.Name) *Host {

@@ -3,6 +3,7 @@ package embedded
 import (
 	"cmp"
 	"errors"
+	"io"
 
 	"go.uber.org/zap"
 
@@ -72,13 +73,5 @@ func startConnections(s *share) (*service, error) {
 	if s.options.Only != nil {
 		actor = s.options.Only.Actor
 	}
-	b, err := s.connectAs(identity.Service, messages.ServiceIdentity(actor))
-	if err != nil {
-		return nil, err
-	}
-	g, err := startGuard(s, b)
-	if err != nil {
-		return nil, errors.Join(err, b.Close())
-	}
-	return &service{g, b}, nil
+	return s.serving(actor, func(b bus.Bus) (io.Closer, error) { return startGuard(s, b) })
 }

@@ -50,7 +50,7 @@ func WriteCredentials(state string, authority *identity.Authority, role identity
 	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
 		return "", fmt.Errorf("credentials of %s: %w", name, err)
 	}
-	if err := replaceFile(file, creds, 0o600); err != nil {
+	if err := ReplaceFile(file, creds, 0o600); err != nil {
 		return "", fmt.Errorf("credentials of %s: %w", name, err)
 	}
 	return file, nil

@@ -1,7 +1,7 @@
 package embedded
 
 import (
-	"errors"
+	"io"
 	"os"
 	"path/filepath"
 	"time"
@@ -9,35 +9,25 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/candor-grid/candor/deploy/depot"
-	"github.com/candor-grid/candor/deploy/identity"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/bus"
 )
 
 // startDepot starts the depot of this process. With hosts each has one, and any of
 // them answers.
 func startDepot(s *share) (*service, error) {
-	b, err := s.connectAs(identity.Service, messages.ServiceIdentity(messages.Depot))
-	if err != nil {
-		return nil, err
-	}
-	files, registry, replica := &s.config.Files, s.metrics.add(), "1"
-	if s.host != nil {
-		replica = s.host.Name
-	}
-	c := depot.Config{
-		Site: s.config.Site, Bus: b, Operator: s.config.Operators[0], Operators: s.config.Operators,
-		Retention: files.Retention.Std(), Quota: files.QuotaMiB << 20,
-		Log: s.log.Named(messages.Depot), Metrics: labelled(registry, "replica", replica),
-	}
-	if err := s.loadDepot(c); err != nil {
-		return nil, errors.Join(err, b.Close())
-	}
-	started, err := depot.Start(c)
-	if err != nil {
-		s.metrics.remove(registry)
-		return nil, errors.Join(err, b.Close())
-	}
-	return &service{started, b}, nil
+	return s.serving(messages.Depot, func(b bus.Bus) (io.Closer, error) {
+		files := &s.config.Files
+		c := depot.Config{
+			Site: s.config.Site, Bus: b, Operator: s.config.Operators[0], Operators: s.config.Operators,
+			Retention: files.Retention.Std(), Quota: files.QuotaMiB << 20,
+			Log: s.log.Named(messages.Depot), Metrics: labelled(s.metrics.add(), "replica", serviceOf(s.host)),
+		}
+		if err := s.loadDepot(c); err != nil {
+			return nil, err
+		}
+		return depot.Start(c)
+	})
 }
 
 // loadDepot takes in the files that candor restore left. Over several hosts nobody may
@@ -60,17 +50,8 @@ func (s *share) loadDepot(c depot.Config) error {
 
 // loadFiles asks again while nobody keeps files yet.
 func (s *share) loadFiles(c depot.Config, dir string) error {
-	again := time.NewTicker(100 * time.Millisecond)
-	defer again.Stop()
-	for {
+	return again(s.ctx, 100*time.Millisecond, func() (bool, error) {
 		err := depot.Load(s.ctx, c, dir)
-		if err == nil || !messages.KindOf(err).Retriable() {
-			return err
-		}
-		select {
-		case <-again.C:
-		case <-s.ctx.Done():
-			return err
-		}
-	}
+		return err != nil && messages.KindOf(err).Retriable(), err
+	})
 }

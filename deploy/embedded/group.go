@@ -140,13 +140,7 @@ func (g *group) here() []string {
 	return g.all
 }
 
-func (g *group) startAll() error {
-	var starts []func() error
-	for _, id := range g.here() {
-		starts = append(starts, func() error { return g.start1(id) })
-	}
-	return together(starts)
-}
+func (g *group) startAll() error { return Each(g.here(), g.start1) }
 
 // start1 starts a replica that does not run.
 func (g *group) start1(id string) error {
@@ -216,8 +210,7 @@ func (g *group) connect(c *mailbox.Config) (err error) {
 // founders are the replicas that begin the group together; none where the replica
 // is to be added to it.
 func (g *group) founders(id string) []string {
-	all := slices.Clone(g.all)
-	all = slices.DeleteFunc(all, func(id string) bool {
+	all := slices.DeleteFunc(slices.Clone(g.all), func(id string) bool {
 		h := g.site.config.host(id)
 		return h != nil && h.Joins
 	})
@@ -297,15 +290,9 @@ func (g *group) stopAll() error {
 	var failed []error
 	leader := g.leader()
 	ids := g.ids()
-	slices.SortFunc(ids, func(a, b string) int {
-		switch {
-		case a == leader && b != leader:
-			return 1
-		case b == leader && a != leader:
-			return -1
-		}
-		return 0
-	})
+	if i := slices.Index(ids, leader); i >= 0 {
+		ids = append(slices.Delete(ids, i, i+1), leader)
+	}
 	for _, id := range ids {
 		failed = append(failed, g.stop1(id))
 	}

@@ -102,7 +102,7 @@ func listen(t *testing.T, conn *nats.Conn) *seen {
 // somebody who has the account's key.
 func insider(t *testing.T, s *Site) *nats.Conn {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join(s.config.keysDir(), "account.nk"))
+	text, err := os.ReadFile(filepath.Join(s.config.KeysDir(), "account.nk"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -283,7 +283,7 @@ func leaked(t *testing.T, site *Site, creds []byte) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	elsewhere, err := identity.Open(site.config.keysDir()) // as another process does
+	elsewhere, err := identity.Open(site.config.KeysDir()) // as another process does
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -49,7 +49,7 @@ func spread(t *testing.T, hub *Site) Sites {
 		t.Fatal(err)
 	}
 	file := filepath.Join(dir, "east.creds")
-	if err := replaceFile(file, creds, 0o600); err != nil {
+	if err := ReplaceFile(file, creds, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	key, err := hub.authority.PublicKey()
@@ -73,7 +73,7 @@ func TestHostsAreLinkedEach(t *testing.T) {
 	t.Parallel()
 	c := firstLook(t, "east")[0]
 	c.ListenLeaf, c.Peers = "127.0.0.1:0", []Peer{{Name: "west", Keys: []string{"A"}, Limit: 100 * messages.Credit}}
-	authority, err := identity.Create(c.keysDir(), c.Site)
+	authority, err := identity.Create(c.KeysDir(), c.Site)
 	if err != nil {
 		t.Fatal(err)
 	}

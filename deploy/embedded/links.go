@@ -1,11 +1,11 @@
 package embedded
 
 import (
-	"errors"
+	"io"
 
-	"github.com/candor-grid/candor/deploy/identity"
 	"github.com/candor-grid/candor/deploy/links"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/bus"
 )
 
 // startLinks starts the service that says how the server of this process is
@@ -25,13 +25,8 @@ func startLinks(s *share) (*service, error) {
 	if s.host != nil {
 		c.Host, c.Hosts = s.host.Name, s.config.replicaIDs()
 	}
-	var err error
-	if c.Bus, err = s.connectAs(identity.Service, messages.ServiceIdentity(messages.Links)); err != nil {
-		return nil, err
-	}
-	started, err := links.Start(c)
-	if err != nil {
-		return nil, errors.Join(err, c.Bus.Close())
-	}
-	return &service{started, c.Bus}, nil
+	return s.serving(messages.Links, func(b bus.Bus) (io.Closer, error) {
+		c.Bus = b
+		return links.Start(c)
+	})
 }

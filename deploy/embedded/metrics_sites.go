@@ -2,6 +2,7 @@ package embedded
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/prometheus/client_golang/prometheus"
 	dto "github.com/prometheus/client_model/go"
@@ -29,12 +30,7 @@ func (g ofSite) Gather() ([]*dto.MetricFamily, error) {
 	for _, f := range families {
 		for _, m := range f.Metric {
 			m.Label = append(slices.Clone(m.Label), &dto.LabelPair{Name: &name, Value: &g.site})
-			slices.SortFunc(m.Label, func(a, b *dto.LabelPair) int {
-				if a.GetName() < b.GetName() {
-					return -1
-				}
-				return 1
-			})
+			slices.SortFunc(m.Label, func(a, b *dto.LabelPair) int { return strings.Compare(a.GetName(), b.GetName()) })
 		}
 	}
 	return families, err

@@ -7,6 +7,7 @@ import (
 
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
 	"go.uber.org/zap"
 )
 
@@ -83,9 +84,8 @@ func (l *natsLog) count(format string, v []any) {
 // newRefusals counts what clients of the server tried and were refused, from 0: of a
 // series that begins with the first refusal nobody sees that it grew.
 func newRefusals(r prometheus.Registerer) *prometheus.CounterVec {
-	c := prometheus.NewCounterVec(prometheus.CounterOpts{Name: "candor_nats_refused_total",
+	c := promauto.With(r).NewCounterVec(prometheus.CounterOpts{Name: "candor_nats_refused_total",
 		Help: "Connections, messages and subscriptions that the NATS server of this process refused its clients."}, []string{"what"})
-	r.MustRegister(c)
 	for _, what := range []string{"publish", "subscribe", "connect"} {
 		c.WithLabelValues(what)
 	}

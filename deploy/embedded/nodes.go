@@ -64,15 +64,11 @@ func (n *nodes) startAll() error {
 // each does something to many nodes, a bounded number at a time.
 func (n *nodes) each(names []messages.Name, do func(messages.Name) error) error {
 	turns := make(chan struct{}, startAtOnce)
-	steps := make([]func() error, len(names))
-	for i, name := range names {
-		steps[i] = func() error {
-			turns <- struct{}{}
-			defer func() { <-turns }()
-			return do(name)
-		}
-	}
-	return together(steps)
+	return Each(names, func(name messages.Name) error {
+		turns <- struct{}{}
+		defer func() { <-turns }()
+		return do(name)
+	})
 }
 
 // start1 starts the agent of a node of this process that does not run.

@@ -113,12 +113,6 @@ func (o *operator) open(ctx context.Context) error {
 	return err
 }
 
-// awaitAuctioneer waits until some replica leads and serves.
-func (o *operator) awaitAuctioneer(ctx context.Context) error {
-	_, err := ask[messages.StatusReply](ctx, o, messages.Auctioneer, messages.VerbStatus, messages.Empty{})
-	return err
-}
-
 // ask sends a request as the first operator, again and again while nobody
 // answers, until ctx ends.
 func ask[Reply any](ctx context.Context, o *operator, actor, verb string, request any) (Reply, error) {

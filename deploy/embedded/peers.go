@@ -109,11 +109,7 @@ func (o *operator) openPeers(ctx context.Context) error {
 			return fmt.Errorf("reserve for settlements: %w", err)
 		}
 	}
-	text, err := json.Marshal(now)
-	if err != nil {
-		return err
-	}
-	return replaceFile(filepath.Join(c.State, toldFile), append(text, '\n'), 0o600)
+	return replaceJSON(filepath.Join(c.State, toldFile), now)
 }
 
 // openPeer tells the bank of a peer that it does not know, or of which the

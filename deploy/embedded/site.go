@@ -83,7 +83,7 @@ type share struct {
 	host      *Host // nil without Hosts
 	log       *zap.Logger
 	metrics   *metrics
-	lock      *lock
+	lock      *os.File // of the state directory, until it is closed
 	authority *identity.Authority
 	clock     *siteclock.Host
 	server    *server.Server
@@ -100,6 +100,19 @@ type share struct {
 type service struct {
 	part io.Closer
 	bus  bus.Bus
+}
+
+// serving starts a service with a connection of its own, as an actor.
+func (s *share) serving(actor string, start func(bus.Bus) (io.Closer, error)) (*service, error) {
+	b, err := s.connectAs(identity.Service, messages.ServiceIdentity(actor))
+	if err != nil {
+		return nil, err
+	}
+	part, err := start(b)
+	if err != nil {
+		return nil, errors.Join(err, b.Close())
+	}
+	return &service{part, b}, nil
 }
 
 // Start starts a site and returns when it can be used: both groups have a
@@ -191,7 +204,7 @@ func (s *share) prepare() (err error) {
 	if err := keepShape(&s.config); err != nil {
 		return err
 	}
-	if s.authority, err = identity.OpenOrCreate(s.config.keysDir(), s.config.Site); err != nil {
+	if s.authority, err = identity.OpenOrCreate(s.config.KeysDir(), s.config.Site); err != nil {
 		return err
 	}
 	s.authority.SetLife(s.config.CredentialsFor.Std())
@@ -213,9 +226,9 @@ func (s *share) openBankKeys() (err error) {
 	if s.options.Only.Actor != messages.Bank {
 		return nil
 	}
-	s.authority, err = identity.Open(s.config.keysDir())
+	s.authority, err = identity.Open(s.config.KeysDir())
 	if errors.Is(err, fs.ErrNotExist) {
-		s.log.Warn("the bank runs without the site's keys: it cannot check who asks, nor settle with other sites", zap.String("keys", s.config.keysDir()))
+		s.log.Warn("the bank runs without the site's keys: it cannot check who asks, nor settle with other sites", zap.String("keys", s.config.KeysDir()))
 		return nil
 	}
 	return err
@@ -258,7 +271,10 @@ func (s *Site) startActors(ctx context.Context) error {
 	}
 	if err := together([]func() error{
 		func() error { return s.operator.open(ctx) },
-		func() error { return s.operator.awaitAuctioneer(ctx) },
+		func() error { // until some replica leads and serves
+			_, err := ask[messages.StatusReply](ctx, s.operator, messages.Auctioneer, messages.VerbStatus, messages.Empty{})
+			return err
+		},
 	}); err != nil {
 		return err
 	}
@@ -301,21 +317,25 @@ func (s *Site) openStream(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(s.makeStream(ctx, b), b.Close())
+	// The server takes connections a moment before it has set up what serves streams.
+	err = again(ctx, 20*time.Millisecond, func() (bool, error) {
+		_, err := b.Stream(ctx, messages.ObservationStream(s.config.Site), []string{messages.ObservationSubject(s.config.Site)})
+		return messages.KindOf(err) == messages.Unavailable, err
+	})
+	return errors.Join(err, b.Close())
 }
 
-// makeStream asks again while nobody answers: the server takes connections a
-// moment before it has set up what serves streams.
-func (s *Site) makeStream(ctx context.Context, b bus.Bus) error {
-	again := time.NewTicker(20 * time.Millisecond)
-	defer again.Stop()
+// again tries until that need not be done once more, or ctx ends.
+func again(ctx context.Context, every time.Duration, try func() (more bool, err error)) error {
+	tick := time.NewTicker(every)
+	defer tick.Stop()
 	for {
-		_, err := b.Stream(ctx, messages.ObservationStream(s.config.Site), []string{messages.ObservationSubject(s.config.Site)})
-		if messages.KindOf(err) != messages.Unavailable {
+		more, err := try()
+		if !more {
 			return err
 		}
 		select {
-		case <-again.C:
+		case <-tick.C:
 		case <-ctx.Done():
 			return err
 		}
@@ -343,12 +363,17 @@ func (s *Site) startOnly() error {
 
 // together runs functions at the same time and joins their errors.
 func together(functions []func() error) error {
-	failed := make([]error, len(functions))
-	var wg sync.WaitGroup
-	for i, f := range functions {
-		wg.Go(func() { failed[i] = f() })
+	return Each(functions, func(f func() error) error { return f() })
+}
+
+// Each does something with all of several things at a time, and joins the errors.
+func Each[T any](all []T, do func(T) error) error {
+	failed := make([]error, len(all))
+	var busy sync.WaitGroup
+	for i, one := range all {
+		busy.Go(func() { failed[i] = do(one) })
 	}
-	wg.Wait()
+	busy.Wait()
 	return errors.Join(failed...)
 }
 
@@ -386,7 +411,7 @@ func (s *Site) stop() error {
 		s.server.WaitForShutdown()
 	}
 	if s.lock != nil {
-		failed = append(failed, s.lock.release())
+		failed = append(failed, s.lock.Close())
 	}
 	return errors.Join(failed...)
 }

@@ -38,11 +38,7 @@ func StartSites(ctx context.Context, configs []Config, limit messages.Credits, o
 			return fail(fmt.Errorf("site %s: %w", s.config.Site, err))
 		}
 	}
-	var starts []func() error
-	for _, s := range all {
-		starts = append(starts, func() error { return s.startActors(ctx) })
-	}
-	if err := together(starts); err != nil {
+	if err := Each(all, func(s *Site) error { return s.startActors(ctx) }); err != nil {
 		return nil, unstarted(ctx, err, all.Close())
 	}
 	return all, nil
@@ -81,11 +77,11 @@ func (s *Site) join(earlier, later Sites, limit messages.Credits) error {
 		if err != nil {
 			return err
 		}
-		file := LinkFile(s.config.State, other.config.Site)
+		file := CredsFile(s.config.State, filepath.Join("links", other.config.Site))
 		if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
 			return err
 		}
-		if err := replaceFile(file, creds, 0o600); err != nil {
+		if err := ReplaceFile(file, creds, 0o600); err != nil {
 			return err
 		}
 		if err := s.admit(other, Peer{URLs: []string{"nats://" + other.info.Leaf}, Creds: file, Limit: limit}); err != nil {
@@ -112,16 +108,4 @@ func (s *Site) admit(other *Site, p Peer) error {
 }
 
 // Close stops all sites.
-func (s Sites) Close() error {
-	var stops []func() error
-	for _, site := range s {
-		stops = append(stops, site.Close)
-	}
-	return together(stops)
-}
-
-// LinkFile is where credentials are kept with which a site's servers connect to
-// those of a peer.
-func LinkFile(state string, peer messages.Name) string {
-	return CredsFile(state, filepath.Join("links", peer))
-}
+func (s Sites) Close() error { return Each(s, (*Site).Close) }

@@ -52,7 +52,7 @@ func writeInfo(state string, info Info) error {
 	if err != nil {
 		return err
 	}
-	return replaceFile(filepath.Join(state, infoFile), append(data, '\n'), 0o644)
+	return ReplaceFile(filepath.Join(state, infoFile), append(data, '\n'), 0o644)
 }
 
 // runningFile is the name of the file with the configuration that the site was started
@@ -60,11 +60,7 @@ func writeInfo(state string, info Info) error {
 const runningFile = "running.json"
 
 func writeRunning(c *Config) error {
-	data, err := json.Marshal(c)
-	if err != nil {
-		return err
-	}
-	return replaceFile(filepath.Join(c.State, runningFile), append(data, '\n'), 0o600)
+	return replaceJSON(filepath.Join(c.State, runningFile), c)
 }
 
 // Running is the configuration, as JSON, that the running site of a state directory was
@@ -90,8 +86,17 @@ func Running(state string) (config []byte, process string, err error) {
 	return config, string(holder[:n]), err
 }
 
-// replaceFile puts a whole new file in place of an old one.
-func replaceFile(path string, data []byte, mode fs.FileMode) error {
+// replaceJSON puts a new file of a value, for the owner alone, in place of an old one.
+func replaceJSON(path string, value any) error {
+	text, err := json.Marshal(value)
+	if err != nil {
+		return err
+	}
+	return ReplaceFile(path, append(text, '\n'), 0o600)
+}
+
+// ReplaceFile puts a whole new file in place of an old one.
+func ReplaceFile(path string, data []byte, mode fs.FileMode) error {
 	aside, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".new-")
 	if err != nil {
 		return err
@@ -112,12 +117,9 @@ func CredsFile(state string, account messages.Name) string {
 // lockName is the name of the file that a site locks.
 const lockName = "lock"
 
-// lock is a state directory held by this process.
-type lock struct{ file *os.File }
-
-// lockState makes the state directory if need be and holds it until release
-// or the end of the process, however it ends.
-func lockState(state string) (*lock, error) {
+// lockState makes the state directory if need be and holds it until the
+// file is closed or the end of the process, however it ends.
+func lockState(state string) (*os.File, error) {
 	if err := os.MkdirAll(state, 0o700); err != nil {
 		return nil, fmt.Errorf("state directory: %w", err)
 	}
@@ -133,22 +135,17 @@ func lockState(state string) (*lock, error) {
 		return nil, messages.Errorf(messages.Conflict, "state directory %s: is in use by process %s; stop it, or name another directory with --state", state, holder[:n])
 	}
 	if err == nil {
-		err = errors.Join(f.Truncate(0), writeAt(f, fmt.Sprint(os.Getpid())))
+		err = f.Truncate(0)
+	}
+	if err == nil {
+		_, err = fmt.Fprint(f, os.Getpid())
 	}
 	if err != nil {
 		_ = f.Close()
 		return nil, fmt.Errorf("state directory %s: cannot be locked: %w", state, err)
 	}
-	return &lock{f}, nil
+	return f, nil
 }
-
-func writeAt(f *os.File, s string) error {
-	_, err := f.WriteAt([]byte(s), 0)
-	return err
-}
-
-// release lets another process have the directory.
-func (l *lock) release() error { return l.file.Close() }
 
 // shape is what a state directory was made for and cannot be used otherwise:
 // the members of a group are written in its log, and an earlier release had another store.
@@ -168,10 +165,7 @@ func keepShape(c *Config) error {
 	path := filepath.Join(c.State, shapeFile)
 	text, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		if text, err = json.Marshal(want); err != nil {
-			return err
-		}
-		return replaceFile(path, append(text, '\n'), 0o600)
+		return replaceJSON(path, want)
 	}
 	var have shape
 	if err == nil {
@@ -245,5 +239,5 @@ func keepFormat(state string) error {
 	case !errors.Is(err, fs.ErrNotExist):
 		return fmt.Errorf("state directory: %w", err)
 	}
-	return replaceFile(path, []byte(strconv.Itoa(stateFormat)+"\n"), 0o644)
+	return ReplaceFile(path, []byte(strconv.Itoa(stateFormat)+"\n"), 0o644)
 }

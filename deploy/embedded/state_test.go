@@ -22,14 +22,14 @@ func TestStateHasOneHolder(t *testing.T) {
 	if _, err := lockState(state); messages.KindOf(err) != messages.Conflict {
 		t.Fatalf("second holder: %v, want Conflict", err)
 	}
-	if err := held.release(); err != nil {
+	if err := held.Close(); err != nil {
 		t.Fatal(err)
 	}
 	again, err := lockState(state)
 	if err != nil {
 		t.Fatalf("after the release: %v", err)
 	}
-	if err := again.release(); err != nil {
+	if err := again.Close(); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"strings"
 
 	"github.com/nats-io/nats-server/v2/server"
@@ -32,13 +31,9 @@ func (t *TLS) load() (*tls.Config, error) {
 	if err != nil {
 		return nil, fmt.Errorf("tls: %w", err)
 	}
-	pem, err := os.ReadFile(t.CA)
-	if err != nil {
-		return nil, fmt.Errorf("tls: %w", err)
-	}
 	pool := x509.NewCertPool()
-	if !pool.AppendCertsFromPEM(pem) {
-		return nil, fmt.Errorf("tls: %s holds no certificate", t.CA)
+	if err := trust(pool, t.CA); err != nil {
+		return nil, err
 	}
 	return &tls.Config{
 		Certificates: []tls.Certificate{pair},
@@ -74,10 +69,10 @@ func (s *share) replicaTLS(actor string) (*tls.Config, error) {
 	authority := s.authority
 	if authority == nil {
 		var err error
-		if authority, err = identity.OpenFor(s.config.keysDir(), s.config.Site); errors.Is(err, fs.ErrNotExist) {
+		if authority, err = identity.OpenFor(s.config.KeysDir(), s.config.Site); errors.Is(err, fs.ErrNotExist) {
 			return nil, messages.Errorf(messages.Invalid,
 				"the replicas of the %s know one another by certificates: name this one's with --certificate (candor site certify %s --replica %s makes it), or in keys: a directory with the site's keys, which %s is not",
-				actor, s.host.Name, actor, s.config.keysDir())
+				actor, s.host.Name, actor, s.config.KeysDir())
 		} else if err != nil {
 			return nil, err
 		}

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 
 	"github.com/nats-io/nkeys"
 
@@ -70,10 +72,8 @@ func (d *directory) Rotate(name string) (public string, err error) {
 func (d *directory) supersede(name, path string, seed []byte) error {
 	held := d.held.Load()
 	present := held.operator
-	for r, pair := range held.signers {
-		if string(r)+"-role" == name {
-			present = pair
-		}
+	if role, ok := strings.CutSuffix(name, "-role"); ok {
+		present = held.signers[Role(role)]
 	}
 	before, err := present.Seed()
 	if err != nil {
@@ -118,10 +118,8 @@ func rotating(name string) (file string, kind nkeys.PrefixByte, err error) {
 	case "account", "system":
 		return "", 0, messages.Errorf(messages.Invalid, "key %s: is the name of the account itself, in every credentials file and of every stream, and signs nothing in use but credentials' accounts; rotate the keys that sign, %v", name, Rotatable())
 	}
-	for _, r := range signed {
-		if name == string(r)+"-role" {
-			return roleFile(r), nkeys.PrefixByteAccount, nil
-		}
+	if role, ok := strings.CutSuffix(name, "-role"); ok && slices.Contains(signed, Role(role)) {
+		return roleFile(Role(role)), nkeys.PrefixByteAccount, nil
 	}
 	return "", 0, messages.Errorf(messages.Invalid, "key %q: is none of %v", name, Rotatable())
 }

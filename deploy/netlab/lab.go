@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/candor-grid/candor/deploy/embedded"
@@ -50,20 +49,9 @@ func New(dir, binary string, network Network, plans ...Plan) (*Lab, error) {
 	return l, nil
 }
 
-// Each does something with all of several things at a time, and returns the errors.
-func Each[T any](all []T, do func(T) error) error {
-	failed := make([]error, len(all))
-	var busy sync.WaitGroup
-	for i, one := range all {
-		busy.Go(func() { failed[i] = do(one) })
-	}
-	busy.Wait()
-	return errors.Join(failed...)
-}
-
 // Start starts all sites and returns when all of them can be used.
 func (l *Lab) Start(ctx context.Context) error {
-	return Each(l.Sites, func(s *Site) error { return s.Start(ctx) })
+	return embedded.Each(l.Sites, func(s *Site) error { return s.Start(ctx) })
 }
 
 // Join makes the sites, before they are started, peers of one another: each site's
@@ -147,7 +135,7 @@ func (l *Lab) Close() error {
 	for _, s := range l.Sites {
 		running = append(running, slices.DeleteFunc(s.Hosts(), func(h *Host) bool { return !h.Runs() })...)
 	}
-	failed := []error{Each(running, func(h *Host) error { return h.process.end() })}
+	failed := []error{embedded.Each(running, func(h *Host) error { return h.process.end() })}
 	for _, link := range l.links {
 		failed = append(failed, link.Close())
 	}

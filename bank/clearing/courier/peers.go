@@ -76,13 +76,9 @@ func (p *peers) reconcile(ctx context.Context, peer messages.Name) (messages.Rec
 		if err != nil {
 			return messages.ReconcileReply{}, err
 		}
-		reply.Books = append(reply.Books, compare(sender, ours, theirs))
+		reply.Books = append(reply.Books, messages.ReconciledBook{Sender: sender, Ours: end(ours), Theirs: end(theirs), Difference: clearing.Compare(ours, theirs)})
 	}
 	return reply, nil
-}
-
-func compare(sender messages.Name, ours, theirs []messages.ClearingLine) messages.ReconciledBook {
-	return messages.ReconciledBook{Sender: sender, Ours: end(ours), Theirs: end(theirs), Difference: clearing.Compare(ours, theirs)}
 }
 
 // end is the last number of a book, 0 if it has none.

@@ -84,7 +84,8 @@ func (s *sender) attend(ctx context.Context, peer messages.Name) {
 	var told uint64 // the peer knows which outcomes are known, up to here
 	for greeted := false; ctx.Err() == nil; {
 		news := s.proposer.next()
-		m := s.outgoing(peer)
+		var m messages.Instructions
+		s.config.Host.Read(func(state *clearing.State) { m, _ = state.Outgoing(peer, s.config.Clock()) })
 		if greeted && len(m.List) == 0 && m.Known.Number == told {
 			select {
 			case <-ctx.Done():
@@ -118,11 +119,6 @@ func (s *sender) failed(peer messages.Name, err error) {
 		return
 	}
 	s.failures[peer] = failure{s.failures[peer].tries + 1, messages.AsError("", err).Message}
-}
-
-func (s *sender) outgoing(peer messages.Name) (m messages.Instructions) {
-	s.config.Host.Read(func(state *clearing.State) { m, _ = state.Outgoing(peer, s.config.Clock()) })
-	return m
 }
 
 // addFailures adds what is sent in vain.

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
 	"go.uber.org/zap"
 
 	"github.com/candor-grid/candor/deploy/identity"
@@ -206,17 +207,15 @@ type metrics struct {
 }
 
 func newMetrics(r prometheus.Registerer) *metrics {
+	with := promauto.With(r)
 	m := &metrics{
-		issued:   prometheus.NewCounter(prometheus.CounterOpts{Name: "candor_admission_tokens_total", Help: "Join tokens made."}),
-		enrolled: prometheus.NewCounter(prometheus.CounterOpts{Name: "candor_admission_enrolments_total", Help: "Claims signed for agents that showed a join token, repeated requests among them."}),
-		refused: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "candor_admission_refused_total",
+		issued:   with.NewCounter(prometheus.CounterOpts{Name: "candor_admission_tokens_total", Help: "Join tokens made."}),
+		enrolled: with.NewCounter(prometheus.CounterOpts{Name: "candor_admission_enrolments_total", Help: "Claims signed for agents that showed a join token, repeated requests among them."}),
+		refused: with.NewCounterVec(prometheus.CounterOpts{Name: "candor_admission_refused_total",
 			Help: "Requests refused, by the kind of error."}, []string{"kind"}),
 	}
 	for _, kind := range messages.Kinds() {
 		m.refused.WithLabelValues(kind.String())
-	}
-	if r != nil {
-		r.MustRegister(m.issued, m.enrolled, m.refused)
 	}
 	return m
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
 
@@ -97,13 +98,10 @@ func Start(c Config) (*Guard, error) {
 }
 
 func newRefused(r prometheus.Registerer) *prometheus.CounterVec {
-	refused := prometheus.NewCounterVec(prometheus.CounterOpts{Name: "candor_connections_refused_total",
+	refused := promauto.With(r).NewCounterVec(prometheus.CounterOpts{Name: "candor_connections_refused_total",
 		Help: "Connections to NATS that were cut, as their name had too many open, by the role of the name."}, []string{"role"})
 	for _, role := range []identity.Role{identity.User, identity.Operator, identity.Node, identity.Joiner, identity.Peer} {
 		refused.WithLabelValues(string(role))
-	}
-	if r != nil {
-		r.MustRegister(refused)
 	}
 	return refused
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/candor-grid/candor/deploy/embedded"
 	"github.com/candor-grid/candor/deploy/netlab"
 	"github.com/candor-grid/candor/messages"
 )
@@ -97,23 +98,17 @@ func (s *storm) obey(h *netlab.Host, said string) {
 	}
 }
 
-// other is a rack that is not the one given.
-func (s *storm) other(h *netlab.Host) *netlab.Host {
-	others := slices.DeleteFunc(slices.Clone(s.Racks), func(o *netlab.Host) bool { return o == h })
-	return others[s.rng.IntN(len(others))]
-}
-
 // muted has nothing that a host sends arrive at one or both of the others.
 func muted(_ context.Context, s *storm, h *netlab.Host) error {
-	s.deaf = []*netlab.Host{s.other(h)}
-	if s.rng.IntN(2) == 0 {
-		s.deaf = slices.DeleteFunc(slices.Clone(s.Racks), func(o *netlab.Host) bool { return o == h })
+	s.deaf = slices.DeleteFunc(slices.Clone(s.Racks), func(o *netlab.Host) bool { return o == h })
+	if one := s.rng.IntN(len(s.deaf)); s.rng.IntN(2) != 0 {
+		s.deaf = s.deaf[one : one+1]
 	}
-	return netlab.Each(s.deaf, h.Mute)
+	return embedded.Each(s.deaf, h.Mute)
 }
 
 func heard(ctx context.Context, s *storm, h *netlab.Host) error {
-	if err := netlab.Each(s.deaf, h.Hear); err != nil {
+	if err := embedded.Each(s.deaf, h.Hear); err != nil {
 		return err
 	}
 	return revived(ctx, s, h)
@@ -147,14 +142,14 @@ func clockSet(_ context.Context, s *storm, h *netlab.Host) error {
 }
 
 func allKilled(_ context.Context, s *storm, _ *netlab.Host) error {
-	return netlab.Each(s.Racks, func(h *netlab.Host) error { h.Kill(); return nil })
+	return embedded.Each(s.Racks, func(h *netlab.Host) error { h.Kill(); return nil })
 }
 
 func allRevived(ctx context.Context, s *storm, _ *netlab.Host) error {
-	if err := netlab.Each(s.Racks, (*netlab.Host).Start); err != nil {
+	if err := embedded.Each(s.Racks, (*netlab.Host).Start); err != nil {
 		return err
 	}
-	return netlab.Each(s.Racks, func(h *netlab.Host) error { return revived(ctx, s, h) })
+	return embedded.Each(s.Racks, func(h *netlab.Host) error { return revived(ctx, s, h) })
 }
 
 // upgraded stops every host in turn and has it run the other of the two builds.

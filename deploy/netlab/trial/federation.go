@@ -3,6 +3,7 @@ package trial
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/candor-grid/candor/deploy/netlab"
@@ -26,13 +27,7 @@ func joined(l *netlab.Lab) error { return l.Join(oneWay, peerLimit) }
 // roaming is what a site's users submit: every third job is for one of the other
 // sites.
 func roaming(home messages.Name) func(n int) messages.SubmitRequest {
-	var others []messages.Name
-	for _, name := range siteNames {
-		if name != home {
-			others = append(others, name)
-		}
-	}
-	return roamingTo(others)
+	return roamingTo(slices.DeleteFunc(slices.Clone(siteNames), func(name messages.Name) bool { return name == home }))
 }
 
 // roamingTo is the same for other sites that are given.

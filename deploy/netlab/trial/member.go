@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/candor-grid/candor/deploy/embedded"
 	"github.com/candor-grid/candor/deploy/netlab"
 	"github.com/candor-grid/candor/deploy/netlab/load"
 	"github.com/candor-grid/candor/messages"
@@ -34,7 +35,7 @@ func (t *trial) members() (all []*member, err error) {
 
 // everyone does something with all members at a time.
 func everyone(all []*member, do func(*member) error) error {
-	return netlab.Each(all, func(m *member) error {
+	return embedded.Each(all, func(m *member) error {
 		if err := do(m); err != nil {
 			return fmt.Errorf("%s: %w", m.Name, err)
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 	"sync"
 	"time"
 
@@ -125,13 +126,11 @@ func ask[Reply any](ctx context.Context, b bus.Bus, patience time.Duration, subj
 
 // judge says what an error means for a request; the kinds are of refusals that hold.
 func judge(err error, holding ...messages.Kind) outcome {
-	if err == nil {
+	switch {
+	case err == nil:
 		return acknowledged
-	}
-	for _, kind := range holding {
-		if messages.KindOf(err) == kind {
-			return refused
-		}
+	case slices.Contains(holding, messages.KindOf(err)):
+		return refused
 	}
 	return unknown
 }

@@ -66,7 +66,7 @@ func (w *World) lie(s *site, until messages.Time) {
 // hearLie has a bank take something that south signed. South knows all that the
 // bank does.
 func (o *bankLeader) hearLie() {
-	p, known := o.peerOf(south)
+	p, known := peerIn(o.state().clearing, south)
 	if !known {
 		return
 	}
@@ -84,16 +84,6 @@ func (o *bankLeader) hearLie() {
 	default:
 		o.answerLie(&p)
 	}
-}
-
-// peerOf is a peer as the bank has it.
-func (o *bankLeader) peerOf(name messages.Name) (messages.PeerReply, bool) {
-	for _, p := range o.state().clearing.Peers().Peers {
-		if p.Peer == name {
-			return p, true
-		}
-	}
-	return messages.PeerReply{}, false
 }
 
 // some is an amount below all that there is to be had, or far above.

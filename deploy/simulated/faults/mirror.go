@@ -11,8 +11,10 @@ import (
 func (s *site) clearing() *clearing.State { return s.banks.reference.(*bankState).clearing }
 
 // peer is how a site's bank sees another; false: it does not know it.
-func (s *site) peer(name messages.Name) (messages.PeerReply, bool) {
-	for _, p := range s.clearing().Peers().Peers {
+func (s *site) peer(name messages.Name) (messages.PeerReply, bool) { return peerIn(s.clearing(), name) }
+
+func peerIn(c *clearing.State, name messages.Name) (messages.PeerReply, bool) {
+	for _, p := range c.Peers().Peers {
 		if p.Peer == name {
 			return p, true
 		}

@@ -154,12 +154,7 @@ func ends(c *book.Command, r messages.TaskRef, was claimed) bool {
 	case c.Exchange == nil || c.Exchange.Node != was.node:
 		return false
 	}
-	for _, f := range c.Exchange.Finished {
-		if f.Attempt == (messages.Attempt{Task: r, Number: was.attempt}) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(c.Exchange.Finished, func(f messages.Finished) bool { return f.Attempt == messages.Attempt{Task: r, Number: was.attempt} })
 }
 
 func (s *witness) job(j *book.Job) error {

@@ -227,7 +227,7 @@ func (l *leader) exchange(node messages.Name, x *messages.Exchange) (*messages.E
 	}
 	reply, err := desk.Answer(l.book, node, x, grants)
 	if err == nil {
-		l.hear(node)
+		l.inputs = append(l.inputs, desk.Heard{Node: node, At: l.instant().Mono})
 	}
 	return &reply, err
 }
@@ -246,9 +246,4 @@ func (l *leader) register(node messages.Name, r *messages.RegisterRequest) (*mes
 	}
 	reply := l.desk.Registered(l.instant(), node, &own, end)
 	return &reply, nil
-}
-
-// hear tells the desk that a node was heard.
-func (l *leader) hear(node messages.Name) {
-	l.inputs = append(l.inputs, desk.Heard{Node: node, At: l.instant().Mono})
 }

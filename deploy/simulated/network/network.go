@@ -6,6 +6,7 @@ package network
 
 import (
 	"math/rand/v2"
+	"slices"
 
 	"github.com/candor-grid/candor/messages"
 )
@@ -109,11 +110,4 @@ func (n *Network) cut(now messages.Time, from, to string) bool {
 	return false
 }
 
-func (c *Cut) has(actor string) bool {
-	for _, a := range c.Actors {
-		if a == actor {
-			return true
-		}
-	}
-	return false
-}
+func (c *Cut) has(actor string) bool { return slices.Contains(c.Actors, actor) }

@@ -2,6 +2,7 @@ package bench
 
 import (
 	"context"
+	"path/filepath"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -33,7 +34,7 @@ func latency(ctx context.Context, c *cobra.Command) (any, error) {
 	jobs := n[0]
 	started := make(chan time.Time, 1)
 	g, err := open(ctx, 4, 2, func(dir string, node messages.Name) (runner.Runner, error) {
-		real, err := processRunner(dir, node)
+		real, err := runner.NewProcesses(runner.Config{Site: "bench", Node: node, Dir: filepath.Join(dir, "run", node)})
 		return watched{real, func() { started <- time.Now() }}, err
 	})
 	if err != nil {

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"hash/crc32"
 	"os"
-	"path/filepath"
 	"slices"
 	"time"
 
@@ -45,11 +44,6 @@ func (g *grid) abandon() { _ = os.RemoveAll(g.dir) }
 
 // makeRunner makes the runner of a node, with a directory to keep things in.
 type makeRunner func(dir string, node messages.Name) (runner.Runner, error)
-
-// processRunner runs real processes.
-func processRunner(dir string, node messages.Name) (runner.Runner, error) {
-	return runner.NewProcesses(runner.Config{Site: "bench", Node: node, Dir: filepath.Join(dir, "run", node)})
-}
 
 // instantRunner starts no process: a task ends at the moment at which it starts.
 func instantRunner(string, messages.Name) (runner.Runner, error) { return runner.Instant{}, nil }

@@ -109,7 +109,7 @@ func processes(ctx context.Context, c *cobra.Command) (any, error) {
 	var whole, bare time.Duration
 	for range rounds {
 		began := time.Now()
-		if err := forkExec(tasks/rounds, parallel); err != nil {
+		if err := inParallel(tasks/rounds, parallel, func(int) error { return startAndWait() }); err != nil {
 			return nil, err
 		}
 		bare += time.Since(began)
@@ -123,11 +123,6 @@ func processes(ctx context.Context, c *cobra.Command) (any, error) {
 	r := processesResult{TasksPerSecond: n / whole.Seconds(), ForkExecPerSecond: n / bare.Seconds()}
 	r.Ratio = r.TasksPerSecond / r.ForkExecPerSecond
 	return r, nil
-}
-
-// forkExec starts and waits for n processes, some at a time.
-func forkExec(n, parallel int) error {
-	return inParallel(n, parallel, func(int) error { return startAndWait() })
 }
 
 // inParallel calls do with the numbers from 1 to n, so many at a time, until one fails.

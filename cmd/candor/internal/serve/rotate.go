@@ -83,12 +83,12 @@ func (s *settings) authorityElse(advice string) (embedded.Config, *identity.Auth
 	if err != nil {
 		return c, nil, err
 	}
-	authority, err := identity.Open(keysDir(&c))
+	authority, err := identity.Open(c.KeysDir())
 	if errors.Is(err, fs.ErrNotExist) {
 		if who := os.Getenv("SUDO_USER"); who != "" && s.state == "" && s.keys == "" {
 			advice = "this is root's; for the site of " + who + ", name its directory with --state, as in --state ~" + who + "/.local/state/candor"
 		}
-		return c, nil, messages.Errorf(messages.NotFound, "%s: no site has keys there; %s", keysDir(&c), advice)
+		return c, nil, messages.Errorf(messages.NotFound, "%s: no site has keys there; %s", c.KeysDir(), advice)
 	}
 	if err == nil {
 		authority.SetLife(c.CredentialsFor.Std())

@@ -131,7 +131,7 @@ func (l *letters) nats(cmd *cobra.Command, peer messages.Name) error {
 	for _, p := range c.Peers {
 		peers = append(peers, p.Name)
 	}
-	text, err := nats.Accounts(keysDir(&c), peers...)
+	text, err := nats.Accounts(c.KeysDir(), peers...)
 	if err != nil {
 		return err
 	}

@@ -81,10 +81,10 @@ func (i *initial) keysOnly(w io.Writer) error {
 	if err != nil {
 		return err
 	}
-	if _, err := identity.Create(keysDir(&c), c.Site); err != nil {
+	if _, err := identity.Create(c.KeysDir(), c.Site); err != nil {
 		return err
 	}
-	return say(w, "%s\n", keysDir(&c))
+	return say(w, "%s\n", c.KeysDir())
 }
 
 // whole makes everything in a directory of its own, which must not exist: all of

@@ -70,7 +70,7 @@ func (l *letters) invite(w io.Writer, peer messages.Name) error {
 			return err
 		}
 	}
-	ca, err := ownCA(&c)
+	ca, err := c.TLS.Authority()
 	if err != nil {
 		return err
 	}
@@ -179,7 +179,7 @@ func (l *letters) admit(c *embedded.Config, letter *identity.Letter, limit messa
 		if f.name == "" {
 			continue
 		}
-		if err := replace(f.name, []byte(f.text), 0o600); err != nil {
+		if err := embedded.ReplaceFile(f.name, []byte(f.text), 0o600); err != nil {
 			return err
 		}
 	}
@@ -187,12 +187,12 @@ func (l *letters) admit(c *embedded.Config, letter *identity.Letter, limit messa
 	if err != nil {
 		return err
 	}
-	return replace(config, text, info.Mode().Perm())
+	return embedded.ReplaceFile(config, text, info.Mode().Perm())
 }
 
 // answer writes the answer to an invitation, and returns its file.
 func (l *letters) answer(c *embedded.Config, authority *identity.Authority, invitation *identity.Letter) (string, error) {
-	ca, err := ownCA(c)
+	ca, err := c.TLS.Authority()
 	if err != nil {
 		return "", err
 	}
@@ -208,21 +208,9 @@ func (l *letters) answer(c *embedded.Config, authority *identity.Authority, invi
 func (l *letters) open() (embedded.Config, *identity.Authority, error) {
 	c, authority, err := l.settings.authorityElse("make them with candor site init")
 	if err == nil && authority.Site() != c.Site {
-		err = messages.Errorf(messages.Conflict, "%s: holds the keys of site %s, not of %s", keysDir(&c), authority.Site(), c.Site)
+		err = messages.Errorf(messages.Conflict, "%s: holds the keys of site %s, not of %s", c.KeysDir(), authority.Site(), c.Site)
 	}
 	return c, authority, err
-}
-
-// ownCA is the certificate of the site's authority; "" where it has none.
-func ownCA(c *embedded.Config) (string, error) {
-	if c.TLS == nil {
-		return "", nil
-	}
-	pem, err := os.ReadFile(c.TLS.CA)
-	if err != nil {
-		return "", messages.Errorf(messages.Invalid, "tls.ca: %v", err)
-	}
-	return string(pem), nil
 }
 
 func readLetter(file string) (*identity.Letter, error) {
@@ -257,16 +245,4 @@ func writeLetter(file string, letter *identity.Letter) error {
 	}
 	_, err = f.Write(append(text, '\n'))
 	return errors.Join(err, f.Close())
-}
-
-// replace puts a whole new file in place of an old one.
-func replace(file string, text []byte, mode fs.FileMode) error {
-	aside := file + ".new"
-	if err := os.WriteFile(aside, text, mode); err != nil {
-		return err
-	}
-	if err := os.Chmod(aside, mode); err != nil {
-		return err
-	}
-	return os.Rename(aside, file)
 }

@@ -1,9 +1,6 @@
 package serve
 
 import (
-	"cmp"
-	"path/filepath"
-
 	"github.com/spf13/cobra"
 
 	"github.com/candor-grid/candor/deploy/embedded"
@@ -77,10 +74,6 @@ func (a *add) role(name messages.Name) (identity.Role, messages.Name) {
 		return identity.Peer, messages.ServiceIdentity(name)
 	}
 	return identity.User, name
-}
-
-func keysDir(c *embedded.Config) string {
-	return cmp.Or(c.Keys, filepath.Join(c.State, "keys"))
 }
 
 func siteCommand() *cobra.Command {

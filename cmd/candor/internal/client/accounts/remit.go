@@ -81,18 +81,15 @@ free again some time after that, or when the site gives the authorisation up
 			r := messages.AuthoriseRequest{Key: cmp.Or(m.key, rand.Text()), Account: m.from, Peer: args[0], Amount: amount,
 				Interval: messages.Duration(interval), Reason: m.reason}
 			return askKeyed(ctx, a, s, messages.VerbAuthorise, r.Key, "authorise", r, func(p *cli.Page, reply messages.SignedAuthorisation) {
-				writeAuthorised(p, reply.Authorisation)
+				r := reply.Authorisation
+				p.Printf("Site %s may charge %s once, up to %s, until %s\n", r.Peer, r.Account, cli.Credits(r.Amount), p.At(r.Ends()))
+				p.Fields("Authorisation", r.ID, "Free again", p.At(r.Frees())+" at the latest")
 			})
 		})),
 	}
 	cmd.Flags().StringVar(&lasting, "for", "7d", "how `long` the site may charge it")
 	m.flags(a, cmd)
 	return cmd
-}
-
-func writeAuthorised(p *cli.Page, r messages.Authorisation) {
-	p.Printf("Site %s may charge %s once, up to %s, until %s\n", r.Peer, r.Account, cli.Credits(r.Amount), p.At(r.Ends()))
-	p.Fields("Authorisation", r.ID, "Free again", p.At(r.Frees())+" at the latest")
 }
 
 func revokeCommand(a *cli.App) *cobra.Command {

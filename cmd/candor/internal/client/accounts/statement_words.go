@@ -3,6 +3,7 @@ package accounts
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -77,13 +78,8 @@ func bounds(entries []messages.Entry) (low, high messages.JobID) {
 
 // inWords says why an entry is there; its job's number stands beside it.
 func inWords(e messages.Entry, facts map[messages.JobID]jobFacts) string {
-	var parts []string
-	for _, part := range []string{facts[e.Job].words(), happened(e), e.Reason} {
-		if part != "" {
-			parts = append(parts, part)
-		}
-	}
-	return strings.Join(parts, ": ")
+	parts := []string{facts[e.Job].words(), happened(e), e.Reason}
+	return strings.Join(slices.DeleteFunc(parts, func(part string) bool { return part == "" }), ": ")
 }
 
 // words calls a job by its name and the market it bid in, "" if they are not known.
