@@ -67,21 +67,17 @@ type Depot struct {
 	service bus.Subscription
 	metrics *metrics
 
-	mu      sync.Mutex
-	buckets map[messages.Name]bus.Objects
-	owners  map[holding]messages.Name
-	inputs  map[messages.JobID]map[string]bool // digests
+	buckets known[messages.Name, bus.Objects]
+	owners  known[holding, messages.Name]
+	inputs  known[messages.JobID, map[string]bool] // digests
 }
-
-// maxRemembered bounds each of the depot's maps; beyond, it forgets and asks again.
-const maxRemembered = 4096
 
 // Start starts to serve.
 func Start(c Config) (*Depot, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
 	}
-	d := &Depot{c: c, buckets: map[messages.Name]bus.Objects{}, owners: map[holding]messages.Name{}, inputs: map[messages.JobID]map[string]bool{}}
+	d := &Depot{c: c}
 	at := func(verb string, handle bus.Handler) bus.Endpoint {
 		return bus.Endpoint{Name: verb, Subject: messages.Subject(c.Site, messages.Depot, verb, "*"), Handle: handle}
 	}
@@ -132,23 +128,12 @@ func (d *Depot) whose(caller, account messages.Name, what zap.Field) (messages.N
 
 // bucket is that of an account.
 func (d *Depot) bucket(ctx context.Context, account messages.Name) (bus.Objects, error) {
-	d.mu.Lock()
-	known := d.buckets[account]
-	d.mu.Unlock()
-	if known != nil {
-		return known, nil
-	}
-	if !messages.ValidName(account) {
-		return nil, messages.Errorf(messages.PermissionDenied, "account %q: has no files", account)
-	}
-	made, err := d.c.Bus.Objects(ctx, bucketName(d.c.Site, account), bus.BucketConfig{MaxAge: d.c.Retention, MaxBytes: d.c.Quota})
-	if err != nil {
-		return nil, err
-	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	remember(d.buckets, account, made)
-	return made, nil
+	return d.buckets.get(account, func() (bus.Objects, error) {
+		if !messages.ValidName(account) {
+			return nil, messages.Errorf(messages.PermissionDenied, "account %q: has no files", account)
+		}
+		return d.c.Bus.Objects(ctx, bucketName(d.c.Site, account), bus.BucketConfig{MaxAge: d.c.Retention, MaxBytes: d.c.Quota})
+	})
 }
 
 // bucketName tells the accounts of all sites apart: since neither name can hold
@@ -157,10 +142,30 @@ func bucketName(site, account messages.Name) string {
 	return fmt.Sprintf("FILES_%s_%d_%s", strings.ToUpper(site), len(account), account)
 }
 
-// remember keeps a value in a map of bounded size.
-func remember[K comparable, V any](in map[K]V, key K, value V) {
-	if len(in) >= maxRemembered {
-		clear(in)
+// known is what was found out once, and does not change.
+type known[K comparable, V any] struct {
+	mu sync.Mutex
+	of map[K]V
+}
+
+// maxKnown bounds what is known; beyond, it is forgotten and found out again.
+const maxKnown = 4096
+
+func (k *known[K, V]) get(key K, find func() (V, error)) (V, error) {
+	k.mu.Lock()
+	value, ok := k.of[key]
+	k.mu.Unlock()
+	if ok {
+		return value, nil
 	}
-	in[key] = value
+	value, err := find()
+	if err == nil {
+		k.mu.Lock()
+		defer k.mu.Unlock()
+		if k.of == nil || len(k.of) >= maxKnown {
+			k.of = map[K]V{}
+		}
+		k.of[key] = value
+	}
+	return value, err
 }

@@ -116,20 +116,7 @@ func (d *Depot) outputs(ctx context.Context, caller messages.Name, r messages.Ou
 // owner is whose job an attempt is of that a node was given. What was true once
 // stays so.
 func (d *Depot) owner(ctx context.Context, h holding) (messages.Name, error) {
-	d.mu.Lock()
-	account, known := d.owners[h]
-	d.mu.Unlock()
-	if known {
-		return account, nil
-	}
-	account, err := d.ask(ctx, h)
-	if err != nil {
-		return "", err
-	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	remember(d.owners, h, account)
-	return account, nil
+	return d.owners.get(h, func() (messages.Name, error) { return d.ask(ctx, h) })
 }
 
 // ask asks the auctioneer whether a node has the latest attempt of a task, and
@@ -155,26 +142,16 @@ func (d *Depot) ask(ctx context.Context, h holding) (messages.Name, error) {
 
 // inputsOf returns the digests of the inputs of a job, which never change.
 func (d *Depot) inputsOf(ctx context.Context, id messages.JobID) (map[string]bool, error) {
-	d.mu.Lock()
-	known := d.inputs[id]
-	d.mu.Unlock()
-	if known != nil {
-		return known, nil
-	}
-	job, err := query[messages.JobDetail](ctx, d, messages.VerbJob, messages.JobRequest{Job: id})
-	if err != nil {
-		return nil, err
-	}
-	found := map[string]bool{}
-	for _, s := range job.Spec.Stages {
-		for _, f := range s.Inputs {
-			found[f.Digest] = true
+	return d.inputs.get(id, func() (map[string]bool, error) {
+		job, err := query[messages.JobDetail](ctx, d, messages.VerbJob, messages.JobRequest{Job: id})
+		found := map[string]bool{}
+		for _, s := range job.Spec.Stages {
+			for _, f := range s.Inputs {
+				found[f.Digest] = true
+			}
 		}
-	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	remember(d.inputs, id, found)
-	return found, nil
+		return found, err
+	})
 }
 
 func query[Reply any](ctx context.Context, d *Depot, verb string, request any) (Reply, error) {

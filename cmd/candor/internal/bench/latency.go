@@ -53,7 +53,7 @@ func latency(ctx context.Context, c *cobra.Command) (any, error) {
 			return nil, err
 		}
 		ms = append(ms, at.Sub(began).Seconds()*1e3)
-		if _, err := g.done(ctx, id); err != nil {
+		if err := g.done(ctx, id); err != nil {
 			return nil, err
 		}
 	}

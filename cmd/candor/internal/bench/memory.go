@@ -64,7 +64,7 @@ func memory(ctx context.Context, c *cobra.Command) (any, error) {
 			for {
 				id, err := g.submitKey(ctx, fmt.Sprint(ran+number), 1, "/bin/true", fmt.Sprint(number))
 				if err == nil {
-					_, err = g.done(ctx, id)
+					err = g.done(ctx, id)
 				}
 				if !messages.KindOf(err).Retriable() {
 					return err

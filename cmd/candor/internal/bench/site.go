@@ -114,19 +114,17 @@ func (g *grid) subject(verb string) string {
 }
 
 // done waits until a job has ended, and fails if it has not completed.
-func (g *grid) done(ctx context.Context, id messages.JobID) (messages.JobDetail, error) {
+func (g *grid) done(ctx context.Context, id messages.JobID) error {
 	for {
 		j, err := bus.Call[messages.JobDetail](ctx, g.bus, g.subject(messages.VerbJob), messages.JobRequest{Job: id})
 		switch {
-		case err != nil:
-			return j, err
-		case j.State == messages.Completed:
-			return j, nil
+		case err != nil || j.State == messages.Completed:
+			return err
 		case j.State.Final():
-			return j, fmt.Errorf("job %d is %v: %s", id, j.State, j.Reason)
+			return fmt.Errorf("job %d is %v: %s", id, j.State, j.Reason)
 		}
 		if err := pause(ctx, 5*time.Millisecond); err != nil {
-			return j, err
+			return err
 		}
 	}
 }

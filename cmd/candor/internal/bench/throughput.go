@@ -58,7 +58,7 @@ func (g *grid) all(ctx context.Context, jobs, tasks int, command ...string) erro
 		ids = append(ids, id)
 	}
 	for _, id := range ids {
-		if _, err := g.done(ctx, id); err != nil {
+		if err := g.done(ctx, id); err != nil {
 			return err
 		}
 	}

@@ -61,8 +61,7 @@ func (g *grid) claimsFor(ctx context.Context, gate *gated, tasks int) (int, erro
 		return 0, err
 	}
 	gate.release()
-	_, err = g.done(ctx, id)
-	return int(after - before), err
+	return int(after - before), g.done(ctx, id)
 }
 
 // gated is a runner whose tasks end when they are released or stopped.

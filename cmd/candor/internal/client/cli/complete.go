@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"fmt"
+	"strconv"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -79,4 +80,13 @@ func (a *App) CompleteClasses() cobra.CompletionFunc {
 func SiteMarkets(ctx context.Context, s *Session) []messages.MarketStatus {
 	reply, _ := Call[messages.MarketsReply](ctx, s, messages.Auctioneer, messages.VerbMarkets, messages.Empty{})
 	return reply.Markets
+}
+
+// JobNumber is the job that an argument names.
+func JobNumber(argument string) (messages.JobID, error) {
+	n, err := strconv.ParseUint(argument, 10, 64)
+	if err != nil || n == 0 {
+		return 0, Usagef("%q is not the number of a job: candor jobs lists your jobs", argument)
+	}
+	return messages.JobID(n), nil
 }

@@ -147,7 +147,7 @@ func cancelNumbers(ctx context.Context, a *cli.App, s *cli.Session, args []strin
 	ids := make([]messages.JobID, len(args))
 	for i, arg := range args {
 		var err error
-		if ids[i], err = jobNumber(arg); err != nil {
+		if ids[i], err = cli.JobNumber(arg); err != nil {
 			return err
 		}
 	}

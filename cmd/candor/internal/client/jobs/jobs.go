@@ -5,7 +5,6 @@ package jobs
 import (
 	"context"
 	"errors"
-	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -147,7 +146,7 @@ the prices, and the changes that would help.`,
 // could not be done to.
 func each(a *cli.App, what string, args []string, do func(arg string) error) error {
 	for _, arg := range args { // all or nothing for what is not even a number
-		if _, err := jobNumber(arg); err != nil {
+		if _, err := cli.JobNumber(arg); err != nil {
 			return err
 		}
 	}
@@ -171,17 +170,9 @@ func each(a *cli.App, what string, args []string, do func(arg string) error) err
 // askJob asks the auctioneer something about the job that an argument names, and shows
 // the answer.
 func askJob[Reply any](ctx context.Context, a *cli.App, s *cli.Session, verb, argument string, words func(*cli.Page, Reply)) error {
-	job, err := jobNumber(argument)
+	job, err := cli.JobNumber(argument)
 	if err != nil {
 		return err
 	}
 	return cli.Ask(ctx, a, s, messages.Auctioneer, verb, messages.JobRequest{Job: job}, words)
-}
-
-func jobNumber(argument string) (messages.JobID, error) {
-	n, err := strconv.ParseUint(argument, 10, 64)
-	if err != nil || n == 0 {
-		return 0, cli.Usagef("%q is not the number of a job: candor jobs lists your jobs", argument)
-	}
-	return messages.JobID(n), nil
 }

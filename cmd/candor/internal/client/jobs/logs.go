@@ -35,7 +35,7 @@ func (q *logsQuery) of(argument string) (err error) {
 	if q.task < -1 {
 		return cli.Usagef("--task %d: must be the position of a task, from 0 on", q.task)
 	}
-	q.job, err = jobNumber(argument)
+	q.job, err = cli.JobNumber(argument)
 	return err
 }
 

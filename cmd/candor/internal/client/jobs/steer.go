@@ -145,7 +145,7 @@ bid can be lowered: otherwise people would bid more than the truth and take the
 bid back later. For all other changes, cancel the job and submit it again.`,
 		Example: "  candor change 17 --budget 20\n  candor change 17 --name again --max-running 4\n  candor change 17 --stage map --time 2h --json",
 		RunE: a.Online(func(ctx context.Context, s *cli.Session, args []string) (err error) {
-			if c.Job, err = jobNumber(args[0]); err != nil {
+			if c.Job, err = cli.JobNumber(args[0]); err != nil {
 				return err
 			}
 			return change(ctx, a, s, c)

@@ -69,7 +69,7 @@ attempts of each job, the first ones of each stage, and counts the others.`,
 
 // of checks the query and makes its request.
 func (q *tasksQuery) of(argument string) (err error) {
-	if q.job, err = jobNumber(argument); err != nil {
+	if q.job, err = cli.JobNumber(argument); err != nil {
 		return err
 	}
 	if q.limit < 1 {

@@ -6,7 +6,6 @@ import (
 	"crypto/rand"
 	"math/bits"
 	"slices"
-	"strconv"
 
 	"github.com/spf13/cobra"
 
@@ -37,11 +36,11 @@ tasks, and at least the value that the job declares. --budget sets another
 budget.`,
 		Example: "  candor rerun 17 --dry-run\n  candor rerun 17\n  candor rerun 17 --budget 5 --json",
 		RunE: a.Online(func(ctx context.Context, s *cli.Session, args []string) error {
-			number, err := strconv.ParseUint(args[0], 10, 64)
-			if err != nil || number == 0 {
-				return cli.Usagef("%q is not the number of a job: candor jobs lists your jobs", args[0])
+			number, err := cli.JobNumber(args[0])
+			if err != nil {
+				return err
 			}
-			return rerun(ctx, a, s, messages.JobID(number), r)
+			return rerun(ctx, a, s, number, r)
 		}),
 		ValidArgsFunction: a.CompleteJobs(false),
 	}
