@@ -78,12 +78,8 @@ func (c *Config) defaults() {
 	c.Lease = cmp.Or(c.Lease, messages.Duration(30*time.Second))
 	c.HoldFor = cmp.Or(c.HoldFor, messages.Duration(time.Hour))
 	c.RemoteFor = cmp.Or(c.RemoteFor, messages.Duration(7*24*time.Hour))
-	if c.Log == nil {
-		c.Log = zap.NewNop()
-	}
-	if c.Metrics == nil {
-		c.Metrics = prometheus.NewRegistry()
-	}
+	c.Log = cmp.Or(c.Log, zap.NewNop())
+	c.Metrics = cmp.Or[prometheus.Registerer](c.Metrics, prometheus.NewRegistry())
 	if c.Clock == nil {
 		c.Clock = func() messages.Time { return messages.TimeOf(time.Now()) }
 	}

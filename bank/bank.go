@@ -53,12 +53,13 @@ func Start(ctx context.Context, c Config) (*Bank, error) {
 	if err := b.assemble(); err != nil {
 		return nil, fmt.Errorf("bank %s: %w", c.Replica, err)
 	}
-	if err := b.metrics.register(c.Metrics, b.machine); err != nil {
+	b.metrics.watch(b.machine)
+	if err := b.config.Metrics.Register(b.metrics.all); err != nil {
 		return nil, fmt.Errorf("bank %s: metrics: %w", c.Replica, err)
 	}
 	var err error
 	if b.courier, err = b.newCourier(); err != nil {
-		b.metrics.unregister()
+		b.config.Metrics.Unregister(b.metrics.all)
 		return nil, fmt.Errorf("bank %s: %w", c.Replica, err)
 	}
 	if b.group.box, err = c.Open(b.machine); err != nil {
@@ -110,7 +111,7 @@ func (b *Bank) unregister() {
 	if b.courier != nil {
 		b.courier.Close()
 	}
-	b.metrics.unregister()
+	b.config.Metrics.Unregister(b.metrics.all)
 }
 
 // Status describes the group as this replica sees it.

@@ -94,9 +94,8 @@ func (c *Config) Validate() error {
 func (c *Config) defaults() {
 	c.ExpiryInterval = cmp.Or(c.ExpiryInterval, messages.Duration(time.Second))
 	c.SegmentBytes = cmp.Or(c.SegmentBytes, history.SegmentBytes)
-	if c.Log == nil {
-		c.Log = zap.NewNop()
-	}
+	c.Log = cmp.Or(c.Log, zap.NewNop())
+	c.Metrics = cmp.Or[prometheus.Registerer](c.Metrics, prometheus.NewRegistry())
 	if c.OnBroken == nil {
 		log := c.Log
 		c.OnBroken = func(err error) { log.Fatal("this replica of the bank ends", zap.Error(err)) }

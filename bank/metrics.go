@@ -20,8 +20,7 @@ type metrics struct {
 	serving   prometheus.Gauge
 	stopped   prometheus.Gauge
 
-	all      *prometheus.Registry  // of them
-	registry prometheus.Registerer // that has all; nil: none
+	all *prometheus.Registry // of them
 }
 
 func newMetrics() *metrics {
@@ -62,11 +61,8 @@ func (m *metrics) serve(verb string) (seconds prometheus.Observer) {
 	return m.requests.WithLabelValues(verb)
 }
 
-// register announces the metrics, and gauges that read the ledger.
-func (m *metrics) register(registry prometheus.Registerer, machine *machine) error {
-	if registry == nil {
-		return nil
-	}
+// watch adds gauges that read the ledger.
+func (m *metrics) watch(machine *machine) {
 	gauge := func(name, help string, value func(ledger.Totals) float64) {
 		promauto.With(m.all).NewGaugeFunc(prometheus.GaugeOpts{Name: "candor_bank_" + name, Help: help}, func() float64 {
 			return value(read(machine, (*ledger.Ledger).Totals))
@@ -77,17 +73,6 @@ func (m *metrics) register(registry prometheus.Registerer, machine *machine) err
 	gauge("held_credits", "Credits that pending holds set aside.", func(t ledger.Totals) float64 { return t.Held.Float() })
 	gauge("issued_credits", "Credits that were ever issued.", func(t ledger.Totals) float64 { return t.Issued.Float() })
 	gauge("journal_records", "Records of the ledger's journal.", func(t ledger.Totals) float64 { return float64(t.Records) })
-	err := registry.Register(m.all)
-	if err == nil {
-		m.registry = registry
-	}
-	return err
-}
-
-func (m *metrics) unregister() {
-	if m.registry != nil {
-		m.registry.Unregister(m.all)
-	}
 }
 
 // count counts what a command came to.

@@ -59,7 +59,6 @@ func (c *Config) Validate() error {
 
 func (c *Config) defaults() {
 	c.Every = cmp.Or(c.Every, saveEvery)
-	if c.Log == nil {
-		c.Log = zap.NewNop()
-	}
+	c.Log = cmp.Or(c.Log, zap.NewNop())
+	c.Metrics = cmp.Or[prometheus.Registerer](c.Metrics, prometheus.NewRegistry())
 }

@@ -44,12 +44,12 @@ func Start(ctx context.Context, c Config) (*Estimator, error) {
 		return nil, fmt.Errorf("estimator: %w", err)
 	}
 	e.metrics = newMetrics(e)
-	if err := e.metrics.register(c.Metrics); err != nil {
+	if err := c.Metrics.Register(e.metrics.all); err != nil {
 		return nil, fmt.Errorf("estimator: metrics: %w", err)
 	}
 	e.load()
 	if e.service, err = c.Bus.Serve(e.queries()); err != nil {
-		e.metrics.unregister()
+		e.config.Metrics.Unregister(e.metrics.all)
 		return nil, fmt.Errorf("estimator: serving: %w", err)
 	}
 	ctx, e.cancel = context.WithCancel(ctx)
@@ -61,7 +61,7 @@ func Start(ctx context.Context, c Config) (*Estimator, error) {
 func (e *Estimator) Close() error {
 	e.cancel()
 	<-e.done
-	e.metrics.unregister()
+	e.config.Metrics.Unregister(e.metrics.all)
 	return nil
 }
 

@@ -11,8 +11,7 @@ type metrics struct {
 	seconds                   *prometheus.HistogramVec
 	snapshots                 *prometheus.CounterVec
 
-	all      *prometheus.Registry  // of them
-	registry prometheus.Registerer // that has all; nil: none
+	all *prometheus.Registry // of them
 }
 
 func newMetrics(e *Estimator) *metrics {
@@ -34,21 +33,4 @@ func newMetrics(e *Estimator) *metrics {
 		m.snapshots.WithLabelValues(fate)
 	}
 	return m
-}
-
-func (m *metrics) register(registry prometheus.Registerer) error {
-	if registry == nil {
-		return nil
-	}
-	err := registry.Register(m.all)
-	if err == nil {
-		m.registry = registry
-	}
-	return err
-}
-
-func (m *metrics) unregister() {
-	if m.registry != nil {
-		m.registry.Unregister(m.all)
-	}
 }

@@ -85,9 +85,8 @@ func (c *Config) defaults() {
 	c.LastBackoff = cmp.Or(c.LastBackoff, messages.Duration(30*time.Second))
 	c.Tick = cmp.Or(c.Tick, messages.Duration(time.Second))
 	c.LeastVisit = cmp.Or(c.LeastVisit, messages.Credit/100)
-	if c.Log == nil {
-		c.Log = zap.NewNop()
-	}
+	c.Log = cmp.Or(c.Log, zap.NewNop())
+	c.Metrics = cmp.Or[prometheus.Registerer](c.Metrics, prometheus.NewRegistry())
 	if c.Clock == nil {
 		c.Clock = func() messages.Time { return messages.TimeOf(time.Now()) }
 	}

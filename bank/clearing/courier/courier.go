@@ -27,7 +27,7 @@ func New(config Config) (*Courier, error) {
 	c.proposer = &proposer{config: &c.config, metrics: c.metrics, screened: map[clearing.Refusal]uint64{}, news: make(chan struct{})}
 	c.peers = &peers{config: &c.config, proposer: c.proposer}
 	c.sender = &sender{config: &c.config, metrics: c.metrics, proposer: c.proposer, peers: c.peers, failures: map[messages.Name]failure{}}
-	if err := c.metrics.register(config.Metrics); err != nil {
+	if err := config.Metrics.Register(c.metrics.all); err != nil {
 		return nil, fmt.Errorf("courier of %s: metrics: %w", config.Site, err)
 	}
 	return c, nil
@@ -38,4 +38,4 @@ func New(config Config) (*Courier, error) {
 func (c *Courier) Run(ctx context.Context) { c.sender.run(ctx) }
 
 // Close takes the metrics back; Run must have returned.
-func (c *Courier) Close() { c.metrics.unregister() }
+func (c *Courier) Close() { c.config.Metrics.Unregister(c.metrics.all) }

@@ -12,8 +12,7 @@ type metrics struct {
 	refused  *prometheus.CounterVec
 	messages *prometheus.CounterVec
 	repeats  prometheus.Counter
-	all      *prometheus.Registry  // of them
-	registry prometheus.Registerer // that has all; nil: none
+	all      *prometheus.Registry // of them
 }
 
 // newMetrics makes the metrics, and a gauge that reads the state.
@@ -41,22 +40,4 @@ func newMetrics(host Host) *metrics {
 		m.messages.WithLabelValues(outcome)
 	}
 	return m
-}
-
-// register announces the metrics.
-func (m *metrics) register(registry prometheus.Registerer) error {
-	if registry == nil {
-		return nil
-	}
-	err := registry.Register(m.all)
-	if err == nil {
-		m.registry = registry
-	}
-	return err
-}
-
-func (m *metrics) unregister() {
-	if m.registry != nil {
-		m.registry.Unregister(m.all)
-	}
 }
