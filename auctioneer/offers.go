@@ -151,9 +151,7 @@ func (o *offers) estimate(ctx context.Context, owner messages.Name, spec *messag
 	defer cancel()
 	asked := *spec
 	asked.Project = ""
-	if asked.Budget == 0 {
-		asked.Budget = messages.Credit
-	}
+	asked.Budget = cmp.Or(asked.Budget, messages.Credit)
 	r := messages.EstimateRequest{Account: owner, Spec: asked}
 	reply, err := askActor[messages.EstimateReply](ctx, o.peers, messages.Estimator, messages.VerbEstimate, r)
 	if err != nil {

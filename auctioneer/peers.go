@@ -31,10 +31,6 @@ type peers struct {
 	asked time.Time // for the list
 }
 
-func newPeers(a *Auctioneer) *peers {
-	return &peers{site: a.Site, bus: a.Bus, places: make(chan struct{}, maxLooks)}
-}
-
 // enter reserves one of the places for requests that wait for peers, if a place is
 // free. The places are few, so that such requests leave room for the site's own users.
 func (p *peers) enter() (leave func(), err error) {

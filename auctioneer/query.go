@@ -114,7 +114,7 @@ func (l *queries) summaryOf(b *book.Book, id messages.JobID) (s messages.JobSumm
 func summary(j *book.Job) messages.JobSummary {
 	s := j.Summary()
 	s.Reason = reason(j)
-	s.Message = cause(j)
+	s.Message = cmp.Or(j.Cause, j.Message) // what ended it
 	if !j.State.Final() {
 		s.Hold = j.HoldID()
 	}

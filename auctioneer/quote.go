@@ -60,17 +60,11 @@ func (l *submissions) quoteTo(ctx context.Context, account messages.Name, spec *
 	reply = messages.QuoteReply{Quote: fmt.Sprintf("q%d", id), Market: kept.Market, Expires: kept.Expires}
 	for i, c := range q.Contracts {
 		reply.Contracts = append(reply.Contracts, messages.QuotedContract{
-			ID: fmt.Sprintf("q%d-%d", id, i+1), Completion: c.Completion, Price: c.Price, Budget: leastBudget(&c, m.LateOnly),
+			ID: fmt.Sprintf("q%d-%d", id, i+1), Completion: c.Completion, Price: c.Price, Budget: max(contract.Most(&c, m.LateOnly), 1),
 			Promised: c.Promised, Declared: i == q.Declared, Free: i == q.Free,
 		})
 	}
 	return reply, nil
-}
-
-// leastBudget is what a submission with a contract must allow: a job cannot
-// have none, though it costs nothing.
-func leastBudget(c *messages.Contract, lateOnly bool) messages.Credits {
-	return max(contract.Most(c, lateOnly), 1)
 }
 
 func (l *submissions) menu(ctx context.Context, m *messages.Market, account messages.Name, spec *messages.JobSpec) (q *mechanism.Quote, err error) {

@@ -1,7 +1,6 @@
 package auctioneer
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"strconv"
@@ -161,9 +160,6 @@ func (l *queries) explain(now messages.Time, reply *messages.WhyReply, m market.
 		reply.Reason, reply.Message, reply.Change = x.Reason, x.Message, x.Change
 	})
 }
-
-// cause is what ended a job, "" if it ended well or goes on.
-func cause(j *book.Job) string { return cmp.Or(j.Cause, j.Message) }
 
 // epilogue tells how a job that is over went.
 func epilogue(j *book.Job) string {

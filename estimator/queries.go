@@ -1,6 +1,7 @@
 package estimator
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -80,9 +81,7 @@ func (e *Estimator) complete(spec *messages.JobSpec) error {
 	spec.Market = market.Name
 	for i := range spec.Stages {
 		s := &spec.Stages[i]
-		if s.Class == "" {
-			s.Class = market.Classes[0]
-		}
+		s.Class = cmp.Or(s.Class, market.Classes[0])
 		if s.Name == "" {
 			s.Name = fmt.Sprintf("stage%d", i)
 		}

@@ -1,6 +1,7 @@
 package messages
 
 import (
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -50,9 +51,7 @@ func refusal(t reflect.Type, err error) error {
 		return Errorf(Invalid, "%s: %v", t.Name(), err)
 	}
 	where := strings.TrimPrefix(m.path, ".")
-	if where == "" {
-		where = t.Name()
-	}
+	where = cmp.Or(where, t.Name())
 	return Errorf(m.kind, "%s: %s", where, m.why)
 }
 

@@ -268,12 +268,8 @@ func (m *Market) validateWords() error {
 // validateCycle sees to it that a cycle is of whole granules.
 func (m *Market) validateCycle() error {
 	cycle, granule := m.Cycle, m.Granule
-	if cycle == 0 {
-		cycle = Duration(24 * time.Hour)
-	}
-	if granule == 0 {
-		granule = Duration(15 * time.Minute)
-	}
+	cycle = cmp.Or(cycle, Duration(24*time.Hour))
+	granule = cmp.Or(granule, Duration(15*time.Minute))
 	switch {
 	case m.Mechanism != Reservation:
 		return nil

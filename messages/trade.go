@@ -1,6 +1,9 @@
 package messages
 
-import "unicode/utf8"
+import (
+	"cmp"
+	"unicode/utf8"
+)
 
 // Further verbs of the auctioneer. Quote, apply and drain are commands of the
 // leader; reservations is a query.
@@ -21,9 +24,7 @@ type QuoteRequest struct {
 // budget is not needed to ask.
 func (r *QuoteRequest) Validate() error {
 	spec := r.Spec
-	if spec.Budget == 0 {
-		spec.Budget = Credit
-	}
+	spec.Budget = cmp.Or(spec.Budget, Credit)
 	if spec.Contract != "" {
 		return Errorf(Invalid, "contract: a job that has one needs no quote; leave it out")
 	}

@@ -109,9 +109,7 @@ func invalid(format string, args ...any) error {
 func (c *Config) defaults() {
 	c.Grace = cmp.Or(c.Grace, runner.DefaultGrace)
 	c.CloseTimeout = cmp.Or(c.CloseTimeout, c.Grace+5*time.Second)
-	if c.Log == nil {
-		c.Log = zap.NewNop()
-	}
+	c.Log = cmp.Or(c.Log, zap.NewNop())
 	if c.Clock == nil {
 		c.Clock = uptime
 	}

@@ -71,9 +71,7 @@ func Open(c Config) (*Archive, error) {
 	if c.Clock == nil {
 		c.Clock = func() messages.Time { return messages.TimeOf(time.Now()) }
 	}
-	if c.Log == nil {
-		c.Log = zap.NewNop()
-	}
+	c.Log = cmp.Or(c.Log, zap.NewNop())
 	if err := os.MkdirAll(c.Dir, 0o700); err != nil {
 		return nil, fmt.Errorf("the archive of jobs: %w", err)
 	}
@@ -86,7 +84,9 @@ func Open(c Config) (*Archive, error) {
 	return a, nil
 }
 
-func (a *Archive) path(s *segment) string { return filepath.Join(a.dir, s.name()) }
+func (a *Archive) path(s *segment) string {
+	return filepath.Join(a.dir, fmt.Sprintf("%010d"+suffix, s.Number))
+}
 
 // goOn adds to the last file where that is not full yet.
 func (a *Archive) goOn() {

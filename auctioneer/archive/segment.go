@@ -124,8 +124,6 @@ type segment struct {
 	Damage                 int // places that have no record, and are known
 }
 
-func (s *segment) name() string { return fmt.Sprintf("%010d"+suffix, s.Number) }
-
 // IsSegment says whether a file of this name has records.
 func IsSegment(name string) bool { return strings.HasSuffix(name, suffix) }
 

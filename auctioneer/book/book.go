@@ -221,7 +221,7 @@ func (b *Book) Known(account messages.Name, key string, digest []byte) (*Receipt
 	case !bytes.Equal(p.Digest, digest):
 		return nil, messages.Errorf(messages.Conflict, "key %q was used for job %d with another description; choose a new key for a new job", key, p.ID)
 	}
-	r := p.Receipt()
+	r := Receipt{Job: p.ID, Market: p.Market, Payer: p.Payer, Held: p.Held, Tasks: p.Tasks}
 	return &r, nil
 }
 

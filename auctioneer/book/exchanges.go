@@ -238,9 +238,7 @@ func (x *exchanges) grant(n *Node, node uint32, j *Job, stage, at int) messages.
 		j.Omitted++
 	}
 	*t = Task{Attempt: t.Attempt + 1, Tries: t.Tries, Phase: Claimed, Node: node, Claimed: x.clock.now}
-	if s.Started == 0 {
-		s.Started = x.clock.now
-	}
+	s.Started = cmp.Or(s.Started, x.clock.now)
 	s.Running++
 	if j.State == messages.Waiting {
 		j.State, j.Started = messages.Running, x.clock.now

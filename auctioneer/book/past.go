@@ -94,11 +94,6 @@ func (r *RemoteJob) brief() *Past {
 		Outcome: r.Status.State, Ended: r.Status.Ended, Peer: r.Peer, Chosen: r.Chosen}
 }
 
-// Receipt returns the answer to the job's submission.
-func (p *Past) Receipt() Receipt {
-	return Receipt{Job: p.ID, Market: p.Market, Payer: p.Payer, Held: p.Held, Tasks: p.Tasks}
-}
-
 // archiveOldest hands over the records of ended jobs, but for the latest. The first job of which
 // an effect speaks, or of which a node still has a task, stays, with all that ended after it;
 // jobs of other sites stay, as these ask for them. What is handed over follows from the rest of the state

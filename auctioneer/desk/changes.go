@@ -36,7 +36,7 @@ func (d *Desk) followJob(b *book.Book, j *book.Job) {
 	}
 	settling := j.State == messages.Settling && !j.Settled
 	if !settling {
-		d.settlements.settled(j.ID)
+		delete(d.settlements.pending, j.ID)
 	}
 	switch {
 	case settling && d.settlements.begin(b, j, m):

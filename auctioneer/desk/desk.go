@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 
 	"github.com/candor-grid/candor/auctioneer/book"
+	"github.com/candor-grid/candor/auctioneer/federation"
 	"github.com/candor-grid/candor/auctioneer/market"
 	"github.com/candor-grid/candor/messages"
 )
@@ -70,13 +71,13 @@ func New(c Config, b Book, now Instant) (d *Desk, faults []error) {
 	d.Markets, faults = openMarkets(&d.Config, b)
 	d.inform = d.Markets.applied
 	d.trading = newTrading(d.core, d.Markets)
-	d.settlements = newSettlements(d.core)
+	d.settlements = settlements{core: d.core, pending: map[messages.JobID]bool{}}
 	d.nodes = newNodes(d.core, d.Markets)
 	d.payments = payments{core: d.core, effects: true}
 	d.observations = observations{core: d.core, effects: true}
-	d.notices = newNotices(d.core)
+	d.notices = notices{core: d.core, more: true, wait: map[uint64]*attempt{}, hosts: map[string]int{}}
 	d.holds = holds{core: d.core}
-	d.errands = newErrands(d.core)
+	d.errands = errands{core: d.core, federation: federation.NewErrands(d.RemoteFor, d.rng)}
 	d.delays = delays{core: d.core}
 	d.lessons = lessons{core: d.core, trading: &d.trading}
 	return d, faults

@@ -17,10 +17,6 @@ type errands struct {
 	look       messages.Duration // when to look for jobs to end; 0: at once
 }
 
-func newErrands(c *core) errands {
-	return errands{core: c, federation: federation.NewErrands(c.RemoteFor, c.rng)}
-}
-
 func (e *errands) step() {
 	if !e.federation.Open() {
 		return

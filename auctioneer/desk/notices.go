@@ -48,10 +48,6 @@ type attempt struct {
 	retry  messages.Duration
 }
 
-func newNotices(c *core) notices {
-	return notices{core: c, more: true, wait: map[uint64]*attempt{}, hosts: map[string]int{}}
-}
-
 // step sends the notices that are due. It reads the queue when the queue has changed,
 // when an answer has come, and when the first retry is due.
 func (n *notices) step(more bool) {

@@ -35,10 +35,6 @@ func (c *core) retryAt(fails int) messages.Duration {
 	return c.now.Mono + messages.Duration(retries.Wait(fails, c.rng.Float64()))
 }
 
-func newSettlements(c *core) settlements {
-	return settlements{core: c, pending: map[messages.JobID]bool{}}
-}
-
 // withAgain adds the jobs that are to be settled anew to jobs in ascending order.
 func (s *settlements) withAgain(jobs []messages.JobID) []messages.JobID {
 	if len(s.again) == 0 {
@@ -63,9 +59,6 @@ func (s *settlements) begin(b *book.Book, j *book.Job, m *traded) bool {
 	}
 	return true
 }
-
-// settled says that nothing is to be settled of a job any more.
-func (s *settlements) settled(id messages.JobID) { delete(s.pending, id) }
 
 // step settles the ended jobs whose price is known, and repeats proposals that were not
 // committed.

@@ -59,9 +59,7 @@ func (r *Rules) checkNotify(list []messages.Notify) error {
 // Complete fills in what the spec leaves to the site, and checks it against
 // the market.
 func (r *Rules) Complete(spec *messages.JobSpec) error {
-	if spec.Market == "" {
-		spec.Market = r.Configs[0].Name
-	}
+	spec.Market = cmp.Or(spec.Market, r.Configs[0].Name)
 	m := r.Find(spec.Market)
 	if m == nil {
 		return r.Missing("market: ", spec.Market)
@@ -71,9 +69,7 @@ func (r *Rules) Complete(spec *messages.JobSpec) error {
 	}
 	for i := range spec.Stages {
 		s := &spec.Stages[i]
-		if s.Class == "" {
-			s.Class = m.Classes[0]
-		}
+		s.Class = cmp.Or(s.Class, m.Classes[0])
 		if s.OnFailure == "" && spec.Independent(i) {
 			s.OnFailure = messages.GoOn
 		}

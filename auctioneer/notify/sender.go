@@ -2,6 +2,7 @@ package notify
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"os"
 	"strings"
@@ -72,7 +73,7 @@ func (s *Sender) Send(ctx context.Context, n *book.Notice) error {
 	if err := s.rules.allows(&to); err != nil { // the rules may have changed
 		return err
 	}
-	w := s.word(n)
+	w := &Word{ID: fmt.Sprintf("%s-%d-%d", s.site, n.Job.Job, n.ID), Site: s.site, Event: n.Event, At: n.At, JobSummary: n.Job}
 	if to.Webhook() {
 		return s.call(ctx, n.To, w)
 	}

@@ -5,7 +5,6 @@ import (
 	"strings"
 	"unicode"
 
-	"github.com/candor-grid/candor/auctioneer/book"
 	"github.com/candor-grid/candor/messages"
 )
 
@@ -16,10 +15,6 @@ type Word struct {
 	Event string        `json:"event"`
 	At    messages.Time `json:"at"`
 	messages.JobSummary
-}
-
-func (s *Sender) word(n *book.Notice) *Word {
-	return &Word{ID: fmt.Sprintf("%s-%d-%d", s.site, n.Job.Job, n.ID), Site: s.site, Event: n.Event, At: n.At, JobSummary: n.Job}
 }
 
 // title says in one line what happened.

@@ -85,9 +85,6 @@ func (r *Rules) burst() int64 {
 	return max(1, int64(math.Ceil(10*r.PerSecond)))
 }
 
-// interval is the microseconds after which one more submission is earned.
-func (r *Rules) interval() messages.Time { return messages.Time(max(1, math.Round(1e6/r.PerSecond))) }
-
 // Buckets are what is remembered of accounts: for each, when its bucket will be full
 // again. The zero value is ready to use; it is not safe for concurrent use.
 type Buckets struct {
@@ -105,7 +102,7 @@ func (b *Buckets) Take(r *Rules, now messages.Time, account messages.Name) (ok b
 	if r.PerSecond == 0 {
 		return true, 0
 	}
-	interval := r.interval()
+	interval := messages.Time(max(1, math.Round(1e6/r.PerSecond))) // after which one more is earned
 	full := max(b.full[account], now)
 	if earliest := full - messages.Time(r.burst()-1)*interval; earliest > now {
 		return false, earliest

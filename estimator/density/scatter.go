@@ -34,9 +34,7 @@ func robust(d *Data, weights []float64) []float64 {
 	white := make([]float64, len(d.Values))
 	for j := range l {
 		middle, deviation := spread(d, weights, j)
-		if deviation == 0 {
-			deviation = 1
-		}
+		deviation = cmp.Or(deviation, 1)
 		scale[j] = deviation
 		for k := range n {
 			white[k*l+j] = (d.Values[k*l+j] - middle) / deviation

@@ -1,6 +1,7 @@
 package memory
 
 import (
+	"cmp"
 	"math"
 	"math/rand/v2"
 
@@ -49,9 +50,7 @@ func (m *Memory) learnType(o *messages.Observation) {
 		if c.density.Add(o.Account, x) {
 			return
 		}
-		if near == nil {
-			near = c
-		}
+		near = cmp.Or(near, c)
 	}
 	if near != nil {
 		near.outside++

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/candor-grid/candor/estimator/internal/recent"
+	"github.com/candor-grid/candor/estimator/runtime"
 	"github.com/candor-grid/candor/messages"
 )
 
@@ -48,7 +49,7 @@ func New(profiles []messages.Profile) (*Memory, error) {
 	if err := checkProfiles(profiles); err != nil {
 		return nil, err
 	}
-	m := &Memory{paces: newPaces(), seen: map[messages.Name]*jobSet{}, kinds: recent.New[kind, *worth](mostKinds)}
+	m := &Memory{paces: paces{tasks: runtime.New(taskGrain), waits: runtime.New(waitGrain), slots: runtime.New(slotGrain)}, seen: map[messages.Name]*jobSet{}, kinds: recent.New[kind, *worth](mostKinds)}
 	for i := range profiles {
 		class, err := newClass(&profiles[i])
 		if err != nil {

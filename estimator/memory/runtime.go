@@ -1,6 +1,7 @@
 package memory
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/candor-grid/candor/estimator/runtime"
@@ -20,10 +21,6 @@ const (
 	waitGrain = 1   // seconds
 	slotGrain = 0.5 // slots
 )
-
-func newPaces() paces {
-	return paces{tasks: runtime.New(taskGrain), waits: runtime.New(waitGrain), slots: runtime.New(slotGrain)}
-}
 
 // learn learns from a completed job. Numbers that are out of range are passed
 // over: the predictors refuse them.
@@ -104,9 +101,7 @@ func (m *Memory) task(r *messages.RuntimeRequest, s *messages.StageShape) (messa
 		return e, nil, err
 	}
 	part := r.Part
-	if part == 0 {
-		part = defaultPart
-	}
+	part = cmp.Or(part, defaultPart)
 	e.Divergence = d.Divergence()
 	if r.Divergence != nil {
 		e.Divergence = *r.Divergence

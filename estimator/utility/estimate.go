@@ -1,6 +1,7 @@
 package utility
 
 import (
+	"cmp"
 	"math"
 
 	"github.com/candor-grid/candor/messages"
@@ -137,9 +138,7 @@ func (g *Regression) shrink(prior []float64, noise, largest float64) (w []float6
 	for j := range m {
 		// A weight of 0 in the default may be as large as the others.
 		spread := defaultSpread * prior[j]
-		if spread == 0 {
-			spread = defaultSpread * largest
-		}
+		spread = cmp.Or(spread, defaultSpread*largest)
 		precisions[j] = noise / spread
 		clear(row)
 		row[j] = precisions[j]

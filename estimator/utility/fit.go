@@ -1,6 +1,7 @@
 package utility
 
 import (
+	"cmp"
 	"math"
 
 	"gonum.org/v1/gonum/mat"
@@ -63,9 +64,7 @@ func (g *Regression) scaled() (*mat.Dense, []float64) {
 		for i := range j + 1 {
 			scale[j] = math.Hypot(scale[j], g.r[i*g.m+j])
 		}
-		if scale[j] == 0 {
-			scale[j] = 1
-		}
+		scale[j] = cmp.Or(scale[j], 1)
 		for i := range j + 1 {
 			r.Set(i, j, g.r[i*g.m+j]/scale[j])
 		}

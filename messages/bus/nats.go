@@ -1,6 +1,7 @@
 package bus
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -47,9 +48,7 @@ func Connect(c Config) (Bus, error) {
 		return nil, err
 	}
 	b := &natsBus{name: c.Name, log: c.Log, replicas: max(1, c.StreamReplicas), ended: make(chan struct{})}
-	if b.log == nil {
-		b.log = zap.NewNop()
-	}
+	b.log = cmp.Or(b.log, zap.NewNop())
 	b.sampled = b.log.WithOptions(zap.WrapCore(func(c zapcore.Core) zapcore.Core {
 		return zapcore.NewSamplerWithOptions(c, time.Second, 1, 0)
 	}))

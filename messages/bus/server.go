@@ -1,6 +1,7 @@
 package bus
 
 import (
+	"cmp"
 	"context"
 	"runtime/debug"
 	"sync/atomic"
@@ -55,9 +56,7 @@ type endpoint struct {
 
 func newServer(s Service, log *zap.Logger) *server {
 	limit := s.Concurrency
-	if limit == 0 {
-		limit = defaultConcurrency
-	}
+	limit = cmp.Or(limit, defaultConcurrency)
 	ctx, cancel := context.WithCancel(context.Background())
 	server := &server{pool: newPool(limit, limit*queuePerWorker), log: log, ctx: ctx, cancel: cancel}
 	for _, e := range s.Endpoints {

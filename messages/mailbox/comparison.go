@@ -61,10 +61,6 @@ func encodeMark(e markEntry) []byte {
 	return append([]byte{entryMark}, b...)
 }
 
-func decodeMark(entry []byte) (e markEntry, err error) {
-	return e, json.Unmarshal(entry[1:], &e)
-}
-
 // hasher keeps the hashes of a replica's state.
 type hasher struct {
 	mu   sync.Mutex
@@ -172,8 +168,8 @@ func judge(own mark, told map[string]mark) error {
 
 // applyMark carries out an entry of version 2, which changes no state.
 func (a *applier) applyMark(l *raft.Log) any {
-	e, err := decodeMark(l.Data)
-	switch {
+	var e markEntry
+	switch err := json.Unmarshal(l.Data[1:], &e); {
 	case err != nil:
 		a.garbage.Add(1)
 		return fmt.Errorf("%w: %w", errEntryVersion, err)

@@ -1,6 +1,7 @@
 package mailbox
 
 import (
+	"cmp"
 	"crypto/tls"
 	"fmt"
 	"net"
@@ -202,9 +203,7 @@ func (c *Config) withDefaults() *Config {
 }
 
 func (c *Config) fillFunctions() {
-	if c.Log == nil {
-		c.Log = zap.NewNop()
-	}
+	c.Log = cmp.Or(c.Log, zap.NewNop())
 	if c.faults.stuck == nil {
 		log := c.Log
 		c.faults.stuck = func(err error) { log.Fatal("the log's storage failed; ending the process", zap.Error(err)) }
@@ -224,9 +223,6 @@ func (c *Config) resolve(id string) (string, error) {
 	}
 	return c.Resolve(id)
 }
-
-// certificateName is the DNS name in the certificate of a replica of the group.
-func (c *Config) certificateName(id string) string { return id + "." + c.Group }
 
 // replicaOf is the replica that a certificate is for; false, if it is for anything
 // else, or for more than one replica of one group.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"syscall"
 	"time"
 
@@ -341,12 +342,7 @@ func (d *disk) canHeal(c *Config) bool {
 	if d.promises == nil {
 		return false
 	}
-	for _, one := range d.promises.record.Known {
-		if one.ID != c.ID {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(d.promises.record.Known, func(one diskOf) bool { return one.ID != c.ID })
 }
 
 func asideDir(c *Config) (string, error) {

@@ -25,10 +25,6 @@ type tenure struct {
 	lost    chan struct{} // closed when leadership is lost
 }
 
-func newLeadership(e *engine, a *applier) *leadership {
-	return &leadership{engine: e, applier: a, changes: make(chan Leadership, 1)}
-}
-
 // Leadership reports changes; see [Mailbox].
 func (l *leadership) Leadership() <-chan Leadership { return l.changes }
 

@@ -46,8 +46,6 @@ type queue struct {
 	closed  error
 }
 
-func newQueue(c *Config) *queue { return &queue{config: c, kick: make(chan struct{}, 1)} }
-
 // add copies a command into the last batch that has room. If the queue is full
 // it returns a channel to wait on instead.
 func (q *queue) add(command []byte) (b *batch, i int, full <-chan struct{}, err error) {
@@ -135,7 +133,7 @@ type proposer struct {
 }
 
 func newProposer(e *engine, commit prometheus.Observer) *proposer {
-	return &proposer{engine: e, commit: commit, queue: newQueue(e.config), slots: make(chan struct{}, maxInFlight),
+	return &proposer{engine: e, commit: commit, queue: &queue{config: e.config, kick: make(chan struct{}, 1)}, slots: make(chan struct{}, maxInFlight),
 		flights: make(chan flight, maxInFlight), collected: make(chan struct{})}
 }
 

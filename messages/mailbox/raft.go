@@ -75,7 +75,7 @@ func (m *replicated) open() (err error) {
 	}
 	m.transport = newTransport(m.config, m.stream)
 	m.standing = newStanding(m.config, m.disk.promises, m.guard.fail)
-	m.leadership = newLeadership(m.engine, m.applier)
+	m.leadership = &leadership{engine: m.engine, applier: m.applier, changes: make(chan Leadership, 1)}
 	m.gate = newGate(m.transport)
 	m.gate.engine, m.gate.leadership, m.gate.standing, m.gate.applier, m.gate.log = m.engine, m.leadership, m.standing, m.applier, m.disk.sealed
 	m.gate.detector = newDetector(m.config)
@@ -85,7 +85,7 @@ func (m *replicated) open() (err error) {
 		m.standing.leads()
 		m.gate.catching.Clear()
 	}
-	m.verifier = &verifier{engine: m.engine, leadership: m.leadership, transport: m.transport, applier: m.applier, rounds: newRounds()}
+	m.verifier = &verifier{engine: m.engine, leadership: m.leadership, transport: m.transport, applier: m.applier, rounds: &rounds{kick: make(chan struct{}, 1)}}
 	m.members = &members{engine: m.engine, leadership: m.leadership, transport: m.transport, standing: m.standing}
 	if m.meters, err = newMeters(m); err != nil {
 		return err

@@ -1,6 +1,7 @@
 package mailbox
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -125,9 +126,7 @@ func (s *sealedSnapshots) unreadable() (damaged []string, usable *raft.SnapshotM
 		}
 		_ = state.Close()
 		good[meta.ID] = true
-		if usable == nil {
-			usable = meta
-		}
+		usable = cmp.Or(usable, meta)
 	}
 	for _, e := range entries {
 		if !e.IsDir() || good[e.Name()] || strings.HasSuffix(e.Name(), ".tmp") {

@@ -271,11 +271,6 @@ func (s *standing) doubtfulPeers(lately time.Duration) map[string]standingReport
 	return s.since(s.doubtful, lately)
 }
 
-// reports returns the reports of all replicas that came lately.
-func (s *standing) reports(lately time.Duration) map[string]standingReport {
-	return s.since(s.heard, lately)
-}
-
 func (s *standing) since(told map[string]toldReport, lately time.Duration) map[string]standingReport {
 	s.mu.Lock()
 	defer s.mu.Unlock()

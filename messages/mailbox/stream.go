@@ -154,7 +154,7 @@ func (s *stream) dialSecure(id, added string, timeout time.Duration) (net.Conn, 
 		return nil, err
 	}
 	t := s.config.TLS.Clone()
-	t.ServerName = s.config.certificateName(id)
+	t.ServerName = id + "." + s.config.Group
 	secure := tls.Client(tracked, t)
 	if err := handshake(secure, min(timeout, handshakeTimeout)); err != nil {
 		_ = tracked.Close()

@@ -25,8 +25,6 @@ type rounds struct {
 	closed error
 }
 
-func newRounds() *rounds { return &rounds{kick: make(chan struct{}, 1)} }
-
 func (r *rounds) join() (*round, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

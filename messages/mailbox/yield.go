@@ -77,7 +77,7 @@ func (y *yielder) handOver(why error) {
 // strongest is the replica with a vote that is not weak and has most of the log, by what
 // it reported lately.
 func (y *yielder) strongest() (to raft.Server, found bool) {
-	reports, most := y.standing.reports(2*y.config.Timeout), uint64(0)
+	reports, most := y.standing.since(y.standing.heard, 2*y.config.Timeout), uint64(0)
 	for _, s := range y.servers() {
 		q, told := reports[string(s.ID)]
 		if s.Suffrage == raft.Voter && told && q.Weak == "" && q.Standing == standingWhole && q.Last >= most {

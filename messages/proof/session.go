@@ -4,7 +4,6 @@ import (
 	"crypto/ecdh"
 	"crypto/hkdf"
 	"crypto/hmac"
-	"crypto/rand"
 	"crypto/sha256"
 	"crypto/subtle"
 	"hash"
@@ -25,9 +24,6 @@ type Marker struct {
 	scratch [sha256.Size]byte
 	text    []byte
 }
-
-// NewExchange makes the key of one session.
-func NewExchange() (*ecdh.PrivateKey, error) { return ecdh.X25519().GenerateKey(rand.Reader) }
 
 // NewExchangeKey reads the public key of a session.
 func NewExchangeKey(public []byte) (*ecdh.PublicKey, error) {

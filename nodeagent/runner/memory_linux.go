@@ -6,17 +6,8 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/nodeagent/runner/cell"
 )
-
-// check bounds what a running task writes and how many processes it has, and
-// notes its peak memory.
-func (t *process) check() {
-	if t.look() != "" {
-		t.end(messages.Exceeded, t.runner.config.Grace)
-	}
-}
 
 // look notes and returns what the task has too much of, nothing as a rule.
 func (t *process) look() string {

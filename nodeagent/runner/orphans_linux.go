@@ -22,11 +22,6 @@ func (p *Processes) loosely() bool {
 	return !slices.Contains(p.cells.Abilities(), messages.AbilityFreeze)
 }
 
-// adopt has orphans of tasks handed on to this process, where it starts nothing else.
-func (p *Processes) adopt() {
-	p.adopts = p.config.Alone && p.rooms == nil && p.loosely() && unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == nil
-}
-
 // orphanRounds bounds how often orphans are looked for that come as others end.
 const orphanRounds = 100
 

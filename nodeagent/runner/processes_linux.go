@@ -82,7 +82,7 @@ func NewProcesses(c Config) (*Processes, error) {
 	if p.rooms != nil {
 		p.rooms.loose = p.loosely()
 	}
-	p.adopt()
+	p.adopts = p.config.Alone && p.rooms == nil && p.loosely() && unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == nil
 	return p, nil
 }
 
@@ -203,7 +203,9 @@ func (p *Processes) leave(t *process) {
 // again as long as there are any.
 func (p *Processes) check() {
 	for _, t := range p.tasksNow() {
-		t.check()
+		if t.look() != "" {
+			t.end(messages.Exceeded, t.runner.config.Grace)
+		}
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()

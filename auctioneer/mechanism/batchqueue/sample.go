@@ -1,6 +1,7 @@
 package batchqueue
 
 import (
+	"cmp"
 	"math/bits"
 	"math/rand/v2"
 
@@ -51,9 +52,7 @@ func newSampler(e *Expectation) *sampler {
 	s := &sampler{sampling: e.Sampling, seed: e.Seed, draws: e.Draws}
 	s.batches = min(e.Draws, max(leastBatches, int(float64(e.Draws)*float64(len(e.Priors))/mostTypes)))
 	s.uniform = make([]float64, s.size(0))
-	if s.sampling == "" {
-		s.sampling = Stratified
-	}
+	s.sampling = cmp.Or(s.sampling, Stratified)
 	for i, p := range e.Priors {
 		if i > 0 && same(p, e.Priors[i-1]) {
 			s.types = append(s.types, s.types[i-1])

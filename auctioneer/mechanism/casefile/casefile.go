@@ -11,6 +11,7 @@
 package casefile
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/candor-grid/candor/messages"
@@ -25,10 +26,7 @@ func Decode(data []byte, v any) error { return messages.ReadDocument(data, v) }
 // Invalid makes the error of a place in a document; the message says what is
 // wrong there and what to do.
 func Invalid(path, format string, args ...any) error {
-	if path == "" {
-		path = "document"
-	}
-	return messages.Errorf(messages.Invalid, "%s: %s", path, fmt.Sprintf(format, args...))
+	return messages.Errorf(messages.Invalid, "%s: %s", cmp.Or(path, "document"), fmt.Sprintf(format, args...))
 }
 
 // Or is the value of a key that may be left out, or what holds then.

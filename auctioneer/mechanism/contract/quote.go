@@ -1,6 +1,7 @@
 package contract
 
 import (
+	"cmp"
 	"math"
 	"slices"
 
@@ -65,9 +66,7 @@ func with(view *mechanism.View, bid *mechanism.Bid) (*deadlineaware.Problem, int
 		return p, at
 	}
 	fresh := *bid
-	if fresh.Arrived == 0 {
-		fresh.Arrived = view.Now
-	}
+	fresh.Arrived = cmp.Or(fresh.Arrived, view.Now)
 	p.Jobs = append(p.Jobs, planned(view.Now, &mechanism.Job{Bid: &fresh, Pending: []int{max(1, bid.Tasks)}}))
 	return p, len(view.Jobs)
 }

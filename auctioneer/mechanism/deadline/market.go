@@ -23,7 +23,7 @@ func NewMechanism(m messages.Market) (*Mechanism, error) {
 		return nil, err
 	}
 	return &Mechanism{config: c, units: calendar(c.Slot / 1000), seats: map[messages.JobID]*seat{},
-		ranking: ranking{growth: 1 + *c.Lambda/c.Scale}, past: newHistory(), memory: newMemory()}, nil
+		ranking: ranking{growth: 1 + *c.Lambda/c.Scale}, past: newHistory(), memory: memory{changed: map[messages.JobID]bool{}, left: map[messages.JobID]int{}}}, nil
 }
 
 var (

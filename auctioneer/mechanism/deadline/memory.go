@@ -31,10 +31,6 @@ type memory struct {
 	left    map[messages.JobID]int // jobs that ended before this mechanism was made: the unit by which they had
 }
 
-func newMemory() memory {
-	return memory{changed: map[messages.JobID]bool{}, left: map[messages.JobID]int{}}
-}
-
 // forget has the next notes take the place of all before.
 func (m *Mechanism) forget() {
 	m.memory.whole = true

@@ -124,13 +124,9 @@ func (m *simulation) serve(t int) {
 		m.note(c.task, int32(t))
 	}
 	if m.p.Rule == Paper && m.p.Lambda > 0 && taken > 0 {
-		m.rerank(taken)
+		slices.SortFunc(m.present[:taken], m.p.compare) // each has risen at its own pace; they stay ahead of the others
 	}
 }
-
-// rerank restores the order after the levels of the first have risen, each at
-// its own pace. They stay ahead of the others, which have not moved.
-func (m *simulation) rerank(taken int) { slices.SortFunc(m.present[:taken], m.p.compare) }
 
 func (s *schedule) note(i, t int32) {
 	spans := s.spans[i]

@@ -129,9 +129,7 @@ func newPlanner(p *Problem) (*planner, error) {
 		return nil, err
 	}
 	q := &planner{Problem: p, slots: float64(p.Slots), resolution: p.Resolution, items: make([]item, len(p.Jobs))}
-	if q.resolution == 0 {
-		q.resolution = DefaultResolution
-	}
+	q.resolution = cmp.Or(q.resolution, DefaultResolution)
 	total := 0.0
 	for i := range p.Jobs {
 		total += p.Jobs[i].Demand

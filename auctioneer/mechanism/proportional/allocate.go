@@ -91,7 +91,9 @@ func (c *Mechanism) newSeat() *seat {
 func (c *Mechanism) refresh(s *seat, job *mechanism.Job) {
 	same := s.job != nil
 	s.job = job
-	c.contend(s)
+	for j := range c.contention {
+		c.join(s, j, s.job.Pending[j]+s.job.Running[j])
+	}
 	for j, n := range job.Pending {
 		same = same && s.pending[j] == (n > 0)
 	}
@@ -144,7 +146,9 @@ func (c *Mechanism) tally(s *seat, by int) {
 
 func (c *Mechanism) leave(s *seat) {
 	c.tally(s, -1)
-	c.withdraw(s)
+	for j := range c.contention {
+		c.join(s, j, 0)
+	}
 	s.bids = false
 	clear(s.pending)
 	c.unplace(s)

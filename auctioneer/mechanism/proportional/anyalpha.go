@@ -139,7 +139,8 @@ func (w *newton) spend(i int, ell float64) (total, slope float64) {
 			g *= rest
 		}
 		if math.IsInf(z, -1) {
-			a.clearEntry(j)
+			a.p[j], a.pg[j], a.ph[j] = 0, 0, 0
+			a.b[j], a.bg[j], a.bh[j] = 0, 0, 0
 			continue
 		}
 		p, b := math.Exp(logPower), math.Exp(logPower/alpha)
@@ -151,11 +152,6 @@ func (w *newton) spend(i int, ell float64) (total, slope float64) {
 		slope += b * g
 	}
 	return total, slope
-}
-
-func (a *answer) clearEntry(j int) {
-	a.p[j], a.pg[j], a.ph[j] = 0, 0, 0
-	a.b[j], a.bg[j], a.bh[j] = 0, 0, 0
 }
 
 // curve is z ↦ a·sp(z) − k·sp(−z).

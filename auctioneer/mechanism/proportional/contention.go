@@ -105,21 +105,7 @@ type part struct {
 	tasks  int
 }
 
-// contend brings the contention of each class in line with the tasks that a seat's
-// job has there.
-func (c *Mechanism) contend(s *seat) {
-	for j := range c.contention {
-		c.join(s, j, s.job.Pending[j]+s.job.Running[j])
-	}
-}
-
-// withdraw takes a seat that leaves out of the contention.
-func (c *Mechanism) withdraw(s *seat) {
-	for j := range c.contention {
-		c.join(s, j, 0)
-	}
-}
-
+// join brings the contention of a class in line with so many tasks of a seat's job there.
 func (c *Mechanism) join(s *seat, j, tasks int) {
 	level, was := c.contention[j], &s.parts[j]
 	level.Count(tasks - was.tasks)

@@ -67,7 +67,9 @@ func (x *precise) attempt(short float64) bool {
 		return false
 	}
 	if short == 1-x.auction.p.Alpha {
-		x.deliver()
+		for k, b := range x.bids {
+			x.auction.subbudgets[k], x.auction.powers[k] = double(b), double(x.powers[k])
+		}
 	}
 	return true
 }
@@ -386,12 +388,5 @@ func (x *precise) shorten() {
 	}
 	for _, d := range x.step {
 		d.Quo(d, x.number(most))
-	}
-}
-
-// deliver rounds the outcome into the solver's rows.
-func (x *precise) deliver() {
-	for k, b := range x.bids {
-		x.auction.subbudgets[k], x.auction.powers[k] = double(b), double(x.powers[k])
 	}
 }

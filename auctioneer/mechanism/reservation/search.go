@@ -72,7 +72,8 @@ type worth struct {
 func (f *finder) run() *ledger {
 	workers := cmp.Or(f.search.Workers, runtime.GOMAXPROCS(0))
 	for range min(workers, f.search.Candidates) {
-		f.trials = append(f.trials, newTrial(f.problem, f.plan, f.money))
+		f.trials = append(f.trials, &trial{problem: f.problem, plan: f.plan, money: f.money,
+			placer: newPlacer(f.problem), ledger: newLedger(f.money), without: make([]int64, len(f.problem.Bids))})
 	}
 	f.worths = make([][]worth, len(f.trials))
 	f.try()

@@ -13,10 +13,6 @@ type trial struct {
 	without []int64 // by bid, of the lane it is met in
 }
 
-func newTrial(p *Problem, plan *plan, m *money) *trial {
-	return &trial{problem: p, plan: plan, money: m, placer: newPlacer(p), ledger: newLedger(m), without: make([]int64, len(p.Bids))}
-}
-
 // try adds a candidate to the ledger and returns what it is worth.
 func (t *trial) try(c int) (value int64) {
 	start := t.placer.start

@@ -1,6 +1,7 @@
 package valuation
 
 import (
+	"cmp"
 	"math"
 	"slices"
 	"sort"
@@ -55,9 +56,7 @@ func New(v messages.Valuation) (Curve, error) {
 // Slope returns the parameters a and b of max/(1+e^{a(x−b)}), the sigmoid that
 // has lost the part epsilon (0: DefaultEpsilon) at mu and has it left at mu+delta.
 func Slope(mu, delta, epsilon float64) (a, b float64) {
-	if epsilon == 0 {
-		epsilon = DefaultEpsilon
-	}
+	epsilon = cmp.Or(epsilon, DefaultEpsilon)
 	return 2 * math.Log((1-epsilon)/epsilon) / delta, mu + delta/2
 }
 

@@ -2,6 +2,7 @@ package executor
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -62,9 +63,7 @@ func (c *Config) Validate() error {
 	if len(c.Command) == 0 {
 		return messages.Errorf(messages.Invalid, "executor: Command must say how to start one")
 	}
-	if c.Log == nil {
-		c.Log = zap.NewNop()
-	}
+	c.Log = cmp.Or(c.Log, zap.NewNop())
 	return c.Runner.Validate()
 }
 

@@ -1,6 +1,7 @@
 package tree
 
 import (
+	"cmp"
 	"os"
 	"strconv"
 
@@ -59,9 +60,7 @@ func (m *Meter) Add(path string) {
 		m.failed.add(err)
 	}
 	m.least = inodeShare(top)
-	if m.dev == 0 {
-		m.dev = info.Dev
-	}
+	m.dev = cmp.Or(m.dev, info.Dev)
 	m.count(&info)
 	w := walk{visitor: m}
 	w.run(top)
