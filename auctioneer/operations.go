@@ -67,9 +67,7 @@ func draining(b *book.Book, j *book.Job) (tasks int, until messages.Time) {
 			t := &j.Stages[i].Tasks[k]
 			if n := b.Nodes()[t.Node]; t.Phase == book.Claimed && n.Drain != 0 {
 				tasks++
-				if until == 0 || n.Drain < until {
-					until = n.Drain
-				}
+				until = messages.Earlier(until, n.Drain)
 			}
 		}
 	}

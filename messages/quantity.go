@@ -141,6 +141,14 @@ func (t Time) MarshalYAML() ([]byte, error) { return t.MarshalJSON() }
 // UnmarshalYAML reads as UnmarshalJSON does.
 func (t *Time) UnmarshalYAML(b []byte) error { return t.UnmarshalJSON(b) }
 
+// Earlier is the earlier of two instants, or spans, of which 0 is never.
+func Earlier[T Time | Duration](a, b T) T {
+	if a == 0 || b != 0 && b < a {
+		return b
+	}
+	return a
+}
+
 // Duration is a span of time, written like "1h30m" or as a number of seconds.
 type Duration time.Duration
 

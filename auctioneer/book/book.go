@@ -102,16 +102,11 @@ func (b *Book) Forgotten() bool { return int(b.lastJob) > len(b.keys) }
 
 // OldestEnd is when the first of the jobs ended that the book remembers as ended; 0: none has.
 func (b *Book) OldestEnd() (at messages.Time) {
-	note := func(ended messages.Time) {
-		if ended != 0 && (at == 0 || ended < at) {
-			at = ended
-		}
-	}
 	for _, j := range b.byID {
-		note(j.Ended)
+		at = messages.Earlier(at, j.Ended)
 	}
 	for p := range b.EachPast {
-		note(p.Ended)
+		at = messages.Earlier(at, p.Ended)
 	}
 	return at
 }

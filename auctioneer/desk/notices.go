@@ -83,9 +83,7 @@ func (n *notices) consider(w *book.Notice) {
 	case a.flying || a.told:
 		return
 	case n.now.Mono < a.retry:
-		if n.next == 0 || a.retry < n.next {
-			n.next = a.retry
-		}
+		n.next = messages.Earlier(n.next, a.retry)
 		return
 	}
 	host := hostOf(w.To)
@@ -142,9 +140,7 @@ func (n *notices) commit() {
 		return
 	}
 	if n.now.Mono < n.retry {
-		if n.next == 0 || n.retry < n.next {
-			n.next = n.retry
-		}
+		n.next = messages.Earlier(n.next, n.retry)
 		return
 	}
 	list := n.done

@@ -65,8 +65,8 @@ func (s *directives) permit(now, wake messages.Time, jobs []*entry) messages.Tim
 			case n == 0:
 			case e.OrderedAt <= now:
 				e.most[k] = n
-			case wake == 0 || e.OrderedAt < wake:
-				wake = e.OrderedAt
+			default:
+				wake = messages.Earlier(wake, e.OrderedAt)
 			}
 		}
 		if e.Ordered == nil && e.job.Width > 1 { // a gang that has begun to gather goes on

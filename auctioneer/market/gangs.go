@@ -59,9 +59,7 @@ func (g *Gangs) Late(now messages.Time) (out []*book.Disband) {
 // Next is when the first gang will have gathered for too long; 0: none gathers.
 func (g *Gangs) Next() (at messages.Time) {
 	for _, n := range g.gather {
-		if at == 0 || n.until < at {
-			at = n.until
-		}
+		at = messages.Earlier(at, n.until)
 	}
 	return at
 }

@@ -102,9 +102,7 @@ func (d *Dues) Due(now messages.Time) (out []*book.Settle) {
 // Next is when the first of them is due; 0: there are none.
 func (d *Dues) Next() (at messages.Time) {
 	for _, s := range d.waiting {
-		if at == 0 || s.At < at {
-			at = s.At
-		}
+		at = messages.Earlier(at, s.At)
 	}
 	return at
 }

@@ -77,6 +77,14 @@ type Job struct {
 	Done int
 }
 
+// Sum is how many tasks there are in all classes together.
+func Sum(byClass []int) (n int) {
+	for _, k := range byClass {
+		n += k
+	}
+	return n
+}
+
 // Class is a resource class of the market.
 type Class struct {
 	Name  messages.Name

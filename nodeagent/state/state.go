@@ -169,18 +169,12 @@ func (s *State) lose() {
 // Wake returns when Act is to be called though nothing happened; 0: never.
 func (s *State) Wake() messages.Time {
 	var at messages.Time
-	sooner := func(t messages.Time) {
-		if at == 0 || t < at {
-			at = t
-		}
-	}
+	sooner := func(t messages.Time) { at = messages.Earlier(at, t) }
 	if s.Joined() {
 		sooner(s.Expiry())
 		if !s.session.waiting && s.session.request == nil {
 			sooner(s.session.beat)
-			if s.tasks.gathers != 0 {
-				sooner(s.tasks.gathers)
-			}
+			sooner(s.tasks.gathers)
 		}
 	}
 	switch {
@@ -191,7 +185,7 @@ func (s *State) Wake() messages.Time {
 		sooner(s.session.joinAt)
 	}
 	for _, m := range s.markets.all {
-		if m.fetchAt != 0 && s.Joined() && !s.closing {
+		if s.Joined() && !s.closing {
 			sooner(m.fetchAt)
 		}
 	}

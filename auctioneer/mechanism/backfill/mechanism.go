@@ -43,9 +43,7 @@ func (b *Mechanism) Allocate(view *mechanism.View) *mechanism.Allocation {
 		}
 		ordered := len(a.Directives)
 		b.decide(view, j, a)
-		if at := b.overdue(view, j); at != 0 && (a.Wake == 0 || at < a.Wake) {
-			a.Wake = at
-		}
+		a.Wake = messages.Earlier(a.Wake, b.overdue(view, j))
 		spread(view, j, b.queue, a, a.Directives[ordered:])
 	}
 	return a

@@ -28,8 +28,8 @@ func (m *Mechanism) Explain(view *mechanism.View, job *mechanism.Job) mechanism.
 	}
 	planned := fmt.Sprintf("%s; the plan completes the job by %v; %s", promised, view.Now.Add(seconds(s.Completion[at])), basis(job.Bid))
 	switch {
-	case total(job.Running) > 0:
-		return mechanism.Explain(mechanism.Running, fmt.Sprintf("%d of its tasks run and %d can start; %s", total(job.Running), job.Pending[0], planned))
+	case mechanism.Sum(job.Running) > 0:
+		return mechanism.Explain(mechanism.Running, fmt.Sprintf("%d of its tasks run and %d can start; %s", mechanism.Sum(job.Running), job.Pending[0], planned))
 	case job.Pending[0] == 0:
 		return mechanism.Explain(mechanism.WaitingForStage, "its tasks wait for the end of an earlier stage; "+planned, "the end of the earlier stages")
 	case s.GivenUp[at]:

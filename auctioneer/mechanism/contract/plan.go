@@ -30,24 +30,17 @@ func problem(view *mechanism.View) *deadlineaware.Problem {
 // that started when they last could have, had all before them taken as long as
 // is planned.
 func planned(now messages.Time, job *mechanism.Job) deadlineaware.Job {
-	running, age := total(job.Running), 0.0
+	running, age := mechanism.Sum(job.Running), 0.0
 	each, _ := planning(job.Bid)
 	if job.Started != 0 && each > 0 {
 		age = math.Mod(max(0, now.Sub(job.Started).Seconds()), each)
 	}
-	tasks := max(job.Tasks-job.Done, total(job.Pending)+running+total(job.Suspended))
+	tasks := max(job.Tasks-job.Done, mechanism.Sum(job.Pending)+running+mechanism.Sum(job.Suspended))
 	return deadlineaware.Job{
 		Tasks:   tasks,
 		Demand:  min(deadlineaware.Largest, float64(tasks-running)*each+float64(running)*(each-age)),
 		Elapsed: max(0, now.Sub(job.Arrived).Seconds()),
 	}
-}
-
-func total(by []int) (n int) {
-	for _, x := range by {
-		n += x
-	}
-	return n
 }
 
 // fewestRuns is how many runs must have been seen, of like weight, to plan with

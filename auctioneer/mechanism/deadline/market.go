@@ -69,14 +69,14 @@ func (m *Mechanism) Allocate(view *mechanism.View) *mechanism.Allocation {
 	out := &mechanism.Allocation{Weights: make([][]float64, len(view.Jobs)), Prices: []float64{m.ranking.price()}}
 	sharing := 0
 	for _, s := range m.ranking.served() {
-		if m.seats[s.job.Job] == s && count(s.job.Pending) > 0 {
+		if m.seats[s.job.Job] == s && mechanism.Sum(s.job.Pending) > 0 {
 			sharing++
 		}
 	}
 	for i, job := range view.Jobs {
 		s := m.seats[job.Job]
 		out.Weights[i] = []float64{0}
-		if m.ranking.holds(s) && count(job.Pending) > 0 {
+		if m.ranking.holds(s) && mechanism.Sum(job.Pending) > 0 {
 			out.Weights[i][0] = 1 / float64(sharing)
 		}
 		if d, ok := m.direct(s); ok {
@@ -87,14 +87,6 @@ func (m *Mechanism) Allocate(view *mechanism.View) *mechanism.Allocation {
 		out.Wake = m.units.starts(unit + 1)
 	}
 	return out
-}
-
-func count(by []int) int {
-	n := 0
-	for _, x := range by {
-		n += x
-	}
-	return n
 }
 
 // meet brings the seats in line with the view. A job that has left competes no
@@ -155,13 +147,13 @@ func (m *Mechanism) decide(view *mechanism.View, unit int) {
 // direct is the order that brings a job to where it should be.
 func (m *Mechanism) direct(s *seat) (mechanism.Directive, bool) {
 	d := mechanism.Directive{Job: s.job.Job, Slots: 1}
-	running := count(s.job.Running) > 0
+	running := mechanism.Sum(s.job.Running) > 0
 	switch {
 	case s.hopeless(m.ranking.unit):
 		d.Action = mechanism.Discard
-	case m.ranking.holds(s) && !running && count(s.job.Suspended) > 0:
+	case m.ranking.holds(s) && !running && mechanism.Sum(s.job.Suspended) > 0:
 		d.Action = mechanism.Resume
-	case m.ranking.holds(s) && !running && count(s.job.Pending) > 0:
+	case m.ranking.holds(s) && !running && mechanism.Sum(s.job.Pending) > 0:
 		d.Action = mechanism.Start
 	case !m.ranking.holds(s) && running:
 		d.Action, d.Slots = mechanism.Suspend, 0

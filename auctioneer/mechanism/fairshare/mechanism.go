@@ -62,9 +62,7 @@ func (f *Mechanism) Allocate(view *mechanism.View) *mechanism.Allocation {
 		}
 	}
 	if len(view.Jobs) > 0 {
-		if next := view.Now.Add(f.period()); a.Wake == 0 || next < a.Wake {
-			a.Wake = next
-		}
+		a.Wake = messages.Earlier(a.Wake, view.Now.Add(f.period()))
 	}
 	return a
 }

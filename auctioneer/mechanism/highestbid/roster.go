@@ -111,19 +111,11 @@ func (r *roster) place(view *mechanism.View, id int32) {
 		s.put(id, job, out)
 	}
 	r.running.keep(id, false)
-	if slots := slotsOf(job); slots > 0 && !out {
+	if slots := mechanism.Sum(job.Running); slots > 0 && !out {
 		dearest := float64(slots) * max(job.Rate, r.reserve).Float()
 		r.seats[id].look = view.Now + lasts(job, dearest)
 		r.running.keep(id, true)
 	}
-}
-
-// slotsOf is how many slots a job has.
-func slotsOf(job *mechanism.Job) (n int) {
-	for _, k := range job.Running {
-		n += k
-	}
-	return n
 }
 
 // spent says whether a job has used up its budget.

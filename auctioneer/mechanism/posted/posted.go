@@ -71,8 +71,8 @@ func (d *Desk) Allocation(view *mechanism.View) *mechanism.Allocation {
 	for _, job := range view.Jobs {
 		if at := d.spent(view.Now, job); at != 0 && at <= view.Now {
 			a.Directives = append(a.Directives, mechanism.Directive{Job: job.Job, Action: mechanism.Discard})
-		} else if at != 0 && (a.Wake == 0 || at < a.Wake) {
-			a.Wake = at
+		} else {
+			a.Wake = messages.Earlier(a.Wake, at)
 		}
 	}
 	return a
@@ -84,10 +84,7 @@ func (d *Desk) spent(now messages.Time, job *mechanism.Job) messages.Time {
 	if overdrawn(job) {
 		return now
 	}
-	running := 0
-	for _, n := range job.Running {
-		running += n
-	}
+	running := mechanism.Sum(job.Running)
 	if running == 0 || d.price <= 0 || job.Budget == 0 {
 		return 0
 	}
