@@ -1,6 +1,9 @@
 package auctioneer
 
-import "github.com/prometheus/client_golang/prometheus"
+import (
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
+)
 
 // metrics of one replica; all but leading move only while it leads.
 type metrics struct {
@@ -30,14 +33,13 @@ type metrics struct {
 }
 
 func newMetrics(r prometheus.Registerer) *metrics {
+	make := promauto.With(r)
 	counter := func(name, help string) prometheus.Counter {
-		c := prometheus.NewCounter(prometheus.CounterOpts{Name: "candor_auctioneer_" + name, Help: help})
-		r.MustRegister(c)
-		return c
+		return make.NewCounter(prometheus.CounterOpts{Name: "candor_auctioneer_" + name, Help: help})
 	}
 	m := &metrics{
-		leading: prometheus.NewGauge(prometheus.GaugeOpts{Name: "candor_auctioneer_leading", Help: "1 while this replica leads its group."}),
-		allocation: prometheus.NewHistogram(prometheus.HistogramOpts{Name: "candor_auctioneer_allocation_seconds",
+		leading: make.NewGauge(prometheus.GaugeOpts{Name: "candor_auctioneer_leading", Help: "1 while this replica leads its group."}),
+		allocation: make.NewHistogram(prometheus.HistogramOpts{Name: "candor_auctioneer_allocation_seconds",
 			Help: "Time a mechanism took for one allocation.", Buckets: prometheus.ExponentialBuckets(1e-6, 4, 12)}),
 		submissions: counter("submissions_total", "Jobs committed."),
 		exchanges:   counter("exchanges_total", "Exchanges received from node agents."),
@@ -54,15 +56,15 @@ func newMetrics(r prometheus.Registerer) *metrics {
 		discards:    counter("discards_total", "Jobs that their markets would not run."),
 		departures:  counter("departures_total", "Jobs committed that another site is to run."),
 		quarantines: counter("quarantines_total", "Nodes that were put in quarantine because tasks fail there that do not fail elsewhere."),
-		quarantined: prometheus.NewGauge(prometheus.GaugeOpts{Name: "candor_auctioneer_nodes_quarantined", Help: "Nodes in quarantine, which take no work until a probe ends well there."}),
-		unserved:    prometheus.NewGauge(prometheus.GaugeOpts{Name: "candor_auctioneer_classes_quarantined", Help: "Classes of slots of which all nodes that are up are in quarantine."}),
+		quarantined: make.NewGauge(prometheus.GaugeOpts{Name: "candor_auctioneer_nodes_quarantined", Help: "Nodes in quarantine, which take no work until a probe ends well there."}),
+		unserved:    make.NewGauge(prometheus.GaugeOpts{Name: "candor_auctioneer_classes_quarantined", Help: "Classes of slots of which all nodes that are up are in quarantine."}),
 		arrivals:    counter("arrivals_total", "Submissions of jobs of other sites that were answered with a job."),
 	}
-	m.limited = prometheus.NewCounterVec(prometheus.CounterOpts{Name: "candor_auctioneer_limited_total",
+	m.limited = make.NewCounterVec(prometheus.CounterOpts{Name: "candor_auctioneer_limited_total",
 		Help: "Submissions refused because an account was over a limit of its own."}, []string{"limit"})
-	m.errands = prometheus.NewCounterVec(prometheus.CounterOpts{Name: "candor_auctioneer_errands_total",
+	m.errands = make.NewCounterVec(prometheus.CounterOpts{Name: "candor_auctioneer_errands_total",
 		Help: "Requests to the bank and to other sites about jobs that other sites run: answered, or to be asked again."}, []string{"outcome"})
-	m.notices = prometheus.NewCounterVec(prometheus.CounterOpts{Name: "candor_auctioneer_notices_total",
+	m.notices = make.NewCounterVec(prometheus.CounterOpts{Name: "candor_auctioneer_notices_total",
 		Help: "Tries to send a word about a job: sent, failed and to be tried again, or refused for good."}, []string{"outcome"})
 	for vector, values := range map[*prometheus.CounterVec][]string{
 		m.limited: {"rate", "pending"}, m.errands: {"answered", "again"}, m.notices: {"sent", "failed", "refused"},
@@ -71,6 +73,5 @@ func newMetrics(r prometheus.Registerer) *metrics {
 			vector.WithLabelValues(value)
 		}
 	}
-	r.MustRegister(m.notices, m.leading, m.allocation, m.quarantined, m.unserved, m.limited, m.errands)
 	return m
 }

@@ -1,7 +1,6 @@
 package archive
 
 import (
-	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
@@ -47,8 +46,6 @@ const (
 // Archive is the records of a replica. Its methods are safe for concurrent use.
 type Archive struct {
 	Config
-	dir     string
-	log     *zap.Logger
 	metrics *metrics
 
 	mu       sync.Mutex
@@ -75,7 +72,7 @@ func Open(c Config) (*Archive, error) {
 	if err := os.MkdirAll(c.Dir, 0o700); err != nil {
 		return nil, fmt.Errorf("the archive of jobs: %w", err)
 	}
-	a := &Archive{Config: c, dir: c.Dir, log: c.Log, metrics: newMetrics(c.Metrics)}
+	a := &Archive{Config: c, metrics: newMetrics(c.Metrics)}
 	if err := a.load(); err != nil {
 		return nil, err
 	}
@@ -85,7 +82,7 @@ func Open(c Config) (*Archive, error) {
 }
 
 func (a *Archive) path(s *segment) string {
-	return filepath.Join(a.dir, fmt.Sprintf("%010d"+suffix, s.Number))
+	return filepath.Join(a.Dir, fmt.Sprintf("%010d"+suffix, s.Number))
 }
 
 // goOn adds to the last file where that is not full yet.
@@ -119,9 +116,9 @@ func (a *Archive) Add(r *Record) {
 	if failed := err != nil; failed != a.failing {
 		a.failing = failed
 		if failed {
-			a.log.Error("records of ended jobs cannot be written, and are not listed from now on, unless another replica has them", zap.String("directory", a.dir), zap.Error(err))
+			a.Log.Error("records of ended jobs cannot be written, and are not listed from now on, unless another replica has them", zap.String("directory", a.Dir), zap.Error(err))
 		} else {
-			a.log.Info("records of ended jobs are written again", zap.String("directory", a.dir))
+			a.Log.Info("records of ended jobs are written again", zap.String("directory", a.Dir))
 		}
 	}
 	a.count()
@@ -169,7 +166,7 @@ func (a *Archive) close() {
 		return
 	}
 	if err := a.file.Close(); err != nil {
-		a.log.Warn("a file of the archive was not closed well", zap.Error(err))
+		a.Log.Warn("a file of the archive was not closed well", zap.Error(err))
 	}
 	a.unsynced = append(a.unsynced, a.path(a.open))
 	a.full, a.bytes = append(a.full, a.open), a.bytes+a.open.Bytes
@@ -207,7 +204,7 @@ func (a *Archive) retain() {
 			break
 		}
 		if err := os.Remove(a.path(s)); err != nil {
-			a.log.Warn("an old file of the archive was not removed", zap.Error(err))
+			a.Log.Warn("an old file of the archive was not removed", zap.Error(err))
 			break
 		}
 		removed++
@@ -235,7 +232,7 @@ func (a *Archive) Sync() error {
 	a.count()
 	a.mu.Unlock()
 	var failed error
-	for _, path := range append(paths, filepath.Join(a.dir, contentsFile), a.dir) {
+	for _, path := range append(paths, filepath.Join(a.Dir, contentsFile), a.Dir) {
 		if err := sync1(path); err != nil && !errors.Is(err, os.ErrNotExist) {
 			failed = errors.Join(failed, err)
 		}
@@ -335,11 +332,4 @@ func (a *Archive) holder(id messages.JobID) *segment {
 		}
 	}
 	return nil
-}
-
-// Same reports whether two records have the same bytes, for tests and studies.
-func (r *Record) Same(o *Record) bool {
-	x, err1 := encode(r)
-	y, err2 := encode(o)
-	return err1 == nil && err2 == nil && bytes.Equal(x, y)
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -151,7 +152,7 @@ func TestDamageIsNamedAndSkipped(t *testing.T) {
 			if err != nil {
 				continue
 			}
-			if found++; !r.Same(record(id, "alice")) {
+			if found++; !reflect.DeepEqual(r, *record(id, "alice")) {
 				t.Fatalf("byte %d: job %d is %+v", at, id, r)
 			}
 		}
@@ -194,7 +195,7 @@ func TestDamageBehindTheBack(t *testing.T) {
 				t.Errorf("%v after the copy, %d unreadable", ids, bad)
 			}
 			for id := messages.JobID(1); id <= 20; id++ {
-				if r, err := a.Find(id); err != nil || !r.Same(record(id, "alice")) {
+				if r, err := a.Find(id); err != nil || !reflect.DeepEqual(r, *record(id, "alice")) {
 					t.Errorf("job %d: %v", id, err)
 				}
 			}

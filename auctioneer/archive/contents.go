@@ -34,7 +34,7 @@ const contentsFormat = 1
 // anew from the files at the next start.
 func (a *Archive) save() {
 	if err := a.write(); err != nil {
-		a.log.Warn("the list of the archive's files was not written; the next start reads them all", zap.Error(err))
+		a.Log.Warn("the list of the archive's files was not written; the next start reads them all", zap.Error(err))
 	}
 }
 
@@ -44,7 +44,7 @@ func (a *Archive) write() error {
 		return err
 	}
 	text = fmt.Appendf(text, "\n%08x\n", crc32.Checksum(text, castagnoli))
-	path := filepath.Join(a.dir, contentsFile)
+	path := filepath.Join(a.Dir, contentsFile)
 	if err := os.WriteFile(path+".new", text, 0o600); err != nil {
 		return err
 	}
@@ -72,13 +72,13 @@ func readContents(dir string) (c contents, err error) {
 
 // load finds out what the directory has.
 func (a *Archive) load() error {
-	c, err := readContents(a.dir)
+	c, err := readContents(a.Dir)
 	if messages.KindOf(err) == messages.Conflict {
 		return err
 	}
 	a.fresh = errors.Is(err, fs.ErrNotExist)
 	if err != nil && !a.fresh {
-		a.log.Error("the list of the archive's files is not used; all are read", zap.String("file", filepath.Join(a.dir, contentsFile)), zap.Error(err))
+		a.Log.Error("the list of the archive's files is not used; all are read", zap.String("file", filepath.Join(a.Dir, contentsFile)), zap.Error(err))
 	}
 	a.complete = c.Complete
 	listed := map[uint64]*segment{}
@@ -97,7 +97,7 @@ func (a *Archive) load() error {
 		delete(listed, n)
 	}
 	for _, s := range listed {
-		a.log.Error("a file of the archive is missing: its jobs are not listed any more, unless another replica has them", zap.String("file", a.path(s)), zap.Int("jobs", s.Records))
+		a.Log.Error("a file of the archive is missing: its jobs are not listed any more, unless another replica has them", zap.String("file", a.path(s)), zap.Int("jobs", s.Records))
 		a.lose(s.Last)
 	}
 	a.next = 1 + slices.Max(append(numbers, 0))
@@ -107,7 +107,7 @@ func (a *Archive) load() error {
 
 // numbers lists the files of the directory.
 func (a *Archive) numbers() (all []uint64, err error) {
-	entries, err := os.ReadDir(a.dir)
+	entries, err := os.ReadDir(a.Dir)
 	if err != nil {
 		return nil, fmt.Errorf("the archive of jobs: %w", err)
 	}
@@ -129,7 +129,7 @@ func (a *Archive) admit(number uint64, s *segment) error {
 	}
 	if s == nil || info.Size() != s.Bytes {
 		if s != nil {
-			a.log.Error("a file of the archive is not as long as it was", zap.String("file", path), zap.Int64("bytes", info.Size()), zap.Int64("were", s.Bytes))
+			a.Log.Error("a file of the archive is not as long as it was", zap.String("file", path), zap.Int64("bytes", info.Size()), zap.Int64("were", s.Bytes))
 		}
 		if s, err = a.reread(number, path); s == nil {
 			return err
@@ -159,7 +159,7 @@ func (a *Archive) reread(number uint64, path string) (*segment, error) {
 		a.lose(s.Last)
 	}
 	if s.Bytes < int64(len(file)) {
-		a.log.Warn("cut what stands after the last record of a file of the archive", zap.String("file", path), zap.Int64("at", s.Bytes))
+		a.Log.Warn("cut what stands after the last record of a file of the archive", zap.String("file", path), zap.Int64("at", s.Bytes))
 		if err := os.Truncate(path, s.Bytes); err != nil {
 			return nil, fmt.Errorf("the archive of jobs: %w", err)
 		}

@@ -1,6 +1,9 @@
 package archive
 
-import "github.com/prometheus/client_golang/prometheus"
+import (
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
+)
 
 type metrics struct {
 	records, bytes     prometheus.Gauge
@@ -9,26 +12,23 @@ type metrics struct {
 
 func newMetrics(r prometheus.Registerer) *metrics {
 	const prefix = "candor_auctioneer_archive_"
-	m := &metrics{
-		records:   prometheus.NewGauge(prometheus.GaugeOpts{Name: prefix + "records", Help: "Ended jobs in the archive of this replica."}),
-		bytes:     prometheus.NewGauge(prometheus.GaugeOpts{Name: prefix + "bytes", Help: "Bytes of the archive of ended jobs of this replica."}),
-		unwritten: prometheus.NewCounter(prometheus.CounterOpts{Name: prefix + "unwritten_total", Help: "Ended jobs whose records could not be written."}),
-		damaged:   prometheus.NewCounter(prometheus.CounterOpts{Name: prefix + "damaged_total", Help: "Times at which a damaged record of an ended job was found."}),
+	make := promauto.With(r)
+	return &metrics{
+		records:   make.NewGauge(prometheus.GaugeOpts{Name: prefix + "records", Help: "Ended jobs in the archive of this replica."}),
+		bytes:     make.NewGauge(prometheus.GaugeOpts{Name: prefix + "bytes", Help: "Bytes of the archive of ended jobs of this replica."}),
+		unwritten: make.NewCounter(prometheus.CounterOpts{Name: prefix + "unwritten_total", Help: "Ended jobs whose records could not be written."}),
+		damaged:   make.NewCounter(prometheus.CounterOpts{Name: prefix + "damaged_total", Help: "Times at which a damaged record of an ended job was found."}),
 	}
-	if r != nil {
-		r.MustRegister(m.records, m.bytes, m.unwritten, m.damaged)
-	}
-	return m
 }
 
 // count tells the metrics what there is.
 func (a *Archive) count() {
 	records, size := 0, a.bytes
-	for _, s := range a.full {
+	for _, s := range a.all() {
 		records += s.Records
 	}
 	if a.open != nil {
-		records, size = records+a.open.Records, size+a.open.Bytes
+		size += a.open.Bytes
 	}
 	a.metrics.records.Set(float64(records))
 	a.metrics.bytes.Set(float64(size))

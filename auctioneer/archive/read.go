@@ -132,7 +132,7 @@ func (a *Archive) unreadable(v *view, id messages.JobID, why error) error {
 	if errors.Is(why, fs.ErrNotExist) && !a.Has(id) {
 		return messages.Errorf(messages.NotFound, "there is no job %d", id) // its time was over
 	}
-	a.log.Error("the record of a job cannot be read", zap.String("file", v.path), zap.Stringer("job", id), zap.Error(why))
+	a.Log.Error("the record of a job cannot be read", zap.String("file", v.path), zap.Stringer("job", id), zap.Error(why))
 	a.metrics.damaged.Inc()
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -147,7 +147,7 @@ func (a *Archive) unreadable(v *view, id messages.JobID, why error) error {
 // report names places of a file that have no record.
 func (a *Archive) report(path string, damage []int) {
 	for _, at := range damage {
-		a.log.Error("a file of the archive is damaged: jobs there are not listed", zap.String("file", path), zap.Int("at_byte", at))
+		a.Log.Error("a file of the archive is damaged: jobs there are not listed", zap.String("file", path), zap.Int("at_byte", at))
 	}
 	a.metrics.damaged.Add(float64(len(damage)))
 }
@@ -215,7 +215,7 @@ func (a *Archive) scan(v *view, account messages.Name, yield func(*messages.JobS
 		damage = append(damage, end)
 	}
 	if failed = cmp.Or(failed, other); failed != nil {
-		a.log.Error("a file of the archive cannot be read", zap.String("file", v.path), zap.Error(failed))
+		a.Log.Error("a file of the archive cannot be read", zap.String("file", v.path), zap.Error(failed))
 		unreadable++
 	}
 	return unreadable + a.found(v, damage), err

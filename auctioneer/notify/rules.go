@@ -30,9 +30,6 @@ type Rules struct {
 	SecretFile string `json:"secret_file,omitempty"`
 }
 
-// Enabled says whether the site sends anything.
-func (r *Rules) Enabled() bool { return r.SMTP != "" || len(r.Hosts) > 0 }
-
 // Validate reports the rules that cannot be, as joined errors: each message begins with
 // the name of a rule.
 func (r *Rules) Validate() error {

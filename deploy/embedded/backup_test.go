@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -235,7 +236,7 @@ func TestBackupOfArchiveAndEstimator(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if r, err := b.Find(99); err != nil || !r.Same(&old) {
+	if r, err := b.Find(99); err != nil || !reflect.DeepEqual(r, old) {
 		t.Errorf("the record in the archive: %+v, %v", r, err)
 	}
 	if err := b.Close(); err != nil {

@@ -28,11 +28,7 @@ func SolveDocument(data []byte) (any, error) {
 	if err := casefile.Decode(data, &in); err != nil {
 		return nil, err
 	}
-	o, err := Run(in.problem())
-	if err != nil {
-		return nil, err
-	}
-	return o, nil
+	return Run(in.problem())
 }
 
 func (in *input) problem() *Problem {
