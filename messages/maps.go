@@ -51,9 +51,6 @@ func (w *Weights) UnmarshalYAML(decode func(any) error) (err error) {
 	return err
 }
 
-// ordered refuses a list that is out of order or names a class twice.
-func (w Weights) ordered() error { return weightsForm.ordered(w) }
-
 // MarshalJSON writes an object.
 func (e Env) MarshalJSON() ([]byte, error) { return envForm.writeJSON(e) }
 
@@ -72,9 +69,6 @@ func (e *Env) UnmarshalYAML(decode func(any) error) (err error) {
 	*e, err = envForm.readYAML(decode)
 	return err
 }
-
-// ordered refuses a list that is out of order or names a variable twice.
-func (e Env) ordered() error { return envForm.ordered(e) }
 
 // Overlaid returns the variables of both, those of over where a name is in
 // both. Both are in order, and so is the result.
@@ -99,6 +93,7 @@ func (f *objectForm[E, V]) compare(a, b E) int {
 	return strings.Compare(x, y)
 }
 
+// ordered refuses a list that is out of order or has a name twice.
 func (f *objectForm[E, V]) ordered(list []E) error {
 	for i := 1; i < len(list); i++ {
 		name, _ := f.pair(list[i])

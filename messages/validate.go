@@ -150,7 +150,7 @@ func (w Weights) validate(path string) error {
 	if len(w) > MaxClasses {
 		return Errorf(TooLarge, "%s: %d are more than the limit of %d", path, len(w), MaxClasses)
 	}
-	if err := w.ordered(); err != nil {
+	if err := weightsForm.ordered(w); err != nil {
 		return Errorf(Invalid, "%s: %s", path, AsError("", err).Message)
 	}
 	useful := false
@@ -173,7 +173,7 @@ func (e Env) validate(path string) error {
 	if len(e) > MaxVariables {
 		return Errorf(TooLarge, "%s: %d variables are more than the limit of %d", path, len(e), MaxVariables)
 	}
-	if err := e.ordered(); err != nil {
+	if err := envForm.ordered(e); err != nil {
 		return Errorf(Invalid, "%s: %s", path, AsError("", err).Message)
 	}
 	for _, v := range e {

@@ -106,7 +106,7 @@ func TestHostsAreValid(t *testing.T) {
 // Every mechanism that a configuration may name is one the auctioneer takes,
 // and it takes no other of the known names.
 func TestMechanismsAreTheAuctioneers(t *testing.T) {
-	known := Mechanisms()
+	known := auctioneer.Mechanisms()
 	for _, name := range []string{"proportional", "highest-bid", "deadline", "batch-queue", "reservation", "contract", "fifo", "fairshare", "backfill"} {
 		c := auctioneer.Config{
 			Site: "west", Replica: "1", Bus: bus.NewMemory().Connect("$auctioneer"),

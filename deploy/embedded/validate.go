@@ -135,7 +135,7 @@ func (c *Config) checkMarkets(ps *Problems) {
 		path := at("markets", i)
 		ps.name(path+".name", m.Name)
 		ps.unique(path+".name", m.Name, names)
-		known := Mechanisms()
+		known := auctioneer.Mechanisms()
 		if !slices.Contains(known, m.Mechanism) {
 			ps.addf(path+".mechanism", "%q is no mechanism of this version; it has %s%s",
 				clip(m.Mechanism), strings.Join(known, ", "), didYouMean(m.Mechanism, known))
