@@ -39,8 +39,8 @@ type input struct {
 // SolveDocument answers the JSON document described in package rigid, with the
 // key "variant" besides: "easy", the default, or "conservative".
 func SolveDocument(data []byte) (any, error) {
-	var in input
-	if err := casefile.Decode(data, &in); err != nil {
+	in, err := casefile.Read[input](data)
+	if err != nil {
 		return nil, err
 	}
 	v := EASY

@@ -72,8 +72,8 @@ const defaultDraws = 1000
 // else "draws" (1000), "seed" (0) and "sampling" ("stratified", "antithetic" or
 // "independent"). In priority mode r and n in a distribution are not used.
 func SolveDocument(data []byte) (any, error) {
-	var in input
-	if err := casefile.Decode(data, &in); err != nil {
+	in, err := casefile.Read[input](data)
+	if err != nil {
 		return nil, err
 	}
 	q, err := in.queue()

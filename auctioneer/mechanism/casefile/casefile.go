@@ -17,11 +17,12 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Decode reads data, one JSON document, into what v points to. It refuses
-// unknown and repeated keys, missing required keys, numbers that are not
-// finite or do not fit, and anything after the document. On an error v may be
-// partly written.
-func Decode(data []byte, v any) error { return messages.ReadDocument(data, v) }
+// Read reads one JSON document. It refuses unknown and repeated keys, missing required
+// keys, numbers that are not finite or do not fit, and anything after the document.
+func Read[T any](data []byte) (v T, err error) {
+	err = messages.ReadDocument(data, &v)
+	return v, err
+}
 
 // Invalid makes the error of a place in a document; the message says what is
 // wrong there and what to do.

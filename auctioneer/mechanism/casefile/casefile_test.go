@@ -24,8 +24,7 @@ type part struct {
 }
 
 func TestDecode(t *testing.T) {
-	var got shape
-	err := Decode([]byte(`{"name":"a","count":3e0,"on":true,"part":null,"parts":[{"x":1},{"x":-2.5e-3}],"grid":[[1],[]]}`), &got)
+	got, err := Read[shape]([]byte(`{"name":"a","count":3e0,"on":true,"part":null,"parts":[{"x":1},{"x":-2.5e-3}],"grid":[[1],[]]}`))
 	want := shape{Name: "a", Count: 3, On: true, Parts: []part{{1}, {-0.0025}}, Grid: [][]uint32{{1}, {}}}
 	if err != nil || !reflect.DeepEqual(got, want) {
 		t.Fatalf("%+v, %v", got, err)
@@ -57,8 +56,7 @@ func TestDecodeRefuses(t *testing.T) {
 		`{"name":"a","parts":{}}`:                      "parts: is an object, must be a list",
 		`{"name":"a","grid":[[1],[-1]]}`:               "grid[1][0]: -1 is out of range",
 	} {
-		var v shape
-		err := Decode([]byte(document), &v)
+		_, err := Read[shape]([]byte(document))
 		if !errors.Is(err, &messages.Error{Kind: messages.Invalid}) || !strings.Contains(err.Error(), says) {
 			t.Errorf("%s: %v, want %q", document, err, says)
 		}
@@ -66,8 +64,7 @@ func TestDecodeRefuses(t *testing.T) {
 }
 
 func TestErrorsStayShort(t *testing.T) {
-	var v shape
-	err := Decode([]byte(`{"name":"a","`+strings.Repeat("é", 5000)+`":1}`), &v)
+	_, err := Read[shape]([]byte(`{"name":"a","` + strings.Repeat("é", 5000) + `":1}`))
 	if err == nil || len(err.Error()) > 400 {
 		t.Errorf("an error of %d bytes", len(err.Error()))
 	}
@@ -78,8 +75,8 @@ func FuzzDecode(f *testing.F) {
 	f.Add([]byte(`{"name":"a","count":3,"part":{"x":1},"parts":[{"x":1}],"grid":[[1,2],[]]}`))
 	f.Add([]byte(`{"name":"a","parts":[{"x":1e308}]} x`))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		var v shape
-		if err := Decode(data, &v); err != nil {
+		v, err := Read[shape](data)
+		if err != nil {
 			if messages.KindOf(err) != messages.Invalid {
 				t.Fatal(err)
 			}

@@ -66,8 +66,8 @@ func SolveDocument(data []byte) (any, error) {
 	if listed(data) {
 		return adjustList(data)
 	}
-	var in input
-	if err := casefile.Decode(data, &in); err != nil {
+	in, err := casefile.Read[input](data)
+	if err != nil {
 		return nil, err
 	}
 	if err := in.check(); err != nil {
@@ -216,7 +216,7 @@ func (p *parameters) of(class messages.ValuationClass) messages.Valuation {
 }
 
 // listed says whether a document's ex_post is a list. What is no document at
-// all is left to casefile.Decode to refuse.
+// all is left to casefile.Read to refuse.
 func listed(data []byte) bool {
 	var in struct {
 		ExPost json.RawMessage `json:"ex_post"`

@@ -33,11 +33,11 @@ type adjustedList struct {
 
 // adjustList answers a document whose ex_post is a list.
 func adjustList(data []byte) (*adjustedList, error) {
-	var in struct {
+	in, err := casefile.Read[struct {
 		ExPost   []adjustment `json:"ex_post"`
 		LateOnly *bool        `json:"late_only,omitempty"`
-	}
-	if err := casefile.Decode(data, &in); err != nil {
+	}](data)
+	if err != nil {
 		return nil, err
 	}
 	out := &adjustedList{[]float64{}, []float64{}, []float64{}}

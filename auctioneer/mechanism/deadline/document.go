@@ -43,8 +43,8 @@ var ruleNames = [...]string{Paper: "paper", Monotone: "monotone"}
 // SolveDocument answers a JSON document: {"C" | "capacities" and "group_of",
 // "lambda", "rule"?, "scale"?, "tasks": [{"a", "d", "l", "v", "id"?}…]}.
 func SolveDocument(data []byte) (any, error) {
-	var in input
-	if err := casefile.Decode(data, &in); err != nil {
+	in, err := casefile.Read[input](data)
+	if err != nil {
 		return nil, err
 	}
 	p, err := in.problem()

@@ -66,8 +66,8 @@ type outputSurrogates struct {
 // "demand", "elapsed"? (0), "valuation"}…], "surrogates"?: {"job", "types":
 // [valuation…]}, "runs"?: true}.
 func SolveDocument(data []byte) (any, error) {
-	var in Document
-	if err := casefile.Decode(data, &in); err != nil {
+	in, err := casefile.Read[Document](data)
+	if err != nil {
 		return nil, err
 	}
 	p, err := in.Problem()

@@ -31,8 +31,8 @@ type input struct {
 // SolveDocument answers the JSON document described in package rigid, with the
 // key "half_life" besides: 0 or absent, the past does not count.
 func SolveDocument(data []byte) (any, error) {
-	var in input
-	if err := casefile.Decode(data, &in); err != nil {
+	in, err := casefile.Read[input](data)
+	if err != nil {
 		return nil, err
 	}
 	return in.Solve(func(i *rigid.Instance) (*rigid.Schedule, error) { return Schedule(i, in.HalfLife) })

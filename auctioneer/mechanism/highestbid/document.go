@@ -24,8 +24,8 @@ type inputJob struct {
 // "capped"?, "reserve"?, "jobs": [{"submit", "runtime", "value", "bid",
 // "estimate"?}…]}; without "reserve" it is Reserve. The answer is an Outcome.
 func SolveDocument(data []byte) (any, error) {
-	var in input
-	if err := casefile.Decode(data, &in); err != nil {
+	in, err := casefile.Read[input](data)
+	if err != nil {
 		return nil, err
 	}
 	return Run(in.problem())

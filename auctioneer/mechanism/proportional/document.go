@@ -49,8 +49,8 @@ type pools struct {
 // "weights", "slo"?}…], "rounds"?, "evaluations"?}, where "evaluations" bounds
 // the search for a better pool than the greedy one.
 func SolveDocument(data []byte) (any, error) {
-	var in input
-	if err := casefile.Decode(data, &in); err != nil {
+	in, err := casefile.Read[input](data)
+	if err != nil {
 		return nil, err
 	}
 	p, err := in.problem()

@@ -56,8 +56,8 @@ type perOrder struct {
 // a whole machine, solved exactly; with "N" and "n" for each bid, and "orders":
 // [[…]…] or "search": {"orders", "seed"}, for bids of any width.
 func SolveDocument(data []byte) (any, error) {
-	var in input
-	if err := casefile.Decode(data, &in); err != nil {
+	in, err := casefile.Read[input](data)
+	if err != nil {
 		return nil, err
 	}
 	p, err := in.problem()

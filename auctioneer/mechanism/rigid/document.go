@@ -94,8 +94,8 @@ func (in *Input) Present(instance *Instance, s *Schedule) *Output {
 
 // SolveDocument answers a document that has no keys beyond Input's.
 func SolveDocument(data []byte, schedule func(*Instance) (*Schedule, error)) (any, error) {
-	var in Input
-	if err := casefile.Decode(data, &in); err != nil {
+	in, err := casefile.Read[Input](data)
+	if err != nil {
 		return nil, err
 	}
 	return in.Solve(schedule)

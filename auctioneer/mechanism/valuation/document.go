@@ -26,8 +26,8 @@ type output struct {
 // class, "t"?, "levels"?} with the value at each time of t, and the last time
 // that is worth as much as each of levels.
 func SolveDocument(data []byte) (any, error) {
-	var in input
-	if err := casefile.Decode(data, &in); err != nil {
+	in, err := casefile.Read[input](data)
+	if err != nil {
 		return nil, err
 	}
 	c, err := New(in.Valuation)

@@ -34,8 +34,8 @@ type densityOutput struct {
 const mostTerms = 1_000_000_000
 
 func solveDensity(data []byte) (any, error) {
-	var in densityInput
-	if err := casefile.Decode(data, &in); err != nil {
+	in, err := casefile.Read[densityInput](data)
+	if err != nil {
 		return nil, err
 	}
 	d, err := in.data()

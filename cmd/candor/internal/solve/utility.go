@@ -39,8 +39,8 @@ type utilityOutput struct {
 }
 
 func solveUtility(data []byte) (any, error) {
-	var in utilityInput
-	if err := casefile.Decode(data, &in); err != nil {
+	in, err := casefile.Read[utilityInput](data)
+	if err != nil {
 		return nil, err
 	}
 	averages, err := in.averages()
