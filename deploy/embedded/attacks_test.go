@@ -48,7 +48,7 @@ func TestAttacks(t *testing.T) {
 	}{
 		{"another's name", fort.anothersName}, {"a forged account", fort.forgedAccount}, {"listening", fort.listening},
 		{"a node without a token", fort.nodeWithoutToken}, {"a token again", fort.tokenAgain},
-		{"answers elsewhere", fort.reflection}, {"a flood of bids", fort.flood}, {"leaked credentials", fort.leaked},
+		{"answers elsewhere", fort.reflection}, {"what the site hears", fort.insides}, {"a flood of bids", fort.flood}, {"leaked credentials", fort.leaked},
 	} {
 		t.Run(attack.name, func(t *testing.T) { attack.do(fort{t, s}) })
 	}
@@ -200,7 +200,7 @@ func (f fort) nodeWithoutToken() {
 			f.Errorf("a user registers as a node: %v", err)
 		}
 	})
-	f.grows("candor_admission_refused_total", "kind=PermissionDenied", func() {
+	f.grows("candor_nats_refused_total", "what=publish", func() {
 		_, err := bus.Call[messages.EnrolReply](within(f.T), f.as("bob").bus, messages.Subject("west", messages.Admission, messages.VerbEnrol, "bob"), messages.EnrolRequest{Key: "UA"})
 		if messages.KindOf(err) != messages.PermissionDenied {
 			f.Errorf("a user enrols: %v", err)

@@ -20,14 +20,20 @@
 //   - A service asks under its own name and its site's, publishes to agents and into
 //     the site's streams, and otherwise only answers. All services have the same
 //     permissions, so that one could publish for another into a stream or to agents.
-//   - JetStream, streams and the site's own subjects are in the same account as users,
-//     not in one of their own, which would need an export and an import for each verb of
-//     each service and for all that agents hear. What keeps them apart is that every pattern of a client begins with
-//     "candor", or with the client's own inbox or log replies; a test holds all patterns
-//     against all internal subjects.
-//   - Users and nodes share the subject's last token, not their rights: a user
-//     called like a node or a market cannot register, exchange, publish a
-//     vector or a directive.
+//   - What a user, a node, a peer or the holder of a token may publish is a list of
+//     subjects without wildcards, which are made from the table of verbs in package schema:
+//     a subject that is in no row is the site's own. So a user called like a node or a
+//     market cannot register, exchange, publish a vector or a directive.
+//   - JetStream, streams and the site's own subjects are in the same account as users. An
+//     account of their own, from which users' account imports the services, would bear a
+//     fault of NATS's permissions, at which now a user could read files and requests of
+//     others and forge what agents hear, though no credits: the ledger proves those. But
+//     then NATS makes the reply subjects of services, and so a caller could have an answer
+//     sent into anybody's inbox, which a service could not see; agents would need leave to
+//     answer at all such subjects; and the credentials and streams of a site are bound to
+//     the name of the account. Two tests stand in its place: one holds all patterns of
+//     clients against all internal subjects, one publishes, on a site that runs, to every
+//     subject that somebody listens to.
 //   - A connection of a user has bounds of its own: the size of a message and the
 //     number of subscriptions. How many connections a name has is bounded by package
 //     connections.

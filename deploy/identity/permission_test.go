@@ -110,7 +110,11 @@ func TestPublishPermissions(t *testing.T) {
 		allowed bool
 	}{
 		{User, "alice", auctioneer(messages.VerbSubmit, "alice"), true},
-		{User, "alice", messages.Subject("east", messages.Bank, messages.VerbAccount, "alice"), true},
+		{User, "alice", messages.Subject("east", messages.Bank, messages.VerbAccount, "alice"), false},
+		{User, "alice", auctioneer(messages.VerbArchive, "alice"), false},
+		{User, "alice", auctioneer(messages.VerbPeerSubmit, "alice"), false},
+		{User, "alice", auctioneer("made-up", "alice"), false},
+		{User, "alice", messages.Subject("west", messages.Admission, messages.VerbEnrol, "alice"), false},
 		{User, "alice", messages.LogsSubject("west", "node1", "alice"), true},
 		{User, "alice", "$SRV.PING", false},
 		{User, "alice", "$SRV.STATS.candor-bank", false},

@@ -7,6 +7,7 @@ import (
 	"github.com/nats-io/jwt/v2"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/schema"
 )
 
 // Role is what a holder of credentials is to the site.
@@ -45,11 +46,11 @@ func permissions(role Role, site messages.Name) jwt.Permissions {
 	case Service:
 		return servicePermissions(site)
 	case Operator:
-		p := userPermissions()
+		p := userPermissions(site)
 		p.Pub.Allow.Add("$SRV.>") // discovery of services
 		return p
 	default:
-		return userPermissions()
+		return userPermissions(site)
 	}
 }
 
@@ -84,53 +85,32 @@ func servicePermissions(site messages.Name) jwt.Permissions {
 	}
 }
 
-// userPermissions lets a user ask any actor of any site, and the agent of any
-// node for logs, under its own name. Subjects of five tokens on which the
-// site's own parts speak are taken out again: the name in them is a node's or
-// a market's, which may be the same word as a user's.
-func userPermissions() jwt.Permissions {
-	deny := jwt.StringList{
-		messages.VectorSubject("*", "*"),
-		messages.DirectiveSubject("*", "*"),
-	}
-	for _, verb := range nodeVerbs {
-		deny = append(deny, messages.Subject("*", messages.Auctioneer, verb, "*"))
-	}
-	for _, verb := range fileVerbs {
-		deny = append(deny, messages.Subject("*", messages.Depot, verb, "*"))
-	}
+// userPermissions lets a user ask, under its own name, what the table of verbs says that
+// users ask, and the agent of any node for logs; and hear the answers.
+func userPermissions(site messages.Name) jwt.Permissions {
 	return jwt.Permissions{
-		Pub: jwt.Permission{
-			Allow: jwt.StringList{
-				messages.Subject("*", "*", "*", name),
-				messages.LogsSubject("*", "*", name),
-			},
-			Deny: deny,
-		},
+		Pub: jwt.Permission{Allow: append(asks(schema.Users, site), messages.LogsSubject(site, "*", name))},
 		Sub: jwt.Permission{Allow: jwt.StringList{messages.InboxPrefix(name) + ".>", messages.LogsReplyPrefix("*", name) + ".>"}},
 	}
 }
 
-// nodeVerbs are the requests that only an agent makes of the auctioneer.
-var nodeVerbs = []string{messages.VerbRegister, messages.VerbExchange, messages.VerbVector}
-
-// fileVerbs are the requests that only an agent makes of the depot.
-var fileVerbs = []string{messages.VerbTake, messages.VerbGive, messages.VerbDeliver}
+// asks are the subjects of all requests that some callers make of a site's services.
+func asks(callers schema.Callers, site messages.Name) (list jwt.StringList) {
+	for _, v := range schema.Verbs() {
+		if v.Callers == callers && v.Actor != messages.NodeAgent {
+			list = append(list, messages.Subject(site, v.Actor, v.Verb, name))
+		}
+	}
+	return list
+}
 
 // nodePermissions lets an agent speak to its own site's auctioneer and depot, hear
 // the vectors and its own directives, and answer requests for its logs. NATS could
 // allow an agent to reply wherever it was asked; but then an agent and a user who
 // names the reply subject could together publish anything.
 func nodePermissions(site messages.Name) jwt.Permissions {
-	publish := jwt.StringList{messages.LogsReplyPrefix(name, "*") + ".>"}
-	for _, verb := range nodeVerbs {
-		publish = append(publish, messages.Subject(site, messages.Auctioneer, verb, name))
-	}
-	for _, verb := range fileVerbs {
-		publish = append(publish, messages.Subject(site, messages.Depot, verb, name))
-	}
 	return jwt.Permissions{
-		Pub: jwt.Permission{Allow: publish},
+		Pub: jwt.Permission{Allow: append(asks(schema.Nodes, site), messages.LogsReplyPrefix(name, "*")+".>")},
 		Sub: jwt.Permission{Allow: jwt.StringList{
 			messages.VectorSubject(site, "*"),
 			messages.DirectiveSubject(site, name),
@@ -143,12 +123,8 @@ func nodePermissions(site messages.Name) jwt.Permissions {
 // peerPermissions lets another site's services ask this one's what sites ask one
 // another, under the name of that site, and hear the replies.
 func peerPermissions(site messages.Name) jwt.Permissions {
-	publish := jwt.StringList{}
-	for _, verb := range messages.PeerVerbs() {
-		publish = append(publish, messages.Subject(site, verb.Actor, verb.Verb, name))
-	}
 	return jwt.Permissions{
-		Pub: jwt.Permission{Allow: publish},
+		Pub: jwt.Permission{Allow: asks(schema.Peers, site)},
 		Sub: jwt.Permission{Allow: jwt.StringList{messages.InboxPrefix(name) + ".>"}},
 	}
 }
@@ -157,7 +133,7 @@ func peerPermissions(site messages.Name) jwt.Permissions {
 // and nothing else.
 func joinerPermissions(site messages.Name) jwt.Permissions {
 	return jwt.Permissions{
-		Pub: jwt.Permission{Allow: jwt.StringList{messages.Subject(site, messages.Admission, messages.VerbEnrol, name)}},
+		Pub: jwt.Permission{Allow: asks(schema.Joiners, site)},
 		Sub: jwt.Permission{Allow: jwt.StringList{messages.InboxPrefix(name) + ".>"}},
 	}
 }
