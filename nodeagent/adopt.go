@@ -5,6 +5,7 @@ import (
 
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/nodeagent/runner"
+	"github.com/candor-grid/candor/nodeagent/runner/boottime"
 )
 
 // adopt takes over the tasks that outlived an earlier agent of this node. A task for
@@ -34,14 +35,11 @@ func (a *Agent) adopt() {
 	}
 }
 
-// lastUntil tells tasks that outlive the agent how long they may run, and forgets tasks
-// whose end the leader knows.
-func (a *Agent) lastUntil(lasting runner.Lasting, now messages.Time, reported []messages.Attempt) {
-	for _, attempt := range reported {
-		lasting.Confirm(attempt)
-	}
-	if until := a.state.Expiry(); a.state.Joined() && until != a.lastsUntil {
+// keep tells tasks, before others start, until when the lease lasts.
+func (a *Agent) keep(now messages.Time) {
+	keeper, ok := a.c.Runner.(runner.Keeper)
+	if until := a.state.Expiry(); ok && a.state.Joined() && until != a.lastsUntil {
 		a.lastsUntil = until
-		lasting.Keep(until.Sub(now).Std())
+		keeper.Keep(boottime.Now() + until.Sub(now).Std())
 	}
 }

@@ -31,9 +31,8 @@ type Agent struct {
 	running    map[messages.Attempt]*running
 	markets    map[messages.Name]bus.Subscription
 	cancel     context.CancelFunc // of the request under way
-	lastsUntil messages.Time      // when tasks that outlive the agent end without it, as they were told
+	lastsUntil messages.Time      // the end of the lease, as the runner was told
 	wasIn      bool               // the node held a lease when the log was last told
-	told       told
 
 	files *files
 
@@ -200,7 +199,7 @@ func (a *Agent) untilWake() time.Duration {
 func (a *Agent) act(now messages.Time) (over bool) {
 	do := a.state.Act(now)
 	a.noteSession()
-	a.tellTasks(now)
+	a.keep(now)
 	a.follow(do.Markets)
 	for _, s := range do.Start {
 		a.start(s)
@@ -215,7 +214,9 @@ func (a *Agent) act(now messages.Time) (over bool) {
 		a.stop(s)
 	}
 	if lasting, ok := a.c.Runner.(runner.Lasting); ok {
-		a.lastUntil(lasting, now, do.Reported)
+		for _, attempt := range do.Reported { // the leader knows of their end
+			lasting.Confirm(attempt)
+		}
 	}
 	for _, market := range do.Fetch {
 		a.metrics.fetches.Inc()

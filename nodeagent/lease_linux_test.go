@@ -1,6 +1,7 @@
 package nodeagent_test
 
 import (
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -19,7 +20,7 @@ var stubborn = messages.Program{Tasks: 1, Command: []string{"sh", "-c", "trap ''
 func says(t *testing.T, dir string, a messages.Attempt, want messages.Kind) {
 	t.Helper()
 	await.Until(t, "the answer", func() bool {
-		err := lease.Alive(lease.Value(dir, a), boottime.Now(), 0)
+		err := lease.Alive(lease.Value(filepath.Join(dir, "jobs", a.Task.Job.String(), "lane1.alive"), a), boottime.Now(), 0)
 		return want == 0 && err == nil || want != 0 && err != nil && messages.KindOf(err) == want
 	})
 }
@@ -35,12 +36,14 @@ func TestGivenUpAttemptIsNotAlive(t *testing.T) {
 	ready(t, network, other)
 	first, second := messages.Attempt{Task: first(one), Number: 1}, messages.Attempt{Task: first(other), Number: 1}
 	says(t, dir, first, 0)
+	says(t, dir, messages.Attempt{Task: first.Task, Number: 2}, messages.Fenced) // made up
 	l.send(messages.DirectiveSubject("home", "n1"), messages.Directive{Term: 1, Stop: []messages.Attempt{first}})
 	says(t, dir, first, messages.Fenced)
 	says(t, dir, second, 0)
 	l.set(func() { l.silent = true })
 	says(t, dir, second, messages.Fenced)
 	ended(t, network, other)
+	says(t, dir, second, messages.Fenced)
 }
 
 // An agent that is frozen cannot take back what it told: the answer becomes no when the

@@ -22,6 +22,10 @@ import (
 	"github.com/hashicorp/raft"
 	"github.com/nats-io/nats.go"
 	"golang.org/x/sys/unix"
+
+	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/nodeagent/lease"
+	"github.com/candor-grid/candor/nodeagent/runner/boottime"
 )
 
 // insideEnv names the variable that has this program attack from within a task.
@@ -105,6 +109,7 @@ var insideAttempts = []struct {
 	{"connects to the site's NATS without credentials", 0, connectsBare},
 	{"asks the ports of the site for metrics and profiles", 0, asksHTTP},
 	{"speaks to its node's executor", 1, speaksToExecutor},
+	{"is told of the lease of another's attempt, or of one that it made up", 1, asksAlive},
 	{"unmounts what hides the site", 1, unmounts},
 	{"makes namespaces of its own", 1, makesNamespaces},
 	{"makes namespaces by a call whose flags no filter sees", 1, clonesAnew},
@@ -156,6 +161,33 @@ func reads(paths ...string) func(*instructions) (string, error) {
 		}
 		return effect, refusal
 	}
+}
+
+// asksAlive asks, as its own attempt, what all tasks may ask, and then as others.
+func asksAlive(*instructions) (effect string, refusal error) {
+	value := os.Getenv(lease.Variable)
+	if err := lease.Alive(value, boottime.Now(), 0); err != nil {
+		return fmt.Sprintf("its own attempt is none: %v", err), nil
+	}
+	file := value[:strings.LastIndexByte(value, ':')]
+	own := filepath.Dir(file)
+	for attempt := range uint32(5) {
+		made := lease.Value(file, messages.Attempt{Task: messages.TaskRef{Job: 1}, Number: attempt})
+		if refusal = lease.Alive(made, boottime.Now(), 0); refusal == nil {
+			return "had a yes for " + made, nil
+		}
+	}
+	for job := range 20 {
+		for lane := range 5 {
+			path := filepath.Join(filepath.Dir(own), strconv.Itoa(job), fmt.Sprintf("lane%d.alive", lane))
+			if _, err := os.ReadFile(path); err == nil && filepath.Dir(path) != own {
+				effect = "read " + path
+			} else if errors.Is(err, fs.ErrPermission) {
+				refusal = err
+			}
+		}
+	}
+	return effect, refusal
 }
 
 // walk looks at what is below a path of each host's state.

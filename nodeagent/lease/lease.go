@@ -2,10 +2,9 @@ package lease
 
 import (
 	"fmt"
+	"hash/crc32"
+	"io"
 	"os"
-	"path/filepath"
-	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -15,32 +14,50 @@ import (
 // Variable is the variable of a task's environment that names the file and the attempt.
 const Variable = "CANDOR_LEASE"
 
-// File is the file of a node, below its state directory: where tasks see their jobs'
-// directories, they see it.
-func File(dir string) string { return filepath.Join(dir, "jobs", "lease") }
-
-// Value is the value of [Variable] for an attempt.
-func Value(dir string, a messages.Attempt) string { return File(dir) + ":" + name(a) }
+// Value is the value of [Variable] for an attempt whose file this is.
+func Value(file string, a messages.Attempt) string { return file + ":" + name(a) }
 
 func name(a messages.Attempt) string {
 	return fmt.Sprintf("%d.%d.%d.%d", a.Task.Job, a.Task.Stage, a.Task.Index, a.Number)
 }
 
-// Write replaces the file. until is the end of the lease since the machine was started;
-// 0: there is none.
-func Write(file string, until time.Duration, stopping []messages.Attempt) error {
-	text := strconv.FormatFloat(until.Seconds(), 'f', 6, 64) + "\n"
-	for _, a := range stopping {
-		text += name(a) + "\n"
+// form is the whole of a file, always of one length, so that a write replaces all of it: the
+// attempt, the end of the lease in nanoseconds, and a checksum of both. A reader who comes
+// between finds the checksum wrong.
+const form = "%-64s %020d"
+
+// Tell writes that an attempt is the current one until an instant, since the machine was
+// started.
+func Tell(file io.WriterAt, a messages.Attempt, until time.Duration) error {
+	return write(file, name(a), until)
+}
+
+// Blank writes that there is no current attempt.
+func Blank(file io.WriterAt) error { return write(file, "-", 0) }
+
+func write(file io.WriterAt, who string, until time.Duration) error {
+	text := fmt.Sprintf(form, who, max(until, 0))
+	_, err := fmt.Fprintf(io.NewOffsetWriter(file, 0), "%s %08x\n", text, crc32.ChecksumIEEE([]byte(text)))
+	return err
+}
+
+// read is the attempt that a file names, and until when it is the current one.
+func read(path string) (who string, until time.Duration, err error) {
+	for range 10 { // the node may be writing
+		var text []byte
+		if text, err = os.ReadFile(path); err != nil {
+			return "", 0, messages.Errorf(messages.Unavailable, "the node tells nothing here: %v", err)
+		}
+		var sum uint32
+		fields, found := strings.CutSuffix(string(text), "\n")
+		if at := strings.LastIndexByte(fields, ' '); found && at > 0 {
+			_, err = fmt.Sscanf(fields, "%s %d %x", &who, &until, &sum)
+			if err == nil && sum == crc32.ChecksumIEEE([]byte(fields[:at])) {
+				return who, until, nil
+			}
+		}
 	}
-	next := file + ".next"
-	if err := os.WriteFile(next, []byte(text), 0o644); err != nil {
-		return err
-	}
-	if err := os.Chmod(next, 0o644); err != nil { // whatever the umask
-		return err
-	}
-	return os.Rename(next, file)
+	return "", 0, messages.Errorf(messages.Unavailable, "%s cannot be read", path)
 }
 
 // Alive is nil where the attempt that a value of [Variable] names is the current one now,
@@ -51,21 +68,14 @@ func Alive(value string, now, yet time.Duration) error {
 	if at < 0 {
 		return messages.Errorf(messages.Unavailable, "%s is not set: ask from inside a task", Variable)
 	}
-	text, err := os.ReadFile(value[:at])
+	who, until, err := read(value[:at])
 	if err != nil {
-		return messages.Errorf(messages.Unavailable, "the node tells nothing here: %v", err)
+		return err
 	}
-	lines := strings.Split(strings.TrimSpace(string(text)), "\n")
-	seconds, err := strconv.ParseFloat(lines[0], 64)
-	if err != nil {
-		return messages.Errorf(messages.Unavailable, "%s cannot be read", value[:at])
-	}
-	left := time.Duration(seconds*float64(time.Second)) - now
+	left := until - now
 	switch {
-	case slices.Contains(lines[1:], value[at+1:]):
-		return messages.Errorf(messages.Fenced, "no: this attempt was told to stop")
-	case seconds == 0:
-		return messages.Errorf(messages.Fenced, "no: the node has lost its lease, and the task may run elsewhere")
+	case who != value[at+1:]:
+		return messages.Errorf(messages.Fenced, "no: this attempt was told to stop, or has ended")
 	case left <= 0:
 		return messages.Errorf(messages.Fenced, "no: the node's lease ended %v ago, and the task may run elsewhere", (-left).Round(time.Millisecond))
 	case left < yet:

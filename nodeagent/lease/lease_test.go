@@ -1,6 +1,7 @@
 package lease
 
 import (
+	"math"
 	"os"
 	"path/filepath"
 	"testing"
@@ -9,40 +10,46 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// An attempt is alive as long as the lease lasts and nobody told it to stop.
+// An attempt is alive as long as its file names it and the lease lasts: not another one, not
+// one that is made up, and not one that was told to stop or has ended.
 func TestAlive(t *testing.T) {
-	dir := t.TempDir()
-	if err := os.Mkdir(filepath.Dir(File(dir)), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	path := filepath.Join(t.TempDir(), "alive")
 	attempt := func(n uint32) messages.Attempt {
-		return messages.Attempt{Task: messages.TaskRef{Job: 7, Index: 3}, Number: n}
+		return messages.Attempt{Task: messages.TaskRef{Job: math.MaxUint64, Stage: math.MaxUint32, Index: 3}, Number: n}
 	}
 	asks := func(a messages.Attempt, now, yet time.Duration, want messages.Kind) {
 		t.Helper()
-		switch err := Alive(Value(dir, a), now, yet); {
+		switch err := Alive(Value(path, a), now, yet); {
 		case want == 0 && err != nil, want != 0 && messages.KindOf(err) != want, want != 0 && err == nil:
 			t.Errorf("attempt %d at %v, for %v: %v, want the kind %v", a.Number, now, yet, err, want)
 		}
 	}
-	asks(attempt(1), 0, 0, messages.Unavailable) // no agent has written
-	if err := Write(File(dir), 100*time.Second, []messages.Attempt{attempt(1)}); err != nil {
-		t.Fatal(err)
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
 	}
-	asks(attempt(1), 90*time.Second, 0, messages.Fenced) // was told to stop
+	asks(attempt(1), 0, 0, messages.Unavailable) // there is no file
+	file, err := os.Create(path)
+	must(err)
+	defer file.Close()
+	asks(attempt(1), 0, 0, messages.Unavailable) // it is empty
+	must(Tell(file, attempt(2), 100*time.Second))
+	asks(attempt(1), 90*time.Second, 0, messages.Fenced)  // ended
+	asks(attempt(22), 90*time.Second, 0, messages.Fenced) // made up
 	asks(attempt(2), 90*time.Second, 0, 0)
-	asks(attempt(11), 90*time.Second, 0, 0) // of another number that begins alike
 	asks(attempt(2), 90*time.Second, 11*time.Second, messages.Fenced)
 	asks(attempt(2), 100*time.Second, 0, messages.Fenced) // nobody renewed the lease
-	if err := Write(File(dir), 0, nil); err != nil {
-		t.Fatal(err)
-	}
-	asks(attempt(2), 0, 0, messages.Fenced) // lost
+	must(Tell(file, attempt(2), math.MaxInt64))
+	asks(attempt(2), 100*time.Second, 0, 0)
+	must(Blank(file))
+	asks(attempt(2), 0, 0, messages.Fenced) // told to stop
 	if err := Alive("", 0, 0); messages.KindOf(err) != messages.Unavailable {
 		t.Errorf("outside a task: %v", err)
 	}
-	if err := os.WriteFile(File(dir), []byte("x"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(Tell(file, attempt(2), 100*time.Second))
+	_, err = file.WriteAt([]byte("9"), 80) // as of two writes
+	must(err)
 	asks(attempt(2), 0, 0, messages.Unavailable)
 }

@@ -62,7 +62,6 @@
 //
 // Under the state directory:
 //
-//	jobs/lease                                until when the node's tasks are the current attempts
 //	jobs/<job>/owner                          the account that may read the output
 //	jobs/<job>/<stage>.script                 the script of a stage
 //	jobs/<job>/<stage>.<task>.<attempt>.out   standard output, if there is any
@@ -70,6 +69,7 @@
 //	jobs/<job>/<stage>.<task>.<attempt>.dir   what is left in its own working directory
 //	jobs/<job>/silent                         the attempts without any output, one on a line
 //	jobs/<job>/lane<n>.{out,err,dir}          of running tasks, while they are empty
+//	jobs/<job>/lane<n>.alive                  what the task that runs is told of the lease
 //	jobs/.removed-*                           what is to be removed
 //
 //	inputs/<digest>                           inputs, put there by the agent

@@ -68,9 +68,9 @@ func (c *Config) programEnv(p *messages.Program, base []string) ([]string, error
 // cannot set them.
 var perTask = [...]string{"CANDOR_TASK", "CANDOR_ATTEMPT", "CANDOR_ARRAY_INDEX", lease.Variable, "PWD"}
 
-// taskEnv adds what is the task's own to its program's environment. node is the node's
-// state directory.
-func taskEnv(shared []string, homeless bool, task *Task, node, dir string) []string {
+// taskEnv adds what is the task's own to its program's environment. alive is its file of
+// package lease.
+func taskEnv(shared []string, homeless bool, task *Task, alive, dir string) []string {
 	env := make([]string, len(shared), len(shared)+len(perTask)+1)
 	copy(env, shared)
 	if homeless {
@@ -80,7 +80,7 @@ func taskEnv(shared []string, homeless bool, task *Task, node, dir string) []str
 		"CANDOR_TASK="+strconv.FormatUint(uint64(task.Place()), 10),
 		"CANDOR_ATTEMPT="+strconv.FormatUint(uint64(task.Attempt.Number), 10),
 		"CANDOR_ARRAY_INDEX="+strconv.FormatInt(task.Array, 10),
-		lease.Variable+"="+lease.Value(node, task.Attempt),
+		lease.Variable+"="+lease.Value(alive, task.Attempt),
 		"PWD="+dir)
 }
 

@@ -26,6 +26,7 @@ type lane struct {
 	since unix.Timespec // when the directory last changed, if it is there
 	// files are its output files, held open from one task to the next; -1: not open.
 	files [len(endings)]int
+	alive *os.File // what its task is told of the lease; nil: not open
 }
 
 // maxOpen bounds the lanes of a job whose files are held open while no task uses
@@ -52,7 +53,7 @@ func (j *job) leaveLane(l *lane) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if len(j.free) >= maxOpen {
-		l.close()
+		l.shut()
 	}
 	j.free = append(j.free, l)
 }
@@ -77,7 +78,7 @@ func (j *job) rest() {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	for _, l := range j.free {
-		l.close()
+		l.shut()
 	}
 	if j.silent != nil {
 		_ = j.silent.Close()
@@ -294,6 +295,7 @@ func (t *process) enterLane(j *job) {
 func (t *process) leaveLane(j *job) (left bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	t.untell()
 	t.settle()
 	left = t.lane.keepDir(t.base, t.from)
 	t.lane.fresh = false

@@ -58,6 +58,8 @@ func (t *process) run(j *job) (f messages.Finished) {
 	if err != nil {
 		return t.refuse(f, detail(err))
 	}
+	t.lane.openAlive(program.as)
+	t.tell()
 	dir, err := t.workingDir(program)
 	if err != nil {
 		return t.refuse(f, "its directory could not be made: "+detail(err))
@@ -178,7 +180,7 @@ func (t *process) leaveRoom() {
 func (t *process) fork(p *program, dir string, files []uintptr) (child, error) {
 	sys := &syscall.SysProcAttr{Setsid: true, Credential: p.as}
 	t.cell.Attributes(sys)
-	return spawn(p.path, p.argv, taskEnv(p.env, p.homeless, &t.task, t.runner.config.Dir, dir), dir, files, sys)
+	return spawn(p.path, p.argv, taskEnv(p.env, p.homeless, &t.task, t.lane.base+aliveEnding, dir), dir, files, sys)
 }
 
 // limits are those of the node, and of the stage where it has its own.
@@ -227,6 +229,7 @@ func (t *process) end(why messages.Outcome, grace time.Duration) {
 	defer t.mu.Unlock()
 	if !t.ending {
 		t.ending, t.why, t.grace = true, why, grace
+		t.untell()
 	}
 	t.grace = min(t.grace, grace)
 	if t.child.pid != 0 && !t.over { // otherwise spawn or begun looks at ending

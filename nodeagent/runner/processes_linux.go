@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -34,7 +35,10 @@ type Processes struct {
 	forking sync.RWMutex
 	adopts  bool
 
+	until atomic.Int64 // of the lease, by the clock of package boottime
+
 	mu      sync.Mutex
+	told    time.Duration // until as tasks were told last
 	running map[messages.Attempt]*process
 	checks  *time.Timer // of output and memory; nil while nothing runs
 	closed  bool

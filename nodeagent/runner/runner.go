@@ -70,6 +70,12 @@ type Interrupted interface {
 	Notify(f func(able bool))
 }
 
+// Keeper is a [Runner] that says to its tasks until when they are the current attempts.
+type Keeper interface {
+	// Keep says until when the node's lease lasts, by the clock of package boottime.
+	Keep(until time.Duration)
+}
+
 // Lasting is a [Runner] whose tasks outlive the agent.
 type Lasting interface {
 	Runner
@@ -79,9 +85,7 @@ type Lasting interface {
 	// Confirm says that the end of a task is known where it counts: until then
 	// the next agent would be told it again.
 	Confirm(messages.Attempt)
-	// Keep says how long tasks may run from now; without another word they are
-	// killed then.
-	Keep(time.Duration)
+	Keeper // without another word tasks are killed when the lease is over
 	// Detach leaves the tasks to the next agent.
 	Detach() error
 }

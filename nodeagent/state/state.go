@@ -26,7 +26,7 @@ type State struct {
 func New(offered []messages.ClassSlots, rng *rand.Rand) *State {
 	s := &State{offered: offered, session: session{rng: rng}, slots: newSlots(offered)}
 	s.markets = markets{rng: rng, slots: s.slots, out: &s.out}
-	s.tasks = tasks{slots: s.slots, out: &s.out, hand: map[messages.Attempt]*task{}, stopping: map[messages.Attempt]bool{}, freed: func(class int) {
+	s.tasks = tasks{slots: s.slots, out: &s.out, hand: map[messages.Attempt]*task{}, freed: func(class int) {
 		if s.Joined() {
 			s.markets.freed(class)
 		}
@@ -55,16 +55,6 @@ func (s *State) Joined() bool { return s.session.phase == joined }
 
 // Expiry is when the lease ends.
 func (s *State) Expiry() messages.Time { return s.session.expiry() }
-
-// Lease is how long the lease lasts from its renewal.
-func (s *State) Lease() messages.Duration { return s.session.lease }
-
-// Stopping returns the attempts that were told to end and have not ended, and Stops a
-// number that rises with each change of them.
-func (s *State) Stopping() []messages.Attempt { return sorted(s.tasks.stopping) }
-
-// Stops is explained at [State.Stopping].
-func (s *State) Stops() uint64 { return s.tasks.stops }
 
 // Running returns the number of attempts that have not ended.
 func (s *State) Running() int { return s.tasks.alive }

@@ -19,8 +19,6 @@ type tasks struct {
 
 	hand      map[messages.Attempt]*task
 	alive     int                       // tasks in hand and not ended
-	stopping  map[messages.Attempt]bool // told to end, and not ended
-	stops     uint64                    // rises with each change of stopping
 	suspended map[messages.Attempt]bool // by the leader's word; maybe not yet granted
 	version   uint64                    // of the leader's word
 	finished  []messages.Finished       // ended, and in no exchange yet
@@ -130,8 +128,6 @@ func (k *tasks) stop(a messages.Attempt, kill bool) {
 		k.ended(messages.Finished{Attempt: a, Outcome: messages.Stopped, Detail: "stopped before it started"})
 		return
 	}
-	k.stopping[a] = true
-	k.stops++
 	k.out.Stop = append(k.out.Stop, Stop{Attempt: a, Kill: kill})
 }
 
@@ -142,10 +138,6 @@ func (k *tasks) ended(f messages.Finished) {
 		return
 	}
 	t.ended = true
-	if k.stopping[f.Attempt] {
-		delete(k.stopping, f.Attempt)
-		k.stops++
-	}
 	k.alive--
 	k.report(f)
 	if !t.suspended {

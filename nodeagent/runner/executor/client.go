@@ -333,17 +333,17 @@ func (k *Client) Confirm(a messages.Attempt) {
 	}
 }
 
-// Keep says how long tasks may run from now.
-func (k *Client) Keep(d time.Duration) {
+// Keep says until when tasks may run.
+func (k *Client) Keep(until time.Duration) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.until = boottime.Now() + max(d, 0)
+	k.until = until
 	k.sendKeep()
 }
 
 // sendKeep says how long tasks may still run. k.mu is held.
 func (k *Client) sendKeep() {
-	k.send(&frame{Kind: keep, Time: messages.Duration(max(k.until-boottime.Now(), 0))})
+	k.send(&frame{Kind: keep, Number: uint64(max(k.until, 0)), Time: messages.Duration(max(k.until-boottime.Now(), 0))})
 }
 
 // Abilities says what can be done to a task here.

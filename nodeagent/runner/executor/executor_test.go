@@ -14,6 +14,7 @@ import (
 
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/nodeagent/runner"
+	"github.com/candor-grid/candor/nodeagent/runner/boottime"
 	"github.com/candor-grid/candor/nodeagent/runner/executor"
 )
 
@@ -208,8 +209,8 @@ func TestLeaseEndsWithoutAgent(t *testing.T) {
 	k := open(t, dir)
 	begin(k, 1, "echo $$; exec sleep 1000")
 	pid := pidOf(t, output(t, k, 1))
-	k.Keep(time.Hour)
-	k.Keep(50 * time.Millisecond)
+	k.Keep(boottime.Now() + time.Hour)
+	k.Keep(boottime.Now() + 50*time.Millisecond)
 	if err := k.Detach(); err != nil {
 		t.Fatal(err)
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/nodeagent/runner"
+	"github.com/candor-grid/candor/nodeagent/runner/boottime"
 )
 
 const patience = 30 * time.Second
@@ -139,8 +140,8 @@ func TestQuestionEndsWithTheConnection(t *testing.T) {
 func TestLeaseOutlivesTheConnection(t *testing.T) {
 	k := openHere(t, t.TempDir())
 	_, done := sleeper(t, k)
-	k.Keep(time.Hour) // the executor may read this only when the connection is gone
-	cut(t, k, func() { k.Keep(time.Millisecond) })
+	k.Keep(boottime.Now() + time.Hour) // the executor may read this only when the connection is gone
+	cut(t, k, func() { k.Keep(boottime.Now() + time.Millisecond) })
 	select {
 	case f := <-done:
 		if f.Outcome != messages.Stopped {

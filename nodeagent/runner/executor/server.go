@@ -155,6 +155,7 @@ func (s *server) obey(f *frame) {
 	switch {
 	case f.Kind == keep:
 		s.lease.Reset(f.Time.Std())
+		s.run.Keep(time.Duration(f.Number)) // 0: from an earlier version, and tasks hear of no lease
 	case f.Kind == end:
 		s.end()
 	case t == nil:

@@ -26,7 +26,7 @@ const (
 	suspend             // Attempt, Suspended
 	ended               // Finished
 	confirm             // Attempt: its end has been heard of
-	keep                // Time: how long tasks may run from now
+	keep                // Time: how long tasks may run from now; Number: until when that is, since the machine was started
 	owner               // Number, Logs.Attempt: whose job it is
 	logs                // Number, Logs
 	reply               // Number, and Name, Logs or Error

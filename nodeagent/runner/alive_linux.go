@@ -1,0 +1,76 @@
+package runner
+
+import (
+	"os"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/candor-grid/candor/nodeagent/lease"
+	"github.com/candor-grid/candor/nodeagent/runner/boottime"
+)
+
+// aliveEnding ends the name of a lane's file of package lease.
+const aliveEnding = ".alive"
+
+// tellRarely is the part of a lease by which it must have grown to be told anew: on a node
+// with short tasks each exchange renews the lease.
+const tellRarely = 16
+
+// Keep tells the tasks until when they are the current attempts.
+func (p *Processes) Keep(until time.Duration) {
+	was := time.Duration(p.until.Swap(int64(until)))
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if grown := until - p.told; until == was || grown >= 0 && grown < (until-boottime.Now())/tellRarely {
+		return
+	}
+	p.told = until
+	for _, t := range p.running {
+		t.tell()
+	}
+}
+
+// openAlive opens the lane's file of package lease, which the tasks' user may read, unless
+// it is open. A task whose file cannot be made learns that nobody knows.
+func (l *lane) openAlive(as *syscall.Credential) {
+	if l.alive != nil {
+		return
+	}
+	fd, err := openFile(l.base+aliveEnding, unix.O_CREAT|unix.O_TRUNC|unix.O_WRONLY)
+	if err != nil {
+		return
+	}
+	if as != nil {
+		if unix.Fchown(fd, -1, int(as.Gid)) == nil {
+			_ = unix.Fchmod(fd, privateFiles|0o040)
+		}
+	}
+	l.alive = os.NewFile(uintptr(fd), l.base+aliveEnding)
+}
+
+// tell writes that the task's attempt is the current one, unless it was told to end.
+func (t *process) tell() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.lane != nil && t.lane.alive != nil && !t.ending {
+		_ = lease.Tell(t.lane.alive, t.task.Attempt, time.Duration(t.runner.until.Load()))
+	}
+}
+
+// untell writes that the task's attempt is not the current one any more. t.mu is held.
+func (t *process) untell() {
+	if t.lane != nil && t.lane.alive != nil {
+		_ = lease.Blank(t.lane.alive)
+	}
+}
+
+// shut closes all files of the lane.
+func (l *lane) shut() {
+	l.close()
+	if l.alive != nil {
+		_ = l.alive.Close()
+		l.alive = nil
+	}
+}
