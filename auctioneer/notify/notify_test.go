@@ -69,8 +69,35 @@ func TestWebhook(t *testing.T) {
 		if id := c.header.Get("Candor-Notice"); id != "west-17-4" || !strings.Contains(c.body, `"id":"west-17-4","site":"west","event":"end"`) || !strings.Contains(c.body, `"state":"Failed"`) {
 			t.Errorf("%s: %s", id, c.body)
 		}
-		if got, want := c.header.Get("Candor-Signature"), "sha256="+Sign([]byte("s3cret"), "1790000000", []byte(c.body)); got != want || c.header.Get("Candor-Timestamp") != "1790000000" {
+		if got, want := c.header.Get("Candor-Signature"), "sha256="+Sign(Secret("s3cret").Of("ada"), "1790000000", []byte(c.body)); got != want || c.header.Get("Candor-Timestamp") != "1790000000" {
 			t.Errorf("signature %s, want %s", got, want)
+		}
+	}
+}
+
+// TestReceiversOfOneAccountForgeNothingForAnother: what signs ada's webhooks signs nobody
+// else's, and the site's own secret signs none.
+func TestReceiversOfOneAccountForgeNothingForAnother(t *testing.T) {
+	signatures := make(chan string, 1)
+	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		stamp := r.Header.Get("Candor-Timestamp")
+		for name, secret := range map[string][]byte{"ada": Secret("s3cret").Of("ada"), "bob": Secret("s3cret").Of("bob"), "site": []byte("s3cret")} {
+			if r.Header.Get("Candor-Signature") == "sha256="+Sign(secret, stamp, body) {
+				signatures <- name
+			}
+		}
+	}))
+	defer server.Close()
+	s := sender(t, Rules{Hosts: []string{strings.TrimPrefix(server.URL, "http://")}})
+	for _, account := range []messages.Name{"ada", "bob"} {
+		n := notice(server.URL)
+		n.Job.Account = account
+		if err := s.Send(t.Context(), n); err != nil {
+			t.Fatal(err)
+		}
+		if by := <-signatures; by != string(account) {
+			t.Errorf("%s's webhook is signed with the secret of %s", account, by)
 		}
 	}
 }

@@ -26,7 +26,8 @@ type Rules struct {
 	Hosts []string `json:"hosts,omitempty"`
 	// Networks are private ones in which the hosts may be, like 10.0.0.0/8.
 	Networks []string `json:"networks,omitempty"`
-	// SecretFile has the secret under which webhooks are signed.
+	// SecretFile has the secret from which follow those of accounts, under which their webhooks
+	// are signed.
 	SecretFile string `json:"secret_file,omitempty"`
 }
 

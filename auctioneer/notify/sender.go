@@ -17,7 +17,7 @@ type Sender struct {
 	rules    Rules
 	site     messages.Name
 	password string
-	secret   []byte
+	secret   Secret
 	client   *http.Client
 	clock    func() time.Time
 }
@@ -32,12 +32,17 @@ func New(site messages.Name, rules Rules) (*Sender, error) {
 	if err != nil {
 		return nil, err
 	}
-	secret, err := secretIn("secret_file", rules.SecretFile)
-	if err != nil {
+	if s.secret, err = ReadSecret(rules.SecretFile); err != nil {
 		return nil, err
 	}
-	s.password, s.secret, s.client = password, []byte(secret), s.newClient()
+	s.password, s.client = password, s.newClient()
 	return s, nil
+}
+
+// ReadSecret reads the file of a site's secret; "" has none.
+func ReadSecret(file string) (Secret, error) {
+	secret, err := secretIn("secret_file", file)
+	return Secret(secret), err
 }
 
 // secretIn reads a file that only its owner may read; "" if none is named.

@@ -62,7 +62,7 @@ func (s *Sender) call(ctx context.Context, to string, w *Word) error {
 	r.Header.Set("User-Agent", "candor")
 	r.Header.Set("Candor-Notice", w.ID)
 	r.Header.Set("Candor-Timestamp", stamp)
-	r.Header.Set("Candor-Signature", "sha256="+Sign(s.secret, stamp, body))
+	r.Header.Set("Candor-Signature", "sha256="+Sign(s.secret.Of(w.Account), stamp, body))
 	reply, err := s.client.Do(r)
 	if err != nil {
 		return messages.Errorf(kindOf(err), "%v", err)
@@ -88,6 +88,16 @@ func kindOf(err error) messages.Kind {
 		return messages.PermissionDenied
 	}
 	return messages.Unavailable
+}
+
+// Secret is the site's, from which those of accounts follow.
+type Secret []byte
+
+// Of is the secret under which the webhooks of an account's jobs are signed.
+func (s Secret) Of(account messages.Name) []byte {
+	mac := hmac.New(sha256.New, s)
+	mac.Write([]byte("candor webhooks of " + account))
+	return []byte(hex.EncodeToString(mac.Sum(nil)))
 }
 
 // Sign is the signature of a body that was sent at a time.

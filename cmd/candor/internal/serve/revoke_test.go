@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/candor-grid/candor/auctioneer/notify"
 	"github.com/candor-grid/candor/deploy/embedded"
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/bus"
@@ -74,6 +75,27 @@ func TestRevokedWhenItReturns(t *testing.T) {
 	if !regexp.MustCompile(`(?m)^alice +user .* 1$`).MatchString(out) || !regexp.MustCompile(`(?m)^bob +user +good +\S+ \S+ +\S+ \S+$`).MatchString(out) {
 		t.Errorf("candor user list prints\n%s", out)
 	}
+}
+
+// TestSecretsOfAccounts are printed by who can read the site's, and are all different.
+func TestSecretsOfAccounts(t *testing.T) {
+	dir := t.TempDir()
+	secret, config := filepath.Join(dir, "secret"), filepath.Join(dir, "site.yaml")
+	for file, text := range map[string]string{secret: "s3cret\n", config: "notify:\n  hosts: [hooks.example.org]\n  secret_file: " + secret + "\n"} {
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ada, bob := must(t, "user", "secret", "ada", "--config", config), must(t, "user", "secret", "bob", "--config", config)
+	if ada == bob || ada != string(notify.Secret("s3cret").Of("ada"))+"\n" {
+		t.Errorf("the secrets are %s and %s", ada, bob)
+	}
+	refused(t, messages.Invalid, "is not the name of an account", "user", "secret", "Ada", "--config", config)
+	refused(t, messages.NotFound, "no notify.secret_file", "user", "secret", "ada", "--state", dir)
+	if err := os.Chmod(secret, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	refused(t, messages.PermissionDenied, "others can read", "user", "secret", "ada", "--config", config)
 }
 
 // TestAnUnknownNameIsNotRevoked without --force: it is misspelt, as a rule.

@@ -10,7 +10,7 @@ import (
 
 func userCommand() *cobra.Command {
 	return group("user", "issue, list and revoke credentials",
-		addCommand(), listCommand(), revokeCommand())
+		addCommand(), listCommand(), revokeCommand(), secretCommand())
 }
 
 // add issues credentials from the keys of a site on this machine.
