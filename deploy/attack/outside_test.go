@@ -81,6 +81,12 @@ var outsideAttempts = []struct {
 	{"has control characters printed on others' terminals", (*attacker).typesElsewhere},
 	{"finds a port of the site that its configuration does not name", (*attacker).findsPorts},
 	{"has the site fetch others' files, by links among a task's outputs", (*attacker).fetchesLinks},
+	{"has the server trace a message to others, or to itself", (*attacker).traces},
+	{"says by headers that it is the operator", (*attacker).claimsByHeaders},
+	{"owns a project, and rises or rules others by that", (*attacker).ownsProject},
+	{"names files outside a task's directory, and has too large an environment", (*attacker).namesFiles},
+	{"puts pipes in place of its output", (*attacker).pipes},
+	{"speaks without end before it shows credentials", (*attacker).beforeAuthentication},
 	{"computes and then fails, or cancels, to owe nothing", (*attacker).fails},
 	{"floods the site with requests", (*attacker).floods},
 }
@@ -93,7 +99,11 @@ func (a *attacker) call(actor, verb string, as messages.Name, request any) (effe
 	if err != nil {
 		return "", err
 	}
-	if _, err = a.bus.Request(ctx, messages.Subject(a.site.name, actor, verb, as), payload); err == nil {
+	await.Until(a.T, "the attacker may ask again", func() bool { // that it asks too often is not the refusal that counts
+		_, err = a.bus.Request(ctx, messages.Subject(a.site.name, actor, verb, as), payload)
+		return messages.KindOf(err) != messages.Exhausted || ctx.Err() != nil
+	})
+	if err == nil {
 		return fmt.Sprintf("%s %s was answered", actor, verb), nil
 	}
 	return "", err

@@ -1,0 +1,212 @@
+package attack
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"net"
+	"net/url"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/candor-grid/candor/deploy/identity"
+	"github.com/candor-grid/candor/messages"
+)
+
+// The attempts of this file are of kinds of which other systems were found to have faults.
+
+// traces has the server tell others' subjects, and the attacker's own inbox, the way of a
+// message: a trace is published by the server itself, and names what listens on the site.
+func (a *attacker) traces() (string, error) {
+	mark := "trace-of-" + string(a.name)
+	witness := a.conn("$bank", a.issued(identity.Service, "$bank"))
+	defer witness.Close()
+	traced := make(chan string, 1000)
+	if _, err := witness.Subscribe(">", func(m *nats.Msg) {
+		if m.Header.Get("X-Mark") == mark || strings.Contains(string(m.Data), mark) {
+			traced <- m.Subject
+		}
+	}); err != nil {
+		return "", err
+	}
+	if err := witness.FlushTimeout(patience); err != nil {
+		return "", err
+	}
+	for len(a.refused) > 0 {
+		<-a.refused
+	}
+	for _, to := range append(a.forgeable(), messages.InboxPrefix("operator")+".x", messages.InboxPrefix(a.name)+".traced") {
+		m := &nats.Msg{Subject: messages.Subject(a.site.name, messages.Bank, messages.VerbAccount, a.name), Data: []byte("{}"),
+			Header: nats.Header{"X-Mark": {mark}, "Nats-Trace-Dest": {to}, "Nats-Trace-Only": {"true"}, "traceparent": {"00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"}}}
+		if err := a.nc.PublishMsg(m); err != nil {
+			return "", err
+		}
+	}
+	if err := a.nc.FlushTimeout(patience); err != nil {
+		return "", err
+	}
+	select {
+	case subject := <-traced:
+		return "the server wrote to " + subject, nil
+	case refusal := <-a.refused:
+		return "", refusal
+	}
+}
+
+// claimsByHeaders names the operator in headers that servers and services set.
+func (a *attacker) claimsByHeaders() (effect string, refusal error) {
+	payload, err := json.Marshal(messages.GrantRequest{Key: "header", Account: a.name, Amount: 777 * messages.Credit})
+	if err != nil {
+		return "", err
+	}
+	m := &nats.Msg{Subject: messages.Subject(a.site.name, messages.Bank, messages.VerbGrant, a.name), Data: payload, Header: nats.Header{"Content-Type": {"application/json"},
+		"Nats-Request-Info": {`{"acc":"CANDOR","user":"operator","name":"operator"}`}, "Candor-Caller": {"operator"}, "Authorization": {"operator"}, "Nats-Msg-Id": {"1"}, "Nats-Rollup": {"all"}}}
+	reply, err := a.nc.RequestMsg(m, patience)
+	if err != nil {
+		return "", err
+	}
+	if kind := reply.Header.Get("Nats-Service-Error-Code"); kind != messages.PermissionDenied.String() {
+		return fmt.Sprintf("granted: %q %.80s", kind, reply.Data), nil
+	}
+	return "", fmt.Errorf("%s", reply.Header.Get("Nats-Service-Error"))
+}
+
+// ownsProject has a rank between users and operators, and tries to rise, or to rule others.
+func (a *attacker) ownsProject() (string, error) {
+	project := messages.Name("team-" + string(a.name))
+	ask[messages.AccountReply](a.site, "operator", messages.Bank, messages.VerbProject, messages.ProjectRequest{Account: project, Owners: []messages.Name{a.name}})
+	owner, self := messages.RoleOwner, messages.RoleSelf
+	var tries []func() (string, error)
+	for verb, requests := range map[string][]any{
+		messages.VerbMember: {messages.MemberRequest{Account: "alice", Member: a.name, Role: &owner}, messages.MemberRequest{Account: "operator", Member: a.name, Role: &owner},
+			messages.MemberRequest{Account: project, Member: "carol", Role: &self}},
+		messages.VerbCredit:  {messages.CreditRequest{Account: project, Credit: 1000 * messages.Credit}},
+		messages.VerbGrant:   {messages.GrantRequest{Key: "rise", Account: project, Amount: messages.Credit}},
+		messages.VerbFreeze:  {messages.FreezeRequest{Account: "alice", Frozen: true}, messages.FreezeRequest{Account: "operator", Frozen: true}},
+		messages.VerbPay:     {messages.PayRequest{Key: "rise", From: "alice", To: project, Amount: messages.Credit}, messages.PayRequest{Key: "debt", From: project, To: a.name, Amount: messages.Credit}},
+		messages.VerbProject: {messages.ProjectRequest{Account: "more-" + project, Owners: []messages.Name{a.name}}},
+	} {
+		for _, r := range requests {
+			tries = append(tries, func() (string, error) { return a.call(messages.Bank, verb, a.name, r) })
+		}
+	}
+	return all(tries...)
+}
+
+// namesFiles names inputs and outputs outside a task's directory, and has an environment
+// larger than a process can have.
+func (a *attacker) namesFiles() (effect string, refusal error) {
+	for i, spoil := range []func(*messages.Stage){
+		func(s *messages.Stage) { s.Outputs = []string{"../../../../creds/operator.creds"} },
+		func(s *messages.Stage) { s.Outputs = []string{a.state + "/creds/operator.creds"} },
+		func(s *messages.Stage) {
+			s.Inputs = []messages.File{{Name: "../../../planted", Digest: strings.Repeat("a", 64), Size: 1}}
+		},
+		func(s *messages.Stage) {
+			s.Inputs = []messages.File{{Name: a.state + "/planted", Digest: strings.Repeat("a", 64), Size: 1}}
+		},
+		func(s *messages.Stage) {
+			s.Inputs = []messages.File{{Name: "x", Digest: "../../creds/operator.creds", Size: 1}}
+		},
+		func(s *messages.Stage) {
+			s.Env = []messages.Variable{{Name: "LD_PRELOAD", Value: strings.Repeat("x", 300<<10)}}
+		},
+		func(s *messages.Stage) {
+			s.Env = []messages.Variable{{Name: "A=B", Value: "x"}, {Name: "CANDOR_LEASE", Value: a.state}}
+		},
+	} {
+		spec := messages.JobSpec{Budget: messages.Credit, Stages: []messages.Stage{{Name: "main", Script: "true", Attempts: 1}}}
+		spoil(&spec.Stages[0])
+		j, err := a.run(fmt.Sprint("names", i), spec)
+		if refusal = err; err == nil {
+			if j.State == messages.Completed {
+				effect += fmt.Sprintf("job %d of odd names was Completed; ", i)
+			}
+			refusal = fmt.Errorf("the job ended %v", j.State)
+		}
+	}
+	return effect, refusal
+}
+
+// pipes puts pipes, at which a reader or a writer waits for ever, in place of its output,
+// its outputs and its directory.
+func (a *attacker) pipes() (string, error) {
+	script := `mkfifo out; mkdir dir; mkfifo dir/in; for log in ../*.out ../*.err ../lane*; do mv $log $log.old && mkfifo $log; done 2>/dev/null; mkfifo ../lane2.out ../lane2.alive ../lane3.out 2>/dev/null; exit 0`
+	j, err := a.run("pipes", messages.JobSpec{Budget: messages.Credit, Stages: []messages.Stage{{Name: "main", Tasks: 3, Script: script, Attempts: 1, Outputs: []string{"out", "dir/*"}}}})
+	if err != nil {
+		return "", err
+	}
+	done := make(chan string, 1)
+	go func() {
+		text, _ := a.candor(a.name, "logs", j.Job.String())
+		more, _ := a.candor(a.name, "fetch", j.Job.String(), "--output-dir", a.TempDir())
+		done <- line(text + more)
+	}()
+	select {
+	case said := <-done:
+		return "", fmt.Errorf("the job ended %v; %s", j.State, said)
+	case <-time.After(patience):
+		return "who reads the output waits for ever", nil
+	}
+}
+
+// beforeAuthentication says much, in the words of several protocols, without credentials.
+func (a *attacker) beforeAuthentication() (string, error) {
+	at, err := url.Parse(a.url)
+	if err != nil {
+		return "", err
+	}
+	before := a.resident()
+	var open []net.Conn
+	defer func() {
+		for _, c := range open {
+			_ = c.Close()
+		}
+	}()
+	var refusal error
+	long := bytes.Repeat([]byte("a"), 1<<20)
+	for _, begin := range []string{"CONNECT {\"user\":\"", "GET / HTTP/1.1\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Extensions: permessage-deflate\r\nX: ",
+		"\x10\xff\xff\xff\x7f\x00\x04MQTT", "INFO {\"server_id\":\"", "HPUB x 10 ", "LS+ ", "RS+ ", "PUB x 99999999\r\n", "CONNECT {\"account\":\"SYS\",\"new_account\":true}\r\nPUB $SYS.REQ.SERVER.PING 0\r\n\r\n"} {
+		for range 8 {
+			c, err := net.DialTimeout("tcp", at.Host, patience)
+			if err != nil {
+				return "", err
+			}
+			open = append(open, c)
+			_ = c.SetDeadline(time.Now().Add(patience))
+			_, _ = c.Write([]byte(begin))
+			for range 4 {
+				if _, err = c.Write(long); err != nil {
+					refusal = err
+					break
+				}
+			}
+		}
+	}
+	if a.gone() {
+		return "the site ended", nil
+	}
+	if grown := a.resident() - before; grown > 128<<10 {
+		return fmt.Sprintf("the site grew by %d MiB", grown>>10), nil
+	}
+	return "", refusal
+}
+
+// resident is the memory of the site's process, in KiB.
+func (a *attacker) resident() int {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", a.process.Pid))
+	if err != nil {
+		return 0
+	}
+	for _, row := range strings.Split(string(text), "\n") {
+		if f := strings.Fields(row); len(f) == 3 && f[0] == "VmRSS:" {
+			kib, _ := strconv.Atoi(f[1])
+			return kib
+		}
+	}
+	return 0
+}
