@@ -127,7 +127,7 @@ func (s *fakeSite) runIn(ctx context.Context, args ...string) result {
 		Pause:   func(ctx context.Context, _ time.Duration) error { return ctx.Err() },
 		Connect: s.dial, Width: func(io.Writer) int { return s.width },
 	}
-	code := run(ctx, a, args, s.further)
+	code := run(ctx, a, args, root(a, s.further))
 	return result{code, out.String(), errs.String()}
 }
 

@@ -38,11 +38,12 @@ func Main(args []string, groups ...Group) int {
 	defer stop()
 	context.AfterFunc(ctx, stop)
 	a := cli.New()
-	if err := protect(root(a, groups), args); err != nil {
+	root := root(a, groups)
+	if err := protect(root, args); err != nil {
 		fmt.Fprintln(a.Err, "candor:", err)
 		return cli.ExitCode(err)
 	}
-	return run(ctx, a, args, groups)
+	return run(ctx, a, args, root)
 }
 
 // protect keeps what a command will have in memory, credentials and keys, from other
@@ -69,8 +70,7 @@ func isProtected(cmd *cobra.Command) bool {
 func Root(groups ...Group) *cobra.Command { return root(cli.New(), groups) }
 
 // run executes one command line.
-func run(ctx context.Context, a *cli.App, args []string, groups []Group) int {
-	root := root(a, groups)
+func run(ctx context.Context, a *cli.App, args []string, root *cobra.Command) int {
 	root.SetArgs(args)
 	cmd, err := root.ExecuteContextC(ctx)
 	if err == nil {
@@ -85,7 +85,7 @@ func run(ctx context.Context, a *cli.App, args []string, groups []Group) int {
 	return cli.ExitCode(err)
 }
 
-// root builds the tree of commands.
+// root builds the tree of commands, once: the further commands are hung into it.
 func root(a *cli.App, groups []Group) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "candor",

@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -83,5 +84,19 @@ func untilEnded(t *testing.T, p *os.Process, signal os.Signal, ended chan struct
 			_ = p.Kill()
 			t.Fatalf("%v again did not end it", signal)
 		}
+	}
+}
+
+// TestHelpNamesCommandsOnce: the books are hung below the command that runs a bank, once.
+func TestHelpNamesCommandsOnce(t *testing.T) {
+	const child = "CANDOR_TEST_HELPS"
+	if os.Getenv(child) != "" {
+		os.Exit(Main([]string{"bank", "--help"}, Group{Title: "Test:", Commands: []*cobra.Command{{Use: "bank", Run: func(*cobra.Command, []string) {}}}}))
+	}
+	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^"+t.Name()+"$")
+	cmd.Env = append(os.Environ(), child+"=yes")
+	out, err := cmd.Output()
+	if n := strings.Count(string(out), "\n  verify "); err != nil || n != 1 {
+		t.Errorf("verify is there %d times (%v):\n%s", n, err, out)
 	}
 }

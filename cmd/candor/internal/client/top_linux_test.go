@@ -70,7 +70,7 @@ func (s *fakeSite) onTerminal(tty *os.File, args ...string) <-chan int {
 		Connect: func(t cli.Target) (bus.Bus, error) { return s.net.Connect(t.Account), nil }, Width: terminal.Columns,
 	}
 	code := make(chan int, 1)
-	go func() { code <- run(s.t.Context(), a, args, nil) }()
+	go func() { code <- run(s.t.Context(), a, args, root(a, nil)) }()
 	return code
 }
 
