@@ -85,7 +85,7 @@ run: build ## start a whole site here, run a real workload on it, check everythi
 	./bin/candor demo $(ARGS)
 
 test: ## run all tests
-	$(GO) test $$($(PACKAGES) '!/pgregory.net.rapid/ {print $$1}')
+	$(GO) test $$($(PACKAGES) '!/pgregory.net.rapid/ {print $$1}') github.com/coreos/etcd/pkg/fileutil
 	$(GO) test $$($(PACKAGES) '/pgregory.net.rapid/ {print $$1}') -rapid.seed=$(SEED)
 
 race: ## run the tests of what is concurrent under the race detector
