@@ -31,9 +31,10 @@
 //     then NATS makes the reply subjects of services, and so a caller could have an answer
 //     sent into anybody's inbox, which a service could not see; agents would need leave to
 //     answer at all such subjects; and the credentials and streams of a site are bound to
-//     the name of the account. Two tests stand in its place: one holds all patterns of
-//     clients against all internal subjects, one publishes, on a site that runs, to every
-//     subject that somebody listens to.
+//     the name of the account. Two tests stand in place of the account: one holds all
+//     patterns of clients against all internal subjects, one publishes, on a site that
+//     runs, to every subject that somebody listens to. The lists cost each connection of a
+//     user 60 kB.
 //   - A connection of a user has bounds of its own: the size of a message and the
 //     number of subscriptions. How many connections a name has is bounded by package
 //     connections.
