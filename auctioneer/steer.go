@@ -71,3 +71,24 @@ func (l steering) requeue(ctx context.Context, caller messages.Name, r messages.
 	n, err := propose[int](ctx, l.Auctioneer, &book.Command{Requeue: command})
 	return messages.RequeueReply{Job: r.Job, Tasks: n}, err
 }
+
+// cancelTasks cancels tasks of a job that goes on. A mechanism whose bids never change
+// counts on all tasks of a bid.
+func (l steering) cancelTasks(ctx context.Context, caller messages.Name, r messages.CancelRequest) (reply messages.CancelReply, err error) {
+	j, err := l.find(caller, r.Job)
+	if err != nil {
+		return reply, err
+	}
+	c := &book.CancelTasks{Job: r.Job, Tasks: r.Tasks, By: caller, Window: l.Limits.Window()}
+	if r.Stage != nil {
+		c.Stage = *r.Stage
+	}
+	switch m := l.Find(j.Spec.Market); {
+	case r.Stage == nil && len(j.Stages) > 1:
+		return reply, messages.Errorf(messages.Invalid, "stage: job %d has %d stages; say which stage has the tasks", j.ID, len(j.Stages))
+	case m != nil && !market.MannerOf(m.Mechanism).Raises.Budget:
+		return reply, messages.Errorf(messages.Conflict, "tasks: bids in %s markets, such as %s, are for all tasks of a job; cancel the whole job", m.Mechanism, m.Name)
+	}
+	n, err := propose[int](ctx, l.Auctioneer, &book.Command{CancelTasks: c})
+	return messages.CancelReply{Job: r.Job, State: j.State, Tasks: n}, err
+}

@@ -165,3 +165,28 @@ func TestRateIsRaised(t *testing.T) {
 	_, err := call[messages.ChangeReply](f, "alice", messages.VerbChange, messages.ChangeRequest{Key: "b", Job: low, Rate: 1})
 	wantKind(t, err, messages.Invalid)
 }
+
+// TestTasksAreCancelled by their owner: one of three, which the list of tasks names.
+func TestTasksAreCancelled(t *testing.T) {
+	f := start(t)
+	id := f.submit("alice", "k1", oneStage(3)).Job
+	f.register("n1", 3)
+	one := messages.CancelRequest{Job: id, Tasks: messages.Array{{First: 2, Last: 2, Step: 1}}}
+	_, err := call[messages.CancelReply](f, "bob", messages.VerbCancel, one)
+	wantKind(t, err, messages.NotFound)
+	if r := must[messages.CancelReply](f, "alice", messages.VerbCancel, one); r.Tasks != 1 {
+		t.Fatalf("cancelled %+v", r)
+	}
+	_, err = call[messages.CancelReply](f, "alice", messages.VerbCancel, one)
+	wantKind(t, err, messages.Ended)
+	one.Tasks[0].Last = 1 << 40
+	_, err = call[messages.CancelReply](f, "alice", messages.VerbCancel, one)
+	wantKind(t, err, messages.TooLarge)
+	f.finish("n1", 2, 0, f.claim("n1", 1, id, 3).Grants...)
+	await.Until(t, "the job ends", func() bool { return f.job("alice", id).State == messages.Cancelled })
+	tasks := must[messages.TasksReply](f, "alice", messages.VerbTasks, messages.TasksRequest{Job: id, States: []string{"Cancelled"}}).Tasks
+	w := must[messages.WhyReply](f, "alice", messages.VerbWhy, messages.JobRequest{Job: id})
+	if len(tasks) != 1 || tasks[0].Index != 2 || tasks[0].Reason != "TaskCancelled" || tasks[0].Node != "" || !strings.Contains(w.Message, "2 of 3 tasks finished, 1 cancelled") {
+		t.Errorf("tasks: %+v; why: %+v", tasks, w)
+	}
+}

@@ -174,17 +174,21 @@ func (l *submissions) askUtility(ctx context.Context, s *submission) <-chan *mes
 }
 
 func (l *submissions) cancel(ctx context.Context, caller messages.Name, r messages.CancelRequest) (reply messages.CancelReply, err error) {
-	switch {
-	case len(r.Jobs) > messages.MaxCancelled:
-		return reply, messages.Errorf(messages.TooLarge, "jobs: %d are more than the %d that one request may cancel; send several requests", len(r.Jobs), messages.MaxCancelled)
-	case r.Job != 0 && r.Jobs != nil:
-		return reply, messages.Errorf(messages.Invalid, "jobs: cannot go together with job; give one of the two")
-	case r.Jobs != nil:
+	if err := r.Validate(); err != nil {
+		return reply, err
+	}
+	if r.Jobs != nil {
 		reply.Jobs, err = l.cancelJobs(ctx, caller, r.Jobs)
 		return reply, err
 	}
 	if away := l.remote.find(caller, r.Job); away != nil {
+		if r.Tasks != nil {
+			return reply, messages.Errorf(messages.Conflict, "job %d runs at another site, where tasks cannot be cancelled alone; cancel the whole job", r.Job)
+		}
 		return l.remote.cancel(ctx, caller, away)
+	}
+	if r.Tasks != nil {
+		return steering{l.leader}.cancelTasks(ctx, caller, r)
 	}
 	l.replica.read(func(b *book.Book) { _, err = l.rules.Visible(b, caller, r.Job) })
 	if err != nil {

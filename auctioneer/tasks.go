@@ -39,7 +39,7 @@ func (l *queries) tasksOf(ctx context.Context, find finding, r messages.TasksReq
 		for i := range j.Stages {
 			if r.Stage == nil || *r.Stage == i {
 				s.stage(i)
-				reply.Unstarted += j.Stages[i].Total - len(j.Stages[i].Tasks)
+				reply.Unstarted += j.Stages[i].Total - len(j.Stages[i].Tasks) - int(j.Stages[i].Skipped.Count())
 			}
 		}
 		return nil
@@ -104,8 +104,12 @@ func (s *taskSearch) list(t messages.TaskStatus) {
 // status has the fields that all attempts of a task share.
 func (s *taskSearch) status(stage, index, attempt, node uint32) messages.TaskStatus {
 	spec := &s.job.Spec.Stages[stage]
-	return messages.TaskStatus{Task: messages.TaskRef{Job: s.job.ID, Stage: stage, Index: index}, Attempt: attempt, Node: s.book.Nodes()[node].Name,
+	out := messages.TaskStatus{Task: messages.TaskRef{Job: s.job.ID, Stage: stage, Index: index}, Attempt: attempt,
 		Stage: spec.Name, Index: index, Array: spec.Array.At(int64(index))}
+	if attempt > 0 {
+		out.Node = s.book.Nodes()[node].Name
+	}
+	return out
 }
 
 // earlier is an attempt of a task that was followed by another.
@@ -137,7 +141,9 @@ func (s *taskSearch) latest(stage int, index uint32, t *book.Task, p *book.Kept)
 	if p != nil {
 		out.Suspended, out.CPU, out.MaxRSS, detail = p.Paused, p.CPU, p.MaxRSS, p.Detail
 	}
-	out.Ran = max(0, t.Ended.Sub(t.Claimed)-out.Suspended)
+	if t.Attempt > 0 {
+		out.Ran = max(0, t.Ended.Sub(t.Claimed)-out.Suspended)
+	}
 	explain(&out, t.Reason, t.Exit, detail)
 	return out
 }
@@ -145,6 +151,8 @@ func (s *taskSearch) latest(stage int, index uint32, t *book.Task, p *book.Kept)
 // state is the state of the latest attempt of a task.
 func (s *taskSearch) state(r messages.TaskRef, t *book.Task) string {
 	switch {
+	case t.Reason == messages.EndTaskCancelled:
+		return "Cancelled"
 	case t.Phase == book.Failed && t.Reason != messages.NoReason && !ofTask(t.Reason):
 		return "Stopped"
 	case t.Phase != book.Claimed:
@@ -170,7 +178,7 @@ func explain(t *messages.TaskStatus, why messages.EndReason, exit int32, detail 
 	t.Reason = why.String()
 	t.Message = messages.Ending{Reason: why, ExitCode: int(exit), Detail: detail, Node: t.Node}.String()
 	switch why {
-	case messages.EndCannotStart, messages.EndNodeLost, messages.EndAgentLost:
+	case messages.EndCannotStart, messages.EndNodeLost, messages.EndAgentLost, messages.EndTaskCancelled:
 		return
 	}
 	t.ExitCode = new(int(exit))

@@ -66,7 +66,7 @@ func expected(b *book.Book, j *book.Job, reply *messages.WhyReply) {
 		reply.Reason = "Reserved"
 		reply.Message = fmt.Sprintf("%d slots of %s are reserved for the job from %v on", o.Slots, o.Class, o.At)
 		if j.Fixed != nil {
-			reply.Message += fmt.Sprintf(", for %v credits: %s", j.Fixed.Amount, j.Fixed.Reason)
+			reply.Message += fmt.Sprintf(", for %s: %s", j.Fixed.Amount.Words(), j.Fixed.Reason)
 		}
 		reply.Change = []string{"the time of the reservation"}
 	default:
@@ -168,6 +168,9 @@ func epilogue(j *book.Job) string {
 	if n := j.Failures(); n > 0 && total > 1 {
 		s = fmt.Sprintf("%s of %s tasks failed, %s finished", grouped(n), grouped(total), grouped(done))
 	}
+	if n := j.CancelledTasks(); n > 0 {
+		s += fmt.Sprintf(", %s cancelled", grouped(n))
+	}
 	switch {
 	case j.Message != "":
 		s = j.Message
@@ -181,10 +184,10 @@ func epilogue(j *book.Job) string {
 	case j.Refused != "":
 		s += "; the bank refused the charge: " + j.Refused
 	default:
-		s += fmt.Sprintf("; %v of the %v credits held were charged: %s", j.Charged, j.Held, j.Why)
+		s += fmt.Sprintf("; the charge is %s of %s held: %s", j.Charged, j.Held.Words(), j.Why)
 	}
 	if j.Paid != 0 || j.Gained != 0 {
-		s += fmt.Sprintf("; the job paid %v credits to other jobs and received %v from other jobs", j.Paid, j.Gained)
+		s += fmt.Sprintf("; the job paid %s to other jobs and received %s from other jobs", j.Paid.Words(), j.Gained.Words())
 	}
 	return s
 }

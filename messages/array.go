@@ -51,6 +51,35 @@ func (a Array) At(i int64) int64 {
 	return -1
 }
 
+// Indices calls yield for each index, in order; an empty array has none.
+func (a Array) Indices(yield func(int64) bool) {
+	for _, r := range a {
+		for i := range r.count() {
+			if !yield(r.First + i*r.Step) {
+				return
+			}
+		}
+	}
+}
+
+// Positions are the positions in the array of indices of the array, which ascend.
+func (a Array) Positions(indices Array) (out Array, err error) {
+	at, position, wanted := int64(0), int64(0), []int64{}
+	for index := range indices.Indices {
+		wanted = append(wanted, index)
+	}
+	for index := range a.Indices {
+		if at < int64(len(wanted)) && index == wanted[at] {
+			out, at = out.With(position), at+1
+		}
+		position++
+	}
+	if at < int64(len(wanted)) {
+		return nil, Errorf(NotFound, "array: the job has no task with the index %d", wanted[at])
+	}
+	return out, nil
+}
+
 // With is the array with an index more, which is above all others: runs of one step stay
 // one range.
 func (a Array) With(index int64) Array {
@@ -68,6 +97,7 @@ func (a Array) With(index int64) Array {
 	return append(a, Range{First: index, Last: index, Step: 1})
 }
 
+// validate reports what is wrong with an array.
 func (a Array) validate(path string) error {
 	if len(a) > MaxRanges {
 		return Errorf(TooLarge, "%s: %d ranges are more than the limit of %d; write runs of indices as first-last", path, len(a), MaxRanges)

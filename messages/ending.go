@@ -12,27 +12,28 @@ type EndReason uint8
 
 // The reasons for which an attempt ends.
 const (
-	NoReason       EndReason = iota // it ended well, or has not ended, or nobody noted why
-	EndExitCode                     // by itself, with an exit code that is not 0
-	EndSignal                       // a signal that nobody here sent
-	EndTimeLimit                    // its time limit
-	EndMemoryLimit                  // its memory limit
-	EndDiskLimit                    // its limit on what it keeps on the disk
-	EndLimit                        // another limit
-	EndCannotStart                  // there was never a process
-	EndNodeLost                     // its node fell silent
-	EndAgentLost                    // the agent of its node came back without it
-	EndAgentStops                   // the agent of its node stopped
-	EndEvicted                      // its node drains, and the time to do so was over
-	EndPreempted                    // its market gave the slot to others
-	EndGang                         // another task of its gang was lost
-	EndCancelled                    // its job was cancelled
-	EndJobOver                      // its job ended otherwise
-	EndRequeued                     // its user had it begin anew
+	NoReason         EndReason = iota // it ended well, or has not ended, or nobody noted why
+	EndExitCode                       // by itself, with an exit code that is not 0
+	EndSignal                         // a signal that nobody here sent
+	EndTimeLimit                      // its time limit
+	EndMemoryLimit                    // its memory limit
+	EndDiskLimit                      // its limit on what it keeps on the disk
+	EndLimit                          // another limit
+	EndCannotStart                    // there was never a process
+	EndNodeLost                       // its node fell silent
+	EndAgentLost                      // the agent of its node came back without it
+	EndAgentStops                     // the agent of its node stopped
+	EndEvicted                        // its node drains, and the time to do so was over
+	EndPreempted                      // its market gave the slot to others
+	EndGang                           // another task of its gang was lost
+	EndCancelled                      // its job was cancelled
+	EndJobOver                        // its job ended otherwise
+	EndRequeued                       // its user had it begin anew
+	EndTaskCancelled                  // the task was cancelled, and not its job
 )
 
 var endReasonNames = []string{"", "ExitCode", "Signal", "TimeLimit", "MemoryLimit", "DiskLimit", "LimitExceeded", "CannotStart",
-	"NodeLost", "AgentLost", "AgentStopped", "Evicted", "Preempted", "GangBroken", "JobCancelled", "JobEnded", "Requeued"}
+	"NodeLost", "AgentLost", "AgentStopped", "Evicted", "Preempted", "GangBroken", "JobCancelled", "JobEnded", "Requeued", "TaskCancelled"}
 
 // String returns the reason's name.
 func (r EndReason) String() string { return nameOf(endReasonNames, r, "Unknown") }
@@ -87,11 +88,16 @@ var mute = map[EndReason]string{
 	EndCancelled:  "was ended on %s because its job was cancelled",
 	EndJobOver:    "was ended on %s because its job had ended",
 	EndRequeued:   "was ended on %s because its user had it begin anew",
+
+	EndTaskCancelled: "was ended on %s because it was cancelled",
 }
 
 // String says how the attempt ended, as what follows the name of the task: "ended with
 // exit code 2 on node1".
 func (e Ending) String() string {
+	if e.Reason == EndTaskCancelled && e.Node == "" {
+		return "was cancelled before it began"
+	}
 	if text := mute[e.Reason]; text != "" {
 		return fmt.Sprintf(text, e.Node)
 	}

@@ -33,6 +33,14 @@ func RoundCredits(x float64) (Credits, bool) {
 // floating point.
 func (c Credits) Float() float64 { return float64(c) / float64(Credit) }
 
+// Words writes the amount with its unit: "1 credit", "12.5 credits".
+func (c Credits) Words() string {
+	if c == Credit {
+		return "1 credit"
+	}
+	return c.String() + " credits"
+}
+
 // String writes the amount in credits without superfluous zeros: "12.5".
 func (c Credits) String() string {
 	sign := ""

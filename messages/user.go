@@ -65,6 +65,25 @@ const MaxCancelled = 1000
 type CancelRequest struct {
 	Job  JobID   `json:"job,omitempty"`
 	Jobs []JobID `json:"jobs,omitempty"` // instead of Job, at most MaxCancelled
+	// Tasks are positions in a stage of Job: only these tasks are cancelled, and the job
+	// goes on. Stage is the position of the stage; default: the only stage.
+	Tasks Array `json:"tasks,omitempty"`
+	Stage *int  `json:"stage,omitempty"`
+}
+
+// Validate reports what is wrong with a request in itself.
+func (r *CancelRequest) Validate() error {
+	switch {
+	case len(r.Jobs) > MaxCancelled:
+		return Errorf(TooLarge, "jobs: %d are more than the %d that one request may cancel; send several requests", len(r.Jobs), MaxCancelled)
+	case r.Job != 0 && r.Jobs != nil:
+		return Errorf(Invalid, "jobs: cannot go together with job; give one of the two")
+	case r.Job == 0 && r.Tasks != nil:
+		return Errorf(Invalid, "tasks: go together with job; say which job has the tasks")
+	case r.Stage != nil && r.Tasks == nil:
+		return Errorf(Invalid, "stage: goes together with tasks; say which tasks of the stage")
+	}
+	return r.Tasks.validate("tasks")
 }
 
 // CancelReply says what the job's state was when the cancellation was
@@ -75,6 +94,7 @@ type CancelReply struct {
 	State State           `json:"state"`
 	Away  *Away           `json:"away,omitempty"` // of a job at another site
 	Jobs  []CancelOutcome `json:"jobs,omitempty"`
+	Tasks int             `json:"tasks,omitempty"` // how many tasks, if the request names tasks
 }
 
 // CancelOutcome is what came of the cancellation of one of several jobs.
@@ -206,6 +226,8 @@ type StageStatus struct {
 	// attempts that was.
 	Lost int64 `json:"lost,omitempty"`
 	Cut  int   `json:"cut,omitempty"`
+	// Cancelled is how many tasks were cancelled while the job went on.
+	Cancelled int `json:"cancelled,omitempty"`
 }
 
 // ClassShare compares, for one class, the share that the mechanism allocated
@@ -283,6 +305,7 @@ var TaskStates = []string{
 	"Failed",
 	"Stopped", // came to nothing without a fault of its own
 	"Pending", // came to nothing, and the task is to be tried again
+	"Cancelled",
 }
 
 // WhyReply explains a job: the reason it waits, or why it went as it did.

@@ -67,7 +67,7 @@ func (c *claims) attemptEnded(r messages.TaskRef, paused messages.Duration, why 
 		k.Exit, k.CPU, k.MaxRSS, k.Detail = int32(f.ExitCode), min(max(f.CPU, 0), maxCPU), max(f.MaxRSS, 0), f.Detail
 		t.CPU, t.Memory = ticks(k.CPU), uint32(min(k.MaxRSS>>10, math.MaxUint32))
 	}
-	if why != messages.NoReason && why != messages.EndCancelled && why != messages.EndJobOver { // the task itself says all of that
+	if why != messages.NoReason && why != messages.EndCancelled && why != messages.EndTaskCancelled && why != messages.EndJobOver { // the task itself says all of that
 		j.keep(k)
 	}
 }

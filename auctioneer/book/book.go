@@ -190,6 +190,8 @@ func (b *Book) carryOut(c *Command) any {
 		return nil
 	case c.CancelJobs != nil:
 		return b.cancelJobs(c.CancelJobs)
+	case c.CancelTasks != nil:
+		return outcome(b.exchanges.cancelTasks(c.CancelTasks))
 	case c.Begin != nil: // the time is all there is to it
 		return nil
 	}

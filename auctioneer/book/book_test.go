@@ -121,7 +121,8 @@ func claimed(b *Book) error {
 					return fmt.Errorf("task %v is claimed %d times", ref, held[ref])
 				}
 			}
-			if s.Failed > count[Failed] || j.Active() && s.Failed < count[Failed] || j.Active() && s.over() != (s.Ended != 0) && s.Started != 0 && !j.Spec.Stages[i].Gang {
+			failed := s.Failed + s.Cancelled - int(s.Skipped.Count())
+			if failed > count[Failed] || j.Active() && failed < count[Failed] || j.Active() && s.over() != (s.Ended != 0) && s.Started != 0 && !j.Spec.Stages[i].Gang {
 				return fmt.Errorf("job %d stage %d counts %d failed and ended at %v; its tasks say %v", id, i, s.Failed, s.Ended, count)
 			}
 			if count[Claimed] != s.Running || count[Done] != s.Done || count[Pending] != len(s.Again) {

@@ -30,6 +30,8 @@ type Command struct {
 	// leaders that did not say.
 	Rules uint8
 	Begin *Begin
+
+	CancelTasks *CancelTasks
 }
 
 // Begin lets jobs begin whose time has come. Result: nil.
@@ -92,6 +94,15 @@ type CancelJobs struct {
 type CancelledJob struct {
 	State messages.State
 	Err   *messages.Error
+}
+
+// CancelTasks cancels tasks of a stage, and the job goes on. Result: int, how many.
+type CancelTasks struct {
+	Job    messages.JobID
+	Stage  int
+	Tasks  messages.Array // positions in the stage
+	By     messages.Name
+	Window messages.Duration // as of Cancel
 }
 
 // Register announces a node. Result: []messages.Attempt to stop.

@@ -37,7 +37,7 @@ func (s *endings) cancel(c *Cancel) (messages.State, error) {
 	was := j.State
 	s.forfeit(j, c)
 	who := by(c.By, j.Account)
-	s.end(j, messages.Cancelled, "CancelledBy"+who, fmt.Sprintf("cancelled by %s, %s", c.By, map[string]string{"User": "its owner", "Operator": "an operator"}[who]))
+	s.end(j, messages.Cancelled, "CancelledBy"+who, fmt.Sprintf("cancelled by %s, %s", c.By, cancellers[who]))
 	return was, nil
 }
 

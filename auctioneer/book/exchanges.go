@@ -94,6 +94,10 @@ func (x *exchanges) finishTask(j *Job, r messages.TaskRef, node uint32, f *messa
 	case f.Outcome == messages.Exited && f.ExitCode == 0:
 		x.health.vouch(j, r, node)
 		x.accept(j, stage, t, f, h.PausedBy(x.clock.now))
+	case h.Why == messages.EndTaskCancelled && j.Active():
+		s.Running--
+		s.cancelled(t, x.clock.now)
+		x.conclude(j, stage)
 	case f.Outcome == messages.Stopped && j.Active():
 		x.claims.lose(r, h, ofSite) // its agent goes, or it was leaving
 	case x.health.suspect(j, r, node, f, x.claims.owes(r, h)):
@@ -159,14 +163,16 @@ func (x *exchanges) conclude(j *Job, stage int) {
 	s.Ended = x.clock.now
 	name := j.Spec.Stages[stage].Name
 	for i := range j.Stages {
-		if s.Failed == 0 && slices.Contains(j.Spec.Stages[i].After, name) {
+		if !s.short() && slices.Contains(j.Spec.Stages[i].After, name) {
 			j.Stages[i].Unmet--
 		}
 	}
 	switch {
 	case j.live():
-	case j.Failures() == 0:
+	case j.Failures() == 0 && j.CancelledTasks() == 0:
 		x.endings.end(j, messages.Completed, "Completed", "")
+	case j.Failures() == 0:
+		x.endings.end(j, messages.Cancelled, j.Reason, j.Cause)
 	default:
 		x.endings.end(j, messages.Failed, j.Reason, j.Cause)
 	}
@@ -232,6 +238,7 @@ func (x *exchanges) grant(n *Node, node uint32, j *Job, stage, at int) messages.
 	default:
 		index = uint32(len(s.Tasks))
 		s.Tasks = append(s.Tasks, Task{})
+		s.pass(x.clock.now)
 	}
 	t := &s.Tasks[index]
 	if x.clock.rules >= RulesAttempts && t.Attempt > 0 && j.past(uint32(stage), index, t.Attempt) == nil {
@@ -302,7 +309,7 @@ func (x *exchanges) rejoin(n *Node, c *Register) (stop []messages.Attempt) {
 	for _, r := range n.claimed() {
 		if h := n.Claims[r]; inHand[r] != h.Attempt {
 			x.claims.uncount(r, h)
-			x.claims.giveBack(r, h, messages.EndAgentLost)
+			x.giveBack(r, h, messages.EndAgentLost)
 			delete(n.Claims, r)
 		}
 	}
@@ -330,7 +337,7 @@ func (x *exchanges) lost(c *Lost) int {
 	refs := n.claimed()
 	for _, r := range refs {
 		x.claims.uncount(r, n.Claims[r])
-		x.claims.giveBack(r, n.Claims[r], messages.EndNodeLost)
+		x.giveBack(r, n.Claims[r], messages.EndNodeLost)
 	}
 	n.Up, n.Since, n.Claims, n.Stop, n.Grants = false, x.clock.now, nil, nil, nil
 	n.Used, n.Stopped = make([]int, len(n.Slots)), c.Stopped

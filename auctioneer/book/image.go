@@ -136,6 +136,7 @@ func (j *Job) copy() Job {
 	for i := range c.Stages {
 		c.Stages[i].Tasks = slices.Clone(c.Stages[i].Tasks)
 		c.Stages[i].Again = slices.Clone(c.Stages[i].Again)
+		c.Stages[i].Skipped = slices.Clone(c.Stages[i].Skipped)
 	}
 	c.Doubts = maps.Clone(j.Doubts)
 	for at, d := range c.Doubts {

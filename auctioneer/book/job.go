@@ -123,6 +123,10 @@ type Stage struct {
 	Requeued int   `msgpack:"-"`
 	Lost     int64 `msgpack:"-"` // bytes of the output of ended attempts that were not kept
 	Cut      int   `msgpack:"-"` // of how many attempts
+	// Cancelled is how many tasks were cancelled while the job went on. Skipped are the
+	// positions of such tasks beyond Tasks.
+	Cancelled int            `msgpack:"-"`
+	Skipped   messages.Array `msgpack:"-"`
 }
 
 // Phase is where a task is.
@@ -166,7 +170,7 @@ func (j *Job) Claimable(i int) int {
 	if !j.Active() || s.Unmet > 0 || j.Blocked > 0 || s.Broken || j.Parked != nil {
 		return 0
 	}
-	n := s.Total - len(s.Tasks) + len(s.Again)
+	n := s.Total - len(s.Tasks) - int(s.Skipped.Count()) + len(s.Again)
 	if most := j.Spec.Stages[i].MaxRunning; most > 0 {
 		n = min(n, max(0, most-s.Running))
 	}
@@ -183,12 +187,23 @@ func (j *Job) Count() (total, running, done int) {
 }
 
 // over says whether no task of the stage is to run any more.
-func (s *Stage) over() bool { return s.Done+s.Failed == s.Total }
+func (s *Stage) over() bool { return s.Done+s.Failed+s.Cancelled == s.Total }
+
+// short says whether a task of the stage never ends well.
+func (s *Stage) short() bool { return s.Failed+s.Cancelled > 0 }
 
 // Failures is how many tasks of the job failed for good before it ended.
 func (j *Job) Failures() (n int) {
 	for i := range j.Stages {
 		n += j.Stages[i].Failed
+	}
+	return n
+}
+
+// CancelledTasks is how many tasks of the job were cancelled while the job went on.
+func (j *Job) CancelledTasks() (n int) {
+	for i := range j.Stages {
+		n += j.Stages[i].Cancelled
 	}
 	return n
 }
@@ -200,7 +215,7 @@ func (j *Job) live() bool {
 	for range j.Stages {             // each round finds those that wait for the round before
 		for i := range j.Stages {
 			waits := slices.ContainsFunc(j.Spec.Stages[i].After, func(name messages.Name) bool { return lost[name] })
-			if waits || j.Stages[i].Failed > 0 {
+			if waits || j.Stages[i].short() {
 				lost[j.Spec.Stages[i].Name] = true
 			}
 		}
@@ -210,7 +225,7 @@ func (j *Job) live() bool {
 	}
 	for i := range j.Stages {
 		s := &j.Stages[i]
-		if !s.over() && (s.Failed > 0 || !lost[j.Spec.Stages[i].Name]) {
+		if !s.over() && (s.short() || !lost[j.Spec.Stages[i].Name]) {
 			return true
 		}
 	}
@@ -222,7 +237,7 @@ func (j *Job) live() bool {
 func (j *Job) Began() (n int) {
 	for i := range j.Stages {
 		for k := range j.Stages[i].Tasks {
-			if t := &j.Stages[i].Tasks[k]; t.Phase != Pending || t.Tries > 0 {
+			if t := &j.Stages[i].Tasks[k]; t.Attempt > 0 && (t.Phase != Pending || t.Tries > 0) {
 				n++
 			}
 		}
@@ -342,7 +357,7 @@ func (j *Job) StageStatuses() []messages.StageStatus {
 		s, spec := &j.Stages[i], &j.Spec.Stages[i]
 		out[i] = messages.StageStatus{Name: spec.Name, Class: spec.Class, Tasks: s.Total, Pending: j.Claimable(i), Running: s.Running,
 			Done: s.Done, Retried: s.Retried, Started: s.Started, Ended: s.Ended, SlotTime: s.SlotTime, Suspended: s.Suspended, CPU: s.CPU, MaxRSS: s.MaxRSS,
-			Failed: s.Failed, Requeued: s.Requeued, Lost: s.Lost, Cut: s.Cut}
+			Failed: s.Failed, Requeued: s.Requeued, Lost: s.Lost, Cut: s.Cut, Cancelled: s.Cancelled}
 	}
 	return out
 }

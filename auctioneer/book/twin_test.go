@@ -260,7 +260,10 @@ func (w *twins) command() Command {
 		return Command{Requeue: r}
 	case n < 81:
 		return Command{Change: w.change()}
-	case n < 83:
+	case n < 82:
+		first := w.rng.Int64N(5)
+		return Command{CancelTasks: &CancelTasks{Job: w.job(), Stage: w.rng.IntN(3), By: w.account(), Window: 5, Tasks: messages.Array{{First: first, Last: first + w.rng.Int64N(3), Step: 1}}}}
+	case n < 84:
 		return Command{Park: &Park{Job: w.job(), By: w.account(), Operator: w.chance(3), Release: w.chance(2)}}
 	}
 	return Command{Exchange: w.exchange()}

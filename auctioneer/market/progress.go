@@ -31,7 +31,7 @@ func (m *Market) ProgressOf(j *book.Job) Progress {
 	}
 	for i := range j.Stages {
 		s := &j.Stages[i]
-		p.Done += s.Done + s.Failed
+		p.Done += s.Done + s.Failed + s.Cancelled
 		k := m.Class(j.Spec.Stages[i].Class)
 		if k < 0 {
 			continue

@@ -333,6 +333,40 @@ func TestWhichJobsAreCancelled(t *testing.T) {
 	}
 }
 
+// TestTasksOfAJobAreCancelled by position, and by index of the array.
+func TestTasksOfAJobAreCancelled(t *testing.T) {
+	s := newSite(t)
+	var asked messages.CancelRequest
+	answer(s, messages.Auctioneer, messages.VerbCancel, func(r messages.CancelRequest) (messages.CancelReply, error) {
+		asked = r
+		return messages.CancelReply{Job: r.Job, Tasks: int(r.Tasks.Count())}, nil
+	})
+	answer(s, messages.Auctioneer, messages.VerbJob, func(messages.JobRequest) (j messages.JobDetail, err error) {
+		j.Spec.Stages = []messages.Stage{{Name: "map"}, {Name: "reduce", Array: messages.Array{{First: 10, Last: 50, Step: 10}}}}
+		j.Stages = []messages.StageStatus{{Name: "map"}, {Name: "reduce"}}
+		return j, nil
+	})
+	for line, want := range map[string]string{
+		"cancel 7 8 --task 1":             "go with the number of one job",
+		"cancel 7 --task 1 --array 2":     "say which tasks",
+		"cancel 7 --stage map":            "say which tasks",
+		"cancel 7 --task 5-3":             "--task 5-3: must be numbers and ranges",
+		"cancel 7 --task 1%2":             "must be numbers and ranges",
+		"cancel 7 --array 20":             "job 7 has 2 stages: name one with --stage",
+		"cancel 7 --array 20 --stage map": "stage map of job 7 is no array",
+		"cancel 7 --task 1 --dry-run":     "--dry-run goes with flags that choose jobs",
+		"cancel --all --task 1":           "go with the number of one job",
+	} {
+		s.run(strings.Fields(line)...).expect(t, cli.CodeUsage, "", want)
+	}
+	s.run("cancel", "7", "--array", "25", "--stage", "reduce").expect(t, cli.CodeNotFound, "", "the job has no task with the index 25")
+	s.run("cancel", "7", "--array", "20,40-50:10", "--stage", "reduce").expect(t, 0, "Cancelled 3 tasks of job 7\n", "")
+	if asked.Job != 7 || *asked.Stage != 1 || asked.Tasks.Count() != 3 || asked.Tasks.At(0) != 1 || asked.Tasks.At(2) != 4 {
+		t.Errorf("asked for %+v", asked)
+	}
+	s.run("cancel", "7", "--task", "3").expect(t, 0, "Cancelled 1 task of job 7\n", "")
+}
+
 func TestBooksThatDoNotBalanceExitWith1(t *testing.T) {
 	s := newSite(t)
 	answer(s, messages.Bank, messages.VerbBooks, func(messages.BooksRequest) (messages.BooksReply, error) {

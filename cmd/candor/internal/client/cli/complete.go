@@ -47,7 +47,7 @@ func (a *App) CompleteAccounts() cobra.CompletionFunc {
 		reply, _ := Call[messages.AccountsReply](ctx, s, messages.Bank, messages.VerbAccounts, messages.Empty{})
 		for _, account := range reply.Accounts {
 			if messages.ValidName(account.Account) {
-				words = append(words, fmt.Sprintf("%s\t%v credits available", account.Account, account.Available))
+				words = append(words, fmt.Sprintf("%s\t%s available", account.Account, account.Available.Words()))
 			}
 		}
 		return words

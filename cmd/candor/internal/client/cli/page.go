@@ -127,10 +127,7 @@ func (p *Page) Between(from, to messages.Time) string {
 
 // Credits writes an amount with its unit.
 func Credits(c messages.Credits) string {
-	if c == messages.Credit {
-		return "1 credit"
-	}
-	return c.String() + " credits"
+	return c.Words()
 }
 
 // Price writes a number of credits that a mechanism computed, to four digits.

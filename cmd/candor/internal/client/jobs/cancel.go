@@ -21,6 +21,9 @@ type cancellation struct {
 	all         bool // jobs that have not ended, of the caller
 	owner       string
 	yes, dryRun bool
+	tasks       string // positions in a stage of the job, or
+	array       string // indices of its array
+	stage       string
 }
 
 func cancelCommand(a *cli.App) *cobra.Command {
@@ -35,8 +38,14 @@ code is the code of the first job that could not be cancelled.
 Instead of numbers, flags can choose your jobs: all jobs that fit every flag and
 have not ended. The command lists these jobs and asks before it cancels them.
 Where there is no terminal, --yes is needed. Only the listed jobs are cancelled,
-and no job that was submitted later.`,
+and no job that was submitted later.
+
+With --task or --array, only some tasks of one job are cancelled. The job runs
+its other tasks, and then ends as Cancelled, or as Failed if a task failed. A
+later stage that needs all of these tasks does not start. Tasks of a gang cannot
+be cancelled alone, nor tasks in markets where a bid is for all tasks of a job.`,
 		Example: `  candor cancel 17 18 19
+  candor cancel 17 --task 3-7
   candor cancel --name 'train*' --state Waiting
   candor cancel --label run=7 --dry-run
   candor cancel --all --yes`,
@@ -50,6 +59,9 @@ and no job that was submitted later.`,
 	f.BoolVar(&c.all, "all", false, "all jobs of yours that have not ended")
 	f.StringVar(&c.owner, "owner", "", "jobs of this `account` instead of yours (operators)")
 	f.BoolVarP(&c.yes, "yes", "y", false, "do not ask")
+	f.StringVar(&c.tasks, "task", "", "only the tasks at these `positions` in their stage, from 0 on: 3-7 or 1,4,9")
+	f.StringVar(&c.array, "array", "", "only the tasks with these `indices` of the job's array")
+	f.StringVar(&c.stage, "stage", "", "the `stage` of these tasks (default: the only one)")
 	f.BoolVar(&c.dryRun, "dry-run", false, "only list the jobs, cancel nothing")
 	cmd.RegisterFlagCompletionFunc("owner", a.CompleteAccounts())
 	return cmd
@@ -64,6 +76,9 @@ func (c *cancellation) run(ctx context.Context, a *cli.App, s *cli.Session, args
 		return cli.Usagef("say which jobs: numbers, --all, or flags such as --state and --name; see candor cancel --help")
 	case c.all && !c.which.none():
 		return cli.Usagef("--all goes with no other flag that chooses jobs: leave --all out")
+	}
+	if c.tasks != "" || c.array != "" || c.stage != "" {
+		return c.cancelTasks(ctx, a, s, args)
 	}
 	if !selects {
 		return cancelNumbers(ctx, a, s, args, c.dryRun)

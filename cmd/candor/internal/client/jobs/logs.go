@@ -205,7 +205,7 @@ func (r *logReader) eachTaskOf(ctx context.Context, stage int, f func(messages.T
 func (r *logReader) choose(attempts []messages.TaskStatus) (messages.TaskStatus, bool) {
 	latest := attempts[len(attempts)-1]
 	if r.query.attempt == 0 {
-		return latest, true
+		return latest, latest.Attempt > 0
 	}
 	for _, t := range attempts {
 		if t.Attempt == r.query.attempt {

@@ -40,6 +40,7 @@ and the reason of its end.
   Failed     failed: an exit code, a signal, a limit, or no start of its program
   Stopped    was ended together with its job, its node or its slot
   Pending    waits for its next attempt
+  Cancelled  was cancelled, and its job went on
 
 With --attempts, earlier attempts are listed too. The site keeps up to 64 failed
 attempts of each job, the first ones of each stage, and counts the others.`,
@@ -186,7 +187,7 @@ func writeTasks(p *cli.Page, columns int, q *tasksQuery, r messages.TasksReply) 
 		p.Printf("\n")
 		for _, s := range r.Tasks {
 			if s.Message != "" {
-				p.Printf("%s, attempt %d: %s\n", taskName(s), s.Attempt, terminal.Safe(s.Message))
+				p.Printf("%s%s: %s\n", taskName(s), attemptOf(s), terminal.Safe(s.Message))
 			}
 		}
 	}
@@ -201,6 +202,14 @@ func writeTasks(p *cli.Page, columns int, q *tasksQuery, r messages.TasksReply) 
 	}
 }
 
+// attemptOf names the attempt of a task that began.
+func attemptOf(s messages.TaskStatus) string {
+	if s.Attempt == 0 {
+		return ""
+	}
+	return fmt.Sprintf(", attempt %d", s.Attempt)
+}
+
 // fewTasks is how many tasks are told about in sentences of their own.
 const fewTasks = 8
 
@@ -211,7 +220,7 @@ func tasksTable(p *cli.Page, tasks []messages.TaskStatus, why func(messages.Task
 		if s.ExitCode != nil {
 			exit = strconv.Itoa(*s.ExitCode)
 		}
-		t.Row(taskName(s), strconv.Itoa(int(s.Attempt)), taskState(p, s.State), terminal.Safe(s.Node), p.At(s.Claimed), terminal.Span(s.Ran.Std()),
+		t.Row(taskName(s), cli.Number(int(s.Attempt)), taskState(p, s.State), terminal.Safe(s.Node), p.At(s.Claimed), terminal.Span(s.Ran.Std()),
 			processor(s.CPU), memory(s.MaxRSS), processor(s.Suspended), exit, terminal.Safe(why(s)))
 	}
 	var lines strings.Builder

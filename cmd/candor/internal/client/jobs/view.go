@@ -259,13 +259,13 @@ func Utility(u *messages.Utility) string {
 
 func writeStages(p *cli.Page, j messages.JobDetail) {
 	p.Title("Stages")
-	t := terminal.NewTable("~STAGE|~CLASS|~AFTER|>TASKS|>READY|>RUNNING|>SUSPENDED|>DONE|>FAILED|>RETRIED|STARTED|>RAN|>SLOT TIME|>CPU|>MEMORY").Spare("STARTED|SLOT TIME|AFTER|CPU|RETRIED|MEMORY")
+	t := terminal.NewTable("~STAGE|~CLASS|~AFTER|>TASKS|>READY|>RUNNING|>SUSPENDED|>DONE|>FAILED|>CANCELLED|>RETRIED|STARTED|>RAN|>SLOT TIME|>CPU|>MEMORY").Spare("STARTED|SLOT TIME|AFTER|CPU|RETRIED|MEMORY")
 	for i, s := range j.Stages {
 		after := ""
 		if i < len(j.Spec.Stages) {
 			after = strings.Join(j.Spec.Stages[i].After, ", ")
 		}
-		t.Row(s.Name, s.Class, after, terminal.Count(s.Tasks), cli.Number(s.Pending), cli.Number(s.Running-s.Suspended), cli.Number(s.Suspended), terminal.Count(s.Done), cli.Number(s.Failed), cli.Number(s.Retried),
+		t.Row(s.Name, s.Class, after, terminal.Count(s.Tasks), cli.Number(s.Pending), cli.Number(s.Running-s.Suspended), cli.Number(s.Suspended), terminal.Count(s.Done), cli.Number(s.Failed), cli.Number(s.Cancelled), cli.Number(s.Retried),
 			p.At(s.Started), p.Between(s.Started, cmp.Or(s.Ended, j.Ended)), terminal.Span(s.SlotTime.Std()), processor(s.CPU), memory(s.MaxRSS))
 	}
 	p.Table(t, "  ")

@@ -1,0 +1,119 @@
+package book
+
+import (
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/candor-grid/candor/messages"
+)
+
+// cancelTasks cancels tasks of the first stage of a job, as an array names them.
+func (s *site) cancelTasks(id messages.JobID, tasks string) any {
+	s.t.Helper()
+	array, _, err := messages.ParseArray(tasks)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return s.apply(Command{CancelTasks: &CancelTasks{Job: id, Tasks: array, By: "alice", Window: 1e9}})
+}
+
+// TestTasksAreCancelledAlone: of five tasks a done one, a running one and two that never
+// began are to be cancelled. The job runs the fifth task and ends as cancelled.
+func TestTasksAreCancelledAlone(t *testing.T) {
+	s := newSite(t)
+	id := s.submit("k", mapStage(5))
+	s.register("n", 1, 2)
+	g := s.claim("n", 1, 1, 2, id)
+	s.finish("n", 1, 2, messages.Exited, 0, g[0].Attempt)
+	if n := s.cancelTasks(id, "0-3"); n != 3 {
+		t.Fatalf("cancelled %v, not 3 tasks", n)
+	}
+	refusal(t, s.cancelTasks(id, "0-3"), messages.Ended)
+	refusal(t, s.cancelTasks(id, "4,5"), messages.NotFound)
+	if stop := s.Node("n").Stop; !slices.Equal(stop, []messages.Attempt{g[1].Attempt}) {
+		t.Errorf("the node is to stop %v", stop)
+	}
+	last := s.claim("n", 1, 3, 2, id)
+	if len(last) != 1 || last[0].Attempt.Task.Index != 4 {
+		t.Fatalf("granted %v, not the last task alone", last)
+	}
+	s.finish("n", 1, 4, messages.Exited, 0, last[0].Attempt)
+	if j := s.Job(id); !j.Active() {
+		t.Fatalf("the job is %v before the cancelled task has left its node", j.State)
+	}
+	s.finish("n", 1, 5, messages.Stopped, -1, g[1].Attempt)
+	j := s.Job(id)
+	if j.Outcome != messages.Cancelled || j.Reason != "CancelledByUser" || j.Stages[0].Done != 2 || j.CancelledTasks() != 3 || j.Failures() != 0 {
+		t.Errorf("the job is %v by %s: %d done, %d cancelled, %d failed", j.Outcome, j.Reason, j.Stages[0].Done, j.CancelledTasks(), j.Failures())
+	}
+}
+
+// TestCancelledTaskOfALostNode does not run again.
+func TestCancelledTaskOfALostNode(t *testing.T) {
+	s := newSite(t)
+	id := s.submit("k", mapStage(1))
+	s.register("n", 1, 1)
+	s.claim("n", 1, 1, 1, id)
+	s.cancelTasks(id, "0")
+	s.apply(Command{Lost: &Lost{Node: "n", Session: 1}})
+	if j := s.Job(id); j.Outcome != messages.Cancelled || j.CancelledTasks() != 1 {
+		t.Errorf("the job is %v with %d cancelled tasks", j.State, j.CancelledTasks())
+	}
+}
+
+// TestAllTasksCancelled before any began end the job, and its deposit stays with the site.
+func TestAllTasksCancelled(t *testing.T) {
+	s := newSite(t)
+	id := s.secured("k", 0).(Receipt).Job
+	if n := s.cancelTasks(id, "0"); n != 1 {
+		t.Fatalf("cancelled %v", n)
+	}
+	if j := s.Job(id); j.Outcome != messages.Cancelled || j.State != messages.Settling || !j.Deposit.Kept {
+		t.Errorf("the job is %v, deposit %+v", j.State, j.Deposit)
+	}
+	gang := alone("gang", 2)
+	gang.Gang = true
+	refusal(t, s.cancelTasks(s.submit("g", gang), "0"), messages.Conflict)
+}
+
+// TestCancelledTasksNeverRun cancels and runs tasks at random: a cancelled task is never
+// granted again, and the job ends with every task done or cancelled.
+func TestCancelledTasksNeverRun(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		s := newSite(t)
+		total := rapid.IntRange(1, 30).Draw(rt, "tasks")
+		id := s.submit("k", mapStage(total))
+		s.register("n", 1, 4)
+		cancelled := map[int64]bool{}
+		for seq := uint64(1); s.Job(id).Active(); {
+			if first := rapid.Int64Range(0, int64(total)-1).Draw(rt, "first"); rapid.Bool().Draw(rt, "cancel") {
+				r := messages.Range{First: first, Last: rapid.Int64Range(first, int64(total)-1).Draw(rt, "last"), Step: rapid.Int64Range(1, 3).Draw(rt, "step")}
+				s.apply(Command{CancelTasks: &CancelTasks{Job: id, Tasks: messages.Array{r}, By: "alice"}})
+				for at := range (messages.Array{r}).Indices {
+					cancelled[at] = true
+				}
+			}
+			for _, g := range s.claim("n", 1, seq, rapid.IntRange(1, 4).Draw(rt, "slots"), id) {
+				if cancelled[int64(g.Attempt.Task.Index)] {
+					rt.Fatalf("task %d was cancelled and is granted", g.Attempt.Task.Index)
+				}
+			}
+			seq++
+			for ref, h := range s.Node("n").Claims {
+				outcome := messages.Exited
+				if h.Leaving {
+					outcome = messages.Stopped
+				}
+				s.finish("n", 1, seq, outcome, 0, messages.Attempt{Task: ref, Number: h.Attempt})
+				seq++
+				break
+			}
+		}
+		j := s.Job(id)
+		if j.Stages[0].Done+j.CancelledTasks() != total || (j.Outcome == messages.Completed) != (j.CancelledTasks() == 0) {
+			rt.Fatalf("the job is %v: %d of %d done, %d cancelled", j.Outcome, j.Stages[0].Done, total, j.CancelledTasks())
+		}
+	})
+}
