@@ -19,7 +19,7 @@ func Explain(reply *messages.WhyReply, r *book.RemoteJob, now messages.Time, err
 		reply.Message = fmt.Sprintf("site %s refused the job: %s", r.Peer, r.Refused.Message)
 		reply.Change = []string{"a new submission to another site, or with the changes that the site asks for"}
 	case r.Phase == book.Authorising:
-		reply.Message = fmt.Sprintf("this site asks its bank to authorise %v credits for site %s", r.Spec.Budget, r.Peer)
+		reply.Message = fmt.Sprintf("this site asks its bank to authorise %s for site %s", r.Spec.Budget.Words(), r.Peer)
 	case r.Phase == book.Sending:
 		reply.Message = fmt.Sprintf("this site asks site %s to run the job", r.Peer)
 		if trouble := reply.Away.Trouble; trouble != "" {

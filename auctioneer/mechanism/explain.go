@@ -30,7 +30,7 @@ func ExplainSlots(classes string) Explanation {
 
 // ExplainBudget explains a job whose slots have cost its budget.
 func ExplainBudget(job *Job) Explanation {
-	return Explain(BudgetSpent, fmt.Sprintf("its slots have cost %v credits, and its budget is %v", job.Accrued, job.Budget), "a larger budget")
+	return Explain(BudgetSpent, fmt.Sprintf("its slots have cost %s, and its budget is %s", job.Accrued.Words(), job.Budget.Words()), "a larger budget")
 }
 
 // OneRival says whether all jobs of others in a view are one account's: what is made of

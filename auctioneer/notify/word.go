@@ -42,7 +42,7 @@ func (w *Word) text() string {
 			field("Exit code", w.ExitCode)
 		}
 		field("Tasks", fmt.Sprintf("%d of %d done", w.Done, w.Tasks))
-		field("Charged", fmt.Sprintf("%v of %v credits", w.Charged, w.Budget))
+		field("Charged", fmt.Sprintf("%v of %s", w.Charged, w.Budget.Words()))
 	}
 	field("Account", w.Account)
 	field("Market", w.Market)

@@ -16,7 +16,7 @@ const GivenUp = "GivenUp"
 func (m *Mechanism) Explain(view *mechanism.View, job *mechanism.Job) mechanism.Explanation {
 	promised := "the job has no contract"
 	if c := job.Contract; c != nil {
-		promised = fmt.Sprintf("its contract promises completion by %v for %v credits", c.Completion, c.Price)
+		promised = fmt.Sprintf("its contract promises completion by %v for %s", c.Completion, c.Price.Words())
 	}
 	s, err := deadlineaware.New(problem(view))
 	if err != nil {

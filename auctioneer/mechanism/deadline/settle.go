@@ -120,7 +120,7 @@ func (m *Mechanism) Explain(view *mechanism.View, job *mechanism.Job) mechanism.
 func (m *Mechanism) explainHolder(s *seat, tells bool) mechanism.Explanation {
 	e := mechanism.Explanation{Reason: "HoldsSlot", Message: fmt.Sprintf("the job has rank %d of %d for %d slots, and %d of its %d units are done", s.rank+1, len(m.ranking.seats), m.ranking.slots, s.done, s.task.Length)}
 	if tells {
-		e.Message += fmt.Sprintf("; a value above %v credits would be enough in this unit, and the price so far is %v credits", m.ranking.enough(s, m.ranking.taken), m.owed(s.job))
+		e.Message += fmt.Sprintf("; a value above %s would be enough in this unit, and the price so far is %s", m.ranking.enough(s, m.ranking.taken).Words(), m.owed(s.job).Words())
 	}
 	return e
 }
@@ -132,7 +132,7 @@ func (m *Mechanism) explainOutranked(s *seat, tells bool) mechanism.Explanation 
 	case m.ranking.taken > 0 && !tells:
 		e.Change = append(e.Change, "a higher value")
 	case m.ranking.taken > 0:
-		e.Change = append(e.Change, fmt.Sprintf("a value above %v credits would have been enough in this unit", m.ranking.enough(s, m.ranking.taken-1)))
+		e.Change = append(e.Change, fmt.Sprintf("a value above %s would have been enough in this unit", m.ranking.enough(s, m.ranking.taken-1).Words()))
 	}
 	e.Change = append(e.Change, "a later deadline, in a new submission: then the job can wait longer")
 	return e

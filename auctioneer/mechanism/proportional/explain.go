@@ -24,8 +24,12 @@ func (c *Mechanism) Explain(view *mechanism.View, job *mechanism.Job) mechanism.
 	}
 	e := c.explain(view, c.seats[i], job)
 	if c.contention != nil && job.Received > 0 {
-		e.Message += fmt.Sprintf("; others waited for its slots during %.0f %% of their time, and the job owes that part of the budget",
-			100*min(1, float64(contended(job.Accrued))/float64(job.Received)))
+		part := 100 * min(1, float64(contended(job.Accrued))/float64(job.Received))
+		if part == 0 {
+			e.Message += "; no other account waited for its slots, so that the job owes nothing until now"
+		} else {
+			e.Message += fmt.Sprintf("; other accounts waited during %.2g%% of the time of its slots, so that the job owes %.2g%% of its budget until now", part, part)
+		}
 	}
 	return e
 }
@@ -61,22 +65,22 @@ func (c *Mechanism) describe(view *mechanism.View, s *seat) string {
 	var parts []string
 	for j, pending := range s.pending {
 		if pending {
-			parts = append(parts, fmt.Sprintf("%.3g%% of the %d slots of %s for a sub-budget of %.6g credits, %s",
-				100*s.shares[j], view.Classes[j].Slots, view.Classes[j].Name, s.spends[j], rivals(c.pending[j]-1)))
+			parts = append(parts, fmt.Sprintf("%.3g%% of the %d slots of %s%s", 100*s.shares[j], view.Classes[j].Slots, view.Classes[j].Name, rivals(c.pending[j]-1, s.spends[j])))
 		}
 	}
 	return "its share is " + strings.Join(parts, ", and ")
 }
 
-// rivals says how many other jobs want slots of a class.
-func rivals(n int) string {
+// rivals says how many other jobs want slots of a class, and what the job bids against
+// them.
+func rivals(n int, bid float64) string {
 	switch {
 	case n <= 0:
-		return "beside no other job"
+		return ", which no other job wants"
 	case n == 1:
-		return "beside 1 other job"
+		return fmt.Sprintf(", for a bid of %.4g credits beside 1 other job", bid)
 	}
-	return fmt.Sprintf("beside %d other jobs", n)
+	return fmt.Sprintf(", for a bid of %.4g credits beside %d other jobs", bid, n)
 }
 
 // doubling says, class by class, about how much more budget would double the
@@ -96,7 +100,7 @@ func (c *Mechanism) doubling(s *seat) (change []string) {
 		if !ok {
 			continue
 		}
-		change = append(change, fmt.Sprintf("%v credits more would about double its share of %s", coarse(more), c.classes[j]))
+		change = append(change, fmt.Sprintf("%s more would about double its share of %s", coarse(more).Words(), c.classes[j]))
 	}
 	return change
 }

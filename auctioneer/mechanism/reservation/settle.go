@@ -78,7 +78,7 @@ func (c *Mechanism) Explain(view *mechanism.View, job *mechanism.Job) mechanism.
 	case job.Running[0] > 0:
 		return mechanism.Explain(mechanism.Running, "the job has the slots that it bought")
 	case r != nil && r.won:
-		return mechanism.Explain(Reserved, fmt.Sprintf("the job has %d slots from %v on, for %v credits", width(job), r.start, r.price))
+		return mechanism.Explain(Reserved, fmt.Sprintf("the job has %d slots from %v on, for %s", width(job), r.start, r.price.Words()))
 	case r != nil:
 		return mechanism.Explain(Outbid, fmt.Sprintf("the job did not win against the other bids (%d bids in all): no schedule with this job is worth more than the chosen schedule", r.rivals),
 			"a new bid with a higher value, a later deadline, fewer slots or a shorter length")

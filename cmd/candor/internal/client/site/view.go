@@ -130,7 +130,7 @@ func writeMarket(p *cli.Page, m messages.MarketStatus) {
 		case t.Contention == nil:
 			p.Printf("  a second on a slot of %s costs %s\n", t.Class, tariff(t))
 		case *t.Contention > 0:
-			p.Printf("  %s is contended: jobs with slots owe %.0f %% of their budgets for this time\n", t.Class, 100**t.Contention)
+			p.Printf("  %s is contended: jobs with slots owe %.0f%% of their budgets for this time\n", t.Class, 100**t.Contention)
 		}
 	}
 	for _, n := range m.Next {
