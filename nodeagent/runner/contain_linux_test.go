@@ -420,3 +420,13 @@ func number32(t *testing.T, s string) uint32 {
 	}
 	return uint32(n)
 }
+
+// TestMissingInterpreterOfAScriptIsNamed also where the task's user cannot enter the
+// directory of the site, which has the script.
+func TestMissingInterpreterOfAScriptIsNamed(t *testing.T) {
+	b := strangers(t, nil)
+	f := b.start(of("alice", 7, messages.Program{Script: "#!/no/such\n"})).wait()
+	if f.Outcome != messages.Unstartable || f.Detail != "interpreter /no/such: not found" {
+		t.Errorf("finished as %+v", f)
+	}
+}

@@ -22,6 +22,7 @@ type program struct {
 	env    []string
 	dir    string              // working directory; "": one of each task's own
 	script string              // the file it is in, if it is a script
+	by     string              // the interpreter that the script names; "": none
 	as     *syscall.Credential // nil: as this process
 	// homeless: a task's home is its working directory.
 	homeless bool
@@ -77,7 +78,7 @@ func (p *program) useScript(script, file string) error {
 	}
 	p.script = file
 	if strings.HasPrefix(script, "#!") {
-		p.path, p.argv = file, []string{file}
+		p.path, p.argv, p.by = file, []string{file}, interpreterIn(script)
 		return nil
 	}
 	p.path, p.argv = shell, []string{shell, file}
@@ -142,6 +143,7 @@ func (p *program) explain(dir string, err error) string {
 		return "directory " + dir + ": " + reasonOf(dirErr)
 	case !info.IsDir():
 		return dir + " is not a directory"
+	case p.dir == "": // the task's own directory, which the node made for the task
 	case mayEnter(dir, p.as) != nil && p.as != nil:
 		return fmt.Sprintf("directory %s: user %d, who runs the job's tasks, may not enter the directory; its owner can allow this: setfacl -m u:%d:rwx %s", dir, p.as.Uid, p.as.Uid, dir)
 	case mayEnter(dir, p.as) != nil:
@@ -157,8 +159,8 @@ func (p *program) explainFile(dir string, err error) string {
 		file = filepath.Join(dir, file)
 	}
 	info, statErr := os.Stat(file)
-	interpreter := ""
-	if statErr == nil && info.Mode().IsRegular() {
+	interpreter := p.by
+	if interpreter == "" && statErr == nil && info.Mode().IsRegular() {
 		interpreter = interpreterOf(file, p.as)
 	}
 	switch {
@@ -194,8 +196,16 @@ func interpreterOf(file string, as *syscall.Credential) string {
 		}
 		return err
 	})
-	rest, is := strings.CutPrefix(string(line[:max(n, 0)]), "#!")
-	if err != nil || !is {
+	if err != nil {
+		return ""
+	}
+	return interpreterIn(string(line[:max(n, 0)]))
+}
+
+// interpreterIn is the interpreter that the first line of a text names, "" if none.
+func interpreterIn(text string) string {
+	rest, is := strings.CutPrefix(text, "#!")
+	if !is {
 		return ""
 	}
 	first, _, _ := strings.Cut(rest, "\n")
