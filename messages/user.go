@@ -1,5 +1,10 @@
 package messages
 
+import (
+	"encoding/json"
+	"strconv"
+)
+
 // State is where a job is in its life.
 type State uint8
 
@@ -160,6 +165,33 @@ type ArchiveReply struct {
 	Complete Time   `json:"complete_since"` // as of JobsReply
 }
 
+// Exit is the exit code of a job. JSON has null for NoExit: the job goes on, or its task
+// had no process.
+type Exit int
+
+// NoExit says that there is no exit code.
+const NoExit Exit = -1
+
+// MarshalJSON writes a number, or null.
+func (e Exit) MarshalJSON() ([]byte, error) {
+	if e < 0 {
+		return []byte("null"), nil
+	}
+	return strconv.AppendInt(nil, int64(e), 10), nil
+}
+
+// UnmarshalJSON reads a number, or null.
+func (e *Exit) UnmarshalJSON(data []byte) error {
+	code := new(int)
+	if err := json.Unmarshal(data, &code); err != nil {
+		return err
+	}
+	if *e = NoExit; code != nil {
+		*e = Exit(*code)
+	}
+	return nil
+}
+
 // JobSummary is a job in one line.
 type JobSummary struct {
 	Job       JobID   `json:"job"`
@@ -177,7 +209,7 @@ type JobSummary struct {
 	Submitted Time    `json:"submitted"`
 	Started   Time    `json:"started"`
 	Ended     Time    `json:"ended"`
-	ExitCode  int     `json:"exit_code"`       // of the first task that failed for good
+	ExitCode  Exit    `json:"exit_code"`       // of the first task that failed for good; NoExit: there is none
 	Away      *Away   `json:"away,omitempty"`  // another site runs it
 	Visit     *Visit  `json:"visit,omitempty"` // it is run for another site
 	// Suspended is how many of Running have left their slots until they are resumed.

@@ -1,7 +1,9 @@
 package book
 
 import (
+	"encoding/json"
 	"slices"
+	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -181,5 +183,29 @@ func TestRepeatedTasksKeepTheirPlaces(t *testing.T) {
 	}
 	if g := (messages.Grant{Attempt: messages.Attempt{Task: messages.TaskRef{Index: 5}}}); g.Place() != 5 {
 		t.Errorf("a task that repeats none goes by position %d", g.Place())
+	}
+}
+
+// TestExitCodeOfAJob is null in JSON where there was none: of a job that runs, or whose
+// task could not start.
+func TestExitCodeOfAJob(t *testing.T) {
+	for outcome, want := range map[messages.Outcome]messages.Exit{messages.Unstartable: messages.NoExit, messages.Exited: 7} {
+		s := newSite(t)
+		id := s.submit("k", alone("map", 1))
+		s.register("n", 1, 1)
+		g := s.claim("n", 1, 1, 1, id)
+		if code := s.Job(id).Summary().ExitCode; code != messages.NoExit {
+			t.Errorf("a job that runs has exit code %d", code)
+		}
+		s.finish("n", 1, 2, outcome, max(0, int(want)), g[0].Attempt)
+		got := s.Job(id).Summary()
+		data, err := json.Marshal(got)
+		if null := strings.Contains(string(data), `"exit_code":null`); err != nil || got.ExitCode != want || null != (want < 0) {
+			t.Errorf("%v: exit code %v in %s", outcome, got.ExitCode, data)
+		}
+		var back messages.JobSummary
+		if err := json.Unmarshal(data, &back); err != nil || back.ExitCode != want {
+			t.Errorf("read again: %v, %v", back.ExitCode, err)
+		}
 	}
 }

@@ -116,13 +116,22 @@ func (s *notices) tell(n *Notice, refused string) {
 	s.watch.touch(j.ID)
 }
 
+// exitCode is the exit code of a job that completed or failed; a task that could not start
+// had no process.
+func (j *Job) exitCode() messages.Exit {
+	if j.Outcome == messages.Completed || j.Failures() > 0 && j.ExitCode > 0 {
+		return messages.Exit(j.ExitCode)
+	}
+	return messages.NoExit
+}
+
 // Summary is a job in one line, as the book knows it.
 func (j *Job) Summary() messages.JobSummary {
 	total, running, done := j.Count()
 	s := messages.JobSummary{
 		Job: j.ID, Name: j.Spec.Name, Account: j.Account, Payer: j.Payer, Market: j.Spec.Market, State: j.State, Reason: j.Reason,
 		Budget: j.Spec.Budget, Charged: j.Cost(), Tasks: total, Running: running, Done: done,
-		Submitted: j.Submitted, Started: j.Started, Ended: j.Ended, ExitCode: j.ExitCode, Failed: j.Failures(), Labels: j.Spec.Labels,
+		Submitted: j.Submitted, Started: j.Started, Ended: j.Ended, ExitCode: j.exitCode(), Failed: j.Failures(), Labels: j.Spec.Labels,
 	}
 	for i := range j.Stages {
 		s.Suspended += j.Stages[i].Suspended

@@ -38,7 +38,7 @@ func (w *Word) text() string {
 	field("State", w.State)
 	if w.Event != messages.NotifyStart {
 		field("Reason", w.Reason)
-		if w.State == messages.Failed {
+		if w.State == messages.Failed && w.ExitCode >= 0 {
 			field("Exit code", w.ExitCode)
 		}
 		field("Tasks", fmt.Sprintf("%d of %d done", w.Done, w.Tasks))

@@ -40,6 +40,8 @@ func fill(r *rand.Rand, v reflect.Value) {
 // drawInteger draws from every order of magnitude.
 func drawInteger(r *rand.Rand, t reflect.Type) int64 {
 	switch t.Name() {
+	case "Exit":
+		return r.Int64N(257) - 1
 	case "Credits", "Time": // to the year 8307, which RFC 3339 can write
 		return r.Int64N(200_000_000_000_000_000) >> r.IntN(60)
 	}

@@ -47,7 +47,7 @@ func jobExitCode(job messages.JobSummary) int {
 	case job.State == messages.Cancelled:
 		return cli.CodeInterrupted
 	case job.ExitCode > 0 && job.ExitCode < 256:
-		return job.ExitCode
+		return int(job.ExitCode)
 	}
 	return cli.CodeFailed
 }

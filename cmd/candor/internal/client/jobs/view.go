@@ -131,10 +131,12 @@ func reason(j messages.JobSummary) string {
 	switch {
 	case j.Reason == j.State.String(): // says no more than the state
 		return ""
+	case j.State == messages.Failed && j.Failed > 0 && j.Tasks > 1 && exitCode(j) != "":
+		return fmt.Sprintf("%s (%d failed, exit %s)", terminal.Safe(j.Reason), j.Failed, exitCode(j))
 	case j.State == messages.Failed && j.Failed > 0 && j.Tasks > 1:
-		return fmt.Sprintf("%s (%d failed, exit %d)", terminal.Safe(j.Reason), j.Failed, j.ExitCode)
-	case j.State == messages.Failed && j.Reason == "TaskFailed" && j.ExitCode != 0:
-		return strings.TrimSpace(fmt.Sprintf("%s (exit %d)", terminal.Safe(j.Reason), j.ExitCode))
+		return fmt.Sprintf("%s (%d failed)", terminal.Safe(j.Reason), j.Failed)
+	case j.State == messages.Failed && j.Reason == "TaskFailed" && exitCode(j) != "":
+		return fmt.Sprintf("%s (exit %s)", terminal.Safe(j.Reason), exitCode(j))
 	}
 	return notState(j.State, j.Reason)
 }
@@ -191,10 +193,10 @@ func writeNotices(p *cli.Page, list []messages.NoticeStatus) {
 
 // exitCode is that of a task that failed, if the task had a process.
 func exitCode(j messages.JobSummary) string {
-	if j.ExitCode == 0 {
+	if j.ExitCode <= 0 {
 		return ""
 	}
-	return strconv.Itoa(j.ExitCode)
+	return strconv.Itoa(int(j.ExitCode))
 }
 
 // notState is a reason that says more than the state.
