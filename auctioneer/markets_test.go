@@ -63,6 +63,20 @@ func TestSpotRequeues(t *testing.T) {
 	if a := g.final(alice); a.State != messages.Completed {
 		t.Errorf("%+v", a.JobSummary)
 	}
+	g.says(alice, "Completed", "the price of the slots", "because its market gave the slot to others")
+}
+
+// says holds what why says of a job, and what tasks says of its first attempt.
+func (g *grid) says(id messages.JobID, reason, why, task string) {
+	g.t.Helper()
+	w := must[messages.WhyReply](g.fixture, "alice", messages.VerbWhy, messages.JobRequest{Job: id})
+	if w.Reason != reason || !strings.Contains(w.Message, why) {
+		g.t.Errorf("why: %s: %s", w.Reason, w.Message)
+	}
+	list := must[messages.TasksReply](g.fixture, "alice", messages.VerbTasks, messages.TasksRequest{Job: id, Attempts: true}).Tasks
+	if len(list) == 0 || !strings.Contains(list[0].Message, task) {
+		g.t.Errorf("tasks: %+v", list)
+	}
 }
 
 // TestSpotCancels: what loses its slot is ended, and says why.
@@ -76,6 +90,7 @@ func TestSpotCancels(t *testing.T) {
 	if a := g.final(alice); a.State != messages.Discarded || a.Reason != "Preempted" {
 		t.Errorf("%+v", a.JobSummary)
 	}
+	g.says(alice, "Preempted", "", "because its job had ended: Preempted")
 }
 
 // TestSpotEndsWhoHasSpentTheBudget: at 1 a second, a budget of 5 is gone after 5 s.
@@ -84,9 +99,10 @@ func TestSpotEndsWhoHasSpentTheBudget(t *testing.T) {
 	alice := g.enter("alice", "a", 1, func(s *messages.JobSpec) { s.Rate, s.Budget = 2*messages.Credit, 5*messages.Credit })
 	g.until(alice)
 	g.pass(6 * second)
-	if a := g.final(alice); a.State != messages.Discarded || a.Reason != "BudgetSpent" || a.Charged != 5*messages.Credit {
+	if a := g.final(alice); a.State != messages.Discarded || a.Reason != "BudgetSpent" || a.Charged != 5*messages.Credit || !strings.Contains(a.Message, "its budget is 5 credits") {
 		t.Errorf("%+v", a.JobSummary)
 	}
+	g.says(alice, "BudgetSpent", "its slots cost its whole budget", "")
 }
 
 // TestPostedPrices: the slot-seconds at the posted price, in each of the three.

@@ -121,7 +121,7 @@ func (s *taskSearch) earlier(p *book.Kept) messages.TaskStatus {
 	}
 	out.Claimed, out.Ended = p.Claimed, p.Ended
 	out.Ran, out.Suspended, out.CPU, out.MaxRSS = p.Ended.Sub(p.Claimed)-p.Paused, p.Paused, p.CPU, p.MaxRSS
-	explain(&out, p.Reason, p.Exit, p.Detail)
+	s.explain(&out, p.Reason, p.Exit, p.Detail)
 	return out
 }
 
@@ -144,7 +144,7 @@ func (s *taskSearch) latest(stage int, index uint32, t *book.Task, p *book.Kept)
 	if t.Attempt > 0 {
 		out.Ran = max(0, t.Ended.Sub(t.Claimed)-out.Suspended)
 	}
-	explain(&out, t.Reason, t.Exit, detail)
+	s.explain(&out, t.Reason, t.Exit, detail)
 	return out
 }
 
@@ -174,9 +174,12 @@ func ofTask(r messages.EndReason) bool {
 
 // explain says how an attempt ended. An attempt that was never a process, or of whose end
 // nobody heard, has no exit code.
-func explain(t *messages.TaskStatus, why messages.EndReason, exit int32, detail string) {
+func (s *taskSearch) explain(t *messages.TaskStatus, why messages.EndReason, exit int32, detail string) {
 	t.Reason = why.String()
 	t.Message = messages.Ending{Reason: why, ExitCode: int(exit), Detail: detail, Node: t.Node}.String()
+	if why == messages.EndJobOver && s.job.Reason != "" {
+		t.Message += ": " + s.job.Reason
+	}
 	switch why {
 	case messages.EndCannotStart, messages.EndNodeLost, messages.EndAgentLost, messages.EndTaskCancelled:
 		return

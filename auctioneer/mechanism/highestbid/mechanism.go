@@ -53,7 +53,7 @@ func (c *Mechanism) Settle(_ *mechanism.View, job *mechanism.Job, end mechanism.
 	ended := strings.ToLower(end.State.String())
 	p := mechanism.Payment{From: job.Job, Amount: job.Accrued, Reason: ended + ": the price of the slots it had, for the time it had them"}
 	if job.Accrued > job.Budget {
-		p.Amount, p.Reason = job.Budget, ended+": its budget, which its slots cost at least"
+		p.Amount, p.Reason = job.Budget, ended+": its slots cost its whole budget"
 	}
 	return []mechanism.Payment{p}
 }
