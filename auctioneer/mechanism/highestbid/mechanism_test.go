@@ -153,7 +153,7 @@ func TestABudgetThatIsSpentEndsAJob(t *testing.T) {
 		t.Errorf("%+v", e)
 	}
 	poor.Accrued++
-	for state, says := range map[messages.State]string{messages.Completed: "completed: its budget", messages.Failed: "failed: its budget", messages.Cancelled: "cancelled: its budget"} {
+	for state, says := range map[messages.State]string{messages.Completed: "completed: its slots cost its whole budget", messages.Failed: "failed: its slots cost its whole budget", messages.Cancelled: "cancelled: its slots cost its whole budget"} {
 		if p := c.Settle(v, poor, mechanism.End{State: state}); len(p) != 1 || p[0].Amount != poor.Budget || p[0].From != 2 || p[0].To != 0 || !strings.HasPrefix(p[0].Reason, says) {
 			t.Errorf("%v: %+v", state, p)
 		}
