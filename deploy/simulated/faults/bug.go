@@ -37,4 +37,5 @@ const (
 	SettledAnew         // 9: a settlement is worked out and proposed once more
 	DecidesTwice        // 9: a market decides while its last decision is being committed
 	VectorBack          // 9: the vectors of a new leader are numbered below those of the last one
+	RaiseShort          // 1: the hold of a raised budget is below the budget
 )

@@ -45,6 +45,7 @@ var controls = []struct {
 	{"a settlement proposed anew", SettledAnew, "9", nil, 10},
 	{"a decision during another", DecidesTwice, "9", nil, 60},
 	{"vectors that go back", VectorBack, "9", nil, 5},
+	{"a raise that the bank does not hold", RaiseShort, "1", nil, 20},
 }
 
 func controlPlan(rates map[string]float64) *Plan {

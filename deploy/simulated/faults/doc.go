@@ -1,8 +1,8 @@
 // Package faults runs a whole federation under faults in virtual time: three
 // sites, each with three machines that have a replica of the job book and one of
 // the bank's state, with agents with virtual processes, and with users who
-// submit here and to other sites, cancel and repeat, pay users of other sites, and
-// have other sites charge what they authorised.
+// submit here and to other sites, cancel and repeat, hold, release, requeue and raise,
+// pay users of other sites, and have other sites charge what they authorised.
 //
 // # What is real and what is not
 //
@@ -23,7 +23,8 @@
 //  1. Money: a second set of books, kept by plain addition of what was
 //     committed, agrees with each ledger account by account; the books of each
 //     two banks agree number by number; what all have at all sites, with what
-//     is in flight, is what was issued; holds resolve once.
+//     is in flight, is what was issued; holds resolve once; the hold of a job that bids
+//     is its budget, also after a raise.
 //  2. A task has one claim at most, which only a word about that very attempt
 //     ends; one attempt is accepted, and it did end well; while clocks are well, a
 //     task runs at one place at a time; a job is charged once, never more than

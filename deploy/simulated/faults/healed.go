@@ -23,6 +23,7 @@ const lastCycle = 2
 func (w *World) look() {
 	for _, s := range w.sites {
 		w.check(s, s.goesOn())
+		w.check(s, s.secured())
 		for _, r := range s.books.replicas {
 			if r.serving() {
 				l := r.shell.(*leader)

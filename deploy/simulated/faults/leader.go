@@ -247,6 +247,7 @@ func (l *leader) transfers(list []messages.Transfer, over func() bool, answer fu
 		l.queue.Push(l.now.Add(40*second), func() { l.transfer(l.r.host.name, never, list, func([]messages.TransferResult, error) {}) })
 		return
 	}
+	l.short(list)
 	l.impatient(list, over)
 	l.transfer(l.r.host.name, over, l.spoil(list), func(came []messages.TransferResult, err error) {
 		answer(&messages.TransferReply{Results: came[:min(len(list), len(came))]}, err)

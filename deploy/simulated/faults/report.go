@@ -9,6 +9,7 @@ type Report struct {
 	Visits         int            `json:"visits"`
 	Alone          int            `json:"alone"`
 	Instructions   uint64         `json:"instructions"`
+	Steered        [4]int         `json:"steered"`
 	Faults         map[string]int `json:"faults"`
 	SimulatedHours float64        `json:"simulated_hours"`
 	Violations     []Violation    `json:"violations"`
@@ -32,6 +33,9 @@ func (r *Report) Add(o *Outcome) {
 	r.Visits += o.Visits
 	r.Alone += o.Alone
 	r.Instructions += o.Moved
+	for k, n := range o.Steered {
+		r.Steered[k] += n
+	}
 	r.SimulatedHours += o.Span.Seconds() / 3600
 	if r.Faults == nil {
 		r.Faults, r.Violations = map[string]int{}, []Violation{}

@@ -17,6 +17,7 @@ type Outcome struct {
 	Visits    int               // of them, jobs of other sites' users
 	Alone     int               // of them, those that ended and were charged while their site was cut off
 	Moved     uint64            // instructions between banks that were answered
+	Steered   [4]int            // jobs that were released, raised, requeued, and cancelled in part
 	Violation error             // nil: none
 }
 
@@ -54,6 +55,11 @@ func run(p *Plan, events []Event, seed uint64, bug Bug, told *story) Outcome {
 			out.Jobs++
 			if j.Visit != nil {
 				out.Visits++
+			}
+			for k, did := range []bool{j.Released != 0, j.Changes > 0, j.Stages[0].Requeued > 0, j.CancelledTasks() > 0} {
+				if did {
+					out.Steered[k]++
+				}
 			}
 		}
 		for _, p := range s.clearing().Peers().Peers {

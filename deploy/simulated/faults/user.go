@@ -18,10 +18,11 @@ type user struct {
 	job  messages.JobID // 0: not answered yet
 	over bool           // refused
 	asks bool           // for offers, before it says which site is to run the job
+	does int            // what it does once the job is accepted
 }
 
 func newUser(s *site, i int) *user {
-	u := &user{site: s, name: userName(i), key: fmt.Sprint("j", i), spec: s.spec()}
+	u := &user{site: s, name: userName(i), key: fmt.Sprint("j", i), spec: s.spec(), does: s.rng.IntN(6)}
 	if s.rng.IntN(3) == 0 {
 		u.to(s.sites[(s.index+1+s.rng.IntN(2))%3])
 		u.asks = s.rng.IntN(3) == 0
@@ -73,8 +74,10 @@ func (u *user) submit() {
 		switch {
 		case accepted && u.job != 0 && u.job != id:
 			u.violate("invariant 3: job %s/%s was acknowledged as %d, and is %d, at %s", u.name, u.key, u.job, id, u.site.name)
-		case accepted:
+		case accepted && u.job == 0:
 			u.job = id
+			u.queue.Push(u.now.Add(messages.Duration(u.rng.Int64N(int64(4*second)))), u.steer)
+		case accepted:
 		case u.job != 0:
 			u.violate("invariant 3: job %d was acknowledged, and is refused: %v, at %s", u.job, reply, u.site.name)
 		default:
