@@ -127,11 +127,7 @@ func tasks(ctx context.Context, a *cli.App, s *cli.Session, q tasksQuery) error 
 			return err
 		}
 	}
-	columns := 0
-	if terminal.IsTerminal(a.Out) {
-		columns, _ = terminal.Size(a.Out)
-	}
-	return a.Show(all, func(p *cli.Page) { writeTasks(p, columns, &q, all) })
+	return a.Show(all, func(p *cli.Page) { writeTasks(p, &q, all) })
 }
 
 // tasksOf adds the tasks of a stage, as far as the limit lets it.
@@ -166,22 +162,22 @@ func (q *tasksQuery) tasksOf(ctx context.Context, s *cli.Session, stage int, all
 	}
 }
 
-// writeTasks writes a line for each attempt. Where sentences do not fit columns, 0 for any
-// number, the lines have the reasons alone, and the sentences of a few tasks follow.
-func writeTasks(p *cli.Page, columns int, q *tasksQuery, r messages.TasksReply) {
-	lines := tasksTable(p, r.Tasks, func(s messages.TaskStatus) string { return s.Message })
-	short := columns > 0 && slices.ContainsFunc(lines, func(line string) bool { return terminal.Width(line) > columns })
+// writeTasks writes a line for each attempt. Where sentences do not fit the page, the lines
+// have the reasons alone, and the sentences of a few tasks follow.
+func writeTasks(p *cli.Page, q *tasksQuery, r messages.TasksReply) {
+	columns := p.Layout.Width
+	t := tasksTable(p, r.Tasks, func(s messages.TaskStatus) string { return s.Message })
+	var whole strings.Builder
+	t.Write(&whole, p.Style, "")
+	short := columns > 0 && slices.ContainsFunc(strings.Split(whole.String(), "\n"), func(line string) bool { return terminal.Width(line) > columns })
 	if short {
-		lines = tasksTable(p, r.Tasks, func(s messages.TaskStatus) string { return s.Reason })
+		t = tasksTable(p, r.Tasks, func(s messages.TaskStatus) string { return s.Reason })
 	}
-	if len(r.Tasks) == 0 {
-		lines = nil
-		if r.Unstarted == 0 || q.filters() {
-			p.Printf("No started task of job %v fits the flags.\n", q.job)
-		}
-	}
-	for _, line := range lines {
-		p.Printf("%s\n", line)
+	switch {
+	case len(r.Tasks) > 0:
+		p.Table(t, "")
+	case r.Unstarted == 0 || q.filters():
+		p.Printf("No started task of job %v fits the flags.\n", q.job)
 	}
 	if short && len(r.Tasks) <= fewTasks {
 		p.Printf("\n")
@@ -213,8 +209,8 @@ func attemptOf(s messages.TaskStatus) string {
 // fewTasks is how many tasks are told about in sentences of their own.
 const fewTasks = 8
 
-func tasksTable(p *cli.Page, tasks []messages.TaskStatus, why func(messages.TaskStatus) string) []string {
-	t := terminal.NewTable("TASK|>ATTEMPT|STATE|NODE|STARTED|>RAN|>CPU|>MEMORY|>SUSPENDED|>EXIT|WHY")
+func tasksTable(p *cli.Page, tasks []messages.TaskStatus, why func(messages.TaskStatus) string) *terminal.Table {
+	t := terminal.NewTable("TASK|>ATTEMPT|STATE|NODE|STARTED|>RAN|>CPU|>MEMORY|>SUSPENDED|>EXIT|WHY").Spare("STARTED|CPU|MEMORY|SUSPENDED")
 	for _, s := range tasks {
 		exit := ""
 		if s.ExitCode != nil {
@@ -223,11 +219,7 @@ func tasksTable(p *cli.Page, tasks []messages.TaskStatus, why func(messages.Task
 		t.Row(taskName(s), cli.Number(int(s.Attempt)), taskState(p, s.State), terminal.Safe(s.Node), p.At(s.Claimed), terminal.Span(s.Ran.Std()),
 			processor(s.CPU), memory(s.MaxRSS), processor(s.Suspended), exit, terminal.Safe(why(s)))
 	}
-	var lines strings.Builder
-	if t.Len() > 0 {
-		t.Write(&lines, p.Style, "")
-	}
-	return strings.Split(strings.TrimSuffix(lines.String(), "\n"), "\n")
+	return t
 }
 
 // has counts things, as the subject of a sentence about what they have not done.

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/candor-grid/candor/cmd/candor/internal/client/cli"
+	"github.com/candor-grid/candor/cmd/candor/internal/terminal"
 	"github.com/candor-grid/candor/messages"
 )
 
@@ -22,5 +23,21 @@ func TestProgressLines(t *testing.T) {
   total  ██████░░░░░░░░░░░░░░░░░░  1/4  1 running`
 	if got := strings.Join(progressLines(p, job), "\n"); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+}
+
+// No line of a table of tasks is wider than the terminal.
+func TestTasksFitTheTerminal(t *testing.T) {
+	p := &cli.Page{Zone: time.UTC, Columns: 80, Layout: terminal.Layout{Width: 80}}
+	status := messages.TaskStatus{Stage: "main", Attempt: 1, State: "Stopped", Node: "node2", Claimed: 1, Ran: 2e9, CPU: 1e6, MaxRSS: 2 << 20, Suspended: 3e9, ExitCode: new(143),
+		Reason: "Preempted", Message: "was ended on node2 because its market gave the slot to others"}
+	writeTasks(p, &tasksQuery{job: 3}, messages.TasksReply{Tasks: []messages.TaskStatus{status}})
+	for line := range strings.Lines(p.String()) {
+		if n := terminal.Width(strings.TrimRight(line, "\n")); n > 80 {
+			t.Errorf("%d columns: %s", n, line)
+		}
+	}
+	if text := p.String(); !strings.Contains(text, "143  Preempted\n") || !strings.Contains(text, "main.0, attempt 1: was ended") {
+		t.Error(text)
 	}
 }

@@ -16,7 +16,7 @@ func writeNodes(p *cli.Page, r messages.NodesReply) {
 		p.Printf("No nodes. A node appears when its agent registers.\n")
 		return
 	}
-	t := terminal.NewTable("~NODE|STATE|~USED|SINCE|>FOR|>FINISHED|>SUSPENDED|~CAN").Spare("SINCE|FINISHED|SUSPENDED|FOR")
+	t := terminal.NewTable("~NODE|STATE|USED|SINCE|>FOR|>FINISHED|>SUSPENDED|~CAN").Spare("CAN|SINCE|FINISHED|SUSPENDED|FOR")
 	for _, n := range r.Nodes {
 		t.Row(n.Node, nodeState(p, n.State), used(n), p.At(n.Since), p.Between(n.Since, 0), terminal.Count(n.Finished), suspended(n), strings.Join(n.Abilities, ", "))
 	}
