@@ -50,7 +50,7 @@ func (l *operations) drain(ctx context.Context, caller messages.Name, r messages
 		return reply, err
 	}
 	if r.Undo {
-		l.Log.Info("node takes work", zap.String("node", r.Node), zap.String("by", caller))
+		l.Log.Info("node accepts work", zap.String("node", r.Node), zap.String("by", caller))
 		return reply, nil
 	}
 	l.Log.Info("node drains", zap.String("node", r.Node), zap.Stringer("until", reply.Until), zap.Int("tasks", reply.Tasks), zap.String("reason", r.Reason), zap.String("by", caller))

@@ -42,7 +42,7 @@ func (l *leader) report(events []any, took time.Duration) {
 		case desk.Waiting:
 			l.Log.Warn(e.What+" wait", zap.Error(e.Err))
 		case desk.Forgotten:
-			l.Log.Error("an effect speaks of a job that is gone", zap.Uint64("effect", e.Effect), zap.Stringer("job", e.Job))
+			l.Log.Error("an effect names a job that is gone", zap.Uint64("effect", e.Effect), zap.Stringer("job", e.Job))
 		case desk.Sent:
 			l.metrics.notices.WithLabelValues("sent").Inc()
 		case desk.Unsent:
@@ -61,7 +61,7 @@ func (l *leader) unsent(e *desk.Unsent) {
 		outcome = "refused"
 	}
 	l.metrics.notices.WithLabelValues(outcome).Inc()
-	l.Log.Info("a word about a job was not taken", zap.Stringer("job", e.Job), zap.Bool("for_good", e.Over))
+	l.Log.Info("a notice about a job was not accepted", zap.Stringer("job", e.Job), zap.Bool("for_good", e.Over))
 }
 
 func (l *leader) refused(e *desk.Refused) {
@@ -90,7 +90,7 @@ func (h *quarantines) note(a *Auctioneer, n *book.Node) {
 	}
 	if is == 0 {
 		delete(h.since, n.Name)
-		a.Log.Info("node takes work again", zap.String("node", n.Name))
+		a.Log.Info("node accepts work again", zap.String("node", n.Name))
 		return
 	}
 	if h.since == nil {

@@ -65,7 +65,7 @@ func (t *term) close() {
 // lead has a desk lead until end, which waits for everything that was started.
 func (t *term) lead(d *desk.Desk, faults []error) {
 	for _, err := range faults {
-		t.Log.Error("a market cannot be run", zap.Error(err))
+		t.Log.Error("a market cannot run", zap.Error(err))
 	}
 	l := &leader{Auctioneer: t.Auctioneer, Markets: d.Markets, term: t.number, over: t.life.Done(), desk: d, federated: t.federated}
 	l.submissions, l.queries = newSubmissions(l), &queries{l}

@@ -87,7 +87,7 @@ func (a *alarm) note(c *compared) {
 		a.compared = *c
 	case kind == messages.Conflict || kind == messages.Invalid:
 		a.compared = *c
-		a.config.Log.Error("a checkpoint here and the books do not agree", zap.Uint64("records", c.checkpoint.Records), zap.Error(c.err))
+		a.config.Log.Error("a checkpoint on this host and the books do not agree", zap.Uint64("records", c.checkpoint.Records), zap.Error(c.err))
 	}
 }
 
@@ -146,7 +146,7 @@ func (a *alarm) raise(format string, args ...any) error {
 	why := messages.Errorf(messages.Conflict, format, args...)
 	stop := messages.Errorf(messages.Unavailable, "%s: %s; see \"Books behind a checkpoint\" in the runbook", messages.BankStopped, why.Message)
 	if a.raised.CompareAndSwap(nil, stop) {
-		a.config.Log.Error("the bank stops: the books are not those that the site signed", zap.Error(why))
+		a.config.Log.Error("the bank stops: the books differ from the books that the site signed", zap.Error(why))
 		a.metrics.stopped.Set(1)
 	}
 	return why

@@ -43,7 +43,7 @@ func (b *Bank) watchClearing() {
 	var fault string
 	b.machine.readClearing(func(s *clearing.State) { fault = s.Fault() })
 	if fault != "" && b.fault == "" {
-		b.config.Log.Error("the books between sites need an operator: what the clearing had set aside was moved by something else", zap.String("first", fault))
+		b.config.Log.Error("the books between sites need an operator: credits that the clearing had set aside were moved", zap.String("first", fault))
 		b.fault = fault
 	}
 }

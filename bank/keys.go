@@ -109,7 +109,7 @@ func (k *keys) declare(ctx context.Context, begin bool) error {
 // redeclare has the books follow rotations and revocations of the site's keys.
 func (k *keys) redeclare(ctx context.Context) {
 	if err := k.declare(ctx, false); err != nil {
-		k.config.Log.Warn("the books do not know the site's keys as they are; will try again", zap.Error(err))
+		k.config.Log.Warn("the books do not have the present keys of the site; will try again", zap.Error(err))
 	}
 }
 
@@ -124,7 +124,7 @@ func (k *keys) keepProven() {
 		err = k.config.Keys.KeepProven(from)
 	}
 	if err != nil {
-		k.config.Log.Warn("the keys directory does not say yet from when on the books are proven; will try again", zap.Error(err))
+		k.config.Log.Warn("the keys directory does not say yet since when the books are proven; will try again", zap.Error(err))
 		return
 	}
 	k.noted = from

@@ -114,7 +114,7 @@ func (e *Estimator) stillResuming() bool {
 
 // again reads the stream from its beginning.
 func (e *Estimator) again(ctx context.Context, reading bus.Subscription) bus.Subscription {
-	e.config.Log.Warn("the stream is not the one that the snapshot was made from; reading it from its beginning")
+	e.config.Log.Warn("the stream is not the stream of the snapshot; reading the stream from its beginning")
 	e.stop(reading)
 	e.mu.Lock()
 	e.resuming, e.sequence = false, 0
@@ -177,7 +177,7 @@ func (e *Estimator) observe(seq uint64, _ string, payload []byte) {
 	switch {
 	case err != nil:
 		e.metrics.malformed.Inc()
-		e.config.Log.Warn("passed over an observation", zap.Uint64("sequence", seq), zap.Error(err))
+		e.config.Log.Warn("skipped an observation", zap.Uint64("sequence", seq), zap.Error(err))
 	case fresh:
 		e.metrics.kept.Inc()
 	default:

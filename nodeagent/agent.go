@@ -102,7 +102,7 @@ func (a *Agent) Close() error {
 		select {
 		case <-a.ended:
 		case <-time.After(a.c.CloseTimeout):
-			a.c.Log.Warn("closed before every task had ended and was reported")
+			a.c.Log.Warn("closed before all tasks had ended and were reported")
 		}
 		a.die()
 		<-a.ended

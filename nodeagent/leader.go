@@ -122,7 +122,7 @@ func (a *Agent) fetch(market messages.Name) {
 		}
 		if err := a.state.Fetched(now, v); err != nil {
 			a.metrics.refused.Inc()
-			a.c.Log.Warn("a vector was refused", zap.Error(err))
+			a.c.Log.Warn("an allocation vector was refused", zap.Error(err))
 		}
 	})
 }

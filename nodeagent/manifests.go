@@ -110,7 +110,7 @@ func (m *manifests) find(t messages.TaskRef) *manifest {
 	}
 	l := new(manifest)
 	if err := json.Unmarshal(text, l); err != nil {
-		m.log.Error("what the tasks of a stage leave is not known", zap.Any("task", t), zap.Error(err))
+		m.log.Error("the outputs of the tasks of a stage are not known", zap.Any("task", t), zap.Error(err))
 		return nil
 	}
 	return l

@@ -78,7 +78,7 @@ func (a *Archive) load() error {
 	}
 	a.fresh = errors.Is(err, fs.ErrNotExist)
 	if err != nil && !a.fresh {
-		a.Log.Error("the list of the archive's files is not used; all are read", zap.String("file", filepath.Join(a.Dir, contentsFile)), zap.Error(err))
+		a.Log.Error("the list of the archive's files is not used; all files are read", zap.String("file", filepath.Join(a.Dir, contentsFile)), zap.Error(err))
 	}
 	a.complete = c.Complete
 	listed := map[uint64]*segment{}
@@ -129,7 +129,7 @@ func (a *Archive) admit(number uint64, s *segment) error {
 	}
 	if s == nil || info.Size() != s.Bytes {
 		if s != nil {
-			a.Log.Error("a file of the archive is not as long as it was", zap.String("file", path), zap.Int64("bytes", info.Size()), zap.Int64("were", s.Bytes))
+			a.Log.Error("a file of the archive is shorter or longer than before", zap.String("file", path), zap.Int64("bytes", info.Size()), zap.Int64("were", s.Bytes))
 		}
 		if s, err = a.reread(number, path); s == nil {
 			return err
@@ -159,7 +159,7 @@ func (a *Archive) reread(number uint64, path string) (*segment, error) {
 		a.lose(s.Last)
 	}
 	if s.Bytes < int64(len(file)) {
-		a.Log.Warn("cut what stands after the last record of a file of the archive", zap.String("file", path), zap.Int64("at", s.Bytes))
+		a.Log.Warn("cut the bytes after the last record of a file of the archive", zap.String("file", path), zap.Int64("at", s.Bytes))
 		if err := os.Truncate(path, s.Bytes); err != nil {
 			return nil, fmt.Errorf("the archive of jobs: %w", err)
 		}

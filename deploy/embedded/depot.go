@@ -42,7 +42,7 @@ func (s *share) loadDepot(c depot.Config) error {
 	}
 	go func() {
 		if err := s.loadFiles(c, dir); err != nil {
-			s.log.Error("the files of jobs could not be restored; they are tried again at the next start", zap.String("from", dir), zap.Error(err))
+			s.log.Error("the files of jobs could not be restored; the next start tries again", zap.String("from", dir), zap.Error(err))
 		}
 	}()
 	return nil

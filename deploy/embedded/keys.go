@@ -56,7 +56,7 @@ func (s *share) rekey(o *server.Options) error {
 	if err := s.authority.Refresh(s.server, o, s.config.peerNames()...); err != nil {
 		return err
 	}
-	s.log.Info("the keys have changed, and are in force")
+	s.log.Info("the keys have changed; the new keys are in force")
 	return writeCredentials(&s.config, s.authority)
 }
 

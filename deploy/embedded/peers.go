@@ -119,7 +119,7 @@ func (o *operator) openPeer(ctx context.Context, p Peer, before told, known []me
 	request := messages.PeerRequest{Peer: p.Name, Keys: p.Keys, Limit: p.Limit, Share: p.Share}
 	if i := slices.IndexFunc(known, func(k messages.PeerReply) bool { return k.Peer == p.Name }); i >= 0 {
 		if old := slices.IndexFunc(p.Keys, func(key string) bool { return slices.Contains(known[i].Retired, key) }); old >= 0 {
-			o.log.Warn("the configuration names a key of a peer that was retired: take it out", zap.String("peer", p.Name), zap.String("key", p.Keys[old]))
+			o.log.Warn("the configuration names a retired key of a peer: remove the key", zap.String("peer", p.Name), zap.String("key", p.Keys[old]))
 		}
 		was, ok := before.Peers[p.Name]
 		if !ok || was.same(p.terms()) || p.terms().has(known[i]) {

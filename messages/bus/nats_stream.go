@@ -103,7 +103,7 @@ func (s *natsStream) Consume(ctx context.Context, after uint64, handle func(uint
 		handle(last, m.Subject(), m.Data())
 	}, jetstream.PullExpiry(pullExpiry), jetstream.PullHeartbeat(pullHeartbeat), jetstream.ConsumeErrHandler(func(_ jetstream.ConsumeContext, err error) {
 		s.bus.metrics.errors.Inc()
-		s.bus.log.Warn("stream is read again from where it broke off", zap.String("stream", name), zap.Error(err))
+		s.bus.log.Warn("the stream is read again from the place of the break", zap.String("stream", name), zap.Error(err))
 	}))
 	if err != nil {
 		return nil, streamError(ctx, name, err)

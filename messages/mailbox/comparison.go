@@ -190,7 +190,7 @@ func (a *applier) applyMark(l *raft.Log) any {
 	switch err := judge(own, e.Told); {
 	case errors.Is(err, errNoMajority):
 		a.differing.Add(1)
-		a.log.Error("replicas differ, and it cannot be told who is right: compare them with a checkpoint", zap.Error(err))
+		a.log.Error("replicas differ, and no majority agrees: compare the replicas with a checkpoint", zap.Error(err))
 	case err != nil:
 		a.differing.Add(1)
 		a.stop(err)

@@ -199,7 +199,7 @@ func (g *gate) passesVote(rpc raft.RPC, refusal error, answer any) bool {
 
 func (g *gate) refuse(why error) error {
 	g.refusals.Add(1)
-	g.config.Log.Warn("takes no part in an election", zap.Error(why))
+	g.config.Log.Warn("this replica takes no part in the election", zap.Error(why))
 	return why
 }
 

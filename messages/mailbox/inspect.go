@@ -44,7 +44,7 @@ func (d *disk) inspect(c *Config) error {
 	if moved != nil {
 		return errors.Join(err, moved)
 	}
-	c.Log.Error("put damaged state aside; this replica does not vote until it has all from its peers",
+	c.Log.Error("put damaged state aside; this replica does not vote until its peers have sent all entries",
 		zap.String("aside", aside), zap.Error(err))
 	if err := d.begin(c, err); err != nil {
 		return err
@@ -146,9 +146,9 @@ func (d *disk) promise(c *Config, doubt error) error {
 	switch {
 	case doubt != nil && d.canHeal(c):
 		r.Standing, r.Why = standingDoubtful, doubt.Error()
-		c.Log.Error("this replica does not vote until its peers have taken it in again", zap.Error(doubt))
+		c.Log.Error("this replica does not vote until its peers accept it again", zap.Error(doubt))
 	case doubt != nil:
-		c.Log.Error("began new promises: no other replica knows of others", zap.Error(doubt))
+		c.Log.Error("began a new record of acknowledged entries: no other replica has an older record", zap.Error(doubt))
 	case last.index == 0 && index == 0:
 		r.Standing = standingNew
 	}
@@ -204,7 +204,7 @@ func (d *disk) check(c *Config) error {
 	if len(bad) == 0 {
 		return nil
 	}
-	c.Log.Error("put unreadable snapshots aside; the log goes back far enough without them", zap.Strings("snapshots", bad), zap.Error(cause))
+	c.Log.Error("put unreadable snapshots aside; the log reaches back far enough", zap.Strings("snapshots", bad), zap.Error(cause))
 	aside, err := asideDir(c)
 	for _, name := range bad {
 		err = errors.Join(err, os.Rename(filepath.Join(c.Dir, snapshotsDir, name), filepath.Join(aside, name)))
@@ -312,7 +312,7 @@ func (d *disk) accept(c *Config) {
 	if os.Remove(path) != nil {
 		return
 	}
-	c.Log.Warn("what is here was accepted as all there is, by the operator's file", zap.String("file", path))
+	c.Log.Warn("the state on this host was accepted as complete, by the operator's file", zap.String("file", path))
 	d.promises.learn(func(r *record) bool {
 		r.Standing, r.Why, r.Committed, r.Known = standingWhole, "", 0, nil
 		return true

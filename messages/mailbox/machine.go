@@ -103,7 +103,7 @@ func (a *applier) applyEntry(l *raft.Log) any {
 	a.commands.Add(uint64(len(commands)))
 	if len(results) != len(commands) {
 		err := fmt.Errorf("mailbox: the machine gave %d results for %d commands", len(results), len(commands))
-		a.log.Error("the machine breaks its contract", zap.Uint64("index", l.Index), zap.Error(err))
+		a.log.Error("the state machine breaks its contract", zap.Uint64("index", l.Index), zap.Error(err))
 		return err
 	}
 	return results

@@ -232,7 +232,7 @@ func (m *replicated) remember() {
 			return grown
 		})
 		if err := m.guard.write("a write of the promises", m.disk.promises.flush); err != nil {
-			m.config.Log.Error("cannot keep the promises", zap.Error(err))
+			m.config.Log.Error("cannot write the record of acknowledged entries", zap.Error(err))
 		}
 	}
 }

@@ -256,7 +256,7 @@ func (s *standing) forget(id string) {
 func (s *standing) noteDoubtful(id string, q standingReport) {
 	s.mu.Lock()
 	if _, before := s.doubtful[id]; !before {
-		s.log.Warn("a replica is to be brought up to date before it votes", zap.String("peer", id), zap.String("why", q.Why))
+		s.log.Warn("a replica must be brought up to date before it votes", zap.String("peer", id), zap.String("why", q.Why))
 	}
 	s.doubtful[id] = toldReport{q, time.Now()}
 	s.mu.Unlock()
