@@ -60,7 +60,7 @@ func checkStream(name string, subjects []string) error {
 // awaitStop waits for a subscription's handler to return.
 func awaitStop(done <-chan struct{}) error {
 	if !waitFor(done) {
-		return messages.Errorf(messages.Unavailable, "a handler still runs %v after it was to stop", stopTimeout)
+		return messages.Errorf(messages.Unavailable, "a handler still runs %v after the stop", stopTimeout)
 	}
 	return nil
 }

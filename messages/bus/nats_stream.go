@@ -56,7 +56,7 @@ func streamError(ctx context.Context, name string, err error) error {
 	case errors.As(context.Cause(ctx), &denial):
 		return denial
 	case errors.Is(err, nats.ErrNoResponders) || errors.Is(err, jetstream.ErrNoStreamResponse):
-		return messages.Errorf(messages.Unavailable, "nothing keeps stream %s: is JetStream enabled, and the subject one of the stream's?", clip(name))
+		return messages.Errorf(messages.Unavailable, "no stream %s accepts the message: is JetStream enabled, and does the stream have the subject?", clip(name))
 	case ctx.Err() != nil:
 		return noAnswer(ctx, name)
 	case errors.Is(err, nats.ErrMaxPayload):

@@ -60,5 +60,5 @@ func noBucket(bucket string) error {
 }
 
 func bucketFull(bucket string) error {
-	return messages.Errorf(messages.Exhausted, "bucket %s is full; objects go by their age", bucket)
+	return messages.Errorf(messages.Exhausted, "bucket %s is full; the site removes objects by their age", bucket)
 }

@@ -119,7 +119,7 @@ func (s *server) stop() error {
 	ended := s.pool.close()
 	s.cancel()
 	if !ended {
-		return messages.Errorf(messages.Unavailable, "handlers still run %v after they were to stop", stopTimeout)
+		return messages.Errorf(messages.Unavailable, "handlers still run %v after the stop", stopTimeout)
 	}
 	return nil
 }

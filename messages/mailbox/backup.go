@@ -90,7 +90,7 @@ func savedAs(meta *raft.SnapshotMeta) Saved {
 // among them.
 func Plant(dir, id string, s Saved, state io.Reader) (err error) {
 	if _, err := os.Stat(dir); !errors.Is(err, os.ErrNotExist) {
-		return messages.Errorf(messages.Conflict, "%s: is there already; a saved state is planted in a directory of its own", dir)
+		return messages.Errorf(messages.Conflict, "%s: exists already; put a saved state into a new directory", dir)
 	}
 	group, err := s.group(id)
 	if err != nil {

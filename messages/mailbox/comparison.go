@@ -158,7 +158,7 @@ func judge(own mark, told map[string]mark) error {
 			return nil
 		}
 		slices.Sort(ids)
-		return fmt.Errorf("mailbox: the state after entry %d is not that of replicas %s", own.Index, strings.Join(ids, ", "))
+		return fmt.Errorf("mailbox: the state after entry %d differs from the state of replicas %s", own.Index, strings.Join(ids, ", "))
 	}
 	if len(by) > 1 {
 		return fmt.Errorf("mailbox: after entry %d %w", own.Index, errNoMajority)

@@ -67,7 +67,7 @@ func (d *disk) tryOpen(c *Config) (err error) {
 	d.promises, err = openPromises(c.Dir)
 	missing := errors.Is(err, os.ErrNotExist)
 	if err != nil && !missing && !errors.Is(err, errPromises) {
-		return fmt.Errorf("mailbox: cannot open the promises: %w", err)
+		return fmt.Errorf("mailbox: cannot open the record of acknowledged entries: %w", err)
 	}
 	doubt := err
 	if d.promises != nil && d.promises.record.Format > logFormat {

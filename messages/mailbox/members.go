@@ -122,14 +122,14 @@ func (m *members) Remove(ctx context.Context, id string, force bool) error {
 	}
 	i := indexOf(all, id)
 	if i < 0 {
-		return messages.Errorf(messages.NotFound, "replica %q: is not of this group; it has %s", id, names(all))
+		return messages.Errorf(messages.NotFound, "replica %q: is not in this group, which has %s", id, names(all))
 	}
 	left := slices.Delete(slices.Clone(all), i, i+1)
 	switch now, then := Spare(all), Spare(left); {
 	case then < 0:
-		return messages.Errorf(messages.Unavailable, "replica %s: without it too few of the others answer to agree on anything; start them, or add another first", id)
+		return messages.Errorf(messages.Unavailable, "replica %s: after its removal too few replicas answer for a majority; start replicas, or add another replica first", id)
 	case then < now && !force:
-		return messages.Errorf(messages.Conflict, "replica %s: without it the group can lose %d replicas more, not %d; add another first, or use --force", id, then, now)
+		return messages.Errorf(messages.Conflict, "replica %s: after its removal the group can lose %d replicas, not %d; add another replica first, or use --force", id, then, now)
 	}
 	if all[i].Leads {
 		m.transferOut()

@@ -185,7 +185,7 @@ func (p *promises) writeRecord() error {
 		return err
 	}
 	if len(body) > maxPromiseBody {
-		return fmt.Errorf("mailbox: the promises take %d bytes, above %d", len(body), maxPromiseBody)
+		return fmt.Errorf("mailbox: the record of acknowledged entries has %d bytes, above %d", len(body), maxPromiseBody)
 	}
 	p.dirty = false
 	return p.writeSlot(0, 0, recordSlot, body)

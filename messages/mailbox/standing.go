@@ -133,7 +133,7 @@ func (s *standing) mayVote(id string, last uint64, q standingReport, told bool) 
 	case last < r.Committed:
 		return fmt.Errorf("mailbox: replica %s has a log up to entry %d, and entries up to %d were acknowledged", id, last, r.Committed)
 	case told && has && q.Version < known.Version && q.Disk != known.Disk:
-		return fmt.Errorf("mailbox: replica %s came with another disk than it had", id)
+		return fmt.Errorf("mailbox: replica %s came with another disk than before", id)
 	}
 	return nil
 }
