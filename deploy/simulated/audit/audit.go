@@ -170,7 +170,8 @@ func (a *audit) try(s sample, kind string, r *result) error {
 func (a *audit) entries(liars []int) []entry {
 	out := make([]entry, len(liars))
 	for k, i := range liars {
-		out[k] = entry{job: a.Work.Jobs[i], bid: a.Bids[i], liar: k + 1, spends: a.Market.Mechanism == rules.Proportional}
+		out[k] = entry{job: a.Work.Jobs[i], bid: a.Bids[i], liar: k + 1, spends: a.Market.Mechanism == rules.Proportional,
+			demands: a.Market.Mechanism == rules.Proportional && a.Market.SLO > 0}
 		out[k].bid.Rate = out[k].bid.Value
 	}
 	return out

@@ -61,6 +61,15 @@ func TestControlsThatMustGain(t *testing.T) {
 	}
 }
 
+// TestLiesAboutAMinimum are told where a market has an slo, and nowhere else.
+func TestLiesAboutAMinimum(t *testing.T) {
+	for market, want := range map[string]int{"mechanism: proportional\n": 0, "mechanism: proportional\nslo: 0.1\n": 20 * 7} {
+		if f := gains(t, crowd(t, 40, market, 1), 20, Minimum)[Minimum]; f.Lies != want {
+			t.Errorf("%q: %d lies were told, want %d", market, f.Lies, want)
+		}
+	}
+}
+
 // TestWorkDoneThatCountsIsFound: the paper's rule at λ = 1 does not complete the
 // third of these tasks at its value of 16.5, and does at less.
 func TestWorkDoneThatCountsIsFound(t *testing.T) {

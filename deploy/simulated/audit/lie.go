@@ -22,10 +22,11 @@ const (
 	Collusion = "collusion"
 	Weights   = "weights"
 	Ends      = "ends"
+	Minimum   = "minimum"
 )
 
 // Kinds are all kinds of lie.
-var Kinds = []string{Value, Deadline, Length, Nodes, Arrival, Split, Collusion, Weights, Ends}
+var Kinds = []string{Value, Deadline, Length, Nodes, Arrival, Split, Collusion, Weights, Ends, Minimum}
 
 // entry is a job and its bid, of one of the liars or of somebody else.
 type entry struct {
@@ -34,6 +35,8 @@ type entry struct {
 	liar int // 1 and 2: who owns it; 0: somebody else
 	// spends: what it bids is its budget.
 	spends bool
+	// demands: it may demand a minimum utility.
+	demands bool
 	// ends is how the job ends when its owner has the results; 0: well.
 	ends messages.State
 }
@@ -74,6 +77,14 @@ func liesOf(kind string) []lie {
 		return []lie{func(mine, _ *entry, _ int) []entry { return halves(*mine) }}
 	case Collusion:
 		return pairs([]float64{0.1, 0.5, 1, 2})
+	case Minimum: // which a job that received less does not pay for
+		return each([]float64{0.01, 0.05, 0.1, 0.25, 0.5, 0.75, 0.95}, func(x float64, e *entry, _ int) []entry {
+			if !e.demands {
+				return nil
+			}
+			e.bid.Minimum = x
+			return []entry{*e}
+		})
 	case Ends:
 		return waysOut([]messages.State{messages.Failed, messages.Cancelled})
 	}

@@ -21,6 +21,9 @@ type Bid struct {
 	// Valued and Rated: value and rate are a file's, and neither mode nor shading
 	// was drawn.
 	Valued, Rated bool
+	// Minimum is the least utility that it demands in a proportional market with an slo; 0:
+	// that slo.
+	Minimum float64
 }
 
 // Worth is what the whole job is worth to its owner.

@@ -1,6 +1,7 @@
 package core
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/candor-grid/candor/auctioneer/market"
@@ -62,7 +63,7 @@ func (l *pool) put(now messages.Time, i int) {
 	t := &l.jobs[i]
 	l.market.Put(now, func() *mechanism.Bid {
 		return &mechanism.Bid{Account: l.account(i), Job: messages.JobID(i + 1), Arrived: now, Budget: Money(l.Bids[i].Budget), Form: messages.Linear,
-			Weights: []float64{1}, MinUtility: l.Market.SLO}
+			Weights: []float64{1}, MinUtility: cmp.Or(l.Bids[i].Minimum, l.Market.SLO)}
 	}, messages.JobID(i+1), market.Progress{Started: now, Pending: []int{t.pending}, Running: []int{t.left - t.pending}})
 }
 

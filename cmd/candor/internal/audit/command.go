@@ -56,10 +56,10 @@ func Command() *cobra.Command {
 		Short: "search for lies that gain in a market, on a log of jobs",
 		Long: `Searches for the lie that gains most, for each job of a sample of a log. The
 kinds of lies are: value, deadline, length, nodes, a later arrival, the job in
-two halves, two users who collude, utility weights in proportional markets, and
-a job that exits with 1 or is cancelled when its owner has the results. For each
-lie the whole market runs again with everything else equal. Gains are parts of
-the job's value.
+two halves, two users who collude, utility weights in proportional markets, a
+minimum utility in proportional markets with an slo, and a job that exits with 1
+or is cancelled when its owner has the results. For each lie the whole market
+runs again with everything else equal. Gains are parts of the job's value.
 
 Each lie needs a run of the market: study a few days of a log (--from, --to).
 
