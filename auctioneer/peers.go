@@ -27,8 +27,9 @@ type peers struct {
 	places chan struct{} // of users who wait
 
 	mu    sync.Mutex
-	list  []messages.Name
-	asked time.Time // for the list
+	list  []messages.Name                         // with which new jobs may be exchanged
+	other map[messages.Name]messages.PeerStanding // of the rest
+	asked time.Time                               // for the list
 }
 
 // enter reserves one of the places for requests that wait for peers, if a place is
@@ -73,7 +74,7 @@ func peerAsk[Reply any](ctx context.Context, p *peers, peer messages.Name, verb 
 	return reply, err
 }
 
-// known lists the sites with which the bank settles. An old list is asked for again.
+// known lists the sites with which the bank begins something new. An old list is asked for again.
 func (p *peers) known(ctx context.Context, age time.Duration) ([]messages.Name, error) {
 	p.mu.Lock()
 	known, fresh := p.list, !p.asked.IsZero() && time.Since(p.asked) < age
@@ -87,13 +88,19 @@ func (p *peers) known(ctx context.Context, age time.Duration) ([]messages.Name, 
 	if err != nil {
 		return nil, err
 	}
-	list := make([]messages.Name, len(reply.Peers))
+	var list []messages.Name
+	other := map[messages.Name]messages.PeerStanding{}
 	for i := range reply.Peers {
-		list[i] = reply.Peers[i].Peer
+		switch peer := &reply.Peers[i]; {
+		case peer.Standing != messages.PeerOpen:
+			other[peer.Peer] = peer.Standing
+		default:
+			list = append(list, peer.Peer)
+		}
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.list, p.asked = list, time.Now()
+	p.list, p.other, p.asked = list, other, time.Now()
 	return list, nil
 }
 
@@ -106,7 +113,15 @@ func (p *peers) check(ctx context.Context, site messages.Name) error {
 	if err != nil {
 		return err
 	}
-	if !slices.Contains(list, site) {
+	p.mu.Lock()
+	standing := p.other[site]
+	p.mu.Unlock()
+	switch {
+	case standing == messages.PeerSuspended:
+		return messages.Errorf(messages.Unavailable, "site: %q is suspended, because its bank does not answer; submit the job when it does, or elsewhere", site)
+	case standing != messages.PeerOpen:
+		return messages.Errorf(messages.PermissionDenied, "site: %q and %s have parted, or are about to; submit the job elsewhere", site, p.site)
+	case !slices.Contains(list, site):
 		return messages.Errorf(messages.NotFound, "site: %q is no peer of %s; its peers are %v; `candor peer list` shows them", site, p.site, list)
 	}
 	return nil

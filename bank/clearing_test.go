@@ -135,7 +135,7 @@ func TestForgeriesAtTheActor(t *testing.T) {
 	accept.Authorisation.Authorisation.Amount *= 10
 	west.refuses(messages.PermissionDenied, "$auctioneer", messages.VerbAccept, accept)
 	west.refuses(messages.Conflict, "$auctioneer", messages.VerbCharge, messages.ChargeRequest{Issuer: "east", ID: a.Authorisation.ID, Amount: c})
-	for _, verb := range []string{messages.VerbAccept, messages.VerbCharge, messages.VerbPeer, messages.VerbReserve, messages.VerbClose,
+	for _, verb := range []string{messages.VerbAccept, messages.VerbCharge, messages.VerbPeer, messages.VerbPart, messages.VerbReserve, messages.VerbClose,
 		messages.VerbPeers, messages.VerbNet, messages.VerbReconcile, messages.VerbLines, messages.VerbPosition} {
 		west.refuses(messages.PermissionDenied, "ada", verb, messages.Empty{})
 	}

@@ -49,6 +49,9 @@ type Config struct {
 	// LeastVisit is the least that another site must authorise for a job; default
 	// 0.01 credits.
 	LeastVisit messages.Credits
+	// SilentAfter is how long another site's bank may be silent before it is suspended;
+	// default an hour.
+	SilentAfter messages.Duration
 	// Opening are the accounts that the site opens by itself when it is new.
 	Opening []messages.Name
 	// OnBroken is called when the journal cannot be written or read any more.

@@ -85,7 +85,7 @@
 // clearing's part first. Where the bank has a key to sign with, its leader also
 // runs the clearing's shell (package courier): it serves the requests of users
 // (authorise, remit, revoke), services (accept, charge), operators (peer,
-// reserve, close, net, reconcile, peers) and the banks of peers (instruct,
+// part, reserve, close, net, reconcile, peers) and the banks of peers (instruct,
 // lines, position), and sends peers what they have not answered for as long as
 // it leads. The accounts of peers are touched by nothing else: what another
 // request, a transfer or a correction would do to one is refused, and only the

@@ -241,6 +241,10 @@ type PeerReply struct {
 	Share       Credits      `json:"share"`             // of the reserve: what it may owe by settlements
 	Settled     Credits      `json:"settled"`           // what it owes by settlements that are not paid yet
 	Retired     []string     `json:"retired,omitempty"` // keys that are never trusted again
+	Standing    PeerStanding `json:"standing"`
+	Since       Time         `json:"since,omitempty"`   // of the standing; 0: ever
+	Lost        Credits      `json:"lost,omitempty"`    // that the peer owed and that was written off
+	Leaving     bool         `json:"leaving,omitempty"` // the peer has settled everything, and parts
 }
 
 // PeersReply lists the peers by name, the credits that wait, and how many

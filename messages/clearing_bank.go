@@ -9,9 +9,10 @@ const (
 	InstructCharge                        // take Amount from authorisation ID: the receiver owes it; 0 releases it
 	InstructSettle                        // Cycle's settlement: take up to Amount of what the sender owes
 	InstructRevoke                        // give up authorisation ID, if it is not charged
+	InstructPart                          // the sender has settled everything, and asks for nothing more
 )
 
-var instructionNames = []string{"pay", "charge", "settle", "revoke"}
+var instructionNames = []string{"pay", "charge", "settle", "revoke", "part"}
 
 // String returns the kind's name.
 func (k InstructionKind) String() string { return nameOf(instructionNames, k, "unknown") }
@@ -55,6 +56,7 @@ func (i *Instruction) Validate() error {
 		if i.Cycle == 0 {
 			return Errorf(Invalid, "cycle: is 0; cycles are numbered from 1")
 		}
+	case InstructPart:
 	default:
 		return Errorf(Invalid, "kind: %d is unknown; the peer may be of a newer release", i.Kind)
 	}

@@ -94,6 +94,8 @@
 //	authorisation  a signed word of a bank that credits are set aside for one charge by one peer
 //	instruction    what one bank asks of another, under a number; both enter its outcome into a book
 //	credit limit   the most that a peer may owe this site
+//	part           end what is between two sites, by agreement or alone
+//	standing       of a peer: open, suspended (its bank is silent), parting or parted
 //	cycle          the period after which the banks of several sites net what they owe one another; of a
 //	               reservation market, the period that is sold at once
 //

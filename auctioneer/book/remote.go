@@ -213,18 +213,24 @@ func (b *remote) heard(r *RemoteJob, s *messages.JobSummary) {
 // Unheard are steps that end the jobs of which another site can say nothing any more
 // that would count: what was authorised for them has been freed by now, so that they
 // are over there, and can be charged no more. A site that is gone for good would
-// otherwise keep them for ever.
-func (b *remote) Unheard(now messages.Time) (out []Step) {
+// otherwise keep them for ever. So would one that was lost, because this site parted
+// from it: what was authorised for jobs there is given back.
+func (b *remote) Unheard(now messages.Time, lost map[messages.Name]bool) (out []Step) {
 	for id, r := range b.remoteJobs {
-		if r.Phase != Sending && r.Phase != There || r.Authorisation == nil || r.Authorisation.Authorisation.Frees() >= now {
+		parted := lost[r.Peer]
+		if r.Phase != Sending && r.Phase != There || r.Authorisation == nil || !parted && r.Authorisation.Authorisation.Frees() >= now {
 			continue
 		}
-		if r.Phase == Sending {
+		if r.Phase == Sending && !parted {
 			out = append(out, Step{Job: id, Refused: messages.Errorf(messages.Expired, "site %s did not take it before what was authorised for it ended", r.Peer)})
 			continue
 		}
 		last := r.Status
 		last.State, last.Reason = messages.Failed, "SiteGone"
+		if parted {
+			last.Running, last.Ended = 0, now
+			last.Reason, last.Message = "PeerLost", "this site has parted from site "+r.Peer+"; the budget is given back"
+		}
 		if r.Cancelled {
 			last.State, last.Reason = messages.Cancelled, "CancelledBy"+by(r.By, r.Account)
 		}

@@ -231,10 +231,10 @@ func TestUnheardRoamsEnd(t *testing.T) {
 	running := &messages.JobSummary{State: messages.Running, Reason: "Running", Running: 1}
 	there, cancelled, sending := enter("a", Step{Arrived: running}), enter("b", Step{Arrived: running}, Step{Cancel: "ada"}), enter("c")
 	ends := there.Authorisation.Authorisation.Frees()
-	if steps := b.Unheard(ends); len(steps) != 0 {
+	if steps := b.Unheard(ends, nil); len(steps) != 0 {
 		t.Fatalf("too early: %+v", steps)
 	}
-	b.must(t, &Command{Advance: &Advance{Steps: b.Unheard(ends + 1)}})
+	b.must(t, &Command{Advance: &Advance{Steps: b.Unheard(ends+1, nil)}})
 	if there.Phase != Over || there.Status.State != messages.Failed || there.Status.Reason != "SiteGone" {
 		t.Errorf("there: %v %+v", there.Phase, there.Status)
 	}

@@ -26,6 +26,9 @@
 // that has forgotten the cursor tells of all its jobs, and the jobs that it did not
 // speak of are asked for by name.
 //
+// Where jobs are at peers, the bank is asked now and then which peers the site has
+// parted from: jobs there, and jobs of such peers here, end as PeerLost.
+//
 // What a peer says is bounded by the job ([Heard], [Screened]), and its texts, numbers and
 // times are fit to be shown ([Tame]): a peer can harm nobody but by what it was
 // entrusted with.

@@ -16,6 +16,7 @@ const (
 	atOnce       = 32                                 // errands to one destination
 	errandWithin = messages.Duration(5 * time.Second) // an answer
 	newsWithin   = messages.MaxPeerWait / 4           // that a peer is asked to wait for a change
+	lookForLost  = messages.Duration(5 * time.Second) // how often the bank is asked which peers were parted from
 
 	bank messages.Name = "" // the destination of errands to the site's own bank
 )
@@ -49,6 +50,9 @@ type Errands struct {
 	underWay      map[messages.JobID]bool
 	visiting      map[messages.JobID]bool // visiting jobs that have not ended
 	sought        map[messages.JobID]bool // of which the bank, or the peer, is to be asked once more, or has been
+	lost          map[messages.Name]bool  // peers that this site has parted from
+	looking       bool                    // the bank is being asked for them
+	look          messages.Duration       // when to ask it again
 }
 
 // asked is a request that is not answered, or whose answer is not committed.
@@ -143,11 +147,19 @@ func (e *Errands) Due(now messages.Duration, b *book.Book) (out []Request) {
 		if d.open == 0 && d.errands.over(now) {
 			out = append(out, e.round(d, b)...)
 		}
-		if d.following() && d.news.over(now) {
+		if name != bank && d.following() && d.news.over(now) {
 			d.follows, d.cursor.Wait = true, newsWithin
 			cursor := d.cursor
 			out = append(out, e.ask(0, Request{Peer: name, Verb: messages.VerbPeerJobs, Body: &cursor, Reply: new(messages.PeerJobsReply), Within: newsWithin + errandWithin}))
 		}
+	}
+	switch {
+	case !e.Open():
+	case e.look == 0:
+		e.look = now + lookForLost
+	case !e.looking && now >= e.look:
+		e.looking, e.look = true, now+lookForLost
+		out = append(out, e.ask(0, Request{Peer: bank, Verb: messages.VerbPeers, Body: &messages.Empty{}, Reply: new(messages.PeersReply), Within: errandWithin}))
 	}
 	return out
 }
@@ -182,7 +194,8 @@ func (e *Errands) ask(errand Errand, q Request) Request {
 	return q
 }
 
-// Wake is when something is due though nothing happens; false: nothing is.
+// Wake is when something is due though nothing happens; false: nothing is. To look
+// for peers that were parted from, nobody need be woken.
 func (e *Errands) Wake() (at messages.Duration, known bool) {
 	sooner := func(t messages.Duration) {
 		if !known || t < at {
@@ -207,6 +220,10 @@ func (e *Errands) Answered(now messages.Duration, b *book.Book, id uint64, reply
 	if a == nil {
 		return nil
 	}
+	if a.Verb == messages.VerbPeers {
+		e.parted(id, reply)
+		return nil
+	}
 	var steps []book.Step
 	if a.Job == 0 {
 		steps, err = e.changes(b, a, reply, err)
@@ -218,6 +235,21 @@ func (e *Errands) Answered(now messages.Duration, b *book.Book, id uint64, reply
 		return nil
 	}
 	return &book.Command{Advance: &book.Advance{Steps: steps}}
+}
+
+// parted takes the bank's word which peers the site has parted from. Without an answer
+// nothing changes.
+func (e *Errands) parted(id uint64, reply any) {
+	delete(e.asked, id)
+	e.looking = false
+	list, is := reply.(*messages.PeersReply)
+	if !is {
+		return
+	}
+	e.lost = map[messages.Name]bool{}
+	for i := range list.Peers {
+		e.lost[list.Peers[i].Peer] = list.Peers[i].Standing == messages.PeerParted
+	}
 }
 
 // Committed says that the command of an answer was committed, or why it was not.
@@ -303,13 +335,14 @@ func (e *Errands) Open() bool {
 	return len(e.queued)+len(e.underWay)+len(e.visiting) > 0
 }
 
-// Ending are the commands that end visiting jobs whose authorisations are about to end,
-// and remote jobs at peers that will not speak of them any more.
+// Ending are the commands that end visiting jobs whose authorisations are about to end
+// or whose home site was parted from, and remote jobs at peers that will not speak of
+// them any more.
 func (e *Errands) Ending(now messages.Time, b *book.Book) (out []*book.Command) {
 	late := map[messages.Name]*book.Decide{}
 	for _, id := range slices.Sorted(maps.Keys(e.visiting)) {
 		j := b.Job(id)
-		if j == nil || !j.Active() || now < LastCall(j.Submitted, j.Visit.Until) {
+		if j == nil || !j.Active() || !e.lost[j.Visit.Home] && now < LastCall(j.Submitted, j.Visit.Until) {
 			continue
 		}
 		d := late[j.Spec.Market]
@@ -318,11 +351,15 @@ func (e *Errands) Ending(now messages.Time, b *book.Book) (out []*book.Command) 
 			late[j.Spec.Market] = d
 			out = append(out, &book.Command{Decide: d})
 		}
+		if e.lost[j.Visit.Home] {
+			d.Discard = append(d.Discard, book.Discarding{Job: id, Reason: "PeerLost", Message: "this site has parted from its home site, and can charge it nothing"})
+			continue
+		}
 		d.Discard = append(d.Discard, book.Discarding{Job: id, Reason: "AuthorisationEnds",
 			Message: "what its home site authorised for it cannot be charged much longer: it ends at " + j.Visit.Until.String(),
 			Change:  []string{"smaller jobs, or a home site that authorises for longer"}})
 	}
-	if steps := b.Unheard(now); len(steps) > 0 {
+	if steps := b.Unheard(now, e.lost); len(steps) > 0 {
 		out = append(out, &book.Command{Advance: &book.Advance{Steps: steps}})
 	}
 	return out

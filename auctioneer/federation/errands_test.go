@@ -3,6 +3,7 @@ package federation
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"time"
 
@@ -37,6 +38,8 @@ type trip struct {
 	book *book.Book
 	*Errands
 	now messages.Duration
+
+	standing messages.PeerStanding // of every peer, as the bank says
 }
 
 func newTrip(t *testing.T) *trip {
@@ -81,7 +84,12 @@ func (t *trip) arrived(peer messages.Name) messages.JobID {
 // due are the requests that are due, which must be of these verbs.
 func (t *trip) due(verbs ...string) []Request {
 	t.Helper()
-	list := t.Due(t.now, t.book)
+	list := slices.DeleteFunc(t.Due(t.now, t.book), func(q Request) bool {
+		if q.Verb == messages.VerbPeers {
+			t.answers(q, &messages.PeersReply{Peers: []messages.PeerReply{{Peer: "east", Standing: t.standing}}}, nil)
+		}
+		return q.Verb == messages.VerbPeers
+	})
 	got := make([]string, len(list))
 	for i := range list {
 		got[i] = list[i].Verb
@@ -321,4 +329,33 @@ func TestAStrangeAnswerDecidesNothing(t *testing.T) {
 	if tr.Answered(tr.now, tr.book, 999, nil, nil) != nil {
 		t.Error("an answer to nothing is a command")
 	}
+}
+
+// Jobs at a peer that the site has parted from end there and then, whether the peer
+// ever took them or not. One that is to end anyway was cancelled.
+func TestJobsAtALostPeerEnd(t *testing.T) {
+	tr := newTrip(t)
+	there, sent, cancelled, other := tr.arrived("east"), tr.sends("east"), tr.arrived("east"), tr.arrived("north")
+	tr.step(book.Step{Job: sent, Authorised: &messages.SignedAuthorisation{Authorisation: messages.Authorisation{Issued: now, Interval: messages.Duration(time.Hour)}}})
+	tr.step(book.Step{Job: cancelled, Cancel: "ada"})
+	look := func() {
+		tr.Due(tr.now, tr.book)
+		tr.now += lookForLost
+		for _, q := range tr.Due(tr.now, tr.book) {
+			if q.Verb == messages.VerbPeers {
+				tr.answers(q, &messages.PeersReply{Peers: []messages.PeerReply{{Peer: "east", Standing: tr.standing}, {Peer: "north"}}}, nil)
+			}
+		}
+		for _, c := range tr.Ending(0, tr.book) {
+			tr.do(c)
+		}
+	}
+	look()
+	tr.is(there, book.There, "")
+	tr.standing = messages.PeerParted
+	look()
+	tr.is(there, book.Over, "PeerLost")
+	tr.is(sent, book.Over, "PeerLost")
+	tr.is(cancelled, book.Over, "CancelledByUser")
+	tr.is(other, book.There, "")
 }

@@ -67,7 +67,7 @@ func (ac *acceptor) accept(r *messages.AcceptRequest) (*messages.ClearingReply, 
 	if first := ac.accepted.find(key); first != nil {
 		return first.again(r.Purpose, a)
 	}
-	if err := cmp.Or(ac.peers.credible(p), ac.remembers(p, a.Account), ac.hosts(p), ac.peers.covers(p, a.Amount)); err != nil {
+	if err := cmp.Or(ac.peers.trades(p), ac.peers.credible(p), ac.remembers(p, a.Account), ac.hosts(p), ac.peers.covers(p, a.Amount)); err != nil {
 		return nil, err
 	}
 	account, hold := PeerAccount(p.Name), ac.money.mint()

@@ -29,17 +29,21 @@ type Command struct {
 
 	// Asked is the request as it was made, with its proof; nil where it needs none.
 	Asked *messages.SignedRequest
+
+	Part   *messages.PartRequest
+	Silent messages.Name // a peer that the leader finds to be silent; "": none
 }
 
 // The rules of releases. Under the first, all peers shared one reserve, a
 // dispute changed nothing, and one peer's full outbox stopped the others'. Under the
-// second a key that was left out could come back.
+// second a key that was left out could come back. Under the third no site parted.
 const (
 	firstRules uint64 = iota
 	boundedRules
 	retiringRules
+	partingRules
 
-	currentRules = retiringRules
+	currentRules = partingRules
 )
 
 // Encode returns the command's bytes, as Apply takes them, to be carried out by

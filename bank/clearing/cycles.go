@@ -154,6 +154,9 @@ func (p *peer) reopen(number uint64) {
 // offer sets aside what this site owes a peer by its own book, and offers it.
 // The peer takes of it what is owed by its own.
 func (cs *cycles) offer(p *peer, number uint64) {
+	if p.Leaving || p.Standing == messages.PeerParted {
+		return // nothing is owed
+	}
 	account := PeerAccount(p.Name)
 	owed, room := cs.money.owed(account)
 	amount, hold := max(0, min(owed, room, messages.MaxCredits)), ""
@@ -224,7 +227,8 @@ func (cs *cycles) acceptOffer(p *peer, i *messages.Instruction) (messages.Credit
 	return c.Received, nil
 }
 
-// Position is how this site comes out of a cycle so far.
+// position is how this site comes out of a cycle so far. A peer that was parted from
+// is in no cycle any more.
 func (cs *cycles) position(number uint64) (*messages.Position, *Rejected) {
 	if number == 0 && cs.latest == 0 {
 		return nil, ordinary(messages.Errorf(messages.NotFound, "no cycle was closed here yet: close the first one, 1"))
@@ -236,7 +240,7 @@ func (cs *cycles) position(number uint64) (*messages.Position, *Rejected) {
 	for _, name := range cs.peers.order {
 		p := cs.peers.byName[name]
 		for _, c := range p.Cycles {
-			if c.Number != number {
+			if c.Number != number || p.Standing == messages.PeerParted {
 				continue
 			}
 			final := c.PaidFinal && c.ReceivedFinal

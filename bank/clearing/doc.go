@@ -107,6 +107,26 @@
 // has at most [MaxVisits]; payments and revocations have a bound of their own.
 // Cycles are closed, and authorisations end, whatever waits for a peer.
 //
+// # Parting
+//
+// A peer has a standing. It is suspended when the leader finds that its bank has not
+// answered for long, and open again at the next thing that it signs; until then nothing
+// new begins: no payment, and no authorisation of either side. It is parting when an
+// operator says so. What was agreed before goes on, and the debts are settled and paid.
+// A bank that has nothing left with the peer says so by an instruction, its last:
+//
+//	part     the sender has settled everything, and asks for nothing more
+//
+// The two have parted when each has said so and has the other's answer. The books stay,
+// and go on if an operator makes the site a peer again.
+//
+// A parting without agreement is one command. The operator states the loss, which must
+// be what the peer owes by trade and by settlements; an account of this site pays it.
+// Whatever was set aside for the peer, or by it, is free; its keys are never trusted
+// again. What this site owes it stays on its [SettledAccount]. A later peering needs
+// other keys on both sides, and its books begin with number 1: nothing that was signed
+// before counts.
+//
 // # Invariants
 //
 // They hold after every command, for every order in which messages arrive, and

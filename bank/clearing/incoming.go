@@ -21,6 +21,9 @@ type incoming struct {
 // message is refused as a whole, or answered as a whole.
 func (in *incoming) receive(m *messages.Instructions) (*messages.Receipt, *Rejected) {
 	p := in.peers.byName[m.From]
+	if p.Standing == messages.PeerParted {
+		return nil, parted(p)
+	}
 	if err := p.agrees(m); err != nil {
 		return nil, err
 	}
@@ -138,13 +141,19 @@ func (in *incoming) obeyed(p *peer, i *messages.Instruction) (messages.Credits, 
 		return in.issuer.honour(p, i)
 	case messages.InstructSettle:
 		return in.cycles.acceptOffer(p, i)
+	case messages.InstructPart:
+		if in.money.rules < partingRules {
+			return 0, reject(Malformed, messages.Invalid, "kind: is of a newer release")
+		}
+		p.Left = true
+		return 0, nil
 	}
 	return 0, in.acceptor.release(p, i)
 }
 
 // payOut pays an account of this site: the peer owes it.
 func (in *incoming) payOut(p *peer, i *messages.Instruction) (messages.Credits, *Rejected) {
-	if err := cmp.Or(users(i.Account), in.peers.credible(p), in.peers.covers(p, i.Amount)); err != nil {
+	if err := cmp.Or(users(i.Account), in.peers.trades(p), in.peers.credible(p), in.peers.covers(p, i.Amount)); err != nil {
 		return 0, err
 	}
 	if _, err := in.money.books.Account(i.Account); err != nil && in.money.rules != firstRules {

@@ -45,7 +45,7 @@ func (is *issuer) authorise(by messages.Name, r *messages.AuthoriseRequest) (*me
 		return first.again(&a)
 	}
 	if !is.money.books.Done(authorisationHold + a.ID) {
-		if err := cmp.Or(is.peers.credible(p), is.issued.room(a.Account)); err != nil {
+		if err := cmp.Or(is.peers.trades(p), is.peers.credible(p), is.issued.room(a.Account)); err != nil {
 			return nil, err
 		}
 	}

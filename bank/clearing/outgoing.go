@@ -19,7 +19,7 @@ type outgoing struct {
 // ever. With none it tells the peer which outcomes are known.
 func (s *State) Outgoing(name messages.Name, at messages.Time) (messages.Instructions, bool) {
 	p := s.peers.byName[name]
-	if p == nil {
+	if p == nil || p.Standing == messages.PeerParted {
 		return messages.Instructions{}, false
 	}
 	m := messages.Instructions{From: s.peers.site, To: name, First: p.Out.Total.Number + 1, List: []messages.Instruction{}, Known: p.Out.Total, At: at}
@@ -47,7 +47,7 @@ func (out *outgoing) remit(by messages.Name, r *messages.RemitRequest) (*message
 	}
 	id := remittanceHold + by + "/" + r.Key
 	if !out.money.books.Done(id) { // what was done is not refused for what has changed since
-		if err := cmp.Or(out.peers.credible(p), out.peers.room(p)); err != nil {
+		if err := cmp.Or(out.peers.trades(p), out.peers.credible(p), out.peers.room(p)); err != nil {
 			return nil, err
 		}
 	}
@@ -70,6 +70,9 @@ func (out *outgoing) remit(by messages.Name, r *messages.RemitRequest) (*message
 // this book comes to with them.
 func (out *outgoing) learn(m *messages.Receipt) *Rejected {
 	p := out.peers.byName[m.From]
+	if p.Standing == messages.PeerParted {
+		return parted(p)
+	}
 	end := m.First + uint64(len(m.Outcomes)) // one past the last
 	switch next := p.Out.Total.Number + 1; {
 	case end <= next:
@@ -134,7 +137,7 @@ func plausible(i *messages.Instruction, o *messages.TransferResult) bool {
 		return o.Amount == 0 && len(o.Error.Op) == 0 && len(o.Error.Message) <= maxMessage
 	case i.Kind == messages.InstructSettle:
 		return o.Amount >= 0 && o.Amount <= i.Amount
-	case i.Kind == messages.InstructRevoke:
+	case i.Kind == messages.InstructRevoke, i.Kind == messages.InstructPart:
 		return o.Amount == 0
 	}
 	return o.Amount == i.Amount

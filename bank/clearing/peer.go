@@ -38,6 +38,12 @@ type relation struct {
 	Stated   bool
 	Retired  []string      // keys that are never trusted again
 	Turned   messages.Time // since when it signs with the last of several keys; 0: it does not, as far as is known
+
+	Standing messages.PeerStanding
+	Since    messages.Time    // of the standing
+	Lost     messages.Credits // that it owed and that was written off
+	Leaving  bool             // we have told it that we part
+	Left     bool             // it has told us that it parts
 }
 
 // item is an instruction that waits for its outcome, and the hold that
@@ -188,7 +194,11 @@ func (ps *peers) covers(p *peer, amount messages.Credits) *Rejected {
 }
 
 // hear notes the peer's clock, no further ahead than clocks may differ: a peer
-// whose clock was once far ahead is not to be refused for years.
+// whose clock was once far ahead is not to be refused for years. A peer that was
+// suspended for its silence is so no more.
 func (ps *peers) hear(p *peer, at messages.Time) {
+	if p.Standing == messages.PeerSuspended {
+		p.Standing, p.Since = messages.PeerOpen, ps.money.books.Now()
+	}
 	p.Heard = max(p.Heard, min(at, ps.money.books.Now().Add(messages.MaxClockSkew)))
 }

@@ -56,6 +56,8 @@ func (c *Command) request() (verb string, into any) {
 		return messages.VerbCharge, fresh(&c.Charge)
 	case c.Close != nil:
 		return messages.VerbClose, fresh(&c.Close)
+	case c.Part != nil:
+		return messages.VerbPart, fresh(&c.Part)
 	}
 	return "", nil
 }

@@ -34,12 +34,13 @@ const (
 	Lost                 // it builds on numbers that this book does not have
 	Flood                // more is outstanding than a peer may have
 	Disputed             // the books do not agree, and it asks for credit
+	Parted               // the sites have parted, or are about to
 
 	Reasons // how many there are
 )
 
 var refusalNames = [Reasons]string{"ordinary", "malformed", "misaddressed", "stranger", "signature", "stale", "future", "amount",
-	"recharged", "replayed", "poached", "gap", "repeated", "rewritten", "totals", "lost", "flood", "disputed"}
+	"recharged", "replayed", "poached", "gap", "repeated", "rewritten", "totals", "lost", "flood", "disputed", "parted"}
 
 // String returns the reason's name.
 func (r Refusal) String() string {

@@ -24,6 +24,8 @@ func (s *State) Screen(c *Command) *Rejected {
 		return malformed(c.Remit.Validate())
 	case c.Charge != nil:
 		return malformed(c.Charge.Validate())
+	case c.Part != nil:
+		return malformed(c.Part.Validate())
 	case c.Accept != nil:
 		return s.screen.authorisation(c.Accept)
 	case c.Instructions != nil:
@@ -72,6 +74,9 @@ func (sc *screen) signed(from, to messages.Name, domain string, value any, signa
 	p := sc.peers.byName[from]
 	if p == nil {
 		return reject(Stranger, messages.PermissionDenied, "site %q is no peer of %q: an operator can make it one", clip(from), sc.peers.site)
+	}
+	if len(p.Keys) == 0 {
+		return parted(p)
 	}
 	if !verifyAny(sc.verify, p.trusted(sc.peers.money.books.Now()), domain, value, signature) {
 		return reject(Signature, messages.PermissionDenied, "the signature is not that of %q over what was sent: it was altered, or another key signed", p.Name)

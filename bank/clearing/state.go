@@ -35,6 +35,7 @@ type State struct {
 	cycles   *cycles   // what is offered and taken as a cycle ends
 	outgoing *outgoing // what this bank asks of peers
 	incoming *incoming // what peers ask of this bank
+	partings *partings // from peers
 }
 
 // New returns the clearing of a site that has no peers. What it does to the
@@ -50,6 +51,7 @@ func New(site messages.Name, books Books, verify Verify) *State {
 	s.cycles = &cycles{peers: s.peers, money: s.money, terms: s.terms}
 	s.outgoing = &outgoing{peers: s.peers, money: s.money, issuer: s.issuer, cycles: s.cycles}
 	s.incoming = &incoming{peers: s.peers, money: s.money, issuer: s.issuer, acceptor: s.acceptor, cycles: s.cycles}
+	s.partings = &partings{peers: s.peers, money: s.money, terms: s.terms, issuer: s.issuer, acceptor: s.acceptor}
 	return s
 }
 
@@ -62,6 +64,7 @@ type Result struct {
 	Position      *messages.Position      // of Close; to be signed
 	Peer          *messages.PeerReply     // of Peer
 	Account       *messages.AccountReply  // of Reserve
+	Parted        *messages.PartReply     // of Part
 	Refused       Refusal                 // why, where that is counted
 	Error         *messages.Error
 }
@@ -91,6 +94,10 @@ func (s *State) Apply(command []byte) Result {
 	}
 	if err != nil {
 		return s.refuse(err)
+	}
+	s.partings.proceed()
+	if r.Parted != nil {
+		r.Parted.Peer = s.terms.describe(s.peers.byName[r.Parted.Peer.Peer])
 	}
 	return r
 }
@@ -148,6 +155,10 @@ func (s *State) carryOut(c *Command, r *Result) (err *Rejected) {
 		err = s.outgoing.learn(&c.Receipt.Receipt)
 	case c.Close != nil:
 		r.Position, err = s.cycles.close(c.Close)
+	case c.Part != nil:
+		r.Parted, err = s.partings.part(c.By, c.Part)
+	case c.Silent != "":
+		err = s.partings.suspend(c.Silent)
 	}
 	return err
 }
@@ -167,9 +178,12 @@ func (s *State) advance(at messages.Time) {
 	}
 }
 
-// Due is the next time at which something expires, 0 if nothing will: the
-// leader proposes the passing of time then.
+// Due is the next time at which something expires, or at which a parting goes on,
+// 0 if nothing will: the leader proposes the passing of time then.
 func (s *State) Due() messages.Time {
+	if s.partings.next() != nil { // by a payment that operators booked
+		return s.money.books.Now()
+	}
 	issued, accepted := s.issuer.issued.next(), s.acceptor.accepted.next()
 	if accepted == 0 || issued != 0 && issued < accepted {
 		return issued
@@ -177,8 +191,16 @@ func (s *State) Due() messages.Time {
 	return accepted
 }
 
-// Knows reports whether a site is a peer.
-func (s *State) Knows(name messages.Name) bool { return s.peers.byName[name] != nil }
+// Knows reports whether a site is a peer that was not parted from.
+func (s *State) Knows(name messages.Name) bool { return slices.Contains(s.Names(), name) }
+
+// Standing is what this bank does with a peer.
+func (s *State) Standing(name messages.Name) messages.PeerStanding {
+	if p := s.peers.byName[name]; p != nil {
+		return p.Standing
+	}
+	return messages.PeerOpen
+}
 
 // Position is how this site comes out of a cycle so far.
 func (s *State) Position(number uint64) (*messages.Position, *Rejected) {
@@ -188,8 +210,12 @@ func (s *State) Position(number uint64) (*messages.Position, *Rejected) {
 // Cycle is the latest that was closed, 0 if none was.
 func (s *State) Cycle() uint64 { return s.cycles.latest }
 
-// Names returns the names of the peers, ascending.
-func (s *State) Names() []messages.Name { return slices.Clone(s.peers.order) }
+// Names returns the names of the peers that were not parted from, ascending.
+func (s *State) Names() []messages.Name {
+	return slices.DeleteFunc(slices.Clone(s.peers.order), func(name messages.Name) bool {
+		return s.peers.byName[name].Standing == messages.PeerParted
+	})
+}
 
 // Outstanding is how many instructions the peers have not answered.
 func (s *State) Outstanding() (n int) {

@@ -39,6 +39,9 @@ func (t *terms) setPeer(r *messages.PeerRequest) (*messages.PeerReply, *Rejected
 	if _, err := t.money.line(account, "the bank of site "+r.Peer, r.Limit); err != nil {
 		return nil, err
 	}
+	if p != nil && p.Standing == messages.PeerParted {
+		p.rejoin(t.peers.site, t.money.books.Now())
+	}
 	if p == nil {
 		p = &peer{relation: relation{Name: r.Peer, Out: newBook(t.peers.site, r.Peer), In: newBook(r.Peer, t.peers.site)}}
 		t.peers.add(p)
@@ -66,6 +69,7 @@ func (t *terms) describe(p *peer) messages.PeerReply {
 	r := messages.PeerReply{
 		Peer: p.Name, Keys: slices.Clone(p.Keys), Outstanding: len(p.outbox),
 		Sent: p.Out.Total, Received: p.In.Total, Heard: p.Heard, Dispute: p.Dispute, Retired: slices.Clone(p.Retired),
+		Standing: p.Standing, Since: p.Since, Lost: p.Lost, Leaving: p.Left,
 	}
 	if a, err := t.money.books.Account(PeerAccount(p.Name)); err == nil {
 		r.Limit, r.Owed, r.Held = a.Credit, a.Balance, a.Reserved

@@ -25,7 +25,7 @@ var requests = byName(
 	messages.CheckpointsRequest{}, messages.SegmentRequest{}, messages.StatementRequest{}, messages.BooksRequest{}, messages.AccountsRequest{},
 	messages.ProjectRequest{}, messages.PayRequest{}, messages.FreezeRequest{}, messages.CreditRequest{}, messages.WithdrawRequest{},
 	messages.CorrectRequest{}, messages.AuthoriseRequest{}, messages.AcceptRequest{}, messages.RevokeRequest{}, messages.RemitRequest{},
-	messages.ChargeRequest{}, messages.PeerRequest{}, messages.ReserveRequest{}, messages.CloseRequest{}, messages.SignedInstructions{},
+	messages.ChargeRequest{}, messages.PeerRequest{}, messages.PartRequest{}, messages.ReserveRequest{}, messages.CloseRequest{}, messages.SignedInstructions{},
 	messages.LinesRequest{}, messages.ReconcileRequest{}, messages.CycleRequest{},
 )
 

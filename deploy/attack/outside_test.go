@@ -204,6 +204,7 @@ func (a *attacker) movesCredits() (string, error) {
 		messages.VerbRemit:    messages.RemitRequest{Key: "r", Account: alice, Peer: "east", Payee: me, Amount: messages.Credit},
 		messages.VerbCharge:   messages.ChargeRequest{Issuer: "east", ID: "x", Amount: messages.Credit, Payee: me},
 		messages.VerbReserve:  messages.ReserveRequest{Limit: messages.Credit},
+		messages.VerbPart:     messages.PartRequest{Peer: "east"},
 	} {
 		tries = append(tries, func() (string, error) { return a.call(messages.Bank, verb, me, request) })
 	}

@@ -77,6 +77,9 @@ type Config struct {
 	// LeastVisit is the least amount that another site must authorise for a job;
 	// default 0.01 credits.
 	LeastVisit messages.Credits `json:"least_visit,omitempty"`
+	// SilentAfter is how long the bank of a peer may be silent before the peer is
+	// suspended: nothing new begins with it until it answers. Default an hour.
+	SilentAfter messages.Duration `json:"silent_after,omitempty"`
 	// Limits bounds the requests of each account.
 	Limits quota.Rules `json:"limits,omitzero"`
 	// Notify says how messages about jobs are sent, and to whom; without it the site

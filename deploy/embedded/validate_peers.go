@@ -20,6 +20,9 @@ func (c *Config) checkPeers(ps *Problems) {
 	if c.LeastVisit < 0 {
 		ps.addf("least_visit", "%v is negative; it is what another site must authorise for a job", c.LeastVisit)
 	}
+	if c.SilentAfter < 0 {
+		ps.addf("silent_after", "%v is negative; it is how long a peer may be silent before it is suspended", c.SilentAfter)
+	}
 	names := map[messages.Name]bool{c.Site: true}
 	for i, p := range c.Peers {
 		path := at("peers", i)

@@ -24,7 +24,7 @@ var verbs = []string{
 	messages.VerbGrant, messages.VerbMember, messages.VerbProject, messages.VerbPay, messages.VerbFreeze,
 	messages.VerbCredit, messages.VerbWithdraw, messages.VerbCorrect, messages.VerbSession,
 	messages.VerbPeer, messages.VerbReserve, messages.VerbAuthorise, messages.VerbRevoke, messages.VerbRemit,
-	messages.VerbAccept, messages.VerbCharge, messages.VerbClose,
+	messages.VerbAccept, messages.VerbCharge, messages.VerbClose, messages.VerbPart,
 }
 
 // Wants splits the subject of a request to a bank that needs a proof.

@@ -78,7 +78,7 @@ var roots = []any{
 	messages.CreditRequest{}, messages.WithdrawRequest{}, messages.CorrectRequest{}, messages.CorrectReply{},
 	messages.AuthoriseRequest{}, messages.AcceptRequest{}, messages.SignedAuthorisation{}, messages.RevokeRequest{}, messages.RemitRequest{},
 	messages.ChargeRequest{}, messages.ClearingReply{}, messages.PeerRequest{}, messages.PeerReply{}, messages.PeersReply{},
-	messages.ReserveRequest{}, messages.CloseRequest{}, messages.SignedPosition{}, messages.NettingReport{},
+	messages.ReserveRequest{}, messages.CloseRequest{}, messages.PartRequest{}, messages.PartReply{}, messages.SignedPosition{}, messages.NettingReport{},
 	messages.SignedInstructions{}, messages.SignedReceipt{}, messages.LinesRequest{}, messages.SignedLines{},
 	messages.ReconcileRequest{}, messages.ReconcileReply{}, messages.CycleRequest{},
 }

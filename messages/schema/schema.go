@@ -140,6 +140,7 @@ var verbs = []Verb{
 	{messages.Bank, messages.VerbPeer, "PeerRequest", "PeerReply", Users},
 	{messages.Bank, messages.VerbReserve, "ReserveRequest", "AccountReply", Users},
 	{messages.Bank, messages.VerbClose, "CloseRequest", "SignedPosition", Users},
+	{messages.Bank, messages.VerbPart, "PartRequest", "PartReply", Users},
 	{messages.Bank, messages.VerbPeers, "Empty", "PeersReply", Users},
 	{messages.Bank, messages.VerbInstruct, "SignedInstructions", "SignedReceipt", Peers},
 	{messages.Bank, messages.VerbLines, "LinesRequest", "SignedLines", Peers},

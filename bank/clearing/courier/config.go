@@ -50,6 +50,10 @@ type Config struct {
 	// accepted: what is trivial costs this bank as much work as any other. Default
 	// 0.01 credits.
 	LeastVisit messages.Credits
+	// SilentAfter is how long a peer's bank may leave unanswered what is sent to it
+	// before the peer is suspended, until it answers; default an hour. A quarter of
+	// it is how often a peer is asked that there is nothing else to say to.
+	SilentAfter messages.Duration
 	// Tick is how often the courier looks for what has expired; default 1 s.
 	Tick messages.Duration
 
@@ -73,6 +77,8 @@ func (c *Config) Validate() error {
 		return fmt.Errorf("courier: Operator and Service say who may ask for what: give both")
 	case c.LeastVisit < 0:
 		return fmt.Errorf("courier: LeastVisit %v must not be negative", c.LeastVisit)
+	case c.SilentAfter < 0:
+		return fmt.Errorf("courier: SilentAfter %v must not be negative", c.SilentAfter)
 	case c.Attempt < 0 || c.FirstBackoff < 0 || c.LastBackoff < 0 || c.Tick < 0:
 		return fmt.Errorf("courier: Attempt, FirstBackoff, LastBackoff and Tick must not be negative")
 	}
@@ -84,6 +90,7 @@ func (c *Config) defaults() {
 	c.FirstBackoff = cmp.Or(c.FirstBackoff, messages.Duration(100*time.Millisecond))
 	c.LastBackoff = cmp.Or(c.LastBackoff, messages.Duration(30*time.Second))
 	c.Tick = cmp.Or(c.Tick, messages.Duration(time.Second))
+	c.SilentAfter = cmp.Or(c.SilentAfter, messages.Duration(time.Hour))
 	c.LeastVisit = cmp.Or(c.LeastVisit, messages.Credit/100)
 	c.Log = cmp.Or(c.Log, zap.NewNop())
 	c.Metrics = cmp.Or[prometheus.Registerer](c.Metrics, prometheus.NewRegistry())

@@ -29,6 +29,7 @@ type sender struct {
 type failure struct {
 	tries int
 	why   string
+	since messages.Time // the first
 }
 
 // run begins to attend to each peer that it finds, and lets expire what is due.
@@ -85,17 +86,16 @@ func (s *sender) attend(ctx context.Context, peer messages.Name) {
 	for greeted := false; ctx.Err() == nil; {
 		news := s.proposer.next()
 		var m messages.Instructions
-		s.config.Host.Read(func(state *clearing.State) { m, _ = state.Outgoing(peer, s.config.Clock()) })
-		if greeted && len(m.List) == 0 && m.Known.Number == told {
-			select {
-			case <-ctx.Done():
-			case <-news:
-			}
+		var sends bool
+		s.config.Host.Read(func(state *clearing.State) { m, sends = state.Outgoing(peer, s.config.Clock()) })
+		if !sends || greeted && len(m.List) == 0 && m.Known.Number == told {
+			greeted = s.idle(ctx, news) && sends
 			continue
 		}
 		if err := s.exchange(ctx, m); err != nil {
 			s.metrics.messages.WithLabelValues("again").Inc()
 			s.failed(peer, err)
+			s.suspend(ctx, peer)
 			s.config.Log.Debug("a peer's bank does not answer", zap.String("peer", peer), zap.Int("outstanding", len(m.List)), zap.Error(err))
 			failures++
 			select {
@@ -110,6 +110,42 @@ func (s *sender) attend(ctx context.Context, peer messages.Name) {
 	}
 }
 
+// idle waits for news, and reports whether there are; false: it is time to ask
+// whether the peer still answers.
+func (s *sender) idle(ctx context.Context, news <-chan struct{}) bool {
+	ask := time.NewTimer(s.config.SilentAfter.Std() / 4)
+	defer ask.Stop()
+	select {
+	case <-ctx.Done():
+	case <-ask.C:
+		return false
+	case <-news:
+	}
+	return true
+}
+
+// suspend proposes to begin nothing new with a peer that has been silent for long.
+func (s *sender) suspend(ctx context.Context, peer messages.Name) {
+	s.mu.Lock()
+	since := s.failures[peer].since
+	s.mu.Unlock()
+	if s.config.Clock().Sub(since) < s.config.SilentAfter {
+		return
+	}
+	open := false
+	s.config.Host.Read(func(state *clearing.State) { open = state.Standing(peer) == messages.PeerOpen })
+	if !open {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, s.config.Attempt.Std())
+	defer cancel()
+	if _, err := s.proposer.submit(ctx, clearing.Command{Silent: peer}); err != nil {
+		s.config.Log.Debug("a silent peer is not suspended yet", zap.String("peer", peer), zap.Error(err))
+		return
+	}
+	s.config.Log.Warn("a peer is suspended, because its bank does not answer", zap.String("peer", peer), zap.Time("since", since.Std()))
+}
+
 // failed notes what a message came to; nil: it was answered.
 func (s *sender) failed(peer messages.Name, err error) {
 	s.mu.Lock()
@@ -118,7 +154,11 @@ func (s *sender) failed(peer messages.Name, err error) {
 		delete(s.failures, peer)
 		return
 	}
-	s.failures[peer] = failure{s.failures[peer].tries + 1, messages.AsError("", err).Message}
+	f, known := s.failures[peer]
+	if !known {
+		f.since = s.config.Clock()
+	}
+	s.failures[peer] = failure{f.tries + 1, messages.AsError("", err).Message, f.since}
 }
 
 // addFailures adds what is sent in vain.

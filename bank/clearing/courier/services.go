@@ -40,6 +40,9 @@ func (c *Courier) Services() []bus.Service {
 				func(r *clearing.Result) (messages.AccountReply, error) { return *r.Account, nil }),
 			command(c, messages.VerbClose, allowed[messages.CloseRequest](c.config.Operator, "close cycles"),
 				func(r *messages.CloseRequest) clearing.Command { return clearing.Command{Close: r} }, position),
+			command(c, messages.VerbPart, allowed[messages.PartRequest](c.config.Operator, "part from peers"),
+				func(r *messages.PartRequest) clearing.Command { return clearing.Command{Part: r} },
+				func(r *clearing.Result) (messages.PartReply, error) { return *r.Parted, nil }),
 			endpoint(c, messages.VerbInstruct, c.instruct),
 		},
 	}, {

@@ -223,6 +223,8 @@ func (l *leader) ask(q desk.Request) {
 		l.after(&l.r.host.host, gathering, func() { answer(len(body), nil) })
 	case messages.RuntimeRequest, messages.Empty, messages.SamplesRequest: // of the estimator
 		l.after(&l.r.host.host, gathering, func() { answer(l.estimate(body)) })
+	case *messages.Empty: // which peers the bank has parted from: none here
+		answer(&messages.PeersReply{}, nil)
 	case *messages.AuthoriseRequest:
 		l.askBank(clearing.Command{Authorise: body}, over, answer)
 	case *messages.RevokeRequest:

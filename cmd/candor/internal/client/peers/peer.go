@@ -36,8 +36,8 @@ other. The operators exchange the keys that "candor peer list" shows.`,
   candor peer list
   candor peer reconcile west`,
 		Args: cobra.ArbitraryArgs,
-		RunE: cli.OneOf("add, key, limit, reserve, list or reconcile"),
-	}, peerAdd(a), peerKey(a), peerLimit(a), peerReserve(a), a.Tabled(peerList(a)), peerReconcile(a))
+		RunE: cli.OneOf("add, key, limit, part, reserve, list or reconcile"),
+	}, peerAdd(a), peerKey(a), peerLimit(a), peerPart(a), peerReserve(a), a.Tabled(peerList(a)), peerReconcile(a))
 }
 
 func peerAdd(a *cli.App) *cobra.Command {
@@ -141,6 +141,48 @@ func peerLimit(a *cli.App) *cobra.Command {
 			return setPeer(ctx, a, s, messages.PeerRequest{Peer: p.Peer, Keys: p.Keys, Limit: amount})
 		})),
 	}
+}
+
+func peerPart(a *cli.App) *cobra.Command {
+	var loss, reason, from string
+	cmd := &cobra.Command{
+		Use:   "part SITE [--loss AMOUNT --reason TEXT]",
+		Short: "part from a peer, by agreement or alone",
+		Long: `Part from a peer. Nothing new begins from now on: no jobs, no payments.
+
+If both operators part, the sites go on until the jobs between them have ended
+and the debts are settled and paid. Then they have parted.
+
+With --loss the site parts alone and at once, for example because the peer is
+gone. The amount must be exactly what the peer owes: it is written off against
+your own account, or the account that --from names. Users get back what was
+set aside for the peer, their jobs there end as PeerLost, and the peer's keys
+are never trusted again. What this site owes the peer stays owed on the account
+clearing--SITE: pay the amount, then withdraw it there.
+
+A site that was parted from becomes a peer again with candor peer add.`,
+		Example: `  candor peer part east
+  candor peer part east --loss 120 --reason 'its hosts are gone'`,
+		Args: cobra.ExactArgs(1),
+		RunE: a.Operating(func(ctx context.Context, s *cli.Session, args []string) error {
+			r := messages.PartRequest{Peer: args[0], Account: from, Reason: reason}
+			if (loss != "") != (reason != "") || loss == "" && from != "" {
+				return cli.Usagef("to part alone, give both --loss and --reason; to part by agreement, neither, and no --from")
+			}
+			if loss != "" {
+				amount, err := cli.AmountOf(loss)
+				if err != nil {
+					return err
+				}
+				r.Loss = &amount
+			}
+			return cli.Ask(ctx, a, s, messages.Bank, messages.VerbPart, r, writeParted)
+		}),
+	}
+	cmd.Flags().StringVar(&loss, "loss", "", "part alone, and write off so many `credits`: all that the peer owes")
+	cmd.Flags().StringVar(&reason, "reason", "", "why the site parts alone, for the books")
+	cmd.Flags().StringVar(&from, "from", "", "the `account` that bears the loss (default: your own)")
+	return cmd
 }
 
 func peerReserve(a *cli.App) *cobra.Command {

@@ -76,6 +76,9 @@ func linked(ctx context.Context, s *cli.Session, bank messages.PeersReply) (r si
 // sound reports whether every peer is linked and answers, as far as is known.
 func (r *siteStatus) sound() bool {
 	for _, p := range r.Bank.Peers {
+		if p.Standing == messages.PeerParted {
+			continue
+		}
 		apart := r.Failure == "" && (len(r.linksTo(p.Peer)) == 0 || r.trip(p.Peer).Took == 0)
 		if p.Dispute != "" || p.Tries > 0 || apart {
 			return false
@@ -127,7 +130,7 @@ func writeSiteStatus(p *cli.Page, r siteStatus) {
 	}
 	p.Table(t, "  ")
 	for _, peer := range r.Bank.Peers {
-		if trip := r.trip(peer.Peer); trip.Took == 0 && r.Failure == "" {
+		if trip := r.trip(peer.Peer); trip.Took == 0 && peer.Standing != messages.PeerParted && r.Failure == "" {
 			p.Printf("  %s\n", p.Yellow("The bank of "+peer.Peer+" did not answer just now: "+terminal.Safe(trip.Failure)))
 		}
 	}

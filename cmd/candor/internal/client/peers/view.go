@@ -37,6 +37,23 @@ func writePeers(p *cli.Page, r messages.PeersReply) {
 	p.Table(t, "  ")
 }
 
+func writeParted(p *cli.Page, r messages.PartReply) {
+	peer := r.Peer
+	if peer.Standing == messages.PeerParted {
+		p.Printf("This site has parted from %s\n", peer.Peer)
+		p.Fields("Lost", cli.Amount(peer.Lost), "Given back to users", cli.Amount(r.Returned), "Charges given up", cli.Amount(r.Forgone), "Owed to it", owed(max(0, -peer.Settled)))
+		return
+	}
+	p.Printf("This site is parting from %s: nothing new begins\n", peer.Peer)
+	p.Fields(
+		"Jobs there, authorised", cli.Number(r.Authorised),
+		"Jobs here, to be charged", cli.Number(r.Visits),
+		"To be settled", owed(peer.Owed),
+		"Settled, unpaid", owed(-peer.Settled),
+		"Not answered", cli.Number(peer.Outstanding))
+	p.Printf("Its operator parts too, with candor peer part. When nothing is left, the sites\nhave parted: candor peer list shows how far it is.\n")
+}
+
 // owed says which way a debt goes; "" for none.
 func owed(c messages.Credits) string {
 	switch {
@@ -58,14 +75,50 @@ func refusals(list []messages.RefusalTally) string {
 
 func peerState(p *cli.Page, r messages.PeerReply) string {
 	switch {
+	case r.Standing == messages.PeerParted:
+		return "parted " + p.At(r.Since) + lost(r)
 	case r.Dispute != "":
 		return p.Red("disputed: " + terminal.Safe(r.Dispute))
+	case r.Standing == messages.PeerParting:
+		return p.Yellow("parting since " + p.At(r.Since) + ": " + parting(r))
+	case r.Standing == messages.PeerSuspended:
+		return p.Red("suspended " + p.At(r.Since) + ", silent after " + terminal.Plural(r.Tries, "message") + ": " + terminal.Safe(r.Failure))
+	case r.Leaving:
+		return p.Yellow("parts from this site: candor peer part " + r.Peer + " agrees")
 	case r.Tries > 0:
 		return p.Yellow("silent after " + terminal.Plural(r.Tries, "message") + ": " + terminal.Safe(r.Failure))
 	case unsettleable(r) != "":
 		return p.Yellow("answers; " + unsettleable(r))
 	}
 	return p.Green("answers")
+}
+
+// lost says what a parting cost, and what this site still owes; "": nothing.
+func lost(r messages.PeerReply) string {
+	switch {
+	case r.Settled < 0:
+		return "; " + cli.Credits(-r.Settled) + " owed to it"
+	case r.Lost > 0:
+		return "; " + cli.Credits(r.Lost) + " lost"
+	}
+	return ""
+}
+
+// parting says what an agreed parting waits for.
+func parting(r messages.PeerReply) string {
+	switch {
+	case r.Owed != 0:
+		return "the debts are settled by the next cycle"
+	case r.Settled != 0:
+		return cli.Credits(r.Settled) + " are settled and not paid"
+	case r.Tries > 0:
+		return "silent after " + terminal.Plural(r.Tries, "message") + ": " + terminal.Safe(r.Failure)
+	case r.Outstanding > 0:
+		return "its bank has " + terminal.Plural(r.Outstanding, "instruction") + " to answer"
+	case r.Held > 0:
+		return "jobs that it pays for run here"
+	}
+	return "its operator must part too, and jobs there must end"
 }
 
 // unsettleable says why no cycle settles what a peer owes; "": one does.

@@ -1,0 +1,205 @@
+package clearing
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/candor-grid/candor/messages"
+)
+
+func parting(peer messages.Name) Command {
+	return Command{By: "ops", Part: &messages.PartRequest{Peer: peer}}
+}
+
+func abandoning(peer messages.Name, loss messages.Credits) Command {
+	loss *= messages.Credit
+	return Command{By: "ops", Part: &messages.PartRequest{Peer: peer, Loss: &loss, Reason: "it is gone"}}
+}
+
+func (s *side) standing(other *side) messages.PeerStanding {
+	return s.state.terms.describe(s.state.peers.byName[other.name]).Standing
+}
+
+// stands checks how two sites stand with one another.
+func stands(t *testing.T, a, b *side, want messages.PeerStanding) {
+	t.Helper()
+	if x, y := a.standing(b), b.standing(a); x != want || y != want {
+		t.Fatalf("%s has %v and %s has %v, want %v", a.name, x, b.name, y, want)
+	}
+}
+
+// Two sites that agree part when nothing is between them any more: until then what
+// was agreed goes on, and nothing new begins.
+func TestAnAgreedParting(t *testing.T) {
+	east, west := pair(t)
+	a := east.authorise(west, "k", 30)
+	west.must(accepting(a))
+	east.pay(west, "p", 10)
+	later := east.authorise(west, "later", 5)
+
+	east.must(parting("west"))
+	if r := west.must(parting("east")); r.Parted.Visits != 1 {
+		t.Errorf("west waits for %+v", r.Parted)
+	}
+	east.refuse(Parted, messages.PermissionDenied, Command{By: "ada", Remit: &messages.RemitRequest{Key: "q", Peer: "west", Payee: "ada", Amount: 1}})
+	west.refuse(Parted, messages.PermissionDenied, accepting(later))
+	east.must(Command{By: "ada", Revoke: &messages.RevokeRequest{ID: later.Authorisation.ID}})
+	west.must(charging(a, 20))
+	for range 2 {
+		east.exchange(west)
+		west.exchange(east)
+	}
+	stands(t, east, west, messages.PeerParting) // east owes 30
+	east.has("ada", 70, 0)
+
+	for _, s := range []*side{east, west} {
+		s.close(1)
+	}
+	east.exchange(west)
+	west.exchange(east)
+	stands(t, east, west, messages.PeerParting) // and has not paid
+	west.grant(SettledAccount("east"), 30)
+	if due := west.state.Due(); due == 0 || due > west.at {
+		t.Errorf("the parting goes on at %v, want at once", due)
+	}
+	west.must(Command{})
+	east.exchange(west)
+	west.exchange(east)
+	stands(t, east, west, messages.PeerParted)
+	east.has(PeerAccount("west"), 0, 0)
+	for _, s := range []*side{east, west} {
+		if len(s.state.Names()) != 0 || s.state.Outstanding() != 0 {
+			t.Errorf("%s sends still", s.name)
+		}
+	}
+	east.refuse(Parted, messages.PermissionDenied, Command{By: "ada", Authorise: &messages.AuthoriseRequest{Key: "n", Peer: "west", Amount: 1, Interval: 3600 * span}})
+
+	east.know(west, 100)
+	west.know(east, 100)
+	east.pay(west, "again", 10)
+	west.has("ada", 120, 0)
+}
+
+// The answer to the last word of a peer may be lost: it is given again, though this
+// site has parted.
+func TestALostAnswerToAParting(t *testing.T) {
+	east, west := pair(t)
+	east.must(parting("west"))
+	west.must(parting("east"))
+	east.exchange(west)
+	m := west.outgoing(east)
+	east.answer(m)
+	if east.standing(west) != messages.PeerParted || west.standing(east) != messages.PeerParting {
+		t.Fatalf("east has %v, west %v", east.standing(west), west.standing(east))
+	}
+	receipt, ok := east.state.Answered(&m.Instructions)
+	if !ok {
+		t.Fatal("not answered")
+	}
+	signed, err := SignReceipt(east.keys, *receipt)
+	if err != nil {
+		t.Fatal(err)
+	}
+	west.must(Command{Receipt: &signed})
+	stands(t, east, west, messages.PeerParted)
+}
+
+// A site that is gone is parted from at once: its debt is written off, users have
+// their credits back, cycles are complete without it, and its keys are refused for ever.
+func TestAOneSidedParting(t *testing.T) {
+	sides := ring(t)
+	east, north, west := sides[0], sides[1], sides[2]
+	west.pay(east, "p", 40)
+	a := west.authorise(east, "k", 30)
+	east.must(accepting(a))
+	east.must(charging(a, 20))
+	b := west.authorise(east, "open", 5)
+	east.must(accepting(b))
+	east.authorise(west, "mine", 15)
+	east.must(Command{By: "ada", Remit: &messages.RemitRequest{Key: "q", Peer: "west", Payee: "ada", Amount: 10 * messages.Credit}})
+	east.close(1)
+	stale := west.outgoing(east)
+
+	if words := east.refuse(Ordinary, messages.Conflict, abandoning("west", 39)); !strings.Contains(words, "owes 40") {
+		t.Errorf("it says %q", words)
+	}
+	east.refuse(Ordinary, messages.Insufficient, abandoning("west", 40))
+	east.grant("ops", 100)
+	free, err := east.ledger.Account("ada")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := east.must(abandoning("west", 40)).Parted
+	if r.Peer.Standing != messages.PeerParted || r.Peer.Lost != 40*messages.Credit || r.Returned != 25*messages.Credit || r.Forgone != 20*messages.Credit || r.Peer.Outstanding != 0 {
+		t.Errorf("it came to %+v", r)
+	}
+	if now, _ := east.ledger.Account("ada"); now.Reserved != 0 || now.Balance != free.Balance {
+		t.Errorf("ada has %+v", now)
+	}
+	east.has("ops", 60, 0)
+	east.has(PeerAccount("west"), 0, 0)
+	east.has(SettledAccount("west"), 0, 0)
+	east.exchange(north)
+	north.close(1)
+	north.exchange(east)
+	if p, err := east.state.Position(1); err != nil || !p.Complete || len(p.Legs) != 1 {
+		t.Errorf("the cycle is %+v, %v", p, err)
+	}
+
+	east.refuse(Ordinary, messages.NotFound, charging(b, 5))
+	east.refuse(Parted, messages.PermissionDenied, Command{Instructions: &stale})
+	east.refuse(Ordinary, messages.Invalid, Command{Peer: &messages.PeerRequest{Peer: "west", Keys: []string{west.public()}, Limit: messages.Credit}})
+	if again := east.must(abandoning("west", 40)).Parted; again.Peer.Lost != 40*messages.Credit {
+		t.Errorf("again: %+v", again)
+	}
+	if fault := east.state.Fault(); fault != "" {
+		t.Errorf("the fault is %q", fault)
+	}
+}
+
+// What this site owes a peer that it parts from alone stays owed, and a later joining,
+// under other keys, begins new books.
+func TestAPartingFromWhomWeOwe(t *testing.T) {
+	east, west := pair(t)
+	east.pay(west, "p", 30)
+	west.pay(east, "p", 10)
+	old := west.outgoing(east)
+	east.must(abandoning("west", 0))
+	west.grant("ops", 100)
+	west.must(abandoning("east", 20))
+	east.has(SettledAccount("west"), 20, 0)
+	west.has(SettledAccount("east"), 0, 0)
+
+	east.keys, west.keys = newSide(t, "east2").keys, newSide(t, "west2").keys
+	east.know(west, 100)
+	west.know(east, 100)
+	stands(t, east, west, messages.PeerOpen)
+	east.refuse(Signature, messages.PermissionDenied, Command{Instructions: &old})
+	east.pay(west, "new", 10)
+	west.pay(east, "new", 10)
+	if n := east.state.peers.byName["west"].Out.Total.Number; n != 1 {
+		t.Errorf("the new books begin with %d", n)
+	}
+}
+
+// A silent peer is suspended: nothing new begins until it is heard of, by whatever it
+// signs.
+func TestASilentPeerIsSuspended(t *testing.T) {
+	east, west := pair(t)
+	a := west.authorise(east, "k", 5)
+	east.must(Command{Silent: "west"})
+	pay := Command{By: "ada", Remit: &messages.RemitRequest{Key: "p", Peer: "west", Payee: "ada", Amount: messages.Credit}}
+	east.refuse(Ordinary, messages.Unavailable, pay)
+	east.refuse(Ordinary, messages.Unavailable, accepting(a))
+	east.exchange(west)
+	if s := east.standing(west); s != messages.PeerOpen {
+		t.Errorf("it is %v", s)
+	}
+	east.must(pay)
+	east.must(accepting(a))
+	east.must(Command{Silent: "west"})
+	east.answer(west.outgoing(east))
+	if s := east.standing(west); s != messages.PeerOpen {
+		t.Errorf("it is %v", s)
+	}
+}
