@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"time"
 
@@ -46,10 +47,15 @@ group of this actor.`,
 			if err != nil {
 				return err
 			}
+			file := filepath.Join(dir, args[0]+".pem")
+			_, missing := os.Stat(file)
 			if err := authority.Issue(args[0], args[1:], time.Now()); err != nil {
 				return err
 			}
-			return say(cmd.OutOrStdout(), "%s\n", filepath.Join(dir, args[0]+".pem"))
+			if missing == nil {
+				return say(cmd.OutOrStdout(), "%s\nThe host uses it from its next start on.\n", file)
+			}
+			return say(cmd.OutOrStdout(), "%s\nIt is new, and a host uses only what \"tls:\" of its configuration names: see that cert is\nthis file. If you meant a host that has a certificate, give that host's name.\n", file)
 		}),
 	}
 	cmd.Flags().StringVar(&dir, "tls", tlsDir, "`directory` of the site's authority")

@@ -240,7 +240,12 @@ func TestInitMakesSites(t *testing.T) {
 	if len(c.Hosts) != 3 || c.Hosts[2].Leaf != "10.0.0.3:7422" || c.TLS.Cert != dir+"/w/tls/{host}.pem" || c.Nodes[1].Name != "rack2" {
 		t.Errorf("hosts %+v, tls %+v, nodes %+v", c.Hosts, c.TLS, c.Nodes)
 	}
-	must(t, "site", "certify", "rack1", "10.0.0.1", "hub.west.example", "--tls", dir+"/w/tls")
+	if out := must(t, "site", "certify", "rack1", "10.0.0.1", "hub.west.example", "--tls", dir+"/w/tls"); !strings.Contains(out, "from its next start on") {
+		t.Errorf("it says %s", out)
+	}
+	if out := must(t, "site", "certify", "rack9", "--tls", dir+"/w/tls"); !strings.Contains(out, `"tls:" of its configuration names`) {
+		t.Errorf("of a certificate that no host uses it says %s", out)
+	}
 	for _, file := range []string{"rack1.pem", "rack2.key", "ca.pem"} {
 		if _, err := os.Stat(dir + "/w/tls/" + file); err != nil {
 			t.Error(err)
