@@ -26,13 +26,21 @@ type ReconcileReply struct {
 	Books []ReconciledBook `json:"books"` // of this site's instructions, then of the peer's
 }
 
-// ReconciledBook says how far the books of one direction go at each bank, and
-// where they first differ. Numbers that only one of them has are in flight.
+// ReconciledBook says how far the books of one direction go at each bank, where they
+// first differ, and which numbers a bank lost, as by a backup that is older. Other
+// numbers that only one of them has are in flight.
 type ReconciledBook struct {
 	Sender     Name            `json:"sender"` // whose instructions
 	Ours       uint64          `json:"ours"`   // the last number
 	Theirs     uint64          `json:"theirs"`
 	Difference *BookDifference `json:"difference,omitempty"` // left out: they agree
+	LostHere   []ClearingLine  `json:"lost_here,omitempty"`  // as the peer has them
+	LostThere  []ClearingLine  `json:"lost_there,omitempty"` // as this bank has them
+}
+
+// Agrees reports whether the two books are one.
+func (b *ReconciledBook) Agrees() bool {
+	return b.Difference == nil && len(b.LostHere)+len(b.LostThere) == 0
 }
 
 // BookDifference is the first number at which two books differ.

@@ -20,8 +20,12 @@ type Arrival struct {
 func Known(b *book.Book, home messages.Name, r *messages.PeerSubmitRequest, digest []byte) (*book.Job, error) {
 	v := messages.Visit{Home: home, Job: r.Job}
 	j := b.Visitor(v)
-	if j != nil && (j.Account != messages.VisitorName(r.Account, home) || !slices.Equal(j.Digest, digest)) {
+	switch {
+	case j == nil:
+	case j.Account != messages.VisitorName(r.Account, home) || !slices.Equal(j.Digest, digest):
 		return nil, messages.Errorf(messages.Conflict, "job: %v is another job here", v)
+	case j.Visit.Until != r.Authorisation.Authorisation.Ends(): // its number was given again
+		return nil, messages.Errorf(messages.Conflict, "job: %v came here before with another authorisation: site %s gave its number again; submit the job anew", v, home)
 	}
 	return j, nil
 }

@@ -208,3 +208,19 @@ func TestDecline(t *testing.T) {
 		t.Errorf("an authorisation for another site: %v", err)
 	}
 }
+
+// A visiting job's number that its site gives again, as after a backup was restored, is
+// not answered with the earlier job, even where the two look alike.
+func TestANumberThatIsGivenAgain(t *testing.T) {
+	h := newHosts(t)
+	j := h.visit("west", time.Hour)
+	r := &messages.PeerSubmitRequest{Job: j.Visit.Job, Account: "ada"}
+	r.Authorisation.Authorisation = messages.Authorisation{Issued: now, Interval: messages.Duration(time.Hour)}
+	if known, err := Known(h.book, "west", r, j.Digest); known != j || err != nil {
+		t.Fatalf("asked again: %v, %v", known, err)
+	}
+	r.Authorisation.Authorisation.Issued++
+	if _, err := Known(h.book, "west", r, j.Digest); messages.KindOf(err) != messages.Conflict {
+		t.Errorf("given again: %v", err)
+	}
+}

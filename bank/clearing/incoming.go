@@ -27,7 +27,7 @@ func (in *incoming) receive(m *messages.Instructions) (*messages.Receipt, *Rejec
 	if err := p.agrees(m); err != nil {
 		return nil, err
 	}
-	if err := p.follows(m); err != nil {
+	if err := p.follows(m, in.money.rules); err != nil {
 		return nil, err
 	}
 	p.forget(m.Known.Number)
@@ -51,7 +51,7 @@ func (s *State) Answered(m *messages.Instructions) (*messages.Receipt, bool) {
 	}
 	p := *s.peers.byName[m.From] // a dispute is for Apply to note
 	end := m.First + uint64(len(m.List))
-	if len(m.List) == 0 || end > p.In.Total.Number+1 || m.Known.Number > p.Known || p.agrees(m) != nil || p.follows(m) != nil {
+	if len(m.List) == 0 || end > p.In.Total.Number+1 || m.Known.Number > p.Known || p.agrees(m) != nil || p.follows(m, currentRules) != nil {
 		return nil, false
 	}
 	return s.incoming.receipt(&p, max(m.First, p.Known+1), end), true
@@ -75,7 +75,7 @@ func (p *peer) agrees(m *messages.Instructions) *Rejected {
 // follows refuses a message that leaves numbers out, repeats only numbers
 // whose outcomes the sender has, gives a known number other content, or makes
 // more outstanding than may be.
-func (p *peer) follows(m *messages.Instructions) *Rejected {
+func (p *peer) follows(m *messages.Instructions, rules uint64) *Rejected {
 	end := m.First + uint64(len(m.List)) // one past the last
 	known := max(p.Known, m.Known.Number)
 	switch {
@@ -86,14 +86,31 @@ func (p *peer) follows(m *messages.Instructions) *Rejected {
 	case end > known+1+MaxOutstanding:
 		return reject(Flood, messages.Exhausted, "number %d is %d after the last one whose outcome is known: at most %d may be outstanding", end-1, end-1-known, MaxOutstanding)
 	}
-	for n := max(m.First, p.Known+1); n < end && n <= p.In.Total.Number; n++ {
-		before, _ := p.In.at(n - 1)
-		is, _ := p.In.at(n)
-		if !same(After(before, &m.List[n-m.First], &p.Outcomes[n-p.Known-1]), is) {
+	oldest := p.Known + 1
+	if rules >= partingRules { // also what is repeated beside new numbers: its sender may have been set back
+		oldest = p.In.oldest()
+	}
+	for n := max(m.First, oldest); n < end && n <= p.In.Total.Number; n++ {
+		if !p.sameNumber(n, &m.List[n-m.First]) {
 			return p.disputes(reject(Rewritten, messages.Conflict, "number %d had other content before: keep both as evidence", n))
 		}
 	}
 	return nil
+}
+
+// sameNumber reports whether an instruction is the one that came under its number. Of
+// an outcome that is not kept any more the line has all but the words of a refusal.
+func (p *peer) sameNumber(n uint64, i *messages.Instruction) bool {
+	before, _ := p.In.at(n - 1)
+	is, _ := p.In.at(n)
+	if n > p.Known {
+		return same(After(before, i, &p.Outcomes[n-p.Known-1]), is)
+	}
+	l := &p.In.Lines[n-p.In.oldest()].Shown
+	if l.Refused {
+		return l.Kind == i.Kind && l.Asked == i.Amount
+	}
+	return same(After(before, i, &messages.TransferResult{Amount: l.Moved}), is)
 }
 
 // forget drops the outcomes that the sender has.

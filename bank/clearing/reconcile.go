@@ -59,3 +59,55 @@ func overlap(a, b []messages.ClearingLine) (_, _ []messages.ClearingLine) {
 	n := min(len(a), len(b))
 	return a[:n], b[:n]
 }
+
+// LostHere are the lines of a peer's book of the instructions of a sender which this
+// bank must have had, and has not: its state is older than they are. This bank is asked
+// after the peer, so that what happens meanwhile is not taken for lost.
+func (s *State) LostHere(name, sender messages.Name, theirs []messages.ClearingLine) []messages.ClearingLine {
+	p := s.peers.byName[name]
+	for i := range theirs {
+		if p == nil || !p.had(&theirs[i], sender == p.Name) {
+			return theirs[i:]
+		}
+	}
+	return nil
+}
+
+// had reports whether this bank had a number of the peer's book, of the instructions
+// of the peer or of its own.
+func (p *peer) had(l *messages.ClearingLine, theirs bool) bool {
+	switch {
+	case theirs:
+		return l.Number <= p.In.Total.Number
+	case l.Number <= p.Out.Total.Number:
+		return true
+	case l.Number > p.last():
+		return false
+	}
+	i := &p.outbox[l.Number-p.Out.Total.Number-1].Instruction
+	return i.Kind == l.Kind && i.Amount == l.Asked
+}
+
+// Certain is the last number of the instructions of a sender that the peer has, by its
+// own signed word. Its book goes no less far, unless it lost a part.
+func (s *State) Certain(name, sender messages.Name) uint64 {
+	switch p := s.peers.byName[name]; {
+	case p == nil:
+		return 0
+	case sender == name:
+		return p.Known
+	default:
+		return p.Out.Total.Number
+	}
+}
+
+// LostThere are the lines of this bank's book which the peer had, up to a certain
+// number, and which are beyond the end of the peer's book.
+func LostThere(ours []messages.ClearingLine, end, certain uint64) []messages.ClearingLine {
+	first := sort.Search(len(ours), func(i int) bool { return ours[i].Number > end })
+	last := sort.Search(len(ours), func(i int) bool { return ours[i].Number > certain })
+	if first >= last {
+		return nil
+	}
+	return ours[first:last]
+}

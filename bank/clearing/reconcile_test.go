@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/candor-grid/candor/bank/ledger"
 	"github.com/candor-grid/candor/messages"
 )
 
@@ -164,4 +165,89 @@ func FuzzApply(f *testing.F) {
 			t.Errorf("a step was refused by the ledger: %s", fault)
 		}
 	})
+}
+
+// backup returns what puts a side back to what it is now.
+func (s *side) backup() (restore func()) {
+	s.Helper()
+	var image bytes.Buffer
+	for _, i := range []io.WriterTo{s.state.Capture(), s.ledger.Capture()} {
+		if _, err := i.WriteTo(&image); err != nil {
+			s.Fatal(err)
+		}
+	}
+	return func() {
+		s.Helper()
+		s.ledger = ledger.New()
+		s.state = New(s.name, s.ledger, Ed25519)
+		if err := s.state.Restore(&image); err != nil {
+			s.Fatal(err)
+		}
+		if err := s.ledger.Restore(&image); err != nil {
+			s.Fatal(err)
+		}
+	}
+}
+
+// lost are the numbers that a side finds to be lost, by it and by the other.
+func (s *side) lost(other *side, sender messages.Name) string {
+	s.Helper()
+	ours, theirs := s.lines(other, sender), other.lines(s, sender)
+	if d := Compare(ours, theirs); d != nil {
+		s.Errorf("the books differ: %+v", d)
+	}
+	var here, there []uint64
+	for _, l := range s.state.LostHere(other.name, sender, theirs) {
+		here = append(here, l.Number)
+	}
+	for _, l := range LostThere(ours, uint64(len(theirs)), s.state.Certain(other.name, sender)) {
+		there = append(there, l.Number)
+	}
+	return fmt.Sprint(here, there)
+}
+
+// A bank that was restored from an old backup: both sides name each number that it
+// lost, of either direction, and it cannot give a number again.
+func TestARestoredBankLostNumbers(t *testing.T) {
+	east, west := pair(t)
+	trade := func(n int, keys string) {
+		for i := range n {
+			east.pay(west, fmt.Sprint("e", keys, i), 1)
+			west.pay(east, fmt.Sprint("w", keys, i), 1)
+		}
+		east.exchange(west) // each knows that the other knows
+		west.exchange(east)
+	}
+	trade(2, "before")
+	for _, sender := range []messages.Name{"east", "west"} {
+		if got := east.lost(west, sender); got != "[] []" {
+			t.Errorf("of %s before: %s", sender, got)
+		}
+	}
+	restore := west.backup()
+	trade(3, "after")
+	restore()
+	for _, sender := range []messages.Name{"east", "west"} {
+		if got := west.lost(east, sender); got != "[3 4 5] []" {
+			t.Errorf("west says of the instructions of %s: %s", sender, got)
+		}
+		if got := east.lost(west, sender); got != "[] [3 4 5]" {
+			t.Errorf("east says of the instructions of %s: %s", sender, got)
+		}
+	}
+	before, err := east.ledger.Account("ada")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 6 { // numbers 3 to 8, of which 3 to 5 were others
+		west.must(Command{By: "ada", Remit: &messages.RemitRequest{Key: fmt.Sprint("again", i), Peer: "east", Payee: "ada", Amount: 2 * messages.Credit}})
+	}
+	if got := west.lost(east, "west"); got != "[3 4 5] []" {
+		t.Errorf("with other instructions under the numbers: %s", got)
+	}
+	m := west.outgoing(east)
+	east.refuse(Rewritten, messages.Conflict, Command{Instructions: &m})
+	if now, _ := east.ledger.Account("ada"); now.Balance != before.Balance || east.state.terms.describe(east.state.peers.byName["west"]).Dispute == "" {
+		t.Errorf("ada had %v and has %v", before.Balance, now.Balance)
+	}
 }

@@ -64,10 +64,12 @@ func (p *peers) collect(ctx context.Context, cycle uint64) (positions []messages
 }
 
 // reconcile compares both books with those of a peer, and returns where each
-// first differs, if not as far as both go back and forth.
+// first differs, if not as far as both go back and forth, and what a bank lost.
 func (p *peers) reconcile(ctx context.Context, peer messages.Name) (messages.ReconcileReply, error) {
 	reply := messages.ReconcileReply{Peer: peer}
 	for _, sender := range []messages.Name{p.config.Site, peer} {
+		var certain uint64
+		p.config.Host.Read(func(s *clearing.State) { certain = s.Certain(peer, sender) })
 		ours, err := p.book(peer, sender)
 		if err != nil {
 			return messages.ReconcileReply{}, err
@@ -76,7 +78,10 @@ func (p *peers) reconcile(ctx context.Context, peer messages.Name) (messages.Rec
 		if err != nil {
 			return messages.ReconcileReply{}, err
 		}
-		reply.Books = append(reply.Books, messages.ReconciledBook{Sender: sender, Ours: end(ours), Theirs: end(theirs), Difference: clearing.Compare(ours, theirs)})
+		book := messages.ReconciledBook{Sender: sender, Ours: end(ours), Theirs: end(theirs), Difference: clearing.Compare(ours, theirs)}
+		book.LostThere = clearing.LostThere(ours, book.Theirs, certain)
+		p.config.Host.Read(func(s *clearing.State) { book.LostHere = s.LostHere(peer, sender, theirs) })
+		reply.Books = append(reply.Books, book)
 	}
 	return reply, nil
 }

@@ -218,16 +218,17 @@ func peerReconcile(a *cli.App) *cobra.Command {
 		Use:   "reconcile SITE",
 		Short: "compare the books with the books of a peer",
 		Long: `Compare this site's books with the books that the bank of the peer signs, in
-both directions, and name the first number at which they differ. Numbers that
-only one bank has are still on their way. The exit code is 1 if the books
-differ.`,
+both directions. Name the first number at which they differ, and each number
+that a bank lost, for example because an old backup was restored. Other numbers
+that only one bank has are still on their way. The exit code is 1 if the books
+differ or a number is lost.`,
 		Example: "  candor peer reconcile west",
 		RunE: a.Operating(func(ctx context.Context, s *cli.Session, args []string) error {
 			reply, err := cli.Call[messages.ReconcileReply](ctx, s, messages.Bank, messages.VerbReconcile, messages.ReconcileRequest{Peer: args[0]})
 			if err != nil {
 				return err
 			}
-			differ := slices.ContainsFunc(reply.Books, func(b messages.ReconciledBook) bool { return b.Difference != nil })
+			differ := slices.ContainsFunc(reply.Books, func(b messages.ReconciledBook) bool { return !b.Agrees() })
 			return a.Verdict(reply, !differ, func(p *cli.Page) { writeReconciled(p, reply) })
 		}),
 	}

@@ -159,8 +159,11 @@ func writeLeft(p *cli.Page, peers []messages.PeerReply) {
 func writeReconciled(p *cli.Page, r messages.ReconcileReply) {
 	for _, b := range r.Books {
 		state := p.Green("agree")
-		if b.Difference != nil {
+		switch {
+		case b.Difference != nil:
 			state = p.Red("DIFFER")
+		case !b.Agrees():
+			state = p.Red("have a GAP")
 		}
 		p.Printf("Instructions of %s: %d here, %d at %s; the books %s\n", b.Sender, b.Ours, b.Theirs, r.Peer, state)
 		if d := b.Difference; d != nil {
@@ -171,7 +174,22 @@ func writeReconciled(p *cli.Page, r messages.ReconcileReply) {
 			p.Printf("  first at number %d%s\n", d.Number, earlier)
 			p.Fields("Here", bookLine(d.Ours), "At "+r.Peer, bookLine(d.Theirs))
 		}
+		writeLost(p, b.Sender, "here", r.Peer, b.LostHere)
+		writeLost(p, b.Sender, "at "+r.Peer, "this site", b.LostThere)
 	}
+}
+
+// writeLost names what a bank lost, and what it came to.
+func writeLost(p *cli.Page, sender messages.Name, where, keeper messages.Name, lost []messages.ClearingLine) {
+	if len(lost) == 0 {
+		return
+	}
+	p.Printf("  %s\n", p.Red("Lost "+where+", as the books of "+keeper+" have it:"))
+	t := terminal.NewTable(">NUMBER|~WHAT")
+	for _, l := range lost {
+		t.Row(terminal.Count(l.Number), bookLine(l))
+	}
+	p.Table(t, "    ")
 }
 
 func bookLine(l messages.ClearingLine) string {
