@@ -41,7 +41,7 @@ func TestStatementsThatAreRefused(t *testing.T) {
 	west.refuse(Signature, messages.PermissionDenied, altered(func(b *messages.Authorisation) { b.Interval *= 2 }))
 	west.refuse(Signature, messages.PermissionDenied, altered(func(b *messages.Authorisation) { b.ID = "ada/other" }))
 	west.refuse(Misaddressed, messages.PermissionDenied, altered(func(b *messages.Authorisation) { b.Peer = "north" }))
-	west.refuse(Stranger, messages.PermissionDenied, altered(func(b *messages.Authorisation) { b.Issuer = "north" }))
+	west.refuse(Stranger, messages.Unavailable, altered(func(b *messages.Authorisation) { b.Issuer = "north" }))
 	west.refuse(Signature, messages.PermissionDenied, sealed(north.keys, nothing))
 	west.refuse(Signature, messages.PermissionDenied, sealed(west.keys, nothing))
 	west.refuse(Amount, messages.Invalid, sealed(east.keys, func(b *messages.Authorisation) { b.Amount = -1 }))

@@ -299,3 +299,15 @@ func TestARetiredKeyNeverReturns(t *testing.T) {
 	east.refuse(Ordinary, messages.Invalid, terms(true, old))
 	east.refuse(Ordinary, messages.Invalid, terms(false, old, fresh))
 }
+
+// A bank that does not know a site yet refuses its jobs for now, and not for ever: the
+// two may be joining.
+func TestAStrangersJobWaits(t *testing.T) {
+	east, west := newSide(t, "east"), newSide(t, "west")
+	east.know(west, 100)
+	east.grant("ada", 100)
+	a := east.authorise(west, "k", 30)
+	west.refuse(Stranger, messages.Unavailable, accepting(a))
+	west.know(east, 100)
+	west.must(accepting(a))
+}

@@ -50,6 +50,9 @@ func (sc *screen) authorisation(r *messages.AcceptRequest) *Rejected {
 		return err
 	}
 	a := &r.Authorisation.Authorisation
+	if a.Peer == sc.peers.site && sc.peers.byName[a.Issuer] == nil { // its operator and ours may be about to join the sites
+		return reject(Stranger, messages.Unavailable, "site %q is no peer of %q: an operator of %q can make it one; try again then", clip(a.Issuer), sc.peers.site, sc.peers.site)
+	}
 	return sc.signed(a.Issuer, a.Peer, domainAuthorisation, a, r.Authorisation.Signature)
 }
 
