@@ -3,7 +3,7 @@ package courier
 import (
 	"context"
 	"fmt"
-	"slices"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -57,7 +57,7 @@ func TestAuthorisationsOverTheBus(t *testing.T) {
 		if s == west {
 			want[0], want[1] = want[1], want[0]
 		}
-		if err != nil || !slices.Equal(found.Books, want) {
+		if err != nil || !reflect.DeepEqual(found.Books, want) {
 			t.Errorf("%s: reconciled to %v, %v", s.name, found, err)
 		}
 	}
@@ -250,5 +250,53 @@ func TestAuthoriseOnBehalfOverTheBus(t *testing.T) {
 	east.refused(messages.PermissionDenied, "bob", messages.VerbAuthorise, r)
 	if a := must[messages.SignedAuthorisation](east, "$auctioneer", messages.VerbAuthorise, r); a.Authorisation.Member != "ada" {
 		t.Errorf("got %+v", a)
+	}
+}
+
+// A peer that is silent for long is suspended, and open again when it answers, though
+// nobody has anything to say to it.
+func TestASilentPeerIsSuspendedAndResumes(t *testing.T) {
+	east, west := pair(t)
+	stands := func(want messages.PeerStanding) func() bool {
+		return func() bool {
+			found := must[messages.PeersReply](east, "ops", messages.VerbPeers, messages.Empty{}).Peers
+			return len(found) == 1 && found[0].Standing == want
+		}
+	}
+	east.road.set(1)
+	must[messages.ClearingReply](east, "ada", messages.VerbRemit, messages.RemitRequest{Key: "k", Peer: "west", Payee: "ada", Amount: messages.Credit})
+	await.Until(t, "a message was sent in vain", func() bool {
+		return must[messages.PeersReply](east, "ops", messages.VerbPeers, messages.Empty{}).Peers[0].Tries > 1
+	})
+	if !stands(messages.PeerOpen)() {
+		t.Error("it is suspended before its time")
+	}
+	east.pass(2 * hour)
+	await.Until(t, "the peer is suspended", stands(messages.PeerSuspended))
+	east.refused(messages.Unavailable, "ada", messages.VerbRemit, messages.RemitRequest{Key: "n", Peer: "west", Payee: "ada", Amount: messages.Credit})
+	east.road.set(0)
+	await.Until(t, "the peer is open", stands(messages.PeerOpen))
+	if got := west.account("ada").Balance; got != 101*messages.Credit {
+		t.Errorf("ada has %v at west, want 101", got)
+	}
+}
+
+// An operator parts by one request, and nobody else does.
+func TestOperatorsPart(t *testing.T) {
+	east, west := pair(t)
+	none := messages.Credits(0)
+	east.refused(messages.PermissionDenied, "ada", messages.VerbPart, messages.PartRequest{Peer: "west"})
+	east.refused(messages.Invalid, "ops", messages.VerbPart, messages.PartRequest{Peer: "west", Loss: &none})
+	for _, s := range []*site{east, west} {
+		other := messages.Name("west")
+		if s == west {
+			other = "east"
+		}
+		must[messages.PartReply](s, "ops", messages.VerbPart, messages.PartRequest{Peer: other})
+	}
+	for _, s := range []*site{east, west} {
+		await.Until(t, "the sites have parted", func() bool {
+			return must[messages.PeersReply](s, "ops", messages.VerbPeers, messages.Empty{}).Peers[0].Standing == messages.PeerParted
+		})
 	}
 }

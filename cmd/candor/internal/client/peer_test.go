@@ -41,6 +41,15 @@ func TestPeerViews(t *testing.T) {
 		{Sender: "east", Ours: 4, Theirs: 4, Difference: &messages.BookDifference{Number: 3, Earlier: true,
 			Ours:   messages.ClearingLine{Number: 3, Kind: messages.InstructCharge, Asked: credit, Moved: credit, Digest: []byte("abcdefghi")},
 			Theirs: messages.ClearingLine{Number: 3, Kind: messages.InstructCharge, Asked: credit, Refused: true, Digest: []byte("ABCDEFGHI")}}},
+		{Sender: "west", Ours: 1, Theirs: 2, LostHere: []messages.ClearingLine{{Number: 2, Kind: messages.InstructPay, Asked: credit, Moved: credit, Digest: []byte("abcdefghi")}},
+			LostThere: []messages.ClearingLine{{Number: 1, Kind: messages.InstructRevoke, Digest: []byte("abcdefghi")}}},
+	}}
+	parted := messages.PeersReply{Site: "west", Key: "ADKEY", Peers: []messages.PeerReply{
+		{Peer: "a", Standing: messages.PeerParted, Since: 1_790_000_000_000_000, Lost: 5 * credit},
+		{Peer: "b", Standing: messages.PeerParted, Since: 1_790_000_000_000_000, Settled: -5 * credit},
+		{Peer: "c", Standing: messages.PeerParting, Since: 1_790_000_000_000_000, Owed: credit},
+		{Peer: "d", Standing: messages.PeerSuspended, Since: 1_790_000_000_000_000, Tries: 9, Failure: "nobody serves that"},
+		{Peer: "e", Leaving: true},
 	}}
 	settled := func(s *fakeSite) {
 		gives[messages.CycleRequest](messages.Bank, messages.VerbNet, someNet())(s)
@@ -49,6 +58,9 @@ func TestPeerViews(t *testing.T) {
 	checkViews(t, map[string]view{
 		"peers":      {"peer list", gives[messages.Empty](messages.Bank, messages.VerbPeers, peers)},
 		"peers_none": {"peer list", gives[messages.Empty](messages.Bank, messages.VerbPeers, messages.PeersReply{Site: "west", Key: "ADKEY"})},
+		"parted":     {"peer part a --loss 5 --reason gone", gives[messages.PartRequest](messages.Bank, messages.VerbPart, messages.PartReply{Peer: parted.Peers[0], Returned: 2 * credit})},
+		"parting":    {"peer part c", gives[messages.PartRequest](messages.Bank, messages.VerbPart, messages.PartReply{Peer: parted.Peers[2], Authorised: 1, Visits: 2})},
+		"standings":  {"peer list", gives[messages.Empty](messages.Bank, messages.VerbPeers, parted)},
 		"reconciled": {"peer reconcile east", gives[messages.ReconcileRequest](messages.Bank, messages.VerbReconcile, differ)},
 		"settled":    {"settle", settled},
 	})
