@@ -137,6 +137,17 @@ func (c *federated) begin(visit messages.Visit) (end func(), err error) {
 	return c.locked(func() { c.visits.End(visit) }), c.visits.Begin(visit)
 }
 
+// entering is why a visiting job cannot be ended: that there is none is not said while
+// it is being taken.
+func (c *federated) entering(visit messages.Visit, err error) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.visits.Entering(visit) {
+		return messages.Errorf(messages.Unavailable, "job %v: is being taken; ask again", visit)
+	}
+	return err
+}
+
 // poll counts a request of a peer that waits for a change, until its end.
 func (c *federated) poll(home messages.Name) (end func(), err error) {
 	c.mu.Lock()

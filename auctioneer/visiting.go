@@ -202,7 +202,7 @@ func (v *visiting) cancel(ctx context.Context, home messages.Name, r messages.Jo
 		return err
 	})
 	if err != nil {
-		return reply, err
+		return reply, v.federated.entering(messages.Visit{Home: home, Job: r.Job}, err)
 	}
 	was, err := propose[messages.State](ctx, v.site, &book.Command{Cancel: &c})
 	return messages.CancelReply{Job: r.Job, State: was}, err

@@ -170,7 +170,7 @@ func (b *remote) step(r *RemoteJob, s *Step) {
 		b.heard(r, s.Status)
 	case s.Refused != nil && r.Phase < There:
 		b.refused(r, s.Refused)
-	case s.Told && r.Phase == There:
+	case s.Told && (r.Phase == There || r.Phase == Releasing):
 		r.Told = true
 	case s.Released && r.Phase == Releasing:
 		b.over(r)
@@ -218,7 +218,11 @@ func (b *remote) heard(r *RemoteJob, s *messages.JobSummary) {
 func (b *remote) Unheard(now messages.Time, lost map[messages.Name]bool) (out []Step) {
 	for id, r := range b.remoteJobs {
 		parted := lost[r.Peer]
-		if r.Phase != Sending && r.Phase != There || r.Authorisation == nil || !parted && r.Authorisation.Authorisation.Frees() >= now {
+		if r.Phase < Sending || r.Phase == Over || r.Authorisation == nil || !parted && r.Authorisation.Authorisation.Frees() >= now {
+			continue
+		}
+		if r.Phase == Releasing {
+			out = append(out, Step{Job: id, Released: true})
 			continue
 		}
 		if r.Phase == Sending && !parted {

@@ -17,7 +17,8 @@
 //	Authorising  the bank sets the budget aside for the peer      → Sending
 //	Sending      the peer takes the job                           → There
 //	There        the peer is told to end it, if it was cancelled; the peer says how it fares, and at last how it ended → Over
-//	Releasing    the bank takes back what it set aside for a job that does not run → Over
+//	Releasing    the peer is told to end it, if it was sent and came there after all; the
+//	             bank takes back what it set aside for a job that does not run → Over
 //
 // [Errands] runs the errands of all remote jobs: in rounds of bounded size, one at a
 // time for each destination, so that a silent peer keeps nobody else waiting. After a

@@ -38,6 +38,9 @@ func Next(r *book.RemoteJob) (Errand, bool) {
 	case book.There:
 		return Recall, r.Cancelled && !r.Told
 	case book.Releasing:
+		if r.Authorisation != nil && !r.Told {
+			return Recall, true // it may have come there nevertheless
+		}
 		return Release, true
 	}
 	return 0, false
@@ -74,6 +77,8 @@ func (e Errand) step(r *book.RemoteJob, q *Request, reply any, err error) (*book
 	switch kind := messages.KindOf(err); {
 	case e == Recall && (err == nil || kind == messages.Ended || kind == messages.NotFound):
 		return &book.Step{Told: true}, nil // what has ended, or is not known there, needs no more
+	case e == Recall && r.Phase == book.Releasing && !messages.Waits(err): // it is not there
+		return &book.Step{Told: true}, nil
 	case e == Recall:
 		return nil, err
 	case e == inquire && kind == messages.NotFound: // it ended long ago; the bank's books say what it cost

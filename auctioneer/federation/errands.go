@@ -135,6 +135,9 @@ func (e *Errands) note(r *book.RemoteJob) {
 // next is [Next], or to ask for a job by name.
 func (e *Errands) next(r *book.RemoteJob) (Errand, bool) {
 	if errand, is := Next(r); is {
+		if e.lost[r.Peer] && r.Phase == book.Releasing {
+			return Release, true
+		}
 		return errand, true
 	}
 	return inquire, r.Phase == book.There && e.sought[r.ID]

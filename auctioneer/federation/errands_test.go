@@ -213,9 +213,12 @@ func TestRefused(t *testing.T) {
 	tr.answers(list[0], nil, messages.Errorf(messages.Insufficient, "too little"))
 	tr.answers(list[1], nil, forbid)
 	tr.is(bad, book.Releasing, "RefusedBySite")
-	list = tr.due(messages.VerbRevoke, messages.VerbRevoke)
+	list = tr.due(messages.VerbRevoke, messages.VerbPeerCancel) // an earlier request may have been taken
 	tr.answers(list[0], nil, messages.Errorf(messages.NotFound, "there is none"))
-	tr.answers(list[1], &messages.ClearingReply{}, nil)
+	tr.answers(list[1], nil, silent)
+	tr.now += longest
+	tr.answers(tr.due(messages.VerbPeerCancel)[0], nil, messages.Errorf(messages.NotFound, "there is none"))
+	tr.answers(tr.due(messages.VerbRevoke)[0], &messages.ClearingReply{}, nil)
 	tr.is(poor, book.Over, "RefusedByBank")
 	tr.is(bad, book.Over, "RefusedBySite")
 	tr.due()
@@ -358,4 +361,30 @@ func TestJobsAtALostPeerEnd(t *testing.T) {
 	tr.is(sent, book.Over, "PeerLost")
 	tr.is(cancelled, book.Over, "CancelledByUser")
 	tr.is(other, book.There, "")
+}
+
+// A job that a peer refused, and that it runs nevertheless because an earlier request came
+// late, is ended there before its authorisation is given up; but not for ever, where the
+// peer is silent.
+func TestARefusedJobIsRecalled(t *testing.T) {
+	tr := newTrip(t)
+	ends := messages.Authorisation{Issued: now, Interval: messages.Duration(time.Hour)}
+	var ids [2]messages.JobID
+	for i := range ids {
+		ids[i] = tr.sends("east")
+		tr.step(book.Step{Job: ids[i], Authorised: &messages.SignedAuthorisation{Authorisation: ends}})
+	}
+	for _, q := range tr.due(messages.VerbPeerSubmit, messages.VerbPeerSubmit) {
+		tr.answers(q, nil, forbid)
+	}
+	list := tr.due(messages.VerbPeerCancel, messages.VerbPeerCancel)
+	tr.answers(list[0], &messages.CancelReply{State: messages.Running}, nil)
+	tr.answers(list[1], nil, silent)
+	tr.answers(tr.due(messages.VerbRevoke)[0], &messages.ClearingReply{}, nil)
+	tr.is(ids[0], book.Over, "RefusedBySite")
+	tr.is(ids[1], book.Releasing, "RefusedBySite")
+	for _, c := range tr.Ending(ends.Frees()+1, tr.book) {
+		tr.do(c)
+	}
+	tr.is(ids[1], book.Over, "RefusedBySite")
 }

@@ -68,6 +68,9 @@ func (v *Visits) Begin(visit messages.Visit) error {
 	return nil
 }
 
+// Entering reports whether a visiting job is being taken.
+func (v *Visits) Entering(visit messages.Visit) bool { return v.entering[visit.Home][visit.Job] }
+
 // End ends the entry of a visiting job.
 func (v *Visits) End(visit messages.Visit) {
 	if delete(v.entering[visit.Home], visit.Job); len(v.entering[visit.Home]) == 0 {
