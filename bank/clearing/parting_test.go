@@ -203,3 +203,31 @@ func TestASilentPeerIsSuspended(t *testing.T) {
 		t.Errorf("it is %v", s)
 	}
 }
+
+// A peer that says it parts, though it owes, gets no more credit and keeps its debt; and
+// who has parted says so after a restore too.
+func TestAPeerThatPartsOwesStill(t *testing.T) {
+	east, west := pair(t)
+	east.answer(west.forge(east, messages.Instruction{Kind: messages.InstructPay, Account: "ada", Amount: 90 * messages.Credit}))
+	east.answer(west.forge(east, messages.Instruction{Kind: messages.InstructPart}))
+	o := east.answer(west.forge(east, messages.Instruction{Kind: messages.InstructPay, Account: "ada", Amount: messages.Credit})).Receipt.Outcomes[0]
+	if o.Error == nil || o.Amount != 0 {
+		t.Errorf("a payment after it came to %+v", o)
+	}
+	east.must(parting("west"))
+	east.answer(west.forge(east, messages.Instruction{Kind: messages.InstructPart}))
+	east.must(Command{})
+	if s := east.standing(west); s != messages.PeerParting {
+		t.Errorf("it owes 90, and is %v", s)
+	}
+	east.has(PeerAccount("west"), -90, 0)
+	east.grant("ops", 90)
+	lie := west.forge(east, messages.Instruction{Kind: messages.InstructPart})
+	east.must(abandoning("west", 90))
+	hash := east.state.Hash()
+	east.backup()()
+	if east.state.Hash() != hash || east.standing(west) != messages.PeerParted {
+		t.Error("the restored bank is another")
+	}
+	east.refuse(Parted, messages.PermissionDenied, Command{Instructions: &lie})
+}
