@@ -264,16 +264,31 @@ func (g *gate) AppendEntries(id raft.ServerID, to raft.ServerAddress, q *raft.Ap
 	if told && err != nil {
 		return errors.New(report.Why)
 	}
+	if err == nil {
+		g.acknowledged(string(id), q, p)
+	}
 	return err
+}
+
+// acknowledged notes that a replica has the entries of a request on its disk, and all
+// entries before them. A heartbeat says nothing about entries.
+func (g *gate) acknowledged(id string, q *raft.AppendEntriesRequest, p *raft.AppendEntriesResponse) {
+	if o := g.leadership.current.Load(); o != nil && o.term == q.Term && p.Success {
+		g.standing.noteAck(id, q.PrevLogEntry+uint64(len(q.Entries)))
+	}
 }
 
 // notice is what this leader tells a replica.
 func (g *gate) notice(id string) leaderNotice {
+	leads, committed := g.leadership.current.Load() != nil, g.raft.CommitIndex()
+	if leads {
+		g.standing.noteFloors(committed)
+	}
 	r := g.standing.promises.now()
 	_, out := g.catching.Load(id)
 	l := leaderNotice{Known: r.Known, Committed: r.Committed, Out: out, Vote: !out}
-	if o := g.leadership.current.Load(); o != nil {
-		l.Committed = max(l.Committed, g.raft.CommitIndex())
+	if leads {
+		l.Committed = max(l.Committed, committed)
 	}
 	return l
 }

@@ -13,6 +13,7 @@ import (
 type pipeline struct {
 	raft.AppendPipeline
 	gate    *gate
+	id      raft.ServerID
 	answers chan raft.AppendFuture
 	closed  chan struct{}
 	once    sync.Once
@@ -24,7 +25,7 @@ func (g *gate) AppendEntriesPipeline(id raft.ServerID, to raft.ServerAddress) (r
 	if err != nil {
 		return nil, err
 	}
-	p := &pipeline{AppendPipeline: below, gate: g, answers: make(chan raft.AppendFuture), closed: make(chan struct{})}
+	p := &pipeline{AppendPipeline: below, gate: g, id: id, answers: make(chan raft.AppendFuture), closed: make(chan struct{})}
 	go p.pass()
 	return p, nil
 }
@@ -52,7 +53,9 @@ func (p *pipeline) pass() {
 	for {
 		select {
 		case f := <-p.AppendPipeline.Consumer():
-			if r := f.Response(); !r.Success || r.Term > f.Request().Term {
+			r := f.Response()
+			p.gate.acknowledged(string(p.id), f.Request(), r)
+			if !r.Success || r.Term > f.Request().Term {
 				_ = p.AppendPipeline.Close()
 			}
 			select {

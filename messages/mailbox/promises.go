@@ -278,6 +278,19 @@ func (r *record) known(id string) (d diskOf, has bool) {
 	return d, false
 }
 
+// learn takes in what another replica says of a disk, unless it is about an earlier disk,
+// and says whether that is new. The floor of a disk never falls.
+func (r *record) learn(d diskOf) bool {
+	mine, has := r.known(d.ID)
+	if has && d.Version < mine.Version {
+		return false
+	}
+	if d.Disk == mine.Disk && d.Version == mine.Version {
+		d.Floor = max(d.Floor, mine.Floor)
+	}
+	return r.note(d)
+}
+
 // note replaces what a record says of a replica's disk, and says whether that is new.
 func (r *record) note(d diskOf) bool {
 	i := r.of(d.ID)

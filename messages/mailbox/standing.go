@@ -3,6 +3,7 @@ package mailbox
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -29,6 +30,7 @@ type standing struct {
 	outTerm  uint64                // the term whose leader has taken this replica's vote away
 	doubtful map[string]toldReport // by ID: the doubtful replicas that reported to this leader
 	marks    map[string]mark       // by ID: the latest state hash each replica has told
+	acked    map[string]uint64     // by ID: how far each replica has this leader's log on its disk
 	heard    map[string]toldReport // by ID: the latest report
 	kick     chan struct{}         // signalled, without waiting, when doubtful or marks grow
 }
@@ -78,7 +80,7 @@ func attached[T any](field string) (v T, ok bool) {
 
 func newStanding(c *Config, p *promises, fail func(error)) *standing {
 	return &standing{id: c.ID, promises: p, log: c.Log, fail: fail,
-		doubtful: map[string]toldReport{}, marks: map[string]mark{}, heard: map[string]toldReport{}, kick: make(chan struct{}, 1)}
+		doubtful: map[string]toldReport{}, marks: map[string]mark{}, acked: map[string]uint64{}, heard: map[string]toldReport{}, kick: make(chan struct{}, 1)}
 }
 
 // keep changes the promises, and reports whether they could be written; if not, the
@@ -159,8 +161,8 @@ func (s *standing) noteLeader(l leaderNotice, term, last uint64) {
 		changed := l.Committed > r.Committed
 		r.Committed = max(r.Committed, l.Committed)
 		for _, d := range l.Known {
-			if mine, has := r.known(d.ID); d.ID != s.id && (!has || d.Version >= mine.Version) {
-				changed = r.note(d) || changed
+			if d.ID != s.id {
+				changed = r.learn(d) || changed
 			}
 		}
 		return changed
@@ -171,7 +173,7 @@ func (s *standing) noteLeader(l leaderNotice, term, last uint64) {
 	case !known && r.Standing == standingNew:
 		s.become(0)
 	case !known || r.Standing == standingDoubtful && me.Disk != r.Disk:
-	case me.Disk == r.Disk && me.Version >= r.Version && r.Standing != standingDoubtful && me.Floor > last:
+	case me.Disk == r.Disk && me.Version >= r.Version && me.Floor > last:
 		s.doubt(fmt.Sprintf("its log ends at entry %d, and it had entries up to %d", last, me.Floor))
 	case me.Disk == r.Disk && me.Version >= r.Version && (l.Vote || r.Standing == standingWhole):
 		s.become(me.Version)
@@ -194,6 +196,9 @@ func (s *standing) become(version uint64) {
 
 // leads makes this replica whole, because a majority has elected it.
 func (s *standing) leads() {
+	s.mu.Lock()
+	clear(s.acked)
+	s.mu.Unlock()
 	r := s.promises.now()
 	known, has := r.known(s.id)
 	if r.Standing == standingWhole && has && known.Disk == r.Disk {
@@ -201,7 +206,7 @@ func (s *standing) leads() {
 	}
 	s.keep(func(r *record) {
 		r.Standing, r.Version = standingWhole, max(r.Version, 1)
-		r.note(diskOf{ID: s.id, Disk: r.Disk, Version: r.Version})
+		r.learn(diskOf{ID: s.id, Disk: r.Disk, Version: r.Version})
 	})
 }
 
@@ -231,11 +236,34 @@ func (s *standing) noteReport(id string, q standingReport, term, committed uint6
 		s.noteDisk(id, q.Disk, max(q.Version, 1))
 	case q.Disk == known.Disk && q.LastTerm == term:
 		// The replica's last entry is this leader's, so it has all entries before.
-		if floor := min(q.Last, committed); floor > known.Floor {
-			known.Floor = floor
-			s.promises.learn(func(r *record) bool { return r.note(known) })
-		}
+		s.noteAck(id, q.Last)
+		s.noteFloors(committed)
 	}
+}
+
+// noteAck notes that a replica has this leader's log on its disk up to an entry.
+func (s *standing) noteAck(id string, index uint64) {
+	s.mu.Lock()
+	s.acked[id] = max(s.acked[id], index)
+	s.mu.Unlock()
+}
+
+// noteFloors notes what the disks have of the entries that this leader has committed. The
+// leader's own disk has all of them.
+func (s *standing) noteFloors(committed uint64) {
+	s.mu.Lock()
+	floors := maps.Clone(s.acked)
+	s.mu.Unlock()
+	floors[s.id] = committed
+	s.promises.learn(func(r *record) (changed bool) {
+		for id, acked := range floors {
+			if d, has := r.known(id); has {
+				d.Floor = min(acked, committed)
+				changed = r.learn(d) || changed
+			}
+		}
+		return changed
+	})
 }
 
 // noteDisk remembers a replica's disk.
@@ -257,6 +285,9 @@ func (s *standing) noteDoubtful(id string, q standingReport) {
 	s.mu.Lock()
 	if _, before := s.doubtful[id]; !before {
 		s.log.Warn("a replica must be brought up to date before it votes", zap.String("peer", id), zap.String("why", q.Why))
+	}
+	if before, has := s.doubtful[id]; !has || before.Disk != q.Disk {
+		delete(s.acked, id) // it was another disk that had them
 	}
 	s.doubtful[id] = toldReport{q, time.Now()}
 	s.mu.Unlock()

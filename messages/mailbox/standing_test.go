@@ -1,9 +1,12 @@
 package mailbox
 
 import (
+	"path/filepath"
+	"strconv"
 	"testing"
 	"time"
 
+	"github.com/hashicorp/raft"
 	"go.uber.org/zap"
 )
 
@@ -34,4 +37,95 @@ func TestLateDoubtTakesNoVote(t *testing.T) {
 	if len(s.doubtfulPeers(time.Minute)) != 1 {
 		t.Error("a replica that is doubtful once more, on another disk, is not noted")
 	}
+}
+
+// TestFloorsNeverFall: what a disk was seen to have stays known, whoever leads, and
+// whatever another replica remembers of it.
+func TestFloorsNeverFall(t *testing.T) {
+	p, err := createPromises(t.TempDir(), record{Disk: "mine", Standing: standingWhole})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = p.close() })
+	s := newStanding(&Config{ID: "a", Log: zap.NewNop()}, p, func(err error) { t.Error(err) })
+	s.noteLeader(leaderNotice{Known: []diskOf{{ID: "a", Disk: "mine", Version: 1}, {ID: "b", Disk: "theirs", Version: 1, Floor: 70}}, Vote: true}, 1, 100)
+	s.leads()
+	s.noteAck("b", 60)
+	s.noteFloors(80)
+	s.noteLeader(leaderNotice{Known: []diskOf{{ID: "b", Disk: "theirs", Version: 1, Floor: 50}}}, 2, 100)
+	r := p.now()
+	for id, want := range map[string]uint64{"a": 80, "b": 70} {
+		if d, _ := r.known(id); d.Floor != want {
+			t.Errorf("the disk of %s is known to have entries up to %d, not %d", id, d.Floor, want)
+		}
+	}
+}
+
+// TestOlderCopyOfADoubtfulReplica: the copy was made while the replica was doubtful, and
+// the group has taken its disk in since.
+func TestOlderCopyOfADoubtfulReplica(t *testing.T) {
+	p, err := createPromises(t.TempDir(), record{Disk: "taken in", Standing: standingDoubtful, Why: "its log is damaged"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = p.close() })
+	s := newStanding(&Config{ID: "a", Log: zap.NewNop()}, p, func(err error) { t.Error(err) })
+	s.noteLeader(leaderNotice{Known: []diskOf{{ID: "a", Disk: "taken in", Version: 2, Floor: 100}}, Vote: true}, 1, 20)
+	if s.doubts() == nil {
+		t.Error("a replica with 20 of 100 entries may vote")
+	}
+}
+
+// TestAcknowledgedEntriesAreRemembered: the others know of a disk what it acknowledged as
+// soon as a command is answered, not with the next heartbeat only, and of the leader's too.
+func TestAcknowledgedEntriesAreRemembered(t *testing.T) {
+	g := newGroup(t, 3, func(c *Config) { c.Timeout = 10 * time.Second })
+	g.start(g.ids...)
+	g.propose("first")
+	g.settled()
+	l := g.leader()
+	index := l.raft.CommitIndex()
+	for i := range 5 {
+		g.propose(strconv.Itoa(i))
+	}
+	var have int
+	notice := l.gate.notice("")
+	for _, d := range notice.Known {
+		if d.Floor >= index+5 {
+			have++
+		}
+	}
+	if have < 2 {
+		t.Errorf("five commands after entry %d are known of %d disks: %+v", index, have, notice.Known)
+	}
+}
+
+// TestOlderCopyOfALeader: the replica led when it was lost, and comes back as a copy of
+// before.
+func TestOlderCopyOfALeader(t *testing.T) {
+	g := newGroup(t, 3, func(c *Config) { c.SegmentBytes, c.Timeout = 64<<10, 200*time.Millisecond })
+	g.start(g.ids...)
+	g.propose("seen by all")
+	g.agree(1)
+	g.settled()
+	victim, older := g.follower().config.ID, filepath.Join(t.TempDir(), "older")
+	g.stop(victim)
+	copyDir(t, g.dirs[victim], older)
+	g.start(victim)
+	g.agree(1)
+	eventually(t, victim+" leads", func() bool {
+		l := g.leader()
+		return l.config.ID == victim || l.raft.LeadershipTransferToServer(raft.ServerID(victim), raft.ServerAddress(victim)).Error() == nil && g.leader().config.ID == victim
+	})
+	for i := range 20 {
+		g.propose(strconv.Itoa(i))
+	}
+	g.agree(21)
+	before := g.running()[victim].disk.promises.now().Disk
+	g.stop(victim)
+	copyDir(t, older, g.dirs[victim])
+	g.start(victim)
+	eventually(t, victim+" says what it lacks", func() bool { return g.running()[victim].disk.promises.now().Disk != before })
+	g.whole(victim)
+	g.agree(21)
 }
