@@ -241,11 +241,34 @@ func putBack(ctx context.Context, s *storm, h *netlab.Host) error {
 	if err := s.well(ctx); err != nil {
 		return err
 	}
-	if err := s.served(ctx); err != nil {
+	_, copied, err := s.has(ctx, h)
+	if err != nil {
+		return err
+	}
+	err = within(ctx, healWithin, func(ctx context.Context) error {
+		has, _, err := s.has(ctx, h)
+		if err == nil && has <= copied {
+			err = messages.Errorf(messages.Unavailable, "%s has no more than its copy", h.Name)
+		}
+		return err
+	})
+	if err != nil {
 		return err
 	}
 	h.Kill()
 	return h.PutBack()
+}
+
+// has is how far the log of a host's bank goes, as its leader knows, and what the leader
+// has carried out.
+func (s *storm) has(ctx context.Context, h *netlab.Host) (last, applied uint64, err error) {
+	reply, err := ask[messages.ReplicasReply](ctx, s.member, messages.Bank, messages.VerbReplicas, messages.Empty{})
+	for _, r := range reply.Replicas {
+		if r.ID == h.Name {
+			last = reply.Applied - min(reply.Applied, r.Behind)
+		}
+	}
+	return last, reply.Applied, err
 }
 
 // healed starts a host that lost something, and waits until it has everything again. Where
