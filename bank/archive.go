@@ -86,6 +86,46 @@ func fetcher(c *Config) func(ledger.Sum) ([]byte, error) {
 	}
 }
 
+// How the files of the journal are examined: with pauses, so that requests do not wait for
+// the disk, and all again after a rest, which is shorter where one was damaged and could
+// not be fetched.
+const (
+	examinePause = 50 * time.Millisecond
+	examineRest  = time.Hour
+	examineAgain = 10 * time.Second
+)
+
+// examine reads the files of the journal again and again, so that damage is found before
+// the records are needed. A damaged file is fetched from the replica that leads.
+func (a *archive) examine(ctx context.Context) {
+	for {
+		rest := examineRest
+		h := read(a.machine, (*ledger.Ledger).History)
+		for _, s := range h.Segments() {
+			if _, err := s.Segment(); err != nil {
+				a.config.Log.Error("the bank's history is damaged; will try again to fetch it from the replica that leads", zap.Error(err))
+				rest = examineAgain
+			}
+			if !pause(ctx, examinePause) {
+				return
+			}
+		}
+		if !pause(ctx, rest) {
+			return
+		}
+	}
+}
+
+// pause waits, and reports whether to go on.
+func pause(ctx context.Context, d time.Duration) bool {
+	select {
+	case <-ctx.Done():
+		return false
+	case <-time.After(d):
+		return true
+	}
+}
+
 // sign signs the journal as it stands.
 func (a *archive) sign() error {
 	if a.config.Signer == nil {

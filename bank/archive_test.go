@@ -20,6 +20,7 @@ import (
 	"github.com/candor-grid/candor/bank/history"
 	"github.com/candor-grid/candor/bank/ledger"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/await"
 	"github.com/candor-grid/candor/messages/mailbox"
 )
 
@@ -128,6 +129,32 @@ func TestLateReplicaFetchesTheHistory(t *testing.T) {
 	g.start(late)
 	g.agree()
 	g.same(late, want)
+}
+
+// TestDamagedHistoryIsFetched damages every file of a replica's history while it is
+// stopped, the newest too: nobody reads the records, and it has the leader's files again.
+func TestDamagedHistoryIsFetched(t *testing.T) {
+	g := archived(t)
+	g.grant("ada", 100_000)
+	g.work("early", 60)
+	leader := g.leader()
+	id := map[string]string{"a": "b", "b": "c", "c": "a"}[leader]
+	g.agree()
+	want := g.segments(leader)
+	for name, damage := range map[string]func([]byte) []byte{
+		"flipped": func(b []byte) []byte { b[len(b)/3] ^= 1; return b },
+		"zeroed":  func(b []byte) []byte { clear(b[len(b)/4 : len(b)/3]); return b },
+		"cut":     func(b []byte) []byte { return b[:len(b)/2] },
+	} {
+		g.stop(id)
+		for file := range g.segments(id) {
+			if err := os.WriteFile(filepath.Join(g.history, id, file), damage(bytes.Clone(want[file])), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		g.start(id)
+		await.Until(t, name+" files are as the leader's", func() bool { return maps.EqualFunc(g.segments(id), want, bytes.Equal) })
+	}
 }
 
 // same compares the files of a replica with those of another.

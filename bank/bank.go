@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"go.uber.org/zap"
@@ -32,8 +33,9 @@ type Bank struct {
 	alarm    *alarm
 	metrics  *metrics
 
-	cancel context.CancelFunc
-	done   chan struct{}
+	cancel    context.CancelFunc
+	done      chan struct{}
+	examining sync.WaitGroup
 
 	// Of the goroutine that runs follow.
 	leads   bool
@@ -67,6 +69,7 @@ func Start(ctx context.Context, c Config) (*Bank, error) {
 		return nil, fmt.Errorf("bank %s: mailbox: %w", c.Replica, err)
 	}
 	ctx, b.cancel = context.WithCancel(ctx)
+	b.examining.Go(func() { b.archive.examine(ctx) })
 	go b.follow(ctx)
 	return b, nil
 }
@@ -102,6 +105,7 @@ func (b *Bank) assemble() (err error) {
 func (b *Bank) Close() error {
 	b.cancel()
 	<-b.done
+	b.examining.Wait()
 	defer b.unregister()
 	return errors.Join(b.group.box.Close(), b.archive.save())
 }

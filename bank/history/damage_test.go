@@ -10,7 +10,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// TestDamagedFiles flips a bit in each byte of a file, and cuts it everywhere.
+// TestDamagedFiles flips a bit in each byte of a file, zeroes bytes, and cuts it everywhere.
 // Whoever reads all of it says so; a ledger that starts on it either does not,
 // or gives the right answers and refuses those that it cannot give.
 func TestDamagedFiles(t *testing.T) {
@@ -27,7 +27,9 @@ func TestDamagedFiles(t *testing.T) {
 	for i := range original {
 		flipped := slices.Clone(original)
 		flipped[i] ^= 1 << (i % 8)
-		for _, damage := range [][]byte{flipped, original[:i]} {
+		zeroed := slices.Clone(original)
+		clear(zeroed[i:min(i+64, len(zeroed))])
+		for _, damage := range [][]byte{flipped, zeroed, original[:i]} {
 			files.Damage(name, damage)
 			if _, _, err := Walk(files, func(uint64, []byte) error { return nil }); err == nil || !strings.Contains(err.Error(), name) {
 				t.Fatalf("byte %d: all was read: %v", i, err)
@@ -43,6 +45,48 @@ func TestDamagedFiles(t *testing.T) {
 				t.Fatalf("byte %d: another ledger", i)
 			}
 			answer(t, i, started.ledger, statement)
+		}
+	}
+}
+
+// TestDamagedFileIsFetchedWhenRead damages each file of a ledger that is in use: what is
+// read is right, and so is the file afterwards.
+func TestDamagedFileIsFetchedWhenRead(t *testing.T) {
+	files := NewVolatile()
+	r := whole(t, files, script(40))
+	names, _ := files.List()
+	want := map[string][]byte{}
+	for _, name := range names {
+		want[name] = slices.Clone(files.Content(name))
+	}
+	fetch := func(sum ledger.Sum) ([]byte, error) { return want[nameOf(sum.First)], nil }
+	l := ledger.Open(New(files, segmentBytes, fetch))
+	if err := l.Restore(bytes.NewReader(r.snapshot)); err != nil {
+		t.Fatal(err)
+	}
+	h := l.History()
+	for _, s := range h.Segments() {
+		name := nameOf(s.Sum().First)
+		for _, damage := range []func([]byte) []byte{
+			func(b []byte) []byte { b[len(magic)+20] ^= 1; return b },
+			func(b []byte) []byte { clear(b[len(magic) : len(b)/2]); return b },
+			func(b []byte) []byte { clear(b[len(b)-100:]); return b },
+			func(b []byte) []byte { return b[:len(b)/2] },
+			func([]byte) []byte { return nil },
+		} {
+			right := make([][]byte, s.Sum().Count)
+			for i := range right {
+				right[i], _ = s.Record(i)
+			}
+			files.Damage(name, damage(slices.Clone(want[name])))
+			for i := range right {
+				if got, err := s.Record(i); err != nil || !bytes.Equal(got, right[i]) {
+					t.Fatalf("record %d of %s: %q, %v", i, name, got, err)
+				}
+			}
+			if _, err := s.Segment(); err != nil || !bytes.Equal(files.Content(name), want[name]) {
+				t.Fatalf("%s was not fetched: %v", name, err)
+			}
 		}
 	}
 }

@@ -79,6 +79,10 @@ func readFull(f File, b []byte, at int64) error {
 
 // Record reads one record.
 func (s *sealed) Record(place int) ([]byte, error) {
+	return healed(s, func() ([]byte, error) { return s.record(place) })
+}
+
+func (s *sealed) record(place int) ([]byte, error) {
 	var record []byte
 	err := s.store.with(s.name, func(f File) error {
 		// The row before says where the record begins; before the first row
@@ -92,7 +96,7 @@ func (s *sealed) Record(place int) ([]byte, error) {
 			start = 0
 		}
 		end, crc := binary.LittleEndian.Uint32(rows[ledger.TableRow:]), binary.LittleEndian.Uint32(rows[ledger.TableRow+4:])
-		if start > end || int(end) > s.sum.Size {
+		if start >= end || int(end) > s.sum.Size {
 			return fmt.Errorf("the table's row of record %d is damaged", s.sum.First+uint64(place))
 		}
 		record = make([]byte, end-start)
@@ -104,33 +108,32 @@ func (s *sealed) Record(place int) ([]byte, error) {
 		}
 		return nil
 	})
-	if err != nil {
-		return nil, damaged(s.name, err)
-	}
-	return record, nil
+	return record, err
 }
 
 // Segment reads the whole file.
-func (s *sealed) Segment() (*ledger.Segment, error) {
+func (s *sealed) Segment() (*ledger.Segment, error) { return healed(s, s.segment) }
+
+func (s *sealed) segment() (*ledger.Segment, error) {
 	b, err := load(s.store.files, s.name)
 	if err != nil {
-		return nil, damaged(s.name, err)
+		return nil, err
 	}
 	segment, err := decode(b)
 	if err != nil {
-		return nil, damaged(s.name, err)
+		return nil, err
 	}
 	if is, err := ledger.SumOf(segment.Table()); err != nil || is != s.sum {
-		return nil, damaged(s.name, errors.New("it is not the one that the ledger vouches for"))
+		return nil, errOther
 	}
 	return segment, nil
 }
 
 // Keys reads the table.
 func (s *sealed) Keys() ([]uint64, error) {
-	table, err := s.table()
+	table, err := healed(s, s.table)
 	if err != nil {
-		return nil, damaged(s.name, err)
+		return nil, err
 	}
 	keys := make([]uint64, s.sum.Count)
 	for i := range keys {

@@ -26,6 +26,7 @@ type Store struct {
 	fetch func(ledger.Sum) ([]byte, error)
 
 	syncing chan struct{} // holds a token while files are made durable
+	healing sync.Mutex    // held while a file is fetched
 
 	mu       sync.Mutex
 	unsynced []string
@@ -72,20 +73,35 @@ func (s *Store) write(name string, parts [][]byte) error {
 // Open finds a segment's file, or fetches it where the file is not there or damaged.
 func (s *Store) Open(sum ledger.Sum) (ledger.Sealed, error) {
 	found := &sealed{store: s, sum: sum, name: nameOf(sum.First)}
-	_, err := found.table()
+	if _, err := healed(found, found.table); err != nil {
+		return nil, err
+	}
+	return found, nil
+}
+
+// healed reads from a segment's file, and where that is damaged or gone fetches it and
+// reads again.
+func healed[T any](f *sealed, read func() (T, error)) (T, error) {
+	found, err := read()
 	if err == nil {
+		return found, nil
+	}
+	s := f.store
+	s.healing.Lock()
+	defer s.healing.Unlock()
+	if found, err = read(); err == nil { // another reader has fetched it
 		return found, nil
 	}
 	fetching := errors.New("there is nobody to ask")
 	if s.fetch != nil {
-		if fetching = s.retrieve(found); fetching == nil {
-			return found, nil
+		if fetching = s.retrieve(f); fetching == nil {
+			return read()
 		}
 	}
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, errOther) {
-		return nil, missing(found.name, fetching)
+		return found, missing(f.name, fetching)
 	}
-	return nil, damaged(found.name, err)
+	return found, damaged(f.name, err)
 }
 
 // retrieve fetches a file and makes it durable, for a snapshot that is durable

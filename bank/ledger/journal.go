@@ -115,6 +115,9 @@ func (l *Ledger) History() History { return History{l.records.journal.prefix()} 
 // Count is how many records there are.
 func (h *History) Count() uint64 { return h.journal.count }
 
+// Segments are the segments of the journal that are in its store.
+func (h *History) Segments() []Sealed { return h.journal.sealed }
+
 // Head is the hash of all of them.
 func (h *History) Head() Head { return h.journal.chain.head }
 
