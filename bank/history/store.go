@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/candor-grid/candor/bank/ledger"
+	"github.com/candor-grid/candor/messages"
 )
 
 // SegmentBytes is how many bytes of records a file has by default. It is one
@@ -73,10 +74,14 @@ func (s *Store) write(name string, parts [][]byte) error {
 // Open finds a segment's file, or fetches it where the file is not there or damaged.
 func (s *Store) Open(sum ledger.Sum) (ledger.Sealed, error) {
 	found := &sealed{store: s, sum: sum, name: nameOf(sum.First)}
-	if _, err := healed(found, found.table); err != nil {
+	_, err := healed(found, found.table)
+	switch {
+	case err == nil:
+		return found, nil
+	case s.fetch == nil || messages.KindOf(err) == messages.Conflict:
 		return nil, err
 	}
-	return found, nil
+	return nil, messages.Errorf(messages.Unavailable, "%v", err) // another replica may have it later
 }
 
 // healed reads from a segment's file, and where that is damaged or gone fetches it and

@@ -7,12 +7,14 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/hashicorp/raft"
+	"go.uber.org/zap"
 )
 
 // files lists the regular files below a directory that hold state.
@@ -307,6 +309,118 @@ func TestUnreadableSnapshot(t *testing.T) {
 		g.start(id)
 		g.whole(id)
 		g.agree(91)
+	})
+}
+
+// refuse gives a stopped replica later snapshots, whose bytes are as they were written, and
+// which the machine refuses. Only two are kept.
+func refuse(t *testing.T, dir string, later int) {
+	t.Helper()
+	files, err := raft.NewFileSnapshotStoreWithLogger(dir, retainedSnapshots, newRaftLog(zap.NewNop()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &sealedSnapshots{files, filepath.Join(dir, snapshotsDir)}
+	all, err := s.List()
+	if err != nil || len(all) == 0 {
+		t.Fatalf("%d snapshots, %v", len(all), err)
+	}
+	old := all[0]
+	_, peers := raft.NewInmemTransport("")
+	for i := range later {
+		sink, err := s.Create(old.Version, old.Index+1+uint64(i), old.Term, old.Configuration, old.ConfigurationIndex, peers)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := sink.Write([]byte(snapshotHeader + "12345678 no state")); err != nil {
+			t.Fatal(err)
+		}
+		if err := sink.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestRefusedSnapshot: the machine refuses snapshots with an index above that of good
+// ones. The replica goes on from the latest good one, and from its peers where it has none.
+func TestRefusedSnapshot(t *testing.T) {
+	begin := func(t *testing.T, n int) (*group, string) {
+		g := newGroup(t, n, func(c *Config) { c.TrailingEntries, c.SegmentBytes = 1, 64<<10 })
+		g.start(g.ids...)
+		if n > 1 {
+			g.settled()
+		}
+		for i := range 30 {
+			g.propose(strconv.Itoa(i))
+			if i != 10 && i != 20 {
+				continue
+			}
+			g.agree(uint64(i + 1))
+			for _, box := range g.running() {
+				if err := box.raft.Snapshot().Error(); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		g.agree(30)
+		victim := "r1"
+		if n > 1 {
+			victim = g.follower().config.ID
+		}
+		g.stop(victim)
+		return g, victim
+	}
+	t.Run("the newest", func(t *testing.T) {
+		g, id := begin(t, 1)
+		refuse(t, g.dirs[id], 1)
+		for range 2 {
+			g.start(id)
+			g.agree(30)
+			g.stop(id)
+			glob(t, g.dirs[id], refusedDir+"/*/"+snapshotMeta)
+		}
+	})
+	t.Run("all", func(t *testing.T) {
+		g, id := begin(t, 1)
+		refuse(t, g.dirs[id], 2)
+		_, err := OpenRaft(g.config(id), newTally())
+		if err == nil || !strings.Contains(err.Error(), "no other replica has the data") || !strings.Contains(err.Error(), g.dirs[id]) {
+			t.Errorf("opened without a snapshot that can be restored: %v", err)
+		}
+	})
+	t.Run("all, with peers", func(t *testing.T) {
+		g, id := begin(t, 3)
+		refuse(t, g.dirs[id], 2)
+		if _, err := OpenRaft(g.config(id), newTally()); err == nil || !strings.Contains(err.Error(), "the next start") {
+			t.Errorf("opened without a snapshot that can be restored: %v", err)
+		}
+		g.start(id)
+		g.whole(id)
+		g.agree(30)
+	})
+	t.Run("of the leader", func(t *testing.T) {
+		g, id := begin(t, 3)
+		for i := range 3 * recentEntries {
+			g.propose(fmt.Sprintf("later %4000d", i))
+			if i%recentEntries > 0 {
+				continue
+			}
+			if err := g.leader().raft.Snapshot().Error(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		before, _ := filepath.Glob(filepath.Join(g.dirs[id], snapshotsDir, "*"))
+		g.most = 30
+		g.start(id)
+		eventually(t, "snapshots are put aside", func() bool {
+			found, _ := filepath.Glob(filepath.Join(g.dirs[id], refusedDir, "*", snapshotMeta))
+			return len(found) > 0
+		})
+		g.machines[id].most.Store(0)
+		g.agree(30 + 3*recentEntries)
+		if left, _ := filepath.Glob(filepath.Join(g.dirs[id], snapshotsDir, "*")); !slices.Contains(left, before[len(before)-1]) {
+			t.Errorf("of the snapshots %q are left %q", before, left)
+		}
 	})
 }
 

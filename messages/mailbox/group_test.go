@@ -30,6 +30,7 @@ type tally struct {
 	total  uint64
 	hash   uint64
 	gate   atomic.Pointer[chan struct{}] // if set, Apply waits until it is closed
+	most   atomic.Uint64                 // if not 0, Restore refuses the state after more commands
 }
 
 type tallyImage struct {
@@ -77,6 +78,9 @@ func (t *tally) Restore(r io.Reader) error {
 	if err := json.NewDecoder(r).Decode(&i); err != nil {
 		return err
 	}
+	if most := t.most.Load(); most > 0 && i.Total > most {
+		return fmt.Errorf("the state after %d commands is refused", i.Total)
+	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.counts, t.total, t.hash = i.Counts, i.Total, i.Hash
@@ -117,6 +121,7 @@ type group struct {
 	ids    []string
 	dirs   map[string]string
 	adjust func(*Config)
+	most   uint64 // of each machine
 
 	mu        sync.Mutex
 	addresses map[string]string
@@ -190,6 +195,7 @@ func (g *group) start(ids ...string) {
 	g.t.Helper()
 	for _, id := range ids {
 		m := newTally()
+		m.most.Store(g.most)
 		box, err := OpenRaft(g.config(id), m)
 		if err != nil {
 			g.t.Fatal(err)

@@ -32,13 +32,13 @@ type applier struct {
 	stopped   atomic.Pointer[error]
 	damaged   func(error) // told once applying cannot go on
 
-	unreadable atomic.Pointer[error] // what the first snapshot was not restored for; nil in it: it was
+	refused func(error) // told why a snapshot was not restored
 }
 
 var _ raft.BatchingFSM = (*applier)(nil)
 
 func newApplier(m Machine, log *zap.Logger) *applier {
-	return &applier{machine: m, log: log, moved: make(chan struct{}, 1), damaged: func(error) {}}
+	return &applier{machine: m, log: log, moved: make(chan struct{}, 1), damaged: func(error) {}, refused: func(error) {}}
 }
 
 // Apply carries out one entry.
@@ -124,11 +124,12 @@ func (a *applier) Snapshot() (raft.FSMSnapshot, error) {
 	return &snapshot{index: a.index.Load(), image: a.machine.Capture()}, nil
 }
 
-// Restore replaces the machine's state. Raft has checked the bytes: where they cannot be
-// read, no older snapshot may stand in for them.
+// Restore replaces the machine's state.
 func (a *applier) Restore(source io.ReadCloser) error {
 	err := a.restore(source)
-	a.unreadable.CompareAndSwap(nil, &err)
+	if err != nil {
+		a.refused(err)
+	}
 	return err
 }
 

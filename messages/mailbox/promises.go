@@ -205,6 +205,13 @@ func (p *promises) reached(index, term uint64) error {
 	return p.writeEnd()
 }
 
+// promised is the end of the log that was promised.
+func (p *promises) promised() uint64 {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.end.index
+}
+
 // lowered promises less, before the end of the log is cut.
 func (p *promises) lowered(index, term uint64) error {
 	if err := p.reached(index, term); err != nil {

@@ -99,21 +99,24 @@ func (m *replicated) openRaft() (err error) {
 	if err := m.bootstrap(settings); err != nil {
 		return err
 	}
+	var refused []error // of the latest snapshots, from the latest on
+	m.applier.refused = func(err error) { refused = append(refused, err) }
 	// Raft panics where a snapshot does not restore and the log does not go back further.
 	err = safely(func() (err error) {
 		m.raft, err = raft.NewRaft(settings, m.applier, m.disk.logs, m.disk.stable, m.disk.snapshots, m.gate)
 		return err
 	})
-	if refused := m.applier.unreadable.Load(); refused != nil && *refused != nil {
-		if m.raft != nil {
-			_ = m.raft.Shutdown().Error() // it went on from an older snapshot
-			m.raft = nil
-		}
-		return fmt.Errorf("mailbox: cannot open the log in %s: %w", m.config.Dir, *refused)
+	if len(refused) > 0 {
+		err = m.passOver(refused, err)
 	}
 	if err != nil {
+		if m.raft != nil {
+			_ = m.raft.Shutdown().Error()
+			m.raft = nil
+		}
 		return fmt.Errorf("mailbox: cannot open the log in %s: %w", m.config.Dir, err)
 	}
+	m.applier.refused = m.refusedSnapshot
 	m.gate.start()
 	m.stream.member.Store(new(m.isMember))
 	m.succession = &succession{engine: m.engine, detector: m.gate.detector, gate: m.gate, stream: m.stream}

@@ -12,6 +12,9 @@ import (
 	"strings"
 
 	"github.com/hashicorp/raft"
+	"go.uber.org/zap"
+
+	"github.com/candor-grid/candor/messages"
 )
 
 // Raft keeps each snapshot in a directory of its own below this one, and checks the
@@ -138,4 +141,62 @@ func (s *sealedSnapshots) unreadable() (damaged []string, usable *raft.SnapshotM
 		}
 	}
 	return damaged, usable, cause
+}
+
+// passOver goes on from an older snapshot where the machine refused the latest ones at the
+// start, which are put aside, and Raft started with err. It returns an error where that
+// cannot be: the cause is not in the snapshots, or the log does not go back so far.
+func (m *replicated) passOver(refused []error, err error) error {
+	why := errors.Join(refused...)
+	if isConfig(why) || messages.KindOf(why) == messages.Unavailable {
+		return why
+	}
+	all, listed := m.disk.snapshots.List()
+	if listed != nil {
+		return errors.Join(why, listed)
+	}
+	if err == nil && len(refused) < len(all) && m.disk.continues(all[len(refused)].Index) {
+		return m.disk.snapshots.putAside(m.config, all[:len(refused)], why)
+	}
+	if !m.disk.canHeal(m.config) {
+		return fmt.Errorf("%w; no other replica has the data: put back a copy of %s", why, m.config.Dir)
+	}
+	kept := m.disk.promises.change(func(r *record) {
+		r.Disk, r.Standing, r.Why, r.Discard = newDisk(), standingDoubtful, why.Error(), true
+	})
+	return errors.Join(fmt.Errorf("%w; the next start puts it aside and gets everything from the other replicas", why), kept)
+}
+
+// continues reports whether the log has all entries after a snapshot that were promised.
+func (d *disk) continues(snapshot uint64) bool {
+	first, err := d.logs.FirstIndex()
+	last, _ := d.sealed.end()
+	return err == nil && first > 0 && first <= snapshot+1 && last >= d.promises.promised()
+}
+
+// refusedSnapshot puts aside a snapshot that the leader sent and the machine refused: it
+// would take the place of those that are good.
+func (m *replicated) refusedSnapshot(why error) {
+	all, err := m.disk.snapshots.List()
+	if err == nil && len(all) > 0 {
+		err = m.disk.snapshots.putAside(m.config, all[:1], why)
+	}
+	if err != nil {
+		m.config.Log.Error("cannot put a snapshot aside", zap.Error(err))
+	}
+}
+
+// refusedDir has the snapshots that the machine refused last, in a replica's directory.
+const refusedDir = "damaged-snapshots"
+
+// putAside moves snapshots that the machine refused to where they are in nobody's way, in
+// place of those that were refused before: a leader sends one again and again.
+func (s *sealedSnapshots) putAside(c *Config, refused []*raft.SnapshotMeta, why error) error {
+	aside := filepath.Join(c.Dir, refusedDir)
+	err := errors.Join(os.RemoveAll(aside), os.Mkdir(aside, 0o700))
+	for _, meta := range refused {
+		err = errors.Join(err, os.Rename(filepath.Join(s.dir, meta.ID), filepath.Join(aside, meta.ID)))
+	}
+	c.Log.Error("put snapshots aside that cannot be restored", zap.Int("snapshots", len(refused)), zap.String("aside", aside), zap.Error(why))
+	return errors.Join(err, syncDir(s.dir))
 }
