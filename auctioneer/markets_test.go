@@ -1,6 +1,7 @@
 package auctioneer
 
 import (
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -331,6 +332,48 @@ func TestANodeSaysGoodbye(t *testing.T) {
 	if r := must[messages.NodesReply](g.fixture, "alice", messages.VerbNodes, messages.Empty{}); len(r.Nodes) != 0 {
 		t.Errorf("%+v", r)
 	}
+}
+
+// TestMarketsAppliedOnce: a change that is repeated with its key changes nothing more,
+// whatever others applied in between; one for another version changes nothing.
+func TestMarketsAppliedOnce(t *testing.T) {
+	g := newGrid(t, 1, spot(func(*messages.Market) {}))
+	apply := func(key string, version uint64, limit messages.Duration) (messages.ApplyReply, error) {
+		return call[messages.ApplyReply](g.fixture, "operator", messages.VerbApply, messages.ApplyRequest{Key: key, Version: version,
+			Markets: []messages.Market{spot(func(m *messages.Market) { m.TimeLimit = limit })}})
+	}
+	is := func(version uint64, limit messages.Duration) {
+		t.Helper()
+		await.Until(t, "the markets are in force", func() bool {
+			m, err := call[messages.MarketsReply](g.fixture, "alice", messages.VerbMarkets, messages.Empty{})
+			return err == nil && m.Version == version && m.Markets[0].Market.TimeLimit == limit
+		})
+	}
+	is(1, 0)
+	first, err := apply("a", 1, 5*3600*messages.Duration(second))
+	if err != nil || first.Version != 2 || len(first.Changed) != 1 {
+		t.Fatalf("%+v, %v", first, err)
+	}
+	if r, err := apply("b", 0, 6*3600*messages.Duration(second)); err != nil || r.Version != 3 {
+		t.Fatalf("%+v, %v", r, err)
+	}
+	if again, err := apply("a", 1, 5*3600*messages.Duration(second)); err != nil || !reflect.DeepEqual(again, first) {
+		t.Errorf("repeated: %+v, %v", again, err)
+	}
+	_, err = apply("a", 1, 7*3600*messages.Duration(second))
+	wantKind(t, err, messages.Conflict)
+	_, err = apply("c", 2, 7*3600*messages.Duration(second))
+	wantKind(t, err, messages.Conflict)
+	if r, err := apply("d", 3, 6*3600*messages.Duration(second)); err != nil || r.Version != 3 || len(r.Changed) > 0 {
+		t.Errorf("nothing to change: %+v, %v", r, err)
+	}
+	if r, err := apply("e", 0, 0); err != nil || r.Version != 4 {
+		t.Fatalf("%+v, %v", r, err)
+	}
+	if r, err := apply("d", 3, 6*3600*messages.Duration(second)); err != nil || r.Version != 3 {
+		t.Errorf("repeated: %+v, %v", r, err)
+	}
+	is(4, 0)
 }
 
 // TestMarketsAreAppliedToARunningSite: a market comes, another changes; the jobs

@@ -2,6 +2,7 @@ package auctioneer
 
 import (
 	"context"
+	"crypto/sha256"
 	"reflect"
 	"slices"
 	"strings"
@@ -120,21 +121,54 @@ func (l *operations) apply(ctx context.Context, caller messages.Name, r messages
 		e := messages.AsError("", err)
 		return reply, messages.Errorf(e.Kind, "markets[%d].%s", i, e.Message)
 	}
-	reply = compare(l.Configs, r.Markets)
-	idle, err := l.spare(&reply, r.Markets)
-	if err != nil {
+	applied := &book.Applied{Key: r.Key, Content: contentOf(&r)}
+	if err := l.look(ctx, func(b *book.Book) (err error) {
+		earlier, done, err := b.AppliedBy(r.Key, applied.Content)
+		if done {
+			applied = &earlier
+		}
+		return err
+	}); err != nil {
 		return reply, err
 	}
-	if r.DryRun || len(reply.Added)+len(reply.Changed)+len(reply.Removed) == 0 {
+	if applied.Reply.Version > 0 {
+		if applied.Reply.Version > l.Version+1 {
+			l.awaitApplied(ctx)
+		}
+		return applied.Reply, nil
+	}
+	reply = compare(l.Configs, r.Markets)
+	reply.Version = l.Version + 1
+	if r.Version != 0 && r.Version != reply.Version {
+		return reply, messages.Errorf(messages.Conflict, "version: the markets are at version %d, not %d: see candor markets for what changed, and apply to that", reply.Version, r.Version)
+	}
+	change := &book.Apply{Markets: r.Markets, MarketsVersion: l.Version + 1, Applied: applied}
+	if change.Idle, err = l.spare(&reply, r.Markets); err != nil {
+		return reply, err
+	}
+	same := len(reply.Added)+len(reply.Changed)+len(reply.Removed) == 0
+	if r.DryRun || same && r.Key == "" {
 		return reply, nil
 	}
-	if _, err := l.propose(ctx, &book.Command{Apply: &book.Apply{Markets: r.Markets, Idle: idle, MarketsVersion: l.Version + 1}}); err != nil {
-		return reply, err
+	if same {
+		change.Markets = nil
 	}
+	applied.Reply = reply
+	done, err := propose[book.Applied](ctx, l.Auctioneer, &book.Command{Apply: change})
+	if err != nil || done.Reply.Version <= l.Version+1 {
+		return done.Reply, err
+	}
+	reply = done.Reply
 	l.Log.Info("markets applied", zap.String("by", caller), zap.Strings("added", reply.Added),
 		zap.Strings("changed", reply.Changed), zap.Strings("removed", reply.Removed))
 	l.awaitApplied(ctx)
 	return reply, nil
+}
+
+// contentOf is a digest of what a request is for: the same in each repetition.
+func contentOf(r *messages.ApplyRequest) [sha256.Size]byte {
+	text, _ := messages.Marshal(r, messages.JSON) // what came in can be written
+	return sha256.Sum256(text)
 }
 
 // awaitApplied has the markets that were committed come into force, and waits for

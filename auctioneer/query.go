@@ -235,6 +235,7 @@ func (l *queries) listMarkets(ctx context.Context, caller messages.Name, _ messa
 	}
 	charged := map[messages.Name]bool{} // by time
 	l.with(func(d *desk.Desk) {
+		reply.Version = d.Version + 1
 		for _, config := range d.Configs {
 			m := d.Market(config.Name).SeenBy(caller, l.operates(caller))
 			s := messages.MarketStatus{Market: config, Prices: m.Prices(), Term: l.term, Seq: d.Published(config.Name), Top: m.Top(l.Clock(), mostTop)}

@@ -70,7 +70,7 @@
 //	exchange    the one request of an agent to the leader: what has ended, what it claims, and the lease's renewal
 //	lease       how long an agent may run tasks without an answer to an exchange
 //	directive   a word of the leader to one agent between exchanges: stop, suspend, serve other markets
-//	markets version  how often the site's markets have been applied
+//	markets version  1, and 1 more each time the site's markets are applied
 //
 // Credits:
 //

@@ -83,6 +83,12 @@ type ReservedSlots struct {
 type ApplyRequest struct {
 	Markets []Market `json:"markets"`
 	DryRun  bool     `json:"dry_run,omitempty"` // check everything, change nothing
+	// Key is chosen by the client, once per change: the same key with the same markets gets
+	// the same answer, and changes nothing more. Empty: every request is a change.
+	Key string `json:"key,omitempty"`
+	// Version is the markets version that the change is for: with another, nothing changes.
+	// 0: it is for any.
+	Version uint64 `json:"version,omitempty"`
 }
 
 // Validate reports the first thing wrong with a request.
@@ -93,7 +99,10 @@ func (r *ApplyRequest) Validate() error {
 	if len(r.Markets) > MaxMarkets {
 		return Errorf(TooLarge, "markets: %d are more than the limit of %d", len(r.Markets), MaxMarkets)
 	}
-	return nil
+	if r.Key == "" {
+		return nil
+	}
+	return checkLine("key", r.Key, MaxKey)
 }
 
 // MaxMarkets bounds the markets of a site.
@@ -104,6 +113,7 @@ type ApplyReply struct {
 	Added   []Name `json:"added"`
 	Changed []Name `json:"changed"`
 	Removed []Name `json:"removed"`
+	Version uint64 `json:"version"` // of the markets since then
 }
 
 // DrainRequest has a node take no more work. What still runs there after Notice

@@ -398,6 +398,7 @@ type NodeStatus struct {
 // MarketsReply lists the markets of a site in the order of its configuration.
 type MarketsReply struct {
 	Markets []MarketStatus `json:"markets"`
+	Version uint64         `json:"version"` // of the site's markets; see ApplyRequest
 }
 
 // MarketStatus is a market at this moment, as whoever asks may see it: an operator

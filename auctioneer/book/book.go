@@ -172,7 +172,7 @@ func (b *Book) carryOut(c *Command) any {
 	case c.Quote != nil:
 		return outcome(b.quote(c.Quote, b.now))
 	case c.Apply != nil:
-		return b.apply(c.Apply)
+		return outcome(b.apply(c.Apply))
 	case c.Admit != nil:
 		return outcome(b.admit(c.Admit, b.now))
 	case c.EnterRemote != nil:
@@ -344,16 +344,24 @@ func (b *Book) start(s *Starting) {
 }
 
 // apply makes other markets the site's. Tariffs and notes of a market go with it.
-func (b *Book) apply(c *Apply) error {
+func (b *Book) apply(c *Apply) (Applied, error) {
+	if c.Applied != nil {
+		if a, done, err := b.AppliedBy(c.Applied.Key, c.Applied.Content); done {
+			return a, err
+		}
+	}
 	if err := b.checkVersion(c.MarketsVersion); err != nil {
-		return err
+		return Applied{}, err
+	}
+	if len(c.Markets) == 0 { // nothing changes, and the answer is remembered
+		return b.answer(c.Applied), nil
 	}
 	for _, name := range c.Idle {
 		if n := b.Live(name); n > 0 {
-			return messages.Errorf(messages.Conflict, "markets: %s has %d jobs that have not ended; cancel them or wait", name, n)
+			return Applied{}, messages.Errorf(messages.Conflict, "markets: %s has %d jobs that have not ended; cancel them or wait", name, n)
 		}
 	}
 	b.markets.replace(c.Markets)
 	b.meters.keep(b.configures)
-	return nil
+	return b.answer(c.Applied), nil
 }

@@ -65,13 +65,16 @@ type Submit struct {
 }
 
 // Apply makes these the markets of the site, instead of those of its
-// configuration. Result: nil.
+// configuration. Result: Applied.
 type Apply struct {
 	Markets []messages.Market
 	Idle    []messages.Name // markets that must have no job, or nothing changes
 	// MarketsVersion is 1 + how many times markets had been applied when this was checked:
 	// with more since, nothing changes; 0: not said.
 	MarketsVersion uint64
+	// Applied is what a request with a key is answered, then and when it is repeated; without
+	// Markets nothing else changes.
+	Applied *Applied
 }
 
 // Cancel ends a job. Result: messages.State before.

@@ -58,6 +58,7 @@ type imageHead struct {
 	MarketsVersion uint64
 	LastNotice     uint64
 	LastRelease    uint64
+	Applied        []Applied
 }
 
 // taskImage is some tasks of the last job, and some that are to be claimed again.
@@ -100,7 +101,7 @@ type noteImage struct {
 func (b *Book) Capture() *Image {
 	im := &Image{
 		Head: &imageHead{Now: b.now, LastJob: b.lastJob, LastEffect: b.effects.last, LastQuote: b.quotes.last,
-			Markets: b.applied, MarketsVersion: b.version, LastNotice: b.lastSent, LastRelease: b.freed},
+			Markets: b.applied, MarketsVersion: b.version, LastNotice: b.lastSent, LastRelease: b.freed, Applied: slices.Clone(b.answers)},
 		Notices: slices.Clone(b.queue),
 		Ended:   slices.Clone(b.jobs.ended), Returned: slices.Clone(b.returned), Jobs: make([]Job, 0, len(b.byID)), Effects: slices.Clone(b.waiting), Tokens: b.issued,
 	}
@@ -354,7 +355,7 @@ func (b *Book) load(im *Image) {
 	h := im.Head
 	b.now, b.lastJob, b.effects.last, b.quotes.last, b.freed = h.Now, h.LastJob, h.LastEffect, h.LastQuote, h.LastRelease
 	b.jobs.ended, b.returned, b.applied, b.version = im.Ended, im.Returned, h.Markets, h.MarketsVersion
-	b.waiting, b.issued = im.Effects, im.Tokens
+	b.waiting, b.issued, b.answers = im.Effects, im.Tokens, h.Applied
 	b.lastSent = h.LastNotice
 	for _, n := range im.Notices {
 		b.notices.enter(n)

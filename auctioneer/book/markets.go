@@ -2,6 +2,7 @@ package book
 
 import (
 	"cmp"
+	"crypto/sha256"
 	"maps"
 	"slices"
 
@@ -27,6 +28,7 @@ type Note struct {
 type markets struct {
 	applied []messages.Market // nil: those of the configuration
 	version uint64            // how often markets were applied
+	answers []Applied         // to the latest requests to apply markets, the oldest first
 	notes   map[messages.Name]map[messages.JobID][]int64
 }
 
@@ -35,6 +37,40 @@ func (m *markets) MarketsVersion() uint64 { return m.version }
 
 // Markets are the markets that were applied; nil: none were.
 func (m *markets) Markets() []messages.Market { return m.applied }
+
+// Applied is the answer to a request to apply markets.
+type Applied struct {
+	Key     string
+	Content [sha256.Size]byte // of the request
+	Reply   messages.ApplyReply
+}
+
+// mostApplied is how many requests with a key can be repeated.
+const mostApplied = 64
+
+// AppliedBy is the answer to the request with a key, if it was carried out.
+func (m *markets) AppliedBy(key string, content [sha256.Size]byte) (a Applied, done bool, err error) {
+	i := slices.IndexFunc(m.answers, func(a Applied) bool { return a.Key == key })
+	if key == "" || i < 0 {
+		return a, false, nil
+	}
+	if m.answers[i].Content != content {
+		return a, true, messages.Errorf(messages.Conflict, "key: other markets were applied with the key %q; use another", key)
+	}
+	return m.answers[i], true, nil
+}
+
+// answer remembers the answer to a request with a key.
+func (m *markets) answer(a *Applied) Applied {
+	if a == nil {
+		return Applied{}
+	}
+	a.Reply.Version = m.version + 1
+	if a.Key != "" {
+		m.answers = append(m.answers[max(0, len(m.answers)+1-mostApplied):], *a)
+	}
+	return *a
+}
 
 // checkVersion refuses a command that was checked against older markets.
 func (m *markets) checkVersion(since uint64) error {

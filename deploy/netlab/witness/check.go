@@ -19,14 +19,14 @@ func (w *Witness) Check(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	limit := w.limit
+	now := w.markets
 	if len(w.Markets) > 0 {
-		if limit, err = w.readMarket(ctx, 0); err != nil {
+		if now, err = w.readMarket(ctx, 0); err != nil {
 			return err
 		}
 	}
 	w.linearize()
-	w.limit = limit
+	w.markets = now
 	return nil
 }
 

@@ -143,42 +143,52 @@ func (w *Witness) show(ctx context.Context, client int, worker messages.Name, ke
 	w.givenUp("a question for a job", err, o)
 }
 
-// applyMarkets applies markets of which the last has a new time limit, or reads that. One
-// client alone does: a change of markets has no key, so one that is repeated for want of an
-// answer may be carried out twice, and undo what another client applied in between.
+// applyMarkets applies markets of which the last has a new time limit, half of the time only
+// to the version that it has just read, or reads them.
 func (w *Witness) applyMarkets(ctx context.Context, client int, rng *rand.Rand) {
-	if rng.IntN(10) > 0 {
-		_, _ = w.readMarket(ctx, client) // what came of it is in the record
+	seen, err := w.readMarket(ctx, client) // what came of it is in the record
+	if err != nil || rng.IntN(10) > 0 {
 		return
 	}
-	call, last := w.now(), len(w.Markets)-1
 	in := marketAsk{apply: messages.Duration(time.Hour + time.Duration(rng.Int64N(1_000_000))*time.Second)}
-	markets := append([]messages.Market(nil), w.Markets...)
-	markets[last].TimeLimit = in.apply
-	_, err := ask[messages.ApplyReply](ctx, w.buses[w.Operator], w.Patience, w.subject(messages.Auctioneer, messages.VerbApply, w.Operator), messages.ApplyRequest{Markets: markets})
-	o := judge(err)
-	w.note(client, marketsName, call, in, marketTold{outcome: o}, o)
+	if rng.IntN(2) == 0 {
+		in.version = seen.version
+	}
+	call, last := w.now(), len(w.Markets)-1
+	all := append([]messages.Market(nil), w.Markets...)
+	all[last].TimeLimit = in.apply
+	reply, err := ask[messages.ApplyReply](ctx, w.buses[w.Operator], w.Patience, w.subject(messages.Auctioneer, messages.VerbApply, w.Operator),
+		messages.ApplyRequest{Markets: all, Key: w.key(client, rng), Version: in.version})
+	o := judge(err, messages.Conflict)
+	w.note(client, marketsName, call, in, marketTold{o, markets{version: reply.Version}}, o)
 	w.givenUp("a change of markets", err, o)
 }
 
 const marketsName = "the markets"
 
-// readMarket reads the time limit of the last market.
-func (w *Witness) readMarket(ctx context.Context, client int) (messages.Duration, error) {
+// readMarket reads the markets, and notes what was read.
+func (w *Witness) readMarket(ctx context.Context, client int) (markets, error) {
 	call := w.now()
-	reply, err := ask[messages.MarketsReply](ctx, w.buses[w.Operator], w.Patience, w.subject(messages.Auctioneer, messages.VerbMarkets, w.Operator), messages.Empty{})
-	told := marketTold{outcome: unknown}
+	found, err := w.look(ctx)
+	told := marketTold{unknown, found}
 	if err == nil {
 		told.outcome = read
 	}
-	for _, m := range reply.Markets {
-		if m.Market.Name == w.Markets[len(w.Markets)-1].Name {
-			told.limit = m.Market.TimeLimit
-		}
-	}
 	w.note(client, marketsName, call, marketAsk{}, told, told.outcome)
 	w.givenUp("a question for the markets", err, told.outcome)
-	return told.limit, err
+	return found, err
+}
+
+// look reads the time limit of the last market, and the version of all.
+func (w *Witness) look(ctx context.Context) (found markets, err error) {
+	reply, err := ask[messages.MarketsReply](ctx, w.buses[w.Operator], w.Patience, w.subject(messages.Auctioneer, messages.VerbMarkets, w.Operator), messages.Empty{})
+	found.version = reply.Version
+	for _, m := range reply.Markets {
+		if m.Market.Name == w.Markets[len(w.Markets)-1].Name {
+			found.limit = m.Market.TimeLimit
+		}
+	}
+	return found, err
 }
 
 // traces is the file in which the tasks of the round write that they ran.

@@ -127,25 +127,40 @@ func (s jobState) show(out jobTold) (bool, any) {
 	}
 }
 
-// What is asked of the markets and answered: the time limit of one of them.
+// What is asked of the markets and answered: the time limit of one of them, and their
+// version.
 type (
-	marketAsk  struct{ apply messages.Duration } // 0: they are read
+	marketAsk struct {
+		apply   messages.Duration // 0: they are read
+		version uint64            // at which alone they are to change; 0: at any
+	}
 	marketTold struct {
 		outcome outcome
+		markets
+	}
+	markets struct {
 		limit   messages.Duration
+		version uint64
 	}
 )
 
-// marketModel is the markets, as a register.
-func marketModel(opening messages.Duration) porcupine.Model {
+// marketModel is the markets, as a register that is compared and set.
+func marketModel(opening markets) porcupine.Model {
 	return porcupine.Model{
 		Init: func() any { return opening },
 		Step: func(state, input, output any) (bool, any) {
-			in, out := input.(marketAsk), output.(marketTold)
-			if in.apply != 0 {
-				return true, in.apply
+			s, in, out := state.(markets), input.(marketAsk), output.(marketTold)
+			if in.apply == 0 {
+				return out.outcome == unknown || out.markets == s, s
 			}
-			return out.outcome == unknown || out.limit == state.(messages.Duration), state
+			fits := in.version == 0 || in.version == s.version
+			if out.outcome == refused || out.outcome == unknown && !fits {
+				return out.outcome == unknown || !fits, s
+			}
+			if in.apply != s.limit {
+				s = markets{in.apply, s.version + 1}
+			}
+			return fits && (out.outcome == unknown || out.version == s.version), s
 		},
 		DescribeOperation: describe,
 	}
@@ -164,7 +179,7 @@ func (w *Witness) linearize() {
 		case moneyAsk:
 			model = moneyModel(w.opening[name])
 		case marketAsk:
-			model = marketModel(w.limit)
+			model = marketModel(w.markets)
 		}
 		switch porcupine.CheckOperationsTimeout(model, history, checkWithin) {
 		case porcupine.Illegal:

@@ -36,9 +36,14 @@ func TestModels(t *testing.T) {
 	}
 	cancel := told{jobAsk{"k", "cancel"}, jobTold{outcome: acknowledged}}
 	ended := told{jobAsk{"k", "cancel"}, jobTold{outcome: refused}}
-	apply := func(n messages.Duration) told { return told{marketAsk{n}, marketTold{outcome: acknowledged}} }
-	limit := func(n messages.Duration) told { return told{marketAsk{}, marketTold{outcome: read, limit: n}} }
-	money, market := moneyModel(purses{10, 0, 0}), marketModel(1)
+	apply := func(n messages.Duration, at, then uint64) told {
+		return told{marketAsk{n, at}, marketTold{acknowledged, markets{version: then}}}
+	}
+	limit := func(n messages.Duration, version uint64) told {
+		return told{marketAsk{}, marketTold{read, markets{n, version}}}
+	}
+	another := told{marketAsk{9, 2}, marketTold{outcome: refused}}
+	money, market := moneyModel(purses{10, 0, 0}), marketModel(markets{1, 1})
 	for name, c := range map[string]struct {
 		model porcupine.Model
 		fits  bool
@@ -59,8 +64,12 @@ func TestModels(t *testing.T) {
 		"a cancelled job":               {jobModel, true, history(submit(7), cancel, ended, show(messages.Settling), show(messages.Cancelled))},
 		"a cancellation that is lost":   {jobModel, false, history(submit(7), cancel, show(messages.Completed))},
 		"a cancellation done twice":     {jobModel, false, history(submit(7), cancel, cancel)},
-		"markets":                       {market, true, history(limit(1), apply(5), limit(5))},
-		"markets of before":             {market, false, history(apply(5), limit(1))},
+		"markets":                       {market, true, history(limit(1, 1), apply(5, 0, 2), limit(5, 2), apply(5, 2, 2), apply(6, 2, 3), limit(6, 3))},
+		"markets of another version":    {market, true, history(another, apply(5, 1, 2))},
+		"markets applied out of turn":   {market, false, history(apply(5, 0, 2), apply(6, 1, 3))},
+		"markets refused in turn":       {market, false, history(apply(5, 0, 2), another)},
+		"markets applied twice":         {market, false, history(apply(5, 0, 2), limit(5, 3))},
+		"markets of before":             {market, false, history(apply(5, 0, 2), limit(1, 1))},
 	} {
 		if got := porcupine.CheckOperationsTimeout(c.model, c.h, time.Minute); got == porcupine.Ok != c.fits {
 			t.Errorf("%s: %v, want that it fits: %v", name, got, c.fits)

@@ -44,7 +44,7 @@ type Witness struct {
 	due     map[messages.Name]messages.Credits // what accounts have by the record
 	read    map[messages.Name]uint64           // entries of statements that are checked
 	listed  map[messages.Name]messages.JobID   // jobs that are checked
-	limit   messages.Duration                  // of the last market, when the round began
+	markets markets                            // when the round began
 
 	record
 	payments []payment
@@ -60,8 +60,10 @@ type payment struct {
 	amount   messages.Credits
 }
 
-// New connects the clients and has them look at what the accounts have. The limit is that
-// of the last market.
+// appliers are how many clients change the markets.
+const appliers = 2
+
+// New connects the clients and has them look at what the accounts have.
 func New(ctx context.Context, c Config) (*Witness, error) {
 	w := &Witness{Config: c, buses: map[messages.Name]bus.Bus{}, opening: map[string]purses{}, due: map[messages.Name]messages.Credits{},
 		read: map[messages.Name]uint64{}, listed: map[messages.Name]messages.JobID{}, record: record{began: time.Now()}}
@@ -82,8 +84,11 @@ func New(ctx context.Context, c Config) (*Witness, error) {
 			return nil, errors.Join(err, w.Close())
 		}
 	}
-	if n := len(c.Markets); n > 0 {
-		w.limit = c.Markets[n-1].TimeLimit
+	if len(c.Markets) > 0 {
+		var err error
+		if w.markets, err = w.look(ctx); err != nil {
+			return nil, errors.Join(err, w.Close())
+		}
 	}
 	return w, nil
 }
@@ -131,7 +136,9 @@ func (w *Witness) Begin(ctx context.Context) error {
 		begin(func(ctx context.Context, client int, rng *rand.Rand) { mine = w.work(ctx, client, worker, mine, rng) })
 	}
 	if len(w.Markets) > 0 {
-		begin(w.applyMarkets)
+		for range appliers {
+			begin(w.applyMarkets)
+		}
 		begin(func(ctx context.Context, client int, _ *rand.Rand) {
 			_, _ = w.readMarket(ctx, client) // what came of it is in the record
 		})

@@ -2,7 +2,9 @@ package site
 
 import (
 	"bytes"
+	"cmp"
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"os"
 	"slices"
@@ -26,7 +28,7 @@ func marketCommand(a *cli.App) *cobra.Command {
 }
 
 func marketApplyCommand(a *cli.App) *cobra.Command {
-	var dryRun bool
+	var r messages.ApplyRequest
 	cmd := &cobra.Command{
 		Use:   "apply FILE",
 		Short: "replace the markets of the site by the markets of a file",
@@ -34,21 +36,28 @@ func marketApplyCommand(a *cli.App) *cobra.Command {
 configuration, of which only markets is read, or only a list of markets. Jobs
 stay in their markets. A market with active jobs cannot be removed, and cannot
 change its mechanism or its classes. The new markets stay in force after a
-restart, even if the configuration file differs; candor markets shows them.`,
-		Example: "  candor config check site.yaml && candor market apply site.yaml\n  candor market apply --dry-run site.yaml",
+restart, even if the configuration file differs; candor markets shows them.
+
+Each change gives the markets a new version, which this command prints. With
+--if-version nothing changes if somebody else has changed the markets since. A
+change repeated with the same --key changes nothing more.`,
+		Example: "  candor config check site.yaml && candor market apply site.yaml\n  candor market apply --dry-run site.yaml\n  candor market apply --if-version 3 site.yaml",
 		RunE: a.Operating(func(ctx context.Context, s *cli.Session, args []string) error {
-			markets, err := readMarkets(args[0])
-			if err != nil {
+			var err error
+			if r.Markets, err = readMarkets(args[0]); err != nil {
 				return err
 			}
-			reply, err := cli.Call[messages.ApplyReply](ctx, s, messages.Auctioneer, messages.VerbApply, messages.ApplyRequest{Markets: markets, DryRun: dryRun})
+			r.Key = cmp.Or(r.Key, rand.Text())
+			reply, err := cli.Call[messages.ApplyReply](ctx, s, messages.Auctioneer, messages.VerbApply, r)
 			if err != nil {
 				return cli.Within(args[0], err)
 			}
-			return a.Show(reply, func(p *cli.Page) { writeApplied(p, reply, dryRun) })
+			return a.Show(reply, func(p *cli.Page) { writeApplied(p, reply, r.DryRun) })
 		}),
 	}
-	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "check everything, and change nothing")
+	cmd.Flags().BoolVar(&r.DryRun, "dry-run", false, "check everything, and change nothing")
+	cmd.Flags().Uint64Var(&r.Version, "if-version", 0, "change nothing if the markets have another `version`")
+	cmd.Flags().StringVar(&r.Key, "key", "", "idempotency `key` (default: random)")
 	return cmd
 }
 
@@ -93,6 +102,7 @@ func writeApplied(p *cli.Page, r messages.ApplyReply, dryRun bool) {
 			p.Printf("%s %s\n", did[i], strings.Join(names, ", "))
 		}
 	}
+	p.Printf("The markets are at version %d\n", r.Version)
 }
 
 func reservationsCommand(a *cli.App) *cobra.Command {
