@@ -59,7 +59,8 @@ type Config struct {
 	Timeout time.Duration
 
 	// SnapshotBytes is by how many bytes of entries the log may grow until the state is
-	// written aside and the log cut; default 64 MiB. 32,768 entries have the same effect.
+	// written aside and the log cut; default 64 MiB. 32,768 entries have the same effect,
+	// and entries that took a second to apply.
 	// TrailingEntries stay in the log for replicas that lag a little; default 1,024.
 	SnapshotBytes, TrailingEntries uint64
 

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"sync/atomic"
+	"time"
 
 	"github.com/hashicorp/raft"
 	"go.uber.org/zap"
@@ -24,6 +25,7 @@ type applier struct {
 	commands atomic.Uint64
 	garbage  atomic.Uint64 // entries that could not be decoded
 	pending  atomic.Uint64 // bytes of entries since the last snapshot
+	spent    atomic.Int64  // nanoseconds that these entries took to apply
 	moved    chan struct{} // told, without waiting, when index grows
 
 	hasher    hasher
@@ -47,6 +49,8 @@ func (a *applier) Apply(l *raft.Log) any { return a.ApplyBatch([]*raft.Log{l})[0
 // ApplyBatch carries out entries in order. The response to each is an entry's
 // results, or an error for one that could not be decoded.
 func (a *applier) ApplyBatch(logs []*raft.Log) []any {
+	began := time.Now()
+	defer func() { a.spent.Add(int64(time.Since(began))) }()
 	responses := make([]any, len(logs))
 	for i, l := range logs {
 		if err := checkSeal(l); err != nil && a.stopped.Load() == nil {
@@ -121,6 +125,7 @@ func (a *applier) Snapshot() (raft.FSMSnapshot, error) {
 		return nil, *err
 	}
 	a.pending.Store(0)
+	a.spent.Store(0)
 	return &snapshot{index: a.index.Load(), image: a.machine.Capture()}, nil
 }
 
@@ -149,6 +154,7 @@ func (a *applier) restore(source io.Reader) error {
 		return fmt.Errorf("mailbox: cannot restore a snapshot: %w", err)
 	}
 	a.pending.Store(0)
+	a.spent.Store(0)
 	a.advance(binary.BigEndian.Uint64(header[len(snapshotHeader):]))
 	return nil
 }

@@ -186,11 +186,15 @@ func (m *replicated) start() {
 const (
 	snapshotEvery   = 10 * time.Second // how often the log's growth is looked at
 	snapshotEntries = 32768            // of the log, after which the state is written aside
+	snapshotSpent   = time.Second      // of applying, after which the state is written aside
+	snapshotShare   = 10               // the part of the time that this may take at most, one in so many
 )
 
-// compact snapshots when the log has grown by SnapshotBytes; Raft itself does
-// when it has grown by snapshotEntries.
+// compact snapshots when the log has grown by SnapshotBytes, or has taken snapshotSpent to
+// apply: a start takes as long again. Raft itself does when the log has grown by
+// snapshotEntries.
 func (m *replicated) compact() {
+	var rested time.Time // until when the state is not written because of the time
 	tick := time.NewTicker(snapshotEvery / 10)
 	defer tick.Stop()
 	for {
@@ -199,12 +203,15 @@ func (m *replicated) compact() {
 			return
 		case <-tick.C:
 		}
-		if m.applier.pending.Load() < m.config.SnapshotBytes {
+		began := time.Now()
+		due := m.applier.spent.Load() >= int64(snapshotSpent) && began.After(rested)
+		if m.applier.pending.Load() < m.config.SnapshotBytes && !due {
 			continue
 		}
 		if err := await(m.raft.Snapshot(), m.gone); err != nil && !errors.Is(err, errGone) {
 			m.config.Log.Warn("cannot write a snapshot", zap.Error(err))
 		}
+		rested = time.Now().Add(snapshotShare * time.Since(began))
 	}
 }
 

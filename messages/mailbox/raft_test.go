@@ -197,6 +197,25 @@ func TestLogIsCutWhenItHasGrown(t *testing.T) {
 	})
 }
 
+// TestStateIsWrittenAfterLongWork: a start would carry out the entries again, which takes
+// about as long.
+func TestStateIsWrittenAfterLongWork(t *testing.T) {
+	g := newGroup(t, 1, nil)
+	g.start("r1")
+	box := g.running()["r1"]
+	g.propose("first")
+	release := g.machines["r1"].hold()
+	time.AfterFunc(snapshotSpent+100*time.Millisecond, release)
+	g.propose("takes long")
+	eventually(t, "a snapshot", func() bool {
+		index, _ := box.disk.snapshots.newest()
+		return index > 0
+	})
+	if spent := box.applier.spent.Load(); spent >= int64(snapshotSpent) {
+		t.Errorf("%v to apply since the snapshot", time.Duration(spent))
+	}
+}
+
 func TestBadSnapshotIsRefused(t *testing.T) {
 	a := newApplier(newTally(), newGroup(t, 1, nil).configWithDefaults().Log)
 	for _, image := range []string{"", "candor", "something else of another program, longer than the header"} {
