@@ -69,6 +69,7 @@ type storm struct {
 	silence map[string]time.Duration        // the longest, by the fault
 	skipped []string                        // faults that the machine does not permit
 
+	also          *netlab.Host   // struck with another
 	deaf          []*netlab.Host // to a host that is cut off one way
 	newer         bool           // the hosts run the newer build
 	noticed       int            // hosts that said that their files were damaged or too old

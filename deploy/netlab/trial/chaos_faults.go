@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -44,6 +45,7 @@ var faults = []fault{
 	{name: "kill -9 of all racks", alone: true, most: time.Second, strike: allKilled, mend: allRevived},
 	{name: "rolling upgrade", alone: true, strike: upgraded, mend: revived},
 	{name: "files damaged", alone: true, strike: damaged, mend: healed(false)},
+	{name: "files of two hosts damaged", alone: true, strike: bothDamaged, mend: bothHealed},
 	{name: "disk replaced", alone: true, strike: emptied, mend: healed(true)},
 	{name: "older copy put back", alone: true, strike: putBack, mend: healed(true)},
 }
@@ -176,8 +178,35 @@ func upgraded(ctx context.Context, s *storm, _ *netlab.Host) error {
 // damaged flips, zeroes or cuts parts of some files of a host that is down, or removes
 // them.
 func damaged(_ context.Context, s *storm, h *netlab.Host) error {
+	return spoil(s, h, "")
+}
+
+// bothDamaged damages the auctioneer's files of a host, and the bank's of another: of each
+// group a majority has everything.
+func bothDamaged(_ context.Context, s *storm, h *netlab.Host) error {
+	others := slices.DeleteFunc(slices.Clone(s.Racks), func(o *netlab.Host) bool { return o == h })
+	s.also = others[s.rng.IntN(len(others))]
+	if err := spoil(s, h, messages.Auctioneer); err != nil {
+		return err
+	}
+	return spoil(s, s.also, messages.Bank)
+}
+
+func bothHealed(ctx context.Context, s *storm, h *netlab.Host) error {
+	if err := s.also.Start(); err != nil {
+		return err
+	}
+	if err := healed(false)(ctx, s, h); err != nil {
+		return err
+	}
+	return revived(ctx, s, s.also)
+}
+
+// spoil kills a host and damages some files that it keeps, of one actor or of "" both.
+func spoil(s *storm, h *netlab.Host, actor string) error {
 	h.Kill()
 	files, err := h.State()
+	files = slices.DeleteFunc(files, func(file string) bool { return !strings.HasPrefix(file, filepath.Join(h.Dir(), actor)) })
 	if err != nil || len(files) == 0 {
 		return err
 	}

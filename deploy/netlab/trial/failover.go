@@ -10,17 +10,19 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// How often a trial strikes: each victim a third of it.
+// How often a trial strikes: each victim a quarter of it.
 const (
-	blows      = 21
-	blowsShort = 3
+	blows      = 20
+	blowsShort = 4
 	// acksBetweenBlows is how many submissions are acknowledged before each blow: so
 	// many could be lost, however fast a site recovers.
 	acksBetweenBlows = 12
 )
 
-// victims are who is struck, in turn: what the host leads, or nothing of either.
-var victims = []string{messages.Auctioneer, messages.Bank, "server"}
+// victims are who is struck, in turn: what the host leads, both, or nothing of either.
+var victims = []string{messages.Auctioneer, messages.Bank, leadsBoth, "server"}
+
+const leadsBoth = "both"
 
 // blow is what befalls a host.
 type blow struct {
@@ -49,6 +51,17 @@ func failover(ctx context.Context, _ *trial, all []*member) error {
 	})
 }
 
+// stops stops hosts in order under load, as for an upgrade: they hand their leads over.
+func stops(ctx context.Context, _ *trial, all []*member) error {
+	return all[0].strikes(ctx, blow{name: "stopped in order", strike: (*netlab.Host).Stop, mend: revive})
+}
+
+// standstill has hosts stand still under load (SIGSTOP), and go on once clients are served.
+func standstill(ctx context.Context, _ *trial, all []*member) error {
+	return all[0].strikes(ctx, blow{name: "stood still", strike: (*netlab.Host).Pause,
+		mend: func(_ context.Context, h *netlab.Host) error { return h.Resume() }})
+}
+
 // isolation takes hosts off the network of their site under load: nobody is told, as
 // a process that dies has its connections closed for it.
 func isolation(ctx context.Context, _ *trial, all []*member) error {
@@ -72,7 +85,7 @@ func (m *member) strikes(ctx context.Context, b blow) error {
 	}
 	m.trial.reportWaits(b, waits, n)
 	if !m.trial.Short {
-		m.trial.checkWaits(b, slices.Concat(waits[messages.Auctioneer], waits[messages.Bank]))
+		m.trial.checkWaits(b, slices.Concat(waits[messages.Auctioneer], waits[messages.Bank], waits[leadsBoth]))
 	}
 	m.reportLoad()
 	if err := m.checkWork(ctx); err != nil {
@@ -125,7 +138,7 @@ func revive(ctx context.Context, h *netlab.Host) error {
 	return h.Await(ctx)
 }
 
-// victim is the host that leads an actor; for a server, one that leads neither if
+// victim is the host that leads an actor, or both; for a server, one that leads neither if
 // there is one.
 func (m *member) victim(ctx context.Context, what string) (*netlab.Host, error) {
 	auctioneer, err := m.leads(ctx, messages.Auctioneer)
@@ -141,6 +154,11 @@ func (m *member) victim(ctx context.Context, what string) (*netlab.Host, error) 
 		return auctioneer, nil
 	case messages.Bank:
 		return bank, nil
+	case leadsBoth:
+		if auctioneer == bank {
+			return bank, nil
+		}
+		return m.united(ctx, bank)
 	}
 	for _, h := range m.Racks {
 		if h != auctioneer && h != bank {
@@ -148,6 +166,20 @@ func (m *member) victim(ctx context.Context, what string) (*netlab.Host, error) 
 		}
 	}
 	return auctioneer, nil
+}
+
+// united has the host that leads the bank restart in order until one host leads both.
+func (m *member) united(ctx context.Context, bank *netlab.Host) (*netlab.Host, error) {
+	if err := bank.Stop(); err != nil {
+		return nil, err
+	}
+	if err := revive(ctx, bank); err != nil {
+		return nil, err
+	}
+	if err := m.calm(ctx); err != nil {
+		return nil, err
+	}
+	return m.victim(ctx, leadsBoth)
 }
 
 func rounded(all []time.Duration) []time.Duration {
@@ -162,6 +194,7 @@ func rounded(all []time.Duration) []time.Duration {
 var titles = map[string]string{
 	messages.Auctioneer: "auctioneer's leader ",
 	messages.Bank:       "bank's leader ",
+	leadsBoth:           "leader of both ",
 	"server":            "server without leaders ",
 }
 

@@ -47,6 +47,8 @@ type scenario struct {
 
 var scenarios = map[string]scenario{
 	"failover":   {sites: siteNames[:1], run: failover},
+	"stops":      {sites: siteNames[:1], ready: leaving, run: stops},
+	"standstill": {sites: siteNames[:1], run: standstill},
 	"isolation":  {sites: siteNames[:1], run: isolation},
 	"upgrade":    {sites: siteNames[:1], ready: leaving, run: upgrade},
 	"federation": {sites: siteNames, ready: joined, run: federation},
