@@ -95,7 +95,7 @@ func (b *bankState) apply(data []byte) any {
 	}
 	if b.Bug == OneReserve {
 		data = bytes.Clone(data)
-		data[len(data)-2] = 0 // by the first rules: their number stands before the proof, which is one byte where there is none
+		data[len(data)-4] = 0 // by the first rules: their number stands before three fields, each of one byte where it is empty
 	}
 	if b.Bug == PaidTwice {
 		b.payAgain(data)
