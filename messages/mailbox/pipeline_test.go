@@ -63,6 +63,7 @@ func TestPipelineEndsWithARefusal(t *testing.T) {
 		t.Fatal(err)
 	}
 	sender := newGate(newTransport(c, s))
+	sender.leadership = &leadership{} // that leads nothing
 	sender.engine = &engine{config: c, guard: newGuard(c, nil)}
 	t.Cleanup(func() { _ = sender.Close() })
 	p, err := sender.AppendEntriesPipeline("r2", "r2")
