@@ -62,18 +62,16 @@ func (o *operator) begin(awaited string, arguments ...string) {
 // do runs a command against the site, and wants it to print all of that.
 func (o *operator) do(command string, wants ...string) string {
 	o.Helper()
-	c := exec.CommandContext(o.Context(), o.binary, strings.Fields(command)...)
-	c.Dir, c.Env = o.dir, append(os.Environ(), "NO_COLOR=1", "CANDOR_STATE="+filepath.Join(o.dir, "state"))
-	out, err := c.CombinedOutput()
+	out, err := o.run(command)
 	if err != nil {
 		o.Fatalf("candor %s: %v\n%s", command, err, out)
 	}
 	for _, want := range wants {
-		if !strings.Contains(string(out), want) {
+		if !strings.Contains(out, want) {
 			o.Errorf("candor %s does not print %q, but\n%s", command, want, out)
 		}
 	}
-	return string(out)
+	return out
 }
 
 // addAndDrain carries out what the runbook says of nodes, and looks through the
@@ -130,20 +128,35 @@ func (o *operator) until(command string, wants ...string) string {
 
 // try runs a command that may fail.
 func (o *operator) try(command string) string {
-	c := exec.CommandContext(o.Context(), o.binary, strings.Fields(command)...)
-	c.Dir, c.Env = o.dir, append(os.Environ(), "NO_COLOR=1", "CANDOR_STATE="+filepath.Join(o.dir, "state"))
-	out, err := c.CombinedOutput()
+	out, err := o.run(command)
 	if err != nil {
-		return string(out) + "\n" + err.Error()
+		return out + "\n" + err.Error()
 	}
-	return string(out)
+	return out
+}
+
+// run runs a command, as the operator if only operators may.
+func (o *operator) run(command string) (string, error) {
+	out, err := o.runAs("", command)
+	if strings.Contains(out, "this command is for operators") {
+		return o.runAs("operator", command)
+	}
+	return out, err
+}
+
+// runAs runs a command as an account; "": as the account that the command chooses.
+func (o *operator) runAs(account, command string) (string, error) {
+	c := exec.CommandContext(o.Context(), o.binary, strings.Fields(command)...)
+	c.Dir, c.Env = o.dir, append(os.Environ(), "NO_COLOR=1", "CANDOR_STATE="+filepath.Join(o.dir, "state"), "CANDOR_ACCOUNT="+account)
+	out, err := c.CombinedOutput()
+	return string(out), err
 }
 
 // token leaves a join token for a node in a file.
 func (o *operator) token(node, file string) {
 	o.Helper()
 	c := exec.CommandContext(o.Context(), o.binary, "node", "token", node, "--expires", "1h")
-	c.Env = append(os.Environ(), "CANDOR_STATE="+filepath.Join(o.dir, "state"))
+	c.Env = append(os.Environ(), "CANDOR_STATE="+filepath.Join(o.dir, "state"), "CANDOR_ACCOUNT=operator")
 	token, err := c.Output()
 	if err == nil {
 		err = os.WriteFile(filepath.Join(o.dir, file), token, 0o600)

@@ -503,7 +503,9 @@ func TestFurtherCommands(t *testing.T) {
 		{cli.ExitStatus(7), 7, ""},
 	} {
 		s := newSite(t)
-		s.further = []Group{{"More:", []*cobra.Command{{Use: "extra", RunE: func(*cobra.Command, []string) error { return c.err }}}}}
+		s.further = func() []Group {
+			return []Group{{"More:", []*cobra.Command{{Use: "extra", RunE: func(*cobra.Command, []string) error { return c.err }}}}}
+		}
 		if got := s.run("extra"); got.code != c.code || got.err != c.text {
 			t.Errorf("%v: got %+v", c.err, got)
 		}
@@ -530,7 +532,9 @@ func TestFurtherCommandsInterrupted(t *testing.T) {
 	} {
 		s := newSite(t)
 		ctx, interrupt := context.WithCancel(t.Context())
-		s.further = []Group{{"More:", []*cobra.Command{{Use: "extra", RunE: func(*cobra.Command, []string) error { interrupt(); return c.err }}}}}
+		s.further = func() []Group {
+			return []Group{{"More:", []*cobra.Command{{Use: "extra", RunE: func(*cobra.Command, []string) error { interrupt(); return c.err }}}}}
+		}
 		if got := s.runIn(ctx, "extra"); got.code != c.code || got.err != c.text {
 			t.Errorf("%v: got %+v", c.err, got)
 		}

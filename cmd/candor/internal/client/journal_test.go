@@ -73,7 +73,9 @@ func (b *keptBooks) sign(t *testing.T, records uint64, head ledger.Head) {
 // run runs a command line of a program that also runs a bank.
 func (b *keptBooks) run(args ...string) result {
 	b.site.t.Helper()
-	b.site.further = []Group{{"Run a site:", []*cobra.Command{{Use: "bank", Run: func(*cobra.Command, []string) {}}}}}
+	b.site.further = func() []Group {
+		return []Group{{"Run a site:", []*cobra.Command{{Use: "bank", Run: func(*cobra.Command, []string) {}}}}}
+	}
 	return b.site.run(args...)
 }
 

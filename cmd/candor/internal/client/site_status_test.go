@@ -46,7 +46,7 @@ func TestSiteStatus(t *testing.T) {
 	s := newSite(t)
 	run := func(code int, out, err string, args ...string) {
 		t.Helper()
-		s.further = prepareSite()
+		s.further = prepareSite
 		s.run(append([]string{"site", "status"}, args...)...).expect(t, code, out, err)
 	}
 	bank, links := somePeers(), someLinks()

@@ -10,7 +10,7 @@ import (
 // On a narrow terminal a table does without what matters least; what users name they get.
 func TestTablesAreWhatUsersAskFor(t *testing.T) {
 	s := newSite(t)
-	s.further = prepareSite()
+	s.further = prepareSite
 	gives[messages.JobsRequest](messages.Auctioneer, messages.VerbJobs, someJobs())(s)
 	gives[messages.Empty](messages.Auctioneer, messages.VerbMarkets, someMarkets())(s)
 	for _, c := range []struct {

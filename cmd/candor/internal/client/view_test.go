@@ -116,7 +116,7 @@ func checkViews(t *testing.T, views map[string]view) {
 	t.Helper()
 	for name, v := range views {
 		s := newSite(t)
-		s.further = prepareSite()
+		s.further = prepareSite
 		v.serve(s)
 		got := s.run(strings.Fields(strings.ReplaceAll(v.line, "$DIR", s.dir))...)
 		if got.err != "" {

@@ -148,7 +148,7 @@ func scratchStore() (ledger.Store, func(), error) {
 // trustedKey is the public key of the site that issued the credentials in
 // use, "" if there are none.
 func trustedKey(a *cli.App) string {
-	t, err := a.Resolve(true)
+	t, err := a.Resolve(false)
 	if err != nil || t.Creds == "" {
 		return ""
 	}
@@ -198,7 +198,7 @@ func proofRoot(a *cli.App, keys string) (*ledger.Root, error) {
 	if key == "" {
 		return nil, nil
 	}
-	t, err := a.Resolve(true)
+	t, err := a.Resolve(false)
 	if err != nil {
 		return nil, err
 	}

@@ -7,7 +7,6 @@ import (
 	"crypto/x509"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -52,7 +51,6 @@ type Target struct {
 	Site, Account messages.Name
 	Creds         string // file; "" for none
 	ca            string // file; "" for none
-	implicit      bool   // the command chose the operator's account, not its user
 }
 
 // siteFile is what "candor up" leaves in its state directory as site.json.
@@ -99,8 +97,8 @@ func readSiteFile(state string) (site siteFile, err error) {
 }
 
 // Resolve decides where to connect: flags win over the environment, and the environment
-// over the file that "candor up" left. Commands for operators connect as the operator of
-// the local site, if the user has the operator's credentials and names no account.
+// over the file that "candor up" left. A command for operators is refused if it would be
+// sent as an account that nobody named.
 func (a *App) Resolve(asOperator bool) (Target, error) {
 	state, local, err := a.LocalSite()
 	if err != nil {
@@ -122,8 +120,8 @@ func (a *App) Resolve(asOperator bool) (Target, error) {
 			return t, messages.Errorf(messages.NotFound, "--site: %s is site %s, not %q: choose another site of this machine with --at, a site elsewhere with --server; submit, quote and estimate alone have a --site that names a peer",
 				t.Server, local.Site, t.Site)
 		}
-		if asOperator && t.Account == "" && localCreds(state, operatorAccount) != "" {
-			t.Account, t.implicit = operatorAccount, true
+		if asOperator && t.Account == "" {
+			return t, Usagef("this command is for operators: repeat the command with --account %s, or set CANDOR_ACCOUNT", operatorAccount)
 		}
 		t.Site, t.Account, t.ca = cmp.Or(t.Site, local.Site), cmp.Or(t.Account, local.DefaultAccount), cmp.Or(t.ca, local.CA)
 		t.Creds = cmp.Or(t.Creds, localCreds(state, t.Account))
@@ -191,9 +189,6 @@ func (a *App) Dial(asOperator bool) (*Session, error) {
 	b, err := a.Connect(t)
 	if err != nil {
 		return nil, unreachable(t, err)
-	}
-	if t.implicit {
-		fmt.Fprintf(a.Err, "Acting as %s, because this command is for operators; --account chooses another account\n", t.Account)
 	}
 	a.renew(t, b, issued, expires)
 	return &Session{Bus: b, Site: t.Site, Account: t.Account, Timeout: a.Flags.timeout, pause: a.Pause}, nil
