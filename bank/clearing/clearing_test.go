@@ -300,7 +300,7 @@ func TestARetiredKeyNeverReturns(t *testing.T) {
 	east.refuse(Ordinary, messages.Invalid, terms(false, old, fresh))
 }
 
-// A bank that does not know a site yet refuses its jobs for now, and not for ever: the
+// A bank refuses a job of a site that it does not know yet so that the job is asked for again: the
 // two may be joining.
 func TestAStrangersJobWaits(t *testing.T) {
 	east, west := newSide(t, "east"), newSide(t, "west")

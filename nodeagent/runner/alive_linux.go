@@ -50,10 +50,25 @@ func (l *lane) openAlive(as *syscall.Credential) {
 	l.alive = os.NewFile(uintptr(fd), l.base+aliveEnding)
 }
 
-// tell writes that the task's attempt is the current one, unless it was told to end.
+// tellFirst opens the file in which the task, whose user may read it, is told of its
+// attempt, and tells it.
+func (t *process) tellFirst(as *syscall.Credential) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.lane.openAlive(as)
+	t.write()
+}
+
+// tell tells the task of its attempt anew.
 func (t *process) tell() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	t.write()
+}
+
+// write writes that the task's attempt is the current one, unless it was told to end.
+// t.mu is held.
+func (t *process) write() {
 	if t.lane != nil && t.lane.alive != nil && !t.ending {
 		_ = lease.Tell(t.lane.alive, t.task.Attempt, time.Duration(t.runner.until.Load()))
 	}

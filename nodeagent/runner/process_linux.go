@@ -58,8 +58,7 @@ func (t *process) run(j *job) (f messages.Finished) {
 	if err != nil {
 		return t.refuse(f, detail(err))
 	}
-	t.lane.openAlive(program.as)
-	t.tell()
+	t.tellFirst(program.as)
 	dir, err := t.workingDir(program)
 	if err != nil {
 		return t.refuse(f, "its directory could not be made: "+detail(err))
