@@ -13,6 +13,7 @@ import (
 	"github.com/nats-io/nkeys"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/proof"
 )
 
 // Signer signs in a site's name; an nkeys.KeyPair is one.
@@ -26,6 +27,8 @@ type Signer interface {
 type Endorser interface {
 	AccountKey() string
 	Endorse(key string) ([]byte, error)
+	// Succession leads from AccountKey to the key that endorses.
+	Succession() []messages.Succession
 }
 
 // Sign fills in the key and the signature of a checkpoint. It is an error if the
@@ -39,6 +42,7 @@ func Sign(s Signer, c messages.Checkpoint) (messages.Checkpoint, error) {
 		return c, fmt.Errorf("signing a checkpoint: %w", err)
 	}
 	if e, ok := s.(Endorser); ok && e.AccountKey() != c.Key {
+		c.Succession = e.Succession()
 		if c.Endorsement, err = e.Endorse(c.Key); err != nil {
 			return c, fmt.Errorf("signing a checkpoint: %w", err)
 		}
@@ -47,12 +51,12 @@ func Sign(s Signer, c messages.Checkpoint) (messages.Checkpoint, error) {
 }
 
 // Trusted says whether the key that signed a checkpoint is a trusted one, or is
-// endorsed by it.
+// endorsed by it, or by a key that follows it.
 func Trusted(c *messages.Checkpoint, trusted string) bool {
 	if c.Key == trusted {
 		return true
 	}
-	key, err := nkeys.FromPublicKey(trusted)
+	key, err := nkeys.FromPublicKey(proof.Successor(c.Site, trusted, c.Succession))
 	return err == nil && key.Verify(messages.EndorsedKey(c.Site, c.Key), c.Endorsement) == nil
 }
 

@@ -21,7 +21,8 @@
 // whatever a crash left of them. A snapshot first syncs the files that it
 // builds on, and the directory, and fails if it cannot: then the log is not
 // cut. So there is no torn end to look for: a file is either vouched for by a
-// snapshot, with its digest, or written again.
+// snapshot, with its digest, or written again. On a full disk segments wait in memory:
+// the books go on, and there is no snapshot before there is room.
 //
 // # Snapshots between replicas
 //

@@ -45,7 +45,7 @@ func (d disk) Write(name string, parts ...[]byte) error {
 	}
 	for _, part := range parts {
 		if _, err := f.Write(part); err != nil {
-			return errors.Join(err, f.Close())
+			return errors.Join(err, f.Close(), os.Remove(f.Name()))
 		}
 	}
 	if err := f.Close(); err != nil {
@@ -105,12 +105,12 @@ func (f file) Size() (int64, error) {
 }
 
 // Directory returns the files in a directory of the system, which is made if
-// need be.
+// need be. Segments that find no room there wait in memory for Sync.
 func Directory(dir string) (Files, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("the bank's history: %w", err)
 	}
-	return disk{dir}, nil
+	return &waiting{Files: disk{dir}, content: map[string][]byte{}}, nil
 }
 
 // Existing is Directory for one that must be there.

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"github.com/candor-grid/candor/bank/ledger"
 	"github.com/candor-grid/candor/messages"
@@ -28,6 +29,7 @@ type Store struct {
 
 	syncing chan struct{} // holds a token while files are made durable
 	healing sync.Mutex    // held while a file is fetched
+	damaged atomic.Uint64 // times at which a file was found damaged or gone
 
 	mu       sync.Mutex
 	unsynced []string
@@ -97,6 +99,7 @@ func healed[T any](f *sealed, read func() (T, error)) (T, error) {
 	if found, err = read(); err == nil { // another reader has fetched it
 		return found, nil
 	}
+	s.damaged.Add(1)
 	fetching := errors.New("there is nobody to ask")
 	if s.fetch != nil {
 		if fetching = s.retrieve(f); fetching == nil {
@@ -108,6 +111,9 @@ func healed[T any](f *sealed, read func() (T, error)) (T, error) {
 	}
 	return found, damaged(f.name, err)
 }
+
+// Damaged is how many times a file was found damaged or gone.
+func (s *Store) Damaged() uint64 { return s.damaged.Load() }
 
 // retrieve fetches a file and makes it durable, for a snapshot that is durable
 // already builds on it.
