@@ -24,7 +24,7 @@ type archive struct {
 	machine     *machine // whose journal it is
 }
 
-func openArchive(c *Config) (*archive, error) {
+func openArchive(c *Config, m *metrics) (*archive, error) {
 	checkpoints, err := history.ReadCheckpoints(c.History)
 	if err != nil {
 		return nil, err
@@ -35,6 +35,7 @@ func openArchive(c *Config) (*archive, error) {
 	a := &archive{files: c.History, checkpoints: checkpoints, config: c}
 	if c.History != nil {
 		a.store = history.New(c.History, c.SegmentBytes, fetcher(c))
+		m.damages(a.store)
 	}
 	return a, nil
 }
@@ -141,6 +142,9 @@ func (a *archive) sign() error {
 	c, err := history.Sign(a.config.Signer, messages.Checkpoint{Site: a.config.Site, Records: h.Count(), Head: hex.EncodeToString(head[:]), At: now})
 	if err != nil {
 		return err
+	}
+	if !read(a.machine, func(l *ledger.Ledger) bool { return l.Follows(c.Succession, c.Records) }) {
+		return messages.Errorf(messages.Unproven, "the key of the site's account that endorses was retired: copy the site's keys directory of today to this host")
 	}
 	return a.checkpoints.Add(c)
 }

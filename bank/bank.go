@@ -77,7 +77,7 @@ func Start(ctx context.Context, c Config) (*Bank, error) {
 // assemble makes the bank's parts. Each part knows only the parts before it.
 func (b *Bank) assemble() (err error) {
 	c := &b.config
-	if b.archive, err = openArchive(c); err != nil {
+	if b.archive, err = openArchive(c, b.metrics); err != nil {
 		return err
 	}
 	root, err := newRoot(c)
@@ -170,6 +170,12 @@ func (b *Bank) attend(ctx context.Context) {
 		if err := b.keys.declare(ctx, false); err != nil {
 			b.config.Log.Warn("the site's keys are not in the books yet; will try again", zap.Error(err))
 			return
+		}
+		if b.courier != nil {
+			if err := b.courier.Reincarnate(ctx); err != nil {
+				b.config.Log.Warn("the books do not know yet that a backup was restored; will try again", zap.Error(err))
+				return
+			}
 		}
 		if err := b.serve(); err != nil {
 			b.config.Log.Error("cannot serve; will try again", zap.Error(err))

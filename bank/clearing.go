@@ -17,7 +17,7 @@ func (b *Bank) newCourier() (*courier.Courier, error) {
 		return nil, nil
 	}
 	return courier.New(courier.Config{
-		Site: c.Site, Bus: c.Bus, Host: host{b.group}, Signer: c.Signer,
+		Restored: c.Restored, Site: c.Site, Bus: c.Bus, Host: host{b.group}, Signer: c.Signer,
 		Operator: b.callers.isOperator, Service: b.callers.isService,
 		Attempt: c.Attempt, FirstBackoff: c.FirstBackoff, LastBackoff: c.LastBackoff, LeastVisit: c.LeastVisit, SilentAfter: c.SilentAfter,
 		Log: c.Log.Named("clearing"), Metrics: c.Metrics, Clock: c.Clock,

@@ -35,6 +35,9 @@ type Config struct {
 	// SegmentBytes is how many bytes of records go into a file of it, the same
 	// in all replicas; default 4 MiB.
 	SegmentBytes int
+	// Restored is when the backup began from which the replica's state was restored; 0: it
+	// was not.
+	Restored messages.Time
 	// Signer signs in the site's name: checkpoints of the journal, and what goes
 	// to the banks of other sites, which have its public key. Nil: no checkpoints
 	// are made, and the bank does not settle with other sites.

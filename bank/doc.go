@@ -39,8 +39,9 @@
 // every replica checks as it applies a command, and "candor bank verify" again:
 //
 //   - The key of the site's account is in the keys directory of each host, and its
-//     public half in every credentials file. It never changes. Nothing about it is
-//     taken from the log, the journal or an image ([ledger.Root]).
+//     public half in every credentials file: nothing about it is taken from the log, the
+//     journal or an image ([ledger.Root]). It may name another key that follows. The
+//     statements of keys have the chain; the books go by the longest, and by no other.
 //   - It signs which keys sign the credentials of users, operators and services, which
 //     of them have ended, and which names' keys are revoked. These statements are
 //     records, so all replicas go by the same ones. What was said stays true: a key
@@ -85,8 +86,8 @@
 // clearing's part first. Where the bank has a key to sign with, its leader also
 // runs the clearing's shell (package courier): it serves the requests of users
 // (authorise, remit, revoke), services (accept, charge), operators (peer,
-// part, reserve, close, net, reconcile, peers) and the banks of peers (instruct,
-// lines, position), and sends peers what they have not answered for as long as
+// part, reserve, close, net, reconcile, repair, peers) and the banks of peers (instruct,
+// lines, statements, position), and sends peers what they have not answered for as long as
 // it leads. The accounts of peers are touched by nothing else: what another
 // request, a transfer or a correction would do to one is refused, and only the
 // settlement account is granted to and withdrawn from. That is refused before

@@ -16,11 +16,15 @@ import (
 // Keys are those of the site by which a bank knows who asks. They come from the
 // site's keys directory, never from the log.
 type Keys interface {
-	AccountKey() string           // public; it stays
-	RoleKeys() []messages.RoleKey // that sign credentials now; of a role, the present one last
-	RevokedKeys() []string        // of names
-	SignAccount([]byte) ([]byte, error)
-	Exchange() (*ecdh.PrivateKey, error) // it stays
+	AccountKey() string                  // public; the first, which is the account's name
+	RoleKeys() []messages.RoleKey        // that sign credentials now; of a role, the present one last
+	RevokedKeys() []string               // of names
+	SignAccount([]byte) ([]byte, error)  // with the key that speaks for the account
+	Exchange() (*ecdh.PrivateKey, error) // that goes with AccountKey
+	// Succession leads from AccountKey to the key that signs; Later has the exchange key
+	// that goes with a key which followed, nil if it is not known.
+	Succession() []messages.Succession
+	Later(account string) *ecdh.PrivateKey
 	// ProvenFrom is the record from which on the books are known to be proven, 0
 	// if they are not; KeepProven remembers it where the log does not reach.
 	ProvenFrom() (uint64, error)
@@ -43,7 +47,7 @@ func newRoot(c *Config) (*ledger.Root, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &ledger.Root{Site: c.Site, Account: c.Keys.AccountKey(), Exchange: exchange, From: from, Seen: seen}, nil
+	return &ledger.Root{Site: c.Site, Account: c.Keys.AccountKey(), Exchange: exchange, Later: c.Keys.Later, From: from, Seen: seen}, nil
 }
 
 // keys has the ledger know the site's keys, and the keys directory what the ledger
@@ -67,10 +71,12 @@ func (k *keys) declare(ctx context.Context, begin bool) error {
 	}
 	var from, count uint64
 	var known []messages.RoleKey
-	keys := messages.SiteKeys{Site: k.config.Site, Roles: k.config.Keys.RoleKeys()}
+	var successors int
+	keys := messages.SiteKeys{Site: k.config.Site, Roles: k.config.Keys.RoleKeys(), Succession: k.config.Keys.Succession()}
 	k.machine.read(func(l *ledger.Ledger) {
 		h := l.History()
 		from, count, known = l.Proven(), h.Count(), l.Roles()
+		successors, _ = l.Successors()
 		for _, key := range k.config.Keys.RevokedKeys() {
 			if !l.Revoked(key) {
 				keys.Revoked = append(keys.Revoked, key)
@@ -82,7 +88,7 @@ func (k *keys) declare(ctx context.Context, begin bool) error {
 	}
 	keys.Ended = ended(known, keys.Roles)
 	keys.Roles = slices.DeleteFunc(slices.Clone(keys.Roles), func(r messages.RoleKey) bool { return slices.Contains(known, r) })
-	if from != 0 && len(keys.Roles)+len(keys.Ended)+len(keys.Revoked) == 0 {
+	if from != 0 && len(keys.Roles)+len(keys.Ended)+len(keys.Revoked) == 0 && len(keys.Succession) == successors {
 		return nil
 	}
 	payload, err := messages.Marshal(&keys, messages.Msgpack)
@@ -156,7 +162,12 @@ func (k *keys) trusted() (messages.TrustReply, error) {
 	if k.config.Keys == nil {
 		return r, nil
 	}
-	r.Exchange = k.machine.root.Exchange.PublicKey().Bytes()
+	var exchange *ecdh.PrivateKey
+	k.machine.read(func(l *ledger.Ledger) { _, exchange = l.Successors() })
+	if exchange == nil {
+		return r, messages.Errorf(messages.Unavailable, "this replica does not have the present key of the site's account: copy the site's keys directory of today to this host")
+	}
+	r.Exchange, r.Succession = exchange.PublicKey().Bytes(), k.config.Keys.Succession()
 	var err error
 	r.Endorsement, err = k.config.Keys.SignAccount(proof.ExchangeText(k.config.Site, r.Exchange))
 	return r, err

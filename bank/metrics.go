@@ -4,6 +4,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promauto"
 
+	"github.com/candor-grid/candor/bank/history"
 	"github.com/candor-grid/candor/bank/ledger"
 	"github.com/candor-grid/candor/messages"
 )
@@ -51,6 +52,13 @@ func newMetrics() *metrics {
 		m.refused.WithLabelValues(kind.String())
 	}
 	return m
+}
+
+// damages counts the damage that a store of the journal finds.
+func (m *metrics) damages(s *history.Store) {
+	m.all.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{
+		Name: "candor_bank_history_damaged_total", Help: "Times at which a file of the bank's history was found damaged or gone."},
+		func() float64 { return float64(s.Damaged()) }))
 }
 
 // serve begins to count the requests of a verb, and of each kind of error from 0.

@@ -26,6 +26,8 @@ type siteKeys struct {
 	signers map[string]nkeys.KeyPair // the present one, by role
 	revoked []string
 	from    uint64
+	later   []nkeys.KeyPair // that followed account
+	links   []messages.Succession
 }
 
 func newSiteKeys(t *testing.T) *siteKeys {
@@ -91,10 +93,44 @@ func (k *siteKeys) KeepProven(from uint64) error {
 	k.from = from
 	return nil
 }
-func (k *siteKeys) SignAccount(data []byte) ([]byte, error) { return k.account.Sign(data) }
-func (k *siteKeys) Exchange() (*ecdh.PrivateKey, error) {
-	seed := sha256.Sum256([]byte(k.AccountKey()))
-	return ecdh.X25519().NewPrivateKey(seed[:])
+func (k *siteKeys) SignAccount(data []byte) ([]byte, error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.speaks().Sign(data)
+}
+func (k *siteKeys) Exchange() (*ecdh.PrivateKey, error) { return k.Later(k.AccountKey()), nil }
+func (k *siteKeys) Later(account string) *ecdh.PrivateKey {
+	seed := sha256.Sum256([]byte(account))
+	exchange, err := ecdh.X25519().NewPrivateKey(seed[:])
+	if err != nil {
+		k.t.Error(err)
+	}
+	return exchange
+}
+func (k *siteKeys) Succession() []messages.Succession {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return slices.Clone(k.links)
+}
+
+// speaks is the key that speaks for the account.
+func (k *siteKeys) speaks() nkeys.KeyPair {
+	if n := len(k.later); n > 0 {
+		return k.later[n-1]
+	}
+	return k.account
+}
+
+// succeed has another key speak for the account.
+func (k *siteKeys) succeed() {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	next := accountKey(k.t)
+	signature, err := k.speaks().Sign(proof.FollowsText("here", public(k.t, next)))
+	if err != nil {
+		k.t.Fatal(err)
+	}
+	k.links, k.later = append(k.links, messages.Succession{Key: public(k.t, next), Signature: signature}), append(k.later, next)
 }
 
 // issue makes credentials of a name in a role.

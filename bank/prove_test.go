@@ -8,6 +8,8 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/nats-io/nkeys"
+
 	"github.com/candor-grid/candor/bank/clearing"
 	"github.com/candor-grid/candor/bank/ledger"
 	"github.com/candor-grid/candor/messages"
@@ -38,7 +40,7 @@ func verifiesRecords(b *bed, k *siteKeys, records [][]byte) (ledger.ProofReport,
 		b.Fatal(err)
 	}
 	v := ledger.NewVerifier(emptyStore(b.T))
-	v.Trust(&ledger.Root{Site: "here", Account: k.AccountKey(), Exchange: exchange})
+	v.Trust(&ledger.Root{Site: "here", Account: k.AccountKey(), Exchange: exchange, Later: k.Later})
 	for _, raw := range records {
 		if err := v.Add(raw); err != nil {
 			return v.Proofs(), err
@@ -192,6 +194,67 @@ func TestRotationAndRevocationEndWhatAKeyProves(t *testing.T) {
 	if _, err := verifies(b, k); err != nil {
 		t.Error(err)
 	}
+}
+
+// The old key of the site's account says nothing any more once another has followed it:
+// neither of which keys are the site's, nor of who follows. Sessions go on under the new one.
+func TestARetiredKeyOfTheAccountSaysNothing(t *testing.T) {
+	b, k := provenBed(t)
+	b.as(k.issue("operator", "ops"), "ops").grant("1", "ada", 10*c)
+	service := b.as(k.issue("service", "$auctioneer"), "$auctioneer")
+	service.transfer(hold("h", "ada", 5*c))
+	stolen := &siteKeys{t: t, account: k.account, signers: map[string]nkeys.KeyPair{}}
+	k.succeed()
+	await.Until(b, "the books know the new key", func() bool {
+		return read(b.bank.machine, func(l *ledger.Ledger) int { n, _ := l.Successors(); return n }) == 1
+	})
+	service.transfer(post("p", "h", 3*c))
+	b.as(k.issue("operator", "ops"), "ops").grant("2", "ada", c)
+
+	before := b.books()
+	states := func(what string, thief *siteKeys) {
+		t.Helper()
+		keys := messages.SiteKeys{Site: "here", Roles: []messages.RoleKey{{Role: "operator", Key: public(t, accountKey(t))}}, Succession: thief.links}
+		payload, err := messages.Marshal(&keys, messages.Msgpack)
+		if err != nil {
+			t.Fatal(err)
+		}
+		signature, err := thief.SignAccount(proof.KeysText(payload))
+		if err != nil {
+			t.Fatal(err)
+		}
+		command := ledger.Command{Verb: ledger.Keys, At: b.clock(), Asked: &messages.SignedRequest{Proof: messages.Proof{Signature: signature}, Payload: payload}}
+		answer, err := b.box.Propose(context.Background(), command.Encode())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r := answer.(ledger.Result); messages.KindOf(r.Error) != messages.Unproven || r.Error == nil {
+			t.Errorf("%s: %+v", what, r)
+		}
+	}
+	states("a statement by the old key", stolen)
+	stolen.succeed()
+	states("a statement by a key that the old one named instead", stolen)
+	stolen.succeed()
+	states("a longer succession of the thief's", stolen)
+	stolen.links = append(k.Succession(), stolen.links[1:]...)
+	states("a succession that joins both", stolen)
+	if after := b.books(); after != before {
+		t.Errorf("the books were %+v and are %+v", before, after)
+	}
+	if report, err := verifies(b, k); err != nil || report.Marked != 2 {
+		t.Errorf("%+v, %v", report, err)
+	}
+	hash := b.bank.Hash()
+	var image bytes.Buffer
+	if _, err := b.bank.machine.Capture().WriteTo(&image); err != nil {
+		t.Fatal(err)
+	}
+	if err := b.bank.machine.Restore(bytes.NewReader(image.Bytes())); err != nil || b.bank.Hash() != hash {
+		t.Errorf("an image does not have the succession: %v", err)
+	}
+	stolen.links = stolen.links[:0]
+	states("after a restart from an image", stolen)
 }
 
 // A request that sets what is to be cannot be repeated by who finds it in the log.

@@ -1,8 +1,10 @@
 package bank
 
 import (
+	"cmp"
 	"context"
 
+	"github.com/candor-grid/candor/bank/clearing"
 	"github.com/candor-grid/candor/bank/ledger"
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/bus"
@@ -74,6 +76,12 @@ func (q *queries) account(ctx context.Context, caller messages.Name, r messages.
 			reply.Pending = l.Holds(name)
 		}
 		return err
+	})
+	q.machine.readClearing(func(s *clearing.State) {
+		for i := range reply.Pending {
+			h := &reply.Pending[i]
+			h.Expires = cmp.Or(s.Freed(h.ID), h.Expires)
+		}
 	})
 	return reply, err
 }

@@ -26,6 +26,8 @@ type accepted struct {
 	Number  uint64           // of the charge to the issuer
 	Purpose string
 	Firm    bool // it is not given up while it is open
+
+	Signature []byte // of the issuer
 }
 
 func (k *accepted) entry() (id, owner string, until messages.Time) {
@@ -76,7 +78,11 @@ func (ac *acceptor) accept(r *messages.AcceptRequest) (*messages.ClearingReply, 
 	}); err != nil {
 		return nil, ordinary(messages.Errorf(err.Err.Kind, "site %q would owe more than it may: %s", p.Name, err.Err.Message))
 	}
-	ac.remember(accepted{Owner: acceptedKey(p.Name, a.Account), Until: a.Ends(), Authorisation: *a, Purpose: r.Purpose, Hold: hold, Firm: r.Firm})
+	entry := accepted{Owner: acceptedKey(p.Name, a.Account), Until: a.Ends(), Authorisation: *a, Purpose: r.Purpose, Hold: hold, Firm: r.Firm}
+	if ac.money.rules >= restoringRules {
+		entry.Signature = r.Authorisation.Signature
+	}
+	ac.remember(entry)
 	return &messages.ClearingReply{}, nil
 }
 
@@ -202,13 +208,16 @@ func (ac *acceptor) capture(a *accepted, r *messages.ChargeRequest) (item, *Reje
 	if it.Payee == "" {
 		it.Payee = messages.SiteAccount
 	}
+	if ac.money.rules >= restoringRules && it.Payee != messages.SiteAccount {
+		it.Instruction.Account = it.Payee
+	}
 	t := messages.Transfer{Kind: messages.Extend, Pending: a.Hold, Reason: "charged"}
 	if ac.money.rules != firstRules {
 		t.ID = chargeOf(r)
 	}
 	if r.Amount == 0 {
 		t.Kind, t.Reason = messages.Void, "released"
-		it.Hold, it.Held, it.Payee = "", 0, ""
+		it.Hold, it.Held, it.Payee, it.Instruction.Account = "", 0, "", ""
 	} else if _, err := ac.money.books.Account(it.Payee); err != nil {
 		return item{}, ordinary(err)
 	}

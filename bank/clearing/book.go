@@ -31,6 +31,7 @@ type book struct {
 type line struct {
 	Shown        messages.ClearingLine
 	Owed, Volume messages.Credits
+	Carried      *messages.Carried // nil: entered by earlier rules
 }
 
 func (l *line) total() messages.RunningTotal {
@@ -39,9 +40,15 @@ func (l *line) total() messages.RunningTotal {
 
 // newBook begins the book of instructions from a site to another.
 func newBook(from, to messages.Name) book {
-	start := sha256.Sum256([]byte(domainBook + "\x00" + from + "\x00" + to))
-	total := messages.RunningTotal{Digest: start[:]}
+	total := Beginning(from, to)
 	return book{Base: total, Total: total}
+}
+
+// Beginning is the running total of instructions from a site to another before the
+// first of them.
+func Beginning(from, to messages.Name) messages.RunningTotal {
+	start := sha256.Sum256([]byte(domainBook + "\x00" + from + "\x00" + to))
+	return messages.RunningTotal{Digest: start[:]}
 }
 
 // After is the running total with one more number, as both banks work it out.
@@ -75,14 +82,18 @@ func (b *book) holds(amount messages.Credits) bool {
 }
 
 // enter adds a number with its outcome.
-func (b *book) enter(i *messages.Instruction, o *messages.TransferResult) {
+func (b *book) enter(i *messages.Instruction, o *messages.TransferResult, rules uint64) {
 	b.Total = After(b.Total, i, o)
 	if len(b.Lines) >= keptLines+keptLines/4 {
 		drop := len(b.Lines) - keptLines
 		b.Base = b.Lines[drop-1].total()
 		b.Lines = append([]line(nil), b.Lines[drop:]...)
 	}
-	b.Lines = append(b.Lines, line{Owed: b.Total.Owed, Volume: b.Total.Volume, Shown: messages.ClearingLine{
+	var carried *messages.Carried
+	if rules >= restoringRules {
+		carried = &messages.Carried{Instruction: *i, Outcome: *o}
+	}
+	b.Lines = append(b.Lines, line{Carried: carried, Owed: b.Total.Owed, Volume: b.Total.Volume, Shown: messages.ClearingLine{
 		Number: b.Total.Number, Kind: i.Kind, Asked: i.Amount, Moved: o.Amount, Refused: o.Error != nil, Digest: b.Total.Digest,
 	}})
 }

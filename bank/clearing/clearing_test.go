@@ -1,6 +1,7 @@
 package clearing
 
 import (
+	"bytes"
 	"fmt"
 	"slices"
 	"strings"
@@ -116,6 +117,22 @@ func TestReleaseAtTheEnd(t *testing.T) {
 	east.has("ada", 100, 0)
 }
 
+// What is accepted in the last instant before its end is released at the end, and is
+// charged no more: nothing stays set aside at either site.
+func TestAnAuthorisationAcceptedAsItEnds(t *testing.T) {
+	east, west := pair(t)
+	a := east.authorise(west, "k", 30)
+	west.at = a.Authorisation.Ends() - 1
+	west.must(accepting(a))
+	west.at++
+	west.must(Command{})
+	west.refuse(Stale, messages.Expired, accepting(a))
+	west.refuse(Ordinary, messages.NotFound, charging(a, 20))
+	west.exchange(east)
+	east.has("ada", 100, 0)
+	west.has(PeerAccount("east"), 0, 0)
+}
+
 // Who loses when both are cut off for longer than the margin: the site that
 // charged. The user was told that the credits are free, and the site knew by
 // when its charge had to arrive.
@@ -137,6 +154,52 @@ func TestChargeAfterTheMarginIsTheForeignSitesLoss(t *testing.T) {
 	east.has("ada", 100, 0)
 	west.has(messages.SiteAccount, 0, 0)
 	west.has(PeerAccount("east"), 0, 0)
+}
+
+// What a site says has ended, it charges within a day, or never: the user's credits are
+// free then. Only the service that asked for the authorisation says so to the bank.
+func TestAnEndedJobIsChargedWithinADay(t *testing.T) {
+	for _, late := range []messages.Time{0, 1} {
+		east, west := pair(t)
+		a := east.onBehalf(west, 30)
+		west.must(accepting(a))
+		ended := Command{By: "ada", Revoke: &messages.RevokeRequest{ID: a.Authorisation.ID, Ended: true}}
+		east.refuse(Ordinary, messages.PermissionDenied, ended)
+		ended.By = "$auctioneer"
+		east.must(ended)
+		by := east.at.Add(messages.ChargeWithin)
+		east.at += hour
+		east.must(ended) // said again, it changes nothing
+		if freed := east.state.Freed(authorisationHold + a.Authorisation.ID); freed != by || east.state.Due() != by {
+			t.Errorf("freed at %v and due at %v, want %v", freed, east.state.Due(), by)
+		}
+		east.restored(t)
+		west.must(charging(a, 20))
+		east.at = by - 1 + late
+		east.must(Command{})
+		west.exchange(east)
+		if late == 0 {
+			east.has("ada", 80, 0)
+			continue
+		}
+		east.has("ada", 100, 0)
+		west.has(messages.SiteAccount, 0, 0)
+		if fault := east.state.Fault(); fault != "" {
+			t.Error(fault)
+		}
+	}
+}
+
+// restored replaces the clearing by its own image.
+func (s *side) restored(t *testing.T) {
+	t.Helper()
+	var image bytes.Buffer
+	if _, err := s.state.Capture().WriteTo(&image); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.state.Restore(&image); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // A charge made in time that arrives within the margin is paid, though the

@@ -32,18 +32,25 @@ type Command struct {
 
 	Part   *messages.PartRequest
 	Silent messages.Name // a peer that the leader finds to be silent; "": none
+
+	Incarnation uint64                  // of a site whose leader finds that a backup was restored; 0: none
+	Compared    messages.Name           // a peer whose books the leader finds to agree after that; "": none
+	Repair      *messages.RepairRequest // enters what Statements prove
+	Statements  *messages.Statements
 }
 
 // The rules of releases. Under the first, all peers shared one reserve, a
 // dispute changed nothing, and one peer's full outbox stopped the others'. Under the
-// second a key that was left out could come back. Under the third no site parted.
+// second a key that was left out could come back. Under the third no site parted. Under
+// the fourth what a peer lost could not be given back to it.
 const (
 	firstRules uint64 = iota
 	boundedRules
 	retiringRules
 	partingRules
+	restoringRules
 
-	currentRules = partingRules
+	currentRules = restoringRules
 )
 
 // Encode returns the command's bytes, as Apply takes them, to be carried out by

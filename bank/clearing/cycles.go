@@ -162,8 +162,8 @@ func (cs *cycles) offer(p *peer, number uint64) {
 	amount, hold := max(0, min(owed, room, messages.MaxCredits)), ""
 	if cs.money.rules != firstRules {
 		cs.terms.bound()
-		if p.offers() >= maxOffers {
-			p.cycle(number, cs.latest) // it is not final: the peer is silent
+		if p.offers() >= maxOffers || cs.peers.whole(p) != nil {
+			p.cycle(number, cs.latest) // it is not final: the peer is silent, or this site was restored
 			return
 		}
 	}

@@ -54,7 +54,8 @@
 // peer when it begins: give a longer one.
 //
 // The home bank keeps the credits aside until Issued+Interval+Margin by its
-// own. The margin is [messages.MaxClockSkew] for clocks that are apart, and a
+// own, or, once the peer has said that the job has ended, for [messages.ChargeWithin] from
+// then on: a later charge is refused, and its maker's loss. The margin is [messages.MaxClockSkew] for clocks that are apart, and a
 // week for the charge to arrive. As an authorisation ends without a charge the
 // peer releases it by an instruction, and its user can have it revoked before:
 // the margin is only ever waited for if the peer is cut off.
@@ -127,6 +128,26 @@
 // other keys on both sides, and its books begin with number 1: nothing that was signed
 // before counts.
 //
+// # Restoring
+//
+// A bank that was put back to an older state has lost numbers that its peers have. A
+// site has an incarnation, which is higher after each restoration, and which it signs
+// with its instructions. In a new incarnation it asks nothing of a peer, and carries
+// nothing out for it, before the two books are known to be whole: no number is used
+// twice, and no answer is that of another instruction. A peer refuses what an earlier
+// incarnation signed.
+//
+// What was lost is entered again as the peer proves it ([State.Statements]). Lines have
+// the instructions and outcomes whose digests they chain, and each bank keeps the latest
+// message and receipt that the other signed. So the restored bank's own signature, over a
+// digest, proves each number between its last one and that. What the peer has beyond it
+// is in the message, and is asked for again under its number; what was authorised is
+// signed, and is set aside again. Nothing is judged again. A payment says who paid in its
+// identifier, and a charge who is paid in its account, which the receiver does not read;
+// so the accounts pay and are paid that did before, and an operator's account stands in
+// where one cannot. An operator sees the plan and signs its digest ([State.Plan]). What
+// is not proven is not entered.
+//
 // # Invariants
 //
 // They hold after every command, for every order in which messages arrive, and
@@ -162,7 +183,7 @@
 // For 2 and 3 the answer must be durable before it leaves: receipts,
 // authorisations and outgoing instructions are read from state that the log
 // has committed. A bank whose disk forgot what it had answered is told so by
-// its peers (lost), and changes nothing more on their word.
+// its peers (lost), and changes nothing more on their word until it is repaired.
 //
 // # Refusals
 //

@@ -19,7 +19,8 @@ type incoming struct {
 // receive carries out the instructions of a peer that are new, in order, and
 // answers those that were carried out before with their first outcomes. A
 // message is refused as a whole, or answered as a whole.
-func (in *incoming) receive(m *messages.Instructions) (*messages.Receipt, *Rejected) {
+func (in *incoming) receive(signed *messages.SignedInstructions) (*messages.Receipt, *Rejected) {
+	m := &signed.Instructions
 	p := in.peers.byName[m.From]
 	if p.Standing == messages.PeerParted {
 		return nil, parted(p)
@@ -30,13 +31,18 @@ func (in *incoming) receive(m *messages.Instructions) (*messages.Receipt, *Rejec
 	if err := p.follows(m, in.money.rules); err != nil {
 		return nil, err
 	}
+	if in.money.rules >= restoringRules {
+		if err := p.renewed(signed); err != nil {
+			return nil, err
+		}
+	}
 	p.forget(m.Known.Number)
 	in.peers.hear(p, m.At)
 	first := max(m.First, p.Known+1)
 	for n := max(first, p.In.Total.Number+1); n < m.First+uint64(len(m.List)); n++ {
 		i := &m.List[n-m.First]
 		o := in.obey(p, i)
-		p.In.enter(i, &o)
+		p.In.enter(i, &o, in.money.rules)
 		p.Outcomes = append(p.Outcomes, o)
 	}
 	return in.receipt(p, first, m.First+uint64(len(m.List))), nil
@@ -51,7 +57,7 @@ func (s *State) Answered(m *messages.Instructions) (*messages.Receipt, bool) {
 	}
 	p := *s.peers.byName[m.From] // a dispute is for Apply to note
 	end := m.First + uint64(len(m.List))
-	if len(m.List) == 0 || end > p.In.Total.Number+1 || m.Known.Number > p.Known || p.agrees(m) != nil || p.follows(m, currentRules) != nil {
+	if len(m.List) == 0 || m.Incarnation != p.Incarnation || end > p.In.Total.Number+1 || m.Known.Number > p.Known || p.agrees(m) != nil || p.follows(m, currentRules) != nil {
 		return nil, false
 	}
 	return s.incoming.receipt(&p, max(m.First, p.Known+1), end), true

@@ -13,9 +13,18 @@ type issued struct {
 	messages.Authorisation
 	Revoking bool           // its peer was asked to give it up
 	Job      messages.JobID // that it is for, 0: not said
+	By       messages.Time  // when it is freed though it has not ended, 0: not before its end
 }
 
-func (i *issued) entry() (id, owner string, until messages.Time) { return i.ID, i.Account, i.Frees() }
+func (i *issued) entry() (id, owner string, until messages.Time) { return i.ID, i.Account, i.freed() }
+
+// freed is when the credits are free without a word of the peer.
+func (i *issued) freed() messages.Time {
+	if i.By != 0 {
+		return min(i.By, i.Frees())
+	}
+	return i.Frees()
+}
 
 // Prefixes of the identifiers that users' requests give their holds. The
 // ledger remembers them for ever, so that a key is never used twice.
@@ -101,6 +110,9 @@ func (is *issuer) revoke(by messages.Name, r *messages.RevokeRequest) (*messages
 	if a == nil || a.Member != by && !strings.HasPrefix(a.ID, by+"/") {
 		return nil, ordinary(messages.Errorf(messages.NotFound, "no authorisation %q of %q is pending: it was charged, given back or freed, or never made", clip(r.ID), clip(by)))
 	}
+	if r.Ended {
+		return is.conclude(by, a)
+	}
 	p, err := is.peers.find(a.Peer)
 	if err != nil {
 		return nil, err
@@ -114,6 +126,43 @@ func (is *issuer) revoke(by messages.Name, r *messages.RevokeRequest) (*messages
 	a.Revoking = true
 	number := p.send(item{Instruction: messages.Instruction{Kind: messages.InstructRevoke, ID: a.ID, Expires: a.Ends()}})
 	return &messages.ClearingReply{Number: number}, nil
+}
+
+// conclude bounds how long an authorisation can still be charged, as what it pays for has
+// ended by the peer's own word. Whoever charges later bears the loss. Users do not say so:
+// they would take back what pays for work under way.
+func (is *issuer) conclude(by messages.Name, a *issued) (*messages.ClearingReply, *Rejected) {
+	if messages.ValidName(by) || !strings.HasPrefix(a.ID, by+"/") {
+		return nil, ordinary(messages.Errorf(messages.PermissionDenied, "account %q may not say that %q has ended: only the service that made the authorisation may", clip(by), clip(a.ID)))
+	}
+	if a.By == 0 {
+		ended := *a
+		ended.By = is.money.books.Now().Add(messages.ChargeWithin)
+		is.issued.drop(a.ID)
+		is.issued.add(ended)
+	}
+	return &messages.ClearingReply{}, nil
+}
+
+// lapse forgets an authorisation whose time is over. The ledger frees what is set aside at
+// its end; before that, it is freed here.
+func (is *issuer) lapse(a *issued) {
+	if a.Frees() > is.money.books.Now() {
+		is.money.must(messages.Transfer{Kind: messages.Void, Pending: authorisationHold + a.ID,
+			Reason: clip("site " + a.Peer + " says that the job has ended, and did not charge it in time")})
+	}
+	is.issued.drop(a.ID)
+}
+
+// Freed is when what a hold in the ledger sets aside is free without a word of a peer; 0 if
+// the clearing has no such hold, or the ledger's own expiry says it.
+func (s *State) Freed(hold string) messages.Time {
+	if id, is := strings.CutPrefix(hold, authorisationHold); is {
+		if a := s.issuer.issued.find(id); a != nil && a.By != 0 {
+			return a.freed()
+		}
+	}
+	return 0
 }
 
 // honour takes what the peer charged from an authorisation of this site, and

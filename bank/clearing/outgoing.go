@@ -19,10 +19,10 @@ type outgoing struct {
 // ever. With none it tells the peer which outcomes are known.
 func (s *State) Outgoing(name messages.Name, at messages.Time) (messages.Instructions, bool) {
 	p := s.peers.byName[name]
-	if p == nil || p.Standing == messages.PeerParted {
+	if p == nil || p.Standing == messages.PeerParted || s.peers.whole(p) != nil {
 		return messages.Instructions{}, false
 	}
-	m := messages.Instructions{From: s.peers.site, To: name, First: p.Out.Total.Number + 1, List: []messages.Instruction{}, Known: p.Out.Total, At: at}
+	m := messages.Instructions{From: s.peers.site, To: name, First: p.Out.Total.Number + 1, List: []messages.Instruction{}, Known: p.Out.Total, At: at, Incarnation: s.peers.incarnation}
 	for i := range p.outbox[:min(len(p.outbox), messages.MaxInstructions)] {
 		m.List = append(m.List, p.outbox[i].Instruction)
 	}
@@ -59,16 +59,19 @@ func (out *outgoing) remit(by messages.Name, r *messages.RemitRequest) (*message
 	if err != nil || !fresh {
 		return &messages.ClearingReply{Number: p.waiting(func(it item) bool { return it.Hold == hold.ID })}, err
 	}
-	number := p.send(item{
-		Instruction: messages.Instruction{Kind: messages.InstructPay, Account: r.Payee, Amount: r.Amount, Reason: r.Reason}, Hold: hold.ID, Held: r.Amount,
-	})
+	i := messages.Instruction{Kind: messages.InstructPay, Account: r.Payee, Amount: r.Amount, Reason: r.Reason}
+	if out.money.rules >= restoringRules {
+		i.ID = account + "/" + by + "/" + r.Key
+	}
+	number := p.send(item{Instruction: i, Hold: hold.ID, Held: r.Amount})
 	return &messages.ClearingReply{Number: number}, nil
 }
 
 // learn takes what instructions of this site came to. Outcomes count once, in
 // the order of their numbers, and only if the peer's running total is what
 // this book comes to with them.
-func (out *outgoing) learn(m *messages.Receipt) *Rejected {
+func (out *outgoing) learn(signed *messages.SignedReceipt) *Rejected {
+	m := &signed.Receipt
 	p := out.peers.byName[m.From]
 	if p.Standing == messages.PeerParted {
 		return parted(p)
@@ -90,9 +93,12 @@ func (out *outgoing) learn(m *messages.Receipt) *Rejected {
 	out.peers.hear(p, m.At)
 	for i := range outcomes {
 		out.resolve(p, &p.outbox[i], &outcomes[i])
-		p.Out.enter(&p.outbox[i].Instruction, &outcomes[i])
+		p.Out.enter(&p.outbox[i].Instruction, &outcomes[i], out.money.rules)
 	}
 	p.answered(len(outcomes))
+	if out.money.rules >= restoringRules {
+		p.Told = signed
+	}
 	return nil
 }
 

@@ -19,6 +19,9 @@ type partings struct {
 // trades refuses whatever would begin something new with a peer that is silent, or
 // that this site parts from, or that parts from this site.
 func (ps *peers) trades(p *peer) *Rejected {
+	if err := ps.whole(p); err != nil {
+		return err
+	}
 	switch {
 	case p.Standing == messages.PeerSuspended:
 		return ordinary(messages.Errorf(messages.Unavailable, "site %q is suspended since %v, because its bank does not answer: try again when it does", p.Name, p.Since))
@@ -197,5 +200,5 @@ func (p *peer) rejoin(site messages.Name, now messages.Time) {
 		return
 	}
 	p.Out, p.In = newBook(site, p.Name), newBook(p.Name, site)
-	p.Outcomes, p.Known, p.Cycles, p.Counted = nil, 0, nil, 0
+	p.Outcomes, p.Known, p.Cycles, p.Counted, p.Said, p.Told = nil, 0, nil, 0, nil, nil
 }

@@ -44,6 +44,11 @@ type relation struct {
 	Lost     messages.Credits // that it owed and that was written off
 	Leaving  bool             // we have told it that we part
 	Left     bool             // it has told us that it parts
+
+	Said        *messages.SignedInstructions // the latest that brought something new
+	Told        *messages.SignedReceipt      // the latest that brought something new
+	Incarnation uint64                       // of the peer, as it last signed
+	Compared    uint64                       // the incarnation of this site in which its books were found whole
 }
 
 // item is an instruction that waits for its outcome, and the hold that
@@ -141,10 +146,11 @@ func (p *peer) disputes(err *Rejected) *Rejected {
 
 // peers are those of one site.
 type peers struct {
-	site   messages.Name // whose they are
-	byName map[messages.Name]*peer
-	order  []messages.Name // of their names, ascending
-	money  *money
+	site        messages.Name // whose they are
+	incarnation uint64        // of the site: when it was last restored from a backup
+	byName      map[messages.Name]*peer
+	order       []messages.Name // of their names, ascending
+	money       *money
 }
 
 // find returns a peer by its name.

@@ -58,6 +58,8 @@ func (c *Command) request() (verb string, into any) {
 		return messages.VerbClose, fresh(&c.Close)
 	case c.Part != nil:
 		return messages.VerbPart, fresh(&c.Part)
+	case c.Repair != nil:
+		return messages.VerbRepair, fresh(&c.Repair)
 	}
 	return "", nil
 }

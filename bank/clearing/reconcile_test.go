@@ -82,7 +82,7 @@ func TestBookIsBounded(t *testing.T) {
 	b := newBook("east", "west")
 	i := &messages.Instruction{Kind: messages.InstructPay, Account: "ada", Amount: 2}
 	for range 3 * keptLines {
-		b.enter(i, &messages.TransferResult{Amount: 2})
+		b.enter(i, &messages.TransferResult{Amount: 2}, currentRules)
 	}
 	if n := len(b.Lines); n < keptLines || n > keptLines+keptLines/4 {
 		t.Errorf("%d lines are kept", n)

@@ -35,12 +35,13 @@ const (
 	Flood                // more is outstanding than a peer may have
 	Disputed             // the books do not agree, and it asks for credit
 	Parted               // the sites have parted, or are about to
+	Restored             // this site or the other was restored, and lost what is built on
 
 	Reasons // how many there are
 )
 
 var refusalNames = [Reasons]string{"ordinary", "malformed", "misaddressed", "stranger", "signature", "stale", "future", "amount",
-	"recharged", "replayed", "poached", "gap", "repeated", "rewritten", "totals", "lost", "flood", "disputed", "parted"}
+	"recharged", "replayed", "poached", "gap", "repeated", "rewritten", "totals", "lost", "flood", "disputed", "parted", "restored"}
 
 // String returns the reason's name.
 func (r Refusal) String() string {

@@ -26,6 +26,8 @@ func (s *State) Screen(c *Command) *Rejected {
 		return malformed(c.Charge.Validate())
 	case c.Part != nil:
 		return malformed(c.Part.Validate())
+	case c.Repair != nil:
+		return malformed(c.Repair.Validate())
 	case c.Accept != nil:
 		return s.screen.authorisation(c.Accept)
 	case c.Instructions != nil:
@@ -58,6 +60,9 @@ func (sc *screen) authorisation(r *messages.AcceptRequest) *Rejected {
 
 func (sc *screen) message(from, to messages.Name, domain string, value any, signature []byte, n int, first uint64) *Rejected {
 	if err := sc.signed(from, to, domain, value, signature); err != nil {
+		return err
+	}
+	if err := sc.peers.whole(sc.peers.byName[from]); err != nil {
 		return err
 	}
 	if n > messages.MaxInstructions || first == 0 || first > maxNumber {

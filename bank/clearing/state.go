@@ -36,6 +36,7 @@ type State struct {
 	outgoing *outgoing // what this bank asks of peers
 	incoming *incoming // what peers ask of this bank
 	partings *partings // from peers
+	repairs  *repairs  // of what this bank lost
 }
 
 // New returns the clearing of a site that has no peers. What it does to the
@@ -52,6 +53,7 @@ func New(site messages.Name, books Books, verify Verify) *State {
 	s.outgoing = &outgoing{peers: s.peers, money: s.money, issuer: s.issuer, cycles: s.cycles}
 	s.incoming = &incoming{peers: s.peers, money: s.money, issuer: s.issuer, acceptor: s.acceptor, cycles: s.cycles}
 	s.partings = &partings{peers: s.peers, money: s.money, terms: s.terms, issuer: s.issuer, acceptor: s.acceptor}
+	s.repairs = &repairs{peers: s.peers, money: s.money, terms: s.terms, issuer: s.issuer, acceptor: s.acceptor, cycles: s.cycles, outgoing: s.outgoing}
 	return s
 }
 
@@ -65,6 +67,7 @@ type Result struct {
 	Peer          *messages.PeerReply     // of Peer
 	Account       *messages.AccountReply  // of Reserve
 	Parted        *messages.PartReply     // of Part
+	Repaired      *messages.RepairReply   // of Repair
 	Refused       Refusal                 // why, where that is counted
 	Error         *messages.Error
 }
@@ -150,15 +153,21 @@ func (s *State) carryOut(c *Command, r *Result) (err *Rejected) {
 	case c.Charge != nil:
 		r.Answer, err = s.acceptor.charge(c.Charge)
 	case c.Instructions != nil:
-		r.Receipt, err = s.incoming.receive(&c.Instructions.Instructions)
+		r.Receipt, err = s.incoming.receive(c.Instructions)
 	case c.Receipt != nil:
-		err = s.outgoing.learn(&c.Receipt.Receipt)
+		err = s.outgoing.learn(c.Receipt)
 	case c.Close != nil:
 		r.Position, err = s.cycles.close(c.Close)
 	case c.Part != nil:
 		r.Parted, err = s.partings.part(c.By, c.Part)
 	case c.Silent != "":
 		err = s.partings.suspend(c.Silent)
+	case c.Incarnation != 0:
+		s.peers.incarnation = max(s.peers.incarnation, c.Incarnation)
+	case c.Compared != "":
+		err = s.peers.compared(c.Compared)
+	case c.Repair != nil:
+		r.Repaired, err = s.repairs.repair(c.By, c.Repair, c.Statements)
 	}
 	return err
 }
@@ -169,7 +178,7 @@ func (s *State) advance(at messages.Time) {
 	s.money.books.ApplyOwn(c.Encode())
 	now := s.money.books.Now()
 	for a := s.issuer.issued.due(now); a != nil; a = s.issuer.issued.due(now) {
-		s.issuer.issued.drop(a.ID)
+		s.issuer.lapse(a)
 	}
 	for a := s.acceptor.accepted.due(now); a != nil; a = s.acceptor.accepted.due(now) {
 		if !s.acceptor.expire(a) {
@@ -227,7 +236,7 @@ func (s *State) Outstanding() (n int) {
 
 // Peers describes every peer, what waits, and what was refused.
 func (s *State) Peers() messages.PeersReply {
-	r := messages.PeersReply{Site: s.peers.site, Peers: []messages.PeerReply{}, Refused: []messages.RefusalTally{}, Cycle: s.cycles.latest, Fault: s.money.fault}
+	r := messages.PeersReply{Site: s.peers.site, Peers: []messages.PeerReply{}, Refused: []messages.RefusalTally{}, Cycle: s.cycles.latest, Fault: s.money.fault, Incarnation: s.peers.incarnation}
 	for _, name := range s.peers.order {
 		r.Peers = append(r.Peers, s.terms.describe(s.peers.byName[name]))
 	}

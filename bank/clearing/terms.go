@@ -70,6 +70,7 @@ func (t *terms) describe(p *peer) messages.PeerReply {
 		Peer: p.Name, Keys: slices.Clone(p.Keys), Outstanding: len(p.outbox),
 		Sent: p.Out.Total, Received: p.In.Total, Heard: p.Heard, Dispute: p.Dispute, Retired: slices.Clone(p.Retired),
 		Standing: p.Standing, Since: p.Since, Lost: p.Lost, Leaving: p.Left,
+		Restored: t.peers.whole(p) != nil, Incarnation: p.Incarnation,
 	}
 	if a, err := t.money.books.Account(PeerAccount(p.Name)); err == nil {
 		r.Limit, r.Owed, r.Held = a.Credit, a.Balance, a.Reserved

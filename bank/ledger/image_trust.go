@@ -12,6 +12,7 @@ import (
 func (t *trust) copy() trust {
 	c := *t
 	c.roles, c.revoked, c.sessions, c.used = slices.Clone(t.roles), maps.Clone(t.revoked), maps.Clone(t.sessions), maps.Clone(t.used)
+	c.accounts = slices.Clone(t.accounts)
 	return c
 }
 
@@ -45,6 +46,12 @@ func (c *codec) trust(t *trust, now messages.Time) {
 			t.used[*d] = until
 		}
 	})
+	if c.reads && c.s != "" || !c.reads && len(t.accounts) > 0 { // a site whose account has its first key has the image that it always had
+		list(c, &t.accounts, 2, func(c *codec, a *successor) {
+			c.text(&a.key)
+			c.uint(&a.from)
+		})
+	}
 }
 
 func (c *codec) roleKey(r *roleKey) {

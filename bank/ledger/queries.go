@@ -66,7 +66,7 @@ func (as *accounts) page(q messages.AccountsRequest, names iter.Seq[messages.Nam
 	reply := messages.AccountsReply{Accounts: []messages.AccountReply{}}
 	for name := range names {
 		a := as.byName[name]
-		if q.Projects && !a.project {
+		if q.Projects && !a.project && len(a.members) == 0 {
 			continue
 		}
 		if reply.More = len(reply.Accounts) == q.Limit; reply.More {

@@ -293,6 +293,7 @@ func (p *replay) askAgain(rec *record) {
 	}
 	number, t := p.ledger.records.write(rec, nil, nil), &p.ledger.requests.trust
 	t.learn(&k)
+	t.succeed(k.Succession, number)
 	if t.from == 0 {
 		t.from = number
 	}

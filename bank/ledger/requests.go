@@ -51,7 +51,7 @@ func (q *requests) prove(c *Command, raw []byte) *messages.Error {
 // rootless stops a replica that cannot tell who asked, for it would come to
 // another state than those that can.
 func (q *requests) rootless() *messages.Error {
-	q.records.fail(fmt.Errorf("its commands carry proofs, and this replica has none of the site's keys to check them with: give it the site's keys directory"))
+	q.records.fail(fmt.Errorf("its commands carry proofs, and this replica does not have the present keys of the site to check them with: give it the keys directory of today"))
 	return q.records.refusal()
 }
 
@@ -71,7 +71,7 @@ func (q *requests) proveKeys(c *Command) *messages.Error {
 	if c.Fresh && q.trust.from == 0 && q.records.journal.count > 0 {
 		return messages.Errorf(messages.Conflict, "the bank has %d records without proofs: an operator says from when on they are needed", q.records.journal.count)
 	}
-	_, err := proof.ReadKeys(q.trust.root.Site, q.trust.root.Account, c.Asked.Payload, c.Asked.Proof.Signature)
+	_, err := q.trust.readKeys(c.Asked)
 	return err
 }
 
@@ -84,7 +84,8 @@ func (q *requests) proveTransfers(c *Command, raw []byte, now messages.Time) *me
 	if c.Rank, err = lower(c.Rank, s.rank); err != nil {
 		return err
 	}
-	if q.trust.root.Exchange == nil {
+	exchange := q.trust.exchange()
+	if exchange == nil {
 		return q.rootless()
 	}
 	seen := q.trust.root.Seen
@@ -92,7 +93,7 @@ func (q *requests) proveTransfers(c *Command, raw []byte, now messages.Time) *me
 	if seen.has(key) {
 		return nil
 	}
-	marker, err := s.open(q.trust.root)
+	marker, err := s.open(q.trust.root.Site, exchange)
 	if err != nil {
 		return err
 	}
@@ -156,7 +157,7 @@ var requestNames = map[Verb]string{
 // operators are the requests that only operators may make.
 var operators = []string{
 	messages.VerbGrant, messages.VerbProject, messages.VerbCredit, messages.VerbWithdraw, messages.VerbCorrect,
-	messages.VerbPeer, messages.VerbReserve, messages.VerbClose, messages.VerbPart,
+	messages.VerbPeer, messages.VerbReserve, messages.VerbClose, messages.VerbPart, messages.VerbRepair,
 }
 
 // keyed are the requests that have an identifier of their own, so that one that
@@ -195,7 +196,7 @@ func (q *requests) openSession(c *Command) (messages.SessionReply, *messages.Err
 
 // learnKeys takes over what the site says of its keys.
 func (q *requests) learnKeys(c *Command) *messages.Error {
-	k, err := proof.ReadKeys(q.trust.root.Site, q.trust.root.Account, c.Asked.Payload, c.Asked.Proof.Signature)
+	k, err := q.trust.readKeys(c.Asked)
 	if err != nil {
 		return err
 	}
@@ -203,6 +204,7 @@ func (q *requests) learnKeys(c *Command) *messages.Error {
 		return nil
 	}
 	number := q.records.write(&record{what: trusted, at: q.records.now, signed: *c.Asked}, nil, nil)
+	q.trust.succeed(k.Succession, number)
 	if q.trust.from == 0 {
 		q.trust.from = number
 	}

@@ -3,7 +3,9 @@ package ledger
 import (
 	"crypto/ecdh"
 	"crypto/sha256"
+	"math"
 	"slices"
+	"strings"
 
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/proof"
@@ -13,10 +15,12 @@ import (
 // the log: whose word on keys counts, and the secret by which marks are checked.
 type Root struct {
 	Site     messages.Name
-	Account  string           // public key of the site's account
-	Exchange *ecdh.PrivateKey // nil: marks cannot be checked here
-	From     uint64           // the record from which on the journal is known to be proven; 0: not known
-	Seen     *Seen            // what replicas of this process checked; nil: nothing is remembered
+	Account  string           // first public key of the site's account, which is its name
+	Exchange *ecdh.PrivateKey // that goes with it; nil: marks cannot be checked here
+	// Later has the exchange keys that go with the keys which followed; nil: none did.
+	Later func(account string) *ecdh.PrivateKey
+	From  uint64 // the record from which on the journal is known to be proven; 0: not known
+	Seen  *Seen  // what replicas of this process checked; nil: nothing is remembered
 }
 
 // trust is whom a ledger believes, by the statements that the site signed and
@@ -28,6 +32,13 @@ type trust struct {
 	revoked  map[string]bool
 	sessions map[uint64]*session
 	used     map[digest]messages.Time // requests that may not be carried out again, until when
+	accounts []successor              // that followed the first key of the site's account
+}
+
+// successor is a key that speaks for the site's account, from a record on.
+type successor struct {
+	key  string
+	from uint64
 }
 
 type roleKey struct {
@@ -79,9 +90,65 @@ func (l *Ledger) Revoked(key string) bool { return l.requests.trust.revoked[key]
 // ranks are what credentials of each role may be in the ledger.
 var ranks = map[string]Rank{"user": User, "operator": Operator, "service": Service}
 
+// readKeys reads what the site says of its keys. A key of the account that another has
+// followed says nothing any more.
+func (t *trust) readKeys(r *messages.SignedRequest) (messages.SiteKeys, *messages.Error) {
+	k, err := proof.ReadKeys(t.root.Site, t.root.Account, r.Payload, r.Proof.Signature)
+	if err == nil && !t.follows(k.Succession, math.MaxUint64) {
+		return k, messages.Errorf(messages.Unproven, "the key of the site's account that signs was retired: copy the site's keys directory of today to this host")
+	}
+	return k, err
+}
+
+// follows reports whether a succession has the keys of the account that were in force
+// after so many records.
+func (t *trust) follows(s []messages.Succession, records uint64) bool {
+	for i, a := range t.accounts {
+		if a.from <= records && (i >= len(s) || s[i].Key != a.key) {
+			return false
+		}
+	}
+	return true
+}
+
+// Follows reports whether a succession has the keys of the site's account that were in
+// force after so many records.
+func (l *Ledger) Follows(s []messages.Succession, records uint64) bool {
+	return l.requests.trust.follows(s, records)
+}
+
+// Successors is how many keys followed the first key of the site's account, and the
+// exchange key that goes with the last; nil: it is not known here.
+func (l *Ledger) Successors() (int, *ecdh.PrivateKey) {
+	t := &l.requests.trust
+	return len(t.accounts), t.exchange()
+}
+
+// exchange is the key with which secrets of sessions are agreed now; nil: it is not known
+// here.
+func (t *trust) exchange() *ecdh.PrivateKey {
+	n := len(t.accounts)
+	switch {
+	case n == 0:
+		return t.root.Exchange
+	case t.root.Later == nil:
+		return nil
+	}
+	return t.root.Later(t.accounts[n-1].key)
+}
+
+// succeed has the last key of a succession speak for the account from a record on. The
+// sessions before end, for the holder of the old key knows their secrets.
+func (t *trust) succeed(s []messages.Succession, number uint64) {
+	for _, link := range s[min(len(s), len(t.accounts)):] {
+		t.accounts, t.sessions = append(t.accounts, successor{key: strings.Clone(link.Key), from: number}), nil
+	}
+}
+
 // learn takes a statement of the site's keys over, and reports whether it said
 // anything new.
 func (t *trust) learn(k *messages.SiteKeys) (fresh bool) {
+	fresh = len(k.Succession) > len(t.accounts)
 	for _, r := range k.Roles {
 		if _, known := ranks[r.Role]; known && t.role(r.Key) == nil && len(t.roles) < maxKeys {
 			t.roles, fresh = append(t.roles, roleKey{role: r.Role, key: r.Key}), true
@@ -209,11 +276,11 @@ func (t *trust) session(number uint64, by messages.Name, now messages.Time) (*se
 }
 
 // open makes the marker of a session.
-func (s *session) open(root *Root) (*proof.Marker, *messages.Error) {
+func (s *session) open(site messages.Name, exchange *ecdh.PrivateKey) (*proof.Marker, *messages.Error) {
 	if s.marker != nil {
 		return s.marker, nil
 	}
-	secret, err := proof.Agree(root.Site, root.Exchange, s.public, s.public, root.Exchange.PublicKey().Bytes())
+	secret, err := proof.Agree(site, exchange, s.public, s.public, exchange.PublicKey().Bytes())
 	if err != nil {
 		return nil, messages.AsError("", err)
 	}

@@ -32,6 +32,12 @@ func NewVerifier(s Store) *Verifier {
 // journal. Without the private key in it, the marks of transfers are not read.
 func (v *Verifier) Trust(r *Root) { v.witness = &witness{trust: trust{root: r}} }
 
+// Follows reports whether a succession has the keys of the site's account that were in
+// force after the records so far.
+func (v *Verifier) Follows(s []messages.Succession) bool {
+	return v.witness == nil || v.witness.trust.follows(s, v.count)
+}
+
 // Proofs says what was found proven.
 func (v *Verifier) Proofs() ProofReport {
 	if v.witness == nil {

@@ -72,11 +72,12 @@ func (w *witness) check(number uint64, rec *record) error {
 }
 
 func (w *witness) learn(number uint64, rec *record) error {
-	k, err := proof.ReadKeys(w.trust.root.Site, w.trust.root.Account, rec.signed.Payload, rec.signed.Proof.Signature)
+	k, err := w.trust.readKeys(&rec.signed)
 	if err != nil {
 		return err
 	}
 	w.trust.learn(&k)
+	w.trust.succeed(k.Succession, number)
 	if w.trust.from == 0 {
 		w.trust.from, w.Report.From = number, number
 	}
@@ -116,11 +117,12 @@ func (w *witness) marked(rec *record, before stamp) error {
 	if s.rank != rec.rank && s.rank != Operator {
 		return fmt.Errorf("it is by %v, and its session is of %v", rec.rank, s.rank)
 	}
-	if w.trust.root.Exchange == nil {
+	exchange := w.trust.exchange()
+	if exchange == nil {
 		w.Report.Unread++
 		return nil
 	}
-	marker, err := s.open(w.trust.root)
+	marker, err := s.open(w.trust.root.Site, exchange)
 	if err != nil {
 		return err
 	}

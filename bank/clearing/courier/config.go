@@ -39,6 +39,9 @@ type Config struct {
 	Host   Host    // the bank
 	Signer Signer  // the bank's key, whose public part its peers were given
 
+	// Restored is when the backup began from which the state was restored; 0: it was not.
+	Restored messages.Time
+
 	Operator func(messages.Name) bool // may set terms, close cycles and see everything
 	Service  func(messages.Name) bool // may accept and charge authorisations
 

@@ -12,6 +12,10 @@
 // often. Two replicas that both believe for a moment that they lead do
 // no harm: every message may come twice.
 //
+// Where a backup was restored the site gets a new incarnation before the first service is
+// served, and is compared with each peer; it trades again with those of whose books nothing
+// was lost. What was lost waits for an operator.
+//
 // Nothing is decided here. What a message asks for is screened, so that
 // nothing forged reaches the log, then proposed; what is signed is what the
 // log has committed. A message that was carried out before is answered without

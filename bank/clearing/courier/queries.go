@@ -71,5 +71,13 @@ func (c *Courier) reconcile(ctx context.Context, caller messages.Name, r message
 	if err := c.config.Host.Verify(ctx); err != nil {
 		return messages.ReconcileReply{}, err
 	}
-	return c.peers.reconcile(ctx, r.Peer)
+	reply, err := c.peers.reconcile(ctx, r.Peer)
+	if err != nil {
+		return reply, err
+	}
+	c.config.Host.Read(func(s *clearing.State) { reply.Waits = s.Uncompared(r.Peer) })
+	if _, plan, err := c.peers.statements(ctx, r.Peer, caller); err == nil && !empty(&plan) {
+		reply.Plan = &plan
+	}
+	return reply, nil
 }

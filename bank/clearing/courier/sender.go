@@ -88,6 +88,15 @@ func (s *sender) attend(ctx context.Context, peer messages.Name) {
 		var m messages.Instructions
 		var sends bool
 		s.config.Host.Read(func(state *clearing.State) { m, sends = state.Outgoing(peer, s.config.Clock()) })
+		if s.uncompared(peer) {
+			err := s.peers.compare(ctx, peer)
+			s.failed(peer, err)
+			if err != nil {
+				s.config.Log.Debug("the books with a peer are not known to be whole", zap.String("peer", peer), zap.Error(err))
+				s.pause(ctx, s.config.LastBackoff.Std())
+			}
+			continue
+		}
 		if !sends || greeted && len(m.List) == 0 && m.Known.Number == told {
 			greeted = s.idle(ctx, news) && sends
 			continue
@@ -98,15 +107,24 @@ func (s *sender) attend(ctx context.Context, peer messages.Name) {
 			s.suspend(ctx, peer)
 			s.config.Log.Debug("a peer's bank does not answer", zap.String("peer", peer), zap.Int("outstanding", len(m.List)), zap.Error(err))
 			failures++
-			select {
-			case <-ctx.Done():
-			case <-time.After(waits.Wait(failures, rand.Float64()/2)):
-			}
+			s.pause(ctx, waits.Wait(failures, rand.Float64()/2))
 			continue
 		}
 		s.metrics.messages.WithLabelValues("answered").Inc()
 		s.failed(peer, nil)
 		failures, told, greeted = 0, m.Known.Number, true
+	}
+}
+
+func (s *sender) uncompared(peer messages.Name) (is bool) {
+	s.config.Host.Read(func(state *clearing.State) { is = state.Uncompared(peer) })
+	return is
+}
+
+func (s *sender) pause(ctx context.Context, d time.Duration) {
+	select {
+	case <-ctx.Done():
+	case <-time.After(d):
 	}
 }
 
@@ -180,7 +198,12 @@ func (s *sender) exchange(ctx context.Context, m messages.Instructions) error {
 		return err
 	}
 	var receipt messages.SignedReceipt
-	if err := s.peers.ask(ctx, m.To, messages.VerbInstruct, &signed, &receipt); err != nil {
+	err = s.peers.ask(ctx, m.To, messages.VerbInstruct, &signed, &receipt)
+	if messages.KindOf(err) == messages.Invalid && m.Incarnation != 0 { // it may be of a release that knows of none
+		m.Incarnation = 0
+		return s.exchange(ctx, m)
+	}
+	if err != nil {
 		return err
 	}
 	_, err = s.proposer.submit(ctx, clearing.Command{Receipt: &receipt})

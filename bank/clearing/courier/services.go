@@ -44,12 +44,14 @@ func (c *Courier) Services() []bus.Service {
 				func(r *messages.PartRequest) clearing.Command { return clearing.Command{Part: r} },
 				func(r *clearing.Result) (messages.PartReply, error) { return *r.Parted, nil }),
 			endpoint(c, messages.VerbInstruct, c.instruct),
+			endpoint(c, messages.VerbRepair, c.repair),
 		},
 	}, {
 		Name: "candor-clearing-queries", Version: serviceVersion, Description: "How site " + c.config.Site + " stands with other sites", Discoverable: true,
 		Endpoints: []bus.Endpoint{
 			endpoint(c, messages.VerbPeers, c.listPeers),
 			endpoint(c, messages.VerbLines, c.lines),
+			endpoint(c, messages.VerbStatements, c.statements),
 			endpoint(c, messages.VerbReconcile, c.reconcile),
 			endpoint(c, messages.VerbNet, c.net),
 			endpoint(c, messages.VerbPosition, c.position),
