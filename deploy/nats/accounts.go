@@ -20,8 +20,8 @@ func Accounts(keys string, peers ...messages.Name) ([]byte, error) {
 		return nil, err
 	}
 	var out bytes.Buffer
-	fmt.Fprintf(&out, "# Site %s. Made from its keys; holds no secret.\noperator: %q\nsystem_account: %s\nresolver: MEMORY\nresolver_preload: {\n",
-		authority.Site(), tokens.Operator, tokens.Accounts[0].Key)
+	fmt.Fprintf(&out, "# Site %s. Made from its keys; holds no secret.\noperator: [%q, %q]\nsystem_account: %s\nresolver: MEMORY\nresolver_preload: {\n",
+		authority.Site(), tokens.Operators[0], tokens.Operators[1], tokens.Accounts[0].Key)
 	for _, t := range tokens.Accounts {
 		fmt.Fprintf(&out, "  # %s\n  %s: %q\n", t.Name, t.Key, t.Token)
 	}

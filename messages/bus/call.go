@@ -12,14 +12,17 @@ import (
 
 // How long [Call] waits. An attempt waits attemptTimeout for its answer, or less where
 // answers are measured to come sooner (see [answers]), and one second more for each 100 kB
-// of its payload. After an attempt without an answer the
-// next attempt waits twice as long, so that a slow site does not get more and more
-// requests; but at most RequestTimeout, within which every service answers. A refused
+// of its payload. After steadyAttempts without an answer each
+// attempt waits twice as long as the one before, so that a slow site does not get more and
+// more requests; but at most RequestTimeout, within which every service answers. A refused
 // attempt, as while nobody leads, does not lengthen the wait. Between two attempts
 // Call waits a random time below a bound that doubles.
 const (
 	attemptTimeout = 2 * time.Second
 	bytesPerSecond = 100_000
+	// steadyAttempts cover a host that stands still: until the servers of the other hosts
+	// miss it, a request may go there again.
+	steadyAttempts = 3
 )
 
 // waits bounds the waits between the attempts of a call.
@@ -46,6 +49,7 @@ func CallInto(ctx context.Context, b Bus, subject string, request, reply any) er
 	}
 	patience := firstPatience(b, subject)
 	encode := encoder(b, subject, request)
+	unanswered := 0
 	unproven := false // the attempt before was refused as Unproven
 	data, err := retry(ctx, func() ([]byte, error) {
 		payload, err := encode(ctx, unproven)
@@ -59,7 +63,9 @@ func CallInto(ctx context.Context, b Bus, subject string, request, reply any) er
 		if m, measures := b.(answering); measures && err == nil {
 			m.answerTimes().note(subject, time.Since(began))
 		} else if err != nil && !time.Now().Before(last) {
-			patience = min(2*patience, RequestTimeout)
+			if unanswered++; unanswered >= steadyAttempts {
+				patience = min(2*patience, RequestTimeout)
+			}
 		}
 		unproven = err != nil && messages.KindOf(err) == messages.Unproven
 		return data, err

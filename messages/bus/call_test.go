@@ -108,9 +108,9 @@ func TestRefusalsDoNotMakeCallWaitLonger(t *testing.T) {
 // A site that does not answer is asked ever more rarely, down to a bound.
 func TestCallWaitsLongerForWhoDoesNotAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := &forgetful{lost: 6}
+		f := &forgetful{lost: 8}
 		f.call(t)
-		for i, least := range []time.Duration{attemptTimeout, 2 * attemptTimeout, 4 * attemptTimeout, RequestTimeout, RequestTimeout, RequestTimeout} {
+		for i, least := range []time.Duration{attemptTimeout, attemptTimeout, attemptTimeout, 2 * attemptTimeout, 4 * attemptTimeout, RequestTimeout, RequestTimeout, RequestTimeout} {
 			if waited := f.asked[i+1].Sub(f.asked[i]); waited < least || waited > least+waits.Last {
 				t.Errorf("attempt %d waited %v, want %v and a random time below %v", i+1, waited, least, waits.Last)
 			}

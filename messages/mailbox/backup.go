@@ -104,7 +104,7 @@ func Plant(dir, id string, s Saved, state io.Reader) (err error) {
 	if err != nil {
 		return fmt.Errorf("mailbox: cannot make the snapshots in %s: %w", dir, err)
 	}
-	snapshots := &sealedSnapshots{files, filepath.Join(dir, snapshotsDir)}
+	snapshots := &sealedSnapshots{SnapshotStore: files, dir: filepath.Join(dir, snapshotsDir)}
 	_, names := raft.NewInmemTransport("") // only says how an old form of snapshots names replicas
 	sink, err := snapshots.Create(raft.SnapshotVersionMax, s.Index, s.Term, group, s.Since, names)
 	if err != nil {
@@ -142,7 +142,7 @@ func (s *Saved) group(id string) (c raft.Configuration, err error) {
 		c.Servers, found = append(c.Servers, one), found || m.ID == id
 	}
 	if !found {
-		return c, messages.Errorf(messages.NotFound, "replica %q: was not of the group when its state was saved", id)
+		return c, messages.Errorf(messages.NotFound, "replica %q: was not in the group when the state was saved", id)
 	}
 	return c, nil
 }

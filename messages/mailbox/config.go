@@ -84,14 +84,17 @@ type limits struct {
 	queueBytes  int           // of the commands that wait for the log; Propose waits for room beyond
 	markEntries uint64        // that lie at least between two comparisons of the replicas' states
 	slowAfter   time.Duration // how long a write or sync of a leader may take
+	scrubEvery  time.Duration // between two readings of all files
+	scrubPause  time.Duration // after each part that is read
 	stuckAfter  time.Duration // after how long a write or sync ends the process
 }
 
 // faults are what tests put between this package and the system.
 type faults struct {
-	wrap func(raft.LogStore) raft.LogStore        // the log's store
-	free func(dir string) (bytes uint64, _ error) // the disk's free space
-	room func(dir string, bytes int64) error      // tries whether a file of a size has room
+	wrap    func(raft.LogStore) raft.LogStore        // the log's store
+	free    func(dir string) (bytes uint64, _ error) // the disk's free space
+	room    func(dir string, bytes int64) error      // tries whether a file of a size has room
+	segment func() error                             // before a file of the log is made; nil: nothing
 	// stuck is called once, when a write hangs or fails: it logs the error and ends the
 	// process. If stuck returns, the replica leaves its group: its connections are cut,
 	// and every call fails.
@@ -196,6 +199,8 @@ func (c *Config) withDefaults() *Config {
 	fill(&d.limits.markEntries, 1024)
 	fill(&d.limits.slowAfter, 2*time.Second)
 	fill(&d.limits.stuckAfter, 20*time.Second)
+	fill(&d.limits.scrubEvery, scrubEvery)
+	fill(&d.limits.scrubPause, scrubPause)
 	fill(&d.SnapshotBytes, 64<<20)
 	fill(&d.TrailingEntries, 1024)
 	fill(&d.MinFreeBytes, 256<<20)

@@ -138,6 +138,45 @@ func TestFlippedEntryOfOneReplicaIsRefused(t *testing.T) {
 	}
 }
 
+// TestDamageBelowTheSnapshotIsMended: without peers a snapshot makes up for the entries before
+// it, and for nothing after it.
+func TestDamageBelowTheSnapshotIsMended(t *testing.T) {
+	for name, spoil := range map[string]func(dir string){
+		"entry": func(dir string) {
+			edit(t, glob(t, dir, "wal/*.wal"), func(b []byte) []byte { return bytes.ReplaceAll(b, []byte("pay 1000.0007"), []byte("pay 9000.0007")) })
+		},
+		"log": func(dir string) { _ = os.RemoveAll(filepath.Join(dir, walDir)) },
+	} {
+		g := newGroup(t, 1, func(c *Config) { c.SegmentBytes = 64 << 10 })
+		g.start("r1")
+		for i := range 20 {
+			g.propose(fmt.Sprintf("pay 1000.00%02d", i))
+		}
+		if err := g.leader().raft.Snapshot().Error(); err != nil {
+			t.Fatal(err)
+		}
+		after := 0
+		if name == "entry" {
+			after = 10
+		}
+		for i := range after {
+			g.propose(fmt.Sprintf("pay 2000.00%02d", i))
+		}
+		g.stop("r1")
+		spoil(g.dirs["r1"])
+		g.start("r1")
+		g.propose("more")
+		g.agree(uint64(21 + after))
+		glob(t, g.dirs["r1"], "damaged-*/wal")
+		g.stop("r1")
+		edit(t, glob(t, g.dirs["r1"], "wal/*.wal"), func(b []byte) []byte { return bytes.ReplaceAll(b, []byte("more"), []byte("less")) })
+		_, err := OpenRaft(g.config("r1"), newTally())
+		if err == nil || !strings.Contains(err.Error(), "entry ") || !strings.Contains(err.Error(), g.dirs["r1"]) {
+			t.Errorf("%s: opened a log with another command after the snapshot: %v", name, err)
+		}
+	}
+}
+
 // losses are the ways in which a replica comes to have less than it promised.
 var losses = []struct {
 	name string
@@ -159,6 +198,11 @@ var losses = []struct {
 			copy(b[:4096], make([]byte, 4096))
 			return b
 		})
+	}},
+	{"deleted votes", func(t *testing.T, dir, _ string) {
+		if err := os.Remove(filepath.Join(dir, walDir, "wal-meta.db")); err != nil {
+			t.Fatal(err)
+		}
 	}},
 	{"votes of zero bytes", func(t *testing.T, dir, _ string) {
 		edit(t, filepath.Join(dir, walDir, "wal-meta.db"), func([]byte) []byte { return nil })
@@ -320,7 +364,7 @@ func refuse(t *testing.T, dir string, later int) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &sealedSnapshots{files, filepath.Join(dir, snapshotsDir)}
+	s := &sealedSnapshots{SnapshotStore: files, dir: filepath.Join(dir, snapshotsDir)}
 	all, err := s.List()
 	if err != nil || len(all) == 0 {
 		t.Fatalf("%d snapshots, %v", len(all), err)

@@ -44,8 +44,8 @@
 // trusted once a new process has read them. When the disk runs low, proposals are
 // refused (ErrNoSpace) while there is still room for the accepted ones, and accepted
 // again once there is space. A leader that is low on space hands its lead to a replica
-// that is not, and lets others campaign before it leads again. So proposals are refused
-// only where all disks that could serve are low.
+// that is not, answers ErrNotLeader meanwhile, and lets others campaign before it leads
+// again. So proposals are refused only where all disks that could serve are low.
 //
 // # Exchanging replicas
 //
@@ -57,13 +57,14 @@
 // # Damage
 //
 // Each entry has a seal: a checksum that includes the seal of the entry before. A replica
-// checks its directory when it starts, and each entry when it is read, arrives or is
-// applied. Beside the log is a file of promises: the votes, the end of the log, and a
+// checks its directory when it starts and every hour, and each entry when it is read,
+// arrives or is applied. Beside the log is a file of promises: the votes, the end of the log, and a
 // name for the disk, which the peers know too. A replica takes no part in elections if it
 // has less than it promised, or another disk than the peers know, until a leader has
 // brought it up to date as a replica without a vote. Replicas compare their states
 // through the log. A damaged directory is put aside, and the replica begins anew from its
-// peers; without peers it does not start.
+// peers. Without peers it goes on from its latest snapshot and the entries after it, or, where
+// these are damaged, does not start.
 //
 // # Identity and addresses
 //

@@ -53,7 +53,7 @@ func (e *engine) servers() []raft.Server {
 	if f.Error() != nil {
 		return nil
 	}
-	return f.Configuration().Servers
+	return slices.Clone(f.Configuration().Servers) // Raft gives the same slice to every caller
 }
 
 // isMember says whether a replica is of the group, with a vote or without.

@@ -162,13 +162,32 @@ func (g *gate) passes(rpc raft.RPC) bool {
 	case *raft.TimeoutNowRequest:
 		return g.passesVote(rpc, g.mayCampaign(), &raft.TimeoutNowResponse{RPCHeader: g.header()})
 	case *raft.InstallSnapshotRequest:
-		if err := g.standing.mayFollow(q.Term); err != nil {
-			_, _ = io.Copy(io.Discard, rpc.Reader)
-			rpc.Respond(&raft.InstallSnapshotResponse{RPCHeader: g.header()}, err)
-			return false
-		}
+		return g.passesSnapshot(rpc, q)
 	}
 	return true
+}
+
+// passesSnapshot answers a snapshot of which this replica's log has the last entry. Such a
+// snapshot came late, by a connection that the leader had given up. Raft would go back to
+// it, and remove all entries after it, which this replica may have acknowledged since.
+func (g *gate) passesSnapshot(rpc raft.RPC, q *raft.InstallSnapshotRequest) bool {
+	err := g.standing.mayFollow(q.Term)
+	late := err == nil && q.Term == g.raft.CurrentTerm() && g.has(q.LastLogIndex, q.LastLogTerm)
+	if err == nil && !late {
+		return true
+	}
+	_, _ = io.Copy(io.Discard, rpc.Reader)
+	rpc.Respond(&raft.InstallSnapshotResponse{RPCHeader: g.header(), Term: q.Term, Success: late}, err)
+	return false
+}
+
+// has reports whether the log has an entry, or had it before a snapshot took its place.
+func (g *gate) has(index, term uint64) bool {
+	if index <= g.applier.index.Load() {
+		return true // what is applied is in the snapshot of every leader
+	}
+	var l raft.Log
+	return g.log.read(index, &l) == nil && l.Term == term
 }
 
 func (g *gate) header() raft.RPCHeader {
@@ -286,7 +305,7 @@ func (g *gate) notice(id string) leaderNotice {
 	}
 	r := g.standing.promises.now()
 	_, out := g.catching.Load(id)
-	l := leaderNotice{Known: r.Known, Committed: r.Committed, Out: out, Vote: !out}
+	l := leaderNotice{Known: r.Known, Committed: r.Committed, Out: out, Vote: !out, Spare: leads && g.standing.spare.Load()}
 	if leads {
 		l.Committed = max(l.Committed, committed)
 	}

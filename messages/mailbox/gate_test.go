@@ -1,6 +1,7 @@
 package mailbox
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/hashicorp/raft"
@@ -51,5 +52,67 @@ func TestCloseWaitsForHeartbeats(t *testing.T) {
 	b.beat(raft.RPC{RespChan: late})
 	if r := <-late; r.Error == nil {
 		t.Error("a heartbeat was let through after the close")
+	}
+}
+
+// TestLateSnapshotRemovesNothing: a snapshot of this term that arrives after the entries that
+// follow it must not take them away. The leader counts them as acknowledged.
+func TestLateSnapshotRemovesNothing(t *testing.T) {
+	for name, held := range map[string]bool{"applied": false, "not applied yet": true} {
+		t.Run(name, func(t *testing.T) {
+			g := newGroup(t, 3, nil)
+			g.start(g.ids...)
+			for i := range 5 {
+				g.propose(fmt.Sprint("before ", i))
+			}
+			g.agree(5)
+			leader, follower := g.leader(), g.follower()
+			release := func() {}
+			if held {
+				release = g.machines[follower.config.ID].hold()
+			}
+			defer release()
+			g.propose("in the snapshot")
+			if err := leader.raft.Snapshot().Error(); err != nil {
+				t.Fatal(err)
+			}
+			g.propose("after the snapshot")
+			eventually(t, "the follower's log to end where the leader's does", func() bool {
+				return follower.raft.LastIndex() == leader.raft.LastIndex()
+			})
+			last := follower.raft.LastIndex()
+
+			sendSnapshot(t, leader, follower)
+			if now := follower.raft.LastIndex(); now < last {
+				t.Errorf("the follower's log ended at entry %d, and ends at entry %d after a late snapshot", last, now)
+			}
+			if promised := follower.disk.promises.promised(); promised < last {
+				t.Errorf("the follower promised %d entries, and promises %d", last, promised)
+			}
+			release()
+			g.agree(7)
+		})
+	}
+}
+
+// sendSnapshot sends the leader's latest snapshot once more.
+func sendSnapshot(t *testing.T, from, to *replicated) {
+	t.Helper()
+	all, err := from.disk.snapshots.List()
+	if err != nil || len(all) == 0 {
+		t.Fatalf("no snapshot: %v", err)
+	}
+	meta, state, err := from.disk.snapshots.Open(all[0].ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer state.Close()
+	q := &raft.InstallSnapshotRequest{RPCHeader: from.gate.header(), SnapshotVersion: meta.Version, Term: from.raft.CurrentTerm(),
+		LastLogIndex: meta.Index, LastLogTerm: meta.Term, Size: meta.Size,
+		Configuration: raft.EncodeConfiguration(meta.Configuration), ConfigurationIndex: meta.ConfigurationIndex}
+	var answer raft.InstallSnapshotResponse
+	id := to.config.ID
+	if err := from.gate.InstallSnapshot(raft.ServerID(id), raft.ServerAddress(id), q, &answer, state); err != nil || !answer.Success {
+		t.Fatalf("the follower answered %+v, %v", answer, err)
 	}
 }

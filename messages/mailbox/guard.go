@@ -26,6 +26,8 @@ type guard struct {
 	once    sync.Once
 	broken  atomic.Pointer[error] // the failure, after which nothing is written
 	low     atomic.Bool           // space is below MinFreeBytes, or a write had none
+	turned  chan struct{}         // signalled, without waiting, when low becomes true
+	since   atomic.Int64          // when that was, in nanoseconds
 	refused atomic.Bool           // a write had no room, and none was found since
 	free    atomic.Uint64         // bytes, at the last look
 
@@ -40,7 +42,7 @@ type operation struct {
 }
 
 func newGuard(c *Config, failed func(error)) *guard {
-	return &guard{config: c, failed: failed, ops: map[uint64]operation{}}
+	return &guard{config: c, failed: failed, ops: map[uint64]operation{}, turned: make(chan struct{}, 1)}
 }
 
 // begin notes a write under way; its result says that it returned.
@@ -84,7 +86,7 @@ func (g *guard) write(name string, f func() error) error {
 		return nil
 	case noSpace(err):
 		g.refused.Store(true)
-		g.low.Store(true)
+		g.setLow(true)
 	default:
 		g.fail(fmt.Errorf("mailbox: %s in %s failed: %w", name, g.config.Dir, err))
 	}
@@ -158,11 +160,28 @@ func (g *guard) lookAtSpace() {
 	g.free.Store(free)
 	limit, was := g.config.MinFreeBytes, g.low.Load()
 	low := free < limit || (was && free < limit+limit/8) || g.refused.Load() && !g.hasRoom()
-	g.low.Store(low)
+	g.setLow(low)
 	if low != was {
 		g.config.Log.Warn("space left for the log", zap.Bool("refusing proposals", low), zap.Uint64("bytes free", free))
 	}
 }
+
+// setLow sets the mark, and tells who hands the lead over.
+func (g *guard) setLow(low bool) {
+	if low && !g.low.Load() {
+		g.since.Store(time.Now().UnixNano())
+	}
+	if g.low.Swap(low) || !low {
+		return
+	}
+	select {
+	case g.turned <- struct{}{}:
+	default:
+	}
+}
+
+// lowFor is how long the space has been low.
+func (g *guard) lowFor() time.Duration { return time.Since(time.Unix(0, g.since.Load())) }
 
 // hasRoom finds out whether there is room again after a write that had none.
 func (g *guard) hasRoom() bool {

@@ -29,9 +29,11 @@ func (h *healer) heal() {
 		case <-h.standing.kick:
 		case <-tick.C:
 		}
-		if h.leadership.current.Load() == nil {
-			continue
+		all, err := h.members.Members()
+		if err != nil {
+			continue // another replica leads
 		}
+		h.standing.spare.Store(Spare(all) > 0)
 		for id, q := range h.standing.doubtfulPeers(2 * h.config.Timeout) {
 			if err := h.readmit(id, q); err != nil && !errors.Is(err, ErrNotLeader) {
 				h.config.Log.Warn("a doubtful replica is not up to date yet", zap.String("peer", id), zap.Error(err))

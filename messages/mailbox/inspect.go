@@ -38,9 +38,12 @@ func (d *disk) inspect(c *Config) error {
 		return err
 	}
 	if !d.canHeal(c) {
-		return fmt.Errorf("%w; no other replica has the data: put back a copy of %s", err, c.Dir)
+		if salvaged := d.salvage(c, err); salvaged != nil {
+			return fmt.Errorf("%w; no other replica has the data, and no snapshot goes so far: put back a copy of %s, or restore a backup of the site (candor restore)", err, c.Dir)
+		}
+		return d.tryOpen(c)
 	}
-	aside, moved := d.putAside(c)
+	aside, moved := d.putAside(c, walDir, snapshotsDir)
 	if moved != nil {
 		return errors.Join(err, moved)
 	}
@@ -104,26 +107,26 @@ func (d *disk) tryOpen(c *Config) (err error) {
 
 // openFiles opens the stores of the log and of the snapshots.
 func (d *disk) openFiles(c *Config) error {
-	err := safely(func() (err error) {
+	files, err := raft.NewFileSnapshotStoreWithLogger(c.Dir, retainedSnapshots, newRaftLog(c.Log))
+	if err != nil {
+		return fmt.Errorf("mailbox: cannot open the snapshots in %s: %w", c.Dir, err)
+	}
+	d.snapshots = &sealedSnapshots{SnapshotStore: files, dir: filepath.Join(c.Dir, snapshotsDir)}
+	err = safely(func() (err error) {
 		d.store, err = openStore(c)
 		return err
 	})
 	if err != nil {
 		return broken(fmt.Errorf("mailbox: cannot open the log in %s: %w", c.Dir, err))
 	}
-	files, err := raft.NewFileSnapshotStoreWithLogger(c.Dir, retainedSnapshots, newRaftLog(c.Log))
-	if err != nil {
-		return fmt.Errorf("mailbox: cannot open the snapshots in %s: %w", c.Dir, err)
-	}
-	d.snapshots = &sealedSnapshots{files, filepath.Join(c.Dir, snapshotsDir)}
 	return nil
 }
 
 // broken turns an error into a damage, unless the fault is the system's rather than that
-// of the files' content.
+// of the files' content. A segment that exists and is in no list is one whose list is gone.
 func broken(err error) error {
 	var no syscall.Errno
-	if errors.As(err, &no) && no != syscall.ENOENT || isConfig(err) {
+	if errors.As(err, &no) && no != syscall.ENOENT && no != syscall.EEXIST || isConfig(err) {
 		return err
 	}
 	return &damage{err}
@@ -204,12 +207,7 @@ func (d *disk) check(c *Config) error {
 	if len(bad) == 0 {
 		return nil
 	}
-	c.Log.Error("put unreadable snapshots aside; the log reaches back far enough", zap.Strings("snapshots", bad), zap.Error(cause))
-	aside, err := asideDir(c)
-	for _, name := range bad {
-		err = errors.Join(err, os.Rename(filepath.Join(c.Dir, snapshotsDir, name), filepath.Join(aside, name)))
-	}
-	return err
+	return d.snapshots.moveAside(c, bad, cause, "put unreadable snapshots aside; the log reaches back far enough")
 }
 
 func orNone(err error) error {
@@ -350,8 +348,8 @@ func asideDir(c *Config) (string, error) {
 	return aside, os.Mkdir(aside, 0o700)
 }
 
-// putAside moves the log and the snapshots into a directory beside them.
-func (d *disk) putAside(c *Config) (string, error) {
+// putAside moves the log, the snapshots or both into a directory beside them.
+func (d *disk) putAside(c *Config, names ...string) (string, error) {
 	if d.store != nil {
 		_ = safely(d.store.Close)
 		d.store = nil
@@ -360,7 +358,7 @@ func (d *disk) putAside(c *Config) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("mailbox: cannot put damaged state aside: %w", err)
 	}
-	for _, name := range []string{walDir, snapshotsDir} {
+	for _, name := range names {
 		err := os.Rename(filepath.Join(c.Dir, name), filepath.Join(aside, name))
 		if err != nil && !errors.Is(err, os.ErrNotExist) {
 			return "", fmt.Errorf("mailbox: cannot put damaged state aside: %w", err)
@@ -383,10 +381,18 @@ func (d *disk) begin(c *Config, why error) error {
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(p.close(), d.openFiles(c)); err != nil {
+	if err := p.close(); err != nil {
 		return err
 	}
-	err = errors.Join(d.store.SetUint64(keyTerm, r.Term), d.store.SetUint64(keyVotedTerm, r.VotedTerm))
+	return d.beginLog(c, &r, nil)
+}
+
+// beginLog makes a log with some entries, and the votes that were promised.
+func (d *disk) beginLog(c *Config, r *record, entries []*raft.Log) error {
+	if err := d.openFiles(c); err != nil {
+		return err
+	}
+	err := errors.Join(d.store.StoreLogs(entries), d.store.SetUint64(keyTerm, r.Term), d.store.SetUint64(keyVotedTerm, r.VotedTerm))
 	if len(r.VotedFor) > 0 {
 		err = errors.Join(err, d.store.Set(keyVotedFor, r.VotedFor))
 	}
@@ -396,4 +402,56 @@ func (d *disk) begin(c *Config, why error) error {
 		return fmt.Errorf("mailbox: cannot begin %s anew: %w", c.Dir, err)
 	}
 	return nil
+}
+
+// salvage begins a log anew from what a snapshot does not have, after the log was damaged.
+// It returns an error if that cannot be read either, or is less than was promised.
+func (d *disk) salvage(c *Config, why error) error {
+	if d.promises == nil || d.snapshots == nil {
+		return why
+	}
+	_, usable, _ := d.snapshots.unreadable()
+	if usable == nil {
+		return why
+	}
+	entries, err := d.after(c, usable.Index)
+	if err != nil {
+		return err
+	}
+	r := d.promises.now()
+	if err := d.promises.close(); err != nil {
+		return err
+	}
+	d.promises = nil
+	aside, err := d.putAside(c, walDir)
+	if err != nil {
+		return err
+	}
+	c.Log.Error("put a damaged log aside; the latest snapshot and the entries after it have everything",
+		zap.String("aside", aside), zap.Uint64("snapshot", usable.Index), zap.Int("entries after it", len(entries)), zap.Error(why))
+	return d.beginLog(c, &r, entries)
+}
+
+// after reads the entries after a snapshot, up to the end that was promised.
+func (d *disk) after(c *Config, snapshot uint64) (entries []*raft.Log, err error) {
+	end, last := d.promises.promised(), tail{}
+	if end <= snapshot {
+		return nil, nil
+	}
+	if d.store == nil {
+		return nil, errors.New("the log cannot be opened")
+	}
+	log := &sealedLog{LogStore: d.store, place: c.Dir, promises: d.promises}
+	for index := snapshot + 1; index <= end; index++ {
+		l := new(raft.Log)
+		if err := log.read(index, l); err != nil {
+			return nil, err
+		}
+		if err := last.checkChain(l); err != nil {
+			return nil, damagedEntry(c.Dir, index, err)
+		}
+		last = tailOf(l)
+		entries = append(entries, l)
+	}
+	return entries, nil
 }

@@ -20,6 +20,7 @@ type Member struct {
 	Votes       bool
 	Answers     bool   // was heard of within two timeouts
 	Last        uint64 // index of the last entry of its log, when it was heard of
+	Weak        string // why it should not lead, as it told itself; empty: nothing
 }
 
 // members changes the group while it works, as long as this replica leads it;
@@ -41,9 +42,13 @@ func (m *members) Members() ([]Member, error) {
 		return nil, m.orClosed(ErrNotLeader)
 	}
 	var all []Member
+	reports := m.standing.since(m.standing.heard, 2*m.config.Timeout)
 	for _, s := range servers {
 		id, address := splitAddress(s.Address)
-		one := Member{ID: id, Address: address, Votes: s.Suffrage == raft.Voter, Leads: id == m.config.ID, Answers: true, Last: m.raft.LastIndex()}
+		one := Member{ID: id, Address: address, Votes: s.Suffrage == raft.Voter, Leads: id == m.config.ID, Answers: true, Last: m.raft.LastIndex(), Weak: reports[id].Weak}
+		if err := m.weak(); one.Leads && err != nil {
+			one.Weak = err.Error()
+		}
 		if !one.Leads {
 			one.Last, one.Answers = m.transport.sight(s.ID, 2*m.config.Timeout)
 		}
@@ -259,7 +264,7 @@ func describe(actor string, all []Member) messages.ReplicasReply {
 	}
 	for _, one := range all {
 		reply.Replicas = append(reply.Replicas, messages.ReplicaState{ID: one.ID, Leads: one.Leads, Votes: one.Votes,
-			Answers: one.Answers, Behind: last - min(last, one.Last), Address: one.Address})
+			Answers: one.Answers, Behind: last - min(last, one.Last), Address: one.Address, Weak: strings.TrimPrefix(one.Weak, "mailbox: ")})
 	}
 	return reply
 }

@@ -212,6 +212,32 @@ func (p *promises) promised() uint64 {
 	return p.end.index
 }
 
+// mend compares the file with what was written last, and writes both copies anew where one
+// is not that.
+func (p *promises) mend() (mended bool, err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	all := make([]byte, promisesBytes)
+	if _, err := p.file.ReadAt(all, 0); err == nil && p.written(0, all[:endsAt], recordSlot) && p.written(1, all[endsAt:], endSlot) {
+		return false, nil
+	}
+	for range 2 {
+		err = errors.Join(err, p.writeEnd(), p.writeRecord())
+	}
+	return true, errors.Join(err, p.file.Sync())
+}
+
+// written reports whether two slots hold what was written last, and what was before.
+func (p *promises) written(kind int, slots []byte, size int) bool {
+	for i := range min(2, p.seqs[kind]) {
+		seq := p.seqs[kind] - i
+		if _, has, ok := readSlot(slots[int(seq%2)*size:][:size]); !ok || has != seq {
+			return false
+		}
+	}
+	return true
+}
+
 // lowered promises less, before the end of the log is cut.
 func (p *promises) lowered(index, term uint64) error {
 	if err := p.reached(index, term); err != nil {

@@ -124,7 +124,8 @@ type flight struct {
 // proposer hands commands to Raft, many in one entry, and gives each its result.
 type proposer struct {
 	*engine
-	commit prometheus.Observer // seconds from the first command of an entry to its result
+	commit  prometheus.Observer // seconds from the first command of an entry to its result
+	noSpace func() error        // the refusal of a command while the disk has too little room
 
 	queue     *queue
 	slots     chan struct{} // a token for each entry in flight
@@ -132,8 +133,8 @@ type proposer struct {
 	collected chan struct{} // closed when the last batch has its results
 }
 
-func newProposer(e *engine, commit prometheus.Observer) *proposer {
-	return &proposer{engine: e, commit: commit, queue: &queue{config: e.config, kick: make(chan struct{}, 1)}, slots: make(chan struct{}, maxInFlight),
+func newProposer(e *engine, commit prometheus.Observer, noSpace func() error) *proposer {
+	return &proposer{engine: e, commit: commit, noSpace: noSpace, queue: &queue{config: e.config, kick: make(chan struct{}, 1)}, slots: make(chan struct{}, maxInFlight),
 		flights: make(chan flight, maxInFlight), collected: make(chan struct{})}
 }
 
@@ -167,7 +168,7 @@ func (p *proposer) admit(ctx context.Context, command []byte) error {
 	case p.raft.State() != raft.Leader:
 		return p.orClosed(ErrNotLeader)
 	case p.guard.low.Load():
-		return ErrNoSpace
+		return p.noSpace()
 	}
 	return nil
 }

@@ -24,6 +24,7 @@ type replicated struct {
 	transport *transport
 	gate      *gate
 	standing  *standing
+	scrubber  *scrubber
 	meters    *meters
 
 	succession *succession
@@ -87,10 +88,11 @@ func (m *replicated) open() (err error) {
 	}
 	m.verifier = &verifier{engine: m.engine, leadership: m.leadership, transport: m.transport, applier: m.applier, rounds: &rounds{kick: make(chan struct{}, 1)}}
 	m.members = &members{engine: m.engine, leadership: m.leadership, transport: m.transport, standing: m.standing}
+	m.scrubber = &scrubber{engine: m.engine, standing: m.standing, disk: m.disk, applied: m.applier.index.Load, damaged: m.damaged}
 	if m.meters, err = newMeters(m); err != nil {
 		return err
 	}
-	m.proposer = newProposer(m.engine, m.meters.commit)
+	m.proposer = newProposer(m.engine, m.meters.commit, m.gate.yielder.noSpace)
 	return m.openRaft()
 }
 
@@ -177,7 +179,7 @@ func (m *replicated) start() {
 	go m.collect()
 	h := &healer{engine: m.engine, leadership: m.leadership, members: m.members, standing: m.standing, gate: m.gate}
 	c := &comparer{engine: m.engine, leadership: m.leadership, members: m.members, standing: m.standing, applier: m.applier}
-	for _, run := range []func(){m.lead, m.verify, m.compact, m.remember, h.heal, c.compare, m.gate.yielder.yield, m.succession.watch, func() { m.guard.watch(m.gone) }} {
+	for _, run := range []func(){m.scrubber.scrub, m.lead, m.verify, m.compact, m.remember, h.heal, c.compare, m.gate.yielder.yield, m.succession.watch, func() { m.guard.watch(m.gone) }} {
 		m.running.Go(run)
 	}
 	go m.guard.probe(m.gone) // not waited for: it may hang with the disk

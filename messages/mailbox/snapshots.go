@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 
 	"github.com/hashicorp/raft"
 	"go.uber.org/zap"
@@ -29,7 +30,8 @@ const (
 // sealedSnapshots is a store of snapshots that seals and checks their descriptions.
 type sealedSnapshots struct {
 	raft.SnapshotStore
-	dir string
+	dir    string
+	ending sync.Mutex // held while a snapshot takes the place of older ones
 }
 
 // Create begins a snapshot.
@@ -49,6 +51,8 @@ type sealedSink struct {
 // Close ends the snapshot, and seals its description. A crash in between leaves it
 // without a seal, as older releases do.
 func (s *sealedSink) Close() error {
+	s.store.ending.Lock()
+	defer s.store.ending.Unlock()
 	if err := s.SnapshotSink.Close(); err != nil {
 		return err
 	}
@@ -141,6 +145,17 @@ func (s *sealedSnapshots) unreadable() (damaged []string, usable *raft.SnapshotM
 		}
 	}
 	return damaged, usable, cause
+}
+
+// moveAside moves snapshots that cannot be read into a directory of their own, and logs what
+// follows.
+func (s *sealedSnapshots) moveAside(c *Config, names []string, cause error, what string) error {
+	c.Log.Error(what, zap.Strings("snapshots", names), zap.Error(cause))
+	aside, err := asideDir(c)
+	for _, name := range names {
+		err = errors.Join(err, os.Rename(filepath.Join(s.dir, name), filepath.Join(aside, name)))
+	}
+	return errors.Join(err, syncDir(s.dir))
 }
 
 // passOver goes on from an older snapshot where the machine refused the latest ones at the

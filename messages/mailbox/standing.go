@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"go.uber.org/zap"
@@ -32,6 +33,7 @@ type standing struct {
 	marks    map[string]mark       // by ID: the latest state hash each replica has told
 	acked    map[string]uint64     // by ID: how far each replica has this leader's log on its disk
 	heard    map[string]toldReport // by ID: the latest report
+	spare    atomic.Bool           // the group can lose a replica, as the leader sees it
 	kick     chan struct{}         // signalled, without waiting, when doubtful or marks grow
 }
 
@@ -47,6 +49,7 @@ type leaderNotice struct {
 	Committed uint64
 	Vote      bool // the replica has one, as was committed
 	Out       bool // the replica has none, as was committed, and may catch up
+	Spare     bool `json:",omitempty"` // the group can lose a replica
 }
 
 // standingReport is what a replica tells its leader, and a candidate its voters, about
@@ -152,6 +155,7 @@ func (s *standing) mayCampaign(last uint64) error {
 
 // noteLeader notes what the leader of a term tells. last is the end of this replica's log.
 func (s *standing) noteLeader(l leaderNotice, term, last uint64) {
+	s.spare.Store(l.Spare)
 	if l.Out {
 		s.mu.Lock()
 		s.outTerm = term

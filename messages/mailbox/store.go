@@ -73,12 +73,12 @@ const (
 func openStore(c *Config) (*wal.WAL, error) {
 	segments, old := filepath.Join(c.Dir, walDir), filepath.Join(c.Dir, boltFile)
 	if _, err := os.Stat(old); err == nil {
-		return nil, messages.Errorf(messages.Invalid, "%s: is a log of the store bolt, which this release does not read; where a majority of the group has logs of the store wal, move %s away, and this replica gets all from them, else go on with the release before", old, c.Dir)
+		return nil, messages.Errorf(messages.Invalid, "%s: is a log of the store bolt, which this release does not read; if a majority of the group has logs of the store wal, move %s away, and this replica copies their entries; if not, use the release before this release", old, c.Dir)
 	}
 	if err := os.MkdirAll(segments, 0o700); err != nil {
 		return nil, fmt.Errorf("mailbox: cannot make the log's directory: %w", err)
 	}
-	return wal.Open(segments, wal.WithSegmentSize(c.SegmentBytes), wal.WithLogger(newRaftLog(c.Log)))
+	return wal.Open(segments, wal.WithSegmentSize(c.SegmentBytes), wal.WithSegmentFiler(newSegments(c, segments)), wal.WithLogger(newRaftLog(c.Log)))
 }
 
 // lockDir makes this process the only one with the directory's state. The

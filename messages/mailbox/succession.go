@@ -31,10 +31,10 @@ type succession struct {
 var closedAgain = []time.Duration{0, 2 * time.Millisecond, 10 * time.Millisecond, 50 * time.Millisecond, 200 * time.Millisecond}
 
 // closed looks, when a peer has closed a connection, whether the peer was the leader and
-// its process has ended: nobody listens at its address then.
+// its process has ended: nobody listens at its address then. A word that the leader had
+// sent before may be read after that; so closed looks several times.
 func (s *succession) closed(peer string) {
-	last := s.detector.follows()
-	if last.leader != peer || peer == s.config.ID || !s.asking.CompareAndSwap(false, true) {
+	if s.detector.follows().leader != peer || peer == s.config.ID || !s.asking.CompareAndSwap(false, true) {
 		return
 	}
 	defer s.asking.Store(false)
@@ -44,12 +44,12 @@ func (s *succession) closed(peer string) {
 			return
 		case <-time.After(pause):
 		}
-		if s.detector.follows() != last {
-			return // heard since
+		last := s.detector.follows()
+		if last.leader != peer {
+			return
 		}
 		if s.refuses(peer) {
 			s.detector.end(last)
-			return
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package mailbox
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -109,11 +110,15 @@ func TestOneCampaigns(t *testing.T) {
 }
 
 // startPatient starts a group and has its replicas be patient once they have a leader,
-// which is returned.
+// which is returned. All have an entry then: a replica without any gives no vote, because
+// the replica may have lost what it acknowledged.
 func startPatient(g *group, timeout time.Duration) *replicated {
 	g.start(g.ids...)
 	leader := g.leader()
 	g.propose("before")
+	eventually(g.t, "all replicas have an entry", func() bool {
+		return !slices.ContainsFunc(g.ids, func(id string) bool { return g.machines[id].count("before") == 0 })
+	})
 	for id, box := range g.running() {
 		if box == leader {
 			continue
@@ -185,5 +190,29 @@ func TestOneDoubterChangesNothing(t *testing.T) {
 	}
 	if s := leader.Status(); s.Term != term || leader.raft.State() != raft.Leader {
 		t.Errorf("the term went from %d to %d; the leader is %s", term, s.Term, leader.raft.State())
+	}
+}
+
+// TestAskingForVotesForgetsNobody: a replica that asks whether it would be elected still
+// knows the replica without a vote, which it is to bring up to date once it leads.
+func TestAskingForVotesForgetsNobody(t *testing.T) {
+	g := newGroup(t, 3, nil)
+	g.start(g.ids...)
+	asks := g.follower()
+	if err := g.led(func(m *replicated) error {
+		for _, s := range m.servers() {
+			if id := string(s.ID); id != m.config.ID && id != asks.config.ID {
+				return m.raft.DemoteVoter(s.ID, 0, time.Second).Error()
+			}
+		}
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the replica that asks knows of the vote that was taken away", func() bool { return len(asks.voters()) == 2 })
+	before := slices.Clone(asks.servers())
+	asks.succession.agreed(g.leader().config.ID)
+	if after := asks.servers(); !slices.Equal(after, before) {
+		t.Errorf("after the question the group is %+v, and was %+v", after, before)
 	}
 }

@@ -32,7 +32,7 @@ func Wire(actor string, err error) error {
 	case errors.Is(err, ErrNotLeader), errors.Is(err, ErrClosed):
 		return messages.Errorf(messages.NotLeader, "this replica of the %s does not lead; ask again", actor)
 	case errors.Is(err, ErrNoSpace):
-		return messages.Errorf(messages.Exhausted, "the disk of the %s's log is almost full: an operator must free space, then ask again", actor)
+		return messages.Errorf(messages.Exhausted, "no replica of the %s has room on its disk for its log: nothing was done. An operator must free space; it goes on by itself within a second, so ask again in some seconds", actor)
 	case errors.Is(err, ErrUnknown), errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		return messages.Errorf(messages.Unknown, "the outcome is not known; ask again with the same identifiers")
 	}

@@ -25,7 +25,7 @@ func (e *engine) weak() error {
 		return err
 	}
 	if e.guard.low.Load() {
-		return fmt.Errorf("mailbox: the disk of replica %s has too little room", e.config.ID)
+		return fmt.Errorf("mailbox: the disk of replica %s has %d MiB free, and %d are needed", e.config.ID, e.guard.free.Load()>>20, e.config.MinFreeBytes>>20)
 	}
 	return nil
 }
@@ -49,6 +49,7 @@ func (y *yielder) yield() {
 		select {
 		case <-y.gone:
 			return
+		case <-y.guard.turned:
 		case <-tick.C:
 		}
 		if o := y.leadership.current.Load(); o != nil {
@@ -72,6 +73,19 @@ func (y *yielder) handOver(why error) {
 		return
 	}
 	y.config.Log.Warn("cannot hand the lead over", zap.String("to", string(to.ID)), zap.NamedError("why", why), zap.Error(err))
+}
+
+// noSpace refuses a command of a leader without room. Where another replica has room, or has
+// not yet told, the command can be sent again at once: the other leads in a moment.
+func (y *yielder) noSpace() error {
+	to, found := y.strongest()
+	switch {
+	case found:
+		return fmt.Errorf("%w: replica %s has room on its disk, and leads in a moment", ErrNotLeader, to.ID)
+	case len(y.voters()) > 1 && y.guard.lowFor() < 2*y.config.Timeout:
+		return fmt.Errorf("%w: the disk of replica %s has too little room; it looks who else may lead", ErrNotLeader, y.config.ID)
+	}
+	return ErrNoSpace
 }
 
 // strongest is the replica with a vote that is not weak and has most of the log, by what

@@ -13,7 +13,7 @@ import (
 
 // TestFullDiskHandsOver: a leader whose disk has too little room hands over to a replica
 // that has room, and does not lead again while others can. Where no disk has room,
-// commands are refused; with room again they are accepted, whoever leads.
+// commands are refused, and not before; with room again they are accepted, whoever leads.
 func TestFullDiskHandsOver(t *testing.T) {
 	free := map[string]*atomic.Uint64{}
 	g := newGroup(t, 3, func(c *Config) {
@@ -31,10 +31,18 @@ func TestFullDiskHandsOver(t *testing.T) {
 		full[old.config.ID] = true
 		free[old.config.ID].Store(0)
 		eventually(t, "another leads that has room", func() bool {
+			if _, err := old.Propose(context.Background(), []byte("during")); errors.Is(err, ErrNoSpace) {
+				t.Errorf("refused while another replica has room: %v", err)
+			}
 			_, id := old.raft.LeaderWithID()
 			return id != "" && !full[string(id)]
 		})
 		g.propose("after")
+		eventually(t, "the operator is told", func() bool {
+			all, err := g.leader().Members()
+			i := indexOf(all, old.config.ID)
+			return err == nil && i >= 0 && all[i].Weak != ""
+		})
 	}
 	last := g.leader()
 	free[last.config.ID].Store(0)

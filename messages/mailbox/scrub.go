@@ -1,0 +1,247 @@
+package mailbox
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"sync/atomic"
+	"time"
+
+	"github.com/hashicorp/raft"
+	"go.uber.org/zap"
+	"golang.org/x/sys/unix"
+)
+
+// scrubber reads all files of this replica again and again, slowly, and checks them, so that
+// damage is found while the state in memory and the peers have what is lost on the disk.
+// (TigerBeetle's grid scrubber and etcd's corruption check are the models.)
+type scrubber struct {
+	*engine
+	standing *standing
+	disk     *disk
+	applied  func() uint64
+	damaged  func(error)   // stops this replica; its next start heals it
+	passes   atomic.Uint64 // that have ended
+	found    atomic.Uint64 // damage that was not mended
+	aside    atomic.Uint64 // directories of damaged state that were put aside, and not deleted yet
+}
+
+const (
+	scrubEvery = time.Hour             // between two readings
+	scrubAgain = 5 * time.Minute       // after a reading that found what it could not mend
+	scrubPause = 50 * time.Millisecond // after each part, so that at most 5 MiB are read in a second
+	scrubPart  = 256 << 10             // bytes
+	scrubLog   = 1 << 10               // entries that are checked between two pauses
+	asideEvery = time.Minute           // between two looks for directories that were put aside
+)
+
+// scrub reads until the replica stops. The first reading begins at a drawn moment, so that
+// the replicas of a group do not read, and stop, together.
+func (s *scrubber) scrub() {
+	rest := rand.N(s.config.limits.scrubEvery)
+	for s.rest(rest) {
+		rest = s.config.limits.scrubEvery
+		if err := s.pass(); err != nil && !errors.Is(err, errGone) {
+			rest = min(rest, scrubAgain)
+		}
+	}
+}
+
+// rest waits, and counts meanwhile what was put aside.
+func (s *scrubber) rest(d time.Duration) bool {
+	for ; ; d -= asideEvery {
+		all, _ := filepath.Glob(filepath.Join(s.config.Dir, "damaged-*")) // the pattern is good
+		s.aside.Store(uint64(len(all)))
+		if d <= asideEvery {
+			return s.pause(d)
+		}
+		if !s.pause(asideEvery) {
+			return false
+		}
+	}
+}
+
+// pause waits, and reports whether the replica goes on.
+func (s *scrubber) pause(d time.Duration) bool {
+	select {
+	case <-s.gone:
+		return false
+	case <-s.stopping:
+		return false
+	case <-time.After(d):
+		return true
+	}
+}
+
+// pass reads everything once. It returns what it found and could not mend.
+func (s *scrubber) pass() error {
+	found := 0
+	var all []error
+	for _, check := range []func() error{s.checkPromises, s.checkSnapshots, s.checkLog} {
+		err := check()
+		if errors.Is(err, errGone) {
+			return err
+		}
+		if err != nil {
+			found++
+		}
+		all = append(all, err)
+	}
+	s.found.Store(uint64(found))
+	s.passes.Add(1)
+	return errors.Join(all...)
+}
+
+// checkPromises writes the promises anew where the file is not what was written last.
+func (s *scrubber) checkPromises() error {
+	mended, err := s.disk.promises.mend()
+	if mended {
+		s.config.Log.Error("a damaged file was written anew", zap.String("file", s.disk.promises.path))
+	}
+	if err != nil {
+		s.guard.fail(err)
+	}
+	return err
+}
+
+// checkSnapshots puts damaged snapshots aside, and writes a new one of the state in memory.
+func (s *scrubber) checkSnapshots() error {
+	states, err := filepath.Glob(filepath.Join(s.disk.snapshots.dir, "*", "state.bin"))
+	if err != nil {
+		return err
+	}
+	for _, path := range states {
+		if err := s.load(path); err != nil && !errors.Is(err, os.ErrNotExist) {
+			return err
+		}
+	}
+	if moved, err := s.moveDamaged(); !moved || err != nil {
+		return err
+	}
+	return await(s.raft.Snapshot(), s.gone)
+}
+
+// moveDamaged puts damaged snapshots aside, while none is written and none removed.
+func (s *scrubber) moveDamaged() (moved bool, err error) {
+	s.disk.snapshots.ending.Lock()
+	defer s.disk.snapshots.ending.Unlock()
+	bad, _, cause := s.disk.snapshots.unreadable()
+	if len(bad) == 0 {
+		return false, cause
+	}
+	return true, s.disk.snapshots.moveAside(s.config, bad, cause, "put damaged snapshots aside, and write a new one")
+}
+
+// checkLog checks the log up to the last entry that was applied, and the votes. What was
+// applied is right in memory. A replica whose group can lose it stops, so that its next
+// start gets everything from the others. A replica that is alone writes a snapshot, from which
+// its next start goes on.
+func (s *scrubber) checkLog() error {
+	err := s.readLog()
+	if err == nil || errors.Is(err, errGone) {
+		return err
+	}
+	switch {
+	case !s.disk.canHeal(s.config):
+		err = s.writeAside(err)
+	case s.config.Local != nil:
+		err = fmt.Errorf("%w; the next start gets everything from the other replicas: restart the site", err)
+	case !s.spare():
+		err = fmt.Errorf("%w; this replica stops and heals once the group can lose it", err)
+	default:
+		s.config.Log.Error("the log is damaged; this replica stops, and gets everything from the others at its next start", zap.Error(err))
+		s.transferOut()
+		s.damaged(err)
+		return err
+	}
+	s.config.Log.Error("the log is damaged", zap.Error(err))
+	return err
+}
+
+// writeAside has a snapshot take the place of what is damaged in the log of a replica that is
+// alone. It returns what the operator is told.
+func (s *scrubber) writeAside(damage error) error {
+	err := await(s.raft.Snapshot(), s.gone)
+	if err != nil && !errors.Is(err, raft.ErrNothingNewToSnapshot) {
+		return fmt.Errorf("%w; what is in memory is right, and it could not be written aside (%w): make a backup now (candor backup), and restore it", damage, err)
+	}
+	return fmt.Errorf("%w; what is in memory is right and was written aside, and the next start goes on from there: look at the disk, and restart the site", damage)
+}
+
+// spare reports whether the others are a majority without this replica.
+func (s *scrubber) spare() bool {
+	_, leader := s.raft.LeaderWithID()
+	return leader != "" && s.standing.spare.Load()
+}
+
+// readLog returns the first damage in the log or the votes.
+func (s *scrubber) readLog() error {
+	segments, err := filepath.Glob(filepath.Join(s.config.Dir, walDir, "*.wal"))
+	if err != nil {
+		return err
+	}
+	for _, path := range segments {
+		if err := s.load(path); err != nil && !errors.Is(err, os.ErrNotExist) {
+			return err
+		}
+	}
+	if _, _, _, err := s.disk.votes(); err != nil {
+		return fmt.Errorf("mailbox: cannot read the votes in %s: %w", filepath.Join(s.config.Dir, walDir), err)
+	}
+	first, err := s.disk.sealed.FirstIndex()
+	if err != nil || first == 0 {
+		return err
+	}
+	last := tail{}
+	for index := first; index <= s.applied(); index++ {
+		if index%scrubLog == 0 && !s.pause(s.config.limits.scrubPause) {
+			return errGone
+		}
+		var l raft.Log
+		err := s.disk.sealed.read(index, &l)
+		if err == nil {
+			if err = last.checkChain(&l); err == nil {
+				last = tailOf(&l)
+				continue
+			}
+			err = damagedEntry(s.config.Dir, index, err)
+		}
+		cut, lost := s.disk.sealed.FirstIndex()
+		switch end, _ := s.disk.sealed.end(); {
+		case lost != nil || cut <= index && index <= end && cut > 0:
+			return err
+		case cut <= index: // a snapshot took the place of the log meanwhile
+			return nil
+		}
+		last, index = tail{}, cut-1
+	}
+	return nil
+}
+
+// load reads a file from the disk, slowly: what the memory has of it is dropped before, for
+// there it may be better than on the disk.
+func (s *scrubber) load(path string) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	_ = unix.Fadvise(int(f.Fd()), 0, 0, unix.FADV_DONTNEED) // without it the check is a weaker one
+	part := make([]byte, scrubPart)
+	for {
+		if _, err := f.Read(part); errors.Is(err, io.EOF) {
+			return nil
+		} else if err != nil {
+			return err
+		}
+		if !s.pause(s.config.limits.scrubPause) {
+			return errGone
+		}
+	}
+}
+
+// damages is how much damage there is.
+func (s *scrubber) damages() uint64 { return s.found.Load() + s.aside.Load() }

@@ -1,0 +1,112 @@
+package mailbox
+
+import (
+	"sync/atomic"
+
+	"github.com/hashicorp/raft-wal/fs"
+	"github.com/hashicorp/raft-wal/segment"
+	"github.com/hashicorp/raft-wal/types"
+)
+
+// segments makes the files of the log. raft-wal begins the next file in the background when
+// one is full, and cannot go on after an error there. So where the disk has no room for the
+// file, each write tries again to make it, and fails with that error until there is room.
+type segments struct {
+	*segment.Filer
+	config *Config
+}
+
+func newSegments(c *Config, dir string) *segments {
+	return &segments{segment.NewFiler(dir, fs.New()), c}
+}
+
+// Create makes a file now, or where there is no room, with the first write that has room.
+func (s *segments) Create(info types.SegmentInfo) (types.SegmentWriter, error) {
+	w, err := s.create(info)
+	if noSpace(err) {
+		return &lateSegment{segments: s, info: info}, nil
+	}
+	return w, err
+}
+
+func (s *segments) create(info types.SegmentInfo) (types.SegmentWriter, error) {
+	if s.config.faults.segment != nil {
+		if err := s.config.faults.segment(); err != nil {
+			return nil, err
+		}
+	}
+	w, err := s.Filer.Create(info)
+	if noSpace(err) {
+		_ = s.Delete(info.BaseIndex, info.ID) // without its room the file may be there
+	}
+	return w, err
+}
+
+// lateSegment is a file of the log that is not there yet. It has no entries.
+type lateSegment struct {
+	segments *segments
+	info     types.SegmentInfo
+	made     atomic.Pointer[types.SegmentWriter]
+}
+
+// make makes the file, if that is not done.
+func (l *lateSegment) make() (types.SegmentWriter, error) {
+	if w := l.made.Load(); w != nil {
+		return *w, nil
+	}
+	w, err := l.segments.create(l.info)
+	if err == nil {
+		l.made.Store(&w)
+	}
+	return w, err
+}
+
+// Append adds entries.
+func (l *lateSegment) Append(entries []types.LogEntry) error {
+	w, err := l.make()
+	if err != nil {
+		return err
+	}
+	return w.Append(entries)
+}
+
+// ForceSeal ends the file.
+func (l *lateSegment) ForceSeal() (uint64, error) {
+	w, err := l.make()
+	if err != nil {
+		return 0, err
+	}
+	return w.ForceSeal()
+}
+
+// Sealed reports whether the file has its end.
+func (l *lateSegment) Sealed() (bool, uint64, error) {
+	if w := l.made.Load(); w != nil {
+		return (*w).Sealed()
+	}
+	return false, 0, nil
+}
+
+// LastIndex is the last entry; 0: there is none.
+func (l *lateSegment) LastIndex() uint64 {
+	if w := l.made.Load(); w != nil {
+		return (*w).LastIndex()
+	}
+	return 0
+}
+
+// GetLog reads an entry.
+func (l *lateSegment) GetLog(index uint64) (*types.PooledBuffer, error) {
+	if w := l.made.Load(); w != nil {
+		return (*w).GetLog(index)
+	}
+	return nil, types.ErrNotFound
+}
+
+// Close closes the file.
+func (l *lateSegment) Close() error {
+	if w := l.made.Load(); w != nil {
+		return (*w).Close()
+	}
+	return nil
+}
