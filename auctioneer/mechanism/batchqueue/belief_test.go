@@ -2,6 +2,7 @@ package batchqueue
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/candor-grid/candor/auctioneer/mechanism"
@@ -12,14 +13,16 @@ func queued(value, delay messages.Credits, seconds int) messages.QueuedType {
 	return messages.QueuedType{Value: value * messages.Credit, Delay: delay * messages.Credit, Length: messages.Duration(seconds) * 1e9}
 }
 
-// moved is what each of three jobs pays of the decision on the first.
-func moved(t *testing.T, m messages.Market, believe []messages.QueuedType) []messages.Credits {
+// moved is what each of three jobs pays of the decision on the first, after others have
+// been considered.
+func moved(t *testing.T, m messages.Market, jobs []*mechanism.Job, seen ...considered) []messages.Credits {
 	t.Helper()
 	m.Draws = 4096
 	c := market(t, m)
-	c.Believe(believe)
-	view := grid(8, waiting(1, 90, 9, 10, 8), waiting(2, 40, 5, 10, 8), waiting(3, 70, 3, 10, 8))
-	net, err := c.net(view, c.queue(view))
+	for _, s := range seen {
+		c.belief.Consider(s.account, s.job)
+	}
+	net, err := c.net(c.queue(grid(8, jobs...)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -33,23 +36,66 @@ func moved(t *testing.T, m messages.Market, believe []messages.QueuedType) []mes
 	return net
 }
 
-// TestBeliefs: enough that was seen goes before what the operator thinks, and
-// that before the jobs of the market.
+func three() []*mechanism.Job {
+	jobs := []*mechanism.Job{waiting(1, 90, 9, 10, 8), waiting(2, 40, 5, 10, 8), waiting(3, 70, 3, 10, 8)}
+	for i, account := range []messages.Name{"ann", "ben", "cat"} {
+		jobs[i].Account = account
+	}
+	return jobs
+}
+
+// TestBeliefs: enough considered jobs of accounts that have none in the queue go before
+// what the operator thinks.
 func TestBeliefs(t *testing.T) {
 	cheap, dear := queued(10, 1, 10), queued(500, 20, 10)
 	prior := messages.Market{PriorJobs: []messages.QueuedType{dear}}
-	seen := slices.Repeat([]messages.QueuedType{cheap}, fewest)
-	alike := moved(t, messages.Market{}, nil)
-	operator := moved(t, prior, nil)
-	if slices.Equal(alike, operator) {
-		t.Errorf("the operator's types change nothing: %v", alike)
+	seen := slices.Repeat([]considered{{"eve", cheap}}, fewest)
+	operator := moved(t, prior, three())
+	if got := moved(t, prior, three(), seen[1:]...); !slices.Equal(got, operator) {
+		t.Errorf("with too few considered %v, want %v", got, operator)
 	}
-	if got := moved(t, prior, seen[1:]); !slices.Equal(got, operator) {
-		t.Errorf("with too few seen %v, want %v", got, operator)
+	if got := moved(t, prior, three(), seen...); !slices.Equal(got, moved(t, messages.Market{PriorJobs: []messages.QueuedType{cheap}}, three())) || slices.Equal(got, operator) {
+		t.Errorf("with enough considered %v", got)
 	}
-	both := moved(t, prior, seen)
-	if only := moved(t, messages.Market{}, seen); !slices.Equal(both, only) || slices.Equal(both, operator) {
-		t.Errorf("with enough seen %v, want %v", both, only)
+	own := slices.Repeat([]considered{{"ben", cheap}}, fewest)
+	if got := moved(t, prior, three(), own...); !slices.Equal(got, operator) {
+		t.Errorf("an account of the queue moves the beliefs: %v, want %v", got, operator)
+	}
+}
+
+// TestNobodyIsPaidByItsOwnAnnouncement: what the others are expected to be worth to one
+// another, which an account is paid by, does not depend on what the account announces,
+// and neither does what a waiting job's value, which decides nothing, is paid.
+func TestNobodyIsPaidByItsOwnAnnouncement(t *testing.T) {
+	for _, mode := range []Mode{Priority, Full} {
+		m := messages.Market{Mode: string(mode), PriorJobs: []messages.QueuedType{queued(80, 4, 10), queued(20, 1, 30)}}
+		honest := moved(t, m, three())
+		lie := three()
+		lie[2].Value, lie[2].Budget = 1000*messages.Credit, 1000*messages.Credit
+		if got := moved(t, m, lie); !slices.Equal(got, honest) {
+			t.Errorf("%s: %v, honest %v", mode, got, honest)
+		}
+		others := func(jobs []*mechanism.Job) (sum float64) {
+			c := market(t, m)
+			q := c.queue(grid(8, jobs...))
+			p, err := Pay(&q.Queue, &Expectation{Mode: mode, Draws: 2000, Priors: c.belief.Priors(&q.Queue, q.accounts())})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return p.Externality[0] + p.Externality[1]
+		}
+		lie[2].Delay = 50 * messages.Credit
+		if was, is := others(three()), others(lie); was != is {
+			t.Errorf("%s: its announcement moves what the others are paid by: %v, honest %v", mode, is, was)
+		}
+	}
+}
+
+// TestAMarketWithoutPriorsDoesNotOpen, and says what it needs.
+func TestAMarketWithoutPriorsDoesNotOpen(t *testing.T) {
+	_, err := NewMechanism(messages.Market{Name: "m", Classes: []messages.Name{"cpu"}})
+	if messages.KindOf(err) != messages.Invalid || !strings.Contains(err.Error(), "prior_jobs: are missing") {
+		t.Errorf("%v", err)
 	}
 }
 
@@ -68,18 +114,8 @@ func TestBeliefsArePriors(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := moved(t, m, nil); !slices.Equal(got, want) {
+		if got := moved(t, m, three()); !slices.Equal(got, want) {
 			t.Errorf("%s: %v, want %v", mode, got, want)
 		}
 	}
 }
-
-// TestFullWithoutPrior: whole types of the jobs in the market are drawn.
-func TestFullWithoutPrior(t *testing.T) {
-	full, priority := moved(t, messages.Market{Mode: "full"}, nil), moved(t, messages.Market{Mode: "priority"}, nil)
-	if slices.Equal(full, make([]messages.Credits, 3)) || len(full) != len(priority) {
-		t.Errorf("full %v, priority %v", full, priority)
-	}
-}
-
-var _ mechanism.Believing = (*Mechanism)(nil)

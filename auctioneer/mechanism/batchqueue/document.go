@@ -17,6 +17,7 @@ type input struct {
 	Draws         *int           `json:"draws,omitempty"`
 	Seed          *uint64        `json:"seed,omitempty"`
 	Sampling      *string        `json:"sampling,omitempty"`
+	Pricing       *string        `json:"pricing,omitempty"`
 }
 
 type inputJob struct {
@@ -24,6 +25,7 @@ type inputJob struct {
 	D *float64 `json:"d,omitempty"`
 	R *float64 `json:"r,omitempty"`
 	N *int     `json:"n,omitempty"`
+	A *string  `json:"account,omitempty"`
 }
 
 type inputRunning struct {
@@ -46,7 +48,9 @@ type output struct {
 	Runs      bool    `json:"runs"`
 	Threshold float64 `json:"threshold"`
 	*starts
+	Payments []float64 `json:"payments,omitzero"`
 	*paid
+	*levied
 }
 
 type starts struct {
@@ -56,10 +60,17 @@ type starts struct {
 }
 
 type paid struct {
-	Payments    []float64  `json:"payments"`
 	Externality []float64  `json:"expected_externality"`
 	Errors      []*float64 `json:"standard_errors,omitempty"`
 	Draws       int        `json:"draws,omitempty"`
+}
+
+// levied is what payments are made of with pricing pivot. An account pays by its first
+// job.
+type levied struct {
+	Taxes   []float64 `json:"taxes"`
+	Rebates []float64 `json:"rebates"`
+	Rest    float64   `json:"to_site"`
 }
 
 // defaultDraws is how many draws are made if the document does not say.
@@ -70,7 +81,9 @@ const defaultDraws = 1000
 // any width; for payments "distributions": [[{"v" or "d", "r", "n", "p"}…]…],
 // "mode": "priority" (the default) or "full", and "expectation": "exact", or
 // else "draws" (1000), "seed" (0) and "sampling" ("stratified", "antithetic" or
-// "independent"). In priority mode r and n in a distribution are not used.
+// "independent"). In priority mode r and n in a distribution are not used. With
+// "pricing": "pivot" payments need none of these, and jobs with the same "account" are
+// one bidder.
 func SolveDocument(data []byte) (any, error) {
 	in, err := casefile.Read[input](data)
 	if err != nil {
@@ -85,6 +98,13 @@ func SolveDocument(data []byte) (any, error) {
 		return nil, err
 	}
 	out := present(q, d)
+	switch casefile.Or(in.Pricing, Externality) {
+	case PivotPricing:
+		return out, in.levy(q, d, out)
+	case Externality:
+	default:
+		return nil, casefile.Invalid("pricing", "must be %q or %q, is %.64q", Externality, PivotPricing, *in.Pricing)
+	}
 	e, err := in.expectation()
 	if err != nil || e == nil {
 		return out, err
@@ -93,11 +113,37 @@ func SolveDocument(data []byte) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	out.paid = &paid{Payments: p.Net, Externality: p.Externality}
+	out.Payments, out.paid = p.Net, &paid{Externality: p.Externality}
 	if !e.Exact {
 		out.Errors, out.Draws = nullable(p.Errors, 0), e.Draws
 	}
 	return out, nil
+}
+
+// levy works out taxes and rebates. Jobs without an account have one each.
+func (in *input) levy(q *Queue, d *Decision, out *output) error {
+	if in.Distributions != nil || in.Mode != nil || in.Expectation != nil || in.Draws != nil {
+		return casefile.Invalid("pricing", "pivot goes by no belief: leave distributions, mode, expectation and draws out")
+	}
+	accounts := make([]string, len(in.Queue))
+	for i, job := range in.Queue {
+		accounts[i] = casefile.Or(job.A, "")
+		if job.A == nil {
+			accounts[i] = at("queue", i)
+		}
+	}
+	stakes, of := StakesOf(q, d, accounts, nil)
+	taxes, rebates := Pivot(stakes)
+	n := len(of)
+	out.Payments, out.levied = make([]float64, n), &levied{make([]float64, n), make([]float64, n), 0}
+	for i, k := range of {
+		out.Taxes[i], out.Rebates[i] = taxes[k], rebates[k]
+		out.Payments[i] = taxes[k] - rebates[k]
+		out.Rest += out.Payments[i]
+		taxes[k], rebates[k] = 0, 0
+	}
+	out.Rest = max(0, out.Rest) // but for rounding it is
+	return nil
 }
 
 func (in *input) queue() (*Queue, error) {

@@ -57,6 +57,8 @@ func TestDocumentRefuses(t *testing.T) {
 		prior + `,"draws":0}`:                                                                               "draws: must be from 1",
 		prior + `,"draws":99999999}`:                                                                        "draws: must be from 1",
 		prior + `,"sampling":"lucky"}`:                                                                      "sampling: must be",
+		prior + `,"pricing":"pivot"}`:                                                                       "pricing: pivot goes by no belief",
+		prior + `,"pricing":"lucky"}`:                                                                       `pricing: must be "externality" or "pivot"`,
 		prior + `,"luck":1}`:                                                                                "luck: is no field",
 	} {
 		_, err := SolveDocument([]byte(doc))
@@ -183,6 +185,7 @@ func TestExactOfManyJobs(t *testing.T) {
 func FuzzSolveDocument(f *testing.F) {
 	f.Add([]byte(`{"N":4,"queue":[{"v":1,"r":1,"n":2},{"d":1,"r":2,"n":3}],"running":[{"n":1,"remaining":2}],"mode":"full","draws":3,"distributions":[[{"v":1,"r":1,"n":2,"p":1}],[{"d":1,"r":1,"n":1,"p":1,"p_exact":"1"}]]}`))
 	f.Add([]byte(`{"queue":[{"v":1,"r":1},{"d":1,"r":2}],"expectation":"exact","distributions":[[{"v":1,"p":1}],[{"d":1,"p":0.5},{"d":1e15,"p":0.5}]]}`))
+	f.Add([]byte(`{"queue":[{"v":1,"r":1},{"d":1,"r":2,"account":"a"},{"d":1e15,"r":2}],"pricing":"pivot"}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		out, err := SolveDocument(data)
 		if err != nil {
@@ -194,7 +197,7 @@ func FuzzSolveDocument(f *testing.F) {
 		if _, err := json.Marshal(out); err != nil {
 			t.Fatal(err)
 		}
-		if p := out.(*output).paid; p != nil {
+		if p := out.(*output); p.paid != nil {
 			sum := 0.0
 			for _, x := range p.Payments {
 				sum += x

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/candor-grid/candor/auctioneer/mechanism"
+	"github.com/candor-grid/candor/messages/spelling"
 )
 
 // The reasons that Explain gives.
@@ -38,9 +39,9 @@ func (c *Mechanism) waiting(view *mechanism.View, job *mechanism.Job) mechanism.
 		return mechanism.Explain(mechanism.WaitingForSlots,
 			fmt.Sprintf("the job needs %d slots at once, and the nodes that are up have %d", width(job), view.Classes[0].Slots), "more nodes that are up")
 	}
-	d := decide(&q.Queue)
+	d := c.decide(q)
 	if place > 0 {
-		return mechanism.Explain(mechanism.WaitingForTurn, fmt.Sprintf("%d jobs are before this job; it would start in about %.0f s if all of them run", place, d.With[place]),
+		return mechanism.Explain(mechanism.WaitingForTurn, fmt.Sprintf("%s before this job; it would start in about %.0f s if all of them run", spelling.Number(place, "job is", "jobs are"), d.With[place]),
 			"a discarded job before this job: higher costs of delay of waiting jobs lead to that")
 	}
 	change := []string{}

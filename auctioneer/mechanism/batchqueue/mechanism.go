@@ -17,8 +17,14 @@ type Mechanism struct {
 	config messages.Market
 	rounds map[messages.JobID]*round
 	owed   map[messages.JobID]messages.Credits // by all rounds remembered
-	seen   []messages.QueuedType               // drawn from what earlier jobs announced; see Believe
+	belief *Beliefs
 }
+
+// The pricings of a market.
+const (
+	Externality  = "externality" // expected externalities, as in the thesis; the default
+	PivotPricing = "pivot"       // taxes and rebates; see Pivot
+)
 
 // round is what was decided of a front job.
 type round struct {
@@ -33,7 +39,10 @@ func NewMechanism(m messages.Market) (*Mechanism, error) {
 	if len(m.Classes) != 1 {
 		return nil, messages.Errorf(messages.Invalid, "market %s: classes: a batch queue has one machine: name exactly one class", m.Name)
 	}
-	return &Mechanism{config: m, rounds: map[messages.JobID]*round{}, owed: map[messages.JobID]messages.Credits{}}, nil
+	if m.Pricing != PivotPricing && len(m.PriorJobs) == 0 {
+		return nil, messages.Errorf(messages.Invalid, "market %s: prior_jobs: are missing: jobs pay by what others are likely to declare, which must not be taken from the jobs that pay; give such types, or pricing: pivot, which needs none", m.Name)
+	}
+	return &Mechanism{config: m, rounds: map[messages.JobID]*round{}, owed: map[messages.JobID]messages.Credits{}, belief: NewBeliefs(m.PriorJobs)}, nil
 }
 
 var _ mechanism.Mechanism = (*Mechanism)(nil)
@@ -66,13 +75,14 @@ func (c *Mechanism) Allocate(view *mechanism.View) *mechanism.Allocation {
 	a := &mechanism.Allocation{Weights: make([][]float64, len(view.Jobs)), Prices: make([]float64, len(view.Classes))}
 	q := c.queue(view)
 	for len(q.waiting) > 0 {
-		d := decide(&q.Queue)
+		d := c.decide(q)
 		a.Prices[0] = d.Threshold
 		if d.With[0] > 0 {
 			a.Wake = view.Now + messages.Time(math.Ceil(d.With[0]*1e6))
 			break
 		}
-		c.rounds[q.waiting[0].Job] = c.round(view, q, d)
+		c.rounds[q.waiting[0].Job] = c.round(q, d)
+		c.belief.Consider(q.waiting[0].Account, typeOf(q.waiting[0]))
 		q.next(d.Runs)
 	}
 	c.direct(view, a)

@@ -15,6 +15,9 @@ const second = messages.Time(1e6)
 
 func market(t *testing.T, c messages.Market) *Mechanism {
 	t.Helper()
+	if c.Pricing == "" && c.PriorJobs == nil {
+		c.PriorJobs = []messages.QueuedType{queued(50, 2, 10), queued(90, 5, 5)}
+	}
 	c.Name, c.Mechanism, c.Classes = "batch", "batch-queue", []messages.Name{"cpu"}
 	m, err := NewMechanism(c)
 	if err != nil {
@@ -141,7 +144,7 @@ func TestGangsPassEachOther(t *testing.T) {
 	if a := c.Allocate(view); len(a.Directives) != 0 || a.Wake != view.Now+40*second {
 		t.Errorf("%+v", a)
 	}
-	if e := c.Explain(view, narrow); e.Reason != mechanism.WaitingForTurn || !strings.Contains(e.Message, "1 jobs") {
+	if e := c.Explain(view, narrow); e.Reason != mechanism.WaitingForTurn || !strings.Contains(e.Message, "1 job is before this job") {
 		t.Errorf("%+v", e)
 	}
 	view.Classes[0].Slots = 5
@@ -204,7 +207,7 @@ func TestConfigRefuses(t *testing.T) {
 			t.Errorf("%v: %v", classes, err)
 		}
 	}
-	if _, err := NewMechanism(messages.Market{Classes: []messages.Name{"a"}}); err != nil {
+	if _, err := NewMechanism(messages.Market{Classes: []messages.Name{"a"}, Pricing: PivotPricing}); err != nil {
 		t.Error(err)
 	}
 }

@@ -2,28 +2,94 @@ package batchqueue
 
 import (
 	"fmt"
+	"math"
 
 	"github.com/candor-grid/candor/auctioneer/mechanism"
 	"github.com/candor-grid/candor/messages"
 )
 
 // round works out the payments of the decision on the front job.
-func (c *Mechanism) round(view *mechanism.View, q *queue, d *Decision) *round {
+func (c *Mechanism) round(q *queue, d *Decision) *round {
 	r := &round{runs: d.Runs, value: q.Jobs[0].Value, threshold: d.Threshold}
-	net, err := c.net(view, q)
-	if err != nil { // a prior out of range: the decision stands, nobody pays
-		return r
+	if c.config.Pricing == PivotPricing {
+		r.transfers = c.levy(q, d)
+	} else if net, err := c.net(q); err == nil { // else a prior is out of range: the decision stands, nobody pays
+		r.transfers = c.transfers(q, net)
 	}
-	r.transfers = c.transfers(q, net)
 	for _, t := range r.transfers {
-		c.owed[t.From] += t.Amount
+		if t.From != 0 {
+			c.owed[t.From] += t.Amount
+		}
 	}
 	return r
 }
 
+// decide is decide, but for jobs that could not pay what they announce: with pricing
+// pivot, what is beyond the rest of a job's budget does not count.
+func (c *Mechanism) decide(q *queue) *Decision {
+	d := decide(&q.Queue)
+	if c.config.Pricing == PivotPricing {
+		d.Threshold = 0
+		for i := 1; i < len(q.Jobs); i++ {
+			limit := c.left(q.waiting[i]).Float()
+			d.Threshold += max(min(q.Jobs[i].Delay*d.Delays[i], limit), -limit)
+		}
+		d.Runs = worth(min(q.Jobs[0].Value, c.left(q.waiting[0]).Float()), d.Threshold)
+	}
+	return d
+}
+
+// left is what a job can pay still.
+func (c *Mechanism) left(job *mechanism.Job) messages.Credits {
+	return max(0, job.Budget-c.owed[job.Job])
+}
+
+// levy has the accounts of the queue pay the site, and the site pay back a part of it.
+// The jobs of an account pay in queue order; what it gets back is its first job's.
+func (c *Mechanism) levy(q *queue, d *Decision) (out []mechanism.Payment) {
+	accounts, limits := q.accounts(), make([]float64, len(q.waiting))
+	for i, job := range q.waiting {
+		limits[i] = c.left(job).Float()
+	}
+	stakes, of := StakesOf(&q.Queue, d, accounts, limits)
+	taxes, rebates := Pivot(stakes)
+	front, site := q.waiting[0].Job, messages.Credits(0)
+	due := make([]messages.Credits, len(taxes))
+	for k, t := range taxes {
+		due[k], _ = messages.RoundCredits(t) // limits are amounts
+	}
+	for i, job := range q.waiting {
+		if pays := min(due[of[i]], c.left(job)); pays > 0 {
+			due[of[i]] -= pays
+			site += pays
+			out = append(out, mechanism.Payment{From: job.Job, Amount: pays, Now: true,
+				Reason: fmt.Sprintf("what others lose by the decision on job %d, which its account's bids changed", front)})
+		}
+	}
+	for i, job := range q.waiting {
+		k := of[i]
+		back := min(site, messages.Credits(math.Floor(rebates[k]*float64(messages.Credit))))
+		if rebates[k] = 0; back > 0 {
+			site -= back
+			out = append(out, mechanism.Payment{To: job.Job, Amount: back, Now: true,
+				Reason: fmt.Sprintf("a part of the taxes of the decision on job %d; no bid of its own account changes it", front)})
+		}
+	}
+	return out
+}
+
+// accounts are those of the jobs by position.
+func (q *queue) accounts() []messages.Name {
+	out := make([]messages.Name, len(q.waiting))
+	for i, job := range q.waiting {
+		out[i] = job.Account
+	}
+	return out
+}
+
 // net is what each job of the queue pays, in microcredits, in total 0.
-func (c *Mechanism) net(view *mechanism.View, q *queue) ([]messages.Credits, error) {
-	p, err := Pay(&q.Queue, &Expectation{Mode: c.mode(), Draws: c.draws(len(q.Jobs)), Seed: uint64(q.waiting[0].Job), Priors: c.priors(view, q)})
+func (c *Mechanism) net(q *queue) ([]messages.Credits, error) {
+	p, err := Pay(&q.Queue, &Expectation{Mode: c.mode(), Draws: c.draws(len(q.Jobs)), Seed: uint64(q.waiting[0].Job), Priors: c.belief.Priors(&q.Queue, q.accounts())})
 	if err != nil {
 		return nil, err
 	}
@@ -75,6 +141,9 @@ func (c *Mechanism) Settle(_ *mechanism.View, job *mechanism.Job, _ mechanism.En
 		return none
 	}
 	for _, t := range r.transfers {
+		if t.From == 0 {
+			continue
+		}
 		if c.owed[t.From] -= t.Amount; c.owed[t.From] <= 0 {
 			delete(c.owed, t.From)
 		}

@@ -9,6 +9,7 @@ type input struct {
 	Price     string     `json:"price"`
 	Capped    bool       `json:"capped,omitempty"`
 	Reserve   *float64   `json:"reserve,omitempty"`
+	Horizon   float64    `json:"horizon,omitempty"` // of price pivot, in seconds; 0: none
 	Jobs      []inputJob `json:"jobs"`
 }
 
@@ -21,7 +22,7 @@ type inputJob struct {
 }
 
 // SolveDocument answers a JSON document: {"nodes", "algorithm", "price",
-// "capped"?, "reserve"?, "jobs": [{"submit", "runtime", "value", "bid",
+// "capped"?, "reserve"?, "horizon"?, "jobs": [{"submit", "runtime", "value", "bid",
 // "estimate"?}…]}; without "reserve" it is Reserve. The answer is an Outcome.
 func SolveDocument(data []byte) (any, error) {
 	in, err := casefile.Read[input](data)
@@ -32,7 +33,7 @@ func SolveDocument(data []byte) (any, error) {
 }
 
 func (in *input) problem() *Problem {
-	p := &Problem{Nodes: in.Nodes, Reserve: Reserve, Jobs: make([]Job, len(in.Jobs)),
+	p := &Problem{Nodes: in.Nodes, Reserve: Reserve, Horizon: in.Horizon, Jobs: make([]Job, len(in.Jobs)),
 		Rule: Rule{Algorithm: Algorithm(in.Algorithm), Price: Price(in.Price), Capped: in.Capped}}
 	if in.Reserve != nil {
 		p.Reserve = *in.Reserve

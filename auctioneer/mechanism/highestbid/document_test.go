@@ -20,7 +20,7 @@ func TestBadDocuments(t *testing.T) {
 		{`{"nodes":0,"algorithm":"HB","price":"kth","jobs":[]}`, "nodes: must be from 1"},
 		{`{"nodes":1.5,"algorithm":"HB","price":"kth","jobs":[]}`, "nodes: 1.5 is not a whole number"},
 		{`{"nodes":1,"algorithm":"SJF","price":"kth","jobs":[]}`, `algorithm: must be HB, NPHB, WSPT or WSEPT, is "SJF"`},
-		{`{"nodes":1,"algorithm":"HB","price":"third","jobs":[]}`, `price: must be "first" or "kth"`},
+		{`{"nodes":1,"algorithm":"HB","price":"third","jobs":[]}`, `price: must be "first", "kth" or "pivot"`},
 		{`{"nodes":1,"algorithm":"HB","price":"kth","reserve":-1,"jobs":[]}`, "reserve: must be 0 or from"},
 		{`{"nodes":1,"algorithm":"HB","price":"kth","cap":true,"jobs":[]}`, "cap: is no field"},
 		{`{"nodes":1,"algorithm":"HB","price":"kth","capped":1,"jobs":[]}`, "capped: is a number, must be true or false"},

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/candor-grid/candor/auctioneer/mechanism"
+	"github.com/candor-grid/candor/messages/spelling"
 )
 
 // The reasons that Explain gives besides those of package mechanism.
@@ -15,13 +16,13 @@ const (
 // Explain says where a job stands as of the last decision, or if the market decided
 // now for the first time, and what bid would be enough.
 func (c *Mechanism) Explain(view *mechanism.View, job *mechanism.Job) mechanism.Explanation {
-	if spent(job) {
-		return mechanism.ExplainBudget(job)
-	}
 	r := c.roster
 	if r == nil {
-		r = newRoster(c.rule, c.reserve, len(view.Classes))
+		r = c.newRoster(len(view.Classes))
 		r.update(view, view.Jobs, nil)
+	}
+	if r.exhausted(job) {
+		return mechanism.ExplainBudget(job)
 	}
 	r.decide(view)
 	defer r.undo()
@@ -45,10 +46,10 @@ func (c *Mechanism) Explain(view *mechanism.View, job *mechanism.Job) mechanism.
 func (s *standing) runs(view *mechanism.View, job *mechanism.Job, b *bidder) mechanism.Explanation {
 	class := view.Classes[s.class]
 	price := s.rule.PriceOf(s.tariff(), s.reserve, job.Rate, job.Length)
-	e := mechanism.Explain(mechanism.Running, fmt.Sprintf("its bid of %v has %d slots of %s, at %.6g credits a slot-second now; the job owes %v until now",
-		job.Rate, b.running, class.Name, price, job.Accrued))
+	e := mechanism.Explain(mechanism.Running, fmt.Sprintf("its bid of %v has %s of %s, at a price of %.6g a slot-second now; the job owes %v until now",
+		job.Rate, spelling.Number(b.running, "slot", "slots"), class.Name, price, job.Accrued))
 	if b.waiting > 0 {
-		e.Message += fmt.Sprintf("; %d more of its tasks wait", b.waiting)
+		e.Message += "; " + spelling.Number(b.waiting, "more of its tasks waits", "more of its tasks wait")
 		e.Change = append(e.Change, s.enough(view, job)...)
 	}
 	return e
@@ -65,10 +66,18 @@ func (s *standing) waits(view *mechanism.View, job *mechanism.Job, at int32) mec
 			ahead += b.waiting
 		}
 	}
-	e := mechanism.Explain(Outbid, fmt.Sprintf("all %d slots of %s are used by others, and %d tasks with a higher or an equal earlier bid wait before this job", class.Slots, class.Name, ahead),
-		fmt.Sprintf("%d free slots of %s", ahead+1, class.Name))
+	e := mechanism.Explain(Outbid, fmt.Sprintf("others use all slots of %s, and %s", class.Name, before(ahead)),
+		fmt.Sprintf("%s of %s", spelling.Number(ahead+1, "free slot", "free slots"), class.Name))
 	e.Change = append(e.Change, s.enough(view, job)...)
 	return e
+}
+
+// before counts the tasks that get slots before those of a job that waits.
+func before(ahead int) string {
+	if ahead == 0 {
+		return "this job is the next"
+	}
+	return spelling.Number(ahead, "task with a higher or an equal earlier bid waits", "tasks with a higher or an equal earlier bid wait") + " before this job"
 }
 
 // enough says what bid would get a job a slot: with preemption, at once; else

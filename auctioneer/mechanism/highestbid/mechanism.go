@@ -14,8 +14,9 @@ import (
 // mechanism.Incremental.
 type Mechanism struct {
 	rule    Rule
-	reserve messages.Credits // for a slot-second
-	roster  *roster          // nil: nothing was decided yet
+	reserve messages.Credits  // for a slot-second
+	horizon messages.Duration // of Pivot
+	roster  *roster           // nil: nothing was decided yet
 }
 
 // New makes the mechanism of a market that is valid. Without an algorithm jobs go
@@ -36,7 +37,7 @@ var _ mechanism.Incremental = (*Mechanism)(nil)
 func (c *Mechanism) Admit(_ *mechanism.View, bid *mechanism.Bid) error {
 	switch {
 	case bid.Rate < c.reserve || bid.Rate > MostRate:
-		return messages.Errorf(messages.Invalid, "rate: must be from the reserve, %v, to %v credits for a slot-second, is %v", c.reserve, MostRate, bid.Rate)
+		return messages.Errorf(messages.Invalid, "rate: must be at least the reserve of %s for a slot-second, and at most %v credits, is %v", c.reserve.Words(), MostRate, bid.Rate)
 	case bid.Budget <= 0 || bid.Budget > messages.MaxCredits:
 		return messages.Errorf(messages.Invalid, "budget: must be above 0 and at most %v credits, is %v", messages.MaxCredits, bid.Budget)
 	case bid.Width > 1:
@@ -50,7 +51,7 @@ func (c *Mechanism) Admit(_ *mechanism.View, bid *mechanism.Bid) error {
 // Settle charges what was accrued while tasks ran, however the job ended, and
 // at most the budget.
 func (c *Mechanism) Settle(_ *mechanism.View, job *mechanism.Job, end mechanism.End) []mechanism.Payment {
-	ended := strings.ToLower(end.State.String())
+	ended := lower(end.State)
 	p := mechanism.Payment{From: job.Job, Amount: job.Accrued, Reason: ended + ": the price of the slots it had, for the time it had them"}
 	if job.Accrued > job.Budget {
 		p.Amount, p.Reason = job.Budget, ended+": its slots cost its whole budget"
@@ -58,13 +59,15 @@ func (c *Mechanism) Settle(_ *mechanism.View, job *mechanism.Job, end mechanism.
 	return []mechanism.Payment{p}
 }
 
+func lower(s messages.State) string { return strings.ToLower(s.String()) }
+
 // Allocate decides. A job's weight in a class is its part of the slots that
 // are to be taken by tasks pending; if there are none, the best who waits has
 // it all. A job whose budget is spent is discarded. Prices are what a slot-second
 // costs, in credits: of AtLevel, the level, by a second of length where prices
 // are by length; of OwnBid, the lowest bid that runs.
 func (c *Mechanism) Allocate(view *mechanism.View) *mechanism.Allocation {
-	c.roster = newRoster(c.rule, c.reserve, len(view.Classes))
+	c.roster = c.newRoster(len(view.Classes))
 	d := c.Update(view, view.Jobs, nil)
 	weights := make([][]float64, len(view.Jobs))
 	for i, job := range d.Jobs {
@@ -81,7 +84,7 @@ func (c *Mechanism) Allocate(view *mechanism.View) *mechanism.Allocation {
 // Update decides, told what has changed.
 func (c *Mechanism) Update(view *mechanism.View, changed []*mechanism.Job, gone []messages.JobID) *mechanism.Change {
 	if c.roster == nil {
-		c.roster = newRoster(c.rule, c.reserve, len(view.Classes))
+		c.roster = c.newRoster(len(view.Classes))
 	}
 	r := c.roster
 	r.update(view, changed, gone)

@@ -173,11 +173,11 @@ func TestAdmit(t *testing.T) {
 		t.Fatal(err)
 	}
 	for says, change := range map[string]func(*mechanism.Bid){
-		"rate: must be from the reserve": func(b *mechanism.Bid) { b.Rate = credit - 1 },
-		"rate: must be":                  func(b *mechanism.Bid) { b.Rate = MostRate + 1 },
-		"budget: must be above 0":        func(b *mechanism.Bid) { b.Budget = 0 },
-		"width: ":                        func(b *mechanism.Bid) { b.Width = 2 },
-		"length: ":                       func(b *mechanism.Bid) { b.Length = 0 },
+		"rate: must be at least the reserve of 1 credit for": func(b *mechanism.Bid) { b.Rate = credit - 1 },
+		"rate: must be":           func(b *mechanism.Bid) { b.Rate = MostRate + 1 },
+		"budget: must be above 0": func(b *mechanism.Bid) { b.Budget = 0 },
+		"width: ":                 func(b *mechanism.Bid) { b.Width = 2 },
+		"length: ":                func(b *mechanism.Bid) { b.Length = 0 },
 	} {
 		b := good()
 		change(b)
@@ -206,9 +206,9 @@ func TestExplain(t *testing.T) {
 		job               *mechanism.Job
 		reason, says, too string
 	}{
-		{runs, mechanism.Running, "at 2 credits a slot-second", ""},
-		{waits, Outbid, "0 tasks with a higher", "a bid above 3 credits a slot-second would win a slot now"},
-		{later, Outbid, "1 tasks with a higher or an equal earlier bid", "2 free slots of cpu"},
+		{runs, mechanism.Running, "at a price of 2 a slot-second", ""},
+		{waits, Outbid, "this job is the next", "a bid above 3 credits a slot-second would win a slot now"},
+		{later, Outbid, "1 task with a higher or an equal earlier bid waits", "2 free slots of cpu"},
 		{blocked, mechanism.WaitingForStage, "earlier stage", "earlier stages"},
 	} {
 		e := c.Explain(v, want.job)

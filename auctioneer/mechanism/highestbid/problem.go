@@ -25,6 +25,7 @@ type Problem struct {
 	Rule    Rule
 	Reserve float64 // for a second on a node
 	Jobs    []Job
+	Horizon float64 // of Pivot: for how long after submission waiting counts in prices; 0: for ever
 }
 
 // Job is a serial job. Times are in seconds from any origin, money in any unit.
@@ -47,6 +48,12 @@ func (p *Problem) Check() error {
 	}
 	if !amount(p.Reserve) {
 		return messages.Errorf(messages.Invalid, "reserve: must be 0 or from %g to %g, is %v", Smallest, Largest, p.Reserve)
+	}
+	switch {
+	case !amount(p.Horizon):
+		return messages.Errorf(messages.Invalid, "horizon: must be 0 or from %g to %g seconds, is %v", Smallest, Largest, p.Horizon)
+	case p.Horizon > 0 && p.Rule.Price != Pivot:
+		return messages.Errorf(messages.Invalid, "horizon: is of price %s, not of %s; leave it out", Pivot, p.Rule.Price)
 	}
 	if len(p.Jobs) > math.MaxInt32-1 {
 		return messages.Errorf(messages.TooLarge, "jobs: there are %d, above the limit of %d", len(p.Jobs), math.MaxInt32-1)

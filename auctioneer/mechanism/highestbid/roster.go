@@ -14,6 +14,7 @@ import (
 type roster struct {
 	rule     Rule
 	reserve  messages.Credits
+	horizon  messages.Duration // of Pivot
 	number   map[messages.JobID]int32
 	seats    []seat  // by number
 	free     []int32 // numbers that can be given away
@@ -31,8 +32,8 @@ type seat struct {
 	row   int // of its weights, while they are being worked out, from 1
 }
 
-func newRoster(rule Rule, reserve messages.Credits, classes int) *roster {
-	r := &roster{rule: rule, reserve: reserve, number: map[messages.JobID]int32{}}
+func (c *Mechanism) newRoster(classes int) *roster {
+	r := &roster{rule: c.rule, reserve: c.reserve, horizon: c.horizon, number: map[messages.JobID]int32{}}
 	r.running.before = func(a, b int32) bool {
 		x, y := &r.seats[a], &r.seats[b]
 		return x.look < y.look || x.look == y.look && x.job.Job < y.job.Job
@@ -105,7 +106,7 @@ func (r *roster) leave(job messages.JobID) {
 func (r *roster) place(view *mechanism.View, id int32) {
 	job := r.seats[id].job
 	view.Read(job)
-	out := spent(job)
+	out := r.exhausted(job)
 	r.spend(id, out)
 	for _, s := range r.classes {
 		s.put(id, job, out)
@@ -113,13 +114,22 @@ func (r *roster) place(view *mechanism.View, id int32) {
 	r.running.keep(id, false)
 	if slots := mechanism.Sum(job.Running); slots > 0 && !out {
 		dearest := float64(slots) * max(job.Rate, r.reserve).Float()
-		r.seats[id].look = view.Now + lasts(job, dearest)
+		r.seats[id].look = view.Now + r.lasts(job, dearest)
 		r.running.keep(id, true)
 	}
 }
 
-// spent says whether a job has used up its budget.
-func spent(job *mechanism.Job) bool { return job.Accrued >= job.Budget }
+// exhausted says whether the slots of a job have cost what they may.
+func (r *roster) exhausted(job *mechanism.Job) bool { return job.Accrued >= r.bound(job) }
+
+// bound is the most that the slots of a job may cost: its budget, less what is set aside
+// at pivot prices for its place in the order.
+func (r *roster) bound(job *mechanism.Job) messages.Credits {
+	if r.rule.Price == Pivot {
+		return max(0, job.Budget-aside(job.Rate, r.horizon))
+	}
+	return job.Budget
+}
 
 // spend keeps the list of those whose budgets are spent.
 func (r *roster) spend(id int32, spent bool) {
@@ -154,8 +164,8 @@ func (r Rule) bounded() bool { return !r.byLength() || r.Capped || r.Price == Fi
 const never = 1e15
 
 // lasts is how long a job's budget lasts at a rate, in credits a second.
-func lasts(job *mechanism.Job, rate float64) messages.Time {
-	return messages.Time(math.Ceil(min((job.Budget-job.Accrued).Float()/rate*1e6, never)))
+func (r *roster) lasts(job *mechanism.Job, rate float64) messages.Time {
+	return messages.Time(math.Ceil(min((r.bound(job)-job.Accrued).Float()/rate*1e6, never)))
 }
 
 // wake is when to look at the next budget; 0: never.
@@ -167,7 +177,7 @@ func (r *roster) wake(now messages.Time) messages.Time {
 		}
 	} else {
 		for _, id := range r.running.ids {
-			first = min(first, now+lasts(r.seats[id].job, r.costs(id)))
+			first = min(first, now+r.lasts(r.seats[id].job, r.costs(id)))
 		}
 	}
 	if first == now+never {

@@ -20,6 +20,7 @@ type Price string
 const (
 	First Price = "first" // the own bid
 	Kth   Price = "kth"   // what the best waiting job bids
+	Pivot Price = "pivot" // the reserve, and what the place in the order spares the job, at the bids of others; HB
 )
 
 // Rule is what a market goes by.
@@ -36,8 +37,14 @@ func (r Rule) Validate() error {
 	default:
 		return messages.Errorf(messages.Invalid, "algorithm: must be HB, NPHB, WSPT or WSEPT, is %.64q", string(r.Algorithm))
 	}
-	if r.Price != First && r.Price != Kth {
-		return messages.Errorf(messages.Invalid, "price: must be %q or %q, is %.64q", First, Kth, string(r.Price))
+	switch {
+	case r.Price == First || r.Price == Kth:
+	case r.Price != Pivot:
+		return messages.Errorf(messages.Invalid, "price: must be %q, %q or %q, is %.64q", First, Kth, Pivot, string(r.Price))
+	case r.Algorithm != HB:
+		return messages.Errorf(messages.Invalid, "price: %s is of algorithm HB, not of %s", Pivot, r.Algorithm)
+	case r.Capped:
+		return messages.Errorf(messages.Invalid, "capped: price %s is not for a second, and no own bid caps it; leave capped out", Pivot)
 	}
 	return nil
 }

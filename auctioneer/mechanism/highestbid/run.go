@@ -205,6 +205,9 @@ func (r *run) outcome() *Outcome {
 	for _, s := range r.segments {
 		r.out.Intervals[s.index] = append(r.out.Intervals[s.index], Interval{s.from, s.to})
 	}
+	if r.p.Rule.Price == Pivot {
+		r.pivots()
+	}
 	r.out.conclude(r.p.Jobs)
 	return r.out
 }

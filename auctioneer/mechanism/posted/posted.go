@@ -8,6 +8,7 @@ import (
 
 	"github.com/candor-grid/candor/auctioneer/mechanism"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/spelling"
 )
 
 // Desk admits and settles at the posted price, and keeps the memory of the
@@ -116,11 +117,11 @@ func (d *Desk) Explain(view *mechanism.View, job *mechanism.Job, ahead int, rule
 	case pending == 0 && running == 0:
 		return mechanism.ExplainStage()
 	case running > 0:
-		return mechanism.Explain(mechanism.Running, fmt.Sprintf("%d of its tasks run, and %d can start", running, pending))
+		return mechanism.Explain(mechanism.Running, mechanism.AtWork(running, pending))
 	case slots == 0:
 		return mechanism.ExplainSlots(names)
 	case ahead > 0:
-		return mechanism.Explain(mechanism.WaitingForTurn, fmt.Sprintf("%d jobs go before this job: %s", ahead, rule),
+		return mechanism.Explain(mechanism.WaitingForTurn, fmt.Sprintf("%s before this job: %s", spelling.Number(ahead, "job goes", "jobs go"), rule),
 			"the start or the end of the jobs before this job")
 	default:
 		return mechanism.Explain(mechanism.NextInTurn, "the job is next: "+rule, "a free slot of "+names)

@@ -1,0 +1,190 @@
+package batchqueue
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/candor-grid/candor/auctioneer/mechanism"
+	"github.com/candor-grid/candor/messages"
+)
+
+// taxesSlowly is what each pays who changes what is decided: what the others lose.
+func taxesSlowly(gains []float64) (taxes []float64, total float64) {
+	sum := func(without int) (s float64) {
+		for i, x := range gains {
+			if i != without {
+				s += x
+			}
+		}
+		return s
+	}
+	runs := sum(-1) >= 0
+	for i := range gains {
+		tax, others := 0.0, sum(i)
+		if runs != (others >= 0) {
+			tax = math.Abs(others)
+		}
+		taxes, total = append(taxes, tax), total+tax
+	}
+	return taxes, total
+}
+
+// rebateSlowly is an equal part of the least total over a grid of what an account could
+// announce, far beyond all other stakes.
+func rebateSlowly(stakes []Stake, i int) float64 {
+	gains := make([]float64, len(stakes))
+	reach := 1.0
+	for k, s := range stakes {
+		gains[k] = s.Gain
+		reach += 2 * math.Abs(s.Gain)
+	}
+	least := math.Inf(1)
+	for z := max(-reach, stakes[i].Least); z <= min(reach, stakes[i].Most); z++ {
+		gains[i] = z
+		_, total := taxesSlowly(gains)
+		least = min(least, total)
+	}
+	return least / float64(len(stakes))
+}
+
+// draw is what a few accounts could have at stake, in whole numbers: mostly a front job
+// and others that its run delays.
+func draw(r *rand.Rand) []Stake {
+	out := make([]Stake, 1+r.IntN(7))
+	for i := range out {
+		most := r.IntN(10)
+		s := &out[i]
+		switch {
+		case i == 0:
+			s.Gain, s.Most = float64(r.IntN(10*len(out))), math.Inf(1)
+		default:
+			s.Gain, s.Least = float64(-r.IntN(20)), math.Inf(-1)
+		}
+		if most == 0 { // a job that gains, or an account with several
+			s.Gain, s.Most = float64(r.IntN(30)), math.Inf(1)
+			if s.Least = 0; r.IntN(2) == 0 {
+				s.Gain, s.Least = s.Gain-15, math.Inf(-1)
+			}
+		}
+		if most == 1 && i > 0 {
+			*s = Stake{}
+		}
+	}
+	return out
+}
+
+// TestPivotIsTheSlowOne on thousands of small decisions, over a grid of reports.
+func TestPivotIsTheSlowOne(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	back := 0
+	for k := range 4000 {
+		stakes := draw(r)
+		taxes, rebates := Pivot(stakes)
+		gains := make([]float64, len(stakes))
+		for i, s := range stakes {
+			gains[i] = s.Gain
+		}
+		want, total := taxesSlowly(gains)
+		given := 0.0
+		for i := range stakes {
+			if math.Abs(taxes[i]-want[i]) > 1e-9 {
+				t.Fatalf("%d: %+v: taxes %v, want %v", k, stakes, taxes, want)
+			}
+			if slow := rebateSlowly(stakes, i); len(stakes) > 1 && math.Abs(rebates[i]-slow) > 1e-9 {
+				t.Fatalf("%d: %+v: rebate %d is %v, want %v", k, stakes, i, rebates[i], slow)
+			}
+			given += rebates[i]
+		}
+		if given > total+1e-9 {
+			t.Fatalf("%d: %+v: %v is given back of %v", k, stakes, given, total)
+		}
+		if given > 0 {
+			back++
+		}
+	}
+	if back < 400 {
+		t.Errorf("only %d decisions had a rebate", back)
+	}
+}
+
+// TestPivotIsHonest: whatever the others announce, no announcement does better than the
+// truth, none moves the account's own rebate, and whoever says the truth does at least as
+// well as by announcing nothing.
+func TestPivotIsHonest(t *testing.T) {
+	r := rand.New(rand.NewPCG(3, 4))
+	for k := range 1000 {
+		stakes := draw(r)
+		i := r.IntN(len(stakes))
+		truth := stakes[i].Gain
+		utility := func(announced float64) (u, rebate float64) {
+			told := slices.Clone(stakes)
+			told[i].Gain = announced
+			gains := make([]float64, len(told))
+			for j, s := range told {
+				gains[j] = s.Gain
+			}
+			taxes, rebates := Pivot(told)
+			if stands(gains) {
+				u = truth
+			}
+			return u - taxes[i] + rebates[i], rebates[i]
+		}
+		honest, rebate := utility(truth)
+		for lie := max(-60, stakes[i].Least); lie <= min(60, stakes[i].Most); lie += 0.5 {
+			u, moved := utility(lie)
+			if u > honest+1e-9 {
+				t.Fatalf("%d: %+v: account %d gains %v by announcing %v", k, stakes, i, u-honest, lie)
+			}
+			if math.Abs(moved-rebate) > 1e-9 {
+				t.Fatalf("%d: %+v: account %d moves its rebate from %v to %v by announcing %v", k, stakes, i, rebate, moved, lie)
+			}
+		}
+		if silent, _ := utility(0); silent > honest+1e-9 {
+			t.Fatalf("%d: %+v: account %d does better by announcing nothing", k, stakes, i)
+		}
+	}
+}
+
+// TestALiveMarketLevies: taxes go to the site, rebates come from it and to the first job
+// of an account, never more than the taxes; and a job that cannot pay what it announces
+// counts for what it can pay.
+func TestALiveMarketLevies(t *testing.T) {
+	c := market(t, messages.Market{Pricing: PivotPricing})
+	jobs := []*mechanism.Job{waiting(1, 100, 0, 10, 8), waiting(2, 40, 2, 10, 8), waiting(3, 50, 3, 10, 8), waiting(4, 60, 1, 10, 8)}
+	for i, account := range []messages.Name{"ann", "ben", "cat", "ben"} {
+		jobs[i].Account = account
+	}
+	c.Allocate(grid(8, jobs...))
+	// The run costs ben 20 + 10 and cat 30: ann pays 60. Ben gets a third of
+	// min(30, 100 − 30), and so does cat.
+	var got []mechanism.Payment
+	for _, p := range c.Settle(grid(8), jobs[0], mechanism.End{State: messages.Completed}) {
+		if !p.Now || p.Reason == "" {
+			t.Errorf("%+v", p)
+		}
+		p.Now, p.Reason = false, ""
+		got = append(got, p)
+	}
+	want := []mechanism.Payment{{From: 1, Amount: 60 * messages.Credit}, {To: 2, Amount: 10 * messages.Credit}, {To: 3, Amount: 10 * messages.Credit}}
+	if !slices.Equal(got, want) {
+		t.Errorf("%+v, want %+v", got, want)
+	}
+	poor := []*mechanism.Job{waiting(1, 100, 0, 10, 8), waiting(2, 40, 1000, 10, 8)}
+	c = market(t, messages.Market{Pricing: PivotPricing})
+	if a := c.Allocate(grid(8, poor...)); len(a.Directives) == 0 || a.Directives[0].Action != mechanism.Start {
+		t.Errorf("a job that can pay 40 stops one that is worth 100: %+v", a.Directives)
+	}
+}
+
+// TestSolvePivot: the document of candor solve.
+func TestSolvePivot(t *testing.T) {
+	out := solve(t, `{"queue":[{"v":100,"r":10},{"d":2,"r":1,"account":"ben"},{"d":3,"r":1},{"d":1,"r":1,"account":"ben"}],"pricing":"pivot"}`)
+	near(t, "taxes", out.Taxes, []float64{60, 0, 0, 0})
+	near(t, "rebates", out.Rebates, []float64{0, 10, 10, 0})
+	near(t, "payments", out.Payments, []float64{60, -10, -10, 0})
+	if !out.Runs || out.Rest != 40 {
+		t.Errorf("%+v", out)
+	}
+}

@@ -1,0 +1,132 @@
+package highestbid
+
+import (
+	"cmp"
+	"maps"
+	"math"
+	"slices"
+
+	"github.com/candor-grid/candor/auctioneer/mechanism"
+	"github.com/candor-grid/candor/messages"
+)
+
+// history is what a live market remembers to price its jobs: the jobs that competed
+// together with one that is not settled, directly or through others, and the slots.
+type history struct {
+	jobs  map[messages.JobID]*record
+	kept  int        // jobs after the last prune
+	slots []capacity // by time in microseconds
+	told  bool       // the slots are noted
+	now   messages.Time
+}
+
+// record is a job.
+type record struct {
+	bid      float64 // credits a slot-second
+	since    messages.Time
+	enters   messages.Time
+	received messages.Duration
+	ended    messages.Time // 0: it has not
+	left     bool          // it ended before it had its work, by its owner's word
+	settled  bool
+}
+
+func newHistory() history {
+	return history{jobs: map[messages.JobID]*record{}, told: true}
+}
+
+// put takes in a job of the view.
+func (h *history) put(job *mechanism.Job) {
+	r := h.jobs[job.Job]
+	if r == nil || r.ended != 0 {
+		r = &record{bid: job.Rate.Float(), since: job.Arrived, enters: max(job.Arrived, h.now)}
+		h.jobs[job.Job] = r
+	}
+	r.received = max(r.received, job.Received)
+}
+
+// end notes how a job has ended.
+func (h *history) end(id messages.JobID, at messages.Time, state messages.State, received messages.Duration) {
+	if r := h.jobs[id]; r != nil {
+		r.ended, r.received, r.left = at, received, state == messages.Cancelled
+	}
+}
+
+// offer notes how many slots there are.
+func (h *history) offer(slots int) {
+	if n := len(h.slots); n == 0 || h.slots[n-1].slots != slots {
+		h.slots, h.told = append(h.slots, capacity{float64(h.now), slots}), false
+	}
+}
+
+// often is how many jobs are remembered beyond those needed.
+const often = 64
+
+// prune forgets the jobs that no price depends on: those that ended before all that are
+// needed had come.
+func (h *history) prune() {
+	if len(h.jobs) < 2*h.kept+often {
+		return
+	}
+	since := h.now
+	var ended []messages.JobID
+	for id, r := range h.jobs {
+		if r.ended != 0 && r.settled {
+			ended = append(ended, id)
+		} else {
+			since = min(since, r.enters)
+		}
+	}
+	slices.SortFunc(ended, func(a, b messages.JobID) int { return cmp.Compare(h.jobs[b].ended, h.jobs[a].ended) })
+	for _, id := range ended {
+		if r := h.jobs[id]; r.ended >= since {
+			since = min(since, r.enters)
+		} else {
+			delete(h.jobs, id)
+		}
+	}
+	h.kept = len(h.jobs)
+	for len(h.slots) > 1 && h.slots[1].from <= float64(since) {
+		h.slots, h.told = h.slots[1:], false
+	}
+}
+
+// contender is a job as far as it is known now.
+func (h *history) contender(id messages.JobID) contender {
+	r := h.jobs[id]
+	c := contender{bid: r.bid, since: float64(r.since), order: uint64(id), enters: float64(r.enters),
+		work: math.Inf(1), known: micros(r.received), until: math.Inf(1)}
+	switch {
+	case r.ended != 0 && r.left: // whatever it needed
+		c.until, c.known = float64(r.ended), math.Inf(1)
+	case r.ended != 0:
+		c.work = c.known
+	}
+	return c
+}
+
+func micros(d messages.Duration) float64 { return float64(d / 1000) }
+
+// owed is what a job owes for its place in the order, in credits, for so much slot time;
+// not certain: more of what happens has to be known.
+func (h *history) owed(id messages.JobID, received, horizon messages.Duration) (amount float64, certain bool) {
+	r := h.jobs[id]
+	if r == nil || received <= 0 {
+		return 0, true
+	}
+	a := &absence{slots: h.slots, now: float64(r.enters)}
+	for _, other := range slices.Sorted(maps.Keys(h.jobs)) {
+		if other != id {
+			a.coming = append(a.coming, h.contender(other))
+		}
+	}
+	slices.SortStableFunc(a.coming, func(x, y contender) int { return cmp.Compare(x.enters, y.enters) })
+	if len(a.coming) > 0 {
+		a.now = min(a.now, a.coming[0].enters)
+	}
+	a.advance(a.now)
+	me := h.contender(id)
+	me.work = micros(received)
+	price, certain := a.pivot(&me, float64(h.now), me.enters+micros(horizon))
+	return price / 1e6, certain
+}

@@ -1,0 +1,257 @@
+package highestbid
+
+import (
+	"math"
+	"slices"
+)
+
+// contender is a job as the price of another job sees it. Times are in one unit.
+type contender struct {
+	bid   float64
+	since float64 // of submission
+	order uint64  // of submissions at one time
+	// enters is when it begins to compete: since, or later.
+	enters float64
+	// work is the slot time after which it leaves, and until a time at which it leaves
+	// in any case; +Inf: unknown.
+	work, until float64
+	// known is the slot time that it is known to need; beyond that its work is a guess.
+	known float64
+}
+
+// before says whether c goes before a job that bids so much.
+func (c *contender) before(d *contender) bool {
+	switch {
+	case c.bid != d.bid:
+		return c.bid > d.bid
+	case c.since != d.since:
+		return c.since < d.since
+	}
+	return c.order < d.order
+}
+
+// capacity is how many slots there are from a time on.
+type capacity struct {
+	from  float64
+	slots int
+}
+
+// absence is the market as it would have gone without one job: HB among all others.
+type absence struct {
+	slots   []capacity  // by time; the first counts for earlier times too
+	coming  []contender // that have not entered, by enters
+	present []contender // best first; work and known are what is left
+	now     float64
+}
+
+// pivot is the price of a job for its place in the order: Σ b·(F(below b) − F(above b))
+// over the bids b of other jobs up to its own, where F(x) is when it would have had its
+// work with a bid of x, and at the latest end. The market is known until a time
+// (+Inf: wholly). Not certain: what comes after that time may change the price.
+func (a *absence) pivot(me *contender, known, end float64) (price float64, certain bool) {
+	if me.bid <= 0 {
+		return 0, true
+	}
+	l := newLadder(me)
+	for a.now < end && !l.finished() {
+		if a.now >= known || known < end && a.guesses() {
+			return l.price(end), false
+		}
+		next := min(a.next(), end)
+		if a.now < me.enters {
+			next = min(next, me.enters)
+		} else if known < end {
+			next = min(next, known)
+		}
+		if from := max(a.now, me.enters); next > from {
+			level, first := a.level(me)
+			l.pass(from, next, level, first)
+		}
+		a.advance(next)
+	}
+	return l.price(end), true
+}
+
+// running are the jobs that have slots.
+func (a *absence) running() []contender { return a.present[:min(a.capacity(), len(a.present))] }
+
+func (a *absence) capacity() (n int) {
+	for i, c := range a.slots {
+		if i > 0 && c.from > a.now {
+			break
+		}
+		n = c.slots
+	}
+	return n
+}
+
+// level is the lowest bid that runs, 0 while a slot is idle, and whether me would go
+// first at the same bid. Without slots it is above all bids.
+func (a *absence) level(me *contender) (level float64, first bool) {
+	n := a.capacity()
+	switch {
+	case n <= 0:
+		return math.Inf(1), false
+	case n > len(a.present):
+		return 0, true
+	}
+	worst := &a.present[n-1]
+	same := *me
+	same.bid = worst.bid
+	return worst.bid, same.before(worst)
+}
+
+// guesses says whether a job runs of which is not known that it needs more time.
+func (a *absence) guesses() bool {
+	return slices.ContainsFunc(a.running(), func(c contender) bool { return math.IsInf(c.work, 1) && a.now+c.known <= a.now })
+}
+
+// next is when something changes.
+func (a *absence) next() float64 {
+	at := math.Inf(1)
+	if len(a.coming) > 0 {
+		at = max(a.now, a.coming[0].enters)
+	}
+	for _, c := range a.slots {
+		if c.from > a.now {
+			at = min(at, c.from)
+			break
+		}
+	}
+	for _, c := range a.running() {
+		at = min(at, a.now+c.work)
+		if math.IsInf(c.work, 1) && c.known > 0 {
+			at = min(at, a.now+c.known)
+		}
+	}
+	for i := range a.present {
+		at = min(at, a.present[i].until)
+	}
+	return max(at, a.now)
+}
+
+// advance lets time go by, in which nothing changes, and then all changes of an instant.
+func (a *absence) advance(to float64) {
+	for i := range a.running() {
+		a.present[i].work -= to - a.now
+		a.present[i].known -= to - a.now
+	}
+	a.now = to
+	a.present = slices.DeleteFunc(a.present, func(c contender) bool { return to+c.work <= to || c.until <= to })
+	for len(a.coming) > 0 && a.coming[0].enters <= to {
+		c := a.coming[0]
+		a.coming = a.coming[1:]
+		if c.work > 0 && c.until > to {
+			a.enter(c)
+		}
+	}
+}
+
+// enter puts a job among those present.
+func (a *absence) enter(c contender) {
+	at, _ := slices.BinarySearchFunc(a.present, &c, func(x contender, y *contender) int {
+		if x.before(y) {
+			return -1
+		}
+		return 1
+	})
+	a.present = slices.Insert(a.present, at, c)
+}
+
+// ladder is what becomes of a job with each bid up to its own. Bids with which the
+// same happens share a rung.
+type ladder struct {
+	bid, work float64
+	rungs     []rung // by bid; the last is the own bid alone
+}
+
+// rung is the bids above the rung before it, up to top.
+type rung struct{ top, had, done float64 }
+
+func newLadder(me *contender) *ladder {
+	l := &ladder{bid: me.bid, work: me.work, rungs: []rung{{top: me.bid}, {top: me.bid}}}
+	for i := range l.rungs {
+		l.rungs[i].done = math.Inf(1)
+	}
+	return l
+}
+
+// finished says whether the job would have had its work with any bid.
+func (l *ladder) finished() bool { return !math.IsInf(l.rungs[0].done, 1) }
+
+// pass has a job run, for a time, with each bid above a level; first: at the level too.
+func (l *ladder) pass(from, to, level float64, first bool) {
+	own := len(l.rungs) - 1
+	if k := slices.IndexFunc(l.rungs, func(r rung) bool { return level < r.top }); level > 0 && k >= 0 && k < own && (k == 0 || l.rungs[k-1].top < level) {
+		below := l.rungs[k]
+		below.top = level
+		l.rungs = slices.Insert(l.rungs, k, below)
+		own++
+	}
+	for k := range l.rungs {
+		r := &l.rungs[k]
+		runs := r.top > level || k == own && r.top == level && first
+		if !runs || !math.IsInf(r.done, 1) {
+			continue
+		}
+		if to-from >= l.work-r.had {
+			r.done = from + l.work - r.had
+		}
+		r.had += to - from
+	}
+}
+
+// price is ∫ F(x) − F(bid) over the bids x up to the own: the same sum, by bids.
+func (l *ladder) price(end float64) (sum float64) {
+	own, top := min(l.rungs[len(l.rungs)-1].done, end), 0.0
+	for _, r := range l.rungs[:len(l.rungs)-1] {
+		sum += (r.top - top) * (min(r.done, end) - own)
+		top = r.top
+	}
+	return sum
+}
+
+// pivots adds to the payments of a run the price of each job for its place in the order.
+func (r *run) pivots() {
+	horizon := math.Inf(1)
+	if r.p.Horizon > 0 {
+		horizon = r.p.Horizon * r.units.time
+	}
+	all, present := r.contenders(), []int(nil)
+	for k := range r.jobs {
+		t, me := &r.jobs[k], &all[k]
+		if me.work <= 0 {
+			continue
+		}
+		present = slices.DeleteFunc(present, func(j int) bool { return r.out.Finish[r.jobs[j].index]*r.units.time <= t.submit })
+		a := &absence{slots: []capacity{{slots: r.p.Nodes}}, coming: all[k+1:], now: t.submit}
+		for _, j := range present {
+			c := all[j]
+			c.work -= r.received(&r.jobs[j], t.submit)
+			a.enter(c)
+		}
+		a.advance(t.submit)
+		price, _ := a.pivot(me, math.Inf(1), t.submit+horizon)
+		r.out.Payment[t.index] += price / r.units.time
+		present = append(present, k)
+	}
+}
+
+// contenders are the jobs, in the order of submission.
+func (r *run) contenders() []contender {
+	out := make([]contender, len(r.jobs))
+	for k := range r.jobs {
+		t := &r.jobs[k]
+		work := scaled(r.p.Jobs[t.index].Runtime, r.units.time)
+		out[k] = contender{bid: r.p.Jobs[t.index].Bid, since: t.submit, enters: t.submit, order: uint64(k), work: work, known: work, until: math.Inf(1)}
+	}
+	return out
+}
+
+// received is the time that a job has had by a time.
+func (r *run) received(t *traced, by float64) (had float64) {
+	for _, s := range r.out.Intervals[t.index] {
+		had += max(0, min(scaled(s[1], r.units.time), by)-scaled(s[0], r.units.time))
+	}
+	return had
+}

@@ -1,0 +1,196 @@
+package highestbid
+
+import (
+	"cmp"
+	"fmt"
+	"time"
+
+	"github.com/candor-grid/candor/auctioneer/mechanism"
+	"github.com/candor-grid/candor/messages"
+)
+
+// PivotMechanism runs a live market at pivot prices: jobs of one task. It implements
+// mechanism.Incremental, mechanism.Deferred and mechanism.Remembering.
+type PivotMechanism struct {
+	*Mechanism
+	horizon messages.Duration
+	past    history
+}
+
+// DefaultHorizon is for how long waiting counts in prices where the market does not say.
+const DefaultHorizon = messages.Duration(24 * time.Hour)
+
+// NewMechanism makes the mechanism of a market that is valid.
+func NewMechanism(m messages.Market) (mechanism.Mechanism, error) {
+	c, err := New(m)
+	switch {
+	case err != nil:
+		return nil, err
+	case c.rule.Price != Pivot:
+		return c, nil
+	}
+	c.horizon = cmp.Or(m.Horizon, DefaultHorizon)
+	return &PivotMechanism{Mechanism: c, horizon: c.horizon, past: newHistory()}, nil
+}
+
+var (
+	_ mechanism.Incremental = (*PivotMechanism)(nil)
+	_ mechanism.Deferred    = (*PivotMechanism)(nil)
+	_ mechanism.Remembering = (*PivotMechanism)(nil)
+)
+
+// Admit refuses also a job of several tasks, and a budget with which a bid could be made
+// that is never paid.
+func (c *PivotMechanism) Admit(view *mechanism.View, bid *mechanism.Bid) error {
+	if err := c.Mechanism.Admit(view, bid); err != nil {
+		return err
+	}
+	if bid.Tasks > 1 {
+		return messages.Errorf(messages.Invalid, "stages: a job of a market with price %s has one task, this one has %d: submit a job for each task", Pivot, bid.Tasks)
+	}
+	if most := aside(bid.Rate, c.horizon); bid.Budget <= most {
+		return messages.Errorf(messages.Invalid, "budget: must be above %v credits, is %v: that much its place in the order can cost, at its rate of %v for %v of waiting, and its slot time comes to that",
+			most, bid.Budget, bid.Rate, c.horizon)
+	}
+	return nil
+}
+
+// aside is the part of a budget that is for the place in the order: the most that
+// it can cost.
+func aside(rate messages.Credits, horizon messages.Duration) messages.Credits {
+	most, ok := messages.RoundCredits(rate.Float() * horizon.Seconds())
+	if !ok {
+		return messages.MaxCredits
+	}
+	return most
+}
+
+// Allocate decides as price kth does, and remembers who was there.
+func (c *PivotMechanism) Allocate(view *mechanism.View) *mechanism.Allocation {
+	c.remember(view, view.Jobs, nil)
+	return c.Mechanism.Allocate(view)
+}
+
+// Update decides, told what has changed.
+func (c *PivotMechanism) Update(view *mechanism.View, changed []*mechanism.Job, gone []messages.JobID) *mechanism.Change {
+	c.remember(view, changed, gone)
+	return c.Mechanism.Update(view, changed, gone)
+}
+
+func (c *PivotMechanism) remember(view *mechanism.View, changed []*mechanism.Job, gone []messages.JobID) {
+	h := &c.past
+	h.now = max(h.now, view.Now)
+	for _, id := range gone {
+		if r := h.jobs[id]; r != nil && r.ended == 0 {
+			h.end(id, view.Now, messages.Cancelled, r.received)
+			r.settled = true
+		}
+	}
+	for _, job := range changed {
+		view.Read(job)
+		h.put(job)
+	}
+	h.offer(max(0, view.Classes[0].Slots))
+	h.prune()
+}
+
+// SettleAt is when the price of a job is certain: when the job would have ended with any
+// bid, and at its horizon at the latest. It is looked at anew after some time.
+func (c *PivotMechanism) SettleAt(now messages.Time, job *mechanism.Job, end mechanism.End) messages.Time {
+	h := &c.past
+	h.now = max(h.now, now)
+	ended := cmp.Or(end.At, now)
+	if h.jobs[job.Job] == nil {
+		h.put(job)
+		h.jobs[job.Job].enters = job.Arrived
+	}
+	h.end(job.Job, ended, end.State, job.Received)
+	if _, certain := h.owed(job.Job, job.Received, c.horizon); certain {
+		return 0
+	}
+	const least, part = messages.Time(time.Second / time.Microsecond), 8
+	return min(now+max(least, (now-ended)/part), h.jobs[job.Job].enters+messages.Time(c.horizon/1000))
+}
+
+// Settle charges the reserve for the time that the job had a slot, and for its place in
+// the order, rounded half to even to the microcredit.
+func (c *PivotMechanism) Settle(_ *mechanism.View, job *mechanism.Job, end mechanism.End) []mechanism.Payment {
+	place := c.place(job)
+	if r := c.past.jobs[job.Job]; r != nil {
+		r.settled = true
+	}
+	reason := fmt.Sprintf("%s: %v for its slots at the reserve", lower(end.State), job.Accrued)
+	if place > 0 {
+		reason += fmt.Sprintf(", and %v for the waiting that its bid spared it, at the bids of the jobs that it went before", place)
+	}
+	return []mechanism.Payment{{From: job.Job, Amount: min(job.Accrued+place, job.Budget), Reason: reason}}
+}
+
+// place is what a job owes for its place in the order, as far as is known.
+func (c *PivotMechanism) place(job *mechanism.Job) messages.Credits {
+	amount, _ := c.past.owed(job.Job, job.Received, c.horizon)
+	rounded, ok := messages.RoundCredits(amount)
+	if most := aside(job.Rate, c.horizon); !ok || rounded > most {
+		return most
+	}
+	return rounded
+}
+
+// Explain says also what the place in the order costs so far, where that does not tell
+// one other account's bid.
+func (c *PivotMechanism) Explain(view *mechanism.View, job *mechanism.Job) mechanism.Explanation {
+	e := c.Mechanism.Explain(view, job)
+	if e.Reason != mechanism.Running {
+		return e
+	}
+	if mechanism.OneRival(view, job) {
+		e.Message += ", and what its place in the order costs, which is known after its end"
+		return e
+	}
+	c.past.now = max(c.past.now, view.Now)
+	e.Message += fmt.Sprintf(", and for its place in the order %v as far as is known", c.place(job))
+	return e
+}
+
+// noteForm is the form of the one note that there is: pairs of a time and the slots from
+// then on. All else about jobs is in the book.
+const noteForm = 1
+
+// Notes implements mechanism.Remembering.
+func (c *PivotMechanism) Notes(limit int) (notes []mechanism.Note, whole bool) {
+	if c.past.told || limit < 1 {
+		return nil, false
+	}
+	note := mechanism.Note{Numbers: []int64{noteForm}}
+	for _, s := range c.past.slots {
+		note.Numbers = append(note.Numbers, int64(s.from), int64(s.slots))
+	}
+	return []mechanism.Note{note}, false
+}
+
+// Saved implements mechanism.Remembering.
+func (c *PivotMechanism) Saved() (more bool) {
+	c.past.told = true
+	return false
+}
+
+// Recall implements mechanism.Remembering.
+func (c *PivotMechanism) Recall(notes []mechanism.Note, jobs []messages.JobID, past func(messages.JobID) mechanism.Past) {
+	h := &c.past
+	if len(notes) > 0 && notes[0].Job == 0 && len(notes[0].Numbers)%2 == 1 && notes[0].Numbers[0] == noteForm {
+		for n := notes[0].Numbers[1:]; len(n) > 0; n = n[2:] {
+			h.slots = append(h.slots, capacity{float64(n[0]), int(n[1])})
+		}
+	}
+	for _, id := range jobs {
+		p := past(id)
+		if p.Bid == nil {
+			continue
+		}
+		h.put(&mechanism.Job{Bid: p.Bid, Received: p.Received})
+		if p.Ended {
+			h.end(id, p.At, p.State, p.Received)
+			h.jobs[id].settled = true // if it is not, it is asked about again
+		}
+	}
+}
