@@ -1,6 +1,10 @@
 package mechanism
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/candor-grid/candor/messages/spelling"
+)
 
 // The reasons of explanations that several mechanisms give.
 const (
@@ -16,6 +20,15 @@ const (
 // the job's place.
 func Explain(reason, message string, change ...string) Explanation {
 	return Explanation{Reason: reason, Message: message, Change: append([]string{}, change...)}
+}
+
+// AtWork says of a job how many of its tasks run, and how many others could.
+func AtWork(running, pending int) string {
+	text := spelling.Number(running, "task runs", "tasks run")
+	if pending == 0 {
+		return text + ", and no other task of the job can start now"
+	}
+	return fmt.Sprintf("%s, and %d more can start", text, pending)
 }
 
 // ExplainStage explains a job of which no task can start before an earlier stage is done.

@@ -187,6 +187,8 @@ type Payment struct {
 	From, To messages.JobID
 	Amount   messages.Credits
 	Reason   string
+	// Now: it is made when the market decides on the job, and not with the job's charge.
+	Now bool
 }
 
 // Explanation is the part of a WhyReply that the mechanism knows.
@@ -200,8 +202,9 @@ type Explanation struct {
 // ended. Settle asked earlier than SettleAt answers from what is known by then.
 type Deferred interface {
 	Mechanism
-	// SettleAt is when a job that has ended is to be settled.
-	SettleAt(job *Job, end End) messages.Time
+	// SettleAt is when a job that has ended is to be settled; it is asked again when
+	// that time has come, and may put the settlement off.
+	SettleAt(now messages.Time, job *Job, end End) messages.Time
 }
 
 // Incremental is a Mechanism that can decide at a cost that depends on what
@@ -234,15 +237,6 @@ type Runtimes struct {
 	Seconds    []float64 // equally likely
 	Divergence float64   // in nats: how far from the truth they may be
 	Runs       float64   // tasks or jobs that they rest on
-}
-
-// Believing is a Mechanism whose payments depend on what jobs are believed to
-// declare before they do.
-type Believing interface {
-	Mechanism
-	// Believe sets the types of jobs that are likely, all equally; none: nothing is
-	// known. The types hold until the next call.
-	Believe(types []messages.QueuedType)
 }
 
 // Quoter is a Mechanism that sells contracts: its bids must carry one that it

@@ -42,7 +42,10 @@
 //     seen, once there are three runs; before, it is the length declared. Explain says
 //     which. What was seen does not depend on what the bidder declares now, so
 //     that a false length moves nothing once enough is known.
-//   - Settle scales the price by what was received, and says how in the reason. A
+//   - Settle scales the price by what was received, and says how in the reason. The
+//     slot time beyond what was planned, added up over the tasks, makes no job later
+//     than was promised (Contract.Planned): to let a job take longer than it would, for
+//     a lower price, does not pay. A
 //     job that fails or is cancelled, and had slots, owes
 //     what it would owe if it had completed then: to fail, or to be cancelled, when
 //     the results are there does not pay. With settle: on-completion it owes nothing.
@@ -89,9 +92,19 @@
 // as what it shows does not depend on the declaration but for the free contract
 // and the declared one, and the declared one is best on the whole menu.
 //
+// Outside of the model: the paper takes completion for the scheduler's doing. A user
+// who makes a job longer than was planned pays as if it were on time. A job that honestly
+// takes longer pays so too, although its user received less: declare the longest time. A
+// false length moves the menu until runs of such tasks are known. Measured with candor
+// audit, over three days of the KTH SP2 log on 4 nodes at twelve times its load, 46 jobs,
+// with bids drawn twice: no fixed lie about the length or the value gains on average, 0
+// [0, 0] of the job's value, and one job gains by its best length after the fact, the
+// whole value.
+//
 // What the paper claims further holds as follows; each is a test.
 //
-//   - Theorem 2, nobody pays more than it received: true of a user who values
+//   - Theorem 2, nobody pays more than it received: true of a user whose tasks take no
+//     longer than planned and who values
 //     its job as the contract's replica does, at any actual completion time and
 //     by both rules of adjustment. A user whose own valuation differs can lose:
 //     it pays by the replica's, which may have got all while it got nothing.

@@ -6,6 +6,7 @@ import (
 	"github.com/candor-grid/candor/auctioneer/mechanism"
 	"github.com/candor-grid/candor/auctioneer/mechanism/deadlineaware"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/spelling"
 )
 
 // GivenUp is the reason of a job that comes too late to be worth anything: all others are
@@ -29,13 +30,13 @@ func (m *Mechanism) Explain(view *mechanism.View, job *mechanism.Job) mechanism.
 	planned := fmt.Sprintf("%s; the plan completes the job by %v; %s", promised, view.Now.Add(seconds(s.Completion[at])), basis(job.Bid))
 	switch {
 	case mechanism.Sum(job.Running) > 0:
-		return mechanism.Explain(mechanism.Running, fmt.Sprintf("%d of its tasks run and %d can start; %s", mechanism.Sum(job.Running), job.Pending[0], planned))
+		return mechanism.Explain(mechanism.Running, mechanism.AtWork(mechanism.Sum(job.Running), job.Pending[0])+"; "+planned)
 	case job.Pending[0] == 0:
 		return mechanism.Explain(mechanism.WaitingForStage, "its tasks wait for the end of an earlier stage; "+planned, "the end of the earlier stages")
 	case s.GivenUp[at]:
 		return mechanism.Explain(GivenUp, "the present schedule serves all other jobs first, and the job would complete too late to have a worth; "+planned, "other jobs that complete early", "more slots")
 	case ahead > 0:
-		return mechanism.Explain(mechanism.WaitingForTurn, fmt.Sprintf("%d jobs with waiting tasks are served before this job; %s", ahead, planned), "other jobs that complete early", "more slots")
+		return mechanism.Explain(mechanism.WaitingForTurn, spelling.Number(ahead, "job with waiting tasks is", "jobs with waiting tasks are")+" served before this job; "+planned, "other jobs that complete early", "more slots")
 	default:
 		return mechanism.Explain(mechanism.NextInTurn, "the job is served next; "+planned, "a free slot")
 	}

@@ -240,7 +240,7 @@ func TestExplanationsOfAContractMarket(t *testing.T) {
 	check(view.Jobs[2], mechanism.WaitingForTurn, "2 jobs with waiting tasks")
 	check(hopeless, GivenUp, "too late to have a worth")
 	view.Jobs[1].Running[0], view.Jobs[1].Pending[0] = 1, 3
-	check(view.Jobs[1], mechanism.Running, "1 of its tasks run and 3 can start")
+	check(view.Jobs[1], mechanism.Running, "1 task runs, and 3 more can start")
 	view.Jobs[1].Running[0], view.Jobs[1].Pending[0] = 0, 0
 	check(view.Jobs[1], mechanism.WaitingForStage, "earlier stage")
 	stranger := &mechanism.Job{Bid: &mechanism.Bid{Job: 77}, Pending: []int{1}, Running: []int{0}}

@@ -37,7 +37,12 @@ func (m *Mechanism) Quote(view *mechanism.View, bid *mechanism.Bid, class []mess
 	if err != nil {
 		return nil, err
 	}
-	return o.quote(view.Now, p.Jobs[at].Elapsed, Sample(distinct(o.Menu), mostShown, seed)), nil
+	q := o.quote(view.Now, p.Jobs[at].Elapsed, Sample(distinct(o.Menu), mostShown, seed))
+	each, _ := planning(bid)
+	for i := range q.Contracts {
+		q.Contracts[i].Planned = messages.Duration(math.Ceil(each * 1e9))
+	}
+	return q, nil
 }
 
 // sampler draws from the samples of a class; if there are none, from what is

@@ -1,6 +1,7 @@
 package contract
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/candor-grid/candor/auctioneer/mechanism"
@@ -9,8 +10,10 @@ import (
 )
 
 // Settle charges a job that completed the price agreed, times the value
-// received over the value promised, by its replica's valuation at view.Now,
-// rounded half to even to the microcredit. A job that did not complete, and had
+// received over the value promised, by its replica's valuation at the time of
+// completion, rounded half to even to the microcredit. Its tasks' time beyond what was
+// planned does not make a job later than it was promised: a user cannot lower the price
+// by letting the job take longer. A job that did not complete, and had
 // slots, owes what it would owe if it had completed when it ended.
 func (m *Mechanism) Settle(view *mechanism.View, job *mechanism.Job, end mechanism.End) []mechanism.Payment {
 	p := mechanism.Payment{From: job.Job}
@@ -23,7 +26,10 @@ func (m *Mechanism) Settle(view *mechanism.View, job *mechanism.Job, end mechani
 		p.Reason = fmt.Sprintf("owes nothing: none of its tasks had a slot, so that it received nothing of what its contract, at %v credits, promised", c.Price)
 	default:
 		var amount messages.Credits
-		amount, p.Reason = m.owed(c, job.Arrived, view.Now)
+		at, own := charged(view.Now, job, end)
+		if amount, p.Reason = m.owed(c, job.Arrived, at); at != view.Now {
+			p.Reason += fmt.Sprintf("; it completed %.6g s later than that, and its tasks took %.6g s more than planned", view.Now.Sub(at).Seconds(), own.Seconds())
+		}
 		if end.State != messages.Completed {
 			p.Reason = "what it would owe if it had completed when it ended: " + p.Reason
 		}
@@ -32,6 +38,17 @@ func (m *Mechanism) Settle(view *mechanism.View, job *mechanism.Job, end mechani
 		}
 	}
 	return []mechanism.Payment{p}
+}
+
+// charged is the completion by which a job pays, and the time that its tasks took beyond
+// the time planned. What is late by such time counts as on time.
+func charged(completed messages.Time, job *mechanism.Job, end mechanism.End) (at messages.Time, own messages.Duration) {
+	c, each := job.Contract, cmp.Or(job.Contract.Planned, job.Length)
+	if c.Completion >= completed || each <= 0 || end.Began == 0 {
+		return completed, 0
+	}
+	own = max(0, job.Received-messages.Duration(end.Began)*each)
+	return min(completed, max(c.Completion, completed.Add(-own))), own
 }
 
 // owed is what a contract comes to, and how.

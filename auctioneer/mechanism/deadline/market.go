@@ -51,7 +51,7 @@ func (m *Mechanism) Admit(view *mechanism.View, bid *mechanism.Bid) error {
 		return messages.Errorf(messages.TooLarge, "deadline: is more than %d units of %v away: choose a nearer one", MostUnits, m.config.Slot)
 	}
 	if t.Impossible() {
-		return messages.Errorf(messages.Expired, "deadline: cannot be met: the job needs %d units of %v, and %d whole ones are left until %v; ask for a later deadline",
+		return messages.Errorf(messages.Expired, "deadline: cannot be met: the job needs %d units of %v, and %d whole units are left until %v; ask for a later deadline",
 			t.Length, m.config.Slot, max(0, t.Deadline-t.Arrival+1), bid.Deadline)
 	}
 	return nil

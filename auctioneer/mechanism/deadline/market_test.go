@@ -160,7 +160,7 @@ func (m *market) finish(p *Problem, unit int) {
 func (m *market) settle() {
 	m.owing = slices.DeleteFunc(m.owing, func(job *mechanism.Job) bool {
 		end := mechanism.End{State: m.gone[job.Job], At: at(m.over[job.Job])}
-		due := m.SettleAt(job, end) <= m.view.Now
+		due := m.SettleAt(m.view.Now, job, end) <= m.view.Now
 		if due {
 			m.early[job.Job] = m.view.Now < job.Deadline
 			for _, payment := range m.Settle(m.view, job, end) {
@@ -297,9 +297,9 @@ func TestAdmit(t *testing.T) {
 		{"budget: must cover the value", messages.Invalid, func(b *mechanism.Bid) { b.Budget-- }},
 		{"length: must be above 0", messages.Invalid, func(b *mechanism.Bid) { b.Length = 0 }},
 		{"width: must be 1", messages.Invalid, func(b *mechanism.Bid) { b.Width = 2 }},
-		{"needs 5 units of 10s, and 4 whole ones are left", messages.Expired, func(b *mechanism.Bid) { b.Deadline-- }},
-		{"needs 6 units of 10s, and 5 whole ones are left", messages.Expired, func(b *mechanism.Bid) { b.Length += second }},
-		{"0 whole ones are left", messages.Expired, func(b *mechanism.Bid) { b.Deadline = at(3) }},
+		{"needs 5 units of 10s, and 4 whole units are left", messages.Expired, func(b *mechanism.Bid) { b.Deadline-- }},
+		{"needs 6 units of 10s, and 5 whole units are left", messages.Expired, func(b *mechanism.Bid) { b.Length += second }},
+		{"0 whole units are left", messages.Expired, func(b *mechanism.Bid) { b.Deadline = at(3) }},
 		{"deadline: is more than", messages.TooLarge, func(b *mechanism.Bid) { b.Deadline = at(5 + 2*MostUnits) }},
 	} {
 		b := bidOf(1, good)
@@ -412,7 +412,7 @@ func TestSettlingLaterIsNotBeingLate(t *testing.T) {
 	m.Allocate(view)
 	view.Now = at(6)
 	end := mechanism.End{State: messages.Completed}
-	if due := m.SettleAt(one, end); due != one.Deadline {
+	if due := m.SettleAt(end.At, one, end); due != one.Deadline {
 		t.Errorf("due at %v, want its deadline", due)
 	}
 	if got := m.Settle(view, one, end); got[0].Amount != 4*messages.Credit {

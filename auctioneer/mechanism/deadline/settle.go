@@ -12,7 +12,7 @@ import (
 // which is too little if somebody does, and rewards who asks for more than it
 // is worth so as to be done before. What owes nothing for certain is settled at
 // once: a job that was not served, or that never met anybody who had to wait.
-func (m *Mechanism) SettleAt(job *mechanism.Job, end mechanism.End) messages.Time {
+func (m *Mechanism) SettleAt(_ messages.Time, job *mechanism.Job, end mechanism.End) messages.Time {
 	served := m.served(end.State, job.Received)
 	if served {
 		m.past.skipped(m.units.unitOf(end.At-1)+1, m.past.lastSlots())

@@ -7,6 +7,7 @@ import (
 
 	"github.com/candor-grid/candor/auctioneer/mechanism"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/spelling"
 )
 
 // The reasons that Explain gives besides those of package mechanism.
@@ -44,7 +45,7 @@ func (c *Mechanism) explain(view *mechanism.View, s *seat, job *mechanism.Job) m
 	}
 	switch {
 	case running > 0 && !s.bids:
-		return mechanism.Explain(mechanism.Running, "its tasks run, and no other task of the job can start now", c.doubling(s)...)
+		return mechanism.Explain(mechanism.Running, mechanism.AtWork(running, 0), c.doubling(s)...)
 	case running > 0:
 		return mechanism.Explain(mechanism.Running, c.describe(view, s), c.doubling(s)...)
 	case !s.bids:
@@ -65,7 +66,7 @@ func (c *Mechanism) describe(view *mechanism.View, s *seat) string {
 	var parts []string
 	for j, pending := range s.pending {
 		if pending {
-			parts = append(parts, fmt.Sprintf("%.3g%% of the %d slots of %s%s", 100*s.shares[j], view.Classes[j].Slots, view.Classes[j].Name, rivals(c.pending[j]-1, s.spends[j])))
+			parts = append(parts, fmt.Sprintf("%.3g%% of the %s of %s%s", 100*s.shares[j], spelling.Number(view.Classes[j].Slots, "slot", "slots"), view.Classes[j].Name, rivals(c.pending[j]-1, s.spends[j])))
 		}
 	}
 	return "its share is " + strings.Join(parts, ", and ")
@@ -74,13 +75,10 @@ func (c *Mechanism) describe(view *mechanism.View, s *seat) string {
 // rivals says how many other jobs want slots of a class, and what the job bids against
 // them.
 func rivals(n int, bid float64) string {
-	switch {
-	case n <= 0:
+	if n <= 0 {
 		return ", which no other job wants"
-	case n == 1:
-		return fmt.Sprintf(", for a bid of %.4g credits beside 1 other job", bid)
 	}
-	return fmt.Sprintf(", for a bid of %.4g credits beside %d other jobs", bid, n)
+	return fmt.Sprintf(", for a bid of %.4g credits beside %s", bid, spelling.Number(n, "other job", "other jobs"))
 }
 
 // doubling says, class by class, about how much more budget would double the

@@ -104,7 +104,7 @@ func (c *Mechanism) admitMinimum(bid *mechanism.Bid) error {
 	}
 	whole := slices.Repeat([]float64{1}, len(c.classes))
 	if most := utility(bid.Form == messages.Log, bid.Weights, whole); x != 0 && x > most {
-		return messages.Errorf(messages.Invalid, "utility.minimum: %g is more than all of every class is worth, %g: lower it", x, most)
+		return messages.Errorf(messages.Invalid, "utility.minimum: %g is more than %g, the utility of all slots of every class; use a smaller minimum", x, most)
 	}
 	return nil
 }

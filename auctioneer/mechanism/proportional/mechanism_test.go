@@ -181,13 +181,13 @@ func TestSettleOnCompletion(t *testing.T) {
 func TestAdmitRefuses(t *testing.T) {
 	c := live(t, 0.5)
 	for says, spoil := range map[string]func(b *mechanism.Bid){
-		"budget":              func(b *mechanism.Bid) { b.Budget = 0 },
-		"utility.form":        func(b *mechanism.Bid) { b.Form = "cubic" },
-		"one for each":        func(b *mechanism.Bid) { b.Weights = b.Weights[:1] },
-		"utility.weights.map": func(b *mechanism.Bid) { b.Weights[0] = math.NaN() },
-		"all zero":            func(b *mechanism.Bid) { b.Weights = []float64{0, 0} },
-		"finite":              func(b *mechanism.Bid) { b.MinUtility = math.Inf(1) },
-		"lower it":            func(b *mechanism.Bid) { b.MinUtility = 5.1 },
+		"budget":                func(b *mechanism.Bid) { b.Budget = 0 },
+		"utility.form":          func(b *mechanism.Bid) { b.Form = "cubic" },
+		"one for each":          func(b *mechanism.Bid) { b.Weights = b.Weights[:1] },
+		"utility.weights.map":   func(b *mechanism.Bid) { b.Weights[0] = math.NaN() },
+		"all zero":              func(b *mechanism.Bid) { b.Weights = []float64{0, 0} },
+		"finite":                func(b *mechanism.Bid) { b.MinUtility = math.Inf(1) },
+		"use a smaller minimum": func(b *mechanism.Bid) { b.MinUtility = 5.1 },
 	} {
 		j := job(1, 10, 3, 2, 1, 1)
 		spoil(j.Bid)

@@ -29,7 +29,7 @@ func (c *Mechanism) Settle(_ *mechanism.View, job *mechanism.Job, end mechanism.
 		p.Reason = fmt.Sprintf("%s: %d of its %d tasks had slots, for %v, with a contention of %.0f %%",
 			strings.ToLower(end.State.String()), end.Began, end.Tasks, had.Time, 100*float64(had.Contended)/float64(had.Time))
 		if had.Time < WholeAfter {
-			p.Reason += fmt.Sprintf(", and of its budget it owes what its time is of %v", WholeAfter)
+			p.Reason += fmt.Sprintf("; for less than %v of slots a job owes only that part of its budget", WholeAfter)
 		}
 	}
 	return []mechanism.Payment{p}

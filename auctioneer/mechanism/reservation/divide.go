@@ -19,6 +19,10 @@ type division struct {
 // hold it or, some of the time, to any that does.
 func (a *plan) divide(c int, d *division) {
 	r := a.random(c)
+	if a.fixed {
+		a.divideFixed(c, d, r)
+		return
+	}
 	widest := int(math.Exp2(math.Log2(float64(a.widest)) * r.Float64()))
 	equal := r.IntN(3) == 0
 	d.widths = d.widths[:0]
@@ -31,6 +35,12 @@ func (a *plan) divide(c int, d *division) {
 		rest -= w
 	}
 	slices.Sort(d.widths)
+	d.empty()
+	a.assign(d, widest, 0.25*float64(r.IntN(3)), r)
+}
+
+// empty has as many lanes as widths, without bids.
+func (d *division) empty() {
 	for len(d.bids) < len(d.widths) {
 		d.bids = append(d.bids, nil)
 	}
@@ -38,7 +48,36 @@ func (a *plan) divide(c int, d *division) {
 	for k := range d.bids {
 		d.bids[k] = d.bids[k][:0]
 	}
-	a.assign(d, widest, 0.25*float64(r.IntN(3)), r)
+}
+
+// divideFixed writes a division that is drawn before any bid is looked at. The first is
+// the whole machine. A bid has the lane of a node drawn for it, and is left out there
+// if the lane is too narrow.
+func (a *plan) divideFixed(c int, d *division, r *rand.Rand) {
+	widest, equal := a.nodes, true
+	if c > 0 {
+		widest, equal = int(math.Exp2(math.Log2(float64(a.nodes))*r.Float64())), r.IntN(2) == 0
+	}
+	d.widths = d.widths[:0]
+	for rest := a.nodes; rest > 0; {
+		w := min(widest, rest)
+		if !equal {
+			w = 1 + r.IntN(w)
+		}
+		d.widths = append(d.widths, w)
+		rest -= w
+	}
+	d.empty()
+	for k := range a.shapes {
+		lane, node := 0, r.IntN(a.nodes)
+		for node >= d.widths[lane] {
+			node -= d.widths[lane]
+			lane++
+		}
+		if x := &a.shapes[k]; x.width <= d.widths[lane] {
+			d.bids[lane] = append(d.bids[lane], x.bid)
+		}
+	}
 }
 
 // draw draws the width of a bid of at most so many nodes; if it meets only

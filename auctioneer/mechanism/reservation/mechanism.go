@@ -23,6 +23,7 @@ type Mechanism struct {
 	period     time.Duration // what is sold at once; periods are counted from the Unix epoch
 	granule    time.Duration // what lengths and deadlines are rounded to
 	candidates int           // of the search for a schedule of bids of different widths
+	fixed      bool          // no declaration shapes them
 	rounds     map[messages.JobID]*round
 }
 
@@ -40,7 +41,7 @@ func NewMechanism(m messages.Market) (*Mechanism, error) {
 		return nil, messages.Errorf(messages.Invalid, "market %s: classes: reservations are of one machine: name exactly one class", m.Name)
 	}
 	return &Mechanism{period: cmp.Or(m.Cycle.Std(), defaultPeriod), granule: cmp.Or(m.Granule.Std(), defaultGranule),
-		candidates: cmp.Or(m.Orders, defaultCandidates), rounds: map[messages.JobID]*round{}}, nil
+		candidates: cmp.Or(m.Orders, defaultCandidates), fixed: m.Mode == messages.ModeFixed, rounds: map[messages.JobID]*round{}}, nil
 }
 
 var _ mechanism.Mechanism = (*Mechanism)(nil)
@@ -63,7 +64,7 @@ func (c *Mechanism) Admit(view *mechanism.View, bid *mechanism.Bid) error {
 	case bid.Width < 0 || slots > 0 && bid.Width > slots:
 		return messages.Errorf(messages.Invalid, "width: must be from 1 to the machine's %d slots, is %d", slots, bid.Width)
 	case bid.Deadline != 0 && c.granules(next, bid.Deadline) < c.length(bid):
-		return messages.Errorf(messages.Invalid, "deadline: %v is too soon for %v: what is sold now begins at %v, in granules of %v", bid.Deadline, bid.Length, next, c.granule)
+		return messages.Errorf(messages.Invalid, "deadline: %v is too soon for %v: the slots that are sold now begin at %v, in granules of %v", bid.Deadline, bid.Length, next, c.granule)
 	}
 	return nil
 }
@@ -144,10 +145,10 @@ func (c *Mechanism) solve(p *Problem, seed uint64) (*Outcome, error) {
 		o := &Outcome{Start: slices.Repeat([]int{Lost}, len(p.Bids)), Without: make([]float64, len(p.Bids)), Payments: make([]float64, len(p.Bids))}
 		return o, nil
 	}
-	if !slices.ContainsFunc(p.Bids, func(b Bid) bool { return b.Width < p.Nodes }) {
+	if !c.fixed && !slices.ContainsFunc(p.Bids, func(b Bid) bool { return b.Width < p.Nodes }) {
 		return Solve(p.whole())
 	}
-	r, err := Find(p, Search{Candidates: c.candidates, Seed: seed})
+	r, err := Find(p, Search{Candidates: c.candidates, Seed: seed, Fixed: c.fixed})
 	if err != nil {
 		return nil, err
 	}

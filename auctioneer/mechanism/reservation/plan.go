@@ -13,6 +13,7 @@ type plan struct {
 	shapes []shape // of the bids that fit, by index
 	widest int
 	stride int // candidate c is made of lanes if stride divides c
+	fixed  bool
 }
 
 // shape is what a plan knows of a bid.
@@ -35,6 +36,16 @@ func newPlan(p *Problem, seed uint64) *plan {
 		horizon = max(horizon, p.latest(i))
 	}
 	a.stride = min(2+horizon/rowsPerPlacement, maxStride)
+	return a
+}
+
+// newFixedPlan makes a plan of lanes alone that depends on how many bids there are, and on
+// nothing that they declare.
+func newFixedPlan(p *Problem, seed uint64) *plan {
+	a := &plan{nodes: p.Nodes, seed: seed, stride: 1, fixed: true}
+	for i, bid := range p.Bids {
+		a.shapes = append(a.shapes, shape{bid: i, width: bid.Width})
+	}
 	return a
 }
 

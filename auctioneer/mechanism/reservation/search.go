@@ -20,6 +20,8 @@ type Search struct {
 	// Workers is how many goroutines to use; 0: one for each processor. They do not
 	// change the result.
 	Workers int
+	// Fixed: no declaration shapes the candidates, so that truth is best in all of them.
+	Fixed bool
 }
 
 // MaxCandidates bounds Search.Candidates.
@@ -47,6 +49,9 @@ func Find(p *Problem, s Search) (*Result, error) {
 	}
 	m := newMoney(p.Bids)
 	plan := newPlan(p, s.Seed)
+	if s.Fixed {
+		plan = newFixedPlan(p, s.Seed)
+	}
 	f := &finder{problem: p, plan: plan, money: m, search: s}
 	l := f.run()
 	return &Result{Outcome: *newOutcome(m, l.start, l.best, l.without), Best: l.which, Kind: plan.kind(l.which)}, nil

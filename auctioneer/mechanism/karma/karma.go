@@ -1,0 +1,85 @@
+package karma
+
+import (
+	"github.com/candor-grid/candor/messages/heap"
+)
+
+// One is one karma: what a slot costs that is borrowed for a quantum.
+const One = 1_000_000
+
+// User is an account in a quantum.
+type User struct {
+	Karma  int64
+	Demand int
+	// Least is how many slots it holds that cannot be taken back, and Most how many it
+	// can be given.
+	Least, Most int
+	Given       int // by Quantum
+}
+
+// Guaranteed is how many slots each of n accounts can always have.
+func Guaranteed(slots, n int, alpha float64) int {
+	if n == 0 {
+		return 0
+	}
+	return int(alpha * float64(slots) / float64(n))
+}
+
+// Free is the karma that each account gets in a quantum.
+func Free(slots, n, guaranteed int) int64 {
+	if n == 0 {
+		return 0
+	}
+	return int64(slots-n*guaranteed) * One / int64(n)
+}
+
+// Quantum gives slots to accounts, and has those pay that borrow.
+func Quantum(slots, guaranteed int, users []User) {
+	shared := slots - len(users)*guaranteed
+	donated := make([]int, len(users))
+	order := func(before func(a, b int64) bool) *heap.Order[int] {
+		return &heap.Order[int]{Before: func(i, k int) bool {
+			a, b := users[i].Karma, users[k].Karma
+			return before(a, b) || a == b && i < k
+		}}
+	}
+	poorest, richest := order(func(a, b int64) bool { return a < b }), order(func(a, b int64) bool { return a > b })
+	var donors, borrowers []int
+	for i := range users {
+		u := &users[i]
+		u.Given = min(u.Demand, u.Most, guaranteed)
+		if donated[i] = max(0, guaranteed-u.Demand); donated[i] > 0 {
+			poorest.Push(&donors, i)
+		}
+	}
+	take := func(u *User) { // u pays for a slot: to a donor, if there is one
+		u.Given, u.Karma = u.Given+1, u.Karma-One
+		if len(donors) == 0 {
+			shared--
+			return
+		}
+		d := donors[0]
+		users[d].Karma += One
+		if donated[d]--; donated[d] == 0 {
+			poorest.Pop(&donors)
+		} else {
+			poorest.Fix(donors, 0)
+		}
+	}
+	for i := range users {
+		for u := &users[i]; u.Given < u.Least; {
+			take(u)
+		}
+		if u := &users[i]; u.Given < min(u.Demand, u.Most) && u.Karma >= One {
+			richest.Push(&borrowers, i)
+		}
+	}
+	for len(borrowers) > 0 && (len(donors) > 0 || shared > 0) {
+		u := &users[borrowers[0]]
+		if take(u); u.Given == min(u.Demand, u.Most) || u.Karma < One {
+			richest.Pop(&borrowers)
+		} else {
+			richest.Fix(borrowers, 0)
+		}
+	}
+}

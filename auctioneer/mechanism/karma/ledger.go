@@ -1,0 +1,105 @@
+package karma
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/candor-grid/candor/messages"
+)
+
+const (
+	first   = 1_000_000 * One                       // the karma of the first member
+	most    = 1 << 50                               // the most karma, and the most that can be owed
+	absence = messages.Duration(7 * 24 * 3600e9)    // after which an account without jobs is no member
+	quantum = messages.Duration(60 * 1_000_000_000) // unless the market says otherwise
+)
+
+// Member is an account that shares the slots. Demand and Held are what its tasks ask for
+// and have, set by the caller; Given is what Share gives it.
+type Member struct {
+	Name         messages.Name
+	Karma        int64
+	Demand, Held int
+	Given        int
+	seen         messages.Time // when it had a job last
+}
+
+// Ledger is the karma of the accounts that share one class of slots.
+type Ledger struct {
+	Alpha   float64
+	Quantum messages.Duration
+	Slots   int
+	Members []*Member // by name
+	since   messages.Time
+	users   []User
+}
+
+// NewLedger is a ledger without members; quantum 0 is the default.
+func NewLedger(alpha float64, of messages.Duration) *Ledger {
+	return &Ledger{Alpha: alpha, Quantum: cmp.Or(of, quantum)}
+}
+
+// Join is the member of a name, which becomes one if need be.
+func (l *Ledger) Join(name messages.Name, now messages.Time) *Member {
+	at, known := slices.BinarySearchFunc(l.Members, name, func(m *Member, name messages.Name) int { return cmp.Compare(m.Name, name) })
+	if !known {
+		l.Members = slices.Insert(l.Members, at, &Member{Name: name, Karma: l.mean()})
+	}
+	l.Members[at].seen = now
+	return l.Members[at]
+}
+
+// mean is the mean karma of the members, and what a newcomer has.
+func (l *Ledger) mean() (sum int64) {
+	if len(l.Members) == 0 {
+		return first
+	}
+	for _, m := range l.Members {
+		sum += m.Karma / int64(len(l.Members))
+	}
+	return sum
+}
+
+// Pass ends the quanta that are over by now: by what was held and asked for since the
+// last call, members pay and earn. It reports whether any is over.
+func (l *Ledger) Pass(now messages.Time) bool {
+	if l.since == 0 {
+		l.since = now
+		return false
+	}
+	times := int64(now.Sub(l.since) / l.Quantum)
+	if times <= 0 {
+		return false
+	}
+	l.since = l.since.Add(messages.Duration(times) * l.Quantum)
+	free := l.load(func(m *Member) int { return m.Held })
+	Quantum(l.Slots, Guaranteed(l.Slots, len(l.users), l.Alpha), l.users)
+	times = min(times, 1<<20)
+	for k, m := range l.Members {
+		m.Karma = max(-most, min(most, m.Karma+times*max(-1<<40, min(1<<40, free+l.users[k].Karma-m.Karma))))
+	}
+	l.Members = slices.DeleteFunc(l.Members, func(m *Member) bool {
+		return m.Demand == 0 && m.Held == 0 && now.Sub(m.seen) > absence
+	})
+	return true
+}
+
+// Share says what each member is given now, of what it holds and asks for.
+func (l *Ledger) Share() {
+	l.load(func(m *Member) int { return max(m.Demand, m.Held) })
+	Quantum(l.Slots, Guaranteed(l.Slots, len(l.users), l.Alpha), l.users)
+	for k, m := range l.Members {
+		m.Given = l.users[k].Given
+	}
+}
+
+// load fills the users of a quantum from the members; the result is the karma that each gets
+// for free.
+func (l *Ledger) load(upTo func(m *Member) int) int64 {
+	l.users = l.users[:0]
+	for _, m := range l.Members {
+		l.users = append(l.users, User{Karma: m.Karma, Demand: max(m.Demand, m.Held), Least: m.Held, Most: upTo(m)})
+	}
+	n := len(l.users)
+	return Free(l.Slots, n, Guaranteed(l.Slots, n, l.Alpha))
+}

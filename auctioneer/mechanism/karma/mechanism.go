@@ -1,0 +1,131 @@
+package karma
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/candor-grid/candor/auctioneer/mechanism"
+	"github.com/candor-grid/candor/auctioneer/mechanism/posted"
+	"github.com/candor-grid/candor/messages"
+)
+
+// Mechanism runs a live market by karma.
+type Mechanism struct {
+	*posted.Desk
+	ledgers []*Ledger // by class
+	changed bool      // karma changed since the notes were kept
+}
+
+// New makes the mechanism of a market that is valid in itself.
+func New(m messages.Market) (*Mechanism, error) {
+	if m.Slot != 0 && m.Slot < messages.Duration(time.Second) {
+		return nil, messages.Errorf(messages.Invalid, "slot: must be at least 1s, is %v", m.Slot)
+	}
+	alpha := 0.5
+	if m.Alpha != nil {
+		alpha = *m.Alpha
+	}
+	k := &Mechanism{Desk: posted.NewDesk(m)}
+	for range m.Classes {
+		k.ledgers = append(k.ledgers, NewLedger(alpha, m.Slot))
+	}
+	return k, nil
+}
+
+var _ mechanism.Remembering = (*Mechanism)(nil)
+
+// Allocate ends the quanta that are over, and has each account lack what it is given and
+// does not hold.
+func (k *Mechanism) Allocate(view *mechanism.View) *mechanism.Allocation {
+	a := k.Allocation(view)
+	for j, l := range k.ledgers {
+		k.changed = l.Pass(view.Now) || k.changed
+		l.Slots = view.Classes[j].Slots
+		k.divide(view, j, a)
+		if len(view.Jobs) > 0 {
+			a.Wake = messages.Earlier(a.Wake, l.since.Add(l.Quantum))
+		}
+	}
+	return a
+}
+
+// divide sets the weights of a class.
+func (k *Mechanism) divide(view *mechanism.View, j int, a *mechanism.Allocation) {
+	l := k.ledgers[j]
+	for _, m := range l.Members {
+		m.Demand, m.Held = 0, 0
+	}
+	of := make([]*Member, len(view.Jobs))
+	jobs := map[*Member]float64{} // with work pending
+	for i, job := range view.Jobs {
+		of[i] = l.Join(job.Account, view.Now)
+		of[i].Held += job.Running[j]
+		of[i].Demand += job.Running[j] + job.Pending[j]
+		if job.Pending[j] > 0 {
+			jobs[of[i]]++
+		}
+	}
+	l.Share()
+	lacks := l.lacks(func(m *Member) bool { return jobs[m] > 0 })
+	for i, job := range view.Jobs {
+		if job.Pending[j] > 0 {
+			a.Weights[i][j] = lacks[of[i]] / jobs[of[i]]
+		}
+	}
+}
+
+// lacks are the parts, which add up to one, that members who wait lack of what they are
+// given; if nobody lacks anything, those with most karma have equal parts.
+func (l *Ledger) lacks(waits func(m *Member) bool) map[*Member]float64 {
+	out, sum, richest := map[*Member]float64{}, 0.0, int64(-most-1)
+	for _, m := range l.Members {
+		if waits(m) {
+			out[m] = max(0, float64(m.Given-m.Held))
+			sum += out[m]
+			richest = max(richest, m.Karma)
+		}
+	}
+	if sum == 0 {
+		for m := range out { // each on its own: the order does not matter
+			if m.Karma == richest {
+				out[m] = 1
+				sum++
+			}
+		}
+	}
+	for m := range out {
+		out[m] /= max(1, sum)
+	}
+	return out
+}
+
+// Explain says how much karma the job's account has.
+func (k *Mechanism) Explain(view *mechanism.View, job *mechanism.Job) mechanism.Explanation {
+	rule, ahead := "the market has not decided about this job yet", 0
+	for j, l := range k.ledgers {
+		if job.Pending[j] == 0 {
+			continue
+		}
+		mine := l.find(job.Account)
+		if mine == nil {
+			continue
+		}
+		rule = fmt.Sprintf("%s is given %d of %d slots of %s, holds %d, and has %d karma, where the mean is %d", mine.Name, mine.Given, l.Slots, k.Classes[j], mine.Held,
+			mine.Karma/One, l.mean()/One)
+		for _, other := range view.Jobs {
+			if m := l.find(other.Account); mine.Given <= mine.Held && m != nil && other.Pending[j] > 0 && m.Given > m.Held {
+				ahead++
+			}
+		}
+	}
+	return k.Desk.Explain(view, job, ahead, rule)
+}
+
+func (l *Ledger) find(name messages.Name) *Member {
+	for _, m := range l.Members {
+		if m.Name == name {
+			return m
+		}
+	}
+	return nil
+}
