@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/spelling"
 )
 
 // A task says in a few bytes how its latest attempt went. Earlier attempts, and how nodes
@@ -118,6 +119,45 @@ func (j *Job) KeptOf(stage int) (out []Kept) {
 		return cmp.Or(cmp.Compare(a.Index, b.Index), cmp.Compare(a.Attempt, b.Attempt))
 	})
 	return out
+}
+
+// Setbacks says which attempt came to nothing before an instant and was, or is, followed by
+// another, and how many there were; "": none. name names a node by its position.
+func (j *Job) Setbacks(before messages.Time, name func(node uint32) messages.Name) string {
+	var last *Kept
+	n := 0
+	for i := range j.Kept {
+		k := &j.Kept[i]
+		t := &j.Stages[k.Stage].Tasks[k.Index]
+		if k.Ended >= before || k.Attempt == t.Attempt && t.Phase != Pending || j.Cause != "" && OfTask(k.Reason) { // the end of the task, or told by the cause
+			continue
+		}
+		n, last = n+1, k
+	}
+	if last == nil {
+		return ""
+	}
+	e := messages.Ending{Reason: last.Reason, ExitCode: int(last.Exit), Detail: last.Detail, Node: name(last.Node)}
+	text := fmt.Sprintf("attempt %d of task %s.%d %v", last.Attempt, j.Spec.Stages[last.Stage].Name, last.Index, e)
+	if n += j.Omitted; n > 1 {
+		return spelling.Number(n, "", "attempts came to nothing") + ": " + text
+	}
+	return text
+}
+
+// OfTask reports whether a reason is the doing of the task.
+func OfTask(r messages.EndReason) bool {
+	return r >= messages.EndExitCode && r <= messages.EndCannotStart
+}
+
+// Limit is the limit that ended a job whose reason is that its task exceeded a limit.
+func (j *Job) Limit() string {
+	for i := range j.Kept {
+		if r := j.Kept[i].Reason; r == messages.EndMemoryLimit || r == messages.EndDiskLimit {
+			return r.String()
+		}
+	}
+	return j.Reason
 }
 
 // shareDetails has details that are equal in memory once.

@@ -192,6 +192,9 @@ func (b *Book) carryOut(c *Command) any {
 		return b.cancelJobs(c.CancelJobs)
 	case c.CancelTasks != nil:
 		return outcome(b.exchanges.cancelTasks(c.CancelTasks))
+	case c.Restored != nil:
+		b.renumber(c.Restored)
+		return nil
 	case c.Begin != nil: // the time is all there is to it
 		return nil
 	}
@@ -340,6 +343,7 @@ func (b *Book) start(s *Starting) {
 		j.Fixed.Amount = max(0, min(j.Fixed.Amount, j.Left()))
 	}
 	b.round(j, s.Legs)
+	b.keepPromises(j)
 	b.touch(j.ID)
 }
 

@@ -32,6 +32,15 @@ type Command struct {
 	Begin *Begin
 
 	CancelTasks *CancelTasks
+
+	Restored *Restored
+}
+
+// Restored says that a backup was restored which began at a time: jobs get numbers after
+// Last from now on, which no job had that the book has lost. Result: nil.
+type Restored struct {
+	Backup messages.Time
+	Last   messages.JobID
 }
 
 // Begin lets jobs begin whose time has come. Result: nil.
@@ -244,7 +253,7 @@ type Starting struct {
 	Job   messages.JobID
 	Order Order
 	Fixed *Fixed
-	Legs  []Leg // what its decision moves between jobs
+	Legs  []Leg // what its decision moves
 }
 
 // Discarding ends a job that its market will not run.
@@ -256,11 +265,15 @@ type Discarding struct {
 	Legs    []Leg
 }
 
-// Leg is a payment from the account of one job to the account of another job.
+// Leg is a payment from the account of one job to the account of another job. Job 0
+// stands for the site.
 type Leg struct {
 	From, To messages.JobID
 	Amount   messages.Credits
 	Reason   string
+	// Later: the site keeps the payment until To has been considered, and gives it back
+	// if To ends before.
+	Later bool
 }
 
 // Stamp makes the command one of now, by the rules of this program.

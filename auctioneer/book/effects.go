@@ -1,6 +1,7 @@
 package book
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/candor-grid/candor/messages"
@@ -47,12 +48,15 @@ func (s *effects) Names(e *Effect) bool {
 		return true
 	}
 	for _, l := range e.Legs {
-		if s.jobs.Job(l.From) == nil || s.jobs.Job(l.To) == nil {
+		if !s.jobs.stands(l.From) || !s.jobs.stands(l.To) {
 			return false
 		}
 	}
 	return s.jobs.Job(e.Job) != nil
 }
+
+// stands reports whether a leg may name a job: the job is in the book, or 0 for the site.
+func (j *jobs) stands(id messages.JobID) bool { return id == 0 || j.byID[id] != nil }
 
 // release frees the hold of a submission that was refused, which no job has.
 func (s *effects) release(hold string) {
@@ -121,18 +125,73 @@ func (s *effects) named() map[messages.JobID]bool {
 	return named
 }
 
-// round moves credits between jobs' accounts, if everybody can pay.
+// round moves credits between jobs' accounts and the site, if everybody can pay.
 func (s *effects) round(of *Job, legs []Leg) {
-	if len(legs) == 0 || !s.payable(legs) {
+	if legs = s.due(legs); len(legs) == 0 || !s.payable(legs) {
 		return
 	}
 	for _, l := range legs {
-		s.jobs.byID[l.From].Paid += l.Amount
-		s.jobs.byID[l.To].Gained += l.Amount
+		if from := s.jobs.byID[l.From]; from != nil {
+			from.Paid += l.Amount
+		}
+		switch to := s.jobs.byID[l.To]; {
+		case l.Later:
+			to.Promised = append(to.Promised, l)
+		case to != nil:
+			to.Gained += l.Amount
+		}
 	}
+	s.moves(of, slices.DeleteFunc(slices.Clone(legs), func(l Leg) bool { return l.Later && l.From == 0 }))
+}
+
+// due are payments with those made at once whose payee has been considered meanwhile, and
+// without those whose payee has ended and was not.
+func (s *effects) due(legs []Leg) []Leg {
+	var out []Leg
+	for _, l := range legs {
+		to := s.jobs.byID[l.To]
+		if l.Later = l.Later && !(to != nil && to.considered()); l.Later && to != nil && !to.Active() {
+			continue
+		}
+		out = append(out, l)
+	}
+	return out
+}
+
+// considered reports whether the job's market has decided to start it or not to run it.
+func (j *Job) considered() bool { return j.Order != nil || j.Outcome == messages.Discarded }
+
+// moves has the bank asked for payments.
+func (s *effects) moves(of *Job, legs []Leg) {
 	for part := range slices.Chunk(legs, mostLegs) {
 		s.effect(Round, of.ID, slices.Clone(part)...)
 	}
+}
+
+// keepPromises pays a job that has been considered what was kept for it.
+func (s *effects) keepPromises(j *Job) {
+	legs := j.Promised
+	for i := range legs {
+		legs[i].From, legs[i].Later = 0, false
+		j.Gained += legs[i].Amount
+	}
+	j.Promised = nil
+	s.moves(j, legs)
+}
+
+// dropPromises gives what was kept for a job that ends without having been considered
+// back to those who paid it, as far as they are remembered. The rest stays with the site.
+func (s *effects) dropPromises(j *Job) {
+	var back []Leg
+	for _, l := range j.Promised {
+		if from := s.jobs.byID[l.From]; from != nil {
+			from.Gained += l.Amount
+			back = append(back, Leg{To: l.From, Amount: l.Amount, Reason: fmt.Sprintf("back from job %d, which was not considered: %s", j.ID, l.Reason)})
+			s.watch.touch(from.ID)
+		}
+	}
+	j.Promised = nil
+	s.moves(j, back)
 }
 
 // mostLegs is how many legs the bank is asked for at a time: each is at most three
@@ -145,7 +204,13 @@ func (s *effects) payable(legs []Leg) bool {
 	due := map[messages.JobID]messages.Credits{}
 	for _, l := range legs {
 		payer := s.jobs.byID[l.From]
-		if payer == nil || s.jobs.byID[l.To] == nil || payer.Settled || l.Amount <= 0 || l.Amount > messages.MaxCredits {
+		if !s.jobs.stands(l.From) || !s.jobs.stands(l.To) || l.From == l.To || l.Later && l.To == 0 || l.Amount <= 0 || l.Amount > messages.MaxCredits {
+			return false
+		}
+		if payer == nil {
+			continue
+		}
+		if payer.Settled {
 			return false
 		}
 		if due[l.From] += l.Amount; due[l.From] > payer.Left()-payer.reserved() {
@@ -171,7 +236,11 @@ func (s *effects) rounded(e *Effect, o *Confirmation) {
 		if from != nil && o.Refused != "" {
 			from.Paid -= l.Amount
 		}
-		if to != nil && o.Refused != "" {
+		switch {
+		case to == nil || o.Refused == "":
+		case l.Later:
+			to.Promised = slices.DeleteFunc(to.Promised, func(p Leg) bool { return p == l })
+		default:
 			to.Gained -= l.Amount
 		}
 		if from != nil && o.Refused == "" {

@@ -69,6 +69,7 @@ func (s *endings) discard(d *Discarding) {
 	}
 	j.Message, j.Change = d.Message, d.Change
 	s.effects.round(j, d.Legs)
+	s.effects.keepPromises(j)
 	s.end(j, messages.Discarded, d.Reason, d.Message)
 }
 
@@ -88,6 +89,7 @@ func (s *endings) end(j *Job, outcome messages.State, reason, cause string) {
 func (s *endings) endAlone(j *Job, outcome messages.State, reason, cause string) {
 	s.meters.stop(j)
 	j.Doubts = nil
+	s.effects.dropPromises(j)
 	delete(s.jobs.ordered, j.ID)
 	j.State, j.Outcome, j.Reason, j.Ended = messages.Settling, outcome, reason, s.clock.now
 	if s.clock.rules >= RulesAttempts {

@@ -59,6 +59,7 @@ type imageHead struct {
 	LastNotice     uint64
 	LastRelease    uint64
 	Applied        []Applied
+	Backup         messages.Time
 }
 
 // taskImage is some tasks of the last job, and some that are to be claimed again.
@@ -100,7 +101,7 @@ type noteImage struct {
 // Capture returns an image of the book as it is now.
 func (b *Book) Capture() *Image {
 	im := &Image{
-		Head: &imageHead{Now: b.now, LastJob: b.lastJob, LastEffect: b.effects.last, LastQuote: b.quotes.last,
+		Head: &imageHead{Backup: b.backup, Now: b.now, LastJob: b.lastJob, LastEffect: b.effects.last, LastQuote: b.quotes.last,
 			Markets: b.applied, MarketsVersion: b.version, LastNotice: b.lastSent, LastRelease: b.freed, Applied: slices.Clone(b.answers)},
 		Notices: slices.Clone(b.queue),
 		Ended:   slices.Clone(b.jobs.ended), Returned: slices.Clone(b.returned), Jobs: make([]Job, 0, len(b.byID)), Effects: slices.Clone(b.waiting), Tokens: b.issued,
@@ -356,7 +357,7 @@ func (b *Book) load(im *Image) {
 	b.now, b.lastJob, b.effects.last, b.quotes.last, b.freed = h.Now, h.LastJob, h.LastEffect, h.LastQuote, h.LastRelease
 	b.jobs.ended, b.returned, b.applied, b.version = im.Ended, im.Returned, h.Markets, h.MarketsVersion
 	b.waiting, b.issued, b.answers = im.Effects, im.Tokens, h.Applied
-	b.lastSent = h.LastNotice
+	b.lastSent, b.backup = h.LastNotice, h.Backup
 	for _, n := range im.Notices {
 		b.notices.enter(n)
 	}

@@ -9,6 +9,7 @@ import (
 // index numbers all jobs, wherever they run, and finds them by key and by account.
 type index struct {
 	lastJob messages.JobID
+	backup  messages.Time             // when the latest backup began that was restored; 0: none was
 	keys    map[string]messages.JobID // by account and key
 	pending map[messages.Name]int     // jobs of an account that have not ended
 	listed  map[messages.Name][]messages.JobID
@@ -16,6 +17,17 @@ type index struct {
 
 // LastJob is the highest job number given out.
 func (x *index) LastJob() messages.JobID { return x.lastJob }
+
+// Backup is when the latest backup began that was restored, 0 if none was.
+func (x *index) Backup() messages.Time { return x.backup }
+
+// renumber leaves out numbers that jobs may have had which were lost, once after each
+// restoration.
+func (x *index) renumber(c *Restored) {
+	if c.Backup > x.backup {
+		x.backup, x.lastJob = c.Backup, max(x.lastJob, c.Last)
+	}
+}
 
 // Listed are the numbers of an account's jobs, wherever they run, ascending; with ""
 // of all. They must not be changed.

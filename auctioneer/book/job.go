@@ -71,6 +71,8 @@ type Job struct {
 	// Cause says in a sentence what ended the job; "": the job ended well, or nobody
 	// noted the cause.
 	Cause string `msgpack:"-"`
+	// Promised is what the site keeps for the job until the job has been considered.
+	Promised []Leg `msgpack:"-"`
 }
 
 // Deposit is what a job's hold has beside its budget.
@@ -233,11 +235,19 @@ func (j *Job) live() bool {
 }
 
 // Began returns the number of tasks of the job that have had a slot, without tasks that
-// run again because the site broke their attempts.
+// run again because the site broke their attempts. A task that its user had begin anew has
+// had its slot: else a job that is requeued and then cancelled would owe nothing.
 func (j *Job) Began() (n int) {
+	anew := map[[2]uint32]bool{} // by stage and index
+	for i := range j.Kept {
+		if k := &j.Kept[i]; k.Reason == messages.EndRequeued {
+			anew[[2]uint32{k.Stage, k.Index}] = true
+		}
+	}
 	for i := range j.Stages {
 		for k := range j.Stages[i].Tasks {
-			if t := &j.Stages[i].Tasks[k]; t.Attempt > 0 && (t.Phase != Pending || t.Tries > 0) {
+			t := &j.Stages[i].Tasks[k]
+			if t.Attempt > 0 && (t.Phase != Pending || t.Tries > 0 || anew[[2]uint32{uint32(i), uint32(k)}]) {
 				n++
 			}
 		}

@@ -136,6 +136,9 @@ func (j *Job) Summary() messages.JobSummary {
 	for i := range j.Stages {
 		s.Suspended += j.Stages[i].Suspended
 	}
+	if len(j.Spec.Stages) == 1 {
+		s.Array = j.Spec.Stages[0].Array
+	}
 	if j.Visit != nil {
 		s.Visit = &j.Visit.Visit
 	}

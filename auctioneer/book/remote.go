@@ -34,6 +34,7 @@ type RemoteJob struct {
 	Refused       *messages.Error               // why it is not run
 	Status        messages.JobSummary
 	Known         messages.Time // when the other site spoke last; 0: never
+	Concluding    bool          // it is over by the other site's word, of which the bank does not know
 }
 
 // RemotePhase is how far a job has come that goes to another site.
@@ -93,7 +94,7 @@ type Advance struct {
 }
 
 // Step is one thing that became known about a job. Exactly one field beside Job
-// is set.
+// and Conclude is set.
 type Step struct {
 	Job        messages.JobID
 	Authorised *messages.SignedAuthorisation // the bank set its budget aside
@@ -103,6 +104,12 @@ type Step struct {
 	Cancel     messages.Name                 // who wants it ended
 	Told       bool                          // the other site was told to end it
 	Released   bool                          // nothing is set aside for it any more
+	Forgotten  *messages.JobSummary          // the other site knows nothing of it any more
+	Concluded  bool                          // the bank knows that it is over by the other site's word
+
+	// Conclude, beside Arrived or Status, has the bank told where the job is over by that.
+	// Steps of earlier releases have it not.
+	Conclude bool
 }
 
 // remote are the jobs of this site that others run.
@@ -165,15 +172,20 @@ func (b *remote) step(r *RemoteJob, s *Step) {
 		r.Phase, r.Authorisation = Sending, s.Authorised
 		r.Status.Reason = "Sending"
 	case s.Arrived != nil && r.Phase == Sending:
-		b.heard(r, s.Arrived)
+		b.heard(r, s.Arrived, s.Conclude)
 	case s.Status != nil && (r.Phase == Sending || r.Phase == There): // it may overtake Arrived
-		b.heard(r, s.Status)
+		b.heard(r, s.Status, s.Conclude)
 	case s.Refused != nil && r.Phase < There:
 		b.refused(r, s.Refused)
 	case s.Told && (r.Phase == There || r.Phase == Releasing):
 		r.Told = true
+	case s.Forgotten != nil && r.Phase == There: // what is set aside for it still is given back
+		r.Status, r.Told = *s.Forgotten, true
+		b.stay(r, s.Forgotten.State, s.Forgotten.Reason)
 	case s.Released && r.Phase == Releasing:
 		b.over(r)
+	case s.Concluded && r.Concluding:
+		r.Concluding = false
 	default:
 		return
 	}
@@ -200,12 +212,13 @@ func cause(p RemotePhase) string {
 }
 
 // heard takes what the other site said. A final state is its last word.
-func (b *remote) heard(r *RemoteJob, s *messages.JobSummary) {
+func (b *remote) heard(r *RemoteJob, s *messages.JobSummary, conclude bool) {
 	r.Phase, r.Known = There, b.clock.now
 	r.Status = *s
 	r.Status.Visit, r.Status.Away = nil, nil
 	if s.State.Final() {
 		b.index.count(r.Account, -1)
+		r.Concluding = conclude && r.Authorisation != nil
 		b.over(r)
 	}
 }
@@ -299,6 +312,9 @@ func (r *RemoteJob) Summary() messages.JobSummary {
 	s.Job, s.Name, s.Account, s.Payer, s.Budget = r.ID, r.Spec.Name, r.Account, r.Payer, r.Spec.Budget
 	s.Market, s.Visit = cmp.Or(s.Market, r.Spec.Market), nil
 	s.Submitted, s.Labels = r.Submitted, r.Spec.Labels
+	if len(r.Spec.Stages) == 1 {
+		s.Array = r.Spec.Stages[0].Array
+	}
 	phase := r.Phase
 	if phase == There && s.State.Final() {
 		phase = Over

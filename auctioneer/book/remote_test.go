@@ -248,3 +248,23 @@ func TestUnheardRoamsEnd(t *testing.T) {
 		t.Errorf("%d count still", n)
 	}
 }
+
+// After a restoration jobs get numbers that none had before, once for each backup that is
+// restored.
+func TestARestorationLeavesNumbersOut(t *testing.T) {
+	b := New()
+	enter := func(key string) messages.JobID {
+		return b.must(t, &Command{At: 5, EnterRemote: &EnterRemote{Account: "ada", Key: key, Digest: []byte{1}, Payer: "lab", Spec: roamSpec(), Peer: "east"}}).(RemoteReceipt).Job
+	}
+	enter("a")
+	restored := &Command{At: 9, Restored: &Restored{Backup: 6, Last: 1000}}
+	b.must(t, restored)
+	if id := enter("b"); id != 1001 || b.Backup() != 6 {
+		t.Errorf("the next job is %d, after backup %v", id, b.Backup())
+	}
+	restored.Restored.Last = 5000 // by another leader, from the same backup
+	b.must(t, restored)
+	if id := enter("c"); id != 1002 {
+		t.Errorf("the next job is %d", id)
+	}
+}

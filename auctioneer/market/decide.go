@@ -130,14 +130,14 @@ func starting(now messages.Time, m *Market, job *mechanism.Job, s mechanism.Dire
 	return out
 }
 
-// split divides payments into what a job owes to the site and what moves
-// between jobs.
+// split divides payments into what a job owes to the site with its charge and what
+// moves at once. Jobs that wait get what they are paid once they are considered.
 func split(id messages.JobID, payments []mechanism.Payment) (fixed *book.Fixed, legs []book.Leg) {
 	for _, p := range payments {
-		if p.From == id && p.To == 0 {
+		if p.From == id && p.To == 0 && !p.Now {
 			fixed = &book.Fixed{Amount: p.Amount, Reason: p.Reason}
 		} else if p.Amount > 0 {
-			legs = append(legs, book.Leg{From: p.From, To: p.To, Amount: p.Amount, Reason: p.Reason})
+			legs = append(legs, book.Leg{From: p.From, To: p.To, Amount: p.Amount, Reason: p.Reason, Later: p.To != 0 && p.To != id})
 		}
 	}
 	return fixed, legs

@@ -96,17 +96,26 @@ func (s *stall) confirm() {
 			t := Charge(s.book.Job(e.Job))
 			s.charges[e.Job], c.Amount = t, t.Amount
 		case book.Round:
-			s.balanced(Round(s.book, &e, s.now.Add(1e9)))
+			s.balanced(Round(s.book, &e, s.now.Add(1e9)), e.Legs)
 		}
 		done.Effects = append(done.Effects, c)
 	}
 	s.apply(book.Command{Confirm: done})
 }
 
-// balanced fails unless a round pays out what it takes, as one chain.
-func (s *stall) balanced(round []messages.Transfer) {
+// balanced fails unless a round pays out what it takes, but for what the site keeps or
+// gives, as one chain.
+func (s *stall) balanced(round []messages.Transfer, legs []book.Leg) {
 	s.Helper()
 	sum := messages.Credits(0)
+	for _, l := range legs {
+		if l.From == 0 {
+			sum += l.Amount
+		}
+		if l.Later || l.To == 0 {
+			sum -= l.Amount
+		}
+	}
 	for i, t := range round {
 		switch t.Kind {
 		case messages.Post:
@@ -170,6 +179,9 @@ func TestEveryMechanismTakesJobsToTheirEnd(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			config := messages.Market{Name: "main", Classes: []messages.Name{"cpu"}, Mechanism: name,
 				Weights: messages.Weights{{Class: "alice", Weight: 2}}}
+			if name == messages.BatchQueue {
+				config.PriorJobs = []messages.QueuedType{{Value: 50 * messages.Credit, Delay: messages.Credit, Length: 3e9}}
+			}
 			if name == messages.Reservation {
 				config.Cycle, config.Granule = 10e9, 1e9
 			}
@@ -277,7 +289,7 @@ func TestMechanismsOfMarkets(t *testing.T) {
 			t.Errorf("%s: %v", m.Mechanism, err)
 		}
 	}
-	if m := MannerOf(messages.Reservation); !m.Commits || !m.Directs || MannerOf("lottery") != (Manner{}) {
+	if m := MannerOf(&messages.Market{Mechanism: messages.Reservation}); !m.Commits || !m.Directs || MannerOf(&messages.Market{Mechanism: "lottery"}) != (Manner{}) {
 		t.Errorf("manners %+v", m)
 	}
 }
@@ -305,7 +317,7 @@ func TestRunTimesAreAskedForAgain(t *testing.T) {
 	if ids := m.Unknown(messages.Time(0).Add(2*relearn), 9); len(ids) != 2 {
 		t.Errorf("a while later %v", ids)
 	}
-	if newMarket().Plans() || newMarket().Unknown(1, 9) != nil || newMarket().Believing() {
+	if newMarket().Plans() || newMarket().Unknown(1, 9) != nil {
 		t.Error("a market that does not plan asks for run times")
 	}
 }

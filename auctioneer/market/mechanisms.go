@@ -13,6 +13,7 @@ import (
 	"github.com/candor-grid/candor/auctioneer/mechanism/fairshare"
 	"github.com/candor-grid/candor/auctioneer/mechanism/fifo"
 	"github.com/candor-grid/candor/auctioneer/mechanism/highestbid"
+	"github.com/candor-grid/candor/auctioneer/mechanism/karma"
 	"github.com/candor-grid/candor/auctioneer/mechanism/proportional"
 	"github.com/candor-grid/candor/auctioneer/mechanism/reservation"
 	"github.com/candor-grid/candor/messages"
@@ -30,8 +31,9 @@ var kinds = map[messages.Name]kind{
 	messages.Proportional: {tells: Prices, manner: Manner{Raises: Terms{Budget: true}}, make: maker(proportional.New)},
 	messages.FIFO:         {tells: Queue, manner: Manner{Attentive: true, Raises: Terms{Budget: true}}, make: always(fifo.New)},
 	messages.FairShare:    {tells: Queue, manner: Manner{Attentive: true, Raises: Terms{Budget: true}}, make: always(fairshare.New)},
+	messages.Karma:        {tells: Queue, manner: Manner{Attentive: true, Raises: Terms{Budget: true}}, make: maker(karma.New)},
 	messages.Backfill:     {tells: Queue, manner: Manner{Attentive: true, Directs: true, Gangs: true, Raises: Terms{Budget: true}}, make: always(backfill.New)},
-	messages.HighestBid:   {tells: Prices, manner: Manner{Attentive: true, Directs: true, Raises: Terms{Budget: true, Rate: true}}, make: maker(highestbid.New)},
+	messages.HighestBid:   {tells: Prices, manner: Manner{Attentive: true, Directs: true, Raises: Terms{Budget: true, Rate: true}}, make: highestbid.NewMechanism},
 	messages.DeadlineBid:  {manner: Manner{Attentive: true, Directs: true, Stays: true}, make: maker(deadline.NewMechanism)},
 	messages.ContractMenu: {manner: Manner{Attentive: true, Plans: true, Stays: true}, make: maker(contract.NewMechanism)},
 	messages.BatchQueue:   {manner: machine, make: maker(batchqueue.NewMechanism)},
@@ -60,8 +62,14 @@ func always[M mechanism.Mechanism](make func(messages.Market) M) func(messages.M
 // Mechanisms lists the mechanisms that a market can name.
 func Mechanisms() []messages.Name { return slices.Sorted(maps.Keys(kinds)) }
 
-// MannerOf is how a market deals with a mechanism.
-func MannerOf(mechanism messages.Name) Manner { return kinds[mechanism].manner }
+// MannerOf is how a market deals with its mechanism.
+func MannerOf(m *messages.Market) Manner {
+	manner := kinds[m.Mechanism].manner
+	if m.Price == messages.PricePivot { // what others owe depends on a bid and its rate
+		manner.Stays, manner.Raises.Rate = true, false
+	}
+	return manner
+}
 
 // Open makes the market that a configuration describes, empty and without slots.
 func Open(m messages.Market) (*Market, error) {
@@ -69,7 +77,7 @@ func Open(m messages.Market) (*Market, error) {
 	if err != nil {
 		return nil, err
 	}
-	return New(MannerOf(m.Mechanism), m, mech), nil
+	return New(MannerOf(&m), m, mech), nil
 }
 
 // NewMechanism makes the mechanism that a market names, which is valid in itself. The

@@ -80,7 +80,8 @@ func (s *roster) remove(now messages.Time, e *entry) {
 	s.jobs = slices.Delete(s.jobs, i, i+1)
 	s.view.Jobs = slices.Delete(s.view.Jobs, i, i+1)
 	s.gone = append(s.gone, id)
-	if e.told { // it may come again, as another
+	e.hidden = nil // nothing of it is to be revealed
+	if e.told {    // it may come again, as another
 		s.changed = slices.DeleteFunc(s.changed, func(job *mechanism.Job) bool { return job == e.job })
 	}
 }
@@ -140,6 +141,10 @@ func (s *roster) shares(e *entry) []messages.ClassShare {
 	out := make([]messages.ClassShare, len(e.ledger))
 	for k, a := range e.ledger {
 		out[k] = messages.ClassShare{Class: s.classes[k], Now: e.share[k]}
+		// What a mechanism that directs weighs is no share: the best who waits has all weight.
+		if slots := s.view.Classes[k].Slots; (e.job.Pending[k] == 0 || e.most != nil) && slots > 0 {
+			out[k].Now = float64(e.job.Running[k]) / float64(slots)
+		}
 		if a.seconds > 0 {
 			out[k].Allocated, out[k].Received = a.allocated/a.seconds, a.received/a.seconds
 			out[k].Over = messages.Duration(math.Round(a.seconds*1e3)) * messages.Duration(time.Millisecond)

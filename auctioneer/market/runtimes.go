@@ -35,16 +35,3 @@ func (m *Market) Learn(id messages.JobID, r *mechanism.Runtimes) {
 
 // Plans says whether the mechanism plans with run times.
 func (m *Market) Plans() bool { return m.manner.Plans }
-
-// Believing says whether the mechanism goes by what jobs are likely to declare.
-func (m *Market) Believing() bool {
-	_, ok := m.mech.(mechanism.Believing)
-	return ok
-}
-
-// Believe tells the mechanism what jobs are likely to declare.
-func (m *Market) Believe(types []messages.QueuedType) {
-	if mech, ok := m.mech.(mechanism.Believing); ok {
-		mech.Believe(types)
-	}
-}

@@ -39,11 +39,21 @@ func (m *Market) Settlement(now messages.Time, b *book.Book, j *book.Job) *Settl
 		s.settle.Charge, s.settle.Reason = settledBefore(j)
 		return s
 	}
-	if d, ok := m.mech.(mechanism.Deferred); ok {
-		s.At = d.SettleAt(job, s.end)
-	}
-	s.At = max(s.At, j.Ended)
+	s.At = j.Ended
+	s.putOff(now)
 	return s
+}
+
+// putOff asks a mechanism when the job can be settled, and reports whether that is later
+// than now.
+func (s *Settlement) putOff(now messages.Time) bool {
+	if s.said {
+		return s.At > now
+	}
+	if d, ok := s.market.mech.(mechanism.Deferred); ok {
+		s.At = max(s.At, d.SettleAt(now, s.job, s.end))
+	}
+	return s.At > now
 }
 
 // settledBefore is what a job owes whose price was decided with its start. A job that
@@ -88,7 +98,7 @@ func (d *Dues) Settle(now messages.Time, s *Settlement) *book.Settle {
 func (d *Dues) Due(now messages.Time) (out []*book.Settle) {
 	waiting := d.waiting[:0]
 	for _, s := range d.waiting {
-		if s.At > now {
+		if s.At > now || s.putOff(now) {
 			waiting = append(waiting, s)
 		} else {
 			out = append(out, s.Settle())

@@ -6,6 +6,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/candor-grid/candor/auctioneer/book"
+	"github.com/candor-grid/candor/auctioneer/mechanism"
 	"github.com/candor-grid/candor/messages"
 )
 
@@ -80,4 +81,29 @@ func TestWhatRanLeastBeginsAgain(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestAJobTakenInAnewIsSeenAsItIs: a job whose bid changes while tasks of it are hidden is
+// told to the mechanism once, with its new bid. (Once the old bid came after it, so that
+// the job waited behind lower bids.)
+func TestAJobTakenInAnewIsSeenAsItIs(t *testing.T) {
+	m, err := Open(messages.Market{Name: "spot", Mechanism: messages.HighestBid, Classes: []messages.Name{"cpu"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	now := messages.Time(1_700_000_000_000_000)
+	put := func(changes int, rate messages.Credits) {
+		m.Put(now, func() *mechanism.Bid {
+			return &mechanism.Bid{Job: 1, Rate: rate, Budget: 9 * messages.Credit, Width: 1}
+		}, 1, Progress{Pending: []int{0}, Running: []int{0}, Suspended: []int{2}, Changes: changes})
+	}
+	m.SetSlots(now, []int{2}, []int{2})
+	put(0, 1)
+	m.Hide(1, 0, 2)
+	m.Allocate(now)
+	put(1, 2)
+	m.Reveal()
+	if len(m.changed) != 1 || m.changed[0] != m.Job(1) || m.changed[0].Rate != 2 {
+		t.Errorf("the mechanism is told of %d jobs", len(m.changed))
+	}
 }

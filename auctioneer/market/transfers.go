@@ -27,13 +27,19 @@ func Release(hold string) messages.Transfer {
 const maxReason = 512
 
 // Used is what a statement says of a job's charge: what the charge is for, what ended the
-// job, and what its tasks used, as far as a bank takes so long a reason.
+// job or attempts of its tasks, and what its tasks used, as far as a bank takes so long a
+// reason.
 func Used(j *book.Job) string {
 	text := j.Why
 	if j.Cause != "" {
 		text += "; " + j.Cause
 	}
-	for _, longer := range []string{text + usage(j), text, j.Why + usage(j)} {
+	whole := text
+	// Attempts may end after their job. A transfer that is asked for again must say the same.
+	if lost := j.Setbacks(j.Ended, func(uint32) messages.Name { return "its node" }); lost != "" {
+		whole += "; " + lost
+	}
+	for _, longer := range []string{whole + usage(j), whole, text + usage(j), text, j.Why + usage(j)} {
 		if len(longer) <= maxReason {
 			return longer
 		}
@@ -72,18 +78,20 @@ func Raise(j *book.Job, expires messages.Time) (out []messages.Transfer) {
 
 // Round is what the bank is asked for payments between jobs, one linked set: it
 // takes from each payer's hold, which leaves a smaller one until expires, and
-// pays it on by way of the site's account.
+// pays it on by way of the site's account, where what is paid later stays.
 func Round(b *book.Book, e *book.Effect, expires messages.Time) (out []messages.Transfer) {
 	due, gain := map[messages.JobID]messages.Credits{}, map[messages.JobID]messages.Credits{}
 	var payers, payees []messages.JobID
 	for _, leg := range e.Legs {
-		if due[leg.From] == 0 {
+		if due[leg.From] == 0 && leg.From != 0 {
 			payers = append(payers, leg.From)
+		}
+		if due[leg.From] += leg.Amount; leg.To == 0 || leg.Later {
+			continue
 		}
 		if gain[leg.To] == 0 {
 			payees = append(payees, leg.To)
 		}
-		due[leg.From] += leg.Amount
 		gain[leg.To] += leg.Amount
 	}
 	reason := func(j *book.Job) string { return j.Spec.Labels.Labelled(e.Legs[0].Reason, maxReason) }
