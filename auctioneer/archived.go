@@ -150,10 +150,29 @@ func (a *Auctioneer) complete(ctx context.Context) {
 	}
 }
 
+// How the archive is examined: each file after a pause, so that jobs do not wait for the disk,
+// and all again after a rest.
+const (
+	examineFirst = time.Minute
+	examineRest  = time.Hour
+	examinePause = 500 * time.Millisecond
+)
+
+// examine reads the archive again and again, so that damage is found before somebody asks for a
+// record.
+func (a *Auctioneer) examine(ctx context.Context) {
+	for rest := examineFirst; a.Archive != nil && sleep(ctx, rest); rest = examineRest {
+		if a.Archive.Examine(func() bool { return sleep(ctx, examinePause) }) {
+			a.damaged.Store(true)
+		}
+	}
+}
+
 // lacking says whether records are missing here of jobs that the book remembers, or may be of
 // earlier ones, and when the last of them ended.
 func (a *Auctioneer) lacking() (lacks bool, ended messages.Time) {
 	about := a.Archive.About()
+	lacks = a.damaged.Load()
 	a.replica.read(func(b *book.Book) {
 		for p := range b.EachPast {
 			if !a.Archive.Has(p.ID) {
@@ -182,6 +201,7 @@ func (a *Auctioneer) copyArchive(ctx context.Context) error {
 		switch {
 		case reply.Size == 0:
 			a.copied.Store(true)
+			a.damaged.Store(false)
 			if lacks, _ := a.lacking(); !lacks {
 				a.Archive.Completed(reply.Complete)
 			}

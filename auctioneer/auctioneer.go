@@ -27,6 +27,7 @@ type Auctioneer struct {
 	applied chan chan struct{} // the markets are others now; what comes is closed once they are in force
 	began   time.Time
 	copied  atomic.Bool // the archive of the leader was copied since the start
+	damaged atomic.Bool // the archive lost records, and was not copied since
 
 	cancel context.CancelFunc
 	done   sync.WaitGroup
@@ -50,6 +51,7 @@ func Start(ctx context.Context, c Config) (*Auctioneer, error) {
 	ctx, a.cancel = context.WithCancel(ctx)
 	a.done.Go(func() { a.follow(ctx) })
 	a.done.Go(func() { a.complete(ctx) })
+	a.done.Go(func() { a.examine(ctx) })
 	return a, nil
 }
 

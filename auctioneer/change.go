@@ -46,7 +46,7 @@ func (l steering) mayChange(j *book.Job, r *messages.ChangeRequest) error {
 	if m == nil {
 		return messages.Errorf(messages.Conflict, "market %s of job %d is closed", j.Spec.Market, j.ID)
 	}
-	raises := market.MannerOf(m.Mechanism).Raises
+	raises := market.MannerOf(m).Raises
 	switch {
 	case r.Budget != 0 && r.Budget != j.Spec.Budget && !raises.Budget:
 		return messages.Errorf(messages.Conflict, "budget: bids in %s markets, such as %s, cannot change; cancel the job and submit it again", m.Mechanism, m.Name)

@@ -45,10 +45,13 @@ type Config struct {
 	// Archive has the records of ended jobs that leave the book, and is closed with the
 	// replica; nil: they are gone.
 	Archive *archive.Archive
-	Log     *zap.Logger
-	Metrics prometheus.Registerer
-	Clock   func() messages.Time     // default: the wall clock
-	Mono    func() messages.Duration // a clock that nobody sets; default: the process's
+	// Restored is when the backup began from which the replica's state was restored; 0: it
+	// was not.
+	Restored messages.Time
+	Log      *zap.Logger
+	Metrics  prometheus.Registerer
+	Clock    func() messages.Time     // default: the wall clock
+	Mono     func() messages.Duration // a clock that nobody sets; default: the process's
 }
 
 // Validate reports the first thing that is wrong or missing.

@@ -2,6 +2,7 @@ package auctioneer
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -26,19 +27,29 @@ func (f *fixture) assumed(job messages.JobID) string {
 	return must[messages.WhyReply](f, "alice", messages.VerbWhy, messages.JobRequest{Job: job}).Message
 }
 
+// twoClasses is a job whose worth depends on weights.
+func twoClasses() messages.JobSpec {
+	spec := oneStage(1)
+	spec.Stages = append(spec.Stages, messages.Stage{Name: "reduce", Class: "reduce", After: []messages.Name{"map"}, Command: []string{"true"}})
+	return spec
+}
+
 // TestUtilityIsAssumed from what the estimator says, and the job's owner can read
-// from what.
+// from what. With one class any weight means the same, and nothing is said.
 func TestUtilityIsAssumed(t *testing.T) {
 	f := start(t)
 	f.estimator(func(_ context.Context, caller messages.Name, r messages.UtilityRequest) (messages.UtilityReply, error) {
-		if caller != "$auctioneer" || r.Account != "alice" || r.Name != "count" || r.Market != "main" || len(r.Classes) != 1 {
+		if caller != "$auctioneer" || r.Account != "alice" || r.Name != "count" || r.Market != "main" || len(r.Classes) > 2 {
 			t.Errorf("%s asks %+v", caller, r)
 		}
-		return messages.UtilityReply{Utility: messages.Utility{Form: messages.Linear, Weights: messages.Weights{{Class: "map", Weight: 3}}}, Runs: 7, Determined: true, Default: 0.25}, nil
+		return messages.UtilityReply{Utility: messages.Utility{Form: messages.Linear, Weights: messages.Weights{{Class: "map", Weight: 3}, {Class: "reduce", Weight: 1}}[:len(r.Classes)]}, Runs: 7, Determined: true, Default: 0.25}, nil
 	})
+	if text := f.assumed(f.submit("alice", "one", oneStage(1)).Job); strings.Contains(text, "assumed") {
+		t.Error(text)
+	}
 	// The machine may be too slow for the answer to come in time; not each time.
 	for k := range 100 {
-		job := f.submit("alice", strings.Repeat("k", k+1), oneStage(1)).Job
+		job := f.submit("alice", fmt.Sprint("k", k), twoClasses()).Job
 		if text := f.assumed(job); strings.Contains(text, "estimated from 7 runs") && strings.Contains(text, "25 % is the default's") {
 			detail := must[messages.JobDetail](f, "alice", messages.VerbJob, messages.JobRequest{Job: job})
 			if detail.Spec.Utility.Weights.Of("map") != 3 {
@@ -64,7 +75,7 @@ func TestSilentEstimator(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	reply, err := bus.Call[messages.SubmitReply](ctx, f.net.Connect("alice"), messages.Subject("west", messages.Auctioneer, messages.VerbSubmit, "alice"),
-		messages.SubmitRequest{Key: "k", Spec: oneStage(1)})
+		messages.SubmitRequest{Key: "k", Spec: twoClasses()})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -143,7 +143,7 @@ func (c *federated) entering(visit messages.Visit, err error) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.visits.Entering(visit) {
-		return messages.Errorf(messages.Unavailable, "job %v: is being taken; ask again", visit)
+		return messages.Errorf(messages.Unavailable, "job %v: is being accepted; ask again", visit)
 	}
 	return err
 }

@@ -7,8 +7,12 @@ import (
 	"github.com/candor-grid/candor/messages/await"
 )
 
+// likelyJobs is what the operator of a batch queue thinks that jobs declare.
+var likelyJobs = []messages.QueuedType{{Value: 20 * messages.Credit, Delay: messages.Credit / 20, Length: 50 * second},
+	{Value: 90 * messages.Credit, Delay: messages.Credit / 2, Length: 100 * second}}
+
 func queued(change func(*messages.Market)) messages.Market {
-	m := messages.Market{Name: "batch", Mechanism: messages.BatchQueue, Classes: []messages.Name{"cpu"}, GangTimeout: 10 * second}
+	m := messages.Market{Name: "batch", Mechanism: messages.BatchQueue, Classes: []messages.Name{"cpu"}, GangTimeout: 10 * second, PriorJobs: likelyJobs}
 	change(&m)
 	return m
 }
@@ -58,7 +62,7 @@ func TestBatchQueueRunsOrDiscards(t *testing.T) {
 		t.Errorf("balances sum to %v, the site has %v", sum, g.books.balance(messages.SiteAccount))
 	}
 	if p, r := g.job(poor), g.job(rich); p.Charged == 0 || p.Charged != -r.Charged {
-		t.Errorf("the one paid %v, the other %v", p.Charged, r.Charged)
+		t.Errorf("the one paid %v, the other %v: %s", p.Charged, r.Charged, g.why(poor).Message)
 	}
 }
 
@@ -221,5 +225,77 @@ func TestBatchQueuePaysWithinWhatIsLeft(t *testing.T) {
 		if j := g.job(id); j.Charged > j.Budget {
 			t.Errorf("job %d paid %v of %v", id, j.Charged, j.Budget)
 		}
+	}
+}
+
+// TestAGhostThatIsCancelledKeepsNothing: a job that waits is paid by one that runs, is
+// cancelled before its turn, and the payer has its credits back.
+func TestAGhostThatIsCancelledKeepsNothing(t *testing.T) {
+	for _, pricing := range []string{"externality", "pivot"} {
+		g := newGrid(t, 1, queued(func(m *messages.Market) {
+			if m.Pricing = pricing; pricing == "pivot" {
+				m.PriorJobs = nil
+			}
+		}))
+		holder := g.enter("dan", "hold", 1, ganged(50, 0, 100*second))
+		g.until(holder)
+		payer := g.enter("bob", "b", 1, ganged(90, 1, 100*second))
+		ghost := g.enter("alice", "a", 1, ganged(90, 20, 100*second))
+		patient := g.enter("carol", "c", 1, ganged(90, 20, 100*second))
+		g.complete(holder)
+		g.until(payer)
+		if b, a := g.job(payer).Charged, g.job(ghost).Charged; b <= 0 || a != 0 {
+			t.Errorf("%s: once his job runs, bob has paid %v, and alice, whose job waits, got %v", pricing, b, -a)
+		}
+		must[messages.CancelReply](g.fixture, "alice", messages.VerbCancel, messages.CancelRequest{Job: ghost})
+		g.final(ghost)
+		g.complete(payer)
+		g.until(patient)
+		g.complete(patient)
+		g.final(patient)
+		await.Until(t, "every hold is resolved", func() bool { return g.books.holds() == 0 })
+		if a := g.books.balance("alice"); a != 1000*messages.Credit {
+			t.Errorf("%s: the ghost has brought alice %v", pricing, a-1000*messages.Credit)
+		}
+		sum := g.books.balance("alice") + g.books.balance("bob") + g.books.balance("carol") + g.books.balance("dan")
+		if site := g.books.balance(messages.SiteAccount); sum+site != 4000*messages.Credit || pricing == "externality" && site != 0 || site < 0 {
+			t.Errorf("%s: the four have %v together, and the site %v", pricing, sum, site)
+		}
+		if paid, got := g.job(payer).Charged, g.job(patient).Charged; paid <= 0 || got >= 0 {
+			t.Errorf("%s: bob paid %v, carol %v", pricing, paid, got)
+		}
+	}
+}
+
+// TestALargerValueIsPaidNoMore: a job that waits, and would run at either value, has the
+// same payments whether it announces 20 credits or 900.
+func TestALargerValueIsPaidNoMore(t *testing.T) {
+	end := func(value messages.Credits) messages.Credits {
+		g := newGrid(t, 1, queued(func(m *messages.Market) {
+			m.PriorJobs = []messages.QueuedType{{Value: 10 * messages.Credit, Delay: messages.Credit / 100, Length: 10 * second}}
+		}))
+		first := g.enter("dan", "hold", 1, ganged(50, 0, 10*second))
+		g.until(first)
+		jobs := []messages.JobID{first}
+		for i, name := range []messages.Name{"bob", "carol", "alice", "dan"} {
+			worth := messages.Credits(20)
+			if name == "alice" {
+				worth = value
+			}
+			jobs = append(jobs, g.enter(name, "j"+messages.JobID(i+1).String(), 1, func(s *messages.JobSpec) {
+				ganged(worth, 1, 10*second)(s)
+				s.Budget = max(s.Budget, worth*messages.Credit)
+			}))
+		}
+		for _, id := range jobs {
+			g.until(id)
+			g.complete(id)
+			g.final(id)
+		}
+		await.Until(t, "every hold is resolved", func() bool { return g.books.holds() == 0 })
+		return g.books.balance("alice")
+	}
+	if honest, lying := end(20), end(900); honest != lying {
+		t.Errorf("by announcing 900 in place of 20, alice has %v in place of %v", lying, honest)
 	}
 }

@@ -1,6 +1,8 @@
 package auctioneer
 
 import (
+	"cmp"
+	"fmt"
 	"reflect"
 	"slices"
 	"strings"
@@ -91,7 +93,7 @@ func TestSpotCancels(t *testing.T) {
 	if a := g.final(alice); a.State != messages.Discarded || a.Reason != "Preempted" {
 		t.Errorf("%+v", a.JobSummary)
 	}
-	g.says(alice, "Preempted", "", "because its job had ended: Preempted")
+	g.says(alice, "Preempted", "", "because its job had ended: its slots went to others")
 }
 
 // TestSpotEndsWhoHasSpentTheBudget: at 1 a second, a budget of 5 is gone after 5 s.
@@ -215,7 +217,9 @@ func TestDependencies(t *testing.T) {
 	after := g.enter("alice", "b", 1, func(s *messages.JobSpec) { s.Rate, s.AfterJobs = 9*messages.Credit, []messages.JobID{first} })
 	ok := g.enter("alice", "c", 1, func(s *messages.JobSpec) { s.Rate, s.AfterOK = 9*messages.Credit, []messages.JobID{first} })
 	g.until(first)
-	g.reason(after, "WaitingForJobs")
+	if w, want := g.reason(after, "WaitingForJobs"), fmt.Sprintf("the job waits for the end of job %d", first); w.Message != want {
+		t.Errorf("got %q, want %q", w.Message, want)
+	}
 	must[messages.CancelReply](g.fixture, "alice", messages.VerbCancel, messages.CancelRequest{Job: first})
 	if j := g.final(ok); j.State != messages.Cancelled || j.Reason != "DependencyFailed" || j.Charged != 0 {
 		t.Errorf("%+v", j.JobSummary)
@@ -243,8 +247,8 @@ func valued(s *messages.JobSpec) {
 }
 
 // TestContractIsQuotedTakenAndAdjusted: a menu with a free contract and the
-// declared one; the job that took a contract pays its price times the value
-// received over the value promised.
+// declared one; the job that took a contract and takes far longer than it declared pays
+// its price.
 func TestContractIsQuotedTakenAndAdjusted(t *testing.T) {
 	g := newGrid(t, 1, sold(func(*messages.Market) {}))
 	spec := bids(1, valued)
@@ -266,15 +270,61 @@ func TestContractIsQuotedTakenAndAdjusted(t *testing.T) {
 	_, err = call[messages.SubmitReply](g.fixture, "alice", messages.VerbSubmit, messages.SubmitRequest{Key: "again", Spec: spec})
 	wantKind(t, err, messages.Conflict)
 	g.until(id)
-	g.pass(1000 * second) // far too late to be worth anything
+	g.pass(1000 * second) // far too late to be worth anything, by its own doing
 	g.complete(id)
-	if j := g.final(id); j.Charged != 0 && chosen.Price > 0 {
+	if j := g.final(id); j.Charged != chosen.Price {
 		t.Errorf("charged %v of a price of %v", j.Charged, chosen.Price)
 	}
 	g.pass(minute * 10)
 	spec.Contract = menu.Contracts[free].ID
 	_, err = call[messages.SubmitReply](g.fixture, "alice", messages.VerbSubmit, messages.SubmitRequest{Key: "late", Spec: spec})
 	wantKind(t, err, messages.Expired)
+}
+
+// TestFinishingLateByChoiceCostsThePrice: a job that was started in time for its contract,
+// and whose owner lets it go on until it is worth nothing by its valuation, owes what was
+// agreed.
+func TestFinishingLateByChoiceCostsThePrice(t *testing.T) {
+	falls := func(worth, within float64) messages.Valuation {
+		return messages.Valuation{Class: messages.LinearDecay, Max: worth, Mu: 10, Delta: within}
+	}
+	// The draws of a menu are secret. The others are of a class with one type, so that they
+	// wait as that type; Alice is before them as one of her types and after them as the
+	// other, and both types lose by being late, so that being early has a price.
+	other := messages.Valuation{Class: messages.Sigmoidal, Max: 20, Mu: 40, Delta: 20}
+	g := newGrid(t, 1, sold(func(m *messages.Market) {
+		m.Prior = []messages.Valuation{falls(90, 60), falls(5, 60), other}
+	}))
+	take := func(who messages.Name, declared messages.Valuation) (messages.JobID, messages.Credits) {
+		spec := bids(1, func(s *messages.JobSpec) { s.Length, s.Valuation = 10*second, &declared })
+		menu := must[messages.QuoteReply](g.fixture, who, messages.VerbQuote, messages.QuoteRequest{Spec: spec})
+		dearest := slices.MaxFunc(menu.Contracts, func(a, b messages.QuotedContract) int { return cmp.Compare(a.Price, b.Price) })
+		spec.Contract, spec.Budget = dearest.ID, dearest.Budget
+		return g.submit(who, "k", spec).Job, dearest.Price
+	}
+	holder, _ := take("dan", other)
+	g.until(holder)
+	for _, name := range []messages.Name{"bob", "carol"} {
+		take(name, other)
+	}
+	id, price := take("alice", falls(60, 70))
+	if price == 0 {
+		t.Fatal("no contract of the menu has a price")
+	}
+	g.complete(holder)
+	await.Until(t, "alice's job runs", func() bool {
+		g.look(g.node)
+		going := g.node.going()
+		if len(going) == 1 && going[0] != id { // the leader had not ordered the jobs anew
+			g.complete(going[0])
+		}
+		return slices.Equal(going, []messages.JobID{id})
+	})
+	g.pass(1000 * second)
+	g.complete(id)
+	if j := g.final(id); j.Charged != price {
+		t.Errorf("charged %v of a price of %v: %s", j.Charged, price, g.why(id).Message)
+	}
 }
 
 // TestDrainedNodeIsEmptiedByItsTime: what runs there goes on until the notice is
@@ -410,5 +460,26 @@ func TestMarketsAreAppliedToARunningSite(t *testing.T) {
 	told := must[messages.ExchangeReply](g.fixture, "n1", messages.VerbExchange, messages.Exchange{Session: 7, Seq: g.node.seq + 1})
 	if told.Markets != nil {
 		t.Errorf("told of its markets twice: %+v", told.Markets)
+	}
+}
+
+// TestRequeuedAndCancelledOwesForItsTime: a job whose user has it begin anew, and cancels it
+// before it has another slot, owes for the slot time that it had while others waited.
+func TestRequeuedAndCancelledOwesForItsTime(t *testing.T) {
+	g := newGrid(t, 1, messages.Market{Name: "main", Mechanism: messages.Proportional, Classes: []messages.Name{"cpu"}})
+	same := func(*messages.JobSpec) {}
+	alice := g.enter("alice", "a", 1, same)
+	g.until(alice)
+	g.reason(g.enter("bob", "b", 1, same), "WaitingForShare")
+	await.Until(t, "alice owes something", func() bool { // once the leader has noted that bob waits
+		g.pass(10 * second)
+		return !strings.Contains(g.why(alice).Message, "no other account waited")
+	})
+	must[messages.HoldReply](g.fixture, "alice", messages.VerbHold, messages.JobRequest{Job: alice})
+	must[messages.RequeueReply](g.fixture, "alice", messages.VerbRequeue, messages.RequeueRequest{Job: alice})
+	await.Until(t, "the task ends", func() bool { g.look(g.node); return g.job(alice).Running == 0 })
+	must[messages.CancelReply](g.fixture, "alice", messages.VerbCancel, messages.CancelRequest{Job: alice})
+	if j := g.final(alice); j.Charged == 0 {
+		t.Errorf("charged %v: %s", j.Charged, g.why(alice).Message)
 	}
 }

@@ -42,7 +42,7 @@ func CheckMarket(markets []messages.Market, i int) error {
 // apart refuses two markets that allocate the same slots, where one of them
 // promises slots.
 func apart(m, o *messages.Market) error {
-	if !market.MannerOf(m.Mechanism).Directs && !market.MannerOf(o.Mechanism).Directs {
+	if !market.MannerOf(m).Directs && !market.MannerOf(o).Directs {
 		return nil
 	}
 	if len(m.Nodes) > 0 && len(o.Nodes) > 0 && !slices.ContainsFunc(m.Nodes, func(n messages.Name) bool { return slices.Contains(o.Nodes, n) }) {

@@ -170,7 +170,7 @@ func (o *offers) choose(ctx context.Context, c *book.EnterRemote) (home bool, er
 		return false, err
 	}
 	if found.Best < 0 {
-		return false, messages.Errorf(messages.NotFound, "site: %s; name a site to submit it nevertheless", found.Why)
+		return false, messages.Errorf(messages.NotFound, "site: %s; to submit the job nevertheless, name a site", found.Why)
 	}
 	best := &found.Offers[found.Best]
 	c.Peer, c.Chosen, c.Spec.Contract = best.Site, found.Why, best.Contract

@@ -140,7 +140,7 @@ func (l *operations) apply(ctx context.Context, caller messages.Name, r messages
 	reply = compare(l.Configs, r.Markets)
 	reply.Version = l.Version + 1
 	if r.Version != 0 && r.Version != reply.Version {
-		return reply, messages.Errorf(messages.Conflict, "version: the markets are at version %d, not %d: see candor markets for what changed, and apply to that", reply.Version, r.Version)
+		return reply, messages.Errorf(messages.Conflict, "version: the markets have version %d, not %d; candor markets shows them; check your change, then repeat the command with the new version", reply.Version, r.Version)
 	}
 	change := &book.Apply{Markets: r.Markets, MarketsVersion: l.Version + 1, Applied: applied}
 	if change.Idle, err = l.spare(&reply, r.Markets); err != nil {

@@ -39,7 +39,7 @@ func (p *peers) enter() (leave func(), err error) {
 	case p.places <- struct{}{}:
 		return func() { <-p.places }, nil
 	default:
-		return func() {}, messages.Errorf(messages.Exhausted, "%d requests wait for other sites, the most there may be; try again", maxLooks)
+		return func() {}, messages.Errorf(messages.Exhausted, "%d requests wait for other sites, as many as the limit; try again", maxLooks)
 	}
 }
 
@@ -118,7 +118,7 @@ func (p *peers) check(ctx context.Context, site messages.Name) error {
 	p.mu.Unlock()
 	switch {
 	case standing == messages.PeerSuspended:
-		return messages.Errorf(messages.Unavailable, "site: %q is suspended, because its bank does not answer; submit the job when it does, or elsewhere", site)
+		return messages.Errorf(messages.Unavailable, "site: %q is suspended, because its bank does not answer; submit the job later, or to another site", site)
 	case standing != messages.PeerOpen:
 		return messages.Errorf(messages.PermissionDenied, "site: %q and %s have parted, or are about to; submit the job elsewhere", site, p.site)
 	case !slices.Contains(list, site):

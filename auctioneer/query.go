@@ -164,13 +164,32 @@ func (l *queries) lookAt(ctx context.Context, find finding, f func(*book.Book, *
 }
 
 func (l *queries) detail(ctx context.Context, find finding) (reply messages.JobDetail, err error) {
-	err = l.lookAt(ctx, find, func(_ *book.Book, j *book.Job) error {
+	err = l.lookAt(ctx, find, func(b *book.Book, j *book.Job) error {
 		reply = messages.JobDetail{JobSummary: summary(j), Spec: *j.Spec, Stages: j.StageStatuses(), Shares: j.PastShares(), Notices: j.Notices}
+		reply.Message = joined(reply.Message, setbacks(b, j))
+		reply.Kept = l.keeps(j)
 		return nil
 	})
 	if err == nil && reply.Shares == nil && !reply.State.Final() {
 		reply.Shares = l.shares(reply.Market, reply.Job)
 	}
+	return reply, err
+}
+
+// keeps says whether the market of a job keeps its outputs and logs still.
+func (l *leader) keeps(j *book.Job) bool {
+	m := l.Find(j.Spec.Market)
+	return m != nil && m.Keeps() && !j.State.Final()
+}
+
+// kept tells a node whether the output of a job can be read; of a job that is not in the
+// book any more it can.
+func (l *queries) kept(ctx context.Context, _ messages.Name, r messages.JobRequest) (reply messages.KeptReply, err error) {
+	err = l.look(ctx, func(b *book.Book) error {
+		j := b.Job(r.Job)
+		reply.Kept = j != nil && l.keeps(j)
+		return nil
+	})
 	return reply, err
 }
 

@@ -36,7 +36,7 @@ func (l *submissions) quote(ctx context.Context, account messages.Name, r messag
 	if err := l.rules.Complete(&r.Spec); err != nil {
 		return reply, err
 	}
-	if m := l.Find(r.Spec.Market); market.MannerOf(m.Mechanism).Plans {
+	if m := l.Find(r.Spec.Market); market.MannerOf(m).Plans {
 		if err := intake.Heeds(&r.Spec, m, l.Markets); err != nil {
 			return reply, err
 		}
@@ -72,7 +72,7 @@ func (l *submissions) menu(ctx context.Context, m *messages.Market, account mess
 	asked := make(chan struct{})
 	go func() {
 		defer close(asked)
-		if market.MannerOf(m.Mechanism).Plans {
+		if market.MannerOf(m).Plans {
 			seen = l.runtimes(ctx, account, spec)
 		}
 	}()

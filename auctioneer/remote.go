@@ -175,7 +175,7 @@ func (r *remote) summary(j *book.RemoteJob) messages.JobSummary {
 // askAbout asks the peer about a job, for a user who waits. The error is why it could
 // not be asked; a job that has not come there, or is over, is not asked about.
 func askAbout[Reply any](ctx context.Context, p *peers, j *book.RemoteJob, verb string, request any, within time.Duration) (reply Reply, err error) {
-	if j.Phase != book.There && j.Phase != book.Over || j.Known == 0 {
+	if j.Known == 0 {
 		return reply, messages.Errorf(messages.NotFound, "job %d has not come to site %s: it is %v", j.ID, j.Peer, j.Phase)
 	}
 	leave, err := p.enter()
@@ -201,7 +201,7 @@ func (r *remote) job(ctx context.Context, j *book.RemoteJob) (reply messages.Job
 			_, _ = r.site.propose(ctx, &book.Command{Advance: &book.Advance{Steps: []book.Step{{Job: j.ID, Status: &now.Status}}}})
 		}
 	}
-	reply = messages.JobDetail{JobSummary: r.summary(&now), Spec: *j.Spec, Shares: there.Shares, Stages: there.Stages}
+	reply = messages.JobDetail{JobSummary: r.summary(&now), Spec: *j.Spec, Shares: there.Shares, Stages: there.Stages, Kept: there.Kept}
 	if err != nil && j.Known != 0 && j.Phase == book.There {
 		reply.Away.Trouble = messages.AsError("", err).Message
 	}
@@ -247,7 +247,7 @@ func (r *remote) output(ctx context.Context, caller messages.Name, q messages.Ou
 func (r *remote) cancel(ctx context.Context, caller messages.Name, j *book.RemoteJob) (reply messages.CancelReply, err error) {
 	was, err := propose[messages.State](ctx, r.site, &book.Command{Advance: &book.Advance{Steps: []book.Step{{Job: j.ID, Cancel: caller}}}})
 	if err != nil {
-		return reply, err
+		return reply, r.uncharged(ctx, j, err)
 	}
 	now, known := r.federated.until(ctx, j.ID, lookWithin, func(j *book.RemoteJob) bool { return j.Told || j.Phase >= book.Releasing })
 	if !known {
@@ -258,6 +258,23 @@ func (r *remote) cancel(ctx context.Context, caller messages.Name, j *book.Remot
 		s.Away.Trouble = fmt.Sprintf("site %s has not answered yet", j.Peer)
 	}
 	return messages.CancelReply{Job: j.ID, State: was, Away: s.Away}, nil
+}
+
+// uncharged says more of a job that cannot be cancelled because it has ended: if the other
+// site has not charged it yet, that site's bank is asked to give the credits up. It does not
+// for work that it means to charge, so nobody has work for nothing in this way.
+func (r *remote) uncharged(ctx context.Context, j *book.RemoteJob, why error) error {
+	if messages.KindOf(why) != messages.Ended || j.Authorisation == nil || j.Phase == book.Releasing {
+		return why
+	}
+	ctx, cancel := context.WithTimeout(ctx, lookWithin)
+	defer cancel()
+	_, err := askActor[messages.ClearingReply](ctx, r.peers, messages.Bank, messages.VerbRevoke, messages.RevokeRequest{ID: messages.RemoteJobAuthorisation(j.ID)})
+	if err != nil { // it was charged, or the bank cannot say
+		return why
+	}
+	return messages.Errorf(messages.Ended, "%s, and site %s has not charged for it; the site was asked to give the credits up, and else they are free a day after the end (candor account says when)",
+		messages.AsError("", why).Message, j.Peer)
 }
 
 // cancelJobs commits the cancellation of remote jobs, and writes the outcome of each
@@ -274,6 +291,9 @@ func (r *remote) cancelJobs(ctx context.Context, caller messages.Name, ids []mes
 				return err
 			}
 			c.Error = messages.AsError(messages.VerbCancel, err)
+			if away := r.find(caller, c.Job); away != nil {
+				c.Error = messages.AsError(messages.VerbCancel, r.uncharged(ctx, away, err))
+			}
 			continue
 		}
 		if now := r.find(caller, c.Job); now != nil {

@@ -68,7 +68,7 @@ func sealedMarkets() map[messages.Name]struct {
 		messages.DeadlineBid: {market(messages.DeadlineBid), 1, func(s *messages.JobSpec) {
 			s.Value, s.Length, s.Deadline = 6131_713_331, 277*second, epoch.Add(4751*second)
 		}, secrets{hidden, []string{"79193", "6131", "277", "4751", "218989"}}}, // a unit's value too
-		messages.BatchQueue: {market(messages.BatchQueue), 97, func(s *messages.JobSpec) {
+		messages.BatchQueue: {func() messages.Market { m := market(messages.BatchQueue); m.PriorJobs = likelyJobs; return m }(), 97, func(s *messages.JobSpec) {
 			gang(s)
 			s.Stages[0].Gang = true
 			s.Value, s.Length, s.Delay = 6131_713_331, 277*second, 3_187_003

@@ -29,6 +29,7 @@ func (l *leader) services() []bus.Service {
 			at(messages.VerbRegister, bus.Handle("register", agents{l}.register)),
 			at(messages.VerbExchange, bus.Handle("exchange", agents{l}.exchange)),
 			at(messages.VerbVector, bus.Handle("vector", agents{l}.vector)),
+			at(messages.VerbKept, bus.Handle("kept", l.queries.kept)),
 			at(messages.VerbArchive, bus.Handle("archive", l.queries.archived)),
 		}},
 		{Name: "candor-auctioneer", Version: "1.0.0", Discoverable: true,

@@ -28,7 +28,7 @@ func (l steering) hold(ctx context.Context, caller messages.Name, r messages.Job
 	if err != nil {
 		return reply, err
 	}
-	if m := l.Find(j.Spec.Market); j.Active() && j.Parked == nil && m != nil && market.MannerOf(m.Mechanism).Stays {
+	if m := l.Find(j.Spec.Market); j.Active() && j.Parked == nil && m != nil && market.MannerOf(m).Stays {
 		return reply, messages.Errorf(messages.Conflict,
 			"job %d cannot be put on hold: it competes in market %s, and the prices of other jobs depend on it; cancel the job, or submit a new job on hold", j.ID, m.Name)
 	}
@@ -86,7 +86,7 @@ func (l steering) cancelTasks(ctx context.Context, caller messages.Name, r messa
 	switch m := l.Find(j.Spec.Market); {
 	case r.Stage == nil && len(j.Stages) > 1:
 		return reply, messages.Errorf(messages.Invalid, "stage: job %d has %d stages; say which stage has the tasks", j.ID, len(j.Stages))
-	case m != nil && !market.MannerOf(m.Mechanism).Raises.Budget:
+	case m != nil && !market.MannerOf(m).Raises.Budget:
 		return reply, messages.Errorf(messages.Conflict, "tasks: bids in %s markets, such as %s, are for all tasks of a job; cancel the whole job", m.Mechanism, m.Name)
 	}
 	n, err := propose[int](ctx, l.Auctioneer, &book.Command{CancelTasks: c})

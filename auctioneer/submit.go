@@ -2,6 +2,7 @@ package auctioneer
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"go.uber.org/zap"
@@ -41,6 +42,9 @@ func (l *submissions) submit(ctx context.Context, account messages.Name, r messa
 		return reply, messages.Errorf(messages.Invalid, "account %q is not a valid name", account)
 	}
 	if r.Site != "" && r.Site != l.Site {
+		if slices.ContainsFunc(r.Spec.Stages, func(s messages.Stage) bool { return s.Interactive != nil }) {
+			return reply, messages.Errorf(messages.Invalid, "interactive: only a task of your own site can be reached while it runs; leave site out")
+		}
 		return l.remote.submit(ctx, account, &r)
 	}
 	return l.submitHere(ctx, account, &r)
@@ -53,7 +57,7 @@ func (l *submissions) submitHere(ctx context.Context, account messages.Name, r *
 	}
 	reply, err = l.enter(ctx, &submission{Submission: s, heeded: true}, r.DryRun)
 	if err == nil {
-		l.replica.read(func(b *book.Book) { reply.Warnings = intake.Unenforced(b, s) })
+		l.replica.read(func(b *book.Book) { reply.Warnings = append(s.Said, intake.Unenforced(b, s)...) })
 	}
 	return reply, err
 }

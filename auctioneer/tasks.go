@@ -116,7 +116,7 @@ func (s *taskSearch) status(stage, index, attempt, node uint32) messages.TaskSta
 func (s *taskSearch) earlier(p *book.Kept) messages.TaskStatus {
 	out := s.status(p.Stage, p.Index, p.Attempt, p.Node)
 	out.State = "Stopped"
-	if ofTask(p.Reason) {
+	if book.OfTask(p.Reason) {
 		out.State = "Failed"
 	}
 	out.Claimed, out.Ended = p.Claimed, p.Ended
@@ -153,7 +153,9 @@ func (s *taskSearch) state(r messages.TaskRef, t *book.Task) string {
 	switch {
 	case t.Reason == messages.EndTaskCancelled:
 		return "Cancelled"
-	case t.Phase == book.Failed && t.Reason != messages.NoReason && !ofTask(t.Reason):
+	case t.Phase == book.Failed && t.Reason != messages.NoReason && !book.OfTask(t.Reason):
+		return "Stopped"
+	case t.Phase == book.Pending && !s.job.Active(): // it was to run again
 		return "Stopped"
 	case t.Phase != book.Claimed:
 		return t.Phase.String()
@@ -167,18 +169,13 @@ func (s *taskSearch) state(r messages.TaskRef, t *book.Task) string {
 	return "Running"
 }
 
-// ofTask reports whether an attempt ended by the doing of the task.
-func ofTask(r messages.EndReason) bool {
-	return r >= messages.EndExitCode && r <= messages.EndCannotStart
-}
-
 // explain says how an attempt ended. An attempt that was never a process, or of whose end
 // nobody heard, has no exit code.
 func (s *taskSearch) explain(t *messages.TaskStatus, why messages.EndReason, exit int32, detail string) {
 	t.Reason = why.String()
 	t.Message = messages.Ending{Reason: why, ExitCode: int(exit), Detail: detail, Node: t.Node}.String()
 	if why == messages.EndJobOver && s.job.Reason != "" {
-		t.Message += ": " + s.job.Reason
+		t.Message += ": " + cmp.Or(s.job.Cause, s.job.Reason)
 	}
 	switch why {
 	case messages.EndCannotStart, messages.EndNodeLost, messages.EndAgentLost, messages.EndTaskCancelled:

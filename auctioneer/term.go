@@ -8,6 +8,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/candor-grid/candor/auctioneer/book"
 	"github.com/candor-grid/candor/auctioneer/desk"
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/bus"
@@ -143,7 +144,10 @@ func (t *term) answer(ctx context.Context, subject string, r bus.Request) ([]byt
 func (t *term) keepServing() {
 	const pause = 100 * time.Millisecond
 	for {
-		stop, err := t.serve()
+		stop, err := func() {}, t.renumber()
+		if err == nil {
+			stop, err = t.serve()
+		}
 		if err == nil {
 			<-t.life.Done()
 			stop()
@@ -155,6 +159,28 @@ func (t *term) keepServing() {
 			return
 		}
 	}
+}
+
+// Of the numbers that jobs had after a backup nothing is known. So many are left out:
+// a least number, and as many for each second since the backup as no site submits.
+const (
+	leastLeftOut     = 1_000_000
+	leftOutPerSecond = 1000
+)
+
+// renumber sees to it, before the first request after a restoration, that no job gets a
+// number that another had: peers know jobs by their numbers.
+func (t *term) renumber() error {
+	var backup messages.Time
+	var last messages.JobID
+	t.replica.read(func(b *book.Book) { backup, last = b.Backup(), b.LastJob() })
+	if t.Restored <= backup {
+		return nil
+	}
+	last += leastLeftOut + messages.JobID(max(0, t.Clock().Sub(t.Restored))/messages.Duration(time.Second))*leftOutPerSecond
+	t.Log.Warn("a backup was restored: jobs get higher numbers from now on", zap.Time("backup", t.Restored.Std()), zap.Uint64("after", uint64(last)))
+	_, err := t.propose(t.life, &book.Command{Restored: &book.Restored{Backup: t.Restored, Last: last}})
+	return err
 }
 
 // serve opens the leader's services. After an error, stop closes the services that are

@@ -3,13 +3,16 @@ package auctioneer
 import (
 	"context"
 	"fmt"
-	"strconv"
+	"math"
+	"slices"
+	"strings"
 
 	"github.com/candor-grid/candor/auctioneer/book"
 	"github.com/candor-grid/candor/auctioneer/desk"
 	"github.com/candor-grid/candor/auctioneer/federation"
 	"github.com/candor-grid/candor/auctioneer/market"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/spelling"
 )
 
 // reason is what the book alone knows of why a job is where it is.
@@ -18,6 +21,8 @@ func reason(j *book.Job) string {
 	switch {
 	case j.Refused != "":
 		return "ChargeRefused"
+	case !j.Active() && j.Reason == "LimitExceeded":
+		return j.Limit()
 	case !j.Active():
 		return j.Reason
 	case j.Parked != nil && running == 0:
@@ -54,24 +59,38 @@ func expected(b *book.Book, j *book.Job, reply *messages.WhyReply) {
 		reply.Reason, reply.Message = "BeginTime", fmt.Sprintf("the job begins at %v", j.Spec.Begin)
 		reply.Change = []string{"the time of the beginning"}
 		if jobs := b.Awaited(j); len(jobs) > 0 {
-			reply.Message += fmt.Sprintf(", and waits for the end of %s: %v", terms(len(jobs), "another job", "other jobs"), jobs)
-			reply.Change = append(reply.Change, "the end of these jobs")
+			reply.Message += ", and waits for the end of " + named(jobs)
+			reply.Change = append(reply.Change, "the end of "+named(jobs))
 		}
 	case j.Blocked > 0:
 		jobs := b.Awaited(j)
-		reply.Message = fmt.Sprintf("the job waits for the end of %s: %v", terms(len(jobs), "another job", "other jobs"), jobs)
-		reply.Change = []string{"the end of these jobs"}
+		reply.Message = "the job waits for the end of " + named(jobs)
+		reply.Change = []string{"the end of " + named(jobs)}
 	case o == nil || running > 0:
 	case o.At > b.Now():
 		reply.Reason = "Reserved"
-		reply.Message = fmt.Sprintf("%d slots of %s are reserved for the job from %v on", o.Slots, o.Class, o.At)
+		reply.Message = fmt.Sprintf("%s of %s reserved for the job from %v on", spelling.Number(o.Slots, "slot", "slots"), o.Class+terms(o.Slots, " is", " are"), o.At)
 		if j.Fixed != nil {
 			reply.Message += fmt.Sprintf(", for %s: %s", j.Fixed.Amount.Words(), j.Fixed.Reason)
 		}
 		reply.Change = []string{"the time of the reservation"}
 	default:
-		reply.Reason, reply.Message = "Starting", fmt.Sprintf("the job may start on %d slots of %s; nodes claim its tasks now", o.Slots, o.Class)
+		reply.Reason, reply.Message = "Starting", fmt.Sprintf("the job may start on %s of %s; nodes claim its tasks now", spelling.Number(o.Slots, "slot", "slots"), o.Class)
 	}
+}
+
+// named lists jobs, but not a thousand of them.
+func named(jobs []messages.JobID) string {
+	const most = 10
+	words := make([]string, 0, most)
+	for _, job := range jobs[:min(len(jobs), most)] {
+		words = append(words, job.String())
+	}
+	text := terms(len(jobs), "job ", "jobs ") + strings.Join(words, ", ")
+	if more := len(jobs) - most; more > 0 {
+		text += " and " + spelling.Number(more, "other job", "other jobs")
+	}
+	return text
 }
 
 // onHold tells who put a job on hold, and what releases it.
@@ -83,7 +102,7 @@ func onHold(j *book.Job, running int) (message string, change []string) {
 		change = []string{"a release by an operator"}
 	}
 	if running > 0 {
-		message += "; " + terms(running, "1 running task goes on", fmt.Sprintf("%d running tasks go on", running))
+		message += "; " + spelling.Number(running, "running task goes on", "running tasks go on")
 	}
 	return message, change
 }
@@ -111,23 +130,30 @@ func (l *queries) reasons(ctx context.Context, find finding, operator bool) (rep
 	var slotTime messages.Duration
 	now := l.Clock()
 	err = l.lookAt(ctx, find, func(b *book.Book, j *book.Job) error {
-		market, owner, assumed = j.Spec.Market, j.Account, j.Assumed
+		market, owner = j.Spec.Market, j.Account
+		if classes(j.Spec) > 1 { // with one class, any weight means the same
+			assumed = j.Assumed
+		}
 		reply = messages.WhyReply{Job: j.ID, State: j.State, Reason: reason(j), Shares: j.PastShares()}
 		if !j.Active() {
-			reply.Message = epilogue(j)
+			reply.Message = epilogue(b, j)
 			reply.Change = remedy(j)
 			if m := l.Find(market); !j.State.Final() && m != nil && m.Mechanism == messages.DeadlineBid && j.Spec.Deadline > b.Now() {
 				notice = fmt.Sprintf("the price is known at the deadline, %v", j.Spec.Deadline)
+				if l.keeps(j) {
+					notice += "; outputs and logs can be read then"
+				}
 			}
 			return nil
 		}
 		expected(b, j, &reply)
+		notice = setbacks(b, j)
 		cost, slotTime = b.Used(j, now)
 		if j.Visit != nil {
-			notice = fmt.Sprintf("the job must end by %v, before the authorisation of its home site ends", federation.LastCall(j.Submitted, j.Visit.Until))
+			notice = joined(notice, fmt.Sprintf("the job must end by %v, before the authorisation of its home site ends", federation.LastCall(j.Submitted, j.Visit.Until)))
 		}
 		if n, until := draining(b, j); n > 0 {
-			notice = fmt.Sprintf("%d of its tasks are on nodes that drain: tasks that have not ended by %v run again on other nodes", n, until)
+			notice = joined(notice, fmt.Sprintf("%s on nodes that drain: tasks that have not ended by %v run again on other nodes", spelling.Number(n, "of its tasks is", "of its tasks are"), until))
 		}
 		return nil
 	})
@@ -138,9 +164,7 @@ func (l *queries) reasons(ctx context.Context, find finding, operator bool) (rep
 			reply.Reason, reply.Message = "MarketClosed", "the market "+market+" does not exist any more"
 		}
 	}
-	if notice != "" {
-		reply.Message += "; " + notice
-	}
+	reply.Message = joined(reply.Message, notice)
 	if assumed != "" {
 		reply.Message += "; the utility function of the job is assumed (" + assumed + ")"
 	}
@@ -161,15 +185,34 @@ func (l *queries) explain(now messages.Time, reply *messages.WhyReply, m market.
 	})
 }
 
+// classes counts the classes of slots that a job uses.
+func classes(s *messages.JobSpec) int {
+	seen := map[messages.Name]bool{}
+	for i := range s.Stages {
+		seen[s.Stages[i].Class] = true
+	}
+	return len(seen)
+}
+
+// joined are sentences one after the other, but for those that are empty.
+func joined(sentences ...string) string {
+	return strings.Join(slices.DeleteFunc(sentences, func(s string) bool { return s == "" }), "; ")
+}
+
+// setbacks says which attempts of the job's tasks came to nothing without its end.
+func setbacks(b *book.Book, j *book.Job) string {
+	return j.Setbacks(math.MaxInt64, func(node uint32) messages.Name { return b.Nodes()[node].Name })
+}
+
 // epilogue tells how a job that is over went.
-func epilogue(j *book.Job) string {
+func epilogue(b *book.Book, j *book.Job) string {
 	total, _, done := j.Count()
-	s := fmt.Sprintf("%d of %s finished", done, terms(total, "1 task", grouped(total)+" tasks"))
+	s := fmt.Sprintf("%d of %s finished", done, spelling.Number(total, "task", "tasks"))
 	if n := j.Failures(); n > 0 && total > 1 {
-		s = fmt.Sprintf("%s of %s tasks failed, %s finished", grouped(n), grouped(total), grouped(done))
+		s = spelling.Number(n, "of", "of") + " " + spelling.Number(total, "task", "tasks") + " failed, " + spelling.Number(done, "finished", "finished")
 	}
 	if n := j.CancelledTasks(); n > 0 {
-		s += fmt.Sprintf(", %s cancelled", grouped(n))
+		s += ", " + spelling.Number(n, "cancelled", "cancelled")
 	}
 	switch {
 	case j.Message != "":
@@ -177,7 +220,7 @@ func epilogue(j *book.Job) string {
 	case j.Cause != "":
 		s = j.Cause + "; " + s
 	}
-	s += cutOutput(j)
+	s = joined(s, setbacks(b, j)) + cutOutput(j)
 	switch {
 	case !j.State.Final():
 		s += "; the charge is being settled"
@@ -187,7 +230,7 @@ func epilogue(j *book.Job) string {
 		s += fmt.Sprintf("; the charge is %s of %s held: %s", j.Charged, j.Held.Words(), j.Why)
 	}
 	if j.Paid != 0 || j.Gained != 0 {
-		s += fmt.Sprintf("; the job paid %s to other jobs and received %s from other jobs", j.Paid.Words(), j.Gained.Words())
+		s += fmt.Sprintf("; by the decisions of its market the job paid %s and received %s", j.Paid.Words(), j.Gained.Words())
 	}
 	return s
 }
@@ -201,16 +244,7 @@ func cutOutput(j *book.Job) string {
 	if cut == 0 {
 		return ""
 	}
-	return fmt.Sprintf("; %d bytes of the output of %d %s are lost, because the site keeps less", lost, cut, terms(cut, "attempt", "attempts"))
-}
-
-// grouped writes a number with a comma before each three digits.
-func grouped(n int) string {
-	text := strconv.Itoa(n)
-	for at := len(text) - 3; at > 0; at -= 3 {
-		text = text[:at] + "," + text[at:]
-	}
-	return text
+	return fmt.Sprintf("; %d bytes of the output of %s are lost, because the site keeps less", lost, spelling.Number(cut, "attempt", "attempts"))
 }
 
 // remedy says what would have changed the outcome.
@@ -218,12 +252,12 @@ func remedy(j *book.Job) []string {
 	if len(j.Change) > 0 {
 		return j.Change
 	}
-	switch j.Reason {
+	switch reason(j) {
 	case "TaskFailed":
 		return []string{fmt.Sprintf("`candor logs %d --stderr` shows the errors of the task, and `candor rerun %d` runs the failed tasks again", j.ID, j.ID)}
 	case "TimeLimit":
 		return []string{"a longer time limit for the stage, or smaller tasks"}
-	case "LimitExceeded":
+	case "LimitExceeded", "MemoryLimit", "DiskLimit":
 		return []string{"a larger limit for the stage, or tasks that need less"}
 	case "CannotStart":
 		return []string{"a command, an interpreter and a working directory that exist on every node, and that the user of the tasks may use"}

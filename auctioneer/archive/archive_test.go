@@ -2,6 +2,7 @@ package archive
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -194,6 +195,49 @@ func TestDamageBehindTheBack(t *testing.T) {
 			if ids, bad := jobs(t, a, "alice"); len(slices.Compact(ids)) != 20 {
 				t.Errorf("%v after the copy, %d unreadable", ids, bad)
 			}
+			for id := messages.JobID(1); id <= 20; id++ {
+				if r, err := a.Find(id); err != nil || !reflect.DeepEqual(r, *record(id, "alice")) {
+					t.Errorf("job %d: %v", id, err)
+				}
+			}
+		})
+	}
+}
+
+// TestExaminationFindsDamage: nobody asks for the jobs of a file that is damaged, cut or removed
+// while the archive has it open; they are missing after the next examination, and are copied
+// from another replica without a start.
+func TestExaminationFindsDamage(t *testing.T) {
+	for name, damage := range map[string]func(path string) error{
+		"flipped": func(path string) error {
+			b, err := os.ReadFile(path)
+			b[len(b)/2] ^= 2
+			return errors.Join(err, os.WriteFile(path, b, 0o600))
+		},
+		"zeroed": func(path string) error { return os.WriteFile(path, make([]byte, 900), 0o600) },
+		"cut":    func(path string) error { return os.Truncate(path, 200) },
+		"gone":   os.Remove,
+	} {
+		t.Run(name, func(t *testing.T) {
+			a, other := open(t, Config{Dir: t.TempDir(), SegmentBytes: 1000}), open(t, Config{Dir: t.TempDir(), SegmentBytes: 1000})
+			for id := messages.JobID(1); id <= 20; id++ {
+				a.Add(record(id, "alice"))
+				other.Add(record(id, "alice"))
+			}
+			on := func() bool { return true }
+			if a.Examine(on) {
+				t.Fatal("records of a good archive are lost")
+			}
+			if err := damage(files(t, a.Dir)[0]); err != nil {
+				t.Fatal(err)
+			}
+			if !a.Examine(on) || a.Examine(on) {
+				t.Fatal("the damage is not found, or found twice")
+			}
+			if a.About().Complete == 0 {
+				t.Error("the archive does not say that it lacks records")
+			}
+			copyAll(t, a, other)
 			for id := messages.JobID(1); id <= 20; id++ {
 				if r, err := a.Find(id); err != nil || !reflect.DeepEqual(r, *record(id, "alice")) {
 					t.Errorf("job %d: %v", id, err)

@@ -35,7 +35,7 @@
 // the commands by which the records left the book. A file that a loss of power cut loses
 // what stands behind its last whole record, and the log brings it back.
 //
-// A record with a wrong checksum is named in the log, counted, and left out, and the answer says so. Where the disk
+// All files are read every hour ([Archive.Examine]). A record with a wrong checksum is named in the log, counted, and left out, and the answer says so. Where the disk
 // is full the record is left out, and the replica goes on applying. What is missing for
 // either reason, or because a file is gone, is copied from the leader; where no other replica has it,
 // the answers say since when the archive has all.

@@ -169,6 +169,63 @@ func (a *Archive) found(v *view, damage []int) int {
 	return n
 }
 
+// Examine reads all files, so that what is damaged is copied from another replica before somebody
+// asks for it. It calls pause after each file, and stops when pause returns false. It reports
+// whether records are lost here.
+func (a *Archive) Examine(pause func() bool) (lost bool) {
+	a.mu.Lock()
+	var views []view
+	for _, s := range a.all() {
+		views = append(views, a.view(s))
+	}
+	a.mu.Unlock()
+	for i := range views {
+		lost = a.examine(&views[i]) || lost
+		if !pause() {
+			break
+		}
+	}
+	return lost
+}
+
+// examine reads a file, and takes the records that are not there out of what it has.
+func (a *Archive) examine(v *view) (lost bool) {
+	file, err := v.read()
+	there, damage := &segment{}, []int{0}
+	if err == nil && len(file) > 0 {
+		there, damage, err = survey(v.number, file)
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		a.Log.Error("a file of the archive cannot be read", zap.String("file", v.path), zap.Error(err))
+		return false
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	i := slices.IndexFunc(a.all(), func(s *segment) bool { return s.Number == v.number })
+	if i < 0 || a.all()[i].Bytes != v.bytes {
+		return false // its time was over, or it has more by now
+	}
+	s := a.all()[i]
+	for _, span := range slices.Clone(s.Spans) {
+		for id := span[0]; id <= span[1]; id++ {
+			if !there.has(id) {
+				s.lose(id)
+				lost = true
+			}
+		}
+	}
+	if lost {
+		if there.Bytes < v.bytes && len(damage) == 0 {
+			damage = []int{int(there.Bytes)}
+		}
+		s.Damage = len(damage)
+		a.report(v.path, damage)
+		a.lose(s.Last)
+		a.save()
+	}
+	return lost
+}
+
 // Scan calls yield with the jobs of an account, of all with "", of the files that are wanted, the
 // newest file first. It returns at how many places it
 // found damage that was not known.

@@ -15,13 +15,11 @@ const (
 	learnAtOnce = 32 // jobs of a market
 	// LearnWithin is how long the estimator is waited for.
 	LearnWithin = messages.Duration(2e9)
-	fewestTypes = 20 // samples that a profile class must rest on
 	// DrawnTypes is how many types are asked of the estimator at a time.
 	DrawnTypes = 1000
 )
 
-// lessons bring the knowledge of the estimator to the markets: how long such tasks run,
-// and what jobs of a batch queue are likely to declare.
+// lessons bring the knowledge of the estimator to the markets: how long such tasks run.
 type lessons struct {
 	*core
 	trading   *trading
@@ -33,7 +31,6 @@ type lessons struct {
 func (l *lessons) step() {
 	if l.now.Mono >= l.next {
 		l.next, l.newcomers = l.now.Mono+learnEvery, true
-		l.askTypes()
 	}
 	l.wakeIn(l.next - l.now.Mono)
 	if l.newcomers && l.open == 0 {
@@ -106,63 +103,6 @@ func Together(shapes []messages.StageShape, stages []messages.RuntimeEstimate) *
 	}
 	for k := range out.Seconds {
 		out.Seconds[k] /= tasks
-	}
-	return out
-}
-
-// askTypes asks what jobs of the batch queues are likely to declare.
-func (l *lessons) askTypes() {
-	if !slices.ContainsFunc(l.trading.markets, func(m *traded) bool { return m.Believing() }) {
-		return
-	}
-	r := Request{To: messages.Estimator, Verb: messages.VerbClasses, Body: messages.Empty{}, Within: LearnWithin}
-	ask(l.core, r, func(reply *messages.ClassesReply, err error) {
-		if err != nil {
-			return
-		}
-		for _, m := range l.trading.markets {
-			if name := queued(reply.Classes, m.Config.Name); m.Believing() && name != "" {
-				l.drawTypes(m, name)
-			}
-		}
-	})
-}
-
-// queued is the profile class of a batch queue's jobs; "": the queue has no class, or
-// the class has too few samples.
-func queued(classes []messages.ClassEstimate, market messages.Name) string {
-	i := slices.IndexFunc(classes, func(c messages.ClassEstimate) bool {
-		return c.Profile.Class == messages.Queued && c.Profile.Market == market
-	})
-	if i < 0 || classes[i].Samples < fewestTypes {
-		return ""
-	}
-	return classes[i].Profile.Name
-}
-
-func (l *lessons) drawTypes(m *traded, class string) {
-	draws := messages.SamplesRequest{Class: class, Draws: DrawnTypes}
-	r := Request{To: messages.Estimator, Verb: messages.VerbSamples, Body: draws, Within: LearnWithin}
-	ask(l.core, r, func(reply *messages.SamplesReply, err error) {
-		if err != nil {
-			return
-		}
-		if types := typesOf(reply.Samples); len(types) > 0 {
-			m.Believe(types)
-		}
-	})
-}
-
-// typesOf reads the types of a class queued: value, cost of a second's delay,
-// length in seconds. What is no type is left out.
-func typesOf(samples []float64) (out []messages.QueuedType) {
-	const numbers = 3
-	for x := samples; len(x) >= numbers; x = x[numbers:] {
-		value, ok1 := messages.RoundCredits(x[0])
-		delay, ok2 := messages.RoundCredits(x[1])
-		if ok1 && ok2 && value >= 0 && delay >= 0 && x[2] >= 0 && x[2] <= messages.MaxValuationTime/1e3 {
-			out = append(out, messages.QueuedType{Value: value, Delay: delay, Length: messages.Duration(x[2] * 1e9)})
-		}
 	}
 	return out
 }

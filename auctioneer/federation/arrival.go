@@ -23,9 +23,9 @@ func Known(b *book.Book, home messages.Name, r *messages.PeerSubmitRequest, dige
 	switch {
 	case j == nil:
 	case j.Account != messages.VisitorName(r.Account, home) || !slices.Equal(j.Digest, digest):
-		return nil, messages.Errorf(messages.Conflict, "job: %v is another job here", v)
+		return nil, messages.Errorf(messages.Conflict, "job: %v is the number of another job here", v)
 	case j.Visit.Until != r.Authorisation.Authorisation.Ends(): // its number was given again
-		return nil, messages.Errorf(messages.Conflict, "job: %v came here before with another authorisation: site %s gave its number again; submit the job anew", v, home)
+		return nil, messages.Errorf(messages.Conflict, "job: %v came here before with another authorisation: site %s used an old number again; submit the job again", v, home)
 	}
 	return j, nil
 }
@@ -34,7 +34,7 @@ func Known(b *book.Book, home messages.Name, r *messages.PeerSubmitRequest, dige
 func Arrive(site, home messages.Name, r *messages.PeerSubmitRequest) (*Arrival, error) {
 	a := &r.Authorisation.Authorisation
 	if a.Issuer != home || a.Peer != site {
-		return nil, messages.Errorf(messages.PermissionDenied, "authorisation: is of site %q for site %q; it must be of %q for %q", a.Issuer, a.Peer, home, site)
+		return nil, messages.Errorf(messages.PermissionDenied, "authorisation: is of site %q for site %q; the authorisation must be of %q for %q", a.Issuer, a.Peer, home, site)
 	}
 	return &Arrival{authorisation: r.Authorisation,
 		Visit: book.Visit{Visit: messages.Visit{Home: home, Job: r.Job}, Authorisation: a.ID, Until: a.Ends()}}, nil

@@ -17,6 +17,7 @@
 //	Authorising  the bank sets the budget aside for the peer      → Sending
 //	Sending      the peer takes the job                           → There
 //	There        the peer is told to end it, if it was cancelled; the peer says how it fares, and at last how it ended → Over
+//	Over         the bank is told so, and frees what the peer does not charge within a day
 //	Releasing    the peer is told to end it, if it was sent and came there after all; the
 //	             bank takes back what it set aside for a job that does not run → Over
 //

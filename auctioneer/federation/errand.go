@@ -10,19 +10,21 @@ import (
 // Errand is what is asked next about a remote job.
 type Errand uint8
 
-// The errands: to the bank, to the peer, to the peer, to the bank. Inquire asks the
-// peer for a job that it did not speak of when it told of all.
+// The errands: to the bank, to the peer, to the peer, to the bank, to the bank. Conclude
+// tells the bank that the job has ended by the peer's word, which bounds how long the peer
+// can charge it. Inquire asks the peer for a job that it did not speak of when it told of all.
 const (
 	Authorise Errand = iota
 	Send
 	Recall
 	Release
+	Conclude
 	inquire
 )
 
 // to is the destination of the errand.
 func (e Errand) to(r *book.RemoteJob) messages.Name {
-	if e == Authorise || e == Release {
+	if e == Authorise || e == Release || e == Conclude {
 		return bank
 	}
 	return r.Peer
@@ -42,6 +44,8 @@ func Next(r *book.RemoteJob) (Errand, bool) {
 			return Recall, true // it may have come there nevertheless
 		}
 		return Release, true
+	case book.Over:
+		return Conclude, r.Concluding
 	}
 	return 0, false
 }
@@ -57,9 +61,9 @@ func (e Errand) request(r *book.RemoteJob, authorisedFor messages.Duration, soug
 		q.Verb, q.Reply = messages.VerbAuthorise, new(messages.SignedAuthorisation)
 		q.Body = &messages.AuthoriseRequest{Key: messages.RemoteJobKey(r.ID), Account: r.Payer, Member: r.Account, Peer: r.Peer,
 			Amount: r.Spec.Budget, Interval: authorisedFor, Job: r.ID, Reason: fmt.Sprintf("job %d, %s", r.ID, r.Spec.Title())}
-	case e == Release:
+	case e == Release, e == Conclude:
 		q.Verb, q.Reply = messages.VerbRevoke, new(messages.ClearingReply)
-		q.Body = &messages.RevokeRequest{ID: messages.RemoteJobAuthorisation(r.ID)}
+		q.Body = &messages.RevokeRequest{ID: messages.RemoteJobAuthorisation(r.ID), Ended: e == Conclude}
 	case e == Send:
 		q.Verb, q.Reply = messages.VerbPeerSubmit, new(messages.PeerSubmitReply)
 		q.Body = &messages.PeerSubmitRequest{Job: r.ID, Account: r.Account, Spec: *r.Spec, Authorisation: *r.Authorisation}
@@ -83,14 +87,16 @@ func (e Errand) step(r *book.RemoteJob, q *Request, reply any, err error) (*book
 		return nil, err
 	case e == inquire && kind == messages.NotFound: // it ended long ago; the bank's books say what it cost
 		last := r.Status
-		last.State, last.Reason = messages.Failed, "ForgottenThere"
-		return &book.Step{Status: &last}, nil
+		last.State, last.Reason, last.Running = messages.Failed, "ForgottenThere", 0
+		return &book.Step{Forgotten: &last}, nil
 	case err != nil && messages.Waits(err): // an earlier request, which was not answered, may have been carried out
 		return nil, err
 	case e == inquire && err != nil, q.Verb == messages.VerbAuthorise && e == Release:
 		return nil, nil
 	case e == Release:
 		return &book.Step{Released: true}, nil
+	case e == Conclude: // or it was charged before
+		return &book.Step{Concluded: true}, nil
 	case err != nil:
 		return &book.Step{Refused: messages.AsError(q.Verb, err)}, nil
 	}
@@ -103,9 +109,9 @@ func said(r *book.RemoteJob, reply any) (*book.Step, error) {
 	case *messages.SignedAuthorisation:
 		return &book.Step{Authorised: reply}, nil
 	case *messages.PeerSubmitReply:
-		return &book.Step{Arrived: Heard(&reply.Job, r)}, nil
+		return &book.Step{Arrived: Heard(&reply.Job, r), Conclude: true}, nil
 	case *messages.JobDetail:
-		return &book.Step{Status: Heard(&reply.JobSummary, r)}, nil
+		return &book.Step{Status: Heard(&reply.JobSummary, r), Conclude: true}, nil
 	}
 	return nil, messages.Errorf(messages.Unavailable, "the answer is of another kind: %T", reply)
 }
@@ -115,22 +121,22 @@ func said(r *book.RemoteJob, reply any) (*book.Step, error) {
 func Portable(spec *messages.JobSpec) error {
 	switch {
 	case len(spec.AfterJobs) > 0:
-		return messages.Errorf(messages.Invalid, "after_jobs: a job at another site cannot wait for jobs of this site; submit it when these jobs have ended, or submit it here")
+		return messages.Errorf(messages.Invalid, "after_jobs: a job at another site cannot wait for jobs of this site; submit the job when these jobs have ended, or submit the job to your own site")
 	case spec.Hold:
 		return messages.Errorf(messages.Invalid, "hold: a job at another site cannot be on hold; submit the job later")
 	case len(spec.Notify) > 0:
 		return messages.Errorf(messages.Invalid, "notify: this site sends no messages about jobs at other sites; leave notify out, or submit the job here")
 	case spec.Begin != 0:
-		return messages.Errorf(messages.Invalid, "begin: a job at another site cannot wait for a time; submit it at that time, or submit it here")
+		return messages.Errorf(messages.Invalid, "begin: a job at another site cannot wait for a time; submit the job at that time, or submit the job to your own site")
 	case len(spec.AfterOK) > 0:
-		return messages.Errorf(messages.Invalid, "after_ok: a job at another site cannot wait for jobs of this site; submit it when these jobs have ended, or submit it here")
+		return messages.Errorf(messages.Invalid, "after_ok: a job at another site cannot wait for jobs of this site; submit the job when these jobs have ended, or submit the job to your own site")
 	}
 	for i := range spec.Stages {
 		switch s := &spec.Stages[i]; {
 		case len(s.Inputs) > 0:
-			return messages.Errorf(messages.Invalid, "stages[%d].inputs: files do not travel to other sites; put small input into the script, or submit it here", i)
+			return messages.Errorf(messages.Invalid, "stages[%d].inputs: files do not travel to other sites; put small input into the script, or submit the job to your own site", i)
 		case len(s.Outputs) > 0:
-			return messages.Errorf(messages.Invalid, "stages[%d].outputs: files are not kept at other sites; write what is to come back to standard output, or submit it here", i)
+			return messages.Errorf(messages.Invalid, "stages[%d].outputs: files are not kept at other sites; write the results to standard output, or submit the job to your own site", i)
 		}
 	}
 	return nil

@@ -141,6 +141,11 @@ func TestAJobGoesAndEnds(t *testing.T) {
 	if charged := tr.book.Remote(id).Status.Charged; charged != 5*c {
 		t.Errorf("the peer was trusted to have charged %v", charged)
 	}
+	q = tr.due(messages.VerbRevoke)[0] // the bank is told, so that the peer charges soon or never
+	if r := q.Body.(*messages.RevokeRequest); q.Peer != "" || !r.Ended || r.ID != messages.RemoteJobAuthorisation(id) {
+		t.Errorf("the bank is asked %+v", r)
+	}
+	tr.answers(q, nil, messages.Errorf(messages.NotFound, "it was charged"))
 	tr.due()
 	if _, waits := tr.Wake(); waits || tr.Open() {
 		t.Error("something is due though every job is over")
@@ -311,12 +316,16 @@ func TestAWalkFindsAForgottenJob(t *testing.T) {
 	}
 	tr.answers(list[0], nil, messages.Errorf(messages.NotFound, "there is no such job"))
 	tr.answers(list[1], nil, silent)
-	tr.is(forgotten, book.Over, "ForgottenThere")
+	tr.is(forgotten, book.Releasing, "ForgottenThere")
 	tr.now += longest
-	tr.answers(tr.due(messages.VerbPeerJob)[0], &messages.JobDetail{JobSummary: messages.JobSummary{State: messages.Completed, Reason: "Completed"}}, nil)
+	list = tr.due(messages.VerbRevoke, messages.VerbPeerJob)
+	tr.answers(list[0], &messages.ClearingReply{}, nil) // what is set aside for it is given back
+	tr.is(forgotten, book.Over, "ForgottenThere")
+	tr.answers(list[1], &messages.JobDetail{JobSummary: messages.JobSummary{State: messages.Completed, Reason: "Completed"}}, nil)
 	tr.is(late, book.Over, "Completed")
 	tr.is(told, book.There, "Running")
 	tr.is(other, book.There, "")
+	tr.answers(tr.due(messages.VerbRevoke)[0], &messages.ClearingReply{}, nil)
 	tr.due()
 }
 

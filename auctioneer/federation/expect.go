@@ -112,10 +112,13 @@ func (s *Outlook) price(spec *messages.JobSpec) (messages.Credits, string) {
 			return spec.Budget, "the price is the budget, on completion"
 		}
 		return spec.Budget, "the price is at most the budget, and depends on the competition for its slots"
-	case messages.HighestBid, messages.FIFO, messages.FairShare, messages.Backfill:
+	case messages.HighestBid, messages.FIFO, messages.FairShare, messages.Backfill, messages.Karma:
 		if cost, known := s.slotCost(spec); known {
 			if slices.ContainsFunc(s.Tariffs, func(t messages.SlotTariff) bool { return t.Sealed }) {
 				return cost, "the price is the time of its slots at its own bid, because present prices are sealed"
+			}
+			if s.Market.Price == messages.PricePivot {
+				return cost, "the price is the time of its slots at the reserve, and the waiting that its bid spares it at the bids of others, which is known afterwards"
 			}
 			return cost, "the price is the time of its slots at present prices"
 		}

@@ -23,7 +23,7 @@ func (e *Errands) changes(b *book.Book, a *asked, reply any, err error) (steps [
 	for i := range page.Jobs {
 		s := &page.Jobs[i]
 		if r := b.Remote(s.Job); r != nil && r.Peer == d.name && (r.Phase == book.Sending || r.Phase == book.There) {
-			steps = append(steps, book.Step{Job: s.Job, Status: Heard(s, r)})
+			steps = append(steps, book.Step{Job: s.Job, Status: Heard(s, r), Conclude: true})
 		}
 	}
 	return steps, nil
@@ -85,11 +85,12 @@ const (
 )
 
 // Screened is what a peer offers, as far as it can be an offer: it completes no job in
-// the past, clocks that are apart allowed for. Its contracts are named as that site's.
+// the past, clocks that are apart allowed for, nor later than any authorisation lasts. Its
+// contracts are named as that site's.
 func Screened(site messages.Name, offers []messages.Offer, now messages.Time) []messages.Offer {
 	offers = slices.DeleteFunc(offers[:min(len(offers), maxOffers)], func(o messages.Offer) bool {
-		past := o.Completion != 0 && o.Completion < now.Add(-messages.MaxClockSkew)
-		return !messages.ValidName(o.Market) || o.Price < 0 || o.Budget < 0 || past
+		never := o.Completion != 0 && (o.Completion < now.Add(-messages.MaxClockSkew) || o.Completion > now.Add(messages.MaxInterval))
+		return !messages.ValidName(o.Market) || o.Price < 0 || o.Budget < 0 || never
 	})
 	for i := range offers {
 		o := &offers[i]

@@ -62,7 +62,7 @@ func put[V any](m map[messages.Name]map[messages.JobID]V, name messages.Name, id
 // has all the places of the jobs that are being entered.
 func (v *Visits) Begin(visit messages.Visit) error {
 	if v.entering[visit.Home][visit.Job] || len(v.entering[visit.Home]) >= maxEntering {
-		return messages.Errorf(messages.Unavailable, "job %v: is being taken; ask again", visit)
+		return messages.Errorf(messages.Unavailable, "job %v: is being accepted; ask again", visit)
 	}
 	put(v.entering, visit.Home, visit.Job, true)
 	return nil
@@ -81,7 +81,7 @@ func (v *Visits) End(visit messages.Visit) {
 // Poll counts a request of a peer that waits for a change, until [Visits.Polled].
 func (v *Visits) Poll(home messages.Name) error {
 	if v.polls[home] >= maxPolls {
-		return messages.Errorf(messages.Exhausted, "%d requests of site %s wait for news, the most there may be", maxPolls, home)
+		return messages.Errorf(messages.Exhausted, "%d requests of site %s wait for news, as many as the limit", maxPolls, home)
 	}
 	v.polls[home]++
 	return nil
@@ -145,7 +145,7 @@ func HomeOf(caller messages.Name) (messages.Name, error) {
 	home, is := strings.CutPrefix(caller, "$")
 	switch {
 	case !is || !messages.ValidName(home), home == messages.Auctioneer, home == messages.Bank, home == messages.Estimator, home == messages.NodeAgent, home == messages.Depot:
-		return "", messages.Errorf(messages.PermissionDenied, "caller %q: only the auctioneers of other sites may ask this; users ask that of their own", caller)
+		return "", messages.Errorf(messages.PermissionDenied, "caller %q: only the auctioneers of other sites may ask this; users ask the auctioneer of their own site", caller)
 	}
 	return home, nil
 }

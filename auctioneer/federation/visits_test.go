@@ -27,12 +27,13 @@ func TestHeard(t *testing.T) {
 
 func TestScreened(t *testing.T) {
 	offers := []messages.Offer{{Site: "north", Market: "main", Value: 100, Contract: "q1-1", Basis: strings.Repeat("b", 10_000)},
-		{Market: "a b"}, {Market: "main", Price: -1}, {Market: "main", Completion: 1}}
+		{Market: "a b"}, {Market: "main", Price: -1}, {Market: "main", Completion: 1},
+		{Market: "main", Completion: now.Add(messages.MaxInterval + messages.Duration(time.Second))}}
 	for range 1000 {
 		offers = append(offers, messages.Offer{Market: "main"})
 	}
 	got := Screened("east", offers, now)
-	if len(got) != maxOffers-3 {
+	if len(got) != maxOffers-4 {
 		t.Fatalf("%d offers", len(got))
 	}
 	if o := got[0]; o.Site != "east" || o.Value != 0 || o.Contract != "east/q1-1" || len(o.Basis) > 4*maxHeard {

@@ -44,7 +44,7 @@ func Heeds(spec *messages.JobSpec, m *messages.Market, markets *desk.Markets) er
 		if others := markets.Running(f.readers); others != "" {
 			advice += ", or submit to " + others
 		}
-		return messages.Errorf(messages.Invalid, "%s: market %s (%s) does not read it: a bid there is made of %s; %s",
+		return messages.Errorf(messages.Invalid, "%s: market %s (%s) does not use this field: a bid there has %s; %s",
 			f.name, m.Name, m.Mechanism, strings.Join(wants, ", "), advice)
 	}
 	return nil

@@ -182,7 +182,7 @@ func TestABidThatTheMarketIgnoresIsRefused(t *testing.T) {
 	}
 	reads := map[messages.Name]string{
 		messages.Proportional: "utility", messages.HighestBid: "rate", messages.DeadlineBid: "value deadline", messages.BatchQueue: "value delay",
-		messages.Reservation: "value deadline", messages.ContractMenu: "valuation contract", messages.FIFO: "", messages.FairShare: "", messages.Backfill: "",
+		messages.Reservation: "value deadline", messages.ContractMenu: "valuation contract", messages.FIFO: "", messages.FairShare: "", messages.Backfill: "", messages.Karma: "",
 	}
 	site := rules().Markets
 	for _, mechanism := range market.Mechanisms() {
@@ -203,7 +203,7 @@ func TestABidThatTheMarketIgnoresIsRefused(t *testing.T) {
 	spec := request("k").Spec
 	spec.Valuation = &messages.Valuation{}
 	err := intake.Heeds(&spec, &site.Configs[0], site)
-	if want := "valuation: market share (proportional) does not read it: a bid there is made of budget, utility; leave valuation out, or submit to menu (contract)"; messages.AsError("", err).Message != want {
+	if want := "valuation: market share (proportional) does not use this field: a bid there has budget, utility; leave valuation out, or submit to menu (contract)"; messages.AsError("", err).Message != want {
 		t.Errorf("%v, want %s", err, want)
 	}
 }
@@ -229,5 +229,27 @@ func TestALimitOnMemoryThatNobodyEnforcesIsSaid(t *testing.T) {
 		if got := strings.Join(intake.Unenforced(b, s), "\n"); (got == "") != (step.want == "") || !strings.Contains(got, step.want) {
 			t.Errorf("%q, want %q", got, step.want)
 		}
+	}
+}
+
+// TestAJobWithoutABidHasThatOfItsMarket: the budget is for each task, a repeated request
+// is the same one, and without a default the job is refused.
+func TestAJobWithoutABidHasThatOfItsMarket(t *testing.T) {
+	r := rules()
+	r.Configs[0].DefaultBudget = 2 * messages.Credit
+	request := func() *messages.SubmitRequest {
+		return &messages.SubmitRequest{Key: "k", Spec: messages.JobSpec{Stages: []messages.Stage{{Name: "a", Command: []string{"true"}, Tasks: 3}}}}
+	}
+	s, err := r.Prepare("ada", request())
+	if err != nil || s.Spec.Budget != 6*messages.Credit || len(s.Said) != 1 {
+		t.Fatalf("%+v, %v", s, err)
+	}
+	r.Configs[0].DefaultBudget = messages.Credit // a user who asks again asks for the same
+	if again, err := r.Prepare("ada", request()); err != nil || string(again.Digest) != string(s.Digest) {
+		t.Errorf("the digest depends on the default (%v)", err)
+	}
+	r.Configs[0].DefaultBudget = 0
+	if _, err := r.Prepare("ada", request()); messages.KindOf(err) != messages.Invalid {
+		t.Errorf("no budget anywhere: %v", err)
 	}
 }

@@ -26,14 +26,18 @@ type Rules struct {
 // Prepare checks what can be checked of a request without the state, and fills in
 // defaults.
 func (r *Rules) Prepare(account messages.Name, q *messages.SubmitRequest) (*Submission, error) {
-	if err := q.Validate(); err != nil {
-		return nil, err
-	}
 	digest, err := DigestOf(q)
 	if err != nil {
 		return nil, err
 	}
-	s := &Submission{Account: account, Key: q.Key, Digest: digest, Spec: &q.Spec, Payer: cmp.Or(q.Spec.Project, account),
+	assumed, err := r.assumeBid(&q.Spec)
+	if err != nil {
+		return nil, err
+	}
+	if err := q.Validate(); err != nil {
+		return nil, err
+	}
+	s := &Submission{Account: account, Key: q.Key, Digest: digest, Spec: &q.Spec, Payer: cmp.Or(q.Spec.Project, account), Said: assumed,
 		Deposit: r.Deposit, version: r.Version, most: r.Pending}
 	s.hold = fmt.Sprintf("job/%s/%s/%s", r.Site, account, q.Key)
 	if err := r.checkNotify(s.Spec.Notify); err != nil {
@@ -44,6 +48,30 @@ func (r *Rules) Prepare(account messages.Name, q *messages.SubmitRequest) (*Subm
 	}
 	s.Market = r.Find(s.Spec.Market)
 	return s, nil
+}
+
+// assumeBid gives a job that names no budget or rate those of its market, and says so.
+func (r *Rules) assumeBid(spec *messages.JobSpec) (said []string, err error) {
+	m := r.Find(cmp.Or(spec.Market, r.Configs[0].Name))
+	if m == nil || spec.Budget != 0 && (spec.Rate != 0 || m.DefaultRate == 0) {
+		return nil, nil
+	}
+	if spec.Budget == 0 {
+		tasks := spec.TaskCount()
+		switch {
+		case m.DefaultBudget == 0:
+			return nil, messages.Errorf(messages.Invalid, "budget: is missing: name the most that the job may cost, with --budget 10, a line #CANDOR --budget 10 in a script, or budget: 10 in a job file; market %s has no default budget", m.Name)
+		case tasks > int(messages.MaxCredits/m.DefaultBudget):
+			return nil, messages.Errorf(messages.TooLarge, "budget: the default of market %s is too much for %d tasks; name a budget", m.Name, tasks)
+		}
+		spec.Budget = m.DefaultBudget * messages.Credits(tasks)
+		said = append(said, fmt.Sprintf("the job names no budget, and has the default of market %s: it may cost %s", m.Name, spec.Budget.Words()))
+	}
+	if spec.Rate == 0 && m.DefaultRate != 0 {
+		spec.Rate = m.DefaultRate
+		said = append(said, fmt.Sprintf("the job names no rate, and has the default of market %s: %s for a second of a slot", m.Name, spec.Rate.Words()))
+	}
+	return said, nil
 }
 
 func (r *Rules) checkNotify(list []messages.Notify) error {
@@ -74,7 +102,7 @@ func (r *Rules) Complete(spec *messages.JobSpec) error {
 			s.OnFailure = messages.GoOn
 		}
 		s.TimeLimit = least(s.TimeLimit, m.TimeLimit)
-		if market.MannerOf(m.Mechanism).Spans { // its slots go to others then
+		if market.MannerOf(m).Spans { // its slots go to others then
 			s.TimeLimit = least(s.TimeLimit, spec.Length)
 		}
 		if !slices.Contains(m.Classes, s.Class) {
@@ -101,7 +129,7 @@ func checkLimits(spec *messages.JobSpec, m *messages.Market) error {
 		return messages.Errorf(messages.TooLarge, "stages: market %s takes jobs of at most %d tasks, not of %d", m.Name, m.MaxTasks, n)
 	}
 	for i := range spec.Stages {
-		if spec.Stages[i].Gang && !market.MannerOf(m.Mechanism).Gangs {
+		if spec.Stages[i].Gang && !market.MannerOf(m).Gangs {
 			return messages.Errorf(messages.Invalid, "stages[%d].gang: market %s starts tasks one by one and cannot keep a gang together; use a market of batch-queue, reservation or backfill", i, m.Name)
 		}
 	}
@@ -159,7 +187,7 @@ func (r *Rules) fits(b *book.Book, s *Submission) error {
 			continue
 		}
 		if n++; n == most {
-			return messages.Errorf(messages.Exhausted, "market %s takes at most %d jobs of an account at a time, and %s has %d that have not ended; wait for one", s.Spec.Market, most, s.Account, n)
+			return messages.Errorf(messages.Exhausted, "market %s accepts at most %d jobs of an account at a time, and %s has %d active jobs; submit again when one of them has ended", s.Spec.Market, most, s.Account, n)
 		}
 	}
 	return nil

@@ -23,6 +23,7 @@ type Submission struct {
 	Visit   *book.Visit      // the job is another site's; nil: a user's of this one
 	Deposit messages.Credits // what is held beside the budget
 	Seen    uint64           // 1 + the latest effect of the book before the hold was asked for
+	Said    []string         // what of its bid the market gave the job
 
 	hold     string
 	assumed  string             // where the utility function comes from, if the user gave none

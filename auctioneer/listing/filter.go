@@ -16,6 +16,7 @@ const (
 // filter is what a job must fit.
 type filter struct {
 	*messages.JobsRequest
+	jobs   map[messages.JobID]bool // nil: all
 	states []messages.State
 	labels []selector
 }
@@ -29,6 +30,15 @@ type selector struct {
 // newFilter reads the filter of a request.
 func newFilter(r *messages.JobsRequest) (f filter, err error) {
 	f.JobsRequest = r
+	if len(r.Jobs) > messages.MaxListed {
+		return f, messages.Errorf(messages.TooLarge, "jobs: %d are more than the %d that one request may name; send several requests", len(r.Jobs), messages.MaxListed)
+	}
+	if r.Jobs != nil {
+		f.jobs = map[messages.JobID]bool{}
+		for _, id := range r.Jobs {
+			f.jobs[id] = true
+		}
+	}
 	for _, name := range r.States {
 		var s messages.State
 		if err := s.UnmarshalText([]byte(name)); err != nil {
@@ -58,6 +68,7 @@ func newFilter(r *messages.JobsRequest) (f filter, err error) {
 // fits says whether a job fits all that the request gives.
 func (f *filter) fits(j *messages.JobSummary) bool {
 	return !(f.Active && j.State.Final()) &&
+		(f.jobs == nil || f.jobs[j.Job]) &&
 		(f.Before == 0 || j.Job < f.Before) &&
 		(f.states == nil || slices.Contains(f.states, j.State)) &&
 		(f.Market == "" || j.Market == f.Market) &&

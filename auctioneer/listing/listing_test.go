@@ -56,6 +56,7 @@ func TestWhichJobsFit(t *testing.T) {
 	}{
 		"all":                   {messages.JobsRequest{}, []int{6, 5, 4, 3, 2, 1}},
 		"active":                {messages.JobsRequest{Active: true}, []int{6, 1}},
+		"numbers":               {messages.JobsRequest{Jobs: []messages.JobID{2, 9, 5}}, []int{5, 2}},
 		"before":                {messages.JobsRequest{Before: 3}, []int{2, 1}},
 		"states":                {messages.JobsRequest{States: []string{"Failed", "Running"}}, []int{6, 5}},
 		"name":                  {messages.JobsRequest{Name: "train"}, []int{1}},
@@ -159,15 +160,15 @@ func TestPatterns(t *testing.T) {
 
 func TestWhatCannotBeAsked(t *testing.T) {
 	for want, r := range map[string]messages.JobsRequest{
-		`state "failed"`:             {States: []string{"failed"}},
-		"limit: must be":             {Limit: MostLimit + 1},
-		`cannot be sorted by "luck"`: {Sort: "-luck"},
-		"where an answer ended":      {After: "x"},
-		"is not the name":            {Labels: []string{"=7"}},
-		"is not the value":           {Labels: []string{"run=-"}},
-		"is not after since":         {Since: 5, Until: 5},
-		"name: the pattern has":      {Name: strings.Repeat("*", maxPattern+1)},
-		"labels: 17":                 {Labels: make([]string, 17)},
+		`state "failed"`:               {States: []string{"failed"}},
+		"limit: must be":               {Limit: MostLimit + 1},
+		`cannot be sorted by "luck"`:   {Sort: "-luck"},
+		"the end of an earlier answer": {After: "x"},
+		"is not the name":              {Labels: []string{"=7"}},
+		"is not the value":             {Labels: []string{"run=-"}},
+		"is not after since":           {Since: 5, Until: 5},
+		"name: the pattern has":        {Name: strings.Repeat("*", maxPattern+1)},
+		"labels: 17":                   {Labels: make([]string, 17)},
 	} {
 		if _, err := New(&r); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", want, err)
