@@ -148,6 +148,9 @@ func ParseArray(text string) (a Array, maxRunning int, err error) {
 	}
 	for part := range strings.SplitSeq(list, ",") {
 		r, ok := parseRange(part)
+		if ok && r.First > r.Last {
+			return refuse("%q goes down: write the smaller index first, %d-%d", clip(part), r.Last, r.First)
+		}
 		if !ok {
 			return refuse("%q is neither an index, nor first-last, nor first-last:step", clip(part))
 		}
@@ -171,7 +174,7 @@ func parseRange(s string) (r Range, ok bool) {
 	if stepped {
 		ok = ok && spanned && parseIndex(step, &r.Step) && r.Step > 0
 	}
-	return r, ok && r.First <= r.Last
+	return r, ok
 }
 
 // parseIndex reads a number of digits alone.

@@ -138,7 +138,14 @@ func (r *AuthoriseRequest) Validate() error {
 // credits are free once it has said so.
 type RevokeRequest struct {
 	ID string `json:"id"`
+	// Ended, from a service that made the authorisation, asks the other site for nothing: by
+	// that site's own word, what the authorisation pays for has ended. From then on it can be
+	// charged for ChargeWithin, and the credits are free after that.
+	Ended bool `json:"ended,omitempty"`
 }
+
+// ChargeWithin is how long a site has to charge a job which it says has ended.
+const ChargeWithin = Duration(24 * 3600_000_000_000)
 
 // Validate reports what is wrong with the request in itself.
 func (r *RevokeRequest) Validate() error { return checkIdentifier("id", r.ID) }
@@ -245,6 +252,10 @@ type PeerReply struct {
 	Since       Time         `json:"since,omitempty"`   // of the standing; 0: ever
 	Lost        Credits      `json:"lost,omitempty"`    // that the peer owed and that was written off
 	Leaving     bool         `json:"leaving,omitempty"` // the peer has settled everything, and parts
+	// Restored says that this site was restored from a backup, and has not found yet that
+	// its books with the peer are whole; Incarnation is the peer's, 0: it never was.
+	Restored    bool   `json:"restored,omitempty"`
+	Incarnation uint64 `json:"incarnation,omitempty"`
 }
 
 // PeersReply lists the peers by name, the credits that wait, and how many
@@ -258,6 +269,8 @@ type PeersReply struct {
 	Reserve Credits        `json:"reserve"` // what the other sites together may owe by settlements
 	Cycle   uint64         `json:"cycle"`   // the latest that was closed; 0: none
 	Fault   string         `json:"fault"`   // what the ledger should not have refused, first; empty: nothing
+	// Incarnation is when the site was last restored from a backup, in microseconds since 1970; 0: never.
+	Incarnation uint64 `json:"incarnation,omitempty"`
 }
 
 // RefusalTally says how often something was refused for a reason.

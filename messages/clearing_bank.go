@@ -28,8 +28,8 @@ func (k *InstructionKind) UnmarshalText(b []byte) error {
 // Instruction is one entry of what a bank asks of another, in order.
 type Instruction struct {
 	Kind    InstructionKind `json:"kind"`
-	ID      string          `json:"id,omitempty"`      // of an authorisation: charge, revoke
-	Account Name            `json:"account,omitempty"` // pay
+	ID      string          `json:"id,omitempty"`      // of an authorisation: charge, revoke; of a pay, who pays: account/caller/key
+	Account Name            `json:"account,omitempty"` // pay: the payee; charge: the payee at the sender, "" for its own account
 	Amount  Credits         `json:"amount"`
 	Expires Time            `json:"expires,omitempty"` // revoke: when the authorisation ends
 	Cycle   uint64          `json:"cycle,omitempty"`   // settle
@@ -83,6 +83,8 @@ type Instructions struct {
 	List  []Instruction `json:"list"`
 	Known RunningTotal  `json:"known"`
 	At    Time          `json:"at"` // by the sender's clock
+	// Incarnation is higher after each restoration of an older backup of the sender.
+	Incarnation uint64 `json:"incarnation,omitempty" wire:"trim"`
 }
 
 // SignedInstructions are instructions, signed by their sender.

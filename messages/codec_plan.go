@@ -20,6 +20,7 @@ type field struct {
 	plan
 	index int
 	name  string // as in JSON
+	trims bool   // left out at the end of a struct while it is zero, as earlier releases have it
 }
 
 var plans sync.Map // reflect.Type → *plan
@@ -107,7 +108,7 @@ func planStruct(t reflect.Type, within []reflect.Type) (*plan, error) {
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", f.Name, err)
 		}
-		fields = append(fields, field{plan: *p, index: i, name: name})
+		fields = append(fields, field{plan: *p, index: i, name: name, trims: f.Tag.Get("wire") == "trim"})
 	}
 	return &plan{writeStruct(fields), readStruct(fields)}, nil
 }

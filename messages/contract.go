@@ -14,6 +14,9 @@ type Contract struct {
 	// submission.
 	Replica   Valuation `json:"replica"`
 	Surrogate Valuation `json:"surrogate"`
+	// Planned is how long each task was planned to take when Completion was promised; 0:
+	// as long as the job declares.
+	Planned Duration `json:"planned,omitempty" msgpack:"-"`
 }
 
 // Validate checks a contract.
@@ -26,6 +29,9 @@ func (c *Contract) Validate() error {
 	}
 	if !(c.Promised >= 0 && c.Promised <= MaxCredits.Float()) {
 		return Errorf(Invalid, "promised: must be from 0 to %v credits, is %v", MaxCredits, c.Promised)
+	}
+	if c.Planned < 0 {
+		return Errorf(Invalid, "planned: must not be negative, is %v", c.Planned)
 	}
 	return cmp.Or(inField("replica", c.Replica.Validate()), inField("surrogate", c.Surrogate.Validate()))
 }

@@ -108,8 +108,17 @@ func (e Ending) String() string {
 	if e.Node != "" {
 		where = " on " + e.Node
 	}
-	if e.Reason != EndExitCode {
+	switch e.Reason {
+	case EndExitCode:
+	case EndCannotStart:
 		return e.cause() + where
+	default: // "ended by its disk limit of 20 MiB on node1: its directory holds more"
+		cause := e.cause()
+		at := strings.IndexAny(cause, ":;")
+		if at < 0 {
+			at = len(cause)
+		}
+		return cause[:at] + where + cause[at:]
 	}
 	text := fmt.Sprintf("ended with exit code %d%s", e.ExitCode, where)
 	if name := signalNames[e.ExitCode-128]; name != "" {

@@ -13,13 +13,14 @@ func TestEndings(t *testing.T) {
 		"":                             messages.Ending{Node: "n1"},
 		"ended with exit code 2 on n1": {Reason: messages.EndExitCode, ExitCode: 2, Node: "n1"},
 		"ended with exit code 137 on n1 (a shell reports SIGKILL so)": {Reason: messages.EndExitCode, ExitCode: 137, Node: "n1"},
-		"ended by SIGSEGV on n1":                                  {Reason: messages.EndSignal, ExitCode: 139, Detail: messages.SignalDetail("SIGSEGV"), Node: "n1"},
-		"ended by a signal on n1":                                 {Reason: messages.EndSignal, Node: "n1"},
-		"ended after 3s by its time limit of 3s on n1":            {Reason: messages.EndTimeLimit, ExitCode: 143, Detail: "ended after 3s by its time limit of 3s", Node: "n1"},
-		"ended by its memory limit on n1":                         {Reason: messages.EndMemoryLimit, Node: "n1"},
-		"could not be started: directory /x does not exist on n1": {Reason: messages.EndCannotStart, Detail: "directory /x does not exist", Node: "n1"},
-		"was lost with n1, which fell silent":                     {Reason: messages.EndNodeLost, Node: "n1"},
-		"was ended because n1 drains, and the notice was over":    {Reason: messages.EndEvicted, Node: "n1"},
+		"ended by SIGSEGV on n1":                                            {Reason: messages.EndSignal, ExitCode: 139, Detail: messages.SignalDetail("SIGSEGV"), Node: "n1"},
+		"ended by a signal on n1":                                           {Reason: messages.EndSignal, Node: "n1"},
+		"ended after 3s by its time limit of 3s on n1":                      {Reason: messages.EndTimeLimit, ExitCode: 143, Detail: "ended after 3s by its time limit of 3s", Node: "n1"},
+		"ended by its memory limit on n1":                                   {Reason: messages.EndMemoryLimit, Node: "n1"},
+		"ended by its disk limit of 20 MiB on n1: its directory holds more": {Reason: messages.EndDiskLimit, Detail: "ended by its disk limit of 20 MiB: its directory holds more", Node: "n1"},
+		"could not be started: directory /x does not exist on n1":           {Reason: messages.EndCannotStart, Detail: "directory /x does not exist", Node: "n1"},
+		"was lost with n1, which fell silent":                               {Reason: messages.EndNodeLost, Node: "n1"},
+		"was ended because n1 drains, and the notice was over":              {Reason: messages.EndEvicted, Node: "n1"},
 	} {
 		if got := e.String(); got != want {
 			t.Errorf("%+v: %q, want %q", e, got, want)

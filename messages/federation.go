@@ -34,6 +34,7 @@ func PeerVerbs() []PeerVerb {
 		{Bank, VerbInstruct},
 		{Bank, VerbLines},
 		{Bank, VerbPosition},
+		{Bank, VerbStatements},
 	}
 }
 

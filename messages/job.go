@@ -1,6 +1,10 @@
 package messages
 
-import "slices"
+import (
+	"cmp"
+	"slices"
+	"time"
+)
 
 // Limits on what one job may ask for. They bound what a replica stores and
 // what an agent can be made to do; a request beyond them is TooLarge.
@@ -92,6 +96,21 @@ type Stage struct {
 	OnFailure OnFailure `json:"on_failure,omitempty" msgpack:"-"`
 	// Repeats says which tasks of a stage of an earlier job the tasks do again; nil: none.
 	Repeats *Repeats `json:"repeats,omitempty" msgpack:"-"`
+	// Interactive has the input and output of the one task streamed to its owner; nil: it
+	// has no input, and its output is a log.
+	Interactive *Interactive `json:"interactive,omitempty" msgpack:"-"`
+	// Signal is sent to each task before its time limit; nil: none.
+	Signal *EarlySignal `json:"signal,omitempty" msgpack:"-"`
+}
+
+// Time is how long before the time limit the signal is sent.
+func (e *EarlySignal) Time() Duration { return cmp.Or(e.Before, Duration(time.Minute)) }
+
+// EarlySignal tells a task that its time limit is near.
+type EarlySignal struct {
+	Name   string   `json:"name"`            // such as USR2
+	Before Duration `json:"before"`          // how long before the time limit; 0: a minute
+	First  bool     `json:"first,omitempty"` // to the first process of the task alone, the script
 }
 
 // Repeats are tasks of an earlier job that are done again. Each finds the position that it
@@ -99,6 +118,29 @@ type Stage struct {
 type Repeats struct {
 	Tasks     int   `json:"tasks"`     // of the earlier stage
 	Positions Array `json:"positions"` // in it, of each task
+}
+
+// Narrow has a stage of an earlier job, which had so many tasks, do only the tasks at some
+// positions again. The tasks find the indices and positions that they had.
+func (s *Stage) Narrow(positions []uint32, all int) error {
+	repeats := &Repeats{Tasks: all}
+	if s.Repeats != nil {
+		repeats.Tasks = s.Repeats.Tasks
+	}
+	var indices Array
+	for _, k := range positions {
+		indices = indices.With(s.Array.At(int64(k)))
+		position := int64(k)
+		if s.Repeats != nil {
+			position = s.Repeats.Positions.At(position)
+		}
+		repeats.Positions = repeats.Positions.With(position)
+	}
+	if n := max(len(indices), len(repeats.Positions)); n > MaxRanges {
+		return Errorf(TooLarge, "the tasks that did not end well are in %d runs of indices, more than the %d that a job can have; submit them as several jobs with --array", n, MaxRanges)
+	}
+	s.Tasks, s.Array, s.Repeats = 0, indices, repeats
+	return nil
 }
 
 // OnFailure says what a task that fails does to the other tasks.
@@ -148,7 +190,8 @@ const (
 type Utility struct {
 	Form    Form    `json:"form,omitempty"` // default: linear
 	Weights Weights `json:"weights"`
-	// Minimum is the utility below which the job owes nothing (its SLO); 0: none.
+	// Minimum is the utility below which the job is not served (its SLO), and below which it
+	// owes nothing where the market has settle: on-completion; 0: none.
 	Minimum float64 `json:"minimum,omitempty"`
 }
 

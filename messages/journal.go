@@ -76,6 +76,8 @@ type Checkpoint struct {
 	// Endorsement is the signature of the site's account under EndorsedKey, where
 	// Key is not the account's own.
 	Endorsement []byte `json:"endorsement,omitempty"`
+	// Succession leads from the account's first key to the key that endorses.
+	Succession []Succession `json:"succession,omitempty"`
 }
 
 // EndorsedKey is what the account of a site signs to say that a key signs in the

@@ -20,6 +20,7 @@ const (
 	FIFO         = "fifo"
 	FairShare    = "fairshare"
 	Backfill     = "backfill"
+	Karma        = "karma"
 )
 
 // What happens to a task whose slot goes to another.
@@ -27,6 +28,18 @@ const (
 	PreemptSuspend = "suspend" // it is stopped where it is, and goes on there
 	PreemptRequeue = "requeue" // it is ended, and run again from its beginning
 	PreemptCancel  = "cancel"  // its job is ended
+)
+
+// PricePivot is the price of highest-bid with which truth is best; see Market.Price.
+const PricePivot = "pivot"
+
+// ModeFixed has a reservation market choose among timetables that no declaration shapes.
+const ModeFixed = "fixed"
+
+// When a deadline market hands over results; see Market.HandOver.
+const (
+	HandOverDeadline = "deadline"
+	HandOverEnd      = "end"
 )
 
 // SettleOnCompletion has jobs charged when they are completed; see Market.Settle.
@@ -40,7 +53,8 @@ type Market struct {
 	Mechanism Name     `json:"mechanism"`
 	Classes   []Name   `json:"classes"`
 	TimeLimit Duration `json:"time_limit,omitempty"` // the time limit of an attempt, if the job names none; 0: no limit
-	// Alpha is the exponent of the proportional share, in [0, 1]; nil: 1/2.
+	// Alpha is, in [0, 1], of proportional the exponent of the share, and of karma the part
+	// of the slots that is guaranteed; nil: 1/2.
 	Alpha *float64 `json:"alpha,omitempty"`
 
 	// Nodes are the nodes whose slots the market allocates; empty: all nodes with its
@@ -50,17 +64,20 @@ type Market struct {
 	// the price. nil: a credit.
 	Reserve    *Credits `json:"reserve,omitempty"`
 	Algorithm  string   `json:"algorithm,omitempty"`  // highest-bid: HB (default), NPHB or WSEPT
-	Price      string   `json:"price,omitempty"`      // highest-bid: kth (default) or first
+	Price      string   `json:"price,omitempty"`      // highest-bid: kth (default), first or pivot
 	Capped     bool     `json:"capped,omitempty"`     // highest-bid: no job pays more than its own bid
 	Preemption string   `json:"preemption,omitempty"` // suspend (default), requeue or cancel
 
 	Lambda *float64 `json:"lambda,omitempty"` // deadline: how much finished work protects a job, in [0, 1]; nil: 0.6
-	Slot   Duration `json:"slot,omitempty"`   // deadline: the unit of time of decisions; 0: 10 s
+	Slot   Duration `json:"slot,omitempty"`   // the unit of time of decisions; deadline, 0: 10 s; karma, 0: a minute
 	Scale  float64  `json:"scale,omitempty"`  // deadline: a typical length in slots; 0: 32
 
 	// Mode is, of backfill, easy (default) or conservative; of batch-queue what of
 	// others' declarations is taken to be unknown: priority, their values and costs
 	// of delay (default), or full, their lengths and widths too.
+	// Of reservation, search (default), the best of timetables made for the bids, or fixed,
+	// of timetables that no declaration shapes: truth is best in lengths, widths and
+	// deadlines too, and the timetable is worth less.
 	Mode  string   `json:"mode,omitempty"`
 	Draws int      `json:"draws,omitempty"` // batch-queue: draws of an expectation; 0: 1,000, fewer in a long queue
 	Cycle Duration `json:"cycle,omitempty"` // reservation: the period that is sold at once; 0: a day
@@ -84,8 +101,8 @@ type Market struct {
 	// valuation; contract. None: values from 1 to 100 credits, times from ten seconds
 	// to a day.
 	Prior []Valuation `json:"prior,omitempty" msgpack:"-"`
-	// PriorJobs are the declarations to assume while too few jobs have been seen;
-	// batch-queue. None: the declarations of the jobs in the market.
+	// PriorJobs are the declarations to assume while too few jobs have been considered;
+	// batch-queue, where pricing pivot alone can do without.
 	PriorJobs []QueuedType `json:"prior_jobs,omitempty" msgpack:"-"`
 	// Weights are by account; fairshare. 1 where none is given.
 	Weights Weights `json:"weights,omitempty" msgpack:"-"`
@@ -93,7 +110,26 @@ type Market struct {
 	// Settle is, of proportional, deadline and contract, "on-completion" for the paper's
 	// charge, which a job that is not completed escapes; "": jobs owe for what they had.
 	Settle string `json:"settle,omitempty" msgpack:"-"`
+	// Horizon is, of highest-bid with price pivot, for how long after its submission the
+	// waiting of a job counts in its price; 0: a day. A budget must cover that time at the
+	// rate of the job.
+	Horizon Duration `json:"horizon,omitempty" msgpack:"-"`
+	// Pricing is, of batch-queue, externality (default), by which jobs pay what they can
+	// be expected to cost others, or pivot, by which jobs pay what others lose by their
+	// announcements, and most of that is given back.
+	Pricing string `json:"pricing,omitempty" msgpack:"-"`
+	// HandOver says, of deadline, when the owner of a job can read its outputs and logs:
+	// deadline (default), when the job is settled, by its deadline if it has ended by then,
+	// or end, at once.
+	HandOver string `json:"hand_over,omitempty" msgpack:"-"`
+	// DefaultBudget is, for each task, the budget of a job that names none; 0: jobs name one.
+	DefaultBudget Credits `json:"default_budget,omitempty" msgpack:"-"`
+	// DefaultRate is, of highest-bid, the rate of a job that names none; 0: jobs name one.
+	DefaultRate Credits `json:"default_rate,omitempty" msgpack:"-"`
 }
+
+// Keeps says whether a market keeps outputs and logs of a job until the job is settled.
+func (m *Market) Keeps() bool { return m.Mechanism == DeadlineBid && m.HandOver != HandOverEnd }
 
 // QueuedType is what a job of a batch queue may declare.
 type QueuedType struct {
@@ -169,17 +205,18 @@ func (m *Market) validateUse() error {
 		set   bool
 		users []Name
 	}{
-		{"alpha", m.Alpha != nil, []Name{Proportional}},
-		{"reserve", m.Reserve != nil, []Name{HighestBid, FIFO, FairShare, Backfill}},
+		{"alpha", m.Alpha != nil, []Name{Proportional, Karma}},
+		{"reserve", m.Reserve != nil, []Name{HighestBid, FIFO, FairShare, Backfill, Karma}},
 		{"algorithm", m.Algorithm != "", []Name{HighestBid}},
 		{"price", m.Price != "", []Name{HighestBid}},
 		{"capped", m.Capped, []Name{HighestBid}},
+		{"horizon", m.Horizon != 0, []Name{HighestBid}},
 		{"preemption", m.Preemption != "", preempting},
 		{"settle", m.Settle != "", []Name{Proportional, DeadlineBid, ContractMenu}},
 		{"lambda", m.Lambda != nil, []Name{DeadlineBid}},
-		{"slot", m.Slot != 0, []Name{DeadlineBid}},
+		{"slot", m.Slot != 0, []Name{DeadlineBid, Karma}},
 		{"scale", m.Scale != 0, []Name{DeadlineBid}},
-		{"mode", m.Mode != "", []Name{Backfill, BatchQueue}},
+		{"mode", m.Mode != "", []Name{Backfill, BatchQueue, Reservation}},
 		{"draws", m.Draws != 0, []Name{BatchQueue}},
 		{"cycle", m.Cycle != 0, []Name{Reservation}},
 		{"granule", m.Granule != 0, []Name{Reservation}},
@@ -192,6 +229,9 @@ func (m *Market) validateUse() error {
 		{"prior", len(m.Prior) > 0, []Name{ContractMenu}},
 		{"prior_jobs", len(m.PriorJobs) > 0, []Name{BatchQueue}},
 		{"weights", len(m.Weights) > 0, []Name{FairShare}},
+		{"pricing", m.Pricing != "", []Name{BatchQueue}},
+		{"hand_over", m.HandOver != "", []Name{DeadlineBid}},
+		{"default_rate", m.DefaultRate != 0, []Name{HighestBid}},
 	} {
 		if f.set && !slices.Contains(f.users, m.Mechanism) {
 			found = append(found, Errorf(Invalid, "%s: markets of mechanism %s do not use this field, only %v do; leave it out", f.field, m.Mechanism, f.users))
@@ -208,7 +248,7 @@ func (m *Market) validateNumbers() error {
 		value Duration
 	}{
 		{"time_limit", m.TimeLimit}, {"slot", m.Slot}, {"cycle", m.Cycle}, {"granule", m.Granule},
-		{"half_life", m.HalfLife}, {"gang_timeout", m.GangTimeout}, {"quote", m.Quote},
+		{"half_life", m.HalfLife}, {"gang_timeout", m.GangTimeout}, {"quote", m.Quote}, {"horizon", m.Horizon},
 	} {
 		if f.value < 0 {
 			addf("%s: %v must not be negative; leave it out for the default", f.field, f.value)
@@ -237,11 +277,20 @@ func (m *Market) validateNumbers() error {
 	if m.Reserve != nil && (*m.Reserve < 0 || *m.Reserve > MaxCredits) {
 		addf("reserve: %v must be from 0 to %v credits for a slot-second", *m.Reserve, MaxCredits)
 	}
+	for _, f := range [...]struct {
+		field string
+		value Credits
+	}{{"default_budget", m.DefaultBudget}, {"default_rate", m.DefaultRate}} {
+		if f.value < 0 || f.value > MaxCredits {
+			addf("%s: %v must be from 0 to %v credits", f.field, f.value, MaxCredits)
+		}
+	}
 	return errors.Join(found...)
 }
 
 // modes are those of a mechanism that has some.
-var modes = map[Name][]string{Backfill: {"easy", "conservative"}, BatchQueue: {"priority", "full"}}
+var modes = map[Name][]string{Backfill: {"easy", "conservative"}, BatchQueue: {"priority", "full"},
+	Reservation: {"search", ModeFixed}}
 
 func (m *Market) validateWords() error {
 	var found []error
@@ -250,19 +299,43 @@ func (m *Market) validateWords() error {
 		known        []string
 	}{
 		{"algorithm", m.Algorithm, []string{"HB", "NPHB", "WSEPT"}},
-		{"price", m.Price, []string{"first", "kth"}},
+		{"price", m.Price, []string{"first", "kth", PricePivot}},
 		{"preemption", m.Preemption, []string{PreemptSuspend, PreemptRequeue, PreemptCancel}},
 		{"settle", m.Settle, []string{SettleOnCompletion}},
 		{"mode", m.Mode, modes[m.Mechanism]},
+		{"pricing", m.Pricing, []string{"externality", "pivot"}},
+		{"hand_over", m.HandOver, []string{HandOverDeadline, HandOverEnd}},
 	} {
 		if f.value != "" && !slices.Contains(f.known, f.value) {
 			found = append(found, Errorf(Invalid, "%s: %q is none of %v", f.field, clip(f.value), f.known))
 		}
 	}
+	if m.Pricing == "pivot" && (m.Mode != "" || m.Draws != 0 || len(m.PriorJobs) > 0) {
+		found = append(found, Errorf(Invalid, "pricing: pivot goes by no belief; leave mode, draws and prior_jobs out"))
+	}
 	if m.Preemption != "" && m.Mechanism == HighestBid && m.Algorithm != "" && m.Algorithm != "HB" {
 		found = append(found, Errorf(Invalid, "preemption: algorithm %s takes no slot from a running job; leave it out, or use HB", m.Algorithm))
 	}
-	return errors.Join(found...)
+	return errors.Join(append(found, m.validatePivot())...)
+}
+
+// validatePivot refuses what price pivot is not defined for, and a horizon without it.
+func (m *Market) validatePivot() error {
+	switch {
+	case m.Price != PricePivot && m.Horizon != 0:
+		return Errorf(Invalid, "horizon: only price %s uses this field; leave it out", PricePivot)
+	case m.Price != PricePivot || m.Mechanism != HighestBid:
+		return nil
+	case m.Algorithm != "" && m.Algorithm != "HB":
+		return Errorf(Invalid, "price: %s is of algorithm HB, not of %s", PricePivot, m.Algorithm)
+	case m.Capped:
+		return Errorf(Invalid, "capped: price %s is not for a second, and no own bid caps it; leave capped out", PricePivot)
+	case m.Preemption != "" && m.Preemption != PreemptSuspend:
+		return Errorf(Invalid, "preemption: price %s is of a market whose jobs lose no work; leave it out", PricePivot)
+	case len(m.Classes) > 1:
+		return Errorf(Invalid, "classes: price %s is of one class of slots, there are %d; make a market for each", PricePivot, len(m.Classes))
+	}
+	return nil
 }
 
 // validateCycle sees to it that a cycle is of whole granules.

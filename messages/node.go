@@ -157,6 +157,9 @@ type Program struct {
 	// As in [Stage].
 	Inputs  []File   `json:"inputs,omitempty"`
 	Outputs []string `json:"outputs,omitempty"`
+	// As in [Stage]; agents and executors of earlier releases read programs without them.
+	Interactive *Interactive `json:"interactive,omitempty" wire:"trim"`
+	Signal      *EarlySignal `json:"signal,omitempty" wire:"trim"`
 }
 
 // SharedEnv is the stage of a program that is none: its Env is that of the job, and

@@ -24,6 +24,10 @@ func (r *ReconcileRequest) Validate() error { return needName("peer", r.Peer) }
 type ReconcileReply struct {
 	Peer  Name             `json:"peer"`
 	Books []ReconciledBook `json:"books"` // of this site's instructions, then of the peer's
+	// Plan is how this bank enters again what it lost; nil: it lost nothing.
+	Plan *RepairPlan `json:"plan,omitempty"`
+	// Waits says that this site was restored, and trades with the peer only when nothing is lost.
+	Waits bool `json:"waits,omitempty"`
 }
 
 // ReconciledBook says how far the books of one direction go at each bank, where they

@@ -45,6 +45,16 @@ type TrustReply struct {
 	From        uint64 `json:"from"`        // the record from which on everything is proven
 	Exchange    []byte `json:"exchange"`    // X25519
 	Endorsement []byte `json:"endorsement"` // of Exchange, by the key of the site's account
+	// Succession leads from the account's first key to the key that endorses.
+	Succession []Succession `json:"succession,omitempty"`
+}
+
+// Succession is the word of an account's key that another key follows, for good. The first
+// key, which is the account's name in every credentials file, is followed by those of a list,
+// one after another; the last speaks for the account.
+type Succession struct {
+	Key       string `json:"key"`
+	Signature []byte `json:"signature"` // by the key before
 }
 
 // RoleKey is a public key that signs the credentials of a role.
@@ -60,4 +70,6 @@ type SiteKeys struct {
 	Roles   []RoleKey `json:"roles"`   // sign from now on
 	Ended   []string  `json:"ended"`   // of those that signed
 	Revoked []string  `json:"revoked"` // of users' own
+	// Succession leads from the account's first key to the key that signs this statement.
+	Succession []Succession `json:"succession,omitempty"`
 }

@@ -59,4 +59,5 @@ type ReplicaState struct {
 	Answers bool   `json:"answers"` // the leader heard of it within the last moments
 	Behind  uint64 `json:"behind"`  // log entries that it lacks, as far as the leader knows
 	Address string `json:"address"` // with which it was added; empty: by configuration
+	Weak    string `json:"weak"`    // why it should not lead, as a disk without room; empty: nothing
 }

@@ -18,6 +18,7 @@ const (
 	VerbRegister = "register" // RegisterRequest → RegisterReply; the account is the node
 	VerbExchange = "exchange" // Exchange → ExchangeReply; the account is the node
 	VerbVector   = "vector"   // VectorRequest → Vector; the account is the node
+	VerbKept     = "kept"     // JobRequest → KeptReply; the account is the node
 	VerbArchive  = "archive"  // ArchiveRequest → ArchiveReply; replicas of the auctioneer
 	VerbJobs     = "jobs"     // JobsRequest → JobsReply
 	VerbJob      = "job"      // JobRequest → JobDetail
@@ -103,7 +104,7 @@ func InboxPrefix(name Name) string { return "_INBOX_" + name }
 // about to cut, and why.
 func RefusalSubject(name Name) string { return InboxPrefix(name) + ".refused" }
 
-// LogsReplyPrefix is where a node's replies to an account's requests for logs arrive:
+// LogsReplyPrefix is where a node's replies to an account's requests for logs and streams arrive:
 // the node may publish below its own name alone, and the account listen below its own.
 func LogsReplyPrefix(node, account Name) string {
 	return strings.Join([]string{"_LOGS", node, account}, ".")
@@ -112,12 +113,12 @@ func LogsReplyPrefix(node, account Name) string {
 // ReplyPrefix is where the reply to a request on a subject arrives.
 func ReplyPrefix(subject string) string {
 	if strings.Count(subject, ".") == logsTokens-1 {
-		if tokens := strings.Split(subject, "."); tokens[2] == NodeAgent && tokens[3] == VerbLogs {
+		if tokens := strings.Split(subject, "."); tokens[2] == NodeAgent && (tokens[3] == VerbLogs || tokens[3] == VerbStream) {
 			return LogsReplyPrefix(tokens[4], tokens[5])
 		}
 	}
 	return InboxPrefix(Caller(subject))
 }
 
-// logsTokens is how many tokens a [LogsSubject] has.
+// logsTokens is how many tokens a [LogsSubject] and a [StreamSubject] have.
 const logsTokens = 6

@@ -2,6 +2,7 @@ package messages
 
 import (
 	"encoding/json"
+	"fmt"
 	"strconv"
 )
 
@@ -134,7 +135,12 @@ type JobsRequest struct {
 	Sort string `json:"sort,omitempty"`
 	// After goes on behind an answer: its Next.
 	After string `json:"after,omitempty"`
+	// Jobs are the numbers of the jobs to list, at most MaxListed; none: all numbers.
+	Jobs []JobID `json:"jobs,omitempty"`
 }
+
+// MaxListed is how many jobs one request may ask for by their numbers.
+const MaxListed = 1000
 
 // JobSortings are what jobs can be sorted by.
 var JobSortings = []string{"job", "name", "account", "market", "state", "budget", "charged", "tasks", "submitted", "started", "ended"}
@@ -220,6 +226,8 @@ type JobSummary struct {
 	// Message says what ended the job, where it did not end well.
 	Message string `json:"message,omitempty" msgpack:"-"`
 	Hold    string `json:"hold,omitempty" msgpack:"-"` // the bank's name of the hold that the job has
+	// Array has the indices of the tasks of a job of one stage that is an array.
+	Array Array `json:"array,omitempty" msgpack:"-"`
 }
 
 // JobDetail is everything a user may want to know of a job.
@@ -230,6 +238,23 @@ type JobDetail struct {
 	Shares []ClassShare  `json:"shares"`
 	// Notices are the words that were to be sent about the job.
 	Notices []NoticeStatus `json:"notices,omitempty"`
+	// Kept says that the site keeps the outputs and logs until the job is settled.
+	Kept bool `json:"kept,omitempty"`
+}
+
+// KeptReply says whether the site keeps the outputs and logs of a job until the job is settled.
+type KeptReply struct {
+	Kept bool `json:"kept,omitempty"`
+}
+
+// ErrKept refuses the outputs and logs of a job that is not settled; deadline is 0 where
+// it is not known.
+func ErrKept(job JobID, deadline Time) error {
+	by := "its deadline"
+	if deadline != 0 {
+		by += fmt.Sprintf(", %v,", deadline)
+	}
+	return Errorf(PermissionDenied, "job %v: its market hands over outputs and logs when the job is settled: at %s at the latest if the job has ended by then", job, by)
 }
 
 // StageStatus counts a stage's tasks.
@@ -267,7 +292,7 @@ type StageStatus struct {
 // time in which the job had work pending there.
 type ClassShare struct {
 	Class     Name     `json:"class"`
-	Now       float64  `json:"now"` // share in force
+	Now       float64  `json:"now"` // share in force; where no task waits, the part of the slots that the job has
 	Allocated float64  `json:"allocated"`
 	Received  float64  `json:"received"`
 	Over      Duration `json:"over"` // the time averaged over

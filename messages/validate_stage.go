@@ -27,7 +27,22 @@ func (s *Stage) validate(path string) error {
 		func() error { return s.Env.validate(path + ".env") },
 		func() error { return s.validateLimits(path) },
 		func() error { return s.validateFiles(path) },
+		func() error { return s.validateStream(path) },
 	)
+}
+
+// validateStream checks what reaches a task from outside while it runs.
+func (s *Stage) validateStream(path string) error {
+	if s.Interactive != nil && s.TaskCount() != 1 {
+		return Errorf(Invalid, "%s.interactive: only a single task has a stream, not one of %d; run one task", path, s.TaskCount())
+	}
+	if err := s.Interactive.validate(path + ".interactive"); err != nil || s.Signal == nil {
+		return err
+	}
+	if s.Signal.Before < 0 {
+		return Errorf(Invalid, "%s.signal.before: %v must not be negative", path, s.Signal.Before)
+	}
+	return CheckSignal(path+".signal.name", s.Signal.Name)
 }
 
 func (s *Stage) validateTasks(path string) error {

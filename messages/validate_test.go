@@ -217,6 +217,9 @@ func TestParseArray(t *testing.T) {
 			t.Errorf("%s: got %v, %v", clip(text), a, err)
 		}
 	}
+	if _, _, err := ParseArray("1,5-3"); !strings.Contains(fmt.Sprint(err), `"5-3" goes down: write the smaller index first, 3-5`) {
+		t.Errorf("got %v", err)
+	}
 	if _, _, err := ParseArray("1-4:x"); !strings.Contains(fmt.Sprint(err), `array "1-4:x": "1-4:x" is neither`) {
 		t.Errorf("got %v", err)
 	}

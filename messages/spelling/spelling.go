@@ -1,5 +1,8 @@
-// Package spelling finds the word that somebody meant by a misspelt one.
+// Package spelling finds the word that somebody meant by a misspelt one, and writes
+// numbers with the words that go with them.
 package spelling
+
+import "strconv"
 
 // Nearest returns the word that was most likely meant by one that is not among the
 // known; "" if none is near: at most a third of its letters differ.
@@ -33,4 +36,16 @@ func Distance(a, b string) int {
 		}
 	}
 	return row[len(b)]
+}
+
+// Number writes a count with the words after it: "1 job waits", "1,200 jobs wait".
+func Number(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	text := strconv.Itoa(n)
+	for at := len(text) - 3; at > 0; at -= 3 {
+		text = text[:at] + "," + text[at:]
+	}
+	return text + " " + many
 }

@@ -16,3 +16,11 @@ func TestNearest(t *testing.T) {
 		}
 	}
 }
+
+func TestNumber(t *testing.T) {
+	for n, want := range map[int]string{0: "0 jobs wait", 1: "1 job waits", 12: "12 jobs wait", 123: "123 jobs wait", 1200: "1,200 jobs wait", 1234567: "1,234,567 jobs wait"} {
+		if got := spelling.Number(n, "job waits", "jobs wait"); got != want {
+			t.Errorf("%d: %q, want %q", n, got, want)
+		}
+	}
+}

@@ -1,0 +1,172 @@
+package messages
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// VerbStream is asked of a node's agent: StreamRequest → StreamReply.
+const VerbStream = "stream"
+
+// StreamSubject is where a node's agent is asked for the streams of its tasks.
+func StreamSubject(site, node, account Name) string {
+	return strings.Join([]string{"candor", site, NodeAgent, VerbStream, node, account}, ".")
+}
+
+// Interactive has the standard input and output of a task streamed to its owner, in
+// place of an empty input and a log.
+type Interactive struct {
+	Terminal bool `json:"terminal,omitempty"` // they are a terminal
+	Rows     int  `json:"rows,omitempty"`     // of the terminal
+	Columns  int  `json:"columns,omitempty"`
+	// Linger is for how long the process runs while no client asks for its stream;
+	// 0: 5 minutes.
+	Linger Duration `json:"linger,omitempty"`
+	// Idle is for how long the process runs without input or output; 0: any time.
+	Idle Duration `json:"idle,omitempty"`
+}
+
+// DefaultLinger is for how long a task waits for a client that was lost.
+const DefaultLinger = Duration(5 * time.Minute)
+
+// Limits of streams.
+const (
+	MaxStreamPiece = 256 << 10 // bytes of one request or reply, and what a node keeps of each direction
+	MaxWindow      = 10_000    // rows or columns
+)
+
+func (i *Interactive) validate(path string) error {
+	switch {
+	case i == nil:
+		return nil
+	case i.Rows < 0 || i.Columns < 0 || i.Rows > MaxWindow || i.Columns > MaxWindow:
+		return Errorf(Invalid, "%s: %d rows and %d columns must be from 0 to %d", path, i.Rows, i.Columns, MaxWindow)
+	case i.Linger < 0 || i.Idle < 0:
+		return Errorf(Invalid, "%s: linger and idle must not be negative; leave them out for the default", path)
+	}
+	return nil
+}
+
+// StreamBegin is what a client begins beside a running task: a command in the task's cell,
+// or a connection to a port of the task's network.
+type StreamBegin struct {
+	Command     []string    `json:"command,omitempty"`
+	Port        int         `json:"port,omitempty"`
+	Interactive Interactive `json:"interactive"`
+	Term        string      `json:"term,omitempty"` // the kind of terminal, for the command's TERM
+}
+
+// StreamRequest is one exchange between a client and a stream. Each direction is a
+// sequence of bytes with positions from 0 on: a repeated request changes nothing, and a
+// node keeps at most [MaxStreamPiece] that the other side has not taken yet, so that whoever
+// is slow slows the other down.
+type StreamRequest struct {
+	Attempt Attempt `json:"attempt"`
+	// Stream names a stream that Begin begins; "": that of the task itself.
+	Stream string       `json:"stream,omitempty"`
+	Begin  *StreamBegin `json:"begin,omitempty"`
+	// Client names who asks. With Take the client takes the place of the one before, whose
+	// requests are then refused; without a client the request is for a signal alone.
+	Client string `json:"client,omitempty"`
+	Take   bool   `json:"take,omitempty"`
+	// Input is at InputAt of the input, after whose last byte InputEnd ends the input.
+	Input    []byte `json:"input,omitempty"`
+	InputAt  int64  `json:"input_at,omitempty"`
+	InputEnd bool   `json:"input_end,omitempty"`
+	// Poll asks for output and errors from these positions on. What is before was received.
+	Poll     bool  `json:"poll,omitempty"`
+	OutputAt int64 `json:"output_at,omitempty"`
+	ErrorsAt int64 `json:"errors_at,omitempty"`
+	// Wait is how long to wait for output, or for room for the input, at most 1 s.
+	Wait Duration `json:"wait,omitempty"`
+	// Signal, a name such as INT, goes to the processes of the task, or to the command of a
+	// stream. Of two with one number (above 0) of a client, the second is not sent.
+	Signal       string `json:"signal,omitempty"`
+	SignalNumber uint64 `json:"signal_number,omitempty"`
+	Rows         int    `json:"rows,omitempty"` // the terminal has this size now
+	Columns      int    `json:"columns,omitempty"`
+	// Close says that the client needs the stream no more: what Begin began ends.
+	Close bool `json:"close,omitempty"`
+}
+
+// StreamReply is what a stream has for its client.
+type StreamReply struct {
+	InputNext int64  `json:"input_next"` // the position from which on no input was taken
+	Output    []byte `json:"output,omitempty"`
+	OutputAt  int64  `json:"output_at"` // of the first byte of Output
+	Errors    []byte `json:"errors,omitempty"`
+	ErrorsAt  int64  `json:"errors_at"`
+	// Ended says that the process has ended, and that nothing follows Output and Errors.
+	Ended    bool `json:"ended,omitempty"`
+	ExitCode int  `json:"exit_code"`
+}
+
+// Validate reports what is wrong with a request in itself.
+func (r *StreamRequest) Validate() error {
+	if b := r.Begin; b != nil {
+		switch {
+		case r.Stream == "":
+			return Errorf(Invalid, "stream: is missing; name the stream that begins")
+		case (len(b.Command) == 0) == (b.Port == 0):
+			return Errorf(Invalid, "begin: needs either a command or a port")
+		case b.Port < 0 || b.Port > 65535:
+			return Errorf(Invalid, "begin.port: %d is no port; give one from 1 to 65535", b.Port)
+		case len(b.Command) > MaxArguments:
+			return Errorf(TooLarge, "begin.command: %d words are more than the limit of %d", len(b.Command), MaxArguments)
+		}
+		if err := b.Interactive.validate("begin.interactive"); err != nil {
+			return err
+		}
+	}
+	window := Interactive{Rows: r.Rows, Columns: r.Columns}
+	switch {
+	case r.Client == "" && r.Signal == "":
+		return Errorf(Invalid, "client: is missing; choose a random name for each client")
+	case len(r.Stream) > MaxKey || len(r.Client) > MaxKey:
+		return Errorf(TooLarge, "stream: its name and that of the client have at most %d bytes", MaxKey)
+	case len(r.Input) > MaxStreamPiece:
+		return Errorf(TooLarge, "input: %d bytes are more than the limit of %d for one request", len(r.Input), MaxStreamPiece)
+	case r.InputAt < 0 || r.OutputAt < 0 || r.ErrorsAt < 0:
+		return Errorf(Invalid, "positions must not be negative")
+	}
+	if r.Signal != "" {
+		if err := CheckSignal("signal", r.Signal); err != nil {
+			return err
+		}
+	}
+	return window.validate("window")
+}
+
+// Signals are the signals that users send to tasks, by name.
+var Signals = []string{"HUP", "INT", "QUIT", "ABRT", "KILL", "USR1", "USR2", "ALRM", "TERM", "CONT", "STOP", "TSTP", "TTIN", "TTOU", "URG", "XCPU", "WINCH"}
+
+// CheckSignal refuses a name of a signal that is none of [Signals].
+func CheckSignal(path, name string) error {
+	if !slices.Contains(Signals, name) {
+		return Errorf(Invalid, "%s: %q is none of %s", path, clip(name), strings.Join(Signals, ", "))
+	}
+	return nil
+}
+
+// ParseSignal reads "USR1", "SIGUSR1", "usr1" or "10" as one of [Signals].
+func ParseSignal(text string) (string, error) {
+	name := strings.TrimPrefix(strings.ToUpper(text), "SIG")
+	if number, err := strconv.Atoi(name); err == nil {
+		name = signalNumbers[number]
+	}
+	if !slices.Contains(Signals, name) {
+		return "", Errorf(Invalid, "signal %s: is none of %s", clip(text), strings.Join(Signals, ", "))
+	}
+	return name, nil
+}
+
+// signalNumbers are the numbers of Linux that users write for signals.
+var signalNumbers = map[int]string{1: "HUP", 2: "INT", 3: "QUIT", 6: "ABRT", 9: "KILL", 10: "USR1", 12: "USR2", 14: "ALRM", 15: "TERM",
+	18: "CONT", 19: "STOP", 20: "TSTP", 21: "TTIN", 22: "TTOU", 23: "URG", 24: "XCPU", 28: "WINCH"}
+
+// Signals says whether a request is for a signal alone, and reads and begins nothing.
+func (r *StreamRequest) Signals() bool {
+	return r.Signal != "" && r.Client == "" && r.Stream == "" && r.Begin == nil && !r.Poll && !r.Take
+}
