@@ -34,7 +34,8 @@ type Agent struct {
 	lastsUntil messages.Time      // the end of the lease, as the runner was told
 	wasIn      bool               // the node held a lease when the log was last told
 
-	files *files
+	files    *files
+	readable readable
 
 	subscriptions []bus.Subscription // directives, logs
 	ready         chan struct{}

@@ -10,6 +10,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/await"
 	"github.com/candor-grid/candor/messages/bus"
 	"github.com/candor-grid/candor/nodeagent"
 	"github.com/candor-grid/candor/nodeagent/runner"
@@ -113,6 +114,36 @@ func TestLogsAreForTheOwner(t *testing.T) {
 			t.Errorf("%s reads %q of job %v, %v", c.as, r.Data, c.job, err)
 		}
 	}
+}
+
+// TestStreamsAreForTheOwner: nobody else reads, joins or signals a task, and to others the
+// job is not there.
+func TestStreamsAreForTheOwner(t *testing.T) {
+	network := bus.NewMemory()
+	l := newLeader(t, network, time.Hour)
+	begin(t, network, nil)
+	job := l.submit(messages.Program{Tasks: 1, Script: "echo ready; exec cat", Interactive: &messages.Interactive{}})
+	of := messages.Attempt{Task: first(job), Number: 1}
+	ask := func(as messages.Name, r messages.StreamRequest) (messages.StreamReply, error) {
+		r.Attempt = of
+		return bus.Call[messages.StreamReply](t.Context(), network.Connect("somebody"), messages.StreamSubject("home", "n1", as), r)
+	}
+	poll := messages.StreamRequest{Client: "c", Poll: true, Wait: messages.Duration(time.Second)}
+	await.Until(t, "the owner reads", func() bool { r, err := ask("ann", poll); return err == nil && string(r.Output) == "ready\n" })
+	for name, r := range map[string]messages.StreamRequest{
+		"poll": poll, "take": {Client: "d", Take: true, Poll: true}, "signal": {Signal: "KILL"}, "input": {Client: "c", Input: []byte("x")},
+		"exec": {Client: "d", Stream: "s", Begin: &messages.StreamBegin{Command: []string{"id"}}},
+		"port": {Client: "d", Stream: "s", Begin: &messages.StreamBegin{Port: 22}}, "close": {Client: "c", Close: true},
+	} {
+		if r, err := ask("bob", r); messages.KindOf(err) != messages.NotFound || len(r.Output) > 0 {
+			t.Errorf("%s by another account: %+v, %v", name, r, err)
+		}
+	}
+	await.Until(t, "an operator signals", func() bool { // the task may write before it is known to run
+		_, err := ask("root", messages.StreamRequest{Signal: "KILL"})
+		return err == nil
+	})
+	l.until("the task ends", func() bool { return len(l.finished) == 1 })
 }
 
 func TestCancelledTaskIsStopped(t *testing.T) {

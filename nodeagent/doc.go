@@ -32,5 +32,16 @@
 // # Output
 //
 // The agent answers the verb "logs" for tasks that ran here: to the account
-// whose job it is and to operators, also after a restart.
+// whose job it is and to operators, also after a restart. While the market of a job keeps
+// its output (hand_over: deadline), its owner is refused: the agent asks the leader with
+// the verb "kept", and does not refuse while no leader answers.
+//
+// # Streams
+//
+// With the verb "stream" the same accounts reach a running task: its input and output
+// (candor run, attach), a command or a port beside it (exec, port), and signals. A client
+// asks for each piece, with positions in both directions, so that a lost connection loses
+// no byte, and the node keeps at most 256 KiB of each direction. The executor holds the
+// streams: they outlive the agent. A task whose client has been away for
+// Interactive.Linger is ended.
 package nodeagent

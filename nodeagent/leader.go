@@ -112,7 +112,7 @@ func (a *Agent) fetch(market messages.Name) {
 	defer cancel()
 	v, err := ask[messages.Vector](ctx, a, messages.VerbVector, messages.VectorRequest{Market: market})
 	if err == nil && v.Market != market {
-		err = messages.Errorf(messages.Internal, "asked for the vector of market %q, got that of %q", market, v.Market)
+		err = messages.Errorf(messages.Internal, "asked for the vector of market %q, got the vector of market %q", market, v.Market)
 	}
 	a.queue.post(func(now messages.Time) {
 		if err != nil {

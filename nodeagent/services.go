@@ -3,6 +3,8 @@ package nodeagent
 import (
 	"context"
 	"slices"
+	"sync"
+	"time"
 
 	"go.uber.org/zap"
 
@@ -28,7 +30,12 @@ func (a *Agent) listen() error {
 	if !ok {
 		return nil
 	}
-	service, err := a.c.Bus.Serve(a.logService(logs))
+	services := a.logService(logs)
+	if streams, ok := a.c.Runner.(runner.Streams); ok {
+		services.Endpoints = append(services.Endpoints, a.streamEndpoint(logs, streams))
+		services.Concurrency = streamConcurrency
+	}
+	service, err := a.c.Bus.Serve(services)
 	if err != nil {
 		return err
 	}
@@ -60,7 +67,7 @@ func (a *Agent) logService(logs runner.Logs) bus.Service {
 			Name:    messages.VerbLogs,
 			Subject: messages.LogsSubject(a.c.Site, a.c.Node, "*"),
 			Handle: bus.Handle(messages.VerbLogs, func(ctx context.Context, caller messages.Name, r messages.LogsRequest) (messages.LogsReply, error) {
-				if err := a.mayRead(logs, caller, r.Attempt); err != nil {
+				if err := a.mayRead(ctx, logs, caller, r.Attempt); err != nil {
 					return messages.LogsReply{}, err
 				}
 				return logs.ReadLog(ctx, r)
@@ -69,15 +76,90 @@ func (a *Agent) logService(logs runner.Logs) bus.Service {
 	}
 }
 
-// mayRead refuses whoever is neither the owner of the job nor an operator, as if the job
+// streamConcurrency is how many requests wait at once: each client of a stream has one that
+// waits for output, and one more while it sends.
+const streamConcurrency = 512
+
+// streamEndpoint serves the streams of tasks, to those who may read a task's output.
+func (a *Agent) streamEndpoint(logs runner.Logs, streams runner.Streams) bus.Endpoint {
+	return bus.Endpoint{
+		Name:    messages.VerbStream,
+		Subject: messages.StreamSubject(a.c.Site, a.c.Node, "*"),
+		Handle: bus.Handle(messages.VerbStream, func(ctx context.Context, caller messages.Name, r messages.StreamRequest) (messages.StreamReply, error) {
+			if err := r.Validate(); err != nil {
+				return messages.StreamReply{}, err
+			}
+			may := a.mayRead
+			if r.Signals() {
+				may = a.mayReach
+			}
+			if err := may(ctx, logs, caller, r.Attempt); err != nil {
+				return messages.StreamReply{}, err
+			}
+			if r.Begin != nil || r.Take || r.Signal != "" {
+				a.c.Log.Info("a client reaches a task", zap.String("account", caller), zap.Stringer("job", r.Attempt.Task.Job),
+					zap.String("signal", r.Signal), zap.Bool("begins", r.Begin != nil))
+			}
+			return streams.Stream(ctx, r)
+		}),
+	}
+}
+
+// mayReach refuses whoever is neither the owner of the job nor an operator, as if the job
 // had never been here.
-func (a *Agent) mayRead(logs runner.Logs, caller messages.Name, of messages.Attempt) error {
+func (a *Agent) mayReach(_ context.Context, logs runner.Logs, caller messages.Name, of messages.Attempt) error {
 	owner, err := logs.Owner(of.Task.Job)
-	if err != nil {
+	if err == nil && caller != owner && !slices.Contains(a.c.Operators, caller) {
+		err = runner.NoOutput(of.Task.Job)
+	}
+	return err
+}
+
+// mayRead is mayReach, and refuses the owner while the market of the job keeps what tasks
+// wrote.
+func (a *Agent) mayRead(ctx context.Context, logs runner.Logs, caller messages.Name, of messages.Attempt) error {
+	if err := a.mayReach(ctx, logs, caller, of); err != nil || slices.Contains(a.c.Operators, caller) {
 		return err
 	}
-	if caller != owner && !slices.Contains(a.c.Operators, caller) {
-		return runner.NoOutput(of.Task.Job)
+	return a.readable.check(ctx, a, of.Task.Job)
+}
+
+// readable are jobs whose markets do not keep their output, or not any more.
+type readable struct {
+	mu   sync.Mutex
+	jobs map[messages.JobID]bool
+}
+
+// Bounds of what is known to be readable, and of the time in which the leader is asked.
+const (
+	mostReadable = 4096
+	keptWithin   = 2 * time.Second
+)
+
+// check asks the leader whether a job's output is kept. While nobody answers, output can
+// be read: what a node has is not lost with the leader.
+func (r *readable) check(ctx context.Context, a *Agent, job messages.JobID) error {
+	r.mu.Lock()
+	known := r.jobs[job]
+	r.mu.Unlock()
+	if known {
+		return nil
 	}
+	ctx, cancel := context.WithTimeout(ctx, keptWithin)
+	defer cancel()
+	switch reply, err := ask[messages.KeptReply](ctx, a, messages.VerbKept, messages.JobRequest{Job: job}); {
+	case err != nil && (ctx.Err() != nil || messages.Passing(err)):
+		return nil
+	case err != nil:
+		return err
+	case reply.Kept:
+		return messages.ErrKept(job, 0)
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.jobs == nil || len(r.jobs) >= mostReadable {
+		r.jobs = map[messages.JobID]bool{}
+	}
+	r.jobs[job] = true
 	return nil
 }

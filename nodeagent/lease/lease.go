@@ -46,7 +46,7 @@ func read(path string) (who string, until time.Duration, err error) {
 	for range 10 { // the node may be writing
 		var text []byte
 		if text, err = os.ReadFile(path); err != nil {
-			return "", 0, messages.Errorf(messages.Unavailable, "the node tells nothing here: %v", err)
+			return "", 0, messages.Errorf(messages.Unavailable, "the lease of the node cannot be read here: %v", err)
 		}
 		var sum uint32
 		fields, found := strings.CutSuffix(string(text), "\n")

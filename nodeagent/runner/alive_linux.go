@@ -74,10 +74,10 @@ func (t *process) write() {
 	}
 }
 
-// untell writes that the task's attempt is not the current one any more. t.mu is held.
-func (t *process) untell() {
-	if t.lane != nil && t.lane.alive != nil {
-		_ = lease.Blank(t.lane.alive)
+// untell writes that the attempt of the lane's task is not the current one any more.
+func (l *lane) untell() {
+	if l != nil && l.alive != nil {
+		_ = lease.Blank(l.alive)
 	}
 }
 

@@ -141,3 +141,11 @@ func (c *Config) fill() {
 		c.Hide = []string{c.Dir}
 	}
 }
+
+// outputLimit is how much is kept of each output of a task of a class, in bytes.
+func (c *Config) outputLimit(class messages.Name) int64 {
+	if own := c.OutputLimits[class]; own > 0 {
+		return own
+	}
+	return c.OutputLimit
+}

@@ -48,7 +48,7 @@ func (c *Config) Contain(choice string, executors bool) error {
 	case maySetUsers():
 		return c.containAsRoot(choice)
 	case choice != "":
-		return messages.Errorf(messages.PermissionDenied, "tasks.user %q: needs root; leave it out for the best that can be had without", choice)
+		return messages.Errorf(messages.PermissionDenied, "tasks.user %q: needs root; leave out tasks.user for the best protection without root", choice)
 	}
 	c.Apart = true
 	if !executors { // which alone could be in another user namespace

@@ -9,59 +9,6 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Output beyond the limit is cut out of the middle of its file, while the task writes on:
-// the blocks are given back, and the file has a hole there. Positions in the output stay
-// what they were, whoever reads, and the file alone says what is missing, after any restart.
-
-// leastBlock is the unit in which a hole is made, but where the file system has a larger one.
-const leastBlock = 4096
-
-// keep is how much of an output is kept at its beginning and at its end, in bytes.
-type keep struct{ head, tail int64 }
-
-// keeps is the bound of each output of the task.
-func (t *process) keeps(block int64) keep {
-	c := &t.runner.config
-	limit := c.OutputLimit
-	if own := c.OutputLimits[t.task.Program.Class]; own > 0 {
-		limit = own
-	}
-	up := func(n int64) int64 { return max(block, (n+block-1)/block*block) }
-	if c.OutputTail {
-		return keep{0, up(limit)}
-	}
-	return keep{up(limit / 2), up(limit / 2)}
-}
-
-// cut makes the hole in output i that its size asks for. Where the file system makes no
-// holes, what is beyond the limit is dropped. t.mu is held.
-func (t *process) cut(i int, info *unix.Stat_t) {
-	block := max(leastBlock, int64(info.Blksize))
-	k := t.keeps(block)
-	end := (info.Size - k.tail) / block * block
-	if end <= k.head {
-		return
-	}
-	fd := t.lane.files[i]
-	if fd < 0 {
-		opened, err := openFile(t.output(i), unix.O_WRONLY)
-		if err != nil {
-			return
-		}
-		defer unix.Close(opened)
-		fd = opened
-	}
-	err := unix.Fallocate(fd, unix.FALLOC_FL_PUNCH_HOLE|unix.FALLOC_FL_KEEP_SIZE, k.head, end-k.head)
-	switch err {
-	case nil:
-		t.lost[i] = end - k.head
-	case unix.EOPNOTSUPP, unix.ENOSYS:
-		if limit := k.head + k.tail; unix.Ftruncate(fd, limit) == nil { // else at the next check
-			t.lost[i] += info.Size - limit
-		}
-	}
-}
-
 // holeAt is where what is missing of an output at a position ends, and where the next such
 // hole begins; the position and the size where nothing is missing.
 func holeAt(file *os.File, from, size int64) (data, hole int64) {

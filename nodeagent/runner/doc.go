@@ -22,7 +22,8 @@
 //	CANDOR_LEASE        what candor task alive asks (package lease)
 //	PWD                 the working directory
 //
-// Standard input is /dev/null. The working directory is the job's, or a fresh
+// Standard input is /dev/null, unless the task is interactive: then its input and output
+// are a stream or a terminal, and nothing of them is kept. The working directory is the job's, or a fresh
 // one of the task's own, which is removed at the end if it is empty. The stage's
 // inputs have been copied there, and compared with their digests. A script
 // is run by the interpreter that its first line names, without one by /bin/sh.

@@ -242,45 +242,12 @@ func OpenRoot(dir string) (*os.Root, error) {
 	return job.OpenRoot(filepath.Base(dir))
 }
 
-// settle bounds what the task has written so far, and gives output that is no
-// longer empty the attempt's own name. t.mu is held.
-func (t *process) settle() {
-	for i := range endings {
-		var info unix.Stat_t
-		if t.lane == nil || t.measureOutput(i, &info) != nil {
-			continue
-		}
-		if info.Size > leastBlock {
-			t.cut(i, &info)
-		}
-		if info.Size > 0 && !t.named[i] {
-			t.named[i] = unix.Rename(t.lane.base+endings[i], t.base+endings[i]) == nil
-		}
-	}
-}
-
-// measureOutput looks at the task's output. t.mu is held.
-func (t *process) measureOutput(i int, info *unix.Stat_t) error {
-	if fd := t.lane.files[i]; fd >= 0 {
-		return unix.Fstat(fd, info)
-	}
-	return unix.Lstat(t.output(i), info)
-}
-
-// output returns the path of the task's output at the moment. t.mu is held.
-func (t *process) output(i int) string {
-	if t.named[i] || t.lane == nil {
-		return t.base + endings[i]
-	}
-	return t.lane.base + endings[i]
-}
-
 // openOutput opens the task's output for reading. Once the task has left its
 // lane, the lane's files are others'.
 func (t *process) openOutput(i int) (*os.File, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return openToRead(t.output(i))
+	return openToRead(t.path(i))
 }
 
 func (t *process) enterLane(j *job) {
@@ -295,14 +262,13 @@ func (t *process) enterLane(j *job) {
 func (t *process) leaveLane(j *job) (left bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.untell()
+	t.lane.untell()
 	t.settle()
 	left = t.lane.keepDir(t.base, t.from)
 	t.lane.fresh = false
-	if !t.named[0] && !t.named[1] {
+	if t.silent() {
 		j.note(filepath.Base(t.base)) // if it fails, an empty output is reported as not found
-	}
-	if t.named[0] || t.named[1] {
+	} else {
 		t.lane.close() // what was written to is the attempt's now
 	}
 	j.leaveLane(t.lane)

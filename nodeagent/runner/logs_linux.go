@@ -61,7 +61,7 @@ func (p *Processes) ReadLog(ctx context.Context, r messages.LogsRequest) (messag
 func (p *Processes) watchOutput(t *process, r *messages.LogsRequest) (changed <-chan struct{}, stop func()) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	changed, stop, err := p.watch.watch(t.output(which(r)))
+	changed, stop, err := p.watch.watch(t.path(which(r)))
 	if err != nil {
 		return nil, func() {}
 	}

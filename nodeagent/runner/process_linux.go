@@ -2,6 +2,7 @@ package runner
 
 import (
 	"fmt"
+	"os"
 	"path/filepath"
 	"sync"
 	"syscall"
@@ -17,31 +18,33 @@ import (
 type process struct {
 	runner *Processes
 	task   Task
-	base   string        // where the paths of its files begin
 	cell   *cell.Cell    // nil before and after it has one
 	room   *room         // nil: it has the namespaces of this process
 	opened chan struct{} // closed when the output files are there
 	ended  chan struct{} // closed when it is forgotten
 
-	mu        sync.Mutex
-	lane      *lane               // nil before and after it has one
-	from      unix.Timespec       // before it was started, by the clock of files
-	named     [len(endings)]bool  // which outputs have the attempt's own name
-	lost      [len(endings)]int64 // bytes of the outputs that are not kept
-	child     child               // zero until it is started
-	note      int                 // where it is noted
-	over      bool                // the child was reaped: its number may be another's now
-	ending    bool                // it was told to end
-	asked     bool                // its processes were sent SIGTERM
-	grace     time.Duration       // the shortest it was given
+	mu sync.Mutex
+	outputs
+	from      unix.Timespec // before it was started, by the clock of files
+	child     child         // zero until it is started
+	note      int           // where it is noted
+	over      bool          // the child was reaped: its number may be another's now
+	ending    bool          // it was told to end
+	asked     bool          // its processes were sent SIGTERM
+	grace     time.Duration // the shortest it was given
 	why       messages.Outcome
 	suspended bool // it is not to run until it is resumed
 	limit     limit
+	early     limit       // the time to the signal before the time limit
 	kill      *time.Timer // kills it when the grace is over
 	killAt    time.Time
 	exceeds   string // what it has too much of
 	measuring measuring
 	peak      int64 // largest memory seen by check, bytes
+	program   *program
+	dir       string     // its working directory
+	stream    *stream    // of an interactive task; else nil
+	ours      []*os.File // the runner's ends of the stream's files
 }
 
 // run starts the task and returns when nothing of it is left.
@@ -49,6 +52,7 @@ func (t *process) run(j *job) (f messages.Finished) {
 	f = messages.Finished{Attempt: t.task.Attempt, Started: t.runner.config.Clock()}
 	t.enterLane(j)
 	defer func() {
+		t.finishStream(&f)
 		if t.leaveLane(j) {
 			t.settleDir(&f)
 		}
@@ -110,15 +114,11 @@ func (t *process) workingDir(p *program) (string, error) {
 // spawn opens the output files and starts the process. It returns the peak
 // memory of this process at that moment, in bytes, or why it failed.
 func (t *process) spawn(p *program, dir string, started *messages.Time) (own int64, why string) {
-	files := []uintptr{t.runner.null.Fd()}
-	for i := range endings {
-		fd, err := t.lane.open(i)
-		if err != nil {
-			return 0, "output file: " + err.Error()
-		}
-		files = append(files, uintptr(fd))
+	files, close, err := t.openFiles(p)
+	if err != nil {
+		return 0, detail(err)
 	}
-	close(t.opened)
+	defer close()
 	if t.stopped() {
 		return 0, "stopped"
 	}
@@ -142,8 +142,33 @@ func (t *process) spawn(p *program, dir string, started *messages.Time) (own int
 		return 0, p.explain(dir, err)
 	}
 	*started = t.runner.config.Clock()
+	t.mu.Lock()
+	t.program, t.dir = p, dir
+	t.mu.Unlock()
 	t.begun(c)
 	return ownPeak(), ""
+}
+
+// openFiles opens the files of the task's process: its stream, or nothing to read and the
+// files of its output. close closes what the process alone is to have.
+func (t *process) openFiles(p *program) (files []uintptr, closeFiles func(), err error) {
+	defer close(t.opened)
+	if t.task.Program.Interactive != nil {
+		theirs, err := t.openStream(p.as)
+		for _, f := range theirs {
+			files = append(files, f.Fd())
+		}
+		return files, func() { _ = closeAll(theirs) }, err
+	}
+	files = append(files, t.runner.null.Fd())
+	for i := range endings {
+		fd, err := t.lane.open(i)
+		if err != nil {
+			return nil, nil, messages.Errorf(messages.Unavailable, "output file: %v", err)
+		}
+		files = append(files, uintptr(fd))
+	}
+	return files, func() {}, nil
 }
 
 // takeRoom returns the room in whose namespaces the task runs; nil: in those of this
@@ -177,7 +202,8 @@ func (t *process) leaveRoom() {
 
 // fork starts the process; on a confined thread.
 func (t *process) fork(p *program, dir string, files []uintptr) (child, error) {
-	sys := &syscall.SysProcAttr{Setsid: true, Credential: p.as}
+	i := t.task.Program.Interactive
+	sys := &syscall.SysProcAttr{Setsid: true, Credential: p.as, Setctty: i != nil && i.Terminal}
 	t.cell.Attributes(sys)
 	return spawn(p.path, p.argv, taskEnv(p.env, p.homeless, &t.task, t.lane.base+aliveEnding, dir), dir, files, sys)
 }
@@ -212,6 +238,7 @@ func (t *process) begun(c child) {
 	t.child, t.note = c, t.runner.notes.note(c.pid)
 	t.limit.left = t.task.Program.TimeLimit.Std()
 	t.limit.run(func() { t.end(messages.TimedOut, t.runner.config.Grace) })
+	t.warn()
 	if t.ending {
 		t.ask(t.grace)
 	} else if t.suspended {
@@ -228,7 +255,7 @@ func (t *process) end(why messages.Outcome, grace time.Duration) {
 	defer t.mu.Unlock()
 	if !t.ending {
 		t.ending, t.why, t.grace = true, why, grace
-		t.untell()
+		t.lane.untell()
 	}
 	t.grace = min(t.grace, grace)
 	if t.child.pid != 0 && !t.over { // otherwise spawn or begun looks at ending
@@ -300,6 +327,7 @@ func (t *process) reap(f *messages.Finished, own int64) {
 	}
 	t.over = true
 	t.limit.stop()
+	t.early.stop()
 	if t.kill != nil {
 		t.kill.Stop()
 	}

@@ -40,6 +40,7 @@ type Processes struct {
 	mu      sync.Mutex
 	told    time.Duration // until as tasks were told last
 	running map[messages.Attempt]*process
+	streams map[streamKey]*stream
 	checks  *time.Timer // of output and memory; nil while nothing runs
 	closed  bool
 	tasks   sync.WaitGroup
@@ -157,8 +158,8 @@ func (p *Processes) Abilities() []messages.Name {
 // Start begins a task in a goroutine of its own.
 func (p *Processes) Start(task Task, done func(messages.Finished)) Process {
 	t := &process{
-		runner: p, task: task, base: p.store.base(task.Attempt),
-		opened: make(chan struct{}), ended: make(chan struct{}),
+		runner: p, task: task, opened: make(chan struct{}), ended: make(chan struct{}),
+		outputs: outputs{base: p.store.base(task.Attempt), limit: p.config.outputLimit(task.Program.Class), tail: p.config.OutputTail},
 	}
 	if err := p.enter(t); err != nil {
 		now := p.config.Clock()
@@ -206,6 +207,7 @@ func (p *Processes) leave(t *process) {
 // check looks at the output and the memory of every running task, and comes
 // again as long as there are any.
 func (p *Processes) check() {
+	p.sweepStreams()
 	for _, t := range p.tasksNow() {
 		if t.look() != "" {
 			t.end(messages.Exceeded, t.runner.config.Grace)

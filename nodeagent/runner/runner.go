@@ -49,10 +49,16 @@ type Logs interface {
 	ReadLog(ctx context.Context, request messages.LogsRequest) (messages.LogsReply, error)
 }
 
+// Streams is what a [Runner] offers whose tasks can be interactive, signalled and joined by
+// other commands.
+type Streams interface {
+	Stream(ctx context.Context, request messages.StreamRequest) (messages.StreamReply, error)
+}
+
 // NoOutput is the answer about a job that never ran here, whose output was removed, or
 // that whoever asks may not know of.
 func NoOutput(job messages.JobID) error {
-	return messages.Errorf(messages.NotFound, "job %v: no output of it that you may read is on this node; it never ran here, its output was removed for later jobs, or the file that says whose it is was damaged", job)
+	return messages.Errorf(messages.NotFound, "job %v: this node has no output that you may read: the job never ran here, its output was removed to make room for later jobs, or the file with its owner was damaged", job)
 }
 
 // Adopted is a task that an earlier agent of this node began.

@@ -24,8 +24,10 @@ func (t *process) Suspend(suspended bool) {
 func (t *process) freeze() {
 	if t.suspended {
 		t.limit.stop()
+		t.early.stop()
 	} else {
 		defer t.limit.run(nil)
+		defer t.early.run(nil)
 	}
 	if done, err := t.cell.Freeze(t.suspended); done && err == nil {
 		return
@@ -35,6 +37,29 @@ func (t *process) freeze() {
 	} else {
 		t.signal(unix.SIGCONT)
 	}
+}
+
+// warn sets the time of the signal that the task gets before its time limit, if it asks for
+// one. t.mu is held.
+func (t *process) warn() {
+	w := t.task.Program.Signal
+	if w == nil || t.limit.left <= 0 {
+		return
+	}
+	t.early.left = max(t.task.Program.TimeLimit-w.Time(), 1).Std()
+	t.early.run(func() {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		signal := unix.SignalNum("SIG" + w.Name)
+		t.early = limit{} // once
+		switch {
+		case t.over || t.ending:
+		case w.First:
+			unix.Kill(t.child.pid, signal)
+		default:
+			t.signal(signal)
+		}
+	})
 }
 
 // limit is a timer that can be stopped and goes on with what was left.

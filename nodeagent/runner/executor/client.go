@@ -82,7 +82,7 @@ func (k *Client) connect(ctx context.Context) (*conn, error) {
 		f, err := c.receive()
 		if err != nil {
 			c.finish()
-			return nil, messages.Errorf(messages.Unavailable, "the executor does not say what it has in hand: %v; see %s", err, k.config.log())
+			return nil, messages.Errorf(messages.Unavailable, "the executor does not say which tasks it has: %v; see %s", err, k.config.log())
 		}
 		switch f.Kind {
 		case hello:

@@ -25,6 +25,15 @@ func (k *Client) ReadLog(ctx context.Context, request messages.LogsRequest) (mes
 	return *r.Reply, nil
 }
 
+// Stream answers a client of a stream.
+func (k *Client) Stream(ctx context.Context, request messages.StreamRequest) (messages.StreamReply, error) {
+	r, err := k.ask(ctx, &frame{Kind: stream, Stream: &request})
+	if err != nil || r.Streamed == nil {
+		return messages.StreamReply{}, err
+	}
+	return *r.Streamed, nil
+}
+
 // ask sends a question and waits for its answer.
 func (k *Client) ask(ctx context.Context, f *frame) (*frame, error) {
 	answer := make(chan *frame, 1)

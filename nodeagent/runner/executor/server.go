@@ -138,7 +138,7 @@ func (s *server) handle(agent *conn, programs map[uint64]*messages.Program, f *f
 		programs[f.Number] = f.Program
 	case start:
 		s.start(agent, f, programs[f.Number])
-	case owner, logs:
+	case owner, logs, stream:
 		go s.answer(agent, f)
 	default:
 		s.mu.Lock()
@@ -272,13 +272,17 @@ func (s *server) expire() {
 	}
 }
 
-// answer answers a question about output.
+// answer answers a question about output, or a client of a stream.
 func (s *server) answer(agent *conn, f *frame) {
 	r := &frame{Kind: reply, Number: f.Number}
 	var err error
 	switch {
+	case f.Kind == stream && f.Stream != nil:
+		var streamed messages.StreamReply
+		streamed, err = s.run.Stream(context.Background(), *f.Stream)
+		r.Streamed = &streamed
 	case f.Logs == nil:
-		err = messages.Errorf(messages.Invalid, "a question about output without an attempt")
+		err = messages.Errorf(messages.Invalid, "attempt: is missing; name the attempt whose output you want")
 	case f.Kind == owner:
 		r.Name, err = s.run.Owner(f.Logs.Attempt.Task.Job)
 	default:

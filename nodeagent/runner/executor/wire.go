@@ -31,6 +31,7 @@ const (
 	logs                // Number, Logs
 	reply               // Number, and Name, Logs or Error
 	end                 // kill everything and end
+	stream              // Number, Stream; the reply has Streamed
 )
 
 // frame is one message; which fields count depends on its kind.
@@ -49,6 +50,8 @@ type frame struct {
 	Reply     *messages.LogsReply
 	Error     *messages.Error
 	Position  uint32
+	Stream    *messages.StreamRequest `wire:"trim"` // executors of earlier releases read frames without them
+	Streamed  *messages.StreamReply   `wire:"trim"`
 }
 
 // conn is one end of the socket. Sending never blocks: what the kernel does not

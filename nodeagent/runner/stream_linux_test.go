@@ -1,0 +1,182 @@
+package runner_test
+
+import (
+	"bytes"
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/nodeagent/runner"
+)
+
+// follower is a client of a stream.
+type follower struct {
+	b       *bench
+	request messages.StreamRequest
+	in      int64
+	out     bytes.Buffer
+	errs    bytes.Buffer
+}
+
+func (b *bench) follow(a messages.Attempt, name, client string) *follower {
+	return &follower{b: b, request: messages.StreamRequest{Attempt: a, Stream: name, Client: client}}
+}
+
+func (f *follower) ask(change func(*messages.StreamRequest)) messages.StreamReply {
+	f.b.t.Helper()
+	r := f.request
+	change(&r)
+	reply, err := f.b.Stream(context.Background(), r)
+	if err != nil {
+		f.b.t.Fatal(err)
+	}
+	return reply
+}
+
+// write gives the process all of a text.
+func (f *follower) write(text string, end bool) {
+	for rest := text; rest != "" || end; {
+		reply := f.ask(func(r *messages.StreamRequest) {
+			r.Input, r.InputAt, r.InputEnd, r.Wait = []byte(rest), f.in, end, messages.Duration(patience)
+		})
+		rest = rest[reply.InputNext-f.in:]
+		if f.in = reply.InputNext; rest == "" {
+			return
+		}
+	}
+}
+
+// read reads until something is in the output, or to the end for "".
+func (f *follower) read(until string) (code int) {
+	f.b.t.Helper()
+	for range 100_000 {
+		reply := f.ask(func(r *messages.StreamRequest) {
+			r.Poll, r.OutputAt, r.ErrorsAt, r.Wait = true, int64(f.out.Len()), int64(f.errs.Len()), messages.Duration(patience)
+		})
+		f.out.Write(reply.Output)
+		f.errs.Write(reply.Errors)
+		if reply.Ended || until != "" && strings.Contains(f.out.String(), until) {
+			return reply.ExitCode
+		}
+	}
+	f.b.t.Fatalf("%q never came, but %q", until, f.out.String())
+	return 0
+}
+
+func interactive(script string, i messages.Interactive) messages.Program {
+	return messages.Program{Script: script, Interactive: &i}
+}
+
+// TestStream: input and output of a task go both ways, a repeated request changes nothing,
+// a second client takes the place of the first, and the end says how the task ended.
+func TestStream(t *testing.T) {
+	b := newBench(t, nil)
+	task := b.start(interactive("read a; echo got $a; echo oops >&2; cat; exit 5\n", messages.Interactive{}))
+	first := b.follow(task.attempt, "", "one")
+	for range 2 { // the answer to the first was lost
+		first.in = 0
+		first.write("x\n", false)
+	}
+	first.read("got x\n")
+	second := b.follow(task.attempt, "", "two")
+	second.in = second.ask(func(r *messages.StreamRequest) { r.Take = true }).InputNext
+	if _, err := b.Stream(context.Background(), messages.StreamRequest{Attempt: task.attempt, Client: "one", Poll: true}); messages.KindOf(err) != messages.Conflict {
+		t.Errorf("the first client goes on: %v", err)
+	}
+	second.write(strings.Repeat("0123456789", 100), true)
+	if code := second.read(""); code != 5 || !strings.HasSuffix(second.out.String(), strings.Repeat("0123456789", 100)) || !strings.Contains(first.errs.String()+second.errs.String(), "oops\n") {
+		t.Errorf("exit code %d, output of %d bytes, errors %q and %q", code, second.out.Len(), first.errs.String(), second.errs.String())
+	}
+	if f := <-task.done; f.ExitCode != 5 {
+		t.Errorf("%+v", f)
+	}
+}
+
+// TestStreamIsBounded: a node keeps little of what nobody reads, and takes little of what
+// no process reads.
+func TestStreamIsBounded(t *testing.T) {
+	b := newBench(t, nil)
+	task := b.start(interactive("yes & sleep 1000\n", messages.Interactive{}))
+	c := b.follow(task.attempt, "", "one")
+	if r := c.ask(func(r *messages.StreamRequest) { r.Poll, r.Wait = true, messages.Duration(patience) }); len(r.Output) > messages.MaxStreamPiece {
+		t.Errorf("%d bytes at once", len(r.Output))
+	}
+	taken := int64(0)
+	for range 5 {
+		taken = c.ask(func(r *messages.StreamRequest) { r.Input, r.InputAt = make([]byte, messages.MaxStreamPiece), taken }).InputNext
+	}
+	if taken > messages.MaxStreamPiece+256<<10 {
+		t.Errorf("%d bytes were taken for a process that reads nothing", taken)
+	}
+	task.Stop(0)
+	<-task.done
+}
+
+// TestExecBesideATask: a command runs with the variables of the task, ends with it, and its
+// exit code is told; a task without a stream of its own can have it too.
+func TestExecBesideATask(t *testing.T) {
+	b := newBench(t, nil)
+	task := b.start(messages.Program{Script: "sleep 1000\n"})
+	beside := func(name string, command ...string) *follower {
+		f := b.follow(task.attempt, name, "one")
+		f.request.Begin = &messages.StreamBegin{Command: command}
+		for { // the task may be starting
+			if _, err := b.Stream(context.Background(), f.request); messages.KindOf(err) != messages.Unavailable {
+				if err != nil {
+					t.Fatal(err)
+				}
+				return f
+			}
+		}
+	}
+	quick := beside("a", "sh", "-c", "echo $CANDOR_JOB; exit 3")
+	if code := quick.read(""); code != 3 || quick.out.String() != "7\n" {
+		t.Errorf("exit code %d, output %q", code, quick.out.String())
+	}
+	long := beside("b", "sh", "-c", "echo here; sleep 1000")
+	long.read("here")
+	if _, err := b.Stream(context.Background(), messages.StreamRequest{Attempt: task.attempt, Client: "x", Poll: true}); messages.KindOf(err) != messages.Conflict {
+		t.Errorf("a task without a stream: %v", err)
+	}
+	if _, err := b.Stream(context.Background(), messages.StreamRequest{Attempt: task.attempt, Signal: "TERM"}); err != nil {
+		t.Error(err)
+	}
+	<-task.done
+	if code := long.read(""); code != 128+9 {
+		t.Errorf("the command beside a task that has ended: %d", code)
+	}
+}
+
+// TestTaskWithoutAClientEnds after its time, and says so.
+func TestTaskWithoutAClientEnds(t *testing.T) {
+	b := newBench(t, func(c *runner.Config) { c.CheckEvery = 1e6 })
+	for _, i := range []messages.Interactive{{Linger: 1e6}, {Idle: 1e6}} {
+		f := <-b.start(interactive("sleep 1000\n", i)).done
+		if f.Outcome != messages.Exceeded || !strings.Contains(f.Detail, "ended after 1ms without") {
+			t.Errorf("%+v", f)
+		}
+	}
+}
+
+// TestTerminal: a process has a terminal of the size that its client says.
+func TestTerminal(t *testing.T) {
+	b := newBench(t, nil)
+	task := b.start(interactive("stty size; read x; stty size\n", messages.Interactive{Terminal: true, Rows: 20, Columns: 70}))
+	c := b.follow(task.attempt, "", "one")
+	c.read("20 70")
+	c.ask(func(r *messages.StreamRequest) { r.Rows, r.Columns = 30, 90 })
+	c.write("\n", false)
+	c.read("30 90")
+	<-task.done
+}
+
+// TestSignalBeforeTheLimit: the task hears of its time limit before it.
+func TestSignalBeforeTheLimit(t *testing.T) {
+	b := newBench(t, nil)
+	f := <-b.start(messages.Program{Script: "trap 'exit 9' USR2\nwhile :; do sleep 0.01; done\n", TimeLimit: messages.Duration(10 * patience),
+		Signal: &messages.EarlySignal{Name: "USR2", Before: messages.Duration(10*patience) - 3e8, First: true}}).done
+	if f.Outcome != messages.Exited || f.ExitCode != 9 {
+		t.Errorf("%+v", f)
+	}
+}

@@ -1,0 +1,366 @@
+package runner
+
+import (
+	"context"
+	"net"
+	"os"
+	"strconv"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/candor-grid/candor/messages"
+)
+
+// streamKey names a stream: that of a task, or one that a client began beside it.
+type streamKey struct {
+	attempt messages.Attempt
+	name    string // "": the task's own
+}
+
+// Bounds of streams.
+const (
+	maxStreams = 512             // of a node, with those that have ended and are still read
+	maxBeside  = 32              // that clients began beside one task
+	keepEnded  = 2 * time.Minute // for how long a client may come back for the end of a stream
+)
+
+// Stream answers a client of a task's stream, or of a stream beside a running task.
+func (p *Processes) Stream(ctx context.Context, r messages.StreamRequest) (messages.StreamReply, error) {
+	if r.Client == "" {
+		return messages.StreamReply{}, p.signalTask(&r)
+	}
+	s, err := p.stream(ctx, &r)
+	if err != nil {
+		return messages.StreamReply{}, err
+	}
+	if r.Close {
+		p.dropStream(streamKey{r.Attempt, r.Stream})
+		return messages.StreamReply{}, nil
+	}
+	return s.exchange(ctx, &r)
+}
+
+// stream finds or begins the stream of a request.
+func (p *Processes) stream(ctx context.Context, r *messages.StreamRequest) (*stream, error) {
+	key := streamKey{r.Attempt, r.Stream}
+	t := p.lookup(r.Attempt)
+	if t != nil && r.Stream == "" { // which may be starting
+		ctx, cancel := context.WithTimeout(ctx, maxLogWait)
+		defer cancel()
+		select {
+		case <-t.opened:
+		case <-t.ended:
+		case <-ctx.Done():
+		}
+	}
+	p.mu.Lock()
+	s := p.streams[key]
+	p.mu.Unlock()
+	switch {
+	case s != nil:
+		return s, nil
+	case r.Begin != nil && t != nil:
+		return p.beginStream(key, t, r.Begin)
+	case r.Stream == "" && t != nil:
+		return nil, messages.Errorf(messages.Conflict, "task %v has no stream, because candor run did not start it; candor logs --follow shows its output, and candor exec runs a command beside it", r.Attempt.Task)
+	case t != nil:
+		return nil, messages.Errorf(messages.NotFound, "the stream has ended")
+	}
+	return nil, messages.Errorf(messages.NotFound, "attempt %d of task %v does not run here, and its stream has ended", r.Attempt.Number, r.Attempt.Task)
+}
+
+// addStream notes a stream, unless there are too many.
+func (p *Processes) addStream(key streamKey, s *stream) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	beside := 0
+	for k := range p.streams {
+		if k.attempt == key.attempt && k.name != "" {
+			beside++
+		}
+	}
+	if len(p.streams) >= maxStreams || key.name != "" && beside >= maxBeside {
+		return messages.Errorf(messages.Exhausted, "the node has %d streams, and %d beside this task; close some", len(p.streams), beside)
+	}
+	if p.streams == nil {
+		p.streams = map[streamKey]*stream{}
+	}
+	p.streams[key] = s
+	return nil
+}
+
+// dropStream forgets a stream.
+func (p *Processes) dropStream(key streamKey) {
+	p.mu.Lock()
+	s := p.streams[key]
+	if s != nil && key.name == "" && p.running[key.attempt] != nil { // it ends with its task
+		s = nil
+	} else {
+		delete(p.streams, key)
+	}
+	p.mu.Unlock()
+	if s != nil {
+		s.leave()
+	}
+}
+
+// finishStream notes the end of a stream's process; a client has a while to read the rest.
+func (p *Processes) finishStream(key streamKey, s *stream, code int, files ...*os.File) {
+	s.finish(code, files...)
+	time.AfterFunc(keepEnded, func() { p.dropStream(key) })
+}
+
+// signalTask sends a signal to the processes of a running task.
+func (p *Processes) signalTask(r *messages.StreamRequest) error {
+	t := p.lookup(r.Attempt)
+	if t == nil {
+		return messages.Errorf(messages.Ended, "attempt %d of task %v does not run here", r.Attempt.Number, r.Attempt.Task)
+	}
+	return t.send(unix.SignalNum("SIG" + r.Signal))
+}
+
+// send sends a signal to the task's processes.
+func (t *process) send(signal unix.Signal) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	switch {
+	case t.over:
+		return messages.Errorf(messages.Ended, "attempt %d of task %v has ended", t.task.Attempt.Number, t.task.Attempt.Task)
+	case t.child.pid == 0:
+		return messages.Errorf(messages.Unavailable, "task %v is starting; ask again", t.task.Attempt.Task)
+	}
+	t.signal(signal)
+	return nil
+}
+
+// openStream opens the stream of an interactive task; theirs are the files of its process.
+func (t *process) openStream(as *syscall.Credential) (theirs []*os.File, err error) {
+	s := newStream(*t.task.Program.Interactive)
+	theirs, ours, err := s.process(as)
+	if err != nil {
+		return nil, err
+	}
+	s.send = func(signal unix.Signal) { _ = t.send(signal) }
+	t.mu.Lock()
+	t.stream, t.ours = s, ours
+	t.mu.Unlock()
+	return theirs, t.runner.addStream(streamKey{t.task.Attempt, ""}, s)
+}
+
+// finishStream tells the task's client how the task ended; why: it could not be started.
+func (t *process) finishStream(f *messages.Finished) {
+	if t.stream == nil {
+		return
+	}
+	code := f.ExitCode
+	if f.Outcome == messages.Unstartable {
+		code = 127
+		t.stream.mu.Lock()
+		t.stream.errors.data = append(t.stream.errors.data, "candor: this task could not be started: "+f.Detail+"\r\n"...)
+		t.stream.mu.Unlock()
+	}
+	t.runner.finishStream(streamKey{t.task.Attempt, ""}, t.stream, code, t.ours...)
+}
+
+// beginStream begins what a client asks for beside a running task.
+func (p *Processes) beginStream(key streamKey, t *process, b *messages.StreamBegin) (*stream, error) {
+	s := newStream(b.Interactive)
+	if err := p.addStream(key, s); err != nil {
+		return nil, err
+	}
+	var err error
+	if b.Port > 0 {
+		err = t.dial(key, s, b.Port)
+	} else {
+		err = t.exec(key, s, b)
+	}
+	if err != nil {
+		p.dropStream(key)
+		return nil, err
+	}
+	return s, nil
+}
+
+// joinable says why nothing can be begun beside the task; nil: it runs. t.mu is held.
+func (t *process) joinable() error {
+	switch {
+	case t.child.pid == 0:
+		return messages.Errorf(messages.Unavailable, "task %v is starting; ask again", t.task.Attempt.Task)
+	case t.over || t.ending:
+		return messages.Errorf(messages.Ended, "task %v is ending", t.task.Attempt.Task)
+	case t.suspended:
+		return messages.Errorf(messages.Conflict, "task %v is suspended, because its slot went to another job; try again when it runs", t.task.Attempt.Task)
+	}
+	return nil
+}
+
+// exec starts a command in the cell and the room of the task, as the task's user.
+func (t *process) exec(key streamKey, s *stream, b *messages.StreamBegin) error {
+	theirs, ours, err := func() (theirs, ours []*os.File, err error) {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		if err := t.joinable(); err != nil {
+			return nil, nil, err
+		}
+		return s.process(t.program.as)
+	}()
+	if err != nil {
+		return err
+	}
+	c, err := t.forkBeside(s, b, theirs)
+	_ = closeAll(theirs)
+	if err != nil {
+		s.finish(0, ours...)
+		return err
+	}
+	over := make(chan struct{})
+	kill := func(signal unix.Signal) {
+		select {
+		case <-over:
+		default:
+			unix.Kill(-c.pid, signal)
+			signalSession(c.pid, signal)
+		}
+	}
+	s.send, s.stop = kill, func() { kill(unix.SIGHUP); kill(unix.SIGKILL) }
+	go func() {
+		select {
+		case <-t.ended:
+			kill(unix.SIGKILL)
+		case <-over:
+		}
+	}()
+	go func() {
+		c.await()
+		unix.Kill(-c.pid, unix.SIGKILL)
+		close(over)
+		status, _ := c.reap()
+		code := status.ExitStatus()
+		if status.Signaled() {
+			code = 128 + int(status.Signal())
+		}
+		t.runner.finishStream(key, s, code, ours...)
+	}()
+	return nil
+}
+
+// forkBeside starts the command. The task cannot end meanwhile: its cell would be another's.
+func (t *process) forkBeside(s *stream, b *messages.StreamBegin, files []*os.File) (c child, err error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if err := t.joinable(); err != nil {
+		return c, err
+	}
+	env := taskEnv(t.program.env, t.program.homeless, &t.task, t.lane.base+aliveEnding, t.dir)
+	if b.Term != "" {
+		env = append(env, "TERM="+b.Term)
+	}
+	path, err := lookUp(b.Command[0], env)
+	if err != nil {
+		return c, err
+	}
+	fds := make([]uintptr, len(files))
+	for i, f := range files {
+		fds[i] = f.Fd()
+	}
+	if t.runner.adopts {
+		t.runner.forking.RLock()
+		defer t.runner.forking.RUnlock()
+	}
+	err = t.runner.forge.run(t.cell, t.room, t.program.isRoot(), func() (err error) {
+		sys := &syscall.SysProcAttr{Setsid: true, Credential: t.program.as, Setctty: s.what.Terminal}
+		t.cell.Attributes(sys)
+		c, err = spawn(path, b.Command, env, t.dir, fds, sys)
+		return err
+	})
+	if err != nil {
+		return c, messages.Errorf(messages.Invalid, "%s: %s", b.Command[0], reasonOf(err))
+	}
+	return c, nil
+}
+
+// dialWithin is how long a program of a task may take to accept a connection.
+var dialWithin = unix.Timeval{Sec: 3}
+
+// dial connects to a port of the task's network.
+func (t *process) dial(key streamKey, s *stream, port int) error {
+	fd := -1
+	err := func() error {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		if err := t.joinable(); err != nil {
+			return err
+		}
+		return t.runner.forge.run(t.cell, t.room, t.program.isRoot(), func() (err error) {
+			fd, err = dialLoopback(port)
+			return err
+		})
+	}()
+	if err != nil {
+		return messages.Errorf(messages.Conflict, "port %d: nothing of the task answers there: %s", port, reasonOf(err))
+	}
+	file := os.NewFile(uintptr(fd), "port "+strconv.Itoa(port))
+	conn, err := net.FileConn(file)
+	_ = file.Close()
+	if err != nil {
+		return messages.Errorf(messages.Unavailable, "port %d: %v", port, err)
+	}
+	s.errors.over = true
+	over := make(chan struct{})
+	s.stop = func() { _ = conn.Close() }
+	go func() {
+		select {
+		case <-t.ended:
+			_ = conn.Close()
+		case <-over:
+		}
+	}()
+	go s.feed(conn, func() {
+		if half, is := conn.(interface{ CloseWrite() error }); is {
+			_ = half.CloseWrite()
+		}
+	})
+	go func() {
+		s.pump(conn, &s.output)
+		close(over)
+		t.runner.finishStream(key, s, 0)
+	}()
+	return nil
+}
+
+// dialLoopback connects to a port of this machine, in the network of the calling thread.
+func dialLoopback(port int) (fd int, err error) {
+	for _, to := range []struct {
+		family int
+		at     unix.Sockaddr
+	}{{unix.AF_INET, &unix.SockaddrInet4{Port: port, Addr: [4]byte{127, 0, 0, 1}}}, {unix.AF_INET6, &unix.SockaddrInet6{Port: port, Addr: [16]byte{15: 1}}}} {
+		fd, socketErr := unix.Socket(to.family, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+		if socketErr != nil {
+			err = socketErr
+			continue
+		}
+		_ = unix.SetsockoptTimeval(fd, unix.SOL_SOCKET, unix.SO_SNDTIMEO, &dialWithin)
+		if err = unix.Connect(fd, to.at); err == nil {
+			return fd, nil
+		}
+		_ = unix.Close(fd)
+	}
+	return -1, err
+}
+
+// sweepStreams ends what clients began beside tasks and left.
+func (p *Processes) sweepStreams() {
+	p.mu.Lock()
+	var left []streamKey
+	for key, s := range p.streams {
+		if key.name != "" && s.overdue(false) != "" {
+			left = append(left, key)
+		}
+	}
+	p.mu.Unlock()
+	for _, key := range left {
+		p.dropStream(key)
+	}
+}
