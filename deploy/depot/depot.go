@@ -70,6 +70,8 @@ type Depot struct {
 	buckets known[messages.Name, bus.Objects]
 	owners  known[holding, messages.Name]
 	inputs  known[messages.JobID, map[string]bool] // digests
+
+	readable known[messages.JobID, bool] // outputs that no market keeps, or not any more
 }
 
 // Start starts to serve.

@@ -24,7 +24,8 @@
 //
 // # Who may
 //
-// Users ask under their own names and reach their own buckets. Operators may name
+// Users ask under their own names and reach their own buckets. While the market of a job
+// keeps its outputs (hand_over: deadline), its owner is not told which they are. Operators may name
 // another account to read from; each time the log says who read what of whom. An
 // agent reaches
 // the owner's bucket of a task that the auctioneer says it was given: it may read

@@ -41,7 +41,7 @@ func (d *Depot) put(ctx context.Context, account messages.Name, r messages.PutRe
 	case err != nil && messages.KindOf(err) != messages.NotFound:
 		return messages.PutReply{}, err
 	case err == nil && spoils(ctx, b, &r):
-		return messages.PutReply{}, messages.Errorf(messages.Invalid, "data: is not what the file of this digest has at %d; did the file change? send it again", r.Offset)
+		return messages.PutReply{}, messages.Errorf(messages.Invalid, "data: differs from the file of this digest at byte %d; if the file changed, send the file again", r.Offset)
 	}
 	reply, err := keep(ctx, b, &r)
 	d.metrics.took(&r, &reply, err)
@@ -128,7 +128,7 @@ func (d *Depot) read(ctx context.Context, account messages.Name, r *messages.Get
 		data, _, err = b.Get(ctx, pieceName(r.Digest, r.Offset))
 	}
 	if err != nil && messages.KindOf(err) == messages.NotFound {
-		err = messages.Errorf(messages.NotFound, "no file of digest %s is kept for account %s (any more): files are kept for %v, if nothing damages the depot", r.Digest, account, messages.Duration(d.c.Retention))
+		err = messages.Errorf(messages.NotFound, "the depot has no file of digest %s for account %s; the depot keeps files for %v, unless they are damaged", r.Digest, account, messages.Duration(d.c.Retention))
 	}
 	d.metrics.sent.Add(float64(len(data)))
 	return messages.GetReply{Size: size, Data: data}, err

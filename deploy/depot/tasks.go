@@ -88,6 +88,11 @@ func (d *Depot) outputs(ctx context.Context, caller messages.Name, r messages.Ou
 	if err != nil {
 		return reply, err
 	}
+	if account == caller {
+		if err := d.handedOver(ctx, r.Job); err != nil {
+			return reply, err
+		}
+	}
 	b, err := d.bucket(ctx, account)
 	if err != nil {
 		return reply, err
@@ -111,6 +116,22 @@ func (d *Depot) outputs(ctx context.Context, caller messages.Name, r messages.Ou
 		reply.Tasks, size = append(reply.Tasks, left), size+len(data)
 	}
 	return reply, nil
+}
+
+// handedOver refuses a job whose market keeps its outputs still. Outputs of a job that the
+// auctioneer does not know any more are readable.
+func (d *Depot) handedOver(ctx context.Context, id messages.JobID) error {
+	_, err := d.readable.get(id, func() (bool, error) {
+		job, err := query[messages.JobDetail](ctx, d, messages.VerbJob, messages.JobRequest{Job: id})
+		switch {
+		case err != nil && messages.KindOf(err) == messages.NotFound:
+			return true, nil
+		case err == nil && job.Kept:
+			err = messages.ErrKept(id, job.Spec.Deadline)
+		}
+		return err == nil, err
+	})
+	return err
 }
 
 // owner is whose job an attempt is of that a node was given. What was true once

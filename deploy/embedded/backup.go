@@ -186,7 +186,7 @@ func (g *group) caughtUp(ctx context.Context, index uint64) (id string, err erro
 				return false, nil
 			}
 		}
-		return true, messages.Errorf(messages.Unavailable, "no replica of the %s here has what the leader has; is this host cut off?", g.actor)
+		return true, messages.Errorf(messages.Unavailable, "no replica of the %s on this host has the latest entries of the leader; check whether this host is cut off", g.actor)
 	})
 	return id, err
 }
@@ -238,8 +238,11 @@ func (s *Site) answerBackup(c *net.UnixConn) {
 	ctx, cancel := context.WithTimeout(s.ctx, backupWithin)
 	defer cancel()
 	defer context.AfterFunc(ctx, func() { _ = c.SetDeadline(time.Now()) })()
-	err := s.Backup(ctx, c)
-	s.log.Info("handed out a backup", zap.Error(err))
+	if err := s.Backup(ctx, c); err != nil {
+		s.log.Warn("a backup was asked for and not received", zap.Error(err))
+		return
+	}
+	s.log.Info("handed out a backup")
 }
 
 // mayHaveKeys says whether the process at the other end could read the keys anyway.
@@ -329,7 +332,11 @@ func (r *restoring) all(keys string) error {
 	if err := r.tree(messages.Estimator, (&Config{State: r.state}).estimatorDir(cmp.Or(r.host, serviceOf(nil)))); err != nil {
 		return err
 	}
-	for _, name := range []string{shapeFile, toldFile, usersFile} {
+	made.Restored = messages.TimeOf(r.About.Began)
+	if err := replaceJSON(filepath.Join(r.state, shapeFile), made); err != nil {
+		return err
+	}
+	for _, name := range []string{toldFile, usersFile} {
 		if r.Has(name) {
 			if err := r.Copy(name, filepath.Join(r.state, name)); err != nil {
 				return err

@@ -85,3 +85,54 @@ func TestClockOfOneHostIsWrong(t *testing.T) {
 		clocks[i].set(0)
 	}
 }
+
+// TestClockOfOneSiteIsSetAndSetRight: jobs go from each of two sites to the other, and are
+// settled, after the clock of one was far ahead or behind: no hold would expire, no
+// authorisation is of the future, no visiting job waits to be charged.
+func TestClockOfOneSiteIsSetAndSetRight(t *testing.T) {
+	t.Parallel()
+	clock := new(settable)
+	var sites Sites
+	for i, c := range firstLook(t, "west", "east") {
+		o := Options{}
+		if i == 0 {
+			o.Wall = clock.now
+		}
+		s, err := prepared(c, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		sites = append(sites, s)
+	}
+	defer sites.Close()
+	for i, s := range sites {
+		if err := s.join(sites[:i], sites[i+1:], 500*messages.Credit); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := Each(sites, func(s *Site) error { return s.startActors(within(t)) }); err != nil {
+		t.Fatal(err)
+	}
+	west, east := connect(t, sites[0], "alice"), connect(t, sites[1], "alice")
+	travel := func(key string) {
+		there, back := west.submitTo(key, "east", trivial()), east.submitTo(key, "west", trivial())
+		for _, job := range []messages.JobDetail{west.final(there.Job), east.final(back.Job)} {
+			if job.State != messages.Completed {
+				t.Errorf("%s: job %d ended %v: %s %s", key, job.Job, job.State, job.Reason, job.Message)
+			}
+		}
+		for _, u := range []user{west, east} {
+			await.Until(t, key+": nothing is held", func() bool { return u.account().Holds == 0 })
+		}
+	}
+	travel("before")
+	for name, by := range map[string]time.Duration{"ten minutes forward": 10 * time.Minute, "a day forward": 24 * time.Hour, "an hour back": -time.Hour} {
+		clock.set(by)
+		west.runs(name)
+		if by == 10*time.Minute {
+			travel("meanwhile, " + name)
+		}
+		clock.set(0)
+		travel("right again after " + name)
+	}
+}

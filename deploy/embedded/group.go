@@ -45,15 +45,16 @@ type kind struct {
 
 // seat is what a replica is given to start with.
 type seat struct {
-	replica string
-	bus     bus.Bus
-	open    func(mailbox.Machine) (mailbox.Mailbox, error)
-	dir     string         // where the replica keeps its log
-	signer  history.Signer // the site's; nil where its keys are elsewhere
-	keys    bank.Keys      // the site's; nil likewise
-	log     *zap.Logger
-	metrics prometheus.Registerer
-	clock   func() messages.Time
+	replica  string
+	bus      bus.Bus
+	open     func(mailbox.Machine) (mailbox.Mailbox, error)
+	dir      string         // where the replica keeps its log
+	signer   history.Signer // the site's; nil where its keys are elsewhere
+	keys     bank.Keys      // the site's; nil likewise
+	log      *zap.Logger
+	metrics  prometheus.Registerer
+	clock    func() messages.Time
+	restored messages.Time // when the backup began that the replica is from; 0: from none
 }
 
 var auctioneerKind = kind{
@@ -71,7 +72,7 @@ var auctioneerKind = kind{
 			return nil, err
 		}
 		return auctioneer.Start(ctx, auctioneer.Config{
-			Archive: records, Site: c.Site, Replica: r.replica, Bus: r.bus, Open: r.open, Markets: c.Markets,
+			Archive: records, Restored: r.restored, Site: c.Site, Replica: r.replica, Bus: r.bus, Open: r.open, Markets: c.Markets,
 			Operators: c.Operators, Lease: c.Lease, RemoteFor: c.RemoteFor, Limits: c.Limits, MostMemory: most,
 			Notify: sender, NotifyRules: c.Notify, Clock: r.clock, Log: r.log, Metrics: r.metrics,
 		})
@@ -87,7 +88,8 @@ var bankKind = kind{
 			return nil, err
 		}
 		return bank.Start(ctx, bank.Config{
-			Site: c.Site, Replica: r.replica, Bus: r.bus, Open: r.open, History: journal, Signer: r.signer, Keys: r.keys,
+			Restored: r.restored,
+			Site:     c.Site, Replica: r.replica, Bus: r.bus, Open: r.open, History: journal, Signer: r.signer, Keys: r.keys,
 			Operators: c.Operators, Services: []messages.Name{messages.ServiceIdentity(messages.Auctioneer)},
 			Attempt: peerAttempt, LastBackoff: peerBackoff, LeastVisit: c.LeastVisit, SilentAfter: c.SilentAfter, Opening: c.opening(),
 			Clock: r.clock, Log: r.log, Metrics: r.metrics,
@@ -158,6 +160,7 @@ func (g *group) start1(id string) error {
 	replica, err := g.kind.start(g.site.ctx, &g.site.config, seat{
 		replica: id, bus: b, open: g.opener(id, registry), dir: g.dir(id), signer: g.site.signer(), keys: g.site.provingKeys(),
 		log: g.site.log.Named(g.actor), metrics: labelled(registry, "replica", id), clock: g.site.clock.Now,
+		restored: restoredFrom(g.site.config.State),
 	})
 	if err != nil {
 		g.site.metrics.remove(registry)

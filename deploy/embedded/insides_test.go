@@ -17,6 +17,7 @@ func (f fort) insides() {
 	open := map[string]bool{}
 	for _, n := range f.config.Nodes {
 		open[messages.LogsSubject("west", n.Name, "bob")] = true
+		open[messages.StreamSubject("west", n.Name, "bob")] = true
 	}
 	for _, v := range schema.Verbs() {
 		if v.Callers == schema.Users && v.Actor != messages.NodeAgent {

@@ -24,6 +24,7 @@ func (s *share) watchKeys(o *server.Options) {
 	defer tick.Stop()
 	late, told := false, "" // what was read is not in force, and why
 	renewed := time.Now()
+	unknown := false // to the bank, of peers that have joined
 	for {
 		select {
 		case <-s.ctx.Done():
@@ -37,14 +38,40 @@ func (s *share) watchKeys(o *server.Options) {
 		} else if err == nil && time.Since(renewed) > renewEvery {
 			renewed, err = time.Now(), writeCredentials(&s.config, s.authority)
 		}
+		if err == nil {
+			unknown, err = s.followPeers(o, unknown)
+		}
 		switch {
 		case err == nil:
 			told = ""
 		case err.Error() != told: // once, however often it is tried
 			told = err.Error()
-			s.log.Warn("the new keys cannot be used; the old keys stay in force", zap.Error(err))
+			s.log.Warn("a change of the keys or of the peers cannot be used yet; what was before stays in force", zap.Error(err))
 		}
 	}
+}
+
+// followPeers takes over the peers that the configuration adds, and has the bank know them:
+// again and again, while it does not (unknown).
+func (s *share) followPeers(o *server.Options, unknown bool) (bool, error) {
+	if s.options.Changed == nil {
+		return false, nil
+	}
+	changed, err := s.options.Changed()
+	if err != nil {
+		return unknown, err
+	}
+	if changed != nil {
+		before := len(s.peers())
+		if err := s.enlist(o, changed); err != nil {
+			return unknown, err
+		}
+		unknown = unknown || len(s.peers()) > before
+	}
+	if unknown {
+		err = s.introduce()
+	}
+	return unknown && err != nil, err
 }
 
 // rekey takes the keys over as they are now: first into the server, so that what is
@@ -53,7 +80,7 @@ func (s *share) rekey(o *server.Options) error {
 	if err := s.authority.Reload(); err != nil {
 		return err
 	}
-	if err := s.authority.Refresh(s.server, o, s.config.peerNames()...); err != nil {
+	if err := s.authority.Refresh(s.server, o, namesOf(s.peers())...); err != nil {
 		return err
 	}
 	s.log.Info("the keys have changed; the new keys are in force")

@@ -51,8 +51,8 @@ func link(o *server.Options, c *Config, self *Host, authority *identity.Authorit
 	if len(c.Peers) > 0 {
 		// Links have no ping of their own.
 		o.PingInterval, o.MaxPingsOut = linkPing, linkPings
-		o.LeafNode.ReconnectInterval = linkRetry
 	}
+	o.LeafNode.ReconnectInterval = linkRetry
 	if err := listenLeaf(o, c, self); err != nil {
 		return err
 	}
@@ -78,18 +78,24 @@ func listenLeaf(o *server.Options, c *Config, self *Host) (err error) {
 	if o.LeafNode.Host, o.LeafNode.Port, err = split(listen); err != nil || c.TLS == nil {
 		return err
 	}
+	o.LeafNode.TLSTimeout = linkTLS
+	o.LeafNode.TLSConfig, err = leafTLS(c)
+	return err
+}
+
+// leafTLS wants certificates that the authority of a peer signed.
+func leafTLS(c *Config) (*tls.Config, error) {
 	both, err := c.TLS.load()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	both.ClientCAs = x509.NewCertPool()
 	for _, p := range c.Peers {
 		if err := trust(both.ClientCAs, p.CA); err != nil {
-			return err
+			return nil, err
 		}
 	}
-	o.LeafNode.TLSConfig, o.LeafNode.TLSTimeout = both, linkTLS
-	return nil
+	return both, nil
 }
 
 func connectLeaf(o *server.Options, t *TLS, p *Peer, authority *identity.Authority) error {
@@ -141,8 +147,10 @@ func trust(pool *x509.CertPool, file string) error {
 }
 
 // peerNames are those of the configured peers.
-func (c *Config) peerNames() (names []messages.Name) {
-	for _, p := range c.Peers {
+func (c *Config) peerNames() (names []messages.Name) { return namesOf(c.Peers) }
+
+func namesOf(peers []Peer) (names []messages.Name) {
+	for _, p := range peers {
 		names = append(names, p.Name)
 	}
 	return names

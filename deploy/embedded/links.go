@@ -11,17 +11,10 @@ import (
 // startLinks starts the service that says how the server of this process is
 // linked to those of peers.
 func startLinks(s *share) (*service, error) {
-	if len(s.config.Peers) == 0 || s.server == nil {
+	if s.server == nil {
 		return nil, nil
 	}
-	c := links.Config{Site: s.config.Site, Server: s.server, Operators: s.config.Operators, Peers: map[string]messages.Name{}}
-	for _, p := range s.config.Peers {
-		account, err := s.authority.LinkAccount(p.Name)
-		if err != nil {
-			return nil, err
-		}
-		c.Peers[account] = p.Name
-	}
+	c := links.Config{Site: s.config.Site, Server: s.server, Operators: s.config.Operators, Peers: s.linked}
 	if s.host != nil {
 		c.Host, c.Hosts = s.host.Name, s.config.replicaIDs()
 	}
@@ -29,4 +22,15 @@ func startLinks(s *share) (*service, error) {
 		c.Bus = b
 		return links.Start(c)
 	})
+}
+
+// linked are the peers, by the public key of the account that the site shares with each.
+func (s *share) linked() map[string]messages.Name {
+	all := map[string]messages.Name{}
+	for _, p := range s.peers() {
+		if account, err := s.authority.LinkAccount(p.Name); err == nil { // else its name is none, which the configuration refuses
+			all[account] = p.Name
+		}
+	}
+	return all
 }

@@ -26,9 +26,13 @@ const (
 	// authTimeout is how long a client may take to identify itself, in seconds:
 	// more than NATS allows by default, as thousands of agents may come back at once.
 	authTimeout = 10
-	// A cut between the servers of two hosts is noticed within routePing·(1+routePings).
-	routePing  = time.Second
-	routePings = 2
+	// A host that is cut off or stands still is missed by the servers of the others within
+	// routePing·(1+routePings): soon after the others have elected, since until then half of
+	// the requests for a new leader may still go to the old one.
+	routePing  = 250 * time.Millisecond
+	routePings = 3
+	// storeLimit is far above any disk, so that the disk is the limit.
+	storeLimit = 1 << 50
 	// routeTLS bounds a handshake between the servers of two hosts, in seconds.
 	routeTLS = 5
 )
@@ -63,7 +67,10 @@ func serverOptions(c *Config, self *Host, authority *identity.Authority) (*serve
 		MaxPayload: maxPayload,
 		JetStream:  true,
 		StoreDir:   filepath.Join(c.State, "nats"),
-		ServerName: c.Site,
+		// Streams reserve what they may hold at most. Without a limit of the site's own the
+		// server allows three quarters of what is free when it starts.
+		JetStreamMaxStore: storeLimit,
+		ServerName:        c.Site,
 		// A cut between hosts is noticed within PingInterval·MaxPingsOut.
 		PingInterval: 10 * time.Second,
 		MaxPingsOut:  2,

@@ -61,3 +61,47 @@ func TestOwedForWhatWasHad(t *testing.T) {
 	request[messages.CancelReply](bob, messages.Auctioneer, messages.VerbCancel, messages.CancelRequest{Job: rival})
 	bob.final(rival)
 }
+
+// TestMinimumMakesNoJobFree: a job with a minimum utility that it cannot have beside others
+// has no slot while their tasks come and go, and one that has a slot owes for it although
+// others came. In markets with settle: on-completion such a job ran and owed nothing.
+func TestMinimumMakesNoJobFree(t *testing.T) {
+	c := small(t.TempDir())
+	c.Nodes = NodesAlike(1, Slots{{Class: "map", Slots: 1}})
+	c.Replicas = 1
+	c.Markets = []messages.Market{{Name: "main", Mechanism: messages.Proportional, Classes: []messages.Name{"map"}}}
+	s := start(t, c)
+	defer closeSite(t, s)
+	alice, bob := connect(t, s, "alice"), connect(t, s, "bob")
+	demanding := func(script string) messages.JobSpec {
+		spec := messages.JobSpec{Name: "demanding", Budget: 40 * messages.Credit, Utility: &messages.Utility{Weights: messages.Weights{{Class: "map", Weight: 1}}, Minimum: 0.999},
+			Stages: []messages.Stage{{Name: "map", Class: "map", Tasks: 1, Script: script}}}
+		return spec
+	}
+	rivals := func(key string) messages.JobID {
+		return bob.submit(key, messages.JobSpec{Name: "rivals", Budget: 40 * messages.Credit,
+			Stages: []messages.Stage{{Name: "map", Class: "map", Tasks: 100_000, Script: "true"}}})
+	}
+	end := func(id messages.JobID) {
+		request[messages.CancelReply](bob, messages.Auctioneer, messages.VerbCancel, messages.CancelRequest{Job: id})
+		bob.final(id)
+	}
+	dir := t.TempDir()
+	first := alice.submit("first", demanding("sleep 2; "+untilFile(filepath.Join(dir, "go"))))
+	alice.running(first)
+	rival := rivals("one")
+	alice.await("the others wait", func() bool { return bob.why(rival).Reason != "" })
+	alice.at(alice.job(first).Started.Add(3 * unit))
+	touch(t, filepath.Join(dir, "go"))
+	if j := alice.final(first); j.Charged == 0 {
+		t.Errorf("charged nothing while others waited: %s", alice.why(first).Message)
+	}
+	second := alice.submit("second", demanding("true"))
+	done := bob.job(rival).Done
+	alice.await("tasks of the others come and go", func() bool { return bob.job(rival).Done >= done+10 })
+	if j := alice.job(second); j.Started != 0 {
+		t.Errorf("a job below its minimum had a slot: %s", alice.why(second).Message)
+	}
+	end(rival)
+	alice.final(second)
+}

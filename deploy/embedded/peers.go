@@ -86,7 +86,8 @@ func readTold(state string) (told, error) {
 // openPeers gives the bank the configured peers, as an operator does.
 func (o *operator) openPeers(ctx context.Context) error {
 	c := &o.config
-	if len(c.Peers) == 0 && c.Reserve == 0 {
+	peers := o.peers()
+	if len(peers) == 0 && c.Reserve == 0 {
 		return nil
 	}
 	before, err := readTold(c.State)
@@ -98,7 +99,7 @@ func (o *operator) openPeers(ctx context.Context) error {
 		return fmt.Errorf("peers: %w", err)
 	}
 	now := told{Peers: map[messages.Name]terms{}, Reserve: c.Reserve}
-	for _, p := range c.Peers {
+	for _, p := range peers {
 		if err := o.openPeer(ctx, p, before, known.Peers); err != nil {
 			return err
 		}

@@ -85,7 +85,7 @@ func TestOperatorsFetchAndUsersDoNot(t *testing.T) {
 	}
 	missing := f
 	missing.Digest = strings.Repeat("0", len(f.Digest))
-	if _, err := connect(t, s, "alice").receive(missing); err == nil || !strings.Contains(err.Error(), "kept for 1h0m0s") {
+	if _, err := connect(t, s, "alice").receive(missing); err == nil || !strings.Contains(err.Error(), "keeps files for 1h0m0s") {
 		t.Errorf("a file that is not there: %v, want it to say for how long files are kept", err)
 	}
 }

@@ -26,7 +26,7 @@ func (f fort) reflection() {
 		}
 		asked++
 	}
-	services := []string{messages.LogsSubject("west", f.config.Nodes[0].Name, "bob")}
+	services := []string{messages.LogsSubject("west", f.config.Nodes[0].Name, "bob"), messages.StreamSubject("west", f.config.Nodes[0].Name, "bob")}
 	for actor, verb := range map[string]string{messages.Auctioneer: messages.VerbJobs, messages.Bank: messages.VerbAccount, messages.Depot: messages.VerbGet,
 		messages.Estimator: messages.VerbUtility, messages.Admission: messages.VerbToken} {
 		services = append(services, messages.Subject("west", actor, verb, "bob"))

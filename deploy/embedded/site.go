@@ -43,6 +43,9 @@ type Options struct {
 	LeaveRunning bool
 	// Wall is the clock of this host; nil: the machine's.
 	Wall func() messages.Time
+	// Changed is the configuration, once its file has been changed; nil, nil as long as it
+	// has not. Of it a running site takes the peers that are new. Nil: it never is.
+	Changed func() (*Config, error)
 	// usersFile is where accounts have their users; empty: in the state directory.
 	usersFile string
 	// Only starts one actor alone, against a server that runs elsewhere; nil:
@@ -89,6 +92,7 @@ type share struct {
 	server    *server.Server
 	info      Info
 	tasks     runner.Config // how the nodes run tasks
+	joined    joined        // peers since the start
 
 	// ctx is the life of the actors.
 	ctx    context.Context
@@ -244,6 +248,7 @@ func (s *share) listen() error {
 		return err
 	}
 	go s.watchKeys(o)
+	go keepJetStream(s.ctx, s.server, o, s.log)
 	s.info.Server = s.server.ClientURL()
 	if o.LeafNode.Port != 0 {
 		s.info.Leaf = net.JoinHostPort(o.LeafNode.Host, strconv.Itoa(o.LeafNode.Port))
@@ -305,6 +310,9 @@ func (s *Site) starting(starts ...func(*share) (*service, error)) (all []func() 
 	return all
 }
 
+// streamSoon is within what time the server has set up its streams.
+const streamSoon = 3 * time.Second
+
 // openStream makes the stream of observations, which the auctioneer writes and
 // the estimator reads: where both of one process make it at the same moment, the
 // server may be left with one that has no directory. Over several hosts there
@@ -318,8 +326,13 @@ func (s *Site) openStream(ctx context.Context) error {
 		return err
 	}
 	// The server takes connections a moment before it has set up what serves streams.
+	late := time.Now().Add(streamSoon)
 	err = again(ctx, 20*time.Millisecond, func() (bool, error) {
 		_, err := b.Stream(ctx, messages.ObservationStream(s.config.Site), []string{messages.ObservationSubject(s.config.Site)})
+		if err != nil && time.Now().After(late) {
+			late = time.Now().Add(time.Minute)
+			s.log.Warn("the site starts once the server can keep its streams: is the disk full?", zap.String("directory", s.config.State), zap.Error(err))
+		}
 		return messages.KindOf(err) == messages.Unavailable, err
 	})
 	return errors.Join(err, b.Close())
@@ -357,7 +370,7 @@ func (s *Site) startOnly() error {
 	case messages.NodeAgent:
 		return s.nodes.startAll()
 	default:
-		return messages.Errorf(messages.Invalid, "actor %q: there is none of that name", actor)
+		return messages.Errorf(messages.Invalid, "actor %q: is unknown", actor)
 	}
 }
 

@@ -50,7 +50,7 @@ func prepared(c Config, o Options) (*Site, error) {
 		return nil, messages.Errorf(messages.Invalid, "configuration: %v", err)
 	}
 	if len(c.Hosts) > 0 || o.Only != nil {
-		return nil, messages.Errorf(messages.Invalid, "hosts: sites that start together are whole; start those of several hosts one by one, with peers")
+		return nil, messages.Errorf(messages.Invalid, "hosts: sites of several hosts cannot start together; start each host with its own command")
 	}
 	if o.Log != nil {
 		o.Log = o.Log.With(zap.String("site", c.Site))

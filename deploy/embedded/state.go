@@ -153,6 +153,8 @@ type shape struct {
 	Site     messages.Name `json:"site"`
 	Replicas []string      `json:"replicas"`
 	Store    string        `json:"store"`
+	// Restored is when the backup began from which the directory was made; 0: from none.
+	Restored messages.Time `json:"restored,omitempty"`
 }
 
 // shapeFile is the name of the file that holds a shape.
@@ -178,13 +180,23 @@ func keepShape(c *Config) error {
 		return fmt.Errorf("state directory: %s: %w", path, err)
 	}
 	if have.Store != want.Store {
-		return messages.Errorf(messages.Conflict, "state directory %s: its logs are of the store %s, which this release does not read; move it away where other hosts have the site's state (see the runbook), else go on with the release before", c.State, clip(have.Store))
+		return messages.Errorf(messages.Conflict, "state directory %s: its logs are of the store %s, which this release does not read; if other hosts have the state of the site, move this directory away (see the runbook); if not, use the release before this release", c.State, clip(have.Store))
 	}
 	if have.Site != want.Site || !have.sameGroup(&want, len(c.Hosts) > 0) {
-		return messages.Errorf(messages.Conflict, "state directory %s: was made for site %s with replicas %v, not for site %s with replicas %v; use those, or another directory",
-			c.State, have.Site, have.Replicas, want.Site, want.Replicas)
+		return messages.Errorf(messages.Conflict, "state directory: %s says that it was made for site %s with replicas %v, not for site %s with replicas %v; use the old site and replicas, or another directory",
+			path, have.Site, have.Replicas, want.Site, want.Replicas)
 	}
 	return nil
+}
+
+// restoredFrom is when the backup began from which a state directory was made, 0 if it
+// was made from none. A file that cannot be read stops the start (see keepShape).
+func restoredFrom(state string) messages.Time {
+	var have shape
+	if text, err := os.ReadFile(filepath.Join(state, shapeFile)); err != nil || json.Unmarshal(text, &have) != nil {
+		return 0
+	}
+	return have.Restored
 }
 
 // sameGroup says whether two shapes may be of one group. Over hosts its members are

@@ -123,8 +123,8 @@ func TestStateKeepsItsShape(t *testing.T) {
 	} {
 		c := made
 		change(&c)
-		if err := keepShape(&c); messages.KindOf(err) != messages.Conflict {
-			t.Errorf("%s: %v, want Conflict", what, err)
+		if err := keepShape(&c); messages.KindOf(err) != messages.Conflict || !strings.Contains(err.Error(), filepath.Join(made.State, shapeFile)) {
+			t.Errorf("%s: %v, want a Conflict that names the file", what, err)
 		}
 	}
 	path := filepath.Join(made.State, shapeFile)

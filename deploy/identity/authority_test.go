@@ -120,7 +120,7 @@ func TestOpenOfNothingAndOfAnotherSite(t *testing.T) {
 	if _, err := Open(filepath.Join(dir, "none")); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("Open of a missing directory: %v, want fs.ErrNotExist", err)
 	}
-	if _, err := OpenOrCreate(dir, "east"); messages.KindOf(err) != messages.Conflict {
+	if _, err := OpenOrCreate(dir, "east"); messages.KindOf(err) != messages.Conflict || !strings.Contains(err.Error(), filepath.Join(dir, siteFile)) {
 		t.Errorf("keys of another site: %v, want Conflict", err)
 	}
 }

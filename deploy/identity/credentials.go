@@ -103,7 +103,7 @@ func userKey(signer nkeys.KeyPair, role Role, n messages.Name, generation int) (
 func (k *keys) claim(role Role, n messages.Name, key string, expires time.Time, issued ...time.Time) (string, error) {
 	claims := jwt.NewUserClaims(key)
 	claims.Name = n
-	claims.IssuerAccount = publicKey(k.account)
+	claims.IssuerAccount = k.name
 	claims.SetScoped(true)
 	if !expires.IsZero() {
 		claims.Expires = expires.Unix()
@@ -133,7 +133,7 @@ func (a *Authority) Issued(creds []byte) (Role, messages.Name, error) {
 	}
 	k := a.held.Load()
 	for _, r := range signed {
-		if claims.Issuer != publicKey(k.signers[r]) || claims.IssuerAccount != publicKey(k.account) {
+		if claims.Issuer != publicKey(k.signers[r]) || claims.IssuerAccount != k.name {
 			continue
 		}
 		if k.revoked.list.IsRevoked(claims.Subject, time.Unix(claims.IssuedAt, 0)) {

@@ -44,11 +44,12 @@
 //	operator.nk     signs the two accounts
 //	system.nk       the system account; peers' accounts, some roles, and the authority of
 //	                the ports between hosts ([Authority.Internal]) derive from it
-//	account.nk      the account CANDOR: names it, and endorses the bank's key
+//	account.nk      speaks for the account CANDOR: endorses the bank's key and others
+//	account.json    after a rotation of it, the keys before: their words, not their seeds
 //	bank.nk         signs checkpoints and what goes to other sites' banks, once it was
 //	                rotated; before, the account's key does
 //	role-NAME.nk    signs the credentials of a role
-//	FILE.old        the key before, during a rotation; of the bank, FILE.next
+//	FILE.old        the key before, during a rotation; of the bank and the account, FILE.next
 //	revoked.json    what was revoked
 //	proven          the record from which on everything in the bank's books is proven
 //
@@ -67,8 +68,10 @@
 // A rotation has two steps, [Authority.Rotate] and [Authority.Finish], between
 // which two keys are good, and [Authority.Revoke] takes credentials back. Servers
 // that run follow with [Authority.Refresh]: what is admitted no more is cut off.
-// The keys of the account and of the system account stay: they are names, in every
-// credentials file and of every stream.
+// The first key of the account, and the key of the system account, stay as names, in every
+// credentials file and of every stream. The account's first key opens no connection, and
+// another may speak for the account in its place: by a chain of signatures that begins
+// with the first, and that the bank's books have, so that no old key comes back.
 //
 // What is known to be tried against all this, what refuses it, and the test that
 // shows it, is in ATTACKS.md.

@@ -91,7 +91,7 @@ func (a *Authority) Verify(answer *Letter) error {
 		return err
 	}
 	if claims.Issuer != account {
-		return messages.Errorf(messages.PermissionDenied, "answer of %s: is to no invitation of this site to that one; invite it with candor site invite %s", answer.Site, answer.Site)
+		return messages.Errorf(messages.PermissionDenied, "answer of %s: this site has written no invitation for the other site; write an invitation with candor site invite %s", answer.Site, answer.Site)
 	}
 	key, err := nkeys.FromPublicKey(claims.Subject)
 	if err != nil {
@@ -102,7 +102,7 @@ func (a *Authority) Verify(answer *Letter) error {
 		return err
 	}
 	if err := key.Verify(text, answer.Signature); err != nil {
-		return messages.Errorf(messages.PermissionDenied, "answer of %s: was altered since it was written, or is not from who has the invitation; ask for it again", answer.Site)
+		return messages.Errorf(messages.PermissionDenied, "answer of %s: was altered, or is not from the receiver of the invitation; ask for a new answer", answer.Site)
 	}
 	return nil
 }
@@ -122,7 +122,7 @@ func (l *Letter) Check(site messages.Name) error {
 	case l.Peer != site:
 		return messages.Errorf(messages.Invalid, "the letter of %q is to site %q, not to %q", l.Site, l.Peer, site)
 	case l.Kind == InvitationKind && (len(l.URLs) == 0 || l.Creds == ""):
-		return messages.Errorf(messages.Invalid, "the invitation of %q says not where to connect, or as whom", l.Site)
+		return messages.Errorf(messages.Invalid, "the invitation of %q has no address or no credentials; ask for a new invitation", l.Site)
 	}
 	r := messages.PeerRequest{Peer: l.Site, Keys: l.Keys}
 	if err := r.Validate(); err != nil {

@@ -21,7 +21,11 @@ type keys struct {
 	// oldOperator is trusted by servers that have not been started since; nil: none.
 	oldOperator nkeys.KeyPair
 	system      nkeys.KeyPair
-	account     nkeys.KeyPair
+	// account speaks for the account, whose name is the first key of it. successor is the
+	// key that is to follow; nil: none.
+	account, successor nkeys.KeyPair
+	name               string
+	retiredAccounts    []retiredAccount
 	// bank signs in the site's name: a key of its own once it was rotated, the
 	// account's before. next is the one that peers are told of; nil: none.
 	bank, next nkeys.KeyPair
@@ -56,6 +60,9 @@ func readKeys(dir string, site messages.Name) (*keys, error) {
 		if err := k.readRole(dir, r); err != nil {
 			return nil, err
 		}
+	}
+	if err := k.readAccount(dir); err != nil {
+		return nil, err
 	}
 	if k.bank, err = readSpare(dir, bankFile); err != nil {
 		return nil, err

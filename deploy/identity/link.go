@@ -21,9 +21,13 @@ type Token struct {
 
 // Tokens are the claims that a server of the site goes by: the operator's, and
 // of each account: the system's first, then CANDOR, then one for each peer.
+//
+// The operator has two: under the second, which signs CANDOR, no account signs credentials
+// with the key that is its name, but only with those of the roles. A key of the account
+// that was stolen opens no connection, before it is rotated and after.
 type Tokens struct {
-	Operator string
-	Accounts []Token
+	Operators []string
+	Accounts  []Token
 }
 
 // Tokens signs the claims of the site's servers, with an account for each peer.
@@ -43,15 +47,28 @@ func (k *keys) tokens(signer nkeys.KeyPair, peers []messages.Name) (Tokens, erro
 	if err != nil {
 		return Tokens{}, err
 	}
-	operator := jwt.NewOperatorClaims(publicKey(signer))
-	operator.Name = k.site
-	operator.SystemAccount = publicKey(k.system)
+	strict, err := fromSignature(signer, nkeys.PrefixByteOperator, "candor signing key of the account of "+k.site)
+	if err != nil {
+		return Tokens{}, err
+	}
 	var t Tokens
-	if t.Operator, err = operator.Encode(signer); err != nil {
-		return Tokens{}, fmt.Errorf("signing operator %s: %w", k.site, err)
+	for _, keys := range []jwt.StringList{nil, {publicKey(strict)}} {
+		operator := jwt.NewOperatorClaims(publicKey(signer))
+		operator.Name = k.site
+		operator.SystemAccount = publicKey(k.system)
+		operator.SigningKeys, operator.StrictSigningKeyUsage = keys, keys != nil
+		token, err := operator.Encode(signer)
+		if err != nil {
+			return Tokens{}, fmt.Errorf("signing operator %s: %w", k.site, err)
+		}
+		t.Operators = append(t.Operators, token)
 	}
 	for _, c := range claims {
-		token, err := c.Encode(signer)
+		by := signer
+		if c.Subject == k.name {
+			by = strict
+		}
+		token, err := c.Encode(by)
 		if err != nil {
 			return Tokens{}, fmt.Errorf("signing account %s: %w", c.Name, err)
 		}

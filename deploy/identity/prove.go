@@ -1,8 +1,6 @@
 package identity
 
 import (
-	"crypto/ecdh"
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -37,25 +35,13 @@ func (s signer) RevokedKeys() []string {
 	return slices.Sorted(maps.Keys(s.held.Load().revoked.list))
 }
 
-// SignAccount signs with the key of the account, of which every credentials file
-// that the site issues has the public half, and which stays.
+// SignAccount signs with the key that speaks for the account.
 func (s signer) SignAccount(data []byte) ([]byte, error) {
 	signature, err := s.held.Load().account.Sign(data)
 	if err != nil {
 		return nil, fmt.Errorf("signing with the account's key: %w", err)
 	}
 	return signature, nil
-}
-
-// Exchange is the key with which the bank agrees on the secrets of sessions. It
-// follows from the account's key, and so stays.
-func (s signer) Exchange() (*ecdh.PrivateKey, error) {
-	signature, err := s.held.Load().account.Sign([]byte("candor exchange key of " + s.site))
-	if err != nil {
-		return nil, fmt.Errorf("deriving the exchange key: %w", err)
-	}
-	seed := sha256.Sum256(signature)
-	return ecdh.X25519().NewPrivateKey(seed[:])
 }
 
 // provenFile holds the first record of the bank's journal from which on everything
@@ -75,7 +61,7 @@ func (d *directory) ProvenFrom() (uint64, error) {
 	}
 	from, err := strconv.ParseUint(trim(text), 10, 64)
 	if err != nil {
-		return 0, messages.Errorf(messages.Invalid, "keys directory: %s: is not the number of a record; take the one that candor bank verify shows", path)
+		return 0, messages.Errorf(messages.Invalid, "keys directory: %s: is not the number of a record; use the number that candor bank verify shows", path)
 	}
 	return from, nil
 }

@@ -95,7 +95,7 @@ func (d *directory) Revoke(role Role, n messages.Name, further ...string) error 
 // RevokeKey does the same for one public key alone.
 func (d *directory) RevokeKey(key string) error {
 	if !nkeys.IsValidPublicUserKey(key) {
-		return messages.Errorf(messages.Invalid, "key %q: is not a public user key; it begins with U and stands in the output of candor node token list", key)
+		return messages.Errorf(messages.Invalid, "key %q: is not a public user key; it begins with U; candor node tokens shows it", key)
 	}
 	return d.changeRevocations(func(r *revocations) { r.addKeys([]string{key}) })
 }

@@ -86,10 +86,10 @@ func servicePermissions(site messages.Name) jwt.Permissions {
 }
 
 // userPermissions lets a user ask, under its own name, what the table of verbs says that
-// users ask, and the agent of any node for logs; and hear the answers.
+// users ask, and the agent of any node for logs and streams; and hear the answers.
 func userPermissions(site messages.Name) jwt.Permissions {
 	return jwt.Permissions{
-		Pub: jwt.Permission{Allow: append(asks(schema.Users, site), messages.LogsSubject(site, "*", name))},
+		Pub: jwt.Permission{Allow: append(asks(schema.Users, site), messages.LogsSubject(site, "*", name), messages.StreamSubject(site, "*", name))},
 		Sub: jwt.Permission{Allow: jwt.StringList{messages.InboxPrefix(name) + ".>", messages.LogsReplyPrefix("*", name) + ".>"}},
 	}
 }
@@ -105,7 +105,7 @@ func asks(callers schema.Callers, site messages.Name) (list jwt.StringList) {
 }
 
 // nodePermissions lets an agent speak to its own site's auctioneer and depot, hear
-// the vectors and its own directives, and answer requests for its logs. NATS could
+// the vectors and its own directives, and answer requests for its logs and streams. NATS could
 // allow an agent to reply wherever it was asked; but then an agent and a user who
 // names the reply subject could together publish anything.
 func nodePermissions(site messages.Name) jwt.Permissions {
@@ -115,6 +115,7 @@ func nodePermissions(site messages.Name) jwt.Permissions {
 			messages.VectorSubject(site, "*"),
 			messages.DirectiveSubject(site, name),
 			messages.LogsSubject(site, name, "*"),
+			messages.StreamSubject(site, name, "*"),
 			messages.InboxPrefix(name) + ".>",
 		}},
 	}

@@ -26,11 +26,12 @@ const bankFile = "bank.nk"
 const (
 	OperatorKey = "operator"
 	BankKey     = "bank"
+	AccountKey  = "account"
 )
 
 // Rotatable lists the names of the keys that can be rotated.
 func Rotatable() []string {
-	names := []string{OperatorKey, BankKey}
+	names := []string{OperatorKey, BankKey, AccountKey}
 	for _, r := range signed {
 		names = append(names, string(r)+"-role")
 	}
@@ -40,7 +41,8 @@ func Rotatable() []string {
 // Rotate begins the rotation of a key: from now on there are two. Of a role, the
 // new one signs, and what either signed is admitted. Of the operator, the new one
 // signs the accounts. Of the bank, the old one goes on signing, while the new one,
-// which is returned, is made known to peers.
+// which is returned, is made known to peers. Of the account, the old one goes on speaking,
+// while the new one is made known to the site's hosts.
 func (d *directory) Rotate(name string) (public string, err error) {
 	file, kind, err := rotating(name)
 	if err != nil {
@@ -56,7 +58,10 @@ func (d *directory) Rotate(name string) (public string, err error) {
 	if err != nil {
 		return "", err
 	}
-	if name == BankKey {
+	if k := d.held.Load(); name == AccountKey && k.bank == k.account {
+		return "", messages.Errorf(messages.Conflict, "key account: the bank signs with it too, and peers know the bank by it; rotate the bank's key first: candor site rotate bank")
+	}
+	if name == BankKey || name == AccountKey {
 		err = replace(path+nextSuffix, seed)
 	} else {
 		err = d.supersede(name, path, seed)
@@ -87,16 +92,21 @@ func (d *directory) supersede(name, path string, seed []byte) error {
 
 // Finish ends a rotation. Of a role or the operator, the old key is forgotten:
 // credentials that it signed open nothing any more. Of the bank, the new key
-// begins to sign.
+// begins to sign. Of the account, the new key speaks for it, and the old one is forgotten.
 func (d *directory) Finish(name string) error {
 	file, _, err := rotating(name)
 	if err != nil {
 		return err
 	}
 	path := filepath.Join(d.dir, file)
-	if name == BankKey {
+	if k := d.held.Load(); name == AccountKey && k.successor != nil {
+		err = k.retire(d.dir)
+	}
+	switch {
+	case err != nil:
+	case name == BankKey || name == AccountKey:
 		err = os.Rename(path+nextSuffix, path)
-	} else {
+	default:
 		err = os.Remove(path + oldSuffix)
 	}
 	if errors.Is(err, os.ErrNotExist) {
@@ -115,8 +125,10 @@ func rotating(name string) (file string, kind nkeys.PrefixByte, err error) {
 		return operatorFile, nkeys.PrefixByteOperator, nil
 	case BankKey:
 		return bankFile, nkeys.PrefixByteAccount, nil
-	case "account", "system":
-		return "", 0, messages.Errorf(messages.Invalid, "key %s: is the name of the account itself, in every credentials file and of every stream, and signs nothing in use but credentials' accounts; rotate the keys that sign, %v", name, Rotatable())
+	case AccountKey:
+		return accountFile, nkeys.PrefixByteAccount, nil
+	case "system":
+		return "", 0, messages.Errorf(messages.Invalid, "key %s: cannot be rotated, because the key is also the name of the account; rotate a key that signs: %v", name, Rotatable())
 	}
 	if role, ok := strings.CutSuffix(name, "-role"); ok && slices.Contains(signed, Role(role)) {
 		return roleFile(Role(role)), nkeys.PrefixByteAccount, nil

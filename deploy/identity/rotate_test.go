@@ -8,8 +8,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/nats-io/jwt/v2"
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nkeys"
 
 	"github.com/candor-grid/candor/bank/history"
 	"github.com/candor-grid/candor/messages"
@@ -250,9 +252,122 @@ func TestRotationOfTheBanksKey(t *testing.T) {
 	}
 }
 
+// TestRotationOfTheAccountsKey: credentials from before stay good, for the account's name
+// stays; a stolen key of the account opens nothing, before its rotation and after; and what
+// the old key endorsed after its end is not the site's.
+func TestRotationOfTheAccountsKey(t *testing.T) {
+	s := newSite(t)
+	name, stolen := s.AccountKey(), s.held.Load().account
+	forged := forge(t, stolen, "mallory")
+	if s.admits(forged) {
+		t.Error("the key of the account signs credentials")
+	}
+	if _, err := s.Rotate(AccountKey); messages.KindOf(err) != messages.Conflict {
+		t.Errorf("the bank's key, which peers know, would be lost: %v", err)
+	}
+	for _, key := range []string{BankKey, AccountKey, AccountKey} {
+		if _, err := s.Rotate(key); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Finish(key); err != nil {
+			t.Fatal(err)
+		}
+		s.refresh()
+	}
+	alice := s.line(User, "alice")
+	s.alive(alice, "alice")
+	if s.AccountKey() != name || s.admits(forged) {
+		t.Errorf("the account is %s, and was %s", s.AccountKey(), name)
+	}
+	signed, err := history.Sign(s, messages.Checkpoint{Site: "west", Records: 7, Head: strings.Repeat("0", 64)})
+	if err != nil || !history.Trusted(&signed, name) || len(signed.Succession) != 2 {
+		t.Errorf("a checkpoint of today: %+v, %v", signed, err)
+	}
+	signed.Succession = signed.Succession[:1]
+	if history.Trusted(&signed, name) {
+		t.Error("an endorsement is good for a succession that ends elsewhere")
+	}
+	files, err := filepath.Glob(filepath.Join(s.dir, "*"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	seed, err := stolen.Seed()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range files {
+		if text, err := os.ReadFile(file); err != nil || strings.Contains(string(text), string(seed)) {
+			t.Errorf("%s has the old key: %v", file, err)
+		}
+	}
+}
+
+// TestRotationOfTheAccountsKeyHalfDone: whatever is written or copied when it stops, the
+// directory is that of the old key or of the new one, and Finish ends the rest.
+func TestRotationOfTheAccountsKeyHalfDone(t *testing.T) {
+	a, dir := create(t)
+	for _, err := range []error{second(a.Rotate(BankKey)), a.Finish(BankKey), second(a.Rotate(AccountKey))} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	path := filepath.Join(dir, accountFile)
+	next := publicKey(a.held.Load().successor)
+	before, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a.Later(next) == nil {
+		t.Error("a host does not know the key that is to come")
+	}
+	if err := a.held.Load().retire(dir); err != nil { // a kill here
+		t.Fatal(err)
+	}
+	half, err := Open(dir)
+	if err != nil || publicKey(half.held.Load().account) != next {
+		t.Fatalf("after a kill in the middle: %v", err)
+	}
+	if _, err := half.Rotate(AccountKey); messages.KindOf(err) != messages.Conflict {
+		t.Errorf("another rotation: %v", err)
+	}
+	if err := half.Finish(AccountKey); err != nil {
+		t.Fatal(err)
+	}
+	if whole, err := Open(dir); err != nil || publicKey(whole.held.Load().account) != next || len(whole.Succession()) != 1 {
+		t.Errorf("after the end: %v", err)
+	}
+	if err := os.WriteFile(path, before, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := half.Reload(); err == nil || publicKey(half.held.Load().account) != next {
+		t.Errorf("the old key is back: %v", err)
+	}
+}
+
+// second leaves out what is returned beside an error.
+func second[T any](_ T, err error) error { return err }
+
+// forge makes credentials of an operator with the key of the account.
+func forge(t *testing.T, account nkeys.KeyPair, n string) []byte {
+	t.Helper()
+	c, err := claimedAnew(n, func(user string) (string, error) {
+		claims := jwt.NewUserClaims(user)
+		claims.Name = n
+		return encode(claims, account, n)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	file, err := c.file()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
 func TestRotateRefuses(t *testing.T) {
 	a, dir := create(t)
-	for _, name := range []string{"account", "system", "root", "role", ""} {
+	for _, name := range []string{"system", "root", "role", ""} {
 		if _, err := a.Rotate(name); messages.KindOf(err) != messages.Invalid {
 			t.Errorf("rotating %q: %v, want Invalid", name, err)
 		}

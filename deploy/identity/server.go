@@ -20,9 +20,12 @@ func (a *Authority) Secure(o *server.Options, peers ...messages.Name) error {
 	if err != nil {
 		return err
 	}
-	operator, err := jwt.DecodeOperatorClaims(tokens.Operator)
-	if err != nil {
-		return fmt.Errorf("operator %s: %w", a.site, err)
+	for _, token := range tokens.Operators {
+		operator, err := jwt.DecodeOperatorClaims(token)
+		if err != nil {
+			return fmt.Errorf("operator %s: %w", a.site, err)
+		}
+		o.TrustedOperators = append(o.TrustedOperators, operator)
 	}
 	resolver := &server.MemAccResolver{}
 	for _, t := range tokens.Accounts {
@@ -30,7 +33,6 @@ func (a *Authority) Secure(o *server.Options, peers ...messages.Name) error {
 			return fmt.Errorf("storing account %s: %w", t.Name, err)
 		}
 	}
-	o.TrustedOperators = []*jwt.OperatorClaims{operator}
 	o.SystemAccount = publicKey(a.held.Load().system)
 	o.AccountResolver = resolver
 	return nil
@@ -50,10 +52,12 @@ func (a *Authority) Refresh(s *server.Server, o *server.Options, peers ...messag
 	if err != nil {
 		return err
 	}
-	for _, t := range tokens.Accounts {
+	for _, t := range tokens.Accounts { // all of them first, for they name one another
 		if err := o.AccountResolver.Store(t.Key, t.Token); err != nil {
 			return fmt.Errorf("storing account %s: %w", t.Name, err)
 		}
+	}
+	for _, t := range tokens.Accounts {
 		claims, err := jwt.DecodeAccountClaims(t.Token)
 		if err != nil {
 			return fmt.Errorf("account %s: %w", t.Name, err)
@@ -86,7 +90,7 @@ func (k *keys) systemClaims() *jwt.AccountClaims {
 // accountClaims describes CANDOR: JetStream without bounds of its own (the
 // disk is bounded by the server), no bearer tokens, and a scope for each role.
 func (k *keys) accountClaims() *jwt.AccountClaims {
-	claims := jwt.NewAccountClaims(publicKey(k.account))
+	claims := jwt.NewAccountClaims(k.name)
 	claims.Name = Account
 	claims.Limits.DisallowBearer = true
 	claims.Limits.JetStreamLimits = jwt.JetStreamLimits{

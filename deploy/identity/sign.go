@@ -27,8 +27,9 @@ func (s signer) NextKey() string {
 	return ""
 }
 
-// AccountKey is the public key of the account in which the site's traffic runs.
-func (s signer) AccountKey() string { return publicKey(s.held.Load().account) }
+// AccountKey is the first public key of the account in which the site's traffic runs: its
+// name, whichever key speaks for it.
+func (s signer) AccountKey() string { return s.held.Load().name }
 
 // Endorse is the account's word that a key signs in the site's name: with it,
 // whoever knows the account's key can check signatures of later keys.

@@ -29,9 +29,9 @@ type Config struct {
 	// Host is which of Hosts this process is; "" without hosts.
 	Host  messages.Name
 	Hosts []messages.Name
-	// Peers are those of the configuration, by the public key of the account that
+	// Peers are those that the site has now, by the public key of the account that
 	// the site shares with each.
-	Peers     map[string]messages.Name
+	Peers     func() map[string]messages.Name
 	Operators []messages.Name // who may ask
 	// Within bounds the wait for hosts and peers; default 2 s.
 	Within time.Duration
@@ -42,8 +42,8 @@ func (c *Config) Validate() error {
 	switch {
 	case !messages.ValidName(c.Site):
 		return fmt.Errorf("links: Site %q is not a valid name", c.Site)
-	case c.Bus == nil || c.Server == nil:
-		return fmt.Errorf("links: Bus and Server must be set")
+	case c.Bus == nil || c.Server == nil || c.Peers == nil:
+		return fmt.Errorf("links: Bus, Server and Peers must be set")
 	case c.Host != "" && !slices.Contains(c.Hosts, c.Host):
 		return fmt.Errorf("links: Host %q is not among Hosts", c.Host)
 	case c.Within < 0:
@@ -155,10 +155,11 @@ func (l *Links) here() ([]messages.Link, error) {
 		return nil, messages.Errorf(messages.Internal, "links: %v", err)
 	}
 	var links []messages.Link
+	peers := l.c.Peers()
 	for _, leaf := range all.Leafs {
 		rtt, _ := time.ParseDuration(leaf.RTT) // not measured yet: 0
 		links = append(links, messages.Link{
-			Peer: l.c.Peers[leaf.Account], Host: l.c.Host, Server: leaf.Name, Address: net.JoinHostPort(leaf.IP, strconv.Itoa(leaf.Port)),
+			Peer: peers[leaf.Account], Host: l.c.Host, Server: leaf.Name, Address: net.JoinHostPort(leaf.IP, strconv.Itoa(leaf.Port)),
 			Outgoing: leaf.IsSpoke, RTT: messages.Duration(rtt), In: leaf.InMsgs, Out: leaf.OutMsgs,
 		})
 	}
@@ -168,7 +169,7 @@ func (l *Links) here() ([]messages.Link, error) {
 
 // trips asks every peer's bank something small.
 func (l *Links) trips(ctx context.Context) []messages.PeerTrip {
-	names := slices.Sorted(maps.Values(l.c.Peers))
+	names := slices.Sorted(maps.Values(l.c.Peers()))
 	trips := make([]messages.PeerTrip, len(names))
 	var wg sync.WaitGroup
 	for i, name := range names {

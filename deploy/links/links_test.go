@@ -29,7 +29,7 @@ func host(t *testing.T, net *bus.Network, name messages.Name, l leafs) *Links {
 	t.Cleanup(func() { _ = b.Close() })
 	started, err := Start(Config{
 		Site: "west", Bus: b, Server: l, Host: name, Hosts: []messages.Name{"rack1", "rack2", "rack3"},
-		Peers: map[string]messages.Name{"AEAST": "east", "ANORTH": "north"}, Operators: []messages.Name{"operator"}, Within: 200 * time.Millisecond,
+		Peers: func() map[string]messages.Name { return map[string]messages.Name{"AEAST": "east", "ANORTH": "north"} }, Operators: []messages.Name{"operator"}, Within: 200 * time.Millisecond,
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -43,7 +43,7 @@ type Authority struct {
 // Create makes the authority of a site in a directory that has none.
 func Create(dir string, site messages.Name, now time.Time) (*Authority, error) {
 	if _, err := os.Stat(filepath.Join(dir, CAKeyFile)); !errors.Is(err, fs.ErrNotExist) {
-		return nil, messages.Errorf(messages.Conflict, "%s: holds an authority already; it is never replaced in place", dir)
+		return nil, messages.Errorf(messages.Conflict, "%s: an authority is there already and is never replaced; use another directory", dir)
 	}
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("certificates: %w", err)
@@ -86,7 +86,7 @@ func Open(dir string) (*Authority, error) {
 	}
 	ours, ok := private.(*ecdsa.PrivateKey)
 	if !ok || !ours.PublicKey.Equal(a.cert.PublicKey) {
-		return nil, messages.Errorf(messages.Conflict, "%s: the key in %s is not that of %s", dir, CAKeyFile, CAFile)
+		return nil, messages.Errorf(messages.Conflict, "%s: the key in %s does not belong to %s", dir, CAKeyFile, CAFile)
 	}
 	a.key = ours
 	return a, nil
@@ -97,7 +97,7 @@ func Open(dir string) (*Authority, error) {
 // IP addresses. One that was issued before is replaced.
 func (a *Authority) Issue(host messages.Name, reached []string, now time.Time) error {
 	if !messages.ValidName(host) || host == "ca" {
-		return messages.Errorf(messages.Invalid, "host %q: is not a name that a host can have", host)
+		return messages.Errorf(messages.Invalid, "host %q: a host is named like rack1, with lower-case letters, digits and hyphens, and not ca; give DNS names and addresses after the name of the host", host)
 	}
 	template := &x509.Certificate{
 		Subject:     pkix.Name{Organization: a.cert.Subject.Organization, CommonName: host},

@@ -69,7 +69,7 @@ func AwaitRevoked(ctx context.Context, system bus.Bus, server Server, account st
 		}
 		select {
 		case <-ctx.Done():
-			return messages.Errorf(messages.Unavailable, "NATS server %s admits them still, or does not say", server.Name)
+			return messages.Errorf(messages.Unavailable, "NATS server %s still admits the credentials, or does not answer", server.Name)
 		case <-tick.C:
 		}
 	}

@@ -1,0 +1,311 @@
+package embedded
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/await"
+)
+
+// ending is a way in which a job or an attempt ends, and what users read of it. NODE in a
+// sentence stands for the name of a node.
+type ending struct {
+	name   string
+	submit string // further arguments of candor submit
+	do     string // argument of the job's script
+	// then makes the end come about once the task runs; nil: it comes by itself.
+	then   func(s *endsSite, job string)
+	reason string // of the job, in JSON
+	task   string // reason of the first attempt, in JSON
+	said   string // sentence of the job
+	tells  string // sentence of the task; "": as of the job
+}
+
+// endings are all ways. Those of one node happen one after the other.
+var endings = []ending{
+	{name: "exit code", submit: "-p main --attempts 1", do: "exit 7", reason: "TaskFailed", task: "ExitCode", said: "ended with exit code 7 on NODE"},
+	{name: "signal", submit: "-p main --attempts 1", do: "kill -SEGV $$", reason: "TaskFailed", task: "Signal", said: "ended by SIGSEGV on NODE"},
+	{name: "time limit", submit: "-p main -t 1s", do: "exec sleep 600", reason: "TimeLimit", task: "TimeLimit", said: `ended after [1-9][.0-9]*s by its time limit of 1s on NODE`},
+	{name: "memory limit", submit: "-p main --memory 32M", do: "tail -c 300M /dev/zero | tail", reason: "MemoryLimit", task: "MemoryLimit", said: "ended by its memory limit of 32 MiB on NODE"},
+	{name: "disk limit", submit: "-p main -D -", do: "dd if=/dev/zero of=big bs=1M count=64; sleep 60", reason: "DiskLimit", task: "DiskLimit", said: "ended by its disk limit of 16 MiB on NODE"},
+	{name: "cannot start", submit: "-p main --attempts 1 -D /nonexistent", do: "exit 0", reason: "CannotStart", task: "CannotStart",
+		said: "could not be started: directory /nonexistent does not exist on NODE"},
+	{name: "cancelled", submit: "-p main", do: "exec sleep 600", then: func(s *endsSite, job string) { s.candor("cancel", job) },
+		reason: "CancelledByUser", task: "JobCancelled", said: "cancelled by alice, its owner", tells: "was ended on NODE because its job was cancelled"},
+	{name: "requeued", submit: "-p main", do: onceMore, then: func(s *endsSite, job string) { s.candor("requeue", job) },
+		reason: "Completed", task: "Requeued", said: "attempt 1 of task main.0 was ended on NODE because its user had it begin anew"},
+	{name: "spent budget", submit: "-p spot --rate 2 -b 2", do: "exec sleep 600", reason: "BudgetSpent", task: "JobEnded",
+		said: "its slots have cost 2[.0-9]* credits, and its budget is 2 credits"},
+	{name: "preempted, to begin anew", submit: "-p yields --rate 1", do: onceMore, then: func(s *endsSite, _ string) { s.outbid("yields") },
+		reason: "Completed", task: "Preempted", said: "attempt 1 of task main.0 was ended on NODE because its market gave the slot to others"},
+	{name: "preempted, for good", submit: "-p ends --rate 1", do: "exec sleep 600", then: func(s *endsSite, _ string) { s.outbid("ends") },
+		reason: "Preempted", task: "JobEnded", said: "its slots went to others, and its market ends jobs that lose their slots"},
+	{name: "restarted agent", submit: "-p far", do: onceMore, then: func(s *endsSite, _ string) { s.killAgent(); s.startAgent() },
+		reason: "Completed", task: "AgentLost", said: "attempt 1 of task main.0 was lost when the agent of NODE started anew"},
+	{name: "evicted", submit: "-p far", do: onceMore, then: func(s *endsSite, job string) {
+		s.candor("--account", "operator", "node", "drain", "remote", "--notice", "1s", "--reason", "repair")
+		s.awaitTask(job, "Evicted")
+		s.candor("--account", "operator", "node", "resume", "remote")
+	}, reason: "Completed", task: "Evicted", said: "attempt 1 of task main.0 was ended because NODE drains, and the notice was over"},
+	{name: "lost node", submit: "-p far", do: onceMore, then: func(s *endsSite, job string) {
+		s.killAgent()
+		s.awaitTask(job, "NodeLost")
+		s.startAgent()
+	}, reason: "Completed", task: "NodeLost", said: "attempt 1 of task main.0 was lost with NODE, which fell silent"},
+}
+
+// onceMore is a script whose first attempt runs on, and whose second ends well.
+const onceMore = "[ $CANDOR_ATTEMPT -gt 1 ] || exec sleep 600"
+
+// TestEveryEndIsExplained has each end come about on a site with real processes, the agent
+// of one node in a process of its own, and looks for its reason and number wherever users
+// look: --wait, job, why and tasks, as text and as JSON, and the statement.
+func TestEveryEndIsExplained(t *testing.T) {
+	s := newEndsSite(t)
+	var group sync.WaitGroup
+	var far sync.Mutex // the agent is killed for one end at a time
+	jobs := make([]string, len(endings))
+	waits := make([]string, len(endings))
+	for i, e := range endings {
+		if !s.limits && strings.HasSuffix(e.name, "y limit") {
+			continue
+		}
+		group.Go(func() {
+			if strings.Contains(e.submit, "far") {
+				far.Lock()
+				defer far.Unlock()
+			}
+			jobs[i], waits[i] = s.run(&e)
+		})
+	}
+	group.Wait()
+	statement := map[bool]string{false: s.candor("statement"), true: s.candor("statement", "--json")}
+	for i, e := range endings {
+		if jobs[i] == "" {
+			continue
+		}
+		t.Run(e.name, func(t *testing.T) {
+			tells := e.tells
+			if tells == "" {
+				tells = strings.TrimPrefix(e.said, "attempt 1 of task main.0 ")
+			}
+			job := jobs[i]
+			for where, look := range map[string]struct{ text, wants string }{
+				"submit --wait":  {waits[i], e.said},
+				"job":            {s.candor("job", job), e.said},
+				"why":            {s.candor("why", job), e.said},
+				"tasks":          {s.candor("tasks", "--attempts", job), tells},
+				"job --json":     {s.candor("job", "--json", job), `"reason":"` + e.reason + `".*` + e.said},
+				"why --json":     {s.candor("why", "--json", job), e.said},
+				"tasks --json":   {s.candor("tasks", "--attempts", "--json", job), `"reason":"` + e.task + `","message":"[^"]*` + tells},
+				"statement":      {statementOf(statement[false], `(?m)^.* (void|post) +`+job+` .*$`), e.said},
+				"statement JSON": {statementOf(statement[true], `"kind":"(void|post)"[^{}]*"job":`+job+`,[^{}]*`), e.said},
+			} {
+				wants := strings.ReplaceAll(look.wants, "NODE", `(node1|remote|its node)`)
+				if !regexp.MustCompile(wants).MatchString(look.text) {
+					t.Errorf("%s: no %q in\n%s", where, wants, look.text)
+				}
+			}
+		})
+	}
+}
+
+// statementOf is the part of a statement about one job's end.
+func statementOf(text, pattern string) string { return regexp.MustCompile(pattern).FindString(text) }
+
+// endsSite is a site, and the process of an agent of one more node, "remote".
+type endsSite struct {
+	*testing.T
+	binary, dir, state string
+	limits             bool // nodes can bound the memory and the disk
+	agent              *exec.Cmd
+}
+
+func newEndsSite(t *testing.T) *endsSite {
+	path, err := binary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &endsSite{T: t, binary: path, dir: t.TempDir()}
+	s.state = filepath.Join(s.dir, "state")
+	reserve := messages.Credit / 2
+	c := Default()
+	c.State, c.Listen, c.Replicas, c.Lease = s.state, "127.0.0.1:0", 1, messages.Duration(3*time.Second)
+	c.Tasks.DiskMiB = 16
+	c.Nodes = []Node{{Name: "node1", Slots: Slots{{Class: "map", Slots: 16}, {Class: "red", Slots: 1}, {Class: "yield", Slots: 1}, {Class: "end", Slots: 1}}}}
+	c.Markets = []messages.Market{
+		{Name: "main", Mechanism: messages.Proportional, Classes: []messages.Name{"map"}},
+		{Name: "spot", Mechanism: messages.HighestBid, Classes: []messages.Name{"red"}, Reserve: &reserve},
+		{Name: "yields", Mechanism: messages.HighestBid, Classes: []messages.Name{"yield"}, Reserve: &reserve, Preemption: "requeue"},
+		{Name: "ends", Mechanism: messages.HighestBid, Classes: []messages.Name{"end"}, Reserve: &reserve, Preemption: "cancel"},
+	}
+	site, err := Start(t.Context(), c, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := site.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	var nodes messages.NodesReply
+	if err := json.Unmarshal([]byte(s.candor("nodes", "--json")), &nodes); err != nil {
+		t.Fatal(err)
+	}
+	for _, ability := range nodes.Nodes[0].Abilities {
+		s.limits = s.limits || ability == messages.AbilityMemory
+	}
+	s.join(c)
+	return s
+}
+
+// join starts the agent of the node "remote" with a token, and opens a market for it.
+func (s *endsSite) join(c Config) {
+	markets := append(c.Markets, messages.Market{Name: "far", Mechanism: messages.FIFO, Classes: []messages.Name{"far"}})
+	s.write("markets.yaml", map[string]any{"markets": markets})
+	s.write("agent.yaml", map[string]any{"site": c.Site, "markets": markets[len(markets)-1:], "lease": c.Lease,
+		"nodes": []Node{{Name: "remote", Slots: Slots{{Class: "far", Slots: 1}}}}})
+	s.candor("--account", "operator", "node", "token", "remote", "-o", s.path("token"))
+	s.startAgent("--join-file", s.path("token"))
+	s.Cleanup(s.killAgent)
+	s.candor("--account", "operator", "market", "apply", s.path("markets.yaml"))
+	if shown := s.candor("config", "show", "--running"); !strings.Contains(shown, "name: far") {
+		s.Errorf("the market that was applied is not shown:\n%s", shown)
+	}
+}
+
+func (s *endsSite) path(name string) string { return filepath.Join(s.dir, name) }
+
+// write writes a file of YAML.
+func (s *endsSite) write(name string, value any) {
+	s.Helper()
+	text, err := json.Marshal(value)
+	if err == nil {
+		err = os.WriteFile(s.path(name), text, 0o600)
+	}
+	if err != nil {
+		s.Fatal(err)
+	}
+}
+
+// command is a command of alice's.
+func (s *endsSite) command(args ...string) *exec.Cmd {
+	c := exec.CommandContext(s.Context(), s.binary, args...)
+	c.Env = append(os.Environ(), "CANDOR_STATE="+s.state, "GOMAXPROCS=1")
+	return c
+}
+
+// candor runs a command of alice's, and returns what it prints.
+func (s *endsSite) candor(args ...string) string {
+	s.Helper()
+	out, err := s.command(args...).CombinedOutput()
+	if err != nil {
+		s.Errorf("candor %s: %v\n%s", strings.Join(args, " "), err, out)
+	}
+	return string(out)
+}
+
+// run submits a job, has its end come about, and returns its number and what --wait printed.
+func (s *endsSite) run(e *ending) (job, wait string) {
+	script := s.path(strings.ReplaceAll(e.name, " ", "-") + ".sh")
+	if err := os.WriteFile(script, []byte("#!/bin/sh\n"+e.do+"\n"), 0o644); err != nil {
+		s.Error(err)
+	}
+	submit := "submit --wait -D / -b 20 " + e.submit
+	out := &output{await: "Submitted job ", found: make(chan struct{})}
+	c := s.command(append(strings.Fields(submit), script)...)
+	c.Stdout, c.Stderr = out, out
+	if err := c.Start(); err != nil {
+		s.Error(err)
+		return "", ""
+	}
+	ended := make(chan struct{})
+	go func() { _ = c.Wait(); close(ended) }()
+	select {
+	case <-out.found:
+	case <-ended:
+		s.Errorf("%s: %s", e.name, out)
+		return "", ""
+	}
+	job = regexp.MustCompile(`Submitted job (\d+)`).FindStringSubmatch(out.String())[1]
+	if e.then != nil {
+		await.Until(s, e.name+": the task runs", func() bool { return strings.Contains(s.candor("tasks", job), "Running") })
+		e.then(s, job)
+	}
+	<-ended
+	return job, out.String()
+}
+
+// outbid has a job with a higher bid take the slot of a market for a moment.
+func (s *endsSite) outbid(market string) {
+	script := s.path("short-" + market + ".sh")
+	if err := os.WriteFile(script, []byte("#!/bin/sh\nsleep 1\n"), 0o644); err != nil {
+		s.Error(err)
+	}
+	s.candor("--account", "bob", "submit", "-p", market, "-D", "/", "-b", "100", "--rate", "5", script)
+}
+
+// awaitTask waits until an attempt of a job has ended for a reason.
+func (s *endsSite) awaitTask(job, reason string) {
+	await.Until(s, "an attempt of job "+job+" ended as "+reason, func() bool {
+		return strings.Contains(s.candor("tasks", "--attempts", "--json", job), `"`+reason+`"`)
+	})
+}
+
+// startAgent starts the agent of the node "remote".
+func (s *endsSite) startAgent(how ...string) {
+	s.Helper()
+	if len(how) == 0 {
+		var info struct{ Server string }
+		text, err := os.ReadFile(filepath.Join(s.state, "site.json"))
+		if err == nil {
+			err = json.Unmarshal(text, &info)
+		}
+		if err != nil {
+			s.Error(err)
+		}
+		how = []string{"--server", info.Server, "--creds", s.path("agent/creds/nodes/remote.creds")}
+	}
+	out := &output{await: "registered", found: make(chan struct{})}
+	c := s.command(append([]string{"nodeagent", "--config", s.path("agent.yaml"), "--node", "remote", "--state", s.path("agent")}, how...)...)
+	c.Stdout, c.Stderr = out, out
+	if err := c.Start(); err != nil {
+		s.Error(err)
+		return
+	}
+	s.agent = c
+	defer func() {
+		if s.Failed() {
+			s.Logf("the agent said: %s", out)
+		}
+	}()
+	await.Until(s, "the agent is registered", func() bool { return strings.Contains(out.String(), "registered") })
+}
+
+// killAgent kills the agent of the node "remote", and its executor.
+func (s *endsSite) killAgent() {
+	var executors []int
+	eachProcess(func(pid int, command []string, _ string) {
+		stat, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+		_, after, _ := strings.Cut(string(stat), ") ") // the state, and the parent
+		if fields := strings.Fields(after); len(fields) > 1 && fields[1] == strconv.Itoa(s.agent.Process.Pid) && command[0] == s.binary {
+			executors = append(executors, pid)
+		}
+	})
+	_ = s.agent.Process.Kill()
+	_ = s.agent.Wait()
+	for _, pid := range executors {
+		_ = syscall.Kill(pid, syscall.SIGKILL)
+	}
+}

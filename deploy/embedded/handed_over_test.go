@@ -1,0 +1,69 @@
+package embedded
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/bus"
+)
+
+// TestResultsAreHandedOverAtTheDeadline: a later deadline than the true one is cheaper. By
+// default its price is that outputs and logs cannot be read before it; with hand_over: end
+// they can be read at once.
+func TestResultsAreHandedOverAtTheDeadline(t *testing.T) {
+	for _, handOver := range []string{"", messages.HandOverEnd} {
+		t.Run("hand_over: "+handOver, func(t *testing.T) {
+			t.Parallel()
+			c := small(t.TempDir())
+			c.Nodes = NodesAlike(1, Slots{{Class: "due", Slots: 1}})
+			c.Replicas = 1
+			c.Markets = []messages.Market{{Name: "due", Mechanism: messages.DeadlineBid, Classes: []messages.Name{"due"}, Slot: unit, HandOver: handOver}}
+			s := start(t, c)
+			defer closeSite(t, s)
+			alice, bob := connect(t, s, "alice"), connect(t, s, "bob")
+			deadline := messages.TimeOf(time.Now().Add(12 * time.Second))
+			due := func(value messages.Credits, script string) messages.JobSpec {
+				return job("due", 1, script, func(j *messages.JobSpec) {
+					j.Value, j.Length, j.Deadline = value*messages.Credit, 4*unit, deadline
+					j.Stages[0].Outputs = []string{"result"}
+				})
+			}
+			bob.submit("rival", due(12, "sleep 1"))
+			id := alice.submit("late", due(60, "echo 42 | tee result; sleep 1"))
+			alice.await("the job waits for its price", func() bool { return alice.job(id).State >= messages.Settling })
+			if alice.job(id).State.Final() {
+				t.Fatal("the job was settled at once")
+			}
+			if kept := handOver == ""; alice.job(id).Kept != kept || strings.Contains(alice.why(id).Message, "can be read then") != kept {
+				t.Errorf("job: kept %v; why: %s", alice.job(id).Kept, alice.why(id).Message)
+			}
+			alice.reads(id, handOver == "")
+			if j := alice.final(id); j.State != messages.Completed || j.Kept || messages.TimeOf(time.Now()) < deadline {
+				t.Errorf("%+v", j)
+			}
+			alice.reads(id, false)
+		})
+	}
+}
+
+// reads reads the log and the output of a job whose result is 42; kept: both are refused.
+func (u user) reads(id messages.JobID, kept bool) {
+	u.Helper()
+	task := request[messages.TasksReply](u, messages.Auctioneer, messages.VerbTasks, messages.TasksRequest{Job: id}).Tasks[0]
+	log, err := bus.Call[messages.LogsReply](within(u.T), u.bus, messages.LogsSubject(u.site, task.Node, u.name),
+		messages.LogsRequest{Attempt: messages.Attempt{Task: task.Task, Number: task.Attempt}})
+	if refused := err != nil && messages.KindOf(err) == messages.PermissionDenied; refused != kept || !kept && string(log.Data) != "42\n" {
+		u.Errorf("kept %v: the log is %q, %v", kept, log.Data, err)
+	}
+	_, err = bus.Call[messages.OutputsReply](within(u.T), u.bus, messages.Subject(u.site, messages.Depot, messages.VerbOutputs, u.name), messages.OutputsRequest{Job: id})
+	if refused := err != nil && messages.KindOf(err) == messages.PermissionDenied; refused != kept {
+		u.Errorf("kept %v: the list of outputs: %v", kept, err)
+	}
+	if !kept {
+		if left := u.left(id); left[0]["result"] != "42\n" {
+			u.Errorf("outputs %v", left)
+		}
+	}
+}

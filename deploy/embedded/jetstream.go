@@ -1,0 +1,54 @@
+package embedded
+
+import (
+	"context"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+	"go.uber.org/zap"
+	"golang.org/x/sys/unix"
+)
+
+const (
+	// jetStreamEvery is how often the server is asked whether JetStream runs.
+	jetStreamEvery = time.Second
+	// jetStreamRoom is how many bytes must be free before JetStream starts again, as many as
+	// the logs of the replicas want.
+	jetStreamRoom = 256 << 20
+)
+
+// keepJetStream starts JetStream again after a full disk. The server of a cluster stops
+// JetStream for good when a write finds no space, and with it this host's part of the depot
+// and of the stream of observations.
+func keepJetStream(ctx context.Context, s *server.Server, o *server.Options, log *zap.Logger) {
+	tick := time.NewTicker(jetStreamEvery)
+	defer tick.Stop()
+	stopped := false
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		// Without a configuration the stop has come to its end.
+		if s.JetStreamEnabled() || s.JetStreamConfig() != nil || !s.Running() {
+			continue
+		}
+		if !stopped {
+			stopped = true
+			log.Error("JetStream has stopped, and with it this host's part of the depot; it starts again when there is room on the disk", zap.String("directory", o.StoreDir), zap.Int("bytes wanted", jetStreamRoom))
+			continue // the groups of its streams end a little later
+		}
+		var disk unix.Statfs_t
+		if unix.Statfs(o.StoreDir, &disk) != nil || disk.Bavail*uint64(disk.Bsize) < jetStreamRoom {
+			continue
+		}
+		if err := s.EnableJetStream(&server.JetStreamConfig{StoreDir: o.StoreDir, MaxStore: o.JetStreamMaxStore, Strict: !o.NoJetStreamStrict, CompressOK: true}); err != nil {
+			log.Warn("JetStream does not start yet; trying again", zap.Error(err))
+			_ = s.ShutdownJetStream() // what had begun
+			continue
+		}
+		stopped = false
+		log.Warn("JetStream runs again")
+	}
+}

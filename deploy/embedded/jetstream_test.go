@@ -1,0 +1,38 @@
+package embedded
+
+import (
+	"testing"
+
+	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/await"
+)
+
+// TestJetStreamStartsAgainAfterAFullDisk: two of three servers stop JetStream, as a server
+// does when a write finds no space. The site stores files again without a restart.
+func TestJetStreamStartsAgainAfterAFullDisk(t *testing.T) {
+	sites, _ := hosted(t)
+	alice := connect(t, sites[2], "alice")
+	for _, s := range sites[:2] {
+		if err := s.server.ShutdownJetStream(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, s := range sites {
+		await.Until(t, "JetStream runs", s.server.JetStreamEnabled)
+	}
+	in, _ := alice.send("in", []byte("input"))
+	if job := alice.final(alice.submit("k", withFiles(1, "cat in", nil, in))); job.State != messages.Completed {
+		t.Errorf("the job ended %v", job.State)
+	}
+}
+
+// TestFreeSpaceIsNoLimitOfStreams: what the streams of all accounts may hold is not bounded by
+// what is free when the server starts. Where the disk was full then, the site did not come up
+// when there was room again.
+func TestFreeSpaceIsNoLimitOfStreams(t *testing.T) {
+	s := start(t, small(t.TempDir()))
+	t.Cleanup(func() { closeSite(t, s) })
+	if got := s.server.JetStreamConfig().MaxStore; got != storeLimit {
+		t.Errorf("streams may hold %d bytes", got)
+	}
+}

@@ -1,0 +1,101 @@
+package embedded
+
+import (
+	"context"
+	"errors"
+	"reflect"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+	"go.uber.org/zap"
+
+	"github.com/candor-grid/candor/messages"
+)
+
+// joined are the peers that were added to the configuration since the start.
+type joined struct {
+	mu   sync.Mutex
+	list []Peer
+}
+
+// peers are all that the site has: those of the start, then those since then.
+func (s *share) peers() []Peer {
+	s.joined.mu.Lock()
+	defer s.joined.mu.Unlock()
+	return slices.Concat(s.config.Peers, s.joined.list)
+}
+
+// joinWithin bounds how long the bank may take to know new peers.
+const joinWithin = 10 * time.Second
+
+// enlist makes the peers that a changed configuration adds peers of the running site: its
+// server links to them or lets them in, and its bank knows them. Other changes, also of
+// peers that are there, wait for the next start.
+func (s *share) enlist(o *server.Options, changed *Config) error {
+	before := s.peers()
+	var fresh []Peer
+	for _, p := range changed.Peers {
+		i := slices.IndexFunc(before, func(known Peer) bool { return known.Name == p.Name })
+		switch {
+		case i < 0:
+			fresh = append(fresh, p)
+		case !reflect.DeepEqual(before[i].URLs, p.URLs) || before[i].Creds != p.Creds || before[i].CA != p.CA:
+			s.log.Warn("the configuration changes the way to a peer: start the site again for it", zap.String("peer", p.Name))
+		}
+	}
+	if len(fresh) == 0 {
+		return nil
+	}
+	all := s.config
+	all.Peers = slices.Concat(before, fresh)
+	names := all.peerNames()
+	if err := s.authority.Refresh(s.server, o, names...); err != nil {
+		return err
+	}
+	if err := s.relink(o, &all, fresh); err != nil {
+		return err
+	}
+	s.joined.mu.Lock()
+	s.joined.list = append(s.joined.list, fresh...)
+	s.joined.mu.Unlock()
+	s.log.Info("the configuration has new peers; they take part from now on", zap.Strings("peers", names[len(before):]))
+	return nil
+}
+
+// introduce has the bank know the peers.
+func (s *share) introduce() error {
+	ctx, cancel := context.WithTimeout(s.ctx, joinWithin)
+	defer cancel()
+	as := &operator{share: s}
+	return errors.Join(as.openPeers(ctx), as.close())
+}
+
+// relink has the running server go by options with new peers.
+func (s *share) relink(o *server.Options, all *Config, fresh []Peer) error {
+	next := o.Clone()
+	next.TrustedKeys = nil // the server takes them from the operators again
+	next.PingInterval, next.MaxPingsOut = linkPing, linkPings
+	next.LeafNode.Remotes = slices.Clone(o.LeafNode.Remotes)
+	for i := range fresh {
+		if len(fresh[i].URLs) == 0 && o.LeafNode.Port == 0 {
+			return messages.Errorf(messages.Conflict, "peer %s: this site has listened for no servers of peers since its start; start it again", fresh[i].Name)
+		}
+		if err := connectLeaf(next, all.TLS, &fresh[i], s.authority); err != nil {
+			return err
+		}
+	}
+	if o.LeafNode.TLSConfig != nil {
+		var err error
+		if next.LeafNode.TLSConfig, err = leafTLS(all); err != nil {
+			return err
+		}
+	}
+	remotes, admits := next.LeafNode.Remotes, next.LeafNode.TLSConfig
+	if err := s.server.ReloadOptions(next); err != nil {
+		return err
+	}
+	o.LeafNode.Remotes, o.LeafNode.TLSConfig = remotes, admits
+	return nil
+}

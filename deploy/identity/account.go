@@ -1,0 +1,132 @@
+package identity
+
+import (
+	"crypto/ecdh"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/nats-io/nkeys"
+
+	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/proof"
+)
+
+// retiredFile holds what is left of the keys that spoke for the account before.
+const retiredFile = "account.json"
+
+// retiredAccount is a key that spoke for the account: its word that another follows, and
+// the secret with which marks of its time are checked. The key itself is gone.
+type retiredAccount struct {
+	Key      string              `json:"key"`
+	Exchange []byte              `json:"exchange"`
+	Next     messages.Succession `json:"next"`
+}
+
+// readAccount reads which keys spoke for the account before the present one. Between the
+// two writes that end a rotation, and where only the first was copied to this host, the key
+// that is to come is the present one already.
+func (k *keys) readAccount(dir string) error {
+	text, err := os.ReadFile(filepath.Join(dir, retiredFile))
+	if err == nil {
+		err = json.Unmarshal(text, &k.retiredAccounts)
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("keys directory: %s: %w; put the file back from a backup, or copy that of another host", retiredFile, err)
+	}
+	if k.successor, err = readSpare(dir, accountFile+nextSuffix); err != nil {
+		return err
+	}
+	k.name = publicKey(k.account)
+	if len(k.retiredAccounts) > 0 {
+		k.name = k.retiredAccounts[0].Key
+	}
+	present := proof.Successor(k.site, k.name, k.succession())
+	if k.successor != nil && len(k.retiredAccounts) > 0 && publicKey(k.successor) == present {
+		k.account, k.successor = k.successor, nil
+	}
+	if publicKey(k.account) != present {
+		return fmt.Errorf("keys directory: %s and %s do not go together; copy the whole directory of another host", retiredFile, accountFile)
+	}
+	return nil
+}
+
+// succession leads from the account's name to the key that speaks for the account.
+func (k *keys) succession() (links []messages.Succession) {
+	for _, r := range k.retiredAccounts {
+		links = append(links, r.Next)
+	}
+	return links
+}
+
+// retire writes down that the present key of the account is followed by another, which
+// forgets the present one.
+func (k *keys) retire(dir string) error {
+	exchange, err := k.exchange(k.account)
+	if err != nil {
+		return err
+	}
+	next := publicKey(k.successor)
+	signature, err := k.account.Sign(proof.FollowsText(k.site, next))
+	if err != nil {
+		return fmt.Errorf("key account: %w", err)
+	}
+	r := retiredAccount{Key: publicKey(k.account), Exchange: exchange.Bytes(), Next: messages.Succession{Key: next, Signature: signature}}
+	text, err := json.MarshalIndent(append(k.retiredAccounts, r), "", "  ")
+	if err != nil {
+		return fmt.Errorf("key account: %w", err)
+	}
+	return replace(filepath.Join(dir, retiredFile), append(text, '\n'))
+}
+
+// exchange is the key with which the bank agrees on the secrets of sessions: it follows
+// from a key of the account.
+func (k *keys) exchange(account nkeys.KeyPair) (*ecdh.PrivateKey, error) {
+	signature, err := account.Sign([]byte("candor exchange key of " + k.site))
+	if err != nil {
+		return nil, fmt.Errorf("deriving the exchange key: %w", err)
+	}
+	seed := sha256.Sum256(signature)
+	return ecdh.X25519().NewPrivateKey(seed[:])
+}
+
+// Succession leads from the account's name to the key that speaks for the account.
+func (s signer) Succession() []messages.Succession { return s.held.Load().succession() }
+
+// Exchange is the exchange key that goes with the account's first key.
+func (s signer) Exchange() (*ecdh.PrivateKey, error) {
+	k := s.held.Load()
+	if len(k.retiredAccounts) == 0 {
+		return k.exchange(k.account)
+	}
+	return ecdh.X25519().NewPrivateKey(k.retiredAccounts[0].Exchange)
+}
+
+// Later is the exchange key that goes with a later key of the account, also while that is
+// only to come; nil: it is not known here.
+func (s signer) Later(account string) *ecdh.PrivateKey {
+	k := s.held.Load()
+	for _, pair := range []nkeys.KeyPair{k.account, k.successor} {
+		if pair != nil && publicKey(pair) == account {
+			exchange, err := k.exchange(pair)
+			if err != nil {
+				return nil
+			}
+			return exchange
+		}
+	}
+	for _, r := range k.retiredAccounts {
+		if r.Key == account {
+			exchange, err := ecdh.X25519().NewPrivateKey(r.Exchange)
+			if err != nil {
+				return nil
+			}
+			return exchange
+		}
+	}
+	return nil
+}
