@@ -2,6 +2,7 @@ package audit
 
 import (
 	"cmp"
+	"fmt"
 	"math/rand/v2"
 	"runtime"
 	"slices"
@@ -16,10 +17,15 @@ import (
 
 // Options bound an audit.
 type Options struct {
-	Jobs     int      // in the sample
+	Jobs     int      // in each sample
 	Kinds    []string // nil: all
 	Seeds    int      // of each payoff, where the mechanism draws lots; 0: 8
 	Progress func(done, of int)
+	// Redraws is how many samples there are, each of a study with bids of its own, drawn
+	// anew; 0: 1, with the bids of the study.
+	Redraws int
+	// Until ends the audit early if it is closed: the report is of what is done by then.
+	Until <-chan struct{}
 }
 
 // sample is a sampled job, and with whom it could collude.
@@ -36,27 +42,65 @@ func Run(p *core.Problem, o Options) (*Report, error) {
 	if o.Kinds == nil {
 		o.Kinds = Kinds
 	}
-	a := &audit{Problem: p, seeds: seedsOf(p, o.Seeds)}
-	samples := a.sample(o.Jobs)
-	if len(samples) == 0 {
-		return nil, messages.Errorf(messages.Invalid, "no job of the study takes any time: there is nothing to lie for")
+	var trials []trial
+	r := &Report{Notes: []string{}, Redraws: max(1, o.Redraws)}
+	for k := range r.Redraws {
+		a := &audit{Problem: redrawn(p, k), seeds: seedsOf(p, o.Seeds)}
+		for _, s := range a.sample(o.Jobs) {
+			r.Jobs++
+			for _, kind := range o.Kinds {
+				trials = append(trials, trial{audit: a, sample: s, kind: kind})
+			}
+		}
 	}
-	r := &Report{Jobs: len(samples), Notes: []string{}}
-	results := make([]result, len(samples)*len(o.Kinds))
-	err := inParallel(len(results), o.Progress, func(k int) error {
-		return a.try(samples[k/len(o.Kinds)], o.Kinds[k%len(o.Kinds)], &results[k])
+	if r.Jobs == 0 {
+		return nil, messages.Errorf(messages.Invalid, "all jobs of the study have a run time of 0, so that no lie can gain anything")
+	}
+	err := inParallel(len(trials), o.Progress, o.Until, func(k int) error {
+		t := &trials[k]
+		t.done = true
+		return t.audit.try(t.sample, t.kind, &t.result)
 	})
 	if err != nil {
 		return nil, err
 	}
-	for k, kind := range o.Kinds {
+	left := 0
+	for i, kind := range o.Kinds {
 		var of []result
-		for i := range samples {
-			of = append(of, results[i*len(o.Kinds)+k])
+		for k := i; k < len(trials); k += len(o.Kinds) {
+			if trials[k].done {
+				of = append(of, trials[k].result)
+			} else {
+				left++
+			}
 		}
 		r.add(kind, of)
 	}
+	if left > 0 {
+		r.Notes = append(r.Notes, fmt.Sprintf("cut off: %d of %d searches were not begun, and are in no number above", left, len(trials)))
+	}
 	return r, nil
+}
+
+// trial is the search for the best lie of a kind for a sampled job.
+type trial struct {
+	audit  *audit
+	sample sample
+	kind   string
+	done   bool
+	result
+}
+
+// redrawn is a study with its bids drawn anew, and what its operator believes held fixed:
+// no lie is to move that. The first is as the study has them.
+func redrawn(p *core.Problem, k int) *core.Problem {
+	own := *p
+	if k > 0 {
+		own.Seed += uint64(k) * 0x9e3779b97f4a7c15
+		own.Bids, own.Prior = own.Market.Bids.Draw(own.Work, own.Seed), nil
+	}
+	own.Prior = own.PriorJobs()
+	return &own
 }
 
 // audit is one on its way.
@@ -112,6 +156,15 @@ type result struct {
 	best  int     // position of the best lie
 	gain  float64 // of it, in credits; 0: the truth is best
 	value float64 // of the job, or of the two
+	fixed []fixed // what each lie that could be told gains, chosen or not
+	// controls are the gains that Finding.Control is of.
+	controls []fixed
+}
+
+// fixed is the gain of the lie at a position.
+type fixed struct {
+	lie  int
+	gain float64
 }
 
 // try tells all lies of a kind for one job.
@@ -130,6 +183,13 @@ func (a *audit) try(s sample, kind string, r *result) error {
 	}
 	told := make([][]float64, 0, 16)
 	var positions []int
+	if kind == Value {
+		for k, c := range controls {
+			if err := a.control(t, liars, r, k, c); err != nil {
+				return err
+			}
+		}
+	}
 	honest, err := a.payoffs(kind, t, liars, t)
 	if err != nil {
 		return err
@@ -156,6 +216,7 @@ func (a *audit) try(s sample, kind string, r *result) error {
 			return err
 		}
 		told, positions = append(told, payoffs), append(positions, k)
+		r.fixed = append(r.fixed, fixed{k, mean(payoffs) - mean(honest)})
 		r.runs += len(a.seeds)
 	}
 	r.lies, r.could = len(told), len(told) > 0
@@ -180,6 +241,12 @@ func (a *audit) entries(liars []int) []entry {
 // payoffs are those of the liars together, by seed. How a job ends is known to a site
 // with all actors alone.
 func (a *audit) payoffs(kind string, t []entry, liars []int, told []entry) ([]float64, error) {
+	return a.payoffsBy(kind, t, liars, told, (*entry).payoff)
+}
+
+// payoffsBy are the payoffs by a rule that says what an outcome is worth to a liar.
+func (a *audit) payoffsBy(kind string, t []entry, liars []int, told []entry,
+	payoff func(t *entry, q *core.Problem, o *core.Outcome, owner []int, me int) float64) ([]float64, error) {
 	q, owner, ends := variant(a.Problem, liars, told)
 	out := make([]float64, len(a.seeds))
 	for k, seed := range a.seeds {
@@ -198,10 +265,33 @@ func (a *audit) payoffs(kind string, t []entry, liars []int, told []entry) ([]fl
 			finish(&q, o, at)
 		}
 		for me := range t {
-			out[k] += t[me].payoff(&q, o, owner, me+1)
+			out[k] += payoff(&t[me], &q, o, owner, me+1)
 		}
 	}
 	return out, nil
+}
+
+// controls are lies about the value and prices with which they should gain: half of it
+// where completed jobs pay a part of what they announce, all, and four times as much where
+// they pay nothing. If neither gains, the sample cannot tell a market in which lying pays.
+var controls = []struct{ size, part float64 }{{0.5, 1}, {4, 0}}
+
+// control tells one of these lies.
+func (a *audit) control(t []entry, liars []int, r *result, k int, c struct{ size, part float64 }) error {
+	payoff := func(t *entry, q *core.Problem, o *core.Outcome, owner []int, me int) float64 {
+		return t.asBid(q, o, owner, me, c.part)
+	}
+	honest, err := a.payoffsBy(Value, t, liars, t, payoff)
+	if err != nil {
+		return err
+	}
+	lie, err := a.payoffsBy(Value, t, liars, []entry{t[0].rated(c.size)}, payoff)
+	if messages.KindOf(err) == messages.Invalid {
+		return nil // it would be refused
+	}
+	r.runs += 2 * len(a.seeds)
+	r.controls = append(r.controls, fixed{k, mean(lie) - mean(honest)})
+	return err
 }
 
 // apart takes from payoffs what the same entries gain when they end well: what is gained
@@ -245,7 +335,8 @@ func mean(x []float64) float64 {
 
 // inParallel does n things on all processors; the first error in order is
 // returned.
-func inParallel(n int, progress func(done, of int), do func(k int) error) error {
+// What was not begun when until is closed is left out.
+func inParallel(n int, progress func(done, of int), until <-chan struct{}, do func(k int) error) error {
 	errs := make([]error, n)
 	var running sync.WaitGroup
 	var mu sync.Mutex
@@ -253,6 +344,11 @@ func inParallel(n int, progress func(done, of int), do func(k int) error) error 
 	for range min(n, runtime.GOMAXPROCS(0)) {
 		running.Go(func() {
 			for k := int(begun.Add(1)) - 1; k < n; k = int(begun.Add(1)) - 1 {
+				select {
+				case <-until:
+					return
+				default:
+				}
 				errs[k] = do(k)
 				mu.Lock()
 				if done++; progress != nil {

@@ -3,6 +3,7 @@ package audit
 import (
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"testing"
 
 	"github.com/candor-grid/candor/deploy/simulated/core"
@@ -93,17 +94,27 @@ func TestTruthfulMechanismsShowNone(t *testing.T) {
 		widest int
 		kinds  []string
 	}{
-		"deadline":              {"mechanism: deadline\nslot: 30s\n", 1, []string{Value, Deadline, Arrival, Length}},
-		"deadline, density":     {"mechanism: deadline\nslot: 30s\nrule: paper\nlambda: 0\n", 1, []string{Value, Deadline, Arrival, Length}},
-		"reservation, search":   {"mechanism: reservation\nT: 20\ngranule: 1m\nsearch: {orders: 5, seed: 1}\n", 3, []string{Value}},
-		"first come":            {"mechanism: fifo\n", 3, []string{Value, Deadline, Arrival}},
-		"backfilling, the rate": {"mechanism: backfill\n", 3, []string{Value}},
+		"deadline":                  {"mechanism: deadline\nslot: 30s\n", 1, []string{Value, Deadline, Arrival, Length}},
+		"deadline, results at once": {"mechanism: deadline\nslot: 30s\nhand_over: end\n", 1, []string{Value, Arrival, Length}},
+		"deadline, density":         {"mechanism: deadline\nslot: 30s\nrule: paper\nlambda: 0\n", 1, []string{Value, Deadline, Arrival, Length}},
+		"highest-bid, pivot":        {"mechanism: highest-bid\nprice: pivot\nhorizon: 100h\n", 1, []string{Value, Arrival, Length}},
+		"reservation, search":       {"mechanism: reservation\nT: 20\ngranule: 1m\nsearch: {orders: 5, seed: 1}\n", 3, []string{Value}},
+		"first come":                {"mechanism: fifo\n", 3, []string{Value, Deadline, Arrival}},
+		"backfilling, the rate":     {"mechanism: backfill\n", 3, []string{Value}},
 	} {
 		for kind, f := range gains(t, crowd(t, 60, c.market, c.widest), 25, c.kinds...) {
 			if f.Largest > rounding || f.Jobs == 0 {
 				t.Errorf("%s: lying about %s gains %v: %+v", name, kind, f.Largest, f)
 			}
 		}
+	}
+}
+
+// TestEarlyResults: where results are there when jobs end, a later deadline
+// than the true one gains, which the hand-over at the deadline forbids.
+func TestEarlyResults(t *testing.T) {
+	if f := gains(t, crowd(t, 60, "mechanism: deadline\nslot: 30s\nhand_over: end\n", 1), 25, Deadline)[Deadline]; f.Gainers == 0 {
+		t.Errorf("nobody gains by a later deadline: %+v", f)
 	}
 }
 
@@ -179,5 +190,42 @@ func TestEndsAreTried(t *testing.T) {
 	}
 	if f := gains(t, crowd(t, 40, "mechanism: proportional\nsettle: on-completion\n", 1), 4, Ends)[Ends]; f.Largest < 0.1 {
 		t.Errorf("the control gains too little: %+v", f)
+	}
+}
+
+// TestFixedLiesAndTheirControl: under first price a fixed lie about the value gains on
+// average, in a queue with taxes and rebates none does; and in both the control gains, so
+// that the sample could have shown it.
+func TestFixedLiesAndTheirControl(t *testing.T) {
+	worst := func(market string) Finding {
+		r, err := Run(crowd(t, 80, market, 1), Options{Jobs: 20, Kinds: []string{Value}, Redraws: 3})
+		if err != nil || r.Jobs != 60 || r.Redraws != 3 {
+			t.Fatalf("%v %+v", err, r)
+		}
+		f := r.Kinds[0]
+		if !f.Control.Fired() || len(f.Fixed) != 10 || f.Fixed[0].Jobs != 60 {
+			t.Errorf("%s: %+v, control %+v", market, f, f.Control)
+		}
+		return f
+	}
+	if f := worst("mechanism: highest-bid\nprice: first\n"); !f.Worst.Fired() || f.Worst.Mean < 0.01 {
+		t.Errorf("first price: %+v", f.Worst)
+	}
+	if f := worst("mechanism: batch-queue\npricing: pivot\n"); f.Worst.Fired() {
+		t.Errorf("pivot: %+v", f.Worst)
+	}
+}
+
+// TestAnAuditThatIsCutOff reports what was done by then, and what was not.
+func TestAnAuditThatIsCutOff(t *testing.T) {
+	until, closed := make(chan struct{}), false
+	r, err := Run(crowd(t, 40, "mechanism: fifo\n", 1), Options{Jobs: 20, Kinds: []string{Value}, Until: until, Progress: func(done, _ int) {
+		if done >= 3 && !closed {
+			closed = true
+			close(until)
+		}
+	}})
+	if err != nil || r.Kinds[0].Jobs < 3 || r.Kinds[0].Jobs == 20 || len(r.Notes) != 1 || !strings.HasPrefix(r.Notes[0], "cut off: ") {
+		t.Errorf("%v %+v", err, r)
 	}
 }

@@ -9,15 +9,23 @@ import (
 )
 
 // payoff is what an outcome is worth to a liar whose true entry this is, less what it
-// pays: over all jobs that it submitted, done with the last. Mechanism deadline hands a result
-// over at the deadline declared, not sooner.
+// pays: over all jobs that it submitted, done with the last. With hand_over: deadline a result
+// is handed over at the deadline declared, not sooner.
 func (t *entry) payoff(q *core.Problem, o *core.Outcome, owner []int, me int) float64 {
+	var parts []int
+	for k, who := range owner {
+		if who == me {
+			parts = append(parts, k)
+		}
+	}
+	return t.payoffOf(q, o, parts)
+}
+
+// payoffOf is the payoff by the positions of the jobs that were submitted.
+func (t *entry) payoffOf(q *core.Problem, o *core.Outcome, parts []int) float64 {
 	whole := core.Job{Start: math.Inf(1), InTime: 1}
 	paid := 0.0
-	for k, who := range owner {
-		if who != me {
-			continue
-		}
+	for _, k := range parts {
 		r := &o.Jobs[k]
 		paid += r.Paid.Float()
 		if r.Fate != core.Completed {
@@ -27,7 +35,7 @@ func (t *entry) payoff(q *core.Problem, o *core.Outcome, owner []int, me int) fl
 			whole.Start = min(whole.Start, r.Start)
 		}
 		whole.Finish = max(whole.Finish, r.Finish)
-		if q.Market.Mechanism == rules.Deadline {
+		if q.Market.HandOver == rules.AtDeadline {
 			whole.Finish = max(whole.Finish, q.Bids[k].Deadline)
 		}
 	}
@@ -35,6 +43,19 @@ func (t *entry) payoff(q *core.Problem, o *core.Outcome, owner []int, me int) fl
 		whole.InTime = 0
 	}
 	return t.worth(q.Market.Worth, &whole) - paid
+}
+
+// asBid is the payoff if jobs that are completed paid a part of what they announced.
+func (t *entry) asBid(q *core.Problem, o *core.Outcome, owner []int, me int, part float64) float64 {
+	out := t.payoff(q, o, owner, me)
+	for k, who := range owner {
+		if r := &o.Jobs[k]; who == me {
+			if out += r.Paid.Float(); r.Fate == core.Completed {
+				out -= part * q.Bids[k].Rate * q.Bids[k].Length * float64(q.Work.Jobs[k].Width)
+			}
+		}
+	}
+	return out
 }
 
 // finish counts a job as completed that did not end well, and had the time that it

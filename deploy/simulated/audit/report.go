@@ -1,10 +1,15 @@
 package audit
 
-import "math"
+import (
+	"maps"
+	"math"
+	"slices"
+)
 
 // Report is the result. The names of the keys are stable.
 type Report struct {
-	Jobs    int       `json:"jobs"` // in the sample
+	Jobs    int       `json:"jobs"`    // in all samples
+	Redraws int       `json:"redraws"` // samples, each with bids drawn anew
 	Runs    int       `json:"runs"`
 	Kinds   []Finding `json:"kinds"`
 	Largest float64   `json:"largest"` // gain of any kind, as a part of the job's value
@@ -24,6 +29,56 @@ type Finding struct {
 	Size    int        `json:"largest_lie"`     // position among the lies of the kind
 	Credits float64    `json:"largest_credits"` // the same gain in credits
 	Gains   []float64  `json:"gains"`           // of each job that could
+	// Fixed are the gains of each lie, told by all who could: what a user expects who
+	// tells it always. Worst has the largest lower end of its interval.
+	Fixed []Fixed `json:"fixed"`
+	Worst Fixed   `json:"worst,omitzero"`
+	// Control is the surer of two gains that must be: of announcing half the value if
+	// all paid what they announce, and of announcing four times as much if nobody paid;
+	// only of lies about the value.
+	Control Fixed `json:"control,omitzero"`
+}
+
+// Fixed is the mean gain of one lie, in parts of the jobs' values.
+type Fixed struct {
+	Lie  int        `json:"lie"`  // its position among the lies of the kind
+	Jobs int        `json:"jobs"` // 0: no such lie could be told
+	Mean float64    `json:"mean"`
+	CI   [2]float64 `json:"mean_95"`
+}
+
+// Fired reports whether a mean gain is above nothing within its interval.
+func (f *Fixed) Fired() bool { return f.Jobs > 0 && f.CI[0] > rounding }
+
+// fix sums up each lie of a kind, and the control.
+func (f *Finding) fix(of []result) {
+	gains, controls := map[int][]float64{}, map[int][]float64{}
+	for i := range of {
+		if s := &of[i]; s.value > 0 {
+			for _, x := range s.fixed {
+				gains[x.lie] = append(gains[x.lie], x.gain/s.value)
+			}
+			for _, x := range s.controls {
+				controls[x.lie] = append(controls[x.lie], x.gain/s.value)
+			}
+		}
+	}
+	f.Fixed, f.Worst = fixedOf(gains)
+	_, f.Control = fixedOf(controls)
+}
+
+// fixedOf sums up gains by lie, and says whose interval has the largest lower end.
+func fixedOf(gains map[int][]float64) (all []Fixed, surest Fixed) {
+	all = []Fixed{}
+	for _, lie := range slices.Sorted(maps.Keys(gains)) {
+		x := Fixed{Lie: lie, Jobs: len(gains[lie])}
+		x.Mean, x.CI = confidence(gains[lie])
+		all = append(all, x)
+		if surest.Jobs == 0 || x.CI[0] > surest.CI[0] {
+			surest = x
+		}
+	}
+	return all, surest
 }
 
 // rounding is how much of a job's value payments in whole microcredits and sums
@@ -51,6 +106,7 @@ func (r *Report) add(kind string, of []result) {
 		}
 	}
 	f.Mean, f.CI = confidence(f.Gains)
+	f.fix(of)
 	r.Largest = max(r.Largest, f.Largest)
 	if f.Jobs == 0 {
 		r.Notes = append(r.Notes, "nobody could lie about "+kind+" here")

@@ -75,7 +75,7 @@ func Read(name string, text []byte, w *workload.Workload, into []Bid) (int, erro
 		}
 	}
 	if said == 0 {
-		return 0, messages.Errorf(messages.Invalid, "%s: none of its %d jobs is one that is run", name, len(entries))
+		return 0, messages.Errorf(messages.Invalid, "%s: none of its %d jobs can be run", name, len(entries))
 	}
 	return said, nil
 }
@@ -219,7 +219,7 @@ func fieldsOf(name string, head []string) ([]string, error) {
 	for k := range head {
 		head[k] = strings.TrimSpace(head[k])
 		if !slices.Contains(columns, head[k]) || seen[head[k]] {
-			return nil, messages.Errorf(messages.Invalid, "%s:1: column %.40q: there is none such, or it stands twice; there are %s", name, head[k], strings.Join(columns, ", "))
+			return nil, messages.Errorf(messages.Invalid, "%s:1: column %.40q: is unknown or appears twice; the columns are %s", name, head[k], strings.Join(columns, ", "))
 		}
 		seen[head[k]] = true
 	}

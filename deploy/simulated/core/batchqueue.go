@@ -2,15 +2,18 @@ package core
 
 import (
 	"slices"
+	"strconv"
 
 	"github.com/candor-grid/candor/auctioneer/mechanism/batchqueue"
+	"github.com/candor-grid/candor/deploy/simulated/bids"
+	"github.com/candor-grid/candor/deploy/simulated/workload"
 	"github.com/candor-grid/candor/messages"
 )
 
 // runBatchQueue runs a queue first come, first served, whose front job is run or
 // discarded when its slots are free.
 func runBatchQueue(p *Problem) (*Outcome, error) {
-	q := &queue{course: newCourse[int](p), free: p.Work.Nodes, until: make([]messages.Time, len(p.Bids))}
+	q := &queue{course: newCourse[int](p), free: p.Work.Nodes, until: make([]messages.Time, len(p.Bids)), belief: batchqueue.NewBeliefs(p.PriorJobs())}
 	return q.run(q.end, q.arrive, q.decide)
 }
 
@@ -21,6 +24,7 @@ type queue struct {
 	waiting     []int
 	running     []int // jobs, in the order in which they started
 	until       []messages.Time
+	belief      *batchqueue.Beliefs
 }
 
 func (q *queue) arrive(_ messages.Time, i int) error {
@@ -52,18 +56,24 @@ func (q *queue) consider(now messages.Time) error {
 		return err
 	}
 	q.out.Decisions++
-	if err := q.pay(profile); err != nil {
+	if err := q.pay(profile, d); err != nil {
 		return err
 	}
 	i := q.waiting[0]
 	q.waiting = q.waiting[1:]
+	q.belief.Consider(q.account(i), q.typeOf(i))
+	r := &q.out.Jobs[i]
 	if !d.Runs {
-		q.out.Jobs[i].Finish, q.out.Jobs[i].Fate = seconds(now), Discarded
+		r.Finish, r.Fate = seconds(now), Discarded
 		return nil
 	}
-	paid := q.out.Jobs[i].Paid
-	finish := now + micros(q.Work.Jobs[i].Runtime)
-	q.complete(q.out, i, seconds(now), seconds(finish), paid)
+	had := min(q.Work.Jobs[i].Runtime, q.Bids[i].Length) // a site ends a job at the length it declared
+	finish := now + micros(had)
+	if had < q.Work.Jobs[i].Runtime {
+		r.Start, r.Finish, r.Used, r.Fate = seconds(now), seconds(finish), had*float64(q.Work.Jobs[i].Width), Expired
+	} else {
+		q.complete(q.out, i, seconds(now), seconds(finish), r.Paid)
+	}
 	q.free -= q.Work.Jobs[i].Width
 	q.running = append(q.running, i)
 	q.until[i] = now + micros(q.Bids[i].Length)
@@ -72,12 +82,10 @@ func (q *queue) consider(now messages.Time) error {
 }
 
 // profile is when the running jobs will free their slots, by their declared lengths.
-// A job that outlives its length is taken to need another second.
 func (q *queue) profile(now messages.Time) *batchqueue.Queue {
-	const more = 1e6
 	p := &batchqueue.Queue{Nodes: q.Work.Nodes}
 	for _, i := range q.running {
-		p.Running = append(p.Running, batchqueue.Hold{Width: q.Work.Jobs[i].Width, Remaining: seconds(max(q.until[i]-now, more))})
+		p.Running = append(p.Running, batchqueue.Hold{Width: q.Work.Jobs[i].Width, Remaining: seconds(q.until[i] - now)})
 	}
 	for k, i := range q.waiting {
 		p.Jobs = append(p.Jobs, q.announced(i, k == 0))
@@ -97,14 +105,21 @@ func (q *queue) announced(i int, front bool) batchqueue.Job {
 	return out
 }
 
-// pay has the jobs of the queue pay each other their expected externalities, rounded
-// to the microcredit. The payments sum to exactly 0.
-func (q *queue) pay(profile *batchqueue.Queue) error {
+// pay has the jobs of the queue pay for a decision.
+func (q *queue) pay(profile *batchqueue.Queue, d *batchqueue.Decision) error {
 	if len(q.waiting) < 2 {
 		return nil
 	}
-	e := &batchqueue.Expectation{Mode: batchqueue.Mode(q.Market.Mode), Sampling: batchqueue.Sampling(q.Market.Sampling),
-		Exact: q.Market.Expectation == "exact", Draws: q.draws(), Seed: q.DrawSeed() + uint64(q.Work.Jobs[q.waiting[0]].Number), Priors: q.priors()}
+	accounts := make([]messages.Name, len(q.waiting))
+	for k, i := range q.waiting {
+		accounts[k] = q.account(i)
+	}
+	if q.Market.Pricing == batchqueue.PivotPricing {
+		q.levy(profile, d, accounts)
+		return nil
+	}
+	e := &batchqueue.Expectation{Mode: batchqueue.Mode(q.Market.Mode), Sampling: batchqueue.Sampling(q.Market.Sampling), Exact: q.Market.Expectation == "exact",
+		Draws: q.draws(), Seed: q.DrawSeed() + uint64(q.Work.Jobs[q.waiting[0]].Number), Priors: q.belief.Priors(profile, accounts)}
 	pay, err := batchqueue.Pay(profile, e)
 	if err != nil {
 		return err
@@ -119,6 +134,16 @@ func (q *queue) pay(profile *batchqueue.Queue) error {
 	return nil
 }
 
+// levy has the accounts pay taxes and get rebates, at their first jobs.
+func (q *queue) levy(profile *batchqueue.Queue, d *batchqueue.Decision, accounts []messages.Name) {
+	stakes, of := batchqueue.StakesOf(profile, d, accounts, nil)
+	taxes, rebates := batchqueue.Pivot(stakes)
+	for k, i := range q.waiting {
+		q.out.Jobs[i].Paid += Money(taxes[of[k]] - rebates[of[k]])
+		taxes[of[k]], rebates[of[k]] = 0, 0
+	}
+}
+
 // draws keeps a decision on a long queue below a millisecond: a tenth of the draws
 // that a live market makes, where a decision can take some milliseconds.
 func (q *queue) draws() int {
@@ -129,18 +154,34 @@ func (q *queue) draws() int {
 	return min(most, max(least, work/len(q.waiting)))
 }
 
-// priors are the beliefs about each job of the queue: every job is taken to be drawn
-// from the jobs in the queue.
-func (q *queue) priors() []batchqueue.Prior {
-	fronts, others := make([]batchqueue.Point, len(q.waiting)), make([]batchqueue.Point, len(q.waiting))
-	for k, i := range q.waiting {
-		p := 1 / float64(len(q.waiting))
-		fronts[k], others[k] = batchqueue.Point{Type: q.announced(i, true), P: p}, batchqueue.Point{Type: q.announced(i, false), P: p}
+func (q *queue) account(i int) messages.Name { return strconv.Itoa(q.Work.Jobs[i].User) }
+
+// typeOf is what a job announces, in front and waiting.
+func (q *queue) typeOf(i int) messages.QueuedType {
+	return queuedType(&q.Work.Jobs[i], &q.Bids[i])
+}
+
+func queuedType(j *workload.Job, b *bids.Bid) messages.QueuedType {
+	return messages.QueuedType{Value: Money(b.Rate * b.Length * float64(j.Width)), Delay: Money(b.Rate * float64(j.Width)),
+		Length: messages.Duration(b.Length * 1e9), Width: j.Width}
+}
+
+// PriorJobs are types of a study's jobs with bids that nobody made, drawn anew: what the
+// operator of its batch queue thinks likely before any job was considered.
+func (p *Problem) PriorJobs() []messages.QueuedType {
+	if p.Prior != nil || len(p.Bids) == 0 {
+		return p.Prior
 	}
-	out := make([]batchqueue.Prior, len(q.waiting))
-	for k := range out {
-		out[k].Points = others
+	const types = 64
+	w := *p.Work
+	w.Jobs = nil
+	for k := range min(types, len(p.Work.Jobs)) {
+		w.Jobs = append(w.Jobs, p.Work.Jobs[k*len(p.Work.Jobs)/min(types, len(p.Work.Jobs))])
 	}
-	out[0].Points = fronts
+	drawn := p.Market.Bids.Draw(&w, p.Seed^0x7072696f72)
+	out := make([]messages.QueuedType, len(drawn))
+	for k := range drawn {
+		out[k] = queuedType(&w.Jobs[k], &drawn[k])
+	}
 	return out
 }

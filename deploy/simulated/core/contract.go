@@ -171,12 +171,17 @@ func (c *contracts) serve(now messages.Time) error {
 	return nil
 }
 
-// end charges the price with the last task.
+// end charges the price with the last task. What tasks take beyond the declared length
+// makes no job later than was promised.
 func (c *contracts) end(now messages.Time, i int) error {
 	if c.serial.end(now, i) {
 		c.active = slices.DeleteFunc(c.active, func(job int) bool { return job == i })
-		d, r := &c.deals[i], &c.out.Jobs[i]
-		r.Paid = Money(d.contract.Settle(&d.replica, r.Finish-c.Work.Jobs[i].Submit, c.Market.LateOnly))
+		d, r, j := &c.deals[i], &c.out.Jobs[i], &c.Work.Jobs[i]
+		after := r.Finish - j.Submit
+		if own := float64(j.Width) * (j.Runtime - c.Bids[i].Length); own > 0 { // as contract.Mechanism charges
+			after = min(after, max(d.contract.Completion, after-own))
+		}
+		r.Paid = Money(d.contract.Settle(&d.replica, after, c.Market.LateOnly))
 	}
 	return nil
 }

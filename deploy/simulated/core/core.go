@@ -16,6 +16,9 @@ type Problem struct {
 	Work   *workload.Workload
 	Bids   []bids.Bid // by job
 	Seed   uint64
+	// Prior are the types that batch queues go by before they know better; nil: drawn
+	// from the model of the bids.
+	Prior []messages.QueuedType
 	// Record has the outcome tell every change of a task that was running.
 	Record bool
 	// Progress, if not nil, is told now and then how much is done.
@@ -68,6 +71,7 @@ var runners = map[string]func(*Problem) (*Outcome, error){
 	rules.FIFO:         runBaseline,
 	rules.FairShare:    runBaseline,
 	rules.Backfill:     runBaseline,
+	rules.Karma:        runKarma,
 }
 
 // Run runs a study.
@@ -81,7 +85,7 @@ func Run(p *Problem) (*Outcome, error) {
 		}
 	}
 	if how := p.Market.Preemption; how != "" && how != messages.PreemptSuspend {
-		return nil, messages.Errorf(messages.Invalid, "preemption: %s is simulated with all actors alone: leave it out, or simulate with --actors all", how)
+		return nil, messages.Errorf(messages.Invalid, "preemption: %s can only be simulated with --actors all; use --actors all, or leave out preemption", how)
 	}
 	run, ok := runners[p.Market.Mechanism]
 	if !ok {
@@ -89,7 +93,7 @@ func Run(p *Problem) (*Outcome, error) {
 	}
 	var o *Outcome
 	var err error
-	if widest, _ := p.Work.Widest(); widest > 1 && p.Work.Parallel == workload.Split && holds(p.Market.Mechanism) {
+	if widest, _ := p.Work.Widest(); widest > 1 && p.Work.Parallel == workload.Split && holds(p.Market) {
 		o, err = runSplit(p, run)
 	} else {
 		o, err = run(p)
@@ -115,9 +119,10 @@ func (o *Outcome) noteLargest() {
 	}
 }
 
-// holds reports whether a mechanism's runner takes every job for a gang.
-func holds(mechanism string) bool {
-	return mechanism == rules.BatchQueue || mechanism == rules.Reservation
+// holds reports whether the runner of a market takes every job as one: for a gang, or at
+// pivot prices for a task.
+func holds(m *rules.Market) bool {
+	return m.Mechanism == rules.BatchQueue || m.Mechanism == rules.Reservation || m.Price == messages.PricePivot
 }
 
 // NewOutcome is that of jobs that have not begun.

@@ -351,3 +351,39 @@ func byDefault(mechanism string) *rules.Market {
 	m.Bids = bids.Default()
 	return m
 }
+
+// TestBudgetsBySizeSlowShortJobsDown: what makes short jobs wait in a proportional market is
+// that budgets grow with the work. With equal budgets they wait less than first come, first
+// served, and with larger budgets for less work less again.
+func TestBudgetsBySizeSlowShortJobsDown(t *testing.T) {
+	w := &workload.Workload{Nodes: 4, Parallel: workload.Split, Users: []int64{1}, Groups: []int64{1}}
+	for i := range 200 { // bursts of forty jobs, of which one in five is long
+		runtime := 60.0
+		if i%5 == 0 {
+			runtime = 3600
+		}
+		w.Jobs = append(w.Jobs, workload.Job{Number: int64(i), Submit: float64(8000 * (i / 40)), Runtime: runtime, Width: 1})
+	}
+	slowdown := func(mechanism string, budget func(work float64) float64) float64 {
+		p := &Problem{Market: byDefault(mechanism), Work: w, Seed: 1}
+		p.Bids = p.Market.Bids.Draw(w, 1)
+		sum := 0.0
+		for i := range p.Bids {
+			p.Bids[i].Budget = budget(w.Jobs[i].Work())
+		}
+		o, err := Run(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range o.Jobs {
+			sum += (o.Jobs[i].Finish - w.Jobs[i].Submit) / w.Jobs[i].Runtime / float64(len(o.Jobs))
+		}
+		return sum
+	}
+	by := func(work float64) float64 { return work }
+	fifo := slowdown(rules.FIFO, by)
+	size, equal, inverse := slowdown(rules.Proportional, by), slowdown(rules.Proportional, func(float64) float64 { return 1000 }), slowdown(rules.Proportional, func(work float64) float64 { return 1e6 / work })
+	if !(inverse < equal && equal < fifo && fifo < size) {
+		t.Errorf("inverse %v, equal %v, first come %v, by size %v", inverse, equal, fifo, size)
+	}
+}

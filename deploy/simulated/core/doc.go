@@ -31,8 +31,10 @@
 //     whole unit on. A job that has too few whole units to its deadline is refused.
 //     A task has all the units that it declared, and is done with the last.
 //   - batch-queue: the front job is considered when its slots are free. What is
-//     believed about a waiting job is that it is like those in the queue. Where
-//     jobs are split, here and under reservation, each task is a job of its own.
+//     believed about a job is drawn from the model of the bids, and later from the
+//     considered jobs of users who have none in the queue. A job ends at the length
+//     that it declared. Where jobs are split, here and under reservation, each task is a
+//     job of its own.
 //   - reservation: what comes in a period is sold at the start of the next, in
 //     granules; a job that outlives its reservation is cut off.
 //   - contract: a user takes the contract worth most to it, by its own valuation,

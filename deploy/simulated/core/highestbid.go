@@ -1,13 +1,24 @@
 package core
 
 import (
+	"cmp"
+
 	"github.com/candor-grid/candor/auctioneer/mechanism/highestbid"
 	"github.com/candor-grid/candor/deploy/simulated/rules"
+	"github.com/candor-grid/candor/messages"
 )
 
 // rule is the market's, as the mechanism has it.
 func rule(m *rules.Market) highestbid.Rule {
 	return highestbid.Rule{Algorithm: highestbid.Algorithm(m.Algorithm), Price: highestbid.Price(m.Price.(string)), Capped: m.Capped}
+}
+
+// Horizon is for how many seconds waiting counts in pivot prices; 0 with other prices.
+func Horizon(m *rules.Market) float64 {
+	if m.Price != messages.PricePivot {
+		return 0
+	}
+	return cmp.Or(m.Horizon, highestbid.DefaultHorizon).Seconds()
 }
 
 // runHighestBid runs serial jobs by the whole-trace function, and jobs of
@@ -16,7 +27,7 @@ func runHighestBid(p *Problem) (*Outcome, error) {
 	if widest, _ := p.Work.Widest(); widest > 1 {
 		return runWideHighestBid(p)
 	}
-	problem := &highestbid.Problem{Nodes: p.Work.Nodes, Rule: rule(p.Market), Reserve: *p.Market.Reserve,
+	problem := &highestbid.Problem{Nodes: p.Work.Nodes, Rule: rule(p.Market), Reserve: *p.Market.Reserve, Horizon: Horizon(p.Market),
 		Jobs: make([]highestbid.Job, len(p.Bids))}
 	for i := range p.Bids {
 		j, b := &p.Work.Jobs[i], &p.Bids[i]

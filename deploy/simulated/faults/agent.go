@@ -76,6 +76,7 @@ func (a *agent) act() {
 	}
 	do := a.state.Act(a.clock())
 	for i := range do.Start {
+		a.check(a.site, a.repeats(&do.Start[i].Grant))
 		a.begin(do.Start[i].Grant.Attempt)
 	}
 	for _, at := range do.Suspend {

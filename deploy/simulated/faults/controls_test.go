@@ -46,6 +46,8 @@ var controls = []struct {
 	{"a decision during another", DecidesTwice, "9", nil, 60},
 	{"vectors that go back", VectorBack, "9", nil, 5},
 	{"a raise that the bank does not hold", RaiseShort, "1", nil, 20},
+	{"a rerun of other tasks than those that failed", RerunMoved, "2", nil, 20},
+	{"a budget that is spent, and a job that goes on", SpentForgotten, "9", nil, 15},
 }
 
 func controlPlan(rates map[string]float64) *Plan {

@@ -2,7 +2,8 @@
 // sites, each with three machines that have a replica of the job book and one of
 // the bank's state, with agents with virtual processes, and with users who
 // submit here and to other sites, cancel and repeat, hold, release, requeue and raise,
-// pay users of other sites, and have other sites charge what they authorised.
+// run failed tasks again, spend their budgets, pay users of other sites, and have other
+// sites charge what they authorised.
 //
 // # What is real and what is not
 //
@@ -28,7 +29,7 @@
 //  2. A task has one claim at most, which only a word about that very attempt
 //     ends; one attempt is accepted, and it did end well; while clocks are well, a
 //     task runs at one place at a time; a job is charged once, never more than
-//     its hold, or what was authorised for it.
+//     its hold, or what was authorised for it; a rerun does no task that ended well.
 //  3. What was committed, acknowledged to a user or told to another bank is never
 //     otherwise again.
 //  4. Replicas, and images restored, are byte-identical.
@@ -45,6 +46,7 @@
 //  8. A node on which whatever is started fails at once costs no job its life.
 //  9. A leader does its duties in time, and once: it takes back the claims of silent
 //     nodes, and of no others, disbands late gangs, empties nodes whose time to drain is over,
+//     ends jobs whose budgets are spent,
 //     says one thing about what a job owes, makes one decision at a time, numbers its
 //     vectors upwards, has nodes do what the book says, and refuses what no agent and no site
 //     may say.

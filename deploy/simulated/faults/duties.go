@@ -15,8 +15,9 @@ type duties struct {
 	r         *replica
 	began     messages.Time // by the world's clock
 	gathering map[messages.JobID]gathered
-	deciding  int           // decisions that are being committed
-	refused   messages.Time // when the log was full last, by the world's clock
+	spent     map[messages.JobID]messages.Time // since when the budget is, by the world's clock
+	deciding  int                              // decisions that are being committed
+	refused   messages.Time                    // when the log was full last, by the world's clock
 }
 
 // gathered is since when a gang gathers: by the book, and by the world's clock.
@@ -30,7 +31,7 @@ const (
 )
 
 func newDuties(r *replica) *duties {
-	return &duties{site: r.site, r: r, began: r.now, gathering: map[messages.JobID]gathered{}}
+	return &duties{site: r.site, r: r, began: r.now, gathering: map[messages.JobID]gathered{}, spent: map[messages.JobID]messages.Time{}}
 }
 
 // proposes holds a leader to what it may propose: one decision at a time, and the
@@ -83,6 +84,9 @@ func (d *duties) undone() error {
 		}
 	}
 	for _, j := range jobs(b.Book) {
+		if err := d.overdrawn(b, j); err != nil {
+			return err
+		}
 		at, known := d.gathering[j.ID], j.Active() && j.Stages[0].Gathered != 0
 		switch {
 		case !known:
@@ -92,6 +96,24 @@ func (d *duties) undone() error {
 		case d.refused < at.since && d.waits(at.since, mostGathering+d.apart()): // what a full log refused comes again later
 			return fmt.Errorf("invariant 9: the gang of job %d gathers for %v", j.ID, d.now.Sub(at.since))
 		}
+	}
+	return nil
+}
+
+// overdrawn says that a job whose budget is spent goes on.
+func (d *duties) overdrawn(b *bookState, j *book.Job) error {
+	if d.market.Mechanism != messages.HighestBid || !j.Active() {
+		delete(d.spent, j.ID)
+		return nil
+	}
+	since, known := d.spent[j.ID]
+	switch cost, _ := b.Used(j, d.r.clock()); {
+	case cost < j.Spec.Budget:
+		delete(d.spent, j.ID)
+	case !known:
+		d.spent[j.ID] = d.now
+	case d.waits(since, d.apart()):
+		return fmt.Errorf("invariant 9: job %d has spent its budget of %v since %v, and goes on", j.ID, j.Spec.Budget, d.now.Sub(since))
 	}
 	return nil
 }

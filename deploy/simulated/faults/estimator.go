@@ -16,19 +16,6 @@ func (s *site) estimate(request any) (any, error) {
 			reply.Stages = append(reply.Stages, e)
 		}
 		return &reply, nil
-	case messages.Empty:
-		if s.rng.IntN(4) > 0 {
-			return &messages.ClassesReply{Classes: []messages.ClassEstimate{{Samples: float64(s.rng.IntN(80)),
-				Profile: messages.Profile{Name: "types", Class: messages.Queued, Market: s.market.Name}}}}, nil
-		}
-	case messages.SamplesRequest:
-		if s.rng.IntN(4) > 0 {
-			var reply messages.SamplesReply
-			for range 3 * s.rng.IntN(20) {
-				reply.Samples = append(reply.Samples, 10*s.rng.Float64()-1) // some are no types
-			}
-			return &reply, nil
-		}
 	}
 	return nil, messages.Errorf(messages.Unavailable, "the estimator is not well")
 }

@@ -61,7 +61,7 @@ func TestTheWorkloadIsRich(t *testing.T) {
 		}
 	}
 	if slices.Min(report.Steered[:]) < 3 {
-		t.Errorf("released, raised, requeued and cancelled in part: %v jobs", report.Steered)
+		t.Errorf("released, raised, requeued, cancelled in part, done again and ended by their budgets: %v jobs", report.Steered)
 	}
 	if report.Jobs < 80 || report.Visits < 10 || report.Alone < 10 || report.Instructions < 200 || long < 3 {
 		t.Errorf("%d jobs, %d of other sites, %d during cuts, %d instructions, %d long cuts", report.Jobs, report.Visits, report.Alone, report.Instructions, long)

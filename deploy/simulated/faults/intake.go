@@ -86,6 +86,11 @@ func (l *leader) reply(x *messages.Exchange, heard desk.Heard, grants []messages
 	if l.gone() {
 		return
 	}
+	if l.Bug == RerunMoved {
+		for i := range grants {
+			grants[i].Position = 0
+		}
+	}
 	reply, err := desk.Answer(l.book(), heard.Node, x, grants)
 	if err != nil {
 		answer(nil, err)

@@ -69,7 +69,7 @@ func (s *site) openMarket(config messages.Market) (*market.Market, error) {
 	if err != nil {
 		return nil, err
 	}
-	manner := market.MannerOf(config.Mechanism)
+	manner := market.MannerOf(&config)
 	manner.Plans = true
 	return market.New(manner, config, audited(s, mech)), nil
 }

@@ -23,7 +23,7 @@ func (r *replica) install(from *replica, term uint64, image []byte, base, baseAt
 		return
 	}
 	r.rest()
-	if base > r.commit {
+	if base > r.commit && !r.has(base, baseAt) {
 		r.log, r.base, r.baseAt, r.image, r.synced = nil, base, baseAt, image, base
 		r.commit, r.applied = base, base
 		r.state = r.fresh()
@@ -34,6 +34,12 @@ func (r *replica) install(from *replica, term uint64, image []byte, base, baseAt
 	}
 	r.matched = max(r.matched, base)
 	r.acknowledge(from, term)
+}
+
+// has says whether the log has an entry of this index and term. An image up
+// to there has nothing new, and the entries after it may have been acknowledged.
+func (r *replica) has(i, term uint64) bool {
+	return r.base < i && i <= r.last() && r.termAt(i) == term
 }
 
 // take is what a follower does with a leader's entries.

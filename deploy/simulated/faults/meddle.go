@@ -19,6 +19,8 @@ func (l *leader) meddle(list []desk.Proposal) (out []desk.Proposal) {
 			anew := *c.Settle
 			anew.Charge /= 2
 			out = append(out, desk.Proposal{Command: &book.Command{Settle: &anew}})
+		case l.Bug == SpentForgotten && c.Decide != nil:
+			c.Decide.Discard = nil
 		case l.Bug == DecidesTwice && c.Decide != nil:
 			l.tell(desk.Done{ID: p.ID})
 			p.ID = 0

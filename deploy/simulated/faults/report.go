@@ -9,7 +9,7 @@ type Report struct {
 	Visits         int            `json:"visits"`
 	Alone          int            `json:"alone"`
 	Instructions   uint64         `json:"instructions"`
-	Steered        [4]int         `json:"steered"`
+	Steered        [6]int         `json:"steered"`
 	Faults         map[string]int `json:"faults"`
 	SimulatedHours float64        `json:"simulated_hours"`
 	Violations     []Violation    `json:"violations"`

@@ -22,23 +22,11 @@ type watcher struct {
 	weights     map[messages.JobID][]float64
 }
 
-// believer is the auditor of a mechanism that goes by what jobs are likely to declare.
-type believer struct {
-	auditor
-	believing mechanism.Believing
-}
-
-// Believe tells the mechanism what jobs are likely to declare.
-func (b *believer) Believe(types []messages.QueuedType) { b.believing.Believe(types) }
-
 // audited puts an auditor in front of a mechanism.
 func audited(s *site, m mechanism.Mechanism) mechanism.Mechanism {
 	a := auditor{m, s}
-	switch m := m.(type) {
-	case mechanism.Incremental:
+	if m, ok := m.(mechanism.Incremental); ok {
 		return &watcher{a, m, map[messages.JobID][]float64{}}
-	case mechanism.Believing:
-		return &believer{a, m}
 	}
 	return &a
 }
@@ -69,6 +57,9 @@ func (a *auditor) shares(v *mechanism.View, weights func(int) []float64) error {
 			w := weights(i)[k]
 			if !(w >= 0 && w <= 1) || j.Pending[k] == 0 && w != 0 {
 				return fmt.Errorf("invariant 6: job %d, with %d tasks pending, has a share of %v", j.Job, j.Pending[k], w)
+			}
+			if w != 0 && a.spent(j) {
+				return fmt.Errorf("invariant 6: job %d, whose budget of %v is spent, has a share of %v", j.Job, j.Budget, w)
 			}
 			sum += w
 			if j.Pending[k] > 0 && !a.spent(j) {

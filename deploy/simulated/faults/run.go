@@ -3,6 +3,7 @@ package faults
 import (
 	"strings"
 
+	"github.com/candor-grid/candor/auctioneer/mechanism"
 	"github.com/candor-grid/candor/messages"
 )
 
@@ -17,7 +18,7 @@ type Outcome struct {
 	Visits    int               // of them, jobs of other sites' users
 	Alone     int               // of them, those that ended and were charged while their site was cut off
 	Moved     uint64            // instructions between banks that were answered
-	Steered   [4]int            // jobs that were released, raised, requeued, and cancelled in part
+	Steered   [6]int            // jobs that were released, raised, requeued, cancelled in part, done again, and ended by their budgets
 	Violation error             // nil: none
 }
 
@@ -56,7 +57,7 @@ func run(p *Plan, events []Event, seed uint64, bug Bug, told *story) Outcome {
 			if j.Visit != nil {
 				out.Visits++
 			}
-			for k, did := range []bool{j.Released != 0, j.Changes > 0, j.Stages[0].Requeued > 0, j.CancelledTasks() > 0} {
+			for k, did := range []bool{j.Released != 0, j.Changes > 0, j.Stages[0].Requeued > 0, j.CancelledTasks() > 0, j.Spec.RerunOf != 0, j.Reason == mechanism.BudgetSpent} {
 				if did {
 					out.Steered[k]++
 				}

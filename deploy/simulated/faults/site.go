@@ -33,7 +33,8 @@ func markets() []messages.Market {
 	return []messages.Market{
 		{Name: "share", Mechanism: messages.Proportional, Classes: []messages.Name{class}},
 		{Name: "spot", Mechanism: messages.HighestBid, Classes: []messages.Name{class}, Reserve: &price, Capped: true},
-		{Name: "queue", Mechanism: messages.BatchQueue, Classes: []messages.Name{class}, Draws: 16, GangTimeout: mostGathering},
+		{Name: "queue", Mechanism: messages.BatchQueue, Classes: []messages.Name{class}, Draws: 16, GangTimeout: mostGathering,
+			PriorJobs: []messages.QueuedType{{Value: 3 * messages.Credit, Delay: messages.Credit / 20, Length: 20e9}, {Value: 40 * messages.Credit, Delay: messages.Credit, Length: 90e9}}},
 	}
 }
 
@@ -87,7 +88,7 @@ func newSite(w *World, i int) *site {
 }
 
 func (s *site) newGroup(name string, fresh func(*machine) automaton, observe func([]byte, automaton, any) error) *group {
-	g := &group{site: s, name: name, reference: fresh(nil)}
+	g := &group{site: s, name: name, reference: fresh(nil), hashes: map[uint64][32]byte{}}
 	g.observe = func(data []byte, result any) error { return observe(data, g.reference, result) }
 	for i := range g.replicas {
 		m := s.machines[i]

@@ -94,13 +94,26 @@ func (b *bankState) apply(data []byte) any {
 		return b.ledger.Apply(data)
 	}
 	if b.Bug == OneReserve {
-		data = bytes.Clone(data)
-		data[len(data)-4] = 0 // by the first rules: their number stands before three fields, each of one byte where it is empty
+		data = byFirstRules(data)
 	}
 	if b.Bug == PaidTwice {
 		b.payAgain(data)
 	}
 	return b.clearing.Apply(data)
+}
+
+// byFirstRules is a command to be carried out by the rules of the first release.
+func byFirstRules(data []byte) []byte {
+	var c clearing.Command
+	if messages.Unmarshal(data[1:], messages.Msgpack, &c) != nil {
+		return data
+	}
+	c.Rules = 0
+	body, err := messages.Marshal(&c, messages.Msgpack)
+	if err != nil {
+		return data
+	}
+	return append([]byte{clearing.Mark}, body...)
 }
 
 // payAgain is a planted bug: a payment that comes again is made again.

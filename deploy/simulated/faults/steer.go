@@ -17,37 +17,118 @@ func (u *user) steer() {
 	}
 	switch u.does {
 	case 1:
-		u.park(false)
-		for k := range 3 { // a word of the hold may still be on its way
-			u.queue.Push(u.now.Add(messages.Duration(4+20*k)*second), func() { u.park(true) })
-		}
+		u.park(false, func(any) {
+			for k := range 3 { // the hold may come once more, late
+				u.queue.Push(u.now.Add(messages.Duration(4+20*k)*second), func() { u.park(true, func(any) {}) })
+			}
+		})
 	case 2:
 		u.raise()
 	case 3:
-		u.word(&book.Command{Requeue: &book.Requeue{Job: u.job}})
+		u.word(&book.Command{Requeue: &book.Requeue{Job: u.job}}, func(any) {})
 	case 0:
-		last := int64(u.spec.Stages[0].Tasks - 1)
-		u.word(&book.Command{CancelTasks: &book.CancelTasks{Job: u.job, By: u.name, Tasks: messages.Array{{First: last, Last: last, Step: 1}}}})
+		u.drop()
+	case 4:
+		u.drop()
+		u.rerun()
 	}
 }
 
-func (u *user) park(release bool) {
-	u.word(&book.Command{Park: &book.Park{Job: u.job, By: u.name, Release: release}})
+// drop cancels the last task.
+func (u *user) drop() {
+	last := int64(u.spec.Stages[0].Tasks - 1)
+	u.word(&book.Command{CancelTasks: &book.CancelTasks{Job: u.job, By: u.name, Tasks: messages.Array{{First: last, Last: last, Step: 1}}}}, func(any) {})
+}
+
+// beg gives some jobs that pay for each second a budget that is soon spent.
+func (u *user) beg() {
+	to := u.site
+	if u.peer != nil {
+		to = u.peer
+	}
+	if u.does == 5 && !u.asks && to.market.Mechanism == messages.HighestBid {
+		u.spec.Budget = messages.Credit / 4
+	}
+}
+
+// rerun has a user do again, once the job has ended, what did not end well of it, if all
+// is to be over early enough.
+func (u *user) rerun() {
+	late := func() bool { return u.now > epoch.Add(u.plan.Duration+40*second) }
+	u.call(u.clients, u.books, late, func(r *replica, answer func(any)) {
+		if j := r.shell.(*leader).book().Job(u.job); j != nil && !j.Active() && j.Stages[0].Running == 0 { // a task that still runs may end well
+			answer(u.again(j))
+		}
+	}, func(reply any) {
+		if spec := reply.(*messages.JobSpec); spec != nil {
+			again := &user{site: u.site, name: u.name, key: u.key + "-again", spec: spec, does: -1}
+			u.users = append(u.users, again)
+			again.submit()
+		}
+	})
+}
+
+// again is the job of the tasks of an ended job that did not end well; nil: there are none.
+func (u *user) again(j *book.Job) *messages.JobSpec {
+	spec, all := *u.spec, u.spec.Stages[0].Tasks
+	stage := spec.Stages[0]
+	var left []uint32
+	for k := range uint32(all) {
+		if stage.Gang || !done(j, int(k)) {
+			left = append(left, k)
+		}
+	}
+	if len(left) == 0 || j.Outcome == messages.Completed {
+		return nil
+	}
+	if err := stage.Narrow(left, all); err != nil {
+		u.violate("job %d cannot be done again: %v", j.ID, err)
+		return nil
+	}
+	spec.RerunOf, spec.Stages = j.ID, []messages.Stage{stage}
+	return &spec
+}
+
+// done says whether a task ended well.
+func done(j *book.Job, k int) bool {
+	tasks := j.Stages[0].Tasks
+	return k < len(tasks) && tasks[k].Phase == book.Done
+}
+
+// repeats says whether a task of a rerun has the position of a task that ended well before.
+func (a *agent) repeats(g *messages.Grant) error {
+	b := a.books.reference.(*bookState)
+	j := b.Job(g.Attempt.Task.Job)
+	if j == nil || j.Spec.RerunOf == 0 || j.Spec.Stages[0].Gang {
+		return nil
+	}
+	position := int(g.Attempt.Task.Index)
+	if g.Position != 0 {
+		position = int(g.Position) - 1
+	}
+	if first := b.Job(j.Spec.RerunOf); first != nil && done(first, position) {
+		return fmt.Errorf("invariant 2: job %d does task %d of job %d again, which ended well", j.ID, position, first.ID)
+	}
+	return nil
+}
+
+func (u *user) park(release bool, then func(any)) {
+	u.word(&book.Command{Park: &book.Park{Job: u.job, By: u.name, Release: release}}, then)
 }
 
 // raise raises a budget, where bids may be raised. Each user can pay three times as much.
 func (u *user) raise() {
-	if market.MannerOf(u.site.market.Mechanism).Raises.Budget {
-		u.word(&book.Command{Change: &book.Change{Job: u.job, Key: u.key, Budget: u.spec.Budget + messages.Credit}})
+	if market.MannerOf(&u.site.market).Raises.Budget {
+		u.word(&book.Command{Change: &book.Change{Job: u.job, Key: u.key, Budget: u.spec.Budget + messages.Credit}}, func(any) {})
 	}
 }
 
-// word has a leader propose a command, until somebody answers.
-func (u *user) word(c *book.Command) {
+// word has a leader propose a command, until somebody answers; then is called once.
+func (u *user) word(c *book.Command, then func(any)) {
 	u.call(u.clients, u.books, never, func(r *replica, answer func(any)) {
 		own := *c
 		r.shell.(*leader).propose(&own, answer)
-	}, func(any) {})
+	}, then)
 }
 
 // short is a planted bug: less is held than the raised budget.
@@ -60,7 +141,7 @@ func (l *leader) short(list []messages.Transfer) {
 // secured says which job that has not ended has another hold at the bank than its budget.
 // While a raise waits for the bank, and where jobs pay one another, the two differ.
 func (s *site) secured() error {
-	if !market.MannerOf(s.market.Mechanism).Raises.Budget {
+	if !market.MannerOf(&s.market).Raises.Budget {
 		return nil
 	}
 	for _, j := range jobs(s.books.reference.(*bookState).Book) {

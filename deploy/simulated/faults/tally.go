@@ -3,6 +3,7 @@ package faults
 import (
 	"cmp"
 	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/candor-grid/candor/auctioneer/book"
@@ -20,17 +21,38 @@ type tally struct {
 	resolved          map[string]bool
 	charged           map[messages.JobID]messages.Credits // to the site, by jobs that have ended
 	revenue           messages.Credits                    // that of the site's account from its own jobs
+	rounds            map[uint64]messages.Credits         // what the site is to keep of each round of payments
+	kept              messages.Credits                    // of the rounds that were committed
 	between           between
 }
 
 func newTally() *tally {
 	return &tally{map[messages.Name]messages.Credits{}, map[messages.Name]messages.Credits{}, map[string]bool{},
-		map[string]messages.Transfer{}, map[string]bool{}, map[messages.JobID]messages.Credits{}, 0, newBetween()}
+		map[string]messages.Transfer{}, map[string]bool{}, map[messages.JobID]messages.Credits{}, 0, map[uint64]messages.Credits{}, 0, newBetween()}
 }
 
 func (t *tally) move(debit, credit messages.Name, amount messages.Credits) {
 	t.balance[debit] -= amount
 	t.balance[credit] += amount
+}
+
+// expects notes what the site is to keep of a round of payments between jobs: what goes
+// to the site itself, and what it pays later, less what it pays now of what it kept.
+func (t *tally) expects(e book.Effect) bool {
+	if _, noted := t.rounds[e.ID]; noted || e.Kind != book.Round {
+		return true
+	}
+	var keeps messages.Credits
+	for _, l := range e.Legs {
+		if l.From == 0 {
+			keeps -= l.Amount
+		}
+		if l.To == 0 || l.Later {
+			keeps += l.Amount
+		}
+	}
+	t.rounds[e.ID] = keeps
+	return true
 }
 
 // addAll takes transfers that were committed together.
@@ -83,6 +105,10 @@ func (t *tally) count(x messages.Transfer, amount messages.Credits) error {
 	case x.Credit == messages.SiteAccount:
 		t.revenue += amount
 	}
+	if id, of := roundOf(x.ID); of {
+		t.kept += t.rounds[id] // at the first of the round's transfers, for all of them
+		t.rounds[id] = 0
+	}
 	if x.Credit != messages.SiteAccount || !strings.Contains(x.ID, "/charge") {
 		return nil
 	}
@@ -91,6 +117,17 @@ func (t *tally) count(x messages.Transfer, amount messages.Credits) error {
 	}
 	t.charged[x.Job] = amount
 	return nil
+}
+
+// roundOf is the effect of which a transfer is a part, if the transfer is a payment
+// between jobs.
+func roundOf(transfer string) (effect uint64, of bool) {
+	_, number, of := strings.Cut(transfer, "/pays/")
+	if !of {
+		_, number, of = strings.Cut(transfer, "/gets/")
+	}
+	effect, err := strconv.ParseUint(number, 10, 64)
+	return effect, of && err == nil
 }
 
 // taken is what the bank has taken for a job: of its hold, or of another site's
@@ -102,15 +139,16 @@ func (t *tally) taken(j *book.Job) messages.Credits {
 	return t.charged[j.ID]
 }
 
-// balanced says whether all that jobs paid went to whom it was for: the site
-// gets what they are charged, and what they pay one another sums to zero.
+// balanced says whether all that jobs paid went to whom it was for: the site gets what
+// they are charged, and of what they pay one another only what it keeps for payees that
+// have not been considered.
 func (t *tally) balanced() error {
-	var paid messages.Credits
+	due := t.kept
 	for _, amount := range t.charged {
-		paid += amount
+		due += amount
 	}
-	if paid != t.revenue {
-		return fmt.Errorf("invariant 6: budget balance: jobs were charged %v, and the site got %v", paid, t.revenue)
+	if due != t.revenue {
+		return fmt.Errorf("invariant 6: budget balance: the site is due %v, of which it keeps %v, and got %v", due, t.kept, t.revenue)
 	}
 	return nil
 }

@@ -27,6 +27,7 @@ func newUser(s *site, i int) *user {
 		u.to(s.sites[(s.index+1+s.rng.IntN(2))%3])
 		u.asks = s.rng.IntN(3) == 0
 	}
+	u.beg()
 	within := func() messages.Duration { return messages.Duration(s.rng.Int64N(int64(20 * second))) }
 	at := 8*second + messages.Duration(s.rng.Int64N(int64(s.plan.Duration)))
 	s.queue.Push(s.now.Add(at), u.submit)

@@ -47,6 +47,7 @@ func (s *witness) book(data []byte, state automaton, _ any) error {
 	if err := s.settlement(data); err != nil {
 		return err
 	}
+	b.EachEffect(s.tally.expects)
 	holds := map[string]messages.JobID{}
 	var paid, gained messages.Credits
 	for _, j := range jobs(b.Book) {
@@ -71,6 +72,9 @@ func (s *witness) book(data []byte, state automaton, _ any) error {
 			return err
 		}
 		paid, gained = paid+j.Paid, gained+j.Gained
+		for _, l := range j.Promised {
+			gained += l.Amount
+		}
 	}
 	if paid != gained {
 		return fmt.Errorf("invariant 6: budget balance: jobs paid one another %v, and were paid %v", paid, gained)

@@ -40,6 +40,7 @@ var agreements = map[string]agreement{
 	"backfill serial":     {name: rules.Backfill, prices: true},
 	"conservative":        {name: rules.Backfill, gangs: true, narrow: true, prices: true, market: func(_ *rapid.T, m *rules.Market) { m.Variant = "conservative" }},
 	"highest-bid HB":      {serial: true, name: rules.HighestBid, oneNode: true, prices: true, market: pricing("HB")},
+	"highest-bid pivot":   {serial: true, name: rules.HighestBid, oneNode: true, prices: true, market: pivot},
 	"highest-bid NPHB":    {name: rules.HighestBid, prices: true, market: pricing("NPHB")},
 	"highest-bid WSPT":    {name: rules.HighestBid, prices: true, market: pricing("WSPT")},
 	"highest-bid WSEPT":   {name: rules.HighestBid, prices: true, market: pricing("WSEPT")},
@@ -55,6 +56,10 @@ func pricing(algorithm string) func(*rapid.T, *rules.Market) {
 		m.Algorithm, m.Price = algorithm, rapid.SampledFrom([]string{"first", "kth"}).Draw(t, "price")
 		m.Capped = rapid.Bool().Draw(t, "capped")
 	}
+}
+
+func pivot(t *rapid.T, m *rules.Market) {
+	m.Price, m.Horizon = messages.PricePivot, messages.Duration(rapid.SampledFrom([]float64{1e3, coarse, 1e7}).Draw(t, "horizon")*1e9)
 }
 
 func period(_ *rapid.T, m *rules.Market) {

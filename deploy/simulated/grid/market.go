@@ -11,7 +11,9 @@ import (
 )
 
 // Gangs says whether a site under a mechanism keeps the tasks of a job together.
-func Gangs(mechanism string) bool { return market.MannerOf(mechanism).Gangs }
+func Gangs(mechanism string) bool {
+	return market.MannerOf(&messages.Market{Mechanism: mechanism}).Gangs
+}
 
 // live converts the market of a study to that of a site. A parameter that sites do
 // not have is refused, unless its value is what sites do anyway.
@@ -28,21 +30,26 @@ func live(p *core.Problem) (messages.Market, error) {
 		if m.Algorithm == string(highestbid.WSPT) { // by the run times, which jobs then declare
 			out.Algorithm = string(highestbid.WSEPT)
 		}
-		out.Reserve = amount(*m.Reserve)
+		out.Reserve, out.Horizon = amount(*m.Reserve), m.Horizon
 	case rules.Deadline:
 		out.Lambda, out.Slot, out.Scale = m.Lambda, p.Slot(), scale(p)
 		err = only(m, map[string]bool{"rule": m.Rule == "monotone", "groups": m.Groups == 1})
 	case rules.BatchQueue:
-		out.Draws = m.Draws
+		if out.Pricing = m.Pricing; m.Pricing == "externality" {
+			out.Draws, out.PriorJobs = m.Draws, p.PriorJobs()
+		}
 		err = only(m, map[string]bool{"mode": m.Mode == "priority", "expectation": m.Expectation == "drawn", "sampling": m.Sampling == "stratified"})
 	case rules.Reservation:
 		out.Granule, out.Cycle, out.Orders = m.Granule, messages.Duration(m.T)*m.Granule, m.Search.Orders
+		out.Mode = m.Mode
 		err = only(m, map[string]bool{"pricing": m.Pricing == "exact"})
 	case rules.Contract:
 		out.Replicas, out.LateOnly, out.Quote = m.M, m.LateOnly, quoteHolds
 	case rules.FairShare:
 		out.Reserve, out.HalfLife = amount(m.Price.(float64)), *m.HalfLife
 		err = only(m, map[string]bool{"half_life": *m.HalfLife > 0})
+	case rules.Karma:
+		out.Reserve, out.Alpha, out.Slot = amount(m.Price.(float64)), m.Alpha, m.Slot
 	case rules.Backfill:
 		out.Reserve, out.Mode = amount(m.Price.(float64)), m.Variant
 	default:
@@ -75,7 +82,7 @@ func amount(x float64) *messages.Credits {
 func only(m *rules.Market, had map[string]bool) error {
 	for _, name := range rules.Parameters(m.Mechanism) {
 		if has, asked := had[name]; asked && !has {
-			return messages.Errorf(messages.Invalid, "%s: a site does not run mechanism %s so: leave it out, or take --actors core", name, m.Mechanism)
+			return messages.Errorf(messages.Invalid, "%s: a site cannot run mechanism %s with this parameter: leave the parameter out, or use --actors core", name, m.Mechanism)
 		}
 	}
 	return nil

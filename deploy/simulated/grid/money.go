@@ -32,6 +32,11 @@ func in(unit float64, p *core.Problem) *core.Problem {
 		return p
 	}
 	scaled, market := *p, *p.Market
+	scaled.Prior = nil
+	for _, t := range p.PriorJobs() {
+		t.Value, t.Delay = core.Money(t.Value.Float()/unit), core.Money(t.Delay.Float()/unit)
+		scaled.Prior = append(scaled.Prior, t)
+	}
 	scaled.Market, scaled.Bids = &market, make([]bids.Bid, len(p.Bids))
 	for i, b := range p.Bids {
 		b.Value, b.Rate, b.Budget = b.Value/unit, b.Rate/unit, b.Budget/unit
@@ -59,13 +64,23 @@ func back(unit float64, o *core.Outcome) {
 	}
 }
 
+// budgetOf is the budget of a part of a job. At pivot prices it must also cover the most
+// that the place in the order can cost.
+func budgetOf(p *core.Problem, i int) float64 {
+	b := &p.Bids[i]
+	if p.Market.Price == messages.PricePivot {
+		return b.Budget/float64(partsOf(p, i)) + b.Rate*core.Horizon(p.Market)
+	}
+	return b.Budget / float64(partsOf(p, i))
+}
+
 // budgets are what all jobs of each user can cost. Each part of a job's budget is
 // rounded alone, as its hold is.
 func budgets(p *core.Problem) ([]messages.Credits, error) {
 	need := make([]messages.Credits, len(p.Work.Users))
 	for i := range p.Bids {
 		parts := partsOf(p, i)
-		budget, ok := messages.RoundCredits(p.Bids[i].Budget / float64(parts))
+		budget, ok := messages.RoundCredits(budgetOf(p, i))
 		user := p.Work.Jobs[i].User
 		ok = ok && budget <= (messages.MaxCredits-need[user])/messages.Credits(parts)
 		if need[user] += budget * messages.Credits(parts); !ok {

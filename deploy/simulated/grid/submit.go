@@ -34,7 +34,7 @@ func (g *Grid) partsOf(i int) int { return partsOf(g.Problem, i) }
 
 func partsOf(p *core.Problem, i int) int {
 	split := p.Work.Parallel == workload.Split && Gangs(p.Market.Mechanism)
-	if split || p.Market.Mechanism == rules.Deadline {
+	if split || p.Market.Mechanism == rules.Deadline || p.Market.Price == messages.PricePivot {
 		return p.Work.Jobs[i].Width
 	}
 	return 1
@@ -76,7 +76,7 @@ func (l *leader) width(i int) int { return l.Work.Jobs[i].Width / l.partsOf(i) }
 // spec is what the user of a job says of a part of it.
 func (l *leader) spec(i int) (*messages.JobSpec, error) {
 	j, b, width := &l.Work.Jobs[i], &l.Bids[i], l.width(i)
-	manner := market.MannerOf(l.market.Config.Mechanism)
+	manner := market.MannerOf(&l.market.Config)
 	length := b.Length
 	if l.Market.Algorithm == "WSPT" {
 		length = max(j.Runtime, 1e-6)
@@ -96,7 +96,7 @@ func (l *leader) spec(i int) (*messages.JobSpec, error) {
 	for _, f := range []struct {
 		to *messages.Credits
 		x  float64
-	}{{&s.Budget, b.Budget / float64(l.partsOf(i))}, {&s.Rate, b.Rate}, {&s.Value, b.Rate * b.Length * slots}, {&s.Delay, b.Rate * slots}} {
+	}{{&s.Budget, budgetOf(l.Problem, i)}, {&s.Rate, b.Rate}, {&s.Value, b.Rate * b.Length * slots}, {&s.Delay, b.Rate * slots}} {
 		var ok bool
 		if *f.to, ok = messages.RoundCredits(f.x); !ok {
 			return nil, messages.Errorf(messages.Invalid, "an amount of %v credits is above the limit", f.x)

@@ -26,4 +26,10 @@
 // Delay, Value and Run say what they assume. The ratio is achieved/bound, for
 // delay bound/achieved: 1 is an optimum, and what is below it may be the bound's
 // fault as well as the market's; 0 where the bound is 0.
+//
+// Compare sets several markets side by side: welfare in one measure for all, as a
+// part of the value of all jobs, wait, bounded slowdown, the part of jobs that starve,
+// Jain's index (Jain, Chiu and Hawe 1984) and the Gini coefficient of the users'
+// mean speeds (run time by response), and utilisation from the first submission to
+// the last. Intervals are jackknife ones over parts of the log.
 package measure

@@ -33,7 +33,7 @@ func (m *Market) check() error {
 		return m.checkDeadline()
 	case BatchQueue:
 		return cmp.Or(choice("mode", m.Mode, "priority", "full"), choice("expectation", m.Expectation, "drawn", "exact"), whole("draws", m.Draws, 0, 1<<24), whole("N", m.N, 0, workload.MostNodes),
-			choice("sampling", m.Sampling, "stratified", "antithetic", "independent"))
+			choice("sampling", m.Sampling, "stratified", "antithetic", "independent"), choice("pricing", m.Pricing, "externality", "pivot"))
 	case Reservation:
 		return m.checkReservation()
 	case Contract:
@@ -45,13 +45,31 @@ func (m *Market) check() error {
 func (m *Market) checkHighestBid() error {
 	price, ok := m.Price.(string)
 	if !ok {
-		return invalid("price", "must be first or kth, is %v", m.Price)
+		return invalid("price", "must be first, kth or pivot, is %v", m.Price)
 	}
 	if m.Preemption != "" && m.Algorithm != "HB" {
 		return invalid("preemption", "algorithm %s takes no slot from a running job: leave it out", m.Algorithm)
 	}
-	return cmp.Or(m.checkPreemption(), choice("algorithm", m.Algorithm, "HB", "NPHB", "WSPT", "WSEPT"), choice("price", price, "first", "kth"),
-		number("reserve", *m.Reserve, 0, 1e9))
+	return cmp.Or(m.checkPreemption(), choice("algorithm", m.Algorithm, "HB", "NPHB", "WSPT", "WSEPT"), choice("price", price, "first", "kth", messages.PricePivot),
+		number("reserve", *m.Reserve, 0, 1e9), m.checkPivot())
+}
+
+func (m *Market) checkPivot() error {
+	switch {
+	case m.Price != messages.PricePivot && m.Horizon != 0:
+		return invalid("horizon", "only price pivot uses it: leave it out")
+	case m.Price != messages.PricePivot:
+		return nil
+	case m.Horizon < 0:
+		return invalid("horizon", "must not be negative, is %v", m.Horizon)
+	case m.Algorithm != "HB":
+		return invalid("price", "pivot is of algorithm HB, not of %s", m.Algorithm)
+	case m.Capped:
+		return invalid("capped", "price pivot is not for a second, and no own bid caps it: leave it out")
+	case m.Preemption != "" && m.Preemption != messages.PreemptSuspend:
+		return invalid("preemption", "price pivot is of a market whose jobs lose no work: leave it out")
+	}
+	return nil
 }
 
 func (m *Market) checkPreemption() error {
@@ -65,7 +83,7 @@ func (m *Market) checkDeadline() error {
 	if m.Slot != 0 && m.Slot < messages.Duration(1e9) {
 		return invalid("slot", "must be at least 1s, is %v", m.Slot)
 	}
-	return cmp.Or(m.checkPreemption(), whole("C", m.C, 0, workload.MostNodes), number("lambda", *m.Lambda, 0, 1), choice("rule", m.Rule, "paper", "monotone"),
+	return cmp.Or(m.checkPreemption(), whole("C", m.C, 0, workload.MostNodes), number("lambda", *m.Lambda, 0, 1), choice("hand_over", m.HandOver, AtEnd, AtDeadline), choice("rule", m.Rule, "paper", "monotone"),
 		number("scale", m.Scale, 0, 1<<20), whole("groups", m.Groups, 1, 1<<20))
 }
 
@@ -77,10 +95,18 @@ func (m *Market) checkReservation() error {
 		return invalid("T", "%d granules of %v are %.3g s, the longest period is 1e+09", m.T, m.Granule, span)
 	}
 	return cmp.Or(whole("N", m.N, 0, workload.MostNodes), whole("T", m.T, 1, 1<<20), whole("search.orders", m.Search.Orders, 1, 1<<20),
-		choice("pricing", m.Pricing, "exact", "thesis"))
+		choice("pricing", m.Pricing, "exact", "thesis"), choice("mode", m.Mode, "search", messages.ModeFixed), m.checkThesis())
 }
 
 // checkBaseline also converts a whole number for the price to a float.
+// checkThesis refuses the prices of the thesis over timetables that are fixed.
+func (m *Market) checkThesis() error {
+	if m.Pricing == "thesis" && m.Mode == messages.ModeFixed {
+		return invalid("mode", "fixed is of pricing exact: leave one of them out")
+	}
+	return nil
+}
+
 func (m *Market) checkBaseline() error {
 	switch p := m.Price.(type) {
 	case uint64:
@@ -99,6 +125,11 @@ func (m *Market) checkBaseline() error {
 		if *m.HalfLife < 0 {
 			return invalid("half_life", "must not be negative, is %v", *m.HalfLife)
 		}
+	case Karma:
+		if m.Slot != 0 && m.Slot < messages.Duration(1e9) {
+			return invalid("slot", "must be at least 1s, is %v", m.Slot)
+		}
+		return number("alpha", *m.Alpha, 0, 1)
 	case Backfill:
 		return choice("variant", m.Variant, "easy", "conservative")
 	}

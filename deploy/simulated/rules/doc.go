@@ -4,7 +4,7 @@
 //
 //	name: spot
 //	mechanism: highest-bid
-//	price: kth
+//	price: kth           # or first, or pivot
 //	bids:
 //	  shading: {aggressive: 0.1, beta: 0.6}
 //

@@ -19,6 +19,7 @@ const (
 	FIFO         = "fifo"
 	FairShare    = "fairshare"
 	Backfill     = "backfill"
+	Karma        = "karma"
 )
 
 // The ways in which a job is worth something to its owner.
@@ -28,6 +29,12 @@ const (
 	ByRun      = "run"      // the value if it is run, less what waiting costs
 )
 
+// When a user has the result of a job.
+const (
+	AtEnd      = "end"      // when the job ends
+	AtDeadline = "deadline" // at the deadline that was declared
+)
+
 // Market is the document. Fields that a mechanism has no use for must be absent.
 type Market struct {
 	Name      messages.Name `json:"name"`
@@ -35,16 +42,18 @@ type Market struct {
 	Worth     string        `json:"worth"` // delay, deadline or run; default: what the mechanism is about
 	Bids      bids.Model    `json:"bids"`
 
-	Algorithm string   `json:"algorithm,omitempty"` // highest-bid: HB, NPHB, WSPT, WSEPT
-	Price     any      `json:"price,omitempty"`     // highest-bid: first, kth; baselines: credits for a slot-second
-	Capped    bool     `json:"capped,omitempty"`    // highest-bid
-	Reserve   *float64 `json:"reserve,omitempty"`   // highest-bid: credits for a slot-second; baselines: the same as price, as markets of a site call it
+	Algorithm string `json:"algorithm,omitempty"` // highest-bid: HB, NPHB, WSPT, WSEPT
+	Price     any    `json:"price,omitempty"`     // highest-bid: first, kth, pivot; baselines: credits for a slot-second
+	Capped    bool   `json:"capped,omitempty"`    // highest-bid
+	// Horizon is, of price pivot, for how long waiting counts in prices; 0: a day.
+	Horizon messages.Duration `json:"horizon,omitempty"`
+	Reserve *float64          `json:"reserve,omitempty"` // highest-bid: credits for a slot-second; baselines: the same as price, as markets of a site call it
 
 	// Preemption is what becomes of a task whose slot goes to another; highest-bid,
 	// deadline: suspend (it goes on later), or with all actors requeue or cancel.
 	Preemption string `json:"preemption,omitempty"`
 
-	Alpha  *float64 `json:"alpha,omitempty"`  // proportional
+	Alpha  *float64 `json:"alpha,omitempty"`  // proportional, karma
 	SLO    float64  `json:"slo,omitempty"`    // proportional: the least utility, a share of the slots, that every job asks for
 	Settle string   `json:"settle,omitempty"` // proportional: on-completion for the paper's charge; absent: for what was had
 
@@ -53,11 +62,14 @@ type Market struct {
 	Rule   string            `json:"rule,omitempty"`   // deadline: paper, monotone
 	Scale  float64           `json:"scale,omitempty"`  // deadline: a typical length in units; 0: learned
 	Groups int               `json:"groups,omitempty"` // deadline: random groups of jobs and slots
-	Slot   messages.Duration `json:"slot,omitempty"`   // deadline: a unit of time; 0: ten seconds or more
+	Slot   messages.Duration `json:"slot,omitempty"`   // deadline: a unit of time; 0: ten seconds or more; karma: a quantum, 0: a minute
+	// HandOver says when a user has a result; deadline: deadline, at the deadline
+	// declared (the default), or end, when the job has ended. Only an audit tells the two apart.
+	HandOver string `json:"hand_over,omitempty"`
 
 	N        int    `json:"N,omitempty"`        // batch-queue, reservation: nodes; 0: the machine's
 	Nodes    int    `json:"nodes,omitempty"`    // the others: the same
-	Mode     string `json:"mode,omitempty"`     // batch-queue: priority, full; backfill: the same as variant, as markets of a site call it
+	Mode     string `json:"mode,omitempty"`     // batch-queue: priority, full; reservation: search, fixed; backfill: the same as variant, as markets of a site call it
 	Draws    int    `json:"draws,omitempty"`    // batch-queue: 0: as many as take a millisecond or so
 	Sampling string `json:"sampling,omitempty"` // batch-queue
 	// Expectation is "exact" to enumerate, "drawn" (the default) to draw; batch-queue.
@@ -68,7 +80,7 @@ type Market struct {
 	Granule messages.Duration `json:"granule,omitempty"` // reservation
 	Search  *Search           `json:"search,omitempty"`  // reservation
 	Orders  int               `json:"orders,omitempty"`  // reservation: the same as search.orders
-	Pricing string            `json:"pricing,omitempty"` // reservation: exact, thesis
+	Pricing string            `json:"pricing,omitempty"` // reservation: exact, thesis; batch-queue: externality, pivot
 
 	M        int  `json:"M,omitempty"`         // contract: replicas
 	LateOnly bool `json:"late_only,omitempty"` // contract
@@ -87,15 +99,16 @@ type Search struct {
 var common = []string{"name", "mechanism", "worth", "bids"}
 
 var parameters = map[string][]string{
-	HighestBid:   {"nodes", "algorithm", "price", "capped", "reserve", "preemption"},
+	HighestBid:   {"nodes", "algorithm", "price", "capped", "reserve", "horizon", "preemption"},
 	Proportional: {"nodes", "alpha", "slo", "settle"},
-	Deadline:     {"C", "lambda", "rule", "scale", "groups", "slot", "preemption"},
-	BatchQueue:   {"N", "mode", "expectation", "draws", "seed", "sampling"},
-	Reservation:  {"N", "T", "granule", "search", "orders", "pricing"},
+	Deadline:     {"C", "lambda", "rule", "scale", "groups", "slot", "hand_over", "preemption"},
+	BatchQueue:   {"N", "mode", "expectation", "draws", "seed", "sampling", "pricing"},
+	Reservation:  {"N", "T", "granule", "search", "orders", "pricing", "mode"},
 	Contract:     {"nodes", "M", "seed", "late_only"},
 	FIFO:         {"nodes", "price", "reserve"},
 	FairShare:    {"nodes", "price", "reserve", "half_life"},
 	Backfill:     {"nodes", "price", "reserve", "variant", "mode"},
+	Karma:        {"nodes", "price", "reserve", "alpha", "slot"},
 }
 
 // Parameters are the names of a mechanism's own parameters; nil if there is no
@@ -104,7 +117,7 @@ func Parameters(mechanism string) []string { return slices.Clone(parameters[mech
 
 // Mechanisms are all names.
 func Mechanisms() []string {
-	return []string{HighestBid, Proportional, Deadline, BatchQueue, Reservation, Contract, FIFO, FairShare, Backfill}
+	return []string{HighestBid, Proportional, Deadline, BatchQueue, Reservation, Contract, FIFO, FairShare, Backfill, Karma}
 }
 
 // Slots is the number that the market says the machine has; 0: none.
@@ -126,12 +139,12 @@ func (m *Market) defaults() {
 	case Proportional:
 		m.Alpha, m.Bids.Budget = &alpha, 1 // which is what a completed job pays
 	case Deadline:
-		m.Lambda, m.Rule, m.Groups = &lambda, "monotone", 1
+		m.Lambda, m.Rule, m.Groups, m.HandOver = &lambda, "monotone", 1, AtDeadline
 	case BatchQueue:
-		m.Mode, m.Sampling, m.Expectation = "priority", "stratified", "drawn"
+		m.Mode, m.Sampling, m.Expectation, m.Pricing = "priority", "stratified", "drawn", "externality"
 	case Reservation:
 		m.Bids.Deadline.Slack = "none" // by the end of the period that is sold
-		m.Granule, m.T, m.Orders, m.Pricing = messages.Duration(900e9), 96, 200, "exact"
+		m.Granule, m.T, m.Orders, m.Pricing, m.Mode = messages.Duration(900e9), 96, 200, "exact", "search"
 		m.Search = &Search{Orders: m.Orders}
 	case Contract:
 		m.M = 16
@@ -141,6 +154,8 @@ func (m *Market) defaults() {
 		m.Price, m.HalfLife = 1.0, &halfLife
 	case Backfill:
 		m.Price, m.Variant = 1.0, "easy"
+	case Karma:
+		m.Price, m.Alpha = 1.0, &alpha
 	}
 }
 
@@ -153,7 +168,7 @@ func (m *Market) resolve(searches bool) {
 			m.Search = &Search{Orders: m.Orders, Seed: 1}
 		}
 		m.Orders = 0 // said by Search
-	case FIFO, FairShare, Backfill:
+	case FIFO, FairShare, Backfill, Karma:
 		if m.Reserve != nil {
 			m.Price = *m.Reserve
 		}

@@ -79,7 +79,7 @@ func TestMistakesAreLocated(t *testing.T) {
 		"mechanism: reservation\norders: -7\n":                     "m.yaml:2:9: orders: must be from 1",
 		"mechanism: fifo\nreserve: -2\n":                           "m.yaml:2:10: reserve: must be from 0",
 		"mechanism: backfill\nmode: full\n":                        "m.yaml:2:7: mode: must be easy, conservative",
-		"mechanism: highest-bid\nreserve: 1\nprice: 3\n":           "m.yaml:3:8: price: must be first or kth",
+		"mechanism: highest-bid\nreserve: 1\nprice: 3\n":           "m.yaml:3:8: price: must be first, kth or pivot",
 		"mechanism: reservation\nsearch: {orders: 3}\norders: 7\n": "m.yaml:3:1: orders: says the same as search",
 		"mechanism: fifo\nreserve: 2\nprice: 3\n":                  "m.yaml:2:1: reserve: says the same as price",
 		"mechanism: backfill\nmode: easy\nvariant: conservative\n": "m.yaml:2:1: mode: says the same as variant",

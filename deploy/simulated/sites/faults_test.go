@@ -190,6 +190,43 @@ func TestCancelAJobAtAnotherSite(t *testing.T) {
 	}
 }
 
+// A job that its host claims complete and does not charge: who cancels it hears so, the host
+// is asked to give the credits up, and an honest host that is late still has its charge.
+func TestCancelAJobThatIsNotCharged(t *testing.T) {
+	r := newRealm(t)
+	r.meddle(func(_ messages.Name, subject string, send func() ([]byte, error)) ([]byte, error) {
+		if verbOf(subject) == messages.VerbCharge {
+			return nil, messages.Errorf(messages.Unavailable, "the bank is away")
+		}
+		return send()
+	})
+	id := r.west.submit("k", "east", roamingSpec(1)).Job
+	r.east.runs(1)
+	await.Until(r.west, "the host claims it complete", func() bool { s := r.west.job(id).State; return s == messages.Settling || s == messages.Completed })
+	cancel := func() error {
+		_, err := asks[messages.CancelReply](r.west, "alice", messages.Auctioneer, messages.VerbCancel, messages.CancelRequest{Job: id})
+		return err
+	}
+	for range 2 {
+		if err := cancel(); messages.KindOf(err) != messages.Ended || !strings.Contains(err.Error(), "has not charged") {
+			t.Errorf("cancelled: %v", err)
+		}
+	}
+	many := tell[messages.CancelReply](r.west, "alice", messages.Auctioneer, messages.VerbCancel, messages.CancelRequest{Jobs: []messages.JobID{id}})
+	if e := many.Jobs[0].Error; e == nil || e.Kind != messages.Ended || !strings.Contains(e.Message, "has not charged") {
+		t.Errorf("cancelled with others: %v", e)
+	}
+	if _, err := asks[messages.CancelReply](r.west, "bob", messages.Auctioneer, messages.VerbCancel, messages.CancelRequest{Job: id}); messages.KindOf(err) != messages.NotFound {
+		t.Errorf("cancelled by another account: %v", err)
+	}
+	await.Until(r.west, "the host has refused", func() bool { return r.west.account("alice").Reserved == 10*messages.Credit })
+	r.meddle(nil)
+	r.west.ranOnce(id, 1)
+	if err := cancel(); messages.KindOf(err) != messages.Ended || strings.Contains(err.Error(), "has not charged") {
+		t.Errorf("cancelled when it was charged: %v", err)
+	}
+}
+
 // What cannot be is refused, by kind, and nothing has changed.
 func TestSubmissionsToOtherSitesAreRefused(t *testing.T) {
 	r := newRealm(t)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -149,7 +150,8 @@ func TestSubmitWhereItIsBest(t *testing.T) {
 		t.Errorf("again: %+v", again)
 	}
 	here := r.west.submit("here", messages.AnySite, roamingSpec(1))
-	if here.Site != "" || here.Chosen == "" || here.Market != "main" {
+	// A slow machine asks again, and the answer to that says less.
+	if here.Site != "" || here.Market != "" && (here.Chosen == "" || here.Market != "main") {
 		t.Errorf("answered %+v", here)
 	}
 	r.meddle(nil)
@@ -235,5 +237,67 @@ func TestOwnUsersDoNotWaitForOtherSites(t *testing.T) {
 	r.meddle(nil)
 	for range 64 {
 		<-answers
+	}
+}
+
+// A contract that another site offered is honoured through a cut, though others came
+// meanwhile, and also where the answer to the submission was lost; behind a cut that is
+// longer than the offer lasts the job is refused, by name, and what was set aside is given back.
+func TestContractsOfOtherSitesThroughCuts(t *testing.T) {
+	r := three(t)
+	var offer messages.Offer
+	long := func(spec *messages.JobSpec) { // for what is promised not to pass while a busy machine gets there
+		timed(spec)
+		spec.Length = messages.Duration(200 * time.Second)
+	}
+	quoted := func(key string) messages.SubmitReply {
+		t.Helper()
+		for _, o := range r.west.offers(messages.OffersRequest{Spec: roamingSpec(1, long), Sites: []messages.Name{"east"}}).Offers {
+			offer = o
+		}
+		r.cut("east")
+		return r.west.submit(key, "east", roamingSpec(1, long, func(s *messages.JobSpec) { s.Contract = offer.Contract }))
+	}
+	id := quoted("through").Job
+	if job := r.west.job(id); job.State != messages.Waiting || job.Away.Trouble == "" {
+		t.Errorf("in the cut: %+v, %+v", job.JobSummary, job.Away)
+	}
+	for i := range 4 { // of east's own, which want the slots as much
+		own := r.east.offers(messages.OffersRequest{Spec: roamingSpec(2, long), Sites: []messages.Name{"east"}}).Offers[0]
+		r.east.submit(fmt.Sprint("own", i), messages.AnySite, roamingSpec(2, long, func(s *messages.JobSpec) { s.Contract = own.Contract }))
+	}
+	var lost atomic.Bool
+	r.meddle(func(_ messages.Name, subject string, send func() ([]byte, error)) ([]byte, error) {
+		if verbOf(subject) == messages.VerbPeerSubmit && lost.CompareAndSwap(false, true) {
+			_, _ = send() // its answer is lost
+			return nil, messages.Errorf(messages.Unavailable, "the link is cut")
+		}
+		return send()
+	})
+	await.Until(r.west, "it is there", func() bool { j := r.west.job(id); return j.Away.Phase == "There" || j.State.Final() })
+	if j := r.west.job(id); j.State.Final() {
+		t.Fatalf("refused: %+v: %s", j.JobSummary, r.west.why(id).Message)
+	}
+	await.Until(r.east, "all have run", func() bool {
+		r.east.exchange(messages.Exchange{Claims: []messages.Claim{{Market: "deals", Class: "cpu", Slots: 1}}})
+		if len(r.east.running) > 0 {
+			r.east.finish()
+		}
+		return r.west.job(id).State.Final()
+	})
+	if job := r.west.ends(id); job.State != messages.Completed || job.Charged > offer.Price || job.Ended > offer.Completion || !lost.Load() {
+		t.Errorf("of %+v: ended as %+v", offer, job.JobSummary)
+	}
+
+	late := quoted("late").Job
+	r.ahead.Add(int64(10 * time.Minute / time.Microsecond))
+	r.meddle(nil)
+	job := r.west.ends(late)
+	if job.State != messages.Discarded || job.Reason != "RefusedBySite" {
+		t.Errorf("of an offer that has ended: %+v", job.JobSummary)
+	}
+	await.Until(r.west, "nothing is set aside", func() bool { return r.west.account("alice").Reserved == 0 })
+	if why := r.west.why(late); !strings.Contains(why.Message, "quote") {
+		t.Errorf("why: %s", why.Message)
 	}
 }

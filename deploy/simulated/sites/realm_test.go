@@ -84,7 +84,7 @@ const realmFunds = 100 * messages.Credit
 
 var realmMarkets = []messages.Market{
 	{Name: "main", Mechanism: messages.Proportional, Classes: []messages.Name{"cpu"}, Settle: messages.SettleOnCompletion},
-	{Name: "queue", Mechanism: messages.BatchQueue, Classes: []messages.Name{"queue"}},
+	{Name: "queue", Mechanism: messages.BatchQueue, Classes: []messages.Name{"queue"}, Pricing: "pivot"},
 }
 
 // newRealm starts west and east, peers of one another, and alice at each.

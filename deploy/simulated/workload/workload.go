@@ -141,7 +141,7 @@ func (o *Options) check() error {
 		return messages.Errorf(messages.Invalid, "load: must be from 0.000001 to 1000000, is %v", o.Load)
 	}
 	if o.From < 0 || o.To < 0 || o.To != 0 && o.To <= o.From {
-		return messages.Errorf(messages.Invalid, "from, to: must be a time and a later one, are %v s and %v s", o.From, o.To)
+		return messages.Errorf(messages.Invalid, "from, to: must be a time and a later time, are %v s and %v s", o.From, o.To)
 	}
 	switch o.Parallel {
 	case Gang, Split, Leave:

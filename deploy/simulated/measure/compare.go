@@ -1,0 +1,248 @@
+package measure
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"gonum.org/v1/gonum/stat/distuv"
+
+	"github.com/candor-grid/candor/deploy/simulated/core"
+)
+
+// Blocks is how many parts of the log the intervals of a comparison rest on.
+const Blocks = 10
+
+// rounding is how much of a measure a sum in floating point can look like.
+const rounding = 1e-9
+
+// starving is how many times its run time, or at least a minute, the response of a job has at
+// most if the job does not starve.
+const starving = 100
+
+// Comparison is several markets on the same jobs with the same types. The names of the
+// keys are stable.
+type Comparison struct {
+	Worth   string     `json:"worth"` // delay, deadline or run, of all markets
+	Draws   int        `json:"draws"` // of the types: every number is a mean over these
+	Blocks  int        `json:"blocks"`
+	Markets []Compared `json:"markets"`
+}
+
+// Compared is one of the markets. Measures are by the names of Measures.
+type Compared struct {
+	Name      string              `json:"name"`
+	Mechanism string              `json:"mechanism"`
+	Measures  map[string]Estimate `json:"measures"`
+	// Less is the difference from the first market, paired.
+	Less   map[string]Estimate `json:"less_first"`
+	Widths []Waited            `json:"wait_by_width"`
+	Users  []Waited            `json:"wait_by_user"`
+	Notes  []string            `json:"notes"`
+}
+
+// Estimate is a measure with its 95 % interval.
+type Estimate struct {
+	Mean float64    `json:"mean"`
+	CI   [2]float64 `json:"interval_95"`
+}
+
+// Clear reports whether the interval leaves out 0.
+func (e *Estimate) Clear() bool { return e.CI[0] > 0 || e.CI[1] < 0 }
+
+// Waited is the mean wait of a group of jobs.
+type Waited struct {
+	Name      string  `json:"name"`
+	Jobs      int     `json:"jobs"`
+	Completed float64 `json:"completed"`
+	Wait      float64 `json:"wait"` // seconds, of completed jobs
+}
+
+// Measures are what markets are compared by, in the order of the table.
+var Measures = []string{"welfare", "wait", "bounded_slowdown", "starved", "jain", "gini", "utilisation", "revenue"}
+
+// Compare compares markets. Each has a study for each draw of the types; draw by draw,
+// the jobs and the types of all markets are the same.
+//
+// Intervals are jackknife ones: the log is cut into Blocks parts of equally many jobs in the order
+// of submission, and a measure is taken without each of them in turn. So an interval says how much
+// hangs on the jobs that this log happens to have, and not on the draws of types alone.
+func Compare(markets [][]*Study) *Comparison {
+	first := markets[0]
+	c := &Comparison{Worth: first[0].Market.Worth, Draws: len(first), Blocks: min(Blocks, len(first[0].Work.Jobs))}
+	var base []map[string]float64
+	for _, of := range markets {
+		m := Compared{Name: string(of[0].Market.Name), Mechanism: of[0].Market.Mechanism, Notes: append([]string{}, of[0].Outcome.Notes...)}
+		left := make([]map[string]float64, c.Blocks+1) // the last is of all jobs
+		for b := range left {
+			left[b] = measured(of, b, c.Blocks)
+		}
+		m.Measures = estimates(left, nil)
+		if base == nil {
+			base = left
+		} else {
+			m.Less = estimates(left, base)
+		}
+		m.Widths, m.Users = waits(of, "width"), waits(of, "user")
+		c.Markets = append(c.Markets, m)
+	}
+	return c
+}
+
+// estimates are the measures, less others if there are any.
+func estimates(left, less []map[string]float64) map[string]Estimate {
+	out := map[string]Estimate{}
+	n := len(left) - 1
+	for _, name := range Measures {
+		x := make([]float64, n+1)
+		for b := range x {
+			if x[b] = left[b][name]; less != nil {
+				x[b] -= less[b][name]
+			}
+		}
+		out[name] = jackknife(x[:n], x[n])
+	}
+	return out
+}
+
+// jackknife is the interval of a measure from what it is without each part in turn.
+func jackknife(without []float64, all float64) Estimate {
+	n := float64(len(without))
+	if n < 2 {
+		return Estimate{all, [2]float64{all, all}}
+	}
+	mean, squares := 0.0, 0.0
+	for _, x := range without {
+		mean += x / n
+	}
+	for _, x := range without {
+		squares += (x - mean) * (x - mean)
+	}
+	d := distuv.StudentsT{Mu: 0, Sigma: 1, Nu: n - 1}.Quantile(0.975) * math.Sqrt((n-1)/n*squares)
+	if d <= rounding*math.Abs(mean) {
+		d = 0
+	}
+	return Estimate{all, [2]float64{all - d, all + d}}
+}
+
+// measured are the measures of a market without one part of the jobs, as means over draws.
+func measured(of []*Study, without, blocks int) map[string]float64 {
+	out := map[string]float64{}
+	for _, s := range of {
+		n := len(s.Work.Jobs)
+		var jobs []int
+		for i := range n {
+			if i*blocks/n != without {
+				jobs = append(jobs, i)
+			}
+		}
+		for name, x := range s.measures(jobs) {
+			out[name] += x / float64(len(of))
+		}
+	}
+	return out
+}
+
+// measures are those of some of the jobs; the use of the slots is always that of all jobs.
+func (s *Study) measures(jobs []int) map[string]float64 {
+	t := s.Stats(jobs)
+	value, starved := 0.0, 0
+	speed := make([]float64, len(s.Work.Users))
+	count := make([]float64, len(s.Work.Users))
+	for _, i := range jobs {
+		j, r := &s.Work.Jobs[i], &s.Outcome.Jobs[i]
+		value += s.Bids[i].Worth(j)
+		count[j.User]++
+		slow := math.Inf(1)
+		if r.Fate == core.Completed {
+			slow = max(1, (r.Finish-j.Submit)/max(j.Runtime, minute))
+		}
+		speed[j.User] += 1 / slow
+		if slow > starving {
+			starved++
+		}
+	}
+	var users []float64
+	for u := range speed {
+		if count[u] > 0 {
+			users = append(users, speed[u]/count[u])
+		}
+	}
+	out := map[string]float64{"wait": t.Wait.Mean, "bounded_slowdown": t.Slowdown.Mean, "starved": float64(starved) / float64(max(1, len(jobs))),
+		"jain": Jain(users), "gini": Gini(users), "utilisation": s.loaded()}
+	if value > 0 {
+		out["welfare"], out["revenue"] = t.Welfare/value, t.Revenue/value
+	}
+	return out
+}
+
+// loaded is the part of the slots that is used between the first submission and the last.
+func (s *Study) loaded() float64 {
+	from, to := s.Work.Span()
+	if to <= from {
+		return 0
+	}
+	used := 0.0
+	for i := range s.Outcome.Jobs {
+		r := &s.Outcome.Jobs[i]
+		if r.Used > 0 && r.Finish > r.Start { // a suspended job counts as if it ran evenly
+			used += r.Used * max(0, min(r.Finish, to)-max(r.Start, from)) / (r.Finish - r.Start)
+		}
+	}
+	return used / ((to - from) * float64(s.Work.Nodes))
+}
+
+// waits are the mean waits by group of jobs.
+func waits(of []*Study, by string) []Waited {
+	var out []Waited
+	for k, s := range of {
+		groups, err := s.groups(by)
+		if err != nil {
+			panic(err) // the groupings of this file are known
+		}
+		if k == 0 {
+			for i := range groups {
+				out = append(out, Waited{Name: groups[i].Name, Jobs: groups[i].Jobs})
+			}
+		}
+		for i := range groups { // the same jobs in the same order
+			done := float64(groups[i].Completed)
+			out[i].Completed, out[i].Wait = out[i].Completed+done, out[i].Wait+done*groups[i].Wait.Mean
+		}
+	}
+	for i := range out {
+		out[i].Wait /= max(1, out[i].Completed)
+		out[i].Completed /= float64(len(of))
+	}
+	if by == "width" {
+		slices.SortFunc(out, func(a, b Waited) int {
+			return cmp.Or(cmp.Compare(len(a.Name), len(b.Name)), cmp.Compare(a.Name, b.Name)) // by number
+		})
+	}
+	return out
+}
+
+// Jain is Jain's index of fairness, (Σx)²/(n·Σx²): 1 if all have the same, 1/n if one has all.
+func Jain(x []float64) float64 {
+	sum, squares := 0.0, 0.0
+	for _, v := range x {
+		sum, squares = sum+v, squares+v*v
+	}
+	if squares == 0 {
+		return 1
+	}
+	return sum * sum / (float64(len(x)) * squares)
+}
+
+// Gini is the Gini coefficient: 0 if all have the same, 1 − 1/n if one has all.
+func Gini(x []float64) float64 {
+	x = slices.Sorted(slices.Values(x))
+	sum, ranked := 0.0, 0.0
+	for k, v := range x {
+		sum, ranked = sum+v, ranked+float64(2*(k+1)-len(x)-1)*v
+	}
+	if sum == 0 {
+		return 0
+	}
+	return ranked / (float64(len(x)) * sum)
+}
