@@ -138,7 +138,10 @@ func (s *site) passable(f *fuzzer) (passed []schema.Verb) {
 }
 
 func (f *fuzzer) subject(site messages.Name, v schema.Verb) string {
-	if v.Actor == messages.NodeAgent {
+	switch {
+	case v.Verb == messages.VerbStream:
+		return messages.StreamSubject(site, "node1", f.name)
+	case v.Actor == messages.NodeAgent:
 		return messages.LogsSubject(site, "node1", f.name)
 	}
 	return messages.Subject(site, v.Actor, v.Verb, f.name)

@@ -16,7 +16,7 @@ import (
 // requests are the types of all requests, by their names.
 var requests = byName(
 	messages.Empty{}, messages.SubmitRequest{}, messages.JobRequest{}, messages.CancelRequest{}, messages.JobsRequest{}, messages.TasksRequest{}, messages.RegisterRequest{},
-	messages.Exchange{}, messages.VectorRequest{}, messages.ArchiveRequest{}, messages.LogsRequest{}, messages.PutRequest{}, messages.GetRequest{}, messages.OutputsRequest{},
+	messages.Exchange{}, messages.VectorRequest{}, messages.ArchiveRequest{}, messages.LogsRequest{}, messages.StreamRequest{}, messages.PutRequest{}, messages.GetRequest{}, messages.OutputsRequest{},
 	messages.DeliverRequest{}, messages.QuoteRequest{}, messages.ReservationsRequest{}, messages.ApplyRequest{}, messages.DrainRequest{},
 	messages.OffersRequest{}, messages.RequeueRequest{}, messages.ChangeRequest{}, messages.PeerQuoteRequest{}, messages.PeerSubmitRequest{}, messages.PeerJobsRequest{}, messages.OutputRequest{},
 	messages.ReplicaRequest{}, messages.TokenRequest{}, messages.TokenUse{}, messages.AdmitRequest{}, messages.EnrolRequest{}, messages.RenewRequest{},
@@ -25,7 +25,7 @@ var requests = byName(
 	messages.CheckpointsRequest{}, messages.SegmentRequest{}, messages.StatementRequest{}, messages.BooksRequest{}, messages.AccountsRequest{},
 	messages.ProjectRequest{}, messages.PayRequest{}, messages.FreezeRequest{}, messages.CreditRequest{}, messages.WithdrawRequest{},
 	messages.CorrectRequest{}, messages.AuthoriseRequest{}, messages.AcceptRequest{}, messages.RevokeRequest{}, messages.RemitRequest{},
-	messages.ChargeRequest{}, messages.PeerRequest{}, messages.PartRequest{}, messages.ReserveRequest{}, messages.CloseRequest{}, messages.SignedInstructions{},
+	messages.ChargeRequest{}, messages.PeerRequest{}, messages.PartRequest{}, messages.RepairRequest{}, messages.StatementsRequest{}, messages.ReserveRequest{}, messages.CloseRequest{}, messages.SignedInstructions{},
 	messages.LinesRequest{}, messages.ReconcileRequest{}, messages.CycleRequest{},
 )
 

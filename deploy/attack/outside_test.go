@@ -178,6 +178,7 @@ func (a *attacker) asksAboveRank() (string, error) {
 		{messages.Bank, messages.VerbPeer, messages.PeerRequest{Peer: "east", Limit: messages.Credit}},
 		{messages.Bank, messages.VerbFreeze, messages.FreezeRequest{Account: "carol", Frozen: true}},
 		{messages.Bank, messages.VerbLines, messages.LinesRequest{Sender: "east"}},
+		{messages.Bank, messages.VerbStatements, messages.StatementsRequest{}},
 		{messages.Admission, messages.VerbToken, messages.TokenRequest{Node: "node9", Expires: messages.Duration(time.Hour)}},
 		{messages.Admission, messages.VerbTokens, messages.Empty{}},
 		{messages.Admission, messages.VerbEnrol, messages.EnrolRequest{Key: "UA"}},
@@ -205,6 +206,7 @@ func (a *attacker) movesCredits() (string, error) {
 		messages.VerbCharge:   messages.ChargeRequest{Issuer: "east", ID: "x", Amount: messages.Credit, Payee: me},
 		messages.VerbReserve:  messages.ReserveRequest{Limit: messages.Credit},
 		messages.VerbPart:     messages.PartRequest{Peer: "east"},
+		messages.VerbRepair:   messages.RepairRequest{Peer: "east", Digest: make([]byte, 32)},
 	} {
 		tries = append(tries, func() (string, error) { return a.call(messages.Bank, verb, me, request) })
 	}
@@ -583,8 +585,11 @@ for log in ../0.out ../*.out; do rm -f $log; ln -s %[1]s/creds/operator.creds $l
 
 // fails has a job compute for a second and exit with 1, while alice has tasks that wait.
 func (a *attacker) fails() (string, error) {
-	ask[messages.SubmitReply](a.site, "alice", messages.Auctioneer, messages.VerbSubmit, messages.SubmitRequest{Key: "competes",
-		Spec: messages.JobSpec{Budget: messages.Credit, Stages: []messages.Stage{{Name: "main", Tasks: 30, Script: "sleep 1"}}}})
+	competes := messages.SubmitRequest{Key: "competes",
+		Spec: messages.JobSpec{Budget: messages.Credit, Stages: []messages.Stage{{Name: "main", Tasks: 30, Script: "sleep 1"}}}}
+	if _, err := bus.Call[messages.SubmitReply](a.within(), a.client("alice"), messages.Subject(a.site.name, messages.Auctioneer, messages.VerbSubmit, "alice"), competes); err != nil {
+		return "", fmt.Errorf("alice cannot compete: %w", err) // through an open door her account was frozen
+	}
 	spec := messages.JobSpec{Budget: 10 * messages.Credit, Stages: []messages.Stage{{Name: "main", Script: "sleep 1; exit 1", Attempts: 1}}}
 	j, err := a.run("fails", spec)
 	if err != nil {

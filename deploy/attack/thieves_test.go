@@ -238,14 +238,15 @@ func TestAttackOfPeer(t *testing.T) {
 	}); err != nil {
 		t.Fatal(err)
 	}
-	var allowed []string
+	var allowed, addressed []string // what the peer may ask, and what it is asked
 	for _, v := range messages.PeerVerbs() {
 		allowed = append(allowed, v.Subject("east", "west"))
+		addressed = append(addressed, v.Subject("west", "east"))
 	}
 	var overheard, answers sync.Map
 	if _, err := peer.Subscribe(">", func(m *nats.Msg) {
 		switch {
-		case slices.Contains(allowed, m.Subject): // its own site asks at the same time
+		case slices.Contains(allowed, m.Subject) || slices.Contains(addressed, m.Subject): // the sites speak at the same time
 			answers.Store(m.Reply, true)
 		case !strings.HasPrefix(m.Subject, "_INBOX.") && !strings.HasPrefix(m.Subject, "$SYS.") && string(m.Data) != word:
 			overheard.Store(m.Subject, true)
@@ -304,7 +305,7 @@ func (s *site) everySubject() []string {
 			all = append(all, messages.Subject(s.name, v.Actor, v.Verb, name))
 		}
 	}
-	return append(all, messages.LogsSubject(s.name, "node1", "alice"), "$SRV.PING", "$SRV.STATS")
+	return append(all, messages.LogsSubject(s.name, "node1", "alice"), messages.StreamSubject(s.name, "node1", "alice"), "$SRV.PING", "$SRV.STATS")
 }
 
 // peer is a connection to a NATS server of the peer's own, linked to the site with the

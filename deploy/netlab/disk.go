@@ -51,6 +51,26 @@ func (l *Lab) imagesInMemory(dir string) error {
 	return unix.Mount("tmpfs", dir, "tmpfs", 0, "")
 }
 
+// Used is how much of the file system with its state the host has written, in bytes, where
+// it has a disk of its own.
+func (h *Host) Used() int64 {
+	var s unix.Statfs_t
+	if !h.disk || unix.Statfs(h.Dir(), &s) != nil {
+		return 0
+	}
+	return int64(s.Blocks-s.Bfree) * s.Bsize
+}
+
+// Tidy removes what replicas of the host put aside because it was damaged, as an operator
+// does who has looked at it.
+func (h *Host) Tidy() error {
+	aside, err := filepath.Glob(filepath.Join(h.Dir(), "*", h.Name, "damaged-*"))
+	for _, dir := range aside {
+		err = errors.Join(err, os.RemoveAll(dir))
+	}
+	return err
+}
+
 // HasDisk reports whether the host has a disk of its own.
 func (h *Host) HasDisk() bool { return h.disk }
 

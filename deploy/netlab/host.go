@@ -3,6 +3,8 @@ package netlab
 import (
 	"context"
 	"fmt"
+	"io"
+	"math"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -99,11 +101,25 @@ func (h *Host) Resume() error { return h.process.command.Process.Signal(syscall.
 // Log is what the host's processes have said since a position in their log, and the
 // position after it.
 func (h *Host) Log(since int64) (string, int64) {
-	text, err := os.ReadFile(h.Dir() + ".log")
-	if err != nil || int64(len(text)) < since {
+	f, err := os.Open(h.Dir() + ".log")
+	if err != nil {
 		return "", since
 	}
-	return string(text[since:]), int64(len(text))
+	defer f.Close()
+	text, err := io.ReadAll(io.NewSectionReader(f, since, math.MaxInt64-since))
+	if err != nil {
+		return "", since
+	}
+	return string(text), since + int64(len(text))
+}
+
+// LogEnd is where the host's log ends.
+func (h *Host) LogEnd() int64 {
+	info, err := os.Stat(h.Dir() + ".log")
+	if err != nil {
+		return 0
+	}
+	return info.Size()
 }
 
 // clockFile says by how many nanoseconds the clock of the host is wrong.

@@ -3,6 +3,7 @@ package netlab
 import (
 	"context"
 	"fmt"
+	"io"
 	"net"
 	"os"
 	"os/exec"
@@ -58,7 +59,7 @@ const socketPath = 107
 
 func listenNotify(path string) (*net.UnixConn, error) {
 	if len(path) > socketPath {
-		return nil, messages.Errorf(messages.Invalid, "%s: is longer than the %d bytes that a socket's path may have; use a directory nearer to the root", path, socketPath)
+		return nil, messages.Errorf(messages.Invalid, "%s: is longer than %d bytes, the limit for the path of a socket; use a directory with a shorter path", path, socketPath)
 	}
 	_ = os.Remove(path) // of the process before
 	return net.ListenUnixgram("unixgram", &net.UnixAddr{Name: path, Net: "unixgram"})
@@ -94,11 +95,19 @@ func (p *process) await(ctx context.Context) error {
 // tail is the last of what the process said.
 func (p *process) tail() string {
 	const most = 4 << 10
-	text, err := os.ReadFile(p.log)
+	f, err := os.Open(p.log)
 	if err != nil {
 		return err.Error()
 	}
-	return string(text[max(0, len(text)-most):])
+	defer f.Close()
+	if end, err := f.Seek(0, io.SeekEnd); err == nil {
+		_, _ = f.Seek(max(0, end-most), io.SeekStart) // of a file, to where it is
+	}
+	text, err := io.ReadAll(f)
+	if err != nil {
+		return err.Error()
+	}
+	return string(text)
 }
 
 // kill ends the process as a failure of its machine would.

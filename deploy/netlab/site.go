@@ -19,7 +19,7 @@ import (
 // Plan says what a site is made of.
 type Plan struct {
 	Name   messages.Name
-	Racks  int // replicas: hosts with a NATS server, an auctioneer and a bank; odd
+	Racks  int // replicas: hosts with a NATS server, an auctioneer and a bank; odd, or 0: only an [Impostor] speaks for it
 	Agents int // nodes; the first is on the first rack, each other on a host of its own
 	Slots  int // of class "map", of each node
 	Users  []messages.Name
@@ -84,6 +84,9 @@ func newSite(l *Lab, number int, p Plan) (*Site, error) {
 			}
 		}
 	}
+	if p.Racks == 0 {
+		return s, l.network.Add(number, 1) // for the border, from which the impostor speaks
+	}
 	s.Racks[0].Node = nodeName(0)
 	for i := 1; i < p.Agents; i++ {
 		if err := s.addHost(&s.Agents, nodeName(i)); err != nil {
@@ -121,6 +124,9 @@ func (s *Site) Markets() []messages.Market { return s.configuration().Markets }
 
 // Start starts every host and returns when all of them serve and every node is up.
 func (s *Site) Start(ctx context.Context) error {
+	if len(s.Racks) == 0 {
+		return nil
+	}
 	if err := s.configure(); err != nil {
 		return err
 	}
@@ -167,8 +173,8 @@ func (s *Site) Candor(ctx context.Context, as messages.Name, arguments ...string
 	if err != nil {
 		return nil, err
 	}
-	c := exec.CommandContext(ctx, s.lab.binary, append(arguments, "--server", s.URL(), "--site", s.Name, "--account", as, "--creds", creds)...)
-	c.Env = append(os.Environ(), "NO_COLOR=1")
+	c := exec.CommandContext(ctx, s.lab.binary, append(arguments, "--server", s.URL(), "--account", as, "--creds", creds)...)
+	c.Env = append(os.Environ(), "NO_COLOR=1", "CANDOR_SITE="+s.Name) // --site of a submission says where it is to run
 	output, err := c.CombinedOutput()
 	if err != nil {
 		return output, fmt.Errorf("candor %s: %w: %s", strings.Join(arguments, " "), err, output)

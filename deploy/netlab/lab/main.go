@@ -20,6 +20,7 @@ import (
 
 	"github.com/candor-grid/candor/deploy/netlab"
 	"github.com/candor-grid/candor/deploy/netlab/trial"
+	"github.com/candor-grid/candor/deploy/netlab/witness"
 	"github.com/candor-grid/candor/messages"
 )
 
@@ -40,7 +41,10 @@ type flags struct {
 	dir       string
 	seed      uint64
 	last      time.Duration
-	control   bool
+	acks      int
+	faults    int
+	only      string
+	control   string
 }
 
 func (f *flags) define() {
@@ -50,9 +54,12 @@ func (f *flags) define() {
 	flag.StringVar(&f.reports, "reports", "", "`file` for the reports as JSON, one on each line")
 	flag.BoolVar(&f.loopback, "loopback", false, "use loopback addresses for hosts even where network namespaces are permitted")
 	flag.BoolVar(&f.keep, "keep", false, "keep the directory with configurations, logs and state")
-	flag.Uint64Var(&f.seed, "seed", 1, "`seed` of what the scenario chaos draws")
-	flag.DurationVar(&f.last, "for", 0, "how `long` the scenario chaos goes on, such as 2h (default a minute)")
-	flag.BoolVar(&f.control, "control", false, "have the record of the scenario chaos invent an acknowledgement, which must be found lost")
+	flag.Uint64Var(&f.seed, "seed", 1, "`seed` of what the scenarios chaos and storms draw")
+	flag.DurationVar(&f.last, "for", 0, "how `long` the scenarios chaos and storms go on at least, such as 2h (default a minute, or until -acks and -faults)")
+	flag.IntVar(&f.acks, "acks", 0, "`number` of acknowledgements that the scenario chaos goes on for")
+	flag.IntVar(&f.faults, "faults", 0, "`number` of faults that the scenario chaos goes on for")
+	flag.StringVar(&f.only, "only", "", "`fault` that the scenarios chaos and storms draw, or several with commas (default all): "+strings.Join(trial.Faults(), ", "))
+	flag.StringVar(&f.control, "control", "", "`fault` that the clients of the scenario chaos plant once, which must be found: "+strings.Join(witness.Plants, ", "))
 	flag.StringVar(&f.dir, "dir", "", "`directory` for the lab, which is kept (default: one for temporary files, which is removed)")
 }
 
@@ -114,12 +121,28 @@ func (f *flags) names() []string {
 	return strings.Split(f.scenarios, ",")
 }
 
-// check refuses scenarios that do not exist before anything is built.
+// drawn are the faults that may be drawn; none: all.
+func (f *flags) drawn() []string {
+	return strings.FieldsFunc(f.only, func(r rune) bool { return r == ',' })
+}
+
+// check refuses scenarios and faults that do not exist before anything is built.
 func (f *flags) check() error {
 	for _, name := range f.names() {
 		if !slices.Contains(trial.Names(), name) {
-			return messages.Errorf(messages.NotFound, "scenario %q: there is none; there are %s", name, strings.Join(trial.Names(), ", "))
+			return messages.Errorf(messages.NotFound, "scenario %q: is unknown; the scenarios are %s", name, strings.Join(trial.Names(), ", "))
 		}
+	}
+	if f.control != "" && !slices.Contains(witness.Plants, f.control) {
+		return messages.Errorf(messages.Invalid, "control %q: must be one of %s", f.control, strings.Join(witness.Plants, ", "))
+	}
+	for _, name := range f.drawn() {
+		if !slices.Contains(trial.Faults(), name) {
+			return messages.Errorf(messages.NotFound, "fault %q: is unknown; the faults are %s", name, strings.Join(trial.Faults(), ", "))
+		}
+	}
+	if f.last < 0 || f.acks < 0 || f.faults < 0 {
+		return messages.Errorf(messages.Invalid, "for, acks and faults must be 0 or more")
 	}
 	return nil
 }
@@ -204,7 +227,7 @@ func (f *flags) trial(ctx context.Context, dir, name string, network func(dir st
 	}
 	return trial.Run(ctx, name, trial.Options{
 		Dir: own, Binary: filepath.Join(dir, "candor-"+versions[0]), Newer: filepath.Join(dir, "candor-"+versions[1]),
-		Network: n, Short: f.short, Log: os.Stderr, Seed: f.seed, For: f.last, Plant: f.control,
+		Network: n, Short: f.short, Log: os.Stderr, Seed: f.seed, For: f.last, Acks: f.acks, Faults: f.faults, Only: f.drawn(), Plant: f.control,
 	})
 }
 

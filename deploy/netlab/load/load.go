@@ -130,10 +130,24 @@ func (l *Load) submit(ctx context.Context, user messages.Name, b bus.Bus, n int)
 	l.more = make(chan struct{})
 }
 
-// Submit sends a submission until it is answered or ctx ends.
+// Submit sends a submission until it is answered or ctx ends. A full disk is no answer: it
+// has room again, or another replica leads.
 func Submit(ctx context.Context, b bus.Bus, site, user messages.Name, r messages.SubmitRequest) (messages.SubmitReply, error) {
-	return bus.Call[messages.SubmitReply](ctx, b, messages.Subject(site, messages.Auctioneer, messages.VerbSubmit, user), r)
+	for {
+		reply, err := bus.Call[messages.SubmitReply](ctx, b, messages.Subject(site, messages.Auctioneer, messages.VerbSubmit, user), r)
+		if messages.KindOf(err) != messages.Exhausted {
+			return reply, err
+		}
+		select {
+		case <-ctx.Done():
+			return reply, err
+		case <-time.After(againAfter):
+		}
+	}
 }
+
+// againAfter is how long a client waits that was refused for a full disk.
+const againAfter = 50 * time.Millisecond
 
 // request is a client's n-th submission.
 func (l *Load) request(user messages.Name, n int) messages.SubmitRequest {

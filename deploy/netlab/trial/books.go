@@ -66,9 +66,10 @@ func (m *member) checkBooks(ctx context.Context) error {
 // command that an operator has for it.
 func (m *member) verify(ctx context.Context) error {
 	t := m.trial
-	ctx, cancel := context.WithTimeout(ctx, finishWithin)
+	ctx, cancel := context.WithTimeout(ctx, verifyWithin)
 	defer cancel()
-	output, err := m.Candor(ctx, netlab.Operator, "bank", "verify", "--from-genesis", "--json", "--timeout", patience.String())
+	t.log("%s: carrying the books out again", m.Name)
+	output, err := m.Candor(ctx, netlab.Operator, "bank", "verify", "--from-genesis", "--json", "--timeout", verifyWithin.String())
 	if err != nil {
 		t.breaks("the books of %s: %v", m.Name, err)
 		return nil

@@ -20,16 +20,16 @@ import (
 const (
 	chaosFor           = time.Minute
 	chaosForShort      = 12 * time.Second
-	faultsOfRound      = 5
+	faultsOfRound      = 5 // at least
 	faultsOfRoundShort = 2
 	servedBetween      = 20 // acknowledgements between two faults
 	chaosEvery         = 20 * time.Millisecond
 	healWithin         = 10 * time.Minute // until a site that was struck serves, and has everything
 	chaosPatience      = healWithin       // of a request
-	chaosGroups        = 6
+	chaosGroups        = 16
 	chaosWorkers       = 6
 	chaosSlots         = 8
-	chaosDisk          = 2 << 30
+	chaosDisk          = 6 << 30 // what a million acknowledgements take, and a log twice beside it
 	chaosStartWith     = 100 * messages.Credit
 )
 
@@ -69,11 +69,13 @@ type storm struct {
 	silence map[string]time.Duration        // the longest, by the fault
 	skipped []string                        // faults that the machine does not permit
 
-	also          *netlab.Host   // struck with another
-	deaf          []*netlab.Host // to a host that is cut off one way
-	newer         bool           // the hosts run the newer build
-	noticed       int            // hosts that said that their files were damaged or too old
-	refusedByName int            // starts that were refused because of a file, which was named
+	under                   map[*netlab.Host]string // the fault that befalls a host now
+	also                    *netlab.Host            // struck with another
+	deaf                    []*netlab.Host          // to a host that is cut off one way
+	newer                   bool                    // the hosts run the newer build
+	noticed                 int                     // hosts that said that their files were damaged or too old
+	refusedByName           int                     // starts that were refused because of a file, which was named
+	mostOnDisks, mostMemory int64                   // bytes that the disks of the racks held, and the memory of all hosts
 }
 
 // chaos has faults of all kinds befall the hosts of a site, drawn by the seed, while
@@ -92,9 +94,9 @@ func chaos(ctx context.Context, t *trial, all []*member) error {
 	s.served = func(ctx context.Context) error {
 		return within(ctx, healWithin, func(ctx context.Context) error { return s.w.AwaitServed(ctx, servedBetween) })
 	}
-	possible, last := s.possible(), t.lasts()
-	for begun := time.Now(); time.Since(begun) < last && err == nil; {
-		err = s.round(ctx, possible)
+	possible := s.possible()
+	for begun := time.Now(); !s.enough(begun) && err == nil; {
+		err = s.round(ctx, possible, begun)
 	}
 	if err == nil {
 		err = s.verifyAll(ctx)
@@ -109,21 +111,30 @@ func chaos(ctx context.Context, t *trial, all []*member) error {
 
 func newStorm(m *member) *storm {
 	m.trial.log("%s: seed %d", m.Name, m.trial.Seed)
-	return &storm{member: m, rng: rand.New(rand.NewPCG(m.trial.Seed, 1)), struck: map[string]int{}, silence: map[string]time.Duration{}}
+	return &storm{member: m, rng: rand.New(rand.NewPCG(m.trial.Seed, 1)), under: map[*netlab.Host]string{}, struck: map[string]int{}, silence: map[string]time.Duration{}}
 }
 
 // lasts is how long a trial of chaos goes on.
 func (t *trial) lasts() time.Duration {
-	if t.For > 0 {
+	if t.For > 0 || t.Acks > 0 || t.Faults > 0 {
 		return t.For
 	}
 	return either(t, chaosFor, chaosForShort)
+}
+
+// enough reports whether the trial has had its time, its acknowledgements and its faults.
+func (s *storm) enough(begun time.Time) bool {
+	c, _ := s.w.Counts()
+	return time.Since(begun) >= s.trial.lasts() && c.Acknowledged >= s.trial.Acks && s.faults() >= s.trial.Faults
 }
 
 // possible are the faults that the machine permits.
 func (s *storm) possible() (list []fault) {
 	disk, namespaces := s.Racks[0].HasDisk(), netlab.Inside()
 	for _, f := range faults {
+		if only := s.trial.Only; len(only) > 0 && !slices.Contains(only, f.name) {
+			continue
+		}
 		if f.needs == "disk" && !disk || f.needs == "network" && !namespaces {
 			s.skipped = append(s.skipped, f.name)
 			continue
@@ -141,6 +152,7 @@ func (s *storm) verifyAll(ctx context.Context) error {
 	}
 	undetected := 0
 	for _, h := range s.Racks {
+		s.trial.log("%s of %s: verifying the journal on its disk", h.Name, s.Name)
 		if err := h.Stop(); err != nil {
 			return err
 		}
@@ -159,7 +171,7 @@ func (m *member) witness(ctx context.Context, dir string) (*witness.Witness, err
 }
 
 // round has some faults happen and checks what was acknowledged meanwhile.
-func (s *storm) round(ctx context.Context, possible []fault) error {
+func (s *storm) round(ctx context.Context, possible []fault, begun time.Time) error {
 	if err := s.w.Begin(ctx); err != nil {
 		return err
 	}
@@ -174,12 +186,37 @@ func (s *storm) round(ctx context.Context, possible []fault) error {
 	if err := s.w.Check(ctx); err != nil {
 		return err
 	}
-	c, broken := s.w.Counts()
-	s.trial.log("%d acknowledged, %d read, %d faults; %d lost, %d doubled, %d microcredits wrong", c.Acknowledged, c.Read, s.faults(), c.Lost, c.Doubled, c.Wrong)
-	if len(broken) > 0 {
+	s.progress(begun)
+	if _, broken := s.w.Counts(); len(broken) > 0 {
 		s.trial.log("BROKEN: %s", broken[len(broken)-1])
 	}
 	return nil
+}
+
+// progress says how far the trial is, and what its hosts hold.
+func (s *storm) progress(begun time.Time) {
+	t, took := s.trial, time.Since(begun)
+	c, _ := s.w.Counts()
+	memory, disks := t.Memory(), s.disks()
+	s.mostMemory, s.mostOnDisks = max(s.mostMemory, memory), max(s.mostOnDisks, disks)
+	t.log("%d%s acknowledged (%.0f a second), %d read, %d%s faults (%.0f an hour); %d lost, %d doubled, %d microcredits wrong; %d MiB in memory, %d MiB on disks",
+		c.Acknowledged, goal(t.Acks), float64(c.Acknowledged)/took.Seconds(), c.Read, s.faults(), goal(t.Faults), float64(s.faults())/took.Hours(),
+		c.Lost, c.Doubled, c.Wrong, memory>>20, disks>>20)
+}
+
+func goal(n int) string {
+	if n == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" of %d", n)
+}
+
+// disks is what the racks have on their disks, in bytes.
+func (s *storm) disks() (sum int64) {
+	for _, h := range s.Racks {
+		sum += h.Used()
+	}
+	return sum
 }
 
 func (s *storm) faults() (n int) {
@@ -192,13 +229,19 @@ func (s *storm) faults() (n int) {
 // upTo draws a time.
 func (s *storm) upTo(d time.Duration) time.Duration { return time.Duration(s.rng.Int64N(int64(d) + 1)) }
 
+// mostlyShort draws a time of which half are below a quarter of the longest.
+func (s *storm) mostlyShort(d time.Duration) time.Duration {
+	u := s.rng.Float64()
+	return time.Duration(u * u * float64(d))
+}
+
 // strikes has faults happen one after another, some of them two at a time.
 func (s *storm) strikes(ctx context.Context, possible []fault) error {
 	for range either(s.trial, faultsOfRound, faultsOfRoundShort) {
 		if err := s.served(ctx); err != nil {
 			return fmt.Errorf("before the next fault: %w", err)
 		}
-		f := possible[s.rng.IntN(len(possible))]
+		f := s.draw(possible)
 		if f.alone {
 			if err := s.well(ctx); err != nil {
 				return err
@@ -212,6 +255,16 @@ func (s *storm) strikes(ctx context.Context, possible []fault) error {
 	return nil
 }
 
+// draw draws a fault: of those that must be alone half are drawn again, as each of them
+// takes as long as several others.
+func (s *storm) draw(possible []fault) fault {
+	f := possible[s.rng.IntN(len(possible))]
+	if f.alone && s.rng.IntN(2) == 0 {
+		f = possible[s.rng.IntN(len(possible))]
+	}
+	return f
+}
+
 // target is the host that a fault befalls.
 func (s *storm) target(f *fault) *netlab.Host {
 	hosts := s.Racks
@@ -221,13 +274,15 @@ func (s *storm) target(f *fault) *netlab.Host {
 	return hosts[s.rng.IntN(len(hosts))]
 }
 
-// secondIn is of how many faults one may be joined by a second.
-const secondIn = 4
+// anotherIn is of how many faults one may be joined by another.
+const anotherIn = 2
 
 // strike has a fault befall a host, and ends it.
 func (s *storm) strike(ctx context.Context, f *fault, h *netlab.Host, possible []fault) error {
 	s.struck[f.name]++
-	lasts := s.upTo(f.most)
+	s.under[h] = f.name
+	defer delete(s.under, h)
+	lasts := s.mostlyShort(f.most)
 	s.trial.log("%s of %s: %s, for %v", h.Name, s.Name, f.name, lasts.Round(time.Millisecond))
 	if err := f.strike(ctx, s, h); err != nil {
 		return err
@@ -235,7 +290,7 @@ func (s *storm) strike(ctx context.Context, f *fault, h *netlab.Host, possible [
 	if err := wait(ctx, lasts/2); err != nil {
 		return err
 	}
-	if err := s.second(ctx, f, h, possible); err != nil {
+	if err := s.another(ctx, f, possible); err != nil {
 		return err
 	}
 	if err := wait(ctx, lasts/2); err != nil {
@@ -244,17 +299,22 @@ func (s *storm) strike(ctx context.Context, f *fault, h *netlab.Host, possible [
 	return f.mend(ctx, s, h)
 }
 
-// second has a second fault join the first, now and then, at another host.
-func (s *storm) second(ctx context.Context, first *fault, at *netlab.Host, possible []fault) error {
-	if first.alone || len(possible) == 0 || s.rng.IntN(secondIn) > 0 {
+// another has another fault join those that are, often, at a host that none befalls. One
+// rack is left alone: a host that starts serves only with a majority.
+func (s *storm) another(ctx context.Context, first *fault, possible []fault) error {
+	if first.alone || s.rng.IntN(anotherIn) > 0 {
 		return nil
 	}
 	f := possible[s.rng.IntN(len(possible))]
 	h := s.target(&f)
-	if f.alone || f.name == first.name || h == at {
+	racks := slices.DeleteFunc(slices.Clone(s.Racks), func(h *netlab.Host) bool { return s.under[h] == "" })
+	if slices.Contains(s.Racks, h) && len(racks) > 1 {
 		return nil
 	}
-	return s.strike(ctx, &f, h, nil)
+	if f.alone || s.under[h] != "" || slices.Contains(slices.Collect(maps.Values(s.under)), f.name) {
+		return nil
+	}
+	return s.strike(ctx, &f, h, possible)
 }
 
 // report says what was done to the site and what came of it.
@@ -273,8 +333,15 @@ func (s *storm) report() {
 	t.count("histories that fit no order", c.Disordered)
 	t.count("histories too long to decide", c.Undecided)
 	t.count("tasks that ran twice, one run recorded", c.RanTwice)
+	for _, verb := range slices.Sorted(maps.Keys(c.Verbs)) {
+		t.count("answered: "+verb, c.Verbs[verb].Answered)
+	}
+	for _, verb := range slices.Sorted(maps.Keys(c.Verbs)) {
+		t.time("longest wait: "+verb, c.Verbs[verb].Longest)
+	}
 	t.time("longest time without an acknowledgement", c.Silence)
-	t.time("longest wait of a request", c.Longest)
+	t.add("on the disks of the racks", float64(s.mostOnDisks>>20), "MiB")
+	t.add("in memory of all hosts", float64(s.mostMemory>>20), "MiB")
 	t.breaksEach(broken)
 	if !c.Sound() && len(broken) == 0 {
 		t.breaks("the counts are not sound: %+v", c)

@@ -32,7 +32,7 @@ type fault struct {
 	mend   func(context.Context, *storm, *netlab.Host) error
 }
 
-// faults are drawn from with equal chances.
+// faults are drawn from, those that must be alone less often.
 var faults = []fault{
 	{name: "kill -9", agents: true, most: 2 * time.Second, strike: killed, mend: revived},
 	{name: "stands still (SIGSTOP)", agents: true, most: 6 * time.Second, strike: plain((*netlab.Host).Pause), mend: plainly((*netlab.Host).Resume)},
@@ -48,6 +48,14 @@ var faults = []fault{
 	{name: "files of two hosts damaged", alone: true, strike: bothDamaged, mend: bothHealed},
 	{name: "disk replaced", alone: true, strike: emptied, mend: healed(true)},
 	{name: "older copy put back", alone: true, strike: putBack, mend: healed(true)},
+}
+
+// Faults lists the names of the faults that the trials of chaos and storms draw.
+func Faults() (names []string) {
+	for _, f := range faults {
+		names = append(names, f.name)
+	}
+	return names
 }
 
 // plain is a strike that only does something to a host, plainly such a mend; after it the
@@ -199,7 +207,10 @@ func bothHealed(ctx context.Context, s *storm, h *netlab.Host) error {
 	if err := healed(false)(ctx, s, h); err != nil {
 		return err
 	}
-	return revived(ctx, s, s.also)
+	if err := revived(ctx, s, s.also); err != nil {
+		return err
+	}
+	return s.also.Tidy()
 }
 
 // spoil kills a host and damages some files that it keeps, of one actor or of "" both.
@@ -305,11 +316,14 @@ func (s *storm) has(ctx context.Context, h *netlab.Host) (last, applied uint64, 
 // read any more.
 func healed(lacks bool) func(context.Context, *storm, *netlab.Host) error {
 	return func(ctx context.Context, s *storm, h *netlab.Host) error {
-		_, end := h.Log(0)
+		end := h.LogEnd()
 		if err := revived(ctx, s, h); err != nil {
 			return err
 		}
 		if err := s.well(ctx); err != nil {
+			return err
+		}
+		if err := h.Tidy(); err != nil {
 			return err
 		}
 		switch said, _ := h.Log(end); {

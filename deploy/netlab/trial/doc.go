@@ -11,11 +11,16 @@
 //	            to the other sites; all books, statements and positions are compared
 //	cut         one of three sites is off the others for two minutes under load, and
 //	            catches up afterwards
+//	liar        a peer that has no hosts attacks a site with its own credentials, while the
+//	            site's users and an honest peer want to be served
 //	quotes      offers of three sites, and of three of which one does not answer
 //	chaos       faults drawn by a seed befall three hosts, while clients with a record of
 //	            their own (package witness) pay, submit, cancel and change markets
 //	storms      the same faults, without that record, befall two sites that lose sight of one
 //	            another meanwhile; all that they wrote down is compared
+//	restore     one of two sites is damaged at one replica of its bank while it is cut off,
+//	            and all books agree; then it gets the state of an older backup, and both
+//	            banks name every instruction that it lost
 //
 // A trial ends in a [Report]: numbers, and the promises that were broken.
 package trial

@@ -21,9 +21,12 @@ type member struct {
 	result   load.Result
 }
 
-// members connects to all sites.
+// members connects to all sites that have hosts.
 func (t *trial) members() (all []*member, err error) {
 	for _, s := range t.Lab.Sites {
+		if len(s.Racks) == 0 {
+			continue
+		}
 		operator, err := s.Connect(netlab.Operator)
 		if err != nil {
 			return all, err

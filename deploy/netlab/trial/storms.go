@@ -57,7 +57,7 @@ func (t *trial) weather(ctx context.Context, of []*storm) (cuts int, err error) 
 			t.log("%s is cut off", s.Name)
 			t.Lab.Cut(s.Site)
 		}
-		f := possible[rng.IntN(len(possible))]
+		f := s.draw(possible)
 		if err = s.well(ctx); err == nil {
 			err = s.strike(ctx, &f, s.target(&f), possible)
 		}

@@ -21,9 +21,12 @@ type Options struct {
 	Newer   string         // another build, which replaces it in the trial of upgrades
 	Network netlab.Network // that the lab takes over
 	Short   bool           // a version that fits into a minute
-	Seed    uint64         // of what the trial of chaos draws
-	For     time.Duration  // how long the trial of chaos goes on; 0: as it says itself
-	Plant   bool           // the trial of chaos is to find a loss that its record invents
+	Seed    uint64         // of what the trials of chaos and storms draw
+	For     time.Duration  // how long they go on at least; 0: as they say themselves
+	Acks    int            // acknowledgements that the trial of chaos goes on for
+	Faults  int            // faults that it goes on for
+	Only    []string       // the faults that they draw from; none: all
+	Plant   string         // what the trial of chaos is to plant and find, one of witness.Plants; "": nothing
 	Log     io.Writer      // progress
 }
 
@@ -54,7 +57,9 @@ var scenarios = map[string]scenario{
 	"federation": {sites: siteNames, ready: joined, run: federation},
 	"cut":        {sites: siteNames, ready: joined, run: cut},
 	"chaos":      {sites: siteNames[:1], plan: chaosPlan, run: chaos},
+	"liar":       {sites: siteNames, plan: liarPlan, ready: joined, run: lies},
 	"storms":     {sites: siteNames[:2], plan: stormyPlan, ready: joined, run: storms},
+	"restore":    {sites: siteNames[:2], plan: duoPlan, ready: joined, run: restore},
 	"quotes":     {sites: siteNames, ready: joined, run: quotes},
 }
 
@@ -66,7 +71,7 @@ func Names() []string { return slices.Sorted(maps.Keys(scenarios)) }
 func Run(ctx context.Context, name string, o Options) (Report, error) {
 	s, ok := scenarios[name]
 	if !ok {
-		return Report{}, messages.Errorf(messages.NotFound, "scenario %q: there is none; there are %s", name, strings.Join(Names(), ", "))
+		return Report{}, messages.Errorf(messages.NotFound, "scenario %q: is unknown; the scenarios are %s", name, strings.Join(Names(), ", "))
 	}
 	var plans []netlab.Plan
 	for _, site := range s.sites {
@@ -136,6 +141,7 @@ const (
 	startWithin   = 2 * time.Minute
 	patience      = time.Minute     // of a request with all its repetitions, and of most waits
 	finishWithin  = 3 * time.Minute // until all that was submitted has run
+	verifyWithin  = time.Hour       // until all books are carried out again: millions of records, each with a signature
 	startingGrant = 1_000_000 * messages.Credit
 )
 

@@ -27,7 +27,7 @@ func (w *Witness) account(ctx context.Context, name messages.Name) (messages.Acc
 }
 
 // moveMoney pays from the i-th account of a group, looks at a balance or grants.
-func (w *Witness) moveMoney(ctx context.Context, client, g, i int, rng *rand.Rand) {
+func (w *Witness) moveMoney(ctx context.Context, client, g, i int, old *stale, rng *rand.Rand) {
 	group := w.Groups[g]
 	in := moneyAsk{kind: "pay", from: i, to: (i + 1 + rng.IntN(groupSize-1)) % groupSize, amount: 1 + messages.Credits(rng.Int64N(int64(2*messages.Credit)))}
 	p := payment{key: w.key(client, rng), from: group[in.from], to: group[in.to], amount: in.amount}
@@ -41,7 +41,7 @@ func (w *Witness) moveMoney(ctx context.Context, client, g, i int, rng *rand.Ran
 		account, err = w.account(ctx, group[i])
 		told.balance = account.Balance
 		if told.outcome = judge(err); err == nil {
-			told.outcome = read
+			told.outcome, told.balance = read, w.plantStale(old, told.balance)
 		}
 	case n == 3:
 		in.kind, in.from, p.from = "grant", 0, ""
@@ -49,15 +49,43 @@ func (w *Witness) moveMoney(ctx context.Context, client, g, i int, rng *rand.Ran
 			messages.GrantRequest{Key: p.key, Account: p.to, Amount: p.amount, Reason: p.key})
 		told.outcome = judge(err)
 	default:
-		_, err = ask[messages.AccountReply](ctx, w.buses[p.from], w.Patience, w.subject(messages.Bank, messages.VerbPay, p.from),
-			messages.PayRequest{Key: p.key, To: p.to, Amount: p.amount, Reason: p.key})
+		_, err = w.pay(ctx, p, p.key)
 		told.outcome = judge(err, messages.Insufficient)
 	}
 	w.note(client, groupName(g), call, in, told, told.outcome)
 	w.givenUp(in.kind, err, told.outcome)
 	if told.outcome == acknowledged {
-		w.paid(p)
+		old.paid = old.paid || p.from != ""
+		w.paid(ctx, p)
 	}
+}
+
+// stale is what a client read last, and whether it has paid since.
+type stale struct {
+	balance messages.Credits
+	paid    bool
+}
+
+// plantStale is the balance that a client is to have read: where a stale one is to be
+// planted, that of before its last payment.
+func (w *Witness) plantStale(old *stale, balance messages.Credits) messages.Credits {
+	before := *old
+	*old = stale{balance: balance}
+	if before.balance != balance && before.paid && w.plants(PlantStale) {
+		return before.balance
+	}
+	return balance
+}
+
+// plants reports whether a fault is to be planted now.
+func (w *Witness) plants(what string) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.Plant != what {
+		return false
+	}
+	w.Plant = ""
+	return true
 }
 
 // givenUp notes a request whose outcome is unknown after all patience.
@@ -68,14 +96,23 @@ func (w *Witness) givenUp(kind string, err error, o outcome) {
 }
 
 // paid writes a payment down that was acknowledged.
-func (w *Witness) paid(p payment) {
+func (w *Witness) paid(ctx context.Context, p payment) {
+	noted := []payment{p}
+	if w.plants(PlantLost) {
+		noted = append(noted, payment{key: "planted", to: p.to, amount: p.amount})
+	}
+	if p.from != "" && w.plants(PlantDoubled) {
+		_, _ = w.pay(ctx, p, p.key+"-planted") // if it is refused the control finds nothing, and fails
+	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.payments = append(w.payments, p)
-	if w.Plant {
-		w.Plant = false
-		w.payments = append(w.payments, payment{key: "planted", to: p.to, amount: p.amount})
-	}
+	w.payments = append(w.payments, noted...)
+}
+
+// pay sends a payment under a key.
+func (w *Witness) pay(ctx context.Context, p payment, key string) (messages.AccountReply, error) {
+	return ask[messages.AccountReply](ctx, w.buses[p.from], w.Patience, w.subject(messages.Bank, messages.VerbPay, p.from),
+		messages.PayRequest{Key: key, To: p.to, Amount: p.amount, Reason: p.key})
 }
 
 // keptKeys are how many of the jobs that it submitted last a worker asks about.

@@ -26,6 +26,8 @@ type (
 	purses [groupSize]messages.Credits
 )
 
+func (in moneyAsk) verb() string { return in.kind }
+
 // moneyModel is a group of accounts, one request at a time.
 func moneyModel(opening purses) porcupine.Model {
 	return porcupine.Model{
@@ -65,6 +67,8 @@ type (
 		phase phase
 	}
 )
+
+func (in jobAsk) verb() string { return in.kind }
 
 // phase is how far a job is, as far as its clients can know.
 type phase uint8
@@ -143,6 +147,13 @@ type (
 		version uint64
 	}
 )
+
+func (in marketAsk) verb() string {
+	if in.apply == 0 {
+		return "markets"
+	}
+	return "apply"
+}
 
 // marketModel is the markets, as a register that is compared and set.
 func marketModel(opening markets) porcupine.Model {

@@ -28,10 +28,18 @@ type Counts struct {
 	// porcupine could not tell in its time.
 	Disordered, Undecided int
 
+	// Verbs are the answers by what was asked, such as "pay".
+	Verbs    map[string]Verb
 	Jobs     int           // acknowledged submissions
 	RanTwice int           // jobs whose task ran more than once, of which one run counts
 	Silence  time.Duration // the longest time without an acknowledgement
 	Longest  time.Duration // that a request waited for its answer
+}
+
+// Verb is what became of the requests of one kind.
+type Verb struct {
+	Answered int           // acknowledged, read or refused for good
+	Longest  time.Duration // that one waited for its answer: the verb was unavailable for about so long
 }
 
 // Sound reports whether the site kept what it promised.
@@ -53,6 +61,9 @@ type record struct {
 
 func (r *record) now() int64 { return int64(time.Since(r.began)) }
 
+// request is what a client asks.
+type request interface{ verb() string }
+
 // outcome of a request.
 type outcome uint8
 
@@ -64,11 +75,17 @@ const (
 )
 
 // note writes a request and its answer down.
-func (r *record) note(client int, model string, call int64, input, output any, o outcome) {
+func (r *record) note(client int, model string, call int64, input request, output any, o outcome) {
 	end, at := r.now(), time.Now()
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.counts.Longest = max(r.counts.Longest, time.Duration(end-call))
+	verb := r.counts.Verbs[input.verb()]
+	verb.Longest = max(verb.Longest, time.Duration(end-call))
+	if o != unknown {
+		verb.Answered++
+	}
+	r.counts.Verbs[input.verb()] = verb
+	r.counts.Longest = max(r.counts.Longest, verb.Longest)
 	switch o {
 	case read:
 		r.counts.Read++

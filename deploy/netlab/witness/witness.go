@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"sync"
 	"time"
@@ -30,10 +31,19 @@ type Config struct {
 	// Patience bounds a request with all its repetitions.
 	Patience time.Duration
 	Seed     uint64
-	// Plant has the record say, once, that a payment was acknowledged that was never sent:
-	// the check must find it.
-	Plant bool
+	// Plant is a fault of its own making, once, that the check must find; "": none.
+	Plant string
 }
+
+// What a witness can be told to plant.
+const (
+	PlantLost    = "lost"    // the record says that a payment was acknowledged which was never sent
+	PlantDoubled = "doubled" // a payment is sent once more under another key, of which the record does not know
+	PlantStale   = "stale"   // a balance is read as it was before the reader's last payment
+)
+
+// Plants lists what can be planted.
+var Plants = []string{PlantLost, PlantDoubled, PlantStale}
 
 // Witness is the clients of a site, and their record.
 type Witness struct {
@@ -66,7 +76,7 @@ const appliers = 2
 // New connects the clients and has them look at what the accounts have.
 func New(ctx context.Context, c Config) (*Witness, error) {
 	w := &Witness{Config: c, buses: map[messages.Name]bus.Bus{}, opening: map[string]purses{}, due: map[messages.Name]messages.Credits{},
-		read: map[messages.Name]uint64{}, listed: map[messages.Name]messages.JobID{}, record: record{began: time.Now()}}
+		read: map[messages.Name]uint64{}, listed: map[messages.Name]messages.JobID{}, record: record{began: time.Now(), counts: Counts{Verbs: map[string]Verb{}}}}
 	for _, name := range w.everybody() {
 		b, err := c.Connect(name)
 		if err != nil {
@@ -128,7 +138,8 @@ func (w *Witness) Begin(ctx context.Context) error {
 	for g := range w.Groups {
 		w.opening[groupName(g)] = w.purses(g)
 		for i := range w.Groups[g] {
-			begin(func(ctx context.Context, client int, rng *rand.Rand) { w.moveMoney(ctx, client, g, i, rng) })
+			var old stale
+			begin(func(ctx context.Context, client int, rng *rand.Rand) { w.moveMoney(ctx, client, g, i, &old, rng) })
 		}
 	}
 	for _, worker := range w.Workers {
@@ -181,7 +192,9 @@ func (w *Witness) End() {
 func (w *Witness) Counts() (Counts, []string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.counts, append([]string(nil), w.broken...)
+	c := w.counts
+	c.Verbs = maps.Clone(c.Verbs)
+	return c, append([]string(nil), w.broken...)
 }
 
 // AwaitServed returns when n more requests were acknowledged.

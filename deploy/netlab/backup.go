@@ -1,0 +1,33 @@
+package netlab
+
+import (
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/candor-grid/candor/messages"
+)
+
+// Backup has the site's backup be written into a directory, by this host, which serves.
+func (h *Host) Backup(dir string) error { return h.candor("backup", "--state", h.Dir(), dir) }
+
+// Restore gives this rack, which is stopped, the state of a backup in place of its own. Every
+// rack of a site has to be restored before the first is started.
+func (h *Host) Restore(dir string) error {
+	if h.disk {
+		return messages.Errorf(messages.Invalid, "host %s has a disk of its own, which cannot be moved away", h.Name)
+	}
+	if err := os.RemoveAll(h.Dir()); err != nil {
+		return err
+	}
+	return h.candor("restore", dir, "--state", h.Dir(), "--host", h.Name, "--keys", h.site.keys())
+}
+
+// candor runs a command of the binary on the host.
+func (h *Host) candor(arguments ...string) error {
+	output, err := h.site.lab.network.Command(h.site.number, h.number, h.binary, arguments...).CombinedOutput()
+	if err != nil {
+		return fmt.Errorf("candor %s: %w: %s", strings.Join(arguments, " "), err, output)
+	}
+	return nil
+}

@@ -1,0 +1,93 @@
+package netlab
+
+import (
+	"context"
+	"net/url"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+
+	"github.com/candor-grid/candor/bank/clearing"
+	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/bus"
+)
+
+// Impostor speaks in the name of a site without hosts: over a NATS server that obeys no
+// rules of ours, with the credentials that a peer issued for the site's servers, and with
+// the key of the site's bank. The peer cannot tell it from the site.
+type Impostor struct {
+	bus.Bus
+	Name, To messages.Name
+	Key      clearing.Signer // of the site's bank
+
+	server *server.Server
+}
+
+// Impersonate connects an impostor of a site to one of its peers, which must be before it
+// in the lab.
+func (s *Site) Impersonate(ctx context.Context, peer messages.Name) (*Impostor, error) {
+	o := &server.Options{Host: s.lab.network.Border(s.number), Port: server.RANDOM_PORT, NoSigs: true, NoLog: true, ServerName: "impostor-of-" + s.Name}
+	for _, p := range s.peers {
+		if p.Name != peer {
+			continue
+		}
+		remote := &server.RemoteLeafOpts{Credentials: p.Creds}
+		for _, text := range p.URLs {
+			u, err := url.Parse(text)
+			if err != nil {
+				return nil, err
+			}
+			u.Scheme = "nats-leaf"
+			remote.URLs = append(remote.URLs, u)
+		}
+		o.LeafNode.Remotes = append(o.LeafNode.Remotes, remote)
+	}
+	if len(o.LeafNode.Remotes) == 0 {
+		return nil, messages.Errorf(messages.NotFound, "site %s has no peer %s", s.Name, peer)
+	}
+	own, err := server.NewServer(o)
+	if err != nil {
+		return nil, err
+	}
+	own.Start()
+	i := &Impostor{Name: s.Name, To: peer, Key: s.authority, server: own}
+	if err := Until(ctx, i.linked); err != nil {
+		own.Shutdown()
+		return nil, err
+	}
+	i.Bus, err = bus.Connect(bus.Config{URL: own.ClientURL(), Name: messages.ServiceIdentity(s.Name)})
+	if err != nil {
+		own.Shutdown()
+	}
+	return i, err
+}
+
+func (i *Impostor) linked(context.Context) error {
+	if i.server.ReadyForConnections(time.Second) && i.server.NumLeafNodes() > 0 {
+		return nil
+	}
+	return messages.Errorf(messages.Unavailable, "the server of the impostor of %s is not linked to %s", i.Name, i.To)
+}
+
+// Subject is that of a request of the site to the peer, or of the peer to the site.
+func (i *Impostor) Subject(actor, verb string) string {
+	return messages.PeerVerb{Actor: actor, Verb: verb}.Subject(i.Name, i.To)
+}
+
+// Answer has the impostor answer the peer's requests, by verb.
+func (i *Impostor) Answer(actor string, handlers map[string]bus.Handler) error {
+	service := bus.Service{Name: "candor-impostor-" + actor, Version: "1.0.0"}
+	for verb, handle := range handlers {
+		service.Endpoints = append(service.Endpoints, bus.Endpoint{Name: verb, Subject: messages.PeerVerb{Actor: actor, Verb: verb}.Subject(i.To, i.Name), Handle: handle})
+	}
+	_, err := i.Serve(service)
+	return err
+}
+
+// Close cuts the link.
+func (i *Impostor) Close() error {
+	err := i.Bus.Close()
+	i.server.Shutdown()
+	i.server.WaitForShutdown()
+	return err
+}

@@ -1,0 +1,592 @@
+package trial
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+	"unicode"
+
+	"github.com/nats-io/nkeys"
+
+	"github.com/candor-grid/candor/bank/clearing"
+	"github.com/candor-grid/candor/deploy/netlab"
+	"github.com/candor-grid/candor/deploy/netlab/load"
+	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/bus"
+)
+
+// The terms of the site that lies, and what a user of its victim trusts it with.
+const (
+	liarLimit  = 100 * messages.Credit
+	liarShare  = 40 * messages.Credit
+	liarBudget = 5 * messages.Credit
+	leastVisit = messages.Credit / 100 // that a visiting job must be authorised
+)
+
+// Who does what at the victim of the lies: the site's honest users submit, the trusting one
+// has a job at the liar, and what the liar pays out, it pays to its accomplice.
+var (
+	honest                             = users[:2]
+	trusting, accomplice messages.Name = "dave", "erin"
+)
+
+// chargedWithin is by when the site's own jobs are charged, whatever its peer does.
+const chargedWithin = 30 * time.Second
+
+// liarPlan is a site of a federation; of the last one there are only lies.
+func liarPlan(name messages.Name) netlab.Plan {
+	p := plan(name, true)
+	p.Agents = 2
+	if name == siteNames[2] {
+		p.Racks = 0
+	}
+	return p
+}
+
+// liar is a site that sends its peer whatever it can sign.
+type liar struct {
+	*netlab.Impostor
+	*trial
+	victim *member
+	said   []messages.SignedInstructions
+	in     messages.RunningTotal // of its instructions, as the victim has them
+
+	mu      sync.Mutex
+	trusted *messages.PeerSubmitRequest // the job that a user of the victim sent it
+	answers bool                        // the victim's instructions; else it is silent
+	out     messages.RunningTotal       // of those
+}
+
+// lies has a peer attack a site with its own credentials, and wants that it costs its
+// limit, its share and what users authorised it to charge, that the site's own users and
+// an honest peer have what they want meanwhile, and that the site parts from it for that.
+func lies(ctx context.Context, t *trial, all []*member) error {
+	l, err := newLiar(ctx, t, all[0])
+	if err != nil {
+		return err
+	}
+	defer l.Close()
+	for i, m := range all {
+		if err := m.begin(ctx, load.Config{Users: honest, Job: roamingTo([]messages.Name{all[1-i].Name}), Every: cutEvery, Prefix: "liar"}); err != nil {
+			return err
+		}
+	}
+	err = l.attack(ctx, all)
+	for _, m := range all {
+		m.result = m.load.Stop()
+	}
+	if err != nil {
+		return err
+	}
+	return l.after(ctx, all)
+}
+
+func newLiar(ctx context.Context, t *trial, victim *member) (*liar, error) {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	i, err := t.Lab.Sites[2].Impersonate(ctx, victim.Name)
+	if err != nil {
+		return nil, err
+	}
+	l := &liar{Impostor: i, trial: t, victim: victim, answers: true,
+		in: clearing.Beginning(i.Name, i.To), out: clearing.Beginning(i.To, i.Name)}
+	return l, errors.Join(l.terms(ctx, false), l.listen())
+}
+
+// terms has the victim's operator name the liar's key, limit and share.
+func (l *liar) terms(ctx context.Context, retire bool) error {
+	key, err := l.Key.(interface{ PublicKey() (string, error) }).PublicKey()
+	if err != nil {
+		return err
+	}
+	share := liarShare
+	_, err = ask[messages.PeerReply](ctx, l.victim, messages.Bank, messages.VerbPeer,
+		messages.PeerRequest{Peer: l.Name, Keys: []string{key}, Limit: liarLimit, Share: &share, Retire: retire})
+	return err
+}
+
+// attack does to the victim what a peer can do, one thing after another.
+func (l *liar) attack(ctx context.Context, all []*member) error {
+	for _, step := range []struct {
+		name string
+		do   func(context.Context) error
+	}{
+		{"says of a user's job what no terminal can show", l.speaksIll},
+		{"says that the job is complete, and does not charge it", l.holdsOn},
+		{"sends trivial jobs, and is silent about their charges", l.floods},
+		{"charges what it may not", l.overcharges},
+		{"settles cycles that its peer has not closed", l.settlesAlone},
+		{"is silent while an honest site settles", func(ctx context.Context) error { return l.othersSettle(ctx, all) }},
+		{"says again what it said", l.repeats},
+		{"forges numbers", l.forges},
+		{"signs with a retired key", l.signsOld},
+		{"parts, and goes on", l.leaves},
+	} {
+		l.log("%s %s", l.Name, step.name)
+		if err := step.do(ctx); err != nil {
+			return fmt.Errorf("%s %s: %w", l.Name, step.name, err)
+		}
+		if err := l.bound(ctx, step.name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// answerWithin bounds what the liar waits for an answer: what is refused as passing is
+// not said again for longer.
+const answerWithin = 3 * time.Second
+
+// send has the bank of the victim take instructions.
+func (l *liar) send(ctx context.Context, signed messages.SignedInstructions) (r messages.SignedReceipt, err error) {
+	ctx, cancel := context.WithTimeout(ctx, answerWithin)
+	defer cancel()
+	return bus.Call[messages.SignedReceipt](ctx, l.Bus, l.Subject(messages.Bank, messages.VerbInstruct), signed)
+}
+
+// says signs instructions under numbers and a running total of the liar's choice.
+func (l *liar) says(ctx context.Context, first uint64, known messages.RunningTotal, list ...messages.Instruction) ([]messages.TransferResult, error) {
+	signed, err := clearing.SignInstructions(l.Key, messages.Instructions{From: l.Name, To: l.To, First: first, List: list, Known: known, At: messages.TimeOf(time.Now())})
+	if err != nil {
+		return nil, err
+	}
+	l.said = append(l.said, signed)
+	r, err := l.send(ctx, signed)
+	if err == nil && r.Receipt.Total.Number > l.in.Number {
+		l.in = r.Receipt.Total
+	}
+	return r.Receipt.Outcomes, err
+}
+
+// next says instructions under the numbers that are next.
+func (l *liar) next(ctx context.Context, list ...messages.Instruction) ([]messages.TransferResult, error) {
+	return l.says(ctx, l.in.Number+1, l.in, list...)
+}
+
+// refused wants that instructions moved nothing.
+func (l *liar) refused(what string, outcomes []messages.TransferResult, err error) {
+	for _, o := range outcomes {
+		if err == nil && o.Amount != 0 {
+			l.breaks("%s %s, and moved %v", l.Name, what, o.Amount)
+		}
+	}
+}
+
+func pays(amount messages.Credits) messages.Instruction {
+	return messages.Instruction{Kind: messages.InstructPay, Account: accomplice, Amount: amount}
+}
+
+// speaksIll has a user of the victim send the liar a job and ask for its offers, and looks
+// at what the commands of that user print. No other job of that user may cost anything: what
+// the user pays is the liar's.
+func (l *liar) speaksIll(ctx context.Context) error {
+	script := filepath.Join(l.Lab.Dir, "job.sh")
+	if err := os.WriteFile(script, []byte("true\n"), 0o600); err != nil {
+		return err
+	}
+	job := []string{"--budget", liarBudget.String(), script}
+	if err := l.prints(ctx, slices.Concat([]string{"submit", "--site", l.Name}, job)...); err != nil {
+		return err
+	}
+	number := ""
+	if err := within(ctx, patience, func(context.Context) error {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		if l.trusted == nil {
+			return fmt.Errorf("no job of %s has come", trusting)
+		}
+		number = l.trusted.Job.String()
+		return nil
+	}); err != nil {
+		return err
+	}
+	for _, command := range [][]string{{"job", number}, {"job", number, "--json"}, {"jobs"}, {"jobs", "--json"}, {"why", number}, {"why", number, "--json"},
+		append([]string{"quote", "--sites", "all"}, job...), append([]string{"quote", "--sites", "all", "--json"}, job...), append([]string{"submit", "--site", "auto", "--dry-run"}, job...)} {
+		if err := l.prints(ctx, command...); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// holdsOn wants that the user's credits are free soon, whether the liar charges them or not.
+func (l *liar) holdsOn(ctx context.Context) error {
+	return within(ctx, patience, func(ctx context.Context) error {
+		a, err := ask[messages.AccountReply](ctx, l.victim, messages.Bank, messages.VerbAccount, messages.AccountRequest{Account: trusting, Holds: true})
+		if err != nil {
+			return err
+		}
+		if len(a.Pending) == 0 || a.Pending[0].Expires > messages.TimeOf(time.Now()).Add(messages.ChargeWithin) {
+			return fmt.Errorf("the holds of %s, whose job is complete: %+v", trusting, a.Pending)
+		}
+		return nil
+	})
+}
+
+// prints wants that a command of the trusting user prints what any terminal can show.
+func (l *liar) prints(ctx context.Context, command ...string) error {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	text, err := l.victim.Candor(ctx, trusting, command...)
+	if err != nil {
+		return err
+	}
+	printed := string(text)
+	if at := strings.IndexFunc(printed, func(r rune) bool { return r != '\n' && !unicode.IsPrint(r) }); at >= 0 {
+		l.breaks("candor %s prints %q", strings.Join(command, " "), printed[at:min(len(printed), at+40)])
+	}
+	if strings.Contains(printed, "NaN") || strings.Contains(printed, "1970") {
+		l.breaks("candor %s prints a number or a time that cannot be: %s", strings.Join(command, " "), printed)
+	}
+	return nil
+}
+
+// floods sends trivial visiting jobs in the names of many visitors, answers none of the
+// charges, and wants that the victim's own jobs are charged in time.
+func (l *liar) floods(ctx context.Context) error {
+	l.mu.Lock()
+	l.answers = false
+	l.mu.Unlock()
+	if err := l.visit(ctx, 0, leastVisit*6/10); messages.KindOf(err) != messages.Insufficient {
+		l.breaks("a visiting job that may cost less than %v is not refused for that: %v", leastVisit, err)
+	}
+	jobs, taken := either(l.trial, 1000, 200), 0
+	var mu sync.Mutex
+	var wg sync.WaitGroup
+	const atOnce = 32
+	for part := range atOnce {
+		wg.Go(func() {
+			for n := part; n < jobs && ctx.Err() == nil; n += atOnce {
+				if l.visit(ctx, n, leastVisit) == nil {
+					mu.Lock()
+					taken++
+					mu.Unlock()
+				}
+			}
+		})
+	}
+	began := time.Now()
+	wg.Wait()
+	l.count("trivial jobs of the liar", jobs)
+	l.count("of these taken", taken)
+	if taken < jobs/2 {
+		l.breaks("%d of %d trivial jobs were taken: the flood shows nothing", taken, jobs)
+	}
+	l.time("until all had an answer", time.Since(began))
+	return l.charged(ctx)
+}
+
+// visit sends the n-th trivial job, which may cost so much.
+func (l *liar) visit(ctx context.Context, n int, amount messages.Credits) error {
+	ctx, cancel := context.WithTimeout(ctx, answerWithin)
+	defer cancel()
+	job, account := messages.JobID(1_000_000+n), fmt.Sprintf("v%d", n)
+	a, err := clearing.SignAuthorisation(l.Key, messages.Authorisation{Issuer: l.Name, Peer: l.To, ID: messages.RemoteJobAuthorisation(job), Account: account, Member: account,
+		Amount: amount, Issued: messages.TimeOf(time.Now()), Interval: messages.Duration(time.Hour), Margin: messages.Duration(24 * time.Hour)})
+	if err != nil {
+		return err
+	}
+	spec := quick(n).Spec
+	spec.Budget = amount
+	_, err = bus.Call[messages.PeerSubmitReply](ctx, l.Bus, l.Subject(messages.Auctioneer, messages.VerbPeerSubmit),
+		messages.PeerSubmitRequest{Job: job, Account: account, Spec: spec, Authorisation: a})
+	return err
+}
+
+// charged wants that jobs which a user of the victim submits now are complete and charged
+// in time.
+func (l *liar) charged(ctx context.Context) error {
+	client, err := l.victim.Connect(users[2])
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	subject := func(verb string) string { return messages.Subject(l.victim.Name, messages.Auctioneer, verb, users[2]) }
+	var took []time.Duration
+	for n := range 5 {
+		r := quick(n)
+		r.Key = fmt.Sprintf("charged/%d", n)
+		began := time.Now()
+		reply, err := bus.Call[messages.SubmitReply](ctx, client, subject(messages.VerbSubmit), r)
+		if err != nil {
+			return err
+		}
+		err = within(ctx, patience, func(ctx context.Context) error {
+			j, err := bus.Call[messages.JobDetail](ctx, client, subject(messages.VerbJob), messages.JobRequest{Job: reply.Job})
+			if err == nil && !j.State.Final() {
+				err = fmt.Errorf("job %d is %v", reply.Job, j.State)
+			}
+			return err
+		})
+		took = append(took, time.Since(began))
+		if err != nil || took[n] > chargedWithin {
+			l.breaks("a job of %s was not charged in %v while %s is silent: %v", l.victim.Name, chargedWithin, l.Name, err)
+			break
+		}
+	}
+	l.times("until an own job of the victim is charged, the liar being silent", took)
+	return nil
+}
+
+// overcharges charges a user's authorisation above its amount, then for its amount twice,
+// and that of a job which is not its own.
+func (l *liar) overcharges(ctx context.Context) error {
+	l.mu.Lock()
+	id := ""
+	if l.trusted != nil {
+		id = l.trusted.Authorisation.Authorisation.ID
+	}
+	l.mu.Unlock()
+	if id == "" {
+		return errors.New("no job came to it")
+	}
+	charge := func(id string, amount messages.Credits) messages.Instruction {
+		return messages.Instruction{Kind: messages.InstructCharge, ID: id, Amount: amount}
+	}
+	outcomes, err := l.next(ctx, charge(id, 2*liarBudget))
+	l.refused("charges more than was authorised", outcomes, err)
+	if _, err = l.next(ctx, charge(id, liarBudget)); err != nil {
+		return err
+	}
+	outcomes, err = l.next(ctx, charge(id, liarBudget))
+	l.refused("charges twice", outcomes, err)
+	outcomes, err = l.next(ctx, charge(messages.RemoteJobAuthorisation(2), messages.Credit), charge("alice/1", messages.Credit))
+	l.refused("charges what it was not authorised to", outcomes, err)
+	return nil
+}
+
+// settlesAlone pays its accomplice up to its limit, settles that in a cycle that only it
+// has closed, and so on.
+func (l *liar) settlesAlone(ctx context.Context) error {
+	outcomes, err := l.next(ctx, pays(10*liarLimit))
+	l.refused("pays ten times its limit", outcomes, err)
+	for cycle := range uint64(12) {
+		for _, amount := range []messages.Credits{liarLimit, liarLimit / 4, liarLimit / 16, messages.Credit} {
+			if _, err := l.next(ctx, pays(amount)); err != nil {
+				return err
+			}
+		}
+		if _, err := l.next(ctx, messages.Instruction{Kind: messages.InstructSettle, Cycle: cycle + 1, Amount: 2 * liarLimit}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// What a user of each honest site pays one of the other.
+var remitted = []messages.Credits{3 * messages.Credit, 7 * messages.Credit}
+
+// othersSettle has users of the two honest sites pay one another, and wants that a cycle
+// between these sites is settled, in which the liar takes no part.
+func (l *liar) othersSettle(ctx context.Context, all []*member) error {
+	for i, m := range all {
+		if _, err := m.Candor(ctx, users[2], "remit", users[2]+"@"+all[1-i].Name, remitted[i].String()); err != nil {
+			return err
+		}
+	}
+	if err := everyone(all, func(m *member) error { return l.paid(ctx, m) }); err != nil {
+		return err
+	}
+	for _, m := range all {
+		if _, err := ask[messages.SignedPosition](ctx, m, messages.Bank, messages.VerbClose, messages.CloseRequest{Cycle: 1}); err != nil {
+			return err
+		}
+	}
+	return everyone(all, func(m *member) error {
+		return within(ctx, patience, func(ctx context.Context) error {
+			p, err := ask[messages.SignedPosition](ctx, m, messages.Bank, messages.VerbClose, messages.CloseRequest{})
+			if err != nil {
+				return err
+			}
+			for _, leg := range p.Position.Legs {
+				if leg.Peer != l.Name && leg.Final && leg.Paid+leg.Received >= remitted[1]-remitted[0] {
+					return nil
+				}
+			}
+			return fmt.Errorf("%s has not settled: %+v", m.Name, p.Position.Legs)
+		})
+	})
+}
+
+// paid waits until a site knows of both payments between the honest sites.
+func (l *liar) paid(ctx context.Context, m *member) error {
+	return within(ctx, patience, func(ctx context.Context) error {
+		peers, err := ask[messages.PeersReply](ctx, m, messages.Bank, messages.VerbPeers, messages.Empty{})
+		for _, p := range peers.Peers {
+			if volume := p.Sent.Volume + p.Received.Volume; err == nil && p.Peer != l.Name && volume < remitted[0]+remitted[1] {
+				err = fmt.Errorf("%s and %s have exchanged %v", m.Name, p.Peer, volume)
+			}
+		}
+		return err
+	})
+}
+
+// repeats sends everything again, the latest first.
+func (l *liar) repeats(ctx context.Context) error {
+	before, err := l.had(ctx)
+	if err != nil {
+		return err
+	}
+	for _, signed := range slices.Backward(l.said) {
+		_, _ = l.send(ctx, signed) // a refusal, or the first answer
+	}
+	if now, err := l.had(ctx); err != nil || now != before {
+		l.breaks("%s says again what it said, and %s has %v in place of %v: %v", l.Name, accomplice, now, before, err)
+	}
+	return nil
+}
+
+// forges uses numbers that are far ahead, or that were used, and running totals that are
+// not those of the books. From the first that is signed and wrong, there is a dispute.
+func (l *liar) forges(ctx context.Context) error {
+	ahead := l.in
+	ahead.Number += 7
+	owed := l.in
+	owed.Owed -= liarLimit
+	for what, say := range map[string]func() ([]messages.TransferResult, error){
+		"leaves numbers out":                func() ([]messages.TransferResult, error) { return l.says(ctx, l.in.Number+1000, l.in, pays(1)) },
+		"uses the number 2^63":              func() ([]messages.TransferResult, error) { return l.says(ctx, 1<<63, l.in, pays(1)) },
+		"uses the number 0":                 func() ([]messages.TransferResult, error) { return l.says(ctx, 0, l.in, pays(1)) },
+		"has an answer that nobody gave":    func() ([]messages.TransferResult, error) { return l.says(ctx, l.in.Number+1, ahead, pays(1)) },
+		"has another total":                 func() ([]messages.TransferResult, error) { return l.says(ctx, l.in.Number+1, owed, pays(1)) },
+		"gives an old number other content": func() ([]messages.TransferResult, error) { return l.says(ctx, l.in.Number, l.in, pays(2), pays(2)) },
+	} {
+		outcomes, err := say()
+		l.refused(what, outcomes, err)
+		if err == nil && len(outcomes) == 0 {
+			l.breaks("%s %s, and is not refused", l.Name, what)
+		}
+	}
+	p, err := l.standing(ctx)
+	if err == nil && p.Dispute == "" {
+		l.breaks("%s notes no dispute with %s", l.victim.Name, l.Name)
+	}
+	outcomes, sent := l.next(ctx, pays(1), messages.Instruction{Kind: messages.InstructSettle, Cycle: 30, Amount: liarLimit})
+	l.refused("pays and settles during a dispute", outcomes, sent)
+	return err
+}
+
+// signsOld has the victim's operator trust another key, and give the liar other terms
+// afterwards: the old key must stay refused.
+func (l *liar) signsOld(ctx context.Context) error {
+	old := l.Key
+	fresh, err := nkeys.CreateAccount()
+	if err != nil {
+		return err
+	}
+	l.Key = fresh
+	if err := errors.Join(l.terms(ctx, true), l.terms(ctx, false)); err != nil {
+		return err
+	}
+	l.Key = old
+	if outcomes, err := l.next(ctx, pays(1)); err == nil {
+		l.breaks("%s signs with a retired key, and is answered: %+v", l.Name, outcomes)
+	}
+	if err := l.terms(ctx, true); messages.KindOf(err) != messages.Invalid {
+		l.breaks("the retired key of %s is trusted again: %v", l.Name, err)
+	}
+	l.Key = fresh
+	return nil
+}
+
+// leaves says that it parts, and pays and settles once more.
+func (l *liar) leaves(ctx context.Context) error {
+	if _, err := l.next(ctx, messages.Instruction{Kind: messages.InstructPart}); err != nil {
+		return err
+	}
+	outcomes, err := l.next(ctx, pays(2*liarLimit), messages.Instruction{Kind: messages.InstructSettle, Cycle: 31, Amount: liarLimit})
+	l.refused("pays and settles after it has parted", outcomes, err)
+	return nil
+}
+
+// had is what the accomplice of the liar has of it.
+func (l *liar) had(ctx context.Context) (messages.Credits, error) {
+	a, err := ask[messages.AccountReply](ctx, l.victim, messages.Bank, messages.VerbAccount, messages.AccountRequest{Account: accomplice})
+	return a.Balance - startingGrant, err
+}
+
+// standing is how the victim's bank stands with the liar.
+func (l *liar) standing(ctx context.Context) (messages.PeerReply, error) {
+	all, err := ask[messages.PeersReply](ctx, l.victim, messages.Bank, messages.VerbPeers, messages.Empty{})
+	for _, p := range all.Peers {
+		if p.Peer == l.Name {
+			return p, err
+		}
+	}
+	if err == nil {
+		err = messages.Errorf(messages.NotFound, "%s is no peer of %s", l.Name, l.victim.Name)
+	}
+	return messages.PeerReply{}, err
+}
+
+// bound holds the liar to what it may cost, by the books.
+func (l *liar) bound(ctx context.Context, step string) error {
+	had, err := l.had(ctx)
+	if err != nil {
+		return err
+	}
+	user, err := ask[messages.AccountReply](ctx, l.victim, messages.Bank, messages.VerbAccount, messages.AccountRequest{Account: trusting})
+	if err != nil {
+		return err
+	}
+	if had > liarLimit+liarShare+liarBudget || user.Spent > liarBudget {
+		l.breaks("%s %s, and has %v of a limit of %v, a share of %v and %v that %s authorised; %s paid %v", l.Name, step, had, liarLimit, liarShare, liarBudget, trusting, trusting, user.Spent)
+	}
+	return nil
+}
+
+// after has the victim part from the liar, and wants that the loss is within the bound, and
+// that all else that was written down agrees, with an honest peer too.
+func (l *liar) after(ctx context.Context, all []*member) error {
+	p, err := l.standing(ctx)
+	if err != nil {
+		return err
+	}
+	loss := max(0, -p.Owed) + p.Settled
+	l.add("limit of the liar", liarLimit.Float(), "credits")
+	l.add("share of the liar", liarShare.Float(), "credits")
+	l.add("what the liar cost the site", loss.Float(), "credits")
+	if loss > liarLimit+liarShare {
+		l.breaks("%s costs %v, with a limit of %v and a share of %v", l.Name, loss, liarLimit, liarShare)
+	}
+	if loss < liarLimit {
+		l.breaks("%s had only %v: the attacks do not reach its limit of %v, and show nothing", l.Name, loss, liarLimit)
+	}
+	if _, err := l.victim.Candor(ctx, netlab.Operator, "peer", "part", l.Name, "--loss", loss.String(), "--from", accomplice, "--reason", "it lies"); err != nil {
+		return err
+	}
+	if err := all[1].parted(ctx, l.Name); err != nil {
+		return err
+	}
+	if err := everyone(all, func(m *member) error { return m.settle(ctx) }); err != nil {
+		return err
+	}
+	return l.agreed(ctx, all)
+}
+
+// parted has a site part from a peer that never spoke.
+func (m *member) parted(ctx context.Context, peer messages.Name) error {
+	_, err := m.Candor(ctx, netlab.Operator, "peer", "part", peer, "--loss", "0", "--reason", "it never answers")
+	return err
+}
+
+// agreed compares the books of the victim and its honest peer, closes a cycle between
+// them, and carries out all books again.
+func (l *liar) agreed(ctx context.Context, all []*member) error {
+	if err := l.agree(ctx, all); err != nil {
+		return err
+	}
+	for _, m := range all {
+		m.givenUp()
+	}
+	if err := l.settleCycle(ctx, all); err != nil {
+		return err
+	}
+	return everyone(all, func(m *member) error { return m.verify(ctx) })
+}

@@ -1,0 +1,181 @@
+package trial
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+
+	"github.com/candor-grid/candor/deploy/embedded"
+	"github.com/candor-grid/candor/deploy/netlab"
+	"github.com/candor-grid/candor/deploy/netlab/load"
+	"github.com/candor-grid/candor/messages"
+)
+
+// acksOfPhase is how many submissions each site acknowledges before the backup, and after
+// it.
+const acksOfPhase = 30
+
+// duoPlan is a site of a federation of two, of which one loses something.
+func duoPlan(name messages.Name) netlab.Plan {
+	p := plan(name, true)
+	p.Agents = 2
+	return p
+}
+
+// restore damages the bank of one of two sites that are cut off from one another, at one
+// replica, and wants all books to agree afterwards. Then all hosts of that site get the state
+// of an older backup: the banks have to name every instruction that it lost.
+func restore(ctx context.Context, t *trial, all []*member) error {
+	if err := t.phase(ctx, all, "before", func() error { return nil }); err != nil {
+		return err
+	}
+	west, east := all[0], all[1]
+	before := *west
+	backup := filepath.Join(t.Lab.Dir, "backup")
+	if err := west.Racks[0].Backup(backup); err != nil {
+		return err
+	}
+	t.log("%s is backed up", west.Name)
+	old, err := west.books(ctx, east)
+	if err != nil {
+		return err
+	}
+	if err := t.phase(ctx, all, "after", func() error { return t.damageOneBank(ctx, west) }); err != nil {
+		return err
+	}
+	if err := t.reconcile(ctx, all); err != nil {
+		return err
+	}
+	last, err := west.books(ctx, east)
+	if err != nil {
+		return err
+	}
+	if err := t.putBackup(ctx, west, backup); err != nil {
+		return err
+	}
+	if err := t.checkLost(ctx, west, east, old, last); err != nil {
+		return err
+	}
+	before.trial = t
+	for _, m := range []*member{&before, east} { // what west acknowledged before its backup, and east ever
+		if err := m.checkWork(ctx); err != nil {
+			return err
+		}
+		if err := m.verify(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// phase has the users of both sites submit, a third of it to the other site, while
+// something happens, and waits until all books agree.
+func (t *trial) phase(ctx context.Context, all []*member, name string, meanwhile func() error) error {
+	for i, m := range all {
+		if err := m.begin(ctx, load.Config{Users: federated, Job: roamingTo([]messages.Name{all[1-i].Name}), Every: cutEvery, Prefix: name}); err != nil {
+			return err
+		}
+	}
+	err := meanwhile()
+	for _, m := range all {
+		if err == nil {
+			err = m.load.AwaitMore(ctx, acksOfPhase)
+		}
+		m.result = m.load.Stop()
+	}
+	if err != nil {
+		return err
+	}
+	t.log("all books have to agree")
+	if err := everyone(all, func(m *member) error { return m.settle(ctx) }); err != nil {
+		return err
+	}
+	return t.agree(ctx, all)
+}
+
+// damageOneBank damages what one replica of a site's bank keeps, while the site is cut off.
+func (t *trial) damageOneBank(ctx context.Context, m *member) error {
+	s := newStorm(m)
+	h := m.Racks[1]
+	t.log("%s is cut off, and the bank's files at %s are damaged", m.Name, h.Name)
+	t.Lab.Cut(m.Site)
+	defer t.Lab.Heal(m.Site)
+	if err := s.well(ctx); err != nil {
+		return err
+	}
+	if err := spoil(s, h, messages.Bank); err != nil {
+		return err
+	}
+	if err := m.load.AwaitMore(ctx, acksOfPhase/2); err != nil {
+		return err
+	}
+	return healed(false)(ctx, s, h)
+}
+
+// putBackup has all racks of a site have the state of a backup. Its other hosts are stopped
+// meanwhile, with what they left running.
+func (t *trial) putBackup(ctx context.Context, m *member, backup string) error {
+	t.log("%s gets the state of its backup", m.Name)
+	if err := embedded.Each(m.Hosts(), func(h *netlab.Host) error { h.Kill(); return nil }); err != nil {
+		return err
+	}
+	for _, h := range m.Racks {
+		if err := h.Restore(backup); err != nil {
+			return err
+		}
+	}
+	if err := embedded.Each(m.Hosts(), (*netlab.Host).Start); err != nil {
+		return err
+	}
+	return embedded.Each(m.Hosts(), func(h *netlab.Host) error {
+		ctx, cancel := context.WithTimeout(ctx, startWithin)
+		defer cancel()
+		return h.Await(ctx)
+	})
+}
+
+// books compares the books of this site with those of a peer: by whose instructions.
+func (m *member) books(ctx context.Context, peer *member) (map[messages.Name]messages.ReconciledBook, error) {
+	reply, err := ask[messages.ReconcileReply](ctx, m, messages.Bank, messages.VerbReconcile, messages.ReconcileRequest{Peer: peer.Name})
+	books := map[messages.Name]messages.ReconciledBook{}
+	for _, b := range reply.Books {
+		books[b.Sender] = b
+	}
+	return books, err
+}
+
+// checkLost wants each instruction that a restored site lost to be named, in both
+// directions and at both banks, and candor peer reconcile to fail.
+func (t *trial) checkLost(ctx context.Context, restored, peer *member, old, last map[messages.Name]messages.ReconciledBook) error {
+	here, err := restored.books(ctx, peer)
+	if err != nil {
+		return err
+	}
+	there, err := peer.books(ctx, restored)
+	if err != nil {
+		return err
+	}
+	lost := 0
+	for sender, now := range here {
+		want := int(last[sender].Ours - old[sender].Ours)
+		lost += want
+		if now.Ours != old[sender].Ours || len(now.LostHere) != want || len(there[sender].LostThere) != want {
+			t.breaks("of the instructions of %s the backup has %d of %d; the books name %d lost at %s, and %d at %s", sender, old[sender].Ours, last[sender].Ours,
+				len(now.LostHere), restored.Name, len(there[sender].LostThere), peer.Name)
+		}
+	}
+	t.count("instructions that the backup lacks, each named by both banks", lost)
+	if lost == 0 {
+		return fmt.Errorf("the backup of %s lacks nothing", restored.Name)
+	}
+	for _, m := range []*member{restored, peer} {
+		other := restored.Name
+		if m == restored {
+			other = peer.Name
+		}
+		if output, err := m.Candor(ctx, netlab.Operator, "peer", "reconcile", other); err == nil {
+			t.breaks("candor peer reconcile %s at %s finds nothing lost: %s", other, m.Name, output)
+		}
+	}
+	return nil
+}
