@@ -10,6 +10,7 @@ import (
 	"github.com/candor-grid/candor/cmd/candor/internal/audit"
 	"github.com/candor-grid/candor/cmd/candor/internal/bench"
 	"github.com/candor-grid/candor/cmd/candor/internal/client"
+	"github.com/candor-grid/candor/cmd/candor/internal/client/slurm"
 	"github.com/candor-grid/candor/cmd/candor/internal/demo"
 	"github.com/candor-grid/candor/cmd/candor/internal/serve"
 	"github.com/candor-grid/candor/cmd/candor/internal/simulate"
@@ -17,6 +18,9 @@ import (
 )
 
 func main() {
+	if code, known := slurm.Main(os.Args); known {
+		os.Exit(code)
+	}
 	os.Exit(client.Main(os.Args[1:],
 		client.Group{Title: "Run a site:", Commands: serve.Commands()},
 		client.Group{Title: "Study:", Commands: []*cobra.Command{demo.Command(), bench.Command(), solve.Command(), simulate.Command(), audit.Command()}},

@@ -24,8 +24,12 @@ type options struct {
 	jobs      int
 	kinds     []string
 	threshold float64
+	above     float64
+	seeds     int
+	zeros     []string
 	plots     string
 	json      bool
+	row       bool
 }
 
 // Pays says that a lie gains more than the threshold; the program then exits
@@ -45,6 +49,8 @@ type document struct {
 	Seed      uint64   `json:"seed"`
 	Threshold *float64 `json:"threshold"` // null: none
 	Pays      bool     `json:"pays"`      // a lie gains more than the threshold
+	Above     *float64 `json:"above"`     // of fixed lies, in expectation; null: none
+	Failed    []string `json:"failed"`    // kinds of which a fixed lie gains more, or something where nothing is claimed
 	*audit.Report
 }
 
@@ -62,15 +68,23 @@ or is cancelled when its owner has the results. For each lie the whole market
 runs again with everything else equal. Gains are parts of the job's value.
 
 Each lie needs a run of the market: study a few days of a log (--from, --to).
+After an interrupt (Ctrl-C), the report has what was done by then.
 
-Exits with 1 if --threshold is given and a lie gains more.`,
-		Example: `  candor audit --trace KTH-SP2.swf.gz --market deadline --from 30d --to 37d --jobs 50
+The first table has expectations: of each kind, the lie with the surest mean
+gain, if all sampled jobs tell it, with bids drawn --seeds times. The second
+table has the best lie of each job, chosen after the fact. CONTROL says whether
+the sample can show a gain.
+
+Exits with 1 if a lie gains more than --threshold after the fact, if the whole
+interval of the mean gain of a lie is above --fail-above, or if that interval is
+above 0 for a kind that --zero names.`,
+		Example: `  candor audit --trace KTH-SP2.swf.gz --market deadline \
+      --from 30d --to 37d --jobs 50
+  candor audit --trace mine.swf --market m.yaml --seeds 3 --fail-above 0.02
   candor audit --trace log.swf --market market.yaml --threshold 0.01 --json`,
 		Args: cobra.NoArgs, SilenceErrors: true, SilenceUsage: true,
 		RunE: func(c *cobra.Command, _ []string) error {
-			return simulate.Await(c.Context(), func() error {
-				return o.run(c.OutOrStdout(), c.ErrOrStderr(), c.Flags().Changed("threshold"))
-			})
+			return o.run(c)
 		},
 	}
 	f := c.Flags()
@@ -78,29 +92,53 @@ Exits with 1 if --threshold is given and a lie gains more.`,
 	f.IntVar(&o.jobs, "jobs", 30, "`number` of jobs in the sample")
 	f.StringSliceVar(&o.kinds, "lies", nil, "`kinds` of lie to try (default all): "+strings.Join(audit.Kinds, ", "))
 	f.Float64Var(&o.threshold, "threshold", 0, "fail if a lie gains more than this `part` of the job's value")
+	f.Float64Var(&o.above, "fail-above", 0, "fail if a fixed lie gains more than this `part` of the job's value on average")
+	f.StringSliceVar(&o.zeros, "zero", nil, "`kinds` of which no fixed lie may gain anything on average")
+	f.IntVar(&o.seeds, "seeds", 1, "how many `times` bids are drawn")
+	f.BoolVar(&o.row, "row", false, "print the expectations as a row of a Markdown table")
 	f.StringVar(&o.plots, "plots", "", "draw the gains into this `directory`, as SVG")
 	f.BoolVar(&o.json, "json", false, "print the report as JSON")
 	return c
 }
 
-func (o *options) run(out, stderr io.Writer, limited bool) error {
-	d, err := o.audit(simulate.NewProgress(stderr))
+func (o *options) run(c *cobra.Command) error {
+	out, stderr := c.OutOrStdout(), c.ErrOrStderr()
+	d, err := o.audit(simulate.NewProgress(stderr), c.Context().Done())
 	if err != nil {
 		return messages.AsError("audit", err)
 	}
-	if limited {
+	if c.Flags().Changed("threshold") {
 		d.Threshold, d.Pays = &o.threshold, d.Largest > o.threshold
 	}
+	if c.Flags().Changed("fail-above") {
+		d.Above = &o.above
+	}
+	d.Failed = o.failed(d)
 	if err := o.present(out, d); err != nil {
 		return err
 	}
-	if d.Pays {
+	switch {
+	case d.Pays:
 		return &Pays{fmt.Sprintf("lying pays: a lie gains %.4g of a job's value, above the threshold of %g", d.Largest, o.threshold)}
+	case len(d.Failed) > 0:
+		return &Pays{"lying pays on average: lies about " + strings.Join(d.Failed, ", ")}
 	}
 	return nil
 }
 
-func (o *options) audit(show *simulate.Progress) (*document, error) {
+// failed are the kinds of which a fixed lie gains more than it may, within its interval.
+func (o *options) failed(d *document) []string {
+	out := []string{}
+	for i := range d.Kinds {
+		f := &d.Kinds[i]
+		if f.Worst.Jobs > 0 && (d.Above != nil && f.Worst.CI[0] > *d.Above || slices.Contains(o.zeros, f.Kind) && f.Worst.Fired()) {
+			out = append(out, f.Kind)
+		}
+	}
+	return out
+}
+
+func (o *options) audit(show *simulate.Progress, until <-chan struct{}) (*document, error) {
 	defer show.End()
 	if err := o.check(); err != nil {
 		return nil, err
@@ -111,7 +149,7 @@ func (o *options) audit(show *simulate.Progress) (*document, error) {
 		return nil, err
 	}
 	show.Step(fmt.Sprintf("lying for %s of %d", terminal.Plural(o.jobs, "job"), len(p.Work.Jobs)))
-	r, err := audit.Run(p, audit.Options{Jobs: o.jobs, Kinds: o.kinds, Progress: show.At})
+	r, err := audit.Run(p, audit.Options{Jobs: o.jobs, Kinds: o.kinds, Progress: show.At, Redraws: o.seeds, Until: until})
 	if err != nil {
 		return nil, err
 	}
@@ -141,6 +179,20 @@ func (o *options) check() error {
 	if !(o.threshold >= 0 && o.threshold <= 1e9) {
 		return messages.Errorf(messages.Invalid, "--threshold: must be from 0 to 1e+09, is %v", o.threshold)
 	}
+	for _, k := range o.zeros {
+		if !slices.Contains(audit.Kinds, k) {
+			return messages.Errorf(messages.Invalid, "--zero: must be of %s, is %.64q", strings.Join(audit.Kinds, ", "), k)
+		}
+	}
+	if !(o.above >= 0 && o.above <= 1e9) {
+		return messages.Errorf(messages.Invalid, "--fail-above: must be from 0 to 1e+09, is %v", o.above)
+	}
+	if o.seeds < 1 || o.seeds > 1000 {
+		return messages.Errorf(messages.Invalid, "--seeds: must be from 1 to 1000, is %d", o.seeds)
+	}
+	if o.seeds > 1 && o.BidsFile != "" {
+		return messages.Errorf(messages.Invalid, "--seeds: bids are drawn anew each time, and --bids gives them: leave one of them out")
+	}
 	if o.jobs < 1 {
 		return messages.Errorf(messages.Invalid, "--jobs: must be at least 1, is %d", o.jobs)
 	}
@@ -151,18 +203,33 @@ func (o *options) present(out io.Writer, d *document) error {
 	if o.json {
 		return simulate.Print(out, d)
 	}
+	if o.row {
+		fmt.Fprintln(out, row(d))
+		return nil
+	}
 	style := terminal.StyleFor(terminal.IsTerminal(out), false, os.Getenv)
-	fmt.Fprintf(out, "%s, a sample of %s, %s of the market, seed %d; gains are parts of a job's value\n\n", style.Bold(d.Trace),
-		terminal.Plural(d.Jobs, "job"), terminal.Plural(d.Runs, "run"), d.Seed)
-	t := terminal.NewTable("~LIE ABOUT|>JOBS|>LIES|>GAIN BY IT|>MEAN GAIN|>95 %|>LARGEST|>CREDITS|>JOB").Spare("JOB|CREDITS|95 %")
+	fmt.Fprintf(out, "%s, %s of %s, %s of the market, seed %d; gains are parts of a job's value\n\n", style.Bold(d.Trace),
+		terminal.Plural(d.Jobs, "sampled job"), terminal.Plural(d.Redraws, "draw"), terminal.Plural(d.Runs, "run"), d.Seed)
+	fmt.Fprintln(out, "On average, if every sampled job tells the same lie: the surest of each kind")
+	t := terminal.NewTable("~LIE ABOUT|>JOBS|>LIES|>MEAN GAIN|>95 %|CONTROL").Spare("LIES|JOBS")
 	for i := range d.Kinds {
 		f := &d.Kinds[i]
-		row := []string{f.Kind, terminal.Count(f.Jobs), terminal.Count(f.Lies), terminal.Count(f.Gainers), part(f.Mean),
+		if f.Worst.Jobs == 0 {
+			continue
+		}
+		t.Row(f.Kind, terminal.Count(f.Worst.Jobs), terminal.Count(len(f.Fixed)), part(f.Worst.Mean), part(f.Worst.CI[0])+" … "+part(f.Worst.CI[1]), control(f))
+	}
+	t.Write(out, style, "  ")
+	fmt.Fprintln(out, "\nAfter the fact: the best lie of each job")
+	t = terminal.NewTable("~LIE ABOUT|>JOBS|>LIES|>GAIN BY IT|>MEAN GAIN|>95 %|>LARGEST|>CREDITS|>JOB").Spare("JOB|CREDITS|95 %")
+	for i := range d.Kinds {
+		f := &d.Kinds[i]
+		cells := []string{f.Kind, terminal.Count(f.Jobs), terminal.Count(f.Lies), terminal.Count(f.Gainers), part(f.Mean),
 			part(f.CI[0]) + " … " + part(f.CI[1]), part(f.Largest), fmt.Sprintf("%.4g", f.Credits), "-"}
 		if f.Job != 0 {
-			row[8] = fmt.Sprint(f.Job)
+			cells[8] = fmt.Sprint(f.Job)
 		}
-		t.Row(row...)
+		t.Row(cells...)
 	}
 	t.Write(out, style, "  ")
 	fmt.Fprintln(out)
@@ -170,6 +237,35 @@ func (o *options) present(out io.Writer, d *document) error {
 		fmt.Fprintf(out, "note: %s\n", terminal.Safe(note))
 	}
 	return nil
+}
+
+// control says whether the control of a kind of lie gains.
+func control(f *audit.Finding) string {
+	switch {
+	case f.Control.Jobs == 0:
+		return "-"
+	case f.Control.Fired():
+		return "fired: " + part(f.Control.Mean)
+	}
+	return "not fired: this sample has no power"
+}
+
+// row is a row of a Markdown table: the surest gain of each kind on average, and whether
+// the control fired.
+func row(d *document) string {
+	cells, fired := []string{""}, "-"
+	for i := range d.Kinds {
+		f := &d.Kinds[i]
+		if f.Control.Jobs > 0 {
+			fired = control(f)
+		}
+		if f.Worst.Jobs == 0 {
+			cells = append(cells, "-")
+			continue
+		}
+		cells = append(cells, fmt.Sprintf("%.2g [%.2g, %.2g]", f.Worst.Mean, f.Worst.CI[0], f.Worst.CI[1]))
+	}
+	return strings.TrimSpace(strings.Join(append(cells, fired, ""), " | "))
 }
 
 // part writes a fraction of one; a fraction below a millionth is a rounding error, and

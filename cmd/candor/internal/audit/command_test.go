@@ -77,6 +77,24 @@ func TestTheThresholdDecidesTheExitCode(t *testing.T) {
 	}
 }
 
+// TestFixedLiesDecideTheExitCode: first price must fail, with either flag, and a truthful
+// rule must not.
+func TestFixedLiesDecideTheExitCode(t *testing.T) {
+	common := []string{"--trace", trace(t), "--nodes", "2", "--jobs", "20", "--lies", "value", "--seeds", "2"}
+	for _, flags := range [][]string{{"--fail-above", "0.02"}, {"--zero", "value"}} {
+		args := append(append([]string{}, common...), flags...)
+		text, err := run(append(args, "--market", market(t, "mechanism: highest-bid\nprice: first\n"))...)
+		var pays *Pays
+		if !errors.As(err, &pays) || !strings.Contains(err.Error(), "value") || !strings.Contains(text, "fired: ") {
+			t.Errorf("first price, %v: %v %s", flags, err, text)
+		}
+		text, err = run(append(args, "--row", "--market", market(t, "mechanism: deadline\nslot: 20s\n"))...)
+		if err != nil || !strings.HasPrefix(text, "| ") || strings.Count(text, "\n") != 1 {
+			t.Errorf("deadline, %v: %v %s", flags, err, text)
+		}
+	}
+}
+
 func TestTableAndPlots(t *testing.T) {
 	dir := t.TempDir()
 	text, err := run("--trace", trace(t), "--nodes", "2", "--jobs", "3", "--market", "highest-bid", "--plots", dir)
@@ -96,6 +114,9 @@ func TestBadCommandLines(t *testing.T) {
 		"--lies: names value twice":    {"--trace", log, "--nodes", "2", "--market", "fifo", "--lies", "value,split,value"},
 		"--threshold: must be from 0 ": {"--trace", log, "--nodes", "2", "--market", "fifo", "--threshold", "1e300"},
 		"--threshold":                  {"--trace", log, "--nodes", "2", "--market", "fifo", "--threshold", "-1"},
+		"--fail-above":                 {"--trace", log, "--nodes", "2", "--market", "fifo", "--fail-above", "-1"},
+		"--zero":                       {"--trace", log, "--nodes", "2", "--market", "fifo", "--zero", "white"},
+		"--seeds: must be from 1":      {"--trace", log, "--nodes", "2", "--market", "fifo", "--seeds", "0"},
 		"--jobs: must":                 {"--trace", log, "--nodes", "2", "--market", "fifo", "--jobs", "0"},
 		"--trace":                      {"--market", "fifo"},
 	} {

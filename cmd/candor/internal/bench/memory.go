@@ -2,6 +2,7 @@ package bench
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -9,6 +10,7 @@ import (
 	"runtime/debug"
 	"runtime/pprof"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -22,6 +24,11 @@ type memoryResult struct {
 	Second memoryUse `json:"second"`
 	Third  memoryUse `json:"third"`
 	Fourth memoryUse `json:"fourth"`
+
+	// StopSeconds and StartSeconds are for the stop of the site afterwards, and for the next
+	// start until jobs are accepted.
+	StopSeconds  float64 `json:"stop_seconds"`
+	StartSeconds float64 `json:"start_seconds"`
 }
 
 // memoryUse is the memory of the process after some jobs have ended.
@@ -38,7 +45,7 @@ func memoryFlags(c *cobra.Command) {
 }
 
 // memory runs jobs of one task each, and looks at the memory of the process after each
-// quarter of them.
+// quarter of them, and at the time that a restart takes after all.
 func memory(ctx context.Context, c *cobra.Command) (any, error) {
 	n, err := positive(c, "jobs")
 	if err != nil {
@@ -79,7 +86,24 @@ func memory(ctx context.Context, c *cobra.Command) (any, error) {
 			return nil, err
 		}
 	}
-	return r, nil
+	return r, g.restart(&r)
+}
+
+// restart stops the site and starts it again.
+func (g *grid) restart(r *memoryResult) error {
+	began := time.Now()
+	if err := errors.Join(g.bus.Close(), g.Site.Close()); err != nil {
+		return err
+	}
+	stopped := time.Now()
+	site, err := g.again()
+	if err != nil {
+		return err
+	}
+	r.StopSeconds, r.StartSeconds = stopped.Sub(began).Seconds(), time.Since(stopped).Seconds()
+	g.Site = site
+	g.bus, err = site.Connect(g.user)
+	return err
 }
 
 // memory measures the memory of this process.

@@ -29,7 +29,7 @@ type scaleResult struct {
 func scaleFlags(c *cobra.Command) {
 	c.Flags().Int("agents", 10_000, "agents of one slot to connect")
 	c.Flags().Int("jobs", 100_000, "jobs to let wait")
-	c.Flags().String("mechanism", messages.Proportional, "of the market: proportional or highest-bid")
+	c.Flags().String("mechanism", messages.Proportional, "mechanism of the market: proportional or highest-bid")
 }
 
 // scale connects many agents, keeps every slot busy, lets jobs pile up, and

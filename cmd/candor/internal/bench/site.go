@@ -29,7 +29,8 @@ type grid struct {
 	bus    bus.Bus
 	dir    string
 	keys   int
-	market messages.Name // its mechanism
+	market messages.Name                  // its mechanism
+	again  func() (*embedded.Site, error) // starts the site after its end
 }
 
 // stop closes the site and removes what it kept.
@@ -77,7 +78,7 @@ func openMarket(ctx context.Context, mechanism messages.Name, nodes, slots int, 
 		_ = os.RemoveAll(dir)
 		return nil, err
 	}
-	g, err := (&grid{Site: site, dir: dir, market: mechanism}).as(account)
+	g, err := (&grid{Site: site, dir: dir, market: mechanism, again: func() (*embedded.Site, error) { return embedded.Start(ctx, c, o) }}).as(account)
 	if err != nil {
 		_ = site.Close()
 		_ = os.RemoveAll(dir)
@@ -88,7 +89,7 @@ func openMarket(ctx context.Context, mechanism messages.Name, nodes, slots int, 
 // as returns the same site with a connection of another user.
 func (g *grid) as(user messages.Name) (*grid, error) {
 	connection, err := g.Connect(user)
-	return &grid{Site: g.Site, user: user, bus: connection, dir: g.dir, market: g.market}, err
+	return &grid{Site: g.Site, user: user, bus: connection, dir: g.dir, market: g.market, again: g.again}, err
 }
 
 // submit submits a job of some tasks.

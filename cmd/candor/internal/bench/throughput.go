@@ -20,7 +20,7 @@ type dispatchResult struct {
 
 func dispatchFlags(c *cobra.Command) {
 	c.Flags().Int("tasks", 200_000, "tasks to run")
-	c.Flags().Int("jobs", 16, "jobs they belong to")
+	c.Flags().Int("jobs", 16, "jobs that the tasks belong to")
 }
 
 // dispatch runs tasks that do nothing on 64 agents of 16 slots, and takes the

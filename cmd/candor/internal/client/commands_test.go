@@ -98,6 +98,7 @@ var queries = []struct {
 	{"books", &messages.BooksReply{}, "The books balance"},
 	{"books --full", &messages.BooksReply{}, "The books balance"},
 	{"version", &buildVersion{}, "candor "},
+	{"--version", &buildVersion{}, "candor "},
 }
 
 func TestCommandsShowReplies(t *testing.T) {
@@ -175,10 +176,27 @@ func TestErrorsHaveExitCodes(t *testing.T) {
 	s.run("job", "9").expect(t, cli.CodeNotFound, "", "candor job: job 9: does not exist; candor jobs lists yours (NotFound)\n")
 }
 
+// TestErrorsFitTheTerminal: no line that a command says on standard error is wider than the
+// terminal.
+func TestErrorsFitTheTerminal(t *testing.T) {
+	s := newSite(t)
+	s.width = 80
+	refuse[messages.JobRequest](s, messages.Auctioneer, messages.VerbJob, messages.Errorf(messages.NotFound, "job 9: keeps no files: name them with --output when you submit; candor logs 9 prints what it wrote"))
+	got := s.run("job", "9")
+	for line := range strings.Lines(got.err) {
+		if n := len(strings.TrimSuffix(line, "\n")); n > 80 {
+			t.Errorf("%d columns: %s", n, line)
+		}
+	}
+	got.expect(t, cli.CodeNotFound, "", "candor job: job 9: keeps no files")
+}
+
 func TestWrongUsageIsExplained(t *testing.T) {
 	s := fullSite(t)
 	for line, want := range map[string]string{
 		"jbos":                     `candor: unknown command "jbos": did you mean job or jobs?`,
+		"jobs 6":                   "candor jobs: it lists jobs; candor job 6 shows this job",
+		"jobs six":                 `unknown command "six" for "candor jobs"`,
 		"jobs --actve":             "candor jobs: unknown flag: --actve: did you mean --active?\nSee: candor jobs --help",
 		"jobs --limit 0":           "candor jobs: --limit 0: must be a whole number from 1 on",
 		"jobs --limit x":           `candor jobs: --limit "x": `,
@@ -268,6 +286,9 @@ func TestRerun(t *testing.T) {
 		if r.Job == 8 {
 			j.Job, j.State = 8, messages.Running
 		}
+		if r.Job == 6 { // cancelled, and a task has not ended yet
+			j.Job, j.State, j.Running = 6, messages.Cancelled, 1
+		}
 		return j, nil
 	})
 	answer(s, messages.Auctioneer, messages.VerbTasks, func(r messages.TasksRequest) (reply messages.TasksReply, err error) {
@@ -290,6 +311,7 @@ func TestRerun(t *testing.T) {
 		t.Errorf("submitted %+v", got)
 	}
 	s.run("rerun", "7", "--budget", "3", "--dry-run").expect(t, cli.CodeOK, "the new budget is 3 credits", "")
+	s.run("rerun", "6").expect(t, cli.CodeFailed, "", "job 6 is over, but 1 running task can still end well")
 	s.run("rerun", "8").expect(t, cli.CodeFailed, "", "job 8 has not ended; candor requeue 8 runs")
 	kept = false
 	s.run("rerun", "7").expect(t, cli.CodeNotFound, "", "input data: the site does not keep the file any more")
@@ -420,6 +442,18 @@ func TestConnection(t *testing.T) {
 	}
 }
 
+// A wrong flag is named as the user types flags, with what to type instead.
+func TestWrongFlags(t *testing.T) {
+	s := newSite(t)
+	for line, want := range map[string]string{
+		"change 7 --time-limit 1h": "unknown flag: --time-limit: did you mean --time?",
+		"withdraw alice 5":         "candor withdraw: missing: --reason\nSee: candor withdraw --help\n",
+		"grant alice -5":           "unknown shorthand flag: '5' in -5: a number begins with no dash",
+	} {
+		s.run(strings.Fields(line)...).expect(t, cli.CodeUsage, "", want)
+	}
+}
+
 func TestWithoutASite(t *testing.T) {
 	s := newSite(t)
 	s.env["CANDOR_STATE"] = s.path("nothing")
@@ -440,7 +474,7 @@ func TestEveryCommandHasHelp(t *testing.T) {
 		if c.Short == "" || c.Example == "" {
 			t.Errorf("%s has no short help or no example", c.CommandPath())
 		}
-		for line := range strings.Lines(c.Example) {
+		for line := range strings.Lines(strings.ReplaceAll(c.Example, "\n      ", " ")) { // what stands further in goes on
 			if !strings.HasPrefix(line, "  ") || !strings.Contains(line, "candor ") {
 				t.Errorf("%s: example %q", c.CommandPath(), line)
 			}

@@ -27,7 +27,7 @@ func withNode(s *fakeSite, node messages.Name, w written, ended func(messages.At
 	serveAt(s, messages.LogsSubject("west", node, "*"), "logs", func(r messages.LogsRequest) (messages.LogsReply, error) {
 		text, ok := w[r.Attempt]
 		if !ok {
-			return messages.LogsReply{}, messages.Errorf(messages.NotFound, "attempt %v: is not here", r.Attempt)
+			return messages.LogsReply{}, messages.Errorf(messages.NotFound, "attempt %v: did not run on this node", r.Attempt)
 		}
 		if r.Stderr {
 			text = strings.ToUpper(text)
@@ -103,6 +103,29 @@ func TestLogs(t *testing.T) {
 	}
 }
 
+// A user at a terminal learns that there is nothing to print; a program gets the output alone.
+func TestLogsSayThatThereIsNothing(t *testing.T) {
+	s := finishedJob(t)
+	s.width = 80
+	for line, want := range map[string]string{
+		"logs 5 --task 2 --stage map": "candor logs: this part of job 5 wrote nothing\n",
+		"logs 5 --task 2 --stderr":    "candor logs: this part of job 5 wrote nothing to standard error\n",
+		"logs 5 --task 2 -f --stdout": "candor logs: this part of job 5 wrote nothing to standard output\n",
+		"logs 5 --task 2 --json":      "",
+		"logs 5 --task 1 --stderr":    "",
+	} {
+		if got := s.run(strings.Fields(line)...); got.code != 0 || got.err != want {
+			t.Errorf("%s: got %+v, want %q", line, got, want)
+		}
+	}
+	s = newSite(t)
+	s.width = 80
+	reply(s, messages.Auctioneer, messages.VerbJob, twoStages(messages.Running, 3, 0))
+	withTasks(s, func() []messages.TaskStatus { return []messages.TaskStatus{task(attempt(0, 2, 1), "n1")} })
+	withNode(s, "n1", written{attempt(0, 2, 1): ""}, always)
+	s.run("logs", "5").expect(t, cli.CodeOK, "", "candor logs: job 5 wrote nothing so far\n")
+}
+
 func TestLogsAsJSONCarryTheAttempt(t *testing.T) {
 	got := finishedJob(t).run("logs", "5", "--json", "--stdout", "--stage", "map", "--task", "1")
 	text := ""
@@ -132,7 +155,7 @@ func TestLogsOfWhatIsNotThere(t *testing.T) {
 	} {
 		s.run(strings.Fields(line)...).expect(t, cli.CodeNotFound, "", want)
 	}
-	s.run("logs", "5", "--attempt", "3").expect(t, cli.CodeNotFound, "", "job 5 has no attempt 3 of these tasks: candor tasks 5 --attempts lists what there is")
+	s.run("logs", "5", "--attempt", "3").expect(t, cli.CodeNotFound, "", "job 5 has no attempt 3 of these tasks: candor tasks 5 --attempts lists the attempts")
 	s.run("logs", "5", "--attempt", "1", "-f").expect(t, cli.CodeUsage, "", "exclude each other")
 	s = newSite(t)
 	reply(s, messages.Auctioneer, messages.VerbJob, twoStages(messages.Waiting, 1, 1))

@@ -17,6 +17,7 @@ import (
 	"github.com/candor-grid/candor/cmd/candor/internal/client/jobs"
 	"github.com/candor-grid/candor/cmd/candor/internal/client/peers"
 	"github.com/candor-grid/candor/cmd/candor/internal/client/site"
+	"github.com/candor-grid/candor/cmd/candor/internal/client/slurm"
 	"github.com/candor-grid/candor/cmd/candor/internal/client/submit"
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/nodeagent/runner"
@@ -80,13 +81,14 @@ func run(ctx context.Context, a *cli.App, args []string, root *cobra.Command) in
 		return cli.CodeInterrupted
 	}
 	if text := cli.Explain(cmd, err); text != "" {
-		fmt.Fprintln(a.Err, cli.LocalTimes(text, a.Zone))
+		a.Tell(cli.LocalTimes(text, a.Zone))
 	}
 	return cli.ExitCode(err)
 }
 
 // root builds the tree of commands, once: the further commands are hung into it.
 func root(a *cli.App, groups []Group) *cobra.Command {
+	var version bool
 	root := &cobra.Command{
 		Use:   "candor",
 		Short: "shared computing as an honest market",
@@ -105,6 +107,9 @@ Start a site on this machine with "candor up", then submit to it.`,
 			if len(args) > 0 {
 				return cli.UnknownCommand(cmd, args[0])
 			}
+			if version {
+				return showVersion(a)
+			}
 			return cmd.Help()
 		},
 		Args:                       cobra.ArbitraryArgs,
@@ -115,12 +120,42 @@ Start a site on this machine with "candor up", then submit to it.`,
 	root.SetErr(a.Err)
 	root.SetUsageTemplate(strings.NewReplacer(".FlagUsages ", ".FlagUsagesWrapped 80 ", "for more information about a command", "for its help").Replace(root.UsageTemplate()))
 	a.ConnectionFlags(root.PersistentFlags())
+	root.Flags().BoolVar(&version, "version", false, "print the version")
 	addGroups(a, root, groups)
 	root.AddCommand(topics()...)
+	root.SetHelpCommand(helpCommand(root))
 	root.SetHelpCommandGroupID("other")
 	root.SetCompletionCommandGroupID("other")
 	cli.UsageErrors(root)
 	return root
+}
+
+// helpCommand shows the help of a command or a topic, and refuses a name that is neither.
+func helpCommand(root *cobra.Command) *cobra.Command {
+	return &cobra.Command{
+		Use:     "help [COMMAND]",
+		Short:   "show the help of a command or a topic",
+		Example: "  candor help submit\n  candor help job-file",
+		ValidArgsFunction: func(_ *cobra.Command, args []string, _ string) (names []string, _ cobra.ShellCompDirective) {
+			if found, rest, err := root.Find(args); err == nil && len(rest) == 0 {
+				for _, c := range found.Commands() {
+					names = append(names, cobra.CompletionWithDesc(c.Name(), c.Short))
+				}
+			}
+			return names, cobra.ShellCompDirectiveNoFileComp
+		},
+		RunE: func(_ *cobra.Command, args []string) error {
+			found, rest, err := root.Find(args)
+			if err != nil {
+				return err
+			}
+			if len(rest) > 0 {
+				return cli.UnknownCommand(found, rest[0])
+			}
+			found.InitDefaultHelpFlag()
+			return found.Help()
+		},
+	}
 }
 
 func addGroups(a *cli.App, root *cobra.Command, further []Group) {
@@ -129,7 +164,7 @@ func addGroups(a *cli.App, root *cobra.Command, further []Group) {
 		{"Site:", site.Commands(a)},
 		{"Money:", slices.Concat(accounts.Commands(a, submit.PredictCommand(a)), peers.Commands(a), []*cobra.Command{books.Command(a)})},
 	}
-	other := Group{"Other:", []*cobra.Command{schemaCommand(a), versionCommand(a)}}
+	other := Group{"Other:", []*cobra.Command{slurm.Command(a, slurmTopic()), schemaCommand(a), versionCommand(a)}}
 	for i, g := range own {
 		addGroup(root, fmt.Sprintf("own%d", i), g)
 	}

@@ -52,7 +52,14 @@ func TestReplicaCommands(t *testing.T) {
 			return someReplicas(actor), r.Validate()
 		})
 	}
-	s.run("replica", "list").expect(t, cli.CodeOK, "The bank can lose 0 replicas more", "")
+	s.run("replica", "list").expect(t, cli.CodeOK, "The bank can lose no replica", "")
+	two := newSite(t)
+	for _, actor := range []string{messages.Auctioneer, messages.Bank} {
+		r := someReplicas(actor)
+		r.Replicas = r.Replicas[:2]
+		answer(two, actor, messages.VerbReplicas, func(messages.Empty) (messages.ReplicasReply, error) { return r, nil })
+	}
+	two.run("replica", "list").expect(t, cli.CodeOK, "The bank needs both of its replicas", "")
 	var all []messages.ReplicasReply
 	if err := json.Unmarshal([]byte(s.run("replica", "list", "bank", "--json").out), &all); err != nil || len(all) != 1 || !reflect.DeepEqual(all[0], someReplicas("bank")) {
 		t.Errorf("%+v, %v", all, err)

@@ -84,9 +84,17 @@ func TestPeerRequests(t *testing.T) {
 	})
 	report := someNet()
 	answer(s, messages.Bank, messages.VerbNet, func(messages.CycleRequest) (messages.NettingReport, error) { return report, nil })
+	var plan, unproven *messages.RepairPlan
 	book := messages.ReconciledBook{Sender: "west", Difference: &messages.BookDifference{Number: 2}}
 	answer(s, messages.Bank, messages.VerbReconcile, func(r messages.ReconcileRequest) (messages.ReconcileReply, error) {
-		return messages.ReconcileReply{Peer: r.Peer, Books: []messages.ReconciledBook{book}}, nil
+		return messages.ReconcileReply{Peer: r.Peer, Books: []messages.ReconciledBook{book}, Plan: plan}, nil
+	})
+	var repair messages.RepairRequest
+	answer(s, messages.Bank, messages.VerbRepair, func(r messages.RepairRequest) (messages.RepairReply, error) {
+		repair = r
+		done := *plan
+		plan = unproven
+		return messages.RepairReply{Done: done}, nil
 	})
 	run := func(code int, line, out, err string) {
 		t.Helper()
@@ -112,6 +120,17 @@ func TestPeerRequests(t *testing.T) {
 	run(cli.CodeFailed, "peer reconcile east", "first at number 2", "")
 	book.Difference = nil
 	run(cli.CodeOK, "peer reconcile east", "the books agree", "")
+	run(cli.CodeOK, "peer reconcile east --repair", "the books agree", "")
+	run(cli.CodeUsage, "peer reconcile east --from ops", "", "--repair")
+	plan = &messages.RepairPlan{Digest: make([]byte, 32), Numbers: 1, Borne: 2 * credit, Changes: []messages.RepairChange{
+		{Sender: "west", Number: 3, Account: "ops", Amount: -2 * credit, Borne: true}, {Sender: "east", Kind: messages.InstructCharge, Account: "ada", Amount: -credit, Held: true}}}
+	run(cli.CodeFailed, "peer reconcile east", "To enter 1 number again, with 2 credits of your own account: candor peer reconcile east --repair", "")
+	run(cli.CodeRepaired, "peer reconcile east --repair --from ops", "stands in for a user", "")
+	if repair.Account != "ops" || len(repair.Digest) != 32 {
+		t.Errorf("asked for %+v", repair)
+	}
+	plan, unproven = &messages.RepairPlan{Digest: make([]byte, 32)}, &messages.RepairPlan{Unproven: []string{"totals: gone"}}
+	run(cli.CodeFailed, "peer reconcile east --repair", "Not to be repaired: totals: gone", "")
 	run(cli.CodeFailed, "settle", "NOT complete", "")
 	if closed.Cycle != 0 {
 		t.Error("a look closed a cycle")

@@ -88,7 +88,7 @@ func TestBetweenSites(t *testing.T) {
 		t.Helper()
 		s.run(strings.Fields(line)...).expect(t, code, out, err)
 	}
-	run(cli.CodeOK, "remit bob@east 10 --key k --from climate --reason thanks", "Set aside 10 credits for bob at east; the bank of east is asked as number 12", "")
+	run(cli.CodeOK, "remit bob@east 10 --key k --from climate --reason thanks", "Set aside 10 credits for bob at east; this is request 12 to the bank of east", "")
 	if want := (messages.RemitRequest{Key: "k", Account: "climate", Peer: "east", Payee: "bob", Amount: 10 * credit, Reason: "thanks"}); remit != want {
 		t.Errorf("asked for %+v", remit)
 	}
@@ -103,7 +103,7 @@ func TestBetweenSites(t *testing.T) {
 		t.Errorf("by default for %v", asked.Interval)
 	}
 	run(cli.CodeUsage, "authorise east 20 --for ever", "", "--for")
-	run(cli.CodeOK, "revoke alice/k", "asked as number 13", "")
+	run(cli.CodeOK, "revoke alice/k", "this is request 13", "")
 	number = 0
 	run(cli.CodeOK, "revoke alice/k", "was asked before", "")
 	if revoked.ID != "alice/k" {

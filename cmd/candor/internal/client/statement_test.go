@@ -49,7 +49,7 @@ func TestHoldsAreGivenTheirJobs(t *testing.T) {
 	if rows[2][job] != "103" || rows[4][job] != "103" || rows[3][job] != "" {
 		t.Errorf("%q", rows)
 	}
-	if want := `a name that is far too long for a table on main (proportional): 2 of 5 held were charged, 3 came back: said, "so"`; rows[4][reason] != want {
+	if want := `2 of 5 held were charged, 3 came back: a name that is far too long for a table on main (proportional): said, "so"`; rows[4][reason] != want {
 		t.Errorf("%q, want %q", rows[4][reason], want)
 	}
 }

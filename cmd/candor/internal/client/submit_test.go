@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -123,7 +124,6 @@ func TestSubmitRefusesWhatIsIncomplete(t *testing.T) {
 		args []string
 		err  string
 	}{
-		{"date", nil, "candor submit: budget: missing: name the most that the job may cost, with --budget 10"},
 		{"", nil, "candor submit: standard input: the file is empty"},
 		{"#!/bin/sh\n", []string{"-b", "1"}, "the script has no command"},
 		{"budget: 1\ntasks: 10000000\nscript: date\n", nil, "candor submit: stages[0].tasks: 10000000 are more than the limit of 1000000 for a job; submit several jobs (TooLarge)\n   1 | budget: 1\n>  2 | tasks: 10000000\n"},
@@ -260,4 +260,35 @@ func TestAnInterruptEndsTheWaitAndNotTheJob(t *testing.T) {
 	})
 	s.in = "date"
 	s.runIn(ctx, "submit", "-b", "1", "--wait").expect(t, cli.CodeInterrupted, "Submitted job 17", "Job 17 goes on; candor cancel 17 ends it.\n")
+}
+
+// TestSubmitOfCommands: a bare command and a line of shell are jobs, the number alone is
+// printed for scripts, and a job that names no budget leaves that to its market.
+func TestSubmitOfCommands(t *testing.T) {
+	s := newSite(t)
+	s.env["CANDOR_BUDGET"] = ""
+	taken := submissions(s)
+	last := func() messages.JobSpec { return (*taken)[len(*taken)-1].Spec }
+	s.run("submit", "-b", "1", "--", "ls", "-l", "a b").expect(t, 0, "Submitted job 17 (1 credit held from alice)\n", "")
+	if got := last(); !slices.Equal(got.Stages[0].Command, []string{"ls", "-l", "a b"}) || got.Name != "ls" {
+		t.Errorf("a bare command is %+v", got)
+	}
+	s.run("submit", "--id-only", "-b", "1", "-o", "%j.txt", "--", "ls", "it's").expect(t, 0, "17\n", "")
+	if got := last().Stages[0].Script; !strings.Contains(got, ".txt") || !strings.Contains(got, `exec 'ls' 'it'\''s'`) {
+		t.Errorf("a bare command with -o is %q", got)
+	}
+	s.run("submit", "--id-only", "--wrap", "sort x | uniq").expect(t, 0, "17\n", "")
+	if got := last(); got.Budget != 0 || got.Stages[0].Script != "#!/bin/sh\nsort x | uniq\n" {
+		t.Errorf("--wrap sent %+v", got)
+	}
+	s.env["CANDOR_BUDGET"] = "3"
+	s.run("submit", "--id-only", "--", "true").expect(t, 0, "17\n", "")
+	if got := last().Budget; got != 3*messages.Credit {
+		t.Errorf("CANDOR_BUDGET=3 is a budget of %v", got)
+	}
+	for _, bad := range [][]string{{"submit", "-b", "0", "--", "true"}, {"submit", "--wrap", "true", "x.sh"}, {"submit", "-b", "1", "--", ""}} {
+		if r := s.run(bad...); r.code != cli.CodeUsage {
+			t.Errorf("%q ended with %d: %s", bad, r.code, r.err)
+		}
+	}
 }

@@ -44,6 +44,21 @@ func openTerminal(t *testing.T) (user, tty *os.File) {
 	return user, tty
 }
 
+// A terminal that tells its width and no height, as after "stty cols 20", has this width.
+func TestAWidthWithoutAHeightCounts(t *testing.T) {
+	_, tty := openTerminal(t)
+	for _, c := range []struct{ told, want unix.Winsize }{
+		{unix.Winsize{Col: 20}, unix.Winsize{Col: 20, Row: 24}}, {unix.Winsize{Row: 50}, unix.Winsize{Col: 80, Row: 50}}, {unix.Winsize{}, unix.Winsize{Col: 80, Row: 24}},
+	} {
+		if err := unix.IoctlSetWinsize(int(tty.Fd()), unix.TIOCSWINSZ, &c.told); err != nil {
+			t.Fatal(err)
+		}
+		if columns, rows := terminal.Size(tty); columns != int(c.want.Col) || rows != int(c.want.Row) {
+			t.Errorf("%+v: %d columns and %d rows", c.told, columns, rows)
+		}
+	}
+}
+
 // readUntil reads what the program shows up to and with a mark.
 func readUntil(t *testing.T, user *os.File, mark string) string {
 	t.Helper()

@@ -11,7 +11,6 @@ func topics() []*cobra.Command {
 	return []*cobra.Command{
 		{Use: "exit-codes", Short: "what the exit codes mean", Long: exitCodesTopic},
 		{Use: "environment", Short: "which variables and files are read", Long: environmentTopic},
-		{Use: "slurm", Short: "how #SBATCH lines are read", Long: slurmTopic()},
 		{Use: "job-file", Short: "how to write a job file or script", Long: jobFileTopic},
 	}
 }
@@ -34,6 +33,8 @@ the job, 130 if the job was cancelled. The exit code of a task that a signal
 ended is 128 + the signal. The exit code of a task that could not be started is
 1.
 
+"candor peer reconcile --repair" exits with 7 if it repaired the books.
+
 "candor books" exits with 1 if the books do not balance, "candor bank verify" if
 the books do not verify.
 
@@ -54,10 +55,9 @@ and the variable over the file:
   --ca         CANDOR_CA         site.json
   --state      CANDOR_STATE      $XDG_STATE_HOME/candor or ~/.local/state/candor
 
-"candor up" writes these files. Commands for operators use the account
-"operator", if you name no account and the credentials of the operator are on
-this machine. NO_COLOR turns colours off. Output that goes to no terminal has no
-colours.
+"candor up" writes these files. No command acts as an operator by itself: name
+the account with --account operator, or set CANDOR_ACCOUNT. NO_COLOR turns
+colours off. Output that goes to no terminal has no colours.
 
 The environment of a task has CANDOR_JOB, CANDOR_TASK, CANDOR_STAGE, the array
 index, the site and the node. Variables of your own environment are there only
@@ -81,7 +81,7 @@ needed:
   utility:                   # worth of a share of a class; default: estimated
     form: linear             # or log
     weights: {map: 3, reduce: 2}
-    minimum: 0.2             # with less utility than this, the job owes nothing
+    minimum: 0.2             # with less utility than this, the job waits
   stages:
     - name: count
       class: map
@@ -151,10 +151,25 @@ command:
 
 Directives of sbatch are read too: see candor help slurm.`
 
-// slurmTopic is made of the table by which #SBATCH lines are read.
+// slurmTopic is partly made of the table by which #SBATCH lines are read.
 func slurmTopic() string {
 	ours, ignored, without := jobfile.SbatchTable()
-	return `The lines "#SBATCH option..." before the first command of a script are read. No
+	return `"candor slurm link DIRECTORY" makes commands with the names of Slurm's: sbatch,
+srun, squeue, sacct, scancel, scontrol, sinfo, sacctmgr and sshare. Programs
+that call these commands can then use Candor. A partition is a market, an
+account is the project that pays, a cluster is a site. An element of an array
+has the number of the job with its index, such as 33_4.
+
+sbatch reads its options as candor submit reads #SBATCH lines, with these
+differences: -o and -e name files for the output, as under Slurm (slurm-%j.out,
+if there is neither); --wrap and --parsable work; the job gets the variables of
+your environment, but for variables that have the names of secrets; and a job
+without a budget has the budget of CANDOR_BUDGET, or else the default budget of
+its market. Tasks have SLURM_JOB_ID,
+SLURM_ARRAY_TASK_ID and the other variables of Slurm. srun runs a command within
+a job. scancel sends no signals but those that end a job.
+
+The lines "#SBATCH option..." before the first command of a script are read. No
 option that changes when, whether or where a job runs is ignored. An option that
 Candor cannot do is refused, with the option to use instead.
 

@@ -28,20 +28,22 @@ func versionCommand(a *cli.App) *cobra.Command {
 		Use:     "version",
 		Short:   "print the version",
 		Example: "  candor version\n  candor version --json | jq -r .revision",
-		RunE: func(*cobra.Command, []string) error {
-			v := readVersion()
-			return a.Show(v, func(p *cli.Page) {
-				revision := cmp.Or(v.Revision, "unknown revision")
-				if v.Time != "" {
-					revision += " of " + v.Time
-				}
-				if v.Modified {
-					revision += ", modified"
-				}
-				p.Printf("candor %s (%s) %s %s\n", v.Version, revision, v.Go, v.Platform)
-			})
-		},
+		RunE:    func(*cobra.Command, []string) error { return showVersion(a) },
 	}
+}
+
+func showVersion(a *cli.App) error {
+	v := readVersion()
+	return a.Show(v, func(p *cli.Page) {
+		revision := cmp.Or(v.Revision, "unknown revision")
+		if v.Time != "" {
+			revision += " of " + v.Time
+		}
+		if v.Modified {
+			revision += ", modified"
+		}
+		p.Printf("candor %s (%s) %s %s\n", v.Version, revision, v.Go, v.Platform)
+	})
 }
 
 // readVersion reads what the Go tool recorded in the binary.

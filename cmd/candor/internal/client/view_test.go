@@ -53,7 +53,7 @@ func someJob() messages.JobDetail {
 
 func someTasks() messages.TasksReply {
 	status := func(index uint32, attempt uint32, state string, e messages.Ending) messages.TaskStatus {
-		return messages.TaskStatus{Task: messages.TaskRef{Job: 103, Index: index}, Stage: "count", Index: index, Attempt: attempt, State: state, Node: e.Node,
+		return messages.TaskStatus{Task: messages.TaskRef{Job: 103, Index: index}, Stage: "count", Index: index, Array: int64(index), Attempt: attempt, State: state, Node: e.Node,
 			Reason: e.Reason.String(), Message: e.String(), Claimed: at(2), Ended: at(5), Ran: messages.Duration(3 * time.Second)}
 	}
 	done := status(0, 1, "Done", messages.Ending{Node: "n1"})
@@ -128,11 +128,16 @@ func checkViews(t *testing.T, views map[string]view) {
 }
 
 // checkFits holds that on a terminal of 80 and of 200 columns no line is wider, and that
-// nothing is cut where there is no terminal or the user asks for all.
+// nothing is cut or left out where it fits, where there is no terminal, or where the user
+// asks for all.
 func checkFits(t *testing.T, s *fakeSite, line []string, full result) {
 	t.Helper()
 	for _, s.width = range []int{80, 200} {
-		for text := range strings.SplitSeq(s.run(line...).out, "\n") {
+		got := s.run(line...).out
+		if widest(full.out) <= s.width && got != full.out {
+			t.Errorf("%v: a terminal of %d columns has room for all: %s", line, s.width, difference(got, full.out))
+		}
+		for text := range strings.SplitSeq(got, "\n") {
 			if n := terminal.Width(text); n > s.width && strings.Contains(strings.TrimSpace(text), " ") {
 				t.Errorf("%v: %d columns on a terminal of %d: %s", line, n, s.width, text)
 			}
@@ -142,6 +147,34 @@ func checkFits(t *testing.T, s *fakeSite, line []string, full result) {
 		t.Errorf("%v -o wide: %s", line, difference(got.out, full.out))
 	}
 	s.width = 0
+}
+
+func widest(text string) (columns int) {
+	for line := range strings.SplitSeq(text, "\n") {
+		columns = max(columns, terminal.Width(line))
+	}
+	return columns
+}
+
+// On a terminal of 80 columns, long names do not push out of the table what is worth more,
+// and a task keeps its index. The fields of a job go on below their values.
+func TestLongNamesLeaveRoom(t *testing.T) {
+	s := newSite(t)
+	s.further = prepareSite
+	tasks := someTasks()
+	for i := range tasks.Tasks {
+		tasks.Tasks[i].Array += 500
+		tasks.Tasks[i].Stage, tasks.Tasks[i].Node = "count-the-words-of-every-part", "node3-with-a-long-name-in-rack17"
+	}
+	job := someJob()
+	job.Name, job.Message = strings.Repeat("long-", 20), strings.Repeat("the node had no memory left; ", 5)
+	job.Spec.AfterJobs, job.Spec.AfterOK = []messages.JobID{7}, []messages.JobID{8, 9}
+	job.Spec.Stages[0].TimeLimit = messages.Duration(10 * time.Minute)
+	gives[messages.TasksRequest](messages.Auctioneer, messages.VerbTasks, tasks)(s)
+	gives[messages.JobRequest](messages.Auctioneer, messages.VerbJob, job)(s)
+	s.width = 80
+	golden(t, "tasks_80.txt", s.run("tasks", "103").out)
+	golden(t, "job_80.txt", s.run("job", "103").out)
 }
 
 func TestViews(t *testing.T) {

@@ -53,7 +53,8 @@ no hosts.`+singleHelp+replicaHelp,
 func estimatorCommand() *cobra.Command {
 	return (&single{actor: messages.Estimator}).command("run an estimator alone",
 		`Runs an estimator. Several estimators may run: all learn the same.`+singleHelp,
-		`  candor estimator --config site.yaml --server nats://10.0.0.1:4222 --creds estimator.creds`)
+		`  candor estimator --config site.yaml \
+      --server nats://10.0.0.1:4222 --creds estimator.creds`)
 }
 
 func nodeagentCommand() *cobra.Command {

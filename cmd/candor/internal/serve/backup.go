@@ -20,8 +20,8 @@ Everything that the site answered before the backup began is in the backup.
 
 Run the command on a host of the site, as the user that runs the site. The
 backup of one host is enough for all hosts. DIR must be empty or not exist. DIR
-appears only when the backup is whole. This command checks its files: sha256sum
--c SHA256SUMS
+appears only when the backup is whole. To check its files, run in DIR:
+sha256sum -c SHA256SUMS
 
 A person who can read the backup can act as the site: keep the backup as safe as
 the keys. Your configuration and your certificates are not in the backup.`,
@@ -33,7 +33,7 @@ the keys. Your configuration and your certificates are not in the backup.`,
 			if err != nil {
 				return err
 			}
-			return say(cmd.OutOrStdout(), "%s has a whole backup of site %s, until %s\n", args[0], about.Site, about.Began.Local().Format(time.DateTime))
+			return say(cmd.OutOrStdout(), "%s has the backup of site %s, with everything until %s\n", args[0], about.Site, about.Began.Local().Format(time.DateTime))
 		}),
 	}
 	cmd.Flags().StringVar(&state, "state", "", "state `directory` of the running site (default "+tilde(defaultState())+")")
@@ -51,12 +51,15 @@ when it is whole. Then start the site with this state directory and the site's
 configuration.
 
 All changes after the backup are lost. Tasks that ran at that time run again.
-The time of keeping the files of jobs begins again. Estimates are learned again.
+Job numbers go on more than a million higher. What was agreed with other sites
+can be entered again: see candor peer reconcile. The time of keeping the files
+of jobs begins again. Estimates are learned again.
 
 If the site has several hosts, restore all hosts from the same backup, each with
 its --host, before you start one of them. No host may keep its old state.`,
 		Example: `  candor restore /backup/west-monday
-  candor restore /backup/west-monday --state /var/lib/candor --host rack1 --keys /etc/candor/keys`,
+  candor restore /backup/west-monday --state /var/lib/candor \
+      --host rack1 --keys /etc/candor/keys`,
 		Args: cobra.ExactArgs(1),
 		RunE: prepared(func(cmd *cobra.Command, args []string) error {
 			to := cmp.Or(state, defaultState())

@@ -2,14 +2,18 @@ package serve
 
 import (
 	"cmp"
+	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
+	"time"
 
 	"github.com/goccy/go-yaml"
 	"github.com/spf13/cobra"
 
 	"github.com/candor-grid/candor/deploy/embedded"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/bus"
 )
 
 func configCommand() *cobra.Command {
@@ -43,11 +47,12 @@ func showCommand() *cobra.Command {
 		Use:   "show",
 		Short: "show the configuration in effect",
 		Long: `Prints, as YAML, the configuration that candor up with the same flags and
-environment would run: the defaults, the file over them, and both over that.
+environment would run. The file wins over the defaults, the environment over the
+file, and the flags over the environment.
 
-With --running the command prints the configuration with which the running site
-of the state directory was started. candor markets shows the markets that were
-applied since.`,
+With --running the command prints the configuration of the running site of the
+state directory: as the site was started, but with the markets of now, which
+candor market apply may have replaced.`,
 		Example: `  candor config show > site.yaml
   candor config show --config site.yaml --nodes 8
   candor config show --running --state /var/lib/candor`,
@@ -61,7 +66,7 @@ applied since.`,
 		}),
 	}
 	s.siteFlags(cmd.Flags())
-	cmd.Flags().BoolVar(&running, "running", false, "show what the running site was started with")
+	cmd.Flags().BoolVar(&running, "running", false, "show the configuration of the running site")
 	return cmd
 }
 
@@ -76,15 +81,84 @@ func (s *settings) shown(cmd *cobra.Command, running bool) ([]byte, error) {
 	}
 	for _, name := range []string{"config", "host", "keys", "listen", "metrics", "nodes", "profile", "replicas"} {
 		if cmd.Flags().Changed(name) {
-			return nil, messages.Errorf(messages.Invalid, "--%s: goes with what would run, not with --running; leave one of them out", name)
+			return nil, messages.Errorf(messages.Invalid, "--%s: cannot be used with --running; leave out one of the two", name)
 		}
 	}
 	config, process, err := embedded.Running(cmp.Or(s.state, defaultState()))
 	if err != nil {
 		return nil, err
 	}
+	head := "# in effect since process " + process + " started\n"
+	now, err := marketsOf(cmd.Context(), config)
+	switch {
+	case err != nil:
+		head += fmt.Sprintf("# the markets are those of the start: the site does not tell those of now: %s\n", messages.AsError("", err).Message)
+	case now.Version > 1:
+		head += fmt.Sprintf("# the markets were applied later: version %d\n", now.Version)
+		config, err = withMarkets(config, now.Markets)
+	}
+	if err != nil && now.Version > 0 {
+		return nil, err
+	}
 	text, err := yaml.JSONToYAML(config)
-	return append([]byte("# in effect since process "+process+" started\n"), text...), err
+	return append([]byte(head), text...), err
+}
+
+// withMarkets puts markets into a configuration, and leaves the rest in its order.
+func withMarkets(config []byte, list []messages.MarketStatus) ([]byte, error) {
+	var whole yaml.MapSlice
+	if err := yaml.UnmarshalWithOptions(config, &whole, yaml.UseOrderedMap()); err != nil {
+		return nil, err
+	}
+	markets := make([]messages.Market, len(list))
+	for i := range list {
+		markets[i] = list[i].Market
+	}
+	text, err := json.Marshal(markets)
+	if err != nil {
+		return nil, err
+	}
+	at := slices.IndexFunc(whole, func(item yaml.MapItem) bool { return item.Key == "markets" })
+	if at < 0 {
+		at, whole = len(whole), append(whole, yaml.MapItem{Key: "markets"})
+	}
+	if err := yaml.UnmarshalWithOptions(text, &whole[at].Value, yaml.UseOrderedMap()); err != nil {
+		return nil, err
+	}
+	return yaml.MarshalWithOptions(whole, yaml.JSON())
+}
+
+// marketsWithin bounds the wait for the site's answer.
+const marketsWithin = 5 * time.Second
+
+// marketsOf asks a running site of this host for its markets, as an operator.
+func marketsOf(ctx context.Context, config []byte) (reply messages.MarketsReply, err error) {
+	var c struct {
+		Site      messages.Name
+		State     string
+		Operators []messages.Name
+		TLS       *embedded.TLS
+	}
+	if err := json.Unmarshal(config, &c); err != nil {
+		return reply, err
+	}
+	info, err := embedded.ReadInfo(c.State)
+	if err != nil {
+		return reply, err
+	}
+	who := cmp.Or(append(c.Operators, info.DefaultAccount)...)
+	settings := bus.Config{URL: info.Server, Name: who, CredsFile: embedded.CredsFile(c.State, who)}
+	if settings.TLS, err = c.TLS.Client(); err != nil {
+		return reply, err
+	}
+	b, err := bus.Connect(settings)
+	if err != nil {
+		return reply, err
+	}
+	defer b.Close()
+	ctx, cancel := context.WithTimeout(ctx, marketsWithin)
+	defer cancel()
+	return bus.Call[messages.MarketsReply](ctx, b, messages.Subject(c.Site, messages.Auctioneer, messages.VerbMarkets, who), messages.Empty{})
 }
 
 // show writes a configuration as a file would hold it. It goes through JSON,

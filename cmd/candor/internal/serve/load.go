@@ -79,6 +79,29 @@ func (s *settings) load() (embedded.Config, error) {
 	return c, s.check(&c, d)
 }
 
+// changed returns a function that loads the configuration anew once its file was changed,
+// and returns nil as long as it was not; nil without a file.
+func (s *settings) changed() func() (*embedded.Config, error) {
+	if s.file == "" {
+		return nil
+	}
+	before, _ := os.Stat(s.file) // it was read just now
+	return func() (*embedded.Config, error) {
+		now, err := os.Stat(s.file)
+		if err != nil {
+			return nil, nil // it is being replaced
+		}
+		if before != nil && os.SameFile(before, now) && before.ModTime().Equal(now.ModTime()) && before.Size() == now.Size() {
+			return nil, nil
+		}
+		c, err := s.load()
+		if err == nil {
+			before = now
+		}
+		return &c, err
+	}
+}
+
 // read decodes the file, if one is named, over the defaults.
 func (s *settings) read() (c embedded.Config, d *document, err error) {
 	if s.file == "" {

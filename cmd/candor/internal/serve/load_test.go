@@ -189,7 +189,7 @@ func TestSampleMarkets(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(c.Markets) != 8 {
+	if len(c.Markets) != 9 {
 		t.Errorf("%d markets", len(c.Markets))
 	}
 }

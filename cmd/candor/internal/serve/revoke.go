@@ -42,7 +42,8 @@ issues new credentials for the accounts of its configuration by itself.
 --file revokes one credentials file that leaked. --key revokes the public key of
 a node that joined with a token (candor node tokens shows the key).`,
 		Example: `  candor user revoke dave
-  candor user revoke node7 --node --key UAJO53UP6SAESI4CZYQYATJ7SYKUAQ4MHXS6SSJAVVFCHLI5YNLAIWBI
+  candor user revoke node7 --node \
+      --key UAJO53UP6SAESI4CZYQYATJ7SYKUAQ4MHXS6SSJAVVFCHLI5YNLAIWBI
   candor user revoke --file found-on-a-usb-stick.creds`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if r.file != "" {
@@ -74,7 +75,7 @@ func (r *revoke) run(cmd *cobra.Command, name messages.Name) error {
 	keys := slices.DeleteFunc(authority.RevokedKeys(), func(key string) bool { return slices.Contains(before, key) })
 	where, err := r.inForce(cmd.Context(), &c, authority, keys)
 	if err != nil {
-		return messages.Errorf(messages.KindOf(err), "%s, but not at once everywhere: %s", said, messages.AsError("", err).Message)
+		return messages.Errorf(messages.KindOf(err), "%s, but some servers still admit them: %s", said, messages.AsError("", err).Message)
 	}
 	return say(cmd.OutOrStdout(), "%s%s\n", said, where)
 }
@@ -124,7 +125,7 @@ func (r *revoke) known(c *embedded.Config, authority *identity.Authority, role i
 	if near := spelling.Nearest(name, names); near != "" {
 		hint = fmt.Sprintf("; did you mean %q?", near)
 	}
-	return messages.Errorf(messages.NotFound, "nothing was issued here for %s %s%s (candor user list shows who has credentials; --force revokes what another host issued)", role, name, hint)
+	return messages.Errorf(messages.NotFound, "this host issued no credentials for %s %s%s (candor user list shows who has credentials; --force revokes credentials that another host issued)", role, name, hint)
 }
 
 // How long a revocation waits for the servers of a site to say that they are there, and

@@ -36,9 +36,13 @@ host must be started again.
                              before --finish.
   bank                       This key signs checkpoints and messages to other
                              banks. The first step prints the new key. Ask the
-                             operators of the peers to add it (candor peer add
-                             SITE --key OLD --key NEW). After --finish the bank
-                             signs with the new key.`,
+                             operators of the peers to trust it (candor peer key
+                             SITE NEW). After --finish the bank signs with the
+                             new key.
+  account                    This key says which other keys are the site's.
+                             Rotate bank before, once. Credentials stay valid;
+                             peers need do nothing. After --finish the old key
+                             is erased, and its signatures count no more.`,
 		Example: `  candor site rotate user-role
   candor site rotate user-role --finish`,
 		ValidArgs: identity.Rotatable(),
@@ -74,7 +78,7 @@ func (r *rotate) run(cmd *cobra.Command, key string) error {
 
 // authority opens the keys of the configured site, which must be there.
 func (s *settings) authority() (embedded.Config, *identity.Authority, error) {
-	return s.authorityElse("start it once with candor up, or make them with candor site init")
+	return s.authorityElse("name their directory with --keys, or make them with candor site init or candor up")
 }
 
 // authorityElse opens the keys of the configured site; where there are none, its error says what to do.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/candor-grid/candor/cmd/candor/internal/terminal"
 	"github.com/candor-grid/candor/deploy/embedded"
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/nodeagent/runner"
@@ -41,7 +42,7 @@ func applyAt(cmd *cobra.Command) error {
 	}
 	name, state := at.Value.String(), cmd.Flags().Lookup("state")
 	if state == nil || cmd.Flags().Changed("config") {
-		return messages.Errorf(messages.Invalid, "--at: %s works on the files that its own flags name, not on a running site", cmd.CommandPath())
+		return messages.Errorf(messages.Invalid, "--at: %s works on files, not on a running site; leave out --at", cmd.CommandPath())
 	}
 	base := cmp.Or(state.Value.String(), defaultState())
 	for _, dir := range []string{base, filepath.Join(base, sitesDir, name)} {
@@ -72,7 +73,11 @@ func group(use, short string, commands ...*cobra.Command) *cobra.Command {
 
 // say prints to w.
 func say(w io.Writer, format string, args ...any) error {
-	_, err := fmt.Fprintf(w, format, args...)
+	text := fmt.Sprintf(format, args...)
+	if width := terminal.Columns(w); width > 0 {
+		text = terminal.Wrap(text, width)
+	}
+	_, err := io.WriteString(w, text)
 	return err
 }
 

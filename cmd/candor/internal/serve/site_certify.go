@@ -26,7 +26,8 @@ func certifyCommand() *cobra.Command {
 certificate is valid for every port of the host, under its name and the DNS
 names and addresses that you give. If peers connect to the host, give the name
 of the hub. An old certificate is replaced. A host uses a new certificate after
-its next start. A certificate is valid for 825 days.
+its next start. A certificate is valid for 825 days. The certificate of
+localhost has the addresses and the name of this machine too.
 
 The servers and replicas of a site need no such files: each host makes their
 certificates from the site's keys when it starts. Only a replica that runs alone
@@ -35,7 +36,8 @@ from the keys of --config or --keys. The file is valid only for the port of the
 group of this actor.`,
 		Example: `  candor site certify rack4 10.0.0.4 --tls west/tls
   candor site certify rack1 10.0.0.1 hub.west.example --tls west/tls
-  candor site certify rack1 --replica bank --config site.yaml --output rack1-bank.pem`,
+  candor site certify rack1 --replica bank --config site.yaml \
+      --output rack1-bank.pem`,
 		RunE: prepared(func(cmd *cobra.Command, args []string) error {
 			if r.actor != "" {
 				return r.write(cmd.OutOrStdout(), args)
@@ -49,13 +51,17 @@ group of this actor.`,
 			}
 			file := filepath.Join(dir, args[0]+".pem")
 			_, missing := os.Stat(file)
-			if err := authority.Issue(args[0], args[1:], time.Now()); err != nil {
+			reached := args[1:]
+			if args[0] == localHost { // the site connects to itself by these names
+				reached = append(reachedLocally(""), reached...)
+			}
+			if err := authority.Issue(args[0], reached, time.Now()); err != nil {
 				return err
 			}
 			if missing == nil {
-				return say(cmd.OutOrStdout(), "%s\nThe host uses it from its next start on.\n", file)
+				return say(cmd.OutOrStdout(), "%s\nThe host uses the new certificate after its next start.\n", file)
 			}
-			return say(cmd.OutOrStdout(), "%s\nIt is new, and a host uses only what \"tls:\" of its configuration names: see that cert is\nthis file. If you meant a host that has a certificate, give that host's name.\n", file)
+			return say(cmd.OutOrStdout(), "%s\nThe file is new. A host uses only the files that \"tls:\" of its configuration names:\nset cert and key there. To replace a certificate, give the name of its host.\n", file)
 		}),
 	}
 	cmd.Flags().StringVar(&dir, "tls", tlsDir, "`directory` of the site's authority")

@@ -1,6 +1,7 @@
 package serve
 
 import (
+	"crypto/tls"
 	"io"
 	"path/filepath"
 	"testing"
@@ -37,6 +38,23 @@ func TestCertifyReplica(t *testing.T) {
 	for _, wrong := range [][]string{{"rack1", "--replica", "estimator"}, {"rack1", "10.0.0.1", "--replica", "bank"}, {"../x", "--replica", "bank"}} {
 		if err := run(wrong...); messages.KindOf(err) != messages.Invalid {
 			t.Errorf("%v: %v, want Invalid", wrong, err)
+		}
+	}
+}
+
+// The certificate of localhost stays valid under the addresses by which the site connects
+// to itself, also with the name of a hub.
+func TestCertifyLocalhost(t *testing.T) {
+	dir := t.TempDir() + "/west"
+	must(t, "site", "init", "west", "--dir", dir)
+	must(t, "site", "certify", "localhost", "hub.west.example", "--tls", dir+"/tls")
+	pair, err := tls.LoadX509KeyPair(dir+"/tls/localhost.pem", dir+"/tls/localhost.key")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"localhost", "127.0.0.1", "::1", "hub.west.example"} {
+		if err := pair.Leaf.VerifyHostname(name); err != nil {
+			t.Error(err)
 		}
 	}
 }

@@ -53,7 +53,7 @@ one process makes its keys at its first start.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			// Only flags are refused: variables of the environment are about another site.
 			if f := cmd.Flags(); len(args) > 0 && (f.Changed("config") || f.Changed("keys") || f.Changed("state")) {
-				return messages.Errorf(messages.Invalid, "--config, --keys and --state are for making keys without a name; a new site has all in --dir")
+				return messages.Errorf(messages.Invalid, "--config, --keys and --state are only for the command without a name; a new site has all its files in --dir")
 			}
 			if err := prepare(cmd); err != nil {
 				return err
@@ -210,18 +210,17 @@ func reachedLocally(listen string) []string {
 func (p *plan) explain(w io.Writer) error {
 	file := filepath.Join(p.Dir, siteFileName)
 	var text strings.Builder
-	fmt.Fprintf(&text, "%s\n  %-12s what the site is: edit it, then candor config check %s\n  %-12s who may speak as whom: keep them secret\n",
-		p.Dir, siteFileName, file, keysDirName+"/")
+	fmt.Fprintf(&text, "%s\n  %-12s the configuration: edit the file, then run candor config check\n  %-12s the keys of the site: keep them secret\n",
+		p.Dir, siteFileName, keysDirName+"/")
 	if !p.Plain {
-		fmt.Fprintf(&text, "  %-12s certificates for clients and peers; keep %s away from the hosts\n", tlsDir+"/", certificate.CAKeyFile)
+		fmt.Fprintf(&text, "  %-12s certificates; keep %s away from the hosts\n", tlsDir+"/", certificate.CAKeyFile)
 	}
 	if len(p.Hosts) == 0 {
-		fmt.Fprintf(&text, "Start it:           candor up --config %s\n", file)
+		fmt.Fprintf(&text, "Start the site:     candor up --config %s\n", file)
 	}
 	for _, h := range p.Hosts {
-		fmt.Fprintf(&text, "Start it on %s:  candor up --config %s --host %s\n", h.Name, file, h.Name)
+		fmt.Fprintf(&text, "Start host %s:   candor up --config %s --host %s\n", h.Name, file, h.Name)
 	}
 	fmt.Fprintf(&text, "Join another site:  candor site invite NAME --config %s\n", file)
-	_, err := io.WriteString(w, text.String())
-	return err
+	return say(w, "%s", text.String())
 }

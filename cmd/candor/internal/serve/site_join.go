@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -49,7 +48,8 @@ connect as the other site: give the file to its operator in private. The
 operator answers with candor site join. Then use candor site join here with the
 answer. Nothing changes before that. A second invitation has new credentials.
 "candor user revoke --file" revokes the credentials of an invitation.`,
-		Example: `  candor site invite east --config west/site.yaml --url tls://hub.west.example:7422
+		Example: `  candor site invite east --config west/site.yaml \
+      --url tls://hub.west.example:7422
   # at the other site:
   candor site join west-invites-east.json --limit 5000`,
 		RunE: prepared(func(cmd *cobra.Command, args []string) error { return l.invite(cmd.OutOrStdout(), args[0]) }),
@@ -82,7 +82,7 @@ func (l *letters) invite(w io.Writer, peer messages.Name) error {
 	if err := writeLetter(file, letter); err != nil {
 		return err
 	}
-	return say(w, "%s\nGive it to the operator of %s in private; there: candor site join %s --limit AMOUNT\nThen take the answer here: candor site join %s --config %s --limit AMOUNT\n",
+	return say(w, "%s\nGive this file to the operator of %s in private, who runs: candor site join %s --limit AMOUNT\nThen accept the answer here: candor site join %s --config %s --limit AMOUNT\n",
 		file, peer, filepath.Base(file), answerFile(peer, c.Site), l.settings.file)
 }
 
@@ -97,8 +97,9 @@ func joinSiteCommand() *cobra.Command {
 site to the peers of this site's configuration and writes its credentials and
 its certificate beside the configuration. For an invitation the command also
 writes an answer; the other site accepts the answer in the same way. The limit
-is the most that the other site may owe this site. The peers settle after both
-sites have been started again.`,
+is the most that the other site may owe this site. A site that runs with this
+configuration has the peer within seconds. If the site has several hosts, copy
+the configuration and its directory "peers" to each host.`,
 		Example: `  candor site join west-invites-east.json --config east/site.yaml --limit 5000
   candor site join east-answers-west.json --config west/site.yaml --limit 5000`,
 		Args: cobra.ExactArgs(1),
@@ -143,18 +144,18 @@ func (l *letters) join(w io.Writer, file string) error {
 		}
 		return err
 	}
-	fmt.Fprintf(w, "Site %s is in %s as a peer that may owe up to %s credits.\n", letter.Site, l.settings.file, limit)
+	say(w, "Site %s is in %s as a peer that may owe up to %s credits.\n", letter.Site, l.settings.file, limit)
 	if answer != "" {
-		fmt.Fprintf(w, "%s\nGive it to the operator of %s, who takes it with candor site join.\n", answer, letter.Site)
+		say(w, "%s\nGive this file to the operator of %s, who accepts the answer with candor site join.\n", answer, letter.Site)
 	}
-	return say(w, "Start this site again to settle with it; candor site status then shows how it stands.\n")
+	return say(w, "This site has the peer within seconds if it runs, else from its next start. Then candor site status shows the link to the peer.\n")
 }
 
 // admit writes what a letter brings, then makes its site a peer. What the file of
 // the configuration would then have wrong is found before it is replaced.
 func (l *letters) admit(c *embedded.Config, letter *identity.Letter, limit messages.Credits) error {
 	if (c.TLS != nil) != (letter.CA != "") {
-		return messages.Errorf(messages.Conflict, "site %s and site %s: one has certificates and the other has none; links need them at both ends, or at neither", c.Site, letter.Site)
+		return messages.Errorf(messages.Conflict, "site %s and site %s: only one has certificates; a link needs certificates at both ends, or at neither end", c.Site, letter.Site)
 	}
 	config, err := filepath.Abs(l.settings.file)
 	if err != nil {

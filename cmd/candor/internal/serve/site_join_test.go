@@ -147,7 +147,7 @@ func TestLettersAreRefused(t *testing.T) {
 	}
 	refused(t, messages.Invalid, "is the site itself", append([]string{"site", "invite", "west"}, config...)...)
 	refused(t, messages.Conflict, "exists already", append([]string{"site", "invite", "north", "-o", invitation}, config...)...)
-	refused(t, messages.Conflict, "among its peers already, with other", append([]string{"site", "join", answer, "--limit", "1"}, config...)...)
+	refused(t, messages.Conflict, "is a peer already, with other", append([]string{"site", "join", answer, "--limit", "1"}, config...)...)
 	refused(t, messages.Invalid, `is to site "east"`, append([]string{"site", "join", invitation, "--limit", "1"}, config...)...)
 	refused(t, messages.Invalid, "--limit", append([]string{"site", "join", answer, "--limit", "much"}, config...)...)
 	refused(t, messages.Invalid, "no such file", append([]string{"site", "join", dir + "/nothing", "--limit", "1"}, config...)...)
@@ -155,7 +155,7 @@ func TestLettersAreRefused(t *testing.T) {
 
 	must(t, "site", "init", "north", "--dir", dir+"/north", "--plain")
 	must(t, append([]string{"site", "invite", "north", "-o", dir + "/to-north"}, config...)...)
-	refused(t, messages.Conflict, "one has certificates and the other has none", "site", "join", dir+"/to-north", "--limit", "1", "--config", dir+"/north/site.yaml")
+	refused(t, messages.Conflict, "only one has certificates", "site", "join", dir+"/to-north", "--limit", "1", "--config", dir+"/north/site.yaml")
 	must(t, "site", "init", "south", "--dir", dir+"/south")
 	must(t, append([]string{"site", "invite", "south", "-o", dir + "/to-south"}, config...)...)
 	alone := configOf(t, dir+"/south")
@@ -165,7 +165,7 @@ func TestLettersAreRefused(t *testing.T) {
 	}
 	altered := dir + "/altered"
 	alter(t, answer, altered, func(l *identity.Letter) { l.Site = "south" })
-	refused(t, messages.PermissionDenied, "to no invitation of this site", append([]string{"site", "join", altered, "--limit", "1"}, config...)...)
+	refused(t, messages.PermissionDenied, "this site has written no invitation", append([]string{"site", "join", altered, "--limit", "1"}, config...)...)
 	if after, err := os.ReadFile(west + "/site.yaml"); err != nil || string(after) != string(before) {
 		t.Errorf("the configuration was changed: %v", err)
 	}
@@ -240,7 +240,7 @@ func TestInitMakesSites(t *testing.T) {
 	if len(c.Hosts) != 3 || c.Hosts[2].Leaf != "10.0.0.3:7422" || c.TLS.Cert != dir+"/w/tls/{host}.pem" || c.Nodes[1].Name != "rack2" {
 		t.Errorf("hosts %+v, tls %+v, nodes %+v", c.Hosts, c.TLS, c.Nodes)
 	}
-	if out := must(t, "site", "certify", "rack1", "10.0.0.1", "hub.west.example", "--tls", dir+"/w/tls"); !strings.Contains(out, "from its next start on") {
+	if out := must(t, "site", "certify", "rack1", "10.0.0.1", "hub.west.example", "--tls", dir+"/w/tls"); !strings.Contains(out, "after its next start") {
 		t.Errorf("it says %s", out)
 	}
 	if out := must(t, "site", "certify", "rack9", "--tls", dir+"/w/tls"); !strings.Contains(out, `"tls:" of its configuration names`) {
@@ -260,7 +260,7 @@ func TestInitMakesSites(t *testing.T) {
 	refused(t, messages.Invalid, "lower-case", "site", "init", "West!")
 	refused(t, messages.Invalid, "rack1=10.0.0.1", "site", "init", "x", "--dir", dir+"/x", "--hosts", "rack1")
 	refused(t, messages.Invalid, "an odd number", "site", "init", "x", "--dir", dir+"/x", "--hosts", "a=10.0.0.1,b=10.0.0.2")
-	refused(t, messages.Invalid, "has all in --dir", "site", "init", "x", "--keys", dir+"/x")
+	refused(t, messages.Invalid, "has all its files in --dir", "site", "init", "x", "--keys", dir+"/x")
 	refused(t, messages.NotFound, "--tls", "site", "certify", "rack1", "--tls", dir)
 	if _, err := os.Stat(dir + "/x"); !os.IsNotExist(err) {
 		t.Errorf("what was refused left something: %v", err)

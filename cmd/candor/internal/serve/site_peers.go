@@ -35,12 +35,12 @@ func reachedAt(c *embedded.Config) ([]string, error) {
 			continue
 		}
 		if ip := net.ParseIP(host); err != nil || port == "0" || ip != nil && ip.IsUnspecified() {
-			return nil, messages.Errorf(messages.Invalid, "%s: is not where another site reaches this one; say where with --url, like %shub.%s.example:7422", address, scheme, c.Site)
+			return nil, messages.Errorf(messages.Invalid, "%s: other sites cannot reach this address; give another address with --url, like %shub.%s.example:7422", address, scheme, c.Site)
 		}
 		urls = append(urls, scheme+address)
 	}
 	if len(urls) == 0 {
-		return nil, messages.Errorf(messages.Invalid, "listen_leaf: is missing: this site takes no servers of peers; set it, or have the other site invite this one")
+		return nil, messages.Errorf(messages.Invalid, "listen_leaf: is missing, so that servers of peers cannot connect; set listen_leaf, or let the other site invite this site")
 	}
 	return urls, nil
 }
@@ -61,7 +61,7 @@ func withPeer(file string, p embedded.Peer) ([]byte, error) {
 		if reflect.DeepEqual(c.Peers[i], p) {
 			return text, nil // only the files beside it are new
 		}
-		return nil, messages.Errorf(messages.Conflict, "%s: has site %s among its peers already, with other keys, addresses or another limit; take it out first, to begin anew", file, p.Name)
+		return nil, messages.Errorf(messages.Conflict, "%s: site %s is a peer already, with other keys, addresses or another limit; remove the peer from the file, then join again", file, p.Name)
 	}
 	changed, err := insertPeer(d, string(text), p)
 	if err != nil {
@@ -79,7 +79,7 @@ func checkText(file string, text []byte, p embedded.Peer) error {
 	}
 	i := slices.IndexFunc(c.Peers, func(known embedded.Peer) bool { return known.Name == p.Name })
 	if i < 0 || !slices.Equal(c.Peers[i].Keys, p.Keys) || c.Peers[i].Limit != p.Limit {
-		return messages.Errorf(messages.Internal, "%s: site %s could not be written among its peers; write it there by hand:\n%s", file, p.Name, item(p, "  "))
+		return messages.Errorf(messages.Internal, "%s: site %s could not be added to the peers; add the peer by hand:\n%s", file, p.Name, item(p, "  "))
 	}
 	return (&settings{file: file}).check(&c, d)
 }
@@ -111,7 +111,7 @@ func insertPeer(d *document, text string, p embedded.Peer) (string, error) {
 }
 
 func byHand(d *document, p embedded.Peer) error {
-	return messages.Errorf(messages.Invalid, "%s: its peers are not written as a list with a line for each; write there by hand, and join again after taking it out if this is an invitation:\n%s", d.Name, item(p, "  "))
+	return messages.Errorf(messages.Invalid, "%s: the command can only add to a list of peers with one peer a line; add this peer by hand (for an invitation, remove the peer again before you repeat candor site join):\n%s", d.Name, item(p, "  "))
 }
 
 // item writes a peer as an element of a list.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/candor-grid/candor/cmd/candor/internal/terminal"
 	"github.com/candor-grid/candor/deploy/embedded"
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/bus"
@@ -78,6 +79,7 @@ func (u *up) run(cmd *cobra.Command) error {
 		return err
 	}
 	o.LeaveRunning, o.Fresh, o.Wall = u.leave, u.fresh, wrongClock(u.clock)
+	o.Changed = u.settings.changed()
 	site, err := embedded.Start(cmd.Context(), c, o)
 	if err != nil {
 		return unstarted(cmd.Context(), err)
@@ -94,7 +96,7 @@ func (u *up) load() (embedded.Config, error) {
 	c, err := u.settings.load()
 	if u.asMe {
 		if c.Tasks.Private {
-			return c, messages.Errorf(messages.Invalid, "--tasks-as-me: tasks.private needs users other than yours")
+			return c, messages.Errorf(messages.Invalid, "--tasks-as-me: tasks.private needs other users than yours")
 		}
 		c.Tasks.User = runner.UserSelf
 	}
@@ -130,7 +132,13 @@ func announceFacts(ctx context.Context, w io.Writer, site *embedded.Site) {
 	fact(w, "tasks", reach(ctx, site))
 }
 
-func fact(w io.Writer, what, text string) { fmt.Fprintf(w, "  %-10s %s\n", what, text) }
+func fact(w io.Writer, what, text string) {
+	const column = 13
+	if width := terminal.Columns(w); width > column {
+		text = terminal.WrapAt(text, column, width)
+	}
+	fmt.Fprintf(w, "  %-10s %s\n", what, text)
+}
 
 // ask asks an actor of a site of this process as the operator. The answer only informs: it
 // is not waited for beyond askWithin.

@@ -83,7 +83,7 @@ func portAfter(address string, more int) (string, error) {
 	}
 	port, err := strconv.Atoi(text)
 	if err != nil || port+more > 65535 {
-		return "", messages.Errorf(messages.Invalid, "listen: %q leaves no port for every site; name another with --listen", address)
+		return "", messages.Errorf(messages.Invalid, "listen: %q is too high: the next sites have the next ports; name a lower port with --listen", address)
 	}
 	if port != 0 {
 		port += more

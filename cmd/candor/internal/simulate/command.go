@@ -33,6 +33,13 @@ type options struct {
 	plots  string
 	json   bool
 	faults faultOptions
+	// Of a comparison.
+	compared []string // markets
+	worth    string   // the measure of welfare of all
+	draws    int      // of the types
+	// Of users who lie as it pays.
+	lying  bool
+	passes int
 }
 
 // Command returns `candor simulate`. An error it returns is a *messages.Error.
@@ -69,12 +76,18 @@ and budget: job is the number in the log, and times are seconds from its
 beginning. Budgets bind in proportional, fifo, fairshare and backfill, and with
 --actors all in every mechanism.
 
+` + compareHelp + `
 ` + faultsHelp() + `
 The keys of --json are stable. Package deploy/simulated/measure defines each
 key, and with --faults package deploy/simulated/faults.`,
-		Example: `  candor simulate --trace LPC-EGEE-2004-1.2-cln.swf.gz --market highest-bid --nodes 105
-  candor simulate --trace KTH-SP2.swf.gz --market market.yaml --from 30d --to 60d --scale-load 1.5 --plots figures
-  candor simulate --trace log.swf --market market.yaml --json --events events.csv > report.json
+		Example: `  candor simulate --trace LPC-EGEE-2004.swf.gz --market highest-bid --nodes 105
+  candor simulate --trace KTH-SP2.swf.gz --market market.yaml \
+      --from 30d --to 60d --scale-load 1.5 --plots figures
+  candor simulate --trace log.swf --market market.yaml \
+      --json --events events.csv > report.json
+  candor simulate --trace log.swf --compare a.yaml,b.yaml,fairshare \
+      --from 30d --to 37d
+  candor simulate --trace log.swf --market highest-bid --strategic --to 3d
   candor simulate --faults plan.yaml --seeds 1000`,
 		Args: cobra.NoArgs, SilenceErrors: true, SilenceUsage: true,
 		RunE: func(c *cobra.Command, _ []string) error {
@@ -92,11 +105,34 @@ key, and with --faults package deploy/simulated/faults.`,
 	f.StringVar(&o.events, "events", "", "write all events to this `file`, .csv")
 	f.StringVar(&o.plots, "plots", "", "draw figures into this `directory`, as SVG")
 	f.BoolVar(&o.json, "json", false, "print the report as JSON")
+	f.StringSliceVar(&o.compared, "compare", nil, "run these `markets` (files, or names of mechanisms) side by side, instead of --market")
+	f.StringVar(&o.worth, "worth", rules.ByRun, "with --compare or --strategic, welfare by `"+rules.ByRun+"`, "+rules.ByDelay+" or "+rules.ByDeadline)
+	f.IntVar(&o.draws, "draws", 3, "with --compare, how many `times` types are drawn")
+	f.BoolVar(&o.lying, "strategic", false, "have every user lie as it pays, and report where they come to rest")
+	f.IntVar(&o.passes, "passes", 20, "with --strategic, how many `times` each user chooses, at most")
 	f.StringVar(&o.faults.plan, "faults", "", "run a federation under the faults of this `file` of YAML, instead of a log")
 	f.IntVar(&o.faults.seeds, "seeds", 100, "how many `runs` under faults")
 	f.Uint64Var(&o.faults.from, "from-seed", 1, "the `seed` of the first run under faults")
 	return c
 }
+
+// compareHelp says what a comparison tells.
+const compareHelp = `With --compare, several markets get the same jobs with the same types, drawn by
+the model of the first. Welfare has one measure for all of them, by default run:
+the value of each job that is run, less what its waiting costs. Starved jobs are
+not completed, or respond after more than 100 times their run time. Jain's index
+and the Gini coefficient are of the users' mean speeds: run time by response, 0
+for jobs that are not completed. Utilisation is from the first submission to the
+last. Differences from the first market are paired: job by job, draw by draw.
+
+With --strategic, every user of a market, or of each market of --compare, may
+tell a lie about the value, the deadline, the length or the arrival of all its
+jobs, or split them. One after another, users compare what they could tell and
+draw by regret, until nobody would gain more than 0.1% of its value. The tables
+have welfare and revenue at rest, who lies, and who gained. Each pass runs the
+market some 25 times for each user: study a few days of a log. What users want
+is --worth.
+`
 
 // parameters lists what each mechanism's market can say.
 func parameters() string {
@@ -124,6 +160,29 @@ func (o *options) run(out, stderr io.Writer) error {
 	if os.Getenv("GOMEMLIMIT") == "" {
 		defer debug.SetMemoryLimit(debug.SetMemoryLimit(fitting))
 	}
+	style := terminal.StyleFor(terminal.IsTerminal(out), false, os.Getenv)
+	if o.lying {
+		d, err := o.strategic(NewProgress(stderr))
+		switch {
+		case err != nil:
+			return messages.AsError("simulate", err)
+		case o.json:
+			return Print(out, d)
+		}
+		writeStrategic(out, style, d)
+		return nil
+	}
+	if len(o.compared) > 0 {
+		d, err := o.compare(NewProgress(stderr))
+		switch {
+		case err != nil:
+			return messages.AsError("simulate", err)
+		case o.json:
+			return Print(out, d)
+		}
+		writeComparison(out, style, d)
+		return nil
+	}
 	report, err := o.simulate(NewProgress(stderr))
 	if err != nil {
 		return messages.AsError("simulate", err)
@@ -131,22 +190,31 @@ func (o *options) run(out, stderr io.Writer) error {
 	if o.json {
 		return Print(out, report)
 	}
-	write(out, terminal.StyleFor(terminal.IsTerminal(out), false, os.Getenv), report)
+	write(out, style, report)
 	return nil
 }
 
 // together refuses flags that would be ignored beside others.
 func (o *options) together(flags *pflag.FlagSet) (err error) {
-	faults := []string{"faults", "seeds", "from-seed"}
+	faults, compared := []string{"faults", "seeds", "from-seed"}, []string{"worth", "draws"}
 	flags.VisitAll(func(f *pflag.Flag) {
 		switch of := slices.Contains(faults, f.Name); {
 		case !f.Changed || f.Name == "json" || err != nil:
 		case of && o.faults.plan == "":
 			err = messages.Errorf(messages.Invalid, "--%s: is for runs under faults: name a plan with --faults, or leave it out", f.Name)
 		case !of && o.faults.plan != "":
-			err = messages.Errorf(messages.Invalid, "--%s: is for studies of a log, and --faults runs none: leave one of them out", f.Name)
+			err = messages.Errorf(messages.Invalid, "--%s: is for a log, and --faults runs no log; leave out one of the two", f.Name)
+		case f.Name == "passes" && !o.lying:
+			err = messages.Errorf(messages.Invalid, "--passes: is for users who lie as it pays: add --strategic, or leave it out")
+		case f.Name == "draws" && o.lying:
+			err = messages.Errorf(messages.Invalid, "--draws: with --strategic types are drawn once; leave out one of the two")
+		case f.Name == "worth" && o.lying:
+		case slices.Contains(compared, f.Name) && len(o.compared) == 0:
+			err = messages.Errorf(messages.Invalid, "--%s: is for comparisons: name markets with --compare, or leave it out", f.Name)
+		case f.Name == "by" && (len(o.compared) > 0 || o.lying):
+			err = messages.Errorf(messages.Invalid, "--by: comparisons and --strategic have groups of their own; leave out --by")
 		case f.Name == "slots-per-node" && o.actors == "core":
-			err = messages.Errorf(messages.Invalid, "--slots-per-node: the mechanism alone knows no nodes: take --actors all, or leave it out")
+			err = messages.Errorf(messages.Invalid, "--slots-per-node: the mechanism alone has no nodes; use --actors all, or leave out --slots-per-node")
 		}
 	})
 	return err
@@ -163,6 +231,19 @@ func (o *options) check() error {
 	if o.events != "" && !strings.HasSuffix(o.events, ".csv") {
 		return messages.Errorf(messages.Invalid, "--events: %s: name a file that ends in .csv", o.events)
 	}
+	if o.AllActors = o.actors == "all"; len(o.compared) > 0 {
+		if err := o.checkCompared(); err != nil {
+			return err
+		}
+	}
+	if !slices.Contains([]string{rules.ByDelay, rules.ByDeadline, rules.ByRun}, o.worth) {
+		return messages.Errorf(messages.Invalid, "--worth: must be %s, %s or %s, is %.64q", rules.ByRun, rules.ByDelay, rules.ByDeadline, o.worth)
+	}
+	if o.lying {
+		if err := o.checkStrategic(); err != nil {
+			return err
+		}
+	}
 	if !slices.Contains(measure.Groupings, o.by) {
 		return messages.Errorf(messages.Invalid, "--by: must be one of %s, is %.64q", strings.Join(measure.Groupings, ", "), o.by)
 	}
@@ -171,8 +252,9 @@ func (o *options) check() error {
 
 func (o *options) simulate(show *Progress) (*measure.Report, error) {
 	defer show.End()
-	show.Step("reading " + o.Trace)
-	o.AllActors = o.actors == "all"
+	if o.Trace != "" {
+		show.Step("reading " + o.Trace)
+	}
 	p, err := o.Study()
 	if err != nil {
 		return nil, err

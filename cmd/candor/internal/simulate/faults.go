@@ -78,7 +78,7 @@ func (f *faultOptions) run(out, stderr io.Writer, asJSON bool) error {
 		writeFaults(out, report)
 	}
 	if n := len(report.Violations); n > 0 {
-		return messages.Errorf(messages.Internal, "%d of %d seeds violate what must always hold; the plans printed replay them", n, report.Seeds)
+		return messages.Errorf(messages.Internal, "%d of %d seeds violate an invariant; the printed plans replay these seeds", n, report.Seeds)
 	}
 	return nil
 }

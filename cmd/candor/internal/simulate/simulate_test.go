@@ -212,31 +212,31 @@ func TestBadTracesAreNamed(t *testing.T) {
 func TestBadCommandLines(t *testing.T) {
 	trace, market := file(t, "log.swf", log()), file(t, "m.yaml", "mechanism: fifo\nprise: 3\n")
 	for want, args := range map[string][]string{
-		"--trace and --market":               {"--trace", trace},
-		"no such file":                       {"--trace", trace + "x", "--market", "fifo"},
-		"--market":                           {"--trace", trace, "--market", "lottery"},
-		market + ":2:1: prise":               {"--trace", trace, "--market", market},
-		"--nodes":                            {"--trace", trace, "--market", "fifo", "--nodes", "-3"},
-		"--scale-load":                       {"--trace", trace, "--market", "fifo", "--scale-load", "0"},
-		"--scale-load: must be":              {"--trace", trace, "--market", "fifo", "--scale-load", "NaN"},
-		"--from":                             {"--trace", trace, "--market", "fifo", "--from", "soon"},
-		"is before the log begins":           {"--trace", trace, "--market", "fifo", "--from", "1999-01-01"},
-		"--to: 5 is not after":               {"--trace", trace, "--market", "fifo", "--from", "10", "--to", "5"},
-		"submissions are from 0 s to 90 s":   {"--trace", trace, "--market", "fifo", "--from", "400d"},
-		"--parallel: must be":                {"--trace", trace, "--market", "fifo", "--parallel", "both"},
-		"--by":                               {"--trace", trace, "--market", "fifo", "--by", "colour"},
-		"--slots-per-node":                   {"--trace", trace, "--market", "fifo", "--actors", "all", "--slots-per-node", "0"},
-		"starts tasks one by one":            {"--trace", trace, "--market", "fifo", "--actors", "all", "--parallel", "gang"},
-		"--actors":                           {"--trace", trace, "--market", "fifo", "--actors", "some"},
-		"ends in .csv":                       {"--trace", trace + "x", "--market", "fifo", "--events", "events.txt"}, // before anything is read
-		"--nodes: must be from 1":            {"--trace", trace, "--market", "fifo", "--nodes", "0"},
-		"the mechanism alone knows no nodes": {"--trace", trace, "--market", "fifo", "--slots-per-node", "2"},
-		"--seeds: is for runs under faults":  {"--trace", trace, "--market", "fifo", "--seeds", "3"},
-		"--trace: is for studies of a log":   {"--trace", trace, "--faults", planFile(t, cut), "--json"},
-		"C: 3 slots to give, a machine of 2": {"--trace", trace, "--market", file(t, "c.yaml", "mechanism: deadline\nC: 3\n"), "--nodes", "2"},
-		"each of 3 groups needs a slot":      {"--trace", trace, "--market", file(t, "g.yaml", "mechanism: deadline\ngroups: 3\n")},
-		"--bids":                             {"--trace", trace, "--market", "fifo", "--bids", trace + "x"},
-		"runs serial tasks and cannot keep":  {"--trace", trace, "--market", "highest-bid", "--parallel", "gang"},
+		"--trace and --market":              {"--trace", trace},
+		"no such file":                      {"--trace", trace + "x", "--market", "fifo"},
+		"--market":                          {"--trace", trace, "--market", "lottery"},
+		market + ":2:1: prise":              {"--trace", trace, "--market", market},
+		"--nodes":                           {"--trace", trace, "--market", "fifo", "--nodes", "-3"},
+		"--scale-load":                      {"--trace", trace, "--market", "fifo", "--scale-load", "0"},
+		"--scale-load: must be":             {"--trace", trace, "--market", "fifo", "--scale-load", "NaN"},
+		"--from":                            {"--trace", trace, "--market", "fifo", "--from", "soon"},
+		"is before the log begins":          {"--trace", trace, "--market", "fifo", "--from", "1999-01-01"},
+		"--to: 5 is not after":              {"--trace", trace, "--market", "fifo", "--from", "10", "--to", "5"},
+		"submissions are from 0 s to 90 s":  {"--trace", trace, "--market", "fifo", "--from", "400d"},
+		"--parallel: must be":               {"--trace", trace, "--market", "fifo", "--parallel", "both"},
+		"--by":                              {"--trace", trace, "--market", "fifo", "--by", "colour"},
+		"--slots-per-node":                  {"--trace", trace, "--market", "fifo", "--actors", "all", "--slots-per-node", "0"},
+		"starts tasks one by one":           {"--trace", trace, "--market", "fifo", "--actors", "all", "--parallel", "gang"},
+		"--actors":                          {"--trace", trace, "--market", "fifo", "--actors", "some"},
+		"ends in .csv":                      {"--trace", trace + "x", "--market", "fifo", "--events", "events.txt"}, // before anything is read
+		"--nodes: must be from 1":           {"--trace", trace, "--market", "fifo", "--nodes", "0"},
+		"the mechanism alone has no nodes":  {"--trace", trace, "--market", "fifo", "--slots-per-node", "2"},
+		"--seeds: is for runs under faults": {"--trace", trace, "--market", "fifo", "--seeds", "3"},
+		"--trace: is for a log":             {"--trace", trace, "--faults", planFile(t, cut), "--json"},
+		"the market gives 3 slots (C), and the machine has only 2": {"--trace", trace, "--market", file(t, "c.yaml", "mechanism: deadline\nC: 3\n"), "--nodes", "2"},
+		"each of 3 groups needs a slot":                            {"--trace", trace, "--market", file(t, "g.yaml", "mechanism: deadline\ngroups: 3\n")},
+		"--bids":                                                   {"--trace", trace, "--market", "fifo", "--bids", trace + "x"},
+		"runs serial tasks and cannot keep":                        {"--trace", trace, "--market", "highest-bid", "--parallel", "gang"},
 	} {
 		if _, err := run(args...); messages.KindOf(err) != messages.Invalid || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v: error is %v, want %q", args, err, want)
@@ -355,5 +355,87 @@ func TestARealLog(t *testing.T) {
 	var r measure.Report
 	if err != nil || json.Unmarshal([]byte(out), &r) != nil || r.Results.Completed != r.Trace.Jobs || r.Trace.Jobs+r.Trace.Skipped.Total() != 30_766 {
 		t.Errorf("%v: %+v", err, r.Trace)
+	}
+}
+
+// TestCompare: tables of 80 columns, one measure of welfare whatever the files say, and
+// the same bytes each time.
+func TestCompare(t *testing.T) {
+	trace := file(t, "log.swf", log())
+	a, b := file(t, "a.yaml", "mechanism: proportional\nalpha: 1\nworth: deadline\n"), file(t, "b.yaml", "mechanism: deadline\n")
+	args := []string{"--trace", trace, "--draws", "2", "--compare", "fifo," + a + "," + b + ",fairshare,highest-bid"}
+	text, err := run(args...)
+	if err != nil || !strings.Contains(text, "Welfare, by run,") || !strings.Contains(text, "Less fifo, paired") {
+		t.Fatalf("%v %s", err, text)
+	}
+	for line := range strings.Lines(text) {
+		if strings.HasPrefix(line, "  ") && len([]rune(line)) > 81 {
+			t.Errorf("%d columns: %s", len([]rune(line))-1, line)
+		}
+	}
+	out, err := run(append(args, "--json", "--plots", t.TempDir())...)
+	var d struct {
+		Worth   string
+		Markets []struct {
+			Name     string
+			Measures map[string]struct{ Mean float64 }
+		}
+	}
+	if err := errors.Join(err, json.Unmarshal([]byte(out), &d)); err != nil || d.Worth != "run" || len(d.Markets) != 5 || d.Markets[1].Name != "a" {
+		t.Fatalf("%v %s", err, out)
+	}
+	for _, m := range d.Markets {
+		if w, ok := m.Measures["welfare"]; !ok || w.Mean > 1 {
+			t.Errorf("%+v", m)
+		}
+	}
+	if again, _ := run(append(args, "--json")...); again != out {
+		t.Error("another run writes other bytes")
+	}
+}
+
+func TestCompareRefuses(t *testing.T) {
+	trace := file(t, "log.swf", log())
+	four := file(t, "four.yaml", "mechanism: fifo\nnodes: 4\n")
+	for want, args := range map[string][]string{
+		"--market: --compare names":        {"--compare", "fifo", "--market", "fifo"},
+		"--compare: name each market once": {"--compare", "fifo,fifo"},
+		"--draws: must be from 1":          {"--compare", "fifo", "--draws", "0"},
+		"--worth: must be run":             {"--compare", "fifo", "--worth", "joy"},
+		"--draws: is for comparisons":      {"--market", "fifo", "--draws", "2"},
+		"--by: comparisons":                {"--compare", "fifo", "--by", "user"},
+		"--events: is for one":             {"--compare", "fifo", "--events", "e.csv"},
+		"has 4 slots":                      {"--compare", "fifo," + four},
+		"--market: open":                   {"--compare", "fifo,no.yaml"},
+	} {
+		if _, err := run(append([]string{"--trace", trace}, args...)...); messages.KindOf(err) != messages.Invalid || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v: error is %v, want %q", args, err, want)
+		}
+	}
+}
+
+func TestStrategic(t *testing.T) {
+	trace := file(t, "log.swf", log())
+	text, err := run("--trace", trace, "--strategic", "--passes", "3", "--compare", "highest-bid,fifo")
+	if err != nil || !strings.Contains(text, "WELFARE") || !strings.Contains(text, "PAYOFF, ALL TRUE") {
+		t.Fatalf("%v %s", err, text)
+	}
+	for line := range strings.Lines(text) {
+		if len([]rune(line)) > 81 {
+			t.Errorf("%d columns: %s", len([]rune(line))-1, line)
+		}
+	}
+	for want, args := range map[string][]string{
+		"--passes: must be from 1":     {"--market", "fifo", "--strategic", "--passes", "0"},
+		"--passes: is for users":       {"--market", "fifo", "--passes", "2"},
+		"--draws: with --strategic":    {"--market", "fifo", "--strategic", "--draws", "2"},
+		"--worth: must be run":         {"--market", "fifo", "--strategic", "--worth", "joy"},
+		"--actors: users who lie":      {"--market", "fifo", "--strategic", "--actors", "all"},
+		"--market: name the market":    {"--strategic"},
+		"has no figures and no events": {"--market", "fifo", "--strategic", "--plots", "x"},
+	} {
+		if _, err := run(append([]string{"--trace", trace}, args...)...); messages.KindOf(err) != messages.Invalid || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v: error is %v, want %q", args, err, want)
+		}
 	}
 }

@@ -67,7 +67,7 @@ func (s *Source) Study() (*core.Problem, error) {
 		return nil, err
 	}
 	if market.C > work.Nodes {
-		return nil, messages.Errorf(messages.Invalid, "--nodes: the market has C: %d slots to give, a machine of %d has no more than that", market.C, work.Nodes)
+		return nil, messages.Errorf(messages.Invalid, "--nodes: the market gives %d slots (C), and the machine has only %d; use a smaller C, or more nodes", market.C, work.Nodes)
 	}
 	p := &core.Problem{Market: market, Work: work, Bids: market.Bids.Draw(work, s.Seed), Seed: s.Seed}
 	if s.BidsFile != "" {

@@ -20,6 +20,7 @@ import (
 	"github.com/candor-grid/candor/auctioneer/mechanism/fairshare"
 	"github.com/candor-grid/candor/auctioneer/mechanism/fifo"
 	"github.com/candor-grid/candor/auctioneer/mechanism/highestbid"
+	"github.com/candor-grid/candor/auctioneer/mechanism/karma"
 	"github.com/candor-grid/candor/auctioneer/mechanism/proportional"
 	"github.com/candor-grid/candor/auctioneer/mechanism/reservation"
 	"github.com/candor-grid/candor/auctioneer/mechanism/valuation"
@@ -38,6 +39,7 @@ var mechanisms = map[string]func(document []byte) (any, error){
 	"fairshare":      fairshare.SolveDocument,
 	"fifo":           fifo.SolveDocument,
 	"highest-bid":    highestbid.SolveDocument,
+	"karma":          karma.SolveDocument,
 	"proportional":   proportional.SolveDocument,
 	"utility":        solveUtility,
 	"reservation":    reservation.SolveDocument,
@@ -58,7 +60,8 @@ func Command() *cobra.Command {
 		Short: "run a mechanism on a JSON document and print the outcome",
 		Long: "Reads one JSON document from standard input, runs a mechanism on it, and prints\n" +
 			"the outcome as JSON. The mechanisms are:\n\n  " + strings.Join(names, "\n  "),
-		Example:       `  echo '{"alpha":0.5,"jobs":[{"budget":100,"kind":"linear","weights":[3,2]}]}' | candor solve proportional`,
+		Example: `  echo '{"alpha":0.5,"jobs":[{"budget":100,"kind":"linear","weights":[3,2]}]}' |
+      candor solve proportional`,
 		ValidArgs:     names,
 		Args:          cobra.ArbitraryArgs,
 		SilenceErrors: true,

@@ -25,14 +25,19 @@ func IsTerminal(f any) bool {
 	return ok && term.IsTerminal(int(file.Fd()))
 }
 
-// Size returns the columns and rows of the terminal f, 80 by 24 where f has none.
+// Size returns the columns and rows of the terminal f: 80 and 24 where f does not tell
+// them. A terminal may tell one of the two, as after "stty cols 200".
 func Size(f any) (columns, rows int) {
 	if file, ok := f.(*os.File); ok {
-		if w, h, err := term.GetSize(int(file.Fd())); err == nil && w > 0 && h > 0 {
-			return w, h
-		}
+		columns, rows, _ = term.GetSize(int(file.Fd()))
 	}
-	return 80, 24
+	if columns <= 0 {
+		columns = 80
+	}
+	if rows <= 0 {
+		rows = 24
+	}
+	return columns, rows
 }
 
 // Columns is the width of the terminal w, 0 where w is none: what goes to a file or a
@@ -126,6 +131,18 @@ func Clip(line string, width int) string {
 		b.WriteString("\x1b[0m")
 	}
 	return b.String() + "…"
+}
+
+// ClipStart shortens a plain line to at most width columns, and keeps its end.
+func ClipStart(line string, width int) string {
+	if Width(line) <= width {
+		return line
+	}
+	for line != "" && Width(line) >= width {
+		_, size := utf8.DecodeRuneInString(line)
+		line = line[size:]
+	}
+	return "…" + line
 }
 
 // Plain is text without the escape sequences of colours.

@@ -3,6 +3,7 @@ package terminal
 import (
 	"io"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode"
 )
@@ -11,7 +12,8 @@ import (
 type column struct {
 	title string
 	right bool // aligned to the right, as numbers are
-	short bool // its cells may be shortened
+	least int  // the width to which its cells may be shortened; 0: they may not
+	end   bool // shortened cells keep their end
 }
 
 // Table is a table in the making. Columns in which no row has anything are
@@ -31,15 +33,33 @@ type Layout struct {
 
 // NewTable starts a table with the titles of a header, which a "|" parts; ">" stands
 // before the title of a column of numbers, "~" before that of a column whose cells may be
-// shortened.
+// shortened, "~30" where they need 30 columns at least, and "<" where they keep their end.
 func NewTable(header string) *Table {
 	t := new(Table)
 	for title := range strings.SplitSeq(header, "|") {
 		title, right := strings.CutPrefix(title, ">")
-		title, short := strings.CutPrefix(title, "~")
-		t.columns = append(t.columns, column{title, right, short})
+		title, end := strings.CutPrefix(title, "<")
+		c := column{right: right, end: end}
+		if text, short := strings.CutPrefix(title, "~"); short || end {
+			c.least, title = leastWidth(text)
+		}
+		c.title = title
+		t.columns = append(t.columns, c)
 	}
 	return t
+}
+
+// leastCell is the width to which the cells of a column may be shortened, where the header
+// says no other.
+const leastCell = 12
+
+// leastWidth takes the number before a title.
+func leastWidth(text string) (least int, title string) {
+	title = strings.TrimLeft(text, "0123456789")
+	if n, err := strconv.Atoi(text[:len(text)-len(title)]); err == nil {
+		return n, title
+	}
+	return leastCell, title
 }
 
 // Spare names the columns, as a header does, that a narrow terminal does without: the
@@ -161,9 +181,6 @@ func (t *Table) fit(shown []int, indent int, l Layout) ([]int, []int) {
 	}
 }
 
-// leastCell is the width under which no cell is shortened.
-const leastCell = 12
-
 // shorten takes over columns from the widths of the columns shown, from the widest first,
 // and reports whether they had as many to give.
 func (t *Table) shorten(shown, widths []int, over int) bool {
@@ -171,7 +188,7 @@ func (t *Table) shorten(shown, widths []int, over int) bool {
 		widest := -1
 		for _, i := range shown {
 			c := t.columns[i]
-			if c.short && widths[i] > max(leastCell, Width(c.title)) && (widest < 0 || widths[i] > widths[widest]) {
+			if c.least > 0 && widths[i] > max(c.least, Width(c.title)) && (widest < 0 || widths[i] > widths[widest]) {
 				widest = i
 			}
 		}
@@ -199,6 +216,9 @@ func (t *Table) line(cells []string, shown, widths []int) string {
 	var parts []string
 	for _, i := range shown {
 		cell := Clip(cells[i], widths[i])
+		if t.columns[i].end {
+			cell = ClipStart(cells[i], widths[i])
+		}
 		pad := strings.Repeat(" ", widths[i]-Width(cell))
 		if t.columns[i].right {
 			parts = append(parts, pad+cell)

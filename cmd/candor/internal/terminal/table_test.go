@@ -67,8 +67,21 @@ func TestNoTableIsWiderThanTheTerminal(t *testing.T) {
 	})
 }
 
+// A column says how much of its cells is needed, and which end of them.
+func TestColumnsAreShortenedAsTheySay(t *testing.T) {
+	table := NewTable("<TASK|STATE|~16WHY").Spare("STATE")
+	table.Row("a-stage-with-a-long-name.17", "Failed", "ended by its time limit of 3 seconds")
+	for width, want := range map[int]string{
+		38: "  …g-name.17  Failed  ended by its time…", 33: "  …th-a-long-name.17  ended by its …", 34: "  …ng-name.17  Failed  ended by its …",
+	} {
+		if got := strings.Split(written(table, Layout{Width: width + 2}), "\n")[1]; Width(got) > width+2 || !strings.HasPrefix(got, "  …") || !strings.Contains(got, "name.17") || !strings.Contains(got, "ended by its") {
+			t.Errorf("width %d: got\n%s\nwant\n%s", width, got, want)
+		}
+	}
+}
+
 func TestWrapBreaksBetweenWords(t *testing.T) {
-	if got, want := Wrap("short\n  - a sentence of seven words here", 16), "short\n  - a sentence\n  of seven words\n  here"; got != want {
+	if got, want := Wrap("short\n  - a sentence of seven words here", 16), "short\n  - a sentence\n    of seven\n    words here"; got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
 	if got := Wrap("averylongwordthatstayswhole and", 10); got != "averylongwordthatstayswhole\nand" {

@@ -75,26 +75,31 @@ func Bar(fraction float64, width int) string {
 }
 
 // Wrap breaks the lines of text that are wider than width between words; what follows of
-// a line stands as far in as the line. A word that is wider alone stays whole.
+// a line stands as far in as the line, or as the text of a list's item. A word that is wider
+// alone stays whole.
 func Wrap(text string, width int) string {
 	lines := strings.Split(text, "\n")
 	for i, line := range lines {
 		if Width(line) > width {
-			lines[i] = wrapLine(line, width)
+			body := strings.TrimLeft(line, " ")
+			in := len(line) - len(body)
+			if strings.HasPrefix(body, "- ") {
+				in += 2
+			}
+			lines[i] = line[:in] + WrapAt(line[in:], in, width)
 		}
 	}
 	return strings.Join(lines, "\n")
 }
 
-func wrapLine(line string, width int) string {
-	body := strings.TrimLeft(line, " ")
-	indent := line[:len(line)-len(body)]
+// WrapAt breaks text that begins in a column of the terminal, and goes on in this column.
+func WrapAt(body string, column, width int) string {
+	indent := strings.Repeat(" ", column)
 	var b strings.Builder
 	at := 0 // columns taken of the present line
 	for i, word := range strings.Split(body, " ") {
 		switch {
 		case i == 0:
-			b.WriteString(indent)
 			at = len(indent)
 		case at+1+Width(word) > width && at > len(indent):
 			b.WriteString("\n" + indent)

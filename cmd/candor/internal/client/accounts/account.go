@@ -88,14 +88,13 @@ func grantCommand(a *cli.App) *cobra.Command {
 		Use:   "grant NAME AMOUNT",
 		Short: "issue credits to an account (operators)",
 		Long: `Issue credits to an account. A new account is opened after a question on a
-terminal, and elsewhere with --yes. Without --account or --creds the grant is
-made as "operator", if this machine has the credentials of the operator. A
-second grant with the same --key grants nothing more.
+terminal, and elsewhere with --yes. A second grant with the same --key grants
+nothing more.
 
 With --expires, credits that are unspent at that time go back by themselves.
 Jobs use the credits that expire first. Credits that are held for a job stay
 until the job has ended.`,
-		Example: `  candor grant alice 100 --reason 'spring allocation'
+		Example: `  candor grant alice 100 --account operator --reason 'spring allocation'
   candor grant climate 5000 --expires 2027-01-01`,
 		RunE: a.Operating(cli.WithAmount(1, func(ctx context.Context, s *cli.Session, args []string, amount messages.Credits) error {
 			r := messages.GrantRequest{Key: cmp.Or(key, rand.Text()), Account: args[0], Amount: amount, Reason: reason}
@@ -128,7 +127,7 @@ func confirmAccount(ctx context.Context, a *cli.App, s *cli.Session, name messag
 	if messages.KindOf(err) != messages.NotFound {
 		return nil // of any other error the grant itself tells
 	}
-	return a.Confirm("There is no account "+name+" yet. Open it?", "there is no account "+name+" yet: check the name, or open it with --yes")
+	return a.Confirm(ctx, "There is no account "+name+" yet. Open it?", "there is no account "+name+" yet: check the name, or open it with --yes")
 }
 
 // askKeyed sends the bank a request with a key and shows the answer, or says how to

@@ -71,6 +71,8 @@ func (h *holders) of(p *cli.Page, hold *messages.PendingHold) (what, ends string
 	}
 	site, toPeer := strings.CutPrefix(hold.Payee, messages.PeerAccountPrefix)
 	switch {
+	case hold.Job != 0 && toPeer:
+		return fmt.Sprintf("job %d at site %s", hold.Job, terminal.Safe(site)), "when " + terminal.Safe(site) + " charges, or " + at
 	case hold.Job != 0:
 		return fmt.Sprintf("job %d", hold.Job), "with the job"
 	case toPeer && hold.Expires == 0:
@@ -93,7 +95,7 @@ func writeHolds(p *cli.Page, r messages.AccountReply, h holders) {
 		return
 	}
 	p.Title("Holds")
-	t := terminal.NewTable(">AMOUNT|FOR|ENDS")
+	t := terminal.NewTable(">AMOUNT|~24FOR|~30ENDS")
 	for i := range r.Pending {
 		what, ends := h.of(p, &r.Pending[i])
 		t.Row(r.Pending[i].Amount.String(), what, ends)

@@ -37,8 +37,8 @@ credits of the project on jobs, without a limit.`,
 		}
 		return nil
 	})
-	cmd.Flags().StringVar(&role, "role", "", "its `role`: member, owner or auditor")
-	cmd.Flags().StringVar(&limit, "limit", "", "the most `credits` that it may spend and hold in the project, or none")
+	cmd.Flags().StringVar(&role, "role", "", "the `role` of the member: member, owner or auditor")
+	cmd.Flags().StringVar(&limit, "limit", "", "the most `credits` that the member may spend and hold in the project, or none")
 	return cmd
 }
 

@@ -34,7 +34,7 @@ func projectCreate(a *cli.App) *cobra.Command {
 		Short: "make a project (operators)",
 		Long: `Make a project: an account without credits, until an operator grants some. The
 same command on an existing project changes the title and adds owners.`,
-		Example: "  candor project create climate --owner alice --owner bob --title 'Climate models'",
+		Example: "  candor project create climate --owner alice --owner bob \\\n      --title 'Climate models'",
 		RunE: a.Operating(func(ctx context.Context, s *cli.Session, args []string) error {
 			return ShowAccount(ctx, a, s, messages.VerbProject, messages.ProjectRequest{Account: args[0], Title: title, Owners: owners})
 		}),
@@ -79,8 +79,8 @@ func projectLimit(a *cli.App) *cobra.Command {
 	return changeMember(a, &cobra.Command{
 		Use:   "limit PROJECT ACCOUNT AMOUNT|none",
 		Short: "limit the credits that a member may spend (owners, operators)",
-		Long: `Limit the credits of a project that a member may spend and hold. The limit is
-for the sum of all times. To let the member spend more, raise the limit.`,
+		Long: `Limit the credits of a project that a member may spend and hold. All that the
+member ever spent counts. To let the member spend more, raise the limit.`,
 		Example: "  candor project limit climate bob 50\n  candor project limit climate bob none",
 	}, func(r *messages.MemberRequest, args []string) error { return setLimit(r, args[2]) })
 }

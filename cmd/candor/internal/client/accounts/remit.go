@@ -20,7 +20,7 @@ func remitCommand(a *cli.App) *cobra.Command {
 		Long: `Give credits to an account of another site, a peer of this site. The bank sets
 the credits aside and asks the bank of the other site. If the other bank
 refuses, for example because there is no such account, the credits are yours
-again. If the other bank cannot be reached, it is asked again until it answers.
+again. If the other bank cannot be reached, your bank asks until it answers.
 A second command with the same --key gives nothing more.`,
 		Example: "  candor remit bob@east 10 --reason 'thanks for the data'\n  candor remit bob@east 100 --from climate",
 		RunE: a.Online(func(ctx context.Context, s *cli.Session, args []string) error {
@@ -58,7 +58,7 @@ func writeAsked(p *cli.Page, r messages.ClearingReply, peer messages.Name) {
 		p.Printf("; the bank of %s was asked before\n", peer)
 		return
 	}
-	p.Printf("; the bank of %s is asked as number %d\n", peer, r.Number)
+	p.Printf("; this is request %d to the bank of %s\n", r.Number, peer)
 }
 
 func authoriseCommand(a *cli.App) *cobra.Command {
@@ -70,7 +70,7 @@ func authoriseCommand(a *cli.App) *cobra.Command {
 		Long: `Set credits aside for one charge by another site, and print the authorisation
 that your bank signs. The other site trusts the signature. The site can charge
 the authorisation once, up to the amount, during the time of --for. The rest is
-free again some time after that, or when the site gives the authorisation up
+free again soon after this time, or when the site gives the authorisation up
 (candor revoke). Jobs that run at other sites need no such command.`,
 		Example: "  candor authorise east 20 --for 2d\n  candor authorise east 20 --for 12h --json > authorisation.json",
 		RunE: a.Online(cli.WithAmount(1, func(ctx context.Context, s *cli.Session, args []string, amount messages.Credits) error {

@@ -78,7 +78,7 @@ func bounds(entries []messages.Entry) (low, high messages.JobID) {
 
 // inWords says why an entry is there; its job's number stands beside it.
 func inWords(e messages.Entry, facts map[messages.JobID]jobFacts) string {
-	parts := []string{facts[e.Job].words(), happened(e), e.Reason}
+	parts := []string{happened(e), facts[e.Job].words(), e.Reason}
 	return strings.Join(slices.DeleteFunc(parts, func(part string) bool { return part == "" }), ": ")
 }
 

@@ -163,7 +163,7 @@ func entries(p *cli.Page, entries []messages.Entry, facts map[messages.JobID]job
 		p.Printf("  No movements.\n")
 		return false
 	}
-	t := terminal.NewTable(">NO.|AT|WHAT|>JOB|~WITH|>CHANGE|>HELD|>BALANCE|>HELD NOW|~REASON").Spare("HELD NOW|WITH|HELD|NO.|WHAT")
+	t := terminal.NewTable(">NO.|AT|WHAT|>JOB|~WITH|>CHANGE|>HELD|>BALANCE|>HELD NOW|~30REASON").Spare("HELD NOW|WITH|HELD|NO.|WHAT")
 	for _, e := range entries {
 		t.Row(terminal.Count(e.Number), p.At(e.At), e.Kind.String(), cli.OrBlank(e.Job), terminal.Safe(e.Other),
 			p.Change(e.Change), cli.Change(e.Hold), e.Balance.String(), e.Reserved.String(), p.Said(inWords(e, facts)))

@@ -85,7 +85,8 @@ func signCommand(a *cli.App) *cobra.Command {
 verb of the request, such as pay, and REQUEST is exactly its bytes. Another NATS
 client sends the header with the request, with your credentials, within an hour.`,
 		Example: `  request='{"key":"1","to":"bob","amount":5}'
-  nats request -H "$(candor bank sign pay "$request")" candor.west.bank.pay.alice "$request"`,
+  nats request -H "$(candor bank sign pay "$request")" \
+      candor.west.bank.pay.alice "$request"`,
 		RunE: func(_ *cobra.Command, args []string) error {
 			t, err := a.Resolve(false)
 			if err != nil {

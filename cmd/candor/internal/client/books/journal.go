@@ -137,8 +137,10 @@ func exportCommand(a *cli.App) *cobra.Command {
 CSV. hledger and beancount check that the journal balances. The available
 credits and the holds of an account are two accounts there. Tags have the job,
 the transfer, the kind and the reason.`,
-		Example: `  candor bank export --format hledger --output books.journal && hledger -f books.journal check --strict
-  candor bank export --format beancount --output books.beancount && bean-check books.beancount
+		Example: `  candor bank export --format hledger --output books.journal &&
+      hledger -f books.journal check --strict
+  candor bank export --format beancount --output books.beancount &&
+      bean-check books.beancount
   candor bank export --format csv | cut -d, -f 1,2,13-16`,
 		RunE: withJournal(a, &directory, func(ctx context.Context, source journalSource) error {
 			return exportBooks(ctx, source, format, output, a.Out)

@@ -32,8 +32,8 @@ in the bank:
   - no account went below its limit;
   - each hold ended at most once;
   - the checkpoints that the site signed are of this journal;
-  - each record that issues or moves credits has a proof of who asked, from the
-    record on at which the site began to require proofs.
+  - since the site requires proofs, each record that issues or moves credits has
+    a proof of who asked.
 
 The marks of transfers need the site's keys directory (--keys, or the directory
 of the site on this machine). Without the keys the marks are counted, not
@@ -43,6 +43,9 @@ With --from-genesis the rules of the bank are carried out again for every
 record, in an empty ledger, and must give the same bytes. Records of earlier
 releases do not say whether a user or an operator asked: the check assumes the
 person who may.
+
+What peers' banks signed is not in the journal. The bank checks those signatures
+when a message comes, and again when a start carries out its log.
 
 The exit code is 1 if anything is wrong. The first error is named.`,
 		Example: `  candor bank verify
@@ -192,7 +195,7 @@ func proofRoot(a *cli.App, keys string) (*ledger.Root, error) {
 			return nil, err
 		}
 		from, err := authority.ProvenFrom()
-		return &ledger.Root{Site: authority.Site(), Account: authority.AccountKey(), Exchange: exchange, From: from}, err
+		return &ledger.Root{Site: authority.Site(), Account: authority.AccountKey(), Exchange: exchange, Later: authority.Later, From: from}, err
 	}
 	key := trustedKey(a)
 	if key == "" {
@@ -253,7 +256,7 @@ func (v *verification) checkpoint() error {
 	if err := history.Verify(&c); err != nil {
 		return messages.Errorf(messages.Internal, "%v", err)
 	}
-	if v.key != "" && !history.Trusted(&c, v.key) {
+	if v.key != "" && (!history.Trusted(&c, v.key) || !v.verifier.Follows(c.Succession)) {
 		return messages.Errorf(messages.Internal, "the checkpoint of %d records is signed with key %s, and the site's is %s", c.Records, c.Key, v.key)
 	}
 	if head := v.verifier.Head(); c.Head != hex.EncodeToString(head[:]) {

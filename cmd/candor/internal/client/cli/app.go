@@ -200,26 +200,47 @@ func Group(cmd *cobra.Command, commands ...*cobra.Command) *cobra.Command {
 // Warn says what does not end a command, on standard error.
 func (a *App) Warn(command string, sentences []string) {
 	for _, sentence := range sentences {
-		fmt.Fprintf(a.Err, "candor %s: %s\n", command, sentence)
+		a.Tell("candor " + command + ": " + sentence)
 	}
+}
+
+// Tell writes lines on standard error, which fit the terminal where it is one.
+func (a *App) Tell(text string) {
+	if width := a.Width(a.Err); width > 0 {
+		text = terminal.Wrap(text, width)
+	}
+	fmt.Fprintln(a.Err, text)
 }
 
 // Confirm asks a user on a terminal to go on. Elsewhere, and where the user does not say
 // yes, it returns an error with the reason.
-func (a *App) Confirm(question, refusal string) error {
+func (a *App) Confirm(ctx context.Context, question, refusal string) error {
 	if !terminal.IsTerminal(a.In) || !terminal.IsTerminal(a.Err) {
 		return Usagef("%s", refusal)
 	}
+	yes, err := a.Agrees(ctx, question)
+	if err == nil && !yes {
+		err = Usagef("nothing was done")
+	}
+	return err
+}
+
+// Agrees asks a question, and reports whether the user says yes. An interrupt ends the
+// waiting for the answer.
+func (a *App) Agrees(ctx context.Context, question string) (bool, error) {
 	fmt.Fprintf(a.Err, "%s [y/N] ", question)
-	answer, err := bufio.NewReader(a.In).ReadString('\n')
-	if err != nil && err != io.EOF {
-		return err
+	answer := make(chan string, 1)
+	go func() {
+		text, _ := bufio.NewReader(a.In).ReadString('\n')
+		answer <- strings.ToLower(strings.TrimSpace(text))
+	}()
+	select {
+	case <-ctx.Done():
+		fmt.Fprintln(a.Err)
+		return false, ctx.Err()
+	case text := <-answer:
+		return text == "y" || text == "yes", nil
 	}
-	switch strings.ToLower(strings.TrimSpace(answer)) {
-	case "y", "yes":
-		return nil
-	}
-	return Usagef("nothing was done")
 }
 
 // FromHere is a path seen from the user's current directory.

@@ -117,7 +117,7 @@ func (a *App) Resolve(asOperator bool) (Target, error) {
 	}
 	if t.Server == local.Server {
 		if messages.ValidName(t.Site) && local.Site != "" && t.Site != local.Site {
-			return t, messages.Errorf(messages.NotFound, "--site: %s is site %s, not %q: choose another site of this machine with --at, a site elsewhere with --server; submit, quote and estimate alone have a --site that names a peer",
+			return t, messages.Errorf(messages.NotFound, "--site: %s is site %s, not %q: choose another site of this machine with --at, or a site on another machine with --server; only for submit, quote and estimate --site can name a peer",
 				t.Server, local.Site, t.Site)
 		}
 		if asOperator && t.Account == "" {

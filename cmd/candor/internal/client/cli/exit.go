@@ -22,6 +22,7 @@ const (
 	CodeDenied      = 4
 	CodeCredits     = 5
 	CodeUnavailable = 6
+	CodeRepaired    = 7 // of peer reconcile alone
 	CodeInterrupted = 130
 )
 
@@ -94,7 +95,11 @@ func Explain(cmd *cobra.Command, err error) string {
 	if _, ok := errors.AsType[ExitStatus](err); ok {
 		return ""
 	}
-	return cmd.CommandPath() + ": " + Sentence(err)
+	text := Sentence(err)
+	if names, ok := strings.CutPrefix(text, "required flag(s) "); ok && isCobraUsage(err) {
+		text = "missing: --" + strings.ReplaceAll(strings.NewReplacer("\"", "", " not set", "").Replace(names), ", ", ", --") + "\nSee: " + cmd.CommandPath() + " --help"
+	}
+	return cmd.CommandPath() + ": " + text
 }
 
 // Sentence is an error without the operation of the site in which it arose.
@@ -128,14 +133,18 @@ func UsageErrors(cmd *cobra.Command) {
 	wrapArguments(cmd)
 }
 
-// wrapArguments checks the arguments of every command below cmd: as the command says, or
-// else as its usage line does.
+// wrapArguments checks the arguments of every command below cmd: none is empty, and their
+// number is as the command says, or else as its usage line does.
 func wrapArguments(cmd *cobra.Command) {
 	check := cmd.Args
 	if check == nil {
 		check = byUsage(cmd.Use)
 	}
+	refuseEmpty(cmd)
 	cmd.Args = func(cmd *cobra.Command, args []string) error {
+		if err := checkFilled(cmd, args); err != nil {
+			return err
+		}
 		if err := check(cmd, args); err != nil {
 			return Usagef("%v\nUsage: %s", err, cmd.UseLine())
 		}
@@ -186,13 +195,19 @@ func similarFlag(cmd *cobra.Command, err error) string {
 	}
 	name, best, distance := unknown.GetSpecifiedName(), "", 3
 	cmd.Flags().VisitAll(func(f *pflag.Flag) {
-		if d := spelling.Distance(name, f.Name); d < distance && !f.Hidden {
+		d := spelling.Distance(name, f.Name)
+		if strings.HasPrefix(name, f.Name+"-") { // such as time-limit for time
+			d = 1
+		}
+		if d < distance && !f.Hidden {
 			best, distance = f.Name, d
 		}
 	})
 	switch {
 	case best != "" && unknown.GetSpecifiedShortnames() == "":
 		return ": did you mean --" + best + "?"
+	case strings.Trim(unknown.GetSpecifiedShortnames(), "0123456789.") == "" && unknown.GetSpecifiedShortnames() != "":
+		return ": a number begins with no dash"
 	case cmd.Name() == "submit":
 		return ": if the option is for the script, put -- before it"
 	}

@@ -144,7 +144,11 @@ func (p *Page) Fields(pairs ...string) {
 	}
 	for i := 0; i < len(pairs); i += 2 {
 		if pairs[i+1] != "" {
-			p.Printf("  %s  %s\n", p.Dim(fmt.Sprintf("%-*s", width, pairs[i])), pairs[i+1])
+			value := pairs[i+1]
+			if p.Layout.Width > width+4 {
+				value = terminal.WrapAt(value, width+4, p.Layout.Width)
+			}
+			p.Printf("  %s  %s\n", p.Dim(fmt.Sprintf("%-*s", width, pairs[i])), value)
 		}
 	}
 }

@@ -44,8 +44,8 @@ func (a *App) renew(t Target, b bus.Bus, issued, expires time.Time) {
 	ctx, cancel := context.WithTimeout(context.Background(), min(renewWithin, a.Flags.timeout))
 	defer cancel()
 	if err := renewFile(ctx, t, b); err != nil {
-		fmt.Fprintf(a.Err, "The credentials in %s expire on %s and could not be renewed: %v\n",
-			t.Creds, expires.In(a.Zone).Format(time.DateOnly), err)
+		a.Tell(fmt.Sprintf("The credentials in %s expire on %s and could not be renewed: %v",
+			t.Creds, expires.In(a.Zone).Format(time.DateOnly), err))
 	}
 }
 

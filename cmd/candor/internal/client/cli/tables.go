@@ -16,7 +16,7 @@ func (a *App) Tabled(cmd *cobra.Command) *cobra.Command {
 	if f.Lookup(name) != nil {
 		name = "table"
 	}
-	f.StringSliceVar(&a.Flags.columns, "columns", nil, "only these `columns` of the table, in this order: job,state")
+	f.StringSliceVar(&a.Flags.columns, "columns", nil, "only these `columns` of the table, in this order, with commas between the titles")
 	f.FuncP(name, "o", "`form` of the table: wide (nothing is cut), name (only the first column) or json", a.Form)
 	cmd.RegisterFlagCompletionFunc(name, cobra.FixedCompletions([]string{formWide, formNames, formJSON}, cobra.ShellCompDirectiveNoFileComp))
 	cmd.RegisterFlagCompletionFunc("columns", cobra.NoFileCompletions)

@@ -97,6 +97,12 @@ type Job struct {
 	Inputs []Input
 	// Here says that the job runs where it is submitted, as it names no directory.
 	Here bool
+	// Stdout and Stderr are patterns of files for the output of the tasks; "": the log.
+	Stdout, Stderr string
+	// Slurm asks for the variables that tasks have under Slurm.
+	Slurm bool
+	// Typed is the command that the user typed; "": candor submit.
+	Typed string
 	// Warnings are sentences about what was ignored.
 	Warnings []string
 	// Options are those of the directives, not yet applied to Spec.

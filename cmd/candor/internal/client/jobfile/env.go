@@ -45,3 +45,37 @@ func validVariable(name string) bool {
 	}
 	return name != ""
 }
+
+// AddSafeEnvironment is AddEnvironment without variables that seem to hold a secret, which
+// a job would carry into every replica's log. It returns sentences about what was left out.
+func (j *Job) AddSafeEnvironment(environment []string) (warnings []string) {
+	var safe, left []string
+	for _, pair := range environment {
+		name, _, _ := strings.Cut(pair, "=")
+		switch {
+		case unwanted(name):
+		case secret(name):
+			left = append(left, name)
+		default:
+			safe = append(safe, pair)
+		}
+	}
+	j.AddEnvironment(safe)
+	if len(left) == 0 {
+		return nil
+	}
+	return []string{"not given to the job, as the name says that it is a secret: " + strings.Join(left, ", ") + " (--export names a variable to give it all the same)"}
+}
+
+// secretWords are parts of names of variables that hold secrets.
+var secretWords = []string{"TOKEN", "SECRET", "PASSWORD", "PASSWD", "PASSPHRASE", "CREDENTIAL", "PRIVATE_KEY", "API_KEY", "APIKEY", "ACCESS_KEY", "AUTH_SOCK", "COOKIE"}
+
+func secret(name string) bool {
+	name = strings.ToUpper(name)
+	return slices.ContainsFunc(secretWords, func(w string) bool { return strings.Contains(name, w) })
+}
+
+// unwanted are variables of the process that submits, which tasks have of their own.
+func unwanted(name string) bool {
+	return slices.Contains([]string{"PWD", "OLDPWD", "SHLVL", "_", "TMPDIR", "HOME", "USER", "LOGNAME", "TERM"}, name)
+}

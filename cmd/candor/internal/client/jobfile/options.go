@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"sort"
@@ -34,6 +35,10 @@ type Options struct {
 	// leave out.
 	Mail bool
 
+	// Noted are options of sbatch that change nothing about a job of candor submit, but
+	// something about a job of sbatch: by long name, as last given.
+	Noted map[string]string
+
 	said     []setting
 	rules    map[string]rule
 	ntasks   int      // sbatch's, which counts processes of one array index
@@ -54,7 +59,7 @@ func NewOptions(lookup Lookup) *Options {
 	if lookup == nil {
 		lookup = func(string) (string, bool) { return "", false }
 	}
-	o := &Options{Flags: pflag.NewFlagSet("options", pflag.ContinueOnError), rules: map[string]rule{}, lookup: lookup}
+	o := &Options{Noted: map[string]string{}, Flags: pflag.NewFlagSet("options", pflag.ContinueOnError), rules: map[string]rule{}, lookup: lookup}
 	o.Flags.SortFlags = false
 	o.option("array", "a", "one task for each of the `indices`: 0-15, 0-99:2,200, 0-999%4 (at most 4 at once)", setArray)
 	o.option("project", "A", "the `account` of the project that pays (default: your own)",
@@ -81,8 +86,13 @@ func NewOptions(lookup Lookup) *Options {
 	o.option("memory", "", "memory limit of each task, a `size` such as 512M or 2G (default: the node's)", setMemory)
 	o.option("input", "", "send a `FILE` with the job into the directory of each task, or as FILE=NAME; may be repeated", setInput)
 	o.option("output", "", "keep the files that match a `pattern` when a task has ended well, for candor fetch; may be repeated", setOutput)
+	o.option("stdout", "", "write the standard output of the tasks to a `file`, not to the log;\n%j is the job, %a the index, %x the name, %u the user, %N the node",
+		textOf(func(j *Job) *string { return &j.Stdout }))
+	o.option("stderr", "", "the same for standard error (default: with --stdout, the same `file`)",
+		textOf(func(j *Job) *string { return &j.Stderr }))
 	o.option("attempts", "", "how many attempts a task has, a `number` (default: 3)",
 		positive(func(s *messages.Stage) *int { return &s.Attempts }))
+	o.option("signal", "", "send a `signal` before the time limit, as USR2@30 (seconds; default: 60);\nB:USR2@30 to the script alone", setSignal)
 	o.option("on-failure", "", "the other tasks after a task has failed, a `word`: continue or stop (default: continue for an array)", func(job *Job, text string) error {
 		job.Spec.Stages[0].OnFailure = messages.OnFailure(text)
 		if on := messages.OnFailure(text); on != messages.GoOn && on != messages.Stop {
@@ -130,6 +140,7 @@ func (o *Options) Overlay(top *Options) error {
 	if top.ntasks > 0 {
 		o.ntasks = top.ntasks
 	}
+	maps.Copy(o.Noted, top.Noted)
 	return nil
 }
 
@@ -176,7 +187,7 @@ func (o *Options) applyProcesses(job *Job, stage *messages.Stage) {
 func (o *Options) ofStage() string {
 	for _, s := range o.said {
 		switch s.flag {
-		case "array", "time", "class", "tasks", "attempts", "gang", "memory", "input", "output", "on-failure":
+		case "array", "time", "class", "tasks", "attempts", "gang", "memory", "input", "output", "stdout", "stderr", "on-failure", "signal":
 			return s.flag
 		}
 	}
@@ -244,6 +255,30 @@ func setMemory(job *Job, text string) error {
 	if size > 0 {
 		job.Spec.Stages[0].Memory = size
 	}
+	return err
+}
+
+// setSignal reads sbatch's [R:][B:]SIGNAL[@SECONDS].
+func setSignal(job *Job, text string) error {
+	rest, at, timed := strings.Cut(text, "@")
+	var s messages.EarlySignal
+	for flag, name, has := strings.Cut(rest, ":"); has; flag, name, has = strings.Cut(rest, ":") {
+		if strings.Trim(flag, "BR") != "" {
+			return fmt.Errorf("%q: write USR2@30, or B:USR2@30 for the script alone", text)
+		}
+		s.First = s.First || strings.Contains(flag, "B")
+		rest = name
+	}
+	if timed {
+		seconds, err := strconv.ParseUint(at, 10, 16)
+		if err != nil || seconds == 0 {
+			return fmt.Errorf("%q: the time before the limit is a number of seconds from 1 to 65535", text)
+		}
+		s.Before = messages.Duration(seconds) * 1e9
+	}
+	var err error
+	s.Name, err = messages.ParseSignal(rest)
+	job.Spec.Stages[0].Signal = &s
 	return err
 }
 

@@ -21,11 +21,9 @@ func (o *Options) readSbatch(lines []directive, warnings *[]string) error {
 		for len(words) > 0 {
 			var opt sbatchOption
 			opt, words = nextOption(words)
-			err := opt.refusal()
-			if r := sbatchOptions[opt.name]; err == nil && r.manner == harmless {
+			noted, err := o.saySbatch(opt)
+			if noted {
 				ignored = append(ignored, fmt.Sprintf("%s (line %d)", opt.written, d.line))
-			} else if err == nil && r.manner == mapped {
-				err = o.sayAlias(opt)
 			}
 			if err != nil {
 				bad = append(bad, fmt.Sprintf("line %d: #SBATCH%s: %s", d.line, d.text, Reword(err)))
@@ -39,9 +37,44 @@ func (o *Options) readSbatch(lines []directive, warnings *[]string) error {
 		return messages.Errorf(messages.Invalid, "%s", strings.Join(bad, "\n"))
 	}
 	if len(ignored) > 0 {
-		*warnings = append(*warnings, "ignored, and nothing is lost (see candor help slurm): #SBATCH "+strings.Join(ignored, ", "))
+		*warnings = append(*warnings, NothingLost+" (see candor help slurm): #SBATCH "+strings.Join(ignored, ", "))
 	}
 	return nil
+}
+
+// NothingLost begins the warning about options that are ignored.
+const NothingLost = "ignored, and nothing is lost"
+
+// SayWords says the options of sbatch at the beginning of a command line, and returns the
+// rest: the script and its arguments.
+func (o *Options) SayWords(words []string) (rest []string, err error) {
+	for len(words) > 0 && len(words[0]) > 1 && words[0][0] == '-' {
+		if words[0] == "--" {
+			words = words[1:]
+			break
+		}
+		var opt sbatchOption
+		opt, words = nextOption(words)
+		if _, err := o.saySbatch(opt); err != nil {
+			return nil, messages.Errorf(messages.Invalid, "%s", Reword(err))
+		}
+	}
+	return words, o.sayMail(new([]string))
+}
+
+// saySbatch says one option. noted: it changes nothing about the job as such.
+func (o *Options) saySbatch(opt sbatchOption) (noted bool, err error) {
+	if err := opt.refusal(); err != nil {
+		return false, err
+	}
+	switch sbatchOptions[opt.name].manner {
+	case harmless:
+		o.Noted[opt.name] = opt.value
+		return true, nil
+	case mapped:
+		return false, o.sayAlias(opt)
+	}
+	return false, nil
 }
 
 // sbatchOption is one option of a line: as written, its long name ("" if

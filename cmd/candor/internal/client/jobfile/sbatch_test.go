@@ -25,7 +25,7 @@ verbose version wait wait-all-nodes wckey workdir wrap`
 func TestNoOptionOfSbatchIsDropped(t *testing.T) {
 	ignored := strings.Fields(`acctg-freq delay-boot error extra ignore-pbs mail-type mail-user no-kill open-mode output oversubscribe
 parsable profile quiet requeue share spread-job use-min-nodes verbose wait-all-nodes wckey`)
-	values := map[string]string{"array": "0-1", "dependency": "afterok:7", "mem": "1G", "mem-per-cpu": "1G", "ntasks": "2", "time": "5", "begin": "now+1hour", "mail-type": "END"}
+	values := map[string]string{"array": "0-1", "dependency": "afterok:7", "mem": "1G", "mem-per-cpu": "1G", "ntasks": "2", "time": "5", "signal": "B:USR2@30", "begin": "now+1hour", "mail-type": "END"}
 	shorts := map[byte]string{}
 	for _, name := range strings.Fields(optionsOfSbatch) {
 		r, known := sbatchOptions[name]

@@ -22,7 +22,7 @@ func ParseScript(source []byte, arguments []string, lookup Lookup) (*Job, error)
 		return nil, err
 	}
 	o := NewOptions(lookup)
-	job := &Job{Options: o}
+	job := &Job{Options: o, Slurm: len(found.sbatch) > 0}
 	if err := found.checkOthers(job); err != nil {
 		return nil, err
 	}
@@ -255,4 +255,9 @@ func IsScript(name string, source []byte) (script, ok bool) {
 		}
 	}
 	return false, false
+}
+
+// OfCommand is the job of one command.
+func OfCommand(words []string) *Job {
+	return &Job{Spec: messages.JobSpec{Stages: []messages.Stage{{Name: singleStage, Command: words}}}, Options: NewOptions(nil)}
 }

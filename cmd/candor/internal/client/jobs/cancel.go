@@ -1,12 +1,10 @@
 package jobs
 
 import (
-	"bufio"
 	"context"
 	"fmt"
 	"math"
 	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -106,7 +104,7 @@ func (c *cancellation) cancel(ctx context.Context, a *cli.App, s *cli.Session, f
 		return a.Show(messages.JobsReply{Jobs: found}, func(p *cli.Page) { writeChosen(p, found, "would be cancelled") })
 	}
 	if !c.yes {
-		if err := agree(a, found); err != nil {
+		if err := agree(ctx, a, found); err != nil {
 			return err
 		}
 	}
@@ -118,7 +116,7 @@ func (c *cancellation) cancel(ctx context.Context, a *cli.App, s *cli.Session, f
 }
 
 // agree asks the user whether to cancel some jobs; nil: yes.
-func agree(a *cli.App, found []messages.JobSummary) error {
+func agree(ctx context.Context, a *cli.App, found []messages.JobSummary) error {
 	p := a.Page(a.Err)
 	writeChosen(p, found, "to be cancelled")
 	if _, err := a.Err.Write(p.Bytes()); err != nil {
@@ -127,13 +125,12 @@ func agree(a *cli.App, found []messages.JobSummary) error {
 	if !terminal.IsTerminal(a.In) {
 		return cli.Usagef("nothing was cancelled: give --yes to cancel %s without being asked", terminal.Plural(len(found), "job"))
 	}
-	fmt.Fprintf(a.Err, "Cancel %s? [y/N] ", terminal.Plural(len(found), "job"))
-	answer, _ := bufio.NewReader(a.In).ReadString('\n')
-	if answer = strings.ToLower(strings.TrimSpace(answer)); answer != "y" && answer != "yes" {
+	yes, err := a.Agrees(ctx, "Cancel "+terminal.Plural(len(found), "job")+"?")
+	if err == nil && !yes {
 		fmt.Fprintln(a.Err, "Nothing was cancelled.")
-		return cli.ExitStatus(cli.CodeFailed)
+		err = cli.ExitStatus(cli.CodeFailed)
 	}
-	return nil
+	return err
 }
 
 // mostChosen is how many of the jobs to be cancelled are shown.

@@ -39,7 +39,8 @@ A different file of the same name is only overwritten with --force.
 The files of a task are there when the task has ended. The site keeps the files
 for two weeks, or as long as its operator has set. Operators can get the files
 of all jobs; the log of the site has a line for each time.`,
-		Example: `  candor submit --budget 5 --input data.csv --output 'result-*.csv' --wait run.sh
+		Example: `  candor submit --budget 5 --input data.csv \
+      --output 'result-*.csv' --wait run.sh
   candor fetch 17
   candor fetch 17 --list
   candor fetch 17 --task 3 -o results`,
@@ -103,7 +104,7 @@ func unlisted(r *logReader, all []messages.TaskOutputs) error {
 	if r.job.State != messages.Completed || len(all) >= want {
 		return nil
 	}
-	return messages.Errorf(messages.NotFound, "job %v ended well, and the depot has no list of what %d of %d tasks left: the job is older than the site keeps files (two weeks, if it does not say otherwise), or the depot was damaged, which is for an operator to look at",
+	return messages.Errorf(messages.NotFound, "job %v ended well, but the depot has no list of the files of %d of %d tasks: the site removed the files after their time (two weeks by default), or the depot was damaged; ask an operator",
 		r.job.Job, want-len(all), want)
 }
 
@@ -114,7 +115,7 @@ func nothingLeft(job *messages.JobDetail) error {
 			return messages.Errorf(messages.NotFound, "job %v is %v, and none of these tasks has left files: the site keeps matching files when a task has ended well, for a time that the operator sets", job.Job, job.State)
 		}
 	}
-	return messages.Errorf(messages.NotFound, "job %v keeps no files: name them with --output when you submit; candor logs %v prints what it wrote", job.Job, job.Job)
+	return messages.Errorf(messages.NotFound, "job %v keeps no files: name files with --output when you submit a job; candor logs %v prints the output of the tasks", job.Job, job.Job)
 }
 
 // outputsOf lists what the selected tasks left.

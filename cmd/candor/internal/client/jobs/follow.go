@@ -33,14 +33,14 @@ func Wait(ctx context.Context, a *cli.App, s *cli.Session, job messages.JobID) e
 	if err := a.Show(detail, func(p *cli.Page) { writeEnded(p, detail) }); err != nil {
 		return err
 	}
-	if code := jobExitCode(detail.JobSummary); code != cli.CodeOK {
+	if code := ExitCode(detail.JobSummary); code != cli.CodeOK {
 		return cli.ExitStatus(code)
 	}
 	return nil
 }
 
-// jobExitCode is the exit code by which "submit --wait" tells how a job ended.
-func jobExitCode(job messages.JobSummary) int {
+// ExitCode is the exit code by which submit --wait and run tell how a job ended.
+func ExitCode(job messages.JobSummary) int {
 	switch {
 	case job.State == messages.Completed:
 		return cli.CodeOK
@@ -102,6 +102,9 @@ func (w *plainProgress) update(job messages.JobDetail) {
 	line := fmt.Sprintf("Job %v: %v, %d of %s done, %d running", job.Job, job.State, job.Done, terminal.Plural(job.Tasks, "task"), job.Running)
 	if reason := notState(job.State, job.Reason); job.State == messages.Waiting && reason != "" {
 		line += " (" + reason + ")"
+	}
+	if job.State <= messages.Running && job.Message != "" {
+		line += "; " + terminal.Safe(job.Message)
 	}
 	w.say(line)
 }

@@ -5,6 +5,7 @@ package jobs
 import (
 	"context"
 	"errors"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -16,7 +17,7 @@ import (
 // Commands are the commands about jobs that a site has.
 func Commands(a *cli.App) []*cobra.Command {
 	return []*cobra.Command{a.Tabled(jobsCommand(a)), a.Tabled(jobCommand(a)), a.Tabled(whyCommand(a)), tasksCommand(a), logsCommand(a), fetchCommand(a), cancelCommand(a),
-		holdCommand(a), releaseCommand(a), requeueCommand(a), changeCommand(a), taskCommand()}
+		holdCommand(a), releaseCommand(a), requeueCommand(a), changeCommand(a), signalCommand(a), attachCommand(a), execCommand(a), portCommand(a), taskCommand()}
 }
 
 func jobsCommand(a *cli.App) *cobra.Command {
@@ -37,6 +38,7 @@ chose. The statement has the cost of older jobs.`,
   candor jobs --state Failed,Running --since 2d
   candor jobs --name 'train*' --label run=7 --sort -charged
   candor jobs --json | jq '.jobs[] | select(.state == "Failed") | .job'`,
+		Args: takesNoJob,
 		RunE: a.OnlineAs(func() bool { return r.All || r.Account != "" }, func(ctx context.Context, s *cli.Session, _ []string) error {
 			if err := which.fill(a, &r); err != nil {
 				return err
@@ -72,6 +74,17 @@ chose. The statement has the cost of older jobs.`,
 	cmd.RegisterFlagCompletionFunc("owner", a.CompleteAccounts())
 	cmd.RegisterFlagCompletionFunc("sort", cobra.FixedCompletions(messages.JobSortings, cobra.ShellCompDirectiveNoFileComp))
 	return cmd
+}
+
+// takesNoJob refuses the number of a job, which another command takes.
+func takesNoJob(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	if _, err := strconv.ParseUint(args[0], 10, 64); err != nil {
+		return cobra.NoArgs(cmd, args)
+	}
+	return cli.Usagef("it lists jobs; candor job %s shows this job", args[0])
 }
 
 // othersHave reports whether an operator who sees no jobs would see some with

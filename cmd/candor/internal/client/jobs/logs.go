@@ -54,7 +54,12 @@ is printed first, then its errors. With --follow, the command waits for tasks to
 start and prints both as they come, until the job ends.
 
 The output of one task is printed unchanged. With several tasks, each line
-begins with the name of the task: "map.3 |" for output, "map.3 !" for errors.
+begins with the name of the task: "map.3 |" for output, "map.3 !" for errors. If
+there is no output, the command says so on a terminal.
+
+In a market of mechanism deadline, output can be read when the job is settled:
+at its deadline at the latest, if it has ended by then. An operator can change
+that with hand_over: end.
 
 Of a long output the site keeps the beginning and the end, together 64 MiB or
 the size that the operator has set (tasks.output_mib). A line between the two
@@ -96,13 +101,37 @@ func logs(ctx context.Context, a *cli.App, s *cli.Session, q logsQuery) error {
 	if err != nil {
 		return err
 	}
-	if q.follow {
-		if r.selected > maxFollowed {
-			return messages.Errorf(messages.TooLarge, "job %v has %d tasks, and at most %d can be followed at once: choose with --task or --stage", q.job, r.selected, maxFollowed)
-		}
-		return r.followAll(ctx)
+	if q.follow && r.selected > maxFollowed {
+		return messages.Errorf(messages.TooLarge, "job %v has %d tasks, and at most %d can be followed at once: choose with --task or --stage", q.job, r.selected, maxFollowed)
 	}
-	return r.printAll(ctx)
+	if q.follow {
+		err = r.followAll(ctx)
+	} else {
+		err = r.printAll(ctx)
+	}
+	if err == nil && !r.wrote && !a.Flags.JSON && a.Width(a.Err) > 0 {
+		a.Warn("logs", []string{r.nothing()})
+	}
+	return err
+}
+
+// nothing says on a terminal that there was nothing to print: without a word a user asks
+// whether the command worked. A program gets the output alone.
+func (r *logReader) nothing() string {
+	what, to, yet := "job "+r.query.job.String(), "", ""
+	if r.query.stage != "" || r.query.task >= 0 || r.query.attempt > 0 {
+		what = "this part of " + what
+	}
+	switch {
+	case r.query.stdout:
+		to = " to standard output"
+	case r.query.stderr:
+		to = " to standard error"
+	}
+	if r.job.State < messages.Settling && !r.query.follow {
+		yet = " so far"
+	}
+	return what + " wrote nothing" + to + yet
 }
 
 // logReader reads the output of tasks of a job.
@@ -114,8 +143,9 @@ type logReader struct {
 	stage    *int // the selected stage, nil for all
 	selected int  // how many tasks the query selects
 
-	mu     sync.Mutex // guards the app's outputs and failed
+	mu     sync.Mutex // guards the app's outputs, failed and wrote
 	failed error      // the first task that could not be read
+	wrote  bool       // something was printed
 }
 
 // newReader asks for the job of a query and selects its tasks.
@@ -123,6 +153,9 @@ func newReader(ctx context.Context, a *cli.App, s *cli.Session, q logsQuery) (*l
 	job, err := cli.Call[messages.JobDetail](ctx, s, messages.Auctioneer, messages.VerbJob, messages.JobRequest{Job: q.job})
 	if err != nil {
 		return nil, err
+	}
+	if job.Kept && job.Account == s.Account {
+		return nil, messages.ErrKept(job.Job, job.Spec.Deadline)
 	}
 	r := &logReader{app: a, session: s, query: q, job: job}
 	return r, r.selectTasks()
@@ -225,7 +258,7 @@ func (r *logReader) printAll(ctx context.Context) error {
 		return r.readBoth(ctx, t)
 	})
 	if err == nil && !found && r.query.attempt > 0 {
-		return messages.Errorf(messages.NotFound, "job %v has no attempt %d of these tasks: candor tasks %v --attempts lists what there is",
+		return messages.Errorf(messages.NotFound, "job %v has no attempt %d of these tasks: candor tasks %v --attempts lists the attempts",
 			r.query.job, r.query.attempt, r.query.job)
 	}
 	if err == nil && !found {
@@ -406,7 +439,7 @@ func (r *logReader) name(t messages.TaskRef) string {
 
 // output is where an output of a task goes, in its form.
 func (r *logReader) output(t messages.TaskStatus, stderr bool) logOutput {
-	to := &lockedWriter{mu: &r.mu, to: r.app.Out}
+	to := &lockedWriter{mu: &r.mu, to: r.app.Out, wrote: &r.wrote}
 	switch {
 	case r.app.Flags.JSON:
 		return &jsonOutput{to: to, task: t, stderr: stderr}

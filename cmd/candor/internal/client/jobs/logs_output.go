@@ -18,13 +18,15 @@ type logOutput interface {
 
 // lockedWriter writes whole pieces of one task at a time.
 type lockedWriter struct {
-	mu *sync.Mutex
-	to io.Writer
+	mu    *sync.Mutex
+	to    io.Writer
+	wrote *bool // set when there is something to write
 }
 
 func (w *lockedWriter) Write(b []byte) (int, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	*w.wrote = *w.wrote || len(b) > 0
 	return w.to.Write(b)
 }
 

@@ -47,7 +47,8 @@ attempts of each job, the first ones of each stage, and counts the others.`,
 		Example: `  candor tasks 17
   candor tasks 17 --state Failed,Pending
   candor tasks 17 --stage map --index 500 --attempts
-  candor tasks 17 --json | jq -r '.tasks[] | select(.reason == "MemoryLimit") | .index'`,
+  candor tasks 17 --json |
+      jq -r '.tasks[] | select(.reason == "MemoryLimit") | .index'`,
 		RunE: a.Online(func(ctx context.Context, s *cli.Session, args []string) error {
 			if err := q.of(args[0]); err != nil {
 				return err
@@ -180,10 +181,11 @@ func writeTasks(p *cli.Page, q *tasksQuery, r messages.TasksReply) {
 		p.Printf("No started task of job %v fits the flags.\n", q.job)
 	}
 	if short && len(r.Tasks) <= fewTasks {
-		p.Printf("\n")
+		before := "\n"
 		for _, s := range r.Tasks {
 			if s.Message != "" {
-				p.Printf("%s%s: %s\n", taskName(s), attemptOf(s), terminal.Safe(s.Message))
+				p.Printf("%s%s%s: %s\n", before, taskName(s), attemptOf(s), terminal.Safe(s.Message))
+				before = ""
 			}
 		}
 	}
@@ -210,14 +212,18 @@ func attemptOf(s messages.TaskStatus) string {
 const fewTasks = 8
 
 func tasksTable(p *cli.Page, tasks []messages.TaskStatus, why func(messages.TaskStatus) string) *terminal.Table {
-	t := terminal.NewTable("TASK|>ATTEMPT|STATE|NODE|STARTED|>RAN|>CPU|>MEMORY|>SUSPENDED|>EXIT|WHY").Spare("STARTED|CPU|MEMORY|SUSPENDED")
+	t := terminal.NewTable("<TASK|>INDEX|>ATTEMPT|STATE|~NODE|STARTED|>RAN|>CPU|>MEMORY|>SUSPENDED|>EXIT|~16WHY").Spare("STARTED|CPU|MEMORY|SUSPENDED")
+	indexed := slices.ContainsFunc(tasks, func(s messages.TaskStatus) bool { return s.Array != int64(s.Index) })
 	for _, s := range tasks {
-		exit := ""
+		index, exit := "", ""
+		if indexed { // the array index is not the position
+			index = strconv.FormatInt(s.Array, 10)
+		}
 		if s.ExitCode != nil {
 			exit = strconv.Itoa(*s.ExitCode)
 		}
-		t.Row(taskName(s), cli.Number(int(s.Attempt)), taskState(p, s.State), terminal.Safe(s.Node), p.At(s.Claimed), terminal.Span(s.Ran.Std()),
-			processor(s.CPU), memory(s.MaxRSS), processor(s.Suspended), exit, terminal.Safe(why(s)))
+		t.Row(taskName(s), index, cli.Number(int(s.Attempt)), taskState(p, s.State), terminal.Safe(s.Node), p.At(s.Claimed), terminal.Span(s.Ran.Std()),
+			span(s.CPU), memory(s.MaxRSS), span(s.Suspended), exit, terminal.Safe(why(s)))
 	}
 	return t
 }

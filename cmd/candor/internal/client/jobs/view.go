@@ -3,6 +3,7 @@ package jobs
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -27,8 +28,12 @@ func writeEnded(p *cli.Page, j messages.JobDetail) {
 	if j.State == messages.Failed && j.Failed > 0 && j.Tasks > 1 {
 		p.Printf("%s of %s failed; candor rerun %v runs the failed tasks again\n", terminal.Count(j.Failed), terminal.Plural(j.Tasks, "task"), j.Job)
 	}
-	if j.Message != "" {
-		p.Printf("%s: %s\n", terminal.Safe(j.Reason), terminal.Safe(j.Message))
+	switch said := notState(j.State, j.Reason); {
+	case j.Message == "":
+	case said == "": // it ended well, with attempts that did not
+		p.Printf("On the way, %s\n", p.Said(j.Message))
+	default:
+		p.Printf("%s: %s\n", said, p.Said(j.Message))
 	}
 	if j.State == messages.Failed {
 		p.Printf("See candor logs %v, candor tasks %v and candor why %v\n", j.Job, j.Job, j.Job)
@@ -40,7 +45,11 @@ func writeJobs(p *cli.Page, r messages.JobsReply) {
 		p.Printf("No jobs. Submit a job with candor submit.\n")
 		return
 	}
-	t := terminal.NewTable(">JOB|~NAME|~ACCOUNT|~MARKET|STATE|>DONE|>RUNNING|>SUSPENDED|>BUDGET|>CHARGED|SUBMITTED|>WAITED|>RAN|~REASON").Spare("MARKET|SUBMITTED|WAITED|RUNNING|CHARGED|BUDGET|RAN|ACCOUNT")
+	spare := "MARKET|SUBMITTED|WAITED|RUNNING|CHARGED|BUDGET|RAN|ACCOUNT"
+	if !slices.ContainsFunc(r.Jobs, func(j messages.JobSummary) bool { return j.Account != r.Jobs[0].Account || j.Payer != r.Jobs[0].Payer }) {
+		spare = "ACCOUNT|" + spare
+	}
+	t := terminal.NewTable(">JOB|~NAME|~ACCOUNT|~MARKET|STATE|>DONE|>RUNNING|>SUSPENDED|>BUDGET|>CHARGED|SUBMITTED|>WAITED|>RAN|~16REASON").Spare(spare)
 	for _, j := range r.Jobs {
 		t.Row(j.Job.String(), terminal.Safe(j.Name), paidBy(ownerOf(j), j.Payer), where(j),
 			p.State(j.State), fmt.Sprintf("%d/%d", j.Done, j.Tasks), cli.Number(j.Running-j.Suspended), cli.Number(j.Suspended), j.Budget.String(), charged(j),
@@ -142,27 +151,50 @@ func reason(j messages.JobSummary) string {
 }
 
 func writeJob(p *cli.Page, j messages.JobDetail) {
-	p.Printf("%s  %s  %s\n", p.Bold("Job "+j.Job.String()), terminal.Safe(j.Name), p.State(j.State))
+	head, name := p.Bold("Job "+j.Job.String()), terminal.Safe(j.Name)
+	if beside := terminal.Width(head+p.State(j.State)) + 4; p.Layout.Width > beside {
+		name = terminal.Clip(name, max(p.Layout.Width-beside, 1))
+	}
+	p.Printf("%s  %s  %s\n", head, name, p.State(j.State))
 	exit := ""
 	if j.State == messages.Failed {
 		exit = exitCode(j.JobSummary)
 	}
 	p.Fields(
 		"Account", ownerOf(j.JobSummary), "Paid by", j.Payer, "Market", where(j.JobSummary), "At site", away(p, j.JobSummary), "Because", because(j.JobSummary),
-		"Reason", p.Said(reason(j.JobSummary)), "Why", p.Said(j.Message), "Exit code", exit,
+		"Reason", p.Said(reason(j.JobSummary)), whyOrNote(j.State), p.Said(j.Message), "Exit code", exit,
 		"Budget", cli.Credits(j.Budget), "Charged", charge(p, j.JobSummary),
 		"Utility", Utility(j.Spec.Utility),
 		"Directory", terminal.Safe(j.Spec.Dir),
 		"Rerun of", rerunOf(j.Spec.RerunOf),
+		"Results", results(p, j),
 		"Labels", terminal.Safe(j.Spec.Labels.String()), "Comment", terminal.Safe(j.Spec.Comment),
 		"Submitted", p.At(j.Submitted),
 		"Begins", begins(p, j),
+		"After", awaited(j.Spec),
 		"Waited", waited(p, j.JobSummary),
 		"Ran", p.Between(j.Started, j.Ended),
 		"Response", response(p, j.JobSummary))
 	writeNotices(p, j.Notices)
 	writeStages(p, j)
-	writeShares(p, j.Shares)
+	writeShares(p, j.State, j.Shares)
+}
+
+// whyOrNote is what the message of a job is called: why it ended as it did, or what happened
+// to a job that goes on or that ended well.
+func whyOrNote(s messages.State) string {
+	if s <= messages.Running || s == messages.Completed {
+		return "Note"
+	}
+	return "Why"
+}
+
+// results says when outputs and logs can be read, if the market keeps them.
+func results(p *cli.Page, j messages.JobDetail) string {
+	if !j.Kept {
+		return ""
+	}
+	return fmt.Sprintf("can be read when the job is settled: by its deadline, %s, if it has ended by then", p.At(j.Spec.Deadline))
 }
 
 // rerunOf names the job that another job does again; "" if there is none.
@@ -215,6 +247,32 @@ func begins(p *cli.Page, j messages.JobDetail) string {
 	return "not before " + p.At(j.Spec.Begin)
 }
 
+// awaited names the jobs that must end, or complete, before any task of a job starts.
+func awaited(s messages.JobSpec) string {
+	var parts []string
+	if len(s.AfterJobs) > 0 {
+		parts = append(parts, "the end of "+numbers(s.AfterJobs))
+	}
+	if len(s.AfterOK) > 0 {
+		parts = append(parts, "the completion of "+numbers(s.AfterOK))
+	}
+	return strings.Join(parts, ", ")
+}
+
+func numbers(jobs []messages.JobID) string {
+	text := "job "
+	if len(jobs) > 1 {
+		text = "jobs "
+	}
+	for i, job := range jobs {
+		if i > 0 {
+			text += ", "
+		}
+		text += job.String()
+	}
+	return text
+}
+
 // because is why a job is at another site, where that was not its owner's choice.
 func because(j messages.JobSummary) string {
 	if j.Away == nil {
@@ -261,14 +319,14 @@ func Utility(u *messages.Utility) string {
 
 func writeStages(p *cli.Page, j messages.JobDetail) {
 	p.Title("Stages")
-	t := terminal.NewTable("~STAGE|~CLASS|~AFTER|>TASKS|>READY|>RUNNING|>SUSPENDED|>DONE|>FAILED|>CANCELLED|>RETRIED|STARTED|>RAN|>SLOT TIME|>CPU|>MEMORY").Spare("STARTED|SLOT TIME|AFTER|CPU|RETRIED|MEMORY")
+	t := terminal.NewTable("~STAGE|~CLASS|~AFTER|>TASKS|>READY|>RUNNING|>SUSPENDED|>DONE|>FAILED|>CANCELLED|>RETRIED|STARTED|>RAN|>LIMIT|>SLOT TIME|>CPU|>MEMORY").Spare("STARTED|SLOT TIME|LIMIT|AFTER|CPU|RETRIED|MEMORY")
 	for i, s := range j.Stages {
-		after := ""
+		after, limit := "", ""
 		if i < len(j.Spec.Stages) {
-			after = strings.Join(j.Spec.Stages[i].After, ", ")
+			after, limit = strings.Join(j.Spec.Stages[i].After, ", "), span(j.Spec.Stages[i].TimeLimit)
 		}
 		t.Row(s.Name, s.Class, after, terminal.Count(s.Tasks), cli.Number(s.Pending), cli.Number(s.Running-s.Suspended), cli.Number(s.Suspended), terminal.Count(s.Done), cli.Number(s.Failed), cli.Number(s.Cancelled), cli.Number(s.Retried),
-			p.At(s.Started), p.Between(s.Started, cmp.Or(s.Ended, j.Ended)), terminal.Span(s.SlotTime.Std()), processor(s.CPU), memory(s.MaxRSS))
+			p.At(s.Started), p.Between(s.Started, cmp.Or(s.Ended, j.Ended)), limit, span(s.SlotTime), span(s.CPU), memory(s.MaxRSS))
 	}
 	p.Table(t, "  ")
 	for _, s := range j.Stages {
@@ -279,7 +337,8 @@ func writeStages(p *cli.Page, j messages.JobDetail) {
 	}
 }
 
-func processor(d messages.Duration) string {
+// span writes a time, "" for none.
+func span(d messages.Duration) string {
 	if d == 0 {
 		return ""
 	}
@@ -297,20 +356,28 @@ func memory(bytes int64) string {
 // leastOver is the time under which an average of shares means nothing.
 const leastOver = messages.Duration(time.Second)
 
-func writeShares(p *cli.Page, shares []messages.ClassShare) {
-	if len(shares) == 0 {
-		return
-	}
-	p.Title("Shares")
-	t := terminal.NewTable("~CLASS|>NOW|>ALLOCATED|>RECEIVED|>OVER")
+// writeShares writes a line for each class in which the job has or had a share. A job that
+// has ended has none now.
+func writeShares(p *cli.Page, state messages.State, shares []messages.ClassShare) {
+	t, some := terminal.NewTable("~CLASS|>NOW|>ALLOCATED|>RECEIVED|>OVER"), false
 	for _, s := range shares {
-		row := []string{s.Class, terminal.Percent(s.Now), "", "", ""}
-		if s.Over >= leastOver {
-			row = []string{s.Class, terminal.Percent(s.Now), terminal.Percent(s.Allocated), terminal.Percent(s.Received), terminal.Span(s.Over.Std())}
+		row := []string{s.Class, "", "", "", ""}
+		lives := state <= messages.Running
+		if lives {
+			row[1] = terminal.Percent(s.Now)
 		}
-		t.Row(row...)
+		if s.Over >= leastOver {
+			row = append(row[:2], terminal.Percent(s.Allocated), terminal.Percent(s.Received), terminal.Span(s.Over.Std()))
+		}
+		if s.Over >= leastOver || lives && s.Now > 0 {
+			t.Row(row...)
+			some = true
+		}
 	}
-	p.Table(t, "  ")
+	if some {
+		p.Title("Shares")
+		p.Table(t, "  ")
+	}
 }
 
 func writeWhy(p *cli.Page, r messages.WhyReply) {
@@ -322,7 +389,7 @@ func writeWhy(p *cli.Page, r messages.WhyReply) {
 	if r.Message != "" {
 		p.Printf("  %s\n", p.Said(r.Message))
 	}
-	writeShares(p, r.Shares)
+	writeShares(p, r.State, r.Shares)
 	if len(r.Prices) > 0 {
 		p.Title("Prices")
 		p.Prices(r.Prices)
@@ -360,6 +427,9 @@ func progressLines(p *cli.Page, j messages.JobDetail) []string {
 		}
 		done := float64(s.Done) / float64(max(s.Tasks, 1))
 		lines = append(lines, fmt.Sprintf("  %-*s  %s  %d/%d  %s", width, s.Name, terminal.Bar(done, 24), s.Done, s.Tasks, running))
+	}
+	if j.Message != "" && j.State <= messages.Running {
+		lines = append(lines, "  "+p.Dim(p.Said(j.Message)))
 	}
 	for i := range lines {
 		lines[i] = terminal.Clip(strings.TrimRight(lines[i], " "), p.Columns)

@@ -9,7 +9,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/candor-grid/candor/cmd/candor/internal/client/accounts"
 	"github.com/candor-grid/candor/cmd/candor/internal/client/cli"
 	"github.com/candor-grid/candor/messages"
 )
@@ -34,7 +33,7 @@ While the books of two sites do not agree, neither site gives credit to the
 other. The operators exchange the keys that "candor peer list" shows.`,
 		Example: `  candor peer add west --key ADIOXP... --limit 5000
   candor peer list
-  candor peer reconcile west`,
+  candor peer reconcile west --repair`,
 		Args: cobra.ArbitraryArgs,
 		RunE: cli.OneOf("add, key, limit, part, reserve, list or reconcile"),
 	}, peerAdd(a), peerKey(a), peerLimit(a), peerPart(a), peerReserve(a), a.Tabled(peerList(a)), peerReconcile(a))
@@ -83,7 +82,7 @@ changes its key, use candor peer key.`,
 // setPeer sets a peer's terms, and shows it.
 func setPeer(ctx context.Context, a *cli.App, s *cli.Session, r messages.PeerRequest) error {
 	return cli.Ask(ctx, a, s, messages.Bank, messages.VerbPeer, r, func(p *cli.Page, reply messages.PeerReply) {
-		p.Printf("Site %s is a peer, and may owe up to %s, and by settlements up to %s\n", reply.Peer, cli.Credits(reply.Limit), cli.Credits(reply.Share))
+		p.Printf("Site %s is a peer. It may owe up to %s, of which up to %s by settlements that are not paid yet.\n", reply.Peer, cli.Credits(reply.Limit), cli.Credits(reply.Share))
 	})
 }
 
@@ -131,7 +130,7 @@ func peerLimit(a *cli.App) *cobra.Command {
 	return &cobra.Command{
 		Use:     "limit SITE AMOUNT",
 		Short:   "set how much a peer may owe",
-		Long:    "Set how much a peer may owe. A lower limit bounds new debts only. Old debts\nstay, and so does the share of the reserve that settles them.",
+		Long:    "Set how much a peer may owe. A lower limit bounds new debts only. Old debts\nstay. The share of the reserve does not change.",
 		Example: "  candor peer limit west 8000",
 		RunE: a.Operating(cli.WithAmount(1, func(ctx context.Context, s *cli.Session, args []string, amount messages.Credits) error {
 			p, err := known(ctx, s, args[0])
@@ -195,7 +194,13 @@ in proportion. With 0, the default, all shares stay as they are. The share of a
 peer is its limit, or the amount of candor peer add --share.`,
 		Example: "  candor peer reserve 10000",
 		RunE: a.Operating(cli.WithAmount(0, func(ctx context.Context, s *cli.Session, args []string, amount messages.Credits) error {
-			return accounts.ShowAccount(ctx, a, s, messages.VerbReserve, messages.ReserveRequest{Limit: amount})
+			return cli.Ask(ctx, a, s, messages.Bank, messages.VerbReserve, messages.ReserveRequest{Limit: amount}, func(p *cli.Page, reply messages.AccountReply) {
+				if reply.Credit == 0 {
+					p.Printf("All peers together may owe the sum of their shares by settlements that are not paid yet.\n")
+					return
+				}
+				p.Printf("All peers together may owe up to %s by settlements that are not paid yet.\n", cli.Credits(reply.Credit))
+			})
 		})),
 	}
 }
@@ -213,39 +218,19 @@ operators of other sites.`,
 	}
 }
 
-func peerReconcile(a *cli.App) *cobra.Command {
-	return &cobra.Command{
-		Use:   "reconcile SITE",
-		Short: "compare the books with the books of a peer",
-		Long: `Compare this site's books with the books that the bank of the peer signs, in
-both directions. Name the first number at which they differ, and each number
-that a bank lost, for example because an old backup was restored. Other numbers
-that only one bank has are still on their way. The exit code is 1 if the books
-differ or a number is lost.`,
-		Example: "  candor peer reconcile west",
-		RunE: a.Operating(func(ctx context.Context, s *cli.Session, args []string) error {
-			reply, err := cli.Call[messages.ReconcileReply](ctx, s, messages.Bank, messages.VerbReconcile, messages.ReconcileRequest{Peer: args[0]})
-			if err != nil {
-				return err
-			}
-			differ := slices.ContainsFunc(reply.Books, func(b messages.ReconciledBook) bool { return !b.Agrees() })
-			return a.Verdict(reply, !differ, func(p *cli.Page) { writeReconciled(p, reply) })
-		}),
-	}
-}
-
 func settleCommand(a *cli.App) *cobra.Command {
 	var cycle string
 	var correct bool
 	cmd := &cobra.Command{
 		Use:   "settle",
 		Short: "close a cycle with the peers, and show who pays whom (operators)",
-		Long: `With --cycle, close a cycle: the bank offers each peer the sum that it owes to
-the peer. All sites of a federation number their cycles alike, from 1. To close
-a cycle again changes nothing. Then the command collects the positions of the
+		Long: `With --cycle, close a cycle: the bank offers each peer the sum that this site
+owes. All sites of a federation number their cycles alike, from 1. A cycle that
+is closed again does not change. Then the command collects the positions of the
 peers and shows the fewest payments that remain outside the banks, and debts
-that are not settled, with the reason. Without --cycle it does so for the latest
-cycle. The exit code is 1 while a position is missing or the sites disagree.
+that are not settled, with the reason. Without --cycle the command shows the
+latest cycle. The exit code is 1 while a position is missing or the sites
+disagree.
 
 After a payment, the operator of the site that paid withdraws the same amount
 from the account clearing--settlement. The operator of the other site grants the

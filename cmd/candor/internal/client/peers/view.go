@@ -51,7 +51,7 @@ func writeParted(p *cli.Page, r messages.PartReply) {
 		"To be settled", owed(peer.Owed),
 		"Settled, unpaid", owed(-peer.Settled),
 		"Not answered", cli.Number(peer.Outstanding))
-	p.Printf("Its operator parts too, with candor peer part. When nothing is left, the sites\nhave parted: candor peer list shows how far it is.\n")
+	p.Printf("The operator of the peer uses candor peer part too. The sites have parted when\nnothing is left to settle: candor peer list shows the rest.\n")
 }
 
 // owed says which way a debt goes; "" for none.
@@ -77,6 +77,8 @@ func peerState(p *cli.Page, r messages.PeerReply) string {
 	switch {
 	case r.Standing == messages.PeerParted:
 		return "parted " + p.At(r.Since) + lost(r)
+	case r.Restored:
+		return p.Red("this site was restored: candor peer reconcile " + r.Peer)
 	case r.Dispute != "":
 		return p.Red("disputed: " + terminal.Safe(r.Dispute))
 	case r.Standing == messages.PeerParting:
@@ -154,50 +156,6 @@ func writeLeft(p *cli.Page, peers []messages.PeerReply) {
 		}
 		p.Printf("  %s %s: %s\n", cli.Credits(max(r.Owed, -r.Owed)), whose, terminal.Safe(why))
 	}
-}
-
-func writeReconciled(p *cli.Page, r messages.ReconcileReply) {
-	for _, b := range r.Books {
-		state := p.Green("agree")
-		switch {
-		case b.Difference != nil:
-			state = p.Red("DIFFER")
-		case !b.Agrees():
-			state = p.Red("have a GAP")
-		}
-		p.Printf("Instructions of %s: %d here, %d at %s; the books %s\n", b.Sender, b.Ours, b.Theirs, r.Peer, state)
-		if d := b.Difference; d != nil {
-			earlier := ""
-			if d.Earlier {
-				earlier = ", or before: it is the oldest that both still have"
-			}
-			p.Printf("  first at number %d%s\n", d.Number, earlier)
-			p.Fields("Here", bookLine(d.Ours), "At "+r.Peer, bookLine(d.Theirs))
-		}
-		writeLost(p, b.Sender, "here", r.Peer, b.LostHere)
-		writeLost(p, b.Sender, "at "+r.Peer, "this site", b.LostThere)
-	}
-}
-
-// writeLost names what a bank lost, and what it came to.
-func writeLost(p *cli.Page, sender messages.Name, where, keeper messages.Name, lost []messages.ClearingLine) {
-	if len(lost) == 0 {
-		return
-	}
-	p.Printf("  %s\n", p.Red("Lost "+where+", as the books of "+keeper+" have it:"))
-	t := terminal.NewTable(">NUMBER|~WHAT")
-	for _, l := range lost {
-		t.Row(terminal.Count(l.Number), bookLine(l))
-	}
-	p.Table(t, "    ")
-}
-
-func bookLine(l messages.ClearingLine) string {
-	text := fmt.Sprintf("%s of %s, of which %v moved", l.Kind, cli.Credits(l.Asked), l.Moved)
-	if l.Refused {
-		text = fmt.Sprintf("%s of %s, refused", l.Kind, cli.Credits(l.Asked))
-	}
-	return fmt.Sprintf("%s (digest %.8x)", text, l.Digest)
 }
 
 func writeNet(p *cli.Page, r messages.NettingReport) {

@@ -29,7 +29,7 @@ there.
 credentials with candor user revoke NODE --node --key KEY. candor node tokens
 shows the key.`,
 		Example: `  candor node token node7 --expires 1h --output node7.token
-  candor nodeagent --join-file node7.token --config agents.yaml --node node7    # there
+  candor nodeagent --join-file node7.token --config agents.yaml
   candor node token --revoke join-3xq5m2kcw7pn4d6y`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if revoke != "" {
@@ -73,13 +73,13 @@ func makeToken(ctx context.Context, a *cli.App, s *cli.Session, node messages.Na
 	}
 	if !a.Flags.JSON {
 		p := a.Page(a.Err)
-		fmt.Fprintf(a.Err, "Token %s lets one agent of node %s in, once, until %s\n", reply.State.ID, node, p.At(reply.State.Expires))
+		a.Tell(fmt.Sprintf("Token %s lets one agent of node %s in, once, until %s", reply.State.ID, node, p.At(reply.State.Expires)))
 	}
 	if output != "" {
 		return nil
 	}
 	if !terminal.IsTerminal(a.Out) {
-		fmt.Fprintln(a.Err, "The token is a secret. Use --output to write it to a file that nobody else can read.")
+		a.Tell("The token is a secret. Use --output to write it to a file that nobody else can read.")
 	}
 	return a.Show(reply, func(p *cli.Page) { p.Printf("%s\n", reply.Token) })
 }

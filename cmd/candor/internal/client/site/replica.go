@@ -74,7 +74,7 @@ configuration.`,
 			return regroup(ctx, a, s, args[0], r)
 		}),
 	}
-	cmd.Flags().StringVar(&r.Address, "address", "", "`host:port` where it serves its group (default: as the others are configured)")
+	cmd.Flags().StringVar(&r.Address, "address", "", "`host:port` where the replica serves its group (default: as for the other replicas)")
 	return cmd
 }
 
@@ -119,8 +119,24 @@ func writeReplicas(p *cli.Page, groups ...messages.ReplicasReply) {
 	}
 	p.Table(t, "")
 	for _, g := range groups {
-		p.Printf("The %s can lose %s more\n", g.Actor, terminal.Plural(max(g.Spare, 0), "replica"))
+		for _, r := range g.Replicas {
+			if r.Weak != "" {
+				p.Printf("%s\n", p.Red("The "+g.Actor+" is to be led by others: "+r.Weak))
+			}
+		}
+		p.Printf("The %s can lose %s\n", g.Actor, losable(g.Spare))
+		if len(g.Replicas) == 2 {
+			p.Printf("%s\n", p.Red("The "+g.Actor+" needs both of its replicas: while one is lost it serves nobody. Add a third"))
+		}
 	}
+}
+
+// losable counts the replicas that a group can lose and go on.
+func losable(spare int) string {
+	if spare <= 0 {
+		return "no replica"
+	}
+	return terminal.Plural(spare, "replica") + " more"
 }
 
 func replicaState(r *messages.ReplicaState) string {

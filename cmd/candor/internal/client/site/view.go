@@ -16,7 +16,7 @@ func writeNodes(p *cli.Page, r messages.NodesReply) {
 		p.Printf("No nodes. A node appears when its agent registers.\n")
 		return
 	}
-	t := terminal.NewTable("~NODE|STATE|USED|SINCE|>FOR|>FINISHED|>SUSPENDED|~CAN").Spare("CAN|SINCE|FINISHED|SUSPENDED|FOR")
+	t := terminal.NewTable("~NODE|STATE|~30USED|SINCE|>FOR|>FINISHED|>SUSPENDED|~CAN").Spare("CAN|SINCE|FINISHED|SUSPENDED|FOR")
 	for _, n := range r.Nodes {
 		t.Row(n.Node, nodeState(p, n.State), used(n), p.At(n.Since), p.Between(n.Since, 0), terminal.Count(n.Finished), suspended(n), strings.Join(n.Abilities, ", "))
 	}
@@ -36,7 +36,7 @@ func remark(p *cli.Page, n messages.NodeStatus) string {
 		parts = append(parts, p.Said(n.Reason))
 	}
 	if n.DrainBy != 0 {
-		parts = append(parts, "drains: what runs there at "+p.At(n.DrainBy)+" is moved")
+		parts = append(parts, "drains: tasks that run there at "+p.At(n.DrainBy)+" run again on other nodes")
 	}
 	if n.ProbeAt != 0 {
 		parts = append(parts, "next probe "+p.At(n.ProbeAt))
@@ -118,6 +118,14 @@ func writeMarkets(p *cli.Page, r messages.MarketsReply) {
 			p.Printf("\n")
 		}
 		writeMarket(p, m)
+	}
+}
+
+// writeMarketsVersioned writes the markets, and their version below them.
+func writeMarketsVersioned(p *cli.Page, r messages.MarketsReply) {
+	writeMarkets(p, r)
+	if !p.Layout.Names {
+		p.Printf("\nThe markets are at version %d\n", r.Version)
 	}
 }
 

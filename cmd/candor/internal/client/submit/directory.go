@@ -42,7 +42,7 @@ func openDir(a *cli.App, job *jobfile.Job) error {
 	if !job.Here {
 		return cli.Usagef("--chdir %s: user %d, who runs the tasks of %s here, cannot enter: %v; use another directory, or allow the user with setfacl -m u:%d:rwx", dir, number, t.Account, why, number)
 	}
-	a.Warn("submit", []string{"the tasks run in new directories of their own, not here: " + why.Error() + " (--chdir names another)"})
+	warn(a, job, "the tasks run in new directories of their own, not here: "+why.Error()+" (--chdir names another)")
 	job.Spec.Dir = ""
 	return nil
 }

@@ -18,10 +18,10 @@ time of a task of each stage, and the time of completion. Each estimate has its
 spread and its source. The file is read as by candor submit.
 
 One in ten tasks runs shorter than LOW, and one in ten runs longer than HIGH.
-Nine in ten tasks need at most ROBUST, even if the estimate is as wrong as so
-few runs allow. The estimates come from your completed jobs, first from jobs
-with the same name and commands. If you have no such jobs, they come from the
-jobs of others.`,
+ROBUST is a careful bound: nine in ten tasks run shorter than ROBUST, even if
+the few past runs are not typical. The estimates come from your completed jobs,
+first from jobs with the same name and commands. If you have no such jobs, the
+estimates come from the jobs of others.`,
 		Example: `  candor estimate job.yaml
   candor estimate --json job.yaml | jq .completion.median
   candor estimate classes`,

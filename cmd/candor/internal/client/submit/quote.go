@@ -81,7 +81,7 @@ func writeMenu(p *cli.Page, r messages.QuoteReply, chart bool) {
 	if chart {
 		writeCurve(p, r.Contracts)
 	}
-	p.Printf("Take one with candor submit --contract ID and at least its BUDGET, the most it can come to.\n")
+	p.Printf("Accept a contract with candor submit --contract ID and a budget of at least BUDGET, the most that the job can cost.\n")
 	if slices.ContainsFunc(r.Contracts, func(c messages.QuotedContract) bool { return c.Price > 0 }) {
 		p.Printf("At the end the price is scaled by what the completion is worth, over PROMISED.\n")
 	}

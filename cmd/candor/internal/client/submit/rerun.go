@@ -90,6 +90,8 @@ func repeated(job messages.JobDetail, todo func(stage int) ([]uint32, error)) (m
 	switch {
 	case !job.State.Final() && job.State != messages.Settling:
 		return spec, messages.Errorf(messages.Conflict, "job %v has not ended; candor requeue %v runs its running tasks again", job.Job, job.Job)
+	case job.Running > 0:
+		return spec, messages.Errorf(messages.Conflict, "job %v is over, but %s can still end well; repeat the command in some seconds", job.Job, terminal.Plural(job.Running, "running task"))
 	case job.Done == job.Tasks:
 		return spec, messages.Errorf(messages.Conflict, "every task of job %v ended well; there is nothing to run again", job.Job)
 	case spec.Contract != "":
@@ -111,7 +113,7 @@ func repeated(job messages.JobDetail, todo func(stage int) ([]uint32, error)) (m
 		}
 		tasks += len(left)
 		if len(left) < job.Stages[i].Tasks {
-			if err := narrow(&stage, left, job.Stages[i].Tasks); err != nil {
+			if err := stage.Narrow(left, job.Stages[i].Tasks); err != nil {
 				return spec, err
 			}
 		}
@@ -135,29 +137,6 @@ func span(n int) []uint32 {
 func finished(job messages.JobDetail, stage messages.Name) bool {
 	i := slices.IndexFunc(job.Stages, func(s messages.StageStatus) bool { return s.Name == stage })
 	return i >= 0 && job.Stages[i].Done == job.Stages[i].Tasks
-}
-
-// narrow has a stage do only some of its tasks, under the indices and positions that
-// they had.
-func narrow(stage *messages.Stage, left []uint32, all int) error {
-	repeats := &messages.Repeats{Tasks: all}
-	if stage.Repeats != nil {
-		repeats.Tasks = stage.Repeats.Tasks
-	}
-	var indices messages.Array
-	for _, k := range left {
-		indices = indices.With(stage.Array.At(int64(k)))
-		position := int64(k)
-		if stage.Repeats != nil {
-			position = stage.Repeats.Positions.At(position)
-		}
-		repeats.Positions = repeats.Positions.With(position)
-	}
-	if n := max(len(indices), len(repeats.Positions)); n > messages.MaxRanges {
-		return messages.Errorf(messages.TooLarge, "the tasks that did not end well are in %d runs of indices, more than the %d that a job can have; submit them as several jobs with --array", n, messages.MaxRanges)
-	}
-	stage.Tasks, stage.Array, stage.Repeats = 0, indices, repeats
-	return nil
 }
 
 // part is tasks/all of a budget, rounded up to the microcredit.

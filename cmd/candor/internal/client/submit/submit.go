@@ -7,10 +7,13 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
+	"fmt"
 	"io"
 	"os"
+	"os/user"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -28,26 +31,31 @@ type submission struct {
 	dryRun  bool
 	script  bool
 	key     string
+	wrap    string
+	idOnly  bool
+	dash    func() int // how many arguments are before "--"; negative: there is none
 }
 
 // Commands are the commands that read a description of a job.
 func Commands(a *cli.App) []*cobra.Command {
-	return []*cobra.Command{submitCommand(a), a.Tabled(quoteCommand(a)), a.Tabled(estimateCommand(a)), rerunCommand(a)}
+	return []*cobra.Command{submitCommand(a), runCommand(a), shellCommand(a), a.Tabled(quoteCommand(a)), a.Tabled(estimateCommand(a)), rerunCommand(a)}
 }
 
 func submitCommand(a *cli.App) *cobra.Command {
 	cmd, sub := describing(a, &cobra.Command{
-		Use:   "submit [flags] [FILE|-] [ARGUMENT...]",
+		Use:   "submit [flags] [FILE|-] [ARGUMENT...] | -- COMMAND...",
 		Short: "submit a job",
 		Long: `Submit a job: a YAML job file, or a script with options in #CANDOR comments
 before its first command. #SBATCH comments are read too. With -, or without a
 file, the job is read from standard input. Arguments after the file become the
 positional parameters of a shell script. Put -- before arguments that begin with
-a dash.
+a dash. Words after a first -- are a command, and --wrap runs a line of shell.
 
 The budget is the most that the job may cost. The bank holds the budget until
-the job ends, and then gives the rest back. A second submission with the same
---key has the answer of the first submission, and makes no second job.
+the job ends, and then gives the rest back. Without --budget the job has the
+budget of CANDOR_BUDGET, or else the default of its market, where there is one.
+A second submission with the same --key has the answer of the first submission,
+and makes no second job.
 
 Options on the command line win over #CANDOR lines, and #CANDOR lines win over
 #SBATCH lines.
@@ -65,21 +73,31 @@ job is printed once, when it has ended, as by "candor job N --json".`,
   candor submit job.yaml
   candor submit --site auto job.yaml
   candor submit -b 25 -a 0-99 -t 10m -A climate run.sh -- --fast
+  candor submit -b 1 -- hostname
+  candor submit -b 1 --id-only --wrap 'sort data.txt | uniq -c'
   echo 'hostname; date' | candor submit --budget 1`,
 	})
 	cmd.RunE = func(cmd *cobra.Command, args []string) error { return submit(cmd.Context(), a, sub, args) }
 	cmd.Flags().BoolVar(&sub.dryRun, "dry-run", false, "only check the job, submit nothing")
 	cmd.Flags().BoolVar(&sub.script, "script", false, "read the file as a script")
 	cmd.Flags().StringVar(&sub.key, "key", "", "idempotency `key` of the submission (default: random)")
+	cmd.Flags().StringVar(&sub.wrap, "wrap", "", "run a `line` of shell in place of a file")
+	cmd.Flags().BoolVar(&sub.idOnly, "id-only", false, "print the number of the job alone")
 	return cmd
 }
 
 // describing adds to a command what a description of a job has: its options, and a file
 // with arguments.
 func describing(a *cli.App, cmd *cobra.Command) (*cobra.Command, *submission) {
-	sub := &submission{options: jobfile.NewOptions(a.Lookup)}
+	sub := &submission{options: jobfile.NewOptions(a.Lookup), dash: cmd.ArgsLenAtDash}
 	cmd.Args = cobra.ArbitraryArgs
 	cmd.Flags().SortFlags = false
+	switch cmd.Name() {
+	case "submit": // where there are tables, -o chooses their columns
+		sub.options.Flags.Lookup("stdout").Shorthand = "o"
+	case "run": // -t is for a terminal
+		sub.options.Flags.Lookup("time").Shorthand = ""
+	}
 	cmd.Flags().AddFlagSet(sub.options.Flags)
 	cmd.RegisterFlagCompletionFunc("market", a.CompleteMarkets())
 	cmd.RegisterFlagCompletionFunc("class", a.CompleteClasses())
@@ -87,45 +105,35 @@ func describing(a *cli.App, cmd *cobra.Command) (*cobra.Command, *submission) {
 	return cmd, sub
 }
 
+// Read makes the job of a script and options, as a command of another name asks for it.
+// The job may have no budget.
+func Read(a *cli.App, options *jobfile.Options, source []byte, name string, arguments []string) (*jobfile.Job, error) {
+	job, err := jobfile.ParseScript(source, arguments, a.Lookup)
+	if err != nil {
+		return nil, cli.Within(name, err)
+	}
+	return job, finish(a, job, options, name)
+}
+
 // submit reads a job, submits it, and follows it if asked to.
 func submit(ctx context.Context, a *cli.App, sub *submission, args []string) error {
-	job, err := readJob(a, sub, args)
+	job, err := readUnpaid(a, sub, args)
+	if err == nil {
+		err = AssumeBudget(a, job)
+	}
 	if err != nil {
 		return err
 	}
-	a.Warn("submit", job.Warnings)
-	if err := openDir(a, job); err != nil {
-		return err
-	}
-	// The key is chosen before the first send, so that a repeated send cannot
-	// become a second job.
-	request := messages.SubmitRequest{Key: cmp.Or(sub.key, rand.Text()), Spec: job.Spec, DryRun: sub.dryRun, Site: job.Site}
-	if err := request.Validate(); err != nil {
-		return refused(err, job, request.Key)
-	}
-	a.Flags.Destination = job.Site
-	s, err := a.Dial(false)
+	s, reply, err := Send(ctx, a, job, sub.key, sub.dryRun)
 	if err != nil {
 		return err
 	}
 	defer s.Bus.Close()
-	if !sub.dryRun {
-		if err := sendInputs(ctx, a, s, job); err != nil {
-			return err
-		}
-	}
-	reply, err := cli.CallKeyed[messages.SubmitReply](ctx, s, messages.Auctioneer, messages.VerbSubmit, request)
-	if wire, ok := errors.AsType[*messages.Error](err); ok && job.Options.Mail && strings.HasPrefix(wire.Message, "notify: ") {
-		a.Warn("submit", []string{"no e-mail is sent, although #SBATCH lines ask for it: " + strings.TrimPrefix(wire.Message, "notify: ")})
-		request.Spec.Notify = nil
-		reply, err = cli.CallKeyed[messages.SubmitReply](ctx, s, messages.Auctioneer, messages.VerbSubmit, request)
-	}
-	if err != nil {
-		return refused(err, job, request.Key)
-	}
 	a.Warn("submit", reply.Warnings)
 	wait := job.Options.Wait && !sub.dryRun
-	if !wait || !a.Flags.JSON {
+	if sub.idOnly && !sub.dryRun {
+		fmt.Fprintln(a.Out, reply.Job)
+	} else if !wait || !a.Flags.JSON {
 		if err := a.Show(reply, func(p *cli.Page) { writeSubmitted(p, reply, sub.dryRun) }); err != nil {
 			return err
 		}
@@ -134,6 +142,72 @@ func submit(ctx context.Context, a *cli.App, sub *submission, args []string) err
 		return jobs.Wait(ctx, a, s, reply.Job)
 	}
 	return nil
+}
+
+// Send submits a job. The session is open where there is no error.
+func Send(ctx context.Context, a *cli.App, job *jobfile.Job, key string, dryRun bool) (s *cli.Session, reply messages.SubmitReply, err error) {
+	warn(a, job, job.Warnings...)
+	if err := openDir(a, job); err != nil {
+		return nil, reply, err
+	}
+	if err := job.AddPrelude(userName()); err != nil {
+		return nil, reply, err
+	}
+	// The key is chosen before the first send, so that a repeated send cannot
+	// become a second job.
+	request := messages.SubmitRequest{Key: cmp.Or(key, rand.Text()), Spec: job.Spec, DryRun: dryRun, Site: job.Site}
+	checked := request
+	if !job.HasBudget { // the market has a default, or refuses
+		checked.Spec.Budget = messages.Credit
+	}
+	if err := checked.Validate(); err != nil {
+		return nil, reply, refused(err, job, request.Key)
+	}
+	a.Flags.Destination = job.Site
+	if s, err = a.Dial(false); err != nil {
+		return nil, reply, err
+	}
+	if reply, err = send(ctx, a, s, job, &request); err != nil {
+		s.Bus.Close()
+		return nil, reply, err
+	}
+	return s, reply, nil
+}
+
+// warn says what does not keep a job from being submitted, in the name of the command that
+// the user typed.
+func warn(a *cli.App, job *jobfile.Job, sentences ...string) {
+	for _, sentence := range sentences {
+		a.Tell(cmp.Or(job.Typed, "candor submit") + ": " + sentence)
+	}
+}
+
+// userName is the user of this process, by its number where it has no name.
+func userName() string {
+	if u, err := user.Current(); err == nil {
+		return u.Username
+	}
+	return strconv.Itoa(os.Getuid())
+}
+
+// send sends the inputs of a job, and the job.
+func send(ctx context.Context, a *cli.App, s *cli.Session, job *jobfile.Job, request *messages.SubmitRequest) (messages.SubmitReply, error) {
+	if !request.DryRun {
+		if err := sendInputs(ctx, a, s, job); err != nil {
+			return messages.SubmitReply{}, err
+		}
+		request.Spec = job.Spec
+	}
+	reply, err := cli.CallKeyed[messages.SubmitReply](ctx, s, messages.Auctioneer, messages.VerbSubmit, request)
+	if wire, ok := errors.AsType[*messages.Error](err); ok && job.Options.Mail && strings.HasPrefix(wire.Message, "notify: ") {
+		warn(a, job, "no e-mail is sent, although #SBATCH lines ask for it: "+strings.TrimPrefix(wire.Message, "notify: "))
+		request.Spec.Notify = nil
+		reply, err = cli.CallKeyed[messages.SubmitReply](ctx, s, messages.Auctioneer, messages.VerbSubmit, request)
+	}
+	if err != nil {
+		return reply, refused(err, job, request.Key)
+	}
+	return reply, nil
 }
 
 // refused adds to the site's error where in the file the trouble is, or how to
@@ -156,6 +230,9 @@ func refused(err error, job *jobfile.Job, key string) error {
 // readJob makes the job of a file and the command line, with a budget.
 func readJob(a *cli.App, sub *submission, args []string) (*jobfile.Job, error) {
 	job, err := readUnpaid(a, sub, args)
+	if err == nil {
+		err = AssumeBudget(a, job)
+	}
 	if err == nil && !job.HasBudget {
 		return nil, messages.Errorf(messages.Invalid,
 			"budget: missing: name the most that the job may cost, with --budget 10, a line #CANDOR --budget 10 in a script, or budget: 10 in a job file")
@@ -163,13 +240,50 @@ func readJob(a *cli.App, sub *submission, args []string) (*jobfile.Job, error) {
 	return job, err
 }
 
+// AssumeBudget gives a job without a budget the budget of CANDOR_BUDGET, if there is one.
+func AssumeBudget(a *cli.App, job *jobfile.Job) (err error) {
+	text := a.Getenv("CANDOR_BUDGET")
+	if job.HasBudget || text == "" {
+		return nil
+	}
+	job.HasBudget = true
+	if job.Spec.Budget, err = messages.ParseCredits(text); err != nil {
+		return messages.Errorf(messages.Invalid, "CANDOR_BUDGET: %v", err)
+	}
+	return nil
+}
+
+// readCommand makes the job of a command line that has the command itself, or a line of
+// shell; nil: it has neither.
+func readCommand(sub *submission, args []string) (job *jobfile.Job, name string, err error) {
+	bare := len(args) > 0 && sub.dash() == 0
+	switch {
+	case sub.wrap != "" && len(args) > 0:
+		return nil, "", cli.Usagef("--wrap: takes the place of the file and its arguments: leave %q out", args[0])
+	case sub.wrap != "":
+		job, err = jobfile.ParseScript([]byte("#!/bin/sh\n"+sub.wrap+"\n"), nil, nil)
+		return job, "wrap", err
+	case bare && args[0] == "":
+		return nil, "", cli.Usagef("the command after -- is empty")
+	case bare:
+		return jobfile.OfCommand(args), filepath.Base(args[0]), nil
+	}
+	return nil, "", nil
+}
+
 // readUnpaid makes the job of a file and the command line.
 func readUnpaid(a *cli.App, sub *submission, args []string) (*jobfile.Job, error) {
+	if job, name, err := readCommand(sub, args); job != nil || err != nil {
+		if err != nil {
+			return nil, err
+		}
+		return job, finish(a, job, sub.options, name)
+	}
 	path, arguments := "-", args
 	if len(args) > 0 {
 		path, arguments = args[0], args[1:]
 	} else if terminal.IsTerminal(a.In) {
-		return nil, cli.Usagef("name a job file or script, or - to type one\nSee: candor submit --help")
+		return nil, cli.Usagef("name a job file or script, or - to type one")
 	}
 	source, name, err := readSource(a, path)
 	if err != nil {
@@ -179,16 +293,21 @@ func readUnpaid(a *cli.App, sub *submission, args []string) (*jobfile.Job, error
 	if err != nil {
 		return nil, cli.Within(name, err)
 	}
-	if err := job.Options.Overlay(sub.options); err != nil {
-		return nil, cli.Usagef("%s", jobfile.Reword(err))
+	return job, finish(a, job, sub.options, name)
+}
+
+// finish says the options of the command line and what depends on the surroundings.
+func finish(a *cli.App, job *jobfile.Job, options *jobfile.Options, name string) error {
+	if err := job.Options.Overlay(options); err != nil {
+		return cli.Usagef("%s", jobfile.Reword(err))
 	}
 	if err := job.Options.Apply(job); err != nil {
-		return nil, err
+		return err
 	}
 	if err := complete(a, job, name); err != nil {
-		return nil, err
+		return err
 	}
-	return job, describeInputs(a, job)
+	return describeInputs(a, job)
 }
 
 // standardInput is what standard input is called in errors.
@@ -253,7 +372,7 @@ func complete(a *cli.App, job *jobfile.Job, name string) error {
 		spec.Name = jobName(name)
 	}
 	if slices.Contains(job.Options.Export, "ALL") {
-		job.AddEnvironment(a.Environ())
+		job.Warnings = append(job.Warnings, job.AddSafeEnvironment(a.Environ())...)
 	}
 	if spec.Dir == ownDirectory || spec.Dir == "" && (travels(job) || job.Site != "") {
 		spec.Dir = ""

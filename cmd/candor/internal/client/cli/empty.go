@@ -1,0 +1,59 @@
+package cli
+
+import (
+	"errors"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// hint says how an empty value usually comes about.
+const hint = "the value is empty: set the shell variable that gives it"
+
+// refuseEmpty has the flags of a command refuse empty values. Nearly everywhere an empty
+// value would mean the same as no flag: with --task "$I" in a script that never set I, all
+// tasks instead of one.
+func refuseEmpty(cmd *cobra.Command) {
+	wrap := func(f *pflag.Flag) {
+		switch f.Value.Type() {
+		case "string", "stringSlice", "stringArray", "func":
+			if _, already := f.Value.(filled); !already {
+				f.Value = filled{f.Value}
+				f.DefValue = strings.TrimSuffix(f.DefValue, "[]") // pflag leaves it out of the help for its own types alone
+			}
+		}
+	}
+	cmd.Flags().VisitAll(wrap)
+	cmd.PersistentFlags().VisitAll(wrap)
+}
+
+// filled is the value of a flag that is not set to nothing.
+type filled struct{ pflag.Value }
+
+// Set refuses text without a letter, such as an empty list.
+func (v filled) Set(text string) error {
+	if blank(text) {
+		return errors.New(hint + ", or leave the flag out")
+	}
+	return v.Value.Set(text)
+}
+
+// blank reports whether nothing is said by a flag or an argument.
+func blank(text string) bool { return strings.Trim(text, ", \t\n") == "" }
+
+// checkFilled refuses empty arguments, but those for a job's own program.
+func checkFilled(cmd *cobra.Command, args []string) error {
+	switch {
+	case cmd.DisableFlagParsing:
+		return nil
+	case strings.HasSuffix(cmd.Use, "[ARGUMENT...]"), strings.HasSuffix(cmd.Use, "-- COMMAND..."):
+		args = args[:min(len(args), 1)]
+	}
+	for i, text := range args {
+		if blank(text) {
+			return Usagef("argument %d %q: %s", i+1, text, hint)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,78 @@
+package client
+
+import (
+	"testing"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/candor-grid/candor/cmd/candor/internal/client/cli"
+	"github.com/candor-grid/candor/messages"
+)
+
+// TestNoFlagIsEmpty gives an empty value to every flag of every command, as a script does
+// whose variable is not set: each is refused, as none may mean the same as no flag.
+func TestNoFlagIsEmpty(t *testing.T) {
+	t.Setenv("HOME", t.TempDir())
+	n := 0
+	walk(whole(), func(c *cobra.Command) {
+		c.InheritedFlags() // adds the flags of the commands above
+		if c.DisableFlagParsing {
+			return
+		}
+		c.Flags().VisitAll(func(f *pflag.Flag) {
+			n++
+			if err := c.ParseFlags([]string{"--" + f.Name + "="}); err == nil {
+				t.Errorf("%s --%s \"\" was taken", c.CommandPath(), f.Name)
+			}
+		})
+	})
+	if n < 500 {
+		t.Errorf("only %d flags were tried", n)
+	}
+}
+
+// TestEmptyValuesChangeNothing runs command lines that an empty value would widen; the site
+// that serves them answers, but is not asked.
+func TestEmptyValuesChangeNothing(t *testing.T) {
+	s := fullSite(t)
+	asked := false
+	answer(s, messages.Auctioneer, messages.VerbCancel, func(messages.CancelRequest) (messages.CancelReply, error) {
+		asked = true
+		return messages.CancelReply{}, nil
+	})
+	answer(s, messages.Auctioneer, messages.VerbRequeue, func(messages.RequeueRequest) (messages.RequeueReply, error) {
+		asked = true
+		return messages.RequeueReply{}, nil
+	})
+	const flag, argument = `"": the value is empty: set the shell variable that gives it, or leave the flag out`, `"": the value is empty`
+	for _, c := range []struct {
+		line []string
+		want string
+	}{
+		{[]string{"cancel", "103", "--task", ""}, "candor cancel: --task " + flag},
+		{[]string{"cancel", "103", "--array", ""}, "--array " + flag},
+		{[]string{"cancel", "103", "--task", "1", "--stage", ""}, "--stage " + flag},
+		{[]string{"cancel", "--name", "", "--state", "Running", "--yes"}, "--name " + flag},
+		{[]string{"cancel", "--label", "", "--label", "run=7", "--yes"}, "--label " + flag},
+		{[]string{"cancel", "--all", "--owner", "", "--yes"}, "--owner " + flag},
+		{[]string{"cancel", "103", "--account", " "}, `--account " ": the value is empty`},
+		{[]string{"cancel", "103", ""}, "candor cancel: argument 2 " + argument},
+		{[]string{"requeue", "103", "--stage", ""}, "--stage " + flag},
+		{[]string{"hold", ""}, "argument 1 " + argument},
+		{[]string{"rerun", "103", "--key", ""}, "--key " + flag},
+		{[]string{"tasks", "103", "--state", ","}, `--state ",": the value is empty`},
+		{[]string{"node", "remove", ""}, "argument 1 " + argument},
+		{[]string{"account", ""}, "argument 1 " + argument},
+	} {
+		s.run(c.line...).expect(t, cli.CodeUsage, "", c.want)
+	}
+	if asked {
+		t.Error("the site was asked to change something")
+	}
+	s.write("show.sh", "#!/bin/sh\necho \"[$1]\"\n")
+	answer(s, messages.Auctioneer, messages.VerbSubmit, func(messages.SubmitRequest) (messages.SubmitReply, error) {
+		return messages.SubmitReply{Job: 1}, nil
+	})
+	s.run("submit", "--budget", "1", s.path("show.sh"), "").expect(t, cli.CodeOK, "job 1", "")
+}

@@ -1,0 +1,188 @@
+package jobfile
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/candor-grid/candor/messages"
+)
+
+// AddPrelude puts before a script what gives its tasks Slurm's variables and sends their
+// output to files, where the job asks for either. user submits the job, and partition is
+// the market that the user named.
+func (j *Job) AddPrelude(user string) error {
+	if !j.Slurm && j.Stdout == "" && j.Stderr == "" {
+		return nil
+	}
+	stage := &j.Spec.Stages[0]
+	switch {
+	case len(j.Spec.Stages) == 1 && stage.Script != "":
+	case j.Stdout+j.Stderr == "":
+		return nil
+	case len(j.Spec.Stages) != 1:
+		return messages.Errorf(messages.Invalid, "--stdout and --stderr are for jobs of one stage: redirect the output within the commands")
+	default:
+		words := make([]string, len(stage.Command))
+		for i, word := range stage.Command {
+			words[i] = quote(word)
+		}
+		stage.Script, stage.Command = "#!/bin/sh\nexec "+strings.Join(words, " ")+"\n", nil
+	}
+	var lines []string
+	if j.Slurm {
+		lines = append(lines, j.slurmVariables(user))
+	}
+	if redirect, err := j.redirection(user); err != nil {
+		return err
+	} else if redirect != "" {
+		lines = append(lines, redirect)
+	}
+	stage.Script = withPrelude(stage.Script, strings.Join(lines, "; "))
+	return nil
+}
+
+// slurmVariables is a command that sets the variables. An element of an array has the
+// job's own number: Candor gives none to each.
+func (j *Job) slurmVariables(user string) string {
+	stage := &j.Spec.Stages[0]
+	values := [][2]string{
+		{"SLURM_JOB_ID", `"$CANDOR_JOB"`}, {"SLURM_JOBID", `"$CANDOR_JOB"`}, {"SLURM_JOB_NAME", `"$CANDOR_JOB_NAME"`},
+		{"SLURM_SUBMIT_DIR", quote(j.Spec.Dir)}, {"SLURM_JOB_USER", quote(user)}, {"SLURM_CLUSTER_NAME", `"$CANDOR_SITE"`},
+		{"SLURM_JOB_NODELIST", `"$CANDOR_NODE"`}, {"SLURM_NODELIST", `"$CANDOR_NODE"`}, {"SLURMD_NODENAME", `"$CANDOR_NODE"`},
+		{"SLURM_JOB_NUM_NODES", "1"}, {"SLURM_NNODES", "1"}, {"SLURM_NTASKS", "1"}, {"SLURM_NPROCS", "1"}, {"SLURM_CPUS_ON_NODE", "1"},
+		{"SLURM_CPUS_PER_TASK", "1"}, {"SLURM_JOB_CPUS_PER_NODE", "1"}, {"SLURM_TASKS_PER_NODE", "1"},
+		{"SLURM_NODEID", "0"}, {"SLURM_PROCID", "0"}, {"SLURM_LOCALID", "0"}, {"SLURM_RESTART_COUNT", "$((CANDOR_ATTEMPT - 1))"},
+	}
+	if j.Spec.Market != "" {
+		values = append(values, [2]string{"SLURM_JOB_PARTITION", quote(j.Spec.Market)})
+	}
+	if j.Spec.Project != "" {
+		values = append(values, [2]string{"SLURM_JOB_ACCOUNT", quote(j.Spec.Project)})
+	}
+	if a := stage.Array; a != nil {
+		last := a.At(a.Count() - 1)
+		values = append(values, [2]string{"SLURM_ARRAY_JOB_ID", `"$CANDOR_JOB"`}, [2]string{"SLURM_ARRAY_TASK_ID", `"$CANDOR_ARRAY_INDEX"`},
+			[2]string{"SLURM_ARRAY_TASK_COUNT", strconv.FormatInt(a.Count(), 10)},
+			[2]string{"SLURM_ARRAY_TASK_MIN", strconv.FormatInt(a.At(0), 10)}, [2]string{"SLURM_ARRAY_TASK_MAX", strconv.FormatInt(last, 10)})
+	}
+	var b strings.Builder
+	b.WriteString("export")
+	for _, v := range values {
+		b.WriteString(" " + v[0] + "=" + v[1])
+	}
+	return b.String()
+}
+
+// cannotCreate is the exit code of a task whose output file cannot be made, as sysexits.h
+// has it. Bash would go on otherwise.
+const cannotCreate = " || exit 73"
+
+// redirection is a command that sends the output to files; "": there are none.
+func (j *Job) redirection(user string) (string, error) {
+	out, err := j.file("--stdout", j.Stdout, user)
+	if err != nil {
+		return "", err
+	}
+	errs, err := j.file("--stderr", j.Stderr, user)
+	switch {
+	case err != nil || out == "" && errs == "":
+		return "", err
+	case errs == "" || errs == out:
+		return "exec >" + out + " 2>&1" + cannotCreate, nil
+	case out == "":
+		return "exec 2>" + errs + cannotCreate, nil
+	}
+	return "exec >" + out + " 2>" + errs + cannotCreate, nil
+}
+
+// file is a shell's word for a pattern of sbatch, such as "logs/%A_%4a.out".
+func (j *Job) file(option, pattern, user string) (string, error) {
+	if pattern == "" {
+		return "", nil
+	}
+	word, text := "", ""
+	flush := func() {
+		if text != "" {
+			word += quote(text)
+		}
+		text = ""
+	}
+	for i := 0; i < len(pattern); i++ {
+		if pattern[i] != '%' {
+			text += pattern[i : i+1]
+			continue
+		}
+		width := 0
+		for i++; i < len(pattern) && pattern[i] >= '0' && pattern[i] <= '9' && width < 100; i++ {
+			width = 10*width + int(pattern[i]-'0')
+		}
+		if i == len(pattern) {
+			return "", messages.Errorf(messages.Invalid, "%s %q: ends with %%: write %%%% for a percent sign", option, pattern)
+		}
+		switch value := j.placeholder(pattern[i], user); {
+		case pattern[i] == '%':
+			text += "%"
+		case value == "":
+			return "", messages.Errorf(messages.Invalid, "%s %q: there is no %%%c: use %%j, %%A, %%a, %%x, %%u, %%N, %%n or %%t", option, pattern, pattern[i])
+		case width > 0 && !strings.HasPrefix(value, "${"):
+			flush()
+			word += fmt.Sprintf(`"$(printf %%0%dd %s)"`, min(width, 10), value)
+		default:
+			flush()
+			word += `"` + value + `"`
+		}
+	}
+	flush()
+	return word, nil
+}
+
+// placeholder is what a letter of a pattern stands for, within double quotes.
+func (j *Job) placeholder(letter byte, user string) string {
+	switch letter {
+	case 'j', 'J':
+		// Under Slurm each element of an array has a number of its own.
+		if j.Spec.Stages[0].Array != nil {
+			return "${CANDOR_JOB}_$CANDOR_ARRAY_INDEX"
+		}
+		return "$CANDOR_JOB"
+	case 'A':
+		return "$CANDOR_JOB"
+	case 'a':
+		if j.Spec.Stages[0].Array == nil {
+			return "4294967294" // as under Slurm
+		}
+		return "$CANDOR_ARRAY_INDEX"
+	case 'x':
+		return "$CANDOR_JOB_NAME"
+	case 'N':
+		return "$CANDOR_NODE"
+	case 'n', 't':
+		return "0"
+	case 'u':
+		return strings.NewReplacer(`\`, `\\`, `"`, `\"`, `$`, `\$`, "`", "\\`").Replace(user)
+	}
+	return ""
+}
+
+// quote makes one word of a text for a shell.
+func quote(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
+
+// withPrelude puts a command before a script: on a line of its own where a shell runs the
+// script. Other scripts are written to a file, which is then run.
+func withPrelude(script, prelude string) string {
+	first, rest := "", script
+	if strings.HasPrefix(script, "#!") {
+		first, rest, _ = strings.Cut(script, "\n")
+		first += "\n"
+	}
+	if shells[interpreterOf(first)] {
+		return first + prelude + "\n" + rest
+	}
+	digest := sha256.Sum256([]byte(script))
+	end := "END_" + hex.EncodeToString(digest[:8])
+	return "#!/bin/sh\n" + prelude + "\nscript=$(mktemp) && cat >\"$script\" <<'" + end + "' && chmod 700 \"$script\" || exit 126\n" +
+		strings.TrimSuffix(script, "\n") + "\n" + end + "\nexec \"$script\"\n"
+}

@@ -1,0 +1,263 @@
+package jobs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/candor-grid/candor/cmd/candor/internal/client/cli"
+	"github.com/candor-grid/candor/cmd/candor/internal/terminal"
+	"github.com/candor-grid/candor/messages"
+)
+
+// runningTasks are the tasks of a query that run now.
+func runningTasks(ctx context.Context, a *cli.App, s *cli.Session, q logsQuery) (running []messages.TaskStatus, err error) {
+	r, err := newReader(ctx, a, s, q)
+	if err != nil {
+		return nil, err
+	}
+	if r.job.Away != nil {
+		return nil, messages.Errorf(messages.Invalid, "job %v runs at another site: only the tasks of this site can be reached while they run", q.job)
+	}
+	err = r.eachTask(ctx, func(t messages.TaskStatus) error {
+		if t.State == "Running" || t.State == "Suspended" {
+			running = append(running, t)
+		}
+		return nil
+	})
+	if err == nil && len(running) == 0 {
+		err = messages.Errorf(messages.Conflict, "job %v is %v, and none of these tasks runs", q.job, r.job.State)
+	}
+	return running, err
+}
+
+// oneRunning is the only task of a query that runs now.
+func oneRunning(ctx context.Context, a *cli.App, s *cli.Session, q logsQuery) (t messages.TaskStatus, err error) {
+	all, err := runningTasks(ctx, a, s, q)
+	if err == nil && len(all) > 1 {
+		err = messages.Errorf(messages.Invalid, "%d tasks of job %v run: choose one with --task or --stage", len(all), q.job)
+	}
+	if err != nil {
+		return t, err
+	}
+	return all[0], nil
+}
+
+// StreamOf is the stream of a task, or one that begins beside the task.
+func StreamOf(a *cli.App, s *cli.Session, t *messages.TaskStatus, begin *messages.StreamBegin) *Stream {
+	return &Stream{App: a, Session: s, Node: t.Node, Attempt: messages.Attempt{Task: t.Task, Number: t.Attempt}, Begin: begin}
+}
+
+// ExitWith ends this process as the remote one did.
+func ExitWith(code int, err error) error {
+	if err != nil || code == 0 {
+		return err
+	}
+	return cli.ExitStatus(code)
+}
+
+func attachCommand(a *cli.App) *cobra.Command {
+	q := logsQuery{}
+	cmd := &cobra.Command{
+		Use:   "attach NUMBER",
+		Short: "take over the input and output of a job of candor run",
+		Long: `Take over the standard input, output and signals of a job that candor run
+started, after its client was lost or from another machine. Another client that
+is attached is told so, and ends. What the job wrote meanwhile is printed: up to
+256 KiB, after which the job waits for a reader.
+
+The exit code is that of the command.`,
+		Example: "  candor attach 17",
+		RunE: a.Online(func(ctx context.Context, s *cli.Session, args []string) error {
+			if err := q.of(args[0]); err != nil {
+				return err
+			}
+			t, err := oneRunning(ctx, a, s, q)
+			if err != nil {
+				return err
+			}
+			return ExitWith(StreamOf(a, s, &t, nil).Interact(ctx, terminal.IsTerminal(a.In)))
+		}),
+		ValidArgsFunction: a.CompleteJobs(true),
+	}
+	return cmd
+}
+
+func execCommand(a *cli.App) *cobra.Command {
+	q := logsQuery{}
+	var onTerminal bool
+	cmd := &cobra.Command{
+		Use:   "exec NUMBER -- COMMAND...",
+		Short: "run a command beside a running task",
+		Long: `Run a command beside a running task: on its node, as its user, in its directory,
+with its variables and within its limits. The command ends with the task. The
+exit code is that of the command.`,
+		Example: "  candor exec 17 -- ps aux\n  candor exec 17 --task 3 -t -- bash",
+		Args:    cobra.MinimumNArgs(2),
+		RunE: a.Online(func(ctx context.Context, s *cli.Session, args []string) error {
+			if err := q.of(args[0]); err != nil {
+				return err
+			}
+			t, err := oneRunning(ctx, a, s, q)
+			if err != nil {
+				return err
+			}
+			begin := &messages.StreamBegin{Command: args[1:], Interactive: Window(a, onTerminal), Term: a.Getenv("TERM")}
+			return ExitWith(StreamOf(a, s, &t, begin).Interact(ctx, onTerminal))
+		}),
+		ValidArgsFunction: a.CompleteJobs(true),
+	}
+	q.flags(cmd)
+	cmd.Flags().BoolVarP(&onTerminal, "terminal", "t", false, "give the command a terminal")
+	return cmd
+}
+
+func signalCommand(a *cli.App) *cobra.Command {
+	q := logsQuery{}
+	cmd := &cobra.Command{
+		Use:   "signal NUMBER SIGNAL",
+		Short: "send a signal to the running tasks of a job",
+		Long: `Send a signal to all processes of the running tasks of a job, or of one task.
+The signal has a name, such as USR1, or a number. A task that KILL ends has
+failed, and may be tried again: candor cancel ends a job.`,
+		Example: "  candor signal 17 USR1\n  candor signal 17 --task 3 TERM",
+		Args:    cobra.ExactArgs(2),
+		RunE: a.Online(func(ctx context.Context, s *cli.Session, args []string) error {
+			if err := q.of(args[0]); err != nil {
+				return err
+			}
+			return signalTasks(ctx, a, s, q, args[1])
+		}),
+		ValidArgsFunction: a.CompleteJobs(true),
+	}
+	q.flags(cmd)
+	return cmd
+}
+
+// signalTasks sends a signal to the running tasks of a query.
+func signalTasks(ctx context.Context, a *cli.App, s *cli.Session, q logsQuery, text string) error {
+	name, err := messages.ParseSignal(text)
+	if err != nil {
+		return err
+	}
+	running, err := runningTasks(ctx, a, s, q)
+	if err != nil {
+		return err
+	}
+	n, err := SignalTasks(ctx, s, running, name)
+	if err != nil {
+		return err
+	}
+	return a.Show(messages.Empty{}, func(p *cli.Page) {
+		p.Printf("Sent SIG%s to %s of job %v\n", name, terminal.Plural(n, "task"), q.job)
+	})
+}
+
+// SignalTasks sends a signal to running tasks, and returns how many have got it: those that
+// have ended meanwhile have not.
+func SignalTasks(ctx context.Context, s *cli.Session, running []messages.TaskStatus, name string) (n int, err error) {
+	for _, t := range running {
+		r := messages.StreamRequest{Attempt: messages.Attempt{Task: t.Task, Number: t.Attempt}, Signal: name}
+		_, err := cli.CallAt[messages.StreamReply](ctx, s, messages.StreamSubject(s.Site, t.Node, s.Account), r)
+		if err == nil {
+			n++
+		} else if messages.KindOf(err) != messages.Ended {
+			return n, messages.Errorf(messages.KindOf(err), "task %v on %s: %s", t.Task, t.Node, messages.AsError("", err).Message)
+		}
+	}
+	return n, nil
+}
+
+func portCommand(a *cli.App) *cobra.Command {
+	q := logsQuery{}
+	cmd := &cobra.Command{
+		Use:   "port NUMBER [LOCAL:]PORT",
+		Short: "forward a port of this machine to a running task",
+		Long: `Forward connections to a port of this machine to a port of a running task, such
+as that of a notebook. The port here is the same one, unless LOCAL names another
+one; 0 is any free port. Only this machine can connect. Stop with Ctrl-C.`,
+		Example: "  candor port 17 8888\n  candor port 17 0:8888",
+		Args:    cobra.ExactArgs(2),
+		RunE: a.Online(func(ctx context.Context, s *cli.Session, args []string) error {
+			if err := q.of(args[0]); err != nil {
+				return err
+			}
+			t, err := oneRunning(ctx, a, s, q)
+			if err != nil {
+				return err
+			}
+			return forward(ctx, a, s, &t, args[1])
+		}),
+	}
+	q.flags(cmd)
+	return cmd
+}
+
+// forward serves a port until ctx ends or the task has.
+func forward(ctx context.Context, a *cli.App, s *cli.Session, t *messages.TaskStatus, text string) error {
+	local, remote, two := strings.Cut(text, ":")
+	if !two {
+		remote = local
+	}
+	port, err := strconv.ParseUint(remote, 10, 16)
+	if _, localErr := strconv.ParseUint(local, 10, 16); err != nil || localErr != nil || port == 0 {
+		return cli.Usagef("%q: write a port, from 1 to 65535, or LOCAL:PORT", text)
+	}
+	listener, err := net.Listen("tcp", "127.0.0.1:"+local)
+	if err != nil {
+		return cli.Usagef("%v", err)
+	}
+	fmt.Fprintf(a.Out, "Forwarding %v to port %d of task %v on %s\n", listener.Addr(), port, t.Task, t.Node)
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	context.AfterFunc(ctx, func() { _ = listener.Close() })
+	var open sync.WaitGroup
+	defer open.Wait()
+	for {
+		conn, err := listener.Accept()
+		if err != nil {
+			if cause := context.Cause(ctx); cause != nil && !errors.Is(cause, context.Canceled) {
+				return cause
+			}
+			return nil
+		}
+		open.Go(func() {
+			stream := StreamOf(a, s, t, &messages.StreamBegin{Port: int(port), Interactive: messages.Interactive{Linger: portLinger}})
+			if err := stream.connect(ctx, conn); messages.KindOf(err) == messages.NotFound {
+				cancel(err) // the task has ended
+			} else if err != nil && ctx.Err() == nil {
+				a.Tell(fmt.Sprintf("candor port: %s", cli.Sentence(err)))
+			}
+		})
+	}
+}
+
+// portLinger is for how long a connection waits for a client that was lost.
+const portLinger = messages.Duration(time.Minute)
+
+// connect passes a connection on until either side has closed it.
+func (c *Stream) connect(ctx context.Context, conn net.Conn) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer conn.Close()
+	context.AfterFunc(ctx, func() { _ = conn.Close() })
+	from, err := c.Open(ctx)
+	if err != nil {
+		return err
+	}
+	c.In, c.Out, c.Errs = conn, conn, conn
+	if _, err := c.Copy(ctx, from); err != nil {
+		c.close(context.WithoutCancel(ctx))
+		if _, is := errors.AsType[*net.OpError](err); !is {
+			return err
+		}
+	}
+	return nil
+}

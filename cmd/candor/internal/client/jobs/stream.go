@@ -1,0 +1,229 @@
+package jobs
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"golang.org/x/term"
+
+	"github.com/candor-grid/candor/cmd/candor/internal/client/cli"
+	"github.com/candor-grid/candor/cmd/candor/internal/terminal"
+	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/bus"
+)
+
+// Stream is this process as the client of a stream on a node.
+type Stream struct {
+	App     *cli.App
+	Session *cli.Session
+	Node    messages.Name
+	Attempt messages.Attempt
+	Begin   *messages.StreamBegin // begins the stream; nil: that of the task itself
+	// Over says why a stream that does not answer will not come back; nil: it may.
+	Over func(context.Context) error
+
+	In        io.Reader
+	Out, Errs io.Writer
+
+	name, client string
+	signals      atomic.Uint64
+	lost         atomic.Bool
+}
+
+// Of a stream: how long its node waits for output, and this process for an answer.
+const (
+	streamPoll   = time.Second
+	streamAnswer = 5 * time.Second
+)
+
+// Open takes the stream, or begins it, and returns where its input goes on.
+func (c *Stream) Open(ctx context.Context) (from int64, err error) {
+	c.client = rand.Text()
+	if c.Begin != nil {
+		c.name = rand.Text()
+	}
+	reply, err := c.ask(ctx, messages.StreamRequest{Begin: c.Begin, Take: true})
+	return reply.InputNext, err
+}
+
+// ask asks until there is an answer, however often the connection is lost.
+func (c *Stream) ask(ctx context.Context, r messages.StreamRequest) (messages.StreamReply, error) {
+	r.Attempt, r.Stream, r.Client = c.Attempt, c.name, c.client
+	subject := messages.StreamSubject(c.Session.Site, c.Node, c.Session.Account)
+	for d := firstPause; ; d = nextPause(d) {
+		answer, cancel := context.WithTimeout(ctx, streamAnswer)
+		reply, err := bus.Call[messages.StreamReply](answer, c.Session.Bus, subject, r)
+		cancel()
+		switch {
+		case err == nil:
+			if c.lost.Swap(false) {
+				fmt.Fprintf(c.App.Err, "[candor: connected again]%s", lineEnd(c.App))
+			}
+			return reply, nil
+		case ctx.Err() != nil:
+			return reply, ctx.Err()
+		case !messages.KindOf(err).Retriable() || r.Begin != nil && messages.KindOf(err) == messages.Exhausted:
+			return reply, err
+		case d > 4*firstPause && !c.lost.Swap(true):
+			fmt.Fprintf(c.App.Err, "[candor: node %s does not answer; trying again]%s", c.Node, lineEnd(c.App))
+		}
+		if c.Over != nil && c.lost.Load() {
+			if err := c.Over(ctx); err != nil {
+				return reply, err
+			}
+		}
+		if err := c.App.Pause(ctx, d); err != nil {
+			return reply, err
+		}
+	}
+}
+
+// lineEnd ends a line where the terminal may be raw.
+func lineEnd(a *cli.App) string {
+	if terminal.IsTerminal(a.Err) {
+		return "\r\n"
+	}
+	return "\n"
+}
+
+// Signal sends a signal to the stream's processes, once.
+func (c *Stream) Signal(ctx context.Context, name string) error {
+	_, err := c.ask(ctx, messages.StreamRequest{Signal: name, SignalNumber: c.signals.Add(1)})
+	return err
+}
+
+// Copy passes input and output on until the process has ended, and returns its exit code.
+func (c *Stream) Copy(ctx context.Context, from int64) (code int, err error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	if c.In != nil {
+		go c.send(ctx, from)
+	}
+	var output, errs int64
+	for {
+		reply, err := c.ask(ctx, messages.StreamRequest{Poll: true, OutputAt: output, ErrorsAt: errs, Wait: messages.Duration(streamPoll)})
+		if err != nil {
+			return 0, err
+		}
+		if output, err = pass(c.Out, reply.Output, reply.OutputAt, output); err != nil {
+			return 0, err
+		}
+		if errs, err = pass(c.Errs, reply.Errors, reply.ErrorsAt, errs); err != nil {
+			return 0, err
+		}
+		if reply.Ended {
+			c.close(ctx)
+			return reply.ExitCode, nil
+		}
+	}
+}
+
+// close tells the node that the stream is needed no more; it finds out by itself else.
+func (c *Stream) close(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, streamPoll)
+	defer cancel()
+	_, _ = c.ask(ctx, messages.StreamRequest{Close: true})
+}
+
+// pass writes what of a piece is new, and returns the position after it.
+func pass(to io.Writer, piece []byte, at, have int64) (int64, error) {
+	if skip := have - at; skip > 0 {
+		piece = piece[min(skip, int64(len(piece))):]
+		at = have
+	}
+	if len(piece) == 0 {
+		return max(at, have), nil
+	}
+	_, err := to.Write(piece)
+	return at + int64(len(piece)), err
+}
+
+// send sends the input until it ends.
+func (c *Stream) send(ctx context.Context, at int64) {
+	piece := make([]byte, messages.MaxStreamPiece)
+	for {
+		n, err := c.In.Read(piece)
+		rest, end := piece[:n], err != nil
+		for len(rest) > 0 || end {
+			reply, err := c.ask(ctx, messages.StreamRequest{Input: rest, InputAt: at, InputEnd: end, Wait: messages.Duration(streamPoll)})
+			if err != nil {
+				return
+			}
+			took := min(max(reply.InputNext-at, 0), int64(len(rest)))
+			if rest, at = rest[took:], reply.InputNext; len(rest) == 0 && end {
+				return
+			}
+		}
+	}
+}
+
+// passedOn are the signals to this process that go to the task, and their names.
+var passedOn = map[os.Signal]string{syscall.SIGINT: "INT", syscall.SIGTERM: "TERM", syscall.SIGHUP: "HUP", syscall.SIGQUIT: "QUIT",
+	syscall.SIGUSR1: "USR1", syscall.SIGUSR2: "USR2"}
+
+// impatient is how many interrupts without an answer end this process.
+const impatient = 3
+
+// Interact opens the stream and passes input, output, signals and the size of the terminal
+// on until the process has ended. It returns the exit code.
+func (c *Stream) Interact(ctx context.Context, onTerminal bool) (code int, err error) {
+	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx)) // signals go to the task
+	defer cancel()
+	signals := make(chan os.Signal, 16)
+	for s := range passedOn {
+		signal.Notify(signals, s)
+	}
+	signal.Notify(signals, syscall.SIGWINCH)
+	defer signal.Stop(signals)
+	c.In, c.Out, c.Errs = c.App.In, c.App.Out, c.App.Err
+	from, err := c.Open(ctx)
+	if err != nil {
+		return 0, err
+	}
+	if in, is := c.App.In.(*os.File); is && onTerminal && terminal.IsTerminal(in) {
+		state, err := term.MakeRaw(int(in.Fd()))
+		if err != nil {
+			return 0, err
+		}
+		defer func() { _ = term.Restore(int(in.Fd()), state) }()
+	}
+	go func() {
+		interrupts := 0
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case s := <-signals:
+				switch {
+				case s == syscall.SIGWINCH && onTerminal:
+					columns, rows := terminal.Size(c.App.Out)
+					go c.ask(ctx, messages.StreamRequest{Rows: rows, Columns: columns})
+				case s == syscall.SIGINT:
+					if interrupts++; interrupts >= impatient && c.lost.Load() {
+						cancel()
+					}
+					fallthrough
+				case passedOn[s] != "":
+					go c.Signal(ctx, passedOn[s])
+				}
+			}
+		}
+	}()
+	return c.Copy(ctx, from)
+}
+
+// Window is what a process on a terminal like this process's is told of it.
+func Window(a *cli.App, onTerminal bool) messages.Interactive {
+	i := messages.Interactive{Terminal: onTerminal}
+	if onTerminal {
+		i.Columns, i.Rows = terminal.Size(a.Out)
+	}
+	return i
+}

@@ -1,0 +1,342 @@
+package slurm
+
+//lint:file-ignore ST1005 errors are in the words of Slurm's commands, which programs look for
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/candor-grid/candor/cmd/candor/internal/client/cli"
+	"github.com/candor-grid/candor/messages"
+)
+
+// row is a job, an element of an array, or the elements of an array that wait together.
+type row struct {
+	messages.JobSummary
+	index  string // of the array: "4", or "[5-9]"; "" for a job
+	state  state
+	code   string // exit code and signal
+	why    string
+	node   string
+	began  messages.Time
+	ended  messages.Time
+	cpu    messages.Duration
+	rss    int64
+	detail *messages.JobDetail // where a field needs it
+	group  *group              // of nodes, where the row is of sinfo
+}
+
+// id is the number as Slurm writes it.
+func (r *row) id() string {
+	if r.index == "" {
+		return r.Job.String()
+	}
+	return r.Job.String() + "_" + r.index
+}
+
+// elapsed is for how long the row has run.
+func (r *row) elapsed(now messages.Time) messages.Duration {
+	switch {
+	case r.began == 0:
+		return 0
+	case r.ended != 0:
+		return r.ended.Sub(r.began)
+	}
+	return max(0, now.Sub(r.began))
+}
+
+// target is a job, or an element of it, as a user names it: 33, 33_4, 33_[1-3].
+type target struct {
+	job     messages.JobID
+	indices []int64 // nil: the job
+}
+
+// targets reads a list of numbers.
+func targets(lists ...string) (all []target, err error) {
+	for _, list := range lists {
+		for _, word := range fields(list) {
+			number, index, element := strings.Cut(word, "_")
+			number, _, _ = strings.Cut(number, ".") // a step
+			id, err := strconv.ParseUint(number, 10, 64)
+			if err != nil || id == 0 {
+				return nil, fmt.Errorf("Invalid job id specified: %q", word)
+			}
+			t := target{job: messages.JobID(id)}
+			if index, _, _ = strings.Cut(index, "."); element && index != "*" {
+				if t.indices, err = indicesOf(strings.Trim(index, "[]")); err != nil {
+					return nil, fmt.Errorf("Invalid job id specified: %q", word)
+				}
+			}
+			all = append(all, t)
+		}
+	}
+	return all, nil
+}
+
+// fields splits a list at commas, though not within brackets.
+func fields(list string) []string {
+	depth := 0
+	return strings.FieldsFunc(list, func(r rune) bool {
+		switch r {
+		case '[':
+			depth++
+		case ']':
+			depth--
+		}
+		return depth == 0 && (r == ',' || r == ' ')
+	})
+}
+
+// maxIndices bounds the elements that a command line names.
+const maxIndices = 100_000
+
+// indicesOf reads "1-3,7".
+func indicesOf(text string) (all []int64, err error) {
+	for part := range strings.SplitSeq(text, ",") {
+		from, to, span := strings.Cut(part, "-")
+		first, err := strconv.ParseInt(from, 10, 64)
+		last := first
+		if err == nil && span {
+			last, err = strconv.ParseInt(to, 10, 64)
+		}
+		if err != nil || last < first || last-first >= maxIndices {
+			return nil, fmt.Errorf("%q is no index", part)
+		}
+		for i := first; i <= last; i++ {
+			all = append(all, i)
+		}
+	}
+	return all, nil
+}
+
+// query is which jobs are asked for.
+type query struct {
+	targets  []target
+	names    []string
+	users    []string
+	markets  []string
+	projects []string
+	states   []state // nil: all
+	active   bool
+	since    messages.Time
+	until    messages.Time
+	elements bool // rows for the elements of arrays
+	tasks    bool // a field needs what only tasks have
+	details  bool // a field needs what only the job's description has
+}
+
+// list asks for the rows of a query, the job with the smallest number first.
+func (q *query) list(ctx context.Context, c *call, s *cli.Session) (rows []row, err error) {
+	jobs, err := q.jobs(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	slices.SortFunc(jobs, func(a, b messages.JobSummary) int { return int(int64(a.Job) - int64(b.Job)) })
+	for i := range jobs {
+		of, err := q.rowsOf(ctx, s, &jobs[i])
+		if err != nil {
+			return nil, err
+		}
+		for _, r := range of {
+			if q.wants(&r) {
+				rows = append(rows, r)
+			}
+		}
+	}
+	return rows, nil
+}
+
+// jobs asks for the jobs, page after page.
+func (q *query) jobs(ctx context.Context, s *cli.Session) (jobs []messages.JobSummary, err error) {
+	r := messages.JobsRequest{Active: q.active, Since: q.since, Until: q.until, Limit: cli.MaxPage}
+	if len(q.names) == 1 {
+		r.Name = q.names[0]
+	}
+	if len(q.markets) == 1 {
+		r.Market = q.markets[0]
+	}
+	for _, t := range q.targets {
+		r.Jobs = append(r.Jobs, t.job)
+	}
+	for {
+		reply, err := ask[messages.JobsReply](ctx, s, messages.VerbJobs, r)
+		if err != nil {
+			return nil, err
+		}
+		jobs = append(jobs, reply.Jobs...)
+		if r.After = reply.Next; !reply.More || r.After == "" {
+			return jobs, nil
+		}
+	}
+}
+
+// wants says whether a row fits what the site was not asked.
+func (q *query) wants(r *row) bool {
+	return (q.states == nil || slices.Contains(q.states, r.state)) &&
+		(q.names == nil || slices.Contains(q.names, r.Name)) &&
+		(q.users == nil || slices.Contains(q.users, r.Account)) &&
+		(q.markets == nil || slices.Contains(q.markets, r.Market)) &&
+		(q.projects == nil || slices.Contains(q.projects, r.Payer)) &&
+		q.has(r)
+}
+
+// has says whether the row is one of the numbers that were asked for.
+func (q *query) has(r *row) bool {
+	if q.targets == nil {
+		return true
+	}
+	for _, t := range q.targets {
+		if t.job != r.Job {
+			continue
+		}
+		if t.indices == nil {
+			return true
+		}
+		index, err := strconv.ParseInt(r.index, 10, 64)
+		if err != nil || slices.Contains(t.indices, index) {
+			return true
+		}
+	}
+	return false
+}
+
+// rowsOf are the rows of one job.
+func (q *query) rowsOf(ctx context.Context, s *cli.Session, j *messages.JobSummary) ([]row, error) {
+	whole := row{JobSummary: *j, state: stateOf(j), began: j.Started, ended: j.Ended}
+	whole.code, whole.why = exit(int(max(j.ExitCode, 0)), j.Reason, whole.state), reasonOf(j, whole.state)
+	if q.details {
+		detail, err := ask[messages.JobDetail](ctx, s, messages.VerbJob, messages.JobRequest{Job: j.Job})
+		if err != nil {
+			return nil, err
+		}
+		whole.detail = &detail
+	}
+	if j.Array == nil || !q.elements {
+		if q.tasks || whole.state == failed && j.Tasks == 1 {
+			if err := whole.addTask(ctx, s); err != nil {
+				return nil, err
+			}
+		}
+		return []row{whole}, nil
+	}
+	return elements(ctx, s, &whole)
+}
+
+// addTask adds what the first task has to the row of its job.
+func (r *row) addTask(ctx context.Context, s *cli.Session) error {
+	reply, err := ask[messages.TasksReply](ctx, s, messages.VerbTasks, messages.TasksRequest{Job: r.Job, Limit: 1})
+	if err != nil || len(reply.Tasks) == 0 {
+		return err
+	}
+	t := &reply.Tasks[0]
+	r.node, r.cpu, r.rss = t.Node, t.CPU, t.MaxRSS
+	if r.Tasks == 1 && r.state == failed {
+		r.say(t)
+	}
+	return nil
+}
+
+// say gives the row the state of a task.
+func (r *row) say(t *messages.TaskStatus) {
+	r.state = taskState(t, r.state)
+	code := 0
+	if t.ExitCode != nil {
+		code = *t.ExitCode
+	}
+	r.code, r.why = exit(code, t.Reason, r.state), reasonOf(&r.JobSummary, r.state)
+}
+
+// elements are the rows of an array: one for each element that was started, and one for
+// all others together.
+func elements(ctx context.Context, s *cli.Session, job *row) (rows []row, err error) {
+	seen, stage := map[int64]bool{}, 0
+	for r := (messages.TasksRequest{Job: job.Job, Stage: &stage, Limit: cli.MaxPage}); ; {
+		reply, err := ask[messages.TasksReply](ctx, s, messages.VerbTasks, r)
+		if err != nil {
+			return nil, err
+		}
+		for i := range reply.Tasks {
+			t := &reply.Tasks[i]
+			e := *job
+			e.index, e.node, e.began, e.ended, e.cpu, e.rss = strconv.FormatInt(t.Array, 10), t.Node, t.Claimed, t.Ended, t.CPU, t.MaxRSS
+			if e.say(t); e.state == pending {
+				continue
+			}
+			seen[t.Array] = true
+			rows = append(rows, e)
+		}
+		if r.From = reply.Next; !reply.More || r.From == 0 {
+			break
+		}
+	}
+	var rest []int64
+	for i := range job.Array.Indices {
+		if !seen[i] {
+			rest = append(rest, i)
+		}
+	}
+	if len(rest) == 0 {
+		return rows, nil
+	}
+	waiting := *job
+	if waiting.index, waiting.began, waiting.ended = "["+ranges(rest)+"]", 0, job.Ended; !job.state.ended() {
+		waiting.state = pending
+		waiting.why = reasonOf(&job.JobSummary, pending)
+	}
+	return append([]row{waiting}, rows...), nil
+}
+
+// ranges writes indices in short: "0-3,7".
+func ranges(all []int64) string {
+	var b strings.Builder
+	for i := 0; i < len(all); {
+		k := i
+		for k+1 < len(all) && all[k+1] == all[k]+1 {
+			k++
+		}
+		if b.Len() > 0 {
+			b.WriteByte(',')
+		}
+		b.WriteString(strconv.FormatInt(all[i], 10))
+		if k > i {
+			b.WriteString("-" + strconv.FormatInt(all[k], 10))
+		}
+		i = k + 1
+	}
+	return b.String()
+}
+
+// clock writes a span as squeue does: 1-02:03:04, 2:03:04 or 3:04.
+func clock(d messages.Duration) string {
+	s := int64(d.Std() / time.Second)
+	days, hours, minutes, seconds := s/86400, s/3600%24, s/60%60, s%60
+	switch {
+	case days > 0:
+		return fmt.Sprintf("%d-%02d:%02d:%02d", days, hours, minutes, seconds)
+	case hours > 0:
+		return fmt.Sprintf("%d:%02d:%02d", hours, minutes, seconds)
+	}
+	return fmt.Sprintf("%d:%02d", minutes, seconds)
+}
+
+// longClock writes a span as sacct does: 1-02:03:04 or 02:03:04.
+func longClock(d messages.Duration) string {
+	s := int64(d.Std() / time.Second)
+	text := fmt.Sprintf("%02d:%02d:%02d", s/3600%24, s/60%60, s%60)
+	if days := s / 86400; days > 0 {
+		return fmt.Sprintf("%d-%s", days, text)
+	}
+	return text
+}
+
+// instant writes a time as Slurm does.
+func (c *call) instant(t messages.Time, none string) string {
+	if t == 0 {
+		return none
+	}
+	return t.Std().In(c.Zone).Format("2006-01-02T15:04:05")
+}

@@ -1,0 +1,283 @@
+package slurm
+
+//lint:file-ignore ST1005 errors are in the words of Slurm's commands, which programs look for
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/candor-grid/candor/cmd/candor/internal/client/cli"
+	"github.com/candor-grid/candor/messages"
+)
+
+// cliSession is a session of package cli.
+type cliSession = cli.Session
+
+// recordField is a field of sacct.
+type recordField struct {
+	name  string
+	width int
+	text  func(*row) string
+}
+
+// records are the fields of sacct that Candor knows, and what it adds: Budget and Charged.
+func (c *call) records(cluster string) []recordField {
+	now := messages.TimeOf(c.Now())
+	fixed := func(s string) func(*row) string { return func(*row) string { return s } }
+	state := func(r *row) string { return r.state.long }
+	spec := func(of func(*messages.JobSpec) string) func(*row) string {
+		return func(r *row) string {
+			if r.detail == nil {
+				return ""
+			}
+			return of(&r.detail.Spec)
+		}
+	}
+	return []recordField{
+		{"JobID", 12, (*row).id},
+		{"JobIDRaw", 12, func(r *row) string {
+			if r.index != "" {
+				return r.id()
+			}
+			return r.Job.String()
+		}},
+		{"JobName", 10, func(r *row) string { return r.Name }},
+		{"Partition", 10, func(r *row) string { return r.Market }},
+		{"Account", 10, func(r *row) string { return r.Payer }},
+		{"User", 9, func(r *row) string { return r.Account }},
+		{"Group", 9, fixed("")},
+		{"AllocCPUS", 10, fixed("1")},
+		{"NCPUS", 10, fixed("1")},
+		{"ReqCPUS", 8, fixed("1")},
+		{"State", 10, state},
+		{"ExitCode", 8, func(r *row) string { return r.code }},
+		{"DerivedExitCode", 15, func(r *row) string { return r.code }},
+		{"Elapsed", 10, func(r *row) string { return longClock(r.elapsed(now)) }},
+		{"ElapsedRaw", 10, func(r *row) string { return strconv.FormatInt(int64(r.elapsed(now).Std()/time.Second), 10) }},
+		{"Submit", 19, func(r *row) string { return c.instant(r.Submitted, "Unknown") }},
+		{"Eligible", 19, func(r *row) string { return c.instant(r.Submitted, "Unknown") }},
+		{"Start", 19, func(r *row) string { return c.instant(r.began, "Unknown") }},
+		{"End", 19, func(r *row) string { return c.instant(r.ended, "Unknown") }},
+		{"NodeList", 15, func(r *row) string {
+			if r.node == "" {
+				return "None assigned"
+			}
+			return r.node
+		}},
+		{"NNodes", 8, fixed("1")},
+		{"AllocNodes", 10, fixed("1")},
+		{"NTasks", 8, fixed("1")},
+		{"MaxRSS", 10, func(r *row) string {
+			if r.rss == 0 {
+				return ""
+			}
+			return strconv.FormatInt(r.rss>>10, 10) + "K"
+		}},
+		{"TotalCPU", 10, func(r *row) string { return longClock(r.cpu) }},
+		{"CPUTime", 10, func(r *row) string { return longClock(r.elapsed(now)) }},
+		{"CPUTimeRAW", 10, func(r *row) string { return strconv.FormatInt(int64(r.elapsed(now).Std()/time.Second), 10) }},
+		{"Cluster", 10, fixed(cluster)},
+		{"Reason", 22, func(r *row) string { return r.why }},
+		{"Priority", 10, fixed("0")},
+		{"QOS", 10, fixed("normal")},
+		{"Timelimit", 10, spec(func(s *messages.JobSpec) string {
+			if s.Stages[0].TimeLimit == 0 {
+				return "UNLIMITED"
+			}
+			return longClock(s.Stages[0].TimeLimit)
+		})},
+		{"WorkDir", 20, spec(func(s *messages.JobSpec) string { return s.Dir })},
+		{"Comment", 14, spec(func(s *messages.JobSpec) string { return s.Comment })},
+		{"ReqMem", 10, spec(func(s *messages.JobSpec) string { return strconv.FormatInt(s.Stages[0].Memory>>20, 10) + "M" })},
+		{"Budget", 10, func(r *row) string { return r.Budget.String() }},
+		{"Charged", 10, func(r *row) string { return r.Charged.String() }},
+	}
+}
+
+// taskFields and detailFields are those for which more must be asked.
+var (
+	taskFields   = []string{"nodelist", "maxrss", "totalcpu"}
+	detailFields = []string{"timelimit", "workdir", "comment", "reqmem"}
+)
+
+const recordFormat = "JobID,JobName,Partition,Account,AllocCPUS,State,ExitCode"
+
+// sacct lists jobs, whether they have ended or not.
+func sacct(ctx context.Context, c *call, args []string) error {
+	f := c.flags
+	numbers := f.StringSliceP("jobs", "j", nil, "")
+	names := f.StringSlice("name", nil, "")
+	users := f.StringSliceP("user", "u", nil, "")
+	projects := f.StringSliceP("accounts", "A", nil, "")
+	markets := f.StringSliceP("partition", "r", nil, "")
+	format := f.StringP("format", "o", "", "")
+	wanted := f.StringP("state", "s", "", "")
+	since := f.StringP("starttime", "S", "", "")
+	until := f.StringP("endtime", "E", "", "")
+	bare := f.BoolP("noheader", "n", false, "")
+	parsable := f.BoolP("parsable", "p", false, "")
+	parsable2 := f.BoolP("parsable2", "P", false, "")
+	brief := f.BoolP("brief", "b", false, "")
+	delimiter := f.String("delimiter", "|", "")
+	list := f.BoolP("helpformat", "e", false, "")
+	c.ignore([]string{"clusters/M", "cluster", "units", "qos/q", "nnodes/i", "ncpus/I"}, []string{"allocations/X", "allusers/a", "duplicates/D", "long/l", "verbose/v", "array", "truncate/T", "local", "federation", "noconvert", "allclusters/L"})
+	if _, done, err := c.parse(args); done || err != nil {
+		return err
+	}
+	site := ""
+	if t, err := c.Resolve(false); err == nil {
+		site = t.Site
+	}
+	known := c.records(site)
+	if *list {
+		return c.listFields(known)
+	}
+	if *brief {
+		*format = "JobID,State,ExitCode"
+	}
+	if *format == "" {
+		*format = recordFormat
+	}
+	columns, names2, err := recordColumns(*format, known, *parsable || *parsable2, *delimiter, *parsable2)
+	if err != nil {
+		return err
+	}
+	q := query{names: *names, markets: *markets, projects: *projects, elements: true}
+	q.tasks = slices.ContainsFunc(names2, func(n string) bool { return slices.Contains(taskFields, n) })
+	q.details = slices.ContainsFunc(names2, func(n string) bool { return slices.Contains(detailFields, n) })
+	if q.targets, err = targets(*numbers...); err != nil {
+		return err
+	}
+	if *wanted != "" {
+		var bad string
+		if q.states, bad = named(*wanted); bad != "" {
+			return fmt.Errorf("Invalid job state specified: %s", bad)
+		}
+	}
+	if err := c.window(&q, *since, *until); err != nil {
+		return err
+	}
+	s, err := c.dial()
+	if err != nil {
+		return err
+	}
+	defer s.Bus.Close()
+	q.users = usersOf(*users, s.Account)
+	rows, err := q.list(ctx, c, s)
+	if err != nil {
+		return err
+	}
+	return c.printRecords(columns, rows, *bare, *parsable || *parsable2)
+}
+
+// window sets the time that is asked about: as for sacct, today, unless jobs are named.
+func (c *call) window(q *query, since, until string) (err error) {
+	now := c.Now().In(c.Zone)
+	if since != "" {
+		if q.since, err = c.when(since); err != nil {
+			return err
+		}
+	} else if q.targets == nil {
+		q.since = messages.TimeOf(time.Date(now.Year(), now.Month(), now.Day(), 0, 0, 0, 0, c.Zone))
+	}
+	if until != "" && until != "now" {
+		q.until, err = c.when(until)
+	}
+	if q.until != 0 && q.until <= q.since {
+		q.until = q.since + 1
+	}
+	return err
+}
+
+// when reads a time as Slurm's commands do: 2026-11-20, 2026-11-20T10:00, 10:00, now,
+// now-2days, midnight.
+func (c *call) when(text string) (messages.Time, error) {
+	now := c.Now().In(c.Zone)
+	midnight := time.Date(now.Year(), now.Month(), now.Day(), 0, 0, 0, 0, c.Zone)
+	switch text {
+	case "now":
+		return messages.TimeOf(now), nil
+	case "today", "midnight":
+		return messages.TimeOf(midnight), nil
+	}
+	if back, ok := strings.CutPrefix(text, "now-"); ok {
+		digits := strings.TrimRight(back, "abcdefghijklmnopqrstuvwxyz")
+		units := map[string]time.Duration{"": time.Second, "seconds": time.Second, "second": time.Second, "minutes": time.Minute, "minute": time.Minute,
+			"hours": time.Hour, "hour": time.Hour, "days": 24 * time.Hour, "day": 24 * time.Hour, "weeks": 168 * time.Hour, "week": 168 * time.Hour}
+		n, err := strconv.Atoi(digits)
+		if unit, ok := units[back[len(digits):]]; ok && err == nil {
+			return messages.TimeOf(now.Add(-time.Duration(n) * unit)), nil
+		}
+	}
+	for _, layout := range []string{"2006-01-02T15:04:05", "2006-01-02T15:04", "2006-01-02", "01/02/06", "01/02"} {
+		if at, err := time.ParseInLocation(layout, text, c.Zone); err == nil {
+			// Programs ask since 1970, which the site takes for no bound.
+			return max(1, messages.TimeOf(at)), nil
+		}
+	}
+	for _, layout := range []string{"15:04:05", "15:04"} {
+		if at, err := time.ParseInLocation(layout, text, c.Zone); err == nil {
+			return messages.TimeOf(midnight.Add(time.Duration(at.Hour())*time.Hour + time.Duration(at.Minute())*time.Minute + time.Duration(at.Second())*time.Second)), nil
+		}
+	}
+	return 0, fmt.Errorf("Invalid time specification: %q", text)
+}
+
+// recordColumns reads a format such as "JobID,State%20".
+func recordColumns(format string, known []recordField, parsable bool, delimiter string, last bool) (columns []column, names []string, err error) {
+	for part := range strings.SplitSeq(format, ",") {
+		if part == "" {
+			continue
+		}
+		name, width, wide := strings.Cut(part, "%")
+		i := slices.IndexFunc(known, func(f recordField) bool { return strings.EqualFold(f.name, name) })
+		if i < 0 {
+			return nil, nil, fmt.Errorf("Invalid field requested: %q", name)
+		}
+		k := column{title: known[i].name, text: known[i].text, width: known[i].width, right: true, after: " "}
+		if wide {
+			n, err := strconv.Atoi(width)
+			if err != nil {
+				return nil, nil, fmt.Errorf("Invalid field requested: %q", part)
+			}
+			k.width, k.right = max(n, -n), n > 0
+		}
+		if parsable {
+			k.width, k.after = 0, delimiter
+		}
+		columns, names = append(columns, k), append(names, strings.ToLower(name))
+	}
+	if len(columns) == 0 {
+		return nil, nil, fmt.Errorf("Invalid field requested: %q", format)
+	}
+	if parsable && last {
+		columns[len(columns)-1].after = ""
+	}
+	return columns, names, nil
+}
+
+func (c *call) printRecords(columns []column, rows []row, bare, parsable bool) error {
+	if err := c.print(columns, nil, !bare); err != nil {
+		return err
+	}
+	if !bare && !parsable {
+		var b strings.Builder
+		for i := range columns {
+			columns[i].write(&b, strings.Repeat("-", columns[i].width))
+		}
+		fmt.Fprintln(c.Out, b.String())
+	}
+	return c.print(columns, rows, false)
+}
+
+// listFields names the fields.
+func (c *call) listFields(known []recordField) error {
+	for _, f := range known {
+		fmt.Fprintln(c.Out, f.name)
+	}
+	return nil
+}

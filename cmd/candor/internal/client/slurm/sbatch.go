@@ -1,0 +1,193 @@
+package slurm
+
+//lint:file-ignore ST1005 errors are in the words of Slurm's commands, which programs look for
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/user"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/candor-grid/candor/cmd/candor/internal/client/cli"
+	"github.com/candor-grid/candor/cmd/candor/internal/client/jobfile"
+	"github.com/candor-grid/candor/cmd/candor/internal/client/submit"
+	"github.com/candor-grid/candor/messages"
+)
+
+// status is an exit code of which everything was said.
+func status(code int) error { return cli.ExitStatus(code) }
+
+// localUser is the user of this machine.
+func localUser() string {
+	if u, err := user.Current(); err == nil {
+		return u.Username
+	}
+	return ""
+}
+
+// sbatch submits a script.
+func sbatch(ctx context.Context, c *call, args []string) error {
+	o := jobfile.NewOptions(c.Lookup)
+	args, wrap, wrapped := cutWrap(args)
+	if asks(c, args) {
+		return nil
+	}
+	words, err := o.SayWords(args)
+	if err != nil {
+		return err
+	}
+	source, name, words, err := scriptOf(c, words, wrap, wrapped)
+	if err != nil {
+		return err
+	}
+	job, err := c.read(o, source, name, words)
+	if err != nil {
+		return err
+	}
+	redirect(job)
+	s, reply, err := submit.Send(ctx, c.App, job, "", false)
+	if err != nil {
+		return err
+	}
+	defer s.Bus.Close()
+	c.warn(reply.Warnings)
+	if _, parsable := job.Options.Noted["parsable"]; parsable {
+		fmt.Fprintln(c.Out, reply.Job)
+	} else if _, quiet := job.Options.Noted["quiet"]; !quiet {
+		fmt.Fprintf(c.Out, "Submitted batch job %v\n", reply.Job)
+	}
+	if job.Options.Wait {
+		return c.await(ctx, s, reply.Job)
+	}
+	return nil
+}
+
+// read makes the job of a script, as sbatch does: with the user's environment, and with
+// the budget of CANDOR_BUDGET if the script names none.
+func (c *call) read(o *jobfile.Options, source []byte, name string, words []string) (*jobfile.Job, error) {
+	job, err := submit.Read(c.App, o, source, name, words)
+	if err != nil {
+		return nil, err
+	}
+	job.Slurm, job.Typed = true, c.name
+	if _, again := job.Options.Noted["requeue"]; !again && job.Spec.Stages[0].Attempts == 0 {
+		job.Spec.Stages[0].Attempts = 1 // Slurm runs a job again where a node fails, not where the job does
+	}
+	if len(job.Options.Export) == 0 && !job.Options.Flags.Changed("export") {
+		job.Warnings = append(job.Warnings, job.AddSafeEnvironment(c.Environ())...)
+	}
+	if err := submit.AssumeBudget(c.App, job); err != nil {
+		return nil, err
+	}
+	c.warn(slices.DeleteFunc(job.Warnings, func(w string) bool { return strings.HasPrefix(w, jobfile.NothingLost) }))
+	job.Warnings = nil
+	return job, nil
+}
+
+// asks answers options about the command itself.
+func asks(c *call, args []string) bool {
+	for _, a := range args {
+		switch a {
+		case "--version", "-V":
+			fmt.Fprintln(c.Out, version)
+			return true
+		case "--help", "--usage", "-h":
+			fmt.Fprintf(c.Out, "%s of Candor. candor help slurm lists its options.\n", c.name)
+			return true
+		}
+		if !strings.HasPrefix(a, "-") {
+			return false
+		}
+	}
+	return false
+}
+
+// cutWrap takes --wrap off the options.
+func cutWrap(args []string) (rest []string, command string, given bool) {
+	for i := 0; i < len(args); i++ {
+		a := args[i]
+		if value, ok := strings.CutPrefix(a, "--wrap="); ok {
+			return append(slices.Clone(args[:i]), args[i+1:]...), value, true
+		}
+		if a == "--wrap" && i+1 < len(args) {
+			return append(slices.Clone(args[:i]), args[i+2:]...), args[i+1], true
+		}
+		if a == "--" {
+			break
+		}
+	}
+	return args, "", false
+}
+
+// scriptOf is the script of a command line: of a file, of standard input, or around a
+// command.
+func scriptOf(c *call, words []string, wrap string, wrapped bool) (source []byte, name string, rest []string, err error) {
+	switch {
+	case wrapped && len(words) > 0:
+		return nil, "", nil, errors.New("Script arguments not permitted with --wrap option")
+	case wrapped:
+		return []byte("#!/bin/sh\n# This script was created by sbatch --wrap.\n\n" + wrap + "\n"), "wrap", nil, nil
+	case len(words) == 0 || words[0] == "-":
+		source, err = io.ReadAll(io.LimitReader(c.In, jobfile.MaxDocument+1))
+		name = "sbatch"
+	default:
+		source, err = os.ReadFile(words[0])
+		name = filepath.Base(words[0])
+	}
+	if err != nil {
+		return nil, "", nil, fmt.Errorf("Unable to open file %s", words[0])
+	}
+	if len(source) > jobfile.MaxDocument {
+		return nil, "", nil, errors.New("Job script exceeds size limits")
+	}
+	if !strings.HasPrefix(string(source), "#!") {
+		return nil, "", nil, errors.New("This does not look like a batch script.  The first\nline must start with #! followed by the path to an interpreter.\nFor instance: #!/bin/sh")
+	}
+	return source, name, words[min(1, len(words)):], nil
+}
+
+// redirect sends the output of a job where sbatch does: into files of the directory of the
+// job.
+func redirect(job *jobfile.Job) {
+	noted := job.Options.Noted
+	job.Stdout, job.Stderr = noted["output"], noted["error"]
+	switch {
+	case job.Stdout == "" && job.Spec.Stages[0].Array != nil:
+		job.Stdout = "slurm-%A_%a.out"
+	case job.Stdout == "":
+		job.Stdout = "slurm-%j.out"
+	}
+}
+
+// warn says what does not keep a job from being submitted.
+func (c *call) warn(sentences []string) {
+	for _, w := range sentences {
+		c.Tell(c.name + ": " + w)
+	}
+}
+
+// await follows a job to its end, and ends with its exit code.
+func (c *call) await(ctx context.Context, s *cliSession, job messages.JobID) error {
+	for d := 50 * time.Millisecond; ; d = min(d+d/2, time.Second) {
+		detail, err := ask[messages.JobDetail](ctx, s, messages.VerbJob, messages.JobRequest{Job: job})
+		switch {
+		case err == nil && detail.State == messages.Completed:
+			return nil
+		case err == nil && detail.State.Final() && detail.ExitCode > 0:
+			return status(int(detail.ExitCode) & 0xff)
+		case err == nil && detail.State.Final():
+			return status(1)
+		case err != nil && !messages.KindOf(err).Retriable():
+			return err
+		}
+		if err := c.Pause(ctx, d); err != nil {
+			return err
+		}
+	}
+}

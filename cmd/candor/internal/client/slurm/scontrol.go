@@ -1,0 +1,403 @@
+package slurm
+
+//lint:file-ignore ST1005 errors are in the words of Slurm's commands, which programs look for
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/candor-grid/candor/cmd/candor/internal/client/cli"
+	"github.com/candor-grid/candor/messages"
+)
+
+// scontrol shows the site, its partitions, nodes and jobs, and holds, releases and requeues
+// jobs.
+func scontrol(ctx context.Context, c *call, args []string) error {
+	f := c.flags
+	f.CountP("details", "d", "")
+	line := f.BoolP("oneliner", "o", false, "")
+	c.ignore([]string{"clusters/M", "cluster"}, []string{"all/a", "quiet/Q", "verbose/v", "hide", "future/F"})
+	words, done, err := c.parse(args)
+	if done || err != nil {
+		return err
+	}
+	if len(words) == 0 {
+		return errors.New("too few arguments for keyword: use show, hold, release or requeue")
+	}
+	s, err := c.dial()
+	if err != nil {
+		return err
+	}
+	defer s.Bus.Close()
+	switch verb := words[0]; verb {
+	case "show":
+		return c.show(ctx, s, words[1:], *line)
+	case "ping":
+		fmt.Fprintf(c.Out, "Slurmctld(primary) at %s is UP\n", s.Site)
+		return nil
+	case "hold", "uhold":
+		return steer(ctx, s, messages.VerbHold, words[1:])
+	case "release":
+		return steer(ctx, s, messages.VerbRelease, words[1:])
+	case "requeue":
+		return steer(ctx, s, messages.VerbRequeue, words[1:])
+	}
+	return fmt.Errorf("invalid keyword: %s: Candor has show, ping, hold, release and requeue", words[0])
+}
+
+// steer holds, releases or requeues jobs.
+func steer(ctx context.Context, s *cliSession, verb string, words []string) error {
+	list, err := targets(words...)
+	if err != nil || len(list) == 0 {
+		return errors.Join(err, orElse(len(list) > 0 || err != nil, "too few arguments for keyword"))
+	}
+	for _, t := range list {
+		if t.indices != nil {
+			return errors.New("elements of an array cannot be held, released or requeued alone: name the job")
+		}
+		if _, err := ask[messages.HoldReply](ctx, s, verb, messages.JobRequest{Job: t.job}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// orElse is an error where something is not so.
+func orElse(so bool, text string) error {
+	if so {
+		return nil
+	}
+	return errors.New(text)
+}
+
+// show shows entities of one kind: all of them, or one.
+func (c *call) show(ctx context.Context, s *cliSession, words []string, line bool) error {
+	if len(words) == 0 {
+		return errors.New("too few arguments for keyword: show")
+	}
+	kind, name := words[0], ""
+	if before, after, given := strings.Cut(kind, "="); given {
+		kind, name = before, after
+	} else if len(words) > 1 {
+		name = words[1]
+	}
+	kind = strings.ToLower(kind)
+	switch {
+	case strings.HasPrefix("config", kind):
+		return c.showConfig(s)
+	case strings.HasPrefix("partitions", kind):
+		return c.showPartitions(ctx, s, name, line)
+	case strings.HasPrefix("jobs", kind), kind == "jobid":
+		return c.showJobs(ctx, s, name, line)
+	case strings.HasPrefix("nodes", kind):
+		return c.showNodes(ctx, s, name, line)
+	case strings.HasPrefix("hostnames", kind):
+		fmt.Fprintln(c.Out, strings.Join(strings.Split(name, ","), "\n"))
+		return nil
+	}
+	return fmt.Errorf("invalid entity: %s: Candor has config, jobs, nodes and partitions", kind)
+}
+
+// showConfig shows what programs look for in Slurm's configuration. MinJobAge is for how
+// long squeue shows jobs that have ended.
+func (c *call) showConfig(s *cliSession) error {
+	fmt.Fprintf(c.Out, "Configuration data as of %s\n", c.Now().In(c.Zone).Format("2006-01-02T15:04:05"))
+	for _, kv := range [][2]string{
+		{"AccountingStorageType", "accounting_storage/slurmdbd"}, {"AcctGatherNodeFreq", "30 sec"}, {"ClusterName", s.Site},
+		{"KillWait", "30 sec"}, {"MaxArraySize", "1000001"}, {"MaxJobCount", "1000000"},
+		{"MinJobAge", fmt.Sprintf("%d sec", int(recently.Seconds()))}, {"SchedulerTimeSlice", "30 sec"}, {"SLURM_VERSION", strings.TrimPrefix(version, "slurm ")},
+	} {
+		fmt.Fprintf(c.Out, "%-23s = %s\n", kv[0], kv[1])
+	}
+	return nil
+}
+
+// entity writes one thing as "Key=Value" words, over lines or on one line.
+func (c *call) entity(line bool, lines ...string) {
+	if line {
+		fmt.Fprintln(c.Out, oneLine(strings.Join(lines, " ")))
+		return
+	}
+	for i, l := range lines {
+		if i > 0 {
+			l = "   " + l
+		}
+		fmt.Fprintln(c.Out, oneLine(l))
+	}
+	fmt.Fprintln(c.Out)
+}
+
+func (c *call) showPartitions(ctx context.Context, s *cliSession, name string, line bool) error {
+	markets, nodes, err := siteOf(ctx, s)
+	if err != nil {
+		return err
+	}
+	shown := false
+	for i, m := range markets {
+		if name != "" && m.Market.Name != name {
+			continue
+		}
+		shown = true
+		limit := "UNLIMITED"
+		if m.Market.TimeLimit > 0 {
+			limit = longClock(m.Market.TimeLimit)
+		}
+		slots, of := m.capacity(nodes)
+		c.entity(line, "PartitionName="+m.Market.Name,
+			"AllowGroups=ALL AllowAccounts=ALL AllowQos=ALL",
+			fmt.Sprintf("Default=%s DefaultTime=%s MaxTime=%s", yes(i == 0), limit, limit),
+			"Nodes="+strings.Join(of, ","),
+			fmt.Sprintf("State=UP TotalCPUs=%d TotalNodes=%d MaxNodes=1 OverSubscribe=NO", slots, len(of)),
+			"Mechanism="+m.Market.Mechanism)
+	}
+	if name != "" && !shown {
+		return fmt.Errorf("Partition %s not found", name)
+	}
+	return nil
+}
+
+func yes(so bool) string {
+	if so {
+		return "YES"
+	}
+	return "NO"
+}
+
+func (c *call) showNodes(ctx context.Context, s *cliSession, name string, line bool) error {
+	_, nodes, err := siteOf(ctx, s)
+	if err != nil {
+		return err
+	}
+	shown := false
+	for _, n := range nodes {
+		if name != "" && n.Node != name {
+			continue
+		}
+		shown = true
+		all, used := slotsOf(n.Slots), slotsOf(n.Used)
+		c.entity(line, "NodeName="+n.Node, fmt.Sprintf("CPUAlloc=%d CPUTot=%d", used, all), "State="+strings.ToUpper(nodeState(&n)), "Reason="+n.Reason)
+	}
+	if name != "" && !shown {
+		return fmt.Errorf("Node %s not found", name)
+	}
+	return nil
+}
+
+// showJobs shows jobs with all that programs look for, and with what Candor adds: Budget,
+// Charged, Shares.
+func (c *call) showJobs(ctx context.Context, s *cliSession, name string, line bool) error {
+	q := query{active: name == "", tasks: true, details: true, elements: true}
+	var err error
+	if name != "" {
+		if q.targets, err = targets(name); err != nil || len(q.targets) == 0 {
+			return errors.Join(err, orElse(err != nil, "Invalid job id specified"))
+		}
+	}
+	rows, err := q.list(ctx, c, s)
+	if err != nil {
+		return err
+	}
+	if len(rows) == 0 && name != "" {
+		return errors.New("slurm_load_jobs error: Invalid job id specified")
+	}
+	if len(rows) == 0 {
+		fmt.Fprintln(c.Out, "No jobs in the system")
+	}
+	for i := range rows {
+		c.entity(line, c.jobLines(&rows[i])...)
+	}
+	return nil
+}
+
+func (c *call) jobLines(r *row) []string {
+	now, spec := messages.TimeOf(c.Now()), &r.detail.Spec
+	limit := "UNLIMITED"
+	if t := spec.Stages[0].TimeLimit; t > 0 {
+		limit = longClock(t)
+	}
+	head := fmt.Sprintf("JobId=%v", r.Job)
+	if r.index != "" {
+		head += fmt.Sprintf(" ArrayJobId=%v ArrayTaskId=%s", r.Job, r.index)
+	}
+	shares := make([]string, len(r.detail.Shares))
+	for i, s := range r.detail.Shares {
+		shares[i] = fmt.Sprintf("%s:%.3f", s.Class, s.Received)
+	}
+	return []string{
+		head + " JobName=" + r.Name,
+		fmt.Sprintf("UserId=%s(0) GroupId=%s(0) MCS_label=N/A", r.Account, r.Account),
+		"Priority=0 Nice=0 Account=" + r.Payer + " QOS=normal",
+		fmt.Sprintf("JobState=%s Reason=%s Dependency=(null)", r.state.long, r.why),
+		"Requeue=1 Restarts=0 BatchFlag=1 Reboot=0 ExitCode=" + r.code,
+		fmt.Sprintf("RunTime=%s TimeLimit=%s TimeMin=N/A", longClock(r.elapsed(now)), limit),
+		fmt.Sprintf("SubmitTime=%s EligibleTime=%s", c.instant(r.Submitted, "Unknown"), c.instant(r.Submitted, "Unknown")),
+		fmt.Sprintf("StartTime=%s EndTime=%s Deadline=N/A", c.instant(r.began, "Unknown"), c.instant(r.ended, "Unknown")),
+		"Partition=" + r.Market,
+		"NodeList=" + r.node + " BatchHost=" + r.node,
+		"NumNodes=1 NumCPUs=1 NumTasks=1 CPUs/Task=1",
+		"WorkDir=" + spec.Dir,
+		"Comment=" + spec.Comment,
+		fmt.Sprintf("Budget=%v Charged=%v Shares=%s", r.Budget, r.Charged, strings.Join(shares, ",")),
+	}
+}
+
+// partition is a market.
+type partition struct{ messages.MarketStatus }
+
+// siteOf asks for the markets and the nodes.
+func siteOf(ctx context.Context, s *cliSession) (markets []partition, nodes []messages.NodeStatus, err error) {
+	m, err := ask[messages.MarketsReply](ctx, s, messages.VerbMarkets, messages.Empty{})
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, one := range m.Markets {
+		markets = append(markets, partition{one})
+	}
+	n, err := ask[messages.NodesReply](ctx, s, messages.VerbNodes, messages.Empty{})
+	return markets, n.Nodes, err
+}
+
+// capacity is how many slots a market has, and which nodes have them.
+func (p *partition) capacity(nodes []messages.NodeStatus) (slots int, of []string) {
+	for i := range nodes {
+		if n := p.slotsOn(&nodes[i]); n > 0 {
+			slots, of = slots+n, append(of, nodes[i].Node)
+		}
+	}
+	return slots, of
+}
+
+func (p *partition) slotsOn(n *messages.NodeStatus) (slots int) {
+	if len(p.Market.Nodes) > 0 && !contains(p.Market.Nodes, n.Node) {
+		return 0
+	}
+	for _, s := range n.Slots {
+		if contains(p.Market.Classes, s.Class) {
+			slots += s.Slots
+		}
+	}
+	return slots
+}
+
+func contains(all []messages.Name, name messages.Name) bool {
+	for _, n := range all {
+		if n == name {
+			return true
+		}
+	}
+	return false
+}
+
+func slotsOf(all []messages.ClassSlots) (n int) {
+	for _, s := range all {
+		n += s.Slots
+	}
+	return n
+}
+
+// nodeState is a node's state in Slurm's words.
+func nodeState(n *messages.NodeStatus) string {
+	all, used := slotsOf(n.Slots), slotsOf(n.Used)
+	switch {
+	case n.State == "Draining" && used > 0:
+		return "draining"
+	case n.State == "Draining", n.State == "Quarantined":
+		return "drained"
+	case n.State != "Up":
+		return "down"
+	case used == 0:
+		return "idle"
+	case used < all:
+		return "mixed"
+	}
+	return "allocated"
+}
+
+// sacctmgr lists accounts: in Slurm's words, what a user may charge.
+func sacctmgr(ctx context.Context, c *call, args []string) error {
+	f := c.flags
+	bare := f.BoolP("noheader", "n", false, "")
+	parsable := f.BoolP("parsable", "p", false, "")
+	parsable2 := f.BoolP("parsable2", "P", false, "")
+	c.ignore(nil, []string{"associations/s", "immediate/i", "quiet/Q", "oneliner/o", "readonly/r", "verbose/v"})
+	words, done, err := c.parse(args)
+	if done || err != nil {
+		return err
+	}
+	if len(words) < 2 || !strings.HasPrefix("list", words[0]) && !strings.HasPrefix("show", words[0]) {
+		return errors.New("only list and show: candor account and candor project change accounts")
+	}
+	format, qos := "account%10,user%10", strings.HasPrefix(words[1], "qos")
+	if qos {
+		format = "name%10"
+	}
+	for _, w := range words[2:] {
+		if value, ok := strings.CutPrefix(w, "format="); ok {
+			format = value
+		}
+	}
+	s, err := c.dial()
+	if err != nil {
+		return err
+	}
+	defer s.Bus.Close()
+	reply, err := cli.Call[messages.AccountsReply](ctx, s, messages.Bank, messages.VerbAccounts, messages.AccountsRequest{})
+	if err != nil {
+		return err
+	}
+	fixed := func(text string) func(*row) string { return func(*row) string { return text } }
+	known := []recordField{
+		{"Account", 10, func(r *row) string { return r.Payer }}, {"User", 10, fixed(s.Account)}, {"Cluster", 10, fixed(s.Site)},
+		{"DefaultAccount", 14, fixed(s.Account)}, {"Def Acct", 10, fixed(s.Account)}, {"Admin", 10, fixed("None")}, {"AdminLevel", 10, fixed("None")},
+		{"QOS", 10, fixed("normal")}, {"Name", 10, fixed("normal")}, {"Partition", 10, fixed("")}, {"Balance", 12, func(r *row) string { return r.Budget.String() }},
+	}
+	columns, _, err := recordColumns(format, known, *parsable || *parsable2, "|", *parsable2)
+	if err != nil {
+		return err
+	}
+	var rows []row
+	for _, a := range reply.Accounts {
+		rows = append(rows, row{JobSummary: messages.JobSummary{Payer: a.Account, Budget: a.Available}})
+	}
+	if qos { // all jobs have the one that Slurm's users have by default
+		rows = []row{{}}
+	}
+	return c.printRecords(columns, rows, *bare, *parsable || *parsable2)
+}
+
+// sshare lists what the accounts have left, which in Candor stands in the place of shares.
+func sshare(ctx context.Context, c *call, args []string) error {
+	f := c.flags
+	bare := f.BoolP("noheader", "h", false, "")
+	parsable := f.BoolP("parsable", "p", false, "")
+	parsable2 := f.BoolP("parsable2", "P", false, "")
+	format := f.StringP("format", "o", "Account%20,User%10,Balance%14,Held%14", "")
+	c.ignore([]string{"accounts/A", "users/u", "clusters/M"}, []string{"all/a", "long/l", "partition/m", "Users/U"})
+	if _, done, err := c.parse(args); done || err != nil {
+		return err
+	}
+	s, err := c.dial()
+	if err != nil {
+		return err
+	}
+	defer s.Bus.Close()
+	reply, err := cli.Call[messages.AccountsReply](ctx, s, messages.Bank, messages.VerbAccounts, messages.AccountsRequest{})
+	if err != nil {
+		return err
+	}
+	known := []recordField{
+		{"Account", 20, func(r *row) string { return r.Payer }}, {"User", 10, func(*row) string { return s.Account }},
+		{"Balance", 14, func(r *row) string { return r.Budget.String() }}, {"Held", 14, func(r *row) string { return r.Charged.String() }},
+	}
+	columns, _, err := recordColumns(*format, known, *parsable || *parsable2, "|", *parsable2)
+	if err != nil {
+		return err
+	}
+	var rows []row
+	for _, a := range reply.Accounts {
+		rows = append(rows, row{JobSummary: messages.JobSummary{Payer: a.Account, Budget: a.Balance, Charged: a.Reserved}})
+	}
+	return c.printRecords(columns, rows, *bare, *parsable || *parsable2)
+}

@@ -1,0 +1,211 @@
+package slurm
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/candor-grid/candor/cmd/candor/internal/client/cli"
+	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/nodeagent/runner"
+)
+
+// version is the version of Slurm whose words the commands use.
+const version = "slurm 23.11.4"
+
+// call is a command of Slurm under way.
+type call struct {
+	*cli.App
+	name  string
+	flags *pflag.FlagSet
+}
+
+// commands are what a binary answers to.
+var commands = map[string]func(context.Context, *call, []string) error{
+	"sbatch": sbatch, "srun": srun, "squeue": squeue, "sacct": sacct, "scancel": scancel,
+	"scontrol": scontrol, "sinfo": sinfo, "sacctmgr": sacctmgr, "sshare": sshare,
+}
+
+// Names are the names of the commands.
+func Names() (all []string) {
+	for name := range commands {
+		all = append(all, name)
+	}
+	slices.Sort(all)
+	return all
+}
+
+// Main runs the command by whose name the process was called, and returns its exit code.
+// known: the name is one of Slurm's.
+func Main(argv []string) (code int, known bool) {
+	name := filepath.Base(argv[0])
+	if commands[name] == nil {
+		return 0, false
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	context.AfterFunc(ctx, stop)
+	a := cli.New()
+	if err := runner.NoDumps(); err != nil {
+		fmt.Fprintln(a.Err, name+": error:", err)
+		return 1, true
+	}
+	return Run(ctx, a, name, argv[1:]), true
+}
+
+// Run runs one command, and returns its exit code.
+func Run(ctx context.Context, a *cli.App, name string, args []string) int {
+	a.ConnectionFlags(pflag.NewFlagSet(name, pflag.ContinueOnError)) // for their default values
+	c := &call{App: a, name: name, flags: pflag.NewFlagSet(name, pflag.ContinueOnError)}
+	err := commands[name](ctx, c, args)
+	if err == nil {
+		return 0
+	}
+	var status cli.ExitStatus
+	if errors.As(err, &status) {
+		return int(status)
+	}
+	a.Tell(name + ": error: " + cli.Sentence(err))
+	return 1
+}
+
+// parse reads options, and returns the words between and after them. done: the option was
+// one that asks about the command itself.
+func (c *call) parse(args []string) (words []string, done bool, err error) {
+	help := c.flags.Bool("help", false, "")
+	ask := c.flags.BoolP("version", "V", false, "")
+	c.flags.Usage = func() {}
+	if err := c.flags.Parse(c.whole(args)); err != nil {
+		return nil, false, fmt.Errorf("%w; see candor help slurm", err)
+	}
+	switch {
+	case *ask:
+		fmt.Fprintln(c.Out, version)
+	case *help:
+		fmt.Fprintf(c.Out, "%s of Candor, with the options of Slurm's %s that Candor has.\nSee candor help slurm.\n", c.name, c.name)
+	}
+	return c.flags.Args(), *ask || *help, nil
+}
+
+// whole writes the beginnings of long options in full, as Slurm's commands read them, where
+// one option alone begins so.
+func (c *call) whole(args []string) []string {
+	args = slices.Clone(args)
+	for i, a := range args {
+		if a == "--" {
+			break
+		}
+		name, value, given := strings.Cut(strings.TrimPrefix(a, "--"), "=")
+		if !strings.HasPrefix(a, "--") || name == "" || c.flags.Lookup(name) != nil {
+			continue
+		}
+		var found []string
+		c.flags.VisitAll(func(f *pflag.Flag) {
+			if strings.HasPrefix(f.Name, name) {
+				found = append(found, f.Name)
+			}
+		})
+		if len(found) == 1 {
+			if args[i] = "--" + found[0]; given {
+				args[i] += "=" + value
+			}
+		}
+	}
+	return args
+}
+
+// ignore declares options that make no difference here.
+func (c *call) ignore(values []string, alone []string) {
+	for _, f := range values {
+		name, short := split(f)
+		c.flags.StringP(name, short, "", "")
+	}
+	for _, f := range alone {
+		name, short := split(f)
+		c.flags.BoolP(name, short, false, "")
+	}
+}
+
+// split parts "long/s" into the names of an option.
+func split(f string) (name, short string) {
+	if i := len(f) - 2; i > 0 && f[i] == '/' {
+		return f[:i], f[i+1:]
+	}
+	return f, ""
+}
+
+// dial connects to the site.
+func (c *call) dial() (*cli.Session, error) { return c.Dial(false) }
+
+// ask asks the auctioneer.
+func ask[Reply any](ctx context.Context, s *cli.Session, verb string, request any) (Reply, error) {
+	return cli.Call[Reply](ctx, s, messages.Auctioneer, verb, request)
+}
+
+// Command is "candor slurm", which makes the names.
+func Command(a *cli.App, long string) *cobra.Command {
+	link := &cobra.Command{
+		Use:   "link DIRECTORY",
+		Short: "make Slurm's commands in a directory",
+		Long: `Make Slurm's commands in a directory: sbatch, srun, squeue, sacct, scancel,
+scontrol, sinfo, sacctmgr and sshare, as links to this program. Programs that
+call these commands then use Candor, if the directory comes first in PATH. Other
+files of these names are left alone, and the command fails. After
+
+  export PATH=~/slurm:$PATH CANDOR_BUDGET=5
+
+"sbatch --wrap hostname" submits a job, and squeue lists it.
+
+The commands connect as candor does (see candor help environment). A job of
+sbatch has the budget of the script (#CANDOR --budget), or of CANDOR_BUDGET, or
+the default of the market, where there is one.`,
+		Example: "  candor slurm link ~/slurm",
+		Args:    cobra.ExactArgs(1),
+		RunE:    func(_ *cobra.Command, args []string) error { return makeLinks(a, args[0]) },
+	}
+	return cli.Group(&cobra.Command{
+		Use:     "slurm",
+		Short:   "use Candor by the commands of Slurm",
+		Long:    long,
+		Example: "  candor slurm link ~/slurm",
+	}, link)
+}
+
+// makeLinks links all names to this program, or none where one is taken.
+func makeLinks(a *cli.App, dir string) error {
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(dir, 0o777); err != nil {
+		return cli.Usagef("%v", err)
+	}
+	var missing []string
+	for _, name := range Names() {
+		path := filepath.Join(dir, name)
+		target, err := os.Readlink(path)
+		switch {
+		case err == nil && target == self:
+		case errors.Is(err, os.ErrNotExist):
+			missing = append(missing, path)
+		default:
+			return cli.Usagef("%s is there already, and is no link to %s: remove it, or name another directory", path, self)
+		}
+	}
+	for _, path := range missing {
+		if err := os.Symlink(self, path); err != nil {
+			return err
+		}
+	}
+	fmt.Fprintf(a.Out, "%s has %d commands of Slurm. Put it first in PATH:\n  export PATH=%s:$PATH\n", dir, len(commands), dir)
+	return nil
+}

@@ -1,0 +1,209 @@
+package slurm
+
+//lint:file-ignore ST1005 errors are in the words of Slurm's commands, which programs look for
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/candor-grid/candor/messages"
+)
+
+// queueFields are the letters of squeue's formats.
+func (c *call) queueFields() map[byte]column {
+	now := messages.TimeOf(c.Now())
+	text := func(title string, of func(*row) string) column { return column{title: title, text: of} }
+	fixed := func(title, value string) column { return text(title, func(*row) string { return value }) }
+	limit := func(r *row) string {
+		if r.detail == nil || len(r.detail.Spec.Stages) == 0 || r.detail.Spec.Stages[0].TimeLimit == 0 {
+			return "UNLIMITED"
+		}
+		return clock(r.detail.Spec.Stages[0].TimeLimit)
+	}
+	return map[byte]column{
+		'i': text("JOBID", (*row).id),
+		'A': text("JOBID", func(r *row) string { return r.Job.String() }),
+		'F': text("ARRAY_JOB_ID", func(r *row) string { return r.Job.String() }),
+		'K': text("ARRAY_TASK_ID", func(r *row) string {
+			if r.index == "" {
+				return "N/A"
+			}
+			return r.index
+		}),
+		'j': text("NAME", func(r *row) string { return r.Name }),
+		'u': text("USER", func(r *row) string { return r.Account }),
+		'a': text("ACCOUNT", func(r *row) string { return r.Payer }),
+		'P': text("PARTITION", func(r *row) string { return r.Market }),
+		't': text("ST", func(r *row) string { return r.state.short }),
+		'T': text("STATE", func(r *row) string { return r.state.long }),
+		'M': text("TIME", func(r *row) string { return clock(r.elapsed(now)) }),
+		'l': text("TIME_LIMIT", limit),
+		'L': text("TIME_LEFT", limit),
+		'r': text("REASON", func(r *row) string { return r.why }),
+		'R': text("NODELIST(REASON)", func(r *row) string {
+			if r.state == pending {
+				return "(" + r.why + ")"
+			}
+			return r.node
+		}),
+		'N': text("NODELIST", func(r *row) string { return r.node }),
+		'B': text("EXEC_HOST", func(r *row) string { return r.node }),
+		'D': fixed("NODES", "1"),
+		'C': fixed("CPUS", "1"),
+		'Q': fixed("PRIORITY", "0"),
+		'p': fixed("PRIORITY", "0"),
+		'q': fixed("QOS", "normal"),
+		'm': fixed("MIN_MEMORY", "0"),
+		'E': fixed("DEPENDENCY", "(null)"),
+		'k': text("COMMENT", func(r *row) string {
+			if r.detail == nil || r.detail.Spec.Comment == "" {
+				return "(null)"
+			}
+			return r.detail.Spec.Comment
+		}),
+		'Z': text("WORK_DIR", func(r *row) string {
+			if r.detail == nil {
+				return ""
+			}
+			return r.detail.Spec.Dir
+		}),
+		'V': text("SUBMIT_TIME", func(r *row) string { return c.instant(r.Submitted, "N/A") }),
+		'S': text("START_TIME", func(r *row) string { return c.instant(r.began, "N/A") }),
+		'e': text("END_TIME", func(r *row) string { return c.instant(r.ended, "N/A") }),
+	}
+}
+
+const (
+	queueFormat = "%.18i %.9P %.8j %.8u %.2t %.10M %.6D %R"
+	longFormat  = "%.18i %.9P %.8j %.8u %.8T %.10M %.9l %.6D %R"
+)
+
+// recently is for how long squeue shows jobs that have ended, where their states are asked
+// for: Slurm's usual MinJobAge.
+const recently = 5 * time.Minute
+
+// squeue lists the jobs that have not ended.
+func squeue(ctx context.Context, c *call, args []string) error {
+	f := c.flags
+	format := f.StringP("format", "o", "", "")
+	wanted := f.StringP("states", "t", "", "")
+	numbers := f.StringSliceP("jobs", "j", nil, "")
+	names := f.StringSliceP("name", "n", nil, "")
+	users := f.StringSliceP("user", "u", nil, "")
+	markets := f.StringSliceP("partition", "p", nil, "")
+	projects := f.StringSliceP("account", "A", nil, "")
+	array := f.BoolP("array", "r", false, "")
+	bare := f.BoolP("noheader", "h", false, "")
+	long := f.BoolP("long", "l", false, "")
+	me := f.Bool("me", false, "")
+	c.ignore([]string{"sort/S", "clusters/M", "cluster", "qos/q"}, []string{"all/a", "array-unique", "verbose/v", "local", "federation", "priority/P", "hide", "notme"})
+	if _, done, err := c.parse(args); done || err != nil {
+		return err
+	}
+	q := query{names: *names, markets: *markets, projects: *projects, active: true, elements: true}
+	if *long && *format == "" {
+		*format = longFormat
+	}
+	if *format == "" {
+		*format = queueFormat
+	}
+	var bad string
+	if *wanted != "" {
+		if q.states, bad = named(*wanted); bad != "" {
+			return fmt.Errorf("Invalid job state specified: %s", bad)
+		}
+		q.active = q.states != nil && !anyEnded(q.states)
+	}
+	var err error
+	if q.targets, err = targets(*numbers...); err != nil {
+		return err
+	}
+	columns, err := letters(*format, c.queueFields())
+	if err != nil {
+		return err
+	}
+	q.tasks = strings.ContainsAny(letterOf(*format), "NRB")
+	q.details = strings.ContainsAny(letterOf(*format), "lLkZ")
+	s, err := c.dial()
+	if err != nil {
+		return err
+	}
+	defer s.Bus.Close()
+	if !q.active {
+		q.since = messages.TimeOf(c.Now().Add(-recently))
+	}
+	if q.users = usersOf(*users, s.Account); *me {
+		q.users = []string{s.Account}
+	}
+	rows, err := q.list(ctx, c, s)
+	if err != nil {
+		return err
+	}
+	if len(q.targets) == 1 && len(rows) == 0 && *wanted == "" {
+		return c.unknown(ctx, s, q.targets[0])
+	}
+	if q.active { // ended elements of an array that runs
+		rows = slices.DeleteFunc(rows, func(r row) bool { return r.state.ended() })
+	}
+	if *array {
+		rows = apart(rows)
+	}
+	return c.print(columns, rows, !*bare)
+}
+
+// unknown says that a job does not exist; nil: it has ended.
+func (c *call) unknown(ctx context.Context, s *cliSession, t target) error {
+	reply, err := ask[messages.JobsReply](ctx, s, messages.VerbJobs, messages.JobsRequest{Jobs: []messages.JobID{t.job}, Limit: 1})
+	if err != nil || len(reply.Jobs) > 0 && reply.Jobs[0].Ended > messages.TimeOf(c.Now().Add(-recently)) {
+		return err
+	}
+	return fmt.Errorf("slurm_load_jobs error: Invalid job id specified")
+}
+
+// usersOf are accounts of Candor by the names of users that a program gives: the user of
+// this machine is the account that asks.
+func usersOf(names []string, self messages.Name) (accounts []string) {
+	for _, name := range names {
+		if name == localUser() {
+			name = self
+		}
+		accounts = append(accounts, name)
+	}
+	return accounts
+}
+
+func anyEnded(all []state) bool {
+	return slices.ContainsFunc(all, state.ended)
+}
+
+// letterOf are the fields of a format alone.
+func letterOf(format string) (found string) {
+	columns := strings.Split(format, "%")
+	for _, part := range columns[1:] {
+		part = strings.TrimLeft(part, ".0123456789")
+		if part != "" {
+			found += part[:1]
+		}
+	}
+	return found
+}
+
+// apart gives each element that waits a row of its own.
+func apart(rows []row) (out []row) {
+	for _, r := range rows {
+		all, err := indicesOf(strings.Trim(r.index, "[]"))
+		if !strings.HasPrefix(r.index, "[") || err != nil {
+			out = append(out, r)
+			continue
+		}
+		for _, i := range all {
+			r.index = strconv.FormatInt(i, 10)
+			out = append(out, r)
+		}
+	}
+	return out
+}

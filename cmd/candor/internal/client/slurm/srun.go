@@ -1,0 +1,132 @@
+package slurm
+
+//lint:file-ignore ST1005 errors are in the words of Slurm's commands, which programs look for
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"syscall"
+)
+
+// srunValues are options of srun with a value that is not used within a job, where the
+// command has the slot of the task.
+var srunValues = []string{"cpu-bind", "mpi", "mem", "mem-per-cpu", "cpus-per-task/c", "job-name/J", "time/t", "partition/p", "account/A",
+	"jobid", "kill-on-bad-exit/K", "export", "distribution/m", "mem-bind", "hint", "open-mode", "cpus-per-gpu", "gres", "nodelist/w", "input/i", "wait/W", "chdir/D"}
+
+// srun runs a command: within a job at once, in the slot of the task; elsewhere as a job of
+// its own.
+func srun(ctx context.Context, c *call, args []string) error {
+	f := c.flags
+	f.SetInterspersed(false)
+	ntasks := f.StringP("ntasks", "n", "1", "")
+	nodes := f.StringP("nodes", "N", "1", "")
+	out := f.StringP("output", "o", "", "")
+	errs := f.StringP("error", "e", "", "")
+	label := f.BoolP("label", "l", false, "")
+	f.Lookup("ntasks").NoOptDefVal = ""
+	c.ignore(srunValues, []string{"unbuffered/u", "exclusive", "overlap", "verbose/v", "quiet/Q", "no-kill/k", "pty", "disable-status/X"})
+	f.Lookup("kill-on-bad-exit").NoOptDefVal = "1"
+	words, done, err := c.parse(args)
+	if done || err != nil {
+		return err
+	}
+	switch {
+	case len(words) == 0:
+		return errors.New("No command given to execute.")
+	case c.Getenv("CANDOR_JOB") == "":
+		return errors.New("srun runs within a job of sbatch: use candor submit --wait elsewhere")
+	case *ntasks != "1" || *nodes != "1" && *nodes != "1-1":
+		return fmt.Errorf("More processors requested than permitted: a task has one slot of one node; use an array, or candor submit --gang --tasks %s", *ntasks)
+	}
+	return c.step(ctx, words, *out, *errs, *label)
+}
+
+// step runs a command in the place of this process, unless its output is to be labelled.
+func (c *call) step(ctx context.Context, words []string, out, errs string, label bool) error {
+	path, err := exec.LookPath(words[0])
+	if err != nil {
+		fmt.Fprintf(c.Err, "slurmstepd: error: execve(): %s: No such file or directory\n", words[0])
+		return status(2)
+	}
+	if label {
+		return c.labelled(ctx, path, words)
+	}
+	for number, pattern := range []string{out, errs} {
+		if pattern == "" {
+			continue
+		}
+		file, err := os.Create(c.fill(pattern))
+		if err != nil {
+			return err
+		}
+		if err := syscall.Dup3(int(file.Fd()), number+1, 0); err != nil {
+			return err
+		}
+		if number == 0 && errs == "" {
+			if err := syscall.Dup3(int(file.Fd()), 2, 0); err != nil {
+				return err
+			}
+		}
+	}
+	return syscall.Exec(path, words, append(c.Environ(), "SLURM_PROCID=0", "SLURM_LOCALID=0", "SLURM_STEP_ID=0", "SLURM_STEPID=0"))
+}
+
+// fill writes a pattern of a file with what is known in a task.
+func (c *call) fill(pattern string) string {
+	index := c.Getenv("CANDOR_ARRAY_INDEX")
+	r := strings.NewReplacer("%%", "%", "%j", c.Getenv("CANDOR_JOB"), "%J", c.Getenv("CANDOR_JOB")+".0", "%A", c.Getenv("CANDOR_JOB"), "%a", index,
+		"%t", "0", "%n", "0", "%s", "0", "%N", c.Getenv("CANDOR_NODE"), "%x", c.Getenv("CANDOR_JOB_NAME"), "%u", localUser())
+	return r.Replace(pattern)
+}
+
+// labelled runs a command and writes the number of its task before each line.
+func (c *call) labelled(ctx context.Context, path string, words []string) error {
+	cmd := exec.CommandContext(ctx, path, words[1:]...)
+	cmd.Stdin, cmd.Env = c.In, c.Environ()
+	out, errs := &labels{to: c.Out}, &labels{to: c.Err}
+	cmd.Stdout, cmd.Stderr = out, errs
+	err := cmd.Run()
+	out.end()
+	errs.end()
+	var ended *exec.ExitError
+	if errors.As(err, &ended) {
+		code := ended.ExitCode()
+		if ws, ok := ended.Sys().(syscall.WaitStatus); ok && ws.Signaled() {
+			code = 128 + int(ws.Signal())
+		}
+		return status(code)
+	}
+	return err
+}
+
+// labels writes "0: " before each line.
+type labels struct {
+	to   interface{ Write([]byte) (int, error) }
+	rest []byte
+}
+
+func (l *labels) Write(b []byte) (int, error) {
+	l.rest = append(l.rest, b...)
+	for {
+		i := strings.IndexByte(string(l.rest), '\n')
+		if i < 0 {
+			return len(b), nil
+		}
+		if _, err := l.to.Write(append([]byte(strconv.Itoa(0)+": "), l.rest[:i+1]...)); err != nil {
+			return 0, err
+		}
+		l.rest = l.rest[i+1:]
+	}
+}
+
+// end writes what is left without an end of line.
+func (l *labels) end() {
+	if len(l.rest) > 0 {
+		_, _ = l.Write([]byte("\n"))
+	}
+}

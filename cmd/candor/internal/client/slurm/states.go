@@ -1,0 +1,149 @@
+package slurm
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/candor-grid/candor/messages"
+)
+
+// state is a state of a job in Slurm's words.
+type state struct{ long, short string }
+
+var (
+	pending    = state{"PENDING", "PD"}
+	running    = state{"RUNNING", "R"}
+	suspended  = state{"SUSPENDED", "S"}
+	completing = state{"COMPLETING", "CG"}
+	completed  = state{"COMPLETED", "CD"}
+	cancelled  = state{"CANCELLED", "CA"}
+	failed     = state{"FAILED", "F"}
+	timeout    = state{"TIMEOUT", "TO"}
+	outOfMem   = state{"OUT_OF_MEMORY", "OOM"}
+	nodeFail   = state{"NODE_FAIL", "NF"}
+	deadline   = state{"DEADLINE", "DL"}
+
+	states = []state{pending, running, suspended, completing, completed, cancelled, failed, timeout, outOfMem, nodeFail, deadline}
+)
+
+// ended says that nothing of a job is to run any more.
+func (s state) ended() bool { return s != pending && s != running && s != suspended && s != completing }
+
+// stateOf is a job's state.
+func stateOf(j *messages.JobSummary) state {
+	switch j.State {
+	case messages.Waiting:
+		return pending
+	case messages.Running:
+		if j.Running > 0 && j.Suspended == j.Running {
+			return suspended
+		}
+		if j.Running == 0 && j.Done+j.Failed < j.Tasks {
+			return pending
+		}
+		return running
+	case messages.Settling:
+		return completing
+	case messages.Completed:
+		return completed
+	case messages.Cancelled:
+		return cancelled
+	case messages.Failed:
+		return failure(j.Reason, j.Message)
+	}
+	return deadline // its market will not run it
+}
+
+// failure is the state of what ended badly, by the reason and the words that Candor gives.
+func failure(reason, message string) state {
+	switch {
+	case reason == "TimeLimit":
+		return timeout
+	case reason == "MemoryLimit", reason == "LimitExceeded" && strings.Contains(message, "memory"):
+		return outOfMem
+	case reason == "NodeLost", reason == "AgentLost", reason == "AgentStopped", reason == "PeerLost", reason == "NodesLost":
+		return nodeFail
+	}
+	return failed
+}
+
+// taskState is the state of a task's latest attempt.
+func taskState(t *messages.TaskStatus, job state) state {
+	switch t.State {
+	case "Running", "Gathering":
+		return running
+	case "Suspended":
+		return suspended
+	case "Done":
+		return completed
+	case "Failed":
+		return failure(t.Reason, t.Message)
+	case "Cancelled":
+		return cancelled
+	}
+	if job.ended() {
+		return job
+	}
+	return pending
+}
+
+// exit writes an exit code as Slurm does: the code, and the signal that ended the process.
+func exit(code int, reason string, s state) string {
+	switch {
+	case s == outOfMem:
+		return "0:125"
+	case s == cancelled:
+		return "0:15"
+	case s == timeout, !s.ended():
+		return "0:0"
+	case reason == "Signal" || reason == "TaskFailed" && code > 128:
+		return "0:" + strconv.Itoa(code-128)
+	}
+	return strconv.Itoa(code) + ":0"
+}
+
+// reasonOf is why a job waits, in Slurm's words where there is such a word.
+func reasonOf(j *messages.JobSummary, s state) string {
+	switch {
+	case s == pending && strings.Contains(j.Reason, "Hold"):
+		return "JobHeldUser"
+	case s == pending && strings.Contains(j.Reason, "After"):
+		return "Dependency"
+	case s == pending && strings.Contains(j.Reason, "Begin"):
+		return "BeginTime"
+	case s == pending:
+		return "Resources"
+	case s == timeout:
+		return "TimeLimit"
+	case s == outOfMem:
+		return "OutOfMemory"
+	case s == failed:
+		return "NonZeroExitCode"
+	}
+	return "None"
+}
+
+// named finds states by a list of long or short names; nil for all.
+func named(list string) (found []state, bad string) {
+	for name := range strings.SplitSeq(strings.ToUpper(list), ",") {
+		if name == "ALL" {
+			return nil, ""
+		}
+		i := -1
+		for k, s := range states {
+			if name == s.long || name == s.short {
+				i = k
+			}
+		}
+		if i < 0 {
+			// States of Slurm in which no job is here.
+			if strings.Contains(" BOOT_FAIL BF CONFIGURING CF PREEMPTED PR REQUEUED RQ RESIZING RS REVOKED RV SIGNALING SI SPECIAL_EXIT SE STAGE_OUT SO STOPPED ST ", " "+name+" ") {
+				found = append(found, state{name, name})
+				continue
+			}
+			return nil, name
+		}
+		found = append(found, states[i])
+	}
+	return found, ""
+}

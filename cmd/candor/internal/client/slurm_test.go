@@ -1,0 +1,206 @@
+package client
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/candor-grid/candor/cmd/candor/internal/client/slurm"
+	"github.com/candor-grid/candor/messages"
+)
+
+// slurmCall runs a command of Slurm.
+func (s *fakeSite) slurmCall(name string, args ...string) result {
+	s.t.Helper()
+	var out, errs bytes.Buffer
+	code := slurm.Run(context.Background(), s.app(&out, &errs), name, args)
+	return result{code, out.String(), errs.String()}
+}
+
+// slurmSite is a site with jobs in every state that programs look for.
+func slurmSite(t *testing.T) (s *fakeSite, submitted *[]messages.JobSpec) {
+	s = newSite(t)
+	s.env = map[string]string{"CANDOR_STATE": s.path("state"), "CANDOR_BUDGET": "2", "MY_PARAMETER": "7", "AWS_SECRET_ACCESS_KEY": "x"}
+	jobs := []messages.JobSummary{
+		{Job: 11, Name: "a1b2", Account: "alice", Payer: "climate", Market: "main", State: messages.Waiting, Reason: "WaitingForShare", Budget: 2e6, Tasks: 1, Submitted: at(3500)},
+		{Job: 10, Name: "array", Account: "alice", Payer: "alice", Market: "main", State: messages.Running, Budget: 2e6, Tasks: 4, Running: 1, Done: 1, Failed: 1,
+			Submitted: at(3400), Started: at(3401), Array: messages.Array{{First: 0, Last: 3, Step: 1}}},
+		{Job: 9, Name: "killed", Account: "alice", Payer: "alice", Market: "main", State: messages.Failed, Reason: "TaskFailed", ExitCode: 137, Tasks: 1, Failed: 1, Submitted: at(3300), Started: at(3300), Ended: at(3390)},
+		{Job: 8, Name: "late", Account: "alice", Payer: "alice", Market: "main", State: messages.Failed, Reason: "TimeLimit", Tasks: 1, Failed: 1, Submitted: at(3300), Started: at(3300), Ended: at(3390)},
+		{Job: 7, Name: "gone", Account: "alice", Payer: "alice", Market: "main", State: messages.Cancelled, Reason: "CancelledByUser", Tasks: 1, Submitted: at(3300), Started: at(3300), Ended: at(3350)},
+		{Job: 6, Name: "fine", Account: "alice", Payer: "alice", Market: "main", State: messages.Completed, Charged: 123456, Tasks: 1, Done: 1, Submitted: at(10), Started: at(12), Ended: at(100)},
+	}
+	answer(s, messages.Auctioneer, messages.VerbJobs, func(r messages.JobsRequest) (messages.JobsReply, error) {
+		var reply messages.JobsReply
+		for _, j := range jobs {
+			if (r.Jobs == nil || slices.Contains(r.Jobs, j.Job)) && !(r.Active && j.State.Final()) && (r.Name == "" || r.Name == j.Name) && (r.Since == 0 || j.Ended == 0 || j.Ended >= r.Since) {
+				reply.Jobs = append(reply.Jobs, j)
+			}
+		}
+		return reply, nil
+	})
+	answer(s, messages.Auctioneer, messages.VerbJob, func(r messages.JobRequest) (messages.JobDetail, error) {
+		for _, j := range jobs {
+			if j.Job == r.Job {
+				return messages.JobDetail{JobSummary: j, Spec: messages.JobSpec{Dir: "/home/alice", Stages: []messages.Stage{{Name: "main", TimeLimit: messages.Duration(600e9)}}}}, nil
+			}
+		}
+		return messages.JobDetail{}, messages.Errorf(messages.NotFound, "job %v does not exist", r.Job)
+	})
+	answer(s, messages.Auctioneer, messages.VerbTasks, func(r messages.TasksRequest) (messages.TasksReply, error) {
+		code := func(n int) *int { return &n }
+		switch r.Job {
+		case 10:
+			return messages.TasksReply{Tasks: []messages.TaskStatus{
+				{Index: 0, Array: 0, State: "Done", Node: "node1", ExitCode: code(0), Claimed: at(3401), Ended: at(3411)},
+				{Index: 1, Array: 1, State: "Running", Node: "node2", Claimed: at(3402)},
+				{Index: 2, Array: 2, State: "Failed", Node: "node1", Reason: "MemoryLimit", ExitCode: code(137), Claimed: at(3403), Ended: at(3405)},
+			}}, nil
+		case 9:
+			return messages.TasksReply{Tasks: []messages.TaskStatus{{State: "Failed", Node: "node1", Reason: "Signal", ExitCode: code(137), MaxRSS: 4 << 20}}}, nil
+		case 8:
+			return messages.TasksReply{Tasks: []messages.TaskStatus{{State: "Failed", Node: "node2", Reason: "TimeLimit"}}}, nil
+		}
+		return messages.TasksReply{}, nil
+	})
+	reply(s, messages.Auctioneer, messages.VerbMarkets, messages.MarketsReply{Markets: []messages.MarketStatus{
+		{Market: messages.Market{Name: "main", Mechanism: "proportional", Classes: []messages.Name{"cpu"}}},
+		{Market: messages.Market{Name: "night", Mechanism: "fifo", Classes: []messages.Name{"cpu"}, TimeLimit: messages.Duration(3600e9)}}}})
+	reply(s, messages.Auctioneer, messages.VerbNodes, messages.NodesReply{Nodes: []messages.NodeStatus{
+		{Node: "node1", State: "Up", Slots: []messages.ClassSlots{{Class: "cpu", Slots: 4}}, Used: []messages.ClassSlots{{Class: "cpu", Slots: 1}}},
+		{Node: "node2", State: "Lost", Slots: []messages.ClassSlots{{Class: "cpu", Slots: 4}}}}})
+	answer(s, messages.Bank, messages.VerbAccounts, func(messages.AccountsRequest) (messages.AccountsReply, error) {
+		return messages.AccountsReply{Accounts: []messages.AccountReply{{Account: "alice", Balance: 9e6, Available: 8e6, Reserved: 1e6}, {Account: "climate", Balance: 5e6, Available: 5e6}}}, nil
+	})
+	submitted = new([]messages.JobSpec)
+	answer(s, messages.Auctioneer, messages.VerbSubmit, func(r messages.SubmitRequest) (messages.SubmitReply, error) {
+		*submitted = append(*submitted, r.Spec)
+		return messages.SubmitReply{Job: 33, Market: "main", Payer: "alice", Held: r.Spec.Budget}, nil
+	})
+	answer(s, messages.Auctioneer, messages.VerbCancel, func(r messages.CancelRequest) (messages.CancelReply, error) {
+		if r.Job < 9 {
+			return messages.CancelReply{}, messages.Errorf(messages.Ended, "job %v has ended", r.Job)
+		}
+		return messages.CancelReply{Job: r.Job}, nil
+	})
+	s.write("job.sh", "#!/bin/bash\n#SBATCH -J sub -o %j.out -p main\n#SBATCH --time=5\nhostname\n")
+	s.write("tool.py", "#!/usr/bin/env python3\nprint('hello')\n")
+	s.write("free.sh", "hostname\n")
+	return s, submitted
+}
+
+// slurmCalls are the calls that programs make, word for word.
+var slurmCalls = [][]string{
+	// Snakemake 7.
+	{"sbatch", "-J", "rule", "-o", "logs/%j.log", "--export=ALL", "-A", "climate", "-p", "main", "-t", "10", "--mem", "100", "--cpus-per-task=1", "-D", "/tmp", "--wrap=echo hello"},
+	{"sacct", "-P", "-n", "--format=JobIdRaw,State", "-j", "6"},
+	{"scontrol", "show", "jobid", "-dd", "9"},
+	{"sacctmgr", "-n", "-s", "list", "user", "alice", "format=account%20"},
+	{"scancel", "11"},
+	{"sinfo", "-o", "%P"},
+	// Snakemake 8.
+	{"sbatch", "--parsable", "--job-name", "a1b2", "--output", "x.log", "--comment", "rule_a", "--ntasks=1", "job.sh"},
+	{"sacct", "-X", "--parsable2", "--clusters", "all", "--noheader", "--format=JobIdRaw,State", "--starttime", "2026-02-27T00:00", "--endtime", "now", "--name", "a1b2"},
+	{"squeue", "--format=%i|%T", "--states=all", "--noheader", "--name", "a1b2"},
+	{"scontrol", "show", "config"},
+	{"scontrol", "show", "partition"},
+	// Toil.
+	{"sbatch", "-J", "toil_job", "--export=ALL,K=V", "-o", "/tmp/toil.%j.out.log", "-e", "/tmp/toil.%j.err.log", "--wrap=exec _toil_worker x"},
+	{"sacct", "-n", "-j", "9,8,7", "--format", "JobIDRaw,State,ExitCode", "-P", "-S", "1970-01-01"},
+	{"squeue", "-h", "--format", "%i %t %M"},
+	// submitit.
+	{"sbatch", "job.sh"},
+	{"sacct", "-o", "JobID,State,NodeList", "--parsable2", "-j", "10", "-j", "9"},
+	{"scancel", "10_3", "--signal", "KILL"},
+	// dask-jobqueue and Parsl.
+	{"sacct", "-X", "--noheader", "--format=jobid,state%20", "--job", "11,10"},
+	// Nextflow.
+	{"squeue", "--noheader", "-o", "%i %t", "-t", "all", "-p", "main", "-u", "alice"},
+	// Cromwell.
+	{"squeue", "-j", "11"},
+	{"squeue", "-j", "99"},
+	// By hand.
+	{"sbatch", "--array", "0-7:2%3", "job.sh", "argument"},
+	{"sbatch", "tool.py"},
+	{"sbatch", "free.sh"},
+	{"sbatch", "--nodes=2", "job.sh"},
+	{"sbatch", "--gres=gpu:1", "job.sh"},
+	{"sbatch", "missing.sh"},
+	{"sbatch", "--version"},
+	{"squeue"},
+	{"squeue", "-r", "-o", "%A %K %T %R"},
+	{"squeue", "-o", "job %i is %t"},
+	{"squeue", "-h", "-o", "none"},
+	{"squeue", "-o", "%z"},
+	{"squeue", "-t", "NONSENSE"},
+	{"sacct"},
+	{"sacct", "-j", "10", "--format=JobID,State,ExitCode,NodeList,MaxRSS,Charged", "-P"},
+	{"sacct", "--format=Nonsense"},
+	{"scancel"},
+	{"scancel", "6"},
+	{"scancel", "-s", "USR1", "11"},
+	{"scancel", "eleven"},
+	{"sinfo"},
+	{"sshare"},
+	{"sacctmgr", "show", "qos"},
+	{"srun", "hostname"},
+	{"scontrol", "show", "job", "99"},
+	{"scontrol", "update", "JobId=3", "TimeLimit=5"},
+}
+
+// TestSlurmCalls holds the outputs, the exit codes and what the site is asked to run.
+func TestSlurmCalls(t *testing.T) {
+	s, submitted := slurmSite(t)
+	old, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chdir(s.dir); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.Chdir(old) })
+	var b strings.Builder
+	for _, line := range slurmCalls {
+		*submitted = nil
+		r := s.slurmCall(line[0], line[1:]...)
+		fmt.Fprintf(&b, "$ %s\n%s", strings.Join(line, " "), r.out)
+		if r.err != "" {
+			b.WriteString("standard error: " + r.err)
+		}
+		for _, spec := range *submitted {
+			stage := spec.Stages[0]
+			fmt.Fprintf(&b, "submits: name %q market %q project %q budget %v dir %q attempts %d time %v array %v most %d\n", spec.Name, spec.Market, spec.Project, spec.Budget, spec.Dir, stage.Attempts, stage.TimeLimit, stage.Array, stage.MaxRunning)
+			for _, v := range spec.Env {
+				fmt.Fprintf(&b, "  %s=%s\n", v.Name, v.Value)
+			}
+			b.WriteString("  | " + strings.ReplaceAll(strings.TrimSpace(stage.Script), "\n", "\n  | ") + "\n")
+		}
+		fmt.Fprintf(&b, "exit code %d\n\n", r.code)
+	}
+	if err := os.Chdir(old); err != nil {
+		t.Fatal(err)
+	}
+	user := os.Getenv("USER")
+	text := strings.ReplaceAll(b.String(), s.dir, "DIR")
+	golden(t, "slurm.txt", strings.ReplaceAll(text, "SLURM_JOB_USER='"+user+"'", "SLURM_JOB_USER='USER'"))
+}
+
+// TestSlurmLink: the links lead to the program, and nothing else is written over.
+func TestSlurmLink(t *testing.T) {
+	s := newSite(t)
+	s.run("slurm", "link", s.path("bin")).expect(t, 0, "9 commands of Slurm", "")
+	if to, err := os.Readlink(filepath.Join(s.path("bin"), "sbatch")); err != nil || to == "" {
+		t.Errorf("sbatch leads to %q, %v", to, err)
+	}
+	s.run("slurm", "link", s.path("bin")).expect(t, 0, "9 commands of Slurm", "")
+	s.write("other/sacct", "a program")
+	s.run("slurm", "link", s.path("other")).expect(t, 2, "", "sacct is there already")
+	if _, err := os.Lstat(filepath.Join(s.path("other"), "sbatch")); err == nil {
+		t.Error("some links were made though one could not be")
+	}
+}

@@ -1,0 +1,282 @@
+package simulate
+
+import (
+	"fmt"
+	"io"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/candor-grid/candor/cmd/candor/internal/terminal"
+	"github.com/candor-grid/candor/cmd/internal/chart"
+	"github.com/candor-grid/candor/deploy/simulated/bids"
+	"github.com/candor-grid/candor/deploy/simulated/core"
+	"github.com/candor-grid/candor/deploy/simulated/grid"
+	"github.com/candor-grid/candor/deploy/simulated/measure"
+	"github.com/candor-grid/candor/deploy/simulated/rules"
+	"github.com/candor-grid/candor/deploy/simulated/workload"
+	"github.com/candor-grid/candor/messages"
+)
+
+const (
+	mostDraws = 1000
+	abreast   = 3 // markets in a table of 80 columns
+	mostUsers = 10
+)
+
+// compareDocument is what --json prints.
+type compareDocument struct {
+	Trace string `json:"trace"`
+	Nodes int    `json:"nodes"`
+	Jobs  int    `json:"jobs"`
+	Seed  uint64 `json:"seed"`
+	*measure.Comparison
+	Notes []string `json:"notes"`
+}
+
+// compare runs several markets on one log, with the same jobs and the same types.
+func (o *options) compare(show *Progress) (*compareDocument, error) {
+	defer show.End()
+	show.Step("reading " + o.Trace)
+	problems, err := o.problems(o.compared)
+	if err != nil {
+		return nil, err
+	}
+	studies := make([][]*measure.Study, len(problems))
+	for m, p := range problems {
+		for k := range o.draws {
+			show.Step(fmt.Sprintf("%s, draw %d of %d", p.Market.Name, k+1, o.draws))
+			own, err := o.drawn(p, problems[0].Market.Bids, k)
+			if err != nil {
+				return nil, err
+			}
+			own.Progress = show.At
+			outcome, _, err := o.outcome(own)
+			if err != nil {
+				return nil, messages.Errorf(messages.KindOf(err), "%s: %s", o.compared[m], messages.AsError("", err).Message)
+			}
+			studies[m] = append(studies[m], &measure.Study{Market: own.Market, Work: own.Work, Bids: own.Bids, Outcome: outcome})
+		}
+	}
+	show.Step("measuring")
+	work := problems[0].Work
+	d := &compareDocument{Trace: o.Trace, Nodes: work.Nodes, Jobs: len(work.Jobs), Seed: o.Seed, Comparison: measure.Compare(studies), Notes: slices.Clone(work.Notes)}
+	for _, p := range problems[1:] {
+		model := p.Market.Bids
+		if model.Budget = problems[0].Market.Bids.Budget; model != problems[0].Market.Bids && o.BidsFile == "" {
+			d.Notes = append(d.Notes, fmt.Sprintf("%s: the types of jobs are drawn from the model of bids of %s", p.Market.Name, problems[0].Market.Name))
+		}
+	}
+	if o.plots != "" {
+		return d, d.draw(o.plots)
+	}
+	return d, nil
+}
+
+// problems are the studies of several markets: the same jobs on the same machine, in
+// one measure of welfare.
+func (o *options) problems(files []string) ([]*core.Problem, error) {
+	markets := make([]*rules.Market, len(files))
+	gangs := true
+	for i, file := range files {
+		own := o.Source
+		own.Market = file
+		m, err := own.market()
+		if err != nil {
+			return nil, err
+		}
+		m.Name, m.Worth = label(files, i), o.worth
+		markets[i] = m
+		gangs = gangs && (o.AllActors && grid.Gangs(m.Mechanism) || !o.AllActors && rules.Wide(m.Mechanism))
+	}
+	source := o.Source
+	source.Market = files[0]
+	if source.Parallel == "" && !gangs { // what all of them can
+		source.Parallel = string(workload.Split)
+	}
+	first, err := source.Study()
+	if err != nil {
+		return nil, err
+	}
+	out := make([]*core.Problem, len(files))
+	for i, m := range markets {
+		if n := m.Slots(); n != 0 && n != first.Work.Nodes {
+			return nil, messages.Errorf(messages.Invalid, "%s: has %d slots, and the machine of the comparison %d: give --nodes, and leave the number out of the markets", files[i], n, first.Work.Nodes)
+		}
+		p := *first
+		p.Market = m
+		out[i] = &p
+	}
+	return out, nil
+}
+
+// label names a market by its file: shortly, if no other file is called so.
+func label(files []string, i int) string {
+	short := func(file string) string { return strings.TrimSuffix(filepath.Base(file), filepath.Ext(file)) }
+	for k := range files {
+		if k != i && short(files[k]) == short(files[i]) {
+			return files[i]
+		}
+	}
+	return short(files[i])
+}
+
+// drawn is a study with the types of a draw: by the model of the first market, but for
+// the budget, which every market means in its own way.
+func (o *options) drawn(p *core.Problem, model bids.Model, draw int) (*core.Problem, error) {
+	own, m := *p, *p.Market
+	m.Bids = model
+	m.Bids.Budget = p.Market.Bids.Budget
+	own.Market, own.Seed = &m, o.Seed+uint64(draw)
+	own.Bids = m.Bids.Draw(own.Work, own.Seed)
+	if o.BidsFile == "" {
+		return &own, nil
+	}
+	work := *own.Work // notes of the file are those of the first reading
+	own.Work = &work
+	err := o.readBids(&own)
+	return &own, err
+}
+
+// writeComparison prints it for people, in tables of at most 80 columns.
+func writeComparison(out io.Writer, style terminal.Style, d *compareDocument) {
+	fmt.Fprintf(out, "%s: %s, %s, seed %d\n", style.Bold(d.Trace), terminal.Plural(d.Jobs, "job"), terminal.Plural(d.Nodes, "slot"), d.Seed)
+	fmt.Fprintf(out, "All markets have the same jobs and types. Numbers are means of %s of the types,\n± half of a 95 %% interval, by leaving out one of %d parts of the log in turn.\n",
+		terminal.Plural(d.Draws, "draw"), d.Blocks)
+	fmt.Fprintf(out, "Welfare, by %s, and revenue are parts of the value of all jobs.\n", d.Worth)
+	for part := range slices.Chunk(d.Markets, abreast) {
+		fmt.Fprintln(out)
+		table(out, style, "MEASURE", part, measure.Measures, func(m *measure.Compared, name string) string { return estimate(name, m.Measures[name]) })
+	}
+	if len(d.Markets) > 1 {
+		fmt.Fprintf(out, "\nLess %s, paired; * marks intervals without 0\n", d.Markets[0].Name)
+		for part := range slices.Chunk(d.Markets[1:], abreast) {
+			table(out, style, "MEASURE", part, measure.Measures, func(m *measure.Compared, name string) string {
+				e := m.Less[name]
+				if text := estimate(name, e); !e.Clear() || e.CI[0] == e.CI[1] {
+					return text
+				} else {
+					return text + "*"
+				}
+			})
+		}
+	}
+	writeWaits(out, style, d, "WIDTH", func(m *measure.Compared) []measure.Waited { return m.Widths })
+	writeWaits(out, style, d, "USER", func(m *measure.Compared) []measure.Waited { return m.Users[:min(mostUsers, len(m.Users))] })
+	if n := len(d.Markets[0].Users) - mostUsers; n > 0 {
+		fmt.Fprintf(out, "  and %s more; --json has all\n", terminal.Plural(n, "user"))
+	}
+	fmt.Fprintln(out)
+	for _, note := range d.Notes {
+		fmt.Fprintf(out, "note: %s\n", terminal.Safe(note))
+	}
+	for i := range d.Markets {
+		for _, note := range d.Markets[i].Notes {
+			fmt.Fprintf(out, "note: %s: %s\n", d.Markets[i].Name, terminal.Safe(note))
+		}
+	}
+}
+
+// table prints one cell for each row and market.
+func table[R any](out io.Writer, style terminal.Style, title string, markets []measure.Compared, rows []R, cell func(m *measure.Compared, row R) string) {
+	head := title
+	for i := range markets {
+		head += "|>" + terminal.Clip(terminal.Safe(strings.ReplaceAll(markets[i].Name, "|", "_")), 17)
+	}
+	t := terminal.NewTable(head)
+	for _, row := range rows {
+		cells := []string{strings.ReplaceAll(fmt.Sprint(row), "_", " ")}
+		for i := range markets {
+			cells = append(cells, cell(&markets[i], row))
+		}
+		t.Row(cells...)
+	}
+	t.Write(out, style, "  ")
+}
+
+// estimate writes a measure with half its interval.
+func estimate(name string, e measure.Estimate) string {
+	text, half := amount3(e.Mean), (e.CI[1]-e.CI[0])/2
+	if name == "wait" {
+		text = span(e.Mean)
+	}
+	switch {
+	case half == 0:
+		return text
+	case name == "wait":
+		return text + " ±" + span(half)
+	}
+	return fmt.Sprintf("%s ±%.2g", text, half)
+}
+
+// amount3 writes a number to three digits.
+func amount3(x float64) string {
+	if x > -1e-9 && x < 1e-9 {
+		return "0"
+	}
+	return fmt.Sprintf("%.3g", x)
+}
+
+// writeWaits prints the mean waits by group.
+func writeWaits(out io.Writer, style terminal.Style, d *compareDocument, title string, of func(m *measure.Compared) []measure.Waited) {
+	for part := range slices.Chunk(d.Markets, abreast) {
+		fmt.Fprintln(out)
+		groups := of(&part[0])
+		rows := make([]string, len(groups))
+		for k, g := range groups {
+			rows[k] = fmt.Sprintf("%s (%s)", g.Name, terminal.Plural(g.Jobs, "job"))
+		}
+		table(out, style, "MEAN WAIT BY "+title, part, rows, func(m *measure.Compared, row string) string {
+			w := of(m)[slices.Index(rows, row)]
+			if w.Completed == 0 {
+				return "-"
+			}
+			return span(w.Wait)
+		})
+	}
+}
+
+// draw draws the waits and the measures that are parts of one.
+func (d *compareDocument) draw(dir string) error {
+	bars := func(y string, groups []string, of func(m *measure.Compared, k int) float64) func() (*chart.Chart, error) {
+		return func() (*chart.Chart, error) {
+			c := chart.New("", y)
+			var series []chart.Bars
+			for i := range d.Markets {
+				s := chart.Bars{Name: d.Markets[i].Name}
+				for k := range groups {
+					s.Values = append(s.Values, of(&d.Markets[i], k))
+				}
+				series = append(series, s)
+			}
+			return c, c.AddBars(groups, series...)
+		}
+	}
+	var widths []string
+	for _, w := range d.Markets[0].Widths {
+		widths = append(widths, strings.TrimPrefix(w.Name, "up to "))
+	}
+	parts := []string{"starved", "jain", "gini", "utilisation"}
+	return Draw(dir, "markets on "+filepath.Base(d.Trace), map[string]func() (*chart.Chart, error){
+		"wait-by-width": bars("mean wait, hours, by slots up to", widths, func(m *measure.Compared, k int) float64 { return m.Widths[k].Wait / 3600 }),
+		"measures":      bars("part", parts, func(m *measure.Compared, k int) float64 { return m.Measures[parts[k]].Mean }),
+	})
+}
+
+// checkCompared refuses flags of a comparison that are wrong whatever the files say.
+func (o *options) checkCompared() error {
+	switch {
+	case o.Market != "":
+		return messages.Errorf(messages.Invalid, "--market: --compare names the markets; leave out one of the two")
+	case o.events != "":
+		return messages.Errorf(messages.Invalid, "--events: is for one market, and --compare has several; leave out one of the two")
+	case o.draws < 1 || o.draws > mostDraws:
+		return messages.Errorf(messages.Invalid, "--draws: must be from 1 to %d, is %d", mostDraws, o.draws)
+	}
+	for i, name := range o.compared {
+		if name == "" || slices.Contains(o.compared[:i], name) {
+			return messages.Errorf(messages.Invalid, "--compare: name each market once, as a.yaml,b.yaml, and not %q", strings.Join(o.compared, ","))
+		}
+	}
+	return nil
+}

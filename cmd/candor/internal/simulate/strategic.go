@@ -1,0 +1,126 @@
+package simulate
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"slices"
+
+	"github.com/candor-grid/candor/cmd/candor/internal/terminal"
+	"github.com/candor-grid/candor/deploy/simulated/audit"
+	"github.com/candor-grid/candor/messages"
+)
+
+// strategicDocument is what --strategic prints as JSON.
+type strategicDocument struct {
+	Trace   string               `json:"trace"`
+	Nodes   int                  `json:"nodes"`
+	Jobs    int                  `json:"jobs"`
+	Seed    uint64               `json:"seed"`
+	Worth   string               `json:"worth"`
+	Markets []*audit.Equilibrium `json:"markets"`
+	Notes   []string             `json:"notes"`
+}
+
+const (
+	mostPasses  = 1000
+	mostPlayers = 5 // who gain most, and lie most often, in a table
+)
+
+// strategic has the users of each market lie as it pays.
+func (o *options) strategic(show *Progress) (*strategicDocument, error) {
+	defer show.End()
+	show.Step("reading " + o.Trace)
+	files := o.compared
+	if len(files) == 0 {
+		files = []string{o.Market}
+	}
+	problems, err := o.problems(files)
+	if err != nil {
+		return nil, err
+	}
+	work := problems[0].Work
+	d := &strategicDocument{Trace: o.Trace, Nodes: work.Nodes, Jobs: len(work.Jobs), Seed: o.Seed, Worth: o.worth, Notes: slices.Clone(work.Notes)}
+	for m, p := range problems {
+		show.Step(p.Market.Name)
+		own, err := o.drawn(p, problems[0].Market.Bids, 0)
+		if err != nil {
+			return nil, err
+		}
+		e, err := audit.Play(own, o.passes, show.At)
+		if err != nil {
+			return nil, messages.Errorf(messages.KindOf(err), "%s: %s", files[m], messages.AsError("", err).Message)
+		}
+		d.Markets = append(d.Markets, e)
+	}
+	return d, nil
+}
+
+// writeStrategic prints it for people.
+func writeStrategic(out io.Writer, style terminal.Style, d *strategicDocument) {
+	fmt.Fprintf(out, "%s: %s, %s, seed %d\n", style.Bold(d.Trace), terminal.Plural(d.Jobs, "job"), terminal.Plural(d.Nodes, "slot"), d.Seed)
+	fmt.Fprintf(out, "Every user tells one lie for all its jobs, or the truth, and changes it by\nregret until nobody would gain more than %s of the value of its jobs. Welfare,\nby %s, and revenue are parts of the value of all jobs: if all say the truth →\nat rest.\n\n",
+		terminal.Percent(audit.Least), d.Worth)
+	t := terminal.NewTable("~MARKET|>WELFARE|>REVENUE|>LIARS|>GAIN|>LOSE|REST")
+	for _, e := range d.Markets {
+		rest := fmt.Sprintf("pass %d", e.Passes)
+		if !e.Rest {
+			rest = "no"
+		}
+		t.Row(e.Market, amount3(e.Honest.Welfare)+" → "+amount3(e.Resting.Welfare), amount3(e.Honest.Revenue)+" → "+amount3(e.Resting.Revenue),
+			fmt.Sprintf("%d of %d", e.Liars, len(e.Users)), fmt.Sprint(e.Gainers), fmt.Sprint(e.Losers), rest)
+	}
+	t.Write(out, style, "  ")
+	for _, e := range d.Markets {
+		fmt.Fprintf(out, "\n%s\n", style.Bold(e.Market))
+		names, users := e.Lies()
+		t := terminal.NewTable("LIE|>USERS")
+		for _, name := range names[:min(mostPlayers, len(names))] {
+			t.Row(name, fmt.Sprint(users[name]))
+		}
+		t.Write(out, style, "  ")
+		if n := len(names) - mostPlayers; n > 0 {
+			fmt.Fprintf(out, "  and %s more; --json has all\n", terminal.Plural(n, "lie"))
+		}
+		fmt.Fprintln(out)
+		t = terminal.NewTable("USER|>JOBS|~LIE|>PAYOFF, ALL TRUE|>AT REST|>GAIN")
+		for _, p := range mostMoved(e.Users) {
+			t.Row(fmt.Sprint(p.User), terminal.Count(p.Jobs), p.Lie, amount3(p.Honest), amount3(p.Rest), amount3(p.Rest-p.Honest))
+		}
+		t.Write(out, style, "  ")
+	}
+	fmt.Fprintln(out)
+	for _, note := range d.Notes {
+		fmt.Fprintf(out, "note: %s\n", terminal.Safe(note))
+	}
+	for _, e := range d.Markets {
+		for _, note := range e.Notes {
+			fmt.Fprintf(out, "note: %s: %s\n", e.Market, terminal.Safe(note))
+		}
+	}
+}
+
+// mostMoved are the users that gain most, and those that lose most.
+func mostMoved(users []audit.Player) []audit.Player {
+	by := slices.Clone(users)
+	slices.SortStableFunc(by, func(a, b audit.Player) int { return cmp.Compare(b.Rest-b.Honest, a.Rest-a.Honest) })
+	if len(by) > 2*mostPlayers {
+		by = slices.Concat(by[:mostPlayers], by[len(by)-mostPlayers:])
+	}
+	return by
+}
+
+// checkStrategic refuses flags that are wrong whatever the files say.
+func (o *options) checkStrategic() error {
+	switch {
+	case o.passes < 1 || o.passes > mostPasses:
+		return messages.Errorf(messages.Invalid, "--passes: must be from 1 to %d, is %d", mostPasses, o.passes)
+	case o.AllActors:
+		return messages.Errorf(messages.Invalid, "--actors: users who lie as it pays need thousands of runs, which only the core can do; leave out --actors or --strategic")
+	case o.plots != "" || o.events != "":
+		return messages.Errorf(messages.Invalid, "--strategic: has no figures and no events; leave out --plots and --events")
+	case len(o.compared) == 0 && o.Market == "":
+		return messages.Errorf(messages.Invalid, "--market: name the market, or several with --compare")
+	}
+	return nil
+}
