@@ -6,13 +6,18 @@ ARGS ?=
 # How long "make fuzz" looks for trouble in each decoder, and "make soak" in the rest.
 FUZZTIME ?= 10s
 SOAK ?= 10
+# How many jobs the largest workflow of "make clients" has.
+JOBS ?= 1000
 # How many histories under faults "make soak" runs: on 2 cores they take about half a night.
 SEEDS ?= 100000
 # Raft counts with hashicorp/go-metrics; without the tag, with armon/go-metrics, which it replaced.
 TAGS = hashicorpmetrics
 HELM ?= helm.sh/helm/v3/cmd/helm@v3.19.0
-# How long "make chaos" goes on; SOAKED is for "make soak".
+# How long "make chaos" goes on at least, and until how many acknowledgements (ACKS) and
+# faults (FAULTS) there are; SOAKED is for "make soak".
 DURATION ?= 10m
+ACKS ?= 0
+FAULTS ?= 0
 SOAKED ?= 4h
 # What "make lab" tries: all, or names with commas, as deploy/netlab/README.md has them.
 SCENARIO ?= all
@@ -43,7 +48,7 @@ NFPM ?= github.com/goreleaser/nfpm/v2/cmd/nfpm@v2.43.0
 REFERENCE = $(GO) run -tags $(TAGS) ./cmd/candor/internal/reference
 
 .DEFAULT_GOAL := help
-.PHONY: help build run test race vet lint lint-deploy fuzz attack soak bench lab chaos figures clean docs install share sbom packages reproducible
+.PHONY: help audit build clients run test race vet lint lint-deploy fuzz attack soak bench lab chaos figures clean docs install share sbom packages reproducible
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -122,6 +127,12 @@ attack: ## attack sites as their users, peers and tasks can, in each form that t
 	else echo "forms: as an ordinary user, with limits; three hosts and a container want root"; fi
 	CANDOR_ATTACKS=all $(GO) test -count 1 -v -timeout 30m -run TestAttack ./deploy/attack
 
+clients: build ## install programs of others that speak to Slurm, and drive a site with them; JOBS (1000)
+	@command -v snakemake toil-cwl-runner >/dev/null || { apt-get update && apt-get install -y --no-install-recommends snakemake toil cwltool; }
+	@if [ "$$(id -u)" = 0 ]; then dir=$$(mktemp -d -p /srv) && chmod 755 $$dir && install -d -o nobody $$dir/home && cp bin/candor deploy/clients/clients.sh $$dir/ && \
+		cd $$dir && HOME=$$dir/home USER=nobody JOBS=$(JOBS) setpriv --reuid nobody --regid nogroup --clear-groups ./clients.sh ./candor; code=$$?; rm -rf $$dir; exit $$code; \
+	else JOBS=$(JOBS) deploy/clients/clients.sh bin/candor; fi
+
 soak: ## run the tests of what is concurrent and those on random cases SOAK (10) times over, shuffled
 	$(GO) test -count $(SOAK) -shuffle on -timeout 60m $$($(PACKAGES) '/pgregory.net.rapid/ {print $$1}')
 	$(GO) test -count $(SOAK) -shuffle on -timeout 60m $(CONCURRENT)
@@ -132,8 +143,9 @@ soak: ## run the tests of what is concurrent and those on random cases SOAK (10)
 	CANDOR_SEEDS=200 $(GO) test -run 'TestDamagedFiles$$' -timeout 60m ./messages/mailbox
 	CANDOR_DAMAGE=all CANDOR_FIRST_SEED=$$(date +%s) $(GO) test -run 'TestRunbook$$/damage' -timeout 3h ./deploy/runbook
 	CANDOR_SEEDS=10000 $(GO) test -run 'TestRing$$' -timeout 60m ./bank/clearing
+	CANDOR_LAB=all $(GO) test -count 1 -run "TestLiar|TestRestore|TestChaos" -timeout 60m ./deploy/netlab/lab
 	$(MAKE) chaos SEED=$$(date +%s) DURATION=$(SOAKED)
-	CANDOR_SEEDS=$(SEEDS) CANDOR_FIRST_SEED=$$(date +%s) $(GO) test -v -run 'TestSeeds$$' -timeout 12h \
+	GOGC=400 CANDOR_SEEDS=$(SEEDS) CANDOR_FIRST_SEED=$$(date +%s) $(GO) test -v -run 'TestSeeds$$' -timeout 12h \
 		-coverpkg ./auctioneer/desk,./auctioneer/federation -coverprofile seeds.out ./deploy/simulated/faults
 	@echo "what the leader never did in these seeds:"; $(NEVER) seeds.out | sort -u; rm seeds.out
 
@@ -144,13 +156,22 @@ lab: ## sites of several hosts on this machine: kill, cut off, upgrade, federate
 	@mkdir -p bin
 	$(GO) run ./deploy/netlab/lab --scenario $(SCENARIO) --reports bin/lab.json $(ARGS)
 
-chaos: ## a site of three hosts under faults drawn by SEED (1), for DURATION (10m), held to all that it acknowledged
+chaos: ## a site of three hosts under faults drawn by SEED (1), for DURATION (10m) and until ACKS and FAULTS, held to all that it acknowledged
 	@mkdir -p bin
-	$(GO) run ./deploy/netlab/lab --scenario chaos --seed $(SEED) --for $(DURATION) --reports bin/chaos.json $(ARGS)
+	$(GO) run ./deploy/netlab/lab --scenario chaos --seed $(SEED) --for $(DURATION) --acks $(ACKS) --faults $(FAULTS) --reports bin/chaos.json $(ARGS)
 
 # The logs that some studies run on, of the Parallel Workloads Archive, are yours to get.
 figures: ## reproduce the papers' tables and figures in figures/; TRACES=DIR says where the logs are
 	$(GO) run ./cmd/study $(STUDIES) --out figures $(if $(TRACES),--traces $(TRACES))
+
+# Market and the kinds of lie of which it is claimed that none gains on average.
+AUDITED ?= highest-bid: deadline:value,deadline,arrival,length batch-queue:value reservation:value contract:value,deadline fifo:value,deadline backfill:value fairshare:value proportional:
+AUDIT ?= --from 30d --to 37d --scale-load 4 --jobs 500 --seeds 3 --lies value,deadline,length,nodes,arrival,split,collusion
+audit: build ## the table of lies of every mechanism, of AUDIT_TRACE, by default parameters; fails where a claimed zero is none (a day or more)
+	@test -n "$(AUDIT_TRACE)" || { echo "AUDIT_TRACE: name a log of the Parallel Workloads Archive"; exit 2; }
+	@echo "| market | value | deadline | length | nodes | arrival | split | collusion | control |"; echo "|---|---|---|---|---|---|---|---|---|"
+	@failed=0; for m in $(AUDITED); do printf '| `%s` ' "$${m%%:*}"; \
+	./bin/candor audit --row --trace $(AUDIT_TRACE) --market "$${m%%:*}" $(AUDIT) $(if $(AUDIT_MORE),$(AUDIT_MORE)) $$(test -z "$${m#*:}" || echo --zero "$${m#*:}") || failed=1; done; exit $$failed
 
 clean: ## remove what was built
 	rm -rf bin

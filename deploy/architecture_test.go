@@ -173,7 +173,7 @@ func TestMechanismsArePure(t *testing.T) {
 
 func mechanismMayUse(p listed) bool {
 	return p.Standard || strings.HasPrefix(p.ImportPath, "gonum.org/v1/gonum") ||
-		p.ImportPath == module+"messages" || p.ImportPath == module+"messages/heap" || within(p.ImportPath, "auctioneer/mechanism") ||
+		p.ImportPath == module+"messages" || p.ImportPath == module+"messages/heap" || p.ImportPath == module+"messages/spelling" || within(p.ImportPath, "auctioneer/mechanism") ||
 		strings.HasPrefix(p.ImportPath, "github.com/vmihailenco/") // what messages encode with
 }
 

@@ -1,6 +1,6 @@
 // Package docs holds the pages for users: a tutorial, how to come from Slurm or from
 // Kubernetes, jobs, markets, sites, security, figures and limits. The pages for operators
-// are in the runbook. A test starts a site and runs the commands of the pages that one site
-// can run, and of the README's quick start, as a reader would. The test of the runbook
-// checks that the commands of the other pages exist.
+// are in the runbook. A test types every command of every page, and of the README, as a reader
+// would: sites start as the page starts them. The test of the runbook checks that the commands
+// within sentences exist.
 package docs

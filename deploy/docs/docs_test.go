@@ -1,63 +1,65 @@
 package docs
 
 import (
+	"bytes"
+	"compress/gzip"
+	"fmt"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
+	"syscall"
 	"testing"
 
-	"github.com/candor-grid/candor/deploy/embedded"
+	"github.com/candor-grid/candor/messages/await"
 )
 
 var shell = regexp.MustCompile("(?s)```sh\n(.*?)```")
 
-// Every command of a page runs, one block after another, on a site that is as "candor up"
-// makes it. A page is read by somebody who begins there, so each has a site of its own.
-func TestPages(t *testing.T) {
-	bin := build(t)
-	for _, page := range []string{"tutorial.md", "jobs.md", "markets.md", "from-slurm.md", "from-kubernetes.md"} {
-		t.Run(page, func(t *testing.T) {
-			text, err := os.ReadFile(page)
-			if err != nil {
-				t.Fatal(err)
-			}
-			var blocks []string
-			for _, block := range shell.FindAllStringSubmatch(string(text), -1) {
-				blocks = append(blocks, block[1])
-			}
-			walk(t, bin, blocks)
-		})
-	}
+// unwalked are the commands that the walk leaves out, by their first words, each with the
+// reason.
+var unwalked = map[string]string{
+	"make build": "the test builds the same program",
+	"make run":   "a test of the command demo starts the same site",
+	"make test":  "the walk is a part of this command",
 }
 
-// begins are the first words of commands of the README that other tests run: they build
-// the program, run for a long time, or need a terminal.
-var begins = []string{"make ", "bin/candor up", "candor up", "export PATH", "candor top"}
-
-// Every other command of the README runs, in its order.
-func TestReadme(t *testing.T) {
-	text, err := os.ReadFile("../../README.md")
-	if err != nil {
-		t.Fatal(err)
+// Every command of every page runs, in its order, with the stock binary. A page is read by
+// somebody who begins there, so each page has a directory and sites of its own.
+func TestPages(t *testing.T) {
+	bin := build(t)
+	pages, err := filepath.Glob("*.md")
+	if err != nil || len(pages) < 10 {
+		t.Fatalf("pages: %v (%v)", pages, err)
 	}
-	var commands []string
-	for _, block := range shell.FindAllStringSubmatch(string(text), -1) {
-		if strings.HasPrefix(block[1], "#!") {
-			continue // a script of a user
+	var all strings.Builder
+	for _, page := range append(pages, "../../README.md") {
+		text, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
 		}
-		for _, line := range strings.Split(strings.TrimSpace(block[1]), "\n") {
-			if !slices.ContainsFunc(begins, func(word string) bool { return strings.HasPrefix(line, word) }) {
-				commands = append(commands, line)
+		blocks := shell.FindAllStringSubmatch(string(text), -1)
+		if len(blocks) == 0 {
+			continue
+		}
+		all.Write(text)
+		t.Run(filepath.Base(page), func(t *testing.T) {
+			r := arrive(t, bin)
+			if !strings.Contains(blocks[0][1], "candor up") && !strings.Contains(blocks[0][1], "make ") {
+				r.serve("candor up")
 			}
+			for _, block := range blocks {
+				r.read(block[1])
+			}
+		})
+	}
+	for words := range unwalked {
+		if !strings.Contains(all.String(), "\n"+words) {
+			t.Errorf("no page has %q", words)
 		}
 	}
-	if len(commands) < 8 {
-		t.Fatalf("the README has %d commands", len(commands))
-	}
-	walk(t, build(t), commands)
 }
 
 // build makes the program, and returns the directory that has it.
@@ -69,32 +71,162 @@ func build(t *testing.T) string {
 	if out, err := command.CombinedOutput(); err != nil {
 		t.Fatalf("building the binary: %v\n%s", err, out)
 	}
-	return dir
-}
-
-// walk runs blocks of commands in one directory, against a new site.
-func walk(t *testing.T, bin string, blocks []string) {
-	t.Helper()
-	c := embedded.Default()
-	c.State, c.Listen = filepath.Join(t.TempDir(), "state"), "127.0.0.1:0"
-	c.Tasks.User = "self" // tasks write where the reader works
-	s, err := embedded.Start(t.Context(), c, embedded.Options{})
+	test, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer func() {
-		if err := s.Close(); err != nil {
-			t.Error(err)
-		}
-	}()
-	dir := t.TempDir()
-	for _, block := range blocks {
-		run := exec.CommandContext(t.Context(), "sh", "-e", "-c", block)
-		run.Dir, run.Env = dir, append(os.Environ(), "PATH="+bin+":"+os.Getenv("PATH"), "CANDOR_STATE="+c.State, "NO_COLOR=1")
-		out, err := run.CombinedOutput()
-		if err != nil {
-			t.Errorf("%s\n%v\n%s", block, err, out)
-		}
-		t.Logf("%s\n%s", block, out)
+	if err := os.Symlink(test, filepath.Join(dir, "nats")); err != nil {
+		t.Fatal(err)
 	}
+	return dir
+}
+
+// reader types the commands of a page.
+type reader struct {
+	*testing.T
+	dir    string
+	env    []string
+	here   *strings.Replacer // what stands for the reader's machine on the page
+	server string            // of the last site that was started
+}
+
+// arrive makes the directories of a reader: home, which has the default state directory,
+// and the one in which the reader works, with the log that the pages call LOG.swf.gz.
+func arrive(t *testing.T, bin string) *reader {
+	t.Helper()
+	home, dir := t.TempDir(), t.TempDir()
+	west, east := hub(t), hub(t)
+	r := &reader{T: t, dir: dir, here: strings.NewReplacer(
+		"/var/lib/candor", filepath.Join(home, "var"),
+		"site init west --listen 0.0.0.0:4222", fmt.Sprint("site init west --listen 127.0.0.1:", west),
+		"site init east", fmt.Sprint("site init east --listen 127.0.0.1:", east),
+		"hub.west.example:7422", fmt.Sprint("localhost:", west+leaf),
+		"hub.west.example", "localhost",
+	)}
+	// Tasks run as the reader, because they write where the reader works.
+	r.env = append(os.Environ(), "PATH="+bin+":"+os.Getenv("PATH"), "HOME="+home, "XDG_STATE_HOME=", "NO_COLOR=1",
+		"CANDOR_TASKS_AS_ME=true")
+	if err := os.Symlink(bin, filepath.Join(dir, "bin")); err != nil {
+		t.Fatal(err)
+	}
+	var log bytes.Buffer
+	z := gzip.NewWriter(&log)
+	fmt.Fprint(z, "; MaxProcs: 2\n; UnixStartTime: 1000000000\n")
+	for i := range 10 {
+		fmt.Fprintf(z, "%d %d -1 %d 1 -1 -1 -1 90 -1 1 %d 1 -1 1 -1 -1 -1\n", i+1, 10*i, 30+i, i%3)
+	}
+	if err := z.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "LOG.swf.gz"), log.Bytes(), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// read runs the commands of a block in one shell, but for those that start a site.
+func (r *reader) read(block string) {
+	r.Helper()
+	if strings.HasPrefix(block, "#!") {
+		return // a script of a user, which the tests of job files read
+	}
+	var script strings.Builder
+	for line := range strings.Lines(block) {
+		switch {
+		case skipped(line):
+		case strings.HasPrefix(line, "candor up"), strings.HasPrefix(line, "bin/candor up"):
+			r.run(script.String())
+			script.Reset()
+			r.serve(line)
+		default:
+			script.WriteString(line)
+		}
+	}
+	r.run(script.String())
+}
+
+func skipped(line string) bool {
+	for words := range unwalked {
+		if strings.HasPrefix(line, words) {
+			return true
+		}
+	}
+	return false
+}
+
+func (r *reader) run(script string) {
+	r.Helper()
+	if script == "" {
+		return
+	}
+	script = r.here.Replace(script)
+	command := exec.CommandContext(r.Context(), "sh", "-e", "-c", script)
+	command.Dir, command.Env = r.dir, append(r.env, "CANDOR_SERVER_OF_PAGE="+r.server)
+	out, err := command.CombinedOutput()
+	if err != nil {
+		r.Errorf("%s\n%v\n%s", script, err, out)
+	}
+	r.Logf("%s\n%s", script, out)
+}
+
+var address = regexp.MustCompile(`(?m)^ .*(nats://\S+|tls://\S+)`)
+
+// serve starts the site or the sites of a line in the background, and returns when they
+// are up. A site without a configuration listens on a free port.
+func (r *reader) serve(line string) {
+	r.Helper()
+	line, _, _ = strings.Cut(r.here.Replace(strings.TrimSpace(line)), "#")
+	var said out
+	command := exec.Command("sh", "-c", "exec "+line)
+	command.Dir, command.Env = r.dir, r.env
+	if !strings.Contains(line, "/site.yaml") {
+		command.Env = append(command.Env, "CANDOR_LISTEN=127.0.0.1:0")
+	}
+	command.Stdout, command.Stderr = &said, &said
+	if err := command.Start(); err != nil {
+		r.Fatal(err)
+	}
+	ended := make(chan struct{})
+	go func() {
+		_ = command.Wait() // the page is walked whatever the site says at its end
+		close(ended)
+	}()
+	r.Cleanup(func() {
+		_ = command.Process.Signal(syscall.SIGTERM) // the site may have ended before
+		<-ended
+	})
+	await.Until(r, line, func() bool {
+		select {
+		case <-ended:
+			r.Fatalf("%s ended:\n%s", line, said.String())
+		default:
+		}
+		return strings.Contains(said.String(), "Stop with Ctrl-C")
+	})
+	if found := address.FindStringSubmatch(said.String()); found != nil && r.server == "" {
+		r.server = found[1]
+	}
+}
+
+// leaf is how far the port for the servers of peers is from the port for clients.
+const leaf = 3200
+
+// hub finds a port that is free, for clients, whose port for servers of peers is free too.
+func hub(t *testing.T) int {
+	t.Helper()
+	for range 100 {
+		clients, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		port := clients.Addr().(*net.TCPAddr).Port
+		peers, err := net.Listen("tcp", fmt.Sprint("127.0.0.1:", port+leaf))
+		_ = clients.Close()
+		if err == nil {
+			_ = peers.Close()
+			return port
+		}
+	}
+	t.Fatal("no two ports are free")
+	return 0
 }

@@ -76,7 +76,7 @@ func (r *racks) upgrade(work func()) {
 func (r *racks) backUpAndRestore() {
 	all := []string{"rack1", "rack2", "rack3"}
 	before := r.do("account")
-	r.do("backup --state rack2 west-monday", "has a whole backup of site west")
+	r.do("backup --state rack2 west-monday", "has the backup of site west")
 	r.do("submit --chdir - --script --budget 10 --wait --timeout 60s job.sh", "Completed") // is lost by the restoration
 	r.end(syscall.SIGKILL, all...)
 	r.endExecutors()
@@ -100,7 +100,7 @@ func (r *racks) replace() {
 	if err := os.RemoveAll(filepath.Join(r.dir, "rack2")); err != nil {
 		r.Fatal(err)
 	}
-	r.until("replica list", "auctioneer rack2 Silent", "bank rack2 Silent", "The bank can lose 0 replicas more")
+	r.until("replica list", "auctioneer rack2 Silent", "bank rack2 Silent", "The bank can lose no replica")
 	h := r.newHost("rack4", "node2")
 	h.Joins = true
 	r.config.Hosts = []embedded.Host{r.config.Hosts[0], r.config.Hosts[2], h}

@@ -3,13 +3,14 @@ package runbook
 import (
 	"fmt"
 	"net"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 )
 
 // joinSites carries out what the runbook says of joining another site, from both
-// ends, and has one pay the other.
+// ends, has one pay the other, and goes on to a new key and to the parting.
 func joinSites(t *testing.T, binary string) {
 	o := &operator{T: t, binary: binary, dir: t.TempDir()}
 	for _, site := range []string{"west", "east"} {
@@ -19,9 +20,10 @@ func joinSites(t *testing.T, binary string) {
 	o.do("site invite east --config west/site.yaml", "west-invites-east.json")
 	o.do("site join west-invites-east.json --config east/site.yaml --limit 5000", "Site west is in east/site.yaml", "east-answers-west.json")
 	o.do("site join east-answers-west.json --config west/site.yaml --limit 4000", "Site east is in west/site.yaml")
+	kill := map[string]func(){}
 	for _, site := range []string{"west", "east"} {
 		o.do("config check "+site+"/site.yaml", "nothing is wrong")
-		o.begin("site "+site+" is up", "up", "--config", filepath.Join(o.dir, site, "site.yaml"))
+		kill[site] = o.begin("site "+site+" is up", "up", "--config", filepath.Join(o.dir, site, "site.yaml"))
 	}
 	o.until("--state west/state site status", "PEER LINK ROUND TRIP", "east from 127.0.0.1", "answers")
 	o.until("--state east/state site status", "west to 127.0.0.1", "answers")
@@ -33,6 +35,50 @@ func joinSites(t *testing.T, binary string) {
 	o.until("--state west/state peer reconcile east", "the books agree")
 	if out := o.do("site nats --config west/site.yaml", "# PEER-east"); strings.Contains(out, "SEED") {
 		t.Error("the accounts for other servers hold a secret")
+	}
+	restoreAPeer(o, kill["west"])
+	rotatePeer(o)
+	partAlone(o)
+}
+
+// restoreAPeer carries out what the runbook says of a site that is restored from a backup
+// older than trades with a peer, and has the two trade on.
+func restoreAPeer(o *operator, kill func()) {
+	o.Helper()
+	west, east := "--state west/state ", "--state east/state "
+	o.do("backup --state west/state west-monday", "has the backup of site west")
+	o.do(west+"grant late 3 --yes", "3 credits")
+	o.do(west+"--account operator remit bob@east 11", "this is request 2")
+	o.do(east+"grant operator 50 --yes", "50 credits")
+	o.do(east+"--account operator remit alice@west 2", "this is request 1")
+	o.do(east+"--account operator remit late@west 4", "this is request 2")
+	o.until(west+"peer list", "east 12 0 4000 0 4000 3 3") // all is answered
+	kill()
+	if err := os.Rename(filepath.Join(o.dir, "west", "state"), filepath.Join(o.dir, "west.before")); err != nil {
+		o.Fatal(err)
+	}
+	o.do("restore west-monday --state west/state --keys west/keys", "has site west as it was at")
+	o.begin("site west is up", "up", "--config", filepath.Join(o.dir, "west", "site.yaml"))
+
+	o.until(west+"peer list", "this site was restored: candor peer reconcile east")
+	o.until(west+"peer reconcile east", "Lost here, as the books of east have it", "To enter 3 numbers again: candor peer reconcile east --repair",
+		"west 2 pay operator -11", "east 1 pay alice +2", "east 2 pay operator +4 stands in for a user", "exit status 1")
+	o.until(east+"peer reconcile west", "Site west lost numbers", "exit status 1")
+	if out := o.try(west + "peer reconcile east --repair"); !strings.Contains(out, "Entered again: 3 numbers") || !strings.Contains(out, "exit status 7") {
+		o.Errorf("the repair says\n%s", out)
+	}
+	for _, site := range []string{west, east} {
+		o.do(site+"peer reconcile "+map[string]string{west: "east", east: "west"}[site], "the books agree")
+	}
+	o.do(west+"--account operator remit bob@east 1", "this is request 3")
+	o.do(east+"--account operator remit alice@west 1", "this is request 3")
+	o.until(east+"--account operator account bob", "Balance 20 credits")
+	for _, site := range []string{west, east} {
+		o.try(site + "settle --cycle 1")
+	}
+	for _, site := range []string{west, east} {
+		o.until(site+"settle", "Cycle 1 is complete", "west pays 12 credits to east")
+		o.do(site+"bank verify --from-genesis", "The books verify")
 	}
 }
 

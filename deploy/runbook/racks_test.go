@@ -131,14 +131,12 @@ func (r *racks) start(host, config string) *rack {
 
 func (r *racks) up(hosts ...*rack) {
 	r.Helper()
-	late := time.After(patience)
 	for _, p := range hosts {
+		r.happens(patience, p.said.found, p.ended)
 		select {
 		case <-p.said.found:
-		case <-p.ended:
-			r.Fatalf("%v ended:\n%s", p.Args, p.said)
-		case <-late:
-			r.Fatalf("%v is not up:\n%s", p.Args, p.said)
+		default:
+			r.Fatalf("%v ended, or is not up:\n%s", p.Args, p.said)
 		}
 	}
 }
@@ -163,9 +161,7 @@ func (r *racks) end(signal syscall.Signal, hosts ...string) {
 			continue
 		}
 		delete(r.hosts, host)
-		select {
-		case <-p.ended:
-		case <-time.After(patience):
+		if !r.happens(patience, p.ended, nil) {
 			_ = p.Process.Kill()
 			r.Errorf("%s did not end:\n%s", host, p.said)
 		}
@@ -177,16 +173,14 @@ func (r *racks) end(signal syscall.Signal, hosts ...string) {
 func (r *racks) endExecutors() {
 	r.Helper()
 	r.eachExecutor(func(p *os.Process) { _ = p.Signal(syscall.SIGKILL) }) // it may end by itself
-	every, late := time.NewTicker(20*time.Millisecond), time.After(patience)
-	defer every.Stop()
-	for left := 1; left > 0; {
+	left := 0
+	gone := r.turns(patience, func() bool {
 		left = 0
 		r.eachExecutor(func(*os.Process) { left++ })
-		select {
-		case <-every.C:
-		case <-late:
-			r.Fatalf("%d executors are still there", left)
-		}
+		return left == 0
+	})
+	if !gone {
+		r.Fatalf("%d executors are still there", left)
 	}
 }
 

@@ -24,6 +24,8 @@ func build(t *testing.T) string {
 var (
 	// Shell blocks of the runbook; the rest is what commands print.
 	shell = regexp.MustCompile("(?s)```sh\n(.*?)```")
+	// A command within a sentence of a page.
+	inText = regexp.MustCompile("`candor ([^`]+)`")
 	// A command of the program in a shell line or a systemd unit.
 	inShell = regexp.MustCompile(`(?m)^(?:ExecStart=/usr/local/bin/)?candor (.*)$`)
 	// The arguments of a container, in YAML or JSON brackets.
@@ -45,9 +47,15 @@ func commands(t *testing.T, file string) (all [][]string) {
 		for _, block := range shell.FindAllStringSubmatch(string(text), -1) {
 			source += block[1]
 		}
+		for _, m := range inText.FindAllStringSubmatch(string(text), -1) {
+			all = append(all, strings.Fields(m[1]))
+		}
 	}
 	for _, m := range inShell.FindAllStringSubmatch(source, -1) {
 		all = append(all, strings.Fields(m[1]))
+	}
+	if filepath.Ext(file) == ".md" {
+		return all // the lists of a page are those of job files
 	}
 	for _, m := range inList.FindAllStringSubmatch(source, -1) {
 		list := strings.NewReplacer(",", " ", `"`, " ").Replace(m[1] + m[2])
@@ -76,13 +84,16 @@ func TestRunbook(t *testing.T) {
 // with the flags that it is given.
 func commandsExist(t *testing.T, binary string) {
 	help := map[string]string{}
-	for _, file := range []string{
-		"README.md", "../../README.md", "../docs/sites.md", "../container/Containerfile", "../container/compose.yaml",
+	pages, err := filepath.Glob("../docs/*.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range append(pages, "README.md", "../../README.md", "../container/Containerfile", "../container/compose.yaml",
 		"../chart/templates/statefulset.yaml", "../chart/templates/daemonset.yaml",
 		"../systemd/candor@.service", "../systemd/candor-nodeagent@.service",
-	} {
+	) {
 		found := commands(t, file)
-		if len(found) == 0 {
+		if len(found) == 0 && filepath.Ext(file) != ".md" {
 			t.Errorf("%s: starts nothing", file)
 		}
 		for _, arguments := range found {
@@ -126,6 +137,12 @@ func check(t *testing.T, binary, file string, arguments []string, help map[strin
 // of a command begins its usage with the command itself.
 func unknown(binary string, path []string, help map[string]string) string {
 	whole := strings.Join(path, " ")
+	if topic, found := strings.CutPrefix(whole, "help "); found {
+		if out, err := exec.Command(binary, "help", topic).CombinedOutput(); err != nil || strings.Contains(string(out), "nknown") {
+			return string(out)
+		}
+		return ""
+	}
 	if help[whole] == "" {
 		out, err := exec.Command(binary, append(path, "--help")...).CombinedOutput()
 		if err != nil {

@@ -2,6 +2,7 @@ package runbook
 
 import (
 	"bufio"
+	"context"
 	"io"
 	"os"
 	"os/exec"
@@ -12,8 +13,39 @@ import (
 	"time"
 )
 
-// patience bounds every wait for something that must happen.
-const patience = time.Minute
+// patience bounds every wait for something that must happen, in turns. A turn is a run of the
+// program and a tenth of a second: on a busy machine it takes as much longer as what is
+// awaited does.
+const patience = 400
+
+// turns calls done every turn until it holds, and reports whether that was within so many.
+func (o *operator) turns(most int, done func() bool) bool {
+	o.Helper()
+	every := time.NewTicker(100 * time.Millisecond)
+	defer every.Stop()
+	for range most {
+		if done() {
+			return true
+		}
+		<-every.C
+		_ = exec.Command(o.binary, "--version").Run() // to take its time
+	}
+	return done()
+}
+
+// happens reports whether one of two channels is closed within so many turns.
+func (o *operator) happens(most int, one, other <-chan struct{}) bool {
+	o.Helper()
+	return o.turns(most, func() bool {
+		select {
+		case <-one:
+		case <-other:
+		default:
+			return false
+		}
+		return true
+	})
+}
 
 // operator carries out commands of the runbook on a site of one process.
 type operator struct {
@@ -22,8 +54,8 @@ type operator struct {
 }
 
 // begin starts a process of the program, and returns when it has printed what is
-// awaited. It is interrupted when the test ends.
-func (o *operator) begin(awaited string, arguments ...string) {
+// awaited. It is interrupted when the test ends, or killed before.
+func (o *operator) begin(awaited string, arguments ...string) (kill func()) {
 	o.Helper()
 	command := exec.Command(o.binary, arguments...)
 	read, write := io.Pipe()
@@ -50,12 +82,15 @@ func (o *operator) begin(awaited string, arguments ...string) {
 		_ = command.Process.Signal(syscall.SIGTERM) // it may have ended before
 		<-ended
 	})
+	o.happens(patience, found, ended)
 	select {
 	case <-found:
-	case <-ended:
-		o.Fatalf("candor %s ended", strings.Join(arguments, " "))
-	case <-time.After(patience):
-		o.Fatalf("candor %s did not say %q", strings.Join(arguments, " "), awaited)
+	default:
+		o.Fatalf("candor %s ended, or did not say %q", strings.Join(arguments, " "), awaited)
+	}
+	return func() {
+		_ = command.Process.Kill()
+		<-ended
 	}
 }
 
@@ -105,25 +140,20 @@ func addAndDrain(t *testing.T, binary string) {
 // until repeats a command until it prints all of that, however its columns are wide.
 func (o *operator) until(command string, wants ...string) string {
 	o.Helper()
-	every, late := time.NewTicker(100*time.Millisecond), time.After(patience)
-	defer every.Stop()
-	for {
-		out := strings.Join(strings.Fields(o.try(command)), " ")
-		missing := ""
+	var out, missing string
+	printed := o.turns(patience, func() bool {
+		out, missing = strings.Join(strings.Fields(o.try(command)), " "), ""
 		for _, want := range wants {
 			if !strings.Contains(out, want) {
 				missing = want
 			}
 		}
-		if missing == "" {
-			return out
-		}
-		select {
-		case <-every.C:
-		case <-late:
-			o.Fatalf("candor %s never prints %q, but\n%s", command, missing, out)
-		}
+		return missing == ""
+	})
+	if !printed {
+		o.Fatalf("candor %s never prints %q, but\n%s", command, missing, out)
 	}
+	return out
 }
 
 // try runs a command that may fail.
@@ -144,9 +174,16 @@ func (o *operator) run(command string) (string, error) {
 	return out, err
 }
 
-// runAs runs a command as an account; "": as the account that the command chooses.
+// commandEnds is when a command has hung.
+const commandEnds = 10 * time.Minute
+
+// runAs runs a command as an account; "": as the account that the command chooses. A
+// command that does not end is killed.
 func (o *operator) runAs(account, command string) (string, error) {
-	c := exec.CommandContext(o.Context(), o.binary, strings.Fields(command)...)
+	bounded, cancel := context.WithTimeout(o.Context(), commandEnds)
+	defer cancel()
+	c := exec.CommandContext(bounded, o.binary, strings.Fields(command)...)
+	c.WaitDelay = time.Second
 	c.Dir, c.Env = o.dir, append(os.Environ(), "NO_COLOR=1", "CANDOR_STATE="+filepath.Join(o.dir, "state"), "CANDOR_ACCOUNT="+account)
 	out, err := c.CombinedOutput()
 	return string(out), err
@@ -166,8 +203,8 @@ func (o *operator) token(node, file string) {
 	}
 }
 
-// peerThatOwes carries out what the runbook says of a peer that does not pay, for the
-// operators of both sites.
+// peerThatOwes carries out what the runbook says of a peer that does not pay, and of
+// parting by agreement, for the operators of both sites.
 func peerThatOwes(t *testing.T, binary string) {
 	o := &operator{T: t, binary: binary, dir: t.TempDir()}
 	o.begin("Stop with", "up", "--sites", "west,east", "--nodes", "1", "--listen", "127.0.0.1:0", "--state", filepath.Join(o.dir, "state"))
@@ -185,6 +222,7 @@ func peerThatOwes(t *testing.T, binary string) {
 	o.do("grant clearing--east 120", "Granted 120 credits")
 	o.do("peer limit east 5000", "may owe up to 5000 credits")
 	o.do("peer list", "east           0           0   5000")
+	partByAgreement(o)
 }
 
 // server is where the site listens.
