@@ -146,7 +146,7 @@ func TestOnlyTheLeaderServes(t *testing.T) {
 	if a := must[messages.AccountReply](b, "ada", messages.VerbAccount, messages.AccountRequest{}); a.Balance != 10 {
 		t.Fatalf("%+v", a)
 	}
-	if status := must[messages.StatusReply](b, "ada", messages.VerbStatus, messages.Empty{}); status.Term != 2 {
+	if status := must[messages.StatusReply](b, "ada", messages.VerbStatus, messages.Empty{}); status.Term != 3 {
 		t.Fatalf("%+v", status)
 	}
 }

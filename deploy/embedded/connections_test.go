@@ -40,14 +40,18 @@ func TestConnectionsOfAnAccountAreBounded(t *testing.T) {
 		held[i] = connect(t, s, "alice")
 		held[i].account()
 	}
-	over := connect(t, s, "alice")
+	over, err := s.Connect("alice")
+	if err != nil {
+		t.Fatal(err)
+	}
 	subject := messages.Subject(c.Site, messages.Bank, messages.VerbAccount, "alice")
 	f.grows("candor_connections_refused_total", "role=user", func() {
 		await.Until(t, "the fifth is refused", func() bool {
-			_, err := bus.Call[messages.AccountReply](within(t), over.bus, subject, messages.AccountRequest{})
+			_, err := bus.Call[messages.AccountReply](within(t), over, subject, messages.AccountRequest{})
 			return messages.KindOf(err) == messages.Exhausted && strings.Contains(err.Error(), "account alice has 4 open connections")
 		})
 	})
+	_ = over.Close() // it would take the next place that is free
 	var flood []*nats.Conn
 	f.grows("candor_connections_refused_total", "role=user", func() {
 		for range 40 {
@@ -68,6 +72,10 @@ func TestConnectionsOfAnAccountAreBounded(t *testing.T) {
 	}
 	_ = held[0].bus.Close()
 	again := connect(t, s, "alice")
+	await.Until(t, "the place of a connection that ended is free", func() bool {
+		_, err := bus.Call[messages.AccountReply](within(t), again.bus, subject, messages.AccountRequest{})
+		return err == nil
+	})
 	f.stays(again)
 }
 

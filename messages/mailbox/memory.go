@@ -125,11 +125,13 @@ func (m *Memory) Elect() {
 	m.setLeads(true)
 }
 
-// Depose takes leadership away: Propose and Verify return ErrNotLeader until Elect.
+// Depose takes leadership away, as a later term does: Propose and Verify return
+// ErrNotLeader until Elect.
 func (m *Memory) Depose() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.leads {
+		m.status.Term++
 		m.setLeads(false)
 	}
 }

@@ -109,16 +109,16 @@ func TestMemoryKeepsTheLatestLeadership(t *testing.T) {
 	}
 	expect(Leadership{true, 1})
 	m.Depose()
-	expect(Leadership{false, 1})
+	expect(Leadership{false, 2})
 	m.Elect()
 	m.Elect()
 	m.Depose()
 	m.Elect()
-	expect(Leadership{true, 3})
+	expect(Leadership{true, 5})
 	if err := m.Close(); err != nil {
 		t.Fatal(err)
 	}
-	expect(Leadership{false, 3})
+	expect(Leadership{false, 6})
 }
 
 func TestMemoryHasAnImage(t *testing.T) {
