@@ -84,8 +84,8 @@ func (a *Auctioneer) instant() desk.Instant {
 const (
 	coalesce      = time.Millisecond
 	coalesceTimes = 3
-	// idle is how long a step waits at most: the wall clock may be set meanwhile.
-	idle = time.Second
+	// idle is the longest wait between two steps.
+	idle = messages.Duration(time.Second)
 )
 
 // run steps whenever the book has changed, something was answered, or it is time.
@@ -149,10 +149,7 @@ func (l *leader) step(ctx context.Context) (next time.Duration, traded bool) {
 		l.do(ctx, r.ID, func() (any, error) { return l.ask(ctx, &r) })
 	}
 	traded = len(out.Publish) > 0 || slices.ContainsFunc(out.Events, func(e any) bool { _, is := e.(desk.Decided); return is })
-	if out.Next < 0 {
-		return idle, traded
-	}
-	return min(idle, out.Next.Std()), traded
+	return out.Next.Std(), traded
 }
 
 // do runs a slow action in the background and reports the outcome to the desk.

@@ -21,6 +21,9 @@ type Config struct {
 	HoldFor messages.Duration
 	// RemoteFor is how long the bank is asked to authorise a remote job for.
 	RemoteFor messages.Duration
+	// Idle is the longest wait between two steps, because the wall clock may be set
+	// meanwhile; 0: the wall clock is never set.
+	Idle messages.Duration
 	// Estimator says that there is an estimator to learn from.
 	Estimator bool
 	Seed      uint64
@@ -124,6 +127,9 @@ func (d *Desk) Step(now Instant, in ...Input) Actions {
 	d.delays.step()
 	if d.Estimator {
 		d.lessons.step()
+	}
+	if d.Idle > 0 {
+		d.wakeIn(d.Idle)
 	}
 	out := d.out
 	d.out = Actions{}

@@ -313,6 +313,24 @@ func TestDrainedNodesAreEvicted(t *testing.T) {
 	}
 }
 
+// TestAClockThatIsSetDelaysNoDuty: a desk that begins by a clock far behind makes a
+// step soon after the clock was set, though by the first time there was long to wait.
+func TestAClockThatIsSetDelaysNoDuty(t *testing.T) {
+	s := newSite(t, func(c *Config) { c.Idle = second })
+	id := s.submit("k", 2)
+	s.register("n1", 7)
+	s.claim("n1", 7, 1, id, 2)
+	s.must(&book.Command{Drain: &book.Drain{Node: "n1", Until: s.now.Wall.Add(3600 * second)}})
+	s.step()
+	if s.pass(second); s.next < 0 || s.next > second {
+		t.Errorf("the next step is made after %v", s.next)
+	}
+	s.now.Wall = s.now.Wall.Add(3600 * second)
+	if s.pass(second); len(s.Node("n1").Stop) != 2 {
+		t.Errorf("%d of 2 tasks are to end", len(s.Node("n1").Stop))
+	}
+}
+
 // TestSettlementIsProposedUntilItIsInTheBook, the same each time: shares are known
 // only once.
 func TestSettlementIsProposedUntilItIsInTheBook(t *testing.T) {

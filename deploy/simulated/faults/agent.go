@@ -35,8 +35,8 @@ type task struct {
 	since    messages.Time     // when it last began to run; 0: it is suspended
 	round    int               // of its timer; earlier ones are void
 	fails    bool
-	heeded   messages.Time // when it was last as an answer says
 	unheeded int           // answers in a row of which it is not as they say
+	defies   messages.Time // when the first of these answers came
 }
 
 func newAgent(s *site, i int) *agent {
@@ -129,7 +129,7 @@ func (a *agent) begin(at messages.Attempt) {
 	}
 	a.note(a.site.name, false, a.actor, "starts", at)
 	a.alone(at)
-	t := &task{began: a.clock(), heeded: a.now, left: second + messages.Duration(a.rng.Int64N(int64(8*second)))}
+	t := &task{began: a.clock(), left: second + messages.Duration(a.rng.Int64N(int64(8*second)))}
 	if a.rng.IntN(3) == 0 { // longer than a lease
 		t.left += lease + messages.Duration(a.rng.Int64N(int64(lease)))
 	}

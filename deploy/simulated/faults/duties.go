@@ -143,8 +143,13 @@ func (a *agent) heeds(l *leader) error {
 		h, claimed := n.Claims[at.Task]
 		goes := claimed && h.Attempt == at.Number && !slices.Contains(n.Stop, at)
 		if goes && slices.Contains(n.Halted(), at) == (t.since == 0) {
-			t.unheeded, t.heeded = 0, a.now
-		} else if t.unheeded++; t.unheeded > mostUnheeded && a.now.Sub(t.heeded) > soon {
+			t.unheeded = 0
+			continue
+		}
+		if t.unheeded++; t.unheeded == 1 {
+			t.defies = a.now
+		}
+		if t.unheeded > mostUnheeded && a.now.Sub(t.defies) > soon {
 			return fmt.Errorf("invariant 9: %s was answered %d times, and does with attempt %d of task %v what it is not to", a.name, t.unheeded, at.Number, at.Task)
 		}
 	}
