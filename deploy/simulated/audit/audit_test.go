@@ -229,3 +229,39 @@ func TestAnAuditThatIsCutOff(t *testing.T) {
 		t.Errorf("%v %+v", err, r)
 	}
 }
+
+// TestLiesThatAreKnownToGain: each of these kinds of lie gains where its cause is there.
+func TestLiesThatAreKnownToGain(t *testing.T) {
+	for name, c := range map[string]struct{ market, kind string }{
+		"a share for each name":          {"mechanism: fairshare\n", Names},
+		"everything, at first price":     {"mechanism: highest-bid\nprice: first\n", Joint},
+		"three together, at first price": {"mechanism: highest-bid\nprice: first\n", Three},
+		"weights and form, above α = 0":  {"mechanism: proportional\nalpha: 1\n", Weights},
+	} {
+		if f := gains(t, crowd(t, 60, c.market, 1), 10, c.kind)[c.kind]; f.Gainers == 0 || f.Largest <= rounding {
+			t.Errorf("%s: %+v", name, f)
+		}
+	}
+}
+
+// TestLiesThatGainNothing, in the mechanisms that claim it: truth in everything together, a
+// cost of delay apart from the value, and ghosts in a queue with taxes.
+func TestLiesThatGainNothing(t *testing.T) {
+	for name, c := range map[string]struct{ market, kind string }{
+		"deadline, everything":        {"mechanism: deadline\nslot: 30s\n", Joint},
+		"deadline, slow on purpose":   {"mechanism: deadline\nslot: 30s\n", Slow},
+		"pivot price, everything":     {"mechanism: highest-bid\nprice: pivot\nhorizon: 100h\n", Joint},
+		"first come, slow on purpose": {"mechanism: fifo\n", Slow},
+	} {
+		if f := gains(t, crowd(t, 40, c.market, 1), 8, c.kind)[c.kind]; f.Jobs == 0 || f.Largest > rounding {
+			t.Errorf("%s: %+v", name, f)
+		}
+	}
+	for _, pricing := range []string{"externality", "pivot"} {
+		for kind, f := range gains(t, crowd(t, 40, "mechanism: batch-queue\npricing: "+pricing+"\n", 1), 8, Delay, Ghosts, Cancel) {
+			if f.Jobs == 0 || f.Worst.Fired() {
+				t.Errorf("%s: a fixed lie of the kind %s gains %+v", pricing, kind, f.Worst)
+			}
+		}
+	}
+}

@@ -62,10 +62,15 @@ func Command() *cobra.Command {
 		Short: "search for lies that gain in a market, on a log of jobs",
 		Long: `Searches for the lie that gains most, for each job of a sample of a log. The
 kinds of lies are: value, deadline, length, nodes, a later arrival, the job in
-two halves, two users who collude, utility weights in proportional markets, a
-minimum utility in proportional markets with an slo, and a job that exits with 1
-or is cancelled when its owner has the results. For each lie the whole market
-runs again with everything else equal. Gains are parts of the job's value.
+two halves, two or three users who collude, false names, second jobs that nobody
+needs (ghosts), a job that is slow on purpose, a job that is cancelled and
+submitted again, and a job that exits with 1 or is cancelled when its owner has
+the results. In proportional markets there are also utility weights and forms,
+and with an slo a minimum utility; in batch queues a cost of delay apart from the
+value. The kind joint searches for a lie about all of these numbers together. For
+each lie the whole market runs again with everything else equal. Gains are parts
+of the job's value. The kinds ends and cancel run every message of every actor,
+and take long.
 
 Each lie needs a run of the market: study a few days of a log (--from, --to).
 After an interrupt (Ctrl-C), the report has what was done by then.
