@@ -20,7 +20,7 @@ type Problem struct {
 	// from the model of the bids.
 	Prior []messages.QueuedType
 	// Payers are the jobs whose payments are wanted, where others cost much to work out
-	// (deadline, batch-queue); nil: all. The payments of others may be left out.
+	// (deadline, batch-queue, pivot prices); nil: all. The payments of others may be left out.
 	Payers []bool
 	// Record has the outcome tell every change of a task that was running.
 	Record bool

@@ -391,11 +391,14 @@ func TestBudgetsBySizeSlowShortJobsDown(t *testing.T) {
 // TestPaymentsOfSome: what some jobs pay is the same whether or not the payments of the
 // others are worked out.
 func TestPaymentsOfSome(t *testing.T) {
-	for _, name := range []string{rules.Deadline, rules.BatchQueue} {
+	for _, name := range []string{rules.Deadline, rules.BatchQueue, rules.HighestBid} {
 		t.Run(name, func(t *testing.T) {
 			rapid.Check(t, func(t *rapid.T) {
 				p := study(t, name, 3)
-				if name == rules.BatchQueue {
+				switch name {
+				case rules.HighestBid:
+					p.Market.Price = messages.PricePivot
+				case rules.BatchQueue:
 					p.Market.Pricing, p.Market.Draws = rapid.SampledFrom([]string{"externality", "pivot"}).Draw(t, "pricing"), 16
 				}
 				all := mustRun(t, p)
