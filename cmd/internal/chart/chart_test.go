@@ -69,7 +69,7 @@ func TestBars(t *testing.T) {
 func TestNothingToDraw(t *testing.T) {
 	for _, log := range []bool{false, true} {
 		c := New("x", "y")
-		c.X.Log, c.Left, c.Bottom = log, true, true
+		c.X.Log = log
 		wellFormed(t, c)
 		one := Line{Name: "one"}
 		one.Add(5, 0)

@@ -64,9 +64,9 @@ func efficiency(o study.Options) (*study.Report, error) {
 	for _, a := range efficiencyAxes {
 		p := study.NewFigure(efficiencyName+"-"+a.name, a.label, "mean response time, seconds")
 		for i := range shownUsers {
-			response := func(e *estimates) float64 { return e.Response[i].Mean }
-			p.Line(fmt.Sprintf("user %d", i+1), i, a.at, study.Each(n[a.name].Auction, response))
-			p.Points("", i, a.at, study.Each(n[a.name].FIFO, response))
+			response := func(e *estimates) study.Estimate { return e.Response[i] }
+			p.Estimates(fmt.Sprintf("user %d, auction", i+1), i, a.at, study.Each(n[a.name].Auction, response))
+			p.Points(fmt.Sprintf("user %d, first in, first out", i+1), i, a.at, study.Each(n[a.name].FIFO, func(e *estimates) float64 { return e.Response[i].Mean }))
 		}
 		report.Figures = append(report.Figures, p)
 	}

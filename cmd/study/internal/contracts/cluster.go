@@ -64,6 +64,9 @@ func (c *cluster) arrive(t messages.Valuation, work float64, class contract.Samp
 	if err != nil {
 		return err
 	}
+	if class == nil {
+		return c.order()
+	}
 	o, err := c.offer(t, class, seed)
 	if err != nil {
 		return err
@@ -96,7 +99,9 @@ func (c *cluster) run(until float64) {
 		j := c.jobs[0]
 		c.now += j.work
 		took := c.now - j.arrived
-		j.paid = j.contract.Settle(&j.own, took, false)
+		if j.contract.Price > 0 {
+			j.paid = j.contract.Settle(&j.own, took, false)
+		}
 		j.utility = j.own.At(took) - j.paid
 		c.jobs, c.done = c.jobs[1:], append(c.done, j)
 	}

@@ -33,7 +33,6 @@ func (n *figureNumbers) plots() (out []*study.Figure) {
 	} {
 		p := study.NewFigure(figuresName+"-"+f.suffix, "capacity over average capacity", f.label)
 		p.Y.Cover(0)
-		p.Left = true
 		p.Lines(f.lines, x, func(k int) []float64 { return f.of(&n.ByCapacity[k]) })
 		out = append(out, p)
 	}

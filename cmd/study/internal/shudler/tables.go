@@ -186,12 +186,13 @@ const (
 
 // payoffPlot draws ours over β as lines and the paper's, if there are any, as points.
 func payoffPlot(name, label string, ours *estimates, paper *matrix) *study.Figure {
-	p, means := study.NewFigure(name, "β of the aggressive", label), ours.means()
+	p := study.NewFigure(name, "β of the aggressive", label)
 	for s, price := range prices {
 		for a, algorithm := range algorithms {
-			p.Line(fmt.Sprintf("%s, %s", algorithm, price), a+3*s, betas, means[s][a][:])
+			name := fmt.Sprintf("%s, %s", algorithm, price)
+			p.Estimates(name, a+3*s, betas, ours[s][a][:])
 			if paper != nil {
-				p.Points("", a+3*s, betas, paper[s][a][:])
+				p.Points(name+", the paper's", a+3*s, betas, paper[s][a][:])
 			}
 		}
 	}
