@@ -27,12 +27,12 @@ var timeAxes = []axis{
 }
 
 func totalTime(o study.Options) (*study.Report, error) {
-	n, err := runBoth(timeAxes, often(o), o.Seed)
+	n, err := runBoth(o, timeAxes, often(o))
 	if err != nil {
 		return nil, err
 	}
 	for k := range variations {
-		varied, err := runBoth(variations[k].axes(), often(o)/fewer, o.Seed)
+		varied, err := runBoth(o, variations[k].axes(), often(o)/fewer)
 		if err != nil {
 			return nil, err
 		}
