@@ -82,7 +82,9 @@ the sample can show a gain.
 
 Exits with 1 if a lie gains more than --threshold after the fact, if the whole
 interval of the mean gain of a lie is above --fail-above, or if that interval is
-above 0 for a kind that --zero names.`,
+above 0 for a kind that --zero names. For the exit code the intervals are wider
+than in the table, because many lies are looked at: a market in which no lie gains
+fails one time in forty at most.`,
 		Example: `  candor audit --trace KTH-SP2.swf.gz --market deadline \
       --from 30d --to 37d --jobs 50
   candor audit --trace mine.swf --market m.yaml --seeds 3 --fail-above 0.02
@@ -133,10 +135,13 @@ func (o *options) run(c *cobra.Command) error {
 
 // failed are the kinds of which a fixed lie gains more than it may, within its interval.
 func (o *options) failed(d *document) []string {
-	out := []string{}
+	out, lies := []string{}, 0
+	for i := range d.Kinds {
+		lies += len(d.Kinds[i].Fixed)
+	}
 	for i := range d.Kinds {
 		f := &d.Kinds[i]
-		if f.Worst.Jobs > 0 && (d.Above != nil && f.Worst.CI[0] > *d.Above || slices.Contains(o.zeros, f.Kind) && f.Worst.Fired()) {
+		if d.Above != nil && f.Above(*d.Above, lies) || slices.Contains(o.zeros, f.Kind) && f.Above(audit.Rounding, lies) {
 			out = append(out, f.Kind)
 		}
 	}

@@ -39,7 +39,7 @@ func (n *figureNumbers) plots() (out []*study.Figure) {
 	p := study.NewFigure(figuresName+"-lambda", "λ", "online over offline value")
 	for k, r := range n.ByLambda {
 		p.Line(fmt.Sprintf("C = %v of average, paper's rule", r.Capacity), k, lambdas, r.Paper)
-		p.Points("", k, lambdas, r.Monotone)
+		p.Points(fmt.Sprintf("C = %v of average, ours", r.Capacity), k, lambdas, r.Monotone)
 	}
 	return append(out, p)
 }
