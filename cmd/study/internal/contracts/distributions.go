@@ -83,7 +83,7 @@ func (s size) repeat(t *training, load float64, seed uint64) (*distribution, err
 		if err != nil {
 			return nil, err
 		}
-		done, err := s.jobsOf(class, load, seed, uint64(k))
+		done, err := s.jobsOf(class, t.part, load, seed, uint64(k))
 		if err != nil {
 			return nil, err
 		}
@@ -104,7 +104,7 @@ func (s size) repeat(t *training, load float64, seed uint64) (*distribution, err
 }
 
 // jobsOf is a repetition: the same jobs come whatever the training set.
-func (s size) jobsOf(class contract.Sampler, load float64, seed, repetition uint64) ([]*job, error) {
+func (s size) jobsOf(class contract.Sampler, part, load float64, seed, repetition uint64) ([]*job, error) {
 	r := rand.New(rand.NewPCG(seed, repetition<<1))
 	draw := contract.Valid(normal(1))
 	var c cluster
@@ -114,7 +114,7 @@ func (s size) jobsOf(class contract.Sampler, load float64, seed, repetition uint
 		if err != nil {
 			return nil, err
 		}
-		if err := c.arrive(t, load*arrivalSeconds*r.ExpFloat64(), class, r.Uint64()); err != nil {
+		if err := c.arrive(t, load*arrivalSeconds*r.ExpFloat64(), class, r.Uint64(), part); err != nil {
 			return nil, err
 		}
 	}
