@@ -163,7 +163,7 @@ func othersPage(numbers map[string]*otherLog) *study.Page {
 // controlsTable says which sentences hold with which control.
 func controlsTable(p *study.Page, of []control) {
 	p.Text("Controls: the same sentences on as many nodes as give the log the load of the paper's, %.3g, and with each parallel job as one serial job. A sentence that "+
-		"turns on the log and holds with a control turns by what the control takes away.", lpcLoad)
+		"turns on the log and holds with a control turns by what the control takes away. A log without requested times, as NASA's, makes WSEPT the same as WSPT.", lpcLoad)
 	head := []string{"sentence"}
 	for _, c := range of {
 		head = append(head, fmt.Sprintf("%s (%d nodes, %d jobs)", c.Name, c.Nodes, c.Jobs))
