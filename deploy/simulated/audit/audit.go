@@ -44,12 +44,16 @@ func Run(p *core.Problem, o Options) (*Report, error) {
 	}
 	var trials []trial
 	r := &Report{Notes: []string{}, Redraws: max(1, o.Redraws)}
-	for k := range r.Redraws {
-		a := &audit{Problem: redrawn(p, k), seeds: seedsOf(p, o.Seeds)}
-		for _, s := range a.sample(o.Jobs) {
+	audits, samples := make([]*audit, r.Redraws), make([][]sample, r.Redraws)
+	for k := range audits {
+		audits[k] = &audit{Problem: redrawn(p, k), seeds: seedsOf(p, o.Seeds)}
+		samples[k] = audits[k].sample(o.Jobs)
+	}
+	for i := range samples[0] { // as many in each; what is cut off is cut off in all
+		for k, a := range audits {
 			r.Jobs++
 			for _, kind := range o.Kinds {
-				trials = append(trials, trial{audit: a, sample: s, kind: kind})
+				trials = append(trials, trial{audit: a, sample: samples[k][i], kind: kind})
 			}
 		}
 	}
