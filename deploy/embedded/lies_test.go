@@ -3,6 +3,7 @@ package embedded
 import (
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -121,7 +122,10 @@ func TestFinishingLateByChoice(t *testing.T) {
 	t.Parallel()
 	s := bazaar(t)
 	erin, frank, dir := connect(t, s, "erin"), connect(t, s, "frank"), t.TempDir()
-	d := dear(t, s, untilFile(filepath.Join(dir, "go")), untilFile(filepath.Join(dir, "mine")))
+	d := dear(t, s, untilFile(filepath.Join(dir, "go")), untilFile(filepath.Join(dir, "mine")), func(menu messages.QuoteReply) messages.QuotedContract {
+		i := slices.IndexFunc(menu.Contracts, func(c messages.QuotedContract) bool { return c.Declared }) // with the deadline of its own valuation
+		return menu.Contracts[max(0, i)]
+	})
 	for _, id := range d.others { // the site is not the cause
 		frank.cancel(id)
 	}

@@ -341,7 +341,7 @@ func TestContracts(t *testing.T) { playContract(t, bazaar(t)) }
 // owes nothing of it.
 func playContract(t *testing.T, s *Site) {
 	erin, file := connect(t, s, "erin"), filepath.Join(t.TempDir(), "go")
-	d := dear(t, s, untilFile(file), untilFile(file))
+	d := dear(t, s, untilFile(file), untilFile(file), dearest)
 	erin.await("the promise is told", func() bool { return strings.Contains(erin.why(d.job).Message, "promises") })
 	erin.at(erin.job(d.job).Submitted.Add(6 * unit)) // above every deadline of the profile
 	touch(t, file)
@@ -353,16 +353,21 @@ func playContract(t *testing.T, s *Site) {
 	}
 }
 
-// dearest is a job of Erin's under the dearest contract of a menu on which early completion
-// has a price, and the jobs of Frank's that compete with it.
-type dearest struct {
+// dearest is the dearest contract of a menu.
+func dearest(menu messages.QuoteReply) messages.QuotedContract {
+	return slices.MaxFunc(menu.Contracts, func(a, b messages.QuotedContract) int { return int(a.Price - b.Price) })
+}
+
+// dealt is a job of Erin's under a contract with a price, and the jobs of Frank's that compete
+// with it.
+type dealt struct {
 	job      messages.JobID
 	contract messages.QuotedContract
 	others   []messages.JobID
 }
 
-// dear has Frank's jobs run one script, and Erin's another.
-func dear(t *testing.T, s *Site, others, own string) (d dearest) {
+// dear has Frank's jobs run one script, and Erin's another, under one of the contracts of a menu.
+func dear(t *testing.T, s *Site, others, own string, which func(messages.QuoteReply) messages.QuotedContract) (d dealt) {
 	erin, frank := connect(t, s, "erin"), connect(t, s, "frank")
 	spec := func(script string) messages.JobSpec {
 		return job("sold", 1, script, func(s *messages.JobSpec) {
@@ -386,9 +391,6 @@ func dear(t *testing.T, s *Site, others, own string) (d dearest) {
 		}
 		return menu.Contracts[i]
 	}
-	dearest := func(menu messages.QuoteReply) messages.QuotedContract {
-		return slices.MaxFunc(menu.Contracts, func(a, b messages.QuotedContract) int { return int(a.Price - b.Price) })
-	}
 	holder, _ := take(frank, "sold", others, free)
 	frank.running(holder)
 	d.others = append(d.others, holder)
@@ -399,15 +401,12 @@ func dear(t *testing.T, s *Site, others, own string) (d dearest) {
 	menu := func() messages.QuoteReply {
 		return request[messages.QuoteReply](erin, messages.Auctioneer, messages.VerbQuote, messages.QuoteRequest{Spec: spec(own)})
 	}
-	erin.await("early completion has a price", func() bool { // which types a menu is made from is drawn
-		return dearest(menu()).Price > 0
+	var priced messages.QuotedContract
+	erin.await("the contract has a price", func() bool { // which types a menu is made from is drawn
+		priced = which(menu())
+		return priced.Price > 0
 	})
-	d.job, d.contract = take(erin, "sold", own, func(m messages.QuoteReply) messages.QuotedContract {
-		for dearest(m).Price == 0 {
-			m = menu()
-		}
-		return dearest(m)
-	})
+	d.job, d.contract = take(erin, "sold", own, func(messages.QuoteReply) messages.QuotedContract { return priced })
 	return d
 }
 
