@@ -207,7 +207,7 @@ func parts(e entry, k int, names bool) (out []entry) {
 
 // ghosts are the job, and another one like it that nobody needs: of the lowest value and
 // dear to delay, or as the job bids. Its owner cancels it after a time, 0: never.
-func ghosts(after float64, false_ bool) (out []lie) {
+func ghosts(after float64, other bool) (out []lie) {
 	for _, x := range []float64{0.01, 1} {
 		out = append(out, func(liars []entry, _ int) []entry {
 			e := liars[0]
@@ -215,7 +215,7 @@ func ghosts(after float64, false_ bool) (out []lie) {
 			if g.ghost, g.withdrawn = true, after; g.waits {
 				g.bid.DelayRate = 4 * e.bid.Rate
 			}
-			if false_ {
+			if other {
 				g.name++
 			}
 			return []entry{e, g}
