@@ -113,3 +113,17 @@ func TestTicks(t *testing.T) {
 		}
 	}
 }
+
+// TestIntervals: a band lies around the line, and the axis covers it; a line without
+// intervals has none.
+func TestIntervals(t *testing.T) {
+	c, l := New("x", "y"), Line{Name: "mean"}
+	l.AddInterval(0, 1, 1)
+	l.AddInterval(10, 1, 0.5)
+	if err := c.Add(l); err != nil {
+		t.Fatal(err)
+	}
+	if text := wellFormed(t, c); !strings.Contains(text, "M70.0 30.0L620.0 110.0L620.0 270.0L70.0 350.0Z") {
+		t.Error(text)
+	}
+}

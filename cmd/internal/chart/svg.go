@@ -167,9 +167,12 @@ func (d *canvas) legend(c *Chart) {
 	for k, l := range c.named() {
 		at := top + 8 + row*float64(k)
 		d.text(text, at+4, "start", l.Name)
-		if l.Points {
+		switch {
+		case k >= len(c.named())-len(c.bars):
+			d.add(`<path d="M%g %gh20v8h-20z" fill="%s"/>`, mark, at-4, colours[l.Style%len(colours)])
+		case l.Points:
 			d.glyph(mark+10, at, l.Style)
-		} else {
+		default:
 			d.add(`<path d="M%g %gh20" stroke="%s" stroke-width="1.5" stroke-dasharray="%s"/>`, mark, at, colours[l.Style%len(colours)], dashes[l.Style%len(dashes)])
 		}
 	}
