@@ -164,14 +164,20 @@ chaos: ## a site of three hosts under faults drawn by SEED (1), for DURATION (10
 figures: ## reproduce the papers' tables and figures in figures/; TRACES=DIR says where the logs are
 	$(GO) run ./cmd/study $(STUDIES) --out figures $(if $(TRACES),--traces $(TRACES))
 
-# Market and the kinds of lie of which it is claimed that none gains on average.
-AUDITED ?= highest-bid: deadline:value,deadline,arrival,length batch-queue:value reservation:value contract:value,deadline fifo:value,deadline backfill:value fairshare:value proportional:
-AUDIT ?= --from 30d --to 37d --scale-load 4 --jobs 500 --seeds 3 --lies value,deadline,length,nodes,arrival,split,collusion
-audit: build ## the table of lies of every mechanism, of AUDIT_TRACE, by default parameters; fails where a claimed zero is none (a day or more)
+# Markets, as mechanism/parameter=value, and the kinds of lie of which each claims that none gains on average.
+AUDITED ?= proportional: highest-bid:deadline,length,arrival,ghosts,slow highest-bid/price=pivot:value,deadline,length,arrival,ghosts,slow \
+	deadline:value,deadline,length,arrival,slow batch-queue:value,delay batch-queue/pricing=pivot:value,delay \
+	reservation:value,slow reservation/mode=fixed:value,deadline,length,slow contract:value,deadline,slow \
+	karma:value,deadline,length,ghosts,slow fifo:value,deadline,length,arrival,ghosts,slow \
+	backfill:value,deadline,length,arrival,ghosts,slow fairshare:value,deadline,length,arrival,ghosts,slow
+AUDIT ?= --from 30d --to 45d --nodes 3 --parallel skip --scale-load 2 --jobs 200 --seeds 3
+LIES = value,deadline,length,arrival,split,names,collusion,three,delay,slow,ghosts
+audit: build ## the table of lies of every mechanism, of the log AUDIT_TRACE, row by row; fails where a claimed zero is none
 	@test -n "$(AUDIT_TRACE)" || { echo "AUDIT_TRACE: name a log of the Parallel Workloads Archive"; exit 2; }
-	@echo "| market | value | deadline | length | nodes | arrival | split | collusion | control |"; echo "|---|---|---|---|---|---|---|---|---|"
-	@failed=0; for m in $(AUDITED); do printf '| `%s` ' "$${m%%:*}"; \
-	./bin/candor audit --row --trace $(AUDIT_TRACE) --market "$${m%%:*}" $(AUDIT) $(if $(AUDIT_MORE),$(AUDIT_MORE)) $$(test -z "$${m#*:}" || echo --zero "$${m#*:}") || failed=1; done; exit $$failed
+	@echo "| market | $(LIES) | control |" | sed 's/,/ | /g'; echo "|---|---|---|---|---|---|---|---|---|---|---|---|---|"
+	@market=$$(mktemp); trap 'rm -f "$$market"' EXIT; failed=0; for m in $(AUDITED); do \
+	echo "mechanism: $${m%%:*}" | sed 's|/|\n|g; s/=/: /g' > "$$market"; printf '| `%s` ' "$${m%%:*}"; \
+	./bin/candor audit --row --trace $(AUDIT_TRACE) --market "$$market" $(AUDIT) --lies $(LIES) $$(test -z "$${m#*:}" || echo --zero "$${m#*:}") || failed=1; done; exit $$failed
 
 clean: ## remove what was built
 	rm -rf bin

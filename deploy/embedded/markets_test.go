@@ -340,19 +340,47 @@ func TestContracts(t *testing.T) { playContract(t, bazaar(t)) }
 // took the dearest contract and completes when that is worth nothing any more
 // owes nothing of it.
 func playContract(t *testing.T, s *Site) {
-	erin, frank, dir := connect(t, s, "erin"), connect(t, s, "frank"), t.TempDir()
-	file := filepath.Join(dir, "go")
-	spec := job("sold", 1, untilFile(file), func(s *messages.JobSpec) {
-		s.Length, s.Valuation = unit, &messages.Valuation{Class: messages.Hard, Max: 20, Deadline: 3}
-	})
+	erin, file := connect(t, s, "erin"), filepath.Join(t.TempDir(), "go")
+	d := dear(t, s, untilFile(file), untilFile(file), dearest)
+	erin.await("the promise is told", func() bool { return strings.Contains(erin.why(d.job).Message, "promises") })
+	erin.at(erin.job(d.job).Submitted.Add(6 * unit)) // above every deadline of the profile
+	touch(t, file)
+	if j := erin.final(d.job); j.State != messages.Completed || j.Charged != 0 {
+		t.Errorf("charged %v of %v agreed: %s", j.Charged, d.contract.Price, erin.why(d.job).Message)
+	}
+	if w := erin.why(d.job); !strings.Contains(w.Message, "× 0 received") {
+		t.Errorf("the arithmetic is not shown: %s", w.Message)
+	}
+}
+
+// dearest is the dearest contract of a menu.
+func dearest(menu messages.QuoteReply) messages.QuotedContract {
+	return slices.MaxFunc(menu.Contracts, func(a, b messages.QuotedContract) int { return int(a.Price - b.Price) })
+}
+
+// dealt is a job of Erin's under a contract with a price, and the jobs of Frank's that compete
+// with it.
+type dealt struct {
+	job      messages.JobID
+	contract messages.QuotedContract
+	others   []messages.JobID
+}
+
+// dear has Frank's jobs run one script, and Erin's another, under one of the contracts of a menu.
+func dear(t *testing.T, s *Site, others, own string, which func(messages.QuoteReply) messages.QuotedContract) (d dealt) {
+	erin, frank := connect(t, s, "erin"), connect(t, s, "frank")
+	spec := func(script string) messages.JobSpec {
+		return job("sold", 1, script, func(s *messages.JobSpec) {
+			s.Length, s.Valuation = unit, &messages.Valuation{Class: messages.Hard, Max: 20, Deadline: 3}
+		})
+	}
 	erin.await("the estimator knows the profile", func() bool {
 		r, err := bus.Call[messages.ClassesReply](within(t), erin.bus, messages.Subject(s.config.Site, messages.Estimator, messages.VerbClasses, "erin"), messages.Empty{})
 		return err == nil && len(r.Classes) == 1
 	})
-	take := func(u user, key string, which func(messages.QuoteReply) messages.QuotedContract) (messages.JobID, messages.QuotedContract) {
-		menu := request[messages.QuoteReply](u, messages.Auctioneer, messages.VerbQuote, messages.QuoteRequest{Spec: spec})
-		taken := spec
-		c := which(menu)
+	take := func(u user, key, script string, which func(messages.QuoteReply) messages.QuotedContract) (messages.JobID, messages.QuotedContract) {
+		taken := spec(script)
+		c := which(request[messages.QuoteReply](u, messages.Auctioneer, messages.VerbQuote, messages.QuoteRequest{Spec: taken}))
 		taken.Contract, taken.Budget = c.ID, c.Budget
 		return u.submit(key, taken), c
 	}
@@ -363,32 +391,23 @@ func playContract(t *testing.T, s *Site) {
 		}
 		return menu.Contracts[i]
 	}
-	dearest := func(menu messages.QuoteReply) messages.QuotedContract {
-		return slices.MaxFunc(menu.Contracts, func(a, b messages.QuotedContract) int { return int(a.Price - b.Price) })
-	}
-	holder, _ := take(frank, "sold", free)
+	holder, _ := take(frank, "sold", others, free)
 	frank.running(holder)
+	d.others = append(d.others, holder)
 	for i := range 5 {
-		take(frank, fmt.Sprint("sold", i), dearest)
+		id, _ := take(frank, fmt.Sprint("sold", i), others, dearest)
+		d.others = append(d.others, id)
 	}
-	erin.await("early completion has a price", func() bool { // which types a menu is made from is drawn
-		return dearest(request[messages.QuoteReply](erin, messages.Auctioneer, messages.VerbQuote, messages.QuoteRequest{Spec: spec})).Price > 0
+	menu := func() messages.QuoteReply {
+		return request[messages.QuoteReply](erin, messages.Auctioneer, messages.VerbQuote, messages.QuoteRequest{Spec: spec(own)})
+	}
+	var priced messages.QuotedContract
+	erin.await("the contract has a price", func() bool { // which types a menu is made from is drawn
+		priced = which(menu())
+		return priced.Price > 0
 	})
-	id, c := take(erin, "sold", func(menu messages.QuoteReply) messages.QuotedContract {
-		for dearest(menu).Price == 0 {
-			menu = request[messages.QuoteReply](erin, messages.Auctioneer, messages.VerbQuote, messages.QuoteRequest{Spec: spec})
-		}
-		return dearest(menu)
-	})
-	erin.await("the promise is told", func() bool { return strings.Contains(erin.why(id).Message, "promises") })
-	erin.at(erin.job(id).Submitted.Add(6 * unit)) // above every deadline of the profile
-	touch(t, file)
-	if j := erin.final(id); j.State != messages.Completed || j.Charged != 0 {
-		t.Errorf("charged %v of %v agreed: %s", j.Charged, c.Price, erin.why(id).Message)
-	}
-	if w := erin.why(id); !strings.Contains(w.Message, "× 0 received") {
-		t.Errorf("the arithmetic is not shown: %s", w.Message)
-	}
+	d.job, d.contract = take(erin, "sold", own, func(messages.QuoteReply) messages.QuotedContract { return priced })
+	return d
 }
 
 // playMinimum: the slot is taken when the job comes, so that it receives less

@@ -50,6 +50,12 @@
 // window can be kept for them, and they hold their nodes for an instant that no
 // plan counts.
 //
+// Model: as in package fifo, with the true length. A length that is declared too short can let a job
+// start sooner, and no price forbids it; the job is not ended at that length. Measured with candor audit on the serial
+// jobs of package fifo, where no window is needed: as there. On five days of the log at 2.5 times its load,
+// with gangs on 100 slots (180 jobs of three draws), a false length gains 0.007 [−0.007, 0.022] of the value, one
+// job 1.3; the same work on fewer slots for longer, or on more, gains 139 [−40, 317] times the value, 60 of 157 jobs.
+//
 // # Disclosure
 //
 // That of package posted.

@@ -50,10 +50,16 @@ func (o *Outcome) Units(i int) []int {
 // completed, else 0. The tasks are shared out over the processors; the result
 // does not depend on how many there are.
 func (o *Outcome) Payments() []float64 {
+	return o.PaymentsOf(func(int) bool { return true })
+}
+
+// PaymentsOf are the payments of some tasks; what the others owe is not worked out.
+func (o *Outcome) PaymentsOf(asked func(task int) bool) []float64 {
 	payments := make([]float64, len(o.Completed))
+	as := func(i int) bool { return o.twin(i) && asked(i-1) }
 	var todo []int32
 	for i, done := range o.Completed {
-		if done && !o.twin(i) {
+		if done && asked(i) && !as(i) {
 			todo = append(todo, int32(i))
 		}
 	}
@@ -61,7 +67,7 @@ func (o *Outcome) Payments() []float64 {
 		todo = priceAll(s, todo, payments)
 	}
 	for i := range payments {
-		if o.Completed[i] && o.twin(i) {
+		if o.Completed[i] && asked(i) && as(i) {
 			payments[i] = payments[i-1]
 		}
 	}

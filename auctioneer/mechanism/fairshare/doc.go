@@ -47,6 +47,11 @@
 // fades with the half-life. Use is measured at decisions, so that it is right to
 // within what changed between two of them.
 //
+// Model: as in package fifo, where a user is one account. Measured with candor audit as there: no lie about
+// value, deadline or length changes anything; a later arrival, ghosts and a slow job
+// lose. Outside of the model: each account has a share, so that a job in four parts under four
+// names gains 0.210 [0.183, 0.237] of its value, and in two halves under one name 0.110 [0.090, 0.131].
+//
 // # Disclosure
 //
 // That of package posted.

@@ -24,6 +24,13 @@
 // job that fits is at the front. Runtimes, estimates, budgets and users change
 // nobody's place.
 //
+// Model: a user has one job, for which it can say no other width and under one name; waiting costs
+// it money each second. There truth and an arrival at once are best. Measured with candor
+// audit (15 days of the KTH SP2 log on 3 slots at twice its load, serial jobs, 573 jobs of three
+// draws): no lie about value, deadline or length changes anything, a later arrival loses, and so do
+// ghosts and a job that is slow on purpose. Outside of the model: a job in two halves runs on two slots
+// and gains 0.135 [0.119, 0.152] of its value, and in four parts 0.147 [0.130, 0.164].
+//
 // # Disclosure
 //
 // That of package posted.

@@ -223,6 +223,10 @@ func (r *run) pivots() {
 		if me.work <= 0 {
 			continue
 		}
+		if r.p.Payers != nil && !r.p.Payers[t.index] {
+			present = append(present, k)
+			continue
+		}
 		present = slices.DeleteFunc(present, func(j int) bool { return r.out.Finish[r.jobs[j].index]*r.units.time <= t.submit })
 		a := &absence{slots: []capacity{{slots: r.p.Nodes}}, coming: all[k+1:], now: t.submit}
 		for _, j := range present {

@@ -25,6 +25,9 @@ type Problem struct {
 	Rule    Rule
 	Reserve float64 // for a second on a node
 	Jobs    []Job
+	// Payers are, of Pivot, the jobs whose payments are wanted; nil: all. Of the others only
+	// the reserve is in their payments.
+	Payers  []bool
 	Horizon float64 // of Pivot: for how long after submission waiting counts in prices; 0: for ever
 }
 

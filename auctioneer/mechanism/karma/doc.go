@@ -47,7 +47,12 @@
 // Outside of the model, on a site: a task that runs keeps its slot, so that an account may
 // hold more than it is given. It pays for what it holds all the same, and may owe karma. Karma is
 // counted at the ends of quanta, by what is held there. A false name has a share and the mean
-// karma, as under fair share: whoever can open accounts gains by it.
+// karma, as under fair share: whoever can open accounts gains by it. Measured with candor audit (15 days of the
+// KTH SP2 log on 3 slots at twice its load, 573 jobs of three draws, each second of waiting costs as
+// much as one on a slot is worth): a job in four parts under four names gains 298 [100, 496] times
+// its value, under two names it loses 3.6 [2.0, 5.2]; in two halves under one name it gains 0.13 [0.11,
+// 0.15]. No lie about value, deadline or length changes anything; a later arrival, ghosts and
+// a slow job lose. A site bounds false names by who may open accounts.
 //
 // # Disclosure
 //

@@ -10,12 +10,10 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Chart is a figure under construction, with its legend at the top right.
+// Chart is a figure under construction, with its legend at the right, outside of the frame.
 type Chart struct {
 	Title  string
 	X, Y   Axis
-	Left   bool // the legend is at the left
-	Bottom bool // the legend is at the bottom
 	lines  []Line
 	groups []string // the groups of bars, along X
 	bars   []Bars
@@ -28,10 +26,17 @@ type Line struct {
 	Style  int
 	Points bool
 	xy     [][2]float64
+	half   []float64 // half of an interval around each point; none: no intervals are shown
 }
 
 // Add adds a point.
 func (l *Line) Add(x, y float64) { l.xy = append(l.xy, [2]float64{x, y}) }
+
+// AddInterval adds a point with half of an interval around it.
+func (l *Line) AddInterval(x, y, half float64) {
+	l.Add(x, y)
+	l.half = append(l.half, half)
+}
 
 // Bars is a series of bars, one in each group.
 type Bars struct {
@@ -66,12 +71,17 @@ func (a *Axis) Cover(values ...float64) {
 // cannot show, is an error.
 func (c *Chart) Add(lines ...Line) error {
 	for _, l := range lines {
-		for _, p := range l.xy {
+		for k, p := range l.xy {
 			if !c.X.shows(p[0]) || !c.Y.shows(p[1]) {
 				return messages.Errorf(messages.Internal, "line %.64q has the point %g, %g, which cannot be drawn", l.Name, p[0], p[1])
 			}
 			c.X.Cover(p[0])
 			c.Y.Cover(p[1])
+			if k < len(l.half) && c.Y.shows(p[1]-l.half[k]) && c.Y.shows(p[1]+l.half[k]) {
+				c.Y.Cover(p[1]-l.half[k], p[1]+l.half[k])
+			} else if k < len(l.half) {
+				l.half[k] = 0
+			}
 		}
 	}
 	c.lines = append(c.lines, lines...)

@@ -69,7 +69,7 @@ func TestBars(t *testing.T) {
 func TestNothingToDraw(t *testing.T) {
 	for _, log := range []bool{false, true} {
 		c := New("x", "y")
-		c.X.Log, c.Left, c.Bottom = log, true, true
+		c.X.Log = log
 		wellFormed(t, c)
 		one := Line{Name: "one"}
 		one.Add(5, 0)
@@ -111,5 +111,19 @@ func TestTicks(t *testing.T) {
 		if got := c.axis.ticks(); !slices.EqualFunc(got, c.want, func(a, b float64) bool { return math.Abs(a-b) < 1e-9 }) {
 			t.Errorf("from %v to %v: %v, want %v", c.axis.low, c.axis.high, got, c.want)
 		}
+	}
+}
+
+// TestIntervals: a band lies around the line, and the axis covers it; a line without
+// intervals has none.
+func TestIntervals(t *testing.T) {
+	c, l := New("x", "y"), Line{Name: "mean"}
+	l.AddInterval(0, 1, 1)
+	l.AddInterval(10, 1, 0.5)
+	if err := c.Add(l); err != nil {
+		t.Fatal(err)
+	}
+	if text := wellFormed(t, c); !strings.Contains(text, "M70.0 30.0L620.0 110.0L620.0 270.0L70.0 350.0Z") {
+		t.Error(text)
 	}
 }

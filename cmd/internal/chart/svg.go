@@ -5,16 +5,21 @@ import (
 	"fmt"
 	"html"
 	"strings"
+	"unicode/utf8"
 )
 
-// A chart is 640 by 400 units, its frame lies within these margins.
+// A chart is 640 by 400 units without its legend, which is at the right of the frame. The
+// frame lies within these margins.
 const (
 	width, height            = 640.0, 400.0
 	left, right, top, bottom = 70.0, 620.0, 30.0, 350.0
+	letter                   = 6.2 // about as wide as a letter of the legend
 )
 
 var (
-	colours = []string{"#f15a60", "#5a9bd4", "#7ac36a", "#faa75b", "#9e67ab", "#ce7058", "#737373", "#d77fb4"}
+	// Colours that people with any colour vision can tell apart (Okabe and Ito 2008), without
+	// their yellow, which white paper swallows.
+	colours = []string{"#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000", "#737373"}
 	dashes  = []string{"", "6 3", "2 2", "4 2 1 2", "8 3 2 3"}
 )
 
@@ -27,7 +32,8 @@ type canvas struct {
 // SVG draws the chart.
 func (c *Chart) SVG() []byte {
 	d := canvas{x: c.X.ranged(), y: c.Y.ranged()}
-	d.add(`<svg xmlns="http://www.w3.org/2000/svg" width="16cm" height="10cm" viewBox="0 0 %g %g" font-family="sans-serif" font-size="11">`, width, height)
+	whole := width + c.legendWidth()
+	d.add(`<svg xmlns="http://www.w3.org/2000/svg" width="%.4gcm" height="10cm" viewBox="0 0 %.4g %g" font-family="sans-serif" font-size="11">`, whole/40, whole, height)
 	d.add(`<rect width="100%%" height="100%%" fill="white"/>`)
 	d.text((left+right)/2, 18, "middle", c.Title)
 	d.text((left+right)/2, height-10, "middle", c.X.Label)
@@ -35,6 +41,9 @@ func (c *Chart) SVG() []byte {
 	d.axes(c.groups)
 	for k := range c.bars {
 		d.bars(k, len(c.bars), c.bars[k].Values)
+	}
+	for i := range c.lines {
+		d.band(&c.lines[i])
 	}
 	for i := range c.lines {
 		d.line(&c.lines[i])
@@ -90,8 +99,25 @@ func (d *canvas) line(l *Line) {
 		}
 	}
 	if path.Len() > 0 {
-		d.add(`<path d="%s" stroke="%s" stroke-dasharray="%s" fill="none"/>`, path.String(), colour, dashes[l.Style%len(dashes)])
+		d.add(`<path d="%s" stroke="%s" stroke-width="1.5" stroke-dasharray="%s" fill="none"/>`, path.String(), colour, dashes[l.Style%len(dashes)])
 	}
+}
+
+// band shades the interval around a line.
+func (d *canvas) band(l *Line) {
+	if len(l.half) == 0 {
+		return
+	}
+	var path strings.Builder
+	for k, p := range l.xy {
+		x, y := d.place(p[0], p[1]+l.half[k])
+		fmt.Fprintf(&path, "%c%.1f %.1f", "ML"[min(k, 1)], x, y)
+	}
+	for k := len(l.xy) - 1; k >= 0; k-- {
+		x, y := d.place(l.xy[k][0], l.xy[k][1]-l.half[k])
+		fmt.Fprintf(&path, "L%.1f %.1f", x, y)
+	}
+	d.add(`<path d="%sZ" fill="%s" fill-opacity="0.2"/>`, path.String(), colours[l.Style%len(colours)])
 }
 
 // glyph draws a point: a circle, a square or a triangle, by its style.
@@ -110,10 +136,8 @@ func (d *canvas) bars(k, n int, values []float64) {
 	}
 }
 
-// legend names the lines and the series of bars.
-func (d *canvas) legend(c *Chart) {
-	const row = 14
-	var named []Line
+// named are the lines and series of bars that the legend has.
+func (c *Chart) named() (named []Line) {
 	for _, l := range c.lines {
 		if l.Name != "" {
 			named = append(named, l)
@@ -122,20 +146,34 @@ func (d *canvas) legend(c *Chart) {
 	for k, b := range c.bars {
 		named = append(named, Line{Name: b.Name, Style: k})
 	}
-	mark, text, anchor, y := right-22, right-28, "end", top+10
-	if c.Left {
-		mark, text, anchor = left+8, left+34, "start"
+	return named
+}
+
+// legendWidth is the room for the longest name.
+func (c *Chart) legendWidth() float64 {
+	longest := 0
+	for _, l := range c.named() {
+		longest = max(longest, utf8.RuneCountInString(l.Name))
 	}
-	if c.Bottom {
-		y = bottom - row*float64(len(named))
+	if longest == 0 {
+		return 0
 	}
-	for k, l := range named {
-		at := y + row*float64(k)
-		d.text(text, at+4, anchor, l.Name)
-		if l.Points {
+	return letter*float64(longest) + 26
+}
+
+// legend names the lines and the series of bars, at the right of the frame.
+func (d *canvas) legend(c *Chart) {
+	const row, mark, text = 16, right + 10, right + 36
+	for k, l := range c.named() {
+		at := top + 8 + row*float64(k)
+		d.text(text, at+4, "start", l.Name)
+		switch {
+		case k >= len(c.named())-len(c.bars):
+			d.add(`<path d="M%g %gh20v8h-20z" fill="%s"/>`, mark, at-4, colours[l.Style%len(colours)])
+		case l.Points:
 			d.glyph(mark+10, at, l.Style)
-		} else {
-			d.add(`<path d="M%g %gh20" stroke="%s" stroke-dasharray="%s"/>`, mark, at, colours[l.Style%len(colours)], dashes[l.Style%len(dashes)])
+		default:
+			d.add(`<path d="M%g %gh20" stroke="%s" stroke-width="1.5" stroke-dasharray="%s"/>`, mark, at, colours[l.Style%len(colours)], dashes[l.Style%len(dashes)])
 		}
 	}
 }

@@ -28,10 +28,10 @@ type Options struct {
 	Until <-chan struct{}
 }
 
-// sample is a sampled job, and with whom it could collude.
+// sample is a sampled job, and with whom it could collude: the next jobs of other users.
 type sample struct {
-	at      int
-	partner int // −1: none
+	at       int
+	partners []int
 }
 
 // Run audits a study.
@@ -44,12 +44,16 @@ func Run(p *core.Problem, o Options) (*Report, error) {
 	}
 	var trials []trial
 	r := &Report{Notes: []string{}, Redraws: max(1, o.Redraws)}
-	for k := range r.Redraws {
-		a := &audit{Problem: redrawn(p, k), seeds: seedsOf(p, o.Seeds)}
-		for _, s := range a.sample(o.Jobs) {
+	audits, samples := make([]*audit, r.Redraws), make([][]sample, r.Redraws)
+	for k := range audits {
+		audits[k] = &audit{Problem: redrawn(p, k), seeds: seedsOf(p, o.Seeds)}
+		samples[k] = audits[k].sample(o.Jobs)
+	}
+	for i := range samples[0] { // as many in each; what is cut off is cut off in all
+		for k, a := range audits {
 			r.Jobs++
 			for _, kind := range o.Kinds {
-				trials = append(trials, trial{audit: a, sample: s, kind: kind})
+				trials = append(trials, trial{audit: a, sample: samples[k][i], kind: kind})
 			}
 		}
 	}
@@ -136,10 +140,10 @@ func (a *audit) sample(n int) []sample {
 	rng.Shuffle(len(takes), func(i, j int) { takes[i], takes[j] = takes[j], takes[i] })
 	out := make([]sample, 0, n)
 	for _, i := range takes[:min(n, len(takes))] {
-		s := sample{i, -1}
-		for k := i + 1; k < len(a.Work.Jobs) && s.partner < 0; k++ {
-			if a.Work.Jobs[k].User != a.Work.Jobs[i].User && a.Work.Jobs[k].Runtime > 0 {
-				s.partner = k
+		s, users := sample{at: i}, []int{a.Work.Jobs[i].User}
+		for k := i + 1; k < len(a.Work.Jobs) && len(s.partners) < among(Three)-1; k++ {
+			if j := &a.Work.Jobs[k]; !slices.Contains(users, j.User) && j.Runtime > 0 {
+				s.partners, users = append(s.partners, k), append(users, j.User)
 			}
 		}
 		out = append(out, s)
@@ -173,10 +177,7 @@ func (a *audit) try(s sample, kind string, r *result) error {
 	if kind == Weights {
 		return a.weights(s, r)
 	}
-	liars := []int{s.at}
-	if kind == Collusion && s.partner >= 0 {
-		liars = append(liars, s.partner)
-	}
+	liars := append([]int{s.at}, s.partners[:min(len(s.partners), among(kind)-1)]...)
 	t := a.entries(liars)
 	for k := range t {
 		r.value += t[k].bid.Worth(&t[k].job)
@@ -195,13 +196,11 @@ func (a *audit) try(s sample, kind string, r *result) error {
 		return err
 	}
 	r.runs = len(a.seeds)
+	if kind == Joint {
+		return a.joint(t, liars, honest, r)
+	}
 	for k, l := range liesOf(kind) {
-		es := a.entries(liars)
-		var partner *entry
-		if len(es) > 1 {
-			partner = &es[1]
-		}
-		lie := l(&es[0], partner, a.Work.Nodes)
+		lie := l(a.entries(liars), a.Work.Nodes)
 		if lie == nil {
 			continue
 		}
@@ -232,14 +231,18 @@ func (a *audit) entries(liars []int) []entry {
 	out := make([]entry, len(liars))
 	for k, i := range liars {
 		out[k] = entry{job: a.Work.Jobs[i], bid: a.Bids[i], liar: k + 1, spends: a.Market.Mechanism == rules.Proportional,
-			demands: a.Market.Mechanism == rules.Proportional && a.Market.SLO > 0}
-		out[k].bid.Rate = out[k].bid.Value
+			demands: a.Market.Mechanism == rules.Proportional && a.Market.SLO > 0, waits: a.Market.Mechanism == rules.BatchQueue}
+		if out[k].bid.Rate = out[k].bid.Value; out[k].waits { // accounts pay there, and so a job is to be all that its account has
+			out[k].name = 1 + mostNames*k
+		}
 	}
 	return out
 }
 
-// payoffs are those of the liars together, by seed. How a job ends is known to a site
-// with all actors alone.
+// mostNames is how many accounts a liar can have.
+const mostNames = 8
+
+// payoffs are those of the liars together, by seed.
 func (a *audit) payoffs(kind string, t []entry, liars []int, told []entry) ([]float64, error) {
 	return a.payoffsBy(kind, t, liars, told, (*entry).payoff)
 }
@@ -247,21 +250,21 @@ func (a *audit) payoffs(kind string, t []entry, liars []int, told []entry) ([]fl
 // payoffsBy are the payoffs by a rule that says what an outcome is worth to a liar.
 func (a *audit) payoffsBy(kind string, t []entry, liars []int, told []entry,
 	payoff func(t *entry, q *core.Problem, o *core.Outcome, owner []int, me int) float64) ([]float64, error) {
-	q, owner, ends := variant(a.Problem, liars, told)
+	q, owner, of := variant(a.Problem, liars, told)
 	out := make([]float64, len(a.seeds))
 	for k, seed := range a.seeds {
 		q.Seed = seed
 		var o *core.Outcome
 		var err error
-		if kind == Ends {
-			o, _, err = grid.Run(&q, grid.Config{Ends: ends})
+		if live(kind) {
+			o, _, err = grid.Run(&q, grid.Config{Ends: of.ends, Cancels: of.cancels})
 		} else {
 			o, err = core.Run(&q)
 		}
 		if err != nil {
 			return nil, err
 		}
-		for at := range ends {
+		for at := range of.ends {
 			finish(&q, o, at)
 		}
 		for me := range t {

@@ -103,7 +103,7 @@ func TestTruthfulMechanismsShowNone(t *testing.T) {
 		"backfilling, the rate":     {"mechanism: backfill\n", 3, []string{Value}},
 	} {
 		for kind, f := range gains(t, crowd(t, 60, c.market, c.widest), 25, c.kinds...) {
-			if f.Largest > rounding || f.Jobs == 0 {
+			if f.Largest > Rounding || f.Jobs == 0 {
 				t.Errorf("%s: lying about %s gains %v: %+v", name, kind, f.Largest, f)
 			}
 		}
@@ -144,7 +144,7 @@ func TestWeightsAreTried(t *testing.T) {
 	if f := found[Weights]; f.Jobs != 15 || f.Largest < 0 || f.Largest > 0.2 {
 		t.Errorf("%+v", f)
 	}
-	if f := found[Deadline]; f.Largest > rounding { // which shares do not depend on
+	if f := found[Deadline]; f.Largest > Rounding { // which shares do not depend on
 		t.Errorf("%+v", f)
 	}
 }
@@ -227,5 +227,53 @@ func TestAnAuditThatIsCutOff(t *testing.T) {
 	}})
 	if err != nil || r.Kinds[0].Jobs < 3 || r.Kinds[0].Jobs == 20 || len(r.Notes) != 1 || !strings.HasPrefix(r.Notes[0], "cut off: ") {
 		t.Errorf("%v %+v", err, r)
+	}
+}
+
+// TestLiesThatAreKnownToGain: each of these kinds of lie gains where its cause is there.
+func TestLiesThatAreKnownToGain(t *testing.T) {
+	for name, c := range map[string]struct{ market, kind string }{
+		"a share for each name":          {"mechanism: fairshare\n", Names},
+		"everything, at first price":     {"mechanism: highest-bid\nprice: first\n", Joint},
+		"three together, at first price": {"mechanism: highest-bid\nprice: first\n", Three},
+		"weights and form, above α = 0":  {"mechanism: proportional\nalpha: 1\n", Weights},
+	} {
+		if f := gains(t, crowd(t, 60, c.market, 1), 10, c.kind)[c.kind]; f.Gainers == 0 || f.Largest <= Rounding {
+			t.Errorf("%s: %+v", name, f)
+		}
+	}
+}
+
+// TestLiesThatGainNothing, in the mechanisms that claim it: truth in everything together, a
+// cost of delay apart from the value, and ghosts in a queue with taxes.
+func TestLiesThatGainNothing(t *testing.T) {
+	for name, c := range map[string]struct{ market, kind string }{
+		"deadline, everything":        {"mechanism: deadline\nslot: 30s\n", Joint},
+		"deadline, slow on purpose":   {"mechanism: deadline\nslot: 30s\n", Slow},
+		"pivot price, everything":     {"mechanism: highest-bid\nprice: pivot\nhorizon: 100h\n", Joint},
+		"first come, slow on purpose": {"mechanism: fifo\n", Slow},
+	} {
+		if f := gains(t, crowd(t, 40, c.market, 1), 8, c.kind)[c.kind]; f.Jobs == 0 || f.Largest > Rounding {
+			t.Errorf("%s: %+v", name, f)
+		}
+	}
+	for _, pricing := range []string{"externality", "pivot"} {
+		for kind, f := range gains(t, crowd(t, 40, "mechanism: batch-queue\npricing: "+pricing+"\n", 1), 8, Delay, Ghosts, Cancel) {
+			if f.Jobs == 0 || f.Worst.Fired() {
+				t.Errorf("%s: a fixed lie of the kind %s gains %+v", pricing, kind, f.Worst)
+			}
+		}
+	}
+}
+
+// TestAbove: one lie of a hundred that looks as if it gained is luck, and a sure gain is not.
+func TestAbove(t *testing.T) {
+	f := Finding{Fixed: []Fixed{{Jobs: 50, Mean: 1, CI: [2]float64{0.2, 1.8}}}}
+	if !f.Above(0, 1) || f.Above(0, 100) || f.Above(0.5, 1) {
+		t.Error("a mean of 1 with half an interval of 0.8")
+	}
+	f.Fixed[0].CI[0] = 0.9
+	if !f.Above(0, 1000) {
+		t.Error("a mean of 1 with half an interval of 0.1")
 	}
 }

@@ -21,12 +21,28 @@
 //	split      two jobs of half the work
 //	collusion  two users' jobs, next to each other, both with other rates; the
 //	           gain is that of both together
-//	weights    proportional shares: other utility weights, over two classes of
-//	           slots, among the jobs that are there when this one comes
+//	three      three users' jobs, as with two
+//	weights    proportional shares: other utility weights, or the other form of
+//	           utility, over two classes of slots, among the jobs that are there when
+//	           this one comes
 //	ends       the job, or both its halves, exits with 1 or is cancelled by its
 //	           owner when the results are there; the gain is over the same that
 //	           end well. Run with all actors (package grid), since how a job ends
 //	           is nothing to a mechanism alone
+//	minimum    proportional shares with an slo: another minimum utility
+//	delay      batch-queue: another cost of delay, with the true value
+//	slow       the job takes longer than it need, and than it says
+//	names      the work in two to four parts, each of an account of its own
+//	ghosts     a second job that nobody needs, worth next to nothing and dear to
+//	           delay, or bidding as the first; of the same account or of another one
+//	cancel     the job is cancelled after a while, and submitted once more; and
+//	           ghosts that are cancelled. Run with all actors
+//	joint      everything that a job declares, its pace and its arrival, together: a
+//	           search from the truth, which changes one thing after another and
+//	           keeps what gains
+//
+// What lying sites and peers gain is not told here but by package faults, where a
+// peer signs all that it can.
 //
 // Two things are told of each kind. In expectation: the mean gain of each fixed lie over
 // all sampled jobs and over bids that are drawn anew (Options.Redraws), with an interval

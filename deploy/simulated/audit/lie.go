@@ -23,10 +23,32 @@ const (
 	Weights   = "weights"
 	Ends      = "ends"
 	Minimum   = "minimum"
+	Delay     = "delay"
+	Slow      = "slow"
+	Names     = "names"
+	Ghosts    = "ghosts"
+	Three     = "three"
+	Joint     = "joint"
+	Cancel    = "cancel"
 )
 
 // Kinds are all kinds of lie.
-var Kinds = []string{Value, Deadline, Length, Nodes, Arrival, Split, Collusion, Weights, Ends, Minimum}
+var Kinds = []string{Value, Deadline, Length, Nodes, Arrival, Split, Collusion, Weights, Ends, Minimum, Delay, Slow, Names, Ghosts, Three, Joint, Cancel}
+
+// live are the kinds that nothing tells but a site with all actors: how a job ends, and when
+// its owner cancels it.
+func live(kind string) bool { return kind == Ends || kind == Cancel }
+
+// among is how many users, each with a job, tell the lies of a kind together.
+func among(kind string) int {
+	switch kind {
+	case Collusion:
+		return 2
+	case Three:
+		return 3
+	}
+	return 1
+}
 
 // entry is a job and its bid, of one of the liars or of somebody else.
 type entry struct {
@@ -37,13 +59,20 @@ type entry struct {
 	spends bool
 	// demands: it may demand a minimum utility.
 	demands bool
+	// waits: it says what a second of waiting costs it, apart from its value.
+	waits bool
+	// name is 0 if it is of its user's account, else which of the other accounts.
+	name int
 	// ends is how the job ends when its owner has the results; 0: well.
 	ends messages.State
+	// ghost: nobody wants its results; what it pays counts.
+	ghost bool
+	// withdrawn is after how many seconds its owner cancels it; 0: never.
+	withdrawn float64
 }
 
-// lie changes what a liar submits; nil: it cannot be told. Partner is the other
-// of two, nil but for collusion.
-type lie func(mine, partner *entry, nodes int) []entry
+// lie changes what liars submit, together; nil: it cannot be told.
+type lie func(liars []entry, nodes int) []entry
 
 // liesOf are the sizes in which a kind of lie comes.
 func liesOf(kind string) []lie {
@@ -74,9 +103,38 @@ func liesOf(kind string) []lie {
 			return []entry{*e}
 		})
 	case Split:
-		return []lie{func(mine, _ *entry, _ int) []entry { return halves(*mine) }}
+		return []lie{func(liars []entry, _ int) []entry { return halves(liars[0]) }}
 	case Collusion:
-		return pairs([]float64{0.1, 0.5, 1, 2})
+		var rates [][]float64
+		for _, x := range []float64{0.1, 0.5, 1, 2} {
+			for _, y := range []float64{0.1, 0.5, 1, 2} {
+				if x != 1 || y != 1 {
+					rates = append(rates, []float64{x, y})
+				}
+			}
+		}
+		return together(rates)
+	case Three:
+		return together([][]float64{{0.1, 0.1, 0.1}, {0.5, 0.5, 0.5}, {2, 2, 2}, {2, 0.5, 0.5}, {0.5, 2, 2}, {4, 0.1, 0.1}})
+	case Delay: // apart from the value
+		return each([]float64{0.1, 0.5, 2, 4, 50}, func(x float64, e *entry, _ int) []entry {
+			if !e.waits {
+				return nil
+			}
+			e.bid.DelayRate = x * e.bid.Rate
+			return []entry{*e}
+		})
+	case Slow: // than it need be, and than it said
+		return each([]float64{1.25, 1.5, 2, 4}, func(x float64, e *entry, _ int) []entry {
+			e.job.Runtime = math.Ceil(x * e.job.Runtime)
+			return []entry{*e}
+		})
+	case Names:
+		return each([]float64{2, 3, 4}, func(x float64, e *entry, _ int) []entry { return parts(*e, int(x), true) })
+	case Ghosts:
+		return append(ghosts(0, false), ghosts(0, true)...)
+	case Cancel:
+		return slices.Concat(again(), ghosts(600, false), ghosts(600, true))
 	case Minimum: // which a job that received less does not pay for
 		return each([]float64{0.01, 0.05, 0.1, 0.25, 0.5, 0.75, 0.95}, func(x float64, e *entry, _ int) []entry {
 			if !e.demands {
@@ -93,8 +151,8 @@ func liesOf(kind string) []lie {
 
 func each(sizes []float64, change func(x float64, e *entry, nodes int) []entry) (out []lie) {
 	for _, x := range sizes {
-		out = append(out, func(mine, _ *entry, nodes int) []entry {
-			e := *mine
+		out = append(out, func(liars []entry, nodes int) []entry {
+			e := liars[0]
 			return change(x, &e, nodes)
 		})
 	}
@@ -126,25 +184,65 @@ func onOthers(x float64, e *entry, nodes int) []entry {
 }
 
 // halves are two jobs of half the work: of half the slots, or of half the time.
-func halves(e entry) []entry {
-	a, b := e, e
-	if e.job.Width > 1 {
-		a.job.Width, b.job.Width = e.job.Width/2, e.job.Width-e.job.Width/2
-	} else {
-		a.job.Runtime = math.Ceil(e.job.Runtime / 2)
-		b.job.Runtime = e.job.Runtime - a.job.Runtime
-		a.bid.Length, b.bid.Length = math.Ceil(e.bid.Length/2), max(1, math.Floor(e.bid.Length/2))
+func halves(e entry) []entry { return parts(e, 2, false) }
+
+// parts are k jobs of equal parts of the work: of the slots if there are so many, else of the
+// time. With names, each but the first is of an account of its own.
+func parts(e entry, k int, names bool) (out []entry) {
+	for n := range k {
+		p := e
+		part := func(whole int) int { return whole*(n+1)/k - whole*n/k }
+		if e.job.Width >= k {
+			p.job.Width = part(e.job.Width)
+		} else {
+			p.job.Runtime, p.bid.Length = float64(part(int(math.Ceil(e.job.Runtime)))), max(1, float64(part(int(e.bid.Length))))
+		}
+		if p.bid.Budget /= float64(k); names {
+			p.name += n
+		}
+		out = append(out, p)
 	}
-	a.bid.Budget, b.bid.Budget = e.bid.Budget/2, e.bid.Budget/2
-	return []entry{a, b}
+	return out
+}
+
+// ghosts are the job, and another one like it that nobody needs: of the lowest value and
+// dear to delay, or as the job bids. Its owner cancels it after a time, 0: never.
+func ghosts(after float64, other bool) (out []lie) {
+	for _, x := range []float64{0.01, 1} {
+		out = append(out, func(liars []entry, _ int) []entry {
+			e := liars[0]
+			g := e.rated(x)
+			if g.ghost, g.withdrawn = true, after; g.waits {
+				g.bid.DelayRate = 4 * e.bid.Rate
+			}
+			if other {
+				g.name++
+			}
+			return []entry{e, g}
+		})
+	}
+	return out
+}
+
+// again are a job that is cancelled, whatever became of it, and submitted once more.
+func again() (out []lie) {
+	for _, after := range []float64{60, 600, 3600} {
+		out = append(out, func(liars []entry, _ int) []entry {
+			first, second := liars[0], liars[0]
+			first.ghost, first.withdrawn = true, after
+			second.job.Submit += after
+			return []entry{first, second}
+		})
+	}
+	return out
 }
 
 // waysOut are a job, and its two halves, that end in given ways when the results are there.
 func waysOut(states []messages.State) (out []lie) {
 	for _, state := range states {
 		for _, split := range []bool{false, true} {
-			out = append(out, func(mine, _ *entry, _ int) []entry {
-				e := *mine
+			out = append(out, func(liars []entry, _ int) []entry {
+				e := liars[0]
 				e.ends = state
 				if split {
 					return halves(e)
@@ -156,26 +254,32 @@ func waysOut(states []messages.State) (out []lie) {
 	return out
 }
 
-func pairs(sizes []float64) (out []lie) {
-	for _, x := range sizes {
-		for _, y := range sizes {
-			if x == 1 && y == 1 {
-				continue
+// together are lies of several users about their rates.
+func together(rates [][]float64) (out []lie) {
+	for _, of := range rates {
+		out = append(out, func(liars []entry, _ int) []entry {
+			if len(liars) < len(of) {
+				return nil
 			}
-			out = append(out, func(mine, partner *entry, _ int) []entry {
-				if partner == nil {
-					return nil
-				}
-				return []entry{mine.rated(x), partner.rated(y)}
-			})
-		}
+			var told []entry
+			for k, x := range of {
+				told = append(told, liars[k].rated(x))
+			}
+			return told
+		})
 	}
 	return out
 }
 
-// variant is a study in which the liars submit other entries, whose each job is, and
-// how those jobs end that do not end well, by position.
-func variant(p *core.Problem, liars []int, told []entry) (q core.Problem, owner []int, ends map[int]messages.State) {
+// story is how entries end that are not left alone, by position.
+type story struct {
+	ends    map[int]messages.State
+	cancels map[int]float64
+}
+
+// variant is a study in which the liars submit other entries, whose each job is (0: of
+// others; negative: a ghost of a liar), and how those jobs end that do not end well.
+func variant(p *core.Problem, liars []int, told []entry) (q core.Problem, owner []int, of story) {
 	entries := make([]entry, 0, len(p.Bids)+1)
 	for i := range p.Bids {
 		if !slices.Contains(liars, i) {
@@ -187,14 +291,34 @@ func variant(p *core.Problem, liars []int, told []entry) (q core.Problem, owner 
 		return cmp.Or(cmp.Compare(a.job.Submit, b.job.Submit), cmp.Compare(a.job.Line, b.job.Line))
 	})
 	w := *p.Work
-	q, owner, ends = *p, make([]int, len(entries)), map[int]messages.State{}
+	q, owner, of = *p, make([]int, len(entries)), story{map[int]messages.State{}, map[int]float64{}}
 	w.Jobs, q.Bids = make([]workload.Job, len(entries)), make([]bids.Bid, len(entries))
+	w.Users = slices.Clone(w.Users)
+	q.Payers = nil
+	if len(told) < len(entries) {
+		q.Payers = make([]bool, len(entries))
+	}
 	for k, e := range entries {
 		w.Jobs[k], q.Bids[k], owner[k] = e.job, e.bid, e.liar
+		if e.ghost {
+			owner[k] = -e.liar
+		}
+		if q.Payers != nil {
+			q.Payers[k] = e.liar > 0
+		}
+		if e.name > 0 {
+			w.Jobs[k].User = len(p.Work.Users) + e.name - 1
+		}
+		for len(w.Users) <= w.Jobs[k].User {
+			w.Users = append(w.Users, workload.Unknown)
+		}
 		if e.ends != 0 {
-			ends[k] = e.ends
+			of.ends[k] = e.ends
+		}
+		if e.withdrawn > 0 {
+			of.cancels[k] = e.job.Submit + e.withdrawn
 		}
 	}
 	q.Work, q.Progress = &w, nil
-	return q, owner, ends
+	return q, owner, of
 }

@@ -13,12 +13,16 @@ import (
 // is handed over at the deadline declared, not sooner.
 func (t *entry) payoff(q *core.Problem, o *core.Outcome, owner []int, me int) float64 {
 	var parts []int
+	ghosts := 0.0
 	for k, who := range owner {
-		if who == me {
+		switch who {
+		case me:
 			parts = append(parts, k)
+		case -me:
+			ghosts += o.Jobs[k].Paid.Float()
 		}
 	}
-	return t.payoffOf(q, o, parts)
+	return t.payoffOf(q, o, parts) - ghosts
 }
 
 // payoffOf is the payoff by the positions of the jobs that were submitted.

@@ -4,6 +4,8 @@ import (
 	"maps"
 	"math"
 	"slices"
+
+	"gonum.org/v1/gonum/stat/distuv"
 )
 
 // Report is the result. The names of the keys are stable.
@@ -48,7 +50,15 @@ type Fixed struct {
 }
 
 // Fired reports whether a mean gain is above nothing within its interval.
-func (f *Fixed) Fired() bool { return f.Jobs > 0 && f.CI[0] > rounding }
+func (f *Fixed) Fired() bool { return f.Jobs > 0 && f.CI[0] > Rounding }
+
+// Above reports whether one of the fixed lies gains more than x on average, within an interval
+// that is widened for the number of lies that are looked at (Bonferroni): where none of
+// them gains more, one audit in forty says so at most.
+func (f *Finding) Above(x float64, lies int) bool {
+	z := distuv.UnitNormal.Quantile(1-0.025/float64(max(1, lies))) / 1.96
+	return slices.ContainsFunc(f.Fixed, func(l Fixed) bool { return l.Jobs > 0 && l.Mean-z*(l.Mean-l.CI[0]) > x })
+}
 
 // fix sums up each lie of a kind, and the control.
 func (f *Finding) fix(of []result) {
@@ -81,9 +91,9 @@ func fixedOf(gains map[int][]float64) (all []Fixed, surest Fixed) {
 	return all, surest
 }
 
-// rounding is how much of a job's value payments in whole microcredits and sums
+// Rounding is how much of a job's value payments in whole microcredits and sums
 // in floating point can look like.
-const rounding = 1e-6
+const Rounding = 1e-6
 
 // add sums up a kind of lie.
 func (r *Report) add(kind string, of []result) {
@@ -98,7 +108,7 @@ func (r *Report) add(kind string, of []result) {
 		f.Lies += s.lies
 		gain := s.gain / s.value
 		f.Gains = append(f.Gains, gain)
-		if gain > rounding {
+		if gain > Rounding {
 			f.Gainers++
 		}
 		if gain > f.Largest {

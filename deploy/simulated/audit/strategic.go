@@ -77,7 +77,7 @@ func strategies() []strategy {
 // named names a lie by what it does to a job.
 func named(kind string, l lie) string {
 	probe := entry{job: workload.Job{Runtime: 1000, Width: 1}, bid: bids.Bid{Value: 1, Rate: 1, Length: 1000, Deadline: 1000, Budget: 1}}
-	told := l(&probe, nil, 1)
+	told := l([]entry{probe}, 1)
 	if len(told) == 0 {
 		return kind
 	}
@@ -127,6 +127,9 @@ func Play(p *core.Problem, passes int, progress func(done, of int)) (*Equilibriu
 		g.regret[u] = make([]float64, len(g.strategies))
 	}
 	g.truth = g.entries(all)
+	for i := range g.truth {
+		g.truth[i].name = 0 // users have all of their jobs
+	}
 	out := &Equilibrium{Market: string(p.Market.Name), Mechanism: p.Market.Mechanism, Notes: []string{}}
 	before, paid, err := g.everybody()
 	if err != nil {
@@ -214,7 +217,7 @@ func (g *game) outcome(plays []int, only int) (of, paid []float64, err error) {
 	for i := range g.truth {
 		e := g.truth[i]
 		if l := g.strategies[plays[e.job.User]].lie; l != nil {
-			if lies := l(&e, nil, g.Work.Nodes); lies != nil {
+			if lies := l([]entry{e}, g.Work.Nodes); lies != nil {
 				told = append(told, lies...)
 				continue
 			}

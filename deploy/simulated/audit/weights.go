@@ -3,6 +3,7 @@ package audit
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 
 	"github.com/candor-grid/candor/auctioneer/mechanism/proportional"
 	"github.com/candor-grid/candor/deploy/simulated/rules"
@@ -12,10 +13,11 @@ import (
 // hardly moves the others.
 const mostPresent = 200
 
-// weights lies about utility weights, in a market of proportional shares with
-// two classes: one allocation among the job and those submitted next to it.
-// Everybody's true weights are drawn by the job's number. The gain is of utility,
-// as a part of the honest one.
+// weights lies about utility weights and about the form of the utility, in a market of
+// proportional shares with two classes: one allocation among the job and those submitted
+// next to it. Everybody's true weights and form are drawn by the job's number. The gain is
+// of utility: of a linear one as a part of the honest one, of a logarithmic one as what its
+// shares grow by, as a part of them.
 func (a *audit) weights(s sample, r *result) error {
 	if a.Market.Mechanism != rules.Proportional {
 		return nil
@@ -30,6 +32,7 @@ func (a *audit) weights(s sample, r *result) error {
 		rng := rand.New(rand.NewPCG(a.Seed, uint64(a.Work.Jobs[i].Number)))
 		p.Budgets = append(p.Budgets, a.Bids[i].Budget)
 		p.Weights = append(p.Weights, 0.1+rng.Float64(), 0.1+rng.Float64())
+		p.Log = append(p.Log, rng.IntN(2) == 0)
 	}
 	me := s.at - from
 	truth := *p
@@ -38,16 +41,21 @@ func (a *audit) weights(s sample, r *result) error {
 		return err
 	}
 	const angles = 19
-	r.could, r.lies, r.runs, r.value = true, angles, angles+1, honest
-	for k := range angles {
+	r.could, r.lies, r.runs, r.value = true, 2*angles, 2*angles+1, honest
+	if truth.Log[me] {
+		r.value = truth.Weights[2*me] + truth.Weights[2*me+1]
+	}
+	for k := range r.lies {
 		lie := truth
-		lie.Weights = append([]float64{}, truth.Weights...)
-		angle := float64(k+1) / (angles + 1) * math.Pi / 2
+		lie.Weights, lie.Log = slices.Clone(truth.Weights), slices.Clone(truth.Log)
+		angle := float64(k%angles+1) / (angles + 1) * math.Pi / 2
 		lie.Weights[2*me], lie.Weights[2*me+1] = math.Cos(angle), math.Sin(angle)
+		lie.Log[me] = truth.Log[me] != (k >= angles)
 		u, err := utility(&lie, &truth, me)
 		if err != nil {
 			return err
 		}
+		r.fixed = append(r.fixed, fixed{k, u - honest})
 		if gain := u - honest; gain > r.gain {
 			r.gain, r.best = gain, k
 		}

@@ -1,6 +1,7 @@
 package bids
 
 import (
+	"cmp"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -21,6 +22,8 @@ type Bid struct {
 	// Valued and Rated: value and rate are a file's, and neither mode nor shading
 	// was drawn.
 	Valued, Rated bool
+	// DelayRate is what it says a second of waiting costs it, for a slot; 0: Rate.
+	DelayRate float64
 	// Minimum is the least utility that it demands in a proportional market with an slo; 0:
 	// that slo.
 	Minimum float64
@@ -31,6 +34,9 @@ func (b *Bid) Worth(j *workload.Job) float64 { return b.Value * j.Work() }
 
 // Delay is what a second of delay costs its owner.
 func (b *Bid) Delay(j *workload.Job) float64 { return b.Value * float64(j.Width) }
+
+// SaidDelay is what it says a second of delay costs, for a slot.
+func (b *Bid) SaidDelay() float64 { return cmp.Or(b.DelayRate, b.Rate) }
 
 // Model is the document that says how bids are drawn. Absent fields have the
 // defaults of Default.

@@ -100,14 +100,14 @@ func (q *queue) announced(i int, front bool) batchqueue.Job {
 	if front {
 		out.Value = b.Rate * b.Length * float64(j.Width)
 	} else {
-		out.Delay = b.Rate * float64(j.Width)
+		out.Delay = b.SaidDelay() * float64(j.Width)
 	}
 	return out
 }
 
 // pay has the jobs of the queue pay for a decision.
 func (q *queue) pay(profile *batchqueue.Queue, d *batchqueue.Decision) error {
-	if len(q.waiting) < 2 {
+	if len(q.waiting) < 2 || !slices.ContainsFunc(q.waiting, q.pays) {
 		return nil
 	}
 	accounts := make([]messages.Name, len(q.waiting))
@@ -162,7 +162,7 @@ func (q *queue) typeOf(i int) messages.QueuedType {
 }
 
 func queuedType(j *workload.Job, b *bids.Bid) messages.QueuedType {
-	return messages.QueuedType{Value: Money(b.Rate * b.Length * float64(j.Width)), Delay: Money(b.Rate * float64(j.Width)),
+	return messages.QueuedType{Value: Money(b.Rate * b.Length * float64(j.Width)), Delay: Money(b.SaidDelay() * float64(j.Width)),
 		Length: messages.Duration(b.Length * 1e9), Width: j.Width}
 }
 

@@ -387,3 +387,28 @@ func TestBudgetsBySizeSlowShortJobsDown(t *testing.T) {
 		t.Errorf("inverse %v, equal %v, first come %v, by size %v", inverse, equal, fifo, size)
 	}
 }
+
+// TestPaymentsOfSome: what some jobs pay is the same whether or not the payments of the
+// others are worked out.
+func TestPaymentsOfSome(t *testing.T) {
+	for _, name := range []string{rules.Deadline, rules.BatchQueue, rules.HighestBid} {
+		t.Run(name, func(t *testing.T) {
+			rapid.Check(t, func(t *rapid.T) {
+				p := study(t, name, 3)
+				switch name {
+				case rules.HighestBid:
+					p.Market.Price = messages.PricePivot
+				case rules.BatchQueue:
+					p.Market.Pricing, p.Market.Draws = rapid.SampledFrom([]string{"externality", "pivot"}).Draw(t, "pricing"), 16
+				}
+				all := mustRun(t, p)
+				i := rapid.IntRange(0, len(p.Bids)-1).Draw(t, "payer")
+				p.Payers = make([]bool, len(p.Bids))
+				p.Payers[i] = true
+				if of := mustRun(t, p); of.Jobs[i] != all.Jobs[i] && !math.IsNaN(all.Jobs[i].Start) || of.Jobs[i].Paid != all.Jobs[i].Paid {
+					t.Fatalf("job %d: %+v, with all payments %+v", i, of.Jobs[i], all.Jobs[i])
+				}
+			})
+		})
+	}
+}

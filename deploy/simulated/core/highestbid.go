@@ -27,7 +27,7 @@ func runHighestBid(p *Problem) (*Outcome, error) {
 	if widest, _ := p.Work.Widest(); widest > 1 {
 		return runWideHighestBid(p)
 	}
-	problem := &highestbid.Problem{Nodes: p.Work.Nodes, Rule: rule(p.Market), Reserve: *p.Market.Reserve, Horizon: Horizon(p.Market),
+	problem := &highestbid.Problem{Nodes: p.Work.Nodes, Rule: rule(p.Market), Reserve: *p.Market.Reserve, Horizon: Horizon(p.Market), Payers: p.Payers,
 		Jobs: make([]highestbid.Job, len(p.Bids))}
 	for i := range p.Bids {
 		j, b := &p.Work.Jobs[i], &p.Bids[i]

@@ -20,12 +20,18 @@ func runSplit(p *Problem, run func(*Problem) (*Outcome, error)) (*Outcome, error
 	alone, work := *p, *p.Work
 	work.Jobs, alone.Bids, alone.Work = make([]workload.Job, 0, tasks), make([]bids.Bid, 0, tasks), &work
 	owner := make([]int, 0, tasks)
+	if p.Payers != nil {
+		alone.Payers = make([]bool, 0, tasks)
+	}
 	for i := range p.Work.Jobs {
 		j, b := p.Work.Jobs[i], p.Bids[i]
 		b.Budget /= float64(j.Width)
 		for width := j.Width; width > 0; width-- {
 			j.Width = 1
 			work.Jobs, alone.Bids, owner = append(work.Jobs, j), append(alone.Bids, b), append(owner, i)
+			if p.Payers != nil {
+				alone.Payers = append(alone.Payers, p.Payers[i])
+			}
 		}
 	}
 	o, err := run(&alone)

@@ -24,6 +24,9 @@ type Config struct {
 	// Failed, the last task exits with 1; Cancelled, its owner cancels the job in the last
 	// moment; nil, and of other jobs: well.
 	Ends map[int]messages.State
+	// Cancels says when owners cancel jobs, whatever became of them by then, in seconds of
+	// the log, by position in the trace.
+	Cancels map[int]float64
 }
 
 const defaultLease = messages.Duration(6 * 3600 * 1e9)
@@ -101,6 +104,9 @@ func newGrid(p *core.Problem, c Config) (*Grid, error) {
 	}
 	for i := range p.Work.Jobs {
 		g.queue.Push(g.at(p.Work.Jobs[i].Submit), func() { g.submit(i) })
+		if at, ok := c.Cancels[i]; ok {
+			g.queue.Push(g.at(at), func() { g.leader.cancel(i) })
+		}
 	}
 	return g, nil
 }
@@ -168,8 +174,12 @@ func (g *Grid) finish() (*core.Outcome, *Traffic, error) {
 	books := g.bank.Books()
 	g.traffic.Books, g.traffic.Lost, g.traffic.Repeated = books.Message, g.net.Lost, g.net.Repeated
 	paid := messages.Credits(0)
-	for i := range g.out.Jobs {
-		paid += g.out.Jobs[i].Paid
+	for id, cost := range g.leader.costs {
+		if j := g.leader.book.Job(id); j != nil { // one that ended may get back what a job was to have that was cancelled
+			cost = j.Cost()
+		}
+		g.out.Jobs[g.leader.of[id]].Paid += cost
+		paid += cost
 	}
 	account, err := g.bank.Account(messages.SiteAccount)
 	switch {

@@ -25,7 +25,9 @@ type leader struct {
 	rules  intake.Rules
 	inputs []desk.Input // of the next step
 
-	of      []int32                // by number of a job of the book: the job of the workload
+	of []int32 // by number of a job of the book: the job of the workload
+	// costs are what jobs of the book that have ended paid, as far as is known.
+	costs   map[messages.JobID]messages.Credits
 	retried map[messages.JobID]int // tasks that came back, as noted
 	refused map[int]int            // by job of the workload: parts that were refused
 
@@ -35,7 +37,7 @@ type leader struct {
 }
 
 func newLeader(g *Grid, config messages.Market) (*leader, error) {
-	l := &leader{Grid: g, book: book.New(), of: make([]int32, 1, len(g.Bids)+1), retried: map[messages.JobID]int{}, refused: map[int]int{}}
+	l := &leader{Grid: g, book: book.New(), of: make([]int32, 1, len(g.Bids)+1), retried: map[messages.JobID]int{}, costs: map[messages.JobID]messages.Credits{}, refused: map[int]int{}}
 	l.book.Watch(true)
 	var faults []error
 	l.desk, faults = desk.New(desk.Config{Site: site, Term: 1, Markets: []messages.Market{config}, Lease: g.config.Lease, Seed: g.Seed}, l, l.instant())

@@ -36,7 +36,7 @@ func (l *leader) over(i int, at messages.Time) {
 func (l *leader) conclude(j *book.Job) {
 	i := int(l.of[j.ID])
 	w, r := &l.Work.Jobs[i], &l.out.Jobs[i]
-	r.Paid += j.Cost()
+	l.costs[j.ID] = j.Cost()
 	if j.Started != 0 && !(r.Start <= l.seconds(j.Started)) {
 		r.Start = l.seconds(j.Started)
 	}

@@ -96,7 +96,7 @@ func (l *leader) spec(i int) (*messages.JobSpec, error) {
 	for _, f := range []struct {
 		to *messages.Credits
 		x  float64
-	}{{&s.Budget, budgetOf(l.Problem, i)}, {&s.Rate, b.Rate}, {&s.Value, b.Rate * b.Length * slots}, {&s.Delay, b.Rate * slots}} {
+	}{{&s.Budget, budgetOf(l.Problem, i)}, {&s.Rate, b.Rate}, {&s.Value, b.Rate * b.Length * slots}, {&s.Delay, b.SaidDelay() * slots}} {
 		var ok bool
 		if *f.to, ok = messages.RoundCredits(f.x); !ok {
 			return nil, messages.Errorf(messages.Invalid, "an amount of %v credits is above the limit", f.x)
@@ -156,4 +156,14 @@ func (l *leader) enter(p part, s *intake.Submission) {
 		return
 	}
 	l.of = append(l.of, int32(p.job))
+}
+
+// cancel has the owner of a job cancel what is left of it.
+func (l *leader) cancel(i int) {
+	for id, of := range l.of {
+		if j := l.book.Job(messages.JobID(id)); int(of) == i && j != nil && j.Active() {
+			l.propose(&book.Command{Cancel: &book.Cancel{Job: j.ID, By: j.Account}})
+		}
+	}
+	l.kick()
 }

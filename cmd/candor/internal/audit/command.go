@@ -62,10 +62,15 @@ func Command() *cobra.Command {
 		Short: "search for lies that gain in a market, on a log of jobs",
 		Long: `Searches for the lie that gains most, for each job of a sample of a log. The
 kinds of lies are: value, deadline, length, nodes, a later arrival, the job in
-two halves, two users who collude, utility weights in proportional markets, a
-minimum utility in proportional markets with an slo, and a job that exits with 1
-or is cancelled when its owner has the results. For each lie the whole market
-runs again with everything else equal. Gains are parts of the job's value.
+two halves, two or three users who collude, false names, second jobs that nobody
+needs (ghosts), a job that is slow on purpose, a job that is cancelled and
+submitted again, and a job that exits with 1 or is cancelled when its owner has
+the results. In proportional markets there are also utility weights and forms,
+and with an slo a minimum utility; in batch queues a cost of delay apart from the
+value. The kind joint searches for a lie about all of these numbers together. For
+each lie the whole market runs again with everything else equal. Gains are parts
+of the job's value. The kinds ends and cancel run every message of every actor,
+and take long.
 
 Each lie needs a run of the market: study a few days of a log (--from, --to).
 After an interrupt (Ctrl-C), the report has what was done by then.
@@ -77,7 +82,9 @@ the sample can show a gain.
 
 Exits with 1 if a lie gains more than --threshold after the fact, if the whole
 interval of the mean gain of a lie is above --fail-above, or if that interval is
-above 0 for a kind that --zero names.`,
+above 0 for a kind that --zero names. For the exit code the intervals are wider
+than in the table, because many lies are looked at: a market in which no lie gains
+fails one time in forty at most.`,
 		Example: `  candor audit --trace KTH-SP2.swf.gz --market deadline \
       --from 30d --to 37d --jobs 50
   candor audit --trace mine.swf --market m.yaml --seeds 3 --fail-above 0.02
@@ -128,10 +135,13 @@ func (o *options) run(c *cobra.Command) error {
 
 // failed are the kinds of which a fixed lie gains more than it may, within its interval.
 func (o *options) failed(d *document) []string {
-	out := []string{}
+	out, lies := []string{}, 0
+	for i := range d.Kinds {
+		lies += len(d.Kinds[i].Fixed)
+	}
 	for i := range d.Kinds {
 		f := &d.Kinds[i]
-		if f.Worst.Jobs > 0 && (d.Above != nil && f.Worst.CI[0] > *d.Above || slices.Contains(o.zeros, f.Kind) && f.Worst.Fired()) {
+		if d.Above != nil && f.Above(*d.Above, lies) || slices.Contains(o.zeros, f.Kind) && f.Above(audit.Rounding, lies) {
 			out = append(out, f.Kind)
 		}
 	}

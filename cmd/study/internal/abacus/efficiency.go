@@ -39,24 +39,26 @@ type both struct {
 }
 
 // runBoth measures axes, each place n times.
-func runBoth(axes []axis, n int, seed uint64) (map[string]both, error) {
+func runBoth(o study.Options, axes []axis, n int) (map[string]both, error) {
 	out := map[string]both{}
 	for k := range axes {
-		auction, err := axes[k].run(false, n, seed)
+		auction, err := axes[k].run(false, n, o.Seed)
 		if err != nil {
 			return nil, err
 		}
-		fifo, err := axes[k].run(true, n, seed)
+		fifo, err := axes[k].run(true, n, o.Seed)
 		if err != nil {
 			return nil, err
 		}
 		out[axes[k].name] = both{auction, fifo}
+		last := len(auction) - 1
+		o.Tell(k+1, len(axes), "figure %s: the last total time is %s s by auction, %s s first in, first out", axes[k].name, auction[last].Total, fifo[last].Total)
 	}
 	return out, nil
 }
 
 func efficiency(o study.Options) (*study.Report, error) {
-	n, err := runBoth(efficiencyAxes, often(o), o.Seed)
+	n, err := runBoth(o, efficiencyAxes, often(o))
 	if err != nil {
 		return nil, err
 	}
@@ -64,9 +66,9 @@ func efficiency(o study.Options) (*study.Report, error) {
 	for _, a := range efficiencyAxes {
 		p := study.NewFigure(efficiencyName+"-"+a.name, a.label, "mean response time, seconds")
 		for i := range shownUsers {
-			response := func(e *estimates) float64 { return e.Response[i].Mean }
-			p.Line(fmt.Sprintf("user %d", i+1), i, a.at, study.Each(n[a.name].Auction, response))
-			p.Points("", i, a.at, study.Each(n[a.name].FIFO, response))
+			response := func(e *estimates) study.Estimate { return e.Response[i] }
+			p.Estimates(fmt.Sprintf("user %d, auction", i+1), i, a.at, study.Each(n[a.name].Auction, response))
+			p.Points(fmt.Sprintf("user %d, first in, first out", i+1), i, a.at, study.Each(n[a.name].FIFO, func(e *estimates) float64 { return e.Response[i].Mean }))
 		}
 		report.Figures = append(report.Figures, p)
 	}

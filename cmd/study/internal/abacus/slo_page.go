@@ -10,10 +10,11 @@ import (
 
 // figures draw the profits of each setting of deadlines.
 func (n sloNumbers) figures() (out []*study.Figure) {
-	mean := func(e *study.Estimate) float64 { return e.Mean }
 	for k, d := range settings {
 		p := study.NewFigure(fmt.Sprintf("%s-%d", sloName, k+1), "workload over capacity", "profit over all budgets")
-		p.Lines(schedulers, rates, func(at int) []float64 { return study.Each(n[d.Name][at].Parts, mean) })
+		for k, name := range schedulers {
+			p.Estimates(name, k, rates, study.Each(n[d.Name], func(at *profits) study.Estimate { return at.Parts[k] }))
+		}
 		out = append(out, p)
 	}
 	return out

@@ -27,12 +27,12 @@ var timeAxes = []axis{
 }
 
 func totalTime(o study.Options) (*study.Report, error) {
-	n, err := runBoth(timeAxes, often(o), o.Seed)
+	n, err := runBoth(o, timeAxes, often(o))
 	if err != nil {
 		return nil, err
 	}
 	for k := range variations {
-		varied, err := runBoth(variations[k].axes(), often(o)/fewer, o.Seed)
+		varied, err := runBoth(o, variations[k].axes(), often(o)/fewer)
 		if err != nil {
 			return nil, err
 		}
@@ -41,9 +41,9 @@ func totalTime(o study.Options) (*study.Report, error) {
 	report := &study.Report{Numbers: n, Page: timePage(n)}
 	for _, a := range timeAxes {
 		p := study.NewFigure(timeName+"-"+a.name, a.label, "total time, seconds")
-		p.Lines([]string{"auction", "first in, first out"}, a.at, func(k int) []float64 {
-			return []float64{n[a.name].Auction[k].Total.Mean, n[a.name].FIFO[k].Total.Mean}
-		})
+		total := func(e *estimates) study.Estimate { return e.Total }
+		p.Estimates("auction", 0, a.at, study.Each(n[a.name].Auction, total))
+		p.Estimates("first in, first out", 1, a.at, study.Each(n[a.name].FIFO, total))
 		report.Figures = append(report.Figures, p)
 	}
 	return report, nil

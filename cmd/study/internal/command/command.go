@@ -42,7 +42,8 @@ func New() *cobra.Command {
 		Short: "Reproduce the papers' tables and figures, and set ours beside theirs",
 		Long: `Runs the studies that are named, or all, and writes for each a page (NAME.md), its
 numbers (NAME.json) and its figures (SVG) into a directory. The same seed
-gives the same numbers.`,
+gives the same numbers. Long studies print each part as soon as it is there, and
+the time that is left.`,
 		Example: `  study --list
   study shudler-tables --out figures --traces ~/logs
   study --quick --out /tmp/figures --traces ~/logs`,
@@ -52,7 +53,7 @@ gives the same numbers.`,
 				list(c.OutOrStdout())
 				return nil
 			}
-			return o.run(names, c.OutOrStdout())
+			return o.run(names, c.OutOrStdout(), c.ErrOrStderr())
 		},
 	}
 	f := c.Flags()
@@ -70,7 +71,7 @@ func list(w io.Writer) {
 	}
 }
 
-func (o *options) run(names []string, w io.Writer) error {
+func (o *options) run(names []string, w, progress io.Writer) error {
 	chosen, err := choose(names)
 	if err != nil {
 		return err
@@ -80,6 +81,10 @@ func (o *options) run(names []string, w io.Writer) error {
 	}
 	for _, s := range chosen {
 		began := time.Now()
+		o.Told = func(done, of int, what string) {
+			took := time.Since(began)
+			fmt.Fprintf(progress, "%s: %d of %d, %.0f s left: %s\n", s.Name, done, of, took.Seconds()*float64(of-done)/float64(done), what)
+		}
 		report, err := s.Run(o.Options)
 		if err == nil {
 			err = report.Write(o.out, s.Name)

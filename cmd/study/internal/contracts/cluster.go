@@ -58,11 +58,18 @@ func (c *cluster) offer(declared messages.Valuation, class contract.Sampler, see
 }
 
 // arrive has a job of a type come, be offered a menu, and take the contract that
-// is its own type's; then all are put in order anew.
-func (c *cluster) arrive(t messages.Valuation, work float64, class contract.Sampler, seed uint64) error {
+// is its own type's; then all are put in order anew. Without a class there is no menu: the job is
+// scheduled as its own type, with a part of its times.
+func (c *cluster) arrive(t messages.Valuation, work float64, class contract.Sampler, seed uint64, part float64) error {
 	j, err := c.join(t, work)
 	if err != nil {
 		return err
+	}
+	if class == nil {
+		if j.declared, err = valuation.New(typed([]float64{part * t.Mu, part * t.Delta})); err != nil {
+			return err
+		}
+		return c.order()
 	}
 	o, err := c.offer(t, class, seed)
 	if err != nil {
@@ -96,7 +103,9 @@ func (c *cluster) run(until float64) {
 		j := c.jobs[0]
 		c.now += j.work
 		took := c.now - j.arrived
-		j.paid = j.contract.Settle(&j.own, took, false)
+		if j.contract.Price > 0 {
+			j.paid = j.contract.Settle(&j.own, took, false)
+		}
 		j.utility = j.own.At(took) - j.paid
 		c.jobs, c.done = c.jobs[1:], append(c.done, j)
 	}

@@ -42,9 +42,10 @@ var levels = []float64{0.05, 0.1, 0.25, 0.5, 0.75, 0.9}
 type distribution struct {
 	Training  string         `json:"training"`
 	Mean      study.Estimate `json:"mean"`
-	Price     float64        `json:"mean_paid"`
+	Paid      study.Estimate `json:"paid"`
 	Quantiles []float64      `json:"quantiles"` // at levels
 	Means     []float64      `json:"means"`     // of each repetition
+	Payments  []float64      `json:"payments"`  // the mean of each repetition
 	utilities []float64      // ascending
 }
 
@@ -61,12 +62,14 @@ func distributions(o study.Options) (*study.Report, error) {
 	var figures []*study.Figure
 	for _, load := range loads {
 		n := loaded{Load: load, Levels: levels}
-		for k := range trainings {
-			d, err := s.repeat(&trainings[k], load, o.Seed)
+		for _, t := range slices.Concat(trainings, controls) {
+			d, err := s.repeat(&t, load, o.Seed)
 			if err != nil {
 				return nil, err
 			}
 			n.Sets = append(n.Sets, *d)
+			o.Tell(len(numbers)*(len(trainings)+len(controls))+len(n.Sets), len(loads)*(len(trainings)+len(controls)),
+				"load %.2f, %s: utility %s, paid %s", load, t.name, d.Mean, d.Paid)
 		}
 		numbers, figures = append(numbers, n), append(figures, n.figure())
 	}
@@ -75,26 +78,25 @@ func distributions(o study.Options) (*study.Report, error) {
 
 func (s size) repeat(t *training, load float64, seed uint64) (*distribution, error) {
 	d := &distribution{Training: t.name}
-	prices := 0.0
 	for k := range s.repetitions {
 		class, err := t.train(rand.New(rand.NewPCG(seed, uint64(k)<<1|1)))
 		if err != nil {
 			return nil, err
 		}
-		done, err := s.jobsOf(class, load, seed, uint64(k))
+		done, err := s.jobsOf(class, t.part, load, seed, uint64(k))
 		if err != nil {
 			return nil, err
 		}
-		sum := 0.0
+		sum, paid := 0.0, 0.0
 		for _, j := range done {
 			sum += j.utility
-			prices += j.paid
+			paid += j.paid
 			d.utilities = append(d.utilities, j.utility)
 		}
-		d.Means = append(d.Means, sum/float64(len(done)))
+		d.Means, d.Payments = append(d.Means, sum/float64(len(done))), append(d.Payments, paid/float64(len(done)))
 	}
 	slices.Sort(d.utilities)
-	d.Mean, d.Price = study.Estimated(d.Means), prices/float64(len(d.utilities))
+	d.Mean, d.Paid = study.Estimated(d.Means), study.Estimated(d.Payments)
 	for _, level := range levels {
 		d.Quantiles = append(d.Quantiles, stat.Quantile(level, stat.Empirical, d.utilities, nil))
 	}
@@ -102,7 +104,7 @@ func (s size) repeat(t *training, load float64, seed uint64) (*distribution, err
 }
 
 // jobsOf is a repetition: the same jobs come whatever the training set.
-func (s size) jobsOf(class contract.Sampler, load float64, seed, repetition uint64) ([]*job, error) {
+func (s size) jobsOf(class contract.Sampler, part, load float64, seed, repetition uint64) ([]*job, error) {
 	r := rand.New(rand.NewPCG(seed, repetition<<1))
 	draw := contract.Valid(normal(1))
 	var c cluster
@@ -112,7 +114,7 @@ func (s size) jobsOf(class contract.Sampler, load float64, seed, repetition uint
 		if err != nil {
 			return nil, err
 		}
-		if err := c.arrive(t, load*arrivalSeconds*r.ExpFloat64(), class, r.Uint64()); err != nil {
+		if err := c.arrive(t, load*arrivalSeconds*r.ExpFloat64(), class, r.Uint64(), part); err != nil {
 			return nil, err
 		}
 	}

@@ -34,10 +34,20 @@ type training struct {
 	part    float64 // of the true distribution: 1 is truthful
 }
 
-var trainings = []training{{"500 truthful", 500, 1}, {"20 truthful", 20, 1}, {"500 untruthful", 500, 0.5}}
+// The paper's training sets, and controls: types that are less urgent than the true ones
+// instead of more; and no surrogates, where every job is scheduled as its own type, or as its
+// own with other times, and pays nothing.
+var (
+	trainings = []training{{"500 truthful", 500, 1}, {"20 truthful", 20, 1}, {"500 untruthful", 500, 0.5}}
+	controls  = []training{{"500 less urgent", 500, 2}, {"no surrogates", 0, 1}, {"no surrogates, times halved", 0, 0.5}}
+)
 
-// train draws the training set and estimates the distribution of types from it.
+// train draws the training set and estimates the distribution of types from it; nil: there
+// is none.
 func (t *training) train(r *rand.Rand) (contract.Sampler, error) {
+	if t.samples == 0 {
+		return nil, nil
+	}
 	draw := contract.Valid(normal(t.part))
 	d := &density.Data{Dimensions: 2}
 	for range t.samples {

@@ -80,6 +80,7 @@ func figures(o study.Options) (*study.Report, error) {
 			return nil, err
 		}
 		n.ByCapacity = append(n.ByCapacity, *p)
+		o.Tell(len(n.ByCapacity), len(capacities)+len(scarcities), "%d slots: value %.4g online, %.4g offline", p.Slots, p.Monotone.Value, p.Offline)
 	}
 	for _, x := range scarcities {
 		r, err := c.ratios(x)
@@ -87,6 +88,7 @@ func figures(o study.Options) (*study.Report, error) {
 			return nil, err
 		}
 		n.ByLambda = append(n.ByLambda, *r)
+		o.Tell(len(capacities)+len(n.ByLambda), len(capacities)+len(scarcities), "%v of the average capacity: online over offline value %.4g", r.Capacity, r.Monotone)
 	}
 	return &study.Report{Numbers: n, Page: n.page(), Figures: n.plots()}, nil
 }

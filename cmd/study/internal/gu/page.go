@@ -33,14 +33,13 @@ func (n *figureNumbers) plots() (out []*study.Figure) {
 	} {
 		p := study.NewFigure(figuresName+"-"+f.suffix, "capacity over average capacity", f.label)
 		p.Y.Cover(0)
-		p.Left = true
 		p.Lines(f.lines, x, func(k int) []float64 { return f.of(&n.ByCapacity[k]) })
 		out = append(out, p)
 	}
 	p := study.NewFigure(figuresName+"-lambda", "λ", "online over offline value")
 	for k, r := range n.ByLambda {
 		p.Line(fmt.Sprintf("C = %v of average, paper's rule", r.Capacity), k, lambdas, r.Paper)
-		p.Points("", k, lambdas, r.Monotone)
+		p.Points(fmt.Sprintf("C = %v of average, ours", r.Capacity), k, lambdas, r.Monotone)
 	}
 	return append(out, p)
 }

@@ -42,7 +42,6 @@ func (n *searchNumbers) worthPlot(name, label string, of []*worths, scale func(*
 // incentivesPlot is figure 7.10.
 func (n *searchNumbers) incentivesPlot() *study.Figure {
 	p := study.NewFigure(searchName+"-incentives", "value declared", "payoff")
-	p.Bottom = true
 	for k, d := range n.Depths {
 		var x, y []float64
 		for _, at := range d.Payoffs.Points {
@@ -59,7 +58,6 @@ func (n *searchNumbers) incentivesPlot() *study.Figure {
 // likelihoodPlot is figure 7.11.
 func (n *searchNumbers) likelihoodPlot() *study.Figure {
 	p := study.NewFigure(searchName+"-likelihood", "value declared", "likelihood that the job runs")
-	p.Bottom = true
 	for k, d := range n.Depths {
 		p.Line(d.Name, k, d.Payoffs.declared(), d.Runs)
 	}

@@ -115,7 +115,6 @@ func (s *sweep) spread() float64 {
 // draw draws the mean of each sweep as a line and the dots of the first as points.
 func draw(name, label string, named []string, sweeps ...*sweep) *study.Figure {
 	p, first := study.NewFigure(name, label, "payoff"), sweeps[0]
-	p.Bottom = first.honest() != &first.Points[0] // where lines leave room
 	var x, y []float64
 	for _, at := range first.Points {
 		for _, dot := range at.Dots[:min(len(at.Dots), mostDots)] {

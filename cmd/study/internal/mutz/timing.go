@@ -93,7 +93,7 @@ func (s *series) at(x float64) float64 {
 // timePlot draws series; with log, on logarithmic axes, where a power is a slope.
 func timePlot(name, label string, log bool, of ...*series) *study.Figure {
 	p := study.NewFigure(name, label, "milliseconds")
-	p.Left, p.X.Log, p.Y.Log = true, log, log
+	p.X.Log, p.Y.Log = log, log
 	for k, s := range of {
 		p.Line(s.Name, k, s.At, s.Millis)
 	}

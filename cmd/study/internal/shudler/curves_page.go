@@ -101,9 +101,18 @@ func about(paper string, a, b float64) claim {
 // curvesVerdict compares what the paper says of its figures, low values being
 // those below highValue.
 func curvesVerdict(p *study.Page, of map[run]*crowdTally) {
+	for _, c := range claimsOf(of) {
+		p.Claim(c.holds, c.paper, "%.5g and %.5g, in the order named", c.a, c.b)
+	}
+}
+
+// claims are the paper's sentences about its figures.
+type claims []claim
+
+func claimsOf(of map[run]*crowdTally) claims {
 	low := func(r run, t func(*crowdTally) *tally) float64 { return t(of[r]).mean(0, highValue) }
 	high := func(r run, t func(*crowdTally) *tally) float64 { return t(of[r]).mean(highValue, bins*binWidth) }
-	for _, c := range []claim{
+	return []claim{
 		below("Shading raises the slowdown of low bids (figure 2).", low(honestFirst, slowdown), low(shadeFirst, slowdown)),
 		below("It raises that of high bids a little as well.", high(honestFirst, slowdown), high(shadeFirst, slowdown)),
 		below("More low bids are severely slowed (figure 3).", low(honestFirst, severe), low(shadeFirst, severe)),
@@ -120,7 +129,5 @@ func curvesVerdict(p *study.Page, of map[run]*crowdTally) {
 		about("At k-th price they gain nothing (figure 7c).", high(shadeKth, utility(groupC)), high(honestKth, utility(groupC))),
 		below("k-th price gives the honest of high value more than first price (figure 8).", high(honestFirst, utility(groupC)), high(honestKth, utility(groupC))),
 		below("It gives the aggressive more as well.", high(shadeFirst, utility(groupC)), high(shadeKth, utility(groupC))),
-	} {
-		p.Claim(c.holds, c.paper, "%.5g and %.5g, in the order named", c.a, c.b)
 	}
 }

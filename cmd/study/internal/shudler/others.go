@@ -20,8 +20,8 @@ var Others = study.Study{
 // here: one under heavy load on all its nodes, one under light load on three
 // quarters of them, as the paper's.
 var others = []machine{
-	{"KTH-SP2-1996-2.1-cln.swf.gz", 100},
-	{"NASA-iPSC-1993-3.1-cln.swf.gz", 96},
+	{file: "KTH-SP2-1996-2.1-cln.swf.gz", nodes: 100},
+	{file: "NASA-iPSC-1993-3.1-cln.swf.gz", nodes: 96},
 }
 
 // priceNames are the prices as the pages have them.
@@ -36,9 +36,63 @@ type otherLog struct {
 	Seeds  int                           `json:"seeds"`
 	Tables map[string]map[string]payoffs `json:"tables"` // as of shudler-tables
 	Curves map[string]map[string]curve   `json:"curves"` // as of shudler-figures
+	// Controls change one thing about the log or the machine, to tell why a sentence of the
+	// paper's turns.
+	Controls []control `json:"controls"`
 
 	results *results
 	tallies map[run]*crowdTally
+}
+
+// control is a machine with which the log is played again, and which of the claims hold there.
+type control struct {
+	Name  string `json:"name"`
+	Nodes int    `json:"nodes"`
+	Jobs  int    `json:"jobs"`
+	Holds []bool `json:"holds"` // by claim
+	claims
+}
+
+// lpcLoad is the part of its time that a node of the paper's is asked for.
+const lpcLoad = 0.325
+
+// controls are the log as it is, on so many nodes that it has the load of the paper's, and with
+// each parallel job as one serial job, at the load that it has.
+func (m machine) controls(o study.Options) (out []control, err error) {
+	w, _, err := m.load(o)
+	if err != nil {
+		return nil, err
+	}
+	slots := asked(w)
+	lighter, alone := m, m
+	lighter.nodes, alone.alone = max(1, int(slots/lpcLoad)), true
+	if w, _, err = alone.load(o); err != nil {
+		return nil, err
+	}
+	alone.nodes = max(1, int(float64(m.nodes)*asked(w)/slots))
+	for k, c := range []machine{m, lighter, alone} {
+		tallies, jobs, _, err := c.tallies(o)
+		if err != nil {
+			return nil, err
+		}
+		of := control{Name: []string{"as it is", "load of the LPC log", "a serial job for each job"}[k], Nodes: c.nodes, Jobs: jobs, claims: claimsOf(tallies)}
+		for _, x := range of.claims {
+			of.Holds = append(of.Holds, x.holds)
+		}
+		out = append(out, of)
+		o.Tell(k+1, 3, "%s, %s: %d of %d sentences hold", m.name(), of.Name, of.holding(), len(of.claims))
+	}
+	return out, nil
+}
+
+// holding is how many claims hold.
+func (c claims) holding() (n int) {
+	for _, x := range c {
+		if x.holds {
+			n++
+		}
+	}
+	return n
 }
 
 func othersStudy(o study.Options) (*study.Report, error) {
@@ -63,6 +117,9 @@ func (m machine) other(o study.Options) (*otherLog, []*study.Figure, error) {
 		return nil, nil, err
 	}
 	if l.tallies, l.Jobs, l.Seeds, err = m.tallies(o); err != nil {
+		return nil, nil, err
+	}
+	if l.Controls, err = m.controls(o); err != nil {
 		return nil, nil, err
 	}
 	l.Tables = l.results.numbers()
@@ -98,8 +155,29 @@ func othersPage(numbers map[string]*otherLog) *study.Page {
 		p.Section("Same, better, different: " + m.name())
 		l.results.tablesVerdict(p)
 		curvesVerdict(p, l.tallies)
+		controlsTable(p, l.Controls)
 	}
 	return p
+}
+
+// controlsTable says which sentences hold with which control.
+func controlsTable(p *study.Page, of []control) {
+	p.Text("Controls: the same sentences on as many nodes as give the log the load of the paper's, %.3g, and with each parallel job as one serial job. A sentence that "+
+		"turns on the log and holds with a control turns by what the control takes away. A log without requested times, as NASA's, makes WSEPT the same as WSPT.", lpcLoad)
+	head := []string{"sentence"}
+	for _, c := range of {
+		head = append(head, fmt.Sprintf("%s (%d nodes, %d jobs)", c.Name, c.Nodes, c.Jobs))
+	}
+	var rows [][]string
+	for k := range of[0].claims {
+		row := []string{of[0].claims[k].paper}
+		for _, c := range of {
+			x := c.claims[k]
+			row = append(row, fmt.Sprintf("%s: %.4g, %.4g", map[bool]string{true: "holds", false: "turns"}[x.holds], x.a, x.b))
+		}
+		rows = append(rows, row)
+	}
+	p.Table(head, rows)
 }
 
 // tablesVerdict says which of the paper's findings in its tables hold: by its

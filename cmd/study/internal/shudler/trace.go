@@ -14,10 +14,11 @@ import (
 type machine struct {
 	file  string
 	nodes int
+	alone bool // a job of several processors becomes one serial job, and not so many
 }
 
 // lpc has a quarter fewer nodes than the cluster had, for competition.
-var lpc = machine{"LPC-EGEE-2004-1.2-cln.swf.gz", 105}
+var lpc = machine{file: "LPC-EGEE-2004-1.2-cln.swf.gz", nodes: 105}
 
 // read reads the log's jobs, as serial ones.
 func (m machine) read(o study.Options) (*workload.Workload, error) {
@@ -25,7 +26,23 @@ func (m machine) read(o study.Options) (*workload.Workload, error) {
 	if err != nil {
 		return nil, err
 	}
-	return workload.New(log, workload.Options{Parallel: workload.Split})
+	w, err := workload.New(log, workload.Options{Parallel: workload.Split})
+	if err == nil && m.alone {
+		for i := range w.Jobs {
+			w.Jobs[i].Width = 1
+		}
+	}
+	return w, err
+}
+
+// asked is how many slots the jobs of a log ask for while they come.
+func asked(w *workload.Workload) float64 {
+	work := 0.0
+	for i := range w.Jobs {
+		work += w.Jobs[i].Work()
+	}
+	from, to := w.Span()
+	return work / max(1, to-from)
 }
 
 // population is the jobs of a log with what a seed draws for them.

@@ -21,6 +21,15 @@ func (f *Figure) Line(name string, style int, x, y []float64) {
 	f.add(chart.Line{Name: name, Style: style}, x, y)
 }
 
+// Estimates adds a line through means, with the intervals around them.
+func (f *Figure) Estimates(name string, style int, x []float64, of []Estimate) {
+	l := chart.Line{Name: name, Style: style}
+	for k := range x {
+		l.AddInterval(x[k], of[k].Mean, of[k].Half)
+	}
+	f.lines = append(f.lines, l)
+}
+
 // Points adds points in the colour of a style, with a name in the legend unless it
 // is empty.
 func (f *Figure) Points(name string, style int, x, y []float64) {

@@ -6,11 +6,14 @@ import (
 )
 
 // Page is a page of Markdown under construction.
-type Page struct{ text strings.Builder }
+type Page struct {
+	text     strings.Builder
+	captions map[string]string // by figure
+}
 
 // NewPage begins a page.
 func NewPage(title string) *Page {
-	p := &Page{}
+	p := &Page{captions: map[string]string{}}
 	fmt.Fprintf(&p.text, "# %s\n", title)
 	return p
 }
@@ -25,6 +28,7 @@ func (p *Page) Text(format string, args ...any) {
 
 // Figure shows a figure of the report.
 func (p *Page) Figure(name, caption string) {
+	p.captions[name] = caption
 	fmt.Fprintf(&p.text, "\n![%s](%s.svg)\n\n%s\n", caption, name, caption)
 }
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/candor-grid/candor/deploy/simulated/swf"
 	"github.com/candor-grid/candor/messages"
@@ -23,6 +24,15 @@ type Options struct {
 	Seed   uint64
 	Quick  bool   // a small one, for tests: seconds, and no more than plausible numbers
 	Traces string // the directory of the logs
+	// Told, if not nil, hears how much of a long study is done, and what came of the last part.
+	Told func(done, of int, what string)
+}
+
+// Tell says how much of a study is done, and what came of the last part.
+func (o Options) Tell(done, of int, format string, args ...any) {
+	if o.Told != nil {
+		o.Told(done, of, fmt.Sprintf(format, args...))
+	}
 }
 
 // Sized is the full size of a study, or with Quick the small one.
@@ -62,6 +72,7 @@ type Report struct {
 // which is made if need be: NAME.json, NAME.md and the figures.
 func (r *Report) Write(dir, name string) error {
 	for _, f := range r.Figures {
+		f.Title, _, _ = strings.Cut(r.Page.captions[f.Name], ": ")
 		if err := f.Add(f.lines...); err != nil {
 			return fmt.Errorf("figure %s: %w", f.Name, err)
 		}

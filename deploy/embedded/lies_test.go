@@ -1,0 +1,141 @@
+package embedded
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/await"
+)
+
+// cancel ends a job of the user.
+func (u user) cancel(id messages.JobID) {
+	u.Helper()
+	request[messages.CancelReply](u, messages.Auctioneer, messages.VerbCancel, messages.CancelRequest{Job: id})
+}
+
+// TestOverbiddingPaysWhatItDelays: a job whose delay costs 1 a second goes before a long one
+// by bidding 2.1 for 2. At pivot prices it pays 2 for each second of waiting that this
+// spares it; at k-th prices it pays for its own short time alone, and the lie gains.
+func TestOverbiddingPaysWhatItDelays(t *testing.T) {
+	for _, price := range []string{messages.PricePivot, "kth"} {
+		t.Run(price, func(t *testing.T) {
+			t.Parallel()
+			c := small(t.TempDir())
+			c.Nodes = NodesAlike(1, Slots{{Class: "spot", Slots: 1}})
+			c.Replicas = 1
+			c.Markets = []messages.Market{{Name: "spot", Mechanism: messages.HighestBid, Classes: []messages.Name{"spot"}, Price: price, Preemption: messages.PreemptSuspend}}
+			if price == messages.PricePivot {
+				c.Markets[0].Horizon = 20 * unit
+			}
+			s := start(t, c)
+			defer closeSite(t, s)
+			alice, bob, dir := connect(t, s, "alice"), connect(t, s, "bob"), t.TempDir()
+			bids := func(micros messages.Credits, script string) messages.JobSpec {
+				return job("spot", 1, script, func(s *messages.JobSpec) { s.Rate = micros })
+			}
+			long := bob.submit("long", bids(2*messages.Credit, untilFile(filepath.Join(dir, "go"))))
+			bob.running(long)
+			short := alice.submit("short", bids(21*messages.Credit/10, "sleep 0.2"))
+			alice.await("the short job has ended", func() bool { return alice.job(short).Ended != 0 || alice.job(short).State >= messages.Settling })
+			over := alice.job(short).Submitted.Add(2 * unit)
+			alice.at(over)
+			touch(t, filepath.Join(dir, "go"))
+			last := bob.final(long).Ended
+			j := alice.final(short)
+			own := cost(messages.Credit, slotTime(j)) // at the reserve
+			// By bidding less it would have ended when the long job did, and not sooner than two
+			// seconds after it came. What it does not count is how long processes take to start.
+			if least := own + 2*messages.Credit; price == messages.PricePivot && (j.Charged < least || j.Charged > own+2*cost(messages.Credit, last.Sub(j.Submitted))) {
+				t.Errorf("charged %v, of these %v at the reserve; the other job ended after %v: %s", j.Charged, own, last.Sub(j.Submitted).Std(), alice.why(short).Message)
+			}
+			if price == "kth" && j.Charged > 2*own {
+				t.Errorf("charged %v for %v", j.Charged, slotTime(j))
+			}
+		})
+	}
+}
+
+// TestLiesInAQueueOnALiveSite: what a job that waits receives does not depend on the value that
+// it announces, however large; and it keeps nothing if its owner cancels it before its turn.
+// Beliefs once held its own announcement, so that a large one gained.
+func TestLiesInAQueueOnALiveSite(t *testing.T) {
+	t.Parallel()
+	c := small(t.TempDir())
+	c.Nodes = NodesAlike(1, Slots{{Class: "batch", Slots: 1}})
+	c.Replicas = 1
+	c.Markets = []messages.Market{{Name: "batch", Mechanism: messages.BatchQueue, Classes: []messages.Name{"batch"},
+		PriorJobs: []messages.QueuedType{{Value: 90 * messages.Credit, Delay: messages.Credit / 2, Length: 100 * unit}}}} // of one type, so that nothing is drawn
+	s := start(t, c)
+	defer closeSite(t, s)
+	alice, bob, carol, dir := connect(t, s, "alice"), connect(t, s, "bob"), connect(t, s, "carol"), t.TempDir()
+	round := func(name string, value messages.Credits, cancelled bool) messages.Credits {
+		file := func(n int) string { return filepath.Join(dir, fmt.Sprint(name, n)) }
+		queued := func(value messages.Credits, n int) messages.JobSpec {
+			return job("batch", 1, untilFile(file(n)), func(s *messages.JobSpec) {
+				s.Value, s.Delay, s.Length, s.Budget = value*messages.Credit, messages.Credit/10, 100*unit, 500*messages.Credit
+			})
+		}
+		holder := bob.submit(name+" holder", queued(50, 0))
+		bob.running(holder)
+		before := [2]messages.Credits{alice.account().Balance, carol.account().Balance}
+		front := carol.submit(name+" front", queued(80, 1))
+		waits := alice.submit(name+" waits", queued(value, 2))
+		alice.await("both wait", func() bool {
+			return carol.why(front).Reason == "WaitingForSlots" && alice.why(waits).Reason == "WaitingForTurn"
+		})
+		touch(t, file(0))
+		carol.running(front)
+		if cancelled {
+			alice.cancel(waits)
+			alice.final(waits)
+		}
+		touch(t, file(1))
+		touch(t, file(2))
+		carol.final(front)
+		a := alice.final(waits)
+		if cancelled {
+			if a.Charged != 0 || !strings.Contains(a.State.String(), "ancel") {
+				t.Errorf("%s: the job that was cancelled is %v, charged %v", name, a.State, a.Charged)
+			}
+			await.Until(t, name+": the payment is given back", func() bool {
+				return [2]messages.Credits{alice.account().Balance, carol.account().Balance} == before
+			})
+			return 0
+		}
+		return -a.Charged
+	}
+	honest, lying := round("honest", 20, false), round("lying", 400, false)
+	if honest <= 0 || lying != honest {
+		t.Errorf("the job that waits receives %v, and %v by announcing 400", honest, lying)
+	}
+	round("ghost", 1, true)
+}
+
+// TestFinishingLateByChoice: a job under a contract has a slot at once, and takes longer than
+// it said, until its contract is worth nothing. It owes its price all the same; it once owed
+// nothing.
+func TestFinishingLateByChoice(t *testing.T) {
+	t.Parallel()
+	s := bazaar(t)
+	erin, frank, dir := connect(t, s, "erin"), connect(t, s, "frank"), t.TempDir()
+	d := dear(t, s, untilFile(filepath.Join(dir, "go")), untilFile(filepath.Join(dir, "mine")), func(menu messages.QuoteReply) messages.QuotedContract {
+		i := slices.IndexFunc(menu.Contracts, func(c messages.QuotedContract) bool { return c.Declared }) // with the deadline of its own valuation
+		return menu.Contracts[max(0, i)]
+	})
+	for _, id := range d.others { // the site is not the cause
+		frank.cancel(id)
+	}
+	erin.running(d.job)
+	erin.at(erin.job(d.job).Submitted.Add(6 * unit)) // above every deadline of the profile
+	touch(t, filepath.Join(dir, "mine"))
+	j := erin.final(d.job)
+	// Its own doing is what it took beyond its length of a second.
+	due := max(d.contract.Completion, j.Ended.Add(unit-slotTime(j)))
+	if onTime := due <= j.Submitted.Add(3*unit-unit/5); onTime && j.Charged != d.contract.Price || j.State != messages.Completed {
+		t.Errorf("%v, charged %v of %v agreed: %s", j.State, j.Charged, d.contract.Price, erin.why(d.job).Message)
+	}
+}

@@ -1,0 +1,71 @@
+package audit
+
+import (
+	"math"
+	"slices"
+
+	"github.com/candor-grid/candor/messages"
+)
+
+// joint searches for the best lie about everything at once, from the truth: it changes one
+// thing after another, keeps what gains, and goes over all of them twice. With several seeds, one
+// half of them leads the search, and the other half measures.
+func (a *audit) joint(t []entry, liars []int, honest []float64, r *result) error {
+	const rounds = 2
+	half := max(1, len(honest)/2)
+	best, most, found := t[0], mean(honest[:half]), honest
+	for range rounds {
+		for _, change := range changes {
+			told := best
+			if !change(&told) {
+				continue
+			}
+			payoffs, err := a.payoffs(Joint, t, liars, []entry{told})
+			r.runs += len(a.seeds)
+			if messages.KindOf(err) == messages.Invalid {
+				continue // it would be refused
+			}
+			if err != nil {
+				return err
+			}
+			r.lies++
+			if x := mean(payoffs[:half]); x > most {
+				best, most, found = told, x, payoffs
+			}
+		}
+	}
+	r.could = r.lies > 0
+	if from := len(honest) / 2; most > mean(honest[:half]) {
+		r.gain = mean(found[from:]) - mean(honest[from:])
+	}
+	return nil
+}
+
+// changes are the steps of a search; false: it cannot be made.
+var changes = slices.Concat(
+	steps([]float64{0.5, 0.9, 1.1, 2}, func(e *entry, x float64) bool { *e = e.rated(x); return true }),
+	steps([]float64{0.25, 4}, func(e *entry, x float64) bool {
+		e.bid.DelayRate = x * e.bid.SaidDelay()
+		return e.waits
+	}),
+	steps([]float64{0.5, 0.8, 1.25, 2}, func(e *entry, x float64) bool {
+		e.bid.Deadline = e.job.Submit + math.Ceil(x*(e.bid.Deadline-e.job.Submit))
+		return !math.IsInf(e.bid.Deadline, 1)
+	}),
+	steps([]float64{0.5, 0.8, 1.25, 2}, func(e *entry, x float64) bool {
+		e.bid.Length = max(1, math.Ceil(x*e.bid.Length))
+		return true
+	}),
+	steps([]float64{1.25, 2}, func(e *entry, x float64) bool {
+		e.job.Runtime = math.Ceil(x * e.job.Runtime)
+		return true
+	}),
+	steps([]float64{60, 600}, func(e *entry, x float64) bool { e.job.Submit += x; return true }),
+)
+
+func steps(sizes []float64, change func(e *entry, x float64) bool) (out []func(*entry) bool) {
+	for _, x := range sizes {
+		out = append(out, func(e *entry) bool { return change(e, x) })
+	}
+	return out
+}
