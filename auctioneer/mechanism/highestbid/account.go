@@ -15,8 +15,12 @@ func (b bill) minus(c bill) bill {
 	return bill{b.own.minus(c.own), b.reserve.minus(c.reserve), b.level.minus(c.level)}
 }
 
-func (b bill) times(n float64) bill {
-	return bill{b.own.times(n), b.reserve.times(n), b.level.times(n)}
+func (b bill) times(n int) bill {
+	if n == 1 {
+		return b
+	}
+	x := float64(n)
+	return bill{b.own.times(x), b.reserve.times(x), b.level.times(x)}
 }
 
 // accounts keeps the bills of all running jobs at once: running totals that

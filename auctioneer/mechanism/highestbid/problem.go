@@ -20,7 +20,7 @@ const (
 const MostNodes = 1 << 40
 
 // MostTasks is the largest number of tasks that a job may have.
-const MostTasks = 1 << 31
+const MostTasks = 1<<31 - 1
 
 // Problem is a trace and what to run it on.
 type Problem struct {

@@ -41,15 +41,15 @@ type run struct {
 // ended always the first run.
 type traced struct {
 	submit  float64
-	groups  []group // tasks that have not ended, in order, by the time left
-	running int     // tasks
 	since   float64 // as of when groups are
 	end     float64 // when the first tasks will end if they go on running
-	began   float64 // when it went from no task that runs to some
+	running int32   // tasks
 	index   int32   // in the problem
 	open    int32   // the number of its bill while it runs
 	ran     bool
-	bill    bill // of the times it ran before
+	groups  []group // tasks that have not ended, in order, by the time left
+	began   float64 // when it went from no task that runs to some
+	bill    bill    // of the times it ran before
 }
 
 // group is tasks of a job with the same run time still to come.
@@ -77,11 +77,17 @@ func newRun(p *Problem) *run {
 	})
 	r.auction.reserve(len(r.jobs))
 	r.ends.place = make([]int32, len(r.jobs))
+	if r.records() {
+		r.segments = make([]segment, 0, len(r.jobs))
+	}
 	r.ends.before = func(a, b int32) bool {
 		return r.jobs[a].end < r.jobs[b].end || r.jobs[a].end == r.jobs[b].end && a < b
 	}
 	return r
 }
+
+// records says whether intervals are kept: pivot prices go by them.
+func (r *run) records() bool { return r.p.Watch == nil || r.p.Rule.Price == Pivot }
 
 // instant goes on to the next instant at which something happens, and lets
 // all of it happen: those who end, those who come, one decision.
@@ -155,7 +161,7 @@ func (r *run) finish(id int32) {
 		done += t.groups[0].tasks
 		t.groups = t.groups[1:]
 	}
-	r.give(id, t.running-done)
+	r.give(id, int(t.running)-done)
 	r.auction.leave(id, done, 0)
 	r.tell(t, Step{Done: done})
 	if len(t.groups) > 0 {
@@ -169,7 +175,7 @@ func (r *run) finish(id int32) {
 // follow starts or suspends tasks of a job as the decision says.
 func (r *run) follow(id int32) {
 	t := &r.jobs[id]
-	was, has := t.running, r.auction.bidders[id].running
+	was, has := int(t.running), r.auction.bidders[id].running
 	if has == was {
 		return
 	}
@@ -177,8 +183,8 @@ func (r *run) follow(id int32) {
 	if lost := was - has; lost > 0 {
 		r.out.Preemptions += lost
 		r.tell(t, Step{Lost: lost})
-	} else if again := t.begun(was, has, scaled(r.p.Jobs[t.index].Runtime, r.units.time)); again > 0 {
-		r.tell(t, Step{Again: again})
+	} else if r.p.Watch != nil {
+		r.tell(t, Step{Again: t.begun(was, has, scaled(r.p.Jobs[t.index].Runtime, r.units.time))})
 	}
 	if t.cut(has); !t.ran {
 		t.ran = true
@@ -194,19 +200,19 @@ func (r *run) give(id int32, tasks int) {
 		t.began = r.now
 	} else {
 		r.ends.remove(id)
-		t.bill = t.bill.plus(r.accounts.close(t.open).times(float64(t.running)))
+		t.bill = t.bill.plus(r.accounts.close(t.open).times(int(t.running)))
 	}
-	if t.running = tasks; tasks > 0 {
+	if t.running = int32(tasks); tasks > 0 {
 		t.open = r.accounts.open(r.auction.bidders[id].key)
 		t.end = r.now + t.groups[0].left
 		r.ends.push(id)
-	} else if r.p.Watch == nil || r.p.Rule.Price == Pivot { // whose prices go by them
+	} else if r.records() {
 		r.segments = append(r.segments, segment{t.index, t.began / r.units.time, r.now / r.units.time})
 	}
 }
 
 func (r *run) tell(t *traced, s Step) {
-	if r.p.Watch != nil {
+	if r.p.Watch != nil && s != (Step{}) {
 		s.Job, s.At = int(t.index), r.now/r.units.time
 		r.p.Watch(s)
 	}
@@ -215,7 +221,7 @@ func (r *run) tell(t *traced, s Step) {
 // pass takes the time since the last call from what the running tasks have left. No
 // group has both running and waiting tasks: cut has divided it.
 func (t *traced) pass(now float64) {
-	running := t.running
+	running := int(t.running)
 	for k := range t.groups {
 		if running <= 0 {
 			break
