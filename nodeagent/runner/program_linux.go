@@ -17,13 +17,12 @@ import (
 
 // program is what the tasks of one stage share, worked out once.
 type program struct {
-	path   string   // what is executed
-	argv   []string // its arguments
-	env    []string
-	dir    string              // working directory; "": one of each task's own
-	script string              // the file it is in, if it is a script
-	by     string              // the interpreter that the script names; "": none
-	as     *syscall.Credential // nil: as this process
+	path string   // what is executed
+	argv []string // its arguments
+	env  []string
+	dir  string              // working directory; "": one of each task's own
+	by   string              // the interpreter that the script names; "": none
+	as   *syscall.Credential // nil: as this process
 	// homeless: a task's home is its working directory.
 	homeless bool
 }
@@ -76,7 +75,6 @@ func (p *program) useScript(script, file string) error {
 			return messages.Errorf(messages.Unavailable, "the script could not be given to the task's user: %v", err)
 		}
 	}
-	p.script = file
 	if strings.HasPrefix(script, "#!") {
 		p.path, p.argv, p.by = file, []string{file}, interpreterIn(script)
 		return nil
