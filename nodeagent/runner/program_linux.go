@@ -130,8 +130,7 @@ func (p *program) isRoot() bool { return p.as == nil && unix.Geteuid() == 0 }
 // explain says why a program could not be executed, from the outside: the
 // kernel's answer does not tell which of the files it means.
 func (p *program) explain(dir string, err error) string {
-	var contained *messages.Error
-	if errors.As(err, &contained) {
+	if contained, ok := errors.AsType[*messages.Error](err); ok {
 		return contained.Message
 	}
 	switch info, dirErr := os.Stat(dir); {
@@ -213,8 +212,7 @@ func interpreterIn(text string) string {
 
 // reasonOf is what the system says of an error, without the names that the caller tells.
 func reasonOf(err error) string {
-	var number syscall.Errno
-	if errors.As(err, &number) {
+	if number, ok := errors.AsType[syscall.Errno](err); ok {
 		if number == syscall.EPERM || number == syscall.EACCES {
 			return "not permitted"
 		}
