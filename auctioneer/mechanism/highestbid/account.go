@@ -71,15 +71,6 @@ func (c *accounts) open(key float64) int32 {
 	return number
 }
 
-// read returns an open bill as of now.
-func (c *accounts) read(number int32) bill {
-	b := c.total.minus(c.began[number])
-	if c.caps != nil {
-		b = b.plus(c.caps.read(number).bill())
-	}
-	return b
-}
-
 // close ends a bill and returns it. Its number goes to another.
 func (c *accounts) close(number int32) bill {
 	b := c.total.minus(c.began[number])

@@ -62,19 +62,6 @@ func (n *node) toward(key float64, at, id int32) *int32 {
 	return &n.right
 }
 
-// read returns the sums of id.
-func (t *tree) read(id int32) capped {
-	key, sum := t.nodes[id].key, t.nodes[id].sum
-	for at := t.root; ; {
-		n := &t.nodes[at]
-		sum.add(&n.tag)
-		if at == id {
-			return sum
-		}
-		at = *n.toward(key, at, id)
-	}
-}
-
 // pass adds time to all jobs with a key of at most level, integral to the
 // others. Tags need not be pushed for it: sums do not mind their order.
 func (t *tree) pass(level float64, time, integral double) {
