@@ -107,8 +107,7 @@ func ReadDocument(data []byte, v any) error {
 	r := jsonReader{Decoder: json.NewDecoder(bytes.NewReader(data)), budget: budgetFor(data), document: true}
 	r.UseNumber()
 	err := jsonMisfit(r.value(reflect.ValueOf(v).Elem()))
-	var m *misfit
-	if errors.As(err, &m) {
+	if m, ok := errors.AsType[*misfit](err); ok {
 		return Errorf(m.kind, "%s: %s", cmp.Or(strings.TrimPrefix(m.path, "."), "document"), m.why)
 	}
 	if _, end := r.Token(); err == nil && end != io.EOF {

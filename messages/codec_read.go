@@ -37,8 +37,7 @@ func (m *misfit) Error() string { return m.why }
 
 // under puts a step of the path before the error's: ".name" or "[3]".
 func under(step string, err error) error {
-	var m *misfit
-	if errors.As(err, &m) {
+	if m, ok := errors.AsType[*misfit](err); ok {
 		m.path = step + m.path
 	}
 	return err
@@ -46,8 +45,8 @@ func under(step string, err error) error {
 
 // refusal is the error for the requester.
 func refusal(t reflect.Type, err error) error {
-	var m *misfit
-	if !errors.As(err, &m) {
+	m, ok := errors.AsType[*misfit](err)
+	if !ok {
 		return Errorf(Invalid, "%s: %v", t.Name(), err)
 	}
 	where := strings.TrimPrefix(m.path, ".")

@@ -111,8 +111,7 @@ func Errorf(kind Kind, format string, args ...any) *Error {
 
 // KindOf returns the kind of err, Internal if it has none.
 func KindOf(err error) Kind {
-	var e *Error
-	if errors.As(err, &e) {
+	if e, ok := errors.AsType[*Error](err); ok {
 		return e.Kind
 	}
 	return Internal
@@ -121,8 +120,8 @@ func KindOf(err error) Kind {
 // AsError returns err as an *Error with its operation set to op where it had
 // none; an error of no kind becomes Internal.
 func AsError(op string, err error) *Error {
-	var e *Error
-	if !errors.As(err, &e) {
+	e, ok := errors.AsType[*Error](err)
+	if !ok {
 		return &Error{Kind: Internal, Op: op, Message: err.Error()}
 	}
 	if e.Op == "" {

@@ -74,8 +74,7 @@ func (o *natsObjects) Put(ctx context.Context, name string, data []byte) error {
 	ctx, unwatch := o.bus.watch.begin(ctx, subject)
 	defer unwatch()
 	_, err := o.bus.js.Publish(ctx, subject, data)
-	var api *jetstream.APIError
-	if errors.As(err, &api) && api.ErrorCode == storeFull {
+	if api, ok := errors.AsType[*jetstream.APIError](err); ok && api.ErrorCode == storeFull {
 		return bucketFull(o.bucket)
 	}
 	if err != nil {

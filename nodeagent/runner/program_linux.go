@@ -17,13 +17,12 @@ import (
 
 // program is what the tasks of one stage share, worked out once.
 type program struct {
-	path   string   // what is executed
-	argv   []string // its arguments
-	env    []string
-	dir    string              // working directory; "": one of each task's own
-	script string              // the file it is in, if it is a script
-	by     string              // the interpreter that the script names; "": none
-	as     *syscall.Credential // nil: as this process
+	path string   // what is executed
+	argv []string // its arguments
+	env  []string
+	dir  string              // working directory; "": one of each task's own
+	by   string              // the interpreter that the script names; "": none
+	as   *syscall.Credential // nil: as this process
 	// homeless: a task's home is its working directory.
 	homeless bool
 }
@@ -76,7 +75,6 @@ func (p *program) useScript(script, file string) error {
 			return messages.Errorf(messages.Unavailable, "the script could not be given to the task's user: %v", err)
 		}
 	}
-	p.script = file
 	if strings.HasPrefix(script, "#!") {
 		p.path, p.argv, p.by = file, []string{file}, interpreterIn(script)
 		return nil
@@ -132,8 +130,7 @@ func (p *program) isRoot() bool { return p.as == nil && unix.Geteuid() == 0 }
 // explain says why a program could not be executed, from the outside: the
 // kernel's answer does not tell which of the files it means.
 func (p *program) explain(dir string, err error) string {
-	var contained *messages.Error
-	if errors.As(err, &contained) {
+	if contained, ok := errors.AsType[*messages.Error](err); ok {
 		return contained.Message
 	}
 	switch info, dirErr := os.Stat(dir); {
@@ -215,8 +212,7 @@ func interpreterIn(text string) string {
 
 // reasonOf is what the system says of an error, without the names that the caller tells.
 func reasonOf(err error) string {
-	var number syscall.Errno
-	if errors.As(err, &number) {
+	if number, ok := errors.AsType[syscall.Errno](err); ok {
 		if number == syscall.EPERM || number == syscall.EACCES {
 			return "not permitted"
 		}

@@ -4,8 +4,6 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
-
-	"github.com/candor-grid/candor/messages"
 )
 
 // above draws an instance in which nobody bids below the reserve.
@@ -72,13 +70,13 @@ func TestKthPriceIsTheSmallestBidThatRuns(t *testing.T) {
 		nodes := rapid.IntRange(1, 4).Draw(t, "nodes")
 		rates := rapid.SliceOfN(rapid.IntRange(1, 50), nodes+1, nodes+6).Draw(t, "rates")
 		k := rapid.IntRange(0, len(rates)-1).Draw(t, "k")
-		m := momentary(t, nodes, rates)
-		if has, _ := m.Slots(messages.JobID(k + 1)); has == 0 {
+		m := momentary(nodes, rates)
+		if m.bidders[k].running == 0 {
 			return
 		}
-		price := int(m.Tariff().Rate / messages.Credit)
+		price := int(max(0, m.level())) // NaN if nobody waits
 		for rates[k] = price - 1; rates[k] <= price+1; rates[k]++ {
-			has, _ := momentary(t, nodes, rates).Slots(messages.JobID(k + 1))
+			has := momentary(nodes, rates).bidders[k].running
 			if rates[k] != price && (has == 1) != (rates[k] > price) { // a tie goes by arrival
 				t.Fatalf("at a price of %d a bid of %d has %d slots: %v", price, rates[k], has, rates)
 			}
@@ -86,16 +84,14 @@ func TestKthPriceIsTheSmallestBidThatRuns(t *testing.T) {
 	})
 }
 
-// momentary is one decision among jobs 1, 2, … at these rates.
-func momentary(t *rapid.T, nodes int, rates []int) *Market {
-	m, err := NewMarket(Rule{HB, Kth, false}, 0, nodes)
-	fail(t, err)
+// momentary is one decision among bidders 0, 1, … at these rates.
+func momentary(nodes int, rates []int) *auction {
+	a := newAuction(Rule{HB, Kth, false}, nodes)
 	for i, r := range rates {
-		fail(t, m.Arrive(0, Offer{Job: messages.JobID(i + 1), Rate: messages.Credits(r) * messages.Credit, Slots: 1}))
+		a.arrive(int32(i), float64(r), 1, 1)
 	}
-	_, err = m.Decide(0)
-	fail(t, err)
-	return m
+	a.decide()
+	return a
 }
 
 // Section IV has no incentive to bid low at the k-th price. Over time there is

@@ -1,4 +1,4 @@
-// Package highestbid runs serial jobs on equal nodes in the order of what they
+// Package highestbid runs serial tasks on equal nodes in the order of what they
 // bid for a second on a node, online and without knowing what comes: preemptive,
 // by bid (HB), or without preemption, by bid (NPHB), by bid over run time (WSPT)
 // or by bid over estimated run time (WSEPT). Each job pays its own bid or the
@@ -36,10 +36,8 @@
 // jobs on one node, 1,000 s at 2 and 10 s at 1, the long one would pay 1,000 for a place
 // that spares it 20.
 //
-// Run runs a whole trace. Market is the same as steps: offers arrive, slots
-// finish, Decide says who has slots from now on. New makes the mechanism of a
-// live market, where each class is an auction and each task a bidder with its
-// job's bid.
+// Run runs a whole trace. New makes the mechanism of a live market, where each class is
+// an auction. In both each task is a bidder with its job's bid.
 //
 // All bills are kept at once. At a decision the price is one number for all, in
 // three sums that grow with time: the time at the own bid, the time at the
@@ -48,11 +46,6 @@
 // length. Where the own bid caps the level each job has sums of its own, in a tree
 // ordered by bid: time passes for the jobs up to the level and those above it
 // by tags on O(log n) subtrees (tree).
-//
-// The meter of a Market keeps the same bills in whole microcredits, microseconds
-// and levels of 64 binary places in 192 bits: sums, so that it does not matter how
-// time is cut. Its input is a mechanism.Tariff when it differs from the last, and
-// the slots each job has when they change.
 //
 // Conventions where the paper says nothing. A job of no run time wants nothing:
 // it ends as it is submitted, for free, and is in nobody's way. Bids below the
@@ -68,9 +61,7 @@
 // seconds, money in any one unit; each number is 0 or from Smallest to Largest.
 // Decimal fractions of up to six places, within 2⁵³ of the last, are worked with
 // exactly, and so are ties of bid over length; with other numbers times are
-// rounded where they are added. A Market has messages.Time, microcredits per
-// slot-second and lengths in whole microseconds; amounts are rounded once, half to
-// even.
+// rounded where they are added.
 //
 // # Guarantees
 //
@@ -159,8 +150,7 @@
 //
 // Numbers that are negative, not finite or out of range, an unknown algorithm or
 // price, no nodes, and WSEPT without an estimate are Invalid, naming the job and
-// the field, before anything changes. A Market refuses what it does not have
-// (NotFound), has already (Conflict), and times that go back.
+// the field, before anything changes.
 //
 // # Cost
 //

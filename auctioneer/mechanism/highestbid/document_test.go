@@ -88,3 +88,12 @@ func FuzzSolveDocument(f *testing.F) {
 		}
 	})
 }
+
+func TestTasksAreRefused(t *testing.T) {
+	for _, n := range []int{-1, MostTasks + 1} {
+		p := &Problem{Nodes: 1, Rule: Rule{HB, Kth, false}, Jobs: []Job{{Runtime: 1, Tasks: n}}}
+		if _, err := Run(p); err == nil || !strings.HasPrefix(err.Error(), "jobs[0].tasks: must be from 0") {
+			t.Errorf("%d tasks: %v", n, err)
+		}
+	}
+}

@@ -25,7 +25,7 @@ func New(m messages.Market) (*Mechanism, error) {
 	c := &Mechanism{reserve: m.ReservePrice(),
 		rule: Rule{Algorithm: cmp.Or(Algorithm(m.Algorithm), HB), Price: cmp.Or(Price(m.Price), Kth), Capped: m.Capped}}
 	if c.reserve > MostRate {
-		return nil, badReserve(c.reserve)
+		return nil, messages.Errorf(messages.Invalid, "reserve: must be from 0 to %v credits, is %v", MostRate, c.reserve)
 	}
 	return c, nil
 }

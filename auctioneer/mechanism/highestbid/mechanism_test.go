@@ -12,6 +12,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
+const second = messages.Time(1_000_000)
+
 const credit = messages.Credit
 
 func live(t interface {
@@ -87,37 +89,33 @@ func sameDirectives(a, b []mechanism.Directive) bool {
 	return slices.Equal(a, b) || len(a) == 0 && len(b) == 0
 }
 
-// TestAllocateComesToTheSameAsSteps: whatever runs, after the directives the
-// jobs have the slots that a Market gives them, and nothing more is ordered.
-func TestAllocateComesToTheSameAsSteps(t *testing.T) {
+// TestAllocateComesToTheSameAsOneDecision: whatever runs, after the directives the
+// jobs have the slots that an auction among all tasks gives them, and nothing more is ordered.
+func TestAllocateComesToTheSameAsOneDecision(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		rule := Rule{HB, Kth, false}
 		v, left := view(rapid.IntRange(0, 6).Draw(t, "slots")), 0
 		left = v.Classes[0].Slots
-		m, err := NewMarket(rule, credit, v.Classes[0].Slots)
-		fail(t, err)
+		m := newAuction(rule, v.Classes[0].Slots)
 		for id := range messages.JobID(rapid.IntRange(0, 6).Draw(t, "jobs")) {
 			n := func(what string, most int) int { return rapid.IntRange(0, most).Draw(t, what) }
 			job := task(id+1, messages.Credits(n("rate", 4)+1)*credit, n("pending", 3), n("running", min(left, 3)), n("suspended", 2))
 			left -= job.Running[0]
 			v.Jobs = append(v.Jobs, job)
-			if all := job.Pending[0] + job.Running[0] + job.Suspended[0]; all > 0 {
-				fail(t, m.Arrive(0, Offer{Job: job.Job, Rate: job.Rate, Slots: all}))
-			}
+			m.arrive(int32(id), float64(job.Rate), 1, job.Pending[0]+job.Running[0]+job.Suspended[0])
 		}
-		_, err = m.Decide(0)
-		fail(t, err)
+		m.decide()
 		c := live(t, rule, "cpu")
 		a := c.Allocate(v)
-		if a.Tariffs[0] != m.Tariff() {
-			t.Fatalf("tariff %+v, by steps %+v", a.Tariffs[0], m.Tariff())
+		if got := a.Tariffs[0]; got.Basis != m.basis(rule) || got.Basis == mechanism.AtLevel && float64(got.Rate) != m.level() {
+			t.Fatalf("tariff %+v, by the auction %v of %v", got, m.basis(rule), m.level())
 		}
 		for _, d := range a.Directives {
 			obey(v.Jobs[d.Job-1], d)
 		}
 		for _, job := range v.Jobs {
-			if has, _ := m.Slots(job.Job); job.Running[0] != has || job.Pending[0] < 0 || job.Suspended[0] < 0 {
-				t.Fatalf("job %d has %+v, by steps %d", job.Job, job, has)
+			if has := m.bidders[job.Job-1].running; job.Running[0] != has || job.Pending[0] < 0 || job.Suspended[0] < 0 {
+				t.Fatalf("job %d has %+v, by the auction %d", job.Job, job, has)
 			}
 		}
 		if a := c.Allocate(v); len(a.Directives) > 0 {

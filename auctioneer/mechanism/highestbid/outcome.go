@@ -14,10 +14,10 @@ type Outcome struct {
 	Weighted    float64      `json:"twft"`            // total weighted flow time: the sum of value·flow
 	Designer    *float64     `json:"designer_payoff"` // Payoff; nil where it is no finite number
 	Preemptions int          `json:"preemptions"`
-	Intervals   [][]Interval `json:"intervals"` // by job
+	Intervals   [][]Interval `json:"intervals"` // by job; none of a Problem with Watch, but at pivot prices
 }
 
-// Interval is a time of running, half open.
+// Interval is a time in which a job had slots, half open.
 type Interval [2]float64
 
 // Payoff is the designer's: revenue over weighted flow time; NaN of nothing.

@@ -161,15 +161,15 @@ func (a *absence) enter(c contender) {
 // ladder is what becomes of a job with each bid up to its own. Bids with which the
 // same happens share a rung.
 type ladder struct {
-	bid, work float64
-	rungs     []rung // by bid; the last is the own bid alone
+	work  float64
+	rungs []rung // by bid; the last is the own bid alone
 }
 
 // rung is the bids above the rung before it, up to top.
 type rung struct{ top, had, done float64 }
 
 func newLadder(me *contender) *ladder {
-	l := &ladder{bid: me.bid, work: me.work, rungs: []rung{{top: me.bid}, {top: me.bid}}}
+	l := &ladder{work: me.work, rungs: []rung{{top: me.bid}, {top: me.bid}}}
 	for i := range l.rungs {
 		l.rungs[i].done = math.Inf(1)
 	}

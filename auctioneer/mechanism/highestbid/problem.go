@@ -19,6 +19,9 @@ const (
 // MostNodes is the largest number of nodes that a market may have.
 const MostNodes = 1 << 40
 
+// MostTasks is the largest number of tasks that a job may have.
+const MostTasks = 1<<31 - 1
+
 // Problem is a trace and what to run it on.
 type Problem struct {
 	Nodes   int
@@ -29,9 +32,21 @@ type Problem struct {
 	// the reserve is in their payments.
 	Payers  []bool
 	Horizon float64 // of Pivot: for how long after submission waiting counts in prices; 0: for ever
+	// Watch, if not nil, is told of each change of what a job runs, but for first starts.
+	Watch func(Step)
 }
 
-// Job is a serial job. Times are in seconds from any origin, money in any unit.
+// Step is what happened to some tasks of a job at an instant.
+type Step struct {
+	Job   int     // position in the problem
+	At    float64 // seconds
+	Done  int     // tasks that ended
+	Lost  int     // tasks that were suspended
+	Again int     // tasks that go on where they were suspended
+}
+
+// Job is a job of serial tasks, which are bidders of the same bid, one after the other.
+// Times are in seconds from any origin, money in any unit.
 // A job of no run time wants nothing: it ends as it is submitted, for free.
 type Job struct {
 	Submit   float64
@@ -39,7 +54,10 @@ type Job struct {
 	Value    float64 // what a second of delay costs its owner, privately
 	Bid      float64 // for a second on a node
 	Estimate float64 // of the run time, for WSEPT alone
+	Tasks    int     // each of the run time; 0: one
 }
+
+func (j *Job) tasks() int { return max(1, j.Tasks) }
 
 // Check refuses what has no outcome, naming the job and the field.
 func (p *Problem) Check() error {
@@ -77,6 +95,9 @@ func (j *Job) check(i int, estimated bool) error {
 		if !amount(f.x) {
 			return messages.Errorf(messages.Invalid, "jobs[%d].%s: must be 0 or from %g to %g, is %v", i, f.name, Smallest, Largest, f.x)
 		}
+	}
+	if j.Tasks < 0 || j.Tasks > MostTasks {
+		return messages.Errorf(messages.Invalid, "jobs[%d].tasks: must be from 0 to %d, is %d", i, MostTasks, j.Tasks)
 	}
 	if estimated && j.Estimate == 0 {
 		return messages.Errorf(messages.Invalid, "jobs[%d].estimate: must be above 0 for WSEPT, which orders jobs by it: give the run time that is expected", i)

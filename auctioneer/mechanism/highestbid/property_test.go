@@ -212,3 +212,11 @@ func million(t *testing.T) {
 		}
 	}
 }
+
+func seq(n int) []int {
+	out := make([]int, n)
+	for i := range out {
+		out[i] = i
+	}
+	return out
+}

@@ -1,6 +1,11 @@
 package highestbid
 
-import "github.com/candor-grid/candor/messages"
+import (
+	"time"
+
+	"github.com/candor-grid/candor/auctioneer/mechanism"
+	"github.com/candor-grid/candor/messages"
+)
 
 // Algorithm says in which order jobs get nodes.
 type Algorithm string
@@ -22,6 +27,10 @@ const (
 	Kth   Price = "kth"   // what the best waiting job bids
 	Pivot Price = "pivot" // the reserve, and what the place in the order spares the job, at the bids of others; HB
 )
+
+// MostRate is the largest bid for a slot-second: up to it microcredits are
+// exact as float64.
+const MostRate messages.Credits = 1 << 53
 
 // Rule is what a market goes by.
 type Rule struct {
@@ -59,4 +68,28 @@ func (r Rule) byLength() bool { return r.Algorithm == WSPT || r.Algorithm == WSE
 // does not bind it then. Under HB no running job is below the best waiting one.
 func (r Rule) capsLevel() bool {
 	return r.Price == Kth && (r.Algorithm == NPHB || r.byLength() && r.Capped)
+}
+
+// microseconds is the length by which bids are divided, at least 1; 1 where
+// the rule does not divide them.
+func (r Rule) microseconds(length messages.Duration) uint64 {
+	if !r.byLength() {
+		return 1
+	}
+	return uint64(max(length/messages.Duration(time.Microsecond), 1))
+}
+
+// PriceOf is what a slot-second costs a job at a tariff, in credits.
+func (r Rule) PriceOf(t mechanism.Tariff, reserve, rate messages.Credits, length messages.Duration) float64 {
+	price := reserve.Float()
+	switch t.Basis {
+	case mechanism.OwnBid:
+		price = rate.Float()
+	case mechanism.AtLevel:
+		price = t.Rate.Float() * float64(r.microseconds(length)) / float64(r.microseconds(t.Length))
+	}
+	if r.Capped || t.Basis == mechanism.AtLevel && r.capsLevel() {
+		price = min(price, rate.Float())
+	}
+	return price
 }

@@ -31,21 +31,31 @@ type run struct {
 	next     int // the next job to be submitted
 	jobs     []traced
 	auction  *auction
-	accounts *accounts[double]
-	ends     heap // those who run, by when they will end
+	accounts *accounts
+	ends     heap // those who run, by when their next tasks will end
 	segments []segment
 	out      *Outcome
 }
 
+// traced is a job. Each of its tasks bids the same, so that of those that have not
+// ended always the first run.
 type traced struct {
-	submit float64
-	left   float64 // run time still to come, as of began
-	began  float64 // when it last started to run
-	end    float64 // when it will end if it goes on running
-	index  int32   // in the problem
-	open   int32   // the number of its bill while it runs
-	ran    bool
-	bill   bill[double] // of the times it ran before
+	submit  float64
+	since   float64 // as of when groups are
+	end     float64 // when the first tasks will end if they go on running
+	running int32   // tasks
+	index   int32   // in the problem
+	open    int32   // the number of its bill while it runs
+	ran     bool
+	groups  []group // tasks that have not ended, in order, by the time left
+	began   float64 // when it went from no task that runs to some
+	bill    bill    // of the times it ran before
+}
+
+// group is tasks of a job with the same run time still to come.
+type group struct {
+	left  float64
+	tasks int
 }
 
 // segment is an interval in which a job ran.
@@ -56,21 +66,28 @@ type segment struct {
 
 func newRun(p *Problem) *run {
 	r := &run{p: p, units: p.units(), jobs: make([]traced, len(p.Jobs)),
-		auction: newAuction(p.Rule, p.Nodes), accounts: newAccounts[double](p.Rule), out: newOutcome(len(p.Jobs))}
+		auction: newAuction(p.Rule, p.Nodes), accounts: newAccounts(p.Rule), out: newOutcome(len(p.Jobs))}
+	whole := make([]group, len(p.Jobs))
 	for i := range p.Jobs {
-		r.jobs[i] = traced{submit: scaled(p.Jobs[i].Submit, r.units.time), left: scaled(p.Jobs[i].Runtime, r.units.time), index: int32(i)}
+		whole[i] = group{scaled(p.Jobs[i].Runtime, r.units.time), p.Jobs[i].tasks()}
+		r.jobs[i] = traced{submit: scaled(p.Jobs[i].Submit, r.units.time), groups: whole[i : i+1 : i+1], index: int32(i)}
 	}
 	slices.SortFunc(r.jobs, func(a, b traced) int {
 		return cmp.Or(cmp.Compare(a.submit, b.submit), cmp.Compare(a.index, b.index))
 	})
 	r.auction.reserve(len(r.jobs))
 	r.ends.place = make([]int32, len(r.jobs))
-	r.segments = make([]segment, 0, len(r.jobs))
+	if r.records() {
+		r.segments = make([]segment, 0, len(r.jobs))
+	}
 	r.ends.before = func(a, b int32) bool {
 		return r.jobs[a].end < r.jobs[b].end || r.jobs[a].end == r.jobs[b].end && a < b
 	}
 	return r
 }
+
+// records says whether intervals are kept: pivot prices go by them.
+func (r *run) records() bool { return r.p.Watch == nil || r.p.Rule.Price == Pivot }
 
 // instant goes on to the next instant at which something happens, and lets
 // all of it happen: those who end, those who come, one decision.
@@ -125,53 +142,132 @@ func (a *auction) basis(r Rule) mechanism.Basis {
 func (r *run) arrive(id int32) {
 	t := &r.jobs[id]
 	job := &r.p.Jobs[t.index]
-	if t.left == 0 {
+	if t.groups[0].left == 0 {
 		r.out.Start[t.index], r.out.Finish[t.index] = job.Submit, job.Submit
 		return
 	}
-	r.auction.arrive(id, scaled(job.Bid, r.units.money), r.length(job), 1)
+	r.auction.arrive(id, scaled(job.Bid, r.units.money), r.length(job), job.tasks())
 }
 
 // length is what the rule divides a job's bid by, in ticks.
 func (r *run) length(job *Job) float64 { return scaled(job.length(r.p.Rule.Algorithm), r.units.time) }
 
+// finish ends the first tasks of a job, which are done.
 func (r *run) finish(id int32) {
-	r.ends.remove(id)
 	t := &r.jobs[id]
-	t.left = 0
-	r.pause(id)
-	r.auction.leave(id, 1, 0)
+	t.pass(r.now)
+	done := 0
+	for done == 0 || len(t.groups) > 0 && t.groups[0].left <= 0 { // the first for certain: times are rounded
+		done += t.groups[0].tasks
+		t.groups = t.groups[1:]
+	}
+	r.give(id, int(t.running)-done)
+	r.auction.leave(id, done, 0)
+	r.tell(t, Step{Done: done})
+	if len(t.groups) > 0 {
+		return
+	}
 	r.out.Finish[t.index] = r.now / r.units.time
 	r.out.Flow[t.index] = (r.now - t.submit) / r.units.time
 	r.out.Payment[t.index] = r.amount(t)
 }
 
-// follow starts or suspends a job as the decision says.
+// follow starts or suspends tasks of a job as the decision says.
 func (r *run) follow(id int32) {
 	t := &r.jobs[id]
-	switch b := &r.auction.bidders[id]; {
-	case b.running == b.before || t.left == 0:
-	case b.running == 0:
+	was, has := int(t.running), r.auction.bidders[id].running
+	if has == was {
+		return
+	}
+	t.pass(r.now)
+	if lost := was - has; lost > 0 {
+		r.out.Preemptions += lost
+		r.tell(t, Step{Lost: lost})
+	} else if r.p.Watch != nil {
+		r.tell(t, Step{Again: t.begun(was, has, scaled(r.p.Jobs[t.index].Runtime, r.units.time))})
+	}
+	if t.cut(has); !t.ran {
+		t.ran = true
+		r.out.Start[t.index] = r.now / r.units.time
+	}
+	r.give(id, has)
+}
+
+// give has so many tasks of a job run from now on.
+func (r *run) give(id int32, tasks int) {
+	t := &r.jobs[id]
+	if t.running == 0 {
+		t.began = r.now
+	} else {
 		r.ends.remove(id)
-		t.left = t.end - r.now
-		r.out.Preemptions++
-		r.pause(id)
-	default:
-		t.began, t.end = r.now, r.now+t.left
-		t.open = r.accounts.open(b.key)
+		t.bill = t.bill.plus(r.accounts.close(t.open).times(int(t.running)))
+	}
+	if t.running = int32(tasks); tasks > 0 {
+		t.open = r.accounts.open(r.auction.bidders[id].key)
+		t.end = r.now + t.groups[0].left
 		r.ends.push(id)
-		if !t.ran {
-			t.ran = true
-			r.out.Start[t.index] = r.now / r.units.time
-		}
+	} else if r.records() {
+		r.segments = append(r.segments, segment{t.index, t.began / r.units.time, r.now / r.units.time})
 	}
 }
 
-// pause ends an interval of running.
-func (r *run) pause(id int32) {
-	t := &r.jobs[id]
-	t.bill = t.bill.plus(r.accounts.close(t.open))
-	r.segments = append(r.segments, segment{t.index, t.began / r.units.time, r.now / r.units.time})
+func (r *run) tell(t *traced, s Step) {
+	if r.p.Watch != nil && s != (Step{}) {
+		s.Job, s.At = int(t.index), r.now/r.units.time
+		r.p.Watch(s)
+	}
+}
+
+// pass takes the time since the last call from what the running tasks have left. No
+// group has both running and waiting tasks: cut has divided it.
+func (t *traced) pass(now float64) {
+	running := int(t.running)
+	for k := range t.groups {
+		if running <= 0 {
+			break
+		}
+		t.groups[k].left -= now - t.since
+		running -= t.groups[k].tasks
+	}
+	t.since = now
+}
+
+// begun is how many of the tasks from one place to before another ran before.
+func (t *traced) begun(from, to int, whole float64) (n int) {
+	seen := 0
+	for _, g := range t.groups {
+		if first, last := max(seen, from), min(seen+g.tasks, to); first < last && g.left < whole {
+			n += last - first
+		}
+		seen += g.tasks
+	}
+	return n
+}
+
+// cut divides the group that the n-th task is in, so that the first n tasks are whole
+// groups, and merges all other neighbours that have the same time left.
+func (t *traced) cut(n int) {
+	if len(t.groups) == 1 && t.groups[0].tasks == 1 {
+		return
+	}
+	var out []group
+	seen := 0
+	for _, g := range t.groups {
+		for g.tasks > 0 {
+			part := g.tasks
+			if seen < n {
+				part = min(part, n-seen)
+			}
+			if last := len(out) - 1; last >= 0 && out[last].left == g.left && seen != n {
+				out[last].tasks += part
+			} else {
+				out = append(out, group{g.left, part})
+			}
+			seen += part
+			g.tasks -= part
+		}
+	}
+	t.groups = out
 }
 
 // amount is what a job's bill comes to.

@@ -109,6 +109,47 @@ func instances(t *rapid.T, most int) *Problem {
 	return p
 }
 
+// TestTasksAreAsManyBidders: a job of several tasks fares as they do when each is a job
+// of its own, and what is told of it is what is told of them.
+func TestTasksAreAsManyBidders(t *testing.T) {
+	for range 10 {
+		rapid.Check(t, func(t *rapid.T) {
+			p := instances(t, 10)
+			alone := *p
+			alone.Jobs = nil
+			var owner []int
+			for i := range p.Jobs {
+				j := &p.Jobs[i]
+				j.Tasks = rapid.IntRange(0, 4).Draw(t, "tasks")
+				for range j.tasks() {
+					one := *j
+					one.Tasks = 0
+					alone.Jobs, owner = append(alone.Jobs, one), append(owner, i)
+				}
+			}
+			told, want := make([]Step, len(p.Jobs)), make([]Step, len(p.Jobs))
+			count := func(sum *Step, s Step) {
+				sum.Done, sum.Lost, sum.Again = sum.Done+s.Done, sum.Lost+s.Lost, sum.Again+s.Again
+			}
+			p.Watch = func(s Step) { count(&told[s.Job], s) }
+			alone.Watch = func(s Step) { count(&want[owner[s.Job]], s) }
+			o, each := mustRun(t, p), mustRun(t, &alone)
+			finish, paid := make([]float64, len(p.Jobs)), make([]float64, len(p.Jobs))
+			for k, i := range owner {
+				finish[i], paid[i] = max(finish[i], each.Finish[k]), paid[i]+each.Payment[k]
+			}
+			for i := range p.Jobs {
+				if o.Finish[i] != finish[i] || !near(o.Payment[i], paid[i], 1e-9) || told[i] != want[i] {
+					t.Fatalf("job %d ends at %v, pays %v: %+v; its tasks %v, %v: %+v: %+v", i, o.Finish[i], o.Payment[i], told[i], finish[i], paid[i], want[i], p)
+				}
+			}
+			if o.Preemptions != each.Preemptions {
+				t.Fatalf("%d preemptions, of tasks alone %d: %+v", o.Preemptions, each.Preemptions, p)
+			}
+		})
+	}
+}
+
 func rules(t *rapid.T) Rule {
 	return Rule{rapid.SampledFrom([]Algorithm{HB, NPHB, WSPT, WSEPT}).Draw(t, "algorithm"),
 		rapid.SampledFrom([]Price{Kth, First}).Draw(t, "price"), rapid.Bool().Draw(t, "capped")}

@@ -1,9 +1,6 @@
 package highestbid
 
-import (
-	"github.com/candor-grid/candor/auctioneer/mechanism"
-	"github.com/candor-grid/candor/messages"
-)
+import "github.com/candor-grid/candor/auctioneer/mechanism"
 
 // standing is one class of a live market: who has slots there and who waits, and
 // between decide and undo, who should. Bidders are numbered as the roster's seats.
@@ -53,10 +50,17 @@ func (s *standing) decide(slots int) {
 	s.auction.decide()
 }
 
+// tariff is the tariff as things stand.
 func (s *standing) tariff() mechanism.Tariff {
-	return s.auction.tariff(s.rule, func(id int32) (messages.Credits, messages.Duration) {
-		return s.seats[id].job.Rate, s.seats[id].job.Length
-	})
+	t := mechanism.Tariff{Basis: s.auction.basis(s.rule)}
+	if t.Basis != mechanism.AtLevel {
+		return t
+	}
+	best := s.seats[s.auction.waiting.first()].job
+	if t.Rate = best.Rate; s.rule.byLength() {
+		t.Length = best.Length
+	}
+	return t
 }
 
 // price is what Allocation.Prices shows.

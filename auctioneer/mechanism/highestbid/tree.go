@@ -7,40 +7,40 @@ package highestbid
 // and pass cost O(log n) for n running jobs, and a job's sums hold only what
 // was added while it ran. Priorities are a hash of the number: the expected
 // depth does not depend on the keys, nor the sums on the shape.
-type tree[A adder[A]] struct {
-	nodes []node[A] // by number; number 0 is nobody
+type tree struct {
+	nodes []node // by number; number 0 is nobody
 	root  int32
 }
 
-type node[A adder[A]] struct {
+type node struct {
 	key         float64
 	priority    uint32
 	left, right int32
-	sum         capped[A] // of the job alone, besides the tags above it
-	tag         capped[A] // owed to the whole subtree, itself included
+	sum         capped // of the job alone, besides the tags above it
+	tag         capped // owed to the whole subtree, itself included
 }
 
 // capped is time billed at the own bid, and the integral of the level over the rest.
-type capped[A adder[A]] struct{ own, level A }
+type capped struct{ own, level double }
 
-func (c *capped[A]) add(x *capped[A]) {
-	if *x != (capped[A]{}) {
+func (c *capped) add(x *capped) {
+	if *x != (capped{}) {
 		c.own, c.level = c.own.plus(x.own), c.level.plus(x.level)
 	}
 }
 
 // insert adds number id ≥ 1, which is not in the tree, with sums of zero.
-func (t *tree[A]) insert(id int32, key float64) {
+func (t *tree) insert(id int32, key float64) {
 	for int(id) >= len(t.nodes) {
-		t.nodes = append(t.nodes, node[A]{})
+		t.nodes = append(t.nodes, node{})
 	}
-	t.nodes[id] = node[A]{key: key, priority: scramble(uint32(id))}
+	t.nodes[id] = node{key: key, priority: scramble(uint32(id))}
 	low, high := t.split(t.root, key, id)
 	t.root = t.merge(t.merge(low, id), high)
 }
 
 // remove takes id out and returns its sums.
-func (t *tree[A]) remove(id int32) capped[A] {
+func (t *tree) remove(id int32) capped {
 	key := t.nodes[id].key
 	link := &t.root
 	for *link != id {
@@ -55,29 +55,16 @@ func (t *tree[A]) remove(id int32) capped[A] {
 }
 
 // toward is the link of n, which has number at, that leads to (key, id).
-func (n *node[A]) toward(key float64, at, id int32) *int32 {
+func (n *node) toward(key float64, at, id int32) *int32 {
 	if key < n.key || key == n.key && id < at {
 		return &n.left
 	}
 	return &n.right
 }
 
-// read returns the sums of id.
-func (t *tree[A]) read(id int32) capped[A] {
-	key, sum := t.nodes[id].key, t.nodes[id].sum
-	for at := t.root; ; {
-		n := &t.nodes[at]
-		sum.add(&n.tag)
-		if at == id {
-			return sum
-		}
-		at = *n.toward(key, at, id)
-	}
-}
-
 // pass adds time to all jobs with a key of at most level, integral to the
 // others. Tags need not be pushed for it: sums do not mind their order.
-func (t *tree[A]) pass(level float64, time, integral A) {
+func (t *tree) pass(level float64, time, integral double) {
 	for at := t.root; at != 0; {
 		n := &t.nodes[at]
 		if n.key <= level {
@@ -94,15 +81,15 @@ func (t *tree[A]) pass(level float64, time, integral A) {
 	}
 }
 
-func (t *tree[A]) push(n *node[A]) {
+func (t *tree) push(n *node) {
 	n.sum.add(&n.tag)
 	t.nodes[n.left].tag.add(&n.tag)
 	t.nodes[n.right].tag.add(&n.tag)
-	n.tag = capped[A]{}
+	n.tag = capped{}
 }
 
 // split cuts a subtree into what is at most (key, id) and what is above.
-func (t *tree[A]) split(at int32, key float64, id int32) (low, high int32) {
+func (t *tree) split(at int32, key float64, id int32) (low, high int32) {
 	if at == 0 {
 		return 0, 0
 	}
@@ -117,7 +104,7 @@ func (t *tree[A]) split(at int32, key float64, id int32) (low, high int32) {
 }
 
 // merge joins two subtrees, all of a below all of b.
-func (t *tree[A]) merge(a, b int32) int32 {
+func (t *tree) merge(a, b int32) int32 {
 	if a == 0 || b == 0 {
 		return a + b
 	}

@@ -16,7 +16,7 @@ func (p *Problem) units() units {
 	for i := range p.Jobs {
 		j := &p.Jobs[i]
 		last = max(last, j.Submit)
-		total += j.Runtime
+		total += j.Runtime * float64(j.tasks())
 		times.fit(j.Submit)
 		times.fit(j.Runtime)
 		if p.Rule.Algorithm == WSEPT {

@@ -55,7 +55,6 @@ func (q *queue) consider(now messages.Time) error {
 	if err != nil {
 		return err
 	}
-	q.out.Decisions++
 	if err := q.pay(profile, d); err != nil {
 		return err
 	}

@@ -23,13 +23,6 @@ const (
 	Requeued              // lost their slots or their nodes, to run again from the beginning
 )
 
-// gap records that a task was suspended at one time and resumed at another.
-func (o *Outcome) gap(p *Problem, job int, lost, again float64) {
-	o.Preemptions++
-	o.Note(p, Change{lost, job, Suspended, 1})
-	o.Note(p, Change{again, job, Resumed, 1})
-}
-
 // order puts the changes in the order of time; at one instant slots are lost
 // before others get them.
 func (o *Outcome) order() {

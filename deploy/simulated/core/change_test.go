@@ -50,29 +50,6 @@ func TestChangesAddUp(t *testing.T) {
 	}
 }
 
-// TestWideJobsTellTheSame: of serial jobs, the market in steps tells what the
-// whole-trace function does.
-func TestWideJobsTellTheSame(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		p := study(t, rules.HighestBid, 1)
-		p.Record = true
-		want := mustRun(t, p)
-		got, err := runWideHighestBid(p)
-		if err != nil {
-			t.Fatal(err)
-		}
-		got.order()
-		if len(got.Changes) != len(want.Changes) || got.Preemptions != want.Preemptions {
-			t.Fatalf("%+v, want %+v", got.Changes, want.Changes)
-		}
-		for k, w := range want.Changes {
-			if g := got.Changes[k]; g.Job != w.Job || g.What != w.What || g.Slots != w.Slots || math.Abs(g.At-w.At) > 1e-5 {
-				t.Fatalf("%+v, want %+v", got.Changes, want.Changes)
-			}
-		}
-	})
-}
-
 // TestSplitJobsAreSerialJobs: the tasks of a split job fare as serial jobs of the
 // same bid do, where a mechanism would hold the slots of a job together.
 func TestSplitJobsAreSerialJobs(t *testing.T) {

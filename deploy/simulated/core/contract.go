@@ -62,7 +62,6 @@ func (c *contracts) arrive(now messages.Time, i int) error {
 	if err != nil {
 		return err
 	}
-	c.out.Decisions++
 	offers := make([]Offer, len(offer.Menu))
 	for k := range offers {
 		offers[k] = Offer{j.Submit + offer.Menu[k].Completion, offer.Menu[k].Price}

@@ -33,7 +33,6 @@ type Outcome struct {
 	Jobs        []Job    // by job of the workload
 	Changes     []Change // in the order of time
 	Preemptions int      // times that a task lost its slot
-	Decisions   int      // 0 where the mechanism does not count them
 	Notes       []string
 	refused     bool // a job was refused, and a note says why
 }

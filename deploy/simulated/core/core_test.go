@@ -9,7 +9,6 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/candor-grid/candor/auctioneer/mechanism"
-	"github.com/candor-grid/candor/auctioneer/mechanism/highestbid"
 	"github.com/candor-grid/candor/auctioneer/mechanism/proportional"
 	"github.com/candor-grid/candor/deploy/simulated/bids"
 	"github.com/candor-grid/candor/deploy/simulated/rules"
@@ -47,58 +46,6 @@ func mustRun(t *rapid.T, p *Problem) *Outcome {
 		t.Fatal(err)
 	}
 	return o
-}
-
-// tasksAlone is the problem with each task as a bidder of its own, and whose it is.
-func tasksAlone(p *Problem) (*highestbid.Problem, []int) {
-	out := &highestbid.Problem{Nodes: p.Work.Nodes, Rule: rule(p.Market), Reserve: *p.Market.Reserve}
-	var owner []int
-	for i := range p.Bids {
-		j, b := &p.Work.Jobs[i], &p.Bids[i]
-		for range j.Width {
-			out.Jobs = append(out.Jobs, highestbid.Job{Submit: j.Submit, Runtime: j.Runtime, Bid: b.Rate, Estimate: b.Length})
-			owner = append(owner, i)
-		}
-	}
-	return out, owner
-}
-
-// TestHighestBidIsTheWholeTraceFunction: a job of several tasks, run in groups,
-// fares as its tasks do when each is a bidder of the whole-trace function.
-func TestHighestBidIsTheWholeTraceFunction(t *testing.T) {
-	for _, r := range []highestbid.Rule{{Algorithm: highestbid.HB, Price: highestbid.Kth}, {Algorithm: highestbid.HB, Price: highestbid.First},
-		{Algorithm: highestbid.NPHB, Price: highestbid.Kth}, {Algorithm: highestbid.WSPT, Price: highestbid.Kth, Capped: true}, {Algorithm: highestbid.WSEPT, Price: highestbid.Kth}} {
-		t.Run(fmt.Sprint(r), func(t *testing.T) {
-			rapid.Check(t, func(t *rapid.T) {
-				p := study(t, rules.HighestBid, 4)
-				p.Market.Algorithm, p.Market.Price, p.Market.Capped = string(r.Algorithm), string(r.Price), r.Capped
-				alone, owner := tasksAlone(p)
-				want, err := highestbid.Run(alone)
-				if err != nil {
-					t.Fatal(err)
-				}
-				got, err := runWideHighestBid(p)
-				if err != nil {
-					t.Fatal(err)
-				}
-				finish, paid := make([]float64, len(p.Bids)), make([]float64, len(p.Bids))
-				for k, i := range owner {
-					finish[i] = max(finish[i], want.Finish[k])
-					paid[i] += want.Payment[k]
-				}
-				for i := range finish {
-					if g := &got.Jobs[i]; math.Abs(g.Finish-finish[i]) > 1e-5 || math.Abs(g.Paid.Float()-paid[i]) > 2e-6+1e-9*paid[i] {
-						t.Fatalf("job %d ends at %v and pays %v, its tasks end at %v and pay %v: %+v", i, g.Finish, g.Paid, finish[i], paid[i], p.Work.Jobs)
-					}
-				}
-				if widest, _ := p.Work.Widest(); widest == 1 {
-					if o := mustRun(t, p); o.Preemptions != want.Preemptions {
-						t.Fatalf("%d preemptions, want %d", o.Preemptions, want.Preemptions)
-					}
-				}
-			})
-		})
-	}
 }
 
 // TestBaselinesAreWhatTheyAreCalled compares with a simulation that goes second by

@@ -59,7 +59,9 @@ func (o *Outcome) gaps(p *Problem, job int, units []int) {
 	slot := p.Market.Slot.Seconds()
 	for k := 1; k < len(units); k++ {
 		if units[k] > units[k-1]+1 {
-			o.gap(p, job, float64(units[k-1]+1)*slot, float64(units[k])*slot)
+			o.Preemptions++
+			o.Note(p, Change{float64(units[k-1]+1) * slot, job, Suspended, 1})
+			o.Note(p, Change{float64(units[k]) * slot, job, Resumed, 1})
 		}
 	}
 }

@@ -21,29 +21,38 @@ func Horizon(m *rules.Market) float64 {
 	return cmp.Or(m.Horizon, highestbid.DefaultHorizon).Seconds()
 }
 
-// runHighestBid runs serial jobs by the whole-trace function, and jobs of
-// several tasks by the market in steps.
+// runHighestBid runs the whole-trace function.
 func runHighestBid(p *Problem) (*Outcome, error) {
-	if widest, _ := p.Work.Widest(); widest > 1 {
-		return runWideHighestBid(p)
-	}
+	o := NewOutcome(p)
 	problem := &highestbid.Problem{Nodes: p.Work.Nodes, Rule: rule(p.Market), Reserve: *p.Market.Reserve, Horizon: Horizon(p.Market), Payers: p.Payers,
-		Jobs: make([]highestbid.Job, len(p.Bids))}
+		Jobs: make([]highestbid.Job, len(p.Bids)), Watch: func(s highestbid.Step) { o.step(p, s) }}
 	for i := range p.Bids {
 		j, b := &p.Work.Jobs[i], &p.Bids[i]
-		problem.Jobs[i] = highestbid.Job{Submit: j.Submit, Runtime: j.Runtime, Value: b.Value, Bid: b.Rate, Estimate: b.Length}
+		problem.Jobs[i] = highestbid.Job{Submit: j.Submit, Runtime: j.Runtime, Value: b.Value, Bid: b.Rate, Estimate: b.Length, Tasks: j.Width}
 	}
 	r, err := highestbid.Run(problem)
 	if err != nil {
 		return nil, err
 	}
-	o := NewOutcome(p)
 	for i := range o.Jobs {
-		for k := 1; k < len(r.Intervals[i]); k++ {
-			o.gap(p, i, r.Intervals[i][k-1][1], r.Intervals[i][k][0])
-		}
+		part := o.Jobs[i].InTime
 		p.complete(o, i, r.Start[i], r.Finish[i], Money(r.Payment[i]))
+		o.Jobs[i].InTime = max(o.Jobs[i].InTime, min(1, part))
 	}
+	o.Preemptions = r.Preemptions
 	o.order()
 	return o, nil
+}
+
+// step notes what happened to tasks of a job.
+func (o *Outcome) step(p *Problem, s highestbid.Step) {
+	switch {
+	case s.Lost > 0:
+		o.Note(p, Change{s.At, s.Job, Suspended, s.Lost})
+	case s.Again > 0:
+		o.Note(p, Change{s.At, s.Job, Resumed, s.Again})
+	case s.At <= p.Bids[s.Job].Deadline:
+		o.Jobs[s.Job].InTime += float64(s.Done) / float64(p.Work.Jobs[s.Job].Width)
+	}
+	p.progress(s.Job)
 }

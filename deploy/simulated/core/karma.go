@@ -60,7 +60,6 @@ func (k *karmic) serve(now messages.Time) error {
 			return nil
 		}
 		i := k.waiting[u][0]
-		k.out.Decisions++
 		k.members[u].Held++
 		if k.begin(now, i); k.jobs[i].pending == 0 {
 			k.waiting[u] = k.waiting[u][1:]

@@ -71,7 +71,6 @@ func (s *shares) serve(now messages.Time) error {
 	defer s.pass(now)
 	for s.free > 0 && s.draw.Len() > 0 {
 		i := int(s.draw.Sample(s.rng.Float64())) - 1
-		s.out.Decisions++
 		if s.begin(now, i); s.jobs[i].pending == 0 {
 			if err := s.weigh(i, 0); err != nil {
 				return err

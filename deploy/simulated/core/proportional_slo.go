@@ -74,7 +74,6 @@ func (l *pool) share(now messages.Time) error {
 		l.market.SetSlots(now, []int{l.Work.Nodes}, []int{l.free})
 		if l.market.Stale(now) {
 			l.market.Allocate(now)
-			l.out.Decisions++
 		}
 		if v, ok := l.publisher.Next(l.market, now, l.rng, false); ok {
 			update := l.draw.Update

@@ -48,7 +48,6 @@ func (r *sale) sell(from, until int) error {
 	if err != nil {
 		return err
 	}
-	r.out.Decisions++
 	if r.Market.Pricing == "thesis" {
 		if err := r.thesis(p, o); err != nil {
 			return err

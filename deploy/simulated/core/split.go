@@ -44,7 +44,7 @@ func runSplit(p *Problem, run func(*Problem) (*Outcome, error)) (*Outcome, error
 // joined makes the outcomes of jobs from those of their tasks.
 func (o *Outcome) joined(p *Problem, owner []int) *Outcome {
 	out := NewOutcome(p)
-	out.Decisions, out.Preemptions, out.Notes = o.Decisions, o.Preemptions, o.Notes
+	out.Preemptions, out.Notes = o.Preemptions, o.Notes
 	refused := make([]int, len(out.Jobs))
 	for k, i := range owner {
 		task, job := &o.Jobs[k], &out.Jobs[i]

@@ -191,7 +191,6 @@ func (g *Grid) finish() (*core.Outcome, *Traffic, error) {
 		return nil, nil, messages.Errorf(messages.Internal, "jobs paid %v, the site has %v", paid, account.Balance)
 	}
 	back(g.unit, g.out)
-	g.out.Decisions = int(g.traffic.Decisions)
 	return g.out, &g.traffic, nil
 }
 

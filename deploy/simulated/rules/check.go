@@ -98,7 +98,6 @@ func (m *Market) checkReservation() error {
 		choice("pricing", m.Pricing, "exact", "thesis"), choice("mode", m.Mode, "search", messages.ModeFixed), m.checkThesis())
 }
 
-// checkBaseline also converts a whole number for the price to a float.
 // checkThesis refuses the prices of the thesis over timetables that are fixed.
 func (m *Market) checkThesis() error {
 	if m.Pricing == "thesis" && m.Mode == messages.ModeFixed {
@@ -107,6 +106,7 @@ func (m *Market) checkThesis() error {
 	return nil
 }
 
+// checkBaseline also converts a whole number for the price to a float.
 func (m *Market) checkBaseline() error {
 	switch p := m.Price.(type) {
 	case uint64:

@@ -113,7 +113,7 @@ func (b *builder) sound(r *swf.Job) error {
 func (b *builder) enter(r *swf.Job) {
 	b.Jobs = append(b.Jobs, Job{
 		Number: r.Number, Line: r.Line, Submit: float64(r.Submit), Runtime: float64(r.Run),
-		Asked: min(float64(max(0, r.Limit)), MostTime), Width: int(r.Width()), Queue: r.Queue, Recorded: float64(r.Wait),
+		Asked: min(float64(max(0, r.Limit)), MostTime), Width: int(r.Width()), Queue: r.Queue,
 		User: number(b.users, &b.Users, r.User), Group: number(b.groups, &b.Groups, r.Group),
 	})
 }

@@ -47,16 +47,15 @@ type Options struct {
 
 // Job is a job to be run.
 type Job struct {
-	Number   int64 // in the log
-	Line     int   // of the log
-	Submit   float64
-	Runtime  float64
-	Asked    float64 // run time asked for; 0: unknown
-	Width    int     // slots, or serial tasks
-	User     int     // position in Workload.Users
-	Group    int     // position in Workload.Groups
-	Queue    int64   // of the log; -1: unknown
-	Recorded float64 // wait in the log; -1: unknown
+	Number  int64 // in the log
+	Line    int   // of the log
+	Submit  float64
+	Runtime float64
+	Asked   float64 // run time asked for; 0: unknown
+	Width   int     // slots, or serial tasks
+	User    int     // position in Workload.Users
+	Group   int     // position in Workload.Groups
+	Queue   int64   // of the log; -1: unknown
 }
 
 // Work is the slot-seconds that a job takes.

@@ -21,12 +21,11 @@ type server struct {
 	run      *runner.Processes
 	listener net.Listener
 
-	mu     sync.Mutex
-	tasks  map[messages.Attempt]*task
-	agent  *conn           // the newest; nil: none
-	lease  *boottime.Timer // when it ends every task is killed
-	alone  *time.Timer     // counts down while there is neither agent nor task; else nil
-	ending bool
+	mu    sync.Mutex
+	tasks map[messages.Attempt]*task
+	agent *conn           // the newest; nil: none
+	lease *boottime.Timer // when it ends every task is killed
+	alone *time.Timer     // counts down while there is neither agent nor task; else nil
 }
 
 // task is an attempt in hand, until the agent has confirmed its end.
@@ -64,7 +63,6 @@ func Serve(l net.Listener, c runner.Config) error {
 		}
 	}
 	s.mu.Lock()
-	s.ending = true
 	agent := s.agent
 	s.mu.Unlock()
 	err = run.Close()
