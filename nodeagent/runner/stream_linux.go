@@ -259,6 +259,13 @@ func (s *stream) finish(code int, files ...*os.File) {
 	}
 }
 
+// silence reports whether the process has ended, and when a client asked last.
+func (s *stream) silence() (done bool, heard time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.done, s.heard
+}
+
 // overdue says why what the stream is of must end; "": it need not. suspended: no time
 // counts.
 func (s *stream) overdue(suspended bool) string {

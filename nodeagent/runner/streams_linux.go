@@ -24,6 +24,7 @@ const (
 	maxStreams = 512             // of a node, with those that have ended and are still read
 	maxBeside  = 32              // that clients began beside one task
 	keepEnded  = 2 * time.Minute // for how long a client may come back for the end of a stream
+	keepRead   = time.Hour       // for how long a client whose reader is slow may read the end
 )
 
 // Stream answers a client of a task's stream, or of a stream beside a running task.
@@ -71,7 +72,9 @@ func (p *Processes) stream(ctx context.Context, r *messages.StreamRequest) (*str
 	return nil, messages.Errorf(messages.NotFound, "attempt %d of task %v does not run here, and its stream has ended", r.Attempt.Number, r.Attempt.Task)
 }
 
-// addStream notes a stream, unless there are too many.
+// addStream notes a stream. Where there are many, one that has ended makes room, the one of
+// which nobody has asked for longest; what clients begin beside tasks never keeps a task
+// from its own stream.
 func (p *Processes) addStream(key streamKey, s *stream) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -81,7 +84,8 @@ func (p *Processes) addStream(key streamKey, s *stream) error {
 			beside++
 		}
 	}
-	if len(p.streams) >= maxStreams || key.name != "" && beside >= maxBeside {
+	full := len(p.streams) >= maxStreams && !p.makeRoom()
+	if key.name != "" && (full || beside >= maxBeside) {
 		return messages.Errorf(messages.Exhausted, "the node has %d streams, and %d beside this task; close some", len(p.streams), beside)
 	}
 	if p.streams == nil {
@@ -89,6 +93,24 @@ func (p *Processes) addStream(key streamKey, s *stream) error {
 	}
 	p.streams[key] = s
 	return nil
+}
+
+// makeRoom forgets a stream that has ended, and reports whether there was one. p.mu is held.
+func (p *Processes) makeRoom() bool {
+	var oldest streamKey
+	var since time.Time
+	for key, s := range p.streams {
+		if done, heard := s.silence(); done && (key.name != "" || p.running[key.attempt] == nil) && (since.IsZero() || heard.Before(since)) {
+			oldest, since = key, heard
+		}
+	}
+	s := p.streams[oldest]
+	if s == nil {
+		return false
+	}
+	delete(p.streams, oldest)
+	go s.leave()
+	return true
 }
 
 // dropStream forgets a stream.
@@ -106,10 +128,20 @@ func (p *Processes) dropStream(key streamKey) {
 	}
 }
 
-// finishStream notes the end of a stream's process; a client has a while to read the rest.
+// finishStream notes the end of a stream's process. A client has a while to read the rest,
+// and longer while it asks: the client's own reader may be slow.
 func (p *Processes) finishStream(key streamKey, s *stream, code int, files ...*os.File) {
 	s.finish(code, files...)
-	time.AfterFunc(keepEnded, func() { p.dropStream(key) })
+	ended := time.Now()
+	var look func()
+	look = func() {
+		if _, heard := s.silence(); time.Since(heard) >= p.keepEnded || time.Since(ended) >= keepRead {
+			p.dropStream(key)
+			return
+		}
+		time.AfterFunc(p.keepEnded, look)
+	}
+	time.AfterFunc(p.keepEnded, look)
 }
 
 // signalTask sends a signal to the processes of a running task.

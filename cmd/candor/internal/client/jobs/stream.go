@@ -34,6 +34,7 @@ type Stream struct {
 
 	name, client string
 	signals      atomic.Uint64
+	asked        atomic.Int64 // when this process asked last, in milliseconds since 1970
 	lost         atomic.Bool
 }
 
@@ -41,6 +42,7 @@ type Stream struct {
 const (
 	streamPoll   = time.Second
 	streamAnswer = 5 * time.Second
+	streamStay   = time.Second // for how long a client that needs nothing is silent
 )
 
 // Open takes the stream, or begins it, and returns where its input goes on.
@@ -58,6 +60,7 @@ func (c *Stream) ask(ctx context.Context, r messages.StreamRequest) (messages.St
 	r.Attempt, r.Stream, r.Client = c.Attempt, c.name, c.client
 	subject := messages.StreamSubject(c.Session.Site, c.Node, c.Session.Account)
 	for d := firstPause; ; d = nextPause(d) {
+		c.asked.Store(time.Now().UnixMilli())
 		answer, cancel := context.WithTimeout(ctx, streamAnswer)
 		reply, err := bus.Call[messages.StreamReply](answer, c.Session.Bus, subject, r)
 		cancel()
@@ -106,6 +109,7 @@ func (c *Stream) Copy(ctx context.Context, from int64) (code int, err error) {
 	if c.In != nil {
 		go c.send(ctx, from)
 	}
+	go c.stay(ctx)
 	var output, errs int64
 	for {
 		reply, err := c.ask(ctx, messages.StreamRequest{Poll: true, OutputAt: output, ErrorsAt: errs, Wait: messages.Duration(streamPoll)})
@@ -121,6 +125,23 @@ func (c *Stream) Copy(ctx context.Context, from int64) (code int, err error) {
 		if reply.Ended {
 			c.close(ctx)
 			return reply.ExitCode, nil
+		}
+	}
+}
+
+// stay tells the node that this client is there while nothing else does, as when the reader
+// of the output is slow. A command whose client is silent is ended after a while.
+func (c *Stream) stay(ctx context.Context) {
+	tick := time.NewTicker(streamStay)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		if time.Since(time.UnixMilli(c.asked.Load())) >= streamStay {
+			_, _ = c.ask(ctx, messages.StreamRequest{})
 		}
 	}
 }
