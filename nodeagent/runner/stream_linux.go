@@ -21,7 +21,7 @@ import (
 type stream struct {
 	what     messages.Interactive
 	terminal *os.File          // the master of a terminal; nil: there is none
-	send     func(unix.Signal) // to the processes; nil: there are none
+	send     func(name string) // a signal, to the processes; nil: there are none
 	stop     func()            // ends what the client began; nil: the task's own stream, which ends with the task
 
 	mu        sync.Mutex
@@ -183,7 +183,7 @@ func (s *stream) control(r *messages.StreamRequest) {
 	if r.Signal != "" && s.send != nil && !s.done && (r.SignalNumber == 0 || r.SignalNumber > s.signalled) {
 		s.signalled = max(s.signalled, r.SignalNumber)
 		s.mu.Unlock() // the processes have a lock of their own
-		s.send(unix.SignalNum("SIG" + r.Signal))
+		s.send(r.Signal)
 		s.mu.Lock()
 	}
 }

@@ -150,11 +150,11 @@ func (p *Processes) signalTask(r *messages.StreamRequest) error {
 	if t == nil {
 		return messages.Errorf(messages.Ended, "attempt %d of task %v does not run here", r.Attempt.Number, r.Attempt.Task)
 	}
-	return t.send(unix.SignalNum("SIG" + r.Signal))
+	return t.send(&messages.EarlySignal{Name: r.Signal, First: r.SignalFirst, Rest: r.SignalRest})
 }
 
 // send sends a signal to the task's processes.
-func (t *process) send(signal unix.Signal) error {
+func (t *process) send(w *messages.EarlySignal) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	switch {
@@ -163,7 +163,7 @@ func (t *process) send(signal unix.Signal) error {
 	case t.child.pid == 0:
 		return messages.Errorf(messages.Unavailable, "task %v is starting; ask again", t.task.Attempt.Task)
 	}
-	t.signal(signal)
+	t.alert(w)
 	return nil
 }
 
@@ -174,7 +174,7 @@ func (t *process) openStream(as *syscall.Credential) (theirs []*os.File, err err
 	if err != nil {
 		return nil, err
 	}
-	s.send = func(signal unix.Signal) { _ = t.send(signal) }
+	s.send = func(name string) { _ = t.send(&messages.EarlySignal{Name: name}) }
 	t.mu.Lock()
 	t.stream, t.ours = s, ours
 	t.mu.Unlock()
@@ -256,7 +256,8 @@ func (t *process) exec(key streamKey, s *stream, b *messages.StreamBegin) error 
 			signalSession(c.pid, signal)
 		}
 	}
-	s.send, s.stop = kill, func() { kill(unix.SIGHUP); kill(unix.SIGKILL) }
+	s.send = func(name string) { kill(unix.SignalNum("SIG" + name)) }
+	s.stop = func() { kill(unix.SIGHUP); kill(unix.SIGKILL) }
 	go func() {
 		select {
 		case <-t.ended:

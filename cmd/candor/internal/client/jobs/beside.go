@@ -151,7 +151,7 @@ func signalTasks(ctx context.Context, a *cli.App, s *cli.Session, q logsQuery, t
 	if err != nil {
 		return err
 	}
-	n, err := SignalTasks(ctx, s, running, name)
+	n, err := SignalTasks(ctx, s, running, messages.StreamRequest{Signal: name})
 	if err != nil {
 		return err
 	}
@@ -160,11 +160,11 @@ func signalTasks(ctx context.Context, a *cli.App, s *cli.Session, q logsQuery, t
 	})
 }
 
-// SignalTasks sends a signal to running tasks, and returns how many have got it: those that
-// have ended meanwhile have not.
-func SignalTasks(ctx context.Context, s *cli.Session, running []messages.TaskStatus, name string) (n int, err error) {
+// SignalTasks sends the signal of a request to running tasks, and returns how many have got
+// it: those that have ended meanwhile have not.
+func SignalTasks(ctx context.Context, s *cli.Session, running []messages.TaskStatus, r messages.StreamRequest) (n int, err error) {
 	for _, t := range running {
-		r := messages.StreamRequest{Attempt: messages.Attempt{Task: t.Task, Number: t.Attempt}, Signal: name}
+		r.Attempt = messages.Attempt{Task: t.Task, Number: t.Attempt}
 		_, err := cli.CallAt[messages.StreamReply](ctx, s, messages.StreamSubject(s.Site, t.Node, s.Account), r)
 		if err == nil {
 			n++

@@ -50,8 +50,8 @@ output. A command whose slot or node is lost is not run again.`,
 	cmd, run.submission = describing(a, cmd)
 	cmd.Args = cobra.MinimumNArgs(1)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		job := jobfile.OfCommand(args)
-		if err := finish(a, job, run.options, filepath.Base(args[0])); err != nil {
+		job, err := OfCommand(a, run.options, args)
+		if err != nil {
 			return err
 		}
 		return run.do(cmd.Context(), a, job)
@@ -88,6 +88,18 @@ func (i *interaction) flags(cmd *cobra.Command) {
 	cmd.Flags().DurationVar(&i.linger, "linger", messages.DefaultLinger.Std(), "how `long` the command runs after its client was lost")
 	cmd.Flags().DurationVar(&i.idle, "idle", 0, "end the command after so `long` without input or output (default: never)")
 	cmd.Flags().BoolVarP(&i.quiet, "quiet", "q", false, "say nothing of the job and its cost")
+}
+
+// OfCommand makes the job of a command and options.
+func OfCommand(a *cli.App, options *jobfile.Options, words []string) (*jobfile.Job, error) {
+	job := jobfile.OfCommand(words)
+	return job, finish(a, job, options, filepath.Base(words[0]))
+}
+
+// Interact runs the command of a job with the input, output and signals of this process.
+func Interact(ctx context.Context, a *cli.App, job *jobfile.Job, onTerminal, quiet bool) error {
+	i := &interaction{terminal: onTerminal, quiet: quiet, linger: messages.DefaultLinger.Std()}
+	return i.do(ctx, a, job)
 }
 
 // do submits the job, waits for its task, and is its terminal.
