@@ -22,20 +22,21 @@ type commandSite struct {
 	failing int           // so many more requests to the node have no answer
 	idle    chan struct{} // has a word when a client that needs nothing was heard
 	told    atomic.Bool
+	node    string
 }
 
 func newCommandSite(t *testing.T) *commandSite {
-	s := &commandSite{fakeSite: newSite(t), output: "hi\n", end: messages.Completed, state: "Done", idle: make(chan struct{}, 1)}
+	s := &commandSite{fakeSite: newSite(t), output: "hi\n", end: messages.Completed, state: "Done", node: "node1", idle: make(chan struct{}, 1)}
 	s.env["CANDOR_BUDGET"] = "2"
 	answer(s.fakeSite, messages.Auctioneer, messages.VerbSubmit, func(r messages.SubmitRequest) (messages.SubmitReply, error) {
-		return messages.SubmitReply{Job: 33, Market: "main", Payer: "alice", Held: r.Spec.Budget}, nil
+		return messages.SubmitReply{Job: 33, Site: r.Site, Market: "main", Payer: "alice", Held: r.Spec.Budget}, nil
 	})
 	answer(s.fakeSite, messages.Auctioneer, messages.VerbJob, func(r messages.JobRequest) (messages.JobDetail, error) {
 		return messages.JobDetail{JobSummary: messages.JobSummary{Job: 33, State: s.end, Reason: s.reason, Charged: 500_000}}, nil
 	})
 	answer(s.fakeSite, messages.Auctioneer, messages.VerbTasks, func(messages.TasksRequest) (r messages.TasksReply, err error) {
 		if s.state != "" {
-			r.Tasks = []messages.TaskStatus{{Task: messages.TaskRef{Job: 33}, Attempt: 1, Node: "node1", State: s.state, Ended: at(3600)}}
+			r.Tasks = []messages.TaskStatus{{Task: messages.TaskRef{Job: 33}, Attempt: 1, Node: s.node, State: s.state, Ended: at(3600)}}
 		}
 		return r, nil
 	})
@@ -43,6 +44,18 @@ func newCommandSite(t *testing.T) *commandSite {
 		{Market: messages.Market{Name: "main", Classes: []messages.Name{"cpu"}}, Tariffs: []messages.SlotTariff{{Class: "cpu", Price: 20_000}}}}})
 	serveAt(s.fakeSite, messages.StreamSubject("west", "node1", "*"), messages.VerbStream, s.stream)
 	return s
+}
+
+// away has another site run the command: its node is reached through the auctioneer alone.
+func (s *commandSite) away() {
+	answer(s.fakeSite, messages.Auctioneer, messages.VerbOutput, func(r messages.OutputRequest) (reply messages.LogsReply, err error) {
+		if r.Node != "node7" || r.Stream == nil || r.Stream.Attempt.Task.Job != 33 {
+			return reply, messages.Errorf(messages.Invalid, "%+v", r)
+		}
+		answer, err := s.stream(*r.Stream)
+		return messages.LogsReply{Stream: &answer}, err
+	})
+	s.node = "node7"
 }
 
 // stream answers with the output in pieces of 3 bytes.
@@ -78,6 +91,13 @@ func TestRunOfACommandThatHasEnded(t *testing.T) {
 	if r.out != s.output {
 		t.Errorf("output %q", r.out)
 	}
+}
+
+// TestRunAtAnotherSite: a command at a peer has its input and output here too.
+func TestRunAtAnotherSite(t *testing.T) {
+	s := newCommandSite(t)
+	s.away()
+	s.run("run", "--site", "east", "--", "echo").expect(t, 0, "hi\n", "The command runs at site east\n")
 }
 
 // TestRunSaysItsTerms: the price of the slot and the time without input or output are told

@@ -25,6 +25,7 @@ type Stream struct {
 	Session *cli.Session
 	Node    messages.Name
 	Attempt messages.Attempt
+	Away    bool                  // another site runs the task: the auctioneers pass on what is said
 	Begin   *messages.StreamBegin // begins the stream; nil: that of the task itself
 	// Over says why a stream that does not answer will not come back; nil: it may.
 	Over func(context.Context) error
@@ -58,11 +59,10 @@ func (c *Stream) Open(ctx context.Context) (from int64, err error) {
 // ask asks until there is an answer, however often the connection is lost.
 func (c *Stream) ask(ctx context.Context, r messages.StreamRequest) (messages.StreamReply, error) {
 	r.Attempt, r.Stream, r.Client = c.Attempt, c.name, c.client
-	subject := messages.StreamSubject(c.Session.Site, c.Node, c.Session.Account)
 	for d := firstPause; ; d = nextPause(d) {
 		c.asked.Store(time.Now().UnixMilli())
 		answer, cancel := context.WithTimeout(ctx, streamAnswer)
-		reply, err := bus.Call[messages.StreamReply](answer, c.Session.Bus, subject, r)
+		reply, err := askStream(answer, c.Session, c.Node, c.Away, &r)
 		cancel()
 		switch {
 		case err == nil:
@@ -86,6 +86,22 @@ func (c *Stream) ask(ctx context.Context, r messages.StreamRequest) (messages.St
 			return reply, err
 		}
 	}
+}
+
+// askStream asks a node for a stream, or to send a signal. away: the node is of the site that
+// runs the job of this one.
+func askStream(ctx context.Context, s *cli.Session, node messages.Name, away bool, r *messages.StreamRequest) (reply messages.StreamReply, err error) {
+	if !away {
+		return bus.Call[messages.StreamReply](ctx, s.Bus, messages.StreamSubject(s.Site, node, s.Account), r)
+	}
+	answer, err := bus.Call[messages.LogsReply](ctx, s.Bus, messages.Subject(s.Site, messages.Auctioneer, messages.VerbOutput, s.Account), messages.OutputRequest{Node: node, Stream: r})
+	switch {
+	case err != nil:
+		return reply, err
+	case answer.Stream == nil:
+		return reply, messages.Errorf(messages.Invalid, "the site of the job cannot pass on input and output: its release is too old")
+	}
+	return *answer.Stream, nil
 }
 
 // lineEnd ends a line where the terminal may be raw.

@@ -133,7 +133,7 @@ func scriptOf(c *call, words []string, wrap string, wrapped bool) (source []byte
 		return nil, "", nil, errors.New("Script arguments not permitted with --wrap option")
 	case wrapped:
 		return []byte("#!/bin/sh\n# This script was created by sbatch --wrap.\n\n" + wrap + "\n"), "wrap", nil, nil
-	case len(words) == 0 || words[0] == "-":
+	case len(words) == 0 || words[0] == "-" || words[0] == "/dev/stdin": // which sudo may keep this user from opening
 		source, err = io.ReadAll(io.LimitReader(c.In, jobfile.MaxDocument+1))
 		name = "sbatch"
 	default:

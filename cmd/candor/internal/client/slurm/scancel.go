@@ -116,7 +116,7 @@ func send(ctx context.Context, s *cliSession, t target, signal messages.StreamRe
 			break
 		}
 	}
-	n, err := jobs.SignalTasks(ctx, s, running, signal)
+	n, err := jobs.SignalTasks(ctx, s, running, false, signal)
 	if err == nil && n == 0 {
 		err = messages.Errorf(messages.Conflict, "no task of the job runs")
 	}

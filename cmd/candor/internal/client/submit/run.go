@@ -104,9 +104,6 @@ func Interact(ctx context.Context, a *cli.App, job *jobfile.Job, onTerminal, qui
 
 // do submits the job, waits for its task, and is its terminal.
 func (i *interaction) do(ctx context.Context, a *cli.App, job *jobfile.Job) error {
-	if job.Site != "" {
-		return cli.Usagef("--site: only tasks of your own site can be reached while they run: use candor submit --site")
-	}
 	if err := AssumeBudget(a, job); err != nil {
 		return err
 	}
@@ -125,7 +122,7 @@ func (i *interaction) do(ctx context.Context, a *cli.App, job *jobfile.Job) erro
 		return err
 	}
 	defer s.Bus.Close()
-	i.say(a, "Job %v may cost %s of %s%s", reply.Job, cli.Credits(reply.Held), reply.Payer, i.terms(ctx, s, reply.Market, stage.Class))
+	i.say(a, "Job %v may cost %s of %s%s", reply.Job, cli.Credits(reply.Held), reply.Payer, i.terms(ctx, s, reply.Site, reply.Market, stage.Class))
 	t, err := i.started(ctx, a, s, reply.Job)
 	if err != nil {
 		i.cancel(ctx, s, reply.Job)
@@ -134,7 +131,7 @@ func (i *interaction) do(ctx context.Context, a *cli.App, job *jobfile.Job) erro
 	if t.Node == "" { // the job ended before a node had its task
 		return i.end(ctx, a, s, t, 0, nil)
 	}
-	stream := jobs.StreamOf(a, s, t, nil)
+	stream := jobs.StreamOf(a, s, t, reply.Site != "", nil)
 	stream.Over = func(ctx context.Context) error { return lostFor(ctx, a, s, t) }
 	code, err := stream.Interact(ctx, i.terminal)
 	return i.end(context.WithoutCancel(ctx), a, s, t, code, err)
@@ -147,9 +144,13 @@ func (i *interaction) say(a *cli.App, format string, args ...any) {
 }
 
 // terms says what the slot costs now, and when the command ends by itself.
-func (i *interaction) terms(ctx context.Context, s *cli.Session, market, class messages.Name) (text string) {
+func (i *interaction) terms(ctx context.Context, s *cli.Session, site, market, class messages.Name) (text string) {
 	if i.quiet {
 		return ""
+	}
+	if site != "" {
+		text = "\nThe command runs at site " + site
+		market = ""
 	}
 	all, _ := cli.Call[messages.MarketsReply](ctx, s, messages.Auctioneer, messages.VerbMarkets, messages.Empty{}) // a courtesy
 	for _, m := range all.Markets {
