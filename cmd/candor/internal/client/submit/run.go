@@ -32,7 +32,8 @@ func runCommand(a *cli.App) *cobra.Command {
 		Long: `Run a command as a job of one task, with the standard input, output and signals
 of this process. The exit code is that of the command, or 127 if the command
 cannot be started. With -t the command has a terminal. The job waits for a slot
-as any other; Ctrl-C gives up waiting.
+as any other; Ctrl-C gives up waiting. With --site a peer of your site runs the
+command.
 
 The most that the job may cost, the present price of a slot and the time of
 --idle are shown before the command starts, and the charge at its end. The
