@@ -204,9 +204,10 @@ func TestSignalOfTheChildren(t *testing.T) {
 	b := newBench(t, nil)
 	task := b.start(interactive("trap 'exit 9' USR2\nsh -c 'trap \"exit 4\" USR2; echo ready; while :; do sleep 0.01; done'\nexit $?\n", messages.Interactive{}))
 	b.follow(task.attempt, "", "one").read("ready")
-	if _, err := b.Stream(context.Background(), messages.StreamRequest{Attempt: task.attempt, Signal: "USR2", SignalRest: true}); err != nil {
-		t.Fatal(err)
-	}
+	await.Until(t, "the signal is sent", func() bool { // unless the runner does not know yet that the task runs
+		_, err := b.Stream(context.Background(), messages.StreamRequest{Attempt: task.attempt, Signal: "USR2", SignalRest: true})
+		return messages.KindOf(err) != messages.Unavailable
+	})
 	if f := <-task.done; f.ExitCode != 4 {
 		t.Errorf("%+v", f)
 	}
