@@ -5,6 +5,7 @@ import (
 	"context"
 	"strings"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -151,6 +152,26 @@ func (w *slowReader) Write(b []byte) (int, error) {
 	}
 	return w.Buffer.Write(b)
 }
+
+// TestRunWhoseReaderGoes: as the reader of the output has gone, the job is cancelled: it would
+// keep its slot until nobody has asked for long.
+func TestRunWhoseReaderGoes(t *testing.T) {
+	s, cancelled := newCommandSite(t), false
+	answer(s.fakeSite, messages.Auctioneer, messages.VerbCancel, func(r messages.CancelRequest) (messages.CancelReply, error) {
+		cancelled = r.Job == 33
+		return messages.CancelReply{Job: 33}, nil
+	})
+	a := s.app(closedPipe{}, new(bytes.Buffer))
+	code := run(t.Context(), a, []string{"run", "-q", "--", "yes"}, root(a, nil))
+	if code != 141 || !cancelled {
+		t.Errorf("exit code %d, cancelled: %v", code, cancelled)
+	}
+}
+
+// closedPipe is an output that nobody reads any more.
+type closedPipe struct{}
+
+func (closedPipe) Write([]byte) (int, error) { return 0, syscall.EPIPE }
 
 // TestRunStaysWhileItsReaderIsSlow: a client that waits for its reader tells the node that
 // it is there, as the node would end the command else.

@@ -3,6 +3,7 @@ package jobs
 import (
 	"context"
 	"crypto/rand"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -218,6 +219,7 @@ func (c *Stream) Interact(ctx context.Context, onTerminal bool) (code int, err e
 		signal.Notify(signals, s)
 	}
 	signal.Notify(signals, syscall.SIGWINCH)
+	signal.Ignore(syscall.SIGPIPE) // a write fails, and the command can be ended
 	defer signal.Stop(signals)
 	c.In, c.Out, c.Errs = c.App.In, c.App.Out, c.App.Err
 	from, err := c.Open(ctx)
@@ -253,7 +255,12 @@ func (c *Stream) Interact(ctx context.Context, onTerminal bool) (code int, err e
 			}
 		}
 	}()
-	return c.Copy(ctx, from)
+	code, err = c.Copy(ctx, from)
+	if errors.Is(err, syscall.EPIPE) { // the reader of the output has gone: head, for example
+		c.close(ctx)
+		err = cli.ExitStatus(128 + int(syscall.SIGPIPE))
+	}
+	return code, err
 }
 
 // Window is what a process on a terminal like this process's is told of it.
