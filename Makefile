@@ -128,7 +128,7 @@ attack: ## attack sites as their users, peers and tasks can, in each form that t
 	CANDOR_ATTACKS=all $(GO) test -count 1 -v -timeout 30m -run TestAttack ./deploy/attack
 
 clients: build ## install programs of others that speak to Slurm, and drive a site with them; JOBS (1000)
-	@command -v snakemake toil-cwl-runner >/dev/null || { apt-get update && apt-get install -y --no-install-recommends snakemake toil cwltool; }
+	@for program in snakemake toil-cwl-runner cwltool dask-scheduler; do command -v $$program >/dev/null || { apt-get update && apt-get install -y --no-install-recommends snakemake toil cwltool python3-distributed; exit; }; done
 	@if [ "$$(id -u)" = 0 ]; then dir=$$(mktemp -d -p /srv) && chmod 755 $$dir && install -d -o nobody $$dir/home && cp bin/candor deploy/clients/clients.sh $$dir/ && \
 		cd $$dir && HOME=$$dir/home USER=nobody JOBS=$(JOBS) setpriv --reuid nobody --regid nogroup --clear-groups ./clients.sh ./candor; code=$$?; rm -rf $$dir; exit $$code; \
 	else JOBS=$(JOBS) deploy/clients/clients.sh bin/candor; fi

@@ -228,12 +228,12 @@ func silent(j *book.RemoteJob, err error) error {
 	return messages.Errorf(messages.Unavailable, "site %s, which runs job %d, does not answer: %s", j.Peer, j.ID, messages.AsError("", err).Message)
 }
 
-// output reads what a task at a peer wrote.
+// output reads what a task at a peer wrote, or asks for its stream.
 func (r *remote) output(ctx context.Context, caller messages.Name, q messages.OutputRequest) (reply messages.LogsReply, err error) {
 	if err := q.Validate(); err != nil {
 		return reply, err
 	}
-	id := q.Logs.Attempt.Task.Job
+	id := q.Task().Job
 	j := r.find(caller, id)
 	if j == nil {
 		return reply, messages.Errorf(messages.NotFound, "there is no job %d at another site; the nodes of this site have the output of its own jobs", id)

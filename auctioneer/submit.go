@@ -2,7 +2,6 @@ package auctioneer
 
 import (
 	"context"
-	"slices"
 	"time"
 
 	"go.uber.org/zap"
@@ -42,9 +41,6 @@ func (l *submissions) submit(ctx context.Context, account messages.Name, r messa
 		return reply, messages.Errorf(messages.Invalid, "account %q is not a valid name", account)
 	}
 	if r.Site != "" && r.Site != l.Site {
-		if slices.ContainsFunc(r.Spec.Stages, func(s messages.Stage) bool { return s.Interactive != nil }) {
-			return reply, messages.Errorf(messages.Invalid, "interactive: only a task of your own site can be reached while it runs; leave site out")
-		}
 		return l.remote.submit(ctx, account, &r)
 	}
 	return l.submitHere(ctx, account, &r)

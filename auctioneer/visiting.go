@@ -208,7 +208,7 @@ func (v *visiting) cancel(ctx context.Context, home messages.Name, r messages.Jo
 	return messages.CancelReply{Job: r.Job, State: was}, err
 }
 
-// logs reads the output of a task as the job's owner, whom the node lets: no user
+// logs reads the output of a task, or asks for its stream, as the job's owner, whom the node lets: no user
 // here can speak under that name, and the auctioneer may under any.
 func (v *visiting) logs(ctx context.Context, home messages.Name, r messages.OutputRequest) (reply messages.LogsReply, err error) {
 	if err := r.Validate(); err != nil {
@@ -216,14 +216,14 @@ func (v *visiting) logs(ctx context.Context, home messages.Name, r messages.Outp
 	}
 	var owner messages.Name
 	err = v.reader.look(ctx, func(b *book.Book) error {
-		j, err := visitor(home, r.Logs.Attempt.Task.Job).in(b)
+		j, err := visitor(home, r.Task().Job).in(b)
 		if err != nil {
 			return err
 		}
 		if b.Node(r.Node) == nil {
 			return messages.Errorf(messages.NotFound, "node: site %s has no node %q", v.site.Site, r.Node)
 		}
-		owner, r.Logs.Attempt.Task.Job = j.Account, j.ID
+		owner, r.Task().Job = j.Account, j.ID
 		return nil
 	})
 	if err != nil {
@@ -231,6 +231,10 @@ func (v *visiting) logs(ctx context.Context, home messages.Name, r messages.Outp
 	}
 	ctx, cancel := context.WithTimeout(ctx, peerWithin-time.Second)
 	defer cancel()
+	if r.Stream != nil {
+		answer, err := bus.Call[messages.StreamReply](ctx, v.site.Bus, messages.StreamSubject(v.site.Site, r.Node, owner), r.Stream)
+		return messages.LogsReply{Stream: &answer}, err
+	}
 	return bus.Call[messages.LogsReply](ctx, v.site.Bus, messages.LogsSubject(v.site.Site, r.Node, owner), r.Logs)
 }
 

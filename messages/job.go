@@ -106,11 +106,12 @@ type Stage struct {
 // Time is how long before the time limit the signal is sent.
 func (e *EarlySignal) Time() Duration { return cmp.Or(e.Before, Duration(time.Minute)) }
 
-// EarlySignal tells a task that its time limit is near.
+// EarlySignal tells a task that its time limit is near, or that its node ends it.
 type EarlySignal struct {
 	Name   string   `json:"name"`            // such as USR2
 	Before Duration `json:"before"`          // how long before the time limit; 0: a minute
 	First  bool     `json:"first,omitempty"` // to the first process of the task alone, the script
+	Rest   bool     `json:"rest,omitempty"`  // to all processes but the first
 }
 
 // Repeats are tasks of an earlier job that are done again. Each finds the position that it

@@ -247,6 +247,8 @@ type LogsReply struct {
 	End  bool   `json:"end"`
 	// Missing is how many bytes of the output before Data were not kept.
 	Missing int64 `json:"missing,omitempty"`
+	// Stream answers the stream of an [OutputRequest].
+	Stream *StreamReply `json:"stream,omitempty"`
 }
 
 // Observation is what the site learned from a job that has ended, for the

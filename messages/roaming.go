@@ -10,7 +10,7 @@ import (
 // own site's, which asks the others: see [PeerVerbs].
 const (
 	VerbOffers = "offers" // OffersRequest → OffersReply
-	VerbOutput = "output" // OutputRequest → LogsReply: of a job at another site
+	VerbOutput = "output" // OutputRequest → LogsReply: of a job at another site, also of its streams
 )
 
 // AnySite, as the site of a submission, leaves the choice to the auctioneer.
@@ -191,11 +191,26 @@ type PeerJobsReply struct {
 }
 
 // OutputRequest reads a piece of the output of a task of a job that another site
-// runs. The attempt's job is its number at home.
+// runs, or passes on what a client says to a stream there. The attempt's job is its number
+// at home.
 type OutputRequest struct {
-	Node Name        `json:"node"`
-	Logs LogsRequest `json:"logs"`
+	Node   Name           `json:"node"`
+	Logs   LogsRequest    `json:"logs"`
+	Stream *StreamRequest `json:"stream,omitempty"` // in place of Logs
 }
 
 // Validate reports the first thing wrong with a request.
-func (r *OutputRequest) Validate() error { return needName("node", r.Node) }
+func (r *OutputRequest) Validate() error {
+	if err := needName("node", r.Node); err != nil || r.Stream == nil {
+		return err
+	}
+	return r.Stream.Validate()
+}
+
+// Task is the task of the request.
+func (r *OutputRequest) Task() *TaskRef {
+	if r.Stream != nil {
+		return &r.Stream.Attempt.Task
+	}
+	return &r.Logs.Attempt.Task
+}

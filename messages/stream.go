@@ -85,7 +85,9 @@ type StreamRequest struct {
 	// stream. Of two with one number (above 0) of a client, the second is not sent.
 	Signal       string `json:"signal,omitempty"`
 	SignalNumber uint64 `json:"signal_number,omitempty"`
-	Rows         int    `json:"rows,omitempty"` // the terminal has this size now
+	SignalFirst  bool   `json:"signal_first,omitempty"` // to the task's first process alone, the script
+	SignalRest   bool   `json:"signal_rest,omitempty"`  // to all processes of the task but the first
+	Rows         int    `json:"rows,omitempty"`         // the terminal has this size now
 	Columns      int    `json:"columns,omitempty"`
 	// Close says that the client needs the stream no more: what Begin began ends.
 	Close bool `json:"close,omitempty"`

@@ -42,6 +42,9 @@ func (s *Stage) validateStream(path string) error {
 	if s.Signal.Before < 0 {
 		return Errorf(Invalid, "%s.signal.before: %v must not be negative", path, s.Signal.Before)
 	}
+	if s.Signal.First && s.Signal.Rest {
+		return Errorf(Invalid, "%s.signal: first and rest exclude each other; leave both out for all processes", path)
+	}
 	return CheckSignal(path+".signal.name", s.Signal.Name)
 }
 

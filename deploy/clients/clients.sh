@@ -1,8 +1,10 @@
 #!/bin/bash
 # clients.sh CANDOR: drives a site with programs of others, unmodified, through the commands
-# of Slurm. It needs snakemake and toil-cwl-runner, and is run by an ordinary user: a site of
-# root runs tasks as users of its own, who cannot write where these programs expect it.
-# JOBS (1000) is how many jobs the largest workflow has.
+# of Slurm. It needs snakemake, toil-cwl-runner, cwltool and dask, and is run by an ordinary
+# user: a site of root runs tasks as users of its own, who cannot write where these programs
+# expect it. JOBS (1000) is how many jobs the largest workflow has. SOURCES can name a directory
+# with the sources of submitit and dask-jobqueue, each in a directory of its name. ONLY is a
+# pattern of the checks to make.
 set -u
 candor=$(realpath "$1")
 jobs=${JOBS:-1000}
@@ -22,6 +24,7 @@ grep -q '^site .* is up' "$home/site.log" || { cat "$home/site.log"; exit 1; }
 check() {
 	local name=$1 want=$2 got=ok
 	shift 2
+	[[ $name == ${ONLY:-*} ]] || return
 	mkdir -p "$home/$name" && cd "$home/$name" || exit 1
 	"$@" >log 2>&1 || got=fails
 	if [ "$got" = "$want" ]; then
@@ -67,25 +70,117 @@ ends() {
 	timeout 300 snakemake --slurm --jobs 1 --latency-wait 5 --default-resources "slurm_account=$USER" slurm_partition=main ${2:-}
 }
 
-cancelled() {
+# when_one_runs COMMAND...: runs a command with the number of a job once one runs.
+when_one_runs() {
 	(
 		until id=$(squeue -h -o %i -t R | tail -n 1) && [ -n "$id" ]; do sleep 0.2; done
-		scancel "$id"
+		"$@" "$id"
 	) &
+}
+
+cancelled() {
+	when_one_runs scancel
 	ends 'sleep 600'
 }
 
-toil() {
-	cat >tool.cwl <<'EOF'
+# tool COMMAND: a tool in CWL that runs a command.
+tool() {
+	cat >tool.cwl <<EOF
 cwlVersion: v1.2
 class: CommandLineTool
-baseCommand: [sh, -c, 'echo $((6*7))']
+baseCommand: [sh, -c, '$1']
 inputs: []
 stdout: answer.txt
 outputs:
   answer: {type: stdout}
 EOF
-	toil-cwl-runner --batchSystem slurm --no-container --jobStore "$PWD/store" --workDir "$PWD" --coordinationDir "$PWD" --defaultMemory 100M --defaultCores 1 tool.cwl && [ "$(cat answer.txt)" = 42 ]
+}
+
+# toil COMMAND: Toil runs a tool as a job.
+toil() {
+	tool "$1"
+	timeout 300 toil-cwl-runner --batchSystem slurm --no-container --jobStore "$PWD/store" --workDir "$PWD" --coordinationDir "$PWD" --retryCount 0 --defaultMemory 100M --defaultCores 1 tool.cwl && [ "$(cat answer.txt)" = 42 ]
+}
+
+toil_late() { TOIL_SLURM_ARGS='-t 1' toil 'sleep 200'; }
+
+toil_cancelled() {
+	when_one_runs scancel
+	toil 'sleep 200'
+}
+
+# cwl COMMAND [OPTION]: cwltool runs a tool within a job.
+cwl() {
+	tool "$1"
+	sbatch --wait ${2:-} --wrap 'cwltool --no-container tool.cwl' && [ "$(cat answer.txt)" = 42 ]
+}
+
+cwl_cancelled() {
+	when_one_runs scancel
+	cwl 'sleep 200'
+}
+
+# calls BODY [OPTION] [COMMAND]: 100 calls of a function through Dask: its scheduler runs here,
+# its workers are jobs, and COMMAND is run once the calls have begun.
+calls() {
+	local code=0
+	dask-scheduler --host 127.0.0.1 --port 0 --no-dashboard --scheduler-file s.json >scheduler.log 2>&1 &
+	local scheduler=$!
+	until [ -s s.json ]; do sleep 0.2; done
+	sbatch --array=0-1 -o worker-%a.log ${2:-} --wrap 'exec dask-worker --scheduler-file s.json --nthreads 1 --no-dashboard --no-nanny'
+	DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES=0 timeout 200 /usr/bin/python3 -c "
+import os, subprocess, sys, time
+from distributed import Client
+client = Client(scheduler_file='s.json')
+client.wait_for_workers(2, timeout=100)
+def f(i):
+    $1
+calls = client.map(f, range(100))
+if '${3:-}':
+    subprocess.check_call('${3:-}', shell=True)
+while client.ncores() and not all(c.done() for c in calls):
+    time.sleep(0.2)
+if not client.ncores():
+    sys.exit('all workers are gone')
+assert sum(client.gather(calls)) == 328350" || code=$?
+	scancel -u "$USER"
+	kill "$scheduler"
+	wait "$scheduler"
+	return "$code"
+}
+
+# submitit BODY [MINUTES] [cancel]: calls of a function by submitit: one, and an array.
+submitit() {
+	PYTHONPATH=$SOURCES/submitit timeout 300 /usr/bin/python3 -c "
+import os, subprocess, time
+import submitit
+def f(x):
+    $1
+executor = submitit.AutoExecutor(folder='logs', cluster='slurm')
+executor.update_parameters(timeout_min=${2:-5}, mem_gb=1, slurm_signal_delay_s=10)
+one = executor.submit(f, 6)
+if '${3:-}':
+    while one.watcher.get_state(one.job_id, mode='force') != 'RUNNING':
+        time.sleep(0.5)
+    subprocess.check_call(['scancel', one.job_id])
+assert one.result() == 42
+many = executor.map_array(f, range(4))
+assert [j.result() for j in many] == [0, 7, 14, 21]"
+}
+
+# jobqueue BODY: 100 calls of a function through dask-jobqueue.
+jobqueue() {
+	PYTHONPATH=$SOURCES/dask-jobqueue DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES=0 timeout 200 /usr/bin/python3 -c "
+import os
+from dask_jobqueue import SLURMCluster
+from distributed import Client
+def f(i):
+    $1
+with SLURMCluster(queue='main', cores=1, memory='300MB', walltime='00:05:00', interface='lo', log_directory='logs', nanny=False) as cluster:
+    cluster.scale(jobs=2)
+    with Client(cluster) as client:
+        client.wait_for_workers(2, timeout=100)
+        assert sum(client.gather(client.map(f, range(100)))) == 328350"
 }
 
 check snakemake-cluster ok snakemake_cluster 4
@@ -93,7 +188,28 @@ check snakemake-slurm ok snakemake_slurm
 check snakemake-killed fails ends 'kill -9 $$'
 check snakemake-late fails ends 'sleep 600' runtime=1
 check snakemake-cancelled fails cancelled
-check toil-cwl ok toil
+check toil-cwl ok toil 'echo 42'
+check toil-killed fails toil 'kill -9 $$'
+check toil-late fails toil_late
+check toil-cancelled fails toil_cancelled
+check cwltool ok cwl 'echo 42'
+check cwltool-killed fails cwl 'kill -9 $$'
+check cwltool-late fails cwl 'sleep 200' -t1
+check cwltool-cancelled fails cwl_cancelled
+check dask ok calls 'return i * i'
+check dask-killed fails calls 'os.kill(os.getpid(), 9)'
+check dask-late fails calls 'time.sleep(200)' -t1
+check dask-cancelled fails calls 'time.sleep(200)' '' "scancel -u $USER"
+if [ -d "${SOURCES:-}/submitit" ]; then
+	check submitit ok submitit 'return 7 * x'
+	check submitit-killed fails submitit 'os.kill(os.getpid(), 9)'
+	check submitit-late fails submitit 'time.sleep(200)' 1
+	check submitit-cancelled fails submitit 'time.sleep(200)' 5 cancel
+fi
+if [ -d "${SOURCES:-}/dask-jobqueue" ]; then
+	check jobqueue ok jobqueue 'return i * i'
+	check jobqueue-killed fails jobqueue 'os.kill(os.getpid(), 9)'
+fi
 check "snakemake-$jobs-jobs" ok snakemake_cluster "$jobs"
 
 "$candor" --account operator books >/dev/null || { echo "failed: the books do not balance"; failed=$((failed + 1)); }

@@ -164,6 +164,7 @@ func TestPublishPermissions(t *testing.T) {
 		{Service, "$auctioneer", messages.Subject("west", messages.Bank, messages.VerbTransfer, "$auctioneer"), true},
 		{Service, "$auctioneer", messages.Subject("east", messages.Auctioneer, messages.VerbPeerSubmit, "$west"), true},
 		{Service, "$auctioneer", messages.LogsSubject("west", "node1", "alice@east"), true},
+		{Service, "$auctioneer", messages.StreamSubject("west", "node1", "alice@east"), true},
 		{Service, "$auctioneer", messages.InboxPrefix("alice") + ".x.y", true},
 		{Service, "$depot", messages.Subject("west", messages.Auctioneer, messages.VerbTasks, "operator"), true},
 		{Service, "$depot", "objects.FILES_WEST_5_alice.x", true},

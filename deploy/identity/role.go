@@ -57,8 +57,8 @@ func permissions(role Role, site messages.Name) jwt.Permissions {
 // servicePermissions lets an actor hear everything, answer, ask under its own name and
 // its site's, publish to agents, and use the site's streams. Answers are told from all
 // else by their two or three tokens, for no pattern matches the inboxes alone. In
-// others' names the depot asks about tasks, and the auctioneer reads the output of
-// visiting jobs.
+// others' names the depot asks about tasks, and the auctioneer reads the output and passes
+// on the streams of visiting jobs.
 func servicePermissions(site messages.Name) jwt.Permissions {
 	publish := jwt.StringList{
 		"*.*", "*.*.*",
@@ -66,6 +66,7 @@ func servicePermissions(site messages.Name) jwt.Permissions {
 		messages.Subject(site, messages.Auctioneer, messages.VerbTasks, "*"),
 		messages.Subject(site, messages.Auctioneer, messages.VerbJob, "*"),
 		messages.LogsSubject(site, "*", "*"),
+		messages.StreamSubject(site, "*", "*"),
 		messages.VectorSubject(site, "*"),
 		messages.DirectiveSubject(site, "*"),
 		messages.ObservationSubject(site),

@@ -276,6 +276,9 @@ func (t *process) ask(grace time.Duration) {
 	}
 	if !t.asked {
 		t.asked = true
+		if w := t.task.Program.Signal; w != nil && t.why == messages.Stopped {
+			t.alert(w)
+		}
 		t.signal(unix.SIGTERM, unix.SIGCONT) // a suspended process cannot end by itself
 	}
 	t.killIn(grace)

@@ -41,9 +41,11 @@ type Processes struct {
 	told    time.Duration // until as tasks were told last
 	running map[messages.Attempt]*process
 	streams map[streamKey]*stream
-	checks  *time.Timer // of output and memory; nil while nothing runs
-	closed  bool
-	tasks   sync.WaitGroup
+	// keepEnded is for how long a stream that has ended waits for a client.
+	keepEnded time.Duration
+	checks    *time.Timer // of output and memory; nil while nothing runs
+	closed    bool
+	tasks     sync.WaitGroup
 }
 
 // NewProcesses makes a runner on a state directory.
@@ -54,7 +56,7 @@ func NewProcesses(c Config) (*Processes, error) {
 	if err := keepInherited(); err != nil {
 		return nil, messages.Errorf(messages.Unavailable, "runner: %v", err)
 	}
-	p := &Processes{config: c, running: map[messages.Attempt]*process{}}
+	p := &Processes{config: c, running: map[messages.Attempt]*process{}, keepEnded: keepEnded}
 	var err error
 	if p.store, err = openStore(&p.config); err != nil {
 		return nil, err

@@ -21,7 +21,7 @@ import (
 type stream struct {
 	what     messages.Interactive
 	terminal *os.File          // the master of a terminal; nil: there is none
-	send     func(unix.Signal) // to the processes; nil: there are none
+	send     func(name string) // a signal, to the processes; nil: there are none
 	stop     func()            // ends what the client began; nil: the task's own stream, which ends with the task
 
 	mu        sync.Mutex
@@ -183,7 +183,7 @@ func (s *stream) control(r *messages.StreamRequest) {
 	if r.Signal != "" && s.send != nil && !s.done && (r.SignalNumber == 0 || r.SignalNumber > s.signalled) {
 		s.signalled = max(s.signalled, r.SignalNumber)
 		s.mu.Unlock() // the processes have a lock of their own
-		s.send(unix.SignalNum("SIG" + r.Signal))
+		s.send(r.Signal)
 		s.mu.Lock()
 	}
 }
@@ -257,6 +257,13 @@ func (s *stream) finish(code int, files ...*os.File) {
 	for _, f := range files {
 		_ = f.SetReadDeadline(time.Now().Add(lastWords))
 	}
+}
+
+// silence reports whether the process has ended, and when a client asked last.
+func (s *stream) silence() (done bool, heard time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.done, s.heard
 }
 
 // overdue says why what the stream is of must end; "": it need not. suspended: no time

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/await"
 	"github.com/candor-grid/candor/nodeagent/runner"
 )
 
@@ -177,6 +178,37 @@ func TestSignalBeforeTheLimit(t *testing.T) {
 	f := <-b.start(messages.Program{Script: "trap 'exit 9' USR2\nwhile :; do sleep 0.01; done\n", TimeLimit: messages.Duration(10 * patience),
 		Signal: &messages.EarlySignal{Name: "USR2", Before: messages.Duration(10*patience) - 3e8, First: true}}).done
 	if f.Outcome != messages.Exited || f.ExitCode != 9 {
+		t.Errorf("%+v", f)
+	}
+}
+
+// TestSignalOfAStop: a task that asks for a signal hears it when its node ends the task, as
+// it does when the slot goes to others.
+func TestSignalOfAStop(t *testing.T) {
+	b := newBench(t, nil)
+	task := b.start(messages.Program{Script: "trap '' TERM\ntrap 'exit 9' USR2\necho ready >&2\nwhile :; do sleep 0.01; done\n", Interactive: &messages.Interactive{},
+		Signal: &messages.EarlySignal{Name: "USR2", First: true}})
+	c := b.follow(task.attempt, "", "one")
+	await.Until(t, "the script is ready", func() bool {
+		return len(c.ask(func(r *messages.StreamRequest) { r.Poll, r.Wait = true, messages.Duration(patience) }).Errors) > 0
+	})
+	task.Stop(patience)
+	if f := <-task.done; f.ExitCode != 9 {
+		t.Errorf("%+v", f)
+	}
+}
+
+// TestSignalOfTheChildren: the script does not hear a signal that is for the rest, as Slurm's
+// steps hear signals and the script does not.
+func TestSignalOfTheChildren(t *testing.T) {
+	b := newBench(t, nil)
+	task := b.start(interactive("trap 'exit 9' USR2\nsh -c 'trap \"exit 4\" USR2; echo ready; while :; do sleep 0.01; done'\nexit $?\n", messages.Interactive{}))
+	b.follow(task.attempt, "", "one").read("ready")
+	await.Until(t, "the signal is sent", func() bool { // unless the runner does not know yet that the task runs
+		_, err := b.Stream(context.Background(), messages.StreamRequest{Attempt: task.attempt, Signal: "USR2", SignalRest: true})
+		return messages.KindOf(err) != messages.Unavailable
+	})
+	if f := <-task.done; f.ExitCode != 4 {
 		t.Errorf("%+v", f)
 	}
 }

@@ -24,6 +24,7 @@ const (
 	maxStreams = 512             // of a node, with those that have ended and are still read
 	maxBeside  = 32              // that clients began beside one task
 	keepEnded  = 2 * time.Minute // for how long a client may come back for the end of a stream
+	keepRead   = time.Hour       // for how long a client whose reader is slow may read the end
 )
 
 // Stream answers a client of a task's stream, or of a stream beside a running task.
@@ -71,7 +72,9 @@ func (p *Processes) stream(ctx context.Context, r *messages.StreamRequest) (*str
 	return nil, messages.Errorf(messages.NotFound, "attempt %d of task %v does not run here, and its stream has ended", r.Attempt.Number, r.Attempt.Task)
 }
 
-// addStream notes a stream, unless there are too many.
+// addStream notes a stream. Where there are many, one that has ended makes room, the one of
+// which nobody has asked for longest; what clients begin beside tasks never keeps a task
+// from its own stream.
 func (p *Processes) addStream(key streamKey, s *stream) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -81,7 +84,8 @@ func (p *Processes) addStream(key streamKey, s *stream) error {
 			beside++
 		}
 	}
-	if len(p.streams) >= maxStreams || key.name != "" && beside >= maxBeside {
+	full := len(p.streams) >= maxStreams && !p.makeRoom()
+	if key.name != "" && (full || beside >= maxBeside) {
 		return messages.Errorf(messages.Exhausted, "the node has %d streams, and %d beside this task; close some", len(p.streams), beside)
 	}
 	if p.streams == nil {
@@ -89,6 +93,24 @@ func (p *Processes) addStream(key streamKey, s *stream) error {
 	}
 	p.streams[key] = s
 	return nil
+}
+
+// makeRoom forgets a stream that has ended, and reports whether there was one. p.mu is held.
+func (p *Processes) makeRoom() bool {
+	var oldest streamKey
+	var since time.Time
+	for key, s := range p.streams {
+		if done, heard := s.silence(); done && (key.name != "" || p.running[key.attempt] == nil) && (since.IsZero() || heard.Before(since)) {
+			oldest, since = key, heard
+		}
+	}
+	s := p.streams[oldest]
+	if s == nil {
+		return false
+	}
+	delete(p.streams, oldest)
+	go s.leave()
+	return true
 }
 
 // dropStream forgets a stream.
@@ -106,10 +128,20 @@ func (p *Processes) dropStream(key streamKey) {
 	}
 }
 
-// finishStream notes the end of a stream's process; a client has a while to read the rest.
+// finishStream notes the end of a stream's process. A client has a while to read the rest,
+// and longer while it asks: the client's own reader may be slow.
 func (p *Processes) finishStream(key streamKey, s *stream, code int, files ...*os.File) {
 	s.finish(code, files...)
-	time.AfterFunc(keepEnded, func() { p.dropStream(key) })
+	ended := time.Now()
+	var look func()
+	look = func() {
+		if _, heard := s.silence(); time.Since(heard) >= p.keepEnded || time.Since(ended) >= keepRead {
+			p.dropStream(key)
+			return
+		}
+		time.AfterFunc(p.keepEnded, look)
+	}
+	time.AfterFunc(p.keepEnded, look)
 }
 
 // signalTask sends a signal to the processes of a running task.
@@ -118,11 +150,11 @@ func (p *Processes) signalTask(r *messages.StreamRequest) error {
 	if t == nil {
 		return messages.Errorf(messages.Ended, "attempt %d of task %v does not run here", r.Attempt.Number, r.Attempt.Task)
 	}
-	return t.send(unix.SignalNum("SIG" + r.Signal))
+	return t.send(&messages.EarlySignal{Name: r.Signal, First: r.SignalFirst, Rest: r.SignalRest})
 }
 
 // send sends a signal to the task's processes.
-func (t *process) send(signal unix.Signal) error {
+func (t *process) send(w *messages.EarlySignal) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	switch {
@@ -131,7 +163,7 @@ func (t *process) send(signal unix.Signal) error {
 	case t.child.pid == 0:
 		return messages.Errorf(messages.Unavailable, "task %v is starting; ask again", t.task.Attempt.Task)
 	}
-	t.signal(signal)
+	t.alert(w)
 	return nil
 }
 
@@ -142,7 +174,7 @@ func (t *process) openStream(as *syscall.Credential) (theirs []*os.File, err err
 	if err != nil {
 		return nil, err
 	}
-	s.send = func(signal unix.Signal) { _ = t.send(signal) }
+	s.send = func(name string) { _ = t.send(&messages.EarlySignal{Name: name}) }
 	t.mu.Lock()
 	t.stream, t.ours = s, ours
 	t.mu.Unlock()
@@ -224,7 +256,8 @@ func (t *process) exec(key streamKey, s *stream, b *messages.StreamBegin) error 
 			signalSession(c.pid, signal)
 		}
 	}
-	s.send, s.stop = kill, func() { kill(unix.SIGHUP); kill(unix.SIGKILL) }
+	s.send = func(name string) { kill(unix.SignalNum("SIG" + name)) }
+	s.stop = func() { kill(unix.SIGHUP); kill(unix.SIGKILL) }
 	go func() {
 		select {
 		case <-t.ended:

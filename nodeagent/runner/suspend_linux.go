@@ -4,6 +4,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/candor-grid/candor/messages"
 )
 
 // Suspend suspends the task, or lets it go on.
@@ -50,16 +52,28 @@ func (t *process) warn() {
 	t.early.run(func() {
 		t.mu.Lock()
 		defer t.mu.Unlock()
-		signal := unix.SignalNum("SIG" + w.Name)
 		t.early = limit{} // once
-		switch {
-		case t.over || t.ending:
-		case w.First:
-			unix.Kill(t.child.pid, signal)
-		default:
-			t.signal(signal)
+		if !t.over && !t.ending {
+			t.alert(w)
 		}
 	})
+}
+
+// alert sends a signal to those processes of the task for which it is meant. t.mu is held.
+func (t *process) alert(w *messages.EarlySignal) {
+	signal := unix.SignalNum("SIG" + w.Name)
+	switch {
+	case w.First:
+		unix.Kill(t.child.pid, signal)
+	case w.Rest:
+		eachMember(t.child.pid, func(pid, _ int) {
+			if pid != t.child.pid {
+				signalMember(pid, t.child.pid, []unix.Signal{signal})
+			}
+		})
+	default:
+		t.signal(signal)
+	}
 }
 
 // limit is a timer that can be stopped and goes on with what was left.

@@ -38,6 +38,7 @@ type fakeSite struct {
 	further func() []Group // each run has its own; nil: none
 	width   int            // of the user's terminal; 0: there is none
 	last    cli.Target     // of the last connection
+	signals []string       // that nodes were asked to send
 
 	mu      sync.Mutex
 	callers []messages.Name // of every request, in order

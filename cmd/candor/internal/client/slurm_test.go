@@ -58,7 +58,7 @@ func slurmSite(t *testing.T) (s *fakeSite, submitted *[]messages.JobSpec) {
 		case 10:
 			return messages.TasksReply{Tasks: []messages.TaskStatus{
 				{Index: 0, Array: 0, State: "Done", Node: "node1", ExitCode: code(0), Claimed: at(3401), Ended: at(3411)},
-				{Index: 1, Array: 1, State: "Running", Node: "node2", Claimed: at(3402)},
+				{Task: messages.TaskRef{Job: 10, Index: 1}, Attempt: 1, Index: 1, Array: 1, State: "Running", Node: "node2", Claimed: at(3402)},
 				{Index: 2, Array: 2, State: "Failed", Node: "node1", Reason: "MemoryLimit", ExitCode: code(137), Claimed: at(3403), Ended: at(3405)},
 			}}, nil
 		case 9:
@@ -69,7 +69,7 @@ func slurmSite(t *testing.T) (s *fakeSite, submitted *[]messages.JobSpec) {
 		return messages.TasksReply{}, nil
 	})
 	reply(s, messages.Auctioneer, messages.VerbMarkets, messages.MarketsReply{Markets: []messages.MarketStatus{
-		{Market: messages.Market{Name: "main", Mechanism: "proportional", Classes: []messages.Name{"cpu"}}},
+		{Market: messages.Market{Name: "main", Mechanism: "proportional", Classes: []messages.Name{"cpu"}}, Tariffs: []messages.SlotTariff{{Class: "cpu", Price: 20_000}}},
 		{Market: messages.Market{Name: "night", Mechanism: "fifo", Classes: []messages.Name{"cpu"}, TimeLimit: messages.Duration(3600e9)}}}})
 	reply(s, messages.Auctioneer, messages.VerbNodes, messages.NodesReply{Nodes: []messages.NodeStatus{
 		{Node: "node1", State: "Up", Slots: []messages.ClassSlots{{Class: "cpu", Slots: 4}}, Used: []messages.ClassSlots{{Class: "cpu", Slots: 1}}},
@@ -91,6 +91,21 @@ func slurmSite(t *testing.T) (s *fakeSite, submitted *[]messages.JobSpec) {
 	s.write("job.sh", "#!/bin/bash\n#SBATCH -J sub -o %j.out -p main\n#SBATCH --time=5\nhostname\n")
 	s.write("tool.py", "#!/usr/bin/env python3\nprint('hello')\n")
 	s.write("free.sh", "hostname\n")
+	s.write("submitit.sh", "#!/bin/bash\n\n# Parameters\n#SBATCH --array=0-1%2\n#SBATCH --error=/tmp/logs/%A_%a_0_log.err\n#SBATCH --job-name=submitit\n#SBATCH --mem=1GB\n"+
+		"#SBATCH --nodes=1\n#SBATCH --open-mode=append\n#SBATCH --output=/tmp/logs/%A_%a_0_log.out\n#SBATCH --signal=USR2@90\n#SBATCH --time=5\n#SBATCH --wckey=submitit\n\n"+
+		"srun --unbuffered --output '/tmp/logs/%A_%a_%t_log.out' --error '/tmp/logs/%A_%a_%t_log.err' python3 -m submitit.core._submit /tmp/logs\n")
+	s.write("nextflow.sh", "#!/bin/bash\n#SBATCH -J nf-hello\n#SBATCH -o /tmp/work/.command.log\n#SBATCH --no-requeue\n#SBATCH --signal B:USR2@30\n#SBATCH -t 00:10:00\n#SBATCH --mem 100M\n#SBATCH -p main\ntrue\n")
+	s.write("dask.sh", "#!/usr/bin/env bash\n\n#SBATCH -J dask-worker\n#SBATCH -e logs/dask-worker-%J.err\n#SBATCH -o logs/dask-worker-%J.out\n#SBATCH -p main\n#SBATCH -A climate\n#SBATCH -n 1\n#SBATCH -N 1\n"+
+		"#SBATCH --cpus-per-task=1\n#SBATCH --mem=954M\n#SBATCH -t 00:30:00\npython3 -m distributed.cli.dask_worker tcp://127.0.0.1:8786\n")
+	s.write("parsl.sh", "#!/bin/bash\n\n#SBATCH --job-name=parsl.slurm.1\n#SBATCH --output=/tmp/p.stdout\n#SBATCH --error=/tmp/p.stderr\n#SBATCH --nodes=1\n#SBATCH --time=10\n#SBATCH --ntasks-per-node=1\n#SBATCH --partition=main\n\ntrue\n")
+	serveAt(s, messages.StreamSubject("west", "node2", "*"), messages.VerbStream, func(r messages.StreamRequest) (messages.StreamReply, error) {
+		s.signals = append(s.signals, fmt.Sprintf("%v.%d %s first %v rest %v", r.Attempt.Task, r.Attempt.Number, r.Signal, r.SignalFirst, r.SignalRest))
+		return messages.StreamReply{}, nil
+	})
+	answer(s, messages.Auctioneer, messages.VerbRequeue, func(r messages.RequeueRequest) (messages.RequeueReply, error) {
+		s.signals = append(s.signals, fmt.Sprintf("requeue job %v stage %v task %v", r.Job, *r.Stage, *r.Task))
+		return messages.RequeueReply{Job: r.Job, Tasks: 1}, nil
+	})
 	return s, submitted
 }
 
@@ -107,6 +122,13 @@ var slurmCalls = [][]string{
 	{"sbatch", "--parsable", "--job-name", "a1b2", "--output", "x.log", "--comment", "rule_a", "--ntasks=1", "job.sh"},
 	{"sacct", "-X", "--parsable2", "--clusters", "all", "--noheader", "--format=JobIdRaw,State", "--starttime", "2026-02-27T00:00", "--endtime", "now", "--name", "a1b2"},
 	{"squeue", "--format=%i|%T", "--states=all", "--noheader", "--name", "a1b2"},
+	{"sbatch", "--parsable", "--job-name", "a1b2", "--output", "r/%j.log", "--export=ALL", "--comment", "rule_a_wildcards_1", "-A", "climate", "-p", "main", "-t", "5", "--mem", "100", "--ntasks=1", "--cpus-per-task=1", "-D", "/tmp", "--array=1-3", "--wrap=true"},
+	{"sacct", "-nu", "alice", "-o", "Account%256"},
+	{"sshare", "-U", "--format", "Account%25", "--noheader"},
+	{"sacct", "-j", "9", "-n", "-X", "-o", "nodelist%-25"},
+	{"sacct", "-j", "9.0", "--format=Reason", "--noheader"},
+	{"sacct", "--name=killed", "--parsable2", "--noheader", "--format=JobID,JobName,Comment,Elapsed,TotalCPU,NNodes,NCPUS,MaxRSS,ReqMem"},
+	{"scancel", "11", "10", "--clusters=all"},
 	{"scontrol", "show", "config"},
 	{"scontrol", "show", "partition"},
 	// Toil.
@@ -117,11 +139,22 @@ var slurmCalls = [][]string{
 	{"sbatch", "job.sh"},
 	{"sacct", "-o", "JobID,State,NodeList", "--parsable2", "-j", "10", "-j", "9"},
 	{"scancel", "10_3", "--signal", "KILL"},
+	{"sbatch", "submitit.sh"},
+	{"scancel", "10_1", "--signal", "SIGTERM"},
+	{"scancel", "10_1", "--signal", "USR2"},
+	{"scontrol", "requeue", "10_1"},
 	// dask-jobqueue and Parsl.
 	{"sacct", "-X", "--noheader", "--format=jobid,state%20", "--job", "11,10"},
+	{"sbatch", "dask.sh"},
+	{"sbatch", "parsl.sh"},
+	{"sacct", "-X"},
+	{"squeue", "--noheader", "--format=%i %t", "--job", "11,10"},
 	// Nextflow.
+	{"sbatch", "nextflow.sh"},
+	{"squeue", "--noheader", "-o", "%i %t", "-t", "all", "--only-job-state"},
 	{"squeue", "--noheader", "-o", "%i %t", "-t", "all", "-p", "main", "-u", "alice"},
 	// Cromwell.
+	{"sbatch", "-J", "cromwell_1", "-D", "/tmp", "-o", "/tmp/stdout", "-e", "/tmp/stderr", "-t", "600", "-p", "main", "-n", "1", "--mem-per-cpu=100", "--wrap", "/usr/bin/env bash /tmp/script"},
 	{"squeue", "-j", "11"},
 	{"squeue", "-j", "99"},
 	// By hand.
@@ -144,11 +177,16 @@ var slurmCalls = [][]string{
 	{"scancel"},
 	{"scancel", "6"},
 	{"scancel", "-s", "USR1", "11"},
+	{"scancel", "-b", "-s", "10", "10"},
+	{"scancel", "-s", "NONSENSE", "10"},
 	{"scancel", "eleven"},
 	{"sinfo"},
 	{"sshare"},
 	{"sacctmgr", "show", "qos"},
-	{"srun", "hostname"},
+	{"srun", "-n", "4", "hostname"},
+	{"srun", "--jobid=10", "--overlap", "ps"},
+	{"srun", "-o", "x", "hostname"},
+	{"srun", "--gres=gpu:1", "hostname"},
 	{"scontrol", "show", "job", "99"},
 	{"scontrol", "update", "JobId=3", "TimeLimit=5"},
 }
@@ -166,15 +204,18 @@ func TestSlurmCalls(t *testing.T) {
 	t.Cleanup(func() { _ = os.Chdir(old) })
 	var b strings.Builder
 	for _, line := range slurmCalls {
-		*submitted = nil
+		*submitted, s.signals = nil, nil
 		r := s.slurmCall(line[0], line[1:]...)
 		fmt.Fprintf(&b, "$ %s\n%s", strings.Join(line, " "), r.out)
 		if r.err != "" {
 			b.WriteString("standard error: " + r.err)
 		}
+		for _, sent := range s.signals {
+			b.WriteString("sends: " + sent + "\n")
+		}
 		for _, spec := range *submitted {
 			stage := spec.Stages[0]
-			fmt.Fprintf(&b, "submits: name %q market %q project %q budget %v dir %q attempts %d time %v array %v most %d\n", spec.Name, spec.Market, spec.Project, spec.Budget, spec.Dir, stage.Attempts, stage.TimeLimit, stage.Array, stage.MaxRunning)
+			fmt.Fprintf(&b, "submits: name %q market %q project %q budget %v dir %q attempts %d time %v array %v most %d memory %d signal %+v\n", spec.Name, spec.Market, spec.Project, spec.Budget, spec.Dir, stage.Attempts, stage.TimeLimit, stage.Array, stage.MaxRunning, stage.Memory, stage.Signal)
 			for _, v := range spec.Env {
 				fmt.Fprintf(&b, "  %s=%s\n", v.Name, v.Value)
 			}

@@ -1,6 +1,12 @@
 package cli
 
-import "github.com/spf13/cobra"
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/candor-grid/candor/messages"
+)
 
 // The forms of tables that --output names.
 const (
@@ -34,4 +40,23 @@ func (a *App) Form(text string) error {
 	}
 	a.Flags.form = text
 	return nil
+}
+
+// Tariff says what a second on a slot of a class costs now; "": nothing, as nobody else
+// wants one.
+func Tariff(t messages.SlotTariff) string {
+	costs := "a second on a slot of " + t.Class + " costs "
+	switch {
+	case t.Contention != nil && *t.Contention > 0:
+		return fmt.Sprintf("%s is contended: jobs with slots owe %.0f%% of their budgets for this time", t.Class, 100**t.Contention)
+	case t.Contention != nil:
+		return ""
+	case t.Sealed:
+		return costs + "a sealed bid, while only one other account bids"
+	case t.OwnBid:
+		return costs + "the job's own bid"
+	case t.Length > 0:
+		return fmt.Sprintf("%s%s for a job of %v, in proportion to the length of the job", costs, Credits(t.Price), t.Length)
+	}
+	return costs + Credits(t.Price)
 }

@@ -99,6 +99,7 @@ type Job struct {
 	Here bool
 	// Stdout and Stderr are patterns of files for the output of the tasks; "": the log.
 	Stdout, Stderr string
+	Append         bool // the files are not emptied first
 	// Slurm asks for the variables that tasks have under Slurm.
 	Slurm bool
 	// Typed is the command that the user typed; "": candor submit.

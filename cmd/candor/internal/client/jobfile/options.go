@@ -92,7 +92,7 @@ func NewOptions(lookup Lookup) *Options {
 		textOf(func(j *Job) *string { return &j.Stderr }))
 	o.option("attempts", "", "how many attempts a task has, a `number` (default: 3)",
 		positive(func(s *messages.Stage) *int { return &s.Attempts }))
-	o.option("signal", "", "send a `signal` before the time limit, as USR2@30 (seconds; default: 60);\nB:USR2@30 to the script alone", setSignal)
+	o.option("signal", "", "send a `signal` before the time limit, as USR2@30 (seconds; default: 60);\nB:USR2@30 to the script alone, C:USR2@30 to its children alone", setSignal)
 	o.option("on-failure", "", "the other tasks after a task has failed, a `word`: continue or stop (default: continue for an array)", func(job *Job, text string) error {
 		job.Spec.Stages[0].OnFailure = messages.OnFailure(text)
 		if on := messages.OnFailure(text); on != messages.GoOn && on != messages.Stop {
@@ -258,15 +258,17 @@ func setMemory(job *Job, text string) error {
 	return err
 }
 
-// setSignal reads sbatch's [R:][B:]SIGNAL[@SECONDS].
+// setSignal reads [B:]SIGNAL[@SECONDS] of sbatch, and C: for the children of the script,
+// which sbatch means without B.
 func setSignal(job *Job, text string) error {
 	rest, at, timed := strings.Cut(text, "@")
 	var s messages.EarlySignal
 	for flag, name, has := strings.Cut(rest, ":"); has; flag, name, has = strings.Cut(rest, ":") {
-		if strings.Trim(flag, "BR") != "" {
+		if strings.Trim(flag, "BCR") != "" {
 			return fmt.Errorf("%q: write USR2@30, or B:USR2@30 for the script alone", text)
 		}
 		s.First = s.First || strings.Contains(flag, "B")
+		s.Rest = !s.First && (s.Rest || strings.Contains(flag, "C"))
 		rest = name
 	}
 	if timed {

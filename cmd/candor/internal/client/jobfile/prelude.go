@@ -87,15 +87,19 @@ func (j *Job) redirection(user string) (string, error) {
 		return "", err
 	}
 	errs, err := j.file("--stderr", j.Stderr, user)
+	to := ">"
+	if j.Append {
+		to = ">>"
+	}
 	switch {
 	case err != nil || out == "" && errs == "":
 		return "", err
 	case errs == "" || errs == out:
-		return "exec >" + out + " 2>&1" + cannotCreate, nil
+		return "exec " + to + out + " 2>&1" + cannotCreate, nil
 	case out == "":
-		return "exec 2>" + errs + cannotCreate, nil
+		return "exec 2" + to + errs + cannotCreate, nil
 	}
-	return "exec >" + out + " 2>" + errs + cannotCreate, nil
+	return "exec " + to + out + " 2" + to + errs + cannotCreate, nil
 }
 
 // file is a shell's word for a pattern of sbatch, such as "logs/%A_%4a.out".

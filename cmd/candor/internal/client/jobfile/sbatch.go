@@ -113,6 +113,8 @@ func (o *Options) sayAlias(opt sbatchOption) error {
 		return o.Flags.Set("attempts", "1")
 	case opt.name == "wait", opt.name == "hold":
 		return o.Flags.Set(opt.name, "true")
+	case opt.name == "signal" && !strings.Contains(opt.value[:strings.LastIndex(opt.value, ":")+1], "B"): // the shell of the script does not hear it
+		return o.Flags.Set(opt.name, "C:"+opt.value)
 	case opt.name == "ntasks":
 		n, err := strconv.Atoi(opt.value)
 		if err != nil || n < 1 {

@@ -17,14 +17,11 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// runningTasks are the tasks of a query that run now.
-func runningTasks(ctx context.Context, a *cli.App, s *cli.Session, q logsQuery) (running []messages.TaskStatus, err error) {
+// runningTasks are the tasks of a query that run now. away: at another site.
+func runningTasks(ctx context.Context, a *cli.App, s *cli.Session, q logsQuery) (running []messages.TaskStatus, away bool, err error) {
 	r, err := newReader(ctx, a, s, q)
 	if err != nil {
-		return nil, err
-	}
-	if r.job.Away != nil {
-		return nil, messages.Errorf(messages.Invalid, "job %v runs at another site: only the tasks of this site can be reached while they run", q.job)
+		return nil, false, err
 	}
 	err = r.eachTask(ctx, func(t messages.TaskStatus) error {
 		if t.State == "Running" || t.State == "Suspended" {
@@ -35,24 +32,24 @@ func runningTasks(ctx context.Context, a *cli.App, s *cli.Session, q logsQuery) 
 	if err == nil && len(running) == 0 {
 		err = messages.Errorf(messages.Conflict, "job %v is %v, and none of these tasks runs", q.job, r.job.State)
 	}
-	return running, err
+	return running, r.job.Away != nil, err
 }
 
-// oneRunning is the only task of a query that runs now.
-func oneRunning(ctx context.Context, a *cli.App, s *cli.Session, q logsQuery) (t messages.TaskStatus, err error) {
-	all, err := runningTasks(ctx, a, s, q)
+// oneRunning is the only task of a query that runs now. away: at another site.
+func oneRunning(ctx context.Context, a *cli.App, s *cli.Session, q logsQuery) (t messages.TaskStatus, away bool, err error) {
+	all, away, err := runningTasks(ctx, a, s, q)
 	if err == nil && len(all) > 1 {
 		err = messages.Errorf(messages.Invalid, "%d tasks of job %v run: choose one with --task or --stage", len(all), q.job)
 	}
 	if err != nil {
-		return t, err
+		return t, false, err
 	}
-	return all[0], nil
+	return all[0], away, nil
 }
 
 // StreamOf is the stream of a task, or one that begins beside the task.
-func StreamOf(a *cli.App, s *cli.Session, t *messages.TaskStatus, begin *messages.StreamBegin) *Stream {
-	return &Stream{App: a, Session: s, Node: t.Node, Attempt: messages.Attempt{Task: t.Task, Number: t.Attempt}, Begin: begin}
+func StreamOf(a *cli.App, s *cli.Session, t *messages.TaskStatus, away bool, begin *messages.StreamBegin) *Stream {
+	return &Stream{App: a, Session: s, Node: t.Node, Away: away, Attempt: messages.Attempt{Task: t.Task, Number: t.Attempt}, Begin: begin}
 }
 
 // ExitWith ends this process as the remote one did.
@@ -79,11 +76,11 @@ The exit code is that of the command.`,
 			if err := q.of(args[0]); err != nil {
 				return err
 			}
-			t, err := oneRunning(ctx, a, s, q)
+			t, away, err := oneRunning(ctx, a, s, q)
 			if err != nil {
 				return err
 			}
-			return ExitWith(StreamOf(a, s, &t, nil).Interact(ctx, terminal.IsTerminal(a.In)))
+			return ExitWith(StreamOf(a, s, &t, away, nil).Interact(ctx, terminal.IsTerminal(a.In)))
 		}),
 		ValidArgsFunction: a.CompleteJobs(true),
 	}
@@ -105,12 +102,12 @@ exit code is that of the command.`,
 			if err := q.of(args[0]); err != nil {
 				return err
 			}
-			t, err := oneRunning(ctx, a, s, q)
+			t, away, err := oneRunning(ctx, a, s, q)
 			if err != nil {
 				return err
 			}
 			begin := &messages.StreamBegin{Command: args[1:], Interactive: Window(a, onTerminal), Term: a.Getenv("TERM")}
-			return ExitWith(StreamOf(a, s, &t, begin).Interact(ctx, onTerminal))
+			return ExitWith(StreamOf(a, s, &t, away, begin).Interact(ctx, onTerminal))
 		}),
 		ValidArgsFunction: a.CompleteJobs(true),
 	}
@@ -147,11 +144,11 @@ func signalTasks(ctx context.Context, a *cli.App, s *cli.Session, q logsQuery, t
 	if err != nil {
 		return err
 	}
-	running, err := runningTasks(ctx, a, s, q)
+	running, away, err := runningTasks(ctx, a, s, q)
 	if err != nil {
 		return err
 	}
-	n, err := SignalTasks(ctx, s, running, name)
+	n, err := SignalTasks(ctx, s, running, away, messages.StreamRequest{Signal: name})
 	if err != nil {
 		return err
 	}
@@ -160,12 +157,14 @@ func signalTasks(ctx context.Context, a *cli.App, s *cli.Session, q logsQuery, t
 	})
 }
 
-// SignalTasks sends a signal to running tasks, and returns how many have got it: those that
-// have ended meanwhile have not.
-func SignalTasks(ctx context.Context, s *cli.Session, running []messages.TaskStatus, name string) (n int, err error) {
+// SignalTasks sends the signal of a request to running tasks, and returns how many have got
+// it: those that have ended meanwhile have not.
+func SignalTasks(ctx context.Context, s *cli.Session, running []messages.TaskStatus, away bool, r messages.StreamRequest) (n int, err error) {
 	for _, t := range running {
-		r := messages.StreamRequest{Attempt: messages.Attempt{Task: t.Task, Number: t.Attempt}, Signal: name}
-		_, err := cli.CallAt[messages.StreamReply](ctx, s, messages.StreamSubject(s.Site, t.Node, s.Account), r)
+		r.Attempt = messages.Attempt{Task: t.Task, Number: t.Attempt}
+		ctx, cancel := context.WithTimeout(ctx, s.Timeout)
+		_, err := askStream(ctx, s, t.Node, away, &r)
+		cancel()
 		if err == nil {
 			n++
 		} else if messages.KindOf(err) != messages.Ended {
@@ -189,11 +188,11 @@ one; 0 is any free port. Only this machine can connect. Stop with Ctrl-C.`,
 			if err := q.of(args[0]); err != nil {
 				return err
 			}
-			t, err := oneRunning(ctx, a, s, q)
+			t, away, err := oneRunning(ctx, a, s, q)
 			if err != nil {
 				return err
 			}
-			return forward(ctx, a, s, &t, args[1])
+			return forward(ctx, a, s, &t, away, args[1])
 		}),
 	}
 	q.flags(cmd)
@@ -201,7 +200,7 @@ one; 0 is any free port. Only this machine can connect. Stop with Ctrl-C.`,
 }
 
 // forward serves a port until ctx ends or the task has.
-func forward(ctx context.Context, a *cli.App, s *cli.Session, t *messages.TaskStatus, text string) error {
+func forward(ctx context.Context, a *cli.App, s *cli.Session, t *messages.TaskStatus, away bool, text string) error {
 	local, remote, two := strings.Cut(text, ":")
 	if !two {
 		remote = local
@@ -229,7 +228,7 @@ func forward(ctx context.Context, a *cli.App, s *cli.Session, t *messages.TaskSt
 			return nil
 		}
 		open.Go(func() {
-			stream := StreamOf(a, s, t, &messages.StreamBegin{Port: int(port), Interactive: messages.Interactive{Linger: portLinger}})
+			stream := StreamOf(a, s, t, away, &messages.StreamBegin{Port: int(port), Interactive: messages.Interactive{Linger: portLinger}})
 			if err := stream.connect(ctx, conn); messages.KindOf(err) == messages.NotFound {
 				cancel(err) // the task has ended
 			} else if err != nil && ctx.Err() == nil {

@@ -3,6 +3,7 @@ package jobs
 import (
 	"context"
 	"crypto/rand"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -25,6 +26,7 @@ type Stream struct {
 	Session *cli.Session
 	Node    messages.Name
 	Attempt messages.Attempt
+	Away    bool                  // another site runs the task: the auctioneers pass on what is said
 	Begin   *messages.StreamBegin // begins the stream; nil: that of the task itself
 	// Over says why a stream that does not answer will not come back; nil: it may.
 	Over func(context.Context) error
@@ -34,6 +36,7 @@ type Stream struct {
 
 	name, client string
 	signals      atomic.Uint64
+	asked        atomic.Int64 // when this process asked last, in milliseconds since 1970
 	lost         atomic.Bool
 }
 
@@ -41,6 +44,7 @@ type Stream struct {
 const (
 	streamPoll   = time.Second
 	streamAnswer = 5 * time.Second
+	streamStay   = time.Second // for how long a client that needs nothing is silent
 )
 
 // Open takes the stream, or begins it, and returns where its input goes on.
@@ -56,10 +60,10 @@ func (c *Stream) Open(ctx context.Context) (from int64, err error) {
 // ask asks until there is an answer, however often the connection is lost.
 func (c *Stream) ask(ctx context.Context, r messages.StreamRequest) (messages.StreamReply, error) {
 	r.Attempt, r.Stream, r.Client = c.Attempt, c.name, c.client
-	subject := messages.StreamSubject(c.Session.Site, c.Node, c.Session.Account)
 	for d := firstPause; ; d = nextPause(d) {
+		c.asked.Store(time.Now().UnixMilli())
 		answer, cancel := context.WithTimeout(ctx, streamAnswer)
-		reply, err := bus.Call[messages.StreamReply](answer, c.Session.Bus, subject, r)
+		reply, err := askStream(answer, c.Session, c.Node, c.Away, &r)
 		cancel()
 		switch {
 		case err == nil:
@@ -85,6 +89,22 @@ func (c *Stream) ask(ctx context.Context, r messages.StreamRequest) (messages.St
 	}
 }
 
+// askStream asks a node for a stream, or to send a signal. away: the node is of the site that
+// runs the job of this one.
+func askStream(ctx context.Context, s *cli.Session, node messages.Name, away bool, r *messages.StreamRequest) (reply messages.StreamReply, err error) {
+	if !away {
+		return bus.Call[messages.StreamReply](ctx, s.Bus, messages.StreamSubject(s.Site, node, s.Account), r)
+	}
+	answer, err := bus.Call[messages.LogsReply](ctx, s.Bus, messages.Subject(s.Site, messages.Auctioneer, messages.VerbOutput, s.Account), messages.OutputRequest{Node: node, Stream: r})
+	switch {
+	case err != nil:
+		return reply, err
+	case answer.Stream == nil:
+		return reply, messages.Errorf(messages.Invalid, "the site of the job cannot pass on input and output: its release is too old")
+	}
+	return *answer.Stream, nil
+}
+
 // lineEnd ends a line where the terminal may be raw.
 func lineEnd(a *cli.App) string {
 	if terminal.IsTerminal(a.Err) {
@@ -106,6 +126,7 @@ func (c *Stream) Copy(ctx context.Context, from int64) (code int, err error) {
 	if c.In != nil {
 		go c.send(ctx, from)
 	}
+	go c.stay(ctx)
 	var output, errs int64
 	for {
 		reply, err := c.ask(ctx, messages.StreamRequest{Poll: true, OutputAt: output, ErrorsAt: errs, Wait: messages.Duration(streamPoll)})
@@ -121,6 +142,23 @@ func (c *Stream) Copy(ctx context.Context, from int64) (code int, err error) {
 		if reply.Ended {
 			c.close(ctx)
 			return reply.ExitCode, nil
+		}
+	}
+}
+
+// stay tells the node that this client is there while nothing else does, as when the reader
+// of the output is slow. A command whose client is silent is ended after a while.
+func (c *Stream) stay(ctx context.Context) {
+	tick := time.NewTicker(streamStay)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		if time.Since(time.UnixMilli(c.asked.Load())) >= streamStay {
+			_, _ = c.ask(ctx, messages.StreamRequest{})
 		}
 	}
 }
@@ -181,6 +219,7 @@ func (c *Stream) Interact(ctx context.Context, onTerminal bool) (code int, err e
 		signal.Notify(signals, s)
 	}
 	signal.Notify(signals, syscall.SIGWINCH)
+	signal.Ignore(syscall.SIGPIPE) // a write fails, and the command can be ended
 	defer signal.Stop(signals)
 	c.In, c.Out, c.Errs = c.App.In, c.App.Out, c.App.Err
 	from, err := c.Open(ctx)
@@ -216,7 +255,12 @@ func (c *Stream) Interact(ctx context.Context, onTerminal bool) (code int, err e
 			}
 		}
 	}()
-	return c.Copy(ctx, from)
+	code, err = c.Copy(ctx, from)
+	if errors.Is(err, syscall.EPIPE) { // the reader of the output has gone: head, for example
+		c.close(ctx)
+		err = cli.ExitStatus(128 + int(syscall.SIGPIPE))
+	}
+	return code, err
 }
 
 // Window is what a process on a terminal like this process's is told of it.

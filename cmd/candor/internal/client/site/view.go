@@ -134,11 +134,8 @@ func writeMarket(p *cli.Page, m messages.MarketStatus) {
 	p.Printf("%s  %s  %d waiting, %d running\n", p.Bold(m.Market.Name), m.Market.Mechanism, m.Waiting, m.Running)
 	p.Prices(m.Prices)
 	for _, t := range m.Tariffs {
-		switch {
-		case t.Contention == nil:
-			p.Printf("  a second on a slot of %s costs %s\n", t.Class, tariff(t))
-		case *t.Contention > 0:
-			p.Printf("  %s is contended: jobs with slots owe %.0f%% of their budgets for this time\n", t.Class, 100**t.Contention)
+		if text := cli.Tariff(t); text != "" {
+			p.Printf("  %s\n", text)
 		}
 	}
 	for _, n := range m.Next {
@@ -148,18 +145,6 @@ func writeMarket(p *cli.Page, m messages.MarketStatus) {
 		p.Printf("\n")
 		writeBidders(p, m)
 	}
-}
-
-func tariff(t messages.SlotTariff) string {
-	switch {
-	case t.Sealed:
-		return "a sealed bid, while only one other account bids"
-	case t.OwnBid:
-		return "the job's own bid"
-	case t.Length > 0:
-		return fmt.Sprintf("%s for a job of %v, in proportion to the length of the job", cli.Credits(t.Price), t.Length)
-	}
-	return cli.Credits(t.Price)
 }
 
 func bidding(rate messages.Credits) string {

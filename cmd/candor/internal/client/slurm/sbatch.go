@@ -133,11 +133,15 @@ func scriptOf(c *call, words []string, wrap string, wrapped bool) (source []byte
 		return nil, "", nil, errors.New("Script arguments not permitted with --wrap option")
 	case wrapped:
 		return []byte("#!/bin/sh\n# This script was created by sbatch --wrap.\n\n" + wrap + "\n"), "wrap", nil, nil
-	case len(words) == 0 || words[0] == "-":
+	case len(words) == 0 || words[0] == "-" || words[0] == "/dev/stdin": // which sudo may keep this user from opening
 		source, err = io.ReadAll(io.LimitReader(c.In, jobfile.MaxDocument+1))
 		name = "sbatch"
 	default:
-		source, err = os.ReadFile(words[0])
+		var file *os.File
+		if file, err = os.Open(words[0]); err == nil {
+			defer file.Close()
+			source, err = io.ReadAll(io.LimitReader(file, jobfile.MaxDocument+1))
+		}
 		name = filepath.Base(words[0])
 	}
 	if err != nil {
@@ -156,7 +160,7 @@ func scriptOf(c *call, words []string, wrap string, wrapped bool) (source []byte
 // job.
 func redirect(job *jobfile.Job) {
 	noted := job.Options.Noted
-	job.Stdout, job.Stderr = noted["output"], noted["error"]
+	job.Stdout, job.Stderr, job.Append = noted["output"], noted["error"], strings.HasPrefix(noted["open-mode"], "a")
 	switch {
 	case job.Stdout == "" && job.Spec.Stages[0].Array != nil:
 		job.Stdout = "slurm-%A_%a.out"

@@ -7,14 +7,15 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
+	"github.com/candor-grid/candor/cmd/candor/internal/client/cli"
+	"github.com/candor-grid/candor/cmd/candor/internal/client/jobs"
 	"github.com/candor-grid/candor/messages"
 )
 
-// endings are the signals that scancel sends to end a job. Candor ends jobs in one way:
-// SIGTERM, and SIGKILL after a grace.
-var endings = []string{"", "TERM", "KILL", "INT", "15", "9", "2", "SIGTERM", "SIGKILL", "SIGINT"}
+// endings are the signals with which scancel cancels a job, as under Slurm: others are only
+// sent.
+var endings = []string{"", "KILL"}
 
 // scancel cancels jobs, and elements of arrays.
 func scancel(ctx context.Context, c *call, args []string) error {
@@ -28,13 +29,18 @@ func scancel(ctx context.Context, c *call, args []string) error {
 	sig := f.StringP("signal", "s", "", "")
 	me := f.Bool("me", false, "")
 	quiet := f.BoolP("quiet", "Q", false, "")
-	c.ignore([]string{"clusters/M", "cluster", "qos/q", "reservation/R"}, []string{"batch/b", "full/f", "interactive/i", "verbose/v", "ctld", "hurry/H"})
+	batch := f.BoolP("batch", "b", false, "")
+	full := f.BoolP("full", "f", false, "")
+	c.ignore([]string{"clusters/M", "cluster", "qos/q", "reservation/R"}, []string{"interactive/i", "verbose/v", "ctld", "hurry/H"})
 	words, done, err := c.parse(args)
 	if done || err != nil {
 		return err
 	}
-	if !slices.Contains(endings, strings.ToUpper(*sig)) {
-		return fmt.Errorf("signal %s: Candor sends no signals to jobs but those that end them", *sig)
+	signal := messages.StreamRequest{SignalFirst: *batch, SignalRest: !*batch && !*full}
+	if *sig != "" {
+		if signal.Signal, err = messages.ParseSignal(*sig); err != nil {
+			return fmt.Errorf("Unknown job signal: %s", *sig)
+		}
 	}
 	q := query{names: *name, markets: *markets, projects: *projects, active: true}
 	var bad string
@@ -71,7 +77,12 @@ func scancel(ctx context.Context, c *call, args []string) error {
 	}
 	var failed error
 	for _, t := range list {
-		err := cancel(ctx, s, t)
+		var err error
+		if slices.Contains(endings, signal.Signal) {
+			err = cancel(ctx, s, t)
+		} else {
+			err = send(ctx, s, t, signal)
+		}
 		if messages.KindOf(err) == messages.Ended { // as under Slurm
 			err = nil
 		}
@@ -88,6 +99,42 @@ func scancel(ctx context.Context, c *call, args []string) error {
 	return nil
 }
 
+// send sends a signal to the running tasks of a job, or of some elements of it.
+func send(ctx context.Context, s *cliSession, t target, signal messages.StreamRequest) error {
+	var running []messages.TaskStatus
+	for r := (messages.TasksRequest{Job: t.job, Stage: new(int), States: []string{"Running"}, Limit: cli.MaxPage}); ; {
+		reply, err := ask[messages.TasksReply](ctx, s, messages.VerbTasks, r)
+		if err != nil {
+			return err
+		}
+		for _, task := range reply.Tasks {
+			if task.State == "Running" && (t.indices == nil || slices.Contains(t.indices, task.Array)) {
+				running = append(running, task)
+			}
+		}
+		if r.From = reply.Next; !reply.More || r.From == 0 {
+			break
+		}
+	}
+	n, err := jobs.SignalTasks(ctx, s, running, false, signal)
+	if err == nil && n == 0 {
+		err = messages.Errorf(messages.Conflict, "no task of the job runs")
+	}
+	return err
+}
+
+// positions are those of the elements in their stage.
+func (t *target) positions(job *messages.JobDetail) (messages.Array, error) {
+	if len(job.Array) == 0 {
+		return nil, messages.Errorf(messages.Invalid, "job %v is no array", t.job)
+	}
+	var indices messages.Array
+	for _, i := range t.indices {
+		indices = append(indices, messages.Range{First: i, Last: i, Step: 1})
+	}
+	return job.Array.Positions(indices)
+}
+
 // cancel cancels a job, or some elements of it.
 func cancel(ctx context.Context, s *cliSession, t target) error {
 	r := messages.CancelRequest{Job: t.job}
@@ -96,14 +143,7 @@ func cancel(ctx context.Context, s *cliSession, t target) error {
 		if err != nil {
 			return err
 		}
-		if len(detail.Array) == 0 {
-			return messages.Errorf(messages.Invalid, "job %v is no array", t.job)
-		}
-		var indices messages.Array
-		for _, i := range t.indices {
-			indices = append(indices, messages.Range{First: i, Last: i, Step: 1})
-		}
-		if r.Tasks, err = detail.Array.Positions(indices); err != nil {
+		if r.Tasks, err = t.positions(&detail); err != nil {
 			return err
 		}
 		r.Stage = new(int)

@@ -42,12 +42,43 @@ func scontrol(ctx context.Context, c *call, args []string) error {
 	case "release":
 		return steer(ctx, s, messages.VerbRelease, words[1:])
 	case "requeue":
-		return steer(ctx, s, messages.VerbRequeue, words[1:])
+		return requeue(ctx, s, words[1:])
 	}
 	return fmt.Errorf("invalid keyword: %s: Candor has show, ping, hold, release and requeue", words[0])
 }
 
-// steer holds, releases or requeues jobs.
+// requeue has jobs, or elements of arrays, begin anew.
+func requeue(ctx context.Context, s *cliSession, words []string) error {
+	list, err := targets(words...)
+	if err != nil || len(list) == 0 {
+		return errors.Join(err, orElse(len(list) > 0 || err != nil, "too few arguments for keyword"))
+	}
+	for _, t := range list {
+		requests := []messages.RequeueRequest{{Job: t.job}}
+		if t.indices != nil {
+			detail, err := ask[messages.JobDetail](ctx, s, messages.VerbJob, messages.JobRequest{Job: t.job})
+			if err != nil {
+				return err
+			}
+			positions, err := t.positions(&detail)
+			if err != nil {
+				return err
+			}
+			requests = nil
+			for i := range positions.Indices {
+				requests = append(requests, messages.RequeueRequest{Job: t.job, Stage: new(int), Task: new(uint32(i))})
+			}
+		}
+		for _, r := range requests {
+			if _, err := ask[messages.RequeueReply](ctx, s, messages.VerbRequeue, r); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// steer holds or releases jobs.
 func steer(ctx context.Context, s *cliSession, verb string, words []string) error {
 	list, err := targets(words...)
 	if err != nil || len(list) == 0 {
@@ -55,7 +86,7 @@ func steer(ctx context.Context, s *cliSession, verb string, words []string) erro
 	}
 	for _, t := range list {
 		if t.indices != nil {
-			return errors.New("elements of an array cannot be held, released or requeued alone: name the job")
+			return errors.New("elements of an array cannot be held or released alone: name the job")
 		}
 		if _, err := ask[messages.HoldReply](ctx, s, verb, messages.JobRequest{Job: t.job}); err != nil {
 			return err
@@ -186,7 +217,7 @@ func (c *call) showNodes(ctx context.Context, s *cliSession, name string, line b
 }
 
 // showJobs shows jobs with all that programs look for, and with what Candor adds: Budget,
-// Charged, Shares.
+// Charged, Shares, Price.
 func (c *call) showJobs(ctx context.Context, s *cliSession, name string, line bool) error {
 	q := query{active: name == "", tasks: true, details: true, elements: true}
 	var err error
@@ -205,10 +236,36 @@ func (c *call) showJobs(ctx context.Context, s *cliSession, name string, line bo
 	if len(rows) == 0 {
 		fmt.Fprintln(c.Out, "No jobs in the system")
 	}
+	markets, err := ask[messages.MarketsReply](ctx, s, messages.VerbMarkets, messages.Empty{})
+	if err != nil {
+		return err
+	}
 	for i := range rows {
-		c.entity(line, c.jobLines(&rows[i])...)
+		c.entity(line, append(c.jobLines(&rows[i]), "Price="+price(markets.Markets, rows[i].Market))...)
 	}
 	return nil
+}
+
+// price is what a second on a slot of each class of a market costs now, in credits, or the
+// part of it for which other accounts compete.
+func price(markets []messages.MarketStatus, name messages.Name) string {
+	var classes []string
+	for _, m := range markets {
+		for _, t := range m.Tariffs {
+			switch {
+			case m.Market.Name != name:
+			case t.Sealed:
+				classes = append(classes, t.Class+":sealed")
+			case t.OwnBid:
+				classes = append(classes, t.Class+":bid")
+			case t.Contention != nil:
+				classes = append(classes, fmt.Sprintf("%s:contended:%.3f", t.Class, *t.Contention))
+			default:
+				classes = append(classes, t.Class+":"+t.Price.String())
+			}
+		}
+	}
+	return strings.Join(classes, ",")
 }
 
 func (c *call) jobLines(r *row) []string {

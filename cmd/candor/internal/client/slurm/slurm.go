@@ -186,6 +186,9 @@ func makeLinks(a *cli.App, dir string) error {
 	if err != nil {
 		return err
 	}
+	if dir, err = filepath.Abs(dir); err != nil {
+		return err
+	}
 	if err := os.MkdirAll(dir, 0o777); err != nil {
 		return cli.Usagef("%v", err)
 	}

@@ -100,7 +100,7 @@ func squeue(ctx context.Context, c *call, args []string) error {
 	bare := f.BoolP("noheader", "h", false, "")
 	long := f.BoolP("long", "l", false, "")
 	me := f.Bool("me", false, "")
-	c.ignore([]string{"sort/S", "clusters/M", "cluster", "qos/q"}, []string{"all/a", "array-unique", "verbose/v", "local", "federation", "priority/P", "hide", "notme"})
+	c.ignore([]string{"sort/S", "clusters/M", "cluster", "qos/q"}, []string{"all/a", "array-unique", "verbose/v", "local", "federation", "priority/P", "hide", "notme", "only-job-state"})
 	if _, done, err := c.parse(args); done || err != nil {
 		return err
 	}

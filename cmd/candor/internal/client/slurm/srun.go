@@ -11,6 +11,9 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+
+	"github.com/candor-grid/candor/cmd/candor/internal/client/jobfile"
+	"github.com/candor-grid/candor/cmd/candor/internal/client/submit"
 )
 
 // srunValues are options of srun with a value that is not used within a job, where the
@@ -18,8 +21,11 @@ import (
 var srunValues = []string{"cpu-bind", "mpi", "mem", "mem-per-cpu", "cpus-per-task/c", "job-name/J", "time/t", "partition/p", "account/A",
 	"jobid", "kill-on-bad-exit/K", "export", "distribution/m", "mem-bind", "hint", "open-mode", "cpus-per-gpu", "gres", "nodelist/w", "input/i", "wait/W", "chdir/D"}
 
+// srunSays are options of srun that say something about a job of its own.
+var srunSays = []string{"mem", "mem-per-cpu", "cpus-per-task", "job-name", "time", "partition", "account", "export", "gres", "nodelist", "chdir", "exclusive"}
+
 // srun runs a command: within a job at once, in the slot of the task; elsewhere as a job of
-// its own.
+// its own, with its input and output here.
 func srun(ctx context.Context, c *call, args []string) error {
 	f := c.flags
 	f.SetInterspersed(false)
@@ -28,7 +34,6 @@ func srun(ctx context.Context, c *call, args []string) error {
 	out := f.StringP("output", "o", "", "")
 	errs := f.StringP("error", "e", "", "")
 	label := f.BoolP("label", "l", false, "")
-	f.Lookup("ntasks").NoOptDefVal = ""
 	c.ignore(srunValues, []string{"unbuffered/u", "exclusive", "overlap", "verbose/v", "quiet/Q", "no-kill/k", "pty", "disable-status/X"})
 	f.Lookup("kill-on-bad-exit").NoOptDefVal = "1"
 	words, done, err := c.parse(args)
@@ -38,12 +43,42 @@ func srun(ctx context.Context, c *call, args []string) error {
 	switch {
 	case len(words) == 0:
 		return errors.New("No command given to execute.")
-	case c.Getenv("CANDOR_JOB") == "":
-		return errors.New("srun runs within a job of sbatch: use candor submit --wait elsewhere")
 	case *ntasks != "1" || *nodes != "1" && *nodes != "1-1":
 		return fmt.Errorf("More processors requested than permitted: a task has one slot of one node; use an array, or candor submit --gang --tasks %s", *ntasks)
 	}
-	return c.step(ctx, words, *out, *errs, *label)
+	if c.Getenv("CANDOR_JOB") != "" {
+		return c.step(ctx, words, *out, *errs, *label)
+	}
+	if *out != "" || *errs != "" || *label {
+		return errors.New("--output, --error and --label are for srun within a job: redirect the output of this command")
+	}
+	return c.alone(ctx, words)
+}
+
+// alone runs a command as a job of its own, as candor run does.
+func (c *call) alone(ctx context.Context, words []string) error {
+	var said []string
+	given := func(name string) bool { return c.flags.Changed(name) }
+	for _, name := range srunSays {
+		if given(name) {
+			said = append(said, "--"+name+"="+c.flags.Lookup(name).Value.String())
+		}
+	}
+	if given("jobid") {
+		return fmt.Errorf("--jobid: use candor exec %v -- %s", c.flags.Lookup("jobid").Value, words[0])
+	}
+	o := jobfile.NewOptions(c.Lookup)
+	if _, err := o.SayWords(said); err != nil {
+		return err
+	}
+	job, err := submit.OfCommand(c.App, o, words)
+	if err != nil {
+		return err
+	}
+	if job.Typed = c.name; !given("export") {
+		job.Warnings = append(job.Warnings, job.AddSafeEnvironment(c.Environ())...)
+	}
+	return submit.Interact(ctx, c.App, job, given("pty"), given("quiet"))
 }
 
 // step runs a command in the place of this process, unless its output is to be labelled.

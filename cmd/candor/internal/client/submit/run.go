@@ -1,6 +1,7 @@
 package submit
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"path/filepath"
@@ -29,11 +30,14 @@ func runCommand(a *cli.App) *cobra.Command {
 		Use:   "run [flags] -- COMMAND...",
 		Short: "run a command on the site, with its input and output here",
 		Long: `Run a command as a job of one task, with the standard input, output and signals
-of this process. The exit code is that of the command. With -t the command has a
-terminal. The job waits for a slot as any other; Ctrl-C gives up waiting.
+of this process. The exit code is that of the command, or 127 if the command
+cannot be started. With -t the command has a terminal. The job waits for a slot
+as any other; Ctrl-C gives up waiting. With --site a peer of your site runs the
+command.
 
-The most that the job may cost is shown before it starts, and the charge at its
-end. The output goes here alone, and candor logs does not keep it. A command
+The most that the job may cost, the present price of a slot and the time of
+--idle are shown before the command starts, and the charge at its end. The
+output goes here alone, and candor logs does not keep it. A command
 whose reader is slow waits for the reader.
 
 After a lost connection the command and this client go on where they were. If
@@ -43,12 +47,12 @@ output. A command whose slot or node is lost is not run again.`,
 		Example: `  candor run -b 1 -- hostname
   candor run -b 5 -t -- python3
   tar c data | candor run -b 2 -- tar tv`,
-		Args: cobra.MinimumNArgs(1),
 	}
 	cmd, run.submission = describing(a, cmd)
+	cmd.Args = cobra.MinimumNArgs(1)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		job := jobfile.OfCommand(args)
-		if err := finish(a, job, run.options, filepath.Base(args[0])); err != nil {
+		job, err := OfCommand(a, run.options, args)
+		if err != nil {
 			return err
 		}
 		return run.do(cmd.Context(), a, job)
@@ -67,9 +71,9 @@ func shellCommand(a *cli.App) *cobra.Command {
 as whom your tasks run. The slot costs what it costs other jobs, also while the
 shell waits for you.`,
 		Example: "  candor shell -b 5\n  candor shell -b 5 --idle 30m --class gpu",
-		Args:    cobra.NoArgs,
 	}
 	cmd, run.submission = describing(a, cmd)
+	cmd.Args = cobra.NoArgs
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		job := jobfile.OfCommand([]string{"/bin/sh", "-c", `if [ "${SHELL:-/bin/sh}" = /bin/sh ] && command -v bash >/dev/null; then exec bash -l; fi; exec "$SHELL" -l`})
 		if err := finish(a, job, run.options, "shell"); err != nil {
@@ -87,11 +91,20 @@ func (i *interaction) flags(cmd *cobra.Command) {
 	cmd.Flags().BoolVarP(&i.quiet, "quiet", "q", false, "say nothing of the job and its cost")
 }
 
+// OfCommand makes the job of a command and options.
+func OfCommand(a *cli.App, options *jobfile.Options, words []string) (*jobfile.Job, error) {
+	job := jobfile.OfCommand(words)
+	return job, finish(a, job, options, filepath.Base(words[0]))
+}
+
+// Interact runs the command of a job with the input, output and signals of this process.
+func Interact(ctx context.Context, a *cli.App, job *jobfile.Job, onTerminal, quiet bool) error {
+	i := &interaction{terminal: onTerminal, quiet: quiet, linger: messages.DefaultLinger.Std()}
+	return i.do(ctx, a, job)
+}
+
 // do submits the job, waits for its task, and is its terminal.
 func (i *interaction) do(ctx context.Context, a *cli.App, job *jobfile.Job) error {
-	if job.Site != "" {
-		return cli.Usagef("--site: only tasks of your own site can be reached while they run: use candor submit --site")
-	}
 	if err := AssumeBudget(a, job); err != nil {
 		return err
 	}
@@ -110,17 +123,17 @@ func (i *interaction) do(ctx context.Context, a *cli.App, job *jobfile.Job) erro
 		return err
 	}
 	defer s.Bus.Close()
-	i.say(a, "Job %v may cost %s of %s", reply.Job, cli.Credits(reply.Held), reply.Payer)
+	i.say(a, "Job %v may cost %s of %s%s", reply.Job, cli.Credits(reply.Held), reply.Payer, i.terms(ctx, s, reply.Site, reply.Market, stage.Class))
 	t, err := i.started(ctx, a, s, reply.Job)
 	if err != nil {
 		i.cancel(ctx, s, reply.Job)
 		return err
 	}
-	if t == nil { // it has ended already, or could not start
-		return jobs.Wait(ctx, a, s, reply.Job)
+	if t.Node == "" { // the job ended before a node had its task
+		return i.end(ctx, a, s, t, 0, nil)
 	}
-	stream := jobs.StreamOf(a, s, t, nil)
-	stream.Over = func(ctx context.Context) error { return lostFor(ctx, s, t) }
+	stream := jobs.StreamOf(a, s, t, reply.Site != "", nil)
+	stream.Over = func(ctx context.Context) error { return lostFor(ctx, a, s, t) }
 	code, err := stream.Interact(ctx, i.terminal)
 	return i.end(context.WithoutCancel(ctx), a, s, t, code, err)
 }
@@ -131,24 +144,46 @@ func (i *interaction) say(a *cli.App, format string, args ...any) {
 	}
 }
 
+// terms says what the slot costs now, and when the command ends by itself.
+func (i *interaction) terms(ctx context.Context, s *cli.Session, site, market, class messages.Name) (text string) {
+	if i.quiet {
+		return ""
+	}
+	if site != "" {
+		text = "\nThe command runs at site " + site
+		market = ""
+	}
+	all, _ := cli.Call[messages.MarketsReply](ctx, s, messages.Auctioneer, messages.VerbMarkets, messages.Empty{}) // a courtesy
+	for _, m := range all.Markets {
+		for _, t := range m.Tariffs {
+			if m.Market.Name == market && t.Class == cmp.Or(class, m.Market.Classes[0]) {
+				text = "\nNow " + cmp.Or(cli.Tariff(t), "nobody else wants a slot of "+t.Class+", so that a slot costs nothing")
+			}
+		}
+	}
+	if i.idle > 0 {
+		text += fmt.Sprintf("\nThe command ends after %v without input or output", messages.Duration(i.idle))
+	}
+	return text
+}
+
 // cancel ends a job that nobody is at any more.
 func (i *interaction) cancel(ctx context.Context, s *cli.Session, job messages.JobID) {
 	_, _ = cli.Call[messages.CancelReply](context.WithoutCancel(ctx), s, messages.Auctioneer, messages.VerbCancel, messages.CancelRequest{Job: job})
 }
 
-// started waits until the task runs; nil: the job has ended.
+// started waits until the task has begun, or the job has ended without it. A task that has
+// ended meanwhile still has its output and its exit code.
 func (i *interaction) started(ctx context.Context, a *cli.App, s *cli.Session, job messages.JobID) (*messages.TaskStatus, error) {
 	told := false
 	for d, began := 20*time.Millisecond, a.Now(); ; d = min(d+d/2, time.Second) {
-		tasks, err := cli.Call[messages.TasksReply](ctx, s, messages.Auctioneer, messages.VerbTasks, messages.TasksRequest{Job: job})
-		if err == nil && len(tasks.Tasks) > 0 {
-			if t := tasks.Tasks[0]; t.State == "Running" || t.State == "Suspended" {
-				return &t, nil
-			}
-		}
 		detail, jobErr := cli.Call[messages.JobDetail](ctx, s, messages.Auctioneer, messages.VerbJob, messages.JobRequest{Job: job})
-		if jobErr == nil && detail.State >= messages.Settling {
-			return nil, nil
+		tasks, err := cli.Call[messages.TasksReply](ctx, s, messages.Auctioneer, messages.VerbTasks, messages.TasksRequest{Job: job})
+		if err == nil && len(tasks.Tasks) > 0 && tasks.Tasks[0].Node != "" && tasks.Tasks[0].State != "Gathering" && tasks.Tasks[0].State != "Pending" {
+			return &tasks.Tasks[0], nil
+		}
+		if err == nil && jobErr == nil && detail.State >= messages.Settling {
+			return &messages.TaskStatus{Task: messages.TaskRef{Job: job}}, nil
 		}
 		if err != nil && !messages.KindOf(err).Retriable() {
 			return nil, err
@@ -163,16 +198,26 @@ func (i *interaction) started(ctx context.Context, a *cli.App, s *cli.Session, j
 	}
 }
 
+// outputKept is for how long a node keeps what a command wrote last.
+const outputKept = 2 * time.Minute
+
 // lostFor says why a task that does not answer will not come back; nil: it may.
-func lostFor(ctx context.Context, s *cli.Session, t *messages.TaskStatus) error {
+func lostFor(ctx context.Context, a *cli.App, s *cli.Session, t *messages.TaskStatus) error {
 	tasks, err := cli.Call[messages.TasksReply](ctx, s, messages.Auctioneer, messages.VerbTasks, messages.TasksRequest{Job: t.Task.Job})
 	if err != nil {
 		return nil
 	}
-	if len(tasks.Tasks) != 1 || tasks.Tasks[0].Attempt != t.Attempt || tasks.Tasks[0].State != "Running" && tasks.Tasks[0].State != "Suspended" {
-		return messages.Errorf(messages.Ended, "the command is lost with its node")
+	if len(tasks.Tasks) == 1 && tasks.Tasks[0].Attempt == t.Attempt {
+		switch now := &tasks.Tasks[0]; now.State {
+		case "Running", "Suspended":
+			return nil
+		case "Done", "Failed", "Cancelled":
+			if a.Now().Sub(now.Ended.Std()) < outputKept {
+				return nil
+			}
+		}
 	}
-	return nil
+	return messages.Errorf(messages.Ended, "the command is lost with its node")
 }
 
 // beginsAgain reports whether a later attempt of the task has begun.
@@ -180,6 +225,9 @@ func beginsAgain(ctx context.Context, s *cli.Session, t *messages.TaskStatus) bo
 	tasks, err := cli.Call[messages.TasksReply](ctx, s, messages.Auctioneer, messages.VerbTasks, messages.TasksRequest{Job: t.Task.Job})
 	return err == nil && len(tasks.Tasks) == 1 && tasks.Tasks[0].Attempt > t.Attempt
 }
+
+// cannotStart is the exit code for a command that cannot be started, as of a shell.
+const cannotStart = 127
 
 // endWithin is how long the site may take to settle a job whose command has ended.
 const endWithin = 15 * time.Second
@@ -191,7 +239,7 @@ func (i *interaction) end(ctx context.Context, a *cli.App, s *cli.Session, t *me
 	if messages.KindOf(err) == messages.Conflict { // another client has the job now
 		return err
 	}
-	notThere := messages.KindOf(err) == messages.NotFound // before it had a stream
+	notThere := messages.KindOf(err) == messages.NotFound // it had no stream, or its node kept the end for long enough
 	if notThere {
 		err = nil
 	} else if err != nil {
@@ -208,7 +256,13 @@ func (i *interaction) end(ctx context.Context, a *cli.App, s *cli.Session, t *me
 				message = ": " + terminal.Safe(detail.Message)
 			}
 			i.say(a, "Job %v %v, %s charged%s", job, detail.State, cli.Credits(detail.Charged), message)
-			if err == nil && code == 0 {
+			if notThere && detail.State == messages.Completed {
+				return messages.Errorf(messages.NotFound, "job %v completed, but the end of its output is lost: a node keeps it for %v", job, messages.Duration(outputKept))
+			}
+			switch {
+			case detail.Reason == "CannotStart":
+				code = cannotStart
+			case err == nil && code == 0:
 				code = jobs.ExitCode(detail.JobSummary)
 			}
 			return jobs.ExitWith(code, err)

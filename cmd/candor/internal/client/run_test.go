@@ -1,0 +1,187 @@
+package client
+
+import (
+	"bytes"
+	"context"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/candor-grid/candor/messages"
+)
+
+// commandSite is a site that runs one command, which wrote some output and has ended.
+type commandSite struct {
+	*fakeSite
+	output  string
+	end     messages.State
+	reason  string
+	state   string        // of the task; "": the task never had a node
+	lost    bool          // the node has forgotten the stream
+	failing int           // so many more requests to the node have no answer
+	idle    chan struct{} // has a word when a client that needs nothing was heard
+	told    atomic.Bool
+	node    string
+}
+
+func newCommandSite(t *testing.T) *commandSite {
+	s := &commandSite{fakeSite: newSite(t), output: "hi\n", end: messages.Completed, state: "Done", node: "node1", idle: make(chan struct{}, 1)}
+	s.env["CANDOR_BUDGET"] = "2"
+	answer(s.fakeSite, messages.Auctioneer, messages.VerbSubmit, func(r messages.SubmitRequest) (messages.SubmitReply, error) {
+		return messages.SubmitReply{Job: 33, Site: r.Site, Market: "main", Payer: "alice", Held: r.Spec.Budget}, nil
+	})
+	answer(s.fakeSite, messages.Auctioneer, messages.VerbJob, func(r messages.JobRequest) (messages.JobDetail, error) {
+		return messages.JobDetail{JobSummary: messages.JobSummary{Job: 33, State: s.end, Reason: s.reason, Charged: 500_000}}, nil
+	})
+	answer(s.fakeSite, messages.Auctioneer, messages.VerbTasks, func(messages.TasksRequest) (r messages.TasksReply, err error) {
+		if s.state != "" {
+			r.Tasks = []messages.TaskStatus{{Task: messages.TaskRef{Job: 33}, Attempt: 1, Node: s.node, State: s.state, Ended: at(3600)}}
+		}
+		return r, nil
+	})
+	reply(s.fakeSite, messages.Auctioneer, messages.VerbMarkets, messages.MarketsReply{Markets: []messages.MarketStatus{
+		{Market: messages.Market{Name: "main", Classes: []messages.Name{"cpu"}}, Tariffs: []messages.SlotTariff{{Class: "cpu", Price: 20_000}}}}})
+	serveAt(s.fakeSite, messages.StreamSubject("west", "node1", "*"), messages.VerbStream, s.stream)
+	return s
+}
+
+// away has another site run the command: its node is reached through the auctioneer alone.
+func (s *commandSite) away() {
+	answer(s.fakeSite, messages.Auctioneer, messages.VerbOutput, func(r messages.OutputRequest) (reply messages.LogsReply, err error) {
+		if r.Node != "node7" || r.Stream == nil || r.Stream.Attempt.Task.Job != 33 {
+			return reply, messages.Errorf(messages.Invalid, "%+v", r)
+		}
+		answer, err := s.stream(*r.Stream)
+		return messages.LogsReply{Stream: &answer}, err
+	})
+	s.node = "node7"
+}
+
+// stream answers with the output in pieces of 3 bytes.
+func (s *commandSite) stream(r messages.StreamRequest) (reply messages.StreamReply, err error) {
+	switch {
+	case s.lost:
+		return reply, messages.Errorf(messages.NotFound, "the stream has ended")
+	case s.failing > 0:
+		s.failing--
+		return reply, messages.Errorf(messages.Unavailable, "no answer")
+	case !r.Poll && !r.Take && !r.Close && len(r.Input) == 0 && !r.InputEnd:
+		if s.told.CompareAndSwap(false, true) {
+			close(s.idle)
+		}
+	}
+	reply.InputNext = r.InputAt + int64(len(r.Input))
+	rest := s.output[min(r.OutputAt, int64(len(s.output))):]
+	reply.OutputAt, reply.Output = r.OutputAt, []byte(rest[:min(3, len(rest))])
+	reply.Ended = r.Poll && len(rest) <= 3
+	if r.Poll && r.OutputAt > 0 { // the answer before was lost, and is repeated
+		reply.OutputAt, reply.Output = r.OutputAt-1, []byte(s.output[r.OutputAt-1:][:min(4, len(rest)+1)])
+	}
+	return reply, nil
+}
+
+// TestRunOfACommandThatHasEnded: a command that ended before its client looked still has its
+// output, and its end is told.
+func TestRunOfACommandThatHasEnded(t *testing.T) {
+	s := newCommandSite(t)
+	s.output, s.failing = "one\ntwo\nthree\n", 2
+	r := s.run("run", "--", "echo")
+	r.expect(t, 0, "", "Job 33 Completed, 0.5 credits charged")
+	if r.out != s.output {
+		t.Errorf("output %q", r.out)
+	}
+}
+
+// TestRunAtAnotherSite: a command at a peer has its input and output here too.
+func TestRunAtAnotherSite(t *testing.T) {
+	s := newCommandSite(t)
+	s.away()
+	s.run("run", "--site", "east", "--", "echo").expect(t, 0, "hi\n", "The command runs at site east\n")
+}
+
+// TestRunSaysItsTerms: the price of the slot and the time without input or output are told
+// before a command starts, unless with --quiet.
+func TestRunSaysItsTerms(t *testing.T) {
+	s := newCommandSite(t)
+	s.run("run", "--idle", "30m", "--", "echo").expect(t, 0, "hi\n",
+		"Job 33 may cost 2 credits of alice\nNow a second on a slot of cpu costs 0.02 credits\nThe command ends after 30m0s without input or output\n")
+	if r := s.run("run", "-q", "--", "echo"); r.err != "" || r.out != "hi\n" {
+		t.Errorf("%+v", r)
+	}
+}
+
+// TestRunThatComesToNothing: each way has an exit code and a sentence, and nothing is written
+// that the command did not write.
+func TestRunThatComesToNothing(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		change func(*commandSite)
+		code   int
+		words  string
+	}{
+		{"no such command", func(s *commandSite) {
+			s.end, s.reason, s.state, s.lost = messages.Failed, "CannotStart", "Failed", true
+		}, 127, "Job 33 Failed"},
+		{"cancelled while it waits", func(s *commandSite) { s.end, s.state = messages.Cancelled, "" }, 130, "Job 33 Cancelled"},
+		{"the client was away for too long", func(s *commandSite) { s.lost = true }, 3, "the end of its output is lost"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := newCommandSite(t)
+			c.change(s)
+			if r := s.run("run", "--", "echo"); r.code != c.code || r.out != "" || !strings.Contains(r.err, c.words) {
+				t.Errorf("%+v", r)
+			}
+		})
+	}
+	newSite(t).run("run").expect(t, 2, "", "Usage: candor run")
+	newSite(t).run("shell", "bash").expect(t, 2, "", "Usage: candor shell")
+}
+
+// slowReader takes the first bytes only when told to.
+type slowReader struct {
+	until <-chan struct{}
+	bytes.Buffer
+}
+
+func (w *slowReader) Write(b []byte) (int, error) {
+	select {
+	case <-w.until:
+	case <-time.After(time.Minute):
+	}
+	return w.Buffer.Write(b)
+}
+
+// TestRunWhoseReaderGoes: as the reader of the output has gone, the job is cancelled: it would
+// keep its slot until nobody has asked for long.
+func TestRunWhoseReaderGoes(t *testing.T) {
+	s, cancelled := newCommandSite(t), false
+	answer(s.fakeSite, messages.Auctioneer, messages.VerbCancel, func(r messages.CancelRequest) (messages.CancelReply, error) {
+		cancelled = r.Job == 33
+		return messages.CancelReply{Job: 33}, nil
+	})
+	a := s.app(closedPipe{}, new(bytes.Buffer))
+	code := run(t.Context(), a, []string{"run", "-q", "--", "yes"}, root(a, nil))
+	if code != 141 || !cancelled {
+		t.Errorf("exit code %d, cancelled: %v", code, cancelled)
+	}
+}
+
+// closedPipe is an output that nobody reads any more.
+type closedPipe struct{}
+
+func (closedPipe) Write([]byte) (int, error) { return 0, syscall.EPIPE }
+
+// TestRunStaysWhileItsReaderIsSlow: a client that waits for its reader tells the node that
+// it is there, as the node would end the command else.
+func TestRunStaysWhileItsReaderIsSlow(t *testing.T) {
+	s := newCommandSite(t)
+	out, errs := &slowReader{until: s.idle}, new(bytes.Buffer)
+	a := s.app(out, errs)
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	if code := run(ctx, a, []string{"run", "-q", "--", "echo"}, root(a, nil)); code != 0 || out.String() != "hi\n" || !s.told.Load() {
+		t.Errorf("exit code %d, output %q, errors %q, the client was heard: %v", code, out.String(), errs.String(), s.told.Load())
+	}
+}

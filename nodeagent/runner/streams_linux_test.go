@@ -1,0 +1,68 @@
+package runner
+
+import (
+	"testing"
+	"time"
+
+	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/await"
+)
+
+// TestEndedStreamsAreKept: a stream that has ended is kept while a client asks, whose own
+// reader may be slow, and forgotten once nobody asks; where there are very many, those that
+// have ended make room, and a task always has its own.
+func TestEndedStreamsAreKept(t *testing.T) {
+	p := &Processes{keepEnded: 50 * time.Millisecond}
+	attempt := func(n uint32) messages.Attempt { return messages.Attempt{Number: n} }
+	key := streamKey{attempt(1), ""}
+	began, before, silent := time.Now(), time.Now(), false
+	s := newStream(messages.Interactive{})
+	if err := p.addStream(key, s); err != nil {
+		t.Fatal(err)
+	}
+	s.output.data, s.output.over, s.errors.over = []byte("the end"), true, true
+	p.finishStream(key, s, 0)
+	ask := func() string {
+		r, err := p.Stream(t.Context(), messages.StreamRequest{Attempt: key.attempt, Client: "one", Poll: true})
+		if err != nil {
+			return err.Error()
+		}
+		return string(r.Output)
+	}
+	await.Until(t, "the client has asked for long", func() bool {
+		last, got := time.Now(), ask()
+		silent = silent || time.Since(before) >= p.keepEnded // the machine is busy
+		if before = last; got != "the end" && !silent {
+			t.Fatalf("the client that asks has %q", got)
+		}
+		return time.Since(began) > 4*p.keepEnded
+	})
+	await.Until(t, "the stream that nobody asks for is forgotten", func() bool {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		return len(p.streams) == 0
+	})
+
+	p.keepEnded = time.Hour
+	var ended *stream
+	for n := range uint32(maxStreams) {
+		s := newStream(messages.Interactive{})
+		if n == 7 {
+			ended = s
+		}
+		if err := p.addStream(streamKey{attempt(n / maxBeside), string(rune('a' + n))}, s); err != nil {
+			t.Fatal(err)
+		}
+	}
+	beside := streamKey{attempt(maxStreams), "x"}
+	if err := p.addStream(beside, newStream(messages.Interactive{})); messages.KindOf(err) != messages.Exhausted {
+		t.Errorf("a stream beside a task, where there are %d: %v", maxStreams, err)
+	}
+	if err := p.addStream(streamKey{attempt(maxStreams), ""}, newStream(messages.Interactive{})); err != nil {
+		t.Errorf("a task has no stream of its own because others have many: %v", err)
+	}
+	ended.finish(0)
+	if err := p.addStream(beside, newStream(messages.Interactive{})); err != nil {
+		t.Errorf("a stream that has ended makes no room: %v", err)
+	}
+}
