@@ -140,7 +140,8 @@ func wrapArguments(cmd *cobra.Command) {
 	if check == nil {
 		check = byUsage(cmd.Use)
 	}
-	refuseEmpty(cmd)
+	RefuseEmpty(cmd.Flags())
+	RefuseEmpty(cmd.PersistentFlags())
 	cmd.Args = func(cmd *cobra.Command, args []string) error {
 		if err := checkFilled(cmd, args); err != nil {
 			return err

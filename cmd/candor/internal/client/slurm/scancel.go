@@ -46,6 +46,9 @@ func scancel(ctx context.Context, c *call, args []string) error {
 	if q.targets, err = targets(words...); err != nil {
 		return err
 	}
+	if i := slices.IndexFunc(words, func(w string) bool { return strings.Trim(w, ", ") == "" || strings.Contains(w, ".") }); i >= 0 {
+		return fmt.Errorf("Invalid job id specified: %q: name a job, or elements of an array; jobs have no steps", words[i])
+	}
 	filtered := q.names != nil || q.markets != nil || q.projects != nil || q.states != nil || *users != nil || *me
 	if !filtered && len(q.targets) == 0 {
 		return errors.New("No job identification provided")
