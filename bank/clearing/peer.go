@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/spelling"
 )
 
 // maxPeers bounds the sites that one bank settles with.
@@ -158,7 +159,7 @@ func (ps *peers) find(name messages.Name) (*peer, *Rejected) {
 	if p := ps.byName[name]; p != nil {
 		return p, nil
 	}
-	return nil, ordinary(messages.Errorf(messages.NotFound, "site %q is no peer of %q: there are %v", clip(name), ps.site, ps.order))
+	return nil, ordinary(messages.Errorf(messages.NotFound, "site %q is no peer of %q: there are %s", clip(name), ps.site, spelling.List(ps.order)))
 }
 
 // add enters a peer in order.

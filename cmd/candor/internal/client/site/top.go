@@ -37,7 +37,7 @@ picture is printed once.`,
 			return watchTop(ctx, a, s, interval)
 		}),
 	}
-	cmd.Flags().DurationVar(&interval, "interval", time.Second, "how `often` to ask the site")
+	cmd.Flags().DurationVar(&interval, "interval", time.Second, "`time` between two questions to the site")
 	return cmd
 }
 
