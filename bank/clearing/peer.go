@@ -195,7 +195,7 @@ func (ps *peers) credible(p *peer) *Rejected {
 // one writes down what it refuses, and a peer is not to fill its journal.
 func (ps *peers) covers(p *peer, amount messages.Credits) *Rejected {
 	if _, room := ps.money.owed(PeerAccount(p.Name)); room < amount && ps.money.rules != firstRules {
-		return ordinary(messages.Errorf(messages.Insufficient, "site %q would owe more than it may: %v credits are left of its limit, and %v are needed", p.Name, max(0, room), amount))
+		return ordinary(messages.Errorf(messages.Insufficient, "site %q would owe more than it may: %s are left of its limit, and %v are needed", p.Name, max(0, room).Words(), amount))
 	}
 	return nil
 }
