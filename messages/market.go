@@ -6,9 +6,8 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"time"
-
-	"github.com/candor-grid/candor/messages/spelling"
 )
 
 // The mechanisms that a market can name.
@@ -236,7 +235,7 @@ func (m *Market) validateUse() error {
 		{"default_rate", m.DefaultRate != 0, []Name{HighestBid}},
 	} {
 		if f.set && !slices.Contains(f.users, m.Mechanism) {
-			found = append(found, Errorf(Invalid, "%s: markets of mechanism %s do not use this field, which is for %s; leave it out", f.field, m.Mechanism, spelling.List(f.users)))
+			found = append(found, Errorf(Invalid, "%s: markets of mechanism %s do not use this field, which is for %s; leave it out", f.field, m.Mechanism, strings.Join(f.users, ", ")))
 		}
 	}
 	return errors.Join(found...)

@@ -5,6 +5,7 @@ import (
 	"math"
 	"math/bits"
 	"strings"
+	"time"
 
 	"github.com/candor-grid/candor/auctioneer/mechanism"
 	"github.com/candor-grid/candor/messages"
@@ -27,7 +28,7 @@ func (c *Mechanism) Settle(_ *mechanism.View, job *mechanism.Job, end mechanism.
 		p.Reason = "no other account waited for slots while the job had some"
 	default:
 		p.Reason = fmt.Sprintf("%s: %d of its %d tasks had slots, for %v, with a contention of %.0f %%",
-			strings.ToLower(end.State.String()), end.Began, end.Tasks, had.Time, 100*float64(had.Contended)/float64(had.Time))
+			strings.ToLower(end.State.String()), end.Began, end.Tasks, had.Time.Std().Round(time.Millisecond), 100*float64(had.Contended)/float64(had.Time))
 		if had.Time < WholeAfter {
 			p.Reason += fmt.Sprintf("; for less than %v of slots a job owes only that part of its budget", WholeAfter)
 		}
