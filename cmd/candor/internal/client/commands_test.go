@@ -348,7 +348,7 @@ func TestWhichJobsAreCancelled(t *testing.T) {
 		"job 103 104":           "takes 1 argument, not 2",
 		"hold":                  "takes at least 1 argument, not 0",
 		"account a b":           "takes at most 1 argument, not 2",
-		"cancel --state gone":   `--state "gone": a job is Waiting, Running,`,
+		"cancel --state gone":   `--state "gone": the states are Waiting, Running,`,
 		"cancel --name train*":  "nothing was cancelled: give --yes to cancel 2 jobs without being asked",
 	} {
 		s.run(strings.Fields(line)...).expect(t, cli.CodeUsage, "", want)
