@@ -53,7 +53,7 @@ func (l steering) mayChange(j *book.Job, r *messages.ChangeRequest) error {
 	case r.Rate != 0 && r.Rate != j.Spec.Rate && !raises.Rate:
 		return messages.Errorf(messages.Conflict, "rate: bids in %s markets, such as %s, have no rate that can change", m.Mechanism, m.Name)
 	case r.Rate != 0 && r.Rate < j.Spec.Rate:
-		return messages.Errorf(messages.Invalid, "rate: the rate of job %d, %v credits, can only be raised: cancel the job and submit it again to offer less", j.ID, j.Spec.Rate)
+		return messages.Errorf(messages.Invalid, "rate: the rate of job %d, %s, can only be raised: cancel the job and submit it again to offer less", j.ID, j.Spec.Rate.Words())
 	}
 	return nil
 }
@@ -131,7 +131,7 @@ func (l steering) raised(ctx context.Context, caller messages.Name, id messages.
 		}
 		mine := changed.Effect != 0 && j.Raise.Effect == changed.Effect
 		if mine && j.Raise.Refused != "" {
-			return reply, messages.Errorf(messages.Insufficient, "budget: it stays at %v credits: %s", j.Spec.Budget, strings.TrimSuffix(j.Raise.Refused, " (Insufficient)"))
+			return reply, messages.Errorf(messages.Insufficient, "budget: it stays at %s: %s", j.Spec.Budget.Words(), strings.TrimSuffix(j.Raise.Refused, " (Insufficient)"))
 		}
 		reply = messages.ChangeReply{Job: id, State: j.State, Budget: j.Spec.Budget}
 		if mine && j.Raise.Pending() {

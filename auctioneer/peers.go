@@ -9,6 +9,7 @@ import (
 	"github.com/candor-grid/candor/auctioneer/federation"
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/bus"
+	"github.com/candor-grid/candor/messages/spelling"
 )
 
 // Bounds on what peers can make this site wait for.
@@ -122,7 +123,7 @@ func (p *peers) check(ctx context.Context, site messages.Name) error {
 	case standing != messages.PeerOpen:
 		return messages.Errorf(messages.PermissionDenied, "site: %q and %s have parted, or are about to; submit the job elsewhere", site, p.site)
 	case !slices.Contains(list, site):
-		return messages.Errorf(messages.NotFound, "site: %q is no peer of %s; its peers are %v; `candor peer list` shows them", site, p.site, list)
+		return messages.Errorf(messages.NotFound, "site: %q is no peer of %s: there are %s", site, p.site, spelling.List(list))
 	}
 	return nil
 }

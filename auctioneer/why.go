@@ -244,7 +244,7 @@ func cutOutput(j *book.Job) string {
 	if cut == 0 {
 		return ""
 	}
-	return fmt.Sprintf("; %d bytes of the output of %s are lost, because the site keeps less", lost, spelling.Number(cut, "attempt", "attempts"))
+	return fmt.Sprintf("; %s of the output of %s are lost, because the site keeps less", spelling.Number(int(lost), "byte", "bytes"), spelling.Number(cut, "attempt", "attempts"))
 }
 
 // remedy says what would have changed the outcome.

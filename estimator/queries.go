@@ -10,6 +10,7 @@ import (
 
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/bus"
+	"github.com/candor-grid/candor/messages/spelling"
 )
 
 func (e *Estimator) queries() bus.Service {
@@ -89,7 +90,7 @@ func (e *Estimator) complete(spec *messages.JobSpec) error {
 			s.TimeLimit = market.TimeLimit
 		}
 		if !slices.Contains(market.Classes, s.Class) {
-			return messages.Errorf(messages.NotFound, "stages[%d].class: market %s has no class %q; it has %v", i, market.Name, s.Class, market.Classes)
+			return messages.Errorf(messages.NotFound, "stages[%d].class: market %s has no class %q; it has %s", i, market.Name, s.Class, spelling.List(market.Classes))
 		}
 	}
 	return nil

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -234,7 +235,7 @@ func (m *Market) validateUse() error {
 		{"default_rate", m.DefaultRate != 0, []Name{HighestBid}},
 	} {
 		if f.set && !slices.Contains(f.users, m.Mechanism) {
-			found = append(found, Errorf(Invalid, "%s: markets of mechanism %s do not use this field, only %v do; leave it out", f.field, m.Mechanism, f.users))
+			found = append(found, Errorf(Invalid, "%s: markets of mechanism %s do not use this field, which is for %s; leave it out", f.field, m.Mechanism, strings.Join(f.users, ", ")))
 		}
 	}
 	return errors.Join(found...)

@@ -134,7 +134,7 @@ func (r *AccountReply) Affords(member Name, amount Credits) error {
 		return Errorf(PermissionDenied, "account %q is frozen by %q: nothing can be held on it until it is thawed", r.Account, r.Frozen)
 	}
 	if r.Available+r.Credit < amount {
-		return Errorf(Insufficient, "account %q has %v credits available, and %v are needed", r.Account, r.Available+r.Credit, amount)
+		return Errorf(Insufficient, "account %q has %s available, and %v are needed", r.Account, (r.Available + r.Credit).Words(), amount)
 	}
 	if member == r.Account {
 		return nil
@@ -143,7 +143,7 @@ func (r *AccountReply) Affords(member Name, amount Credits) error {
 		switch {
 		case m.Member != member || !m.Role.Spends():
 		case m.Limit != 0 && m.Limit-m.Spent-m.Held < amount:
-			return Errorf(Insufficient, "the limit of %q in account %q leaves it %v credits, and %v are needed", member, r.Account, max(m.Limit-m.Spent-m.Held, 0), amount)
+			return Errorf(Insufficient, "the limit of %q in account %q leaves it %s, and %v are needed", member, r.Account, max(m.Limit-m.Spent-m.Held, 0).Words(), amount)
 		default:
 			return nil
 		}

@@ -144,7 +144,7 @@ func (r *PeerSubmitRequest) Validate() error {
 	case a.ID != RemoteJobAuthorisation(r.Job):
 		return Errorf(Conflict, "authorisation: %q is not that of job %d, %q: every job has one of its own", clip(a.ID), r.Job, RemoteJobAuthorisation(r.Job))
 	case r.Spec.Budget > a.Amount:
-		return Errorf(Insufficient, "authorisation: is of %v credits, and the budget is %v", a.Amount, r.Spec.Budget)
+		return Errorf(Insufficient, "authorisation: is of %s, and the budget is %v", a.Amount.Words(), r.Spec.Budget)
 	}
 	return cmp.Or(inField("authorisation", r.Authorisation.Validate()), r.Spec.Validate())
 }

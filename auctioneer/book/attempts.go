@@ -16,6 +16,9 @@ const (
 	// RulesAttempts is the value of [Command.Rules] from which the book notes how
 	// attempts and jobs end.
 	RulesAttempts = 1
+	// RulesUncounted is the value from which the end of a job also says how many attempts
+	// did not count.
+	RulesUncounted = 2
 	// MaxKept bounds the attempts of a job that are kept: the first ones of each stage
 	// that came to nothing, in equal parts.
 	MaxKept = 64
@@ -193,11 +196,15 @@ func (j *Job) why(f *messages.Finished, h NodeClaim, broken bool) messages.EndRe
 }
 
 // failing says which attempt of a task ended a job, and how.
-func (j *Job) failing(r messages.TaskRef, f *messages.Finished, node messages.Name) string {
+func (x *exchanges) failing(j *Job, r messages.TaskRef, f *messages.Finished, node messages.Name) string {
 	e := messages.Ending{Reason: f.Reason(), ExitCode: f.ExitCode, Detail: f.Detail, Node: node}
 	text := fmt.Sprintf("task %s.%d %v", j.Spec.Stages[r.Stage].Name, r.Index, e)
-	if t := &j.Stages[r.Stage].Tasks[r.Index]; t.Tries > 1 {
-		text += fmt.Sprintf("; it failed %d times", t.Tries)
+	tries := int(j.Stages[r.Stage].Tasks[r.Index].Tries)
+	if tries > 1 {
+		text += fmt.Sprintf("; it failed %d times", tries)
+	}
+	if n := int(f.Attempt.Number) - tries; n > 0 && x.clock.rules >= RulesUncounted {
+		text += "; " + spelling.Number(n, "other attempt did", "other attempts did") + " not count"
 	}
 	return text
 }

@@ -80,7 +80,7 @@ func (j *Job) raisable(budget messages.Credits) error {
 	case j.Raise.Pending():
 		return messages.Errorf(messages.Conflict, "the bank has not answered yet for the last budget of job %d; try again soon", j.ID)
 	case budget < j.Spec.Budget:
-		return messages.Errorf(messages.Invalid, "the budget of job %d, %v credits, can only be raised: cancel the job and submit it again to offer less", j.ID, j.Spec.Budget)
+		return messages.Errorf(messages.Invalid, "the budget of job %d, %s, can only be raised: cancel the job and submit it again to offer less", j.ID, j.Spec.Budget.Words())
 	case budget > messages.MaxCredits:
 		return messages.Errorf(messages.TooLarge, "budget: %v is above the limit of %v credits", budget, messages.MaxCredits)
 	}

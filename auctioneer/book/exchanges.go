@@ -143,7 +143,7 @@ func (x *exchanges) fail(j *Job, r messages.TaskRef, f *messages.Finished, h Nod
 	if s.Failed++; j.Failures() == 1 {
 		j.ExitCode, j.Reason = f.ExitCode, failure(f.Outcome)
 		if x.clock.rules >= RulesAttempts {
-			j.Cause = j.failing(r, f, x.nodes.inOrder[t.Node].Name)
+			j.Cause = x.failing(j, r, f, x.nodes.inOrder[t.Node].Name)
 		}
 	}
 	if j.Spec.Stages[r.Stage].OnFailure != messages.GoOn {

@@ -8,6 +8,7 @@ import (
 	"github.com/candor-grid/candor/auctioneer/book"
 	"github.com/candor-grid/candor/auctioneer/market"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/spelling"
 )
 
 // Markets are the markets of a site. They do not change during the life of a desk.
@@ -74,7 +75,7 @@ func (m *Markets) Missing(field string, name messages.Name) error {
 	for i := range m.Configs {
 		names[i] = m.Configs[i].Name
 	}
-	return messages.Errorf(messages.NotFound, "%sthere is no market %q; the site has %s", field, name, fmt.Sprint(names))
+	return messages.Errorf(messages.NotFound, "%sthere is no market %q; the site has %s", field, name, spelling.List(names))
 }
 
 // Running names the markets of some mechanisms; "": there are none.

@@ -9,6 +9,7 @@ import (
 	"github.com/candor-grid/candor/auctioneer/desk"
 	"github.com/candor-grid/candor/auctioneer/market"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/spelling"
 )
 
 // Rules are what a site says of submissions.
@@ -106,7 +107,7 @@ func (r *Rules) Complete(spec *messages.JobSpec) error {
 			s.TimeLimit = least(s.TimeLimit, spec.Length)
 		}
 		if !slices.Contains(m.Classes, s.Class) {
-			return messages.Errorf(messages.NotFound, "stages[%d].class: market %s has no class %q; it has %v", i, m.Name, s.Class, m.Classes)
+			return messages.Errorf(messages.NotFound, "stages[%d].class: market %s has no class %q; it has %s", i, m.Name, s.Class, spelling.List(m.Classes))
 		}
 		if most := r.MostMemory[s.Class]; most > 0 && s.Memory > most {
 			return messages.Errorf(messages.TooLarge, "stages[%d].memory: %d MiB are more than the %d MiB that a task of class %s may have here", i, (s.Memory+1<<20-1)>>20, most>>20, s.Class)
@@ -143,7 +144,7 @@ func checkUtility(spec *messages.JobSpec, m *messages.Market) error {
 	}
 	for _, w := range spec.Utility.Weights {
 		if !slices.Contains(m.Classes, w.Class) {
-			return messages.Errorf(messages.NotFound, "utility.weights: market %s has no class %q; it has %v", m.Name, w.Class, m.Classes)
+			return messages.Errorf(messages.NotFound, "utility.weights: market %s has no class %q; it has %s", m.Name, w.Class, spelling.List(m.Classes))
 		}
 	}
 	for i, s := range spec.Stages {

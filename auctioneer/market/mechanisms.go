@@ -17,6 +17,7 @@ import (
 	"github.com/candor-grid/candor/auctioneer/mechanism/proportional"
 	"github.com/candor-grid/candor/auctioneer/mechanism/reservation"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/spelling"
 )
 
 // kind is how the markets of a mechanism are made and dealt with.
@@ -85,7 +86,7 @@ func Open(m messages.Market) (*Market, error) {
 func NewMechanism(m messages.Market) (mechanism.Mechanism, error) {
 	k, ok := kinds[m.Mechanism]
 	if !ok {
-		return nil, messages.Errorf(messages.Invalid, "mechanism: %q is not one that a live market can run; it can name one of %v", m.Mechanism, Mechanisms())
+		return nil, messages.Errorf(messages.Invalid, "mechanism: %q is not one that a live market can run; it can name one of: %s", m.Mechanism, spelling.List(Mechanisms()))
 	}
 	if len(m.Classes) == 0 {
 		return nil, messages.Errorf(messages.Invalid, "classes: name at least one")

@@ -61,9 +61,9 @@ func (s *Settlement) putOff(now messages.Time) bool {
 func settledBefore(j *book.Job) (messages.Credits, string) {
 	switch f := j.Fixed; {
 	case f == nil:
-		return 0, "owes nothing more: the payments of its decision were made then"
+		return 0, "the payments of its decision were made then, and nothing more is owed"
 	case j.Outcome == messages.Failed && j.Started == 0:
-		return 0, "owes nothing: its reservation was not honoured"
+		return 0, "the reservation of the job was not honoured"
 	default:
 		return min(f.Amount, j.Left()), f.Reason
 	}

@@ -132,12 +132,12 @@ func (pt *partings) abandon(p *peer, account messages.Name, r *messages.PartRequ
 	loss, settled := max(0, pt.owes(p)), pt.terms.settledAccount(p)
 	switch {
 	case *r.Loss != loss:
-		return ordinary(messages.Errorf(messages.Conflict, "loss: is stated as %v credits, and site %q owes %v: state that", *r.Loss, p.Name, loss))
+		return ordinary(messages.Errorf(messages.Conflict, "loss: is stated as %s, and site %q owes %v: state that", r.Loss.Words(), p.Name, loss))
 	case users(account) != nil:
 		return users(account)
 	}
 	if a, _ := pt.money.books.Account(account); a.Available < loss { // of an account that is not open there is none
-		return ordinary(messages.Errorf(messages.Insufficient, "account %q has %v credits free, and the loss is %v: grant them to it first, or name another account", account, a.Available, loss))
+		return ordinary(messages.Errorf(messages.Insufficient, "account %q has %s free, and the loss is %v: grant them to it first, or name another account", account, a.Available.Words(), loss))
 	}
 	reason := clip("parted from site " + p.Name + ": " + r.Reason)
 	if loss > 0 {

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/spelling"
 )
 
 // maxPeers bounds the sites that one bank settles with.
@@ -158,7 +159,7 @@ func (ps *peers) find(name messages.Name) (*peer, *Rejected) {
 	if p := ps.byName[name]; p != nil {
 		return p, nil
 	}
-	return nil, ordinary(messages.Errorf(messages.NotFound, "site %q is no peer of %q: there are %v", clip(name), ps.site, ps.order))
+	return nil, ordinary(messages.Errorf(messages.NotFound, "site %q is no peer of %q: there are %s", clip(name), ps.site, spelling.List(ps.order)))
 }
 
 // add enters a peer in order.
@@ -194,7 +195,7 @@ func (ps *peers) credible(p *peer) *Rejected {
 // one writes down what it refuses, and a peer is not to fill its journal.
 func (ps *peers) covers(p *peer, amount messages.Credits) *Rejected {
 	if _, room := ps.money.owed(PeerAccount(p.Name)); room < amount && ps.money.rules != firstRules {
-		return ordinary(messages.Errorf(messages.Insufficient, "site %q would owe more than it may: %v credits are left of its limit, and %v are needed", p.Name, max(0, room), amount))
+		return ordinary(messages.Errorf(messages.Insufficient, "site %q would owe more than it may: %s are left of its limit, and %v are needed", p.Name, max(0, room).Words(), amount))
 	}
 	return nil
 }

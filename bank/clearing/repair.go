@@ -60,7 +60,7 @@ func (rs *repairs) repair(by messages.Name, r *messages.RepairRequest, st *messa
 	a := rs.planned(p, bearer, st)
 	if a.plan.Borne > 0 && !a.covers(bearer, a.plan.Borne) {
 		of, _ := rs.money.books.Account(bearer) // 0 of one that is not open
-		return nil, ordinary(messages.Errorf(messages.Insufficient, "account %q has %v credits free, and must bear %v that users cannot pay: grant them to it first, or name another account", bearer, of.Available, a.plan.Borne))
+		return nil, ordinary(messages.Errorf(messages.Insufficient, "account %q has %s free, and must bear %v that users cannot pay: grant them to it first, or name another account", bearer, of.Available.Words(), a.plan.Borne))
 	}
 	a.carryOut()
 	return &messages.RepairReply{Peer: rs.terms.describe(p), Done: a.plan}, nil

@@ -90,7 +90,7 @@ func (p *planner) planHold(t *messages.Transfer) (step, *messages.Error) {
 		return step{}, err
 	}
 	if _, fits := sum(p.holds.sum, t.Amount); !fits && p.records.rules >= secondRules {
-		return step{}, messages.Errorf(messages.TooLarge, "holding %v credits more would exceed what the holds of a bank can come to: hold less", t.Amount)
+		return step{}, messages.Errorf(messages.TooLarge, "holding %s more would exceed what the holds of a bank can come to: hold less", t.Amount.Words())
 	}
 	s.hold = newHold(t, debit)
 	s.hold.expires, s.member = until(t, p.records.now), s.hold.member
@@ -129,7 +129,7 @@ func (p *planner) planResolution(t *messages.Transfer) (step, *messages.Error) {
 		return p.planPost(s)
 	}
 	if t.Amount != 0 && t.Amount != h.amount {
-		return step{}, messages.Errorf(messages.Invalid, "hold %q is of %v credits, not of %v: leave amount 0, or give all of it", clip(h.id), h.amount, t.Amount)
+		return step{}, messages.Errorf(messages.Invalid, "hold %q is of %s, not of %v: leave amount 0, or give all of it", clip(h.id), h.amount.Words(), t.Amount)
 	}
 	if t.Kind == messages.Void {
 		s.held = -h.amount
@@ -150,7 +150,7 @@ func later(a, b messages.Time) messages.Time {
 func (p *planner) planPost(s step) (step, *messages.Error) {
 	t, h := s.asked, s.hold
 	if t.Amount > h.amount {
-		return step{}, messages.Errorf(messages.Insufficient, "hold %q is of %v credits: %v cannot be posted from it, post at most what is held", clip(h.id), h.amount, t.Amount)
+		return step{}, messages.Errorf(messages.Insufficient, "hold %q is of %s: %v cannot be posted from it, post at most what is held", clip(h.id), h.amount.Words(), t.Amount)
 	}
 	payee := t.Credit
 	if payee == "" {
@@ -181,8 +181,8 @@ func (s *step) covered(amount messages.Credits) *messages.Error {
 		return nil
 	}
 	if room, ok := sum(a.available(), a.credit); ok && room < amount {
-		return messages.Errorf(messages.Insufficient, "account %q has %v credits available (balance %v, reserved %v, credit %v), and %v are needed: ask an operator for a grant, or for less",
-			a.name, room, a.balance, a.reserved, a.credit, amount)
+		return messages.Errorf(messages.Insufficient, "account %q has %s available (balance %v, reserved %v, credit %v), and %v are needed: ask an operator for a grant, or for less",
+			a.name, room.Words(), a.balance, a.reserved, a.credit, amount)
 	}
 	return nil
 }

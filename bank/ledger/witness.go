@@ -162,7 +162,7 @@ func (w *witness) moved(rec *record) error {
 		}
 	}
 	if want.Kind = t.Kind; want != *t {
-		return fmt.Errorf("nothing proves that %q asked for transfer %q of %v credits from %q to %q", clip(rec.by), clip(t.ID), t.Amount, clip(t.Debit), clip(t.Credit))
+		return fmt.Errorf("nothing proves that %q asked for transfer %q of %s from %q to %q", clip(rec.by), clip(t.ID), t.Amount.Words(), clip(t.Debit), clip(t.Credit))
 	}
 	return nil
 }
@@ -175,7 +175,7 @@ func (w *witness) ofClearing(rec *record) error {
 	own := strings.HasPrefix(t.ID, ClearingPrefix) &&
 		(strings.HasPrefix(t.Pending, ClearingPrefix) || strings.HasPrefix(t.Debit, messages.PeerAccountPrefix) || strings.HasPrefix(t.Credit, messages.PeerAccountPrefix))
 	if rec.rank != Clearing || !own {
-		return fmt.Errorf("nothing proves that %q asked for transfer %q of %v credits from %q to %q", clip(rec.by), clip(t.ID), t.Amount, clip(t.Debit), clip(t.Credit))
+		return fmt.Errorf("nothing proves that %q asked for transfer %q of %s from %q to %q", clip(rec.by), clip(t.ID), t.Amount.Words(), clip(t.Debit), clip(t.Credit))
 	}
 	w.Report.Clearing++
 	return nil

@@ -2,7 +2,10 @@
 // numbers with the words that go with them.
 package spelling
 
-import "strconv"
+import (
+	"strconv"
+	"strings"
+)
 
 // Nearest returns the word that was most likely meant by one that is not among the
 // known; "" if none is near: at most a third of its letters differ.
@@ -36,6 +39,14 @@ func Distance(a, b string) int {
 		}
 	}
 	return row[len(b)]
+}
+
+// List writes words one after the other: "east, north", or "none".
+func List(words []string) string {
+	if len(words) == 0 {
+		return "none"
+	}
+	return strings.Join(words, ", ")
 }
 
 // Number writes a count with the words after it: "1 job waits", "1,200 jobs wait".

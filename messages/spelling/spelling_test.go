@@ -17,6 +17,12 @@ func TestNearest(t *testing.T) {
 	}
 }
 
+func TestList(t *testing.T) {
+	if one, none := spelling.List([]string{"east", "north"}), spelling.List(nil); one != "east, north" || none != "none" {
+		t.Errorf("%q, %q", one, none)
+	}
+}
+
 func TestNumber(t *testing.T) {
 	for n, want := range map[int]string{0: "0 jobs wait", 1: "1 job waits", 12: "12 jobs wait", 123: "123 jobs wait", 1200: "1,200 jobs wait", 1234567: "1,234,567 jobs wait"} {
 		if got := spelling.Number(n, "job waits", "jobs wait"); got != want {

@@ -97,7 +97,7 @@ func (c *Config) showDir(r *room, dir string) error {
 	if err != nil {
 		return nil // what is missing, the start says
 	}
-	state := messages.Errorf(messages.PermissionDenied, "working directory %s: the site keeps its state there; use another", dir)
+	state := messages.Errorf(messages.PermissionDenied, "working directory %s holds the state of the site", dir)
 	if slices.ContainsFunc(c.Hide, func(hidden string) bool { return beneath(real, hidden) }) {
 		return state
 	}

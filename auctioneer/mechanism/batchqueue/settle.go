@@ -136,7 +136,7 @@ func (c *Mechanism) transfers(q *queue, net []messages.Credits) []mechanism.Paym
 func (c *Mechanism) Settle(_ *mechanism.View, job *mechanism.Job, _ mechanism.End) []mechanism.Payment {
 	r := c.rounds[job.Job]
 	delete(c.rounds, job.Job)
-	none := []mechanism.Payment{{From: job.Job, Reason: "owes nothing: it was not considered before it ended"}}
+	none := []mechanism.Payment{{From: job.Job, Reason: "the market had not considered the job when the job ended"}}
 	if r == nil {
 		return none
 	}
@@ -149,7 +149,7 @@ func (c *Mechanism) Settle(_ *mechanism.View, job *mechanism.Job, _ mechanism.En
 		}
 	}
 	if len(r.transfers) == 0 {
-		none[0].Reason = "owes nothing: nobody else's delay was at stake"
+		none[0].Reason = "the job delayed nobody else"
 		return none
 	}
 	return r.transfers

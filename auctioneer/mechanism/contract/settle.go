@@ -19,11 +19,11 @@ func (m *Mechanism) Settle(view *mechanism.View, job *mechanism.Job, end mechani
 	p := mechanism.Payment{From: job.Job}
 	switch c := job.Contract; {
 	case c == nil:
-		p.Reason = "owes nothing: it has no contract"
+		p.Reason = "the job has no contract"
 	case end.State != messages.Completed && m.config.Settle == messages.SettleOnCompletion:
-		p.Reason = fmt.Sprintf("owes nothing: it was not completed, so that it received nothing of what its contract, at %v credits, promised", c.Price)
+		p.Reason = fmt.Sprintf("the job was not completed, and received nothing of what its contract, at %v credits, promised", c.Price)
 	case end.State != messages.Completed && (end.Began == 0 || job.Received == 0):
-		p.Reason = fmt.Sprintf("owes nothing: none of its tasks had a slot, so that it received nothing of what its contract, at %v credits, promised", c.Price)
+		p.Reason = fmt.Sprintf("no task of the job had a slot, so the job received nothing of what its contract, at %v credits, promised", c.Price)
 	default:
 		var amount messages.Credits
 		at, own := charged(view.Now, job, end)

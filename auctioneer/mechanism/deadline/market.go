@@ -38,7 +38,7 @@ func (m *Mechanism) Admit(view *mechanism.View, bid *mechanism.Bid) error {
 	case bid.Value <= 0 || bid.Value > messages.MaxCredits:
 		return messages.Errorf(messages.Invalid, "value: must be above 0 and at most %v credits, is %v", messages.MaxCredits, bid.Value)
 	case bid.Budget < bid.Value:
-		return messages.Errorf(messages.Invalid, "budget: must cover the value, %v credits, which is the most the job may have to pay; is %v", bid.Value, bid.Budget)
+		return messages.Errorf(messages.Invalid, "budget: must cover the value, %s, which is the most the job may have to pay; is %v", bid.Value.Words(), bid.Budget)
 	case bid.Length <= 0:
 		return messages.Errorf(messages.Invalid, "length: must be above 0: say how long the job runs")
 	case bid.Width > 1:

@@ -45,9 +45,9 @@ func (m *Mechanism) Settle(view *mechanism.View, job *mechanism.Job, end mechani
 	late := m.late(view, job, end)
 	switch served := m.served(end.State, job.Received); {
 	case served && late && (m.config.Settle == messages.SettleOnCompletion || job.Received < job.Length):
-		p.Reason = "owes nothing: it ended after its deadline, and did not have the time that it declared"
+		p.Reason = "the job ended after its deadline, without the time that it had declared"
 	case served && m.past.unmet(job.Job):
-		p.Reason = "owes nothing: nobody was without a slot while it competed, so that any value would have been enough"
+		p.Reason = "nobody was without a slot while the job competed, so any value would have been enough"
 	case served:
 		if len(m.past.slots) == 0 { // nothing was decided since another led, and it had one
 			m.past.note(m.units.unitOf(view.Now), max(1, view.Classes[0].Slots))
@@ -55,9 +55,9 @@ func (m *Mechanism) Settle(view *mechanism.View, job *mechanism.Job, end mechani
 		p.Amount = m.owed(job)
 		p.Reason = fmt.Sprintf("%s: the smallest value, of its %v, that would have been enough", ended(end.State, late), job.Value)
 	default:
-		p.Reason = "owes nothing: it never had a slot"
+		p.Reason = "the job never had a slot"
 		if m.config.Settle == messages.SettleOnCompletion {
-			p.Reason = "owes nothing: it was not completed"
+			p.Reason = "the job was not completed"
 		}
 		m.past.withdrawn(job.Job)
 	}

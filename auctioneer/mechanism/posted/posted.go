@@ -49,9 +49,9 @@ func (d *Desk) Admit(view *mechanism.View, bid *mechanism.Bid) error {
 // Settle charges what has accrued at the tariffs while the job held slots, at
 // most its budget.
 func (d *Desk) Settle(_ *mechanism.View, job *mechanism.Job, _ mechanism.End) []mechanism.Payment {
-	p := mechanism.Payment{From: job.Job, Amount: max(0, min(job.Accrued, job.Budget)), Reason: "the slot-seconds it used, at the posted price"}
+	p := mechanism.Payment{From: job.Job, Amount: max(0, min(job.Accrued, job.Budget)), Reason: "the time of its slots, at the posted price"}
 	if job.Accrued > job.Budget {
-		p.Reason = fmt.Sprintf("its budget: the slot-seconds it used come to %v credits at the posted price", job.Accrued)
+		p.Reason = fmt.Sprintf("its whole budget: the time of its slots comes to %v credits at the posted price", job.Accrued)
 	}
 	return []mechanism.Payment{p}
 }

@@ -5,6 +5,7 @@ import (
 	"math"
 	"math/bits"
 	"strings"
+	"time"
 
 	"github.com/candor-grid/candor/auctioneer/mechanism"
 	"github.com/candor-grid/candor/messages"
@@ -22,12 +23,12 @@ func (c *Mechanism) Settle(_ *mechanism.View, job *mechanism.Job, end mechanism.
 	p := mechanism.Payment{From: job.Job, Amount: had.Owed(job.Budget)}
 	switch {
 	case had.Time == 0:
-		p.Reason = "owes nothing: no task of it had a slot"
+		p.Reason = "no task of the job had a slot"
 	case p.Amount == 0:
-		p.Reason = "owes nothing: no other account waited for slots while it had some"
+		p.Reason = "no other account waited for slots while the job had some"
 	default:
 		p.Reason = fmt.Sprintf("%s: %d of its %d tasks had slots, for %v, with a contention of %.0f %%",
-			strings.ToLower(end.State.String()), end.Began, end.Tasks, had.Time, 100*float64(had.Contended)/float64(had.Time))
+			strings.ToLower(end.State.String()), end.Began, end.Tasks, had.Time.Std().Round(time.Millisecond), 100*float64(had.Contended)/float64(had.Time))
 		if had.Time < WholeAfter {
 			p.Reason += fmt.Sprintf("; for less than %v of slots a job owes only that part of its budget", WholeAfter)
 		}
@@ -48,7 +49,7 @@ func onCompletion(job *mechanism.Job, end mechanism.End) []mechanism.Payment {
 	p := mechanism.Payment{From: job.Job}
 	switch u := received(job.Bid, end.Shares); {
 	case job.MinUtility != 0 && u < job.MinUtility:
-		p.Reason = fmt.Sprintf("owes nothing: the utility of the shares it received, %.4g, is below its minimum, %.4g", u, job.MinUtility)
+		p.Reason = fmt.Sprintf("the utility of the shares that the job received, %.4g, is below its minimum, %.4g", u, job.MinUtility)
 	case end.State == messages.Completed:
 		p.Amount, p.Reason = job.Budget, "completed: its budget"
 	default:

@@ -51,11 +51,11 @@ func (c *Mechanism) Settle(_ *mechanism.View, job *mechanism.Job, end mechanism.
 	p := mechanism.Payment{From: job.Job}
 	switch {
 	case r == nil:
-		p.Reason = "owes nothing: it ended before its auction"
+		p.Reason = "the job ended before its auction"
 	case !r.won:
-		p.Reason = "owes nothing: it did not win a reservation"
+		p.Reason = "the job did not win a reservation"
 	case end.State == messages.Failed && job.Started == 0:
-		p.Reason = "owes nothing: its reservation was not honoured"
+		p.Reason = "the reservation of the job was not honoured"
 	default:
 		p.Amount = min(r.price, job.Value, job.Budget)
 		p.Reason = fmt.Sprintf("its reservation from %v: what the others lose by it", r.start)

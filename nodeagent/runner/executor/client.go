@@ -59,6 +59,9 @@ func Open(ctx context.Context, c Config) (*Client, error) {
 		questions: map[uint64]chan<- *frame{}}
 	k.life, k.die = context.WithCancel(context.Background())
 	conn, err := k.connect(ctx)
+	if err != nil { // an executor that was just killed takes connections to its end
+		conn, err = k.connect(ctx)
+	}
 	if err != nil {
 		k.die()
 		return nil, err

@@ -2,7 +2,9 @@ package executor_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"net"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -204,6 +206,26 @@ func TestExecutorIsKilled(t *testing.T) {
 
 // TestLeaseEndsWithoutAgent: a task does not outlive its node's lease, whoever is
 // there to say so.
+// An agent that starts while an executor dies is connected to the dying executor, and
+// begins another.
+func TestAgentMeetsADyingExecutor(t *testing.T) {
+	dir := t.TempDir()
+	dying, err := net.Listen("unix", filepath.Join(dir, "executor.sock"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	go func() {
+		conn, err := dying.Accept()
+		if err := errors.Join(err, dying.Close(), conn.Close()); err != nil {
+			t.Error(err)
+		}
+	}()
+	_, done := begin(open(t, dir), 1, "exit 3")
+	if f := wait(t, done); f.ExitCode != 3 {
+		t.Errorf("%+v", f)
+	}
+}
+
 func TestLeaseEndsWithoutAgent(t *testing.T) {
 	dir := t.TempDir()
 	k := open(t, dir)

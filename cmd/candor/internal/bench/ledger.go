@@ -40,7 +40,7 @@ const (
 )
 
 func ledgerFlags(c *cobra.Command) {
-	c.Flags().Duration("for", 5*time.Second, "how `long` to measure each way")
+	c.Flags().Duration("for", 5*time.Second, "`time` to measure each way")
 	c.Flags().Bool("postgres", true, "measure PostgreSQL too, where it is installed")
 }
 

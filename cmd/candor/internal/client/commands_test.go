@@ -80,7 +80,7 @@ var queries = []struct {
 	{"account member add climate alice", &messages.AccountReply{}, "climate"},
 	{"account member remove climate alice", &messages.AccountReply{}, "climate"},
 	{"statement", &messages.StatementReply{}, "spring allocation"},
-	{"grant climate 10", &messages.AccountReply{}, "Granted 10 credits to climate, which now has 79.5 credits available"},
+	{"grant climate 10", &messages.AccountReply{}, "Granted 10 credits to climate; climate now has 79.5 credits available"},
 	{"grant climate 10 --expires 90d", &messages.AccountReply{}, "until 2026-05-30 13:00:00"},
 	{"account freeze climate --reason audit", &messages.AccountReply{}, "climate"},
 	{"account unfreeze climate", &messages.AccountReply{}, "climate"},
@@ -286,6 +286,9 @@ func TestRerun(t *testing.T) {
 		if r.Job == 8 {
 			j.Job, j.State = 8, messages.Running
 		}
+		if r.Job == 9 {
+			j.Job, j.State = 9, messages.Completed
+		}
 		if r.Job == 6 { // cancelled, and a task has not ended yet
 			j.Job, j.State, j.Running = 6, messages.Cancelled, 1
 		}
@@ -311,6 +314,8 @@ func TestRerun(t *testing.T) {
 		t.Errorf("submitted %+v", got)
 	}
 	s.run("rerun", "7", "--budget", "3", "--dry-run").expect(t, cli.CodeOK, "the new budget is 3 credits", "")
+	s.run("rerun", "7", "--wait").expect(t, cli.CodeOK, "Submitted job 9 (0.000006 credits held from alice)\nJob 9 Completed", "")
+	s.run("rerun", "7", "--wait", "--json").expect(t, cli.CodeOK, `{"job":9,`, "")
 	s.run("rerun", "6").expect(t, cli.CodeFailed, "", "job 6 is over, but 1 running task can still end well")
 	s.run("rerun", "8").expect(t, cli.CodeFailed, "", "job 8 has not ended; candor requeue 8 runs")
 	kept = false
@@ -340,7 +345,10 @@ func TestWhichJobsAreCancelled(t *testing.T) {
 		"cancel 7 --all":        "7: give job numbers, or flags",
 		"cancel --all --name x": "--all goes with no other flag",
 		"cancel 7 --dry-run":    "--dry-run goes with flags",
-		"cancel --state gone":   `--state "gone": a job is Waiting, Running,`,
+		"job 103 104":           "takes 1 argument, not 2",
+		"hold":                  "takes at least 1 argument, not 0",
+		"account a b":           "takes at most 1 argument, not 2",
+		"cancel --state gone":   `--state "gone": the states are Waiting, Running,`,
 		"cancel --name train*":  "nothing was cancelled: give --yes to cancel 2 jobs without being asked",
 	} {
 		s.run(strings.Fields(line)...).expect(t, cli.CodeUsage, "", want)

@@ -231,6 +231,24 @@ func TestSlurmCalls(t *testing.T) {
 	golden(t, "slurm.txt", strings.ReplaceAll(text, "SLURM_JOB_USER='"+user+"'", "SLURM_JOB_USER='USER'"))
 }
 
+// TestSlurmCancelsWhatIsNamed: nothing is cancelled by command lines that an unset variable
+// of the shell would widen, or that name a step of a job.
+func TestSlurmCancelsWhatIsNamed(t *testing.T) {
+	s, _ := slurmSite(t)
+	answer(s, messages.Auctioneer, messages.VerbCancel, func(r messages.CancelRequest) (messages.CancelReply, error) {
+		t.Errorf("job %v was cancelled", r.Job)
+		return messages.CancelReply{}, nil
+	})
+	for _, line := range [][]string{
+		{"--name", ""}, {"-n", ""}, {"-u", ""}, {"--user="}, {"-A", ""}, {"-p", ","}, {"-t", ""}, {"--me", "-t", " "},
+		{""}, {"11", ""}, {"10_"}, {"10_[]"}, {"11.0"}, {"11.batch"},
+	} {
+		if r := s.slurmCall("scancel", line...); r.code != 1 || !strings.HasPrefix(r.err, "scancel: error: ") {
+			t.Errorf("scancel %q: exit code %d: %s", line, r.code, r.err)
+		}
+	}
+}
+
 // TestSlurmLink: the links lead to the program, and nothing else is written over.
 func TestSlurmLink(t *testing.T) {
 	s := newSite(t)

@@ -129,7 +129,7 @@ func TestSubmitRefusesWhatIsIncomplete(t *testing.T) {
 		{"budget: 1\ntasks: 10000000\nscript: date\n", nil, "candor submit: stages[0].tasks: 10000000 are more than the limit of 1000000 for a job; submit several jobs (TooLarge)\n   1 | budget: 1\n>  2 | tasks: 10000000\n"},
 		{"date", []string{"-b", "-1"}, "candor submit: budget: -1 must be above 0"},
 		{"date", []string{"-b", "0"}, "candor submit: budget: 0 must be above 0"},
-		{"", []string{"missing.sh"}, "missing.sh: no such file or directory"},
+		{"", []string{"missing.sh"}, "there is no file missing.sh: put -- before a command, as in"},
 		{"", []string{s.path("plain")}, "is it a script or a job file?"},
 		{"", []string{s.path("two.yaml"), "--time", "5"}, "candor submit: --time: the job has 2 stages: set the value in the file, for each stage (Invalid)"},
 		{"", []string{s.path("two.yaml"), "argument"}, `"argument": a job file takes no arguments`},

@@ -231,5 +231,5 @@ func TestWhatDoesNotRunIsNotShownAsRunning(t *testing.T) {
 	gives[messages.JobRequest](messages.Auctioneer, messages.VerbWhy, messages.WhyReply{Job: 103, State: messages.Running, Reason: "Running"})(s)
 	s.run("job", "103", "--columns", "stage,running,suspended").expect(t, 0, "total        2          3", "")
 	s.run("jobs", "-n", "1", "--columns", "running,suspended,reason").expect(t, 0, "      2          3\n", "")
-	s.run("why", "103").expect(t, 0, "Job 103 is Running\n", "")
+	s.run("why", "103").expect(t, 0, "Job 103 is running\n", "")
 }

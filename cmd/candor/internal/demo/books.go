@@ -121,14 +121,14 @@ func (b *Books) read(statements []statement, charged map[messages.JobID]messages
 func (b *Books) compare() error {
 	switch bank := &b.Bank; {
 	case b.Sum != b.Issued:
-		return fmt.Errorf("the accounts add up to %v credits, and %v were issued", b.Sum, b.Issued)
+		return fmt.Errorf("the accounts add up to %s, and %v were issued", b.Sum.Words(), b.Issued)
 	case !bank.Balanced:
 		return fmt.Errorf("the bank says: %s", bank.Message)
 	case bank.Issued != b.Issued || bank.Balances != b.Sum:
 		return fmt.Errorf("the bank counts %v issued and %v in accounts; the statements say %v and %v",
 			bank.Issued, bank.Balances, b.Issued, b.Sum)
 	case bank.Holds != 0 || bank.Held != 0:
-		return fmt.Errorf("%d holds of %v credits are left over after all jobs ended", bank.Holds, bank.Held)
+		return fmt.Errorf("%d holds of %s are left over after all jobs ended", bank.Holds, bank.Held.Words())
 	}
 	return nil
 }

@@ -90,7 +90,7 @@ func (w *Workload) check() error {
 	}
 	for _, a := range w.Accounts {
 		if need[a.Name] > a.Grant {
-			return fmt.Errorf("workload.yaml: %s: its jobs cost %v credits together, and its grant is %v", a.Name, need[a.Name], a.Grant)
+			return fmt.Errorf("workload.yaml: %s: its jobs cost %s together, and its grant is %v", a.Name, need[a.Name].Words(), a.Grant)
 		}
 		delete(need, a.Name)
 	}

@@ -101,7 +101,7 @@ key, and with --faults package deploy/simulated/faults.`,
 	o.Flags(f)
 	f.StringVar(&o.actors, "actors", "core", "`core`: the mechanism alone; all: every message of every actor")
 	f.IntVar(&o.slots, "slots-per-node", 1, "with all actors: how many `slots` each node has")
-	f.StringVar(&o.by, "by", "group", "report groups of jobs by `what`: "+strings.Join(measure.Groupings, ", "))
+	f.StringVar(&o.by, "by", "group", "report groups of jobs by this `property`: "+strings.Join(measure.Groupings, ", "))
 	f.StringVar(&o.events, "events", "", "write all events to this `file`, .csv")
 	f.StringVar(&o.plots, "plots", "", "draw figures into this `directory`, as SVG")
 	f.BoolVar(&o.json, "json", false, "print the report as JSON")

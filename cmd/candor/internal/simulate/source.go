@@ -46,7 +46,7 @@ func (s *Source) Flags(f *pflag.FlagSet) {
 	f.StringVar(&s.To, "to", "", "leave out jobs submitted at this `time` or later")
 	f.Float64Var(&s.Load, "scale-load", 1, "let jobs come so many `times` as fast")
 	f.Uint64Var(&s.Seed, "seed", 1, "`seed` of all that is drawn")
-	f.StringVar(&s.Parallel, "parallel", "", "what to do with parallel jobs: `gang`, split or skip (default: gang where the mechanism can, else split)")
+	f.StringVar(&s.Parallel, "parallel", "", "what to do with parallel jobs, a `word`: gang, split or skip (default: gang where the mechanism can, else split)")
 	f.BoolVar(&s.SkipBad, "skip-bad", false, "skip lines and records that make no sense, and count them")
 }
 

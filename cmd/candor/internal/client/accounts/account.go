@@ -113,7 +113,7 @@ until the job has ended.`,
 		})),
 		ValidArgsFunction: a.CompleteAccounts(),
 	}
-	cmd.Flags().StringVar(&reason, "reason", "", "the reason, for the `statement`")
+	cmd.Flags().StringVar(&reason, "reason", "", "the reason, a `text` for the statement")
 	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "open the account without a question, if it does not exist")
 	cmd.Flags().StringVar(&key, "key", "", "idempotency `key` of the grant (default: random)")
 	cmd.Flags().StringVar(&expires, "expires", "", "`when` unspent credits go back: 2027-01-01, or from now, like 90d")

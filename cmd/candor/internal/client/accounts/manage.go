@@ -106,7 +106,7 @@ Only an operator unfreezes an account that an operator froze.`,
 		ValidArgsFunction: a.CompleteAccounts(),
 	}
 	if frozen {
-		cmd.Flags().StringVar(&reason, "reason", "", "the reason, for users whose jobs are refused")
+		cmd.Flags().StringVar(&reason, "reason", "", "the reason, a `text` for users whose jobs are refused")
 	} else {
 		cmd.Use, cmd.Short, cmd.Long = "unfreeze NAME", "unfreeze an account (owners, operators)", ""
 		cmd.Example = "  candor account unfreeze climate"
@@ -128,6 +128,6 @@ func creditCommand(a *cli.App) *cobra.Command {
 		})),
 		ValidArgsFunction: a.CompleteAccounts(),
 	}
-	cmd.Flags().StringVar(&reason, "reason", "", "the reason, for the journal")
+	cmd.Flags().StringVar(&reason, "reason", "", "the reason, a `text` for the journal")
 	return cmd
 }

@@ -87,7 +87,7 @@ free again soon after this time, or when the site gives the authorisation up
 			})
 		})),
 	}
-	cmd.Flags().StringVar(&lasting, "for", "7d", "how `long` the site may charge it")
+	cmd.Flags().StringVar(&lasting, "for", "7d", "`time` in which the site may charge it")
 	m.flags(a, cmd)
 	return cmd
 }

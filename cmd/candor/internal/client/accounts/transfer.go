@@ -16,7 +16,7 @@ type payment struct{ from, reason, key string }
 
 func (m *payment) flags(a *cli.App, cmd *cobra.Command) {
 	cmd.Flags().StringVar(&m.from, "from", "", "the `account` that pays (default: your own)")
-	cmd.Flags().StringVar(&m.reason, "reason", "", "the reason, for the `statement`")
+	cmd.Flags().StringVar(&m.reason, "reason", "", "the reason, a `text` for the statement")
 	cmd.Flags().StringVar(&m.key, "key", "", "idempotency `key` (default: random)")
 	cmd.RegisterFlagCompletionFunc("from", a.CompleteAccounts())
 }
@@ -58,7 +58,7 @@ func withdrawCommand(a *cli.App) *cobra.Command {
 		})),
 		ValidArgsFunction: a.CompleteAccounts(),
 	}
-	cmd.Flags().StringVar(&reason, "reason", "", "the reason, for the `statement`")
+	cmd.Flags().StringVar(&reason, "reason", "", "the reason, a `text` for the statement")
 	cmd.Flags().StringVar(&key, "key", "", "idempotency `key` (default: random)")
 	cmd.MarkFlagRequired("reason")
 	return cmd
@@ -90,7 +90,7 @@ corrected once, and its correction can be corrected too. "candor statement
 			})
 		}),
 	}
-	cmd.Flags().StringVar(&reason, "reason", "", "the reason, for the `statement`")
+	cmd.Flags().StringVar(&reason, "reason", "", "the reason, a `text` for the statement")
 	cmd.Flags().StringVar(&amount, "amount", "", "how many `credits` to take back (default: all)")
 	cmd.MarkFlagRequired("reason")
 	return cmd

@@ -122,7 +122,7 @@ func writeGranted(p *cli.Page, q messages.GrantRequest, r messages.AccountReply)
 	if q.Expires != 0 {
 		until = " until " + p.At(q.Expires)
 	}
-	p.Printf("Granted %s to %s%s, which now has %s available\n", cli.Credits(q.Amount), r.Account, until, cli.Credits(r.Available))
+	p.Printf("Granted %s to %s%s; %s now has %s available\n", cli.Credits(q.Amount), r.Account, until, r.Account, cli.Credits(r.Available))
 }
 
 // writeStatement writes the entries between the opening and the closing balance.

@@ -40,7 +40,7 @@ func (a *App) ConnectionFlags(f *pflag.FlagSet) {
 	f.StringVar(&a.Flags.ca, "ca", "", "PEM `file` with the authority of the server's certificate, for TLS (CANDOR_CA)")
 	f.StringVar(&a.Flags.state, "state", "", "state `directory` of candor up (CANDOR_STATE)")
 	f.StringVar(&a.Flags.at, "at", "", "`name` of a site on this machine, if candor up runs several (CANDOR_AT)")
-	f.DurationVar(&a.Flags.timeout, "timeout", bus.RequestTimeout, "how `long` to wait for an answer")
+	f.DurationVar(&a.Flags.timeout, "timeout", bus.RequestTimeout, "`time` to wait for an answer")
 	f.BoolVar(&a.Flags.JSON, "json", false, "print the site's reply as JSON")
 	f.BoolVar(&a.Flags.noColor, "no-color", false, "no colours (NO_COLOR)")
 }

@@ -11,11 +11,11 @@ import (
 // hint says how an empty value usually comes about.
 const hint = "the value is empty: set the shell variable that gives it"
 
-// refuseEmpty has the flags of a command refuse empty values. Nearly everywhere an empty
-// value would mean the same as no flag: with --task "$I" in a script that never set I, all
-// tasks instead of one.
-func refuseEmpty(cmd *cobra.Command) {
-	wrap := func(f *pflag.Flag) {
+// RefuseEmpty has flags refuse empty values. Nearly everywhere an empty value would mean
+// the same as no flag: with --task "$I" in a script that never set I, all tasks instead
+// of one.
+func RefuseEmpty(flags *pflag.FlagSet) {
+	flags.VisitAll(func(f *pflag.Flag) {
 		switch f.Value.Type() {
 		case "string", "stringSlice", "stringArray", "func":
 			if _, already := f.Value.(filled); !already {
@@ -23,9 +23,7 @@ func refuseEmpty(cmd *cobra.Command) {
 				f.DefValue = strings.TrimSuffix(f.DefValue, "[]") // pflag leaves it out of the help for its own types alone
 			}
 		}
-	}
-	cmd.Flags().VisitAll(wrap)
-	cmd.PersistentFlags().VisitAll(wrap)
+	})
 }
 
 // filled is the value of a flag that is not set to nothing.

@@ -3,6 +3,8 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"regexp"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -140,19 +142,34 @@ func wrapArguments(cmd *cobra.Command) {
 	if check == nil {
 		check = byUsage(cmd.Use)
 	}
-	refuseEmpty(cmd)
+	RefuseEmpty(cmd.Flags())
+	RefuseEmpty(cmd.PersistentFlags())
 	cmd.Args = func(cmd *cobra.Command, args []string) error {
 		if err := checkFilled(cmd, args); err != nil {
 			return err
 		}
 		if err := check(cmd, args); err != nil {
-			return Usagef("%v\nUsage: %s", err, cmd.UseLine())
+			return Usagef("%s\nUsage: %s", rewordCount(err), cmd.UseLine())
 		}
 		return nil
 	}
 	for _, c := range cmd.Commands() {
 		wrapArguments(c)
 	}
+}
+
+// countError matches what cobra says of a wrong number of arguments.
+var countError = regexp.MustCompile(`^(accepts|accepts at most|requires at least) (\d+) arg\(s\), (?:only )?received (\d+)$`)
+
+// rewordCount puts an error about the number of arguments in the words of a user.
+func rewordCount(err error) string {
+	m := countError.FindStringSubmatch(err.Error())
+	if m == nil {
+		return err.Error()
+	}
+	n, _ := strconv.Atoi(m[2]) // digits, as matched
+	verb := map[string]string{"accepts": "takes", "accepts at most": "takes at most", "requires at least": "takes at least"}[m[1]]
+	return verb + " " + spelling.Number(n, "argument", "arguments") + ", not " + m[3]
 }
 
 // byUsage reads a usage line, such as "account [NAME]", "add NAME AMOUNT" or

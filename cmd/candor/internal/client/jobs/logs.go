@@ -27,6 +27,7 @@ type logsQuery struct {
 // flags are those that choose tasks of the job.
 func (q *logsQuery) flags(cmd *cobra.Command) {
 	cmd.Flags().IntVar(&q.task, "task", -1, "only the task at this `position` in its stage, from 0 on")
+	cmd.Flags().Lookup("task").DefValue = "0" // so that the help does not show -1
 	cmd.Flags().StringVar(&q.stage, "stage", "", "only tasks of this `stage`")
 }
 

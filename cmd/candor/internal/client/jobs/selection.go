@@ -51,7 +51,7 @@ func (w *selection) fill(a *cli.App, r *messages.JobsRequest) (err error) {
 	for _, text := range w.states {
 		i := slices.IndexFunc(states, func(name string) bool { return strings.EqualFold(name, strings.TrimSpace(text)) })
 		if i < 0 {
-			return cli.Usagef("--state %q: a job is %s", text, strings.Join(states, ", "))
+			return cli.Usagef("--state %q: the states are %s", text, strings.Join(states, ", "))
 		}
 		r.States = append(r.States, states[i])
 	}

@@ -158,6 +158,7 @@ again.`,
 	cmd.Flags().StringVarP(&c.Name, "name", "J", "", "`name` of the job")
 	cmd.Flags().StringVarP(&c.limit, "time", "t", "", "`limit` of one attempt of a task: 1h30m, 2:00:00; a bare number is minutes")
 	cmd.Flags().IntVar(&c.mostRunning, "max-running", -1, "at most this `number` of tasks at once; 0: no bound")
+	cmd.Flags().Lookup("max-running").DefValue = "0" // so that the help does not show -1
 	cmd.Flags().StringVar(&c.stage, "stage", "", "the `stage` that --time and --max-running are about (default: the only one)")
 	cmd.Flags().StringVar(&c.Key, "key", "", "idempotency `key` of the change (default: random)")
 	return cmd

@@ -380,8 +380,19 @@ func writeShares(p *cli.Page, state messages.State, shares []messages.ClassShare
 	}
 }
 
+// stands says how a job of a state stands.
+func stands(s messages.State) string {
+	switch s {
+	case messages.Completed, messages.Failed:
+		return "has " + strings.ToLower(s.String())
+	case messages.Cancelled, messages.Discarded:
+		return "was " + strings.ToLower(s.String())
+	}
+	return "is " + strings.ToLower(s.String())
+}
+
 func writeWhy(p *cli.Page, r messages.WhyReply) {
-	p.Printf("%s is %s", p.Bold("Job "+r.Job.String()), p.State(r.State))
+	p.Printf("%s %s", p.Bold("Job "+r.Job.String()), strings.Replace(p.State(r.State), r.State.String(), stands(r.State), 1))
 	if r.Reason != r.State.String() {
 		p.Printf(": %s", p.Bold(p.Said(r.Reason)))
 	}

@@ -179,7 +179,7 @@ A site that was parted from becomes a peer again with candor peer add.`,
 		}),
 	}
 	cmd.Flags().StringVar(&loss, "loss", "", "part alone, and write off so many `credits`: all that the peer owes")
-	cmd.Flags().StringVar(&reason, "reason", "", "why the site parts alone, for the books")
+	cmd.Flags().StringVar(&reason, "reason", "", "why the site parts alone, a `text` for the books")
 	cmd.Flags().StringVar(&from, "from", "", "the `account` that bears the loss (default: your own)")
 	return cmd
 }

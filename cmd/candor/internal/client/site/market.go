@@ -164,8 +164,8 @@ again, as candor node resume does.`,
 			return cli.Ask(ctx, a, s, messages.Auctioneer, messages.VerbDrain, r, writeDrained)
 		}),
 	}
-	cmd.Flags().StringVar(&notice, "notice", "10m", "how long the tasks of the node may go on, a `span`")
-	cmd.Flags().StringVar(&reason, "reason", "", "the reason, in `words`; candor nodes shows it")
+	cmd.Flags().StringVar(&notice, "notice", "10m", "`time` that the tasks of the node may go on")
+	cmd.Flags().StringVar(&reason, "reason", "", "the reason, a `text`; candor nodes shows it")
 	cmd.Flags().BoolVar(&undo, "undo", false, "give the node work again")
 	return cmd
 }

@@ -44,7 +44,7 @@ shows the key.`,
 			return makeToken(ctx, a, s, args[0], expires, output)
 		}),
 	}
-	cmd.Flags().StringVar(&expires, "expires", "1h", "how long the token can be used, a `span`")
+	cmd.Flags().StringVar(&expires, "expires", "1h", "`time` in which the token can be used")
 	cmd.Flags().StringVarP(&output, "output", "o", "", "write the token to a new `file` that nobody else can read")
 	cmd.Flags().StringVar(&revoke, "revoke", "", "revoke the token of this `identifier` instead")
 	return cmd

@@ -18,9 +18,9 @@ func topCommand(a *cli.App) *cobra.Command {
 		Use:   "top",
 		Short: "watch shares, prices and slots as they change",
 		Long: `Watch the markets of the site: prices, slots and the shares of the largest
-bidders. The picture changes until you type q or Ctrl-C. The arrow keys, Page Up
-and Page Down scroll. The key s sorts the bidders by the next column, and r
-reverses the order. If the output is not a terminal, and with --json, the
+bidders. The picture changes until you type q, Escape or Ctrl-C. The arrow keys,
+Page Up and Page Down scroll. The key s sorts the bidders by the next column,
+and r reverses the order. If the output is not a terminal, and with --json, the
 picture is printed once.`,
 		Example: "  candor top\n  candor top --interval 200ms\n  candor top --json | jq '.markets[0].prices'",
 		RunE: a.Online(func(ctx context.Context, s *cli.Session, _ []string) error {
@@ -37,7 +37,7 @@ picture is printed once.`,
 			return watchTop(ctx, a, s, interval)
 		}),
 	}
-	cmd.Flags().DurationVar(&interval, "interval", time.Second, "how `often` to ask the site")
+	cmd.Flags().DurationVar(&interval, "interval", time.Second, "`time` between two questions to the site")
 	return cmd
 }
 

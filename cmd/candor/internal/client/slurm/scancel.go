@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/candor-grid/candor/cmd/candor/internal/client/cli"
 	"github.com/candor-grid/candor/cmd/candor/internal/client/jobs"
@@ -51,6 +52,9 @@ func scancel(ctx context.Context, c *call, args []string) error {
 	}
 	if q.targets, err = targets(words...); err != nil {
 		return err
+	}
+	if i := slices.IndexFunc(words, func(w string) bool { return strings.Trim(w, ", ") == "" || strings.Contains(w, ".") }); i >= 0 {
+		return fmt.Errorf("Invalid job id specified: %q: name a job, or elements of an array; jobs have no steps", words[i])
 	}
 	filtered := q.names != nil || q.markets != nil || q.projects != nil || q.states != nil || *users != nil || *me
 	if !filtered && len(q.targets) == 0 {

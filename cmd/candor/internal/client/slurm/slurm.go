@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/candor-grid/candor/cmd/candor/internal/client/cli"
+	"github.com/candor-grid/candor/cmd/candor/internal/client/jobfile"
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/nodeagent/runner"
 )
@@ -84,8 +85,9 @@ func (c *call) parse(args []string) (words []string, done bool, err error) {
 	help := c.flags.Bool("help", false, "")
 	ask := c.flags.BoolP("version", "V", false, "")
 	c.flags.Usage = func() {}
+	cli.RefuseEmpty(c.flags)
 	if err := c.flags.Parse(c.whole(args)); err != nil {
-		return nil, false, fmt.Errorf("%w; see candor help slurm", err)
+		return nil, false, fmt.Errorf("%s; see candor help slurm", jobfile.Reword(err))
 	}
 	switch {
 	case *ask:

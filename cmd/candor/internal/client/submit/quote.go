@@ -34,7 +34,7 @@ would choose. Sites that do not answer in time are named.`,
 	cmd.RunE = func(cmd *cobra.Command, args []string) error { return quote(cmd.Context(), a, sub, &from, args) }
 	cmd.Flags().BoolVar(&sub.script, "script", false, "read the file as a script")
 	cmd.Flags().StringSliceVar(&from.sites, "sites", nil, "ask these `sites`, or all: west,east")
-	cmd.Flags().DurationVar(&from.within, "within", 0, "how `long` to wait for other sites (default 2s)")
+	cmd.Flags().DurationVar(&from.within, "within", 0, "`time` to wait for other sites (default 2s)")
 	return cmd
 }
 

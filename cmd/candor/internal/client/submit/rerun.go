@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/candor-grid/candor/cmd/candor/internal/client/cli"
+	"github.com/candor-grid/candor/cmd/candor/internal/client/jobs"
 	"github.com/candor-grid/candor/cmd/candor/internal/terminal"
 	"github.com/candor-grid/candor/messages"
 )
@@ -19,6 +20,7 @@ type again struct {
 	budget string
 	key    string
 	dryRun bool
+	wait   bool
 }
 
 func rerunCommand(a *cli.App) *cobra.Command {
@@ -34,7 +36,7 @@ before. The new job names the old job.
 The new budget is a part of the old budget, in proportion to the number of
 tasks, and at least the value that the job declares. --budget sets another
 budget.`,
-		Example: "  candor rerun 17 --dry-run\n  candor rerun 17\n  candor rerun 17 --budget 5 --json",
+		Example: "  candor rerun 17 --dry-run\n  candor rerun 17\n  candor rerun 17 --budget 5 --wait",
 		RunE: a.Online(func(ctx context.Context, s *cli.Session, args []string) error {
 			number, err := cli.JobNumber(args[0])
 			if err != nil {
@@ -46,6 +48,7 @@ budget.`,
 	}
 	cmd.Flags().StringVarP(&r.budget, "budget", "b", "", "the most the new job may cost, in `credits` (default: the part of the old budget)")
 	cmd.Flags().StringVar(&r.key, "key", "", "idempotency `key` of the submission (default: random)")
+	cmd.Flags().BoolVarP(&r.wait, "wait", "W", false, "follow the new job and exit with its exit code")
 	cmd.Flags().BoolVar(&r.dryRun, "dry-run", false, "only check the job, submit nothing")
 	return cmd
 }
@@ -76,11 +79,20 @@ func rerun(ctx context.Context, a *cli.App, s *cli.Session, number messages.JobI
 	if err != nil {
 		return err
 	}
-	return a.Show(reply, func(p *cli.Page) {
+	show := func(p *cli.Page) {
 		p.Printf("%s of the %s of job %v did not end well; the new budget is %s, the old one was %s\n",
 			terminal.Count(reply.Tasks), terminal.Plural(job.Tasks, "task"), number, cli.Credits(spec.Budget), cli.Credits(job.Budget))
 		writeSubmitted(p, reply, r.dryRun)
-	})
+	}
+	switch wait := r.wait && !r.dryRun; {
+	case !wait:
+		return a.Show(reply, show)
+	case !a.Flags.JSON:
+		if err := a.Show(reply, show); err != nil {
+			return err
+		}
+	}
+	return jobs.Wait(ctx, a, s, reply.Job)
 }
 
 // repeated is the job of all that did not end well of an ended job. Todo says which tasks

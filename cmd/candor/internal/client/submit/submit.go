@@ -318,6 +318,9 @@ func readSource(a *cli.App, path string) (source []byte, name string, err error)
 	in, name := a.In, standardInput
 	if path != "-" {
 		file, err := os.Open(path)
+		if os.IsNotExist(err) {
+			err = fmt.Errorf("there is no file %s: put -- before a command, as in candor submit -- hostname", path)
+		}
 		if err != nil {
 			return nil, path, cli.Usagef("%v", err)
 		}
