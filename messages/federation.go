@@ -35,6 +35,9 @@ func PeerVerbs() []PeerVerb {
 		{Bank, VerbLines},
 		{Bank, VerbPosition},
 		{Bank, VerbStatements},
+		{Depot, VerbPeerGet},
+		{Depot, VerbPeerOutputs},
+		{Depot, VerbPeerTake},
 	}
 }
 
