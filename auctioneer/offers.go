@@ -114,7 +114,7 @@ func (o *offers) of(ctx context.Context, site, account messages.Name, spec *mess
 	reply, err := bus.Call[messages.PeerQuoteReply](ctx, o.peers.bus,
 		messages.Subject(site, messages.Auctioneer, messages.VerbPeerQuote, messages.ServiceIdentity(o.peers.site)), messages.PeerQuoteRequest{Account: account, Spec: own})
 	if err != nil {
-		return nil, federation.Tamed(err)
+		return nil, messages.Tamed(err)
 	}
 	return federation.Screened(site, reply.Offers, o.clock()), nil
 }

@@ -55,7 +55,7 @@ func (p *peers) ask(ctx context.Context, peer messages.Name, verb string, reques
 		err = messages.Unmarshal(data, messages.Detect(data, ""), reply)
 	}
 	if err != nil {
-		return federation.Tamed(err)
+		return messages.Tamed(err)
 	}
 	federation.Tame(reply)
 	return nil

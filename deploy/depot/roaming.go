@@ -62,7 +62,7 @@ func askPeer[Reply any](ctx context.Context, d *Depot, peer messages.Name, verb 
 		err = messages.Unmarshal(data, messages.Detect(data, ""), &reply)
 	}
 	if err != nil {
-		said := messages.AsError("", federation.Tamed(err))
+		said := messages.AsError("", messages.Tamed(err))
 		return reply, messages.Errorf(said.Kind, "files of site %s: %s", peer, said.Message)
 	}
 	federation.Tame(&reply)

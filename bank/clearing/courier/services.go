@@ -142,6 +142,9 @@ func (c *Courier) instruct(ctx context.Context, caller messages.Name, r messages
 		c.metrics.repeats.Inc()
 		return clearing.SignReceipt(c.config.Signer, *receipt)
 	}
+	if err := c.pace.count(r.Instructions.From, len(r.Instructions.List), c.config.Clock()); err != nil {
+		return messages.SignedReceipt{}, err
+	}
 	result, err := c.proposer.propose(ctx, command)
 	if err != nil {
 		return messages.SignedReceipt{}, err
