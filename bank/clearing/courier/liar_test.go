@@ -160,6 +160,8 @@ func TestAPeersInstructionsArePaced(t *testing.T) {
 	if messages.KindOf(err) != messages.Exhausted || sent < paceBurst {
 		t.Fatalf("after %d instructions: %v", sent, err)
 	}
+	east.refused(messages.Exhausted, "$west", messages.VerbLines, messages.LinesRequest{Sender: "west", From: 1})
+	east.refused(messages.Exhausted, "$west", messages.VerbStatements, messages.StatementsRequest{})
 	must[messages.ClearingReply](east, "ada", messages.VerbRemit, messages.RemitRequest{Key: "k", Peer: "west", Payee: "bob", Amount: messages.Credit})
 	east.pass(messages.Duration(10 * time.Second))
 	if err := send(); err != nil {

@@ -12,8 +12,9 @@ import (
 // send paceBurst of them at once, all that a cut can have kept waiting, and in the long run
 // one each paceEvery. What was carried out before is answered without the log.
 const (
-	paceBurst = clearing.MaxVisits + clearing.MaxOutstanding
-	paceEvery = messages.Duration(5 * time.Millisecond)
+	paceBurst  = clearing.MaxVisits + clearing.MaxOutstanding
+	paceEvery  = messages.Duration(5 * time.Millisecond)
+	paceOfPage = 20 // instructions that a page of the books counts as: it costs as much work
 )
 
 // pace counts the instructions of each peer, by the time at which the peer may send

@@ -176,6 +176,9 @@ func (c *Courier) lines(ctx context.Context, caller messages.Name, r messages.Li
 	if !isBank {
 		return messages.SignedLines{}, messages.Errorf(messages.PermissionDenied, "account %q may not see the books between banks: only the bank of the peer may", caller)
 	}
+	if err := c.pace.count(site, paceOfPage, c.config.Clock()); err != nil {
+		return messages.SignedLines{}, err
+	}
 	if err := c.config.Host.Verify(ctx); err != nil {
 		return messages.SignedLines{}, err
 	}
