@@ -32,7 +32,7 @@ func (o *offers) answer(ctx context.Context, account messages.Name, r messages.O
 	if err := r.Validate(); err != nil {
 		return reply, err
 	}
-	leave, err := o.peers.enter()
+	leave, err := o.peers.enter(messages.AnySite)
 	if err != nil {
 		return reply, err
 	}
