@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/await"
@@ -182,5 +183,40 @@ func TestFilesTravelToASiteAndBack(t *testing.T) {
 	}
 	if last, err := alice.receiveLeft(reply.Tasks[0].Files[0], reply.Tasks[0].Attempt); last != "and one more\n" || err != nil {
 		t.Errorf("its last line is %q, %v", last, err)
+	}
+}
+
+// TestAContractOutlastsACut: a contract that a site offered to a peer's user is honoured,
+// although the sites are cut off from one another when the user accepts it.
+func TestAContractOutlastsACut(t *testing.T) {
+	t.Parallel()
+	west, east, between := overRoad(t, func(c *Config) {
+		c.Markets = []messages.Market{{Name: "main", Mechanism: messages.Proportional, Classes: []messages.Name{"reduce"}}, {Name: "sold", Mechanism: messages.ContractMenu, Classes: []messages.Name{"map"}}}
+	})
+	alice, atWest, atEast := connect(t, west, "alice"), connect(t, west, "operator"), connect(t, east, "operator")
+	await.Until(t, "the sites are linked", func() bool { return atWest.linked() && atEast.linked() })
+	spec := messages.JobSpec{Name: "sold", Market: "sold", Budget: 50 * messages.Credit, Length: messages.Duration(time.Hour), Stages: []messages.Stage{{Name: "main", Class: "map", Script: "echo sold"}},
+		Valuation: &messages.Valuation{Class: messages.Hard, Max: 20, Deadline: 7200}}
+	offers := request[messages.OffersReply](alice, messages.Auctioneer, messages.VerbOffers, messages.OffersRequest{Spec: spec, Sites: []messages.Name{"east"}}).Offers
+	if len(offers) == 0 || !strings.HasPrefix(offers[0].Contract, "east/") {
+		t.Fatalf("the offers are %+v", offers)
+	}
+	taken := offers[len(offers)-1]
+	spec.Contract, spec.Budget = taken.Contract, taken.Budget
+	between.cut()
+	id := alice.submitTo("sold", "east", spec).Job
+	if j := alice.job(id); j.Away == nil || j.Away.Phase != "Sending" || j.State.Final() {
+		t.Errorf("behind the cut: %+v, %+v", j.JobSummary, j.Away)
+	}
+	between.mend()
+	if j := alice.final(id); j.State != messages.Completed || j.Charged > taken.Price {
+		t.Errorf("of a price of %v it was charged %v: %+v; %s", taken.Price, j.Charged, j.JobSummary, alice.why(id).Message)
+	}
+	jobs := request[messages.JobsReply](atEast, messages.Auctioneer, messages.VerbJobs, messages.JobsRequest{All: true}).Jobs
+	if len(jobs) != 1 {
+		t.Fatalf("east ran %+v", jobs)
+	}
+	if there := request[messages.JobDetail](atEast, messages.Auctioneer, messages.VerbJob, messages.JobRequest{Job: jobs[0].Job}); "east/"+there.Spec.Contract != taken.Contract {
+		t.Errorf("east ran it by contract %q", there.Spec.Contract)
 	}
 }
