@@ -35,7 +35,10 @@ type Config struct {
 	// ended there: the bank sets its budget aside for that long, and for the
 	// margin of an authorisation; default 7 days.
 	RemoteFor messages.Duration
-	Limits    quota.Rules // of each account; the zero value has none
+	// LeastVisit is the least that another site must authorise for a job: offers to its users
+	// ask for no smaller budget. Default 0.01 credits.
+	LeastVisit messages.Credits
+	Limits     quota.Rules // of each account; the zero value has none
 	// MostMemory is the most memory that a task of a class may be asked for, in bytes;
 	// of a class that it does not have there is no bound.
 	MostMemory map[messages.Name]int64
@@ -81,6 +84,7 @@ func (c *Config) defaults() {
 	c.Lease = cmp.Or(c.Lease, messages.Duration(30*time.Second))
 	c.HoldFor = cmp.Or(c.HoldFor, messages.Duration(time.Hour))
 	c.RemoteFor = cmp.Or(c.RemoteFor, messages.Duration(7*24*time.Hour))
+	c.LeastVisit = cmp.Or(c.LeastVisit, messages.LeastVisit)
 	c.Log = cmp.Or(c.Log, zap.NewNop())
 	c.Metrics = cmp.Or[prometheus.Registerer](c.Metrics, prometheus.NewRegistry())
 	if c.Clock == nil {

@@ -32,7 +32,7 @@ type federated struct {
 }
 
 func newFederated(a *Auctioneer, over <-chan struct{}) *federated {
-	return &federated{site: a, peers: &peers{site: a.Site, bus: a.Bus, places: make(chan struct{}, maxLooks)}, over: over, news: make(chan struct{}),
+	return &federated{site: a, peers: &peers{site: a.Site, bus: a.Bus}, over: over, news: make(chan struct{}),
 		visits: federation.NewVisits(rand.Uint64() >> 1), troubles: map[messages.Name]string{}}
 }
 

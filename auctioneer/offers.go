@@ -32,7 +32,7 @@ func (o *offers) answer(ctx context.Context, account messages.Name, r messages.O
 	if err := r.Validate(); err != nil {
 		return reply, err
 	}
-	leave, err := o.peers.enter()
+	leave, err := o.peers.enter(messages.AnySite)
 	if err != nil {
 		return reply, err
 	}
@@ -114,7 +114,7 @@ func (o *offers) of(ctx context.Context, site, account messages.Name, spec *mess
 	reply, err := bus.Call[messages.PeerQuoteReply](ctx, o.peers.bus,
 		messages.Subject(site, messages.Auctioneer, messages.VerbPeerQuote, messages.ServiceIdentity(o.peers.site)), messages.PeerQuoteRequest{Account: account, Spec: own})
 	if err != nil {
-		return nil, federation.Tamed(err)
+		return nil, messages.Tamed(err)
 	}
 	return federation.Screened(site, reply.Offers, o.clock()), nil
 }

@@ -16,31 +16,48 @@ import (
 const (
 	peerWithin   = 5 * time.Second        // an answer that nobody waits for
 	lookWithin   = 2 * time.Second        // an answer that a user waits for
-	maxLooks     = 64                     // users who wait for a peer at once
+	maxLooks     = 128                    // users who wait for peers at once
+	maxLooksAt   = maxLooks / 8           // and for one of them, or for all
 	peersKnown   = 5 * time.Second        // how old the list of peers may be
 	peersAtLeast = 100 * time.Millisecond // and where a site is not among them
 )
 
 // peers asks the auctioneers of other sites, and knows which other sites are peers.
 type peers struct {
-	site   messages.Name
-	bus    bus.Bus
-	places chan struct{} // of users who wait
+	site messages.Name
+	bus  bus.Bus
 
 	mu    sync.Mutex
+	looks map[messages.Name]int                   // users who wait, by peer
+	all   int                                     // of these
 	list  []messages.Name                         // with which new jobs may be exchanged
 	other map[messages.Name]messages.PeerStanding // of the rest
 	asked time.Time                               // for the list
 }
 
-// enter reserves one of the places for requests that wait for peers, if a place is
-// free. The places are few, so that such requests leave room for the site's own users.
-func (p *peers) enter() (leave func(), err error) {
-	select {
-	case p.places <- struct{}{}:
-		return func() { <-p.places }, nil
-	default:
-		return func() {}, messages.Errorf(messages.Exhausted, "%d requests wait for other sites, as many as the limit; try again", maxLooks)
+// enter reserves one of the places for requests that wait for a peer, or for any, if a
+// place is free. The places are few, so that such requests leave room for the site's own
+// users, and each peer has few of them, so that one that is silent leaves room for the others.
+func (p *peers) enter(peer messages.Name) (leave func(), err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.looks[peer] >= maxLooksAt || p.all >= maxLooks {
+		return func() {}, messages.Errorf(messages.Exhausted, "%d requests wait for site %s, and %d for all other sites, as many as the limit; try again", p.looks[peer], peer, p.all)
+	}
+	if p.looks == nil {
+		p.looks = map[messages.Name]int{}
+	}
+	p.looks[peer]++
+	p.all++
+	return func() { p.left(peer) }, nil
+}
+
+func (p *peers) left(peer messages.Name) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.all--
+	if p.looks[peer]--; p.looks[peer] == 0 {
+		delete(p.looks, peer)
 	}
 }
 
@@ -56,7 +73,7 @@ func (p *peers) ask(ctx context.Context, peer messages.Name, verb string, reques
 		err = messages.Unmarshal(data, messages.Detect(data, ""), reply)
 	}
 	if err != nil {
-		return federation.Tamed(err)
+		return messages.Tamed(err)
 	}
 	federation.Tame(reply)
 	return nil

@@ -7,6 +7,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"go.uber.org/zap"
@@ -46,6 +47,9 @@ func (l *submissions) quote(ctx context.Context, account messages.Name, r messag
 
 // quoteTo quotes for a job whose defaults are filled in.
 func (l *submissions) quoteTo(ctx context.Context, account messages.Name, spec *messages.JobSpec) (reply messages.QuoteReply, err error) {
+	if err := l.quotable(account); err != nil {
+		return reply, err
+	}
 	m := l.Find(spec.Market)
 	q, err := l.menu(ctx, m, account, spec)
 	if err != nil {
@@ -65,6 +69,22 @@ func (l *submissions) quoteTo(ctx context.Context, account messages.Name, spec *
 		})
 	}
 	return reply, nil
+}
+
+// quotable refuses quotes to users of another site that have many, whatever that site calls
+// its users: the other sites have the rest.
+func (l *submissions) quotable(account messages.Name) error {
+	_, home, visits := strings.Cut(account, "@")
+	if !visits {
+		return nil
+	}
+	var held int
+	now := l.Clock()
+	l.replica.read(func(b *book.Book) { held = b.QuotesOf(home, now) })
+	if held >= book.MaxSiteQuotes {
+		return messages.Errorf(messages.Exhausted, "users of site %s have %d valid quotes, the limit; wait until some quotes expire", home, held)
+	}
+	return nil
 }
 
 func (l *submissions) menu(ctx context.Context, m *messages.Market, account messages.Name, spec *messages.JobSpec) (q *mechanism.Quote, err error) {

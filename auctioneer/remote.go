@@ -31,7 +31,7 @@ type remote struct {
 // submit commits a remote job. It has its number at once; the errands do the rest,
 // whoever leads then.
 func (r *remote) submit(ctx context.Context, account messages.Name, q *messages.SubmitRequest) (reply messages.SubmitReply, err error) {
-	leave, full := r.peers.enter()
+	leave, full := r.peers.enter(q.Site)
 	if full != nil && (q.Site == messages.AnySite || q.DryRun) {
 		return reply, full
 	}
@@ -178,7 +178,7 @@ func askAbout[Reply any](ctx context.Context, p *peers, j *book.RemoteJob, verb 
 	if j.Known == 0 {
 		return reply, messages.Errorf(messages.NotFound, "job %d has not come to site %s: it is %v", j.ID, j.Peer, j.Phase)
 	}
-	leave, err := p.enter()
+	leave, err := p.enter(j.Peer)
 	if err != nil {
 		return reply, err
 	}

@@ -63,3 +63,47 @@ func TestASitesJobsAreBoundedAsOnes(t *testing.T) {
 		t.Errorf("a site that is too fast is told %v, and should ask again", kind)
 	}
 }
+
+// No site can take the quotes of all other sites, under however many names its users come.
+func TestASitesQuotesAreBounded(t *testing.T) {
+	l := bookkeeper(t)
+	for i := range book.MaxSiteQuotes {
+		quote := &book.Quote{Account: messages.VisitorName(fmt.Sprint("eve", i/50), "east"), Market: "m", Expires: epoch + 1}
+		if err, refused := l.replica.book.Apply(&book.Command{Quote: quote}).(error); refused {
+			t.Fatal(err)
+		}
+	}
+	s := &submissions{leader: l}
+	if err := s.quotable("new@east"); messages.KindOf(err) != messages.Exhausted {
+		t.Errorf("one more quote to a site: %v", err)
+	}
+	for _, other := range []messages.Name{"ada@north", "alice"} {
+		if err := s.quotable(other); err != nil {
+			t.Errorf("%s: %v", other, err)
+		}
+	}
+}
+
+// Users who wait for a silent peer leave room for those who ask another.
+func TestLooksAreBoundedPerPeer(t *testing.T) {
+	p := &peers{site: "west"}
+	var leave func()
+	for range maxLooksAt {
+		var err error
+		if leave, err = p.enter("east"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := p.enter("east"); messages.KindOf(err) != messages.Exhausted {
+		t.Errorf("one more for the silent peer: %v", err)
+	}
+	other, err := p.enter("north")
+	if err != nil {
+		t.Errorf("another peer: %v", err)
+	}
+	other()
+	leave()
+	if _, err := p.enter("east"); err != nil {
+		t.Errorf("after one has left: %v", err)
+	}
+}

@@ -253,5 +253,8 @@ func (v *visiting) quote(ctx context.Context, home messages.Name, r messages.Pee
 		return reply, err
 	}
 	reply.Offers, err = v.offers.own(ctx, messages.VisitorName(r.Account, home), &r.Spec)
+	for i := range reply.Offers {
+		reply.Offers[i].Budget = max(reply.Offers[i].Budget, v.site.LeastVisit)
+	}
 	return reply, err
 }

@@ -1,6 +1,7 @@
 package messages
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"unicode"
@@ -149,6 +150,18 @@ func (e Ending) cause() string {
 // signalNames are the signals that often end programs, as Linux numbers them.
 var signalNames = map[int]string{1: "SIGHUP", 2: "SIGINT", 3: "SIGQUIT", 4: "SIGILL", 6: "SIGABRT", 7: "SIGBUS", 8: "SIGFPE", 9: "SIGKILL",
 	11: "SIGSEGV", 13: "SIGPIPE", 14: "SIGALRM", 15: "SIGTERM", 24: "SIGXCPU", 25: "SIGXFSZ"}
+
+// MaxForeignText bounds, in bytes, a text of another site that is shown.
+const MaxForeignText = 2048
+
+// Tamed is an error of another site whose texts are printable and short.
+func Tamed(err error) error {
+	var said *Error
+	if !errors.As(err, &said) {
+		return err
+	}
+	return &Error{Kind: said.Kind, Op: Printable(said.Op, 200), Message: Printable(said.Message, MaxForeignText)}
+}
 
 // Printable makes a text of at most some bytes fit for a line on a terminal: what is no
 // character, or moves the cursor, becomes a dot.

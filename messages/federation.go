@@ -13,6 +13,10 @@ const (
 	VerbPeerTasks  = "peer-tasks"  // the tasks of a job that came from there
 )
 
+// LeastVisit is the least that another site must authorise for a job, where a site does not
+// state another amount.
+const LeastVisit = Credit / 100
+
 // PeerVerb is a request that a site takes from the services of another.
 type PeerVerb struct {
 	Actor string `json:"actor"`
@@ -35,6 +39,9 @@ func PeerVerbs() []PeerVerb {
 		{Bank, VerbLines},
 		{Bank, VerbPosition},
 		{Bank, VerbStatements},
+		{Depot, VerbPeerGet},
+		{Depot, VerbPeerOutputs},
+		{Depot, VerbPeerTake},
 	}
 }
 

@@ -36,6 +36,14 @@ const (
 	VerbDeliver = "deliver" // DeliverRequest → Empty: what the attempt left
 )
 
+// Verbs with which the depot of another site asks this one's. The caller is "$" and that
+// site; a job has its number at its home site.
+const (
+	VerbPeerTake    = "peer-take"    // GetRequest → GetReply: an input of a job of this site that runs there
+	VerbPeerOutputs = "peer-outputs" // OutputsRequest → OutputsReply: what the tasks of a job left that came from there
+	VerbPeerGet     = "peer-get"     // GetRequest → GetReply: one of these files
+)
+
 // File is a file that travels, known by what is in it.
 type File struct {
 	Name   string `json:"name"`   // where it lies in the working directory, with "/" between directories
@@ -63,9 +71,11 @@ type PutReply struct {
 
 // GetRequest reads a piece of a file.
 type GetRequest struct {
-	Digest  string  `json:"digest"`
-	Offset  int64   `json:"offset,omitempty"` // a multiple of PieceSize
-	Attempt Attempt `json:"attempt"`          // of agents; users leave it out
+	Digest string `json:"digest"`
+	Offset int64  `json:"offset,omitempty"` // a multiple of PieceSize
+	// Attempt is whose input it is, of agents; of users, which task left the file: a file of a
+	// job at another site is found by that.
+	Attempt Attempt `json:"attempt"`
 	// Account is whose file it is, of operators; "": the caller's.
 	Account Name `json:"account,omitempty"`
 }

@@ -12,7 +12,8 @@ import (
 const (
 	MaxQuotes        = 10_000
 	MaxAccountQuotes = 100
-	MaxVisitorQuotes = MaxQuotes / 2 // of all accounts of other sites together
+	MaxVisitorQuotes = MaxQuotes / 2  // of all accounts of other sites together
+	MaxSiteQuotes    = MaxQuotes / 16 // of all accounts of one of them, which the leader sees to
 )
 
 // Quote is a menu that was quoted. As a command its result is its ID.
@@ -55,6 +56,16 @@ func (s *quotes) quote(q *Quote, now messages.Time) (uint64, error) {
 	given.ID, given.Job = s.last, 0
 	s.quoted = append(s.quoted, &given)
 	return given.ID, nil
+}
+
+// QuotesOf counts the quotes of another site's users that hold still.
+func (s *quotes) QuotesOf(home messages.Name, now messages.Time) (n int) {
+	for _, q := range s.quoted {
+		if _, of, visits := strings.Cut(q.Account, "@"); visits && of == home && q.Expires >= now {
+			n++
+		}
+	}
+	return n
 }
 
 // isVisitor reports whether an account is one of another site.

@@ -116,8 +116,8 @@ func said(r *book.RemoteJob, reply any) (*book.Step, error) {
 	return nil, messages.Errorf(messages.Unavailable, "the answer is of another kind: %T", reply)
 }
 
-// Portable refuses a job that needs what only its home site has: files at the
-// depot, and other jobs to wait for.
+// Portable refuses a job that needs what only its home site has, such as other jobs to
+// wait for.
 func Portable(spec *messages.JobSpec) error {
 	switch {
 	case len(spec.AfterJobs) > 0:
@@ -130,14 +130,6 @@ func Portable(spec *messages.JobSpec) error {
 		return messages.Errorf(messages.Invalid, "begin: a job at another site cannot wait for a time; submit the job at that time, or submit the job to your own site")
 	case len(spec.AfterOK) > 0:
 		return messages.Errorf(messages.Invalid, "after_ok: a job at another site cannot wait for jobs of this site; submit the job when these jobs have ended, or submit the job to your own site")
-	}
-	for i := range spec.Stages {
-		switch s := &spec.Stages[i]; {
-		case len(s.Inputs) > 0:
-			return messages.Errorf(messages.Invalid, "stages[%d].inputs: files do not travel to other sites; put small input into the script, or submit the job to your own site", i)
-		case len(s.Outputs) > 0:
-			return messages.Errorf(messages.Invalid, "stages[%d].outputs: files are not kept at other sites; write the results to standard output, or submit the job to your own site", i)
-		}
 	}
 	return nil
 }

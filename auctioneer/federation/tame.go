@@ -1,7 +1,6 @@
 package federation
 
 import (
-	"errors"
 	"math"
 	"reflect"
 
@@ -10,7 +9,6 @@ import (
 
 // Bounds on what an answer of a peer may say, whatever it is about.
 const (
-	maxText     = 2048                // bytes of a text
 	maxItems    = 100_000             // of a list
 	lastTime    = 253_402_300_799e6   // the end of the year 9999: what follows has no form in text
 	longestSpan = 100 * 365 * 86400e9 // 100 years
@@ -46,7 +44,7 @@ func tame(v reflect.Value) {
 			tame(v.Index(i))
 		}
 	case reflect.String:
-		v.SetString(messages.Printable(v.String(), maxText))
+		v.SetString(messages.Printable(v.String(), messages.MaxForeignText))
 	case reflect.Float32, reflect.Float64:
 		if x := v.Float(); math.IsNaN(x) {
 			v.SetFloat(0)
@@ -70,13 +68,4 @@ func boundsOf(x any) (least, most int64) {
 		return -int64(messages.MaxCredits), int64(messages.MaxCredits)
 	}
 	return -1, largest
-}
-
-// Tamed is an error of a peer whose text is within the same bounds.
-func Tamed(err error) error {
-	var said *messages.Error
-	if !errors.As(err, &said) {
-		return err
-	}
-	return &messages.Error{Kind: said.Kind, Op: messages.Printable(said.Op, maxHeard), Message: messages.Printable(said.Message, maxText)}
 }

@@ -18,7 +18,7 @@ func TestTame(t *testing.T) {
 	Tame(said)
 	stage, share := said.Stages[0], said.Shares[0]
 	switch {
-	case strings.ContainsAny(stage.Name+share.Class, "\x1b\a\u202e"), len(stage.Class) > maxText:
+	case strings.ContainsAny(stage.Name+share.Class, "\x1b\a\u202e"), len(stage.Class) > messages.MaxForeignText:
 		t.Errorf("texts are %q, %q and %d bytes", stage.Name, share.Class, len(stage.Class))
 	case said.Started != 0, said.Ended != lastTime, stage.Started != lastTime, said.Charged < -messages.MaxCredits:
 		t.Errorf("started %v, ended %v, charged %v", said.Started, said.Ended, said.Charged)
@@ -32,7 +32,7 @@ func TestTame(t *testing.T) {
 	if Tame(&log); string(log.Data) != "\x1b[31mred" {
 		t.Errorf("the bytes of a log became %q", log.Data)
 	}
-	if err := Tamed(messages.Errorf(messages.Expired, "\x1b[2Jlate")); messages.KindOf(err) != messages.Expired || strings.Contains(err.Error(), "\x1b") {
+	if err := messages.Tamed(messages.Errorf(messages.Expired, "\x1b[2Jlate")); messages.KindOf(err) != messages.Expired || strings.Contains(err.Error(), "\x1b") {
 		t.Errorf("an error is %q", err)
 	}
 }

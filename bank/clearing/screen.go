@@ -1,6 +1,10 @@
 package clearing
 
-import "github.com/candor-grid/candor/messages"
+import (
+	"slices"
+
+	"github.com/candor-grid/candor/messages"
+)
 
 // screen refuses what is wrong whatever the books say.
 type screen struct {
@@ -107,14 +111,30 @@ func (s *State) ScreenLines(l *messages.SignedLines, name, sender messages.Name)
 		if m.List[i].Number != m.List[0].Number+uint64(i) || len(m.List) > messages.MaxBookLines {
 			return reject(Malformed, messages.Invalid, "the page has too many lines, or not all numbers in order")
 		}
+		if l := &m.List[i]; l.Moved != 0 && (l.Refused || !countable(l.Moved) || l.Moved > l.Asked) || !l.Refused && !countable(l.Asked) {
+			return reject(Malformed, messages.Invalid, "number %d of the page moved %v of %v credits, which cannot be", l.Number, l.Moved, l.Asked)
+		}
 	}
 	return nil
 }
+
+// countable reports whether an amount can be one of an instruction or of a cycle.
+func countable(c messages.Credits) bool { return c >= 0 && c <= messages.MaxCredits }
 
 // ScreenPosition reports what is wrong with a peer's position in a cycle.
 func (s *State) ScreenPosition(p *messages.SignedPosition, name messages.Name, cycle uint64) *Rejected {
 	if p.Position.Site != name || p.Position.Cycle != cycle {
 		return reject(Misaddressed, messages.Conflict, "the position is of site %q in cycle %d", clip(p.Position.Site), p.Position.Cycle)
 	}
-	return s.screen.signed(name, s.peers.site, domainPosition, &p.Position, p.Signature)
+	if err := s.screen.signed(name, s.peers.site, domainPosition, &p.Position, p.Signature); err != nil {
+		return err
+	}
+	legs := p.Position.Legs
+	for i := range legs {
+		if l := &legs[i]; len(legs) > maxPeers || !messages.ValidName(l.Peer) || !countable(l.Paid) || !countable(l.Received) || !countable(l.Volume) ||
+			slices.ContainsFunc(legs[:i], func(other messages.Leg) bool { return other.Peer == l.Peer }) {
+			return reject(Malformed, messages.Invalid, "the position has too many legs, one twice, or one that cannot be: with %q, paid %v, received %v", clip(l.Peer), l.Paid, l.Received)
+		}
+	}
+	return nil
 }

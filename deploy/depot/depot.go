@@ -69,7 +69,9 @@ type Depot struct {
 
 	buckets known[messages.Name, bus.Objects]
 	owners  known[holding, messages.Name]
-	inputs  known[messages.JobID, map[string]bool] // digests
+	jobs    known[messages.JobID, job]
+	asking  places // of requests to peers
+	asked   places // and of theirs
 
 	readable known[messages.JobID, bool] // outputs that no market keeps, or not any more
 }
@@ -96,6 +98,9 @@ func Start(c Config) (*Depot, error) {
 			at(messages.VerbTake, bus.Handle(messages.VerbTake, d.take)),
 			at(messages.VerbGive, bus.Handle(messages.VerbGive, d.give)),
 			at(messages.VerbDeliver, bus.Handle(messages.VerbDeliver, d.deliver)),
+			at(messages.VerbPeerTake, forPeers(d, messages.VerbPeerTake, d.peerTake)),
+			at(messages.VerbPeerOutputs, forPeers(d, messages.VerbPeerOutputs, d.peerOutputs)),
+			at(messages.VerbPeerGet, forPeers(d, messages.VerbPeerGet, d.peerGet)),
 		},
 	})
 	if err != nil {
@@ -105,8 +110,9 @@ func Start(c Config) (*Depot, error) {
 	return d, nil
 }
 
-// concurrency bounds the requests at work, each with a piece in memory.
-const concurrency = 16
+// concurrency bounds the requests at work, each with a piece in memory. Those that wait
+// for a peer have few of the places.
+const concurrency = 64
 
 // Close ends the service.
 func (d *Depot) Close() error {
@@ -128,19 +134,30 @@ func (d *Depot) whose(caller, account messages.Name, what zap.Field) (messages.N
 	return account, nil
 }
 
-// bucket is that of an account.
+// bucket is that of an account, or of all visitors from a site.
 func (d *Depot) bucket(ctx context.Context, account messages.Name) (bus.Objects, error) {
+	name, home, visits := strings.Cut(account, "@")
+	if visits {
+		account = VisitorsOf(home)
+	}
 	return d.buckets.get(account, func() (bus.Objects, error) {
-		if !messages.ValidName(account) {
+		if valid := !visits && messages.ValidName(name) || visits && messages.ValidName(home); !valid {
 			return nil, messages.Errorf(messages.PermissionDenied, "account %q: has no files", account)
 		}
 		return d.c.Bus.Objects(ctx, bucketName(d.c.Site, account), bus.BucketConfig{MaxAge: d.c.Retention, MaxBytes: d.c.Quota})
 	})
 }
 
+// VisitorsOf stands for all visitors from a site in the place of an account: together they
+// have one bucket, so that no invented names get a site more room.
+func VisitorsOf(home messages.Name) messages.Name { return "@" + home }
+
 // bucketName tells the accounts of all sites apart: since neither name can hold
-// the other's length, no two pairs have the same.
+// the other's length, no two pairs have the same. A bucket of visitors has the length 0.
 func bucketName(site, account messages.Name) string {
+	if home, visits := strings.CutPrefix(account, "@"); visits {
+		return fmt.Sprintf("FILES_%s_0_%s", strings.ToUpper(site), home)
+	}
 	return fmt.Sprintf("FILES_%s_%d_%s", strings.ToUpper(site), len(account), account)
 }
 

@@ -16,18 +16,21 @@ const patience = 30 * time.Second
 // site is a depot on a bus in memory, with an auctioneer that has one job.
 type site struct {
 	*testing.T
-	net *bus.Network
-	job messages.JobDetail
-	at  messages.TaskStatus // its one task
+	name messages.Name
+	net  *bus.Network
+	job  messages.JobDetail
+	at   messages.TaskStatus // its one task
 }
 
-func newSite(t *testing.T, c Config) *site {
-	s := &site{T: t, net: bus.NewMemory()}
+func newSite(t *testing.T, c Config) *site { return siteOn(t, bus.NewMemory(), "west", c) }
+
+func siteOn(t *testing.T, net *bus.Network, name messages.Name, c Config) *site {
+	s := &site{T: t, name: name, net: net}
 	s.job.Job, s.job.Account = 7, "alice"
 	s.job.Spec.Stages = []messages.Stage{{Name: "main"}}
 	s.at = messages.TaskStatus{Task: messages.TaskRef{Job: 7}, Attempt: 2, Node: "node1"}
 	at := func(verb string, handle bus.Handler) bus.Endpoint {
-		return bus.Endpoint{Name: verb, Subject: messages.Subject("west", messages.Auctioneer, verb, "*"), Handle: handle}
+		return bus.Endpoint{Name: verb, Subject: messages.Subject(name, messages.Auctioneer, verb, "*"), Handle: handle}
 	}
 	_, err := s.net.Connect("$auctioneer").Serve(bus.Service{Name: "candor-auctioneer", Version: "1.0.0", Endpoints: []bus.Endpoint{
 		at(messages.VerbJob, bus.Handle("job", func(context.Context, messages.Name, messages.JobRequest) (messages.JobDetail, error) {
@@ -40,7 +43,7 @@ func newSite(t *testing.T, c Config) *site {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c.Site, c.Operator, c.Bus = "west", "operator", s.net.Connect("$depot")
+	c.Site, c.Operator, c.Bus = name, "operator", s.net.Connect("$depot")
 	d, err := Start(c)
 	if err != nil {
 		t.Fatal(err)
@@ -60,7 +63,7 @@ func (s *site) within() context.Context {
 }
 
 func ask[Reply any](s *site, verb string, as messages.Name, request any) (Reply, error) {
-	return bus.Call[Reply](s.within(), s.net.Connect(as), messages.Subject("west", messages.Depot, verb, as), request)
+	return bus.Call[Reply](s.within(), s.net.Connect(as), messages.Subject(s.name, messages.Depot, verb, as), request)
 }
 
 func (s *site) send(verb string, as messages.Name, attempt messages.Attempt, content string) (messages.File, bool, error) {
@@ -69,20 +72,20 @@ func (s *site) send(verb string, as messages.Name, attempt messages.Attempt, con
 	if err != nil {
 		s.Fatal(err)
 	}
-	sent, err := bus.SendFile(s.within(), s.net.Connect(as), messages.Subject("west", messages.Depot, verb, as), attempt, f, strings.NewReader(content))
+	sent, err := bus.SendFile(s.within(), s.net.Connect(as), messages.Subject(s.name, messages.Depot, verb, as), attempt, f, strings.NewReader(content))
 	return f, sent, err
 }
 
 func (s *site) receive(verb string, as messages.Name, attempt messages.Attempt, f messages.File) (string, error) {
 	var b bytes.Buffer
-	err := bus.ReceiveFile(s.within(), s.net.Connect(as), messages.Subject("west", messages.Depot, verb, as), attempt, f, &b)
+	err := bus.ReceiveFile(s.within(), s.net.Connect(as), messages.Subject(s.name, messages.Depot, verb, as), attempt, f, &b)
 	return b.String(), err
 }
 
 // bucket is an account's, behind the depot's back.
 func (s *site) bucket(account messages.Name) bus.Objects {
 	s.Helper()
-	o, err := s.net.Connect("$depot").Objects(s.within(), bucketName("west", account), bus.BucketConfig{MaxAge: time.Hour, MaxBytes: 1 << 30})
+	o, err := s.net.Connect("$depot").Objects(s.within(), bucketName(s.name, account), bus.BucketConfig{MaxAge: time.Hour, MaxBytes: 1 << 30})
 	if err != nil {
 		s.Fatal(err)
 	}
@@ -233,7 +236,7 @@ func TestConfigRefuses(t *testing.T) {
 func TestBucketNames(t *testing.T) {
 	seen := map[string]string{}
 	for _, site := range []messages.Name{"a", "a_1_b", "a_b", "a-1"} {
-		for _, account := range []messages.Name{"b", "b_1_b", "a_1_b", "b_3_b_1", "b-1"} {
+		for _, account := range []messages.Name{"b", "b_1_b", "a_1_b", "b_3_b_1", "b-1", VisitorsOf("b"), VisitorsOf("b_1_b")} {
 			name := bucketName(site, account)
 			if other := seen[name]; other != "" {
 				t.Errorf("%s of %s has the bucket of %s", account, site, other)

@@ -14,6 +14,14 @@
 // many jobs use it. A file counts as there when all its pieces have come and have
 // been found to be what the digest says.
 //
+// # Jobs between sites
+//
+// The files of visiting jobs are in one bucket for each home site, lists of outputs under
+// the job's number at home. An input is fetched from the home site's depot, piece by piece,
+// when a task first wants it, and kept for the tasks after it. The owner reads outputs by
+// way of the home site. A peer reads the inputs of the jobs that it runs, and what tasks of
+// its own jobs left; requests to a peer and of a peer have a few places each.
+//
 // # For how long
 //
 // What is kept goes when it is older than Config.Retention. A file that somebody

@@ -20,6 +20,11 @@ func (d *Depot) get(ctx context.Context, caller messages.Name, r messages.GetReq
 	if err != nil {
 		return messages.GetReply{}, err
 	}
+	if r.Attempt.Task.Job != 0 {
+		if away, err := d.awayOf(ctx, account, r.Attempt.Task.Job); away != "" || err != nil {
+			return d.getAway(ctx, away, &r, err)
+		}
+	}
 	return d.read(ctx, account, &r)
 }
 

@@ -40,7 +40,7 @@ func TestOperatorsReadAndTheLogSaysSo(t *testing.T) {
 	}
 	read := func(as, of messages.Name) (string, error) {
 		var b bytes.Buffer
-		err := bus.ReceiveFileOf(s.within(), s.net.Connect(as), messages.Subject("west", messages.Depot, messages.VerbGet, as), of, f, &b)
+		err := bus.ReceiveFileOf(s.within(), s.net.Connect(as), messages.Subject("west", messages.Depot, messages.VerbGet, as), of, messages.Attempt{}, f, &b)
 		return b.String(), err
 	}
 	if got, err := read("alice", "alice"); got != "secret" || err != nil {

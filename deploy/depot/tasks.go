@@ -22,14 +22,19 @@ func (d *Depot) take(ctx context.Context, node messages.Name, r messages.GetRequ
 	if err != nil {
 		return messages.GetReply{}, err
 	}
-	inputs, err := d.inputsOf(ctx, r.Attempt.Task.Job)
+	j, err := d.job(ctx, r.Attempt.Task.Job)
 	if err != nil {
 		return messages.GetReply{}, err
 	}
-	if !inputs[r.Digest] {
+	size, has := j.inputs[r.Digest]
+	if !has {
 		return messages.GetReply{}, messages.Errorf(messages.PermissionDenied, "job %v has no input of this digest", r.Attempt.Task.Job)
 	}
-	return d.read(ctx, account, &r)
+	reply, err := d.read(ctx, account, &r)
+	if err != nil && j.visit != nil && messages.KindOf(err) == messages.NotFound {
+		return d.bring(ctx, j.visit, size, &r)
+	}
+	return reply, err
 }
 
 // give takes a piece of an output of a task that the caller was given.
@@ -63,7 +68,11 @@ func (d *Depot) deliver(ctx context.Context, node messages.Name, r messages.Deli
 	if err != nil {
 		return messages.Empty{}, err
 	}
-	return messages.Empty{}, b.Put(ctx, outputsName(r.Attempt.Task), data)
+	t, err := d.atHome(ctx, account, r.Attempt.Task)
+	if err != nil {
+		return messages.Empty{}, err
+	}
+	return messages.Empty{}, b.Put(ctx, outputsName(t), data)
 }
 
 func outputsName(t messages.TaskRef) string {
@@ -88,11 +97,19 @@ func (d *Depot) outputs(ctx context.Context, caller messages.Name, r messages.Ou
 	if err != nil {
 		return reply, err
 	}
+	if away, err := d.awayOf(ctx, account, r.Job); away != "" || err != nil {
+		return d.outputsAway(ctx, away, &r, err)
+	}
 	if account == caller {
-		if err := d.handedOver(ctx, r.Job); err != nil {
+		if err := d.handedOver(ctx, r.Job, r.Job); err != nil {
 			return reply, err
 		}
 	}
+	return d.list(ctx, account, &r)
+}
+
+// list lists what tasks of a job left, by what is in a bucket.
+func (d *Depot) list(ctx context.Context, account messages.Name, r *messages.OutputsRequest) (reply messages.OutputsReply, err error) {
 	b, err := d.bucket(ctx, account)
 	if err != nil {
 		return reply, err
@@ -118,16 +135,16 @@ func (d *Depot) outputs(ctx context.Context, caller messages.Name, r messages.Ou
 	return reply, nil
 }
 
-// handedOver refuses a job whose market keeps its outputs still. Outputs of a job that the
-// auctioneer does not know any more are readable.
-func (d *Depot) handedOver(ctx context.Context, id messages.JobID) error {
+// handedOver refuses a job whose market keeps its outputs still, under the number that the
+// asker knows. Outputs of a job that the auctioneer does not know any more are readable.
+func (d *Depot) handedOver(ctx context.Context, id, asked messages.JobID) error {
 	_, err := d.readable.get(id, func() (bool, error) {
 		job, err := query[messages.JobDetail](ctx, d, messages.VerbJob, messages.JobRequest{Job: id})
 		switch {
 		case err != nil && messages.KindOf(err) == messages.NotFound:
 			return true, nil
 		case err == nil && job.Kept:
-			err = messages.ErrKept(id, job.Spec.Deadline)
+			err = messages.ErrKept(asked, job.Spec.Deadline)
 		}
 		return err == nil, err
 	})
@@ -161,17 +178,27 @@ func (d *Depot) ask(ctx context.Context, h holding) (messages.Name, error) {
 	return reply.Account, nil
 }
 
-// inputsOf returns the digests of the inputs of a job, which never change.
-func (d *Depot) inputsOf(ctx context.Context, id messages.JobID) (map[string]bool, error) {
-	return d.inputs.get(id, func() (map[string]bool, error) {
-		job, err := query[messages.JobDetail](ctx, d, messages.VerbJob, messages.JobRequest{Job: id})
-		found := map[string]bool{}
-		for _, s := range job.Spec.Stages {
+// job is what never changes of a job.
+type job struct {
+	account messages.Name
+	away    messages.Name    // the site that runs the job; "": this one
+	visit   *messages.Visit  // whose job it is of which other site; nil: this one's
+	inputs  map[string]int64 // sizes by digest
+}
+
+func (d *Depot) job(ctx context.Context, id messages.JobID) (job, error) {
+	return d.jobs.get(id, func() (job, error) {
+		found, err := query[messages.JobDetail](ctx, d, messages.VerbJob, messages.JobRequest{Job: id})
+		j := job{account: found.Account, visit: found.Visit, inputs: map[string]int64{}}
+		if found.Away != nil {
+			j.away = found.Away.Site
+		}
+		for _, s := range found.Spec.Stages {
 			for _, f := range s.Inputs {
-				found[f.Digest] = true
+				j.inputs[f.Digest] = f.Size
 			}
 		}
-		return found, err
+		return j, err
 	})
 }
 

@@ -126,12 +126,23 @@ func (s *saving) depot(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	peers, err := ask[messages.PeersReply](ctx, s.operator, messages.Bank, messages.VerbPeers, messages.Empty{})
+	if err != nil {
+		return err
+	}
+	var owners []messages.Name
 	for _, account := range reply.Accounts {
-		err := depot.Save(ctx, b, s.config.Site, account.Account, func(object string, data []byte) error {
-			return s.to.Bytes(filepath.Join(messages.Depot, account.Account, object), data)
+		owners = append(owners, account.Account)
+	}
+	for i := range peers.Peers {
+		owners = append(owners, depot.VisitorsOf(peers.Peers[i].Peer))
+	}
+	for _, owner := range owners {
+		err := depot.Save(ctx, b, s.config.Site, owner, func(object string, data []byte) error {
+			return s.to.Bytes(filepath.Join(messages.Depot, owner, object), data)
 		})
 		if err != nil {
-			return fmt.Errorf("files of %s: %w", account.Account, err)
+			return fmt.Errorf("files of %s: %w", owner, err)
 		}
 	}
 	return nil

@@ -49,10 +49,13 @@ func (u user) send(name string, content []byte) (messages.File, bool) {
 }
 
 // receive gets a file's content.
-func (u user) receive(f messages.File) (string, error) {
+func (u user) receive(f messages.File) (string, error) { return u.receiveLeft(f, messages.Attempt{}) }
+
+// receiveLeft gets the content of a file that an attempt left.
+func (u user) receiveLeft(f messages.File, left messages.Attempt) (string, error) {
 	u.Helper()
 	var content bytes.Buffer
-	err := bus.ReceiveFile(within(u.T), u.bus, messages.Subject(u.site, messages.Depot, messages.VerbGet, u.name), messages.Attempt{}, f, &content)
+	err := bus.ReceiveFile(within(u.T), u.bus, messages.Subject(u.site, messages.Depot, messages.VerbGet, u.name), left, f, &content)
 	return content.String(), err
 }
 
@@ -63,7 +66,7 @@ func (u user) left(id messages.JobID) map[uint32]map[string]string {
 	for _, t := range request[messages.OutputsReply](u, messages.Depot, messages.VerbOutputs, messages.OutputsRequest{Job: id}).Tasks {
 		files := map[string]string{}
 		for _, f := range t.Files {
-			content, err := u.receive(f)
+			content, err := u.receiveLeft(f, t.Attempt)
 			if err != nil {
 				u.Errorf("%s of task %d: %v", f.Name, t.Attempt.Task.Index, err)
 			}

@@ -73,7 +73,7 @@ var auctioneerKind = kind{
 		}
 		return auctioneer.Start(ctx, auctioneer.Config{
 			Archive: records, Restored: r.restored, Site: c.Site, Replica: r.replica, Bus: r.bus, Open: r.open, Markets: c.Markets,
-			Operators: c.Operators, Lease: c.Lease, RemoteFor: c.RemoteFor, Limits: c.Limits, MostMemory: most,
+			Operators: c.Operators, Lease: c.Lease, RemoteFor: c.RemoteFor, LeastVisit: c.LeastVisit, Limits: c.Limits, MostMemory: most,
 			Notify: sender, NotifyRules: c.Notify, Clock: r.clock, Log: r.log, Metrics: r.metrics,
 		})
 	},

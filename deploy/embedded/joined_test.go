@@ -42,6 +42,8 @@ func TestSitesBecomePeersWhileTheyRun(t *testing.T) {
 	}
 	hub := west.Config()
 	for i, s := range sites[1:] {
+		// A server that takes a configuration over may refuse who connects at that instant.
+		alice, bob, back := connect(t, west, "alice"), connect(t, s, "bob"), connect(t, s, "operator")
 		creds, err := west.authority.IssueLink(s.config.Site)
 		if err != nil {
 			t.Fatal(err)
@@ -64,15 +66,13 @@ func TestSitesBecomePeersWhileTheyRun(t *testing.T) {
 		spoke := s.Config()
 		spoke.Peers = []Peer{{Name: "west", URLs: []string{"nats://" + west.info.Leaf}, Creds: file, Keys: key(west), Limit: 500 * messages.Credit}}
 		files[i+1].Store(&spoke)
-		alice, bob := connect(t, west, "alice"), connect(t, s, "bob")
 		await.Until(t, "the sites are linked", func() bool {
 			r := ops.links()
 			return len(r.Links) == i+1 && len(r.Trips) == i+1 && !slices.ContainsFunc(r.Trips, func(p messages.PeerTrip) bool { return p.Took == 0 })
 		})
 		await.Until(t, "the banks know one another", func() bool {
 			list := request[messages.PeersReply](ops, messages.Bank, messages.VerbPeers, messages.Empty{}).Peers
-			back := request[messages.PeersReply](connect(t, s, "operator"), messages.Bank, messages.VerbPeers, messages.Empty{}).Peers
-			return len(list) == i+1 && len(back) == 1
+			return len(list) == i+1 && len(request[messages.PeersReply](back, messages.Bank, messages.VerbPeers, messages.Empty{}).Peers) == 1
 		})
 		alice.remit("to "+s.config.Site, s.config.Site, "bob", 10*messages.Credit)
 		await.Until(t, "bob is paid", func() bool { return bob.account().Balance == 1010*messages.Credit })

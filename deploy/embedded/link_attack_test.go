@@ -1,8 +1,12 @@
 package embedded
 
 import (
+	"bufio"
 	"bytes"
+	"encoding/base64"
+	"encoding/json"
 	"fmt"
+	"net"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -368,4 +372,118 @@ func loosen(t testing.TB, s *server.Server, keys string, peers ...messages.Name)
 	}
 	account.Issuer = claims.Issuer
 	s.UpdateAccountClaims(account, claims)
+}
+
+// TestAPeersServersAreBounded: a peer's server cannot fill this site's servers with
+// subscriptions, nor with connections.
+func TestAPeersServersAreBounded(t *testing.T) {
+	t.Parallel()
+	west := startSites(t, firstLook(t, "west", "east"))[0]
+	creds, err := west.authority.IssueLink("east")
+	if err != nil {
+		t.Fatal(err)
+	}
+	const enough = 10_000
+	first := leafLine(t, west, creds, "first")
+	var flood bytes.Buffer
+	for i := range enough {
+		fmt.Fprintf(&flood, "LS+ flood.%d\r\n", i)
+	}
+	if err := first.send(flood.String() + "PING\r\n"); err != nil {
+		t.Fatal(err)
+	}
+	first.until("PONG")
+	if n := west.server.NumSubscriptions(); n > enough/2 {
+		t.Errorf("a server of the peer has made %d subscriptions", n)
+	}
+	const many = 100
+	taken := 0
+	for i := range many {
+		l := leafLine(t, west, creds, fmt.Sprint("further", i))
+		if l.send("PING\r\n") == nil && l.answers() {
+			taken++
+		}
+	}
+	if taken == 0 || taken > many*3/4 {
+		t.Errorf("of %d connections of the peer's servers, %d are taken", many, taken)
+	}
+	if alice := connect(t, west, "alice").account(); alice.Balance != 1000*messages.Credit {
+		t.Errorf("alice has %v", alice.Balance)
+	}
+}
+
+// leaf is a connection that speaks as the server of a peer does.
+type leaf struct {
+	*testing.T
+	net.Conn
+	lines *bufio.Reader
+}
+
+// leafLine connects as a server of a name.
+func leafLine(t *testing.T, site *Site, creds []byte, name string) *leaf {
+	t.Helper()
+	conn, err := net.Dial("tcp", site.info.Leaf)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = conn.Close() })
+	l := &leaf{T: t, Conn: conn, lines: bufio.NewReader(conn)}
+	var info struct {
+		Nonce string `json:"nonce"`
+	}
+	if err := json.Unmarshal([]byte(strings.TrimPrefix(l.until("INFO"), "INFO ")), &info); err != nil {
+		t.Fatal(err)
+	}
+	token, err := nkeys.ParseDecoratedJWT(creds)
+	if err != nil {
+		t.Fatal(err)
+	}
+	key, err := nkeys.ParseDecoratedUserNKey(creds)
+	if err != nil {
+		t.Fatal(err)
+	}
+	signature, err := key.Sign([]byte(info.Nonce))
+	if err != nil {
+		t.Fatal(err)
+	}
+	hello, err := json.Marshal(map[string]any{"jwt": token, "sig": base64.RawURLEncoding.EncodeToString(signature), "name": name, "server_id": name, "version": "2.11.0", "protocol": 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := l.send("CONNECT " + string(hello) + "\r\n"); err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+func (l *leaf) send(text string) error {
+	_, err := l.Write([]byte(text))
+	return err
+}
+
+// answers reports whether a PING is answered, and not refused.
+func (l *leaf) answers() bool {
+	for {
+		line, err := l.lines.ReadString('\n')
+		if err != nil || strings.HasPrefix(line, "-ERR") {
+			return false
+		}
+		if strings.HasPrefix(line, "PONG") {
+			return true
+		}
+	}
+}
+
+// until reads up to a line that begins so.
+func (l *leaf) until(begin string) string {
+	l.Helper()
+	for {
+		line, err := l.lines.ReadString('\n')
+		if err != nil {
+			l.Fatalf("before %s: %v", begin, err)
+		}
+		if strings.HasPrefix(line, begin) {
+			return line
+		}
+	}
 }

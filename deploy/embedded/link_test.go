@@ -100,11 +100,14 @@ func (r *road) mend() {
 
 // overRoad starts west and east, of which east's server connects to west's over
 // a road.
-func overRoad(t *testing.T) (west, east *Site, between *road) {
+func overRoad(t *testing.T, changes ...func(*Config)) (west, east *Site, between *road) {
 	t.Helper()
 	o := Options{Log: zaptest.NewLogger(t, zaptest.Level(zap.ErrorLevel))}
 	var sites Sites
 	for _, c := range firstLook(t, "west", "east") {
+		for _, change := range changes {
+			change(&c)
+		}
 		s, err := prepared(c, o)
 		if err != nil {
 			t.Fatal(err)

@@ -74,7 +74,7 @@ func TestOperatorsFetchAndUsersDoNot(t *testing.T) {
 	of := func(name messages.Name) (string, error) {
 		u := connect(t, s, name)
 		var content bytes.Buffer
-		err := bus.ReceiveFileOf(within(t), u.bus, messages.Subject(u.site, messages.Depot, messages.VerbGet, name), "alice", f, &content)
+		err := bus.ReceiveFileOf(within(t), u.bus, messages.Subject(u.site, messages.Depot, messages.VerbGet, name), "alice", messages.Attempt{}, f, &content)
 		return content.String(), err
 	}
 	if got, err := of("operator"); got != "for alice" || err != nil {

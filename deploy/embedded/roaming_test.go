@@ -1,10 +1,12 @@
 package embedded
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/await"
@@ -130,5 +132,91 @@ func TestAJobGoesOnBehindACut(t *testing.T) {
 	await.Until(t, "the banks settle", func() bool { return atWest.settled() && atEast.settled() })
 	if a := alice.account(); a.Balance != 980*messages.Credit || a.Reserved != 0 {
 		t.Errorf("alice has %+v", a)
+	}
+}
+
+// TestFilesTravelToASiteAndBack: the inputs of a job are fetched by the site that runs it,
+// also where the sites are cut off from one another as the task wants them; what the tasks
+// left comes back to the job's owner, and is in a backup.
+func TestFilesTravelToASiteAndBack(t *testing.T) {
+	t.Parallel()
+	west, east, between := overRoad(t)
+	alice, atWest, atEast := connect(t, west, "alice"), connect(t, west, "operator"), connect(t, east, "operator")
+	await.Until(t, "the sites are linked", func() bool { return atWest.linked() && atEast.linked() })
+	input := strings.Repeat("a line of the input\n", 60_000) // of several pieces
+	f, _ := alice.send("data.txt", []byte(input))
+	const script = "wc -l < data.txt > lines.$CANDOR_TASK; tail -n 1 data.txt > last"
+	job := alice.final(alice.submitTo("first", "east", withFiles(2, script, []string{"lines.*", "last"}, f)).Job)
+	if job.State != messages.Completed {
+		t.Fatalf("it ended as %+v", job.JobSummary)
+	}
+	for task, files := range alice.left(job.Job) {
+		lines := fmt.Sprint("lines.", task)
+		if len(files) != 2 || strings.TrimSpace(files[lines]) != "60000" || files["last"] != "a line of the input\n" {
+			t.Errorf("task %d left %q", task, files)
+		}
+	}
+
+	goOn := filepath.Join(t.TempDir(), "go")
+	g, _ := alice.send("data.txt", []byte(input+"and one more\n"))
+	late := withFiles(1, script, []string{"last"}, g)
+	late.Stages = append([]messages.Stage{{Name: "before", Class: "map", Script: "while [ ! -e " + goOn + " ]; do sleep 0.05; done"}}, late.Stages...)
+	late.Stages[1].After = []messages.Name{"before"}
+	id := alice.submitTo("late", "east", late).Job
+	alice.running(id)
+	between.cut()
+	if err := os.WriteFile(goOn, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	await.Until(t, "the task waits for its input", func() bool {
+		jobs := request[messages.JobsReply](atEast, messages.Auctioneer, messages.VerbJobs, messages.JobsRequest{All: true}).Jobs
+		there := request[messages.JobDetail](atEast, messages.Auctioneer, messages.VerbJob, messages.JobRequest{Job: jobs[0].Job})
+		return there.Stages[0].Done == 1 && there.Running == 1
+	})
+	between.mend()
+	if job := alice.final(id); job.State != messages.Completed {
+		t.Errorf("it ended as %+v", job.JobSummary)
+	}
+	reply := request[messages.OutputsReply](alice, messages.Depot, messages.VerbOutputs, messages.OutputsRequest{Job: id, Stage: 1})
+	if len(reply.Tasks) != 1 || len(reply.Tasks[0].Files) != 1 {
+		t.Fatalf("it left %+v", reply)
+	}
+	if last, err := alice.receiveLeft(reply.Tasks[0].Files[0], reply.Tasks[0].Attempt); last != "and one more\n" || err != nil {
+		t.Errorf("its last line is %q, %v", last, err)
+	}
+}
+
+// TestAContractOutlastsACut: a contract that a site offered to a peer's user is honoured,
+// although the sites are cut off from one another when the user accepts it.
+func TestAContractOutlastsACut(t *testing.T) {
+	t.Parallel()
+	west, east, between := overRoad(t, func(c *Config) {
+		c.Markets = []messages.Market{{Name: "main", Mechanism: messages.Proportional, Classes: []messages.Name{"reduce"}}, {Name: "sold", Mechanism: messages.ContractMenu, Classes: []messages.Name{"map"}}}
+	})
+	alice, atWest, atEast := connect(t, west, "alice"), connect(t, west, "operator"), connect(t, east, "operator")
+	await.Until(t, "the sites are linked", func() bool { return atWest.linked() && atEast.linked() })
+	spec := messages.JobSpec{Name: "sold", Market: "sold", Budget: 50 * messages.Credit, Length: messages.Duration(time.Hour), Stages: []messages.Stage{{Name: "main", Class: "map", Script: "echo sold"}},
+		Valuation: &messages.Valuation{Class: messages.Hard, Max: 20, Deadline: 7200}}
+	offers := request[messages.OffersReply](alice, messages.Auctioneer, messages.VerbOffers, messages.OffersRequest{Spec: spec, Sites: []messages.Name{"east"}}).Offers
+	if len(offers) == 0 || !strings.HasPrefix(offers[0].Contract, "east/") {
+		t.Fatalf("the offers are %+v", offers)
+	}
+	taken := offers[len(offers)-1]
+	spec.Contract, spec.Budget = taken.Contract, taken.Budget
+	between.cut()
+	id := alice.submitTo("sold", "east", spec).Job
+	if j := alice.job(id); j.Away == nil || j.Away.Phase != "Sending" || j.State.Final() {
+		t.Errorf("behind the cut: %+v, %+v", j.JobSummary, j.Away)
+	}
+	between.mend()
+	if j := alice.final(id); j.State != messages.Completed || j.Charged > taken.Price {
+		t.Errorf("of a price of %v it was charged %v: %+v; %s", taken.Price, j.Charged, j.JobSummary, alice.why(id).Message)
+	}
+	jobs := request[messages.JobsReply](atEast, messages.Auctioneer, messages.VerbJobs, messages.JobsRequest{All: true}).Jobs
+	if len(jobs) != 1 {
+		t.Fatalf("east ran %+v", jobs)
+	}
+	if there := request[messages.JobDetail](atEast, messages.Auctioneer, messages.VerbJob, messages.JobRequest{Job: jobs[0].Job}); "east/"+there.Spec.Contract != taken.Contract {
+		t.Errorf("east ran it by contract %q", there.Spec.Contract)
 	}
 }

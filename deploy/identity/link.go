@@ -12,6 +12,13 @@ import (
 // linkPrefix begins the names of the accounts that the site shares with one peer each.
 const linkPrefix = "PEER-"
 
+// Bounds of the account shared with a peer. A host of the peer has one connection to each
+// host of this site, and listens to the requests between sites and to their answers.
+const (
+	linkConnections = 64
+	linkSubs        = 1_000 // of one connection
+)
+
 // Token is a signed claim of an account.
 type Token struct {
 	Name  string // as people read it
@@ -106,6 +113,7 @@ func (k *keys) linkClaims(own *jwt.AccountClaims, peer messages.Name) (*jwt.Acco
 	shared := jwt.NewAccountClaims(publicKey(key))
 	shared.Name = linkPrefix + peer
 	shared.Limits.DisallowBearer = true
+	shared.Limits.LeafNodeConn, shared.Limits.Subs = linkConnections, linkSubs
 	shared.Revocations = k.revoked.list // of every account's keys: they are all different
 	for _, verb := range messages.PeerVerbs() {
 		pass(own, shared, verb.Subject(peer, k.site))

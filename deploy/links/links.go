@@ -159,7 +159,7 @@ func (l *Links) here() ([]messages.Link, error) {
 	for _, leaf := range all.Leafs {
 		rtt, _ := time.ParseDuration(leaf.RTT) // not measured yet: 0
 		links = append(links, messages.Link{
-			Peer: peers[leaf.Account], Host: l.c.Host, Server: leaf.Name, Address: net.JoinHostPort(leaf.IP, strconv.Itoa(leaf.Port)),
+			Peer: peers[leaf.Account], Host: l.c.Host, Server: messages.Printable(leaf.Name, messages.MaxForeignText), Address: net.JoinHostPort(leaf.IP, strconv.Itoa(leaf.Port)),
 			Outgoing: leaf.IsSpoke, RTT: messages.Duration(rtt), In: leaf.InMsgs, Out: leaf.OutMsgs,
 		})
 	}
@@ -191,7 +191,7 @@ func (l *Links) trip(ctx context.Context, peer messages.Name) messages.PeerTrip 
 	_, err = l.c.Bus.Request(ctx, verb.Subject(l.c.Site, peer), payload)
 	took := messages.Duration(time.Since(began))
 	if err != nil && messages.KindOf(err).Retriable() {
-		return messages.PeerTrip{Peer: peer, Failure: messages.AsError("", err).Message}
+		return messages.PeerTrip{Peer: peer, Failure: messages.AsError("", messages.Tamed(err)).Message}
 	}
 	return messages.PeerTrip{Peer: peer, Took: took}
 }

@@ -69,13 +69,13 @@ func status(t *testing.T, net *bus.Network, name messages.Name) (messages.LinksR
 // peer's bank is an answer.
 func TestOneHostAnswersForAll(t *testing.T) {
 	net := bus.NewMemory()
-	host(t, net, "rack1", leafs{{Name: "e1", Account: "AEAST", IP: "10.1.0.1", Port: 7422, RTT: "60ms", IsSpoke: true, InMsgs: 3, OutMsgs: 4}})
+	host(t, net, "rack1", leafs{{Name: "e1\x1b[2J\u202e", Account: "AEAST", IP: "10.1.0.1", Port: 7422, RTT: "60ms", IsSpoke: true, InMsgs: 3, OutMsgs: 4}})
 	bank(t, net, "east", messages.Errorf(messages.NotFound, "no cycle was closed"))
 	got, err := status(t, net, "operator")
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := messages.Link{Peer: "east", Host: "rack1", Server: "e1", Address: "10.1.0.1:7422", Outgoing: true, RTT: messages.Duration(60 * time.Millisecond), In: 3, Out: 4}
+	want := messages.Link{Peer: "east", Host: "rack1", Server: "e1·[2J·", Address: "10.1.0.1:7422", Outgoing: true, RTT: messages.Duration(60 * time.Millisecond), In: 3, Out: 4}
 	if len(got.Links) != 1 || got.Links[0] != want {
 		t.Errorf("links %+v", got.Links)
 	}

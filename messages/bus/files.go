@@ -44,9 +44,10 @@ func ReceiveFile(ctx context.Context, b Bus, subject string, attempt messages.At
 	return receiveFile(ctx, b, subject, messages.GetRequest{Digest: f.Digest, Attempt: attempt}, f, to)
 }
 
-// ReceiveFileOf is [ReceiveFile] for an operator, who reads a file of an account.
-func ReceiveFileOf(ctx context.Context, b Bus, subject string, account messages.Name, f messages.File, to io.Writer) error {
-	return receiveFile(ctx, b, subject, messages.GetRequest{Digest: f.Digest, Account: account}, f, to)
+// ReceiveFileOf is [ReceiveFile] for a user, or for an operator, of a file that an attempt
+// of an account's job left.
+func ReceiveFileOf(ctx context.Context, b Bus, subject string, account messages.Name, attempt messages.Attempt, f messages.File, to io.Writer) error {
+	return receiveFile(ctx, b, subject, messages.GetRequest{Digest: f.Digest, Attempt: attempt, Account: account}, f, to)
 }
 
 func receiveFile(ctx context.Context, b Bus, subject string, request messages.GetRequest, f messages.File, to io.Writer) error {

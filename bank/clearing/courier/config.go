@@ -94,7 +94,7 @@ func (c *Config) defaults() {
 	c.LastBackoff = cmp.Or(c.LastBackoff, messages.Duration(30*time.Second))
 	c.Tick = cmp.Or(c.Tick, messages.Duration(time.Second))
 	c.SilentAfter = cmp.Or(c.SilentAfter, messages.Duration(time.Hour))
-	c.LeastVisit = cmp.Or(c.LeastVisit, messages.Credit/100)
+	c.LeastVisit = cmp.Or(c.LeastVisit, messages.LeastVisit)
 	c.Log = cmp.Or(c.Log, zap.NewNop())
 	c.Metrics = cmp.Or[prometheus.Registerer](c.Metrics, prometheus.NewRegistry())
 	if c.Clock == nil {

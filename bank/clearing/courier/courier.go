@@ -15,6 +15,7 @@ type Courier struct {
 	proposer *proposer
 	sender   *sender
 	peers    *peers
+	pace     pace
 }
 
 // New returns a courier that serves and sends nothing yet.

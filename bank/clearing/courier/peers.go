@@ -29,7 +29,7 @@ func (p *peers) ask(ctx context.Context, peer messages.Name, verb string, reques
 	subject := messages.Subject(peer, messages.Bank, verb, messages.ServiceIdentity(p.config.Site))
 	data, err := p.config.Bus.Request(ctx, subject, payload)
 	if err != nil {
-		return err
+		return messages.Tamed(err)
 	}
 	return messages.Unmarshal(data, messages.Detect(data, ""), reply)
 }

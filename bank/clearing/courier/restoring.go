@@ -116,6 +116,9 @@ func (c *Courier) statements(ctx context.Context, caller messages.Name, r messag
 	if !isBank {
 		return st, messages.Errorf(messages.PermissionDenied, "account %q may not see the books between banks: only the bank of the peer may", caller)
 	}
+	if err := c.pace.count(site, paceOfPage, c.config.Clock()); err != nil {
+		return st, err
+	}
 	if err := c.config.Host.Verify(ctx); err != nil {
 		return st, err
 	}

@@ -142,6 +142,9 @@ func (c *Courier) instruct(ctx context.Context, caller messages.Name, r messages
 		c.metrics.repeats.Inc()
 		return clearing.SignReceipt(c.config.Signer, *receipt)
 	}
+	if err := c.pace.count(r.Instructions.From, len(r.Instructions.List), c.config.Clock()); err != nil {
+		return messages.SignedReceipt{}, err
+	}
 	result, err := c.proposer.propose(ctx, command)
 	if err != nil {
 		return messages.SignedReceipt{}, err
@@ -172,6 +175,9 @@ func (c *Courier) lines(ctx context.Context, caller messages.Name, r messages.Li
 	site, isBank := strings.CutPrefix(caller, "$")
 	if !isBank {
 		return messages.SignedLines{}, messages.Errorf(messages.PermissionDenied, "account %q may not see the books between banks: only the bank of the peer may", caller)
+	}
+	if err := c.pace.count(site, paceOfPage, c.config.Clock()); err != nil {
+		return messages.SignedLines{}, err
 	}
 	if err := c.config.Host.Verify(ctx); err != nil {
 		return messages.SignedLines{}, err

@@ -191,7 +191,7 @@ func (l *liar) speaksIll(ctx context.Context) error {
 		return err
 	}
 	job := []string{"--budget", liarBudget.String(), script}
-	if err := l.prints(ctx, slices.Concat([]string{"submit", "--site", l.Name}, job)...); err != nil {
+	if err := l.prints(ctx, trusting, slices.Concat([]string{"submit", "--site", l.Name}, job)...); err != nil {
 		return err
 	}
 	number := ""
@@ -208,7 +208,7 @@ func (l *liar) speaksIll(ctx context.Context) error {
 	}
 	for _, command := range [][]string{{"job", number}, {"job", number, "--json"}, {"jobs"}, {"jobs", "--json"}, {"why", number}, {"why", number, "--json"},
 		append([]string{"quote", "--sites", "all"}, job...), append([]string{"quote", "--sites", "all", "--json"}, job...), append([]string{"submit", "--site", "auto", "--dry-run"}, job...)} {
-		if err := l.prints(ctx, command...); err != nil {
+		if err := l.prints(ctx, trusting, command...); err != nil {
 			return err
 		}
 	}
@@ -229,11 +229,11 @@ func (l *liar) holdsOn(ctx context.Context) error {
 	})
 }
 
-// prints wants that a command of the trusting user prints what any terminal can show.
-func (l *liar) prints(ctx context.Context, command ...string) error {
+// prints wants that a command of a user prints what any terminal can show.
+func (l *liar) prints(ctx context.Context, as messages.Name, command ...string) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	text, err := l.victim.Candor(ctx, trusting, command...)
+	text, err := l.victim.Candor(ctx, as, command...)
 	if err != nil {
 		return err
 	}
@@ -397,6 +397,15 @@ func (l *liar) othersSettle(ctx context.Context, all []*member) error {
 		if _, err := ask[messages.SignedPosition](ctx, m, messages.Bank, messages.VerbClose, messages.CloseRequest{Cycle: 1}); err != nil {
 			return err
 		}
+	}
+	for _, command := range [][]string{{"peer", "list"}, {"peer", "list", "--json"}} {
+		if err := l.prints(ctx, netlab.Operator, command...); err != nil {
+			return err
+		}
+	}
+	net, err := ask[messages.NettingReport](ctx, l.victim, messages.Bank, messages.VerbNet, messages.CycleRequest{})
+	if err != nil || len(net.Payments) > 1 || slices.ContainsFunc(net.Positions, func(p messages.Position) bool { return p.Site == l.Name }) {
+		l.breaks("the report of the cycle takes what %s says: %+v, %v", l.Name, net, err)
 	}
 	return everyone(all, func(m *member) error {
 		return within(ctx, patience, func(ctx context.Context) error {

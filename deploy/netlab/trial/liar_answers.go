@@ -14,7 +14,10 @@ import (
 // listen has the liar answer its peer.
 func (l *liar) listen() error {
 	return errors.Join(
-		l.Answer(messages.Bank, map[string]bus.Handler{messages.VerbInstruct: bus.Handle(messages.VerbInstruct, l.instructed)}),
+		l.Answer(messages.Bank, map[string]bus.Handler{
+			messages.VerbInstruct: bus.Handle(messages.VerbInstruct, l.instructed),
+			messages.VerbPosition: bus.Handle(messages.VerbPosition, l.position),
+		}),
 		l.Answer(messages.Auctioneer, map[string]bus.Handler{
 			messages.VerbPeerSubmit: bus.Handle(messages.VerbPeerSubmit, l.submitted),
 			messages.VerbPeerQuote:  bus.Handle(messages.VerbPeerQuote, l.quoted),
@@ -29,7 +32,7 @@ func (l *liar) instructed(_ context.Context, _ messages.Name, signed messages.Si
 	defer l.mu.Unlock()
 	m := &signed.Instructions
 	if !l.answers {
-		return messages.SignedReceipt{}, messages.Errorf(messages.Unavailable, "not now")
+		return messages.SignedReceipt{}, messages.Errorf(messages.Unavailable, "not now %s", ill)
 	}
 	r := messages.Receipt{From: l.Name, To: l.To, First: l.out.Number + 1, Outcomes: []messages.TransferResult{}, At: messages.TimeOf(time.Now())}
 	for n := r.First; n < m.First+uint64(len(m.List)); n++ {
@@ -39,6 +42,12 @@ func (l *liar) instructed(_ context.Context, _ messages.Name, signed messages.Si
 	}
 	r.Total = l.out
 	return clearing.SignReceipt(l.Key, r)
+}
+
+// position is of a cycle in which the liar paid more than there is, to sites that cannot be.
+func (l *liar) position(_ context.Context, _ messages.Name, r messages.CycleRequest) (messages.SignedPosition, error) {
+	return clearing.SignPosition(l.Key, messages.Position{Site: l.Name, Cycle: r.Cycle, Complete: true, Net: math.MinInt64, At: math.MaxInt64,
+		Legs: []messages.Leg{{Peer: l.To, Paid: math.MaxInt64, Received: math.MinInt64, Volume: math.MaxInt64, Final: true}, {Peer: ill, Paid: math.MinInt64}}})
 }
 
 // Words and numbers that are no terminal's, no JSON's and no job's.

@@ -2,6 +2,7 @@ package terminal
 
 import (
 	"bytes"
+	"encoding/json"
 	"os"
 	"strings"
 	"testing"
@@ -95,6 +96,23 @@ func TestClipKeepsToTheWidth(t *testing.T) {
 func TestSafeTakesTheControlFromStrangers(t *testing.T) {
 	if got := Safe("a\x1b[2Jb\r\n\tc\u009bd é \u202egpj\u2028 شكرا"); got != "a·[2Jb···c·d é ·gpj· شكرا" {
 		t.Errorf("got %q", got)
+	}
+}
+
+// TestSafeJSON: the text has nothing that a terminal obeys, and means the same.
+func TestSafeJSON(t *testing.T) {
+	said := "a\u007f\u009bd é \u202egpj \U000e0041 \\"
+	text, err := json.Marshal(said)
+	if err != nil {
+		t.Fatal(err)
+	}
+	safe := SafeJSON(text)
+	if want := `"a\u007f\u009bd é \u202egpj \udb40\udc41 \\"`; string(safe) != want {
+		t.Errorf("got %s, want %s", safe, want)
+	}
+	var meant string
+	if err := json.Unmarshal(safe, &meant); err != nil || meant != said {
+		t.Errorf("it means %q, %v", meant, err)
 	}
 }
 

@@ -127,7 +127,7 @@ func (a *App) PrintJSON(reply any) error {
 	if err != nil {
 		return err
 	}
-	_, err = a.Out.Write(append(text, '\n'))
+	_, err = a.Out.Write(append(terminal.SafeJSON(text), '\n'))
 	return err
 }
 

@@ -160,7 +160,7 @@ func fetchAll(ctx context.Context, a *cli.App, r *logReader, q fetchQuery, all [
 	defer root.Close()
 	for _, t := range all {
 		for _, f := range t.Files {
-			if err := fetchFile(ctx, r, root, t.Attempt.Task, f, q.force); err != nil {
+			if err := fetchFile(ctx, r, root, t.Attempt, f, q.force); err != nil {
 				return cli.Within(r.name(t.Attempt.Task)+": "+f.Name, err)
 			}
 		}
@@ -177,11 +177,11 @@ func (r *logReader) local(t messages.TaskRef, f messages.File) string {
 }
 
 // fetchFile gets a file aside, and gives it its name when it is whole.
-func fetchFile(ctx context.Context, r *logReader, root *os.Root, t messages.TaskRef, f messages.File, force bool) error {
+func fetchFile(ctx context.Context, r *logReader, root *os.Root, t messages.Attempt, f messages.File, force bool) error {
 	if err := messages.CheckFileName("name", f.Name); err != nil {
 		return err
 	}
-	name := filepath.FromSlash(r.local(t, f))
+	name := filepath.FromSlash(r.local(t.Task, f))
 	if same, err := sameFile(root, name, f); same || err != nil && !force {
 		return err
 	}
@@ -198,7 +198,7 @@ func fetchFile(ctx context.Context, r *logReader, root *os.Root, t messages.Task
 		return cli.Usagef("%v", err)
 	}
 	subject := messages.Subject(r.session.Site, messages.Depot, messages.VerbGet, r.session.Account)
-	err = bus.ReceiveFileOf(ctx, r.session.Bus, subject, r.job.Account, f, file)
+	err = bus.ReceiveFileOf(ctx, r.session.Bus, subject, r.job.Account, t, f, file)
 	if err = errors.Join(err, file.Close()); err == nil {
 		return root.Rename(aside, name)
 	}

@@ -63,8 +63,8 @@ Options on the command line win over #CANDOR lines, and #CANDOR lines win over
 With --site a peer of your site runs the job. With --site auto the best site
 runs the job: the site with the best offer by the job's valuation, or without a
 valuation the earliest completion within the budget. The job has a number of
-your own site, and all commands work as for other jobs. Files and the current
-directory do not go to other sites.
+your own site, and all commands work as for other jobs. Inputs and outputs
+travel between the sites; the current directory does not.
 
 With --wait the exit code is the job's code: 0 if the job completed, the code of
 the failed task if it failed, 130 if it was cancelled. With --wait --json, the

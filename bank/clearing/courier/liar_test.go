@@ -1,0 +1,170 @@
+package courier
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+	"time"
+	"unicode"
+
+	"github.com/nats-io/nkeys"
+
+	"github.com/candor-grid/candor/bank/clearing"
+	"github.com/candor-grid/candor/bank/ledger"
+	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/await"
+	"github.com/candor-grid/candor/messages/bus"
+)
+
+const ill = "\x1b[2J\x1b]0;mine\x07 \u009b31m \r\nSTATE \u202e\xff\x00"
+
+// liar is a peer of east, called west, that answers what the test says.
+func liar(t *testing.T, position messages.Position, page messages.ClearingLine) (east *site, keys nkeys.KeyPair) {
+	t.Helper()
+	network := bus.NewMemory()
+	east = open(t, network, "east")
+	keys, err := nkeys.CreateAccount()
+	if err != nil {
+		t.Fatal(err)
+	}
+	public, err := keys.PublicKey()
+	if err != nil {
+		t.Fatal(err)
+	}
+	must[messages.PeerReply](east, "ops", messages.VerbPeer, messages.PeerRequest{Peer: "west", Keys: []string{public}, Limit: 100 * messages.Credit})
+	grant := ledger.Command{Verb: ledger.Grant, At: east.clock(), By: "ops", Grant: messages.GrantRequest{Key: "g", Account: "ada", Amount: 100 * messages.Credit}}
+	if _, err := east.host.box.Propose(t.Context(), grant.Encode()); err != nil {
+		t.Fatal(err)
+	}
+	at := func(verb string, h bus.Handler) bus.Endpoint {
+		return bus.Endpoint{Name: verb, Subject: messages.Subject("west", messages.Bank, verb, "*"), Handle: h}
+	}
+	refuse := &messages.Error{Kind: messages.Unavailable, Op: ill, Message: ill}
+	_, err = network.Connect("$west").Serve(bus.Service{Name: "liar", Version: "1.0.0", Endpoints: []bus.Endpoint{
+		at(messages.VerbInstruct, bus.Handle("liar", func(context.Context, messages.Name, messages.SignedInstructions) (messages.SignedReceipt, error) {
+			return messages.SignedReceipt{}, refuse
+		})),
+		at(messages.VerbStatements, bus.Handle("liar", func(context.Context, messages.Name, messages.StatementsRequest) (messages.Statements, error) {
+			return messages.Statements{}, refuse
+		})),
+		at(messages.VerbPosition, bus.Handle("liar", func(context.Context, messages.Name, messages.CycleRequest) (messages.SignedPosition, error) {
+			return clearing.SignPosition(keys, position)
+		})),
+		at(messages.VerbLines, bus.Handle("liar", func(_ context.Context, _ messages.Name, r messages.LinesRequest) (messages.SignedLines, error) {
+			page.Number = r.From
+			return clearing.SignLines(keys, messages.Lines{Site: "west", Peer: "east", Sender: r.Sender, Oldest: 1, Last: 1, List: []messages.ClearingLine{page}})
+		})),
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return east, keys
+}
+
+// TestPositionsThatCannotBeAreRefused: what a peer signs of a cycle reaches the report of
+// that cycle only as amounts that can be, between sites that can be.
+func TestPositionsThatCannotBeAreRefused(t *testing.T) {
+	many := make([]messages.Leg, 2000)
+	for i := range many {
+		many[i].Peer = fmt.Sprint("ghost", i)
+	}
+	for what, legs := range map[string][]messages.Leg{
+		"a name that is none": {{Peer: ill}},
+		"a payment below 0":   {{Peer: "east", Paid: math.MinInt64}},
+		"an absurd payment":   {{Peer: "east", Received: math.MaxInt64}},
+		"an absurd volume":    {{Peer: "east", Volume: math.MaxInt64}},
+		"a site twice":        {{Peer: "east"}, {Peer: "east"}},
+		"very many sites":     many,
+	} {
+		t.Run(what, func(t *testing.T) {
+			east, _ := liar(t, messages.Position{Site: "west", Cycle: 1, Legs: legs, Net: math.MinInt64}, messages.ClearingLine{})
+			must[messages.SignedPosition](east, "ops", messages.VerbClose, messages.CloseRequest{Cycle: 1})
+			r := must[messages.NettingReport](east, "ops", messages.VerbNet, messages.CycleRequest{})
+			if len(r.Positions) != 1 || len(r.Payments) != 0 || r.Volume != 0 || len(r.Faults) != 1 || strings.ContainsFunc(r.Faults[0], unicode.IsControl) || r.Balanced {
+				t.Errorf("the report is %+v", r)
+			}
+		})
+	}
+}
+
+// TestPagesThatCannotBeAreRefused: a line of a peer's book cannot say that more was moved
+// than was asked, or that a refused instruction moved anything.
+func TestPagesThatCannotBeAreRefused(t *testing.T) {
+	for what, line := range map[string]messages.ClearingLine{
+		"more than was asked":        {Asked: 1, Moved: 2},
+		"less than nothing":          {Asked: 1, Moved: -1},
+		"an absurd amount":           {Asked: math.MaxInt64, Moved: math.MaxInt64},
+		"asked for less than 0":      {Asked: math.MinInt64},
+		"moved and refused, as well": {Asked: 1, Moved: 1, Refused: true},
+	} {
+		east, _ := liar(t, messages.Position{}, line)
+		if _, err := east.courier.peers.reconcile(t.Context(), "west"); messages.KindOf(err) != messages.Invalid {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+}
+
+// TestWordsOfAPeersBankAreTamed: the error with which a peer's bank answers is shown to
+// operators, and has nothing in it that a terminal, JSON or a browser would obey.
+func TestWordsOfAPeersBankAreTamed(t *testing.T) {
+	east, _ := liar(t, messages.Position{}, messages.ClearingLine{})
+	must[messages.ClearingReply](east, "ada", messages.VerbRemit, messages.RemitRequest{Key: "k", Peer: "west", Payee: "bob", Amount: messages.Credit})
+	var failure string
+	await.Until(t, "the peer's answer is known", func() bool {
+		failure = must[messages.PeersReply](east, "ops", messages.VerbPeers, messages.Empty{}).Peers[0].Failure
+		return failure != ""
+	})
+	if strings.ContainsFunc(failure, func(r rune) bool { return !unicode.IsPrint(r) }) {
+		t.Errorf("the failure is %q", failure)
+	}
+}
+
+// TestAPeersInstructionsArePaced: a peer cannot fill the log of this site, with what is
+// refused neither; it can send what a cut kept waiting at once, and more as time passes.
+func TestAPeersInstructionsArePaced(t *testing.T) {
+	east, keys := liar(t, messages.Position{}, messages.ClearingLine{})
+	known := clearing.Beginning("west", "east")
+	send := func() error {
+		list := make([]messages.Instruction, messages.MaxInstructions)
+		for i := range list {
+			list[i] = messages.Instruction{Kind: messages.InstructPay, Account: "nobody", Amount: 1}
+		}
+		signed, err := clearing.SignInstructions(keys, messages.Instructions{From: "west", To: "east", First: known.Number + 1, List: list, Known: known, At: east.clock()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		payload, err := messages.Marshal(signed, messages.Msgpack)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), patience)
+		defer cancel()
+		data, err := east.client.Request(ctx, messages.Subject("east", messages.Bank, messages.VerbInstruct, "$west"), payload)
+		if err != nil {
+			return err
+		}
+		var r messages.SignedReceipt
+		if err := messages.Unmarshal(data, messages.Msgpack, &r); err != nil {
+			t.Fatal(err)
+		}
+		known = r.Receipt.Total
+		return nil
+	}
+	sent := 0
+	var err error
+	for ; err == nil && sent <= 2*paceBurst; sent += messages.MaxInstructions {
+		err = send()
+	}
+	if messages.KindOf(err) != messages.Exhausted || sent < paceBurst {
+		t.Fatalf("after %d instructions: %v", sent, err)
+	}
+	east.refused(messages.Exhausted, "$west", messages.VerbLines, messages.LinesRequest{Sender: "west", From: 1})
+	east.refused(messages.Exhausted, "$west", messages.VerbStatements, messages.StatementsRequest{})
+	must[messages.ClearingReply](east, "ada", messages.VerbRemit, messages.RemitRequest{Key: "k", Peer: "west", Payee: "bob", Amount: messages.Credit})
+	east.pass(messages.Duration(10 * time.Second))
+	if err := send(); err != nil {
+		t.Errorf("ten seconds later: %v", err)
+	}
+}

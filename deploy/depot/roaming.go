@@ -1,0 +1,230 @@
+package depot
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/candor-grid/candor/auctioneer/federation"
+	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/bus"
+)
+
+// Bounds on what a peer can make this site's depot wait for.
+const (
+	peerWithin = 4 * time.Second // one answer
+	peerPlaces = 4               // requests to one peer at once
+	peerCalls  = 16              // requests of one peer at once
+)
+
+// places counts the requests to each peer, or of each.
+type places struct {
+	mu    sync.Mutex
+	taken map[messages.Name]int
+}
+
+// enter reserves one of a peer's places, if one is free.
+func (p *places) enter(peer messages.Name, most int) (leave func(), err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.taken[peer] >= most {
+		return nil, messages.Errorf(messages.Unavailable, "%d requests for files of site %s are under way, as many as the limit; ask again", most, peer)
+	}
+	if p.taken == nil {
+		p.taken = map[messages.Name]int{}
+	}
+	p.taken[peer]++
+	return func() {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		if p.taken[peer]--; p.taken[peer] == 0 {
+			delete(p.taken, peer)
+		}
+	}, nil
+}
+
+// askPeer asks the depot of a peer once, in the name of this site.
+func askPeer[Reply any](ctx context.Context, d *Depot, peer messages.Name, verb string, request any) (reply Reply, err error) {
+	leave, err := d.asking.enter(peer, peerPlaces)
+	if err != nil {
+		return reply, err
+	}
+	defer leave()
+	ctx, cancel := context.WithTimeout(ctx, peerWithin)
+	defer cancel()
+	payload, err := messages.Marshal(request, messages.Msgpack)
+	if err != nil {
+		return reply, err
+	}
+	data, err := d.c.Bus.Request(ctx, messages.PeerVerb{Actor: messages.Depot, Verb: verb}.Subject(d.c.Site, peer), payload)
+	if err == nil {
+		err = messages.Unmarshal(data, messages.Detect(data, ""), &reply)
+	}
+	if err != nil {
+		said := messages.AsError("", messages.Tamed(err))
+		return reply, messages.Errorf(said.Kind, "files of site %s: %s", peer, said.Message)
+	}
+	federation.Tame(&reply)
+	return reply, nil
+}
+
+// awayOf is the site that runs a job of an account, "" if it is this one. A job that the
+// auctioneer does not know any more was one of this site.
+func (d *Depot) awayOf(ctx context.Context, account messages.Name, id messages.JobID) (messages.Name, error) {
+	j, err := d.job(ctx, id)
+	switch {
+	case err != nil && messages.KindOf(err) == messages.NotFound:
+		return "", nil
+	case err == nil && j.away != "" && j.account != account:
+		return "", messages.Errorf(messages.NotFound, "job: %s has no job %v", account, id)
+	}
+	return j.away, err
+}
+
+// getAway reads a piece of a file that a task at another site left.
+func (d *Depot) getAway(ctx context.Context, site messages.Name, r *messages.GetRequest, err error) (messages.GetReply, error) {
+	if err == nil {
+		err = r.Validate()
+	}
+	if err != nil {
+		return messages.GetReply{}, err
+	}
+	return askPeer[messages.GetReply](ctx, d, site, messages.VerbPeerGet, messages.GetRequest{Digest: r.Digest, Offset: r.Offset, Attempt: r.Attempt})
+}
+
+// outputsAway lists what tasks at another site left.
+func (d *Depot) outputsAway(ctx context.Context, site messages.Name, r *messages.OutputsRequest, err error) (reply messages.OutputsReply, _ error) {
+	if err != nil {
+		return reply, err
+	}
+	r.Account = ""
+	if r.Limit == 0 {
+		r.Limit = defaultLook
+	}
+	if reply, err = askPeer[messages.OutputsReply](ctx, d, site, messages.VerbPeerOutputs, r); err != nil {
+		return messages.OutputsReply{}, err
+	}
+	if err := credible(r, &reply); err != nil {
+		return messages.OutputsReply{}, messages.Errorf(messages.Internal, "site %s lists files that no task can have left: %s", site, messages.AsError("", err).Message)
+	}
+	return reply, nil
+}
+
+// credible reports what is wrong with a list of a peer.
+func credible(r *messages.OutputsRequest, reply *messages.OutputsReply) error {
+	if reply.Next <= r.From || reply.Next-r.From > uint32(r.Limit) {
+		return messages.Errorf(messages.Invalid, "next: %d, after %d tasks from %d", reply.Next, r.Limit, r.From)
+	}
+	next := r.From
+	for i := range reply.Tasks {
+		t := &reply.Tasks[i]
+		of := t.Attempt.Task
+		if of.Job != r.Job || of.Stage != r.Stage || of.Index < next || of.Index >= reply.Next {
+			return messages.Errorf(messages.Invalid, "task %v: was not asked for", of)
+		}
+		next = of.Index + 1
+		if err := (*messages.DeliverRequest)(t).Validate(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// bring reads a piece of an input of a visiting job from its home site, and keeps it for the
+// other tasks. With the last piece the file is there, if it is what its digest says.
+func (d *Depot) bring(ctx context.Context, v *messages.Visit, size int64, r *messages.GetRequest) (messages.GetReply, error) {
+	of := messages.Attempt{Task: messages.TaskRef{Job: v.Job}}
+	reply, err := askPeer[messages.GetReply](ctx, d, v.Home, messages.VerbPeerTake, messages.GetRequest{Digest: r.Digest, Offset: r.Offset, Attempt: of})
+	if err != nil {
+		return messages.GetReply{}, err
+	}
+	if reply.Size != size || int64(len(reply.Data)) != min(messages.PieceSize, max(0, size-r.Offset)) {
+		return messages.GetReply{}, messages.Errorf(messages.NotFound, "site %s has another file than the job's input of %d bytes", v.Home, size)
+	}
+	b, err := d.bucket(ctx, VisitorsOf(v.Home))
+	if err == nil {
+		// What cannot be kept now, as where the bucket is full, is asked for again.
+		_, _ = keep(ctx, b, &messages.PutRequest{Digest: r.Digest, Size: size, Offset: r.Offset, Data: reply.Data})
+	}
+	return reply, nil
+}
+
+// atHome is a task by the number that its job has at its home site, under which the files
+// of visiting jobs are asked for.
+func (d *Depot) atHome(ctx context.Context, owner messages.Name, t messages.TaskRef) (messages.TaskRef, error) {
+	if messages.ValidName(owner) {
+		return t, nil
+	}
+	j, err := d.job(ctx, t.Job)
+	if err == nil && j.visit == nil {
+		err = messages.Errorf(messages.Internal, "job %v of %s came from no other site", t.Job, owner)
+	}
+	if err != nil {
+		return t, err
+	}
+	t.Job = j.visit.Job
+	return t, nil
+}
+
+// forPeers has f answer the depots of other sites, each by the name of its site.
+func forPeers[Request, Reply any](d *Depot, verb string, f func(ctx context.Context, peer messages.Name, r Request) (Reply, error)) bus.Handler {
+	return bus.Handle(verb, func(ctx context.Context, caller messages.Name, r Request) (reply Reply, err error) {
+		peer, err := federation.HomeOf(caller)
+		if err != nil {
+			return reply, err
+		}
+		leave, err := d.asked.enter(peer, peerCalls)
+		if err != nil {
+			return reply, err
+		}
+		defer leave()
+		return f(ctx, peer, r)
+	})
+}
+
+// peerTake reads a piece of an input for a peer that runs the job.
+func (d *Depot) peerTake(ctx context.Context, peer messages.Name, r messages.GetRequest) (reply messages.GetReply, err error) {
+	id := r.Attempt.Task.Job
+	j, err := d.job(ctx, id)
+	if err != nil && messages.KindOf(err) != messages.NotFound {
+		return reply, err
+	}
+	if _, has := j.inputs[r.Digest]; err != nil || j.away != peer || !has {
+		return reply, messages.Errorf(messages.PermissionDenied, "site %s runs no job %v that has an input of this digest", peer, id)
+	}
+	return d.read(ctx, j.account, &r)
+}
+
+// peerOutputs lists for a peer what the tasks of a job left that came from there.
+func (d *Depot) peerOutputs(ctx context.Context, home messages.Name, r messages.OutputsRequest) (reply messages.OutputsReply, err error) {
+	if err := r.Validate(); err != nil {
+		return reply, err
+	}
+	if reply, err = d.list(ctx, VisitorsOf(home), &r); err != nil {
+		return messages.OutputsReply{}, err
+	}
+	for i := range reply.Tasks {
+		t := &reply.Tasks[i].Attempt.Task
+		if err := d.handedOver(ctx, t.Job, r.Job); err != nil {
+			return messages.OutputsReply{}, err
+		}
+		t.Job = r.Job
+	}
+	return reply, nil
+}
+
+// peerGet reads a piece of a file for a peer, which a task of a job left that came from there.
+func (d *Depot) peerGet(ctx context.Context, home messages.Name, r messages.GetRequest) (reply messages.GetReply, err error) {
+	t := r.Attempt.Task
+	left, err := d.peerOutputs(ctx, home, messages.OutputsRequest{Job: t.Job, Stage: t.Stage, From: t.Index, Limit: 1})
+	if err != nil {
+		return reply, err
+	}
+	for _, task := range left.Tasks {
+		if slices.ContainsFunc(task.Files, func(f messages.File) bool { return f.Digest == r.Digest }) {
+			return d.read(ctx, VisitorsOf(home), &r)
+		}
+	}
+	return reply, messages.Errorf(messages.NotFound, "task %v has left no file of this digest", t)
+}
