@@ -88,33 +88,51 @@ func fetcher(c *Config) func(ledger.Sum) ([]byte, error) {
 }
 
 // How the files of the journal are examined: with pauses, so that requests do not wait for
-// the disk, and all again after a rest, which is shorter where one was damaged and could
-// not be fetched.
+// the disk, and all again after a rest. What could not be fetched is tried again.
 const (
 	examinePause = 50 * time.Millisecond
 	examineRest  = time.Hour
-	examineAgain = 10 * time.Second
+	mendEvery    = time.Second
 )
 
 // examine reads the files of the journal again and again, so that damage is found before
-// the records are needed. A damaged file is fetched from the replica that leads.
+// the records are needed. A damaged file is fetched from the replica that leads. A leader
+// that finds damage hands its lead over, and fetches the file from the next one.
 func (a *archive) examine(ctx context.Context) {
 	for {
-		rest := examineRest
 		h := read(a.machine, (*ledger.Ledger).History)
 		for _, s := range h.Segments() {
 			if _, err := s.Segment(); err != nil {
 				a.config.Log.Error("the bank's history is damaged; will try again to fetch it from the replica that leads", zap.Error(err))
-				rest = examineAgain
 			}
 			if !pause(ctx, examinePause) {
 				return
 			}
 		}
-		if !pause(ctx, rest) {
-			return
+		for rest := examineRest; rest > 0; rest -= mendEvery {
+			if !pause(ctx, mendEvery) {
+				return
+			}
+			if a.store != nil {
+				a.store.Mend()
+			}
 		}
 	}
+}
+
+// part is a part of a segment's file, for another replica. Before the first part the whole
+// file is checked: this replica leads, and does not hear from those who ask what they got.
+func (a *archive) part(r messages.SegmentRequest) (reply messages.SegmentReply, err error) {
+	h := read(a.machine, (*ledger.Ledger).History)
+	for _, s := range h.Segments() {
+		if sum := s.Sum(); r.Offset == 0 && sum.First == r.First {
+			if err := a.store.Check(sum); err != nil {
+				return reply, err
+			}
+		}
+	}
+	reply.Data, reply.Size, err = history.Part(a.files, r.First, r.Offset, pageBytes)
+	return reply, err
 }
 
 // pause waits, and reports whether to go on.

@@ -157,6 +157,40 @@ func TestDamagedHistoryIsFetched(t *testing.T) {
 	}
 }
 
+// TestDamagedHistoryOfALeader damages a file of the replica that leads, and takes the same file
+// from another one, which asks the leader for it: only the third has the file. Both have it
+// again.
+func TestDamagedHistoryOfALeader(t *testing.T) {
+	g := archived(t)
+	g.grant("ada", 100_000)
+	g.work("early", 20)
+	leader := g.leader()
+	id := map[string]string{"a": "b", "b": "c", "c": "a"}[leader]
+	for n := 0; ; n++ { // until id starts from a snapshot, and not from the whole log
+		if found, _ := filepath.Glob(filepath.Join(g.dir, id, "snapshots", "*", "meta.sum")); len(found) > 0 && len(g.segments(id)) > 0 {
+			break
+		}
+		g.work(fmt.Sprint("more", n, "/"), 5)
+	}
+	g.agree()
+	want := g.segments(leader)
+	file := slices.Min(slices.Collect(maps.Keys(want)))
+	bad := bytes.Clone(want[file])
+	bad[len(bad)/3] ^= 1
+	if err := os.WriteFile(filepath.Join(g.history, leader, file), bad, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	g.stop(id)
+	if err := os.Remove(filepath.Join(g.history, id, file)); err != nil {
+		t.Fatal(err)
+	}
+	await.Until(t, "it starts", func() bool { return g.tryStart(id) == nil }) // as its unit has it do
+	await.Until(t, "both have the file", func() bool {
+		return bytes.Equal(g.segments(leader)[file], want[file]) && bytes.Equal(g.segments(id)[file], want[file])
+	})
+	g.agree()
+}
+
 // same compares the files of a replica with those of another.
 func (g *cluster) same(id string, want map[string][]byte) {
 	g.Helper()
