@@ -85,15 +85,21 @@ func (a *Auctioneer) follow(ctx context.Context) {
 		}
 	}
 	defer stop()
+	tick := time.NewTicker(time.Second)
+	defer tick.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			return
+		case <-tick.C:
+			if held != nil && held.behind() {
+				held.succeed()
+			}
 		case inForce := <-a.applied:
 			if held != nil {
 				held.succeed()
+				close(inForce)
 			}
-			close(inForce)
 		case l := <-a.box.Leadership():
 			stop()
 			if l.Leads {
