@@ -27,7 +27,6 @@ type Auctioneer struct {
 	applied chan chan struct{} // the markets are others now; what comes is closed once they are in force
 	began   time.Time
 	copied  atomic.Bool // the archive of the leader was copied since the start
-	damaged atomic.Bool // the archive lost records, and was not copied since
 
 	cancel context.CancelFunc
 	done   sync.WaitGroup
