@@ -22,6 +22,9 @@ type archive struct {
 	checkpoints *history.Checkpoints
 	config      *Config
 	machine     *machine // whose journal it is
+
+	life context.Context // until end, other replicas are asked for files
+	end  func()
 }
 
 func openArchive(c *Config, m *metrics) (*archive, error) {
@@ -33,8 +36,9 @@ func openArchive(c *Config, m *metrics) (*archive, error) {
 		c.Log.Error("checkpoints are damaged", zap.String("file", filepath.Join(messages.Bank, c.Replica, "history", history.CheckpointsFile)), zap.Error(err))
 	}
 	a := &archive{files: c.History, checkpoints: checkpoints, config: c}
+	a.life, a.end = context.WithCancel(context.Background())
 	if c.History != nil {
-		a.store = history.New(c.History, c.SegmentBytes, fetcher(c))
+		a.store = history.New(c.History, c.SegmentBytes, fetcher(a.life, c))
 		m.damages(a.store)
 	}
 	return a, nil
@@ -67,10 +71,10 @@ func (a *archive) close() error {
 const fetchWithin = time.Minute
 
 // fetcher gets segments from the replica that leads.
-func fetcher(c *Config) func(ledger.Sum) ([]byte, error) {
+func fetcher(life context.Context, c *Config) func(ledger.Sum) ([]byte, error) {
 	subject := messages.Subject(c.Site, messages.Bank, messages.VerbSegment, messages.ServiceIdentity(messages.Bank))
 	return func(sum ledger.Sum) ([]byte, error) {
-		ctx, cancel := context.WithTimeout(context.Background(), fetchWithin)
+		ctx, cancel := context.WithTimeout(life, fetchWithin)
 		defer cancel()
 		var file []byte
 		for {
