@@ -162,9 +162,13 @@ const (
 // record.
 func (a *Auctioneer) examine(ctx context.Context) {
 	for rest := examineFirst; a.Archive != nil && sleep(ctx, rest); rest = examineRest {
-		if a.Archive.Examine(func() bool { return sleep(ctx, examinePause) }) {
-			a.damaged.Store(true)
-		}
+		a.examineOnce(func() bool { return sleep(ctx, examinePause) })
+	}
+}
+
+func (a *Auctioneer) examineOnce(pause func() bool) {
+	if a.Archive.Examine(pause) {
+		a.replica.damaged.Store(true)
 	}
 }
 
@@ -172,7 +176,7 @@ func (a *Auctioneer) examine(ctx context.Context) {
 // earlier ones, and when the last of them ended.
 func (a *Auctioneer) lacking() (lacks bool, ended messages.Time) {
 	about := a.Archive.About()
-	lacks = a.damaged.Load()
+	lacks = a.replica.damaged.Load()
 	a.replica.read(func(b *book.Book) {
 		for p := range b.EachPast {
 			if !a.Archive.Has(p.ID) {
@@ -201,7 +205,7 @@ func (a *Auctioneer) copyArchive(ctx context.Context) error {
 		switch {
 		case reply.Size == 0:
 			a.copied.Store(true)
-			a.damaged.Store(false)
+			a.replica.damaged.Store(false)
 			if lacks, _ := a.lacking(); !lacks {
 				a.Archive.Completed(reply.Complete)
 			}

@@ -143,6 +143,9 @@ func TestAStartGoesOnWithTheArchive(t *testing.T) {
 		t.Fatal(err)
 	}
 	f := withPast(t, dir, jobs)
+	if f.replica.Weak() != nil {
+		t.Error("the replica is to let others lead, and lost nothing since its start")
+	}
 	if about := f.Archive.About(); about.Records != 50 {
 		t.Errorf("%+v", about)
 	}
@@ -151,4 +154,11 @@ func TestAStartGoesOnWithTheArchive(t *testing.T) {
 	}
 	_, err = call[messages.ArchiveReply](f, "alice", messages.VerbArchive, messages.ArchiveRequest{})
 	wantKind(t, err, messages.PermissionDenied)
+	if err := os.Truncate(files[0], 0); err != nil {
+		t.Fatal(err)
+	}
+	f.examineOnce(func() bool { return true })
+	if f.replica.Weak() == nil {
+		t.Error("the replica is not to let others lead, from whom it could copy what it lost")
+	}
 }

@@ -27,7 +27,6 @@ type Auctioneer struct {
 	applied chan chan struct{} // the markets are others now; what comes is closed once they are in force
 	began   time.Time
 	copied  atomic.Bool // the archive of the leader was copied since the start
-	damaged atomic.Bool // the archive lost records, and was not copied since
 
 	cancel context.CancelFunc
 	done   sync.WaitGroup
@@ -85,15 +84,21 @@ func (a *Auctioneer) follow(ctx context.Context) {
 		}
 	}
 	defer stop()
+	tick := time.NewTicker(time.Second)
+	defer tick.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			return
+		case <-tick.C:
+			if held != nil && held.behind() {
+				held.succeed()
+			}
 		case inForce := <-a.applied:
 			if held != nil {
 				held.succeed()
+				close(inForce)
 			}
-			close(inForce)
 		case l := <-a.box.Leadership():
 			stop()
 			if l.Leads {

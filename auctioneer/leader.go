@@ -32,6 +32,19 @@ type leader struct {
 	desk *desk.Desk
 }
 
+// verify confirms that the group agreed on the present state of the book, and that this is
+// the leader of the term. A replica that leads again may still answer as the leader that it
+// was before, whose desk does not know what another leader did between.
+func (l *leader) verify(ctx context.Context) error {
+	if err := l.Auctioneer.verify(ctx); err != nil {
+		return err
+	}
+	if l.box.Status().Term != l.term {
+		return messages.Errorf(messages.NotLeader, "another leader takes over; ask again")
+	}
+	return nil
+}
+
 // inbox has what happened since the last step.
 type inbox struct {
 	mu      sync.Mutex

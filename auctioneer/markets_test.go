@@ -2,14 +2,22 @@ package auctioneer
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"reflect"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"time"
 
+	dto "github.com/prometheus/client_model/go"
+
+	"github.com/candor-grid/candor/auctioneer/book"
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/await"
+	"github.com/candor-grid/candor/messages/bus"
+	"github.com/candor-grid/candor/messages/mailbox"
 )
 
 func spot(change func(*messages.Market)) messages.Market {
@@ -482,4 +490,121 @@ func TestRequeuedAndCancelledOwesForItsTime(t *testing.T) {
 	if j := g.final(alice); j.Charged == 0 {
 		t.Errorf("charged %v: %s", j.Charged, g.why(alice).Message)
 	}
+}
+
+// returned is a log of a replica that leads again before it noticed that it had not led.
+type returned struct {
+	mailbox.Mailbox
+	later atomic.Uint64 // terms
+}
+
+func (m *returned) Status() mailbox.Status {
+	s := m.Mailbox.Status()
+	s.Term += m.later.Load()
+	return s
+}
+
+// TestTheLeaderOfAnEarlierTermAnswersNothing that it has not from the book: another leader may
+// have applied markets between.
+func TestTheLeaderOfAnEarlierTermAnswersNothing(t *testing.T) {
+	box := new(returned)
+	f := startWith(t, func(b bus.Bus) bus.Bus { return b }, func(c *Config) {
+		open := c.Open
+		c.Open = func(m mailbox.Machine) (_ mailbox.Mailbox, err error) {
+			box.Mailbox, err = open(m)
+			return box, err
+		}
+	})
+	must[messages.MarketsReply](f, "alice", messages.VerbMarkets, messages.Empty{})
+	box.later.Store(2)
+	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+	defer cancel()
+	reply, err := bus.Call[messages.MarketsReply](ctx, f.net.Connect("alice"), messages.Subject("west", messages.Auctioneer, messages.VerbMarkets, "alice"), messages.Empty{})
+	if err == nil {
+		t.Errorf("%+v", reply)
+	}
+}
+
+// ending is a log whose leader stops as soon as markets were applied.
+type ending struct {
+	mailbox.Mailbox
+	stop func()
+}
+
+func (m *ending) Propose(ctx context.Context, data []byte) (any, error) {
+	result, err := m.Mailbox.Propose(ctx, data)
+	if c, bad := book.Decode(data); bad == nil && c.Apply != nil {
+		m.stop()
+	}
+	return result, err
+}
+
+// TestMarketsAreInForceWhenTheyAreAcknowledged: a leader that stops first says to ask again,
+// and the next one, asked again, has them in force.
+func TestMarketsAreInForceWhenTheyAreAcknowledged(t *testing.T) {
+	var f *fixture
+	box := &ending{stop: func() {
+		f.log.Depose()
+		await.Until(t, "the term ends", func() bool {
+			var now dto.Metric
+			return f.metrics.leading.Write(&now) == nil && now.GetGauge().GetValue() == 0
+		})
+	}}
+	f = startWith(t, func(b bus.Bus) bus.Bus { return b }, func(c *Config) {
+		open := c.Open
+		c.Open = func(m mailbox.Machine) (_ mailbox.Mailbox, err error) {
+			box.Mailbox, err = open(m)
+			return box, err
+		}
+	})
+	must[messages.MarketsReply](f, "operator", messages.VerbMarkets, messages.Empty{})
+	limited := f.Markets[0]
+	limited.TimeLimit = messages.Duration(time.Hour)
+	request := messages.ApplyRequest{Markets: []messages.Market{limited}, Key: "once"}
+	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+	defer cancel()
+	_, err := bus.Call[messages.ApplyReply](ctx, f.net.Connect("operator"), messages.Subject("west", messages.Auctioneer, messages.VerbApply, "operator"), request)
+	if err == nil {
+		t.Error("markets were acknowledged that are in force nowhere")
+	}
+	f.log.Elect()
+	if reply := must[messages.ApplyReply](f, "operator", messages.VerbApply, request); reply.Version != 2 {
+		t.Errorf("%+v", reply)
+	}
+}
+
+// unheard is a log that says of applied markets that what became of them is not known.
+type unheard struct{ mailbox.Mailbox }
+
+func (m *unheard) Propose(ctx context.Context, data []byte) (any, error) {
+	result, err := m.Mailbox.Propose(ctx, data)
+	if c, bad := book.Decode(data); bad == nil && c.Apply != nil {
+		return nil, mailbox.ErrUnknown
+	}
+	return result, err
+}
+
+// TestMarketsOfALostRequestAreInForce though nobody asks again.
+func TestMarketsOfALostRequestAreInForce(t *testing.T) {
+	f := startWith(t, func(b bus.Bus) bus.Bus { return b }, func(c *Config) {
+		open := c.Open
+		c.Open = func(m mailbox.Machine) (mailbox.Mailbox, error) {
+			box, err := open(m)
+			return &unheard{box}, err
+		}
+	})
+	version := func() uint64 {
+		return must[messages.MarketsReply](f, "alice", messages.VerbMarkets, messages.Empty{}).Version
+	}
+	version() // somebody leads
+	limited := f.Markets[0]
+	limited.TimeLimit = messages.Duration(time.Hour)
+	request, err := messages.Marshal(messages.ApplyRequest{Markets: []messages.Market{limited}}, messages.Msgpack)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.net.Connect("operator").Request(t.Context(), messages.Subject("west", messages.Auctioneer, messages.VerbApply, "operator"), request); err == nil {
+		t.Fatal("the request was answered")
+	}
+	await.Until(t, "the markets are in force", func() bool { return version() == 2 })
 }

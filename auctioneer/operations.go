@@ -133,7 +133,7 @@ func (l *operations) apply(ctx context.Context, caller messages.Name, r messages
 	}
 	if applied.Reply.Version > 0 {
 		if applied.Reply.Version > l.Version+1 {
-			l.awaitApplied(ctx)
+			return applied.Reply, l.awaitApplied(ctx)
 		}
 		return applied.Reply, nil
 	}
@@ -161,8 +161,7 @@ func (l *operations) apply(ctx context.Context, caller messages.Name, r messages
 	reply = done.Reply
 	l.Log.Info("markets applied", zap.String("by", caller), zap.Strings("added", reply.Added),
 		zap.Strings("changed", reply.Changed), zap.Strings("removed", reply.Removed))
-	l.awaitApplied(ctx)
-	return reply, nil
+	return reply, l.awaitApplied(ctx)
 }
 
 // contentOf is a digest of what a request is for: the same in each repetition.
@@ -171,19 +170,22 @@ func contentOf(r *messages.ApplyRequest) [sha256.Size]byte {
 	return sha256.Sum256(text)
 }
 
-// awaitApplied has the markets that were committed come into force, and waits for
-// that, or until the term or ctx ends: then they do so with the next leader.
-func (l *operations) awaitApplied(ctx context.Context) {
-	inForce := make(chan struct{})
-	select {
-	case l.applied <- inForce:
-	case <-l.over:
-		return
-	}
-	select {
-	case <-inForce:
-	case <-l.over:
-	case <-ctx.Done():
+// awaitApplied has the markets that were committed come into force, and waits for that. If
+// the term or ctx ends before, the error says to ask again: a leader that stops in order still
+// answers questions by the markets of before.
+func (l *operations) awaitApplied(ctx context.Context) error {
+	send, inForce := l.applied, make(chan struct{})
+	for {
+		select {
+		case send <- inForce:
+			send = nil
+			continue
+		case <-inForce:
+			return nil
+		case <-l.over:
+		case <-ctx.Done():
+		}
+		return messages.Errorf(messages.Unavailable, "the markets were applied, and are not in force yet; ask again")
 	}
 }
 

@@ -1,8 +1,10 @@
 package auctioneer
 
 import (
+	"errors"
 	"io"
 	"sync"
+	"sync/atomic"
 
 	"go.uber.org/zap"
 
@@ -21,6 +23,7 @@ type replica struct {
 	kick chan struct{} // something was applied
 	// archive has the records that left the book; nil: they are gone.
 	archive  *archive.Archive
+	damaged  atomic.Bool   // the archive lost records, and was not copied since
 	restored chan struct{} // an image took the place of the book
 	log      *zap.Logger
 }
@@ -76,6 +79,14 @@ func (i *synced) WriteTo(w io.Writer) (int64, error) {
 func (i *synced) Digest(w io.Writer) error {
 	_, err := i.Image.WriteTo(w)
 	return err
+}
+
+// Weak implements mailbox.Reluctant: what the archive lost is copied from who leads.
+func (r *replica) Weak() error {
+	if r.damaged.Load() {
+		return errors.New("the archive of ended jobs lost records")
+	}
+	return nil
 }
 
 // Restore implements mailbox.Machine.

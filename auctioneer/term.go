@@ -55,6 +55,13 @@ func (t *term) succeed() {
 	t.leader.with(func(d *desk.Desk) { t.lead(d.Successor(t.instant())) })
 }
 
+// behind reports whether other markets were committed than the leader has, as by a request
+// that was given up before it was answered.
+func (t *term) behind() (is bool) {
+	t.replica.read(func(b *book.Book) { is = b.MarketsVersion() != t.leader.Version })
+	return is
+}
+
 // close ends the term.
 func (t *term) close() {
 	t.metrics.leading.Set(0)

@@ -22,6 +22,9 @@ type archive struct {
 	checkpoints *history.Checkpoints
 	config      *Config
 	machine     *machine // whose journal it is
+
+	life context.Context // until end, other replicas are asked for files
+	end  func()
 }
 
 func openArchive(c *Config, m *metrics) (*archive, error) {
@@ -33,8 +36,9 @@ func openArchive(c *Config, m *metrics) (*archive, error) {
 		c.Log.Error("checkpoints are damaged", zap.String("file", filepath.Join(messages.Bank, c.Replica, "history", history.CheckpointsFile)), zap.Error(err))
 	}
 	a := &archive{files: c.History, checkpoints: checkpoints, config: c}
+	a.life, a.end = context.WithCancel(context.Background())
 	if c.History != nil {
-		a.store = history.New(c.History, c.SegmentBytes, fetcher(c))
+		a.store = history.New(c.History, c.SegmentBytes, fetcher(a.life, c))
 		m.damages(a.store)
 	}
 	return a, nil
@@ -67,10 +71,10 @@ func (a *archive) close() error {
 const fetchWithin = time.Minute
 
 // fetcher gets segments from the replica that leads.
-func fetcher(c *Config) func(ledger.Sum) ([]byte, error) {
+func fetcher(life context.Context, c *Config) func(ledger.Sum) ([]byte, error) {
 	subject := messages.Subject(c.Site, messages.Bank, messages.VerbSegment, messages.ServiceIdentity(messages.Bank))
 	return func(sum ledger.Sum) ([]byte, error) {
-		ctx, cancel := context.WithTimeout(context.Background(), fetchWithin)
+		ctx, cancel := context.WithTimeout(life, fetchWithin)
 		defer cancel()
 		var file []byte
 		for {
@@ -88,33 +92,51 @@ func fetcher(c *Config) func(ledger.Sum) ([]byte, error) {
 }
 
 // How the files of the journal are examined: with pauses, so that requests do not wait for
-// the disk, and all again after a rest, which is shorter where one was damaged and could
-// not be fetched.
+// the disk, and all again after a rest. What could not be fetched is tried again.
 const (
 	examinePause = 50 * time.Millisecond
 	examineRest  = time.Hour
-	examineAgain = 10 * time.Second
+	mendEvery    = time.Second
 )
 
 // examine reads the files of the journal again and again, so that damage is found before
-// the records are needed. A damaged file is fetched from the replica that leads.
+// the records are needed. A damaged file is fetched from the replica that leads. A leader
+// that finds damage hands its lead over, and fetches the file from the next one.
 func (a *archive) examine(ctx context.Context) {
 	for {
-		rest := examineRest
 		h := read(a.machine, (*ledger.Ledger).History)
 		for _, s := range h.Segments() {
 			if _, err := s.Segment(); err != nil {
 				a.config.Log.Error("the bank's history is damaged; will try again to fetch it from the replica that leads", zap.Error(err))
-				rest = examineAgain
 			}
 			if !pause(ctx, examinePause) {
 				return
 			}
 		}
-		if !pause(ctx, rest) {
-			return
+		for rest := examineRest; rest > 0; rest -= mendEvery {
+			if !pause(ctx, mendEvery) {
+				return
+			}
+			if a.store != nil {
+				a.store.Mend()
+			}
 		}
 	}
+}
+
+// part is a part of a segment's file, for another replica. Before the first part the whole
+// file is checked: this replica leads, and does not hear from those who ask what they got.
+func (a *archive) part(r messages.SegmentRequest) (reply messages.SegmentReply, err error) {
+	h := read(a.machine, (*ledger.Ledger).History)
+	for _, s := range h.Segments() {
+		if sum := s.Sum(); r.Offset == 0 && sum.First == r.First {
+			if err := a.store.Check(sum); err != nil {
+				return reply, err
+			}
+		}
+	}
+	reply.Data, reply.Size, err = history.Part(a.files, r.First, r.Offset, pageBytes)
+	return reply, err
 }
 
 // pause waits, and reports whether to go on.

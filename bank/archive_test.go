@@ -157,6 +157,37 @@ func TestDamagedHistoryIsFetched(t *testing.T) {
 	}
 }
 
+// TestDamagedHistoryOfALeader damages a file of the replica that leads, and takes the same file
+// from another one, which asks the leader for it: only the third has the file. Both have it
+// again.
+func TestDamagedHistoryOfALeader(t *testing.T) {
+	g := archived(t)
+	g.grant("ada", 100_000)
+	g.work("early", 60)
+	leader := g.leader()
+	id := map[string]string{"a": "b", "b": "c", "c": "a"}[leader]
+	g.agree()
+	want := g.segments(leader)
+	file := slices.Min(slices.Collect(maps.Keys(want)))
+	bad := bytes.Clone(want[file])
+	bad[len(bad)/3] ^= 1
+	if err := os.WriteFile(filepath.Join(g.history, leader, file), bad, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	g.stop(id)
+	if err := os.Remove(filepath.Join(g.history, id, file)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := g.running[leader].archive.part(messages.SegmentRequest{First: 1}); err == nil { // as id asks, if its snapshot has the file
+		t.Error("a damaged file was given away")
+	}
+	await.Until(t, "it starts", func() bool { return g.tryStart(id) == nil }) // as its unit has it do
+	await.Until(t, "both have the file", func() bool {
+		return bytes.Equal(g.segments(leader)[file], want[file]) && bytes.Equal(g.segments(id)[file], want[file])
+	})
+	g.agree()
+}
+
 // same compares the files of a replica with those of another.
 func (g *cluster) same(id string, want map[string][]byte) {
 	g.Helper()

@@ -105,6 +105,7 @@ func (b *Bank) assemble() (err error) {
 func (b *Bank) Close() error {
 	b.cancel()
 	<-b.done
+	b.archive.end()
 	b.examining.Wait()
 	defer b.unregister()
 	return errors.Join(b.group.box.Close(), b.archive.save())

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/hex"
 
-	"github.com/candor-grid/candor/bank/history"
 	"github.com/candor-grid/candor/bank/ledger"
 	"github.com/candor-grid/candor/messages"
 )
@@ -102,6 +101,5 @@ func (q *queries) segment(ctx context.Context, caller messages.Name, r messages.
 	if q.archive.files == nil {
 		return reply, messages.Errorf(messages.NotFound, "this bank keeps its journal in memory: read it with %s", messages.VerbJournal)
 	}
-	reply.Data, reply.Size, err = history.Part(q.archive.files, r.First, r.Offset, pageBytes)
-	return reply, err
+	return q.archive.part(r)
 }

@@ -28,7 +28,7 @@ type machine struct {
 	clearing *clearing.State
 }
 
-var _ mailbox.Machine = (*machine)(nil)
+var _ mailbox.Reluctant = (*machine)(nil)
 
 func newMachine(c *Config, m *metrics, a *archive, root *ledger.Root, time *siteclock.Steady) *machine {
 	made := &machine{site: c.Site, metrics: m, archive: a, root: root, broken: c.OnBroken, time: time}
@@ -105,6 +105,14 @@ func (i *image) Digest(w io.Writer) error {
 	h := i.Hash()
 	_, err := w.Write(h[:])
 	return err
+}
+
+// Weak returns an error while a file of the history is lost here, which other replicas have.
+func (m *machine) Weak() error {
+	if m.archive.store == nil {
+		return nil
+	}
+	return m.archive.store.Lost()
 }
 
 // Restore replaces both by an image. Queries meanwhile read the old ones.

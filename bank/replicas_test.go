@@ -53,6 +53,12 @@ func startSite(t testing.TB, network *bus.Network, site messages.Name, tune func
 // start starts a replica.
 func (g *cluster) start(id string) {
 	g.Helper()
+	if err := g.tryStart(id); err != nil {
+		g.Fatal(err)
+	}
+}
+
+func (g *cluster) tryStart(id string) error {
 	config := Config{
 		Site: g.site, Replica: id, Bus: g.network.Connect("bank"), Metrics: prometheus.NewRegistry(),
 		Operators: []messages.Name{"ops"}, Services: []messages.Name{"$auctioneer"}, Clock: g.clock, Mono: still,
@@ -67,10 +73,10 @@ func (g *cluster) start(id string) {
 	}
 	config.Open = func(m mailbox.Machine) (mailbox.Mailbox, error) { return mailbox.OpenRaft(log, m) }
 	bank, err := Start(context.Background(), config)
-	if err != nil {
-		g.Fatal(err)
+	if err == nil {
+		g.running[id] = bank
 	}
-	g.running[id] = bank
+	return err
 }
 
 func (g *cluster) stop(id string) {

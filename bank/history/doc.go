@@ -35,8 +35,8 @@
 // again at the receiver, so every one of them would be as long as the whole
 // history, for a receiver that mostly lacks the last few files. What is fetched
 // is checked against the digests in the snapshot, so it does not matter whom it
-// comes from. The same path repairs a replica that lost a file: remove the file
-// that is damaged, and start the replica.
+// comes from. The same path repairs a replica that lost a file. A leader that lost one
+// lets another replica lead, and fetches the file from that one.
 //
 // # Memory
 //

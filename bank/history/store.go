@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -34,13 +35,14 @@ type Store struct {
 	mu       sync.Mutex
 	unsynced []string
 	open     map[string]File
-	order    []string // of open, the longest unused first
+	order    []string           // of open, the longest unused first
+	lost     map[string]*sealed // files that are damaged or gone, and could not be fetched
 }
 
 // New returns a store in files. Fetch, if not nil, gets from another replica
 // what a file there holds; what it returns is checked.
 func New(files Files, segmentBytes int, fetch func(ledger.Sum) ([]byte, error)) *Store {
-	return &Store{files: files, bytes: segmentBytes, fetch: fetch, open: map[string]File{}, syncing: make(chan struct{}, 1)}
+	return &Store{files: files, bytes: segmentBytes, fetch: fetch, open: map[string]File{}, lost: map[string]*sealed{}, syncing: make(chan struct{}, 1)}
 }
 
 var _ ledger.Store = (*Store)(nil)
@@ -99,10 +101,13 @@ func healed[T any](f *sealed, read func() (T, error)) (T, error) {
 	if found, err = read(); err == nil { // another reader has fetched it
 		return found, nil
 	}
-	s.damaged.Add(1)
+	s.lose(f)
 	fetching := errors.New("there is nobody to ask")
 	if s.fetch != nil {
 		if fetching = s.retrieve(f); fetching == nil {
+			s.mu.Lock()
+			delete(s.lost, f.name)
+			s.mu.Unlock()
 			return read()
 		}
 	}
@@ -110,6 +115,51 @@ func healed[T any](f *sealed, read func() (T, error)) (T, error) {
 		return found, missing(f.name, fetching)
 	}
 	return found, damaged(f.name, err)
+}
+
+// lose notes that a file is damaged or gone.
+func (s *Store) lose(f *sealed) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if _, known := s.lost[f.name]; !known {
+		s.damaged.Add(1)
+	}
+	s.lost[f.name] = f
+}
+
+// Lost returns an error that names a file which is damaged or gone and could not be fetched;
+// nil: there is none.
+func (s *Store) Lost() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.lost) == 0 {
+		return nil
+	}
+	return fmt.Errorf("history file %s of the bank is damaged or gone", slices.Min(slices.Collect(maps.Keys(s.lost))))
+}
+
+// Mend tries again to fetch what could not be fetched.
+func (s *Store) Mend() {
+	s.mu.Lock()
+	lost := slices.Collect(maps.Values(s.lost))
+	s.mu.Unlock()
+	for _, f := range lost {
+		if _, err := f.Segment(); err == nil { // as before, or it was put back
+			s.mu.Lock()
+			delete(s.lost, f.name)
+			s.mu.Unlock()
+		}
+	}
+}
+
+// Check reads a segment's whole file, and does not fetch it if it is damaged.
+func (s *Store) Check(sum ledger.Sum) error {
+	f := &sealed{store: s, sum: sum, name: nameOf(sum.First)}
+	if _, err := f.segment(); err != nil {
+		s.lose(f)
+		return damaged(f.name, err)
+	}
+	return nil
 }
 
 // Damaged is how many times a file was found damaged or gone.

@@ -344,6 +344,7 @@ func (r *restoring) all(keys string) error {
 		return err
 	}
 	made.Restored = messages.TimeOf(r.About.Began)
+	made.Sum = made.sum()
 	if err := replaceJSON(filepath.Join(r.state, shapeFile), made); err != nil {
 		return err
 	}

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -155,6 +156,13 @@ type shape struct {
 	Store    string        `json:"store"`
 	// Restored is when the backup began from which the directory was made; 0: from none.
 	Restored messages.Time `json:"restored,omitempty"`
+	// Sum is of the rest; "": an earlier release wrote the file.
+	Sum string `json:"sum,omitempty"`
+}
+
+// sum is a checksum of all fields but Sum.
+func (s *shape) sum() string {
+	return fmt.Sprintf("%08x", crc32.ChecksumIEEE(fmt.Appendf(nil, "%q %q %q %d", s.Site, s.Replicas, s.Store, int64(s.Restored))))
 }
 
 // shapeFile is the name of the file that holds a shape.
@@ -167,14 +175,15 @@ func keepShape(c *Config) error {
 	path := filepath.Join(c.State, shapeFile)
 	text, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
+		want.Sum = want.sum()
 		return replaceJSON(path, want)
 	}
 	var have shape
 	if err == nil {
 		err = json.Unmarshal(text, &have)
 	}
-	if err == nil && have.Site == "" {
-		err = errors.New("names no site: the file is damaged; delete it, and start with the configuration that the site had")
+	if err == nil && (have.Site == "" || have.Sum != "" && have.Sum != have.sum()) {
+		err = errors.New("the file is damaged; delete it, and start with the configuration that the site had")
 	}
 	if err != nil {
 		return fmt.Errorf("state directory: %s: %w", path, err)

@@ -132,7 +132,19 @@ func TestStateKeepsItsShape(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(path, bytes.ReplaceAll(text, []byte(`"wal"`), []byte(`"bolt"`)), 0o600); err != nil {
+	for i := range text {
+		flipped := bytes.Clone(text)
+		flipped[i] ^= 2
+		if err := os.WriteFile(path, flipped, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		err := keepShape(&made)
+		if err != nil && (!strings.Contains(err.Error(), path) || strings.Contains(err.Error(), "the release before")) || err == nil && i < bytes.Index(text, []byte(`"sum"`)) {
+			t.Errorf("byte %d flipped: %v, want an error that names the file", i, err)
+		}
+	}
+	earlier, _, _ := bytes.Cut(text, []byte(`,"sum"`))
+	if err := os.WriteFile(path, append(bytes.ReplaceAll(earlier, []byte(`"wal"`), []byte(`"bolt"`)), '}'), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if err := keepShape(&made); messages.KindOf(err) != messages.Conflict || !strings.Contains(err.Error(), "the release before") {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/hashicorp/raft"
 	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest/observer"
 )
 
 // files lists the regular files below a directory that hold state.
@@ -270,6 +271,21 @@ func TestReplicaThatLostItsLogDoesNotVote(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestAllReplicasAreDamaged: where no replica has a vote, each says what an operator has to do.
+func TestAllReplicasAreDamaged(t *testing.T) {
+	core, logged := observer.New(zap.ErrorLevel)
+	g := newGroup(t, 3, func(c *Config) { c.SegmentBytes, c.Timeout, c.Log = 64<<10, 100*time.Millisecond, zap.New(core) })
+	g.start(g.ids...)
+	g.propose("acknowledged")
+	g.agree(1)
+	g.stop(g.ids...)
+	for _, id := range g.ids {
+		edit(t, glob(t, g.dirs[id], "wal/*.wal"), func(b []byte) []byte { clear(b[:4096]); return b })
+	}
+	g.start(g.ids...)
+	eventually(t, "each says so", func() bool { return logged.FilterMessageSnippet("no replica leads").Len() >= len(g.ids) })
 }
 
 // heardOf has a stopped replica know what was committed without it, as by a heartbeat

@@ -61,7 +61,9 @@
 // arrives or is applied. Beside the log is a file of promises: the votes, the end of the log, and a
 // name for the disk, which the peers know too. A replica takes no part in elections if it
 // has less than it promised, or another disk than the peers know, until a leader has
-// brought it up to date as a replica without a vote. Replicas compare their states
+// brought it up to date as a replica without a vote. It follows no leader whose disk is not
+// the one that it knows: a majority that lost its disks has begun a group anew, and would
+// remove what the replica has. Replicas compare their states
 // through the log. A damaged directory is put aside, and the replica begins anew from its
 // peers. Without peers it goes on from its latest snapshot and the entries after it, or, where
 // these are damaged, does not start.

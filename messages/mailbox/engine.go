@@ -13,7 +13,8 @@ import (
 type engine struct {
 	config *Config
 	guard  *guard
-	raft   *raft.Raft // nil until it was opened
+	raft   *raft.Raft   // nil until it was opened
+	lacks  func() error // what the machine lacks as a leader's
 
 	opened   chan struct{} // closed when OpenRaft returns
 	stopping chan struct{} // closed when nothing more is to be proposed

@@ -171,7 +171,7 @@ func (g *gate) passes(rpc raft.RPC) bool {
 // snapshot came late, by a connection that the leader had given up. Raft would go back to
 // it, and remove all entries after it, which this replica may have acknowledged since.
 func (g *gate) passesSnapshot(rpc raft.RPC, q *raft.InstallSnapshotRequest) bool {
-	err := g.standing.mayFollow(q.Term)
+	err := g.standing.mayRestore(q.Term)
 	late := err == nil && q.Term == g.raft.CurrentTerm() && g.has(q.LastLogIndex, q.LastLogTerm)
 	if err == nil && !late {
 		return true
@@ -226,17 +226,19 @@ func (g *gate) refuse(why error) error {
 // were sealed. Entries from leaders of older releases get a seal without a link to the
 // entry before, because replicas began to seal at different entries.
 func (g *gate) passesEntries(rpc raft.RPC, q *raft.AppendEntriesRequest) bool {
-	g.detector.hear(string(q.ID), q.Term, time.Now())
-	if l, ok := attached[leaderNotice](string(q.Leader)); ok && q.Term >= g.raft.CurrentTerm() {
-		last, _ := g.end()
-		g.standing.noteLeader(l, q.Term, last)
-	}
 	refuse := func(err error) bool {
 		header := g.header()
 		header.Addr = attach(g.report())
 		rpc.Respond(&raft.AppendEntriesResponse{RPCHeader: header}, err)
 		return false
 	}
+	if l, ok := attached[leaderNotice](string(q.Leader)); ok && q.Term >= g.raft.CurrentTerm() {
+		last, _ := g.end()
+		if err := g.standing.noteLeader(string(q.ID), l, q.Term, last); err != nil {
+			return refuse(err)
+		}
+	}
+	g.detector.hear(string(q.ID), q.Term, time.Now())
 	if err := g.standing.mayFollow(q.Term); err != nil {
 		return refuse(&reportError{err, attach(g.report())})
 	}
@@ -303,7 +305,7 @@ func (g *gate) notice(id string) leaderNotice {
 	if leads {
 		g.standing.noteFloors(committed)
 	}
-	r := g.standing.promises.now()
+	r := g.standing.tells()
 	_, out := g.catching.Load(id)
 	l := leaderNotice{Known: r.Known, Committed: r.Committed, Out: out, Vote: !out, Spare: leads && g.standing.spare.Load()}
 	if leads {

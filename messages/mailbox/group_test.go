@@ -31,6 +31,7 @@ type tally struct {
 	hash   uint64
 	gate   atomic.Pointer[chan struct{}] // if set, Apply waits until it is closed
 	most   atomic.Uint64                 // if not 0, Restore refuses the state after more commands
+	lacks  atomic.Bool                   // something that others get from who leads
 }
 
 type tallyImage struct {
@@ -63,6 +64,13 @@ func (t *tally) Apply(index uint64, commands [][]byte) []any {
 type place struct {
 	command string
 	at      uint64
+}
+
+func (t *tally) Weak() error {
+	if t.lacks.Load() {
+		return errors.New("something is lost here")
+	}
+	return nil
 }
 
 func (t *tally) Capture() Image {

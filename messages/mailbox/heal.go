@@ -22,6 +22,7 @@ type healer struct {
 func (h *healer) heal() {
 	tick := time.NewTicker(h.config.Timeout)
 	defer tick.Stop()
+	heard := time.Now() // a leader, or somebody was told
 	for {
 		select {
 		case <-h.gone:
@@ -30,8 +31,12 @@ func (h *healer) heal() {
 		case <-tick.C:
 		}
 		all, err := h.members.Members()
-		if err != nil {
-			continue // another replica leads
+		if err != nil { // another replica leads, or none
+			heard = maxTime(heard, h.raft.LastContact())
+			if h.tellAlone(time.Since(heard)) {
+				heard = time.Now()
+			}
+			continue
 		}
 		h.standing.spare.Store(Spare(all) > 0)
 		for id, q := range h.standing.doubtfulPeers(2 * h.config.Timeout) {
@@ -40,6 +45,21 @@ func (h *healer) heal() {
 			}
 		}
 	}
+}
+
+// aloneFor is for how many timeouts a doubtful replica waits for a leader before it says so.
+const aloneFor = 10
+
+// tellAlone says what an operator may have to do where a doubtful replica has heard no leader
+// for some time: perhaps no replica of the group has a vote.
+func (h *healer) tellAlone(silence time.Duration) bool {
+	err := h.standing.doubts()
+	if err == nil || silence < aloneFor*h.config.Timeout {
+		return false
+	}
+	h.config.Log.Error("no replica leads that could bring this one up to date: start the others; if each of them says this, restore a backup, or see \"Files that were damaged\" in the runbook",
+		zap.Duration("heard of no leader for", silence.Round(time.Second)), zap.Error(err))
+	return true
 }
 
 // readmit gives a doubtful replica its vote again, in steps: each call does what the

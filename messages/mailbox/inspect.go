@@ -312,6 +312,8 @@ func (d *disk) accept(c *Config) {
 	}
 	c.Log.Warn("the state on this host was accepted as complete, by the operator's file", zap.String("file", path))
 	d.promises.learn(func(r *record) bool {
+		me, _ := r.known(c.ID)
+		r.Version = max(r.Version, me.Version) + 1 // who knows another disk takes in this one
 		r.Standing, r.Why, r.Committed, r.Known = standingWhole, "", 0, nil
 		return true
 	})

@@ -23,6 +23,14 @@ type Machine interface {
 	Restore(r io.Reader) error
 }
 
+// Reluctant is a machine that may lack something, beside its state, which replicas get from
+// their leader. Its replica then lets another one lead that lacks nothing.
+type Reluctant interface {
+	Machine
+	// Weak returns what is lacking; nil: nothing.
+	Weak() error
+}
+
 // Image is a captured state.
 type Image interface {
 	WriteTo(w io.Writer) (int64, error)

@@ -79,9 +79,12 @@ func TestReplaceADeadReplica(t *testing.T) {
 	for i := range 40 {
 		g.propose(fmt.Sprintf("%4000d", i))
 	}
-	for range 2 { // the log goes back to the older one
-		if err := g.leader().raft.Snapshot().Error(); err != nil {
-			t.Fatal(err)
+	for n := range uint64(2) { // the log goes back to the older one, at whoever leads later
+		g.agree(40 + n)
+		for _, box := range g.running() {
+			if err := box.raft.Snapshot().Error(); err != nil {
+				t.Fatal(err)
+			}
 		}
 		g.propose("between")
 	}

@@ -243,5 +243,7 @@ func (s *scrubber) load(path string) error {
 	}
 }
 
-// damages is how much damage there is.
-func (s *scrubber) damages() uint64 { return s.found.Load() + s.aside.Load() }
+// damages is how much damage there is; a leader of another group is one.
+func (s *scrubber) damages() uint64 {
+	return s.found.Load() + s.aside.Load() + min(1, s.standing.strange.Load())
+}

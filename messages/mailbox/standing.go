@@ -29,6 +29,8 @@ type standing struct {
 
 	mu       sync.Mutex
 	outTerm  uint64                // the term whose leader has taken this replica's vote away
+	heardIn  uint64                // the term whose leader this replica has heard, and may follow
+	strange  atomic.Uint64         // the term whose leader is of another group; 0: none
 	doubtful map[string]toldReport // by ID: the doubtful replicas that reported to this leader
 	marks    map[string]mark       // by ID: the latest state hash each replica has told
 	acked    map[string]uint64     // by ID: how far each replica has this leader's log on its disk
@@ -125,6 +127,33 @@ func (s *standing) mayFollow(term uint64) error {
 	return s.doubts()
 }
 
+// mayRestore returns an error for a snapshot of a leader of which this replica has not heard
+// in that term that it is of the same group. A snapshot takes the place of everything here.
+func (s *standing) mayRestore(term uint64) error {
+	s.mu.Lock()
+	heard := s.heardIn == term
+	s.mu.Unlock()
+	if !heard {
+		return fmt.Errorf("mailbox: replica %s waits for a heartbeat of the leader of term %d", s.id, term)
+	}
+	return s.mayFollow(term)
+}
+
+// stranger returns an error for a leader of another group: one that a majority has begun
+// anew after it lost its disks. The leader knows nothing of what was acknowledged here, and
+// would have it removed. A disk that the group has taken in has a higher version.
+func (s *standing) stranger(leader string, l leaderNotice) error {
+	r, told := s.promises.now(), record{Known: l.Known}
+	theirs, says := told.known(leader)
+	known, has := r.known(leader)
+	other := says && has && theirs.Disk != known.Disk && theirs.Version <= known.Version
+	me, knows := told.known(s.id)
+	if !other && !(knows && r.Standing == standingWhole && me.Disk != r.Disk && me.Version == r.Version) {
+		return nil
+	}
+	return fmt.Errorf("mailbox: replica %s does not follow %s, which leads a group that began without this one: a majority has lost its disks. Nothing is removed here; see \"Files that were damaged\" in the runbook", s.id, leader)
+}
+
 // mayVote returns an error if a candidate may not have this replica's vote. last is the
 // end of the candidate's log; told says whether the candidate sent a report.
 func (s *standing) mayVote(id string, last uint64, q standingReport, told bool) error {
@@ -154,13 +183,22 @@ func (s *standing) mayCampaign(last uint64) error {
 }
 
 // noteLeader notes what the leader of a term tells. last is the end of this replica's log.
-func (s *standing) noteLeader(l leaderNotice, term, last uint64) {
-	s.spare.Store(l.Spare)
-	if l.Out {
-		s.mu.Lock()
-		s.outTerm = term
-		s.mu.Unlock()
+// The error is for a leader whom this replica must not follow.
+func (s *standing) noteLeader(leader string, l leaderNotice, term, last uint64) error {
+	if err := s.stranger(leader, l); err != nil {
+		if s.strange.Swap(term) != term {
+			s.log.Error("this replica takes nothing from the leader", zap.Error(err))
+		}
+		return err
 	}
+	s.strange.Store(0)
+	s.spare.Store(l.Spare)
+	s.mu.Lock()
+	s.heardIn = term
+	if l.Out {
+		s.outTerm = term
+	}
+	s.mu.Unlock()
 	s.promises.learn(func(r *record) bool {
 		changed := l.Committed > r.Committed
 		r.Committed = max(r.Committed, l.Committed)
@@ -184,6 +222,7 @@ func (s *standing) noteLeader(l leaderNotice, term, last uint64) {
 	case me.Disk != r.Disk && me.Version > r.Version:
 		s.doubt("its directory is not the one that its peers know: it was emptied, or put back from an older copy")
 	}
+	return nil
 }
 
 // become makes this replica whole, on the disk of that version.
@@ -212,6 +251,15 @@ func (s *standing) leads() {
 		r.Standing, r.Version = standingWhole, max(r.Version, 1)
 		r.learn(diskOf{ID: s.id, Disk: r.Disk, Version: r.Version})
 	})
+}
+
+// tells is what this replica tells of all disks as leader, of its own as it is.
+func (s *standing) tells() record {
+	r := s.promises.now()
+	me, _ := r.known(s.id)
+	me.ID, me.Disk, me.Version = s.id, r.Disk, max(r.Version, 1)
+	r.note(me)
+	return r
 }
 
 // report is what this replica tells about itself.

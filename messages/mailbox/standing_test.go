@@ -1,6 +1,7 @@
 package mailbox
 
 import (
+	"os"
 	"path/filepath"
 	"strconv"
 	"testing"
@@ -48,11 +49,16 @@ func TestFloorsNeverFall(t *testing.T) {
 	}
 	t.Cleanup(func() { _ = p.close() })
 	s := newStanding(&Config{ID: "a", Log: zap.NewNop()}, p, func(err error) { t.Error(err) })
-	s.noteLeader(leaderNotice{Known: []diskOf{{ID: "a", Disk: "mine", Version: 1}, {ID: "b", Disk: "theirs", Version: 1, Floor: 70}}, Vote: true}, 1, 100)
+	hear := func(l leaderNotice, term, last uint64) {
+		if err := s.noteLeader("b", l, term, last); err != nil {
+			t.Error(err)
+		}
+	}
+	hear(leaderNotice{Known: []diskOf{{ID: "a", Disk: "mine", Version: 1}, {ID: "b", Disk: "theirs", Version: 1, Floor: 70}}, Vote: true}, 1, 100)
 	s.leads()
 	s.noteAck("b", 60)
 	s.noteFloors(80)
-	s.noteLeader(leaderNotice{Known: []diskOf{{ID: "b", Disk: "theirs", Version: 1, Floor: 50}}}, 2, 100)
+	hear(leaderNotice{Known: []diskOf{{ID: "b", Disk: "theirs", Version: 1, Floor: 50}}}, 2, 100)
 	r := p.now()
 	for id, want := range map[string]uint64{"a": 80, "b": 70} {
 		if d, _ := r.known(id); d.Floor != want {
@@ -70,8 +76,8 @@ func TestOlderCopyOfADoubtfulReplica(t *testing.T) {
 	}
 	t.Cleanup(func() { _ = p.close() })
 	s := newStanding(&Config{ID: "a", Log: zap.NewNop()}, p, func(err error) { t.Error(err) })
-	s.noteLeader(leaderNotice{Known: []diskOf{{ID: "a", Disk: "taken in", Version: 2, Floor: 100}}, Vote: true}, 1, 20)
-	if s.doubts() == nil {
+	err = s.noteLeader("b", leaderNotice{Known: []diskOf{{ID: "a", Disk: "taken in", Version: 2, Floor: 100}}, Vote: true}, 1, 20)
+	if err != nil || s.doubts() == nil {
 		t.Error("a replica with 20 of 100 entries may vote")
 	}
 }
@@ -128,4 +134,48 @@ func TestOlderCopyOfALeader(t *testing.T) {
 	eventually(t, victim+" says what it lacks", func() bool { return g.running()[victim].disk.promises.now().Disk != before })
 	g.whole(victim)
 	g.agree(21)
+}
+
+// TestAGroupThatBeganAnewIsNotFollowed: two of three lose their disks at once and begin a
+// group, which the third is to join: nothing of the third is removed, whether the new group's
+// log still goes back to its beginning or only its snapshot does, and somebody is told.
+func TestAGroupThatBeganAnewIsNotFollowed(t *testing.T) {
+	for _, trailing := range []uint64{1000, 1} {
+		g := newGroup(t, 3, func(c *Config) {
+			c.SegmentBytes, c.Timeout, c.TrailingEntries = 64<<10, 200*time.Millisecond, trailing
+		})
+		g.start(g.ids...)
+		for i := range 5 {
+			g.propose(strconv.Itoa(i))
+		}
+		g.agree(5)
+		g.settled()
+		g.stop(g.ids...)
+		for _, id := range g.ids[:2] {
+			if err := os.RemoveAll(g.dirs[id]); err != nil {
+				t.Fatal(err)
+			}
+		}
+		g.start(g.ids[:2]...)
+		for i := range 20 {
+			g.propose("anew " + strconv.Itoa(i))
+		}
+		for g.leader().raft.CurrentTerm() < 5 { // more than the third has seen
+			old := g.leader()
+			g.handOver(old.raft.LeadershipTransfer)
+			g.another(old)
+		}
+		if err := g.leader().raft.Snapshot().Error(); err != nil {
+			t.Fatal(err)
+		}
+		g.start(g.ids[2])
+		third := g.running()[g.ids[2]]
+		last := third.raft.LastIndex()
+		eventually(t, "somebody is told", func() bool { return third.scrubber.damages() == 1 })
+		g.propose("later")
+		if third.raft.LastIndex() != last || third.standing.doubts() != nil {
+			t.Errorf("the third's log ended at entry %d, and ends at %d: %v", last, third.raft.LastIndex(), third.standing.doubts())
+		}
+		g.stop(g.ids...)
+	}
 }

@@ -10,7 +10,8 @@ import (
 )
 
 // A replica whose disk has no room, or whose writes hang, is a bad leader: the group
-// refuses everything, or waits, while others could go on. Such a replica is weak. It
+// refuses everything, or waits, while others could go on. So is one that lacks a file which
+// others get from their leader. Such a replica is weak. It
 // hands its lead to a replica that is not weak, and lets others campaign first. A
 // leader whose writes hang cannot even hand over, since Raft itself waits for the disk.
 // It sends no heartbeats, so that the others elect another leader.
@@ -26,6 +27,9 @@ func (e *engine) weak() error {
 	}
 	if e.guard.low.Load() {
 		return fmt.Errorf("mailbox: the disk of replica %s has %d MiB free, and %d are needed", e.config.ID, e.guard.free.Load()>>20, e.config.MinFreeBytes>>20)
+	}
+	if err := e.lacks(); err != nil {
+		return fmt.Errorf("mailbox: replica %s: %w", e.config.ID, err)
 	}
 	return nil
 }

@@ -62,6 +62,24 @@ func TestFullDiskHandsOver(t *testing.T) {
 	})
 }
 
+// TestReluctantLeaderHandsOver to a replica that lacks nothing; where each lacks something,
+// one leads.
+func TestReluctantLeaderHandsOver(t *testing.T) {
+	g := newGroup(t, 3, func(c *Config) { c.Timeout = 100 * time.Millisecond })
+	g.start(g.ids...)
+	g.propose("before")
+	g.settled()
+	old := g.leader()
+	g.machines[old.config.ID].lacks.Store(true)
+	next := g.another(old)
+	for _, m := range g.machines {
+		m.lacks.Store(true)
+	}
+	g.propose("all lack something")
+	g.stop(next.config.ID)
+	g.propose("and one is gone")
+}
+
 // TestAllDisksFullAtTheStart: somebody leads, to answer queries.
 func TestAllDisksFullAtTheStart(t *testing.T) {
 	g := newGroup(t, 3, func(c *Config) {

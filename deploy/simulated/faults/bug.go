@@ -40,4 +40,5 @@ const (
 	RaiseShort          // 1: the hold of a raised budget is below the budget
 	RerunMoved          // 2: the tasks of a rerun do the first tasks of the earlier job, not those that failed
 	SpentForgotten      // 9: a job whose budget is spent is not discarded
+	ForgottenVote       // 3: a replica whose disk was lost votes and counts at once
 )

@@ -12,7 +12,7 @@
 // with another mechanism (proportional, highest-bid preemptive, batch-queue with
 // gangs), which operators apply anew while jobs run. Models stand in for the rest: the
 // estimator answers at random, or not at all; the replicated log is a small Raft, with votes, a disk that loses what was not
-// synced, and snapshots; signatures are sums that cost little; the shells, which
+// synced, or everything, and snapshots; signatures are sums that cost little; the shells, which
 // have sockets and goroutines in production, are the callbacks of this package.
 // Everything follows from a seed and a list of faults.
 //

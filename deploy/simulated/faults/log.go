@@ -51,6 +51,9 @@ func (r *replica) take(from *replica, term, first, prev uint64, entries []entry,
 	r.follow()
 	r.rest()
 	if first-1 > r.last() || first-1 >= r.base && r.termAt(first-1) != prev {
+		if r.doubtful {
+			r.acknowledge(from, term)
+		}
 		last := min(r.last(), first-1)
 		r.tell(from, func() { from.stepBack(r, term, last) })
 		return
@@ -85,8 +88,13 @@ func (r *replica) acknowledge(to *replica, term uint64) {
 	if r.Bug == SkippedSync {
 		durable = r.matched
 	}
+	disk, doubtful := r.disk, r.doubtful
 	r.tell(to, func() {
-		if to.role == leading && to.term == term && durable > to.match[r.me] {
+		switch {
+		case to.role != leading || to.term != term || disk < to.disks[r.me]: // the disk was lost since
+		case doubtful:
+			to.readmit(r, disk, durable)
+		case durable > to.match[r.me]:
 			to.match[r.me] = durable
 			to.next[r.me] = durable + 1
 			to.decide()

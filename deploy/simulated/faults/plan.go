@@ -28,6 +28,7 @@ const (
 	Crash     = "crash"      // the target is off for a while; what its disk had not synced is gone
 	Power     = "power"      // all machines of the target, a site, crash at once; without one, those of all sites
 	SlowDisk  = "slow-disk"  // syncs of the target take two seconds
+	LostDisk  = "lost-disk"  // the target is off for a while, and comes back with an empty disk
 	Skew      = "skew"       // the target's clock is off for a while
 	Jump      = "jump"       // the target's clock jumps, for good
 	Lie       = "lie"        // a site that keeps no books sends the target, a site, whatever it can sign
@@ -35,7 +36,7 @@ const (
 )
 
 // Kinds lists the kinds of fault.
-var Kinds = []string{Loss, Repeat, Reorder, Delay, Partition, Isolate, Crash, Power, SlowDisk, Skew, Jump, Lie, BlackHole}
+var Kinds = []string{Loss, Repeat, Reorder, Delay, Partition, Isolate, Crash, Power, SlowDisk, Skew, Jump, Lie, BlackHole, LostDisk}
 
 // Event is one fault: from At (since the beginning) on, For a span.
 type Event struct {
@@ -148,7 +149,7 @@ func (p *Plan) targets(kind string) (out []string) {
 		return append(slices.Clone(siteNames), "")
 	case Isolate, Lie:
 		return siteNames
-	case Partition, Crash, SlowDisk, Skew, Jump, BlackHole:
+	case Partition, Crash, SlowDisk, LostDisk, Skew, Jump, BlackHole:
 	default:
 		return []string{""}
 	}
@@ -159,7 +160,7 @@ func (p *Plan) targets(kind string) (out []string) {
 			}
 		}
 		for i := range p.Nodes {
-			if kind != SlowDisk { // agents have nothing to sync
+			if kind != SlowDisk && kind != LostDisk { // agents have nothing to sync
 				out = append(out, fmt.Sprint(s, ".n", i))
 			}
 		}

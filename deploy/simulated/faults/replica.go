@@ -73,6 +73,9 @@ type replica struct {
 	baseAt uint64 // term of the entry at base
 	synced uint64
 	image  []byte
+	disk   int // rises when the disk is lost
+
+	doubtful bool // the disk was lost, and no leader has brought the replica up to date
 
 	role    role
 	commit  uint64
@@ -84,8 +87,10 @@ type replica struct {
 	waiting map[uint64]func(any)
 	electAt messages.Time
 	syncing bool
-	begun   uint64 // a leader's first entry
-	shell   shell  // of a leader that has applied that
+	begun   uint64    // a leader's first entry
+	disks   [3]int    // of a leader: the disk by which each doubtful replica has spoken
+	needs   [3]uint64 // what must be committed before such a replica counts again
+	shell   shell     // of a leader that has applied that
 	steady  *siteclock.Steady
 }
 

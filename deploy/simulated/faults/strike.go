@@ -91,6 +91,8 @@ func (w *World) begin(e Event) {
 		w.all(e, (*machine).crash)
 	case Crash:
 		target.crash()
+	case LostDisk:
+		target.(*machine).lose()
 	case SlowDisk:
 		target.(*machine).slow = true
 	case BlackHole:
@@ -109,7 +111,7 @@ func (w *World) end(e Event) {
 	switch target := w.find(e.Target); e.Kind {
 	case Power:
 		w.all(e, (*machine).start)
-	case Crash:
+	case Crash, LostDisk:
 		target.start()
 	case SlowDisk:
 		target.(*machine).slow = false

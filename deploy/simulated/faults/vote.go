@@ -21,6 +21,10 @@ func (r *replica) tick() {
 }
 
 func (r *replica) campaign() {
+	if r.doubtful {
+		r.rest()
+		return
+	}
 	r.term, r.voted, r.role = r.term+1, r.me, candidate
 	r.matched = 0
 	r.rest()
@@ -54,7 +58,7 @@ func (r *replica) hear(term uint64) {
 func (r *replica) vote(of *replica, term, last, lastTerm uint64) {
 	r.hear(term)
 	mine := r.termAt(r.last())
-	if term < r.term || r.voted >= 0 && r.voted != of.me || lastTerm < mine || lastTerm == mine && last < r.last() {
+	if r.doubtful || term < r.term || r.voted >= 0 && r.voted != of.me || lastTerm < mine || lastTerm == mine && last < r.last() {
 		return
 	}
 	r.voted = of.me
@@ -80,6 +84,7 @@ func (r *replica) elected() {
 	}
 	r.log = append(r.log, entry{term: r.term})
 	r.begun = r.last()
+	r.disks, r.needs = [3]int{}, [3]uint64{}
 	r.flush()
 	r.replicate()
 }
@@ -92,7 +97,7 @@ func (r *replica) verify(do func()) {
 			continue
 		}
 		r.tell(p, func() {
-			if p.hear(term); p.term > term {
+			if p.hear(term); p.doubtful || p.term > term {
 				return
 			}
 			p.tell(r, func() {

@@ -1,0 +1,48 @@
+package faults
+
+import "slices"
+
+// lose empties the disk of a machine that goes off. Where another replica of a group is
+// doubtful, the disk stays: two of three would lose what nobody else has.
+func (m *machine) lose() {
+	m.crash()
+	for _, g := range []*group{m.site.books, m.site.banks} {
+		if !slices.ContainsFunc(g.replicas[:], func(r *replica) bool { return r.doubtful }) {
+			g.replicas[m.index].lose()
+		}
+	}
+}
+
+// lose makes the replica one that has nothing, not even its votes. As in package mailbox it is
+// doubtful then: it neither votes nor counts until a leader has brought it up to date.
+func (r *replica) lose() {
+	r.log, r.base, r.baseAt, r.synced, r.image = nil, 0, 0, 0, nil
+	r.term, r.voted = 0, -1
+	r.disk++
+	r.doubtful = r.Bug != ForgottenVote
+}
+
+// readmit is what a leader does with the word of a doubtful replica that has its log up to an
+// entry. First the leader has the other two commit an entry: that shows that no later leader
+// was elected with a vote that was forgotten. Once the replica has all that was committed, it
+// counts again.
+func (r *replica) readmit(p *replica, disk int, durable uint64) {
+	if r.disks[p.me] < disk {
+		r.disks[p.me], r.match[p.me], r.next[p.me] = disk, 0, durable+1
+		r.log = append(r.log, entry{term: r.term})
+		r.needs[p.me] = r.last()
+		r.flush()
+		r.replicate()
+		return
+	}
+	r.next[p.me] = max(r.next[p.me], durable+1)
+	if r.commit < r.needs[p.me] || durable < r.commit {
+		return
+	}
+	term := r.term
+	r.tell(p, func() {
+		if p.disk == disk && p.term == term {
+			p.doubtful = false
+		}
+	})
+}
