@@ -26,6 +26,7 @@ type Auctioneer struct {
 	gate    *gate
 	applied chan chan struct{} // the markets are others now; what comes is closed once they are in force
 	began   time.Time
+	past    past
 	copied  atomic.Bool // the archive of the leader was copied since the start
 	damaged atomic.Bool // the archive lost records, and was not copied since
 

@@ -7,6 +7,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"net/http/httptest"
+	"net/url"
 	"os"
 	"os/exec"
 	"strings"
@@ -16,6 +18,7 @@ import (
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
 
+	"github.com/candor-grid/candor/deploy/console"
 	"github.com/candor-grid/candor/deploy/embedded"
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/bus"
@@ -199,4 +202,33 @@ func (w *tab) fine() {
 	for _, text := range *w.errors {
 		w.Errorf("the page reports %s", text)
 	}
+}
+
+// in is the tab for a part of a test.
+func (w *tab) in(t *testing.T) *tab { return &tab{t, w.ctx, w.errors} }
+
+// awaited has an expression waited for.
+func awaited(p *runtime.EvaluateParams) *runtime.EvaluateParams { return p.WithAwaitPromise(true) }
+
+// pagesOf serves the pages of a site at an address that is not the site's, as a stranger
+// could, and returns their URL.
+func pagesOf(t *testing.T, s *site) string {
+	t.Helper()
+	h, err := console.Handler(console.Config{Site: s.Config().Site, WebSocket: s.Info().WebSocket, Names: []string{"127.0.0.1"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewServer(h)
+	t.Cleanup(server.Close)
+	return server.URL
+}
+
+// address is the host and port of a URL.
+func (s *site) address(text string) string {
+	s.Helper()
+	u, err := url.Parse(text)
+	if err != nil {
+		s.Fatal(err)
+	}
+	return u.Host
 }

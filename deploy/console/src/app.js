@@ -4,10 +4,20 @@ import { h, show } from "./dom.js";
 import { time } from "./format.js";
 import { login } from "./login.js";
 import { empty, failure, loading } from "./parts.js";
+import { redraw, undraw } from "./plot.js";
+import { alerts } from "./pages/alerts.js";
+import { honesty } from "./pages/honesty.js";
+import { job } from "./pages/job.js";
+import { jobs } from "./pages/jobs.js";
+import { market } from "./pages/market.js";
+import { money } from "./pages/money.js";
+import { nodes } from "./pages/nodes.js";
 import { now } from "./pages/now.js";
+import { sites } from "./pages/sites.js";
+import { submit } from "./pages/submit.js";
 
-const pages = { now };
-const menu = [["now", "Now"]];
+const pages = { now, market, jobs, job, submit, money, sites, nodes, honesty, alerts };
+const menu = [["now", "Now"], ["jobs", "Jobs"], ["submit", "Submit"], ["money", "Money"], ["nodes", "Nodes"], ["sites", "Sites"], ["honesty", "Honesty"], ["alerts", "Alerts"]];
 
 const main = document.getElementById("main"), head = document.getElementById("head"), told = document.getElementById("state");
 let site, target, page, generation = 0;
@@ -52,7 +62,7 @@ async function leave() {
   const old = site;
   site = undefined;
   generation++;
-  page?.close?.();
+  undraw();
   await old?.close().catch(() => {});
   begin();
 }
@@ -62,7 +72,7 @@ let wake;
 async function visit() {
   if (!site) return;
   const mine = ++generation;
-  page?.close?.();
+  undraw();
   const { name, words, query, known } = route();
   page = Object.create(pages[name]);
   const context = { site, words, query, go: (to) => { location.hash = to; }, again: () => wake?.() };
@@ -116,5 +126,7 @@ async function start() {
   begin();
 }
 
+addEventListener("resize", () => redraw());
+matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => wake?.());
 addEventListener("hashchange", () => { if (location.hash !== "#main") { visit(); window.scrollTo(0, 0); } });
 start();
