@@ -154,6 +154,51 @@ func TestPagesAreOfTheirSources(t *testing.T) {
 	}
 }
 
+// TestWordsOfTop: candor top and the console say the same of one state, in the same words and
+// numbers. The state and what top says are kept by the tests of candor top.
+func TestWordsOfTop(t *testing.T) {
+	if _, err := exec.LookPath("node"); err != nil {
+		t.Skip("node is not here, which the words of the console need")
+	}
+	const kept = "../../cmd/candor/internal/client/testdata/"
+	state, err := os.Open(kept + "top.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer state.Close()
+	top, err := os.ReadFile(kept + "top.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	command := exec.CommandContext(t.Context(), "node", "words_test.mjs")
+	command.Stdin, command.Stderr = state, os.Stderr
+	said, err := command.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var want []string // the lines of top that are no headers of tables
+	for line := range strings.Lines(string(top)) {
+		if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "CLASS") && !strings.HasPrefix(line, "JOB") {
+			want = append(want, line)
+		}
+	}
+	got := strings.Split(strings.TrimSpace(string(said)), "\n")
+	if len(got) != len(want) {
+		t.Fatalf("the console has %d lines, candor top %d:\n%s\n%s", len(got), len(want), said, top)
+	}
+	for i, line := range got {
+		rest := want[i]
+		for _, text := range strings.Split(line, "\t") {
+			at := strings.Index(rest, text)
+			if at < 0 {
+				t.Errorf("the console says %q in %q; candor top says %q", text, line, want[i])
+				break
+			}
+			rest = rest[at+len(text):]
+		}
+	}
+}
+
 func TestPagesAreBuiltAgainTheSame(t *testing.T) {
 	if os.Getenv("CANDOR_NODE") == "" {
 		t.Skip("it installs packages of npm: make console-test runs it")

@@ -183,9 +183,15 @@ func quoted(text string) string {
 // connect opens the console of a site, and gives it the credentials of an account.
 func (w *tab) connect(s *site, account messages.Name) {
 	w.Helper()
-	w.run(chromedp.Navigate(s.Info().Console))
+	w.login(s.Info().Console, s.creds(account))
+}
+
+// login opens a console and gives it credentials.
+func (w *tab) login(console, creds string) {
+	w.Helper()
+	w.run(chromedp.Navigate(console))
 	w.until(`document.getElementById("creds") !== null`)
-	w.run(chromedp.SetValue("creds", s.creds(account), chromedp.ByID), chromedp.Click(`//button[text()="Connect"]`, chromedp.BySearch))
+	w.run(chromedp.SetValue("creds", creds, chromedp.ByID), chromedp.Click(`//button[text()="Connect"]`, chromedp.BySearch))
 	w.until(`document.querySelector("nav") !== null`)
 }
 
@@ -193,7 +199,7 @@ func (w *tab) connect(s *site, account messages.Name) {
 func (w *tab) open(path string) {
 	w.Helper()
 	w.run(chromedp.Evaluate(fmt.Sprintf("location.hash = %s", quoted("#/"+path)), nil))
-	w.until(`document.getElementById("body") && !document.querySelector("#body .loading")`)
+	w.until(fmt.Sprintf(`document.getElementById("main").dataset.page === %s`, quoted("#/"+path)))
 }
 
 // fine fails the test if the page reported an error.

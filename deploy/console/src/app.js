@@ -48,7 +48,7 @@ function heard(up, closed) {
   if (up) {
     if (lost) say("good", `The connection is back, after ${Math.max(1, Math.round((Date.now() - lost) / 1000))} s.`);
     lost = 0;
-    restored = setTimeout(() => say(""), 4000);
+    restored = setTimeout(() => say(""), 10000);
     wake?.();
     return;
   }
@@ -87,14 +87,15 @@ async function visit() {
       const data = await page.load?.(context);
       if (mine !== generation) return;
       show(body, page.view(data, context));
+      main.dataset.page = location.hash;
       page.after?.(body, data, context);
-      if (failed >= 2 && site.up) say("good", "The site answers again."), (restored = setTimeout(() => say(""), 4000));
+      if (failed >= 2 && site.up) say("good", "The site answers again."), (restored = setTimeout(() => say(""), 10000));
       failed = 0;
     } catch (err) {
       if (mine !== generation) return;
       if (!err.kind) console.error(err);
       // One failure may be an election of a leader: what is on the screen stays.
-      if (!err.passing || body.querySelector(".loading")) show(body, failure(err));
+      if (!err.passing || body.querySelector(".loading")) show(body, failure(err)), (main.dataset.page = location.hash);
       else if (++failed === 2 && site.up) say("bad", `${err.message} The page asks again by itself; it shows the last answer.`);
     }
     if (!page.every) return;

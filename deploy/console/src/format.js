@@ -27,7 +27,7 @@ export const blank = (n) => (n ? count(n) : "");
 /** percent writes small shares with a digit more, as candor top does. */
 export function percent(share) {
   const digits = share > 0 && share < 0.0995 ? 1 : 0;
-  return numbers({ style: "percent", minimumFractionDigits: digits, maximumFractionDigits: digits }).format(share ?? 0);
+  return numbers({ style: "percent", roundingMode: "halfEven", minimumFractionDigits: digits, maximumFractionDigits: digits }).format(share ?? 0);
 }
 
 export const plural = (n, one) => `${count(n)} ${one}${n === 1 ? "" : "s"}`;

@@ -8,8 +8,10 @@ export function bar(share, text, kind = "") {
     h("rect", { class: "track", width: 100, height: 10 }), h("rect", { class: "fill", width: wide.toFixed(2), height: 10 }));
 }
 
+const kind = (c) => [c.right && "right", c.tight && "tight"].filter(Boolean).join(" ") || null;
+
 /**
- * table makes a table. A column is {name, right, of(row)}; wide tables scroll within their
+ * table makes a table. A column is {name, right, tight, of(row)}: a tight one is not wrapped; wide tables scroll within their
  * own box, which the keyboard can reach.
  */
 export function table(caption, columns, rows, key) {
@@ -17,9 +19,9 @@ export function table(caption, columns, rows, key) {
   return h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": caption, "data-key": `table ${caption}` },
     h("table", {},
       h("caption", {}, caption),
-      h("thead", {}, h("tr", {}, columns.map((c) => h("th", { scope: "col", class: c.right && "right" }, c.name)))),
+      h("thead", {}, h("tr", {}, columns.map((c) => h("th", { scope: "col", class: kind(c) }, c.name)))),
       h("tbody", {}, rows.map((row, i) => h("tr", { "data-key": key ? String(key(row)) : String(i) },
-        columns.map((c) => h("td", { class: c.right && "right" }, c.of(row))))))));
+        columns.map((c) => h("td", { class: kind(c) }, c.of(row))))))));
 }
 
 /** facts lists names and values; those without a value are left out. */
@@ -59,5 +61,5 @@ export const link = (to, ...text) => h("a", { href: `#/${to}` }, ...text);
 
 /** card is a section with a heading. */
 export function card(title, ...children) {
-  return h("section", { class: "card" }, h("h2", {}, title), children);
+  return h("section", { class: "card" }, title && h("h2", {}, title), children);
 }

@@ -32,9 +32,9 @@ function moved(e) {
   return "";
 }
 
-/** nameJobs gives a hold the number of its job, which later entries know. */
-export function nameJobs(entries) {
-  const jobs = new Map();
+/** nameJobs gives a hold the number of its job, which later entries know, or the jobs. */
+export function nameJobs(entries, live = []) {
+  const jobs = new Map(live.filter((j) => j.hold).map((j) => [j.hold, j.job]));
   for (const e of entries) if (e.pending && e.job) jobs.set(e.pending, e.job);
   for (const e of entries) if (e.kind === "hold" && !e.job) e.job = jobs.get(e.transfer);
   return entries;

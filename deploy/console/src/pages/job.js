@@ -4,7 +4,7 @@ import { h, show } from "../dom.js";
 import { between, bytes, count, credits, named, percent, plural, price, seconds, span, time } from "../format.js";
 import { bar, card, empty, facts, failure, link, sentence, state, table } from "../parts.js";
 import { draw, plot } from "../plot.js";
-import { inWords } from "../statement.js";
+import { inWords, nameJobs } from "../statement.js";
 import { history, over } from "../history.js";
 
 const most = 1000;
@@ -158,11 +158,9 @@ function timeline(d, tasks) {
 }
 
 async function charges(site, d) {
-  const statement = await site.ask("bank", "statement", { account: d.payer, from: d.submitted, limit: 1000 }).catch(() => null);
+  const statement = await site.ask("bank", "statement", { account: d.payer, from: new Date(new Date(d.submitted).getTime() - 60000).toISOString(), limit: 1000 }).catch(() => null);
   if (!statement) return null;
-  const jobs = new Map();
-  for (const e of statement.entries) if (e.pending && e.job) jobs.set(e.pending, e.job);
-  return statement.entries.filter((e) => (e.job || jobs.get(e.transfer)) === d.job);
+  return nameJobs(statement.entries, [d]).filter((e) => e.job === d.job);
 }
 
 function money(d, { paid, past }) {
@@ -171,7 +169,7 @@ function money(d, { paid, past }) {
     paid === null ? empty("The statement of the payer is not yours to read.")
       : paid.length === 0 ? empty("Nothing was held or charged yet.")
         : table("Payments", [
-          { name: "At", of: (e) => time(e.at) }, { name: "What", of: (e) => sentence(inWords(e)) },
+          { name: "At", tight: true, of: (e) => time(e.at) }, { name: "What", of: (e) => sentence(inWords(e)) },
           { name: "Change", right: true, of: (e) => (e.change ? credits(e.change) : "") }, { name: "Held", right: true, of: (e) => (e.hold ? credits(e.hold) : "") },
         ], paid, (e) => e.number));
 }

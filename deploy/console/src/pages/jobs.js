@@ -1,7 +1,7 @@
 // The jobs, as the filters in the URL choose them.
 import { h } from "../dom.js";
 import { between, count, credits, time } from "../format.js";
-import { empty, link, state, table } from "../parts.js";
+import { card, empty, link, state, table } from "../parts.js";
 
 export const states = ["Waiting", "Running", "Completed", "Failed", "Cancelled"];
 const most = 1000;
@@ -73,7 +73,7 @@ function list(reply, { query }) {
     const mark = sort === by ? " ↑" : sort === `-${by}` ? " ↓" : "";
     return h("a", { class: "sort", href: to(query, { sort: sort === `-${by}` ? by : `-${by}`, after: "" }), "aria-label": `Sort by ${name}` }, name + mark);
   };
-  return [
+  return card("",
     table("Jobs", [
       { name: head("Job"), right: true, of: (j) => link(`job/${j.job}`, String(j.job)) },
       { name: head("Name"), of: (j) => j.name },
@@ -83,13 +83,12 @@ function list(reply, { query }) {
       { name: head("Market"), of: (j) => link(`market/${j.market}`, j.market) },
       { name: head("Budget"), right: true, of: (j) => credits(j.budget) },
       { name: head("Charged"), right: true, of: (j) => credits(j.charged) },
-      { name: head("Submitted"), of: (j) => time(j.submitted) },
+      { name: head("Submitted"), tight: true, of: (j) => time(j.submitted) },
       { name: "Took", right: true, of: (j) => between(j.submitted, j.ended) },
     ], reply.jobs, (j) => j.job),
     h("p", { class: "row" }, h("span", { class: "hint" }, `${count(reply.jobs.length)} shown.`),
       reply.more && h("a", { href: to(query, { n: String(most), after: reply.next ?? "" }) }, "Show older jobs"),
-      query.get("after") && h("a", { href: to(query, { after: "" }) }, "Back to the newest")),
-  ];
+      query.get("after") && h("a", { href: to(query, { after: "" }) }, "Back to the newest")));
 }
 
 function tasks(j) {

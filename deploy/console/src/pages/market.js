@@ -3,12 +3,12 @@
 import { h } from "../dom.js";
 import { between, count, named, percent, price, span, time } from "../format.js";
 import { history } from "../history.js";
-import { card, empty, facts, link, sentence, state, table } from "../parts.js";
+import { card, empty, facts, link, state, table } from "../parts.js";
 import { draw, plot } from "../plot.js";
 import { marketTitle, remarks } from "../words.js";
 import { bidders, classes } from "./now.js";
 
-const spans = [["1 hour", 3600], ["12 hours", 43200], ["7 days", 604800]];
+const spans = [["10 minutes", 600], ["1 hour", 3600], ["12 hours", 43200], ["7 days", 604800]];
 
 export const market = {
   title: "Market",
@@ -31,12 +31,12 @@ export const market = {
     const kept = past.at.length ? time(past.since) : "";
     return [
       card([h("span", {}, m.market.mechanism), " ", h("small", {}, marketTitle(m))], rules(m), classes(m),
-        remarks(m).map((line) => h("p", { class: "remark" }, sentence(line)))),
+        remarks(m).map((line) => h("p", { class: "remark" }, line))),
       reserved && timetable(reserved),
       h("p", { class: "row" }, h("span", { id: "span" }, "Over the last"), h("span", { role: "group", "aria-labelledby": "span" },
         spans.map(([text, s]) => [h("a", { href: `#/market/${words[0]}?over=${s}`, "aria-current": s === over ? "true" : null, class: "choice" }, text), " "])),
       kept && h("span", { class: "hint" }, `Kept since ${kept}, in steps of ${span(past.step)}.`)),
-      held ? h("div", { class: "grid" },
+      held ? h("div", { class: "grid two" },
         card("Price", plot("price", last(past, "price", price, "credits"))),
         card("Slots in use", plot("used", last(past, "use", percent, ""))),
         card("Demand", plot("demand", `Tasks that wait and jobs that run: now ${count(past.waiting.at(-1))} jobs waiting, ${count(past.running.at(-1))} running`)),
@@ -87,7 +87,7 @@ function timetable(list) {
       h("line", { class: "now", x1: x(now), x2: x(now), y1: 0, y2: list.length * 14 })),
     h("p", { class: "ends" }, h("span", {}, time(from)), h("span", {}, time(end))),
     table("Reservations", [
-      { name: "Start", of: (r) => time(r.start) }, { name: "End", of: (r) => time(r.end) }, { name: "For", right: true, of: (r) => between(r.start, r.end) },
+      { name: "Start", tight: true, of: (r) => time(r.start) }, { name: "End", tight: true, of: (r) => time(r.end) }, { name: "For", right: true, of: (r) => between(r.start, r.end) },
       { name: "Slots", right: true, of: (r) => count(r.slots) }, { name: "Class", of: (r) => r.class },
       { name: "Job", of: (r) => (r.job ? link(`job/${r.job}`, String(r.job)) : "") }, { name: "State", of: (r) => (r.state && named(r.start) ? state(r.state) : "") },
     ], list));

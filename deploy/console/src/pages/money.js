@@ -12,10 +12,12 @@ export const money = {
   every: 2000,
   async load({ site, query }) {
     const of = query.get("account") ? { account: query.get("account") } : {};
-    const [account, statement, accounts] = await Promise.all([
+    const [account, statement, accounts, live] = await Promise.all([
       site.ask("bank", "account", { ...of, holds: true }), site.ask("bank", "statement", { ...of, newest: true, limit: 500 }), site.ask("bank", "accounts", {}),
+      site.ask("auctioneer", "jobs", { active: true, limit: 1000 }).then((r) => r.jobs, () => []),
     ]);
-    return { account, statement: { ...statement, entries: nameJobs(statement.entries) }, accounts: accounts.accounts };
+    for (const hold of account.pending ?? []) hold.job ||= live.find((j) => j.hold === hold.id)?.job;
+    return { account, statement: { ...statement, entries: nameJobs(statement.entries, live) }, accounts: accounts.accounts };
   },
   view({ account: a, statement, accounts }, { site }) {
     const others = accounts.filter((o) => o.account !== a.account);
@@ -43,7 +45,7 @@ export const money = {
 function holds(a) {
   return card("Holds", !a.pending?.length ? empty("Nothing is held.") : table("Holds", [
     { name: "Job", of: (p) => (p.job ? link(`job/${p.job}`, String(p.job)) : p.id) }, { name: "Amount", right: true, of: (p) => credits(p.amount) },
-    { name: "For", of: (p) => p.member }, { name: "Ends by itself", of: (p) => (named(p.expires) ? time(p.expires) : "never") },
+    { name: "For", of: (p) => p.member }, { name: "Ends by itself", tight: true, of: (p) => (named(p.expires) ? time(p.expires) : "never") },
   ], a.pending, (p) => p.id));
 }
 
@@ -77,7 +79,7 @@ function movements(statement) {
     list.length === 0 ? empty("No credits have moved yet. An operator grants credits: candor grant.") : [
       h("p", {}, h("button", { type: "button", class: "quiet", onclick: () => save(csv(statement), `statement-${statement.account}.csv`) }, "Export as CSV")),
       table("Movements", [
-        { name: "At", of: (e) => time(e.at) }, { name: "Job", right: true, of: (e) => (e.job ? link(`job/${e.job}`, String(e.job)) : "") }, { name: "What", of: (e) => sentence(inWords(e)) },
+        { name: "At", tight: true, of: (e) => time(e.at) }, { name: "Job", right: true, of: (e) => (e.job ? link(`job/${e.job}`, String(e.job)) : "") }, { name: "What", of: (e) => sentence(inWords(e)) },
         { name: "Change", right: true, of: (e) => h("span", { class: e.change < 0 ? "loss" : "gain" }, change(e.change)) },
         { name: "Held", right: true, of: (e) => change(e.hold) }, { name: "Balance", right: true, of: (e) => credits(e.balance) },
       ], list, (e) => e.number)]);

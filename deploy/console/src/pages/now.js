@@ -1,7 +1,7 @@
 // The markets now: prices, slots, who bids, and shares as bars that move.
 import { h } from "../dom.js";
 import { bidderRow, classColumns, classRow, headline, marketTitle, remarks } from "../words.js";
-import { bar, card, empty, link, sentence, table } from "../parts.js";
+import { bar, card, empty, link, table } from "../parts.js";
 
 export const now = {
   title: "Now",
@@ -30,7 +30,7 @@ export async function accountOf(site) {
 function market(m) {
   return h("section", { class: "card", "data-key": `market ${m.market.name}` },
     h("h2", {}, link(`market/${m.market.name}`, m.market.name), " ", h("small", {}, `${m.market.mechanism} · ${marketTitle(m)}`)),
-    classes(m), remarks(m).map((line) => h("p", { class: "remark" }, sentence(line))), bidders(m));
+    classes(m), remarks(m).map((line) => h("p", { class: "remark" }, line)), bidders(m));
 }
 
 export function classes(m) {

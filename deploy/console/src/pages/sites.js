@@ -36,7 +36,7 @@ export const sites = {
         { name: "Its bank", right: true, of: (p) => milli(trip(p)?.took) || (trip(p)?.failure ? "silent" : "") },
         { name: "Owed to it", right: true, of: (p) => credits(Math.max(0, p.owed)) }, { name: "Owed by it", right: true, of: (p) => credits(Math.max(0, -p.owed)) },
         { name: "Limit", right: true, of: (p) => credits(p.limit) }, { name: "In flight", right: true, of: (p) => (p.outstanding ? count(p.outstanding) : "") },
-        { name: "Heard", of: (p) => time(p.heard) }, { name: "State", of: (p) => p.dispute || (p.tries ? `does not answer: ${p.failure}` : String(p.standing ?? "")) },
+        { name: "Heard", tight: true, of: (p) => time(p.heard) }, { name: "State", of: (p) => p.dispute || (p.tries ? `does not answer: ${p.failure}` : String(p.standing ?? "")) },
       ], bank.peers, (p) => p.peer)),
     ];
   },

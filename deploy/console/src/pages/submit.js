@@ -149,7 +149,7 @@ function contracts(quoted, markets, context) {
     plot("menu", "The price of each completion time, and what it is worth to you"),
     table("Contracts", [
       { name: "", of: (c) => h("input", { type: "radio", name: "contract", value: c.id, "aria-label": `contract ${c.id}`, checked: c.id === menu, onchange: () => { menu = c.id; check(markets, context); } }) },
-      { name: "Completed by", of: (c) => time(c.completion) }, { name: "Price", right: true, of: (c) => credits(c.price) },
+      { name: "Completed by", tight: true, of: (c) => time(c.completion) }, { name: "Price", right: true, of: (c) => credits(c.price) },
       { name: "Worth", right: true, of: (c) => price(c.promised) }, { name: "Budget", right: true, of: (c) => credits(c.budget) },
       { name: "", of: (c) => (c.declared ? "fits what you declared" : c.free ? "free" : "") },
     ], quoted.contracts, (c) => c.id)];
