@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -77,8 +78,9 @@ func TestConsole(t *testing.T) {
 	t.Run("the form's job runs", func(t *testing.T) {
 		w := w.in(t)
 		w.open("submit")
-		w.run(chromedp.SetValue("jobname", "formed", chromedp.ByID), chromedp.SetValue("class", "reduce", chromedp.ByID),
-			chromedp.SetValue("script", "#!/bin/sh\necho formed by hand\n", chromedp.ByID), chromedp.SetValue("budget", "", chromedp.ByID), chromedp.SendKeys("budget", "10", chromedp.ByID))
+		for id, value := range map[string]string{"jobname": "formed", "class": "reduce", "script": "#!/bin/sh\necho formed by hand\n", "budget": "10"} {
+			w.run(chromedp.Evaluate(fmt.Sprintf(`{const e = document.getElementById(%s); e.value = %s; e.dispatchEvent(new Event("input", {bubbles: true}))}`, quoted(id), quoted(value)), nil))
+		}
 		w.shows("hold 10 credits of alice")
 		w.shows("candor submit --script --budget 10 --market main --class reduce --name formed")
 		w.run(chromedp.Click("send", chromedp.ByID))
@@ -207,9 +209,15 @@ func (w *tab) check(axe, scheme, path string) {
 
 func TestFirstPaintAndScrolling(t *testing.T) {
 	s := start(t, func(c *embedded.Config) { c.Accounts[0].Grant = 100_000 * messages.Credit })
-	for i := range 1000 {
-		s.submit("alice", fmt.Sprint("job", i), "sleep 300", func(j *messages.JobSpec) { j.Budget = messages.Credit })
+	var busy sync.WaitGroup
+	for first := range 20 {
+		busy.Go(func() {
+			for i := range 50 {
+				s.submit("alice", fmt.Sprint("job", 50*first+i), "sleep 300", func(j *messages.JobSpec) { j.Budget = messages.Credit })
+			}
+		})
 	}
+	busy.Wait()
 	w := browse(t)
 	w.run(network.Enable(), chromedp.Navigate(s.Info().Console))
 	w.until(`performance.getEntriesByName("first-contentful-paint").length === 1`)

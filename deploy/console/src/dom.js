@@ -36,6 +36,19 @@ export function show(parent, ...children) {
   match(parent, [...box.childNodes]);
 }
 
+/**
+ * lazy is an element whose children are made only if its mark is another than that of the
+ * element on the screen.
+ */
+export function lazy(el, mark, children) {
+  el.mark = mark;
+  el.fill = () => {
+    add(el, children());
+    delete el.fill;
+  };
+  return el;
+}
+
 function match(parent, wanted) {
   const keyed = new Map();
   for (const child of parent.childNodes) if (child.dataset?.key) keyed.set(child.dataset.key, child);
@@ -48,6 +61,7 @@ function match(parent, wanted) {
       else at = at.nextSibling;
       morph(have, want);
     } else {
+      want.fill?.();
       parent.insertBefore(want, at);
     }
   }
@@ -63,6 +77,11 @@ function morph(have, want) {
   if (have.nodeType === Node.TEXT_NODE) {
     if (have.data !== want.data) have.data = want.data;
     return;
+  }
+  if (want.fill) {
+    if (have.mark === want.mark) return;
+    want.fill();
+    have.mark = want.mark;
   }
   if (have.dataset?.keep !== undefined && have.dataset.keep === want.dataset.keep) return;
   for (const { name, value } of want.attributes) if (have.getAttribute(name) !== value) have.setAttribute(name, value);

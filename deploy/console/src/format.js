@@ -10,7 +10,7 @@ export function speak(language, timeZone) {
   made.clear();
 }
 
-const made = new Map();
+const made = new Map(); // making a format is slow
 function numbers(options) {
   const key = JSON.stringify(options);
   if (!made.has(key)) made.set(key, new Intl.NumberFormat(locale, options));
@@ -41,7 +41,9 @@ export function time(at, now = Date.now()) {
   const options = { hour: "2-digit", minute: "2-digit", second: "2-digit", timeZone: zone };
   if (date.toDateString() !== today.toDateString()) Object.assign(options, { month: "short", day: "numeric" });
   if (date.getFullYear() !== today.getFullYear()) options.year = "numeric";
-  return new Intl.DateTimeFormat(locale, options).format(date);
+  const key = JSON.stringify(options);
+  if (!made.has(key)) made.set(key, new Intl.DateTimeFormat(locale, options));
+  return made.get(key).format(date);
 }
 
 /** seconds reads a duration such as "1h2m3.5s" or "113.957ms". */

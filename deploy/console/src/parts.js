@@ -1,5 +1,5 @@
 // Parts that pages share.
-import { h } from "./dom.js";
+import { h, lazy } from "./dom.js";
 
 /** bar draws a share as a bar with a name for screen readers. */
 export function bar(share, text, kind = "") {
@@ -11,17 +11,21 @@ export function bar(share, text, kind = "") {
 const kind = (c) => [c.right && "right", c.tight && "tight"].filter(Boolean).join(" ") || null;
 
 /**
- * table makes a table. A column is {name, right, tight, of(row)}: a tight one is not wrapped; wide tables scroll within their
+ * table makes a table. A column is {name, right, tight, of(row)}: a tight one is not wrapped.
+ * With mark, a row is made anew only if its mark has changed; wide tables scroll within their
  * own box, which the keyboard can reach.
  */
-export function table(caption, columns, rows, key) {
+export function table(caption, columns, rows, key, mark) {
   columns = columns.filter(Boolean);
   return h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": caption, "data-key": `table ${caption}` },
     h("table", {},
       h("caption", {}, caption),
       h("thead", {}, h("tr", {}, columns.map((c) => h("th", { scope: "col", class: kind(c) }, c.name)))),
-      h("tbody", {}, rows.map((row, i) => h("tr", { "data-key": key ? String(key(row)) : String(i) },
-        columns.map((c) => h("td", { class: kind(c) }, c.of(row))))))));
+      h("tbody", {}, rows.map((row, i) => {
+        const tr = h("tr", { "data-key": key ? String(key(row)) : String(i) });
+        const cells = () => columns.map((c) => h("td", { class: kind(c) }, c.of(row)));
+        return lazy(tr, mark ? mark(row) : NaN, cells);
+      }))));
 }
 
 /** facts lists names and values; those without a value are left out. */

@@ -85,7 +85,7 @@ function list(reply, { query }) {
       { name: head("Charged"), right: true, of: (j) => credits(j.charged) },
       { name: head("Submitted"), tight: true, of: (j) => time(j.submitted) },
       { name: "Took", right: true, of: (j) => between(j.submitted, j.ended) },
-    ], reply.jobs, (j) => j.job),
+    ], reply.jobs, (j) => j.job, (j) => JSON.stringify(j) + between(j.submitted, j.ended) + query.get("all")),
     h("p", { class: "row" }, h("span", { class: "hint" }, `${count(reply.jobs.length)} shown.`),
       reply.more && h("a", { href: to(query, { n: String(most), after: reply.next ?? "" }) }, "Show older jobs"),
       query.get("after") && h("a", { href: to(query, { after: "" }) }, "Back to the newest")));
