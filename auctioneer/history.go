@@ -17,13 +17,13 @@ import (
 // A history is kept in these steps. Each replica keeps the times in which it led.
 var (
 	marketSteps = []series.Step{
-		{Every: 2 * second, Keep: 300}, {Every: 10 * second, Keep: 360}, {Every: 120 * second, Keep: 360}, {Every: 1800 * second, Keep: 336},
+		{Every: 2 * aSecond, Keep: 300}, {Every: 10 * aSecond, Keep: 360}, {Every: 120 * aSecond, Keep: 360}, {Every: 1800 * aSecond, Keep: 336},
 	}
-	nodeSteps = []series.Step{{Every: 30 * second, Keep: 120}, {Every: 600 * second, Keep: 144}, {Every: 3600 * second, Keep: 168}}
+	nodeSteps = []series.Step{{Every: 30 * aSecond, Keep: 120}, {Every: 600 * aSecond, Keep: 144}, {Every: 3600 * aSecond, Keep: 168}}
 )
 
 const (
-	second = messages.Duration(time.Second)
+	aSecond = messages.Duration(time.Second)
 	// sampleEvery is how often the leader looks.
 	sampleEvery = 2 * time.Second
 	// mostSeries bounds the nodes, and the accounts of each market, of which a history is
@@ -31,8 +31,8 @@ const (
 	mostNodes, mostAccounts = 1000, 64
 )
 
-// past is how the markets and nodes were while this replica led.
-type past struct {
+// histories are how the markets and nodes were while this replica led.
+type histories struct {
 	mu      sync.Mutex
 	since   messages.Time
 	markets map[messages.Name]*marketPast
@@ -67,11 +67,11 @@ const (
 // watchPast looks at the markets and nodes again and again.
 func (l *leader) watchPast(ctx context.Context) {
 	for sleep(ctx, sampleEvery) {
-		l.past.sample(l)
+		l.histories.sample(l)
 	}
 }
 
-func (p *past) sample(l *leader) {
+func (p *histories) sample(l *leader) {
 	now := l.Clock()
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -120,7 +120,7 @@ func (m *marketPast) sample(now messages.Time, live *market.Market) {
 	}
 }
 
-func (p *past) sampleNodes(now messages.Time, b *book.Book) {
+func (p *histories) sampleNodes(now messages.Time, b *book.Book) {
 	for _, n := range b.Nodes() {
 		if n.Removed {
 			delete(p.nodes, n.Name)
@@ -155,7 +155,7 @@ func (l *queries) history(ctx context.Context, caller messages.Name, r messages.
 		return reply, err
 	}
 	if r.Over == 0 {
-		r.Over = 3600 * second
+		r.Over = 3600 * aSecond
 	}
 	if r.Market != "" && l.Find(r.Market) == nil {
 		return reply, l.Missing("market: ", r.Market)
@@ -164,12 +164,12 @@ func (l *queries) history(ctx context.Context, caller messages.Name, r messages.
 		return reply, err
 	}
 	now := l.Clock()
-	l.past.mu.Lock()
-	defer l.past.mu.Unlock()
-	reply.Since = l.past.since
-	if m := l.past.markets[r.Market]; m != nil {
+	l.histories.mu.Lock()
+	defer l.histories.mu.Unlock()
+	reply.Since = l.histories.since
+	if m := l.histories.markets[r.Market]; m != nil {
 		m.tell(&reply, now, r.Over, caller, l.operates(caller))
-	} else if n := l.past.nodes[r.Node]; n != nil {
+	} else if n := l.histories.nodes[r.Node]; n != nil {
 		n.tell(&reply, now, r.Over)
 	}
 	return reply, nil

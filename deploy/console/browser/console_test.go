@@ -3,16 +3,20 @@
 package browser
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/heapprofiler"
 	"github.com/chromedp/cdproto/network"
+	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
 
 	"github.com/candor-grid/candor/deploy/embedded"
@@ -241,4 +245,51 @@ func TestFirstPaintAndScrolling(t *testing.T) {
 		t.Errorf("1,000 jobs do not scroll smoothly: %.1f ms", slow)
 	}
 	w.fine()
+}
+
+// TestMemoryStaysFlat looks at the page of a market as often as in an hour with
+// CANDOR_LOOKS=3600; without it, a tenth of that.
+func TestMemoryStaysFlat(t *testing.T) {
+	chromium(t)
+	looks := 360
+	if text := os.Getenv("CANDOR_LOOKS"); text != "" {
+		var err error
+		if looks, err = strconv.Atoi(text); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s := busy(t)
+	w := browse(t)
+	w.connect(s, "alice")
+	w.open("market/main?over=600")
+	w.until(`document.querySelector("#plot-price canvas") !== null`)
+	before := w.memory(looks / 6)
+	after := w.memory(looks)
+	t.Logf("%d kB after %d looks, %d kB after %d more", before>>10, looks/6, after>>10, looks)
+	if after > before+before/4 {
+		t.Errorf("the memory of the page grew from %d to %d kB", before>>10, after>>10)
+	}
+	w.fine()
+}
+
+// memory has the page look so many times, and returns the bytes that its objects have.
+func (w *tab) memory(looks int) (used int64) {
+	w.Helper()
+	ctx, cancel := context.WithTimeout(w.ctx, 10*time.Minute)
+	defer cancel()
+	err := chromedp.Run(ctx, chromedp.Evaluate(fmt.Sprintf(`new Promise(done => {
+		const body = document.getElementById("body");
+		let left = %d;
+		new MutationObserver((_, o) => { if (--left <= 0) { o.disconnect(); done(true); } }).observe(document.getElementById("main"), {attributes: true, attributeFilter: ["data-page"]});
+		const look = () => { dispatchEvent(new Event("candor-look")); if (left > 0) setTimeout(look, 5); };
+		look();
+	})`, looks), nil, awaited), heapprofiler.CollectGarbage(), chromedp.ActionFunc(func(ctx context.Context) error {
+		size, _, _, _, err := runtime.GetHeapUsage().Do(ctx)
+		used = int64(size)
+		return err
+	}))
+	if err != nil {
+		w.Fatal(err)
+	}
+	return used
 }

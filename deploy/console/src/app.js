@@ -127,6 +127,8 @@ async function start() {
   begin();
 }
 
+// A look at once, for whoever drives the page by a program.
+addEventListener("candor-look", () => wake?.());
 addEventListener("resize", () => redraw());
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => wake?.());
 addEventListener("hashchange", () => { if (location.hash !== "#main") { visit(); window.scrollTo(0, 0); } });
