@@ -8,10 +8,11 @@ export function bar(share, text, kind = "") {
     h("rect", { class: "track", width: 100, height: 10 }), h("rect", { class: "fill", width: wide.toFixed(2), height: 10 }));
 }
 
-const kind = (c) => [c.right && "right", c.tight && "tight"].filter(Boolean).join(" ") || null;
+const kind = (c) => [c.right && "right", c.tight && "tight", c.wide && "wide"].filter(Boolean).join(" ") || null;
 
 /**
- * table makes a table. A column is {name, right, tight, of(row)}: a tight one is not wrapped.
+ * table makes a table. A column is {name, right, tight, wide, of(row)}: a tight one is not wrapped,
+ * and a wide one has room for a sentence.
  * With mark, a row is made anew only if its mark has changed; wide tables scroll within their
  * own box, which the keyboard can reach.
  */

@@ -169,7 +169,7 @@ function money(d, { paid, past }) {
     paid === null ? empty("The statement of the payer is not yours to read.")
       : paid.length === 0 ? empty("Nothing was held or charged yet.")
         : table("Payments", [
-          { name: "At", tight: true, of: (e) => time(e.at) }, { name: "What", of: (e) => sentence(inWords(e)) },
+          { name: "At", tight: true, of: (e) => time(e.at) }, { name: "What", wide: true, of: (e) => sentence(inWords(e)) },
           { name: "Change", right: true, of: (e) => (e.change ? credits(e.change) : "") }, { name: "Held", right: true, of: (e) => (e.hold ? credits(e.hold) : "") },
         ], paid, (e) => e.number));
 }

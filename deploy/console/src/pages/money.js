@@ -79,7 +79,7 @@ function movements(statement) {
     list.length === 0 ? empty("No credits have moved yet. An operator grants credits: candor grant.") : [
       h("p", {}, h("button", { type: "button", class: "quiet", onclick: () => save(csv(statement), `statement-${statement.account}.csv`) }, "Export as CSV")),
       table("Movements", [
-        { name: "At", tight: true, of: (e) => time(e.at) }, { name: "Job", right: true, of: (e) => (e.job ? link(`job/${e.job}`, String(e.job)) : "") }, { name: "What", of: (e) => sentence(inWords(e)) },
+        { name: "At", tight: true, of: (e) => time(e.at) }, { name: "Job", right: true, of: (e) => (e.job ? link(`job/${e.job}`, String(e.job)) : "") }, { name: "What", wide: true, of: (e) => sentence(inWords(e)) },
         { name: "Change", right: true, of: (e) => h("span", { class: e.change < 0 ? "loss" : "gain" }, change(e.change)) },
         { name: "Held", right: true, of: (e) => change(e.hold) }, { name: "Balance", right: true, of: (e) => credits(e.balance) },
       ], list, (e) => e.number)]);
