@@ -142,7 +142,7 @@ func browse(t *testing.T) *tab {
 }
 
 // patience is for how long a page may take to show something.
-const patience = 30 * time.Second
+const patience = 2 * time.Minute
 
 func (w *tab) run(actions ...chromedp.Action) {
 	w.Helper()
