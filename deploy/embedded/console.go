@@ -64,8 +64,8 @@ func (s *share) openConsole(o *server.Options) (err error) {
 	if w.Host, w.Port, err = split(address); err != nil {
 		return err
 	}
-	if err := free(w.Host, w.Port); err != nil {
-		return messages.Errorf(messages.Conflict, "websocket: %v", messages.AsError("", err).Message)
+	if err := free("websocket", "websocket in the configuration", w.Host, w.Port); err != nil {
+		return err
 	}
 	// The pages connect where they were served; the addresses of other hosts are not theirs.
 	w.NoTLS, w.AuthTimeout, w.HandshakeTimeout = true, authTimeout, authTimeout*time.Second
@@ -107,6 +107,9 @@ func (s *share) origins(t *tls.Config) (all []string, err error) {
 	}
 	if s.console.names, err = consoleNames(s.console.listener.Addr(), t); err != nil {
 		return nil, err
+	}
+	if len(s.console.names) == 0 {
+		return nil, messages.Errorf(messages.Invalid, "console: the certificate in tls has no name by which browsers can ask; make one with the name of the host")
 	}
 	for _, name := range s.console.names {
 		all = append(all, s.consoleURL(name))
