@@ -67,7 +67,6 @@ func (s *share) openConsole(o *server.Options) (err error) {
 	if err := free("websocket", "websocket in the configuration", w.Host, w.Port); err != nil {
 		return err
 	}
-	// The pages connect where they were served; the addresses of other hosts are not theirs.
 	w.NoTLS, w.AuthTimeout, w.HandshakeTimeout = true, authTimeout, authTimeout*time.Second
 	if s.config.TLS != nil {
 		t, err := s.config.TLS.load()

@@ -22,7 +22,6 @@ export const credits = (n) => numbers({ maximumFractionDigits: 6 }).format(n ?? 
 export const inCredits = (n) => credits(n) + (n === 1 ? " credit" : " credits");
 export const price = (n) => numbers({ maximumSignificantDigits: 4 }).format(n ?? 0);
 export const change = (n) => (n ? numbers({ maximumFractionDigits: 6, signDisplay: "always" }).format(n) : "");
-export const blank = (n) => (n ? count(n) : "");
 
 /** percent writes small shares with a digit more, as candor top does. */
 export function percent(share) {
