@@ -1,9 +1,12 @@
 package embedded
 
 import (
+	"crypto/tls"
+	"crypto/x509"
 	"io"
 	"net"
 	"net/http"
+	"net/url"
 	"strings"
 	"testing"
 
@@ -70,5 +73,34 @@ func TestConsoleIsPlaintextOnLoopbackAlone(t *testing.T) {
 	}
 	if at, err := after("[::1]:8470"); err != nil || at != "[::1]:8471" {
 		t.Errorf("the next port: %s, %v", at, err)
+	}
+}
+
+// TestConsoleOverTLS: with certificates the pages and the WebSocket listener have TLS, also
+// beyond loopback, under the names of the certificate.
+func TestConsoleOverTLS(t *testing.T) {
+	a := newCertificates(t)
+	c := small(t.TempDir())
+	c.TLS, c.Console = a.issue("one"), "0.0.0.0:0"
+	s := start(t, c)
+	t.Cleanup(func() { _ = s.Close() })
+	pool := x509.NewCertPool()
+	if err := trust(pool, c.TLS.CA); err != nil {
+		t.Fatal(err)
+	}
+	u, err := url.Parse(s.Info().Console)
+	if err != nil || u.Scheme != "https" || !strings.HasPrefix(s.Info().WebSocket, "wss://") {
+		t.Fatalf("the console is at %s, the listener at %s", s.Info().Console, s.Info().WebSocket)
+	}
+	// Of all names of the certificate, those that lead here.
+	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool}}}
+	r, err := client.Get("https://" + net.JoinHostPort("127.0.0.1", u.Port()) + "/site.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Body.Close()
+	told, _ := io.ReadAll(r.Body)
+	if want := `"websocket":"wss://127.0.0.1:`; r.StatusCode != http.StatusOK || !strings.Contains(string(told), want) {
+		t.Errorf("%s: %s, want %s", r.Status, told, want)
 	}
 }
