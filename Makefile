@@ -48,7 +48,7 @@ NFPM ?= github.com/goreleaser/nfpm/v2/cmd/nfpm@v2.43.0
 REFERENCE = $(GO) run -tags $(TAGS) ./cmd/candor/internal/reference
 
 .DEFAULT_GOAL := help
-.PHONY: help audit build clients run test race vet lint lint-deploy fuzz attack soak bench lab chaos figures clean docs install share sbom packages reproducible
+.PHONY: help audit build clients console console-shots console-test run test race vet lint lint-deploy fuzz attack soak bench lab chaos figures clean docs install share sbom packages reproducible
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -64,6 +64,16 @@ share: ## write man pages, completions and units into bin/share
 	$(REFERENCE) completions bin/share
 	@mkdir -p bin/share/systemd
 	@for unit in deploy/systemd/*.service; do sed 's|/usr/local/bin/|$(PREFIX)/bin/|' $$unit > bin/share/systemd/$${unit##*/}; done
+
+console: ## build the pages of the console anew, from deploy/console/src; needs node and npm
+	cd deploy/console && npm ci --ignore-scripts --no-audit --no-fund && node build.mjs
+
+console-test: ## test the console in headless Chromium; skips without Chromium, and what needs node without node
+	CANDOR_NODE=yes $(GO) test -tags browser,$(TAGS) -count 1 -timeout 10m ./deploy/console/...
+
+SHOTS ?= $(CURDIR)/bin/shots
+console-shots: ## take pictures of every page of the console into SHOTS (bin/shots)
+	CANDOR_SHOTS=$(SHOTS) $(GO) test -tags browser,$(TAGS) -count 1 -timeout 10m -run TestShots ./deploy/console/browser
 
 docs: ## write the reference in deploy/docs/reference anew
 	$(REFERENCE) docs deploy/docs/reference

@@ -20,13 +20,14 @@ import (
 // Auctioneer is one replica of the actor.
 type Auctioneer struct {
 	Config
-	replica *replica
-	box     mailbox.Mailbox
-	metrics *metrics
-	gate    *gate
-	applied chan chan struct{} // the markets are others now; what comes is closed once they are in force
-	began   time.Time
-	copied  atomic.Bool // the archive of the leader was copied since the start
+	replica   *replica
+	box       mailbox.Mailbox
+	metrics   *metrics
+	gate      *gate
+	applied   chan chan struct{} // the markets are others now; what comes is closed once they are in force
+	began     time.Time
+	histories histories
+	copied    atomic.Bool // the archive of the leader was copied since the start
 
 	cancel context.CancelFunc
 	done   sync.WaitGroup

@@ -107,6 +107,10 @@ func TestSealedBids(t *testing.T) {
 				return must[messages.MarketsReply](g.fixture, "alice", messages.VerbMarkets, messages.Empty{}).Markets[0].Waiting == jobs
 			})
 			g.pass(11 * second) // a unit of the market of deadlines begins
+			await.Until(t, "the history has the bid", func() bool {
+				past := must[messages.HistoryReply](g.fixture, "operator", messages.VerbHistory, messages.HistoryRequest{Market: "m"})
+				return len(past.At) > 0 && past.Classes[0].Pending[len(past.At)-1] > 0
+			})
 			for _, asked := range g.everything("eve", ids[0], bid.change) {
 				if found := bid.secrets.in(asked.reply, asked.err); len(found) > 0 {
 					data, _ := json.Marshal(asked.reply)
@@ -165,6 +169,8 @@ func (g *grid) everything(who messages.Name, another messages.JobID, change func
 		told[messages.NodesReply](g, who, messages.VerbNodes, messages.Empty{}),
 		told[messages.StatusReply](g, who, messages.VerbStatus, messages.Empty{}),
 		told[messages.ReservationsReply](g, who, messages.VerbReservations, messages.ReservationsRequest{}),
+		told[messages.HistoryReply](g, who, messages.VerbHistory, messages.HistoryRequest{Market: "m"}),
+		told[messages.HistoryReply](g, who, messages.VerbHistory, messages.HistoryRequest{Node: "n1"}),
 		told[messages.JobsReply](g, who, messages.VerbJobs, messages.JobsRequest{}),
 		told[messages.JobsReply](g, who, messages.VerbJobs, messages.JobsRequest{All: true}),
 		told[messages.JobDetail](g, who, messages.VerbJob, job),

@@ -40,6 +40,7 @@ func (l *leader) services() []bus.Service {
 				at(messages.VerbWhy, bus.Handle("why", l.queries.why)),
 				at(messages.VerbNodes, bus.Handle("nodes", l.queries.nodes)),
 				at(messages.VerbMarkets, bus.Handle("markets", l.queries.listMarkets)),
+				at(messages.VerbHistory, bus.Handle("history", l.queries.history)),
 				at(messages.VerbReservations, bus.Handle("reservations", l.queries.reservations)),
 				at(messages.VerbStatus, bus.Handle("status", l.queries.status)),
 				at(messages.VerbReplicas, forOperators(operators, "replicas", "list the replicas", operators.replicas)),

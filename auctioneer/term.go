@@ -86,7 +86,7 @@ func (t *term) lead(d *desk.Desk, faults []error) {
 	t.hand(l.services())
 	ctx, cancel := context.WithCancel(t.life)
 	var running sync.WaitGroup
-	for _, f := range []func(context.Context){l.run, l.watchHealth} {
+	for _, f := range []func(context.Context){l.run, l.watchHealth, l.watchPast} {
 		running.Go(func() { f(ctx) })
 	}
 	t.end = func() {

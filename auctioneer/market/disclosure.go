@@ -79,6 +79,47 @@ func (s Seen) sealed(k int) bool {
 	return s.tells == Secret || waiting == 1 || ownBid && running == 1
 }
 
+// Told reports whether everybody may be told the price and the demand of a class, whoever
+// asks: a stranger, and each account that bids there.
+func (m *Market) Told(k int) bool {
+	switch kinds[m.Config.Mechanism].tells {
+	case Queue:
+		return true
+	case Secret:
+		return false
+	}
+	var waits, runs []messages.Name // up to three accounts
+	note := func(in *[]messages.Name, who messages.Name) {
+		if len(*in) < 3 && !slices.Contains(*in, who) {
+			*in = append(*in, who)
+		}
+	}
+	for _, e := range m.jobs {
+		if e.Pending[k]+suspended(e, k) > 0 {
+			note(&waits, e.job.Account)
+		}
+		if e.Running[k] > 0 {
+			note(&runs, e.job.Account)
+		}
+	}
+	// Of two accounts, each would be told the bid of the other.
+	few := func(accounts []messages.Name) bool { return len(accounts) == 1 || len(accounts) == 2 }
+	ownBid := k < len(m.orders.Tariffs) && m.orders.Tariffs[k].Basis == mechanism.OwnBid
+	return !few(waits) && !(ownBid && few(runs))
+}
+
+// UsedBy counts the slots that the jobs of each account run on. An account that only waits
+// is there with 0.
+func (m *Market) UsedBy() map[messages.Name]int {
+	used := map[messages.Name]int{}
+	for _, e := range m.jobs {
+		for _, n := range e.Running {
+			used[e.job.Account] += n
+		}
+	}
+	return used
+}
+
 // others counts the other accounts that wait in a class and that run there, up to two.
 func (s Seen) others(k int) (waiting, running int) {
 	var waits, runs messages.Name

@@ -102,6 +102,7 @@ func arrive(t *testing.T, bin string) *reader {
 		"site init east", fmt.Sprint("site init east --listen 127.0.0.1:", east),
 		"hub.west.example:7422", fmt.Sprint("localhost:", west+leaf),
 		"hub.west.example", "localhost",
+		"--console 127.0.0.1:8470", "--console 127.0.0.1:0",
 	)}
 	// Tasks run as the reader, because they write where the reader works.
 	r.env = append(os.Environ(), "PATH="+bin+":"+os.Getenv("PATH"), "HOME="+home, "XDG_STATE_HOME=", "NO_COLOR=1",

@@ -37,6 +37,14 @@ type Config struct {
 	// Profile serves pprof at a socket in the state directory, for its owner alone,
 	// because the memory of a site has secrets.
 	Profile bool `json:"profile,omitempty"`
+	// Console is the address that serves the console, the pages that show the site in a
+	// browser; beyond loopback it needs TLS. Empty: none.
+	Console string `json:"console,omitempty"`
+	// WebSocket is the address on which the NATS server takes WebSocket connections; beyond
+	// loopback it needs TLS. Only the pages of the console can connect; without Console,
+	// those of candor console on the machine of a user. Empty: with Console, the port after
+	// that of Console; else none.
+	WebSocket string `json:"websocket,omitempty"`
 	// Store is how replicas keep their logs: StoreWAL.
 	Store string `json:"store"`
 	// Replicas is the number of replicas of the auctioneer and of the bank: odd, at

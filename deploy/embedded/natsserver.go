@@ -40,11 +40,11 @@ const (
 // startServer starts the NATS server of this process. It notes the ports that
 // it took in the options.
 func startServer(o *server.Options, log *zap.Logger, counts prometheus.Registerer) (*server.Server, error) {
-	if err := free(o.Host, o.Port); err != nil {
+	if err := free("NATS server", "--listen", o.Host, o.Port); err != nil {
 		return nil, err
 	}
 	if o.LeafNode.Port != 0 {
-		if err := free(o.LeafNode.Host, o.LeafNode.Port); err != nil {
+		if err := free("NATS server", "--listen", o.LeafNode.Host, o.LeafNode.Port); err != nil {
 			return nil, err
 		}
 	}
@@ -134,14 +134,14 @@ func joinCluster(o *server.Options, c *Config, self *Host, authority *identity.A
 }
 
 // free reports at once, and to the caller, what the server would only log: that
-// an address cannot be listened on.
-func free(host string, port int) error {
+// an address cannot be listened on, and which setting names it.
+func free(what, setting, host string, port int) error {
 	if port == server.RANDOM_PORT {
 		port = 0
 	}
 	listener, err := net.Listen("tcp", net.JoinHostPort(host, strconv.Itoa(port)))
 	if err != nil {
-		return messages.Errorf(messages.Conflict, "NATS server: %v; name another address with --listen", err)
+		return messages.Errorf(messages.Conflict, "%s: %v; name another address with %s", what, err, setting)
 	}
 	return listener.Close()
 }

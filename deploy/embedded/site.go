@@ -92,6 +92,7 @@ type share struct {
 	server    *server.Server
 	info      Info
 	tasks     runner.Config // how the nodes run tasks
+	console   *consoleDoor  // nil: none
 	joined    joined        // peers since the start
 
 	// ctx is the life of the actors.
@@ -244,7 +245,13 @@ func (s *share) listen() error {
 	if err != nil {
 		return err
 	}
+	if err := s.openConsole(o); err != nil {
+		return err
+	}
 	if s.server, err = startServer(o, s.log, s.metrics.shared); err != nil {
+		return err
+	}
+	if err := s.serveConsole(o); err != nil {
 		return err
 	}
 	go s.watchKeys(o)
@@ -418,6 +425,9 @@ func (s *Site) stop() error {
 		failed = append(failed, s.banks.stopAll())
 	}
 	failed = append(failed, s.operator.close())
+	if s.console != nil {
+		failed = append(failed, s.console.Close())
+	}
 	s.cancel()
 	if s.server != nil {
 		s.server.Shutdown()

@@ -25,6 +25,10 @@ type Info struct {
 	DefaultAccount messages.Name `json:"default_account"`
 	CA             string        `json:"ca,omitempty"`   // PEM file that vouches for the server, with TLS
 	Leaf           string        `json:"leaf,omitempty"` // address for the servers of peers
+	// Console is where browsers find the console, and WebSocket the URL of the NATS server
+	// for its pages; empty: there is none.
+	Console   string `json:"console,omitempty"`
+	WebSocket string `json:"websocket,omitempty"`
 	// TaskUsers is the range of users of which each account has one here, and
 	// UsersFile the file that says which; empty where tasks run as others.
 	TaskUsers string `json:"task_users,omitempty"`

@@ -64,6 +64,7 @@ func (c *Config) Validate() error {
 	c.checkFiles(&ps)
 	c.checkTLS(&ps)
 	c.checkDoors(&ps)
+	c.checkConsole(&ps)
 	c.checkPeers(&ps)
 	c.checkHosts(&ps)
 	if len(ps) == 0 {

@@ -147,7 +147,7 @@ func (a *Authority) IssueLink(peer messages.Name) ([]byte, error) {
 	c, err := claimedAnew("peer "+peer, func(user string) (string, error) {
 		claims := jwt.NewUserClaims(user)
 		claims.Name = messages.ServiceIdentity(peer)
-		claims.AllowedConnectionTypes.Add(jwt.ConnectionTypeLeafnode, jwt.ConnectionTypeLeafnodeWS)
+		claims.AllowedConnectionTypes.Add(jwt.ConnectionTypeLeafnode) // at their own port, where a certificate is asked for too
 		return encode(claims, key, "peer "+peer)
 	})
 	if err != nil {

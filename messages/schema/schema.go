@@ -81,6 +81,7 @@ var verbs = []Verb{
 	{messages.Auctioneer, messages.VerbWhy, "JobRequest", "WhyReply", Users},
 	{messages.Auctioneer, messages.VerbNodes, "Empty", "NodesReply", Users},
 	{messages.Auctioneer, messages.VerbMarkets, "Empty", "MarketsReply", Users},
+	{messages.Auctioneer, messages.VerbHistory, "HistoryRequest", "HistoryReply", Users},
 	{messages.Auctioneer, messages.VerbStatus, "Empty", "StatusReply", Users},
 	{messages.Auctioneer, messages.VerbQuote, "QuoteRequest", "QuoteReply", Users},
 	{messages.Auctioneer, messages.VerbOffers, "OffersRequest", "OffersReply", Users},

@@ -219,6 +219,15 @@ func TestViews(t *testing.T) {
 	})
 }
 
+// TestTopAsJSON keeps the state that top.txt shows, which the console shows in the same words.
+func TestTopAsJSON(t *testing.T) {
+	s := newSite(t)
+	gives[messages.Empty](messages.Auctioneer, messages.VerbMarkets, someMarkets())(s)
+	gives[messages.Empty](messages.Auctioneer, messages.VerbNodes, someNodes())(s)
+	gives[messages.AccountRequest](messages.Bank, messages.VerbAccount, someAccount())(s)
+	golden(t, "top.json", s.run("top", "--json").out)
+}
+
 // Suspended tasks run nowhere, a stage of an ended job does not run on, and a state is not
 // its own reason.
 func TestWhatDoesNotRunIsNotShownAsRunning(t *testing.T) {

@@ -24,6 +24,7 @@ type settings struct {
 	keys     string
 	listen   string
 	metrics  string
+	console  string
 	host     string
 	nodes    int
 	replicas int
@@ -50,6 +51,7 @@ func (s *settings) siteFlags(f *pflag.FlagSet) {
 	s.keysFlag(f)
 	s.runFlags(f)
 	f.StringVar(&s.listen, "listen", "", "`address` for NATS clients; port 0 takes a free one (default 127.0.0.1:4222)")
+	f.StringVar(&s.console, "console", "", "`address` that serves the console, for browsers, such as 127.0.0.1:8470; pages connect at the next port (default none)")
 	f.IntVar(&s.nodes, "nodes", 0, "`number` of nodes, all like the first (default 4)")
 	f.IntVar(&s.replicas, "replicas", 0, "`number` of replicas of the auctioneer and of the bank (default 3)")
 }
@@ -173,6 +175,7 @@ func (s *settings) override(c *embedded.Config) {
 	set(&c.Keys, s.keys)
 	set(&c.Listen, s.listen)
 	set(&c.Metrics, s.metrics)
+	set(&c.Console, s.console)
 	set(&c.Replicas, s.replicas)
 	set(&c.Profile, s.profile)
 	if s.nodes != 0 && len(c.Nodes) > 0 {

@@ -48,6 +48,7 @@ they accept jobs of one another, and their banks settle. Commands speak to the
 first site, or with --at to another.`,
 		Example: `  candor up
   candor up --nodes 8 --metrics 127.0.0.1:9090
+  candor up --console 127.0.0.1:8470
   candor up --config site.yaml --state /var/lib/candor
   candor up --config site.yaml --host rack1
   candor up --sites west,east,north`,
@@ -112,6 +113,9 @@ func (u *up) announce(ctx context.Context, w io.Writer, site *embedded.Site) {
 	}
 	fmt.Fprintf(w, "%s is up\n", title)
 	fact(w, "NATS", site.URL())
+	if info.Console != "" {
+		fact(w, "console", info.Console)
+	}
 	fact(w, "state", tilde(c.State))
 	fact(w, "accounts", accountList(ctx, site))
 	announceFacts(ctx, w, site)

@@ -69,6 +69,9 @@ func (u *up) several() ([]embedded.Config, error) {
 		if own.Listen, err = portAfter(c.Listen, i); err != nil {
 			return nil, err
 		}
+		if i > 0 {
+			own.Console, own.WebSocket = "", "" // the console is that of the first site
+		}
 		configs = append(configs, own)
 	}
 	return configs, nil

@@ -60,6 +60,10 @@ type siteFile struct {
 	Server         string        `json:"server"`
 	DefaultAccount messages.Name `json:"default_account"`
 	CA             string        `json:"ca"` // PEM file that vouches for the server; "" without TLS
+	// Console is where browsers find the console of the site, and WebSocket the listener
+	// for its pages; "" for none.
+	Console   string `json:"console"`
+	WebSocket string `json:"websocket"`
 	// TaskUsers is the range of users of which each account has one on this machine,
 	// and UsersFile says which.
 	TaskUsers string `json:"task_users"`

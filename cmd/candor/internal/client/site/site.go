@@ -11,7 +11,7 @@ import (
 
 // Commands are the commands about the nodes, markets and replicas of a site.
 func Commands(a *cli.App) []*cobra.Command {
-	return []*cobra.Command{a.Tabled(nodesCommand(a)), nodeCommand(a), replicaCommand(a), a.Tabled(marketsCommand(a)), marketCommand(a), a.Tabled(reservationsCommand(a)), topCommand(a)}
+	return []*cobra.Command{a.Tabled(nodesCommand(a)), nodeCommand(a), replicaCommand(a), a.Tabled(marketsCommand(a)), marketCommand(a), a.Tabled(reservationsCommand(a)), topCommand(a), consoleCommand(a)}
 }
 
 func nodesCommand(a *cli.App) *cobra.Command {

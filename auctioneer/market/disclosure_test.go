@@ -1,0 +1,40 @@
+package market
+
+import (
+	"math/rand/v2"
+	"testing"
+
+	"github.com/candor-grid/candor/auctioneer/mechanism"
+	"github.com/candor-grid/candor/messages"
+)
+
+// TestToldToEverybody: what a history tells everybody of a class is what nobody's own look at
+// the market, a stranger's or a bidder's, would seal.
+func TestToldToEverybody(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	accounts := []messages.Name{"alice", "bob", "carol", "dave"}
+	told := map[bool]int{}
+	for range 3000 {
+		m := newMarket()
+		m.Config.Mechanism = []string{messages.Proportional, messages.HighestBid, messages.FIFO, messages.BatchQueue}[random.IntN(4)]
+		for id := range random.IntN(6) {
+			m.Put(0, func() *mechanism.Bid {
+				return &mechanism.Bid{Job: messages.JobID(id + 1), Account: accounts[random.IntN(4)], Budget: messages.Credit, Weights: []float64{1}}
+			}, messages.JobID(id+1), Progress{Pending: []int{random.IntN(2)}, Running: []int{random.IntN(2)}})
+		}
+		if random.IntN(2) == 0 {
+			m.orders.Tariffs = []mechanism.Tariff{{Basis: mechanism.OwnBid}}
+		}
+		sealed := false
+		for _, who := range append(accounts, "eve") {
+			sealed = sealed || m.SeenBy(who, false).Prices()[0].Sealed
+		}
+		if m.Told(0) == sealed {
+			t.Fatalf("market %s: told to everybody %t, sealed for somebody %t", m.Config.Mechanism, m.Told(0), sealed)
+		}
+		told[m.Told(0)]++
+	}
+	if told[true] < 300 || told[false] < 300 {
+		t.Errorf("the cases are too much alike: %v", told)
+	}
+}

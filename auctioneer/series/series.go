@@ -1,0 +1,134 @@
+// Package series keeps how a few numbers were over time, in bounded memory: the last
+// minutes in short steps, and the last days in long steps. It computes only; times and
+// values are given to it.
+package series
+
+import (
+	"slices"
+
+	"github.com/candor-grid/candor/messages"
+)
+
+// Unknown is a value that is not to be told. A step with an unknown value is unknown as a
+// whole, so that no mean tells it.
+const Unknown = -1
+
+// MaxValue is the largest value that is kept; a larger one counts as this.
+const MaxValue = 1 << 50
+
+// Step says in what steps, and how many of them, a series is kept.
+type Step struct {
+	Every messages.Duration
+	Keep  int
+}
+
+// Span is how far back the steps reach.
+func (s Step) Span() messages.Duration { return s.Every * messages.Duration(s.Keep) }
+
+// Series has the means of several values, each from 0 or [Unknown], for each step.
+type Series struct {
+	width int
+	rings []ring
+}
+
+// ring is a series in one kind of step. The oldest bucket is overwritten by the next.
+type ring struct {
+	Step
+	buckets []bucket
+	next    int // where the next bucket goes, once there are Keep
+}
+
+// bucket sums the samples of a step.
+type bucket struct {
+	at   messages.Time
+	n    int64
+	sums []int64
+}
+
+// New makes a series of samples of some values, in steps from the shortest to the longest.
+func New(width int, steps ...Step) *Series {
+	s := &Series{width: width}
+	for _, step := range steps {
+		s.rings = append(s.rings, ring{Step: step})
+	}
+	return s
+}
+
+// Width is how many values a sample has.
+func (s *Series) Width() int { return s.width }
+
+// Add takes in a sample. A sample from before the last step counts to the last step, as a
+// clock may be set back.
+func (s *Series) Add(at messages.Time, values []int64) {
+	for i := range s.rings {
+		s.rings[i].add(at, values[:s.width])
+	}
+}
+
+func (r *ring) add(at messages.Time, values []int64) {
+	start := at - at%messages.Time(r.Every.Std().Microseconds())
+	b := r.last()
+	if b == nil || b.at < start {
+		b = r.push()
+		b.at, b.n = start, 0
+		b.sums = append(b.sums[:0], make([]int64, len(values))...)
+	}
+	b.n++
+	for i, v := range values {
+		if v < 0 || b.sums[i] < 0 {
+			b.sums[i] = Unknown
+		} else {
+			b.sums[i] += min(v, MaxValue)
+		}
+	}
+}
+
+func (r *ring) last() *bucket {
+	if len(r.buckets) == 0 {
+		return nil
+	}
+	if len(r.buckets) < r.Keep {
+		return &r.buckets[len(r.buckets)-1]
+	}
+	return &r.buckets[(r.next+r.Keep-1)%r.Keep]
+}
+
+func (r *ring) push() *bucket {
+	if len(r.buckets) < r.Keep {
+		r.buckets = append(r.buckets, bucket{})
+		return &r.buckets[len(r.buckets)-1]
+	}
+	b := &r.buckets[r.next]
+	r.next = (r.next + 1) % r.Keep
+	return b
+}
+
+// Row is the mean of each value in the step that begins at an instant.
+type Row struct {
+	At     messages.Time
+	Values []int64
+}
+
+// Since returns the rows from an instant on, in the shortest steps that reach back to it as
+// seen from now, or else in the longest.
+func (s *Series) Since(from, now messages.Time) (step messages.Duration, rows []Row) {
+	at := slices.IndexFunc(s.rings, func(r ring) bool { return now.Sub(from) <= r.Span() })
+	if at < 0 {
+		at = len(s.rings) - 1
+	}
+	r := &s.rings[at]
+	for i := range r.buckets {
+		b := &r.buckets[(r.next+i)%len(r.buckets)]
+		if b.at.Add(r.Every) <= from {
+			continue
+		}
+		row := Row{At: b.at, Values: make([]int64, len(b.sums))}
+		for k, sum := range b.sums {
+			if row.Values[k] = Unknown; sum >= 0 {
+				row.Values[k] = (sum + b.n/2) / b.n
+			}
+		}
+		rows = append(rows, row)
+	}
+	return r.Every, rows
+}

@@ -1,0 +1,23 @@
+package client
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/candor-grid/candor/cmd/candor/internal/client/cli"
+)
+
+// TestConsoleAddress: the command says where the console of a site is, or what to do about
+// a site that has none.
+func TestConsoleAddress(t *testing.T) {
+	s, dir := newSite(t), t.TempDir()
+	s.run("console", "--state", dir).expect(t, cli.CodeUnavailable, "", "start one with candor up --console")
+	text := `{"site": "west", "server": "nats://127.0.0.1:1", "console": "http://127.0.0.1:8470", "websocket": "ws://127.0.0.1:8471"}`
+	if err := os.WriteFile(filepath.Join(dir, "site.json"), []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s.run("console", "--state", dir).expect(t, cli.CodeOK, "Site west has its console at http://127.0.0.1:8470", "")
+	s.run("console", "--state", dir, "--websocket", "http://x").expect(t, cli.CodeUsage, "", "no URL of a WebSocket listener")
+	s.run("console", "--state", dir, "--websocket", "wss://x:1", "--listen", "0.0.0.0:1").expect(t, cli.CodeUsage, "", "must be an address on loopback")
+}

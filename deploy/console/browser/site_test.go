@@ -1,0 +1,240 @@
+//go:build browser
+
+package browser
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/runtime"
+	"github.com/chromedp/chromedp"
+
+	"github.com/candor-grid/candor/deploy/console"
+	"github.com/candor-grid/candor/deploy/embedded"
+	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/bus"
+)
+
+// site is a running site with a console.
+type site struct {
+	*testing.T
+	*embedded.Site
+}
+
+// start starts a site of two nodes with a console.
+func start(t *testing.T, change func(*embedded.Config)) *site {
+	t.Helper()
+	c := embedded.Default()
+	c.State, c.Listen, c.Console, c.Replicas = t.TempDir(), "127.0.0.1:0", "127.0.0.1:0", 1
+	c.Nodes = embedded.NodesAlike(2, embedded.Slots{{Class: "map", Slots: 2}, {Class: "reduce", Slots: 1}})
+	c.Tasks.User = "self"
+	if change != nil {
+		change(&c)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	s, err := embedded.Start(ctx, c, embedded.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.Close() })
+	return &site{t, s}
+}
+
+// ask asks an actor as an account.
+func ask[Reply any](s *site, account messages.Name, actor, verb string, request any) (reply Reply) {
+	s.Helper()
+	b, err := s.Connect(account)
+	if err != nil {
+		s.Fatal(err)
+	}
+	defer b.Close()
+	ctx, cancel := context.WithTimeout(s.Context(), 20*time.Second)
+	defer cancel()
+	reply, err = bus.Call[Reply](ctx, b, messages.Subject(s.Config().Site, actor, verb, account), request)
+	if err != nil {
+		s.Fatalf("%s as %s: %v", verb, account, err)
+	}
+	return reply
+}
+
+// submit submits a job of a script.
+func (s *site) submit(account messages.Name, name, script string, change func(*messages.JobSpec)) messages.JobID {
+	s.Helper()
+	spec := messages.JobSpec{Name: name, Budget: 5 * messages.Credit, Stages: []messages.Stage{{Name: "main", Script: script}}}
+	if change != nil {
+		change(&spec)
+	}
+	return ask[messages.SubmitReply](s, account, messages.Auctioneer, messages.VerbSubmit, messages.SubmitRequest{Key: fmt.Sprint(name, time.Now().UnixNano()), Spec: spec}).Job
+}
+
+// creds is the text of the credentials file of an account.
+func (s *site) creds(account messages.Name) string {
+	s.Helper()
+	text, err := os.ReadFile(s.CredsFile(account))
+	if err != nil {
+		s.Fatal(err)
+	}
+	return string(text)
+}
+
+// chromium is the browser of this machine: that of CANDOR_BROWSER, or the first known name.
+func chromium(t *testing.T) string {
+	t.Helper()
+	for _, name := range []string{os.Getenv("CANDOR_BROWSER"), "chromium", "chromium-browser", "google-chrome"} {
+		if path, err := exec.LookPath(name); name != "" && err == nil {
+			return path
+		}
+	}
+	t.Skip("no Chromium is here: install it (apt-get install chromium), or name it with CANDOR_BROWSER")
+	return ""
+}
+
+// tab is a tab of a browser.
+type tab struct {
+	*testing.T
+	ctx context.Context
+	// errors are what the page wrote to the console of the browser as an error.
+	errors *[]string
+}
+
+// browse opens a browser with a profile of its own.
+func browse(t *testing.T) *tab {
+	t.Helper()
+	flags := append([]chromedp.ExecAllocatorOption{}, chromedp.NoFirstRun, chromedp.NoDefaultBrowserCheck, chromedp.Headless,
+		chromedp.ExecPath(chromium(t)), chromedp.NoSandbox, chromedp.DisableGPU, chromedp.UserDataDir(t.TempDir()), chromedp.WSURLReadTimeout(time.Minute))
+	for _, name := range []string{"disable-quic", "disable-background-networking", "disable-component-update", "disable-sync", "disable-dev-shm-usage"} {
+		flags = append(flags, chromedp.Flag(name, true))
+	}
+	ctx, cancel := chromedp.NewExecAllocator(context.Background(), flags...)
+	t.Cleanup(cancel)
+	ctx, end := chromedp.NewContext(ctx)
+	t.Cleanup(end)
+	w := &tab{T: t, ctx: ctx, errors: &[]string{}}
+	chromedp.ListenTarget(ctx, func(event any) {
+		switch e := event.(type) {
+		case *runtime.EventExceptionThrown:
+			*w.errors = append(*w.errors, e.ExceptionDetails.Error())
+		case *runtime.EventConsoleAPICalled:
+			if e.Type == runtime.APITypeError {
+				var words []string
+				for _, a := range e.Args {
+					words = append(words, cmp.Or(a.Description, string(a.Value)))
+				}
+				*w.errors = append(*w.errors, strings.Join(words, " "))
+			}
+		}
+	})
+	// The browser lives as long as the context of its first action.
+	if err := chromedp.Run(ctx, chromedp.EmulateViewport(1280, 900)); err != nil {
+		t.Fatal(err)
+	}
+	return w
+}
+
+// patience is for how long a page may take to show something.
+const patience = 2 * time.Minute
+
+func (w *tab) run(actions ...chromedp.Action) {
+	w.Helper()
+	ctx, cancel := context.WithTimeout(w.ctx, patience)
+	defer cancel()
+	if err := chromedp.Run(ctx, actions...); err != nil {
+		w.Fatalf("%v; the page:\n%s", err, w.text())
+	}
+}
+
+// text is what the page shows.
+func (w *tab) text() (text string) {
+	ctx, cancel := context.WithTimeout(w.ctx, 5*time.Second)
+	defer cancel()
+	_ = chromedp.Run(ctx, chromedp.Evaluate(`document.body ? document.body.innerText : ""`, &text))
+	return text
+}
+
+// until waits until an expression is true, and returns how long that took.
+func (w *tab) until(expression string) time.Duration {
+	w.Helper()
+	began := time.Now()
+	w.run(chromedp.Poll(expression, nil, chromedp.WithPollingInterval(20*time.Millisecond), chromedp.WithPollingTimeout(patience)))
+	return time.Since(began)
+}
+
+// shows waits until the page shows a text.
+func (w *tab) shows(text string) time.Duration {
+	w.Helper()
+	return w.until(fmt.Sprintf("document.body.innerText.includes(%s)", quoted(text)))
+}
+
+func quoted(text string) string {
+	data, _ := json.Marshal(text) // a string has JSON
+	return string(data)
+}
+
+// connect opens the console of a site, and gives it the credentials of an account.
+func (w *tab) connect(s *site, account messages.Name) {
+	w.Helper()
+	w.login(s.Info().Console, s.creds(account))
+}
+
+// login opens a console and gives it credentials.
+func (w *tab) login(console, creds string) {
+	w.Helper()
+	w.run(chromedp.Navigate(console))
+	w.until(`document.getElementById("creds") !== null`)
+	w.run(chromedp.SetValue("creds", creds, chromedp.ByID), chromedp.Click(`//button[text()="Connect"]`, chromedp.BySearch))
+	w.until(`document.querySelector("nav") !== null`)
+}
+
+// open shows a page of the console.
+func (w *tab) open(path string) {
+	w.Helper()
+	w.run(chromedp.Evaluate(fmt.Sprintf("location.hash = %s", quoted("#/"+path)), nil))
+	w.until(fmt.Sprintf(`document.getElementById("main").dataset.page === %s`, quoted("#/"+path)))
+}
+
+// fine fails the test if the page reported an error.
+func (w *tab) fine() {
+	w.Helper()
+	for _, text := range *w.errors {
+		w.Errorf("the page reports %s", text)
+	}
+}
+
+// in is the tab for a part of a test.
+func (w *tab) in(t *testing.T) *tab { return &tab{t, w.ctx, w.errors} }
+
+// awaited has an expression waited for.
+func awaited(p *runtime.EvaluateParams) *runtime.EvaluateParams { return p.WithAwaitPromise(true) }
+
+// pagesOf serves the pages of a site at an address that is not the site's, as a stranger
+// could, and returns their URL.
+func pagesOf(t *testing.T, s *site) string {
+	t.Helper()
+	h, err := console.Handler(console.Config{Site: s.Config().Site, WebSocket: s.Info().WebSocket, Names: []string{"127.0.0.1"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewServer(h)
+	t.Cleanup(server.Close)
+	return server.URL
+}
+
+// address is the host and port of a URL.
+func (s *site) address(text string) string {
+	s.Helper()
+	u, err := url.Parse(text)
+	if err != nil {
+		s.Fatal(err)
+	}
+	return u.Host
+}

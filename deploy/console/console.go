@@ -1,0 +1,168 @@
+package console
+
+import (
+	"bytes"
+	"compress/gzip"
+	"crypto/sha256"
+	"embed"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"io/fs"
+	"mime"
+	"net"
+	"net/http"
+	"net/url"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/candor-grid/candor/messages"
+)
+
+// DefaultAddress is where "candor console" serves the pages. A site whose WebSocket
+// listener has no console of its own takes connections of pages from there.
+const DefaultAddress = "127.0.0.1:8470"
+
+//go:embed dist
+var dist embed.FS
+
+// Config says which site the pages show.
+type Config struct {
+	Site messages.Name
+	// WebSocket is the URL of the site's NATS server, ws: or wss:. Without a host name it
+	// is at the host from which the pages were asked.
+	WebSocket string
+	// Names are the names, without a port, by which the pages may be asked for. A request
+	// by another name is refused: a page of a stranger cannot make its own name lead here
+	// (DNS rebinding).
+	Names []string
+}
+
+// file is one of the embedded files, as it is sent.
+type file struct {
+	kind, tag    string
+	body, packed []byte
+}
+
+// handler answers with the embedded files.
+type handler struct {
+	config Config
+	socket *url.URL
+	files  map[string]file
+}
+
+// Handler serves the pages of a site.
+func Handler(c Config) (http.Handler, error) {
+	socket, err := url.Parse(c.WebSocket)
+	if err != nil || socket.Scheme != "ws" && socket.Scheme != "wss" || socket.Port() == "" {
+		return nil, messages.Errorf(messages.Invalid, "console: %q is no URL of a WebSocket listener; write it like wss://site.example:8471", c.WebSocket)
+	}
+	h := &handler{config: c, socket: socket, files: map[string]file{}}
+	return h, fs.WalkDir(dist, "dist", func(name string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		body, err := dist.ReadFile(name)
+		if err != nil {
+			return err
+		}
+		h.files["/"+strings.TrimPrefix(name, "dist/")] = newFile(path.Ext(name), body)
+		return nil
+	})
+}
+
+func newFile(extension string, body []byte) file {
+	digest := sha256.Sum256(body)
+	f := file{kind: mime.TypeByExtension(extension), tag: `"` + base64.RawURLEncoding.EncodeToString(digest[:12]) + `"`, body: body}
+	var packed bytes.Buffer
+	z, _ := gzip.NewWriterLevel(&packed, gzip.BestCompression) // the level exists
+	_, _ = z.Write(body)                                       // to memory
+	_ = z.Close()
+	if packed.Len() < len(body) {
+		f.packed = packed.Bytes()
+	}
+	return f
+}
+
+// ServeHTTP implements [http.Handler].
+func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	name := hostname(r.Host)
+	if !slices.Contains(h.config.Names, name) {
+		http.Error(w, fmt.Sprintf("this console is not at %q; it is at %s", r.Host, strings.Join(h.config.Names, ", ")), http.StatusMisdirectedRequest)
+		return
+	}
+	socket := h.socketFor(name)
+	protect(w.Header(), socket)
+	if r.Method != http.MethodGet && r.Method != http.MethodHead {
+		w.Header().Set("Allow", "GET, HEAD")
+		http.Error(w, "the console has only files; the site is asked over NATS", http.StatusMethodNotAllowed)
+		return
+	}
+	if r.URL.Path == "/site.json" {
+		w.Header().Set("Content-Type", "application/json")
+		w.Header().Set("Cache-Control", "no-store")
+		_ = json.NewEncoder(w).Encode(map[string]string{"site": h.config.Site, "websocket": socket})
+		return
+	}
+	at := r.URL.Path
+	if at == "/" {
+		at = "/index.html"
+	}
+	f, ok := h.files[at]
+	if !ok {
+		http.Error(w, "the console has no such file; it begins at /", http.StatusNotFound)
+		return
+	}
+	f.send(w, r)
+}
+
+// send answers with a file, packed where the browser takes that.
+func (f *file) send(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("Content-Type", f.kind)
+	w.Header().Set("Cache-Control", "no-cache")
+	w.Header().Set("ETag", f.tag)
+	w.Header().Set("Vary", "Accept-Encoding")
+	if r.Header.Get("If-None-Match") == f.tag {
+		w.WriteHeader(http.StatusNotModified)
+		return
+	}
+	body := f.body
+	if f.packed != nil && strings.Contains(r.Header.Get("Accept-Encoding"), "gzip") {
+		w.Header().Set("Content-Encoding", "gzip")
+		body = f.packed
+	}
+	w.Header().Set("Content-Length", fmt.Sprint(len(body)))
+	if r.Method != http.MethodHead {
+		_, _ = w.Write(body) // a browser that went away
+	}
+}
+
+// protect sets what a browser is to allow the pages: their own scripts and styles, and a
+// connection to the site.
+func protect(h http.Header, socket string) {
+	h.Set("Content-Security-Policy", "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self' "+socket+
+		"; frame-ancestors 'none'; base-uri 'none'; form-action 'none'")
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("Referrer-Policy", "no-referrer")
+	h.Set("Cross-Origin-Opener-Policy", "same-origin")
+	h.Set("Cross-Origin-Resource-Policy", "same-origin")
+}
+
+// socketFor is the URL of the WebSocket listener for a page that was asked by a name.
+func (h *handler) socketFor(name string) string {
+	u := *h.socket
+	if u.Hostname() == "" {
+		u.Host = net.JoinHostPort(name, u.Port())
+	}
+	return u.String()
+}
+
+// hostname is the name in a Host header, without the port.
+func hostname(host string) string {
+	name, _, err := net.SplitHostPort(host)
+	if err != nil {
+		name = strings.Trim(host, "[]")
+	}
+	return strings.ToLower(name)
+}

@@ -1,0 +1,246 @@
+package console
+
+import (
+	"bytes"
+	"compress/gzip"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"io"
+	"io/fs"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+func handle(t *testing.T, method, host, path string, header ...string) *http.Response {
+	t.Helper()
+	h, err := Handler(Config{Site: "west", WebSocket: "ws://:8471", Names: []string{"127.0.0.1", "localhost"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := httptest.NewRequest(method, path, nil)
+	r.Host = host
+	for i := 0; i < len(header); i += 2 {
+		r.Header.Set(header[i], header[i+1])
+	}
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, r)
+	return w.Result()
+}
+
+func TestPagesAreServedStrictly(t *testing.T) {
+	for _, path := range []string{"/", "/app.js", "/app.css", "/icon.svg", "/licences.txt", "/site.json"} {
+		r := handle(t, "GET", "localhost:8470", path)
+		if r.StatusCode != http.StatusOK {
+			t.Errorf("%s: %s", path, r.Status)
+		}
+		policy := r.Header.Get("Content-Security-Policy")
+		for _, want := range []string{"default-src 'none'", "script-src 'self';", "style-src 'self';", "connect-src 'self' ws://localhost:8471;", "frame-ancestors 'none'"} {
+			if !strings.Contains(policy, want) {
+				t.Errorf("%s: the policy %q has no %q", path, policy, want)
+			}
+		}
+		if strings.Contains(policy, "unsafe") || r.Header.Get("X-Content-Type-Options") != "nosniff" || r.Header.Get("Referrer-Policy") != "no-referrer" {
+			t.Errorf("%s: headers %v", path, r.Header)
+		}
+	}
+	page, _ := io.ReadAll(handle(t, "GET", "127.0.0.1:8470", "/").Body)
+	if bytes.Contains(page, []byte("<script>")) || bytes.Contains(page, []byte("style=")) {
+		t.Error("the page has a script or a style of its own, which its policy forbids")
+	}
+}
+
+func TestRequestsByOtherNamesAreRefused(t *testing.T) {
+	for host, want := range map[string]int{
+		"localhost:8470": 200, "LOCALHOST": 200, "127.0.0.1": 200,
+		"evil.example:8470": 421, "127.0.0.1.evil.example": 421, "": 421, "[::1]:8470": 421,
+	} {
+		if r := handle(t, "GET", host, "/"); r.StatusCode != want {
+			t.Errorf("Host %q: %s, want %d", host, r.Status, want)
+		}
+	}
+	if r := handle(t, "POST", "localhost", "/"); r.StatusCode != http.StatusMethodNotAllowed {
+		t.Errorf("POST: %s", r.Status)
+	}
+	for _, path := range []string{"/nothing", "/../console.go", "/dist/app.js"} {
+		if r := handle(t, "GET", "localhost", path); r.StatusCode != http.StatusNotFound {
+			t.Errorf("%s: %s", path, r.Status)
+		}
+	}
+}
+
+func TestSiteIsTold(t *testing.T) {
+	var told map[string]string
+	if err := json.NewDecoder(handle(t, "GET", "localhost:1", "/site.json").Body).Decode(&told); err != nil || told["site"] != "west" || told["websocket"] != "ws://localhost:8471" {
+		t.Errorf("told %v (%v)", told, err)
+	}
+	for _, bad := range []string{"", "http://x:1", "ws://x", "%"} {
+		if _, err := Handler(Config{WebSocket: bad}); err == nil {
+			t.Errorf("WebSocket %q is accepted", bad)
+		}
+	}
+}
+
+func TestFilesArePackedAndKnown(t *testing.T) {
+	r := handle(t, "GET", "localhost", "/app.js", "Accept-Encoding", "gzip, br")
+	if r.Header.Get("Content-Encoding") != "gzip" {
+		t.Fatalf("not packed: %v", r.Header)
+	}
+	z, err := gzip.NewReader(r.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	unpacked, err := io.ReadAll(z)
+	plain, _ := io.ReadAll(handle(t, "GET", "localhost", "/app.js").Body)
+	if err != nil || !bytes.Equal(unpacked, plain) {
+		t.Errorf("packed and plain differ: %v", err)
+	}
+	if again := handle(t, "GET", "localhost", "/app.js", "If-None-Match", r.Header.Get("ETag")); again.StatusCode != http.StatusNotModified {
+		t.Errorf("asked again: %s", again.Status)
+	}
+}
+
+// budget is what a browser loads at most, packed, in bytes.
+const budget = 150_000
+
+func TestPagesAreSmall(t *testing.T) {
+	sum := 0
+	for _, path := range []string{"/", "/app.js", "/app.css", "/icon.svg"} {
+		body, err := io.ReadAll(handle(t, "GET", "localhost", path, "Accept-Encoding", "gzip").Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		sum += len(body)
+	}
+	t.Logf("%d bytes", sum)
+	if sum > budget {
+		t.Errorf("a browser loads %d bytes, more than %d", sum, budget)
+	}
+}
+
+// TestPagesAreOfTheirSources: what is committed was built from these sources. The build
+// writes their digest; with CANDOR_NODE the test builds the pages anew and compares all.
+func TestPagesAreOfTheirSources(t *testing.T) {
+	names := []string{"build.mjs", "package-lock.json"}
+	var sources []string
+	err := filepath.WalkDir("src", func(path string, d fs.DirEntry, err error) error {
+		if err == nil && !d.IsDir() {
+			sources = append(sources, filepath.ToSlash(path))
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	slices.Sort(sources)
+	digest := sha256.New()
+	for _, name := range append(names, sources...) {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		digest.Write([]byte(name + "\x00"))
+		digest.Write(append(text, 0))
+	}
+	built, err := os.ReadFile("dist/sources.sha256")
+	if want := hex.EncodeToString(digest.Sum(nil)); err != nil || strings.TrimSpace(string(built)) != want {
+		t.Errorf("dist is not of these sources; build it anew with make console (%v)", err)
+	}
+}
+
+// TestWordsOfTop: candor top and the console say the same of one state, in the same words and
+// numbers. The state and what top says are kept by the tests of candor top.
+func TestWordsOfTop(t *testing.T) {
+	if _, err := exec.LookPath("node"); err != nil {
+		t.Skip("node is not here, which the words of the console need")
+	}
+	const kept = "../../cmd/candor/internal/client/testdata/"
+	state, err := os.Open(kept + "top.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer state.Close()
+	top, err := os.ReadFile(kept + "top.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	command := exec.CommandContext(t.Context(), "node", "words_test.mjs")
+	command.Stdin, command.Stderr = state, os.Stderr
+	said, err := command.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var want []string // the lines of top that are no headers of tables
+	for line := range strings.Lines(string(top)) {
+		if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "CLASS") && !strings.HasPrefix(line, "JOB") {
+			want = append(want, line)
+		}
+	}
+	got := strings.Split(strings.TrimSpace(string(said)), "\n")
+	if len(got) != len(want) {
+		t.Fatalf("the console has %d lines, candor top %d:\n%s\n%s", len(got), len(want), said, top)
+	}
+	for i, line := range got {
+		rest := want[i]
+		for _, text := range strings.Split(line, "\t") {
+			at := strings.Index(rest, text)
+			if at < 0 {
+				t.Errorf("the console says %q in %q; candor top says %q", text, line, want[i])
+				break
+			}
+			rest = rest[at+len(text):]
+		}
+	}
+}
+
+func TestPagesAreBuiltAgainTheSame(t *testing.T) {
+	if os.Getenv("CANDOR_NODE") == "" {
+		t.Skip("it installs packages of npm: make console-test runs it")
+	}
+	if _, err := exec.LookPath("npm"); err != nil {
+		t.Skip("npm is not here")
+	}
+	dir := t.TempDir()
+	for _, name := range []string{"package.json", "package-lock.json", "build.mjs"} {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, name), text, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.CopyFS(filepath.Join(dir, "src"), os.DirFS("src")); err != nil {
+		t.Fatal(err)
+	}
+	run := func(name string, arguments ...string) ([]byte, error) {
+		command := exec.CommandContext(t.Context(), name, arguments...)
+		command.Dir = dir
+		return command.CombinedOutput()
+	}
+	if out, err := run("npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund"); err != nil {
+		t.Skipf("the packages cannot be installed here: %v\n%s", err, out)
+	}
+	if out, err := run("node", "build.mjs"); err != nil {
+		t.Fatalf("building: %v\n%s", err, out)
+	}
+	err := fs.WalkDir(dist, "dist", func(name string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		committed, err := dist.ReadFile(name)
+		if built, failed := os.ReadFile(filepath.Join(dir, name)); failed != nil || !bytes.Equal(built, committed) {
+			t.Errorf("%s is not what the sources give; build it anew with make console (%v)", name, failed)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}

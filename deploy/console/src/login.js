@@ -1,0 +1,67 @@
+// Who asks: the credentials are read here, and stay in this page.
+import { h, show } from "./dom.js";
+import { failure } from "./parts.js";
+import { claims, Site } from "./nats.js";
+import { forget, sealed, seal, unseal } from "./seal.js";
+
+/** login shows the page on which credentials are given, until they open a connection. */
+export function login(main, target, opened, heard) {
+  const text = h("textarea", { id: "creds", rows: "6", spellcheck: "false", autocomplete: "off", placeholder: "-----BEGIN NATS USER JWT-----" });
+  const file = h("input", { type: "file", id: "file", accept: ".creds", onchange: async () => file.files[0] && use(await file.files[0].text()) });
+  const keep = h("input", { type: "checkbox", id: "keep", onchange: () => { phrase.parentElement.hidden = !keep.checked; } });
+  const phrase = h("input", { type: "password", id: "phrase", autocomplete: "new-password" });
+  const open = h("input", { type: "password", id: "open", autocomplete: "current-password" });
+  const said = h("div", { role: "status" });
+  const button = h("button", { type: "submit" }, "Connect");
+
+  async function use(creds, kept) {
+    show(said, h("p", { class: "loading" }, "Connecting …"));
+    button.disabled = true;
+    try {
+      claims(creds);
+      const site = await Site.connect(target, creds, heard);
+      if (!kept && keep.checked && phrase.value) await seal(creds, phrase.value);
+      opened(site);
+    } catch (err) {
+      show(said, failure(err));
+      button.disabled = false;
+    }
+  }
+
+  const forms = h("div", { class: "login" },
+    h("h1", {}, `Site ${target.site}`),
+    sealed() && h("form", { class: "card", onsubmit: async (event) => {
+      event.preventDefault();
+      try {
+        await use(await unseal(open.value), true);
+      } catch {
+        show(said, failure({ kind: "Invalid", message: "The passphrase does not open the credentials that are kept here" }));
+      }
+    } },
+    h("h2", {}, "Credentials that are kept here"),
+    h("p", {}, h("label", { for: "open" }, "Passphrase"), open),
+    h("p", { class: "row" }, h("button", { type: "submit" }, "Open"),
+      h("button", { type: "button", class: "quiet", onclick: () => { forget(); login(main, target, opened, heard); } }, "Remove them from this browser"))),
+    h("form", { class: "card", onsubmit: (event) => { event.preventDefault(); use(text.value); } },
+      h("h2", {}, "Connect with your credentials"),
+      h("p", {}, "Drop your credentials file on this page, choose it, or paste it. ",
+        "The credentials stay in this page: they sign the connection to the site, and are sent nowhere."),
+      h("p", {}, h("label", { for: "file" }, "Credentials file"), file),
+      h("p", {}, h("label", { for: "creds" }, "Or its text"), text),
+      globalThis.crypto?.subtle && h("p", { class: "check" }, keep, h("label", { for: "keep" }, "Keep the credentials in this browser, sealed by a passphrase")),
+      h("p", { hidden: true }, h("label", { for: "phrase" }, "New passphrase"), phrase),
+      h("p", {}, button),
+      h("details", {}, h("summary", {}, "Where are my credentials?"),
+        h("p", {}, "A site on your own machine has them in its state directory: ", h("code", {}, "~/.local/state/candor/creds/NAME.creds"),
+          ". At another site an operator makes them: ", h("code", {}, "candor user creds NAME"), "."))),
+    said);
+  show(main);
+  main.append(forms);
+  main.ondragover = (event) => { event.preventDefault(); forms.classList.add("over"); };
+  main.ondragleave = () => forms.classList.remove("over");
+  main.ondrop = async (event) => {
+    event.preventDefault();
+    forms.classList.remove("over");
+    if (event.dataTransfer.files[0]) use(await event.dataTransfer.files[0].text());
+  };
+}

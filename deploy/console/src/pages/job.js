@@ -1,0 +1,265 @@
+// One job: its stages and tasks, when they ran, the share that was bought and the share that
+// was received, what was paid, its output, and why it is where it is.
+import { h, show } from "../dom.js";
+import { between, bytes, count, credits, named, percent, plural, price, seconds, span, time } from "../format.js";
+import { bar, card, empty, facts, failure, link, sentence, state, table } from "../parts.js";
+import { draw, plot } from "../plot.js";
+import { inWords, nameJobs } from "../statement.js";
+import { history, over } from "../history.js";
+
+const most = 1000;
+const final = (s) => ["Completed", "Failed", "Cancelled", "Rejected"].includes(s);
+
+export const job = {
+  title: "Job",
+  every: 1000,
+  heading: ({ words }) => `Job ${words[0] ?? ""}`,
+  async load(context) {
+    const { site, words } = context;
+    const number = Number(words[0]);
+    if (!Number.isSafeInteger(number) || number < 1) throw Object.assign(new Error(`“${words[0] ?? ""}” is no number of a job`), { kind: "Invalid" });
+    const detail = await site.ask("auctioneer", "job", { job: number });
+    // Of a job that is over, what was said once stays true.
+    if (context.kept && final(detail.state)) return context.kept;
+    const [why, tasks, paid, past] = await Promise.all([
+      site.ask("auctioneer", "why", { job: number }).catch((err) => ({ message: err.message, change: [] })),
+      site.ask("auctioneer", "tasks", { job: number, limit: most, attempts: true }).catch(() => ({ tasks: [] })),
+      charges(site, detail), history(site, { market: detail.market }, over(detail.submitted, detail.ended)).catch(() => null),
+    ]);
+    const data = { detail, why, tasks, paid, past, outputs: await outputs(site, detail) };
+    if (final(detail.state)) context.kept = data;
+    return data;
+  },
+  view(data, context) {
+    const { detail: d, why, tasks } = data;
+    return [
+      summary(d, context),
+      h("div", { class: "grid" }, explanation(d, why), shares(why.shares?.length ? why.shares : d.shares)),
+      stages(d), grids(d, tasks), timeline(d, tasks), money(d, data), files(d, data, context), logs(d, tasks, context),
+    ];
+  },
+  after(body, { detail, past }, context) {
+    if (past?.at.length > 1) {
+      draw("price", past.at, past.classes.filter((c) => detail.stages.some((s) => s.class === c.class)).map((c) => ({ label: `Price of ${c.class}`, values: c.price, stepped: true })), { write: price });
+    }
+    context.follow?.();
+  },
+};
+
+function summary(d, { site, again }) {
+  const act = (verb, what) => async (event) => {
+    event.target.disabled = true;
+    const said = document.getElementById("did");
+    try {
+      await site.ask("auctioneer", verb, { job: d.job });
+      show(said, h("p", { class: "good-news" }, what));
+    } catch (err) {
+      show(said, failure(err));
+    }
+    event.target.disabled = false;
+    again();
+  };
+  const onHold = d.reason === "OnHold";
+  return card([d.name || `job ${d.job}`, " ", state(d.state), " ", h("small", {}, d.reason !== d.state ? d.reason : "")],
+    facts([
+      ["Account", d.account], ["Paid by", d.payer !== d.account ? d.payer : ""], ["Market", link(`market/${d.market}`, d.market)],
+      ["Budget", credits(d.budget)], ["Charged", final(d.state) ? credits(d.charged) : "when the job ends"],
+      ["Tasks", `${count(d.done)} of ${plural(d.tasks, "task")} done`], ["Submitted", time(d.submitted)], ["Started", time(d.started)], ["Ended", time(d.ended)],
+      ["Waited", between(d.submitted, named(d.started) ? d.started : d.ended)], ["Ran", between(d.started, d.ended)],
+      ["Runs at", d.away?.site], ["Deadline", named(d.spec.deadline) ? time(d.spec.deadline) : ""], ["Comment", d.spec.comment],
+      ["Labels", (Array.isArray(d.labels) ? d.labels : Object.entries(d.labels ?? {}).map((p) => p.join("="))).join(", ")],
+    ]),
+    d.message && h("p", { class: "remark" }, sentence(d.message)),
+    !final(d.state) && h("p", { class: "row" },
+      onHold ? h("button", { type: "button", class: "quiet", onclick: act("release", "The job was released.") }, "Release")
+        : h("button", { type: "button", class: "quiet", onclick: act("hold", "The job is on hold: it gets no more tasks.") }, "Hold"),
+      h("button", { type: "button", class: "quiet", onclick: (event) => confirm(`Cancel job ${d.job}?`) && act("cancel", "The job was cancelled.")(event) }, "Cancel")),
+    h("div", { id: "did", role: "status", "data-keep": "did" }));
+}
+
+function explanation(d, why) {
+  return card("Why", h("p", {}, h("strong", {}, why.reason ?? ""), why.reason ? ": " : "", sentence(why.message)),
+    why.change?.length > 0 && [h("h3", {}, "What would change it"), h("ul", {}, why.change.map((c) => h("li", {}, sentence(c))))]);
+}
+
+function shares(list) {
+  const some = (list ?? []).filter((s) => s.allocated || s.received || s.now);
+  return card("Share bought and received",
+    some.length === 0 ? empty("The job has had no share yet.") : table("Shares", [
+      { name: "Class", of: (s) => s.class },
+      { name: "Bought", of: (s) => h("span", { class: "share" }, bar(s.allocated, `${percent(s.allocated)} bought`), percent(s.allocated)) },
+      { name: "Received", of: (s) => h("span", { class: "share" }, bar(s.received, `${percent(s.received)} received`, "second"), percent(s.received)) },
+      { name: "Now", right: true, of: (s) => percent(s.now) },
+      { name: "Over", right: true, of: (s) => span(seconds(s.over)) },
+    ], some, (s) => s.class));
+}
+
+function stages(d) {
+  return card("Stages", table("Stages", [
+    { name: "Stage", of: (s) => s.name }, { name: "Class", of: (s) => s.class },
+    { name: "Done", of: (s) => h("span", { class: "share" }, bar(s.done / Math.max(1, s.tasks), `${s.done} of ${s.tasks} done`), `${count(s.done)}/${count(s.tasks)}`) },
+    { name: "Running", right: true, of: (s) => count(s.running - (s.suspended ?? 0)) },
+    { name: "Suspended", right: true, of: (s) => (s.suspended ? count(s.suspended) : "") },
+    { name: "Waiting", right: true, of: (s) => count(s.pending) },
+    { name: "Failed", right: true, of: (s) => (s.failed ? count(s.failed) : "") },
+    { name: "Slot time", right: true, of: (s) => span(seconds(s.slot_time)) },
+    { name: "Processor time", right: true, of: (s) => (s.cpu ? span(seconds(s.cpu)) : "") },
+    { name: "Memory", right: true, of: (s) => (s.max_rss ? bytes(s.max_rss) : "") },
+  ], d.stages, (s) => s.name));
+}
+
+const latest = (tasks) => {
+  const by = new Map();
+  for (const t of tasks.tasks) if (!(by.get(`${t.stage} ${t.index}`)?.attempt > t.attempt)) by.set(`${t.stage} ${t.index}`, t);
+  return by;
+};
+
+/** grids draws the tasks of an array as cells, one for each task. */
+function grids(d, tasks) {
+  const by = latest(tasks);
+  return d.stages.filter((s) => s.tasks > 1).map((s) => {
+    const n = Math.min(s.tasks, most), wide = Math.min(50, n);
+    const cells = [];
+    for (let i = 0; i < n; i++) {
+      const t = by.get(`${s.name} ${i}`), word = t?.state ?? "Waiting";
+      cells.push(h("rect", { class: `cell ${word.toLowerCase()}`, x: (i % wide) * 12, y: Math.floor(i / wide) * 12, width: 10, height: 10, rx: 2 },
+        h("title", {}, `task ${i}: ${word}${t ? ` on ${t.node}` : ""}`)));
+    }
+    const counts = {};
+    for (let i = 0; i < n; i++) counts[by.get(`${s.name} ${i}`)?.state ?? "Waiting"] = (counts[by.get(`${s.name} ${i}`)?.state ?? "Waiting"] ?? 0) + 1;
+    const said = Object.entries(counts).map(([word, k]) => `${count(k)} ${word}`).join(", ");
+    return card(`Tasks of ${s.name}`,
+      h("svg", { class: "cells", viewBox: `0 0 ${wide * 12} ${Math.ceil(n / wide) * 12}`, style: undefined, width: wide * 12, role: "img", "aria-label": `Tasks: ${said}` }, cells),
+      h("p", { class: "legend" }, Object.entries(counts).map(([word, k]) => h("span", {}, h("svg", { class: "key", viewBox: "0 0 10 10", "aria-hidden": "true" }, h("rect", { class: `cell ${word.toLowerCase()}`, width: 10, height: 10, rx: 2 })), ` ${count(k)} ${word}`))),
+      s.tasks > n && h("p", { class: "hint" }, `The first ${count(n)} of ${plural(s.tasks, "task")}.`));
+  });
+}
+
+/** timeline draws when tasks ran, and for how long each was suspended. */
+function timeline(d, tasks) {
+  const rows = tasks.tasks.filter((t) => named(t.claimed)).slice(0, 60);
+  if (rows.length === 0) return null;
+  const now = Date.now();
+  const from = new Date(d.submitted).getTime(), end = Math.max(...rows.map((t) => (named(t.ended) ? new Date(t.ended).getTime() : now)), from + 1);
+  const x = (at) => (980 * (at - from)) / (end - from);
+  const marks = rows.map((t, i) => {
+    const a = x(new Date(t.claimed).getTime()), b = x(named(t.ended) ? new Date(t.ended).getTime() : now), paused = seconds(t.suspended);
+    const width = Math.max(2, b - a), held = Math.min(width, (980 * 1000 * paused) / (end - from));
+    return h("g", {}, h("title", {}, `task ${t.index} of ${t.stage}, attempt ${t.attempt}, on ${t.node}: ${t.state}, ran ${span(seconds(t.ran))}${paused ? `, suspended ${span(paused)}` : ""}`),
+      h("rect", { class: `cell ${t.state.toLowerCase()}`, x: a.toFixed(1), y: i * 12, width: width.toFixed(1), height: 9, rx: 1 }),
+      held > 0 && h("rect", { class: "pause", x: (a + width - held).toFixed(1), y: i * 12 + 3, width: held.toFixed(1), height: 3 }));
+  });
+  const suspended = rows.reduce((sum, t) => sum + seconds(t.suspended), 0);
+  return card("Timeline",
+    h("svg", { class: "gantt", viewBox: `0 0 980 ${rows.length * 12}`, preserveAspectRatio: "none", role: "img", "aria-label": `When ${plural(rows.length, "attempt")} ran, from ${time(from)} to ${time(end)}` }, marks),
+    h("p", { class: "ends" }, h("span", {}, time(from)), h("span", {}, time(end))),
+    h("p", { class: "hint" }, rows.length < tasks.tasks.length ? `The first ${count(rows.length)} attempts. ` : "",
+      suspended ? `The dark part at the end of a bar is how long the task was suspended: ${span(suspended)} together.` : "No task was suspended."));
+}
+
+async function charges(site, d) {
+  const statement = await site.ask("bank", "statement", { account: d.payer, from: new Date(new Date(d.submitted).getTime() - 60000).toISOString(), limit: 1000 }).catch(() => null);
+  if (!statement) return null;
+  return nameJobs(statement.entries, [d]).filter((e) => e.job === d.job);
+}
+
+function money(d, { paid, past }) {
+  return card("Price and payments",
+    past?.at.length > 1 && plot("price", `Price on market ${d.market} while the job was there, in credits`),
+    paid === null ? empty("The statement of the payer is not yours to read.")
+      : paid.length === 0 ? empty("Nothing was held or charged yet.")
+        : table("Payments", [
+          { name: "At", tight: true, of: (e) => time(e.at) }, { name: "What", wide: true, of: (e) => sentence(inWords(e)) },
+          { name: "Change", right: true, of: (e) => (e.change ? credits(e.change) : "") }, { name: "Held", right: true, of: (e) => (e.hold ? credits(e.hold) : "") },
+        ], paid, (e) => e.number));
+}
+
+async function outputs(site, d) {
+  const found = [];
+  for (const [i, s] of d.spec.stages.entries()) {
+    if (!s.outputs?.length) continue;
+    const reply = await site.ask("depot", "outputs", { job: d.job, stage: i, limit: most, ...(site.account !== d.account && { account: d.account }) }).catch(() => null);
+    for (const t of reply?.tasks ?? []) for (const f of t.files) found.push({ ...f, task: t.attempt.task.index, stage: s.name });
+  }
+  return found;
+}
+
+function files(d, { outputs }, { site }) {
+  if (!d.spec.stages.some((s) => s.outputs?.length)) return null;
+  const fetchFile = async (f, event) => {
+    event.target.disabled = true;
+    const parts = [];
+    try {
+      for (let offset = 0, size = f.size; offset < size;) {
+        const piece = await site.ask("depot", "get", { digest: f.digest, offset, attempt: { task: { job: 0, stage: 0, index: 0 }, number: 0 }, ...(site.account !== d.account && { account: d.account }) }, 20000);
+        const data = decode(piece.data);
+        size = piece.size;
+        if (data.length === 0) break;
+        parts.push(data);
+        offset += data.length;
+      }
+      save(new Blob(parts), f.name.split("/").pop());
+    } catch (err) {
+      show(document.getElementById("fetched"), failure(err));
+    }
+    event.target.disabled = false;
+  };
+  return card("Files", outputs.length === 0 ? empty("No task has left a file yet.") : table("Files", [
+    { name: "File", of: (f) => f.name }, { name: "Task", of: (f) => `${f.stage} ${f.task}` }, { name: "Size", right: true, of: (f) => bytes(f.size) },
+    { name: "", of: (f) => h("button", { type: "button", class: "quiet", onclick: (event) => fetchFile(f, event) }, `Download ${f.name}`) },
+  ], outputs, (f) => `${f.stage} ${f.task} ${f.name}`), h("div", { id: "fetched", role: "status", "data-keep": "fetched" }));
+}
+
+export const decode = (text) => Uint8Array.from(atob(text ?? ""), (c) => c.charCodeAt(0));
+
+/** save has the browser store a file. */
+export function save(blob, name) {
+  const a = h("a", { href: URL.createObjectURL(blob), download: name });
+  a.click();
+  setTimeout(() => URL.revokeObjectURL(a.href), 10000);
+}
+
+// logs shows the output of a task as it is written. The choice of the task is the page's own.
+function logs(d, tasks, context) {
+  const rows = tasks.tasks.filter((t) => t.node);
+  const name = (t) => `${t.stage} ${t.index}, attempt ${t.attempt} on ${t.node}`;
+  const choice = `${rows.map(name)}`;
+  const read = () => follow(d, rows, context);
+  context.follow = () => { if (!context.log && rows.length > 0) read(); };
+  return card("Output", rows.length === 0 ? empty("No task has started yet.") : [
+    h("p", { class: "row", "data-key": `choice ${choice}`, "data-keep": "choice" },
+      h("span", {}, h("label", { for: "attempt" }, "Task"), h("select", { id: "attempt", onchange: read }, rows.slice(0, 200).map((t, i) => h("option", { value: i }, name(t))))),
+      h("span", { class: "check" }, h("input", { type: "checkbox", id: "stderr", onchange: read }), h("label", { for: "stderr" }, "Errors (stderr)"))),
+    h("pre", { id: "log", tabindex: "0", "aria-label": "Output of the task", "data-keep": "log" }),
+    h("p", { id: "logged", class: "hint", role: "status", "data-keep": "logged" })]);
+}
+
+async function follow(d, rows, context) {
+  const mine = (context.log = {});
+  const pre = document.getElementById("log"), said = document.getElementById("logged");
+  const chosen = rows[Number(document.getElementById("attempt")?.value ?? 0)];
+  if (!pre || !chosen) return;
+  show(pre);
+  const stderr = document.getElementById("stderr").checked;
+  const attempt = { task: { job: d.job, stage: d.stages.findIndex((s) => s.name === chosen.stage), index: chosen.index }, number: chosen.attempt };
+  const text = new TextDecoder();
+  let offset = 0;
+  while (context.log === mine && pre.isConnected) {
+    try {
+      const piece = await context.site.askNode(chosen.node, "logs", { attempt, stderr, offset, limit: 65536, wait: "1s" }, 6000);
+      if (context.log !== mine) return;
+      const below = pre.scrollHeight - pre.scrollTop - pre.clientHeight < 30;
+      if (piece.missing) pre.append(`\n[${bytes(piece.missing)} of the output were not kept]\n`);
+      pre.append(text.decode(decode(piece.data), { stream: true }));
+      if (pre.textContent.length > 400000) pre.textContent = pre.textContent.slice(-300000);
+      if (below) pre.scrollTop = pre.scrollHeight;
+      offset = piece.next;
+      show(said, piece.end ? (pre.textContent ? "The output is whole." : "The task wrote nothing here.") : "The page shows the output as it is written.");
+      if (piece.end) return;
+    } catch (err) {
+      show(said, err.passing ? `${sentence(err.message)} The page asks again.` : sentence(err.message));
+      if (!err.passing) return;
+      await new Promise((resolve) => setTimeout(resolve, 1000));
+    }
+  }
+}

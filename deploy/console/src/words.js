@@ -1,0 +1,52 @@
+// What candor top says of a site and its markets, in the same words. A test compares the two
+// for one state.
+import { count, credits, inCredits, percent, plural, price } from "./format.js";
+
+export const classColumns = ["Class", "Price", "Slots", "Used", "Tasks waiting", "Bidders"];
+
+export function headline({ nodes, account }) {
+  const up = nodes.filter((n) => n.state === "Up").length;
+  return `${count(up)} of ${plural(nodes.length, "node")} up`
+    + (account ? ` · ${account.account}: ${inCredits(account.available)} available, ${credits(account.reserved)} held` : "");
+}
+
+export const marketTitle = (m) => `${count(m.waiting)} waiting, ${count(m.running)} running`;
+
+/** classRow is a class of a market as candor top shows it: its texts, and how full it is. */
+export function classRow(c) {
+  const busy = c.slots - c.idle;
+  return {
+    name: c.class, price: c.sealed ? "sealed" : price(c.price), busy: c.slots ? busy / c.slots : 0,
+    used: `${busy}/${c.slots}`, waiting: c.sealed ? "sealed" : count(c.pending), bidders: count(c.bidders),
+  };
+}
+
+/** remarks are the sentences below the classes of a market. */
+export function remarks(m) {
+  const lines = [];
+  for (const t of m.tariffs ?? []) {
+    if (t.contention === undefined || t.contention === null) lines.push(`a second on a slot of ${t.class} costs ${tariff(t)}`);
+    else if (t.contention > 0) lines.push(`${t.class} is contended: jobs with slots owe ${Math.round(100 * t.contention)}% of their budgets for this time`);
+  }
+  for (const n of m.next ?? []) lines.push(`next for ${n.class}: job ${n.job} of ${n.account}${n.rate ? `, which bids ${credits(n.rate)}` : ""}`);
+  return lines;
+}
+
+export function tariff(t) {
+  if (t.sealed) return "a sealed bid, while only one other account bids";
+  if (t.own_bid) return "the job's own bid";
+  if (t.length && t.length !== "0s") return `${inCredits(t.price)} for a job of ${t.length}, in proportion to the length of the job`;
+  return inCredits(t.price);
+}
+
+/** bidderRow is a job that bids, with its share of each class of its market. */
+export function bidderRow(m, j) {
+  return {
+    job: j.job, name: j.name ?? "", account: j.account, budget: j.budget ? credits(j.budget) : "",
+    running: count(j.running), suspended: j.suspended ? count(j.suspended) : "", waiting: count(j.pending),
+    shares: m.market.classes.map((c) => {
+      const s = j.shares.find((s) => s.class === c);
+      return s ? { share: s.now, text: percent(s.now) } : null;
+    }),
+  };
+}

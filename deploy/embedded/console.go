@@ -1,0 +1,205 @@
+package embedded
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+	"go.uber.org/zap"
+
+	"github.com/candor-grid/candor/deploy/console"
+	"github.com/candor-grid/candor/messages"
+)
+
+// checkConsole holds the console, and the listener that its pages connect to, to TLS
+// wherever others than this machine can reach them: credentials are used in the pages.
+func (c *Config) checkConsole(ps *Problems) {
+	for _, door := range []struct{ path, address string }{{"console", c.Console}, {"websocket", c.WebSocket}} {
+		if door.address == "" {
+			continue
+		}
+		ps.address(door.path, door.address, true)
+		if beyondLoopback(door.address) && c.TLS == nil {
+			ps.addf(door.path, "%q is beyond loopback, where others could change the pages; set tls (candor site init makes certificates)", clip(door.address))
+		}
+	}
+}
+
+// consoleDoor is where this process serves the console.
+type consoleDoor struct {
+	listener net.Listener
+	names    []string // by which browsers may ask
+	server   *http.Server
+	ended    chan error
+}
+
+// openConsole listens for browsers, and tells the NATS server to take WebSocket
+// connections of the pages and of no other page.
+func (s *share) openConsole(o *server.Options) (err error) {
+	address := s.config.WebSocket
+	if s.config.Console != "" {
+		d := &consoleDoor{}
+		if d.listener, err = net.Listen("tcp", s.config.Console); err != nil {
+			return messages.Errorf(messages.Conflict, "console: %v; name another address with --console", err)
+		}
+		s.console = d
+		if address == "" {
+			if address, err = after(s.config.Console); err != nil {
+				return err
+			}
+		}
+	}
+	if address == "" {
+		return nil
+	}
+	w := &o.Websocket
+	if w.Host, w.Port, err = split(address); err != nil {
+		return err
+	}
+	if err := free("websocket", "websocket in the configuration", w.Host, w.Port); err != nil {
+		return err
+	}
+	w.NoTLS, w.AuthTimeout, w.HandshakeTimeout = true, authTimeout, authTimeout*time.Second
+	if s.config.TLS != nil {
+		t, err := s.config.TLS.load()
+		if err != nil {
+			return err
+		}
+		t.ClientAuth = tls.NoClientCert
+		w.TLSConfig, w.NoTLS = t, false
+	}
+	w.AllowedOrigins, err = s.origins(w.TLSConfig)
+	return err
+}
+
+// after is the address with the next port, on which the pages of a console find the
+// WebSocket listener if the configuration names none. A free port stays a free one.
+func after(address string) (string, error) {
+	host, text, err := net.SplitHostPort(address)
+	if err != nil {
+		return "", fmt.Errorf("console: %w", err)
+	}
+	port, err := strconv.Atoi(text)
+	if err != nil || port == 65535 {
+		return "", messages.Errorf(messages.Invalid, "console: no port follows %q; name the address for WebSocket connections with websocket", address)
+	}
+	if port != 0 {
+		port++
+	}
+	return net.JoinHostPort(host, strconv.Itoa(port)), nil
+}
+
+// origins are those of the pages that may connect: of the site's own console, or else of
+// "candor console" on the machine of a user.
+func (s *share) origins(t *tls.Config) (all []string, err error) {
+	if s.console == nil {
+		_, port, _ := net.SplitHostPort(console.DefaultAddress)
+		return []string{"http://127.0.0.1:" + port, "http://localhost:" + port}, nil
+	}
+	if s.console.names, err = consoleNames(s.console.listener.Addr(), t); err != nil {
+		return nil, err
+	}
+	if len(s.console.names) == 0 {
+		return nil, messages.Errorf(messages.Invalid, "console: the certificate in tls has no name by which browsers can ask; make one with the name of the host")
+	}
+	for _, name := range s.console.names {
+		all = append(all, s.consoleURL(name))
+	}
+	return all, nil
+}
+
+// consoleNames are the names of a console: those of the site's certificate, and without
+// one the address, which is on loopback.
+func consoleNames(at net.Addr, t *tls.Config) (names []string, err error) {
+	ip := at.(*net.TCPAddr).IP
+	if !ip.IsUnspecified() {
+		names = append(names, ip.String())
+	}
+	if ip.IsLoopback() {
+		names = append(names, "localhost")
+	}
+	if t == nil {
+		return names, nil
+	}
+	leaf, err := x509.ParseCertificate(t.Certificates[0].Certificate[0])
+	if err != nil {
+		return nil, fmt.Errorf("tls: %w", err)
+	}
+	for _, name := range leaf.DNSNames {
+		names = append(names, strings.ToLower(name))
+	}
+	for _, ip := range leaf.IPAddresses {
+		names = append(names, ip.String())
+	}
+	return names, nil
+}
+
+// consoleURL is where a browser finds the console by a name.
+func (s *share) consoleURL(name string) string {
+	scheme := "http://"
+	if s.config.TLS != nil {
+		scheme = "https://"
+	}
+	_, port, _ := net.SplitHostPort(s.console.listener.Addr().String()) // an address of TCP has one
+	return scheme + net.JoinHostPort(name, port)
+}
+
+// serveConsole serves the pages, once the NATS server has its WebSocket listener.
+func (s *share) serveConsole(o *server.Options) error {
+	w := &o.Websocket
+	if w.Port == 0 {
+		return nil
+	}
+	scheme := "ws"
+	if w.TLSConfig != nil {
+		scheme = "wss"
+	}
+	at := s.server.WebsocketURL()
+	_, port, err := net.SplitHostPort(strings.TrimPrefix(at, scheme+"://"))
+	if err != nil {
+		return fmt.Errorf("websocket: %q: %w", at, err)
+	}
+	s.info.WebSocket = at
+	d := s.console
+	if d == nil {
+		return nil
+	}
+	h, err := console.Handler(console.Config{Site: s.config.Site, WebSocket: scheme + "://:" + port, Names: d.names})
+	if err != nil {
+		return err
+	}
+	s.info.Console = s.consoleURL(d.names[0])
+	listener := d.listener
+	if w.TLSConfig != nil {
+		listener = tls.NewListener(listener, w.TLSConfig)
+	}
+	d.server = &http.Server{Handler: h, ReadHeaderTimeout: 10 * time.Second, ErrorLog: zap.NewStdLog(s.log.Named("console"))}
+	d.ended = make(chan error, 1)
+	go func() { d.ended <- d.server.Serve(listener) }()
+	return nil
+}
+
+// Close ends the console.
+func (d *consoleDoor) Close() error {
+	if d.server == nil {
+		return d.listener.Close()
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	err := d.server.Shutdown(ctx)
+	if errors.Is(err, context.DeadlineExceeded) {
+		err = d.server.Close()
+	}
+	if served := <-d.ended; !errors.Is(served, http.ErrServerClosed) {
+		err = errors.Join(err, served)
+	}
+	return err
+}

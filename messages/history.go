@@ -1,0 +1,56 @@
+package messages
+
+import "time"
+
+// VerbHistory asks the auctioneer how a market, or a node, was over time.
+const VerbHistory = "history" // HistoryRequest → HistoryReply
+
+// MaxHistory is how far back a history reaches at most.
+const MaxHistory = Duration(7 * 24 * time.Hour)
+
+// HistoryRequest asks how a market, or a node, was over time: one of the two.
+type HistoryRequest struct {
+	Market Name     `json:"market,omitempty"`
+	Node   Name     `json:"node,omitempty"`
+	Over   Duration `json:"over,omitempty"` // how far back, at most 7 days; 0: an hour
+}
+
+// Validate reports the first thing wrong with a request.
+func (r *HistoryRequest) Validate() error {
+	switch {
+	case (r.Market == "") == (r.Node == ""):
+		return Errorf(Invalid, "market: name either a market or a node")
+	case r.Market != "" && !ValidName(r.Market):
+		return badName("market", r.Market)
+	case r.Node != "" && !ValidName(r.Node):
+		return badName("node", r.Node)
+	case r.Over < 0 || r.Over > MaxHistory:
+		return Errorf(Invalid, "over: must be from 0 to %v, is %v", MaxHistory, r.Over)
+	}
+	return nil
+}
+
+// HistoryReply is what the leader of the auctioneer has kept since it began. Each list has
+// an entry for each step, the mean over the step; the longer the time asked for, the longer
+// are the steps.
+type HistoryReply struct {
+	Step    Duration       `json:"step"`
+	Since   Time           `json:"since"` // when the leader began to keep it; 0: it has nothing yet
+	At      []Time         `json:"at"`    // the beginning of each step
+	Waiting []int          `json:"waiting"`
+	Running []int          `json:"running"` // jobs, as Waiting; none of a node
+	Classes []ClassHistory `json:"classes"`
+	// Own is the part of the market's slots that the caller's jobs had, of a market; none:
+	// they had no slot.
+	Own []float64 `json:"own"`
+}
+
+// ClassHistory is a class of slots over time. Price and Pending are -1 for a step in which
+// [MarketStatus] would not tell them to everybody, and for a node; operators are told all.
+type ClassHistory struct {
+	Class   Name      `json:"class"`
+	Price   []float64 `json:"price"` // as of ClassPrice
+	Slots   []int     `json:"slots"`
+	Used    []int     `json:"used"`
+	Pending []int     `json:"pending"` // tasks that wait
+}
