@@ -41,7 +41,7 @@ func TestSpotSuspendsResumesAndChargesTheIntegral(t *testing.T) {
 	bob := g.enter("bob", "b", 1, rate(5))
 	g.until(bob)
 	first := g.node.running[0]
-	if w := g.reason(alice, "Outbid"); len(w.Change) == 0 {
+	if w := g.reason(alice, "Outbid"); len(w.Change) == 0 || !strings.Contains(w.Message, "1 task is suspended") {
 		t.Errorf("why Alice waits: %+v", w)
 	}
 	g.pass(5 * second)

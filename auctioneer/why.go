@@ -49,6 +49,18 @@ func allSuspended(j *book.Job) bool {
 	return true
 }
 
+// outbid says how many tasks of a job have had to leave their slots.
+func outbid(j *book.Job) string {
+	n := 0
+	for i := range j.Stages {
+		n += j.Stages[i].Suspended
+	}
+	if n == 0 {
+		return ""
+	}
+	return spelling.Number(n, "task is", "tasks are") + " suspended, and will go on when there is a slot"
+}
+
 // expected explains a live job whose fate does not lie with its market now.
 func expected(b *book.Book, j *book.Job, reply *messages.WhyReply) {
 	_, running, _ := j.Count()
@@ -147,7 +159,7 @@ func (l *queries) reasons(ctx context.Context, find finding, operator bool) (rep
 			return nil
 		}
 		expected(b, j, &reply)
-		notice = setbacks(b, j)
+		notice = joined(outbid(j), setbacks(b, j))
 		cost, slotTime = b.Used(j, now)
 		if j.Visit != nil {
 			notice = joined(notice, fmt.Sprintf("the job must end by %v, before the authorisation of its home site ends", federation.LastCall(j.Submitted, j.Visit.Until)))
