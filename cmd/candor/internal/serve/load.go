@@ -111,7 +111,7 @@ func (s *settings) read() (c embedded.Config, d *document, err error) {
 	} else {
 		text, err := os.ReadFile(s.file)
 		if err != nil {
-			return c, nil, messages.Errorf(messages.Invalid, "--config: %v", err)
+			return c, nil, messages.Errorf(messages.Invalid, "the configuration cannot be read: %v", err)
 		}
 		if c, d, err = decoded(s.file, text); d == nil {
 			return c, nil, err

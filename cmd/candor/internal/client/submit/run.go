@@ -86,8 +86,8 @@ shell waits for you.`,
 }
 
 func (i *interaction) flags(cmd *cobra.Command) {
-	cmd.Flags().DurationVar(&i.linger, "linger", messages.DefaultLinger.Std(), "how `long` the command runs after its client was lost")
-	cmd.Flags().DurationVar(&i.idle, "idle", 0, "end the command after so `long` without input or output (default: never)")
+	cmd.Flags().DurationVar(&i.linger, "linger", messages.DefaultLinger.Std(), "the `time` for which the command runs after its client was lost")
+	cmd.Flags().DurationVar(&i.idle, "idle", 0, "end the command after this `time` without input or output (default: never)")
 	cmd.Flags().BoolVarP(&i.quiet, "quiet", "q", false, "say nothing of the job and its cost")
 }
 
