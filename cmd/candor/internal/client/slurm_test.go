@@ -94,7 +94,7 @@ func slurmSite(t *testing.T) (s *fakeSite, submitted *[]messages.JobSpec) {
 	s.write("submitit.sh", "#!/bin/bash\n\n# Parameters\n#SBATCH --array=0-1%2\n#SBATCH --error=/tmp/logs/%A_%a_0_log.err\n#SBATCH --job-name=submitit\n#SBATCH --mem=1GB\n"+
 		"#SBATCH --nodes=1\n#SBATCH --open-mode=append\n#SBATCH --output=/tmp/logs/%A_%a_0_log.out\n#SBATCH --signal=USR2@90\n#SBATCH --time=5\n#SBATCH --wckey=submitit\n\n"+
 		"srun --unbuffered --output '/tmp/logs/%A_%a_%t_log.out' --error '/tmp/logs/%A_%a_%t_log.err' python3 -m submitit.core._submit /tmp/logs\n")
-	s.write("nextflow.sh", "#!/bin/bash\n#SBATCH -J nf-hello\n#SBATCH -o /tmp/work/.command.log\n#SBATCH --no-requeue\n#SBATCH --signal B:USR2@30\n#SBATCH -t 00:10:00\n#SBATCH --mem 100M\n#SBATCH -p main\ntrue\n")
+	s.write("nextflow.sh", "#!/bin/bash\n#SBATCH -J nf-hello\n#SBATCH -o /scratch/hello/.command.log\n#SBATCH --no-requeue\n#SBATCH --signal B:USR2@30\n#SBATCH -t 00:10:00\n#SBATCH --mem 100M\n#SBATCH -p main\ntrue\n")
 	s.write("dask.sh", "#!/usr/bin/env bash\n\n#SBATCH -J dask-worker\n#SBATCH -e logs/dask-worker-%J.err\n#SBATCH -o logs/dask-worker-%J.out\n#SBATCH -p main\n#SBATCH -A climate\n#SBATCH -n 1\n#SBATCH -N 1\n"+
 		"#SBATCH --cpus-per-task=1\n#SBATCH --mem=954M\n#SBATCH -t 00:30:00\npython3 -m distributed.cli.dask_worker tcp://127.0.0.1:8786\n")
 	s.write("parsl.sh", "#!/bin/bash\n\n#SBATCH --job-name=parsl.slurm.1\n#SBATCH --output=/tmp/p.stdout\n#SBATCH --error=/tmp/p.stderr\n#SBATCH --nodes=1\n#SBATCH --time=10\n#SBATCH --ntasks-per-node=1\n#SBATCH --partition=main\n\ntrue\n")
