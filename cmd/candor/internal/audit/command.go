@@ -66,11 +66,11 @@ two halves, two or three users who collude, false names, second jobs that nobody
 needs (ghosts), a job that is slow on purpose, a job that is cancelled and
 submitted again, and a job that exits with 1 or is cancelled when its owner has
 the results. In proportional markets there are also utility weights and forms,
-and with an slo a minimum utility; in batch queues a cost of delay apart from the
-value. The kind joint searches for a lie about all of these numbers together. For
-each lie the whole market runs again with everything else equal. Gains are parts
-of the job's value. The kinds ends and cancel run every message of every actor,
-and take long.
+and with an slo a minimum utility; in batch queues a cost of delay apart from
+the value. The kind joint searches for a lie about all of these numbers
+together. For each lie the whole market runs again with everything else equal.
+Gains are parts of the job's value. The kinds ends and cancel run every message
+of every actor, and take long.
 
 Each lie needs a run of the market: study a few days of a log (--from, --to).
 After an interrupt (Ctrl-C), the report has what was done by then.
@@ -83,8 +83,8 @@ the sample can show a gain.
 Exits with 1 if a lie gains more than --threshold after the fact, if the whole
 interval of the mean gain of a lie is above --fail-above, or if that interval is
 above 0 for a kind that --zero names. For the exit code the intervals are wider
-than in the table, because many lies are looked at: a market in which no lie gains
-fails one time in forty at most.`,
+than in the table, because many lies are looked at: a market in which no lie
+gains fails one time in forty at most.`,
 		Example: `  candor audit --trace KTH-SP2.swf.gz --market deadline \
       --from 30d --to 37d --jobs 50
   candor audit --trace mine.swf --market m.yaml --seeds 3 --fail-above 0.02
