@@ -247,9 +247,6 @@ func TestSubmissionsToOtherSitesAreRefused(t *testing.T) {
 		{"payments between jobs", "east", roamingSpec(1, func(s *messages.JobSpec) {
 			s.Market, s.Stages[0].Class, s.Value, s.Length = "queue", "queue", messages.Credit, 1e9
 		}), messages.Invalid, "credits between jobs"},
-		{"inputs", "east", roamingSpec(1, func(s *messages.JobSpec) {
-			s.Stages[0].Inputs = []messages.File{{Name: "a", Size: 1, Digest: strings.Repeat("0", 64)}}
-		}), messages.Invalid, "files do not travel"},
 		{"after", "east", roamingSpec(1, func(s *messages.JobSpec) { s.AfterJobs = []messages.JobID{1} }), messages.Invalid, "after_jobs"},
 		{"contract of another site", "east", roamingSpec(1, func(s *messages.JobSpec) { s.Contract = "north/q1-1" }), messages.Invalid, "belongs to site north"},
 		{"contract", "east", roamingSpec(1, func(s *messages.JobSpec) { s.Contract = "east/q1-1" }), messages.Expired, "ask for another"},

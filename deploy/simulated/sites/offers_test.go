@@ -202,7 +202,10 @@ func TestOwnUsersDoNotWaitForOtherSites(t *testing.T) {
 	away := r.west.submit("away", "east", roamingSpec(1)).Job
 	release := make(chan struct{})
 	r.meddle(func(from messages.Name, subject string, send func() ([]byte, error)) ([]byte, error) {
-		if strings.Split(subject, ".")[1] != from {
+		switch to := strings.Split(subject, "."); {
+		case to[1] != from && to[3] == messages.VerbPeerJob: // the bus of a live site gives up by itself
+			return nil, messages.Errorf(messages.Unavailable, "no answer came in time")
+		case to[1] != from:
 			<-release
 		}
 		return send()
