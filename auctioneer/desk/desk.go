@@ -3,6 +3,7 @@ package desk
 import (
 	"maps"
 	"math/rand/v2"
+	"time"
 
 	"github.com/candor-grid/candor/auctioneer/book"
 	"github.com/candor-grid/candor/auctioneer/federation"
@@ -135,6 +136,9 @@ func (d *Desk) Step(now Instant, in ...Input) Actions {
 	d.out = Actions{}
 	return out
 }
+
+// soon is when a proposal that was not committed, and is due by the wall clock, is made again.
+const soon = messages.Duration(time.Second)
 
 // propose has a command committed; then is called once it is known how that went.
 func (c *core) propose(command *book.Command, then func(result any, err error)) {

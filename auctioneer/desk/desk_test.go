@@ -297,6 +297,35 @@ func TestANodeIsTakenBackThoughACommitFails(t *testing.T) {
 	}
 }
 
+// TestAGangIsGivenBackThoughACommitFails: it is proposed again soon.
+func TestAGangIsGivenBackThoughACommitFails(t *testing.T) {
+	s := newSite(t, func(c *Config) {
+		c.Markets[0].Mechanism, c.Markets[0].GangTimeout = messages.Backfill, 2*second
+	})
+	id := s.must(&book.Command{Submit: &book.Submit{Account: "alice", Key: "k", Payer: "alice", Hold: "job/k", Held: messages.Credit,
+		Spec: &messages.JobSpec{Market: "main", Budget: messages.Credit, Length: 60 * second,
+			Stages: []messages.Stage{{Name: "s", Class: "cpu", Tasks: 3, Gang: true, Command: []string{"true"}}}}}}).(book.Receipt).Job
+	s.register("n1", 7)
+	s.register("n2", 8)
+	s.pass(second)
+	s.claim("n1", 7, 1, id, 2)
+	if s.Job(id).Stages[0].Gathered == 0 {
+		t.Fatal("the gang does not gather")
+	}
+	fails := 1
+	s.lost = func(c *book.Command) error {
+		if c.Disband != nil {
+			if fails--; fails >= 0 {
+				return messages.Errorf(messages.Unavailable, "the log is full")
+			}
+		}
+		return nil
+	}
+	if s.pass(4 * second); s.Job(id).Stages[0].Gathered != 0 || fails >= 0 {
+		t.Error("the gang gathers still")
+	}
+}
+
 // TestDrainedNodesAreEvicted when their time is over, by the wall clock.
 func TestDrainedNodesAreEvicted(t *testing.T) {
 	s := newSite(t, usual)

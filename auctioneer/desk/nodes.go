@@ -135,13 +135,12 @@ func (n *nodes) evict() {
 }
 
 func (n *nodes) end(node *book.Node) {
-	const again = messages.Duration(1e9)
 	name, until := node.Name, node.Drain
 	n.evicted[name] = until
 	n.propose(&book.Command{Drain: &book.Drain{Node: name, Until: until, Evict: true}}, func(_ any, err error) {
 		if err != nil {
 			delete(n.evicted, name)
-			n.drains = n.now.Wall.Add(again)
+			n.drains = n.now.Wall.Add(soon)
 			n.tell(Evicted{name, err})
 		}
 	})

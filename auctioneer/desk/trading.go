@@ -88,7 +88,12 @@ func (t *trading) decide(m *traded) {
 // disband gives back the tasks of gangs that do not come together in time.
 func (t *trading) disband() {
 	for _, late := range t.gangs.Late(t.now.Wall) {
-		t.propose(&book.Command{Disband: late}, func(_ any, err error) { t.tell(Disbanded{late.Job, err}) })
+		t.propose(&book.Command{Disband: late}, func(_ any, err error) {
+			if err != nil {
+				t.gangs.Again(late, t.now.Wall.Add(soon))
+			}
+			t.tell(Disbanded{late.Job, err})
+		})
 	}
 	t.wakeAt(t.gangs.Next())
 }

@@ -56,6 +56,14 @@ func (g *Gangs) Late(now messages.Time) (out []*book.Disband) {
 	return out
 }
 
+// Again has Late return what was not committed once more, at a time.
+func (g *Gangs) Again(d *book.Disband, at messages.Time) {
+	k := gang{d.Job, d.Stage}
+	if n, gathers := g.gather[k]; gathers && n.since == d.Since {
+		g.gather[k] = gathering{n.since, at}
+	}
+}
+
 // Next is when the first gang will have gathered for too long; 0: none gathers.
 func (g *Gangs) Next() (at messages.Time) {
 	for _, n := range g.gather {
