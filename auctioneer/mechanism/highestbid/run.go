@@ -222,10 +222,7 @@ func (r *run) tell(t *traced, s Step) {
 // group has both running and waiting tasks: cut has divided it.
 func (t *traced) pass(now float64) {
 	running := int(t.running)
-	for k := range t.groups {
-		if running <= 0 {
-			break
-		}
+	for k := 0; running > 0 && k < len(t.groups); k++ {
 		t.groups[k].left -= now - t.since
 		running -= t.groups[k].tasks
 	}
