@@ -8,7 +8,7 @@ FUZZTIME ?= 10s
 SOAK ?= 10
 # How many jobs the largest workflow of "make clients" has.
 JOBS ?= 1000
-# How many histories under faults "make soak" runs: on 2 cores they take about half a night.
+# How many histories under faults "make soak" runs: one core takes an hour and a half for them.
 SEEDS ?= 100000
 # Raft counts with hashicorp/go-metrics; without the tag, with armon/go-metrics, which it replaced.
 TAGS = hashicorpmetrics

@@ -57,5 +57,5 @@
 // # Cost
 //
 // With the default plan a seed takes some 31,000 steps, 80 simulated seconds at
-// least, and about an eighth of a second: a core makes 100,000 seeds in four hours.
+// least, and about a twentieth of a second: a core makes 100,000 seeds in an hour and a half.
 package faults
