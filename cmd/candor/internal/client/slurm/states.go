@@ -22,8 +22,9 @@ var (
 	outOfMem   = state{"OUT_OF_MEMORY", "OOM"}
 	nodeFail   = state{"NODE_FAIL", "NF"}
 	deadline   = state{"DEADLINE", "DL"}
+	preempted  = state{"PREEMPTED", "PR"}
 
-	states = []state{pending, running, suspended, completing, completed, cancelled, failed, timeout, outOfMem, nodeFail, deadline}
+	states = []state{pending, running, suspended, completing, completed, cancelled, failed, timeout, outOfMem, nodeFail, deadline, preempted}
 )
 
 // ended says that nothing of a job is to run any more.
@@ -50,6 +51,9 @@ func stateOf(j *messages.JobSummary) state {
 		return cancelled
 	case messages.Failed:
 		return failure(j.Reason, j.Message)
+	}
+	if j.Reason == "Preempted" {
+		return preempted
 	}
 	return deadline // its market will not run it
 }
