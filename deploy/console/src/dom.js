@@ -49,6 +49,12 @@ export function lazy(el, mark, children) {
   return el;
 }
 
+// fill makes the children of all lazy elements in what is new on the screen.
+function fill(el) {
+  el.fill?.();
+  for (const child of el.children ?? []) fill(child);
+}
+
 function match(parent, wanted) {
   const keyed = new Map();
   for (const child of parent.childNodes) if (child.dataset?.key) keyed.set(child.dataset.key, child);
@@ -61,7 +67,7 @@ function match(parent, wanted) {
       else at = at.nextSibling;
       morph(have, want);
     } else {
-      want.fill?.();
+      fill(want);
       parent.insertBefore(want, at);
     }
   }
