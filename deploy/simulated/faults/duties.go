@@ -16,6 +16,7 @@ type duties struct {
 	began     messages.Time // by the world's clock
 	gathering map[messages.JobID]gathered
 	spent     map[messages.JobID]messages.Time // since when the budget is, by the world's clock
+	emptied   map[messages.Name]messages.Time  // since when a node is to be empty, by the world's clock
 	deciding  int                              // decisions that are being committed
 	refused   messages.Time                    // when the log was full last, by the world's clock
 }
@@ -31,7 +32,8 @@ const (
 )
 
 func newDuties(r *replica) *duties {
-	return &duties{site: r.site, r: r, began: r.now, gathering: map[messages.JobID]gathered{}, spent: map[messages.JobID]messages.Time{}}
+	return &duties{site: r.site, r: r, began: r.now, gathering: map[messages.JobID]gathered{},
+		spent: map[messages.JobID]messages.Time{}, emptied: map[messages.Name]messages.Time{}}
 }
 
 // proposes holds a leader to what it may propose: one decision at a time, and the
@@ -161,7 +163,15 @@ func (d *duties) undoneAt(b *bookState, n *book.Node) error {
 	if heard := d.heard[n.Name]; n.Up && d.waits(heard, lease+lease/2) {
 		return fmt.Errorf("invariant 9: node %s is silent for %v, and its claims are not taken back", n.Name, d.now.Sub(heard))
 	}
-	if !n.Up || n.Drain == 0 || !d.waits(n.Drain.Add(d.now.Sub(d.r.clock())), d.apart()) {
+	since, known := d.emptied[n.Name]
+	switch over := n.Up && n.Drain != 0 && n.Drain <= d.r.clock(); {
+	case !over:
+		delete(d.emptied, n.Name)
+		return nil
+	case !known: // the leader's clock may have been behind when it took the order
+		d.emptied[n.Name] = d.now
+		return nil
+	case !d.waits(since, d.apart()):
 		return nil
 	}
 	for _, r := range refs(n.Claims) {
