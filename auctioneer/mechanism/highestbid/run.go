@@ -32,7 +32,9 @@ type run struct {
 	jobs     []traced
 	auction  *auction
 	accounts *accounts
-	ends     heap // those who run, by when their next tasks will end
+	end      []float64 // when the first tasks of a job will end if they go on running
+	ends     heap      // those who run, by that
+	bills    []bill    // of the times that a job ran before
 	segments []segment
 	out      *Outcome
 }
@@ -42,14 +44,12 @@ type run struct {
 type traced struct {
 	submit  float64
 	since   float64 // as of when groups are
-	end     float64 // when the first tasks will end if they go on running
 	running int32   // tasks
 	index   int32   // in the problem
 	open    int32   // the number of its bill while it runs
 	ran     bool
 	groups  []group // tasks that have not ended, in order, by the time left
 	began   float64 // when it went from no task that runs to some
-	bill    bill    // of the times it ran before
 }
 
 // group is tasks of a job with the same run time still to come.
@@ -65,7 +65,7 @@ type segment struct {
 }
 
 func newRun(p *Problem) *run {
-	r := &run{p: p, units: p.units(), jobs: make([]traced, len(p.Jobs)),
+	r := &run{p: p, units: p.units(), jobs: make([]traced, len(p.Jobs)), end: make([]float64, len(p.Jobs)), bills: make([]bill, len(p.Jobs)),
 		auction: newAuction(p.Rule, p.Nodes), accounts: newAccounts(p.Rule), out: newOutcome(len(p.Jobs))}
 	whole := make([]group, len(p.Jobs))
 	for i := range p.Jobs {
@@ -81,7 +81,7 @@ func newRun(p *Problem) *run {
 		r.segments = make([]segment, 0, len(r.jobs))
 	}
 	r.ends.before = func(a, b int32) bool {
-		return r.jobs[a].end < r.jobs[b].end || r.jobs[a].end == r.jobs[b].end && a < b
+		return r.end[a] < r.end[b] || r.end[a] == r.end[b] && a < b
 	}
 	return r
 }
@@ -94,13 +94,13 @@ func (r *run) records() bool { return r.p.Watch == nil || r.p.Rule.Price == Pivo
 func (r *run) instant() {
 	now := math.Inf(1)
 	if !r.ends.empty() {
-		now = r.jobs[r.ends.first()].end
+		now = r.end[r.ends.first()]
 	}
 	if r.next < len(r.jobs) {
 		now = min(now, r.jobs[r.next].submit)
 	}
 	r.pass(now)
-	for !r.ends.empty() && r.jobs[r.ends.first()].end <= now {
+	for !r.ends.empty() && r.end[r.ends.first()] <= now {
 		r.finish(r.ends.first())
 	}
 	for ; r.next < len(r.jobs) && r.jobs[r.next].submit <= now; r.next++ {
@@ -169,7 +169,7 @@ func (r *run) finish(id int32) {
 	}
 	r.out.Finish[t.index] = r.now / r.units.time
 	r.out.Flow[t.index] = (r.now - t.submit) / r.units.time
-	r.out.Payment[t.index] = r.amount(t)
+	r.out.Payment[t.index] = r.amount(id)
 }
 
 // follow starts or suspends tasks of a job as the decision says.
@@ -200,11 +200,11 @@ func (r *run) give(id int32, tasks int) {
 		t.began = r.now
 	} else {
 		r.ends.remove(id)
-		t.bill = t.bill.plus(r.accounts.close(t.open).times(int(t.running)))
+		r.bills[id] = r.bills[id].plus(r.accounts.close(t.open).times(int(t.running)))
 	}
 	if t.running = int32(tasks); tasks > 0 {
 		t.open = r.accounts.open(r.auction.bidders[id].key)
-		t.end = r.now + t.groups[0].left
+		r.end[id] = r.now + t.groups[0].left
 		r.ends.push(id)
 	} else if r.records() {
 		r.segments = append(r.segments, segment{t.index, t.began / r.units.time, r.now / r.units.time})
@@ -268,14 +268,14 @@ func (t *traced) cut(n int) {
 }
 
 // amount is what a job's bill comes to.
-func (r *run) amount(t *traced) float64 {
-	job := &r.p.Jobs[t.index]
+func (r *run) amount(id int32) float64 {
+	job, bill := &r.p.Jobs[r.jobs[id].index], &r.bills[id]
 	reserve := r.p.Reserve
 	if r.p.Rule.Capped {
 		reserve = min(reserve, job.Bid)
 	}
-	sum := t.bill.own.times(job.Bid).plus(t.bill.reserve.times(reserve))
-	level := t.bill.level
+	sum := bill.own.times(job.Bid).plus(bill.reserve.times(reserve))
+	level := bill.level
 	if r.p.Rule.byLength() {
 		level = level.times(r.length(job))
 	}
