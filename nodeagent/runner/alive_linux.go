@@ -56,21 +56,21 @@ func (t *process) tellFirst(as *syscall.Credential) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.lane.openAlive(as)
-	t.write()
+	t.lane.tell(t)
 }
 
 // tell tells the task of its attempt anew.
 func (t *process) tell() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.write()
+	t.lane.tell(t)
 }
 
-// write writes that the task's attempt is the current one, unless it was told to end.
-// t.mu is held.
-func (t *process) write() {
-	if t.lane != nil && t.lane.alive != nil && !t.ending {
-		_ = lease.Tell(t.lane.alive, t.task.Attempt, time.Duration(t.runner.until.Load()))
+// tell writes that the attempt of the lane's task is the current one, unless it was told to
+// end. t.mu is held.
+func (l *lane) tell(t *process) {
+	if l != nil && l.alive != nil && !t.ending {
+		_ = lease.Tell(l.alive, t.task.Attempt, time.Duration(t.runner.until.Load()))
 	}
 }
 

@@ -38,8 +38,16 @@ func (t *process) startMeasuring() {
 // one and in those of its room, and ends the task if that is too much.
 func (t *process) measure(dir string, processes []int) {
 	began := time.Now()
-	own := tree.NewMeter(t.runner.config.DirLimit, t.runs)
-	shared := tree.NewMeter(t.runner.config.DirLimit, t.runs)
+	runs := func() bool { // it has not been forgotten
+		select {
+		case <-t.ended:
+			return false
+		default:
+			return true
+		}
+	}
+	own := tree.NewMeter(t.runner.config.DirLimit, runs)
+	shared := tree.NewMeter(t.runner.config.DirLimit, runs)
 	if t.room != nil {
 		shared.Add(t.room.temp)
 	}
@@ -56,16 +64,6 @@ func (t *process) measure(dir string, processes []int) {
 	}
 }
 
-// runs reports whether the task has not been forgotten.
-func (t *process) runs() bool {
-	select {
-	case <-t.ended:
-		return false
-	default:
-		return true
-	}
-}
-
 // judge notes what was measured in a time, and reports whether that is too much. What cannot be
 // read is too much at the second time in a row: at the first, the task may be moving it.
 func (t *process) judge(own, shared tree.Usage, took time.Duration) bool {
@@ -78,18 +76,19 @@ func (t *process) judge(own, shared tree.Usage, took time.Duration) bool {
 	case t.over || t.exceeds != "":
 		return false
 	case own.Bytes > limit:
-		t.exceeds = t.tooMuch(own)
+		t.exceeds = tooMuch(own, limit)
 	case shared.Bytes > limit:
 		t.runner.rooms.replace(t.room)
 		t.exceeds = fmt.Sprintf("ended by its disk limit of %d MiB: the temporary directories that it shares hold more", limit>>20)
 	case before && unread != nil:
-		t.exceeds = t.tooMuch(tree.Usage{Unread: unread})
+		t.exceeds = tooMuch(tree.Usage{Unread: unread}, limit)
 	}
 	return t.exceeds != ""
 }
 
-func (t *process) tooMuch(u tree.Usage) string {
-	if limit := t.runner.config.DirLimit; u.Bytes > limit {
+// tooMuch says what is wrong with what is in a task's directory, which has a limit in bytes.
+func tooMuch(u tree.Usage, limit int64) string {
+	if u.Bytes > limit {
 		return fmt.Sprintf("ended by its disk limit of %d MiB: its directory holds more", limit>>20)
 	}
 	return "ended because what is in its directory cannot be measured: " + u.Unread.Error()
@@ -97,21 +96,21 @@ func (t *process) tooMuch(u tree.Usage) string {
 
 // settleDir bounds what an ended task left in its directory: nothing is kept of what is
 // too much, or cannot be measured though the directory's owner was given all rights on it.
-func (t *process) settleDir(f *messages.Finished) {
-	dir := t.base + dirEnding
-	meter := tree.NewMeter(t.runner.config.DirLimit, func() bool { return true })
+func (p *Processes) settleDir(dir string, f *messages.Finished) {
+	limit := p.config.DirLimit
+	meter := tree.NewMeter(limit, func() bool { return true })
 	meter.Mend = true
 	meter.Add(dir)
 	u := meter.Usage()
-	if u.Bytes <= t.runner.config.DirLimit && u.Unread == nil {
-		if t.runner.config.Mapped == MappedRange { // the agent, which is in no namespace, stores it
+	if u.Bytes <= limit && u.Unread == nil {
+		if p.config.Mapped == MappedRange { // the agent, which is in no namespace, stores it
 			_ = tree.Give(dir, os.Getuid(), os.Getgid())
 		}
 		return
 	}
-	t.runner.store.discard(dir)
+	p.store.discard(dir)
 	if f.Outcome == messages.Exited {
-		f.Outcome, f.Detail = messages.OutOfDisk, t.tooMuch(u)
+		f.Outcome, f.Detail = messages.OutOfDisk, tooMuch(u, limit)
 	}
 }
 

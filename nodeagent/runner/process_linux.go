@@ -54,7 +54,7 @@ func (t *process) run(j *job) (f messages.Finished) {
 	defer func() {
 		t.finishStream(&f)
 		if t.leaveLane(j) {
-			t.settleDir(&f)
+			t.runner.settleDir(t.base+dirEnding, &f)
 		}
 		f.Lost = t.lost[0] + t.lost[1]
 	}()

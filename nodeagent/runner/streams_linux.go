@@ -203,10 +203,10 @@ func (p *Processes) beginStream(key streamKey, t *process, b *messages.StreamBeg
 		return nil, err
 	}
 	var err error
-	if b.Port > 0 {
-		err = t.dial(key, s, b.Port)
+	if with := (beside{t, key, s}); b.Port > 0 {
+		err = with.dial(b.Port)
 	} else {
-		err = t.exec(key, s, b)
+		err = with.exec(b)
 	}
 	if err != nil {
 		p.dropStream(key)
@@ -228,8 +228,16 @@ func (t *process) joinable() error {
 	return nil
 }
 
+// beside is what a client begins beside a running task: a command or a connection.
+type beside struct {
+	t   *process
+	key streamKey
+	s   *stream
+}
+
 // exec starts a command in the cell and the room of the task, as the task's user.
-func (t *process) exec(key streamKey, s *stream, b *messages.StreamBegin) error {
+func (w beside) exec(b *messages.StreamBegin) error {
+	t, s := w.t, w.s
 	theirs, ours, err := func() (theirs, ours []*os.File, err error) {
 		t.mu.Lock()
 		defer t.mu.Unlock()
@@ -241,7 +249,7 @@ func (t *process) exec(key streamKey, s *stream, b *messages.StreamBegin) error 
 	if err != nil {
 		return err
 	}
-	c, err := t.forkBeside(s, b, theirs)
+	c, err := w.fork(b, theirs)
 	_ = closeAll(theirs)
 	if err != nil {
 		s.finish(0, ours...)
@@ -274,13 +282,14 @@ func (t *process) exec(key streamKey, s *stream, b *messages.StreamBegin) error 
 		if status.Signaled() {
 			code = 128 + int(status.Signal())
 		}
-		t.runner.finishStream(key, s, code, ours...)
+		t.runner.finishStream(w.key, s, code, ours...)
 	}()
 	return nil
 }
 
-// forkBeside starts the command. The task cannot end meanwhile: its cell would be another's.
-func (t *process) forkBeside(s *stream, b *messages.StreamBegin, files []*os.File) (c child, err error) {
+// fork starts the command. The task cannot end meanwhile: its cell would be another's.
+func (w beside) fork(b *messages.StreamBegin, files []*os.File) (c child, err error) {
+	t := w.t
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if err := t.joinable(); err != nil {
@@ -303,7 +312,7 @@ func (t *process) forkBeside(s *stream, b *messages.StreamBegin, files []*os.Fil
 		defer t.runner.forking.RUnlock()
 	}
 	err = t.runner.forge.run(t.cell, t.room, t.program.isRoot(), func() (err error) {
-		sys := &syscall.SysProcAttr{Setsid: true, Credential: t.program.as, Setctty: s.what.Terminal}
+		sys := &syscall.SysProcAttr{Setsid: true, Credential: t.program.as, Setctty: w.s.what.Terminal}
 		t.cell.Attributes(sys)
 		c, err = spawn(path, b.Command, env, t.dir, fds, sys)
 		return err
@@ -318,7 +327,8 @@ func (t *process) forkBeside(s *stream, b *messages.StreamBegin, files []*os.Fil
 var dialWithin = unix.Timeval{Sec: 3}
 
 // dial connects to a port of the task's network.
-func (t *process) dial(key streamKey, s *stream, port int) error {
+func (w beside) dial(port int) error {
+	t, s := w.t, w.s
 	fd := -1
 	err := func() error {
 		t.mu.Lock()
@@ -358,7 +368,7 @@ func (t *process) dial(key streamKey, s *stream, port int) error {
 	go func() {
 		s.pump(conn, &s.output)
 		close(over)
-		t.runner.finishStream(key, s, 0)
+		t.runner.finishStream(w.key, s, 0)
 	}()
 	return nil
 }
