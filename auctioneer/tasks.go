@@ -60,7 +60,7 @@ type taskSearch struct {
 
 // stage lists the tasks of a stage until the reply is full.
 func (s *taskSearch) stage(i int) {
-	tasks, kept := s.job.Stages[i].Tasks, s.job.KeptOf(i)
+	tasks, kept := s.job.Stages[i].Tasks, s.job.Kept.Of(i)
 	first, end := uint64(s.From), uint64(len(tasks))
 	if s.Until != 0 {
 		end = min(end, uint64(s.Until))

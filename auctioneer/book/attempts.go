@@ -72,15 +72,18 @@ func (c *claims) attemptEnded(r messages.TaskRef, paused messages.Duration, why 
 		t.CPU, t.Memory = ticks(k.CPU), uint32(min(k.MaxRSS>>10, math.MaxUint32))
 	}
 	if why != messages.NoReason && why != messages.EndCancelled && why != messages.EndTaskCancelled && why != messages.EndJobOver { // the task itself says all of that
-		j.keep(k)
+		j.Kept.add(k, max(1, MaxKept/len(j.Stages)))
 	}
 }
 
-// keep keeps an attempt, if its stage has room.
-func (j *Job) keep(k Kept) {
+// Attempts are some attempts of a job that came to nothing, in the order in which they ended.
+type Attempts []Kept
+
+// add keeps an attempt, if fewer than most of its stage are kept.
+func (a *Attempts) add(k Kept, most int) {
 	of, bytes := 0, len(k.Detail)
-	for i := range j.Kept {
-		o := &j.Kept[i]
+	for i := range *a {
+		o := &(*a)[i]
 		if o.Stage == k.Stage {
 			of++
 		}
@@ -88,32 +91,31 @@ func (j *Job) keep(k Kept) {
 		case o.Detail == k.Detail:
 			k.Detail = o.Detail // in memory once
 			bytes -= len(k.Detail)
-		case !slices.ContainsFunc(j.Kept[:i], func(earlier Kept) bool { return earlier.Detail == o.Detail }):
+		case !slices.ContainsFunc((*a)[:i], func(earlier Kept) bool { return earlier.Detail == o.Detail }):
 			bytes += len(o.Detail)
 		}
 	}
-	if of >= max(1, MaxKept/len(j.Stages)) {
+	if of >= most {
 		return
 	}
 	if bytes > maxDetails {
 		k.Detail = ""
 	}
-	j.Kept = append(j.Kept, k)
+	*a = append(*a, k)
 }
 
 // past returns an attempt that is kept, nil if it is not.
-func (j *Job) past(stage, index, attempt uint32) *Kept {
-	at := slices.IndexFunc(j.Kept, func(k Kept) bool { return k.Stage == stage && k.Index == index && k.Attempt == attempt })
+func (a Attempts) past(stage, index, attempt uint32) *Kept {
+	at := slices.IndexFunc(a, func(k Kept) bool { return k.Stage == stage && k.Index == index && k.Attempt == attempt })
 	if at < 0 {
 		return nil
 	}
-	return &j.Kept[at]
+	return &a[at]
 }
 
-// KeptOf returns the attempts that are kept of the tasks of a stage, in the order of
-// index and number.
-func (j *Job) KeptOf(stage int) (out []Kept) {
-	for _, k := range j.Kept {
+// Of returns those of the tasks of a stage, in the order of index and number.
+func (a Attempts) Of(stage int) (out []Kept) {
+	for _, k := range a {
 		if int(k.Stage) == stage {
 			out = append(out, k)
 		}
@@ -164,10 +166,10 @@ func (j *Job) Limit() string {
 }
 
 // shareDetails has details that are equal in memory once.
-func (j *Job) shareDetails() {
-	for i := range j.Kept {
-		at := slices.IndexFunc(j.Kept, func(k Kept) bool { return k.Detail == j.Kept[i].Detail })
-		j.Kept[i].Detail = j.Kept[at].Detail
+func (a Attempts) shareDetails() {
+	for i := range a {
+		at := slices.IndexFunc(a, func(k Kept) bool { return k.Detail == a[i].Detail })
+		a[i].Detail = a[at].Detail
 	}
 }
 

@@ -64,7 +64,7 @@ func TestEarlierAttemptsAreKept(t *testing.T) {
 	for _, book := range []*Book{b, again} {
 		j := book.Job(1)
 		var got []string
-		for _, k := range j.KeptOf(0) {
+		for _, k := range j.Kept.Of(0) {
 			got = append(got, fmt.Sprint(k.Attempt, " ", book.Nodes()[k.Node].Name, " ", k.Reason, " ", k.Exit))
 		}
 		if want := "[1 n1 ExitCode 3 2 n2 NodeLost 0 3 n1 TimeLimit 143]"; fmt.Sprint(got) != want || j.Omitted != 0 {

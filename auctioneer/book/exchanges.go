@@ -241,7 +241,7 @@ func (x *exchanges) grant(n *Node, node uint32, j *Job, stage, at int) messages.
 		s.pass(x.clock.now)
 	}
 	t := &s.Tasks[index]
-	if x.clock.rules >= RulesAttempts && t.Attempt > 0 && j.past(uint32(stage), index, t.Attempt) == nil {
+	if x.clock.rules >= RulesAttempts && t.Attempt > 0 && j.Kept.past(uint32(stage), index, t.Attempt) == nil {
 		j.Omitted++
 	}
 	*t = Task{Attempt: t.Attempt + 1, Tries: t.Tries, Phase: Claimed, Node: node, Claimed: x.clock.now}

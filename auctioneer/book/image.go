@@ -397,7 +397,7 @@ func (b *Book) load(im *Image) {
 func (b *Book) loadJobs(jobs []Job) {
 	for i := range jobs {
 		j := &jobs[i]
-		j.shareDetails()
+		j.Kept.shareDetails()
 		b.byID[j.ID] = j
 		b.index.enter(j.Account, j.Key, j.ID, !j.State.Final())
 		b.visitors.enter(j)

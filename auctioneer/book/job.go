@@ -64,10 +64,10 @@ type Job struct {
 	ChangeKey string                  `msgpack:"-"` // of the last change
 	Raise     Raise                   `msgpack:"-"` // of its budget, the last one
 	Notices   []messages.NoticeStatus `msgpack:"-"` // that were to be sent about it
-	// Kept are some attempts that came to nothing, in the order in which they ended;
-	// Omitted is how many earlier attempts of tasks are not among them.
-	Kept    []Kept `msgpack:"-"`
-	Omitted int    `msgpack:"-"`
+	// Kept are some attempts that came to nothing; Omitted is how many earlier attempts of
+	// tasks are not among them.
+	Kept    Attempts `msgpack:"-"`
+	Omitted int      `msgpack:"-"`
 	// Cause says in a sentence what ended the job; "": the job ended well, or nobody
 	// noted the cause.
 	Cause string `msgpack:"-"`

@@ -178,7 +178,7 @@ func DecodeEnded(data []byte) (e Ended, err error) {
 	}
 	switch {
 	case len(im.Jobs) == 1:
-		im.Jobs[0].shareDetails()
+		im.Jobs[0].Kept.shareDetails()
 		return Ended{Job: &im.Jobs[0]}, nil
 	case len(im.RemoteJobs) == 1:
 		return Ended{Remote: &im.RemoteJobs[0]}, nil
