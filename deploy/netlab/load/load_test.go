@@ -131,13 +131,3 @@ func TestRepeatFindsWhatWasLost(t *testing.T) {
 		t.Errorf("of a site that lost %s: %+v, %v", r.Acks[4].Key, losses, err)
 	}
 }
-
-// Answered is how many submissions were acknowledged between two moments.
-func (r *Result) Answered(from, to time.Time) (n int) {
-	for _, a := range r.Acks {
-		if !a.Acked.Before(from) && a.Acked.Before(to) {
-			n++
-		}
-	}
-	return n
-}
