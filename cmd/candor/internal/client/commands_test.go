@@ -211,6 +211,7 @@ func TestWrongUsageIsExplained(t *testing.T) {
 		"account climate --all":    "--all lists every account",
 		"statement --from then":    `--from "then": write it like 2026-01-31`,
 		"statement -n -1":          "--limit -1",
+		"statement -n 0":           "--limit 0",
 		"logs 1 --task -5":         "--task -5: must be the position of a task",
 		"top --interval 0s":        "--interval 0s: must be at least 50ms",
 		"jobs --timeout 0s":        "--timeout 0s: must be above 0",

@@ -163,11 +163,11 @@ has the number of the job with its index, such as 33_4.
 sbatch reads its options as candor submit reads #SBATCH lines, with these
 differences: -o and -e name files for the output, as under Slurm (slurm-%j.out,
 if there is neither); --wrap and --parsable work; the job gets the variables of
-your environment, but for variables that have the names of secrets; and a job
+your environment, except variables that have the names of secrets; and a job
 without a budget has the budget of CANDOR_BUDGET, or else the default budget of
-its market. Tasks have SLURM_JOB_ID,
-SLURM_ARRAY_TASK_ID and the other variables of Slurm. srun runs a command within
-a job. scancel sends no signals but those that end a job.
+its market. Tasks have SLURM_JOB_ID, SLURM_ARRAY_TASK_ID and the other variables
+of Slurm. srun runs a command within a job. scancel cancels a job. With
+--signal, scancel sends a signal; only the signal KILL cancels.
 
 The lines "#SBATCH option..." before the first command of a script are read. No
 option that changes when, whether or where a job runs is ignored. An option that

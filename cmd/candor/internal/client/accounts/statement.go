@@ -32,7 +32,10 @@ their sum. With --by-label, show the sum for each value of a label.`,
   candor statement climate --by-label run --from 30d
   candor statement --label run=7
   candor statement --csv > statement.csv`,
-		RunE:              a.Online(func(ctx context.Context, s *cli.Session, args []string) error { return statement(ctx, a, s, &o, args) }),
+		RunE: a.Online(func(ctx context.Context, s *cli.Session, args []string) error {
+			return statement(ctx, a, s, &o, args)
+		}),
+		PreRun:            func(cmd *cobra.Command, _ []string) { o.limited = cmd.Flags().Changed("limit") },
 		ValidArgsFunction: a.CompleteAccounts(),
 	}
 	cmd.Flags().StringVar(&o.from, "from", "", "from this `time` on: 2026-01-31, 2026-01-31T12:00:00Z, or how long ago, like 24h")
@@ -53,6 +56,7 @@ type statementOptions struct {
 	labels            []string
 	byLabel           string
 	limit             int
+	limited           bool // a limit was given
 }
 
 func statement(ctx context.Context, a *cli.App, s *cli.Session, o *statementOptions, args []string) error {
@@ -72,7 +76,7 @@ func statement(ctx context.Context, a *cli.App, s *cli.Session, o *statementOpti
 	case o.csv && a.Flags.JSON:
 		return cli.Usagef("--csv: cannot go with --json: choose one")
 	}
-	if o.limit < 0 {
+	if o.limited && o.limit < 1 {
 		return cli.Usagef("--limit %d: must be a whole number from 1 on", o.limit)
 	}
 	reply, err := statementOf(ctx, s, r, o.limit)

@@ -282,12 +282,19 @@ func (c *call) jobLines(r *row) []string {
 	for i, s := range r.detail.Shares {
 		shares[i] = fmt.Sprintf("%s:%.3f", s.Class, s.Received)
 	}
+	requeue, restarts := 1, 0
+	if spec.Stages[0].Attempts == 1 {
+		requeue = 0
+	}
+	for _, s := range r.detail.Stages {
+		restarts += s.Retried
+	}
 	return []string{
 		head + " JobName=" + r.Name,
 		fmt.Sprintf("UserId=%s(0) GroupId=%s(0) MCS_label=N/A", r.Account, r.Account),
 		"Priority=0 Nice=0 Account=" + r.Payer + " QOS=normal",
 		fmt.Sprintf("JobState=%s Reason=%s Dependency=(null)", r.state.long, r.why),
-		"Requeue=1 Restarts=0 BatchFlag=1 Reboot=0 ExitCode=" + r.code,
+		fmt.Sprintf("Requeue=%d Restarts=%d BatchFlag=1 Reboot=0 ExitCode=%s", requeue, restarts, r.code),
 		fmt.Sprintf("RunTime=%s TimeLimit=%s TimeMin=N/A", longClock(r.elapsed(now)), limit),
 		fmt.Sprintf("SubmitTime=%s EligibleTime=%s", c.instant(r.Submitted, "Unknown"), c.instant(r.Submitted, "Unknown")),
 		fmt.Sprintf("StartTime=%s EndTime=%s Deadline=N/A", c.instant(r.began, "Unknown"), c.instant(r.ended, "Unknown")),

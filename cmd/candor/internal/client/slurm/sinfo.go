@@ -2,6 +2,8 @@ package slurm
 
 import (
 	"context"
+	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -56,6 +58,16 @@ func infoFields() map[byte]column {
 	}
 }
 
+// nodeStates are the states of nodes, in Slurm's words.
+var nodeStates = []string{"idle", "mixed", "allocated", "draining", "drained", "down", "all"}
+
+// inState reports whether a word, which may be short as in "alloc", names one of the states
+// or all states.
+func inState(states []string, word string) bool {
+	word = strings.ToLower(word)
+	return word == "all" || len(word) >= len("mix") && slices.ContainsFunc(states, func(s string) bool { return strings.HasPrefix(s, word) })
+}
+
 // sinfo lists the partitions with their nodes.
 func sinfo(ctx context.Context, c *call, args []string) error {
 	f := c.flags
@@ -63,9 +75,14 @@ func sinfo(ctx context.Context, c *call, args []string) error {
 	bare := f.BoolP("noheader", "h", false, "")
 	markets := f.StringSliceP("partition", "p", nil, "")
 	single := f.BoolP("Node", "N", false, "")
-	c.ignore([]string{"states/t", "nodes/n", "clusters/M", "sort/S"}, []string{"long/l", "exact/e", "summarize/s", "all/a", "responding/r", "verbose/v"})
+	states := f.StringSliceP("states", "t", nil, "")
+	names := f.StringSliceP("nodes", "n", nil, "")
+	c.ignore([]string{"clusters/M", "sort/S"}, []string{"long/l", "exact/e", "summarize/s", "all/a", "responding/r", "verbose/v"})
 	if _, done, err := c.parse(args); done || err != nil {
 		return err
+	}
+	if bad := slices.IndexFunc(*states, func(w string) bool { return !inState(nodeStates, w) }); bad >= 0 {
+		return fmt.Errorf("Bad state string: %q: use %s", (*states)[bad], strings.Join(nodeStates, ", "))
 	}
 	columns, err := letters(*format, infoFields())
 	if err != nil {
@@ -80,7 +97,7 @@ func sinfo(ctx context.Context, c *call, args []string) error {
 	if err != nil {
 		return err
 	}
-	byNode := strings.ContainsAny(letterOf(*format), "DtTNncC") || *single
+	byNode := strings.ContainsAny(letterOf(*format), "DtTNncC") || *single || *states != nil || *names != nil
 	var rows []row
 	for i := range all {
 		p := &all[i]
@@ -93,7 +110,7 @@ func sinfo(ctx context.Context, c *call, args []string) error {
 			for k := range nodes {
 				n := &nodes[k]
 				slots := p.slotsOn(n)
-				if slots == 0 {
+				if slots == 0 || *names != nil && !contains(*names, n.Node) || *states != nil && !slices.ContainsFunc(*states, func(w string) bool { return inState([]string{nodeState(n)}, w) }) {
 					continue
 				}
 				at := -1

@@ -100,7 +100,8 @@ func squeue(ctx context.Context, c *call, args []string) error {
 	bare := f.BoolP("noheader", "h", false, "")
 	long := f.BoolP("long", "l", false, "")
 	me := f.Bool("me", false, "")
-	c.ignore([]string{"sort/S", "clusters/M", "cluster", "qos/q"}, []string{"all/a", "array-unique", "verbose/v", "local", "federation", "priority/P", "hide", "notme", "only-job-state"})
+	notMe := f.Bool("notme", false, "")
+	c.ignore([]string{"sort/S", "clusters/M", "cluster", "qos/q"}, []string{"all/a", "array-unique", "verbose/v", "local", "federation", "priority/P", "hide", "only-job-state"})
 	if _, done, err := c.parse(args); done || err != nil {
 		return err
 	}
@@ -142,6 +143,9 @@ func squeue(ctx context.Context, c *call, args []string) error {
 	rows, err := q.list(ctx, c, s)
 	if err != nil {
 		return err
+	}
+	if *notMe {
+		rows = slices.DeleteFunc(rows, func(r row) bool { return r.Account == s.Account })
 	}
 	if len(q.targets) == 1 && len(rows) == 0 && *wanted == "" {
 		return c.unknown(ctx, s, q.targets[0])
