@@ -40,7 +40,7 @@ func Start(ctx context.Context, c Config) (*Auctioneer, error) {
 	}
 	c.defaults()
 	a := &Auctioneer{Config: c, replica: newReplica(c.Archive, c.Log), metrics: newMetrics(c.Metrics), applied: make(chan chan struct{}, 1), began: time.Now()}
-	a.replica.time = siteclock.NewSteady(c.Clock, c.Mono)
+	a.replica.time = siteclock.NewSteady(c.Clock, c.ClockKnown, c.Mono)
 	a.Clock = a.replica.time.Now
 	a.gate = &gate{rules: c.Limits, metrics: a.metrics}
 	box, err := c.Open(a.replica)

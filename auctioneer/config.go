@@ -53,8 +53,10 @@ type Config struct {
 	Restored messages.Time
 	Log      *zap.Logger
 	Metrics  prometheus.Registerer
-	Clock    func() messages.Time     // default: the wall clock
-	Mono     func() messages.Duration // a clock that nobody sets; default: the process's
+	Clock    func() messages.Time // default: the wall clock
+	// ClockKnown reports whether Clock agrees with the other hosts of the site; default: it does.
+	ClockKnown func() bool
+	Mono       func() messages.Duration // a clock that nobody sets; default: the process's
 }
 
 // Validate reports the first thing that is wrong or missing.

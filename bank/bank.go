@@ -84,7 +84,7 @@ func (b *Bank) assemble() (err error) {
 	if err != nil {
 		return err
 	}
-	steady := siteclock.NewSteady(c.Clock, c.Mono)
+	steady := siteclock.NewSteady(c.Clock, c.ClockKnown, c.Mono)
 	c.Clock = steady.Now
 	b.machine = newMachine(c, b.metrics, b.archive, root, steady)
 	b.archive.machine = b.machine

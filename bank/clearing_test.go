@@ -244,7 +244,7 @@ func TestImagesOfBoth(t *testing.T) {
 	b := startWith(t, func(c *Config) { c.Signer = keys })
 	b.grant("g", "ada", 100*c)
 	fresh := func() *machine {
-		m := &machine{site: "here", metrics: newMetrics(), archive: b.bank.archive, time: siteclock.NewSteady(b.clock, still)}
+		m := &machine{site: "here", metrics: newMetrics(), archive: b.bank.archive, time: siteclock.NewSteady(b.clock, nil, still)}
 		m.ledger, m.clearing = m.open()
 		return m
 	}

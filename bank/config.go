@@ -64,6 +64,8 @@ type Config struct {
 	Log      *zap.Logger           // default: none
 	Metrics  prometheus.Registerer // default: nowhere; replicas in one process need a label each
 	Clock    func() messages.Time  // default: the wall clock
+	// ClockKnown reports whether Clock agrees with the other hosts of the site; default: it does.
+	ClockKnown func() bool
 	// Mono is a clock that nobody sets; default: the process's.
 	Mono func() messages.Duration
 }

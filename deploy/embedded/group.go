@@ -54,6 +54,7 @@ type seat struct {
 	log      *zap.Logger
 	metrics  prometheus.Registerer
 	clock    func() messages.Time
+	known    func() bool   // the clock agrees with the other hosts'
 	restored messages.Time // when the backup began that the replica is from; 0: from none
 }
 
@@ -74,7 +75,7 @@ var auctioneerKind = kind{
 		return auctioneer.Start(ctx, auctioneer.Config{
 			Archive: records, Restored: r.restored, Site: c.Site, Replica: r.replica, Bus: r.bus, Open: r.open, Markets: c.Markets,
 			Operators: c.Operators, Lease: c.Lease, RemoteFor: c.RemoteFor, LeastVisit: c.LeastVisit, Limits: c.Limits, MostMemory: most,
-			Notify: sender, NotifyRules: c.Notify, Clock: r.clock, Log: r.log, Metrics: r.metrics,
+			Notify: sender, NotifyRules: c.Notify, Clock: r.clock, ClockKnown: r.known, Log: r.log, Metrics: r.metrics,
 		})
 	},
 }
@@ -92,7 +93,7 @@ var bankKind = kind{
 			Site:     c.Site, Replica: r.replica, Bus: r.bus, Open: r.open, History: journal, Signer: r.signer, Keys: r.keys,
 			Operators: c.Operators, Services: []messages.Name{messages.ServiceIdentity(messages.Auctioneer)},
 			Attempt: peerAttempt, LastBackoff: peerBackoff, LeastVisit: c.LeastVisit, SilentAfter: c.SilentAfter, Opening: c.opening(),
-			Clock: r.clock, Log: r.log, Metrics: r.metrics,
+			Clock: r.clock, ClockKnown: r.known, Log: r.log, Metrics: r.metrics,
 		})
 	},
 }
@@ -159,7 +160,7 @@ func (g *group) start1(id string) error {
 	registry := g.site.metrics.add()
 	replica, err := g.kind.start(g.site.ctx, &g.site.config, seat{
 		replica: id, bus: b, open: g.opener(id, registry), dir: g.dir(id), signer: g.site.signer(), keys: g.site.provingKeys(),
-		log: g.site.log.Named(g.actor), metrics: labelled(registry, "replica", id), clock: g.site.clock.Now,
+		log: g.site.log.Named(g.actor), metrics: labelled(registry, "replica", id), clock: g.site.clock.Now, known: g.site.clock.Known,
 		restored: restoredFrom(g.site.config.State),
 	})
 	if err != nil {

@@ -139,12 +139,40 @@ func TestWrongClockAtTheStart(t *testing.T) {
 	}
 }
 
+// TestUncomparedClockLeadsNoState: a host that starts with a wrong clock, and leads before it
+// has heard the others, does not carry the state ahead; one that nobody answers is believed
+// after a while.
+func TestUncomparedClockLeadsNoState(t *testing.T) {
+	b := newBench(3)
+	b.set[0] = hour
+	h := b.hosts[0]
+	s := NewSteady(h.Now, h.Known, func() messages.Duration { return b.mono })
+	s.Reached(b.now())
+	b.pass(4*second, 0)
+	if off := s.Now().Sub(b.now()); off > 0 || off < -second {
+		t.Errorf("cut off after its start: off by %v", off)
+	}
+	b.pass(2 * second)
+	if off := s.Now().Sub(b.now()); off != 0 {
+		t.Errorf("compared: off by %v", off)
+	}
+	alone := NewHost(3, b.now, func() messages.Duration { return b.mono })
+	alone.Now()
+	if alone.Known() {
+		t.Error("known at once")
+	}
+	b.mono += Patience
+	if !alone.Known() {
+		t.Error("never known")
+	}
+}
+
 // TestTimeOfAStateIsSteady: whatever the clock shows, the time never goes back behind
 // what was committed, and passes at least at fifteen sixteenths of its pace.
 func TestTimeOfAStateIsSteady(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		mono, set := second, messages.Duration(0)
-		s := NewSteady(func() messages.Time { return epoch.Add(mono + set) }, func() messages.Duration { return mono })
+		s := NewSteady(func() messages.Time { return epoch.Add(mono + set) }, nil, func() messages.Duration { return mono })
 		s.Reached(s.Now())
 		for range rapid.IntRange(1, 40).Draw(t, "steps") {
 			before := s.Now()
@@ -165,7 +193,7 @@ func TestTimeOfAStateIsSteady(t *testing.T) {
 // and agrees with the clock after sixteen times that.
 func TestTimeAheadIsCaughtUpWith(t *testing.T) {
 	mono := second
-	s := NewSteady(func() messages.Time { return epoch.Add(mono) }, func() messages.Duration { return mono })
+	s := NewSteady(func() messages.Time { return epoch.Add(mono) }, nil, func() messages.Duration { return mono })
 	s.Reached(epoch.Add(mono + 10*minute))
 	for range 161 {
 		if s.Ahead() == 0 {

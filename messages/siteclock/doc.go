@@ -9,10 +9,13 @@
 //     monotonic clock. So a clock that is set on one host of three changes nothing. Where
 //     no majority of hosts agrees, as on a site of one host, a new time is believed
 //     after it has lasted for [Patience]: a step back and forth changes nothing either.
+//     A host that starts does not know the time until it has compared its clock with a
+//     majority's.
 //   - [Steady] is the time of one replicated state: it never goes back behind what was
 //     committed, and it never stands still. Where a log holds times that are ahead, time
 //     goes on from there, a sixteenth more slowly until the clocks have caught up. So
-//     nothing of the site waits for the clocks.
+//     nothing of the site waits for the clocks. Time goes on from there also while the
+//     host of the leader does not know the time.
 //
 // Both are pure but for the clocks that they are given, so that simulations have the
 // same rules.

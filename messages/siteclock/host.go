@@ -31,6 +31,7 @@ type Host struct {
 	mu       sync.Mutex
 	began    bool
 	compared bool              // with a majority of the hosts
+	first    messages.Duration // when the clock was read first
 	offset   messages.Duration // that is believed
 	doubtful messages.Duration // another one, that is not believed yet
 	since    messages.Duration // when doubtful was seen first; 0: there is none
@@ -70,6 +71,15 @@ func (h *Host) Now() messages.Time {
 	return messages.Time(0).Add(now + h.offset)
 }
 
+// Known reports whether the time was compared with a majority of the hosts since the start,
+// or nobody answered for [Patience]. Until then it is what this host's own clock shows.
+func (h *Host) Known() bool {
+	h.Now()
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.compared || h.mono()-h.first >= Patience
+}
+
 // Ahead is how far the host's own clock is ahead of the time; below 0: behind it.
 func (h *Host) Ahead() messages.Duration {
 	now := h.Now()
@@ -83,7 +93,7 @@ func (h *Host) believe(own, now messages.Duration) {
 	apart := max(median-h.offset, h.offset-median)
 	switch {
 	case !h.began:
-		h.began, h.offset, h.compared = true, median, 2*heard > h.hosts
+		h.began, h.offset, h.compared, h.first = true, median, 2*heard > h.hosts, now
 	case 2*heard <= h.hosts:
 		if apart <= Bound {
 			h.offset = median

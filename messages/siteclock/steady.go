@@ -13,6 +13,7 @@ const slower = 16
 // Steady is the time of one replicated state. It is safe for concurrent use.
 type Steady struct {
 	clock func() messages.Time
+	known func() bool
 	mono  func() messages.Duration
 
 	mu      sync.Mutex
@@ -20,21 +21,29 @@ type Steady struct {
 	at      messages.Duration // when, by the monotonic clock
 }
 
-// NewSteady makes the time of a state from a clock, which may go back, and a monotonic
-// clock; nil: the process's.
-func NewSteady(clock func() messages.Time, mono func() messages.Duration) *Steady {
+// NewSteady makes the time of a state from a clock, which may go back and says whether it is
+// known to be right (nil: it is), and a monotonic clock (nil: the process's).
+func NewSteady(clock func() messages.Time, known func() bool, mono func() messages.Duration) *Steady {
+	if known == nil {
+		known = func() bool { return true }
+	}
 	if mono == nil {
 		began := time.Now()
 		mono = func() messages.Duration { return messages.Duration(time.Since(began)) }
 	}
-	return &Steady{clock: clock, mono: mono}
+	return &Steady{clock: clock, known: known, mono: mono}
 }
 
-// Now is the time of a command that is proposed now.
+// Now is the time of a command that is proposed now. A clock that is not known to be right
+// does not carry on the time of a state: it goes on from the latest commit.
 func (s *Steady) Now() messages.Time {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return max(s.clock(), s.least(s.mono()))
+	least := s.least(s.mono())
+	if s.reached != 0 && !s.known() {
+		return least
+	}
+	return max(s.clock(), least)
 }
 
 // Reached takes the latest time of the commands that were applied.

@@ -41,6 +41,24 @@ func TestSeeds(t *testing.T) {
 	t.Logf("%+v", report)
 }
 
+// TestSeedsThatFailed runs seeds that found a fault of the program or of a checker once.
+func TestSeedsThatFailed(t *testing.T) {
+	for seed, why := range map[uint64]string{
+		1800001227: "a directive was not heeded by the second answer",
+		7100001536: "a desk that began by a clock behind slept too long",
+		7101008330: "a desk that began by a clock behind slept too long",
+		7300012278: "a late gang was given back late, because a commit had failed",
+		7600002581: "a checker counted a drain by a clock that was set",
+		8000005359: "a host that had just started led by its wrong clock, and a hold lapsed",
+		8000031937: "the second books did not know that holds lapse",
+		8000043969: "a checker held a leader to its duty that had been succeeded",
+	} {
+		if o := Run(Default(), seed, Sound); o.Violation != nil {
+			t.Errorf("seed %d, by which %s: %v", seed, why, o.Violation)
+		}
+	}
+}
+
 // What happens in a run is what is meant to: every fault, work at every site,
 // settlements between them, and cuts that outlast all else.
 func TestTheWorkloadIsRich(t *testing.T) {

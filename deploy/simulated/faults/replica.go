@@ -1,8 +1,6 @@
 package faults
 
 import (
-	"slices"
-
 	"bytes"
 
 	"github.com/candor-grid/candor/messages"
@@ -55,6 +53,7 @@ type group struct {
 	reference automaton
 	history   []entry
 	hashes    map[uint64][32]byte // of the state after each comparedEvery-th entry
+	led       uint64              // the latest term of a leader
 	observe   func(data []byte, result any) error
 	lead      func(*replica) shell
 }
@@ -94,10 +93,8 @@ type replica struct {
 	steady  *siteclock.Steady
 }
 
-// succeeded says whether another replica leads in a later term.
-func (r *replica) succeeded() bool {
-	return slices.ContainsFunc(r.replicas[:], func(p *replica) bool { return p.role == leading && p.term > r.term })
-}
+// succeeded says whether another replica leads, or has led, in a later term.
+func (r *replica) succeeded() bool { return r.led > r.term }
 
 func (r *replica) last() uint64 { return r.base + uint64(len(r.log)) }
 

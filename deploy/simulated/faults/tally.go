@@ -10,6 +10,7 @@ import (
 	"github.com/candor-grid/candor/bank/clearing"
 	"github.com/candor-grid/candor/bank/ledger"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/siteclock"
 )
 
 // tally keeps a bank's books a second time, by plain addition of what was
@@ -56,8 +57,11 @@ func (t *tally) expects(e book.Effect) bool {
 }
 
 // addAll takes transfers that were committed together.
-func (t *tally) addAll(list []messages.Transfer, came []messages.TransferResult) error {
+func (t *tally) addAll(list []messages.Transfer, came []messages.TransferResult, now messages.Time) error {
 	for i, x := range list {
+		if x.Timeout > 0 {
+			x.Expires = now.Add(x.Timeout)
+		}
 		if err := t.add(x, came[i]); err != nil {
 			return err
 		}
@@ -66,10 +70,17 @@ func (t *tally) addAll(list []messages.Transfer, came []messages.TransferResult)
 }
 
 func (t *tally) add(x messages.Transfer, came messages.TransferResult) error {
-	if came.Error != nil || t.known[x.ID] || x.Kind == messages.Extend { // an extension moves nothing
+	if came.Error != nil || t.known[x.ID] {
 		return nil
 	}
 	t.known[x.ID] = true
+	if h, pending := t.holds[x.Pending]; x.Kind == messages.Extend {
+		if pending {
+			h.Expires = x.Expires
+			t.holds[x.Pending] = h
+		}
+		return nil
+	}
 	if x.Kind == messages.Hold {
 		t.holds[x.ID] = x
 		t.reserved[x.Debit] += x.Amount
@@ -92,6 +103,16 @@ func (t *tally) add(x messages.Transfer, came messages.TransferResult) error {
 	}
 	t.move(x.Debit, x.Credit, came.Amount)
 	return t.count(x, came.Amount)
+}
+
+// lapse frees the holds that are due.
+func (t *tally) lapse(now messages.Time) {
+	for id, h := range t.holds {
+		if h.Expires != 0 && h.Expires <= now && !t.resolved[id] {
+			t.resolved[id] = true
+			t.reserved[h.Debit] -= h.Amount
+		}
+	}
 }
 
 // count keeps what jobs paid apart, and what the site got of it: of the
@@ -156,13 +177,18 @@ func (t *tally) balanced() error {
 // seenBank takes what a bank committed, and compares the books.
 func (s *site) seenBank(data []byte, state automaton, result any) error {
 	books := state.(*bankState)
+	now := books.ledger.Now()
+	if most := s.apart()/2 + siteclock.Bound; now.Sub(s.now) > most {
+		return fmt.Errorf("invariant 1: the bank's time is ahead by %v, and all clocks but one by %v at most", now.Sub(s.now), most)
+	}
+	s.tally.lapse(now)
 	switch came := result.(type) {
 	case ledger.Result:
 		list, _ := s.asked[string(data)].([]messages.Transfer)
 		if came.Error != nil {
 			list = nil
 		}
-		if err := s.tally.addAll(list, came.Transfers); err != nil {
+		if err := s.tally.addAll(list, came.Transfers, now); err != nil {
 			return err
 		}
 	case clearing.Result:

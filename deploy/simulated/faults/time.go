@@ -48,7 +48,9 @@ func (r *replica) clock() messages.Time {
 }
 
 // keepTime begins the time of the state of a replica.
-func (r *replica) keepTime() { r.steady = siteclock.NewSteady(r.host.time.Now, r.mono) }
+func (r *replica) keepTime() {
+	r.steady = siteclock.NewSteady(r.host.time.Now, r.host.time.Known, r.mono)
+}
 
 // apart is how far apart the times of a site's machines can be: the median of three
 // clocks is between the two that are wrong by the least.

@@ -78,7 +78,7 @@ func (r *replica) follow() { r.role, r.shell = follower, nil }
 
 // elected makes a leader of a candidate: with its own, one vote is a majority of three.
 func (r *replica) elected() {
-	r.role = leading
+	r.role, r.led = leading, max(r.led, r.term)
 	for i := range r.next {
 		r.next[i], r.match[i] = r.last()+1, 0
 	}
