@@ -50,11 +50,7 @@ func (o *Outcome) Units(i int) []int {
 // completed, else 0. The tasks are shared out over the processors; the result
 // does not depend on how many there are.
 func (o *Outcome) Payments() []float64 {
-	return o.PaymentsOf(func(int) bool { return true })
-}
-
-// PaymentsOf are the payments of some tasks; what the others owe is not worked out.
-func (o *Outcome) PaymentsOf(asked func(task int) bool) []float64 {
+	asked := func(i int) bool { return o.schedule.p.Asked == nil || o.schedule.p.Asked(i) }
 	payments := make([]float64, len(o.Completed))
 	as := func(i int) bool { return o.twin(i) && asked(i-1) }
 	var todo []int32

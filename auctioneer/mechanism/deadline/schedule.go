@@ -15,6 +15,7 @@ type schedule struct {
 	served []int32   // by task: units
 	units  []unit
 	margin int // how many ranks either side of the last slot are kept
+	from   int // the first unit of which they are kept
 }
 
 // unit is what is kept of one unit: the contenders ranked around the last slot.
@@ -38,9 +39,10 @@ type simulation struct {
 
 // newSchedule runs the mechanism on a problem that was checked.
 func newSchedule(p *Problem, margin int) *schedule {
-	first, end := p.span()
-	m := simulation{schedule: &schedule{p: p, first: first, growth: p.growths(), margin: margin,
-		spans: make([][]span, len(p.Tasks)), served: make([]int32, len(p.Tasks)), units: make([]unit, end-first)}}
+	first, _ := p.span()
+	from, end := p.asked()
+	m := simulation{schedule: &schedule{p: p, first: first, growth: p.growths(), margin: margin, from: from - first,
+		spans: make([][]span, len(p.Tasks)), served: make([]int32, len(p.Tasks)), units: make([]unit, max(0, end-first))}}
 	m.coming = make([]int32, len(p.Tasks))
 	for i := range m.coming {
 		m.coming[i] = int32(i)
@@ -108,7 +110,7 @@ func (m *simulation) keep(t int) {
 	slots, n := m.p.capacityAt(t), len(m.present)
 	from, to := max(0, slots-m.margin), min(n, slots+m.margin)
 	u := unit{slots: int32(slots), ranked: int32(n), skip: int32(min(from, n))}
-	if m.margin > 0 && from < to {
+	if m.margin > 0 && from < to && t >= m.from {
 		u.near = slices.Clone(m.present[from:to])
 	}
 	m.units[t] = u

@@ -104,6 +104,8 @@ func redrawn(p *core.Problem, k int) *core.Problem {
 		own.Bids, own.Prior = own.Market.Bids.Draw(own.Work, own.Seed), nil
 	}
 	own.Prior = own.PriorJobs()
+	class := own
+	own.Class = &class
 	return &own
 }
 

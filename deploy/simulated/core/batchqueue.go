@@ -61,6 +61,7 @@ func (q *queue) consider(now messages.Time) error {
 	i := q.waiting[0]
 	q.waiting = q.waiting[1:]
 	q.belief.Consider(q.account(i), q.typeOf(i))
+	q.settled(i)
 	r := &q.out.Jobs[i]
 	if !d.Runs {
 		r.Finish, r.Fate = seconds(now), Discarded

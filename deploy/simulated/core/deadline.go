@@ -18,7 +18,10 @@ func runDeadline(p *Problem) (*Outcome, error) {
 	if err != nil {
 		return nil, err
 	}
-	completed, payments, units, err := allot(p, problem, func(task int) bool { return p.pays(owner[task]) })
+	if p.Payers != nil {
+		problem.Asked = func(task int) bool { return p.Payers[owner[task]] }
+	}
+	completed, payments, units, err := allot(p, problem)
 	if err != nil {
 		return nil, err
 	}
@@ -137,9 +140,8 @@ func tasksOf(p *Problem, o *Outcome) (*deadline.Problem, []int, error) {
 	return problem, owner, nil
 }
 
-// allot decides who gets which units and pays what, in one group or several. In one, only
-// the payments of those who are to pay are worked out.
-func allot(p *Problem, problem *deadline.Problem, pays func(task int) bool) (completed []bool, payments []float64, units func(int) []int, err error) {
+// allot decides who gets which units and pays what, in one group or several.
+func allot(p *Problem, problem *deadline.Problem) (completed []bool, payments []float64, units func(int) []int, err error) {
 	if groups := p.Market.Groups; groups > problem.Capacity {
 		return nil, nil, nil, messages.Errorf(messages.Invalid, "groups: each of %d groups needs a slot, there are %d", groups, problem.Capacity)
 	}
@@ -162,7 +164,7 @@ func allot(p *Problem, problem *deadline.Problem, pays func(task int) bool) (com
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	return out.Completed, out.PaymentsOf(pays), out.Units, nil
+	return out.Completed, out.Payments(), out.Units, nil
 }
 
 // span is when a task starts in its first unit, and ends in its last: in the
