@@ -26,7 +26,11 @@ func Run(p *Problem) (*Outcome, error) {
 	if err := p.Check(); err != nil {
 		return nil, err
 	}
-	o := &Outcome{Completed: make([]bool, len(p.Tasks)), schedule: newSchedule(p, firstMargin)}
+	margin := firstMargin
+	if p.Asked != nil { // ranks are kept for few units
+		margin *= moreMargin
+	}
+	o := &Outcome{Completed: make([]bool, len(p.Tasks)), schedule: newSchedule(p, margin)}
 	for i := range p.Tasks {
 		if o.Completed[i] = o.schedule.completed(i); o.Completed[i] {
 			o.TotalValue += p.Tasks[i].Value
@@ -177,7 +181,7 @@ func (r *replay) given(i int32) (float64, bool) {
 	value, done := 0.0, int32(0)
 	for _, s := range r.spans[i] {
 		for t := s.from; t < s.to; t++ {
-			u := &r.units[t]
+			u := &r.units[int(t)-r.from]
 			if u.ranked > u.slots {
 				k := int(u.slots - u.skip)
 				if k >= len(u.near) {

@@ -60,6 +60,8 @@ type Problem struct {
 	// Asked, where not nil, says of which tasks the outcomes are wanted. No unit after the
 	// last of their deadlines is decided, and what the other tasks get may be left out.
 	Asked func(task int) bool
+	// Past is where the run begins; nil: at the beginning.
+	Past *Past
 }
 
 // Check refuses a problem that breaks the model, naming the task and the field.
@@ -131,6 +133,10 @@ func (p *Problem) asked() (first, end int) {
 		if p.Asked(i) {
 			q.Tasks = append(q.Tasks, p.Tasks[i])
 		}
+	}
+	if len(q.Tasks) == 0 {
+		_, end = p.span()
+		return end, end
 	}
 	return q.span()
 }

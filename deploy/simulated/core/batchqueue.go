@@ -14,6 +14,12 @@ import (
 // discarded when its slots are free.
 func runBatchQueue(p *Problem) (*Outcome, error) {
 	q := &queue{course: newCourse[int](p), free: p.Work.Nodes, until: make([]messages.Time, len(p.Bids)), belief: batchqueue.NewBeliefs(p.PriorJobs())}
+	if p.Past != nil {
+		q.resume(p.Past.queue)
+	}
+	if p.stop != nil {
+		p.stop.queue = q
+	}
 	return q.run(q.end, q.arrive, q.decide)
 }
 

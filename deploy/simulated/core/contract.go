@@ -17,6 +17,12 @@ import (
 // the job by the contract that its user chooses.
 func runContract(p *Problem) (*Outcome, error) {
 	c := &contracts{serial: newSerial(p), deals: make([]deal, len(p.Bids))}
+	if p.Past != nil {
+		c.resume(p.Past.contract)
+	}
+	if p.stop != nil {
+		p.stop.contract = c
+	}
 	return c.run(c.end, c.arrive, c.serve)
 }
 

@@ -24,6 +24,9 @@ type Problem struct {
 	Payers []bool
 	// Class has the jobs that types of contracts are drawn from; nil: the study itself.
 	Class *Problem
+	// Past is where the run begins; nil: at the beginning.
+	Past *Past
+	stop *Past // where it ends; nil: at the end
 	// Record has the outcome tell every change of a task that was running.
 	Record bool
 	// Progress, if not nil, is told now and then how much is done.

@@ -3,6 +3,7 @@ package core
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -332,6 +333,36 @@ func TestBudgetsBySizeSlowShortJobsDown(t *testing.T) {
 	size, equal, inverse := slowdown(rules.Proportional, by), slowdown(rules.Proportional, func(float64) float64 { return 1000 }), slowdown(rules.Proportional, func(work float64) float64 { return 1e6 / work })
 	if !(inverse < equal && equal < fifo && fifo < size) {
 		t.Errorf("inverse %v, equal %v, first come %v, by size %v", inverse, equal, fifo, size)
+	}
+}
+
+// TestRunsThatBeginWhereAnotherEnded: what becomes of the jobs after an instant is the same if
+// the run begins there, whatever these jobs bid.
+func TestRunsThatBeginWhereAnotherEnded(t *testing.T) {
+	for _, name := range []string{rules.Deadline, rules.BatchQueue, rules.Contract} {
+		t.Run(name, func(t *testing.T) {
+			rapid.Check(t, func(t *rapid.T) {
+				p := study(t, name, 3)
+				p.Prior, p.Class = p.PriorJobs(), &Problem{Work: p.Work, Bids: p.Bids}
+				i := rapid.IntRange(0, len(p.Bids)-1).Draw(t, "job")
+				past, err := Until(p, p.Work.Jobs[i].Submit)
+				if err != nil {
+					t.Fatal(err)
+				}
+				q := *p
+				q.Bids, q.Payers = slices.Clone(p.Bids), make([]bool, len(p.Bids))
+				q.Payers[i] = true
+				q.Bids[i].Rate *= rapid.SampledFrom([]float64{0.1, 1, 3}).Draw(t, "rate")
+				q.Bids[i].Length *= rapid.SampledFrom([]float64{0.5, 1, 2}).Draw(t, "length")
+				whole := mustRun(t, &q)
+				for range 2 { // a past can be used again
+					q.Past = past
+					if of := mustRun(t, &q); fmt.Sprint(of.Jobs[i]) != fmt.Sprint(whole.Jobs[i]) {
+						t.Fatalf("job %d: %+v, from the beginning %+v", i, of.Jobs[i], whole.Jobs[i])
+					}
+				}
+			})
+		})
 	}
 }
 

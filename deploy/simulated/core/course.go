@@ -38,7 +38,7 @@ func (c *course[End]) settled(i int) {
 // no run time is complete as it is submitted, and does not arrive.
 func (c *course[End]) run(end func(now messages.Time, e End) error, arrive func(now messages.Time, job int) error,
 	decide func(now messages.Time) error) (*Outcome, error) {
-	for c.open > 0 && (c.next < len(c.Work.Jobs) || c.ends.Len() > 0) {
+	for c.open > 0 && (c.next < len(c.Work.Jobs) || c.ends.Len() > 0) && !c.stopped() {
 		now := c.instant()
 		for c.ends.Len() > 0 && c.ends.Next() <= now {
 			if err := end(now, c.ends.Pop()); err != nil {

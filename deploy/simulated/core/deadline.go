@@ -21,6 +21,11 @@ func runDeadline(p *Problem) (*Outcome, error) {
 	if p.Payers != nil {
 		problem.Asked = func(task int) bool { return p.Payers[owner[task]] }
 	}
+	var stop int
+	if stop, problem.Past = p.past(); p.stop != nil {
+		p.stop.deadline, p.stop.slot, err = deadline.Until(problem, stop), p.Market.Slot, problem.Check()
+		return o, err
+	}
 	completed, payments, units, err := allot(p, problem)
 	if err != nil {
 		return nil, err
