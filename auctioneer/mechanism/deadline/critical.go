@@ -63,8 +63,10 @@ func (o *Outcome) Payments() []float64 {
 			todo = append(todo, int32(i))
 		}
 	}
-	for s := o.schedule; len(todo) > 0; s = newSchedule(s.p, s.margin*moreMargin) {
-		todo = priceAll(s, todo, payments)
+	for s := o.schedule; len(todo) > 0; {
+		if todo = priceAll(s, todo, payments); len(todo) > 0 {
+			s = newSchedule(s.p, s.margin*moreMargin)
+		}
 	}
 	for i := range payments {
 		if o.Completed[i] && asked(i) && as(i) {

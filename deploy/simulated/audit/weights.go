@@ -11,7 +11,7 @@ import (
 
 // mostPresent bounds how many jobs are looked at together: beyond, a single one
 // hardly moves the others.
-const mostPresent = 200
+const mostPresent = 40
 
 // weights lies about utility weights and about the form of the utility, in a market of
 // proportional shares with two classes: one allocation among the job and those submitted
@@ -40,7 +40,7 @@ func (a *audit) weights(s sample, r *result) error {
 	if err != nil {
 		return err
 	}
-	const angles = 19
+	const angles = 9
 	r.could, r.lies, r.runs, r.value = true, 2*angles, 2*angles+1, honest
 	if truth.Log[me] {
 		r.value = truth.Weights[2*me] + truth.Weights[2*me+1]
