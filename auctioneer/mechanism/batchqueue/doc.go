@@ -35,7 +35,9 @@
 // (Market.Pricing "pivot"). What is at stake is added up by account. An account whose
 // announcements change the decision pays the site what the others lose by that. Each
 // account then gets back an equal part of the least that all could have paid in total,
-// whatever it had announced; the rest is the site's. The dynamic pivot mechanism, which
+// whatever it had announced; the rest is the site's. Of a front job that took less time
+// than it declared, taxes and rebates are worked out when it ends, with delays of the time
+// that it took: nobody pays more than by the declared time. The dynamic pivot mechanism, which
 // would count what a decision changes of later decisions, is not built.
 //
 // Payments to a job that waits stay with the site until the job is considered. If the
@@ -82,8 +84,11 @@
 // of its tax. In a live market a job counts for no more than what is left of its
 // budget, so that every tax can be paid.
 //
-// Outside of the model, of both pricings: lengths and widths are not priced, and a job
-// that runs longer than it declared is ended. Each decision is priced as if no other
+// With pivot, a front job that declares more than the time that it takes pays the same if it
+// runs, and is discarded more often: that gains nothing in one decision.
+//
+// Outside of the model, of both pricings: widths, and the lengths of jobs that wait, are not
+// priced, and a job that runs longer than it declared is ended. Each decision is priced as if no other
 // followed: a cost of delay that was announced counts in all of them. Accounts that
 // collude, or are one user's, can gain: a false account gets a rebate of its own.
 //

@@ -27,9 +27,6 @@ func Run(p *Problem) (*Outcome, error) {
 		return nil, err
 	}
 	margin := firstMargin
-	if p.Asked != nil { // ranks are kept for few units
-		margin *= moreMargin
-	}
 	o := &Outcome{Completed: make([]bool, len(p.Tasks)), schedule: newSchedule(p, margin)}
 	for i := range p.Tasks {
 		if o.Completed[i] = o.schedule.completed(i); o.Completed[i] {

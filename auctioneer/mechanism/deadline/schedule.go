@@ -49,8 +49,9 @@ func Until(p *Problem, unit int) *Past {
 	q := *p
 	q.Asked = func(int) bool { return false }
 	m := newSimulation(&q, 0)
-	m.run(0, unit-m.first)
-	return &Past{*m, unit - m.first}
+	end := min(unit-m.first, m.from) // at most the last deadline
+	m.run(0, end)
+	return &Past{*m, end}
 }
 
 // resume begins where another run has ended, and returns the unit there.

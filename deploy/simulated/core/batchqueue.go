@@ -73,7 +73,7 @@ func (q *queue) consider(now messages.Time) error {
 		r.Finish, r.Fate = seconds(now), Discarded
 		return nil
 	}
-	had := min(q.Work.Jobs[i].Runtime, q.Bids[i].Length) // a site ends a job at the length it declared
+	had := q.had(i)
 	finish := now + micros(had)
 	if had < q.Work.Jobs[i].Runtime {
 		r.Start, r.Finish, r.Used, r.Fate = seconds(now), seconds(finish), had*float64(q.Work.Jobs[i].Width), Expired
@@ -86,6 +86,9 @@ func (q *queue) consider(now messages.Time) error {
 	q.ends.Push(finish, i)
 	return nil
 }
+
+// had is for how long a job runs: a site ends it at the length it declared.
+func (q *queue) had(i int) float64 { return min(q.Work.Jobs[i].Runtime, q.Bids[i].Length) }
 
 // profile is when the running jobs will free their slots, by their declared lengths.
 func (q *queue) profile(now messages.Time) *batchqueue.Queue {
@@ -140,8 +143,15 @@ func (q *queue) pay(profile *batchqueue.Queue, d *batchqueue.Decision) error {
 	return nil
 }
 
-// levy has the accounts pay taxes and get rebates, at their first jobs.
+// levy has the accounts pay taxes and get rebates, at their first jobs, by the time that
+// the front job takes.
 func (q *queue) levy(profile *batchqueue.Queue, d *batchqueue.Decision, accounts []messages.Name) {
+	if i := q.waiting[0]; d.Runs && q.had(i) < q.Bids[i].Length {
+		profile.Jobs[0].Length = q.had(i)
+		if shorter, err := batchqueue.Decide(profile); err == nil && shorter.Runs {
+			d = shorter
+		}
+	}
 	stakes, of := batchqueue.StakesOf(profile, d, accounts, nil)
 	taxes, rebates := batchqueue.Pivot(stakes)
 	for k, i := range q.waiting {
