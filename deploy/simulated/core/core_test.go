@@ -344,6 +344,9 @@ func TestRunsThatBeginWhereAnotherEnded(t *testing.T) {
 			rapid.Check(t, func(t *rapid.T) {
 				p := study(t, name, 3)
 				p.Prior, p.Class = p.PriorJobs(), &Problem{Work: p.Work, Bids: p.Bids}
+				if name == rules.BatchQueue {
+					p.Market.Pricing = rapid.SampledFrom([]string{"externality", "pivot", "dynamic"}).Draw(t, "pricing")
+				}
 				i := rapid.IntRange(0, len(p.Bids)-1).Draw(t, "job")
 				past, err := Until(p, p.Work.Jobs[i].Submit)
 				if err != nil {
@@ -399,7 +402,7 @@ func TestOutcomesOfSome(t *testing.T) {
 				case rules.HighestBid:
 					p.Market.Price = messages.PricePivot
 				case rules.BatchQueue:
-					p.Market.Pricing, p.Market.Draws = rapid.SampledFrom([]string{"externality", "pivot"}).Draw(t, "pricing"), 16
+					p.Market.Pricing, p.Market.Draws = rapid.SampledFrom([]string{"externality", "pivot", "dynamic"}).Draw(t, "pricing"), 16
 				}
 				all := mustRun(t, p)
 				p.Payers = rapid.SliceOfN(rapid.Bool(), len(p.Bids), len(p.Bids)).Draw(t, "payers")
