@@ -37,8 +37,12 @@
 // account then gets back an equal part of the least that all could have paid in total,
 // whatever it had announced; the rest is the site's. Of a front job that took less time
 // than it declared, taxes and rebates are worked out when it ends, with delays of the time
-// that it took: nobody pays more than by the declared time. The dynamic pivot mechanism, which
-// would count what a decision changes of later decisions, is not built.
+// that it took: nobody pays more than by the declared time.
+//
+// Dynamic is a third pricing, of simulated markets (pricing "dynamic" of candor simulate and
+// candor audit; a site refuses it): the dynamic pivot mechanism. It decides on a job when the
+// job comes to the front, by what all jobs of the queue are worth from then on, and an account
+// pays what the others lose from then on by its announcements. Nothing is given back.
 //
 // Payments to a job that waits stay with the site until the job is considered. If the
 // job ends before, they go back to those who paid; a rebate stays with the site.
@@ -84,6 +88,15 @@
 // of its tax. In a live market a job counts for no more than what is left of its
 // budget, so that every tax can be paid.
 //
+// Of dynamic: in a queue of up to six jobs, if nobody else comes and lengths are as declared, the
+// truth about v and d is best for an account over all decisions together, whatever its jobs are
+// and whatever the others announce. Each payment is what the others would have from now on
+// without the account, less what they have now and would have without the account afterwards. Over
+// all decisions the middle terms cancel: the account has what all jobs are worth, less a sum that
+// it does not move, and the decisions maximise that worth. The tests play 150 such queues with
+// 3,000 lies, of which none gains; with pivot 64 of them do. In longer queues later decisions are those of
+// Decide, and jobs that come later are not foreseen: what a lie can gain there was measured.
+//
 // With pivot, a front job that declares more than the time that it takes pays the same if it
 // runs, and is discarded more often: that gains nothing in one decision.
 //
@@ -113,6 +126,18 @@
 // the value. By their best lie about the value after the fact 13 jobs gain, 1,119 times the value at
 // most. With all actors (30 jobs) nothing is gained on average by a job that exits with 1 or is cancelled when
 // its results are there, by one that is cancelled and submitted again, and by ghosts that are cancelled.
+//
+// In the same market with dynamic (510 jobs of three draws): no job gains on average by a lie
+// about the value, −0.00003 [−0.0001, 0.00003], the cost of delay, −0.07 [−0.18, 0.04], or the length, −0.0014
+// [−0.0026, −0.0001]; two halves, a later arrival and a slow job lose. After the fact 2 jobs gain by another
+// value, and 1 by another cost of delay, 11 times the value at most. That is the error of the continuation. The
+// control did not fire there, 0.07 [−0.27, 0.41]. False names gain −0.03 [−0.31, 0.24].
+//
+// Two days of KTH SP2, SDSC SP2 and HPC2N at three times their loads, with gangs: welfare with dynamic
+// is 0.26, 0.63 and 0.75 of the value of all jobs, and by the decisions of the thesis −2.17, 0.26 and 0.68;
+// the differences are 2.42 ± 1.6, 0.37 ± 0.51 and 0.07 ± 0.11. Jobs wait 13, 12 and 23 minutes on average, and
+// 241, 43 and 37 by the thesis: a wide job that waits at the front keeps the others waiting, and
+// the thesis does not count that. Accounts pay 11, 6 and 5 % of the value, and with pivot 26, 3 and 4 %.
 //
 // Of three logs (KTH SP2, SDSC SP2 and HPC2N, four days at three times their loads, gangs)
 // both pricings decide alike, so that welfare is the same to the credit. Jobs get back 28,
@@ -170,6 +195,8 @@
 // through all profiles.
 //
 // # Source
+//
+// D. Bergemann and J. Välimäki, "The Dynamic Pivot Mechanism", Econometrica 78, 2010, is Dynamic.
 //
 // A. Mutz, "Eliciting Honest Behavior on Computational Grids", 2008, chapters 4
 // and 6: equations 4.1 to 4.3 and 6.1 to 6.3 are Decide, 4.4 to 4.6 and 6.4 to 6.6
