@@ -114,10 +114,11 @@
 // In a crowd of 80 jobs on 4 slots, a value announced half as large again gains
 // 0.01 [−0.04, 0.06] with pivot.
 //
-// Over 15 days on 3 slots at twice the load (217 jobs of three draws) by expected externalities: the
-// surest lie about the value gains 0.049 [−0.005, 0.103], the cost of delay 2.7 [−3.4, 8.8], the length 1.6 [−0.9, 4.2], a later
-// arrival 11 [−1, 24]; none surely, but with payments that vary so much (half of the jobs gain by their best lie
-// after the fact) such a sample has no power: the control gains 2.7 [−1.8, 7.2].
+// Over 15 days on 3 slots at twice the load (510 jobs of three draws) by expected externalities: the
+// surest lie about the value gains 0.03 [−0.01, 0.07] of the value, the cost of delay 18 [−4, 40] times the value,
+// the length 0.8 [−0.3, 1.9], and a later arrival surely gains, 12 [2.9, 20]: when a job comes is not priced.
+// Payments vary so much that 279 jobs gain by their best lie after the fact. The control gains
+// 5.8 [0.1, 11.5].
 //
 // Over 15 days on 3 slots at twice the load (573 jobs of three draws, each of an account of its own)
 // with pivot: the surest lie about the value gains −0.0004 [−0.0009, 0.0002], about the cost of delay
