@@ -35,9 +35,8 @@
 // (Market.Pricing "pivot"). What is at stake is added up by account. An account whose
 // announcements change the decision pays the site what the others lose by that. Each
 // account then gets back an equal part of the least that all could have paid in total,
-// whatever it had announced; the rest is the site's. Of a front job that took less time
-// than it declared, taxes and rebates are worked out when it ends, with delays of the time
-// that it took: nobody pays more than by the declared time.
+// whatever it had announced; the rest is the site's. Payments are made with the decision, and so by
+// the lengths declared: a job that takes less time pays no less.
 //
 // Dynamic is a third pricing, of simulated markets (pricing "dynamic" of candor simulate and
 // candor audit; a site refuses it): the dynamic pivot mechanism. It decides on a job when the
@@ -97,11 +96,8 @@
 // 3,000 lies, of which none gains; with pivot 64 of them do. In longer queues later decisions are those of
 // Decide, and jobs that come later are not foreseen: what a lie can gain there was measured.
 //
-// With pivot, a front job that declares more than the time that it takes pays the same if it
-// runs, and is discarded more often: that gains nothing in one decision.
-//
-// Outside of the model, of both pricings: widths, and the lengths of jobs that wait, are not
-// priced, and a job that runs longer than it declared is ended. Each decision is priced as if no other
+// Outside of the model, of all pricings: lengths and widths are not priced, and a job
+// that runs longer than it declared is ended. Each decision is priced as if no other
 // followed: a cost of delay that was announced counts in all of them. Accounts that
 // collude, or are one user's, can gain: a false account gets a rebate of its own.
 //

@@ -32,10 +32,6 @@ type round struct {
 	value     float64
 	threshold float64
 	transfers []mechanism.Payment
-
-	// Of pricing pivot: the queue, and what each job could pay.
-	queue  *queue
-	limits []messages.Credits
 }
 
 // NewMechanism makes the mechanism of a market that is valid in itself.

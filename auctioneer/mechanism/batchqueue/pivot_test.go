@@ -178,27 +178,6 @@ func TestALiveMarketLevies(t *testing.T) {
 	}
 }
 
-// TestLengthsAreChargedAsTheyWere: a job that declared 10 s and took 5 pays half of what it
-// would have paid, and the others get back half; nobody pays more for a job that took longer.
-func TestLengthsAreChargedAsTheyWere(t *testing.T) {
-	for took, want := range map[messages.Duration][]messages.Credits{5: {30, 5, 5}, 10: {60, 10, 10}, 15: {60, 10, 10}} {
-		c := market(t, messages.Market{Pricing: PivotPricing})
-		view := grid(8, waiting(1, 100, 0, 10, 8), waiting(2, 40, 3, 10, 8), waiting(3, 50, 3, 10, 8))
-		for i, account := range []messages.Name{"ann", "ben", "cat"} {
-			view.Jobs[i].Account = account
-		}
-		c.Allocate(view)
-		run(view, view.Jobs[0])
-		var got []messages.Credits
-		for _, p := range c.Settle(view, view.Jobs[0], mechanism.End{State: messages.Completed, At: view.Now + messages.Time(took)*second}) {
-			got = append(got, p.Amount/messages.Credit)
-		}
-		if !slices.Equal(got, want) || len(c.owed) != 0 {
-			t.Errorf("after %d s: %v, want %v; kept %v", took, got, want, c.owed)
-		}
-	}
-}
-
 // TestSolvePivot: the document of candor solve.
 func TestSolvePivot(t *testing.T) {
 	out := solve(t, `{"queue":[{"v":100,"r":10},{"d":2,"r":1,"account":"ben"},{"d":3,"r":1},{"d":1,"r":1,"account":"ben"}],"pricing":"pivot"}`)

@@ -1,10 +1,8 @@
 package batchqueue
 
 import (
-	"cmp"
 	"fmt"
 	"math"
-	"slices"
 
 	"github.com/candor-grid/candor/auctioneer/mechanism"
 	"github.com/candor-grid/candor/messages"
@@ -14,11 +12,7 @@ import (
 func (c *Mechanism) round(q *queue, d *Decision) *round {
 	r := &round{runs: d.Runs, value: q.Jobs[0].Value, threshold: d.Threshold}
 	if c.config.Pricing == PivotPricing {
-		r.queue, r.limits = q.clone(), make([]messages.Credits, len(q.waiting))
-		for i, job := range q.waiting {
-			r.limits[i] = c.left(job)
-		}
-		r.transfers = r.levy(d, r.limits)
+		r.transfers = c.levy(q, d)
 	} else if net, err := c.net(q); err == nil { // else a prior is out of range: the decision stands, nobody pays
 		r.transfers = c.transfers(q, net)
 	}
@@ -51,14 +45,13 @@ func (c *Mechanism) left(job *mechanism.Job) messages.Credits {
 }
 
 // levy has the accounts of the queue pay the site, and the site pay back a part of it.
-// The jobs of an account pay in queue order, each no more than given; what it gets back
-// is its first job's.
-func (r *round) levy(d *Decision, most []messages.Credits) (out []mechanism.Payment) {
-	q, limits := r.queue, make([]float64, len(r.limits))
-	for i, x := range r.limits {
-		limits[i] = x.Float()
+// The jobs of an account pay in queue order; what it gets back is its first job's.
+func (c *Mechanism) levy(q *queue, d *Decision) (out []mechanism.Payment) {
+	accounts, limits := q.accounts(), make([]float64, len(q.waiting))
+	for i, job := range q.waiting {
+		limits[i] = c.left(job).Float()
 	}
-	stakes, of := StakesOf(&q.Queue, d, q.accounts(), limits)
+	stakes, of := StakesOf(&q.Queue, d, accounts, limits)
 	taxes, rebates := Pivot(stakes)
 	front, site := q.waiting[0].Job, messages.Credits(0)
 	due := make([]messages.Credits, len(taxes))
@@ -66,7 +59,7 @@ func (r *round) levy(d *Decision, most []messages.Credits) (out []mechanism.Paym
 		due[k], _ = messages.RoundCredits(t) // limits are amounts
 	}
 	for i, job := range q.waiting {
-		if pays := min(due[of[i]], most[i]); pays > 0 {
+		if pays := min(due[of[i]], c.left(job)); pays > 0 {
 			due[of[i]] -= pays
 			site += pays
 			out = append(out, mechanism.Payment{From: job.Job, Amount: pays, Now: true,
@@ -83,33 +76,6 @@ func (r *round) levy(d *Decision, most []messages.Credits) (out []mechanism.Paym
 		}
 	}
 	return out
-}
-
-// as has the accounts pay for the time that the front job really took, if that is less
-// than it declared: nobody pays more than before.
-func (r *round) as(length float64) {
-	if r.queue == nil || !r.runs || length >= r.queue.Jobs[0].Length {
-		return
-	}
-	most := make([]messages.Credits, len(r.limits))
-	for _, t := range r.transfers {
-		for i, job := range r.queue.waiting {
-			if job.Job == t.From {
-				most[i] = t.Amount
-			}
-		}
-	}
-	r.queue.Jobs[0].Length = max(0, length)
-	if d := decide(&r.queue.Queue); d.Runs {
-		r.transfers = r.levy(d, most)
-	}
-}
-
-// clone is a copy that the next considered job does not change.
-func (q *queue) clone() *queue {
-	out := *q
-	out.Jobs, out.Running = slices.Clone(q.Jobs), slices.Clone(q.Running)
-	return &out
 }
 
 // accounts are those of the jobs by position.
@@ -167,7 +133,7 @@ func (c *Mechanism) transfers(q *queue, net []messages.Credits) []mechanism.Paym
 // Settle makes the payments of the round that decided on the job, between the
 // jobs that were in the queue then. A job that ended before its turn, or whose
 // round is not remembered, moves no money.
-func (c *Mechanism) Settle(view *mechanism.View, job *mechanism.Job, end mechanism.End) []mechanism.Payment {
+func (c *Mechanism) Settle(_ *mechanism.View, job *mechanism.Job, _ mechanism.End) []mechanism.Payment {
 	r := c.rounds[job.Job]
 	delete(c.rounds, job.Job)
 	none := []mechanism.Payment{{From: job.Job, Reason: "the market had not considered the job when the job ended"}}
@@ -181,9 +147,6 @@ func (c *Mechanism) Settle(view *mechanism.View, job *mechanism.Job, end mechani
 		if c.owed[t.From] -= t.Amount; c.owed[t.From] <= 0 {
 			delete(c.owed, t.From)
 		}
-	}
-	if job.Started != 0 {
-		r.as(cmp.Or(end.At, view.Now).Sub(job.Started).Seconds())
 	}
 	if len(r.transfers) == 0 {
 		none[0].Reason = "the job delayed nobody else"

@@ -100,7 +100,7 @@ func (q *queue) leave(now messages.Time, runs bool) {
 		r.Finish, r.Fate = seconds(now), Discarded
 		return
 	}
-	had := q.had(i)
+	had := min(q.Work.Jobs[i].Runtime, q.Bids[i].Length) // a site ends a job at the length it declared
 	finish := now + micros(had)
 	if had < q.Work.Jobs[i].Runtime {
 		r.Start, r.Finish, r.Used, r.Fate = seconds(now), seconds(finish), had*float64(q.Work.Jobs[i].Width), Expired
@@ -112,9 +112,6 @@ func (q *queue) leave(now messages.Time, runs bool) {
 	q.until[i] = now + micros(q.Bids[i].Length)
 	q.ends.Push(finish, i)
 }
-
-// had is for how long a job runs: a site ends it at the length it declared.
-func (q *queue) had(i int) float64 { return min(q.Work.Jobs[i].Runtime, q.Bids[i].Length) }
 
 // profile is when the running jobs will free their slots, by their declared lengths.
 func (q *queue) profile(now messages.Time) *batchqueue.Queue {
@@ -169,15 +166,8 @@ func (q *queue) pay(profile *batchqueue.Queue, d *batchqueue.Decision) error {
 	return nil
 }
 
-// levy has the accounts pay taxes and get rebates, at their first jobs, by the time that
-// the front job takes.
+// levy has the accounts pay taxes and get rebates, at their first jobs.
 func (q *queue) levy(profile *batchqueue.Queue, d *batchqueue.Decision, accounts []messages.Name) {
-	if i := q.waiting[0]; d.Runs && q.had(i) < q.Bids[i].Length {
-		profile.Jobs[0].Length = q.had(i)
-		if shorter, err := batchqueue.Decide(profile); err == nil && shorter.Runs {
-			d = shorter
-		}
-	}
 	stakes, of := batchqueue.StakesOf(profile, d, accounts, nil)
 	taxes, rebates := batchqueue.Pivot(stakes)
 	for k, i := range q.waiting {

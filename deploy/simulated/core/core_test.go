@@ -369,28 +369,6 @@ func TestRunsThatBeginWhereAnotherEnded(t *testing.T) {
 	}
 }
 
-// TestLengthsAreChargedAsTheyWere: with pivot prices a job that declares more than its run
-// time pays for what it took.
-func TestLengthsAreChargedAsTheyWere(t *testing.T) {
-	var paid [2]messages.Credits
-	for k, declared := range []float64{50, 80} {
-		p := &Problem{Market: byDefault(rules.BatchQueue), Seed: 1, Work: &workload.Workload{Nodes: 1, Users: []int64{1, 2, 3, 4}, Groups: []int64{1}, Parallel: workload.Gang}}
-		p.Market.Pricing = "pivot"
-		for i, length := range []float64{100, declared, 50, 50} {
-			p.Work.Jobs = append(p.Work.Jobs, workload.Job{Number: int64(i + 1), Line: i + 1, Submit: float64(i), Runtime: min(length, 100-50*float64(min(i, 1))), Width: 1, User: i})
-			p.Bids = append(p.Bids, bids.Bid{Value: 1, Rate: []float64{1, 9, 1, 2}[i], Length: length, Deadline: math.Inf(1), Budget: 1e6})
-		}
-		o, err := Run(p)
-		if err != nil {
-			t.Fatal(err)
-		}
-		paid[k] = o.Jobs[1].Paid
-	}
-	if paid[0] != paid[1] || paid[0] <= 0 {
-		t.Errorf("paid %v", paid)
-	}
-}
-
 // TestOutcomesOfSome: what some jobs get and pay is the same whether or not the outcomes of
 // the others are worked out.
 func TestOutcomesOfSome(t *testing.T) {
