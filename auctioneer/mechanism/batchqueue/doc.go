@@ -97,7 +97,7 @@
 // Decide, and jobs that come later are not foreseen: what a lie can gain there was measured.
 //
 // Outside of the model, of all pricings: lengths and widths are not priced, and a job
-// that runs longer than it declared is ended. Each decision is priced as if no other
+// that runs longer than it declared is ended. But by dynamic, each decision is priced as if no other
 // followed: a cost of delay that was announced counts in all of them. Accounts that
 // collude, or are one user's, can gain: a false account gets a rebate of its own.
 //
