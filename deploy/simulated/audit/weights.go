@@ -39,11 +39,14 @@ func (a *audit) weights(s sample, r *result) error {
 	if err != nil {
 		return err
 	}
-	r.could, r.lies, r.runs, r.value = true, 2*len(ratios), 2*len(ratios)+1, honest
+	r.could, r.lies, r.runs, r.value = true, 2*len(ratios)-1, 2*len(ratios), honest
 	if truth.Log[me] {
 		r.value = truth.Weights[2*me] + truth.Weights[2*me+1]
 	}
-	for k := range r.lies {
+	for k := range 2 * len(ratios) {
+		if k < len(ratios) && ratios[k] == 1 {
+			continue // the truth
+		}
 		lie := truth
 		lie.Weights, lie.Log = slices.Clone(truth.Weights), slices.Clone(truth.Log)
 		lie.Weights[2*me] *= ratios[k%len(ratios)]
