@@ -175,19 +175,21 @@ figures: ## reproduce the papers' tables and figures in figures/; TRACES=DIR say
 	$(GO) run ./cmd/study $(STUDIES) --out figures $(if $(TRACES),--traces $(TRACES))
 
 # Markets, as mechanism/parameter=value, and the kinds of lie of which each claims that none gains on average.
-AUDITED ?= proportional: highest-bid:deadline,length,arrival,ghosts,slow highest-bid/price=pivot:value,deadline,length,arrival,ghosts,slow \
-	deadline:value,deadline,length,arrival,slow batch-queue:value,delay batch-queue/pricing=pivot:value,delay \
+AUDITED ?= proportional:weights proportional/alpha=1:weights highest-bid:deadline,length,arrival,ghosts,slow highest-bid/price=pivot:value,deadline,length,arrival,ghosts,slow \
+	highest-bid/price=pivot/horizon=1000h:value,deadline,length,arrival,ghosts,slow \
+	deadline:value,deadline,length,arrival,slow deadline/hand_over=end:value,length,arrival,slow batch-queue:value,delay batch-queue/pricing=pivot:value,delay batch-queue/pricing=dynamic:value,delay \
 	reservation:value,slow reservation/mode=fixed:value,deadline,length,slow contract:value,deadline,slow \
 	karma:value,deadline,length,ghosts,slow fifo:value,deadline,length,arrival,ghosts,slow \
 	backfill:value,deadline,length,arrival,ghosts,slow fairshare:value,deadline,length,arrival,ghosts,slow
-AUDIT ?= --from 30d --to 45d --nodes 3 --parallel skip --scale-load 2 --jobs 200 --seeds 3
-LIES = value,deadline,length,arrival,split,names,collusion,three,delay,slow,ghosts
+AUDIT ?= --from 30d --to 45d --nodes 3 --parallel skip --scale-load 2 --jobs 170 --seeds 3
+LIES = value,deadline,length,arrival,split,names,collusion,three,delay,slow,ghosts,weights,joint
 audit: build ## the table of lies of every mechanism, of the log AUDIT_TRACE, row by row; fails where a claimed zero is none
 	@test -n "$(AUDIT_TRACE)" || { echo "AUDIT_TRACE: name a log of the Parallel Workloads Archive"; exit 2; }
-	@echo "| market | $(LIES) | control |" | sed 's/,/ | /g'; echo "|---|---|---|---|---|---|---|---|---|---|---|---|---|"
-	@market=$$(mktemp); trap 'rm -f "$$market"' EXIT; failed=0; for m in $(AUDITED); do \
+	@echo "| market | jobs | $(LIES) | control |" | sed 's/,/ | /g; p; s/[^|]*/---/g; s/^---//; s/---$$//'
+	@market=$$(mktemp); trap 'rm -f "$$market"' EXIT; failed=0; since=$$(date +%s); for m in $(AUDITED); do \
 	echo "mechanism: $${m%%:*}" | sed 's|/|\n|g; s/=/: /g' > "$$market"; printf '| `%s` ' "$${m%%:*}"; \
-	./bin/candor audit --row --trace $(AUDIT_TRACE) --market "$$market" $(AUDIT) --lies $(LIES) $$(test -z "$${m#*:}" || echo --zero "$${m#*:}") || failed=1; done; exit $$failed
+	./bin/candor audit --row --trace $(AUDIT_TRACE) --market "$$market" $(AUDIT) --lies $(LIES) $$(test -z "$${m#*:}" || echo --zero "$${m#*:}") || failed=1; done; \
+	echo "these rows took $$((($$(date +%s) - since) / 60)) minutes"; exit $$failed
 
 clean: ## remove what was built
 	rm -rf bin

@@ -30,6 +30,9 @@ type considered struct {
 // NewBeliefs are those before any job was considered.
 func NewBeliefs(prior []messages.QueuedType) *Beliefs { return &Beliefs{prior: prior} }
 
+// Clone is a copy that goes its own way.
+func (b *Beliefs) Clone() *Beliefs { return &Beliefs{b.prior, slices.Clone(b.seen)} }
+
 // Consider takes in the announcement of a job that was run or discarded.
 func (b *Beliefs) Consider(account messages.Name, t messages.QueuedType) {
 	if len(b.seen) == most {

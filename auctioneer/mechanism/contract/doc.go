@@ -100,10 +100,10 @@
 // with bids drawn twice: no fixed lie about the length or the value gains on average, 0
 // [0, 0] of the job's value, and one job gains by its best length after the fact, the
 // whole value.
-// Over 15 days on 3 slots at twice the load (54 jobs of two draws): value, deadline and the rates
-// of two or three together 0 [0, 0], length 0.037 [−0.014, 0.088], two jobs all of their value; a slow job loses
-// 0.09 [0.01, 0.17], halves and false names as much; of a search over everything three jobs gain, all of their
-// value at most, by lengths and pace.
+// Over 15 days on 3 slots at twice the load (502 jobs of three draws): value, deadline and the rates of two or three
+// together 0 [0, 0]; a false length gains 0.021 [0.004, 0.039] of the value; a slow job, a later arrival, halves and false
+// names lose. After the fact 28 jobs gain by a lie about one number, all of their value at most. The control gains
+// 0.498 [0.494, 0.502].
 //
 // What the paper claims further holds as follows; each is a test.
 //

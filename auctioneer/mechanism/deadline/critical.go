@@ -26,7 +26,8 @@ func Run(p *Problem) (*Outcome, error) {
 	if err := p.Check(); err != nil {
 		return nil, err
 	}
-	o := &Outcome{Completed: make([]bool, len(p.Tasks)), schedule: newSchedule(p, firstMargin)}
+	margin := firstMargin
+	o := &Outcome{Completed: make([]bool, len(p.Tasks)), schedule: newSchedule(p, margin)}
 	for i := range p.Tasks {
 		if o.Completed[i] = o.schedule.completed(i); o.Completed[i] {
 			o.TotalValue += p.Tasks[i].Value
@@ -50,11 +51,7 @@ func (o *Outcome) Units(i int) []int {
 // completed, else 0. The tasks are shared out over the processors; the result
 // does not depend on how many there are.
 func (o *Outcome) Payments() []float64 {
-	return o.PaymentsOf(func(int) bool { return true })
-}
-
-// PaymentsOf are the payments of some tasks; what the others owe is not worked out.
-func (o *Outcome) PaymentsOf(asked func(task int) bool) []float64 {
+	asked := func(i int) bool { return o.schedule.p.Asked == nil || o.schedule.p.Asked(i) }
 	payments := make([]float64, len(o.Completed))
 	as := func(i int) bool { return o.twin(i) && asked(i-1) }
 	var todo []int32
@@ -63,8 +60,10 @@ func (o *Outcome) PaymentsOf(asked func(task int) bool) []float64 {
 			todo = append(todo, int32(i))
 		}
 	}
-	for s := o.schedule; len(todo) > 0; s = newSchedule(s.p, s.margin*moreMargin) {
-		todo = priceAll(s, todo, payments)
+	for s := o.schedule; len(todo) > 0; {
+		if todo = priceAll(s, todo, payments); len(todo) > 0 {
+			s = newSchedule(s.p, s.margin*moreMargin)
+		}
 	}
 	for i := range payments {
 		if o.Completed[i] && asked(i) && as(i) {
@@ -181,7 +180,7 @@ func (r *replay) given(i int32) (float64, bool) {
 	value, done := 0.0, int32(0)
 	for _, s := range r.spans[i] {
 		for t := s.from; t < s.to; t++ {
-			u := &r.units[t]
+			u := &r.units[int(t)-r.from]
 			if u.ranked > u.slots {
 				k := int(u.slots - u.skip)
 				if k >= len(u.near) {

@@ -57,6 +57,11 @@ type Problem struct {
 	// λ/Scale of it. 0: learned from the tasks whose time is over.
 	Scale float64
 	Tasks []Task
+	// Asked, where not nil, says of which tasks the outcomes are wanted. No unit after the
+	// last of their deadlines is decided, and what the other tasks get may be left out.
+	Asked func(task int) bool
+	// Past is where the run begins; nil: at the beginning.
+	Past *Past
 }
 
 // Check refuses a problem that breaks the model, naming the task and the field.
@@ -115,6 +120,25 @@ func (p *Problem) span() (first, end int) {
 		end = max(end, p.Tasks[i].Deadline+1)
 	}
 	return first, end
+}
+
+// asked returns the units from the first arrival to the last deadline of the tasks whose
+// outcomes are wanted, half open.
+func (p *Problem) asked() (first, end int) {
+	if p.Asked == nil {
+		return p.span()
+	}
+	q := Problem{}
+	for i := range p.Tasks {
+		if p.Asked(i) {
+			q.Tasks = append(q.Tasks, p.Tasks[i])
+		}
+	}
+	if len(q.Tasks) == 0 {
+		_, end = p.span()
+		return end, end
+	}
+	return q.span()
 }
 
 // capacityAt is the number of slots in the unit that many after the first.

@@ -83,7 +83,7 @@ func (r *replay) add(now, was contender, t int) {
 
 // unit decides unit t anew and brings the changed up to date.
 func (r *replay) unit(t int) step {
-	u := &r.units[t]
+	u := &r.units[t-r.from]
 	r.base = u.taken()
 	r.total = int(u.ranked)
 	kept := r.base // unchanged tasks served in the schedule

@@ -13,8 +13,9 @@ type schedule struct {
 	growth []float64 // by unit, of rule Monotone
 	spans  [][]span  // by task: when it was served
 	served []int32   // by task: units
-	units  []unit
-	margin int // how many ranks either side of the last slot are kept
+	units  []unit    // from unit from on
+	margin int       // how many ranks either side of the last slot are kept
+	from   int       // the first unit that is wanted
 }
 
 // unit is what is kept of one unit: the contenders ranked around the last slot.
@@ -36,23 +37,69 @@ type simulation struct {
 	spare   []contender
 }
 
+// Past is a run up to a unit. Runs of other problems can begin there that have the same
+// tasks until then.
+type Past struct {
+	simulation
+	unit int // counted from the first arrival
+}
+
+// Until runs the mechanism on a problem that was checked, up to a unit.
+func Until(p *Problem, unit int) *Past {
+	q := *p
+	q.Asked = func(int) bool { return false }
+	m := newSimulation(&q, 0)
+	end := min(unit-m.first, m.from) // at most the last deadline
+	m.run(0, end)
+	return &Past{*m, end}
+}
+
+// resume begins where another run has ended, and returns the unit there.
+func (m *simulation) resume(p *Past) int {
+	if p == nil || p.unit <= 0 || p.first != m.first {
+		return 0
+	}
+	copy(m.served, p.served)
+	copy(m.spans, p.spans)
+	for _, c := range p.present {
+		m.spans[c.task] = slices.Clone(p.spans[c.task])
+	}
+	m.present = slices.Clone(p.present)
+	for len(m.coming) > 0 && m.p.Tasks[m.coming[0]].Arrival-m.first < p.unit {
+		m.coming = m.coming[1:]
+	}
+	return p.unit
+}
+
 // newSchedule runs the mechanism on a problem that was checked.
 func newSchedule(p *Problem, margin int) *schedule {
-	first, end := p.span()
-	m := simulation{schedule: &schedule{p: p, first: first, growth: p.growths(), margin: margin,
-		spans: make([][]span, len(p.Tasks)), served: make([]int32, len(p.Tasks)), units: make([]unit, end-first)}}
+	m := newSimulation(p, margin)
+	m.run(m.resume(p.Past), m.from+len(m.units))
+	return m.schedule
+}
+
+func newSimulation(p *Problem, margin int) *simulation {
+	first, _ := p.span()
+	from, end := p.asked()
+	m := &simulation{schedule: &schedule{p: p, first: first, growth: p.growths(), margin: margin, from: from - first,
+		spans: make([][]span, len(p.Tasks)), served: make([]int32, len(p.Tasks)), units: make([]unit, end-from)}}
 	m.coming = make([]int32, len(p.Tasks))
 	for i := range m.coming {
 		m.coming[i] = int32(i)
 	}
 	slices.SortStableFunc(m.coming, func(a, b int32) int { return p.Tasks[a].Arrival - p.Tasks[b].Arrival })
-	for t := range m.units {
+	return m
+}
+
+// run decides the units from one to before another.
+func (m *simulation) run(from, end int) {
+	for t := from; t < end; t++ {
 		m.leave(t)
 		m.arrive(t)
-		m.keep(t)
-		m.serve(t)
+		slots := m.p.capacityAt(t)
+		m.keep(t, slots)
+		m.serve(t, min(slots, len(m.present)))
 	}
-	return m.schedule
 }
 
 // effective says whether a task with so much done can still make it.
@@ -103,20 +150,22 @@ func (m *simulation) merge(old, news []contender) []contender {
 	return old
 }
 
-// keep records the ranks around the last slot.
-func (m *simulation) keep(t int) {
-	slots, n := m.p.capacityAt(t), len(m.present)
+// keep records the ranks around the last slot, of the units that are wanted.
+func (m *simulation) keep(t, slots int) {
+	if t < m.from {
+		return
+	}
+	n := len(m.present)
 	from, to := max(0, slots-m.margin), min(n, slots+m.margin)
 	u := unit{slots: int32(slots), ranked: int32(n), skip: int32(min(from, n))}
 	if m.margin > 0 && from < to {
 		u.near = slices.Clone(m.present[from:to])
 	}
-	m.units[t] = u
+	m.units[t-m.from] = u
 }
 
 // serve gives the units of t to those ranked first.
-func (m *simulation) serve(t int) {
-	taken := m.units[t].taken()
+func (m *simulation) serve(t, taken int) {
 	for k := range m.present[:taken] {
 		c := &m.present[k]
 		*c = m.raised(*c, m.p.Tasks[c.task].Value, t)

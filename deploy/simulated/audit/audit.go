@@ -32,6 +32,7 @@ type Options struct {
 type sample struct {
 	at       int
 	partners []int
+	past     func() (*core.Past, error) // until the job is submitted
 }
 
 // Run audits a study.
@@ -104,6 +105,8 @@ func redrawn(p *core.Problem, k int) *core.Problem {
 		own.Bids, own.Prior = own.Market.Bids.Draw(own.Work, own.Seed), nil
 	}
 	own.Prior = own.PriorJobs()
+	class := own
+	own.Class = &class
 	return &own
 }
 
@@ -140,7 +143,7 @@ func (a *audit) sample(n int) []sample {
 	rng.Shuffle(len(takes), func(i, j int) { takes[i], takes[j] = takes[j], takes[i] })
 	out := make([]sample, 0, n)
 	for _, i := range takes[:min(n, len(takes))] {
-		s, users := sample{at: i}, []int{a.Work.Jobs[i].User}
+		s, users := sample{at: i, past: sync.OnceValues(func() (*core.Past, error) { return core.Until(a.Problem, a.Work.Jobs[i].Submit) })}, []int{a.Work.Jobs[i].User}
 		for k := i + 1; k < len(a.Work.Jobs) && len(s.partners) < among(Three)-1; k++ {
 			if j := &a.Work.Jobs[k]; !slices.Contains(users, j.User) && j.Runtime > 0 {
 				s.partners, users = append(s.partners, k), append(users, j.User)
@@ -177,6 +180,13 @@ func (a *audit) try(s sample, kind string, r *result) error {
 	if kind == Weights {
 		return a.weights(s, r)
 	}
+	past, err := s.past()
+	if err != nil {
+		return err
+	}
+	from := *a.Problem
+	from.Past = past
+	a = &audit{Problem: &from, seeds: a.seeds}
 	liars := append([]int{s.at}, s.partners[:min(len(s.partners), among(kind)-1)]...)
 	t := a.entries(liars)
 	for k := range t {

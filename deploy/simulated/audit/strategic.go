@@ -224,7 +224,7 @@ func (g *game) outcome(plays []int, only int) (of, paid []float64, err error) {
 		}
 		told = append(told, e)
 	}
-	q, owner, _ := variant(&core.Problem{Market: g.Market, Work: g.emptied(), Prior: g.Prior, Seed: g.Seed}, nil, told)
+	q, owner, _ := variant(&core.Problem{Market: g.Market, Work: g.emptied(), Prior: g.Prior, Class: g.Problem, Seed: g.Seed}, nil, told)
 	of, paid = make([]float64, len(g.jobs)), make([]float64, len(g.jobs))
 	parts := make([][]int, len(g.truth))
 	for k, me := range owner {

@@ -1,7 +1,6 @@
 package audit
 
 import (
-	"math"
 	"math/rand/v2"
 	"slices"
 
@@ -11,7 +10,7 @@ import (
 
 // mostPresent bounds how many jobs are looked at together: beyond, a single one
 // hardly moves the others.
-const mostPresent = 200
+const mostPresent = 80
 
 // weights lies about utility weights and about the form of the utility, in a market of
 // proportional shares with two classes: one allocation among the job and those submitted
@@ -40,28 +39,37 @@ func (a *audit) weights(s sample, r *result) error {
 	if err != nil {
 		return err
 	}
-	const angles = 19
-	r.could, r.lies, r.runs, r.value = true, 2*angles, 2*angles+1, honest
+	r.could, r.lies, r.runs, r.value = true, 2*len(ratios)-1, 2*len(ratios), honest
 	if truth.Log[me] {
 		r.value = truth.Weights[2*me] + truth.Weights[2*me+1]
 	}
-	for k := range r.lies {
+	for k := range 2 * len(ratios) {
+		if k < len(ratios) && ratios[k] == 1 {
+			continue // the truth
+		}
 		lie := truth
 		lie.Weights, lie.Log = slices.Clone(truth.Weights), slices.Clone(truth.Log)
-		angle := float64(k%angles+1) / (angles + 1) * math.Pi / 2
-		lie.Weights[2*me], lie.Weights[2*me+1] = math.Cos(angle), math.Sin(angle)
-		lie.Log[me] = truth.Log[me] != (k >= angles)
+		lie.Weights[2*me] *= ratios[k%len(ratios)]
+		lie.Log[me] = truth.Log[me] != (k >= len(ratios))
 		u, err := utility(&lie, &truth, me)
 		if err != nil {
 			return err
 		}
-		r.fixed = append(r.fixed, fixed{k, u - honest})
-		if gain := u - honest; gain > r.gain {
+		gain := max(u-honest, -lost*r.value)
+		r.fixed = append(r.fixed, fixed{k, gain})
+		if gain > r.gain {
 			r.gain, r.best = gain, k
 		}
 	}
 	return nil
 }
+
+// ratios are by how much one weight is told larger than it is.
+var ratios = []float64{0.1, 0.25, 0.33, 0.5, 0.67, 0.8, 0.9, 0.97, 1, 1.03, 1.1, 1.25, 1.5, 2, 3, 4, 10}
+
+// lost is how many times its value a job loses at most: a logarithmic utility without a
+// share would lose more than any number.
+const lost = 100
 
 // utility is what the shares of a problem are worth to a job by its true weights.
 func utility(told, truth *proportional.Problem, me int) (float64, error) {

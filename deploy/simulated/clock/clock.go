@@ -6,6 +6,8 @@
 package clock
 
 import (
+	"slices"
+
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/heap"
 )
@@ -25,6 +27,9 @@ type entry[T any] struct {
 
 // Len is how many events wait.
 func (q *Queue[T]) Len() int { return len(q.heap) }
+
+// Clone is another queue of the same events.
+func (q *Queue[T]) Clone() Queue[T] { return Queue[T]{slices.Clone(q.heap), q.seq} }
 
 // Next is when the next event is; 0 if there is none.
 func (q *Queue[T]) Next() messages.Time {

@@ -1,6 +1,7 @@
 package core
 
 import (
+	"cmp"
 	"math/rand/v2"
 	"slices"
 
@@ -16,6 +17,12 @@ import (
 // the job by the contract that its user chooses.
 func runContract(p *Problem) (*Outcome, error) {
 	c := &contracts{serial: newSerial(p), deals: make([]deal, len(p.Bids))}
+	if p.Past != nil {
+		c.resume(p.Past.contract)
+	}
+	if p.stop != nil {
+		p.stop.contract = c
+	}
 	return c.run(c.end, c.arrive, c.serve)
 }
 
@@ -70,6 +77,7 @@ func (c *contracts) arrive(now messages.Time, i int) error {
 	if at < 0 {
 		c.active = c.active[:len(c.active)-1]
 		c.refuse(c.out, i, NoOffer)
+		c.settled(i)
 		return nil
 	}
 	best := &offer.Menu[at]
@@ -93,16 +101,17 @@ func hard(worth, within float64) messages.Valuation {
 }
 
 // class draws valuations of jobs like a given one: that of a random job of the
-// workload, scaled to the given job's slot-seconds and length.
+// class, scaled to the given job's slot-seconds and length.
 func (c *contracts) class(j *workload.Job) contract.Sampler {
 	return func(r *rand.Rand) messages.Valuation { return c.like(j, r) }
 }
 
 func (p *Problem) like(j *workload.Job, r *rand.Rand) messages.Valuation {
-	k := r.IntN(len(p.Bids))
-	other := &p.Work.Jobs[k]
-	within := (p.Bids[k].Deadline - other.Submit) / max(1, other.Runtime)
-	return hard(p.Bids[k].Rate*j.Work(), within*j.Runtime)
+	of := cmp.Or(p.Class, p)
+	k := r.IntN(len(of.Bids))
+	other := &of.Work.Jobs[k]
+	within := (of.Bids[k].Deadline - other.Submit) / max(1, other.Runtime)
+	return hard(of.Bids[k].Rate*j.Work(), within*j.Runtime)
 }
 
 // Types draws n valuations of jobs like job i, as class draws them.

@@ -19,9 +19,14 @@ type Problem struct {
 	// Prior are the types that batch queues go by before they know better; nil: drawn
 	// from the model of the bids.
 	Prior []messages.QueuedType
-	// Payers are the jobs whose payments are wanted, where others cost much to work out
-	// (deadline, batch-queue, pivot prices); nil: all. The payments of others may be left out.
+	// Payers are the jobs whose outcomes and payments are wanted; nil: all. A run may end
+	// when these are known, and what becomes of the other jobs may be left out.
 	Payers []bool
+	// Class has the jobs that types of contracts are drawn from; nil: the study itself.
+	Class *Problem
+	// Past is where the run begins; nil: at the beginning.
+	Past *Past
+	stop *Past // where it ends; nil: at the end
 	// Record has the outcome tell every change of a task that was running.
 	Record bool
 	// Progress, if not nil, is told now and then how much is done.
@@ -177,7 +182,7 @@ func (p *Problem) complete(o *Outcome, i int, start, finish float64, paid messag
 	o.Jobs[i] = Job{Start: start, Finish: finish, Paid: paid, Used: j.Work(), InTime: in}
 }
 
-// pays reports whether the payment of a job is wanted.
+// pays reports whether the outcome of a job is wanted.
 func (p *Problem) pays(i int) bool { return p.Payers == nil || p.Payers[i] }
 
 // Slots is how many slots the machine has, as its market sees it.

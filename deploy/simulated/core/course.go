@@ -12,17 +12,33 @@ type course[End any] struct {
 	*Problem
 	out  *Outcome
 	next int // the next job to be submitted
+	open int // jobs that are wanted, whose outcomes are not known
 	ends clock.Queue[End]
 }
 
-func newCourse[End any](p *Problem) course[End] { return course[End]{Problem: p, out: NewOutcome(p)} }
+func newCourse[End any](p *Problem) course[End] {
+	c := course[End]{Problem: p, out: NewOutcome(p)}
+	for i := range p.Bids {
+		if p.pays(i) {
+			c.open++
+		}
+	}
+	return c
+}
 
-// run goes on until every job is submitted and no end is planned. All events of an
+// settled notes that the outcome of a job is known.
+func (c *course[End]) settled(i int) {
+	if c.pays(i) {
+		c.open--
+	}
+}
+
+// run goes on until the outcome of every job is known that is wanted. All events of an
 // instant apply together, ends first, then submissions; one decision follows. A job of
 // no run time is complete as it is submitted, and does not arrive.
 func (c *course[End]) run(end func(now messages.Time, e End) error, arrive func(now messages.Time, job int) error,
 	decide func(now messages.Time) error) (*Outcome, error) {
-	for c.next < len(c.Work.Jobs) || c.ends.Len() > 0 {
+	for c.open > 0 && (c.next < len(c.Work.Jobs) || c.ends.Len() > 0) && !c.stopped() {
 		now := c.instant()
 		for c.ends.Len() > 0 && c.ends.Next() <= now {
 			if err := end(now, c.ends.Pop()); err != nil {
@@ -33,6 +49,7 @@ func (c *course[End]) run(end func(now messages.Time, e End) error, arrive func(
 			c.progress(c.next)
 			if j := &c.Work.Jobs[c.next]; j.Runtime == 0 {
 				c.complete(c.out, c.next, j.Submit, j.Submit, 0)
+				c.settled(c.next)
 			} else if err := arrive(now, c.next); err != nil {
 				return nil, err
 			}
@@ -98,5 +115,6 @@ func (s *serial) end(now messages.Time, i int) bool {
 		return false
 	}
 	r.Finish, r.InTime, r.Used = seconds(now), min(1, r.InTime), j.Work()
+	s.settled(i)
 	return true
 }

@@ -18,7 +18,15 @@ func runDeadline(p *Problem) (*Outcome, error) {
 	if err != nil {
 		return nil, err
 	}
-	completed, payments, units, err := allot(p, problem, func(task int) bool { return p.pays(owner[task]) })
+	if p.Payers != nil {
+		problem.Asked = func(task int) bool { return p.Payers[owner[task]] }
+	}
+	var stop int
+	if stop, problem.Past = p.past(); p.stop != nil {
+		p.stop.deadline, p.stop.slot, err = deadline.Until(problem, stop), p.Market.Slot, problem.Check()
+		return o, err
+	}
+	completed, payments, units, err := allot(p, problem)
 	if err != nil {
 		return nil, err
 	}
@@ -137,9 +145,8 @@ func tasksOf(p *Problem, o *Outcome) (*deadline.Problem, []int, error) {
 	return problem, owner, nil
 }
 
-// allot decides who gets which units and pays what, in one group or several. In one, only
-// the payments of those who are to pay are worked out.
-func allot(p *Problem, problem *deadline.Problem, pays func(task int) bool) (completed []bool, payments []float64, units func(int) []int, err error) {
+// allot decides who gets which units and pays what, in one group or several.
+func allot(p *Problem, problem *deadline.Problem) (completed []bool, payments []float64, units func(int) []int, err error) {
 	if groups := p.Market.Groups; groups > problem.Capacity {
 		return nil, nil, nil, messages.Errorf(messages.Invalid, "groups: each of %d groups needs a slot, there are %d", groups, problem.Capacity)
 	}
@@ -162,7 +169,7 @@ func allot(p *Problem, problem *deadline.Problem, pays func(task int) bool) (com
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	return out.Completed, out.PaymentsOf(pays), out.Units, nil
+	return out.Completed, out.Payments(), out.Units, nil
 }
 
 // span is when a task starts in its first unit, and ends in its last: in the

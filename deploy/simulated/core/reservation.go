@@ -21,8 +21,10 @@ func runReservation(p *Problem) (*Outcome, error) {
 			until++
 		}
 		r.begin = (k + 1) * r.period
-		if err := r.sell(from, until); err != nil {
-			return nil, err
+		if r.Payers == nil || slices.Contains(r.Payers[from:until], true) { // a period is nothing to another
+			if err := r.sell(from, until); err != nil {
+				return nil, err
+			}
 		}
 		from = until
 	}

@@ -260,22 +260,38 @@ func control(f *audit.Finding) string {
 	return "not fired: this sample has no power"
 }
 
-// row is a row of a Markdown table: the surest gain of each kind on average, and whether
-// the control fired.
+// row is a row of a Markdown table: how many jobs, the surest gain of each kind on average,
+// and whether the control fired. Of joint lies, which are chosen after the fact, it has how
+// many jobs gain, and how much at most.
 func row(d *document) string {
-	cells, fired := []string{""}, "-"
+	cells, fired := []string{"", fmt.Sprint(d.Jobs)}, "-"
 	for i := range d.Kinds {
 		f := &d.Kinds[i]
 		if f.Control.Jobs > 0 {
 			fired = control(f)
 		}
-		if f.Worst.Jobs == 0 {
+		switch x := f.Worst; {
+		case f.Kind == audit.Joint && f.Gainers > 0:
+			cells = append(cells, fmt.Sprintf("%d, %s", f.Gainers, short(f.Largest)))
+		case f.Kind == audit.Joint && f.Jobs > 0 || x.Jobs > 0 && max(-x.CI[0], x.CI[1]) < audit.Rounding:
+			cells = append(cells, "0")
+		case x.Jobs == 0:
 			cells = append(cells, "-")
-			continue
+		case x.CI[1] < 0:
+			cells = append(cells, "loses")
+		default:
+			cells = append(cells, fmt.Sprintf("%s [%s, %s]", short(x.Mean), short(x.CI[0]), short(x.CI[1])))
 		}
-		cells = append(cells, fmt.Sprintf("%.2g [%.2g, %.2g]", f.Worst.Mean, f.Worst.CI[0], f.Worst.CI[1]))
 	}
 	return strings.TrimSpace(strings.Join(append(cells, fired, ""), " | "))
+}
+
+// short writes a number with two digits, or as a whole number.
+func short(x float64) string {
+	if x <= -100 || x >= 100 {
+		return fmt.Sprintf("%.0f", x)
+	}
+	return fmt.Sprintf("%.2g", x)
 }
 
 // part writes a fraction of one; a fraction below a millionth is a rounding error, and

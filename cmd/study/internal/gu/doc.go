@@ -14,7 +14,8 @@
 // compete as well; the paper has all compete that arrive before the last deadline,
 // most of the log.
 //
-// Offline is the paper's approximation from above, the densest tasks as long as
+// Offline is the paper's approximation of the best value: the densest tasks as long as
 // their lengths fit into the capacity times the duration, with the duration from
-// the first arrival to the last.
+// the first arrival to the last. It is no bound, since tasks also run after the last
+// arrival. What figure 5 divides by is one: the time there ends with the last deadline.
 package gu

@@ -47,7 +47,7 @@ type outcome struct {
 	Payments float64 `json:"payments,omitempty"`
 }
 
-// ratio is online over offline value by λ, for a capacity.
+// ratio is online value over its bound by λ, for a capacity.
 type ratio struct {
 	Capacity float64   `json:"capacity"`
 	Paper    []float64 `json:"paper"`
@@ -88,7 +88,7 @@ func figures(o study.Options) (*study.Report, error) {
 			return nil, err
 		}
 		n.ByLambda = append(n.ByLambda, *r)
-		o.Tell(len(capacities)+len(n.ByLambda), len(capacities)+len(scarcities), "%v of the average capacity: online over offline value %.4g", r.Capacity, r.Monotone)
+		o.Tell(len(capacities)+len(n.ByLambda), len(capacities)+len(scarcities), "%v of the average capacity: online value over its bound %.4g", r.Capacity, r.Monotone)
 	}
 	return &study.Report{Numbers: n, Page: n.page(), Figures: n.plots()}, nil
 }
@@ -177,10 +177,34 @@ func (c *crowd) offline(slots int) (value float64, number int) {
 	return value, number
 }
 
-// ratios are online over offline value, over λ.
+// bound is more value than any schedule has of the counted tasks: that of the densest of
+// them that fit into all slots from their first arrival to their last deadline, of the
+// last one a part.
+func (c *crowd) bound(slots int) (value float64) {
+	var own []deadline.Task
+	first, last := math.MaxInt, math.MinInt
+	for i, t := range c.tasks {
+		if c.counted[i] {
+			own, first, last = append(own, t), min(first, t.Arrival), max(last, t.Deadline)
+		}
+	}
+	density := func(t deadline.Task) float64 { return t.Value / float64(t.Length) }
+	slices.SortStableFunc(own, func(a, b deadline.Task) int { return cmp.Compare(density(b), density(a)) })
+	room := float64(slots) * float64(last-first+1)
+	for _, t := range own {
+		length := float64(t.Length)
+		value += t.Value * min(1, room/length)
+		if room -= length; room <= 0 {
+			break
+		}
+	}
+	return value
+}
+
+// ratios are online value over its bound, over λ.
 func (c *crowd) ratios(part float64) (*ratio, error) {
 	slots := c.slots(part)
-	best, _ := c.offline(slots)
+	best := c.bound(slots)
 	out := &ratio{Capacity: part}
 	for _, lambda := range lambdas {
 		paper, err := c.run(slots, deadline.Paper, lambda, false)

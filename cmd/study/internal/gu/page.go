@@ -36,7 +36,7 @@ func (n *figureNumbers) plots() (out []*study.Figure) {
 		p.Lines(f.lines, x, func(k int) []float64 { return f.of(&n.ByCapacity[k]) })
 		out = append(out, p)
 	}
-	p := study.NewFigure(figuresName+"-lambda", "λ", "online over offline value")
+	p := study.NewFigure(figuresName+"-lambda", "λ", "value over its bound")
 	for k, r := range n.ByLambda {
 		p.Line(fmt.Sprintf("C = %v of average, paper's rule", r.Capacity), k, lambdas, r.Paper)
 		p.Points(fmt.Sprintf("C = %v of average, ours", r.Capacity), k, lambdas, r.Monotone)
@@ -61,8 +61,10 @@ func (n *figureNumbers) page() *study.Page {
 	p.Figure(figuresName+"-payments", "Payments, at full scale (figure 6)")
 	p.Figure(figuresName+"-groups", "One pool and five groups (figure 7)")
 	p.Section("λ (figure 5)")
+	p.Text("The paper divides by its offline value, which is no bound: its time ends with the last arrival, and tasks go on until their deadlines, so that the online value " +
+		"is larger where most tasks come in a short time. Here the online value is divided by what the densest tasks are worth that fit into all slots until the last deadline.")
 	p.Table(append([]string{"C over average", "rule"}, study.Cells("λ = %v", lambdas...)...), n.lambdaRows())
-	p.Figure(figuresName+"-lambda", "Online over offline value: lines the paper's rule, points rule monotone (figure 5)")
+	p.Figure(figuresName+"-lambda", "Value over its bound: lines the paper's rule, points rule monotone (figure 5)")
 	n.verdict(p)
 	return p
 }

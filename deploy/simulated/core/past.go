@@ -1,0 +1,67 @@
+package core
+
+import (
+	"math"
+	"slices"
+
+	"github.com/candor-grid/candor/auctioneer/mechanism/deadline"
+	"github.com/candor-grid/candor/deploy/simulated/rules"
+	"github.com/candor-grid/candor/messages"
+)
+
+// Past is a run up to an instant. Runs of other problems can begin there, if they have
+// the same market, seed, prior and class, and the same jobs until then with the same bids.
+type Past struct {
+	until    messages.Time
+	queue    *queue
+	contract *contracts
+	deadline *deadline.Past
+	slot     messages.Duration // of deadline
+}
+
+// Until runs a problem up to an instant, in seconds. It returns nil where a whole run
+// is cheap.
+func Until(p *Problem, at float64) (*Past, error) {
+	if !slices.Contains([]string{rules.BatchQueue, rules.Contract, rules.Deadline}, p.Market.Mechanism) {
+		return nil, nil
+	}
+	q := *p
+	q.Payers, q.Past, q.stop = nil, nil, &Past{until: micros(at)}
+	_, err := Run(&q)
+	return q.stop, err
+}
+
+// stopped reports whether a run that is to stop has come to its last instant.
+func (c *course[End]) stopped() bool { return c.stop != nil && c.instant() >= c.stop.until }
+
+// resume goes on from another course.
+func (c *course[End]) resume(past *course[End]) {
+	copy(c.out.Jobs, past.out.Jobs[:past.next])
+	c.out.Notes, c.out.refused = slices.Clone(past.out.Notes), past.out.refused
+	c.next, c.ends = past.next, past.ends.Clone()
+}
+
+func (q *queue) resume(past *queue) {
+	q.course.resume(&past.course)
+	q.free, q.waiting, q.running, q.belief, q.decided = past.free, slices.Clone(past.waiting), slices.Clone(past.running), past.belief.Clone(), past.decided
+	copy(q.until, past.until[:past.next])
+}
+
+func (c *contracts) resume(past *contracts) {
+	c.course.resume(&past.course)
+	c.free, c.active = past.free, slices.Clone(past.active)
+	copy(c.jobs, past.jobs[:past.next])
+	copy(c.deals, past.deals[:past.next])
+}
+
+// past is the unit before which a run of mechanism deadline stops, and what it goes on
+// from, if the units are as long.
+func (p *Problem) past() (stop int, past *deadline.Past) {
+	if p.Past != nil && p.Past.slot == p.Market.Slot {
+		past = p.Past.deadline
+	}
+	if p.stop != nil {
+		stop = int(math.Ceil(seconds(p.stop.until) / p.Market.Slot.Seconds()))
+	}
+	return stop, past
+}
