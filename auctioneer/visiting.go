@@ -249,9 +249,6 @@ func (v *visiting) quote(ctx context.Context, home messages.Name, r messages.Pee
 	if err := v.intake.rules.Complete(&r.Spec); err != nil {
 		return reply, err
 	}
-	if err := federation.Visitable(v.intake.Find(r.Spec.Market)); err != nil {
-		return reply, err
-	}
 	reply.Offers, err = v.offers.own(ctx, messages.VisitorName(r.Account, home), &r.Spec)
 	for i := range reply.Offers {
 		reply.Offers[i].Budget = max(reply.Offers[i].Budget, v.site.LeastVisit)
