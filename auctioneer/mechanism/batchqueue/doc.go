@@ -79,8 +79,7 @@
 // go together, and a job can pay more than it gains.
 //
 // So it is for a visitor: its payment differs from −G by what it does not announce. It is
-// never below 0, and with all true types it is no more than what the others can be expected to lose.
-// What visitors pay is the site's, so that the sum of all payments is at least zero.
+// never below 0. What visitors pay is the site's, so that the sum of all payments is at least zero.
 //
 // With draws this holds up to their error. A live market limits payments to
 // budgets; then those last in the queue receive less, and the sum stays zero.
