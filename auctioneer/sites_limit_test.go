@@ -1,8 +1,10 @@
 package auctioneer
 
 import (
+	"context"
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 

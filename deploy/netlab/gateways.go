@@ -57,20 +57,24 @@ func (l *Lab) JoinByGateways(oneWay time.Duration, limit messages.Credits) error
 	return nil
 }
 
+// roadOf names the server at a site's border, and its cluster: a link between servers of
+// clusters of one name is refused.
+func roadOf(s *Site) string { return "road-of-" + s.Name }
+
 // startRoad starts the server at a site's border. It tells the other one of no address but
 // that of the link to it.
 func (l *Lab) startRoad(s, to *Site) error {
-	const system = "SYSTEM" // without, no server has leaf nodes and gateways
+	const system, between = "SYSTEM", "BETWEEN" // without the first no server has leaf nodes and gateways
 	border := l.network.Border(s.number)
-	o := &server.Options{ServerName: "road-of-" + s.Name, Host: border, Port: server.RANDOM_PORT, NoSigs: true, NoLog: true,
+	o := &server.Options{ServerName: roadOf(s), Host: border, Port: server.RANDOM_PORT, NoSigs: true, NoLog: true,
 		MaxPayload: 8 << 20, PingInterval: roadPing, MaxPingsOut: roadPings}
-	o.SystemAccount, o.Accounts = system, []*server.Account{server.NewAccount(system)}
-	o.LeafNode.Host, o.LeafNode.Port, o.LeafNode.NoAdvertise = border, leafPort, true
-	o.Gateway.Name, o.Gateway.Host, o.Gateway.Port = s.Name, border, gatewayPort
+	o.SystemAccount, o.Accounts = system, []*server.Account{server.NewAccount(system), server.NewAccount(between)}
+	o.LeafNode.Host, o.LeafNode.Port, o.LeafNode.NoAdvertise, o.LeafNode.Account = border, leafPort, true, between
+	o.Gateway.Name, o.Gateway.Host, o.Gateway.Port = roadOf(s), border, gatewayPort
 	o.Gateway.Advertise = net.JoinHostPort(l.network.Border(to.number), strconv.Itoa(gatewayPort+1))
 	o.Gateway.RejectUnknown = true
 	other := &url.URL{Scheme: "nats", Host: net.JoinHostPort(border, strconv.Itoa(gatewayPort+1))}
-	o.Gateway.Gateways = []*server.RemoteGatewayOpts{{Name: to.Name, URLs: []*url.URL{other}}}
+	o.Gateway.Gateways = []*server.RemoteGatewayOpts{{Name: roadOf(to), URLs: []*url.URL{other}}}
 	road, err := server.NewServer(o)
 	if err != nil {
 		return err
