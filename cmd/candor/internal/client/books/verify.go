@@ -35,8 +35,8 @@ in the bank:
   - the checkpoints that the site signed are of this journal;
   - since the site requires proofs, each record that issues or moves credits has
     a proof of who asked;
-  - each movement of credits between sites follows from what the other site's bank
-    signed, with a key that an operator of this site named.
+  - each movement of credits between sites follows from what the other site's
+    bank signed, with a key that an operator of this site named.
 
 The marks of transfers need the site's keys directory (--keys, or the directory
 of the site on this machine). Without the keys the marks are counted, not
