@@ -61,6 +61,10 @@ func (s *Site) configuration() embedded.Config {
 	}
 	c.Markets = []messages.Market{{Name: "main", Mechanism: "proportional", Classes: []messages.Name{"map"}}}
 	c.Nodes = []embedded.Node{s.node(0)}
+	if s.plan.Queue {
+		c.Markets = append(c.Markets, messages.Market{Name: QueueMarket, Mechanism: messages.BatchQueue, Pricing: "pivot", Classes: []messages.Name{QueueMarket}})
+		c.Nodes[0].Slots = append(c.Nodes[0].Slots, messages.ClassSlots{Class: QueueMarket, Slots: 1})
+	}
 	return c
 }
 

@@ -33,7 +33,12 @@ type Plan struct {
 	// TLS has clients and peers speak TLS, with certificates that the site's own authority
 	// signs.
 	TLS bool
+	// Queue gives the site a second market, a batch queue of one slot on the first node.
+	Queue bool
 }
+
+// QueueMarket is the name of that market, and of its class.
+const QueueMarket messages.Name = "queue"
 
 // Operator is the operator of every site.
 const Operator messages.Name = "operator"
