@@ -93,7 +93,7 @@ func (l *liar) queues(ctx context.Context) error {
 // floodsQuotes asks for offers 200 at a time, and wants that the victim's users are
 // answered nearly as fast as before.
 func (l *liar) floodsQuotes(ctx context.Context) error {
-	const atOnce, samples = 200, 40
+	const atOnce, samples, apart = 200, 60, 50 * time.Millisecond
 	client, err := l.victim.Connect(users[2])
 	if err != nil {
 		return err
@@ -108,6 +108,9 @@ func (l *liar) floodsQuotes(ctx context.Context) error {
 				return nil, err
 			}
 			took = append(took, time.Since(began))
+			if err := wait(ctx, apart); err != nil {
+				return nil, err
+			}
 		}
 		slices.Sort(took)
 		return took, nil
