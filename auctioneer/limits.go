@@ -25,7 +25,7 @@ type gate struct {
 // a second in the long run. A quote costs as much work as dozens of other requests, and a
 // job as some.
 var (
-	quotePace  = quota.Rules{PerSecond: 10, Burst: 20}
+	quotePace  = quota.Rules{PerSecond: 25, Burst: 25}
 	submitPace = quota.Rules{PerSecond: 50, Burst: 500}
 	askPace    = quota.Rules{PerSecond: 200, Burst: 2000}
 )

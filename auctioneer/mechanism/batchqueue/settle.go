@@ -125,12 +125,12 @@ func (c *Mechanism) net(q *queue) (net []messages.Credits, toSite []bool, err er
 	if err != nil {
 		return nil, nil, err
 	}
-	among, err := Microcredits(among(p.Externality, own))
+	between, err := Microcredits(among(p.Externality, own))
 	if err != nil {
 		return nil, nil, err
 	}
 	for k, i := range own {
-		net[i] = among[k]
+		net[i] = between[k]
 	}
 	for i := range net {
 		if toSite[i] {

@@ -30,7 +30,7 @@ func visited(random *rand.Rand, n int) []*mechanism.Job {
 func TestNobodyPaysVisitors(t *testing.T) {
 	random := rand.New(rand.NewPCG(7, 7))
 	paid := map[string]messages.Credits{}
-	for n := range 400 {
+	for n := range 120 {
 		pricing := []string{"", PivotPricing}[n%2]
 		c := market(t, messages.Market{Pricing: pricing, Draws: 20})
 		jobs := visited(random, 2+random.IntN(5))
@@ -80,7 +80,7 @@ func TestNobodyPaysVisitors(t *testing.T) {
 func TestVisitorsAreHonest(t *testing.T) {
 	random := rand.New(rand.NewPCG(8, 8))
 	changed := 0
-	for n := range 300 {
+	for n := range 100 {
 		c := market(t, messages.Market{PriorJobs: []messages.QueuedType{queued(60, 2, 10)}, Draws: 1})
 		jobs := visited(random, 2+random.IntN(4))
 		at := random.IntN(len(jobs))
@@ -123,7 +123,7 @@ func TestVisitorsAreHonest(t *testing.T) {
 			}
 		}
 	}
-	if changed < 300 {
+	if changed < 100 {
 		t.Errorf("only %d lies change a decision", changed)
 	}
 }
