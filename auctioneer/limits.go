@@ -1,6 +1,7 @@
 package auctioneer
 
 import (
+	"context"
 	"sync"
 
 	"github.com/candor-grid/candor/auctioneer/book"
@@ -17,6 +18,60 @@ type gate struct {
 	mu       sync.Mutex
 	buckets  quota.Buckets
 	entering map[messages.Name]map[string]int // submissions under way, by account and key
+	quotes   map[messages.Name]chan struct{}  // by other site: quotes that are made at once
+}
+
+// The paces of one other site, whatever it calls its users: so many requests at once, and
+// a second in the long run. A quote costs as much work as dozens of other requests, and a
+// job as some.
+var (
+	quotePace  = quota.Rules{PerSecond: 25, Burst: 25}
+	submitPace = quota.Rules{PerSecond: 50, Burst: 500}
+	askPace    = quota.Rules{PerSecond: 200, Burst: 2000}
+)
+
+// quotesAtOnce is how many quotes are made for one other site at the same time: the others
+// wait, and leave the processors to the site's own users.
+const quotesAtOnce = 2
+
+// paced lets a request of another site through, or says when to ask again, which it does
+// by itself.
+func (g *gate) paced(now messages.Time, home messages.Name, verb string) error {
+	rules, of := &askPace, home+"//" // no account has such a name
+	switch verb {
+	case messages.VerbPeerQuote:
+		rules, of = &quotePace, home+"/"+verb
+	case messages.VerbPeerSubmit:
+		rules, of = &submitPace, home+"/"+verb
+	}
+	g.mu.Lock()
+	ok, again := g.buckets.Take(rules, now, of)
+	g.mu.Unlock()
+	if ok {
+		return nil
+	}
+	g.metrics.limited.WithLabelValues("site").Inc()
+	return messages.Errorf(messages.Unavailable, "site %s sends more than %v requests of this kind a second; ask again at %v", home, rules.PerSecond, again)
+}
+
+// quoting waits for a turn to make a quote for another site, until done.
+func (g *gate) quoting(ctx context.Context, home messages.Name) (done func(), err error) {
+	g.mu.Lock()
+	if g.quotes == nil {
+		g.quotes = map[messages.Name]chan struct{}{}
+	}
+	turns := g.quotes[home]
+	if turns == nil {
+		turns = make(chan struct{}, quotesAtOnce)
+		g.quotes[home] = turns
+	}
+	g.mu.Unlock()
+	select {
+	case turns <- struct{}{}:
+		return func() { <-turns }, nil
+	case <-ctx.Done():
+		return nil, messages.Errorf(messages.Unavailable, "%d quotes are being made for site %s, as many as there may be at once; ask again", quotesAtOnce, home)
+	}
 }
 
 // enter notes that a submission is under way until it leaves, and says how many

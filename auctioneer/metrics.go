@@ -61,13 +61,13 @@ func newMetrics(r prometheus.Registerer) *metrics {
 		arrivals:    counter("arrivals_total", "Submissions of jobs of other sites that were answered with a job."),
 	}
 	m.limited = make.NewCounterVec(prometheus.CounterOpts{Name: "candor_auctioneer_limited_total",
-		Help: "Submissions refused because an account was over a limit of its own."}, []string{"limit"})
+		Help: "Requests refused because an account, or another site (site), was over a limit of its own."}, []string{"limit"})
 	m.errands = make.NewCounterVec(prometheus.CounterOpts{Name: "candor_auctioneer_errands_total",
 		Help: "Requests to the bank and to other sites about jobs that other sites run: answered, or to be asked again."}, []string{"outcome"})
 	m.notices = make.NewCounterVec(prometheus.CounterOpts{Name: "candor_auctioneer_notices_total",
 		Help: "Tries to send a word about a job: sent, failed and to be tried again, or refused for good."}, []string{"outcome"})
 	for vector, values := range map[*prometheus.CounterVec][]string{
-		m.limited: {"rate", "pending"}, m.errands: {"answered", "again"}, m.notices: {"sent", "failed", "refused"},
+		m.limited: {"rate", "pending", "site"}, m.errands: {"answered", "again"}, m.notices: {"sent", "failed", "refused"},
 	} {
 		for _, value := range values { // from 0: a series that begins with its first event has no increase
 			vector.WithLabelValues(value)

@@ -68,6 +68,9 @@ func (r *remote) submit(ctx context.Context, account messages.Name, q *messages.
 	if err := r.sendable(ctx, c); err != nil {
 		return reply, err
 	}
+	if err := r.room(c.Peer); err != nil {
+		return reply, err
+	}
 	if q.DryRun {
 		return r.rehearse(ctx, c)
 	}
@@ -108,6 +111,20 @@ func departure(account messages.Name, r *messages.SubmitRequest) (*book.EnterRem
 	}
 	spec.Project = ""
 	return c, federation.Portable(c.Spec)
+}
+
+// departedPerSite bounds the jobs at one other site that are not over, so that a silent
+// site leaves room for jobs at all others.
+const departedPerSite = book.MaxRemoteJobs / 8
+
+// room refuses a job for a site that has as many as it may have.
+func (r *remote) room(peer messages.Name) (err error) {
+	r.site.replica.read(func(b *book.Book) {
+		if n := b.Departed(peer); n >= departedPerSite {
+			err = messages.Errorf(messages.Exhausted, "%d jobs at site %s are not over, as many as there may be; submit again when some are, or to another site", n, peer)
+		}
+	})
+	return err
 }
 
 // sendable checks what would be refused later.

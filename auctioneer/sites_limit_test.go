@@ -1,8 +1,10 @@
 package auctioneer
 
 import (
+	"context"
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -105,5 +107,68 @@ func TestLooksAreBoundedPerPeer(t *testing.T) {
 	leave()
 	if _, err := p.enter("east"); err != nil {
 		t.Errorf("after one has left: %v", err)
+	}
+}
+
+// TestASiteHasAPace: what another site asks is bounded by kind, whatever it calls its users, and
+// no other site has less for it; few of its quotes are made at once.
+func TestASiteHasAPace(t *testing.T) {
+	g := &gate{metrics: newMetrics(prometheus.NewRegistry())}
+	for verb, rules := range map[string]*quota.Rules{messages.VerbPeerQuote: &quotePace, messages.VerbPeerSubmit: &submitPace, messages.VerbPeerJob: &askPace} {
+		now := epoch
+		for range rules.Burst {
+			if err := g.paced(now, "east", verb); err != nil {
+				t.Fatalf("%s: %v", verb, err)
+			}
+		}
+		if err := g.paced(now, "east", verb); messages.KindOf(err) != messages.Unavailable {
+			t.Errorf("%s: one more than the burst: %v", verb, err)
+		}
+		if err := g.paced(now, "west", verb); err != nil {
+			t.Errorf("%s: another site: %v", verb, err)
+		}
+		if err := g.paced(now.Add(messages.Duration(time.Second)), "east", verb); err != nil {
+			t.Errorf("%s: a second later: %v", verb, err)
+		}
+	}
+	var done []func()
+	for range quotesAtOnce {
+		end, err := g.quoting(t.Context(), "east")
+		if err != nil {
+			t.Fatal(err)
+		}
+		done = append(done, end)
+	}
+	over, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := g.quoting(over, "east"); messages.KindOf(err) != messages.Unavailable {
+		t.Errorf("one more at once: %v", err)
+	}
+	if end, err := g.quoting(t.Context(), "west"); err != nil {
+		t.Errorf("another site: %v", err)
+	} else {
+		end()
+	}
+	done[0]()
+	if _, err := g.quoting(t.Context(), "east"); err != nil {
+		t.Errorf("when one is made: %v", err)
+	}
+}
+
+// TestJobsAtASilentSiteLeaveRoomForOthers: a site is sent no more jobs than its part.
+func TestJobsAtASilentSiteLeaveRoomForOthers(t *testing.T) {
+	l := bookkeeper(t)
+	r := &remote{site: l.Auctioneer}
+	spec := oneStage(1)
+	for i := range departedPerSite {
+		if err, refused := l.replica.book.Apply(&book.Command{EnterRemote: &book.EnterRemote{Account: "ada", Key: fmt.Sprint(i), Payer: "ada", Spec: &spec, Peer: "north"}}).(error); refused {
+			t.Fatal(err)
+		}
+	}
+	if err := r.room("north"); messages.KindOf(err) != messages.Exhausted {
+		t.Errorf("one job more: %v", err)
+	}
+	if err := r.room("east"); err != nil {
+		t.Errorf("another site: %v", err)
 	}
 }

@@ -30,28 +30,32 @@ type visiting struct {
 func siteServices(at func(verb string, h bus.Handler) bus.Endpoint, v *visiting, r *remote, o *offers) []bus.Service {
 	return []bus.Service{
 		{Name: "candor-auctioneer-peers", Version: "1.0.0", Concurrency: 128, Endpoints: []bus.Endpoint{
-			at(messages.VerbPeerSubmit, forPeers(messages.VerbPeerSubmit, v.submit)),
-			at(messages.VerbPeerCancel, forPeers(messages.VerbPeerCancel, v.cancel)),
-			at(messages.VerbPeerJob, forPeers(messages.VerbPeerJob, v.job)),
-			at(messages.VerbPeerTasks, forPeers(messages.VerbPeerTasks, v.tasks)),
-			at(messages.VerbPeerWhy, forPeers(messages.VerbPeerWhy, v.why)),
-			at(messages.VerbPeerQuote, forPeers(messages.VerbPeerQuote, v.quote)),
+			at(messages.VerbPeerSubmit, forPeers(v, messages.VerbPeerSubmit, v.submit)),
+			at(messages.VerbPeerCancel, forPeers(v, messages.VerbPeerCancel, v.cancel)),
+			at(messages.VerbPeerJob, forPeers(v, messages.VerbPeerJob, v.job)),
+			at(messages.VerbPeerTasks, forPeers(v, messages.VerbPeerTasks, v.tasks)),
+			at(messages.VerbPeerWhy, forPeers(v, messages.VerbPeerWhy, v.why)),
+			at(messages.VerbPeerQuote, forPeers(v, messages.VerbPeerQuote, v.quote)),
 		}},
 		{Name: "candor-auctioneer-news", Version: "1.0.0", Concurrency: 512, Endpoints: []bus.Endpoint{
-			at(messages.VerbPeerJobs, forPeers(messages.VerbPeerJobs, v.jobs)),
+			at(messages.VerbPeerJobs, forPeers(v, messages.VerbPeerJobs, v.jobs)),
 		}},
 		{Name: "candor-auctioneer-output", Version: "1.0.0", Concurrency: 256, Endpoints: []bus.Endpoint{
-			at(messages.VerbPeerLogs, forPeers(messages.VerbPeerLogs, v.logs)),
+			at(messages.VerbPeerLogs, forPeers(v, messages.VerbPeerLogs, v.logs)),
 			at(messages.VerbOutput, bus.Handle(messages.VerbOutput, r.output)),
 			at(messages.VerbOffers, bus.Handle(messages.VerbOffers, o.answer)),
 		}},
 	}
 }
 
-// forPeers has f answer the auctioneers of other sites, each by the name of its site.
-func forPeers[Request, Reply any](verb string, f func(ctx context.Context, home messages.Name, r Request) (Reply, error)) bus.Handler {
+// forPeers has f answer the auctioneers of other sites, each by the name of its site and at
+// its pace.
+func forPeers[Request, Reply any](v *visiting, verb string, f func(ctx context.Context, home messages.Name, r Request) (Reply, error)) bus.Handler {
 	return bus.Handle(verb, func(ctx context.Context, caller messages.Name, r Request) (reply Reply, err error) {
 		home, err := federation.HomeOf(caller)
+		if err == nil {
+			err = v.intake.gate.paced(v.site.Clock(), home, verb)
+		}
 		if err != nil {
 			return reply, err
 		}
@@ -196,10 +200,14 @@ func (v *visiting) cancel(ctx context.Context, home messages.Name, r messages.Jo
 	var c book.Cancel
 	err = v.reader.look(ctx, func(b *book.Book) error {
 		j, err := visitor(home, r.Job).in(b)
-		if err == nil {
-			c = book.Cancel{Job: j.ID, By: j.Account}
+		if err != nil {
+			return err
 		}
-		return err
+		if !j.Active() { // it takes no place in the log, however often it is asked for
+			return messages.Errorf(messages.Ended, "job %v is %v already", j.Visit.Visit, j.Outcome)
+		}
+		c = book.Cancel{Job: j.ID, By: j.Account}
+		return nil
 	})
 	if err != nil {
 		return reply, v.federated.entering(messages.Visit{Home: home, Job: r.Job}, err)
@@ -243,13 +251,15 @@ func (v *visiting) quote(ctx context.Context, home messages.Name, r messages.Pee
 	if err := r.Validate(); err != nil {
 		return reply, err
 	}
+	done, err := v.intake.gate.quoting(ctx, home)
+	if err != nil {
+		return reply, err
+	}
+	defer done()
 	if err := v.peers.check(ctx, home); err != nil {
 		return reply, messages.Errorf(messages.PermissionDenied, "%s", messages.AsError("", err).Message)
 	}
 	if err := v.intake.rules.Complete(&r.Spec); err != nil {
-		return reply, err
-	}
-	if err := federation.Visitable(v.intake.Find(r.Spec.Market)); err != nil {
 		return reply, err
 	}
 	reply.Offers, err = v.offers.own(ctx, messages.VisitorName(r.Account, home), &r.Spec)

@@ -21,9 +21,14 @@ import (
 // verifies checks the bank's journal as an outsider with the site's keys does.
 func verifies(b *bed, k *siteKeys) (ledger.ProofReport, error) {
 	b.Helper()
+	return verifiesRecords(b, k, b.records())
+}
+
+// records are those of the bank's journal.
+func (b *bed) records() (records [][]byte) {
+	b.Helper()
 	var h ledger.History
 	b.bank.machine.read(func(l *ledger.Ledger) { h = l.History() })
-	var records [][]byte
 	for n := uint64(1); n <= h.Count(); n++ {
 		raw, err := h.Record(n)
 		if err != nil {
@@ -31,7 +36,7 @@ func verifies(b *bed, k *siteKeys) (ledger.ProofReport, error) {
 		}
 		records = append(records, raw)
 	}
-	return verifiesRecords(b, k, records)
+	return records
 }
 
 func verifiesRecords(b *bed, k *siteKeys, records [][]byte) (ledger.ProofReport, error) {
@@ -40,7 +45,7 @@ func verifiesRecords(b *bed, k *siteKeys, records [][]byte) (ledger.ProofReport,
 		b.Fatal(err)
 	}
 	v := ledger.NewVerifier(emptyStore(b.T))
-	v.Trust(&ledger.Root{Site: "here", Account: k.AccountKey(), Exchange: exchange, Later: k.Later})
+	v.Trust(&ledger.Root{Site: "here", Account: k.AccountKey(), Exchange: exchange, Later: k.Later}, nil)
 	for _, raw := range records {
 		if err := v.Add(raw); err != nil {
 			return v.Proofs(), err
@@ -297,7 +302,7 @@ func TestALogWithoutTheStatementIsNotTaken(t *testing.T) {
 		t.Fatal(err)
 	}
 	v := ledger.NewVerifier(nil)
-	v.Trust(&ledger.Root{Site: "here", Account: k.AccountKey(), From: 1})
+	v.Trust(&ledger.Root{Site: "here", Account: k.AccountKey(), From: 1}, nil)
 	if err := v.Add(raw); messages.KindOf(err) != messages.Unproven || err == nil {
 		t.Errorf("got %v", err)
 	}

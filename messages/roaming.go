@@ -27,6 +27,9 @@ const (
 // "alice@west". No user of its own can have such a name.
 func VisitorName(account, home Name) Name { return account + "@" + home }
 
+// IsVisitor reports whether the owner of a job is an account of another site.
+func IsVisitor(owner Name) bool { return strings.Contains(owner, "@") }
+
 // ValidOwner reports whether s names the owner of a job: an account of the site,
 // or a visitor.
 func ValidOwner(s string) bool {

@@ -125,7 +125,8 @@ func (s *effects) named() map[messages.JobID]bool {
 	return named
 }
 
-// round moves credits between jobs' accounts and the site, if everybody can pay.
+// round moves credits between jobs' accounts and the site, if everybody can pay. What a
+// visiting job pays is charged when the job has ended: its authorisation is charged once.
 func (s *effects) round(of *Job, legs []Leg) {
 	if legs = s.due(legs); len(legs) == 0 || !s.payable(legs) {
 		return
@@ -141,7 +142,7 @@ func (s *effects) round(of *Job, legs []Leg) {
 			to.Gained += l.Amount
 		}
 	}
-	s.moves(of, slices.DeleteFunc(slices.Clone(legs), func(l Leg) bool { return l.Later && l.From == 0 }))
+	s.moves(of, slices.DeleteFunc(slices.Clone(legs), func(l Leg) bool { return l.Later && l.From == 0 || s.jobs.visits(l.From) }))
 }
 
 // due are payments with those made at once whose payee has been considered meanwhile, and
@@ -199,12 +200,19 @@ func (s *effects) dropPromises(j *Job) {
 // holds cover all legs, so that they need not move as one.
 const mostLegs = messages.MaxLegs / 3
 
-// payable reports whether the hold of each payer covers the payment.
+// visits reports whether a job is another site's.
+func (j *jobs) visits(id messages.JobID) bool { return j.byID[id] != nil && j.byID[id].Visit != nil }
+
+// payable reports whether the hold of each payer covers the payment. Visiting jobs pay the
+// site alone, and nobody pays them.
 func (s *effects) payable(legs []Leg) bool {
 	due := map[messages.JobID]messages.Credits{}
 	for _, l := range legs {
 		payer := s.jobs.byID[l.From]
 		if !s.jobs.stands(l.From) || !s.jobs.stands(l.To) || l.From == l.To || l.Later && l.To == 0 || l.Amount <= 0 || l.Amount > messages.MaxCredits {
+			return false
+		}
+		if s.jobs.visits(l.To) || l.To != 0 && s.jobs.visits(l.From) {
 			return false
 		}
 		if payer == nil {

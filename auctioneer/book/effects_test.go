@@ -85,3 +85,42 @@ func TestListsOfJobs(t *testing.T) {
 		}
 	}
 }
+
+// TestVisitorsPayAtTheirEnd: what a visiting job pays by decisions of its market goes to the
+// site with its one charge, also where it is cancelled; nobody pays it.
+func TestVisitorsPayAtTheirEnd(t *testing.T) {
+	b := New()
+	visit := &Visit{messages.Visit{Home: "west", Job: 17}, "a", 1000}
+	b.must(t, &Command{Submit: &Submit{Account: "ada@west", Key: "17", Payer: "ada@west", Spec: roamSpec(), Held: 9, Visit: visit}})
+	for _, key := range []string{"own", "other"} {
+		b.must(t, &Command{Submit: &Submit{Account: "bob", Key: key, Payer: "bob", Spec: roamSpec(), Hold: key, Held: 9}})
+	}
+	v, own := b.Job(1), b.Job(2)
+	for name, legs := range map[string][]Leg{
+		"to the visitor":                {{From: 2, To: 1, Amount: 1}},
+		"later to the visitor":          {{From: 2, To: 1, Amount: 1, Later: true}},
+		"of the site to the visitor":    {{To: 1, Amount: 1}},
+		"of the visitor to a job":       {{From: 1, To: 2, Amount: 1}},
+		"of the visitor, beyond itself": {{From: 1, Amount: 10}},
+	} {
+		if b.round(own, legs); v.Paid+v.Gained+own.Paid+own.Gained != 0 || len(v.Promised) > 0 || len(slices.Collect(b.EachEffect)) > 0 {
+			t.Fatalf("%s: %+v, %+v", name, v, own)
+		}
+	}
+	b.round(own, []Leg{{From: 1, Amount: 3}, {From: 2, To: 3, Amount: 2}})
+	b.round(own, []Leg{{From: 1, Amount: 4}})
+	if e := slices.Collect(b.EachEffect); len(e) != 1 || len(e[0].Legs) != 1 || e[0].Legs[0].From != 2 || v.Left() != 2 {
+		t.Fatalf("the bank is asked for %+v; left of the visitor's budget is %v", e, v.Left())
+	}
+	b.must(t, &Command{Cancel: &Cancel{Job: 1, By: "ada@west"}})
+	if err, _ := b.Apply(&Command{Settle: &Settle{Job: 1, Charge: 3}}).(error); messages.KindOf(err) != messages.Invalid {
+		t.Errorf("charged beyond what is left: %v", err)
+	}
+	b.must(t, &Command{Settle: &Settle{Job: 1, Charge: 1, Reason: "a place"}})
+	if v.Owed != 8 || v.Paid != 0 || v.Cost() != 0 {
+		t.Errorf("owes %v (%s), and paid %v", v.Owed, v.Why, v.Paid)
+	}
+	if b.round(own, []Leg{{From: 1, Amount: 1}}); v.Paid != 0 {
+		t.Error("a settled visitor pays again")
+	}
+}

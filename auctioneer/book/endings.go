@@ -126,10 +126,13 @@ func (s *endings) settle(c *Settle) error {
 	return nil
 }
 
-// owe notes what a job owes: the charge that its market decided, and the deposit if
-// the site keeps it.
+// owe notes what a job owes: the charge that its market decided, what a visiting job is to
+// pay by decisions of its market, and the deposit if the site keeps it.
 func (j *Job) owe(c *Settle) {
 	j.Settled, j.Owed, j.Why, j.Shares = true, c.Charge, c.Reason, c.Shares
+	if j.Visit != nil && j.Paid > 0 {
+		j.Owed, j.Why, j.Paid = j.Owed+j.Paid, fmt.Sprintf("%s by decisions of its market; %s", j.Paid.Words(), c.Reason), 0
+	}
 	if j.Deposit.Kept {
 		j.Owed += j.Deposit.Amount
 		j.Why = fmt.Sprintf("deposit of %v kept: cancelled by its owner before it was started", j.Deposit.Amount)

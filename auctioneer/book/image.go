@@ -381,7 +381,9 @@ func (b *Book) load(im *Image) {
 	}
 	for i := range im.RemoteJobs {
 		r := &im.RemoteJobs[i]
-		b.remoteJobs[r.ID] = r
+		if b.remoteJobs[r.ID] = r; r.Phase != Over {
+			b.departed[r.Peer]++
+		}
 		b.index.enter(r.Account, r.Key, r.ID, r.Phase <= There)
 	}
 	for i := range im.Past {

@@ -41,11 +41,11 @@ func (s *quotes) quote(q *Quote, now messages.Time) (uint64, error) {
 		if o.Account == q.Account && o.Job == 0 {
 			own++
 		}
-		if isVisitor(o.Account) {
+		if messages.IsVisitor(o.Account) {
 			visitors++
 		}
 	}
-	if isVisitor(q.Account) && visitors >= MaxVisitorQuotes {
+	if messages.IsVisitor(q.Account) && visitors >= MaxVisitorQuotes {
 		return 0, messages.Errorf(messages.Exhausted, "users of other sites have %d valid quotes, the limit; wait until some quotes expire", visitors)
 	}
 	if own >= MaxAccountQuotes || len(s.quoted) >= MaxQuotes {
@@ -67,9 +67,6 @@ func (s *quotes) QuotesOf(home messages.Name, now messages.Time) (n int) {
 	}
 	return n
 }
-
-// isVisitor reports whether an account is one of another site.
-func isVisitor(account messages.Name) bool { return strings.Contains(account, "@") }
 
 // find returns a quote, nil if there is none that holds.
 func (s *quotes) find(id uint64, now messages.Time) *Quote {

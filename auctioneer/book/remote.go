@@ -115,6 +115,7 @@ type Step struct {
 // remote are the jobs of this site that others run.
 type remote struct {
 	remoteJobs map[messages.JobID]*RemoteJob
+	departed   map[messages.Name]int    // by peer: jobs that are not over
 	past       map[messages.JobID]*Past // that are over, and whose records are in the archive
 	handed     int                      // how many of the first of returned are there
 	archive    *archive
@@ -127,6 +128,9 @@ type remote struct {
 // Remote returns a job that another site runs, nil if there is none. It must not
 // be changed.
 func (b *remote) Remote(id messages.JobID) *RemoteJob { return b.remoteJobs[id] }
+
+// Departed counts the jobs at a peer that are not over.
+func (b *remote) Departed(peer messages.Name) int { return b.departed[peer] }
 
 // Receipt returns the answer to the job's submission.
 func (r *RemoteJob) Receipt() RemoteReceipt {
@@ -145,6 +149,7 @@ func (b *remote) enter(c *EnterRemote) (RemoteReceipt, error) {
 		Peer: c.Peer, Chosen: c.Chosen, Submitted: b.clock.now}
 	r.Status = messages.JobSummary{State: messages.Waiting, Reason: "Authorising", Tasks: c.Spec.TaskCount()}
 	b.remoteJobs[r.ID] = r
+	b.departed[r.Peer]++
 	b.watch.touch(r.ID)
 	return r.Receipt(), nil
 }
@@ -288,6 +293,9 @@ func (b *remote) recall(r *RemoteJob, who messages.Name) any {
 // over remembers an ended job, and drops the oldest above the number that is retained.
 func (b *remote) over(r *RemoteJob) {
 	r.Phase = Over
+	if b.departed[r.Peer]--; b.departed[r.Peer] == 0 {
+		delete(b.departed, r.Peer)
+	}
 	b.returned = append(b.returned, r.ID)
 	b.archiveOldest()
 	for len(b.returned) > retainEnded {

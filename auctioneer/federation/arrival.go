@@ -40,20 +40,8 @@ func Arrive(site, home messages.Name, r *messages.PeerSubmitRequest) (*Arrival, 
 		Visit: book.Visit{Visit: messages.Visit{Home: home, Job: r.Job}, Authorisation: a.ID, Until: a.Ends()}}, nil
 }
 
-// Visitable refuses visiting jobs a market in which jobs pay one another on the way:
-// an authorisation is charged once, at the end.
-func Visitable(m *messages.Market) error {
-	if m.Mechanism != messages.BatchQueue {
-		return nil
-	}
-	return messages.Errorf(messages.Invalid, "market: %s moves credits between jobs, and only accounts of its own site can pay; name another market", m.Name)
-}
-
 // Timely refuses a job that its market cannot have ended and charged in time.
 func (a *Arrival) Timely(now messages.Time, m *messages.Market, spec *messages.JobSpec) error {
-	if err := Visitable(m); err != nil {
-		return err
-	}
 	by := LastCall(now, a.Until)
 	switch {
 	case now >= by:

@@ -42,15 +42,17 @@ type Command struct {
 // The rules of releases. Under the first, all peers shared one reserve, a
 // dispute changed nothing, and one peer's full outbox stopped the others'. Under the
 // second a key that was left out could come back. Under the third no site parted. Under
-// the fourth what a peer lost could not be given back to it.
+// the fourth what a peer lost could not be given back to it. Under the fifth the journal did
+// not have what peers signed.
 const (
 	firstRules uint64 = iota
 	boundedRules
 	retiringRules
 	partingRules
 	restoringRules
+	hearingRules
 
-	currentRules = restoringRules
+	currentRules = hearingRules
 )
 
 // Encode returns the command's bytes, as Apply takes them, to be carried out by

@@ -18,6 +18,8 @@ type Books interface {
 	Proven() uint64
 	Asked(verb string, by messages.Name, r *messages.SignedRequest, now messages.Time) (ledger.Rank, *messages.Error)
 	Finish(carriedOut bool)
+	// Hear takes what a peer signed, until Finish.
+	Hear(by messages.Name, verb string, statement []byte)
 	Account(name messages.Name) (messages.AccountReply, error)
 	Done(transfer string) bool
 	Now() messages.Time
@@ -91,9 +93,10 @@ func (s *State) Apply(command []byte) Result {
 		return s.refuse(err)
 	}
 	var r Result
+	heard := s.hear(&c)
 	err = s.carryOut(&c, &r)
-	if asks {
-		s.money.books.Finish(err == nil)
+	if asks || heard {
+		s.money.books.Finish(asks && err == nil)
 	}
 	if err != nil {
 		return s.refuse(err)
@@ -103,6 +106,29 @@ func (s *State) Apply(command []byte) Result {
 		r.Parted.Peer = s.terms.describe(s.peers.byName[r.Parted.Peer.Peer])
 	}
 	return r
+}
+
+// hear has what a peer signed stand in the journal before what comes of it.
+func (s *State) hear(c *Command) bool {
+	var from messages.Name
+	var verb string
+	var statement any
+	switch {
+	case s.money.rules < hearingRules:
+		return false
+	case c.Instructions != nil:
+		from, verb, statement = c.Instructions.Instructions.From, messages.VerbInstruct, c.Instructions
+	case c.Receipt != nil:
+		from, verb, statement = c.Receipt.Receipt.From, verbReceipt, c.Receipt
+	default:
+		return false
+	}
+	body, err := messages.Marshal(statement, messages.Msgpack)
+	if err != nil {
+		return false // nothing that was decoded is so
+	}
+	s.money.books.Hear(messages.ServiceIdentity(from), verb, body)
+	return true
 }
 
 // turn notes that a peer signs with the last of several keys, and retires the others

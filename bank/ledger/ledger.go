@@ -144,6 +144,12 @@ func (l *Ledger) Asked(verb string, by messages.Name, r *messages.SignedRequest,
 	return l.requests.asked(verb, by, r, now)
 }
 
+// Hear takes what a peer's bank signed, which is about to be carried out. It is written
+// down before the first record of what comes of it, and not at all if nothing does.
+func (l *Ledger) Hear(by messages.Name, verb string, statement []byte) {
+	l.requests.hear(by, verb, statement)
+}
+
 // Finish ends the carrying out of a request that was Asked. One that was carried
 // out is written down, whatever it changed.
 func (l *Ledger) Finish(carriedOut bool) {

@@ -2,6 +2,7 @@ package ledger
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/candor-grid/candor/messages"
 )
@@ -77,6 +78,8 @@ func (r *record) note() string {
 		return "the site says which keys are its own"
 	case r.what == requested:
 		return fmt.Sprintf("%s asks for %q, and proves it", r.by, r.verb)
+	case r.what == said:
+		return fmt.Sprintf("the bank of %s says %q, and signs it", strings.TrimPrefix(r.by, "$"), r.verb)
 	case r.what == refused && r.rules >= secondRules:
 		return fmt.Sprintf("%s %q is refused (%v): %s", r.asked.Kind, r.asked.ID, r.refusal.Kind, whyRefused(r.refusal.Kind))
 	case r.what == refused:
@@ -100,7 +103,7 @@ func (r *record) extension() string {
 	}
 }
 
-var whatNames = [...]string{opened: "opened", membership: "membership", done: "done", refused: "refused", lapsed: "lapsed", changed: "changed", trusted: "trusted", requested: "requested"}
+var whatNames = [...]string{opened: "opened", membership: "membership", done: "done", refused: "refused", lapsed: "lapsed", changed: "changed", trusted: "trusted", requested: "requested", said: "said"}
 
 // String returns the name of what a record is about.
 func (w what) String() string {

@@ -17,6 +17,7 @@ const (
 	changed                    // change was made to its account
 	trusted                    // signed is what the site said of its keys
 	requested                  // signed was asked for, and the records behind it are what it came to
+	said                       // signed.Payload is what a peer's bank signed, and the records behind it are what it came to
 )
 
 // marked in a record's first byte says that it ends with a stamp.
@@ -51,8 +52,8 @@ type record struct {
 
 	stamp stamp // done, refused
 
-	signed messages.SignedRequest // trusted, requested
-	verb   string                 // requested
+	signed messages.SignedRequest // trusted, requested, said
+	verb   string                 // requested, said
 	token  proof.Token            // of signed, where it was read already
 	digest digest                 // of signed, where it is looked for
 }
@@ -115,7 +116,7 @@ func (c *codec) record(r *record) {
 		octet(c, &r.rank)
 	}
 	switch r.what {
-	case trusted, requested:
+	case trusted, requested, said:
 		c.text(&r.verb)
 		c.signed(&r.signed)
 	case opened, membership:

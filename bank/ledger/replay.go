@@ -56,7 +56,7 @@ func (p *replay) add(raw []byte) error {
 			return p.expect(p.count, raw, nil)
 		}
 	}
-	if rec.what == trusted || rec.what == requested {
+	if rec.states() {
 		p.askAgain(&rec)
 		return p.expect(p.count, raw, nil)
 	}
@@ -161,6 +161,9 @@ func (p *replay) awaits() bool {
 	return last.linked() && len(p.group) < MaxBatch
 }
 
+// states reports whether a record is what somebody signed, which changes nothing itself.
+func (r *record) states() bool { return r.what == trusted || r.what == requested || r.what == said }
+
 // linked reports whether a record is of a transfer of a chain, and not its last.
 func (r *record) linked() bool { return (r.what == done || r.what == refused) && r.asked.Linked }
 
@@ -168,7 +171,7 @@ func (r *record) linked() bool { return (r.what == done || r.what == refused) &&
 func (p *replay) continues(rec *record) bool {
 	last := &p.group[len(p.group)-1]
 	switch {
-	case rec.what == trusted || rec.what == requested || rec.at != last.at || rec.by != last.by || rec.rank != last.rank || rec.rules != last.rules:
+	case rec.states() || rec.at != last.at || rec.by != last.by || rec.rank != last.rank || rec.rules != last.rules:
 		return false
 	case last.linked():
 		return rec.what == done || rec.what == refused
@@ -282,7 +285,7 @@ func (p *replay) movement(c Command, rec *record) (Command, error) {
 // it is proven a witness checks, by the records alone.
 func (p *replay) askAgain(rec *record) {
 	p.ledger.records.rank = rec.rank
-	if rec.what == requested {
+	if rec.what != trusted {
 		p.ledger.requests.asking = rec
 		p.ledger.requests.writeAsked()
 		return

@@ -177,8 +177,17 @@ func (q *requests) writeAsked() uint64 {
 	q.asking = nil
 	r.at = q.records.now
 	number := q.records.write(r, nil, nil)
-	q.trust.note(r, number)
+	if r.what == requested {
+		q.trust.note(r, number)
+	}
 	return number
+}
+
+// hear has what a peer's bank signed stand before the first record of what comes of it.
+func (q *requests) hear(by messages.Name, verb string, statement []byte) {
+	if q.trust.from != 0 {
+		q.asking = &record{what: said, by: by, verb: verb, rank: Clearing, signed: messages.SignedRequest{Payload: statement}}
+	}
 }
 
 // openSession opens a session on a request that was proven.

@@ -29,8 +29,11 @@ func NewVerifier(s Store) *Verifier {
 }
 
 // Trust has the proofs checked too, against what is known of the site without the
-// journal. Without the private key in it, the marks of transfers are not read.
-func (v *Verifier) Trust(r *Root) { v.witness = &witness{trust: trust{root: r}} }
+// journal. Without the private key in it, the marks of transfers are not read. Peers checks
+// what other sites signed; nil: that is not checked.
+func (v *Verifier) Trust(r *Root, peers Peers) {
+	v.witness = &witness{trust: trust{root: r}, peers: peers}
+}
 
 // Follows reports whether a succession has the keys of the site's account that were in
 // force after the records so far.

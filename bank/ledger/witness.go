@@ -18,7 +18,20 @@ type witness struct {
 	asking *record  // the last request that was signed
 	asked  *Command // what it asks for; nil: of the clearing
 	before stamp    // of the record before, if it is linked to the next
+	peers  Peers    // nil: what peers signed is not checked
 	Report ProofReport
+}
+
+// Peers checks what the banks of other sites signed, and that what moves credits to and
+// from their accounts follows from that.
+type Peers interface {
+	// Asked takes a request of this site whose proof was checked.
+	Asked(verb string, payload []byte) error
+	// Said takes what the bank of a peer signed, or is said to have signed.
+	Said(by messages.Name, verb string, statement []byte) error
+	// Moved takes a movement of the clearing. It reports whether what a peer signed, or an
+	// operator's request that needs no peer, is known to lead to the movement.
+	Moved(t *messages.Transfer, debit, credit messages.Name, amount messages.Credits) (proven bool, err error)
 }
 
 // ProofReport says what of a journal is proven.
@@ -27,7 +40,9 @@ type ProofReport struct {
 	Requests uint64 // that were signed
 	Marked   uint64 // transfers under the marks of sessions
 	Forced   uint64 // records that the rules force
-	Clearing uint64 // records of settlements with other sites, which their clearing proves
+	Clearing uint64 // records of settlements with other sites
+	Said     uint64 // statements that peers' banks signed
+	Unheard  uint64 // movements to or from peers' accounts from before the journal had what peers signed
 	Unread   uint64 // marks that need the site's keys to be checked
 }
 
@@ -56,6 +71,12 @@ func (w *witness) check(number uint64, rec *record) error {
 		return w.learn(number, rec)
 	case requested:
 		return w.vouch(number, rec)
+	case said:
+		if w.peers == nil {
+			return nil
+		}
+		w.Report.Said++
+		return w.peers.Said(rec.by, rec.verb, rec.signed.Payload)
 	case lapsed:
 		w.Report.Forced++
 		return nil
@@ -95,6 +116,11 @@ func (w *witness) vouch(number uint64, rec *record) error {
 	rec.token = token
 	w.trust.note(rec, number)
 	w.Report.Requests++
+	if w.peers != nil {
+		if err := w.peers.Asked(rec.verb, rec.signed.Payload); err != nil {
+			return err
+		}
+	}
 	w.asking, w.asked = rec, nil
 	for verb, name := range requestNames {
 		if name == rec.verb {
@@ -178,7 +204,15 @@ func (w *witness) ofClearing(rec *record) error {
 		return fmt.Errorf("nothing proves that %q asked for transfer %q of %s from %q to %q", clip(rec.by), clip(t.ID), t.Amount.Words(), clip(t.Debit), clip(t.Credit))
 	}
 	w.Report.Clearing++
-	return nil
+	o := &rec.outcome
+	if w.peers == nil || rec.what != done || o.amount == 0 {
+		return nil
+	}
+	proven, err := w.peers.Moved(t, o.debit, o.credit, o.amount)
+	if !proven {
+		w.Report.Unheard++
+	}
+	return err
 }
 
 // changed checks the opening and the change of an account.

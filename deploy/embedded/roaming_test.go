@@ -220,3 +220,51 @@ func TestAContractOutlastsACut(t *testing.T) {
 		t.Errorf("east ran it by contract %q", there.Spec.Contract)
 	}
 }
+
+// TestVisitorsBidInAQueue: jobs of another site bid in a batch queue. What they pay by
+// its decisions they owe in their one charge, also where they are discarded or cancelled,
+// and the books of both sites agree.
+func TestVisitorsBidInAQueue(t *testing.T) {
+	t.Parallel()
+	configs := firstLook(t, "west", "east")
+	configs[1].Nodes = []Node{{Name: "node1", Slots: []messages.ClassSlots{{Class: "batch", Slots: 1}}}}
+	configs[1].Markets = []messages.Market{{Name: "batch", Mechanism: messages.BatchQueue, Classes: []messages.Name{"batch"},
+		PriorJobs: []messages.QueuedType{{Value: 90 * messages.Credit, Delay: messages.Credit / 2, Length: 100e9}}}}
+	sites := startSites(t, configs)
+	alice, bob, dir := connect(t, sites[0], "alice"), connect(t, sites[1], "bob"), t.TempDir()
+	queued := func(file string, value, delay messages.Credits) messages.JobSpec {
+		return job("batch", 1, untilFile(filepath.Join(dir, file)), func(s *messages.JobSpec) {
+			s.Value, s.Delay, s.Length = value*messages.Credit, delay*messages.Credit/10, messages.Duration(100*time.Second)
+		})
+	}
+	first := bob.submit("first", queued("go", 50, 1))
+	bob.running(first)
+	poor := alice.submitTo("poor", "east", queued("go", 80, 1)).Job
+	alice.await("it waits", func() bool { return alice.why(poor).Reason == "WaitingForSlots" })
+	dear := alice.submitTo("dear", "east", queued("never", 90, 50)).Job
+	alice.await("it waits", func() bool { return alice.why(dear).Reason == "WaitingForTurn" })
+	touch(t, filepath.Join(dir, "go"))
+	// Others are believed to lose 50 if the front job runs, and the front job to be worth
+	// 90, which the delay of the other one prevents.
+	if j := alice.final(poor); j.State != messages.Discarded || j.Charged != 50*messages.Credit {
+		t.Errorf("%+v", j.JobSummary)
+	}
+	alice.running(dear)
+	request[messages.CancelReply](alice, messages.Auctioneer, messages.VerbCancel, messages.CancelRequest{Job: dear})
+	if j := alice.final(dear); j.State != messages.Cancelled || j.Charged != 90*messages.Credit {
+		t.Errorf("%+v", j.JobSummary)
+	}
+	for _, s := range sites {
+		operator := connect(t, s, "operator")
+		await.Until(t, "the banks settle", operator.settled)
+		if b := request[messages.BooksReply](operator, messages.Bank, messages.VerbBooks, messages.Empty{}); !b.Balanced {
+			t.Errorf("the books of %s: %+v", s.config.Site, b)
+		}
+	}
+	if a := alice.account(); a.Balance != 860*messages.Credit || a.Reserved != 0 {
+		t.Errorf("alice has %+v", a)
+	}
+	if b := bob.account(); b.Balance != 1000*messages.Credit || b.Reserved != 0 {
+		t.Errorf("bob has %+v", b)
+	}
+}

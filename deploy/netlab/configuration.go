@@ -51,7 +51,9 @@ func (s *Site) configureAgents() error {
 func (s *Site) configuration() embedded.Config {
 	c := embedded.Default()
 	c.Site, c.State, c.Keys = s.Name, filepath.Join(s.dir, "state"), s.keys()
-	c.Plaintext = true // clients and peers, on a network that the lab makes; see doc.go
+	if c.Plaintext = !s.plan.TLS; s.plan.TLS { // without, on a network that the lab makes; see doc.go
+		c.TLS = &embedded.TLS{Cert: filepath.Join(s.tls(), "{host}.pem"), Key: filepath.Join(s.tls(), "{host}.key"), CA: s.ca()}
+	}
 	c.Lease = messages.Duration(s.plan.Lease)
 	c.Operators, c.Accounts = []messages.Name{Operator}, nil
 	for _, u := range s.plan.Users {
@@ -59,6 +61,10 @@ func (s *Site) configuration() embedded.Config {
 	}
 	c.Markets = []messages.Market{{Name: "main", Mechanism: "proportional", Classes: []messages.Name{"map"}}}
 	c.Nodes = []embedded.Node{s.node(0)}
+	if s.plan.Queue {
+		c.Markets = append(c.Markets, messages.Market{Name: QueueMarket, Mechanism: messages.BatchQueue, Pricing: "pivot", Classes: []messages.Name{QueueMarket}})
+		c.Nodes[0].Slots = append(c.Nodes[0].Slots, messages.ClassSlots{Class: QueueMarket, Slots: 1})
+	}
 	return c
 }
 

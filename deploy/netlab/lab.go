@@ -9,6 +9,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/nats-io/nats-server/v2/server"
+
 	"github.com/candor-grid/candor/deploy/embedded"
 	"github.com/candor-grid/candor/deploy/netlab/delay"
 	"github.com/candor-grid/candor/messages"
@@ -23,7 +25,9 @@ type Lab struct {
 	binary   string
 	children []int // of this process, from before the lab
 	links    []link
-	images   bool // the images of disks are in memory
+	planned  int              // sites
+	roads    []*server.Server // see JoinByGateways
+	images   bool             // the images of disks are in memory
 }
 
 // link leads from the border of a site to a host of another.
@@ -38,7 +42,7 @@ func New(dir, binary string, network Network, plans ...Plan) (*Lab, error) {
 	if err := adopt(); err != nil {
 		return nil, err
 	}
-	l := &Lab{Dir: dir, network: network, binary: binary, children: children()}
+	l := &Lab{Dir: dir, network: network, binary: binary, children: children(), planned: len(plans)}
 	for i, p := range plans {
 		s, err := newSite(l, i+1, p)
 		if err != nil {
@@ -79,15 +83,13 @@ func (l *Lab) Join(oneWay time.Duration, limit messages.Credits) error {
 func (l *Lab) peer(from, to *Site, oneWay time.Duration) (embedded.Peer, error) {
 	key, err := to.authority.PublicKey()
 	p := embedded.Peer{Name: to.Name, Keys: []string{key}}
+	if to.plan.TLS {
+		p.CA = to.ca()
+	}
 	if err != nil || to.number > from.number {
 		return p, err
 	}
-	creds, err := to.authority.IssueLink(from.Name)
-	if err != nil {
-		return p, err
-	}
-	p.Creds = filepath.Join(from.dir, "link-"+to.Name+".creds")
-	if err := os.WriteFile(p.Creds, creds, 0o600); err != nil {
+	if p.Creds, err = from.linkCreds(to); err != nil {
 		return p, err
 	}
 	for _, h := range to.Racks {
@@ -96,9 +98,19 @@ func (l *Lab) peer(from, to *Site, oneWay time.Duration) (embedded.Peer, error) 
 			return p, err
 		}
 		l.links = append(l.links, link{made, from, to})
-		p.URLs = append(p.URLs, "nats://"+made.Address())
+		p.URLs = append(p.URLs, to.scheme()+"://"+made.Address())
 	}
 	return p, nil
+}
+
+// linkCreds is the file of credentials that another site issued for this one's servers.
+func (s *Site) linkCreds(to *Site) (string, error) {
+	creds, err := to.authority.IssueLink(s.Name)
+	if err != nil {
+		return "", err
+	}
+	file := filepath.Join(s.dir, "link-"+to.Name+".creds")
+	return file, os.WriteFile(file, creds, 0o600)
 }
 
 // linkPort is where hosts of any site find the link to a host at their border.
@@ -138,6 +150,10 @@ func (l *Lab) Close() error {
 	failed := []error{embedded.Each(running, func(h *Host) error { return h.process.end() })}
 	for _, link := range l.links {
 		failed = append(failed, link.Close())
+	}
+	for _, road := range l.roads {
+		road.Shutdown()
+		road.WaitForShutdown()
 	}
 	endOrphans(l.children)
 	return errors.Join(append(failed, l.network.Close())...)

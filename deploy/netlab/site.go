@@ -30,7 +30,15 @@ type Plan struct {
 	// Disk is the size of a disk of its own that each rack has where the machine permits it
 	// (see Host.HasDisk), in bytes; 0: none.
 	Disk int64
+	// TLS has clients and peers speak TLS, with certificates that the site's own authority
+	// signs.
+	TLS bool
+	// Queue gives the site a second market, a batch queue of one slot on the first node.
+	Queue bool
 }
+
+// QueueMarket is the name of that market, and of its class.
+const QueueMarket messages.Name = "queue"
 
 // Operator is the operator of every site.
 const Operator messages.Name = "operator"
@@ -77,6 +85,9 @@ func newSite(l *Lab, number int, p Plan) (*Site, error) {
 			return nil, err
 		}
 	}
+	if err := s.certify(); err != nil {
+		return nil, err
+	}
 	for _, h := range s.Racks {
 		if p.Disk > 0 {
 			if err := h.giveDisk(p.Disk); err != nil && messages.KindOf(err) != messages.Unavailable {
@@ -114,7 +125,7 @@ func (s *Site) addHost(to *[]*Host, name string) error {
 func (s *Site) URL() string {
 	var urls []string
 	for _, h := range s.Racks {
-		urls = append(urls, fmt.Sprintf("nats://%s:%d", h.Address, natsPort))
+		urls = append(urls, fmt.Sprintf("%s://%s:%d", s.scheme(), h.Address, natsPort))
 	}
 	return strings.Join(urls, ",")
 }
@@ -154,7 +165,13 @@ func (s *Site) Connect(name messages.Name) (bus.Bus, error) {
 	if err != nil {
 		return nil, err
 	}
-	return bus.Connect(bus.Config{URL: s.URL(), Name: name, CredsFile: file})
+	c := bus.Config{URL: s.URL(), Name: name, CredsFile: file}
+	if s.plan.TLS {
+		if c.TLS, err = s.trusts(); err != nil {
+			return nil, err
+		}
+	}
+	return bus.Connect(c)
 }
 
 // creds is the credentials file of a user or the operator.
@@ -173,7 +190,11 @@ func (s *Site) Candor(ctx context.Context, as messages.Name, arguments ...string
 	if err != nil {
 		return nil, err
 	}
-	c := exec.CommandContext(ctx, s.lab.binary, append(arguments, "--server", s.URL(), "--account", as, "--creds", creds)...)
+	arguments = append(arguments, "--server", s.URL(), "--account", as, "--creds", creds)
+	if s.plan.TLS {
+		arguments = append(arguments, "--ca", s.ca())
+	}
+	c := exec.CommandContext(ctx, s.lab.binary, arguments...)
 	c.Env = append(os.Environ(), "NO_COLOR=1", "CANDOR_SITE="+s.Name) // --site of a submission says where it is to run
 	output, err := c.CombinedOutput()
 	if err != nil {

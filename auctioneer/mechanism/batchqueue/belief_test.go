@@ -22,7 +22,7 @@ func moved(t *testing.T, m messages.Market, jobs []*mechanism.Job, seen ...consi
 	for _, s := range seen {
 		c.belief.Consider(s.account, s.job)
 	}
-	net, err := c.net(c.queue(grid(8, jobs...)))
+	net, _, err := c.net(c.queue(grid(8, jobs...)))
 	if err != nil {
 		t.Fatal(err)
 	}

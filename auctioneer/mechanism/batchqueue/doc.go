@@ -46,6 +46,15 @@
 // Payments to a job that waits stay with the site until the job is considered. If the
 // job ends before, they go back to those who paid; a rebate stays with the site.
 //
+// Visitors, jobs of other sites, pay the site, and nobody pays them: a site can invent as
+// many accounts as it likes, and would be paid for each. With expected externalities a visitor
+// pays what the others are expected to lose by its bid: G as if it announced a value or cost of
+// delay of 0, which is the largest G that it can have, less its G. The jobs of the site pay one another as
+// without visitors, each the mean of the others' G of this site less its own; one that is
+// alone among visitors pays as they do. With pivot, visitors pay their taxes and get no
+// rebate. Beliefs are not of visitors' types. A visitor's payments are charged to its
+// authorisation at its end, however it ends.
+//
 // Conventions where nothing is said. A job of length 0 takes nothing and delays
 // nobody; in a schedule it needs its nodes free at an instant. A job alone pays
 // nothing, an empty queue decides nothing. Value and threshold are equal if they
@@ -73,6 +82,9 @@
 // to lengths and widths, and truth is no dominant strategy. Nor is taking part
 // always worth it: budget balance, efficiency and individual rationality do not
 // go together, and a job can pay more than it gains.
+//
+// So it is for a visitor: its payment differs from −G by what it does not announce. It is
+// never below 0. What visitors pay is the site's, so that the sum of all payments is at least zero.
 //
 // With draws this holds up to their error. A live market limits payments to
 // budgets; then those last in the queue receive less, and the sum stays zero.

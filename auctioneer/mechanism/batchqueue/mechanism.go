@@ -82,7 +82,9 @@ func (c *Mechanism) Allocate(view *mechanism.View) *mechanism.Allocation {
 			break
 		}
 		c.rounds[q.waiting[0].Job] = c.round(q, d)
-		c.belief.Consider(q.waiting[0].Account, typeOf(q.waiting[0]))
+		if !messages.IsVisitor(q.waiting[0].Account) { // a site could invent accounts that announce what suits another one
+			c.belief.Consider(q.waiting[0].Account, typeOf(q.waiting[0]))
+		}
 		q.next(d.Runs)
 	}
 	c.direct(view, a)

@@ -110,6 +110,20 @@ func transfer(net, externality []float64) {
 	}
 }
 
+// among are the payments of some jobs to one another.
+func among(externality []float64, jobs []int) []float64 {
+	of := make([]float64, len(jobs))
+	for k, i := range jobs {
+		of[k] = externality[i]
+	}
+	net := make([]float64, len(jobs))
+	if len(jobs) > 1 {
+		transfer(net, of)
+		Balance(net)
+	}
+	return net
+}
+
 // Balance rounds payments that sum to zero but for rounding so that they do
 // exactly: to whole numbers of the largest power of two of which no partial sum
 // has more than 53 bits. What is then missing, less than one of them for each

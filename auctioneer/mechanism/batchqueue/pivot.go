@@ -12,13 +12,15 @@ type Stake struct {
 	// Least and Most say which stakes the account could announce, whatever it does: a
 	// job that is delayed loses something or nothing.
 	Least, Most float64 // −Inf or 0; 0 or +Inf
+	Visits      bool    // of another site, which gets no rebate: it could invent accounts
 }
 
 // Pivot returns what each account pays of a decision, and what it gets back of what all
 // pay. An account whose announcement changes what is decided pays what the others lose
 // by that (Clarke). It gets back a part, the same for all, of the least that all could
 // pay in total, whatever it had announced (Bailey, Cavallo): nothing that it announces
-// moves its rebate, and rebates never come to more than taxes.
+// moves its rebate, and rebates never come to more than taxes. Accounts of other sites get
+// none.
 //
 // With an account's stake at z, and s the sum of the others', all pay together
 //
@@ -35,8 +37,11 @@ func Pivot(stakes []Stake) (taxes, rebates []float64) {
 		return taxes, rebates
 	}
 	gains := make([]float64, n)
-	all := 0.0
+	all, own := 0.0, n
 	for i, s := range stakes {
+		if s.Visits {
+			own--
+		}
 		gains[i] = s.Gain
 		all += s.Gain
 	}
@@ -53,7 +58,9 @@ func Pivot(stakes []Stake) (taxes, rebates []float64) {
 		} else {
 			taxes[i] = max(0, min(-stake.Gain, others))
 		}
-		rebates[i] = leastTotal(gains, below, stake, others) / float64(n)
+		if !stake.Visits {
+			rebates[i] = leastTotal(gains, below, stake, others) / float64(own)
+		}
 	}
 	return taxes, rebates
 }

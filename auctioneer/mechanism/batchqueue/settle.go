@@ -3,6 +3,7 @@ package batchqueue
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/candor-grid/candor/auctioneer/mechanism"
 	"github.com/candor-grid/candor/messages"
@@ -13,8 +14,8 @@ func (c *Mechanism) round(q *queue, d *Decision) *round {
 	r := &round{runs: d.Runs, value: q.Jobs[0].Value, threshold: d.Threshold}
 	if c.config.Pricing == PivotPricing {
 		r.transfers = c.levy(q, d)
-	} else if net, err := c.net(q); err == nil { // else a prior is out of range: the decision stands, nobody pays
-		r.transfers = c.transfers(q, net)
+	} else if net, toSite, err := c.net(q); err == nil { // else a prior is out of range: the decision stands, nobody pays
+		r.transfers = c.transfers(q, net, toSite)
 	}
 	for _, t := range r.transfers {
 		if t.From != 0 {
@@ -52,6 +53,9 @@ func (c *Mechanism) levy(q *queue, d *Decision) (out []mechanism.Payment) {
 		limits[i] = c.left(job).Float()
 	}
 	stakes, of := StakesOf(&q.Queue, d, accounts, limits)
+	for i, job := range q.waiting {
+		stakes[of[i]].Visits = messages.IsVisitor(job.Account)
+	}
 	taxes, rebates := Pivot(stakes)
 	front, site := q.waiting[0].Job, messages.Credits(0)
 	due := make([]messages.Credits, len(taxes))
@@ -87,13 +91,53 @@ func (q *queue) accounts() []messages.Name {
 	return out
 }
 
-// net is what each job of the queue pays, in microcredits, in total 0.
-func (c *Mechanism) net(q *queue) ([]messages.Credits, error) {
-	p, err := Pay(&q.Queue, &Expectation{Mode: c.mode(), Draws: c.draws(len(q.Jobs)), Seed: uint64(q.waiting[0].Job), Priors: c.belief.Priors(&q.Queue, q.accounts())})
-	if err != nil {
-		return nil, err
+// net is what each job of the queue pays, in microcredits: those of this site one another,
+// in total 0, and visitors the site. A job of this site that is alone among visitors pays
+// like a visitor.
+func (c *Mechanism) net(q *queue) (net []messages.Credits, toSite []bool, err error) {
+	net, toSite = make([]messages.Credits, len(q.waiting)), make([]bool, len(q.waiting))
+	var own []int
+	for i, job := range q.waiting {
+		if toSite[i] = messages.IsVisitor(job.Account); !toSite[i] {
+			own = append(own, i)
+		}
 	}
-	return Microcredits(p.Net)
+	if visited := len(own) < len(net); visited && len(own) == 1 {
+		toSite[own[0]], own = true, nil
+	}
+	e := &Expectation{Mode: c.mode(), Draws: c.draws(len(q.Jobs)), Seed: uint64(q.waiting[0].Job), Priors: c.belief.Priors(&q.Queue, q.accounts())}
+	p, err := Pay(&q.Queue, e)
+	if err != nil {
+		return nil, nil, err
+	}
+	if len(own) == len(net) {
+		net, err = Microcredits(p.Net)
+		return net, toSite, err
+	}
+	harmless := q.Queue
+	harmless.Jobs = slices.Clone(q.Jobs)
+	for i := range harmless.Jobs {
+		if toSite[i] {
+			harmless.Jobs[i].Value, harmless.Jobs[i].Delay = 0, 0
+		}
+	}
+	best, err := Pay(&harmless, e)
+	if err != nil {
+		return nil, nil, err
+	}
+	between, err := Microcredits(among(p.Externality, own))
+	if err != nil {
+		return nil, nil, err
+	}
+	for k, i := range own {
+		net[i] = between[k]
+	}
+	for i := range net {
+		if toSite[i] {
+			net[i], _ = messages.RoundCredits(min(max(0, best.Externality[i]-p.Externality[i]), messages.MaxCredits.Float()))
+		}
+	}
+	return net, toSite, nil
 }
 
 // draws keeps a decision on a long queue to some milliseconds.
@@ -105,14 +149,19 @@ func (c *Mechanism) draws(jobs int) int {
 	return min(most, max(least, work/jobs))
 }
 
-// transfers settles net payments from job to job, both in queue order. A payer
-// pays no more than is left of its budget; then those last in the queue receive
+// transfers settles net payments, both from job to job and to the site, in queue order. A
+// payer pays no more than is left of its budget; then those last in the queue receive
 // less.
-func (c *Mechanism) transfers(q *queue, net []messages.Credits) []mechanism.Payment {
+func (c *Mechanism) transfers(q *queue, net []messages.Credits, toSite []bool) []mechanism.Payment {
 	var out []mechanism.Payment
-	to := 0
+	to, front := 0, q.waiting[0].Job
 	for i, payer := range q.waiting {
-		left := min(net[i], payer.Budget-c.owed[payer.Job])
+		left := min(net[i], c.left(payer))
+		if toSite[i] && left > 0 {
+			out = append(out, mechanism.Payment{From: payer.Job, Amount: left, Now: true,
+				Reason: fmt.Sprintf("what its bid is expected to cost others by the decision on job %d", front)})
+			continue
+		}
 		for left > 0 {
 			for to < len(net) && net[to] >= 0 {
 				to++
@@ -122,7 +171,7 @@ func (c *Mechanism) transfers(q *queue, net []messages.Credits) []mechanism.Paym
 			}
 			amount := min(left, -net[to])
 			out = append(out, mechanism.Payment{From: payer.Job, To: q.waiting[to].Job, Amount: amount,
-				Reason: fmt.Sprintf("what its place in the queue of job %d is expected to cost others", q.waiting[0].Job)})
+				Reason: fmt.Sprintf("what its place in the queue of job %d is expected to cost others", front)})
 			left -= amount
 			net[to] += amount
 		}

@@ -42,7 +42,7 @@ const chargedWithin = 30 * time.Second
 // liarPlan is a site of a federation; of the last one there are only lies.
 func liarPlan(name messages.Name) netlab.Plan {
 	p := plan(name, true)
-	p.Agents = 2
+	p.Agents, p.Queue = 2, name == siteNames[0]
 	if name == siteNames[2] {
 		p.Racks = 0
 	}
@@ -121,6 +121,8 @@ func (l *liar) attack(ctx context.Context, all []*member) error {
 		{"says that the job is complete, and does not charge it", l.holdsOn},
 		{"sends trivial jobs, and is silent about their charges", l.floods},
 		{"charges what it may not", l.overcharges},
+		{"bids in a batch queue under invented names", l.queues},
+		{"floods its peer with quotes", l.floodsQuotes},
 		{"settles cycles that its peer has not closed", l.settlesAlone},
 		{"is silent while an honest site settles", func(ctx context.Context) error { return l.othersSettle(ctx, all) }},
 		{"says again what it said", l.repeats},
@@ -284,6 +286,12 @@ func (l *liar) floods(ctx context.Context) error {
 
 // visit sends the n-th trivial job, which may cost so much.
 func (l *liar) visit(ctx context.Context, n int, amount messages.Credits) error {
+	spec := quick(n).Spec
+	return l.visitWith(ctx, n, amount, &spec)
+}
+
+// visitWith sends the n-th job, which may cost so much.
+func (l *liar) visitWith(ctx context.Context, n int, amount messages.Credits, spec *messages.JobSpec) error {
 	ctx, cancel := context.WithTimeout(ctx, answerWithin)
 	defer cancel()
 	job, account := messages.JobID(1_000_000+n), fmt.Sprintf("v%d", n)
@@ -292,10 +300,9 @@ func (l *liar) visit(ctx context.Context, n int, amount messages.Credits) error 
 	if err != nil {
 		return err
 	}
-	spec := quick(n).Spec
 	spec.Budget = amount
 	_, err = bus.Call[messages.PeerSubmitReply](ctx, l.Bus, l.Subject(messages.Auctioneer, messages.VerbPeerSubmit),
-		messages.PeerSubmitRequest{Job: job, Account: account, Spec: spec, Authorisation: a})
+		messages.PeerSubmitRequest{Job: job, Account: account, Spec: *spec, Authorisation: a})
 	return err
 }
 

@@ -61,6 +61,9 @@ var scenarios = map[string]scenario{
 	"storms":     {sites: siteNames[:2], plan: stormyPlan, ready: joined, run: storms},
 	"restore":    {sites: siteNames[:2], plan: duoPlan, ready: joined, run: restore},
 	"quotes":     {sites: siteNames, ready: joined, run: quotes},
+	"tls":        {sites: siteNames[:2], plan: securePlan, ready: joined, run: roads},
+	"gateways":   {sites: siteNames[:2], plan: duoPlan, ready: byGateways, run: roads},
+	"leaders":    {sites: siteNames[:2], plan: duoPlan, ready: joined, run: leaders},
 }
 
 // Names lists the scenarios.

@@ -20,6 +20,7 @@ type witness struct {
 	over     map[messages.JobID]bool          // jobs that have ended, and were charged
 	alone    int                              // of them, while the site was cut off
 	settles  map[messages.JobID]settles
+	visited  bool // by a job of another site
 }
 
 // settles is what a leader said that a job owes.
@@ -35,7 +36,7 @@ type claimed struct {
 }
 
 func newWitness(s *site) witness {
-	return witness{s, map[messages.TaskRef]uint32{}, map[messages.TaskRef]uint32{}, map[messages.TaskRef]claimed{}, map[messages.JobID]messages.Time{}, map[messages.JobID]bool{}, 0, map[messages.JobID]settles{}}
+	return witness{s, map[messages.TaskRef]uint32{}, map[messages.TaskRef]uint32{}, map[messages.TaskRef]claimed{}, map[messages.JobID]messages.Time{}, map[messages.JobID]bool{}, 0, map[messages.JobID]settles{}, false}
 }
 
 // book looks at what an entry of the book has changed.
@@ -50,9 +51,11 @@ func (s *witness) book(data []byte, state automaton, _ any) error {
 	b.EachEffect(s.tally.expects)
 	holds := map[string]messages.JobID{}
 	var paid, gained messages.Credits
+	visited := false
 	for _, j := range jobs(b.Book) {
 		hold := j.Hold
 		if j.Visit != nil {
+			visited = true
 			hold = j.Visit.Visit.String()
 		}
 		if other, twice := holds[hold]; twice {
@@ -71,12 +74,19 @@ func (s *witness) book(data []byte, state automaton, _ any) error {
 		if err := s.job(j); err != nil {
 			return err
 		}
-		paid, gained = paid+j.Paid, gained+j.Gained
+		gained += j.Gained
 		for _, l := range j.Promised {
 			gained += l.Amount
 		}
+		switch {
+		case j.Visit == nil:
+			paid += j.Paid
+		case j.Gained != 0 || len(j.Promised) > 0:
+			return fmt.Errorf("invariant 6: job %d of another site was paid %v and promised %v", j.ID, j.Gained, j.Promised)
+		}
 	}
-	if paid != gained {
+	// A job that is alone among visiting ones pays the site.
+	if s.visited = s.visited || visited; paid < gained || paid > gained && !s.visited {
 		return fmt.Errorf("invariant 6: budget balance: jobs paid one another %v, and were paid %v", paid, gained)
 	}
 	return nil

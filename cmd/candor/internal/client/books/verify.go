@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/candor-grid/candor/bank/clearing"
 	"github.com/candor-grid/candor/bank/history"
 	"github.com/candor-grid/candor/bank/ledger"
 	"github.com/candor-grid/candor/cmd/candor/internal/client/cli"
@@ -33,7 +34,9 @@ in the bank:
   - each hold ended at most once;
   - the checkpoints that the site signed are of this journal;
   - since the site requires proofs, each record that issues or moves credits has
-    a proof of who asked.
+    a proof of who asked;
+  - each movement of credits between sites follows from what the other site's
+    bank signed, with a key that an operator of this site named.
 
 The marks of transfers need the site's keys directory (--keys, or the directory
 of the site on this machine). Without the keys the marks are counted, not
@@ -44,8 +47,8 @@ record, in an empty ledger, and must give the same bytes. Records of earlier
 releases do not say whether a user or an operator asked: the check assumes the
 person who may.
 
-What peers' banks signed is not in the journal. The bank checks those signatures
-when a message comes, and again when a start carries out its log.
+What other sites signed is in the journal since this release. Earlier movements
+between sites are counted, not checked.
 
 The exit code is 1 if anything is wrong. The first error is named.`,
 		Example: `  candor bank verify
@@ -88,6 +91,8 @@ type proofs struct {
 	Unchecked uint64 `json:"unchecked"` // under marks that were not read for want of the site's keys
 	Forced    uint64 `json:"forced"`    // records that follow from the rules
 	Clearing  uint64 `json:"clearing"`  // records of settlements with other sites
+	Peers     uint64 `json:"peers"`     // statements that the banks of other sites signed
+	Unheard   uint64 `json:"unheard"`   // movements between sites from before the journal had such statements
 }
 
 // verification is a check under way.
@@ -120,14 +125,14 @@ func verifyBooks(ctx context.Context, a *cli.App, source journalSource, genesis 
 		return err
 	}
 	if root != nil {
-		v.verifier.Trust(root)
+		v.verifier.Trust(root, clearing.NewWitness(root.Site, clearing.Ed25519))
 	}
 	if err := v.run(ctx, source); err != nil {
 		return cli.Within("the books do NOT verify", err)
 	}
 	if root != nil {
 		r := v.verifier.Proofs()
-		v.result.Proofs = &proofs{From: r.From, Requests: r.Requests, Transfers: r.Marked, Unchecked: r.Unread, Forced: r.Forced, Clearing: r.Clearing}
+		v.result.Proofs = &proofs{From: r.From, Requests: r.Requests, Transfers: r.Marked, Unchecked: r.Unread, Forced: r.Forced, Clearing: r.Clearing, Peers: r.Said, Unheard: r.Unheard}
 	}
 	return a.Show(v.result, func(p *cli.Page) { writeVerified(p, v.result) })
 }
@@ -366,7 +371,10 @@ func writeProofs(p *cli.Page, r *proofs, records uint64) {
 			p.Printf("  not checked: the marks of %s transfers, for which the site's keys are needed (--keys)\n", terminal.Count(r.Unchecked))
 		}
 		if r.Clearing > 0 {
-			p.Printf("  %s records settle with other sites: their own proofs are in the bank's log\n", terminal.Count(r.Clearing))
+			p.Printf("  %s records settle with other sites, on %s that the banks of these sites signed\n", terminal.Count(r.Clearing), terminal.Plural(int(r.Peers), "statement"))
+		}
+		if r.Unheard > 0 {
+			p.Printf("  not checked: what other sites signed for %s movements of earlier releases, which is not in the journal\n", terminal.Count(r.Unheard))
 		}
 	}
 }

@@ -1,0 +1,142 @@
+package batchqueue
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/candor-grid/candor/auctioneer/mechanism"
+	"github.com/candor-grid/candor/messages"
+)
+
+// visited draws a queue of jobs of one belief, some of them of visitors, each of an account of its own.
+func visited(random *rand.Rand, n int) []*mechanism.Job {
+	jobs := make([]*mechanism.Job, n)
+	for i := range jobs {
+		jobs[i] = waiting(messages.JobID(i+1), 1000, 0, 1+random.IntN(20), 1+random.IntN(8))
+		jobs[i].Value, jobs[i].Delay = 60*messages.Credit, 2*messages.Credit
+		jobs[i].Account = fmt.Sprint("u", i)
+		if random.IntN(2) == 0 {
+			jobs[i].Account = messages.VisitorName(jobs[i].Account, "west")
+		}
+	}
+	return jobs
+}
+
+// TestNobodyPaysVisitors: visitors pay the site and are paid by nobody, with both
+// pricings; the site's own jobs pay one another in total nothing, and a job that is alone
+// among visitors pays the site.
+func TestNobodyPaysVisitors(t *testing.T) {
+	random := rand.New(rand.NewPCG(7, 7))
+	paid := map[string]messages.Credits{}
+	for n := range 120 {
+		pricing := []string{"", PivotPricing}[n%2]
+		c := market(t, messages.Market{Pricing: pricing, Draws: 20})
+		jobs := visited(random, 2+random.IntN(5))
+		own := 0
+		for _, j := range jobs {
+			j.Value, j.Delay = messages.Credits(random.IntN(200))*messages.Credit, messages.Credits(random.IntN(9))*messages.Credit
+			j.Budget = j.Value + messages.Credit
+			if !messages.IsVisitor(j.Account) {
+				own++
+			}
+		}
+		c.Allocate(grid(8, jobs...))
+		left := map[messages.JobID]messages.Credits{}
+		for _, r := range c.rounds {
+			for _, p := range r.transfers {
+				for _, j := range jobs {
+					visits := messages.IsVisitor(j.Account)
+					if visits && (p.To == j.Job || p.From == j.Job && p.To != 0) {
+						t.Fatalf("queue %d: %+v of a visitor", n, p)
+					}
+					if visits && p.From == j.Job {
+						paid[pricing+"visitors"] += p.Amount
+					}
+					if p.From == j.Job {
+						left[j.Job] += p.Amount
+					}
+					if left[j.Job] > j.Budget {
+						t.Fatalf("queue %d: job %d pays %v of %v", n, j.Job, left[j.Job], j.Budget)
+					}
+					if !visits && p.From == j.Job && p.To == 0 && pricing == "" {
+						if paid["alone"] += p.Amount; own == len(jobs) {
+							t.Fatalf("queue %d: %+v where nobody visits", n, p)
+						}
+					}
+				}
+			}
+		}
+	}
+	if len(paid) != 3 {
+		t.Errorf("paid: %v", paid)
+	}
+}
+
+// TestVisitorsAreHonest: where beliefs are certain and everybody else is as believed, a
+// visitor, or a job that is alone among visitors, has most by the truth, whichever
+// place in the queue it has.
+func TestVisitorsAreHonest(t *testing.T) {
+	random := rand.New(rand.NewPCG(8, 8))
+	changed := 0
+	for n := range 100 {
+		c := market(t, messages.Market{PriorJobs: []messages.QueuedType{queued(60, 2, 10)}, Draws: 1})
+		jobs := visited(random, 2+random.IntN(4))
+		at := random.IntN(len(jobs))
+		for i, j := range jobs {
+			j.Account = fmt.Sprint("u", i)
+			if i != at || n%3 > 0 {
+				j.Account += "@west"
+			}
+		}
+		own := jobs[at]
+		value, cost := float64(random.IntN(200)), float64(random.IntN(12))
+		q := c.queue(grid(8, jobs...))
+		payoff := func(v, d float64) (payoff float64, runs bool) {
+			own.Value, own.Delay = messages.Credits(v*1e6), messages.Credits(d*1e6)
+			q = c.queue(grid(8, jobs...))
+			decision := c.decide(q)
+			net, _, err := c.net(q)
+			if err != nil {
+				t.Fatal(err)
+			}
+			payoff = -net[at].Float()
+			if net[at] < 0 {
+				t.Fatalf("queue %d: the visitor is paid %v", n, -net[at])
+			}
+			if decision.Runs && at == 0 {
+				payoff += value
+			} else if decision.Runs {
+				payoff -= cost * decision.Delays[at]
+			}
+			return payoff, decision.Runs
+		}
+		truth, runs := payoff(value, cost)
+		for range 10 {
+			lie, other := payoff(float64(random.IntN(300)), float64(random.IntN(20)))
+			if lie > truth+1e-6*math.Max(1, math.Abs(truth)) {
+				t.Fatalf("queue %d, place %d: the truth is worth %v, a lie %v", n, at, truth, lie)
+			}
+			if runs != other {
+				changed++
+			}
+		}
+	}
+	if changed < 100 {
+		t.Errorf("only %d lies change a decision", changed)
+	}
+}
+
+// TestVisitorsMoveNoBelief: what visitors announce is nothing that others pay by.
+func TestVisitorsMoveNoBelief(t *testing.T) {
+	c := market(t, messages.Market{})
+	for i := range fewest + 5 {
+		j := waiting(messages.JobID(i+1), 9, 9, 9, 1)
+		j.Account = messages.VisitorName(fmt.Sprint("u", i), "west")
+		c.Allocate(grid(8, j))
+	}
+	if len(c.belief.seen) != 0 {
+		t.Errorf("%d announcements of visitors are beliefs", len(c.belief.seen))
+	}
+}

@@ -1,0 +1,107 @@
+package bank
+
+import (
+	"bytes"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/candor-grid/candor/bank/clearing"
+	"github.com/candor-grid/candor/bank/ledger"
+	"github.com/candor-grid/candor/messages"
+)
+
+// audited verifies the records of bank "here" with the site's public key alone.
+func audited(t *testing.T, k *siteKeys, records [][]byte) (ledger.ProofReport, error) {
+	v := ledger.NewVerifier(emptyStore(t))
+	v.Trust(&ledger.Root{Site: "here", Account: k.AccountKey()}, clearing.NewWitness("here", clearing.Ed25519))
+	for _, raw := range records {
+		if err := v.Add(raw); err != nil {
+			return v.Proofs(), err
+		}
+	}
+	return v.Proofs(), v.End()
+}
+
+// TestAnAuditorChecksWhatPeersSigned: each movement to or from a peer's account follows from what
+// the peer's bank signed, once; an auditor finds a signature that is altered, repeated, of
+// another key or of another amount, by the journal alone.
+func TestAnAuditorChecksWhatPeersSigned(t *testing.T) {
+	b, k := provenBed(t)
+	b.as(k.issue("operator", "ops"), "ops").grant("1", "ada", 10*c)
+	east := accountKey(t)
+	ops := func(verb string, request any) *messages.SignedRequest {
+		return b.signed(k, "operator", "ops", verb, request)
+	}
+	must := func(command clearing.Command) clearing.Result {
+		t.Helper()
+		command.At = b.clock()
+		r := b.proposeClearing(command)
+		if r.Error != nil {
+			t.Fatal(r.Error)
+		}
+		return r
+	}
+	peer := messages.PeerRequest{Peer: "east", Keys: []string{public(t, east)}, Limit: 20 * c}
+	must(clearing.Command{By: "ops", Peer: &peer, Asked: ops(messages.VerbPeer, peer)})
+
+	// East pays Ada twice, and Ada pays somebody there.
+	in := clearing.Beginning("east", "here")
+	pays := func(amount messages.Credits) {
+		t.Helper()
+		i := messages.Instruction{Kind: messages.InstructPay, ID: "x", Account: "ada", Amount: amount, Reason: "r"}
+		m, err := clearing.SignInstructions(east, messages.Instructions{From: "east", To: "here", First: in.Number + 1, List: []messages.Instruction{i}, Known: in, At: b.clock()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		must(clearing.Command{Instructions: &m})
+		in = clearing.After(in, &i, &messages.TransferResult{Amount: amount})
+	}
+	pays(5 * c)
+	pays(5 * c)
+	remit := messages.RemitRequest{Key: "r", Peer: "east", Payee: "eve", Amount: 4 * c}
+	must(clearing.Command{By: "ada", Remit: &remit, Asked: b.signed(k, "user", "ada", messages.VerbRemit, remit)})
+	sent := messages.Instructions{}
+	b.bank.machine.readClearing(func(s *clearing.State) { sent, _ = s.Outgoing("east", b.clock()) })
+	outcome := messages.TransferResult{Amount: 4 * c}
+	receipt, err := clearing.SignReceipt(east, messages.Receipt{From: "east", To: "here", First: 1, Outcomes: []messages.TransferResult{outcome},
+		Total: clearing.After(clearing.Beginning("here", "east"), &sent.List[0], &outcome), At: b.clock()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	must(clearing.Command{Receipt: &receipt})
+
+	records := b.records()
+	report, err := audited(t, k, records)
+	if err != nil || report.Said != 3 || report.Unheard != 0 {
+		t.Fatalf("got %+v, %v", report, err)
+	}
+	var statements []int
+	for i, raw := range records {
+		if bytes.Contains(raw, []byte("$east")) {
+			statements = append(statements, i)
+		}
+	}
+	with := func(at int, raw []byte) [][]byte {
+		out := slices.Clone(records)
+		out[at] = raw
+		return out
+	}
+	flipped := bytes.Clone(records[statements[0]])
+	flipped[len(flipped)-1] ^= 1
+	more := bytes.Clone(records[statements[0]])
+	more[bytes.Index(more, []byte("ada"))] = 'i'
+	for name, c := range map[string]struct {
+		records [][]byte
+		says    string
+	}{
+		"a flipped signature":      {with(statements[0], flipped), "not under a signature of site east"},
+		"another payee":            {with(statements[0], more), "not under a signature of site east"},
+		"a statement that counted": {with(statements[1], records[statements[0]]), "signed nothing that leads to it"},
+		"another's statement":      {with(statements[2], records[statements[1]]), "signed nothing that leads to it"},
+	} {
+		if _, err := audited(t, k, c.records); messages.KindOf(err) != messages.Unproven || !strings.Contains(err.Error(), c.says) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}

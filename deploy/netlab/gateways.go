@@ -1,0 +1,88 @@
+package netlab
+
+import (
+	"fmt"
+	"net"
+	"net/url"
+	"strconv"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+
+	"github.com/candor-grid/candor/deploy/embedded"
+	"github.com/candor-grid/candor/deploy/netlab/delay"
+	"github.com/candor-grid/candor/messages"
+)
+
+const gatewayPort = 7222
+
+// A cut of a gateway goes unseen for roadPing·(1+roadPings) at most.
+const (
+	roadPing  = 2 * time.Second
+	roadPings = 2
+	roadStart = 30 * time.Second
+)
+
+// JoinByGateways makes two sites, before they are started, peers of one another: the
+// servers of each connect to a NATS server at the site's border, and these two are clusters
+// of one owner that are joined by gateways, over a link of which each direction takes oneWay.
+func (l *Lab) JoinByGateways(oneWay time.Duration, limit messages.Credits) error {
+	if len(l.Sites) != 2 {
+		return messages.Errorf(messages.Invalid, "gateways join two sites here, and the lab has %d", len(l.Sites))
+	}
+	for i, from := range l.Sites {
+		to := l.Sites[1-i]
+		at := func(port int) string { return fmt.Sprintf("%s:%d", l.network.Border(from.number), port) }
+		road, err := delay.Listen(at(gatewayPort+1), fmt.Sprintf("%s:%d", l.network.Border(to.number), gatewayPort), oneWay)
+		if err != nil {
+			return err
+		}
+		l.links = append(l.links, link{road, from, to})
+		key, err := to.authority.PublicKey()
+		if err != nil {
+			return err
+		}
+		creds, err := from.linkCreds(to)
+		if err != nil {
+			return err
+		}
+		from.reserve = limit
+		from.peers = []embedded.Peer{{Name: to.Name, Keys: []string{key}, Limit: limit, URLs: []string{"nats://" + at(leafPort)}, Creds: creds}}
+	}
+	for i, s := range l.Sites {
+		if err := l.startRoad(s, l.Sites[1-i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// roadOf names the server at a site's border, and its cluster: a link between servers of
+// clusters of one name is refused.
+func roadOf(s *Site) string { return "road-of-" + s.Name }
+
+// startRoad starts the server at a site's border. It tells the other one of no address but
+// that of the link to it.
+func (l *Lab) startRoad(s, to *Site) error {
+	const system, between = "SYSTEM", "BETWEEN" // without the first no server has leaf nodes and gateways
+	border := l.network.Border(s.number)
+	o := &server.Options{ServerName: roadOf(s), Host: border, Port: server.RANDOM_PORT, NoSigs: true, NoLog: true,
+		MaxPayload: 8 << 20, PingInterval: roadPing, MaxPingsOut: roadPings}
+	o.SystemAccount, o.Accounts = system, []*server.Account{server.NewAccount(system), server.NewAccount(between)}
+	o.LeafNode.Host, o.LeafNode.Port, o.LeafNode.NoAdvertise, o.LeafNode.Account = border, leafPort, true, between
+	o.Gateway.Name, o.Gateway.Host, o.Gateway.Port = roadOf(s), border, gatewayPort
+	o.Gateway.Advertise = net.JoinHostPort(l.network.Border(to.number), strconv.Itoa(gatewayPort+1))
+	o.Gateway.RejectUnknown = true
+	other := &url.URL{Scheme: "nats", Host: net.JoinHostPort(border, strconv.Itoa(gatewayPort+1))}
+	o.Gateway.Gateways = []*server.RemoteGatewayOpts{{Name: roadOf(to), URLs: []*url.URL{other}}}
+	road, err := server.NewServer(o)
+	if err != nil {
+		return err
+	}
+	l.roads = append(l.roads, road)
+	go road.Start()
+	if !road.ReadyForConnections(roadStart) {
+		return messages.Errorf(messages.Unavailable, "the server at the border of %s does not listen", s.Name)
+	}
+	return nil
+}

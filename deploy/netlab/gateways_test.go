@@ -1,0 +1,105 @@
+package netlab
+
+import (
+	"net/url"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
+
+	"github.com/candor-grid/candor/deploy/embedded"
+	"github.com/candor-grid/candor/deploy/identity"
+	"github.com/candor-grid/candor/messages"
+)
+
+// TestGatewaysCarryRequestsBetweenSites: what sites may ask one another passes from the
+// server of one site to that of the other by way of two clusters that gateways join, not
+// while these are cut, and again after that.
+func TestGatewaysCarryRequestsBetweenSites(t *testing.T) {
+	network, err := Loopback()
+	if err != nil {
+		t.Skip(err)
+	}
+	l := &Lab{Dir: t.TempDir(), network: network}
+	for i, name := range []messages.Name{"west", "east"} {
+		s := &Site{Name: name, lab: l, number: i + 1, dir: t.TempDir()}
+		if s.authority, err = identity.Create(filepath.Join(s.dir, "keys"), name); err != nil {
+			t.Fatal(err)
+		}
+		l.Sites = append(l.Sites, s)
+	}
+	t.Cleanup(func() {
+		if err := l.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	if err := l.JoinByGateways(time.Millisecond, messages.Credit); err != nil {
+		t.Fatal(err)
+	}
+	west, east := linked(t, l.Sites[0]), linked(t, l.Sites[1])
+	verb := messages.PeerVerb{Actor: messages.Bank, Verb: messages.VerbInstruct}
+	if _, err := east.Subscribe(messages.Subject("east", verb.Actor, verb.Verb, "*"), func(m *nats.Msg) { _ = m.Respond(m.Data) }); err != nil {
+		t.Fatal(err)
+	}
+	asks := func(within time.Duration) error {
+		_, err := west.Request(verb.Subject("west", "east"), []byte("1"), within)
+		return err
+	}
+	until := func(what string) {
+		t.Helper()
+		var err error
+		for end := time.Now().Add(roadStart); time.Now().Before(end); {
+			if err = asks(time.Second); err == nil {
+				return
+			}
+		}
+		t.Fatalf("%s: %v", what, err)
+	}
+	until("joined")
+	l.Cut(l.Sites[0])
+	if err := asks(100 * time.Millisecond); err == nil {
+		t.Error("a request passes a cut")
+	}
+	l.Heal(l.Sites[0])
+	until("healed")
+}
+
+// linked is the bank of a site, on a server that is linked to that at the site's border.
+func linked(t *testing.T, s *Site) *nats.Conn {
+	t.Helper()
+	p := s.peers[0]
+	account, err := s.authority.LinkAccount(p.Name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	at, err := url.Parse(p.URLs[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := &server.Options{Host: "127.0.0.1", Port: server.RANDOM_PORT, NoSigs: true, NoLog: true, ServerName: s.Name}
+	if err := s.authority.Secure(o, p.Name); err != nil {
+		t.Fatal(err)
+	}
+	o.LeafNode.Remotes = []*server.RemoteLeafOpts{{LocalAccount: account, Credentials: p.Creds, URLs: []*url.URL{at}}}
+	own, err := server.NewServer(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	own.Start()
+	t.Cleanup(own.Shutdown)
+	if !own.ReadyForConnections(roadStart) {
+		t.Fatal("no server")
+	}
+	creds, err := embedded.WriteCredentials(s.dir, s.authority, identity.Service, messages.ServiceIdentity(messages.Bank))
+	if err != nil {
+		t.Fatal(err)
+	}
+	conn, err := nats.Connect(own.ClientURL(), nats.UserCredentials(creds), nats.CustomInboxPrefix(messages.InboxPrefix(messages.ServiceIdentity(messages.Bank))))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(conn.Close)
+	return conn
+}

@@ -1,0 +1,154 @@
+package trial
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/candor-grid/candor/deploy/netlab"
+	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/bus"
+)
+
+// firstBidder numbers the liar's jobs in the batch queue.
+const firstBidder = 500_000
+
+// queues has visitors of many names wait in a batch queue, who say that each second of
+// waiting costs them far more than they may be charged, who are cancelled and sent
+// again. Each owes at most what was authorised, once, nobody is paid for them, and a job of
+// an honest user in the same queue costs no more than its budget.
+func (l *liar) queues(ctx context.Context) error {
+	bid := func(value, delay messages.Credits, command ...string) *messages.JobSpec {
+		return &messages.JobSpec{Name: "bid", Market: netlab.QueueMarket, Value: value, Delay: delay, Length: messages.Duration(5 * time.Second),
+			Stages: []messages.Stage{{Name: "main", Class: netlab.QueueMarket, Command: command}}}
+	}
+	const authorised = messages.Credit / 4
+	if err := l.visitWith(ctx, firstBidder, authorised, bid(2*authorised, 0, "true")); messages.KindOf(err) != messages.Invalid {
+		l.breaks("a visitor bids a value above its budget: %v", err)
+	}
+	const ghosts = 20
+	for n := range ghosts {
+		spec := bid(authorised, messages.MaxCredits/2, "true")
+		if n == 0 {
+			spec = bid(authorised, 0, "sleep", "1") // so that the others wait
+		}
+		if err := l.visitWith(ctx, firstBidder+1+n, authorised, spec); err != nil {
+			return err
+		}
+	}
+	client, err := l.victim.Connect(users[2])
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	subject := func(verb string) string { return messages.Subject(l.victim.Name, messages.Auctioneer, verb, users[2]) }
+	own := bid(messages.Credit, messages.Credit/100, "true")
+	own.Budget = messages.Credit
+	reply, err := bus.Call[messages.SubmitReply](ctx, client, subject(messages.VerbSubmit), messages.SubmitRequest{Key: "queued", Spec: *own})
+	if err != nil {
+		return err
+	}
+	for n := range ghosts { // said again with another authorisation, and cancelled, ten times each
+		if err := l.visitWith(ctx, firstBidder+1+n, authorised, bid(authorised, 0, "true")); messages.KindOf(err) != messages.Conflict {
+			l.breaks("another job under a number that was used: %v", err)
+		}
+		for range 10 {
+			_, _ = bus.Call[messages.CancelReply](ctx, l.Bus, l.Subject(messages.Auctioneer, messages.VerbPeerCancel), messages.JobRequest{Job: messages.JobID(1_000_000 + firstBidder + 1 + n)})
+		}
+	}
+	return within(ctx, patience, func(ctx context.Context) error {
+		j, err := bus.Call[messages.JobDetail](ctx, client, subject(messages.VerbJob), messages.JobRequest{Job: reply.Job})
+		if err != nil || !j.State.Final() {
+			return fmt.Errorf("job %d in the queue of the liar's visitors: %v, %w", reply.Job, j.State, err)
+		}
+		if j.Charged > own.Budget {
+			l.breaks("a job in the queue of the liar's visitors costs %v of a budget of %v", j.Charged, own.Budget)
+		}
+		jobs, err := ask[messages.JobsReply](ctx, l.victim, messages.Auctioneer, messages.VerbJobs, messages.JobsRequest{All: true, Limit: 1000})
+		if err != nil {
+			return err
+		}
+		taken := 0
+		for _, v := range jobs.Jobs {
+			if v.Visit == nil || v.Visit.Job <= 1_000_000+firstBidder || v.Visit.Job > 1_000_000+firstBidder+ghosts {
+				continue
+			}
+			if taken++; v.State == messages.Settling || !v.State.Final() {
+				return fmt.Errorf("visiting job %v is %v", v.Visit, v.State)
+			}
+			if v.Charged < 0 || v.Charged > authorised {
+				l.breaks("visiting job %v of the queue is charged %v of %v", v.Visit, v.Charged, authorised)
+			}
+		}
+		if taken != ghosts {
+			l.breaks("%d of %d visitors are in the queue's jobs", taken, ghosts)
+		}
+		return nil
+	})
+}
+
+// floodsQuotes asks for offers 200 at a time, and wants that the victim's users are
+// answered nearly as fast as before.
+func (l *liar) floodsQuotes(ctx context.Context) error {
+	const atOnce, samples, apart = 200, 60, 50 * time.Millisecond
+	client, err := l.victim.Connect(users[2])
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	submits := func(key string) (took []time.Duration, err error) {
+		for n := range samples {
+			r := quick(n)
+			r.Key = fmt.Sprintf("%s/%d", key, n)
+			began := time.Now()
+			if _, err := bus.Call[messages.SubmitReply](ctx, client, messages.Subject(l.victim.Name, messages.Auctioneer, messages.VerbSubmit, users[2]), r); err != nil {
+				return nil, err
+			}
+			took = append(took, time.Since(began))
+			if err := wait(ctx, apart); err != nil {
+				return nil, err
+			}
+		}
+		slices.Sort(took)
+		return took, nil
+	}
+	before, err := submits("before quotes")
+	if err != nil {
+		return err
+	}
+	flood, stop := context.WithCancel(ctx)
+	defer stop()
+	var asked, answered atomic.Int64
+	var all sync.WaitGroup
+	for n := range atOnce {
+		all.Go(func() {
+			for flood.Err() == nil {
+				once, cancel := context.WithTimeout(flood, answerWithin)
+				spec := quick(n).Spec
+				asked.Add(1)
+				if _, err := bus.Call[messages.PeerQuoteReply](once, l.Bus, l.Subject(messages.Auctioneer, messages.VerbPeerQuote),
+					messages.PeerQuoteRequest{Account: fmt.Sprintf("v%d", n), Spec: spec}); err == nil {
+					answered.Add(1)
+				}
+				cancel()
+			}
+		})
+	}
+	during, err := submits("beside quotes")
+	stop()
+	all.Wait()
+	if err != nil {
+		return err
+	}
+	l.count("quotes of the liar", int(asked.Load()))
+	l.count("of these answered", int(answered.Load()))
+	l.times("answer to a submission before these", before)
+	l.times("answer to a submission beside these", during)
+	if b, d := before[samples/2], during[samples/2]; d > 4*b && d > 200*time.Millisecond {
+		l.breaks("submissions are answered in %v beside the quotes of %s, and in %v before", d, l.Name, b)
+	}
+	return nil
+}
