@@ -139,6 +139,7 @@ func (m *Market) Allocate(now messages.Time) {
 	if mech, ok := m.mech.(mechanism.Incremental); ok {
 		m.changed = slices.DeleteFunc(m.changed, func(job *mechanism.Job) bool { return m.number[job.Job] == nil })
 		c := mech.Update(&m.view, m.changed, m.gone)
+		m.rescale(now, c.Scale)
 		for i, job := range c.Jobs {
 			if e := m.number[job.Job]; e != nil {
 				m.enforce(now, e, c.Weights[i])

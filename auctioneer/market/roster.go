@@ -19,6 +19,9 @@ type roster struct {
 	number  map[messages.JobID]*entry
 	open    []int // by class: tasks that could be claimed
 	prices  []float64
+	scale   []float64 // by class: the shares of jobs are to be multiplied with it
+	areas   []float64 // by class: the scale, integrated over the seconds up to areasAt
+	areasAt messages.Time
 	changed []*mechanism.Job // since the last allocation
 	gone    []messages.JobID
 }
@@ -26,7 +29,7 @@ type roster struct {
 // entry is a job of the market.
 type entry struct {
 	job     *mechanism.Job
-	share   []float64 // in force, by class
+	share   []float64 // in force, by class, before roster.scale
 	ledger  []account // by class
 	since   messages.Time
 	learned messages.Time // when its run times were asked for; 0: never
@@ -42,10 +45,12 @@ type entry struct {
 type account struct {
 	allocated, received float64 // share-seconds
 	seconds             float64
+	area                float64 // of the class, up to which allocated goes
 }
 
 func newRoster(classes []messages.Name) roster {
-	s := roster{classes: classes, number: map[messages.JobID]*entry{}, prices: make([]float64, len(classes)), open: make([]int, len(classes))}
+	s := roster{classes: classes, number: map[messages.JobID]*entry{}, prices: make([]float64, len(classes)), open: make([]int, len(classes)),
+		scale: slices.Repeat([]float64{1}, len(classes)), areas: make([]float64, len(classes))}
 	for _, c := range classes {
 		s.view.Classes = append(s.view.Classes, mechanism.Class{Name: c})
 	}
@@ -58,6 +63,10 @@ func (s *roster) add(now messages.Time, job *mechanism.Job, p Progress, directs 
 	e := &entry{job: job, share: make([]float64, classes), ledger: make([]account, classes), counted: make([]int, classes), since: now}
 	if directs {
 		e.most = slices.Clone(p.Running)
+	}
+	s.advance(now)
+	for k := range e.ledger {
+		e.ledger[k].area = s.areas[k]
 	}
 	e.become(p)
 	s.count(e)
@@ -109,21 +118,44 @@ func (s *roster) enforce(now messages.Time, e *entry, share []float64) {
 	copy(e.share, share)
 }
 
+// rescale puts another scale in force; nil: 1 for each class.
+func (s *roster) rescale(now messages.Time, scale []float64) {
+	s.advance(now)
+	for k := range s.scale {
+		if s.scale[k] = 1; scale != nil {
+			s.scale[k] = scale[k]
+		}
+	}
+}
+
+// advance integrates the scale up to now.
+func (s *roster) advance(now messages.Time) {
+	if seconds := now.Sub(s.areasAt).Seconds(); seconds > 0 {
+		for k, x := range s.scale {
+			s.areas[k] += seconds * x
+		}
+		s.areasAt = now
+	}
+}
+
 // integrate adds the shares in force, and the slots received, over the time since the
 // last call.
 func (s *roster) integrate(e *entry, now messages.Time) {
+	s.advance(now)
 	seconds := now.Sub(e.since).Seconds()
 	if seconds <= 0 {
 		return
 	}
 	e.since = now
 	for k := range e.ledger {
+		a := &e.ledger[k]
+		area := s.areas[k] - a.area
+		a.area = s.areas[k]
 		if e.job.Pending[k] == 0 || s.view.Classes[k].Slots == 0 {
 			continue
 		}
-		a := &e.ledger[k]
 		a.seconds += seconds
-		a.allocated += seconds * e.share[k]
+		a.allocated += area * e.share[k]
 		a.received += seconds * float64(e.job.Running[k]) / float64(s.view.Classes[k].Slots)
 	}
 }
@@ -140,7 +172,7 @@ func (s *roster) position(id messages.JobID) int {
 func (s *roster) shares(e *entry) []messages.ClassShare {
 	out := make([]messages.ClassShare, len(e.ledger))
 	for k, a := range e.ledger {
-		out[k] = messages.ClassShare{Class: s.classes[k], Now: e.share[k]}
+		out[k] = messages.ClassShare{Class: s.classes[k], Now: e.share[k] * s.scale[k]}
 		// What a mechanism that directs weighs is no share: the best who waits has all weight.
 		if slots := s.view.Classes[k].Slots; (e.job.Pending[k] == 0 || e.most != nil) && slots > 0 {
 			out[k].Now = float64(e.job.Running[k]) / float64(slots)

@@ -221,9 +221,12 @@ type Incremental interface {
 // does not list keep their weights, within the mechanism's stated error.
 type Change struct {
 	// Whole: Jobs is all of view.Jobs; else some of them.
-	Whole   bool
-	Jobs    []*Job
-	Weights [][]float64 // by job, then by class, as in Allocation
+	Whole bool
+	Jobs  []*Job
+	// Weights, by job, then by class, are shares as in Allocation once they are multiplied
+	// with Scale. So are the weights of the jobs that are not listed.
+	Weights [][]float64
+	Scale   []float64 // by class, above 0; nil: 1 for each
 	// The rest is as in Allocation, whole.
 	Prices     []float64
 	Wake       messages.Time
