@@ -38,7 +38,7 @@ type submitting struct {
 	URL, Site, CredsFile string
 	Account, Market      messages.Name
 	Key                  string
-	Jobs, Clients        int
+	Jobs, Clients, Batch int // jobs of one request
 }
 
 type releasing struct {
@@ -159,11 +159,23 @@ func (s *submitting) run(ctx context.Context) error {
 	}
 	defer connection.Close()
 	subject := messages.Subject(s.Site, messages.Auctioneer, messages.VerbSubmit, s.Account)
-	return inParallel(s.Jobs, s.Clients, func(number int) error {
+	return inParallel((s.Jobs+s.Batch-1)/s.Batch, s.Clients, func(number int) error {
 		ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
 		defer cancel()
-		key := fmt.Sprint(s.Key, number)
-		_, err := bus.Call[messages.SubmitReply](ctx, connection, subject, messages.SubmitRequest{Key: key, Spec: benchJob(s.Market, key, 1)})
+		var r messages.SubmitRequest
+		for i := (number - 1) * s.Batch; i < min(number*s.Batch, s.Jobs); i++ {
+			key := fmt.Sprint(s.Key, i)
+			r.Jobs = append(r.Jobs, messages.NewJob{Key: key, Spec: benchJob(s.Market, key, 1)})
+		}
+		if s.Batch == 1 {
+			r = messages.SubmitRequest{Key: r.Jobs[0].Key, Spec: r.Jobs[0].Spec}
+		}
+		reply, err := bus.Call[messages.SubmitReply](ctx, connection, subject, r)
+		for i := range reply.Jobs {
+			if err == nil && reply.Jobs[i].Error != nil {
+				err = reply.Jobs[i].Error
+			}
+		}
 		return err
 	})
 }

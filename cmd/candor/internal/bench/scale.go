@@ -40,6 +40,7 @@ func scaleFlags(c *cobra.Command) {
 	c.Flags().Int("agents", 10_000, "agents of one slot to connect")
 	c.Flags().Int("racks", 64, "connections that the agents share")
 	c.Flags().Int("jobs", 100_000, "jobs to let wait")
+	c.Flags().Int("batch", 1, "jobs that a client submits in one request")
 	c.Flags().Duration("for", 10*time.Second, "`time` to run waiting jobs to their end")
 	c.Flags().String("mechanism", messages.Proportional, "mechanism of the market: proportional or highest-bid")
 }
@@ -47,13 +48,14 @@ func scaleFlags(c *cobra.Command) {
 // crowdedSite is a site under measurement, with its agents and clients in another process.
 type crowdedSite struct {
 	*grid
-	load *load
+	load  *load
+	batch int // jobs that a client submits in one request
 }
 
 // scale connects many agents, keeps every slot busy, lets jobs pile up, and
 // then lets tasks end so that the site has to dispatch among all of them.
 func scale(ctx context.Context, c *cobra.Command) (any, error) {
-	n, err := positive(c, "agents", "racks", "jobs")
+	n, err := positive(c, "agents", "racks", "jobs", "batch")
 	if err != nil {
 		return nil, err
 	}
@@ -67,7 +69,7 @@ func scale(ctx context.Context, c *cobra.Command) (any, error) {
 		return nil, messages.Errorf(messages.Invalid, "mechanism: must be %s or %s, is %.64q", messages.Proportional, messages.HighestBid, mechanism)
 	}
 	r := &scaleResult{Agents: agents, JobsWaiting: jobs}
-	s, err := openCrowded(ctx, mechanism, jobs)
+	s, err := openCrowded(ctx, mechanism, jobs, n[3])
 	if err != nil {
 		return nil, err
 	}
@@ -83,7 +85,7 @@ func scale(ctx context.Context, c *cobra.Command) (any, error) {
 }
 
 // openCrowded starts a site with one node of its own, and the other process.
-func openCrowded(ctx context.Context, mechanism messages.Name, jobs int) (*crowdedSite, error) {
+func openCrowded(ctx context.Context, mechanism messages.Name, jobs, batch int) (*crowdedSite, error) {
 	gate := &gated{}
 	g, err := openMarket(ctx, mechanism, 1, 1, func(string, messages.Name) (runner.Runner, error) { return gate, nil }, crowds(jobs)...)
 	if err != nil {
@@ -94,7 +96,7 @@ func openCrowded(ctx context.Context, mechanism messages.Name, jobs int) (*crowd
 		g.abandon()
 		return nil, err
 	}
-	return &crowdedSite{g, l}, nil
+	return &crowdedSite{g, l, batch}, nil
 }
 
 // join connects agents and fills every slot with a task that lasts.
@@ -161,7 +163,7 @@ func (s *crowdedSite) submitCrowd(from, jobs int) (all spent, err error) {
 		n := min(jobs, crowd-from%crowd)
 		name := crowdOf(from)
 		part, err := s.spend(order{Submit: &submitting{URL: s.URL(), Site: s.Info().Site, CredsFile: s.CredsFile(name), Account: name,
-			Market: s.market, Key: fmt.Sprint("many-", from, "-"), Jobs: n, Clients: 64}})
+			Market: s.market, Key: fmt.Sprint("many-", from, "-"), Jobs: n, Clients: 64, Batch: s.batch}})
 		if err != nil {
 			return all, err
 		}
