@@ -15,9 +15,11 @@ import (
 type roster struct {
 	classes []messages.Name
 	view    mechanism.View
-	jobs    []*entry // as view.Jobs
+	jobs    []*entry // as view.Jobs: some may be gone, until tidy
+	left    int      // how many of them are gone
 	number  map[messages.JobID]*entry
 	open    []int // by class: tasks that could be claimed
+	bidding []int // by class: jobs with such tasks
 	prices  []float64
 	scale   []float64 // by class: the shares of jobs are to be multiplied with it
 	areas   []float64 // by class: the scale, integrated over the seconds up to areasAt
@@ -34,6 +36,7 @@ type entry struct {
 	since   messages.Time
 	learned messages.Time // when its run times were asked for; 0: never
 	told    bool          // it is among the changed
+	gone    bool          // it has been removed
 	Progress
 	most    []int     // by class, where the mechanism directs: claims that it may come to have
 	hidden  []int     // by class: suspended tasks that the mechanism is not to count on; nil: none
@@ -49,7 +52,7 @@ type account struct {
 }
 
 func newRoster(classes []messages.Name) roster {
-	s := roster{classes: classes, number: map[messages.JobID]*entry{}, prices: make([]float64, len(classes)), open: make([]int, len(classes)),
+	s := roster{classes: classes, number: map[messages.JobID]*entry{}, prices: make([]float64, len(classes)), open: make([]int, len(classes)), bidding: make([]int, len(classes)),
 		scale: slices.Repeat([]float64{1}, len(classes)), areas: make([]float64, len(classes))}
 	for _, c := range classes {
 		s.view.Classes = append(s.view.Classes, mechanism.Class{Name: c})
@@ -84,15 +87,44 @@ func (s *roster) remove(now messages.Time, e *entry) {
 	s.integrate(e, now)
 	for k, n := range e.counted {
 		s.open[k] -= n
+		s.bidding[k] -= min(n, 1)
 	}
-	i := s.position(id)
-	s.jobs = slices.Delete(s.jobs, i, i+1)
-	s.view.Jobs = slices.Delete(s.view.Jobs, i, i+1)
+	e.gone = true
+	s.left++
 	s.gone = append(s.gone, id)
 	e.hidden = nil // nothing of it is to be revealed
 	if e.told {    // it may come again, as another
 		s.changed = slices.DeleteFunc(s.changed, func(job *mechanism.Job) bool { return job == e.job })
 	}
+}
+
+// Of more than fewJobs jobs, one in mostLeft may be gone without being taken off the list.
+const (
+	fewJobs  = 4096
+	mostLeft = 64
+)
+
+// tidy takes the jobs that are gone off the list; with some, if they are many.
+func (s *roster) tidy(some bool) {
+	if n := len(s.jobs); s.left == 0 || some && n > fewJobs && s.left < n/mostLeft {
+		return
+	}
+	n := 0
+	for i, e := range s.jobs {
+		if !e.gone {
+			s.jobs[n], s.view.Jobs[n] = e, s.view.Jobs[i]
+			n++
+		}
+	}
+	clear(s.jobs[n:])
+	clear(s.view.Jobs[n:])
+	s.jobs, s.view.Jobs, s.left = s.jobs[:n], s.view.Jobs[:n], 0
+}
+
+// members are the jobs of the market.
+func (s *roster) members() []*entry {
+	s.tidy(false)
+	return s.jobs
 }
 
 // change notes that a job has changed since the last allocation.
@@ -193,6 +225,7 @@ func (s *roster) count(e *entry) {
 	for k, was := range e.counted {
 		e.counted[k] = e.open(k)
 		s.open[k] += e.counted[k] - was
+		s.bidding[k] += min(e.counted[k], 1) - min(was, 1)
 	}
 }
 
@@ -214,9 +247,9 @@ func (e *entry) pull(k int) float64 {
 
 // bidders returns the jobs with work in class k that could be claimed.
 func (s *roster) bidders(k int) []*entry {
-	out := make([]*entry, 0, len(s.jobs))
+	out := make([]*entry, 0, s.bidding[k])
 	for _, e := range s.jobs {
-		if e.open(k) > 0 {
+		if !e.gone && e.open(k) > 0 {
 			out = append(out, e)
 		}
 	}
@@ -256,12 +289,12 @@ func (s *roster) Job(id messages.JobID) *mechanism.Job {
 }
 
 // Jobs is the number of jobs in the market.
-func (s *roster) Jobs() int { return len(s.jobs) }
+func (s *roster) Jobs() int { return len(s.number) }
 
 // Started is the number of jobs in the market that have had a task claimed.
 func (s *roster) Started() int {
 	n := 0
-	for _, e := range s.jobs {
+	for _, e := range s.members() {
 		if e.job.Started != 0 {
 			n++
 		}

@@ -213,7 +213,8 @@ type Incremental interface {
 	Mechanism
 	// Update decides as Allocate does. Changed are the jobs of the view that arrived,
 	// or whose counts of tasks changed, since the last call of either method; gone
-	// are the jobs that left. What other jobs have accrued is as of their last Read.
+	// are the jobs that left, some of which view.Jobs may still have here, in Admit and
+	// in Settle. What other jobs have accrued is as of their last Read.
 	Update(view *View, changed []*Job, gone []messages.JobID) *Change
 }
 

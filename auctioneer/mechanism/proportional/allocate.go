@@ -26,15 +26,24 @@ func (c *Mechanism) Allocate(view *mechanism.View) *mechanism.Allocation {
 // Update decides, told what has changed.
 func (c *Mechanism) Update(view *mechanism.View, changed []*mechanism.Job, gone []messages.JobID) *mechanism.Change {
 	for _, id := range gone {
-		if i, known := c.find(id); known {
+		if i, known := c.find(id); known && !c.seats[i].gone {
 			c.leave(c.seats[i])
-			c.seats = slices.Delete(c.seats, i, i+1)
+			c.seats[i].gone = true
+			c.left++
 		}
+	}
+	if c.left > len(c.seats)/mostLeft {
+		c.seats = slices.DeleteFunc(c.seats, func(s *seat) bool { return s.gone })
+		c.left = 0
 	}
 	for _, job := range changed {
 		i, known := c.find(job.Job)
 		if !known {
 			c.seats = slices.Insert(c.seats, i, c.newSeat())
+		}
+		if c.seats[i].gone {
+			c.seats[i].gone = false
+			c.left--
 		}
 		c.refresh(c.seats[i], job)
 	}
@@ -61,6 +70,7 @@ func (c *Mechanism) find(id messages.JobID) (int, bool) {
 // of the jobs' numbers.
 func (c *Mechanism) meet(jobs []*mechanism.Job) {
 	next, old := make([]*seat, 0, len(jobs)+len(jobs)/8), c.seats
+	c.left = 0
 	for _, job := range jobs {
 		for len(old) > 0 && old[0].job.Job < job.Job {
 			c.leave(old[0])
@@ -69,6 +79,7 @@ func (c *Mechanism) meet(jobs []*mechanism.Job) {
 		s := (*seat)(nil)
 		if len(old) > 0 && old[0].job.Job == job.Job {
 			s, old = old[0], old[1:]
+			s.gone = false
 		} else {
 			s = c.newSeat()
 		}

@@ -26,6 +26,7 @@ type Mechanism struct {
 	classes []messages.Name
 	market  *Market
 	seats   []*seat // all jobs of the view, by number
+	left    int     // how many of them are of jobs that are gone
 	placed  []*seat // by position in market
 	changed []*seat // since the last decision
 	worked  []*seat // whose rows the last decision worked out, if not all
@@ -45,9 +46,13 @@ type Mechanism struct {
 	contention []*Contention
 }
 
+// mostLeft bounds the part of the seats, one in so many, whose jobs are gone.
+const mostLeft = 64
+
 // seat is a job and what it bids.
 type seat struct {
 	job      *mechanism.Job
+	gone     bool // and bids nothing any more
 	at       int  // position in market; −1: it bids nothing
 	rejected bool // its minimum utility, or another's, cannot be met with it
 	bids     bool
