@@ -11,7 +11,8 @@ import (
 )
 
 // submitSeveral takes jobs as if each came with a request of its own: the bank is asked
-// once for all holds, and the estimator once for jobs that are alike.
+// once for all holds, and the estimator once for jobs that are alike. If the outcome of a job is
+// not known yet, the whole request is to be sent again.
 func (l *submissions) submitSeveral(ctx context.Context, account messages.Name, r *messages.SubmitRequest) (reply messages.SubmitReply, err error) {
 	if err := r.Several(); err != nil {
 		return reply, err
@@ -41,6 +42,11 @@ func (l *submissions) submitSeveral(ctx context.Context, account messages.Name, 
 		}
 	}
 	l.enterAll(ctx, under, func(k int, reply messages.SubmitReply, err error) { replies[places[k]], errs[places[k]] = reply, err })
+	for _, err := range errs {
+		if messages.KindOf(err).Retriable() { // the jobs that were taken have the same answers then
+			return reply, err
+		}
+	}
 	reply.Jobs = make([]messages.SubmitOutcome, len(r.Jobs))
 	l.replica.read(func(b *book.Book) {
 		for i := range reply.Jobs {
