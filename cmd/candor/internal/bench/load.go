@@ -49,7 +49,9 @@ type releasing struct {
 // outcome is what came of an order.
 type outcome struct {
 	Seconds float64 `json:"seconds"`
-	Ended   int     `json:"ended"` // tasks of which the leader knows the end
+	Ended   int     `json:"ended"`   // tasks of which the leader knows the end
+	Longest float64 `json:"longest"` // seconds that an exchange of a node took meanwhile, at most
+	Start   float64 `json:"start"`   // 99th percentile of the seconds from a claim to its task
 	Error   string  `json:"error,omitempty"`
 }
 
@@ -135,7 +137,7 @@ func carryOut(ctx context.Context, in io.Reader, out io.Writer) error {
 		}
 		r := outcome{Seconds: time.Since(began).Seconds()}
 		if h != nil {
-			r.Ended = h.count()
+			r.Ended, r.Longest, r.Start = h.count()
 		}
 		if err != nil {
 			r.Error = err.Error()

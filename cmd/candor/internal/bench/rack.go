@@ -27,6 +27,9 @@ type hall struct {
 	want  int  // tasks that are waited for
 	full  chan struct{}
 	ended int // tasks whose end the leader knows
+	// longest is how long an exchange took at most, since the last count.
+	longest time.Duration
+	starts  []float64 // seconds from a claim to its task, since the last count
 }
 
 // rack is nodes on one connection.
@@ -250,7 +253,7 @@ func (r *rack) work() {
 			continue
 		}
 		r.say(n)
-		request := n.exchange
+		request, began := n.exchange, time.Now()
 		r.mu.Unlock()
 		reply, err := r.ask(n, &request)
 		if err != nil && messages.KindOf(err) != messages.Fenced {
@@ -258,7 +261,7 @@ func (r *rack) work() {
 		}
 		r.mu.Lock()
 		n.talks = false
-		r.answered(n, reply, err)
+		r.answered(n, reply, time.Since(began), err)
 		r.mu.Unlock()
 	}
 }
@@ -293,7 +296,7 @@ func (r *rack) ask(n *simulated, x *messages.Exchange) (*messages.ExchangeReply,
 }
 
 // answered carries out an answer.
-func (r *rack) answered(n *simulated, reply *messages.ExchangeReply, err error) {
+func (r *rack) answered(n *simulated, reply *messages.ExchangeReply, took time.Duration, err error) {
 	if err != nil {
 		if n.repeats = true; messages.KindOf(err) == messages.Fenced {
 			n.session = 0
@@ -302,7 +305,7 @@ func (r *rack) answered(n *simulated, reply *messages.ExchangeReply, err error) 
 		return
 	}
 	n.repeats, n.heard = false, time.Now()
-	r.hall.tell(len(n.exchange.Finished))
+	r.hall.tell(len(n.exchange.Finished), took, len(reply.Grants) > 0)
 	for _, g := range reply.Grants {
 		n.attempts = append(n.attempts, g.Attempt)
 	}
@@ -375,11 +378,14 @@ func (h *hall) start(n int) {
 	}
 }
 
-// tell counts tasks whose end the leader knows.
-func (h *hall) tell(n int) {
+// tell counts tasks whose end the leader knows, told by an exchange that took so long.
+func (h *hall) tell(n int, took time.Duration, starts bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.ended += n
+	if h.ended += n; starts {
+		h.starts = append(h.starts, took.Seconds())
+	}
+	h.longest = max(h.longest, took)
 }
 
 // await returns a channel that is closed when so many tasks have started since.
@@ -412,9 +418,14 @@ func (h *hall) release(last bool) {
 	}
 }
 
-// count is how many ended tasks the leader knows.
-func (h *hall) count() int {
+// count is how many ended tasks the leader knows, and since the last count the longest
+// exchange and the 99th percentile of those that started a task, in seconds.
+func (h *hall) count() (ended int, longest, start float64) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return h.ended
+	if len(h.starts) > 0 {
+		start = quantile(h.starts, 0.99)
+	}
+	longest, h.longest, h.starts = h.longest.Seconds(), 0, nil
+	return h.ended, longest, start
 }

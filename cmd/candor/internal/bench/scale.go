@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/bus"
 	"github.com/candor-grid/candor/nodeagent/runner"
 )
 
@@ -26,8 +27,11 @@ type scaleResult struct {
 	LastTenthMicros   float64 `json:"submission_cpu_last_tenth_us"`
 	TasksPerSecond    float64 `json:"tasks_per_second"` // dispatched while the jobs wait
 	TaskMicros        float64 `json:"task_cpu_us"`
+	StartMillis       float64 `json:"start_p99_ms"`    // from a claim to its task, as the agents see it
 	JobsPerSecond     float64 `json:"jobs_per_second"` // of one task: run, ended and paid
 	JobMicros         float64 `json:"job_cpu_us"`
+	LongestMillis     float64 `json:"longest_exchange_ms"` // of a node, while the jobs arrived
+	FailoverSeconds   float64 `json:"failover_seconds"`    // from the end of the leader until another answers
 	BytesPerArrival   float64 `json:"vector_bytes_per_arrival"`
 	VectorsPerArrival float64 `json:"vectors_per_arrival"`
 	HeapBytes         uint64  `json:"heap_bytes"` // after a collection
@@ -81,7 +85,27 @@ func scale(ctx context.Context, c *cobra.Command) (any, error) {
 	if err := s.pileUp(jobs, r); err != nil {
 		return nil, err
 	}
+	if r.FailoverSeconds, err = s.failover(ctx); err != nil {
+		return nil, err
+	}
 	return *r, s.dispatchAll(agents, span, r)
+}
+
+// failover stops the leader of the auctioneer, and returns how many seconds later another
+// replica answers.
+func (s *crowdedSite) failover(ctx context.Context) (seconds float64, err error) {
+	stopped := s.Leader(messages.Auctioneer)
+	began := time.Now()
+	if err := s.StopReplica(messages.Auctioneer, stopped); err != nil {
+		return 0, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
+	defer cancel()
+	if _, err := bus.Call[messages.StatusReply](ctx, s.bus, s.subject(messages.VerbStatus), messages.Empty{}); err != nil {
+		return 0, err
+	}
+	seconds = time.Since(began).Seconds()
+	return seconds, s.StartReplica(messages.Auctioneer, stopped)
 }
 
 // openCrowded starts a site with one node of its own, and the other process.
@@ -140,6 +164,7 @@ func (s *crowdedSite) pileUp(jobs int, r *scaleResult) error {
 			r.FirstTenthMicros = part.micros(tenth)
 		}
 		r.LastTenthMicros = part.micros(min(tenth, jobs-from))
+		r.LongestMillis = max(r.LongestMillis, part.longest*1e3)
 		all.seconds, all.cpu = all.seconds+part.seconds, all.cpu+part.cpu
 	}
 	r.SubmissionsPerSec, r.SubmissionMicros = float64(jobs)/all.seconds, all.micros(jobs)
@@ -167,7 +192,7 @@ func (s *crowdedSite) submitCrowd(from, jobs int) (all spent, err error) {
 		if err != nil {
 			return all, err
 		}
-		all.seconds, all.cpu = all.seconds+part.seconds, all.cpu+part.cpu
+		all.seconds, all.cpu, all.longest = all.seconds+part.seconds, all.cpu+part.cpu, max(all.longest, part.longest)
 		from, jobs = from+n, jobs-n
 	}
 	return all, nil
@@ -180,6 +205,7 @@ func (s *crowdedSite) dispatchAll(agents int, span time.Duration, r *scaleResult
 	if err != nil {
 		return err
 	}
+	r.StartMillis = wave.start * 1e3
 	r.TasksPerSecond, r.TaskMicros = float64(agents)/wave.seconds, wave.micros(agents)
 	before, cpu, began := wave.ended, processorTime(), time.Now()
 	if _, err := s.load.do(order{Release: &releasing{}}); err != nil {
@@ -199,6 +225,8 @@ type spent struct {
 	seconds float64
 	cpu     time.Duration
 	ended   int
+	longest float64 // seconds that an exchange of a node took
+	start   float64 // 99th percentile of the seconds from a claim to its task
 }
 
 // micros is the processor time for each of some things.
@@ -210,7 +238,7 @@ func (s spent) micros(things int) float64 {
 func (s *crowdedSite) spend(o order) (spent, error) {
 	before := processorTime()
 	r, err := s.load.do(o)
-	return spent{r.Seconds, processorTime() - before, r.Ended}, err
+	return spent{r.Seconds, processorTime() - before, r.Ended, r.Longest, r.Start}, err
 }
 
 // processorTime is that of this process so far.
