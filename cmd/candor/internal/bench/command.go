@@ -32,7 +32,7 @@ var measurements = []measurement{
 	{"ledger", "transfers in a second of a bank, and of PostgreSQL beside it", ledger, ledgerFlags},
 	{"memory", "memory of a site after many jobs have ended", memory, memoryFlags},
 	{"scale", "a site with many agents and many waiting jobs", scale, scaleFlags},
-	{"curves", "how tasks, submissions and memory grow with a site, as JSON and SVG", growthCurves, curvesFlags},
+	{"curves", "how rates and memory grow with a site, as JSON and SVG", growthCurves, curvesFlags},
 }
 
 // Command returns `candor bench`.

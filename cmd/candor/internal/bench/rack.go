@@ -397,7 +397,7 @@ func (h *hall) await(tasks int) <-chan struct{} {
 	return h.full
 }
 
-// release ends all tasks that run. With last those that start then last again.
+// release ends all tasks in hand, also those that are suspended. With last those that start then last again.
 func (h *hall) release(last bool) {
 	h.mu.Lock()
 	h.holds = last
@@ -406,9 +406,7 @@ func (h *hall) release(last bool) {
 		r.mu.Lock()
 		for _, n := range r.nodes {
 			for _, a := range slices.Clone(n.attempts) {
-				if !slices.Contains(n.suspended, a) {
-					r.end(n, a, messages.Exited)
-				}
+				r.end(n, a, messages.Exited)
 			}
 			if len(n.finished) > 0 {
 				r.speak(n)

@@ -77,7 +77,7 @@ func scale(ctx context.Context, c *cobra.Command) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer s.abandon()
+	defer s.stop()
 	defer s.load.end()
 	if r.ConnectSeconds, err = s.join(ctx, agents, racks); err != nil {
 		return nil, err
@@ -117,7 +117,7 @@ func openCrowded(ctx context.Context, mechanism messages.Name, jobs, batch int) 
 	}
 	l, err := startLoad(ctx)
 	if err != nil {
-		g.abandon()
+		g.stop()
 		return nil, err
 	}
 	return &crowdedSite{g, l, batch}, nil

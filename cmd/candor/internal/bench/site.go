@@ -38,12 +38,8 @@ type grid struct {
 // stop closes the site and removes what it kept.
 func (g *grid) stop() {
 	_ = g.Close()
-	g.abandon()
+	_ = os.RemoveAll(g.dir)
 }
-
-// abandon removes what the site kept and leaves the rest to the process's end:
-// for a site whose thousands of agents would take minutes to take leave one by one.
-func (g *grid) abandon() { _ = os.RemoveAll(g.dir) }
 
 // makeRunner makes the runner of a node, with a directory to keep things in.
 type makeRunner func(dir string, node messages.Name) (runner.Runner, error)
