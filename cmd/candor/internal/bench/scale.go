@@ -85,10 +85,11 @@ func scale(ctx context.Context, c *cobra.Command) (any, error) {
 	if err := s.pileUp(jobs, r); err != nil {
 		return nil, err
 	}
-	if r.FailoverSeconds, err = s.failover(ctx); err != nil {
+	if err := s.dispatchAll(agents, span, r); err != nil {
 		return nil, err
 	}
-	return *r, s.dispatchAll(agents, span, r)
+	r.FailoverSeconds, err = s.failover(ctx)
+	return *r, err
 }
 
 // failover stops the leader of the auctioneer, and returns how many seconds later another
