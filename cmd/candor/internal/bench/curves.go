@@ -57,7 +57,7 @@ var scaleDrawn = [][2]string{{"tasks_per_second", "tasks a second"}, {"submissio
 func curvesFlags(c *cobra.Command) {
 	c.Flags().String("dir", "curves", "directory for curves.json and curves.svg")
 	for _, g := range growths {
-		c.Flags().String(g.over, g.sizes, "sizes to measure at; empty: none")
+		c.Flags().String(g.over, g.sizes, "sizes to measure at, or none")
 	}
 }
 
@@ -103,13 +103,13 @@ func growthCurves(ctx context.Context, c *cobra.Command) (any, error) {
 
 func sizesOf(c *cobra.Command, flag string) (sizes []int, err error) {
 	text, err := c.Flags().GetString(flag)
-	if err != nil || text == "" {
+	if err != nil || text == "none" {
 		return nil, err
 	}
 	for _, field := range strings.Split(text, ",") {
 		n, err := strconv.Atoi(strings.TrimSpace(field))
 		if err != nil || n < 1 {
-			return nil, messages.Errorf(messages.Invalid, "--%s: %q is not a whole number from 1 on; write sizes like 2,8,32", flag, field)
+			return nil, messages.Errorf(messages.Invalid, "--%s: %q is not a whole number from 1 on; write sizes like 2,8,32, or none", flag, field)
 		}
 		sizes = append(sizes, n)
 	}
