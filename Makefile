@@ -48,7 +48,7 @@ NFPM ?= github.com/goreleaser/nfpm/v2/cmd/nfpm@v2.43.0
 REFERENCE = $(GO) run -tags $(TAGS) ./cmd/candor/internal/reference
 
 .DEFAULT_GOAL := help
-.PHONY: help audit build clients console console-shots console-test run test race vet lint lint-deploy fuzz attack soak bench lab chaos figures clean docs install share sbom packages reproducible
+.PHONY: help audit build clients console console-shots console-test run test race vet lint lint-deploy fuzz attack soak bench curves lab chaos figures clean docs install share sbom packages reproducible
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -161,6 +161,9 @@ soak: ## run the tests of what is concurrent and those on random cases SOAK (10)
 
 bench: build ## measure latency, throughput and the rest on this machine
 	@for bench in latency dispatch processes wake auction ledger scale; do ./bin/candor bench $$bench --json || exit 1; done
+
+curves: build ## measure over growing slots, nodes and waiting jobs, into bin/curves (hours on a slow machine)
+	./bin/candor bench curves --dir bin/curves
 
 lab: ## sites of several hosts on this machine: kill, cut off, upgrade, federate; SCENARIO=failover for one
 	@mkdir -p bin

@@ -74,9 +74,10 @@ func (g *gate) quoting(ctx context.Context, home messages.Name) (done func(), er
 	}
 }
 
-// enter notes that a submission is under way until it leaves, and says how many
-// others of its account are that the book does not know.
-func (g *gate) enter(b *book.Book, account messages.Name, key string) (others int) {
+// enter notes that a submission is under way until it leaves, and says how many jobs its
+// account has that have not ended, with those others under way that the book does not know. Where
+// the account is far below most, those are counted too that the book does know.
+func (g *gate) enter(b *book.Book, account messages.Name, key string, most int) (pending int) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.entering == nil {
@@ -86,12 +87,16 @@ func (g *gate) enter(b *book.Book, account messages.Name, key string) (others in
 		g.entering[account] = map[string]int{}
 	}
 	g.entering[account][key]++
+	pending = b.Pending(account)
+	if all := pending + len(g.entering[account]) - 1; all < most {
+		return all
+	}
 	for other := range g.entering[account] {
 		if other != key && b.Entered(account, other) == nil {
-			others++
+			pending++
 		}
 	}
-	return others
+	return pending
 }
 
 func (g *gate) leave(account messages.Name, key string) {
@@ -132,7 +137,7 @@ func (l *submissions) within(s *submission) (leave func(), err error) {
 		}
 	}
 	most, pending := l.Limits.PendingJobs, 0
-	l.replica.read(func(b *book.Book) { pending = b.Pending(s.Account) + l.gate.enter(b, s.Account, s.Key) })
+	l.replica.read(func(b *book.Book) { pending = l.gate.enter(b, s.Account, s.Key, most) })
 	leave = func() { l.gate.leave(s.Account, s.Key) }
 	if most > 0 && pending >= most {
 		leave()

@@ -40,6 +40,9 @@ func (l *submissions) submit(ctx context.Context, account messages.Name, r messa
 	if !messages.ValidName(account) {
 		return reply, messages.Errorf(messages.Invalid, "account %q is not a valid name", account)
 	}
+	if r.Jobs != nil {
+		return l.submitSeveral(ctx, account, &r)
+	}
 	if r.Site != "" && r.Site != l.Site {
 		return l.remote.submit(ctx, account, &r)
 	}
@@ -60,42 +63,66 @@ func (l *submissions) submitHere(ctx context.Context, account messages.Name, r *
 
 // enter has a submission that was prepared paid for and committed.
 func (l *submissions) enter(ctx context.Context, s *submission, dryRun bool) (reply messages.SubmitReply, err error) {
-	known, err := l.known(s)
+	known, leave, err := l.begin(s)
 	if err != nil {
 		return reply, err
 	}
 	if known != nil {
-		return answer(*known), nil
-	}
-	if s.heeded {
-		if err := intake.Heeds(s.Spec, s.Market, l.Markets); err != nil {
-			return reply, err
-		}
-	}
-	leave, err := l.within(s)
-	if err != nil {
-		return reply, err
+		return *known, nil
 	}
 	defer leave()
-	if err := l.admit(s); err != nil {
-		return reply, err
-	}
 	if dryRun {
 		return messages.SubmitReply{Market: s.Spec.Market, Payer: s.Payer, Held: s.Held(), Tasks: s.Spec.TaskCount()}, l.affordable(ctx, s)
 	}
 	utility := l.askUtility(ctx, s)
 	if err := l.secure(ctx, s); err != nil {
-		// Another try of the same request may have been committed meanwhile, and its
-		// job even have ended, which resolved the hold.
-		if known, _ := l.known(s); known != nil {
-			return answer(*known), nil
-		}
-		return reply, err
+		return l.unsecured(s, err)
 	}
-	s.Assume(<-utility)
+	return l.commit(ctx, s, <-utility)
+}
+
+// begin takes a submission up: it returns the answer of one that was committed before, or
+// what is to be called once the submission is over.
+func (l *submissions) begin(s *submission) (known *messages.SubmitReply, leave func(), err error) {
+	receipt, err := l.known(s)
+	if err != nil {
+		return nil, nil, err
+	}
+	if receipt != nil {
+		reply := answer(*receipt)
+		return &reply, nil, nil
+	}
+	if s.heeded {
+		if err := intake.Heeds(s.Spec, s.Market, l.Markets); err != nil {
+			return nil, nil, err
+		}
+	}
+	if leave, err = l.within(s); err != nil {
+		return nil, nil, err
+	}
+	if err := l.admit(s); err != nil {
+		leave()
+		return nil, nil, err
+	}
+	return nil, leave, nil
+}
+
+// unsecured is the answer to a submission whose hold was refused. Another try of the
+// same request may have been committed meanwhile, and its job even have ended, which
+// resolved the hold.
+func (l *submissions) unsecured(s *submission, err error) (messages.SubmitReply, error) {
+	if known, _ := l.known(s); known != nil {
+		return answer(*known), nil
+	}
+	return messages.SubmitReply{}, err
+}
+
+// commit enters a submission that was paid for into the book.
+func (l *submissions) commit(ctx context.Context, s *submission, utility *messages.UtilityReply) (messages.SubmitReply, error) {
+	s.Assume(utility)
 	receipt, err := propose[book.Receipt](ctx, l.Auctioneer, s.Command())
 	if err != nil {
-		return reply, err
+		return messages.SubmitReply{}, err
 	}
 	l.metrics.submissions.Inc()
 	return answer(receipt), nil
@@ -126,13 +153,33 @@ func (l *submissions) secure(ctx context.Context, s *submission) error {
 	if s.visit != nil {
 		return l.federated.accept(ctx, s.visit)
 	}
-	l.replica.read(func(b *book.Book) { s.Seen = b.LastEffect() + 1 })
-	request := messages.TransferRequest{Transfers: s.Hold(l.Clock().Add(l.HoldFor))}
-	reply, err := askActor[messages.TransferReply](ctx, l.federated.peers, messages.Bank, messages.VerbTransfer, request)
-	if err != nil {
-		return err
+	return l.holdAll(ctx, []*submission{s})[0]
+}
+
+// holdAll has the bank hold the budgets of submissions, by one request, and returns what it
+// said of each.
+func (l *submissions) holdAll(ctx context.Context, all []*submission) []error {
+	var request messages.TransferRequest
+	ends := make([]int, len(all)) // of the transfers of each
+	l.replica.read(func(b *book.Book) {
+		for _, s := range all {
+			s.Seen = b.LastEffect() + 1
+		}
+	})
+	until := l.Clock().Add(l.HoldFor)
+	for i, s := range all {
+		request.Transfers = append(request.Transfers, s.Hold(until)...)
+		ends[i] = len(request.Transfers)
 	}
-	return s.Secured(reply.Results)
+	reply, err := askActor[messages.TransferReply](ctx, l.federated.peers, messages.Bank, messages.VerbTransfer, request)
+	errs, from := make([]error, len(all)), 0
+	for i, s := range all {
+		if errs[i] = err; err == nil {
+			errs[i] = s.Secured(reply.Results[min(from, len(reply.Results)):min(ends[i], len(reply.Results))])
+		}
+		from = ends[i]
+	}
+	return errs
 }
 
 // affordable checks for a dry run what a hold would.

@@ -44,6 +44,50 @@ type SubmitRequest struct {
 	// Site is where the job is to run; default: the one that is asked. [AnySite]
 	// leaves the choice to its auctioneer.
 	Site Name `json:"site,omitempty"`
+	// Jobs are submitted instead of Key and Spec, at most MaxSubmitted: each is taken or
+	// refused alone, as if it came with a request of its own.
+	Jobs []NewJob `json:"jobs,omitempty" wire:"trim"`
+}
+
+// MaxSubmitted is how many jobs one request may submit.
+const MaxSubmitted = 1000
+
+// NewJob is one of several jobs of a SubmitRequest.
+type NewJob struct {
+	Key  string  `json:"key"`
+	Spec JobSpec `json:"spec"`
+}
+
+// Several reports what is wrong with a request of several jobs in itself, apart from its jobs.
+func (r *SubmitRequest) Several() error {
+	switch {
+	case len(r.Jobs) > MaxSubmitted:
+		return Errorf(TooLarge, "jobs: %d are more than the %d that one request may submit; send several requests", len(r.Jobs), MaxSubmitted)
+	case r.Key != "" || len(r.Spec.Stages) > 0:
+		return Errorf(Invalid, "jobs: cannot go together with key and spec; give each job its own key and spec")
+	case r.Site != "":
+		return Errorf(Invalid, "jobs: run at this site; submit jobs for another site one by one")
+	}
+	keys := make(map[string]bool, len(r.Jobs))
+	for i := range r.Jobs {
+		key := r.Jobs[i].Key
+		if keys[key] {
+			return Errorf(Invalid, "jobs[%d].key: %.64q is the key of an earlier job of the request; give each job a key of its own", i, key)
+		}
+		keys[key] = true
+	}
+	return nil
+}
+
+// SubmitOutcome is what came of one of several submissions.
+type SubmitOutcome struct {
+	Job      JobID    `json:"job"` // 0 for a dry run
+	Market   Name     `json:"market"`
+	Payer    Name     `json:"payer"`
+	Held     Credits  `json:"held"`
+	Tasks    int      `json:"tasks"`
+	Warnings []string `json:"warnings,omitempty"`
+	Error    *Error   `json:"error,omitempty"` // why the job was not taken
 }
 
 // SubmitReply is the job's number and what was set aside for it.
@@ -57,6 +101,8 @@ type SubmitReply struct {
 	Chosen string  `json:"chosen,omitempty"` // why that site, where the auctioneer chose
 	// Warnings are what of the job the site does not enforce.
 	Warnings []string `json:"warnings,omitempty"`
+	// Jobs answers those of the request, in the same order.
+	Jobs []SubmitOutcome `json:"jobs,omitempty" wire:"trim"`
 }
 
 // JobRequest names a job, in the queries job and why.

@@ -19,6 +19,8 @@ const (
 	// RulesUncounted is the value from which the end of a job also says how many attempts
 	// did not count.
 	RulesUncounted = 2
+	// RulesMany is the value from which the book takes MaxActive jobs.
+	RulesMany = 3
 	// MaxKept bounds the attempts of a job that are kept: the first ones of each stage
 	// that came to nothing, in equal parts.
 	MaxKept = 64

@@ -9,9 +9,10 @@ import (
 // Limits of a book. They are the same on every replica, as they decide what a
 // command does.
 const (
-	MaxActive      = 500_000 // jobs that have not ended
-	RetainEnded    = 20_000  // ended jobs that are remembered, with their keys
-	RetainWhole    = 1_000   // ended jobs of this site whose records stay in the book
+	MaxActive      = 2_000_000 // jobs that have not ended
+	maxActiveOnce  = 500_000   // the same before RulesMany
+	RetainEnded    = 20_000    // ended jobs that are remembered, with their keys
+	RetainWhole    = 1_000     // ended jobs of this site whose records stay in the book
 	MaxNodes       = 100_000
 	DefaultAttempt = 3 // attempts of a task, where its stage does not say
 )
@@ -243,8 +244,12 @@ func (b *Book) refusal(c *Submit) error {
 	if err := b.visitors.check(c.Visit); err != nil {
 		return err
 	}
-	if b.Active() >= MaxActive {
-		return messages.Errorf(messages.Exhausted, "the site holds %d jobs that have not ended; submit again later", MaxActive)
+	most := MaxActive
+	if b.rules < RulesMany {
+		most = maxActiveOnce
+	}
+	if b.Active() >= most {
+		return messages.Errorf(messages.Exhausted, "the site holds %d jobs that have not ended; submit again later", most)
 	}
 	if n := b.Pending(c.Account); c.Most > 0 && n >= c.Most {
 		return messages.Errorf(messages.Exhausted, "account %s has %d jobs that have not ended, as many as it may; submit again when one has", c.Account, n)

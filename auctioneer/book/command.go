@@ -277,7 +277,7 @@ type Leg struct {
 }
 
 // Stamp makes the command one of now, by the rules of this program.
-func (c *Command) Stamp(now messages.Time) { c.At, c.Rules = now, RulesUncounted }
+func (c *Command) Stamp(now messages.Time) { c.At, c.Rules = now, RulesMany }
 
 // Decode reads a command as Encode wrote it.
 func Decode(data []byte) (*Command, error) {

@@ -9,8 +9,8 @@ import (
 
 // Bounds on jobs that cross between sites.
 const (
-	MaxRemoteJobs = 100_000       // that other sites run and that have not ended
-	MaxVisits     = MaxActive / 2 // of other sites that are remembered: the rest is for this site's own
+	MaxRemoteJobs = 100_000 // that other sites run and that have not ended
+	MaxVisits     = 250_000 // of other sites that are remembered: the rest is for this site's own
 )
 
 // RemoteJob is a job of this site's user that another site runs. It has a number among

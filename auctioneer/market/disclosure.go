@@ -54,7 +54,7 @@ func (s Seen) Prices() []messages.ClassPrice {
 			out[k].Price = s.prices[k]
 		}
 	}
-	for _, e := range s.jobs {
+	for _, e := range s.members() {
 		for k, n := range e.Pending {
 			if n > 0 {
 				out[k].Bidders++
@@ -94,7 +94,7 @@ func (m *Market) Told(k int) bool {
 			*in = append(*in, who)
 		}
 	}
-	for _, e := range m.jobs {
+	for _, e := range m.members() {
 		if e.Pending[k]+suspended(e, k) > 0 {
 			note(&waits, e.job.Account)
 		}
@@ -112,7 +112,7 @@ func (m *Market) Told(k int) bool {
 // is there with 0.
 func (m *Market) UsedBy() map[messages.Name]int {
 	used := map[messages.Name]int{}
-	for _, e := range m.jobs {
+	for _, e := range m.members() {
 		for _, n := range e.Running {
 			used[e.job.Account] += n
 		}
@@ -123,7 +123,7 @@ func (m *Market) UsedBy() map[messages.Name]int {
 // others counts the other accounts that wait in a class and that run there, up to two.
 func (s Seen) others(k int) (waiting, running int) {
 	var waits, runs messages.Name
-	for _, e := range s.jobs {
+	for _, e := range s.members() {
 		who := e.job.Account
 		if who == s.account {
 			continue
@@ -148,7 +148,7 @@ func suspended(e *entry, k int) int {
 // Top returns jobs with their shares, at most limit: the largest budgets first, or where
 // budgets are not told, the first that came.
 func (s Seen) Top(now messages.Time, limit int) []messages.JobShare {
-	listed := slices.DeleteFunc(slices.Clone(s.jobs), func(e *entry) bool { return !s.listed(e) })
+	listed := slices.DeleteFunc(slices.Clone(s.members()), func(e *entry) bool { return !s.listed(e) })
 	if s.all || s.tells != Queue {
 		slices.SortStableFunc(listed, func(a, b *entry) int { return cmp.Compare(b.job.Budget, a.job.Budget) })
 	}
@@ -176,7 +176,7 @@ func (s Seen) Top(now messages.Time, limit int) []messages.JobShare {
 func (s Seen) Next() (out []messages.NextJob) {
 	for k, c := range s.classes {
 		var best *entry
-		for _, e := range s.jobs {
+		for _, e := range s.members() {
 			if e.Pending[k] > 0 && (best == nil || e.share[k] > best.share[k]) {
 				best = e
 			}

@@ -8,12 +8,20 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// drawnAhead is how many jobs are drawn at a time.
-const drawnAhead = 256
+// Jobs are drawn drawnAhead at a time, or one for each drawnOf of the market if these are more, so
+// that a draw costs about the same however many jobs wait. Where more than MostJobs bid, so
+// that vectors are samples, draws are used for drawnFor: until then they follow the shares of
+// when they were made, as a vector does for ResampleAfter. Else they follow each decision.
+const (
+	drawnAhead = 256
+	drawnOf    = 256
+	drawnFor   = messages.Duration(100e6)
+)
 
 // draws choose jobs for claims whose own choice has no work left.
 type draws struct {
 	ahead  [][]messages.JobID // by class
+	drawn  []messages.Time    // by class: when they were drawn
 	roster *roster
 }
 
@@ -69,16 +77,18 @@ func (d *draws) Substitute(k int, rng *rand.Rand) messages.JobID {
 }
 
 func (d *draws) draw(k int, rng *rand.Rand) {
-	queue := d.ahead[k][:0]
-	systematic(d.roster.bidders(k), k, drawnAhead, rng.Float64(), func(e *entry) { queue = append(queue, e.job.Job) })
+	queue, n := d.ahead[k][:0], max(drawnAhead, d.roster.bidding[k]/drawnOf)
+	systematic(d.roster.bidders(k), k, n, rng.Float64(), func(e *entry) { queue = append(queue, e.job.Job) })
 	rng.Shuffle(len(queue), func(i, j int) { queue[i], queue[j] = queue[j], queue[i] })
-	d.ahead[k] = queue
+	d.ahead[k], d.drawn[k] = queue, d.roster.view.Now
 }
 
 // clear drops the draws of old shares.
-func (d *draws) clear() {
+func (d *draws) clear(now messages.Time) {
 	for k := range d.ahead {
-		d.ahead[k] = nil
+		if d.roster.bidding[k] <= MostJobs || now.Sub(d.drawn[k]) >= drawnFor {
+			d.ahead[k] = nil
+		}
 	}
 }
 

@@ -28,7 +28,7 @@ type Market struct {
 func New(manner Manner, config messages.Market, mech mechanism.Mechanism) *Market {
 	m := &Market{Config: config, mech: mech, stale: true, roster: newRoster(config.Classes)}
 	m.directives = directives{manner: manner, roster: &m.roster}
-	m.draws = draws{ahead: make([][]messages.JobID, len(config.Classes)), roster: &m.roster}
+	m.draws = draws{ahead: make([][]messages.JobID, len(config.Classes)), drawn: make([]messages.Time, len(config.Classes)), roster: &m.roster}
 	return m
 }
 
@@ -56,7 +56,7 @@ func (m *Market) BidOf(j *book.Job) *mechanism.Bid {
 
 // Admit asks the mechanism whether it takes a bid.
 func (m *Market) Admit(now messages.Time, bid *mechanism.Bid) error {
-	m.view.Now = now
+	m.look(now)
 	return m.mech.Admit(&m.view, bid)
 }
 
@@ -65,7 +65,7 @@ func (m *Market) SetSlots(now messages.Time, slots, idle []int) {
 	for i := range m.view.Classes {
 		c := &m.view.Classes[i]
 		if c.Slots != slots[i] {
-			for _, e := range m.jobs {
+			for _, e := range m.members() {
 				m.integrate(e, now)
 			}
 			m.stale = true
@@ -122,7 +122,7 @@ func (m *Market) Remove(now messages.Time, id messages.JobID) (*mechanism.Job, [
 
 // Settle asks the mechanism what a job that has ended owes.
 func (m *Market) Settle(now messages.Time, job *mechanism.Job, end mechanism.End) []mechanism.Payment {
-	m.view.Now = now
+	m.look(now)
 	return m.mech.Settle(&m.view, job, end)
 }
 
@@ -135,10 +135,11 @@ func (m *Market) Wake() messages.Time { return m.wake }
 // Allocate asks the mechanism to decide. A mechanism that can decide about changes
 // alone gets only the changes.
 func (m *Market) Allocate(now messages.Time) {
-	m.view.Now = now
+	m.look(now)
 	if mech, ok := m.mech.(mechanism.Incremental); ok {
 		m.changed = slices.DeleteFunc(m.changed, func(job *mechanism.Job) bool { return m.number[job.Job] == nil })
 		c := mech.Update(&m.view, m.changed, m.gone)
+		m.rescale(now, c.Scale)
 		for i, job := range c.Jobs {
 			if e := m.number[job.Job]; e != nil {
 				m.enforce(now, e, c.Weights[i])
@@ -158,7 +159,15 @@ func (m *Market) Allocate(now messages.Time) {
 	}
 	m.stale = false
 	m.roster.forgetChanges()
-	m.draws.clear()
+	m.draws.clear(now)
+}
+
+// look brings the view up to a time. In that of an incremental mechanism some jobs may
+// still be there that are gone.
+func (m *Market) look(now messages.Time) {
+	_, told := m.mech.(mechanism.Incremental)
+	m.tidy(told)
+	m.view.Now = now
 }
 
 // Charge tells the mechanism the cost and the time of the jobs' slots so far, of all
@@ -185,6 +194,7 @@ func (m *Market) Quote(now messages.Time, bid *mechanism.Bid, class []messages.V
 	if !ok {
 		return nil, messages.Errorf(messages.Invalid, "market: %s sells no contracts; its jobs are submitted without a quote", m.Config.Name)
 	}
+	m.tidy(false)
 	m.view.Now = now
 	return q.Quote(&m.view, bid, class, seed)
 }
@@ -195,6 +205,7 @@ func (m *Market) Explain(now messages.Time, id messages.JobID) (mechanism.Explan
 	if e == nil {
 		return mechanism.Explanation{}, false
 	}
+	m.tidy(false)
 	m.view.Now = now
 	return m.mech.Explain(&m.view, e.job), true
 }

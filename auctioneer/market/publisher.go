@@ -92,8 +92,8 @@ func (p *Publisher) header(m *Market) messages.Vector {
 
 // target is what agents should hold of class k now.
 func (p *Publisher) target(m *Market, k int, now messages.Time, rng *rand.Rand) published {
-	bidders := m.bidders(k)
-	if len(bidders) <= MostJobs {
+	if m.bidding[k] <= MostJobs {
+		bidders := m.bidders(k)
 		jobs := make([]messages.JobWeight, len(bidders))
 		for i, e := range bidders {
 			jobs[i] = messages.JobWeight{Job: e.job.Job, Weight: weight(e.pull(k))}
@@ -110,7 +110,7 @@ func (p *Publisher) target(m *Market, k int, now messages.Time, rng *rand.Rand) 
 			return held
 		}
 	}
-	return published{jobs: sample(bidders, k, rng), sampled: now}
+	return published{jobs: sample(m.bidders(k), k, rng), sampled: now}
 }
 
 // sample draws MostJobs places in proportion to the shares, and gives each job

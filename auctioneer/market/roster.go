@@ -15,10 +15,15 @@ import (
 type roster struct {
 	classes []messages.Name
 	view    mechanism.View
-	jobs    []*entry // as view.Jobs
+	jobs    []*entry // as view.Jobs: some may be gone, until tidy
+	left    int      // how many of them are gone
 	number  map[messages.JobID]*entry
 	open    []int // by class: tasks that could be claimed
+	bidding []int // by class: jobs with such tasks
 	prices  []float64
+	scale   []float64 // by class: the shares of jobs are to be multiplied with it
+	areas   []float64 // by class: the scale, integrated over the seconds up to areasAt
+	areasAt messages.Time
 	changed []*mechanism.Job // since the last allocation
 	gone    []messages.JobID
 }
@@ -26,11 +31,12 @@ type roster struct {
 // entry is a job of the market.
 type entry struct {
 	job     *mechanism.Job
-	share   []float64 // in force, by class
+	share   []float64 // in force, by class, before roster.scale
 	ledger  []account // by class
 	since   messages.Time
 	learned messages.Time // when its run times were asked for; 0: never
 	told    bool          // it is among the changed
+	gone    bool          // it has been removed
 	Progress
 	most    []int     // by class, where the mechanism directs: claims that it may come to have
 	hidden  []int     // by class: suspended tasks that the mechanism is not to count on; nil: none
@@ -42,10 +48,12 @@ type entry struct {
 type account struct {
 	allocated, received float64 // share-seconds
 	seconds             float64
+	area                float64 // of the class, up to which allocated goes
 }
 
 func newRoster(classes []messages.Name) roster {
-	s := roster{classes: classes, number: map[messages.JobID]*entry{}, prices: make([]float64, len(classes)), open: make([]int, len(classes))}
+	s := roster{classes: classes, number: map[messages.JobID]*entry{}, prices: make([]float64, len(classes)), open: make([]int, len(classes)), bidding: make([]int, len(classes)),
+		scale: slices.Repeat([]float64{1}, len(classes)), areas: make([]float64, len(classes))}
 	for _, c := range classes {
 		s.view.Classes = append(s.view.Classes, mechanism.Class{Name: c})
 	}
@@ -58,6 +66,10 @@ func (s *roster) add(now messages.Time, job *mechanism.Job, p Progress, directs 
 	e := &entry{job: job, share: make([]float64, classes), ledger: make([]account, classes), counted: make([]int, classes), since: now}
 	if directs {
 		e.most = slices.Clone(p.Running)
+	}
+	s.advance(now)
+	for k := range e.ledger {
+		e.ledger[k].area = s.areas[k]
 	}
 	e.become(p)
 	s.count(e)
@@ -75,15 +87,44 @@ func (s *roster) remove(now messages.Time, e *entry) {
 	s.integrate(e, now)
 	for k, n := range e.counted {
 		s.open[k] -= n
+		s.bidding[k] -= min(n, 1)
 	}
-	i := s.position(id)
-	s.jobs = slices.Delete(s.jobs, i, i+1)
-	s.view.Jobs = slices.Delete(s.view.Jobs, i, i+1)
+	e.gone = true
+	s.left++
 	s.gone = append(s.gone, id)
 	e.hidden = nil // nothing of it is to be revealed
 	if e.told {    // it may come again, as another
 		s.changed = slices.DeleteFunc(s.changed, func(job *mechanism.Job) bool { return job == e.job })
 	}
+}
+
+// Of more than fewJobs jobs, one in mostLeft may be gone without being taken off the list.
+const (
+	fewJobs  = 4096
+	mostLeft = 64
+)
+
+// tidy takes the jobs that are gone off the list; with some, if they are many.
+func (s *roster) tidy(some bool) {
+	if n := len(s.jobs); s.left == 0 || some && n > fewJobs && s.left < n/mostLeft {
+		return
+	}
+	n := 0
+	for i, e := range s.jobs {
+		if !e.gone {
+			s.jobs[n], s.view.Jobs[n] = e, s.view.Jobs[i]
+			n++
+		}
+	}
+	clear(s.jobs[n:])
+	clear(s.view.Jobs[n:])
+	s.jobs, s.view.Jobs, s.left = s.jobs[:n], s.view.Jobs[:n], 0
+}
+
+// members are the jobs of the market.
+func (s *roster) members() []*entry {
+	s.tidy(false)
+	return s.jobs
 }
 
 // change notes that a job has changed since the last allocation.
@@ -109,21 +150,44 @@ func (s *roster) enforce(now messages.Time, e *entry, share []float64) {
 	copy(e.share, share)
 }
 
+// rescale puts another scale in force; nil: 1 for each class.
+func (s *roster) rescale(now messages.Time, scale []float64) {
+	s.advance(now)
+	for k := range s.scale {
+		if s.scale[k] = 1; scale != nil {
+			s.scale[k] = scale[k]
+		}
+	}
+}
+
+// advance integrates the scale up to now.
+func (s *roster) advance(now messages.Time) {
+	if seconds := now.Sub(s.areasAt).Seconds(); seconds > 0 {
+		for k, x := range s.scale {
+			s.areas[k] += seconds * x
+		}
+		s.areasAt = now
+	}
+}
+
 // integrate adds the shares in force, and the slots received, over the time since the
 // last call.
 func (s *roster) integrate(e *entry, now messages.Time) {
+	s.advance(now)
 	seconds := now.Sub(e.since).Seconds()
 	if seconds <= 0 {
 		return
 	}
 	e.since = now
 	for k := range e.ledger {
+		a := &e.ledger[k]
+		area := s.areas[k] - a.area
+		a.area = s.areas[k]
 		if e.job.Pending[k] == 0 || s.view.Classes[k].Slots == 0 {
 			continue
 		}
-		a := &e.ledger[k]
 		a.seconds += seconds
-		a.allocated += seconds * e.share[k]
+		a.allocated += area * e.share[k]
 		a.received += seconds * float64(e.job.Running[k]) / float64(s.view.Classes[k].Slots)
 	}
 }
@@ -140,7 +204,7 @@ func (s *roster) position(id messages.JobID) int {
 func (s *roster) shares(e *entry) []messages.ClassShare {
 	out := make([]messages.ClassShare, len(e.ledger))
 	for k, a := range e.ledger {
-		out[k] = messages.ClassShare{Class: s.classes[k], Now: e.share[k]}
+		out[k] = messages.ClassShare{Class: s.classes[k], Now: e.share[k] * s.scale[k]}
 		// What a mechanism that directs weighs is no share: the best who waits has all weight.
 		if slots := s.view.Classes[k].Slots; (e.job.Pending[k] == 0 || e.most != nil) && slots > 0 {
 			out[k].Now = float64(e.job.Running[k]) / float64(slots)
@@ -161,6 +225,7 @@ func (s *roster) count(e *entry) {
 	for k, was := range e.counted {
 		e.counted[k] = e.open(k)
 		s.open[k] += e.counted[k] - was
+		s.bidding[k] += min(e.counted[k], 1) - min(was, 1)
 	}
 }
 
@@ -182,9 +247,9 @@ func (e *entry) pull(k int) float64 {
 
 // bidders returns the jobs with work in class k that could be claimed.
 func (s *roster) bidders(k int) []*entry {
-	out := make([]*entry, 0, len(s.jobs))
+	out := make([]*entry, 0, s.bidding[k])
 	for _, e := range s.jobs {
-		if e.open(k) > 0 {
+		if !e.gone && e.open(k) > 0 {
 			out = append(out, e)
 		}
 	}
@@ -224,12 +289,12 @@ func (s *roster) Job(id messages.JobID) *mechanism.Job {
 }
 
 // Jobs is the number of jobs in the market.
-func (s *roster) Jobs() int { return len(s.jobs) }
+func (s *roster) Jobs() int { return len(s.number) }
 
 // Started is the number of jobs in the market that have had a task claimed.
 func (s *roster) Started() int {
 	n := 0
-	for _, e := range s.jobs {
+	for _, e := range s.members() {
 		if e.job.Started != 0 {
 			n++
 		}

@@ -16,7 +16,7 @@ func (m *Market) Unknown(now messages.Time, limit int) (ids []messages.JobID) {
 	if !m.manner.Plans {
 		return nil
 	}
-	for _, e := range m.jobs {
+	for _, e := range m.members() {
 		if len(ids) < limit && (e.learned == 0 || now.Sub(e.learned) >= relearn) {
 			e.learned = now
 			ids = append(ids, e.job.Job)

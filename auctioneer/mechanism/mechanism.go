@@ -213,7 +213,8 @@ type Incremental interface {
 	Mechanism
 	// Update decides as Allocate does. Changed are the jobs of the view that arrived,
 	// or whose counts of tasks changed, since the last call of either method; gone
-	// are the jobs that left. What other jobs have accrued is as of their last Read.
+	// are the jobs that left, some of which view.Jobs may still have here, in Admit and
+	// in Settle. What other jobs have accrued is as of their last Read.
 	Update(view *View, changed []*Job, gone []messages.JobID) *Change
 }
 
@@ -221,9 +222,12 @@ type Incremental interface {
 // does not list keep their weights, within the mechanism's stated error.
 type Change struct {
 	// Whole: Jobs is all of view.Jobs; else some of them.
-	Whole   bool
-	Jobs    []*Job
-	Weights [][]float64 // by job, then by class, as in Allocation
+	Whole bool
+	Jobs  []*Job
+	// Weights, by job, then by class, are shares as in Allocation once they are multiplied
+	// with Scale. So are the weights of the jobs that are not listed.
+	Weights [][]float64
+	Scale   []float64 // by class, above 0; nil: 1 for each
 	// The rest is as in Allocation, whole.
 	Prices     []float64
 	Wake       messages.Time

@@ -32,3 +32,20 @@ func (s *Site) group(actor string) *group {
 	}
 	return nil
 }
+
+// StopReplica stops a replica that runs here: for measurements of what the others do
+// meanwhile.
+func (s *Site) StopReplica(actor, id string) error {
+	if g := s.group(actor); g != nil {
+		return g.stop1(id)
+	}
+	return messages.Errorf(messages.NotFound, "actor %q: has no replicas", actor)
+}
+
+// StartReplica starts a replica that was stopped.
+func (s *Site) StartReplica(actor, id string) error {
+	if g := s.group(actor); g != nil {
+		return g.start1(id)
+	}
+	return messages.Errorf(messages.NotFound, "actor %q: has no replicas", actor)
+}

@@ -283,17 +283,6 @@ func TestStartRefuses(t *testing.T) {
 	}
 }
 
-// StopReplica stops one replica of an actor; its group goes on if a majority
-// is left.
-func (s *Site) StopReplica(actor, replica string) error {
-	return s.group(actor).stop1(replica)
-}
-
-// StartReplica starts a replica again from what it kept.
-func (s *Site) StartReplica(actor, replica string) error {
-	return s.group(actor).start1(replica)
-}
-
 // StopNode stops a node's agent.
 func (s *Site) StopNode(node messages.Name) error { return s.nodes.stop1(node) }
 

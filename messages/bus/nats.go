@@ -38,6 +38,7 @@ type natsBus struct {
 	looking  atomic.Bool   // whether the connection carries anything
 	ended    chan struct{} // closed once the connection is
 	refusal  atomic.Pointer[messages.Error]
+	proxied  proxied
 	subscriptions
 }
 
@@ -187,6 +188,9 @@ func (b *natsBus) ask(ctx context.Context, out *nats.Msg) (*nats.Msg, error) {
 	inInbox, isService := prefix == messages.InboxPrefix(caller), strings.HasPrefix(b.name, "$")
 	if inInbox && (caller == b.name || !isService) {
 		return b.conn.RequestMsgWithContext(ctx, out)
+	}
+	if inInbox {
+		return b.proxied.ask(ctx, b.conn, out, prefix)
 	}
 	out.Reply = prefix + "." + rand.Text()
 	answers, err := b.conn.SubscribeSync(out.Reply)

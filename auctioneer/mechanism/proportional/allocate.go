@@ -13,7 +13,9 @@ import (
 // nanoseconds a job, and the decision itself for what has changed.
 func (c *Mechanism) Allocate(view *mechanism.View) *mechanism.Allocation {
 	c.meet(view.Jobs)
-	c.decide()
+	if !c.decide() && slices.ContainsFunc(c.scale, func(x float64) bool { return math.Abs(x-1) > shareTolerance }) {
+		c.workOutAll()
+	}
 	c.weights = resize(c.weights, len(c.seats))
 	for i, s := range c.seats {
 		c.weights[i] = s.shares
@@ -24,20 +26,29 @@ func (c *Mechanism) Allocate(view *mechanism.View) *mechanism.Allocation {
 // Update decides, told what has changed.
 func (c *Mechanism) Update(view *mechanism.View, changed []*mechanism.Job, gone []messages.JobID) *mechanism.Change {
 	for _, id := range gone {
-		if i, known := c.find(id); known {
+		if i, known := c.find(id); known && !c.seats[i].gone {
 			c.leave(c.seats[i])
-			c.seats = slices.Delete(c.seats, i, i+1)
+			c.seats[i].gone = true
+			c.left++
 		}
+	}
+	if c.left > len(c.seats)/mostLeft {
+		c.seats = slices.DeleteFunc(c.seats, func(s *seat) bool { return s.gone })
+		c.left = 0
 	}
 	for _, job := range changed {
 		i, known := c.find(job.Job)
 		if !known {
 			c.seats = slices.Insert(c.seats, i, c.newSeat())
 		}
+		if c.seats[i].gone {
+			c.seats[i].gone = false
+			c.left--
+		}
 		c.refresh(c.seats[i], job)
 	}
-	some := slices.Clone(c.changed)
-	out := &mechanism.Change{Whole: c.decide(), Prices: c.prices, Tariffs: c.tariffs(view)}
+	out := &mechanism.Change{Whole: c.decide(), Prices: c.prices, Scale: c.scale, Tariffs: c.tariffs(view)}
+	some := c.worked
 	if out.Whole {
 		some = c.seats
 	}
@@ -59,6 +70,7 @@ func (c *Mechanism) find(id messages.JobID) (int, bool) {
 // of the jobs' numbers.
 func (c *Mechanism) meet(jobs []*mechanism.Job) {
 	next, old := make([]*seat, 0, len(jobs)+len(jobs)/8), c.seats
+	c.left = 0
 	for _, job := range jobs {
 		for len(old) > 0 && old[0].job.Job < job.Job {
 			c.leave(old[0])
@@ -67,6 +79,7 @@ func (c *Mechanism) meet(jobs []*mechanism.Job) {
 		s := (*seat)(nil)
 		if len(old) > 0 && old[0].job.Job == job.Job {
 			s, old = old[0], old[1:]
+			s.gone = false
 		} else {
 			s = c.newSeat()
 		}
@@ -156,20 +169,50 @@ func (c *Mechanism) leave(s *seat) {
 }
 
 // decide solves the market for the seats as they are, and reports whether it
-// worked out every row.
+// worked out every row. If not, the rows that it worked out are of the seats worked: the
+// share of a seat that wants one class alone is its power by the total there, so that such
+// rows stay as they are, relative to the total that they are a part of.
 func (c *Mechanism) decide() bool {
 	pooled := c.admitSeats()
-	full := c.market.Refresh()
-	whole := full || pooled || c.market.problem.Alpha == 0 || c.sharesAlone() || c.moved() > shareTolerance
-	if whole {
+	c.market.Refresh()
+	whole := pooled || c.market.problem.Alpha == 0 || c.sharesAlone() || !c.rescale()
+	if c.worked = append(c.worked[:0], c.changed...); whole {
 		c.workOutAll()
 	} else {
-		for _, s := range c.changed {
-			c.workOut(s)
-		}
+		c.workOutSome()
 	}
 	c.changed = c.changed[:0]
 	return whole
+}
+
+// rescale brings the scale up to date with the totals; false if they are too far from
+// those that shares are parts of.
+func (c *Mechanism) rescale() bool {
+	near := true
+	for j := range c.scale {
+		c.scale[j] = 1
+		if c.market.bidders(j) > 1 {
+			c.scale[j] = c.faced[j] / c.market.solver.newton.fields[j]
+			near = near && c.scale[j] < mostScale && c.scale[j] > 1.0/mostScale
+		}
+	}
+	return near
+}
+
+// workOutSome works out the rows of the seats that have changed, and if the totals have
+// moved the rows that depend on all of them.
+func (c *Mechanism) workOutSome() {
+	if c.moved() > shareTolerance {
+		for s := range c.torn {
+			c.worked = append(c.worked, s)
+		}
+		slices.SortFunc(c.worked, func(x, y *seat) int { return cmp.Compare(x.job.Job, y.job.Job) })
+		c.worked = slices.Compact(c.worked)
+		copy(c.seen, c.market.solver.newton.fields)
+	}
+	for _, s := range c.worked {
+		c.workOut(s)
+	}
 }
 
 // admitSeats brings the market in line with the seats: all that bid, or where
@@ -197,6 +240,9 @@ func (c *Mechanism) admitSeats() bool {
 // place brings the market in line with what a seat bids.
 func (c *Mechanism) place(s *seat) {
 	bids := s.bids && !s.rejected
+	if delete(c.torn, s); bids && count(s.weights) > 1 {
+		c.torn[s] = true
+	}
 	switch {
 	case !bids:
 		c.unplace(s)
@@ -221,6 +267,7 @@ func (c *Mechanism) unplace(s *seat) {
 		c.placed[s.at] = last
 	}
 	s.at = -1
+	delete(c.torn, s)
 	for j, spent := range s.spends {
 		c.prices[j] -= spent
 	}
@@ -228,12 +275,12 @@ func (c *Mechanism) unplace(s *seat) {
 	clear(s.shares)
 }
 
-// moved bounds the relative change of any share since all rows were worked
+// moved bounds the relative change of any share of a torn seat since all of them were worked
 // out, other than of the jobs that changed.
 func (c *Mechanism) moved() float64 {
 	most := 0.0
 	fields := c.market.solver.newton.fields
-	for j, old := range c.faced {
+	for j, old := range c.seen {
 		if c.market.bidders(j) > 1 {
 			most = max(most, math.Abs(fields[j]/old-1))
 		}
@@ -255,6 +302,9 @@ func (c *Mechanism) sharesAlone() bool {
 func (c *Mechanism) workOutAll() {
 	clear(c.prices)
 	clear(c.sharing)
+	for j := range c.scale {
+		c.scale[j] = 1
+	}
 	for _, s := range c.seats {
 		for j, pending := range s.pending {
 			if pending && s.at >= 0 {
@@ -268,6 +318,7 @@ func (c *Mechanism) workOutAll() {
 	}
 	if fields := c.market.solver.newton.fields; len(fields) > 0 {
 		copy(c.faced, fields)
+		copy(c.seen, fields)
 	}
 }
 
@@ -280,6 +331,9 @@ func (c *Mechanism) workOut(s *seat) {
 	clear(s.shares)
 	if s.at >= 0 {
 		c.market.Row(s.at, s.spends, s.shares)
+		for j, x := range c.scale {
+			s.shares[j] /= x
+		}
 	}
 	for j, pending := range s.pending {
 		if c.market.bidders(j) < 2 { // whoever is alone there pays nothing

@@ -66,7 +66,7 @@ func (c *Mechanism) describe(view *mechanism.View, s *seat) string {
 	var parts []string
 	for j, pending := range s.pending {
 		if pending {
-			parts = append(parts, fmt.Sprintf("%.3g%% of the %s of %s%s", 100*s.shares[j], spelling.Number(view.Classes[j].Slots, "slot", "slots"), view.Classes[j].Name, rivals(c.pending[j]-1, s.spends[j])))
+			parts = append(parts, fmt.Sprintf("%.3g%% of the %s of %s%s", 100*s.shares[j]*c.scale[j], spelling.Number(view.Classes[j].Slots, "slot", "slots"), view.Classes[j].Name, rivals(c.pending[j]-1, s.spends[j])))
 		}
 	}
 	return "its share is " + strings.Join(parts, ", and ")
@@ -89,7 +89,8 @@ func (c *Mechanism) doubling(s *seat) (change []string) {
 	if alpha == 0 {
 		return []string{"fewer jobs: in this market every job has the same share, whatever its budget"}
 	}
-	for j, share := range s.shares {
+	for j, scaled := range s.shares {
+		share := scaled * c.scale[j]
 		if !s.pending[j] || s.spends[j] == 0 || share >= 0.5 {
 			continue
 		}

@@ -9,8 +9,12 @@ import (
 )
 
 // shareTolerance is the relative error of a share that a decision may leave so as
-// not to work every row out anew. Below some 200 bidders there is none.
+// not to work rows out anew. Below some 200 bidders there is none.
 const shareTolerance = 1e-4
+
+// mostScale bounds how far, up or down, the totals may move from those that the shares of
+// seats are parts of. Beyond it all rows are worked out anew.
+const mostScale = 2
 
 // mostEvaluations bounds the fixed points worked out in one decision to find
 // which jobs with a minimum utility can be served. Jobs that were not tried wait.
@@ -22,13 +26,18 @@ type Mechanism struct {
 	classes []messages.Name
 	market  *Market
 	seats   []*seat // all jobs of the view, by number
+	left    int     // how many of them are of jobs that are gone
 	placed  []*seat // by position in market
 	changed []*seat // since the last decision
+	worked  []*seat // whose rows the last decision worked out, if not all
 	minimum int     // bidding seats with a minimum utility
 	pending []int   // by class: jobs with work pending there
 	sharing []int   // by class: those of them that bid in the market, when all rows were last worked out
 	prices  []float64
-	faced   []float64 // by class: the totals at which all rows were last worked out
+	faced   []float64      // by class: the totals that shares of all seats are parts of
+	scale   []float64      // by class: what those shares are to be multiplied with: faced by the present total
+	torn    map[*seat]bool // that want several classes, so that their rows depend on all totals
+	seen    []float64      // by class: the totals at which torn seats were last worked out
 	pool    pooling
 	weights [][]float64
 	pooled  bool // the last decision kept jobs out for the sake of a minimum utility
@@ -37,16 +46,20 @@ type Mechanism struct {
 	contention []*Contention
 }
 
+// mostLeft bounds the part of the seats, one in so many, whose jobs are gone.
+const mostLeft = 64
+
 // seat is a job and what it bids.
 type seat struct {
 	job      *mechanism.Job
+	gone     bool // and bids nothing any more
 	at       int  // position in market; −1: it bids nothing
 	rejected bool // its minimum utility, or another's, cannot be met with it
 	bids     bool
 	pending  []bool    // by class
 	weights  []float64 // what it bids on: 0 where it has nothing pending
 	spends   []float64 // by class, sub-budgets
-	shares   []float64 // by class
+	shares   []float64 // by class, before Mechanism.scale
 	parts    []part    // of the contention, by class
 }
 
@@ -61,7 +74,7 @@ func New(m messages.Market) (*Mechanism, error) {
 		return nil, err
 	}
 	mech := &Mechanism{classes: m.Classes, market: market, pending: make([]int, n), sharing: make([]int, n),
-		prices: make([]float64, n), faced: make([]float64, n)}
+		prices: make([]float64, n), faced: make([]float64, n), seen: make([]float64, n), scale: slices.Repeat([]float64{1}, n), torn: map[*seat]bool{}}
 	if m.Settle != messages.SettleOnCompletion {
 		for range n {
 			mech.contention = append(mech.contention, NewContention(alpha))

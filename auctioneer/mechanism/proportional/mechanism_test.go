@@ -3,6 +3,8 @@ package proportional
 import (
 	"errors"
 	"math"
+	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
@@ -144,6 +146,60 @@ func TestLargeMarketStaysWithinTolerance(t *testing.T) {
 	}
 	if c.market.full > 200 {
 		t.Errorf("%d full solutions for 1,000 arrivals", c.market.full)
+	}
+}
+
+// TestWhatUpdatesSayScalesToShares: whoever keeps the weights that updates list, and the
+// last scale, has the shares of a mechanism made anew; and an arrival has few rows worked out.
+func TestWhatUpdatesSayScalesToShares(t *testing.T) {
+	c, v, rng := live(t, 0.5), view(), rand.New(rand.NewPCG(23, 1))
+	weights, scale, listed, next := map[messages.JobID][]float64{}, []float64{1, 1}, 0, messages.JobID(1)
+	change := func(changed []*mechanism.Job, gone []messages.JobID) {
+		u := c.Update(v, changed, gone)
+		for i, j := range u.Jobs {
+			weights[j.Job] = slices.Clone(u.Weights[i])
+		}
+		scale, listed = u.Scale, listed+len(u.Jobs)
+	}
+	arrive := func() *mechanism.Job {
+		maps, reduces := 1, 0
+		if next%40 == 0 { // some want both classes, and so follow both totals
+			reduces = 1
+		} else if next%3 == 0 {
+			maps, reduces = 0, 1
+		}
+		j := job(next, 0.1+1000*rng.Float64(), 3*rng.Float64()+0.1, 1, maps, reduces)
+		v.Jobs, next = append(v.Jobs, j), next+1
+		return j
+	}
+	for range 2000 {
+		arrive()
+	}
+	change(v.Jobs, nil)
+	listed = 0
+	for step := range 1500 {
+		if step%5 == 4 {
+			i := rng.IntN(len(v.Jobs))
+			gone := v.Jobs[i].Job
+			v.Jobs = slices.Delete(slices.Clone(v.Jobs), i, i+1)
+			change(nil, []messages.JobID{gone})
+		} else {
+			change([]*mechanism.Job{arrive()}, nil)
+		}
+		if step%100 != 99 {
+			continue
+		}
+		fresh := live(t, 0.5).Allocate(v)
+		for i, j := range v.Jobs {
+			for k, want := range fresh.Weights[i] {
+				if got := weights[j.Job][k] * scale[k]; math.Abs(got-want) > 2*shareTolerance*want {
+					t.Fatalf("step %d, job %d, class %d: %v, want %v", step, j.Job, k, got, want)
+				}
+			}
+		}
+	}
+	if most := 100 * 1500; listed > most {
+		t.Errorf("1,500 changes listed %d rows, more than %d", listed, most)
 	}
 }
 

@@ -150,12 +150,13 @@ func (f *watcher) Update(v *mechanism.View, changed []*mechanism.Job, gone []mes
 	for i, j := range c.Jobs {
 		f.weights[j.Job] = append([]float64(nil), c.Weights[i]...)
 	}
-	none := make([]float64, len(v.Classes))
 	f.check(f.site, f.shares(v, func(i int) []float64 {
-		if w, known := f.weights[v.Jobs[i].Job]; known {
-			return w
+		w := make([]float64, len(v.Classes))
+		copy(w, f.weights[v.Jobs[i].Job])
+		for k, x := range c.Scale {
+			w[k] *= x
 		}
-		return none
+		return w
 	}))
 	return c
 }

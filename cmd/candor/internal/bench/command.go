@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"reflect"
+	"runtime"
 	"runtime/pprof"
 	"strings"
 
@@ -31,6 +32,7 @@ var measurements = []measurement{
 	{"ledger", "transfers in a second of a bank, and of PostgreSQL beside it", ledger, ledgerFlags},
 	{"memory", "memory of a site after many jobs have ended", memory, memoryFlags},
 	{"scale", "a site with many agents and many waiting jobs", scale, scaleFlags},
+	{"curves", "how rates and memory grow with a site, as JSON and SVG", growthCurves, curvesFlags},
 }
 
 // Command returns `candor bench`.
@@ -59,28 +61,53 @@ compare ratios, or runs at the same time.`,
 			}}
 		c.Flags().Bool("json", false, "print the result as JSON")
 		c.Flags().String("cpuprofile", "", "write a CPU profile to this file")
+		c.Flags().String("memprofile", "", "write a profile of memory and allocations to this file")
+		c.Flags().String("mutexprofile", "", "write a profile of waits for mutexes to this file")
 		if m.flags != nil {
 			m.flags(c)
 		}
 		root.AddCommand(c)
 	}
+	root.AddCommand(loadCommand())
 	return root
 }
 
-// profile begins a CPU profile if one is asked for.
+// profile begins the profiles that are asked for.
 func profile(c *cobra.Command) (stop func() error, err error) {
-	name, err := c.Flags().GetString("cpuprofile")
-	if err != nil || name == "" {
-		return func() error { return nil }, err
+	files := map[string]*os.File{}
+	for _, kind := range []string{"cpu", "mem", "mutex"} {
+		name, err := c.Flags().GetString(kind + "profile")
+		if err != nil {
+			return nil, err
+		}
+		if name == "" {
+			continue
+		}
+		if files[kind], err = os.Create(name); err != nil {
+			return nil, err
+		}
 	}
-	f, err := os.Create(name)
-	if err != nil {
-		return nil, err
+	if f := files["cpu"]; f != nil {
+		if err := pprof.StartCPUProfile(f); err != nil {
+			return nil, errors.Join(err, f.Close())
+		}
 	}
-	if err := pprof.StartCPUProfile(f); err != nil {
-		return nil, errors.Join(err, f.Close())
+	if files["mutex"] != nil {
+		runtime.SetMutexProfileFraction(10)
 	}
-	return func() error { pprof.StopCPUProfile(); return f.Close() }, nil
+	return func() (err error) {
+		pprof.StopCPUProfile()
+		if f := files["mem"]; f != nil {
+			err = pprof.Lookup("allocs").WriteTo(f, 0)
+		}
+		if f := files["mutex"]; f != nil {
+			err = errors.Join(err, pprof.Lookup("mutex").WriteTo(f, 0))
+		}
+		for _, f := range files {
+			err = errors.Join(err, f.Close())
+		}
+		return err
+	}, nil
 }
 
 // show prints a result: a struct of numbers and of such structs.

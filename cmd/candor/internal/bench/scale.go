@@ -4,104 +4,258 @@ import (
 	"context"
 	"fmt"
 	"runtime"
+	"runtime/debug"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/bus"
 	"github.com/candor-grid/candor/nodeagent/runner"
 )
 
+// scaleResult has the processor time of the site alone: agents and clients are another
+// process. The site has three replicas of each actor.
 type scaleResult struct {
-	Agents             int     `json:"agents"`
-	JobsWaiting        int     `json:"jobs_waiting"`
-	ConnectSeconds     float64 `json:"connect_seconds"`
-	SubmissionsPerSec  float64 `json:"submissions_per_second"`
-	TasksPerSecond     float64 `json:"tasks_per_second"` // dispatched while the jobs wait
-	BytesPerArrival    float64 `json:"vector_bytes_per_arrival"`
-	VectorsPerArrival  float64 `json:"vectors_per_arrival"`
-	HeapBytes          uint64  `json:"heap_bytes"`
-	SystemBytes        uint64  `json:"system_bytes"`
-	AllocationMillis   float64 `json:"allocation_ms"` // mean while the jobs arrived
-	DispatchedInSample int     `json:"dispatched_in_sample"`
+	Agents            int     `json:"agents"`
+	JobsWaiting       int     `json:"jobs_waiting"`
+	ConnectSeconds    float64 `json:"connect_seconds"`
+	SubmissionsPerSec float64 `json:"submissions_per_second"`
+	SubmissionMicros  float64 `json:"submission_cpu_us"`
+	FirstTenthMicros  float64 `json:"submission_cpu_first_tenth_us"` // of the submissions
+	LastTenthMicros   float64 `json:"submission_cpu_last_tenth_us"`
+	TasksPerSecond    float64 `json:"tasks_per_second"` // dispatched while the jobs wait
+	TaskMicros        float64 `json:"task_cpu_us"`
+	StartMillis       float64 `json:"start_p99_ms"`    // from a claim to its task, as the agents see it
+	JobsPerSecond     float64 `json:"jobs_per_second"` // of one task: run, ended and paid
+	JobMicros         float64 `json:"job_cpu_us"`
+	LongestMillis     float64 `json:"longest_exchange_ms"` // of a node, while the jobs arrived
+	FailoverSeconds   float64 `json:"failover_seconds"`    // from the end of the leader until another answers
+	BytesPerArrival   float64 `json:"vector_bytes_per_arrival"`
+	VectorsPerArrival float64 `json:"vectors_per_arrival"`
+	HeapBytes         uint64  `json:"heap_bytes"` // after a collection
+	ResidentBytes     uint64  `json:"resident_bytes"`
+	BytesPerJob       float64 `json:"heap_bytes_per_job"`
+	AllocationMillis  float64 `json:"allocation_ms"` // mean while the jobs arrived
 }
 
 func scaleFlags(c *cobra.Command) {
 	c.Flags().Int("agents", 10_000, "agents of one slot to connect")
+	c.Flags().Int("racks", 64, "connections that the agents share")
 	c.Flags().Int("jobs", 100_000, "jobs to let wait")
+	c.Flags().Int("batch", 1, "jobs that a client submits in one request")
+	c.Flags().Duration("for", 10*time.Second, "`time` to run waiting jobs to their end")
 	c.Flags().String("mechanism", messages.Proportional, "mechanism of the market: proportional or highest-bid")
+}
+
+// crowdedSite is a site under measurement, with its agents and clients in another process.
+type crowdedSite struct {
+	*grid
+	load  *load
+	batch int // jobs that a client submits in one request
 }
 
 // scale connects many agents, keeps every slot busy, lets jobs pile up, and
 // then lets tasks end so that the site has to dispatch among all of them.
 func scale(ctx context.Context, c *cobra.Command) (any, error) {
-	n, err := positive(c, "agents", "jobs")
+	n, err := positive(c, "agents", "racks", "jobs", "batch")
 	if err != nil {
 		return nil, err
 	}
-	agents, jobs := n[0], n[1]
+	agents, racks, jobs := n[0], min(n[1], n[0]), n[2]
+	span, err := c.Flags().GetDuration("for")
+	if err != nil {
+		return nil, err
+	}
 	mechanism, _ := c.Flags().GetString("mechanism")
 	if mechanism != messages.Proportional && mechanism != messages.HighestBid {
 		return nil, messages.Errorf(messages.Invalid, "mechanism: must be %s or %s, is %.64q", messages.Proportional, messages.HighestBid, mechanism)
 	}
-	r := scaleResult{Agents: agents}
-	gate := &gated{}
-	began := time.Now()
-	g, err := openMarket(ctx, mechanism, agents, 1, func(string, messages.Name) (runner.Runner, error) { return gate, nil }, crowds(jobs)...)
+	r := &scaleResult{Agents: agents, JobsWaiting: jobs}
+	s, err := openCrowded(ctx, mechanism, jobs, n[3])
 	if err != nil {
 		return nil, err
 	}
-	defer g.abandon()
-	r.ConnectSeconds = time.Since(began).Seconds()
-	full := gate.wait(agents)
-	if _, err := g.submit(ctx, agents, "/bin/true"); err != nil {
+	defer s.stop()
+	defer s.load.end()
+	if r.ConnectSeconds, err = s.join(ctx, agents, racks); err != nil {
 		return nil, err
 	}
-	if _, err := receive(ctx, full); err != nil {
+	if err := s.pileUp(jobs, r); err != nil {
 		return nil, err
 	}
-	if err := g.pileUp(ctx, jobs, &r); err != nil {
+	if err := s.dispatchAll(agents, span, r); err != nil {
 		return nil, err
 	}
-	var memory runtime.MemStats
-	runtime.ReadMemStats(&memory)
-	r.HeapBytes, r.SystemBytes = memory.HeapAlloc, memory.Sys
-	began = time.Now()
-	again := gate.wait(agents)
-	gate.release()
-	if _, err := receive(ctx, again); err != nil {
+	r.FailoverSeconds, err = s.failover(ctx)
+	return *r, err
+}
+
+// failover stops the leader of the auctioneer, and returns how many seconds later another
+// replica answers.
+func (s *crowdedSite) failover(ctx context.Context) (seconds float64, err error) {
+	stopped := s.Leader(messages.Auctioneer)
+	began := time.Now()
+	if err := s.StopReplica(messages.Auctioneer, stopped); err != nil {
+		return 0, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
+	defer cancel()
+	if _, err := bus.Call[messages.StatusReply](ctx, s.bus, s.subject(messages.VerbStatus), messages.Empty{}); err != nil {
+		return 0, err
+	}
+	seconds = time.Since(began).Seconds()
+	return seconds, s.StartReplica(messages.Auctioneer, stopped)
+}
+
+// openCrowded starts a site with one node of its own, and the other process.
+func openCrowded(ctx context.Context, mechanism messages.Name, jobs, batch int) (*crowdedSite, error) {
+	gate := &gated{}
+	g, err := openMarket(ctx, mechanism, 1, 1, func(string, messages.Name) (runner.Runner, error) { return gate, nil }, crowds(jobs)...)
+	if err != nil {
 		return nil, err
 	}
-	r.DispatchedInSample = agents
-	r.TasksPerSecond = float64(agents) / time.Since(began).Seconds()
-	return r, nil
+	l, err := startLoad(ctx)
+	if err != nil {
+		g.stop()
+		return nil, err
+	}
+	return &crowdedSite{g, l, batch}, nil
+}
+
+// join connects agents and fills every slot with a task that lasts.
+func (s *crowdedSite) join(ctx context.Context, agents, racks int) (seconds float64, err error) {
+	j := &joining{Site: s.Info().Site, URL: s.URL(), Nodes: agents, Racks: racks}
+	c := s.Config()
+	if j.Token, j.Seed, err = rackCredentials(c.KeysDir()); err != nil {
+		return 0, err
+	}
+	joined, err := s.load.do(order{Join: j})
+	if err != nil {
+		return 0, err
+	}
+	if _, err := s.submit(ctx, agents+1, "/bin/true"); err != nil {
+		return 0, err
+	}
+	_, err = s.load.do(order{Await: agents})
+	return joined.Seconds, err
 }
 
 // pileUp submits jobs of one task that find no slot, and measures the cost of their
 // arrival.
-func (g *grid) pileUp(ctx context.Context, jobs int, r *scaleResult) error {
+func (s *crowdedSite) pileUp(jobs int, r *scaleResult) error {
 	names := []string{"candor_auctioneer_vector_bytes_total", "candor_auctioneer_vectors_total"}
 	var before, after [2]float64
 	var err error
 	for i, n := range names {
-		if before[i], err = g.metric(n); err != nil {
+		if before[i], err = s.metric(n); err != nil {
 			return err
 		}
 	}
-	began := time.Now()
-	if err := g.submitCrowds(ctx, jobs); err != nil {
-		return err
+	empty := settledMemory().HeapAlloc
+	tenth := (jobs + 9) / 10
+	var all spent
+	for from := 0; from < jobs; from += tenth {
+		part, err := s.submitCrowd(from, min(tenth, jobs-from))
+		if err != nil {
+			return err
+		}
+		if from == 0 {
+			r.FirstTenthMicros = part.micros(tenth)
+		}
+		r.LastTenthMicros = part.micros(min(tenth, jobs-from))
+		r.LongestMillis = max(r.LongestMillis, part.longest*1e3)
+		all.seconds, all.cpu = all.seconds+part.seconds, all.cpu+part.cpu
 	}
-	r.JobsWaiting, r.SubmissionsPerSec = jobs, float64(jobs)/time.Since(began).Seconds()
+	r.SubmissionsPerSec, r.SubmissionMicros = float64(jobs)/all.seconds, all.micros(jobs)
 	for i, n := range names {
-		if after[i], err = g.metric(n); err != nil {
+		if after[i], err = s.metric(n); err != nil {
 			return err
 		}
 	}
 	r.BytesPerArrival = (after[0] - before[0]) / float64(jobs)
 	r.VectorsPerArrival = (after[1] - before[1]) / float64(jobs)
-	r.AllocationMillis, err = g.allocation()
+	m := settledMemory()
+	r.HeapBytes, r.ResidentBytes = m.HeapAlloc, m.Sys-m.HeapReleased
+	r.BytesPerJob = float64(m.HeapAlloc-empty) / float64(jobs)
+	r.AllocationMillis, err = s.allocation()
 	return err
+}
+
+// submitCrowd submits jobs, numbered from a number on, of accounts enough for all of them.
+func (s *crowdedSite) submitCrowd(from, jobs int) (all spent, err error) {
+	for jobs > 0 {
+		n := min(jobs, crowd-from%crowd)
+		name := crowdOf(from)
+		part, err := s.spend(order{Submit: &submitting{URL: s.URL(), Site: s.Info().Site, CredsFile: s.CredsFile(name), Account: name,
+			Market: s.market, Key: fmt.Sprint("many-", from, "-"), Jobs: n, Clients: 64, Batch: s.batch}})
+		if err != nil {
+			return all, err
+		}
+		all.seconds, all.cpu, all.longest = all.seconds+part.seconds, all.cpu+part.cpu, max(all.longest, part.longest)
+		from, jobs = from+n, jobs-n
+	}
+	return all, nil
+}
+
+// dispatchAll lets the tasks of all agents end, measures until as many others have begun,
+// and then runs the jobs that wait.
+func (s *crowdedSite) dispatchAll(agents int, span time.Duration, r *scaleResult) error {
+	wave, err := s.spend(order{Release: &releasing{Last: true, Await: agents}})
+	if err != nil {
+		return err
+	}
+	r.StartMillis = wave.start * 1e3
+	r.TasksPerSecond, r.TaskMicros = float64(agents)/wave.seconds, wave.micros(agents)
+	before, cpu, began := wave.ended, processorTime(), time.Now()
+	if _, err := s.load.do(order{Release: &releasing{}}); err != nil {
+		return err
+	}
+	if err := pause(context.Background(), span); err != nil {
+		return err
+	}
+	after, err := s.load.do(order{Count: true})
+	ran := spent{seconds: time.Since(began).Seconds(), cpu: processorTime() - cpu}
+	r.JobsPerSecond, r.JobMicros = float64(after.Ended-before)/ran.seconds, ran.micros(after.Ended-before)
+	return err
+}
+
+// spent is the time that something took, and the processor time of the site meanwhile.
+type spent struct {
+	seconds float64
+	cpu     time.Duration
+	ended   int
+	longest float64 // seconds that an exchange of a node took
+	start   float64 // 99th percentile of the seconds from a claim to its task
+}
+
+// micros is the processor time for each of some things.
+func (s spent) micros(things int) float64 {
+	return float64(s.cpu.Microseconds()) / float64(max(things, 1))
+}
+
+// spend has the other process do something, and measures it.
+func (s *crowdedSite) spend(o order) (spent, error) {
+	before := processorTime()
+	r, err := s.load.do(o)
+	return spent{r.Seconds, processorTime() - before, r.Ended, r.Longest, r.Start}, err
+}
+
+// processorTime is that of this process so far.
+func processorTime() time.Duration {
+	var u syscall.Rusage
+	if syscall.Getrusage(syscall.RUSAGE_SELF, &u) != nil {
+		return 0
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
+
+// settledMemory is the memory of this process after a collection.
+func settledMemory() (m runtime.MemStats) {
+	debug.FreeOSMemory()
+	runtime.ReadMemStats(&m)
+	return m
 }
 
 // crowd is the number of jobs that one account submits: the bank bounds the pending holds
@@ -111,32 +265,13 @@ const crowd = 50_000
 // crowds are the accounts that are needed to submit so many jobs.
 func crowds(jobs int) (names []messages.Name) {
 	for first := 0; first < jobs; first += crowd {
-		names = append(names, fmt.Sprint(account, "-", len(names)))
+		names = append(names, crowdOf(first))
 	}
 	return names
 }
 
-// submitCrowds submits jobs of accounts enough for all of them.
-func (g *grid) submitCrowds(ctx context.Context, jobs int) error {
-	for i, name := range crowds(jobs) {
-		user, err := g.as(name)
-		if err != nil {
-			return err
-		}
-		if err := user.submitMany(ctx, min(crowd, jobs-i*crowd)); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// submitMany submits jobs from 64 clients at a time.
-func (g *grid) submitMany(ctx context.Context, jobs int) error {
-	return inParallel(jobs, 64, func(number int) error {
-		_, err := g.submitKey(ctx, fmt.Sprint("many-", number), 1, "/bin/true")
-		return err
-	})
-}
+// crowdOf is the account that submits the job of a number.
+func crowdOf(number int) messages.Name { return fmt.Sprint(account, "-", number/crowd) }
 
 // allocation is the mean time of an allocation, in milliseconds.
 func (g *grid) allocation() (float64, error) {

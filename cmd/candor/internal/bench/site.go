@@ -20,6 +20,8 @@ import (
 const (
 	account = "bench"
 	class   = "cpu"
+	// benchMarket is the one market of a site.
+	benchMarket = "main"
 )
 
 // grid is a site under measurement and a user of it.
@@ -36,12 +38,8 @@ type grid struct {
 // stop closes the site and removes what it kept.
 func (g *grid) stop() {
 	_ = g.Close()
-	g.abandon()
+	_ = os.RemoveAll(g.dir)
 }
-
-// abandon removes what the site kept and leaves the rest to the process's end:
-// for a site whose thousands of agents would take minutes to take leave one by one.
-func (g *grid) abandon() { _ = os.RemoveAll(g.dir) }
 
 // makeRunner makes the runner of a node, with a directory to keep things in.
 type makeRunner func(dir string, node messages.Name) (runner.Runner, error)
@@ -67,7 +65,7 @@ func openMarket(ctx context.Context, mechanism messages.Name, nodes, slots int, 
 	for _, name := range append(others, account) {
 		c.Accounts = append(c.Accounts, embedded.Account{Name: name, Grant: 1e9 * messages.Credit})
 	}
-	c.Markets = []messages.Market{{Name: "main", Mechanism: mechanism, Classes: []messages.Name{class}}}
+	c.Markets = []messages.Market{{Name: benchMarket, Mechanism: mechanism, Classes: []messages.Name{class}}}
 	c.Nodes = embedded.NodesAlike(nodes, embedded.Slots{{Class: class, Slots: slots}})
 	o := embedded.Options{Metrics: true, Executor: executor.Self()}
 	if run != nil {
@@ -101,13 +99,21 @@ func (g *grid) submit(ctx context.Context, tasks int, command ...string) (messag
 func (g *grid) submitKey(ctx context.Context, key string, tasks int, command ...string) (messages.JobID, error) {
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute) // thousands of agents may be on their way
 	defer cancel()
+	r, err := bus.Call[messages.SubmitReply](ctx, g.bus, g.subject(messages.VerbSubmit), messages.SubmitRequest{Key: key, Spec: benchJob(g.market, key, tasks, command...)})
+	return r.Job, err
+}
+
+// benchJob is a job for a market of a mechanism.
+func benchJob(mechanism messages.Name, key string, tasks int, command ...string) messages.JobSpec {
+	if len(command) == 0 {
+		command = []string{"/bin/true"}
+	}
 	spec := messages.JobSpec{Name: "bench", Budget: messages.Credit, Stages: []messages.Stage{
 		{Name: "work", Class: class, Tasks: tasks, Command: command}}}
-	if g.market == messages.HighestBid { // a bid that is the key's own, and a budget that lasts
+	if mechanism == messages.HighestBid { // a bid that is the key's own, and a budget that lasts
 		spec.Rate, spec.Budget = messages.Credit+messages.Credits(crc32.ChecksumIEEE([]byte(key))%1e6), 10_000*messages.Credit
 	}
-	r, err := bus.Call[messages.SubmitReply](ctx, g.bus, g.subject(messages.VerbSubmit), messages.SubmitRequest{Key: key, Spec: spec})
-	return r.Job, err
+	return spec
 }
 
 func (g *grid) subject(verb string) string {

@@ -1,0 +1,78 @@
+package market
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/candor-grid/candor/auctioneer/mechanism"
+	"github.com/candor-grid/candor/messages"
+)
+
+// TestACrowdIsDrawnByItsShares: where thousands of jobs come and go, substitutes follow the
+// shares of four groups of budgets, never are jobs that are gone, and newcomers are among
+// them once the draws before are too old; and the view has each job once.
+func TestACrowdIsDrawnByItsShares(t *testing.T) {
+	m, err := Open(messages.Market{Name: "main", Mechanism: messages.Proportional, Classes: []messages.Name{"cpu"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.SetSlots(0, []int{10}, []int{10})
+	rng, next, there := rand.New(rand.NewPCG(23, 2)), messages.JobID(1), []messages.JobID{}
+	arrive := func(now messages.Time) {
+		id := next
+		m.Put(now, func() *mechanism.Bid {
+			return &mechanism.Bid{Job: id, Budget: messages.Credits(1+id%4) * messages.Credit, Form: messages.Linear, Weights: []float64{1}}
+		}, id, Progress{Pending: []int{1}, Running: []int{0}})
+		there, next = append(there, id), next+1
+	}
+	for range fewJobs + 1000 {
+		arrive(0)
+	}
+	m.Allocate(0)
+	const draws = 60_000
+	count, newcomers := [4]float64{}, 0
+	for i := range draws {
+		now := messages.Time(i) * 100
+		if i%20 == 0 {
+			arrive(now)
+			k := rng.IntN(len(there))
+			m.Remove(now, there[k])
+			there[k] = there[len(there)-1]
+			there = there[:len(there)-1]
+			m.Allocate(now)
+		}
+		id := m.Substitute(0, rng)
+		if m.Job(id) == nil {
+			t.Fatalf("draw %d is job %v, which is gone", i, id)
+		}
+		if count[(id-1)%4]++; id > fewJobs+1000 {
+			newcomers++
+		}
+	}
+	total := [4]float64{}
+	for _, id := range there {
+		total[(id-1)%4] += math.Sqrt(float64(1 + id%4)) // at the default alpha of one half
+	}
+	for g := range count {
+		want := total[g] / (total[0] + total[1] + total[2] + total[3])
+		if got := count[g] / draws; math.Abs(got-want) > 0.01 {
+			t.Errorf("group %d: %v of the draws, want %v", g, got, want)
+		}
+	}
+	if newcomers < draws/10 {
+		t.Errorf("%d of %d draws are of jobs that came later", newcomers, draws)
+	}
+	if m.Jobs() != len(there) {
+		t.Errorf("%d jobs, want %d", m.Jobs(), len(there))
+	}
+	members := m.members()
+	if len(members) != len(there) || len(m.view.Jobs) != len(there) {
+		t.Fatalf("%d members, %d in the view, want %d", len(members), len(m.view.Jobs), len(there))
+	}
+	for i, e := range members {
+		if e.gone || e.job != m.view.Jobs[i] || i > 0 && members[i-1].job.Job >= e.job.Job {
+			t.Fatalf("member %d is job %v, in the view %v", i, e.job.Job, m.view.Jobs[i].Job)
+		}
+	}
+}

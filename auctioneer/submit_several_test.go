@@ -1,0 +1,72 @@
+package auctioneer
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/candor-grid/candor/messages"
+)
+
+// TestSeveralJobsInOneRequest: each job has the answer that it would have alone, and a
+// repeated request has the same answers.
+func TestSeveralJobsInOneRequest(t *testing.T) {
+	f := start(t)
+	first := f.submit("alice", "k0", oneStage(1))
+	broken, dear := oneStage(1), oneStage(1)
+	broken.Stages[0].Command = nil
+	dear.Budget = 2000 * messages.Credit
+	other := oneStage(3)
+	other.Name = "other"
+	r := messages.SubmitRequest{Jobs: []messages.NewJob{{Key: "k0", Spec: oneStage(1)}, {Key: "k1", Spec: oneStage(2)}, {Key: "k2", Spec: broken},
+		{Key: "k3", Spec: dear}, {Key: "k4", Spec: other}, {Key: "k5", Spec: oneStage(1)}}}
+	want := []struct {
+		kind  messages.Kind
+		tasks int
+	}{{tasks: 1}, {tasks: 2}, {kind: messages.Invalid}, {kind: messages.Insufficient}, {tasks: 3}, {tasks: 1}}
+	var before []messages.SubmitOutcome
+	for range 2 {
+		reply := must[messages.SubmitReply](f, "alice", messages.VerbSubmit, r)
+		numbers := map[messages.JobID]bool{}
+		for i, o := range reply.Jobs {
+			switch {
+			case want[i].tasks == 0 && (o.Error == nil || o.Error.Kind != want[i].kind):
+				t.Errorf("job %d: %+v, want kind %v", i, o, want[i].kind)
+			case want[i].tasks != 0 && (o.Error != nil || o.Tasks != want[i].tasks || o.Held != 10*messages.Credit || o.Market != "main" || numbers[o.Job]):
+				t.Errorf("job %d: %+v, want %d tasks", i, o, want[i].tasks)
+			case before != nil && o.Job != before[i].Job:
+				t.Errorf("job %d is job %v when it is asked for again, was %v", i, o.Job, before[i].Job)
+			}
+			numbers[o.Job] = o.Job != 0
+		}
+		if len(reply.Jobs) != len(want) || reply.Jobs[0].Job != first.Job {
+			t.Fatalf("%+v, want the job that was there, %v, first", reply.Jobs, first.Job)
+		}
+		before = reply.Jobs
+	}
+	if n := len(f.bank.holds); n != 4 {
+		t.Errorf("the bank holds %d budgets, want 4", n)
+	}
+	if all := must[messages.JobsReply](f, "alice", messages.VerbJobs, messages.JobsRequest{}); len(all.Jobs) != 4 {
+		t.Errorf("alice has %d jobs, want 4", len(all.Jobs))
+	}
+}
+
+func TestARequestOfSeveralJobsIsChecked(t *testing.T) {
+	f := start(t)
+	job := messages.NewJob{Key: "k", Spec: oneStage(1)}
+	for says, r := range map[string]messages.SubmitRequest{
+		"more than the 1000":      {Jobs: make([]messages.NewJob, messages.MaxSubmitted+1)},
+		"cannot go together with": {Key: "k", Jobs: []messages.NewJob{job}},
+		"run at this site":        {Site: "east", Jobs: []messages.NewJob{job}},
+		"key of an earlier job":   {Jobs: []messages.NewJob{job, job}},
+	} {
+		_, err := call[messages.SubmitReply](f, "alice", messages.VerbSubmit, r)
+		if err == nil || !strings.Contains(err.Error(), says) {
+			t.Errorf("%v, want %q", err, says)
+		}
+	}
+	dry := must[messages.SubmitReply](f, "alice", messages.VerbSubmit, messages.SubmitRequest{DryRun: true, Jobs: []messages.NewJob{{Key: "d", Spec: messages.JobSpec{}}}})
+	if len(dry.Jobs) != 1 || dry.Jobs[0].Error == nil {
+		t.Errorf("%+v, want the fault of the only job", dry)
+	}
+}

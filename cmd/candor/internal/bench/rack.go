@@ -1,0 +1,429 @@
+package bench
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/bus"
+	"github.com/candor-grid/candor/nodeagent/sampler"
+)
+
+// hall is simulated nodes of one slot each, which speak the protocol of agents. The nodes
+// of a rack share a connection and what they know of the market.
+type hall struct {
+	site  messages.Name
+	lease time.Duration
+	racks []*rack
+
+	mu    sync.Mutex
+	holds bool // tasks last until release; else they end as they start
+	held  int  // tasks that last
+	want  int  // tasks that are waited for
+	full  chan struct{}
+	ended int // tasks whose end the leader knows
+	// longest is how long an exchange took at most, since the last count.
+	longest time.Duration
+	starts  []float64 // seconds from a claim to its task, since the last count
+}
+
+// rack is nodes on one connection.
+type rack struct {
+	hall *hall
+	bus  bus.Bus
+
+	mu        sync.Mutex
+	rng       *rand.Rand
+	term, seq uint64
+	pending   int // tasks that the market announced
+	idleSlots int // of the site, as the market announced
+	jobs      sampler.Sampler
+	fetching  bool
+	nodes     map[messages.Name]*simulated
+	asleep    []*simulated // without a task, in the order in which they fell asleep
+	turns     []*simulated // that have something to say
+	turn      sync.Cond
+}
+
+// simulated is a node. While a worker has it, or its request is under way, talks is set.
+type simulated struct {
+	name      messages.Name
+	session   uint64 // 0: to be registered
+	exchange  messages.Exchange
+	repeats   bool // the exchange had no answer
+	heard     time.Time
+	talks     bool
+	asleep    bool
+	attempts  []messages.Attempt // in hand
+	suspended []messages.Attempt // of them
+	version   uint64
+	dry       uint64              // the vector by which a claim found no work
+	finished  []messages.Finished // to be told
+}
+
+// Bounds of a rack.
+const (
+	rackWorkers = 16
+	rackRetry   = 100 * time.Millisecond
+	rackWithin  = 10 * time.Second
+)
+
+// openHall connects nodes, and returns when all are registered.
+func openHall(ctx context.Context, site messages.Name, nodes, racks int, connect func() (bus.Bus, error)) (*hall, error) {
+	h := &hall{site: site, holds: true, lease: 30 * time.Second}
+	for i := range racks {
+		b, err := connect()
+		if err != nil {
+			return nil, err
+		}
+		r := &rack{hall: h, bus: b, rng: rand.New(rand.NewPCG(uint64(i), 1)), nodes: map[messages.Name]*simulated{}}
+		r.turn.L = &r.mu
+		h.racks = append(h.racks, r)
+	}
+	for i := range nodes {
+		r := h.racks[i%racks]
+		name := fmt.Sprint("rack", i%racks, "-", i/racks)
+		r.nodes[name] = &simulated{name: name}
+	}
+	return h, inParallel(racks, racks, func(number int) error { return h.racks[number-1].open(ctx) })
+}
+
+// open has the nodes of a rack registered, and begins their work.
+func (r *rack) open(ctx context.Context) error {
+	for name, n := range r.nodes {
+		if err := r.register(ctx, n); err != nil {
+			return err
+		}
+		if _, err := r.bus.Subscribe(messages.DirectiveSubject(r.hall.site, name), func(_ string, data []byte) {
+			var d messages.Directive
+			if messages.Unmarshal(data, messages.Detect(data, ""), &d) == nil {
+				r.mu.Lock()
+				defer r.mu.Unlock()
+				r.obey(n, d.Stop, d.Suspended, d.Version)
+				r.rest(n)
+			}
+		}); err != nil {
+			return err
+		}
+	}
+	if _, err := r.bus.Subscribe(messages.VectorSubject(r.hall.site, benchMarket), func(_ string, data []byte) {
+		var v messages.Vector
+		if messages.Unmarshal(data, messages.Detect(data, ""), &v) == nil {
+			r.mu.Lock()
+			defer r.mu.Unlock()
+			r.hear(&v)
+		}
+	}); err != nil {
+		return err
+	}
+	r.mu.Lock()
+	r.fetch()
+	r.mu.Unlock()
+	for range rackWorkers {
+		go r.work()
+	}
+	go r.beat()
+	return nil
+}
+
+func (r *rack) register(ctx context.Context, n *simulated) error {
+	r.mu.Lock()
+	session := r.rng.Uint64() | 1
+	r.mu.Unlock()
+	_, err := bus.Call[messages.RegisterReply](ctx, r.bus, messages.Subject(r.hall.site, messages.Auctioneer, messages.VerbRegister, n.name),
+		messages.RegisterRequest{Session: session, Slots: []messages.ClassSlots{{Class: class, Slots: 1}}})
+	if err != nil {
+		return err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	n.session, n.heard, n.exchange = session, time.Now(), messages.Exchange{Session: session}
+	n.attempts, n.suspended, n.finished, n.version, n.repeats = nil, nil, nil, 0, false
+	r.sleep(n)
+	return nil
+}
+
+// beat renews the leases of nodes that have nothing else to say.
+func (r *rack) beat() {
+	for range time.Tick(r.hall.lease / 20) {
+		r.mu.Lock()
+		for _, n := range r.nodes {
+			if time.Since(n.heard) > r.hall.lease/3 {
+				r.speak(n)
+			}
+		}
+		r.mu.Unlock()
+	}
+}
+
+// hear takes a vector into account, and wakes nodes in proportion to the work.
+func (r *rack) hear(v *messages.Vector) {
+	if v.Term < r.term || v.Term == r.term && v.Seq <= r.seq {
+		return
+	}
+	c := &v.Classes[0]
+	if v.Base != 0 && (v.Term != r.term || v.Base != r.seq) {
+		r.fetch()
+		return
+	}
+	take := r.jobs.Update
+	if v.Base == 0 {
+		take = r.jobs.Replace
+	}
+	if take(c.Jobs) != nil {
+		return
+	}
+	r.term, r.seq, r.pending, r.idleSlots = v.Term, v.Seq, c.Pending, c.Idle
+	wanted := float64(c.Pending) + 2*math.Sqrt(float64(c.Pending)) + 3
+	part := min(1, wanted/float64(max(c.Idle, len(r.asleep), 1)))
+	if c.Pending == 0 {
+		return
+	}
+	for range int(math.Ceil(part*float64(len(r.asleep)) - r.rng.Float64())) {
+		n := r.asleep[0]
+		r.asleep = r.asleep[1:]
+		n.asleep = false
+		r.speak(n)
+	}
+}
+
+// fetch asks for the whole vector.
+func (r *rack) fetch() {
+	if r.fetching {
+		return
+	}
+	r.fetching = true
+	var first messages.Name
+	for first = range r.nodes {
+		break
+	}
+	go func() {
+		ctx, cancel := context.WithTimeout(context.Background(), rackWithin)
+		defer cancel()
+		v, err := bus.Call[messages.Vector](ctx, r.bus, messages.Subject(r.hall.site, messages.Auctioneer, messages.VerbVector, first), messages.VectorRequest{Market: benchMarket})
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.fetching = false
+		if err == nil && len(v.Classes) > 0 {
+			r.hear(&v)
+		}
+	}()
+}
+
+// speak has a worker send what a node has to say.
+func (r *rack) speak(n *simulated) {
+	if !n.talks {
+		n.talks = true
+		r.turns = append(r.turns, n)
+		r.turn.Signal()
+	}
+}
+
+// sleep has a node without a task wait for a vector.
+func (r *rack) sleep(n *simulated) {
+	if !n.asleep {
+		n.asleep = true
+		r.asleep = append(r.asleep, n)
+	}
+}
+
+// work sends the exchanges of nodes, one at a time.
+func (r *rack) work() {
+	for {
+		r.mu.Lock()
+		for len(r.turns) == 0 {
+			r.turn.Wait()
+		}
+		n := r.turns[0]
+		r.turns = r.turns[1:]
+		if n.session == 0 {
+			r.mu.Unlock()
+			err := r.register(context.Background(), n)
+			r.mu.Lock()
+			n.talks = false
+			if err != nil {
+				r.speak(n)
+			}
+			r.mu.Unlock()
+			continue
+		}
+		r.say(n)
+		request, began := n.exchange, time.Now()
+		r.mu.Unlock()
+		reply, err := r.ask(n, &request)
+		if err != nil && messages.KindOf(err) != messages.Fenced {
+			time.Sleep(rackRetry)
+		}
+		r.mu.Lock()
+		n.talks = false
+		r.answered(n, reply, time.Since(began), err)
+		r.mu.Unlock()
+	}
+}
+
+// say makes a node's next exchange, if the last one was answered.
+func (r *rack) say(n *simulated) {
+	if n.repeats {
+		return
+	}
+	n.exchange = messages.Exchange{Session: n.session, Seq: n.exchange.Seq + 1, Finished: n.finished}
+	n.finished = nil
+	if len(n.attempts) == len(n.suspended) && r.pending > 0 {
+		if job := r.jobs.Sample(r.rng.Float64()); job != 0 {
+			n.exchange.Claims = []messages.Claim{{Market: benchMarket, Class: class, Job: job, Slots: 1}}
+		}
+	}
+}
+
+func (r *rack) ask(n *simulated, x *messages.Exchange) (*messages.ExchangeReply, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), rackWithin)
+	defer cancel()
+	payload, err := messages.Marshal(x, messages.Msgpack)
+	if err != nil {
+		return nil, err
+	}
+	data, err := r.bus.Request(ctx, messages.Subject(r.hall.site, messages.Auctioneer, messages.VerbExchange, n.name), payload)
+	if err != nil {
+		return nil, err
+	}
+	reply := new(messages.ExchangeReply)
+	return reply, messages.Unmarshal(data, messages.Msgpack, reply)
+}
+
+// answered carries out an answer.
+func (r *rack) answered(n *simulated, reply *messages.ExchangeReply, took time.Duration, err error) {
+	if err != nil {
+		if n.repeats = true; messages.KindOf(err) == messages.Fenced {
+			n.session = 0
+		}
+		r.speak(n)
+		return
+	}
+	n.repeats, n.heard = false, time.Now()
+	r.hall.tell(len(n.exchange.Finished), took, len(reply.Grants) > 0)
+	for _, g := range reply.Grants {
+		n.attempts = append(n.attempts, g.Attempt)
+	}
+	r.obey(n, reply.Stop, reply.Suspended, reply.Version)
+	r.hall.start(len(reply.Grants))
+	if len(reply.Grants) == 0 && len(n.exchange.Claims) > 0 {
+		n.dry = r.seq
+	}
+	r.rest(n)
+}
+
+// obey ends and suspends what the leader said.
+func (r *rack) obey(n *simulated, stop, suspended []messages.Attempt, version uint64) {
+	for _, a := range stop {
+		r.end(n, a, messages.Stopped)
+	}
+	if version > n.version {
+		n.version, n.suspended = version, nil
+		for _, a := range suspended {
+			if slices.Contains(n.attempts, a) {
+				n.suspended = append(n.suspended, a)
+			}
+		}
+	}
+}
+
+// end ends a task of a node.
+func (r *rack) end(n *simulated, a messages.Attempt, how messages.Outcome) {
+	i := slices.Index(n.attempts, a)
+	if i < 0 {
+		return
+	}
+	n.attempts = slices.Delete(n.attempts, i, i+1)
+	n.suspended = slices.DeleteFunc(n.suspended, func(s messages.Attempt) bool { return s == a })
+	now := messages.TimeOf(time.Now())
+	n.finished = append(n.finished, messages.Finished{Attempt: a, Outcome: how, Started: now, Ended: now})
+}
+
+// rest has a node say what it has to say, or sleep if its slot is free.
+func (r *rack) rest(n *simulated) {
+	if !r.hall.lasts() {
+		for _, a := range slices.Clone(n.attempts) {
+			if !slices.Contains(n.suspended, a) {
+				r.end(n, a, messages.Exited)
+			}
+		}
+	}
+	free := len(n.attempts) == len(n.suspended)
+	switch {
+	case len(n.finished) > 0 || free && r.pending > 0 && !n.asleep && n.dry != r.seq:
+		r.speak(n)
+	case free:
+		r.sleep(n)
+	}
+}
+
+func (h *hall) lasts() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.holds
+}
+
+// start counts tasks that have started.
+func (h *hall) start(n int) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.held += n; h.full != nil && h.held >= h.want {
+		close(h.full)
+		h.full = nil
+	}
+}
+
+// tell counts tasks whose end the leader knows, told by an exchange that took so long.
+func (h *hall) tell(n int, took time.Duration, starts bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.ended += n; starts {
+		h.starts = append(h.starts, took.Seconds())
+	}
+	h.longest = max(h.longest, took)
+}
+
+// await returns a channel that is closed when so many tasks have started since.
+func (h *hall) await(tasks int) <-chan struct{} {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.held, h.want = 0, tasks
+	h.full = make(chan struct{})
+	return h.full
+}
+
+// release ends all tasks in hand, also those that are suspended. With last those that start then last again.
+func (h *hall) release(last bool) {
+	h.mu.Lock()
+	h.holds = last
+	h.mu.Unlock()
+	for _, r := range h.racks {
+		r.mu.Lock()
+		for _, n := range r.nodes {
+			for _, a := range slices.Clone(n.attempts) {
+				r.end(n, a, messages.Exited)
+			}
+			if len(n.finished) > 0 {
+				r.speak(n)
+			}
+		}
+		r.mu.Unlock()
+	}
+}
+
+// count is how many ended tasks the leader knows, and since the last count the longest
+// exchange and the 99th percentile of those that started a task, in seconds.
+func (h *hall) count() (ended int, longest, start float64) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if len(h.starts) > 0 {
+		start = quantile(h.starts, 0.99)
+	}
+	longest, h.longest, h.starts = h.longest.Seconds(), 0, nil
+	return h.ended, longest, start
+}

@@ -1,0 +1,78 @@
+package bus
+
+import (
+	"context"
+	"crypto/rand"
+	"strconv"
+	"sync"
+
+	"github.com/nats-io/nats.go"
+)
+
+// proxied has the requests that a service makes in others' names. Their answers come to
+// the inboxes of those names, below a token of the connection, by one subscription.
+type proxied struct {
+	mu      sync.Mutex
+	token   string // "": no request was made yet
+	last    uint64
+	waiting map[string]chan *nats.Msg // by reply subject
+}
+
+// statusHeader has noResponders where the server says that nobody serves a subject.
+const (
+	statusHeader = "Status"
+	noResponders = "503"
+)
+
+// ask sends a request whose answer comes below a prefix, and waits for the answer.
+func (p *proxied) ask(ctx context.Context, conn *nats.Conn, out *nats.Msg, prefix string) (*nats.Msg, error) {
+	answer := make(chan *nats.Msg, 1)
+	if err := p.expect(conn, out, prefix, answer); err != nil {
+		return nil, err
+	}
+	defer func() {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		delete(p.waiting, out.Reply)
+	}()
+	if err := conn.PublishMsg(out); err != nil {
+		return nil, err
+	}
+	select {
+	case m := <-answer:
+		if len(m.Data) == 0 && m.Header.Get(statusHeader) == noResponders {
+			return nil, nats.ErrNoResponders
+		}
+		return m, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// expect gives a request its reply subject.
+func (p *proxied) expect(conn *nats.Conn, out *nats.Msg, prefix string, answer chan *nats.Msg) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.token == "" {
+		token := rand.Text()
+		if _, err := conn.Subscribe("*."+token+".*", p.hear); err != nil {
+			return err
+		}
+		p.token, p.waiting = token, map[string]chan *nats.Msg{}
+	}
+	p.last++
+	out.Reply = prefix + "." + p.token + "." + strconv.FormatUint(p.last, 36)
+	p.waiting[out.Reply] = answer
+	return nil
+}
+
+// hear hands an answer to who waits for it.
+func (p *proxied) hear(m *nats.Msg) {
+	p.mu.Lock()
+	answer := p.waiting[m.Subject]
+	delete(p.waiting, m.Subject)
+	p.mu.Unlock()
+	if answer != nil {
+		answer <- m
+	}
+}
