@@ -1,8 +1,11 @@
 package trial
 
 import (
+	"bytes"
 	"context"
+	"errors"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -46,6 +49,7 @@ var faults = []fault{
 	{name: "rolling upgrade", alone: true, strike: upgraded, mend: revived},
 	{name: "files damaged", alone: true, strike: damaged, mend: healed(false)},
 	{name: "files of two hosts damaged", alone: true, strike: bothDamaged, mend: bothHealed},
+	{name: "files of a running host damaged", agents: true, alone: true, most: 4 * time.Second, strike: damagedRunning, mend: startedAnew},
 	{name: "disk replaced", alone: true, strike: emptied, mend: healed(true)},
 	{name: "older copy put back", alone: true, strike: putBack, mend: healed(true)},
 }
@@ -217,9 +221,17 @@ func bothHealed(ctx context.Context, s *storm, h *netlab.Host) error {
 func spoil(s *storm, h *netlab.Host, actor string) error {
 	h.Kill()
 	files, err := h.State()
-	files = slices.DeleteFunc(files, func(file string) bool { return !strings.HasPrefix(file, filepath.Join(h.Dir(), actor)) })
-	if err != nil || len(files) == 0 {
+	if err != nil {
 		return err
+	}
+	files = slices.DeleteFunc(files, func(file string) bool { return !strings.HasPrefix(file, filepath.Join(h.Dir(), actor)) })
+	return s.each(h, files, damage)
+}
+
+// each damages some of a host's files.
+func (s *storm) each(h *netlab.Host, files []string, damage func(string, *rand.Rand) (string, error)) error {
+	if len(files) == 0 {
+		return nil
 	}
 	for _, i := range s.rng.Perm(len(files))[:min(len(files), 1+s.rng.IntN(3))] {
 		file := files[i]
@@ -232,6 +244,58 @@ func spoil(s *storm, h *netlab.Host, actor string) error {
 	return nil
 }
 
+// damagedRunning changes parts of some files of a host that runs: of its replicas, or of its
+// agent and executor.
+func damagedRunning(_ context.Context, s *storm, h *netlab.Host) error {
+	s.since = h.LogEnd()
+	list := h.State
+	if nodes, err := h.NodeState(); err == nil && len(nodes) > 0 && (!slices.Contains(s.Racks, h) || s.rng.IntN(2) == 0) {
+		list = h.NodeState
+	}
+	files, err := list()
+	if err != nil {
+		return err
+	}
+	return s.each(h, files, change)
+}
+
+// startedAnew kills a host that runs on damaged files, or stops it, and has it be healed.
+func startedAnew(ctx context.Context, s *storm, h *netlab.Host) error {
+	if s.rng.IntN(2) == 0 {
+		_ = h.Stop() // it may have found the damage, and have ended
+	} else {
+		h.Kill()
+	}
+	if said, _ := h.Log(s.since); strings.Contains(said, "damaged") {
+		s.noticedRunning++
+	}
+	return healed(false)(ctx, s, h)
+}
+
+// change changes a part of a file in place, or zeroes it: a process has the file open.
+func change(file string, rng *rand.Rand) (string, error) {
+	f, err := os.OpenFile(file, os.O_RDWR, 0)
+	if errors.Is(err, os.ErrNotExist) {
+		return "was removed meanwhile", nil
+	}
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	content, err := io.ReadAll(io.LimitReader(f, written))
+	if err != nil || len(content) == 0 {
+		return "holds nothing", err
+	}
+	from, to := part(content, rng)
+	if rng.IntN(4) == 0 {
+		clear(content[from:to])
+	} else {
+		garble(content[from:to], rng)
+	}
+	_, err = f.WriteAt(content[from:to], int64(from))
+	return fmt.Sprintf("bytes %d to %d changed", from, to), err
+}
+
 // written is how much of a file is looked at: the segments of a log are reserved at their
 // full size, and mostly empty.
 const written = 4 << 20
@@ -242,26 +306,32 @@ func damage(file string, rng *rand.Rand) (string, error) {
 	if err != nil || len(content) == 0 {
 		return "removed", os.Remove(file)
 	}
-	end := min(len(content), written)
-	for end > 1 && content[end-1] == 0 {
-		end--
-	}
-	from := rng.IntN(end)
-	to := min(end, from+1+rng.IntN(64))
+	from, to := part(content, rng)
 	switch rng.IntN(6) {
 	case 0:
 		return "removed", os.Remove(file)
 	case 1:
 		return fmt.Sprintf("cut to %d bytes", from), os.Truncate(file, int64(from))
 	case 2:
-		to = min(end, from+4096)
+		to = min(to+4096, len(content))
 		clear(content[from:to])
 		return fmt.Sprintf("bytes %d to %d zeroed", from, to), os.WriteFile(file, content, 0o600)
 	}
-	for i := from; i < to; i++ {
-		content[i] ^= byte(1 + rng.IntN(255))
-	}
+	garble(content[from:to], rng)
 	return fmt.Sprintf("bytes %d to %d changed", from, to), os.WriteFile(file, content, 0o600)
+}
+
+// part draws a part of what is written in a file.
+func part(content []byte, rng *rand.Rand) (from, to int) {
+	end := len(bytes.TrimRight(content[:min(len(content), written)], "\x00"))
+	from = rng.IntN(max(end, 1))
+	return from, min(max(end, 1), from+1+rng.IntN(64))
+}
+
+func garble(part []byte, rng *rand.Rand) {
+	for i := range part {
+		part[i] ^= byte(1 + rng.IntN(255))
+	}
 }
 
 func emptied(_ context.Context, _ *storm, h *netlab.Host) error {
