@@ -94,7 +94,7 @@ func chaos(ctx context.Context, t *trial, all []*member) error {
 	}
 	defer s.w.Close()
 	s.served = func(ctx context.Context) error {
-		return within(ctx, healWithin, func(ctx context.Context) error { return s.w.AwaitServed(ctx, servedBetween) })
+		return s.await(ctx, func(ctx context.Context) error { return s.w.AwaitServed(ctx, servedBetween) })
 	}
 	possible := s.possible()
 	for begun := time.Now(); !s.enough(begun) && err == nil; {
@@ -178,11 +178,14 @@ func (s *storm) round(ctx context.Context, possible []fault, begun time.Time) er
 		return err
 	}
 	err := s.strikes(ctx, possible)
+	if err == nil {
+		err = s.served(ctx)
+	}
 	s.w.End()
 	if err != nil {
 		return err
 	}
-	if err := s.settle(ctx); err != nil {
+	if err := s.await(ctx, s.settle); err != nil {
 		return err
 	}
 	if err := s.w.Check(ctx); err != nil {

@@ -79,25 +79,41 @@ func plainly(do func(*netlab.Host) error) func(context.Context, *storm, *netlab.
 
 func killed(_ context.Context, _ *storm, h *netlab.Host) error { h.Kill(); return nil }
 
-// revived has a host run and serve. A process that ends itself again, because the host was
-// off the others or its files are damaged, is started again, as a service manager does.
+// revived has a host run and serve.
 func revived(ctx context.Context, s *storm, h *netlab.Host) error {
-	var last error
-	err := within(ctx, healWithin, func(ctx context.Context) error {
-		if h.Ended() {
-			h.Kill()
-		}
+	return s.await(ctx, func(ctx context.Context) error {
 		if !h.Runs() {
 			if err := h.Start(); err != nil {
 				return err
 			}
 		}
-		if last = h.Await(ctx); last != nil {
-			s.obey(h, last.Error())
-		}
-		return last
+		return h.Await(ctx)
 	})
-	return err
+}
+
+// superviseEvery is how often hosts are looked at while something is waited for.
+const superviseEvery = 10 * time.Second
+
+// await waits for what comes once the hosts are well. Meanwhile a process that ended itself,
+// because the host was off the others, its disk hung or its files are damaged, is started
+// again, as a service manager does.
+func (s *storm) await(ctx context.Context, look func(context.Context) error) error {
+	return within(ctx, healWithin, func(ctx context.Context) error {
+		for _, h := range s.Hosts() {
+			if !h.Ended() {
+				continue
+			}
+			said, _ := h.Log(max(0, h.LogEnd()-4<<10))
+			s.obey(h, said)
+			h.Kill()
+			if err := h.Start(); err != nil {
+				return err
+			}
+		}
+		ctx, cancel := context.WithTimeout(ctx, superviseEvery)
+		defer cancel()
+		return look(ctx)
+	})
 }
 
 // obey does what an operator does about a damaged file of the history: the sentence in the
@@ -408,14 +424,7 @@ func healed(lacks bool) func(context.Context, *storm, *netlab.Host) error {
 
 // well waits until every replica of both groups answers, votes and has what the leader has.
 func (s *storm) well(ctx context.Context) error {
-	return within(ctx, healWithin, func(ctx context.Context) error {
-		for _, h := range s.Racks {
-			if h.Ended() { // having found damage while it ran
-				if err := revived(ctx, s, h); err != nil {
-					return err
-				}
-			}
-		}
+	return s.await(ctx, func(ctx context.Context) error {
 		for _, actor := range []string{messages.Auctioneer, messages.Bank} {
 			reply, err := ask[messages.ReplicasReply](ctx, s.member, actor, messages.VerbReplicas, messages.Empty{})
 			if err != nil {
