@@ -41,6 +41,5 @@ const (
 	RerunMoved          // 2: the tasks of a rerun do the first tasks of the earlier job, not those that failed
 	SpentForgotten      // 9: a job whose budget is spent is not discarded
 	DamageStays         // 4: a replica does not fetch what its history lacks
-	LeaderGives         // 5: only a leader that serves gives files of the history
 	ForgottenVote       // 3: a replica whose disk was lost votes and counts at once
 )

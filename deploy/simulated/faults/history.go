@@ -121,7 +121,7 @@ func (g *group) spare(but *replica) bool {
 // replica gives files, whoever leads.
 func (m *machine) fetch(sum ledger.Sum) ([]byte, error) {
 	for _, r := range m.site.banks.replicas {
-		if r.host == m || r.host.down || m.cutOff() || r.host.cutOff() || r.Bug == LeaderGives && !r.serving() {
+		if r.host == m || r.host.down || m.cutOff() || r.host.cutOff() {
 			continue
 		}
 		if r.host.store.Check(sum) != nil {
