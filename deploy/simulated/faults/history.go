@@ -106,7 +106,7 @@ func (m *machine) open() {
 func (m *machine) spoil(at messages.Duration) {
 	m.crash()
 	r := m.site.banks.replicas[m.index]
-	if m.site.banks.spare(r) && m.files.spoil(rand.New(rand.NewPCG(m.site.seed, uint64(at)))) {
+	if !r.harmed && m.site.banks.spare(r) && m.files.spoil(rand.New(rand.NewPCG(m.site.seed, uint64(at)))) {
 		r.harmed = true
 	}
 }
