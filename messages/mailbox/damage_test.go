@@ -124,7 +124,7 @@ func TestFlippedEntryIsNotServed(t *testing.T) {
 // one says so, for an operator.
 func TestDamagedReplicaOfTwo(t *testing.T) {
 	seen, logs := observer.New(zap.ErrorLevel)
-	g := newGroup(t, 2, func(c *Config) { c.SegmentBytes, c.Log = 64<<10, zap.New(seen) })
+	g := newGroup(t, 2, func(c *Config) { c.SegmentBytes, c.Timeout, c.Log = 64<<10, 200*time.Millisecond, zap.New(seen) })
 	g.start(g.ids...)
 	for range 20 {
 		g.propose("pay 1000")

@@ -124,7 +124,8 @@ func (m *machine) fetch(sum ledger.Sum) ([]byte, error) {
 		if r.host == m || r.host.down || m.cutOff() || r.host.cutOff() {
 			continue
 		}
-		if r.host.store.Check(sum) != nil {
+		h := r.state.(*bankState).ledger.History()
+		if slices.ContainsFunc(h.Segments(), func(s ledger.Sealed) bool { return s.Sum() == sum }) && r.host.store.Check(sum) != nil {
 			continue
 		}
 		if content, _, err := history.Part(r.host.files, sum.First, 0, messages.MaxPayload); err == nil {
@@ -151,6 +152,7 @@ func (r *replica) examine() {
 	for _, s := range h.Segments() {
 		_, _ = s.Segment() // what could not be fetched is lost until it can
 	}
+	b.store.Mend()
 	r.harmed = b.store.Lost() != nil
 	if !r.harmed {
 		return
