@@ -1,6 +1,7 @@
 package bank
 
 import (
+	"cmp"
 	"context"
 	"encoding/hex"
 	"errors"
@@ -67,28 +68,74 @@ func (a *archive) close() error {
 	return a.store.Close()
 }
 
-// fetchWithin bounds the fetching of one segment's file, of some megabytes.
-const fetchWithin = time.Minute
+// fetchWithin bounds the fetching of one segment's file, of some megabytes, and askWithin
+// each part of it.
+const (
+	fetchWithin = time.Minute
+	askWithin   = 2 * time.Second
+)
 
-// fetcher gets segments from the replica that leads.
+// fetcher gets segments from the replica that leads, and where that does not answer from any
+// other. A leader that was just elected serves nobody before it has committed an entry, and
+// may need this replica for that. Whoever gives a file, the file must be the one that is
+// meant, by its hash. A store fetches one file at a time.
 func fetcher(life context.Context, c *Config) func(ledger.Sum) ([]byte, error) {
-	subject := messages.Subject(c.Site, messages.Bank, messages.VerbSegment, messages.ServiceIdentity(messages.Bank))
-	return func(sum ledger.Sum) ([]byte, error) {
+	subjects := []string{messages.Subject(c.Site, messages.Bank, messages.VerbSegment, messages.ServiceIdentity(messages.Bank))}
+	for _, id := range c.Replicas {
+		if id != c.Replica {
+			subjects = append(subjects, filesSubject(c.Site, id))
+		}
+	}
+	return func(sum ledger.Sum) (file []byte, err error) {
 		ctx, cancel := context.WithTimeout(life, fetchWithin)
 		defer cancel()
-		var file []byte
-		for {
-			r, err := bus.Call[messages.SegmentReply](ctx, c.Bus, subject, messages.SegmentRequest{First: sum.First, Offset: int64(len(file))})
-			if err != nil {
-				return nil, err
-			}
-			file = append(file, r.Data...)
-			if len(r.Data) == 0 || int64(len(file)) >= r.Size {
+		for i, subject := range subjects {
+			var failed error
+			if file, failed = fetch(ctx, c, subject, sum.First); failed == nil {
+				subjects[0], subjects[i] = subject, subjects[0] // the first to be asked for the next file
 				c.Log.Info("fetched a part of the history", zap.Uint64("first", sum.First), zap.Int("bytes", len(file)))
 				return file, nil
 			}
+			err = cmp.Or(err, failed)
+		}
+		return nil, err
+	}
+}
+
+// fetch gets the file of a segment part by part.
+func fetch(ctx context.Context, c *Config, subject string, first uint64) (file []byte, err error) {
+	for {
+		ctx, cancel := context.WithTimeout(ctx, askWithin)
+		r, err := bus.Call[messages.SegmentReply](ctx, c.Bus, subject, messages.SegmentRequest{First: first, Offset: int64(len(file))})
+		cancel()
+		if err != nil {
+			return nil, err
+		}
+		file = append(file, r.Data...)
+		if len(r.Data) == 0 || int64(len(file)) >= r.Size {
+			return file, nil
 		}
 	}
+}
+
+// filesSubject is where a replica of the bank gives others files of its journal, whoever
+// leads.
+func filesSubject(site messages.Name, replica string) string {
+	return messages.Subject(site, messages.Bank, messages.VerbSegment+"-"+replica, messages.ServiceIdentity(messages.Bank))
+}
+
+// give serves files to other replicas until what it returns is stopped.
+func (a *archive) give() (bus.Subscription, error) {
+	return a.config.Bus.Serve(bus.Service{
+		Name: "candor-bank-files", Version: serviceVersion, Description: "Files of the journal for other replicas of the bank of site " + a.config.Site,
+		Endpoints: []bus.Endpoint{{Name: messages.VerbSegment, Subject: filesSubject(a.config.Site, a.config.Replica),
+			Handle: bus.Handle(messages.VerbSegment, func(_ context.Context, _ messages.Name, r messages.SegmentRequest) (messages.SegmentReply, error) {
+				if err := r.Validate(); err != nil {
+					return messages.SegmentReply{}, err
+				}
+				return a.part(r)
+			})}},
+	})
 }
 
 // How the files of the journal are examined: with pauses, so that requests do not wait for
@@ -125,7 +172,7 @@ func (a *archive) examine(ctx context.Context) {
 }
 
 // part is a part of a segment's file, for another replica. Before the first part the whole
-// file is checked: this replica leads, and does not hear from those who ask what they got.
+// file is checked: this replica does not hear from those who ask what they got.
 func (a *archive) part(r messages.SegmentRequest) (reply messages.SegmentReply, err error) {
 	h := read(a.machine, (*ledger.Ledger).History)
 	for _, s := range h.Segments() {

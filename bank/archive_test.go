@@ -93,6 +93,23 @@ func (g *cluster) work(name string, n int) {
 	}
 }
 
+// outgrow has a replica that is stopped lack files, and the log before a snapshot.
+func (g *cluster) outgrow(leader, late string) {
+	g.Helper()
+	had := len(g.segments(late))
+	snapshots := func() int {
+		found, _ := filepath.Glob(filepath.Join(g.dir, leader, "snapshots", "*", "state.bin"))
+		return len(found)
+	}
+	deadline := time.Now().Add(patience)
+	for round := 0; snapshots() < 2 || len(g.segments(leader)) < had+3; round++ {
+		g.work(fmt.Sprint("late", round, "/"), 20)
+		if time.Now().After(deadline) {
+			g.Fatalf("%d snapshots, %d files", snapshots(), len(g.segments(leader)))
+		}
+	}
+}
+
 // TestLateReplicaFetchesTheHistory stops a replica until the others have cut
 // what it would need off their logs: it is given a snapshot, fetches the files
 // that it lacks, and has the same files as the others. It then loses one of
@@ -104,18 +121,7 @@ func TestLateReplicaFetchesTheHistory(t *testing.T) {
 	leader := g.leader()
 	late := map[string]string{"a": "b", "b": "c", "c": "a"}[leader]
 	g.stop(late)
-	had := len(g.segments(late))
-	snapshots := func() int {
-		found, _ := filepath.Glob(filepath.Join(g.dir, leader, "snapshots", "*", "state.bin"))
-		return len(found)
-	}
-	deadline := time.Now().Add(patience)
-	for round := 0; snapshots() < 2 || len(g.segments(leader)) < had+3; round++ {
-		g.work(fmt.Sprint("late", round, "/"), 20)
-		if time.Now().After(deadline) {
-			t.Fatalf("%d snapshots, %d files", snapshots(), len(g.segments(leader)))
-		}
-	}
+	g.outgrow(leader, late)
 	g.start(late)
 	g.agree()
 	want := g.segments(leader)
@@ -129,6 +135,30 @@ func TestLateReplicaFetchesTheHistory(t *testing.T) {
 	g.start(late)
 	g.agree()
 	g.same(late, want)
+}
+
+// TestLateReplicaAndOneOther stops a replica until the others have cut what it would need off
+// their logs, and then has one of these alone with it. The one leads, and cannot commit before
+// the late one has the files: it gives them before it serves anybody else.
+func TestLateReplicaAndOneOther(t *testing.T) {
+	g := archived(t)
+	g.grant("ada", 100_000)
+	g.work("early", 20)
+	leader := g.leader()
+	late := map[string]string{"a": "b", "b": "c", "c": "a"}[leader]
+	g.stop(late)
+	g.outgrow(leader, late)
+	for id := range g.running {
+		if id != leader {
+			g.stop(id)
+		}
+	}
+	g.stop(leader)
+	g.start(leader)
+	g.start(late)
+	g.work("after", 1)
+	g.agree()
+	g.same(late, g.segments(leader))
 }
 
 // TestDamagedHistoryIsFetched damages every file of a replica's history while it is

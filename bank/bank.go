@@ -36,6 +36,7 @@ type Bank struct {
 	cancel    context.CancelFunc
 	done      chan struct{}
 	examining sync.WaitGroup
+	giving    bus.Subscription // files of the journal, to other replicas; nil: it is in memory
 
 	// Of the goroutine that runs follow.
 	leads   bool
@@ -64,7 +65,14 @@ func Start(ctx context.Context, c Config) (*Bank, error) {
 		b.config.Metrics.Unregister(b.metrics.all)
 		return nil, fmt.Errorf("bank %s: %w", c.Replica, err)
 	}
+	if b.archive.store != nil {
+		if b.giving, err = b.archive.give(); err != nil {
+			b.unregister()
+			return nil, fmt.Errorf("bank %s: %w", c.Replica, err)
+		}
+	}
 	if b.group.box, err = c.Open(b.machine); err != nil {
+		b.stopGiving()
 		b.unregister()
 		return nil, fmt.Errorf("bank %s: mailbox: %w", c.Replica, err)
 	}
@@ -105,10 +113,21 @@ func (b *Bank) assemble() (err error) {
 func (b *Bank) Close() error {
 	b.cancel()
 	<-b.done
+	b.stopGiving()
 	b.archive.end()
 	b.examining.Wait()
 	defer b.unregister()
 	return errors.Join(b.group.box.Close(), b.archive.save())
+}
+
+// stopGiving ends the service of files.
+func (b *Bank) stopGiving() {
+	if b.giving == nil {
+		return
+	}
+	if err := b.giving.Stop(); err != nil {
+		b.config.Log.Warn("a service did not stop in time", zap.Error(err))
+	}
 }
 
 // unregister takes all metrics back.

@@ -20,6 +20,9 @@ type Config struct {
 	Site    messages.Name
 	Replica string
 	Bus     bus.Bus // as the identity "$bank"
+	// Replicas are all of the group, which a replica asks for files of the journal that it
+	// lacks where no leader answers.
+	Replicas []string
 	// Open joins the replica's state to the group's log.
 	Open func(mailbox.Machine) (mailbox.Mailbox, error)
 	// Operators may grant, change members, transfer, and see every account.

@@ -60,7 +60,7 @@ func (g *cluster) start(id string) {
 
 func (g *cluster) tryStart(id string) error {
 	config := Config{
-		Site: g.site, Replica: id, Bus: g.network.Connect("bank"), Metrics: prometheus.NewRegistry(),
+		Site: g.site, Replica: id, Replicas: []string{"a", "b", "c"}, Bus: g.network.Connect("bank"), Metrics: prometheus.NewRegistry(),
 		Operators: []messages.Name{"ops"}, Services: []messages.Name{"$auctioneer"}, Clock: g.clock, Mono: still,
 	}
 	log := mailbox.Config{

@@ -90,7 +90,7 @@ var bankKind = kind{
 		}
 		return bank.Start(ctx, bank.Config{
 			Restored: r.restored,
-			Site:     c.Site, Replica: r.replica, Bus: r.bus, Open: r.open, History: journal, Signer: r.signer, Keys: r.keys,
+			Site:     c.Site, Replica: r.replica, Replicas: c.replicaIDs(), Bus: r.bus, Open: r.open, History: journal, Signer: r.signer, Keys: r.keys,
 			Operators: c.Operators, Services: []messages.Name{messages.ServiceIdentity(messages.Auctioneer)},
 			Attempt: peerAttempt, LastBackoff: peerBackoff, LeastVisit: c.LeastVisit, SilentAfter: c.SilentAfter, Opening: c.opening(),
 			Clock: r.clock, ClockKnown: r.known, Log: r.log, Metrics: r.metrics,

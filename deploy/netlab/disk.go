@@ -108,13 +108,22 @@ func (h *Host) Thaw() error { return run("fsfreeze", "--unfreeze", h.Dir()) }
 // empty are files of a replica that hold nothing.
 var empty = []string{"lock", "probe", "room"}
 
-// State lists the files that the host's replicas keep, which must be stopped.
-func (h *Host) State() (files []string, err error) {
-	for _, actor := range []string{messages.Auctioneer, messages.Bank} {
-		dir := filepath.Join(h.Dir(), actor, h.Name)
-		err = errors.Join(err, filepath.WalkDir(dir, func(path string, entry os.DirEntry, err error) error {
+// State lists the files that the host's replicas keep. Those of a host that runs come and go.
+func (h *Host) State() ([]string, error) {
+	return h.files(filepath.Join(messages.Auctioneer, h.Name), filepath.Join(messages.Bank, h.Name))
+}
+
+// NodeState lists the files that the agents and executors of the host keep.
+func (h *Host) NodeState() ([]string, error) { return h.files("nodes") }
+
+func (h *Host) files(below ...string) (files []string, err error) {
+	for _, dir := range below {
+		err = errors.Join(err, filepath.WalkDir(filepath.Join(h.Dir(), dir), func(path string, entry os.DirEntry, err error) error {
 			if err == nil && entry.Type().IsRegular() && !strings.Contains(path, "damaged-") && !slices.Contains(empty, entry.Name()) {
 				files = append(files, path)
+			}
+			if errors.Is(err, os.ErrNotExist) {
+				return nil
 			}
 			return err
 		}))

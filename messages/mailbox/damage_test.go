@@ -120,6 +120,34 @@ func TestFlippedEntryIsNotServed(t *testing.T) {
 	glob(t, g.dirs[victim], "damaged-*")
 }
 
+// TestDamagedReplicaOfTwo: nobody leads, as the other one alone is no majority; and the damaged
+// one says so, for an operator.
+func TestDamagedReplicaOfTwo(t *testing.T) {
+	seen, logs := observer.New(zap.ErrorLevel)
+	g := newGroup(t, 2, func(c *Config) { c.SegmentBytes, c.Timeout, c.Log = 64<<10, 200*time.Millisecond, zap.New(seen) })
+	g.start(g.ids...)
+	for range 20 {
+		g.propose("pay 1000")
+	}
+	g.settled()
+	g.agree(20)
+	victim := g.follower().config.ID
+	g.stop(g.ids...)
+	for _, path := range files(t, g.dirs[victim]) {
+		edit(t, path, func(b []byte) []byte { return bytes.ReplaceAll(b, []byte("pay 1000"), []byte("pay 9000")) })
+	}
+	g.start(g.ids...)
+	glob(t, g.dirs[victim], "damaged-*")
+	eventually(t, "the damaged replica says that nobody leads", func() bool {
+		return logs.FilterMessageSnippet("no replica leads that could bring this one up to date").Len() > 0
+	})
+	for id, box := range g.running() {
+		if box.leadership.leads() != 0 || g.machines[id].count("pay 9000") != 0 {
+			t.Errorf("%s leads, or applied what was never said", id)
+		}
+	}
+}
+
 // TestFlippedEntryOfOneReplicaIsRefused: without peers there is nothing to heal from.
 func TestFlippedEntryOfOneReplicaIsRefused(t *testing.T) {
 	g := newGroup(t, 1, func(c *Config) { c.SegmentBytes = 64 << 10 })

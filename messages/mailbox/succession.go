@@ -166,13 +166,15 @@ func (g *gate) doubts() bool {
 
 // preVote answers for Raft, which would keep to a leader for longer, whether a candidate
 // may campaign. The doubted leader itself may not, since it may be able to ask and not to
-// lead, unless its log is longer: then nobody here can win.
+// lead, unless its log is longer: then nobody here can win. A candidate in this replica's term
+// may campaign, though the vote of the term may be given: in the next term it can have it. One
+// in an earlier term is told the term.
 func (g *gate) preVote(q *raft.RequestPreVoteRequest) *raft.RequestPreVoteResponse {
 	index, term := g.end()
 	shorter := q.LastLogTerm < term || q.LastLogTerm == term && q.LastLogIndex < index
 	longer := q.LastLogTerm > term || q.LastLogTerm == term && q.LastLogIndex > index
-	p := &raft.RequestPreVoteResponse{RPCHeader: g.header(), Term: q.Term}
-	p.Granted = !shorter && (longer || string(q.ID) != g.detector.follows().leader) && q.Term > g.raft.CurrentTerm() && slices.Contains(g.voters(), string(q.ID)) &&
+	p := &raft.RequestPreVoteResponse{RPCHeader: g.header(), Term: max(q.Term, g.raft.CurrentTerm())}
+	p.Granted = !shorter && (longer || string(q.ID) != g.detector.follows().leader) && q.Term == p.Term && slices.Contains(g.voters(), string(q.ID)) &&
 		g.detector.let(string(q.ID), longer || string(q.ID) < g.config.ID, time.Now())
 	return p
 }

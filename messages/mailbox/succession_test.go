@@ -216,3 +216,27 @@ func TestAskingForVotesForgetsNobody(t *testing.T) {
 		t.Errorf("after the question the group is %+v, and was %+v", after, before)
 	}
 }
+
+// TestALongerLogIsElectedWhereTheTermIsTaken: a replica that has more than this one may
+// campaign though this one has campaigned in the same term before; one in an earlier term
+// learns the term. Otherwise neither of them would ever be elected.
+func TestALongerLogIsElectedWhereTheTermIsTaken(t *testing.T) {
+	g := newGroup(t, 3, nil)
+	g.start(g.ids...)
+	g.leader()
+	asked := g.follower()
+	g.propose("before")
+	candidate := slices.IndexFunc(g.ids, func(id string) bool { return id != asked.config.ID && id != asked.gate.detector.follows().leader })
+	header := raft.RPCHeader{ID: []byte(g.ids[candidate]), Addr: []byte(g.ids[candidate])}
+	index, term := asked.gate.end()
+	ask := func(in uint64) (granted bool, told uint64) {
+		p := asked.gate.preVote(&raft.RequestPreVoteRequest{RPCHeader: header, Term: in, LastLogIndex: index + 2, LastLogTerm: term})
+		return p.Granted, p.Term
+	}
+	eventually(t, "a candidate in the same term may campaign, and one in an earlier term learns the term", func() bool {
+		now := asked.raft.CurrentTerm()
+		late, told := ask(now - 1)
+		same, _ := ask(now)
+		return same && !late && told == now
+	})
+}

@@ -20,7 +20,7 @@ import (
 const (
 	chaosFor           = time.Minute
 	chaosForShort      = 12 * time.Second
-	faultsOfRound      = 5 // at least
+	faultsOfRound      = 8 // at least
 	faultsOfRoundShort = 2
 	servedBetween      = 20 // acknowledgements between two faults
 	chaosEvery         = 20 * time.Millisecond
@@ -72,8 +72,10 @@ type storm struct {
 	under                   map[*netlab.Host]string // the fault that befalls a host now
 	also                    *netlab.Host            // struck with another
 	deaf                    []*netlab.Host          // to a host that is cut off one way
+	since                   int64                   // where the log of a host ended whose files were damaged as it ran
 	newer                   bool                    // the hosts run the newer build
 	noticed                 int                     // hosts that said that their files were damaged or too old
+	noticedRunning          int                     // hosts that said so as they ran
 	refusedByName           int                     // starts that were refused because of a file, which was named
 	mostOnDisks, mostMemory int64                   // bytes that the disks of the racks held, and the memory of all hosts
 }
@@ -92,7 +94,7 @@ func chaos(ctx context.Context, t *trial, all []*member) error {
 	}
 	defer s.w.Close()
 	s.served = func(ctx context.Context) error {
-		return within(ctx, healWithin, func(ctx context.Context) error { return s.w.AwaitServed(ctx, servedBetween) })
+		return s.await(ctx, func(ctx context.Context) error { return s.w.AwaitServed(ctx, servedBetween) })
 	}
 	possible := s.possible()
 	for begun := time.Now(); !s.enough(begun) && err == nil; {
@@ -176,11 +178,14 @@ func (s *storm) round(ctx context.Context, possible []fault, begun time.Time) er
 		return err
 	}
 	err := s.strikes(ctx, possible)
+	if err == nil {
+		err = s.served(ctx)
+	}
 	s.w.End()
 	if err != nil {
 		return err
 	}
-	if err := s.settle(ctx); err != nil {
+	if err := s.await(ctx, s.settle); err != nil {
 		return err
 	}
 	if err := s.w.Check(ctx); err != nil {
@@ -255,11 +260,11 @@ func (s *storm) strikes(ctx context.Context, possible []fault) error {
 	return nil
 }
 
-// draw draws a fault: of those that must be alone half are drawn again, as each of them
-// takes as long as several others.
+// draw draws a fault: of those that must be alone three in four are drawn again, as each of
+// them takes as long as several others.
 func (s *storm) draw(possible []fault) fault {
 	f := possible[s.rng.IntN(len(possible))]
-	if f.alone && s.rng.IntN(2) == 0 {
+	if f.alone && s.rng.IntN(4) > 0 {
 		f = possible[s.rng.IntN(len(possible))]
 	}
 	return f
@@ -273,9 +278,6 @@ func (s *storm) target(f *fault) *netlab.Host {
 	}
 	return hosts[s.rng.IntN(len(hosts))]
 }
-
-// anotherIn is of how many faults one may be joined by another.
-const anotherIn = 2
 
 // strike has a fault befall a host, and ends it.
 func (s *storm) strike(ctx context.Context, f *fault, h *netlab.Host, possible []fault) error {
@@ -299,10 +301,10 @@ func (s *storm) strike(ctx context.Context, f *fault, h *netlab.Host, possible [
 	return f.mend(ctx, s, h)
 }
 
-// another has another fault join those that are, often, at a host that none befalls. One
+// another has another fault join those that are, at a host that none befalls. One
 // rack is left alone: a host that starts serves only with a majority.
 func (s *storm) another(ctx context.Context, first *fault, possible []fault) error {
-	if first.alone || s.rng.IntN(anotherIn) > 0 {
+	if first.alone {
 		return nil
 	}
 	f := possible[s.rng.IntN(len(possible))]
@@ -365,5 +367,6 @@ func (s *storm) reportFaults() {
 		t.log("the machine does not permit: %s", name)
 	}
 	t.count("hosts"+of+" that noticed what their disks lacked", s.noticed)
+	t.count("running hosts"+of+" that noticed damage before their next start", s.noticedRunning)
 	t.count("damaged files"+of+" that were refused by name", s.refusedByName)
 }

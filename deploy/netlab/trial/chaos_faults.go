@@ -1,8 +1,11 @@
 package trial
 
 import (
+	"bytes"
 	"context"
+	"errors"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -46,6 +49,7 @@ var faults = []fault{
 	{name: "rolling upgrade", alone: true, strike: upgraded, mend: revived},
 	{name: "files damaged", alone: true, strike: damaged, mend: healed(false)},
 	{name: "files of two hosts damaged", alone: true, strike: bothDamaged, mend: bothHealed},
+	{name: "files of a running host damaged", agents: true, alone: true, most: 4 * time.Second, strike: damagedRunning, mend: startedAnew},
 	{name: "disk replaced", alone: true, strike: emptied, mend: healed(true)},
 	{name: "older copy put back", alone: true, strike: putBack, mend: healed(true)},
 }
@@ -75,25 +79,41 @@ func plainly(do func(*netlab.Host) error) func(context.Context, *storm, *netlab.
 
 func killed(_ context.Context, _ *storm, h *netlab.Host) error { h.Kill(); return nil }
 
-// revived has a host run and serve. A process that ends itself again, because the host was
-// off the others or its files are damaged, is started again, as a service manager does.
+// revived has a host run and serve.
 func revived(ctx context.Context, s *storm, h *netlab.Host) error {
-	var last error
-	err := within(ctx, healWithin, func(ctx context.Context) error {
-		if h.Ended() {
-			h.Kill()
-		}
+	return s.await(ctx, func(ctx context.Context) error {
 		if !h.Runs() {
 			if err := h.Start(); err != nil {
 				return err
 			}
 		}
-		if last = h.Await(ctx); last != nil {
-			s.obey(h, last.Error())
-		}
-		return last
+		return h.Await(ctx)
 	})
-	return err
+}
+
+// superviseEvery is how often hosts are looked at while something is waited for.
+const superviseEvery = 10 * time.Second
+
+// await waits for what comes once the hosts are well. Meanwhile a process that ended itself,
+// because the host was off the others, its disk hung or its files are damaged, is started
+// again, as a service manager does.
+func (s *storm) await(ctx context.Context, look func(context.Context) error) error {
+	return within(ctx, healWithin, func(ctx context.Context) error {
+		for _, h := range s.Hosts() {
+			if !h.Ended() {
+				continue
+			}
+			said, _ := h.Log(max(0, h.LogEnd()-4<<10))
+			s.obey(h, said)
+			h.Kill()
+			if err := h.Start(); err != nil {
+				return err
+			}
+		}
+		ctx, cancel := context.WithTimeout(ctx, superviseEvery)
+		defer cancel()
+		return look(ctx)
+	})
 }
 
 // obey does what an operator does about a damaged file of the history: the sentence in the
@@ -217,9 +237,17 @@ func bothHealed(ctx context.Context, s *storm, h *netlab.Host) error {
 func spoil(s *storm, h *netlab.Host, actor string) error {
 	h.Kill()
 	files, err := h.State()
-	files = slices.DeleteFunc(files, func(file string) bool { return !strings.HasPrefix(file, filepath.Join(h.Dir(), actor)) })
-	if err != nil || len(files) == 0 {
+	if err != nil {
 		return err
+	}
+	files = slices.DeleteFunc(files, func(file string) bool { return !strings.HasPrefix(file, filepath.Join(h.Dir(), actor)) })
+	return s.each(h, files, damage)
+}
+
+// each damages some of a host's files.
+func (s *storm) each(h *netlab.Host, files []string, damage func(string, *rand.Rand) (string, error)) error {
+	if len(files) == 0 {
+		return nil
 	}
 	for _, i := range s.rng.Perm(len(files))[:min(len(files), 1+s.rng.IntN(3))] {
 		file := files[i]
@@ -232,6 +260,58 @@ func spoil(s *storm, h *netlab.Host, actor string) error {
 	return nil
 }
 
+// damagedRunning changes parts of some files of a host that runs: of its replicas, or of its
+// agent and executor.
+func damagedRunning(_ context.Context, s *storm, h *netlab.Host) error {
+	s.since = h.LogEnd()
+	list := h.State
+	if nodes, err := h.NodeState(); err == nil && len(nodes) > 0 && (!slices.Contains(s.Racks, h) || s.rng.IntN(2) == 0) {
+		list = h.NodeState
+	}
+	files, err := list()
+	if err != nil {
+		return err
+	}
+	return s.each(h, files, change)
+}
+
+// startedAnew kills a host that runs on damaged files, or stops it, and has it be healed.
+func startedAnew(ctx context.Context, s *storm, h *netlab.Host) error {
+	if s.rng.IntN(2) == 0 {
+		_ = h.Stop() // it may have found the damage, and have ended
+	} else {
+		h.Kill()
+	}
+	if said, _ := h.Log(s.since); strings.Contains(said, "damaged") {
+		s.noticedRunning++
+	}
+	return healed(false)(ctx, s, h)
+}
+
+// change changes a part of a file in place, or zeroes it: a process has the file open.
+func change(file string, rng *rand.Rand) (string, error) {
+	f, err := os.OpenFile(file, os.O_RDWR, 0)
+	if errors.Is(err, os.ErrNotExist) {
+		return "was removed meanwhile", nil
+	}
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	content, err := io.ReadAll(io.LimitReader(f, written))
+	if err != nil || len(content) == 0 {
+		return "holds nothing", err
+	}
+	from, to := part(content, rng)
+	if rng.IntN(4) == 0 {
+		clear(content[from:to])
+	} else {
+		garble(content[from:to], rng)
+	}
+	_, err = f.WriteAt(content[from:to], int64(from))
+	return fmt.Sprintf("bytes %d to %d changed", from, to), err
+}
+
 // written is how much of a file is looked at: the segments of a log are reserved at their
 // full size, and mostly empty.
 const written = 4 << 20
@@ -242,26 +322,32 @@ func damage(file string, rng *rand.Rand) (string, error) {
 	if err != nil || len(content) == 0 {
 		return "removed", os.Remove(file)
 	}
-	end := min(len(content), written)
-	for end > 1 && content[end-1] == 0 {
-		end--
-	}
-	from := rng.IntN(end)
-	to := min(end, from+1+rng.IntN(64))
+	from, to := part(content, rng)
 	switch rng.IntN(6) {
 	case 0:
 		return "removed", os.Remove(file)
 	case 1:
 		return fmt.Sprintf("cut to %d bytes", from), os.Truncate(file, int64(from))
 	case 2:
-		to = min(end, from+4096)
+		to = min(to+4096, len(content))
 		clear(content[from:to])
 		return fmt.Sprintf("bytes %d to %d zeroed", from, to), os.WriteFile(file, content, 0o600)
 	}
-	for i := from; i < to; i++ {
-		content[i] ^= byte(1 + rng.IntN(255))
-	}
+	garble(content[from:to], rng)
 	return fmt.Sprintf("bytes %d to %d changed", from, to), os.WriteFile(file, content, 0o600)
+}
+
+// part draws a part of what is written in a file.
+func part(content []byte, rng *rand.Rand) (from, to int) {
+	end := len(bytes.TrimRight(content[:min(len(content), written)], "\x00"))
+	from = rng.IntN(max(end, 1))
+	return from, min(max(end, 1), from+1+rng.IntN(64))
+}
+
+func garble(part []byte, rng *rand.Rand) {
+	for i := range part {
+		part[i] ^= byte(1 + rng.IntN(255))
+	}
 }
 
 func emptied(_ context.Context, _ *storm, h *netlab.Host) error {
@@ -338,14 +424,7 @@ func healed(lacks bool) func(context.Context, *storm, *netlab.Host) error {
 
 // well waits until every replica of both groups answers, votes and has what the leader has.
 func (s *storm) well(ctx context.Context) error {
-	return within(ctx, healWithin, func(ctx context.Context) error {
-		for _, h := range s.Racks {
-			if h.Ended() { // having found damage while it ran
-				if err := revived(ctx, s, h); err != nil {
-					return err
-				}
-			}
-		}
+	return s.await(ctx, func(ctx context.Context) error {
 		for _, actor := range []string{messages.Auctioneer, messages.Bank} {
 			reply, err := ask[messages.ReplicasReply](ctx, s.member, actor, messages.VerbReplicas, messages.Empty{})
 			if err != nil {

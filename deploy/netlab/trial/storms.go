@@ -26,7 +26,9 @@ func storms(ctx context.Context, t *trial, all []*member) error {
 			return err
 		}
 		s := newStorm(m)
-		s.served = func(ctx context.Context) error { return m.load.AwaitMore(ctx, servedBetween) }
+		s.served = func(ctx context.Context) error {
+			return s.await(ctx, func(ctx context.Context) error { return m.load.AwaitMore(ctx, servedBetween) })
+		}
 		of = append(of, s)
 	}
 	cuts, err := t.weather(ctx, of)

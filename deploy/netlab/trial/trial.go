@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -128,7 +129,23 @@ func (t *trial) run(ctx context.Context, s scenario) error {
 	if err != nil {
 		return err
 	}
-	return s.run(ctx, t, all)
+	err = s.run(ctx, t, all)
+	for _, m := range all {
+		t.checkLogs(m)
+	}
+	return err
+}
+
+// stack is what a Go program prints when it fails without a word for its operator.
+var stack = regexp.MustCompile(`(?m)^(panic: |fatal error: |SIGSEGV|goroutine \d+ \[)(?s:.{0,900})`)
+
+// checkLogs wants that no process of a site ended with a Go stack.
+func (t *trial) checkLogs(m *member) {
+	for _, h := range m.Hosts() {
+		if said, _ := h.Log(0); stack.MatchString(said) {
+			t.breaks("%s of %s printed a Go stack: %s", h.Name, m.Name, stack.FindString(said))
+		}
+	}
 }
 
 // either is what a trial is to do, in full or in its short version.

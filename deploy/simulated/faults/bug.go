@@ -40,5 +40,6 @@ const (
 	RaiseShort          // 1: the hold of a raised budget is below the budget
 	RerunMoved          // 2: the tasks of a rerun do the first tasks of the earlier job, not those that failed
 	SpentForgotten      // 9: a job whose budget is spent is not discarded
+	DamageStays         // 4: a replica does not fetch what its history lacks
 	ForgottenVote       // 3: a replica whose disk was lost votes and counts at once
 )

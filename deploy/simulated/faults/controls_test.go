@@ -25,6 +25,7 @@ var controls = []struct {
 	{"a double charge", DoubleCharge, "2", map[string]float64{Loss: 3, Repeat: 3, Delay: 3}, 35},
 	{"a skipped sync", SkippedSync, "3", map[string]float64{Power: 6, SlowDisk: 8, Crash: 4}, 5},
 	{"a vote without a log", ForgottenVote, "3", map[string]float64{LostDisk: 10, Partition: 6, Crash: 6}, 20},
+	{"damage that nobody heals", DamageStays, "4", map[string]float64{Damage: 6}, 10},
 	{"a clock in a replica", LocalClock, "4", nil, 10},
 	{"a bank that waits for others", WaitsForPeers, "5", map[string]float64{Isolate: 3, Lie: 0}, 10},
 	{"an instruction sent once", SentOnce, "5", nil, 10},

@@ -1,14 +1,12 @@
 package faults
 
-import "slices"
-
 // lose empties the disk of a machine that goes off. Where another replica of a group is
 // doubtful, the disk stays: two of three would lose what nobody else has.
 func (m *machine) lose() {
 	m.crash()
 	for _, g := range []*group{m.site.books, m.site.banks} {
-		if !slices.ContainsFunc(g.replicas[:], func(r *replica) bool { return r.doubtful }) {
-			g.replicas[m.index].lose()
+		if r := g.replicas[m.index]; !r.doubtful && g.spare(r) {
+			r.lose()
 		}
 	}
 }
@@ -19,6 +17,9 @@ func (r *replica) lose() {
 	r.log, r.base, r.baseAt, r.synced, r.image = nil, 0, 0, 0, nil
 	r.term, r.voted = 0, -1
 	r.disk++
+	if _, is := r.state.(*bankState); is {
+		*r.host.files, r.harmed = *newFiles(), false
+	}
 	r.doubtful = r.Bug != ForgottenVote
 }
 

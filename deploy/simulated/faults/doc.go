@@ -12,7 +12,9 @@
 // with another mechanism (proportional, highest-bid preemptive, batch-queue with
 // gangs), which operators apply anew while jobs run. Models stand in for the rest: the
 // estimator answers at random, or not at all; the replicated log is a small Raft, with votes, a disk that loses what was not
-// synced, or everything, and snapshots; signatures are sums that cost little; the shells, which
+// synced, or everything, and snapshots; the history of the bank is that of package history, in
+// files that are in memory and can be damaged; there is no archive of ended jobs, which is no
+// part of a state (its damage is in the tests of package archive); signatures are sums that cost little; the shells, which
 // have sockets and goroutines in production, are the callbacks of this package.
 // Everything follows from a seed and a list of faults.
 //
@@ -33,7 +35,8 @@
 //     its hold, or what was authorised for it; a rerun does no task that ended well.
 //  3. What was committed, acknowledged to a user or told to another bank is never
 //     otherwise again.
-//  4. Replicas, and images restored, are byte-identical.
+//  4. Replicas, and images restored, are byte-identical; a damaged history is whole again when
+//     all is well.
 //  5. A site within which nothing is wrong ends and charges all its jobs, though
 //     it be cut off; when all is well again, all books agree, a job that another
 //     site ran is at home what it was there, and the cycle nets to zero. This one is checked once a simulated second, with patience.

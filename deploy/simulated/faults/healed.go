@@ -66,6 +66,9 @@ func (w *World) healed() error {
 		if err := s.ended(); err != nil {
 			return fmt.Errorf("%w, at %s", err, s.name)
 		}
+		if err := s.whole(); err != nil {
+			return err
+		}
 		for _, o := range w.sites {
 			if err := s.agrees(o); err != nil {
 				return err
@@ -120,6 +123,16 @@ func (s *site) ended() error {
 	for _, j := range jobs(b.Book) {
 		if taken := s.tally.taken(j); taken != j.Charged {
 			return fmt.Errorf("invariant 2: job %d paid %v by the book, and %v by the bank", j.ID, j.Charged, taken)
+		}
+	}
+	return nil
+}
+
+// whole says which replica of the bank has a history that is not whole.
+func (s *site) whole() error {
+	for _, r := range s.banks.replicas {
+		if r.harmed || r.out {
+			return fmt.Errorf("invariant 4: the history of the bank of %s is damaged still", r.host.name)
 		}
 	}
 	return nil

@@ -1,5 +1,7 @@
 package faults
 
+import "github.com/candor-grid/candor/messages"
+
 func (r *replica) replicate() {
 	for _, p := range r.replicas {
 		if p == r {
@@ -24,13 +26,15 @@ func (r *replica) install(from *replica, term uint64, image []byte, base, baseAt
 	}
 	r.rest()
 	if base > r.commit && !r.has(base, baseAt) {
-		r.log, r.base, r.baseAt, r.image, r.synced = nil, base, baseAt, image, base
-		r.commit, r.applied = base, base
-		r.state = r.fresh()
-		if err := r.state.restore(image); err != nil {
+		state := r.fresh()
+		if err := state.restore(image); messages.KindOf(err) == messages.Unavailable {
+			return // it comes again
+		} else if err != nil {
 			r.violate("invariant 4: an image of %s cannot be read: %v", r.name, err)
 		}
-		r.syncing = false
+		r.log, r.base, r.baseAt, r.image, r.synced = nil, base, baseAt, image, base
+		r.commit, r.applied = base, base
+		r.state, r.syncing = state, false
 	}
 	r.matched = max(r.matched, base)
 	r.acknowledge(from, term)

@@ -29,6 +29,7 @@ const (
 	Power     = "power"      // all machines of the target, a site, crash at once; without one, those of all sites
 	SlowDisk  = "slow-disk"  // syncs of the target take two seconds
 	LostDisk  = "lost-disk"  // the target is off for a while, and comes back with an empty disk
+	Damage    = "damage"     // the target is off for a while, and a file of its bank's history is damaged or gone
 	Skew      = "skew"       // the target's clock is off for a while
 	Jump      = "jump"       // the target's clock jumps, for good
 	Lie       = "lie"        // a site that keeps no books sends the target, a site, whatever it can sign
@@ -36,7 +37,7 @@ const (
 )
 
 // Kinds lists the kinds of fault.
-var Kinds = []string{Loss, Repeat, Reorder, Delay, Partition, Isolate, Crash, Power, SlowDisk, Skew, Jump, Lie, BlackHole, LostDisk}
+var Kinds = []string{Loss, Repeat, Reorder, Delay, Partition, Isolate, Crash, Power, SlowDisk, Skew, Jump, Lie, BlackHole, LostDisk, Damage}
 
 // Event is one fault: from At (since the beginning) on, For a span.
 type Event struct {
@@ -149,7 +150,7 @@ func (p *Plan) targets(kind string) (out []string) {
 		return append(slices.Clone(siteNames), "")
 	case Isolate, Lie:
 		return siteNames
-	case Partition, Crash, SlowDisk, LostDisk, Skew, Jump, BlackHole:
+	case Partition, Crash, SlowDisk, LostDisk, Damage, Skew, Jump, BlackHole:
 	default:
 		return []string{""}
 	}
@@ -160,7 +161,7 @@ func (p *Plan) targets(kind string) (out []string) {
 			}
 		}
 		for i := range p.Nodes {
-			if kind != SlowDisk && kind != LostDisk { // agents have nothing to sync
+			if kind != SlowDisk && kind != LostDisk && kind != Damage { // agents have nothing to sync
 				out = append(out, fmt.Sprint(s, ".n", i))
 			}
 		}

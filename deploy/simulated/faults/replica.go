@@ -3,6 +3,7 @@ package faults
 import (
 	"bytes"
 
+	"github.com/candor-grid/candor/bank/history"
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/siteclock"
 )
@@ -13,8 +14,10 @@ type machine struct {
 	name  string
 	index int // within its site
 	host
-	slow bool
-	time *siteclock.Host
+	slow  bool
+	time  *siteclock.Host
+	files *files         // of its bank's history
+	store *history.Store // in which they are, since its last start
 }
 
 // host is what has a clock, and can be off.
@@ -75,6 +78,8 @@ type replica struct {
 	disk   int // rises when the disk is lost
 
 	doubtful bool // the disk was lost, and no leader has brought the replica up to date
+	harmed   bool // a file of the history is damaged, as far as was looked
+	out      bool // it cannot start before a leader has what its history lacks
 
 	role    role
 	commit  uint64
@@ -110,8 +115,14 @@ func (r *replica) boot() {
 	r.role, r.commit, r.applied, r.matched, r.syncing, r.shell = follower, r.base, r.base, 0, false, nil
 	r.waiting, r.state = map[uint64]func(any){}, r.fresh()
 	r.keepTime()
+	r.out = false
 	if r.image != nil {
-		if err := r.state.restore(r.image); err != nil {
+		err := r.state.restore(r.image)
+		if r.out = messages.KindOf(err) == messages.Unavailable; r.out {
+			r.after(&r.host.host, second, r.boot)
+			return
+		}
+		if err != nil {
 			r.violate("invariant 4: an image of %s cannot be read: %v", r.name, err)
 		} else if r.state.hash() != r.hashes[r.base] {
 			r.violate("invariant 4: an image of %s restores to another state", r.name)
@@ -120,6 +131,7 @@ func (r *replica) boot() {
 	r.steady.Reached(r.state.at())
 	r.rest()
 	r.tick()
+	r.after(&r.host.host, second, r.examine)
 }
 
 // crash loses what is in memory and, of the log, some of what was not synced.

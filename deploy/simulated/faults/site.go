@@ -72,13 +72,14 @@ func newSite(w *World, i int) *site {
 	s.clients = s.name + ".users"
 	s.seen, s.liar = newWitness(s), newLiar(s)
 	for k := range s.machines {
-		s.machines[k] = &machine{site: s, name: fmt.Sprint(s.name, ".m", k), index: k}
+		s.machines[k] = &machine{site: s, name: fmt.Sprint(s.name, ".m", k), index: k, files: newFiles()}
 	}
 	for _, m := range s.machines {
 		m.keepTime()
+		m.open()
 	}
 	s.books = s.newGroup("the book", func(m *machine) automaton { return newBookState(s, m) }, s.seen.book)
-	s.banks = s.newGroup("the bank", func(*machine) automaton { return newBankState(s) }, s.seenBank)
+	s.banks = s.newGroup("the bank", func(m *machine) automaton { return newBankState(s, m) }, s.seenBank)
 	s.books.lead = func(r *replica) shell { return newLeader(s, r) }
 	s.banks.lead = func(r *replica) shell { return newBankLeader(s, r) }
 	for k := range w.plan.Nodes {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/candor-grid/candor/auctioneer/book"
 	"github.com/candor-grid/candor/bank/clearing"
+	"github.com/candor-grid/candor/bank/history"
 	"github.com/candor-grid/candor/bank/ledger"
 	"github.com/candor-grid/candor/messages"
 )
@@ -76,12 +77,18 @@ func (b *bookState) hash() [32]byte             { return b.Hash() }
 // bankState is a replica's ledger and the clearing composed with it.
 type bankState struct {
 	*site
+	store    *history.Store
 	ledger   *ledger.Ledger
 	clearing *clearing.State
 }
 
-func newBankState(s *site) *bankState {
-	b := &bankState{site: s, ledger: ledger.New()}
+// newBankState is that of a machine, or of the reference, whose files nothing befalls.
+func newBankState(s *site, m *machine) *bankState {
+	b := &bankState{site: s, store: history.New(newFiles(), segmentBytes, nil)}
+	if m != nil {
+		b.store = m.store
+	}
+	b.ledger = ledger.Open(b.store)
 	b.clearing = clearing.New(s.name, b.ledger, seal)
 	return b
 }

@@ -93,6 +93,8 @@ func (w *World) begin(e Event) {
 		target.crash()
 	case LostDisk:
 		target.(*machine).lose()
+	case Damage:
+		target.(*machine).spoil(e.At)
 	case SlowDisk:
 		target.(*machine).slow = true
 	case BlackHole:
@@ -111,7 +113,7 @@ func (w *World) end(e Event) {
 	switch target := w.find(e.Target); e.Kind {
 	case Power:
 		w.all(e, (*machine).start)
-	case Crash, LostDisk:
+	case Crash, LostDisk, Damage:
 		target.start()
 	case SlowDisk:
 		target.(*machine).slow = false
@@ -138,6 +140,7 @@ func (m *machine) crash() {
 		m.down = true
 		m.site.books.replicas[m.index].crash()
 		m.site.banks.replicas[m.index].crash()
+		m.files.crash()
 	}
 }
 
@@ -146,6 +149,7 @@ func (m *machine) start() {
 		m.down = false
 		m.life++
 		m.keepTime()
+		m.open()
 		m.site.books.replicas[m.index].boot()
 		m.site.banks.replicas[m.index].boot()
 	}

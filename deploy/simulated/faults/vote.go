@@ -40,7 +40,7 @@ func (r *replica) campaign() {
 // tell brings a message to another replica, if its machine is on.
 func (r *replica) tell(p *replica, do func()) {
 	r.send(r.host.name, p.host.name, func() {
-		if !p.host.down {
+		if !p.host.down && !p.out {
 			do()
 		}
 	})

@@ -19,7 +19,9 @@
 //   - An executor that is killed leaves processes behind; the next one ends them
 //     before it does anything else, by their cells or by the handles that package
 //     runner keeps, and the agent reports them as stopped.
-//   - Without an agent and without tasks it ends by itself after a while.
+//   - Without an agent and without tasks it ends by itself after a while. Where no agent
+//     comes back for ten minutes after the last task has ended, it writes the ends into a
+//     file and ends; the executor of the next agent reads the file, and tells them.
 //
 // # Wire
 //

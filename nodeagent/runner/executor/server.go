@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"path/filepath"
 	"sync"
 	"time"
 
@@ -13,19 +14,26 @@ import (
 	"github.com/candor-grid/candor/nodeagent/runner/boottime"
 )
 
-// lonely is how long an executor stays without an agent and without tasks.
-const lonely = 10 * time.Second
+// How long an executor without an agent stays: while no task is in hand, and after the last
+// task has ended, for the agent to come back and hear of the ends.
+const (
+	lonely    = 10 * time.Second
+	abandoned = 10 * time.Minute
+)
 
 // server is the executor's side.
 type server struct {
-	run      *runner.Processes
-	listener net.Listener
+	run               *runner.Processes
+	listener          net.Listener
+	ends              string // the file for ends of which no agent has heard
+	lonely, abandoned time.Duration
 
 	mu    sync.Mutex
 	tasks map[messages.Attempt]*task
+	kept  int             // tasks that the file names
 	agent *conn           // the newest; nil: none
 	lease *boottime.Timer // when it ends every task is killed
-	alone *time.Timer     // counts down while there is neither agent nor task; else nil
+	alone *time.Timer     // counts down while there is no agent and no task runs; else nil
 }
 
 // task is an attempt in hand, until the agent has confirmed its end.
@@ -35,6 +43,7 @@ type task struct {
 	finished  *messages.Finished // nil while it runs
 	forget    bool               // the agent has confirmed its end
 	suspended bool               // it was told to be suspended
+	kept      bool               // the file of ends names it
 }
 
 // Serve runs tasks for the agents that connect, one at a time, until it is told
@@ -47,14 +56,38 @@ func Serve(l net.Listener, c runner.Config) error {
 	if err := run.Lacks(); err != nil {
 		fmt.Fprintln(os.Stderr, err) // the executor's log
 	}
-	s := &server{run: run, listener: l, tasks: map[messages.Attempt]*task{}}
+	s := newServer(run, l, c.Dir)
+	s.begin()
+	return s.accept()
+}
+
+func newServer(run *runner.Processes, l net.Listener, dir string) *server {
+	s := &server{run: run, listener: l, ends: filepath.Join(dir, endsFile), lonely: lonely, abandoned: abandoned, tasks: map[messages.Attempt]*task{}}
 	s.lease = boottime.NewTimer(s.expire)
-	defer s.lease.Close()
+	return s
+}
+
+// begin takes the ends in hand that an earlier executor could not tell anybody.
+func (s *server) begin() {
 	s.mu.Lock()
+	defer s.mu.Unlock()
+	all, err := readEnds(s.ends)
+	if err != nil {
+		fmt.Fprintf(os.Stderr, "%s: %v; how these tasks ended is lost, and the leader takes them for stopped\n", s.ends, err)
+		_ = os.Remove(s.ends) // it is written anew when it is needed
+	}
+	for _, f := range all {
+		s.tasks[f.Attempt] = &task{class: f.Name, finished: f.Finished, suspended: f.Suspended, kept: true}
+	}
+	s.kept = len(all)
 	s.rest()
-	s.mu.Unlock()
+}
+
+// accept serves agents until the listener is closed.
+func (s *server) accept() error {
+	defer s.lease.Close()
 	for {
-		c, err := l.Accept()
+		c, err := s.listener.Accept()
 		if err != nil {
 			break
 		}
@@ -65,7 +98,7 @@ func Serve(l net.Listener, c runner.Config) error {
 	s.mu.Lock()
 	agent := s.agent
 	s.mu.Unlock()
-	err = run.Close()
+	err := s.run.Close()
 	if agent != nil {
 		agent.finish()
 	}
@@ -103,22 +136,55 @@ func (s *server) welcome(agent *conn) {
 	s.rest()
 	agent.send(&frame{Kind: hello, Names: s.run.Abilities()})
 	for a, t := range s.tasks {
-		agent.send(&frame{Kind: has, Attempt: a, Name: t.class, Suspended: t.suspended, Finished: t.finished})
+		agent.send(t.has(a))
 	}
 	agent.send(&frame{Kind: ready})
 }
 
-// rest counts down to the end of the executor while there is neither agent nor task.
+// has is what an agent is told of a task in hand.
+func (t *task) has(a messages.Attempt) *frame {
+	return &frame{Kind: has, Attempt: a, Name: t.class, Suspended: t.suspended, Finished: t.finished}
+}
+
+// rest counts down to the end of the executor while there is no agent and no task runs.
 // s.mu is held.
 func (s *server) rest() {
-	needed := s.agent != nil || len(s.tasks) > 0
-	switch {
-	case needed && s.alone != nil:
+	if s.alone != nil {
 		s.alone.Stop()
 		s.alone = nil
-	case !needed && s.alone == nil:
-		s.alone = time.AfterFunc(lonely, s.end)
 	}
+	if s.agent != nil {
+		return
+	}
+	wait := s.lonely
+	for _, t := range s.tasks {
+		if wait = s.abandoned; t.finished == nil {
+			return
+		}
+	}
+	s.alone = time.AfterFunc(wait, s.leave)
+}
+
+// leave ends the executor where no agent came. How tasks ended of which no agent has heard is
+// written down for the next one; as long as that cannot be written, the executor stays.
+func (s *server) leave() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.agent != nil || s.alone == nil {
+		return
+	}
+	var all []frame
+	for a, t := range s.tasks {
+		all = append(all, *t.has(a))
+	}
+	if len(all) > 0 {
+		if err := writeEnds(s.ends, all); err != nil {
+			fmt.Fprintf(os.Stderr, "%s: cannot write how %d tasks ended; will try again: %v\n", s.ends, len(all), err)
+			s.rest()
+			return
+		}
+	}
+	s.end()
 }
 
 // end ends the executor; Serve does the rest.
@@ -244,6 +310,7 @@ func (s *server) done(f messages.Finished) {
 		t.finished = &f
 		s.report(t)
 		s.let(f.Attempt, t)
+		s.rest()
 	}
 }
 
@@ -252,6 +319,11 @@ func (s *server) let(a messages.Attempt, t *task) {
 	if t.finished != nil && t.forget {
 		delete(s.tasks, a)
 		s.rest()
+		if t.kept {
+			if s.kept--; s.kept == 0 {
+				_ = os.Remove(s.ends) // a later agent is told once more
+			}
+		}
 	}
 }
 

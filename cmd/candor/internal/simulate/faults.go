@@ -31,7 +31,8 @@ a file of YAML, in which every field may be left out:
   rates: {loss: 1.5}         # mean number of faults of each kind; the kinds:
                              # ` + strings.Join(faults.Kinds[:4], ", ") + `,
                              # ` + strings.Join(faults.Kinds[4:8], ", ") + `,
-                             # ` + strings.Join(faults.Kinds[8:], ", ") + `
+                             # ` + strings.Join(faults.Kinds[8:12], ", ") + `,
+                             # ` + strings.Join(faults.Kinds[12:], ", ") + `
 
 or, instead of rates, the faults themselves, as printed for a failing seed:
 

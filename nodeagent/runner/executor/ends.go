@@ -1,0 +1,60 @@
+package executor
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+
+	"github.com/candor-grid/candor/messages/parts"
+)
+
+// endsFile is the file in which an executor that no agent came back to leaves how its tasks
+// ended, for the executor of a later agent.
+const endsFile = "executor.ends"
+
+// writeEnds puts frames of the kind has into a file, and returns when the disk has it.
+func writeEnds(path string, all []frame) error {
+	aside, err := os.OpenFile(path+".new", os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = parts.WriteHashed(aside, func(w io.Writer) error {
+		return errors.Join(parts.Write(w, uint64(len(all))), parts.Write(w, all...))
+	})
+	if err = errors.Join(err, aside.Sync(), aside.Close()); err != nil {
+		return errors.Join(err, os.Remove(aside.Name()))
+	}
+	if err := os.Rename(aside.Name(), path); err != nil {
+		return err
+	}
+	dir, err := os.Open(filepath.Dir(path))
+	if err != nil {
+		return err
+	}
+	return errors.Join(dir.Sync(), dir.Close())
+}
+
+// readEnds reads the file; where there is none, there are no ends.
+func readEnds(path string) (all []frame, err error) {
+	data, err := os.ReadFile(path)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	err = parts.ReadHashed(bytes.NewReader(data), func(r io.Reader) error {
+		n := uint64(0)
+		if err := parts.Read(r, 1, func(first *uint64) { n = *first }); err != nil {
+			return err
+		}
+		return parts.Read(r, int(min(n, math.MaxInt32)), func(f *frame) { all = append(all, *f) })
+	})
+	if err != nil {
+		return nil, err
+	}
+	return all, nil
+}

@@ -1,0 +1,131 @@
+package executor
+
+import (
+	"net"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/nodeagent/runner"
+	"github.com/candor-grid/candor/nodeagent/runner/boottime"
+)
+
+// alone has an executor in this process have tasks in hand, and no agent.
+func alone(t *testing.T, dir string, waits time.Duration, tasks map[messages.Attempt]*task) (s *server, over chan error) {
+	t.Helper()
+	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: filepath.Join(dir, "executor.sock"), Net: "unix"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	run, err := runner.NewProcesses(runner.Config{Site: "home", Node: "n1", Dir: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, over = newServer(run, l, dir), make(chan error, 1)
+	s.lonely, s.abandoned, s.tasks = time.Hour, waits, tasks
+	s.begin()
+	go func() { over <- s.accept() }()
+	return s, over
+}
+
+func came(t *testing.T, over chan error) {
+	t.Helper()
+	select {
+	case err := <-over:
+		if err != nil {
+			t.Error(err)
+		}
+	case <-time.After(patience):
+		t.Fatal("the executor goes on")
+	}
+}
+
+// TestEndsOutliveTheExecutor: an executor to which no agent comes back ends, and the executor
+// of a later agent tells how the tasks ended, until all ends are confirmed.
+func TestEndsOutliveTheExecutor(t *testing.T) {
+	dir := t.TempDir()
+	a := messages.Attempt{Task: messages.TaskRef{Job: 7}, Number: 1}
+	_, over := alone(t, dir, time.Millisecond, map[messages.Attempt]*task{a: {class: "cpu", finished: &messages.Finished{Attempt: a, ExitCode: 5}}})
+	came(t, over)
+
+	file := filepath.Join(dir, endsFile)
+	for range 2 { // an agent that has not confirmed the end comes again
+		k := openHere(t, dir)
+		done := make(chan messages.Finished, 1)
+		if all := k.Adopt(func(f messages.Finished) { done <- f }); len(all) != 1 || all[0].Class != "cpu" {
+			t.Fatalf("adopted %+v", all)
+		}
+		if f := <-done; f.Attempt != a || f.ExitCode != 5 {
+			t.Errorf("%+v", f)
+		}
+		if _, err := os.Stat(file); err != nil {
+			t.Error(err)
+		}
+		if err := k.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	k := openHere(t, dir)
+	k.Adopt(func(messages.Finished) {})
+	k.Confirm(a)
+	k.Keep(boottime.Now() + time.Hour) // is sent with it
+	settled(t, k)
+	if _, err := os.Stat(file); !os.IsNotExist(err) {
+		t.Errorf("when the end is confirmed, its file: %v", err)
+	}
+}
+
+// TestExecutorStaysWhileTasksRun: also where nothing asks for them; and while the ends cannot
+// be written.
+func TestExecutorStaysWhileTasksRun(t *testing.T) {
+	dir := t.TempDir()
+	a := messages.Attempt{Task: messages.TaskRef{Job: 7}, Number: 1}
+	s, over := alone(t, dir, time.Millisecond, map[messages.Attempt]*task{a: {class: "cpu"}})
+	s.mu.Lock()
+	if s.alone != nil {
+		t.Error("the executor is about to end while a task runs")
+	}
+	good := s.ends
+	s.ends = filepath.Join(dir, "missing", endsFile)
+	s.mu.Unlock()
+	s.done(messages.Finished{Attempt: a})
+	s.leave()
+	s.mu.Lock()
+	if s.alone == nil {
+		t.Error("the executor has ended, and the ends are nowhere")
+	}
+	s.ends = good
+	s.mu.Unlock()
+	came(t, over)
+	if all, err := readEnds(good); len(all) != 1 || err != nil {
+		t.Errorf("%+v, %v", all, err)
+	}
+}
+
+// TestDamagedEnds: no byte of the file can be another without notice.
+func TestDamagedEnds(t *testing.T) {
+	file := filepath.Join(t.TempDir(), endsFile)
+	if err := writeEnds(file, []frame{{Kind: has, Name: "cpu", Finished: &messages.Finished{ExitCode: 5}}}); err != nil {
+		t.Fatal(err)
+	}
+	whole, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	try := func(content []byte) {
+		if err := os.WriteFile(file, content, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if all, err := readEnds(file); err == nil || all != nil {
+			t.Errorf("%x reads as %+v", content, all)
+		}
+	}
+	for i := range whole {
+		try(whole[:i])
+		changed := append([]byte(nil), whole...)
+		changed[i] ^= 1
+		try(changed)
+	}
+}
