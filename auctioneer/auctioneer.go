@@ -27,6 +27,7 @@ type Auctioneer struct {
 	applied   chan chan struct{} // the markets are others now; what comes is closed once they are in force
 	began     time.Time
 	histories histories
+	questions questions
 	copied    atomic.Bool // the archive of the leader was copied since the start
 
 	cancel context.CancelFunc
@@ -39,7 +40,7 @@ func Start(ctx context.Context, c Config) (*Auctioneer, error) {
 		return nil, err
 	}
 	c.defaults()
-	a := &Auctioneer{Config: c, replica: newReplica(c.Archive, c.Log), metrics: newMetrics(c.Metrics), applied: make(chan chan struct{}, 1), began: time.Now()}
+	a := &Auctioneer{Config: c, replica: newReplica(c.Archive, c.Log), metrics: newMetrics(c.Metrics), applied: make(chan chan struct{}, 1), began: time.Now(), questions: questions{one: make(chan struct{}, 1)}}
 	a.replica.time = siteclock.NewSteady(c.Clock, c.Mono)
 	a.Clock = a.replica.time.Now
 	a.gate = &gate{rules: c.Limits, metrics: a.metrics}

@@ -38,6 +38,7 @@ func (l *leader) services() []bus.Service {
 				at(messages.VerbJob, bus.Handle("job", l.queries.job)),
 				at(messages.VerbTasks, bus.Handle("tasks", l.queries.tasks)),
 				at(messages.VerbWhy, bus.Handle("why", l.queries.why)),
+				at(messages.VerbWhatIf, bus.Handle("whatif", l.queries.whatIf)),
 				at(messages.VerbNodes, bus.Handle("nodes", l.queries.nodes)),
 				at(messages.VerbMarkets, bus.Handle("markets", l.queries.listMarkets)),
 				at(messages.VerbHistory, bus.Handle("history", l.queries.history)),

@@ -79,6 +79,7 @@ var verbs = []Verb{
 	{messages.Auctioneer, messages.VerbJob, "JobRequest", "JobDetail", Users},
 	{messages.Auctioneer, messages.VerbTasks, "TasksRequest", "TasksReply", Users},
 	{messages.Auctioneer, messages.VerbWhy, "JobRequest", "WhyReply", Users},
+	{messages.Auctioneer, messages.VerbWhatIf, "WhatIfRequest", "WhatIfReply", Users},
 	{messages.Auctioneer, messages.VerbNodes, "Empty", "NodesReply", Users},
 	{messages.Auctioneer, messages.VerbMarkets, "Empty", "MarketsReply", Users},
 	{messages.Auctioneer, messages.VerbHistory, "HistoryRequest", "HistoryReply", Users},

@@ -6,9 +6,10 @@ import { bar, card, empty, facts, failure, link, sentence, state, table } from "
 import { draw, plot } from "../plot.js";
 import { inWords, nameJobs } from "../statement.js";
 import { history, over } from "../history.js";
+import { ask, whatIf } from "../whatif.js";
 
 const most = 1000;
-const final = (s) => ["Completed", "Failed", "Cancelled", "Rejected"].includes(s);
+const final = (s) => ["Completed", "Failed", "Cancelled", "Discarded"].includes(s);
 
 export const job = {
   title: "Job",
@@ -35,7 +36,7 @@ export const job = {
     return [
       summary(d, context),
       h("div", { class: "grid" }, explanation(d, why), shares(why.shares?.length ? why.shares : d.shares)),
-      stages(d), grids(d, tasks), timeline(d, tasks), money(d, data), files(d, data, context), logs(d, tasks, context),
+      !final(d.state) && whatIf(), stages(d), grids(d, tasks), timeline(d, tasks), money(d, data), files(d, data, context), logs(d, tasks, context),
     ];
   },
   after(body, { detail, past }, context) {
@@ -43,6 +44,7 @@ export const job = {
       draw("price", past.at, past.classes.filter((c) => detail.stages.some((s) => s.class === c.class)).map((c) => ({ label: `Price of ${c.class}`, values: c.price, stepped: true })), { write: price });
     }
     context.follow?.();
+    ask(detail.job, context);
   },
 };
 
