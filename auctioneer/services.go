@@ -31,6 +31,7 @@ func (l *leader) services() []bus.Service {
 			at(messages.VerbVector, bus.Handle("vector", agents{l}.vector)),
 			at(messages.VerbKept, bus.Handle("kept", l.queries.kept)),
 			at(messages.VerbArchive, bus.Handle("archive", l.queries.archived)),
+			at(messages.VerbPast, bus.Handle("past", l.queries.past)),
 		}},
 		{Name: "candor-auctioneer", Version: "1.0.0", Discoverable: true,
 			Description: "jobs, nodes and markets of site " + l.Site, Endpoints: []bus.Endpoint{

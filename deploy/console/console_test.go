@@ -87,6 +87,30 @@ func TestSiteIsTold(t *testing.T) {
 	}
 }
 
+// TestAuditsAreShown: the reports in the directory, and nothing that is no report or too large.
+func TestAuditsAreShown(t *testing.T) {
+	dir := t.TempDir()
+	for name, text := range map[string]string{"m.json": `{"seed":7}`, "bad.json": "{", "notes.txt": "{}", "large.json": `"` + strings.Repeat("x", mostAudit) + `"`} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Symlink("/etc/hostname", filepath.Join(dir, "link.json")); err != nil {
+		t.Fatal(err)
+	}
+	for audits, want := range map[string]string{dir: `[{"seed":7}]`, "": "[]", filepath.Join(dir, "none"): "[]"} {
+		h, err := Handler(Config{Site: "west", WebSocket: "ws://:8471", Names: []string{"localhost"}, Audits: audits})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, w := httptest.NewRequest("GET", "/audits.json", nil), httptest.NewRecorder()
+		r.Host = "localhost"
+		if h.ServeHTTP(w, r); strings.TrimSpace(w.Body.String()) != want || w.Code != http.StatusOK {
+			t.Errorf("of %q: %d %s", audits, w.Code, w.Body)
+		}
+	}
+}
+
 func TestFilesArePackedAndKnown(t *testing.T) {
 	r := handle(t, "GET", "localhost", "/app.js", "Accept-Encoding", "gzip, br")
 	if r.Header.Get("Content-Encoding") != "gzip" {
