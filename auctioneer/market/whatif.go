@@ -47,7 +47,7 @@ func (s Seen) Fork(now messages.Time, id messages.JobID, more messages.Credits) 
 	case len(s.jobs) > MostForked:
 		return nil, "the market has too many jobs to work this out"
 	case s.hides(e):
-		return nil, "only one other account bids here: what another bid would change would tell its bid"
+		return nil, "only one other account bids or waits here: what another bid would change would tell its bid"
 	}
 	f := New(s.manner, s.Config, nil)
 	slots, idle := make([]int, len(s.classes)), make([]int, len(s.classes))

@@ -43,6 +43,17 @@ func TestShots(t *testing.T) {
 	w.open("submit?market=menu")
 	w.until(`document.querySelector("#plot-menu canvas") !== null`)
 	w.shots(dir, "menu")
+	f := startFull(t)
+	for account, pages := range f.pages() {
+		w.connect(f.site, account)
+		for path, sign := range pages {
+			w.open(path)
+			w.until(sign)
+			name := strings.NewReplacer(fmt.Sprint("job/", f.spot), "job-suspended", fmt.Sprint("job/", f.files), "job-files", fmt.Sprint("job/", f.hostile), "job-hostile",
+				fmt.Sprint("job/", f.queued), "job-what-if").Replace(path)
+			w.shots(dir, name+"-"+account)
+		}
+	}
 }
 
 // shots takes the pictures of the page that is shown.

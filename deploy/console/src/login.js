@@ -19,8 +19,9 @@ export function login(main, target, opened, heard) {
     button.disabled = true;
     try {
       claims(creds);
+      if (!kept && keep.checked && !phrase.value) throw Object.assign(new Error("Choose a passphrase, or do not keep the credentials"), { kind: "Invalid" });
       const site = await Site.connect(target, creds, heard);
-      if (!kept && keep.checked && phrase.value) await seal(creds, phrase.value);
+      if (!kept && keep.checked && phrase.value) await seal(target.site, creds, phrase.value);
       opened(site);
     } catch (err) {
       show(said, failure(err));
@@ -30,10 +31,10 @@ export function login(main, target, opened, heard) {
 
   const forms = h("div", { class: "login" },
     h("h1", {}, `Site ${target.site}`),
-    sealed() && h("form", { class: "card", onsubmit: async (event) => {
+    sealed(target.site) && h("form", { class: "card", onsubmit: async (event) => {
       event.preventDefault();
       try {
-        await use(await unseal(open.value), true);
+        await use(await unseal(target.site, open.value), true);
       } catch {
         show(said, failure({ kind: "Invalid", message: "The passphrase does not open the credentials that are kept here" }));
       }
@@ -41,7 +42,7 @@ export function login(main, target, opened, heard) {
     h("h2", {}, "Credentials that are kept here"),
     h("p", {}, h("label", { for: "open" }, "Passphrase"), open),
     h("p", { class: "row" }, h("button", { type: "submit" }, "Open"),
-      h("button", { type: "button", class: "quiet", onclick: () => { forget(); login(main, target, opened, heard); } }, "Remove them from this browser"))),
+      h("button", { type: "button", class: "quiet", onclick: () => { forget(target.site); login(main, target, opened, heard); } }, "Remove them from this browser"))),
     h("form", { class: "card", onsubmit: (event) => { event.preventDefault(); use(text.value); } },
       h("h2", {}, "Connect with your credentials"),
       h("p", {}, "Drop your credentials file on this page, choose it, or paste it. ",
