@@ -13,6 +13,7 @@ import (
 	"github.com/chromedp/cdproto/browser"
 	"github.com/chromedp/chromedp"
 
+	"github.com/candor-grid/candor/deploy/console"
 	"github.com/candor-grid/candor/deploy/embedded"
 	"github.com/candor-grid/candor/deploy/identity"
 	"github.com/candor-grid/candor/messages"
@@ -21,6 +22,11 @@ import (
 
 // hostile is a text that would run a script, if a page took it for HTML.
 const hostile = `<img src=x onerror="window.hacked=1"><script>window.hacked=1</script>`
+
+// keptAudit is the report of an audit, as it is kept.
+const keptAudit = `{"made": "2026-03-01T12:00:00Z", "command": "candor audit --market spot.yaml --seed 7 --seeds 2 --trace log.swf", "market": {"name": "spot", "mechanism": "highest-bid"},
+"trace": "log.swf", "nodes": 2, "seed": 7, "jobs": 20, "redraws": 2, "runs": 412, "largest": 0.3, "notes": ["<img src=x onerror=window.hacked=1>"],
+"kinds": [{"kind": "value", "jobs": 20, "gainers": 3, "largest": 0.3, "worst": {"jobs": 20, "mean": 0.021, "mean_95": [-0.01, 0.052]}}]}`
 
 // full is a site on which each page has data: a market whose jobs are suspended, one with a
 // timetable that begins in some seconds, files, a peer that is owed credits, and texts that
@@ -83,7 +89,7 @@ func startFull(t *testing.T) *full {
 	f.submit("bob", "waits", "sleep 300", spot(1, 1)) // with alice's, two wait beside carol's
 	f.queued = f.submit("carol", "outbid", "sleep 300", spot(1, 1))
 	for i := range messages.Credits(4) {
-		f.submit([]messages.Name{"alice", "bob"}[i%2], fmt.Sprint("night", i), "sleep 300", func(j *messages.JobSpec) {
+		f.submit([]messages.Name{"alice", "bob"}[i%2], fmt.Sprint("night", int(i)), "sleep 300", func(j *messages.JobSpec) {
 			j.Market, j.Stages[0].Class, j.Value, j.Length, j.Budget = "night", "night", (4+i)*messages.Credit, messages.Duration(15+5*i)*messages.Duration(time.Second), 20*messages.Credit
 		})
 	}
@@ -91,6 +97,13 @@ func startFull(t *testing.T) *full {
 	f.hostile = f.submit("alice", hostile, "echo '"+hostile+"'; echo x > '<img src=x onerror=window.hacked=1>.txt'; sleep 1", func(j *messages.JobSpec) {
 		j.Market, j.Comment, j.Stages[0].Outputs = "main", hostile, []string{"*.txt"}
 	})
+	audits := filepath.Join(f.Config().State, console.AuditsDir)
+	if err := os.Mkdir(audits, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(audits, "spot.json"), []byte(keptAudit), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	ask[messages.ClearingReply](f.site, "alice", messages.Bank, messages.VerbRemit, messages.RemitRequest{Key: "k", Peer: "east", Payee: "bob", Amount: 3 * messages.Credit, Reason: hostile})
 	return f
 }
@@ -124,6 +137,7 @@ func (f *full) pages() map[messages.Name]map[string]string {
 			fmt.Sprint("job/", f.hostile): shows("<script>"),
 			"market/night":                `document.querySelectorAll("svg.gantt rect").length >= 3`,
 			"money":                       shows("Export as CSV"),
+			"honesty":                     shows("Last audit of spot") + " && " + shows("no gain is shown") + " && " + shows("--seeds 2"),
 		},
 		"carol":    {fmt.Sprint("job/", f.queued): `document.getElementById("bid") !== null`},
 		"operator": {"sites": `/east[^]*Up[^]* ms/.test(document.body.innerText) && ` + shows("owes 3 credits"), "nodes": shows("Drain node1")},

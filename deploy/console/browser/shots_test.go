@@ -3,6 +3,7 @@
 package browser
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -49,9 +50,9 @@ func TestShots(t *testing.T) {
 		for path, sign := range pages {
 			w.open(path)
 			w.until(sign)
-			name := strings.NewReplacer(fmt.Sprint("job/", f.spot), "job-suspended", fmt.Sprint("job/", f.files), "job-files", fmt.Sprint("job/", f.hostile), "job-hostile",
-				fmt.Sprint("job/", f.queued), "job-what-if").Replace(path)
-			w.shots(dir, name+"-"+account)
+			name := map[string]string{fmt.Sprint("job/", f.spot): "job-suspended", fmt.Sprint("job/", f.files): "job-files", fmt.Sprint("job/", f.hostile): "job-hostile",
+				fmt.Sprint("job/", f.queued): "job-what-if"}[path]
+			w.shots(dir, cmp.Or(name, path)+"-"+account)
 		}
 	}
 }
