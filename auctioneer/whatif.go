@@ -63,16 +63,14 @@ func (l *queries) fork(ctx context.Context, caller messages.Name, bid messages.C
 	}
 	defer leave()
 	now := l.Clock()
-	var is, other *market.Fork
+	var is *market.Fork
 	l.with(func(d *desk.Desk) {
-		seen := d.Market(m.Name).SeenBy(caller, l.operates(caller))
-		if is, reply.Message = seen.Fork(now, reply.Job, 0); is != nil {
-			other, _ = seen.Fork(now, reply.Job, bid-present)
-		}
+		is, reply.Message = d.Market(m.Name).SeenBy(caller, l.operates(caller)).Fork(now, reply.Job, 0)
 	})
 	if is == nil {
 		return nil
 	}
+	other := is.With(now, bid-present)
 	outcomes := [2]messages.BidOutcome{}
 	for i, f := range []*market.Fork{is, other} {
 		if outcomes[i], err = f.Decide(now); err != nil {

@@ -1,8 +1,6 @@
 package market
 
 import (
-	"slices"
-
 	"github.com/candor-grid/candor/auctioneer/mechanism"
 	"github.com/candor-grid/candor/messages"
 )
@@ -55,19 +53,27 @@ func (s Seen) Fork(now messages.Time, id messages.JobID, more messages.Credits) 
 		slots[k], idle[k] = c.Slots, c.Idle
 	}
 	f.SetSlots(now, slots, idle)
-	for _, o := range s.jobs {
-		job, bid, p := *o.job, *o.job.Bid, o.Progress
-		if o == e {
-			raise(&bid, &p, term, more)
+	// Each at once, as the leader waits. The lists of a Progress do not change.
+	jobs, bids := make([]mechanism.Job, len(s.jobs)), make([]mechanism.Bid, len(s.jobs))
+	f.jobs, f.view.Jobs = make([]*entry, 0, len(s.jobs)), make([]*mechanism.Job, 0, len(s.jobs))
+	for i, o := range s.jobs {
+		p := o.Progress
+		if jobs[i], bids[i] = *o.job, *o.job.Bid; o == e {
+			raise(&bids[i], &p, term, more)
 		}
-		p.Pending, p.Running = slices.Clone(p.Pending), slices.Clone(p.Running)
-		job.Bid = &bid
-		f.add(now, &job, p, s.manner.Directs)
+		jobs[i].Bid = &bids[i]
+		f.add(now, &jobs[i], p, s.manner.Directs)
 		for k, n := range o.hidden {
-			f.Hide(job.Job, k, n)
+			f.Hide(jobs[i].Job, k, n)
 		}
 	}
 	return &Fork{f, id}, ""
+}
+
+// With is the same with a bid that is more by some credits, before either decides.
+func (f *Fork) With(now messages.Time, more messages.Credits) *Fork {
+	g, _ := f.market.SeenBy("", true).Fork(now, f.job, more) // which was told of f
+	return g
 }
 
 // raise changes the term of a bid that counts.
