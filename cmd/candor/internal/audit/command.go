@@ -80,9 +80,9 @@ of every actor, and take long.
 Each lie needs a run of the market: study a few days of a log (--from, --to).
 After an interrupt (Ctrl-C), the report has what was done by then.
 
-With --keep, the page Honesty of a site's console shows the report, with its date
-and settings: name the state directory of the site. The last report of each
-market is kept.
+With --keep, the page Honesty of a site's console shows the report, with its
+date and settings: name the state directory of the site. The last report of
+each market is kept.
 
 The first table has expectations: of each kind, the lie with the surest mean
 gain, if all sampled jobs tell it, with bids drawn --seeds times. The second
