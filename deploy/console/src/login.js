@@ -12,20 +12,25 @@ export function login(main, target, opened, heard) {
   const phrase = h("input", { type: "password", id: "phrase", autocomplete: "new-password" });
   const open = h("input", { type: "password", id: "open", autocomplete: "current-password" });
   const said = h("div", { role: "status" });
-  const button = h("button", { type: "submit" }, "Connect");
-
+  let turn = 0;
   async function use(creds, kept) {
+    const mine = ++turn;
     show(said, h("p", { class: "loading" }, "Connecting …"));
-    button.disabled = true;
-    try {
-      claims(creds);
-      if (!kept && keep.checked && !phrase.value) throw Object.assign(new Error("Choose a passphrase, or do not keep the credentials"), { kind: "Invalid" });
-      const site = await Site.connect(target, creds, heard);
-      if (!kept && keep.checked && phrase.value) await seal(target.site, creds, phrase.value);
-      opened(site);
-    } catch (err) {
-      show(said, failure(err));
-      button.disabled = false;
+    // A site that does not answer is asked again, until other credentials are given.
+    for (let again = true; again; again = again && mine === turn && forms.isConnected) {
+      try {
+        claims(creds);
+        if (!kept && keep.checked && !phrase.value) throw Object.assign(new Error("Choose a passphrase, or do not keep the credentials"), { kind: "Invalid" });
+        const site = await Site.connect(target, creds, heard);
+        if (mine !== turn) return void site.close();
+        if (!kept && keep.checked && phrase.value) await seal(target.site, creds, phrase.value);
+        return opened(site);
+      } catch (err) {
+        if (mine !== turn) return;
+        show(said, failure(err));
+        again = err.passing;
+        if (again) await new Promise((resolve) => setTimeout(resolve, 2000));
+      }
     }
   }
 
@@ -51,7 +56,7 @@ export function login(main, target, opened, heard) {
       h("p", {}, h("label", { for: "creds" }, "Or its text"), text),
       globalThis.crypto?.subtle && h("p", { class: "check" }, keep, h("label", { for: "keep" }, "Keep the credentials in this browser, sealed by a passphrase")),
       h("p", { hidden: true }, h("label", { for: "phrase" }, "New passphrase"), phrase),
-      h("p", {}, button),
+      h("p", {}, h("button", { type: "submit" }, "Connect")),
       h("details", {}, h("summary", {}, "Where are my credentials?"),
         h("p", {}, "A site on your own machine has them in its state directory: ", h("code", {}, "~/.local/state/candor/creds/NAME.creds"),
           ". At another site an operator makes them: ", h("code", {}, "candor user creds NAME"), "."))),
