@@ -27,6 +27,8 @@ type Auctioneer struct {
 	applied   chan chan struct{} // the markets are others now; what comes is closed once they are in force
 	began     time.Time
 	histories histories
+	pastFile  pastFile
+	questions questions
 	copied    atomic.Bool // the archive of the leader was copied since the start
 
 	cancel context.CancelFunc
@@ -39,10 +41,11 @@ func Start(ctx context.Context, c Config) (*Auctioneer, error) {
 		return nil, err
 	}
 	c.defaults()
-	a := &Auctioneer{Config: c, replica: newReplica(c.Archive, c.Log), metrics: newMetrics(c.Metrics), applied: make(chan chan struct{}, 1), began: time.Now()}
+	a := &Auctioneer{Config: c, replica: newReplica(c.Archive, c.Log), metrics: newMetrics(c.Metrics), applied: make(chan chan struct{}, 1), began: time.Now(), questions: questions{one: make(chan struct{}, 1)}}
 	a.replica.time = siteclock.NewSteady(c.Clock, c.ClockKnown, c.Mono)
 	a.Clock = a.replica.time.Now
 	a.gate = &gate{rules: c.Limits, metrics: a.metrics}
+	a.loadPast()
 	box, err := c.Open(a.replica)
 	if err != nil {
 		return nil, fmt.Errorf("auctioneer %s: %w", c.Replica, err)
@@ -52,6 +55,8 @@ func Start(ctx context.Context, c Config) (*Auctioneer, error) {
 	a.done.Go(func() { a.follow(ctx) })
 	a.done.Go(func() { a.complete(ctx) })
 	a.done.Go(func() { a.examine(ctx) })
+	a.done.Go(func() { a.copyPast(ctx) })
+	a.done.Go(func() { a.keepPast(ctx) })
 	return a, nil
 }
 

@@ -48,6 +48,8 @@ type Config struct {
 	// Archive has the records of ended jobs that leave the book, and is closed with the
 	// replica; nil: they are gone.
 	Archive *archive.Archive
+	// Past is the file that keeps how markets and nodes were; "": memory alone.
+	Past string
 	// Restored is when the backup began from which the replica's state was restored; 0: it
 	// was not.
 	Restored messages.Time

@@ -1,7 +1,9 @@
 package auctioneer
 
 import (
+	"cmp"
 	"context"
+	"maps"
 	"math"
 	"slices"
 	"sync"
@@ -14,7 +16,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// A history is kept in these steps. Each replica keeps the times in which it led.
+// A history is kept in these steps. Each replica has it: the leader looks, and the others
+// copy from the leader.
 var (
 	marketSteps = []series.Step{
 		{Every: 2 * aSecond, Keep: 300}, {Every: 10 * aSecond, Keep: 360}, {Every: 120 * aSecond, Keep: 360}, {Every: 1800 * aSecond, Keep: 336},
@@ -26,15 +29,16 @@ const (
 	aSecond = messages.Duration(time.Second)
 	// sampleEvery is how often the leader looks.
 	sampleEvery = 2 * time.Second
-	// mostSeries bounds the nodes, and the accounts of each market, of which a history is
-	// kept: the first that come.
+	// These bound the nodes, and the accounts of each market, of which a history is kept. One
+	// more takes the place of the one that was not seen for longest.
 	mostNodes, mostAccounts = 1000, 64
 )
 
-// histories are how the markets and nodes were while this replica led.
+// histories are how the markets and nodes were.
 type histories struct {
 	mu      sync.Mutex
-	since   messages.Time
+	since   messages.Time // when the first of them began
+	last    messages.Time // up to when they are known
 	markets map[messages.Name]*marketPast
 	nodes   map[messages.Name]*nodePast
 }
@@ -75,16 +79,12 @@ func (p *histories) sample(l *leader) {
 	now := l.Clock()
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.markets == nil {
-		p.since, p.markets, p.nodes = now, map[messages.Name]*marketPast{}, map[messages.Name]*nodePast{}
-	}
+	p.begin(now)
+	p.last = now
 	l.with(func(d *desk.Desk) {
 		for i := range d.Configs {
 			c := &d.Configs[i]
-			if p.markets[c.Name] == nil || !slices.Equal(p.markets[c.Name].classes, c.Classes) {
-				p.markets[c.Name] = &marketPast{slices.Clone(c.Classes), series.New(2+classColumns*len(c.Classes), marketSteps...), map[messages.Name]*series.Series{}}
-			}
-			p.markets[c.Name].sample(now, d.Market(c.Name))
+			p.market(c.Name, c.Classes).sample(now, d.Market(c.Name))
 		}
 		for name := range p.markets {
 			if d.Find(name) == nil {
@@ -93,6 +93,60 @@ func (p *histories) sample(l *leader) {
 		}
 	})
 	l.replica.read(func(b *book.Book) { p.sampleNodes(now, b) })
+}
+
+func (p *histories) begin(now messages.Time) {
+	if p.markets == nil {
+		p.since, p.markets, p.nodes = now, map[messages.Name]*marketPast{}, map[messages.Name]*nodePast{}
+	}
+	p.since = min(p.since, now)
+}
+
+// market is the history of a market with these classes, begun anew if it had others.
+func (p *histories) market(name messages.Name, classes []messages.Name) *marketPast {
+	if at := p.markets[name]; at != nil && slices.Equal(at.classes, classes) {
+		return at
+	}
+	p.markets[name] = &marketPast{slices.Clone(classes), series.New(2+classColumns*len(classes), marketSteps...), map[messages.Name]*series.Series{}}
+	return p.markets[name]
+}
+
+// account is the history of the slots of an account; nil: there is no room.
+func (m *marketPast) account(now messages.Time, name messages.Name) *series.Series {
+	if m.accounts[name] == nil && makeRoom(now, m.accounts, mostAccounts, (*series.Series).Last) {
+		m.accounts[name] = series.New(1, marketSteps...)
+	}
+	return m.accounts[name]
+}
+
+// node is the history of a node with these classes; nil: there is no room.
+func (p *histories) node(now messages.Time, name messages.Name, classes []messages.Name) *nodePast {
+	at := p.nodes[name]
+	if at != nil && !slices.Equal(at.classes, classes) {
+		delete(p.nodes, name)
+		at = nil
+	}
+	if at == nil && makeRoom(now, p.nodes, mostNodes, func(n *nodePast) messages.Time { return n.all.Last() }) {
+		at = &nodePast{classes, series.New(2*len(classes), nodeSteps...)}
+		p.nodes[name] = at
+	}
+	return at
+}
+
+// makeRoom removes the one that was not seen for longest, and not for some minutes, if there
+// are as many as there may be. It reports whether there is room.
+func makeRoom[V any](now messages.Time, from map[messages.Name]V, most int, last func(V) messages.Time) bool {
+	if len(from) < most {
+		return true
+	}
+	oldest := slices.MinFunc(slices.Collect(maps.Keys(from)), func(a, b messages.Name) int {
+		return cmp.Or(cmp.Compare(last(from[a]), last(from[b])), cmp.Compare(a, b))
+	})
+	if now.Sub(last(from[oldest])) < 600*aSecond {
+		return false
+	}
+	delete(from, oldest)
+	return true
 }
 
 func (m *marketPast) sample(now messages.Time, live *market.Market) {
@@ -111,31 +165,28 @@ func (m *marketPast) sample(now messages.Time, live *market.Market) {
 	}
 	m.all.Add(now, row)
 	for account, n := range live.UsedBy() {
-		if m.accounts[account] == nil && n > 0 && len(m.accounts) < mostAccounts {
-			m.accounts[account] = series.New(1, marketSteps...)
+		if n == 0 && m.accounts[account] == nil {
+			continue
 		}
-		if s := m.accounts[account]; s != nil {
+		if s := m.account(now, account); s != nil {
 			s.Add(now, []int64{int64(n) * 1_000_000 / int64(max(1, total))})
 		}
 	}
 }
 
 func (p *histories) sampleNodes(now messages.Time, b *book.Book) {
+	room := true
 	for _, n := range b.Nodes() {
 		if n.Removed {
 			delete(p.nodes, n.Name)
 			continue
 		}
-		at := p.nodes[n.Name]
-		if at == nil || at.all.Width() != 2*len(n.Slots) {
-			if at == nil && len(p.nodes) >= mostNodes {
-				continue
-			}
-			at = &nodePast{all: series.New(2*len(n.Slots), nodeSteps...)}
-			for _, c := range n.Slots {
-				at.classes = append(at.classes, c.Class)
-			}
-			p.nodes[n.Name] = at
+		if p.nodes[n.Name] == nil && !room {
+			continue
+		}
+		classes := make([]messages.Name, len(n.Slots))
+		for k, c := range n.Slots {
+			classes[k] = c.Class
 		}
 		var row []int64
 		for k, c := range n.Slots {
@@ -144,6 +195,11 @@ func (p *histories) sampleNodes(now messages.Time, b *book.Book) {
 			} else {
 				row = append(row, 0, 0)
 			}
+		}
+		at := p.node(now, n.Name, classes)
+		if at == nil {
+			room = false
+			continue
 		}
 		at.all.Add(now, row)
 	}

@@ -175,6 +175,7 @@ func (g *grid) everything(who messages.Name, another messages.JobID, change func
 		told[messages.JobsReply](g, who, messages.VerbJobs, messages.JobsRequest{All: true}),
 		told[messages.JobDetail](g, who, messages.VerbJob, job),
 		told[messages.WhyReply](g, who, messages.VerbWhy, job),
+		told[messages.WhatIfReply](g, who, messages.VerbWhatIf, messages.WhatIfRequest{Job: another, Bid: 9000 * messages.Credit}),
 		told[messages.CancelReply](g, who, messages.VerbCancel, job),
 		told[messages.TasksReply](g, who, messages.VerbTasks, messages.TasksRequest{Job: another}),
 		told[messages.LogsReply](g, who, messages.VerbOutput, output),

@@ -31,6 +31,7 @@ func (l *leader) services() []bus.Service {
 			at(messages.VerbVector, bus.Handle("vector", agents{l}.vector)),
 			at(messages.VerbKept, bus.Handle("kept", l.queries.kept)),
 			at(messages.VerbArchive, bus.Handle("archive", l.queries.archived)),
+			at(messages.VerbPast, bus.Handle("past", l.queries.past)),
 		}},
 		{Name: "candor-auctioneer", Version: "1.0.0", Discoverable: true,
 			Description: "jobs, nodes and markets of site " + l.Site, Endpoints: []bus.Endpoint{
@@ -38,6 +39,7 @@ func (l *leader) services() []bus.Service {
 				at(messages.VerbJob, bus.Handle("job", l.queries.job)),
 				at(messages.VerbTasks, bus.Handle("tasks", l.queries.tasks)),
 				at(messages.VerbWhy, bus.Handle("why", l.queries.why)),
+				at(messages.VerbWhatIf, bus.Handle("whatif", l.queries.whatIf)),
 				at(messages.VerbNodes, bus.Handle("nodes", l.queries.nodes)),
 				at(messages.VerbMarkets, bus.Handle("markets", l.queries.listMarkets)),
 				at(messages.VerbHistory, bus.Handle("history", l.queries.history)),

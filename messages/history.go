@@ -54,3 +54,47 @@ type ClassHistory struct {
 	Used    []int     `json:"used"`
 	Pending []int     `json:"pending"` // tasks that wait
 }
+
+// VerbPast asks the leader of the auctioneer for what was added to the histories, so that
+// each replica has them.
+const VerbPast = "past" // PastRequest → PastReply; replicas of the auctioneer
+
+// PastRequest asks for what was added to the histories from an instant on.
+type PastRequest struct {
+	From  Time   `json:"from"`
+	After string `json:"after,omitempty"` // the Next of the last reply
+}
+
+// PastReply is as much of it as fits into a reply.
+type PastReply struct {
+	Now   Time   `json:"now"`   // up to when the histories are known
+	Since Time   `json:"since"` // as of HistoryReply
+	Parts []Past `json:"parts"`
+	Next  string `json:"next,omitempty"` // "": there is no more
+}
+
+// Past is a part of the history of a market or a node.
+type Past struct {
+	Key      string        `json:"key"` // "m/" and a market, or "n/" and a node
+	Classes  []Name        `json:"classes"`
+	Steps    []PastSteps   `json:"steps"` // of each kind of step
+	Accounts []PastAccount `json:"accounts,omitempty"`
+}
+
+// PastAccount is the part of the slots of a market that an account had.
+type PastAccount struct {
+	Account Name        `json:"account"`
+	Steps   []PastSteps `json:"steps"`
+}
+
+// PastSteps are steps of one kind, the oldest first.
+type PastSteps struct {
+	Steps []PastStep `json:"steps"`
+}
+
+// PastStep sums the samples of a step.
+type PastStep struct {
+	At      Time    `json:"at"` // when the step begins
+	Samples int64   `json:"samples"`
+	Sums    []int64 `json:"sums"` // -1: not to be told
+}

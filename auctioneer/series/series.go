@@ -4,6 +4,7 @@
 package series
 
 import (
+	"math"
 	"slices"
 
 	"github.com/candor-grid/candor/messages"
@@ -34,15 +35,8 @@ type Series struct {
 // ring is a series in one kind of step. The oldest bucket is overwritten by the next.
 type ring struct {
 	Step
-	buckets []bucket
+	buckets []messages.PastStep
 	next    int // where the next bucket goes, once there are Keep
-}
-
-// bucket sums the samples of a step.
-type bucket struct {
-	at   messages.Time
-	n    int64
-	sums []int64
 }
 
 // New makes a series of samples of some values, in steps from the shortest to the longest.
@@ -68,22 +62,22 @@ func (s *Series) Add(at messages.Time, values []int64) {
 func (r *ring) add(at messages.Time, values []int64) {
 	start := at - at%messages.Time(r.Every.Std().Microseconds())
 	b := r.last()
-	if b == nil || b.at < start {
+	if b == nil || b.At < start {
 		b = r.push()
-		b.at, b.n = start, 0
-		b.sums = append(b.sums[:0], make([]int64, len(values))...)
+		b.At, b.Samples = start, 0
+		b.Sums = append(b.Sums[:0], make([]int64, len(values))...)
 	}
-	b.n++
+	b.Samples++
 	for i, v := range values {
-		if v < 0 || b.sums[i] < 0 {
-			b.sums[i] = Unknown
+		if v < 0 || b.Sums[i] < 0 {
+			b.Sums[i] = Unknown
 		} else {
-			b.sums[i] += min(v, MaxValue)
+			b.Sums[i] += min(v, MaxValue)
 		}
 	}
 }
 
-func (r *ring) last() *bucket {
+func (r *ring) last() *messages.PastStep {
 	if len(r.buckets) == 0 {
 		return nil
 	}
@@ -93,9 +87,9 @@ func (r *ring) last() *bucket {
 	return &r.buckets[(r.next+r.Keep-1)%r.Keep]
 }
 
-func (r *ring) push() *bucket {
+func (r *ring) push() *messages.PastStep {
 	if len(r.buckets) < r.Keep {
-		r.buckets = append(r.buckets, bucket{})
+		r.buckets = append(r.buckets, messages.PastStep{})
 		return &r.buckets[len(r.buckets)-1]
 	}
 	b := &r.buckets[r.next]
@@ -119,16 +113,74 @@ func (s *Series) Since(from, now messages.Time) (step messages.Duration, rows []
 	r := &s.rings[at]
 	for i := range r.buckets {
 		b := &r.buckets[(r.next+i)%len(r.buckets)]
-		if b.at.Add(r.Every) <= from {
+		if b.At.Add(r.Every) <= from {
 			continue
 		}
-		row := Row{At: b.at, Values: make([]int64, len(b.sums))}
-		for k, sum := range b.sums {
+		row := Row{At: b.At, Values: make([]int64, len(b.Sums))}
+		for k, sum := range b.Sums {
 			if row.Values[k] = Unknown; sum >= 0 {
-				row.Values[k] = (sum + b.n/2) / b.n
+				row.Values[k] = (sum + b.Samples/2) / b.Samples
 			}
 		}
 		rows = append(rows, row)
 	}
 	return r.Every, rows
+}
+
+// Last is when the last step begins; 0: there is none.
+func (s *Series) Last() messages.Time {
+	if b := s.rings[0].last(); b != nil {
+		return b.At
+	}
+	return 0
+}
+
+// Part returns what was added from an instant on: the steps of each kind that did not end
+// before. It shares nothing with the series.
+func (s *Series) Part(from messages.Time) []messages.PastSteps {
+	part := make([]messages.PastSteps, len(s.rings))
+	for i := range s.rings {
+		r := &s.rings[i]
+		for k := range r.buckets {
+			if b := &r.buckets[(r.next+k)%len(r.buckets)]; b.At.Add(r.Every) > from {
+				part[i].Steps = append(part[i].Steps, messages.PastStep{At: b.At, Samples: b.Samples, Sums: slices.Clone(b.Sums)})
+			}
+		}
+	}
+	return part
+}
+
+// Merge takes in a part of the same series of another replica: steps that are later than
+// its own, and its last step if that has more samples there. It reports whether the part is
+// of such a series.
+func (s *Series) Merge(part []messages.PastSteps) bool {
+	if len(part) != len(s.rings) {
+		return false
+	}
+	for i := range part {
+		last := messages.Time(math.MinInt64)
+		for _, b := range part[i].Steps {
+			if len(b.Sums) != s.width || b.Samples < 1 || b.At <= last || slices.ContainsFunc(b.Sums, func(v int64) bool { return v < Unknown }) {
+				return false
+			}
+			last = b.At
+		}
+	}
+	for i := range part {
+		for _, b := range part[i].Steps {
+			s.rings[i].merge(b)
+		}
+	}
+	return true
+}
+
+func (r *ring) merge(b messages.PastStep) {
+	at := r.last()
+	switch {
+	case at == nil || at.At < b.At:
+		at = r.push()
+	case at.At > b.At || at.Samples >= b.Samples: // its own, or of before
+		return
+	}
+	at.At, at.Samples, at.Sums = b.At, b.Samples, append(at.Sums[:0], b.Sums...)
 }

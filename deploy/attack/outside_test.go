@@ -166,6 +166,7 @@ func (a *attacker) asksAboveRank() (string, error) {
 		{messages.Auctioneer, messages.VerbRegister, messages.RegisterRequest{Session: 7, Slots: []messages.ClassSlots{{Class: "map", Slots: 100}}}},
 		{messages.Auctioneer, messages.VerbExchange, messages.Exchange{}},
 		{messages.Auctioneer, messages.VerbArchive, messages.ArchiveRequest{}},
+		{messages.Auctioneer, messages.VerbPast, messages.PastRequest{}},
 		{messages.Auctioneer, messages.VerbDrain, messages.DrainRequest{Node: "node1"}},
 		{messages.Auctioneer, messages.VerbAdmit, messages.AdmitRequest{Revoke: "x"}},
 		{messages.Auctioneer, messages.VerbReplica, messages.ReplicaRequest{}},
@@ -235,6 +236,7 @@ func (a *attacker) readsOthers() (string, error) {
 		try(messages.Auctioneer, messages.VerbChange, messages.ChangeRequest{Key: "k", Job: a.victim, Name: "mine", Budget: 9 * messages.Credit}),
 		try(messages.Auctioneer, messages.VerbTasks, messages.TasksRequest{Job: a.victim}),
 		try(messages.Auctioneer, messages.VerbWhy, messages.JobRequest{Job: a.victim}),
+		try(messages.Auctioneer, messages.VerbWhatIf, messages.WhatIfRequest{Job: a.victim, Bid: 9 * messages.Credit}),
 		try(messages.Auctioneer, messages.VerbOutput, messages.OutputRequest{Node: "node1", Logs: messages.LogsRequest{Attempt: messages.Attempt{Task: messages.TaskRef{Job: a.victim}, Number: 1}}}),
 		try(messages.Depot, messages.VerbOutputs, messages.OutputsRequest{Job: a.victim, Account: alice}),
 		try(messages.Depot, messages.VerbGet, messages.GetRequest{Digest: digest, Account: alice}),
@@ -257,6 +259,7 @@ func (a *attacker) tellsJobs() (string, error) {
 		messages.VerbHold:    func(id messages.JobID) any { return messages.JobRequest{Job: id} },
 		messages.VerbRequeue: func(id messages.JobID) any { return messages.RequeueRequest{Job: id} },
 		messages.VerbWhy:     func(id messages.JobID) any { return messages.JobRequest{Job: id} },
+		messages.VerbWhatIf:  func(id messages.JobID) any { return messages.WhatIfRequest{Job: id} },
 	} {
 		_, hers := a.call(messages.Auctioneer, verb, a.name, request(a.victim))
 		_, none := a.call(messages.Auctioneer, verb, a.name, request(9999))

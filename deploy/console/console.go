@@ -13,7 +13,9 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"os"
 	"path"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -33,6 +35,8 @@ type Config struct {
 	// WebSocket is the URL of the site's NATS server, ws: or wss:. Without a host name it
 	// is at the host from which the pages were asked.
 	WebSocket string
+	// Audits is the directory with the audits that are kept, as of [AuditsDir]; "": none are.
+	Audits string
 	// Names are the names, without a port, by which the pages may be asked for. A request
 	// by another name is refused: a page of a stranger cannot make its own name lead here
 	// (DNS rebinding).
@@ -105,6 +109,12 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		_ = json.NewEncoder(w).Encode(map[string]string{"site": h.config.Site, "websocket": socket})
 		return
 	}
+	if r.URL.Path == "/audits.json" {
+		w.Header().Set("Content-Type", "application/json")
+		w.Header().Set("Cache-Control", "no-store")
+		_ = json.NewEncoder(w).Encode(h.audits())
+		return
+	}
 	at := r.URL.Path
 	if at == "/" {
 		at = "/index.html"
@@ -115,6 +125,32 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	f.send(w, r)
+}
+
+// AuditsDir is where the state directory of a site has the last audit of each market, as
+// "candor audit --keep" writes it.
+const AuditsDir = "audits"
+
+// mostAudits bounds the audits that are shown, and mostAudit the bytes of one.
+const mostAudits, mostAudit = 32, 1 << 20
+
+// audits are the reports that are kept, as they were written. What is no JSON is left out.
+func (h *handler) audits() []json.RawMessage {
+	all := []json.RawMessage{}
+	if h.config.Audits == "" {
+		return all
+	}
+	entries, _ := os.ReadDir(h.config.Audits) // none: nothing is kept
+	for _, e := range entries {
+		about, err := e.Info()
+		if path.Ext(e.Name()) != ".json" || err != nil || !about.Mode().IsRegular() || about.Size() > mostAudit || len(all) == mostAudits {
+			continue
+		}
+		if text, err := os.ReadFile(filepath.Join(h.config.Audits, e.Name())); err == nil && json.Valid(text) {
+			all = append(all, text)
+		}
+	}
+	return all
 }
 
 // send answers with a file, packed where the browser takes that.

@@ -87,6 +87,30 @@ func TestSiteIsTold(t *testing.T) {
 	}
 }
 
+// TestAuditsAreShown: the reports in the directory, and nothing that is no report or too large.
+func TestAuditsAreShown(t *testing.T) {
+	dir := t.TempDir()
+	for name, text := range map[string]string{"m.json": `{"seed":7}`, "bad.json": "{", "notes.txt": "{}", "large.json": `"` + strings.Repeat("x", mostAudit) + `"`} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Symlink("/etc/hostname", filepath.Join(dir, "link.json")); err != nil {
+		t.Fatal(err)
+	}
+	for audits, want := range map[string]string{dir: `[{"seed":7}]`, "": "[]", filepath.Join(dir, "none"): "[]"} {
+		h, err := Handler(Config{Site: "west", WebSocket: "ws://:8471", Names: []string{"localhost"}, Audits: audits})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, w := httptest.NewRequest("GET", "/audits.json", nil), httptest.NewRecorder()
+		r.Host = "localhost"
+		if h.ServeHTTP(w, r); strings.TrimSpace(w.Body.String()) != want || w.Code != http.StatusOK {
+			t.Errorf("of %q: %d %s", audits, w.Code, w.Body)
+		}
+	}
+}
+
 func TestFilesArePackedAndKnown(t *testing.T) {
 	r := handle(t, "GET", "localhost", "/app.js", "Accept-Encoding", "gzip, br")
 	if r.Header.Get("Content-Encoding") != "gzip" {
@@ -154,19 +178,24 @@ func TestPagesAreOfTheirSources(t *testing.T) {
 	}
 }
 
-// TestWordsOfTop: candor top and the console say the same of one state, in the same words and
-// numbers. The state and what top says are kept by the tests of candor top.
+// TestWordsOfTop: candor top, candor why --bid and the console say the same of one state, in
+// the same words and numbers. The states and what the commands say are kept by their tests.
 func TestWordsOfTop(t *testing.T) {
 	if _, err := exec.LookPath("node"); err != nil {
 		t.Skip("node is not here, which the words of the console need")
 	}
-	const kept = "../../cmd/candor/internal/client/testdata/"
-	state, err := os.Open(kept + "top.json")
+	for _, name := range []string{"top", "why_bid"} {
+		t.Run(name, func(t *testing.T) { compareWords(t, "../../cmd/candor/internal/client/testdata/"+name) })
+	}
+}
+
+func compareWords(t *testing.T, kept string) {
+	state, err := os.Open(kept + ".json")
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer state.Close()
-	top, err := os.ReadFile(kept + "top.txt")
+	shown, err := os.ReadFile(kept + ".txt")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -176,22 +205,22 @@ func TestWordsOfTop(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var want []string // the lines of top that are no headers of tables
-	for line := range strings.Lines(string(top)) {
+	var want []string // the lines that are no headers of tables
+	for line := range strings.Lines(string(shown)) {
 		if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "CLASS") && !strings.HasPrefix(line, "JOB") {
 			want = append(want, line)
 		}
 	}
 	got := strings.Split(strings.TrimSpace(string(said)), "\n")
 	if len(got) != len(want) {
-		t.Fatalf("the console has %d lines, candor top %d:\n%s\n%s", len(got), len(want), said, top)
+		t.Fatalf("the console has %d lines, the command %d:\n%s\n%s", len(got), len(want), said, shown)
 	}
 	for i, line := range got {
 		rest := want[i]
 		for _, text := range strings.Split(line, "\t") {
 			at := strings.Index(rest, text)
 			if at < 0 {
-				t.Errorf("the console says %q in %q; candor top says %q", text, line, want[i])
+				t.Errorf("the console says %q in %q; the command says %q", text, line, want[i])
 				break
 			}
 			rest = rest[at+len(text):]

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
@@ -172,7 +173,8 @@ func (s *share) serveConsole(o *server.Options) error {
 	if d == nil {
 		return nil
 	}
-	h, err := console.Handler(console.Config{Site: s.config.Site, WebSocket: scheme + "://:" + port, Names: d.names})
+	h, err := console.Handler(console.Config{Site: s.config.Site, WebSocket: scheme + "://:" + port, Names: d.names,
+		Audits: filepath.Join(s.config.State, console.AuditsDir)})
 	if err != nil {
 		return err
 	}

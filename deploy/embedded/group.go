@@ -73,7 +73,7 @@ var auctioneerKind = kind{
 			return nil, err
 		}
 		return auctioneer.Start(ctx, auctioneer.Config{
-			Archive: records, Restored: r.restored, Site: c.Site, Replica: r.replica, Bus: r.bus, Open: r.open, Markets: c.Markets,
+			Archive: records, Past: filepath.Join(r.dir, pastFile), Restored: r.restored, Site: c.Site, Replica: r.replica, Bus: r.bus, Open: r.open, Markets: c.Markets,
 			Operators: c.Operators, Lease: c.Lease, RemoteFor: c.RemoteFor, LeastVisit: c.LeastVisit, Limits: c.Limits, MostMemory: most,
 			Notify: sender, NotifyRules: c.Notify, Clock: r.clock, ClockKnown: r.known, Log: r.log, Metrics: r.metrics,
 		})
@@ -229,6 +229,9 @@ const historyDir = "history"
 
 // archiveDir is where a replica of the auctioneer keeps the records of ended jobs, beside its log.
 const archiveDir = "archive"
+
+// pastFile is where a replica of the auctioneer keeps how markets and nodes were, beside its log.
+const pastFile = "past"
 
 // dir is where a replica keeps what must last.
 func (g *group) dir(id string) string { return filepath.Join(g.site.config.State, g.actor, id) }

@@ -112,6 +112,7 @@ func TestPublishPermissions(t *testing.T) {
 		{User, "alice", auctioneer(messages.VerbSubmit, "alice"), true},
 		{User, "alice", messages.Subject("east", messages.Bank, messages.VerbAccount, "alice"), false},
 		{User, "alice", auctioneer(messages.VerbArchive, "alice"), false},
+		{User, "alice", auctioneer(messages.VerbPast, "alice"), false},
 		{User, "alice", auctioneer(messages.VerbPeerSubmit, "alice"), false},
 		{User, "alice", auctioneer("made-up", "alice"), false},
 		{User, "alice", messages.Subject("west", messages.Admission, messages.VerbEnrol, "alice"), false},

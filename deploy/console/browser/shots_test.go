@@ -3,6 +3,7 @@
 package browser
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -43,6 +44,17 @@ func TestShots(t *testing.T) {
 	w.open("submit?market=menu")
 	w.until(`document.querySelector("#plot-menu canvas") !== null`)
 	w.shots(dir, "menu")
+	f := startFull(t)
+	for account, pages := range f.pages() {
+		w.connect(f.site, account)
+		for path, sign := range pages {
+			w.open(path)
+			w.until(sign)
+			name := map[string]string{fmt.Sprint("job/", f.spot): "job-suspended", fmt.Sprint("job/", f.files): "job-files", fmt.Sprint("job/", f.hostile): "job-hostile",
+				fmt.Sprint("job/", f.queued): "job-what-if"}[path]
+			w.shots(dir, cmp.Or(name, path)+"-"+account)
+		}
+	}
 }
 
 // shots takes the pictures of the page that is shown.

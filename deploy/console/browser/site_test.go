@@ -5,6 +5,7 @@ package browser
 import (
 	"cmp"
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"fmt"
 	"net/http/httptest"
@@ -74,7 +75,7 @@ func (s *site) submit(account messages.Name, name, script string, change func(*m
 	if change != nil {
 		change(&spec)
 	}
-	return ask[messages.SubmitReply](s, account, messages.Auctioneer, messages.VerbSubmit, messages.SubmitRequest{Key: fmt.Sprint(name, time.Now().UnixNano()), Spec: spec}).Job
+	return ask[messages.SubmitReply](s, account, messages.Auctioneer, messages.VerbSubmit, messages.SubmitRequest{Key: rand.Text(), Spec: spec}).Job
 }
 
 // creds is the text of the credentials file of an account.

@@ -12,28 +12,34 @@ export function login(main, target, opened, heard) {
   const phrase = h("input", { type: "password", id: "phrase", autocomplete: "new-password" });
   const open = h("input", { type: "password", id: "open", autocomplete: "current-password" });
   const said = h("div", { role: "status" });
-  const button = h("button", { type: "submit" }, "Connect");
-
+  let turn = 0;
   async function use(creds, kept) {
+    const mine = ++turn;
     show(said, h("p", { class: "loading" }, "Connecting …"));
-    button.disabled = true;
-    try {
-      claims(creds);
-      const site = await Site.connect(target, creds, heard);
-      if (!kept && keep.checked && phrase.value) await seal(creds, phrase.value);
-      opened(site);
-    } catch (err) {
-      show(said, failure(err));
-      button.disabled = false;
+    // A site that does not answer is asked again, until other credentials are given.
+    for (let again = true; again; again = again && mine === turn && forms.isConnected) {
+      try {
+        claims(creds);
+        if (!kept && keep.checked && !phrase.value) throw Object.assign(new Error("Choose a passphrase, or do not keep the credentials"), { kind: "Invalid" });
+        const site = await Site.connect(target, creds, heard);
+        if (mine !== turn) return void site.close();
+        if (!kept && keep.checked && phrase.value) await seal(target.site, creds, phrase.value);
+        return opened(site);
+      } catch (err) {
+        if (mine !== turn) return;
+        show(said, failure(err));
+        again = err.passing;
+        if (again) await new Promise((resolve) => setTimeout(resolve, 2000));
+      }
     }
   }
 
   const forms = h("div", { class: "login" },
     h("h1", {}, `Site ${target.site}`),
-    sealed() && h("form", { class: "card", onsubmit: async (event) => {
+    sealed(target.site) && h("form", { class: "card", onsubmit: async (event) => {
       event.preventDefault();
       try {
-        await use(await unseal(open.value), true);
+        await use(await unseal(target.site, open.value), true);
       } catch {
         show(said, failure({ kind: "Invalid", message: "The passphrase does not open the credentials that are kept here" }));
       }
@@ -41,7 +47,7 @@ export function login(main, target, opened, heard) {
     h("h2", {}, "Credentials that are kept here"),
     h("p", {}, h("label", { for: "open" }, "Passphrase"), open),
     h("p", { class: "row" }, h("button", { type: "submit" }, "Open"),
-      h("button", { type: "button", class: "quiet", onclick: () => { forget(); login(main, target, opened, heard); } }, "Remove them from this browser"))),
+      h("button", { type: "button", class: "quiet", onclick: () => { forget(target.site); login(main, target, opened, heard); } }, "Remove them from this browser"))),
     h("form", { class: "card", onsubmit: (event) => { event.preventDefault(); use(text.value); } },
       h("h2", {}, "Connect with your credentials"),
       h("p", {}, "Drop your credentials file on this page, choose it, or paste it. ",
@@ -50,7 +56,7 @@ export function login(main, target, opened, heard) {
       h("p", {}, h("label", { for: "creds" }, "Or its text"), text),
       globalThis.crypto?.subtle && h("p", { class: "check" }, keep, h("label", { for: "keep" }, "Keep the credentials in this browser, sealed by a passphrase")),
       h("p", { hidden: true }, h("label", { for: "phrase" }, "New passphrase"), phrase),
-      h("p", {}, button),
+      h("p", {}, h("button", { type: "submit" }, "Connect")),
       h("details", {}, h("summary", {}, "Where are my credentials?"),
         h("p", {}, "A site on your own machine has them in its state directory: ", h("code", {}, "~/.local/state/candor/creds/NAME.creds"),
           ". At another site an operator makes them: ", h("code", {}, "candor user creds NAME"), "."))),

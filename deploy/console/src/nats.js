@@ -92,6 +92,7 @@ function refusal(err, otherwise) {
   const name = err.name + " " + (err.cause?.name ?? "") + " " + err.message;
   if (/NoResponders|no responders/i.test(name)) return new Refusal("Unavailable", "Nobody serves this request now: the site may be choosing a leader.");
   if (/Permission/i.test(name)) return new Refusal("PermissionDenied", "The credentials do not allow this request.");
+  if (/Authentication Timeout/i.test(name)) return new Refusal("Unavailable", `${otherwise}.`); // one of the two is too busy
   if (/Authorization|expired/i.test(name)) return new Refusal("PermissionDenied", `${otherwise} (${err.message}).`);
   return new Refusal("Unavailable", `${otherwise}.`);
 }

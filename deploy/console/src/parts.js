@@ -1,5 +1,6 @@
 // Parts that pages share.
 import { h, lazy } from "./dom.js";
+import { time } from "./format.js";
 
 /** bar draws a share as a bar with a name for screen readers. */
 export function bar(share, text, kind = "") {
@@ -56,13 +57,19 @@ export function failure(err) {
     err.passing && h("p", {}, "The page asks again by itself."));
 }
 
+/** sentence writes a text of the site as a sentence, with its times in the viewer's zone. */
 export function sentence(text) {
-  text = String(text);
+  text = String(text).replace(/\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z/g, (at) => time(at) || at);
   text = text.charAt(0).toUpperCase() + text.slice(1);
   return /[.!?…]$/.test(text) ? text : text + ".";
 }
 
 export const link = (to, ...text) => h("a", { href: `#/${to}` }, ...text);
+
+/** legend says what the colours of cells stand for. */
+export function legend(pairs) {
+  return h("p", { class: "legend" }, pairs.map(([kind, text]) => h("span", {}, h("svg", { class: "key", viewBox: "0 0 10 10", "aria-hidden": "true" }, h("rect", { class: `cell ${kind}`, width: 10, height: 10, rx: 2 })), ` ${text}`)));
+}
 
 /** card is a section with a heading. */
 export function card(title, ...children) {

@@ -38,7 +38,7 @@ export function draw(id, xs, lines, { linear = false, height = 170, write = (v) 
   const at = xWrite ?? ((v) => (linear ? String(v) : time(v * 1000)));
   const made = new uPlot({
     width, height, scales: { x: { time: !linear }, y: { range: (_, low, high) => [Math.min(0, low ?? 0), high > 0 ? high * 1.08 : 1] } },
-    padding: [8, 28, 0, 0], cursor: { drag: { x: false, y: false } },
+    padding: [8, 40, 0, 0], cursor: { drag: { x: false, y: false } },
     axes: [{ ...ink, space: 95, ...(xWrite ? { values: (_, vs) => vs.map(xWrite) } : linear ? {} : { values: clocks }) }, { ...ink, size: 62, values: (_, vs) => vs.map(axis) }],
     series: [{ label: linear ? "At" : "Time", value: (_, v) => (v == null ? "" : at(v)) }, ...lines.map((l, i) => ({
       label: l.label, stroke: colour(colours[i % colours.length]), width: 2, dash: l.dash, spanGaps: false,

@@ -50,3 +50,10 @@ export function bidderRow(m, j) {
     }),
   };
 }
+
+/** What candor why --bid says, in the same words and numbers. */
+export const whatIfColumns = ["Class", "Share", "Share now", "Slots", "Slots now", "Price", "Price now"];
+export const whatIfLine = (a) => `Job ${a.job} with a ${a.term} of ${inCredits(a.then.bid)}; now it is ${credits(a.now.bid)}`;
+export function whatIfRow(c, now) {
+  return { share: c.share, was: now.share, texts: [c.class, percent(c.share), percent(now.share), price(c.slots), price(now.slots), price(c.price), price(now.price)] };
+}

@@ -8,6 +8,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -15,6 +16,7 @@ import (
 	"github.com/candor-grid/candor/cmd/candor/internal/terminal"
 	"github.com/candor-grid/candor/cmd/internal/chart"
 	"github.com/candor-grid/candor/deploy/simulated/audit"
+	"github.com/candor-grid/candor/deploy/simulated/rules"
 	"github.com/candor-grid/candor/messages"
 )
 
@@ -30,6 +32,7 @@ type options struct {
 	plots     string
 	json      bool
 	row       bool
+	keep      string
 }
 
 // Pays says that a lie gains more than the threshold; the program then exits
@@ -43,14 +46,16 @@ func (p *Pays) ExitCode() int { return 1 }
 
 // document is what --json prints.
 type document struct {
-	Market    any      `json:"market"`
-	Trace     string   `json:"trace"`
-	Nodes     int      `json:"nodes"`
-	Seed      uint64   `json:"seed"`
-	Threshold *float64 `json:"threshold"` // null: none
-	Pays      bool     `json:"pays"`      // a lie gains more than the threshold
-	Above     *float64 `json:"above"`     // of fixed lies, in expectation; null: none
-	Failed    []string `json:"failed"`    // kinds of which a fixed lie gains more, or something where nothing is claimed
+	Made      string        `json:"made,omitempty"`    // when, of a report that is kept
+	Command   string        `json:"command,omitempty"` // by which it was made
+	Market    *rules.Market `json:"market"`
+	Trace     string        `json:"trace"`
+	Nodes     int           `json:"nodes"`
+	Seed      uint64        `json:"seed"`
+	Threshold *float64      `json:"threshold"` // null: none
+	Pays      bool          `json:"pays"`      // a lie gains more than the threshold
+	Above     *float64      `json:"above"`     // of fixed lies, in expectation; null: none
+	Failed    []string      `json:"failed"`    // kinds of which a fixed lie gains more, or something where nothing is claimed
 	*audit.Report
 }
 
@@ -75,6 +80,10 @@ of every actor, and take long.
 Each lie needs a run of the market: study a few days of a log (--from, --to).
 After an interrupt (Ctrl-C), the report has what was done by then.
 
+With --keep, the page Honesty of a site's console shows the report, with its
+date and settings: name the state directory of the site. The last report of
+each market is kept.
+
 The first table has expectations: of each kind, the lie with the surest mean
 gain, if all sampled jobs tell it, with bids drawn --seeds times. The second
 table has the best lie of each job, chosen after the fact. CONTROL says whether
@@ -88,7 +97,8 @@ gains fails one time in forty at most.`,
 		Example: `  candor audit --trace KTH-SP2.swf.gz --market deadline \
       --from 30d --to 37d --jobs 50
   candor audit --trace mine.swf --market m.yaml --seeds 3 --fail-above 0.02
-  candor audit --trace log.swf --market market.yaml --threshold 0.01 --json`,
+  candor audit --trace log.swf --market market.yaml --threshold 0.01 --json
+  candor audit --trace log.swf --market market.yaml --keep ~/.local/state/candor`,
 		Args: cobra.NoArgs, SilenceErrors: true, SilenceUsage: true,
 		RunE: func(c *cobra.Command, _ []string) error {
 			return o.run(c)
@@ -105,11 +115,16 @@ gains fails one time in forty at most.`,
 	f.BoolVar(&o.row, "row", false, "print the expectations as a row of a Markdown table")
 	f.StringVar(&o.plots, "plots", "", "draw the gains into this `directory`, as SVG")
 	f.BoolVar(&o.json, "json", false, "print the report as JSON")
+	f.StringVar(&o.keep, "keep", "", "keep the report for the console of the site with this state `directory`")
 	return c
 }
 
 func (o *options) run(c *cobra.Command) error {
 	out, stderr := c.OutOrStdout(), c.ErrOrStderr()
+	keeps := c.Flags().Changed("keep")
+	if about, err := os.Stat(o.keep); keeps && (err != nil || !about.IsDir()) {
+		return messages.Errorf(messages.Invalid, "--keep: %.200q is no directory; name the state directory of the site", o.keep)
+	}
 	d, err := o.audit(simulate.NewProgress(stderr), c.Context().Done())
 	if err != nil {
 		return messages.AsError("audit", err)
@@ -123,6 +138,12 @@ func (o *options) run(c *cobra.Command) error {
 	d.Failed = o.failed(d)
 	if err := o.present(out, d); err != nil {
 		return err
+	}
+	if keeps {
+		d.Made, d.Command = time.Now().UTC().Format(time.RFC3339), commandLine(c.Flags())
+		if err := keep(o.keep, d); err != nil {
+			return err
+		}
 	}
 	switch {
 	case d.Pays:

@@ -125,3 +125,34 @@ func TestBadCommandLines(t *testing.T) {
 		}
 	}
 }
+
+// TestKeep: the console of a site finds the last report of each market in the state
+// directory, with its date and settings, and without the directories of files.
+func TestKeep(t *testing.T) {
+	state, log := t.TempDir(), trace(t)
+	if _, err := run("--trace", log, "--market", "fifo", "--keep", filepath.Join(state, "none")); messages.KindOf(err) != messages.Invalid {
+		t.Errorf("no directory: %v", err)
+	}
+	if _, err := run("--trace", log, "--market", "fifo", "--keep", ""); messages.KindOf(err) != messages.Invalid {
+		t.Errorf("an empty name: %v", err)
+	}
+	file := market(t, "name: night\nmechanism: deadline\nslot: 20s\n")
+	for _, seeds := range []string{"1", "2"} {
+		if text, err := run("--trace", log, "--nodes", "2", "--jobs", "3", "--lies", "value", "--market", file, "--seed", "7", "--seeds", seeds, "--keep", state); err != nil || !strings.Contains(text, "LIE ABOUT") {
+			t.Fatalf("%v %s", err, text)
+		}
+	}
+	files, err := filepath.Glob(filepath.Join(state, "audits", "*"))
+	if err != nil || len(files) != 1 || filepath.Base(files[0]) != "night.json" {
+		t.Fatalf("kept: %v (%v)", files, err)
+	}
+	text, err := os.ReadFile(files[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	var kept document
+	if err := json.Unmarshal(text, &kept); err != nil || kept.Made == "" || kept.Seed != 7 || kept.Redraws != 2 || kept.Trace != "log.swf" || len(kept.Kinds) != 1 ||
+		!strings.HasPrefix(kept.Command, "candor audit") || !strings.Contains(kept.Command, "--market market.yaml") || strings.Contains(string(text), filepath.Dir(log)) {
+		t.Errorf("kept: %v %+v", err, kept)
+	}
+}

@@ -1,6 +1,7 @@
 package client
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -68,6 +69,14 @@ func someTasks() messages.TasksReply {
 func someWhy() messages.WhyReply {
 	return messages.WhyReply{Job: 104, State: messages.Waiting, Reason: "WaitingForShare", Message: "other jobs have a larger share of class map, and no slot has fallen to this one yet",
 		Shares: someShares(), Prices: somePrices(), Change: []string{"a larger budget raises its share", "slots that become idle"}}
+}
+
+func someWhatIf() messages.WhatIfReply {
+	outcome := func(bid messages.Credits, cpu, gpu float64) *messages.BidOutcome {
+		return &messages.BidOutcome{Bid: bid * credit, Reason: "WaitingForShare", Message: fmt.Sprintf("its share is %.3g%% of the 16 slots of map", 100*cpu),
+			Classes: []messages.ClassBidOutcome{{Class: "map", Share: cpu, Slots: 16 * cpu, Price: 37.125}, {Class: "reduce", Share: gpu, Slots: 4 * gpu, Price: 1234.5}}}
+	}
+	return messages.WhatIfReply{Job: 104, Term: messages.TermBudget, Now: outcome(10, 1./3, 0.0312), Then: outcome(40, 0.5, 0.0587)}
 }
 
 func someNodes() messages.NodesReply {
@@ -206,6 +215,8 @@ func TestViews(t *testing.T) {
 		"tasks":           {"tasks 103 --stage count --attempts", tasks},
 		"tasks_none":      {"tasks 103 --stage count --state failed", noTasks},
 		"why":             {"why 104", gives[messages.JobRequest](a, messages.VerbWhy, someWhy())},
+		"why_bid":         {"why 104 --bid 40", gives[messages.WhatIfRequest](a, messages.VerbWhatIf, someWhatIf())},
+		"why_bid_sealed":  {"why 104 --bid 40", gives[messages.WhatIfRequest](a, messages.VerbWhatIf, messages.WhatIfReply{Job: 104, Message: "bids in a deadline market are sealed"})},
 		"nodes":           {"nodes", gives[messages.Empty](a, messages.VerbNodes, someNodes())},
 		"nodes_none":      {"nodes", gives[messages.Empty](a, messages.VerbNodes, messages.NodesReply{})},
 		"markets":         {"markets", gives[messages.Empty](a, messages.VerbMarkets, someMarkets())},
@@ -219,13 +230,15 @@ func TestViews(t *testing.T) {
 	})
 }
 
-// TestTopAsJSON keeps the state that top.txt shows, which the console shows in the same words.
+// TestTopAsJSON keeps the states that top.txt and why_bid.txt show, which the console shows in the same words.
 func TestTopAsJSON(t *testing.T) {
 	s := newSite(t)
 	gives[messages.Empty](messages.Auctioneer, messages.VerbMarkets, someMarkets())(s)
 	gives[messages.Empty](messages.Auctioneer, messages.VerbNodes, someNodes())(s)
 	gives[messages.AccountRequest](messages.Bank, messages.VerbAccount, someAccount())(s)
 	golden(t, "top.json", s.run("top", "--json").out)
+	gives[messages.WhatIfRequest](messages.Auctioneer, messages.VerbWhatIf, someWhatIf())(s)
+	golden(t, "why_bid.json", s.run("why", "104", "--bid", "40", "--json").out)
 }
 
 // Suspended tasks run nowhere, a stage of an ended job does not run on, and a state is not

@@ -2,13 +2,14 @@
 // was received, what was paid, its output, and why it is where it is.
 import { h, show } from "../dom.js";
 import { between, bytes, count, credits, named, percent, plural, price, seconds, span, time } from "../format.js";
-import { bar, card, empty, facts, failure, link, sentence, state, table } from "../parts.js";
+import { bar, card, empty, facts, failure, legend, link, sentence, state, table } from "../parts.js";
 import { draw, plot } from "../plot.js";
 import { inWords, nameJobs } from "../statement.js";
 import { history, over } from "../history.js";
+import { ask, whatIf } from "../whatif.js";
 
 const most = 1000;
-const final = (s) => ["Completed", "Failed", "Cancelled", "Rejected"].includes(s);
+const final = (s) => ["Completed", "Failed", "Cancelled", "Discarded"].includes(s);
 
 export const job = {
   title: "Job",
@@ -35,7 +36,7 @@ export const job = {
     return [
       summary(d, context),
       h("div", { class: "grid" }, explanation(d, why), shares(why.shares?.length ? why.shares : d.shares)),
-      stages(d), grids(d, tasks), timeline(d, tasks), money(d, data), files(d, data, context), logs(d, tasks, context),
+      !final(d.state) && whatIf(), stages(d), grids(d, tasks), timeline(d, tasks), money(d, data), files(d, data, context), logs(d, tasks, context),
     ];
   },
   after(body, { detail, past }, context) {
@@ -43,6 +44,7 @@ export const job = {
       draw("price", past.at, past.classes.filter((c) => detail.stages.some((s) => s.class === c.class)).map((c) => ({ label: `Price of ${c.class}`, values: c.price, stepped: true })), { write: price });
     }
     context.follow?.();
+    ask(detail.job, context);
   },
 };
 
@@ -130,7 +132,7 @@ function grids(d, tasks) {
     const said = Object.entries(counts).map(([word, k]) => `${count(k)} ${word}`).join(", ");
     return card(`Tasks of ${s.name}`,
       h("svg", { class: "cells", viewBox: `0 0 ${wide * 12} ${Math.ceil(n / wide) * 12}`, style: undefined, width: wide * 12, role: "img", "aria-label": `Tasks: ${said}` }, cells),
-      h("p", { class: "legend" }, Object.entries(counts).map(([word, k]) => h("span", {}, h("svg", { class: "key", viewBox: "0 0 10 10", "aria-hidden": "true" }, h("rect", { class: `cell ${word.toLowerCase()}`, width: 10, height: 10, rx: 2 })), ` ${count(k)} ${word}`))),
+      legend(Object.entries(counts).map(([word, k]) => [word.toLowerCase(), `${count(k)} ${word}`])),
       s.tasks > n && h("p", { class: "hint" }, `The first ${count(n)} of ${plural(s.tasks, "task")}.`));
   });
 }
@@ -154,7 +156,7 @@ function timeline(d, tasks) {
     h("svg", { class: "gantt", viewBox: `0 0 980 ${rows.length * 12}`, preserveAspectRatio: "none", role: "img", "aria-label": `When ${plural(rows.length, "attempt")} ran, from ${time(from)} to ${time(end)}` }, marks),
     h("p", { class: "ends" }, h("span", {}, time(from)), h("span", {}, time(end))),
     h("p", { class: "hint" }, rows.length < tasks.tasks.length ? `The first ${count(rows.length)} attempts. ` : "",
-      suspended ? `The dark part at the end of a bar is how long the task was suspended: ${span(suspended)} together.` : "No task was suspended."));
+      suspended ? `The line inside a bar is as long as the task was suspended: ${span(suspended)} together.` : "No task was suspended."));
 }
 
 async function charges(site, d) {

@@ -3,7 +3,7 @@
 import { h } from "../dom.js";
 import { between, count, named, percent, price, span, time } from "../format.js";
 import { history } from "../history.js";
-import { card, empty, facts, link, state, table } from "../parts.js";
+import { card, empty, facts, legend, link, state, table } from "../parts.js";
 import { draw, plot } from "../plot.js";
 import { marketTitle, remarks } from "../words.js";
 import { bidders, classes } from "./now.js";
@@ -60,9 +60,9 @@ export const market = {
 function last(past, what, write, unit) {
   const parts = past.classes.map((c) => {
     const value = what === "price" ? c.price.at(-1) : c.slots.at(-1) ? c.used.at(-1) / c.slots.at(-1) : 0;
-    return `${c.class} ${value === null ? "sealed" : write(value)}`;
+    return `${c.class} ${value === null ? "sealed" : `${write(value)} ${unit}`.trim()}`;
   });
-  return `${what === "price" ? "The price now" : "In use now"}: ${parts.join(", ")}${unit && ` ${unit}`}`;
+  return `${what === "price" ? "The price now" : "In use now"}: ${parts.join(", ")}`;
 }
 
 function rules(m) {
@@ -86,6 +86,7 @@ function timetable(list) {
       }),
       h("line", { class: "now", x1: x(now), x2: x(now), y1: 0, y2: list.length * 14 })),
     h("p", { class: "ends" }, h("span", {}, time(from)), h("span", {}, time(end))),
+    legend([["running", "your jobs"], ["done", "jobs of others"]]),
     table("Reservations", [
       { name: "Start", tight: true, of: (r) => time(r.start) }, { name: "End", tight: true, of: (r) => time(r.end) }, { name: "For", right: true, of: (r) => between(r.start, r.end) },
       { name: "Slots", right: true, of: (r) => count(r.slots) }, { name: "Class", of: (r) => r.class },

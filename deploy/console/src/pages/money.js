@@ -89,7 +89,7 @@ function csv(statement) {
   const cell = (v) => {
     v = String(v ?? "");
     if (/^[=+\-@\t\r]/.test(v) && Number.isNaN(Number(v))) v = `'${v}`; // no formula for a spreadsheet
-    return /[",\n]/.test(v) ? `"${v.replaceAll('"', '""')}"` : v;
+    return /[",\n\r]/.test(v) ? `"${v.replaceAll('"', '""')}"` : v;
   };
   const fields = ["number", "at", "kind", "job", "member", "reason", "change", "hold", "balance", "reserved"];
   return new Blob([[fields.join(","), ...statement.entries.map((e) => fields.map((f) => cell(e[f])).join(","))].join("\n") + "\n"], { type: "text/csv" });

@@ -3,6 +3,7 @@ package cli
 import (
 	"bytes"
 	"fmt"
+	"math"
 	"regexp"
 	"slices"
 	"strconv"
@@ -131,7 +132,13 @@ func Credits(c messages.Credits) string {
 }
 
 // Price writes a number of credits that a mechanism computed, to four digits.
-func Price(x float64) string { return strconv.FormatFloat(x, 'g', 4, 64) }
+func Price(x float64) string {
+	rounded, _ := strconv.ParseFloat(strconv.FormatFloat(x, 'g', 4, 64), 64) // of a number that was just written
+	if rounded >= 1000 && rounded < math.MaxInt32 {
+		return terminal.Count(int(rounded))
+	}
+	return strconv.FormatFloat(rounded, 'f', -1, 64)
+}
 
 // Fields writes a line for each pair of a name and a value, aligned; pairs with an empty
 // value are left out.

@@ -142,17 +142,37 @@ func jobCommand(a *cli.App) *cobra.Command {
 }
 
 func whyCommand(a *cli.App) *cobra.Command {
-	return &cobra.Command{
+	var bid string
+	var cmd *cobra.Command
+	cmd = &cobra.Command{
 		Use:   "why NUMBER",
 		Short: "explain why a job waits, or why it ended as it did",
 		Long: `Explain a job: the reason why it waits, runs or ended, its share of each class,
-the prices, and the changes that would help.`,
-		Example: "  candor why 17\n  candor why 17 --json | jq -r .reason",
+the prices, and the changes that would help.
+
+With --bid, the market decides once more, with another bid of the job, and the
+answer compares both decisions. The job does not change. The bid is the budget
+in a proportional market, and the rate in a highest-bid market. In all other
+markets no bid decides or all bids are sealed; the answer says so.`,
+		Example: "  candor why 17\n  candor why 17 --bid 20\n  candor why 17 --json | jq -r .reason",
 		RunE: a.Online(func(ctx context.Context, s *cli.Session, args []string) error {
-			return askJob(ctx, a, s, messages.VerbWhy, args[0], writeWhy)
+			if !cmd.Flags().Changed("bid") {
+				return askJob(ctx, a, s, messages.VerbWhy, args[0], writeWhy)
+			}
+			r := messages.WhatIfRequest{}
+			var err error
+			if r.Job, err = cli.JobNumber(args[0]); err != nil {
+				return err
+			}
+			if r.Bid, err = messages.ParseCredits(bid); err != nil || r.Bid <= 0 {
+				return cli.Usagef("--bid %q: must be a number of credits above 0, with at most six places", bid)
+			}
+			return cli.Ask(ctx, a, s, messages.Auctioneer, messages.VerbWhatIf, r, writeWhatIf)
 		}),
 		ValidArgsFunction: a.CompleteJobs(false),
 	}
+	cmd.Flags().StringVar(&bid, "bid", "", "what another bid of this many `credits` would change now")
+	return cmd
 }
 
 // each does something to each job that arguments name, and goes on after one that it

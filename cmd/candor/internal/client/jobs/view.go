@@ -413,6 +413,22 @@ func writeWhy(p *cli.Page, r messages.WhyReply) {
 	}
 }
 
+func writeWhatIf(p *cli.Page, r messages.WhatIfReply) {
+	if r.Now == nil || r.Then == nil {
+		p.Printf("%s: %s\n", p.Bold("Job "+r.Job.String()), p.Said(r.Message))
+		return
+	}
+	p.Printf("%s with a %s of %s; now it is %v\n", p.Bold("Job "+r.Job.String()), r.Term, cli.Credits(r.Then.Bid), r.Now.Bid)
+	p.Printf("  %s: %s\n", p.Bold(p.Said(r.Then.Reason)), p.Said(r.Then.Message))
+	t := terminal.NewTable("~CLASS|>SHARE|>SHARE NOW|>SLOTS|>SLOTS NOW|>PRICE|>PRICE NOW")
+	for i, c := range r.Then.Classes {
+		now := r.Now.Classes[i]
+		t.Row(c.Class, terminal.Percent(c.Share), terminal.Percent(now.Share), cli.Price(c.Slots), cli.Price(now.Slots), cli.Price(c.Price), cli.Price(now.Price))
+	}
+	p.Printf("\n")
+	p.Table(t, "  ")
+}
+
 // progressLines describes a job that has not ended: a line for the job and one for each
 // stage.
 func progressLines(p *cli.Page, j messages.JobDetail) []string {

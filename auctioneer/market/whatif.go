@@ -1,0 +1,144 @@
+package market
+
+import (
+	"github.com/candor-grid/candor/auctioneer/mechanism"
+	"github.com/candor-grid/candor/messages"
+)
+
+// MostForked bounds the jobs of a market that can be asked what another bid would change.
+const MostForked = 20_000
+
+// Fork is a copy of a market with another bid of one job: its mechanism, made anew,
+// decides on the same view. Nothing that a fork does changes the market, and the market
+// may go on meanwhile.
+type Fork struct {
+	market *Market
+	job    messages.JobID
+}
+
+// Bids is the term of a bid by which a mechanism decides who gets how much, and which it
+// tells about; "": none, and why.
+func Bids(m *messages.Market) (term, why string) {
+	switch k := kinds[m.Mechanism]; {
+	case k.tells == Queue:
+		return "", "no bid decides in a " + m.Mechanism + " market, so that another bid would change nothing"
+	case k.tells == Secret:
+		return "", "bids in a " + m.Mechanism + " market are sealed: what another bid would change would tell the bids of others; the best bid is what the job is worth to you"
+	case m.Price == messages.PricePivot:
+		return "", "at price " + messages.PricePivot + " a bid costs what it made others wait, which is known after the end of the job; the best bid is what the job is worth to you"
+	case m.Mechanism == messages.HighestBid:
+		return messages.TermRate, ""
+	}
+	return messages.TermBudget, ""
+}
+
+// Fork copies the market as it is now, with a bid of a job that is more by some credits;
+// nil: it cannot be told, and why.
+func (s Seen) Fork(now messages.Time, id messages.JobID, more messages.Credits) (*Fork, string) {
+	term, why := Bids(&s.Config)
+	e := s.number[id]
+	switch {
+	case term == "":
+		return nil, why
+	case e == nil:
+		return nil, "the job was submitted just now; ask again"
+	case len(s.jobs) > MostForked:
+		return nil, "the market has too many jobs to work this out"
+	case s.hides(e):
+		return nil, "only one other account bids or waits here: what another bid would change would tell its bid"
+	}
+	f := New(s.manner, s.Config, nil)
+	slots, idle := make([]int, len(s.classes)), make([]int, len(s.classes))
+	for k, c := range s.view.Classes {
+		slots[k], idle[k] = c.Slots, c.Idle
+	}
+	f.SetSlots(now, slots, idle)
+	// Each at once, as the leader waits. The lists of a Progress do not change.
+	jobs, bids := make([]mechanism.Job, len(s.jobs)), make([]mechanism.Bid, len(s.jobs))
+	f.jobs, f.view.Jobs = make([]*entry, 0, len(s.jobs)), make([]*mechanism.Job, 0, len(s.jobs))
+	for i, o := range s.jobs {
+		p := o.Progress
+		if jobs[i], bids[i] = *o.job, *o.job.Bid; o == e {
+			raise(&bids[i], &p, term, more)
+		}
+		jobs[i].Bid = &bids[i]
+		f.add(now, &jobs[i], p, s.manner.Directs)
+		for k, n := range o.hidden {
+			f.Hide(jobs[i].Job, k, n)
+		}
+	}
+	return &Fork{f, id}, ""
+}
+
+// With is the same with a bid that is more by some credits, before either decides.
+func (f *Fork) With(now messages.Time, more messages.Credits) *Fork {
+	g, _ := f.market.SeenBy("", true).Fork(now, f.job, more) // which was told of f
+	return g
+}
+
+// raise changes the term of a bid that counts.
+func raise(bid *mechanism.Bid, p *Progress, term string, more messages.Credits) {
+	switch {
+	case term == messages.TermRate:
+		bid.Rate += more
+	case p.Budget != nil:
+		left := *p.Budget + more
+		p.Budget = &left
+	default:
+		bid.Budget += more
+	}
+}
+
+// hides reports whether what the market makes of another bid of a job would tell the bid
+// of the only other account.
+func (s Seen) hides(e *entry) bool {
+	if s.all {
+		return false
+	}
+	for k := range s.classes {
+		if e.Pending[k]+e.Running[k]+suspended(e, k) > 0 && s.sealed(k) {
+			return true
+		}
+	}
+	return mechanism.OneRival(&s.view, e.job)
+}
+
+// Decide has the mechanism decide, and returns what the job gets. A bid that the market
+// would not take is an error.
+func (f *Fork) Decide(now messages.Time) (out messages.BidOutcome, err error) {
+	m := f.market
+	if m.mech, err = NewMechanism(m.Config); err != nil {
+		return out, err
+	}
+	e := m.number[f.job]
+	if err = m.Admit(now, e.job.Bid); err != nil {
+		return out, err
+	}
+	m.Allocate(now)
+	x, _ := m.Explain(now, f.job)
+	out.Reason, out.Message = x.Reason, x.Message
+	for k, c := range m.view.Classes {
+		if e.Pending[k]+e.Running[k]+suspended(e, k) == 0 {
+			continue
+		}
+		share := m.shares(e)[k].Now
+		if e.most != nil && c.Slots > 0 {
+			share = float64(f.directed(e, k)) / float64(c.Slots)
+		}
+		out.Classes = append(out.Classes, messages.ClassBidOutcome{Class: c.Name, Share: share, Slots: share * float64(c.Slots), Price: m.prices[k]})
+	}
+	return out, nil
+}
+
+// directed is how many slots of a class a job has once it is as the mechanism directs.
+func (f *Fork) directed(e *entry, k int) int {
+	n := min(e.most[k], e.Running[k]+e.Pending[k])
+	for _, d := range f.market.orders.Directives {
+		if d.Job == f.job && d.Class == k && d.Action == mechanism.Resume {
+			if n += d.Slots; d.Slots == 0 {
+				n += suspended(e, k)
+			}
+		}
+	}
+	return n
+}

@@ -1,0 +1,160 @@
+package auctioneer
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"go.uber.org/zap"
+
+	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/bus"
+)
+
+// The histories are in no log: a replica that does not lead copies what was added from the
+// leader as often as the leader looks, and each replica keeps a file. So a change of the
+// leader, or a restart, costs a history no more than the time in which nobody led.
+
+const (
+	marketKey, nodeKey = "m/", "n/"
+	// pastAtOnce is about how many bytes a reply with parts has at most.
+	pastAtOnce = 1 << 20
+	// mostPastClasses bounds the classes of a market or node in a part.
+	mostPastClasses = 1000
+)
+
+// part is what was added from an instant on, in the order of keys, as much as fits.
+func (p *histories) part(from messages.Time, after string) (reply messages.PastReply) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	reply.Now, reply.Since = p.last, p.since
+	var keys []string
+	for name := range p.markets {
+		keys = append(keys, marketKey+name)
+	}
+	for name := range p.nodes {
+		keys = append(keys, nodeKey+name)
+	}
+	slices.Sort(keys)
+	size := 0
+	for _, key := range keys {
+		if key <= after {
+			continue
+		}
+		one := p.one(key, from)
+		size += sizeOf(&one)
+		if size > pastAtOnce && len(reply.Parts) > 0 {
+			reply.Next = reply.Parts[len(reply.Parts)-1].Key
+			break
+		}
+		reply.Parts = append(reply.Parts, one)
+	}
+	return reply
+}
+
+func (p *histories) one(key string, from messages.Time) messages.Past {
+	one := messages.Past{Key: key}
+	if name, is := strings.CutPrefix(key, marketKey); is {
+		m := p.markets[name]
+		one.Classes, one.Steps = m.classes, m.all.Part(from)
+		for account, s := range m.accounts {
+			one.Accounts = append(one.Accounts, messages.PastAccount{Account: account, Steps: s.Part(from)})
+		}
+		return one
+	}
+	n := p.nodes[key[len(nodeKey):]]
+	one.Classes, one.Steps = n.classes, n.all.Part(from)
+	return one
+}
+
+// sizeOf is about how many bytes a part has.
+func sizeOf(p *messages.Past) (size int) {
+	add := func(kinds []messages.PastSteps) {
+		for _, k := range kinds {
+			for _, s := range k.Steps {
+				size += 12 + 5*len(s.Sums)
+			}
+		}
+	}
+	add(p.Steps)
+	for _, a := range p.Accounts {
+		add(a.Steps)
+	}
+	return size
+}
+
+// merge takes in what another replica, or the file, has.
+func (p *histories) merge(reply *messages.PastReply) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if reply.Since == 0 {
+		return // it knows nothing yet
+	}
+	p.begin(reply.Since)
+	for i := range reply.Parts {
+		p.mergeOne(reply.Now, &reply.Parts[i])
+	}
+	if reply.Next == "" {
+		p.last = max(p.last, reply.Now)
+	}
+}
+
+// mergeOne takes in a part. What does not fit is left out.
+func (p *histories) mergeOne(now messages.Time, one *messages.Past) {
+	if len(one.Key) <= len(nodeKey) || len(one.Classes) > mostPastClasses {
+		return
+	}
+	name := one.Key[len(nodeKey):]
+	if strings.HasPrefix(one.Key, nodeKey) {
+		if n := p.node(now, name, one.Classes); n != nil {
+			n.all.Merge(one.Steps)
+		}
+		return
+	}
+	m := p.market(name, one.Classes)
+	m.all.Merge(one.Steps)
+	for _, a := range one.Accounts {
+		if s := m.account(now, a.Account); s != nil {
+			s.Merge(a.Steps)
+		}
+	}
+}
+
+// past gives another replica of the auctioneer what was added to the histories.
+func (l *queries) past(_ context.Context, caller messages.Name, r messages.PastRequest) (messages.PastReply, error) {
+	if caller != messages.ServiceIdentity(messages.Auctioneer) {
+		return messages.PastReply{}, messages.Errorf(messages.PermissionDenied, "only replicas of the auctioneer copy the histories; ask for the history of a market instead")
+	}
+	return l.histories.part(r.From, r.After), nil
+}
+
+// copyPast copies what the leader adds to the histories, while another replica leads.
+func (a *Auctioneer) copyPast(ctx context.Context) {
+	for sleep(ctx, sampleEvery) {
+		if s := a.box.Status(); s.Leader == s.ID {
+			continue
+		}
+		if err := a.copyPastOnce(ctx); err != nil && ctx.Err() == nil {
+			a.Log.Debug("the histories are not copied", zap.Error(err)) // it is tried again
+		}
+	}
+}
+
+func (a *Auctioneer) copyPastOnce(ctx context.Context) error {
+	subject := messages.Subject(a.Site, messages.Auctioneer, messages.VerbPast, messages.ServiceIdentity(messages.Auctioneer))
+	a.histories.mu.Lock()
+	r := messages.PastRequest{From: a.histories.last}
+	a.histories.mu.Unlock()
+	for {
+		within, cancel := context.WithTimeout(ctx, 5*sampleEvery)
+		reply, err := bus.Call[messages.PastReply](within, a.Bus, subject, r)
+		cancel()
+		if err != nil {
+			return err
+		}
+		a.histories.merge(&reply)
+		if r.After = reply.Next; r.After == "" {
+			return nil
+		}
+	}
+}

@@ -1,0 +1,165 @@
+package auctioneer
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"os"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/candor-grid/candor/messages"
+)
+
+// The file of the histories is a first line and frames. A frame is the length of its body,
+// the CRC-32C of the body, and the body: a [messages.PastReply]. Frames are added; once they
+// are longer than the whole was, the whole is written anew.
+const (
+	pastMagic   = "candor-past-1\n"
+	pastHeader  = 8
+	saveEvery   = 10 * time.Second
+	leastWhole  = 1 << 20 // bytes
+	mostPast    = 1 << 28 // bytes of a file that is read
+	mostPastOne = messages.MaxPayload
+)
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// pastFile is where a replica keeps its histories.
+type pastFile struct {
+	path     string
+	whole    int64         // bytes of the file when it was last written as a whole
+	added    int64         // bytes since
+	saved    messages.Time // up to when the file has all
+	rewrites bool          // the file is not to be added to
+	failing  bool
+}
+
+// loadPast reads the file. One that is damaged is read up to there.
+func (a *Auctioneer) loadPast() {
+	f := &a.pastFile
+	f.path, f.rewrites = a.Past, true
+	if f.path == "" {
+		return
+	}
+	data, err := readPast(f.path)
+	if errors.Is(err, os.ErrNotExist) {
+		return
+	}
+	rest, is := bytes.CutPrefix(data, []byte(pastMagic))
+	for err == nil && is && len(rest) > 0 {
+		var one messages.PastReply
+		if rest, err = nextPast(rest, &one); err == nil {
+			a.histories.merge(&one)
+			f.saved = one.Now
+		}
+	}
+	if err != nil || !is {
+		a.Log.Warn("the histories of markets are not whole: what cannot be read is left out", zap.String("file", f.path), zap.Error(err))
+		return
+	}
+	f.rewrites, f.whole = false, int64(len(data))
+}
+
+func readPast(path string) ([]byte, error) {
+	about, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	if about.Size() > mostPast {
+		return nil, fmt.Errorf("it has %d bytes, and at most %d are read", about.Size(), mostPast)
+	}
+	return os.ReadFile(path)
+}
+
+func nextPast(data []byte, one *messages.PastReply) (rest []byte, err error) {
+	if len(data) < pastHeader {
+		return nil, errors.New("it ends within a frame")
+	}
+	n := int(binary.LittleEndian.Uint32(data))
+	if n > mostPastOne || n > len(data)-pastHeader {
+		return nil, errors.New("it ends within a frame")
+	}
+	body := data[pastHeader : pastHeader+n]
+	if crc32.Checksum(body, castagnoli) != binary.LittleEndian.Uint32(data[4:]) {
+		return nil, errors.New("the checksum of a frame does not match")
+	}
+	return data[pastHeader+n:], messages.Unmarshal(body, messages.Msgpack, one)
+}
+
+// keepPast saves the histories again and again, and at the end.
+func (a *Auctioneer) keepPast(ctx context.Context) {
+	if a.pastFile.path == "" {
+		return
+	}
+	for on := true; on; {
+		on = sleep(ctx, saveEvery)
+		err := a.pastFile.save(&a.histories)
+		if failed := err != nil; failed != a.pastFile.failing {
+			if a.pastFile.failing = failed; failed {
+				a.Log.Warn("the histories of markets cannot be kept in the file; they are in memory alone", zap.String("file", a.pastFile.path), zap.Error(err))
+			}
+		}
+	}
+}
+
+// save adds what is new to the file, or writes the file anew.
+func (f *pastFile) save(p *histories) error {
+	whole := f.rewrites || f.added > max(leastWhole, f.whole)
+	path, flags, from := f.path, os.O_WRONLY|os.O_APPEND, f.saved
+	if whole {
+		path, flags, from = f.path+".new", os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0
+	}
+	f.rewrites = true // until this is well done
+	file, err := os.OpenFile(path, flags, 0o600)
+	if err != nil {
+		return err
+	}
+	n, now, err := write(file, p, from, whole)
+	if err == nil && whole {
+		err = file.Sync()
+	}
+	if err = errors.Join(err, file.Close()); err != nil {
+		return err
+	}
+	if f.added += n; whole {
+		if err := os.Rename(path, f.path); err != nil {
+			return err
+		}
+		f.whole, f.added = n, 0
+	}
+	f.saved, f.rewrites = now, false
+	return nil
+}
+
+// write writes frames with what was added from an instant on, or with all.
+func write(file *os.File, p *histories, from messages.Time, whole bool) (n int64, now messages.Time, err error) {
+	out := bufio.NewWriter(file)
+	if whole {
+		written, _ := out.WriteString(pastMagic) // Flush has the error
+		n += int64(written)
+	}
+	for after := ""; ; {
+		part := p.part(from, after)
+		if after == "" {
+			now = part.Now
+		}
+		if part.Since != 0 {
+			body, err := messages.Marshal(&part, messages.Msgpack)
+			if err != nil {
+				return n, now, err
+			}
+			frame := binary.LittleEndian.AppendUint32(binary.LittleEndian.AppendUint32(nil, uint32(len(body))), crc32.Checksum(body, castagnoli))
+			written, _ := out.Write(append(frame, body...)) // Flush has the error
+			n += int64(written)
+		}
+		if after = part.Next; after == "" {
+			return n, now, out.Flush()
+		}
+	}
+}

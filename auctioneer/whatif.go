@@ -1,0 +1,109 @@
+package auctioneer
+
+import (
+	"context"
+	"sync"
+
+	"github.com/candor-grid/candor/auctioneer/book"
+	"github.com/candor-grid/candor/auctioneer/desk"
+	"github.com/candor-grid/candor/auctioneer/market"
+	"github.com/candor-grid/candor/auctioneer/quota"
+	"github.com/candor-grid/candor/messages"
+)
+
+// whatIf tells what another bid of a job would change now. Only the copy of the market is
+// made while the leader waits; the decisions on it are made beside, one question at a time.
+func (l *queries) whatIf(ctx context.Context, caller messages.Name, r messages.WhatIfRequest) (reply messages.WhatIfReply, err error) {
+	if err := r.Validate(); err != nil {
+		return reply, err
+	}
+	reply.Job = r.Job
+	if away := l.remoteJob(caller, r.Job); away != nil {
+		reply.Message = "the job runs at another site, whose market decides about it"
+		return reply, nil
+	}
+	var spec *messages.JobSpec
+	err = l.lookAt(ctx, l.seenBy(caller, r.Job), func(b *book.Book, j *book.Job) error {
+		spec = j.Spec
+		var stands messages.WhyReply
+		switch expected(b, j, &stands); {
+		case !j.Active():
+			reply.Message = "the job is over: no bid changes it any more"
+		case stands.Message != "":
+			reply.Message = "no bid changes this now: " + stands.Message
+		}
+		return nil
+	})
+	if err != nil || reply.Message != "" {
+		return reply, err
+	}
+	return reply, l.fork(ctx, caller, r.Bid, spec, &reply)
+}
+
+// fork has copies of the market of a job decide at its present bid and at another.
+func (l *queries) fork(ctx context.Context, caller messages.Name, bid messages.Credits, spec *messages.JobSpec, reply *messages.WhatIfReply) error {
+	m := l.Find(spec.Market)
+	if m == nil {
+		reply.Message = "the market " + spec.Market + " does not exist any more"
+		return nil
+	}
+	present := spec.Budget
+	if reply.Term, reply.Message = market.Bids(m); reply.Term == messages.TermRate {
+		present = spec.Rate
+	}
+	if reply.Message != "" {
+		return nil
+	}
+	if bid == 0 {
+		bid = present
+	}
+	leave, err := l.questions.enter(ctx, l.Clock(), caller)
+	if err != nil {
+		return err
+	}
+	defer leave()
+	now := l.Clock()
+	var is *market.Fork
+	l.with(func(d *desk.Desk) {
+		is, reply.Message = d.Market(m.Name).SeenBy(caller, l.operates(caller)).Fork(now, reply.Job, 0)
+	})
+	if is == nil {
+		return nil
+	}
+	other := is.With(now, bid-present)
+	outcomes := [2]messages.BidOutcome{}
+	for i, f := range []*market.Fork{is, other} {
+		if outcomes[i], err = f.Decide(now); err != nil {
+			return err
+		}
+	}
+	outcomes[0].Bid, outcomes[1].Bid = present, bid
+	reply.Now, reply.Then = &outcomes[0], &outcomes[1]
+	return nil
+}
+
+// questions bounds the work for what-ifs: how often each account asks, and one at a time.
+type questions struct {
+	mu      sync.Mutex
+	buckets quota.Buckets
+	one     chan struct{}
+}
+
+// askedRules bounds how often an account asks: a slider that is moved asks a few times.
+var askedRules = quota.Rules{PerSecond: 4, Burst: 16}
+
+// enter waits until no other question is worked on.
+func (q *questions) enter(ctx context.Context, now messages.Time, account messages.Name) (leave func(), err error) {
+	q.mu.Lock()
+	ok, again := q.buckets.Take(&askedRules, now, account)
+	q.mu.Unlock()
+	if !ok {
+		return nil, messages.Errorf(messages.Exhausted, "account %s asks what other bids would change more often than %v times a second; ask again at %v", account, askedRules.PerSecond, again)
+	}
+	select {
+	case q.one <- struct{}{}:
+		return func() { <-q.one }, nil
+	case <-ctx.Done():
+		return nil, messages.Errorf(messages.Unavailable, "others ask what other bids would change; ask again")
+	}
+}

@@ -1,0 +1,158 @@
+package auctioneer
+
+import (
+	"maps"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/candor-grid/candor/auctioneer/market"
+	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/await"
+)
+
+// same reports whether two numbers differ by rounding alone.
+func same(x, y float64) bool { return math.Abs(x-y) <= 1e-6*max(1, math.Abs(x)) }
+
+// asks asks what a bid would change.
+func (g *grid) asks(who messages.Name, id messages.JobID, bid messages.Credits) messages.WhatIfReply {
+	g.t.Helper()
+	return must[messages.WhatIfReply](g.fixture, who, messages.VerbWhatIf, messages.WhatIfRequest{Job: id, Bid: bid})
+}
+
+// idle waits until the market knows how many slots are idle.
+func (g *grid) idle(n int) {
+	g.t.Helper()
+	await.Until(g.t, "the market knows what runs", func() bool {
+		p := must[messages.MarketsReply](g.fixture, "operator", messages.VerbMarkets, messages.Empty{}).Markets[0].Prices[0]
+		return p.Idle == n && p.Slots == g.slots
+	})
+}
+
+// isAsWhySays holds a what-if at the present bid to what is.
+func (g *grid) isAsWhySays(id messages.JobID, x messages.WhatIfReply) {
+	g.t.Helper()
+	w := must[messages.WhyReply](g.fixture, "operator", messages.VerbWhy, messages.JobRequest{Job: id})
+	for _, o := range []*messages.BidOutcome{x.Now, x.Then} {
+		if o == nil || o.Reason != w.Reason || o.Message != w.Message || len(o.Classes) != 1 ||
+			!same(o.Classes[0].Share, w.Shares[0].Now) || !same(o.Classes[0].Price, w.Prices[0].Price) {
+			g.t.Errorf("at the present bid %+v, and why says %+v", o, w)
+		}
+	}
+}
+
+// TestWhatIfWithAHigherRate: in a market that is full, the present bid waits and a higher
+// bid starts; nothing of it happens.
+func TestWhatIfWithAHigherRate(t *testing.T) {
+	g := newGrid(t, 2, spot(func(*messages.Market) {}))
+	alice, bob := g.enter("alice", "a", 1, rate(5)), g.enter("bob", "b", 1, rate(4))
+	g.until(alice, bob)
+	g.idle(0)
+	carol := g.enter("carol", "c", 2, rate(2))
+	await.Until(t, "carol's bid is outbid", func() bool {
+		return must[messages.WhyReply](g.fixture, "carol", messages.VerbWhy, messages.JobRequest{Job: carol}).Reason == "Outbid"
+	})
+	g.isAsWhySays(carol, g.asks("carol", carol, 0))
+	g.isAsWhySays(alice, g.asks("operator", alice, 0))
+	for bid, slots := range map[messages.Credits]float64{1: 0, 3: 0, 4: 0, 5: 1, 6: 2} { // an equal earlier bid goes first
+		x := g.asks("carol", carol, bid*messages.Credit)
+		if x.Term != messages.TermRate || x.Now.Classes[0].Slots != 0 || x.Then.Bid != bid*messages.Credit || x.Then.Classes[0].Slots != slots || (x.Then.Reason == "Running") != (slots > 0) {
+			t.Errorf("a bid of %v: %+v, now %+v", bid, x.Then, x.Now)
+		}
+	}
+	g.isAsWhySays(carol, g.asks("carol", carol, 0))
+	g.until(alice, bob)
+}
+
+// TestWhatIfWithALargerBudget: a share grows with the budget as the market's own rule says:
+// with α ½ and four times the budget, the odds are doubled.
+func TestWhatIfWithALargerBudget(t *testing.T) {
+	g := newGrid(t, 4, sealedMarkets()[messages.Proportional].market)
+	ids := []messages.JobID{}
+	for _, who := range []messages.Name{"alice", "bob", "carol"} {
+		ids = append(ids, g.enter(who, who, 100, func(s *messages.JobSpec) { s.Budget = 10 * messages.Credit }))
+	}
+	await.Until(t, "all have a share", func() bool {
+		x := g.asks("operator", ids[0], 0)
+		return x.Now != nil && same(x.Now.Classes[0].Share, 1./3)
+	})
+	g.isAsWhySays(ids[0], g.asks("alice", ids[0], 0))
+	x := g.asks("alice", ids[0], 40*messages.Credit)
+	if x.Term != messages.TermBudget || x.Now.Bid != 10*messages.Credit || !same(x.Then.Classes[0].Share, 0.5) || !same(x.Then.Classes[0].Slots, 2) {
+		t.Errorf("%+v, now %+v", x.Then, x.Now)
+	}
+	if x := g.asks("alice", ids[0], messages.Credit); x.Then.Classes[0].Share >= x.Now.Classes[0].Share {
+		t.Errorf("with a smaller budget %+v, now %+v", x.Then, x.Now)
+	}
+}
+
+// TestWhatIfOfEachMechanism: each mechanism answers, or says in a sentence why not. Where
+// one other account bids, only operators are told.
+func TestWhatIfOfEachMechanism(t *testing.T) {
+	markets := sealedMarkets()
+	if all := append(slices.Collect(maps.Keys(markets)), messages.Karma); len(all) != len(market.Mechanisms()) {
+		t.Fatalf("%d of %d mechanisms are asked", len(all), len(market.Mechanisms()))
+	}
+	pivot := spot(func(m *messages.Market) { m.Price = messages.PricePivot })
+	sentences := map[messages.Name]string{messages.Karma: "no bid decides in a karma market", messages.FIFO: "no bid decides", messages.FairShare: "no bid decides", messages.Backfill: "no bid decides",
+		messages.DeadlineBid: "are sealed", messages.ContractMenu: "are sealed", messages.BatchQueue: "are sealed", messages.Reservation: "are sealed"}
+	for mechanism, want := range sentences {
+		m := messages.Market{Name: "m", Mechanism: mechanism, Classes: []messages.Name{"cpu"}}
+		if term, why := market.Bids(&m); term != "" || !strings.Contains(why, want) {
+			t.Errorf("%s: %q %q", mechanism, term, why)
+		}
+	}
+	if _, why := market.Bids(&pivot); !strings.Contains(why, "known after the end") {
+		t.Errorf("pivot: %q", why)
+	}
+	for _, mechanism := range []messages.Name{messages.Proportional, messages.HighestBid, messages.Reservation} {
+		bid := markets[mechanism]
+		g := newGrid(t, bid.slots, bid.market)
+		enter := func(who messages.Name) messages.JobID {
+			return g.enter(who, who, 1, func(s *messages.JobSpec) { bid.change(s); s.Value = min(s.Value, 50*messages.Credit) })
+		}
+		alice, bob := enter("alice"), enter("bob")
+		await.Until(t, "the market knows the jobs", func() bool {
+			return must[messages.MarketsReply](g.fixture, "alice", messages.VerbMarkets, messages.Empty{}).Markets[0].Waiting == 2
+		})
+		x := g.asks("alice", alice, 0)
+		if x.Now != nil || x.Then != nil || x.Message == "" || mechanism != messages.Reservation && !strings.Contains(x.Message, "only one other account") {
+			t.Errorf("%s tells alice: %+v", mechanism, x)
+		}
+		if x := g.asks("operator", bob, 0); (x.Now == nil) != (mechanism == messages.Reservation) {
+			t.Errorf("%s tells an operator: %+v", mechanism, x)
+		}
+	}
+}
+
+// TestWhatIfIsRefused: of jobs of others, of bids that the market would not take, of what is
+// asked too often; and a job that is over says so.
+func TestWhatIfIsRefused(t *testing.T) {
+	g := newGrid(t, 2, spot(func(m *messages.Market) { m.Reserve = new(messages.Credit) }))
+	alice := g.enter("alice", "a", 1, rate(5))
+	g.until(alice)
+	g.idle(1)
+	refused := func(who messages.Name, id messages.JobID, bid messages.Credits, kind messages.Kind) {
+		t.Helper()
+		if _, err := call[messages.WhatIfReply](g.fixture, who, messages.VerbWhatIf, messages.WhatIfRequest{Job: id, Bid: bid}); messages.KindOf(err) != kind {
+			t.Errorf("%s asks of job %d with %v: %v", who, id, bid, err)
+		}
+	}
+	refused("bob", alice, 0, messages.NotFound)
+	refused("alice", 99, 0, messages.NotFound)
+	refused("alice", 0, 0, messages.Invalid)
+	refused("alice", alice, -1, messages.Invalid)
+	refused("alice", alice, messages.Credit/2, messages.Invalid) // below the reserve
+	for range askedRules.Burst {
+		_, _ = call[messages.WhatIfReply](g.fixture, "alice", messages.VerbWhatIf, messages.WhatIfRequest{Job: alice}) // the clock stands
+	}
+	refused("alice", alice, 0, messages.Exhausted)
+	g.isAsWhySays(alice, g.asks("operator", alice, 0))
+	g.pass(10 * second)
+	g.complete(alice)
+	g.final(alice)
+	if x := g.asks("alice", alice, 0); !strings.Contains(x.Message, "is over") {
+		t.Errorf("of a job that is over: %+v", x)
+	}
+}

@@ -1,0 +1,66 @@
+// What another bid of a job would change: a slider, and the market's own answer.
+import { h, show } from "./dom.js";
+import { credits, inCredits } from "./format.js";
+import { bar, card, failure, sentence, table } from "./parts.js";
+import { whatIfColumns, whatIfLine, whatIfRow } from "./words.js";
+
+const steps = 48; // on each side of the present bid; 12 of them double it
+
+/** whatIf is the place of the slider; ask fills it once it is on the page. */
+export const whatIf = () => card("What another bid would change", h("div", { id: "whatif", "data-keep": "whatif" }));
+
+/** ask asks the market at the present bid, and shows the slider if there is one. */
+export async function ask(job, context) {
+  const box = document.getElementById("whatif");
+  if (!box || Date.now() < (context.whatIf ?? 0)) return;
+  context.whatIf = Infinity;
+  const answer = await put(context.site, job, 0).catch((err) => ({ failed: err }));
+  if (!answer.now) context.whatIf = Date.now() + 5000; // what stands against it may pass
+  if (!answer.now) return show(box, answer.failed ? failure(answer.failed) : h("p", {}, sentence(answer.message)));
+  slider(box, job, answer, context);
+}
+
+const put = (site, job, bid) => site.ask("auctioneer", "whatif", { job, bid });
+
+// round keeps three digits of a bid, and no part of a microcredit.
+const round = (bid) => Number(Math.max(1e-6, Number(bid.toPrecision(3))).toFixed(6));
+
+function slider(box, job, first, { site }) {
+  const present = first.now.bid, out = h("div", { role: "status", "aria-live": "polite" });
+  const range = h("input", { type: "range", id: "bid", min: -steps, max: steps, step: 1, value: 0, "aria-valuetext": inCredits(present), oninput: () => move(Number(range.value) === 0 ? present : round(present * 2 ** (range.value / 12))) });
+  const exact = h("input", { id: "exact", inputmode: "decimal", value: String(present), onchange: () => {
+    const bid = Number(exact.value.replace(",", "."));
+    if (bid > 0) range.value = Math.round(12 * Math.log2(bid / present));
+    move(bid > 0 ? bid : present);
+  } });
+  let turn = 0;
+  async function move(bid) {
+    exact.value = String(bid);
+    range.setAttribute("aria-valuetext", inCredits(bid));
+    const mine = ++turn;
+    await new Promise((resolve) => setTimeout(resolve, 250));
+    if (mine !== turn) return;
+    try {
+      const answer = await put(site, job, bid);
+      if (mine === turn) show(out, result(job, answer));
+    } catch (err) {
+      if (mine === turn) show(out, failure(err));
+    }
+  }
+  show(out, result(job, first));
+  show(box, h("div", { class: "row" },
+    h("div", { class: "slide" }, h("label", { for: "bid" }, `A ${first.term} from a sixteenth to sixteen times the present one`), range),
+    h("div", {}, h("label", { for: "exact" }, `The ${first.term}, in credits`), exact)), out);
+}
+
+function result(job, a) {
+  const columns = whatIfColumns.map((name, i) => ({ name, right: i > 0, of: (r) => (i === 1 || i === 2
+    ? h("span", { class: "share" }, bar(i === 1 ? r.share : r.was, `${r.texts[i]} of ${r.texts[0]}`, i === 1 ? "" : "second"), r.texts[i]) : r.texts[i]) }));
+  const raise = a.then.bid > a.now.bid;
+  return [
+    h("p", {}, whatIfLine(a)), h("p", {}, h("strong", {}, a.then.reason), ": ", sentence(a.then.message)),
+    table("What another bid would change", columns, a.then.classes.map((c, i) => whatIfRow(c, a.now.classes[i])), (r) => r.texts[0]),
+    h("p", { class: "hint" }, "The market's own rule on its present state, if all else stays as it is; the job does not change. The same at the command line:"),
+    h("pre", {}, `candor why ${job} --bid ${a.then.bid}${raise ? `\ncandor change ${job} --${a.term} ${a.then.bid}   # makes it so` : ""}`),
+  ];
+}

@@ -1,0 +1,54 @@
+package messages
+
+// VerbWhatIf asks the auctioneer what another bid of a job would change now.
+const VerbWhatIf = "whatif" // WhatIfRequest → WhatIfReply
+
+// WhatIfRequest asks what another bid of the caller's job would change now. Nothing is
+// changed by it.
+type WhatIfRequest struct {
+	Job JobID   `json:"job"`
+	Bid Credits `json:"bid,omitempty"` // 0: as it is
+}
+
+// Validate reports the first thing wrong with a request.
+func (r *WhatIfRequest) Validate() error {
+	switch {
+	case r.Job == 0:
+		return Errorf(Invalid, "job: give the number of a job")
+	case r.Bid < 0 || r.Bid > MaxCredits:
+		return Errorf(Invalid, "bid: must be above 0 and at most %v credits, or 0 for the present bid; is %v", MaxCredits, r.Bid)
+	}
+	return nil
+}
+
+// The terms of a bid of which a what-if can be asked.
+const (
+	TermBudget = "budget" // in credits
+	TermRate   = "rate"   // in credits for a slot-second
+)
+
+// WhatIfReply compares the market's decision at the present bid of a job with that at
+// another bid, if all else stays as it is.
+type WhatIfReply struct {
+	Job     JobID       `json:"job"`
+	Term    string      `json:"term"`    // of the bid: [TermBudget] or [TermRate]
+	Message string      `json:"message"` // why there is no answer; "": there is one
+	Now     *BidOutcome `json:"now,omitempty"`
+	Then    *BidOutcome `json:"then,omitempty"`
+}
+
+// BidOutcome is what a market decides about a job.
+type BidOutcome struct {
+	Bid     Credits           `json:"bid"`
+	Reason  string            `json:"reason"` // as of WhyReply
+	Message string            `json:"message"`
+	Classes []ClassBidOutcome `json:"classes"` // those that the job has tasks in
+}
+
+// ClassBidOutcome is what a job gets of a class of slots.
+type ClassBidOutcome struct {
+	Class Name    `json:"class"`
+	Share float64 `json:"share"` // of the slots, from 0 to 1
+	Slots float64 `json:"slots"` // that this share comes to
+	Price float64 `json:"price"` // as of ClassPrice
+}
