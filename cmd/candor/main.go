@@ -21,8 +21,10 @@ func main() {
 	if code, known := slurm.Main(os.Args); known {
 		os.Exit(code)
 	}
-	os.Exit(client.Main(os.Args[1:],
-		client.Group{Title: "Run a site:", Commands: serve.Commands()},
-		client.Group{Title: "Study:", Commands: []*cobra.Command{demo.Command(), bench.Command(), solve.Command(), simulate.Command(), audit.Command()}},
-	))
+	os.Exit(client.Main(os.Args[1:], func() []client.Group {
+		return []client.Group{
+			{Title: "Run a site:", Commands: serve.Commands()},
+			{Title: "Study:", Commands: []*cobra.Command{demo.Command(), bench.Command(), solve.Command(), simulate.Command(), audit.Command()}},
+		}
+	}))
 }

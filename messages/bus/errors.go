@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"regexp"
+	"sync"
 
 	"github.com/candor-grid/candor/messages"
 )
@@ -43,10 +44,10 @@ func deniedListen(subject string) error {
 	return messages.Errorf(messages.PermissionDenied, "these credentials may not listen to %s", clip(subject))
 }
 
-var streamName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,128}$`)
+var streamName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9_-]{1,128}$`) })
 
 func checkStream(name string, subjects []string) error {
-	if !streamName.MatchString(name) || len(subjects) == 0 {
+	if !streamName().MatchString(name) || len(subjects) == 0 {
 		return messages.Errorf(messages.Invalid, "stream %q: needs a name of letters, digits, '-' and '_', and subjects", clip(name))
 	}
 	for _, subject := range subjects {

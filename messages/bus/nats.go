@@ -39,6 +39,7 @@ type natsBus struct {
 	ended    chan struct{} // closed once the connection is
 	refusal  atomic.Pointer[messages.Error]
 	proxied  proxied
+	told     atomic.Bool // something was sent that nobody answers
 	subscriptions
 }
 
@@ -116,6 +117,7 @@ func (b *natsBus) Publish(subject string, payload []byte) error {
 	if err := b.refused(); err != nil {
 		return err
 	}
+	b.told.Store(true)
 	return sendError(subject, b.conn.Publish(subject, payload))
 }
 
@@ -273,12 +275,11 @@ func (b *natsBus) Close() error {
 	if again {
 		return nil
 	}
-	if drain := b.conn.Drain(); drain != nil {
-		b.conn.Close() // not connected: nothing is left to send
+	if b.told.Load() && b.conn.IsConnected() { // a request that was answered has arrived
+		_ = b.conn.FlushTimeout(stopTimeout)
 	}
-	if !waitFor(b.ended) {
-		b.conn.Close()
-	}
+	b.conn.Close()
+	waitFor(b.ended)
 	return err
 }
 

@@ -4,6 +4,7 @@ import (
 	"crypto/rand"
 	"encoding/json"
 	"regexp"
+	"sync"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -14,8 +15,8 @@ import (
 
 // What clients of the micro framework accept as a service's name and version.
 var (
-	announcedName    = regexp.MustCompile(`^[A-Za-z0-9_-]+$`)
-	announcedVersion = regexp.MustCompile(`^[0-9]+\.[0-9]+\.[0-9]+$`)
+	announcedName    = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9_-]+$`) })
+	announcedVersion = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[0-9]+\.[0-9]+\.[0-9]+$`) })
 )
 
 // announce answers the questions of the micro framework (ping, info, stats) about a
@@ -23,7 +24,7 @@ var (
 // service's permissions. Who may ask at all is decided by NATS permissions: the
 // subjects of these questions name no caller.
 func (s *natsService) announce(service Service) error {
-	if !announcedName.MatchString(service.Name) || !announcedVersion.MatchString(service.Version) {
+	if !announcedName().MatchString(service.Name) || !announcedVersion().MatchString(service.Version) {
 		return messages.Errorf(messages.Invalid, "service %s, version %q: needs a name of letters, digits, '-' and '_', and a version like 1.0.0", clip(service.Name), clip(service.Version))
 	}
 	self := micro.ServiceIdentity{Name: service.Name, ID: rand.Text(), Version: service.Version, Metadata: map[string]string{}}

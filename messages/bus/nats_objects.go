@@ -41,7 +41,7 @@ func (b *natsBus) Objects(ctx context.Context, bucket string, c BucketConfig) (O
 
 // Kept implements [Bus].
 func (b *natsBus) Kept(ctx context.Context, bucket string) (Objects, []string, error) {
-	if !streamName.MatchString(bucket) {
+	if !streamName().MatchString(bucket) {
 		return nil, nil, noBucket(bucket)
 	}
 	ctx, unwatch := b.watch.begin(ctx, "$JS.API")

@@ -31,6 +31,7 @@ func (b *natsBus) Serve(s Service) (Subscription, error) {
 	if err := s.Validate(); err != nil {
 		return nil, err
 	}
+	b.told.Store(true)
 	service := &natsService{bus: b, server: newServer(s, b.log)}
 	if err := service.subscribe(); err != nil {
 		return nil, errors.Join(err, service.Stop())

@@ -3,6 +3,7 @@ package bus
 import (
 	"context"
 	"regexp"
+	"sync"
 	"time"
 
 	"github.com/candor-grid/candor/messages"
@@ -25,7 +26,7 @@ type BucketConfig struct {
 }
 
 // objectName is what objects can be called: tokens of a subject.
-var objectName = regexp.MustCompile(`^[A-Za-z0-9_=-]+(\.[A-Za-z0-9_=-]+)*$`)
+var objectName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9_=-]+(\.[A-Za-z0-9_=-]+)*$`) })
 
 // objectSubject is where an object of a bucket goes, and what permission to use
 // the bucket is decided by.
@@ -35,7 +36,7 @@ func objectSubject(bucket, name string) string { return "objects." + bucket + ".
 const maxObjectName = 256
 
 func checkBucket(bucket string, c BucketConfig) error {
-	if !streamName.MatchString(bucket) {
+	if !streamName().MatchString(bucket) {
 		return messages.Errorf(messages.Invalid, "bucket %q: needs a name of letters, digits, '-' and '_'", clip(bucket))
 	}
 	if c.MaxAge <= 0 || c.MaxBytes <= 0 {
@@ -45,7 +46,7 @@ func checkBucket(bucket string, c BucketConfig) error {
 }
 
 func checkObject(name string) error {
-	if len(name) > maxObjectName || !objectName.MatchString(name) {
+	if len(name) > maxObjectName || !objectName().MatchString(name) {
 		return messages.Errorf(messages.Invalid, "object %q: needs a name of letters, digits, '-', '_' and '=', with '.' between, at most %d bytes", clip(name), maxObjectName)
 	}
 	return nil

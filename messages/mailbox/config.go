@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/hashicorp/raft"
@@ -102,7 +103,7 @@ type faults struct {
 	listener net.Listener // in place of Listen; closed with the mailbox
 }
 
-var metricName = regexp.MustCompile(`^[a-z][a-z0-9_]*$`)
+var metricName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-z][a-z0-9_]*$`) })
 
 // Validate reports the first field that cannot be used.
 func (c *Config) Validate() error {
@@ -121,7 +122,7 @@ func (c *Config) checkIdentity() error {
 		return invalid("ID is %q; give the replica a name of 1 to 128 bytes", c.ID)
 	case c.Dir == "":
 		return invalid("Dir is empty; name a directory for the log")
-	case !metricName.MatchString(c.Name):
+	case !metricName().MatchString(c.Name):
 		return invalid("Name is %q; use lower-case letters, digits and _", c.Name)
 	case len(c.Bootstrap) > 0 && !slices.Contains(c.Bootstrap, c.ID):
 		return invalid("Bootstrap %q does not name this replica, %q", c.Bootstrap, c.ID)

@@ -11,6 +11,7 @@ import (
 	"regexp"
 	"slices"
 	"strconv"
+	"sync"
 	"syscall"
 	"time"
 )
@@ -128,7 +129,7 @@ func (c *cluster) run(ctx context.Context, name string, args ...string) (string,
 	return string(out), nil
 }
 
-var tps = regexp.MustCompile(`tps = ([0-9.]+)`)
+var tps = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`tps = ([0-9.]+)`) })
 
 func (c *cluster) measure(ctx context.Context, span time.Duration) (float64, error) {
 	if _, err := c.run(ctx, "psql", "-h", c.dir, "-U", "bench", "-q", "-v", "ON_ERROR_STOP=1", "-f", "schema.sql", "postgres"); err != nil {
@@ -140,7 +141,7 @@ func (c *cluster) measure(ctx context.Context, span time.Duration) (float64, err
 	if err != nil {
 		return 0, err
 	}
-	found := tps.FindStringSubmatch(out)
+	found := tps().FindStringSubmatch(out)
 	if found == nil {
 		return 0, fmt.Errorf("pgbench does not say how many transactions a second: %s", out)
 	}

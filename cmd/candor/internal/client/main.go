@@ -31,20 +31,24 @@ type Group struct {
 
 // Main runs candor with its arguments and returns the exit code. An error of
 // a further command decides it by its messages.Kind, or by a method
-// ExitCode() int.
-func Main(args []string, groups ...Group) int {
+// ExitCode() int. The further commands are made only if the arguments name no other:
+// most command lines are short, and to make all commands takes longer than many of them.
+func Main(args []string, further func() []Group) int {
 	// A second interrupt ends the process at once, as the first one restores
 	// the signals' usual effect.
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	context.AfterFunc(ctx, stop)
 	a := cli.New()
-	root := root(a, groups)
-	if err := protect(root, args); err != nil {
+	tree := root(a, nil)
+	if found, _, err := tree.Find(args); err != nil || found == tree {
+		tree = root(a, further())
+	}
+	if err := protect(tree, args); err != nil {
 		fmt.Fprintln(a.Err, "candor:", err)
 		return cli.ExitCode(err)
 	}
-	return run(ctx, a, args, root)
+	return run(ctx, a, args, tree)
 }
 
 // protect keeps what a command will have in memory, credentials and keys, from other

@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -159,11 +160,13 @@ func wrapArguments(cmd *cobra.Command) {
 }
 
 // countError matches what cobra says of a wrong number of arguments.
-var countError = regexp.MustCompile(`^(accepts|accepts at most|requires at least) (\d+) arg\(s\), (?:only )?received (\d+)$`)
+var countError = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^(accepts|accepts at most|requires at least) (\d+) arg\(s\), (?:only )?received (\d+)$`)
+})
 
 // rewordCount puts an error about the number of arguments in the words of a user.
 func rewordCount(err error) string {
-	m := countError.FindStringSubmatch(err.Error())
+	m := countError().FindStringSubmatch(err.Error())
 	if m == nil {
 		return err.Error()
 	}

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/candor-grid/candor/cmd/candor/internal/terminal"
@@ -101,11 +102,11 @@ func (p *Page) At(t messages.Time) string {
 func (p *Page) Said(text string) string { return LocalTimes(terminal.Safe(text), p.Zone) }
 
 // written matches an instant as the site writes instants in its sentences.
-var written = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z`)
+var written = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z`) })
 
 // LocalTimes writes the instants of a sentence in a zone.
 func LocalTimes(text string, zone *time.Location) string {
-	return written.ReplaceAllStringFunc(text, func(instant string) string {
+	return written().ReplaceAllStringFunc(text, func(instant string) string {
 		t, err := time.Parse(time.RFC3339Nano, instant)
 		if err != nil {
 			return instant

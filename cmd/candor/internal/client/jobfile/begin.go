@@ -5,11 +5,14 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 )
 
 // spanFromNow matches what sbatch(1) --begin has behind "now+": a number, and a unit.
-var spanFromNow = regexp.MustCompile(`^(\d{1,9}) *(seconds?|minutes?|hours?|days?|weeks?|s|m|h|d|w)?$`)
+var spanFromNow = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^(\d{1,9}) *(seconds?|minutes?|hours?|days?|weeks?|s|m|h|d|w)?$`)
+})
 
 // dayTimes are the names of times of the day.
 var dayTimes = map[string]time.Duration{"midnight": 0, "noon": 12 * time.Hour, "teatime": 16 * time.Hour}
@@ -49,7 +52,7 @@ func ParseBegin(text string, now time.Time) (time.Time, error) {
 
 // parseSpan reads 90 (seconds), 1hour, 2 days, 1h30m.
 func parseSpan(text string) (time.Duration, bool) {
-	if m := spanFromNow.FindStringSubmatch(text); m != nil {
+	if m := spanFromNow().FindStringSubmatch(text); m != nil {
 		n, _ := strconv.ParseInt(m[1], 10, 64)
 		unit := map[byte]time.Duration{'s': time.Second, 'm': time.Minute, 'h': time.Hour, 'd': 24 * time.Hour, 'w': 7 * 24 * time.Hour}[(m[2] + "s")[0]]
 		return time.Duration(n) * unit, n <= int64(100*365*24*time.Hour/unit)

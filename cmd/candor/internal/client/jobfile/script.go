@@ -7,6 +7,7 @@ import (
 	"path"
 	"regexp"
 	"strings"
+	"sync"
 
 	"github.com/candor-grid/candor/messages"
 )
@@ -131,11 +132,11 @@ func (o *Options) readDirective(d directive) error {
 }
 
 // flagError matches what pflag says of a value that an option refused.
-var flagError = regexp.MustCompile(`^invalid argument (".*") for "(.*)" flag: (.*)$`)
+var flagError = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^invalid argument (".*") for "(.*)" flag: (.*)$`) })
 
 // Reword puts an error of the flag parser in the words of a user.
 func Reword(err error) string {
-	m := flagError.FindStringSubmatch(err.Error())
+	m := flagError().FindStringSubmatch(err.Error())
 	if m == nil {
 		return err.Error()
 	}
@@ -232,7 +233,9 @@ func interpreterOf(first string) string {
 }
 
 // documentKey matches a line that begins a mapping.
-var documentKey = regexp.MustCompile(`^(\{|---|"?(name|project|market|budget|utility|stages|env|dir|class|tasks|command|script|time_limit|attempts|array|max_running|inputs|outputs|begin)"?\s*:(\s|$))`)
+var documentKey = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^(\{|---|"?(name|project|market|budget|utility|stages|env|dir|class|tasks|command|script|time_limit|attempts|array|max_running|inputs|outputs|begin)"?\s*:(\s|$))`)
+})
 
 // IsScript tells a script from a document by its name, if that says, and else
 // by how its text begins. ok is false where neither tells.
@@ -251,7 +254,7 @@ func IsScript(name string, source []byte) (script, ok bool) {
 			return true, true
 		}
 		if trimmed := strings.TrimSpace(line); trimmed != "" && trimmed[0] != '#' {
-			return false, documentKey.MatchString(line)
+			return false, documentKey().MatchString(line)
 		}
 	}
 	return false, false

@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/goccy/go-yaml/ast"
@@ -17,7 +18,9 @@ import (
 // minutes:seconds, hours:minutes:seconds, days-hours, days-hours:minutes and
 // days-hours:minutes:seconds. The number of digits keeps the sum, at most
 // 10^4 days and 10^6 hours, within what a Duration holds (2.5·10^6 hours).
-var slurmTime = regexp.MustCompile(`^(?:(\d{1,4})-)?(\d{1,6})(?::(\d{1,6}))?(?::(\d{1,6}))?$`)
+var slurmTime = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^(?:(\d{1,4})-)?(\d{1,6})(?::(\d{1,6}))?(?::(\d{1,6}))?$`)
+})
 
 // ParseTime reads a time limit: with units ("1h30m", "90s"), or in the forms
 // of sbatch, in which a bare number is minutes. 0 and UNLIMITED ask for no
@@ -26,7 +29,7 @@ func ParseTime(s string) (messages.Duration, error) {
 	if strings.EqualFold(s, "UNLIMITED") || strings.EqualFold(s, "INFINITE") {
 		return 0, nil
 	}
-	if m := slurmTime.FindStringSubmatch(s); m != nil {
+	if m := slurmTime().FindStringSubmatch(s); m != nil {
 		return slurmDuration(m), nil
 	}
 	d, err := time.ParseDuration(s)
