@@ -84,17 +84,20 @@ func positive(c *cobra.Command, flags ...string) ([]int, error) {
 type processesResult struct {
 	TasksPerSecond    float64 `json:"tasks_per_second"`
 	ForkExecPerSecond float64 `json:"forkexec_per_second"`
-	Ratio             float64 `json:"ratio"`
+	Ratio             float64 `json:"ratio"`            // of tasks to bare processes
+	LimitPerSecond    float64 `json:"limit_per_second"` // processes with a control group, an output file and a record
+	OfLimit           float64 `json:"of_limit"`         // tasks, as a part of that
 }
 
 func processesFlags(c *cobra.Command) {
 	c.Flags().Int("tasks", 12_000, "processes to run each way, in rounds")
-	c.Flags().Int("rounds", 3, "rounds, in which both ways alternate")
+	c.Flags().Int("rounds", 3, "rounds, in which the ways alternate")
 	c.Flags().Int("parallel", 64, "processes at a time: the slots of one node")
 }
 
-// processes runs /bin/true through the whole path and in a bare loop of fork,
-// exec and wait with the same parallelism, in alternating rounds.
+// processes runs /bin/true through the whole path, in a bare loop of fork, exec and wait,
+// and in a loop with what no task can do without, with the same parallelism, in
+// alternating rounds.
 func processes(ctx context.Context, c *cobra.Command) (any, error) {
 	said, err := positive(c, "tasks", "rounds", "parallel")
 	if err != nil {
@@ -106,22 +109,29 @@ func processes(ctx context.Context, c *cobra.Command) (any, error) {
 		return nil, err
 	}
 	defer g.stop()
-	var whole, bare time.Duration
-	for range rounds {
-		began := time.Now()
-		if err := inParallel(tasks/rounds, parallel, func(int) error { return startAndWait() }); err != nil {
-			return nil, err
-		}
-		bare += time.Since(began)
-		began = time.Now()
-		if err := g.all(ctx, 1, tasks/rounds); err != nil {
-			return nil, err
-		}
-		whole += time.Since(began)
+	least, err := openLimit()
+	if err != nil {
+		return nil, err
 	}
-	n := float64(tasks / rounds * rounds)
-	r := processesResult{TasksPerSecond: n / whole.Seconds(), ForkExecPerSecond: n / bare.Seconds()}
-	r.Ratio = r.TasksPerSecond / r.ForkExecPerSecond
+	defer least.close()
+	ways := []func() error{
+		func() error { return inParallel(tasks/rounds, parallel, func(int) error { return startAndWait() }) },
+		func() error { return inParallel(tasks/rounds, parallel, least.startAndWait) },
+		func() error { return g.all(ctx, 1, tasks/rounds) },
+	}
+	took := make([]time.Duration, len(ways))
+	for range rounds {
+		for i, way := range ways {
+			began := time.Now()
+			if err := way(); err != nil {
+				return nil, err
+			}
+			took[i] += time.Since(began)
+		}
+	}
+	perSecond := func(i int) float64 { return float64(tasks/rounds*rounds) / took[i].Seconds() }
+	r := processesResult{ForkExecPerSecond: perSecond(0), LimitPerSecond: perSecond(1), TasksPerSecond: perSecond(2)}
+	r.Ratio, r.OfLimit = r.TasksPerSecond/r.ForkExecPerSecond, r.TasksPerSecond/r.LimitPerSecond
 	return r, nil
 }
 
