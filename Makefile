@@ -48,7 +48,7 @@ NFPM ?= github.com/goreleaser/nfpm/v2/cmd/nfpm@v2.43.0
 REFERENCE = $(GO) run -tags $(TAGS) ./cmd/candor/internal/reference
 
 .DEFAULT_GOAL := help
-.PHONY: help audit build clients console console-shots console-test run test race vet lint lint-deploy fuzz attack soak bench curves lab chaos figures clean docs install share sbom packages reproducible
+.PHONY: help audit build clients console console-shots console-test run test race vet lint lint-deploy fuzz attack soak bench curves lab chaos peers figures clean docs install share sbom packages reproducible
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -172,6 +172,9 @@ lab: ## sites of several hosts on this machine: kill, cut off, upgrade, federate
 chaos: ## a site of three hosts under faults drawn by SEED (1), for DURATION (10m) and until ACKS and FAULTS, held to all that it acknowledged
 	@mkdir -p bin
 	$(GO) run ./deploy/netlab/lab --scenario chaos --seed $(SEED) --for $(DURATION) --acks $(ACKS) --faults $(FAULTS) --reports bin/chaos.json $(ARGS)
+
+peers: build ## the same work through Slurm, Grid Engine and Dask of Debian, beside Candor; as root; SLOTS=8, ARRAY=2000
+	CANDOR=bin/candor deploy/peers/run.sh
 
 # The logs that some studies run on, of the Parallel Workloads Archive, are yours to get.
 figures: ## reproduce the papers' tables and figures in figures/; TRACES=DIR says where the logs are
