@@ -21,6 +21,12 @@ const (
 // nextPause is the pause after one of d.
 func nextPause(d time.Duration) time.Duration { return min(d+d/2, lastPause) }
 
+// firstLook is the pause before a job is looked at again whose end is waited for. The pauses
+// grow so slowly that the end is known a ninth of the job's time late at most.
+const firstLook = 5 * time.Millisecond
+
+func nextLook(d time.Duration) time.Duration { return min(d+d/8, lastPause) }
+
 // Wait follows a job to its end and reports its exit code.
 func Wait(ctx context.Context, a *cli.App, s *cli.Session, job messages.JobID) error {
 	detail, err := follow(ctx, a, s, job)
@@ -57,14 +63,19 @@ func ExitCode(job messages.JobSummary) int {
 func follow(ctx context.Context, a *cli.App, s *cli.Session, job messages.JobID) (messages.JobDetail, error) {
 	show := newProgress(a)
 	defer show.done()
-	for d := firstPause; ; d = nextPause(d) {
+	var state messages.State
+	var waited, shown time.Duration // shown: from when on the progress is shown again
+	for d := firstLook; ; d = nextLook(d) {
 		detail, err := cli.Call[messages.JobDetail](ctx, s, messages.Auctioneer, messages.VerbJob, messages.JobRequest{Job: job})
 		switch {
-		case err == nil:
+		case err == nil && detail.State.Final():
 			show.update(detail)
-			if detail.State.Final() {
-				return detail, nil
-			}
+			return detail, nil
+		case err == nil && (waited >= shown || detail.State != state):
+			show.update(detail)
+			state = detail.State
+			shown = waited + min(max(waited/2, firstPause), lastPause)
+		case err == nil:
 		case !messages.KindOf(err).Retriable() || ctx.Err() != nil:
 			return detail, err
 		default:
@@ -73,6 +84,7 @@ func follow(ctx context.Context, a *cli.App, s *cli.Session, job messages.JobID)
 		if err := a.Pause(ctx, d); err != nil {
 			return detail, err
 		}
+		waited += d
 	}
 }
 

@@ -178,7 +178,7 @@ func (c *call) warn(sentences []string) {
 
 // await follows a job to its end, and ends with its exit code.
 func (c *call) await(ctx context.Context, s *cliSession, job messages.JobID) error {
-	for d := 50 * time.Millisecond; ; d = min(d+d/2, time.Second) {
+	for d := 5 * time.Millisecond; ; d = min(d+d/8, time.Second) {
 		detail, err := ask[messages.JobDetail](ctx, s, messages.VerbJob, messages.JobRequest{Job: job})
 		switch {
 		case err == nil && detail.State == messages.Completed:
