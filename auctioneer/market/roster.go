@@ -162,6 +162,9 @@ func (s *roster) rescale(now messages.Time, scale []float64) {
 
 // advance integrates the scale up to now.
 func (s *roster) advance(now messages.Time) {
+	if s.areasAt == 0 {
+		s.areasAt = now
+	}
 	if seconds := now.Sub(s.areasAt).Seconds(); seconds > 0 {
 		for k, x := range s.scale {
 			s.areas[k] += seconds * x
@@ -187,7 +190,7 @@ func (s *roster) integrate(e *entry, now messages.Time) {
 			continue
 		}
 		a.seconds += seconds
-		a.allocated += area * e.share[k]
+		a.allocated += min(area*e.share[k], seconds) // a share is 1 at most, also once rounded
 		a.received += seconds * float64(e.job.Running[k]) / float64(s.view.Classes[k].Slots)
 	}
 }
