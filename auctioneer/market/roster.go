@@ -21,9 +21,9 @@ type roster struct {
 	open    []int // by class: tasks that could be claimed
 	bidding []int // by class: jobs with such tasks
 	prices  []float64
-	scale   []float64 // by class: the shares of jobs are to be multiplied with it
-	areas   []float64 // by class: the scale, integrated over the seconds up to areasAt
-	areasAt messages.Time
+	scale   []float64        // by class: the shares of jobs are to be multiplied with it
+	areas   []float64        // by class: the scale, integrated over the seconds up to areasAt
+	areasAt messages.Time    // below 0: not yet
 	changed []*mechanism.Job // since the last allocation
 	gone    []messages.JobID
 }
@@ -53,7 +53,7 @@ type account struct {
 
 func newRoster(classes []messages.Name) roster {
 	s := roster{classes: classes, number: map[messages.JobID]*entry{}, prices: make([]float64, len(classes)), open: make([]int, len(classes)), bidding: make([]int, len(classes)),
-		scale: slices.Repeat([]float64{1}, len(classes)), areas: make([]float64, len(classes))}
+		scale: slices.Repeat([]float64{1}, len(classes)), areas: make([]float64, len(classes)), areasAt: -1}
 	for _, c := range classes {
 		s.view.Classes = append(s.view.Classes, mechanism.Class{Name: c})
 	}
@@ -162,7 +162,7 @@ func (s *roster) rescale(now messages.Time, scale []float64) {
 
 // advance integrates the scale up to now.
 func (s *roster) advance(now messages.Time) {
-	if s.areasAt == 0 {
+	if s.areasAt < 0 {
 		s.areasAt = now
 	}
 	if seconds := now.Sub(s.areasAt).Seconds(); seconds > 0 {

@@ -244,9 +244,6 @@ func TestSubmissionsToOtherSitesAreRefused(t *testing.T) {
 		{"project", "east", roamingSpec(1, func(s *messages.JobSpec) { s.Project = "lab" }), messages.NotFound, ""},
 		{"market", "east", roamingSpec(1, func(s *messages.JobSpec) { s.Market = "night" }), messages.NotFound, "night"},
 		{"class", "east", roamingSpec(1, func(s *messages.JobSpec) { s.Stages[0].Class = "gpu" }), messages.NotFound, "gpu"},
-		{"payments between jobs", "east", roamingSpec(1, func(s *messages.JobSpec) {
-			s.Market, s.Stages[0].Class, s.Value, s.Length = "queue", "queue", messages.Credit, 1e9
-		}), messages.Invalid, "credits between jobs"},
 		{"after", "east", roamingSpec(1, func(s *messages.JobSpec) { s.AfterJobs = []messages.JobID{1} }), messages.Invalid, "after_jobs"},
 		{"contract of another site", "east", roamingSpec(1, func(s *messages.JobSpec) { s.Contract = "north/q1-1" }), messages.Invalid, "belongs to site north"},
 		{"contract", "east", roamingSpec(1, func(s *messages.JobSpec) { s.Contract = "east/q1-1" }), messages.Expired, "ask for another"},
