@@ -78,7 +78,8 @@ func rivals(n int, bid float64) string {
 	if n <= 0 {
 		return ", which no other job wants"
 	}
-	return fmt.Sprintf(", for a bid of %.4g credits beside %s", bid, spelling.Number(n, "other job", "other jobs"))
+	amount, _ := messages.RoundCredits(bid) // a part of a budget
+	return fmt.Sprintf(", for a bid of %s beside %s", coarse(amount, 10_000).Words(), spelling.Number(n, "other job", "other jobs"))
 }
 
 // doubling says, class by class, about how much more budget would double the
@@ -99,15 +100,16 @@ func (c *Mechanism) doubling(s *seat) (change []string) {
 		if !ok {
 			continue
 		}
-		change = append(change, fmt.Sprintf("%s more would about double its share of %s", coarse(more).Words(), c.classes[j]))
+		change = append(change, fmt.Sprintf("%s more would about double its share of %s", coarse(more, 1000).Words(), c.classes[j]))
 	}
 	return change
 }
 
-// coarse keeps three digits of an amount: more would promise too much.
-func coarse(x messages.Credits) messages.Credits {
+// coarse keeps the first digits of an amount, as many as make less than the bound: more
+// would promise too much.
+func coarse(x, bound messages.Credits) messages.Credits {
 	unit := messages.Credits(1)
-	for x/unit >= 1000 {
+	for x/unit >= bound {
 		unit *= 10
 	}
 	return (x + unit/2) / unit * unit
