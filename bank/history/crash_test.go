@@ -178,3 +178,30 @@ func TestFetchIsChecked(t *testing.T) {
 		}
 	}
 }
+
+// TestInstalledSnapshotBuildsOnWhatLasts: a replica that wrote a file itself, and is then given
+// a snapshot that builds on this file, has the file after a loss of power.
+func TestInstalledSnapshotBuildsOnWhatLasts(t *testing.T) {
+	commands := script(10)
+	leader, files := whole(t, NewVolatile(), commands), NewVolatile()
+	var snapshot bytes.Buffer
+	if _, err := leader.ledger.Capture().WriteTo(&snapshot); err != nil {
+		t.Fatal(err)
+	}
+	store := New(files, segmentBytes, nil)
+	follower := ledger.Open(store)
+	for _, command := range commands {
+		follower.Apply(command)
+	}
+	if err := ledger.Open(store).Restore(bytes.NewReader(snapshot.Bytes())); err != nil {
+		t.Fatal(err)
+	}
+	files.Restart(Lost)
+	after := &replica{files: files, snapshot: snapshot.Bytes()}
+	if err := after.start(); err != nil {
+		t.Fatal(err)
+	}
+	if after.ledger.Hash() != leader.ledger.Hash() {
+		t.Error("another state")
+	}
+}

@@ -75,13 +75,15 @@ func (s *Store) write(name string, parts [][]byte) error {
 	return nil
 }
 
-// Open finds a segment's file, or fetches it where the file is not there or damaged.
+// Open finds a segment's file, or fetches it where the file is not there or damaged. The file
+// is durable then: a snapshot that is durable already builds on it.
 func (s *Store) Open(sum ledger.Sum) (ledger.Sealed, error) {
 	found := &sealed{store: s, sum: sum, name: nameOf(sum.First)}
 	_, err := healed(found, found.table)
 	switch {
 	case err == nil:
-		return found, nil
+		_, err = s.Sync()
+		return found, err
 	case s.fetch == nil || messages.KindOf(err) == messages.Conflict:
 		return nil, err
 	}

@@ -16,12 +16,13 @@ type duties struct {
 	began     messages.Time // by the world's clock
 	gathering map[messages.JobID]gathered
 	spent     map[messages.JobID]messages.Time // since when the budget is, by the world's clock
-	emptied   map[messages.Name]messages.Time  // since when a node is to be empty, by the world's clock
+	emptied   map[messages.Name]gathered       // of nodes that are to be empty: the end of their drains, and since when it is over
 	deciding  int                              // decisions that are being committed
 	refused   messages.Time                    // when the log was full last, by the world's clock
 }
 
-// gathered is since when a gang gathers: by the book, and by the world's clock.
+// gathered is a time in the book, of a gang that gathers or a drain that is over, and since
+// when it stands there by the world's clock.
 type gathered struct{ book, since messages.Time }
 
 // mostGathering is how long a gang gathers at most, and grace is how much longer a
@@ -33,7 +34,7 @@ const (
 
 func newDuties(r *replica) *duties {
 	return &duties{site: r.site, r: r, began: r.now, gathering: map[messages.JobID]gathered{},
-		spent: map[messages.JobID]messages.Time{}, emptied: map[messages.Name]messages.Time{}}
+		spent: map[messages.JobID]messages.Time{}, emptied: map[messages.Name]gathered{}}
 }
 
 // proposes holds a leader to what it may propose: one decision at a time, and the
@@ -163,15 +164,15 @@ func (d *duties) undoneAt(b *bookState, n *book.Node) error {
 	if heard := d.heard[n.Name]; n.Up && d.waits(heard, lease+lease/2) {
 		return fmt.Errorf("invariant 9: node %s is silent for %v, and its claims are not taken back", n.Name, d.now.Sub(heard))
 	}
-	since, known := d.emptied[n.Name]
+	at := d.emptied[n.Name]
 	switch over := n.Up && n.Drain != 0 && n.Drain <= d.r.clock(); {
 	case !over:
 		delete(d.emptied, n.Name)
 		return nil
-	case !known: // the leader's clock may have been behind when it took the order
-		d.emptied[n.Name] = d.now
+	case at.book != n.Drain: // by a clock that may have been behind when the order came
+		d.emptied[n.Name] = gathered{n.Drain, d.now}
 		return nil
-	case !d.waits(since, d.apart()):
+	case !d.waits(at.since, d.apart()):
 		return nil
 	}
 	for _, r := range refs(n.Claims) {

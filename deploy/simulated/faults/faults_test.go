@@ -51,6 +51,8 @@ func TestSeedsThatFailed(t *testing.T) {
 		7600002581: "a checker counted a drain by a clock that was set",
 		8000005359: "a host that had just started led by its wrong clock, and a hold lapsed",
 		8000031937: "the second books did not know that holds lapse",
+		9000004702: "a snapshot from another replica built on a file of the history that was not on the disk",
+		9000003711: "a checker took the end of a drain for that of the next",
 		8000043969: "a checker held a leader to its duty that had been succeeded",
 	} {
 		if o := Run(Default(), seed, Sound); o.Violation != nil {
