@@ -1,5 +1,7 @@
 package slurm
 
+//lint:file-ignore ST1005 errors are in the words of Slurm's commands, which programs look for
+
 import (
 	"context"
 	"fmt"
