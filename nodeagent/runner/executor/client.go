@@ -93,6 +93,10 @@ func (k *Client) connect(ctx context.Context) (*conn, error) {
 		case has:
 			found[f.Attempt] = *f
 		case ready:
+			if !stop() { // before others learn of the connection, which ends by itself from now on
+				c.finish()
+				return nil, messages.Errorf(messages.Unavailable, "the search for an executor was ended")
+			}
 			k.met(c, abilities, found)
 			return c, nil
 		}
