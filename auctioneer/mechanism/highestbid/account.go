@@ -23,18 +23,24 @@ func (b bill) times(n int) bill {
 	return bill{b.own.times(x), b.reserve.times(x), b.level.times(x)}
 }
 
-// accounts keeps the bills of all running jobs at once: running totals that
-// grow with time, of which a job notes where they stood when it began; and
-// where the own bid caps the level, the tree. An open bill has a small number.
+// accounts keeps the bills of all jobs that have run and have not ended: running totals
+// that grow with time, of which a job notes where they stood when it began; and where
+// the own bid caps the level, the tree. An open bill has a small number.
 type accounts struct {
 	total bill
-	began []bill  // by number; number 0 is not used
-	free  []int32 // numbers of bills that were closed
-	caps  *tree   // nil: nothing caps the level
+	bills []account // by number; number 0 is not used
+	free  []int32   // numbers of bills that were closed
+	caps  *tree     // nil: nothing caps the level
+}
+
+// account is the bill of a job.
+type account struct {
+	began bill // the totals when the job last began to run, or its tasks changed
+	until bill // what it came to until then
 }
 
 func newAccounts(r Rule) *accounts {
-	c := &accounts{began: make([]bill, 1)}
+	c := &accounts{bills: make([]account, 1)}
 	if r.capsLevel() {
 		c.caps = &tree{}
 	}
@@ -56,29 +62,39 @@ func (c *accounts) pass(basis mechanism.Basis, key float64, time, integral doubl
 	}
 }
 
-// open begins the bill of a job that starts to run, and returns its number.
-func (c *accounts) open(key float64) int32 {
-	number := int32(len(c.began))
+// open returns the number of a new bill.
+func (c *accounts) open() (number int32) {
 	if last := len(c.free) - 1; last >= 0 {
 		number, c.free = c.free[last], c.free[:last]
-	} else {
-		c.began = append(c.began, bill{})
+		c.bills[number] = account{}
+		return number
 	}
-	c.began[number] = c.total
+	c.bills = append(c.bills, account{})
+	return int32(len(c.bills) - 1)
+}
+
+// begin has time count for a bill, from now on.
+func (c *accounts) begin(number int32, key float64) {
+	c.bills[number].began = c.total
 	if c.caps != nil {
 		c.caps.insert(number, key)
 	}
-	return number
 }
 
-// close ends a bill and returns it. Its number goes to another.
-func (c *accounts) close(number int32) bill {
-	b := c.total.minus(c.began[number])
+// pause has the time since begin count for so many tasks, and no more time.
+func (c *accounts) pause(number int32, tasks int) {
+	a := &c.bills[number]
+	b := c.total.minus(a.began)
 	if c.caps != nil {
 		b = b.plus(c.caps.remove(number).bill())
 	}
+	a.until = a.until.plus(b.times(tasks))
+}
+
+// close returns what a bill comes to. Its number goes to another.
+func (c *accounts) close(number int32) bill {
 	c.free = append(c.free, number)
-	return b
+	return c.bills[number].until
 }
 
 func (c capped) bill() bill { return bill{own: c.own, level: c.level} }

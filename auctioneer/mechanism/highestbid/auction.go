@@ -30,16 +30,16 @@ type bidder struct {
 	length  float64       // 1 where the length does not count
 	since   messages.Time // of submission, where that is told; 0: order alone decides
 	order   uint64        // of submission
-	running int           // nodes it has
-	waiting int           // nodes it wants besides
+	running int32         // nodes it has
+	waiting int32         // nodes it wants besides
+	before  int32         // nodes it had when it was touched
 	touched bool          // is in changed
-	before  int           // nodes it had when it was touched
 }
 
 func newAuction(r Rule, nodes int) *auction {
 	a := &auction{preempt: r.preempts(), ranks: r.preempts(), nodes: nodes, isRatio: r.byLength()}
-	a.waiting.before = a.better
-	a.running.before = func(i, j int32) bool { return a.better(j, i) }
+	a.waiting.ties = a.firstOf
+	a.running.ties = func(i, j int32) bool { return a.firstOf(j, i) }
 	return a
 }
 
@@ -55,9 +55,12 @@ func (a *auction) reserve(n int) {
 // better says whether bidder i goes before bidder j.
 func (a *auction) better(i, j int32) bool {
 	x, y := &a.bidders[i], &a.bidders[j]
-	if x.key != y.key {
-		return x.key > y.key
-	}
+	return x.key > y.key || x.key == y.key && a.firstOf(i, j)
+}
+
+// firstOf says whether bidder i goes before bidder j, of the same key.
+func (a *auction) firstOf(i, j int32) bool {
+	x, y := &a.bidders[i], &a.bidders[j]
 	if a.isRatio {
 		if c := product(x.bid, y.length).compare(product(y.bid, x.length)); c != 0 {
 			return c > 0
@@ -100,30 +103,20 @@ func (a *auction) move(id int32, running, waiting int) {
 		a.changed = append(a.changed, id)
 	}
 	a.used += running
-	b.running += running
-	b.waiting += waiting
-	a.waiting.keep(id, b.waiting > 0)
+	b.running += int32(running)
+	b.waiting += int32(waiting)
+	a.waiting.keep(id, -b.key, b.waiting > 0)
 	if a.ranks {
-		a.running.keep(id, b.running > 0)
+		a.running.keep(id, b.key, b.running > 0)
 	}
 }
 
 // set says what a bidder has and waits for.
 func (a *auction) set(id int32, running, waiting int) {
 	b := &a.bidders[id]
-	a.wanted += running + waiting - b.running - b.waiting
-	a.move(id, running-b.running, waiting-b.waiting)
-}
-
-// keep puts id in the heap or takes it out.
-func (h *heap) keep(id int32, in bool) {
-	switch {
-	case in == h.has(id):
-	case in:
-		h.push(id)
-	default:
-		h.remove(id)
-	}
+	has, wants := int(b.running), int(b.waiting)
+	a.wanted += running + waiting - has - wants
+	a.move(id, running-has, waiting-wants)
 }
 
 // decide gives nodes to the best: free ones, and with preemption those of
@@ -133,17 +126,17 @@ func (h *heap) keep(id int32, in bool) {
 func (a *auction) decide() {
 	for a.preempt && a.used > a.nodes {
 		worst := a.running.first()
-		n := min(a.used-a.nodes, a.bidders[worst].running)
+		n := min(a.used-a.nodes, int(a.bidders[worst].running))
 		a.move(worst, -n, n)
 	}
 	for a.used < a.nodes && !a.waiting.empty() {
 		best := a.waiting.first()
-		n := min(a.nodes-a.used, a.bidders[best].waiting)
+		n := min(a.nodes-a.used, int(a.bidders[best].waiting))
 		a.move(best, n, -n)
 	}
 	for a.preempt && !a.waiting.empty() && !a.running.empty() && a.better(a.waiting.first(), a.running.first()) {
 		best, worst := a.waiting.first(), a.running.first()
-		n := min(a.bidders[best].waiting, a.bidders[worst].running)
+		n := int(min(a.bidders[best].waiting, a.bidders[worst].running))
 		a.move(worst, -n, n)
 		a.move(best, n, -n)
 	}
@@ -153,7 +146,7 @@ func (a *auction) decide() {
 func (a *auction) undo() {
 	for _, id := range a.changed {
 		b := &a.bidders[id]
-		n := b.before - b.running
+		n := int(b.before - b.running)
 		a.move(id, n, -n)
 	}
 	a.settled()

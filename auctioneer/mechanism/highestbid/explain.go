@@ -47,9 +47,9 @@ func (s *standing) runs(view *mechanism.View, job *mechanism.Job, b *bidder) mec
 	class := view.Classes[s.class]
 	price := s.rule.PriceOf(s.tariff(), s.reserve, job.Rate, job.Length)
 	e := mechanism.Explain(mechanism.Running, fmt.Sprintf("its bid of %v has %s of %s, at a price of %.6g a slot-second now; the job owes %v until now",
-		job.Rate, spelling.Number(b.running, "slot", "slots"), class.Name, price, job.Accrued))
+		job.Rate, spelling.Number(int(b.running), "slot", "slots"), class.Name, price, job.Accrued))
 	if b.waiting > 0 {
-		e.Message += "; " + spelling.Number(b.waiting, "more of its tasks waits", "more of its tasks wait")
+		e.Message += "; " + spelling.Number(int(b.waiting), "more of its tasks waits", "more of its tasks wait")
 		e.Change = append(e.Change, s.enough(view, job)...)
 	}
 	return e
@@ -63,7 +63,7 @@ func (s *standing) waits(view *mechanism.View, job *mechanism.Job, at int32) mec
 	ahead := 0
 	for i := range s.seats {
 		if b := &s.auction.bidders[i]; b.waiting > 0 && int32(i) != at && s.auction.better(int32(i), at) {
-			ahead += b.waiting
+			ahead += int(b.waiting)
 		}
 	}
 	e := mechanism.Explain(Outbid, fmt.Sprintf("others use all slots of %s, and %s", class.Name, before(ahead)),

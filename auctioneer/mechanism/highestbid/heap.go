@@ -1,70 +1,96 @@
 package highestbid
 
-// heap is a binary heap of small non-negative numbers, each at most once, from
-// which any can be taken out. Every operation but the look at the first costs
-// O(log n).
+// heap is a binary heap of small non-negative numbers, each at most once, the least key
+// first, from which any can be taken out. Every operation but the look at the first
+// costs O(log n).
 type heap struct {
-	before func(a, b int32) bool
-	ids    []int32
-	place  []int32 // by number: its position in ids, plus one; 0: not here
+	ties  func(a, b int32) bool // says whether a goes before b, of the same key
+	items []item
+	place []int32 // by number: its position in items, plus one; 0: not here
 }
 
-func (h *heap) empty() bool { return len(h.ids) == 0 }
+// item has the key beside the number, so that a comparison reads nothing else.
+type item struct {
+	key float64
+	id  int32
+}
 
-func (h *heap) first() int32 { return h.ids[0] }
+func (h *heap) empty() bool { return len(h.items) == 0 }
+
+func (h *heap) first() int32 { return h.items[0].id }
+
+// least is the key of the first.
+func (h *heap) least() float64 { return h.items[0].key }
 
 func (h *heap) has(id int32) bool { return int(id) < len(h.place) && h.place[id] > 0 }
 
-func (h *heap) push(id int32) {
+// keep puts id in the heap, under a key, or takes it out. The key of a number that is in
+// the heap does not change.
+func (h *heap) keep(id int32, key float64, in bool) {
+	switch {
+	case in == h.has(id):
+	case in:
+		h.push(id, key)
+	default:
+		h.remove(id)
+	}
+}
+
+func (h *heap) push(id int32, key float64) {
 	for int(id) >= len(h.place) {
 		h.place = append(h.place, 0)
 	}
-	h.ids = append(h.ids, id)
-	h.up(len(h.ids)-1, id)
+	h.items = append(h.items, item{})
+	h.up(len(h.items)-1, item{key, id})
 }
 
 func (h *heap) remove(id int32) {
-	at, last := int(h.place[id])-1, len(h.ids)-1
-	moved := h.ids[last]
-	h.ids = h.ids[:last]
+	at, last := int(h.place[id])-1, len(h.items)-1
+	moved := h.items[last]
+	h.items = h.items[:last]
 	h.place[id] = 0
 	if at < last && !h.up(at, moved) {
 		h.down(at, moved)
 	}
 }
 
-// up puts id, which belongs at position i or above, in its place, and reports
+// before says whether x belongs above y.
+func (h *heap) before(x, y item) bool {
+	return x.key < y.key || x.key == y.key && h.ties(x.id, y.id)
+}
+
+// up puts an item, which belongs at position i or above, in its place, and reports
 // whether that is above.
-func (h *heap) up(i int, id int32) bool {
+func (h *heap) up(i int, x item) bool {
 	start := i
 	for i > 0 {
 		parent := (i - 1) / 2
-		if !h.before(id, h.ids[parent]) {
+		if !h.before(x, h.items[parent]) {
 			break
 		}
-		h.set(i, h.ids[parent])
+		h.set(i, h.items[parent])
 		i = parent
 	}
-	h.set(i, id)
+	h.set(i, x)
 	return i < start
 }
 
-func (h *heap) down(i int, id int32) {
+func (h *heap) down(i int, x item) {
 	for {
 		child := 2*i + 1
-		if child >= len(h.ids) {
+		if child >= len(h.items) {
 			break
 		}
-		if child+1 < len(h.ids) && h.before(h.ids[child+1], h.ids[child]) {
+		if child+1 < len(h.items) && h.before(h.items[child+1], h.items[child]) {
 			child++
 		}
-		if !h.before(h.ids[child], id) {
+		if !h.before(h.items[child], x) {
 			break
 		}
-		h.set(i, h.ids[child])
+		h.set(i, h.items[child])
 		i = child
 	}
-	h.set(i, id)
+	h.set(i, x)
 }
 
-func (h *heap) set(i int, id int32) { h.ids[i], h.place[id] = id, int32(i+1) }
+func (h *heap) set(i int, x item) { h.items[i], h.place[x.id] = x, int32(i+1) }

@@ -114,7 +114,7 @@ func TestAllocateComesToTheSameAsOneDecision(t *testing.T) {
 			obey(v.Jobs[d.Job-1], d)
 		}
 		for _, job := range v.Jobs {
-			if has := m.bidders[job.Job-1].running; job.Running[0] != has || job.Pending[0] < 0 || job.Suspended[0] < 0 {
+			if has := int(m.bidders[job.Job-1].running); job.Running[0] != has || job.Pending[0] < 0 || job.Suspended[0] < 0 {
 				t.Fatalf("job %d has %+v, by the auction %d", job.Job, job, has)
 			}
 		}

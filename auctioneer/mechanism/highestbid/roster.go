@@ -19,7 +19,7 @@ type roster struct {
 	seats    []seat  // by number
 	free     []int32 // numbers that can be given away
 	classes  []*standing
-	running  heap    // jobs that have slots, by when their budgets are to be looked at
+	running  heap    // jobs that have slots, by when their budgets are to be looked at; microseconds
 	spent    []int32 // jobs whose budgets are spent
 	weighted []int32 // jobs that had weights at the last decision
 }
@@ -27,17 +27,13 @@ type roster struct {
 // seat is what is remembered of a job.
 type seat struct {
 	job   *mechanism.Job // nil: the number is free
-	look  messages.Time  // when its budget may be spent
 	spent bool
 	row   int // of its weights, while they are being worked out, from 1
 }
 
 func (c *Mechanism) newRoster(classes int) *roster {
 	r := &roster{rule: c.rule, reserve: c.reserve, horizon: c.horizon, number: map[messages.JobID]int32{}}
-	r.running.before = func(a, b int32) bool {
-		x, y := &r.seats[a], &r.seats[b]
-		return x.look < y.look || x.look == y.look && x.job.Job < y.job.Job
-	}
+	r.running.ties = func(a, b int32) bool { return r.seats[a].job.Job < r.seats[b].job.Job }
 	for k := range classes {
 		r.classes = append(r.classes, newStanding(r, k))
 	}
@@ -93,7 +89,7 @@ func (r *roster) leave(job messages.JobID) {
 		return
 	}
 	delete(r.number, job)
-	r.running.keep(id, false)
+	r.running.keep(id, 0, false)
 	r.spend(id, false)
 	for _, s := range r.classes {
 		s.put(id, nil, true)
@@ -111,11 +107,10 @@ func (r *roster) place(view *mechanism.View, id int32) {
 	for _, s := range r.classes {
 		s.put(id, job, out)
 	}
-	r.running.keep(id, false)
+	r.running.keep(id, 0, false)
 	if slots := mechanism.Sum(job.Running); slots > 0 && !out {
 		dearest := float64(slots) * max(job.Rate, r.reserve).Float()
-		r.seats[id].look = view.Now + r.lasts(job, dearest)
-		r.running.keep(id, true)
+		r.running.keep(id, float64(view.Now+r.lasts(job, dearest)), true)
 	}
 }
 
@@ -146,12 +141,12 @@ func (r *roster) spend(id int32, spent bool) {
 // review looks at the budgets that may be spent by now.
 func (r *roster) review(view *mechanism.View) {
 	if !r.rule.bounded() {
-		for _, id := range slices.Clone(r.running.ids) {
-			r.place(view, id)
+		for _, x := range slices.Clone(r.running.items) {
+			r.place(view, x.id)
 		}
 		return
 	}
-	for !r.running.empty() && r.seats[r.running.first()].look <= view.Now {
+	for !r.running.empty() && messages.Time(r.running.least()) <= view.Now {
 		r.place(view, r.running.first())
 	}
 }
@@ -173,11 +168,11 @@ func (r *roster) wake(now messages.Time) messages.Time {
 	first := now + never
 	if r.rule.bounded() {
 		if !r.running.empty() {
-			first = min(first, r.seats[r.running.first()].look)
+			first = min(first, messages.Time(r.running.least()))
 		}
 	} else {
-		for _, id := range r.running.ids {
-			first = min(first, now+r.lasts(r.seats[id].job, r.costs(id)))
+		for _, x := range r.running.items {
+			first = min(first, now+r.lasts(r.seats[x.id].job, r.costs(x.id)))
 		}
 	}
 	if first == now+never {
@@ -190,7 +185,7 @@ func (r *roster) wake(now messages.Time) messages.Time {
 func (r *roster) costs(id int32) (rate float64) {
 	job := r.seats[id].job
 	for _, s := range r.classes {
-		n := max(s.auction.bidders[id].running, job.Running[s.class])
+		n := max(int(s.auction.bidders[id].running), job.Running[s.class])
 		rate += float64(n) * r.rule.PriceOf(s.tariff(), r.reserve, job.Rate, job.Length)
 	}
 	return rate

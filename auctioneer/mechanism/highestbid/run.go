@@ -32,9 +32,7 @@ type run struct {
 	jobs     []traced
 	auction  *auction
 	accounts *accounts
-	end      []float64 // when the first tasks of a job will end if they go on running
-	ends     heap      // those who run, by that
-	bills    []bill    // of the times that a job ran before
+	ends     heap // those who run, by when their first tasks will end if they go on running
 	segments []segment
 	out      *Outcome
 }
@@ -46,8 +44,7 @@ type traced struct {
 	since   float64 // as of when groups are
 	running int32   // tasks
 	index   int32   // in the problem
-	open    int32   // the number of its bill while it runs
-	ran     bool
+	bill    int32   // its number, from the first start on; 0: it has not run
 	groups  []group // tasks that have not ended, in order, by the time left
 	began   float64 // when it went from no task that runs to some
 }
@@ -65,7 +62,7 @@ type segment struct {
 }
 
 func newRun(p *Problem) *run {
-	r := &run{p: p, units: p.units(), jobs: make([]traced, len(p.Jobs)), end: make([]float64, len(p.Jobs)), bills: make([]bill, len(p.Jobs)),
+	r := &run{p: p, units: p.units(), jobs: make([]traced, len(p.Jobs)),
 		auction: newAuction(p.Rule, p.Nodes), accounts: newAccounts(p.Rule), out: newOutcome(len(p.Jobs))}
 	whole := make([]group, len(p.Jobs))
 	for i := range p.Jobs {
@@ -80,9 +77,7 @@ func newRun(p *Problem) *run {
 	if r.records() {
 		r.segments = make([]segment, 0, len(r.jobs))
 	}
-	r.ends.before = func(a, b int32) bool {
-		return r.end[a] < r.end[b] || r.end[a] == r.end[b] && a < b
-	}
+	r.ends.ties = func(a, b int32) bool { return a < b }
 	return r
 }
 
@@ -94,13 +89,13 @@ func (r *run) records() bool { return r.p.Watch == nil || r.p.Rule.Price == Pivo
 func (r *run) instant() {
 	now := math.Inf(1)
 	if !r.ends.empty() {
-		now = r.end[r.ends.first()]
+		now = r.ends.least()
 	}
 	if r.next < len(r.jobs) {
 		now = min(now, r.jobs[r.next].submit)
 	}
 	r.pass(now)
-	for !r.ends.empty() && r.end[r.ends.first()] <= now {
+	for !r.ends.empty() && r.ends.least() <= now {
 		r.finish(r.ends.first())
 	}
 	for ; r.next < len(r.jobs) && r.jobs[r.next].submit <= now; r.next++ {
@@ -169,13 +164,13 @@ func (r *run) finish(id int32) {
 	}
 	r.out.Finish[t.index] = r.now / r.units.time
 	r.out.Flow[t.index] = (r.now - t.submit) / r.units.time
-	r.out.Payment[t.index] = r.amount(id)
+	r.out.Payment[t.index] = r.amount(t, r.accounts.close(t.bill))
 }
 
 // follow starts or suspends tasks of a job as the decision says.
 func (r *run) follow(id int32) {
 	t := &r.jobs[id]
-	was, has := int(t.running), r.auction.bidders[id].running
+	was, has := int(t.running), int(r.auction.bidders[id].running)
 	if has == was {
 		return
 	}
@@ -186,8 +181,8 @@ func (r *run) follow(id int32) {
 	} else if r.p.Watch != nil {
 		r.tell(t, Step{Again: t.begun(was, has, scaled(r.p.Jobs[t.index].Runtime, r.units.time))})
 	}
-	if t.cut(has); !t.ran {
-		t.ran = true
+	if t.cut(has); t.bill == 0 {
+		t.bill = r.accounts.open()
 		r.out.Start[t.index] = r.now / r.units.time
 	}
 	r.give(id, has)
@@ -200,12 +195,11 @@ func (r *run) give(id int32, tasks int) {
 		t.began = r.now
 	} else {
 		r.ends.remove(id)
-		r.bills[id] = r.bills[id].plus(r.accounts.close(t.open).times(int(t.running)))
+		r.accounts.pause(t.bill, int(t.running))
 	}
 	if t.running = int32(tasks); tasks > 0 {
-		t.open = r.accounts.open(r.auction.bidders[id].key)
-		r.end[id] = r.now + t.groups[0].left
-		r.ends.push(id)
+		r.accounts.begin(t.bill, r.auction.bidders[id].key)
+		r.ends.push(id, r.now+t.groups[0].left)
 	} else if r.records() {
 		r.segments = append(r.segments, segment{t.index, t.began / r.units.time, r.now / r.units.time})
 	}
@@ -267,9 +261,9 @@ func (t *traced) cut(n int) {
 	t.groups = out
 }
 
-// amount is what a job's bill comes to.
-func (r *run) amount(id int32) float64 {
-	job, bill := &r.p.Jobs[r.jobs[id].index], &r.bills[id]
+// amount is what a job's bill comes to, in money.
+func (r *run) amount(t *traced, bill bill) float64 {
+	job := &r.p.Jobs[t.index]
 	reserve := r.p.Reserve
 	if r.p.Rule.Capped {
 		reserve = min(reserve, job.Bid)

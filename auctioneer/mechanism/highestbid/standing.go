@@ -14,7 +14,7 @@ type standing struct {
 func newStanding(r *roster, class int) *standing {
 	s := &standing{roster: r, class: class, auction: newAuction(r.rule, 0)}
 	s.auction.ranks = true
-	s.pending.before = s.auction.better
+	s.pending.ties = s.auction.firstOf
 	return s
 }
 
@@ -29,11 +29,11 @@ func (s *standing) enter(id int32, job *mechanism.Job) {
 func (s *standing) put(id int32, job *mechanism.Job, out bool) {
 	if out {
 		s.auction.set(id, 0, 0)
-		s.pending.keep(id, false)
+		s.pending.keep(id, 0, false)
 		return
 	}
 	s.auction.set(id, job.Running[s.class], job.Pending[s.class]+suspended(job, s.class))
-	s.pending.keep(id, job.Pending[s.class] > 0)
+	s.pending.keep(id, -s.auction.bidders[id].key, job.Pending[s.class] > 0)
 }
 
 func suspended(job *mechanism.Job, class int) int {
@@ -80,7 +80,7 @@ func (s *standing) price() float64 {
 // should have: suspensions first.
 func (s *standing) directives(list []mechanism.Directive) []mechanism.Directive {
 	for _, id := range s.auction.changed {
-		if n := s.seats[id].job.Running[s.class] - s.auction.bidders[id].running; n > 0 {
+		if n := s.seats[id].job.Running[s.class] - int(s.auction.bidders[id].running); n > 0 {
 			list = append(list, s.directive(id, mechanism.Suspend, n))
 		}
 	}
@@ -103,7 +103,7 @@ func (s *standing) directive(id int32, action mechanism.Action, slots int) mecha
 // gains is how many tasks of a job are to be resumed, and how many to start.
 func (s *standing) gains(id int32) (resume, start int) {
 	job := s.seats[id].job
-	n := s.auction.bidders[id].running - job.Running[s.class]
+	n := int(s.auction.bidders[id].running) - job.Running[s.class]
 	if n <= 0 {
 		return 0, 0
 	}
