@@ -1,7 +1,6 @@
 package bank
 
 import (
-	"cmp"
 	"context"
 	"encoding/hex"
 	"errors"
@@ -96,7 +95,9 @@ func fetcher(life context.Context, c *Config) func(ledger.Sum) ([]byte, error) {
 				c.Log.Info("fetched a part of the history", zap.Uint64("first", sum.First), zap.Int("bytes", len(file)))
 				return file, nil
 			}
-			err = cmp.Or(err, failed)
+			if err == nil || messages.KindOf(failed).Retriable() { // one that may give it later
+				err = failed
+			}
 		}
 		return nil, err
 	}
@@ -160,14 +161,16 @@ func (a *archive) examine(ctx context.Context) {
 				return
 			}
 		}
-		for rest := examineRest; rest > 0; rest -= mendEvery {
-			if !pause(ctx, mendEvery) {
-				return
-			}
-			if a.store != nil {
-				a.store.Mend()
-			}
+		if !pause(ctx, examineRest) {
+			return
 		}
+	}
+}
+
+// mend tries again and again to fetch the files that could not be fetched.
+func (a *archive) mend(ctx context.Context) {
+	for pause(ctx, mendEvery) {
+		a.store.Mend()
 	}
 }
 

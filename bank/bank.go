@@ -78,6 +78,9 @@ func Start(ctx context.Context, c Config) (*Bank, error) {
 	}
 	ctx, b.cancel = context.WithCancel(ctx)
 	b.examining.Go(func() { b.archive.examine(ctx) })
+	if b.archive.store != nil {
+		b.examining.Go(func() { b.archive.mend(ctx) })
+	}
 	go b.follow(ctx)
 	return b, nil
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/candor-grid/candor/bank/ledger"
+	"github.com/candor-grid/candor/messages"
 )
 
 // TestPowerLossAtEveryOperation loses power at each operation on the files of
@@ -175,6 +176,27 @@ func TestFetchIsChecked(t *testing.T) {
 		empty := l.Hash()
 		if err := l.Restore(bytes.NewReader(r.snapshot)); err == nil || !strings.Contains(err.Error(), "was not fetched") || l.Hash() != empty {
 			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// TestRefusalsUntilAFileIsFetched: who reads records of a file that is lost is told to ask
+// again while others may still give the file, and to mend it by hand where nobody can.
+func TestRefusalsUntilAFileIsFetched(t *testing.T) {
+	r := whole(t, NewVolatile(), script(60))
+	names, _ := r.files.List()
+	var refusal error
+	l := ledger.Open(New(r.files, segmentBytes, func(ledger.Sum) ([]byte, error) { return nil, refusal }))
+	if err := l.Restore(bytes.NewReader(r.snapshot)); err != nil {
+		t.Fatal(err)
+	}
+	r.files.(*Volatile).Damage(names[1], nil)
+	for _, kind := range []messages.Kind{messages.Unavailable, messages.NotLeader, messages.Internal} {
+		refusal = messages.Errorf(kind, "refused")
+		h := l.History()
+		_, err := h.Segments()[1].Segment()
+		if err == nil || !strings.Contains(err.Error(), names[1]) || messages.KindOf(err).Retriable() != kind.Retriable() {
+			t.Errorf("%v: %v: %v", kind, messages.KindOf(err), err)
 		}
 	}
 }

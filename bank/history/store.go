@@ -114,9 +114,15 @@ func healed[T any](f *sealed, read func() (T, error)) (T, error) {
 		}
 	}
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, errOther) {
-		return found, missing(f.name, fetching)
+		err = missing(f.name, fetching)
+	} else {
+		err = damaged(f.name, err)
 	}
-	return found, damaged(f.name, err)
+	refusal := messages.AsError("", err)
+	if refusal.Kind == messages.Internal && messages.KindOf(fetching).Retriable() {
+		refusal.Kind = messages.Unavailable // another replica may give it later
+	}
+	return found, refusal
 }
 
 // lose notes that a file is damaged or gone.
