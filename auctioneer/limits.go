@@ -76,7 +76,8 @@ func (g *gate) quoting(ctx context.Context, home messages.Name) (done func(), er
 
 // enter notes that a submission is under way until it leaves, and says how many jobs its
 // account has that have not ended, with those others under way that the book does not know. Where
-// the account is far below most, those are counted too that the book does know.
+// the account is far below most, or most is 0, for no limit, those are counted too that the book
+// does know.
 func (g *gate) enter(b *book.Book, account messages.Name, key string, most int) (pending int) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -88,7 +89,7 @@ func (g *gate) enter(b *book.Book, account messages.Name, key string, most int) 
 	}
 	g.entering[account][key]++
 	pending = b.Pending(account)
-	if all := pending + len(g.entering[account]) - 1; all < most {
+	if all := pending + len(g.entering[account]) - 1; most == 0 || all < most {
 		return all
 	}
 	for other := range g.entering[account] {

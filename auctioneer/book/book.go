@@ -77,7 +77,7 @@ func (b *Book) clear() {
 			jobs: &b.jobs, clock: &b.clock},
 		dependencies: dependencies{waiters: map[messages.JobID][]messages.JobID{}, jobs: &b.jobs, watch: &b.watch, clock: &b.clock},
 		claims:       claims{jobs: &b.jobs, nodes: &b.nodes, meters: &b.meters, watch: &b.watch, clock: &b.clock},
-		effects:      effects{jobs: &b.jobs, watch: &b.watch},
+		effects:      effects{spoken: map[messages.JobID]int{}, frees: map[string]bool{}, jobs: &b.jobs, watch: &b.watch},
 		notices:      notices{waitFor: map[string]int{}, jobs: &b.jobs, watch: &b.watch, clock: &b.clock},
 		endings: endings{archive: &b.archive, notices: &b.notices, jobs: &b.jobs, index: &b.index, visitors: &b.visitors, dependencies: &b.dependencies, claims: &b.claims,
 			meters: &b.meters, effects: &b.effects, watch: &b.watch, clock: &b.clock},

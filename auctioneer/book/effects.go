@@ -31,7 +31,9 @@ const (
 
 // effects are the effects without confirmation, and the payments between jobs.
 type effects struct {
-	waiting []Effect // ascending IDs
+	waiting []Effect               // ascending IDs
+	spoken  map[messages.JobID]int // how often effects that wait speak of a job
+	frees   map[string]bool        // holds that a Release is to free
 	last    uint64
 	freed   uint64 // the last Release
 	jobs    *jobs
@@ -63,14 +65,12 @@ func (s *effects) release(hold string) {
 	if hold == "" || s.releasing(hold) {
 		return
 	}
-	s.effect(Release, 0)
-	s.waiting[len(s.waiting)-1].Hold, s.freed = hold, s.last
+	s.add(Effect{Kind: Release, Hold: hold})
+	s.freed = s.last
 }
 
 // releasing says whether a hold is about to be freed.
-func (s *effects) releasing(hold string) bool {
-	return slices.ContainsFunc(s.waiting, func(e Effect) bool { return e.Kind == Release && e.Hold == hold })
-}
+func (s *effects) releasing(hold string) bool { return s.frees[hold] }
 
 // crossed refuses a submission whose hold another try of the same submission may have
 // had freed after this one found the hold there.
@@ -86,9 +86,35 @@ func (s *effects) LastEffect() uint64 { return s.last }
 
 // effect adds one.
 func (s *effects) effect(kind EffectKind, job messages.JobID, legs ...Leg) {
+	s.add(Effect{Kind: kind, Job: job, Legs: legs})
+}
+
+// add gives an effect its number, and has it wait.
+func (s *effects) add(e Effect) {
 	s.last++
-	s.waiting = append(s.waiting, Effect{ID: s.last, Kind: kind, Job: job, Legs: legs})
+	e.ID = s.last
+	s.waiting = append(s.waiting, e)
+	s.count(&e, 1)
 	s.watch.touchEffects()
+}
+
+// count enters an effect where effects are looked for, or takes it out.
+func (s *effects) count(e *Effect, change int) {
+	speak := func(id messages.JobID) {
+		if s.spoken[id] += change; s.spoken[id] == 0 {
+			delete(s.spoken, id)
+		}
+	}
+	speak(e.Job)
+	for _, l := range e.Legs {
+		speak(l.From)
+		speak(l.To)
+	}
+	if e.Kind == Release && change > 0 {
+		s.frees[e.Hold] = true
+	} else if e.Kind == Release {
+		delete(s.frees, e.Hold)
+	}
 }
 
 // remove takes out the effects that are confirmed, and returns them.
@@ -99,6 +125,7 @@ func (s *effects) remove(confirmed map[uint64]*Confirmation) (over []Effect) {
 			wait = append(wait, e)
 		} else {
 			over = append(over, e)
+			s.count(&e, -1)
 		}
 	}
 	s.waiting = wait
@@ -107,23 +134,7 @@ func (s *effects) remove(confirmed map[uint64]*Confirmation) (over []Effect) {
 }
 
 // speaks says whether an effect speaks of a job.
-func (s *effects) speaks(id messages.JobID) bool {
-	return slices.ContainsFunc(s.waiting, func(e Effect) bool {
-		return e.Job == id || slices.ContainsFunc(e.Legs, func(l Leg) bool { return l.From == id || l.To == id })
-	})
-}
-
-// named are the jobs of which effects speak.
-func (s *effects) named() map[messages.JobID]bool {
-	named := make(map[messages.JobID]bool, len(s.waiting))
-	for i := range s.waiting {
-		named[s.waiting[i].Job] = true
-		for _, l := range s.waiting[i].Legs {
-			named[l.From], named[l.To] = true, true
-		}
-	}
-	return named
-}
+func (s *effects) speaks(id messages.JobID) bool { return s.spoken[id] > 0 }
 
 // round moves credits between jobs' accounts and the site, if everybody can pay. What a
 // visiting job pays is charged when the job has ended: its authorisation is charged once.

@@ -184,13 +184,9 @@ func (s *endings) charged(j *Job, o *Confirmation) {
 // forget drops the oldest ended jobs above the number that is retained, except for jobs
 // with open effects.
 func (s *endings) forget() {
-	if len(s.jobs.ended) <= retainEnded {
-		return
-	}
-	named := s.effects.named()
 	for len(s.jobs.ended) > retainEnded {
 		id := s.jobs.ended[0]
-		if named[id] {
+		if s.effects.speaks(id) {
 			return
 		}
 		s.jobs.ended, s.jobs.handed = s.jobs.ended[1:], max(0, s.jobs.handed-1)

@@ -358,6 +358,9 @@ func (b *Book) load(im *Image) {
 	b.jobs.ended, b.returned, b.applied, b.version = im.Ended, im.Returned, h.Markets, h.MarketsVersion
 	b.waiting, b.issued, b.answers = im.Effects, im.Tokens, h.Applied
 	b.lastSent, b.backup = h.LastNotice, h.Backup
+	for i := range b.waiting {
+		b.effects.count(&b.waiting[i], 1)
+	}
 	for _, n := range im.Notices {
 		b.notices.enter(n)
 	}

@@ -100,19 +100,12 @@ func (r *RemoteJob) brief() *Past {
 // alone, so that an image of a book that kept all records leads to the same state.
 func (s *endings) archiveOldest() {
 	most := len(s.jobs.ended) - s.archive.whole
-	if s.jobs.handed >= most {
-		return
-	}
-	if j := s.jobs.byID[s.jobs.ended[s.jobs.handed]]; j != nil && (j.claimed() || s.effects.speaks(j.ID)) { // as after each command while the bank is silent
-		return
-	}
-	named := s.effects.named()
 	for ; s.jobs.handed < most; s.jobs.handed++ {
 		j := s.jobs.byID[s.jobs.ended[s.jobs.handed]]
 		if j == nil || j.Visit != nil {
 			continue
 		}
-		if named[j.ID] || j.claimed() {
+		if s.effects.speaks(j.ID) || j.claimed() {
 			return
 		}
 		s.archive.add(Ended{Job: j})

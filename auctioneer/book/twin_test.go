@@ -3,6 +3,7 @@ package book
 import (
 	"bytes"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"reflect"
@@ -156,8 +157,17 @@ func covered(b *Book) error {
 // effective says whether the effects that wait are in order and speak of jobs that
 // are there, and whether no more is remembered than has to be.
 func effective(b *Book) error {
+	spoken, frees := map[messages.JobID]int{}, map[string]bool{}
 	for i := range b.waiting {
 		e := &b.waiting[i]
+		spoken[e.Job]++
+		for _, l := range e.Legs {
+			spoken[l.From]++
+			spoken[l.To]++
+		}
+		if e.Kind == Release {
+			frees[e.Hold] = true
+		}
 		if i > 0 && b.waiting[i-1].ID >= e.ID {
 			return fmt.Errorf("effect %d comes after %d", e.ID, b.waiting[i-1].ID)
 		}
@@ -165,7 +175,10 @@ func effective(b *Book) error {
 			return fmt.Errorf("effect %d speaks of a job that was forgotten: %+v", e.ID, e)
 		}
 	}
-	if len(b.jobs.ended) > retainEnded && !b.named()[b.jobs.ended[0]] {
+	if !maps.Equal(spoken, b.spoken) || !maps.Equal(frees, b.frees) {
+		return fmt.Errorf("effects speak of %v and free %v; noted are %v and %v", spoken, frees, b.spoken, b.frees)
+	}
+	if len(b.jobs.ended) > retainEnded && !b.effects.speaks(b.jobs.ended[0]) {
 		return fmt.Errorf("%d ended jobs are remembered, and nobody speaks of the oldest", len(b.jobs.ended))
 	}
 	return nil
