@@ -192,14 +192,14 @@ const (
 	snapshotEvery   = 10 * time.Second // how often the log's growth is looked at
 	snapshotEntries = 32768            // of the log, after which the state is written aside
 	snapshotSpent   = time.Second      // of applying, after which the state is written aside
-	snapshotShare   = 10               // the part of the time that this may take at most, one in so many
+	snapshotShare   = 10               // how much longer than to write the state it takes at least to apply what is written aside
 )
 
 // compact snapshots when the log has grown by SnapshotBytes, or has taken snapshotSpent to
-// apply: a start takes as long again. Raft itself does when the log has grown by
-// snapshotEntries.
+// apply, and snapshotShare times as long as the last snapshot took to write: a start takes
+// as long again. Raft itself does when the log has grown by snapshotEntries.
 func (m *replicated) compact() {
-	var rested time.Time // until when the state is not written because of the time
+	var took time.Duration // the last time that the state was written
 	tick := time.NewTicker(snapshotEvery / 10)
 	defer tick.Stop()
 	for {
@@ -208,15 +208,15 @@ func (m *replicated) compact() {
 			return
 		case <-tick.C:
 		}
-		began := time.Now()
-		due := m.applier.spent.Load() >= int64(snapshotSpent) && began.After(rested)
+		due := time.Duration(m.applier.spent.Load()) >= max(snapshotSpent, snapshotShare*took)
 		if m.applier.pending.Load() < m.config.SnapshotBytes && !due {
 			continue
 		}
+		began := time.Now()
 		if err := await(m.raft.Snapshot(), m.gone); err != nil && !errors.Is(err, errGone) {
 			m.config.Log.Warn("cannot write a snapshot", zap.Error(err))
 		}
-		rested = time.Now().Add(snapshotShare * time.Since(began))
+		took = time.Since(began)
 	}
 }
 

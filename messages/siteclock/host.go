@@ -74,10 +74,14 @@ func (h *Host) Now() messages.Time {
 // Known reports whether the time was compared with a majority of the hosts since the start,
 // or nobody answered for [Patience]. Until then it is what this host's own clock shows.
 func (h *Host) Known() bool {
-	h.Now()
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return h.compared || h.mono()-h.first >= Patience
+	if h.compared {
+		return true
+	}
+	now := h.mono()
+	h.believe(h.wall().Sub(0)-now, now)
+	return h.compared || now-h.first >= Patience
 }
 
 // Ahead is how far the host's own clock is ahead of the time; below 0: behind it.
