@@ -35,7 +35,6 @@ func Used(j *book.Job) string {
 		text += "; " + j.Cause
 	}
 	whole := text
-	// Attempts may end after their job. A transfer that is asked for again must say the same.
 	if lost := j.Setbacks(j.Ended, func(uint32) messages.Name { return "its node" }); lost != "" {
 		whole += "; " + lost
 	}

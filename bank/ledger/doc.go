@@ -59,7 +59,9 @@
 // # Identifiers
 //
 // The maker of a transfer chooses its identifier. The same identifier with the same
-// content gets the first result, for ever; with other content it is a Conflict.
+// content gets the first result, for ever; with other content it is a Conflict. The
+// reason of a job's transfer, and the expiry of a hold, are no such content: the
+// first stands.
 // Remembered is every answer that depended on the state: transfers done, and
 // refusals (Insufficient, NotFound, PermissionDenied, Expired, Ended and the like).
 // So a delayed copy of a refused request cannot succeed after its maker acted on the

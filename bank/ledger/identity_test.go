@@ -187,6 +187,31 @@ func TestGrantIsIdempotent(t *testing.T) {
 	b.has("ada", 10, 0)
 }
 
+// TestReasonOfAJob: a job's charge that is asked for again, when more is known of the job,
+// has the first result, and the first reason stands.
+func TestReasonOfAJob(t *testing.T) {
+	b := newBed(t)
+	b.grant("ada", 10)
+	b.do(held("h", "ada", 6))
+	charge := post("c", "h", 4)
+	charge.Job, charge.Reason = 7, "it was cancelled"
+	b.do(charge)
+	hash := b.Hash()
+	again := charge
+	again.Reason = "it was cancelled; used 3ms of processor time"
+	if b.do(again) != 4 || b.Hash() != hash {
+		t.Error("another result than the first")
+	}
+	for _, change := range []func(*messages.Transfer){
+		func(x *messages.Transfer) { x.Amount-- },
+		func(x *messages.Transfer) { x.Job++ },
+	} {
+		other := again
+		change(&other)
+		b.refuse(messages.Conflict, other)
+	}
+}
+
 // TestCollision: identifiers of the same hash are kept apart.
 func TestCollision(t *testing.T) {
 	b := newBed(t)

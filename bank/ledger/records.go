@@ -176,8 +176,13 @@ func (rs *records) recall(t *messages.Transfer) messages.TransferResult {
 
 // same reports whether two transfers under one identifier have the same
 // content. When a hold is to expire is counted from the moment of asking and
-// so differs when the same is asked again: the first expiry stands.
+// so differs when the same is asked again: the first expiry stands. What is said of
+// a job may be longer by then, as its last tasks have ended or it has a new name: the
+// first reason stands.
 func same(a, b messages.Transfer) bool {
+	if a.Job != 0 && a.Job == b.Job {
+		a.Reason = b.Reason
+	}
 	if a.Kind == messages.Hold && b.Kind == messages.Hold {
 		a.Expires = b.Expires
 	}

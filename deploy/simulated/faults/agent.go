@@ -179,7 +179,7 @@ func (a *agent) end(at messages.Attempt, how messages.Outcome) {
 	if t := a.tasks[at]; t != nil {
 		delete(a.tasks, at)
 		a.note(a.site.name, false, a.actor, "ends", at, how)
-		f := messages.Finished{Attempt: at, Outcome: how, Started: t.began, Ended: a.clock()}
+		f := messages.Finished{Attempt: at, Outcome: how, Started: t.began, Ended: a.clock(), CPU: 3e6, MaxRSS: 2 << 20}
 		if how == messages.Exited && !a.exits[at] {
 			f.ExitCode = 137
 		}

@@ -53,6 +53,7 @@ func TestSeedsThatFailed(t *testing.T) {
 		8000031937: "the second books did not know that holds lapse",
 		9000004702: "a snapshot from another replica built on a file of the history that was not on the disk",
 		9000003711: "a checker took the end of a drain for that of the next",
+		9400000043: "a charge was refused that was asked for again after a task had ended",
 		8000043969: "a checker held a leader to its duty that had been succeeded",
 	} {
 		if o := Run(Default(), seed, Sound); o.Violation != nil {
