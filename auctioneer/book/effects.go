@@ -117,18 +117,27 @@ func (s *effects) count(e *Effect, change int) {
 	}
 }
 
-// remove takes out the effects that are confirmed, and returns them.
+// remove takes out the effects that are confirmed, as a rule the oldest, and returns them.
 func (s *effects) remove(confirmed map[uint64]*Confirmation) (over []Effect) {
-	var wait []Effect
-	for _, e := range s.waiting {
-		if confirmed[e.ID] == nil {
-			wait = append(wait, e)
-		} else {
-			over = append(over, e)
-			s.count(&e, -1)
-		}
+	n := 0
+	for n < len(s.waiting) && confirmed[s.waiting[n].ID] != nil {
+		n++
 	}
-	s.waiting = wait
+	over = slices.Clone(s.waiting[:n])
+	clear(s.waiting[:n])
+	s.waiting = s.waiting[n:]
+	if n < len(confirmed) {
+		s.waiting = slices.DeleteFunc(s.waiting, func(e Effect) bool {
+			if confirmed[e.ID] == nil {
+				return false
+			}
+			over = append(over, e)
+			return true
+		})
+	}
+	for i := range over {
+		s.count(&over[i], -1)
+	}
 	s.watch.touchEffects()
 	return over
 }
