@@ -30,7 +30,14 @@ func (r *replica) keep(e book.Ended) {
 		r.archive.Begins(s.Ended)
 		return
 	}
-	r.archive.Add(&archive.Record{Summary: s, Body: body})
+	switch written := r.archive.Add(&archive.Record{Summary: s, Body: body}); {
+	case !written:
+		r.unwritten = true
+		r.lose()
+	case r.unwritten: // there is room again for what others have
+		r.unwritten = false
+		r.lack()
+	}
 }
 
 // synced is an image before which the archive is made durable: the log then may lose the
@@ -127,19 +134,25 @@ func (a *Auctioneer) complete(ctx context.Context) {
 	if a.Archive == nil {
 		return
 	}
-	wait := lackFirst
-	for sleep(ctx, wait) {
-		lacks, ended := a.lacking()
-		if !lacks {
-			wait = lackMost
-			select {
-			case <-a.replica.restored:
-				wait = lackFirst
-			default:
+	wait, next := lackFirst, time.Now().Add(lackFirst)
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-a.replica.lost:
+			if soon := time.Now().Add(lackFirst); soon.Before(next) {
+				wait, next = lackFirst, soon
 			}
 			continue
+		case <-time.After(time.Until(next)):
 		}
-		wait = min(2*wait, lackMost)
+		lacks, ended := a.lacking()
+		if wait = min(2*wait, lackMost); !lacks {
+			wait = lackMost
+		}
+		if next = time.Now().Add(wait); !lacks {
+			continue
+		}
 		a.Archive.Begins(ended)
 		if s := a.box.Status(); s.Leader == a.Replica || s.Leader == "" {
 			continue
@@ -168,25 +181,26 @@ func (a *Auctioneer) examine(ctx context.Context) {
 
 func (a *Auctioneer) examineOnce(pause func() bool) {
 	if a.Archive.Examine(pause) {
-		a.replica.damaged.Store(true)
+		a.replica.lose()
 	}
 }
 
 // lacking says whether records are missing here of jobs that the book remembers, or may be of
 // earlier ones, and when the last of them ended.
 func (a *Auctioneer) lacking() (lacks bool, ended messages.Time) {
-	about := a.Archive.About()
-	lacks = a.replica.damaged.Load()
-	a.replica.read(func(b *book.Book) {
-		for p := range b.EachPast {
-			if !a.Archive.Has(p.ID) {
-				lacks, ended = true, max(ended, p.Ended)
-			}
+	a.replica.read(func(b *book.Book) { lacks, ended = a.replica.lacking(b) })
+	return lacks || a.replica.damaged.Load(), ended
+}
+
+func (r *replica) lacking(b *book.Book) (lacks bool, ended messages.Time) {
+	for p := range b.EachPast {
+		if !r.archive.Has(p.ID) {
+			lacks, ended = true, max(ended, p.Ended)
 		}
-		if about.Fresh && !a.copied.Load() && b.Forgotten() {
-			lacks, ended = true, max(ended, b.OldestEnd())
-		}
-	})
+	}
+	if r.archive.About().Fresh && !r.copied.Load() && b.Forgotten() {
+		lacks, ended = true, max(ended, b.OldestEnd())
+	}
 	return lacks, ended
 }
 
@@ -204,7 +218,7 @@ func (a *Auctioneer) copyArchive(ctx context.Context) error {
 		}
 		switch {
 		case reply.Size == 0:
-			a.copied.Store(true)
+			a.replica.copied.Store(true)
 			a.replica.damaged.Store(false)
 			if lacks, _ := a.lacking(); !lacks {
 				a.Archive.Completed(reply.Complete)

@@ -1,6 +1,7 @@
 package auctioneer
 
 import (
+	"bytes"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -8,11 +9,14 @@ import (
 	"testing"
 	"time"
 
+	"go.uber.org/zap"
+
 	"github.com/candor-grid/candor/auctioneer/archive"
 	"github.com/candor-grid/candor/auctioneer/book"
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/bus"
 	"github.com/candor-grid/candor/messages/mailbox"
+	"github.com/candor-grid/candor/messages/siteclock"
 )
 
 // past has jobs of alice end in a book, as the log of a site tells it.
@@ -160,5 +164,48 @@ func TestAStartGoesOnWithTheArchive(t *testing.T) {
 	f.examineOnce(func() bool { return true })
 	if f.replica.Weak() == nil {
 		t.Error("the replica is not to let others lead, from whom it could copy what it lost")
+	}
+}
+
+// TestAReplicaThatLacksRecordsLetsOthersLead: a replica that an image brought up to date, or
+// whose disk had no room for a record, lacks what others have, and lists that it gives are not whole.
+func TestAReplicaThatLacksRecordsLetsOthersLead(t *testing.T) {
+	const jobs = book.RetainWhole + 50
+	bare := func(dir string) *replica {
+		records, err := archive.Open(archive.Config{Dir: dir})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = records.Close() })
+		r := newReplica(records, zap.NewNop())
+		r.time = siteclock.NewSteady(func() messages.Time { return epoch }, nil, nil)
+		return r
+	}
+	dir := t.TempDir()
+	whole := bare(dir)
+	past(t, whole, jobs)
+	if err := whole.Weak(); err != nil {
+		t.Errorf("a replica that lacks nothing: %v", err)
+	}
+	var image bytes.Buffer
+	if _, err := whole.Capture().WriteTo(&image); err != nil {
+		t.Fatal(err)
+	}
+	for name, has := range map[string]string{"its own archive": dir, "a new disk": t.TempDir()} {
+		r := bare(has)
+		if err := r.Restore(bytes.NewReader(image.Bytes())); err != nil {
+			t.Fatal(err)
+		}
+		if err := r.Weak(); (err == nil) != (has == dir) {
+			t.Errorf("with %s: %v", name, err)
+		}
+	}
+	full := bare(filepath.Join(t.TempDir(), "archive"))
+	if err := os.RemoveAll(full.archive.Dir); err != nil {
+		t.Fatal(err)
+	}
+	past(t, full, jobs)
+	if full.Weak() == nil {
+		t.Error("a replica that could not write records is to let others lead")
 	}
 }

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"go.uber.org/zap"
@@ -29,7 +28,6 @@ type Auctioneer struct {
 	histories histories
 	pastFile  pastFile
 	questions questions
-	copied    atomic.Bool // the archive of the leader was copied since the start
 
 	cancel context.CancelFunc
 	done   sync.WaitGroup

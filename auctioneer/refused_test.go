@@ -1,12 +1,16 @@
 package auctioneer
 
 import (
+	"context"
 	"maps"
 	"slices"
+	"sync/atomic"
 	"testing"
 
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/await"
+	"github.com/candor-grid/candor/messages/bus"
+	"github.com/candor-grid/candor/messages/mailbox"
 )
 
 // TestARefusedContractLeavesNoHold: of two submissions that take contracts of one quote
@@ -45,5 +49,53 @@ func TestARefusedContractLeavesNoHold(t *testing.T) {
 	wantKind(t, err, messages.Conflict)
 	if left := held(); len(left) != 1 || left[0] != "job/west/alice/a" && left[0] != "job/west/alice/b" {
 		t.Errorf("held are %q", left)
+	}
+}
+
+// deposed is the mailbox of a leader that another one has followed, and that does not know.
+type deposed struct {
+	mailbox.Mailbox
+	is atomic.Bool
+}
+
+func (m *deposed) Verify(ctx context.Context) error {
+	if m.is.Load() {
+		return mailbox.ErrNotLeader
+	}
+	return m.Mailbox.Verify(ctx)
+}
+
+// TestOnlyWhoLeadsRefuses: a leader that may have been followed by another one lacks that one's
+// jobs, and does not say of a job that there is none.
+func TestOnlyWhoLeadsRefuses(t *testing.T) {
+	box := new(deposed)
+	f := startWith(t, func(b bus.Bus) bus.Bus { return b }, func(c *Config) {
+		open := c.Open
+		c.Open = func(m mailbox.Machine) (_ mailbox.Mailbox, err error) {
+			box.Mailbox, err = open(m)
+			return box, err
+		}
+	})
+	f.submit("alice", "k", oneStage(1))
+	after := oneStage(1)
+	after.AfterJobs = []messages.JobID{7}
+	for verb, request := range map[string]any{
+		messages.VerbCancel: messages.CancelRequest{Job: 7},
+		messages.VerbHold:   messages.JobRequest{Job: 7},
+		messages.VerbSubmit: messages.SubmitRequest{Key: "after", Spec: after},
+	} {
+		data, err := messages.Marshal(request, messages.Msgpack)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ask := func(followed bool) error {
+			box.is.Store(followed)
+			_, err := f.net.Connect("alice").Request(t.Context(), messages.Subject("west", messages.Auctioneer, verb, "alice"), data)
+			return err
+		}
+		wantKind(t, ask(false), messages.NotFound)
+		if err := ask(true); !messages.KindOf(err).Retriable() {
+			t.Errorf("%s: a leader that was followed answers %v", verb, err)
+		}
 	}
 }

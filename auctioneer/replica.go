@@ -22,14 +22,16 @@ type replica struct {
 	time *siteclock.Steady
 	kick chan struct{} // something was applied
 	// archive has the records that left the book; nil: they are gone.
-	archive  *archive.Archive
-	damaged  atomic.Bool   // the archive lost records, and was not copied since
-	restored chan struct{} // an image took the place of the book
-	log      *zap.Logger
+	archive   *archive.Archive
+	unwritten bool          // the last record could not be written
+	damaged   atomic.Bool   // the archive lost records, and was not copied since
+	copied    atomic.Bool   // the archive was copied whole from who led
+	lost      chan struct{} // the archive lost records, or an image took the place of the book
+	log       *zap.Logger
 }
 
 func newReplica(a *archive.Archive, log *zap.Logger) *replica {
-	r := &replica{book: book.New(), kick: make(chan struct{}, 1), archive: a, restored: make(chan struct{}, 1), log: log}
+	r := &replica{book: book.New(), kick: make(chan struct{}, 1), archive: a, lost: make(chan struct{}, 1), log: log}
 	if a != nil {
 		r.book.Archive(r.keep)
 	}
@@ -96,11 +98,29 @@ func (r *replica) Restore(from io.Reader) error {
 	defer r.wake()
 	err := r.book.Restore(from)
 	r.time.Reached(r.book.Now())
+	if r.archive == nil {
+		return err
+	}
+	complete := r.archive.About().Complete
+	if lacks, ended := r.lacking(r.book); lacks && ended > complete { // of others the time is over, or it was said before
+		r.damaged.Store(true)
+	}
+	r.lack()
+	return err
+}
+
+// lose notes that the archive lost records which other replicas may have.
+func (r *replica) lose() {
+	r.damaged.Store(true)
+	r.lack()
+}
+
+// lack has the replica see soon what its archive lacks.
+func (r *replica) lack() {
 	select {
-	case r.restored <- struct{}{}:
+	case r.lost <- struct{}{}:
 	default:
 	}
-	return err
 }
 
 // read calls f with the book, which f must not change or keep.

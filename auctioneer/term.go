@@ -1,6 +1,7 @@
 package auctioneer
 
 import (
+	"cmp"
 	"context"
 	"sync"
 	"sync/atomic"
@@ -126,12 +127,16 @@ func (t *term) services() []bus.Service {
 const reliefWithin = time.Second
 
 // answer has a request answered, again if it was refused because markets were
-// applied meanwhile.
+// applied meanwhile. A request is refused for good only by who still leads: a leader that
+// another one has followed, and does not know it, lacks the latest jobs.
 func (t *term) answer(ctx context.Context, subject string, r bus.Request) ([]byte, error) {
 	for {
 		now := t.current.Load()
 		reply, err := now.handlers[subject](ctx, r)
-		if messages.KindOf(err) != messages.NotLeader {
+		if err == nil || messages.KindOf(err) != messages.NotLeader {
+			if err != nil && !messages.Waits(err) {
+				err = cmp.Or(t.verify(ctx), err)
+			}
 			return reply, err
 		}
 		select {

@@ -100,13 +100,14 @@ func (a *Archive) goOn() {
 	a.bytes -= a.open.Bytes
 }
 
-// Add writes the record of a job, unless it is there already. A record that cannot be
-// written is left out: the caller's work goes on, and answers say from when on all is there.
-func (a *Archive) Add(r *Record) {
+// Add writes the record of a job, unless it is there already, and reports whether the record
+// is there. One that cannot be written is left out: the caller's work goes on, and answers say
+// from when on all is there.
+func (a *Archive) Add(r *Record) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.holder(r.Summary.Job) != nil {
-		return
+		return true
 	}
 	err := a.append(r)
 	if err != nil {
@@ -122,6 +123,7 @@ func (a *Archive) Add(r *Record) {
 		}
 	}
 	a.count()
+	return err == nil
 }
 
 func (a *Archive) append(r *Record) error {

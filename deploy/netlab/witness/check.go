@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"strings"
+	"time"
 
 	"github.com/candor-grid/candor/messages"
 )
@@ -131,16 +132,20 @@ func (w *Witness) checkJobs(ctx context.Context) (map[messages.Name]map[messages
 	if err != nil {
 		return nil, err
 	}
+	jobs, err := w.allNewJobs(ctx)
+	if err != nil {
+		return nil, err
+	}
 	charged := map[messages.Name]map[messages.JobID]messages.Credits{}
 	found := map[string]int{}
-	for _, worker := range w.Workers {
+	for worker, of := range jobs {
 		charged[worker] = map[messages.JobID]messages.Credits{}
-		if err := w.newJobs(ctx, worker, func(j *messages.JobSummary) {
+		for i := range of {
+			j := &of[i]
 			found[j.Name]++
 			charged[worker][j.Job] = j.Charged
 			w.checkJob(j, ran[j.Name])
-		}); err != nil {
-			return nil, err
+			w.listed[worker] = max(w.listed[worker], j.Job)
 		}
 	}
 	for key, job := range w.jobs {
@@ -186,26 +191,47 @@ func (w *Witness) ran() (map[string]int, error) {
 	return times, err
 }
 
-// newJobs lists the jobs of a worker that were not there at the check before.
-func (w *Witness) newJobs(ctx context.Context, worker messages.Name, each func(*messages.JobSummary)) error {
-	r, newest := messages.JobsRequest{Limit: 1000}, w.listed[worker]
+// allNewJobs lists the jobs of each worker that were not there at the check before. A list may
+// say that records are missing from it: as long as one that says so lacks jobs, it is asked
+// for again.
+func (w *Witness) allNewJobs(ctx context.Context) (jobs map[messages.Name][]messages.JobSummary, err error) {
+	for begun := time.Now(); ; {
+		jobs = map[messages.Name][]messages.JobSummary{}
+		whole, n := true, 0
+		for _, worker := range w.Workers {
+			all, err := w.newJobs(ctx, worker, &whole)
+			if err != nil {
+				return nil, err
+			}
+			jobs[worker], n = all, n+len(all)
+		}
+		if whole || n >= len(w.jobs) || time.Since(begun) > w.Patience {
+			return jobs, nil
+		}
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-time.After(time.Second):
+		}
+	}
+}
+
+func (w *Witness) newJobs(ctx context.Context, worker messages.Name, whole *bool) (jobs []messages.JobSummary, err error) {
+	r := messages.JobsRequest{Limit: 1000}
 	for {
 		reply, err := ask[messages.JobsReply](ctx, w.buses[worker], w.Patience, w.subject(messages.Auctioneer, messages.VerbJobs, worker), r)
 		if err != nil {
-			return err
+			return nil, err
 		}
-		for i := range reply.Jobs {
-			j := &reply.Jobs[i]
+		*whole = *whole && reply.Complete == 0 && reply.Unreadable == 0
+		for _, j := range reply.Jobs {
 			if j.Job <= w.listed[worker] {
-				reply.More = false
-				break
+				return jobs, nil
 			}
-			newest, r.Before = max(newest, j.Job), j.Job
-			each(j)
+			jobs, r.Before = append(jobs, j), j.Job
 		}
 		if !reply.More || len(reply.Jobs) == 0 {
-			w.listed[worker] = newest
-			return nil
+			return jobs, nil
 		}
 	}
 }
