@@ -20,7 +20,7 @@ const AnySite Name = "auto"
 const (
 	MaxPeerWait    = Duration(20_000_000_000) // that a site holds back an answer for news
 	QuoteWithin    = Duration(2_000_000_000)  // that offers are waited for where nothing is said
-	MaxQuoteWithin = Duration(30_000_000_000) // that offers are waited for
+	MaxQuoteWithin = Duration(9_000_000_000)  // that offers are waited for: a service answers within 10 s
 	MaxSites       = 256                      // that one request can name
 )
 
