@@ -233,7 +233,9 @@ func TestRefused(t *testing.T) {
 // the bank signs the authorisation again. A peer that refuses that one too has refused the job,
 // and so has one for which the bank does not sign again.
 func TestAnAuthorisationIsSignedAgain(t *testing.T) {
-	by := func(key string) *messages.SignedAuthorisation { return &messages.SignedAuthorisation{Signature: []byte(key)} }
+	by := func(key string) *messages.SignedAuthorisation {
+		return &messages.SignedAuthorisation{Signature: []byte(key)}
+	}
 	old := messages.Errorf(messages.PermissionDenied, "the signature is not that of the bank")
 	for name, c := range map[string]struct {
 		asked []error // the bank's answers to the second request
