@@ -5,16 +5,12 @@ import (
 	"context"
 	"slices"
 	"sync"
-	"time"
 
 	"github.com/candor-grid/candor/auctioneer/book"
 	"github.com/candor-grid/candor/auctioneer/federation"
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/bus"
 )
-
-// offersWithin is the default time to wait for offers of other sites.
-const offersWithin = messages.Duration(2 * time.Second)
 
 // offers gathers what this site and its peers make of a job.
 type offers struct {
@@ -71,7 +67,7 @@ func (o *offers) gather(ctx context.Context, account messages.Name, r *messages.
 	if err != nil {
 		return reply, err
 	}
-	within := cmp.Or(r.Within, offersWithin)
+	within := r.Waits()
 	ctx, cancel := context.WithTimeout(ctx, within.Std())
 	defer cancel()
 	answers := make([][]messages.Offer, len(sites))

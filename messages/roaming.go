@@ -19,7 +19,8 @@ const AnySite Name = "auto"
 // Limits on what crosses between sites.
 const (
 	MaxPeerWait    = Duration(20_000_000_000) // that a site holds back an answer for news
-	MaxQuoteWithin = Duration(30_000_000_000) // that offers are waited for
+	QuoteWithin    = Duration(2_000_000_000)  // that offers are waited for where nothing is said
+	MaxQuoteWithin = Duration(9_000_000_000)  // that offers are waited for: a service answers within 10 s
 	MaxSites       = 256                      // that one request can name
 )
 
@@ -76,6 +77,9 @@ func (r *OffersRequest) Validate() error {
 	}
 	return (&QuoteRequest{Spec: r.Spec}).Validate()
 }
+
+// Waits is how long the site may wait for the offers of other sites.
+func (r OffersRequest) Waits() Duration { return cmp.Or(r.Within, QuoteWithin) }
 
 // OffersReply is what the sites that answered in time offer, by site and
 // completion, and why each of the others is not among them.

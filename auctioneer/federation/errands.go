@@ -53,6 +53,10 @@ type Errands struct {
 	lost          map[messages.Name]bool  // peers that this site has parted from
 	looking       bool                    // the bank is being asked for them
 	look          messages.Duration       // when to ask it again
+
+	// signed are authorisations that the bank signed again, of jobs whose first one the peer
+	// refused; nil: the bank is to be asked.
+	signed map[messages.JobID]*messages.SignedAuthorisation
 }
 
 // asked is a request that is not answered, or whose answer is not committed.
@@ -83,7 +87,8 @@ type destination struct {
 // for so long; rng spreads what is tried again.
 func NewErrands(authorisedFor messages.Duration, rng *rand.Rand) *Errands {
 	return &Errands{authorisedFor: authorisedFor, rng: rng, asked: map[uint64]*asked{}, destinations: map[messages.Name]*destination{},
-		queued: map[messages.JobID]messages.Name{}, underWay: map[messages.JobID]bool{}, visiting: map[messages.JobID]bool{}, sought: map[messages.JobID]bool{}}
+		queued: map[messages.JobID]messages.Name{}, underWay: map[messages.JobID]bool{}, visiting: map[messages.JobID]bool{}, sought: map[messages.JobID]bool{},
+		signed: map[messages.JobID]*messages.SignedAuthorisation{}}
 }
 
 func (e *Errands) destination(name messages.Name) *destination {
@@ -130,11 +135,17 @@ func (e *Errands) note(r *book.RemoteJob) {
 	if r.Phase == book.Over {
 		delete(e.sought, r.ID)
 	}
+	if r.Phase != book.Sending {
+		delete(e.signed, r.ID)
+	}
 }
 
-// next is [Next], or to ask for a job by name.
+// next is [Next], or to ask for a job by name, or for its authorisation again.
 func (e *Errands) next(r *book.RemoteJob) (Errand, bool) {
 	if errand, is := Next(r); is {
+		if again, refused := e.signed[r.ID]; errand == Send && refused && again == nil {
+			return Authorise, true
+		}
 		if e.lost[r.Peer] && r.Phase == book.Releasing {
 			return Release, true
 		}
@@ -182,7 +193,11 @@ func (e *Errands) round(d *destination, b *book.Book) (out []Request) {
 		if r := b.Remote(id); r != nil {
 			if errand, is := e.next(r); is && errand.to(r) == d.name {
 				e.underWay[id] = true
-				out = append(out, e.ask(errand, errand.request(r, e.authorisedFor, e.sought[id])))
+				q := errand.request(r, e.authorisedFor, e.sought[id])
+				if again := e.signed[id]; again != nil && errand == Send {
+					q.Body.(*messages.PeerSubmitRequest).Authorisation = *again
+				}
+				out = append(out, e.ask(errand, q))
 			}
 		}
 	}
@@ -265,7 +280,7 @@ func (e *Errands) Committed(now messages.Duration, b *book.Book, id uint64, err 
 func (e *Errands) answer(b *book.Book, a *asked, reply any, err error) ([]book.Step, error) {
 	d := e.destination(a.Peer)
 	r := b.Remote(a.Job)
-	if r == nil {
+	if r == nil || e.signAgain(r, a, reply, err) {
 		return nil, nil
 	}
 	step, err := a.errand.step(r, &a.Request, reply, err)
@@ -286,6 +301,26 @@ func (e *Errands) answer(b *book.Book, a *asked, reply any, err error) ([]book.S
 	}
 	step.Job = a.Job
 	return []book.Step{*step}, nil
+}
+
+// signAgain has the bank sign the authorisation of a job again that its peer refused to
+// take: it may have waited here until the peer trusts another key of the bank than that
+// which signed it. What the peer says of the second one counts.
+func (e *Errands) signAgain(r *book.RemoteJob, a *asked, reply any, err error) (again bool) {
+	switch _, before := e.signed[r.ID]; {
+	case r.Phase != book.Sending:
+		return false
+	case a.errand == Send && !before && messages.KindOf(err) == messages.PermissionDenied:
+		e.signed[r.ID] = nil
+		return true
+	case a.errand == Authorise && !messages.Waits(err):
+		e.signed[r.ID] = r.Authorisation
+		if signed, is := reply.(*messages.SignedAuthorisation); err == nil && is {
+			e.signed[r.ID] = signed
+		}
+		return true
+	}
+	return false
 }
 
 // done ends what a request was for: it is answered, and what it said is committed.

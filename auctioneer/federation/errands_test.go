@@ -119,7 +119,7 @@ const longest = messages.Duration(4 * time.Second) // a wait between tries, as a
 
 var (
 	silent = messages.Errorf(messages.Unavailable, "nobody answers")
-	forbid = messages.Errorf(messages.PermissionDenied, "no")
+	forbid = messages.Errorf(messages.Invalid, "no")
 )
 
 // A job goes from phase to phase by its errands, and what the peer says is heard.
@@ -227,6 +227,51 @@ func TestRefused(t *testing.T) {
 	tr.is(poor, book.Over, "RefusedByBank")
 	tr.is(bad, book.Over, "RefusedBySite")
 	tr.due()
+}
+
+// A job waits here while the bank's key is rotated, and its peer trusts only the new key:
+// the bank signs the authorisation again. A peer that refuses that one too has refused the job,
+// and so has one for which the bank does not sign again.
+func TestAnAuthorisationIsSignedAgain(t *testing.T) {
+	by := func(key string) *messages.SignedAuthorisation {
+		return &messages.SignedAuthorisation{Signature: []byte(key)}
+	}
+	old := messages.Errorf(messages.PermissionDenied, "the signature is not that of the bank")
+	for name, c := range map[string]struct {
+		asked []error // the bank's answers to the second request
+		key   string  // which then signed what is sent
+		says  error   // the peer
+		phase book.RemotePhase
+	}{
+		"a new key":         {[]error{nil}, "new", nil, book.There},
+		"a bank in trouble": {[]error{silent, nil}, "new", nil, book.There},
+		"refused twice":     {[]error{nil}, "new", old, book.Releasing},
+		"not signed again":  {[]error{forbid}, "old", old, book.Releasing},
+	} {
+		t.Run(name, func(t *testing.T) {
+			tr := newTrip(t)
+			id := tr.sends("east")
+			tr.answers(tr.due(messages.VerbAuthorise)[0], by("old"), nil)
+			tr.answers(tr.due(messages.VerbPeerSubmit)[0], nil, old)
+			tr.is(id, book.Sending, "Sending")
+			for _, err := range c.asked {
+				q := tr.due(messages.VerbAuthorise)[0]
+				if r := q.Body.(*messages.AuthoriseRequest); q.Peer != "" || r.Key != messages.RemoteJobKey(id) {
+					t.Errorf("%q is asked %+v", q.Peer, r)
+				}
+				tr.answers(q, by("new"), err)
+				tr.now += longest
+			}
+			q := tr.due(messages.VerbPeerSubmit)[0]
+			if got := q.Body.(*messages.PeerSubmitRequest).Authorisation.Signature; string(got) != c.key {
+				t.Errorf("signed with the %s key, want the %s one", got, c.key)
+			}
+			tr.answers(q, &messages.PeerSubmitReply{}, c.says)
+			if r := tr.book.Remote(id); r.Phase != c.phase {
+				t.Errorf("job %d is %v, want %v", id, r.Phase, c.phase)
+			}
+		})
+	}
 }
 
 // A job that is cancelled while the bank is asked is not sent, and what the bank set

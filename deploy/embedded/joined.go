@@ -41,8 +41,8 @@ func (s *share) enlist(o *server.Options, changed *Config) error {
 		switch {
 		case i < 0:
 			fresh = append(fresh, p)
-		case !reflect.DeepEqual(before[i].URLs, p.URLs) || before[i].Creds != p.Creds || before[i].CA != p.CA:
-			s.log.Warn("the configuration changes the way to a peer: start the site again for it", zap.String("peer", p.Name))
+		case !reflect.DeepEqual(before[i], p):
+			s.log.Warn("the configuration changes a peer: start the site again for it", zap.String("peer", p.Name))
 		}
 	}
 	if len(fresh) == 0 {

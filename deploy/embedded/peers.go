@@ -123,11 +123,12 @@ func (o *operator) openPeer(ctx context.Context, p Peer, before told, known []me
 			o.log.Warn("the configuration names a retired key of a peer: remove the key", zap.String("peer", p.Name), zap.String("key", p.Keys[old]))
 		}
 		was, ok := before.Peers[p.Name]
-		if known[i].Standing == messages.PeerParted && len(p.terms().merged(known[i])) == len(known[i].Keys) {
+		parted := known[i].Standing == messages.PeerParted
+		if parted && len(p.terms().merged(known[i])) == len(known[i].Keys) {
 			o.log.Warn("the configuration names a peer that was parted from: take it out, or make it a peer again with candor peer add", zap.String("peer", p.Name))
 			return nil
 		}
-		if !ok || was.same(p.terms()) || p.terms().has(known[i]) {
+		if !parted && (!ok || was.same(p.terms()) || p.terms().has(known[i])) { // the new key of one that was parted from is a new agreement
 			return nil
 		}
 		request.Keys = p.terms().merged(known[i])

@@ -106,24 +106,55 @@ func TestSitesSettle(t *testing.T) {
 	}
 }
 
+// twoKeys are public keys that the bank of a site can have.
+func twoKeys(t *testing.T, site messages.Name) (keys [2]string) {
+	t.Helper()
+	for i := range keys {
+		a, err := identity.Create(filepath.Join(t.TempDir(), "keys"), site)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if keys[i], err = a.PublicKey(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return keys
+}
+
+// After a one-sided parting a peer is none until the configuration names a key of it that
+// is new, whether the peer was taken out of the file meanwhile or not.
+func TestAPeerIsJoinedAgain(t *testing.T) {
+	t.Parallel()
+	c := firstLook(t, "west")[0]
+	c.ListenLeaf, c.Reserve = "127.0.0.1:0", 9*messages.Credit
+	keys := twoKeys(t, "east")
+	var none messages.Credits
+	for i, step := range []struct {
+		keys []string // of east, in the file; none: it is not there
+		want messages.PeerStanding
+	}{{keys[:1], messages.PeerOpen}, {keys[:1], messages.PeerParted}, {nil, messages.PeerParted}, {keys[1:], messages.PeerOpen}} {
+		if c.Peers = nil; step.keys != nil {
+			c.Peers = []Peer{{Name: "east", Keys: step.keys, Limit: 5 * messages.Credit}}
+		}
+		s := start(t, c)
+		operator := connect(t, s, "operator")
+		if p := operator.peers().Peers[0]; p.Standing != step.want || step.want == messages.PeerOpen && (p.Limit != 5*messages.Credit || !slices.Equal(p.Keys, step.keys)) {
+			t.Errorf("start %d, with the keys %v: %+v", i, step.keys, p)
+		}
+		if i == 0 {
+			request[messages.PartReply](operator, messages.Bank, messages.VerbPart, messages.PartRequest{Peer: "east", Loss: &none, Reason: "it is gone"})
+		}
+		closeSite(t, s)
+	}
+}
+
 // What the configuration says anew of a peer is told the bank; what it said
 // before is not.
 func TestConfigurationChangesPeers(t *testing.T) {
 	t.Parallel()
 	c := firstLook(t, "west")[0]
 	c.ListenLeaf, c.Reserve = "127.0.0.1:0", 9*messages.Credit
-	keys := []string{}
-	for range 2 {
-		a, err := identity.Create(filepath.Join(t.TempDir(), "keys"), "east")
-		if err != nil {
-			t.Fatal(err)
-		}
-		key, err := a.PublicKey()
-		if err != nil {
-			t.Fatal(err)
-		}
-		keys = append(keys, key)
-	}
+	keys := twoKeys(t, "east")
 	for _, step := range []struct {
 		configured, byCommand, want messages.Credits
 		key                         string

@@ -4,6 +4,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/candor-grid/candor/messages"
 )
 
 // How long an attempt waits at first: so long as the answers lately let expect, within
@@ -66,10 +68,18 @@ func (a *answers) note(subject string, took time.Duration) {
 	a.byVerb[verb] = a.byVerb[verb].after(took)
 }
 
+// patient is a request whose answer may come as late as it says, because who answers waits
+// for others.
+type patient interface{ Waits() messages.Duration }
+
 // firstPatience is how long the first attempt of a request waits on a bus.
-func firstPatience(b Bus, subject string) time.Duration {
+func firstPatience(b Bus, subject string, request any) time.Duration {
+	patience := attemptTimeout
 	if m, measures := b.(answering); measures {
-		return m.answerTimes().attempt(subject)
+		patience = m.answerTimes().attempt(subject)
 	}
-	return attemptTimeout
+	if p, waits := request.(patient); waits {
+		patience = max(patience, p.Waits().Std()+leastAttempt)
+	}
+	return patience
 }

@@ -12,7 +12,8 @@ import (
 
 // How long [Call] waits. An attempt waits attemptTimeout for its answer, or less where
 // answers are measured to come sooner (see [answers]), and one second more for each 100 kB
-// of its payload. After steadyAttempts without an answer each
+// of its payload. The answers before say nothing about a request that waits for others: see
+// [patient]. After steadyAttempts without an answer each
 // attempt waits twice as long as the one before, so that a slow site does not get more and
 // more requests; but at most RequestTimeout, within which every service answers. A refused
 // attempt, as while nobody leads, does not lengthen the wait. Between two attempts
@@ -47,7 +48,7 @@ func CallInto(ctx context.Context, b Bus, subject string, request, reply any) er
 		ctx, cancel = context.WithTimeout(ctx, RequestTimeout)
 		defer cancel()
 	}
-	patience := firstPatience(b, subject)
+	patience := firstPatience(b, subject, request)
 	encode := encoder(b, subject, request)
 	unanswered := 0
 	unproven := false // the attempt before was refused as Unproven

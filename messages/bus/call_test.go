@@ -118,6 +118,48 @@ func TestCallWaitsLongerForWhoDoesNotAnswer(t *testing.T) {
 	})
 }
 
+// late is a bus whose answers take so long, lately much less.
+type late struct {
+	Bus
+	answers
+	takes time.Duration
+	asked int
+}
+
+func (l *late) answerTimes() *answers { return &l.answers }
+
+func (l *late) Request(ctx context.Context, _ string, _ []byte) ([]byte, error) {
+	l.asked++
+	select {
+	case <-time.After(l.takes):
+		return messages.Marshal(messages.OffersReply{}, messages.Msgpack)
+	case <-ctx.Done():
+		return nil, noAnswer(ctx, "s")
+	}
+}
+
+// A request for offers is sent once, though one of the sites is waited for in vain, and all
+// answered at once before.
+func TestCallAwaitsWhoWaitsForOthers(t *testing.T) {
+	for _, within := range []time.Duration{0, 500 * time.Millisecond, 5 * time.Second} {
+		synctest.Test(t, func(t *testing.T) {
+			r := messages.OffersRequest{Within: messages.Duration(within)}
+			l := &late{takes: r.Waits().Std() + time.Millisecond}
+			const subject = "candor.west.auctioneer.offers.alice"
+			for range 20 {
+				l.note(subject, 5*time.Millisecond)
+			}
+			began := time.Now()
+			if _, err := Call[messages.OffersReply](t.Context(), l, subject, r); err != nil {
+				t.Error(err)
+			}
+			if took := time.Since(began); took != l.takes || l.asked != 1 {
+				t.Errorf("offers that take %v were asked for %d times, and took %v", l.takes, l.asked, took)
+			}
+		})
+	}
+}
+
 // moody is a bus that answers each attempt with the next of some errors, and then
 // with the last one.
 type moody struct {

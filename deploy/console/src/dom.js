@@ -16,10 +16,14 @@ export function h(tag, attributes, ...children) {
   return el;
 }
 
+// unsafe is what the command line replaces too: characters that are no text, or turn the
+// direction of what follows.
+const unsafe = /(?![\n\t])[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu;
+
 function add(el, children) {
   for (const child of children) {
     if (Array.isArray(child)) add(el, child);
-    else if (child !== undefined && child !== null && child !== false) el.append(child);
+    else if (child !== undefined && child !== null && child !== false) el.append(typeof child === "string" ? child.replace(unsafe, "·") : child);
   }
 }
 

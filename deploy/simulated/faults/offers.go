@@ -7,9 +7,6 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// offersWithin is how long a leader waits for the offers of other sites.
-const offersWithin = 2 * second
-
 // offers asks all sites what they expect to make of a job, and answers in time, whoever
 // has not answered, with the site of the best offer; with its own if there is none.
 func (l *leader) offers(spec *messages.JobSpec, answer func(any)) {
@@ -22,7 +19,7 @@ func (l *leader) offers(spec *messages.JobSpec, answer func(any)) {
 			all = append(all, federation.Screened(s.name, []messages.Offer{reply.(messages.Offer)}, l.r.clock())...)
 		})
 	}
-	l.after(&l.r.host.host, offersWithin, func() {
+	l.after(&l.r.host.host, messages.QuoteWithin, func() {
 		over = true
 		best, _ := federation.Choose(spec, l.r.clock(), all)
 		l.check(l.site, bestOf(spec, all, best))

@@ -1,0 +1,137 @@
+//go:build browser
+
+package browser
+
+import (
+	"context"
+	"net/url"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/chromedp/chromedp"
+	"github.com/nats-io/nats-server/v2/server"
+
+	"github.com/candor-grid/candor/bank/clearing"
+	"github.com/candor-grid/candor/deploy/embedded"
+	"github.com/candor-grid/candor/deploy/identity"
+	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/await"
+	"github.com/candor-grid/candor/messages/bus"
+)
+
+// ill is a text of a peer that is no line of a page: it would run a script, clear a terminal,
+// and turn what follows around.
+const ill = hostile + "\x1b[2J\u009b31m\u202e\u200b\r\n"
+
+// impostor answers a site in the name of its peer north, with ill words alone: its server's
+// name, its bank's refusals, and what it says of a job. It pays alice, too.
+func impostor(t *testing.T, leaf string, creds []byte, key clearing.Signer) {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "west.creds")
+	if err := os.WriteFile(file, creds, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	o := &server.Options{Host: "127.0.0.1", Port: server.RANDOM_PORT, NoSigs: true, NoLog: true, ServerName: "<script>window.hacked=1</script>"}
+	o.LeafNode.Remotes = []*server.RemoteLeafOpts{{URLs: []*url.URL{{Scheme: "nats-leaf", Host: leaf}}, Credentials: file}}
+	s, err := server.NewServer(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Start()
+	t.Cleanup(s.Shutdown)
+	if !s.ReadyForConnections(time.Minute) {
+		t.Fatal("the server of the impostor takes no connections")
+	}
+	b, err := bus.Connect(bus.Config{URL: s.ClientURL(), Name: messages.ServiceIdentity("north")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = b.Close() })
+	said := func(id messages.JobID) messages.JobSummary {
+		return messages.JobSummary{Job: id, Account: ill, Name: ill, Market: ill, State: messages.Running, Reason: ill, Message: ill, Payer: ill, Tasks: 1, Running: 1}
+	}
+	service := bus.Service{Name: "impostor", Version: "1.0.0"}
+	serve := func(actor, verb string, h bus.Handler) {
+		service.Endpoints = append(service.Endpoints, bus.Endpoint{Name: verb, Subject: messages.PeerVerb{Actor: actor, Verb: verb}.Subject("west", "north"), Handle: h})
+	}
+	refuse := func(context.Context, bus.Request) ([]byte, error) {
+		return nil, messages.Errorf(messages.Unavailable, "%s", ill)
+	}
+	serve(messages.Bank, messages.VerbInstruct, refuse)
+	serve(messages.Bank, messages.VerbPosition, refuse)
+	serve(messages.Auctioneer, messages.VerbPeerTasks, refuse)
+	serve(messages.Auctioneer, messages.VerbPeerSubmit, bus.Handle(messages.VerbPeerSubmit, func(_ context.Context, _ messages.Name, r messages.PeerSubmitRequest) (messages.PeerSubmitReply, error) {
+		return messages.PeerSubmitReply{Job: said(r.Job)}, nil
+	}))
+	serve(messages.Auctioneer, messages.VerbPeerJob, bus.Handle(messages.VerbPeerJob, func(_ context.Context, _ messages.Name, r messages.JobRequest) (messages.JobDetail, error) {
+		return messages.JobDetail{JobSummary: said(r.Job), Stages: []messages.StageStatus{{Name: ill, Tasks: 1, Running: 1}}}, nil
+	}))
+	serve(messages.Auctioneer, messages.VerbPeerWhy, bus.Handle(messages.VerbPeerWhy, func(_ context.Context, _ messages.Name, r messages.JobRequest) (messages.WhyReply, error) {
+		return messages.WhyReply{Job: r.Job, Reason: ill, Message: ill, Change: []string{ill}}, nil
+	}))
+	if _, err := b.Serve(service); err != nil {
+		t.Fatal(err)
+	}
+	pays, err := clearing.SignInstructions(key, messages.Instructions{From: "north", To: "west", First: 1, Known: clearing.Beginning("north", "west"), At: messages.TimeOf(time.Now()),
+		List: []messages.Instruction{{Kind: messages.InstructPay, Account: "alice", Amount: messages.Credit, Reason: hostile + "\u202e\u200b"}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	if _, err := bus.Call[messages.SignedReceipt](ctx, b, messages.PeerVerb{Actor: messages.Bank, Verb: messages.VerbInstruct}.Subject("north", "west"), pays); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestWordsOfAPeer: what a peer says is shown as text of one line, on Sites and where users see
+// their jobs there.
+func TestWordsOfAPeer(t *testing.T) {
+	chromium(t)
+	keys := func(name messages.Name) (dir, public string, a *identity.Authority) {
+		dir = filepath.Join(t.TempDir(), "keys")
+		a, err := identity.Create(dir, name)
+		if err == nil {
+			public, err = a.PublicKey()
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		return dir, public, a
+	}
+	west, _, authority := keys("west")
+	_, north, key := keys("north")
+	s := start(t, func(c *embedded.Config) {
+		c.Site, c.Keys, c.ListenLeaf = "west", west, "127.0.0.1:0"
+		c.Peers = []embedded.Peer{{Name: "north", Keys: []string{north}, Limit: 500 * messages.Credit}}
+	})
+	creds, err := authority.IssueLink("north")
+	if err != nil {
+		t.Fatal(err)
+	}
+	impostor(t, s.Info().Leaf, creds, key)
+	spec := messages.JobSpec{Name: "away", Budget: messages.Credit, Stages: []messages.Stage{{Name: "main", Script: "true"}}}
+	job := ask[messages.SubmitReply](s, "alice", messages.Auctioneer, messages.VerbSubmit, messages.SubmitRequest{Key: "k", Spec: spec, Site: "north"}).Job
+	await.Until(t, "the peer has spoken of the job", func() bool {
+		return ask[messages.JobDetail](s, "alice", messages.Auctioneer, messages.VerbJob, messages.JobRequest{Job: job}).State == messages.Running
+	})
+	w := browse(t)
+	for _, look := range []struct {
+		account     messages.Name
+		path, shows string
+	}{{"operator", "sites", "<script>"}, {"operator", "alerts", ""}, {"alice", "jobs", "away"}, {"alice", "money", "From site north: <img"}, {"alice", "job/" + job.String(), "<script>"}} {
+		w.connect(s, look.account)
+		w.open(look.path)
+		w.shows(look.shows)
+		var hacked, strange bool
+		var raw string
+		w.run(chromedp.Evaluate(`"hacked" in window`, &hacked), chromedp.Evaluate(`document.querySelector("main img, main script, main iframe") !== null`, &strange),
+			chromedp.Evaluate(`[...document.documentElement.outerHTML.matchAll(/.{0,40}[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u200b-\u200f\u202a-\u202e\u2066-\u2069].{0,40}/gs)].join("\n")`, &raw))
+		if hacked || strange || raw != "" {
+			t.Errorf("page %s: a script ran %v, an element is there %v, and so is %q", look.path, hacked, strange, raw)
+		}
+	}
+	w.fine()
+}

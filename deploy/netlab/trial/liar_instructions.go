@@ -1,0 +1,239 @@
+package trial
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/nats-io/nkeys"
+
+	"github.com/candor-grid/candor/bank/clearing"
+	"github.com/candor-grid/candor/deploy/netlab"
+	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/bus"
+)
+
+// answerWithin bounds what the liar waits for an answer: what is refused as passing is
+// not said again for longer.
+const answerWithin = 3 * time.Second
+
+// send has the bank of the victim take instructions.
+func (l *liar) send(ctx context.Context, signed messages.SignedInstructions) (r messages.SignedReceipt, err error) {
+	ctx, cancel := context.WithTimeout(ctx, answerWithin)
+	defer cancel()
+	return bus.Call[messages.SignedReceipt](ctx, l.Bus, l.Subject(messages.Bank, messages.VerbInstruct), signed)
+}
+
+// says signs instructions under numbers and a running total of the liar's choice.
+func (l *liar) says(ctx context.Context, first uint64, known messages.RunningTotal, list ...messages.Instruction) ([]messages.TransferResult, error) {
+	signed, err := clearing.SignInstructions(l.Key, messages.Instructions{From: l.Name, To: l.To, First: first, List: list, Known: known, At: messages.TimeOf(time.Now())})
+	if err != nil {
+		return nil, err
+	}
+	l.said = append(l.said, signed)
+	r, err := l.send(ctx, signed)
+	if err == nil && r.Receipt.Total.Number > l.in.Number {
+		l.in = r.Receipt.Total
+	}
+	return r.Receipt.Outcomes, err
+}
+
+// next says instructions under the numbers that are next.
+func (l *liar) next(ctx context.Context, list ...messages.Instruction) ([]messages.TransferResult, error) {
+	return l.says(ctx, l.in.Number+1, l.in, list...)
+}
+
+// refused wants that instructions moved nothing.
+func (l *liar) refused(what string, outcomes []messages.TransferResult, err error) {
+	for _, o := range outcomes {
+		if err == nil && o.Amount != 0 {
+			l.breaks("%s %s, and moved %v", l.Name, what, o.Amount)
+		}
+	}
+}
+
+func pays(amount messages.Credits) messages.Instruction {
+	return messages.Instruction{Kind: messages.InstructPay, Account: accomplice, Amount: amount}
+}
+
+// overcharges charges a user's authorisation above its amount, then for its amount twice,
+// and that of a job which is not its own.
+func (l *liar) overcharges(ctx context.Context) error {
+	l.mu.Lock()
+	id := ""
+	if l.trusted != nil {
+		id = l.trusted.Authorisation.Authorisation.ID
+	}
+	l.mu.Unlock()
+	if id == "" {
+		return errors.New("no job came to it")
+	}
+	charge := func(id string, amount messages.Credits) messages.Instruction {
+		return messages.Instruction{Kind: messages.InstructCharge, ID: id, Amount: amount}
+	}
+	outcomes, err := l.next(ctx, charge(id, 2*liarBudget))
+	l.refused("charges more than was authorised", outcomes, err)
+	if _, err = l.next(ctx, charge(id, liarBudget)); err != nil {
+		return err
+	}
+	outcomes, err = l.next(ctx, charge(id, liarBudget))
+	l.refused("charges twice", outcomes, err)
+	outcomes, err = l.next(ctx, charge(messages.RemoteJobAuthorisation(2), messages.Credit), charge("alice/1", messages.Credit))
+	l.refused("charges what it was not authorised to", outcomes, err)
+	return nil
+}
+
+// settlesAlone pays its accomplice up to its limit, settles that in a cycle that only it
+// has closed, and so on.
+func (l *liar) settlesAlone(ctx context.Context) error {
+	outcomes, err := l.next(ctx, pays(10*liarLimit))
+	l.refused("pays ten times its limit", outcomes, err)
+	for cycle := range uint64(12) {
+		for _, amount := range []messages.Credits{liarLimit, liarLimit / 4, liarLimit / 16, messages.Credit} {
+			if _, err := l.next(ctx, pays(amount)); err != nil {
+				return err
+			}
+		}
+		if _, err := l.next(ctx, messages.Instruction{Kind: messages.InstructSettle, Cycle: cycle + 1, Amount: 2 * liarLimit}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// What a user of each honest site pays one of the other.
+var remitted = []messages.Credits{3 * messages.Credit, 7 * messages.Credit}
+
+// othersSettle has users of the two honest sites pay one another, and wants that a cycle
+// between these sites is settled, in which the liar takes no part.
+func (l *liar) othersSettle(ctx context.Context, all []*member) error {
+	for i, m := range all {
+		if _, err := m.Candor(ctx, users[2], "remit", users[2]+"@"+all[1-i].Name, remitted[i].String()); err != nil {
+			return err
+		}
+	}
+	if err := everyone(all, func(m *member) error { return l.paid(ctx, m) }); err != nil {
+		return err
+	}
+	for _, m := range all {
+		if _, err := ask[messages.SignedPosition](ctx, m, messages.Bank, messages.VerbClose, messages.CloseRequest{Cycle: 1}); err != nil {
+			return err
+		}
+	}
+	for _, command := range [][]string{{"peer", "list"}, {"peer", "list", "--json"}} {
+		if err := l.prints(ctx, netlab.Operator, command...); err != nil {
+			return err
+		}
+	}
+	net, err := ask[messages.NettingReport](ctx, l.victim, messages.Bank, messages.VerbNet, messages.CycleRequest{})
+	if err != nil || len(net.Payments) > 1 || slices.ContainsFunc(net.Positions, func(p messages.Position) bool { return p.Site == l.Name }) {
+		l.breaks("the report of the cycle takes what %s says: %+v, %v", l.Name, net, err)
+	}
+	return everyone(all, func(m *member) error {
+		return within(ctx, patience, func(ctx context.Context) error {
+			p, err := ask[messages.SignedPosition](ctx, m, messages.Bank, messages.VerbClose, messages.CloseRequest{})
+			if err != nil {
+				return err
+			}
+			for _, leg := range p.Position.Legs {
+				if leg.Peer != l.Name && leg.Final && leg.Paid+leg.Received >= remitted[1]-remitted[0] {
+					return nil
+				}
+			}
+			return fmt.Errorf("%s has not settled: %+v", m.Name, p.Position.Legs)
+		})
+	})
+}
+
+// paid waits until a site knows of both payments between the honest sites.
+func (l *liar) paid(ctx context.Context, m *member) error {
+	return within(ctx, patience, func(ctx context.Context) error {
+		peers, err := ask[messages.PeersReply](ctx, m, messages.Bank, messages.VerbPeers, messages.Empty{})
+		for _, p := range peers.Peers {
+			if volume := p.Sent.Volume + p.Received.Volume; err == nil && p.Peer != l.Name && volume < remitted[0]+remitted[1] {
+				err = fmt.Errorf("%s and %s have exchanged %v", m.Name, p.Peer, volume)
+			}
+		}
+		return err
+	})
+}
+
+// repeats sends everything again, the latest first.
+func (l *liar) repeats(ctx context.Context) error {
+	before, err := l.had(ctx)
+	if err != nil {
+		return err
+	}
+	for _, signed := range slices.Backward(l.said) {
+		_, _ = l.send(ctx, signed) // a refusal, or the first answer
+	}
+	if now, err := l.had(ctx); err != nil || now != before {
+		l.breaks("%s says again what it said, and %s has %v in place of %v: %v", l.Name, accomplice, now, before, err)
+	}
+	return nil
+}
+
+// forges uses numbers that are far ahead, or that were used, and running totals that are
+// not those of the books. From the first that is signed and wrong, there is a dispute.
+func (l *liar) forges(ctx context.Context) error {
+	ahead := l.in
+	ahead.Number += 7
+	owed := l.in
+	owed.Owed -= liarLimit
+	for what, say := range map[string]func() ([]messages.TransferResult, error){
+		"leaves numbers out":                func() ([]messages.TransferResult, error) { return l.says(ctx, l.in.Number+1000, l.in, pays(1)) },
+		"uses the number 2^63":              func() ([]messages.TransferResult, error) { return l.says(ctx, 1<<63, l.in, pays(1)) },
+		"uses the number 0":                 func() ([]messages.TransferResult, error) { return l.says(ctx, 0, l.in, pays(1)) },
+		"has an answer that nobody gave":    func() ([]messages.TransferResult, error) { return l.says(ctx, l.in.Number+1, ahead, pays(1)) },
+		"has another total":                 func() ([]messages.TransferResult, error) { return l.says(ctx, l.in.Number+1, owed, pays(1)) },
+		"gives an old number other content": func() ([]messages.TransferResult, error) { return l.says(ctx, l.in.Number, l.in, pays(2), pays(2)) },
+	} {
+		outcomes, err := say()
+		l.refused(what, outcomes, err)
+		if err == nil && len(outcomes) == 0 {
+			l.breaks("%s %s, and is not refused", l.Name, what)
+		}
+	}
+	p, err := l.standing(ctx)
+	if err == nil && p.Dispute == "" {
+		l.breaks("%s notes no dispute with %s", l.victim.Name, l.Name)
+	}
+	outcomes, sent := l.next(ctx, pays(1), messages.Instruction{Kind: messages.InstructSettle, Cycle: 30, Amount: liarLimit})
+	l.refused("pays and settles during a dispute", outcomes, sent)
+	return err
+}
+
+// signsOld has the victim's operator trust another key, and give the liar other terms
+// afterwards: the old key must stay refused.
+func (l *liar) signsOld(ctx context.Context) error {
+	old := l.Key
+	fresh, err := nkeys.CreateAccount()
+	if err != nil {
+		return err
+	}
+	l.Key = fresh
+	if err := errors.Join(l.terms(ctx, true), l.terms(ctx, false)); err != nil {
+		return err
+	}
+	l.Key = old
+	if outcomes, err := l.next(ctx, pays(1)); err == nil {
+		l.breaks("%s signs with a retired key, and is answered: %+v", l.Name, outcomes)
+	}
+	if err := l.terms(ctx, true); messages.KindOf(err) != messages.Invalid {
+		l.breaks("the retired key of %s is trusted again: %v", l.Name, err)
+	}
+	l.Key = fresh
+	return nil
+}
+
+// leaves says that it parts, and pays and settles once more.
+func (l *liar) leaves(ctx context.Context) error {
+	if _, err := l.next(ctx, messages.Instruction{Kind: messages.InstructPart}); err != nil {
+		return err
+	}
+	outcomes, err := l.next(ctx, pays(2*liarLimit), messages.Instruction{Kind: messages.InstructSettle, Cycle: 31, Amount: liarLimit})
+	l.refused("pays and settles after it has parted", outcomes, err)
+	return nil
+}
