@@ -196,13 +196,13 @@ audit: ## the table of lies of every mechanism, of the log AUDIT_TRACE, row by r
 	@test -n "$(AUDIT_TRACE)" || { echo "AUDIT_TRACE: name a log of the Parallel Workloads Archive"; exit 2; }
 	@$(GO) build -trimpath -buildvcs=false -tags $(TAGS) -o $(AUDIT_ROWS)/candor ./cmd/candor
 	@echo "| market | jobs | $(LIES) | control |" | sed 's/,/ | /g; p; s/[^|]*/---/g; s/^---//; s/---$$//'
-	@market=$$(mktemp); trap 'rm -f "$$market"' EXIT; trap 'exit 130' INT TERM; failed=0; since=$$(date +%s); \
+	@market=$$(mktemp); trap 'rm -f "$$market"*' EXIT; trap 'exit 130' INT TERM; failed=0; since=$$(date +%s); \
 	of=$$(cat $(AUDIT_ROWS)/candor $(AUDIT_TRACE) | cksum); for m in $(AUDITED); do \
 	row=$(AUDIT_ROWS)/$$(echo "$$of $$m $(AUDIT) $(LIES)" | cksum | cut -d ' ' -f 1); \
 	echo "mechanism: $${m%%:*}" | sed 's|/|\n|g; s/=/: /g' > "$$market"; \
 	test -e $$row || { $(AUDIT_ROWS)/candor audit --row --trace $(AUDIT_TRACE) --market "$$market" $(AUDIT) --lies $(LIES) \
-	$$(test -z "$${m#*:}" || echo --zero "$${m#*:}") > $$row.new && mv $$row.new $$row; } || { failed=1; row=$$row.new; }; \
-	echo "| \`$${m%%:*}\` $$(cat $$row)"; done; \
+	$$(test -z "$${m#*:}" || echo --zero "$${m#*:}") > "$$market.row" && mv "$$market.row" $$row; } || { failed=1; row="$$market.row"; }; \
+	echo "| \`$${m%%:*}\` $$(cat "$$row")"; done; \
 	echo "these rows took $$((($$(date +%s) - since) / 60)) minutes"; exit $$failed
 
 clean: ## remove what was built
