@@ -139,7 +139,9 @@
 // apart from it 1.7 [−2.1, 5.5], about the length −0.012 [−0.017, −0.007]; a second job that nobody needs
 // 9 [−12, 31]; a slow job loses 1.3 [1.3, 1.4], as it is ended. Three false names gain 28 [10, 47] times
 // the value. By their best lie about the value after the fact 13 jobs gain, 1,119 times the value at
-// most. With all actors (30 jobs) nothing is gained on average by a job that exits with 1 or is cancelled when
+// most. Of the 510 jobs of make audit, a second job that nobody needs, of another account of the liar, surely gains,
+// 15 [0.12, 30] times the value: it raises taxes, of which both accounts get a part. One of the same
+// account gains nothing, −12 [−30, 6]. With all actors (30 jobs) nothing is gained on average by a job that exits with 1 or is cancelled when
 // its results are there, by one that is cancelled and submitted again, and by ghosts that are cancelled.
 //
 // Tried live, with four jobs on one slot, of which the liar's is worth 20 and waits behind one of 80 and before
