@@ -189,12 +189,20 @@ AUDITED ?= proportional:weights proportional/alpha=1:weights highest-bid:deadlin
 	backfill:value,deadline,length,arrival,ghosts,slow fairshare:value,deadline,length,arrival,ghosts,slow
 AUDIT ?= --from 30d --to 45d --nodes 3 --parallel skip --scale-load 2 --jobs 170 --seeds 3
 LIES = value,deadline,length,arrival,split,names,collusion,three,delay,slow,ghosts,weights,joint
-audit: build ## the table of lies of every mechanism, of the log AUDIT_TRACE, row by row; fails where a claimed zero is none
+# A row that holds is kept in AUDIT_ROWS, for the same program, log and flags: an audit that is
+# interrupted goes on where it was. The program has no stamp of a commit, so that changed pages change no row.
+AUDIT_ROWS ?= bin/audit
+audit: ## the table of lies of every mechanism, of the log AUDIT_TRACE, row by row; fails where a claimed zero is none
 	@test -n "$(AUDIT_TRACE)" || { echo "AUDIT_TRACE: name a log of the Parallel Workloads Archive"; exit 2; }
+	@$(GO) build -trimpath -buildvcs=false -tags $(TAGS) -o $(AUDIT_ROWS)/candor ./cmd/candor
 	@echo "| market | jobs | $(LIES) | control |" | sed 's/,/ | /g; p; s/[^|]*/---/g; s/^---//; s/---$$//'
-	@market=$$(mktemp); trap 'rm -f "$$market"' EXIT; failed=0; since=$$(date +%s); for m in $(AUDITED); do \
-	echo "mechanism: $${m%%:*}" | sed 's|/|\n|g; s/=/: /g' > "$$market"; printf '| `%s` ' "$${m%%:*}"; \
-	./bin/candor audit --row --trace $(AUDIT_TRACE) --market "$$market" $(AUDIT) --lies $(LIES) $$(test -z "$${m#*:}" || echo --zero "$${m#*:}") || failed=1; done; \
+	@market=$$(mktemp); trap 'rm -f "$$market"*' EXIT; trap 'exit 130' INT TERM; failed=0; since=$$(date +%s); \
+	of=$$(cat $(AUDIT_ROWS)/candor $(AUDIT_TRACE) | cksum); for m in $(AUDITED); do \
+	row=$(AUDIT_ROWS)/$$(echo "$$of $$m $(AUDIT) $(LIES)" | cksum | cut -d ' ' -f 1); \
+	echo "mechanism: $${m%%:*}" | sed 's|/|\n|g; s/=/: /g' > "$$market"; \
+	test -e $$row || { $(AUDIT_ROWS)/candor audit --row --trace $(AUDIT_TRACE) --market "$$market" $(AUDIT) --lies $(LIES) \
+	$$(test -z "$${m#*:}" || echo --zero "$${m#*:}") > "$$market.row" && mv "$$market.row" $$row; } || { failed=1; row="$$market.row"; }; \
+	echo "| \`$${m%%:*}\` $$(cat "$$row")"; done; \
 	echo "these rows took $$((($$(date +%s) - since) / 60)) minutes"; exit $$failed
 
 clean: ## remove what was built

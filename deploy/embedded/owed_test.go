@@ -52,9 +52,9 @@ func TestOwedForWhatWasHad(t *testing.T) {
 		if end.name == "is cancelled" {
 			request[messages.CancelReply](alice, messages.Auctioneer, messages.VerbCancel, messages.CancelRequest{Job: id})
 		}
-		// A second of ten for the whole, half of it contended: 2 credits. More where
-		// processes are slow.
-		if job := alice.final(id); job.Charged < 2*messages.Credit || job.Charged > budget/2 {
+		// A second is owed for as a whole, half of it contended: 20 credits. Less if the site
+		// notices late that the others wait; time is in whole microseconds.
+		if job := alice.final(id); job.Charged < 2*messages.Credit || job.Charged > budget/2+messages.Credit/1000 {
 			t.Errorf("a job that %s is charged %v", end.name, job.Charged)
 		}
 	}

@@ -178,6 +178,47 @@ func TestALiveMarketLevies(t *testing.T) {
 	}
 }
 
+// TestAChargeByTheTimeTakenInvitesOverbids is why taxes are of declared lengths: those say from
+// which value on the front job runs, and it must pay that value. If it paid for the shorter time
+// that it then takes, a job worth less would run by bidding more, and gain.
+func TestAChargeByTheTimeTakenInvitesOverbids(t *testing.T) {
+	r := rand.New(rand.NewPCG(7, 8))
+	const queues = 3000
+	gainers, gains := 0, []float64{}
+	for range queues {
+		value, loss := float64(1+r.IntN(100)), 0.0 // of the others for a second
+		for range 1 + r.IntN(4) {
+			loss += float64(r.IntN(6))
+		}
+		declared := float64(1 + r.IntN(20))
+		took := declared * r.Float64()
+		payoff := func(bid, charged float64) float64 {
+			taxes, _ := Pivot([]Stake{{Gain: bid, Most: math.Inf(1)}, {Gain: -loss * declared, Least: math.Inf(-1)}})
+			if !stands([]float64{bid, -loss * declared}) {
+				return -taxes[0]
+			}
+			return value - taxes[0]*charged/declared
+		}
+		if payoff(1e6, declared) > payoff(value, declared) {
+			t.Fatalf("%v, losses of %v a second, %v s: a larger bid gains", value, loss, declared)
+		}
+		gain := payoff(1e6, took) - payoff(value, took)
+		if gain > 0 {
+			gainers++
+		}
+		gains = append(gains, max(0, gain)/value)
+	}
+	var mean, squares float64
+	for _, x := range gains {
+		mean += x / queues
+		squares += x * x / queues
+	}
+	if gainers < queues/10 {
+		t.Errorf("only %d of %d gain, so that taxes could be of the time that is taken", gainers, queues)
+	}
+	t.Logf("%d of %d gain, %.4f ± %.4f of the value", gainers, queues, mean, 1.96*math.Sqrt((squares-mean*mean)/queues))
+}
+
 // TestSolvePivot: the document of candor solve.
 func TestSolvePivot(t *testing.T) {
 	out := solve(t, `{"queue":[{"v":100,"r":10},{"d":2,"r":1,"account":"ben"},{"d":3,"r":1},{"d":1,"r":1,"account":"ben"}],"pricing":"pivot"}`)

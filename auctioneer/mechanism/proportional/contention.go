@@ -78,8 +78,8 @@ func (c *Contention) Level(slots int) float64 {
 }
 
 // WholeAfter is the slot time after which a job owes for its whole budget: a job that
-// had less owes less, in proportion.
-const WholeAfter = messages.Duration(10e9)
+// had less owes less, in proportion. It is short, since jobs of less owe less for the same work.
+const WholeAfter = messages.Duration(1e9)
 
 // Had is what a job had of its slots.
 type Had struct {

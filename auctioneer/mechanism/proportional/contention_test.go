@@ -88,7 +88,7 @@ func TestOwed(t *testing.T) {
 	}{
 		{Had{Time: 400 * s, Contended: 400 * s}, 1000},
 		{Had{Time: 400 * s, Contended: 100 * s}, 250},
-		{Had{Time: 4 * s, Contended: 4 * s}, 400},
+		{Had{Time: 4 * s / 10, Contended: 4 * s / 10}, 400},
 		{Had{Time: 400 * s}, 0},
 		{Had{}, 0},
 	} {
@@ -97,6 +97,16 @@ func TestOwed(t *testing.T) {
 		}
 	}
 	mech := live(t, 0.5)
+	// A job of ten seconds or more in two halves once owed half: see doc.go.
+	rapid.Check(t, func(t *rapid.T) {
+		half := Had{Time: messages.Duration(rapid.Int64Range(int64(s), int64(1e6*s)).Draw(t, "time"))}
+		half.Contended = messages.Duration(rapid.Int64Range(0, int64(half.Time)).Draw(t, "contended"))
+		h := Had{Time: 2 * half.Time, Contended: 2 * half.Contended}
+		budget := messages.Credits(rapid.Int64Range(0, int64(messages.MaxCredits)/2).Draw(t, "budget"))
+		if whole, halves := h.Owed(2*budget), 2*half.Owed(budget); math.Abs(float64(whole-halves)) > 2 {
+			t.Fatalf("%+v owes %d, its halves %d", h, whole, halves)
+		}
+	})
 	rapid.Check(t, func(t *rapid.T) {
 		budget := messages.Credits(rapid.Int64Range(0, int64(messages.MaxCredits)).Draw(t, "budget"))
 		var h Had

@@ -79,7 +79,7 @@
 //
 // # What a job owes
 //
-// A job owes B · a · c of its budget B. The part a is its slot time over ten seconds,
+// A job owes B · a · c of its budget B. The part a is its slot time over one second,
 // and 1 from then on ([WholeAfter]). The contention c in [0, 1] is the mean, over its slot
 // time, of the level of the class ([Contention.Level]): 0 while there is a slot for every
 // task that could run, else the chance that two draws of accounts, each in proportion
@@ -95,6 +95,17 @@
 // count: a job of many tasks that do nothing, and one that works, would pay next to
 // nothing if each task had its part of the budget. So a job that ends early owes as one
 // that was completed then.
+//
+// Splitting. A job in two halves, each with half of the budget, owes as the whole does, as long as
+// each half has a second of slot time; with ten seconds in place of one, halves of short
+// jobs owed 46 % less. At α below 1 the halves have a larger share together, 2^(1−α) to 1
+// before both are compared with the others, so that they complete sooner, and contend for more of
+// their time. Simulated, among four accounts with jobs of 16 to 160 tasks on 8 slots (300 draws), two halves
+// completed 8.4 [7.7, 9.0] % sooner and paid 9.8 [7.9, 11.7] % more, and four quarters 14.8
+// [13.8, 15.8] % sooner for 14.9 [11.4, 18.4] % more; at α = 1 they completed later, by 2.2 [1.8, 2.5] and
+// 6.1 [5.3, 6.9] %, for the same. On four days of the KTH SP2 log on 60 slots (150 jobs of one or more tasks), two halves
+// gained −0.010 [−0.021, 0.002] of the value of a deadline, and −6 [−24, 12] times the value where each second
+// of waiting costs. Parts that have less than a second of slots each do pay less, in proportion.
 //
 // What is outside of it: a task that keeps its slot after its work is done, while nobody
 // waits, lowers the mean c; it keeps nobody from a slot by that. Two accounts of one

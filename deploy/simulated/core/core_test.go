@@ -3,6 +3,7 @@ package core
 import (
 	"fmt"
 	"math"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
@@ -334,6 +335,53 @@ func TestBudgetsBySizeSlowShortJobsDown(t *testing.T) {
 	if !(inverse < equal && equal < fifo && fifo < size) {
 		t.Errorf("inverse %v, equal %v, first come %v, by size %v", inverse, equal, fifo, size)
 	}
+}
+
+// TestTwoHalvesPayWhatTheWholePays: a job of many short tasks, among three others, pays no less
+// in two halves of half the budget. With alpha below 1 the halves have a larger share
+// together than the whole, and complete a little sooner.
+func TestTwoHalvesPayWhatTheWholePays(t *testing.T) {
+	const markets, runs, accounts = 60, 6, 4
+	var sooner, paid float64
+	for k := range uint64(markets) {
+		r := rand.New(rand.NewPCG(k, 9))
+		var widths [accounts]int
+		var budgets [accounts]float64
+		for i := range widths {
+			widths[i], budgets[i] = 8*(2+r.IntN(3)), math.Exp(r.NormFloat64())
+		}
+		var finish, pays [2]float64
+		for parts := 1; parts <= 2; parts++ {
+			p := &Problem{Market: byDefault(rules.Proportional), Work: &workload.Workload{Nodes: 8, Parallel: workload.Split, Users: make([]int64, accounts), Groups: []int64{1}}}
+			for i := range widths {
+				for n := range parts {
+					if i == 0 || n == 0 {
+						of := 1 + (parts-1)*max(0, 1-i)
+						p.Work.Jobs = append(p.Work.Jobs, workload.Job{Number: int64(len(p.Bids) + 1), Line: len(p.Bids) + 1, Runtime: 0.25, Width: widths[i] / of, User: i})
+						p.Bids = append(p.Bids, bids.Bid{Value: 1, Rate: 1, Length: 1, Deadline: math.Inf(1), Budget: budgets[i] / float64(of)})
+					}
+				}
+			}
+			for range runs {
+				p.Seed++
+				o, err := Run(p)
+				if err != nil {
+					t.Fatal(err)
+				}
+				last := 0.0
+				for i := range parts {
+					last = max(last, o.Jobs[i].Finish)
+					pays[parts-1] += o.Jobs[i].Paid.Float()
+				}
+				finish[parts-1] += last
+			}
+		}
+		sooner, paid = sooner+(1-finish[1]/finish[0])/markets, paid+(pays[1]/pays[0])/markets
+	}
+	if paid < 1 || sooner > 0.15 {
+		t.Errorf("two halves pay %.3f of the whole, and take %.3f less", paid, sooner)
+	}
+	t.Logf("two halves pay %.3f of the whole, and take %.3f less", paid, sooner)
 }
 
 // TestRunsThatBeginWhereAnotherEnded: what becomes of the jobs after an instant is the same if

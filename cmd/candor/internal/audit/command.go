@@ -78,7 +78,8 @@ Gains are parts of the job's value. The kinds ends and cancel run every message
 of every actor, and take long.
 
 Each lie needs a run of the market: study a few days of a log (--from, --to).
-After an interrupt (Ctrl-C), the report has what was done by then.
+After an interrupt (Ctrl-C), the report has what was done by then. With --row
+the exit code is then not 0.
 
 With --keep, the page Honesty of a site's console shows the report, with its
 date and settings: name the state directory of the site. The last report of
@@ -146,6 +147,8 @@ func (o *options) run(c *cobra.Command) error {
 		}
 	}
 	switch {
+	case o.row && c.Context().Err() != nil:
+		return messages.Errorf(messages.Unavailable, "interrupted: the row is of the searches that were done by then; run the command again for a whole row")
 	case d.Pays:
 		return &Pays{fmt.Sprintf("lying pays: a lie gains %.4g of a job's value, above the threshold of %g", d.Largest, o.threshold)}
 	case len(d.Failed) > 0:

@@ -2,6 +2,7 @@ package audit
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -92,6 +93,19 @@ func TestFixedLiesDecideTheExitCode(t *testing.T) {
 		if err != nil || !strings.HasPrefix(text, "| ") || strings.Count(text, "\n") != 1 {
 			t.Errorf("deadline, %v: %v %s", flags, err, text)
 		}
+	}
+}
+
+// TestAnInterruptedRowIsNoRow: who keeps rows keeps none of a part of the jobs.
+func TestAnInterruptedRowIsNoRow(t *testing.T) {
+	ended, end := context.WithCancel(context.Background())
+	end()
+	c := Command()
+	c.SetArgs([]string{"--trace", trace(t), "--nodes", "2", "--jobs", "20", "--lies", "value", "--row", "--market", "fifo"})
+	c.SetOut(io.Discard)
+	c.SetErr(io.Discard)
+	if err := c.ExecuteContext(ended); messages.KindOf(err) != messages.Unavailable {
+		t.Errorf("interrupted: %v", err)
 	}
 }
 
