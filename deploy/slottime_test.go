@@ -2,6 +2,7 @@ package deploy_test
 
 import (
 	"container/heap"
+	"fmt"
 	"math/rand/v2"
 	"testing"
 	"time"
@@ -125,30 +126,42 @@ func (r *rack) serve(q *state.Request) {
 	})
 }
 
+// newRack returns a node with slots and jobs of so many tasks as there is time for, each of
+// which takes as long as said.
+func newRack(t *testing.T, seed uint64, slots int, takes ...time.Duration) *rack {
+	rng := rand.New(rand.NewPCG(seed, 5))
+	r := &rack{t: t, rng: rng, now: 1e6, agent: state.New([]messages.ClassSlots{{Class: "cpu", Slots: slots}}, rng), book: book.New(),
+		runs: map[messages.Attempt]bool{}, takes: map[messages.JobID]messages.Duration{}}
+	for i, took := range takes {
+		key := fmt.Sprint(i)
+		r.takes[messages.JobID(i+1)] = messages.Duration(took)
+		r.apply(book.Command{Submit: &book.Submit{Account: "alice", Key: key, Payer: "alice", Hold: key, Held: 100, Spec: &messages.JobSpec{
+			Market: "main", Budget: 100, Stages: []messages.Stage{{Name: "all", Class: "cpu", Tasks: 1 << 20}}}}})
+	}
+	return r
+}
+
+// run passes time.
+func (r *rack) run(d time.Duration) {
+	r.act()
+	for end := r.now.Add(messages.Duration(d)); r.now < end; {
+		next := heap.Pop(&r.due).(event)
+		if n := r.book.Node("n"); n != nil && len(n.Used) > 0 {
+			r.used += messages.Duration(n.Used[0]) * next.at.Sub(r.now)
+		}
+		r.now = next.at
+		next.do()
+	}
+}
+
 // TestShortAndLongTasksPayForTheirTime: jobs whose tasks take 1 ms and 20 ms share slots.
 // Their tasks, most of which begin before the leader hears of the end of another, pay for
-// what they took; what an exchange adds to some is the same for both. All of them together pay
-// for the time of the slots, to the microsecond.
+// what they took and for a part of an exchange. All of them together pay for the time of
+// the slots, to the microsecond.
 func TestShortAndLongTasksPayForTheirTime(t *testing.T) {
-	for seed := range uint64(8) {
-		slots := 1 + int(seed%3)
-		offer := []messages.ClassSlots{{Class: "cpu", Slots: slots}}
-		rng := rand.New(rand.NewPCG(seed, 5))
-		r := &rack{t: t, rng: rng, now: 1e6, agent: state.New(offer, rng), book: book.New(), runs: map[messages.Attempt]bool{},
-			takes: map[messages.JobID]messages.Duration{1: messages.Duration(time.Millisecond), 2: messages.Duration(20 * time.Millisecond)}}
-		for _, key := range []string{"short", "long"} {
-			r.apply(book.Command{Submit: &book.Submit{Account: "alice", Key: key, Payer: "alice", Hold: key, Held: 100, Spec: &messages.JobSpec{
-				Market: "main", Budget: 100, Stages: []messages.Stage{{Name: "all", Class: "cpu", Tasks: 1 << 20}}}}})
-		}
-		r.act()
-		for end := r.now.Add(messages.Duration(20 * time.Second)); r.now < end; {
-			next := heap.Pop(&r.due).(event)
-			if n := r.book.Node("n"); n != nil && len(n.Used) > 0 {
-				r.used += messages.Duration(n.Used[0]) * next.at.Sub(r.now)
-			}
-			r.now = next.at
-			next.do()
-		}
+	for seed := range uint64(6) {
+		r := newRack(t, seed, 1+int(seed%3), time.Millisecond, 20*time.Millisecond)
+		r.run(10 * time.Second)
 		var all messages.Duration
 		for id, took := range r.takes {
 			j := r.book.Job(id)
@@ -163,6 +176,22 @@ func TestShortAndLongTasksPayForTheirTime(t *testing.T) {
 		}
 		if all != r.used {
 			t.Errorf("seed %d: jobs had slots for %v, the slots had tasks for %v", seed, all, r.used)
+		}
+	}
+}
+
+// TestSlotsOfShortTasksAreBusy: where a task takes 1 ms and an exchange 2 ms, slots are
+// busy all the time; without tasks at hand they are for a quarter of it.
+func TestSlotsOfShortTasksAreBusy(t *testing.T) {
+	for _, slots := range []int{2, 8} {
+		for within, least := range map[time.Duration]float64{0: 0.2, state.AheadWithin: 0.95} {
+			r := newRack(t, 1, slots, time.Millisecond)
+			r.agent.SetAhead(within)
+			r.run(time.Second)
+			busy := float64(r.book.Job(1).Stages[0].Done) / float64(1000*slots)
+			if busy < least || busy > 1 || within == 0 && busy > 0.5 {
+				t.Errorf("%d slots with tasks at hand for %v did %.3f of what they can", slots, within, busy)
+			}
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package book
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/candor-grid/candor/messages"
@@ -99,5 +100,43 @@ func TestDrainedNodeClaimsNothingAhead(t *testing.T) {
 	s.apply(Command{Drain: &Drain{Node: "n1", Until: s.at + 100}})
 	if g := s.exchange(3, id, 2, 2); len(g) != 0 {
 		t.Errorf("a node that drains has %v ahead", g)
+	}
+}
+
+// TestAheadOnASlotThatIsTaken: the leader gave the slot to another task before it heard
+// that the agent had given the slot to one that was ahead, which is ended, and owes nothing.
+// Where the slot is free, or its task was told to end, the one that was ahead has it.
+func TestAheadOnASlotThatIsTaken(t *testing.T) {
+	for _, how := range []string{"taken", "free", "leaving"} {
+		t.Run(how, func(t *testing.T) {
+			s := newSite(t)
+			s.register("n1", 7, 1)
+			id, other := s.submit("a", mapStage(3)), s.submit("b", mapStage(3))
+			first := s.exchange(1, id, 1, 0)[0]
+			next := s.exchange(2, other, 1, 1)[0]
+			s.at += 1000
+			seq := uint64(3)
+			switch d := (&Decide{Market: "main", Suspend: []messages.Attempt{first.Attempt}}); how {
+			case "leaving":
+				s.apply(Command{Decide: &Decide{Market: "main", Requeue: []messages.Attempt{first.Attempt}}})
+			case "taken":
+				s.apply(Command{Decide: d})
+				s.exchange(seq, id, 1, 0)
+				seq++
+			default:
+				s.apply(Command{Decide: d})
+			}
+			s.at += 1000
+			s.exchange(seq, other, 0, 0, s.passed(first, next, 900))
+			n, st := s.Node("n1"), &s.Job(other).Stages[0]
+			if stops := slices.Contains(n.Stop, next.Attempt); stops != (how == "taken") || n.Used[0] != 1 {
+				t.Fatalf("it is to end: %v, %d slots have tasks", stops, n.Used[0])
+			}
+			s.at += 1000
+			s.exchange(seq+1, other, 0, 0, messages.Finished{Attempt: next.Attempt, Outcome: messages.Stopped})
+			if _, had := s.Used(s.Job(other), s.at); had != 0 || st.Running != 0 || len(st.Again) != 1 {
+				t.Errorf("it owes for %v, %d run, %d again", had, st.Running, len(st.Again))
+			}
+		})
 	}
 }
