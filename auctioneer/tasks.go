@@ -132,6 +132,9 @@ func (s *taskSearch) latest(stage int, index uint32, t *book.Task, p *book.Kept)
 	out.Claimed, out.Ended = t.Claimed, t.Ended
 	if t.Phase == book.Claimed {
 		c := s.book.Nodes()[t.Node].Claims[out.Task]
+		if c.Halt == book.Ahead {
+			return out
+		}
 		out.Suspended = c.PausedBy(s.now)
 		out.Ran = max(0, s.now.Sub(t.Claimed)-out.Suspended)
 		return out
@@ -165,6 +168,8 @@ func (s *taskSearch) state(r messages.TaskRef, t *book.Task) string {
 		return "Suspended"
 	case book.Gathers:
 		return "Gathering"
+	case book.Ahead:
+		return "Pending"
 	}
 	return "Running"
 }

@@ -42,7 +42,7 @@ func reason(j *book.Job) string {
 // allSuspended says whether every claimed task of a job has had to leave its slot.
 func allSuspended(j *book.Job) bool {
 	for i := range j.Stages {
-		if s := &j.Stages[i]; s.Running > s.Suspended {
+		if s := &j.Stages[i]; s.Running-s.Ahead > s.Suspended {
 			return false
 		}
 	}

@@ -67,6 +67,7 @@
 //	vector      what a market publishes to agents: for each class, the weight of each job
 //	claim       an agent asks for a task on a free slot, of a job that it drew by the weights
 //	grant       the answer to a claim: an attempt to run. The bank's grants are credits that an operator issues
+//	ahead       granted to a node before it has a slot for it: at hand there, and neither running nor paid for
 //	exchange    the one request of an agent to the leader: what has ended, what it claims, and the lease's renewal
 //	lease       how long an agent may run tasks without an answer to an exchange
 //	directive   a word of the leader to one agent between exchanges: stop, suspend, serve other markets

@@ -19,6 +19,10 @@ type RegisterRequest struct {
 	Leaving bool `json:"leaving,omitempty"`
 }
 
+// MaxAhead bounds how many tasks a node may have at hand for each slot of a class, before
+// they have a slot.
+const MaxAhead = 64
+
 // MaxSuspended bounds how many suspended tasks a node can keep.
 const MaxSuspended = 1 << 20
 
@@ -42,6 +46,8 @@ type Exchange struct {
 	Seq      uint64     `json:"seq"`
 	Finished []Finished `json:"finished"`
 	Claims   []Claim    `json:"claims"`
+	// Sent is when it was sent, also again, on the agent's clock: see [Successor].
+	Sent Time `json:"sent,omitempty" wire:"trim"`
 }
 
 // Claim asks for tasks of one job on slots of one class.
@@ -50,6 +56,9 @@ type Claim struct {
 	Class  Name  `json:"class"`
 	Job    JobID `json:"job"` // sampled from the vector
 	Slots  int   `json:"slots"`
+	// Ahead is how many tasks of the class the node may have at hand in all, beside those
+	// on slots: they wait there for the next slot that becomes free.
+	Ahead int `json:"ahead,omitempty" wire:"trim"`
 }
 
 // Finished reports the end of an attempt.
@@ -63,6 +72,15 @@ type Finished struct {
 	MaxRSS   int64    `json:"max_rss"`        // bytes
 	Detail   string   `json:"detail"`         // why it could not start, or was ended
 	Lost     int64    `json:"lost,omitempty"` // bytes of its output that were not kept
+	// Next is the attempt that got its slot before its end was reported; nil: none.
+	Next *Successor `json:"next,omitempty" wire:"trim"`
+}
+
+// Successor is an attempt granted ahead that has got a slot. At is when, on the clock of
+// [Exchange.Sent], which has any zero.
+type Successor struct {
+	Attempt Attempt `json:"attempt"`
+	At      Time    `json:"at"`
 }
 
 // Outcome is how an attempt ended.
@@ -128,6 +146,9 @@ type Grant struct {
 	Array   int64   `json:"array"` // the task's array index
 	// Position is 1 + the position of the task that this task repeats; 0: it repeats none.
 	Position uint32 `json:"position,omitempty" msgpack:"-"`
+	// Ahead: the attempt has no slot yet. It begins on the next that is free, or is given
+	// back as stopped.
+	Ahead bool `json:"ahead,omitempty" wire:"trim" msgpack:"-"`
 }
 
 // Place is the position in its stage that the task goes by: of the task it repeats, if any.

@@ -21,6 +21,9 @@ const (
 	RulesUncounted = 2
 	// RulesMany is the value from which the book takes MaxActive jobs.
 	RulesMany = 3
+	// RulesAhead is the value from which the book notes when nodes exchange and which tariffs
+	// there were, so that tasks can divide the time of a slot.
+	RulesAhead = 4
 	// MaxKept bounds the attempts of a job that are kept: the first ones of each stage
 	// that came to nothing, in equal parts.
 	MaxKept = 64
@@ -61,14 +64,15 @@ func (t *Task) MaxRSS() int64 { return int64(t.Memory) << 10 }
 
 // attemptEnded notes how the latest attempt of a task ended; f is nil if nobody
 // reported the end.
-func (c *claims) attemptEnded(r messages.TaskRef, paused messages.Duration, why messages.EndReason, f *messages.Finished) {
+func (c *claims) attemptEnded(r messages.TaskRef, h NodeClaim, why messages.EndReason, f *messages.Finished) {
 	if c.clock.rules < RulesAttempts {
 		return
 	}
 	j := c.jobs.byID[r.Job]
 	t := &j.Stages[r.Stage].Tasks[r.Index]
+	paused := h.PausedBy(c.clock.now)
 	t.Reason, t.Paused = why, ticks(paused)
-	k := Kept{Stage: r.Stage, Index: r.Index, Attempt: t.Attempt, Node: t.Node, Reason: why, Claimed: t.Claimed, Ended: c.clock.now, Paused: paused}
+	k := Kept{Stage: r.Stage, Index: r.Index, Attempt: t.Attempt, Node: t.Node, Reason: why, Claimed: t.Claimed, Ended: cmp.Or(h.until, c.clock.now), Paused: paused}
 	if f != nil {
 		k.Exit, k.CPU, k.MaxRSS, k.Detail = int32(f.ExitCode), min(max(f.CPU, 0), maxCPU), max(f.MaxRSS, 0), f.Detail
 		t.CPU, t.Memory = ticks(k.CPU), uint32(min(k.MaxRSS>>10, math.MaxUint32))

@@ -91,16 +91,25 @@ func invariant(b *Book) error {
 func claimed(b *Book) error {
 	held := map[messages.TaskRef]int{}
 	for _, n := range b.inOrder {
-		used := make([]int, len(n.Slots))
+		used, ahead := make([]int, len(n.Slots)), make([]int, len(n.Slots))
 		for r, h := range n.Claims {
 			held[r]++
-			if i := n.class(h.Class); i >= 0 && h.Halt != Suspended {
+			switch i := n.class(h.Class); {
+			case i < 0 || h.Halt == Suspended:
+			case h.Halt == Ahead:
+				ahead[i]++
+			default:
 				used[i]++
 			}
 			if j := b.byID[r.Job]; j != nil {
 				if t := j.Stages[r.Stage].Tasks[r.Index]; t.Phase != Claimed || t.Attempt != h.Attempt {
 					return fmt.Errorf("node %s holds %v.%d, but the task is %v by attempt %d", n.Name, r, h.Attempt, t.Phase, t.Attempt)
 				}
+			}
+		}
+		for i := range ahead {
+			if ahead[i] != n.waiting(i) {
+				return fmt.Errorf("node %s has %v claims ahead, its claims are %v", n.Name, n.Ahead, ahead)
 			}
 		}
 		if !slices.Equal(used, n.Used) {
@@ -149,9 +158,9 @@ func tallied(b *Book, j *Job, stage int) error {
 			going++
 		}
 	}
-	if seen.Suspended != s.Suspended || seen.Gathering != s.Gathering || seen.Leaving != s.Leaving {
-		return fmt.Errorf("job %d stage %d counts %d suspended, %d gathering, %d leaving; its claims say %d, %d, %d",
-			j.ID, stage, s.Suspended, s.Gathering, s.Leaving, seen.Suspended, seen.Gathering, seen.Leaving)
+	if seen.Suspended != s.Suspended || seen.Gathering != s.Gathering || seen.Leaving != s.Leaving || seen.Ahead != s.Ahead {
+		return fmt.Errorf("job %d stage %d counts %d suspended, %d gathering, %d leaving, %d ahead; its claims say %d, %d, %d, %d",
+			j.ID, stage, s.Suspended, s.Gathering, s.Leaving, s.Ahead, seen.Suspended, seen.Gathering, seen.Leaving, seen.Ahead)
 	}
 	if j.Spec.Stages[stage].Gang && j.Active() && !s.Broken && going > 0 && going+s.Suspended+s.Done != s.Total {
 		return fmt.Errorf("job %d stage %d: %d of a gang of %d run, %d are done", j.ID, stage, going, s.Total, s.Done)
@@ -507,14 +516,18 @@ func command(rt *rapid.T, attempts []messages.Attempt, seqs map[string]uint64) C
 	if rapid.Bool().Draw(rt, "advance") {
 		seqs[node]++
 	}
-	x := &Exchange{Node: node, Session: session, Seq: seqs[node], Rules: uint8(rapid.IntRange(0, RulesHealth).Draw(rt, "rules")), Claims: []Claim{{Class: "map", Slots: 2, Jobs: []messages.JobID{job, job%4 + 1}}}}
+	x := &Exchange{Node: node, Session: session, Seq: seqs[node], Rules: uint8(rapid.IntRange(0, RulesHealth).Draw(rt, "rules")), Claims: []Claim{{Class: "map", Slots: 2, Jobs: []messages.JobID{job, job%4 + 1}, Ahead: rapid.IntRange(0, 3).Draw(rt, "ahead")}}}
+	x.Sent = messages.Time(rapid.Int64().Draw(rt, "sent"))
 	for range min(2, len(attempts)) {
 		x.Finished = append(x.Finished, messages.Finished{
 			Attempt:  rapid.SampledFrom(attempts).Draw(rt, "attempt"),
 			Outcome:  messages.Outcome(rapid.IntRange(0, 3).Draw(rt, "outcome")),
 			ExitCode: rapid.IntRange(0, 1).Draw(rt, "exit"),
-			Started:  1, Ended: 1,
 		})
+		if rapid.Bool().Draw(rt, "passes") {
+			next := &messages.Successor{Attempt: rapid.SampledFrom(attempts).Draw(rt, "next"), At: messages.Time(rapid.Int64().Draw(rt, "at"))}
+			x.Finished[len(x.Finished)-1].Next = next
+		}
 	}
 	return Command{Exchange: x}
 }

@@ -141,7 +141,7 @@ func (x *exchanges) giveBack(r messages.TaskRef, h NodeClaim, why messages.EndRe
 	}
 	s := &j.Stages[r.Stage]
 	s.Running--
-	x.claims.attemptEnded(r, h.PausedBy(x.clock.now), h.Why, nil)
+	x.claims.attemptEnded(r, h, h.Why, nil)
 	s.cancelled(&s.Tasks[r.Index], x.clock.now)
 	x.watch.touch(j.ID)
 	x.conclude(j, int(r.Stage))

@@ -1,24 +1,28 @@
 package book
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/candor-grid/candor/messages"
 )
 
-// claims are the tasks that nodes have claimed. A claim runs, gathers, is suspended
-// or is leaving; its stage counts the last three.
+// claims are the tasks that nodes have claimed. A claim runs, gathers, is suspended,
+// is leaving or waits for a slot; its stage counts the last four.
 type claims struct {
-	jobs   *jobs
-	nodes  *nodes
-	meters *meters
-	watch  *watch
-	clock  *clock
+	notices *notices
+	jobs    *jobs
+	nodes   *nodes
+	meters  *meters
+	watch   *watch
+	clock   *clock
 }
 
 // tally adds a claim to the counts of its stage, or with by −1 takes it off.
 func (s *Stage) tally(h NodeClaim, by int) {
 	switch {
+	case h.Halt == Ahead:
+		s.Ahead += by
 	case h.Leaving:
 		s.Leaving += by
 	case h.Halt == Suspended:
@@ -68,6 +72,59 @@ func (c *claims) turn(node uint32, r messages.TaskRef, to NodeClaim) {
 	}
 	n.Claims[r] = to
 	c.watch.touchNode(node)
+}
+
+// begin gives a claim that was made ahead the slot that it had from an instant on.
+func (c *claims) begin(n *Node, r messages.TaskRef, at messages.Time) NodeClaim {
+	h := n.Claims[r]
+	c.uncount(r, h)
+	n.wait(h.Class, -1)
+	n.use(h.Class, 1)
+	h.Halt, h.Since = Goes, 0
+	n.Claims[r] = h
+	if j := c.jobs.byID[r.Job]; j != nil {
+		j.Stages[r.Stage].tally(h, 1)
+		c.started(j, r, at)
+		c.watch.touch(j.ID)
+	}
+	return h
+}
+
+// started notes from when on a task has its slot.
+func (c *claims) started(j *Job, r messages.TaskRef, at messages.Time) {
+	s := &j.Stages[r.Stage]
+	s.Tasks[r.Index].Claimed = at
+	s.Started = cmp.Or(s.Started, at)
+	if j.State == messages.Waiting {
+		j.State, j.Started = messages.Running, at
+		if c.meters.tariffs[j.Spec.Market] != nil {
+			c.meters.enlist(j)
+		}
+		c.notices.event(j, messages.NotifyStart)
+	}
+}
+
+// putBack undoes a claim that was made ahead and has not begun: it is none of the
+// attempts that came to nothing. Its number is not used again.
+func (x *exchanges) putBack(n *Node, r messages.TaskRef, h NodeClaim) {
+	x.claims.uncount(r, h)
+	delete(n.Claims, r)
+	n.wait(h.Class, -1)
+	j := x.jobs.byID[r.Job]
+	if j == nil {
+		return
+	}
+	s := &j.Stages[r.Stage]
+	t := &s.Tasks[r.Index]
+	x.watch.touch(j.ID)
+	s.Running--
+	if h.Why == messages.EndTaskCancelled && j.Active() {
+		s.cancelled(t, x.clock.now)
+		x.conclude(j, int(r.Stage))
+		return
+	}
+	t.Phase = Pending
+	s.Again = append(s.Again, r.Index)
 }
 
 // claimOf returns the valid claim of an attempt and where it is.
@@ -156,7 +213,7 @@ func (c *claims) runs(j *Job, r messages.TaskRef) bool {
 		return false
 	}
 	_, h, ok := c.claimOf(messages.Attempt{Task: r, Number: tasks[r.Index].Attempt})
-	return ok && !h.Leaving
+	return ok && !h.Leaving && h.Halt != Ahead
 }
 
 // running are the tasks of a job that run.
@@ -239,7 +296,7 @@ func (c *claims) breakGang(j *Job, stage int, by blame) {
 		case Done:
 			s.Done--
 			s.Running++ // which again takes off
-			c.attemptEnded(r, t.PausedTime(), messages.EndGang, nil)
+			c.attemptEnded(r, NodeClaim{Paused: t.PausedTime()}, messages.EndGang, nil)
 			c.again(j, s, r.Index)
 		}
 	}
@@ -265,7 +322,7 @@ func (c *claims) giveBack(r messages.TaskRef, h NodeClaim, why messages.EndReaso
 	}
 	s := &j.Stages[r.Stage]
 	if t := &s.Tasks[r.Index]; t.Phase == Claimed && t.Attempt == h.Attempt {
-		c.attemptEnded(r, h.PausedBy(c.clock.now), why, nil)
+		c.attemptEnded(r, h, why, nil)
 		c.lose(r, h, ofSite)
 	}
 }
@@ -299,7 +356,10 @@ func (c *claims) owes(r messages.TaskRef, h NodeClaim) messages.Duration {
 }
 
 func (c *claims) had(r messages.TaskRef, h NodeClaim) messages.Duration {
-	return c.clock.now.Sub(c.jobs.byID[r.Job].Stages[r.Stage].Tasks[r.Index].Claimed) - h.PausedBy(c.clock.now)
+	if h.Halt == Ahead {
+		return 0
+	}
+	return cmp.Or(h.until, c.clock.now).Sub(c.jobs.byID[r.Job].Stages[r.Stage].Tasks[r.Index].Claimed) - h.PausedBy(c.clock.now)
 }
 
 // again makes a task pending that has lost its claim.

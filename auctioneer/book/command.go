@@ -140,6 +140,8 @@ type Exchange struct {
 	// Rules is the version of the rules by which the exchange is applied; 0: those of
 	// leaders that did not say.
 	Rules uint8
+	// Sent is as in [messages.Exchange].
+	Sent messages.Time
 }
 
 // Claim takes up to Slots tasks of a class from Jobs, in that order of
@@ -151,6 +153,8 @@ type Claim struct {
 	// Most is how many claims of the class each of Jobs may come to have at once;
 	// none: no bound.
 	Most []int
+	// Ahead is how many tasks of the class the node may have that have no slot yet.
+	Ahead int
 }
 
 // Lost takes back every claim of a node's session. Result: int, how many.
@@ -277,7 +281,7 @@ type Leg struct {
 }
 
 // Stamp makes the command one of now, by the rules of this program.
-func (c *Command) Stamp(now messages.Time) { c.At, c.Rules = now, RulesMany }
+func (c *Command) Stamp(now messages.Time) { c.At, c.Rules = now, RulesAhead }
 
 // Decode reads a command as Encode wrote it.
 func Decode(data []byte) (*Command, error) {

@@ -28,7 +28,11 @@
 //     them; when one is lost, all that run are stopped and claimed anew.
 //   - What jobs pay one another sums to zero, and is covered by their holds.
 //   - What a job's slots cost is the exact integral of the tariffs committed, and
-//     does not depend on how time is cut.
+//     does not depend on how time is cut. Where a slot goes from task to task between two
+//     exchanges of its node, the agent says when; each task pays for the time it had, and
+//     all of them together for the time of the slot, whatever the agent says.
+//   - A task that a node claims ahead, before it has a slot for it, costs nothing; given
+//     back it is as if it was never claimed, but for its number.
 //
 // # Parts
 //

@@ -9,7 +9,6 @@ import (
 
 // exchanges carry out what agents say: they register, end tasks and claim others.
 type exchanges struct {
-	notices *notices
 	jobs    *jobs
 	nodes   *nodes
 	meters  *meters
@@ -35,7 +34,7 @@ func (x *exchanges) exchange(c *Exchange) ([]messages.Grant, error) {
 	x.health.careful = c.Rules >= RulesHealth
 	defer func() { x.health.careful = false }()
 	for k := range c.Finished {
-		x.finish(n, i, &c.Finished[k])
+		x.finish(n, i, &c.Finished[k], c.Sent)
 	}
 	var grants []messages.Grant
 	if !x.health.careful || !n.Examines(x.clock.now) { // a node claims nothing while it is examined
@@ -47,21 +46,33 @@ func (x *exchanges) exchange(c *Exchange) ([]messages.Grant, error) {
 		grants = append(grants, x.health.examine(i)...)
 	}
 	n.Seq, n.Grants = c.Seq, grants
+	if x.clock.rules >= RulesAhead {
+		n.Exchanged = x.clock.now
+	}
 	return grants, nil
 }
 
 // finish ends an attempt whose claim the node has. The end of any other attempt
 // changes nothing: its task has been claimed anew since.
-func (x *exchanges) finish(n *Node, node uint32, f *messages.Finished) {
+func (x *exchanges) finish(n *Node, node uint32, f *messages.Finished, sent messages.Time) {
 	r := f.Attempt.Task
 	n.Stop = slices.DeleteFunc(n.Stop, func(a messages.Attempt) bool { return a == f.Attempt })
 	if r.Job == 0 {
 		x.health.probed(node, f)
 		return
 	}
+	until := x.passOn(n, f, sent)
 	h, ok := n.Claims[r]
 	if !ok || h.Attempt != f.Attempt.Number {
 		return
+	}
+	if h.Halt == Ahead {
+		if f.Outcome == messages.Stopped {
+			x.putBack(n, r, h)
+			x.watch.touchNode(node)
+			return
+		}
+		h = x.claims.begin(n, r, x.clock.now)
 	}
 	x.claims.uncount(r, h)
 	delete(n.Claims, r)
@@ -71,11 +82,54 @@ func (x *exchanges) finish(n *Node, node uint32, f *messages.Finished) {
 	if h.Halt != Goes {
 		n.Version++
 	}
+	h.until = until
 	n.Finished++
 	x.watch.touchNode(node)
 	if j := x.jobs.byID[r.Job]; j != nil {
 		x.finishTask(j, r, node, f, h)
 	}
+}
+
+// passOn gives the slot of an attempt that has ended to the one that its agent began there,
+// which was claimed ahead, and returns until when the first had the slot. Only the agent
+// knows that time; it can move no time from before the first had the slot, from before its
+// own last exchange, or of a claim that does not run. So what the two pay together is what
+// the slot costs, whatever the agent says.
+func (x *exchanges) passOn(n *Node, f *messages.Finished, sent messages.Time) (until messages.Time) {
+	until = x.clock.now
+	if f.Next == nil {
+		return until
+	}
+	r, to := f.Attempt.Task, f.Next.Attempt.Task
+	h, next := n.Claims[r], n.Claims[to]
+	if next.Attempt != f.Next.Attempt.Number || next.Halt != Ahead {
+		return until
+	}
+	held := h.Attempt == f.Attempt.Number && h.Class == next.Class && (h.Halt == Goes || h.Halt == Gathers)
+	if !held && n.room(next.Class) == 0 { // the agent did not know yet that the slot has another task
+		x.claims.requeue(f.Next.Attempt, ofSite, messages.EndPreempted)
+		return until
+	}
+	from, by := x.jobs.byID[r.Job], x.jobs.byID[to.Job]
+	if held && h.Halt == Goes && !h.Leaving && from != nil && from.Active() {
+		first := max(from.Stages[r.Stage].Tasks[r.Index].Claimed, h.Since, n.Exchanged, x.meters.known(from.Spec.Market))
+		if by != nil {
+			first = max(first, x.meters.known(by.Spec.Market))
+		}
+		until -= min(max(sent-f.Next.At, 0), max(until-first, 0))
+	}
+	h = x.claims.begin(n, to, until)
+	if until == x.clock.now {
+		return until
+	}
+	x.meters.meter(from, int(r.Stage))
+	cost := x.meters.slot(from, int(r.Stage), until)
+	from.Stages[r.Stage].Meter.minus(&cost)
+	if by != nil && by.Active() && !h.Leaving {
+		cost = x.meters.slot(by, int(to.Stage), until)
+		by.Stages[to.Stage].Meter.plus(&cost)
+	}
+	return until
 }
 
 func (x *exchanges) finishTask(j *Job, r messages.TaskRef, node uint32, f *messages.Finished, h NodeClaim) {
@@ -87,13 +141,13 @@ func (x *exchanges) finishTask(j *Job, r messages.TaskRef, node uint32, f *messa
 		s.Cut, s.Lost = s.Cut+1, s.Lost+min(f.Lost, maxLost)
 	}
 	x.watch.touch(j.ID)
-	x.claims.attemptEnded(r, h.PausedBy(x.clock.now), j.why(f, h, s.Broken), f)
+	x.claims.attemptEnded(r, h, j.why(f, h, s.Broken), f)
 	switch {
 	case s.Broken && j.Active():
 		x.claims.again(j, s, index)
 	case f.Outcome == messages.Exited && f.ExitCode == 0:
 		x.health.vouch(j, r, node)
-		x.accept(j, stage, t, f, h.PausedBy(x.clock.now))
+		x.accept(j, r, f, h)
 	case h.Why == messages.EndTaskCancelled && j.Active():
 		s.Running--
 		s.cancelled(t, x.clock.now)
@@ -113,15 +167,16 @@ const maxCPU = messages.Duration(1e15)
 // maxLost bounds what an agent can say of the output of one attempt.
 const maxLost = 1 << 40
 
-func (x *exchanges) accept(j *Job, stage int, t *Task, f *messages.Finished, paused messages.Duration) {
-	s := &j.Stages[stage]
-	t.Phase, t.Ended = Done, x.clock.now
+func (x *exchanges) accept(j *Job, r messages.TaskRef, f *messages.Finished, h NodeClaim) {
+	s := &j.Stages[r.Stage]
+	t := &s.Tasks[r.Index]
+	t.Phase, t.Ended = Done, cmp.Or(h.until, x.clock.now)
 	s.Running--
 	s.Done++
-	s.SlotTime += x.clock.now.Sub(t.Claimed) - paused
+	s.SlotTime += x.claims.had(r, h)
 	s.CPU += min(max(f.CPU, 0), maxCPU)
 	s.MaxRSS = max(s.MaxRSS, f.MaxRSS)
-	x.conclude(j, stage)
+	x.conclude(j, int(r.Stage))
 }
 
 // fail counts a failed attempt. The task runs again, unless it has used up its
@@ -135,7 +190,7 @@ func (x *exchanges) fail(j *Job, r messages.TaskRef, f *messages.Finished, h Nod
 		x.claims.lose(r, h, ofJob)
 		return
 	}
-	t.Phase, t.Ended = Failed, x.clock.now
+	t.Phase, t.Ended = Failed, cmp.Or(h.until, x.clock.now)
 	s.Running--
 	if !j.Active() {
 		return
@@ -191,9 +246,9 @@ func failure(o messages.Outcome) string {
 }
 
 // claim grants tasks of a class from the jobs of the claim, in their order,
-// as far as the node has idle slots.
-func (x *exchanges) claim(n *Node, node uint32, c *Claim, grants []messages.Grant) []messages.Grant {
-	want := min(c.Slots, n.Idle(c.Class))
+// as far as the node has idle slots, and may have tasks ahead.
+func (x *exchanges) claim(on *Node, node uint32, c *Claim, grants []messages.Grant) []messages.Grant {
+	want := min(c.Slots, on.Idle(c.Class)+on.ahead(c.Class, c.Ahead))
 	for at, id := range c.Jobs {
 		j := x.jobs.byID[id]
 		if want <= 0 {
@@ -210,12 +265,16 @@ func (x *exchanges) claim(n *Node, node uint32, c *Claim, grants []messages.Gran
 			if j.Spec.Stages[i].Class != c.Class {
 				continue
 			}
-			for k := min(room, j.Claimable(i)); k > 0; k-- {
+			n := min(room, j.Claimable(i))
+			if j.Spec.Stages[i].Gang { // has its slots before it starts
+				n = min(n, on.Idle(c.Class))
+			}
+			for ; n > 0; n-- {
 				at, ok := x.health.next(j, i, node)
 				if !ok {
 					break
 				}
-				grants = append(grants, x.grant(n, node, j, i, at))
+				grants = append(grants, x.grant(on, node, j, i, at))
 				want, room = want-1, room-1
 			}
 		}
@@ -226,7 +285,8 @@ func (x *exchanges) claim(n *Node, node uint32, c *Claim, grants []messages.Gran
 // grant claims a task for the node: the one at a position of those that are to be
 // claimed again, or with −1 one that was never claimed.
 func (x *exchanges) grant(n *Node, node uint32, j *Job, stage, at int) messages.Grant {
-	s := &j.Stages[stage]
+	s, class := &j.Stages[stage], j.Spec.Stages[stage].Class
+	ahead := n.Idle(class) == 0
 	x.meters.meter(j, stage)
 	var index uint32
 	switch {
@@ -241,29 +301,32 @@ func (x *exchanges) grant(n *Node, node uint32, j *Job, stage, at int) messages.
 		s.pass(x.clock.now)
 	}
 	t := &s.Tasks[index]
-	if x.clock.rules >= RulesAttempts && t.Attempt > 0 && j.Kept.past(uint32(stage), index, t.Attempt) == nil {
+	if x.clock.rules >= RulesAttempts && t.Attempt > 0 && t.Claimed != 0 && j.Kept.past(uint32(stage), index, t.Attempt) == nil {
 		j.Omitted++
 	}
-	*t = Task{Attempt: t.Attempt + 1, Tries: t.Tries, Phase: Claimed, Node: node, Claimed: x.clock.now}
-	s.Started = cmp.Or(s.Started, x.clock.now)
+	*t = Task{Attempt: t.Attempt + 1, Tries: t.Tries, Phase: Claimed, Node: node}
 	s.Running++
-	if j.State == messages.Waiting {
-		j.State, j.Started = messages.Running, x.clock.now
-		x.notices.event(j, messages.NotifyStart)
-	}
 	ref := messages.TaskRef{Job: j.ID, Stage: uint32(stage), Index: index}
 	if n.Claims == nil {
 		n.Claims = map[messages.TaskRef]NodeClaim{}
 	}
-	n.Claims[ref] = NodeClaim{Attempt: t.Attempt, Class: j.Spec.Stages[stage].Class}
-	n.use(n.Claims[ref].Class, 1)
+	h := NodeClaim{Attempt: t.Attempt, Class: class}
+	if ahead {
+		h.Halt, h.Since = Ahead, x.clock.now
+		n.wait(class, 1)
+		s.tally(h, 1)
+	} else {
+		n.use(class, 1)
+		x.claims.started(j, ref, x.clock.now)
+	}
+	n.Claims[ref] = h
 	if j.Spec.Stages[stage].Gang {
 		x.claims.gather(j, stage, ref)
 	}
 	x.watch.touch(j.ID)
 	x.watch.touchNode(node)
 	of := &j.Spec.Stages[stage]
-	g := messages.Grant{Attempt: messages.Attempt{Task: ref, Number: t.Attempt}, Array: of.Array.At(int64(index))}
+	g := messages.Grant{Attempt: messages.Attempt{Task: ref, Number: t.Attempt}, Array: of.Array.At(int64(index)), Ahead: ahead}
 	if of.Repeats != nil {
 		g.Position = 1 + uint32(of.Repeats.Positions.At(int64(index)))
 	}
@@ -307,19 +370,29 @@ func (x *exchanges) rejoin(n *Node, c *Register) (stop []messages.Attempt) {
 	}
 	n.Slots, n.Used, n.Abilities, n.MostSuspended = c.Slots, make([]int, len(c.Slots)), c.Abilities, c.MostSuspended
 	for _, r := range n.claimed() {
-		if h := n.Claims[r]; inHand[r] != h.Attempt {
+		switch h := n.Claims[r]; {
+		case inHand[r] == h.Attempt:
+		case h.Halt == Ahead:
+			x.putBack(n, r, h)
+		default:
 			x.claims.uncount(r, h)
 			x.giveBack(r, h, messages.EndAgentLost)
 			delete(n.Claims, r)
 		}
 	}
+	n.Ahead = nil
 	for _, r := range n.claimed() { // those that are kept, some of them broken by the loss of others
 		h := n.Claims[r]
-		if h.Halt != Suspended {
-			n.use(h.Class, 1)
-		}
-		if h.Halt != Goes {
+		switch h.Halt {
+		case Ahead:
+			n.wait(h.Class, 1)
+		case Suspended:
 			n.Version++ // the agent is to be told again
+		case Gathers:
+			n.use(h.Class, 1)
+			n.Version++
+		default:
+			n.use(h.Class, 1)
 		}
 		if j := x.jobs.byID[r.Job]; j == nil || !j.Active() || h.Leaving {
 			stop = append(stop, messages.Attempt{Task: r, Number: h.Attempt})
@@ -336,10 +409,14 @@ func (x *exchanges) lost(c *Lost) int {
 	}
 	refs := n.claimed()
 	for _, r := range refs {
-		x.claims.uncount(r, n.Claims[r])
-		x.giveBack(r, n.Claims[r], messages.EndNodeLost)
+		if h := n.Claims[r]; h.Halt == Ahead {
+			x.putBack(n, r, h)
+		} else {
+			x.claims.uncount(r, h)
+			x.giveBack(r, h, messages.EndNodeLost)
+		}
 	}
-	n.Up, n.Since, n.Claims, n.Stop, n.Grants = false, x.clock.now, nil, nil, nil
+	n.Up, n.Since, n.Claims, n.Stop, n.Grants, n.Ahead = false, x.clock.now, nil, nil, nil, nil
 	n.Used, n.Stopped = make([]int, len(n.Slots)), c.Stopped
 	x.watch.touchNode(i)
 	return len(refs)

@@ -90,6 +90,7 @@ type claimImage struct {
 type tariffImage struct {
 	Market  messages.Name
 	Tariffs []Tariff
+	Spells  []spell `msgpack:"-"`
 }
 
 // noteImage is a note of a market.
@@ -113,7 +114,7 @@ func (b *Book) Capture() *Image {
 		im.Nodes = append(im.Nodes, n.image())
 	}
 	for _, market := range slices.Sorted(maps.Keys(b.tariffs)) {
-		im.Tariffs = append(im.Tariffs, tariffImage{market, b.tariffs[market]})
+		im.Tariffs = append(im.Tariffs, tariffImage{market, b.tariffs[market], b.spells[market]})
 	}
 	for _, market := range slices.Sorted(maps.Keys(b.notes)) {
 		for _, n := range b.Notes(market) {
@@ -153,7 +154,7 @@ func (n *Node) image() nodeImage {
 		im.Claims = append(im.Claims, claimImage{r, n.Claims[r]})
 	}
 	im.Node.Claims = nil
-	im.Node.Used, im.Node.Stop = slices.Clone(n.Used), slices.Clone(n.Stop)
+	im.Node.Used, im.Node.Stop, im.Node.Ahead = slices.Clone(n.Used), slices.Clone(n.Stop), slices.Clone(n.Ahead)
 	return im
 }
 
@@ -366,6 +367,9 @@ func (b *Book) load(im *Image) {
 	}
 	for _, t := range im.Tariffs {
 		b.tariffs[t.Market] = t.Tariffs
+		if t.Spells != nil {
+			b.spells[t.Market] = t.Spells
+		}
 	}
 	for _, n := range im.Notes {
 		b.note(n.Market, []Note{n.Note}, false)
@@ -418,7 +422,7 @@ func (b *Book) loadJobs(jobs []Job) {
 		if j.Order != nil {
 			b.ordered[j.ID] = j
 		}
-		if j.Started != 0 && b.tariffs[j.Spec.Market] != nil {
+		if b.tariffs[j.Spec.Market] != nil {
 			b.enlist(j)
 		}
 	}

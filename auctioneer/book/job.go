@@ -129,6 +129,9 @@ type Stage struct {
 	// positions of such tasks beyond Tasks.
 	Cancelled int            `msgpack:"-"`
 	Skipped   messages.Array `msgpack:"-"`
+	// Ahead is how many of the claims that Running counts wait for a slot, also of those
+	// that are to end.
+	Ahead int `msgpack:"-"`
 }
 
 // Phase is where a task is.
@@ -154,7 +157,7 @@ type Task struct {
 	Phase   Phase
 	Node    uint32 // position in Book.Nodes
 	Exit    int32
-	Claimed messages.Time
+	Claimed messages.Time // since when it has its slot; 0: it waits for one
 	Ended   messages.Time
 	// Once the attempt has ended:
 	CPU    uint32             `msgpack:"-"` // in hundredths of a second
@@ -183,7 +186,7 @@ func (j *Job) Claimable(i int) int {
 func (j *Job) Count() (total, running, done int) {
 	for i := range j.Stages {
 		s := &j.Stages[i]
-		total, running, done = total+s.Total, running+s.Running, done+s.Done
+		total, running, done = total+s.Total, running+s.Running-s.Ahead, done+s.Done
 	}
 	return total, running, done
 }
@@ -247,7 +250,7 @@ func (j *Job) Began() (n int) {
 	for i := range j.Stages {
 		for k := range j.Stages[i].Tasks {
 			t := &j.Stages[i].Tasks[k]
-			if t.Attempt > 0 && (t.Phase != Pending || t.Tries > 0 || anew[[2]uint32{uint32(i), uint32(k)}]) {
+			if t.Attempt > 0 && (t.Phase != Pending && t.Claimed != 0 || t.Tries > 0 || anew[[2]uint32{uint32(i), uint32(k)}]) {
 				n++
 			}
 		}
@@ -291,13 +294,15 @@ func (j *Job) Cost() messages.Credits { return j.Charged + j.Paid - j.Gained }
 // Left is the rest of a job's budget: the rest of its hold without the deposit.
 func (j *Job) Left() messages.Credits { return j.Held - j.Deposit.Amount - j.Paid }
 
-// Running is the number of a job's claims of a class, without claims that are suspended
-// or leaving.
+// OnSlots is the number of a stage's claims that have a slot and keep it.
+func (s *Stage) OnSlots() int { return s.Running - s.Suspended - s.Leaving - s.Ahead }
+
+// Running is the number of a job's claims of a class that have a slot and keep it.
 func (j *Job) Running(class messages.Name) int {
 	n := 0
 	for i := range j.Stages {
 		if s := &j.Stages[i]; j.Spec.Stages[i].Class == class {
-			n += s.Running - s.Suspended - s.Leaving
+			n += s.OnSlots()
 		}
 	}
 	return n
@@ -365,7 +370,7 @@ func (j *Job) StageStatuses() []messages.StageStatus {
 	out := make([]messages.StageStatus, len(j.Stages))
 	for i := range j.Stages {
 		s, spec := &j.Stages[i], &j.Spec.Stages[i]
-		out[i] = messages.StageStatus{Name: spec.Name, Class: spec.Class, Tasks: s.Total, Pending: j.Claimable(i), Running: s.Running,
+		out[i] = messages.StageStatus{Name: spec.Name, Class: spec.Class, Tasks: s.Total, Pending: j.Claimable(i) + s.Ahead, Running: s.Running - s.Ahead,
 			Done: s.Done, Retried: s.Retried, Started: s.Started, Ended: s.Ended, SlotTime: s.SlotTime, Suspended: s.Suspended, CPU: s.CPU, MaxRSS: s.MaxRSS,
 			Failed: s.Failed, Requeued: s.Requeued, Lost: s.Lost, Cut: s.Cut, Cancelled: s.Cancelled}
 	}

@@ -25,6 +25,16 @@ type Tariff struct {
 	Contention bool `msgpack:"-"`
 }
 
+// spell is a time in which other tariffs of a market held.
+type spell struct {
+	Until   messages.Time
+	Tariffs []Tariff
+}
+
+// keptSpells is how many spells of a market are kept: the slot time of a moment ago has
+// the price of then.
+const keptSpells = 16
+
 // Meter counts the slot time of a stage and its cost.
 type Meter struct {
 	Since  messages.Time
@@ -37,6 +47,7 @@ type Meter struct {
 // meters count what slots cost at the tariffs in force.
 type meters struct {
 	tariffs map[messages.Name][]Tariff                // by market
+	spells  map[messages.Name][]spell                 // by market, the latest last
 	metered map[messages.Name]map[messages.JobID]*Job // by market with tariffs: jobs that have had a task claimed
 	jobs    *jobs
 	clock   *clock
@@ -74,7 +85,7 @@ func scaled(price messages.Credits, own, length messages.Duration) messages.Cred
 }
 
 // going is how many claims of a stage run.
-func (s *Stage) going() int { return s.Running - s.Suspended - s.Gathering - s.Leaving }
+func (s *Stage) going() int { return s.OnSlots() - s.Gathering }
 
 // meter counts the slot time of a stage since the last call. It must be called before
 // the number of running claims or their price changes.
@@ -89,8 +100,11 @@ func (m *meters) meter(j *Job, stage int) {
 	s.Meter.Since = m.clock.now
 }
 
-// enlist has a job metered when its market's tariffs change.
+// enlist has a job that has started metered when its market's tariffs change.
 func (m *meters) enlist(j *Job) {
+	if j.Started == 0 {
+		return
+	}
 	jobs := m.metered[j.Spec.Market]
 	if jobs == nil {
 		jobs = map[messages.JobID]*Job{}
@@ -105,23 +119,61 @@ func (m *meters) read(j *Job, stage int, now messages.Time, sum *Meter) {
 	if n <= 0 || micros <= 0 {
 		return
 	}
-	sum.Micros += uint64(n) * uint64(micros)
-	t := m.tariff(j.Spec.Market, j.Spec.Stages[stage].Class)
-	if t == nil {
-		return
-	}
-	hi, lo := bits.Mul64(uint64(t.of(j.Spec))*uint64(n), uint64(micros))
-	var carry uint64
-	sum.Lo, carry = bits.Add64(sum.Lo, lo, 0)
-	sum.Hi, _ = bits.Add64(sum.Hi, hi, carry)
+	sum.add(uint64(n)*uint64(micros), price(m.tariffs[j.Spec.Market], j.Spec, stage))
 }
 
-func (m *meters) tariff(market, class messages.Name) *Tariff {
-	tariffs := m.tariffs[market]
-	if i := slices.IndexFunc(tariffs, func(t Tariff) bool { return t.Class == class }); i >= 0 {
-		return &tariffs[i]
+// add counts slot-microseconds at a price.
+func (m *Meter) add(micros uint64, price messages.Credits) {
+	hi, lo := bits.Mul64(uint64(price), micros)
+	m.plus(&Meter{Micros: micros, Hi: hi, Lo: lo})
+}
+
+func (m *Meter) plus(o *Meter) {
+	var carry uint64
+	m.Lo, carry = bits.Add64(m.Lo, o.Lo, 0)
+	m.Hi += o.Hi + carry
+	m.Micros += o.Micros
+}
+
+// minus takes off what was counted before. The cost can be less than that of the time
+// taken off, where an attempt was forgiven: it becomes 0 then.
+func (m *Meter) minus(o *Meter) {
+	var less uint64
+	m.Micros -= min(o.Micros, m.Micros)
+	m.Lo, less = bits.Sub64(m.Lo, o.Lo, 0)
+	if m.Hi, less = bits.Sub64(m.Hi, o.Hi, less); less > 0 {
+		m.Hi, m.Lo = 0, 0
 	}
-	return nil
+}
+
+// price is what a slot-second costs a stage at some tariffs.
+func price(tariffs []Tariff, spec *messages.JobSpec, stage int) messages.Credits {
+	for i := range tariffs {
+		if t := &tariffs[i]; t.Class == spec.Stages[stage].Class {
+			return t.of(spec)
+		}
+	}
+	return 0
+}
+
+// slot is what a stage pays for one slot from an instant until now.
+func (m *meters) slot(j *Job, stage int, from messages.Time) (sum Meter) {
+	for _, s := range m.spells[j.Spec.Market] {
+		if from < s.Until {
+			sum.add(uint64(s.Until-from), price(s.Tariffs, j.Spec, stage))
+			from = s.Until
+		}
+	}
+	sum.add(uint64(m.clock.now-from), price(m.tariffs[j.Spec.Market], j.Spec, stage))
+	return sum
+}
+
+// known is since when it is known which tariffs a market had.
+func (m *meters) known(market messages.Name) messages.Time {
+	if s := m.spells[market]; len(s) == keptSpells {
+		return s[0].Until
+	}
+	return 0
 }
 
 // Tariffs are the present tariffs of a market. The caller must not change them.
@@ -147,7 +199,7 @@ func (m *meters) forgive(j *Job, stage int, had messages.Duration) {
 func (m *meters) setTariffs(market messages.Name, tariffs []Tariff) {
 	if m.tariffs[market] == nil {
 		for _, j := range m.jobs.byID {
-			if j.Spec.Market == market && j.Active() && j.Started != 0 {
+			if j.Spec.Market == market && j.Active() {
 				m.enlist(j)
 			}
 		}
@@ -156,6 +208,10 @@ func (m *meters) setTariffs(market messages.Name, tariffs []Tariff) {
 		for i := range j.Stages {
 			m.meter(j, i)
 		}
+	}
+	if m.clock.rules >= RulesAhead {
+		before := m.spells[market]
+		m.spells[market] = append(slices.Clone(before[max(0, len(before)+1-keptSpells):]), spell{m.clock.now, m.tariffs[market]})
 	}
 	m.tariffs[market] = tariffs
 }
@@ -169,10 +225,7 @@ func (m *meters) Used(j *Job, now messages.Time) (cost messages.Credits, slotTim
 		if j.Active() {
 			m.read(j, i, max(now, m.clock.now), &stage)
 		}
-		var carry uint64
-		sum.Lo, carry = bits.Add64(sum.Lo, stage.Lo, 0)
-		sum.Hi += stage.Hi + carry
-		sum.Micros += stage.Micros
+		sum.plus(&stage)
 	}
 	return sum.credits(), messages.Duration(sum.Micros) * 1000
 }
@@ -182,6 +235,7 @@ func (m *meters) keep(keep func(market messages.Name) bool) {
 	for name := range m.tariffs {
 		if !keep(name) {
 			delete(m.tariffs, name)
+			delete(m.spells, name)
 			delete(m.metered, name)
 		}
 	}

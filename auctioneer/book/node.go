@@ -40,6 +40,10 @@ type Node struct {
 	// Removed says that an operator removed the node after it was down. Its place stays,
 	// as tasks name the place; a registration brings the node back.
 	Removed bool `msgpack:"-"`
+	// Ahead are the claims without a slot, by position in Slots: see [Ahead].
+	Ahead []int `msgpack:"-"`
+	// Exchanged is when its last exchange was applied.
+	Exchanged messages.Time `msgpack:"-"`
 }
 
 // keptSessions is how many sessions of a node are remembered that it has left.
@@ -54,6 +58,8 @@ type NodeClaim struct {
 	Since   messages.Time      // of Halt
 	Paused  messages.Duration  // how long it was suspended or gathered before
 	Why     messages.EndReason `msgpack:"-"` // why it is to end, if it is leaving
+	// until is when it passed its slot on, if that was before it was known to have ended.
+	until messages.Time
 }
 
 // Halt says whether a claimed task may run.
@@ -64,6 +70,7 @@ const (
 	Goes      Halt = iota
 	Gathers        // waits for the rest of its gang, on its slot
 	Suspended      // has left its slot to others
+	Ahead          // waits on its node for the next slot: it does not run, and costs nothing
 )
 
 func (n *Node) class(name messages.Name) int {
@@ -76,6 +83,32 @@ func (n *Node) Idle(class messages.Name) int {
 		return 0
 	}
 	return n.room(class)
+}
+
+// ahead is how many more claims of a class the node may have than slots are idle, where
+// its agent wants so many.
+func (n *Node) ahead(class messages.Name, wanted int) int {
+	i := n.class(class)
+	if wanted <= 0 || n.barred() || !n.Up || i < 0 || n.Drain != 0 {
+		return 0
+	}
+	return max(0, min(wanted, messages.MaxAhead*n.Slots[i].Slots)-n.waiting(i))
+}
+
+// waiting is how many claims of the class at a position wait for a slot.
+func (n *Node) waiting(i int) int {
+	if i >= len(n.Ahead) {
+		return 0
+	}
+	return n.Ahead[i]
+}
+
+// wait counts claims of a class that wait for a slot.
+func (n *Node) wait(class messages.Name, by int) {
+	if i := n.class(class); i >= 0 {
+		n.Ahead = append(n.Ahead, make([]int, max(0, len(n.Slots)-len(n.Ahead)))...)
+		n.Ahead[i] += by
+	}
 }
 
 // room is the number of slots of a class that have no task, where the node's
@@ -150,7 +183,7 @@ func (n *Node) Halted() (out []messages.Attempt) {
 		return nil
 	}
 	for _, r := range n.claimed() {
-		if h := n.Claims[r]; h.Halt != Goes {
+		if h := n.Claims[r]; h.Halt == Gathers || h.Halt == Suspended {
 			out = append(out, messages.Attempt{Task: r, Number: h.Attempt})
 		}
 	}

@@ -75,6 +75,9 @@ func (w *twins) step() (err error) {
 	c := w.command()
 	w.at += messages.Time(w.rng.IntN(4))
 	c.At = w.at
+	if w.chance(2) {
+		c.Rules = RulesAhead
+	}
 	data, err := c.Encode()
 	if err != nil {
 		return err
@@ -367,6 +370,9 @@ func (w *twins) exchange() *Exchange {
 	x := &Exchange{Node: fmt.Sprint("n", i), Session: w.session(i), Seq: w.seqs[i]}
 	for range w.rng.IntN(3) {
 		c := Claim{Class: pick(w.rng, "map", "map", "map", "other", "none"), Slots: w.rng.IntN(4) - 1, Jobs: []messages.JobID{w.job(), w.job(), w.job()}}
+		if w.chance(2) {
+			c.Ahead = w.rng.IntN(4)
+		}
 		if w.chance(4) {
 			c.Most = []int{w.rng.IntN(3), w.rng.IntN(3)}
 		}
@@ -382,7 +388,23 @@ func (w *twins) exchange() *Exchange {
 	for range w.rng.IntN(2) {
 		x.Finished = append(x.Finished, w.finish(w.attempt()))
 	}
+	w.passOn(x)
 	return x
+}
+
+// passOn has some tasks that ended give their slots to tasks claimed ahead.
+func (w *twins) passOn(x *Exchange) {
+	n := w.one.Node(x.Node)
+	if n == nil {
+		return
+	}
+	x.Sent = w.at
+	for _, ref := range n.claimed() {
+		h := n.Claims[ref]
+		if i := w.rng.IntN(len(x.Finished) + 1); i < len(x.Finished) && (h.Halt == Ahead || w.chance(9)) {
+			x.Finished[i].Next = &messages.Successor{Attempt: messages.Attempt{Task: ref, Number: h.Attempt}, At: w.at - messages.Time(w.rng.IntN(9)-2)}
+		}
+	}
 }
 
 func (w *twins) finish(a messages.Attempt) messages.Finished {

@@ -71,7 +71,7 @@ func Commits(b *book.Book, now messages.Time, node messages.Name, x *messages.Ex
 // with their jobs in order of preference, as far as the answer has room. A claim that
 // makes no sense is dropped: the agent may not know yet that its market is no more.
 func (d *Desk) Exchange(node messages.Name, x *messages.Exchange) *book.Command {
-	out := &book.Exchange{Node: node, Session: x.Session, Seq: x.Seq, Finished: brief(x.Finished), Rules: book.RulesHealth}
+	out := &book.Exchange{Node: node, Session: x.Session, Seq: x.Seq, Finished: brief(x.Finished), Rules: book.RulesHealth, Sent: x.Sent}
 	if len(x.Claims) > 0 {
 		d.book.Read(func(b *book.Book) {
 			for _, c := range x.Claims[:min(len(x.Claims), market.MostRequests)] {

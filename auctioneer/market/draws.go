@@ -46,6 +46,9 @@ func (m *Market) Resolve(b *book.Book, c *messages.Claim, rng *rand.Rand) book.C
 		jobs = append(jobs, id)
 	}
 	claim := book.Claim{Class: c.Class, Slots: c.Slots, Jobs: jobs}
+	if !m.manner.Attentive { // else what runs is as the mechanism says, at each moment
+		claim.Ahead = c.Ahead
+	}
 	if m.manner.Directs {
 		claim.Most = make([]int, len(jobs))
 		for i, id := range jobs {

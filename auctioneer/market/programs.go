@@ -56,7 +56,7 @@ type classOf struct {
 // fit appends what fits of a claim: as a rule all of it. A job of which not all
 // stages fit is claimed for as many slots as have stages that do.
 func (r *room) fit(b *book.Book, c *book.Claim, out []book.Claim) []book.Claim {
-	whole := book.Claim{Class: c.Class, Slots: min(c.Slots, r.slots)}
+	whole := book.Claim{Class: c.Class, Slots: min(c.Slots, r.slots), Ahead: c.Ahead}
 	for at, id := range c.Jobs {
 		j := b.Job(id)
 		if j == nil || whole.Slots <= 0 {
@@ -69,7 +69,7 @@ func (r *room) fit(b *book.Book, c *book.Claim, out []book.Claim) []book.Claim {
 		r.bytes -= size
 		r.seen[classOf{id, c.Class}] += slots
 		if slots < whole.Slots {
-			part := book.Claim{Class: c.Class, Slots: slots, Jobs: []messages.JobID{id}}
+			part := book.Claim{Class: c.Class, Slots: slots, Jobs: []messages.JobID{id}, Ahead: c.Ahead}
 			if at < len(c.Most) {
 				part.Most = []int{c.Most[at]}
 			}

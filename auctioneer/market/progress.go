@@ -10,7 +10,8 @@ import (
 // Progress is how far a job has come. Slices are by class.
 type Progress struct {
 	Started   messages.Time
-	Pending   []int             // tasks that could be claimed
+	Pending   []int             // tasks that could be claimed, or that wait on a node for a slot
+	Ahead     []int             // of Pending, those on nodes; nil: none
 	Running   []int             // tasks claimed, but for those suspended or about to end
 	Suspended []int             // nil: none
 	Done      int               // tasks that are over, well or not
@@ -36,8 +37,14 @@ func (m *Market) ProgressOf(j *book.Job) Progress {
 		if k < 0 {
 			continue
 		}
-		p.Pending[k] += j.Claimable(i)
-		p.Running[k] += s.Running - s.Suspended - s.Leaving
+		p.Pending[k] += j.Claimable(i) + s.Ahead
+		if s.Ahead > 0 {
+			if p.Ahead == nil {
+				p.Ahead = make([]int, classes)
+			}
+			p.Ahead[k] += s.Ahead
+		}
+		p.Running[k] += s.OnSlots()
 		if s.Suspended > 0 {
 			if p.Suspended == nil {
 				p.Suspended = make([]int, classes)
@@ -56,7 +63,7 @@ func (m *Market) ProgressOf(j *book.Job) Progress {
 
 // same says whether p is as far; Done and Started follow from the counts.
 func (e *entry) same(p *Progress) bool {
-	return slices.Equal(e.Pending, p.Pending) && slices.Equal(e.Running, p.Running) &&
+	return slices.Equal(e.Pending, p.Pending) && slices.Equal(e.Running, p.Running) && slices.Equal(e.Ahead, p.Ahead) &&
 		slices.Equal(e.Suspended, p.Suspended) && slices.Equal(e.Ordered, p.Ordered)
 }
 

@@ -234,7 +234,10 @@ func (s *roster) count(e *entry) {
 
 // open is how many tasks of a class could be claimed.
 func (e *entry) open(k int) int {
-	if e.most == nil {
+	switch {
+	case e.most == nil && e.Ahead != nil:
+		return e.job.Pending[k] - e.Ahead[k]
+	case e.most == nil:
 		return e.job.Pending[k]
 	}
 	return min(e.Pending[k], max(0, e.most[k]-e.Running[k]))

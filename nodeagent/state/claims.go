@@ -1,13 +1,17 @@
 package state
 
-import "github.com/candor-grid/candor/messages"
+import (
+	"time"
+
+	"github.com/candor-grid/candor/messages"
+)
 
 // mostClaims bounds the claims of one exchange; slots beyond wait for the next vector.
 const mostClaims = 1024
 
-// claims samples a job for every slot that is awake. A slot for which there is
-// no work any more goes back to sleep.
-func (k *markets) claims() (claims []messages.Claim) {
+// claims samples a job for every slot that is awake, and for the tasks that the agent
+// should have at hand. A slot for which there is no work any more goes back to sleep.
+func (k *markets) claims(trip time.Duration) (claims []messages.Claim) {
 	for _, m := range k.all {
 		for at := range m.classes {
 			m.classes[at].claimed = false
@@ -15,19 +19,59 @@ func (k *markets) claims() (claims []messages.Claim) {
 	}
 	for at := range k.slots {
 		c := &k.slots[at]
-		for range min(c.awake, c.free()) {
+		ahead, most := k.ahead(at, trip)
+		awake := min(c.awake, c.free())
+		for i := range awake + ahead {
 			m := k.draw(at)
 			if m == nil || len(claims) == mostClaims {
 				break
 			}
 			mc := &m.classes[at]
 			mc.claimed, mc.sentTerm, mc.sentSeq = true, m.term, m.seq
-			claims = add(claims, messages.Claim{Market: m.name, Class: c.name, Job: mc.jobs.Sample(k.rng.Float64()), Slots: 1})
-			c.claiming++
+			claims = add(claims, messages.Claim{Market: m.name, Class: c.name, Job: mc.jobs.Sample(k.rng.Float64()), Slots: 1, Ahead: most})
+			if i < awake {
+				c.claiming++
+			}
 		}
 		c.awake = 0
 	}
 	return claims
+}
+
+// ahead is how many more tasks of a class the agent should have at hand, and how many in
+// all: where every slot has a task, idle slots elsewhere leave work, and all markets of the
+// class grant tasks ahead.
+func (k *markets) ahead(at int, trip time.Duration) (more, most int) {
+	c := &k.slots[at]
+	most, _ = c.wanted(trip)
+	left := 0
+	for _, m := range k.all {
+		mc := &m.classes[at]
+		if mc.work() > 0 {
+			left += mc.rest
+		}
+		if mc.jobs.Len() > 0 && !m.ahead {
+			most = 0
+		}
+	}
+	if k.shut || most == 0 {
+		return 0, 0
+	}
+	return max(0, min(most-len(c.waits), left)), most
+}
+
+// low reports whether a class has so few tasks at hand that its slots take them while an
+// exchange is under way.
+func (k *markets) low(trip time.Duration) bool {
+	for at := range k.slots {
+		c := &k.slots[at]
+		if _, low := c.wanted(trip); c.free() == 0 && len(c.waits) <= low {
+			if more, _ := k.ahead(at, trip); more > 0 {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // draw draws a market for a slot in proportion to the work pending there; nil if there

@@ -14,7 +14,7 @@
 // # Guarantees
 //
 //   - At most one request to the leader is under way. An exchange keeps its
-//     number and its content until it is answered.
+//     number and its content, but for when it is sent, until it is answered.
 //   - The lease counts from when the answered exchange was first sent, the
 //     earliest moment at which the leader can have renewed it.
 //   - When the lease has passed, or the leader says Fenced, every task is
@@ -26,6 +26,25 @@
 //     session until an exchange with it is answered.
 //   - A slot that becomes free while there is work claims in the exchange that
 //     reports the end of its task. An idle slot whose class has no work pending sends nothing.
+//
+// # Looking ahead
+//
+// A slot that becomes free would be idle until the next exchange is answered. Where
+// tasks are so short that this matters, the agent has the next tasks at hand: as
+// many as the slots take while an exchange is under way, by the measured times of tasks
+// and of exchanges, and as many again, at most [messages.MaxAhead] for each slot. It claims
+// them as it claims for a free slot, each of a job drawn by the weights. A slot begins the
+// next of them at once; the leader hears of that, and of what has ended, when it is
+// time to claim again, so that the exchanges follow the load and no timer. It hears when
+// the slot went from one task to the next, and divides the slot's time by that.
+//
+// What has no slot yet is given back at once when the weights of its class change, when
+// the leader suspends or resumes a task, when there is no executor, and at the latest
+// [AheadWithin] after it was granted. Then the class has nothing at hand until its tasks
+// turn out to be short again. The leader counts such a task as pending: no mechanism
+// sees it run, it costs nothing, and given back it is as if it was never claimed, but for
+// its number. Only proportional markets grant tasks ahead: the others look at what runs
+// at each moment.
 //
 // # Waking idle slots
 //

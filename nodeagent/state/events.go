@@ -33,12 +33,13 @@ func (s *State) Answered(now messages.Time, id uint64, r *messages.ExchangeReply
 		return
 	}
 	s.tasks.reported(asked.Finished)
+	s.session.took(now)
 	s.session.renew()
 	s.session.request, s.session.waiting = nil, false
 	s.slots.answered()
 	s.tasks.obey(r.Version, r.Suspended)
 	s.Serve(now, r.Markets)
-	s.grant(r)
+	s.grant(now, r)
 	s.markets.dryUp(asked, r)
 	for _, a := range r.Stop {
 		s.tasks.stop(a, false)
@@ -47,7 +48,7 @@ func (s *State) Answered(now messages.Time, id uint64, r *messages.ExchangeReply
 
 // grant starts what was granted. A grant that comes with no program, as the answer
 // had no room for it, or while the agent closes, is reported as ended at once.
-func (s *State) grant(r *messages.ExchangeReply) {
+func (s *State) grant(now messages.Time, r *messages.ExchangeReply) {
 	messages.ShareEnv(r.Programs)
 	for _, g := range r.Grants {
 		if s.tasks.hand[g.Attempt] != nil {
@@ -65,7 +66,7 @@ func (s *State) grant(r *messages.ExchangeReply) {
 		case s.closing:
 			s.tasks.refuse(g.Attempt, messages.Stopped, "the node is shutting down")
 		default:
-			s.tasks.accept(class, Start{Grant: g, Program: program})
+			s.tasks.accept(now, class, Start{Grant: g, Program: program})
 		}
 	}
 }

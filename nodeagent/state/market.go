@@ -11,6 +11,7 @@ import (
 // this node.
 type market struct {
 	name      messages.Name
+	ahead     bool // it grants tasks before they have a slot
 	term, seq uint64
 	classes   []marketClass // beside the node's slots
 	// early are changes to a vector that has not come yet: they wait for the whole vector.

@@ -1,6 +1,7 @@
 package state
 
 import (
+	"cmp"
 	"math/rand/v2"
 	"slices"
 	"time"
@@ -15,6 +16,8 @@ type markets struct {
 	rng   *rand.Rand
 	slots slots
 	out   *Actions
+	// decided is called when a vector has new weights of a class.
+	decided func(class int)
 
 	all  []*market
 	term uint64 // the highest of a vector
@@ -36,6 +39,7 @@ func (k *markets) set(now messages.Time, named []messages.Market) {
 		if m == nil {
 			m = &market{name: n.Name, classes: make([]marketClass, len(k.slots))}
 		}
+		m.ahead = cmp.Or(n.Mechanism, messages.Proportional) == messages.Proportional
 		k.missing(now, m)
 		k.all = append(k.all, m)
 		k.out.Markets = append(k.out.Markets, n.Name)
@@ -140,6 +144,9 @@ func (k *markets) apply(m *market, v *messages.Vector) error {
 		}
 		if err := m.classes[at].update(news, v.Base == 0); err != nil {
 			return err
+		}
+		if news != nil && slices.ContainsFunc(news.Jobs, func(j messages.JobWeight) bool { return j.Weight > 0 }) {
+			k.decided(at)
 		}
 		m.classes[at].share(k.slots[at].free())
 		k.wake(at, &m.classes[at])

@@ -27,6 +27,7 @@ type session struct {
 	waiting   bool          // for an answer; otherwise for retryAt
 	retryAt   messages.Time // when to send the request again
 	failures  int           // of requests, since the last answer
+	trip      time.Duration // how long an exchange takes, on average
 	ids       uint64
 }
 
@@ -77,6 +78,15 @@ func (s *session) renew() {
 	s.beat = s.renewed.Add(messages.Duration(float64(s.lease) / 4 * (0.8 + 0.2*s.rng.Float64())))
 }
 
+// took notes how long the exchange took that is answered now, with its repetitions.
+func (s *session) took(now messages.Time) {
+	d := now.Sub(s.firstSent).Std()
+	if s.trip == 0 {
+		s.trip = d
+	}
+	s.trip += (d - s.trip) / 8
+}
+
 // registered begins the lease of a new session.
 func (s *session) registered(r *messages.RegisterReply) {
 	s.phase, s.lease, s.term = joined, r.Lease, max(s.term, r.Term)
@@ -95,11 +105,16 @@ func (s *session) exchange(e *messages.Exchange) *Request {
 }
 
 // transmit returns one more transmission of the request under way.
-func (s *session) transmit() *Request {
+func (s *session) transmit(now messages.Time) *Request {
 	s.ids++
 	s.waiting = true
 	again := *s.request
 	again.ID = s.ids
+	if again.Exchange != nil {
+		e := *again.Exchange
+		e.Sent = now
+		again.Exchange = &e
+	}
 	s.request = &again
 	return &again
 }

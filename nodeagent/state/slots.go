@@ -17,6 +17,7 @@ type class struct {
 	tasks    int // in hand, not ended and not suspended
 	claiming int // claimed in the exchange under way
 	awake    int // free and to be claimed for in the next exchange
+	stock
 }
 
 func newSlots(offered []messages.ClassSlots) slots {

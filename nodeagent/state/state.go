@@ -25,12 +25,13 @@ type State struct {
 // Every decision by chance comes from rng.
 func New(offered []messages.ClassSlots, rng *rand.Rand) *State {
 	s := &State{offered: offered, session: session{rng: rng}, slots: newSlots(offered)}
-	s.markets = markets{rng: rng, slots: s.slots, out: &s.out}
+	s.markets = markets{rng: rng, slots: s.slots, out: &s.out, decided: func(class int) { s.tasks.giveBack(class) }}
 	s.tasks = tasks{slots: s.slots, out: &s.out, hand: map[messages.Attempt]*task{}, freed: func(class int) {
 		if s.Joined() {
 			s.markets.freed(class)
 		}
 	}}
+	s.tasks.setAhead(AheadWithin)
 	s.session.begin()
 	return s
 }
@@ -43,6 +44,7 @@ func (s *State) SetAbilities(can []messages.Name) { s.abilities = can }
 func (s *State) Pause(paused bool) {
 	if s.paused != paused {
 		s.paused = paused
+		s.tasks.giveBackAll() // if it was paused there is nothing
 		s.markets.pause(paused || s.closing)
 	}
 }
@@ -68,6 +70,8 @@ func (s *State) Close() {
 
 // Act returns what is to be done at an instant.
 func (s *State) Act(now messages.Time) Actions {
+	s.tasks.measure(now)
+	s.tasks.expire(now)
 	if s.Joined() && now >= s.Expiry() {
 		s.lose()
 	}
@@ -116,14 +120,14 @@ func (s *State) send(now messages.Time) {
 	default:
 		return
 	}
-	s.out.Request = s.session.transmit()
+	s.out.Request = s.session.transmit(now)
 }
 
 // due reports whether there is anything to say to the leader: a heartbeat, claims for
 // slots that no reported end has freed, or the end of tasks.
 func (s *State) due(now messages.Time) bool {
-	claims := !s.closing && s.slots.awake() > len(s.tasks.finished)
-	return now >= s.session.beat || claims || s.tasks.due(now, s.closing)
+	claims := !s.closing && (s.slots.awake() > len(s.tasks.finished) || s.markets.low(s.session.trip))
+	return now >= s.session.beat || claims || s.tasks.due(now, s.closing, s.session.trip)
 }
 
 func (s *State) registration() *Request {
@@ -139,7 +143,7 @@ func (s *State) exchange() *Request {
 	ends, all := s.tasks.drain()
 	e := &messages.Exchange{Finished: ends}
 	if all {
-		e.Claims = s.markets.claims()
+		e.Claims = s.markets.claims(s.session.trip)
 	}
 	return s.session.exchange(e)
 }
@@ -174,6 +178,7 @@ func (s *State) Wake() messages.Time {
 	case s.session.phase == joining:
 		sooner(s.session.joinAt)
 	}
+	sooner(s.tasks.expiry())
 	for _, m := range s.markets.all {
 		if s.Joined() && !s.closing {
 			sooner(m.fetchAt)

@@ -23,6 +23,9 @@ type tasks struct {
 	version   uint64                    // of the leader's word
 	finished  []messages.Finished       // ended, and in no exchange yet
 	gathers   messages.Time             // until when finished waits for more; 0: it does not
+	over      []*task                   // ended, and not measured yet
+	turns     []*messages.Successor     // of slots that were passed on, and not timed yet
+	within    time.Duration             // how long a task may wait for a slot
 }
 
 // task is an attempt in hand.
@@ -31,17 +34,26 @@ type task struct {
 	start     *Start // what it begins with; nil once it has begun
 	suspended bool   // not to run until it is resumed: leaves its slot to others
 	ended     bool
+	vacated   bool // it had a slot when it ended
 	stopped   bool // told to end
 	killed    bool
+	ahead     bool          // waits for a slot
+	until     messages.Time // until when, if it is ahead
+	since     messages.Time // when it began; 0: not here
 }
 
-// accept takes a granted task in hand, and begins it unless it is suspended.
-func (k *tasks) accept(class int, start Start) {
+// accept takes a granted task in hand, and begins it unless it is suspended or has no slot.
+func (k *tasks) accept(now messages.Time, class int, start Start) {
 	a := start.Grant.Attempt
-	t := &task{class: class, start: &start, suspended: k.suspended[a]}
+	t := &task{class: class, start: &start, suspended: k.suspended[a], until: now.Add(messages.Duration(k.within))}
 	k.hand[a] = t
 	k.alive++
-	if !t.suspended {
+	switch {
+	case t.suspended:
+	case start.Grant.Ahead:
+		k.hold(a, t)
+		k.refill(class)
+	default:
 		k.slots[class].tasks++
 		k.begin(t)
 	}
@@ -85,6 +97,7 @@ func (k *tasks) obey(version uint64, suspended []messages.Attempt) {
 	for _, a := range suspended {
 		k.suspended[a] = true
 	}
+	k.giveBackAll()
 	for _, a := range k.list() {
 		if t := k.hand[a]; !t.ended && t.suspended != k.suspended[a] {
 			k.turn(a, t)
@@ -140,9 +153,16 @@ func (k *tasks) ended(f messages.Finished) {
 	t.ended = true
 	k.alive--
 	k.report(f)
-	if !t.suspended {
+	switch {
+	case t.ahead:
+		k.leave(f.Attempt, t)
+	case !t.suspended:
+		t.vacated = true
+		k.over = append(k.over, t)
 		k.slots[t.class].tasks--
-		k.freed(t.class)
+		if !k.passOn(&k.finished[len(k.finished)-1], t.class) {
+			k.freed(t.class)
+		}
 	}
 }
 
@@ -191,17 +211,35 @@ const (
 	gatherWithin = 6 * time.Millisecond
 )
 
-// due reports whether the tasks that have ended are to be reported now.
-func (k *tasks) due(now messages.Time, closing bool) bool {
+// due reports whether the tasks that have ended are to be reported now. They wait no
+// longer than an exchange takes, where no slot is fed meanwhile.
+func (k *tasks) due(now messages.Time, closing bool, trip time.Duration) bool {
+	within, fed := min(cmp.Or(trip, gatherWithin), gatherWithin), k.fed()
+	if fed {
+		within = k.within / 2
+	}
 	switch n := len(k.finished); {
 	case n == 0:
 		return false
-	case closing || n > k.alive/gatherPart:
+	case closing || n > k.alive/gatherPart && !fed:
 		return true
 	case k.gathers == 0:
-		k.gathers = now.Add(messages.Duration(gatherWithin))
+		k.gathers = now.Add(messages.Duration(within))
 	}
 	return now >= k.gathers
+}
+
+// fed reports whether tasks are at hand for all slots that become free.
+func (k *tasks) fed() bool {
+	fed := false
+	for i := range k.slots {
+		c := &k.slots[i]
+		if c.tasks < c.slots && c.tasks > 0 {
+			return false
+		}
+		fed = fed || len(c.waits) > 0
+	}
+	return fed
 }
 
 // mostFinished bounds the ends of tasks in one exchange, each of which may explain

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"math/rand/v2"
 	"slices"
+	"time"
 
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/nodeagent/state"
@@ -26,6 +27,7 @@ type agent struct {
 	wake  messages.Time
 	hint  int
 	hole  bool // whatever starts here fails at once
+	odd   bool // of every second node
 }
 
 // task is a virtual process.
@@ -42,7 +44,7 @@ type task struct {
 func newAgent(s *site, i int) *agent {
 	a := &agent{site: s, name: fmt.Sprint("n", i), actor: fmt.Sprint(s.name, ".n", i),
 		rng: rand.New(rand.NewPCG(s.seed, uint64(100*s.index+i+100)))}
-	a.down = true
+	a.down, a.odd = true, i%2 == 1
 	a.start()
 	return a
 }
@@ -57,6 +59,9 @@ func (a *agent) start() {
 	a.down, a.wake, a.tasks = false, 0, map[messages.Attempt]*task{}
 	a.life++
 	a.state = state.New([]messages.ClassSlots{{Class: class, Slots: slots}}, a.rng)
+	if a.odd { // its tasks are short enough to be claimed ahead
+		a.state.SetAhead(time.Minute)
+	}
 	a.act()
 }
 

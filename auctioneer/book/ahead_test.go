@@ -1,0 +1,142 @@
+package book
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/candor-grid/candor/messages"
+)
+
+// exchange has a node say something, claiming for a job with so many tasks ahead.
+func (s *site) exchange(seq uint64, job messages.JobID, slots, ahead int, finished ...messages.Finished) []messages.Grant {
+	s.t.Helper()
+	g, ok := s.apply(Command{Rules: RulesAhead, Exchange: &Exchange{Node: "n1", Session: 7, Seq: seq, Sent: s.at, Finished: finished,
+		Claims: []Claim{{Class: "map", Slots: slots, Jobs: []messages.JobID{job}, Ahead: ahead}}}}).([]messages.Grant)
+	if !ok {
+		s.t.Fatal("exchange refused")
+	}
+	return g
+}
+
+// passed is the end of a granted attempt, of which the slot went to another so long ago.
+func (s *site) passed(g, next messages.Grant, ago messages.Time) messages.Finished {
+	return messages.Finished{Attempt: g.Attempt, Next: &messages.Successor{Attempt: next.Attempt, At: s.at - ago}}
+}
+
+// TestAheadNeitherRunsNorCosts: what is claimed ahead is pending until it has a slot.
+func TestAheadNeitherRunsNorCosts(t *testing.T) {
+	s := newSite(t)
+	s.register("n1", 7, 1)
+	id, other := s.submit("a", messages.Stage{Class: "map", Tasks: 1}), s.submit("b", messages.Stage{Class: "map", Tasks: 6})
+	first := s.exchange(1, id, 1, 0)
+	from := s.at
+	g := s.exchange(2, other, 5, 3)
+	if len(g) != 3 || !g[0].Ahead || !g[2].Ahead || first[0].Ahead {
+		t.Fatalf("granted %v beyond a slot that is taken, want 3 ahead", g)
+	}
+	j := s.Job(other)
+	if _, running, _ := j.Count(); running != 0 || j.State != messages.Waiting || j.Began() != 0 || j.StageStatuses()[0].Pending != 6 {
+		t.Fatalf("%d run, %v, %d began, %d pending", running, j.State, j.Began(), j.StageStatuses()[0].Pending)
+	}
+	if again := s.exchange(3, other, 5, 3); len(again) != 0 {
+		t.Fatalf("granted %v beyond the bound", again)
+	}
+	// The first ends; the second has had its slot and ended too; the third has it now.
+	s.at += 1000
+	since := s.at + 1 - 500
+	s.exchange(4, other, 0, 0, s.passed(first[0], g[0], 500), s.passed(g[0], g[1], 200))
+	if _, had := s.Used(s.Job(id), s.at); had != since.Sub(from) {
+		t.Errorf("the first task had its slot for %v, want %v", had, since.Sub(from))
+	}
+	s.exchange(5, other, 0, 0, messages.Finished{Attempt: g[2].Attempt, Outcome: messages.Stopped})
+	if _, had := s.Used(j, s.at); had != s.at.Sub(since) {
+		t.Errorf("the job had slots for %v, want %v", had, s.at.Sub(since))
+	}
+	st := &j.Stages[0]
+	if _, running, done := j.Count(); running != 1 || done != 1 || st.Retried != 0 || j.Omitted != 0 || len(st.Again) != 1 || j.State != messages.Running || j.Began() != 2 {
+		t.Fatalf("%d run, %d done, %d retried, %d again, %d began: what was given back is to be as if it was never claimed", running, done, st.Retried, len(st.Again), j.Began())
+	}
+	if g = s.exchange(6, other, 1, 1); len(g) != 1 || g[0].Attempt.Number != 2 || j.Omitted != 0 {
+		t.Fatalf("granted %v anew, %d omitted", g, j.Omitted)
+	}
+}
+
+// TestAheadIsUndoneWithItsNode: a lost node, a new session, and a job that ends leave nothing of it.
+func TestAheadIsUndoneWithItsNode(t *testing.T) {
+	for name, end := range map[string]func(s *site, id messages.JobID){
+		"lost":    func(s *site, _ messages.JobID) { s.apply(Command{Lost: &Lost{Node: "n1", Session: 7}}) },
+		"session": func(s *site, _ messages.JobID) { s.register("n1", 8, 1) },
+		"cancelled": func(s *site, id messages.JobID) {
+			s.apply(Command{Cancel: &Cancel{Job: id, By: "alice"}})
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newSite(t)
+			s.register("n1", 7, 1)
+			id := s.submit("a", messages.Stage{Class: "map", Tasks: 3})
+			s.exchange(1, id, 3, 2)
+			end(s, id)
+			j := s.Job(id)
+			if st := &j.Stages[0]; name != "cancelled" && (st.Running != 0 || st.Retried != 1 || len(st.Again) != 3 || s.Node("n1").waiting(0) != 0) {
+				t.Errorf("%d claimed, %d retried, %d again", st.Running, st.Retried, len(st.Again))
+			}
+			if n := j.Began(); n > 1 {
+				t.Errorf("%d tasks began, of which one ran", n)
+			}
+		})
+	}
+}
+
+// TestDrainedNodeClaimsNothingAhead: nor does a gang claim ahead.
+func TestDrainedNodeClaimsNothingAhead(t *testing.T) {
+	s := newSite(t)
+	s.register("n1", 7, 1)
+	id := s.submit("a", messages.Stage{Class: "map", Tasks: 3})
+	gang := s.submit("b", messages.Stage{Class: "map", Tasks: 2, Gang: true})
+	s.exchange(1, id, 1, 0)
+	if g := s.exchange(2, gang, 2, 2); len(g) != 0 {
+		t.Errorf("a gang has %v ahead", g)
+	}
+	s.apply(Command{Drain: &Drain{Node: "n1", Until: s.at + 100}})
+	if g := s.exchange(3, id, 2, 2); len(g) != 0 {
+		t.Errorf("a node that drains has %v ahead", g)
+	}
+}
+
+// TestAheadOnASlotThatIsTaken: the leader gave the slot to another task before it heard
+// that the agent had given the slot to one that was ahead, which is ended, and owes nothing.
+// Where the slot is free, or its task was told to end, the one that was ahead has it.
+func TestAheadOnASlotThatIsTaken(t *testing.T) {
+	for _, how := range []string{"taken", "free", "leaving"} {
+		t.Run(how, func(t *testing.T) {
+			s := newSite(t)
+			s.register("n1", 7, 1)
+			id, other := s.submit("a", mapStage(3)), s.submit("b", mapStage(3))
+			first := s.exchange(1, id, 1, 0)[0]
+			next := s.exchange(2, other, 1, 1)[0]
+			s.at += 1000
+			seq := uint64(3)
+			switch d := (&Decide{Market: "main", Suspend: []messages.Attempt{first.Attempt}}); how {
+			case "leaving":
+				s.apply(Command{Decide: &Decide{Market: "main", Requeue: []messages.Attempt{first.Attempt}}})
+			case "taken":
+				s.apply(Command{Decide: d})
+				s.exchange(seq, id, 1, 0)
+				seq++
+			default:
+				s.apply(Command{Decide: d})
+			}
+			s.at += 1000
+			s.exchange(seq, other, 0, 0, s.passed(first, next, 900))
+			n, st := s.Node("n1"), &s.Job(other).Stages[0]
+			if stops := slices.Contains(n.Stop, next.Attempt); stops != (how == "taken") || n.Used[0] != 1 {
+				t.Fatalf("it is to end: %v, %d slots have tasks", stops, n.Used[0])
+			}
+			s.at += 1000
+			s.exchange(seq+1, other, 0, 0, messages.Finished{Attempt: next.Attempt, Outcome: messages.Stopped})
+			if _, had := s.Used(s.Job(other), s.at); had != 0 || st.Running != 0 || len(st.Again) != 1 {
+				t.Errorf("it owes for %v, %d run, %d again", had, st.Running, len(st.Again))
+			}
+		})
+	}
+}

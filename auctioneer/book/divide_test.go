@@ -1,0 +1,230 @@
+package book
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/candor-grid/candor/messages"
+)
+
+// turns is a book with a node of which each slot goes from task to task, and what its
+// tasks had.
+type turns struct {
+	*site
+	rng   *rand.Rand
+	seq   uint64
+	jobs  []messages.JobID
+	runs  []turn // by slot; none: idle
+	ahead []messages.Grant
+	ended []messages.Finished
+	had   map[messages.JobID]messages.Time // by the tasks that have had a slot
+	owes  map[messages.JobID]int64         // at the price of each moment
+	price int64
+}
+
+type turn struct {
+	grant messages.Grant
+	since messages.Time
+}
+
+func newTurns(t *testing.T, seed uint64, slots, jobs int) *turns {
+	w := &turns{site: newSite(t), rng: rand.New(rand.NewPCG(seed, 3)), runs: make([]turn, slots),
+		had: map[messages.JobID]messages.Time{}, owes: map[messages.JobID]int64{}}
+	w.at = 1000
+	w.register("n1", 7, slots)
+	for i := range jobs {
+		w.jobs = append(w.jobs, w.submit(fmt.Sprint(i), messages.Stage{Class: "map", Tasks: 100_000}))
+	}
+	return w
+}
+
+// pass passes time, in which each task that runs has its slot.
+func (w *turns) pass(micros messages.Time) {
+	w.at += micros
+	for _, r := range w.runs {
+		if id := r.grant.Attempt.Task.Job; id != 0 {
+			w.had[id] += micros
+			w.owes[id] += int64(micros) * w.price
+		}
+	}
+}
+
+// end ends the task on a slot, and gives the slot to the first that was claimed ahead.
+func (w *turns) end(slot int) {
+	f := messages.Finished{Attempt: w.runs[slot].grant.Attempt}
+	w.runs[slot] = turn{}
+	if len(w.ahead) > 0 {
+		next := w.ahead[0]
+		w.ahead = w.ahead[1:]
+		w.runs[slot] = turn{next, w.at}
+		f.Next = &messages.Successor{Attempt: next.Attempt, At: w.at}
+	}
+	w.ended = append(w.ended, f)
+}
+
+// say sends what has ended, as of a time, and claims for jobs in turn, without time passing.
+func (w *turns) say(sent messages.Time, jobs ...messages.JobID) {
+	w.t.Helper()
+	x := &Exchange{Node: "n1", Session: 7, Seq: w.seq + 1, Sent: sent, Finished: w.ended}
+	w.seq, w.ended = w.seq+1, nil
+	for _, id := range jobs {
+		x.Claims = append(x.Claims, Claim{Class: "map", Slots: 1, Jobs: []messages.JobID{id}, Ahead: 8})
+	}
+	w.at-- // which apply adds
+	grants := w.apply(Command{Rules: RulesAhead, Exchange: x}).([]messages.Grant)
+	for _, g := range grants {
+		if g.Ahead {
+			w.ahead = append(w.ahead, g)
+			continue
+		}
+		for slot := range w.runs {
+			if w.runs[slot].grant.Attempt.Task.Job == 0 {
+				w.runs[slot] = turn{g, w.at}
+				break
+			}
+		}
+	}
+}
+
+// tariff sets what a slot-second costs.
+func (w *turns) tariff(price int64) {
+	w.at--
+	w.apply(Command{Rules: RulesAhead, Decide: &Decide{Market: "main", Tariffs: []Tariff{{Class: "map", Price: messages.Credits(price)}}}})
+	w.price = price
+}
+
+// check compares what jobs have had by the book with what they had.
+func (w *turns) check() {
+	w.t.Helper()
+	for _, id := range w.jobs {
+		cost, had := w.Used(w.Job(id), w.at)
+		if want := w.had[id]; had != messages.Duration(want)*1000 {
+			w.t.Fatalf("job %d had its slots for %v by the book, and for %d us", id, had, want)
+		}
+		if want := w.owes[id]; int64(cost) != (want+500_000)/1_000_000 && want%1_000_000 != 500_000 {
+			w.t.Fatalf("job %d owes %v by the book, and %d millionths of a microcredit", id, cost, want)
+		}
+	}
+}
+
+// TestSlotTimeIsDividedByRunTimes: two jobs on one slot, of tasks of 1 ms and of 20 ms, pay
+// in proportion, also where many tasks begin and end between two exchanges, and where an
+// exchange begins at every start of a task.
+func TestSlotTimeIsDividedByRunTimes(t *testing.T) {
+	for name, every := range map[string]int{"one exchange for each end": 1, "for three": 3, "for seven": 7} {
+		t.Run(name, func(t *testing.T) {
+			w := newTurns(t, 1, 1, 2)
+			short, long := w.jobs[0], w.jobs[1]
+			w.tariff(3_000_000)
+			w.say(w.at, short, long, short, long, short, long, short, long)
+			for i := range 400 {
+				took := messages.Time(1000)
+				if w.runs[0].grant.Attempt.Task.Job == long {
+					took = 20_000
+				}
+				w.pass(took)
+				if w.end(0); i%every == 0 {
+					w.say(w.at, short, long, short, long, short, long, short, long)
+				}
+			}
+			w.say(w.at)
+			w.check()
+			for id, want := range map[messages.JobID]messages.Duration{short: 1e6, long: 20e6} {
+				_, had := w.Used(w.Job(id), w.at)
+				if n := w.Job(id).Stages[0].Done; n < 3 || had != messages.Duration(n)*want || w.Job(id).Stages[0].SlotTime != had {
+					t.Errorf("%d tasks of %v had their slot for %v, and by their stage for %v", n, want, had, w.Job(id).Stages[0].SlotTime)
+				}
+			}
+		})
+	}
+}
+
+// TestDividedTimeIsExact: whatever the order of ends, exchanges and tariffs, each job pays
+// for each microsecond at its price.
+func TestDividedTimeIsExact(t *testing.T) {
+	first, end := seeds(t, 60)
+	for seed := first; seed < end; seed++ {
+		w := newTurns(t, seed, 3, 4)
+		for range 200 {
+			w.pass(messages.Time(w.rng.IntN(2000)))
+			switch slot := w.rng.IntN(len(w.runs)); {
+			case w.rng.IntN(9) == 0:
+				w.tariff(w.rng.Int64N(5_000_000))
+			case w.rng.IntN(3) > 0 && w.runs[slot].grant.Attempt.Task.Job != 0 && (len(w.ahead) > 0 || w.rng.IntN(4) == 0):
+				idles := len(w.ahead) == 0
+				if w.end(slot); idles { // what has no successor has its slot until the exchange
+					w.say(w.at, w.some()...)
+				}
+			case w.rng.IntN(2) == 0:
+				w.say(w.at, w.some()...)
+			}
+		}
+		w.say(w.at)
+		if w.check(); t.Failed() {
+			t.Fatalf("seed %d", seed)
+		}
+	}
+}
+
+func (w *turns) some() (jobs []messages.JobID) {
+	for range w.rng.IntN(7) {
+		jobs = append(jobs, pick(w.rng, w.jobs...))
+	}
+	return jobs
+}
+
+// TestAbsurdTimesMoveNoMoreThanTheSlotHad: whatever an agent says, all jobs together have
+// the time of the slots, at its price.
+func TestAbsurdTimesMoveNoMoreThanTheSlotHad(t *testing.T) {
+	first, end := seeds(t, 60)
+	for seed := first; seed < end; seed++ {
+		w := newTurns(t, seed, 2, 3)
+		w.tariff(2_000_000)
+		for range 100 {
+			w.pass(messages.Time(w.rng.IntN(2000)))
+			for slot := range w.runs {
+				if w.runs[slot].grant.Attempt.Task.Job != 0 && w.rng.IntN(2) == 0 {
+					w.end(slot)
+				}
+			}
+			for i := range w.ended {
+				if next := w.ended[i].Next; next != nil {
+					next.At = pick(w.rng, math.MinInt64, math.MaxInt64, 0, -1, w.at, w.at-1<<40, w.at+1<<40, messages.Time(w.rng.Uint64()))
+				}
+			}
+			w.say(pick(w.rng, w.at, 0, math.MinInt64, math.MaxInt64, messages.Time(w.rng.Uint64())), w.some()...)
+			if got, want := w.sums(); got != want {
+				t.Fatalf("seed %d: jobs had %d us for %d, slots with tasks were there for %d us and cost %d", seed, got[0], got[1], want[0], want[1])
+			}
+		}
+	}
+}
+
+// sums are the slot time and the cost of all jobs, by the book and as they were.
+func (w *turns) sums() (got, want [2]uint64) {
+	for _, id := range w.jobs {
+		m := w.Job(id).Stages[0].Meter
+		w.read(w.Job(id), 0, w.at, &m)
+		got[0], got[1] = got[0]+m.Micros, got[1]+m.Lo
+		want[0], want[1] = want[0]+uint64(w.had[id]), want[1]+uint64(w.owes[id])
+	}
+	return got, want
+}
+
+// TestAnExchangeMovesNoTimeOfEarlierOnes: an agent says that a task had its slot for an
+// hour, a millisecond after it said that another task has it.
+func TestAnExchangeMovesNoTimeOfEarlierOnes(t *testing.T) {
+	w := newTurns(t, 1, 1, 2)
+	w.say(w.at, w.jobs[0])
+	w.pass(3600e6)
+	w.say(w.at, w.jobs[1])
+	w.pass(1000)
+	w.end(0)
+	w.ended[0].Next.At -= 3600e6
+	w.say(w.at)
+	if _, had := w.Used(w.Job(w.jobs[1]), w.at); had != 1e6 {
+		t.Errorf("the task was given %v, want 1ms", had)
+	}
+}

@@ -1,0 +1,153 @@
+package state
+
+import (
+	"math"
+	"slices"
+	"time"
+
+	"github.com/candor-grid/candor/messages"
+)
+
+// AheadWithin is how long a task may be at hand before it has a slot: then it is given
+// back. An agent whose tasks take longer has none at hand.
+const AheadWithin = 20 * time.Millisecond
+
+// SetAhead sets another time in place of [AheadWithin]; 0: no task is claimed ahead.
+func (s *State) SetAhead(within time.Duration) { s.tasks.setAhead(within) }
+
+func (k *tasks) setAhead(within time.Duration) {
+	k.within = within
+	for i := range k.slots {
+		k.slots[i].within = within
+	}
+}
+
+// stock is the tasks of a class that the agent has at hand before they have a slot, so
+// that a slot is not idle until the next exchange is answered. The leader knows of them,
+// and counts them as neither running nor paid for.
+type stock struct {
+	waits  []messages.Attempt // the next first
+	run    time.Duration      // how long a task has its slot, on average; 0: not known
+	within time.Duration      // how long a task may wait
+}
+
+// wanted is how many tasks a class should have at hand: as many as its slots take while an
+// exchange is under way, and once more, so that the exchange has more to say. All of them
+// should get a slot in time. At low it is time to claim.
+func (c *class) wanted(trip time.Duration) (all, low int) {
+	if c.run <= 0 || c.run > c.within {
+		return 0, 0
+	}
+	taken := func(d time.Duration) int { return int(min(time.Duration(c.slots)*d/c.run, math.MaxInt32)) }
+	low = 1 + taken(trip)
+	all = min(2*low+c.slots, taken(c.within), messages.MaxAhead*c.slots)
+	return all, min(low, all-1)
+}
+
+// took notes how long a task had its slot. An average that moves by an eighth follows the
+// tasks of the last moments.
+func (c *class) took(d time.Duration) {
+	if c.run == 0 {
+		c.run = d
+	}
+	c.run += (d - c.run) / 8
+	c.run = max(c.run, time.Microsecond)
+}
+
+// hold keeps a task that was granted ahead until a slot is free.
+func (k *tasks) hold(a messages.Attempt, t *task) {
+	t.ahead = true
+	c := &k.slots[t.class]
+	c.waits = append(c.waits, a)
+}
+
+// passOn begins the task that has waited longest for a slot of a class on the slot of one
+// that has ended; it reports false if none waits.
+func (k *tasks) passOn(f *messages.Finished, class int) bool {
+	c := &k.slots[class]
+	if len(c.waits) == 0 || c.tasks >= c.slots {
+		return false
+	}
+	a := c.waits[0]
+	c.waits = c.waits[1:]
+	t := k.hand[a]
+	t.ahead = false
+	c.tasks++
+	k.begin(t)
+	f.Next = &messages.Successor{Attempt: a}
+	k.turns = append(k.turns, f.Next)
+	return true
+}
+
+// refill begins a task that waits on a slot that became free before the task was granted,
+// if the leader does not know yet that the slot is free.
+func (k *tasks) refill(class int) {
+	for i := range k.finished {
+		f := &k.finished[i]
+		if t := k.hand[f.Attempt]; t != nil && t.vacated && t.class == class && f.Next == nil {
+			k.passOn(f, class)
+			return
+		}
+	}
+}
+
+// leave takes a task off those that wait for a slot.
+func (k *tasks) leave(a messages.Attempt, t *task) {
+	t.ahead = false
+	c := &k.slots[t.class]
+	c.waits = slices.DeleteFunc(c.waits, func(w messages.Attempt) bool { return w == a })
+}
+
+// giveBack gives back the tasks of a class that wait for a slot: a decision was made
+// since they were claimed, or they have waited too long.
+func (k *tasks) giveBack(class int) {
+	for _, a := range slices.Clone(k.slots[class].waits) {
+		k.ended(messages.Finished{Attempt: a, Outcome: messages.Stopped, Detail: "given back before it started"})
+	}
+}
+
+func (k *tasks) giveBackAll() {
+	for class := range k.slots {
+		k.giveBack(class)
+	}
+}
+
+// expire gives back what has waited too long. The class has none at hand until the tasks
+// on its slots turn out to be short again.
+func (k *tasks) expire(now messages.Time) {
+	for class := range k.slots {
+		c := &k.slots[class]
+		if len(c.waits) > 0 && now >= k.hand[c.waits[0]].until {
+			k.giveBack(class)
+			c.run = 2 * c.within
+		}
+	}
+}
+
+// expiry is when the first task at hand has waited too long; 0: none waits.
+func (k *tasks) expiry() (at messages.Time) {
+	for class := range k.slots {
+		if c := &k.slots[class]; len(c.waits) > 0 {
+			at = messages.Earlier(at, k.hand[c.waits[0]].until)
+		}
+	}
+	return at
+}
+
+// measure notes what began and ended since the last call.
+func (k *tasks) measure(now messages.Time) {
+	for i := range k.out.Start {
+		if t := k.hand[k.out.Start[i].Grant.Attempt]; t != nil {
+			t.since = now
+		}
+	}
+	for _, t := range k.over {
+		if t.since != 0 {
+			k.slots[t.class].took(now.Sub(t.since).Std())
+		}
+	}
+	for _, next := range k.turns {
+		next.At = now
+	}
+	k.over, k.turns = k.over[:0], k.turns[:0]
+}

@@ -1,0 +1,190 @@
+package state_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/nodeagent/state"
+)
+
+const milli = messages.Duration(time.Millisecond)
+
+// ahead returns an agent of two slots whose tasks take a millisecond and whose exchanges
+// take two: tasks 0 and 1 run, and tasks 2 to 1+n were granted ahead.
+func ahead(t *testing.T) (a *agent, n int) {
+	a = newAgent(t, 2, 1)
+	a.join()
+	a.vector(1, 1000, 0)
+	r := a.request()
+	a.now = a.now.Add(2 * milli)
+	a.Answered(a.now, r.ID, grants(r, 100, 2))
+	a.act()
+	a.now = a.now.Add(milli)
+	a.end(100, messages.Exited)
+	a.end(101, messages.Exited)
+	r = a.request()
+	n = slotsOf(r.Exchange) - 2
+	if most := r.Exchange.Claims[0].Ahead; n < 2 || most != n || n > 2*20 {
+		t.Fatalf("claimed %d tasks beyond the slots, %d in all", n, most)
+	}
+	a.now = a.now.Add(2 * milli)
+	a.Answered(a.now, r.ID, aheadGrants(r, 0, 2, n))
+	if a.act(); len(a.starts) != 2 || a.Running() != 2+n {
+		t.Fatalf("%d tasks run, %d are in hand", len(a.starts), a.Running())
+	}
+	return a, n
+}
+
+// aheadGrants answers an exchange with tasks that have slots, and more that have none.
+func aheadGrants(r *state.Request, first, slots, more int) *messages.ExchangeReply {
+	reply := grants(r, first, slots+more)
+	for i := slots; i < slots+more; i++ {
+		reply.Grants[i].Ahead = true
+	}
+	return reply
+}
+
+// TestSlotIsFedAtOnce: the next task begins when a slot is free, before the leader has heard
+// anything; then the leader hears of both together.
+func TestSlotIsFedAtOnce(t *testing.T) {
+	a, n := ahead(t)
+	for i := range n {
+		a.now = a.now.Add(milli / 2)
+		a.end(i, messages.Exited)
+		do := a.act()
+		if len(do.Start) != 1 || do.Start[0].Grant.Attempt != attempt(i+2) {
+			t.Fatalf("after task %d: started %v", i, do.Start)
+		}
+		if do.Request == nil {
+			continue
+		}
+		e := do.Request.Exchange
+		if len(e.Finished) != i+1 || slotsOf(e) == 0 || e.Sent != a.now {
+			t.Fatalf("sent %d ends and %d claims at %v", len(e.Finished), slotsOf(e), e.Sent)
+		}
+		for k, f := range e.Finished {
+			if want := (messages.Successor{Attempt: attempt(k + 2), At: a.now.Add(-milli / 2 * messages.Duration(i-k))}); f.Next == nil || *f.Next != want {
+				t.Fatalf("the slot of task %d went to %+v, want %+v", k, f.Next, want)
+			}
+		}
+		if left := n - 1 - i; left == 0 {
+			t.Error("claimed only when nothing was at hand")
+		}
+		return
+	}
+	t.Fatal("claimed nothing though tasks run out")
+}
+
+// TestAheadIsGivenBack: a decision, and the time, take back what has no slot; what runs goes on.
+func TestAheadIsGivenBack(t *testing.T) {
+	for name, happens := range map[string]func(a *agent) *state.Request{
+		"new weights": func(a *agent) *state.Request {
+			a.take(change(1, 2, 1000, 0, messages.JobWeight{Job: 7, Weight: 1}, messages.JobWeight{Job: 8, Weight: 1}))
+			return nil
+		},
+		"a word to suspend": func(a *agent) *state.Request {
+			a.Directive(&messages.Directive{Term: 1, Version: 1, Suspended: []messages.Attempt{attempt(0)}})
+			return nil
+		},
+		"no executor": func(a *agent) *state.Request { a.Pause(true); return nil },
+		"time": func(a *agent) (r *state.Request) {
+			from := a.now
+			r = a.tooLong()
+			if waited := a.now.Sub(from); waited > messages.Duration(state.AheadWithin) {
+				t.Errorf("tasks waited %v for a slot", waited)
+			}
+			return r
+		},
+		"the end of the agent": func(a *agent) *state.Request { a.Close(); return nil },
+	} {
+		t.Run(name, func(t *testing.T) {
+			a, n := ahead(t)
+			r := happens(a)
+			if a.Running() != 2 || len(a.starts) != 2 {
+				t.Fatalf("%d of 2 tasks are in hand, %d run", a.Running(), len(a.starts))
+			}
+			if r == nil {
+				r = a.request()
+			}
+			e := r.Exchange
+			if len(e.Finished) != n {
+				t.Fatalf("gave %d of %d tasks back", len(e.Finished), n)
+			}
+			for i, f := range e.Finished {
+				if f.Attempt != attempt(2+i) || f.Outcome != messages.Stopped {
+					t.Fatalf("gave back %+v", f)
+				}
+			}
+		})
+	}
+}
+
+// TestLongTasksAreNotClaimedAhead: nor are any tasks after the time was too long, until
+// tasks turn out to be short.
+func TestLongTasksAreNotClaimedAhead(t *testing.T) {
+	a := running(t, 2)
+	a.now = a.now.Add(second)
+	a.end(0, messages.Exited)
+	a.end(1, messages.Exited)
+	if e := a.request().Exchange; slotsOf(e) != 2 || e.Claims[0].Ahead != 0 {
+		t.Fatalf("sent %+v", e.Claims)
+	}
+	a, _ = ahead(t)
+	if e := a.tooLong().Exchange; slotsOf(e) != 0 {
+		t.Fatalf("claims %+v, though the slots do not become free in time", e.Claims)
+	}
+}
+
+// tooLong passes time until nothing waits for a slot any more.
+func (a *agent) tooLong() (r *state.Request) {
+	for a.Running() > 2 {
+		r = a.sleep().Request
+	}
+	return r
+}
+
+// TestOtherMarketsGrantNothingAhead: the agent does not ask for it.
+func TestOtherMarketsGrantNothingAhead(t *testing.T) {
+	a, _ := ahead(t)
+	a.Serve(a.now, []messages.Market{{Name: "main", Mechanism: messages.HighestBid, Classes: []messages.Name{"cpu"}}})
+	a.take(change(1, 2, 1000, 0, messages.JobWeight{Job: 7, Weight: 2})) // gives back what is at hand
+	a.end(0, messages.Exited)
+	a.end(1, messages.Exited)
+	if e := a.request().Exchange; slotsOf(e) != 2 || e.Claims[0].Ahead != 0 {
+		t.Fatalf("claims %+v", e.Claims)
+	}
+}
+
+// TestStoppedAheadNeverStarts: the leader ends a task that has no slot yet.
+func TestStoppedAheadNeverStarts(t *testing.T) {
+	a, n := ahead(t)
+	a.Directive(&messages.Directive{Term: 1, Stop: []messages.Attempt{attempt(2)}})
+	a.end(0, messages.Exited)
+	if do := a.act(); len(do.Start) != 1 || do.Start[0].Grant.Attempt != attempt(3) || a.Running() != n {
+		t.Fatalf("started %v, %d in hand", do.Start, a.Running())
+	}
+}
+
+// TestGrantAheadTakesASlotThatIsFreeSince: a slot became free while the grant was on its
+// way, and the leader does not know: the task begins at once. It takes no slot of which
+// the leader knows that it is free.
+func TestGrantAheadTakesASlotThatIsFreeSince(t *testing.T) {
+	a := running(t, 2)
+	a.end(0, messages.Exited)
+	r := a.request()
+	a.end(1, messages.Exited)
+	a.now = a.now.Add(milli)
+	a.Answered(a.now, r.ID, aheadGrants(r, 10, 0, 2))
+	do := a.act()
+	if len(do.Start) != 1 || do.Start[0].Grant.Attempt != attempt(10) {
+		t.Fatalf("started %v, want the first granted", do.Start)
+	}
+	if do.Request == nil {
+		do.Request = a.request()
+	}
+	want := messages.Successor{Attempt: attempt(10), At: a.now}
+	if f := do.Request.Exchange.Finished; len(f) != 1 || f[0].Attempt != attempt(1) || f[0].Next == nil || *f[0].Next != want {
+		t.Fatalf("sent %+v, want the end of task 1 and %+v", f, want)
+	}
+}
