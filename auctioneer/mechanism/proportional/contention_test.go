@@ -97,7 +97,7 @@ func TestOwed(t *testing.T) {
 		}
 	}
 	mech := live(t, 0.5)
-	// A job of ten seconds or more in two halves once owed half: see doc.go.
+	// Two halves of a job once owed half, where they had less than ten seconds: see doc.go.
 	rapid.Check(t, func(t *rapid.T) {
 		half := Had{Time: messages.Duration(rapid.Int64Range(int64(s), int64(1e6*s)).Draw(t, "time"))}
 		half.Contended = messages.Duration(rapid.Int64Range(0, int64(half.Time)).Draw(t, "contended"))

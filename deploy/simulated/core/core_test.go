@@ -354,12 +354,13 @@ func TestTwoHalvesPayWhatTheWholePays(t *testing.T) {
 		for parts := 1; parts <= 2; parts++ {
 			p := &Problem{Market: byDefault(rules.Proportional), Work: &workload.Workload{Nodes: 8, Parallel: workload.Split, Users: make([]int64, accounts), Groups: []int64{1}}}
 			for i := range widths {
-				for n := range parts {
-					if i == 0 || n == 0 {
-						of := 1 + (parts-1)*max(0, 1-i)
-						p.Work.Jobs = append(p.Work.Jobs, workload.Job{Number: int64(len(p.Bids) + 1), Line: len(p.Bids) + 1, Runtime: 0.25, Width: widths[i] / of, User: i})
-						p.Bids = append(p.Bids, bids.Bid{Value: 1, Rate: 1, Length: 1, Deadline: math.Inf(1), Budget: budgets[i] / float64(of)})
-					}
+				of := 1
+				if i == 0 {
+					of = parts
+				}
+				for range of {
+					p.Work.Jobs = append(p.Work.Jobs, workload.Job{Number: int64(len(p.Bids) + 1), Line: len(p.Bids) + 1, Runtime: 0.25, Width: widths[i] / of, User: i})
+					p.Bids = append(p.Bids, bids.Bid{Value: 1, Rate: 1, Length: 1, Deadline: math.Inf(1), Budget: budgets[i] / float64(of)})
 				}
 			}
 			for range runs {
