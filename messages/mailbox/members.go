@@ -6,6 +6,7 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/hashicorp/raft"
@@ -30,7 +31,18 @@ type members struct {
 	leadership *leadership
 	transport  *transport
 	standing   *standing
+	removed    atomic.Pointer[removal] // the last one
 }
+
+// removal is of a replica that is no member any more.
+type removal struct {
+	id string
+	at time.Time
+}
+
+// removedFor is for how long a removal that is asked for again, as its answer was lost,
+// is known to be done.
+const removedFor = time.Minute
 
 // Members lists the replicas, by ID.
 func (m *members) Members() ([]Member, error) {
@@ -127,6 +139,9 @@ func (m *members) Remove(ctx context.Context, id string, force bool) error {
 	}
 	i := indexOf(all, id)
 	if i < 0 {
+		if last := m.removed.Load(); last != nil && last.id == id && time.Since(last.at) < removedFor {
+			return nil
+		}
 		return messages.Errorf(messages.NotFound, "replica %q: is not in this group, which has %s", id, names(all))
 	}
 	left := slices.Delete(slices.Clone(all), i, i+1)
@@ -143,6 +158,7 @@ func (m *members) Remove(ctx context.Context, id string, force bool) error {
 	if err := m.change(ctx, m.raft.RemoveServer(raft.ServerID(id), 0, 0)); err != nil {
 		return err
 	}
+	m.removed.Store(&removal{id, time.Now()})
 	m.standing.forget(id)
 	return nil
 }

@@ -174,7 +174,12 @@ func TestLeaderThatGoesHandsOver(t *testing.T) {
 	g := newGroup(t, 3, nil)
 	g.start(g.ids...)
 	old := g.leader().config.ID
-	if err := g.led(func(m *replicated) error { return m.Remove(t.Context(), old, true) }); err != nil {
+	if err := g.led(func(m *replicated) error {
+		if err := m.Remove(t.Context(), old, true); err != nil {
+			return err
+		}
+		return m.Remove(t.Context(), old, true) // as if the answer was lost
+	}); err != nil {
 		t.Fatal(err)
 	}
 	g.stop(old)
