@@ -115,6 +115,25 @@ func (w *Witness) pay(ctx context.Context, p payment, key string) (messages.Acco
 		messages.PayRequest{Key: key, To: p.to, Amount: p.amount, Reason: p.key})
 }
 
+// leastPurse is what a worker has at least when a round begins.
+const leastPurse = 50 * messages.Credit
+
+// fund grants credits to workers whose jobs have used them up.
+func (w *Witness) fund(ctx context.Context) error {
+	for i, name := range w.Workers {
+		if w.due[name] >= leastPurse {
+			continue
+		}
+		p := payment{key: fmt.Sprintf("%d-fund-%d", w.round, i), to: name, amount: leastPurse}
+		if _, err := ask[messages.AccountReply](ctx, w.buses[w.Operator], w.Patience, w.subject(messages.Bank, messages.VerbGrant, w.Operator),
+			messages.GrantRequest{Key: p.key, Account: p.to, Amount: p.amount, Reason: p.key}); err != nil {
+			return err
+		}
+		w.payments = append(w.payments, p)
+	}
+	return nil
+}
+
 // keptKeys are how many of the jobs that it submitted last a worker asks about.
 const keptKeys = 8
 

@@ -129,6 +129,9 @@ func (w *Witness) Begin(ctx context.Context) error {
 	if err := w.prepareTraces(); err != nil {
 		return err
 	}
+	if err := w.fund(ctx); err != nil {
+		return err
+	}
 	client := 0
 	begin := func(act func(context.Context, int, *rand.Rand)) {
 		number := client
