@@ -1,6 +1,7 @@
 package runner
 
 import (
+	"bytes"
 	"os"
 	"syscall"
 
@@ -42,8 +43,8 @@ func readKept(file *os.File, from, size int64, most int, holes bool) (reply mess
 		if n == 0 && err != nil {
 			return messages.LogsReply{Next: data, Missing: data - began}, err
 		}
-		// What was cut meanwhile was read as zeros.
-		if holes {
+		// What was cut meanwhile, perhaps for the first time, was read as zeros.
+		if holes = holes || bytes.IndexByte(buffer[:n], 0) >= 0; holes {
 			now, until := holeAt(file, data, size)
 			if now > data {
 				from = now
