@@ -146,6 +146,60 @@ func TestFullDiskIsWaitedOut(t *testing.T) {
 	}
 }
 
+// TestFullDiskAfterACutIsWaitedOut: a follower that has cut off what another leader's entries
+// replace, and has no room for these, writes them as soon as there is room. Raft itself would
+// wait for the cut entries for ever.
+func TestFullDiskAfterACutIsWaitedOut(t *testing.T) {
+	c := newGroup(t, 1, nil).configWithDefaults()
+	log := new(faultyLog)
+	c.faults.wrap = func(s raft.LogStore) raft.LogStore {
+		log.LogStore = s
+		return log
+	}
+	stopping := make(chan struct{})
+	guard := newGuard(c, func(err error) { t.Error(err) })
+	guard.applied, guard.stopping = func() uint64 { return 0 }, stopping
+	d, err := openDisk(c, guard)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = d.close() })
+	entry := func(index, term uint64) *raft.Log { return &raft.Log{Index: index, Term: term, Data: []byte("x")} }
+	shorten := func(term uint64) chan error {
+		if err := d.sealed.StoreLogs([]*raft.Log{entry(2, term), entry(3, term)}); err != nil {
+			t.Fatal(err)
+		}
+		if err := d.sealed.DeleteRange(2, 3); err != nil {
+			t.Fatal(err)
+		}
+		log.fail(syscall.ENOSPC)
+		written := make(chan error, 1)
+		go func() { written <- d.sealed.StoreLogs([]*raft.Log{entry(2, term+1)}) }()
+		eventually(t, "the write had no room", guard.refused.Load)
+		return written
+	}
+	if err := d.sealed.StoreLogs([]*raft.Log{entry(1, 1)}); err != nil {
+		t.Fatal(err)
+	}
+	written := shorten(1)
+	log.fail(nil)
+	if err := <-written; err != nil {
+		t.Errorf("with room again: %v", err)
+	}
+	if last, err := d.sealed.LastIndex(); err != nil || last != 2 {
+		t.Errorf("the log ends at %d, %v", last, err)
+	}
+	if err := d.sealed.DeleteRange(2, 2); err != nil {
+		t.Fatal(err)
+	}
+	guard.refused.Store(false)
+	written = shorten(3)
+	close(stopping)
+	if err := <-written; !errors.Is(err, syscall.ENOSPC) {
+		t.Errorf("a replica that stops meanwhile: %v", err)
+	}
+}
+
 func TestLowSpaceRefusesProposals(t *testing.T) {
 	var free atomic.Uint64
 	free.Store(1 << 30)

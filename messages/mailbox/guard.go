@@ -23,13 +23,15 @@ type guard struct {
 	// damaged is called when a file is damaged; applied returns the last entry applied.
 	damaged func(error)
 	applied func() uint64
-	once    sync.Once
-	broken  atomic.Pointer[error] // the failure, after which nothing is written
-	low     atomic.Bool           // space is below MinFreeBytes, or a write had none
-	turned  chan struct{}         // signalled, without waiting, when low becomes true
-	since   atomic.Int64          // when that was, in nanoseconds
-	refused atomic.Bool           // a write had no room, and none was found since
-	free    atomic.Uint64         // bytes, at the last look
+	// stopping is closed when the replica stops.
+	stopping <-chan struct{}
+	once     sync.Once
+	broken   atomic.Pointer[error] // the failure, after which nothing is written
+	low      atomic.Bool           // space is below MinFreeBytes, or a write had none
+	turned   chan struct{}         // signalled, without waiting, when low becomes true
+	since    atomic.Int64          // when that was, in nanoseconds
+	refused  atomic.Bool           // a write had no room, and none was found since
+	free     atomic.Uint64         // bytes, at the last look
 
 	mu   sync.Mutex
 	ops  map[uint64]operation // writes under way
@@ -91,6 +93,19 @@ func (g *guard) write(name string, f func() error) error {
 		g.fail(fmt.Errorf("mailbox: %s in %s failed: %w", name, g.config.Dir, err))
 	}
 	return err
+}
+
+// restFor is how long a write that had no room waits before it is tried again.
+const restFor = 20 * time.Millisecond
+
+// rest waits before a write is tried again; false: the replica stops.
+func (g *guard) rest() bool {
+	select {
+	case <-g.stopping:
+		return false
+	case <-time.After(restFor):
+		return true
+	}
 }
 
 // noSpace says that a write failed for want of room, or of quota.

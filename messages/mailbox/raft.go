@@ -63,7 +63,7 @@ func newReplicated(c *Config, machine Machine) *replicated {
 	m.halt = sync.OnceValue(func() raft.Future { return e.raft.Shutdown() })
 	m.abandon = sync.OnceFunc(func() { close(e.unknown) })
 	e.guard = newGuard(c, m.fail)
-	e.guard.damaged, e.guard.applied = m.damaged, m.applier.index.Load
+	e.guard.damaged, e.guard.applied, e.guard.stopping = m.damaged, m.applier.index.Load, e.stopping
 	m.applier.damaged = m.damaged
 	return m
 }

@@ -25,6 +25,8 @@ type sealedLog struct {
 
 	mu   sync.Mutex           // held while the log is written
 	last atomic.Pointer[tail] // of the log, as written
+
+	shortened atomic.Bool // entries were cut off at the end, and none was written since
 }
 
 // GetLog reads an entry and checks it. Raft panics where it cannot read an entry that it
@@ -68,9 +70,19 @@ func (s *sealedLog) check(l *raft.Log) error {
 func (s *sealedLog) StoreLog(l *raft.Log) error { return s.StoreLogs([]*raft.Log{l}) }
 
 // StoreLogs seals entries that have no seal, which are this leader's own, writes all,
-// and promises them.
+// and promises them. After a cut of the end it waits until there is room: Raft, which was told
+// that the write failed, would go on as if what was cut off was still there, and take no
+// entry any more until the next start.
 func (s *sealedLog) StoreLogs(logs []*raft.Log) error {
-	return s.guard.write("a write of the log", func() error { return s.store(logs) })
+	for {
+		err := s.guard.write("a write of the log", func() error { return s.store(logs) })
+		if err == nil {
+			s.shortened.Store(false)
+		}
+		if err == nil || !s.shortened.Load() || !noSpace(err) || !s.guard.rest() {
+			return err
+		}
+	}
 }
 
 func (s *sealedLog) store(logs []*raft.Log) error {
@@ -143,6 +155,7 @@ func (s *sealedLog) cut(first, last uint64) error {
 		return err
 	}
 	s.last.Store(&end)
+	s.shortened.Store(true)
 	return nil
 }
 
