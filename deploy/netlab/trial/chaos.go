@@ -23,6 +23,7 @@ const (
 	faultsOfRound      = 8 // at least
 	faultsOfRoundShort = 2
 	servedBetween      = 20 // acknowledgements between two faults
+	toldOfRound        = 20 // broken promises, of those that a round has broken
 	chaosEvery         = 20 * time.Millisecond
 	healWithin         = 10 * time.Minute // until a site that was struck serves, and has everything
 	chaosPatience      = healWithin       // of a request
@@ -68,6 +69,7 @@ type storm struct {
 	struck  map[string]int                  // faults, by name
 	silence map[string]time.Duration        // the longest, by the fault
 	skipped []string                        // faults that the machine does not permit
+	told    int                             // broken promises that the log has
 
 	under                   map[*netlab.Host]string // the fault that befalls a host now
 	also                    *netlab.Host            // struck with another
@@ -192,9 +194,14 @@ func (s *storm) round(ctx context.Context, possible []fault, begun time.Time) er
 		return err
 	}
 	s.progress(begun)
-	if _, broken := s.w.Counts(); len(broken) > 0 {
-		s.trial.log("BROKEN: %s", broken[len(broken)-1])
+	_, broken := s.w.Counts()
+	for _, b := range broken[s.told:min(len(broken), s.told+toldOfRound)] {
+		s.trial.log("BROKEN: %s", b)
 	}
+	if more := len(broken) - s.told - toldOfRound; more > 0 {
+		s.trial.log("BROKEN: %d more", more)
+	}
+	s.told = len(broken)
 	return nil
 }
 
