@@ -42,8 +42,12 @@ type answers struct {
 	byVerb map[string]answerTime
 }
 
-// answering is a bus that measures how long answers take.
-type answering interface{ answerTimes() *answers }
+// answering is a bus that measures how long answers take, and looks, without waiting, whether
+// its server is still there.
+type answering interface {
+	answerTimes() *answers
+	look()
+}
 
 // verbOf is a subject without the caller.
 func verbOf(subject string) string {

@@ -48,8 +48,11 @@ func CallInto(ctx context.Context, b Bus, subject string, request, reply any) er
 		ctx, cancel = context.WithTimeout(ctx, RequestTimeout)
 		defer cancel()
 	}
+	ctx, cancel := context.WithCancel(ctx) // of the attempts that still wait
+	defer cancel()
 	patience := firstPatience(b, subject, request)
 	encode := encoder(b, subject, request)
+	all := attempts{b, subject, make(chan []byte, 1)}
 	unanswered := 0
 	unproven := false // the attempt before was refused as Unproven
 	data, err := retry(ctx, func() ([]byte, error) {
@@ -58,12 +61,8 @@ func CallInto(ctx context.Context, b Bus, subject string, request, reply any) er
 			return nil, err
 		}
 		sending := time.Second * time.Duration(len(payload)/bytesPerSecond)
-		began := time.Now()
-		last := began.Add(patience + sending)
-		data, err := attempt(ctx, last, b, subject, payload)
-		if m, measures := b.(answering); measures && err == nil {
-			m.answerTimes().note(subject, time.Since(began))
-		} else if err != nil && !time.Now().Before(last) {
+		data, late, err := all.send(ctx, payload, patience+sending)
+		if late {
 			if unanswered++; unanswered >= steadyAttempts {
 				patience = min(2*patience, RequestTimeout)
 			}
@@ -77,11 +76,46 @@ func CallInto(ctx context.Context, b Bus, subject string, request, reply any) er
 	return messages.Unmarshal(data, messages.Detect(data, ""), reply)
 }
 
-// attempt sends a request once.
-func attempt(ctx context.Context, end time.Time, b Bus, subject string, payload []byte) ([]byte, error) {
-	ctx, cancel := context.WithDeadline(ctx, end)
-	defer cancel()
-	return b.Request(ctx, subject, payload)
+// attempts are the attempts of one call. An attempt that is answered after the next one was
+// sent has answered the call: whoever answers slowly is not asked for ever.
+type attempts struct {
+	bus      Bus
+	subject  string
+	answered chan []byte // an answer to any of them
+}
+
+// send sends the request once more, and returns the first answer to any attempt, or why this
+// one has none. late says that none came within a time.
+func (a *attempts) send(ctx context.Context, payload []byte, within time.Duration) (data []byte, late bool, err error) {
+	failed := make(chan error, 1)
+	go func() {
+		began := time.Now()
+		data, err := a.bus.Request(ctx, a.subject, payload)
+		if err != nil {
+			failed <- err
+			return
+		}
+		if m, measures := a.bus.(answering); measures {
+			m.answerTimes().note(a.subject, time.Since(began))
+		}
+		select {
+		case a.answered <- data:
+		default: // another attempt was answered
+		}
+	}()
+	enough := time.NewTimer(within)
+	defer enough.Stop()
+	select {
+	case data := <-a.answered:
+		return data, false, nil
+	case err := <-failed:
+		return nil, false, err
+	case <-enough.C:
+		if m, measures := a.bus.(answering); measures {
+			go m.look()
+		}
+		return nil, true, unanswered(a.subject, "in time")
+	}
 }
 
 // retry repeats send while its error says that nobody could answer, until the

@@ -4,6 +4,8 @@ import (
 	"context"
 	"reflect"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -69,12 +71,16 @@ func TestCallAsksAgainWhileNobodyLeads(t *testing.T) {
 type forgetful struct {
 	Bus
 	refused, lost int
+	mu            sync.Mutex
 	asked         []time.Time
 }
 
 func (f *forgetful) Request(ctx context.Context, _ string, _ []byte) ([]byte, error) {
+	f.mu.Lock()
 	f.asked = append(f.asked, time.Now())
-	switch n := len(f.asked); {
+	n := len(f.asked)
+	f.mu.Unlock()
+	switch {
 	case n <= f.refused:
 		return nil, messages.Errorf(messages.NotLeader, "ask another")
 	case n <= f.refused+f.lost:
@@ -123,13 +129,14 @@ type late struct {
 	Bus
 	answers
 	takes time.Duration
-	asked int
+	asked atomic.Int32
 }
 
 func (l *late) answerTimes() *answers { return &l.answers }
+func (l *late) look()                 {}
 
 func (l *late) Request(ctx context.Context, _ string, _ []byte) ([]byte, error) {
-	l.asked++
+	l.asked.Add(1)
 	select {
 	case <-time.After(l.takes):
 		return messages.Marshal(messages.OffersReply{}, messages.Msgpack)
@@ -153,11 +160,29 @@ func TestCallAwaitsWhoWaitsForOthers(t *testing.T) {
 			if _, err := Call[messages.OffersReply](t.Context(), l, subject, r); err != nil {
 				t.Error(err)
 			}
-			if took := time.Since(began); took != l.takes || l.asked != 1 {
-				t.Errorf("offers that take %v were asked for %d times, and took %v", l.takes, l.asked, took)
+			if took := time.Since(began); took != l.takes || l.asked.Load() != 1 {
+				t.Errorf("offers that take %v were asked for %d times, and took %v", l.takes, l.asked.Load(), took)
 			}
 		})
 	}
+}
+
+// Who takes longer to answer than the attempts wait is heard as soon as the first attempt is
+// answered.
+func TestCallHearsALateAnswer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := &late{takes: 3 * time.Second}
+		for range 20 {
+			l.note("candor.west.auctioneer.job.alice", 5*time.Millisecond)
+		}
+		began := time.Now()
+		if _, err := Call[messages.OffersReply](t.Context(), l, "candor.west.auctioneer.job.alice", messages.JobRequest{Job: 1}); err != nil {
+			t.Error(err)
+		}
+		if took := time.Since(began); took != l.takes || l.asked.Load() > 5 {
+			t.Errorf("an answer that takes %v was asked for %d times, and heard after %v", l.takes, l.asked.Load(), took)
+		}
+	})
 }
 
 // moody is a bus that answers each attempt with the next of some errors, and then

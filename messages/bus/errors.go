@@ -28,6 +28,10 @@ func noAnswer(ctx context.Context, subject string) error {
 	if errors.Is(ctx.Err(), context.Canceled) {
 		why = "before the request was given up"
 	}
+	return unanswered(subject, why)
+}
+
+func unanswered(subject, why string) error {
 	return messages.Errorf(messages.Unavailable, "no answer on %s came %s; the request may have been carried out, ask again with the same key", clip(subject), why)
 }
 

@@ -160,7 +160,9 @@ func (i *Identity) open(ctx context.Context, b Bus, site, caller messages.Name) 
 		if err != nil {
 			return err
 		}
-		data, err := attempt(ctx, time.Now().Add(attemptTimeout), b, messages.Subject(site, messages.Bank, verb, caller), payload)
+		ctx, cancel := context.WithTimeout(ctx, attemptTimeout)
+		defer cancel()
+		data, err := b.Request(ctx, messages.Subject(site, messages.Bank, verb, caller), payload)
 		if err != nil {
 			return err
 		}
