@@ -68,12 +68,12 @@ func (b *Book) clear() {
 	*b = Book{
 		archive:  archive,
 		index:    index{keys: map[string]messages.JobID{}, pending: map[messages.Name]int{}, listed: map[messages.Name][]messages.JobID{}},
-		jobs:     jobs{byID: map[messages.JobID]*Job{}, past: map[messages.JobID]*Past{}, ordered: map[messages.JobID]*Job{}},
+		jobs:     jobs{byID: table{chunks: map[messages.JobID]*chunk{}}, past: map[messages.JobID]*Past{}, ordered: map[messages.JobID]bool{}, alive: map[messages.Name]int{}},
 		visitors: visitors{byVisit: map[messages.Visit]messages.JobID{}, guests: map[messages.Name]VisitingCount{}},
 		nodes:    nodes{names: map[messages.Name]uint32{}},
 		markets:  markets{notes: map[messages.Name]map[messages.JobID][]int64{}},
 		remote:   remote{remoteJobs: map[messages.JobID]*RemoteJob{}, departed: map[messages.Name]int{}, past: map[messages.JobID]*Past{}, archive: &b.archive, index: &b.index, watch: &b.watch, clock: &b.clock},
-		meters: meters{tariffs: map[messages.Name][]Tariff{}, spells: map[messages.Name][]spell{}, metered: map[messages.Name]map[messages.JobID]*Job{},
+		meters: meters{tariffs: map[messages.Name][]Tariff{}, spells: map[messages.Name][]spell{}, metered: map[messages.Name]map[messages.JobID]bool{},
 			jobs: &b.jobs, clock: &b.clock},
 		dependencies: dependencies{waiters: map[messages.JobID][]messages.JobID{}, jobs: &b.jobs, watch: &b.watch, clock: &b.clock},
 		claims:       claims{notices: &b.notices, jobs: &b.jobs, nodes: &b.nodes, meters: &b.meters, watch: &b.watch, clock: &b.clock},
@@ -103,9 +103,10 @@ func (b *Book) Forgotten() bool { return int(b.lastJob) > len(b.keys) }
 
 // OldestEnd is when the first of the jobs ended that the book remembers as ended; 0: none has.
 func (b *Book) OldestEnd() (at messages.Time) {
-	for _, j := range b.byID {
+	b.byID.all(false, func(j *Job) bool {
 		at = messages.Earlier(at, j.Ended)
-	}
+		return true
+	})
 	for p := range b.EachPast {
 		at = messages.Earlier(at, p.Ended)
 	}
@@ -293,9 +294,10 @@ func (b *Book) enterJob(c *Submit) (Receipt, error) {
 	if q != nil {
 		q.Job = j.ID
 	}
-	b.byID[j.ID] = j
 	b.visitors.enter(j)
 	b.await(j)
+	b.jobs.live(j.Spec.Market, 1)
+	b.index.shorten(j, b.byID.put(j))
 	b.touch(j.ID)
 	return j.Receipt(), nil
 }
@@ -337,13 +339,13 @@ func (b *Book) decide(c *Decide) {
 
 // start orders the start of a job for good.
 func (b *Book) start(s *Starting) {
-	j := b.Job(s.Job)
+	j := b.own(s.Job)
 	if j == nil || !j.Active() || j.Order != nil {
 		return
 	}
 	order := s.Order
 	j.Order, j.Fixed = &order, s.Fixed
-	b.ordered[j.ID] = j
+	b.ordered[j.ID] = true
 	if j.Fixed != nil {
 		j.Fixed.Amount = max(0, min(j.Fixed.Amount, j.Left()))
 	}
