@@ -116,6 +116,15 @@ func (b *Book) OldestEnd() (at messages.Time) {
 // Visitor returns the job here of a job of another site, nil if there is none.
 func (b *Book) Visitor(v messages.Visit) *Job { return b.Job(b.byVisit[v]) }
 
+// VisitingJob returns a job here of another site, nil if the job is none or is gone. It must not
+// be changed.
+func (b *Book) VisitingJob(id messages.JobID) *Job {
+	if b.jobs.visits(id) {
+		return b.Job(id)
+	}
+	return nil
+}
+
 // Quote returns a quote, nil if there is none that holds. It must not be changed.
 func (b *Book) Quote(id uint64) *Quote { return b.quotes.find(id, b.now) }
 

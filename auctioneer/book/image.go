@@ -199,7 +199,7 @@ func (im *Image) encode(w io.Writer) (size int64, err error) {
 			size += int64(len(data))
 		}
 	}
-	record := func(r Image) bool {
+	emit := func(r Image) bool {
 		data, failed := messages.Marshal(&r, messages.Msgpack)
 		if err = cmp.Or(err, failed); err == nil {
 			write(binary.AppendUvarint(nil, uint64(len(data))))
@@ -208,21 +208,22 @@ func (im *Image) encode(w io.Writer) (size int64, err error) {
 		return err == nil
 	}
 	write([]byte{imageVersion})
-	record(Image{Head: im.Head})
+	emit(Image{Head: im.Head})
 	for _, c := range im.chunks {
 		for i := range c.slots {
 			if s := &c.slots[i]; s.packed != "" {
-				write(binary.AppendUvarint(nil, uint64(len(around[0])+len(s.packed)+len(around[1]))))
+				job := record(s.packed)
+				write(binary.AppendUvarint(nil, uint64(len(around[0])+len(job)+len(around[1]))))
 				write(around[0])
-				write([]byte(s.packed))
+				write(job)
 				write(around[1])
 			} else if s.job != nil {
-				s.job.records(record)
+				s.job.records(emit)
 			}
 		}
 	}
-	im.elements(record)
-	record(Image{End: true})
+	im.elements(emit)
+	emit(Image{End: true})
 	return size, err
 }
 

@@ -3,6 +3,7 @@ package book
 import (
 	"bytes"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -41,7 +42,7 @@ type chunk struct {
 // slot is a job, in one of two forms, or none.
 type slot struct {
 	job    *Job
-	packed string // the job as an image has it
+	packed string // the job as an image has it; see pack
 }
 
 // look returns where a job is, nil if there is none.
@@ -172,8 +173,17 @@ func (t *table) capture() []*chunk {
 	return out
 }
 
-// pack returns a job as bytes, if nothing of it has begun: it waits, and no market or
-// peer has been told more than its bid. "" otherwise.
+// plain is how a job of one task ends as bytes. Most jobs that wait end alike.
+var plain = func() []byte {
+	data, err := messages.Marshal(&Job{Stages: []Stage{{Total: 1}}}, messages.Msgpack)
+	if err != nil {
+		panic(err)
+	}
+	return data
+}()
+
+// pack returns a job as bytes, if nothing of it has begun, and "" otherwise: first how many bytes
+// the job ends with as plain does, at most 255, then its record in an image without these.
 func (j *Job) pack() string {
 	if j.State != messages.Waiting || j.Started != 0 || j.Visit != nil || j.Order != nil || j.Doubts != nil || slices.ContainsFunc(j.Stages, Stage.begun) {
 		return ""
@@ -182,7 +192,17 @@ func (j *Job) pack() string {
 	if err != nil || len(data) > mostPacked {
 		return ""
 	}
-	return string(data)
+	alike := 0
+	for alike < min(len(data), len(plain), math.MaxUint8) && data[len(data)-1-alike] == plain[len(plain)-1-alike] {
+		alike++
+	}
+	return string(append([]byte{byte(alike)}, data[:len(data)-alike]...))
+}
+
+// record is the record of a packed job in an image.
+func record(packed string) []byte {
+	out := make([]byte, 0, len(packed)+int(packed[0]))
+	return append(append(out, packed[1:]...), plain[len(plain)-int(packed[0]):]...)
 }
 
 // begun says whether a task of the stage was claimed or cancelled.
@@ -190,7 +210,7 @@ func (s Stage) begun() bool { return len(s.Tasks)+len(s.Again)+len(s.Skipped)+s.
 
 func unpack(packed string) *Job {
 	j := new(Job)
-	if err := messages.Unmarshal([]byte(packed), messages.Msgpack, j); err != nil {
+	if err := messages.Unmarshal(record(packed), messages.Msgpack, j); err != nil {
 		panic(err) // it was written by pack
 	}
 	return j

@@ -118,7 +118,7 @@ func (s *directives) Hide(id messages.JobID, k, n int) {
 		return
 	}
 	if e.hidden == nil {
-		e.hidden = make([]int, len(e.Suspended))
+		e.own().hidden = make([]int, len(e.Suspended))
 		e.job.Suspended = slices.Clone(e.Suspended)
 		s.hidden = append(s.hidden, e)
 	}

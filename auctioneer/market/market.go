@@ -104,7 +104,12 @@ func (m *Market) reenter(now messages.Time, was *entry, bid *mechanism.Bid, p Pr
 	m.remove(now, was)
 	m.add(now, &mechanism.Job{Bid: bid, Accrued: was.job.Accrued, Received: was.job.Received}, p, m.manner.Directs)
 	e := m.number[bid.Job]
-	e.ledger, e.learned, bid.Runtimes = was.ledger, was.learned, was.job.Runtimes
+	for k, a := range was.ledger {
+		a.counted, e.ledger[k] = e.ledger[k].counted, a
+	}
+	if bid.Runtimes = was.job.Runtimes; was.learned != 0 {
+		e.own().learned = was.learned
+	}
 	m.stale = true
 }
 

@@ -91,7 +91,7 @@ func (p *plan) claimed(d mechanism.Directive, halt book.Halt) []claim {
 		order = func(x, y claim) int { return cmp.Compare(x.since, y.since) }
 	}
 	if e.claims == nil {
-		e.claims = make([][]claim, 2*len(classes))
+		e.own().claims = make([][]claim, 2*len(classes))
 	}
 	if e.claims[at] == nil {
 		e.claims[at] = append([]claim{}, claims(p.book, d.Job, classes[d.Class], halt)...)

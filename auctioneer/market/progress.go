@@ -67,9 +67,20 @@ func (e *entry) same(p *Progress) bool {
 		slices.Equal(e.Suspended, p.Suspended) && slices.Equal(e.Ordered, p.Ordered)
 }
 
+// progress is how far the job has come.
+func (e *entry) progress() Progress {
+	return Progress{Started: e.job.Started, Pending: e.Pending, Ahead: e.Ahead, Running: e.Running, Suspended: e.Suspended, Done: e.job.Done,
+		Budget: e.Budget, Ordered: e.Ordered, OrderedAt: e.OrderedAt, Changes: e.Changes}
+}
+
 // become takes over how far a job has come.
 func (e *entry) become(p Progress) {
-	e.Progress, e.hidden, e.claims = p, nil, nil
+	e.Pending, e.Running, e.Changes = p.Pending, p.Running, p.Changes
+	if e.rest != nothing || p.Ahead != nil || p.Suspended != nil || p.Ordered != nil || p.Budget != nil {
+		r := e.own()
+		r.Ahead, r.Suspended, r.Ordered, r.OrderedAt, r.Budget = p.Ahead, p.Suspended, p.Ordered, p.OrderedAt, p.Budget
+		r.hidden, r.claims = nil, nil
+	}
 	e.job.Pending, e.job.Running, e.job.Suspended = p.Pending, p.Running, p.Suspended
 	e.job.Started, e.job.Done = p.Started, p.Done
 	if p.Budget != nil {

@@ -28,20 +28,41 @@ type roster struct {
 	gone    []messages.JobID
 }
 
-// entry is a job of the market.
+// entry is a job of the market. There may be a million that only wait, so that what these do
+// not have is apart.
 type entry struct {
-	job     *mechanism.Job
-	share   []float64 // in force, by class, before roster.scale
-	ledger  []account // by class
-	since   messages.Time
-	learned messages.Time // when its run times were asked for; 0: never
-	told    bool          // it is among the changed
-	gone    bool          // it has been removed
-	Progress
-	most    []int     // by class, where the mechanism directs: claims that it may come to have
-	hidden  []int     // by class: suspended tasks that the mechanism is not to count on; nil: none
-	counted []int     // by class: its part of the market's open
-	claims  [][]claim // by class, that run and that are suspended; nil: not read since it changed
+	job    *mechanism.Job
+	share  []float64 // in force, by class, before roster.scale
+	ledger []account // by class
+	since  messages.Time
+	told   bool // it is among the changed
+	gone   bool // it has been removed
+
+	Pending, Running []int // as of [Progress]
+	Changes          int
+	*rest            // to be changed after own alone
+}
+
+// rest is what jobs have that do more than wait, and jobs of markets that direct or plan.
+type rest struct {
+	Ahead, Suspended, Ordered []int // as of [Progress]
+	OrderedAt                 messages.Time
+	Budget                    *messages.Credits
+	learned                   messages.Time // when its run times were asked for; 0: never
+	most                      []int         // by class, where the mechanism directs: claims that it may come to have
+	hidden                    []int         // by class: suspended tasks that the mechanism is not to count on; nil: none
+	claims                    [][]claim     // by class, that run and that are suspended; nil: not read since it changed
+}
+
+// nothing is the rest of all jobs that have none of it.
+var nothing = new(rest)
+
+// own returns the rest of a job, to be changed.
+func (e *entry) own() *rest {
+	if e.rest == nothing {
+		e.rest = new(rest)
+	}
+	return e.rest
 }
 
 // account integrates the shares of a class over the time with work pending there.
@@ -49,6 +70,7 @@ type account struct {
 	allocated, received float64 // share-seconds
 	seconds             float64
 	area                float64 // of the class, up to which allocated goes
+	counted             int     // the job's part of the market's open
 }
 
 func newRoster(classes []messages.Name) roster {
@@ -63,9 +85,9 @@ func newRoster(classes []messages.Name) roster {
 // add enters a job. Where the mechanism directs, its claims are bounded.
 func (s *roster) add(now messages.Time, job *mechanism.Job, p Progress, directs bool) {
 	classes := len(s.classes)
-	e := &entry{job: job, share: make([]float64, classes), ledger: make([]account, classes), counted: make([]int, classes), since: now}
+	e := &entry{job: job, share: make([]float64, classes), ledger: make([]account, classes), since: now, rest: nothing}
 	if directs {
-		e.most = slices.Clone(p.Running)
+		e.own().most = slices.Clone(p.Running)
 	}
 	s.advance(now)
 	for k := range e.ledger {
@@ -85,15 +107,17 @@ func (s *roster) remove(now messages.Time, e *entry) {
 	id := e.job.Job
 	delete(s.number, id)
 	s.integrate(e, now)
-	for k, n := range e.counted {
-		s.open[k] -= n
-		s.bidding[k] -= min(n, 1)
+	for k := range e.ledger {
+		s.open[k] -= e.ledger[k].counted
+		s.bidding[k] -= min(e.ledger[k].counted, 1)
 	}
 	e.gone = true
 	s.left++
 	s.gone = append(s.gone, id)
-	e.hidden = nil // nothing of it is to be revealed
-	if e.told {    // it may come again, as another
+	if e.hidden != nil {
+		e.hidden = nil // nothing of it is to be revealed
+	}
+	if e.told { // it may come again, as another
 		s.changed = slices.DeleteFunc(s.changed, func(job *mechanism.Job) bool { return job == e.job })
 	}
 }
@@ -142,7 +166,15 @@ func (s *roster) forgetChanges() {
 			e.told = false
 		}
 	}
-	s.changed, s.gone = s.changed[:0], s.gone[:0]
+	s.changed, s.gone = reuse(s.changed), reuse(s.gone)
+}
+
+// reuse empties a list, and lets go of one that was much longer than usual.
+func reuse[T any](list []T) []T {
+	if cap(list) > fewJobs {
+		return nil
+	}
+	return list[:0]
 }
 
 func (s *roster) enforce(now messages.Time, e *entry, share []float64) {
@@ -225,10 +257,11 @@ func (s *roster) Class(name messages.Name) int { return slices.Index(s.classes, 
 
 // count brings the market's sums of tasks that could be claimed up to date with a job.
 func (s *roster) count(e *entry) {
-	for k, was := range e.counted {
-		e.counted[k] = e.open(k)
-		s.open[k] += e.counted[k] - was
-		s.bidding[k] += min(e.counted[k], 1) - min(was, 1)
+	for k := range e.ledger {
+		was, is := e.ledger[k].counted, e.open(k)
+		e.ledger[k].counted = is
+		s.open[k] += is - was
+		s.bidding[k] += min(is, 1) - min(was, 1)
 	}
 }
 
@@ -281,7 +314,7 @@ func (s *roster) most(id messages.JobID, k int) int {
 // Charged tells what one job owes for its slots so far, and for how long it has had
 // thes.
 func (s *roster) Charged(id messages.JobID, cost messages.Credits, slotTime messages.Duration) {
-	if e := s.number[id]; e != nil && e.Started != 0 {
+	if e := s.number[id]; e != nil && e.job.Started != 0 {
 		e.job.Accrued, e.job.Received = cost, slotTime
 	}
 }

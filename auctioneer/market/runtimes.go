@@ -18,7 +18,7 @@ func (m *Market) Unknown(now messages.Time, limit int) (ids []messages.JobID) {
 	}
 	for _, e := range m.members() {
 		if len(ids) < limit && (e.learned == 0 || now.Sub(e.learned) >= relearn) {
-			e.learned = now
+			e.own().learned = now
 			ids = append(ids, e.job.Job)
 		}
 	}

@@ -57,7 +57,7 @@ func (s Seen) Fork(now messages.Time, id messages.JobID, more messages.Credits) 
 	jobs, bids := make([]mechanism.Job, len(s.jobs)), make([]mechanism.Bid, len(s.jobs))
 	f.jobs, f.view.Jobs = make([]*entry, 0, len(s.jobs)), make([]*mechanism.Job, 0, len(s.jobs))
 	for i, o := range s.jobs {
-		p := o.Progress
+		p := o.progress()
 		if jobs[i], bids[i] = *o.job, *o.job.Bid; o == e {
 			raise(&bids[i], &p, term, more)
 		}

@@ -23,6 +23,7 @@ type waitingResult struct {
 	LeaderBytes  float64 `json:"leader_bytes_per_job"` // of the replica that leads, its book included
 	ApplyMicros  float64 `json:"apply_us"`             // to enter one of the last jobs into the book
 	LeadSeconds  float64 `json:"lead_seconds"`         // of a new leader, until it has decided and published
+	LeadCPU      float64 `json:"lead_cpu_seconds"`     // the processor time of that, with its share of collections of garbage
 	DecideMicros float64 `json:"arrival_us"`           // to enter one more job, have its market decide, and publish
 	LongestMicro float64 `json:"arrival_longest_us"`
 	PauseMillis  float64 `json:"snapshot_pause_ms"` // in which no command is applied
@@ -30,6 +31,7 @@ type waitingResult struct {
 	WriteSeconds float64 `json:"snapshot_write_seconds"`
 	SnapshotMiB  float64 `json:"snapshot_mib"`
 	ReadSeconds  float64 `json:"snapshot_read_seconds"`
+	ReadCPU      float64 `json:"snapshot_read_cpu_seconds"`
 }
 
 func waitingFlags(c *cobra.Command) {
@@ -65,9 +67,11 @@ func waiting(_ context.Context, c *cobra.Command) (any, error) {
 	if r.BookBytes, err = perJob(), heapProfile(profiles, "book"); err != nil {
 		return nil, err
 	}
+	cpu := processorTime()
 	if r.LeadSeconds, err = w.lead(); err != nil {
 		return nil, err
 	}
+	r.LeadCPU = (processorTime() - cpu).Seconds()
 	if r.LeaderBytes, err = perJob(), heapProfile(profiles, "leader"); err != nil {
 		return nil, err
 	}
@@ -206,9 +210,10 @@ func (w *waitingRoom) snapshot(r *waitingResult) error {
 	if _, err := file.Seek(0, 0); err != nil {
 		return err
 	}
+	cpu := processorTime()
 	began = time.Now()
 	err = book.New().Restore(file)
-	r.ReadSeconds = time.Since(began).Seconds()
+	r.ReadSeconds, r.ReadCPU = time.Since(began).Seconds(), (processorTime() - cpu).Seconds()
 	return err
 }
 
