@@ -201,8 +201,8 @@ func (j *Job) pack() string {
 
 // record is the record of a packed job in an image.
 func record(packed string) []byte {
-	out := make([]byte, 0, len(packed)+int(packed[0]))
-	return append(append(out, packed[1:]...), plain[len(plain)-int(packed[0]):]...)
+	out := append(make([]byte, 0, len(packed)+int(packed[0])), packed[1:]...)
+	return append(out, plain[len(plain)-int(packed[0]):]...)
 }
 
 // begun says whether a task of the stage was claimed or cancelled.

@@ -59,7 +59,7 @@ func (s *directives) permit(now, wake messages.Time, jobs []*entry) messages.Tim
 		return wake
 	}
 	for _, e := range jobs {
-		copy(e.most, e.Running)
+		copy(e.most, e.running())
 		for k, n := range e.Ordered {
 			switch {
 			case n == 0:
@@ -70,9 +70,9 @@ func (s *directives) permit(now, wake messages.Time, jobs []*entry) messages.Tim
 			}
 		}
 		if e.Ordered == nil && e.job.Width > 1 { // a gang that has begun to gather goes on
-			for k, n := range e.Running {
+			for k, n := range e.running() {
 				if n > 0 {
-					e.most[k] = n + e.Pending[k]
+					e.most[k] = n + e.pending()[k]
 				}
 			}
 		}

@@ -1,8 +1,8 @@
 package market
 
 import (
-	"cmp"
 	"slices"
+	"unique"
 
 	"github.com/candor-grid/candor/auctioneer/book"
 	"github.com/candor-grid/candor/auctioneer/mechanism"
@@ -32,16 +32,19 @@ func New(manner Manner, config messages.Market, mech mechanism.Mechanism) *Marke
 	return m
 }
 
-// Bid translates what a job declares. Its contract is what spec.Contract names.
+// Bid translates what a job declares. A name is in memory once, however many jobs have it. Its contract is what spec.Contract names.
 func (m *Market) Bid(id messages.JobID, account messages.Name, at messages.Time, spec *messages.JobSpec, contract *messages.Contract) *mechanism.Bid {
 	bid := &mechanism.Bid{
-		Job: id, Account: account, Arrived: at, Budget: spec.Budget,
+		Job: id, Account: unique.Make(account).Value(), Arrived: at, Budget: spec.Budget,
 		Form: messages.Linear, Weights: make([]float64, len(m.Config.Classes)),
 		Rate: spec.Rate, Value: spec.Value, Delay: spec.Delay, Length: spec.Length, Deadline: spec.Deadline, Width: spec.Width(),
 		Tasks: spec.TaskCount(), Valuation: spec.Valuation, Contract: contract,
 	}
 	if u := spec.Utility; u != nil {
-		bid.Form, bid.MinUtility = cmp.Or(u.Form, messages.Linear), u.Minimum
+		bid.MinUtility = u.Minimum
+		if bid.Form = unique.Make(u.Form).Value(); u.Form == "" {
+			bid.Form = messages.Linear
+		}
 		for i, c := range m.Config.Classes {
 			bid.Weights[i] = u.Weights.Of(c)
 		}
@@ -105,7 +108,7 @@ func (m *Market) reenter(now messages.Time, was *entry, bid *mechanism.Bid, p Pr
 	m.add(now, &mechanism.Job{Bid: bid, Accrued: was.job.Accrued, Received: was.job.Received}, p, m.manner.Directs)
 	e := m.number[bid.Job]
 	for k, a := range was.ledger {
-		a.counted, e.ledger[k] = e.ledger[k].counted, a
+		a.counted, a.share, e.ledger[k] = e.ledger[k].counted, 0, a
 	}
 	if bid.Runtimes = was.job.Runtimes; was.learned != 0 {
 		e.own().learned = was.learned

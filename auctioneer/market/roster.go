@@ -32,20 +32,19 @@ type roster struct {
 // not have is apart.
 type entry struct {
 	job    *mechanism.Job
-	share  []float64 // in force, by class, before roster.scale
 	ledger []account // by class
 	since  messages.Time
 	told   bool // it is among the changed
 	gone   bool // it has been removed
 
-	Pending, Running []int // as of [Progress]
-	Changes          int
-	*rest            // to be changed after own alone
+	Changes int // as of [Progress]
+	*rest       // to be changed after own alone
 }
 
 // rest is what jobs have that do more than wait, and jobs of markets that direct or plan.
 type rest struct {
 	Ahead, Suspended, Ordered []int // as of [Progress]
+	Pending, Running          []int // the same, where there is Ordered
 	OrderedAt                 messages.Time
 	Budget                    *messages.Credits
 	learned                   messages.Time // when its run times were asked for; 0: never
@@ -67,6 +66,7 @@ func (e *entry) own() *rest {
 
 // account integrates the shares of a class over the time with work pending there.
 type account struct {
+	share               float64 // in force, before roster.scale
 	allocated, received float64 // share-seconds
 	seconds             float64
 	area                float64 // of the class, up to which allocated goes
@@ -85,7 +85,7 @@ func newRoster(classes []messages.Name) roster {
 // add enters a job. Where the mechanism directs, its claims are bounded.
 func (s *roster) add(now messages.Time, job *mechanism.Job, p Progress, directs bool) {
 	classes := len(s.classes)
-	e := &entry{job: job, share: make([]float64, classes), ledger: make([]account, classes), since: now, rest: nothing}
+	e := &entry{job: job, ledger: make([]account, classes), since: now, rest: nothing}
 	if directs {
 		e.own().most = slices.Clone(p.Running)
 	}
@@ -179,7 +179,9 @@ func reuse[T any](list []T) []T {
 
 func (s *roster) enforce(now messages.Time, e *entry, share []float64) {
 	s.integrate(e, now)
-	copy(e.share, share)
+	for k := range e.ledger {
+		e.ledger[k].share = share[k]
+	}
 }
 
 // rescale puts another scale in force; nil: 1 for each class.
@@ -222,7 +224,7 @@ func (s *roster) integrate(e *entry, now messages.Time) {
 			continue
 		}
 		a.seconds += seconds
-		a.allocated += min(area*e.share[k], seconds) // a share is 1 at most, also once rounded
+		a.allocated += min(area*a.share, seconds) // a share is 1 at most, also once rounded
 		a.received += seconds * float64(e.job.Running[k]) / float64(s.view.Classes[k].Slots)
 	}
 }
@@ -239,7 +241,7 @@ func (s *roster) position(id messages.JobID) int {
 func (s *roster) shares(e *entry) []messages.ClassShare {
 	out := make([]messages.ClassShare, len(e.ledger))
 	for k, a := range e.ledger {
-		out[k] = messages.ClassShare{Class: s.classes[k], Now: e.share[k] * s.scale[k]}
+		out[k] = messages.ClassShare{Class: s.classes[k], Now: a.share * s.scale[k]}
 		// What a mechanism that directs weighs is no share: the best who waits has all weight.
 		if slots := s.view.Classes[k].Slots; (e.job.Pending[k] == 0 || e.most != nil) && slots > 0 {
 			out[k].Now = float64(e.job.Running[k]) / float64(slots)
@@ -273,13 +275,13 @@ func (e *entry) open(k int) int {
 	case e.most == nil:
 		return e.job.Pending[k]
 	}
-	return min(e.Pending[k], max(0, e.most[k]-e.Running[k]))
+	return min(e.pending()[k], max(0, e.most[k]-e.running()[k]))
 }
 
 // pull is the job's weight when a slot of a class looks for a job.
 func (e *entry) pull(k int) float64 {
 	if e.most == nil {
-		return e.share[k]
+		return e.ledger[k].share
 	}
 	return float64(e.open(k))
 }

@@ -96,7 +96,7 @@ func (s Seen) hides(e *entry) bool {
 		return false
 	}
 	for k := range s.classes {
-		if e.Pending[k]+e.Running[k]+suspended(e, k) > 0 && s.sealed(k) {
+		if e.pending()[k]+e.running()[k]+suspended(e, k) > 0 && s.sealed(k) {
 			return true
 		}
 	}
@@ -118,7 +118,7 @@ func (f *Fork) Decide(now messages.Time) (out messages.BidOutcome, err error) {
 	x, _ := m.Explain(now, f.job)
 	out.Reason, out.Message = x.Reason, x.Message
 	for k, c := range m.view.Classes {
-		if e.Pending[k]+e.Running[k]+suspended(e, k) == 0 {
+		if e.pending()[k]+e.running()[k]+suspended(e, k) == 0 {
 			continue
 		}
 		share := m.shares(e)[k].Now
@@ -132,7 +132,7 @@ func (f *Fork) Decide(now messages.Time) (out messages.BidOutcome, err error) {
 
 // directed is how many slots of a class a job has once it is as the mechanism directs.
 func (f *Fork) directed(e *entry, k int) int {
-	n := min(e.most[k], e.Running[k]+e.Pending[k])
+	n := min(e.most[k], e.running()[k]+e.pending()[k])
 	for _, d := range f.market.orders.Directives {
 		if d.Job == f.job && d.Class == k && d.Action == mechanism.Resume {
 			if n += d.Slots; d.Slots == 0 {
