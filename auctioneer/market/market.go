@@ -108,7 +108,8 @@ func (m *Market) reenter(now messages.Time, was *entry, bid *mechanism.Bid, p Pr
 	m.add(now, &mechanism.Job{Bid: bid, Accrued: was.job.Accrued, Received: was.job.Received}, p, m.manner.Directs)
 	e := m.number[bid.Job]
 	for k, a := range was.ledger {
-		a.counted, a.share, e.ledger[k] = e.ledger[k].counted, 0, a
+		a.counted, a.share = e.ledger[k].counted, 0
+		e.ledger[k] = a
 	}
 	if bid.Runtimes = was.job.Runtimes; was.learned != 0 {
 		e.own().learned = was.learned
