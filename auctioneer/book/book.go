@@ -299,14 +299,15 @@ func (b *Book) enterJob(c *Submit) (Receipt, error) {
 	if err != nil {
 		return Receipt{}, err
 	}
-	j := newJob(c, b.number(c.Account, c.Key), b.now)
+	j := newJob(c, b.index.next(), b.now)
 	if q != nil {
 		q.Job = j.ID
 	}
 	b.visitors.enter(j)
 	b.await(j)
 	b.jobs.live(j.Spec.Market, 1)
-	b.index.shorten(j, b.byID.put(j))
+	b.index.keys[keyOf(b.byID.put(j), j.Account, j.Key)] = j.ID
+	b.index.list(j.Account, j.ID, true)
 	b.touch(j.ID)
 	return j.Receipt(), nil
 }

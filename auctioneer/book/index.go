@@ -43,8 +43,13 @@ func (x *index) find(account messages.Name, key string) messages.JobID {
 
 // number gives the next number to a job that has begun.
 func (x *index) number(account messages.Name, key string) messages.JobID {
+	x.enter(account, key, x.next(), true)
+	return x.lastJob
+}
+
+// next returns the next number.
+func (x *index) next() messages.JobID {
 	x.lastJob++
-	x.enter(account, key, x.lastJob, true)
 	return x.lastJob
 }
 

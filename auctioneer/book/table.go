@@ -227,8 +227,8 @@ var around = func() (out [2][]byte) {
 	return out
 }()
 
-// keyOf is the part of a packed job that is its account and key, as the index has them, so that
-// these are in memory once. ok: there is such a part, as a rule of the identifier of its hold.
+// keyOf is the account and key of a job, as the index has them: as a rule a part of the packed
+// job, namely of the identifier of its hold, so that they are in memory once.
 func keyOf(packed string, account messages.Name, key string) string {
 	whole := account + "/" + key
 	if at := strings.Index(packed, whole); at >= 0 {

@@ -80,9 +80,13 @@ func (m *Market) SetSlots(now messages.Time, slots, idle []int) {
 
 // Put enters a job, or says how far it has come.
 func (m *Market) Put(now messages.Time, bid func() *mechanism.Bid, id messages.JobID, p Progress) {
-	e := m.number[id]
+	e := m.number.get(id)
 	if e == nil {
-		m.add(now, &mechanism.Job{Bid: bid()}, p, m.manner.Directs)
+		job := &mechanism.Job{Bid: bid()}
+		if n := len(m.jobs); n > 0 {
+			m.jobs[n-1].lend(job.Bid, &p)
+		}
+		m.add(now, job, p, m.manner.Directs)
 		m.stale = true
 		return
 	}
@@ -106,7 +110,7 @@ func (m *Market) Put(now messages.Time, bid func() *mechanism.Bid, id messages.J
 func (m *Market) reenter(now messages.Time, was *entry, bid *mechanism.Bid, p Progress) {
 	m.remove(now, was)
 	m.add(now, &mechanism.Job{Bid: bid, Accrued: was.job.Accrued, Received: was.job.Received}, p, m.manner.Directs)
-	e := m.number[bid.Job]
+	e := m.number.get(bid.Job)
 	for k, a := range was.ledger {
 		a.counted, a.share = e.ledger[k].counted, 0
 		e.ledger[k] = a
@@ -120,7 +124,7 @@ func (m *Market) reenter(now messages.Time, was *entry, bid *mechanism.Bid, p Pr
 // Remove takes a job out and returns it with its average shares, nil if it was
 // not there.
 func (m *Market) Remove(now messages.Time, id messages.JobID) (*mechanism.Job, []messages.ClassShare) {
-	e := m.number[id]
+	e := m.number.get(id)
 	if e == nil {
 		return nil, nil
 	}
@@ -146,11 +150,11 @@ func (m *Market) Wake() messages.Time { return m.wake }
 func (m *Market) Allocate(now messages.Time) {
 	m.look(now)
 	if mech, ok := m.mech.(mechanism.Incremental); ok {
-		m.changed = slices.DeleteFunc(m.changed, func(job *mechanism.Job) bool { return m.number[job.Job] == nil })
+		m.changed = slices.DeleteFunc(m.changed, func(job *mechanism.Job) bool { return m.number.get(job.Job) == nil })
 		c := mech.Update(&m.view, m.changed, m.gone)
 		m.rescale(now, c.Scale)
 		for i, job := range c.Jobs {
-			if e := m.number[job.Job]; e != nil {
+			if e := m.number.get(job.Job); e != nil {
 				m.enforce(now, e, c.Weights[i])
 			}
 		}
@@ -210,7 +214,7 @@ func (m *Market) Quote(now messages.Time, bid *mechanism.Bid, class []messages.V
 
 // Explain asks the mechanism about a job; false if it is not in the market.
 func (m *Market) Explain(now messages.Time, id messages.JobID) (mechanism.Explanation, bool) {
-	e := m.number[id]
+	e := m.number.get(id)
 	if e == nil {
 		return mechanism.Explanation{}, false
 	}

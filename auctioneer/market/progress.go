@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/candor-grid/candor/auctioneer/book"
+	"github.com/candor-grid/candor/auctioneer/mechanism"
 	"github.com/candor-grid/candor/messages"
 )
 
@@ -72,6 +73,17 @@ func (e *entry) same(p *Progress) bool {
 func (e *entry) progress() Progress {
 	return Progress{Started: e.job.Started, Pending: e.pending(), Ahead: e.Ahead, Running: e.running(), Suspended: e.Suspended, Done: e.job.Done,
 		Budget: e.Budget, Ordered: e.Ordered, OrderedAt: e.OrderedAt, Changes: e.Changes}
+}
+
+// lend has the lists of another job be the same in memory where they are equal, as of most jobs
+// that wait they are. None of them changes.
+func (e *entry) lend(bid *mechanism.Bid, p *Progress) {
+	if slices.Equal(e.job.Weights, bid.Weights) {
+		bid.Weights = e.job.Weights
+	}
+	if slices.Equal(e.pending(), p.Pending) && slices.Equal(e.running(), p.Running) {
+		p.Pending, p.Running = e.pending(), e.running()
+	}
 }
 
 // pending are the tasks that could be claimed, by class. What the mechanism sees of a job whose

@@ -17,7 +17,7 @@ type roster struct {
 	view    mechanism.View
 	jobs    []*entry // as view.Jobs: some may be gone, until tidy
 	left    int      // how many of them are gone
-	number  map[messages.JobID]*entry
+	number  numbers
 	open    []int // by class: tasks that could be claimed
 	bidding []int // by class: jobs with such tasks
 	prices  []float64
@@ -73,8 +73,52 @@ type account struct {
 	counted             int     // the job's part of the market's open
 }
 
+// numbers find the jobs by number, which as a rule follow one another.
+type numbers struct {
+	parts map[messages.JobID]*part // by number, divided by partJobs
+	count int
+}
+
+const partJobs = 256
+
+type part struct {
+	count   int
+	entries [partJobs]*entry
+}
+
+// get returns a job, nil if there is none.
+func (n *numbers) get(id messages.JobID) *entry {
+	if p := n.parts[id/partJobs]; p != nil {
+		return p.entries[id%partJobs]
+	}
+	return nil
+}
+
+// put enters a job that is not there.
+func (n *numbers) put(e *entry) {
+	id := e.job.Job
+	p := n.parts[id/partJobs]
+	if p == nil {
+		p = new(part)
+		n.parts[id/partJobs] = p
+	}
+	p.entries[id%partJobs] = e
+	p.count++
+	n.count++
+}
+
+// remove takes a job out that is there.
+func (n *numbers) remove(id messages.JobID) {
+	p := n.parts[id/partJobs]
+	p.entries[id%partJobs] = nil
+	n.count--
+	if p.count--; p.count == 0 {
+		delete(n.parts, id/partJobs)
+	}
+}
+
 func newRoster(classes []messages.Name) roster {
-	s := roster{classes: classes, number: map[messages.JobID]*entry{}, prices: make([]float64, len(classes)), open: make([]int, len(classes)), bidding: make([]int, len(classes)),
+	s := roster{classes: classes, number: numbers{parts: map[messages.JobID]*part{}}, prices: make([]float64, len(classes)), open: make([]int, len(classes)), bidding: make([]int, len(classes)),
 		scale: slices.Repeat([]float64{1}, len(classes)), areas: make([]float64, len(classes)), areasAt: -1}
 	for _, c := range classes {
 		s.view.Classes = append(s.view.Classes, mechanism.Class{Name: c})
@@ -95,7 +139,7 @@ func (s *roster) add(now messages.Time, job *mechanism.Job, p Progress, directs 
 	}
 	e.become(p)
 	s.count(e)
-	s.number[job.Job] = e
+	s.number.put(e)
 	i := s.position(job.Job)
 	s.jobs = slices.Insert(s.jobs, i, e)
 	s.view.Jobs = slices.Insert(s.view.Jobs, i, job)
@@ -105,7 +149,7 @@ func (s *roster) add(now messages.Time, job *mechanism.Job, p Progress, directs 
 // remove takes a job out.
 func (s *roster) remove(now messages.Time, e *entry) {
 	id := e.job.Job
-	delete(s.number, id)
+	s.number.remove(id)
 	s.integrate(e, now)
 	for k := range e.ledger {
 		s.open[k] -= e.ledger[k].counted
@@ -162,7 +206,7 @@ func (s *roster) change(e *entry) {
 // forgetChanges is for when an allocation has taken the changes into account.
 func (s *roster) forgetChanges() {
 	for _, job := range s.changed {
-		if e := s.number[job.Job]; e != nil {
+		if e := s.number.get(job.Job); e != nil {
 			e.told = false
 		}
 	}
@@ -299,7 +343,7 @@ func (s *roster) bidders(k int) []*entry {
 
 // Pending is how many tasks of a job could be claimed in class k.
 func (s *roster) Pending(id messages.JobID, k int) int {
-	if e := s.number[id]; e != nil {
+	if e := s.number.get(id); e != nil {
 		return e.open(k)
 	}
 	return 0
@@ -307,7 +351,7 @@ func (s *roster) Pending(id messages.JobID, k int) int {
 
 // most is how many claims of class k a job may come to have.
 func (s *roster) most(id messages.JobID, k int) int {
-	if e := s.number[id]; e != nil && e.most != nil {
+	if e := s.number.get(id); e != nil && e.most != nil {
 		return e.most[k]
 	}
 	return 0
@@ -316,21 +360,21 @@ func (s *roster) most(id messages.JobID, k int) int {
 // Charged tells what one job owes for its slots so far, and for how long it has had
 // thes.
 func (s *roster) Charged(id messages.JobID, cost messages.Credits, slotTime messages.Duration) {
-	if e := s.number[id]; e != nil && e.job.Started != 0 {
+	if e := s.number.get(id); e != nil && e.job.Started != 0 {
 		e.job.Accrued, e.job.Received = cost, slotTime
 	}
 }
 
 // Job returns a job as the mechanism sees it, nil if it is not there.
 func (s *roster) Job(id messages.JobID) *mechanism.Job {
-	if e := s.number[id]; e != nil {
+	if e := s.number.get(id); e != nil {
 		return e.job
 	}
 	return nil
 }
 
 // Jobs is the number of jobs in the market.
-func (s *roster) Jobs() int { return len(s.number) }
+func (s *roster) Jobs() int { return s.number.count }
 
 // Started is the number of jobs in the market that have had a task claimed.
 func (s *roster) Started() int {
@@ -345,7 +389,7 @@ func (s *roster) Started() int {
 
 // Shares returns a job's shares by class up to now, nil if it is not there.
 func (s *roster) Shares(now messages.Time, id messages.JobID) []messages.ClassShare {
-	e := s.number[id]
+	e := s.number.get(id)
 	if e == nil {
 		return nil
 	}

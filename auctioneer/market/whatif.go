@@ -36,7 +36,7 @@ func Bids(m *messages.Market) (term, why string) {
 // nil: it cannot be told, and why.
 func (s Seen) Fork(now messages.Time, id messages.JobID, more messages.Credits) (*Fork, string) {
 	term, why := Bids(&s.Config)
-	e := s.number[id]
+	e := s.number.get(id)
 	switch {
 	case term == "":
 		return nil, why
@@ -110,7 +110,7 @@ func (f *Fork) Decide(now messages.Time) (out messages.BidOutcome, err error) {
 	if m.mech, err = NewMechanism(m.Config); err != nil {
 		return out, err
 	}
-	e := m.number[f.job]
+	e := m.number.get(f.job)
 	if err = m.Admit(now, e.job.Bid); err != nil {
 		return out, err
 	}

@@ -57,7 +57,7 @@ func TestForkIsTheMarket(t *testing.T) {
 		}
 		is := decide(0)
 		x, _ := m.Explain(2, id)
-		e := m.number[id]
+		e := m.number.get(id)
 		want := e.ledger[0].share
 		if e.most != nil {
 			want = float64(min(e.most[0], e.running()[0]+e.pending()[0])) / float64(m.view.Classes[0].Slots)

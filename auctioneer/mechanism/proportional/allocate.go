@@ -251,11 +251,11 @@ func (c *Mechanism) place(s *seat) {
 	case !bids:
 		c.unplace(s)
 	case s.at < 0:
-		s.at = c.market.Len()
+		s.at = int32(c.market.Len())
 		c.placed = append(c.placed, s)
 		c.market.Arrive(s.job.Budget.Float(), s.job.Form == messages.Log, s.weights()) // checked by Admit
-	case !slices.Equal(s.weights(), c.market.weightsOf(s.at)):
-		c.market.Replace(s.at, s.weights())
+	case !slices.Equal(s.weights(), c.market.weightsOf(int(s.at))):
+		c.market.Replace(int(s.at), s.weights())
 	}
 }
 
@@ -263,7 +263,7 @@ func (c *Mechanism) unplace(s *seat) {
 	if s.at < 0 {
 		return
 	}
-	c.market.Depart(s.at)
+	c.market.Depart(int(s.at))
 	last := c.placed[len(c.placed)-1]
 	c.placed = c.placed[:len(c.placed)-1]
 	if last != s {
@@ -335,7 +335,7 @@ func (c *Mechanism) workOut(s *seat) {
 	clear(s.spends())
 	clear(s.shares())
 	if s.at >= 0 {
-		c.market.Row(s.at, s.spends(), s.shares())
+		c.market.Row(int(s.at), s.spends(), s.shares())
 		for j, x := range c.scale {
 			s.shares()[j] /= x
 		}

@@ -55,9 +55,9 @@ const mostKept = 4096
 // seat is a job and what it bids.
 type seat struct {
 	job      *mechanism.Job
-	gone     bool // and bids nothing any more
-	at       int  // position in market; −1: it bids nothing
-	rejected bool // its minimum utility, or another's, cannot be met with it
+	at       int32 // position in market; −1: it bids nothing
+	gone     bool  // and bids nothing any more
+	rejected bool  // its minimum utility, or another's, cannot be met with it
 	bids     bool
 	numbers  []float64 // weights, spends and shares
 	parts    []part    // by class
