@@ -5,6 +5,8 @@ import (
 	"reflect"
 	"strings"
 	"sync"
+
+	"github.com/vmihailenco/msgpack/v5/msgpcode"
 )
 
 // plan is how values of one type are written and read: worked out once for
@@ -21,6 +23,8 @@ type field struct {
 	index int
 	name  string // as in JSON
 	trims bool   // left out at the end of a struct while it is zero, as earlier releases have it
+	// zero is the only byte of the field's zero value; 0xc1, which nothing begins with: it has several.
+	zero byte
 }
 
 var plans sync.Map // reflect.Type → *plan
@@ -108,9 +112,26 @@ func planStruct(t reflect.Type, within []reflect.Type) (*plan, error) {
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", f.Name, err)
 		}
-		fields = append(fields, field{plan: *p, index: i, name: name, trims: f.Tag.Get("wire") == "trim"})
+		fields = append(fields, field{plan: *p, index: i, name: name, trims: f.Tag.Get("wire") == "trim", zero: zeroOf(f.Type)})
 	}
 	return &plan{writeStruct(fields), readStruct(fields)}, nil
+}
+
+// zeroOf is the encoding of a type's zero value, if that is one byte.
+func zeroOf(t reflect.Type) byte {
+	switch {
+	case t.Kind() == reflect.Bool:
+		return msgpcode.False
+	case t.Kind() >= reflect.Int && t.Kind() <= reflect.Uint64:
+		return 0
+	case t.Kind() == reflect.String:
+		return msgpcode.FixedStrLow
+	case t.Kind() == reflect.Pointer:
+		return msgpcode.Nil
+	case t.Kind() == reflect.Slice && t.Elem().Kind() != reflect.Uint8:
+		return msgpcode.FixedArrayLow
+	}
+	return 0xc1
 }
 
 // jsonName returns the name of a field in JSON, empty if it is not encoded.

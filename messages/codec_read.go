@@ -326,6 +326,10 @@ func readStruct(fields []field) func(*reader, reflect.Value) error {
 			return unfit("has %d fields where %d are known; the sender is newer than this version", n, len(fields))
 		}
 		for i := range fields[:n] {
+			if r.data[r.at] == fields[i].zero { // as the field is already, and as most are
+				r.at++
+				continue
+			}
 			if err := fields[i].read(r, v.Field(fields[i].index)); err != nil {
 				return under("."+fields[i].name, err)
 			}

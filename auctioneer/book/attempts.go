@@ -68,7 +68,7 @@ func (c *claims) attemptEnded(r messages.TaskRef, h NodeClaim, why messages.EndR
 	if c.clock.rules < RulesAttempts {
 		return
 	}
-	j := c.jobs.byID[r.Job]
+	j := c.jobs.own(r.Job)
 	t := &j.Stages[r.Stage].Tasks[r.Index]
 	paused := h.PausedBy(c.clock.now)
 	t.Reason, t.Paused = why, ticks(paused)

@@ -68,12 +68,12 @@ func (b *Book) clear() {
 	*b = Book{
 		archive:  archive,
 		index:    index{keys: map[string]messages.JobID{}, pending: map[messages.Name]int{}, listed: map[messages.Name][]messages.JobID{}},
-		jobs:     jobs{byID: map[messages.JobID]*Job{}, past: map[messages.JobID]*Past{}, ordered: map[messages.JobID]*Job{}},
+		jobs:     jobs{byID: table{chunks: map[messages.JobID]*chunk{}}, past: map[messages.JobID]*Past{}, ordered: map[messages.JobID]bool{}, alive: map[messages.Name]int{}},
 		visitors: visitors{byVisit: map[messages.Visit]messages.JobID{}, guests: map[messages.Name]VisitingCount{}},
 		nodes:    nodes{names: map[messages.Name]uint32{}},
 		markets:  markets{notes: map[messages.Name]map[messages.JobID][]int64{}},
 		remote:   remote{remoteJobs: map[messages.JobID]*RemoteJob{}, departed: map[messages.Name]int{}, past: map[messages.JobID]*Past{}, archive: &b.archive, index: &b.index, watch: &b.watch, clock: &b.clock},
-		meters: meters{tariffs: map[messages.Name][]Tariff{}, spells: map[messages.Name][]spell{}, metered: map[messages.Name]map[messages.JobID]*Job{},
+		meters: meters{tariffs: map[messages.Name][]Tariff{}, spells: map[messages.Name][]spell{}, metered: map[messages.Name]map[messages.JobID]bool{},
 			jobs: &b.jobs, clock: &b.clock},
 		dependencies: dependencies{waiters: map[messages.JobID][]messages.JobID{}, jobs: &b.jobs, watch: &b.watch, clock: &b.clock},
 		claims:       claims{notices: &b.notices, jobs: &b.jobs, nodes: &b.nodes, meters: &b.meters, watch: &b.watch, clock: &b.clock},
@@ -103,9 +103,10 @@ func (b *Book) Forgotten() bool { return int(b.lastJob) > len(b.keys) }
 
 // OldestEnd is when the first of the jobs ended that the book remembers as ended; 0: none has.
 func (b *Book) OldestEnd() (at messages.Time) {
-	for _, j := range b.byID {
+	b.byID.all(false, func(j *Job) bool {
 		at = messages.Earlier(at, j.Ended)
-	}
+		return true
+	})
 	for p := range b.EachPast {
 		at = messages.Earlier(at, p.Ended)
 	}
@@ -114,6 +115,15 @@ func (b *Book) OldestEnd() (at messages.Time) {
 
 // Visitor returns the job here of a job of another site, nil if there is none.
 func (b *Book) Visitor(v messages.Visit) *Job { return b.Job(b.byVisit[v]) }
+
+// VisitingJob returns a job here of another site, nil if the job is none or is gone. It must not
+// be changed.
+func (b *Book) VisitingJob(id messages.JobID) *Job {
+	if b.jobs.visits(id) {
+		return b.Job(id)
+	}
+	return nil
+}
 
 // Quote returns a quote, nil if there is none that holds. It must not be changed.
 func (b *Book) Quote(id uint64) *Quote { return b.quotes.find(id, b.now) }
@@ -289,13 +299,15 @@ func (b *Book) enterJob(c *Submit) (Receipt, error) {
 	if err != nil {
 		return Receipt{}, err
 	}
-	j := newJob(c, b.number(c.Account, c.Key), b.now)
+	j := newJob(c, b.index.next(), b.now)
 	if q != nil {
 		q.Job = j.ID
 	}
-	b.byID[j.ID] = j
 	b.visitors.enter(j)
 	b.await(j)
+	b.jobs.live(j.Spec.Market, 1)
+	b.index.keys[keyOf(b.byID.put(j), j.Account, j.Key)] = j.ID
+	b.index.list(j.Account, j.ID, true)
 	b.touch(j.ID)
 	return j.Receipt(), nil
 }
@@ -337,13 +349,13 @@ func (b *Book) decide(c *Decide) {
 
 // start orders the start of a job for good.
 func (b *Book) start(s *Starting) {
-	j := b.Job(s.Job)
+	j := b.own(s.Job)
 	if j == nil || !j.Active() || j.Order != nil {
 		return
 	}
 	order := s.Order
 	j.Order, j.Fixed = &order, s.Fixed
-	b.ordered[j.ID] = j
+	b.ordered[j.ID] = true
 	if j.Fixed != nil {
 		j.Fixed.Amount = max(0, min(j.Fixed.Amount, j.Left()))
 	}

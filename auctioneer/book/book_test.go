@@ -101,7 +101,7 @@ func claimed(b *Book) error {
 			default:
 				used[i]++
 			}
-			if j := b.byID[r.Job]; j != nil {
+			if j := b.Job(r.Job); j != nil {
 				if t := j.Stages[r.Stage].Tasks[r.Index]; t.Phase != Claimed || t.Attempt != h.Attempt {
 					return fmt.Errorf("node %s holds %v.%d, but the task is %v by attempt %d", n.Name, r, h.Attempt, t.Phase, t.Attempt)
 				}
@@ -116,7 +116,7 @@ func claimed(b *Book) error {
 			return fmt.Errorf("node %s uses %v slots, its claims are %v", n.Name, n.Used, used)
 		}
 	}
-	for id, j := range b.byID {
+	for id, j := range b.every {
 		for i := range j.Stages {
 			s := &j.Stages[i]
 			if err := tallied(b, j, i); err != nil {
@@ -171,7 +171,7 @@ func tallied(b *Book, j *Job, stage int) error {
 // paid says whether what jobs paid one another adds up, within their holds.
 func paid(b *Book) error {
 	var sum messages.Credits
-	for id, j := range b.byID {
+	for id, j := range b.every {
 		sum += j.Paid - j.Gained
 		if j.Paid < 0 || j.Gained < 0 || j.Drawn > j.Paid || j.Paid+j.Owed > j.Held {
 			return fmt.Errorf("job %d: held %v, owes %v, paid %v (%v drawn), gained %v", id, j.Held, j.Owed, j.Paid, j.Drawn, j.Gained)

@@ -10,7 +10,7 @@ import (
 // cancelTasks cancels tasks of a stage of a job that goes on with its other tasks. Tasks
 // that are over stay as they are. The result is how many tasks the command cancelled.
 func (x *exchanges) cancelTasks(c *CancelTasks) (n int, err error) {
-	j := x.jobs.byID[c.Job]
+	j := x.jobs.own(c.Job)
 	switch {
 	case j == nil:
 		return 0, messages.Errorf(messages.NotFound, "there is no job %d", c.Job)
@@ -134,7 +134,7 @@ func (s *Stage) cancelled(t *Task, now messages.Time) {
 
 // giveBack ends an attempt that its node lost. A task that was cancelled does not run again.
 func (x *exchanges) giveBack(r messages.TaskRef, h NodeClaim, why messages.EndReason) {
-	j := x.jobs.byID[r.Job]
+	j := x.jobs.own(r.Job)
 	if h.Why != messages.EndTaskCancelled || j == nil || !j.Active() {
 		x.claims.giveBack(r, h, why)
 		return

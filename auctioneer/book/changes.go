@@ -40,7 +40,7 @@ func (r *Raise) Pending() bool { return r.Amount > 0 }
 
 // change has a job be described otherwise.
 func (b *Book) change(c *Change) (out Changed, err error) {
-	j := b.Job(c.Job)
+	j := b.own(c.Job)
 	switch {
 	case j == nil:
 		return out, messages.Errorf(messages.NotFound, "there is no job %d", c.Job)
@@ -101,7 +101,7 @@ func (j *Job) describe(to *messages.JobSpec) {
 
 // raised notes the bank's answer to a raise: the budget is higher, or stays.
 func (s *endings) raised(e *Effect, o *Confirmation) {
-	j := s.jobs.byID[e.Job]
+	j := s.jobs.own(e.Job)
 	if j == nil || j.Raise.Effect != e.ID {
 		return
 	}

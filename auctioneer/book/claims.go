@@ -42,7 +42,7 @@ func (h *NodeClaim) PausedBy(now messages.Time) messages.Duration {
 
 // uncount removes a claim that is about to end from the counts of its stage.
 func (c *claims) uncount(r messages.TaskRef, h NodeClaim) {
-	if j := c.jobs.byID[r.Job]; j != nil {
+	if j := c.jobs.own(r.Job); j != nil {
 		c.meters.meter(j, int(r.Stage))
 		j.Stages[r.Stage].tally(h, -1)
 	}
@@ -53,7 +53,7 @@ func (c *claims) uncount(r messages.TaskRef, h NodeClaim) {
 func (c *claims) turn(node uint32, r messages.TaskRef, to NodeClaim) {
 	n := c.nodes.inOrder[node]
 	from := n.Claims[r]
-	if j := c.jobs.byID[r.Job]; j != nil {
+	if j := c.jobs.own(r.Job); j != nil {
 		c.meters.meter(j, int(r.Stage))
 		j.Stages[r.Stage].tally(from, -1)
 		j.Stages[r.Stage].tally(to, 1)
@@ -82,7 +82,7 @@ func (c *claims) begin(n *Node, r messages.TaskRef, at messages.Time) NodeClaim 
 	n.use(h.Class, 1)
 	h.Halt, h.Since = Goes, 0
 	n.Claims[r] = h
-	if j := c.jobs.byID[r.Job]; j != nil {
+	if j := c.jobs.own(r.Job); j != nil {
 		j.Stages[r.Stage].tally(h, 1)
 		c.started(j, r, at)
 		c.watch.touch(j.ID)
@@ -110,7 +110,7 @@ func (x *exchanges) putBack(n *Node, r messages.TaskRef, h NodeClaim) {
 	x.claims.uncount(r, h)
 	delete(n.Claims, r)
 	n.wait(h.Class, -1)
-	j := x.jobs.byID[r.Job]
+	j := x.jobs.own(r.Job)
 	if j == nil {
 		return
 	}
@@ -129,7 +129,7 @@ func (x *exchanges) putBack(n *Node, r messages.TaskRef, h NodeClaim) {
 
 // claimOf returns the valid claim of an attempt and where it is.
 func (c *claims) claimOf(a messages.Attempt) (node uint32, h NodeClaim, ok bool) {
-	j := c.jobs.byID[a.Task.Job]
+	j := c.jobs.own(a.Task.Job)
 	if j == nil || int(a.Task.Stage) >= len(j.Stages) || int(a.Task.Index) >= len(j.Stages[a.Task.Stage].Tasks) {
 		return 0, h, false
 	}
@@ -154,7 +154,7 @@ func (c *claims) stop(a messages.Attempt) {
 // had. To requeue a claim twice changes nothing.
 func (c *claims) requeue(a messages.Attempt, by blame, why messages.EndReason) {
 	node, h, ok := c.claimOf(a)
-	if !ok || h.Leaving || !c.jobs.byID[a.Task.Job].Active() {
+	if !ok || h.Leaving || !c.jobs.own(a.Task.Job).Active() {
 		return
 	}
 	h.Leaving = true
@@ -164,12 +164,12 @@ func (c *claims) requeue(a messages.Attempt, by blame, why messages.EndReason) {
 	c.turn(node, a.Task, h)
 	c.stop(a)
 	c.excuse(a.Task, h, by)
-	c.breakGang(c.jobs.byID[a.Task.Job], int(a.Task.Stage), by)
+	c.breakGang(c.jobs.own(a.Task.Job), int(a.Task.Stage), by)
 }
 
 // requeueAll ends tasks of a job, as its owner or an operator wants.
 func (c *claims) requeueAll(r *Requeue) (n int, err error) {
-	j := c.jobs.byID[r.Job]
+	j := c.jobs.own(r.Job)
 	switch {
 	case j == nil:
 		return 0, messages.Errorf(messages.NotFound, "there is no job %d", r.Job)
@@ -239,7 +239,7 @@ const (
 
 // suspend takes a claim's slot away until resume gives one back.
 func (c *claims) suspend(a messages.Attempt) {
-	if node, h, ok := c.claimOf(a); ok && h.Halt == Goes && !h.Leaving && c.jobs.byID[a.Task.Job].Active() {
+	if node, h, ok := c.claimOf(a); ok && h.Halt == Goes && !h.Leaving && c.jobs.own(a.Task.Job).Active() {
 		h.Halt = Suspended
 		c.turn(node, a.Task, h)
 	}
@@ -248,7 +248,7 @@ func (c *claims) suspend(a messages.Attempt) {
 // resume lets a suspended claim go on, if its node has a slot.
 func (c *claims) resume(a messages.Attempt) {
 	node, h, ok := c.claimOf(a)
-	if !ok || h.Halt != Suspended || h.Leaving || !c.jobs.byID[a.Task.Job].Active() || c.nodes.inOrder[node].room(h.Class) == 0 {
+	if !ok || h.Halt != Suspended || h.Leaving || !c.jobs.own(a.Task.Job).Active() || c.nodes.inOrder[node].room(h.Class) == 0 {
 		return
 	}
 	h.Halt = Goes
@@ -304,7 +304,7 @@ func (c *claims) breakGang(j *Job, stage int, by blame) {
 
 // disband gives back the tasks of a gang that gathers as it did at a time.
 func (c *claims) disband(d *Disband) error {
-	j := c.jobs.byID[d.Job]
+	j := c.jobs.own(d.Job)
 	if j == nil || int(d.Stage) >= len(j.Stages) {
 		return messages.Errorf(messages.NotFound, "there is no stage %d of job %d", d.Stage, d.Job)
 	}
@@ -316,7 +316,7 @@ func (c *claims) disband(d *Disband) error {
 
 // giveBack makes a task pending again whose node lost the attempt, without counting it.
 func (c *claims) giveBack(r messages.TaskRef, h NodeClaim, why messages.EndReason) {
-	j := c.jobs.byID[r.Job]
+	j := c.jobs.own(r.Job)
 	if j == nil {
 		return
 	}
@@ -329,7 +329,7 @@ func (c *claims) giveBack(r messages.TaskRef, h NodeClaim, why messages.EndReaso
 
 // lose makes a task pending whose attempt came to nothing, with all of its gang.
 func (c *claims) lose(r messages.TaskRef, h NodeClaim, by blame) {
-	j := c.jobs.byID[r.Job]
+	j := c.jobs.own(r.Job)
 	if !h.Leaving {
 		c.excuse(r, h, by)
 	}
@@ -341,7 +341,7 @@ func (c *claims) lose(r messages.TaskRef, h NodeClaim, by blame) {
 // that is the site's doing.
 func (c *claims) excuse(r messages.TaskRef, h NodeClaim, by blame) {
 	if by == ofSite {
-		j := c.jobs.byID[r.Job]
+		j := c.jobs.own(r.Job)
 		c.meters.meter(j, int(r.Stage))
 		c.meters.forgive(j, int(r.Stage), c.had(r, h))
 	}
@@ -359,7 +359,7 @@ func (c *claims) had(r messages.TaskRef, h NodeClaim) messages.Duration {
 	if h.Halt == Ahead {
 		return 0
 	}
-	return cmp.Or(h.until, c.clock.now).Sub(c.jobs.byID[r.Job].Stages[r.Stage].Tasks[r.Index].Claimed) - h.PausedBy(c.clock.now)
+	return cmp.Or(h.until, c.clock.now).Sub(c.jobs.own(r.Job).Stages[r.Stage].Tasks[r.Index].Claimed) - h.PausedBy(c.clock.now)
 }
 
 // again makes a task pending that has lost its claim.

@@ -31,7 +31,7 @@ func (d *dependencies) delay(j *Job) {
 // beginDue lets jobs begin whose time has come.
 func (d *dependencies) beginDue() {
 	for len(d.delayed) > 0 && d.delayed[0].at <= d.clock.now {
-		if j := d.jobs.Job(d.delayed[0].job); j != nil && j.Active() {
+		if j := d.jobs.own(d.delayed[0].job); j != nil && j.Active() {
 			j.Blocked--
 			d.watch.touch(j.ID)
 		}

@@ -61,7 +61,7 @@ func (d *dependencies) release(ended *Job) (failed []*Job) {
 	waiters := d.waiters[ended.ID]
 	delete(d.waiters, ended.ID)
 	for _, id := range waiters {
-		j := d.jobs.Job(id)
+		j := d.jobs.own(id)
 		if j == nil || !j.Active() {
 			continue
 		}

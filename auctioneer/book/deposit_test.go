@@ -21,7 +21,7 @@ func (s *site) secured(key string, most int) any {
 // was held.
 func accounted(b *Book) error {
 	pending := map[messages.Name]int{}
-	for id, j := range b.byID {
+	for id, j := range b.every {
 		if !j.State.Final() {
 			pending[j.Account]++
 		}

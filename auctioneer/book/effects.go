@@ -58,7 +58,7 @@ func (s *effects) Names(e *Effect) bool {
 }
 
 // stands reports whether a leg may name a job: the job is in the book, or 0 for the site.
-func (j *jobs) stands(id messages.JobID) bool { return id == 0 || j.byID[id] != nil }
+func (j *jobs) stands(id messages.JobID) bool { return id == 0 || j.byID.look(id) != nil }
 
 // release frees the hold of a submission that was refused, which no job has.
 func (s *effects) release(hold string) {
@@ -152,10 +152,10 @@ func (s *effects) round(of *Job, legs []Leg) {
 		return
 	}
 	for _, l := range legs {
-		if from := s.jobs.byID[l.From]; from != nil {
+		if from := s.jobs.own(l.From); from != nil {
 			from.Paid += l.Amount
 		}
-		switch to := s.jobs.byID[l.To]; {
+		switch to := s.jobs.own(l.To); {
 		case l.Later:
 			to.Promised = append(to.Promised, l)
 		case to != nil:
@@ -170,7 +170,7 @@ func (s *effects) round(of *Job, legs []Leg) {
 func (s *effects) due(legs []Leg) []Leg {
 	var out []Leg
 	for _, l := range legs {
-		to := s.jobs.byID[l.To]
+		to := s.jobs.own(l.To)
 		if l.Later = l.Later && !(to != nil && to.considered()); l.Later && to != nil && !to.Active() {
 			continue
 		}
@@ -205,7 +205,7 @@ func (s *effects) keepPromises(j *Job) {
 func (s *effects) dropPromises(j *Job) {
 	var back []Leg
 	for _, l := range j.Promised {
-		if from := s.jobs.byID[l.From]; from != nil {
+		if from := s.jobs.own(l.From); from != nil {
 			from.Gained += l.Amount
 			back = append(back, Leg{To: l.From, Amount: l.Amount, Reason: fmt.Sprintf("back from job %d, which was not considered: %s", j.ID, l.Reason)})
 			s.watch.touch(from.ID)
@@ -221,14 +221,17 @@ func (s *effects) dropPromises(j *Job) {
 const mostLegs = messages.MaxLegs / 3
 
 // visits reports whether a job is another site's.
-func (j *jobs) visits(id messages.JobID) bool { return j.byID[id] != nil && j.byID[id].Visit != nil }
+func (j *jobs) visits(id messages.JobID) bool {
+	live := j.byID.look(id).live() // one that is packed visits nobody
+	return live != nil && live.Visit != nil
+}
 
 // payable reports whether the hold of each payer covers the payment. Visiting jobs pay the
 // site alone, and nobody pays them.
 func (s *effects) payable(legs []Leg) bool {
 	due := map[messages.JobID]messages.Credits{}
 	for _, l := range legs {
-		payer := s.jobs.byID[l.From]
+		payer := s.jobs.own(l.From)
 		if !s.jobs.stands(l.From) || !s.jobs.stands(l.To) || l.From == l.To || l.Later && l.To == 0 || l.Amount <= 0 || l.Amount > messages.MaxCredits {
 			return false
 		}
@@ -260,7 +263,7 @@ func (j *Job) reserved() messages.Credits {
 // undone; otherwise the payers' holds are what the round has left of them.
 func (s *effects) rounded(e *Effect, o *Confirmation) {
 	for _, l := range e.Legs {
-		from, to := s.jobs.byID[l.From], s.jobs.byID[l.To]
+		from, to := s.jobs.own(l.From), s.jobs.own(l.To)
 		if from != nil && o.Refused != "" {
 			from.Paid -= l.Amount
 		}

@@ -44,11 +44,12 @@ func TestEffectsKeepTheirJobs(t *testing.T) {
 func TestEffectsOfJobsThatAreGone(t *testing.T) {
 	b := New()
 	b.must(t, &Command{Submit: &Submit{Account: "alice", Key: "k", Held: 5, Spec: roamSpec()}})
+	j := b.own(1)
+	j.Paid, j.Gained = 3, 3
 	im := b.Capture()
 	im.Head.LastEffect = 4
 	im.Effects = []Effect{{ID: 4, Kind: Observe, Job: 9}, {ID: 1, Kind: Charge, Job: 9}, {ID: 2, Kind: Observe, Job: 9},
 		{ID: 3, Kind: Round, Job: 9, Legs: []Leg{{From: 9, To: 1, Amount: 3}, {From: 1, To: 9, Amount: 3}}}}
-	im.Jobs[0].Paid, im.Jobs[0].Gained = 3, 3
 	var buf bytes.Buffer
 	if _, err := im.WriteTo(&buf); err != nil {
 		t.Fatal(err)
@@ -64,7 +65,7 @@ func TestEffectsOfJobsThatAreGone(t *testing.T) {
 		c.Effects = append(c.Effects, Confirmation{Effect: e.ID, Refused: "its job is gone"})
 	}
 	b.must(t, &Command{Confirm: c})
-	if j := b.Job(1); len(slices.Collect(b.EachEffect)) != 0 || j.Paid != 0 || j.Gained != 0 || j.State != messages.Waiting {
+	if j = b.Job(1); len(slices.Collect(b.EachEffect)) != 0 || j.Paid != 0 || j.Gained != 0 || j.State != messages.Waiting {
 		t.Errorf("left are %v; %+v", slices.Collect(b.EachEffect), j)
 	}
 }

@@ -24,7 +24,7 @@ type endings struct {
 // cancel ends a job at the wish of its owner or an operator, and returns its state
 // before.
 func (s *endings) cancel(c *Cancel) (messages.State, error) {
-	j := s.jobs.byID[c.Job]
+	j := s.jobs.own(c.Job)
 	if p := s.jobs.past[c.Job]; p != nil {
 		return 0, messages.Errorf(messages.Ended, "job %d is %v already", p.ID, p.Outcome)
 	}
@@ -63,7 +63,7 @@ func by(who, owner messages.Name) string {
 
 // discard ends a job that its market will not run.
 func (s *endings) discard(d *Discarding) {
-	j := s.jobs.byID[d.Job]
+	j := s.jobs.own(d.Job)
 	if j == nil || !j.Active() {
 		return
 	}
@@ -109,7 +109,7 @@ func (s *endings) forfeit(j *Job, c *Cancel) {
 
 // settle notes what an ended job owes, to be charged.
 func (s *endings) settle(c *Settle) error {
-	j := s.jobs.byID[c.Job]
+	j := s.jobs.own(c.Job)
 	switch {
 	case j == nil:
 		return messages.Errorf(messages.NotFound, "there is no job %d", c.Job)
@@ -153,8 +153,8 @@ func (s *endings) confirm(c *Confirm) {
 	over := s.effects.remove(outcome)
 	for i := range over {
 		switch e, o := &over[i], outcome[over[i].ID]; {
-		case e.Kind == Charge && s.jobs.byID[e.Job] != nil:
-			s.charged(s.jobs.byID[e.Job], o)
+		case e.Kind == Charge && s.jobs.own(e.Job) != nil:
+			s.charged(s.jobs.own(e.Job), o)
 		case e.Kind == RaiseBudget:
 			s.raised(e, o)
 		case e.Kind == Round:
@@ -170,6 +170,7 @@ func (s *endings) charged(j *Job, o *Confirmation) {
 	j.Charged = o.Amount
 	j.Refused = o.Refused
 	s.jobs.ended = append(s.jobs.ended, j.ID)
+	s.jobs.live(j.Spec.Market, -1)
 	s.index.count(j.Account, -1)
 	s.visitors.countGuest(j, -1, 0)
 	s.effects.effect(Observe, j.ID)
@@ -195,13 +196,13 @@ func (s *endings) forget() {
 			s.index.drop(p.Account, p.Key)
 			continue
 		}
-		j := s.jobs.byID[id]
+		j := s.jobs.own(id)
 		s.archive.add(Ended{Job: j})
 		if j.Visit != nil {
 			delete(s.visitors.byVisit, j.Visit.Visit)
 			s.visitors.countGuest(j, 0, -1)
 		}
-		delete(s.jobs.byID, id)
+		s.jobs.byID.remove(id)
 		s.index.remove(j.Account, j.Key, id)
 		s.watch.touch(id)
 	}

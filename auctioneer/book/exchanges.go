@@ -85,7 +85,7 @@ func (x *exchanges) finish(n *Node, node uint32, f *messages.Finished, sent mess
 	h.until = until
 	n.Finished++
 	x.watch.touchNode(node)
-	if j := x.jobs.byID[r.Job]; j != nil {
+	if j := x.jobs.own(r.Job); j != nil {
 		x.finishTask(j, r, node, f, h)
 	}
 }
@@ -110,7 +110,7 @@ func (x *exchanges) passOn(n *Node, f *messages.Finished, sent messages.Time) (u
 		x.claims.requeue(f.Next.Attempt, ofSite, messages.EndPreempted)
 		return until
 	}
-	from, by := x.jobs.byID[r.Job], x.jobs.byID[to.Job]
+	from, by := x.jobs.own(r.Job), x.jobs.own(to.Job)
 	if held && h.Halt == Goes && !h.Leaving && from != nil && from.Active() {
 		first := max(from.Stages[r.Stage].Tasks[r.Index].Claimed, h.Since, n.Exchanged, x.meters.known(from.Spec.Market))
 		if by != nil {
@@ -250,7 +250,7 @@ func failure(o messages.Outcome) string {
 func (x *exchanges) claim(on *Node, node uint32, c *Claim, grants []messages.Grant) []messages.Grant {
 	want := min(c.Slots, on.Idle(c.Class)+on.ahead(c.Class, c.Ahead))
 	for at, id := range c.Jobs {
-		j := x.jobs.byID[id]
+		j := x.jobs.own(id)
 		if want <= 0 {
 			break
 		}
@@ -394,7 +394,7 @@ func (x *exchanges) rejoin(n *Node, c *Register) (stop []messages.Attempt) {
 		default:
 			n.use(h.Class, 1)
 		}
-		if j := x.jobs.byID[r.Job]; j == nil || !j.Active() || h.Leaving {
+		if j := x.jobs.own(r.Job); j == nil || !j.Active() || h.Leaving {
 			stop = append(stop, messages.Attempt{Task: r, Number: h.Attempt})
 		}
 	}

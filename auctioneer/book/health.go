@@ -258,7 +258,7 @@ func (s *health) quarantine(i uint32, reason string) {
 // counts it if its task has not ended.
 func (s *health) forgive(f *Failure) {
 	r := f.Task
-	j := s.jobs.byID[r.Job]
+	j := s.jobs.own(r.Job)
 	if j == nil || !j.Active() {
 		return
 	}

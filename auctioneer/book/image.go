@@ -29,7 +29,7 @@ const mostPast = 1 << 8
 // are images too: each has the head or a few elements of one list.
 type Image struct {
 	Head       *imageHead
-	Jobs       []Job       // in records without their tasks and doubts
+	Jobs       []*Job      // in records without their tasks and doubts
 	Tasks      []taskImage // in records only, as Doubts
 	Doubts     []doubtImage
 	Nodes      []nodeImage
@@ -46,6 +46,21 @@ type Image struct {
 
 	Notices []Notice
 	Past    []Past
+
+	chunks []*chunk // of an image that was captured: its jobs
+	packed *packed  // of an image that is read: where jobs are put that have not begun
+}
+
+// packed are the jobs of an image that have not begun, and what the index is to have of them.
+type packed struct {
+	table table
+	names []packedName
+}
+
+type packedName struct {
+	id              messages.JobID
+	account, market messages.Name
+	key             string // as the index has it
 }
 
 // imageHead is all that is not a list of things of any size.
@@ -105,10 +120,7 @@ func (b *Book) Capture() *Image {
 		Head: &imageHead{Backup: b.backup, Now: b.now, LastJob: b.lastJob, LastEffect: b.effects.last, LastQuote: b.quotes.last,
 			Markets: b.applied, MarketsVersion: b.version, LastNotice: b.lastSent, LastRelease: b.freed, Applied: slices.Clone(b.answers)},
 		Notices: slices.Clone(b.queue),
-		Ended:   slices.Clone(b.jobs.ended), Returned: slices.Clone(b.returned), Jobs: make([]Job, 0, len(b.byID)), Effects: slices.Clone(b.waiting), Tokens: b.issued,
-	}
-	for _, j := range b.byID {
-		im.Jobs = append(im.Jobs, j.copy())
+		Ended:   slices.Clone(b.jobs.ended), Returned: slices.Clone(b.returned), chunks: b.byID.capture(), Effects: slices.Clone(b.waiting), Tokens: b.issued,
 	}
 	for _, n := range b.inOrder {
 		im.Nodes = append(im.Nodes, n.image())
@@ -133,7 +145,8 @@ func (b *Book) Capture() *Image {
 	return im
 }
 
-func (j *Job) copy() Job {
+// copy returns a job that can change while an image has the first.
+func (j *Job) copy() *Job {
 	c := *j
 	c.Stages = slices.Clone(j.Stages)
 	for i := range c.Stages {
@@ -145,7 +158,8 @@ func (j *Job) copy() Job {
 	for at, d := range c.Doubts {
 		c.Doubts[at] = &Doubt{slices.Clone(d.Nodes), d.Spared}
 	}
-	return c
+	c.Promised = slices.Clone(j.Promised)
+	return &c
 }
 
 func (n *Node) image() nodeImage {
@@ -177,7 +191,6 @@ func (b *Book) Hash() [sha256.Size]byte {
 
 // encode writes the image and returns how many bytes that took.
 func (im *Image) encode(w io.Writer) (size int64, err error) {
-	slices.SortFunc(im.Jobs, func(a, b Job) int { return cmp.Compare(a.ID, b.ID) })
 	slices.SortFunc(im.RemoteJobs, func(a, b RemoteJob) int { return cmp.Compare(a.ID, b.ID) })
 	slices.SortFunc(im.Past, func(a, b Past) int { return cmp.Compare(a.ID, b.ID) })
 	write := func(data []byte) {
@@ -186,26 +199,37 @@ func (im *Image) encode(w io.Writer) (size int64, err error) {
 			size += int64(len(data))
 		}
 	}
-	write([]byte{imageVersion})
-	for r := range im.records {
+	emit := func(r Image) bool {
 		data, failed := messages.Marshal(&r, messages.Msgpack)
-		if err = cmp.Or(err, failed); err != nil {
-			return size, err
+		if err = cmp.Or(err, failed); err == nil {
+			write(binary.AppendUvarint(nil, uint64(len(data))))
+			write(data)
 		}
-		write(binary.AppendUvarint(nil, uint64(len(data))))
-		write(data)
+		return err == nil
 	}
+	write([]byte{imageVersion})
+	emit(Image{Head: im.Head})
+	for _, c := range im.chunks {
+		for i := range c.slots {
+			if s := &c.slots[i]; s.packed != "" {
+				job := record(s.packed)
+				write(binary.AppendUvarint(nil, uint64(len(around[0])+len(job)+len(around[1]))))
+				write(around[0])
+				write(job)
+				write(around[1])
+			} else if s.job != nil {
+				s.job.records(emit)
+			}
+		}
+	}
+	im.elements(emit)
+	emit(Image{End: true})
 	return size, err
-}
-
-// records calls yield for each record, until yield returns false.
-func (im *Image) records(yield func(Image) bool) {
-	_ = yield(Image{Head: im.Head}) && im.elements(yield) && yield(Image{End: true})
 }
 
 // elements are the records between the head and the end.
 func (im *Image) elements(yield func(Image) bool) bool {
-	return eachOf(im.Jobs, 1, func(j []Job) bool { return j[0].records(yield) }) &&
+	return eachOf(im.Jobs, 1, func(j []*Job) bool { return j[0].records(yield) }) &&
 		eachOf(im.Nodes, 1, func(n []nodeImage) bool { return yield(Image{Nodes: n}) }) &&
 		eachOf(im.Effects, 1, func(e []Effect) bool { return yield(Image{Effects: e}) }) &&
 		eachOf(im.Notices, 1, func(n []Notice) bool { return yield(Image{Notices: n}) }) &&
@@ -236,7 +260,7 @@ func (j *Job) records(yield func(Image) bool) bool {
 	for i := range bare.Stages {
 		bare.Stages[i].Tasks, bare.Stages[i].Again = nil, nil
 	}
-	if !yield(Image{Jobs: []Job{bare}}) {
+	if !yield(Image{Jobs: []*Job{&bare}}) {
 		return false
 	}
 	for i := range j.Stages {
@@ -281,7 +305,7 @@ func readImage(r *bufio.Reader) (*Image, error) {
 		}
 		return nil, fmt.Errorf("version %d is not %d, the one this program reads", version, imageVersion)
 	}
-	im := new(Image)
+	im := &Image{packed: &packed{table: table{chunks: map[messages.JobID]*chunk{}}}}
 	for !im.End {
 		var one Image
 		if err := readRecord(r, &one); err != nil {
@@ -320,6 +344,9 @@ func noEnd(err error) error {
 // add adds a record. Tasks and doubts are of the last job.
 func (im *Image) add(one *Image) error {
 	im.Head, im.End = cmp.Or(one.Head, im.Head), one.End
+	if im.End || len(one.Jobs) > 0 { // the last job is complete
+		im.pack()
+	}
 	im.Jobs, im.Nodes, im.Effects = append(im.Jobs, one.Jobs...), append(im.Nodes, one.Nodes...), append(im.Effects, one.Effects...)
 	im.Tariffs, im.Notes, im.Quotes = append(im.Tariffs, one.Tariffs...), append(im.Notes, one.Notes...), append(im.Quotes, one.Quotes...)
 	im.Tokens, im.RemoteJobs = append(im.Tokens, one.Tokens...), append(im.RemoteJobs, one.RemoteJobs...)
@@ -343,6 +370,21 @@ func (im *Image) add(one *Image) error {
 		im.Jobs[len(im.Jobs)-1].doubt(&one.Doubts[i])
 	}
 	return nil
+}
+
+// pack packs the last job that was read, if nothing of it has begun, so that no more of it is in
+// memory. Jobs that wait for others are told of these later.
+func (im *Image) pack() {
+	last := len(im.Jobs) - 1
+	if im.packed == nil || last < 0 || im.Jobs[last].Blocked > 0 {
+		return
+	}
+	j := im.Jobs[last]
+	if data := j.pack(); data != "" {
+		im.packed.table.enter(j, data)
+		im.packed.names = append(im.packed.names, packedName{j.ID, j.Account, j.Spec.Market, keyOf(data, j.Account, j.Key)})
+		im.Jobs = im.Jobs[:last]
+	}
 }
 
 func (j *Job) doubt(d *doubtImage) {
@@ -396,31 +438,46 @@ func (b *Book) load(im *Image) {
 	for i := range im.Past {
 		b.loadPast(&im.Past[i])
 	}
+	if im.packed != nil {
+		b.loadPacked(im.packed)
+	}
 	b.loadJobs(im.Jobs)
 	b.sort()
 	b.endings.archiveOldest()
 	b.remote.archiveOldest()
 }
 
+// loadPacked enters jobs that have not begun.
+func (b *Book) loadPacked(p *packed) {
+	b.byID.chunks, b.byID.count = p.table.chunks, p.table.count
+	for _, n := range p.names {
+		b.index.list(n.account, n.id, true)
+		b.index.keys[n.key] = n.id
+		b.jobs.live(n.market, 1)
+	}
+}
+
 // loadJobs enters jobs, ascending: who waits for whom is asked once all are there.
-func (b *Book) loadJobs(jobs []Job) {
-	for i := range jobs {
-		j := &jobs[i]
+func (b *Book) loadJobs(jobs []*Job) {
+	for _, j := range jobs {
 		j.Kept.shareDetails()
-		b.byID[j.ID] = j
+		b.byID.enter(j, "")
 		b.index.enter(j.Account, j.Key, j.ID, !j.State.Final())
+		if !j.State.Final() {
+			b.jobs.live(j.Spec.Market, 1)
+		}
 		b.visitors.enter(j)
 	}
-	for i := range jobs {
-		j := &jobs[i]
+	for _, j := range jobs {
 		if !j.Active() {
 			continue
 		}
 		if j.Blocked > 0 {
 			b.await(j)
+			b.index.shorten(j, b.byID.put(j))
 		}
 		if j.Order != nil {
-			b.ordered[j.ID] = j
+			b.ordered[j.ID] = true
 		}
 		if b.tariffs[j.Spec.Market] != nil {
 			b.enlist(j)

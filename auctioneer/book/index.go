@@ -43,19 +43,37 @@ func (x *index) find(account messages.Name, key string) messages.JobID {
 
 // number gives the next number to a job that has begun.
 func (x *index) number(account messages.Name, key string) messages.JobID {
+	x.enter(account, key, x.next(), true)
+	return x.lastJob
+}
+
+// next returns the next number.
+func (x *index) next() messages.JobID {
 	x.lastJob++
-	x.enter(account, key, x.lastJob, true)
 	return x.lastJob
 }
 
 // enter enters a job that has the highest number so far.
 func (x *index) enter(account messages.Name, key string, id messages.JobID, active bool) {
 	x.recall(account, key, id)
+	x.list(account, id, active)
+}
+
+// list enters a job on the lists.
+func (x *index) list(account messages.Name, id messages.JobID, active bool) {
 	for _, name := range []messages.Name{account, ""} {
 		x.listed[name] = append(x.listed[name], id)
 	}
 	if active {
 		x.count(account, 1)
+	}
+}
+
+// shorten has the key of a job that is packed in memory once.
+func (x *index) shorten(j *Job, packed string) {
+	if packed != "" {
+		x.drop(j.Account, j.Key)
+		x.keys[keyOf(packed, j.Account, j.Key)] = j.ID
 	}
 }
 

@@ -2,7 +2,6 @@ package book
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 
 	"github.com/candor-grid/candor/messages"
@@ -310,11 +309,12 @@ func (j *Job) Running(class messages.Name) int {
 
 // jobs are the jobs that nodes of this site run.
 type jobs struct {
-	byID    map[messages.JobID]*Job
+	byID    table
 	past    map[messages.JobID]*Past // that have ended, and whose records are in the archive
 	ended   []messages.JobID         // those that are remembered, in the order in which they ended
 	handed  int                      // how many of the first of them were handed to the archive, if they are of this site
-	ordered map[messages.JobID]*Job  // those whose start was ordered for good, and that have not ended
+	ordered map[messages.JobID]bool  // those whose start was ordered for good, and that have not ended
+	alive   map[messages.Name]int    // by market: those that are not final
 }
 
 // newJob is the job of a submission.
@@ -334,26 +334,35 @@ func newJob(c *Submit, id messages.JobID, now messages.Time) *Job {
 }
 
 // Job returns a job, nil if there is none. It must not be changed.
-func (s *jobs) Job(id messages.JobID) *Job { return s.byID[id] }
+func (s *jobs) Job(id messages.JobID) *Job { return s.byID.get(id) }
+
+// own returns a job that a command is to change, nil if there is none.
+func (s *jobs) own(id messages.JobID) *Job { return s.byID.own(id) }
 
 // Active is the number of jobs that have not ended.
-func (s *jobs) Active() int { return len(s.byID) + len(s.past) - len(s.ended) }
+func (s *jobs) Active() int { return s.byID.count + len(s.past) - len(s.ended) }
 
 // Jobs calls yield for each job, in no particular order.
-func (s *jobs) Jobs(yield func(*Job) bool) { maps.Values(s.byID)(yield) }
+func (s *jobs) Jobs(yield func(*Job) bool) { s.byID.all(true, yield) }
 
 // Ordered calls yield for each job that has not ended and whose start was ordered
 // for good, in no particular order.
-func (s *jobs) Ordered(yield func(*Job) bool) { maps.Values(s.ordered)(yield) }
-
-// Live is the number of jobs of a market that are not final.
-func (s *jobs) Live(market messages.Name) (n int) {
-	for _, j := range s.byID {
-		if j.Spec.Market == market && !j.State.Final() {
-			n++
+func (s *jobs) Ordered(yield func(*Job) bool) {
+	for id := range s.ordered {
+		if !yield(s.Job(id)) {
+			return
 		}
 	}
-	return n
+}
+
+// Live is the number of jobs of a market that are not final.
+func (s *jobs) Live(market messages.Name) int { return s.alive[market] }
+
+// live adds to the number of jobs of a market that are not final.
+func (s *jobs) live(market messages.Name, change int) {
+	if s.alive[market] += change; s.alive[market] == 0 {
+		delete(s.alive, market)
+	}
 }
 
 // PastShares are the shares that the job was settled on; nil before.

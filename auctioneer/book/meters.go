@@ -48,7 +48,7 @@ type Meter struct {
 type meters struct {
 	tariffs map[messages.Name][]Tariff                // by market
 	spells  map[messages.Name][]spell                 // by market, the latest last
-	metered map[messages.Name]map[messages.JobID]*Job // by market with tariffs: jobs that have had a task claimed
+	metered map[messages.Name]map[messages.JobID]bool // by market with tariffs: jobs that have had a task claimed
 	jobs    *jobs
 	clock   *clock
 }
@@ -107,10 +107,10 @@ func (m *meters) enlist(j *Job) {
 	}
 	jobs := m.metered[j.Spec.Market]
 	if jobs == nil {
-		jobs = map[messages.JobID]*Job{}
+		jobs = map[messages.JobID]bool{}
 		m.metered[j.Spec.Market] = jobs
 	}
-	jobs[j.ID] = j
+	jobs[j.ID] = true
 }
 
 // read adds the time from sum.Since to now.
@@ -198,13 +198,15 @@ func (m *meters) forgive(j *Job, stage int, had messages.Duration) {
 // setTariffs makes tariffs hold from now on.
 func (m *meters) setTariffs(market messages.Name, tariffs []Tariff) {
 	if m.tariffs[market] == nil {
-		for _, j := range m.jobs.byID {
+		m.jobs.byID.all(false, func(j *Job) bool {
 			if j.Spec.Market == market && j.Active() {
 				m.enlist(j)
 			}
-		}
+			return true
+		})
 	}
-	for _, j := range m.metered[market] { // each on its own: the order does not matter
+	for id := range m.metered[market] { // each on its own: the order does not matter
+		j := m.jobs.own(id)
 		for i := range j.Stages {
 			m.meter(j, i)
 		}

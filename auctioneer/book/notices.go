@@ -99,7 +99,7 @@ func (s *notices) notified(c *Notified) {
 
 // tell notes with the job what became of a notice.
 func (s *notices) tell(n *Notice, refused string) {
-	j := s.jobs.byID[n.Job.Job]
+	j := s.jobs.own(n.Job.Job)
 	if j == nil {
 		return
 	}

@@ -19,7 +19,7 @@ func (j *Job) Away() bool { return j.Parked != nil && j.Started == 0 }
 
 // park has a job get no tasks, or releases it.
 func (b *Book) park(c *Park) (p Parking, err error) {
-	j := b.Job(c.Job)
+	j := b.own(c.Job)
 	switch {
 	case j == nil:
 		return p, messages.Errorf(messages.NotFound, "there is no job %d", c.Job)

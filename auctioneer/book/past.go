@@ -101,7 +101,7 @@ func (r *RemoteJob) brief() *Past {
 func (s *endings) archiveOldest() {
 	most := len(s.jobs.ended) - s.archive.whole
 	for ; s.jobs.handed < most; s.jobs.handed++ {
-		j := s.jobs.byID[s.jobs.ended[s.jobs.handed]]
+		j := s.jobs.Job(s.jobs.ended[s.jobs.handed])
 		if j == nil || j.Visit != nil {
 			continue
 		}
@@ -110,7 +110,9 @@ func (s *endings) archiveOldest() {
 		}
 		s.archive.add(Ended{Job: j})
 		s.jobs.past[j.ID] = j.brief()
-		delete(s.jobs.byID, j.ID)
+		s.jobs.byID.remove(j.ID)
+		s.index.drop(j.Account, j.Key) // that may be a part of the job as it was packed
+		s.index.recall(j.Account, j.Key, j.ID)
 		s.index.unlist(j.Account, j.ID)
 		s.watch.touch(j.ID)
 	}
@@ -140,7 +142,7 @@ func (b *remote) archiveOldest() {
 func (e Ended) Encode() (out []byte, err error) {
 	im := Image{}
 	if e.Job != nil {
-		im.Jobs = []Job{*e.Job}
+		im.Jobs = []*Job{e.Job}
 	} else {
 		im.RemoteJobs = []RemoteJob{*e.Remote}
 	}
@@ -172,7 +174,7 @@ func DecodeEnded(data []byte) (e Ended, err error) {
 	switch {
 	case len(im.Jobs) == 1:
 		im.Jobs[0].Kept.shareDetails()
-		return Ended{Job: &im.Jobs[0]}, nil
+		return Ended{Job: im.Jobs[0]}, nil
 	case len(im.RemoteJobs) == 1:
 		return Ended{Remote: &im.RemoteJobs[0]}, nil
 	}

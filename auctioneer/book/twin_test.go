@@ -2,6 +2,7 @@ package book
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"maps"
 	"math/rand/v2"
@@ -42,6 +43,22 @@ type twins struct {
 	sessions [3]uint64 // of each node
 	seqs     [3]uint64
 	attempts []messages.Attempt
+	late     *lateImage
+}
+
+// lateImage is an image that is written while commands are applied.
+type lateImage struct {
+	image  *Image
+	want   []byte
+	is     chan []byte
+	steps  int  // until it must have been written
+	during bool // it is written while these are made, not after them
+}
+
+func (l *lateImage) write() {
+	var buf bytes.Buffer
+	_, _ = l.image.WriteTo(&buf) // a buffer takes everything
+	l.is <- buf.Bytes()
 }
 
 const (
@@ -64,7 +81,7 @@ func TestTwins(t *testing.T) {
 				t.Fatalf("seed %d, step %d: %v", seed, step, err)
 			}
 		}
-		forgotten += int(w.one.lastJob) - len(w.one.byID) - len(w.one.remoteJobs)
+		forgotten += int(w.one.lastJob) - w.one.byID.count - len(w.one.remoteJobs)
 	}
 	if forgotten == 0 && end-first > 20 {
 		t.Error("no job was ever forgotten: the test does not try what it is for")
@@ -101,6 +118,9 @@ func (w *twins) step() (err error) {
 	if !bytes.Equal(image, twin) {
 		return fmt.Errorf("after %s the twins differ", data)
 	}
+	if err := w.writeLate(image); err != nil {
+		return err
+	}
 	switch w.rng.IntN(24) {
 	case 0, 1, 2:
 		w.two = New()
@@ -117,6 +137,33 @@ func (w *twins) step() (err error) {
 		if err := sound(b); err != nil {
 			return err
 		}
+	}
+	return nil
+}
+
+// writeLate writes an image while later commands change the book: it has to be the bytes that
+// the book had when the image was captured, and was written at once.
+func (w *twins) writeLate(now []byte) error {
+	if w.late == nil {
+		if !w.chance(4) {
+			return nil
+		}
+		w.late = &lateImage{image: w.one.Capture(), want: now, is: make(chan []byte, 1), steps: 1 + w.rng.IntN(12)}
+		if w.late.during = w.chance(2); w.late.during {
+			go w.late.write()
+		}
+		return nil
+	}
+	if w.late.steps--; w.late.steps > 0 {
+		return nil
+	}
+	late := w.late
+	w.late = nil
+	if !late.during {
+		late.write()
+	}
+	if !bytes.Equal(<-late.is, late.want) {
+		return errors.New("an image that is written late is not the state when it was captured")
 	}
 	return nil
 }
@@ -149,7 +196,7 @@ func sound(b *Book) error {
 
 // covered says whether each job's hold covers what it pays and owes.
 func covered(b *Book) error {
-	for id, j := range b.byID {
+	for id, j := range b.every {
 		if j.Paid < 0 || j.Gained < 0 || j.Drawn > j.Paid || j.Paid+j.Owed > j.Held || j.Charged > j.Owed {
 			return fmt.Errorf("job %d: held %v, owes %v, paid %v (%v drawn), gained %v, charged %v", id, j.Held, j.Owed, j.Paid, j.Drawn, j.Gained, j.Charged)
 		}
@@ -193,9 +240,9 @@ func indexed(b *Book) error {
 	enter := func(account messages.Name, id messages.JobID) {
 		lists[account], lists[""] = append(lists[account], id), append(lists[""], id)
 	}
-	for id, j := range b.byID {
+	for id, j := range b.every {
 		enter(j.Account, id)
-		if ordered := j.Active() && j.Order != nil; ordered != (b.ordered[id] != nil) {
+		if ordered := j.Active() && j.Order != nil; ordered != b.ordered[id] {
 			return fmt.Errorf("job %d is in the timetable: %v", id, !ordered)
 		}
 	}
@@ -415,7 +462,7 @@ func (w *twins) finish(a messages.Attempt) messages.Finished {
 func (w *twins) settlement() *Settle {
 	s := &Settle{Job: w.job(), Charge: messages.Credits(w.rng.IntN(220) - 10), Shares: []Share{{Class: "map", Allocated: 1}}}
 	for _, id := range w.one.Listed("") {
-		if j := w.one.byID[id]; j != nil && j.State == messages.Settling && !j.Settled && !w.chance(3) {
+		if j := w.one.Job(id); j != nil && j.State == messages.Settling && !j.Settled && !w.chance(3) {
 			s.Job, s.Charge = id, min(s.Charge, j.Left())
 			break
 		}
@@ -436,7 +483,7 @@ func (w *twins) confirmation() *Confirm {
 		case w.chance(8):
 			o.Refused = "no"
 		case e.Kind == Charge:
-			o.Amount = w.one.byID[e.Job].Owed
+			o.Amount = w.one.Job(e.Job).Owed
 		}
 		c.Effects = append(c.Effects, o)
 	}
@@ -507,4 +554,9 @@ func (w *twins) travel() *Advance {
 		t.Steps = append(t.Steps, s)
 	}
 	return t
+}
+
+// every calls yield for each job.
+func (b *Book) every(yield func(messages.JobID, *Job) bool) {
+	b.Jobs(func(j *Job) bool { return yield(j.ID, j) })
 }

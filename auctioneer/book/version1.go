@@ -154,7 +154,7 @@ func (im *Image) supplement(data []byte) error {
 func (im *Image) numbered() map[messages.JobID]*Job {
 	out := make(map[messages.JobID]*Job, len(im.Jobs))
 	for i := range im.Jobs {
-		out[im.Jobs[i].ID] = &im.Jobs[i]
+		out[im.Jobs[i].ID] = im.Jobs[i]
 	}
 	return out
 }

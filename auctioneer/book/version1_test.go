@@ -87,7 +87,7 @@ func TestImageThatIsCutIsRefused(t *testing.T) {
 func TestImageOfALargeJob(t *testing.T) {
 	s := newSite(t)
 	s.submit("k", mapStage(1))
-	j := s.Job(1)
+	j := s.own(1)
 	j.Stages[0].Total = 3*mostTasks + 1
 	for i := range j.Stages[0].Total {
 		j.Stages[0].Tasks = append(j.Stages[0].Tasks, Task{Attempt: uint32(i), Phase: Pending})

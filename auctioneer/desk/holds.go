@@ -2,6 +2,7 @@ package desk
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/candor-grid/candor/auctioneer/book"
 	"github.com/candor-grid/candor/messages"
@@ -16,6 +17,7 @@ type holds struct {
 	next   messages.Duration
 	busy   bool
 	failed error
+	last   messages.JobID // that was looked at, of those that are looked at now
 }
 
 func (h *holds) step() {
@@ -30,25 +32,18 @@ func (h *holds) step() {
 
 // extend extends the holds of all jobs.
 func (h *holds) extend() {
-	var list []messages.Transfer
-	h.book.Read(func(b *book.Book) {
-		for j := range b.Jobs {
-			if hold := j.HoldID(); !j.Settled && hold != "" && h.now.Wall.Sub(j.Submitted) > h.HoldFor/4 {
-				list = append(list, Extension(hold, j.ID, h.until(), "the job has not ended"))
-			}
-		}
-	})
-	h.busy, h.failed = true, nil
-	h.extendAll(list)
+	h.busy, h.failed, h.last = true, nil, 0
+	h.extendSome()
 }
 
-// extendAll extends some holds after others: the bank has more to do than that.
-func (h *holds) extendAll(list []messages.Transfer) {
-	if len(list) == 0 {
+// extendSome extends some holds after others: the bank has more to do than that, and
+// there may be a million.
+func (h *holds) extendSome() {
+	some := h.some()
+	if len(some) == 0 {
 		h.done()
 		return
 	}
-	some := list[:min(len(list), transfersAtOnce)]
 	h.transferEach(some, false, func(results []messages.TransferResult, err error) {
 		if err != nil {
 			h.failed = err
@@ -58,8 +53,31 @@ func (h *holds) extendAll(list []messages.Transfer) {
 				h.tell(NotExtended{some[i].Job, r.Error})
 			}
 		}
-		h.extendAll(list[len(some):])
+		h.extendSome()
 	})
+}
+
+// some extends the holds of the next jobs that are old enough. Jobs are in the order in
+// which they were submitted.
+func (h *holds) some() (list []messages.Transfer) {
+	h.book.Read(func(b *book.Book) {
+		ids := b.Listed("")
+		at, _ := slices.BinarySearch(ids, h.last+1)
+		for _, h.last = range ids[at:] {
+			j := b.Job(h.last)
+			switch {
+			case j == nil:
+			case h.now.Wall.Sub(j.Submitted) <= h.HoldFor/4:
+				return
+			case !j.Settled && j.HoldID() != "":
+				list = append(list, Extension(j.HoldID(), j.ID, h.until(), "the job has not ended"))
+			}
+			if len(list) == transfersAtOnce {
+				return
+			}
+		}
+	})
+	return list
 }
 
 // done plans the next time.

@@ -103,7 +103,7 @@ func (e *Errands) Changed(b *book.Book, ids []messages.JobID) {
 	for _, id := range ids {
 		if r := b.Remote(id); r != nil {
 			e.note(r)
-		} else if j := b.Job(id); j != nil && j.Visit != nil && j.Active() {
+		} else if j := b.VisitingJob(id); j != nil && j.Active() {
 			e.visiting[id] = true
 		} else {
 			delete(e.visiting, id)

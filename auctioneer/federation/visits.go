@@ -37,10 +37,10 @@ func NewVisits(epoch uint64) *Visits {
 // a visiting job is among them.
 func (v *Visits) Changed(b *book.Book, ids []messages.JobID) (visiting bool) {
 	for _, id := range ids {
-		if j := b.Job(id); j == nil {
+		if j := b.VisitingJob(id); j == nil {
 			delete(v.changed[v.homes[id]], id)
 			delete(v.homes, id)
-		} else if j.Visit != nil {
+		} else {
 			v.last++
 			v.homes[id] = j.Visit.Home
 			put(v.changed, j.Visit.Home, id, v.last)

@@ -76,3 +76,23 @@ func TestACrowdIsDrawnByItsShares(t *testing.T) {
 		}
 	}
 }
+
+// TestAJobTakenInAnewIsCountedOnce: its bid has changed.
+func TestAJobTakenInAnewIsCountedOnce(t *testing.T) {
+	m, err := Open(messages.Market{Name: "main", Mechanism: messages.Proportional, Classes: []messages.Name{"cpu"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	bid := func() *mechanism.Bid {
+		return &mechanism.Bid{Job: 1, Account: "alice", Budget: messages.Credit, Weights: []float64{1}, Form: messages.Linear}
+	}
+	for changes := range 3 {
+		m.Put(1, bid, 1, Progress{Pending: []int{2}, Running: []int{0}, Changes: changes})
+		if m.open[0] != 2 || m.bidding[0] != 1 {
+			t.Fatalf("after %d changes %d tasks of %d jobs wait", changes, m.open[0], m.bidding[0])
+		}
+	}
+	if m.Remove(2, 1); m.open[0] != 0 || m.bidding[0] != 0 || m.Jobs() != 0 {
+		t.Errorf("after the last job %d tasks of %d jobs wait, of %d", m.open[0], m.bidding[0], m.Jobs())
+	}
+}

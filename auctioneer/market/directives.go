@@ -59,7 +59,7 @@ func (s *directives) permit(now, wake messages.Time, jobs []*entry) messages.Tim
 		return wake
 	}
 	for _, e := range jobs {
-		copy(e.most, e.Running)
+		copy(e.most, e.running())
 		for k, n := range e.Ordered {
 			switch {
 			case n == 0:
@@ -70,9 +70,9 @@ func (s *directives) permit(now, wake messages.Time, jobs []*entry) messages.Tim
 			}
 		}
 		if e.Ordered == nil && e.job.Width > 1 { // a gang that has begun to gather goes on
-			for k, n := range e.Running {
+			for k, n := range e.running() {
 				if n > 0 {
-					e.most[k] = n + e.Pending[k]
+					e.most[k] = n + e.pending()[k]
 				}
 			}
 		}
@@ -90,7 +90,7 @@ func (s *directives) permit(now, wake messages.Time, jobs []*entry) messages.Tim
 func (s *directives) direct(now messages.Time) {
 	s.directed = s.directed[:0]
 	for _, d := range s.orders.Directives {
-		e := s.roster.number[d.Job]
+		e := s.roster.number.get(d.Job)
 		if e == nil {
 			continue
 		}
@@ -113,12 +113,12 @@ func (s *directives) Orders() Orders { return s.orders }
 // Hide hides n of a job's suspended tasks from the mechanism, until the job is Put
 // again or Reveal is called.
 func (s *directives) Hide(id messages.JobID, k, n int) {
-	e := s.roster.number[id]
+	e := s.roster.number.get(id)
 	if e == nil || e.Suspended == nil {
 		return
 	}
 	if e.hidden == nil {
-		e.hidden = make([]int, len(e.Suspended))
+		e.own().hidden = make([]int, len(e.Suspended))
 		e.job.Suspended = slices.Clone(e.Suspended)
 		s.hidden = append(s.hidden, e)
 	}
@@ -145,12 +145,12 @@ func (s *directives) touched() (out []*entry) {
 		return nil
 	}
 	for _, job := range s.roster.changed {
-		if e := s.roster.number[job.Job]; e != nil {
+		if e := s.roster.number.get(job.Job); e != nil {
 			out = append(out, e)
 		}
 	}
 	for _, id := range s.directed {
-		if e := s.roster.number[id]; e != nil {
+		if e := s.roster.number.get(id); e != nil {
 			out = append(out, e)
 		}
 	}

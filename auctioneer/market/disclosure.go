@@ -55,7 +55,7 @@ func (s Seen) Prices() []messages.ClassPrice {
 		}
 	}
 	for _, e := range s.members() {
-		for k, n := range e.Pending {
+		for k, n := range e.pending() {
 			if n > 0 {
 				out[k].Bidders++
 			}
@@ -95,10 +95,10 @@ func (m *Market) Told(k int) bool {
 		}
 	}
 	for _, e := range m.members() {
-		if e.Pending[k]+suspended(e, k) > 0 {
+		if e.pending()[k]+suspended(e, k) > 0 {
 			note(&waits, e.job.Account)
 		}
-		if e.Running[k] > 0 {
+		if e.running()[k] > 0 {
 			note(&runs, e.job.Account)
 		}
 	}
@@ -113,7 +113,7 @@ func (m *Market) Told(k int) bool {
 func (m *Market) UsedBy() map[messages.Name]int {
 	used := map[messages.Name]int{}
 	for _, e := range m.members() {
-		for _, n := range e.Running {
+		for _, n := range e.running() {
 			used[e.job.Account] += n
 		}
 	}
@@ -128,10 +128,10 @@ func (s Seen) others(k int) (waiting, running int) {
 		if who == s.account {
 			continue
 		}
-		if e.Pending[k]+suspended(e, k) > 0 && who != waits {
+		if e.pending()[k]+suspended(e, k) > 0 && who != waits {
 			waits, waiting = who, min(waiting+1, 2)
 		}
-		if e.Running[k] > 0 && who != runs {
+		if e.running()[k] > 0 && who != runs {
 			runs, running = who, min(running+1, 2)
 		}
 	}
@@ -160,8 +160,8 @@ func (s Seen) Top(now messages.Time, limit int) []messages.JobShare {
 			one.Budget = e.job.Budget
 		}
 		for k := range e.job.Pending {
-			one.Pending += e.Pending[k]
-			one.Running += e.Running[k]
+			one.Pending += e.pending()[k]
+			one.Running += e.running()[k]
 			if e.Suspended != nil {
 				one.Suspended += e.Suspended[k]
 			}
@@ -177,11 +177,11 @@ func (s Seen) Next() (out []messages.NextJob) {
 	for k, c := range s.classes {
 		var best *entry
 		for _, e := range s.members() {
-			if e.Pending[k] > 0 && (best == nil || e.share[k] > best.share[k]) {
+			if e.pending()[k] > 0 && (best == nil || e.ledger[k].share > best.ledger[k].share) {
 				best = e
 			}
 		}
-		if best == nil || best.share[k] <= 0 || !s.listed(best) {
+		if best == nil || best.ledger[k].share <= 0 || !s.listed(best) {
 			continue
 		}
 		next := messages.NextJob{Class: c, Job: best.job.Job, Account: best.job.Account}

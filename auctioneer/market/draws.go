@@ -68,7 +68,7 @@ func (d *draws) Substitute(k int, rng *rand.Rand) messages.JobID {
 			id := queue[len(queue)-1]
 			queue = queue[:len(queue)-1]
 			d.ahead[k] = queue
-			if e := d.roster.number[id]; e != nil && e.open(k) > 0 {
+			if e := d.roster.number.get(id); e != nil && e.open(k) > 0 {
 				return id
 			}
 		}

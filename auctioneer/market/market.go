@@ -1,8 +1,8 @@
 package market
 
 import (
-	"cmp"
 	"slices"
+	"unique"
 
 	"github.com/candor-grid/candor/auctioneer/book"
 	"github.com/candor-grid/candor/auctioneer/mechanism"
@@ -32,16 +32,19 @@ func New(manner Manner, config messages.Market, mech mechanism.Mechanism) *Marke
 	return m
 }
 
-// Bid translates what a job declares. Its contract is what spec.Contract names.
+// Bid translates what a job declares. A name is in memory once, however many jobs have it. Its contract is what spec.Contract names.
 func (m *Market) Bid(id messages.JobID, account messages.Name, at messages.Time, spec *messages.JobSpec, contract *messages.Contract) *mechanism.Bid {
 	bid := &mechanism.Bid{
-		Job: id, Account: account, Arrived: at, Budget: spec.Budget,
+		Job: id, Account: unique.Make(account).Value(), Arrived: at, Budget: spec.Budget,
 		Form: messages.Linear, Weights: make([]float64, len(m.Config.Classes)),
 		Rate: spec.Rate, Value: spec.Value, Delay: spec.Delay, Length: spec.Length, Deadline: spec.Deadline, Width: spec.Width(),
 		Tasks: spec.TaskCount(), Valuation: spec.Valuation, Contract: contract,
 	}
 	if u := spec.Utility; u != nil {
-		bid.Form, bid.MinUtility = cmp.Or(u.Form, messages.Linear), u.Minimum
+		bid.MinUtility = u.Minimum
+		if bid.Form = unique.Make(u.Form).Value(); u.Form == "" {
+			bid.Form = messages.Linear
+		}
 		for i, c := range m.Config.Classes {
 			bid.Weights[i] = u.Weights.Of(c)
 		}
@@ -77,9 +80,13 @@ func (m *Market) SetSlots(now messages.Time, slots, idle []int) {
 
 // Put enters a job, or says how far it has come.
 func (m *Market) Put(now messages.Time, bid func() *mechanism.Bid, id messages.JobID, p Progress) {
-	e := m.number[id]
+	e := m.number.get(id)
 	if e == nil {
-		m.add(now, &mechanism.Job{Bid: bid()}, p, m.manner.Directs)
+		job := &mechanism.Job{Bid: bid()}
+		if n := len(m.jobs); n > 0 {
+			m.jobs[n-1].lend(job.Bid, &p)
+		}
+		m.add(now, job, p, m.manner.Directs)
 		m.stale = true
 		return
 	}
@@ -103,15 +110,21 @@ func (m *Market) Put(now messages.Time, bid func() *mechanism.Bid, id messages.J
 func (m *Market) reenter(now messages.Time, was *entry, bid *mechanism.Bid, p Progress) {
 	m.remove(now, was)
 	m.add(now, &mechanism.Job{Bid: bid, Accrued: was.job.Accrued, Received: was.job.Received}, p, m.manner.Directs)
-	e := m.number[bid.Job]
-	e.ledger, e.learned, bid.Runtimes = was.ledger, was.learned, was.job.Runtimes
+	e := m.number.get(bid.Job)
+	for k, a := range was.ledger {
+		a.counted, a.share = e.ledger[k].counted, 0
+		e.ledger[k] = a
+	}
+	if bid.Runtimes = was.job.Runtimes; was.learned != 0 {
+		e.own().learned = was.learned
+	}
 	m.stale = true
 }
 
 // Remove takes a job out and returns it with its average shares, nil if it was
 // not there.
 func (m *Market) Remove(now messages.Time, id messages.JobID) (*mechanism.Job, []messages.ClassShare) {
-	e := m.number[id]
+	e := m.number.get(id)
 	if e == nil {
 		return nil, nil
 	}
@@ -137,11 +150,11 @@ func (m *Market) Wake() messages.Time { return m.wake }
 func (m *Market) Allocate(now messages.Time) {
 	m.look(now)
 	if mech, ok := m.mech.(mechanism.Incremental); ok {
-		m.changed = slices.DeleteFunc(m.changed, func(job *mechanism.Job) bool { return m.number[job.Job] == nil })
+		m.changed = slices.DeleteFunc(m.changed, func(job *mechanism.Job) bool { return m.number.get(job.Job) == nil })
 		c := mech.Update(&m.view, m.changed, m.gone)
 		m.rescale(now, c.Scale)
 		for i, job := range c.Jobs {
-			if e := m.number[job.Job]; e != nil {
+			if e := m.number.get(job.Job); e != nil {
 				m.enforce(now, e, c.Weights[i])
 			}
 		}
@@ -201,7 +214,7 @@ func (m *Market) Quote(now messages.Time, bid *mechanism.Bid, class []messages.V
 
 // Explain asks the mechanism about a job; false if it is not in the market.
 func (m *Market) Explain(now messages.Time, id messages.JobID) (mechanism.Explanation, bool) {
-	e := m.number[id]
+	e := m.number.get(id)
 	if e == nil {
 		return mechanism.Explanation{}, false
 	}

@@ -105,8 +105,8 @@ func TestChangesAddUpToTheWhole(t *testing.T) {
 				rt.Fatalf("agent holds %v, %d jobs bid", a.jobs, len(bidders))
 			}
 			for _, e := range bidders {
-				if w := float64(a.jobs[e.job.Job]); math.Abs(w-e.share[0]) > 1.1*changeThreshold*e.share[0] {
-					rt.Fatalf("job %d: agent holds %g, in force is %g", e.job.Job, w, e.share[0])
+				if w := float64(a.jobs[e.job.Job]); math.Abs(w-e.ledger[0].share) > 1.1*changeThreshold*e.ledger[0].share {
+					rt.Fatalf("job %d: agent holds %g, in force is %g", e.job.Job, w, e.ledger[0].share)
 				}
 			}
 		}
@@ -169,11 +169,11 @@ func TestSampleMatchesShares(t *testing.T) {
 	}
 	group := [4]float64{}
 	for _, e := range m.bidders(0) {
-		places := e.share[0] * MostJobs
+		places := e.ledger[0].share * MostJobs
 		frac := places - math.Floor(places)
 		sd := math.Sqrt(frac*(1-frac)/draws) / MostJobs
-		if got := mean[e.job.Job]; math.Abs(got-e.share[0]) > 5*sd+1e-6 {
-			t.Errorf("job %d: mean weight %g, share %g", e.job.Job, got, e.share[0])
+		if got := mean[e.job.Job]; math.Abs(got-e.ledger[0].share) > 5*sd+1e-6 {
+			t.Errorf("job %d: mean weight %g, share %g", e.job.Job, got, e.ledger[0].share)
 		}
 		group[(e.job.Job-1)%4] += mean[e.job.Job]
 	}

@@ -81,7 +81,7 @@ type claim struct {
 // or that are suspended, those for longest first. They are read once after each
 // change of the job.
 func (p *plan) claimed(d mechanism.Directive, halt book.Halt) []claim {
-	e, at, classes := p.market.number[d.Job], 2*d.Class, p.market.classes
+	e, at, classes := p.market.number.get(d.Job), 2*d.Class, p.market.classes
 	if e == nil || p.book.Job(d.Job) == nil { // what was read before is of a job that is gone
 		return nil
 	}
@@ -91,7 +91,7 @@ func (p *plan) claimed(d mechanism.Directive, halt book.Halt) []claim {
 		order = func(x, y claim) int { return cmp.Compare(x.since, y.since) }
 	}
 	if e.claims == nil {
-		e.claims = make([][]claim, 2*len(classes))
+		e.own().claims = make([][]claim, 2*len(classes))
 	}
 	if e.claims[at] == nil {
 		e.claims[at] = append([]claim{}, claims(p.book, d.Job, classes[d.Class], halt)...)

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/candor-grid/candor/auctioneer/book"
+	"github.com/candor-grid/candor/auctioneer/mechanism"
 	"github.com/candor-grid/candor/messages"
 )
 
@@ -26,7 +27,8 @@ type Progress struct {
 // ProgressOf is how far a job of the book has come.
 func (m *Market) ProgressOf(j *book.Job) Progress {
 	classes := len(m.Config.Classes)
-	p := Progress{Started: j.Started, Changes: j.Changes, Pending: make([]int, classes), Running: make([]int, classes)}
+	counts := make([]int, 2*classes)
+	p := Progress{Started: j.Started, Changes: j.Changes, Pending: counts[:classes:classes], Running: counts[classes:]}
 	if left := j.Left(); j.Paid > 0 {
 		p.Budget = &left
 	}
@@ -63,13 +65,52 @@ func (m *Market) ProgressOf(j *book.Job) Progress {
 
 // same says whether p is as far; Done and Started follow from the counts.
 func (e *entry) same(p *Progress) bool {
-	return slices.Equal(e.Pending, p.Pending) && slices.Equal(e.Running, p.Running) && slices.Equal(e.Ahead, p.Ahead) &&
+	return slices.Equal(e.pending(), p.Pending) && slices.Equal(e.running(), p.Running) && slices.Equal(e.Ahead, p.Ahead) &&
 		slices.Equal(e.Suspended, p.Suspended) && slices.Equal(e.Ordered, p.Ordered)
+}
+
+// progress is how far the job has come.
+func (e *entry) progress() Progress {
+	return Progress{Started: e.job.Started, Pending: e.pending(), Ahead: e.Ahead, Running: e.running(), Suspended: e.Suspended, Done: e.job.Done,
+		Budget: e.Budget, Ordered: e.Ordered, OrderedAt: e.OrderedAt, Changes: e.Changes}
+}
+
+// lend has the lists of another job be the same in memory where they are equal, as of most jobs
+// that wait they are. None of them changes.
+func (e *entry) lend(bid *mechanism.Bid, p *Progress) {
+	if slices.Equal(e.job.Weights, bid.Weights) {
+		bid.Weights = e.job.Weights
+	}
+	if slices.Equal(e.pending(), p.Pending) && slices.Equal(e.running(), p.Running) {
+		p.Pending, p.Running = e.pending(), e.running()
+	}
+}
+
+// pending are the tasks that could be claimed, by class. What the mechanism sees of a job whose
+// start was ordered is other.
+func (e *entry) pending() []int {
+	if e.Ordered != nil {
+		return e.rest.Pending
+	}
+	return e.job.Pending
+}
+
+// running are the tasks claimed, by class, but for those suspended or about to end.
+func (e *entry) running() []int {
+	if e.Ordered != nil {
+		return e.rest.Running
+	}
+	return e.job.Running
 }
 
 // become takes over how far a job has come.
 func (e *entry) become(p Progress) {
-	e.Progress, e.hidden, e.claims = p, nil, nil
+	e.Changes = p.Changes
+	if e.rest != nothing || p.Ahead != nil || p.Suspended != nil || p.Ordered != nil || p.Budget != nil {
+		r := e.own()
+		r.Ahead, r.Suspended, r.Ordered, r.OrderedAt, r.Budget = p.Ahead, p.Suspended, p.Ordered, p.OrderedAt, p.Budget
+		r.Pending, r.Running, r.hidden, r.claims = nil, nil, nil, nil
+	}
 	e.job.Pending, e.job.Running, e.job.Suspended = p.Pending, p.Running, p.Suspended
 	e.job.Started, e.job.Done = p.Started, p.Done
 	if p.Budget != nil {
@@ -78,6 +119,7 @@ func (e *entry) become(p Progress) {
 	if p.Ordered == nil {
 		return
 	}
+	e.rest.Pending, e.rest.Running = p.Pending, p.Running
 	e.job.Pending, e.job.Running = slices.Clone(p.Pending), slices.Clone(p.Running)
 	for k, n := range p.Ordered {
 		if n > 0 {

@@ -103,7 +103,7 @@ func (p *Publisher) target(m *Market, k int, now messages.Time, rng *rand.Rand) 
 	held := p.classes[k]
 	if held.sampled != 0 && now.Sub(held.sampled) < ResampleAfter {
 		held.jobs = slices.DeleteFunc(slices.Clone(held.jobs), func(j messages.JobWeight) bool {
-			e := m.number[j.Job]
+			e := m.number.get(j.Job)
 			return e == nil || e.open(k) == 0
 		})
 		if len(held.jobs) > MostJobs/2 {

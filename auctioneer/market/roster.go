@@ -17,7 +17,7 @@ type roster struct {
 	view    mechanism.View
 	jobs    []*entry // as view.Jobs: some may be gone, until tidy
 	left    int      // how many of them are gone
-	number  map[messages.JobID]*entry
+	number  numbers
 	open    []int // by class: tasks that could be claimed
 	bidding []int // by class: jobs with such tasks
 	prices  []float64
@@ -28,31 +28,97 @@ type roster struct {
 	gone    []messages.JobID
 }
 
-// entry is a job of the market.
+// entry is a job of the market. There may be a million that only wait, so that what these do
+// not have is apart.
 type entry struct {
-	job     *mechanism.Job
-	share   []float64 // in force, by class, before roster.scale
-	ledger  []account // by class
-	since   messages.Time
-	learned messages.Time // when its run times were asked for; 0: never
-	told    bool          // it is among the changed
-	gone    bool          // it has been removed
-	Progress
-	most    []int     // by class, where the mechanism directs: claims that it may come to have
-	hidden  []int     // by class: suspended tasks that the mechanism is not to count on; nil: none
-	counted []int     // by class: its part of the market's open
-	claims  [][]claim // by class, that run and that are suspended; nil: not read since it changed
+	job    *mechanism.Job
+	ledger []account // by class
+	since  messages.Time
+	told   bool // it is among the changed
+	gone   bool // it has been removed
+
+	Changes int // as of [Progress]
+	*rest       // to be changed after own alone
+}
+
+// rest is what jobs have that do more than wait, and jobs of markets that direct or plan.
+type rest struct {
+	Ahead, Suspended, Ordered []int // as of [Progress]
+	Pending, Running          []int // the same, where there is Ordered
+	OrderedAt                 messages.Time
+	Budget                    *messages.Credits
+	learned                   messages.Time // when its run times were asked for; 0: never
+	most                      []int         // by class, where the mechanism directs: claims that it may come to have
+	hidden                    []int         // by class: suspended tasks that the mechanism is not to count on; nil: none
+	claims                    [][]claim     // by class, that run and that are suspended; nil: not read since it changed
+}
+
+// nothing is the rest of all jobs that have none of it.
+var nothing = new(rest)
+
+// own returns the rest of a job, to be changed.
+func (e *entry) own() *rest {
+	if e.rest == nothing {
+		e.rest = new(rest)
+	}
+	return e.rest
 }
 
 // account integrates the shares of a class over the time with work pending there.
 type account struct {
+	share               float64 // in force, before roster.scale
 	allocated, received float64 // share-seconds
 	seconds             float64
 	area                float64 // of the class, up to which allocated goes
+	counted             int     // the job's part of the market's open
+}
+
+// numbers find the jobs by number, which as a rule follow one another.
+type numbers struct {
+	parts map[messages.JobID]*part // by number, divided by partJobs
+	count int
+}
+
+const partJobs = 256
+
+type part struct {
+	count   int
+	entries [partJobs]*entry
+}
+
+// get returns a job, nil if there is none.
+func (n *numbers) get(id messages.JobID) *entry {
+	if p := n.parts[id/partJobs]; p != nil {
+		return p.entries[id%partJobs]
+	}
+	return nil
+}
+
+// put enters a job that is not there.
+func (n *numbers) put(e *entry) {
+	id := e.job.Job
+	p := n.parts[id/partJobs]
+	if p == nil {
+		p = new(part)
+		n.parts[id/partJobs] = p
+	}
+	p.entries[id%partJobs] = e
+	p.count++
+	n.count++
+}
+
+// remove takes a job out that is there.
+func (n *numbers) remove(id messages.JobID) {
+	p := n.parts[id/partJobs]
+	p.entries[id%partJobs] = nil
+	n.count--
+	if p.count--; p.count == 0 {
+		delete(n.parts, id/partJobs)
+	}
 }
 
 func newRoster(classes []messages.Name) roster {
-	s := roster{classes: classes, number: map[messages.JobID]*entry{}, prices: make([]float64, len(classes)), open: make([]int, len(classes)), bidding: make([]int, len(classes)),
+	s := roster{classes: classes, number: numbers{parts: map[messages.JobID]*part{}}, prices: make([]float64, len(classes)), open: make([]int, len(classes)), bidding: make([]int, len(classes)),
 		scale: slices.Repeat([]float64{1}, len(classes)), areas: make([]float64, len(classes)), areasAt: -1}
 	for _, c := range classes {
 		s.view.Classes = append(s.view.Classes, mechanism.Class{Name: c})
@@ -63,9 +129,9 @@ func newRoster(classes []messages.Name) roster {
 // add enters a job. Where the mechanism directs, its claims are bounded.
 func (s *roster) add(now messages.Time, job *mechanism.Job, p Progress, directs bool) {
 	classes := len(s.classes)
-	e := &entry{job: job, share: make([]float64, classes), ledger: make([]account, classes), counted: make([]int, classes), since: now}
+	e := &entry{job: job, ledger: make([]account, classes), since: now, rest: nothing}
 	if directs {
-		e.most = slices.Clone(p.Running)
+		e.own().most = slices.Clone(p.Running)
 	}
 	s.advance(now)
 	for k := range e.ledger {
@@ -73,7 +139,7 @@ func (s *roster) add(now messages.Time, job *mechanism.Job, p Progress, directs 
 	}
 	e.become(p)
 	s.count(e)
-	s.number[job.Job] = e
+	s.number.put(e)
 	i := s.position(job.Job)
 	s.jobs = slices.Insert(s.jobs, i, e)
 	s.view.Jobs = slices.Insert(s.view.Jobs, i, job)
@@ -83,17 +149,19 @@ func (s *roster) add(now messages.Time, job *mechanism.Job, p Progress, directs 
 // remove takes a job out.
 func (s *roster) remove(now messages.Time, e *entry) {
 	id := e.job.Job
-	delete(s.number, id)
+	s.number.remove(id)
 	s.integrate(e, now)
-	for k, n := range e.counted {
-		s.open[k] -= n
-		s.bidding[k] -= min(n, 1)
+	for k := range e.ledger {
+		s.open[k] -= e.ledger[k].counted
+		s.bidding[k] -= min(e.ledger[k].counted, 1)
 	}
 	e.gone = true
 	s.left++
 	s.gone = append(s.gone, id)
-	e.hidden = nil // nothing of it is to be revealed
-	if e.told {    // it may come again, as another
+	if e.hidden != nil {
+		e.hidden = nil // nothing of it is to be revealed
+	}
+	if e.told { // it may come again, as another
 		s.changed = slices.DeleteFunc(s.changed, func(job *mechanism.Job) bool { return job == e.job })
 	}
 }
@@ -138,16 +206,26 @@ func (s *roster) change(e *entry) {
 // forgetChanges is for when an allocation has taken the changes into account.
 func (s *roster) forgetChanges() {
 	for _, job := range s.changed {
-		if e := s.number[job.Job]; e != nil {
+		if e := s.number.get(job.Job); e != nil {
 			e.told = false
 		}
 	}
-	s.changed, s.gone = s.changed[:0], s.gone[:0]
+	s.changed, s.gone = reuse(s.changed), reuse(s.gone)
+}
+
+// reuse empties a list, and lets go of one that was much longer than usual.
+func reuse[T any](list []T) []T {
+	if cap(list) > fewJobs {
+		return nil
+	}
+	return list[:0]
 }
 
 func (s *roster) enforce(now messages.Time, e *entry, share []float64) {
 	s.integrate(e, now)
-	copy(e.share, share)
+	for k := range e.ledger {
+		e.ledger[k].share = share[k]
+	}
 }
 
 // rescale puts another scale in force; nil: 1 for each class.
@@ -190,7 +268,7 @@ func (s *roster) integrate(e *entry, now messages.Time) {
 			continue
 		}
 		a.seconds += seconds
-		a.allocated += min(area*e.share[k], seconds) // a share is 1 at most, also once rounded
+		a.allocated += min(area*a.share, seconds) // a share is 1 at most, also once rounded
 		a.received += seconds * float64(e.job.Running[k]) / float64(s.view.Classes[k].Slots)
 	}
 }
@@ -207,7 +285,7 @@ func (s *roster) position(id messages.JobID) int {
 func (s *roster) shares(e *entry) []messages.ClassShare {
 	out := make([]messages.ClassShare, len(e.ledger))
 	for k, a := range e.ledger {
-		out[k] = messages.ClassShare{Class: s.classes[k], Now: e.share[k] * s.scale[k]}
+		out[k] = messages.ClassShare{Class: s.classes[k], Now: a.share * s.scale[k]}
 		// What a mechanism that directs weighs is no share: the best who waits has all weight.
 		if slots := s.view.Classes[k].Slots; (e.job.Pending[k] == 0 || e.most != nil) && slots > 0 {
 			out[k].Now = float64(e.job.Running[k]) / float64(slots)
@@ -225,10 +303,11 @@ func (s *roster) Class(name messages.Name) int { return slices.Index(s.classes, 
 
 // count brings the market's sums of tasks that could be claimed up to date with a job.
 func (s *roster) count(e *entry) {
-	for k, was := range e.counted {
-		e.counted[k] = e.open(k)
-		s.open[k] += e.counted[k] - was
-		s.bidding[k] += min(e.counted[k], 1) - min(was, 1)
+	for k := range e.ledger {
+		was, is := e.ledger[k].counted, e.open(k)
+		e.ledger[k].counted = is
+		s.open[k] += is - was
+		s.bidding[k] += min(is, 1) - min(was, 1)
 	}
 }
 
@@ -240,13 +319,13 @@ func (e *entry) open(k int) int {
 	case e.most == nil:
 		return e.job.Pending[k]
 	}
-	return min(e.Pending[k], max(0, e.most[k]-e.Running[k]))
+	return min(e.pending()[k], max(0, e.most[k]-e.running()[k]))
 }
 
 // pull is the job's weight when a slot of a class looks for a job.
 func (e *entry) pull(k int) float64 {
 	if e.most == nil {
-		return e.share[k]
+		return e.ledger[k].share
 	}
 	return float64(e.open(k))
 }
@@ -264,7 +343,7 @@ func (s *roster) bidders(k int) []*entry {
 
 // Pending is how many tasks of a job could be claimed in class k.
 func (s *roster) Pending(id messages.JobID, k int) int {
-	if e := s.number[id]; e != nil {
+	if e := s.number.get(id); e != nil {
 		return e.open(k)
 	}
 	return 0
@@ -272,7 +351,7 @@ func (s *roster) Pending(id messages.JobID, k int) int {
 
 // most is how many claims of class k a job may come to have.
 func (s *roster) most(id messages.JobID, k int) int {
-	if e := s.number[id]; e != nil && e.most != nil {
+	if e := s.number.get(id); e != nil && e.most != nil {
 		return e.most[k]
 	}
 	return 0
@@ -281,21 +360,21 @@ func (s *roster) most(id messages.JobID, k int) int {
 // Charged tells what one job owes for its slots so far, and for how long it has had
 // thes.
 func (s *roster) Charged(id messages.JobID, cost messages.Credits, slotTime messages.Duration) {
-	if e := s.number[id]; e != nil && e.Started != 0 {
+	if e := s.number.get(id); e != nil && e.job.Started != 0 {
 		e.job.Accrued, e.job.Received = cost, slotTime
 	}
 }
 
 // Job returns a job as the mechanism sees it, nil if it is not there.
 func (s *roster) Job(id messages.JobID) *mechanism.Job {
-	if e := s.number[id]; e != nil {
+	if e := s.number.get(id); e != nil {
 		return e.job
 	}
 	return nil
 }
 
 // Jobs is the number of jobs in the market.
-func (s *roster) Jobs() int { return len(s.number) }
+func (s *roster) Jobs() int { return s.number.count }
 
 // Started is the number of jobs in the market that have had a task claimed.
 func (s *roster) Started() int {
@@ -310,7 +389,7 @@ func (s *roster) Started() int {
 
 // Shares returns a job's shares by class up to now, nil if it is not there.
 func (s *roster) Shares(now messages.Time, id messages.JobID) []messages.ClassShare {
-	e := s.number[id]
+	e := s.number.get(id)
 	if e == nil {
 		return nil
 	}

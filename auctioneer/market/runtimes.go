@@ -18,7 +18,7 @@ func (m *Market) Unknown(now messages.Time, limit int) (ids []messages.JobID) {
 	}
 	for _, e := range m.members() {
 		if len(ids) < limit && (e.learned == 0 || now.Sub(e.learned) >= relearn) {
-			e.learned = now
+			e.own().learned = now
 			ids = append(ids, e.job.Job)
 		}
 	}
@@ -27,7 +27,7 @@ func (m *Market) Unknown(now messages.Time, limit int) (ids []messages.JobID) {
 
 // Learn tells the mechanism the run times of tasks like the tasks of a job.
 func (m *Market) Learn(id messages.JobID, r *mechanism.Runtimes) {
-	if e := m.number[id]; e != nil {
+	if e := m.number.get(id); e != nil {
 		e.job.Runtimes = r
 		m.stale = true
 	}

@@ -36,7 +36,7 @@ func Bids(m *messages.Market) (term, why string) {
 // nil: it cannot be told, and why.
 func (s Seen) Fork(now messages.Time, id messages.JobID, more messages.Credits) (*Fork, string) {
 	term, why := Bids(&s.Config)
-	e := s.number[id]
+	e := s.number.get(id)
 	switch {
 	case term == "":
 		return nil, why
@@ -57,7 +57,7 @@ func (s Seen) Fork(now messages.Time, id messages.JobID, more messages.Credits) 
 	jobs, bids := make([]mechanism.Job, len(s.jobs)), make([]mechanism.Bid, len(s.jobs))
 	f.jobs, f.view.Jobs = make([]*entry, 0, len(s.jobs)), make([]*mechanism.Job, 0, len(s.jobs))
 	for i, o := range s.jobs {
-		p := o.Progress
+		p := o.progress()
 		if jobs[i], bids[i] = *o.job, *o.job.Bid; o == e {
 			raise(&bids[i], &p, term, more)
 		}
@@ -96,7 +96,7 @@ func (s Seen) hides(e *entry) bool {
 		return false
 	}
 	for k := range s.classes {
-		if e.Pending[k]+e.Running[k]+suspended(e, k) > 0 && s.sealed(k) {
+		if e.pending()[k]+e.running()[k]+suspended(e, k) > 0 && s.sealed(k) {
 			return true
 		}
 	}
@@ -110,7 +110,7 @@ func (f *Fork) Decide(now messages.Time) (out messages.BidOutcome, err error) {
 	if m.mech, err = NewMechanism(m.Config); err != nil {
 		return out, err
 	}
-	e := m.number[f.job]
+	e := m.number.get(f.job)
 	if err = m.Admit(now, e.job.Bid); err != nil {
 		return out, err
 	}
@@ -118,7 +118,7 @@ func (f *Fork) Decide(now messages.Time) (out messages.BidOutcome, err error) {
 	x, _ := m.Explain(now, f.job)
 	out.Reason, out.Message = x.Reason, x.Message
 	for k, c := range m.view.Classes {
-		if e.Pending[k]+e.Running[k]+suspended(e, k) == 0 {
+		if e.pending()[k]+e.running()[k]+suspended(e, k) == 0 {
 			continue
 		}
 		share := m.shares(e)[k].Now
@@ -132,7 +132,7 @@ func (f *Fork) Decide(now messages.Time) (out messages.BidOutcome, err error) {
 
 // directed is how many slots of a class a job has once it is as the mechanism directs.
 func (f *Fork) directed(e *entry, k int) int {
-	n := min(e.most[k], e.Running[k]+e.Pending[k])
+	n := min(e.most[k], e.running()[k]+e.pending()[k])
 	for _, d := range f.market.orders.Directives {
 		if d.Job == f.job && d.Class == k && d.Action == mechanism.Resume {
 			if n += d.Slots; d.Slots == 0 {

@@ -57,10 +57,10 @@ func TestForkIsTheMarket(t *testing.T) {
 		}
 		is := decide(0)
 		x, _ := m.Explain(2, id)
-		e := m.number[id]
-		want := e.share[0]
+		e := m.number.get(id)
+		want := e.ledger[0].share
 		if e.most != nil {
-			want = float64(min(e.most[0], e.Running[0]+e.Pending[0])) / float64(m.view.Classes[0].Slots)
+			want = float64(min(e.most[0], e.running()[0]+e.pending()[0])) / float64(m.view.Classes[0].Slots)
 		}
 		if got := is.Classes[0]; is.Reason != x.Reason || is.Message != x.Message || math.Abs(got.Share-want) > 1e-9 || math.Abs(got.Price-m.prices[0]) > 1e-9 {
 			t.Fatalf("at the present bid %+v; the market has %v at %v: %+v", is, want, m.prices, x)

@@ -18,7 +18,7 @@ func (c *Mechanism) Allocate(view *mechanism.View) *mechanism.Allocation {
 	}
 	c.weights = resize(c.weights, len(c.seats))
 	for i, s := range c.seats {
-		c.weights[i] = s.shares
+		c.weights[i] = s.shares()
 	}
 	return &mechanism.Allocation{Weights: c.weights, Prices: c.prices, Tariffs: c.tariffs(view)}
 }
@@ -54,7 +54,7 @@ func (c *Mechanism) Update(view *mechanism.View, changed []*mechanism.Job, gone 
 	}
 	for _, s := range some {
 		out.Jobs = append(out.Jobs, s.job)
-		out.Weights = append(out.Weights, s.shares)
+		out.Weights = append(out.Weights, s.shares())
 	}
 	return out
 }
@@ -94,9 +94,7 @@ func (c *Mechanism) meet(jobs []*mechanism.Job) {
 
 func (c *Mechanism) newSeat() *seat {
 	m := len(c.classes)
-	numbers := make([]float64, 3*m)
-	return &seat{at: -1, pending: make([]bool, m), parts: make([]part, len(c.contention)),
-		weights: numbers[:m:m], spends: numbers[m : 2*m : 2*m], shares: numbers[2*m:]}
+	return &seat{at: -1, numbers: make([]float64, 3*m), parts: make([]part, m)}
 }
 
 // refresh takes in what the view says of a job. Only whether it has work
@@ -108,7 +106,7 @@ func (c *Mechanism) refresh(s *seat, job *mechanism.Job) {
 		c.join(s, j, s.job.Pending[j]+s.job.Running[j])
 	}
 	for j, n := range job.Pending {
-		same = same && s.pending[j] == (n > 0)
+		same = same && s.parts[j].pending == (n > 0)
 	}
 	if same {
 		return
@@ -116,7 +114,7 @@ func (c *Mechanism) refresh(s *seat, job *mechanism.Job) {
 	c.tally(s, -1)
 	s.bids = false
 	for j, n := range job.Pending {
-		s.pending[j] = n > 0
+		s.parts[j].pending = n > 0
 		s.bids = s.bids || n > 0
 	}
 	c.tally(s, 1)
@@ -129,25 +127,27 @@ func (c *Mechanism) refresh(s *seat, job *mechanism.Job) {
 func (s *seat) bid() {
 	any := false
 	for j, w := range s.job.Weights {
-		s.weights[j] = 0
-		if s.pending[j] {
-			s.weights[j] = w
+		s.weights()[j] = 0
+		if s.parts[j].pending {
+			s.weights()[j] = w
 			any = any || w > 0
 		}
 	}
 	if any {
 		return
 	}
-	for j, pending := range s.pending {
+	for j := range s.parts {
+		pending := s.parts[j].pending
 		if pending {
-			s.weights[j] = 1
+			s.weights()[j] = 1
 		}
 	}
 }
 
 // tally counts a seat in or out of the numbers kept over all of them.
 func (c *Mechanism) tally(s *seat, by int) {
-	for j, pending := range s.pending {
+	for j := range s.parts {
+		pending := s.parts[j].pending
 		if pending {
 			c.pending[j] += by
 		}
@@ -163,7 +163,9 @@ func (c *Mechanism) leave(s *seat) {
 		c.join(s, j, 0)
 	}
 	s.bids = false
-	clear(s.pending)
+	for j := range s.parts {
+		s.parts[j].pending = false
+	}
 	c.unplace(s)
 	c.changed = slices.DeleteFunc(c.changed, func(x *seat) bool { return x == s })
 }
@@ -181,7 +183,9 @@ func (c *Mechanism) decide() bool {
 	} else {
 		c.workOutSome()
 	}
-	c.changed = c.changed[:0]
+	if c.changed = c.changed[:0]; cap(c.changed) > mostKept { // of a new leader all were new
+		c.changed, c.worked = nil, slices.Clip(c.worked)
+	}
 	return whole
 }
 
@@ -240,18 +244,18 @@ func (c *Mechanism) admitSeats() bool {
 // place brings the market in line with what a seat bids.
 func (c *Mechanism) place(s *seat) {
 	bids := s.bids && !s.rejected
-	if delete(c.torn, s); bids && count(s.weights) > 1 {
+	if delete(c.torn, s); bids && count(s.weights()) > 1 {
 		c.torn[s] = true
 	}
 	switch {
 	case !bids:
 		c.unplace(s)
 	case s.at < 0:
-		s.at = c.market.Len()
+		s.at = int32(c.market.Len())
 		c.placed = append(c.placed, s)
-		c.market.Arrive(s.job.Budget.Float(), s.job.Form == messages.Log, s.weights) // checked by Admit
-	case !slices.Equal(s.weights, c.market.weightsOf(s.at)):
-		c.market.Replace(s.at, s.weights)
+		c.market.Arrive(s.job.Budget.Float(), s.job.Form == messages.Log, s.weights()) // checked by Admit
+	case !slices.Equal(s.weights(), c.market.weightsOf(int(s.at))):
+		c.market.Replace(int(s.at), s.weights())
 	}
 }
 
@@ -259,7 +263,7 @@ func (c *Mechanism) unplace(s *seat) {
 	if s.at < 0 {
 		return
 	}
-	c.market.Depart(s.at)
+	c.market.Depart(int(s.at))
 	last := c.placed[len(c.placed)-1]
 	c.placed = c.placed[:len(c.placed)-1]
 	if last != s {
@@ -268,11 +272,11 @@ func (c *Mechanism) unplace(s *seat) {
 	}
 	s.at = -1
 	delete(c.torn, s)
-	for j, spent := range s.spends {
+	for j, spent := range s.spends() {
 		c.prices[j] -= spent
 	}
-	clear(s.spends)
-	clear(s.shares)
+	clear(s.spends())
+	clear(s.shares())
 }
 
 // moved bounds the relative change of any share of a torn seat since all of them were worked
@@ -306,14 +310,15 @@ func (c *Mechanism) workOutAll() {
 		c.scale[j] = 1
 	}
 	for _, s := range c.seats {
-		for j, pending := range s.pending {
+		for j := range s.parts {
+			pending := s.parts[j].pending
 			if pending && s.at >= 0 {
 				c.sharing[j]++
 			}
 		}
 	}
 	for _, s := range c.seats {
-		clear(s.spends)
+		clear(s.spends())
 		c.workOut(s)
 	}
 	if fields := c.market.solver.newton.fields; len(fields) > 0 {
@@ -324,29 +329,30 @@ func (c *Mechanism) workOutAll() {
 
 // workOut fills in a seat's shares, sub-budgets and its part of the prices.
 func (c *Mechanism) workOut(s *seat) {
-	for j, spent := range s.spends {
+	for j, spent := range s.spends() {
 		c.prices[j] -= spent
 	}
-	clear(s.spends)
-	clear(s.shares)
+	clear(s.spends())
+	clear(s.shares())
 	if s.at >= 0 {
-		c.market.Row(s.at, s.spends, s.shares)
+		c.market.Row(int(s.at), s.spends(), s.shares())
 		for j, x := range c.scale {
-			s.shares[j] /= x
+			s.shares()[j] /= x
 		}
 	}
-	for j, pending := range s.pending {
+	for j := range s.parts {
+		pending := s.parts[j].pending
 		if c.market.bidders(j) < 2 { // whoever is alone there pays nothing
-			s.spends[j] = 0
+			s.spends()[j] = 0
 		}
-		c.prices[j] += s.spends[j]
+		c.prices[j] += s.spends()[j]
 		switch {
 		case !pending:
-			s.shares[j] = 0
+			s.shares()[j] = 0
 		case c.market.bidders(j) == 0: // nobody's money decides: spare capacity is split evenly
-			s.shares[j] = 1 / float64(c.pending[j])
+			s.shares()[j] = 1 / float64(c.pending[j])
 		case c.market.problem.Alpha == 0 && s.at >= 0: // evenly, but only among those with work here
-			s.shares[j] = 1 / float64(c.sharing[j])
+			s.shares()[j] = 1 / float64(c.sharing[j])
 		}
 	}
 }
@@ -367,7 +373,7 @@ func (c *Mechanism) divide() {
 		bidding = append(bidding, s)
 		whole.Budgets = append(whole.Budgets, s.job.Budget.Float())
 		whole.Log = append(whole.Log, s.job.Form == messages.Log)
-		whole.Weights = append(whole.Weights, s.weights...)
+		whole.Weights = append(whole.Weights, s.weights()...)
 		q.minimum = append(q.minimum, s.minimumNow())
 	}
 	q.p, q.order, q.count = &whole, byBudget(whole.Budgets), 0
@@ -386,7 +392,7 @@ func (s *seat) minimumNow() float64 {
 	now, all := 0.0, 0.0
 	for j, w := range s.job.Weights {
 		all += w
-		now += s.weights[j]
+		now += s.weights()[j]
 	}
 	return s.job.MinUtility * now / all
 }

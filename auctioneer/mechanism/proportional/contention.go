@@ -99,16 +99,18 @@ func (h Had) Owed(budget messages.Credits) messages.Credits {
 	return min(budget, messages.Credits(math.RoundToEven(float64(budget)*part*level)))
 }
 
-// part is what a seat has added to the contention of a class.
+// part is what a seat has in a class: whether work is pending there, and what it has added
+// to the contention.
 type part struct {
-	budget messages.Credits
-	tasks  int
+	budget  messages.Credits
+	tasks   int32
+	pending bool
 }
 
 // join brings the contention of a class in line with so many tasks of a seat's job there.
 func (c *Mechanism) join(s *seat, j, tasks int) {
 	level, was := c.contention[j], &s.parts[j]
-	level.Count(tasks - was.tasks)
+	level.Count(tasks - int(was.tasks))
 	switch {
 	case was.tasks == 0 && tasks > 0:
 		was.budget = s.job.Budget
@@ -116,7 +118,7 @@ func (c *Mechanism) join(s *seat, j, tasks int) {
 	case was.tasks > 0 && tasks == 0:
 		level.Leave(s.job.Account, was.budget)
 	}
-	was.tasks = tasks
+	was.tasks = int32(tasks) // a job has at most messages.MaxTasks
 }
 
 // tariffs are the levels of contention, by class; nil where jobs owe their budgets on

@@ -39,7 +39,7 @@ func (c *Mechanism) explain(view *mechanism.View, s *seat, job *mechanism.Job) m
 	running, slots := 0, 0
 	for j, n := range job.Running {
 		running += n
-		if s.pending[j] {
+		if s.parts[j].pending {
 			slots += view.Classes[j].Slots
 		}
 	}
@@ -64,9 +64,10 @@ func (c *Mechanism) explain(view *mechanism.View, s *seat, job *mechanism.Job) m
 // describe says what shares a job has, and for what money.
 func (c *Mechanism) describe(view *mechanism.View, s *seat) string {
 	var parts []string
-	for j, pending := range s.pending {
+	for j := range s.parts {
+		pending := s.parts[j].pending
 		if pending {
-			parts = append(parts, fmt.Sprintf("%.3g%% of the %s of %s%s", 100*s.shares[j]*c.scale[j], spelling.Number(view.Classes[j].Slots, "slot", "slots"), view.Classes[j].Name, rivals(c.pending[j]-1, s.spends[j])))
+			parts = append(parts, fmt.Sprintf("%.3g%% of the %s of %s%s", 100*s.shares()[j]*c.scale[j], spelling.Number(view.Classes[j].Slots, "slot", "slots"), view.Classes[j].Name, rivals(c.pending[j]-1, s.spends()[j])))
 		}
 	}
 	return "its share is " + strings.Join(parts, ", and ")
@@ -90,9 +91,9 @@ func (c *Mechanism) doubling(s *seat) (change []string) {
 	if alpha == 0 {
 		return []string{"fewer jobs: in this market every job has the same share, whatever its budget"}
 	}
-	for j, scaled := range s.shares {
+	for j, scaled := range s.shares() {
 		share := scaled * c.scale[j]
-		if !s.pending[j] || s.spends[j] == 0 || share >= 0.5 {
+		if !s.parts[j].pending || s.spends()[j] == 0 || share >= 0.5 {
 			continue
 		}
 		factor := math.Pow(2*(1-share)/(1-2*share), 1/alpha)
@@ -118,7 +119,8 @@ func coarse(x, bound messages.Credits) messages.Credits {
 // names lists the classes a job has work pending in.
 func (c *Mechanism) names(s *seat) string {
 	var names []string
-	for j, pending := range s.pending {
+	for j := range s.parts {
+		pending := s.parts[j].pending
 		if pending {
 			names = append(names, c.classes[j])
 		}

@@ -49,19 +49,28 @@ type Mechanism struct {
 // mostLeft bounds the part of the seats, one in so many, whose jobs are gone.
 const mostLeft = 64
 
+// mostKept is how many changes at once leave their lists in memory for the next.
+const mostKept = 4096
+
 // seat is a job and what it bids.
 type seat struct {
 	job      *mechanism.Job
-	gone     bool // and bids nothing any more
-	at       int  // position in market; −1: it bids nothing
-	rejected bool // its minimum utility, or another's, cannot be met with it
+	at       int32 // position in market; −1: it bids nothing
+	gone     bool  // and bids nothing any more
+	rejected bool  // its minimum utility, or another's, cannot be met with it
 	bids     bool
-	pending  []bool    // by class
-	weights  []float64 // what it bids on: 0 where it has nothing pending
-	spends   []float64 // by class, sub-budgets
-	shares   []float64 // by class, before Mechanism.scale
-	parts    []part    // of the contention, by class
+	numbers  []float64 // weights, spends and shares
+	parts    []part    // by class
 }
+
+// weights are what the seat bids on, by class: 0 where it has nothing pending.
+func (s *seat) weights() []float64 { return s.numbers[:len(s.parts):len(s.parts)] }
+
+// spends are its sub-budgets, by class.
+func (s *seat) spends() []float64 { return s.numbers[len(s.parts) : 2*len(s.parts) : 2*len(s.parts)] }
+
+// shares are by class, before Mechanism.scale.
+func (s *seat) shares() []float64 { return s.numbers[2*len(s.parts):] }
 
 // New makes the mechanism of a market.
 func New(m messages.Market) (*Mechanism, error) {

@@ -1,0 +1,238 @@
+package book
+
+import (
+	"bytes"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+	"sync/atomic"
+
+	"github.com/candor-grid/candor/messages"
+)
+
+// A site can have a million jobs that wait, and an image is captured of all of them while
+// commands are held up. So the table keeps a job of which nothing has begun as bytes, and
+// an image shares what it captures with the table: a chunk, or a job of it, is copied
+// when it is to change first.
+
+const (
+	chunkJobs  = 256
+	warmJobs   = 256     // that were unpacked last
+	mostPacked = 4 << 10 // bytes: a larger description takes too long to unpack for each reader
+)
+
+// table has the jobs by number. Several readers may use it at once.
+type table struct {
+	chunks map[messages.JobID]*chunk // by number, divided by chunkJobs
+	count  int
+	era    atomic.Uint64 // how many images were captured
+	warm   [warmJobs]atomic.Pointer[Job]
+}
+
+// chunk is jobs with numbers that follow one another. An image may have one of an earlier era.
+type chunk struct {
+	era   uint64
+	count int
+	// owned says by bits which jobs no image has.
+	owned [chunkJobs / 64]uint64
+	slots [chunkJobs]slot
+}
+
+// slot is a job, in one of two forms, or none.
+type slot struct {
+	job    *Job
+	packed string // the job as an image has it; see pack
+}
+
+// look returns where a job is, nil if there is none.
+func (t *table) look(id messages.JobID) *slot {
+	c := t.chunks[id/chunkJobs]
+	if c == nil || c.slots[id%chunkJobs] == (slot{}) {
+		return nil
+	}
+	return &c.slots[id%chunkJobs]
+}
+
+// get returns a job, nil if there is none. It must not be changed.
+func (t *table) get(id messages.JobID) *Job {
+	s := t.look(id)
+	if s == nil || s.job != nil {
+		return s.live()
+	}
+	warm := &t.warm[id%warmJobs]
+	if j := warm.Load(); j != nil && j.ID == id {
+		return j
+	}
+	j := unpack(s.packed)
+	warm.Store(j)
+	return j
+}
+
+// live is the job of a slot that is not packed; nil: it is, or there is none.
+func (s *slot) live() *Job {
+	if s == nil {
+		return nil
+	}
+	return s.job
+}
+
+// own returns a job that is to be changed, nil if there is none. What others got before,
+// within another command, is not the job any more.
+func (t *table) own(id messages.JobID) *Job {
+	if t.look(id) == nil {
+		return nil
+	}
+	c, at := t.mine(id), id%chunkJobs
+	s, word, bit := &c.slots[at], &c.owned[at/64], uint64(1)<<(at%64)
+	switch {
+	case s.job == nil:
+		s.job, s.packed = t.get(id), ""
+		t.warm[id%warmJobs].Store(nil)
+	case *word&bit == 0:
+		s.job = s.job.copy()
+	}
+	*word |= bit
+	return s.job
+}
+
+// mine returns the chunk of a number that no image has.
+func (t *table) mine(id messages.JobID) *chunk {
+	k := id / chunkJobs
+	c, era := t.chunks[k], t.era.Load()
+	switch {
+	case c == nil:
+		c = &chunk{era: era}
+	case c.era != era:
+		shared := c
+		c = &chunk{era: era, count: shared.count, slots: shared.slots}
+	}
+	t.chunks[k] = c
+	return c
+}
+
+// put enters a job, packed if that can be, and says how; "": it is not.
+func (t *table) put(j *Job) (packed string) {
+	packed = j.pack()
+	t.enter(j, packed)
+	return packed
+}
+
+func (t *table) enter(j *Job, packed string) {
+	c, at := t.mine(j.ID), j.ID%chunkJobs
+	if c.slots[at] == (slot{}) {
+		c.count++
+		t.count++
+	}
+	if packed != "" {
+		c.slots[at] = slot{packed: packed}
+		t.warm[j.ID%warmJobs].Store(j)
+		return
+	}
+	c.slots[at] = slot{job: j}
+	c.owned[at/64] |= 1 << (at % 64)
+}
+
+// remove takes a job out.
+func (t *table) remove(id messages.JobID) {
+	if t.look(id) == nil {
+		return
+	}
+	c := t.mine(id)
+	c.slots[id%chunkJobs] = slot{}
+	t.warm[id%warmJobs].Store(nil)
+	t.count--
+	if c.count--; c.count == 0 {
+		delete(t.chunks, id/chunkJobs)
+	}
+}
+
+// all calls yield for each job, in no particular order. Jobs that are packed have not
+// begun; without packed they are left out.
+func (t *table) all(packed bool, yield func(*Job) bool) {
+	for _, c := range t.chunks {
+		for i := range c.slots {
+			j := c.slots[i].job
+			if j == nil && packed && c.slots[i].packed != "" {
+				j = unpack(c.slots[i].packed)
+			}
+			if j != nil && !yield(j) {
+				return
+			}
+		}
+	}
+}
+
+// capture returns the chunks as they are now, which do not change any more.
+func (t *table) capture() []*chunk {
+	t.era.Add(1)
+	out := make([]*chunk, 0, len(t.chunks))
+	for _, k := range slices.Sorted(maps.Keys(t.chunks)) {
+		out = append(out, t.chunks[k])
+	}
+	return out
+}
+
+// plain is how a job of one task ends as bytes. Most jobs that wait end alike.
+var plain = func() []byte {
+	data, err := messages.Marshal(&Job{Stages: []Stage{{Total: 1}}}, messages.Msgpack)
+	if err != nil {
+		panic(err)
+	}
+	return data
+}()
+
+// pack returns a job as bytes, if nothing of it has begun, and "" otherwise: first how many bytes
+// the job ends with as plain does, at most 255, then its record in an image without these.
+func (j *Job) pack() string {
+	if j.State != messages.Waiting || j.Started != 0 || j.Visit != nil || j.Order != nil || j.Doubts != nil || slices.ContainsFunc(j.Stages, Stage.begun) {
+		return ""
+	}
+	data, err := messages.Marshal(j, messages.Msgpack)
+	if err != nil || len(data) > mostPacked {
+		return ""
+	}
+	alike := 0
+	for alike < min(len(data), len(plain), math.MaxUint8) && data[len(data)-1-alike] == plain[len(plain)-1-alike] {
+		alike++
+	}
+	return string(append([]byte{byte(alike)}, data[:len(data)-alike]...))
+}
+
+// record is the record of a packed job in an image.
+func record(packed string) []byte {
+	out := append(make([]byte, 0, len(packed)+int(packed[0])), packed[1:]...)
+	return append(out, plain[len(plain)-int(packed[0]):]...)
+}
+
+// begun says whether a task of the stage was claimed or cancelled.
+func (s Stage) begun() bool { return len(s.Tasks)+len(s.Again)+len(s.Skipped)+s.Running > 0 }
+
+func unpack(packed string) *Job {
+	j := new(Job)
+	if err := messages.Unmarshal(record(packed), messages.Msgpack, j); err != nil {
+		panic(err) // it was written by pack
+	}
+	return j
+}
+
+// around is what a record of an image has before and after the only job in it.
+var around = func() (out [2][]byte) {
+	record, err := messages.Marshal(&Image{Jobs: []*Job{{}}}, messages.Msgpack)
+	job, failed := messages.Marshal(&Job{}, messages.Msgpack)
+	if err != nil || failed != nil {
+		panic("an image has no encoding")
+	}
+	out[0], out[1], _ = bytes.Cut(record, job)
+	return out
+}()
+
+// keyOf is the account and key of a job, as the index has them: as a rule a part of the packed
+// job, namely of the identifier of its hold, so that they are in memory once.
+func keyOf(packed string, account messages.Name, key string) string {
+	whole := account + "/" + key
+	if at := strings.Index(packed, whole); at >= 0 {
+		return packed[at : at+len(whole)]
+	}
+	return whole
+}

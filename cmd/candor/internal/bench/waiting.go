@@ -1,0 +1,263 @@
+package bench
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"runtime/pprof"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/candor-grid/candor/auctioneer/book"
+	"github.com/candor-grid/candor/auctioneer/desk"
+	"github.com/candor-grid/candor/messages"
+)
+
+// waitingResult is what jobs that wait cost a replica of the auctioneer and its leader.
+type waitingResult struct {
+	JobsWaiting  int     `json:"jobs_waiting"`
+	BookBytes    float64 `json:"book_bytes_per_job"`   // of each replica
+	LeaderBytes  float64 `json:"leader_bytes_per_job"` // of the replica that leads, its book included
+	ApplyMicros  float64 `json:"apply_us"`             // to enter one of the last jobs into the book
+	LeadSeconds  float64 `json:"lead_seconds"`         // of a new leader, until it has decided and published
+	LeadCPU      float64 `json:"lead_cpu_seconds"`     // the processor time of that, with its share of collections of garbage
+	DecideMicros float64 `json:"arrival_us"`           // to enter one more job, have its market decide, and publish
+	LongestMicro float64 `json:"arrival_longest_us"`
+	PauseMillis  float64 `json:"snapshot_pause_ms"` // in which no command is applied
+	AfterMicros  float64 `json:"snapshot_change_longest_us"`
+	WriteSeconds float64 `json:"snapshot_write_seconds"`
+	SnapshotMiB  float64 `json:"snapshot_mib"`
+	ReadSeconds  float64 `json:"snapshot_read_seconds"`
+	ReadCPU      float64 `json:"snapshot_read_cpu_seconds"`
+}
+
+func waitingFlags(c *cobra.Command) {
+	c.Flags().Int("jobs", 1_000_000, "jobs to let wait, of one task each")
+	c.Flags().String("mechanism", messages.Proportional, "mechanism of the market")
+	c.Flags().String("heapprofiles", "", "write heap profiles of the book and of the leader to this directory")
+}
+
+// arrivals is how many arrivals a mean is taken of.
+const arrivals = 1000
+
+// waiting measures the book and the desk of an auctioneer while jobs wait, without a log
+// and without a network.
+func waiting(_ context.Context, c *cobra.Command) (any, error) {
+	n, err := positive(c, "jobs")
+	if err != nil {
+		return nil, err
+	}
+	mechanism, _ := c.Flags().GetString("mechanism")
+	profiles, _ := c.Flags().GetString("heapprofiles")
+	w := &waitingRoom{book: book.New(), market: messages.Market{Name: "main", Mechanism: mechanism, Classes: []messages.Name{class}}}
+	r := waitingResult{JobsWaiting: n[0]}
+	empty := settledMemory().HeapAlloc
+	if err := w.register(); err != nil {
+		return nil, err
+	}
+	for range n[0] {
+		if r.ApplyMicros, err = w.timed(w.arrive); err != nil {
+			return nil, err
+		}
+	}
+	perJob := func() float64 { return float64(settledMemory().HeapAlloc-empty) / float64(w.jobs) }
+	if r.BookBytes, err = perJob(), heapProfile(profiles, "book"); err != nil {
+		return nil, err
+	}
+	cpu := processorTime()
+	if r.LeadSeconds, err = w.lead(); err != nil {
+		return nil, err
+	}
+	r.LeadCPU = (processorTime() - cpu).Seconds()
+	if r.LeaderBytes, err = perJob(), heapProfile(profiles, "leader"); err != nil {
+		return nil, err
+	}
+	if r.DecideMicros, r.LongestMicro, err = w.mean(func() error {
+		err := w.arrive()
+		w.step()
+		return err
+	}); err != nil {
+		return nil, err
+	}
+	if r.ApplyMicros, _, err = w.mean(w.arrive); err != nil {
+		return nil, err
+	}
+	return r, w.snapshot(&r)
+}
+
+// waitingRoom is a replica of the auctioneer in which jobs wait.
+type waitingRoom struct {
+	book   *book.Book
+	desk   *desk.Desk
+	market messages.Market
+	jobs   int
+	began  time.Time
+	inputs []desk.Input
+}
+
+// Read implements desk.Book.
+func (w *waitingRoom) Read(f func(*book.Book)) { f(w.book) }
+
+// Changes implements desk.Book.
+func (w *waitingRoom) Changes(f func(*book.Book, book.Changes)) { f(w.book, w.book.TakeChanges()) }
+
+// apply has the book apply a command as it comes from a log.
+func (w *waitingRoom) apply(c *book.Command) (any, error) {
+	c.Stamp(messages.Time(w.jobs + 1))
+	data, err := c.Encode()
+	if err != nil {
+		return nil, err
+	}
+	if c, err = book.Decode(data); err != nil {
+		return nil, err
+	}
+	result := w.book.Apply(c)
+	err, _ = result.(error)
+	return result, err
+}
+
+// register adds a node with one slot, which nobody claims.
+func (w *waitingRoom) register() error {
+	_, err := w.apply(&book.Command{Register: &book.Register{Node: "node1", Session: 1, Slots: []messages.ClassSlots{{Class: class, Slots: 1}}}})
+	return err
+}
+
+// arrive enters a job as `candor submit` would: one of many that differ in an argument.
+func (w *waitingRoom) arrive() error {
+	w.jobs++
+	key := fmt.Sprintf("KJ3QXTQ6YZ2M4VDR6P%08d", w.jobs)
+	owner := fmt.Sprint("user", w.jobs%64)
+	spec := &messages.JobSpec{Name: "sweep", Market: w.market.Name, Budget: 10 * messages.Credit, Dir: "/home/" + owner + "/experiments/sweep",
+		Rate:    messages.Credits(1 + w.jobs%1000),
+		Utility: &messages.Utility{Form: messages.Linear, Weights: messages.Weights{{Class: class, Weight: 1}}},
+		Stages: []messages.Stage{{Name: "main", Class: class, Command: []string{"python3", "train.py", "--seed", fmt.Sprint(w.jobs)},
+			TimeLimit: messages.Duration(time.Hour), Memory: 1 << 30}}}
+	_, err := w.apply(&book.Command{Submit: &book.Submit{Account: owner, Key: key, Digest: []byte(fmt.Sprintf("%032d", w.jobs)), Payer: owner, Spec: spec,
+		Assumed: "the default: all classes alike", Hold: "job/site/" + owner + "/" + key, Held: spec.Budget}})
+	return err
+}
+
+// lead makes a desk, as a new leader does, and returns the seconds until its market has
+// decided and published.
+func (w *waitingRoom) lead() (seconds float64, err error) {
+	w.began = time.Now()
+	config := desk.Config{Site: "site", Term: 1, Markets: []messages.Market{w.market}, Lease: messages.Duration(10 * time.Second), HoldFor: messages.Duration(time.Hour), Estimator: true}
+	d, faults := desk.New(config, w, w.now())
+	if len(faults) > 0 {
+		return 0, faults[0]
+	}
+	w.desk = d
+	w.book.Watch(true)
+	for range 10 {
+		if w.step() {
+			return time.Since(w.began).Seconds(), nil
+		}
+	}
+	return 0, messages.Errorf(messages.Internal, "the new leader published nothing")
+}
+
+// now is a day later than the jobs, so that their holds are to be extended.
+func (w *waitingRoom) now() desk.Instant {
+	passed := messages.Duration(time.Since(w.began))
+	return desk.Instant{Wall: messages.Time(24 * time.Hour / time.Microsecond).Add(passed), Mono: passed}
+}
+
+// step makes a step of the desk, carries out what the step proposes, and says whether the step
+// published. The bank and the estimator do not answer.
+func (w *waitingRoom) step() (published bool) {
+	in := w.inputs
+	w.inputs = nil
+	out := w.desk.Step(w.now(), in...)
+	for _, p := range out.Propose {
+		result, err := w.apply(p.Command)
+		w.inputs = append(w.inputs, desk.Done{ID: p.ID, Result: result, Err: err})
+	}
+	return len(out.Publish) > 0
+}
+
+// snapshot captures the book and writes the image while the book changes, and reads it.
+func (w *waitingRoom) snapshot(r *waitingResult) error {
+	runtime.GC()
+	began := time.Now()
+	image := w.book.Capture()
+	r.PauseMillis = time.Since(began).Seconds() * 1e3
+	file, err := os.CreateTemp("", "candor-bench-")
+	if err != nil {
+		return err
+	}
+	defer func() { _ = os.Remove(file.Name()) }()
+	done := make(chan error, 1)
+	var size int64
+	began = time.Now()
+	go func() {
+		n, err := image.WriteTo(file)
+		size = n
+		done <- err
+	}()
+	if _, r.AfterMicros, err = w.mean(w.cancelOne()); err != nil {
+		return err
+	}
+	if err := <-done; err != nil {
+		return err
+	}
+	r.WriteSeconds, r.SnapshotMiB = time.Since(began).Seconds(), float64(size)/(1<<20)
+	image = nil
+	w.desk, w.book = nil, nil
+	runtime.GC()
+	if _, err := file.Seek(0, 0); err != nil {
+		return err
+	}
+	cpu := processorTime()
+	began = time.Now()
+	err = book.New().Restore(file)
+	r.ReadSeconds, r.ReadCPU = time.Since(began).Seconds(), (processorTime() - cpu).Seconds()
+	return err
+}
+
+// cancelOne cancels one job after another.
+func (w *waitingRoom) cancelOne() func() error {
+	id := messages.JobID(0)
+	return func() error {
+		id++
+		_, err := w.apply(&book.Command{Cancel: &book.Cancel{Job: id, By: "operator"}})
+		return err
+	}
+}
+
+// timed is how long something took, in microseconds.
+func (w *waitingRoom) timed(f func() error) (micros float64, err error) {
+	began := time.Now()
+	err = f()
+	return time.Since(began).Seconds() * 1e6, err
+}
+
+// mean is how long something takes in the mean, and at most, in microseconds.
+func (w *waitingRoom) mean(f func() error) (mean, longest float64, err error) {
+	sum := 0.0
+	for range arrivals {
+		took, err := w.timed(f)
+		if err != nil {
+			return 0, 0, err
+		}
+		sum, longest = sum+took, max(longest, took)
+	}
+	return sum / arrivals, longest, nil
+}
+
+// heapProfile writes a heap profile, if a directory for it is named.
+func heapProfile(dir, name string) error {
+	if dir == "" {
+		return nil
+	}
+	f, err := os.Create(filepath.Join(dir, "heap-"+name))
+	if err != nil {
+		return err
+	}
+	if err := pprof.Lookup("heap").WriteTo(f, 0); err != nil {
+		return err
+	}
+	return f.Close()
+}
