@@ -100,7 +100,7 @@ func (l *queries) remoteJob(caller messages.Name, id messages.JobID) *book.Remot
 // older shows the page jobs of the archive, and returns how many records could not be read.
 func (l *queries) older(ctx context.Context, page *listing.Page, account messages.Name) (unreadable int, err error) {
 	wanted := func(e archive.Extent) bool { return page.Wants(e.Oldest, e.Newest, e.Submitted, e.Ended) }
-	return l.Archive.Scan(account, wanted, func(j *messages.JobSummary) error {
+	return l.Archive.Scan(account, wanted, page.Names, func(j *messages.JobSummary) error {
 		page.AddArchived(j)
 		return ctx.Err()
 	})

@@ -35,7 +35,7 @@ func open(t *testing.T, c Config) *Archive {
 // jobs lists the jobs of an account, ascending.
 func jobs(t *testing.T, a *Archive, account messages.Name) (ids []messages.JobID, unreadable int) {
 	t.Helper()
-	unreadable, err := a.Scan(account, func(Extent) bool { return true }, func(j *messages.JobSummary) error {
+	unreadable, err := a.Scan(account, func(Extent) bool { return true }, func(messages.JobID) bool { return true }, func(j *messages.JobSummary) error {
 		ids = append(ids, j.Job)
 		return nil
 	})

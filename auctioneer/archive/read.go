@@ -227,9 +227,9 @@ func (a *Archive) examine(v *view) (lost bool) {
 }
 
 // Scan calls yield with the jobs of an account, of all with "", of the files that are wanted, the
-// newest file first. It returns at how many places it
+// newest file first; jobs that are not named are left out. It returns at how many places it
 // found damage that was not known.
-func (a *Archive) Scan(account messages.Name, wanted func(Extent) bool, yield func(*messages.JobSummary) error) (unreadable int, err error) {
+func (a *Archive) Scan(account messages.Name, wanted func(Extent) bool, named func(messages.JobID) bool, yield func(*messages.JobSummary) error) (unreadable int, err error) {
 	a.mu.Lock()
 	var views []view
 	for _, s := range a.all() {
@@ -242,7 +242,7 @@ func (a *Archive) Scan(account messages.Name, wanted func(Extent) bool, yield fu
 		if !wanted(v.Extent) {
 			continue
 		}
-		n, err := a.scan(v, account, yield)
+		n, err := a.scan(v, account, named, yield)
 		if unreadable += n; err != nil {
 			return unreadable, err
 		}
@@ -250,14 +250,17 @@ func (a *Archive) Scan(account messages.Name, wanted func(Extent) bool, yield fu
 	return unreadable, nil
 }
 
-func (a *Archive) scan(v *view, account messages.Name, yield func(*messages.JobSummary) error) (unreadable int, err error) {
+func (a *Archive) scan(v *view, account messages.Name, named func(messages.JobID) bool, yield func(*messages.JobSummary) error) (unreadable int, err error) {
 	file, failed := v.read()
 	if errors.Is(failed, fs.ErrNotExist) {
 		return 0, nil // its time was over
 	}
 	end, damage, other := each(file, func(_ int, record []byte) {
+		if err != nil || !named(jobOf(record)) {
+			return
+		}
 		summary, _ := split(record)
-		if err != nil || !bytes.Contains(summary, []byte(account)) {
+		if !bytes.Contains(summary, []byte(account)) {
 			return
 		}
 		r, bad := decode(record)

@@ -49,6 +49,26 @@ func numbers(r messages.JobsReply) (ids []int) {
 	return ids
 }
 
+// TestNamedJobsAreLookedForWhereTheyCanBe: files of the archive that have none of the jobs
+// of a request are not read.
+func TestNamedJobsAreLookedForWhereTheyCanBe(t *testing.T) {
+	p, err := New(&messages.JobsRequest{Jobs: []messages.JobID{7, 30}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		oldest, newest messages.JobID
+		want           bool
+	}{{1, 6, false}, {1, 7, true}, {8, 29, false}, {30, 40, true}, {31, 40, false}} {
+		if got := p.Wants(c.oldest, c.newest, 0, 1); got != c.want {
+			t.Errorf("jobs %d to %d are wanted: %v", c.oldest, c.newest, got)
+		}
+	}
+	if p.Names(8) || !p.Names(30) {
+		t.Error("8 is named, or 30 is not")
+	}
+}
+
 func TestWhichJobsFit(t *testing.T) {
 	for name, c := range map[string]struct {
 		r    messages.JobsRequest

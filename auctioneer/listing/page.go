@@ -95,6 +95,9 @@ func (p *Page) AddArchived(j *messages.JobSummary) {
 // Wants says whether jobs of the archive can be in the answer whose numbers are between two,
 // of which the first was submitted and the last ended at a time.
 func (p *Page) Wants(oldest, newest messages.JobID, submitted, ended messages.Time) bool {
+	if p.jobs != nil && !slices.ContainsFunc(p.Jobs, func(id messages.JobID) bool { return id >= oldest && id <= newest }) {
+		return false
+	}
 	if p.Active || p.Before != 0 && oldest >= p.Before || p.Since != 0 && ended < p.Since || p.Until != 0 && submitted >= p.Until {
 		return false
 	}
@@ -107,6 +110,9 @@ func (p *Page) Wants(oldest, newest messages.JobID, submitted, ended messages.Ti
 	p.cut()
 	return len(p.found) <= p.limit || p.found[p.limit].job < newest
 }
+
+// Names reports whether a job can be in the answer by its number.
+func (p *Page) Names(id messages.JobID) bool { return p.jobs == nil || p.jobs[id] }
 
 // newestFirst says that jobs are shown to the page in the order of the answer.
 func (p *Page) newestFirst() bool { return p.by == "job" && p.reverse }

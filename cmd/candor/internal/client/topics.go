@@ -31,7 +31,8 @@ const exitCodesTopic = `Exit codes of candor:
 the exit code of the first task that failed for good, 1 if the market discarded
 the job, 130 if the job was cancelled. The exit code of a task that a signal
 ended is 128 + the signal. The exit code of a task that could not be started is
-1.
+1. Of several files (--each), the first one counts whose job was refused or did
+not complete.
 
 "candor peer reconcile --repair" exits with 7 if it repaired the books.
 

@@ -88,9 +88,10 @@ func follow(ctx context.Context, a *cli.App, s *cli.Session, job messages.JobID)
 	}
 }
 
-// progress shows a job as it goes on.
+// progress shows a job, or how many of several have ended, as they go on.
 type progress interface {
 	update(messages.JobDetail)
+	count(ended, all int)
 	trouble(error)
 	done()
 }
@@ -121,6 +122,12 @@ func (w *plainProgress) update(job messages.JobDetail) {
 	w.say(line)
 }
 
+func (w *plainProgress) count(ended, all int) { w.say(countEnded(ended, all)) }
+
+func countEnded(ended, all int) string {
+	return fmt.Sprintf("%s of %s ended", terminal.Count(ended), terminal.Plural(all, "job"))
+}
+
 func (w *plainProgress) trouble(err error) {
 	w.say(fmt.Sprintf("The site does not answer: %s; asking again", cli.Sentence(err)))
 }
@@ -144,6 +151,8 @@ func (w *drawnProgress) update(job messages.JobDetail) {
 	p := w.app.Page(w.app.Err)
 	w.block.Draw(progressLines(p, job)...)
 }
+
+func (w *drawnProgress) count(ended, all int) { w.block.Draw(countEnded(ended, all)) }
 
 func (w *drawnProgress) trouble(err error) {
 	p := w.app.Page(w.app.Err)

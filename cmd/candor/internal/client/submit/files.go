@@ -60,19 +60,22 @@ func describe(path, called string) (messages.File, error) {
 	return f, nil
 }
 
-// sendInputs stores the inputs that the site does not have yet.
-func sendInputs(ctx context.Context, a *cli.App, s *cli.Session, job *jobfile.Job) error {
-	sent := map[string]bool{}
+// sendInputs stores the inputs of a job that the site does not have yet, but for a dry run;
+// sent are the digests of those that it has.
+func sendInputs(ctx context.Context, s *cli.Session, job *jobfile.Job, request *messages.SubmitRequest, sent map[string]bool) error {
+	if request.DryRun {
+		return nil
+	}
 	for _, in := range job.Inputs {
 		inputs := job.Spec.Stages[in.Stage].Inputs
 		f := inputs[slices.IndexFunc(inputs, func(f messages.File) bool { return f.Name == in.Name })]
 		if sent[f.Digest] {
 			continue
 		}
-		sent[f.Digest] = true
 		if err := sendInput(ctx, s, in.Path, f); err != nil {
 			return cli.Within("input "+in.Name, err)
 		}
+		sent[f.Digest] = true
 	}
 	return nil
 }

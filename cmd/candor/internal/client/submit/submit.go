@@ -33,6 +33,7 @@ type submission struct {
 	key     string
 	wrap    string
 	idOnly  bool
+	each    bool
 	dash    func() int // how many arguments are before "--"; negative: there is none
 }
 
@@ -43,7 +44,7 @@ func Commands(a *cli.App) []*cobra.Command {
 
 func submitCommand(a *cli.App) *cobra.Command {
 	cmd, sub := describing(a, &cobra.Command{
-		Use:   "submit [flags] [FILE|-] [ARGUMENT...] | -- COMMAND...",
+		Use:   "submit [flags] [FILE|-] [ARGUMENT...] | --each FILE... | -- COMMAND...",
 		Short: "submit a job",
 		Long: `Submit a job: a YAML job file, or a script with options in #CANDOR comments
 before its first command. #SBATCH comments are read too. With -, or without a
@@ -60,6 +61,13 @@ and makes no second job.
 Options on the command line win over #CANDOR lines, and #CANDOR lines win over
 #SBATCH lines.
 
+With --each every argument is the file of a job of its own, and the options are
+those of each job. With -, or without a file, the names of the files are read
+from standard input, one on a line. The jobs go to the site in few requests. A
+file that is refused is reported, and the other jobs are submitted. The exit
+code is that of the first file, in order, whose job was refused or, with --wait,
+did not complete. The same command with the same --key makes no second jobs.
+
 With --site a peer of your site runs the job. With --site auto the best site
 runs the job: the site with the best offer by the job's valuation, or without a
 valuation the earliest completion within the budget. The job has a number of
@@ -74,10 +82,17 @@ job is printed once, when it has ended, as by "candor job N --json".`,
   candor submit --site auto job.yaml
   candor submit -b 25 -a 0-99 -t 10m -A climate run.sh -- --fast
   candor submit -b 1 -- hostname
+  candor submit -b 1 --wait --each jobs/*.sh
   candor submit -b 1 --id-only --wrap 'sort data.txt | uniq -c'
   echo 'hostname; date' | candor submit --budget 1`,
 	})
-	cmd.RunE = func(cmd *cobra.Command, args []string) error { return submit(cmd.Context(), a, sub, args) }
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if sub.each {
+			return submitEach(cmd.Context(), a, sub, args)
+		}
+		return submit(cmd.Context(), a, sub, args)
+	}
+	cmd.Flags().BoolVar(&sub.each, "each", false, "submit a job for each of the files")
 	cmd.Flags().BoolVar(&sub.dryRun, "dry-run", false, "only check the job, submit nothing")
 	cmd.Flags().BoolVar(&sub.script, "script", false, "read the file as a script")
 	cmd.Flags().StringVar(&sub.key, "key", "", "idempotency `key` of the submission (default: random)")
@@ -146,32 +161,44 @@ func submit(ctx context.Context, a *cli.App, sub *submission, args []string) err
 
 // Send submits a job. The session is open where there is no error.
 func Send(ctx context.Context, a *cli.App, job *jobfile.Job, key string, dryRun bool) (s *cli.Session, reply messages.SubmitReply, err error) {
-	warn(a, job, job.Warnings...)
-	if err := openDir(a, job); err != nil {
-		return nil, reply, err
-	}
-	if err := job.AddPrelude(userName()); err != nil {
-		return nil, reply, err
-	}
 	// The key is chosen before the first send, so that a repeated send cannot
 	// become a second job.
-	request := messages.SubmitRequest{Key: cmp.Or(key, rand.Text()), Spec: job.Spec, DryRun: dryRun, Site: job.Site}
-	checked := request
-	if !job.HasBudget { // the market has a default, or refuses
-		checked.Spec.Budget = messages.Credit
-	}
-	if err := checked.Validate(); err != nil {
-		return nil, reply, refused(err, job, request.Key)
+	request, err := prepare(a, job, cmp.Or(key, rand.Text()), dryRun)
+	if err != nil {
+		return nil, reply, err
 	}
 	a.Flags.Destination = job.Site
 	if s, err = a.Dial(false); err != nil {
 		return nil, reply, err
 	}
-	if reply, err = send(ctx, a, s, job, &request); err != nil {
-		s.Bus.Close()
-		return nil, reply, err
+	if err = sendInputs(ctx, s, job, request, map[string]bool{}); err == nil {
+		if reply, err = send(ctx, a, s, job, request); err == nil {
+			return s, reply, nil
+		}
+		err = refused(err, job, request.Key)
 	}
-	return s, reply, nil
+	s.Bus.Close()
+	return nil, reply, err
+}
+
+// prepare makes the request of a job, and refuses what the site would refuse in any case.
+func prepare(a *cli.App, job *jobfile.Job, key string, dryRun bool) (*messages.SubmitRequest, error) {
+	warn(a, job, job.Warnings...)
+	if err := openDir(a, job); err != nil {
+		return nil, err
+	}
+	if err := job.AddPrelude(userName()); err != nil {
+		return nil, err
+	}
+	request := &messages.SubmitRequest{Key: key, Spec: job.Spec, DryRun: dryRun, Site: job.Site}
+	checked := *request
+	if !job.HasBudget { // the market has a default, or refuses
+		checked.Spec.Budget = messages.Credit
+	}
+	if err := checked.Validate(); err != nil {
+		return nil, refused(err, job, key)
+	}
+	return request, nil
 }
 
 // warn says what does not keep a job from being submitted, in the name of the command that
@@ -190,24 +217,20 @@ func userName() string {
 	return strconv.Itoa(os.Getuid())
 }
 
-// send sends the inputs of a job, and the job.
+// send sends a job.
 func send(ctx context.Context, a *cli.App, s *cli.Session, job *jobfile.Job, request *messages.SubmitRequest) (messages.SubmitReply, error) {
-	if !request.DryRun {
-		if err := sendInputs(ctx, a, s, job); err != nil {
-			return messages.SubmitReply{}, err
-		}
-		request.Spec = job.Spec
-	}
 	reply, err := cli.CallKeyed[messages.SubmitReply](ctx, s, messages.Auctioneer, messages.VerbSubmit, request)
-	if wire, ok := errors.AsType[*messages.Error](err); ok && job.Options.Mail && strings.HasPrefix(wire.Message, "notify: ") {
+	if wire, ok := errors.AsType[*messages.Error](err); ok && refusesMail(job, wire) {
 		warn(a, job, "no e-mail is sent, although #SBATCH lines ask for it: "+strings.TrimPrefix(wire.Message, "notify: "))
 		request.Spec.Notify = nil
 		reply, err = cli.CallKeyed[messages.SubmitReply](ctx, s, messages.Auctioneer, messages.VerbSubmit, request)
 	}
-	if err != nil {
-		return reply, refused(err, job, request.Key)
-	}
-	return reply, nil
+	return reply, err
+}
+
+// refusesMail reports whether a job is refused only because #SBATCH lines ask for e-mail.
+func refusesMail(job *jobfile.Job, err *messages.Error) bool {
+	return job.Options.Mail && strings.HasPrefix(err.Message, "notify: ")
 }
 
 // refused adds to the site's error where in the file the trouble is, or how to
@@ -285,7 +308,12 @@ func readUnpaid(a *cli.App, sub *submission, args []string) (*jobfile.Job, error
 	} else if terminal.IsTerminal(a.In) {
 		return nil, cli.Usagef("name a job file or script, or - to type one")
 	}
-	source, name, err := readSource(a, path)
+	return readFile(a, sub, path, arguments)
+}
+
+// readFile makes the job of a file, or of standard input, and the options.
+func readFile(a *cli.App, sub *submission, path string, arguments []string) (*jobfile.Job, error) {
+	source, name, err := readSource(a, sub, path)
 	if err != nil {
 		return nil, err
 	}
@@ -314,11 +342,14 @@ func finish(a *cli.App, job *jobfile.Job, options *jobfile.Options, name string)
 const standardInput = "standard input"
 
 // readSource reads a file, or standard input for "-", and says how to call it.
-func readSource(a *cli.App, path string) (source []byte, name string, err error) {
+func readSource(a *cli.App, sub *submission, path string) (source []byte, name string, err error) {
 	in, name := a.In, standardInput
 	if path != "-" {
 		file, err := os.Open(path)
-		if os.IsNotExist(err) {
+		switch {
+		case os.IsNotExist(err) && sub.each:
+			err = errors.New("there is no such file")
+		case os.IsNotExist(err):
 			err = fmt.Errorf("there is no file %s: put -- before a command, as in candor submit -- hostname", path)
 		}
 		if err != nil {

@@ -1,0 +1,162 @@
+package client
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/candor-grid/candor/cmd/candor/internal/client/cli"
+	"github.com/candor-grid/candor/messages"
+)
+
+// together makes the site take several jobs by a request, and refuse those of the name
+// "dear.sh". It returns the requests.
+func together(s *fakeSite) *[]messages.SubmitRequest {
+	taken, known := &[]messages.SubmitRequest{}, map[string]messages.JobID{}
+	answer(s, messages.Auctioneer, messages.VerbSubmit, func(r messages.SubmitRequest) (reply messages.SubmitReply, err error) {
+		*taken = append(*taken, r)
+		for _, j := range r.Jobs {
+			o := messages.SubmitOutcome{Market: "main", Payer: "alice", Held: j.Spec.Budget, Tasks: 1}
+			if j.Spec.Name == "dear.sh" {
+				o = messages.SubmitOutcome{Error: messages.Errorf(messages.Insufficient, "account alice has 1 credit")}
+			} else if o.Job = known[j.Key]; o.Job == 0 {
+				o.Job = messages.JobID(len(known) + 1)
+				known[j.Key] = o.Job
+			}
+			reply.Jobs = append(reply.Jobs, o)
+		}
+		if r.Jobs == nil {
+			reply = messages.SubmitReply{Job: 99, Payer: "alice", Site: r.Site, Held: r.Spec.Budget}
+		}
+		return reply, nil
+	})
+	return taken
+}
+
+// TestSubmitEach: every file is a job of its own, all go by one request, and a file that is
+// refused, here or by the site, keeps no other from being submitted.
+func TestSubmitEach(t *testing.T) {
+	s := newSite(t)
+	taken := together(s)
+	s.write("a.sh", "#!/bin/sh\ntrue a\n")
+	s.write("b.yaml", "command: [hostname]\nbudget: 2\n")
+	s.write("bad.yaml", "budget: 1\ntasks: x\n")
+	s.write("dear.sh", "#!/bin/sh\ntrue dear\n")
+	a, b, bad, dear := s.path("a.sh"), s.path("b.yaml"), s.path("bad.yaml"), s.path("dear.sh")
+	lines := fmt.Sprintf("%s: Submitted job 1 (1 credit held from alice)\n%s: Submitted job 2 (1 credit held from alice)\n%s: Submitted job 3", a, b, a)
+	got := s.run("submit", "-b", "1", "--key", "k", "--each", a, bad, dear, b, "none.sh", a)
+	got.expect(t, cli.CodeUsage, lines, "candor submit: "+bad+": line 2, column 8: \"x\" is not a whole number from 0 on (Invalid)\n")
+	got.expect(t, cli.CodeUsage, "", "candor submit: "+dear+": account alice has 1 credit (Insufficient)\n")
+	got.expect(t, cli.CodeUsage, "", "candor submit: none.sh: there is no such file\n")
+	if len(*taken) != 1 || len((*taken)[0].Jobs) != 4 {
+		t.Fatalf("%d requests, %+v", len(*taken), *taken)
+	}
+	s.run("submit", "-b", "1", "--key", "k", "--each", a, dear, b).expect(t, cli.CodeCredits, strings.TrimSuffix(lines, fmt.Sprintf("%s: Submitted job 3", a)), "")
+	s.in = b + "\n" + a + "\n"
+	s.run("submit", "-b", "1", "--key", "k", "--id-only", "--each").expect(t, 0, "2\n1\n", "")
+	s.run("submit", "-b", "1", "--id-only", "--each", "-").expect(t, 0, "4\n5\n", "")
+	got = s.run("submit", "-b", "1", "--key", "k", "--json", "--each", a, bad, b)
+	var reply messages.SubmitReply
+	if err := json.Unmarshal([]byte(got.out), &reply); err != nil || got.code != cli.CodeUsage || len(reply.Jobs) != 3 ||
+		reply.Jobs[0].Job != 1 || reply.Jobs[1].Error == nil || reply.Jobs[1].Error.Kind != messages.Invalid || reply.Jobs[2].Job != 2 {
+		t.Errorf("%v, %+v", err, got)
+	}
+}
+
+// TestSubmitEachInParts: requests have as many jobs and bytes as they may, and jobs for
+// another site have requests of their own.
+func TestSubmitEachInParts(t *testing.T) {
+	s := newSite(t)
+	taken := together(s)
+	s.write("small.sh", "#!/bin/sh\ntrue\n")
+	s.write("large.sh", "#!/bin/sh\ntrue\n#"+strings.Repeat("x", 200<<10)+"\n")
+	s.write("away.sh", "#!/bin/sh\n#CANDOR --site east\ntrue\n")
+	sizes := func() (n []int) {
+		for _, r := range *taken {
+			n = append(n, len(r.Jobs))
+		}
+		*taken = nil
+		return n
+	}
+	for _, c := range []struct {
+		files []string
+		want  []int
+	}{
+		{slices.Repeat([]string{"small.sh"}, 2*messages.MaxSubmitted+1), []int{messages.MaxSubmitted, messages.MaxSubmitted, 1}},
+		{slices.Repeat([]string{"large.sh"}, 7), []int{3, 3, 1}},
+		{[]string{"small.sh", "away.sh", "small.sh"}, []int{0, 2}},
+	} {
+		args := []string{"submit", "-b", "1", "--each"}
+		for _, f := range c.files {
+			args = append(args, s.path(f))
+		}
+		if got := s.run(args...); got.code != 0 || strings.Count(got.out, "Submitted job") != len(c.files) {
+			t.Errorf("%d: %.1000s", got.code, got.out+got.err)
+		}
+		if got := sizes(); !slices.Equal(got, c.want) {
+			t.Errorf("requests of %v jobs, want %v", got, c.want)
+		}
+	}
+}
+
+// TestSubmitEachWaits: jobs are looked at together, and the exit code is that of the first
+// file whose job did not complete.
+func TestSubmitEachWaits(t *testing.T) {
+	s := newSite(t)
+	together(s)
+	s.write("a.sh", "#!/bin/sh\ntrue\n")
+	args := []string{"submit", "-b", "1", "--wait", "--each"}
+	for range 1200 {
+		args = append(args, s.path("a.sh"))
+	}
+	looks := 0
+	answer(s, messages.Auctioneer, messages.VerbJobs, func(r messages.JobsRequest) (reply messages.JobsReply, err error) {
+		looks++
+		for i, id := range r.Jobs {
+			j := messages.JobSummary{Job: id, Charged: 1000, State: messages.Completed}
+			if j.State = messages.Running; i < 500 {
+				j.State = messages.Completed
+			}
+			if id == 40 || id == 700 {
+				j.State, j.ExitCode = messages.Failed, messages.Exit(id/10)
+			}
+			if r.States == nil || slices.Contains(r.States, j.State.String()) {
+				reply.Jobs = append(reply.Jobs, j)
+			}
+		}
+		return reply, nil
+	})
+	got := s.run(args...)
+	got.expect(t, 4, "See candor logs 40,", "1,200 of 1,200 jobs ended\n")
+	got.expect(t, 4, "\n1,198 of 1,200 jobs completed, 1.2 credits charged\n", "")
+	if looks > 10 {
+		t.Errorf("%d requests to wait for 1,200 jobs", looks)
+	}
+	got = s.run(append(args[:4:4], "--each", "--json", args[5], args[6])...)
+	var reply messages.JobsReply
+	if err := json.Unmarshal([]byte(got.out), &reply); err != nil || got.code != 0 || len(reply.Jobs) != 2 {
+		t.Errorf("%v, %+v", err, got)
+	}
+}
+
+func TestSubmitEachRefuses(t *testing.T) {
+	s := newSite(t)
+	taken := together(s)
+	for says, args := range map[string][]string{
+		"--each: goes with files, not with --wrap": {"--wrap", "true"},
+		"leave \"a.sh\" out":                       {"-", "a.sh"},
+		"file 2, \"-\", is not the name of a file": {"a.sh", "-"},
+		"standard input names no file":             nil,
+	} {
+		s.run(append([]string{"submit", "--each"}, args...)...).expect(t, cli.CodeUsage, "", says)
+	}
+	if len(*taken) != 0 {
+		t.Errorf("sent %+v", *taken)
+	}
+	lost := newSite(t)
+	lost.write("a.sh", "#!/bin/sh\ntrue\n")
+	lost.run("submit", "-b", "1", "--key", "k1", "--timeout", "1ms", "--each", lost.path("a.sh")).
+		expect(t, cli.CodeUnavailable, "", "perhaps jobs were submitted: repeat the command with --key k1, which cannot submit them twice (Unavailable)")
+}

@@ -1,0 +1,106 @@
+package jobs
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/candor-grid/candor/cmd/candor/internal/client/cli"
+	"github.com/candor-grid/candor/cmd/candor/internal/terminal"
+	"github.com/candor-grid/candor/messages"
+)
+
+// WaitAll follows jobs to their ends, shows what became of them, and returns them.
+func WaitAll(ctx context.Context, a *cli.App, s *cli.Session, ids []messages.JobID) (map[messages.JobID]messages.JobSummary, error) {
+	ended, err := followAll(ctx, a, s, ids)
+	if err != nil {
+		if ctx.Err() != nil {
+			fmt.Fprintf(a.Err, "Stopped waiting. %s of %s had ended; the others go on. candor jobs --active lists them.\n",
+				terminal.Count(len(ended)), terminal.Plural(len(ids), "job"))
+		}
+		return nil, err
+	}
+	var all messages.JobsReply
+	for _, id := range ids {
+		all.Jobs = append(all.Jobs, ended[id])
+	}
+	return ended, a.Show(all, func(p *cli.Page) { writeAllEnded(p, all.Jobs) })
+}
+
+// writeAllEnded says how many jobs completed, and shows the first of the others.
+func writeAllEnded(p *cli.Page, all []messages.JobSummary) {
+	others, charged := 0, messages.Credits(0)
+	for _, j := range all {
+		charged += j.Charged
+		if j.State == messages.Completed {
+			continue
+		}
+		if others++; others <= mostChosen {
+			writeEnded(p, messages.JobDetail{JobSummary: j})
+		}
+	}
+	if more := others - mostChosen; more > 0 {
+		p.Printf("and %s more did not complete: see candor jobs\n", terminal.Count(more))
+	}
+	p.Printf("%s of %s completed, %s charged\n", terminal.Count(len(all)-others), terminal.Plural(len(all), "job"), cli.Credits(charged))
+}
+
+// followAll asks for many jobs at a time until all have ended. It returns those that have
+// ended, also with an error.
+func followAll(ctx context.Context, a *cli.App, s *cli.Session, ids []messages.JobID) (map[messages.JobID]messages.JobSummary, error) {
+	show := newProgress(a)
+	defer show.done()
+	ended, left := map[messages.JobID]messages.JobSummary{}, slices.Clone(ids)
+	var waited, shown time.Duration // shown: from when on the progress is shown again
+	for d := firstLook; ; d = nextLook(d) {
+		reply, err := lookAtEnded(ctx, s, left, d == lastPause)
+		switch {
+		case err == nil:
+			for _, j := range reply {
+				ended[j.Job] = j
+			}
+			left = slices.DeleteFunc(left, func(id messages.JobID) bool { _, has := ended[id]; return has })
+			if waited >= shown || len(left) == 0 {
+				show.count(len(ended), len(ids))
+				shown = waited + min(max(waited/2, firstPause), lastPause)
+			}
+		case !messages.KindOf(err).Retriable() || ctx.Err() != nil:
+			return ended, err
+		default:
+			show.trouble(err)
+		}
+		if len(left) == 0 {
+			return ended, nil
+		}
+		if err := a.Pause(ctx, d); err != nil {
+			return ended, err
+		}
+		if waited += d; len(reply) > 0 { // half of the way to the expected end of the last job
+			half := waited.Seconds() / 2 * float64(len(left)) / float64(len(ended))
+			d = max(firstLook, min(d, time.Duration(half*float64(time.Second))))
+		}
+	}
+}
+
+// lookAtEnded are those of the first jobs that have ended. Sometimes it makes sure that the
+// site still knows the others.
+func lookAtEnded(ctx context.Context, s *cli.Session, ids []messages.JobID, sure bool) ([]messages.JobSummary, error) {
+	r := messages.JobsRequest{Jobs: ids[:min(len(ids), messages.MaxListed)], Limit: messages.MaxListed}
+	if !sure {
+		r.States = endStates
+	}
+	reply, err := cli.Call[messages.JobsReply](ctx, s, messages.Auctioneer, messages.VerbJobs, r)
+	if err != nil || !sure {
+		return reply.Jobs, err
+	}
+	for _, id := range r.Jobs {
+		if !reply.More && !slices.ContainsFunc(reply.Jobs, func(j messages.JobSummary) bool { return j.Job == id }) {
+			return nil, messages.Errorf(messages.NotFound, "the site does not list job %v any more", id)
+		}
+	}
+	return slices.DeleteFunc(reply.Jobs, func(j messages.JobSummary) bool { return !j.State.Final() }), nil
+}
+
+// endStates are the names of the states of jobs that have ended.
+var endStates = states[messages.Completed:]
