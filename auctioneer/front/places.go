@@ -115,13 +115,7 @@ func (f *Front) register(ctx context.Context, r bus.Request) ([]byte, error) {
 	if err := messages.Unmarshal(r.Payload, r.Format, &request); err != nil {
 		return nil, err
 	}
-	p := f.known.Load()
-	for _, s := range request.Slots {
-		if p.classes[s.Class] == nil {
-			p = f.find(ctx, time.Now())
-			break
-		}
-	}
+	p := f.find(ctx, time.Now()) // the node may come because its market went elsewhere
 	var to *auctioneer
 	of := messages.Name("")
 	for _, s := range request.Slots {

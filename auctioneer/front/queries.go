@@ -13,7 +13,7 @@ import (
 )
 
 // jobs has each auctioneer list a page, and merges the pages. Where the next page begins in
-// each is the cursor of the answer: "0=…;1=…" by their numbers.
+// each is the cursor of the answer: "0=…,1=…" by their numbers.
 func (f *Front) jobs(ctx context.Context, caller messages.Name, r messages.JobsRequest) (reply messages.JobsReply, err error) {
 	after, err := readCursor(r.After)
 	if err != nil {
@@ -40,16 +40,17 @@ func (f *Front) jobs(ctx context.Context, caller messages.Name, r messages.JobsR
 	}
 	for i, a := range asked {
 		if next[i] = cmp.Or(next[i], after[a.number]); next[i] != "" {
-			reply.Next += strconv.Itoa(a.number) + "=" + next[i] + ";"
+			reply.Next += strconv.Itoa(a.number) + "=" + next[i] + ","
 		}
 	}
+	reply.Next = strings.TrimSuffix(reply.Next, ",")
 	return reply, nil
 }
 
 // readCursor reads where each auctioneer is to go on, by number.
 func readCursor(s string) (map[int]string, error) {
 	after := map[int]string{}
-	for one := range strings.SplitSeq(messages.Clip(s, maxCursor), ";") {
+	for one := range strings.SplitSeq(messages.Clip(s, maxCursor), ",") {
 		if one == "" {
 			continue
 		}

@@ -229,9 +229,12 @@ func (g *group) start1(id string) error {
 
 // opener joins a replica's state to its group's log.
 func (g *group) opener(id string, registry prometheus.Registerer) func(mailbox.Machine) (mailbox.Mailbox, error) {
+	log := g.site.log.WithOptions(zap.IncreaseLevel(g.hush))
+	if g.of.Name != "" {
+		log = log.With(zap.String("auctioneer", g.of.Name))
+	}
 	c := mailbox.Config{
-		ID: id, Name: g.actor, Dir: g.dir(id), Bootstrap: g.founders(id),
-		Log: g.site.log.WithOptions(zap.IncreaseLevel(g.hush)), Metrics: registry,
+		ID: id, Name: g.actor, Dir: g.dir(id), Bootstrap: g.founders(id), Log: log, Metrics: registry,
 	}
 	return func(m mailbox.Machine) (mailbox.Mailbox, error) {
 		if err := g.connect(&c); err != nil {
