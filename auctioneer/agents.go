@@ -26,6 +26,7 @@ func (a agents) register(ctx context.Context, node messages.Name, r messages.Reg
 		return reply, err
 	}
 	a.with(func(d *desk.Desk) { reply = d.Registered(a.instant(), node, &r, end) })
+	reply.Auctioneer = a.Name
 	return reply, nil
 }
 

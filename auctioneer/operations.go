@@ -121,6 +121,9 @@ func (l *operations) apply(ctx context.Context, caller messages.Name, r messages
 		e := messages.AsError("", err)
 		return reply, messages.Errorf(e.Kind, "markets[%d].%s", i, e.Message)
 	}
+	if r.Auctioneers != nil {
+		return reply, messages.Errorf(messages.Invalid, "auctioneers: the site has one auctioneer; start the hosts with a configuration that has several, or leave auctioneers out")
+	}
 	applied := &book.Applied{Key: r.Key, Content: contentOf(&r)}
 	if err := l.look(ctx, func(b *book.Book) (err error) {
 		earlier, done, err := b.AppliedBy(r.Key, applied.Content)
@@ -166,7 +169,9 @@ func (l *operations) apply(ctx context.Context, caller messages.Name, r messages
 
 // contentOf is a digest of what a request is for: the same in each repetition.
 func contentOf(r *messages.ApplyRequest) [sha256.Size]byte {
-	text, _ := messages.Marshal(r, messages.JSON) // what came in can be written
+	content := *r
+	content.Version = 0                                  // by then it is another
+	text, _ := messages.Marshal(&content, messages.JSON) // what came in can be written
 	return sha256.Sum256(text)
 }
 

@@ -8,7 +8,7 @@ import (
 // services are what a leader answers.
 func (l *leader) services() []bus.Service {
 	at := func(verb string, h bus.Handler) bus.Endpoint {
-		return bus.Endpoint{Name: verb, Subject: messages.Subject(l.Site, messages.Auctioneer, verb, "*"), Handle: h}
+		return bus.Endpoint{Name: verb, Subject: messages.Subject(l.Site, messages.AuctioneerNamed(l.Name), verb, "*"), Handle: h}
 	}
 	operators := &operations{l}
 	return append(siteServices(at, l.visiting, l.remote, l.offers), []bus.Service{
@@ -33,7 +33,7 @@ func (l *leader) services() []bus.Service {
 			at(messages.VerbArchive, bus.Handle("archive", l.queries.archived)),
 			at(messages.VerbPast, bus.Handle("past", l.queries.past)),
 		}},
-		{Name: "candor-auctioneer", Version: "1.0.0", Discoverable: true,
+		{Name: "candor-auctioneer", Version: "1.0.0", Discoverable: l.Name == "", // else the front is
 			Description: "jobs, nodes and markets of site " + l.Site, Endpoints: []bus.Endpoint{
 				at(messages.VerbJobs, bus.Handle("jobs", l.queries.listJobs)),
 				at(messages.VerbJob, bus.Handle("job", l.queries.job)),

@@ -180,12 +180,19 @@ const (
 	leftOutPerSecond = 1000
 )
 
-// renumber sees to it, before the first request after a restoration, that no job gets a
-// number that another had: peers know jobs by their numbers.
+// renumber sees to it, before the first request, that jobs get the auctioneer's numbers, and
+// after a restoration that no job gets a number that another had: peers know jobs by their
+// numbers.
 func (t *term) renumber() error {
 	var backup messages.Time
 	var last messages.JobID
 	t.replica.read(func(b *book.Book) { backup, last = b.Backup(), b.LastJob() })
+	if first := messages.JobID(t.Number) * messages.JobsOfOne; last < first {
+		if _, err := t.propose(t.life, &book.Command{Restored: &book.Restored{Last: first}}); err != nil {
+			return err
+		}
+		last = first
+	}
 	if t.Restored <= backup {
 		return nil
 	}

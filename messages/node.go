@@ -34,6 +34,9 @@ type RegisterReply struct {
 	Markets []Market  `json:"markets"`
 	Stop    []Attempt `json:"stop"` // attempts in hand that are no longer valid
 	Term    uint64    `json:"term"`
+	// Auctioneer is the one of several auctioneers that the node serves: exchanges go there.
+	// Empty: the site has one.
+	Auctioneer Name `json:"auctioneer,omitempty" wire:"trim"`
 }
 
 // Exchange is an agent's one request to the leader: it reports finished

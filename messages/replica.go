@@ -60,4 +60,6 @@ type ReplicaState struct {
 	Behind  uint64 `json:"behind"`  // log entries that it lacks, as far as the leader knows
 	Address string `json:"address"` // with which it was added; empty: by configuration
 	Weak    string `json:"weak"`    // why it should not lead, as a disk without room; empty: nothing
+	// Auctioneer is the one of several auctioneers whose replica it is.
+	Auctioneer Name `json:"auctioneer,omitempty" wire:"trim"`
 }

@@ -89,7 +89,22 @@ type ApplyRequest struct {
 	// Version is the markets version that the change is for: with another, nothing changes.
 	// 0: it is for any.
 	Version uint64 `json:"version,omitempty"`
+	// Auctioneers say which of several auctioneers has which market. A market that they do
+	// not name stays where it is.
+	Auctioneers []AuctioneerMarkets `json:"auctioneers,omitempty" wire:"trim"`
 }
+
+// AuctioneerMarkets are the markets of one of several auctioneers.
+type AuctioneerMarkets struct {
+	Name    Name   `json:"name"`
+	Markets []Name `json:"markets"`
+	// Number is in the numbers of the auctioneer's jobs, and never changes: from 0, the
+	// first auctioneer's, to MaxAuctioneers-1.
+	Number int `json:"number,omitempty"`
+}
+
+// MaxAuctioneers bounds the auctioneers of a site, and their numbers.
+const MaxAuctioneers = 100
 
 // Validate reports the first thing wrong with a request.
 func (r *ApplyRequest) Validate() error {

@@ -487,6 +487,8 @@ type MarketStatus struct {
 	// Tariffs says what a slot-second costs.
 	Next    []NextJob    `json:"next,omitempty"`
 	Tariffs []SlotTariff `json:"tariffs,omitempty"`
+	// Auctioneer is the one of several auctioneers that has the market.
+	Auctioneer Name `json:"auctioneer,omitempty" wire:"trim"`
 }
 
 // NextJob is the job that is next in a class.

@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"go.uber.org/zap"
@@ -25,6 +26,8 @@ type Agent struct {
 	owned   bool // the runner is the agent's own
 	metrics *metrics
 	queue   *queue
+	// auctioneer is the one of several that the node registered with; nil: none yet.
+	auctioneer atomic.Pointer[messages.Name]
 
 	// Of the agent's goroutine alone.
 	state      *state.State

@@ -53,7 +53,7 @@ func (a *Agent) transmit(r *state.Request) {
 	ctx, a.cancel = context.WithTimeout(a.life, r.Within.Std())
 	if r.Register != nil {
 		r.Register.MostSuspended = a.c.MostSuspended
-		go call(ctx, a, messages.VerbRegister, r, r.Register, a.state.Registered)
+		go call(ctx, a, messages.VerbRegister, r, r.Register, a.registered)
 		return
 	}
 	a.metrics.exchange(r.Exchange)
@@ -78,6 +78,11 @@ func call[Reply any](ctx context.Context, a *Agent, verb string, r *state.Reques
 	})
 }
 
+func (a *Agent) registered(now messages.Time, id uint64, r *messages.RegisterReply) {
+	a.auctioneer.Store(&r.Auctioneer)
+	a.state.Registered(now, id, r)
+}
+
 func (a *Agent) exchanged(now messages.Time, id uint64, r *messages.ExchangeReply) {
 	a.metrics.grants.Add(float64(len(r.Grants)))
 	a.state.Answered(now, id, r)
@@ -92,13 +97,23 @@ func levelOf(err error) zapcore.Level {
 	return zap.WarnLevel
 }
 
+// whom is the actor that a request goes to: of several auctioneers the one that the node
+// registered with. Any of them can be the next, or have the job of a question.
+func (a *Agent) whom(verb string, body any) string {
+	of := a.auctioneer.Load()
+	if r, is := body.(*messages.RegisterRequest); of == nil || is && !r.Leaving || verb == messages.VerbKept {
+		return messages.Auctioneer
+	}
+	return messages.AuctioneerNamed(*of)
+}
+
 // ask sends a request to the auctioneer under the node's name.
 func ask[Reply any](ctx context.Context, a *Agent, verb string, body any) (*Reply, error) {
 	payload, err := messages.Marshal(body, messages.Msgpack)
 	if err != nil {
 		return nil, err
 	}
-	data, err := a.c.Bus.Request(ctx, messages.Subject(a.c.Site, messages.Auctioneer, verb, a.c.Node), payload)
+	data, err := a.c.Bus.Request(ctx, messages.Subject(a.c.Site, a.whom(verb, body), verb, a.c.Node), payload)
 	if err != nil {
 		return nil, err
 	}

@@ -99,7 +99,7 @@ func (b *Book) RemoteByKey(account messages.Name, key string) *RemoteJob {
 }
 
 // Forgotten says whether there were jobs of which the book knows nothing any more.
-func (b *Book) Forgotten() bool { return int(b.lastJob) > len(b.keys) }
+func (b *Book) Forgotten() bool { return int(b.lastJob%messages.JobsOfOne) > len(b.keys) }
 
 // OldestEnd is when the first of the jobs ended that the book remembers as ended; 0: none has.
 func (b *Book) OldestEnd() (at messages.Time) {

@@ -37,7 +37,8 @@ type Command struct {
 }
 
 // Restored says that a backup was restored which began at a time: jobs get numbers after
-// Last from now on, which no job had that the book has lost. Result: nil.
+// Last from now on, which no job had that the book has lost. Without a backup, Last is the
+// last number of other auctioneers. Result: nil.
 type Restored struct {
 	Backup messages.Time
 	Last   messages.JobID

@@ -21,11 +21,11 @@ func (x *index) LastJob() messages.JobID { return x.lastJob }
 // Backup is when the latest backup began that was restored, 0 if none was.
 func (x *index) Backup() messages.Time { return x.backup }
 
-// renumber leaves out numbers that jobs may have had which were lost, once after each
-// restoration.
+// renumber leaves out numbers: those that jobs may have had which were lost, once after each
+// restoration, and those of other auctioneers, at the beginning.
 func (x *index) renumber(c *Restored) {
-	if c.Backup > x.backup {
-		x.backup, x.lastJob = c.Backup, max(x.lastJob, c.Last)
+	if c.Backup > x.backup || c.Backup == 0 {
+		x.backup, x.lastJob = max(x.backup, c.Backup), max(x.lastJob, c.Last)
 	}
 }
 

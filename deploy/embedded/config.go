@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"path/filepath"
+	"slices"
 	"sort"
 	"strconv"
 
@@ -69,6 +70,11 @@ type Config struct {
 	// Markets are the markets of the site. A job that names no market goes to the first
 	// one.
 	Markets []messages.Market `json:"markets"`
+	// Auctioneers spread the markets over several auctioneers, each with a leader of its
+	// own, for more tasks a second than one can grant. Each market and each class of slots
+	// is of one of them, and the first market of the one with number 0. Without it, one
+	// auctioneer has all markets.
+	Auctioneers []messages.AuctioneerMarkets `json:"auctioneers,omitempty"`
 	// Profiles are the job profile classes, whose types the estimator learns.
 	Profiles []messages.Profile `json:"profiles,omitempty"`
 	// Nodes are the nodes whose agents run here; each node counts as a machine of its
@@ -208,6 +214,9 @@ type Host struct {
 	Auctioneer string          `json:"auctioneer"` // Raft, of the auctioneer's replica
 	Bank       string          `json:"bank"`       // Raft, of the bank's replica
 	Nodes      []messages.Name `json:"nodes,omitempty"`
+	// Auctioneers has the Raft addresses of the replicas of the other auctioneers, by name;
+	// Auctioneer is that of the auctioneer with number 0.
+	Auctioneers map[messages.Name]string `json:"auctioneers,omitempty"`
 	// Joins says that the host's replicas are added to groups that exist (candor
 	// replica add): they begin none of their own.
 	Joins bool `json:"joins,omitempty"`
@@ -271,6 +280,22 @@ func (c *Config) replicaIDs() (ids []string) {
 		}
 	}
 	return ids
+}
+
+// auctioneers are all that the site has, by number; one without a name has all markets.
+func (c *Config) auctioneers() []messages.AuctioneerMarkets {
+	if len(c.Auctioneers) == 0 {
+		return []messages.AuctioneerMarkets{{}}
+	}
+	return slices.SortedFunc(slices.Values(c.Auctioneers), func(a, b messages.AuctioneerMarkets) int { return cmp.Compare(a.Number, b.Number) })
+}
+
+// marketsOf are the markets of an auctioneer, in the order of the site's.
+func (c *Config) marketsOf(a *messages.AuctioneerMarkets) []messages.Market {
+	if a.Name == "" {
+		return c.Markets
+	}
+	return slices.DeleteFunc(slices.Clone(c.Markets), func(m messages.Market) bool { return !slices.Contains(a.Markets, m.Name) })
 }
 
 // KeysDir is where the site's keys are.

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"sync"
 	"time"
 
@@ -38,13 +39,12 @@ type replicated interface {
 // kind is what tells the auctioneer's group from the bank's.
 type kind struct {
 	actor string
-	// address of a replica, where hosts are configured.
-	address func(*Host) string
-	start   func(ctx context.Context, c *Config, r seat) (replicated, error)
+	start func(ctx context.Context, c *Config, r seat) (replicated, error)
 }
 
 // seat is what a replica is given to start with.
 type seat struct {
+	of       messages.AuctioneerMarkets // which of several auctioneers
 	replica  string
 	bus      bus.Bus
 	open     func(mailbox.Machine) (mailbox.Mailbox, error)
@@ -59,8 +59,7 @@ type seat struct {
 }
 
 var auctioneerKind = kind{
-	actor:   messages.Auctioneer,
-	address: func(h *Host) string { return h.Auctioneer },
+	actor: messages.Auctioneer,
 	start: func(ctx context.Context, c *Config, r seat) (replicated, error) {
 		_, most := c.memoryOf()
 		sender, err := notify.New(c.Site, c.Notify)
@@ -73,16 +72,15 @@ var auctioneerKind = kind{
 			return nil, err
 		}
 		return auctioneer.Start(ctx, auctioneer.Config{
-			Archive: records, Past: filepath.Join(r.dir, pastFile), Restored: r.restored, Site: c.Site, Replica: r.replica, Bus: r.bus, Open: r.open, Markets: c.Markets,
-			Operators: c.Operators, Lease: c.Lease, RemoteFor: c.RemoteFor, LeastVisit: c.LeastVisit, Limits: c.Limits, MostMemory: most,
+			Archive: records, Past: filepath.Join(r.dir, pastFile), Restored: r.restored, Site: c.Site, Replica: r.replica, Bus: r.bus, Open: r.open,
+			Name: r.of.Name, Number: r.of.Number, Markets: c.marketsOf(&r.of), Operators: c.Operators, Lease: c.Lease, RemoteFor: c.RemoteFor, LeastVisit: c.LeastVisit, Limits: c.Limits, MostMemory: most,
 			Notify: sender, NotifyRules: c.Notify, Clock: r.clock, ClockKnown: r.known, Log: r.log, Metrics: r.metrics,
 		})
 	},
 }
 
 var bankKind = kind{
-	actor:   messages.Bank,
-	address: func(h *Host) string { return h.Bank },
+	actor: messages.Bank,
 	start: func(ctx context.Context, c *Config, r seat) (replicated, error) {
 		journal, err := history.Directory(filepath.Join(r.dir, historyDir))
 		if err != nil {
@@ -111,7 +109,8 @@ const (
 type group struct {
 	site *share
 	kind
-	all []string // IDs of every replica of the group
+	of  messages.AuctioneerMarkets // which of several auctioneers
+	all []string                   // IDs of every replica of the group
 	// hush is raised when the group stops: that its replicas then lose one
 	// another is no news.
 	hush  zap.AtomicLevel
@@ -130,9 +129,56 @@ type running struct {
 	cancel  context.CancelFunc // ends what goes on beside it
 }
 
-func newGroup(s *share, k kind) *group {
-	return &group{site: s, kind: k, all: s.config.replicaIDs(), hush: zap.NewAtomicLevelAt(s.log.Level()),
+func newGroup(s *share, k kind, of messages.AuctioneerMarkets) *group {
+	return &group{site: s, kind: k, of: of, all: s.config.replicaIDs(), hush: zap.NewAtomicLevelAt(s.log.Level()),
 		local: mailbox.NewLocal(), running: map[string]*running{}, boxes: map[string]mailbox.Mailbox{}}
+}
+
+// newAuctioneers makes the groups of all auctioneers, by number.
+func newAuctioneers(s *share) (all []*group) {
+	for _, of := range s.config.auctioneers() {
+		all = append(all, newGroup(s, auctioneerKind, of))
+	}
+	return all
+}
+
+// name is what the site calls the group: its actor, and of several auctioneers which one.
+func (g *group) name() string {
+	if g.of.Name == "" {
+		return g.actor
+	}
+	return g.actor + " " + g.of.Name
+}
+
+// address of a replica, where hosts are configured.
+func (g *group) address(h *Host) string {
+	switch {
+	case g.actor == messages.Bank:
+		return h.Bank
+	case g.of.Number > 0:
+		return h.Auctioneers[g.of.Name]
+	}
+	return h.Auctioneer
+}
+
+// part is the group as certificates have it.
+func (g *group) part() string {
+	if g.of.Number > 0 {
+		return g.actor + "-" + strconv.Itoa(g.of.Number)
+	}
+	return g.actor
+}
+
+// auctioneersDir is where other auctioneers than the first keep what must last, each below
+// its number.
+const auctioneersDir = "auctioneers"
+
+// place is where the group's state is, in a state directory or a backup.
+func (g *group) place() string {
+	if g.of.Number > 0 {
+		return filepath.Join(auctioneersDir, strconv.Itoa(g.of.Number))
+	}
+	return g.actor
 }
 
 // here lists the replicas that belong in this process.
@@ -151,21 +197,25 @@ func (g *group) start1(id string) error {
 	_, runs := g.running[id]
 	g.mu.Unlock()
 	if runs {
-		return messages.Errorf(messages.Conflict, "%s replica %s: runs already", g.actor, id)
+		return messages.Errorf(messages.Conflict, "%s replica %s: runs already", g.name(), id)
 	}
 	b, err := g.site.connectAs(identity.Service, messages.ServiceIdentity(g.actor))
 	if err != nil {
 		return err
 	}
 	registry := g.site.metrics.add()
+	log, metrics := g.site.log.Named(g.actor), prometheus.Registerer(registry)
+	if g.of.Name != "" {
+		log, metrics = log.Named(g.of.Name), labelled(registry, "auctioneer", g.of.Name)
+	}
 	replica, err := g.kind.start(g.site.ctx, &g.site.config, seat{
-		replica: id, bus: b, open: g.opener(id, registry), dir: g.dir(id), signer: g.site.signer(), keys: g.site.provingKeys(),
-		log: g.site.log.Named(g.actor), metrics: labelled(registry, "replica", id), clock: g.site.clock.Now, known: g.site.clock.Known,
+		of: g.of, replica: id, bus: b, open: g.opener(id, metrics), dir: g.dir(id), signer: g.site.signer(), keys: g.site.provingKeys(),
+		log: log, metrics: labelled(metrics, "replica", id), clock: g.site.clock.Now, known: g.site.clock.Known,
 		restored: restoredFrom(g.site.config.State),
 	})
 	if err != nil {
 		g.site.metrics.remove(registry)
-		return errors.Join(fmt.Errorf("%s replica %s: %w", g.actor, id, err), b.Close())
+		return errors.Join(fmt.Errorf("%s replica %s: %w", g.name(), id, err), b.Close())
 	}
 	ctx, cancel := context.WithCancel(g.site.ctx)
 	if err := g.site.tellClock(ctx, b); err != nil {
@@ -179,9 +229,12 @@ func (g *group) start1(id string) error {
 
 // opener joins a replica's state to its group's log.
 func (g *group) opener(id string, registry prometheus.Registerer) func(mailbox.Machine) (mailbox.Mailbox, error) {
+	log := g.site.log.WithOptions(zap.IncreaseLevel(g.hush))
+	if g.of.Name != "" {
+		log = log.With(zap.String("auctioneer", g.of.Name))
+	}
 	c := mailbox.Config{
-		ID: id, Name: g.actor, Dir: g.dir(id), Bootstrap: g.founders(id),
-		Log: g.site.log.WithOptions(zap.IncreaseLevel(g.hush)), Metrics: registry,
+		ID: id, Name: g.actor, Dir: g.dir(id), Bootstrap: g.founders(id), Log: log, Metrics: registry,
 	}
 	return func(m mailbox.Machine) (mailbox.Mailbox, error) {
 		if err := g.connect(&c); err != nil {
@@ -206,8 +259,8 @@ func (g *group) connect(c *mailbox.Config) (err error) {
 		return nil
 	}
 	c.Listen, c.Resolve = g.address(g.site.host), g.resolve
-	c.Group = certificate.Group(g.actor, g.site.config.Site)
-	c.TLS, err = g.site.replicaTLS(g.actor)
+	c.Group = certificate.Group(g.part(), g.site.config.Site)
+	c.TLS, err = g.site.replicaTLS(g.part())
 	return err
 }
 
@@ -234,7 +287,7 @@ const archiveDir = "archive"
 const pastFile = "past"
 
 // dir is where a replica keeps what must last.
-func (g *group) dir(id string) string { return filepath.Join(g.site.config.State, g.actor, id) }
+func (g *group) dir(id string) string { return filepath.Join(g.site.config.State, g.place(), id) }
 
 // signer signs in the site's name, where its keys are here.
 func (s *share) signer() history.Signer {
@@ -272,7 +325,7 @@ func (g *group) resolve(id string) (string, error) {
 	if h := g.site.config.host(id); h != nil {
 		return g.address(h), nil
 	}
-	return "", fmt.Errorf("%s replica %s: has no address", g.actor, id)
+	return "", fmt.Errorf("%s replica %s: has no address", g.name(), id)
 }
 
 // stop1 stops a replica that runs.
@@ -282,7 +335,7 @@ func (g *group) stop1(id string) error {
 	delete(g.running, id)
 	g.mu.Unlock()
 	if !ok {
-		return messages.Errorf(messages.NotFound, "%s replica %s: does not run here", g.actor, id)
+		return messages.Errorf(messages.NotFound, "%s replica %s: does not run here", g.name(), id)
 	}
 	r.cancel()
 	err := errors.Join(r.Close(), r.bus.Close())

@@ -68,11 +68,12 @@ type Only struct {
 // Site is a running site, or one host's share of it.
 type Site struct {
 	*share
-	operator           *operator
-	auctioneers, banks *group
-	services           []*service
-	nodes              *nodes
-	backups            *net.UnixListener // nil: none are handed out
+	operator    *operator
+	auctioneers []*group // by number
+	banks       *group
+	services    []*service
+	nodes       *nodes
+	backups     *net.UnixListener // nil: none are handed out
 
 	closing sync.Once
 	closed  error // what Close returned first
@@ -109,7 +110,11 @@ type service struct {
 
 // serving starts a service with a connection of its own, as an actor.
 func (s *share) serving(actor string, start func(bus.Bus) (io.Closer, error)) (*service, error) {
-	b, err := s.connectAs(identity.Service, messages.ServiceIdentity(actor))
+	return s.servingAs(identity.Service, actor, start)
+}
+
+func (s *share) servingAs(role identity.Role, actor string, start func(bus.Bus) (io.Closer, error)) (*service, error) {
+	b, err := s.connectAs(role, messages.ServiceIdentity(actor))
 	if err != nil {
 		return nil, err
 	}
@@ -209,6 +214,9 @@ func (s *share) prepare() (err error) {
 	if err := keepShape(&s.config); err != nil {
 		return err
 	}
+	if err := keepAuctioneers(&s.config); err != nil {
+		return err
+	}
 	if s.authority, err = identity.OpenOrCreate(s.config.KeysDir(), s.config.Site); err != nil {
 		return err
 	}
@@ -270,14 +278,18 @@ func (s *share) listen() error {
 // actor relies on another being there first; but agents that come when the
 // auctioneer leads need not ask twice.
 func (s *Site) startActors(ctx context.Context) error {
-	s.auctioneers, s.banks, s.nodes = newGroup(s.share, auctioneerKind), newGroup(s.share, bankKind), newNodes(s.share)
+	s.auctioneers, s.banks, s.nodes = newAuctioneers(s.share), newGroup(s.share, bankKind, messages.AuctioneerMarkets{}), newNodes(s.share)
 	if s.options.Only != nil {
 		return s.startOnly()
 	}
 	if err := s.openStream(ctx); err != nil {
 		return err
 	}
-	starts := append(s.starting(startEstimator, startDepot, startAdmission, startConnections, startLinks), s.auctioneers.startAll, s.banks.startAll)
+	services := []func(*share) (*service, error){startEstimator, startDepot, startAdmission, startConnections, startLinks}
+	if len(s.auctioneers) > 1 {
+		services = append(services, startFront)
+	}
+	starts := append(s.starting(services...), s.startAuctioneers, s.banks.startAll)
 	if err := together(starts); err != nil {
 		return err
 	}
@@ -304,6 +316,9 @@ func (s *Site) startActors(ctx context.Context) error {
 	}
 	return writeInfo(s.config.State, s.info)
 }
+
+// startAuctioneers starts the replicas of all auctioneers that belong in this process.
+func (s *Site) startAuctioneers() error { return Each(s.auctioneers, (*group).startAll) }
 
 // starting returns the starts of services, which are kept to be closed.
 func (s *Site) starting(starts ...func(*share) (*service, error)) (all []func() error) {
@@ -366,7 +381,10 @@ func again(ctx context.Context, every time.Duration, try func() (more bool, err 
 func (s *Site) startOnly() error {
 	switch actor := s.options.Only.Actor; actor {
 	case messages.Auctioneer: // whom the depot asks
-		return together(append(s.starting(startDepot), s.auctioneers.startAll))
+		if len(s.auctioneers) > 1 {
+			return messages.Errorf(messages.Invalid, "the site has several auctioneers, which do not run alone; start this host with candor up")
+		}
+		return together(append(s.starting(startDepot), s.startAuctioneers))
 	case messages.Bank:
 		if s.authority == nil {
 			return s.banks.startAll()
@@ -418,9 +436,7 @@ func (s *Site) stop() error {
 			failed = append(failed, v.part.Close(), v.bus.Close())
 		}
 	}
-	if s.auctioneers != nil {
-		failed = append(failed, s.auctioneers.stopAll())
-	}
+	failed = append(failed, Each(s.auctioneers, (*group).stopAll))
 	if s.banks != nil {
 		failed = append(failed, s.banks.stopAll())
 	}

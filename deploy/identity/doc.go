@@ -20,8 +20,11 @@
 //   - A service asks under its own name and its site's, publishes to agents and into
 //     the site's streams, and otherwise only answers. All services have the same
 //     permissions, so that one could publish for another into a stream or to agents.
-//   - What a user, a node, a peer or the holder of a token may publish is a list of
-//     subjects without wildcards, which are made from the table of verbs in package schema:
+//   - Of several auctioneers each listens to subjects with its name. Only the front may ask
+//     there in others' names, and a node register and exchange with any, in its own.
+//   - What a user, a peer or the holder of a token may publish is a list of
+//     subjects without wildcards, and what a node may is nearly one. They are made from the
+//     table of verbs in package schema:
 //     a subject that is in no row is the site's own. So a user called like a node or a
 //     market cannot register, exchange, publish a vector or a directive.
 //   - JetStream, streams and the site's own subjects are in the same account as users. An

@@ -2,7 +2,6 @@ package bus
 
 import (
 	"context"
-	"errors"
 	"math/rand/v2"
 	"time"
 
@@ -154,9 +153,8 @@ type doubt bool
 // also is after Exhausted and Internal: they come before anybody has looked at the
 // request's identifier, and so say nothing about the attempts before.
 func (d *doubt) again(err error) bool {
-	var unheard unserved
 	switch kind := messages.KindOf(err); {
-	case kind == messages.Unknown, kind == messages.Unavailable && !errors.As(err, &unheard):
+	case kind == messages.Unknown, kind == messages.Unavailable && !Unserved(err):
 		*d = true
 		return true
 	case kind == messages.Exhausted, kind == messages.Internal:

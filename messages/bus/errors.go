@@ -19,6 +19,12 @@ type unserved struct{ refusal *messages.Error }
 func (u unserved) Error() string { return u.refusal.Error() }
 func (u unserved) Unwrap() error { return u.refusal }
 
+// Unserved reports whether a request reached nobody, so that nothing was done.
+func Unserved(err error) bool {
+	var unheard unserved
+	return errors.As(err, &unheard)
+}
+
 func nobody(subject string) error {
 	return unserved{messages.Errorf(messages.Unavailable, "no actor serves %s; check that the actor runs, and that the site and the verb are right", clip(subject))}
 }

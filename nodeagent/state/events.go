@@ -11,6 +11,10 @@ func (s *State) Registered(now messages.Time, id uint64, r *messages.RegisterRep
 		s.Failed(now, id, messages.Errorf(messages.Invalid, "lease %v: must be positive", r.Lease))
 		return
 	}
+	if r.Auctioneer != s.session.auctioneer { // terms of one say nothing of another's
+		s.session.auctioneer, s.session.term = r.Auctioneer, 0
+		s.markets.all, s.markets.term = nil, 0
+	}
 	s.session.registered(r)
 	s.slots.sleep()
 	s.tasks.version = 0
@@ -129,10 +133,16 @@ func (s *State) Adopt(a messages.Attempt, class messages.Name, held bool) bool {
 }
 
 // Serve replaces the markets by those that the node serves from now on, as the leader
-// says; nil changes nothing.
+// says; nil changes nothing. A node that serves none of one of several auctioneers any more
+// registers anew, as another may have its classes.
 func (s *State) Serve(now messages.Time, named []messages.Market) {
-	if named != nil && s.Joined() {
-		s.markets.set(now, named)
+	if named == nil || !s.Joined() {
+		return
+	}
+	served := len(s.markets.all) > 0
+	s.markets.set(now, named)
+	if served && len(s.markets.all) == 0 && s.session.auctioneer != "" {
+		s.lose()
 	}
 }
 

@@ -20,9 +20,20 @@ import (
 const (
 	account = "bench"
 	class   = "cpu"
-	// benchMarket is the one market of a site.
+	// benchMarket is the market of a site, or the first one.
 	benchMarket = "main"
 )
+
+// place is a market of a site, and its class: one for each auctioneer.
+type place struct{ market, class messages.Name }
+
+// placeOf is the place of a number, of so many.
+func placeOf(number, auctioneers int) place {
+	if k := number % max(auctioneers, 1); k > 0 {
+		return place{fmt.Sprint(benchMarket, k), fmt.Sprint(class, k)}
+	}
+	return place{benchMarket, class}
+}
 
 // grid is a site under measurement and a user of it.
 type grid struct {
@@ -56,6 +67,12 @@ func open(ctx context.Context, nodes, slots int, run makeRunner) (*grid, error) 
 // by the runners of run; nil: by executors, as those of "candor up" are. The site has
 // the account of the benchmarks, and others.
 func openMarket(ctx context.Context, mechanism messages.Name, nodes, slots int, run makeRunner, others ...messages.Name) (*grid, error) {
+	return openMarkets(ctx, mechanism, 1, nodes, slots, run, others...)
+}
+
+// openMarkets starts a site with as many auctioneers, each with a market. Nodes serve them in
+// turn.
+func openMarkets(ctx context.Context, mechanism messages.Name, auctioneers, nodes, slots int, run makeRunner, others ...messages.Name) (*grid, error) {
 	dir, err := os.MkdirTemp("", "candor-bench-")
 	if err != nil {
 		return nil, err
@@ -65,8 +82,17 @@ func openMarket(ctx context.Context, mechanism messages.Name, nodes, slots int, 
 	for _, name := range append(others, account) {
 		c.Accounts = append(c.Accounts, embedded.Account{Name: name, Grant: 1e9 * messages.Credit})
 	}
-	c.Markets = []messages.Market{{Name: benchMarket, Mechanism: mechanism, Classes: []messages.Name{class}}}
-	c.Nodes = embedded.NodesAlike(nodes, embedded.Slots{{Class: class, Slots: slots}})
+	c.Markets, c.Nodes = nil, embedded.NodesAlike(nodes, embedded.Slots{{Slots: slots}})
+	for k := range auctioneers {
+		p := placeOf(k, auctioneers)
+		c.Markets = append(c.Markets, messages.Market{Name: p.market, Mechanism: mechanism, Classes: []messages.Name{p.class}})
+		if auctioneers > 1 {
+			c.Auctioneers = append(c.Auctioneers, messages.AuctioneerMarkets{Name: fmt.Sprint("a", k), Number: k, Markets: []messages.Name{p.market}})
+		}
+	}
+	for i := range c.Nodes {
+		c.Nodes[i].Slots[0].Class = placeOf(i, auctioneers).class
+	}
 	o := embedded.Options{Metrics: true, Executor: executor.Self()}
 	if run != nil {
 		o.Runner = func(node messages.Name) (runner.Runner, error) { return run(dir, node) }
@@ -97,19 +123,23 @@ func (g *grid) submit(ctx context.Context, tasks int, command ...string) (messag
 }
 
 func (g *grid) submitKey(ctx context.Context, key string, tasks int, command ...string) (messages.JobID, error) {
+	return g.submitTo(ctx, placeOf(0, 1), key, tasks, command...)
+}
+
+func (g *grid) submitTo(ctx context.Context, to place, key string, tasks int, command ...string) (messages.JobID, error) {
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute) // thousands of agents may be on their way
 	defer cancel()
-	r, err := bus.Call[messages.SubmitReply](ctx, g.bus, g.subject(messages.VerbSubmit), messages.SubmitRequest{Key: key, Spec: benchJob(g.market, key, tasks, command...)})
+	r, err := bus.Call[messages.SubmitReply](ctx, g.bus, g.subject(messages.VerbSubmit), messages.SubmitRequest{Key: key, Spec: benchJob(to, g.market, key, tasks, command...)})
 	return r.Job, err
 }
 
 // benchJob is a job for a market of a mechanism.
-func benchJob(mechanism messages.Name, key string, tasks int, command ...string) messages.JobSpec {
+func benchJob(to place, mechanism messages.Name, key string, tasks int, command ...string) messages.JobSpec {
 	if len(command) == 0 {
 		command = []string{"/bin/true"}
 	}
-	spec := messages.JobSpec{Name: "bench", Budget: messages.Credit, Stages: []messages.Stage{
-		{Name: "work", Class: class, Tasks: tasks, Command: command}}}
+	spec := messages.JobSpec{Name: "bench", Market: to.market, Budget: messages.Credit, Stages: []messages.Stage{
+		{Name: "work", Class: to.class, Tasks: tasks, Command: command}}}
 	if mechanism == messages.HighestBid { // a bid that is the key's own, and a budget that lasts
 		spec.Rate, spec.Budget = messages.Credit+messages.Credits(crc32.ChecksumIEEE([]byte(key))%1e6), 10_000*messages.Credit
 	}

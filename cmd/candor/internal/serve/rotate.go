@@ -30,8 +30,8 @@ host must be started again.
 
   user-role, operator-role,  These keys sign credentials. The first step makes a
   node-role, service-role,   new key. Then issue credentials again (candor user
-  peer-role, joiner-role     add; running sites do so for their own). --finish
-                             makes the old credentials invalid.
+  peer-role, joiner-role,    add; running sites do so for their own). --finish
+  front-role                 makes the old credentials invalid.
   operator                   This key signs the accounts. Start all hosts again
                              before --finish.
   bank                       This key signs checkpoints and messages to other

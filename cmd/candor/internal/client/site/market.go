@@ -7,7 +7,6 @@ import (
 	"crypto/rand"
 	"encoding/json"
 	"os"
-	"slices"
 	"strings"
 
 	"github.com/goccy/go-yaml"
@@ -33,8 +32,8 @@ func marketApplyCommand(a *cli.App) *cobra.Command {
 		Use:   "apply FILE",
 		Short: "replace the markets of the site by the markets of a file",
 		Long: `Replace the markets of the running site by the markets of a file. The file is a
-configuration, of which only markets is read, or only a list of markets. Jobs
-stay in their markets. A market with active jobs cannot be removed, and cannot
+configuration, of which only markets and auctioneers are read, or only a list of
+markets. Jobs stay in their markets. A market with active jobs cannot be removed, and cannot
 change its mechanism or its classes. The new markets stay in force after a
 restart, even if the configuration file differs; candor markets shows them.
 
@@ -43,8 +42,7 @@ Each change gives the markets a new version, which this command prints. With
 change repeated with the same --key changes nothing more.`,
 		Example: "  candor config check site.yaml && candor market apply site.yaml\n  candor market apply --dry-run site.yaml\n  candor market apply --if-version 3 site.yaml",
 		RunE: a.Operating(func(ctx context.Context, s *cli.Session, args []string) error {
-			var err error
-			if r.Markets, err = readMarkets(args[0]); err != nil {
+			if err := readMarkets(args[0], &r); err != nil {
 				return err
 			}
 			r.Key = cmp.Or(r.Key, rand.Text())
@@ -61,31 +59,35 @@ change repeated with the same --key changes nothing more.`,
 	return cmd
 }
 
-// readMarkets reads the markets of a file.
-func readMarkets(path string) ([]messages.Market, error) {
+// readMarkets reads the markets of a file, and which of several auctioneers has which.
+func readMarkets(path string, r *messages.ApplyRequest) error {
 	text, err := os.ReadFile(path)
 	if err != nil {
-		return nil, cli.Usagef("%v", err)
+		return cli.Usagef("%v", err)
 	}
 	asJSON, err := yamlfile.JSON(text)
 	if err != nil {
-		return nil, messages.Errorf(messages.Invalid, "%s: %s", path, yaml.FormatError(err, false, true))
+		return messages.Errorf(messages.Invalid, "%s: %s", path, yaml.FormatError(err, false, true))
 	}
-	list := json.RawMessage(asJSON)
-	if !bytes.HasPrefix(bytes.TrimSpace(list), []byte("[")) {
-		var site struct {
-			Markets json.RawMessage `json:"markets"`
-		}
-		if err := json.Unmarshal(list, &site); err != nil || site.Markets == nil {
-			return nil, messages.Errorf(messages.Invalid, "%s has no markets: the file must be a site's configuration, or a list of markets", path)
-		}
-		list = site.Markets
+	var site struct {
+		Markets     json.RawMessage `json:"markets"`
+		Auctioneers json.RawMessage `json:"auctioneers,omitempty"`
 	}
-	var request messages.ApplyRequest
-	if err := messages.Unmarshal(slices.Concat([]byte(`{"markets":`), list, []byte("}")), messages.JSON, &request); err != nil {
-		return nil, messages.Errorf(messages.Invalid, "%s: %s; candor config check says where", path, messages.AsError("", err).Message)
+	if list := json.RawMessage(asJSON); bytes.HasPrefix(bytes.TrimSpace(list), []byte("[")) {
+		site.Markets = list
+	} else if err := json.Unmarshal(list, &site); err != nil || site.Markets == nil {
+		return messages.Errorf(messages.Invalid, "%s has no markets: the file must be a site's configuration, or a list of markets", path)
 	}
-	return request.Markets, nil
+	asJSON, err = json.Marshal(site)
+	var read messages.ApplyRequest
+	if err == nil {
+		err = messages.Unmarshal(asJSON, messages.JSON, &read)
+	}
+	if err != nil {
+		return messages.Errorf(messages.Invalid, "%s: %s; candor config check says where", path, messages.AsError("", err).Message)
+	}
+	r.Markets, r.Auctioneers = read.Markets, read.Auctioneers
+	return nil
 }
 
 func writeApplied(p *cli.Page, r messages.ApplyReply, dryRun bool) {

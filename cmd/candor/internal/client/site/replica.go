@@ -3,6 +3,7 @@ package site
 import (
 	"context"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -114,21 +115,26 @@ func writeReplicas(p *cli.Page, groups ...messages.ReplicasReply) {
 	t := terminal.NewTable("ACTOR|~REPLICA|STATE|>BEHIND|~ADDRESS")
 	for _, g := range groups {
 		for _, r := range g.Replicas {
-			t.Row(g.Actor, r.ID, replicaState(&r), terminal.Count(r.Behind), r.Address)
+			t.Row(named(&g, &r), r.ID, replicaState(&r), terminal.Count(r.Behind), r.Address)
 		}
 	}
 	p.Table(t, "")
 	for _, g := range groups {
 		for _, r := range g.Replicas {
 			if r.Weak != "" {
-				p.Printf("%s\n", p.Red("The "+g.Actor+" is to be led by others: "+r.Weak))
+				p.Printf("%s\n", p.Red("The "+named(&g, &r)+" is to be led by others: "+r.Weak))
 			}
 		}
 		p.Printf("The %s can lose %s\n", g.Actor, losable(g.Spare))
-		if len(g.Replicas) == 2 {
+		if len(g.Replicas) == 2 && named(&g, &g.Replicas[0]) == named(&g, &g.Replicas[1]) {
 			p.Printf("%s\n", p.Red("The "+g.Actor+" needs both of its replicas: while one is lost it serves nobody. Add a third"))
 		}
 	}
+}
+
+// named is the actor of a replica, and of several auctioneers which one.
+func named(g *messages.ReplicasReply, r *messages.ReplicaState) string {
+	return strings.TrimSpace(g.Actor + " " + r.Auctioneer)
 }
 
 // losable counts the replicas that a group can lose and go on.

@@ -1,0 +1,193 @@
+package front
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/candor-grid/candor/messages"
+)
+
+// drain has every auctioneer that knows a node drain it. The answer is that of the one which
+// the node serves.
+func (f *Front) drain(ctx context.Context, caller messages.Name, r messages.DrainRequest) (reply messages.DrainReply, err error) {
+	list, err := f.serving(ctx, caller, r.Node)
+	if err != nil {
+		return reply, err
+	}
+	all, err := each(list, func(_ int, to *auctioneer) (messages.DrainReply, error) {
+		return ask[messages.DrainReply](ctx, f, to, messages.VerbDrain, caller, r)
+	})
+	return all[0], err
+}
+
+// replicas lists the replicas of all auctioneers.
+func (f *Front) replicas(ctx context.Context, caller messages.Name, r messages.Empty) (messages.ReplicasReply, error) {
+	all, err := askAll[messages.ReplicasReply](ctx, f, messages.VerbReplicas, caller, r)
+	return f.together(all), err
+}
+
+// regroup adds a replica to all auctioneers, or removes one.
+func (f *Front) regroup(ctx context.Context, caller messages.Name, r messages.ReplicaRequest) (reply messages.ReplicasReply, err error) {
+	if r.Address != "" {
+		return reply, messages.Errorf(messages.Invalid, "address: the site has several auctioneers, whose replicas have an address each; write them into the configuration of all hosts, and leave --address out")
+	}
+	all, err := askAll[messages.ReplicasReply](ctx, f, messages.VerbReplica, caller, r)
+	return f.together(all), err
+}
+
+// together is one answer about the replicas of all auctioneers.
+func (f *Front) together(all []messages.ReplicasReply) messages.ReplicasReply {
+	reply := messages.ReplicasReply{Actor: messages.Auctioneer, Spare: all[0].Spare}
+	for i := range all {
+		for _, replica := range all[i].Replicas {
+			replica.Auctioneer = f.all[i].name
+			reply.Replicas = append(reply.Replicas, replica)
+		}
+		reply.Spare = min(reply.Spare, all[i].Spare)
+	}
+	return reply
+}
+
+// apply has each auctioneer have those of the markets that are its. Where nothing is
+// otherwise for an auctioneer, it goes on as it is. The version of the site's markets is the
+// sum of the versions of the auctioneers.
+func (f *Front) apply(ctx context.Context, caller messages.Name, r messages.ApplyRequest) (reply messages.ApplyReply, err error) {
+	if err := r.Validate(); err != nil {
+		return reply, err
+	}
+	requests, err := f.spread(ctx, &r)
+	if err != nil {
+		return reply, err
+	}
+	try := func(i int, own messages.ApplyRequest) (messages.ApplyReply, error) {
+		own.DryRun, own.Key = true, ""
+		return ask[messages.ApplyReply](ctx, f, f.all[i], messages.VerbApply, caller, own)
+	}
+	tried, err := each(requests, try)
+	if err != nil {
+		return reply, err
+	}
+	if r.Version != 0 {
+		if err := f.expect(ctx, caller, r.Version, requests, tried); err != nil {
+			return reply, err
+		}
+	}
+	if r.DryRun {
+		return sum(tried), nil
+	}
+	done := make([]messages.ApplyReply, len(requests))
+	for _, takes := range []bool{true, false} { // a market is taken from one before another has it
+		for i := range requests {
+			if takes != (len(tried[i].Removed) > 0) {
+				continue
+			}
+			if done[i], err = ask[messages.ApplyReply](ctx, f, f.all[i], messages.VerbApply, caller, requests[i]); err != nil {
+				return reply, err
+			}
+		}
+	}
+	f.find(ctx, time.Now())
+	return sum(done), nil
+}
+
+// spread makes the request of each auctioneer.
+func (f *Front) spread(ctx context.Context, r *messages.ApplyRequest) ([]messages.ApplyRequest, error) {
+	p := f.find(ctx, time.Now())
+	if p.silent != nil {
+		return nil, p.silent
+	}
+	wanted := map[messages.Name]*auctioneer{}
+	for i, of := range r.Auctioneers {
+		k := slices.IndexFunc(f.all, func(a *auctioneer) bool { return a.name == of.Name })
+		if k < 0 {
+			return nil, messages.Errorf(messages.NotFound, "auctioneers[%d]: the site has no auctioneer %.64q; an auctioneer is added when the hosts start with another configuration", i, of.Name)
+		}
+		for _, market := range of.Markets {
+			wanted[market] = f.all[k]
+		}
+	}
+	classes := map[messages.Name]*auctioneer{}
+	requests := make([]messages.ApplyRequest, len(f.all))
+	for i := range requests {
+		requests[i] = messages.ApplyRequest{Key: r.Key}
+	}
+	for i := range r.Markets {
+		m := &r.Markets[i]
+		to := wanted[m.Name]
+		if to == nil {
+			to = p.markets[m.Name]
+		}
+		if to == nil {
+			return nil, messages.Errorf(messages.Invalid, "markets[%d]: market %.64q is new; say under auctioneers which auctioneer has the market", i, m.Name)
+		}
+		for _, class := range m.Classes {
+			if other := classes[class]; other != nil && other != to {
+				return nil, messages.Errorf(messages.Invalid, "markets[%d]: class %.64q is in markets of the auctioneers %s and %s; a class is of one auctioneer", i, class, other.name, to.name)
+			}
+			classes[class] = to
+		}
+		k := slices.Index(f.all, to)
+		requests[k].Markets = append(requests[k].Markets, *m)
+	}
+	for i := range requests {
+		if len(requests[i].Markets) == 0 {
+			return nil, messages.Errorf(messages.Invalid, "markets: auctioneer %s would have no market; leave it one", f.all[i].name)
+		}
+	}
+	return requests, nil
+}
+
+// noVersion is a version that no markets have.
+const noVersion = 1 << 63
+
+// expect refuses a change that is for another version of the site's markets, and has each
+// auctioneer refuse the change if its version becomes another one meanwhile. A change that is
+// repeated was for the version before it: auctioneers that carried it out say so again.
+func (f *Front) expect(ctx context.Context, caller messages.Name, version uint64, requests []messages.ApplyRequest, tried []messages.ApplyReply) error {
+	var now, before uint64
+	for i := range requests {
+		requests[i].Version = tried[i].Version
+		now, before = now+tried[i].Version, before+tried[i].Version
+		if requests[i].Key == "" {
+			continue
+		}
+		again := requests[i]
+		again.Version = noVersion
+		done, err := ask[messages.ApplyReply](ctx, f, f.all[i], messages.VerbApply, caller, again)
+		switch {
+		case err == nil:
+			before -= tried[i].Version - done.Version
+			if len(done.Added)+len(done.Changed)+len(done.Removed) > 0 {
+				before--
+			}
+		case messages.KindOf(err) != messages.Conflict:
+			return err
+		}
+	}
+	if before != version {
+		return messages.Errorf(messages.Conflict, "version: the markets have version %d, not %d; candor markets shows them; check your change, then repeat the command with the new version", now, version)
+	}
+	return nil
+}
+
+// sum is one answer of all auctioneers. A market that went from one to another was changed.
+func sum(all []messages.ApplyReply) (reply messages.ApplyReply) {
+	for _, one := range all {
+		reply.Added, reply.Changed, reply.Removed = append(reply.Added, one.Added...), append(reply.Changed, one.Changed...), append(reply.Removed, one.Removed...)
+		reply.Version += one.Version
+	}
+	went := func(name messages.Name) bool {
+		return slices.Contains(reply.Added, name) && slices.Contains(reply.Removed, name)
+	}
+	var moved []messages.Name
+	for _, name := range reply.Added {
+		if went(name) {
+			moved = append(moved, name)
+		}
+	}
+	stays := func(name messages.Name) bool { return slices.Contains(moved, name) }
+	reply.Added, reply.Removed = slices.DeleteFunc(reply.Added, stays), slices.DeleteFunc(reply.Removed, stays)
+	reply.Changed = append(reply.Changed, moved...)
+	return reply
+}
