@@ -344,6 +344,9 @@ func noEnd(err error) error {
 // add adds a record. Tasks and doubts are of the last job.
 func (im *Image) add(one *Image) error {
 	im.Head, im.End = cmp.Or(one.Head, im.Head), one.End
+	if slices.ContainsFunc(one.Jobs, func(j *Job) bool { return j == nil || j.Spec == nil }) {
+		return errors.New("a job without a description")
+	}
 	if im.End || len(one.Jobs) > 0 { // the last job is complete
 		im.pack()
 	}
