@@ -209,14 +209,13 @@ func (im *Image) encode(w io.Writer) (size int64, err error) {
 	}
 	write([]byte{imageVersion})
 	emit(Image{Head: im.Head})
+	var job []byte
 	for _, c := range im.chunks {
 		for i := range c.slots {
 			if s := &c.slots[i]; s.packed != "" {
-				job := record(s.packed)
-				write(binary.AppendUvarint(nil, uint64(len(around[0])+len(job)+len(around[1]))))
-				write(around[0])
+				job = append(appendRecord(append(job[:0], around[0]...), s.packed), around[1]...)
+				write(binary.AppendUvarint(nil, uint64(len(job))))
 				write(job)
-				write(around[1])
 			} else if s.job != nil {
 				s.job.records(emit)
 			}
