@@ -64,6 +64,12 @@
 //
 // Applying a command is O(1) for each task it touches, but for Lost and
 // Register, which are O(k log k) in the k claims of the node, and for new
-// tariffs, which are O(n) in the n jobs of the market that have begun. Capture copies
-// what may still change, a few dozen bytes for each claimed task.
+// tariffs, which are O(n) in the n jobs of the market that have begun.
+//
+// A job of which nothing has begun takes 450 bytes: it is kept as the bytes that an image has
+// of it, and made a [Job] for each reader, and for good by the first command that changes
+// it. Capture takes references to jobs, in chunks of 256: 0.5 ms for a million. A job, or a
+// chunk, that changes after that is copied first, once for each image: some microseconds, and
+// 48 bytes for each of its tasks. Nodes, effects, notes, and jobs
+// that run elsewhere or are in the archive, are copied at once.
 package book

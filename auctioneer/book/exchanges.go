@@ -250,10 +250,10 @@ func failure(o messages.Outcome) string {
 func (x *exchanges) claim(on *Node, node uint32, c *Claim, grants []messages.Grant) []messages.Grant {
 	want := min(c.Slots, on.Idle(c.Class)+on.ahead(c.Class, c.Ahead))
 	for at, id := range c.Jobs {
-		j := x.jobs.own(id)
 		if want <= 0 {
 			break
 		}
+		j := x.jobs.own(id)
 		if j == nil || !j.Active() {
 			continue
 		}

@@ -209,14 +209,13 @@ func (im *Image) encode(w io.Writer) (size int64, err error) {
 	}
 	write([]byte{imageVersion})
 	emit(Image{Head: im.Head})
+	var job []byte
 	for _, c := range im.chunks {
 		for i := range c.slots {
 			if s := &c.slots[i]; s.packed != "" {
-				job := record(s.packed)
-				write(binary.AppendUvarint(nil, uint64(len(around[0])+len(job)+len(around[1]))))
-				write(around[0])
+				job = append(appendRecord(append(job[:0], around[0]...), s.packed), around[1]...)
+				write(binary.AppendUvarint(nil, uint64(len(job))))
 				write(job)
-				write(around[1])
 			} else if s.job != nil {
 				s.job.records(emit)
 			}
@@ -344,6 +343,9 @@ func noEnd(err error) error {
 // add adds a record. Tasks and doubts are of the last job.
 func (im *Image) add(one *Image) error {
 	im.Head, im.End = cmp.Or(one.Head, im.Head), one.End
+	if slices.ContainsFunc(one.Jobs, func(j *Job) bool { return j == nil || j.Spec == nil }) {
+		return errors.New("a job without a description")
+	}
 	if im.End || len(one.Jobs) > 0 { // the last job is complete
 		im.pack()
 	}

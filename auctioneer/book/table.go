@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 
 	"github.com/candor-grid/candor/messages"
@@ -199,20 +200,23 @@ func (j *Job) pack() string {
 	return string(append([]byte{byte(alike)}, data[:len(data)-alike]...))
 }
 
-// record is the record of a packed job in an image.
-func record(packed string) []byte {
-	out := append(make([]byte, 0, len(packed)+int(packed[0])), packed[1:]...)
-	return append(out, plain[len(plain)-int(packed[0]):]...)
+// appendRecord appends the record of a packed job in an image.
+func appendRecord(out []byte, packed string) []byte {
+	return append(append(out, packed[1:]...), plain[len(plain)-int(packed[0]):]...)
 }
 
 // begun says whether a task of the stage was claimed or cancelled.
 func (s Stage) begun() bool { return len(s.Tasks)+len(s.Again)+len(s.Skipped)+s.Running > 0 }
 
+var scratch = sync.Pool{New: func() any { return new([]byte) }}
+
 func unpack(packed string) *Job {
-	j := new(Job)
-	if err := messages.Unmarshal(record(packed), messages.Msgpack, j); err != nil {
+	j, buffer := new(Job), scratch.Get().(*[]byte)
+	*buffer = appendRecord((*buffer)[:0], packed)
+	if err := messages.Unmarshal(*buffer, messages.Msgpack, j); err != nil {
 		panic(err) // it was written by pack
 	}
+	scratch.Put(buffer)
 	return j
 }
 
