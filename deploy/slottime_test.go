@@ -25,6 +25,7 @@ type rack struct {
 	runs  map[messages.Attempt]bool
 	used  messages.Duration // slots that had a task by the book, times time
 	ahead int               // tasks that were granted ahead
+	heard int               // exchanges
 }
 
 type event struct {
@@ -103,6 +104,7 @@ func (r *rack) serve(q *state.Request) {
 		})
 		return
 	}
+	r.heard++
 	x := &book.Exchange{Node: "n", Session: q.Exchange.Session, Seq: q.Exchange.Seq, Sent: q.Exchange.Sent, Finished: q.Exchange.Finished}
 	for _, c := range q.Exchange.Claims {
 		x.Claims = append(x.Claims, book.Claim{Class: c.Class, Slots: c.Slots, Jobs: []messages.JobID{c.Job}, Ahead: c.Ahead})
@@ -181,7 +183,8 @@ func TestShortAndLongTasksPayForTheirTime(t *testing.T) {
 }
 
 // TestSlotsOfShortTasksAreBusy: where a task takes 1 ms and an exchange 2 ms, slots are
-// busy all the time; without tasks at hand they are for a quarter of it.
+// busy all the time; without tasks at hand they are for a quarter of it. Exchanges are then
+// as far apart as ends may wait.
 func TestSlotsOfShortTasksAreBusy(t *testing.T) {
 	for _, slots := range []int{2, 8} {
 		for within, least := range map[time.Duration]float64{0: 0.2, state.AheadWithin: 0.95} {
@@ -191,6 +194,9 @@ func TestSlotsOfShortTasksAreBusy(t *testing.T) {
 			busy := float64(r.book.Job(1).Stages[0].Done) / float64(1000*slots)
 			if busy < least || busy > 1 || within == 0 && busy > 0.5 {
 				t.Errorf("%d slots with tasks at hand for %v did %.3f of what they can", slots, within, busy)
+			}
+			if apart := time.Second / time.Duration(r.heard); within > 0 && apart < within/3 {
+				t.Errorf("%d slots: an exchange each %v", slots, apart)
 			}
 		}
 	}

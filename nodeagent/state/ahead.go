@@ -32,15 +32,16 @@ type stock struct {
 }
 
 // wanted is how many tasks a class should have at hand: as many as its slots take while an
-// exchange is under way, and once more, so that the exchange has more to say. All of them
-// should get a slot in time. At low it is time to claim.
+// exchange is under way, and until the next exchange. An exchange costs the site much the
+// same whatever is in it, so it should have as much to say as that of ends that are gathered
+// while slots are fed. All tasks should get a slot in time. At low it is time to claim.
 func (c *class) wanted(trip time.Duration) (all, low int) {
 	if c.run <= 0 || c.run > c.within {
 		return 0, 0
 	}
 	taken := func(d time.Duration) int { return int(min(time.Duration(c.slots)*d/c.run, math.MaxInt32)) }
 	low = 1 + taken(trip)
-	all = min(2*low+c.slots, taken(c.within), messages.MaxAhead*c.slots)
+	all = min(low+max(low+c.slots, taken(c.within/2)), taken(c.within), messages.MaxAhead*c.slots)
 	return all, min(low, all-1)
 }
 

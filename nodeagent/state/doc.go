@@ -32,10 +32,10 @@
 // A slot that becomes free would be idle until the next exchange is answered. Where
 // tasks are so short that this matters, the agent has the next tasks at hand: as
 // many as the slots take while an exchange is under way, by the measured times of tasks
-// and of exchanges, and as many again, at most [messages.MaxAhead] for each slot. It claims
-// them as it claims for a free slot, each of a job drawn by the weights. A slot begins the
-// next of them at once; the leader hears of that, and of what has ended, when it is
-// time to claim again, so that the exchanges follow the load and no timer. It hears when
+// and of exchanges, and for as long as ends are gathered before the next exchange, at most
+// [messages.MaxAhead] for each slot. It claims them as it claims for a free slot, each of a
+// job drawn by the weights. A slot begins the next of them at once; the leader hears of that,
+// and of what has ended, when it is time to claim again. It hears when
 // the slot went from one task to the next, and divides the slot's time by that.
 //
 // What has no slot yet is given back at once when the weights of its class change, when

@@ -150,9 +150,10 @@ func (g *grid) subject(verb string) string {
 	return messages.Subject(g.Info().Site, messages.Auctioneer, verb, g.user)
 }
 
-// done waits until a job has ended, and fails if it has not completed.
+// done waits until a job has ended, and fails if it has not completed. A look costs the
+// site as much as an exchange of a node, so a long job is looked at seldom.
 func (g *grid) done(ctx context.Context, id messages.JobID) error {
-	for {
+	for wait := 5 * time.Millisecond; ; wait = min(wait+wait/8, 50*time.Millisecond) {
 		j, err := bus.Call[messages.JobDetail](ctx, g.bus, g.subject(messages.VerbJob), messages.JobRequest{Job: id})
 		switch {
 		case err != nil || j.State == messages.Completed:
@@ -160,7 +161,7 @@ func (g *grid) done(ctx context.Context, id messages.JobID) error {
 		case j.State.Final():
 			return fmt.Errorf("job %d is %v: %s", id, j.State, j.Reason)
 		}
-		if err := pause(ctx, 5*time.Millisecond); err != nil {
+		if err := pause(ctx, wait); err != nil {
 			return err
 		}
 	}

@@ -87,6 +87,7 @@ type processesResult struct {
 	Ratio             float64 `json:"ratio"`            // of tasks to bare processes
 	LimitPerSecond    float64 `json:"limit_per_second"` // processes with a control group, an output file and a record
 	OfLimit           float64 `json:"of_limit"`         // tasks, as a part of that
+	EntriesPerTask    float64 `json:"entries_per_task"` // of the auctioneer's log
 }
 
 func processesFlags(c *cobra.Command) {
@@ -119,7 +120,7 @@ func processes(ctx context.Context, c *cobra.Command) (any, error) {
 		func() error { return inParallel(tasks/rounds, parallel, least.startAndWait) },
 		func() error { return g.all(ctx, 1, tasks/rounds) },
 	}
-	took := make([]time.Duration, len(ways))
+	took, entries := make([]time.Duration, len(ways)), g.entries()
 	for range rounds {
 		for i, way := range ways {
 			began := time.Now()
@@ -132,6 +133,7 @@ func processes(ctx context.Context, c *cobra.Command) (any, error) {
 	perSecond := func(i int) float64 { return float64(tasks/rounds*rounds) / took[i].Seconds() }
 	r := processesResult{ForkExecPerSecond: perSecond(0), LimitPerSecond: perSecond(1), TasksPerSecond: perSecond(2)}
 	r.Ratio, r.OfLimit = r.TasksPerSecond/r.ForkExecPerSecond, r.TasksPerSecond/r.LimitPerSecond
+	r.EntriesPerTask = float64(g.entries()-entries) / float64(tasks/rounds*rounds)
 	return r, nil
 }
 

@@ -31,8 +31,7 @@ type Group struct {
 
 // Main runs candor with its arguments and returns the exit code. An error of
 // a further command decides it by its messages.Kind, or by a method
-// ExitCode() int. The further commands are made only if the arguments name no other:
-// most command lines are short, and to make all commands takes longer than many of them.
+// ExitCode() int. If the first argument is a command of a client, only that command is made.
 func Main(args []string, further func() []Group) int {
 	// A second interrupt ends the process at once, as the first one restores
 	// the signals' usual effect.
@@ -40,15 +39,24 @@ func Main(args []string, further func() []Group) int {
 	defer stop()
 	context.AfterFunc(ctx, stop)
 	a := cli.New()
-	tree := root(a, nil)
-	if found, _, err := tree.Find(args); err != nil || found == tree {
-		tree = root(a, further())
-	}
+	tree := treeFor(a, args, further)
 	if err := protect(tree, args); err != nil {
 		fmt.Fprintln(a.Err, "candor:", err)
 		return cli.ExitCode(err)
 	}
 	return run(ctx, a, args, tree)
+}
+
+// treeFor makes the commands that the arguments can be about.
+func treeFor(a *cli.App, args []string, further func() []Group) *cobra.Command {
+	if len(args) > 0 && args[0] != "" {
+		a.Only = args[0]
+		if tree := root(a, nil); tree.HasSubCommands() {
+			return tree
+		}
+		a.Only = ""
+	}
+	return root(a, further())
 }
 
 // protect keeps what a command will have in memory, credentials and keys, from other
@@ -126,7 +134,9 @@ Start a site on this machine with "candor up", then submit to it.`,
 	a.ConnectionFlags(root.PersistentFlags())
 	root.Flags().BoolVar(&version, "version", false, "print the version")
 	addGroups(a, root, groups)
-	root.AddCommand(topics()...)
+	if a.Only == "" {
+		root.AddCommand(topics()...)
+	}
 	root.SetHelpCommand(helpCommand(root))
 	root.SetHelpCommandGroupID("other")
 	root.SetCompletionCommandGroupID("other")
@@ -166,9 +176,10 @@ func addGroups(a *cli.App, root *cobra.Command, further []Group) {
 	own := []Group{
 		{"Work:", slices.Concat(jobs.Commands(a), submit.Commands(a))},
 		{"Site:", site.Commands(a)},
-		{"Money:", slices.Concat(accounts.Commands(a, submit.PredictCommand(a)), peers.Commands(a), []*cobra.Command{books.Command(a)})},
+		{"Money:", slices.Concat(accounts.Commands(a, submit.PredictCommand), peers.Commands(a), a.Make(cli.Makers{"books": books.Command}))},
 	}
-	other := Group{"Other:", []*cobra.Command{slurm.Command(a, slurmTopic()), schemaCommand(a), versionCommand(a)}}
+	slurmCommand := func(a *cli.App) *cobra.Command { return slurm.Command(a, slurmTopic()) }
+	other := Group{"Other:", a.Make(cli.Makers{"slurm": slurmCommand, "schema": schemaCommand, "version": versionCommand})}
 	for i, g := range own {
 		addGroup(root, fmt.Sprintf("own%d", i), g)
 	}

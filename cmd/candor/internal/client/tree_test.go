@@ -51,6 +51,23 @@ func TestHelp(t *testing.T) {
 	})
 }
 
+// A command line makes only the command that it names, under the name and with the help
+// that the command has in the whole tree.
+func TestOneCommandIsMadeAlone(t *testing.T) {
+	further := func() []Group { return []Group{{"Run a site:", serve.Commands()}} }
+	for _, c := range treeFor(cli.New(), nil, further).Commands() {
+		one := treeFor(cli.New(), []string{c.Name()}, further)
+		found, _, err := one.Find([]string{c.Name()})
+		if err != nil || found.UsageString() != c.UsageString() {
+			t.Errorf("candor %s: %v, %s", c.Name(), err, found.UsageString())
+		}
+		own := c.GroupID != "" && !strings.HasPrefix(c.GroupID, "further")
+		if alone := len(one.Commands()) == 1; alone != own {
+			t.Errorf("candor %s: made alone is %v, want %v", c.Name(), alone, own)
+		}
+	}
+}
+
 // A name that is neither a command nor a topic has no help, and the user learns so.
 func TestHelpOfNothing(t *testing.T) {
 	s := newSite(t)

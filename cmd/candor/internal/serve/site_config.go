@@ -8,12 +8,12 @@ import (
 // config is the configuration to start from.
 func (p *plan) config() ([]byte, error) {
 	var text bytes.Buffer
-	err := siteTemplate.Execute(&text, p)
+	err := template.Must(template.New(siteFileName).Parse(siteTemplate)).Execute(&text, p)
 	return text.Bytes(), err
 }
 
 // siteTemplate has what a new site must decide, and leaves the rest to defaults.
-var siteTemplate = template.Must(template.New(siteFileName).Parse(`# Site {{.Site}}. "candor config show --config FILE" prints all fields of this file,
+const siteTemplate = `# Site {{.Site}}. "candor config show --config FILE" prints all fields of this file,
 # "candor config check FILE" its mistakes.
 site: {{.Site}}
 state: {{printf "%q" (printf "%s/state" .Dir)}}
@@ -63,4 +63,4 @@ hosts:
     nodes: [{{.Name}}]
 {{- end}}
 {{- end}}
-`))
+`

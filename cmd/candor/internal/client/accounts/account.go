@@ -16,9 +16,11 @@ import (
 
 // Commands are the commands about accounts and what moves credits between
 // them; predict becomes one of those below "account".
-func Commands(a *cli.App, predict *cobra.Command) []*cobra.Command {
-	return []*cobra.Command{a.Tabled(accountCommand(a, predict)), a.Tabled(statementCommand(a)), projectCommand(a), transferCommand(a), grantCommand(a),
-		withdrawCommand(a), correctCommand(a), remitCommand(a), authoriseCommand(a), revokeCommand(a)}
+func Commands(a *cli.App, predict func(*cli.App) *cobra.Command) []*cobra.Command {
+	account := func(a *cli.App) *cobra.Command { return accountCommand(a, predict(a)) }
+	return append(a.MakeTabled(cli.Makers{"account": account, "statement": statementCommand}),
+		a.Make(cli.Makers{"project": projectCommand, "transfer": transferCommand, "grant": grantCommand, "withdraw": withdrawCommand, "correct": correctCommand,
+			"remit": remitCommand, "authorise": authoriseCommand, "revoke": revokeCommand})...)
 }
 
 func accountCommand(a *cli.App, predict *cobra.Command) *cobra.Command {

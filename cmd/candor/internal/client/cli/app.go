@@ -39,6 +39,9 @@ type App struct {
 	// Width is the width of the terminal that an output is, 0 if it is none.
 	Width func(w io.Writer) int
 
+	// Only is the command that the command line names: [App.Make] makes no other; "": all.
+	Only string
+
 	Flags connection
 }
 
@@ -138,6 +141,29 @@ func Ask[Reply any](ctx context.Context, a *App, s *Session, actor, verb string,
 		return err
 	}
 	return a.Show(reply, func(p *Page) { words(p, reply) })
+}
+
+// Makers make commands, by their names.
+type Makers map[string]func(*App) *cobra.Command
+
+// Make makes the commands that the command line can be about: a command line is short, and
+// to make all commands takes longer than many of them.
+func (a *App) Make(all Makers) (made []*cobra.Command) {
+	for name, make := range all {
+		if a.Only == "" || a.Only == name {
+			made = append(made, make(a))
+		}
+	}
+	return made
+}
+
+// MakeTabled is Make for commands that print tables.
+func (a *App) MakeTabled(all Makers) []*cobra.Command {
+	made := a.Make(all)
+	for _, cmd := range made {
+		a.Tabled(cmd)
+	}
+	return made
 }
 
 // runE is the RunE of a command.

@@ -6,11 +6,12 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/candor-grid/candor/cmd/candor/internal/client/cli"
 	"github.com/candor-grid/candor/nodeagent/lease"
 	"github.com/candor-grid/candor/nodeagent/runner/boottime"
 )
 
-func taskCommand() *cobra.Command {
+func taskCommand(*cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "task",
 		Short: "ask from inside a task",

@@ -16,8 +16,10 @@ import (
 
 // Commands are the commands about jobs that a site has.
 func Commands(a *cli.App) []*cobra.Command {
-	return []*cobra.Command{a.Tabled(jobsCommand(a)), a.Tabled(jobCommand(a)), a.Tabled(whyCommand(a)), tasksCommand(a), logsCommand(a), fetchCommand(a), cancelCommand(a),
-		holdCommand(a), releaseCommand(a), requeueCommand(a), changeCommand(a), signalCommand(a), attachCommand(a), execCommand(a), portCommand(a), taskCommand()}
+	return append(a.MakeTabled(cli.Makers{"jobs": jobsCommand, "job": jobCommand, "why": whyCommand}),
+		a.Make(cli.Makers{"tasks": tasksCommand, "logs": logsCommand, "fetch": fetchCommand, "cancel": cancelCommand, "hold": holdCommand,
+			"release": releaseCommand, "requeue": requeueCommand, "change": changeCommand, "signal": signalCommand, "attach": attachCommand,
+			"exec": execCommand, "port": portCommand, "task": taskCommand})...)
 }
 
 func jobsCommand(a *cli.App) *cobra.Command {

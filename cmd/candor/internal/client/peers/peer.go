@@ -15,7 +15,7 @@ import (
 
 // Commands are the commands about the debts between sites.
 func Commands(a *cli.App) []*cobra.Command {
-	return []*cobra.Command{peerCommand(a), settleCommand(a)}
+	return a.Make(cli.Makers{"peer": peerCommand, "settle": settleCommand})
 }
 
 func peerCommand(a *cli.App) *cobra.Command {

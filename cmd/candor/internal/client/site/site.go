@@ -11,7 +11,8 @@ import (
 
 // Commands are the commands about the nodes, markets and replicas of a site.
 func Commands(a *cli.App) []*cobra.Command {
-	return []*cobra.Command{a.Tabled(nodesCommand(a)), nodeCommand(a), replicaCommand(a), a.Tabled(marketsCommand(a)), marketCommand(a), a.Tabled(reservationsCommand(a)), topCommand(a), consoleCommand(a)}
+	return append(a.MakeTabled(cli.Makers{"nodes": nodesCommand, "markets": marketsCommand, "reservations": reservationsCommand}),
+		a.Make(cli.Makers{"node": nodeCommand, "replica": replicaCommand, "market": marketCommand, "top": topCommand, "console": consoleCommand})...)
 }
 
 func nodesCommand(a *cli.App) *cobra.Command {

@@ -39,7 +39,8 @@ type submission struct {
 
 // Commands are the commands that read a description of a job.
 func Commands(a *cli.App) []*cobra.Command {
-	return []*cobra.Command{submitCommand(a), runCommand(a), shellCommand(a), a.Tabled(quoteCommand(a)), a.Tabled(estimateCommand(a)), rerunCommand(a)}
+	return append(a.MakeTabled(cli.Makers{"quote": quoteCommand, "estimate": estimateCommand}),
+		a.Make(cli.Makers{"submit": submitCommand, "run": runCommand, "shell": shellCommand, "rerun": rerunCommand})...)
 }
 
 func submitCommand(a *cli.App) *cobra.Command {
