@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/candor-grid/candor/deploy/identity"
 	"github.com/candor-grid/candor/messages"
@@ -57,6 +58,10 @@ func TestSeveralAuctioneersAnswerAsOne(t *testing.T) {
 	}})
 	if len(both.Jobs) != 3 || both.Jobs[0].Job != night+1 || both.Jobs[1].Job != day+1 || messages.KindOf(both.Jobs[2].Error) != messages.NotFound {
 		t.Errorf("several jobs: %+v", both)
+	}
+	again := messages.SubmitRequest{Key: "day", Spec: nightly("true")} // the bank knows the key
+	if _, err := bus.Call[messages.SubmitReply](within(t), alice.bus, messages.Subject("west", messages.Auctioneer, messages.VerbSubmit, "alice"), again); messages.KindOf(err) != messages.Conflict {
+		t.Errorf("the key of a job of another auctioneer: %v", err)
 	}
 	if all := request[messages.JobsReply](alice, messages.Auctioneer, messages.VerbJobs, messages.JobsRequest{}); len(all.Jobs) != 4 || all.More {
 		t.Errorf("the list has %d jobs: %+v", len(all.Jobs), all)
@@ -182,6 +187,7 @@ func (c *Config) withHosts() {
 // known of its jobs before is known still.
 func TestAMarketGoesToAnotherAuctioneer(t *testing.T) {
 	c := twofold(t.TempDir())
+	c.Lease = messages.Duration(4 * time.Second) // nodes say something each second
 	c.Markets = append(c.Markets, messages.Market{Name: "eve", Mechanism: "proportional", Classes: []messages.Name{"lab"}, Settle: messages.SettleOnCompletion})
 	c.Auctioneers[1].Markets = append(c.Auctioneers[1].Markets, "eve")
 	c.Nodes = append(c.Nodes, Node{Name: "node3", Slots: Slots{{Class: "lab", Slots: 1}}})
@@ -205,6 +211,10 @@ func TestAMarketGoesToAnotherAuctioneer(t *testing.T) {
 		if done := request[messages.ApplyReply](operator, messages.Auctioneer, messages.VerbApply, moved); !slices.Equal(done.Changed, []messages.Name{"eve"}) || len(done.Added)+len(done.Removed) > 0 {
 			t.Errorf("applied: %+v", done)
 		}
+	}
+	again := messages.SubmitRequest{Key: "first", Spec: job("sleep 60")} // which was not heard of
+	if _, err := bus.Call[messages.SubmitReply](within(t), alice.bus, messages.Subject("west", messages.Auctioneer, messages.VerbSubmit, "alice"), again); messages.KindOf(err) != messages.Expired {
+		t.Errorf("a submission repeated after the move: %v", err)
 	}
 	second := alice.submit("second", job("true"))
 	completed(alice, second)
