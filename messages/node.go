@@ -139,7 +139,7 @@ type ExchangeReply struct {
 	Suspended []Attempt `json:"held,omitempty"`
 	Version   uint64    `json:"version,omitempty"`
 	// Markets are those that the node serves now, where they are not those of its
-	// registration; nil: as before.
+	// registration; nil: as before. A market without classes is none.
 	Markets []Market `json:"markets,omitempty"`
 }
 

@@ -96,10 +96,12 @@ type ApplyRequest struct {
 
 // AuctioneerMarkets are the markets of one of several auctioneers.
 type AuctioneerMarkets struct {
-	Name    Name   `json:"name"`
+	// Name is in the subjects of the auctioneer's requests.
+	Name Name `json:"name"`
+	// Markets are those that only this auctioneer has.
 	Markets []Name `json:"markets"`
-	// Number is in the numbers of the auctioneer's jobs, and never changes: from 0, the
-	// first auctioneer's, to MaxAuctioneers-1.
+	// Number is in the numbers of the auctioneer's jobs, and never changes: 0 for the first
+	// auctioneer, and 1 to 99 for the others.
 	Number int `json:"number,omitempty"`
 }
 

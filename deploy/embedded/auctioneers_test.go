@@ -1,10 +1,16 @@
 package embedded
 
 import (
+	"errors"
+	"fmt"
+	"net"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/candor-grid/candor/deploy/identity"
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/bus"
 )
@@ -52,6 +58,10 @@ func TestSeveralAuctioneersAnswerAsOne(t *testing.T) {
 	}})
 	if len(both.Jobs) != 3 || both.Jobs[0].Job != night+1 || both.Jobs[1].Job != day+1 || messages.KindOf(both.Jobs[2].Error) != messages.NotFound {
 		t.Errorf("several jobs: %+v", both)
+	}
+	again := messages.SubmitRequest{Key: "day", Spec: nightly("true")} // the bank knows the key
+	if _, err := bus.Call[messages.SubmitReply](within(t), alice.bus, messages.Subject("west", messages.Auctioneer, messages.VerbSubmit, "alice"), again); messages.KindOf(err) != messages.Conflict {
+		t.Errorf("the key of a job of another auctioneer: %v", err)
 	}
 	if all := request[messages.JobsReply](alice, messages.Auctioneer, messages.VerbJobs, messages.JobsRequest{}); len(all.Jobs) != 4 || all.More {
 		t.Errorf("the list has %d jobs: %+v", len(all.Jobs), all)
@@ -115,4 +125,181 @@ func TestNobodyAsksOneOfSeveralAuctioneersPastTheFront(t *testing.T) {
 			t.Errorf("%s asks an auctioneer past the front: %v", who, err)
 		}
 	}
+}
+
+// One change makes one problem, at the path of the field that is wrong.
+func TestAuctioneersAreValid(t *testing.T) {
+	whole := twofold("/tmp/state")
+	if err := whole.Validate(); err != nil {
+		t.Fatal(err)
+	}
+	for path, change := range map[string]func(*Config){
+		"auctioneers":               func(c *Config) { c.Auctioneers[1].Number = 2; c.Markets = append(c.Markets[1:], c.Markets[0]) },
+		"auctioneers[0].name":       func(c *Config) { c.Auctioneers[0].Name = "" },
+		"auctioneers[1].name":       func(c *Config) { c.Auctioneers[1].Name = "a.b" },
+		"auctioneers[1].number":     func(c *Config) { c.Auctioneers[0].Number = 0 },
+		"auctioneers[0].number":     func(c *Config) { c.Auctioneers[0].Number = messages.MaxAuctioneers },
+		"auctioneers[0].markets[1]": func(c *Config) { c.Auctioneers[0].Markets = []messages.Name{"night", "noon"} },
+		"auctioneers[1].markets[1]": func(c *Config) { c.Auctioneers[1].Markets = []messages.Name{"main", "night"} },
+		"markets[1]": func(c *Config) {
+			c.Auctioneers[0].Markets, c.Markets[0].Name, c.Auctioneers[1].Markets = []messages.Name{"other"}, "other", []messages.Name{"other"}
+		},
+		"markets[2].classes[0]": func(c *Config) {
+			c.Markets = append(c.Markets, messages.Market{Name: "eve", Mechanism: "proportional", Classes: []messages.Name{"map"}})
+			c.Auctioneers[0].Markets = []messages.Name{"night", "eve"}
+		},
+		"nodes[1].slots": func(c *Config) {
+			c.Nodes[1].Slots = append(c.Nodes[1].Slots, messages.ClassSlots{Class: "map", Slots: 1})
+		},
+		"hosts[1].auctioneers.dark": func(c *Config) { c.withHosts(); delete(c.Hosts[1].Auctioneers, "dark") },
+		"hosts[2].auctioneers.day":  func(c *Config) { c.withHosts(); c.Hosts[2].Auctioneers["day"] = "10.0.0.1:9" },
+		"hosts[2].auctioneers.dark": func(c *Config) { c.withHosts(); c.Hosts[2].Auctioneers["dark"] = c.Hosts[1].Auctioneers["dark"] },
+	} {
+		c := twofold("/tmp/state")
+		change(&c)
+		var problems Problems
+		err := c.Validate()
+		if path == "markets[1]" || path == "auctioneers" || path == "markets[2].classes[0]" { // of which one change makes others
+			if err == nil || !strings.Contains(err.Error(), path) {
+				t.Errorf("%s: %v", path, err)
+			}
+			continue
+		}
+		if !errors.As(err, &problems) || len(problems) != 1 || problems[0].Path != path {
+			t.Errorf("%s: %v", path, err)
+		}
+	}
+}
+
+// withHosts spreads the site over three hosts.
+func (c *Config) withHosts() {
+	c.Replicas, c.Hosts = 0, three()
+	for i := range c.Hosts {
+		c.Hosts[i].Nodes = nil
+		c.Hosts[i].Auctioneers = map[messages.Name]string{"dark": fmt.Sprintf("127.0.0.1:%d", 17000+i)}
+	}
+	for i := range c.Nodes {
+		c.Hosts[0].Nodes = append(c.Hosts[0].Nodes, c.Nodes[i].Name)
+	}
+}
+
+// TestAMarketGoesToAnotherAuctioneer once it has no active jobs. Its node follows, and what was
+// known of its jobs before is known still.
+func TestAMarketGoesToAnotherAuctioneer(t *testing.T) {
+	c := twofold(t.TempDir())
+	c.Lease = messages.Duration(4 * time.Second) // nodes say something each second
+	c.Markets = append(c.Markets, messages.Market{Name: "eve", Mechanism: "proportional", Classes: []messages.Name{"lab"}, Settle: messages.SettleOnCompletion})
+	c.Auctioneers[1].Markets = append(c.Auctioneers[1].Markets, "eve")
+	c.Nodes = append(c.Nodes, Node{Name: "node3", Slots: Slots{{Class: "lab", Slots: 1}}})
+	s := start(t, c)
+	defer s.Close()
+	alice, operator := connect(t, s, "alice"), connect(t, s, "operator")
+	job := func(command string) messages.JobSpec {
+		spec := nightly(command)
+		spec.Market, spec.Stages[0].Class = "eve", "lab"
+		return spec
+	}
+	moved := messages.ApplyRequest{Key: "move", Markets: c.Markets, Auctioneers: []messages.AuctioneerMarkets{{Name: "dark", Markets: []messages.Name{"eve", "night"}}}}
+	first := alice.submit("first", job("sleep 60"))
+	alice.running(first)
+	if _, err := bus.Call[messages.ApplyReply](within(t), operator.bus, messages.Subject("west", messages.Auctioneer, messages.VerbApply, "operator"), moved); messages.KindOf(err) != messages.Conflict {
+		t.Errorf("a market with an active job went: %v", err)
+	}
+	request[messages.CancelReply](alice, messages.Auctioneer, messages.VerbCancel, messages.CancelRequest{Job: first})
+	alice.final(first)
+	for range 2 {
+		if done := request[messages.ApplyReply](operator, messages.Auctioneer, messages.VerbApply, moved); !slices.Equal(done.Changed, []messages.Name{"eve"}) || len(done.Added)+len(done.Removed) > 0 {
+			t.Errorf("applied: %+v", done)
+		}
+	}
+	again := messages.SubmitRequest{Key: "first", Spec: job("sleep 60")} // which was not heard of
+	if _, err := bus.Call[messages.SubmitReply](within(t), alice.bus, messages.Subject("west", messages.Auctioneer, messages.VerbSubmit, "alice"), again); messages.KindOf(err) != messages.Expired {
+		t.Errorf("a submission repeated after the move: %v", err)
+	}
+	second := alice.submit("second", job("true"))
+	completed(alice, second)
+	if second.Auctioneer() != 1 || alice.final(first).State != messages.Cancelled {
+		t.Errorf("the job after the move has the number %d", second)
+	}
+	completed(alice, alice.submit("day", daily("true")))
+	completed(alice, alice.submit("night", nightly("true")))
+}
+
+// TestABackupHasAllAuctioneers, and a site that is restored goes on in each.
+func TestABackupHasAllAuctioneers(t *testing.T) {
+	c := twofold(t.TempDir())
+	s := start(t, c)
+	alice := connect(t, s, "alice")
+	jobs := []messages.JobID{alice.submit("day", daily("true")), alice.submit("night", nightly("true"))}
+	for _, id := range jobs {
+		completed(alice, id)
+	}
+	dir := filepath.Join(t.TempDir(), "backup")
+	if _, err := ReceiveBackup(within(t), c.State, dir); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	c.State = filepath.Join(t.TempDir(), "restored")
+	if _, err := Restore(dir, c.State, "", ""); err != nil {
+		t.Fatal(err)
+	}
+	s = start(t, c)
+	defer s.Close()
+	alice = connect(t, s, "alice")
+	for _, id := range jobs {
+		completed(alice, id)
+	}
+	if id := alice.submit("after", nightly("true")); id <= jobs[1] || id.Auctioneer() != 1 {
+		t.Errorf("a job after the restoration has the number %d", id)
+	}
+}
+
+// TestAnAuctioneerOnHostsLosesItsLeader: its other replicas go on, and the other auctioneer
+// does not notice.
+func TestAnAuctioneerOnHostsLosesItsLeader(t *testing.T) {
+	dir := t.TempDir()
+	c := twofold(dir)
+	c.Keys, c.Replicas, c.Hosts = filepath.Join(dir, "keys"), 0, ownAddresses(t)
+	var held []net.Listener // no two addresses are the same
+	for i := range c.Hosts {
+		l, err := net.Listen("tcp", fmt.Sprintf("127.0.77.%d:0", i+1))
+		if err != nil {
+			t.Fatal(err)
+		}
+		held = append(held, l)
+		c.Hosts[i].Nodes, c.Hosts[i].Auctioneers = nil, map[messages.Name]string{"dark": l.Addr().String()}
+	}
+	for _, l := range held {
+		_ = l.Close()
+	}
+	c.Hosts[0].Nodes, c.Hosts[1].Nodes = []messages.Name{"node1"}, []messages.Name{"node2"}
+	if _, err := identity.Create(c.Keys, c.Site); err != nil {
+		t.Fatal(err)
+	}
+	sites := startHosts(t, c, dir)
+	dark := messages.AuctioneerNamed("dark")
+	alice, operator := connect(t, sites[0], "alice"), connect(t, sites[0], "operator")
+	completed(alice, alice.submit("before", nightly("true")))
+	leader := sites[0].Leader(dark)
+	i := slices.IndexFunc(c.Hosts, func(h Host) bool { return h.Name == leader })
+	if i < 0 {
+		t.Fatalf("%q leads", leader)
+	}
+	if err := sites[i].StopReplica(dark, leader); err != nil {
+		t.Fatal(err)
+	}
+	completed(alice, alice.submit("day", daily("true")))
+	completed(alice, alice.submit("night", nightly("true")))
+	replicas := request[messages.ReplicasReply](operator, messages.Auctioneer, messages.VerbReplicas, messages.Empty{})
+	if len(replicas.Replicas) != 6 || replicas.Spare != 0 {
+		t.Errorf("the replicas of two auctioneers: %+v", replicas)
+	}
+	if err := sites[i].StartReplica(dark, leader); err != nil {
+		t.Fatal(err)
+	}
+	operator.await("the replica is back", func() bool {
+		return request[messages.ReplicasReply](operator, messages.Auctioneer, messages.VerbReplicas, messages.Empty{}).Spare == 1
+	})
 }

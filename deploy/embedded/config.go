@@ -94,7 +94,7 @@ type Config struct {
 	// SilentAfter is how long the bank of a peer may be silent before the peer is
 	// suspended: nothing new begins with it until it answers. Default an hour.
 	SilentAfter messages.Duration `json:"silent_after,omitempty"`
-	// Limits bounds the requests of each account.
+	// Limits bounds the requests of each account; of several auctioneers, at each.
 	Limits quota.Rules `json:"limits,omitzero"`
 	// Notify says how messages about jobs are sent, and to whom; without it the site
 	// sends none.

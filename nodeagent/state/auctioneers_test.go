@@ -25,7 +25,7 @@ func TestANodeFollowsItsMarketToAnotherAuctioneer(t *testing.T) {
 	a.take(whole(9, 5, 0, 1))
 	a.now = a.Wake()
 	r := a.request()
-	a.Answered(a.now, r.ID, &messages.ExchangeReply{Seq: r.Exchange.Seq, Markets: []messages.Market{}})
+	a.Answered(a.now, r.ID, &messages.ExchangeReply{Seq: r.Exchange.Seq, Markets: []messages.Market{{}}})
 	register("night", 2)
 	if a.Session() == first {
 		t.Error("the session is the one with the other auctioneer")
