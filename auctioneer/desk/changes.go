@@ -6,9 +6,14 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
+// followAtOnce is how many jobs are read before others may change the book: a new leader reads
+// all jobs, of which there may be a million.
+const followAtOnce = 4096
+
 // follow brings the markets up to date with the book, and says whether the book
-// has more effects, or other notices.
+// has more effects, or other notices. A job that changes meanwhile is followed again.
 func (d *Desk) follow() (effects, notices bool) {
+	var rest []messages.JobID
 	d.book.Changes(func(b *book.Book, touched book.Changes) {
 		effects, notices = touched.Effects, touched.Notices
 		d.errands.federation.Changed(b, touched.Jobs)
@@ -19,13 +24,23 @@ func (d *Desk) follow() (effects, notices bool) {
 		if len(touched.Nodes) > 0 {
 			d.trading.setSlots()
 		}
-		for _, id := range d.settlements.withAgain(touched.Jobs) {
-			if j := b.Job(id); j != nil {
-				d.followJob(b, j)
-			}
-		}
+		rest = d.followSome(b, d.settlements.withAgain(touched.Jobs))
 	})
+	for len(rest) > 0 {
+		d.book.Read(func(b *book.Book) { rest = d.followSome(b, rest) })
+	}
 	return effects, notices
+}
+
+// followSome follows the first of some jobs, and returns the others.
+func (d *Desk) followSome(b *book.Book, ids []messages.JobID) (rest []messages.JobID) {
+	n := min(len(ids), followAtOnce)
+	for _, id := range ids[:n] {
+		if j := b.Job(id); j != nil {
+			d.followJob(b, j)
+		}
+	}
+	return ids[n:]
 }
 
 // followJob tells the market of a job how far the job has come, or has the job settled.

@@ -619,3 +619,49 @@ func TestANodeThatComesBackDuringItsLossIsLostAgain(t *testing.T) {
 		t.Errorf("the node came back, fell silent, and is not lost: %+v", again)
 	}
 }
+
+// meddled is a book that changes when it is read.
+type meddled struct {
+	*site
+	meddle func()
+}
+
+func (m *meddled) Read(f func(*book.Book)) {
+	if m.meddle != nil {
+		m.meddle()
+	}
+	f(m.Book)
+}
+
+// TestANewLeaderReadsInParts: a job that ends before its part is read is not in the market, and
+// the other jobs are.
+func TestANewLeaderReadsInParts(t *testing.T) {
+	s := newSite(t, func(*Config) {})
+	last := messages.JobID(0)
+	for i := range 2*followAtOnce + 1 {
+		last = s.must(&book.Command{Submit: &book.Submit{Account: "alice", Key: fmt.Sprint(i), Payer: "alice", Hold: fmt.Sprint("h", i), Held: messages.Credit,
+			Spec: &messages.JobSpec{Market: "main", Budget: messages.Credit, Stages: []messages.Stage{{Name: "main", Class: "cpu", Tasks: 1}}}}}).(book.Receipt).Job
+	}
+	b := &meddled{site: s}
+	d, faults := New(s.desk.Config, b, s.now)
+	if len(faults) > 0 {
+		t.Fatal(faults)
+	}
+	s.Watch(true)
+	reads := 0
+	b.meddle = func() {
+		if reads++; reads == 1 {
+			s.must(&book.Command{Cancel: &book.Cancel{Job: last, By: "alice"}})
+		}
+	}
+	out := d.Step(s.now)
+	if n := d.Market("main").Jobs(); n != 2*followAtOnce || reads < 2 {
+		t.Errorf("%d jobs are in the market after %d reads, not %d after 2", n, reads, 2*followAtOnce)
+	}
+	if !slices.ContainsFunc(out.Propose, func(p Proposal) bool { return p.Command.Settle != nil && p.Command.Settle.Job == last }) {
+		t.Errorf("the job that ended is not settled: %+v", out.Propose)
+	}
+	if d.Step(s.now); d.Market("main").Jobs() != 2*followAtOnce {
+		t.Error("the job that ended is in the market again")
+	}
+}

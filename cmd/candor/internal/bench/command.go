@@ -31,7 +31,7 @@ var measurements = []measurement{
 	{"auction", "the mechanisms alone, on drawn instances and real logs", auction, auctionFlags},
 	{"ledger", "transfers in a second of a bank, and of PostgreSQL beside it", ledger, ledgerFlags},
 	{"memory", "memory of a site after many jobs have ended", memory, memoryFlags},
-	{"waiting", "what jobs that wait cost the auctioneer: memory, arrivals, snapshots, a new leader", waiting, waitingFlags},
+	{"waiting", "memory, snapshots and a new leader with a million jobs that wait", waiting, waitingFlags},
 	{"scale", "a site with many agents and many waiting jobs", scale, scaleFlags},
 	{"curves", "how rates and memory grow with a site, as JSON and SVG", growthCurves, curvesFlags},
 }
