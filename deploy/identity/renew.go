@@ -98,8 +98,8 @@ func (a *Authority) Renew(n messages.Name, token string) (string, error) {
 }
 
 // Validity is from when to when credentials say that they are good; the zero time: without
-// an end. No signature is checked: that is for who accepts the credentials, and takes longer
-// than the rest of a short command's own work.
+// an end. No signature is checked: that is for who accepts the credentials, and would cost a
+// short command a twentieth of its time.
 func Validity(token string) (issued, expires time.Time, err error) {
 	var claims jwt.ClaimsData
 	parts := strings.Split(token, ".")

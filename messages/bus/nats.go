@@ -6,6 +6,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -40,6 +41,7 @@ type natsBus struct {
 	refusal  atomic.Pointer[messages.Error]
 	proxied  proxied
 	told     atomic.Bool // something was sent that nobody answers
+	streams  sync.Map    // by key, those that were opened and did not fail since
 	subscriptions
 }
 

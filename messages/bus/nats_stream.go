@@ -3,6 +3,7 @@ package bus
 import (
 	"context"
 	"errors"
+	"strings"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -30,13 +31,19 @@ const (
 // natsStream is a stream kept by JetStream in files.
 type natsStream struct {
 	bus    *natsBus
+	key    string // among the bus's streams
 	stream jetstream.Stream
 }
 
-// Stream implements [Bus].
+// Stream implements [Bus]. The server is asked once, and again after a failure: it writes
+// and syncs a file each time.
 func (b *natsBus) Stream(ctx context.Context, name string, subjects []string) (Stream, error) {
 	if err := checkStream(name, subjects); err != nil {
 		return nil, err
+	}
+	key := name + " " + strings.Join(subjects, " ")
+	if known, ok := b.streams.Load(key); ok {
+		return known.(*natsStream), nil
 	}
 	ctx, unwatch := b.watch.begin(ctx, "$JS.API")
 	defer unwatch()
@@ -47,7 +54,15 @@ func (b *natsBus) Stream(ctx context.Context, name string, subjects []string) (S
 	if err != nil {
 		return nil, streamError(ctx, name, err)
 	}
-	return &natsStream{bus: b, stream: stream}, nil
+	s := &natsStream{bus: b, key: key, stream: stream}
+	b.streams.Store(key, s)
+	return s, nil
+}
+
+// failed explains an error, after which the stream is opened anew.
+func (s *natsStream) failed(ctx context.Context, name string, err error) error {
+	s.bus.streams.Delete(s.key)
+	return streamError(ctx, name, err)
 }
 
 func streamError(ctx context.Context, name string, err error) error {
@@ -77,7 +92,7 @@ func (s *natsStream) Append(ctx context.Context, subject, id string, payload []b
 		options = append(options, jetstream.WithMsgID(id))
 	}
 	if _, err := s.bus.js.Publish(ctx, subject, payload, options...); err != nil {
-		return streamError(ctx, subject, err)
+		return s.failed(ctx, subject, err)
 	}
 	return nil
 }
@@ -91,7 +106,7 @@ func (s *natsStream) Consume(ctx context.Context, after uint64, handle func(uint
 		DeliverPolicy: jetstream.DeliverByStartSequencePolicy, OptStartSeq: after + 1,
 	})
 	if err != nil {
-		return nil, streamError(ctx, name, err)
+		return nil, s.failed(ctx, name, err)
 	}
 	last := after
 	reading, err := consumer.Consume(func(m jetstream.Msg) {

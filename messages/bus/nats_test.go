@@ -268,6 +268,31 @@ func TestConnectionOutlivesTheServer(t *testing.T) {
 	}
 }
 
+// TestAStreamIsOpenedOnce: the server is asked for a stream once, until the stream fails.
+func TestAStreamIsOpenedOnce(t *testing.T) {
+	server := startServer(t, func(o *natsserver.Options) { o.StoreDir = t.TempDir() })
+	b := natsGrid(server, false)(t, "$auctioneer")
+	open := func() Stream {
+		t.Helper()
+		s, err := b.Stream(within(t), "S", []string{"s.x"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s
+	}
+	first := open()
+	if open() != first {
+		t.Error("the stream was opened again")
+	}
+	if err := b.(*natsBus).js.DeleteStream(within(t), "S"); err != nil {
+		t.Fatal(err)
+	}
+	wantKind(t, first.Append(within(t), "s.x", "1", nil), messages.Unavailable)
+	if again := open(); again == first || again.Append(within(t), "s.x", "1", nil) != nil {
+		t.Error("the stream that failed was not opened anew")
+	}
+}
+
 func TestConnectFailures(t *testing.T) {
 	s := startServer(t, nil)
 	wrong := strings.Replace(userURL(s, "alice"), "pw", "no", 1)

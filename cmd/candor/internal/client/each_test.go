@@ -57,9 +57,9 @@ func TestSubmitEach(t *testing.T) {
 	s.in = b + "\n" + a + "\n"
 	s.run("submit", "-b", "1", "--key", "k", "--id-only", "--each").expect(t, 0, "2\n1\n", "")
 	s.run("submit", "-b", "1", "--id-only", "--each", "-").expect(t, 0, "4\n5\n", "")
-	got = s.run("submit", "-b", "1", "--key", "k", "--json", "--each", a, bad, b)
+	got = s.run("submit", "-b", "1", "--key", "k", "--json", "--each", a, bad, b, "none.sh")
 	var reply messages.SubmitReply
-	if err := json.Unmarshal([]byte(got.out), &reply); err != nil || got.code != cli.CodeUsage || len(reply.Jobs) != 3 ||
+	if err := json.Unmarshal([]byte(got.out), &reply); err != nil || got.code != cli.CodeUsage || len(reply.Jobs) != 4 || reply.Jobs[3].Error == nil || reply.Jobs[3].Error.Kind != messages.Invalid ||
 		reply.Jobs[0].Job != 1 || reply.Jobs[1].Error == nil || reply.Jobs[1].Error.Kind != messages.Invalid || reply.Jobs[2].Job != 2 {
 		t.Errorf("%v, %+v", err, got)
 	}

@@ -297,6 +297,9 @@ func (b *batch) outcomes() (all messages.SubmitReply) {
 		o := messages.SubmitOutcome{Job: r.Job, Market: r.Market, Payer: r.Payer, Held: r.Held, Tasks: r.Tasks, Warnings: r.Warnings}
 		if m.err != nil {
 			o.Error = messages.AsError(messages.VerbSubmit, m.refusal())
+			if o.Error.Kind == messages.Internal && cli.ExitCode(m.err) == cli.CodeUsage { // such as a file that is not there
+				o.Error.Kind = messages.Invalid
+			}
 		}
 		all.Jobs = append(all.Jobs, o)
 	}
