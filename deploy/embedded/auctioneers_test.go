@@ -126,6 +126,11 @@ func TestAuctioneersAreValid(t *testing.T) {
 	if err := whole.Validate(); err != nil {
 		t.Fatal(err)
 	}
+	alone := small("/tmp/state")
+	alone.Auctioneers = []messages.AuctioneerMarkets{{Name: "day", Markets: []messages.Name{"main"}}}
+	if all := alone.auctioneers(); alone.Validate() != nil || len(all) != 1 || all[0].Name != "" {
+		t.Errorf("one auctioneer alone, of a name: %+v, %v", all, alone.Validate())
+	}
 	for path, change := range map[string]func(*Config){
 		"auctioneers":               func(c *Config) { c.Auctioneers[1].Number = 2; c.Markets = append(c.Markets[1:], c.Markets[0]) },
 		"auctioneers[0].name":       func(c *Config) { c.Auctioneers[0].Name = "" },
@@ -285,14 +290,15 @@ func TestAnAuctioneerOnHostsLosesItsLeader(t *testing.T) {
 	}
 	completed(alice, alice.submit("day", daily("true")))
 	completed(alice, alice.submit("night", nightly("true")))
-	replicas := request[messages.ReplicasReply](operator, messages.Auctioneer, messages.VerbReplicas, messages.Empty{})
-	if len(replicas.Replicas) != 6 || replicas.Spare != 0 {
-		t.Errorf("the replicas of two auctioneers: %+v", replicas)
+	spare := func(want int) func() bool {
+		return func() bool {
+			r := request[messages.ReplicasReply](operator, messages.Auctioneer, messages.VerbReplicas, messages.Empty{})
+			return len(r.Replicas) == 6 && r.Spare == want
+		}
 	}
+	operator.await("the replica is missed", spare(0))
 	if err := sites[i].StartReplica(dark, leader); err != nil {
 		t.Fatal(err)
 	}
-	operator.await("the replica is back", func() bool {
-		return request[messages.ReplicasReply](operator, messages.Auctioneer, messages.VerbReplicas, messages.Empty{}).Spare == 1
-	})
+	operator.await("the replica is back", spare(1))
 }
