@@ -203,6 +203,18 @@ func TestAMarketGoesToAnotherAuctioneer(t *testing.T) {
 	if _, err := bus.Call[messages.ApplyReply](within(t), operator.bus, messages.Subject("west", messages.Auctioneer, messages.VerbApply, "operator"), moved); messages.KindOf(err) != messages.Conflict {
 		t.Errorf("a market with an active job went: %v", err)
 	}
+
+	// A closed market takes no more jobs, and so comes to have none.
+	shut := slices.Clone(c.Markets)
+	shut[2].Closed = true
+	request[messages.ApplyReply](operator, messages.Auctioneer, messages.VerbApply, messages.ApplyRequest{Markets: shut})
+	payload, _ := messages.Marshal(messages.SubmitRequest{Key: "late", Spec: job("true")}, messages.Msgpack)
+	if _, err := alice.bus.Request(within(t), messages.Subject("west", messages.Auctioneer, messages.VerbSubmit, "alice"), payload); messages.KindOf(err) != messages.Unavailable || !strings.Contains(err.Error(), "an operator closed it") {
+		t.Errorf("a job for a closed market: %v", err)
+	}
+	if id := alice.submit("first", job("sleep 60")); id != first {
+		t.Errorf("a submission repeated after the market was closed: job %d", id)
+	}
 	request[messages.CancelReply](alice, messages.Auctioneer, messages.VerbCancel, messages.CancelRequest{Job: first})
 	alice.final(first)
 	for range 2 {
