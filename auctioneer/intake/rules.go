@@ -182,7 +182,7 @@ func (r *Rules) fits(b *book.Book, s *Submission) error {
 		return err
 	}
 	if s.Market.Closed {
-		return messages.Errorf(messages.Unavailable, "market %s takes no more jobs, because an operator closed it; submit to another market, or later", s.Spec.Market)
+		return messages.Errorf(messages.Exhausted, "market %s takes no more jobs, because an operator closed it; submit to another market, or later", s.Spec.Market)
 	}
 	most := s.Market.MaxJobs
 	if most == 0 {

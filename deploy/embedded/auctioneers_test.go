@@ -208,8 +208,8 @@ func TestAMarketGoesToAnotherAuctioneer(t *testing.T) {
 	shut := slices.Clone(c.Markets)
 	shut[2].Closed = true
 	request[messages.ApplyReply](operator, messages.Auctioneer, messages.VerbApply, messages.ApplyRequest{Markets: shut})
-	payload, _ := messages.Marshal(messages.SubmitRequest{Key: "late", Spec: job("true")}, messages.Msgpack)
-	if _, err := alice.bus.Request(within(t), messages.Subject("west", messages.Auctioneer, messages.VerbSubmit, "alice"), payload); messages.KindOf(err) != messages.Unavailable || !strings.Contains(err.Error(), "an operator closed it") {
+	late := messages.SubmitRequest{Key: "late", Spec: job("true")}
+	if _, err := bus.Call[messages.SubmitReply](within(t), alice.bus, messages.Subject("west", messages.Auctioneer, messages.VerbSubmit, "alice"), late); messages.KindOf(err) != messages.Exhausted || !strings.Contains(err.Error(), "an operator closed it") {
 		t.Errorf("a job for a closed market: %v", err)
 	}
 	if id := alice.submit("first", job("sleep 60")); id != first {
