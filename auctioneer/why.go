@@ -174,6 +174,10 @@ func (l *queries) reasons(ctx context.Context, find finding, operator bool) (rep
 			l.explain(now, &reply, m.SeenBy(owner, operator), cost, slotTime)
 		} else {
 			reply.Reason, reply.Message = "MarketClosed", "the market "+market+" does not exist any more"
+			if l.Name != "" {
+				reply.Message = "auctioneer " + l.Name + " does not have the market " + market + " any more"
+				reply.Change = []string{"the market at this auctioneer again; or cancel the job and submit it anew"}
+			}
 		}
 	}
 	reply.Message = joined(reply.Message, notice)

@@ -127,6 +127,9 @@ type Market struct {
 	DefaultBudget Credits `json:"default_budget,omitempty" msgpack:"-"`
 	// DefaultRate is, of highest-bid, the rate of a job that names none; 0: jobs name one.
 	DefaultRate Credits `json:"default_rate,omitempty" msgpack:"-"`
+	// Closed: the market takes no more jobs, and those that it has go on. So it comes to
+	// have no active jobs, as before it is removed or goes to another auctioneer.
+	Closed bool `json:"closed,omitempty" msgpack:"-"`
 }
 
 // Keeps says whether a market keeps outputs and logs of a job until the job is settled.

@@ -79,8 +79,9 @@ func call[Reply any](ctx context.Context, a *Agent, verb string, r *state.Reques
 }
 
 func (a *Agent) registered(now messages.Time, id uint64, r *messages.RegisterReply) {
-	a.auctioneer.Store(&r.Auctioneer)
 	a.state.Registered(now, id, r)
+	of := a.state.Auctioneer()
+	a.auctioneer.Store(&of)
 }
 
 func (a *Agent) exchanged(now messages.Time, id uint64, r *messages.ExchangeReply) {

@@ -181,6 +181,9 @@ func (r *Rules) fits(b *book.Book, s *Submission) error {
 	if err := b.Dependable(s.Spec); err != nil {
 		return err
 	}
+	if s.Market.Closed {
+		return messages.Errorf(messages.Exhausted, "market %s takes no more jobs, because an operator closed it; submit to another market, or later", s.Spec.Market)
+	}
 	most := s.Market.MaxJobs
 	if most == 0 {
 		return nil

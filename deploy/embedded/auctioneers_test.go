@@ -71,6 +71,12 @@ func TestSeveralAuctioneersAnswerAsOne(t *testing.T) {
 	if len(markets.Markets) != 2 || markets.Markets[1].Auctioneer != "dark" || len(nodes.Nodes) != 2 {
 		t.Errorf("markets %+v, nodes %+v", markets, nodes)
 	}
+	for _, u := range []user{alice, operator} { // past the front
+		subject := messages.Subject("west", messages.AuctioneerNamed("dark"), messages.VerbJobs, u.name)
+		if _, err := bus.Call[messages.JobsReply](within(t), u.bus, subject, messages.JobsRequest{}); messages.KindOf(err) != messages.PermissionDenied {
+			t.Errorf("%s asks an auctioneer past the front: %v", u.name, err)
+		}
+	}
 	if why := request[messages.WhyReply](alice, messages.Auctioneer, messages.VerbWhy, messages.JobRequest{Job: night}); why.Job != night || why.State != messages.Completed {
 		t.Errorf("why: %+v", why)
 	}
@@ -114,24 +120,16 @@ func TestSeveralAuctioneersAnswerAsOne(t *testing.T) {
 	}
 }
 
-// Nobody but the front asks one of several auctioneers in the names of users.
-func TestNobodyAsksOneOfSeveralAuctioneersPastTheFront(t *testing.T) {
-	s := start(t, twofold(t.TempDir()))
-	defer s.Close()
-	for _, who := range []messages.Name{"alice", "operator"} {
-		u := connect(t, s, who)
-		_, err := bus.Call[messages.JobsReply](within(t), u.bus, messages.Subject("west", messages.AuctioneerNamed("dark"), messages.VerbJobs, who), messages.JobsRequest{})
-		if messages.KindOf(err) != messages.PermissionDenied {
-			t.Errorf("%s asks an auctioneer past the front: %v", who, err)
-		}
-	}
-}
-
 // One change makes one problem, at the path of the field that is wrong.
 func TestAuctioneersAreValid(t *testing.T) {
 	whole := twofold("/tmp/state")
 	if err := whole.Validate(); err != nil {
 		t.Fatal(err)
+	}
+	alone := small("/tmp/state")
+	alone.Auctioneers = []messages.AuctioneerMarkets{{Name: "day", Markets: []messages.Name{"main"}}}
+	if all := alone.auctioneers(); alone.Validate() != nil || len(all) != 1 || all[0].Name != "" {
+		t.Errorf("one auctioneer alone, of a name: %+v, %v", all, alone.Validate())
 	}
 	for path, change := range map[string]func(*Config){
 		"auctioneers":               func(c *Config) { c.Auctioneers[1].Number = 2; c.Markets = append(c.Markets[1:], c.Markets[0]) },
@@ -204,6 +202,18 @@ func TestAMarketGoesToAnotherAuctioneer(t *testing.T) {
 	alice.running(first)
 	if _, err := bus.Call[messages.ApplyReply](within(t), operator.bus, messages.Subject("west", messages.Auctioneer, messages.VerbApply, "operator"), moved); messages.KindOf(err) != messages.Conflict {
 		t.Errorf("a market with an active job went: %v", err)
+	}
+
+	// A closed market takes no more jobs, and so comes to have none.
+	shut := slices.Clone(c.Markets)
+	shut[2].Closed = true
+	request[messages.ApplyReply](operator, messages.Auctioneer, messages.VerbApply, messages.ApplyRequest{Markets: shut})
+	late := messages.SubmitRequest{Key: "late", Spec: job("true")}
+	if _, err := bus.Call[messages.SubmitReply](within(t), alice.bus, messages.Subject("west", messages.Auctioneer, messages.VerbSubmit, "alice"), late); messages.KindOf(err) != messages.Exhausted || !strings.Contains(err.Error(), "an operator closed it") {
+		t.Errorf("a job for a closed market: %v", err)
+	}
+	if id := alice.submit("first", job("sleep 60")); id != first {
+		t.Errorf("a submission repeated after the market was closed: job %d", id)
 	}
 	request[messages.CancelReply](alice, messages.Auctioneer, messages.VerbCancel, messages.CancelRequest{Job: first})
 	alice.final(first)
@@ -292,14 +302,15 @@ func TestAnAuctioneerOnHostsLosesItsLeader(t *testing.T) {
 	}
 	completed(alice, alice.submit("day", daily("true")))
 	completed(alice, alice.submit("night", nightly("true")))
-	replicas := request[messages.ReplicasReply](operator, messages.Auctioneer, messages.VerbReplicas, messages.Empty{})
-	if len(replicas.Replicas) != 6 || replicas.Spare != 0 {
-		t.Errorf("the replicas of two auctioneers: %+v", replicas)
+	spare := func(want int) func() bool {
+		return func() bool {
+			r := request[messages.ReplicasReply](operator, messages.Auctioneer, messages.VerbReplicas, messages.Empty{})
+			return len(r.Replicas) == 6 && r.Spare == want
+		}
 	}
+	operator.await("the replica is missed", spare(0))
 	if err := sites[i].StartReplica(dark, leader); err != nil {
 		t.Fatal(err)
 	}
-	operator.await("the replica is back", func() bool {
-		return request[messages.ReplicasReply](operator, messages.Auctioneer, messages.VerbReplicas, messages.Empty{}).Spare == 1
-	})
+	operator.await("the replica is back", spare(1))
 }

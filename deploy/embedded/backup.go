@@ -59,7 +59,10 @@ func (s *saving) all(ctx context.Context) error {
 		},
 		func(ctx context.Context) error {
 			for _, g := range s.auctioneers {
-				if err := cmp.Or(s.group(ctx, g), s.beside(g, archiveDir, archive.IsSegment)); err != nil {
+				if err := s.group(ctx, g); err != nil {
+					return err
+				}
+				if err := s.beside(g, archiveDir, archive.IsSegment); err != nil {
 					return err
 				}
 			}

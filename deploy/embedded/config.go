@@ -282,9 +282,9 @@ func (c *Config) replicaIDs() (ids []string) {
 	return ids
 }
 
-// auctioneers are all that the site has, by number; one without a name has all markets.
+// auctioneers are all that the site has, by number. One alone has all markets, and no name.
 func (c *Config) auctioneers() []messages.AuctioneerMarkets {
-	if len(c.Auctioneers) == 0 {
+	if len(c.Auctioneers) < 2 {
 		return []messages.AuctioneerMarkets{{}}
 	}
 	return slices.SortedFunc(slices.Values(c.Auctioneers), func(a, b messages.AuctioneerMarkets) int { return cmp.Compare(a.Number, b.Number) })

@@ -45,7 +45,7 @@ func scaleFlags(c *cobra.Command) {
 	c.Flags().Int("agents", 10_000, "agents of one slot to connect")
 	c.Flags().Int("racks", 64, "connections that the agents share")
 	c.Flags().Int("jobs", 100_000, "jobs to let wait")
-	c.Flags().Int("auctioneers", 1, "auctioneers over which the agents and jobs are spread")
+	c.Flags().Int("auctioneers", 1, "auctioneers over which the agents and jobs are spread, with 64 clients for each")
 	c.Flags().Int("batch", 1, "jobs that a client submits in one request")
 	c.Flags().Duration("for", 10*time.Second, "`time` to run waiting jobs to their end")
 	c.Flags().String("mechanism", messages.Proportional, "mechanism of the market: proportional or highest-bid")
@@ -202,7 +202,7 @@ func (s *crowdedSite) submitCrowd(from, jobs int) (all spent, err error) {
 		n := min(jobs, crowd-from%crowd)
 		name := crowdOf(from)
 		part, err := s.spend(order{Submit: &submitting{URL: s.URL(), Site: s.Info().Site, CredsFile: s.CredsFile(name), Account: name,
-			Market: s.market, Key: fmt.Sprint("many-", from, "-"), Jobs: n, Clients: 64, Batch: s.batch, Auctioneers: s.auctioneers}})
+			Market: s.market, Key: fmt.Sprint("many-", from, "-"), Jobs: n, Clients: 64 * s.auctioneers, Batch: s.batch, Auctioneers: s.auctioneers}})
 		if err != nil {
 			return all, err
 		}

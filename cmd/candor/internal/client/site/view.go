@@ -131,7 +131,11 @@ func writeMarketsVersioned(p *cli.Page, r messages.MarketsReply) {
 
 // writeMarket writes a market with its prices and largest bidders.
 func writeMarket(p *cli.Page, m messages.MarketStatus) {
-	p.Printf("%s  %s  %d waiting, %d running\n", p.Bold(m.Market.Name), m.Market.Mechanism, m.Waiting, m.Running)
+	closed := ""
+	if m.Market.Closed {
+		closed = ", closed"
+	}
+	p.Printf("%s  %s  %d waiting, %d running%s\n", p.Bold(m.Market.Name), m.Market.Mechanism, m.Waiting, m.Running, closed)
 	p.Prices(m.Prices)
 	for _, t := range m.Tariffs {
 		if text := cli.Tariff(t); text != "" {
