@@ -91,12 +91,13 @@ func (a *Auctioneer) instant() desk.Instant {
 }
 
 // Steps are coalesced. The desk handles the first change at once. Each step earns a
-// rest of a few times its own duration, and a step in which a market decided or
-// published earns at least coalesce. The leader rests as soon as the earned rests come
-// to coalesce.
+// rest of a few times its own duration, but at most mostRest: the first step of a leader
+// takes seconds where a million jobs wait. A step in which a market decided or published
+// earns at least coalesce. The leader rests as soon as the earned rests come to coalesce.
 const (
 	coalesce      = time.Millisecond
 	coalesceTimes = 3
+	mostRest      = 500 * time.Millisecond
 	// idle is the longest wait between two steps.
 	idle = messages.Duration(time.Second)
 )
@@ -107,7 +108,7 @@ func (l *leader) run(ctx context.Context) {
 	for {
 		began := time.Now()
 		next, traded := l.step(ctx)
-		rest += coalesceTimes * time.Since(began)
+		rest += min(coalesceTimes*time.Since(began), mostRest)
 		if traded {
 			rest = max(rest, coalesce)
 		}
