@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
+	"time"
 
 	"go.uber.org/zap"
 
@@ -105,6 +107,34 @@ func (s *Site) admit(other *Site, p Peer) error {
 	p.Name, p.Keys = other.config.Site, []string{key}
 	s.config.Peers = append(s.config.Peers, p)
 	return nil
+}
+
+// greetWithin bounds the wait of Greet. A bank that was a stranger to a peer asks again
+// within peerBackoff.
+const greetWithin = 5 * time.Second
+
+// Greet waits until each bank has heard the banks of the others, at most for greetWithin: the
+// first bank that starts is a stranger to those that have no peers yet.
+func (s Sites) Greet(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, greetWithin)
+	defer cancel()
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for _, site := range s {
+		for !site.heard(ctx) {
+			select {
+			case <-ctx.Done():
+				return
+			case <-tick.C:
+			}
+		}
+	}
+}
+
+// heard reports whether no peer is silent.
+func (s *Site) heard(ctx context.Context) bool {
+	reply, err := ask[messages.PeersReply](ctx, s.operator, messages.Bank, messages.VerbPeers, messages.Empty{})
+	return err == nil && !slices.ContainsFunc(reply.Peers, func(p messages.PeerReply) bool { return p.Tries > 0 })
 }
 
 // Close stops all sites.

@@ -35,6 +35,7 @@ func (u *up) runSites(cmd *cobra.Command) error {
 	if err != nil {
 		return unstarted(cmd.Context(), err)
 	}
+	sites.Greet(cmd.Context())
 	return serve(cmd, served{
 		Gather: sites.Gatherer, Ready: sites.Ready, Metrics: door, Profile: profileSocket(&configs[0], ""), Close: sites.Close, Stopping: sayStopping,
 		Announce: func(ctx context.Context, w io.Writer) { u.announceSites(ctx, w, sites) },
