@@ -125,10 +125,9 @@ func asks(callers schema.Callers, site messages.Name) (list jwt.StringList) {
 	return list
 }
 
-// nodePermissions lets an agent speak to its own site's auctioneer, or to any of several,
-// and to the depot, hear
-// the vectors and its own directives, and answer requests for its logs and streams. NATS could
-// allow an agent to reply wherever it was asked; but then an agent and a user who
+// nodePermissions lets an agent speak to its own site's auctioneer, or to any of several, and
+// to the depot, hear the vectors and its own directives, and answer requests for its logs and
+// streams. NATS could allow an agent to reply wherever it was asked; but then an agent and a user who
 // names the reply subject could together publish anything.
 func nodePermissions(site messages.Name) jwt.Permissions {
 	publish := append(asks(schema.Nodes, site), messages.LogsReplyPrefix(name, "*")+".>")

@@ -110,7 +110,7 @@ func (b *batch) read(path string) *member {
 		m.err = unnamed(path, m.err)
 		return m
 	}
-	m.job.Typed = "candor submit: " + path
+	m.job.Typed = "candor submit: " + terminal.Safe(path)
 	if m.err = AssumeBudget(b.App, m.job); m.err == nil {
 		m.request, m.err = prepare(b.App, m.job, b.keyOf(path), b.sub.dryRun)
 	}
@@ -231,7 +231,7 @@ func (b *batch) show(part []*member) error {
 	p := b.Page(b.Out)
 	for _, m := range part {
 		if m.err != nil {
-			b.Tell("candor submit: " + m.path + ": " + cli.Sentence(m.refusal()))
+			b.Tell("candor submit: " + terminal.Safe(m.path) + ": " + cli.Sentence(m.refusal()))
 			continue
 		}
 		warn(b.App, m.job, m.reply.Warnings...)
