@@ -120,7 +120,11 @@ func (a *Auctioneer) propose(ctx context.Context, c *book.Command) (any, error) 
 	if err != nil {
 		return nil, err
 	}
-	result, err := a.box.Propose(ctx, data)
+	return outcome(a.box.Propose(ctx, data))
+}
+
+// outcome is the result of a command, or why there is none.
+func outcome(result any, err error) (any, error) {
 	if err != nil {
 		return nil, mailbox.Wire(messages.Auctioneer, err)
 	}
@@ -128,6 +132,28 @@ func (a *Auctioneer) propose(ctx context.Context, c *book.Command) (any, error) 
 		return nil, err
 	}
 	return result, nil
+}
+
+// proposeInOrder commits commands that are applied in their order, and returns the result of each.
+func proposeInOrder[Result any](ctx context.Context, a *Auctioneer, commands []*book.Command) ([]Result, []error) {
+	out, errs := make([]Result, len(commands)), make([]error, len(commands))
+	var data [][]byte
+	var places []int
+	for k, c := range commands {
+		c.Stamp(a.Clock())
+		d, err := c.Encode()
+		if errs[k] = err; err == nil {
+			data, places = append(data, d), append(places, k)
+		}
+	}
+	results, failed := a.box.ProposeInOrder(ctx, data)
+	for i, k := range places {
+		var came any
+		if came, errs[k] = outcome(results[i], failed[i]); errs[k] == nil {
+			out[k] = came.(Result)
+		}
+	}
+	return out, errs
 }
 
 // propose commits a command and returns its result.

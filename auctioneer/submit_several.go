@@ -3,7 +3,6 @@ package auctioneer
 import (
 	"context"
 	"fmt"
-	"sync"
 
 	"github.com/candor-grid/candor/auctioneer/book"
 	"github.com/candor-grid/candor/auctioneer/intake"
@@ -62,27 +61,31 @@ func (l *submissions) submitSeveral(ctx context.Context, account messages.Name, 
 	return reply, nil
 }
 
-// enterAll has submissions paid for together, and committed at the same time, so that they
-// share entries of the log.
+// enterAll has submissions paid for together, and committed in their order, by entries of the
+// log that they share.
 func (l *submissions) enterAll(ctx context.Context, all []*submission, done func(k int, reply messages.SubmitReply, err error)) {
 	if len(all) == 0 {
 		return
 	}
 	utilities := l.askUtilities(ctx, all)
-	var entering sync.WaitGroup
+	var commands []*book.Command
+	var places []int // of those that were paid for, among all
 	for k, err := range l.holdAll(ctx, all) {
 		if err != nil {
 			reply, err := l.unsecured(all[k], err)
 			done(k, reply, err)
 			continue
 		}
-		utility := utilities(k)
-		entering.Go(func() {
-			reply, err := l.commit(ctx, all[k], utility)
-			done(k, reply, err)
-		})
+		all[k].Assume(utilities(k))
+		commands, places = append(commands, all[k].Command()), append(places, k)
 	}
-	entering.Wait()
+	receipts, errs := proposeInOrder[book.Receipt](ctx, l.Auctioneer, commands)
+	for i, k := range places {
+		if errs[i] == nil {
+			l.metrics.submissions.Inc()
+		}
+		done(k, answer(receipts[i]), errs[i])
+	}
 }
 
 // askUtilities is askUtility for several submissions: one question for all that ask the same.

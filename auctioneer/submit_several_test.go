@@ -26,7 +26,7 @@ func TestSeveralJobsInOneRequest(t *testing.T) {
 	var before []messages.SubmitOutcome
 	for range 2 {
 		reply := must[messages.SubmitReply](f, "alice", messages.VerbSubmit, r)
-		numbers := map[messages.JobID]bool{}
+		numbers, last := map[messages.JobID]bool{}, messages.JobID(0)
 		for i, o := range reply.Jobs {
 			switch {
 			case want[i].tasks == 0 && (o.Error == nil || o.Error.Kind != want[i].kind):
@@ -36,7 +36,10 @@ func TestSeveralJobsInOneRequest(t *testing.T) {
 			case before != nil && o.Job != before[i].Job:
 				t.Errorf("job %d is job %v when it is asked for again, was %v", i, o.Job, before[i].Job)
 			}
-			numbers[o.Job] = o.Job != 0
+			if numbers[o.Job] = o.Job != 0; o.Job != 0 && o.Job <= last {
+				t.Errorf("job %v comes after job %v", o.Job, last)
+			}
+			last = max(last, o.Job)
 		}
 		if len(reply.Jobs) != len(want) || reply.Jobs[0].Job != first.Job {
 			t.Fatalf("%+v, want the job that was there, %v, first", reply.Jobs, first.Job)

@@ -30,6 +30,10 @@ import (
 // disk: each reserves one in advance.
 const segmentBytes = 16 << 20
 
+// localTimeout is how long replicas wait for word from a leader where all are in this process:
+// they die together, so that nothing is gained by many heartbeats.
+const localTimeout = 3 * time.Second
+
 // replicated is a replica of the auctioneer or of the bank.
 type replicated interface {
 	Status() mailbox.Status
@@ -255,7 +259,7 @@ func (g *group) opener(id string, registry prometheus.Registerer) func(mailbox.M
 // a certificate for this replica.
 func (g *group) connect(c *mailbox.Config) (err error) {
 	if g.site.host == nil {
-		c.Local, c.SegmentBytes = g.local, segmentBytes
+		c.Local, c.SegmentBytes, c.Timeout = g.local, segmentBytes, localTimeout
 		return nil
 	}
 	c.Listen, c.Resolve = g.address(g.site.host), g.resolve

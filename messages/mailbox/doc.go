@@ -34,6 +34,10 @@
 // election only if a majority doubts too. Raft's own timeouts remain for all else, and so
 // does its leader's lease: a leader that does not hear from a majority steps down.
 //
+// A replica that has heard no leader since it was started campaigns in its turn: the first
+// by name after a fifth of Config.Timeout, the second after two fifths, and so on. So a
+// group that starts has a leader soon, and its votes are not split.
+//
 // # Disks
 //
 // A leader whose disk hangs would still send heartbeats and never commit. So a watchdog

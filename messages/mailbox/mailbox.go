@@ -46,6 +46,9 @@ type Mailbox interface {
 	// ErrNoSpace if the log's disk is almost full and command growth is refused,
 	// ErrClosed if it was not appended because the mailbox is closed.
 	Propose(ctx context.Context, command []byte) (any, error)
+	// ProposeInOrder proposes several commands, and returns what Propose would of each. They
+	// are applied one after another in their order, maybe with others between them.
+	ProposeInOrder(ctx context.Context, commands [][]byte) ([]any, []error)
 	// Verify returns nil if this replica was the leader at some moment after
 	// the call began, and its state holds all that was committed before the
 	// call began. Verify first, then read the state: the read is linearizable,

@@ -68,6 +68,15 @@ func (m *Memory) Propose(ctx context.Context, command []byte) (any, error) {
 	return result, err
 }
 
+// ProposeInOrder applies commands; see [Mailbox].
+func (m *Memory) ProposeInOrder(ctx context.Context, commands [][]byte) (results []any, errs []error) {
+	results, errs = make([]any, len(commands)), make([]error, len(commands))
+	for i, c := range commands {
+		results[i], errs[i] = m.Propose(ctx, c)
+	}
+	return results, errs
+}
+
 func (m *Memory) apply(command []byte) (any, error) {
 	m.status.Applied++
 	m.status.Entries++

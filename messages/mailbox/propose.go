@@ -147,6 +147,28 @@ func (p *proposer) Propose(ctx context.Context, command []byte) (any, error) {
 	if err != nil {
 		return nil, err
 	}
+	return b.outcome(ctx, i)
+}
+
+// ProposeInOrder implements Mailbox.
+func (p *proposer) ProposeInOrder(ctx context.Context, commands [][]byte) (results []any, errs []error) {
+	results, errs = make([]any, len(commands)), make([]error, len(commands))
+	batches, places := make([]*batch, len(commands)), make([]int, len(commands))
+	for k, c := range commands {
+		if errs[k] = p.admit(ctx, c); errs[k] == nil {
+			batches[k], places[k], errs[k] = p.enqueue(ctx, c)
+		}
+	}
+	for k, b := range batches {
+		if errs[k] == nil {
+			results[k], errs[k] = b.outcome(ctx, places[k])
+		}
+	}
+	return results, errs
+}
+
+// outcome waits for the result of a command of the batch.
+func (b *batch) outcome(ctx context.Context, i int) (any, error) {
 	select {
 	case <-b.done:
 	case <-ctx.Done():

@@ -53,6 +53,40 @@ func checkResults(t *testing.T, g *group, callers, each int) {
 	wg.Wait()
 }
 
+// TestCommandsInOrder: commands that are proposed together are applied in their order, and
+// one that is refused keeps the others from nothing.
+func TestCommandsInOrder(t *testing.T) {
+	g := newGroup(t, 3, nil)
+	g.start(g.ids...)
+	const callers, each, wrong = 8, 200, 50
+	leader := g.leader()
+	var wg sync.WaitGroup
+	for caller := range callers {
+		wg.Go(func() {
+			var commands [][]byte
+			for i := range each {
+				commands = append(commands, fmt.Appendf(nil, "%d/%d", caller, i))
+			}
+			commands[wrong] = make([]byte, g.configWithDefaults().limits.command+1)
+			results, errs := leader.ProposeInOrder(context.Background(), commands)
+			last := uint64(0)
+			for i := range commands {
+				p, _ := results[i].(place)
+				switch {
+				case i == wrong && messages.KindOf(errs[i]) == messages.TooLarge:
+				case i == wrong || errs[i] != nil || p.command != string(commands[i]) || p.at <= last:
+					t.Errorf("command %d after place %d: %+v, %v", i, last, results[i], errs[i])
+					return
+				default:
+					last = p.at
+				}
+			}
+		})
+	}
+	wg.Wait()
+	g.agree(callers * (each - 1))
+}
+
 func TestFollowerRefuses(t *testing.T) {
 	g := newGroup(t, 3, nil)
 	g.start(g.ids...)

@@ -69,9 +69,11 @@ func (s *succession) refuses(id string) bool {
 	return errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, errNotHere)
 }
 
-// watch campaigns when the leader has failed.
+// watch campaigns when the leader has failed, or when the replica has heard none since it
+// was started and its turn has come.
 func (s *succession) watch() {
-	wait, again := s.config.Timeout, retryCampaign
+	started, again := time.Now(), retryCampaign
+	wait := s.turn()
 	timer := time.NewTimer(wait)
 	defer timer.Stop()
 	for {
@@ -86,6 +88,9 @@ func (s *succession) watch() {
 			}
 		}
 		wait = s.detector.remains(time.Now())
+		if s.detector.follows().leader == "" {
+			wait = max(0, s.turn()-time.Since(started))
+		}
 		switch {
 		case s.raft.State() != raft.Follower:
 			wait = s.config.Timeout
@@ -97,6 +102,18 @@ func (s *succession) watch() {
 		}
 		timer.Reset(max(wait, time.Millisecond))
 	}
+}
+
+// turn is how long after its start a replica campaigns that has heard no leader. Each
+// has its turn, in the order of their names, so that votes are not split.
+func (s *succession) turn() time.Duration {
+	before := 0
+	for _, v := range s.servers() {
+		if v.Suffrage == raft.Voter && string(v.ID) < s.config.ID {
+			before++
+		}
+	}
+	return min(time.Duration(1+before)*s.config.Timeout/5, s.config.Timeout)
 }
 
 // retryCampaign is how long a replica waits at first before it asks again.
@@ -112,7 +129,11 @@ func (s *succession) campaign() {
 	if s.detector.follows() != last || s.raft.CurrentTerm() != term || !s.detector.let(s.config.ID, false, time.Now()) {
 		return
 	}
-	s.config.Log.Info("the leader has failed; starting an election", zap.String("leader", last.leader), zap.Duration("silent", time.Since(last.at)))
+	if last.leader == "" {
+		s.config.Log.Info("no leader was heard since the start; starting an election")
+	} else {
+		s.config.Log.Info("the leader has failed; starting an election", zap.String("leader", last.leader), zap.Duration("silent", time.Since(last.at)))
+	}
 	select {
 	case s.gate.in <- raft.RPC{Command: &raft.TimeoutNowRequest{RPCHeader: s.gate.header()}, RespChan: make(chan raft.RPCResponse, 1)}:
 	case <-s.gone:

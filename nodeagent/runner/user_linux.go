@@ -1,10 +1,14 @@
 package runner
 
 import (
+	"context"
+	"os/exec"
 	"os/user"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
+	"time"
 
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/nodeagent/runner/users"
@@ -58,23 +62,78 @@ func (c *Config) identity(p *messages.Program) (identity, error) {
 // identityOf looks a user up. The super-user is refused: a job is not to have
 // the power of the node.
 func identityOf(name string) (identity, error) {
-	u, err := user.Lookup(name)
+	found, err := directory.find(name, time.Now())
 	if err != nil {
 		return identity{}, messages.Errorf(messages.NotFound, "user %q, who would run the task, is not known on this node", name)
 	}
-	uid, uidErr := strconv.ParseUint(u.Uid, 10, 32)
-	gid, gidErr := strconv.ParseUint(u.Gid, 10, 32)
+	uid, uidErr := strconv.ParseUint(found.Uid, 10, 32)
+	gid, gidErr := strconv.ParseUint(found.Gid, 10, 32)
 	if uidErr != nil || gidErr != nil || uid == 0 || gid == 0 {
 		return identity{}, messages.Errorf(messages.PermissionDenied, "user %q: tasks do not run as the super-user", name)
 	}
 	c := &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}
-	groups, _ := u.GroupIds()
-	for _, g := range groups {
-		if id, err := strconv.ParseUint(strings.TrimSpace(g), 10, 32); err == nil && id != 0 {
+	for _, g := range found.groups {
+		if id, err := strconv.ParseUint(g, 10, 32); err == nil && id != 0 {
 			c.Groups = append(c.Groups, uint32(id))
 		}
 	}
-	return identity{as: c, name: u.Username, home: u.HomeDir}, nil
+	return identity{as: c, name: found.Username, home: found.HomeDir}, nil
+}
+
+// directory is the users of the system that were looked up lately.
+var directory lookups
+
+type lookups struct {
+	mu    sync.Mutex
+	known map[string]lookup
+}
+
+type lookup struct {
+	*user.User
+	groups []string
+	at     time.Time
+}
+
+// lookupLasts is for how long a user is not looked up again, and mostLookups how many are kept.
+const (
+	lookupLasts = time.Minute
+	mostLookups = 10_000
+)
+
+// find finds a user and its groups. The system's own programs are asked first, because they
+// know the users of directory services too, and this program is linked without the C library
+// that does.
+func (d *lookups) find(name string, now time.Time) (lookup, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if l, ok := d.known[name]; ok && now.Sub(l.at) < lookupLasts {
+		return l, nil
+	}
+	l := lookup{at: now}
+	line, err := ask("getent", "passwd", name)
+	if f := strings.Split(line, ":"); err == nil && len(f) == 7 && f[0] == name {
+		l.User = &user.User{Username: f[0], Uid: f[2], Gid: f[3], HomeDir: f[5]}
+	} else if l.User, err = user.Lookup(name); err != nil {
+		return l, err
+	}
+	if line, err = ask("id", "-G", name); err == nil {
+		l.groups = strings.Fields(line)
+	} else {
+		l.groups, _ = l.GroupIds()
+	}
+	if d.known == nil || len(d.known) >= mostLookups {
+		d.known = map[string]lookup{}
+	}
+	d.known[name] = l
+	return l, nil
+}
+
+// ask returns what a program of the system says.
+func ask(program string, args ...string) (string, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	said, err := exec.CommandContext(ctx, program, args...).Output()
+	return strings.TrimSpace(string(said)), err
 }
 
 // baseEnv is the environment that a program of the user starts from. For another user

@@ -1,6 +1,10 @@
 package state
 
-import "github.com/candor-grid/candor/messages"
+import (
+	"slices"
+
+	"github.com/candor-grid/candor/messages"
+)
 
 // Registered is the answer to a registration.
 func (s *State) Registered(now messages.Time, id uint64, r *messages.RegisterReply) {
@@ -150,6 +154,16 @@ func (s *State) Serve(now messages.Time, named []messages.Market) {
 // again as a whole; the error says what was wrong with it.
 func (s *State) Vector(now messages.Time, v *messages.Vector) error {
 	return s.markets.receive(now, s.markets.find(v.Market), v)
+}
+
+// Heeds reports whether the next vector may have the agent do something: it has a free slot,
+// may claim tasks ahead, or waits for a whole vector. Otherwise vectors may also be given to
+// the state just before the next event, in their order.
+func (s *State) Heeds() bool {
+	return !s.Joined() || slices.ContainsFunc(s.slots, func(c class) bool { return c.free() > 0 }) ||
+		slices.ContainsFunc(s.markets.all, func(m *market) bool {
+			return m.ahead || m.term == 0 || m.fetching || m.fetchAt != 0 || len(m.early) > 0
+		})
 }
 
 // Fetched is the whole vector that was asked for.

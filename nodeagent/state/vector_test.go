@@ -2,10 +2,13 @@ package state_test
 
 import (
 	"math"
+	"math/rand/v2"
+	"reflect"
 	"slices"
 	"testing"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/nodeagent/state"
 )
 
 // claimed is the job that an idle one-slot agent claims next, 0 if none.
@@ -160,5 +163,45 @@ func TestMarketsShareAClass(t *testing.T) {
 	// Binomial with p = 1/4: the standard deviation is 43.
 	if n := got["main"]; got["main"]+got["spot"] != slots || math.Abs(float64(n)-slots/4) > 200 {
 		t.Fatalf("claimed %v of %d slots", got, slots)
+	}
+}
+
+// busy returns an agent whose only slot has a task of a market that grants nothing ahead.
+func busy(t *testing.T, seed uint64) *agent {
+	a := newAgent(t, 1, seed)
+	a.join()
+	a.Serve(a.now, []messages.Market{{Name: "main", Mechanism: messages.HighestBid, Classes: []messages.Name{"cpu"}}})
+	a.vector(1, 1000, 1)
+	r := a.request()
+	a.Answered(a.now, r.ID, grants(r, 0, 1))
+	a.act()
+	return a
+}
+
+// TestBusyNodesMayHearVectorsLate: a node without a free slot does nothing at a vector, and
+// the same afterwards if it hears all of them just before the next event.
+func TestBusyNodesMayHearVectorsLate(t *testing.T) {
+	for seed := range uint64(50) {
+		soon, late, rng := busy(t, seed), busy(t, seed), rand.New(rand.NewPCG(seed, 2))
+		var missed []*messages.Vector
+		for seq := uint64(2); seq < 20; seq++ {
+			v := change(1, seq, rng.IntN(100), rng.IntN(3), messages.JobWeight{Job: messages.JobID(1 + rng.IntN(4)), Weight: float32(rng.IntN(3))})
+			if rng.IntN(4) == 0 {
+				v.Base = 0
+			}
+			missed = append(missed, v)
+			soon.take(v)
+			if do := soon.act(); soon.Heeds() || !reflect.DeepEqual(do, state.Actions{}) {
+				t.Fatalf("seed %d: a busy node does %+v at a vector", seed, do)
+			}
+		}
+		for _, v := range missed {
+			late.take(v)
+		}
+		soon.end(0, messages.Exited)
+		late.end(0, messages.Exited)
+		if x, y := soon.act(), late.act(); !reflect.DeepEqual(x, y) || !soon.Heeds() && soon.Idle() > 0 {
+			t.Fatalf("seed %d: then it does %+v, and %+v if it heard the vectors late", seed, x, y)
+		}
 	}
 }

@@ -16,6 +16,8 @@ type agent struct {
 	state *state.State
 	tasks map[messages.Attempt]*task
 	wake  messages.Time // when its timer goes off; 0: it has none
+	index int           // among all agents
+	heard int           // how many of the grid's news the state knows
 }
 
 // task is a virtual process.
@@ -27,12 +29,13 @@ type task struct {
 }
 
 func newAgent(g *Grid, i, slots int, rng *rand.Rand) *agent {
-	return &agent{Grid: g, name: fmt.Sprintf("n%d", i), tasks: map[messages.Attempt]*task{},
+	return &agent{Grid: g, index: i, name: fmt.Sprintf("n%d", i), tasks: map[messages.Attempt]*task{},
 		state: state.New([]messages.ClassSlots{{Class: class, Slots: slots}}, rng)}
 }
 
 // act carries out the actions of the state, and sets the timer.
 func (a *agent) act() {
+	a.catchUp()
 	do := a.state.Act(a.now)
 	for i := range do.Start {
 		a.start(&do.Start[i])
@@ -56,6 +59,7 @@ func (a *agent) act() {
 		a.request(do.Request)
 	}
 	a.setTimer()
+	a.heeds[a.index] = a.state.Heeds()
 }
 
 func (a *agent) setTimer() {
@@ -134,6 +138,7 @@ func (a *agent) end(at messages.Attempt, how messages.Outcome) {
 			}
 		}
 	}
+	a.catchUp()
 	a.state.Ended(f)
 }
 
@@ -147,6 +152,7 @@ func (a *agent) request(r *state.Request) {
 				return
 			}
 			a.send(auctioneerActor, a.name, func() {
+				a.catchUp()
 				a.state.Registered(a.now, r.ID, reply)
 				a.act()
 			})
@@ -154,6 +160,7 @@ func (a *agent) request(r *state.Request) {
 		}
 		reply, err := a.leader.exchange(a.name, r.Exchange)
 		a.send(auctioneerActor, a.name, func() {
+			a.catchUp()
 			if err != nil {
 				a.state.Failed(a.now, r.ID, err)
 			} else {
@@ -186,6 +193,7 @@ func (a *agent) fetch(m messages.Name) {
 				return
 			}
 			answered = true
+			a.catchUp()
 			if err := a.state.Fetched(a.now, &v); err != nil {
 				a.fail("%s: %v", a.name, err)
 			}
@@ -204,12 +212,16 @@ func (a *agent) fetch(m messages.Name) {
 	})
 }
 
-// vector receives a vector that was published. Most vectors change nothing for an
-// agent that is busy.
+// vector receives a vector that was published.
 func (a *agent) vector(v *messages.Vector) {
-	a.traffic.Delivered++
 	if err := a.state.Vector(a.now, v); err != nil {
 		a.fail("%s: %v", a.name, err)
 	}
-	a.act()
+}
+
+// catchUp receives the vectors that were published while they changed nothing for the agent.
+func (a *agent) catchUp() {
+	for ; a.heard < len(a.news); a.heard++ {
+		a.vector(a.news[a.heard])
+	}
 }

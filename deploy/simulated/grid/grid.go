@@ -52,6 +52,8 @@ type Grid struct {
 	leader  *leader
 	agents  []*agent
 	named   map[messages.Name]*agent
+	heeds   []bool             // by agent: it does something when it hears a vector
+	news    []*messages.Vector // that were published since all agents knew the same
 	bank    *ledger.Ledger
 	out     *core.Outcome
 	parts   []int32 // by job of the workload: jobs of the book that have not ended
@@ -102,6 +104,7 @@ func newGrid(p *core.Problem, c Config) (*Grid, error) {
 		a := newAgent(g, i, min(slots, c.Slots), rand.New(rand.NewPCG(p.Seed, uint64(i)+1)))
 		g.agents, g.named[a.name] = append(g.agents, a), a
 	}
+	g.heeds = make([]bool, len(g.agents))
 	for i := range p.Work.Jobs {
 		g.queue.Push(g.at(p.Work.Jobs[i].Submit), func() { g.submit(i) })
 		if at, ok := c.Cancels[i]; ok {

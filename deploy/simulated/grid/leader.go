@@ -184,20 +184,40 @@ func (l *leader) transfer(t []messages.Transfer, answered func([]messages.Transf
 	})
 }
 
-// publish sends a vector to all agents.
+// mostNews bounds how many vectors an agent is behind.
+const mostNews = 256
+
+// publish sends a vector to all agents. Where the network is reliable all hear it at once,
+// and those that are busy look at it when something else happens to them.
 func (l *leader) publish(v *messages.Vector) {
 	l.traffic.Vectors++
-	if l.net.Reliable() { // all hear it at once
-		l.queue.Push(l.net.Arrival(l.now), func() {
-			for _, a := range l.agents {
+	if !l.net.Reliable() {
+		for _, a := range l.agents {
+			l.send(auctioneerActor, a.name, func() {
+				l.traffic.Delivered++
 				a.vector(v)
-			}
-		})
+				a.act()
+			})
+		}
 		return
 	}
-	for _, a := range l.agents {
-		l.send(auctioneerActor, a.name, func() { a.vector(v) })
-	}
+	l.queue.Push(l.net.Arrival(l.now), func() {
+		l.traffic.Delivered += uint64(len(l.agents))
+		l.news = append(l.news, v)
+		for i, heeds := range l.heeds {
+			if heeds {
+				l.agents[i].act()
+			}
+		}
+		if len(l.news) < mostNews {
+			return
+		}
+		for _, a := range l.agents {
+			a.catchUp()
+			a.heard = 0
+		}
+		l.news = l.news[:0]
+	})
 }
 
 // direct tells a node what to end and what to suspend.
@@ -205,6 +225,7 @@ func (l *leader) direct(d *desk.Direction) {
 	a := l.named[d.Node]
 	l.traffic.Directives++
 	l.send(auctioneerActor, d.Node, func() {
+		a.catchUp()
 		a.state.Directive(&d.Directive)
 		a.act()
 	})

@@ -1,0 +1,50 @@
+package runner
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+)
+
+// TestUsersOfADirectoryService: who is in no file of this machine is found by getent and id, is
+// not asked for again within a minute, and a number is no name.
+func TestUsersOfADirectoryService(t *testing.T) {
+	dir := t.TempDir()
+	asked := filepath.Join(dir, "asked")
+	for name, script := range map[string]string{
+		"getent": "#!/bin/sh\necho $2 >>" + asked + "\n[ $2 = frieda ] || [ $2 = 0 ] || exit 2\necho frieda:*:70001:70002:Frieda:/home/frieda:/bin/sh\n",
+		"id":     "#!/bin/sh\n[ $2 = frieda ] && echo 70002 70003\n",
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(script), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Setenv("PATH", dir+":"+os.Getenv("PATH"))
+	var d lookups
+	now := time.Now()
+	for range 2 {
+		l, err := d.find("frieda", now)
+		if err != nil || l.Uid != "70001" || l.Gid != "70002" || l.HomeDir != "/home/frieda" || !slices.Equal(l.groups, []string{"70002", "70003"}) {
+			t.Fatalf("%+v %+v, %v", l.User, l.groups, err)
+		}
+	}
+	if said, err := os.ReadFile(asked); string(said) != "frieda\n" {
+		t.Errorf("asked for %q, %v", said, err)
+	}
+	for _, name := range []string{"0", "nobody-of-that-name"} {
+		if l, err := d.find(name, now); err == nil {
+			t.Errorf("%s is %+v", name, l.User)
+		}
+	}
+	if l, err := d.find("daemon", now); err != nil || l.Uid != "1" { // of this machine's file
+		t.Errorf("%+v, %v", l.User, err)
+	}
+	if _, err := d.find("frieda", now.Add(lookupLasts)); err != nil {
+		t.Error(err)
+	}
+	if said, _ := os.ReadFile(asked); string(said) != "frieda\n0\nnobody-of-that-name\ndaemon\nfrieda\n" {
+		t.Errorf("asked for %q", said)
+	}
+}
