@@ -30,7 +30,7 @@ type lane struct {
 }
 
 // maxOpen bounds the lanes of a job whose files are held open while no task uses
-// them, between an end and the next start; none are when no task of the job runs.
+// them, between an end and the next start; see mostReady.
 const maxOpen = 64
 
 var endings = [...]string{".out", ".err"}
@@ -39,6 +39,7 @@ var endings = [...]string{".out", ".err"}
 func (j *job) takeLane() *lane {
 	j.mu.Lock()
 	defer j.mu.Unlock()
+	j.open = true
 	if n := len(j.free); n > 0 {
 		l := j.free[n-1]
 		j.free = j.free[:n-1]
@@ -73,10 +74,14 @@ func (j *job) note(name string) error {
 	return err
 }
 
-// rest lets go of what is only held open while tasks run.
-func (j *job) rest() {
+// rest lets go of what is only held open while tasks run, and reports whether anything was.
+func (j *job) rest() bool {
 	j.mu.Lock()
 	defer j.mu.Unlock()
+	if !j.open {
+		return false
+	}
+	j.open = false
 	for _, l := range j.free {
 		l.shut()
 	}
@@ -84,6 +89,7 @@ func (j *job) rest() {
 		_ = j.silent.Close()
 		j.silent = nil
 	}
+	return true
 }
 
 // silentFile lists the attempts of a job that left no output, one on a line.
@@ -111,12 +117,17 @@ func (l *lane) open(i int) (fd int, err error) {
 	if l.files[i] >= 0 {
 		return l.files[i], nil
 	}
-	flags := unix.O_CREAT
-	if l.fresh { // there may be one from before a restart
-		flags |= unix.O_TRUNC
-	}
-	l.files[i], err = openFile(l.base+endings[i], flags|unix.O_WRONLY|unix.O_APPEND)
+	l.files[i], err = openFile(l.base+endings[i], l.flags()|unix.O_WRONLY|unix.O_APPEND)
 	return l.files[i], err
+}
+
+// flags are those to open a file of the lane with. What is truncated is written to the disk
+// at once when it is closed.
+func (l *lane) flags() int {
+	if l.fresh { // there may be one from before a restart
+		return unix.O_CREAT | unix.O_TRUNC
+	}
+	return unix.O_CREAT
 }
 
 // close closes the output files.

@@ -219,7 +219,9 @@ func (p *Processes) check() {
 	defer p.mu.Unlock()
 	if p.checks = nil; len(p.running) > 0 {
 		p.checks = time.AfterFunc(p.config.CheckEvery, p.check)
+		return
 	}
+	p.store.settle()
 }
 
 // lookup returns a running task, or nil.

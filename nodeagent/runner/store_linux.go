@@ -39,10 +39,11 @@ type job struct {
 
 	mu       sync.Mutex // held while the directory or a program is made
 	ready    bool
+	open     bool                // files may be held open
 	free     []*lane             // lanes that no task uses
 	lanes    int                 // lanes made
 	programs map[uint32]*program // by stage
-	silent   *os.File            // see note; nil while no task runs
+	silent   *os.File            // see note; nil while it is not open
 }
 
 // removedPrefix marks a directory that is to be removed, or is being removed.
@@ -116,12 +117,33 @@ func (s *store) acquire(id messages.JobID) *job {
 func (s *store) release(j *job) {
 	s.mu.Lock()
 	if j.active--; j.active == 0 {
-		j.rest()
 		j.idle = s.idle.PushBack(j)
+		s.rest(mostReady)
 		s.surplus()
 	}
 	s.mu.Unlock()
 	s.removeMoved()
+}
+
+// mostReady bounds the jobs without a running task whose files stay open: between an end
+// and the next start a job often has none.
+const mostReady = 8
+
+// rest closes what is open of the jobs without a running task, but of so many that had one
+// last. s.mu is held.
+func (s *store) rest(but int) {
+	for e := s.idle.Back(); e != nil; e = e.Prev() {
+		if but--; but < 0 && !e.Value.(*job).rest() {
+			return // and so it is with those before
+		}
+	}
+}
+
+// settle closes what is open of all jobs without a running task.
+func (s *store) settle() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.rest(0)
 }
 
 // surplus forgets the jobs beyond the bound and moves their directories out
@@ -130,6 +152,7 @@ func (s *store) surplus() {
 	for s.idle.Len() > s.config.KeepJobs {
 		j := s.idle.Remove(s.idle.Front()).(*job)
 		j.idle = nil
+		j.rest()
 		delete(s.jobs, j.id)
 		s.move(j.dir)
 	}
