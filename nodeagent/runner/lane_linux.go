@@ -13,10 +13,11 @@ import (
 )
 
 // lane is an output file each for .out and .err and a working directory, which
-// tasks use one after the other for as long as nothing is written there. What a task did write to is given the attempt's own name, and made
-// anew for the next task. For making and removing three of them for every task
-// costs a file system more than the process itself: ext4 looks at each
-// recently removed inode again before it makes the next.
+// tasks use one after the other for as long as nothing is written there. What a
+// task did write to is given the attempt's own name, and made anew for the next
+// task. For making and removing three of them for every task costs a file system
+// more than the process itself: ext4 looks at each recently removed inode again
+// before it makes the next.
 type lane struct {
 	of    *lanes
 	base  string        // where the paths of its files begin

@@ -32,6 +32,7 @@ type store struct {
 	jobs  map[messages.JobID]*job
 	users map[uint32]*lanes // by the user's number
 	idle  *list.List        // of *job, without a running task, longest idle first
+	left  int               // jobs whose last task has ended since files were closed
 	moved []string          // directories out of the way, which are to be removed
 }
 
@@ -122,16 +123,28 @@ func (s *store) release(j *job) {
 	s.mu.Lock()
 	if j.active--; j.active == 0 {
 		j.idle = s.idle.PushBack(j)
+		if s.left++; s.left >= mostLeft {
+			s.close()
+		}
 		s.surplus()
 	}
 	s.mu.Unlock()
 	s.removeMoved()
 }
 
+// mostLeft bounds the jobs without a running task that have open files.
+const mostLeft = 64
+
 // rest closes what is open of what no task uses. A start that follows soon finds it open.
 func (s *store) rest() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.close()
+}
+
+// close is rest. s.mu is held.
+func (s *store) close() {
+	s.left = 0
 	for _, k := range s.users {
 		k.rest()
 	}
