@@ -85,7 +85,11 @@ func (l *queries) show(page *listing.Page, b *book.Book, account messages.Name, 
 	ids := b.Listed(account)
 	at, _ := slices.BinarySearch(ids, below)
 	from := max(0, at-shownAtOnce)
+	waiting := page.Lists(messages.Waiting)
 	for _, id := range slices.Backward(ids[from:at]) {
+		if !page.Names(id) || !waiting && b.Packed(id) {
+			continue
+		}
 		if s, ok := l.summaryOf(b, id); ok && page.Add(&s) {
 			return 0, true
 		}

@@ -336,6 +336,13 @@ func newJob(c *Submit, id messages.JobID, now messages.Time) *Job {
 // Job returns a job, nil if there is none. It must not be changed.
 func (s *jobs) Job(id messages.JobID) *Job { return s.byID.get(id) }
 
+// Packed reports whether a job is kept as bytes: it is Waiting, and [jobs.Job] takes some
+// microseconds.
+func (s *jobs) Packed(id messages.JobID) bool {
+	at := s.byID.look(id)
+	return at != nil && at.job == nil
+}
+
 // own returns a job that a command is to change, nil if there is none.
 func (s *jobs) own(id messages.JobID) *Job { return s.byID.own(id) }
 

@@ -114,6 +114,9 @@ func (p *Page) Wants(oldest, newest messages.JobID, submitted, ended messages.Ti
 // Names reports whether a job can be in the answer by its number.
 func (p *Page) Names(id messages.JobID) bool { return p.jobs == nil || p.jobs[id] }
 
+// Lists reports whether jobs of a state can be in the answer.
+func (p *Page) Lists(s messages.State) bool { return p.states == nil || slices.Contains(p.states, s) }
+
 // newestFirst says that jobs are shown to the page in the order of the answer.
 func (p *Page) newestFirst() bool { return p.by == "job" && p.reverse }
 

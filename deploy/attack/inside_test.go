@@ -35,6 +35,7 @@ const insideEnv = "CANDOR_ATTACK"
 type instructions struct {
 	State  string   // the site's state directory
 	States []string // of all its hosts
+	Leases []string // what tasks of others are told of their leases
 	Pid    int      // the site's process
 	Ports  []string // addresses on which the site's processes listen
 	NATS   string   // of these, the one for users
@@ -164,7 +165,7 @@ func reads(paths ...string) func(*instructions) (string, error) {
 }
 
 // asksAlive asks, as its own attempt, what all tasks may ask, and then as others.
-func asksAlive(*instructions) (effect string, refusal error) {
+func asksAlive(in *instructions) (effect string, refusal error) {
 	value := os.Getenv(lease.Variable)
 	if err := lease.Alive(value, boottime.Now(), 0); err != nil {
 		return fmt.Sprintf("its own attempt is none: %v", err), nil
@@ -177,14 +178,11 @@ func asksAlive(*instructions) (effect string, refusal error) {
 			return "had a yes for " + made, nil
 		}
 	}
-	for job := range 20 {
-		for lane := range 5 {
-			path := filepath.Join(filepath.Dir(own), strconv.Itoa(job), fmt.Sprintf("lane%d.alive", lane))
-			if _, err := os.ReadFile(path); err == nil && filepath.Dir(path) != own {
-				effect = "read " + path
-			} else if errors.Is(err, fs.ErrPermission) {
-				refusal = err
-			}
+	for _, path := range in.Leases {
+		if _, err := os.ReadFile(path); err == nil && filepath.Dir(path) != own {
+			effect = "read " + path
+		} else if errors.Is(err, fs.ErrPermission) {
+			refusal = err
 		}
 	}
 	return effect, refusal

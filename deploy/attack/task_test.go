@@ -52,8 +52,8 @@ SECRET=%[1]s sh -c 'while :; do sleep 1; done' %[1]s`, word)
 		Spec: messages.JobSpec{Budget: 10 * messages.Credit, Stages: []messages.Stage{{Name: "main", Script: script}}}})
 	await.Until(s.T, "alice's task runs", func() bool {
 		for _, h := range s.hosts() {
-			files, _ := filepath.Glob(filepath.Join(h.state, "nodes", "*", "jobs", reply.Job.String(), "*", "started"))
-			more, _ := filepath.Glob(filepath.Join(h.state, "nodes", "*", "jobs", reply.Job.String(), "*", "*", "started"))
+			files, _ := filepath.Glob(filepath.Join(h.state, "nodes", "*", "jobs", "*", "*", "started"))
+			more, _ := filepath.Glob(filepath.Join(h.state, "nodes", "*", "jobs", "*", "*", "*", "started"))
 			if len(files)+len(more) > 0 {
 				return true
 			}
@@ -69,11 +69,12 @@ func fromInside(t *testing.T, s *site) (attempts []attempt) {
 	t.Helper()
 	word, mark := fmt.Sprintf("word-%d-of-alice", s.process.Pid), fmt.Sprintf("CANDOR_MARK_%d", s.process.Pid)
 	alices := s.victim(word)
-	var states []string
+	var states, leases []string
 	for _, h := range s.hosts() {
-		states = append(states, h.state)
+		files, _ := filepath.Glob(filepath.Join(h.state, "nodes", "*", "jobs", "*", "lane*.alive"))
+		states, leases = append(states, h.state), append(leases, files...)
 	}
-	text, err := json.Marshal(instructions{State: s.state, States: states, Pid: s.process.Pid, Ports: s.ports(), NATS: s.url, Victim: word, Mark: mark,
+	text, err := json.Marshal(instructions{State: s.state, States: states, Leases: leases, Pid: s.process.Pid, Ports: s.ports(), NATS: s.url, Victim: word, Mark: mark,
 		Namespaces: map[string]string{"pid": namespace("pid"), "mnt": namespace("mnt")}})
 	if err != nil {
 		t.Fatal(err)

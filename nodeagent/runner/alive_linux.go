@@ -38,7 +38,7 @@ func (l *lane) openAlive(as *syscall.Credential) {
 	if l.alive != nil {
 		return
 	}
-	fd, err := openFile(l.base+aliveEnding, unix.O_CREAT|unix.O_TRUNC|unix.O_WRONLY)
+	fd, err := openFile(l.base+aliveEnding, l.flags()|unix.O_WRONLY)
 	if err != nil {
 		return
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/nodeagent/runner/cell"
+	"github.com/candor-grid/candor/nodeagent/runner/users"
 )
 
 // Config configures [Processes]. The zero value of an optional field means
@@ -77,6 +78,8 @@ type Config struct {
 	// Clock is the time that is reported; nil: the wall clock. Limits and
 	// graces always pass in real time.
 	Clock func() messages.Time `json:"-"`
+
+	numbers *users.Registry // where User is a range
 }
 
 // What [Config.Mapped] may be.

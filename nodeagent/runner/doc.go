@@ -63,14 +63,16 @@
 //
 // Under the state directory:
 //
-//	jobs/<job>/owner                          the account that may read the output
+//	jobs/<job>/owner                          the account that may read the output; then the
+//	                                          attempts without any output, one on a line
 //	jobs/<job>/<stage>.script                 the script of a stage
 //	jobs/<job>/<stage>.<task>.<attempt>.out   standard output, if there is any
 //	jobs/<job>/<stage>.<task>.<attempt>.err   standard error, if there is any
 //	jobs/<job>/<stage>.<task>.<attempt>.dir   what is left in its own working directory
-//	jobs/<job>/silent                         the attempts without any output, one on a line
 //	jobs/<job>/lane<n>.{out,err,dir}          of running tasks, while they are empty
 //	jobs/<job>/lane<n>.alive                  what the task that runs is told of the lease
+//	jobs/user<number>/lane<n>.…               the same, for all jobs of an account that has a
+//	                                          user of its own, where there are control groups
 //	jobs/.removed-*                           what is to be removed
 //
 //	inputs/<digest>                           inputs, put there by the agent
@@ -83,7 +85,7 @@
 //
 // The names are the whole index: output stays readable after a restart of the
 // agent. While a task runs, its output has the name of its lane, which a task
-// of the same job had before, until something is found in it, within
+// of the same job or account had before, until something is found in it, within
 // Config.CheckEvery; its own working directory has that name until the end.
 // Only the directories of the latest jobs are kept.
 //

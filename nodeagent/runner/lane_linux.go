@@ -1,25 +1,25 @@
 package runner
 
 import (
-	"bufio"
 	"os"
 	"path/filepath"
 	"strconv"
+	"sync"
 	"syscall"
 
 	"golang.org/x/sys/unix"
 
-	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/nodeagent/runner/tree"
 )
 
 // lane is an output file each for .out and .err and a working directory, which
-// the tasks of a job use one after the other for as long as nothing is written
-// there. What a task did write to is given the attempt's own name, and made
-// anew for the next task. For making and removing three of them for every task
-// costs a file system more than the process itself: ext4 looks at each
-// recently removed inode again before it makes the next.
+// tasks use one after the other for as long as nothing is written there. What a
+// task did write to is given the attempt's own name, and made anew for the next
+// task. For making and removing three of them for every task costs a file system
+// more than the process itself: ext4 looks at each recently removed inode again
+// before it makes the next.
 type lane struct {
+	of    *lanes
 	base  string        // where the paths of its files begin
 	fresh bool          // nobody used it yet in this run of the agent
 	dir   bool          // its directory is there and empty
@@ -29,81 +29,71 @@ type lane struct {
 	alive *os.File // what its task is told of the lease; nil: not open
 }
 
-// maxOpen bounds the lanes of a job whose files are held open while no task uses
-// them, between an end and the next start; none are when no task of the job runs.
+// maxOpen bounds the lanes whose files are held open while no task uses them, between an
+// end and the next start.
 const maxOpen = 64
 
 var endings = [...]string{".out", ".err"}
 
-// takeLane returns a lane of the job that no task uses.
-func (j *job) takeLane() *lane {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	if n := len(j.free); n > 0 {
-		l := j.free[n-1]
-		j.free = j.free[:n-1]
+// lanes are those of a job, or of all jobs of a user.
+type lanes struct {
+	dir string
+
+	mu   sync.Mutex
+	free []*lane // that no task uses
+	made int
+}
+
+// take returns a lane that no task uses.
+func (k *lanes) take() *lane {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if n := len(k.free); n > 0 {
+		l := k.free[n-1]
+		k.free = k.free[:n-1]
 		return l
 	}
-	j.lanes++
-	return &lane{base: filepath.Join(j.dir, "lane"+strconv.Itoa(j.lanes)), fresh: true, files: [len(endings)]int{-1, -1}}
+	k.made++
+	return &lane{of: k, base: filepath.Join(k.dir, "lane"+strconv.Itoa(k.made)), fresh: true, files: [len(endings)]int{-1, -1}}
 }
 
-// leaveLane gives a lane back.
-func (j *job) leaveLane(l *lane) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	if len(j.free) >= maxOpen {
+// leave gives a lane back.
+func (k *lanes) leave(l *lane) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if len(k.free) >= maxOpen {
 		l.shut()
 	}
-	j.free = append(j.free, l)
+	k.free = append(k.free, l)
 }
 
-// note remembers an attempt that left no output.
-func (j *job) note(name string) error {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	if j.silent == nil {
-		fd, err := openFile(filepath.Join(j.dir, silentFile), unix.O_CREAT|unix.O_WRONLY|unix.O_APPEND)
-		if err != nil {
-			return err
-		}
-		j.silent = os.NewFile(uintptr(fd), silentFile)
-	}
-	_, err := j.silent.WriteString(name + "\n")
-	return err
-}
-
-// rest lets go of what is only held open while tasks run.
-func (j *job) rest() {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	for _, l := range j.free {
+// rest closes the files of lanes that no task uses.
+func (k *lanes) rest() {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for _, l := range k.free {
 		l.shut()
 	}
-	if j.silent != nil {
-		_ = j.silent.Close()
-		j.silent = nil
-	}
 }
 
-// silentFile lists the attempts of a job that left no output, one on a line.
-const silentFile = "silent"
-
-// wasSilent reports whether an attempt ran here and left no output at all.
-func (s *store) wasSilent(a messages.Attempt) bool {
-	file, err := openToRead(filepath.Join(s.dir, a.Task.Job.String(), silentFile))
-	if err != nil {
-		return false
+// lanesFor are those of all jobs of the user as whom a program runs, where no other account
+// has this user and nothing of a task outlives it, to write to the next one's output; else
+// those of the job.
+func (s *store) lanesFor(j *job, p *program) *lanes {
+	if p == nil || p.as == nil || !s.shares {
+		return &j.lanes
 	}
-	defer file.Close()
-	name := filepath.Base(s.base(a))
-	lines := bufio.NewScanner(file)
-	for lines.Scan() {
-		if lines.Text() == name {
-			return true
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	k := s.users[p.as.Uid]
+	if k == nil {
+		k = &lanes{dir: filepath.Join(s.dir, "user"+strconv.Itoa(int(p.as.Uid)))}
+		if s.config.makeDir(k.dir) != nil {
+			return &j.lanes
 		}
+		s.users[p.as.Uid] = k
 	}
-	return false
+	return k
 }
 
 // open opens output file i of the lane for appending, unless it is open.
@@ -111,12 +101,17 @@ func (l *lane) open(i int) (fd int, err error) {
 	if l.files[i] >= 0 {
 		return l.files[i], nil
 	}
-	flags := unix.O_CREAT
-	if l.fresh { // there may be one from before a restart
-		flags |= unix.O_TRUNC
-	}
-	l.files[i], err = openFile(l.base+endings[i], flags|unix.O_WRONLY|unix.O_APPEND)
+	l.files[i], err = openFile(l.base+endings[i], l.flags()|unix.O_WRONLY|unix.O_APPEND)
 	return l.files[i], err
+}
+
+// flags are those to open a file of the lane with. What is truncated is written to the disk
+// at once when it is closed.
+func (l *lane) flags() int {
+	if l.fresh { // there may be one from before a restart
+		return unix.O_CREAT | unix.O_TRUNC
+	}
+	return unix.O_CREAT
 }
 
 // close closes the output files.
@@ -146,7 +141,7 @@ func (l *lane) workingDir(as *syscall.Credential) (string, error) {
 		err = os.Chown(dir, int(as.Uid), int(as.Gid))
 	}
 	l.dir = err == nil
-	l.since = changed(dir)
+	l.since, _ = changed(dir)
 	return dir, err
 }
 
@@ -159,11 +154,14 @@ func (l *lane) keepDir(base string, from unix.Timespec) (kept bool) {
 	// Nothing came or went since, if the last change is of before: nobody can set
 	// the time of a change, and the kernel's only goes back when its clock does.
 	dir := l.base + dirEnding
-	if at := changed(dir); at == l.since && at.Nano() < from.Nano() {
+	at, mode := changed(dir)
+	if at == l.since && at.Nano() < from.Nano() {
 		return false
 	}
 	if isEmpty(dir) {
-		l.since = changed(dir)
+		if l.since = at; mode != privateDirs { // the next task is to have what this one had
+			l.dir = unix.Rmdir(dir) != nil
+		}
 		return false
 	}
 	l.dir = false
@@ -171,11 +169,12 @@ func (l *lane) keepDir(base string, from unix.Timespec) (kept bool) {
 	return unix.Rename(dir, base+dirEnding) == nil
 }
 
-// changed is when something in a directory last changed; zero if it is gone.
-func changed(dir string) unix.Timespec {
+// changed is when something in a directory last changed, and the permissions on it; zeros if
+// it is gone.
+func changed(dir string) (at unix.Timespec, mode uint32) {
 	var info unix.Stat_t
 	_ = unix.Lstat(dir, &info)
-	return info.Ctim
+	return info.Ctim, info.Mode &^ unix.S_IFMT
 }
 
 // coarse is the time by the clock that changes of files are noted by.
@@ -250,8 +249,8 @@ func (t *process) openOutput(i int) (*os.File, error) {
 	return openToRead(t.path(i))
 }
 
-func (t *process) enterLane(j *job) {
-	l := j.takeLane()
+func (t *process) enterLane(of *lanes) {
+	l := of.take()
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.lane = l
@@ -271,7 +270,7 @@ func (t *process) leaveLane(j *job) (left bool) {
 	} else {
 		t.lane.close() // what was written to is the attempt's now
 	}
-	j.leaveLane(t.lane)
+	t.lane.of.leave(t.lane)
 	t.lane = nil
 	return left
 }

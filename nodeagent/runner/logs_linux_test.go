@@ -2,6 +2,8 @@ package runner_test
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -196,5 +198,58 @@ func TestRemovalsAreFinishedAtTheNextStart(t *testing.T) {
 	}
 	if got := strings.Join(names, " "); got != "1 3 no-job" {
 		t.Errorf("left %s", got)
+	}
+}
+
+// TestJobsOfAUserShareLanes: a job uses the files that a job before it left empty, and none
+// that the other wrote to, whose directory is not empty, or whose permissions were changed.
+func TestJobsOfAUserShareLanes(t *testing.T) {
+	b := strangers(t, func(c *runner.Config) { c.CheckEvery = 10 * time.Millisecond })
+	first := b.start(of("ann", 7, sh("true")))
+	if f := first.wait(); f.ExitCode != 0 {
+		t.Fatalf("%+v", f)
+	}
+	loud := b.start(of("ann", 8, sh("echo out; echo left >file")))
+	loud.wait()
+	odd := b.start(of("ann", 9, sh("ls; chmod 755 .")))
+	odd.wait()
+	last := b.start(of("ann", 10, sh("stat -c %a .")))
+	last.wait()
+	if got := b.read(loud, false) + b.read(odd, false) + b.read(last, false); got != "out\n700\n" {
+		t.Errorf("read %q", got)
+	}
+	for _, s := range []*started{first, odd} {
+		if got := b.piece(messages.LogsRequest{Attempt: s.attempt}); len(got.Data) != 0 || !got.End {
+			t.Errorf("the output of job %v: %+v", s.attempt.Task.Job, got)
+		}
+	}
+	if text, err := os.ReadFile(filepath.Join(b.dir, "jobs", "8", fmt.Sprintf("%d.%d.1.dir", loud.attempt.Task.Stage, loud.attempt.Task.Index), "file")); string(text) != "left\n" {
+		t.Errorf("job 8 left %q, %v", text, err)
+	}
+	if lanes, err := filepath.Glob(filepath.Join(b.dir, "jobs", "user*", "*.alive")); b.can(messages.AbilityFreeze) && len(lanes) != 1 {
+		t.Errorf("the lanes are %v, %v", lanes, err)
+	}
+}
+
+// TestSilenceNotedByTheReleaseBefore: a release before noted attempts without output in a
+// file of its own.
+func TestSilenceNotedByTheReleaseBefore(t *testing.T) {
+	b := newBench(t, nil)
+	dir := filepath.Join(b.dir, "jobs", "5")
+	for name, text := range map[string]string{"owner": "ann", "silent": "0.1.1\n0.2.1\n"} {
+		if err := errors.Join(os.MkdirAll(dir, 0o700), os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if owner, err := b.Owner(5); owner != "ann" {
+		t.Errorf("job 5 is of %q, %v", owner, err)
+	}
+	again := b.start(of("ann", 5, sh("true"))) // which does not take the directory for another's
+	again.wait()
+	for _, index := range []uint32{2, again.attempt.Task.Index} {
+		a := messages.Attempt{Task: messages.TaskRef{Job: 5, Stage: again.attempt.Task.Stage, Index: index}, Number: 1}
+		if got := b.piece(messages.LogsRequest{Attempt: a}); !got.End {
+			t.Errorf("task %d: %+v", index, got)
+		}
 	}
 }

@@ -8,8 +8,6 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
-
-	"github.com/candor-grid/candor/messages"
 )
 
 // Without control groups nothing holds a task's processes together once they have left
@@ -17,17 +15,12 @@ import (
 // this process: there a task's orphans are found by their environment when the task
 // ends, and those that hide it when nothing else runs from which they could be.
 
-// loosely says that no control groups hold the tasks of this process.
-func (p *Processes) loosely() bool {
-	return !slices.Contains(p.cells.Abilities(), messages.AbilityFreeze)
-}
-
 // orphanRounds bounds how often orphans are looked for that come as others end.
 const orphanRounds = 100
 
 // endOrphansOf ends what a task left behind, which has ended itself.
 func (p *Processes) endOrphansOf(t *process) {
-	if !p.loosely() {
+	if !p.loose {
 		return
 	}
 	marks := append([]string{"CANDOR_SITE=" + p.config.Site, "CANDOR_NODE=" + p.config.Node, "CANDOR_JOB=" + t.task.Attempt.Task.Job.String(),

@@ -50,7 +50,8 @@ type process struct {
 // run starts the task and returns when nothing of it is left.
 func (t *process) run(j *job) (f messages.Finished) {
 	f = messages.Finished{Attempt: t.task.Attempt, Started: t.runner.config.Clock()}
-	t.enterLane(j)
+	program, err := t.runner.store.program(j, t.task.Program)
+	t.enterLane(t.runner.store.lanesFor(j, program))
 	defer func() {
 		t.finishStream(&f)
 		if t.leaveLane(j) {
@@ -58,7 +59,6 @@ func (t *process) run(j *job) (f messages.Finished) {
 		}
 		f.Lost = t.lost[0] + t.lost[1]
 	}()
-	program, err := t.runner.store.program(j, t.task.Program)
 	if err != nil {
 		return t.refuse(f, detail(err))
 	}

@@ -17,6 +17,7 @@ import (
 
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/nodeagent/runner/cell"
+	"github.com/candor-grid/candor/nodeagent/runner/users"
 )
 
 // Processes is a [Runner] of real processes, and keeps their output.
@@ -29,6 +30,7 @@ type Processes struct {
 	watch  watcher
 	forge  *forge
 	rooms  *rooms // nil: tasks share this process's namespaces
+	loose  bool   // no control groups hold the tasks
 	lacks  error  // why there are no rooms though Config.Apart wants them
 	// forking is held while a task is forked, until it is noted, and by who looks for
 	// orphans; only where this process adopts them.
@@ -58,6 +60,9 @@ func NewProcesses(c Config) (*Processes, error) {
 	}
 	p := &Processes{config: c, running: map[messages.Attempt]*process{}, keepEnded: keepEnded}
 	var err error
+	if among, is := users.Parse(c.User); is {
+		p.config.numbers = users.Open(c.Users, among)
+	}
 	if p.store, err = openStore(&p.config); err != nil {
 		return nil, err
 	}
@@ -85,11 +90,13 @@ func NewProcesses(c Config) (*Processes, error) {
 	if !p.config.NoCells {
 		p.cells = cell.Open(cellsName(&p.config))
 	}
+	p.loose = !slices.Contains(p.cells.Abilities(), messages.AbilityFreeze)
+	p.store.shares = p.config.perAccount() && !p.loose
 	p.forge = newForge(p.cells.Clones())
 	if p.rooms != nil {
-		p.rooms.loose = p.loosely()
+		p.rooms.loose = p.loose
 	}
-	p.adopts = p.config.Alone && p.rooms == nil && p.loosely() && unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == nil
+	p.adopts = p.config.Alone && p.rooms == nil && p.loose && unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == nil
 	return p, nil
 }
 
@@ -215,6 +222,7 @@ func (p *Processes) check() {
 			t.end(messages.Exceeded, t.runner.config.Grace)
 		}
 	}
+	p.store.rest()
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.checks = nil; len(p.running) > 0 {

@@ -89,10 +89,13 @@ func (p *program) useScript(script, file string) error {
 func writeExecutable(file, text string) error {
 	syscall.ForkLock.RLock()
 	defer syscall.ForkLock.RUnlock()
-	if err := os.Remove(file); err != nil && !os.IsNotExist(err) {
-		return err
+	const flags = os.O_CREATE | os.O_EXCL | os.O_WRONLY // through no link that a task made
+	f, err := os.OpenFile(file, flags, privateDirs)
+	if os.IsExist(err) {
+		if err = os.Remove(file); err == nil {
+			f, err = os.OpenFile(file, flags, privateDirs)
+		}
 	}
-	f, err := os.OpenFile(file, os.O_CREATE|os.O_EXCL|os.O_WRONLY, privateDirs) // no link that a task made
 	if err != nil {
 		return err
 	}

@@ -1,6 +1,7 @@
 package runner
 
 import (
+	"bufio"
 	"cmp"
 	"container/list"
 	"errors"
@@ -13,6 +14,8 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/nodeagent/runner/tree"
 )
@@ -23,11 +26,14 @@ import (
 type store struct {
 	config *Config
 	dir    string // <state directory>/jobs
+	shares bool   // jobs of a user share lanes
 
 	mu    sync.Mutex
 	jobs  map[messages.JobID]*job
-	idle  *list.List // of *job, without a running task, longest idle first
-	moved []string   // directories out of the way, which are to be removed
+	users map[uint32]*lanes // by the user's number
+	idle  *list.List        // of *job, without a running task, longest idle first
+	left  int               // jobs whose last task has ended since files were closed
+	moved []string          // directories out of the way, which are to be removed
 }
 
 // job is the directory of a job.
@@ -39,10 +45,9 @@ type job struct {
 
 	mu       sync.Mutex // held while the directory or a program is made
 	ready    bool
-	free     []*lane             // lanes that no task uses
-	lanes    int                 // lanes made
+	lanes    lanes
 	programs map[uint32]*program // by stage
-	silent   *os.File            // see note; nil while no task runs
+	notes    *os.File            // see note; nil while it is not open
 }
 
 // removedPrefix marks a directory that is to be removed, or is being removed.
@@ -51,7 +56,7 @@ const removedPrefix = ".removed-"
 // openStore takes stock of the directories that are there, and finishes the
 // removals that an earlier run left undone.
 func openStore(c *Config) (*store, error) {
-	s := &store{config: c, dir: jobsDir(c.Dir), jobs: map[messages.JobID]*job{}, idle: list.New()}
+	s := &store{config: c, dir: jobsDir(c.Dir), jobs: map[messages.JobID]*job{}, users: map[uint32]*lanes{}, idle: list.New()}
 	if err := c.makeDir(s.dir); err != nil {
 		return nil, messages.Errorf(messages.Unavailable, "state directory: %v", err)
 	}
@@ -92,6 +97,7 @@ func (s *store) known(entries []fs.DirEntry) []messages.JobID {
 
 func (s *store) add(id messages.JobID) *job {
 	j := &job{id: id, dir: filepath.Join(s.dir, id.String()), programs: map[uint32]*program{}}
+	j.lanes.dir = j.dir
 	s.jobs[id] = j
 	return j
 }
@@ -116,12 +122,35 @@ func (s *store) acquire(id messages.JobID) *job {
 func (s *store) release(j *job) {
 	s.mu.Lock()
 	if j.active--; j.active == 0 {
-		j.rest()
 		j.idle = s.idle.PushBack(j)
+		if s.left++; s.left >= mostLeft {
+			s.close()
+		}
 		s.surplus()
 	}
 	s.mu.Unlock()
 	s.removeMoved()
+}
+
+// mostLeft bounds the jobs without a running task that have open files.
+const mostLeft = 64
+
+// rest closes what is open of what no task uses. A start that follows soon finds it open.
+func (s *store) rest() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.close()
+}
+
+// close is rest. s.mu is held.
+func (s *store) close() {
+	s.left = 0
+	for _, k := range s.users {
+		k.rest()
+	}
+	for e := s.idle.Front(); e != nil; e = e.Next() {
+		e.Value.(*job).rest()
+	}
 }
 
 // surplus forgets the jobs beyond the bound and moves their directories out
@@ -130,6 +159,7 @@ func (s *store) surplus() {
 	for s.idle.Len() > s.config.KeepJobs {
 		j := s.idle.Remove(s.idle.Front()).(*job)
 		j.idle = nil
+		j.rest()
 		delete(s.jobs, j.id)
 		s.move(j.dir)
 	}
@@ -192,20 +222,95 @@ func (s *store) program(j *job, p *messages.Program) (*program, error) {
 // and belongs to another account is of another job of the same number, from an
 // earlier life of the site: its files are nobody's now.
 func (j *job) makeDir(c *Config, account messages.Name) error {
-	owner := filepath.Join(j.dir, ownerFile)
-	if b, err := os.ReadFile(owner); err == nil && string(b) == account {
-		return nil
+	err := os.Mkdir(j.dir, privateDirs)
+	if err == nil && c.User != "" {
+		err = os.Chmod(j.dir, throughDirs)
 	}
-	if err := tree.Remove(j.dir); err != nil {
-		return err
+	if err != nil {
+		if owner, err := readOwner(j.dir); err == nil && owner == account {
+			return nil
+		}
+		if err := tree.Remove(j.dir); err != nil {
+			return err
+		}
+		if err := c.makeDir(j.dir); err != nil {
+			return err
+		}
 	}
-	if err := c.makeDir(j.dir); err != nil {
-		return err
-	}
-	return os.WriteFile(owner, []byte(account), privateFiles)
+	return j.write(account)
 }
 
+// ownerFile is what is noted of a job, each on a line of its own: the account, and then the
+// attempts that left no output.
 const ownerFile = "owner"
+
+// silentFile has these attempts in a directory of an earlier release.
+const silentFile = "silent"
+
+// write notes something. j.mu is held.
+func (j *job) write(text string) (err error) {
+	if j.notes == nil {
+		fd, err := openFile(filepath.Join(j.dir, ownerFile), unix.O_CREAT|unix.O_WRONLY|unix.O_APPEND)
+		if err != nil {
+			return err
+		}
+		j.notes = os.NewFile(uintptr(fd), ownerFile)
+	}
+	_, err = j.notes.WriteString(text)
+	return err
+}
+
+// note notes an attempt that left no output.
+func (j *job) note(name string) error {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.write("\n" + name)
+}
+
+// rest lets go of what is only held open while tasks run.
+func (j *job) rest() {
+	j.lanes.rest()
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.notes != nil {
+		_ = j.notes.Close()
+		j.notes = nil
+	}
+}
+
+// eachNote calls f with what is noted in a file, until f returns false.
+func eachNote(path string, f func(line string) bool) error {
+	file, err := openToRead(path)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	lines := bufio.NewScanner(file)
+	for lines.Scan() && f(lines.Text()) {
+	}
+	return lines.Err()
+}
+
+// readOwner reads whose a job's directory is.
+func readOwner(dir string) (owner messages.Name, err error) {
+	err = eachNote(filepath.Join(dir, ownerFile), func(line string) bool {
+		owner = line
+		return false
+	})
+	return owner, err
+}
+
+// wasSilent reports whether an attempt ran here and left no output at all.
+func (s *store) wasSilent(a messages.Attempt) (was bool) {
+	name := filepath.Base(s.base(a))
+	for _, file := range [...]string{ownerFile, silentFile} {
+		_ = eachNote(filepath.Join(s.dir, a.Task.Job.String(), file), func(line string) bool {
+			was = was || line == name
+			return !was
+		})
+	}
+	return was
+}
 
 // makeDir makes a directory that nobody else can look into; where tasks run as
 // other users, they can pass through it to what is theirs.
@@ -235,9 +340,9 @@ func baseOf(jobs string, a messages.Attempt) string {
 
 // owner reads who a job belongs to.
 func (s *store) owner(id messages.JobID) (messages.Name, error) {
-	b, err := os.ReadFile(filepath.Join(s.dir, id.String(), ownerFile))
-	if err != nil || len(b) == 0 {
+	owner, err := readOwner(filepath.Join(s.dir, id.String()))
+	if err != nil || owner == "" {
 		return "", NoOutput(id)
 	}
-	return string(b), nil
+	return owner, nil
 }

@@ -44,12 +44,11 @@ type identity struct {
 
 // identity finds the user that a program runs as.
 func (c *Config) identity(p *messages.Program) (identity, error) {
-	r, isRange := users.Parse(c.User)
 	switch {
 	case c.User == "":
 		return identity{}, nil
-	case isRange:
-		n, err := users.Open(c.Users, r).Number(c.Site + "/" + p.Account)
+	case c.numbers != nil:
+		n, err := c.numbers.Number(c.Site + "/" + p.Account)
 		return identity{as: &syscall.Credential{Uid: n, Gid: n}, name: p.Account}, err
 	case c.User == userOfAccount && p.Job == 0: // a probe is no account's
 		return identity{as: &syscall.Credential{Uid: nobody, Gid: nobody}, name: "nobody"}, nil

@@ -10,7 +10,7 @@ import (
 
 // AheadWithin is how long a task may be at hand before it has a slot: then it is given
 // back. An agent whose tasks take longer has none at hand.
-const AheadWithin = 20 * time.Millisecond
+const AheadWithin = 40 * time.Millisecond
 
 // SetAhead sets another time in place of [AheadWithin]; 0: no task is claimed ahead.
 func (s *State) SetAhead(within time.Duration) { s.tasks.setAhead(within) }

@@ -25,7 +25,7 @@ func ahead(t *testing.T) (a *agent, n int) {
 	a.end(101, messages.Exited)
 	r = a.request()
 	n = slotsOf(r.Exchange) - 2
-	if most := r.Exchange.Claims[0].Ahead; n < 2 || most != n || n > 2*20 {
+	if most := r.Exchange.Claims[0].Ahead; n < 2 || most != n || n > 2*int(state.AheadWithin/time.Millisecond) {
 		t.Fatalf("claimed %d tasks beyond the slots, %d in all", n, most)
 	}
 	a.now = a.now.Add(2 * milli)
