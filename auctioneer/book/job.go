@@ -339,6 +339,10 @@ func newJob(c *Submit, id messages.JobID, now messages.Time) *Job {
 // Job returns a job, nil if there is none. It must not be changed.
 func (s *jobs) Job(id messages.JobID) *Job { return s.byID.get(id) }
 
+// Glance is Job for a reader that looks at one job after another: the job, its texts and what
+// it points to are valid until the next glance with the same spare memory.
+func (s *jobs) Glance(id messages.JobID, spare *Spare) *Job { return s.byID.glance(id, spare) }
+
 // own returns a job that a command is to change, nil if there is none.
 func (s *jobs) own(id messages.JobID) *Job {
 	j := s.byID.own(id)

@@ -31,14 +31,13 @@ type roster struct {
 // entry is a job of the market. There may be a million that only wait, so that what these do
 // not have is apart.
 type entry struct {
-	job    *mechanism.Job
-	ledger []account // by class
-	since  messages.Time
-	told   bool // it is among the changed
-	gone   bool // it has been removed
-
-	Changes int // as of [Progress]
-	*rest       // to be changed after own alone
+	job     mechanism.Job
+	ledger  []account // by class
+	since   messages.Time
+	told    bool  // it is among the changed
+	gone    bool  // it has been removed
+	changes int32 // as of [Progress]
+	*rest         // to be changed after own alone
 }
 
 // rest is what jobs have that do more than wait, and jobs of markets that direct or plan.
@@ -127,7 +126,7 @@ func newRoster(classes []messages.Name) roster {
 }
 
 // add enters a job. Where the mechanism directs, its claims are bounded.
-func (s *roster) add(now messages.Time, job *mechanism.Job, p Progress, directs bool) {
+func (s *roster) add(now messages.Time, job mechanism.Job, p Progress, directs bool) {
 	classes := len(s.classes)
 	e := &entry{job: job, ledger: make([]account, classes), since: now, rest: nothing}
 	if directs {
@@ -142,7 +141,7 @@ func (s *roster) add(now messages.Time, job *mechanism.Job, p Progress, directs 
 	s.number.put(e)
 	i := s.position(job.Job)
 	s.jobs = slices.Insert(s.jobs, i, e)
-	s.view.Jobs = slices.Insert(s.view.Jobs, i, job)
+	s.view.Jobs = slices.Insert(s.view.Jobs, i, &e.job)
 	s.change(e)
 }
 
@@ -162,7 +161,7 @@ func (s *roster) remove(now messages.Time, e *entry) {
 		e.hidden = nil // nothing of it is to be revealed
 	}
 	if e.told { // it may come again, as another
-		s.changed = slices.DeleteFunc(s.changed, func(job *mechanism.Job) bool { return job == e.job })
+		s.changed = slices.DeleteFunc(s.changed, func(job *mechanism.Job) bool { return job == &e.job })
 	}
 }
 
@@ -199,7 +198,7 @@ func (s *roster) members() []*entry {
 func (s *roster) change(e *entry) {
 	if !e.told {
 		e.told = true
-		s.changed = append(s.changed, e.job)
+		s.changed = append(s.changed, &e.job)
 	}
 }
 
@@ -368,7 +367,7 @@ func (s *roster) Charged(id messages.JobID, cost messages.Credits, slotTime mess
 // Job returns a job as the mechanism sees it, nil if it is not there.
 func (s *roster) Job(id messages.JobID) *mechanism.Job {
 	if e := s.number.get(id); e != nil {
-		return e.job
+		return &e.job
 	}
 	return nil
 }
