@@ -88,4 +88,3 @@ func TestGlance(t *testing.T) {
 		t.Error("there is no such job")
 	}
 }
-

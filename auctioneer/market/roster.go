@@ -75,14 +75,18 @@ type account struct {
 // numbers find the jobs by number, which as a rule follow one another.
 type numbers struct {
 	parts map[messages.JobID]*part // by number, divided by partJobs
+	order []*part                  // in the order of their numbers
 	count int
 }
 
-const partJobs = 256
+const partJobs = 64
 
+// part is jobs with numbers that follow one another.
 type part struct {
+	first   messages.JobID // the number that the first would have
 	count   int
 	entries [partJobs]*entry
+	pulls   []float64 // by class: those of the jobs with tasks that could be claimed; nil: to be worked out
 }
 
 // get returns a job, nil if there is none.
@@ -98,10 +102,12 @@ func (n *numbers) put(e *entry) {
 	id := e.job.Job
 	p := n.parts[id/partJobs]
 	if p == nil {
-		p = new(part)
+		p = &part{first: id - id%partJobs}
 		n.parts[id/partJobs] = p
+		n.order = slices.Insert(n.order, n.position(p), p)
 	}
 	p.entries[id%partJobs] = e
+	p.pulls = nil
 	p.count++
 	n.count++
 }
@@ -110,10 +116,41 @@ func (n *numbers) put(e *entry) {
 func (n *numbers) remove(id messages.JobID) {
 	p := n.parts[id/partJobs]
 	p.entries[id%partJobs] = nil
+	p.pulls = nil
 	n.count--
 	if p.count--; p.count == 0 {
 		delete(n.parts, id/partJobs)
+		at := n.position(p)
+		n.order = slices.Delete(n.order, at, at+1)
 	}
+}
+
+// position is where a part is in the order, or belongs.
+func (n *numbers) position(p *part) int {
+	at, _ := slices.BinarySearchFunc(n.order, p.first, func(p *part, first messages.JobID) int { return cmp.Compare(p.first, first) })
+	return at
+}
+
+// stale notes that a job may have another pull. A job that is gone has none.
+func (n *numbers) stale(e *entry) {
+	if p := n.parts[e.job.Job/partJobs]; p != nil {
+		p.pulls = nil
+	}
+}
+
+// pull is the sum of the pulls of a part's jobs with tasks of a class that could be claimed.
+func (p *part) pull(k, classes int) float64 {
+	if p.pulls == nil {
+		p.pulls = make([]float64, classes)
+		for _, e := range p.entries {
+			for k := range p.pulls {
+				if e != nil && e.open(k) > 0 {
+					p.pulls[k] += e.pull(k)
+				}
+			}
+		}
+	}
+	return p.pulls[k]
 }
 
 func newRoster(classes []messages.Name) roster {
@@ -225,6 +262,7 @@ func (s *roster) enforce(now messages.Time, e *entry, share []float64) {
 	for k := range e.ledger {
 		e.ledger[k].share = share[k]
 	}
+	s.number.stale(e)
 }
 
 // rescale puts another scale in force; nil: 1 for each class.
@@ -308,6 +346,7 @@ func (s *roster) count(e *entry) {
 		s.open[k] += is - was
 		s.bidding[k] += min(is, 1) - min(was, 1)
 	}
+	s.number.stale(e)
 }
 
 // open is how many tasks of a class could be claimed.
