@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/candor-grid/candor/auctioneer/book"
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/bus"
 	"github.com/candor-grid/candor/nodeagent/runner"
@@ -70,6 +71,9 @@ func scale(ctx context.Context, c *cobra.Command) (any, error) {
 		return nil, err
 	}
 	agents, racks, jobs := n[0], min(n[1], n[0]), n[2]
+	if agents >= book.MaxNodes {
+		return nil, messages.Errorf(messages.Invalid, "agents: must be at most %d, because a site knows %d nodes and has one of its own, is %d", book.MaxNodes-1, book.MaxNodes, agents)
+	}
 	span, err := c.Flags().GetDuration("for")
 	if err != nil {
 		return nil, err
@@ -94,7 +98,7 @@ func scale(ctx context.Context, c *cobra.Command) (any, error) {
 	if err := s.pileUp(jobs, r); err != nil {
 		return nil, err
 	}
-	if err := s.dispatchAll(agents, span, r); err != nil {
+	if err := s.dispatchAll(min(agents, jobs), span, r); err != nil {
 		return nil, err
 	}
 	r.FailoverSeconds, err = s.failover(ctx)
@@ -215,20 +219,20 @@ func (s *crowdedSite) submitCrowd(from, jobs int) (all spent, err error) {
 	return all, nil
 }
 
-// dispatchAll lets the tasks of all agents end, measures until as many others have begun,
-// and then runs the jobs that wait.
-func (s *crowdedSite) dispatchAll(agents int, span time.Duration, r *scaleResult) error {
+// dispatchAll lets the tasks of all agents end, measures until so many others have begun, and then
+// runs the jobs that wait.
+func (s *crowdedSite) dispatchAll(tasks int, span time.Duration, r *scaleResult) error {
 	running, err := s.load.do(order{Count: true})
 	if err != nil {
 		return err
 	}
-	wave, err := s.spend(order{Release: &releasing{Last: true, Await: agents}})
+	wave, err := s.spend(order{Release: &releasing{Last: true, Await: tasks}})
 	if err != nil {
 		return err
 	}
 	r.StartMillis = wave.start * 1e3
-	r.TasksPerSecond, r.TaskMicros, r.AgentMicros = float64(agents)/wave.seconds, wave.micros(agents), wave.load*1e6/float64(agents)
-	r.EndsPerTask = float64(wave.ended-running.Ended) / float64(agents)
+	r.TasksPerSecond, r.TaskMicros, r.AgentMicros = float64(tasks)/wave.seconds, wave.micros(tasks), wave.load*1e6/float64(tasks)
+	r.EndsPerTask = float64(wave.ended-running.Ended) / float64(tasks)
 	before, cpu, began := wave.ended, processorTime(), time.Now()
 	if _, err := s.load.do(order{Release: &releasing{}}); err != nil {
 		return err
