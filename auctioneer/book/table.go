@@ -233,9 +233,11 @@ func (j *Job) pack() string {
 		alike++
 	}
 	head[alikeAt], data = byte(alike), data[:len(data)-alike]
-	owner, text := bytes.Index(data, []byte(owned(j.Account, j.Key))), []byte(j.Account+"/"+j.Key)
-	if at := bytes.Index(data, text); at > owner && owner >= 0 && max(owner, len(text)) <= math.MaxUint8 {
-		head[ownerAt] = byte(owner)
+	owner, text := []byte(owned(j.Account, j.Key)), []byte(j.Account+"/"+j.Key)
+	before, after, found := bytes.Cut(data, owner)
+	if at := bytes.Index(after, text); found && at >= 0 && max(len(before), len(text)) <= math.MaxUint8 {
+		at += len(before) + len(owner)
+		head[ownerAt] = byte(len(before))
 		binary.BigEndian.PutUint16(head[cutAt:], uint16(at))
 		data = slices.Delete(data, at, at+len(text))
 	}

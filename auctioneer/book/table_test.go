@@ -28,6 +28,10 @@ func variousJobs() (out []*Job) {
 			out = append(out, j)
 		}
 	}
+	for _, key := range []string{"a/a", "a/a/a/", "x\xa1a/", "a/x\xc4"} { // that look like what follows them
+		j := newJob(&Submit{Account: "a", Key: key, Digest: []byte("a/" + key), Payer: "a", Spec: out[0].Spec, Hold: "job/site/a/" + key}, messages.JobID(len(out)+1), 0)
+		out = append(out, j)
+	}
 	return out
 }
 
