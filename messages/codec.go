@@ -103,7 +103,9 @@ const maxScratch = 64 << 10
 // and TooLarge, which name the field. Whether a value makes sense is for its
 // reader to say: not-a-number decodes, and so does text that is not UTF-8 in
 // msgpack.
-func Unmarshal(data []byte, f Format, v any) error {
+func Unmarshal(data []byte, f Format, v any) error { return unmarshal(data, f, v, nil) }
+
+func unmarshal(data []byte, f Format, v any, again *Decoder) error {
 	rv := reflect.ValueOf(v)
 	if rv.Kind() != reflect.Pointer || rv.IsNil() {
 		return Errorf(Internal, "cannot decode into %s: it is no pointer to a value", typeName(v))
@@ -123,7 +125,7 @@ func Unmarshal(data []byte, f Format, v any) error {
 	if f == JSON {
 		err = unmarshalJSON(data, rv)
 	} else {
-		err = unmarshalMsgpack(data, p, rv)
+		err = unmarshalMsgpack(data, p, rv, again)
 	}
 	if err != nil {
 		rv.SetZero()
@@ -131,11 +133,11 @@ func Unmarshal(data []byte, f Format, v any) error {
 	return err
 }
 
-func unmarshalMsgpack(data []byte, p *plan, v reflect.Value) error {
+func unmarshalMsgpack(data []byte, p *plan, v reflect.Value, again *Decoder) error {
 	if err := scan(data); err != nil {
 		return err
 	}
-	r := reader{data: data, budget: budgetFor(data)}
+	r := reader{data: data, budget: budgetFor(data), again: again}
 	if err := p.read(&r, v); err != nil {
 		return refusal(v.Type(), err)
 	}

@@ -9,6 +9,7 @@ import (
 	"reflect"
 	"strconv"
 	"strings"
+	"unsafe"
 
 	"github.com/vmihailenco/msgpack/v5/msgpcode"
 )
@@ -19,6 +20,7 @@ type reader struct {
 	at     int
 	budget int // bytes of lists and pointed-to values that may still be allocated
 	recent [8]string
+	again  *Decoder // whose memory is used; nil: new memory
 }
 
 // budgetFor bounds what a payload may expand to. Written in full, no value of
@@ -230,7 +232,10 @@ func readString(r *reader, v reflect.Value) error {
 // share makes a string of b, or returns one made before: names repeat from one
 // element of a list to the next.
 func (r *reader) share(b []byte) string {
-	if len(b) == 0 || len(b) > 63 {
+	switch {
+	case r.again != nil:
+		return unsafe.String(unsafe.SliceData(b), len(b))
+	case len(b) == 0 || len(b) > 63:
 		return string(b)
 	}
 	slot := &r.recent[(int(b[0])+len(b))%len(r.recent)]
@@ -245,7 +250,11 @@ func readBytes(r *reader, v reflect.Value) error {
 	if !ok {
 		return r.wrong("a byte string")
 	}
-	if len(s) > 0 {
+	switch {
+	case len(s) == 0:
+	case r.again != nil:
+		v.SetBytes(s)
+	default:
 		v.SetBytes(append([]byte(nil), s...))
 	}
 	return nil
@@ -269,7 +278,11 @@ func readPointer(t reflect.Type, elem *plan) func(*reader, reflect.Value) error 
 		if err := r.spend(int(t.Size())); err != nil {
 			return err
 		}
-		v.Set(reflect.New(t))
+		if r.again != nil {
+			v.Set(r.again.value(t).Addr())
+		} else {
+			v.Set(reflect.New(t))
+		}
 		return elem.read(r, v.Elem())
 	}
 }
@@ -291,9 +304,12 @@ func readSlice(t reflect.Type, elem *plan) func(*reader, reflect.Value) error {
 		if err := r.spend(n * size); err != nil {
 			return err
 		}
-		list := reflect.MakeSlice(t, n, n)
-		v.Set(list)
-		return readElements(r, list, elem)
+		if r.again != nil {
+			v.Set(r.again.list(t, n))
+		} else {
+			v.Set(reflect.MakeSlice(t, n, n))
+		}
+		return readElements(r, v, elem)
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"math"
 	"reflect"
 	"runtime"
@@ -293,6 +294,33 @@ func TestAllocationIsBounded(t *testing.T) {
 		}
 		if allocated := after.TotalAlloc - before.TotalAlloc; allocated > 200*uint64(len(c.payload)) {
 			t.Errorf("%s: %d bytes allocated for a payload of %d", name, allocated, len(c.payload))
+		}
+	}
+}
+
+// TestDecoder: a decoder reads one payload after another as Unmarshal does, whatever was read
+// before, and refuses what Unmarshal refuses.
+func TestDecoder(t *testing.T) {
+	var d Decoder
+	long := sampleExchange()
+	for range 40 {
+		long.Finished = append(long.Finished, Finished{Attempt: Attempt{Number: uint32(len(long.Finished))}, Detail: strings.Repeat("x", len(long.Finished))})
+	}
+	payloads := [][]byte{nil, {0x90}, {0x90, 0}, {0x91, 0xa1, 'x'}}
+	for _, x := range []Exchange{sampleExchange(), long, {}, {Session: 7, Claims: []Claim{{Job: 3}}}} {
+		data, err := Marshal(&x, Msgpack)
+		if err != nil {
+			t.Fatal(err)
+		}
+		payloads = append(payloads, data)
+	}
+	var got Exchange
+	for i := range 60 {
+		data := payloads[i*i%len(payloads)]
+		var want Exchange
+		refused := Unmarshal(data, Msgpack, &want)
+		if err := d.Decode(data, &got); fmt.Sprint(err) != fmt.Sprint(refused) || !reflect.DeepEqual(got, want) {
+			t.Fatalf("payload %d: %v, want %v: %+v, want %+v", i*i%len(payloads), err, refused, got, want)
 		}
 	}
 }

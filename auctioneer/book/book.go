@@ -64,17 +64,17 @@ func New() *Book {
 
 // clear empties the book. A book must not be copied: its parts know one another.
 func (b *Book) clear() {
-	archive := b.archive
+	archive, changed := b.archive, unread{}
 	*b = Book{
 		archive:  archive,
 		index:    index{keys: map[string]messages.JobID{}, pending: map[messages.Name]int{}, listed: map[messages.Name][]messages.JobID{}},
-		jobs:     jobs{byID: table{chunks: map[messages.JobID]*chunk{}}, past: map[messages.JobID]*Past{}, ordered: map[messages.JobID]bool{}, alive: map[messages.Name]int{}},
+		jobs:     jobs{byID: table{chunks: map[messages.JobID]*chunk{}}, past: map[messages.JobID]*Past{}, ordered: map[messages.JobID]bool{}, alive: map[messages.Name]int{}, behind: changed},
 		visitors: visitors{byVisit: map[messages.Visit]messages.JobID{}, guests: map[messages.Name]VisitingCount{}},
 		nodes:    nodes{names: map[messages.Name]uint32{}},
 		markets:  markets{notes: map[messages.Name]map[messages.JobID][]int64{}},
 		remote:   remote{remoteJobs: map[messages.JobID]*RemoteJob{}, departed: map[messages.Name]int{}, past: map[messages.JobID]*Past{}, archive: &b.archive, index: &b.index, watch: &b.watch, clock: &b.clock},
 		meters: meters{tariffs: map[messages.Name][]Tariff{}, spells: map[messages.Name][]spell{}, metered: map[messages.Name]map[messages.JobID]bool{},
-			jobs: &b.jobs, clock: &b.clock},
+			changes: 1, unread: changed, jobs: &b.jobs, clock: &b.clock},
 		dependencies: dependencies{waiters: map[messages.JobID][]messages.JobID{}, jobs: &b.jobs, watch: &b.watch, clock: &b.clock},
 		claims:       claims{notices: &b.notices, jobs: &b.jobs, nodes: &b.nodes, meters: &b.meters, watch: &b.watch, clock: &b.clock},
 		effects:      effects{spoken: map[messages.JobID]int{}, frees: map[string]bool{}, jobs: &b.jobs, watch: &b.watch},

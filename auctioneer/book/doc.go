@@ -63,10 +63,10 @@
 // # Cost
 //
 // Applying a command is O(1) for each task it touches, but for Lost and
-// Register, which are O(k log k) in the k claims of the node, and for new
-// tariffs, which are O(n) in the n jobs of the market that have begun.
+// Register, which are O(k log k) in the k claims of the node. New tariffs are O(1), but
+// each 32nd change of a market's tariffs is O(n) in the n jobs of the market that have begun.
 //
-// A job of which nothing has begun takes 450 bytes: it is kept as the bytes that an image has
+// A job of which nothing has begun takes 420 bytes: it is kept as the bytes that an image has
 // of it, and made a [Job] for each reader, and for good by the first command that changes
 // it. Capture takes references to jobs, in chunks of 256: 0.5 ms for a million. A job, or a
 // chunk, that changes after that is copied first, once for each image: some microseconds, and

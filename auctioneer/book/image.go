@@ -48,6 +48,7 @@ type Image struct {
 	Past    []Past
 
 	chunks []*chunk // of an image that was captured: its jobs
+	unread unread   // for which these are still to be metered
 	packed *packed  // of an image that is read: where jobs are put that have not begun
 }
 
@@ -120,7 +121,7 @@ func (b *Book) Capture() *Image {
 		Head: &imageHead{Backup: b.backup, Now: b.now, LastJob: b.lastJob, LastEffect: b.effects.last, LastQuote: b.quotes.last,
 			Markets: b.applied, MarketsVersion: b.version, LastNotice: b.lastSent, LastRelease: b.freed, Applied: slices.Clone(b.answers)},
 		Notices: slices.Clone(b.queue),
-		Ended:   slices.Clone(b.jobs.ended), Returned: slices.Clone(b.returned), chunks: b.byID.capture(), Effects: slices.Clone(b.waiting), Tokens: b.issued,
+		Ended:   slices.Clone(b.jobs.ended), Returned: slices.Clone(b.returned), chunks: b.byID.capture(), unread: maps.Clone(b.unread), Effects: slices.Clone(b.waiting), Tokens: b.issued,
 	}
 	for _, n := range b.inOrder {
 		im.Nodes = append(im.Nodes, n.image())
@@ -217,7 +218,7 @@ func (im *Image) encode(w io.Writer) (size int64, err error) {
 				write(binary.AppendUvarint(nil, uint64(len(job))))
 				write(job)
 			} else if s.job != nil {
-				s.job.records(emit)
+				s.job.records(im.unread, emit)
 			}
 		}
 	}
@@ -228,7 +229,7 @@ func (im *Image) encode(w io.Writer) (size int64, err error) {
 
 // elements are the records between the head and the end.
 func (im *Image) elements(yield func(Image) bool) bool {
-	return eachOf(im.Jobs, 1, func(j []*Job) bool { return j[0].records(yield) }) &&
+	return eachOf(im.Jobs, 1, func(j []*Job) bool { return j[0].records(im.unread, yield) }) &&
 		eachOf(im.Nodes, 1, func(n []nodeImage) bool { return yield(Image{Nodes: n}) }) &&
 		eachOf(im.Effects, 1, func(e []Effect) bool { return yield(Image{Effects: e}) }) &&
 		eachOf(im.Notices, 1, func(n []Notice) bool { return yield(Image{Notices: n}) }) &&
@@ -252,10 +253,11 @@ func eachOf[T any](all []T, n int, yield func([]T) bool) bool {
 	return true
 }
 
-// records are those of a job.
-func (j *Job) records(yield func(Image) bool) bool {
+// records are those of a job, once it is metered for changes of tariffs.
+func (j *Job) records(u unread, yield func(Image) bool) bool {
 	bare := *j
 	bare.Stages = slices.Clone(j.Stages)
+	u.catchUp(&bare)
 	for i := range bare.Stages {
 		bare.Stages[i].Tasks, bare.Stages[i].Again = nil, nil
 	}

@@ -10,7 +10,7 @@ import (
 type index struct {
 	lastJob messages.JobID
 	backup  messages.Time             // when the latest backup began that was restored; 0: none was
-	keys    map[string]messages.JobID // by account and key
+	keys    map[string]messages.JobID // by account and key, as owned has them
 	pending map[messages.Name]int     // jobs of an account that have not ended
 	listed  map[messages.Name][]messages.JobID
 }
@@ -38,7 +38,7 @@ func (x *index) Pending(account messages.Name) int { return x.pending[account] }
 
 // find returns the number of the job that an account submitted under a key, or 0.
 func (x *index) find(account messages.Name, key string) messages.JobID {
-	return x.keys[account+"/"+key]
+	return x.keys[owned(account, key)]
 }
 
 // number gives the next number to a job that has begun.
@@ -84,11 +84,11 @@ func (x *index) remove(account messages.Name, key string, id messages.JobID) {
 }
 
 // drop forgets a key.
-func (x *index) drop(account messages.Name, key string) { delete(x.keys, account+"/"+key) }
+func (x *index) drop(account messages.Name, key string) { delete(x.keys, owned(account, key)) }
 
 // recall enters the key of a job that is on no list.
 func (x *index) recall(account messages.Name, key string, id messages.JobID) {
-	x.keys[account+"/"+key] = id
+	x.keys[owned(account, key)] = id
 }
 
 // count adds to an account's pending jobs, or takes away.

@@ -72,6 +72,8 @@ type Job struct {
 	Cause string `msgpack:"-"`
 	// Promised is what the site keeps for the job until the job has been considered.
 	Promised []Leg `msgpack:"-"`
+
+	metered uint64 // the last change of tariffs for which it is metered; 0: it has none
 }
 
 // Deposit is what a job's hold has beside its budget.
@@ -315,6 +317,7 @@ type jobs struct {
 	handed  int                      // how many of the first of them were handed to the archive, if they are of this site
 	ordered map[messages.JobID]bool  // those whose start was ordered for good, and that have not ended
 	alive   map[messages.Name]int    // by market: those that are not final
+	behind  unread                   // of meters: what jobs may not be metered for
 }
 
 // newJob is the job of a submission.
@@ -343,8 +346,18 @@ func (s *jobs) Packed(id messages.JobID) bool {
 	return at != nil && at.job == nil
 }
 
+// Glance is Job for a reader that looks at one job after another: the job, its texts and what
+// it points to are valid until the next glance with the same spare memory.
+func (s *jobs) Glance(id messages.JobID, spare *Spare) *Job { return s.byID.glance(id, spare) }
+
 // own returns a job that a command is to change, nil if there is none.
-func (s *jobs) own(id messages.JobID) *Job { return s.byID.own(id) }
+func (s *jobs) own(id messages.JobID) *Job {
+	j := s.byID.own(id)
+	if j != nil {
+		s.behind.catchUp(j)
+	}
+	return j
+}
 
 // Active is the number of jobs that have not ended.
 func (s *jobs) Active() int { return s.byID.count + len(s.past) - len(s.ended) }

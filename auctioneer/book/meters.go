@@ -44,13 +44,29 @@ type Meter struct {
 	Hi, Lo uint64
 }
 
-// meters count what slots cost at the tariffs in force.
+// mostUnread is how many changes of tariffs a job may be behind.
+var mostUnread = 32
+
+// meters count what slots cost at the tariffs in force. Tariffs can change with each decision
+// while thousands of jobs run, so a change is noted once, and each job is metered for it when a
+// command is to change the job, or after mostUnread changes.
 type meters struct {
 	tariffs map[messages.Name][]Tariff                // by market
 	spells  map[messages.Name][]spell                 // by market, the latest last
 	metered map[messages.Name]map[messages.JobID]bool // by market with tariffs: jobs that have had a task claimed
+	unread  unread
+	changes uint64 // how often tariffs have changed since the book was made, plus 1
 	jobs    *jobs
 	clock   *clock
+}
+
+// unread is, by market, the last changes of tariffs, for which jobs may not be metered yet.
+type unread map[messages.Name][]change
+
+// change is the end of a spell.
+type change struct {
+	spell
+	number uint64 // as of meters.changes
 }
 
 // mostPrice bounds a price, so that slots times price stays within 64 bits.
@@ -102,9 +118,10 @@ func (m *meters) meter(j *Job, stage int) {
 
 // enlist has a job that has started metered when its market's tariffs change.
 func (m *meters) enlist(j *Job) {
-	if j.Started == 0 {
+	if j.Started == 0 || j.metered != 0 {
 		return
 	}
+	j.metered = m.changes
 	jobs := m.metered[j.Spec.Market]
 	if jobs == nil {
 		jobs = map[messages.JobID]bool{}
@@ -113,13 +130,48 @@ func (m *meters) enlist(j *Job) {
 	jobs[j.ID] = true
 }
 
-// read adds the time from sum.Since to now.
-func (m *meters) read(j *Job, stage int, now messages.Time, sum *Meter) {
-	n, micros := j.Stages[stage].going(), now-sum.Since
-	if n <= 0 || micros <= 0 {
+// catchUp meters a job for the changes of tariffs that it is behind. It must be called before
+// anything of the job changes.
+func (u unread) catchUp(j *Job) {
+	if j.metered == 0 {
 		return
 	}
-	sum.add(uint64(n)*uint64(micros), price(m.tariffs[j.Spec.Market], j.Spec, stage))
+	for _, c := range u.of(j) {
+		for i := range j.Stages {
+			s := &j.Stages[i]
+			s.Meter.upTo(c.Until, s.going(), c.Tariffs, j.Spec, i)
+		}
+		j.metered = c.number
+	}
+}
+
+// of is the changes that a job is behind.
+func (u unread) of(j *Job) []change {
+	all := u[j.Spec.Market]
+	at := len(all)
+	for at > 0 && all[at-1].number > j.metered {
+		at--
+	}
+	return all[at:]
+}
+
+// read adds the time from sum.Since to now.
+func (m *meters) read(j *Job, stage int, now messages.Time, sum *Meter) {
+	going := j.Stages[stage].going()
+	if j.metered != 0 {
+		for _, c := range m.unread.of(j) {
+			sum.upTo(c.Until, going, c.Tariffs, j.Spec, stage)
+		}
+	}
+	sum.upTo(now, going, m.tariffs[j.Spec.Market], j.Spec, stage)
+}
+
+// upTo adds the time from Since to an instant, at some tariffs.
+func (m *Meter) upTo(now messages.Time, going int, tariffs []Tariff, spec *messages.JobSpec, stage int) {
+	if micros := now - m.Since; going > 0 && micros > 0 {
+		m.add(uint64(going)*uint64(micros), price(tariffs, spec, stage))
+	}
+	m.Since = now
 }
 
 // add counts slot-microseconds at a price.
@@ -198,24 +250,36 @@ func (m *meters) forgive(j *Job, stage int, had messages.Duration) {
 // setTariffs makes tariffs hold from now on.
 func (m *meters) setTariffs(market messages.Name, tariffs []Tariff) {
 	if m.tariffs[market] == nil {
+		var began []messages.JobID
 		m.jobs.byID.all(false, func(j *Job) bool {
-			if j.Spec.Market == market && j.Active() {
-				m.enlist(j)
+			if j.Spec.Market == market && j.Active() && j.Started != 0 {
+				began = append(began, j.ID)
 			}
 			return true
 		})
-	}
-	for id := range m.metered[market] { // each on its own: the order does not matter
-		j := m.jobs.own(id)
-		for i := range j.Stages {
-			m.meter(j, i)
+		for _, id := range began { // each on its own: the order does not matter
+			m.enlist(m.jobs.own(id))
 		}
 	}
+	before := spell{m.clock.now, m.tariffs[market]}
 	if m.clock.rules >= RulesAhead {
-		before := m.spells[market]
-		m.spells[market] = append(slices.Clone(before[max(0, len(before)+1-keptSpells):]), spell{m.clock.now, m.tariffs[market]})
+		kept := m.spells[market]
+		m.spells[market] = append(slices.Clone(kept[max(0, len(kept)+1-keptSpells):]), before)
+	}
+	m.changes++
+	m.unread[market] = append(m.unread[market], change{before, m.changes})
+	if len(m.unread[market]) >= mostUnread {
+		m.catchUpAll(market)
 	}
 	m.tariffs[market] = tariffs
+}
+
+// catchUpAll meters all jobs of a market for all changes of its tariffs.
+func (m *meters) catchUpAll(market messages.Name) {
+	for id := range m.metered[market] {
+		m.jobs.own(id)
+	}
+	delete(m.unread, market)
 }
 
 // Used returns what the slots a job has had come to by now, at the tariffs that
@@ -236,6 +300,10 @@ func (m *meters) Used(j *Job, now messages.Time) (cost messages.Credits, slotTim
 func (m *meters) keep(keep func(market messages.Name) bool) {
 	for name := range m.tariffs {
 		if !keep(name) {
+			m.catchUpAll(name)
+			for id := range m.metered[name] {
+				m.jobs.own(id).metered = 0
+			}
 			delete(m.tariffs, name)
 			delete(m.spells, name)
 			delete(m.metered, name)
@@ -249,6 +317,7 @@ func (m *meters) stop(j *Job) {
 		m.meter(j, i)
 	}
 	delete(m.metered[j.Spec.Market], j.ID)
+	j.metered = 0
 }
 
 // credits is the cost, rounded half to even, at most MaxCredits.

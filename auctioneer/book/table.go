@@ -2,12 +2,15 @@ package book
 
 import (
 	"bytes"
+	"encoding/binary"
 	"maps"
 	"math"
 	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
+
+	"github.com/vmihailenco/msgpack/v5/msgpcode"
 
 	"github.com/candor-grid/candor/messages"
 )
@@ -68,6 +71,30 @@ func (t *table) get(id messages.JobID) *Job {
 	j := unpack(s.packed)
 	warm.Store(j)
 	return j
+}
+
+// Spare is memory for jobs that are looked at one after another. Its zero value is ready.
+type Spare struct {
+	job     Job
+	record  []byte
+	decoder messages.Decoder
+}
+
+// glance is get for a reader that has done with a job, and with all that the job points to and its
+// texts, when it glances at the next.
+func (t *table) glance(id messages.JobID, spare *Spare) *Job {
+	s := t.look(id)
+	if s == nil || s.job != nil {
+		return s.live()
+	}
+	spare.record = appendRecord(spare.record[:0], s.packed)
+	if err := spare.decoder.Decode(spare.record, &spare.job); err != nil {
+		panic(err) // it was written by pack
+	}
+	if spare.job.Contract != nil || spare.job.Spec.Valuation != nil { // which a bid keeps
+		return t.get(id)
+	}
+	return &spare.job
 }
 
 // live is the job of a slot that is not packed; nil: it is, or there is none.
@@ -183,8 +210,15 @@ var plain = func() []byte {
 	return data
 }()
 
-// pack returns a job as bytes, if nothing of it has begun, and "" otherwise: first how many bytes
-// the job ends with as plain does, at most 255, then its record in an image without these.
+// Before the record that a packed job is in an image stands how to make the record whole.
+const (
+	alikeAt    = iota // how many bytes were taken off the end, as plain has them
+	ownerAt           // where the account and the key are
+	cutAt             // where these were taken out of the identifier of the hold, in two bytes; 0: they were not
+	recordFrom = cutAt + 2
+)
+
+// pack returns a job as bytes, if nothing of it has begun, and "" otherwise.
 func (j *Job) pack() string {
 	if j.State != messages.Waiting || j.Started != 0 || j.Visit != nil || j.Order != nil || j.Doubts != nil || slices.ContainsFunc(j.Stages, Stage.begun) {
 		return ""
@@ -193,16 +227,60 @@ func (j *Job) pack() string {
 	if err != nil || len(data) > mostPacked {
 		return ""
 	}
+	var head [recordFrom]byte
 	alike := 0
 	for alike < min(len(data), len(plain), math.MaxUint8) && data[len(data)-1-alike] == plain[len(plain)-1-alike] {
 		alike++
 	}
-	return string(append([]byte{byte(alike)}, data[:len(data)-alike]...))
+	head[alikeAt], data = byte(alike), data[:len(data)-alike]
+	owner, text := []byte(owned(j.Account, j.Key)), []byte(j.Account+"/"+j.Key)
+	before, after, found := bytes.Cut(data, owner)
+	if at := bytes.Index(after, text); found && at >= 0 && max(len(before), len(text)) <= math.MaxUint8 {
+		at += len(before) + len(owner)
+		head[ownerAt] = byte(len(before))
+		binary.BigEndian.PutUint16(head[cutAt:], uint16(at))
+		data = slices.Delete(data, at, at+len(text))
+	}
+	return string(append(head[:], data...))
 }
 
 // appendRecord appends the record of a packed job in an image.
 func appendRecord(out []byte, packed string) []byte {
-	return append(append(out, packed[1:]...), plain[len(plain)-int(packed[0]):]...)
+	record, cut := packed[recordFrom:], int(packed[cutAt])<<8|int(packed[cutAt+1])
+	if cut > 0 {
+		account, rest := shortText(record[packed[ownerAt]:])
+		key, _ := shortText(rest)
+		out = append(append(append(append(out, record[:cut]...), account...), '/'), key...)
+	}
+	out = append(out, record[cut:]...)
+	return append(out, plain[len(plain)-int(packed[alikeAt]):]...)
+}
+
+// owned is an account and a key as they follow one another in the record of a job, if each has at
+// most 255 bytes.
+func owned(account messages.Name, key string) string {
+	return string(appendText(appendText(make([]byte, 0, 128), account), key))
+}
+
+func appendText(out []byte, text string) []byte {
+	switch n := len(text); {
+	case n < 32:
+		out = append(out, msgpcode.FixedStrLow|byte(n))
+	case n < 256:
+		out = append(out, msgpcode.Str8, byte(n))
+	default:
+		out = binary.BigEndian.AppendUint32(append(out, msgpcode.Str32), uint32(n))
+	}
+	return append(out, text...)
+}
+
+// shortText splits a record at the end of a text of at most 255 bytes, with which it begins.
+func shortText(record string) (text, rest string) {
+	n, from := int(record[0]&^msgpcode.FixedStrLow), 1
+	if record[0] == msgpcode.Str8 {
+		n, from = int(record[1]), 2
+	}
+	return record[from : from+n], record[from+n:]
 }
 
 // begun says whether a task of the stage was claimed or cancelled.
@@ -231,10 +309,10 @@ var around = func() (out [2][]byte) {
 	return out
 }()
 
-// keyOf is the account and key of a job, as the index has them: as a rule a part of the packed
-// job, namely of the identifier of its hold, so that they are in memory once.
+// keyOf is the account and key of a job, as the index has them: a part of the packed job, so that
+// they are in memory once.
 func keyOf(packed string, account messages.Name, key string) string {
-	whole := account + "/" + key
+	whole := owned(account, key)
 	if at := strings.Index(packed, whole); at >= 0 {
 		return packed[at : at+len(whole)]
 	}

@@ -36,7 +36,7 @@ func (d *Desk) follow() (effects, notices bool) {
 func (d *Desk) followSome(b *book.Book, ids []messages.JobID) (rest []messages.JobID) {
 	n := min(len(ids), followAtOnce)
 	for _, id := range ids[:n] {
-		if j := b.Job(id); j != nil {
+		if j := b.Glance(id, &d.spare); j != nil {
 			d.followJob(b, j)
 		}
 	}

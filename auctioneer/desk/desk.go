@@ -54,6 +54,7 @@ type Desk struct {
 	lessons      lessons
 	errands      errands
 	delays       delays
+	spare        book.Spare // for the jobs that are followed
 }
 
 // core is what the parts of a desk share: the time, the book, and a way to ask.

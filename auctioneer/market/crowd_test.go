@@ -71,7 +71,7 @@ func TestACrowdIsDrawnByItsShares(t *testing.T) {
 		t.Fatalf("%d members, %d in the view, want %d", len(members), len(m.view.Jobs), len(there))
 	}
 	for i, e := range members {
-		if e.gone || e.job != m.view.Jobs[i] || i > 0 && members[i-1].job.Job >= e.job.Job {
+		if e.gone || &e.job != m.view.Jobs[i] || i > 0 && members[i-1].job.Job >= e.job.Job {
 			t.Fatalf("member %d is job %v, in the view %v", i, e.job.Job, m.view.Jobs[i].Job)
 		}
 	}

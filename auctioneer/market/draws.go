@@ -60,7 +60,7 @@ func (m *Market) Resolve(b *book.Book, c *messages.Claim, rng *rand.Rand) book.C
 
 // Substitute draws a job with work pending in class k in proportion to the
 // shares, for a claim whose own choice has none left; 0 if there is none.
-// Draws are made ahead, O(jobs) for each few hundred.
+// Draws are made ahead.
 func (d *draws) Substitute(k int, rng *rand.Rand) messages.JobID {
 	for redrawn := false; ; redrawn = true {
 		queue := d.ahead[k]
@@ -81,7 +81,7 @@ func (d *draws) Substitute(k int, rng *rand.Rand) messages.JobID {
 
 func (d *draws) draw(k int, rng *rand.Rand) {
 	queue, n := d.ahead[k][:0], max(drawnAhead, d.roster.bidding[k]/drawnOf)
-	systematic(d.roster.bidders(k), k, n, rng.Float64(), func(e *entry) { queue = append(queue, e.job.Job) })
+	d.roster.systematic(k, n, rng.Float64(), func(e *entry) { queue = append(queue, e.job.Job) })
 	rng.Shuffle(len(queue), func(i, j int) { queue[i], queue[j] = queue[j], queue[i] })
 	d.ahead[k], d.drawn[k] = queue, d.roster.view.Now
 }
@@ -95,24 +95,40 @@ func (d *draws) clear(now messages.Time) {
 	}
 }
 
-// systematic draws n places from the jobs with probability proportional to
-// their shares: places are evenly spaced on the cumulated shares, the first at
-// u in [0, 1) of a space. A job whose share is s of the total gets ⌊ns⌋ or ⌈ns⌉
-// places, ns in expectation. Jobs come in their order. O(jobs + n).
-// Where nobody has a share yet, all have the same.
-func systematic(bidders []*entry, k, n int, u float64, place func(*entry)) {
-	pull, total := func(e *entry) float64 { return e.pull(k) }, 0.0
-	for _, e := range bidders {
-		total += pull(e)
+// systematic draws n places from the jobs with tasks of a class that could be claimed, with
+// probability proportional to their shares: places are evenly spaced on the cumulated shares, the
+// first at u in [0, 1) of a space. A job whose share is s of the total gets ⌊ns⌋ or ⌈ns⌉
+// places, ns in expectation. Jobs come in their order. Where nobody has a share yet, all have
+// the same. Parts in which no place is are passed over: O(n + parts), and O(jobs) of the
+// parts that have changed.
+func (s *roster) systematic(k, n int, u float64, place func(*entry)) {
+	sum, pull, total := func(p *part) float64 { return p.pull(k, len(s.classes)) }, func(e *entry) float64 { return e.pull(k) }, 0.0
+	for _, p := range s.number.order {
+		total += sum(p)
 	}
 	if !(total > 0) {
-		pull, total = func(*entry) float64 { return 1 }, float64(len(bidders))
+		pull = func(*entry) float64 { return 1 }
+		sum = func(p *part) (bidding float64) {
+			for _, e := range p.entries {
+				if e != nil && e.open(k) > 0 {
+					bidding++
+				}
+			}
+			return bidding
+		}
+		total = float64(s.bidding[k])
 	}
 	space := total / float64(n)
-	next, cumulated := u*space, 0.0
-	for _, e := range bidders {
-		for cumulated += pull(e); next < cumulated; next += space {
-			place(e)
+	next, before := u*space, 0.0 // before: what the parts before have in all
+	for _, p := range s.number.order {
+		end, cumulated := sum(p), 0.0 // the same additions give the same end
+		for i := 0; next-before < end && i < partJobs; i++ {
+			if e := p.entries[i]; e != nil && e.open(k) > 0 {
+				for cumulated += pull(e); next-before < cumulated; next += space {
+					place(e)
+				}
+			}
 		}
+		before += end
 	}
 }

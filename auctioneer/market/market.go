@@ -82,7 +82,7 @@ func (m *Market) SetSlots(now messages.Time, slots, idle []int) {
 func (m *Market) Put(now messages.Time, bid func() *mechanism.Bid, id messages.JobID, p Progress) {
 	e := m.number.get(id)
 	if e == nil {
-		job := &mechanism.Job{Bid: bid()}
+		job := mechanism.Job{Bid: bid()}
 		if n := len(m.jobs); n > 0 {
 			m.jobs[n-1].lend(job.Bid, &p)
 		}
@@ -91,7 +91,7 @@ func (m *Market) Put(now messages.Time, bid func() *mechanism.Bid, id messages.J
 		return
 	}
 	m.integrate(e, now)
-	if e.Changes != p.Changes {
+	if int(e.changes) != p.Changes {
 		m.reenter(now, e, bid(), p)
 		return
 	}
@@ -109,7 +109,7 @@ func (m *Market) Put(now messages.Time, bid func() *mechanism.Bid, id messages.J
 // reenter takes a job in anew whose bid has changed, with the shares it has had.
 func (m *Market) reenter(now messages.Time, was *entry, bid *mechanism.Bid, p Progress) {
 	m.remove(now, was)
-	m.add(now, &mechanism.Job{Bid: bid, Accrued: was.job.Accrued, Received: was.job.Received}, p, m.manner.Directs)
+	m.add(now, mechanism.Job{Bid: bid, Accrued: was.job.Accrued, Received: was.job.Received}, p, m.manner.Directs)
 	e := m.number.get(bid.Job)
 	for k, a := range was.ledger {
 		a.counted, a.share = e.ledger[k].counted, 0
@@ -130,7 +130,7 @@ func (m *Market) Remove(now messages.Time, id messages.JobID) (*mechanism.Job, [
 	}
 	m.remove(now, e)
 	m.stale = true
-	return e.job, m.shares(e)
+	return &e.job, m.shares(e)
 }
 
 // Settle asks the mechanism what a job that has ended owes.
@@ -220,5 +220,5 @@ func (m *Market) Explain(now messages.Time, id messages.JobID) (mechanism.Explan
 	}
 	m.tidy(false)
 	m.view.Now = now
-	return m.mech.Explain(&m.view, e.job), true
+	return m.mech.Explain(&m.view, &e.job), true
 }

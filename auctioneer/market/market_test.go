@@ -163,7 +163,7 @@ func TestSampleMatchesShares(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 6))
 	mean := make([]float64, jobs+1)
 	for range draws {
-		for _, j := range sample(m.bidders(0), 0, rng) {
+		for _, j := range m.sample(0, rng) {
 			mean[j.Job] += float64(j.Weight) / draws
 		}
 	}

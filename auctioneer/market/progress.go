@@ -72,7 +72,7 @@ func (e *entry) same(p *Progress) bool {
 // progress is how far the job has come.
 func (e *entry) progress() Progress {
 	return Progress{Started: e.job.Started, Pending: e.pending(), Ahead: e.Ahead, Running: e.running(), Suspended: e.Suspended, Done: e.job.Done,
-		Budget: e.Budget, Ordered: e.Ordered, OrderedAt: e.OrderedAt, Changes: e.Changes}
+		Budget: e.Budget, Ordered: e.Ordered, OrderedAt: e.OrderedAt, Changes: int(e.changes)}
 }
 
 // lend has the lists of another job be the same in memory where they are equal, as of most jobs
@@ -105,7 +105,7 @@ func (e *entry) running() []int {
 
 // become takes over how far a job has come.
 func (e *entry) become(p Progress) {
-	e.Changes = p.Changes
+	e.changes = int32(p.Changes)
 	if e.rest != nothing || p.Ahead != nil || p.Suspended != nil || p.Ordered != nil || p.Budget != nil {
 		r := e.own()
 		r.Ahead, r.Suspended, r.Ordered, r.OrderedAt, r.Budget = p.Ahead, p.Suspended, p.Ordered, p.OrderedAt, p.Budget

@@ -110,14 +110,14 @@ func (p *Publisher) target(m *Market, k int, now messages.Time, rng *rand.Rand) 
 			return held
 		}
 	}
-	return published{jobs: sample(m.bidders(k), k, rng), sampled: now}
+	return published{jobs: m.sample(k, rng), sampled: now}
 }
 
 // sample draws MostJobs places in proportion to the shares, and gives each job
 // the weight of the places it got.
-func sample(bidders []*entry, k int, rng *rand.Rand) []messages.JobWeight {
+func (s *roster) sample(k int, rng *rand.Rand) []messages.JobWeight {
 	out := make([]messages.JobWeight, 0, MostJobs)
-	systematic(bidders, k, MostJobs, rng.Float64(), func(e *entry) {
+	s.systematic(k, MostJobs, rng.Float64(), func(e *entry) {
 		if n := len(out); n > 0 && out[n-1].Job == e.job.Job {
 			out[n-1].Weight += 1.0 / MostJobs
 			return

@@ -31,14 +31,13 @@ type roster struct {
 // entry is a job of the market. There may be a million that only wait, so that what these do
 // not have is apart.
 type entry struct {
-	job    *mechanism.Job
-	ledger []account // by class
-	since  messages.Time
-	told   bool // it is among the changed
-	gone   bool // it has been removed
-
-	Changes int // as of [Progress]
-	*rest       // to be changed after own alone
+	job     mechanism.Job
+	ledger  []account // by class
+	since   messages.Time
+	told    bool  // it is among the changed
+	gone    bool  // it has been removed
+	changes int32 // as of [Progress]
+	*rest         // to be changed after own alone
 }
 
 // rest is what jobs have that do more than wait, and jobs of markets that direct or plan.
@@ -76,14 +75,18 @@ type account struct {
 // numbers find the jobs by number, which as a rule follow one another.
 type numbers struct {
 	parts map[messages.JobID]*part // by number, divided by partJobs
+	order []*part                  // in the order of their numbers
 	count int
 }
 
-const partJobs = 256
+const partJobs = 64
 
+// part is jobs with numbers that follow one another.
 type part struct {
+	first   messages.JobID // the number that the first would have
 	count   int
 	entries [partJobs]*entry
+	pulls   []float64 // by class: those of the jobs with tasks that could be claimed; nil: to be worked out
 }
 
 // get returns a job, nil if there is none.
@@ -99,10 +102,12 @@ func (n *numbers) put(e *entry) {
 	id := e.job.Job
 	p := n.parts[id/partJobs]
 	if p == nil {
-		p = new(part)
+		p = &part{first: id - id%partJobs}
 		n.parts[id/partJobs] = p
+		n.order = slices.Insert(n.order, n.position(p), p)
 	}
 	p.entries[id%partJobs] = e
+	p.pulls = nil
 	p.count++
 	n.count++
 }
@@ -111,10 +116,41 @@ func (n *numbers) put(e *entry) {
 func (n *numbers) remove(id messages.JobID) {
 	p := n.parts[id/partJobs]
 	p.entries[id%partJobs] = nil
+	p.pulls = nil
 	n.count--
 	if p.count--; p.count == 0 {
 		delete(n.parts, id/partJobs)
+		at := n.position(p)
+		n.order = slices.Delete(n.order, at, at+1)
 	}
+}
+
+// position is where a part is in the order, or belongs.
+func (n *numbers) position(p *part) int {
+	at, _ := slices.BinarySearchFunc(n.order, p.first, func(p *part, first messages.JobID) int { return cmp.Compare(p.first, first) })
+	return at
+}
+
+// stale notes that a job may have another pull. A job that is gone has none.
+func (n *numbers) stale(e *entry) {
+	if p := n.parts[e.job.Job/partJobs]; p != nil {
+		p.pulls = nil
+	}
+}
+
+// pull is the sum of the pulls of a part's jobs with tasks of a class that could be claimed.
+func (p *part) pull(k, classes int) float64 {
+	if p.pulls == nil {
+		p.pulls = make([]float64, classes)
+		for _, e := range p.entries {
+			for k := range p.pulls {
+				if e != nil && e.open(k) > 0 {
+					p.pulls[k] += e.pull(k)
+				}
+			}
+		}
+	}
+	return p.pulls[k]
 }
 
 func newRoster(classes []messages.Name) roster {
@@ -127,7 +163,7 @@ func newRoster(classes []messages.Name) roster {
 }
 
 // add enters a job. Where the mechanism directs, its claims are bounded.
-func (s *roster) add(now messages.Time, job *mechanism.Job, p Progress, directs bool) {
+func (s *roster) add(now messages.Time, job mechanism.Job, p Progress, directs bool) {
 	classes := len(s.classes)
 	e := &entry{job: job, ledger: make([]account, classes), since: now, rest: nothing}
 	if directs {
@@ -142,7 +178,7 @@ func (s *roster) add(now messages.Time, job *mechanism.Job, p Progress, directs 
 	s.number.put(e)
 	i := s.position(job.Job)
 	s.jobs = slices.Insert(s.jobs, i, e)
-	s.view.Jobs = slices.Insert(s.view.Jobs, i, job)
+	s.view.Jobs = slices.Insert(s.view.Jobs, i, &e.job)
 	s.change(e)
 }
 
@@ -162,7 +198,7 @@ func (s *roster) remove(now messages.Time, e *entry) {
 		e.hidden = nil // nothing of it is to be revealed
 	}
 	if e.told { // it may come again, as another
-		s.changed = slices.DeleteFunc(s.changed, func(job *mechanism.Job) bool { return job == e.job })
+		s.changed = slices.DeleteFunc(s.changed, func(job *mechanism.Job) bool { return job == &e.job })
 	}
 }
 
@@ -199,7 +235,7 @@ func (s *roster) members() []*entry {
 func (s *roster) change(e *entry) {
 	if !e.told {
 		e.told = true
-		s.changed = append(s.changed, e.job)
+		s.changed = append(s.changed, &e.job)
 	}
 }
 
@@ -226,6 +262,7 @@ func (s *roster) enforce(now messages.Time, e *entry, share []float64) {
 	for k := range e.ledger {
 		e.ledger[k].share = share[k]
 	}
+	s.number.stale(e)
 }
 
 // rescale puts another scale in force; nil: 1 for each class.
@@ -309,6 +346,7 @@ func (s *roster) count(e *entry) {
 		s.open[k] += is - was
 		s.bidding[k] += min(is, 1) - min(was, 1)
 	}
+	s.number.stale(e)
 }
 
 // open is how many tasks of a class could be claimed.
@@ -368,7 +406,7 @@ func (s *roster) Charged(id messages.JobID, cost messages.Credits, slotTime mess
 // Job returns a job as the mechanism sees it, nil if it is not there.
 func (s *roster) Job(id messages.JobID) *mechanism.Job {
 	if e := s.number.get(id); e != nil {
-		return e.job
+		return &e.job
 	}
 	return nil
 }

@@ -54,17 +54,17 @@ func (s Seen) Fork(now messages.Time, id messages.JobID, more messages.Credits) 
 	}
 	f.SetSlots(now, slots, idle)
 	// Each at once, as the leader waits. The lists of a Progress do not change.
-	jobs, bids := make([]mechanism.Job, len(s.jobs)), make([]mechanism.Bid, len(s.jobs))
+	bids := make([]mechanism.Bid, len(s.jobs))
 	f.jobs, f.view.Jobs = make([]*entry, 0, len(s.jobs)), make([]*mechanism.Job, 0, len(s.jobs))
 	for i, o := range s.jobs {
-		p := o.progress()
-		if jobs[i], bids[i] = *o.job, *o.job.Bid; o == e {
+		p, job := o.progress(), o.job
+		if bids[i] = *o.job.Bid; o == e {
 			raise(&bids[i], &p, term, more)
 		}
-		jobs[i].Bid = &bids[i]
-		f.add(now, &jobs[i], p, s.manner.Directs)
+		job.Bid = &bids[i]
+		f.add(now, job, p, s.manner.Directs)
 		for k, n := range o.hidden {
-			f.Hide(jobs[i].Job, k, n)
+			f.Hide(job.Job, k, n)
 		}
 	}
 	return &Fork{f, id}, ""
@@ -100,7 +100,7 @@ func (s Seen) hides(e *entry) bool {
 			return true
 		}
 	}
-	return mechanism.OneRival(&s.view, e.job)
+	return mechanism.OneRival(&s.view, &e.job)
 }
 
 // Decide has the mechanism decide, and returns what the job gets. A bid that the market

@@ -21,14 +21,17 @@ import (
 	"github.com/candor-grid/candor/messages/proof"
 )
 
-// ledgerResult is transfers a second. Ratio is that of 64 clients to
+// ledgerResult is transfers a second, and the processor time of each, of its client and of three
+// replicas together. Ratio is that of 64 clients to
 // PostgreSQL's, whose clients are as many and also send one at a time.
 type ledgerResult struct {
-	Batched   float64  `json:"batched_per_second"`
-	Single    float64  `json:"single_64_clients_per_second"`
-	Postgres  *float64 `json:"postgres_per_second"`
-	Ratio     *float64 `json:"ratio"`
-	Transfers uint64   `json:"transfers"`
+	Batched    float64  `json:"batched_per_second"`
+	Single     float64  `json:"single_64_clients_per_second"`
+	BatchedCPU float64  `json:"batched_cpu_us"`
+	SingleCPU  float64  `json:"single_cpu_us"`
+	Postgres   *float64 `json:"postgres_per_second"`
+	Ratio      *float64 `json:"ratio"`
+	Transfers  uint64   `json:"transfers"`
 }
 
 // Shape of the load.
@@ -58,10 +61,10 @@ func ledger(ctx context.Context, c *cobra.Command) (any, error) {
 	}
 	defer b.stop()
 	var r ledgerResult
-	if r.Batched, err = b.measure(ctx, "batched", batchClients, batchSize, span); err != nil {
+	if r.Batched, r.BatchedCPU, err = b.measure(ctx, "batched", batchClients, batchSize, span); err != nil {
 		return nil, err
 	}
-	if r.Single, err = b.measure(ctx, "single", singleClients, 1, span); err != nil {
+	if r.Single, r.SingleCPU, err = b.measure(ctx, "single", singleClients, 1, span); err != nil {
 		return nil, err
 	}
 	books, err := ask[messages.BooksReply](ctx, b, messages.VerbBooks, messages.BooksRequest{Full: true})
@@ -181,16 +184,17 @@ func ask[Reply any](ctx context.Context, b *bankBed, verb string, request any) (
 }
 
 // measure returns the transfers a second of some clients, each of which sends one
-// request at a time.
-func (b *bankBed) measure(ctx context.Context, name string, clients, batch int, span time.Duration) (float64, error) {
+// request at a time, and the microseconds of processor time of each transfer.
+func (b *bankBed) measure(ctx context.Context, name string, clients, batch int, span time.Duration) (rate, micros float64, err error) {
 	var done atomic.Int64
-	began := time.Now()
-	err := repeat(clients, func(client, i int) (bool, error) {
+	began, cpu := time.Now(), processorTime()
+	err = repeat(clients, func(client, i int) (bool, error) {
 		err := b.send(ctx, fmt.Sprintf("%s/%d/%d", name, client, i), client, i, batch)
 		done.Add(int64(batch))
 		return time.Since(began) < span, err
 	})
-	return float64(done.Load()) / time.Since(began).Seconds(), err
+	n := float64(max(done.Load(), 1))
+	return n / time.Since(began).Seconds(), float64((processorTime() - cpu).Microseconds()) / n, err
 }
 
 // send sends one request of transfers between drawn accounts.

@@ -54,6 +54,7 @@ type outcome struct {
 	Ended   int     `json:"ended"`   // tasks of which the leader knows the end
 	Longest float64 `json:"longest"` // seconds that an exchange of a node took meanwhile, at most
 	Start   float64 `json:"start"`   // 99th percentile of the seconds from a claim to its task
+	CPU     float64 `json:"cpu"`     // seconds of processor time of this process
 	Error   string  `json:"error,omitempty"`
 }
 
@@ -120,7 +121,7 @@ func carryOut(ctx context.Context, in io.Reader, out io.Writer) error {
 		} else if err != nil {
 			return err
 		}
-		began := time.Now()
+		began, cpu := time.Now(), processorTime()
 		var err error
 		switch {
 		case o.Join != nil:
@@ -137,7 +138,7 @@ func carryOut(ctx context.Context, in io.Reader, out io.Writer) error {
 				_, err = receive(ctx, full)
 			}
 		}
-		r := outcome{Seconds: time.Since(began).Seconds()}
+		r := outcome{Seconds: time.Since(began).Seconds(), CPU: (processorTime() - cpu).Seconds()}
 		if h != nil {
 			r.Ended, r.Longest, r.Start = h.count()
 		}

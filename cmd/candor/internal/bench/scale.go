@@ -10,13 +10,14 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/candor-grid/candor/auctioneer/book"
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/bus"
 	"github.com/candor-grid/candor/nodeagent/runner"
 )
 
-// scaleResult has the processor time of the site alone: agents and clients are another
-// process. The site has three replicas of each actor.
+// scaleResult has the processor time of the site, and apart from it that of agents and clients,
+// which are another process. The site has three replicas of each actor.
 type scaleResult struct {
 	Auctioneers       int     `json:"auctioneers"`
 	Agents            int     `json:"agents"`
@@ -24,10 +25,13 @@ type scaleResult struct {
 	ConnectSeconds    float64 `json:"connect_seconds"`
 	SubmissionsPerSec float64 `json:"submissions_per_second"`
 	SubmissionMicros  float64 `json:"submission_cpu_us"`
+	ClientMicros      float64 `json:"submission_client_cpu_us"`
 	FirstTenthMicros  float64 `json:"submission_cpu_first_tenth_us"` // of the submissions
 	LastTenthMicros   float64 `json:"submission_cpu_last_tenth_us"`
 	TasksPerSecond    float64 `json:"tasks_per_second"` // dispatched while the jobs wait
 	TaskMicros        float64 `json:"task_cpu_us"`
+	AgentMicros       float64 `json:"task_agent_cpu_us"`
+	EndsPerTask       float64 `json:"ends_per_task"`   // of running and suspended tasks, for each that was dispatched
 	StartMillis       float64 `json:"start_p99_ms"`    // from a claim to its task, as the agents see it
 	JobsPerSecond     float64 `json:"jobs_per_second"` // of one task: run, ended and paid
 	JobMicros         float64 `json:"job_cpu_us"`
@@ -67,6 +71,9 @@ func scale(ctx context.Context, c *cobra.Command) (any, error) {
 		return nil, err
 	}
 	agents, racks, jobs := n[0], min(n[1], n[0]), n[2]
+	if agents >= book.MaxNodes {
+		return nil, messages.Errorf(messages.Invalid, "agents: must be at most %d, because a site knows %d nodes and has one of its own, is %d", book.MaxNodes-1, book.MaxNodes, agents)
+	}
 	span, err := c.Flags().GetDuration("for")
 	if err != nil {
 		return nil, err
@@ -91,7 +98,7 @@ func scale(ctx context.Context, c *cobra.Command) (any, error) {
 	if err := s.pileUp(jobs, r); err != nil {
 		return nil, err
 	}
-	if err := s.dispatchAll(agents, span, r); err != nil {
+	if err := s.dispatchAll(min(agents, jobs), span, r); err != nil {
 		return nil, err
 	}
 	r.FailoverSeconds, err = s.failover(ctx)
@@ -179,9 +186,9 @@ func (s *crowdedSite) pileUp(jobs int, r *scaleResult) error {
 		}
 		r.LastTenthMicros = part.micros(min(tenth, jobs-from))
 		r.LongestMillis = max(r.LongestMillis, part.longest*1e3)
-		all.seconds, all.cpu = all.seconds+part.seconds, all.cpu+part.cpu
+		all.seconds, all.cpu, all.load = all.seconds+part.seconds, all.cpu+part.cpu, all.load+part.load
 	}
-	r.SubmissionsPerSec, r.SubmissionMicros = float64(jobs)/all.seconds, all.micros(jobs)
+	r.SubmissionsPerSec, r.SubmissionMicros, r.ClientMicros = float64(jobs)/all.seconds, all.micros(jobs), all.load*1e6/float64(jobs)
 	for i, n := range names {
 		if after[i], err = s.metric(n); err != nil {
 			return err
@@ -206,21 +213,26 @@ func (s *crowdedSite) submitCrowd(from, jobs int) (all spent, err error) {
 		if err != nil {
 			return all, err
 		}
-		all.seconds, all.cpu, all.longest = all.seconds+part.seconds, all.cpu+part.cpu, max(all.longest, part.longest)
+		all.seconds, all.cpu, all.load, all.longest = all.seconds+part.seconds, all.cpu+part.cpu, all.load+part.load, max(all.longest, part.longest)
 		from, jobs = from+n, jobs-n
 	}
 	return all, nil
 }
 
-// dispatchAll lets the tasks of all agents end, measures until as many others have begun,
-// and then runs the jobs that wait.
-func (s *crowdedSite) dispatchAll(agents int, span time.Duration, r *scaleResult) error {
-	wave, err := s.spend(order{Release: &releasing{Last: true, Await: agents}})
+// dispatchAll lets the tasks of all agents end, measures until so many others have begun, and then
+// runs the jobs that wait.
+func (s *crowdedSite) dispatchAll(tasks int, span time.Duration, r *scaleResult) error {
+	running, err := s.load.do(order{Count: true})
+	if err != nil {
+		return err
+	}
+	wave, err := s.spend(order{Release: &releasing{Last: true, Await: tasks}})
 	if err != nil {
 		return err
 	}
 	r.StartMillis = wave.start * 1e3
-	r.TasksPerSecond, r.TaskMicros = float64(agents)/wave.seconds, wave.micros(agents)
+	r.TasksPerSecond, r.TaskMicros, r.AgentMicros = float64(tasks)/wave.seconds, wave.micros(tasks), wave.load*1e6/float64(tasks)
+	r.EndsPerTask = float64(wave.ended-running.Ended) / float64(tasks)
 	before, cpu, began := wave.ended, processorTime(), time.Now()
 	if _, err := s.load.do(order{Release: &releasing{}}); err != nil {
 		return err
@@ -238,6 +250,7 @@ func (s *crowdedSite) dispatchAll(agents int, span time.Duration, r *scaleResult
 type spent struct {
 	seconds float64
 	cpu     time.Duration
+	load    float64 // seconds of processor time of the other process
 	ended   int
 	longest float64 // seconds that an exchange of a node took
 	start   float64 // 99th percentile of the seconds from a claim to its task
@@ -252,7 +265,7 @@ func (s spent) micros(things int) float64 {
 func (s *crowdedSite) spend(o order) (spent, error) {
 	before := processorTime()
 	r, err := s.load.do(o)
-	return spent{r.Seconds, processorTime() - before, r.Ended, r.Longest, r.Start}, err
+	return spent{r.Seconds, processorTime() - before, r.CPU, r.Ended, r.Longest, r.Start}, err
 }
 
 // processorTime is that of this process so far.

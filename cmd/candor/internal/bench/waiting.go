@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/sys/unix"
 
 	"github.com/candor-grid/candor/auctioneer/book"
 	"github.com/candor-grid/candor/auctioneer/desk"
@@ -26,8 +27,10 @@ type waitingResult struct {
 	LeadCPU      float64 `json:"lead_cpu_seconds"`     // the processor time of that, with its share of collections of garbage
 	DecideMicros float64 `json:"arrival_us"`           // to enter one more job, have its market decide, and publish
 	LongestMicro float64 `json:"arrival_longest_us"`
-	PauseMillis  float64 `json:"snapshot_pause_ms"` // in which no command is applied
+	LongestCPU   float64 `json:"arrival_longest_cpu_us"` // without waits for a processor
+	PauseMillis  float64 `json:"snapshot_pause_ms"`      // in which no command is applied
 	AfterMicros  float64 `json:"snapshot_change_longest_us"`
+	AfterCPU     float64 `json:"snapshot_change_longest_cpu_us"`
 	WriteSeconds float64 `json:"snapshot_write_seconds"`
 	SnapshotMiB  float64 `json:"snapshot_mib"`
 	ReadSeconds  float64 `json:"snapshot_read_seconds"`
@@ -75,14 +78,14 @@ func waiting(_ context.Context, c *cobra.Command) (any, error) {
 	if r.LeaderBytes, err = perJob(), heapProfile(profiles, "leader"); err != nil {
 		return nil, err
 	}
-	if r.DecideMicros, r.LongestMicro, err = w.mean(func() error {
+	if r.DecideMicros, r.LongestMicro, r.LongestCPU, err = w.mean(func() error {
 		err := w.arrive()
 		w.step()
 		return err
 	}); err != nil {
 		return nil, err
 	}
-	if r.ApplyMicros, _, err = w.mean(w.arrive); err != nil {
+	if r.ApplyMicros, _, _, err = w.mean(w.arrive); err != nil {
 		return nil, err
 	}
 	return r, w.snapshot(&r)
@@ -197,7 +200,7 @@ func (w *waitingRoom) snapshot(r *waitingResult) error {
 		size = n
 		done <- err
 	}()
-	if _, r.AfterMicros, err = w.mean(w.cancelOne()); err != nil {
+	if _, r.AfterMicros, r.AfterCPU, err = w.mean(w.cancelOne()); err != nil {
 		return err
 	}
 	if err := <-done; err != nil {
@@ -227,24 +230,30 @@ func (w *waitingRoom) cancelOne() func() error {
 	}
 }
 
-// timed is how long something took, in microseconds.
-func (w *waitingRoom) timed(f func() error) (micros float64, err error) {
-	began := time.Now()
-	err = f()
-	return time.Since(began).Seconds() * 1e6, err
-}
-
-// mean is how long something takes in the mean, and at most, in microseconds.
-func (w *waitingRoom) mean(f func() error) (mean, longest float64, err error) {
+// mean is how long something takes in the mean and at most, and its processor time at most, in
+// microseconds.
+func (w *waitingRoom) mean(f func() error) (mean, longest, longestCPU float64, err error) {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
 	sum := 0.0
 	for range arrivals {
-		took, err := w.timed(f)
-		if err != nil {
-			return 0, 0, err
+		began, cpu := time.Now(), threadTime()
+		if err := f(); err != nil {
+			return 0, 0, 0, err
 		}
-		sum, longest = sum+took, max(longest, took)
+		took := time.Since(began).Seconds() * 1e6
+		sum, longest, longestCPU = sum+took, max(longest, took), max(longestCPU, (threadTime()-cpu).Seconds()*1e6)
 	}
-	return sum / arrivals, longest, nil
+	return sum / arrivals, longest, longestCPU, nil
+}
+
+// threadTime is the processor time of this thread so far.
+func threadTime() time.Duration {
+	var t unix.Timespec
+	if unix.ClockGettime(unix.CLOCK_THREAD_CPUTIME_ID, &t) != nil {
+		return 0
+	}
+	return time.Duration(t.Nano())
 }
 
 // heapProfile writes a heap profile, if a directory for it is named.

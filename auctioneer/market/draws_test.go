@@ -1,0 +1,84 @@
+package market
+
+import (
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/candor-grid/candor/auctioneer/mechanism"
+	"github.com/candor-grid/candor/messages"
+)
+
+// places is systematic over a list of all jobs: what it is to come to.
+func places(bidders []*entry, k, n int, u float64) (out []messages.JobID) {
+	pull, total := func(e *entry) float64 { return e.pull(k) }, 0.0
+	for _, e := range bidders {
+		total += pull(e)
+	}
+	if !(total > 0) {
+		pull, total = func(*entry) float64 { return 1 }, float64(len(bidders))
+	}
+	space := total / float64(n)
+	next, cumulated := u*space, 0.0
+	for _, e := range bidders {
+		for cumulated += pull(e); next < cumulated; next += space {
+			out = append(out, e.job.Job)
+		}
+	}
+	return out
+}
+
+// TestPlacesPassOverParts: whatever came to the jobs of a market, places are drawn as from a list
+// of all jobs, but for rounding: of the same number, in the order of the jobs, each job one more
+// or one less at most.
+func TestPlacesPassOverParts(t *testing.T) {
+	for _, name := range []messages.Name{messages.Proportional, messages.HighestBid} {
+		m, err := Open(messages.Market{Name: "main", Mechanism: name, Classes: []messages.Name{"cpu", "gpu"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		rng, at := rand.New(rand.NewPCG(5, 3)), messages.Time(0)
+		m.SetSlots(0, []int{30, 3}, []int{30, 3})
+		for step := range 400 {
+			at += messages.Time(rng.IntN(1000))
+			for range rng.IntN(20) {
+				id := messages.JobID(1 + rng.IntN(2000))
+				if rng.IntN(4) == 0 {
+					m.Remove(at, id)
+					continue
+				}
+				running := []int{rng.IntN(2), 0}
+				p := Progress{Pending: []int{rng.IntN(3), rng.IntN(2)}, Running: running, Changes: rng.IntN(20) / 19}
+				if running[0] > 0 {
+					p.Started = 1
+				}
+				bid := mechanism.Bid{Job: id, Account: "a", Budget: messages.Credits(1+rng.IntN(9)) * messages.Credit, Rate: messages.Credits(2+rng.IntN(9)) * messages.Credit, Form: messages.Linear, Weights: []float64{1, 1}}
+				m.Put(at, func() *mechanism.Bid { return &bid }, id, p)
+			}
+			if step%3 == 0 {
+				m.Allocate(at)
+			}
+			for k := range m.classes {
+				m.tidy(false)
+				n, u := 1+rng.IntN(300), rng.Float64()
+				want, got := places(m.bidders(k), k, n, u), []messages.JobID{}
+				m.systematic(k, n, u, func(e *entry) { got = append(got, e.job.Job) })
+				if d := len(got) - len(want); d > 1 || d < -1 || !slices.IsSorted(got) {
+					t.Fatalf("%s, step %d: %d places, want %d", name, step, len(got), len(want))
+				}
+				times := map[messages.JobID]int{}
+				for _, id := range want {
+					times[id]++
+				}
+				for _, id := range got {
+					times[id]--
+				}
+				for id, off := range times {
+					if off > 1 || off < -1 {
+						t.Fatalf("%s, step %d: job %d has %d places less", name, step, id, off)
+					}
+				}
+			}
+		}
+	}
+}

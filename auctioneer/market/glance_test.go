@@ -1,0 +1,46 @@
+package market
+
+import (
+	"fmt"
+	"reflect"
+	"testing"
+
+	"github.com/candor-grid/candor/auctioneer/book"
+	"github.com/candor-grid/candor/messages"
+)
+
+// TestBidsKeepNoGlance: a leader makes bids of jobs at which it glances; a bid is still what the
+// job declares once the leader has glanced at others.
+func TestBidsKeepNoGlance(t *testing.T) {
+	m, err := Open(messages.Market{Name: "main", Mechanism: messages.Proportional, Classes: []messages.Name{"cpu", "gpu"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := book.New()
+	const jobs = 40
+	for i := 1; i <= jobs; i++ {
+		spec := &messages.JobSpec{Name: fmt.Sprint("job", i), Market: "main", Budget: messages.Credits(i), Rate: messages.Credits(i), Length: messages.Duration(i),
+			Utility: &messages.Utility{Form: []messages.Form{messages.Linear, messages.Log}[i%2], Minimum: float64(i), Weights: messages.Weights{{Class: "cpu", Weight: float64(i)}, {Class: "gpu", Weight: 1}}},
+			Stages:  []messages.Stage{{Name: "main", Class: "cpu", Tasks: 1 + i%3, Command: []string{"true"}}}}
+		if i%3 == 0 {
+			spec.Valuation = &messages.Valuation{Max: float64(i), Points: []messages.ValuationPoint{{At: float64(i), Part: 1}}}
+		}
+		submit := &book.Submit{Account: fmt.Sprint("account", i), Key: fmt.Sprint("key", i), Payer: "payer", Spec: spec, Held: spec.Budget}
+		if i%5 == 0 {
+			submit.Contract = &messages.Contract{Completion: messages.Time(i), Replica: messages.Valuation{Max: float64(i)}}
+		}
+		if err, refused := b.Apply(&book.Command{Submit: submit}).(error); refused {
+			t.Fatal(err)
+		}
+	}
+	var spare book.Spare
+	for id := messages.JobID(1); id <= jobs; id++ {
+		got := m.BidOf(b.Glance(id, &spare))
+		for other := messages.JobID(1); other <= jobs; other++ {
+			b.Glance(other, &spare)
+		}
+		if want := m.BidOf(b.Job(id)); !reflect.DeepEqual(got, want) {
+			t.Errorf("job %d: %+v, want %+v", id, got, want)
+		}
+	}
+}
