@@ -214,7 +214,7 @@ func (im *Image) encode(w io.Writer) (size int64, err error) {
 	for _, c := range im.chunks {
 		for i := range c.slots {
 			if s := &c.slots[i]; s.packed != "" {
-				job = append(appendRecord(append(job[:0], around[0]...), s.packed), around[1]...)
+				job = append(appendRecord(append(job[:0], around()[0]...), s.packed), around()[1]...)
 				write(binary.AppendUvarint(nil, uint64(len(job))))
 				write(job)
 			} else if s.job != nil {

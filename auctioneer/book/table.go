@@ -202,13 +202,13 @@ func (t *table) capture() []*chunk {
 }
 
 // plain is how a job of one task ends as bytes. Most jobs that wait end alike.
-var plain = func() []byte {
+var plain = sync.OnceValue(func() []byte {
 	data, err := messages.Marshal(&Job{Stages: []Stage{{Total: 1}}}, messages.Msgpack)
 	if err != nil {
 		panic(err)
 	}
 	return data
-}()
+})
 
 // Before the record that a packed job is in an image stands how to make the record whole.
 const (
@@ -228,7 +228,7 @@ func (j *Job) pack() string {
 		return ""
 	}
 	var head [recordFrom]byte
-	alike := 0
+	alike, plain := 0, plain()
 	for alike < min(len(data), len(plain), math.MaxUint8) && data[len(data)-1-alike] == plain[len(plain)-1-alike] {
 		alike++
 	}
@@ -253,7 +253,8 @@ func appendRecord(out []byte, packed string) []byte {
 		out = append(append(append(append(out, record[:cut]...), account...), '/'), key...)
 	}
 	out = append(out, record[cut:]...)
-	return append(out, plain[len(plain)-int(packed[alikeAt]):]...)
+	end := plain()
+	return append(out, end[len(end)-int(packed[alikeAt]):]...)
 }
 
 // owned is an account and a key as they follow one another in the record of a job, if each has at
@@ -299,7 +300,7 @@ func unpack(packed string) *Job {
 }
 
 // around is what a record of an image has before and after the only job in it.
-var around = func() (out [2][]byte) {
+var around = sync.OnceValue(func() (out [2][]byte) {
 	record, err := messages.Marshal(&Image{Jobs: []*Job{{}}}, messages.Msgpack)
 	job, failed := messages.Marshal(&Job{}, messages.Msgpack)
 	if err != nil || failed != nil {
@@ -307,7 +308,7 @@ var around = func() (out [2][]byte) {
 	}
 	out[0], out[1], _ = bytes.Cut(record, job)
 	return out
-}()
+})
 
 // keyOf is the account and key of a job, as the index has them: a part of the packed job, so that
 // they are in memory once.
