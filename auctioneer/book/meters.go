@@ -218,6 +218,21 @@ func (m *meters) setTariffs(market messages.Name, tariffs []Tariff) {
 	m.tariffs[market] = tariffs
 }
 
+// adopt makes the tariffs of a market those that it had at another auctioneer, whose jobs
+// are here.
+func (m *meters) adopt(t *tariffImage) {
+	m.tariffs[t.Market] = t.Tariffs
+	if t.Spells != nil {
+		m.spells[t.Market] = t.Spells
+	}
+	m.jobs.byID.all(false, func(j *Job) bool {
+		if j.Spec.Market == t.Market && j.Active() {
+			m.enlist(j)
+		}
+		return true
+	})
+}
+
 // Used returns what the slots a job has had come to by now, at the tariffs that
 // held, rounded half to even to the microcredit, and their time in all.
 func (m *meters) Used(j *Job, now messages.Time) (cost messages.Credits, slotTime messages.Duration) {
