@@ -77,6 +77,9 @@ func draining(b *book.Book, j *book.Job) (tasks int, until messages.Time) {
 
 // regroup adds a replica of the auctioneer, or removes one.
 func (l *operations) regroup(ctx context.Context, caller messages.Name, r messages.ReplicaRequest) (messages.ReplicasReply, error) {
+	if strings.Contains(r.Address, "=") {
+		return messages.ReplicasReply{}, messages.Errorf(messages.Invalid, "address: %q is for several auctioneers, and the site has one; write host:port", r.Address)
+	}
 	reply, err := mailbox.Regroup(ctx, messages.Auctioneer, l.box, &r)
 	l.Log.Info("replicas", zap.String("by", caller), zap.String("add", r.Add), zap.String("remove", r.Remove), zap.Error(err))
 	return reply, err
@@ -121,9 +124,6 @@ func (l *operations) apply(ctx context.Context, caller messages.Name, r messages
 		e := messages.AsError("", err)
 		return reply, messages.Errorf(e.Kind, "markets[%d].%s", i, e.Message)
 	}
-	if r.Auctioneers != nil {
-		return reply, messages.Errorf(messages.Invalid, "auctioneers: the site has one auctioneer; start the hosts with a configuration that has several, or leave auctioneers out")
-	}
 	applied := &book.Applied{Key: r.Key, Content: contentOf(&r)}
 	if err := l.look(ctx, func(b *book.Book) (err error) {
 		earlier, done, err := b.AppliedBy(r.Key, applied.Content)
@@ -146,10 +146,13 @@ func (l *operations) apply(ctx context.Context, caller messages.Name, r messages
 		return reply, messages.Errorf(messages.Conflict, "version: the markets have version %d, not %d; candor markets shows them; check your change, then repeat the command with the new version", reply.Version, r.Version)
 	}
 	change := &book.Apply{Markets: r.Markets, MarketsVersion: l.Version + 1, Applied: applied}
+	if change.Move, change.Stay, err = l.moving(&r, &reply); err != nil {
+		return reply, err
+	}
 	if change.Idle, err = l.spare(&reply, r.Markets); err != nil {
 		return reply, err
 	}
-	same := len(reply.Added)+len(reply.Changed)+len(reply.Removed) == 0
+	same := len(reply.Added)+len(reply.Changed)+len(reply.Removed) == 0 && change.Move == nil && !change.Stay
 	if r.DryRun || same && r.Key == "" {
 		return reply, nil
 	}
@@ -163,7 +166,7 @@ func (l *operations) apply(ctx context.Context, caller messages.Name, r messages
 	}
 	reply = done.Reply
 	l.Log.Info("markets applied", zap.String("by", caller), zap.Strings("added", reply.Added),
-		zap.Strings("changed", reply.Changed), zap.Strings("removed", reply.Removed))
+		zap.Strings("changed", reply.Changed), zap.Strings("removed", reply.Removed), zap.Strings("moving", reply.Moving))
 	return reply, l.awaitApplied(ctx)
 }
 

@@ -265,6 +265,7 @@ func (l *queries) listMarkets(ctx context.Context, caller messages.Name, _ messa
 			s.Running = m.Started()
 			s.Waiting = m.Jobs() - s.Running
 			s.Next = m.Next()
+			s.Moving = d.Moving(config.Name)
 			charged[config.Name] = len(m.Orders().Tariffs) > 0
 			reply.Markets = append(reply.Markets, s)
 		}

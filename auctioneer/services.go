@@ -32,6 +32,7 @@ func (l *leader) services() []bus.Service {
 			at(messages.VerbKept, bus.Handle("kept", l.queries.kept)),
 			at(messages.VerbArchive, bus.Handle("archive", l.queries.archived)),
 			at(messages.VerbPast, bus.Handle("past", l.queries.past)),
+			at(messages.VerbHandOver, bus.Handle("handover", operators.takeOver)),
 		}},
 		{Name: "candor-auctioneer", Version: "1.0.0", Discoverable: l.Name == "", // else the front is
 			Description: "jobs, nodes and markets of site " + l.Site, Endpoints: []bus.Endpoint{

@@ -43,7 +43,7 @@ func (a *Auctioneer) open(ctx context.Context, number uint64) *term {
 	t := &term{Auctioneer: a, number: number}
 	t.life, t.cancel = context.WithCancel(ctx)
 	t.federated = newFederated(a, t.life.Done())
-	t.lead(desk.New(desk.Config{Site: a.Site, Term: number, Markets: a.Markets, Lease: a.Lease, HoldFor: a.HoldFor, RemoteFor: a.RemoteFor, Idle: idle, Estimator: true,
+	t.lead(desk.New(desk.Config{Site: a.Site, Name: a.Name, Term: number, Markets: a.Markets, Lease: a.Lease, HoldFor: a.HoldFor, RemoteFor: a.RemoteFor, Idle: idle, Estimator: true,
 		Seed: uint64(a.Clock())}, replicated{a.replica, t.federated}, a.instant()))
 	t.serving.Go(t.keepServing)
 	a.metrics.leading.Set(1)

@@ -67,6 +67,9 @@ func expected(b *book.Book, j *book.Job, reply *messages.WhyReply) {
 	switch o := j.Order; {
 	case j.Parked != nil:
 		reply.Message, reply.Change = onHold(j, running)
+	case b.Moves(j.Spec.Market) != nil:
+		reply.Message = fmt.Sprintf("market %s goes to auctioneer %s; no more tasks of its jobs start until it is there", j.Spec.Market, b.Moves(j.Spec.Market).To)
+		reply.Change = []string{"the end of the tasks that still run in the market"}
 	case j.Blocked > 0 && j.Spec.Begin > b.Now():
 		reply.Reason, reply.Message = "BeginTime", fmt.Sprintf("the job begins at %v", j.Spec.Begin)
 		reply.Change = []string{"the time of the beginning"}

@@ -14,14 +14,18 @@ type ReplicaRequest struct {
 	// Add is the identifier of a replica that runs, with an empty disk. It gets a
 	// vote once it has all that the others have.
 	Add string `json:"add,omitempty"`
-	// Address is where the replica to add serves its group, host:port. Empty: the
-	// others know it from their configuration.
+	// Address is where the replica to add serves its group, host:port; of several
+	// auctioneers it has all: day=host:port,dark=host:port. Empty: the others know it from
+	// their configuration.
 	Address string `json:"address,omitempty"`
 	Remove  string `json:"remove,omitempty"`
 	// Force removes a replica also where the group can then lose fewer replicas
 	// than before; never where it would lack a majority.
 	Force bool `json:"force,omitempty"`
 }
+
+// maxAddresses bounds the addresses of a replica, in bytes.
+const maxAddresses = 4096
 
 // Validate reports the first thing wrong with a request.
 func (r *ReplicaRequest) Validate() error {
@@ -34,7 +38,7 @@ func (r *ReplicaRequest) Validate() error {
 		return Errorf(Invalid, "add: %q: an identifier has no @", clip(r.Add))
 	case r.Address != "" && r.Add == "":
 		return Errorf(Invalid, "address: is of a replica to be added")
-	case len(r.Address) > 256 || r.Address != "" && !strings.Contains(r.Address, ":"):
+	case len(r.Address) > maxAddresses || r.Address != "" && !strings.Contains(r.Address, ":"):
 		return Errorf(Invalid, "address: %q is not an address; write host:port", clip(r.Address))
 	}
 	return nil

@@ -92,6 +92,9 @@ type ApplyRequest struct {
 	// Auctioneers say which of several auctioneers has which market. A market that they do
 	// not name stays where it is.
 	Auctioneers []AuctioneerMarkets `json:"auctioneers,omitempty" wire:"trim"`
+	// Within is how long tasks of a market that goes to another auctioneer may run on before
+	// they are ended, to be run again there.
+	Within Duration `json:"within,omitempty" wire:"trim"`
 }
 
 // AuctioneerMarkets are the markets of one of several auctioneers.
@@ -116,6 +119,9 @@ func (r *ApplyRequest) Validate() error {
 	if len(r.Markets) > MaxMarkets {
 		return Errorf(TooLarge, "markets: %d are more than the limit of %d", len(r.Markets), MaxMarkets)
 	}
+	if r.Within < 0 {
+		return Errorf(Invalid, "within: %v must not be negative", r.Within)
+	}
 	if r.Key == "" {
 		return nil
 	}
@@ -131,6 +137,24 @@ type ApplyReply struct {
 	Changed []Name `json:"changed"`
 	Removed []Name `json:"removed"`
 	Version uint64 `json:"version"` // of the markets since then
+	// Moving are markets that go to another auctioneer with their jobs, which takes a while;
+	// MarketsReply says how far they are.
+	Moving []Name `json:"moving,omitempty" wire:"trim"`
+}
+
+// VerbHandOver has an auctioneer take over markets, with their jobs, from another one of the site.
+const VerbHandOver = "handover" // HandOverRequest → HandOverReply; auctioneers
+
+// HandOverRequest hands over some of what belongs to markets.
+type HandOverRequest struct {
+	Markets []Market `json:"markets"` // all that go over
+	Data    []byte   `json:"data"`    // what goes over now, as the books of auctioneers write it
+}
+
+// HandOverReply says how much was taken over.
+type HandOverReply struct {
+	Taken int  `json:"taken"` // parts
+	Done  bool `json:"done,omitempty"`
 }
 
 // DrainRequest has a node take no more work. What still runs there after Notice

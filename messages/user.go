@@ -489,6 +489,21 @@ type MarketStatus struct {
 	Tariffs []SlotTariff `json:"tariffs,omitempty"`
 	// Auctioneer is the one of several auctioneers that has the market.
 	Auctioneer Name `json:"auctioneer,omitempty" wire:"trim"`
+	// Moving says how far the market is on its way to another auctioneer; null: it stays.
+	Moving *MarketMove `json:"moving,omitempty" wire:"trim"`
+}
+
+// MarketMove is how far a market is on its way to another auctioneer. Its jobs get no tasks
+// until they are there.
+type MarketMove struct {
+	To    Name `json:"to"`
+	Tasks int  `json:"tasks"` // of all markets that go along, that still run here
+	Until Time `json:"until"` // when those are ended, to be run again there
+	// HandedOver says that jobs go over: Jobs are to go over in all, of which Taken have.
+	HandedOver bool   `json:"handed_over,omitempty"`
+	Jobs       int    `json:"jobs"`
+	Taken      int    `json:"taken,omitempty"`
+	Trouble    string `json:"trouble,omitempty"` // why it does not go on, if that is so
 }
 
 // NextJob is the job that is next in a class.

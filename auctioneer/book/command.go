@@ -34,6 +34,11 @@ type Command struct {
 	CancelTasks *CancelTasks
 
 	Restored *Restored
+
+	Seal     *Seal     `wire:"trim"`
+	Withdraw *Withdraw `wire:"trim"`
+	TakeOver *TakeOver `wire:"trim"`
+	Drop     *Drop     `wire:"trim"`
 }
 
 // Restored says that a backup was restored which began at a time: jobs get numbers after
@@ -85,6 +90,11 @@ type Apply struct {
 	// Applied is what a request with a key is answered, then and when it is repeated; without
 	// Markets nothing else changes.
 	Applied *Applied
+	// Move begins a move of some of the markets to another auctioneer; Stay gives up the
+	// move that has begun; Moved is the one that the other auctioneer has carried out.
+	Move  *Moving `wire:"trim"`
+	Stay  bool    `wire:"trim"`
+	Moved uint64  `wire:"trim"`
 }
 
 // Cancel ends a job. Result: messages.State before.

@@ -84,7 +84,11 @@ func (m *markets) checkVersion(since uint64) error {
 func (m *markets) replace(applied []messages.Market) {
 	m.applied = applied
 	m.version++
-	maps.DeleteFunc(m.notes, func(name messages.Name, _ map[messages.JobID][]int64) bool { return !m.configures(name) })
+}
+
+// keep drops the notes of the markets for which keep is false.
+func (m *markets) keep(keep func(market messages.Name) bool) {
+	maps.DeleteFunc(m.notes, func(name messages.Name, _ map[messages.JobID][]int64) bool { return !keep(name) })
 }
 
 // configures reports whether a market is among the applied markets.

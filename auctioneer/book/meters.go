@@ -250,16 +250,7 @@ func (m *meters) forgive(j *Job, stage int, had messages.Duration) {
 // setTariffs makes tariffs hold from now on.
 func (m *meters) setTariffs(market messages.Name, tariffs []Tariff) {
 	if m.tariffs[market] == nil {
-		var began []messages.JobID
-		m.jobs.byID.all(false, func(j *Job) bool {
-			if j.Spec.Market == market && j.Active() && j.Started != 0 {
-				began = append(began, j.ID)
-			}
-			return true
-		})
-		for _, id := range began { // each on its own: the order does not matter
-			m.enlist(m.jobs.own(id))
-		}
+		m.enlistAll(market)
 	}
 	before := spell{m.clock.now, m.tariffs[market]}
 	if m.clock.rules >= RulesAhead {
@@ -274,12 +265,36 @@ func (m *meters) setTariffs(market messages.Name, tariffs []Tariff) {
 	m.tariffs[market] = tariffs
 }
 
+// enlistAll has all jobs of a market metered that have started.
+func (m *meters) enlistAll(market messages.Name) {
+	var began []messages.JobID
+	m.jobs.byID.all(false, func(j *Job) bool {
+		if j.Spec.Market == market && j.Active() && j.Started != 0 {
+			began = append(began, j.ID)
+		}
+		return true
+	})
+	for _, id := range began { // each on its own: the order does not matter
+		m.enlist(m.jobs.own(id))
+	}
+}
+
 // catchUpAll meters all jobs of a market for all changes of its tariffs.
 func (m *meters) catchUpAll(market messages.Name) {
 	for id := range m.metered[market] {
 		m.jobs.own(id)
 	}
 	delete(m.unread, market)
+}
+
+// adopt makes the tariffs of a market those that it had at another auctioneer, whose jobs
+// are here.
+func (m *meters) adopt(t *tariffImage) {
+	m.tariffs[t.Market] = t.Tariffs
+	if t.Spells != nil {
+		m.spells[t.Market] = t.Spells
+	}
+	m.enlistAll(t.Market)
 }
 
 // Used returns what the slots a job has had come to by now, at the tariffs that

@@ -79,7 +79,10 @@ func (b *Book) Entered(account messages.Name, key string) *Past {
 	if r := b.Remote(id); r != nil {
 		return r.brief()
 	}
-	return b.Past(id)
+	if p := b.Past(id); p != nil {
+		return p
+	}
+	return b.endedElsewhere(id)
 }
 
 func (j *Job) brief() *Past {

@@ -44,6 +44,7 @@ type twins struct {
 	seqs     [3]uint64
 	attempts []messages.Attempt
 	late     *lateImage
+	foreign  []messages.JobID // of another auctioneer, which may have come here
 }
 
 // lateImage is an image that is written while commands are applied.
@@ -88,8 +89,13 @@ func TestTwins(t *testing.T) {
 	}
 }
 
-func (w *twins) step() (err error) {
-	c := w.command()
+func (w *twins) step() error {
+	_, err := w.do(w.command())
+	return err
+}
+
+// do has both books apply a command, and returns their answer.
+func (w *twins) do(c Command) (answer any, err error) {
 	w.at += messages.Time(w.rng.IntN(4))
 	c.At = w.at
 	if w.chance(2) {
@@ -97,7 +103,7 @@ func (w *twins) step() (err error) {
 	}
 	data, err := c.Encode()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer func() {
 		if p := recover(); p != nil {
@@ -111,7 +117,7 @@ func (w *twins) step() (err error) {
 	two := apply(w.two, data)
 	mostUnread = later
 	if !reflect.DeepEqual(one, two) {
-		return fmt.Errorf("%s: one answers %v, the other %v", data, one, two)
+		return nil, fmt.Errorf("%s: one answers %v, the other %v", data, one, two)
 	}
 	if grants, ok := one.([]messages.Grant); ok {
 		for _, g := range grants {
@@ -120,16 +126,16 @@ func (w *twins) step() (err error) {
 	}
 	image, twin := imageOf(w.one), imageOf(w.two)
 	if !bytes.Equal(image, twin) {
-		return fmt.Errorf("after %s the twins differ", data)
+		return nil, fmt.Errorf("after %s the twins differ", data)
 	}
 	if err := w.writeLate(image); err != nil {
-		return err
+		return nil, err
 	}
 	switch w.rng.IntN(24) {
 	case 0, 1, 2:
 		w.two = New()
 		if err := w.two.Restore(bytes.NewReader(twin)); err != nil {
-			return err
+			return nil, err
 		}
 	case 3:
 		w.two = New()
@@ -139,10 +145,10 @@ func (w *twins) step() (err error) {
 	}
 	for _, b := range []*Book{w.one, w.two} {
 		if err := sound(b); err != nil {
-			return err
+			return nil, err
 		}
 	}
-	return nil
+	return one, nil
 }
 
 // writeLate writes an image while later commands change the book: it has to be the bytes that
@@ -267,6 +273,9 @@ func (w *twins) chance(n int) bool { return w.rng.IntN(n) == 0 }
 
 // job is one that there may be: as a rule a late one.
 func (w *twins) job() messages.JobID {
+	if len(w.foreign) > 0 && w.chance(2) {
+		return pick(w.rng, w.foreign...)
+	}
 	return messages.JobID(max(0, int(w.one.lastJob)+1-w.rng.IntN(10)))
 }
 

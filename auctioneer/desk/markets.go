@@ -42,7 +42,10 @@ func openMarkets(c *Config, b Book) (*Markets, []error) {
 			faults = append(faults, fmt.Errorf("market %s: %w", config.Name, err))
 			continue
 		}
-		b.Read(live.Recall)
+		b.Read(func(b *book.Book) {
+			live.Frozen = b.Moves(config.Name) != nil
+			live.Recall(b)
+		})
 		m.Configs, m.live = append(m.Configs, live.Config), append(m.live, live)
 	}
 	return m, faults

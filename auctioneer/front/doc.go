@@ -11,11 +11,19 @@
 // # Which auctioneer
 //
 //   - a submission and a quote: the one that has the market; without a market, the first
-//   - what is about a job: the one that the job's number names
+//   - what is about a job: the one that the job's number names, and if that knows no such
+//     job, the others, as the job may have gone to one of them with its market
 //   - a registration of a node: the one whose markets have the node's classes; the agent then
 //     speaks with that one and no front
 //   - jobs of other sites, jobs for other sites, offers and join tokens: the first
 //   - lists: all, and if one does not answer the list is refused, and says which one that is
+//
+// # Markets that move
+//
+// Markets that are applied can give a market to another auctioneer. The one that has it then hands
+// it over with its jobs, by itself; the request is answered when that has begun. While both may
+// have a job, its number decides who is asked, and a request that would change the job is to
+// be sent again. A list has each job once.
 //
 // # Errors
 //

@@ -206,8 +206,35 @@ func byJob[Request any](f *Front, job func(*Request) messages.JobID) bus.Handler
 		if err := messages.Unmarshal(r.Payload, r.Format, &request); err != nil {
 			return nil, err
 		}
-		return f.pass(ctx, f.numbered(job(&request)), &r)
+		return f.toJob(ctx, job(&request), &r)
 	}
+}
+
+// toJob passes on a request about a job. The auctioneer that numbered the job has it, or knows
+// what became of it, unless the job has gone to another one with its market; and it can have
+// come back while the others were asked. While one does not answer that may have the job,
+// nobody says that there is no such job.
+func (f *Front) toJob(ctx context.Context, job messages.JobID, r *bus.Request) (reply []byte, err error) {
+	first := f.numbered(job)
+	if reply, err = f.pass(ctx, first, r); !missing(err, job) || len(f.all) == 1 {
+		return reply, err
+	}
+	for _, a := range append(f.others(first), first) {
+		if reply, other := f.pass(ctx, a, r); !missing(other, job) {
+			return reply, silent(a, other)
+		}
+	}
+	return nil, err
+}
+
+// missing says whether an error says that there is no such job.
+func missing(err error, job messages.JobID) bool {
+	return err != nil && messages.KindOf(err) == messages.NotFound && strings.HasPrefix(messages.AsError("", err).Message, "there is no job "+job.String())
+}
+
+// others are the auctioneers but for one.
+func (f *Front) others(one *auctioneer) []*auctioneer {
+	return slices.DeleteFunc(slices.Clone(f.all), func(a *auctioneer) bool { return a == one })
 }
 
 // numbered is the auctioneer that numbered a job. Where there is none, the first says that

@@ -3,6 +3,7 @@ package front
 import (
 	"context"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/candor-grid/candor/messages"
@@ -29,11 +30,34 @@ func (f *Front) replicas(ctx context.Context, caller messages.Name, r messages.E
 
 // regroup adds a replica to all auctioneers, or removes one.
 func (f *Front) regroup(ctx context.Context, caller messages.Name, r messages.ReplicaRequest) (reply messages.ReplicasReply, err error) {
-	if r.Address != "" {
-		return reply, messages.Errorf(messages.Invalid, "address: the site has several auctioneers, whose replicas have an address each; write them into the configuration of all hosts, and leave --address out")
+	addresses, err := f.addresses(r.Address)
+	if err != nil {
+		return reply, err
 	}
-	all, err := askAll[messages.ReplicasReply](ctx, f, messages.VerbReplica, caller, r)
+	all, err := each(f.all, func(_ int, to *auctioneer) (messages.ReplicasReply, error) {
+		own := r
+		own.Address = addresses[to.name]
+		reply, err := ask[messages.ReplicasReply](ctx, f, to, messages.VerbReplica, caller, own)
+		return reply, silent(to, err)
+	})
 	return f.together(all), err
+}
+
+// addresses reads the address of a replica of each auctioneer, as in "day=10.0.0.4:7001,dark=10.0.0.4:7003";
+// "": the configuration has them.
+func (f *Front) addresses(text string) (map[messages.Name]string, error) {
+	of := map[messages.Name]string{}
+	for one := range strings.SplitSeq(text, ",") {
+		if name, address, ok := strings.Cut(one, "="); ok {
+			of[name] = address
+		}
+	}
+	for _, a := range f.all {
+		if _, is := of[a.name]; text != "" && (!is || len(of) != len(f.all)) {
+			return nil, messages.Errorf(messages.Invalid, "address: the replicas of several auctioneers have an address each; write %s=host:port, and the others after commas", a.name)
+		}
+	}
+	return of, nil
 }
 
 // together is one answer about the replicas of all auctioneers.
@@ -108,15 +132,15 @@ func (f *Front) spread(ctx context.Context, r *messages.ApplyRequest) ([]message
 		}
 	}
 	classes := map[messages.Name]*auctioneer{}
-	requests := make([]messages.ApplyRequest, len(f.all))
+	requests, left := make([]messages.ApplyRequest, len(f.all)), make([]int, len(f.all))
 	for i := range requests {
-		requests[i] = messages.ApplyRequest{Key: r.Key}
+		requests[i] = messages.ApplyRequest{Key: r.Key, Within: r.Within}
 	}
 	for i := range r.Markets {
 		m := &r.Markets[i]
-		to := wanted[m.Name]
+		from, to := p.markets[m.Name], wanted[m.Name]
 		if to == nil {
-			to = p.markets[m.Name]
+			to = f.toward(p, m.Name)
 		}
 		if to == nil {
 			return nil, messages.Errorf(messages.Invalid, "markets[%d]: market %.64q is new; say under auctioneers which auctioneer has the market", i, m.Name)
@@ -128,14 +152,42 @@ func (f *Front) spread(ctx context.Context, r *messages.ApplyRequest) ([]message
 			classes[class] = to
 		}
 		k := slices.Index(f.all, to)
+		left[k]++
+		if from != nil && from != to && p.goes(from, m) { // it stays there until it has gone with its jobs
+			k = slices.Index(f.all, from)
+			sendOn(&requests[k], to.name, m.Name)
+		}
 		requests[k].Markets = append(requests[k].Markets, *m)
 	}
 	for i := range requests {
-		if len(requests[i].Markets) == 0 {
+		if left[i] == 0 || len(requests[i].Markets) == 0 {
 			return nil, messages.Errorf(messages.Invalid, "markets: auctioneer %s would have no market; leave it one", f.all[i].name)
 		}
 	}
 	return requests, nil
+}
+
+// toward is the auctioneer that a market goes to, or that it stays with.
+func (f *Front) toward(p *places, market messages.Name) *auctioneer {
+	if s := p.status(p.markets[market], market); s != nil && s.Moving != nil {
+		if k := slices.IndexFunc(f.all, func(a *auctioneer) bool { return a.name == s.Moving.To }); k >= 0 {
+			return f.all[k]
+		}
+	}
+	return p.markets[market]
+}
+
+// sendOn adds to a request that a market goes to another auctioneer. A request repeated is not
+// the same once the market is there: it needs no key, as it would change nothing then.
+func sendOn(r *messages.ApplyRequest, to, market messages.Name) {
+	r.Key = ""
+	for i := range r.Auctioneers {
+		if r.Auctioneers[i].Name == to {
+			r.Auctioneers[i].Markets = append(r.Auctioneers[i].Markets, market)
+			return
+		}
+	}
+	r.Auctioneers = append(r.Auctioneers, messages.AuctioneerMarkets{Name: to, Markets: []messages.Name{market}})
 }
 
 // noVersion is a version that no markets have.
@@ -176,6 +228,7 @@ func sum(all []messages.ApplyReply) (reply messages.ApplyReply) {
 	for _, one := range all {
 		reply.Added, reply.Changed, reply.Removed = append(reply.Added, one.Added...), append(reply.Changed, one.Changed...), append(reply.Removed, one.Removed...)
 		reply.Version += one.Version
+		reply.Moving = append(reply.Moving, one.Moving...)
 	}
 	went := func(name messages.Name) bool {
 		return slices.Contains(reply.Added, name) && slices.Contains(reply.Removed, name)

@@ -2,9 +2,12 @@ package front
 
 import (
 	"context"
+	"reflect"
+	"slices"
 	"time"
 
 	"github.com/candor-grid/candor/auctioneer/desk"
+	"github.com/candor-grid/candor/auctioneer/market"
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/bus"
 )
@@ -14,8 +17,30 @@ type places struct {
 	asked   time.Time // they are no older
 	markets map[messages.Name]*auctioneer
 	classes map[messages.Name]*auctioneer
+	all     []*auctioneer
 	replies []messages.MarketsReply // by auctioneer
 	silent  error                   // one did not answer: its places are those of before
+}
+
+// status is what an auctioneer says of a market, nil if it has none of the name.
+func (p *places) status(a *auctioneer, market messages.Name) *messages.MarketStatus {
+	k := slices.Index(p.all, a)
+	if k < 0 {
+		return nil
+	}
+	for i := range p.replies[k].Markets {
+		if s := &p.replies[k].Markets[i]; s.Market.Name == market {
+			return s
+		}
+	}
+	return nil
+}
+
+// goes says whether a market goes to another auctioneer as it is, with its jobs. One that is
+// described otherwise is taken from the one auctioneer, if it has no jobs, and given to the other.
+func (p *places) goes(a *auctioneer, m *messages.Market) bool {
+	s := p.status(a, m.Name)
+	return s != nil && (s.Moving != nil || s.Waiting+s.Running > 0 || market.Movable(m)) && reflect.DeepEqual(s.Market, *m)
 }
 
 // findWithin bounds the wait for one auctioneer.
@@ -31,7 +56,7 @@ func (f *Front) find(ctx context.Context, since time.Time) *places {
 	}
 	ctx, cancel := context.WithTimeout(ctx, findWithin)
 	defer cancel()
-	now := &places{asked: time.Now(), markets: map[messages.Name]*auctioneer{}, classes: map[messages.Name]*auctioneer{}, replies: make([]messages.MarketsReply, len(f.all))}
+	now := &places{asked: time.Now(), all: f.all, markets: map[messages.Name]*auctioneer{}, classes: map[messages.Name]*auctioneer{}, replies: make([]messages.MarketsReply, len(f.all))}
 	now.replies, now.silent = each(f.all, func(i int, to *auctioneer) (messages.MarketsReply, error) {
 		reply, err := ask[messages.MarketsReply](ctx, f, to, messages.VerbMarkets, messages.ServiceIdentity(messages.Auctioneer), messages.Empty{})
 		if err != nil && before.replies != nil {

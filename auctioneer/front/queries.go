@@ -19,18 +19,28 @@ func (f *Front) jobs(ctx context.Context, caller messages.Name, r messages.JobsR
 	if err != nil {
 		return reply, err
 	}
+	list := func(_ int, to *auctioneer) (messages.JobsReply, error) {
+		own := r
+		own.After = after[to.number]
+		page, err := ask[messages.JobsReply](ctx, f, to, messages.VerbJobs, caller, own)
+		return page, silent(to, err)
+	}
 	asked := f.all
 	if r.Jobs != nil {
 		asked = slices.DeleteFunc(slices.Clone(f.all), func(a *auctioneer) bool {
 			return a != f.all[0] && !slices.ContainsFunc(r.Jobs, func(id messages.JobID) bool { return f.numbered(id) == a })
 		})
 	}
-	pages, err := each(asked, func(_ int, to *auctioneer) (messages.JobsReply, error) {
-		own := r
-		own.After = after[to.number]
-		page, err := ask[messages.JobsReply](ctx, f, to, messages.VerbJobs, caller, own)
-		return page, silent(to, err)
-	})
+	pages, err := each(asked, list)
+	if found := 0; err == nil && len(asked) < len(f.all) {
+		for i := range pages {
+			found += len(pages[i].Jobs)
+		}
+		if found < len(r.Jobs) { // a job may have gone to another one with its market
+			asked = f.all
+			pages, err = each(asked, list)
+		}
+	}
 	if err != nil {
 		return reply, err
 	}
@@ -128,7 +138,18 @@ func (f *Front) markets(ctx context.Context, caller messages.Name, r messages.Em
 		for k := range all[i].Markets {
 			all[i].Markets[k].Auctioneer = f.all[i].name
 		}
-		reply.Markets = append(reply.Markets, all[i].Markets...)
+		for _, m := range all[i].Markets { // one that goes from one to another is with both at the end
+			k := slices.IndexFunc(reply.Markets, func(o messages.MarketStatus) bool { return o.Market.Name == m.Market.Name })
+			switch {
+			case k < 0:
+				reply.Markets = append(reply.Markets, m)
+			case m.Moving == nil:
+				m.Moving = reply.Markets[k].Moving
+				reply.Markets[k] = m
+			default:
+				reply.Markets[k].Moving = m.Moving
+			}
+		}
 		reply.Version += all[i].Version
 	}
 	return reply, err

@@ -2,6 +2,7 @@ package front
 
 import (
 	"context"
+	"time"
 
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/bus"
@@ -55,6 +56,7 @@ func (f *Front) submitSeveral(ctx context.Context, r *bus.Request, request *mess
 	if err := request.Several(); err != nil {
 		return nil, err
 	}
+	began := time.Now()
 	outcomes := make([]messages.SubmitOutcome, len(request.Jobs))
 	of, failed := map[messages.Name]*auctioneer{}, map[messages.Name]error{} // by market
 	for i := range request.Jobs {
@@ -70,7 +72,15 @@ func (f *Front) submitSeveral(ctx context.Context, r *bus.Request, request *mess
 	}
 	parts := split(request.Jobs, func(j *messages.NewJob) *auctioneer { return of[j.Spec.Market] })
 	if len(parts) == 1 && len(parts[0].list) == len(request.Jobs) {
-		return f.pass(ctx, parts[0].to, r)
+		data, err := f.pass(ctx, parts[0].to, r)
+		var reply messages.SubmitReply
+		if err == nil {
+			err = messages.Unmarshal(data, messages.Detect(data, ""), &reply)
+		}
+		if err == nil && len(reply.Jobs) == len(request.Jobs) {
+			err = f.gone(ctx, began, request.Jobs, reply.Jobs, of)
+		}
+		return data, err
 	}
 	_, err := each(parts, func(_ int, p part[messages.NewJob]) (struct{}, error) {
 		reply, err := ask[messages.SubmitReply](ctx, f, p.to, messages.VerbSubmit, r.Caller, messages.SubmitRequest{Jobs: p.list, DryRun: request.DryRun})
@@ -92,7 +102,24 @@ func (f *Front) submitSeveral(ctx context.Context, r *bus.Request, request *mess
 	if err != nil {
 		return nil, err
 	}
+	if err := f.gone(ctx, began, request.Jobs, outcomes, of); err != nil {
+		return nil, err
+	}
 	return messages.Marshal(messages.SubmitReply{Jobs: outcomes}, r.Format)
+}
+
+// gone says that the market of a job which was refused has just gone to another auctioneer.
+func (f *Front) gone(ctx context.Context, began time.Time, jobs []messages.NewJob, outcomes []messages.SubmitOutcome, of map[messages.Name]*auctioneer) error {
+	for i := range outcomes {
+		market := jobs[i].Spec.Market
+		if e := outcomes[i].Error; e == nil || e.Kind != messages.NotFound || market == "" {
+			continue
+		}
+		if now := f.find(ctx, began).markets[market]; now != nil && now != of[market] {
+			return messages.Errorf(messages.Unavailable, "market %s has gone to another auctioneer; send the same request again", market)
+		}
+	}
+	return nil
 }
 
 // cancel has each job be cancelled by the auctioneer that its number names. If some of these do
@@ -107,13 +134,27 @@ func (f *Front) cancel(ctx context.Context, r bus.Request) ([]byte, error) {
 		return nil, err
 	}
 	parts := split(request.Jobs, func(id *messages.JobID) *auctioneer { return f.numbered(*id) })
-	switch len(parts) {
-	case 0:
-		return f.pass(ctx, f.numbered(request.Job), &r)
-	case 1:
-		return f.pass(ctx, parts[0].to, &r)
+	if len(parts) == 0 {
+		return f.toJob(ctx, request.Job, &r)
 	}
 	outcomes := make([]messages.CancelOutcome, len(request.Jobs))
+	f.cancelParts(ctx, &r, parts, outcomes)
+	for _, a := range f.all { // jobs that are not where their numbers say
+		elsewhere := part[messages.JobID]{to: a}
+		for i := range outcomes {
+			if e := outcomes[i].Error; e != nil && missing(e, outcomes[i].Job) {
+				elsewhere.list, elsewhere.places = append(elsewhere.list, outcomes[i].Job), append(elsewhere.places, i)
+			}
+		}
+		if len(f.all) > 1 && elsewhere.list != nil {
+			f.cancelParts(ctx, &r, []part[messages.JobID]{elsewhere}, outcomes)
+		}
+	}
+	return messages.Marshal(messages.CancelReply{Jobs: outcomes}, r.Format)
+}
+
+// cancelParts has auctioneers cancel jobs, and notes the outcomes.
+func (f *Front) cancelParts(ctx context.Context, r *bus.Request, parts []part[messages.JobID], outcomes []messages.CancelOutcome) {
 	_, _ = each(parts, func(_ int, p part[messages.JobID]) (struct{}, error) {
 		reply, err := ask[messages.CancelReply](ctx, f, p.to, messages.VerbCancel, r.Caller, messages.CancelRequest{Jobs: p.list})
 		for k, i := range p.places {
@@ -126,5 +167,4 @@ func (f *Front) cancel(ctx context.Context, r bus.Request) ([]byte, error) {
 		}
 		return struct{}{}, nil
 	})
-	return messages.Marshal(messages.CancelReply{Jobs: outcomes}, r.Format)
 }

@@ -165,7 +165,7 @@ func Merge(r *messages.JobsRequest, pages []messages.JobsReply) (reply messages.
 		}
 		return p.compare(p.place(a), p.place(b))
 	}
-	taken := make([]int, len(pages))
+	taken, seen := make([]int, len(pages)), map[messages.JobID]bool{}
 	for text := 0; len(reply.Jobs) < p.limit && text < mostText; {
 		first := -1
 		for i := range pages {
@@ -180,8 +180,11 @@ func Merge(r *messages.JobsRequest, pages []messages.JobsReply) (reply messages.
 			break
 		}
 		j := &pages[first].Jobs[taken[first]]
-		reply.Jobs = append(reply.Jobs, *j)
-		text += len(j.Name) + len(j.Labels.String())
+		if !seen[j.Job] { // two have a job while it goes from one to the other
+			seen[j.Job] = true
+			reply.Jobs = append(reply.Jobs, *j)
+			text += len(j.Name) + len(j.Labels.String())
+		}
 		if taken[first]++; taken[first] == len(pages[first].Jobs) && pages[first].More {
 			break // the next may be on a page that is not here
 		}

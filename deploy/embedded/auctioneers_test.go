@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -181,58 +182,209 @@ func (c *Config) withHosts() {
 	}
 }
 
-// TestAMarketGoesToAnotherAuctioneer once it has no active jobs. Its node follows, and what was
-// known of its jobs before is known still.
-func TestAMarketGoesToAnotherAuctioneer(t *testing.T) {
-	c := twofold(t.TempDir())
+// evening is a site of two auctioneers, of which the first has another market, eve, on a node
+// of its own with one slot. Applied, there gives eve to the second, and back to the first.
+func evening(t *testing.T) (c Config, there, back messages.ApplyRequest) {
+	c = twofold(t.TempDir())
 	c.Lease = messages.Duration(4 * time.Second) // nodes say something each second
 	c.Markets = append(c.Markets, messages.Market{Name: "eve", Mechanism: "proportional", Classes: []messages.Name{"lab"}, Settle: messages.SettleOnCompletion})
 	c.Auctioneers[1].Markets = append(c.Auctioneers[1].Markets, "eve")
 	c.Nodes = append(c.Nodes, Node{Name: "node3", Slots: Slots{{Class: "lab", Slots: 1}}})
-	s := start(t, c)
-	defer s.Close()
-	alice, operator := connect(t, s, "alice"), connect(t, s, "operator")
-	job := func(command string) messages.JobSpec {
-		spec := nightly(command)
-		spec.Market, spec.Stages[0].Class = "eve", "lab"
-		return spec
+	to := func(of messages.Name) messages.ApplyRequest {
+		return messages.ApplyRequest{Markets: c.Markets, Auctioneers: []messages.AuctioneerMarkets{{Name: of, Markets: []messages.Name{"eve"}}}, Within: messages.Duration(time.Hour)}
 	}
-	moved := messages.ApplyRequest{Key: "move", Markets: c.Markets, Auctioneers: []messages.AuctioneerMarkets{{Name: "dark", Markets: []messages.Name{"eve", "night"}}}}
-	first := alice.submit("first", job("sleep 60"))
-	alice.running(first)
-	if _, err := bus.Call[messages.ApplyReply](within(t), operator.bus, messages.Subject("west", messages.Auctioneer, messages.VerbApply, "operator"), moved); messages.KindOf(err) != messages.Conflict {
-		t.Errorf("a market with an active job went: %v", err)
-	}
+	return c, to("dark"), to("day")
+}
 
-	// A closed market takes no more jobs, and so comes to have none.
-	shut := slices.Clone(c.Markets)
-	shut[2].Closed = true
-	request[messages.ApplyReply](operator, messages.Auctioneer, messages.VerbApply, messages.ApplyRequest{Markets: shut})
-	late := messages.SubmitRequest{Key: "late", Spec: job("true")}
-	if _, err := bus.Call[messages.SubmitReply](within(t), alice.bus, messages.Subject("west", messages.Auctioneer, messages.VerbSubmit, "alice"), late); messages.KindOf(err) != messages.Exhausted || !strings.Contains(err.Error(), "an operator closed it") {
-		t.Errorf("a job for a closed market: %v", err)
+// late is a job of eve.
+func late(command string) messages.JobSpec {
+	spec := nightly(command)
+	spec.Market, spec.Stages[0].Class = "eve", "lab"
+	return spec
+}
+
+// eve is how the market stands.
+func (u user) eve() messages.MarketStatus {
+	u.Helper()
+	all := request[messages.MarketsReply](u, messages.Auctioneer, messages.VerbMarkets, messages.Empty{}).Markets
+	i := slices.IndexFunc(all, func(m messages.MarketStatus) bool { return m.Market.Name == "eve" })
+	if i < 0 {
+		u.Fatalf("there is no market eve: %+v", all)
 	}
-	if id := alice.submit("first", job("sleep 60")); id != first {
-		t.Errorf("a submission repeated after the market was closed: job %d", id)
+	return all[i]
+}
+
+// arrived waits until the market is with an auctioneer, and stays there.
+func (u user) arrived(at messages.Name) {
+	u.Helper()
+	u.await("eve is with "+at, func() bool { m := u.eve(); return m.Auctioneer == at && m.Moving == nil })
+}
+
+// TestAMarketGoesWithItsJobs to another auctioneer and back: those that run, wait, wait for one
+// another and are on hold, whoever is started again meanwhile. None is lost or run twice, each
+// keeps its number and its key, and everything is paid for once.
+func TestAMarketGoesWithItsJobs(t *testing.T) {
+	c, there, back := evening(t)
+	dir := t.TempDir()
+	s := start(t, c)
+	defer func() { closeSite(t, s) }()
+	alice, operator := connect(t, s, "alice"), connect(t, s, "operator")
+	before := alice.account().Balance
+	ran := func(name string) string { return "echo >> " + filepath.Join(dir, name) }
+	gate := filepath.Join(dir, "gate")
+	keyed := map[string]messages.JobSpec{
+		"ended":   late(ran("ended")),
+		"running": late(ran("running") + "; " + untilFile(gate)),
+		"waiting": late(ran("waiting")),
+		"array":   late(ran("array")),
+		"held":    late(ran("held")),
+		"gone":    late(ran("gone")),
 	}
-	request[messages.CancelReply](alice, messages.Auctioneer, messages.VerbCancel, messages.CancelRequest{Job: first})
-	alice.final(first)
-	for range 2 {
-		if done := request[messages.ApplyReply](operator, messages.Auctioneer, messages.VerbApply, moved); !slices.Equal(done.Changed, []messages.Name{"eve"}) || len(done.Added)+len(done.Removed) > 0 {
-			t.Errorf("applied: %+v", done)
+	array, held := keyed["array"], keyed["held"]
+	array.Stages[0].Tasks, held.Hold = 5, true
+	keyed["array"], keyed["held"] = array, held
+	jobs := map[string]messages.JobID{}
+	submit := func(key string) { jobs[key] = alice.submit(key, keyed[key]) }
+	submit("ended")
+	completed(alice, jobs["ended"])
+	submit("running")
+	alice.running(jobs["running"])
+	for _, key := range []string{"waiting", "array", "held", "gone"} {
+		submit(key)
+	}
+	after := late(ran("after"))
+	after.AfterOK = []messages.JobID{jobs["array"], jobs["running"]}
+	keyed["after"] = after
+	submit("after")
+	other := daily("true")
+	other.AfterJobs = []messages.JobID{jobs["array"]}
+
+	dry := there
+	dry.DryRun = true
+	for _, r := range []messages.ApplyRequest{dry, there, there} {
+		if reply := request[messages.ApplyReply](operator, messages.Auctioneer, messages.VerbApply, r); !slices.Equal(reply.Moving, []messages.Name{"eve"}) {
+			t.Errorf("applied: %+v", reply)
 		}
 	}
-	again := messages.SubmitRequest{Key: "first", Spec: job("sleep 60")} // which was not heard of
-	if _, err := bus.Call[messages.SubmitReply](within(t), alice.bus, messages.Subject("west", messages.Auctioneer, messages.VerbSubmit, "alice"), again); messages.KindOf(err) != messages.Expired {
-		t.Errorf("a submission repeated after the move: %v", err)
+	operator.await("the move waits for the task that runs", func() bool {
+		m := operator.eve()
+		return m.Auctioneer == "day" && m.Moving != nil && m.Moving.To == "dark" && m.Moving.Tasks == 1 && !m.Moving.HandedOver
+	})
+	if why := alice.why(jobs["waiting"]); !strings.Contains(why.Message, "goes to auctioneer dark") {
+		t.Errorf("why: %+v", why)
 	}
-	second := alice.submit("second", job("true"))
+	cross := messages.SubmitRequest{Key: "cross", Spec: other}
+	if _, err := bus.Call[messages.SubmitReply](within(t), alice.bus, messages.Subject("west", messages.Auctioneer, messages.VerbSubmit, "alice"), cross); messages.KindOf(err) != messages.Conflict {
+		t.Errorf("a job that would wait for one of another auctioneer: %v", err)
+	}
+	keyed["during"] = late(ran("during"))
+	submit("during")
+	request[messages.CancelReply](alice, messages.Auctioneer, messages.VerbCancel, messages.CancelRequest{Job: jobs["gone"]})
+	restart := func(of messages.Name) {
+		t.Helper()
+		actor := messages.AuctioneerNamed(of)
+		if err := s.StopReplica(actor, "1"); err != nil {
+			t.Fatal(err)
+		}
+		operator.await(of+" is started again", func() bool { return s.StartReplica(actor, "1") == nil }) // its files may be in use for a moment
+	}
+	restart("day")
+	touch(t, gate)
+	restart("dark")
+	operator.arrived("dark")
+
+	keyed["there"] = late(ran("there"))
+	submit("there")
+	if jobs["there"].Auctioneer() != 1 || jobs["during"].Auctioneer() != 0 {
+		t.Errorf("the jobs have the numbers %v", jobs)
+	}
+	check := func() {
+		t.Helper()
+		for key, id := range jobs {
+			if again := alice.submit(key, keyed[key]); again != id {
+				t.Errorf("%s submitted again: job %d, not %d", key, again, id)
+			}
+			if got := request[messages.JobsReply](alice, messages.Auctioneer, messages.VerbJobs, messages.JobsRequest{Jobs: []messages.JobID{id}}).Jobs; len(got) != 1 {
+				t.Errorf("%s is listed as %+v", key, got)
+			}
+		}
+	}
+	check()
+	for _, key := range []string{"waiting", "array", "after", "during", "there"} {
+		completed(alice, jobs[key])
+	}
+	// Back, with a task that is not waited for: it runs again.
+	keyed["again"] = late(ran("again") + "; " + untilFile(filepath.Join(dir, "again-gate")))
+	submit("again")
+	alice.await("the task has begun", func() bool { _, err := os.Stat(filepath.Join(dir, "again")); return err == nil })
+	back.Within = 0
+	request[messages.ApplyReply](operator, messages.Auctioneer, messages.VerbApply, back)
+	restart("dark")
+	operator.arrived("day")
+	check()
+	touch(t, filepath.Join(dir, "again-gate"))
+	done := request[messages.CancelReply](alice, messages.Auctioneer, messages.VerbCancel, messages.CancelRequest{Jobs: []messages.JobID{jobs["held"], jobs["there"]}})
+	if len(done.Jobs) != 2 || done.Jobs[0].Error != nil || messages.KindOf(done.Jobs[1].Error) != messages.Ended {
+		t.Errorf("cancelled: %+v", done)
+	}
+	completed(alice, jobs["again"])
+
+	// Started again, all is as it was.
+	closeSite(t, s)
+	s = start(t, c)
+	alice, operator = connect(t, s, "alice"), connect(t, s, "operator")
+	check()
+	spent := messages.Credits(0)
+	for _, id := range jobs {
+		spent += alice.final(id).Charged
+	}
+	for name, times := range map[string]int{"ended": 1, "running": 1, "waiting": 1, "array": 5, "after": 1, "during": 1, "there": 1, "again": 2, "held": 0, "gone": 0} {
+		text, _ := os.ReadFile(filepath.Join(dir, name))
+		if len(text) != times {
+			t.Errorf("%s ran %d times, not %d", name, len(text), times)
+		}
+	}
+	if now := alice.account(); spent == 0 || before-now.Balance != spent || now.Reserved != 0 {
+		t.Errorf("the account went from %v to %+v, and the jobs cost %v", before, now, spent)
+	}
+	if books := request[messages.BooksReply](operator, messages.Bank, messages.VerbBooks, messages.BooksRequest{Full: true}); !books.Balanced {
+		t.Errorf("the books: %+v", books)
+	}
+}
+
+// TestAMoveIsGivenUp: a move that still waits for tasks ends with the markets of before, and a
+// market of another description goes only without jobs.
+func TestAMoveIsGivenUp(t *testing.T) {
+	c, there, back := evening(t)
+	s := start(t, c)
+	defer closeSite(t, s)
+	alice, operator := connect(t, s, "alice"), connect(t, s, "operator")
+	gate := filepath.Join(t.TempDir(), "gate")
+	first := alice.submit("first", late(untilFile(gate)))
+	alice.running(first)
+	otherwise := there
+	otherwise.Markets = slices.Clone(c.Markets)
+	otherwise.Markets[2].MaxJobs = 7
+	refused := func(r messages.ApplyRequest) {
+		t.Helper()
+		if _, err := bus.Call[messages.ApplyReply](within(t), operator.bus, messages.Subject("west", messages.Auctioneer, messages.VerbApply, "operator"), r); messages.KindOf(err) != messages.Conflict {
+			t.Errorf("applied: %v", err)
+		}
+	}
+	refused(otherwise)
+	request[messages.ApplyReply](operator, messages.Auctioneer, messages.VerbApply, there)
+	second := alice.submit("second", late("true"))
+	refused(messages.ApplyRequest{Markets: otherwise.Markets})
+	if m := operator.eve(); m.Moving == nil {
+		t.Errorf("not on its way: %+v", m)
+	}
+	request[messages.ApplyReply](operator, messages.Auctioneer, messages.VerbApply, back)
+	if m := operator.eve(); m.Moving != nil || m.Auctioneer != "day" {
+		t.Errorf("after the move was given up: %+v", m)
+	}
+	touch(t, gate)
+	completed(alice, first)
 	completed(alice, second)
-	if second.Auctioneer() != 1 || alice.final(first).State != messages.Cancelled {
-		t.Errorf("the job after the move has the number %d", second)
-	}
-	completed(alice, alice.submit("day", daily("true")))
-	completed(alice, alice.submit("night", nightly("true")))
 }
 
 // TestABackupHasAllAuctioneers, and a site that is restored goes on in each.

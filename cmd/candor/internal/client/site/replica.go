@@ -75,7 +75,7 @@ configuration.`,
 			return regroup(ctx, a, s, args[0], r)
 		}),
 	}
-	cmd.Flags().StringVar(&r.Address, "address", "", "`host:port` where the replica serves its group (default: as for the other replicas)")
+	cmd.Flags().StringVar(&r.Address, "address", "", "`host:port` where the replica serves its group, or of several auctioneers day=host:port,dark=host:port (default: as for the other replicas)")
 	return cmd
 }
 
