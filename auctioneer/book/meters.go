@@ -326,6 +326,9 @@ func (m *meters) keep(keep func(market messages.Name) bool) {
 	}
 }
 
+// forget has a job that goes elsewhere metered no more.
+func (m *meters) forget(j *Job) { delete(m.metered[j.Spec.Market], j.ID) }
+
 // stop ends the metering of a job that has ended.
 func (m *meters) stop(j *Job) {
 	for i := range j.Stages {

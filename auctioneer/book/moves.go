@@ -713,6 +713,7 @@ func (b *Book) drop(d *Drop) error {
 		for _, id := range slices.Concat(j.Spec.AfterJobs, j.Spec.AfterOK) {
 			awaited[id] = true
 		}
+		b.meters.forget(j)
 		b.byID.remove(id)
 		b.touch(id)
 	}
