@@ -70,8 +70,11 @@ func receive(dir string, stream io.Reader) (about About, err error) {
 			return about, messages.Errorf(messages.Invalid, "backup: the site sent a file %q", h.Name)
 		}
 		if h.Name == errorFile {
-			why, err := io.ReadAll(io.LimitReader(t, 64<<10))
-			return about, errors.Join(messages.Errorf(messages.Internal, "the site could not make the backup: %s", why), err)
+			why := new(messages.Error)
+			if err := json.NewDecoder(io.LimitReader(t, 64<<10)).Decode(why); err != nil {
+				return about, fmt.Errorf("backup: %w", err)
+			}
+			return about, messages.Errorf(why.Kind, "the site could not make the backup: %s", why.Message)
 		}
 		sum, err := keep(filepath.Join(dir, h.Name), t)
 		if errors.Is(err, io.ErrUnexpectedEOF) {

@@ -78,17 +78,18 @@ func (s *Stream) JSON(name string, value any) error {
 
 // End ends the backup: whole, or with the error for which it is not.
 func (s *Stream) End(failed error) error {
-	name, text := aboutFile, []byte(nil)
+	name := aboutFile
+	var said any = &s.about
 	if failed != nil {
-		name, text = errorFile, []byte(failed.Error())
+		name, said = errorFile, messages.AsError("", failed)
 	} else {
 		s.about.Ended = time.Now().UTC()
-		var err error
-		if text, err = json.MarshalIndent(s.about, "", "  "); err != nil {
-			return err
-		}
-		text = append(text, '\n')
 	}
+	text, err := json.MarshalIndent(said, "", "  ")
+	if err != nil {
+		return err
+	}
+	text = append(text, '\n')
 	return errors.Join(s.write(name, int64(len(text)), reader(text)), s.tar.Close())
 }
 

@@ -378,9 +378,16 @@ func TestAMoveIsGivenUp(t *testing.T) {
 	if m := operator.eve(); m.Moving == nil {
 		t.Errorf("not on its way: %+v", m)
 	}
+	backup := filepath.Join(t.TempDir(), "backup")
+	if _, err := ReceiveBackup(within(t), c.State, backup); messages.KindOf(err) != messages.Unavailable || !strings.Contains(err.Error(), "market eve goes to auctioneer") {
+		t.Errorf("a backup during a move: %v", err)
+	}
 	request[messages.ApplyReply](operator, messages.Auctioneer, messages.VerbApply, back)
 	if m := operator.eve(); m.Moving != nil || m.Auctioneer != "day" {
 		t.Errorf("after the move was given up: %+v", m)
+	}
+	if _, err := ReceiveBackup(within(t), c.State, backup); err != nil {
+		t.Errorf("a backup after the move was given up: %v", err)
 	}
 	touch(t, gate)
 	completed(alice, first)

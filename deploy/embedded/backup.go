@@ -57,17 +57,7 @@ func (s *saving) all(ctx context.Context) error {
 		func(context.Context) error { // what the site signed
 			return s.beside(s.banks, historyDir, func(name string) bool { return name == history.CheckpointsFile })
 		},
-		func(ctx context.Context) error {
-			for _, g := range s.auctioneers {
-				if err := s.group(ctx, g); err != nil {
-					return err
-				}
-				if err := s.beside(g, archiveDir, archive.IsSegment); err != nil {
-					return err
-				}
-			}
-			return nil
-		},
+		s.books,
 		func(ctx context.Context) error { return s.group(ctx, s.banks) },
 		func(context.Context) error { return s.beside(s.banks, historyDir, history.IsSegment) },
 		s.depot,
@@ -81,6 +71,46 @@ func (s *saving) all(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// books saves the states of the auctioneers, one after another. A market that went from one to
+// another meanwhile would be in both with its jobs, or in neither.
+func (s *saving) books(ctx context.Context) error {
+	before, err := s.still(ctx)
+	if err != nil {
+		return err
+	}
+	for _, g := range s.auctioneers {
+		if err := s.group(ctx, g); err != nil {
+			return err
+		}
+		if err := s.beside(g, archiveDir, archive.IsSegment); err != nil {
+			return err
+		}
+	}
+	after, err := s.still(ctx)
+	if err == nil && after != before {
+		err = messages.Errorf(messages.Unavailable, "markets were changed while the backup was made; make the backup again")
+	}
+	return err
+}
+
+// still is the version of the markets of a site with several auctioneers, while none of the
+// markets goes from one to another.
+func (s *saving) still(ctx context.Context) (version uint64, err error) {
+	if len(s.auctioneers) == 1 {
+		return 0, nil
+	}
+	reply, err := ask[messages.MarketsReply](ctx, s.operator, messages.Auctioneer, messages.VerbMarkets, messages.Empty{})
+	if err != nil {
+		return 0, err
+	}
+	for i := range reply.Markets {
+		if m := &reply.Markets[i]; m.Moving != nil {
+			return 0, messages.Errorf(messages.Unavailable, "market %s goes to auctioneer %s; make the backup when the market is there, as candor markets shows", m.Market.Name, m.Moving.To)
+		}
+	}
+	return reply.Version, nil
 }
 
 // group saves the state of an actor, from a replica of this process.
