@@ -32,7 +32,7 @@ const segmentBytes = 16 << 20
 
 // localTimeout is how long replicas wait for word from a leader where all are in this process:
 // they die together, so that nothing is gained by many heartbeats.
-const localTimeout = 3 * time.Second
+const localTimeout = 5 * time.Second
 
 // replicated is a replica of the auctioneer or of the bank.
 type replicated interface {

@@ -60,30 +60,32 @@ func strangerOptions(t *testing.T, site *Site, creds []byte) *server.Options {
 }
 
 // seen is what came to somebody who listens to everything, apart from replies
-// and the server's own.
+// and the server's own. The sites' own messages come between.
 type seen struct {
-	mu    sync.Mutex
-	bySub map[string]string // payload by subject
+	mu  sync.Mutex
+	all map[message]bool
 }
+
+type message struct{ subject, payload string }
 
 func (s *seen) note(m *nats.Msg) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.bySub[m.Subject] = string(m.Data)
+	s.all[message{m.Subject, string(m.Data)}] = true
 }
 
 func (s *seen) has(subject, payload string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.bySub[subject] == payload
+	return s.all[message{subject, payload}]
 }
 
 func (s *seen) with(payload string) (subjects []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for subject, p := range s.bySub {
-		if p == payload {
-			subjects = append(subjects, subject)
+	for m := range s.all {
+		if m.payload == payload {
+			subjects = append(subjects, m.subject)
 		}
 	}
 	slices.Sort(subjects)
@@ -92,7 +94,7 @@ func (s *seen) with(payload string) (subjects []string) {
 
 func listen(t *testing.T, conn *nats.Conn) *seen {
 	t.Helper()
-	s := &seen{bySub: map[string]string{}}
+	s := &seen{all: map[message]bool{}}
 	if _, err := conn.Subscribe(">", s.note); err != nil {
 		t.Fatal(err)
 	}
@@ -242,9 +244,9 @@ func aliceWorksUnheard(t *testing.T, west *Site, overheard *seen) {
 	}
 	overheard.mu.Lock()
 	defer overheard.mu.Unlock()
-	for subject, payload := range overheard.bySub {
-		if messages.Caller(subject) == "alice" && payload != "forged" { // which it said itself
-			t.Errorf("the stranger heard %s", subject)
+	for m := range overheard.all {
+		if messages.Caller(m.subject) == "alice" && m.payload != "forged" { // which it said itself
+			t.Errorf("the stranger heard %s", m.subject)
 		}
 	}
 }

@@ -35,8 +35,8 @@
 // does its leader's lease: a leader that does not hear from a majority steps down.
 //
 // A replica that has heard no leader since it was started campaigns in its turn: the first
-// by name after a fifth of Config.Timeout, the second after two fifths, and so on. So a
-// group that starts has a leader soon, and its votes are not split.
+// by name after a fifth of Config.Timeout, at most 0.4 s, the second after twice that time,
+// and so on. So a group that starts has a leader soon, and its votes are not split.
 //
 // # Disks
 //

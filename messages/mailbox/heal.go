@@ -47,14 +47,18 @@ func (h *healer) heal() {
 	}
 }
 
-// aloneFor is for how many timeouts a doubtful replica waits for a leader before it says so.
-const aloneFor = 10
+// aloneFor is for how many timeouts a doubtful replica waits for a leader before it says so,
+// and mostAlone for how long at most.
+const (
+	aloneFor  = 10
+	mostAlone = 10 * time.Second
+)
 
 // tellAlone says what an operator may have to do where a doubtful replica has heard no leader
 // for some time: perhaps no replica of the group has a vote.
 func (h *healer) tellAlone(silence time.Duration) bool {
 	err := h.standing.doubts()
-	if err == nil || silence < aloneFor*h.config.Timeout {
+	if err == nil || silence < min(aloneFor*h.config.Timeout, mostAlone) {
 		return false
 	}
 	h.config.Log.Error("no replica leads that could bring this one up to date: start the others; if each of them says this, restore a backup, or see \"Files that were damaged\" in the runbook",

@@ -113,8 +113,11 @@ func (s *succession) turn() time.Duration {
 			before++
 		}
 	}
-	return min(time.Duration(1+before)*s.config.Timeout/5, s.config.Timeout)
+	return min(time.Duration(1+before)*min(s.config.Timeout/5, mostTurn), s.config.Timeout)
 }
+
+// mostTurn bounds the turn of each replica.
+const mostTurn = 400 * time.Millisecond
 
 // retryCampaign is how long a replica waits at first before it asks again.
 const retryCampaign = 10 * time.Millisecond
