@@ -1,8 +1,13 @@
 package embedded
 
 import (
+	"path/filepath"
 	"testing"
 
+	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest/observer"
+
+	"github.com/candor-grid/candor/deploy/identity"
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/await"
 )
@@ -10,16 +15,22 @@ import (
 // TestJetStreamStartsAgainAfterAFullDisk: two of three servers stop JetStream, as a server
 // does when a write finds no space. The site stores files again without a restart.
 func TestJetStreamStartsAgainAfterAFullDisk(t *testing.T) {
-	sites, _ := hosted(t)
+	dir := t.TempDir()
+	c := Default()
+	c.Keys, c.Replicas, c.Hosts = filepath.Join(dir, "keys"), 0, ownAddresses(t)
+	if _, err := identity.Create(c.Keys, c.Site); err != nil {
+		t.Fatal(err)
+	}
+	core, logs := observer.New(zap.WarnLevel)
+	sites := startHosts(t, c, dir, func(_ int, o *Options) { o.Log = zap.New(core) })
 	alice := connect(t, sites[2], "alice")
 	for _, s := range sites[:2] {
 		if err := s.server.ShutdownJetStream(); err != nil {
 			t.Fatal(err)
 		}
 	}
-	for _, s := range sites {
-		await.Until(t, "JetStream runs", s.server.JetStreamEnabled)
-	}
+	// JetStreamEnabled is true too early: the server does not know yet that it is of a cluster.
+	await.Until(t, "JetStream runs", func() bool { return logs.FilterMessage("JetStream runs again").Len() == 2 })
 	in, _ := alice.send("in", []byte("input"))
 	if job := alice.final(alice.submit("k", withFiles(1, "cat in", nil, in))); job.State != messages.Completed {
 		t.Errorf("the job ended %v", job.State)
