@@ -1,8 +1,10 @@
 package auctioneer
 
 import (
+	"bytes"
 	"cmp"
 	"context"
+	"crypto/sha256"
 	"fmt"
 	"reflect"
 	"slices"
@@ -432,6 +434,18 @@ func TestMarketsAppliedOnce(t *testing.T) {
 		t.Errorf("repeated: %+v, %v", r, err)
 	}
 	is(4, 0)
+	part := func(limit messages.Duration) (messages.ApplyReply, error) { // of a change of several auctioneers
+		return call[messages.ApplyReply](g.fixture, "operator", messages.VerbApply, messages.ApplyRequest{Key: "w", Whole: bytes.Repeat([]byte{1}, sha256.Size),
+			Markets: []messages.Market{spot(func(m *messages.Market) { m.TimeLimit = limit })}})
+	}
+	whole, err := part(messages.Duration(second))
+	if err != nil || whole.Version != 5 {
+		t.Fatalf("%+v, %v", whole, err)
+	}
+	if again, err := part(2 * messages.Duration(second)); err != nil || !reflect.DeepEqual(again, whole) {
+		t.Errorf("another part of the same change: %+v, %v", again, err)
+	}
+	is(5, messages.Duration(second))
 }
 
 // TestMarketsAreAppliedToARunningSite: a market comes, another changes; the jobs

@@ -170,8 +170,12 @@ func (l *operations) apply(ctx context.Context, caller messages.Name, r messages
 	return reply, l.awaitApplied(ctx)
 }
 
-// contentOf is a digest of what a request is for: the same in each repetition.
+// contentOf is a digest of what a request is for: the same in each repetition. What is a part of
+// a larger request may be another part the next time, when a market has gone elsewhere.
 func contentOf(r *messages.ApplyRequest) [sha256.Size]byte {
+	if len(r.Whole) == sha256.Size {
+		return [sha256.Size]byte(r.Whole)
+	}
 	content := *r
 	content.Version = 0                                  // by then it is another
 	text, _ := messages.Marshal(&content, messages.JSON) // what came in can be written

@@ -109,12 +109,17 @@ func (l *submissions) begin(s *submission) (known *messages.SubmitReply, leave f
 
 // unsecured is the answer to a submission whose hold was refused. Another try of the
 // same request may have been committed meanwhile, and its job even have ended, which
-// resolved the hold.
-func (l *submissions) unsecured(s *submission, err error) (messages.SubmitReply, error) {
-	if known, _ := l.known(s); known != nil {
-		return answer(*known), nil
-	}
-	return messages.SubmitReply{}, err
+// resolved the hold; or have gone to another auctioneer with its market, which answers then.
+func (l *submissions) unsecured(s *submission, err error) (reply messages.SubmitReply, failed error) {
+	failed = err
+	l.replica.read(func(b *book.Book) {
+		if known, _ := l.rules.Known(b, s.Submission); known != nil {
+			reply, failed = answer(*known), nil
+		} else if other := s.Unchanged(b); other != nil {
+			failed = other
+		}
+	})
+	return reply, failed
 }
 
 // commit enters a submission that was paid for into the book.

@@ -218,6 +218,8 @@ type Directive struct {
 	Suspended []Attempt `json:"held,omitempty"`
 	Version   uint64    `json:"version,omitempty"`
 	Markets   []Market  `json:"markets,omitempty"`
+	// Auctioneer is as in [Vector].
+	Auctioneer Name `json:"auctioneer,omitempty" wire:"trim"`
 }
 
 // Vector is a market's allocation as agents need it: for each class, the
@@ -231,6 +233,8 @@ type Vector struct {
 	Seq     uint64        `json:"seq"`
 	Base    uint64        `json:"base"`
 	Classes []ClassVector `json:"classes"`
+	// Auctioneer is the one of several whose term that is: terms of one say nothing of another's.
+	Auctioneer Name `json:"auctioneer,omitempty" wire:"trim"`
 }
 
 // ClassVector is one class of a vector. Weights need not sum to one: an agent

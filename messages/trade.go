@@ -95,6 +95,9 @@ type ApplyRequest struct {
 	// Within is how long tasks of a market that goes to another auctioneer may run on before
 	// they are ended, to be run again there.
 	Within Duration `json:"within,omitempty" wire:"trim"`
+	// Whole is a digest of the request of which this one is a part, where a site has several
+	// auctioneers. Clients leave it out.
+	Whole []byte `json:"whole,omitempty" wire:"trim"`
 }
 
 // AuctioneerMarkets are the markets of one of several auctioneers.

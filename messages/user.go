@@ -160,11 +160,13 @@ type CancelOutcome struct {
 // JobsRequest lists jobs, newest first by default. The caller sees its own; an operator
 // may set All or name an Account.
 type JobsRequest struct {
-	All     bool  `json:"all,omitempty"`
-	Account Name  `json:"account,omitempty"`
-	Active  bool  `json:"active,omitempty"` // only jobs that are not final
-	Before  JobID `json:"before,omitempty"` // only smaller numbers, to page on
-	Limit   int   `json:"limit,omitempty"`  // default 100, at most 1000
+	All     bool `json:"all,omitempty"`
+	Account Name `json:"account,omitempty"`
+	Active  bool `json:"active,omitempty"` // only jobs that are not final
+	// Before asks for smaller numbers only, the largest first. To page on use After: several
+	// auctioneers of a site number their jobs apart.
+	Before JobID `json:"before,omitempty"`
+	Limit  int   `json:"limit,omitempty"` // default 100, at most 1000
 
 	// Of what follows a job must fit all that is given.
 

@@ -17,8 +17,7 @@ import (
 func (a *Agent) listen() error {
 	directives, err := a.c.Bus.Subscribe(messages.DirectiveSubject(a.c.Site, a.c.Node), func(_ string, payload []byte) {
 		receive(a, payload, func(now messages.Time, d *messages.Directive) error {
-			a.state.Directive(d)
-			a.state.Serve(now, d.Markets)
+			a.state.Directive(now, d)
 			return nil
 		})
 	})

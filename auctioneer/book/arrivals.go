@@ -95,7 +95,7 @@ func (b *Book) takeOver(t *TakeOver) (Arrival, error) {
 		return a, nil // it was taken before, or comes too early
 	}
 	if t.Last {
-		if err := b.checkVersion(t.MarketsVersion); err != nil {
+		if err := b.Unchanged(t.MarketsVersion); err != nil {
 			return a, err
 		}
 	}

@@ -285,7 +285,7 @@ func (b *Book) refusal(c *Submit) error {
 	if err := b.crossed(c); err != nil {
 		return err
 	}
-	return b.checkVersion(c.MarketsVersion)
+	return b.Unchanged(c.MarketsVersion)
 }
 
 // submit enters a job. Of what is refused for good the hold is freed, as nobody else
@@ -390,7 +390,7 @@ func (b *Book) apply(c *Apply) (Applied, error) {
 			return a, err
 		}
 	}
-	if err := b.checkVersion(c.MarketsVersion); err != nil {
+	if err := b.Unchanged(c.MarketsVersion); err != nil {
 		return Applied{}, err
 	}
 	if len(c.Markets) == 0 { // nothing changes, and the answer is remembered

@@ -137,7 +137,8 @@ func (c *Cargo) Size() int { return len(c.jobs) + len(c.rest) }
 // Jobs is how many of the items are jobs that go on.
 func (c *Cargo) Jobs() int { return len(c.jobs) }
 
-// Next makes the command for the items after some.
+// Next makes the command for the items after some. If one of them is forgotten here already, the
+// target has all, and is only asked to say so.
 func (c *Cargo) Next(b *Book, after int) (*TakeOver, error) {
 	t := &TakeOver{Move: b.moving.ID, Markets: b.moving.Names(), After: after, Now: b.now, LastEffect: b.effects.last}
 	nodes := map[uint32]bool{}
@@ -152,8 +153,13 @@ func (c *Cargo) Next(b *Book, after int) (*TakeOver, error) {
 			t.Items = append(t.Items, item)
 			continue
 		}
+		j := b.Job(c.jobs[after])
+		if j == nil {
+			t.Items = nil
+			return t, nil
+		}
 		with := maps.Clone(nodes)
-		data, err := b.carried(b.Job(c.jobs[after]), with)
+		data, err := b.carried(j, with)
 		if err != nil {
 			return nil, err
 		}

@@ -72,8 +72,9 @@ func (m *markets) answer(a *Applied) Applied {
 	return *a
 }
 
-// checkVersion refuses a command that was checked against older markets.
-func (m *markets) checkVersion(since uint64) error {
+// Unchanged refuses what was checked against older markets: since is 1 + their version then, or
+// 0 for any.
+func (m *markets) Unchanged(since uint64) error {
 	if since != 0 && since != m.version+1 {
 		return messages.Errorf(messages.NotLeader, "the markets have just been changed; ask again")
 	}

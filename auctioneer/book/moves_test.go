@@ -21,6 +21,7 @@ type neighbours struct {
 	taken   int
 	done    bool
 	dropped int
+	late    *Drop
 	sent    [2][]*TakeOver // to each side, to be repeated
 	went    map[messages.JobID]string
 	moves   int
@@ -90,7 +91,10 @@ func (n *neighbours) step() error {
 		_, err := w.do(Command{TakeOver: pick(n.rng, sent...)})
 		return err
 	}
-	if n.rng.IntN(20) == 0 { // another leader
+	if n.rng.IntN(20) == 0 { // another leader, after which a command of the one before may be carried out
+		if n.done && n.dropped < n.cargo.Jobs() {
+			n.late = &Drop{Move: n.sides[n.from].one.Moving().ID, Jobs: n.cargo.Last(n.dropped)}
+		}
 		n.cargo, n.whole, n.taken, n.done, n.dropped = nil, false, 0, false, 0
 	}
 	return n.goOn()
@@ -116,6 +120,12 @@ func (n *neighbours) goOn() error {
 		n.whole = n.cargo.Look(b)
 		return nil
 	case !n.done:
+		if n.late != nil {
+			if _, err := w.do(Command{Drop: n.late}); err != nil {
+				return err
+			}
+			n.late = nil
+		}
 		return n.handOver(m)
 	case n.dropped < n.cargo.Jobs():
 		some := n.cargo.Last(n.dropped)

@@ -142,7 +142,7 @@ func (m *Markets) Informs() bool { return m.applied }
 func (d *Desk) Vector(name messages.Name) (messages.Vector, error) {
 	m := d.trading.market(name)
 	if m == nil {
-		return messages.Vector{}, d.Missing("", name)
+		return messages.Vector{}, d.Missing("market: ", name)
 	}
 	return m.publisher.Whole(m.Market), nil
 }

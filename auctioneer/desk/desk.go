@@ -98,11 +98,7 @@ func (d *Desk) Successor(now Instant) (next *Desk, faults []error) {
 	next, faults = New(d.Config, d.book, now)
 	next.last = d.last
 	next.nodes.heard, next.nodes.sessions = maps.Clone(d.nodes.heard), maps.Clone(d.nodes.sessions)
-	for _, t := range next.trading.markets {
-		if was := d.trading.market(t.Config.Name); was != nil && was.publisher.Seq() > 0 {
-			t.publisher.Continue(was.publisher.Seq())
-		}
-	}
+	next.trading.follow(&d.trading)
 	return next, faults
 }
 

@@ -281,6 +281,28 @@ func TestANewDeskGivesNodesAWholeLease(t *testing.T) {
 	}
 }
 
+// TestVectorsOfAMarketThatComesBackAreTaken: an agent that did not hear that the market was gone
+// takes no vector of the same term with a smaller number.
+func TestVectorsOfAMarketThatComesBackAreTaken(t *testing.T) {
+	s := newSite(t, usual)
+	s.register("n1", 7)
+	for _, key := range []string{"a", "b", "c"} {
+		s.submit(key, 1)
+		s.pass(second)
+	}
+	last := s.desk.Published("main")
+	all := s.desk.Markets.Configs
+	for _, markets := range [][]messages.Market{{{Name: "other", Mechanism: messages.FIFO, Classes: []messages.Name{"gpu"}}}, all} {
+		s.must(&book.Command{Apply: &book.Apply{Markets: markets}})
+		s.desk, _ = s.desk.Successor(s.now)
+		s.Watch(true)
+		s.pass(second)
+	}
+	if v, err := s.desk.Vector("main"); err != nil || last == 0 || v.Seq <= last {
+		t.Errorf("vector %d of the market comes after vector %d, %v", v.Seq, last, err)
+	}
+}
+
 // TestANodeIsTakenBackThoughACommitFails: it is proposed again.
 func TestANodeIsTakenBackThoughACommitFails(t *testing.T) {
 	s := newSite(t, usual)

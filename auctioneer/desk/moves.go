@@ -52,7 +52,7 @@ func (m *moves) step() {
 		if m.cargo == nil {
 			m.cargo = &book.Cargo{}
 		}
-		m.book.Read(func(b *book.Book) { m.whole = m.cargo.Look(b) })
+		m.read(func(b *book.Book) { m.whole = m.cargo.Look(b) })
 		m.wakeIn(0)
 	case !m.done:
 		m.handOver(to)
@@ -61,10 +61,22 @@ func (m *moves) step() {
 	}
 }
 
+// read reads the book if the move goes on: a command of the desk before may just have ended it.
+func (m *moves) read(f func(*book.Book)) {
+	m.book.Read(func(b *book.Book) {
+		if to := b.Moving(); to != nil && to.ID == m.move {
+			f(b)
+		}
+	})
+}
+
 // drain waits until nothing of the markets runs, and seals the move.
 func (m *moves) drain(to *book.Moving) {
 	jobs := 0
-	m.book.Read(func(b *book.Book) { m.tasks, jobs = b.Unready() })
+	m.read(func(b *book.Book) {
+		m.tasks, jobs = b.Unready()
+		jobs += b.Releases() // of a hold that the same submission would find at the other auctioneer
+	})
 	switch {
 	case m.tasks+jobs > 0:
 		m.again(lookEvery)
@@ -75,7 +87,7 @@ func (m *moves) drain(to *book.Moving) {
 		m.ask(to, &book.TakeOver{Move: to.ID, Markets: to.Names()}, func(*messages.HandOverReply) { m.expected = true })
 	default:
 		var large *book.Job // one that came since the move began
-		if m.book.Read(func(b *book.Book) { large = b.TooLarge(to) }); large != nil {
+		if m.read(func(b *book.Book) { large = b.TooLarge(to) }); large != nil {
 			m.failed(messages.Errorf(messages.TooLarge, "job %d is too large to go along; cancel it, or have the market stay", large.ID))
 			return
 		}
@@ -87,8 +99,11 @@ func (m *moves) drain(to *book.Moving) {
 func (m *moves) handOver(to *book.Moving) {
 	var next *book.TakeOver
 	var err error
-	if m.book.Read(func(b *book.Book) { next, err = m.cargo.Next(b, m.taken) }); err != nil {
+	m.read(func(b *book.Book) { next, err = m.cargo.Next(b, m.taken) })
+	if err != nil {
 		m.failed(err)
+	}
+	if next == nil {
 		return
 	}
 	m.ask(to, next, func(r *messages.HandOverReply) { m.taken, m.done = min(r.Taken, m.cargo.Size()), r.Done })
@@ -106,7 +121,8 @@ func (m *moves) drop(to *book.Moving) {
 			apply.Markets = append(apply.Markets, c)
 		}
 	}
-	m.do(&book.Command{Apply: apply}, func() {})
+	jobs := m.cargo.Jobs()
+	m.do(&book.Command{Apply: apply}, func() { m.tell(HandedOver{to.Names(), to.To, jobs}) })
 }
 
 // ask has the other auctioneer take something over.

@@ -1,6 +1,8 @@
 package desk
 
 import (
+	"maps"
+
 	"github.com/candor-grid/candor/auctioneer/book"
 	"github.com/candor-grid/candor/auctioneer/market"
 	"github.com/candor-grid/candor/messages"
@@ -12,6 +14,8 @@ type trading struct {
 	markets []*traded
 	slots   *market.Slots
 	gangs   market.Gangs
+	// gone are the numbers of the last vectors of markets that were here earlier in the term.
+	gone map[messages.Name]uint64
 }
 
 // traded is a market and its last published vectors.
@@ -27,6 +31,25 @@ func newTrading(c *core, m *Markets) trading {
 		t.markets = append(t.markets, &traded{Market: live, publisher: market.NewPublisher(c.Term, live)})
 	}
 	return t
+}
+
+// follow has vectors follow those of the desk before in the same term, also of a market that was
+// elsewhere meanwhile: agents take no vector with a smaller number.
+func (t *trading) follow(before *trading) {
+	t.gone = maps.Clone(before.gone)
+	if t.gone == nil {
+		t.gone = map[messages.Name]uint64{}
+	}
+	for _, m := range before.markets {
+		if seq := m.publisher.Seq(); seq > 0 {
+			t.gone[m.Config.Name] = seq
+		}
+	}
+	for _, m := range t.markets {
+		if seq := t.gone[m.Config.Name]; seq > 0 {
+			m.publisher.Continue(seq)
+		}
+	}
 }
 
 func (t *trading) market(name messages.Name) *traded {

@@ -28,6 +28,7 @@ type applying struct {
 	known   map[string]messages.ApplyReply
 	changes int
 	silent  bool
+	asked   func() // for its markets; nil: nothing
 }
 
 func (a *applying) apply(_ messages.Name, r messages.ApplyRequest) (reply messages.ApplyReply, err error) {
@@ -38,7 +39,7 @@ func (a *applying) apply(_ messages.Name, r messages.ApplyRequest) (reply messag
 		return known, nil
 	}
 	if r.Version != 0 && r.Version != a.version {
-		return reply, messages.Errorf(messages.Conflict, "version")
+		return reply, messages.Errorf(messages.Conflict, "version: is another")
 	}
 	names := func(list []messages.Market) map[messages.Name]bool {
 		has := map[messages.Name]bool{}

@@ -133,26 +133,34 @@ func TestSubmissionsGoByMarket(t *testing.T) {
 // TestAMarketIsFoundWhereItIs, also after it went from one auctioneer to another.
 func TestAMarketIsFoundWhereItIs(t *testing.T) {
 	f := newFixture(t)
-	has := map[string]string{"day": "main", "night": "spot"}
+	has, version := map[string]string{"day": "main", "night": "spot"}, uint64(1)
 	for name := range has {
 		serve(f, name, messages.VerbMarkets, func(messages.Name, messages.Empty) (messages.MarketsReply, error) {
-			return messages.MarketsReply{Markets: []messages.MarketStatus{{Market: messages.Market{Name: has[name]}}}}, nil
+			return messages.MarketsReply{Markets: []messages.MarketStatus{{Market: messages.Market{Name: has[name]}}}, Version: version}, nil
 		})
 		serve(f, name, messages.VerbQuote, func(_ messages.Name, r messages.QuoteRequest) (reply messages.QuoteReply, err error) {
 			if has[name] != r.Spec.Market {
-				return reply, messages.Errorf(messages.NotFound, "no market %s at %s", r.Spec.Market, name)
+				return reply, messages.Errorf(messages.NotFound, "market: there is no market %s at %s", r.Spec.Market, name)
 			}
 			return messages.QuoteReply{Market: name + " " + r.Spec.Market}, nil
 		})
 	}
-	for range 2 {
+	for swapped := range 3 {
+		if swapped > 0 {
+			has["day"], has["night"], version = has["night"], has["day"], version+1
+		}
 		for name, market := range has {
 			reply, err := ask1[messages.QuoteReply](f, messages.VerbQuote, messages.QuoteRequest{Spec: jobOf(market, "map")}, messages.Msgpack)
 			if err != nil || reply.Market != name+" "+market {
 				t.Errorf("%s is at %+v, %v", market, reply.Market, err)
 			}
 		}
-		has["day"], has["night"] = has["night"], has["day"]
+	}
+	serve(f, "day", messages.VerbVector, func(_ messages.Name, r messages.VectorRequest) (reply messages.Vector, err error) {
+		return reply, messages.Errorf(messages.NotFound, "market: there is no market %s", r.Market)
+	})
+	if _, err := ask1[messages.Vector](f, messages.VerbVector, messages.VectorRequest{Market: has["day"]}, messages.Msgpack); messages.KindOf(err) != messages.Unavailable {
+		t.Errorf("a market that came back since: %v", err)
 	}
 }
 
@@ -290,7 +298,7 @@ func TestPagesOfJobsJoin(t *testing.T) {
 			return pageOf(all, r)
 		})
 	}
-	for _, sort := range []string{"", "name", "-submitted"} {
+	for _, sort := range []string{"", "name", "-submitted", "-job"} {
 		for limit := 1; limit <= 7; limit++ {
 			r, seen := messages.JobsRequest{Limit: limit, Sort: sort}, []messages.JobSummary{}
 			for {
@@ -304,8 +312,11 @@ func TestPagesOfJobsJoin(t *testing.T) {
 				}
 			}
 			inOrder := slices.IsSortedFunc(seen, func(a, b messages.JobSummary) int {
-				if sort == "name" {
+				switch sort {
+				case "name":
 					return strings.Compare(a.Name, b.Name)
+				case "-job":
+					return int(b.Job - a.Job)
 				}
 				return int(b.Submitted - a.Submitted)
 			})

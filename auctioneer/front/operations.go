@@ -2,6 +2,7 @@ package front
 
 import (
 	"context"
+	"crypto/sha256"
 	"slices"
 	"strings"
 	"time"
@@ -84,9 +85,23 @@ func (f *Front) apply(ctx context.Context, caller messages.Name, r messages.Appl
 	if err != nil {
 		return reply, err
 	}
+	whole := digest(r)
+	for i := range requests {
+		requests[i].Whole = whole
+	}
+	changed := func(err error) error { // since it was looked where the markets are
+		switch {
+		case err == nil || !strings.HasPrefix(messages.AsError("", err).Message, "version:"):
+			return err
+		case r.Version != 0:
+			return messages.Errorf(messages.Conflict, "version: the markets have just been changed; candor markets shows them; check your change, then repeat the command with the new version")
+		}
+		return messages.Errorf(messages.Unavailable, "markets: they have just been changed, or one has gone to another auctioneer; send the same request again")
+	}
 	try := func(i int, own messages.ApplyRequest) (messages.ApplyReply, error) {
 		own.DryRun, own.Key = true, ""
-		return ask[messages.ApplyReply](ctx, f, f.all[i], messages.VerbApply, caller, own)
+		reply, err := ask[messages.ApplyReply](ctx, f, f.all[i], messages.VerbApply, caller, own)
+		return reply, changed(err)
 	}
 	tried, err := each(requests, try)
 	if err != nil {
@@ -107,7 +122,7 @@ func (f *Front) apply(ctx context.Context, caller messages.Name, r messages.Appl
 				continue
 			}
 			if done[i], err = ask[messages.ApplyReply](ctx, f, f.all[i], messages.VerbApply, caller, requests[i]); err != nil {
-				return reply, err
+				return reply, changed(err)
 			}
 		}
 	}
@@ -115,7 +130,16 @@ func (f *Front) apply(ctx context.Context, caller messages.Name, r messages.Appl
 	return sum(done), nil
 }
 
-// spread makes the request of each auctioneer.
+// digest is the same for each repetition of a request.
+func digest(r messages.ApplyRequest) []byte {
+	r.Version, r.Whole = 0, nil
+	text, _ := messages.Marshal(&r, messages.JSON) // what came in can be written
+	sum := sha256.Sum256(text)
+	return sum[:]
+}
+
+// spread makes the request of each auctioneer, for the markets that the auctioneer had when it
+// was looked where they are: one that goes elsewhere meanwhile is not to be added here again.
 func (f *Front) spread(ctx context.Context, r *messages.ApplyRequest) ([]messages.ApplyRequest, error) {
 	p := f.find(ctx, time.Now())
 	if p.silent != nil {
@@ -134,7 +158,7 @@ func (f *Front) spread(ctx context.Context, r *messages.ApplyRequest) ([]message
 	classes := map[messages.Name]*auctioneer{}
 	requests, left := make([]messages.ApplyRequest, len(f.all)), make([]int, len(f.all))
 	for i := range requests {
-		requests[i] = messages.ApplyRequest{Key: r.Key, Within: r.Within}
+		requests[i] = messages.ApplyRequest{Key: r.Key, Within: r.Within, Version: p.replies[i].Version}
 	}
 	for i := range r.Markets {
 		m := &r.Markets[i]
@@ -144,6 +168,14 @@ func (f *Front) spread(ctx context.Context, r *messages.ApplyRequest) ([]message
 		}
 		if to == nil {
 			return nil, messages.Errorf(messages.Invalid, "markets[%d]: market %.64q is new; say under auctioneers which auctioneer has the market", i, m.Name)
+		}
+		if source := p.leaving[m.Name]; source != nil { // which is to go on forgetting it
+			if to != from {
+				return nil, messages.Errorf(messages.Unavailable, "markets[%d]: market %s goes from auctioneer %s to %s at this moment; send the same request again", i, m.Name, source.name, from.name)
+			}
+			k := slices.Index(f.all, source)
+			sendOn(&requests[k], from.name, m.Name)
+			requests[k].Markets = append(requests[k].Markets, p.status(source, m.Name).Market)
 		}
 		for _, class := range m.Classes {
 			if other := classes[class]; other != nil && other != to {
@@ -177,10 +209,8 @@ func (f *Front) toward(p *places, market messages.Name) *auctioneer {
 	return p.markets[market]
 }
 
-// sendOn adds to a request that a market goes to another auctioneer. A request repeated is not
-// the same once the market is there: it needs no key, as it would change nothing then.
+// sendOn adds to a request that a market goes to another auctioneer.
 func sendOn(r *messages.ApplyRequest, to, market messages.Name) {
-	r.Key = ""
 	for i := range r.Auctioneers {
 		if r.Auctioneers[i].Name == to {
 			r.Auctioneers[i].Markets = append(r.Auctioneers[i].Markets, market)
@@ -199,7 +229,6 @@ const noVersion = 1 << 63
 func (f *Front) expect(ctx context.Context, caller messages.Name, version uint64, requests []messages.ApplyRequest, tried []messages.ApplyReply) error {
 	var now, before uint64
 	for i := range requests {
-		requests[i].Version = tried[i].Version
 		now, before = now+tried[i].Version, before+tried[i].Version
 		if requests[i].Key == "" {
 			continue

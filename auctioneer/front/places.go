@@ -4,6 +4,7 @@ import (
 	"context"
 	"reflect"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/candor-grid/candor/auctioneer/desk"
@@ -17,6 +18,8 @@ type places struct {
 	asked   time.Time // they are no older
 	markets map[messages.Name]*auctioneer
 	classes map[messages.Name]*auctioneer
+	// leaving are the auctioneers that have not forgotten a market which has gone to another.
+	leaving map[messages.Name]*auctioneer
 	all     []*auctioneer
 	replies []messages.MarketsReply // by auctioneer
 	silent  error                   // one did not answer: its places are those of before
@@ -56,25 +59,43 @@ func (f *Front) find(ctx context.Context, since time.Time) *places {
 	}
 	ctx, cancel := context.WithTimeout(ctx, findWithin)
 	defer cancel()
-	now := &places{asked: time.Now(), all: f.all, markets: map[messages.Name]*auctioneer{}, classes: map[messages.Name]*auctioneer{}, replies: make([]messages.MarketsReply, len(f.all))}
-	now.replies, now.silent = each(f.all, func(i int, to *auctioneer) (messages.MarketsReply, error) {
-		reply, err := ask[messages.MarketsReply](ctx, f, to, messages.VerbMarkets, messages.ServiceIdentity(messages.Auctioneer), messages.Empty{})
-		if err != nil && before.replies != nil {
-			reply = before.replies[i]
-		}
-		return reply, silent(to, err)
-	})
+	now := &places{asked: time.Now(), all: f.all, markets: map[messages.Name]*auctioneer{}, classes: map[messages.Name]*auctioneer{}, leaving: map[messages.Name]*auctioneer{}}
+	now.replies, now.silent = f.look(ctx, messages.ServiceIdentity(messages.Auctioneer))
 	for i, a := range f.all {
+		if now.replies[i].Version == 0 && before.replies != nil {
+			now.replies[i] = before.replies[i]
+		}
 		for k := range now.replies[i].Markets {
-			m := &now.replies[i].Markets[k].Market
-			now.markets[m.Name] = a
-			for _, class := range m.Classes {
+			s := &now.replies[i].Markets[k]
+			if other := now.markets[s.Market.Name]; other != nil { // it goes from one to the other
+				if s.Moving != nil {
+					now.leaving[s.Market.Name] = a
+					continue
+				}
+				now.leaving[s.Market.Name] = other
+			}
+			now.markets[s.Market.Name] = a
+			for _, class := range s.Market.Classes {
 				now.classes[class] = a
 			}
 		}
 	}
 	f.known.Store(now)
 	return now
+}
+
+// look asks all auctioneers for their markets until nothing has changed since the answers
+// before, so that a market which goes from one to another is not missed at both, nor seen at
+// both. An auctioneer that does not answer has an empty answer.
+func (f *Front) look(ctx context.Context, caller messages.Name) ([]messages.MarketsReply, error) {
+	last := f.known.Load().replies
+	for {
+		all, err := askAll[messages.MarketsReply](ctx, f, messages.VerbMarkets, caller, messages.Empty{})
+		if err != nil || slices.EqualFunc(all, last, func(a, b messages.MarketsReply) bool { return a.Version == b.Version }) {
+			return all, err
+		}
+		last = all
+	}
 }
 
 // where finds the auctioneer that has a market.
@@ -113,25 +134,35 @@ func byMarket[Request any](f *Front, market func(*Request) messages.Name) bus.Ha
 }
 
 // toMarket passes a request on to the auctioneer that has a market. Where that one does not
-// have the market any more, another may.
+// have the market any more, another may, or the market has come back meanwhile.
 func (f *Front) toMarket(ctx context.Context, market messages.Name, r *bus.Request) ([]byte, error) {
-	began := time.Now()
 	to, err := f.where(ctx, market)
 	if err != nil {
 		return nil, err
 	}
 	reply, err := f.pass(ctx, to, r)
-	if market == "" || messages.KindOf(err) != messages.NotFound || err == nil {
+	if !noMarket(err) {
 		return reply, err
 	}
-	p := f.find(ctx, began)
+	p := f.find(ctx, time.Now())
 	switch now := p.markets[market]; {
 	case now != nil && now != to:
 		return f.pass(ctx, now, r)
-	case now == nil && p.silent != nil:
+	case now != nil:
+		return nil, elsewhere(market)
+	case p.silent != nil:
 		return nil, p.silent
 	}
 	return reply, err
+}
+
+// noMarket says whether an error says that there is no such market.
+func noMarket(err error) bool {
+	return messages.KindOf(err) == messages.NotFound && strings.HasPrefix(messages.AsError("", err).Message, "market: there is no market")
+}
+
+func elsewhere(market messages.Name) error {
+	return messages.Errorf(messages.Unavailable, "market %s has just gone to another auctioneer; send the same request again", market)
 }
 
 // register has a node register with the auctioneer that has markets of its classes.
@@ -158,5 +189,26 @@ func (f *Front) register(ctx context.Context, r bus.Request) ([]byte, error) {
 	if to == nil {
 		to = f.all[0]
 	}
-	return f.pass(ctx, to, &r)
+	data, err := f.pass(ctx, to, &r)
+	if err == nil && of != "" {
+		err = f.served(ctx, data, of, to)
+	}
+	return data, err
+}
+
+// served refuses the answer to a node whose markets went to another auctioneer before the node
+// came: the node would wait there for work.
+func (f *Front) served(ctx context.Context, data []byte, class messages.Name, by *auctioneer) error {
+	var reply messages.RegisterReply
+	if err := messages.Unmarshal(data, messages.Detect(data, ""), &reply); err != nil || len(reply.Markets) > 0 {
+		return err
+	}
+	p := f.find(ctx, time.Now())
+	if p.silent != nil {
+		return p.silent
+	}
+	if now := p.classes[class]; now != nil && now != by {
+		return messages.Errorf(messages.Unavailable, "class %s has just gone to another auctioneer; register again", class)
+	}
+	return nil
 }

@@ -132,8 +132,8 @@ func (f *Front) serving(ctx context.Context, caller, node messages.Name) (list [
 	return list, nil
 }
 
-func (f *Front) markets(ctx context.Context, caller messages.Name, r messages.Empty) (reply messages.MarketsReply, err error) {
-	all, err := askAll[messages.MarketsReply](ctx, f, messages.VerbMarkets, caller, r)
+func (f *Front) markets(ctx context.Context, caller messages.Name, _ messages.Empty) (reply messages.MarketsReply, err error) {
+	all, err := f.look(ctx, caller)
 	for i := range all {
 		for k := range all[i].Markets {
 			all[i].Markets[k].Auctioneer = f.all[i].name

@@ -56,7 +56,6 @@ func (f *Front) submitSeveral(ctx context.Context, r *bus.Request, request *mess
 	if err := request.Several(); err != nil {
 		return nil, err
 	}
-	began := time.Now()
 	outcomes := make([]messages.SubmitOutcome, len(request.Jobs))
 	of, failed := map[messages.Name]*auctioneer{}, map[messages.Name]error{} // by market
 	for i := range request.Jobs {
@@ -78,7 +77,7 @@ func (f *Front) submitSeveral(ctx context.Context, r *bus.Request, request *mess
 			err = messages.Unmarshal(data, messages.Detect(data, ""), &reply)
 		}
 		if err == nil && len(reply.Jobs) == len(request.Jobs) {
-			err = f.gone(ctx, began, request.Jobs, reply.Jobs, of)
+			err = f.gone(ctx, request.Jobs, reply.Jobs)
 		}
 		return data, err
 	}
@@ -102,21 +101,24 @@ func (f *Front) submitSeveral(ctx context.Context, r *bus.Request, request *mess
 	if err != nil {
 		return nil, err
 	}
-	if err := f.gone(ctx, began, request.Jobs, outcomes, of); err != nil {
+	if err := f.gone(ctx, request.Jobs, outcomes); err != nil {
 		return nil, err
 	}
 	return messages.Marshal(messages.SubmitReply{Jobs: outcomes}, r.Format)
 }
 
 // gone says that the market of a job which was refused has just gone to another auctioneer.
-func (f *Front) gone(ctx context.Context, began time.Time, jobs []messages.NewJob, outcomes []messages.SubmitOutcome, of map[messages.Name]*auctioneer) error {
+func (f *Front) gone(ctx context.Context, jobs []messages.NewJob, outcomes []messages.SubmitOutcome) error {
+	now := time.Now()
 	for i := range outcomes {
-		market := jobs[i].Spec.Market
-		if e := outcomes[i].Error; e == nil || e.Kind != messages.NotFound || market == "" {
+		if e := outcomes[i].Error; e == nil || !noMarket(e) {
 			continue
 		}
-		if now := f.find(ctx, began).markets[market]; now != nil && now != of[market] {
-			return messages.Errorf(messages.Unavailable, "market %s has gone to another auctioneer; send the same request again", market)
+		p := f.find(ctx, now)
+		if market := jobs[i].Spec.Market; p.markets[market] != nil {
+			return elsewhere(market)
+		} else if p.silent != nil {
+			return p.silent
 		}
 	}
 	return nil

@@ -110,6 +110,24 @@ func TestKnown(t *testing.T) {
 	}
 }
 
+// TestUnchanged: a submission is for the markets that it was prepared for. After others its job
+// may be elsewhere, and the refusal of its hold says nothing.
+func TestUnchanged(t *testing.T) {
+	b, r := book.New(), rules()
+	r.Version = b.MarketsVersion()
+	s, err := r.Prepare("alice", request("k"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Unchanged(b); err != nil {
+		t.Errorf("in the same markets: %v", err)
+	}
+	b.Apply(&book.Command{At: epoch, Apply: &book.Apply{Markets: r.Configs[:1]}})
+	if err := s.Unchanged(b); messages.KindOf(err) != messages.NotLeader {
+		t.Errorf("in others: %v", err)
+	}
+}
+
 // TestHoldFindsOutWhetherAnEarlierOneHasLapsed.
 func TestHoldFindsOutWhetherAnEarlierOneHasLapsed(t *testing.T) {
 	s := prepared(t, "alice", request("k"))

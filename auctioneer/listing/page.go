@@ -153,14 +153,15 @@ func (p *Page) Reply(summary func(messages.JobID) (messages.JobSummary, bool)) (
 
 // Merge puts together the pages with which several auctioneers answered the same request, and
 // says where each is to go on; "": where it began. By default the job that was submitted last is
-// first, whoever numbered it; among the jobs of one auctioneer the order is that of its page.
+// first, whoever numbered it; among the jobs of one auctioneer the order is that of its page. A
+// request that names a sorting, or numbers, has the order that it names.
 func Merge(r *messages.JobsRequest, pages []messages.JobsReply) (reply messages.JobsReply, next []string, err error) {
 	p, err := New(&messages.JobsRequest{Sort: r.Sort, Limit: r.Limit})
 	if err != nil {
 		return reply, nil, err
 	}
 	compare := func(a, b *messages.JobSummary) int {
-		if p.newestFirst() {
+		if p.newestFirst() && r.Sort == "" && r.Before == 0 {
 			return cmp.Or(cmp.Compare(b.Submitted, a.Submitted), cmp.Compare(b.Job, a.Job))
 		}
 		return p.compare(p.place(a), p.place(b))

@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/candor-grid/candor/deploy/embedded"
 	"github.com/candor-grid/candor/messages"
 )
 
@@ -64,11 +65,15 @@ func (h *Host) Used() int64 {
 // Tidy removes what replicas of the host put aside because it was damaged, as an operator
 // does who has looked at it.
 func (h *Host) Tidy() error {
-	aside, err := filepath.Glob(filepath.Join(h.Dir(), "*", h.Name, "damaged-*"))
-	for _, dir := range aside {
-		err = errors.Join(err, os.RemoveAll(dir))
+	var failed error
+	for _, replicas := range replicaDirs {
+		aside, err := filepath.Glob(filepath.Join(h.Dir(), replicas, h.Name, "damaged-*"))
+		failed = errors.Join(failed, err)
+		for _, dir := range aside {
+			failed = errors.Join(failed, os.RemoveAll(dir))
+		}
 	}
-	return err
+	return failed
 }
 
 // HasDisk reports whether the host has a disk of its own.
@@ -110,8 +115,15 @@ var empty = []string{"lock", "probe", "room"}
 
 // State lists the files that the host's replicas keep. Those of a host that runs come and go.
 func (h *Host) State() ([]string, error) {
-	return h.files(filepath.Join(messages.Auctioneer, h.Name), filepath.Join(messages.Bank, h.Name))
+	var own []string
+	for _, replicas := range replicaDirs {
+		own = append(own, filepath.Join(replicas, h.Name))
+	}
+	return h.files(own...)
 }
+
+// replicaDirs are the directories with the replicas of the auctioneers and of the bank.
+var replicaDirs = []string{messages.Auctioneer, filepath.Join("auctioneers", "1"), messages.Bank}
 
 // NodeState lists the files that the agents and executors of the host keep.
 func (h *Host) NodeState() ([]string, error) { return h.files("nodes") }
@@ -133,7 +145,7 @@ func (h *Host) files(below ...string) (files []string, err error) {
 
 // Empty removes all that the replicas of the host keep, as a new disk would have it.
 func (h *Host) Empty() error {
-	return errors.Join(os.RemoveAll(filepath.Join(h.Dir(), messages.Auctioneer)), os.RemoveAll(filepath.Join(h.Dir(), messages.Bank)))
+	return embedded.Each(replicaDirs, func(replicas string) error { return os.RemoveAll(filepath.Join(h.Dir(), replicas)) })
 }
 
 // Copy keeps a copy of what the replicas of the host keep; PutBack puts it back, so that
@@ -142,8 +154,8 @@ func (h *Host) Copy() error {
 	if err := os.RemoveAll(h.copyDir()); err != nil {
 		return err
 	}
-	for _, actor := range []string{messages.Auctioneer, messages.Bank} {
-		if err := os.CopyFS(filepath.Join(h.copyDir(), actor), os.DirFS(filepath.Join(h.Dir(), actor))); err != nil {
+	for _, replicas := range replicaDirs {
+		if err := os.CopyFS(filepath.Join(h.copyDir(), replicas), os.DirFS(filepath.Join(h.Dir(), replicas))); err != nil && !errors.Is(err, os.ErrNotExist) {
 			return fmt.Errorf("copying the state of %s: %w", h.Name, err)
 		}
 	}

@@ -70,7 +70,7 @@ func checkStream(name string, subjects []string) error {
 
 // awaitStop waits for a subscription's handler to return.
 func awaitStop(done <-chan struct{}) error {
-	if !waitFor(done) {
+	if !waitFor(done, stopTimeout) {
 		return messages.Errorf(messages.Unavailable, "a handler still runs %v after the stop", stopTimeout)
 	}
 	return nil

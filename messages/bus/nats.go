@@ -281,7 +281,7 @@ func (b *natsBus) Close() error {
 		_ = b.conn.FlushTimeout(stopTimeout)
 	}
 	b.conn.Close()
-	waitFor(b.ended)
+	waitFor(b.ended, stopTimeout)
 	return err
 }
 

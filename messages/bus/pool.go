@@ -130,9 +130,8 @@ func (p *pool) next() (j job, more bool) {
 	return j, true
 }
 
-// close refuses further jobs, and waits for those accepted. It reports whether
-// they ended within stopTimeout.
-func (p *pool) close() bool {
+// close refuses further jobs; idle is closed once those accepted have ended.
+func (p *pool) close() {
 	p.mu.Lock()
 	if !p.closed {
 		p.closed = true
@@ -141,15 +140,14 @@ func (p *pool) close() bool {
 		}
 	}
 	p.mu.Unlock()
-	return waitFor(p.idle)
 }
 
-// waitFor reports whether done was closed within stopTimeout.
-func waitFor(done <-chan struct{}) bool {
+// waitFor reports whether done was closed within a time.
+func waitFor(done <-chan struct{}, within time.Duration) bool {
 	select {
 	case <-done:
 		return true
-	case <-time.After(stopTimeout):
+	case <-time.After(within):
 		return false
 	}
 }

@@ -114,11 +114,13 @@ func (e *endpoint) run(ctx context.Context, r Request) (data []byte, refusal *me
 	return data, nil
 }
 
-// stop refuses further requests and waits for those that were accepted.
+// stop refuses further requests and waits for those that were accepted. After half of the time
+// their contexts end: what waits for an answer of others gives up.
 func (s *server) stop() error {
-	ended := s.pool.close()
+	s.pool.close()
+	ended := waitFor(s.pool.idle, stopTimeout/2)
 	s.cancel()
-	if !ended {
+	if !ended && !waitFor(s.pool.idle, stopTimeout/2) {
 		return messages.Errorf(messages.Unavailable, "handlers still run %v after the stop", stopTimeout)
 	}
 	return nil

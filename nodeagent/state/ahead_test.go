@@ -84,7 +84,7 @@ func TestAheadIsGivenBack(t *testing.T) {
 			return nil
 		},
 		"a word to suspend": func(a *agent) *state.Request {
-			a.Directive(&messages.Directive{Term: 1, Version: 1, Suspended: []messages.Attempt{attempt(0)}})
+			a.Directive(a.now, &messages.Directive{Term: 1, Version: 1, Suspended: []messages.Attempt{attempt(0)}})
 			return nil
 		},
 		"no executor": func(a *agent) *state.Request { a.Pause(true); return nil },
@@ -147,7 +147,7 @@ func (a *agent) tooLong() (r *state.Request) {
 // TestOtherMarketsGrantNothingAhead: the agent does not ask for it.
 func TestOtherMarketsGrantNothingAhead(t *testing.T) {
 	a, _ := ahead(t)
-	a.Serve(a.now, []messages.Market{{Name: "main", Mechanism: messages.HighestBid, Classes: []messages.Name{"cpu"}}})
+	a.Directive(a.now, &messages.Directive{Term: 1, Version: 1, Markets: []messages.Market{{Name: "main", Mechanism: messages.HighestBid, Classes: []messages.Name{"cpu"}}}})
 	a.take(change(1, 2, 1000, 0, messages.JobWeight{Job: 7, Weight: 2})) // gives back what is at hand
 	a.end(0, messages.Exited)
 	a.end(1, messages.Exited)
@@ -159,7 +159,7 @@ func TestOtherMarketsGrantNothingAhead(t *testing.T) {
 // TestStoppedAheadNeverStarts: the leader ends a task that has no slot yet.
 func TestStoppedAheadNeverStarts(t *testing.T) {
 	a, n := ahead(t)
-	a.Directive(&messages.Directive{Term: 1, Stop: []messages.Attempt{attempt(2)}})
+	a.Directive(a.now, &messages.Directive{Term: 1, Stop: []messages.Attempt{attempt(2)}})
 	a.end(0, messages.Exited)
 	if do := a.act(); len(do.Start) != 1 || do.Start[0].Grant.Attempt != attempt(3) || a.Running() != n {
 		t.Fatalf("started %v, %d in hand", do.Start, a.Running())

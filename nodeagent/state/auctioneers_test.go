@@ -41,3 +41,26 @@ func TestANodeFollowsItsMarketToAnotherAuctioneer(t *testing.T) {
 		t.Error("the task of the other auctioneer did not start")
 	}
 }
+
+// TestWordsOfAnotherAuctioneerAreNotHeeded, whatever their terms: the market was there for a
+// while, and is with the node's own one again.
+func TestWordsOfAnotherAuctioneerAreNotHeeded(t *testing.T) {
+	a := newAgent(t, 1, 1)
+	r := a.request()
+	a.Registered(a.now, r.ID, &messages.RegisterReply{Lease: lease, Term: 2, Auctioneer: "day",
+		Markets: []messages.Market{{Name: "main", Classes: []messages.Name{"cpu"}}}})
+	a.act()
+	session := a.Session()
+	others := whole(9, 5, 1, 1, messages.JobWeight{Job: 8, Weight: 1})
+	others.Auctioneer = "night"
+	a.take(others)
+	a.Directive(a.now, &messages.Directive{Term: 9, Auctioneer: "night", Markets: []messages.Market{{}}})
+	a.act()
+	own := whole(2, 1, 1, 1, messages.JobWeight{Job: 7, Weight: 1})
+	own.Auctioneer = "day"
+	a.take(own)
+	r = a.request()
+	if r.Exchange == nil || slotsOf(r.Exchange) != 1 || a.Session() != session {
+		t.Fatalf("sent %+v, want a claim in the same session", r)
+	}
+}

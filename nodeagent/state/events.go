@@ -46,7 +46,7 @@ func (s *State) Answered(now messages.Time, id uint64, r *messages.ExchangeReply
 	s.session.request, s.session.waiting = nil, false
 	s.slots.answered()
 	s.tasks.obey(r.Version, r.Suspended)
-	s.Serve(now, r.Markets)
+	s.serve(now, r.Markets)
 	s.grant(now, r)
 	s.markets.dryUp(asked, r)
 	for _, a := range r.Stop {
@@ -116,15 +116,16 @@ func (s *State) withdraw() bool {
 func (s *State) Ended(f messages.Finished) { s.tasks.ended(f) }
 
 // Directive is a word of the leader between exchanges.
-func (s *State) Directive(d *messages.Directive) {
-	if d.Term < max(s.session.term, s.markets.term) {
-		return // of a leader that was replaced
+func (s *State) Directive(now messages.Time, d *messages.Directive) {
+	if d.Term < max(s.session.term, s.markets.term) || s.foreign(d.Auctioneer) {
+		return // of a leader that was replaced, or that is not the node's
 	}
 	s.session.term = d.Term
 	s.tasks.obey(d.Version, d.Suspended)
 	for _, a := range d.Stop {
 		s.tasks.stop(a, false)
 	}
+	s.serve(now, d.Markets)
 }
 
 // Adopt takes a task in hand that an earlier run of the agent began, and that is
@@ -136,10 +137,10 @@ func (s *State) Adopt(a messages.Attempt, class messages.Name, held bool) bool {
 	return at >= 0 && s.tasks.adopt(a, at, held)
 }
 
-// Serve replaces the markets by those that the node serves from now on, as the leader
+// serve replaces the markets by those that the node serves from now on, as the leader
 // says; nil changes nothing. A node that serves none of one of several auctioneers any more
 // registers anew, as another may have its classes.
-func (s *State) Serve(now messages.Time, named []messages.Market) {
+func (s *State) serve(now messages.Time, named []messages.Market) {
 	if named == nil || !s.Joined() {
 		return
 	}
@@ -153,7 +154,16 @@ func (s *State) Serve(now messages.Time, named []messages.Market) {
 // Vector is a vector that was published. One that cannot be used is asked for
 // again as a whole; the error says what was wrong with it.
 func (s *State) Vector(now messages.Time, v *messages.Vector) error {
+	if s.foreign(v.Auctioneer) {
+		return nil
+	}
 	return s.markets.receive(now, s.markets.find(v.Market), v)
+}
+
+// foreign reports whether a word is of another auctioneer than the node's, whose terms say
+// nothing of this one's. Auctioneers of a version before did not name themselves.
+func (s *State) foreign(auctioneer messages.Name) bool {
+	return auctioneer != "" && auctioneer != s.session.auctioneer
 }
 
 // Heeds reports whether the next vector may have the agent do something: it has a free slot,
@@ -168,6 +178,10 @@ func (s *State) Heeds() bool {
 
 // Fetched is the whole vector that was asked for.
 func (s *State) Fetched(now messages.Time, v *messages.Vector) error {
+	if s.foreign(v.Auctioneer) {
+		s.FetchFailed(now, v.Market)
+		return nil
+	}
 	return s.markets.fetched(now, v)
 }
 

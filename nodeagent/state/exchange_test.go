@@ -193,8 +193,8 @@ func TestHeartbeat(t *testing.T) {
 
 func TestStopsAreObeyedOnce(t *testing.T) {
 	a := running(t, 2)
-	a.Directive(&messages.Directive{Term: 1, Stop: []messages.Attempt{attempt(0), attempt(99)}})
-	a.Directive(&messages.Directive{Term: 1, Stop: []messages.Attempt{attempt(0)}})
+	a.Directive(a.now, &messages.Directive{Term: 1, Stop: []messages.Attempt{attempt(0), attempt(99)}})
+	a.Directive(a.now, &messages.Directive{Term: 1, Stop: []messages.Attempt{attempt(0)}})
 	a.act()
 	a.end(1, messages.Exited)
 	r := a.request()
@@ -210,12 +210,12 @@ func TestStopsAreObeyedOnce(t *testing.T) {
 func TestDirectiveOfEarlierLeaderIsIgnored(t *testing.T) {
 	a := running(t, 1)
 	a.take(whole(5, 1, 0, 0))
-	a.Directive(&messages.Directive{Term: 4, Stop: []messages.Attempt{attempt(0)}})
+	a.Directive(a.now, &messages.Directive{Term: 4, Stop: []messages.Attempt{attempt(0)}})
 	a.act()
 	if len(a.stops) != 0 {
 		t.Fatalf("stopped %v on the word of a leader that was replaced", a.stops)
 	}
-	a.Directive(&messages.Directive{Term: 5, Stop: []messages.Attempt{attempt(0)}})
+	a.Directive(a.now, &messages.Directive{Term: 5, Stop: []messages.Attempt{attempt(0)}})
 	if a.act(); len(a.stops) != 1 {
 		t.Fatal("did not stop on the leader's word")
 	}

@@ -15,7 +15,7 @@ func (a *agent) tell(version uint64, held ...int) state.Actions {
 	for _, i := range held {
 		d.Suspended = append(d.Suspended, attempt(i))
 	}
-	a.Directive(d)
+	a.Directive(a.now, d)
 	return a.act()
 }
 
@@ -80,8 +80,8 @@ func TestStopWhileHeld(t *testing.T) {
 	reply.Suspended, reply.Version = []messages.Attempt{attempt(0)}, 1
 	a.Answered(a.now, r.ID, reply)
 	a.act()
-	a.tell(2, 0, 1)                                                                                             // one has begun, the other has not
-	a.Directive(&messages.Directive{Term: 1, Version: 2, Suspended: []messages.Attempt{attempt(0), attempt(1)}, // again
+	a.tell(2, 0, 1)                                                                                                    // one has begun, the other has not
+	a.Directive(a.now, &messages.Directive{Term: 1, Version: 2, Suspended: []messages.Attempt{attempt(0), attempt(1)}, // again
 		Stop: []messages.Attempt{attempt(0), attempt(1)}})
 	do := a.act()
 	if len(do.Stop) != 1 || do.Stop[0].Attempt != attempt(1) {

@@ -170,7 +170,7 @@ func TestMarketsShareAClass(t *testing.T) {
 func busy(t *testing.T, seed uint64) *agent {
 	a := newAgent(t, 1, seed)
 	a.join()
-	a.Serve(a.now, []messages.Market{{Name: "main", Mechanism: messages.HighestBid, Classes: []messages.Name{"cpu"}}})
+	a.Directive(a.now, &messages.Directive{Term: 1, Version: 1, Markets: []messages.Market{{Name: "main", Mechanism: messages.HighestBid, Classes: []messages.Name{"cpu"}}}})
 	a.vector(1, 1000, 1)
 	r := a.request()
 	a.Answered(a.now, r.ID, grants(r, 0, 1))

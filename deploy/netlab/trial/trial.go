@@ -22,7 +22,7 @@ type Options struct {
 	Newer   string         // another build, which replaces it in the trial of upgrades
 	Network netlab.Network // that the lab takes over
 	Short   bool           // a version that fits into a minute
-	Seed    uint64         // of what the trials of chaos and storms draw
+	Seed    uint64         // of what the trials of chaos, moves and storms draw
 	For     time.Duration  // how long they go on at least; 0: as they say themselves
 	Acks    int            // acknowledgements that the trial of chaos goes on for
 	Faults  int            // faults that it goes on for
@@ -58,6 +58,7 @@ var scenarios = map[string]scenario{
 	"federation": {sites: siteNames, ready: joined, run: federation},
 	"cut":        {sites: siteNames, ready: joined, run: cut},
 	"chaos":      {sites: siteNames[:1], plan: chaosPlan, run: chaos},
+	"moves":      {sites: siteNames[:1], plan: movesPlan, run: chaos},
 	"liar":       {sites: siteNames, plan: liarPlan, ready: joined, run: lies},
 	"storms":     {sites: siteNames[:2], plan: stormyPlan, ready: joined, run: storms},
 	"restore":    {sites: siteNames[:2], plan: duoPlan, ready: joined, run: restore},

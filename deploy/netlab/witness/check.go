@@ -26,6 +26,13 @@ func (w *Witness) Check(ctx context.Context) error {
 			return err
 		}
 	}
+	if len(w.Auctioneers) > 0 {
+		all, err := w.askMarkets(ctx)
+		if err != nil {
+			return err
+		}
+		w.atOne(all.Markets)
+	}
 	w.linearize()
 	w.markets = now
 	return nil
@@ -137,25 +144,26 @@ func (w *Witness) checkJobs(ctx context.Context) (map[messages.Name]map[messages
 		return nil, err
 	}
 	charged := map[messages.Name]map[messages.JobID]messages.Credits{}
-	found := map[string]int{}
+	found := map[string][]messages.JobID{}
 	for worker, of := range jobs {
 		charged[worker] = map[messages.JobID]messages.Credits{}
 		for i := range of {
 			j := &of[i]
-			found[j.Name]++
+			found[j.Name] = append(found[j.Name], j.Job)
 			charged[worker][j.Job] = j.Charged
 			w.checkJob(j, ran[j.Name])
-			w.listed[worker] = max(w.listed[worker], j.Job)
+			of := listerOf(worker, j.Job)
+			w.listed[of] = max(w.listed[of], j.Job)
 		}
 	}
 	for key, job := range w.jobs {
 		switch {
-		case found[key] == 0:
+		case len(found[key]) == 0:
 			w.counts.Lost++
 			w.breaks("job %d of %s was acknowledged and is not there", job, key)
-		case found[key] > 1:
+		case len(found[key]) > 1:
 			w.counts.Doubled++
-			w.breaks("there are %d jobs of %s", found[key], key)
+			w.breaks("%s has become the jobs %v", key, found[key])
 		}
 	}
 	return charged, nil
@@ -217,20 +225,23 @@ func (w *Witness) allNewJobs(ctx context.Context) (jobs map[messages.Name][]mess
 }
 
 func (w *Witness) newJobs(ctx context.Context, worker messages.Name, whole *bool) (jobs []messages.JobSummary, err error) {
-	r := messages.JobsRequest{Limit: 1000}
+	r := messages.JobsRequest{Limit: 1000, Sort: "-job"}
 	for {
 		reply, err := ask[messages.JobsReply](ctx, w.buses[worker], w.Patience, w.subject(messages.Auctioneer, messages.VerbJobs, worker), r)
 		if err != nil {
 			return nil, err
 		}
 		*whole = *whole && reply.Complete == 0 && reply.Unreadable == 0
+		known := false // from here on, of this auctioneer
 		for _, j := range reply.Jobs {
-			if j.Job <= w.listed[worker] {
-				return jobs, nil
+			of := listerOf(worker, j.Job)
+			if known = j.Job <= w.listed[of]; known {
+				r.Before = of.auctioneer * messages.JobsOfOne
+				break
 			}
 			jobs, r.Before = append(jobs, j), j.Job
 		}
-		if !reply.More || len(reply.Jobs) == 0 {
+		if !known && !reply.More || r.Before == 0 || len(reply.Jobs) == 0 {
 			return jobs, nil
 		}
 	}

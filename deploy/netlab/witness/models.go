@@ -155,8 +155,9 @@ func (in marketAsk) verb() string {
 	return "apply"
 }
 
-// marketModel is the markets, as a register that is compared and set.
-func marketModel(opening markets) porcupine.Model {
+// marketModel is the markets, as a register that is compared and set; without versions it is
+// only set.
+func marketModel(opening markets, versions bool) porcupine.Model {
 	return porcupine.Model{
 		Init: func() any { return opening },
 		Step: func(state, input, output any) (bool, any) {
@@ -169,13 +170,21 @@ func marketModel(opening markets) porcupine.Model {
 				return out.outcome == unknown || !fits, s
 			}
 			if in.apply != s.limit {
-				s = markets{in.apply, s.version + 1}
+				s.limit = in.apply
+				if versions {
+					s.version++
+				}
 			}
 			return fits && (out.outcome == unknown || out.version == s.version), s
 		},
 		DescribeOperation: describe,
 	}
 }
+
+// What is asked about the market that moves; any answer is in order.
+type moveAsk struct{ to messages.Name }
+
+func (moveAsk) verb() string { return "move" }
 
 func describe(input, output any) string { return fmt.Sprintf("%+v: %+v", input, output) }
 
@@ -190,7 +199,9 @@ func (w *Witness) linearize() {
 		case moneyAsk:
 			model = moneyModel(w.opening[name])
 		case marketAsk:
-			model = marketModel(w.markets)
+			model = marketModel(w.markets, len(w.Auctioneers) == 0)
+		case moveAsk:
+			continue
 		}
 		switch porcupine.CheckOperationsTimeout(model, history, checkWithin) {
 		case porcupine.Illegal:

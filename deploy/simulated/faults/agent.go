@@ -214,7 +214,7 @@ func (a *agent) vector(v *messages.Vector) {
 // directive is a leader's word.
 func (a *agent) directive(d *messages.Directive) {
 	if !a.down {
-		a.state.Directive(d)
+		a.state.Directive(a.clock(), d)
 		a.act()
 	}
 }

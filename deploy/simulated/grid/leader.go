@@ -226,7 +226,7 @@ func (l *leader) direct(d *desk.Direction) {
 	l.traffic.Directives++
 	l.send(auctioneerActor, d.Node, func() {
 		a.catchUp()
-		a.state.Directive(&d.Directive)
+		a.state.Directive(a.now, &d.Directive)
 		a.act()
 	})
 }
