@@ -158,8 +158,9 @@ func (r *rack) run(d time.Duration) {
 
 // TestShortAndLongTasksPayForTheirTime: jobs whose tasks take 1 ms and 20 ms share slots.
 // Their tasks, most of which begin before the leader hears of the end of another, pay for
-// what they took and for a part of an exchange. All of them together pay for the time of
-// the slots, to the microsecond.
+// what they took and for a part of an exchange. The leader does not know how long a message
+// was on its way, so that a task can pay for a little less. All of them together pay for
+// the time of the slots, to the microsecond.
 func TestShortAndLongTasksPayForTheirTime(t *testing.T) {
 	for seed := range uint64(6) {
 		r := newRack(t, seed, 1+int(seed%3), time.Millisecond, 20*time.Millisecond)
@@ -169,7 +170,7 @@ func TestShortAndLongTasksPayForTheirTime(t *testing.T) {
 			j := r.book.Job(id)
 			_, had := r.book.Used(j, r.now)
 			all += had
-			if more := (had / messages.Duration(j.Stages[0].Done)).Std() - took.Std(); more < 0 || more > 1500*time.Microsecond {
+			if more := (had / messages.Duration(j.Stages[0].Done)).Std() - took.Std(); more < -100*time.Microsecond || more > 500*time.Microsecond {
 				t.Errorf("seed %d: each task of %v pays for %v more", seed, took, more)
 			}
 		}

@@ -70,11 +70,13 @@ func (c *Config) Validate() error {
 // pingInterval·(1+maxPings); a server is tried again after reconnectWait and a
 // random part of reconnectJitter, so that not everybody comes back at once.
 const (
-	connectTimeout  = 5 * time.Second
-	pingInterval    = 2 * time.Second
-	maxPings        = 2
-	reconnectWait   = 100 * time.Millisecond
-	reconnectJitter = 900 * time.Millisecond
+	connectTimeout = 5 * time.Second
+	pingInterval   = 2 * time.Second
+	maxPings       = 2
+	// A link within a process is not cut.
+	inProcessPingInterval = time.Minute
+	reconnectWait         = 100 * time.Millisecond
+	reconnectJitter       = 900 * time.Millisecond
 )
 
 func (b *natsBus) options(c *Config) []nats.Option {
@@ -100,7 +102,7 @@ func (b *natsBus) options(c *Config) []nats.Option {
 		options = append(options, credentials(b.proves.Principal))
 	}
 	if c.InProcess != nil {
-		options = append(options, nats.InProcessServer(c.InProcess))
+		options = append(options, nats.InProcessServer(c.InProcess), nats.PingInterval(inProcessPingInterval))
 	}
 	if c.TLS != nil {
 		options = append(options, nats.Secure(c.TLS))

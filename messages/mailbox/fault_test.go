@@ -224,6 +224,28 @@ func TestLowSpaceRefusesProposals(t *testing.T) {
 	}
 }
 
+// TestWritesHaveTheSpaceLookedAt: not after each write, and without waiting for the next look
+// of a replica that rests.
+func TestWritesHaveTheSpaceLookedAt(t *testing.T) {
+	c := &Config{Dir: t.TempDir(), Log: zap.NewNop()}
+	c.faults.free = func(string) (uint64, error) { return 1, nil }
+	guard := newGuard(c, nil)
+	write := func() bool {
+		if err := guard.write("test", func() error { return nil }); err != nil {
+			t.Fatal(err)
+		}
+		return len(guard.look) > 0
+	}
+	if !write() {
+		t.Error("nothing looks at the space though nobody has yet")
+	}
+	<-guard.look
+	guard.looked.Store(time.Now().Add(time.Hour).UnixNano())
+	if write() {
+		t.Error("each write looks at the space")
+	}
+}
+
 // TestSpaceMarkDoesNotFlicker: refused below the limit, accepted an eighth above.
 func TestSpaceMarkDoesNotFlicker(t *testing.T) {
 	c := newGroup(t, 1, nil).configWithDefaults()

@@ -32,6 +32,8 @@ type guard struct {
 	since    atomic.Int64          // when that was, in nanoseconds
 	refused  atomic.Bool           // a write had no room, and none was found since
 	free     atomic.Uint64         // bytes, at the last look
+	looked   atomic.Int64          // when that was, in nanoseconds
+	look     chan struct{}         // signalled, without waiting, when it is time to look again
 
 	mu   sync.Mutex
 	ops  map[uint64]operation // writes under way
@@ -44,7 +46,7 @@ type operation struct {
 }
 
 func newGuard(c *Config, failed func(error)) *guard {
-	return &guard{config: c, failed: failed, ops: map[uint64]operation{}, turned: make(chan struct{}, 1)}
+	return &guard{config: c, failed: failed, ops: map[uint64]operation{}, turned: make(chan struct{}, 1), look: make(chan struct{}, 1)}
 }
 
 // begin notes a write under way; its result says that it returned.
@@ -83,6 +85,7 @@ func (g *guard) write(name string, f func() error) error {
 	end := g.begin(name)
 	err := f()
 	end()
+	g.lookAgain()
 	switch {
 	case err == nil:
 		return nil
@@ -139,13 +142,27 @@ func (g *guard) watch(stop <-chan struct{}) {
 }
 
 // spaceEvery is short enough that a fast log does not use up MinFreeBytes
-// between two looks.
-const spaceEvery = 250 * time.Millisecond
+// between two looks. While nothing is written, spaceRest passes between them.
+const (
+	spaceEvery = 250 * time.Millisecond
+	spaceRest  = time.Second
+)
+
+// lookAgain has the space looked at, if the last look is spaceEvery ago.
+func (g *guard) lookAgain() {
+	if time.Now().UnixNano()-g.looked.Load() < int64(spaceEvery) {
+		return
+	}
+	select {
+	case g.look <- struct{}{}:
+	default:
+	}
+}
 
 // probe looks at the space left, and writes and syncs a small file so that a
 // disk that hangs is noticed while nobody proposes.
 func (g *guard) probe(stop <-chan struct{}) {
-	space, write := time.NewTicker(min(spaceEvery, g.config.limits.stuckAfter/4)), time.NewTicker(g.config.limits.stuckAfter/4)
+	space, write := time.NewTicker(min(spaceRest, g.config.limits.stuckAfter/4)), time.NewTicker(g.config.limits.stuckAfter/4)
 	defer space.Stop()
 	defer write.Stop()
 	for {
@@ -153,6 +170,8 @@ func (g *guard) probe(stop <-chan struct{}) {
 		case <-stop:
 			return
 		case <-space.C:
+			g.lookAtSpace()
+		case <-g.look:
 			g.lookAtSpace()
 		case <-write.C:
 			g.probeOnce()
@@ -165,6 +184,7 @@ func (g *guard) probe(stop <-chan struct{}) {
 // cleared once there is room for a segment of the log: a quota does not show in the free
 // space.
 func (g *guard) lookAtSpace() {
+	g.looked.Store(time.Now().UnixNano())
 	end := g.begin("statfs")
 	free, err := g.config.faults.free(g.config.Dir)
 	end()

@@ -28,6 +28,7 @@ func (k *tasks) setAhead(within time.Duration) {
 type stock struct {
 	waits  []messages.Attempt // the next first
 	run    time.Duration      // how long a task has its slot, on average; 0: not known
+	began  messages.Time      // when a task began last
 	within time.Duration      // how long a task may wait
 }
 
@@ -99,29 +100,39 @@ func (k *tasks) leave(a messages.Attempt, t *task) {
 	c.waits = slices.DeleteFunc(c.waits, func(w messages.Attempt) bool { return w == a })
 }
 
-// giveBack gives back the tasks of a class that wait for a slot: a decision was made
+// giveBack gives back the first n tasks of a class that wait for a slot: a decision was made
 // since they were claimed, or they have waited too long.
-func (k *tasks) giveBack(class int) {
-	for _, a := range slices.Clone(k.slots[class].waits) {
+func (k *tasks) giveBack(class, n int) {
+	for _, a := range slices.Clone(k.slots[class].waits[:n]) {
 		k.ended(messages.Finished{Attempt: a, Outcome: messages.Stopped, Detail: "given back before it started"})
 	}
 }
 
 func (k *tasks) giveBackAll() {
 	for class := range k.slots {
-		k.giveBack(class)
+		k.giveBack(class, len(k.slots[class].waits))
 	}
 }
 
-// expire gives back what has waited too long. The class has none at hand until the tasks
-// on its slots turn out to be short again.
+// expire gives back what has waited too long. Where tasks began meanwhile they only took
+// longer than expected, and the class has fewer at hand from now on. Otherwise it has none
+// until the tasks on its slots turn out to be short again.
 func (k *tasks) expire(now messages.Time) {
 	for class := range k.slots {
 		c := &k.slots[class]
-		if len(c.waits) > 0 && now >= k.hand[c.waits[0]].until {
-			k.giveBack(class)
+		late := 0
+		for late < len(c.waits) && now >= k.hand[c.waits[late]].until {
+			late++
+		}
+		switch {
+		case late == 0:
+			continue
+		case now.Sub(c.began).Std() < c.within:
+			c.run *= 2
+		default:
 			c.run = 2 * c.within
 		}
+		k.giveBack(class, late)
 	}
 }
 
@@ -140,6 +151,7 @@ func (k *tasks) measure(now messages.Time) {
 	for i := range k.out.Start {
 		if t := k.hand[k.out.Start[i].Grant.Attempt]; t != nil {
 			t.since = now
+			k.slots[t.class].began = now
 		}
 	}
 	for _, t := range k.over {

@@ -188,3 +188,28 @@ func TestGrantAheadTakesASlotThatIsFreeSince(t *testing.T) {
 		t.Fatalf("sent %+v, want the end of task 1 and %+v", f, want)
 	}
 }
+
+// TestSlowerTasksLeaveFewerAhead: where tasks begin, but more slowly than expected, only what
+// has waited too long is given back, and fewer are claimed ahead.
+func TestSlowerTasksLeaveFewerAhead(t *testing.T) {
+	a, n := ahead(t)
+	var last *state.Request
+	for i, until := 0, a.now.Add(messages.Duration(state.AheadWithin)); a.now < until; i++ {
+		a.now = a.now.Add(8 * milli)
+		a.end(i, messages.Exited)
+		if do := a.act(); do.Request != nil {
+			last = do.Request
+		}
+	}
+	if a.Running() != 2 {
+		t.Fatalf("%d of 2 tasks are in hand", a.Running())
+	}
+	a.Answered(a.now, last.ID, aheadGrants(last, 100, 0, slotsOf(last.Exchange)))
+	most := -1
+	for _, c := range a.request().Exchange.Claims {
+		most = c.Ahead
+	}
+	if most < 1 || most >= n {
+		t.Errorf("%d tasks ahead before, %d after", n, most)
+	}
+}

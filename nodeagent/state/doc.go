@@ -40,11 +40,11 @@
 //
 // What has no slot yet is given back at once when the weights of its class change, when
 // the leader suspends or resumes a task, when there is no executor, and at the latest
-// [AheadWithin] after it was granted. Then the class has nothing at hand until its tasks
-// turn out to be short again. The leader counts such a task as pending: no mechanism
-// sees it run, it costs nothing, and given back it is as if it was never claimed, but for
-// its number. Only proportional markets grant tasks ahead: the others look at what runs
-// at each moment.
+// [AheadWithin] after it was granted. Then the class has fewer at hand, or none if no task
+// began meanwhile, until its tasks turn out to be short again. The leader counts such a
+// task as pending: no mechanism sees it run, it costs nothing, and given back it is as if
+// it was never claimed, but for its number. Only proportional markets grant tasks ahead:
+// the others look at what runs at each moment.
 //
 // # Waking idle slots
 //

@@ -25,7 +25,7 @@ type State struct {
 // Every decision by chance comes from rng.
 func New(offered []messages.ClassSlots, rng *rand.Rand) *State {
 	s := &State{offered: offered, session: session{rng: rng}, slots: newSlots(offered)}
-	s.markets = markets{rng: rng, slots: s.slots, out: &s.out, decided: func(class int) { s.tasks.giveBack(class) }}
+	s.markets = markets{rng: rng, slots: s.slots, out: &s.out, decided: func(class int) { s.tasks.giveBack(class, len(s.slots[class].waits)) }}
 	s.tasks = tasks{slots: s.slots, out: &s.out, hand: map[messages.Attempt]*task{}, freed: func(class int) {
 		if s.Joined() {
 			s.markets.freed(class)

@@ -87,3 +87,15 @@ func deref(r messages.TasksRequest) any {
 	r.Stage = nil
 	return []any{stage, r}
 }
+
+// TestSilentSiteIsAskedOnce: the user has waited for what the other site says of the job, and
+// does not wait for its tasks.
+func TestSilentSiteIsAskedOnce(t *testing.T) {
+	s := newSite(t)
+	job := twoStages(messages.Running, 2, 1)
+	job.Away = &messages.Away{Site: "east", Phase: "There", Known: at(3000), Trouble: "the link is cut"}
+	reply(s, messages.Auctioneer, messages.VerbJob, job)
+	if got := s.run("tasks", "5"); got.code != cli.CodeUnavailable || !strings.Contains(got.err, "site east, which runs job 5, does not answer: the link is cut") {
+		t.Errorf("%d %s", got.code, got.err)
+	}
+}

@@ -119,6 +119,9 @@ func tasks(ctx context.Context, a *cli.App, s *cli.Session, q tasksQuery) error 
 	if err != nil {
 		return err
 	}
+	if at := r.job.Away; at != nil && at.Known != 0 && at.Trouble != "" { // the user has waited for it already
+		return messages.Errorf(messages.Unavailable, "site %s, which runs job %d, does not answer: %s; ask again later", at.Site, q.job, at.Trouble)
+	}
 	var all messages.TasksReply
 	for stage := range r.job.Stages {
 		if r.stage != nil && stage != *r.stage {
