@@ -69,7 +69,8 @@ func Commits(b *book.Book, now messages.Time, node messages.Name, x *messages.Ex
 
 // Exchange makes the command of an exchange: what an agent finished, and its claims
 // with their jobs in order of preference, as far as the answer has room. A claim that
-// makes no sense is dropped: the agent may not know yet that its market is no more.
+// makes no sense is dropped: the agent may not know yet that its market is no more. Once
+// the outcome is known, the desk is to be told what was [Missed].
 func (d *Desk) Exchange(node messages.Name, x *messages.Exchange) *book.Command {
 	out := &book.Exchange{Node: node, Session: x.Session, Seq: x.Seq, Finished: brief(x.Finished), Rules: book.RulesHealth, Sent: x.Sent}
 	if len(x.Claims) > 0 {
@@ -83,6 +84,27 @@ func (d *Desk) Exchange(node messages.Name, x *messages.Exchange) *book.Command 
 		})
 	}
 	return &book.Command{Exchange: out}
+}
+
+// Missed are the jobs that the claims of an exchange counted on, and did not come to: all
+// that follow the last job of which a claim was granted a task.
+func Missed(x *book.Exchange, grants []messages.Grant) (ids []messages.JobID) {
+	for i := range x.Claims {
+		jobs := x.Claims[i].Jobs
+		for n := len(jobs); n > 0 && !slices.ContainsFunc(grants, func(g messages.Grant) bool { return g.Attempt.Task.Job == jobs[n-1] }); n-- {
+			ids = append(ids, jobs[n-1])
+		}
+	}
+	return ids
+}
+
+// Forget lets other claims count on tasks of jobs that a claim missed.
+func (d *Desk) Forget(missed []messages.JobID) {
+	for _, m := range d.trading.markets {
+		for _, id := range missed {
+			m.Forget(id)
+		}
+	}
 }
 
 // mostDetails bounds the details in one command.
