@@ -3,10 +3,12 @@ package auctioneer
 import (
 	"context"
 	"fmt"
+	"sync"
 
 	"github.com/candor-grid/candor/auctioneer/book"
 	"github.com/candor-grid/candor/auctioneer/intake"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/bus"
 )
 
 // submitSeveral takes jobs as if each came with a request of its own: the bank is asked
@@ -61,6 +63,78 @@ func (l *submissions) submitSeveral(ctx context.Context, account messages.Name, 
 	return reply, nil
 }
 
+// Of submissions that come alone, mostTogether at most are paid for by one request to the bank, and
+// mostUnderWay such requests are under way: what comes meanwhile goes together with the next.
+const (
+	mostTogether = 256
+	mostUnderWay = 2
+)
+
+// gathered are submissions of any accounts that wait to go together.
+type gathered struct {
+	mu       sync.Mutex
+	underWay int
+	waiting  []*alone
+}
+
+// alone is a submission that came in a request of its own.
+type alone struct {
+	*submission
+	done  chan struct{} // closed when the rest is set
+	reply messages.SubmitReply
+	err   error
+}
+
+// together has a submission paid for and committed with others that come at the time; where none
+// are under way, at once.
+func (l *submissions) together(ctx context.Context, s *submission) (messages.SubmitReply, error) {
+	a, g := &alone{submission: s, done: make(chan struct{})}, &l.gathered
+	g.mu.Lock()
+	g.waiting = append(g.waiting, a)
+	goes := g.underWay < mostUnderWay
+	if goes {
+		g.underWay++
+	}
+	g.mu.Unlock()
+	if goes {
+		go l.enterGathered(context.WithoutCancel(ctx))
+	}
+	select {
+	case <-a.done:
+		return a.reply, a.err
+	case <-ctx.Done():
+		return messages.SubmitReply{}, messages.Errorf(messages.Unknown, "the submission is still under way; ask again with the same key")
+	}
+}
+
+// enterGathered enters the submissions that wait, until there are none.
+func (l *submissions) enterGathered(ctx context.Context) {
+	for {
+		g := &l.gathered
+		g.mu.Lock()
+		n := min(len(g.waiting), mostTogether)
+		batch := g.waiting[:n:n]
+		g.waiting = g.waiting[n:]
+		if n == 0 {
+			g.underWay--
+		}
+		g.mu.Unlock()
+		if n == 0 {
+			return
+		}
+		all := make([]*submission, n)
+		for k, a := range batch {
+			all[k] = a.submission
+		}
+		within, cancel := context.WithTimeout(ctx, bus.RequestTimeout)
+		l.enterAll(within, all, func(k int, reply messages.SubmitReply, err error) {
+			batch[k].reply, batch[k].err = reply, err
+			close(batch[k].done)
+		})
+		cancel()
+	}
+}
+
 // enterAll has submissions paid for together, and committed in their order, by entries of the
 // log that they share.
 func (l *submissions) enterAll(ctx context.Context, all []*submission, done func(k int, reply messages.SubmitReply, err error)) {
@@ -94,7 +168,7 @@ func (l *submissions) askUtilities(ctx context.Context, all []*submission) (answ
 	answers, questions := map[string]*messages.UtilityReply{}, make([]string, len(all))
 	for k, s := range all {
 		q, asks := s.AsksUtility()
-		questions[k] = fmt.Sprint(asks, "\x00", q.Name, "\x00", q.Market, "\x00", q.Classes) // the account is the same
+		questions[k] = fmt.Sprint(asks, "\x00", q.Account, "\x00", q.Name, "\x00", q.Market, "\x00", q.Classes)
 		if asked[questions[k]] == nil {
 			asked[questions[k]] = l.askUtility(ctx, s)
 		}
