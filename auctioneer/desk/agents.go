@@ -80,10 +80,24 @@ func (d *Desk) Exchange(node messages.Name, x *messages.Exchange) *book.Command 
 					out.Claims = append(out.Claims, m.Resolve(b, &c, d.rng))
 				}
 			}
-			out.Claims = market.Fit(b, node, out.Claims)
+			wanted := out.Claims
+			out.Claims = market.Fit(b, node, wanted)
+			d.Forget(dropped(wanted, out.Claims))
 		})
 	}
 	return &book.Command{Exchange: out}
+}
+
+// dropped are the jobs of claims for which the answer has no room.
+func dropped(wanted, fitted []book.Claim) (ids []messages.JobID) {
+	for i := range wanted {
+		for _, id := range wanted[i].Jobs {
+			if !slices.ContainsFunc(fitted, func(c book.Claim) bool { return slices.Contains(c.Jobs, id) }) {
+				ids = append(ids, id)
+			}
+		}
+	}
+	return ids
 }
 
 // Missed are the jobs that the claims of an exchange counted on, and did not come to: all

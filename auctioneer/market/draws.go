@@ -25,12 +25,13 @@ type draws struct {
 	// class. Else, of the many nodes that claim by one vector, all but the first would find
 	// that the task of their job is taken.
 	given  []map[messages.JobID]int
+	sum    []int // of given, by class
 	roster *roster
 }
 
 // newDraws draws from a roster.
 func newDraws(s *roster) draws {
-	d := draws{ahead: make([][]messages.JobID, len(s.classes)), drawn: make([]messages.Time, len(s.classes)), roster: s}
+	d := draws{ahead: make([][]messages.JobID, len(s.classes)), drawn: make([]messages.Time, len(s.classes)), sum: make([]int, len(s.classes)), roster: s}
 	for range s.classes {
 		d.given = append(d.given, map[messages.JobID]int{})
 	}
@@ -47,14 +48,16 @@ func (d *draws) give(id messages.JobID, k, wanted int) (lacks int) {
 	n := min(wanted, d.free(id, k))
 	if n > 0 {
 		d.given[k][id] += n
+		d.sum[k] += n
 	}
 	return wanted - n
 }
 
 // Forget is for a job that has changed, or that a claim counted on and did not get.
 func (d *draws) Forget(id messages.JobID) {
-	for k := range d.given {
-		delete(d.given[k], id)
+	for k, given := range d.given {
+		d.sum[k] -= given[id]
+		delete(given, id)
 	}
 }
 
@@ -93,7 +96,7 @@ func (m *Market) Resolve(b *book.Book, c *messages.Claim, rng *rand.Rand) book.C
 // shares, for a claim whose own choice has none left; 0 if there is none.
 // Draws are made ahead.
 func (d *draws) Substitute(k int, rng *rand.Rand) messages.JobID {
-	for redrawn := false; ; redrawn = true {
+	for redrawn := false; d.roster.open[k] > d.sum[k]; redrawn = true {
 		queue := d.ahead[k]
 		for len(queue) > 0 {
 			id := queue[len(queue)-1]
@@ -104,10 +107,11 @@ func (d *draws) Substitute(k int, rng *rand.Rand) messages.JobID {
 			}
 		}
 		if redrawn {
-			return 0
+			break
 		}
 		d.draw(k, rng)
 	}
+	return 0
 }
 
 func (d *draws) draw(k int, rng *rand.Rand) {
