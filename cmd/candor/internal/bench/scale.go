@@ -227,12 +227,13 @@ func (s *crowdedSite) dispatchAll(tasks int, span time.Duration, r *scaleResult)
 		return err
 	}
 	var wave spent
-	waves := max(1, r.JobsWaiting/tasks/2)
-	for range waves {
+	waves := 0
+	for waves == 0 || wave.ended+tasks <= r.JobsWaiting/2 { // as many jobs have begun as tasks have ended
 		one, err := s.spend(order{Release: &releasing{Last: true, Await: tasks}})
 		if err != nil {
 			return err
 		}
+		waves++
 		wave.seconds, wave.cpu, wave.load, wave.ended = wave.seconds+one.seconds, wave.cpu+one.cpu, wave.load+one.load, one.ended
 		wave.start = max(wave.start, one.start)
 	}
