@@ -3,7 +3,10 @@ package auctioneer
 import (
 	"context"
 	"fmt"
+	"runtime/debug"
 	"sync"
+
+	"go.uber.org/zap"
 
 	"github.com/candor-grid/candor/auctioneer/book"
 	"github.com/candor-grid/candor/auctioneer/intake"
@@ -122,17 +125,34 @@ func (l *submissions) enterGathered(ctx context.Context) {
 		if n == 0 {
 			return
 		}
-		all := make([]*submission, n)
-		for k, a := range batch {
-			all[k] = a.submission
-		}
-		within, cancel := context.WithTimeout(ctx, bus.RequestTimeout)
-		l.enterAll(within, all, func(k int, reply messages.SubmitReply, err error) {
-			batch[k].reply, batch[k].err = reply, err
-			close(batch[k].done)
-		})
-		cancel()
+		l.enterBatch(ctx, batch)
 	}
+}
+
+// enterBatch enters submissions together. After a panic they have an error, and the site goes on.
+func (l *submissions) enterBatch(ctx context.Context, batch []*alone) {
+	ctx, cancel := context.WithTimeout(ctx, bus.RequestTimeout)
+	defer cancel()
+	answered := make([]bool, len(batch))
+	done := func(k int, reply messages.SubmitReply, err error) {
+		batch[k].reply, batch[k].err, answered[k] = reply, err, true
+		close(batch[k].done)
+	}
+	defer func() {
+		if cause := recover(); cause != nil {
+			l.Log.Error("submissions panicked", zap.Any("cause", cause), zap.ByteString("stack", debug.Stack()))
+			for k := range batch {
+				if !answered[k] {
+					done(k, messages.SubmitReply{}, messages.Errorf(messages.Internal, "the site could not answer because of a defect; see its log"))
+				}
+			}
+		}
+	}()
+	all := make([]*submission, len(batch))
+	for k, a := range batch {
+		all[k] = a.submission
+	}
+	l.enterAll(ctx, all, done)
 }
 
 // enterAll has submissions paid for together, and committed in their order, by entries of the
