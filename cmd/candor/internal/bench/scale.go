@@ -221,6 +221,9 @@ func (s *crowdedSite) submitCrowd(from, jobs int) (all spent, err error) {
 	return all, nil
 }
 
+// mostWaves bounds what is measured where agents are few.
+const mostWaves = 10
+
 // dispatchAll lets the tasks of all agents end and measures until so many others have begun, in
 // waves until half of the jobs have begun, and then runs the jobs that wait.
 func (s *crowdedSite) dispatchAll(tasks int, span time.Duration, r *scaleResult) error {
@@ -230,7 +233,7 @@ func (s *crowdedSite) dispatchAll(tasks int, span time.Duration, r *scaleResult)
 	}
 	var wave spent
 	waves := 0
-	for waves == 0 || wave.ended+tasks <= r.JobsWaiting/2 { // as many jobs have begun as tasks have ended
+	for waves == 0 || waves < mostWaves && wave.ended+tasks <= r.JobsWaiting/2 { // as many jobs have begun as tasks have ended
 		one, err := s.spend(order{Release: &releasing{Last: true, Await: tasks}})
 		if err != nil {
 			return err
