@@ -88,11 +88,27 @@ func (d *Desk) Exchange(node messages.Name, x *messages.Exchange) *book.Command 
 	return &book.Command{Exchange: out}
 }
 
-// dropped are the jobs of claims for which the answer has no room.
+// dropped are the jobs of claims for which the answer has no room: as a rule there are none.
 func dropped(wanted, fitted []book.Claim) (ids []messages.JobID) {
+	jobs := 0
+	for i := range wanted {
+		jobs += len(wanted[i].Jobs)
+	}
+	for i := range fitted {
+		jobs -= len(fitted[i].Jobs)
+	}
+	if jobs == 0 {
+		return nil
+	}
+	kept := map[messages.JobID]bool{}
+	for i := range fitted {
+		for _, id := range fitted[i].Jobs {
+			kept[id] = true
+		}
+	}
 	for i := range wanted {
 		for _, id := range wanted[i].Jobs {
-			if !slices.ContainsFunc(fitted, func(c book.Claim) bool { return slices.Contains(c.Jobs, id) }) {
+			if !kept[id] {
 				ids = append(ids, id)
 			}
 		}
@@ -103,9 +119,13 @@ func dropped(wanted, fitted []book.Claim) (ids []messages.JobID) {
 // Missed are the jobs that the claims of an exchange counted on, and did not come to: all
 // that follow the last job of which a claim was granted a task.
 func Missed(x *book.Exchange, grants []messages.Grant) (ids []messages.JobID) {
+	granted := make(map[messages.JobID]bool, len(grants))
+	for i := range grants {
+		granted[grants[i].Attempt.Task.Job] = true
+	}
 	for i := range x.Claims {
 		jobs := x.Claims[i].Jobs
-		for n := len(jobs); n > 0 && !slices.ContainsFunc(grants, func(g messages.Grant) bool { return g.Attempt.Task.Job == jobs[n-1] }); n-- {
+		for n := len(jobs); n > 0 && !granted[jobs[n-1]]; n-- {
 			ids = append(ids, jobs[n-1])
 		}
 	}
