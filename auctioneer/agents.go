@@ -71,6 +71,9 @@ func (a agents) commit(ctx context.Context, node messages.Name, x *messages.Exch
 	var command *book.Command
 	a.with(func(d *desk.Desk) { command = d.Exchange(node, x) })
 	grants, err := propose[[]messages.Grant](ctx, a.Auctioneer, command)
+	if missed := desk.Missed(command.Exchange, grants); len(missed) > 0 {
+		a.with(func(d *desk.Desk) { d.Forget(missed) })
+	}
 	if err != nil {
 		return nil, err
 	}

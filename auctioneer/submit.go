@@ -16,11 +16,12 @@ import (
 // submissions takes jobs, and quotes for them.
 type submissions struct {
 	*leader
-	rules intake.Rules
+	rules    intake.Rules
+	gathered gathered
 }
 
 func newSubmissions(l *leader) *submissions {
-	return &submissions{l, intake.Rules{Markets: l.Markets, Site: l.Site, Operators: l.Operators, MostMemory: l.MostMemory,
+	return &submissions{leader: l, rules: intake.Rules{Markets: l.Markets, Site: l.Site, Operators: l.Operators, MostMemory: l.MostMemory,
 		Deposit: l.Limits.Deposit, Pending: l.Limits.PendingJobs, Notify: l.NotifyRules.Check}}
 }
 
@@ -74,11 +75,20 @@ func (l *submissions) enter(ctx context.Context, s *submission, dryRun bool) (re
 	if dryRun {
 		return messages.SubmitReply{Market: s.Spec.Market, Payer: s.Payer, Held: s.Held(), Tasks: s.Spec.TaskCount()}, l.affordable(ctx, s)
 	}
+	if s.visit == nil {
+		return l.together(ctx, s)
+	}
 	utility := l.askUtility(ctx, s)
-	if err := l.secure(ctx, s); err != nil {
+	if err := l.federated.accept(ctx, s.visit); err != nil {
 		return l.unsecured(s, err)
 	}
-	return l.commit(ctx, s, <-utility)
+	s.Assume(<-utility)
+	receipt, err := propose[book.Receipt](ctx, l.Auctioneer, s.Command())
+	if err != nil {
+		return messages.SubmitReply{}, err
+	}
+	l.metrics.submissions.Inc()
+	return answer(receipt), nil
 }
 
 // begin takes a submission up: it returns the answer of one that was committed before, or
@@ -122,17 +132,6 @@ func (l *submissions) unsecured(s *submission, err error) (reply messages.Submit
 	return reply, failed
 }
 
-// commit enters a submission that was paid for into the book.
-func (l *submissions) commit(ctx context.Context, s *submission, utility *messages.UtilityReply) (messages.SubmitReply, error) {
-	s.Assume(utility)
-	receipt, err := propose[book.Receipt](ctx, l.Auctioneer, s.Command())
-	if err != nil {
-		return messages.SubmitReply{}, err
-	}
-	l.metrics.submissions.Inc()
-	return answer(receipt), nil
-}
-
 func answer(r book.Receipt) messages.SubmitReply {
 	return messages.SubmitReply{Job: r.Job, Market: r.Market, Payer: r.Payer, Held: r.Held, Tasks: r.Tasks}
 }
@@ -153,14 +152,6 @@ func (l *submissions) admit(s *submission) (err error) {
 	return err
 }
 
-// secure sees to it that the budget can be charged at the end.
-func (l *submissions) secure(ctx context.Context, s *submission) error {
-	if s.visit != nil {
-		return l.federated.accept(ctx, s.visit)
-	}
-	return l.holdAll(ctx, []*submission{s})[0]
-}
-
 // holdAll has the bank hold the budgets of submissions, by one request, and returns what it
 // said of each.
 func (l *submissions) holdAll(ctx context.Context, all []*submission) []error {
@@ -178,6 +169,12 @@ func (l *submissions) holdAll(ctx context.Context, all []*submission) []error {
 	}
 	reply, err := askActor[messages.TransferReply](ctx, l.federated.peers, messages.Bank, messages.VerbTransfer, request)
 	errs, from := make([]error, len(all)), 0
+	if err != nil && len(all) > 1 && !messages.KindOf(err).Retriable() { // for what one of them asks, perhaps
+		for i := range all {
+			errs[i] = l.holdAll(ctx, all[i:i+1])[0]
+		}
+		return errs
+	}
 	for i, s := range all {
 		if errs[i] = err; err == nil {
 			errs[i] = s.Secured(reply.Results[min(from, len(reply.Results)):min(ends[i], len(reply.Results))])

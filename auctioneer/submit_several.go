@@ -3,10 +3,15 @@ package auctioneer
 import (
 	"context"
 	"fmt"
+	"runtime/debug"
+	"sync"
+
+	"go.uber.org/zap"
 
 	"github.com/candor-grid/candor/auctioneer/book"
 	"github.com/candor-grid/candor/auctioneer/intake"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/bus"
 )
 
 // submitSeveral takes jobs as if each came with a request of its own: the bank is asked
@@ -61,6 +66,95 @@ func (l *submissions) submitSeveral(ctx context.Context, account messages.Name, 
 	return reply, nil
 }
 
+// Of submissions that come alone, mostTogether at most are paid for by one request to the bank, and
+// mostUnderWay such requests are under way: what comes meanwhile goes together with the next.
+const (
+	mostTogether = 256
+	mostUnderWay = 2
+)
+
+// gathered are submissions of any accounts that wait to go together.
+type gathered struct {
+	mu       sync.Mutex
+	underWay int
+	waiting  []*alone
+}
+
+// alone is a submission that came in a request of its own.
+type alone struct {
+	*submission
+	done  chan struct{} // closed when the rest is set
+	reply messages.SubmitReply
+	err   error
+}
+
+// together has a submission paid for and committed with others that come at the time; where none
+// are under way, at once.
+func (l *submissions) together(ctx context.Context, s *submission) (messages.SubmitReply, error) {
+	a, g := &alone{submission: s, done: make(chan struct{})}, &l.gathered
+	g.mu.Lock()
+	g.waiting = append(g.waiting, a)
+	goes := g.underWay < mostUnderWay
+	if goes {
+		g.underWay++
+	}
+	g.mu.Unlock()
+	if goes {
+		go l.enterGathered(context.WithoutCancel(ctx))
+	}
+	select {
+	case <-a.done:
+		return a.reply, a.err
+	case <-ctx.Done():
+		return messages.SubmitReply{}, messages.Errorf(messages.Unknown, "the submission is still under way; ask again with the same key")
+	}
+}
+
+// enterGathered enters the submissions that wait, until there are none.
+func (l *submissions) enterGathered(ctx context.Context) {
+	for {
+		g := &l.gathered
+		g.mu.Lock()
+		n := min(len(g.waiting), mostTogether)
+		batch := g.waiting[:n:n]
+		g.waiting = g.waiting[n:]
+		if n == 0 {
+			g.underWay--
+		}
+		g.mu.Unlock()
+		if n == 0 {
+			return
+		}
+		l.enterBatch(ctx, batch)
+	}
+}
+
+// enterBatch enters submissions together. After a panic they have an error, and the site goes on.
+func (l *submissions) enterBatch(ctx context.Context, batch []*alone) {
+	ctx, cancel := context.WithTimeout(ctx, bus.RequestTimeout)
+	defer cancel()
+	answered := make([]bool, len(batch))
+	done := func(k int, reply messages.SubmitReply, err error) {
+		batch[k].reply, batch[k].err, answered[k] = reply, err, true
+		close(batch[k].done)
+	}
+	defer func() {
+		if cause := recover(); cause != nil {
+			l.Log.Error("submissions panicked", zap.Any("cause", cause), zap.ByteString("stack", debug.Stack()))
+			for k := range batch {
+				if !answered[k] {
+					done(k, messages.SubmitReply{}, messages.Errorf(messages.Internal, "the site could not answer because of a defect; see its log"))
+				}
+			}
+		}
+	}()
+	all := make([]*submission, len(batch))
+	for k, a := range batch {
+		all[k] = a.submission
+	}
+	l.enterAll(ctx, all, done)
+}
+
 // enterAll has submissions paid for together, and committed in their order, by entries of the
 // log that they share.
 func (l *submissions) enterAll(ctx context.Context, all []*submission, done func(k int, reply messages.SubmitReply, err error)) {
@@ -94,7 +188,7 @@ func (l *submissions) askUtilities(ctx context.Context, all []*submission) (answ
 	answers, questions := map[string]*messages.UtilityReply{}, make([]string, len(all))
 	for k, s := range all {
 		q, asks := s.AsksUtility()
-		questions[k] = fmt.Sprint(asks, "\x00", q.Name, "\x00", q.Market, "\x00", q.Classes) // the account is the same
+		questions[k] = fmt.Sprint(asks, "\x00", q.Account, "\x00", q.Name, "\x00", q.Market, "\x00", q.Classes)
 		if asked[questions[k]] == nil {
 			asked[questions[k]] = l.askUtility(ctx, s)
 		}

@@ -1,10 +1,13 @@
 package auctioneer
 
 import (
+	"fmt"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/await"
 )
 
 // TestSeveralJobsInOneRequest: each job has the answer that it would have alone, and a
@@ -71,5 +74,61 @@ func TestARequestOfSeveralJobsIsChecked(t *testing.T) {
 	dry := must[messages.SubmitReply](f, "alice", messages.VerbSubmit, messages.SubmitRequest{DryRun: true, Jobs: []messages.NewJob{{Key: "d", Spec: messages.JobSpec{}}}})
 	if len(dry.Jobs) != 1 || dry.Jobs[0].Error == nil {
 		t.Errorf("%+v, want the fault of the only job", dry)
+	}
+}
+
+// TestSubmissionsGoTogether: what comes while others are with the bank is paid for by one request,
+// and each submission has the answer that it would have alone: also where the bank refuses a
+// whole request because of one of them.
+func TestSubmissionsGoTogether(t *testing.T) {
+	const jobs, poisoned, dear = 30, 7, 8
+	for _, poison := range []string{"", fmt.Sprint("job/west/alice/k", poisoned)} {
+		f := start(t)
+		f.bank.arrived, f.bank.poison = make(chan chan struct{}), poison
+		var submitting sync.WaitGroup
+		replies, errs := make([]messages.SubmitReply, jobs), make([]error, jobs)
+		for i := range jobs {
+			spec := oneStage(1 + i)
+			if i == dear {
+				spec.Budget = 2000 * messages.Credit
+			}
+			submitting.Go(func() {
+				replies[i], errs[i] = call[messages.SubmitReply](f, "alice", messages.VerbSubmit, messages.SubmitRequest{Key: fmt.Sprint("k", i), Spec: spec})
+			})
+		}
+		await.Until(t, "all are under way", func() bool {
+			f.gate.mu.Lock()
+			defer f.gate.mu.Unlock()
+			return len(f.gate.entering["alice"]) == jobs
+		})
+		over, requests := make(chan struct{}), 0
+		go func() {
+			submitting.Wait()
+			close(over)
+		}()
+		for going := true; going; {
+			select {
+			case goOn := <-f.bank.arrived:
+				requests++
+				close(goOn)
+			case <-over:
+				going = false
+			}
+		}
+		if poison == "" && requests > jobs/2 {
+			t.Errorf("%d requests for %d submissions that were there at once", requests, jobs)
+		}
+		numbers := map[messages.JobID]bool{}
+		for i, err := range errs {
+			switch {
+			case i == dear:
+				wantKind(t, err, messages.Insufficient)
+			case i == poisoned && poison != "":
+				wantKind(t, err, messages.TooLarge)
+			case err != nil || replies[i].Tasks != 1+i || numbers[replies[i].Job]:
+				t.Errorf("job %d: %+v, %v", i, replies[i], err)
+			}
+			numbers[replies[i].Job] = true
+		}
 	}
 }

@@ -69,7 +69,8 @@ func Commits(b *book.Book, now messages.Time, node messages.Name, x *messages.Ex
 
 // Exchange makes the command of an exchange: what an agent finished, and its claims
 // with their jobs in order of preference, as far as the answer has room. A claim that
-// makes no sense is dropped: the agent may not know yet that its market is no more.
+// makes no sense is dropped: the agent may not know yet that its market is no more. Once
+// the outcome is known, the desk is to be told what was [Missed].
 func (d *Desk) Exchange(node messages.Name, x *messages.Exchange) *book.Command {
 	out := &book.Exchange{Node: node, Session: x.Session, Seq: x.Seq, Finished: brief(x.Finished), Rules: book.RulesHealth, Sent: x.Sent}
 	if len(x.Claims) > 0 {
@@ -79,10 +80,65 @@ func (d *Desk) Exchange(node messages.Name, x *messages.Exchange) *book.Command 
 					out.Claims = append(out.Claims, m.Resolve(b, &c, d.rng))
 				}
 			}
-			out.Claims = market.Fit(b, node, out.Claims)
+			wanted := out.Claims
+			out.Claims = market.Fit(b, node, wanted)
+			d.Forget(dropped(wanted, out.Claims))
 		})
 	}
 	return &book.Command{Exchange: out}
+}
+
+// dropped are the jobs of claims for which the answer has no room: as a rule there are none.
+func dropped(wanted, fitted []book.Claim) (ids []messages.JobID) {
+	jobs := 0
+	for i := range wanted {
+		jobs += len(wanted[i].Jobs)
+	}
+	for i := range fitted {
+		jobs -= len(fitted[i].Jobs)
+	}
+	if jobs == 0 {
+		return nil
+	}
+	kept := map[messages.JobID]bool{}
+	for i := range fitted {
+		for _, id := range fitted[i].Jobs {
+			kept[id] = true
+		}
+	}
+	for i := range wanted {
+		for _, id := range wanted[i].Jobs {
+			if !kept[id] {
+				ids = append(ids, id)
+			}
+		}
+	}
+	return ids
+}
+
+// Missed are the jobs that the claims of an exchange counted on, and did not come to: all
+// that follow the last job of which a claim was granted a task.
+func Missed(x *book.Exchange, grants []messages.Grant) (ids []messages.JobID) {
+	granted := make(map[messages.JobID]bool, len(grants))
+	for i := range grants {
+		granted[grants[i].Attempt.Task.Job] = true
+	}
+	for i := range x.Claims {
+		jobs := x.Claims[i].Jobs
+		for n := len(jobs); n > 0 && !granted[jobs[n-1]]; n-- {
+			ids = append(ids, jobs[n-1])
+		}
+	}
+	return ids
+}
+
+// Forget lets other claims count on tasks of jobs that a claim missed.
+func (d *Desk) Forget(missed []messages.JobID) {
+	for _, m := range d.trading.markets {
+		for _, id := range missed {
+			m.Forget(id)
+		}
+	}
 }
 
 // mostDetails bounds the details in one command.

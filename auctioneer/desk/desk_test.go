@@ -687,3 +687,25 @@ func TestANewLeaderReadsInParts(t *testing.T) {
 		t.Error("the job that ended is in the market again")
 	}
 }
+
+// TestMissed: others may count on the jobs that a claim did not come to, and on those for
+// which the answer has no room.
+func TestMissed(t *testing.T) {
+	x := &book.Exchange{Claims: []book.Claim{{Jobs: []messages.JobID{1, 2, 3}}, {Jobs: []messages.JobID{4}}, {Jobs: []messages.JobID{5, 2}}}}
+	grant := func(id messages.JobID) messages.Grant {
+		return messages.Grant{Attempt: messages.Attempt{Task: messages.TaskRef{Job: id}}}
+	}
+	if got := Missed(x, []messages.Grant{grant(2)}); !slices.Equal(got, []messages.JobID{3, 4}) {
+		t.Errorf("missed %v, want jobs 3 and 4", got)
+	}
+	if got := Missed(x, nil); len(got) != 6 {
+		t.Errorf("missed %v, where nothing was granted", got)
+	}
+	fitted := []book.Claim{{Jobs: []messages.JobID{1}}, {Jobs: []messages.JobID{2, 3}}}
+	if got := dropped(x.Claims, fitted); !slices.Equal(got, []messages.JobID{4, 5}) {
+		t.Errorf("dropped %v, want jobs 4 and 5", got)
+	}
+	if got := dropped(x.Claims[:1], fitted); got != nil {
+		t.Errorf("dropped %v, where all fit", got)
+	}
+}

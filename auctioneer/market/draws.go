@@ -2,7 +2,6 @@ package market
 
 import (
 	"math/rand/v2"
-	"slices"
 
 	"github.com/candor-grid/candor/auctioneer/book"
 	"github.com/candor-grid/candor/messages"
@@ -20,9 +19,46 @@ const (
 
 // draws choose jobs for claims whose own choice has no work left.
 type draws struct {
-	ahead  [][]messages.JobID // by class
-	drawn  []messages.Time    // by class: when they were drawn
+	ahead [][]messages.JobID // by class
+	drawn []messages.Time    // by class: when they were drawn
+	// given is how many tasks of a job claims count on that are on their way into the book, by
+	// class. Else, of the many nodes that claim by one vector, all but the first would find
+	// that the task of their job is taken.
+	given  []map[messages.JobID]int
+	sum    []int // of given, by class
 	roster *roster
+}
+
+// newDraws draws from a roster.
+func newDraws(s *roster) draws {
+	d := draws{ahead: make([][]messages.JobID, len(s.classes)), drawn: make([]messages.Time, len(s.classes)), sum: make([]int, len(s.classes)), roster: s}
+	for range s.classes {
+		d.given = append(d.given, map[messages.JobID]int{})
+	}
+	return d
+}
+
+// free is how many tasks of a job could be claimed that no claim on its way counts on.
+func (d *draws) free(id messages.JobID, k int) int {
+	return max(0, d.roster.Pending(id, k)-d.given[k][id])
+}
+
+// give has a claim count on tasks of a job, and returns how many the claim lacks then.
+func (d *draws) give(id messages.JobID, k, wanted int) (lacks int) {
+	n := min(wanted, d.free(id, k))
+	if n > 0 {
+		d.given[k][id] += n
+		d.sum[k] += n
+	}
+	return wanted - n
+}
+
+// Forget is for a job that has changed, or that a claim counted on and did not get.
+func (d *draws) Forget(id messages.JobID) {
+	for k, given := range d.given {
+		d.sum[k] -= given[id]
+		delete(given, id)
+	}
 }
 
 // Resolve gives a claim of a class its jobs in order of preference: first the job that
@@ -32,18 +68,16 @@ func (m *Market) Resolve(b *book.Book, c *messages.Claim, rng *rand.Rand) book.C
 	const mostSubstitutes = 16
 	k := m.Class(c.Class)
 	var jobs []messages.JobID
+	missing := c.Slots
 	if j := b.Job(c.Job); j != nil && j.Spec.Market == m.Config.Name { // another market may have the class too
-		jobs = append(jobs, c.Job)
+		jobs, missing = append(jobs, c.Job), m.give(c.Job, k, missing)
 	}
-	for missing := c.Slots - m.Pending(c.Job, k); missing > 0 && len(jobs) <= mostSubstitutes; {
+	for missing > 0 && len(jobs) <= mostSubstitutes {
 		id := m.Substitute(k, rng)
 		if id == 0 {
 			break
 		}
-		if !slices.Contains(jobs, id) {
-			missing -= m.Pending(id, k)
-		}
-		jobs = append(jobs, id)
+		jobs, missing = append(jobs, id), m.give(id, k, missing)
 	}
 	claim := book.Claim{Class: c.Class, Slots: c.Slots, Jobs: jobs}
 	if !m.manner.Attentive { // else what runs is as the mechanism says, at each moment
@@ -62,21 +96,22 @@ func (m *Market) Resolve(b *book.Book, c *messages.Claim, rng *rand.Rand) book.C
 // shares, for a claim whose own choice has none left; 0 if there is none.
 // Draws are made ahead.
 func (d *draws) Substitute(k int, rng *rand.Rand) messages.JobID {
-	for redrawn := false; ; redrawn = true {
+	for redrawn := false; d.roster.open[k] > d.sum[k]; redrawn = true {
 		queue := d.ahead[k]
 		for len(queue) > 0 {
 			id := queue[len(queue)-1]
 			queue = queue[:len(queue)-1]
 			d.ahead[k] = queue
-			if e := d.roster.number.get(id); e != nil && e.open(k) > 0 {
+			if d.free(id, k) > 0 {
 				return id
 			}
 		}
 		if redrawn {
-			return 0
+			break
 		}
 		d.draw(k, rng)
 	}
+	return 0
 }
 
 func (d *draws) draw(k int, rng *rand.Rand) {

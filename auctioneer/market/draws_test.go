@@ -5,6 +5,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/candor-grid/candor/auctioneer/book"
 	"github.com/candor-grid/candor/auctioneer/mechanism"
 	"github.com/candor-grid/candor/messages"
 )
@@ -80,5 +81,42 @@ func TestPlacesPassOverParts(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// TestClaimsOnTheWay: of many claims for the same job, by nodes that have the same vector, each
+// counts on a task that no other counts on, before any of them is committed. A job that has
+// changed counts as it is, and so does one that a claim did not get.
+func TestClaimsOnTheWay(t *testing.T) {
+	const jobs = 100
+	m, b, rng := newMarket(), book.New(), rand.New(rand.NewPCG(1, 1))
+	for id := messages.JobID(1); id <= jobs; id++ {
+		b.Apply(&book.Command{Submit: &book.Submit{Account: "alice", Key: string(rune(id)), Spec: &messages.JobSpec{Market: "main", Budget: 1,
+			Stages: []messages.Stage{{Name: "s", Class: "cpu", Script: "true"}}}}})
+		put(m, 0, id, 1, 1, 0)
+	}
+	m.Allocate(0)
+	claim := func() []messages.JobID {
+		return m.Resolve(b, &messages.Claim{Market: "main", Class: "cpu", Job: 1, Slots: 1}, rng).Jobs
+	}
+	counted := map[messages.JobID]bool{}
+	for range jobs {
+		drawn := claim()
+		if last := drawn[len(drawn)-1]; drawn[0] != 1 || counted[last] {
+			t.Fatalf("claims %v, when others count on %d jobs", drawn, len(counted))
+		} else {
+			counted[last] = true
+		}
+	}
+	if drawn := claim(); len(drawn) != 1 {
+		t.Errorf("claims %v, where all tasks are on the way", drawn)
+	}
+	put(m, 0, 7, 1, 1, 0)
+	if drawn := claim(); !slices.Equal(drawn, []messages.JobID{1, 7}) {
+		t.Errorf("claims %v, where job 7 has changed", drawn)
+	}
+	m.Forget(9)
+	if drawn := claim(); !slices.Equal(drawn, []messages.JobID{1, 9}) {
+		t.Errorf("claims %v, where a claim did not get job 9", drawn)
 	}
 }

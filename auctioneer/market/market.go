@@ -30,7 +30,7 @@ type Market struct {
 func New(manner Manner, config messages.Market, mech mechanism.Mechanism) *Market {
 	m := &Market{Config: config, mech: mech, stale: true, roster: newRoster(config.Classes)}
 	m.directives = directives{manner: manner, roster: &m.roster}
-	m.draws = draws{ahead: make([][]messages.JobID, len(config.Classes)), drawn: make([]messages.Time, len(config.Classes)), roster: &m.roster}
+	m.draws = newDraws(&m.roster)
 	return m
 }
 
@@ -83,6 +83,7 @@ func (m *Market) SetSlots(now messages.Time, slots, idle []int) {
 // Put enters a job, or says how far it has come.
 func (m *Market) Put(now messages.Time, bid func() *mechanism.Bid, id messages.JobID, p Progress) {
 	e := m.number.get(id)
+	m.Forget(id)
 	if e == nil {
 		job := mechanism.Job{Bid: bid()}
 		if n := len(m.jobs); n > 0 {
@@ -130,6 +131,7 @@ func (m *Market) Remove(now messages.Time, id messages.JobID) (*mechanism.Job, [
 	if e == nil {
 		return nil, nil
 	}
+	m.Forget(id)
 	m.remove(now, e)
 	m.stale = true
 	return &e.job, m.shares(e)

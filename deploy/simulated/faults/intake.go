@@ -74,10 +74,12 @@ func (l *leader) exchange(a *agent, x *messages.Exchange, answer func(*messages.
 		c.Exchange.Rules = 0
 	}
 	l.propose(c, func(result any) {
+		grants, _ := result.([]messages.Grant)
+		l.desk.Forget(desk.Missed(c.Exchange, grants))
 		if err, refused := result.(error); refused {
 			answer(nil, err)
 		} else {
-			l.reply(x, heard, result.([]messages.Grant), answer)
+			l.reply(x, heard, grants, answer)
 		}
 	})
 }

@@ -239,11 +239,14 @@ func (l *leader) exchange(node messages.Name, x *messages.Exchange) (*messages.E
 		for i := range x.Claims {
 			l.traffic.Claims += uint64(x.Claims[i].Slots)
 		}
-		result := l.propose(l.desk.Exchange(node, x))
+		c := l.desk.Exchange(node, x)
+		result := l.propose(c)
+		granted, _ := result.([]messages.Grant)
+		l.desk.Forget(desk.Missed(c.Exchange, granted))
 		if err, refused := result.(error); refused {
 			return nil, err
 		}
-		grants = slices.Clone(result.([]messages.Grant))
+		grants = slices.Clone(granted)
 		l.traffic.Grants += uint64(len(grants))
 	} else {
 		l.traffic.Heartbeats++

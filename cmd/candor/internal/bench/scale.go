@@ -49,7 +49,8 @@ func scaleFlags(c *cobra.Command) {
 	c.Flags().Int("agents", 10_000, "agents of one slot to connect")
 	c.Flags().Int("racks", 64, "connections that the agents share")
 	c.Flags().Int("jobs", 100_000, "jobs to let wait")
-	c.Flags().Int("auctioneers", 1, "auctioneers over which the agents and jobs are spread, with 64 clients for each")
+	c.Flags().Int("auctioneers", 1, "auctioneers over which the agents and jobs are spread")
+	c.Flags().Int("clients", 64, "clients that submit at the same time, for each auctioneer")
 	c.Flags().Int("batch", 1, "jobs that a client submits in one request")
 	c.Flags().Duration("for", 10*time.Second, "`time` to run waiting jobs to their end")
 	c.Flags().String("mechanism", messages.Proportional, "mechanism of the market: proportional or highest-bid")
@@ -61,12 +62,13 @@ type crowdedSite struct {
 	load        *load
 	batch       int // jobs that a client submits in one request
 	auctioneers int
+	clients     int // of each auctioneer, that submit at the same time
 }
 
 // scale connects many agents, keeps every slot busy, lets jobs pile up, and
 // then lets tasks end so that the site has to dispatch among all of them.
 func scale(ctx context.Context, c *cobra.Command) (any, error) {
-	n, err := positive(c, "agents", "racks", "jobs", "batch", "auctioneers")
+	n, err := positive(c, "agents", "racks", "jobs", "batch", "auctioneers", "clients")
 	if err != nil {
 		return nil, err
 	}
@@ -86,7 +88,7 @@ func scale(ctx context.Context, c *cobra.Command) (any, error) {
 		return nil, messages.Errorf(messages.Invalid, "auctioneers: must be at most %d, the number of racks or the limit of a site, is %d", most, n[4])
 	}
 	r := &scaleResult{Auctioneers: n[4], Agents: agents, JobsWaiting: jobs}
-	s, err := openCrowded(ctx, mechanism, jobs, n[3], n[4])
+	s, err := openCrowded(ctx, mechanism, jobs, n[3], n[4], n[5])
 	if err != nil {
 		return nil, err
 	}
@@ -123,7 +125,7 @@ func (s *crowdedSite) failover(ctx context.Context) (seconds float64, err error)
 }
 
 // openCrowded starts a site with one node of its own, and the other process.
-func openCrowded(ctx context.Context, mechanism messages.Name, jobs, batch, auctioneers int) (*crowdedSite, error) {
+func openCrowded(ctx context.Context, mechanism messages.Name, jobs, batch, auctioneers, clients int) (*crowdedSite, error) {
 	gate := &gated{}
 	g, err := openMarkets(ctx, mechanism, auctioneers, auctioneers, 1, func(string, messages.Name) (runner.Runner, error) { return gate, nil }, crowds(jobs)...)
 	if err != nil {
@@ -134,7 +136,7 @@ func openCrowded(ctx context.Context, mechanism messages.Name, jobs, batch, auct
 		g.stop()
 		return nil, err
 	}
-	return &crowdedSite{g, l, batch, auctioneers}, nil
+	return &crowdedSite{g, l, batch, auctioneers, clients}, nil
 }
 
 // join connects agents and fills every slot with a task that lasts.
@@ -209,7 +211,7 @@ func (s *crowdedSite) submitCrowd(from, jobs int) (all spent, err error) {
 		n := min(jobs, crowd-from%crowd)
 		name := crowdOf(from)
 		part, err := s.spend(order{Submit: &submitting{URL: s.URL(), Site: s.Info().Site, CredsFile: s.CredsFile(name), Account: name,
-			Market: s.market, Key: fmt.Sprint("many-", from, "-"), Jobs: n, Clients: 64 * s.auctioneers, Batch: s.batch, Auctioneers: s.auctioneers}})
+			Market: s.market, Key: fmt.Sprint("many-", from, "-"), Jobs: n, Clients: s.clients * s.auctioneers, Batch: s.batch, Auctioneers: s.auctioneers}})
 		if err != nil {
 			return all, err
 		}
@@ -219,17 +221,28 @@ func (s *crowdedSite) submitCrowd(from, jobs int) (all spent, err error) {
 	return all, nil
 }
 
-// dispatchAll lets the tasks of all agents end, measures until so many others have begun, and then
-// runs the jobs that wait.
+// mostWaves bounds what is measured where agents are few.
+const mostWaves = 10
+
+// dispatchAll lets the tasks of all agents end and measures until so many others have begun, in
+// waves until half of the jobs have begun, and then runs the jobs that wait.
 func (s *crowdedSite) dispatchAll(tasks int, span time.Duration, r *scaleResult) error {
 	running, err := s.load.do(order{Count: true})
 	if err != nil {
 		return err
 	}
-	wave, err := s.spend(order{Release: &releasing{Last: true, Await: tasks}})
-	if err != nil {
-		return err
+	var wave spent
+	waves := 0
+	for waves == 0 || waves < mostWaves && wave.ended+tasks <= r.JobsWaiting/2 { // as many jobs have begun as tasks have ended
+		one, err := s.spend(order{Release: &releasing{Last: true, Await: tasks}})
+		if err != nil {
+			return err
+		}
+		waves++
+		wave.seconds, wave.cpu, wave.load, wave.ended = wave.seconds+one.seconds, wave.cpu+one.cpu, wave.load+one.load, one.ended
+		wave.start = max(wave.start, one.start)
 	}
+	tasks *= waves
 	r.StartMillis = wave.start * 1e3
 	r.TasksPerSecond, r.TaskMicros, r.AgentMicros = float64(tasks)/wave.seconds, wave.micros(tasks), wave.load*1e6/float64(tasks)
 	r.EndsPerTask = float64(wave.ended-running.Ended) / float64(tasks)
