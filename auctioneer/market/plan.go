@@ -117,27 +117,29 @@ func (p *plan) claimed(e *entry, class int, halt book.Halt) []claim {
 	if e == nil || p.book.Job(e.job.Job) == nil { // what was read before is of a job that is gone
 		return nil
 	}
-	order := func(x, y claim) int { return cmp.Compare(y.claimed, x.claimed) }
+	order, most := func(x, y claim) int { return cmp.Compare(y.claimed, x.claimed) }, e.running()[class]
 	if halt == book.Suspended {
 		at++
-		order = func(x, y claim) int { return cmp.Compare(x.since, y.since) }
+		order, most = func(x, y claim) int { return cmp.Compare(x.since, y.since) }, suspended(e, class)
 	}
 	if e.claims == nil {
 		e.own().claims = make([][]claim, 2*len(classes))
 	}
 	if e.claims[at] == nil {
-		e.claims[at] = append([]claim{}, claims(p.book, e.job.Job, classes[class], halt)...)
-		slices.SortStableFunc(e.claims[at], order)
+		list := claims(p.book, e.job.Job, classes[class], halt, make([]claim, 0, most))
+		if e.claims[at] = list; !slices.IsSortedFunc(list, order) {
+			slices.SortStableFunc(list, order)
+		}
 	}
 	return e.claims[at]
 }
 
-// claims lists the claims of a job's class that go, or are suspended, in the
+// claims appends the claims of a job's class that go, or are suspended, in the
 // order of stage and index.
-func claims(b *book.Book, id messages.JobID, class messages.Name, halt book.Halt) (out []claim) {
+func claims(b *book.Book, id messages.JobID, class messages.Name, halt book.Halt, out []claim) []claim {
 	j := b.Job(id)
 	if j == nil {
-		return nil
+		return out
 	}
 	for i := range j.Stages {
 		s := &j.Stages[i]

@@ -166,7 +166,7 @@ func (f *floor) claim() (any bool) {
 func (f *floor) claims(halt book.Halt) (out []claim) {
 	for j := range f.book.Jobs {
 		if j.Active() {
-			out = append(out, claims(f.book, j.ID, "cpu", halt)...)
+			out = append(out, claims(f.book, j.ID, "cpu", halt, nil)...)
 		}
 	}
 	slices.SortFunc(out, func(a, b claim) int { return int(a.Task.Job) - int(b.Task.Job) })
