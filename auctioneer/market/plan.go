@@ -66,8 +66,9 @@ func (p *plan) draw() {
 	p.suspend, p.resume, p.requeue, p.start = p.suspend[:0], p.resume[:0], p.requeue[:0], p.start[:0]
 	p.discard, p.cancel, p.stuck = p.discard[:0], p.cancel[:0], p.stuck[:0]
 	directives, jobs := p.market.orders.Directives, p.market.named
+	suspends := slices.ContainsFunc(directives, func(d mechanism.Directive) bool { return d.Action == mechanism.Suspend })
 	for i, d := range directives {
-		if d.Action == mechanism.Resume {
+		if suspends && d.Action == mechanism.Resume {
 			for _, c := range p.claimed(jobs[i], d.Class, book.Suspended) {
 				p.place(&c, d.Class).wanted = true
 			}
