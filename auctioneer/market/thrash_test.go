@@ -149,9 +149,11 @@ func (f *floor) claim() (any bool) {
 			return any
 		}
 		slices.Sort(jobs)
-		most := make([]int, len(jobs))
-		for i, id := range jobs {
-			most[i] = f.t.most(id, 0)
+		var most []int
+		if f.t.manner.Directs {
+			for _, id := range jobs {
+				most = append(most, f.t.most(id, 0))
+			}
 		}
 		f.seq[name]++
 		grants := f.apply(book.Command{Exchange: &book.Exchange{Node: name, Session: 1, Seq: f.seq[name],
