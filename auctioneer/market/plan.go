@@ -114,10 +114,10 @@ type claim struct {
 // claimed are the claims of a job's class that go, the last ones first, or that are
 // suspended, those for longest first. They are read once after each change of the job.
 func (p *plan) claimed(e *entry, class int, halt book.Halt) []claim {
-	at, classes := 2*class, p.market.classes
-	if e == nil || p.book.Job(e.job.Job) == nil { // what was read before is of a job that is gone
+	if e == nil {
 		return nil
 	}
+	at, classes := 2*class, p.market.classes
 	order, most := func(x, y claim) int { return cmp.Compare(y.claimed, x.claimed) }, e.running()[class]
 	if halt == book.Suspended {
 		at++
@@ -128,9 +128,8 @@ func (p *plan) claimed(e *entry, class int, halt book.Halt) []claim {
 	}
 	if e.claims[at] == nil {
 		list := claims(p.book, e.job.Job, classes[class], halt, make([]claim, 0, most))
-		if e.claims[at] = list; !slices.IsSortedFunc(list, order) {
-			slices.SortStableFunc(list, order)
-		}
+		slices.SortFunc(list, func(x, y claim) int { return cmp.Or(order(x, y), compareTasks(x.Task, y.Task)) })
+		e.claims[at] = list
 	}
 	return e.claims[at]
 }
@@ -147,13 +146,16 @@ func claims(b *book.Book, id messages.JobID, class messages.Name, halt book.Halt
 		if none := s.Running == 0 || halt == book.Suspended && s.Suspended == 0; none || j.Spec.Stages[i].Class != class {
 			continue
 		}
+		all := halt == book.Goes && s.Suspended+s.Gathering+s.Leaving+s.Ahead == 0 // so that the node need not be asked
 		for k := range j.Stages[i].Tasks {
 			t := &j.Stages[i].Tasks[k]
 			if t.Phase != book.Claimed {
 				continue
 			}
 			r := messages.TaskRef{Job: id, Stage: uint32(i), Index: uint32(k)}
-			if h := b.Nodes()[t.Node].Claims[r]; h.Attempt == t.Attempt && h.Halt == halt && !h.Leaving {
+			if all {
+				out = append(out, claim{Attempt: messages.Attempt{Task: r, Number: t.Attempt}, node: t.Node, claimed: t.Claimed})
+			} else if h := b.Nodes()[t.Node].Claims[r]; h.Attempt == t.Attempt && h.Halt == halt && !h.Leaving {
 				out = append(out, claim{Attempt: messages.Attempt{Task: r, Number: t.Attempt}, node: t.Node, since: h.Since, claimed: t.Claimed})
 			}
 		}
