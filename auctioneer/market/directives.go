@@ -46,7 +46,7 @@ type directives struct {
 	manner  Manner
 	orders  Orders
 	named   []*entry // by directive: its job; nil: it is gone
-	scratch []*entry // that may change
+	scratch []*entry // of touched
 	hidden  []*entry // with tasks that the mechanism is not to count on
 	roster  *roster
 }
@@ -119,6 +119,7 @@ func (s *directives) Hide(id messages.JobID, k, n int) {
 	}
 }
 
+// hide hides tasks of a job that is there.
 func (s *directives) hide(e *entry, k, n int) {
 	if e.Suspended == nil {
 		return

@@ -27,7 +27,7 @@ type roster struct {
 	changed []*mechanism.Job // since the last allocation
 	told    []*entry         // the same
 	gone    []messages.JobID
-	ongoing []*entry // that are charged, and have slots
+	ongoing []*entry // jobs that are charged, and have slots
 }
 
 // entry is a job of the market. There may be a million that only wait, so that what these do
@@ -38,7 +38,7 @@ type entry struct {
 	since   messages.Time
 	told    bool  // it is among the changed
 	gone    bool  // it has been removed
-	charged bool  // what it owes is as of this decision, or stays: it has no slots
+	charged bool  // what it owes is as of this decision, or stays as it is without slots
 	changes int32 // as of [Progress]
 	*rest         // to be changed after own alone
 }
@@ -89,7 +89,7 @@ type part struct {
 	first   messages.JobID // the number that the first would have
 	count   int
 	entries [partJobs]*entry
-	bidding int       // of how many classes and jobs tasks could be claimed
+	bidding int       // pairs of a job and a class with tasks that could be claimed
 	pulls   []float64 // by class: those of the jobs with tasks that could be claimed; nil: to be worked out
 }
 
@@ -135,7 +135,8 @@ func (n *numbers) position(p *part) int {
 	return at
 }
 
-// stale notes that a job may have another pull, and bids for tasks of so many more classes. A job that is gone has none.
+// stale notes that a job may have another pull, and that it bids in so many more classes. A job
+// that is gone has no pull.
 func (n *numbers) stale(e *entry, bidding int) {
 	if p := n.parts[e.job.Job/partJobs]; p != nil {
 		p.pulls = nil

@@ -19,10 +19,10 @@ type roster struct {
 	seats    []seat  // by number
 	free     []int32 // numbers that can be given away
 	classes  []*standing
-	running  heap    // jobs that have slots, by when their budgets are to be looked at; microseconds
-	spent    []int32 // jobs whose budgets are spent
-	weighted []int32 // jobs that had weights at the last decision
-	list     []mechanism.Directive
+	running  heap                  // jobs that have slots, by when their budgets are to be looked at; microseconds
+	spent    []int32               // jobs whose budgets are spent
+	weighted []int32               // jobs that had weights at the last decision
+	list     []mechanism.Directive // of the last decision
 }
 
 // seat is what is remembered of a job.
