@@ -133,10 +133,12 @@ func (n *Node) claimed() []messages.TaskRef {
 	for r := range n.Claims {
 		refs = append(refs, r)
 	}
-	slices.SortFunc(refs, func(a, b messages.TaskRef) int {
-		return cmp.Or(cmp.Compare(a.Job, b.Job), cmp.Compare(a.Stage, b.Stage), cmp.Compare(a.Index, b.Index))
-	})
+	slices.SortFunc(refs, compareRefs)
 	return refs
+}
+
+func compareRefs(a, b messages.TaskRef) int {
+	return cmp.Or(cmp.Compare(a.Job, b.Job), cmp.Compare(a.Stage, b.Stage), cmp.Compare(a.Index, b.Index))
 }
 
 // leave remembers that another session has followed the node's. So two agents of one
@@ -182,11 +184,12 @@ func (n *Node) Halted() (out []messages.Attempt) {
 	if n.Version == 0 { // never any
 		return nil
 	}
-	for _, r := range n.claimed() {
-		if h := n.Claims[r]; h.Halt == Gathers || h.Halt == Suspended {
+	for r, h := range n.Claims {
+		if h.Halt == Gathers || h.Halt == Suspended {
 			out = append(out, messages.Attempt{Task: r, Number: h.Attempt})
 		}
 	}
+	slices.SortFunc(out, func(a, b messages.Attempt) int { return compareRefs(a.Task, b.Task) })
 	return out
 }
 

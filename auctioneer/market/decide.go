@@ -64,16 +64,19 @@ const mostRounds = 4
 // settleOn has the mechanism decide until every task that is to resume has a slot on
 // its node.
 func (m *Market) settleOn(b *book.Book, now messages.Time) *book.Decide {
+	p := &m.plan
+	p.begin(m, b, now)
+	defer p.end()
 	m.Reveal()
 	for round := 1; ; round++ {
 		m.Allocate(now)
-		p := newPlan(m, b, now)
+		p.draw()
 		if len(p.stuck) == 0 || round == mostRounds {
 			p.bound()
 			return p.decide()
 		}
 		for _, s := range p.stuck {
-			m.Hide(s.job, s.class, s.tasks)
+			m.hide(s.job, s.class, s.tasks)
 		}
 	}
 }
@@ -81,9 +84,9 @@ func (m *Market) settleOn(b *book.Book, now messages.Time) *book.Decide {
 // decide makes the command of a plan; nil if there is nothing to commit.
 func (p *plan) decide() *book.Decide {
 	m := p.market
-	d := &book.Decide{Market: m.Config.Name, Suspend: p.suspend, Resume: p.resume, Requeue: p.requeue}
+	d := &book.Decide{Market: m.Config.Name, Suspend: copied(p.suspend), Resume: copied(p.resume), Requeue: copied(p.requeue)}
 	if m.Config.Preemption == messages.PreemptRequeue {
-		d.Suspend, d.Requeue = nil, p.suspend
+		d.Suspend, d.Requeue = nil, d.Suspend
 	}
 	for _, id := range p.discard {
 		if j := m.Job(id); j != nil {
@@ -110,6 +113,11 @@ func (p *plan) decide() *book.Decide {
 		return nil
 	}
 	return d
+}
+
+// copied is a list of attempts that stays as it is; nil: there are none.
+func copied(list []messages.Attempt) []messages.Attempt {
+	return append([]messages.Attempt(nil), list...)
 }
 
 // discarding ends a job that its market will not run, with the market's own

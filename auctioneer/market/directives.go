@@ -1,8 +1,6 @@
 package market
 
 import (
-	"slices"
-
 	"github.com/candor-grid/candor/auctioneer/mechanism"
 	"github.com/candor-grid/candor/messages"
 )
@@ -45,16 +43,21 @@ type Orders struct {
 
 // directives are what a mechanism ordered last, and what may be claimed by that.
 type directives struct {
-	manner   Manner
-	orders   Orders
-	directed []messages.JobID // by the last allocation
-	hidden   []*entry         // with tasks that the mechanism is not to count on
-	roster   *roster
+	manner  Manner
+	orders  Orders
+	named   []*entry // by directive: its job; nil: it is gone
+	scratch []*entry // of touched
+	hidden  []*entry // with tasks that the mechanism is not to count on
+	roster  *roster
 }
 
 // permit works out how many tasks of some jobs may be claimed. It returns when that
 // changes by itself, wake or earlier.
 func (s *directives) permit(now, wake messages.Time, jobs []*entry) messages.Time {
+	s.named = s.named[:0]
+	for _, d := range s.orders.Directives {
+		s.named = append(s.named, s.roster.number.get(d.Job))
+	}
 	if !s.manner.Directs {
 		return wake
 	}
@@ -88,13 +91,11 @@ func (s *directives) permit(now, wake messages.Time, jobs []*entry) messages.Tim
 
 // direct carries the directives out.
 func (s *directives) direct(now messages.Time) {
-	s.directed = s.directed[:0]
-	for _, d := range s.orders.Directives {
-		e := s.roster.number.get(d.Job)
+	for i, d := range s.orders.Directives {
+		e := s.named[i]
 		if e == nil {
 			continue
 		}
-		s.directed = append(s.directed, d.Job)
 		switch most := &e.most[d.Class]; {
 		case d.Action == mechanism.Start && d.At <= now:
 			*most += max(d.Slots, 1)
@@ -113,13 +114,25 @@ func (s *directives) Orders() Orders { return s.orders }
 // Hide hides n of a job's suspended tasks from the mechanism, until the job is Put
 // again or Reveal is called.
 func (s *directives) Hide(id messages.JobID, k, n int) {
-	e := s.roster.number.get(id)
-	if e == nil || e.Suspended == nil {
+	if e := s.roster.number.get(id); e != nil {
+		s.hide(e, k, n)
+	}
+}
+
+// hide hides tasks of a job that is there.
+func (s *directives) hide(e *entry, k, n int) {
+	if e.Suspended == nil {
 		return
 	}
-	if e.hidden == nil {
-		e.own().hidden = make([]int, len(e.Suspended))
-		e.job.Suspended = slices.Clone(e.Suspended)
+	if len(e.hidden) == 0 {
+		r, n := e.own(), len(e.Suspended)
+		if cap(r.hidden) < 2*n {
+			r.hidden = make([]int, 2*n)
+		}
+		r.hidden = r.hidden[:n]
+		clear(r.hidden)
+		e.job.Suspended = r.hidden[n : 2*n] // what is shown, behind what is hidden
+		copy(e.job.Suspended, e.Suspended)
 		s.hidden = append(s.hidden, e)
 	}
 	s.roster.change(e)
@@ -130,8 +143,8 @@ func (s *directives) Hide(id messages.JobID, k, n int) {
 // Reveal shows the mechanism again all tasks that Hide hid.
 func (s *directives) Reveal() {
 	for _, e := range s.hidden {
-		if e.hidden != nil {
-			e.hidden, e.job.Suspended = nil, e.Suspended
+		if len(e.hidden) > 0 {
+			e.hidden, e.job.Suspended = e.hidden[:0], e.Suspended
 			s.roster.change(e)
 		}
 	}
@@ -140,19 +153,15 @@ func (s *directives) Reveal() {
 
 // touched are the jobs that have changed, and the jobs that the last allocation
 // directed.
-func (s *directives) touched() (out []*entry) {
+func (s *directives) touched() []*entry {
 	if !s.manner.Directs {
 		return nil
 	}
-	for _, job := range s.roster.changed {
-		if e := s.roster.number.get(job.Job); e != nil {
-			out = append(out, e)
+	s.scratch = append(s.scratch[:0], s.roster.told...)
+	for _, e := range s.named {
+		if e != nil && !e.gone && !e.told {
+			s.scratch = append(s.scratch, e)
 		}
 	}
-	for _, id := range s.directed {
-		if e := s.roster.number.get(id); e != nil {
-			out = append(out, e)
-		}
-	}
-	return out
+	return s.scratch
 }

@@ -1,7 +1,6 @@
 package market
 
 import (
-	"slices"
 	"unique"
 
 	"github.com/candor-grid/candor/auctioneer/book"
@@ -23,6 +22,7 @@ type Market struct {
 	roster
 	directives
 	draws
+	plan plan
 }
 
 // New makes a market for a mechanism that is to be dealt with in some manner, empty and
@@ -154,7 +154,6 @@ func (m *Market) Wake() messages.Time { return m.wake }
 func (m *Market) Allocate(now messages.Time) {
 	m.look(now)
 	if mech, ok := m.mech.(mechanism.Incremental); ok {
-		m.changed = slices.DeleteFunc(m.changed, func(job *mechanism.Job) bool { return m.number.get(job.Job) == nil })
 		c := mech.Update(&m.view, m.changed, m.gone)
 		m.rescale(now, c.Scale)
 		for i, job := range c.Jobs {
@@ -190,9 +189,19 @@ func (m *Market) look(now messages.Time) {
 // Charge tells the mechanism the cost and the time of the jobs' slots so far, of all
 // jobs or of the jobs that it asks about.
 func (m *Market) Charge(used func(messages.JobID) (messages.Credits, messages.Duration)) {
+	for _, e := range m.ongoing {
+		e.charged = false
+	}
+	m.ongoing = m.ongoing[:0]
 	m.view.Charge = func(job *mechanism.Job) {
-		if job.Started != 0 {
+		if job.Started == 0 {
+			return
+		}
+		if e := m.number.get(job.Job); e != nil && !e.charged {
 			job.Accrued, job.Received = used(job.Job)
+			if e.charged = true; mechanism.Sum(job.Running) > 0 {
+				m.ongoing = append(m.ongoing, e)
+			}
 		}
 	}
 	if _, asks := m.mech.(mechanism.Incremental); !asks {

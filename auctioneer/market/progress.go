@@ -108,11 +108,11 @@ func (e *entry) running() []int {
 
 // become takes over how far a job has come.
 func (e *entry) become(p Progress) {
-	e.changes = int32(p.Changes)
+	e.changes, e.charged = int32(p.Changes), false
 	if e.rest != nothing || p.Ahead != nil || p.Suspended != nil || p.Ordered != nil || p.Budget != nil {
 		r := e.own()
 		r.Ahead, r.Suspended, r.Ordered, r.OrderedAt, r.Budget = p.Ahead, p.Suspended, p.Ordered, p.OrderedAt, p.Budget
-		r.Pending, r.Running, r.hidden, r.claims = nil, nil, nil, nil
+		r.Pending, r.Running, r.hidden, r.claims = nil, nil, r.hidden[:0], nil
 	}
 	e.job.Pending, e.job.Running, e.job.Suspended = p.Pending, p.Running, p.Suspended
 	e.job.Started, e.job.Done = p.Started, p.Done

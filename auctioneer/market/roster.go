@@ -25,7 +25,9 @@ type roster struct {
 	areas   []float64        // by class: the scale, integrated over the seconds up to areasAt
 	areasAt messages.Time    // below 0: not yet
 	changed []*mechanism.Job // since the last allocation
+	told    []*entry         // the same
 	gone    []messages.JobID
+	ongoing []*entry // jobs that are charged, and have slots
 }
 
 // entry is a job of the market. There may be a million that only wait, so that what these do
@@ -36,6 +38,7 @@ type entry struct {
 	since   messages.Time
 	told    bool  // it is among the changed
 	gone    bool  // it has been removed
+	charged bool  // what it owes is as of this decision, or stays as it is without slots
 	changes int32 // as of [Progress]
 	*rest         // to be changed after own alone
 }
@@ -48,7 +51,7 @@ type rest struct {
 	Budget                    *messages.Credits
 	learned                   messages.Time // when its run times were asked for; 0: never
 	most                      []int         // by class, where the mechanism directs: claims that it may come to have
-	hidden                    []int         // by class: suspended tasks that the mechanism is not to count on; nil: none
+	hidden                    []int         // by class: suspended tasks that the mechanism is not to count on; empty: none
 	claims                    [][]claim     // by class, that run and that are suspended; nil: not read since it changed
 }
 
@@ -86,6 +89,7 @@ type part struct {
 	first   messages.JobID // the number that the first would have
 	count   int
 	entries [partJobs]*entry
+	bidding int       // pairs of a job and a class with tasks that could be claimed
 	pulls   []float64 // by class: those of the jobs with tasks that could be claimed; nil: to be worked out
 }
 
@@ -131,10 +135,12 @@ func (n *numbers) position(p *part) int {
 	return at
 }
 
-// stale notes that a job may have another pull. A job that is gone has none.
-func (n *numbers) stale(e *entry) {
+// stale notes that a job may have another pull, and that it bids in so many more classes. A job
+// that is gone has no pull.
+func (n *numbers) stale(e *entry, bidding int) {
 	if p := n.parts[e.job.Job/partJobs]; p != nil {
 		p.pulls = nil
+		p.bidding += bidding
 	}
 }
 
@@ -174,8 +180,8 @@ func (s *roster) add(now messages.Time, job mechanism.Job, p Progress, directs b
 		e.ledger[k].area = s.areas[k]
 	}
 	e.become(p)
-	s.count(e)
 	s.number.put(e)
+	s.count(e)
 	i := s.position(job.Job)
 	s.jobs = slices.Insert(s.jobs, i, e)
 	s.view.Jobs = slices.Insert(s.view.Jobs, i, &e.job)
@@ -185,20 +191,23 @@ func (s *roster) add(now messages.Time, job mechanism.Job, p Progress, directs b
 // remove takes a job out.
 func (s *roster) remove(now messages.Time, e *entry) {
 	id := e.job.Job
-	s.number.remove(id)
 	s.integrate(e, now)
 	for k := range e.ledger {
+		bids := min(e.ledger[k].counted, 1)
 		s.open[k] -= e.ledger[k].counted
-		s.bidding[k] -= min(e.ledger[k].counted, 1)
+		s.bidding[k] -= bids
+		s.number.stale(e, -bids)
 	}
+	s.number.remove(id)
 	e.gone = true
 	s.left++
 	s.gone = append(s.gone, id)
-	if e.hidden != nil {
-		e.hidden = nil // nothing of it is to be revealed
+	if len(e.hidden) > 0 {
+		e.hidden = e.hidden[:0] // nothing of it is to be revealed
 	}
 	if e.told { // it may come again, as another
-		s.changed = slices.DeleteFunc(s.changed, func(job *mechanism.Job) bool { return job == &e.job })
+		i := slices.Index(s.told, e)
+		s.changed, s.told = slices.Delete(s.changed, i, i+1), slices.Delete(s.told, i, i+1)
 	}
 }
 
@@ -235,18 +244,16 @@ func (s *roster) members() []*entry {
 func (s *roster) change(e *entry) {
 	if !e.told {
 		e.told = true
-		s.changed = append(s.changed, &e.job)
+		s.changed, s.told = append(s.changed, &e.job), append(s.told, e)
 	}
 }
 
 // forgetChanges is for when an allocation has taken the changes into account.
 func (s *roster) forgetChanges() {
-	for _, job := range s.changed {
-		if e := s.number.get(job.Job); e != nil {
-			e.told = false
-		}
+	for _, e := range s.told {
+		e.told = false
 	}
-	s.changed, s.gone = reuse(s.changed), reuse(s.gone)
+	s.changed, s.told, s.gone = reuse(s.changed), reuse(s.told), reuse(s.gone)
 }
 
 // reuse empties a list, and lets go of one that was much longer than usual.
@@ -262,7 +269,7 @@ func (s *roster) enforce(now messages.Time, e *entry, share []float64) {
 	for k := range e.ledger {
 		e.ledger[k].share = share[k]
 	}
-	s.number.stale(e)
+	s.number.stale(e, 0)
 }
 
 // rescale puts another scale in force; nil: 1 for each class.
@@ -342,11 +349,15 @@ func (s *roster) Class(name messages.Name) int { return slices.Index(s.classes, 
 func (s *roster) count(e *entry) {
 	for k := range e.ledger {
 		was, is := e.ledger[k].counted, e.open(k)
+		if was == is {
+			continue
+		}
+		bidding := min(is, 1) - min(was, 1)
 		e.ledger[k].counted = is
 		s.open[k] += is - was
-		s.bidding[k] += min(is, 1) - min(was, 1)
+		s.bidding[k] += bidding
+		s.number.stale(e, bidding)
 	}
-	s.number.stale(e)
 }
 
 // open is how many tasks of a class could be claimed.
@@ -371,9 +382,11 @@ func (e *entry) pull(k int) float64 {
 // bidders returns the jobs with work in class k that could be claimed.
 func (s *roster) bidders(k int) []*entry {
 	out := make([]*entry, 0, s.bidding[k])
-	for _, e := range s.jobs {
-		if !e.gone && e.open(k) > 0 {
-			out = append(out, e)
+	for _, p := range s.number.order {
+		for i := 0; i < partJobs && p.bidding > 0; i++ {
+			if e := p.entries[i]; e != nil && e.open(k) > 0 {
+				out = append(out, e)
+			}
 		}
 	}
 	return out

@@ -17,6 +17,8 @@ import (
 
 // bound requeues suspended tasks of nodes that would keep too many.
 func (p *plan) bound() {
+	gone := func(a messages.Attempt) bool { return p.book.Job(a.Task.Job) == nil } // since the market saw them
+	p.suspend, p.resume = slices.DeleteFunc(p.suspend, gone), slices.DeleteFunc(p.resume, gone)
 	if len(p.suspend) == 0 || p.market.Config.Preemption == messages.PreemptRequeue {
 		return
 	}

@@ -149,9 +149,11 @@ func (f *floor) claim() (any bool) {
 			return any
 		}
 		slices.Sort(jobs)
-		most := make([]int, len(jobs))
-		for i, id := range jobs {
-			most[i] = f.t.most(id, 0)
+		var most []int
+		if f.t.manner.Directs {
+			for _, id := range jobs {
+				most = append(most, f.t.most(id, 0))
+			}
 		}
 		f.seq[name]++
 		grants := f.apply(book.Command{Exchange: &book.Exchange{Node: name, Session: 1, Seq: f.seq[name],
@@ -166,7 +168,7 @@ func (f *floor) claim() (any bool) {
 func (f *floor) claims(halt book.Halt) (out []claim) {
 	for j := range f.book.Jobs {
 		if j.Active() {
-			out = append(out, claims(f.book, j.ID, "cpu", halt)...)
+			out = append(out, claims(f.book, j.ID, "cpu", halt, nil)...)
 		}
 	}
 	slices.SortFunc(out, func(a, b claim) int { return int(a.Task.Job) - int(b.Task.Job) })

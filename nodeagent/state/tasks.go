@@ -93,11 +93,14 @@ func (k *tasks) obey(version uint64, suspended []messages.Attempt) {
 	if len(suspended) == 0 && len(k.suspended) == 0 {
 		return
 	}
+	k.giveBackAll()
+	if len(suspended) == len(k.suspended) && !slices.ContainsFunc(suspended, func(a messages.Attempt) bool { return !k.suspended[a] }) {
+		return // the tasks in hand are so already
+	}
 	k.suspended = make(map[messages.Attempt]bool, len(suspended))
 	for _, a := range suspended {
 		k.suspended[a] = true
 	}
-	k.giveBackAll()
 	for _, a := range k.list() {
 		if t := k.hand[a]; !t.ended && t.suspended != k.suspended[a] {
 			k.turn(a, t)

@@ -36,6 +36,17 @@ func (h *heap) keep(id int32, key float64, in bool) {
 	}
 }
 
+// put puts id in the heap, whether or not it is there, under a key.
+func (h *heap) put(id int32, key float64) {
+	if h.has(id) {
+		if h.items[h.place[id]-1].key == key {
+			return
+		}
+		h.remove(id)
+	}
+	h.push(id, key)
+}
+
 func (h *heap) push(id int32, key float64) {
 	for int(id) >= len(h.place) {
 		h.place = append(h.place, 0)

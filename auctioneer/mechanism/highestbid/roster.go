@@ -19,9 +19,10 @@ type roster struct {
 	seats    []seat  // by number
 	free     []int32 // numbers that can be given away
 	classes  []*standing
-	running  heap    // jobs that have slots, by when their budgets are to be looked at; microseconds
-	spent    []int32 // jobs whose budgets are spent
-	weighted []int32 // jobs that had weights at the last decision
+	running  heap                  // jobs that have slots, by when their budgets are to be looked at; microseconds
+	spent    []int32               // jobs whose budgets are spent
+	weighted []int32               // jobs that had weights at the last decision
+	list     []mechanism.Directive // of the last decision
 }
 
 // seat is what is remembered of a job.
@@ -107,11 +108,13 @@ func (r *roster) place(view *mechanism.View, id int32) {
 	for _, s := range r.classes {
 		s.put(id, job, out)
 	}
-	r.running.keep(id, 0, false)
-	if slots := mechanism.Sum(job.Running); slots > 0 && !out {
-		dearest := float64(slots) * max(job.Rate, r.reserve).Float()
-		r.running.keep(id, float64(view.Now+r.lasts(job, dearest)), true)
+	slots := mechanism.Sum(job.Running)
+	if slots == 0 || out {
+		r.running.keep(id, 0, false)
+		return
 	}
+	dearest := float64(slots) * max(job.Rate, r.reserve).Float()
+	r.running.put(id, float64(view.Now+r.lasts(job, dearest)))
 }
 
 // exhausted says whether the slots of a job have cost what they may.
@@ -193,7 +196,8 @@ func (r *roster) costs(id int32) (rate float64) {
 
 // orders are the directives of a decision: who has spent its budget, by number,
 // then class by class.
-func (r *roster) orders() (list []mechanism.Directive) {
+func (r *roster) orders() []mechanism.Directive {
+	list := r.list[:0]
 	for _, id := range r.spent {
 		list = append(list, mechanism.Directive{Job: r.seats[id].job.Job, Action: mechanism.Discard})
 	}
@@ -201,6 +205,7 @@ func (r *roster) orders() (list []mechanism.Directive) {
 	for _, s := range r.classes {
 		list = s.directives(list)
 	}
+	r.list = list
 	return list
 }
 

@@ -219,9 +219,10 @@ func (a *agent) vector(v *messages.Vector) {
 	}
 }
 
-// catchUp receives the vectors that were published while they changed nothing for the agent.
+// catchUp receives the vectors that were published while they changed nothing for the agent,
+// from the last whole one on.
 func (a *agent) catchUp() {
-	for ; a.heard < len(a.news); a.heard++ {
+	for a.heard = max(a.heard, a.whole); a.heard < len(a.news); a.heard++ {
 		a.vector(a.news[a.heard])
 	}
 }

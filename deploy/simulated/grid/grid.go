@@ -54,6 +54,7 @@ type Grid struct {
 	named   map[messages.Name]*agent
 	heeds   []bool             // by agent: it does something when it hears a vector
 	news    []*messages.Vector // that were published since all agents knew the same
+	whole   int                // of news: the last that is whole
 	bank    *ledger.Ledger
 	out     *core.Outcome
 	parts   []int32 // by job of the workload: jobs of the book that have not ended

@@ -203,6 +203,9 @@ func (l *leader) publish(v *messages.Vector) {
 	}
 	l.queue.Push(l.net.Arrival(l.now), func() {
 		l.traffic.Delivered += uint64(len(l.agents))
+		if v.Base == 0 {
+			l.whole = len(l.news)
+		}
 		l.news = append(l.news, v)
 		for i, heeds := range l.heeds {
 			if heeds {
@@ -216,7 +219,7 @@ func (l *leader) publish(v *messages.Vector) {
 			a.catchUp()
 			a.heard = 0
 		}
-		l.news = l.news[:0]
+		l.news, l.whole = l.news[:0], 0
 	})
 }
 
