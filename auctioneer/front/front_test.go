@@ -156,11 +156,16 @@ func TestAMarketIsFoundWhereItIs(t *testing.T) {
 			}
 		}
 	}
-	serve(f, "day", messages.VerbVector, func(_ messages.Name, r messages.VectorRequest) (reply messages.Vector, err error) {
-		return reply, messages.Errorf(messages.NotFound, "market: there is no market %s", r.Market)
-	})
-	if _, err := ask1[messages.Vector](f, messages.VerbVector, messages.VectorRequest{Market: has["day"]}, messages.Msgpack); messages.KindOf(err) != messages.Unavailable {
-		t.Errorf("a market that came back since: %v", err)
+	for name := range has {
+		serve(f, name, messages.VerbVector, func(_ messages.Name, r messages.VectorRequest) (reply messages.Vector, err error) {
+			return reply, messages.Errorf(messages.NotFound, "market: there is no market %s", r.Market)
+		})
+	}
+	for _, since := range []string{"came back", "went on"} {
+		if _, err := ask1[messages.Vector](f, messages.VerbVector, messages.VectorRequest{Market: "main"}, messages.Msgpack); messages.KindOf(err) != messages.Unavailable {
+			t.Errorf("a market that %s since: %v", since, err)
+		}
+		has["day"], has["night"], version = has["night"], has["day"], version+1
 	}
 }
 

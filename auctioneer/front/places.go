@@ -134,7 +134,7 @@ func byMarket[Request any](f *Front, market func(*Request) messages.Name) bus.Ha
 }
 
 // toMarket passes a request on to the auctioneer that has a market. Where that one does not
-// have the market any more, another may, or the market has come back meanwhile.
+// have the market any more, another may, or the market has gone on or come back meanwhile.
 func (f *Front) toMarket(ctx context.Context, market messages.Name, r *bus.Request) ([]byte, error) {
 	to, err := f.where(ctx, market)
 	if err != nil {
@@ -147,11 +147,13 @@ func (f *Front) toMarket(ctx context.Context, market messages.Name, r *bus.Reque
 	p := f.find(ctx, time.Now())
 	switch now := p.markets[market]; {
 	case now != nil && now != to:
-		return f.pass(ctx, now, r)
+		if reply, err = f.pass(ctx, now, r); noMarket(err) {
+			err = elsewhere(market)
+		}
 	case now != nil:
-		return nil, elsewhere(market)
+		err = elsewhere(market)
 	case p.silent != nil:
-		return nil, p.silent
+		err = p.silent
 	}
 	return reply, err
 }
