@@ -221,28 +221,17 @@ func (s *crowdedSite) submitCrowd(from, jobs int) (all spent, err error) {
 	return all, nil
 }
 
-// mostWaves bounds what is measured where agents are few.
-const mostWaves = 10
-
-// dispatchAll lets the tasks of all agents end and measures until so many others have begun, in
-// waves until half of the jobs have begun, and then runs the jobs that wait.
+// dispatchAll lets the tasks of all agents end, measures until so many others have begun, and then
+// runs the jobs that wait.
 func (s *crowdedSite) dispatchAll(tasks int, span time.Duration, r *scaleResult) error {
 	running, err := s.load.do(order{Count: true})
 	if err != nil {
 		return err
 	}
-	var wave spent
-	waves := 0
-	for waves == 0 || waves < mostWaves && wave.ended+tasks <= r.JobsWaiting/2 { // as many jobs have begun as tasks have ended
-		one, err := s.spend(order{Release: &releasing{Last: true, Await: tasks}})
-		if err != nil {
-			return err
-		}
-		waves++
-		wave.seconds, wave.cpu, wave.load, wave.ended = wave.seconds+one.seconds, wave.cpu+one.cpu, wave.load+one.load, one.ended
-		wave.start = max(wave.start, one.start)
+	wave, err := s.spend(order{Release: &releasing{Last: true, Await: tasks}})
+	if err != nil {
+		return err
 	}
-	tasks *= waves
 	r.StartMillis = wave.start * 1e3
 	r.TasksPerSecond, r.TaskMicros, r.AgentMicros = float64(tasks)/wave.seconds, wave.micros(tasks), wave.load*1e6/float64(tasks)
 	r.EndsPerTask = float64(wave.ended-running.Ended) / float64(tasks)
