@@ -627,3 +627,46 @@ func TestMarketsOfALostRequestAreInForce(t *testing.T) {
 	}
 	await.Until(t, "the markets are in force", func() bool { return version() == 2 })
 }
+
+// asking is a log that, once markets were applied and before their leader hears of it, has a
+// question asked.
+type asking struct {
+	mailbox.Mailbox
+	ask func()
+}
+
+func (m *asking) Propose(ctx context.Context, data []byte) (any, error) {
+	result, err := m.Mailbox.Propose(ctx, data)
+	if c, bad := book.Decode(data); bad == nil && c.Apply != nil {
+		m.ask()
+	}
+	return result, err
+}
+
+// TestMarketsOfBeforeAreNotTold between the commit of a change and its being in force: a market
+// that has just gone to another auctioneer was told of as one that stays.
+func TestMarketsOfBeforeAreNotTold(t *testing.T) {
+	box, asked := &asking{}, 0
+	f := startWith(t, func(b bus.Bus) bus.Bus { return b }, func(c *Config) {
+		open := c.Open
+		c.Open = func(m mailbox.Machine) (_ mailbox.Mailbox, err error) {
+			box.Mailbox, err = open(m)
+			return box, err
+		}
+	})
+	box.ask = func() {
+		asked++
+		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+		defer cancel()
+		old, err := bus.Call[messages.MarketsReply](ctx, f.net.Connect("alice"), messages.Subject("west", messages.Auctioneer, messages.VerbMarkets, "alice"), messages.Empty{})
+		if err == nil && old.Version == 1 {
+			t.Errorf("markets that were replaced are told: %+v", old)
+		}
+	}
+	limited := must[messages.MarketsReply](f, "alice", messages.VerbMarkets, messages.Empty{}).Markets[0].Market
+	limited.TimeLimit = messages.Duration(time.Hour)
+	must[messages.ApplyReply](f, "operator", messages.VerbApply, messages.ApplyRequest{Markets: []messages.Market{limited}})
+	if now := must[messages.MarketsReply](f, "alice", messages.VerbMarkets, messages.Empty{}); asked != 1 || now.Version != 2 {
+		t.Errorf("asked %d times, and then version %d", asked, now.Version)
+	}
+}

@@ -271,6 +271,9 @@ func (l *queries) listMarkets(ctx context.Context, caller messages.Name, _ messa
 		}
 	})
 	l.replica.read(func(b *book.Book) {
+		if err = b.Unchanged(reply.Version); err != nil {
+			return // the leader begins anew: a market that has gone would still be listed, and as one that stays
+		}
 		for i := range reply.Markets {
 			if charged[reply.Markets[i].Market.Name] { // those of an earlier mechanism are not told
 				reply.Markets[i].Tariffs = market.SealTariffs(tariffs(b, reply.Markets[i].Market.Name), reply.Markets[i].Prices)
@@ -283,7 +286,7 @@ func (l *queries) listMarkets(ctx context.Context, caller messages.Name, _ messa
 			}
 		}
 	})
-	return reply, nil
+	return reply, err
 }
 
 func tariffs(b *book.Book, market messages.Name) (out []messages.SlotTariff) {

@@ -141,7 +141,7 @@ func (f *Front) markets(ctx context.Context, caller messages.Name, _ messages.Em
 		for _, m := range all[i].Markets { // one that goes from one to another is with both at the end
 			k := slices.IndexFunc(reply.Markets, func(o messages.MarketStatus) bool { return o.Market.Name == m.Market.Name })
 			switch {
-			case k < 0:
+			case k < 0 || m.Moving == nil && reply.Markets[k].Moving == nil: // two that have it are both shown
 				reply.Markets = append(reply.Markets, m)
 			case m.Moving == nil:
 				m.Moving = reply.Markets[k].Moving

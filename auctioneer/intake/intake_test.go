@@ -148,6 +148,10 @@ func TestHoldFindsOutWhetherAnEarlierOneHasLapsed(t *testing.T) {
 	if err := s.Secured(make([]messages.TransferResult, 2)); err != nil {
 		t.Error(err)
 	}
+	other := []messages.TransferResult{{Error: messages.Errorf(messages.Conflict, "transfer job/west/alice/k was answered before")}, {}}
+	if err := s.Secured(other); messages.KindOf(err) != messages.Conflict || !strings.Contains(err.Error(), `key "k" was used`) {
+		t.Errorf("under a key of another job: %v", err)
+	}
 	if list := s.Hold(0); len(list) != 1 || list[0].Expires != 0 {
 		t.Errorf("a hold for ever: %+v", list)
 	}

@@ -89,6 +89,8 @@ func (s *Submission) Secured(results []messages.TransferResult) error {
 	switch {
 	case len(results) == 0:
 		return messages.Errorf(messages.Internal, "the bank answered no transfer")
+	case results[0].Error != nil && results[0].Error.Kind == messages.Conflict: // the hold has the key's name
+		return messages.Errorf(messages.Conflict, "key %q was used for another job; choose a new key for a new job", s.Key)
 	case results[0].Error != nil:
 		return results[0].Error
 	case len(results) > 1 && results[1].Error != nil:

@@ -266,11 +266,14 @@ const movesName = "the moves"
 // moving is the market that goes from one auctioneer to another.
 func (w *Witness) moving() messages.Name { return w.Markets[1].Name }
 
-// atOne wants each market to be of some auctioneer, and counts the moves that came to an end.
+// atOne wants each market to be of one auctioneer, and counts the moves that came to an end.
 func (w *Witness) atOne(all []messages.MarketStatus) {
 	of := map[messages.Name]messages.Name{}
 	for i := range all {
 		name := all[i].Market.Name
+		if of[name] != "" {
+			w.breaks("the market %s is of the auctioneers %s and %s at once", name, of[name], all[i].Auctioneer)
+		}
 		of[name] = all[i].Auctioneer
 	}
 	if len(of) != len(w.Markets) {
