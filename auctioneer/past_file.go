@@ -14,6 +14,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/durable"
 )
 
 // The file of the histories is a first line and frames. A frame is the length of its body,
@@ -128,7 +129,7 @@ func (f *pastFile) save(p *histories) error {
 		return err
 	}
 	if f.added += n; whole {
-		if err := os.Rename(path, f.path); err != nil {
+		if err := durable.Rename(path, f.path); err != nil {
 			return err
 		}
 		f.whole, f.added = n, 0

@@ -15,6 +15,7 @@ import (
 
 	"github.com/candor-grid/candor/estimator/memory"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/durable"
 	"github.com/candor-grid/candor/messages/parts"
 )
 
@@ -78,16 +79,9 @@ func (e *Estimator) write(sequence uint64, records []memory.Record) error {
 	if err := os.MkdirAll(e.config.Dir, 0o700); err != nil {
 		return err
 	}
-	aside, err := os.CreateTemp(e.config.Dir, SnapshotFile+".new-")
-	if err != nil {
-		return err
-	}
-	defer os.Remove(aside.Name())
-	err = encode(aside, &e.config, sequence, records)
-	if err = errors.Join(err, aside.Sync(), aside.Close()); err != nil {
-		return err
-	}
-	return os.Rename(aside.Name(), filepath.Join(e.config.Dir, SnapshotFile))
+	return durable.Replace(filepath.Join(e.config.Dir, SnapshotFile), 0o600, func(f *os.File) error {
+		return encode(f, &e.config, sequence, records)
+	})
 }
 
 func encode(to io.Writer, c *Config, sequence uint64, records []memory.Record) error {

@@ -6,6 +6,8 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+
+	"github.com/candor-grid/candor/messages/durable"
 )
 
 // Files is a directory of files that are written once and read often. What
@@ -71,16 +73,8 @@ func (d disk) Open(name string) (File, error) {
 	return file{f}, nil
 }
 
-func (d disk) Sync(name string) error { return syncFile(d.path(name)) }
-func (d disk) Commit() error          { return syncFile(d.dir) }
-
-func syncFile(path string) error {
-	f, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	return errors.Join(f.Sync(), f.Close())
-}
+func (d disk) Sync(name string) error { return durable.Sync(d.path(name)) }
+func (d disk) Commit() error          { return durable.Sync(d.dir) }
 
 func (d disk) List() ([]string, error) {
 	entries, err := os.ReadDir(d.dir)

@@ -16,6 +16,7 @@ import (
 	"strings"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/durable"
 )
 
 func reader(b []byte) io.Reader { return bytes.NewReader(b) }
@@ -35,7 +36,7 @@ func Receive(dir string, stream io.Reader) (about About, err error) {
 	if about, err = receive(aside, stream); err != nil {
 		return about, errors.Join(err, os.RemoveAll(aside))
 	}
-	if err := errors.Join(os.Rename(aside, dir), syncPath(filepath.Dir(filepath.Clean(dir)))); err != nil {
+	if err := durable.RenameTree(aside, filepath.Clean(dir)); err != nil {
 		return about, fmt.Errorf("backup: %w", err)
 	}
 	return about, nil
@@ -91,16 +92,13 @@ func receive(dir string, stream io.Reader) (about About, err error) {
 	if _, err := keep(filepath.Join(dir, sumsFile), strings.NewReader(sums.String())); err != nil {
 		return about, fmt.Errorf("backup: %w", err)
 	}
-	if err := syncTree(dir); err != nil {
-		return about, fmt.Errorf("backup: %w", err)
-	}
 	if about, err = readAbout(dir); err == nil && about.Files != files {
 		err = errCut
 	}
 	return about, err
 }
 
-// keep writes a file to the disk and returns its checksum.
+// keep writes a file and returns its checksum.
 func keep(path string, content io.Reader) (string, error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return "", err
@@ -111,25 +109,7 @@ func keep(path string, content io.Reader) (string, error) {
 	}
 	sum := sha256.New()
 	_, err = io.Copy(io.MultiWriter(f, sum), content)
-	return hex.EncodeToString(sum.Sum(nil)), errors.Join(err, f.Sync(), f.Close())
-}
-
-// syncTree makes the names of files durable.
-func syncTree(dir string) error {
-	return filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
-		if err != nil || !e.IsDir() {
-			return err
-		}
-		return syncPath(path)
-	})
-}
-
-func syncPath(path string) error {
-	f, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	return errors.Join(f.Sync(), f.Close())
+	return hex.EncodeToString(sum.Sum(nil)), errors.Join(err, f.Close())
 }
 
 // Backup is a directory that was found to have a whole backup.

@@ -24,6 +24,7 @@ import (
 	"github.com/candor-grid/candor/estimator"
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/bus"
+	"github.com/candor-grid/candor/messages/durable"
 	"github.com/candor-grid/candor/messages/mailbox"
 )
 
@@ -365,7 +366,7 @@ func Restore(dir, state, keys, host string) (about backup.About, err error) {
 	if err := (&restoring{b, aside, host}).all(keys); err != nil {
 		return b.About, errors.Join(err, os.RemoveAll(aside))
 	}
-	return b.About, os.Rename(aside, state)
+	return b.About, durable.RenameTree(aside, state)
 }
 
 type restoring struct {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/candor-grid/candor/deploy/identity"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/durable"
 )
 
 // writeCredentials sees to it that each operator and account has a credentials
@@ -50,7 +51,7 @@ func WriteCredentials(state string, authority *identity.Authority, role identity
 	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
 		return "", fmt.Errorf("credentials of %s: %w", name, err)
 	}
-	if err := ReplaceFile(file, creds, 0o600); err != nil {
+	if err := durable.WriteFile(file, creds, 0o600); err != nil {
 		return "", fmt.Errorf("credentials of %s: %w", name, err)
 	}
 	return file, nil

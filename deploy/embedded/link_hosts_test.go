@@ -12,6 +12,7 @@ import (
 	"github.com/candor-grid/candor/deploy/identity"
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/await"
+	"github.com/candor-grid/candor/messages/durable"
 )
 
 // ownAddresses are three hosts, each with free ports of a loopback address of its
@@ -49,7 +50,7 @@ func spread(t *testing.T, hub *Site) Sites {
 		t.Fatal(err)
 	}
 	file := filepath.Join(dir, "east.creds")
-	if err := ReplaceFile(file, creds, 0o600); err != nil {
+	if err := durable.WriteFile(file, creds, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	key, err := hub.authority.PublicKey()

@@ -12,6 +12,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/durable"
 )
 
 // Sites are several sites of this process, each with its own keys, servers and
@@ -83,7 +84,7 @@ func (s *Site) join(earlier, later Sites, limit messages.Credits) error {
 		if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
 			return err
 		}
-		if err := ReplaceFile(file, creds, 0o600); err != nil {
+		if err := durable.WriteFile(file, creds, 0o600); err != nil {
 			return err
 		}
 		if err := s.admit(other, Peer{URLs: []string{"nats://" + other.info.Leaf}, Creds: file, Limit: limit}); err != nil {

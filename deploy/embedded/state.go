@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/durable"
 )
 
 // Info is what a running site tells the command line, in site.json of its
@@ -57,7 +58,7 @@ func writeInfo(state string, info Info) error {
 	if err != nil {
 		return err
 	}
-	return ReplaceFile(filepath.Join(state, infoFile), append(data, '\n'), 0o644)
+	return durable.WriteFile(filepath.Join(state, infoFile), append(data, '\n'), 0o644)
 }
 
 // runningFile is the name of the file with the configuration that the site was started
@@ -97,21 +98,7 @@ func replaceJSON(path string, value any) error {
 	if err != nil {
 		return err
 	}
-	return ReplaceFile(path, append(text, '\n'), 0o600)
-}
-
-// ReplaceFile puts a whole new file in place of an old one.
-func ReplaceFile(path string, data []byte, mode fs.FileMode) error {
-	aside, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".new-")
-	if err != nil {
-		return err
-	}
-	defer os.Remove(aside.Name())
-	_, err = aside.Write(data)
-	if err = errors.Join(err, aside.Chmod(mode), aside.Close()); err != nil {
-		return err
-	}
-	return os.Rename(aside.Name(), path)
+	return durable.WriteFile(path, append(text, '\n'), 0o600)
 }
 
 // CredsFile is where the credentials of an account are, in a state directory.
@@ -278,5 +265,5 @@ func keepFormat(state string) error {
 	case !errors.Is(err, fs.ErrNotExist):
 		return fmt.Errorf("state directory: %w", err)
 	}
-	return ReplaceFile(path, []byte(strconv.Itoa(stateFormat)+"\n"), 0o644)
+	return durable.WriteFile(path, []byte(strconv.Itoa(stateFormat)+"\n"), 0o644)
 }

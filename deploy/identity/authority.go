@@ -11,6 +11,7 @@ import (
 	"github.com/nats-io/nkeys"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/durable"
 )
 
 // Account is the name of the account in which a site's traffic runs.
@@ -53,7 +54,7 @@ func Create(dir string, site messages.Name) (*Authority, error) {
 	if err := writeKeys(aside, site); err != nil {
 		return nil, err
 	}
-	if err := os.Rename(aside, dir); err != nil {
+	if err := durable.RenameTree(aside, dir); err != nil {
 		return nil, fmt.Errorf("keys directory: %w", err)
 	}
 	return Open(dir)

@@ -16,6 +16,7 @@ import (
 	"github.com/nats-io/nkeys"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/durable"
 )
 
 // revokedFile lists what was revoked. It holds no secret.
@@ -132,20 +133,15 @@ func (d *directory) writeRevocations(change func(*revocations) bool) error {
 // replace puts a whole new file, its owner's alone, in place of an old one. The owner is
 // the directory's: root may revoke what another user's site issued.
 func replace(path string, data []byte) error {
-	aside, err := os.CreateTemp(filepath.Dir(path), ".new-")
-	if err != nil {
-		return fmt.Errorf("keys directory: %w", err)
-	}
-	defer os.Remove(aside.Name())
-	_, err = aside.Write(data)
-	if of, statErr := os.Stat(filepath.Dir(path)); statErr == nil && os.Geteuid() == 0 {
-		if owner, ok := of.Sys().(*syscall.Stat_t); ok {
-			err = errors.Join(err, aside.Chown(int(owner.Uid), int(owner.Gid)))
+	err := durable.Replace(path, 0o600, func(f *os.File) error {
+		_, err := f.Write(data)
+		if of, statErr := os.Stat(filepath.Dir(path)); statErr == nil && os.Geteuid() == 0 {
+			if owner, ok := of.Sys().(*syscall.Stat_t); ok {
+				err = errors.Join(err, f.Chown(int(owner.Uid), int(owner.Gid)))
+			}
 		}
-	}
-	if err = errors.Join(err, aside.Sync(), aside.Close()); err == nil {
-		err = os.Rename(aside.Name(), path)
-	}
+		return err
+	})
 	if err != nil {
 		return fmt.Errorf("keys directory: %w", err)
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/nats-io/nkeys"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/durable"
 )
 
 // Suffixes of the files of a rotation that is under way.
@@ -105,9 +106,11 @@ func (d *directory) Finish(name string) error {
 	switch {
 	case err != nil:
 	case name == BankKey || name == AccountKey:
-		err = os.Rename(path+nextSuffix, path)
+		err = durable.Rename(path+nextSuffix, path)
 	default:
-		err = os.Remove(path + oldSuffix)
+		if err = os.Remove(path + oldSuffix); err == nil {
+			err = durable.Sync(d.dir)
+		}
 	}
 	if errors.Is(err, os.ErrNotExist) {
 		return messages.Errorf(messages.NotFound, "key %s: no rotation is under way; begin one without --finish", name)

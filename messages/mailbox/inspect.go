@@ -13,6 +13,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/durable"
 )
 
 // Raft's keys in the store of votes, and this package's: that there were promises.
@@ -366,7 +367,7 @@ func (d *disk) putAside(c *Config, names ...string) (string, error) {
 			return "", fmt.Errorf("mailbox: cannot put damaged state aside: %w", err)
 		}
 	}
-	return aside, syncDir(c.Dir)
+	return aside, durable.Sync(c.Dir)
 }
 
 // begin starts a directory anew after its state was put aside. The disk gets a new name,

@@ -14,6 +14,8 @@ import (
 	"path/filepath"
 	"slices"
 	"sync"
+
+	"github.com/candor-grid/candor/messages/durable"
 )
 
 // The file of promises holds, apart from the log, what a replica has promised its peers:
@@ -121,20 +123,12 @@ func createPromises(dir string, r record) (*promises, error) {
 	p := &promises{file: f, path: path, record: r}
 	err = errors.Join(f.Truncate(promisesBytes), p.writeEnd(), p.change(func(*record) {}))
 	if err == nil {
-		err = errors.Join(os.Rename(temporary, path), syncDir(dir))
+		err = durable.Rename(temporary, path)
 	}
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("mailbox: cannot make %s: %w", path, err), f.Close())
 	}
 	return p, nil
-}
-
-func syncDir(dir string) error {
-	d, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	return errors.Join(d.Sync(), d.Close())
 }
 
 // newDisk draws the name of a disk.

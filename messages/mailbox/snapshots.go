@@ -16,6 +16,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/durable"
 )
 
 // Raft keeps each snapshot in a directory of its own below this one, and checks the
@@ -155,7 +156,7 @@ func (s *sealedSnapshots) moveAside(c *Config, names []string, cause error, what
 	for _, name := range names {
 		err = errors.Join(err, os.Rename(filepath.Join(s.dir, name), filepath.Join(aside, name)))
 	}
-	return errors.Join(err, syncDir(s.dir))
+	return errors.Join(err, durable.Sync(s.dir))
 }
 
 // passOver goes on from an older snapshot where the machine refused the latest ones at the
@@ -213,5 +214,5 @@ func (s *sealedSnapshots) putAside(c *Config, refused []*raft.SnapshotMeta, why 
 		err = errors.Join(err, os.Rename(filepath.Join(s.dir, meta.ID), filepath.Join(aside, meta.ID)))
 	}
 	c.Log.Error("put snapshots aside that cannot be restored", zap.Int("snapshots", len(refused)), zap.String("aside", aside), zap.Error(why))
-	return errors.Join(err, syncDir(s.dir))
+	return errors.Join(err, durable.Sync(s.dir))
 }

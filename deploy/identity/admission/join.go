@@ -17,6 +17,7 @@ import (
 
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/bus"
+	"github.com/candor-grid/candor/messages/durable"
 )
 
 // Join gets the credentials of a token's node and leaves them in a file, for its
@@ -64,14 +65,9 @@ func ownKey(file string) (nkeys.KeyPair, error) {
 	return pair, create(file, append(seed, '\n'))
 }
 
-// create writes a file whole, for its owner alone.
+// create writes a file, for its owner alone.
 func create(file string, data []byte) error {
-	aside := file + ".new"
-	err := os.WriteFile(aside, data, 0o600)
-	if err == nil {
-		err = os.Rename(aside, file)
-	}
-	if err != nil {
+	if err := durable.WriteFile(file, data, 0o600); err != nil {
 		return fmt.Errorf("joining: %w", err)
 	}
 	return nil

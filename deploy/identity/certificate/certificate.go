@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/durable"
 )
 
 // For how long certificates are good, from a day before they are made: clocks
@@ -158,15 +159,11 @@ func writePEM(file, kind string, der []byte, mode fs.FileMode) error {
 
 // writePEMs replaces a file as a whole.
 func writePEMs(file string, mode fs.FileMode, blocks ...pem.Block) error {
-	aside := file + ".new"
 	var text []byte
 	for i := range blocks {
 		text = append(text, pem.EncodeToMemory(&blocks[i])...)
 	}
-	if err := os.WriteFile(aside, text, mode); err != nil {
-		return fmt.Errorf("certificates: %w", err)
-	}
-	if err := os.Rename(aside, file); err != nil {
+	if err := durable.WriteFile(file, text, mode); err != nil {
 		return fmt.Errorf("certificates: %w", err)
 	}
 	return nil

@@ -6,8 +6,8 @@ import (
 	"io"
 	"math"
 	"os"
-	"path/filepath"
 
+	"github.com/candor-grid/candor/messages/durable"
 	"github.com/candor-grid/candor/messages/parts"
 )
 
@@ -17,24 +17,12 @@ const endsFile = "executor.ends"
 
 // writeEnds puts frames of the kind has into a file, and returns when the disk has it.
 func writeEnds(path string, all []frame) error {
-	aside, err := os.OpenFile(path+".new", os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
-	if err != nil {
+	return durable.Replace(path, 0o600, func(f *os.File) error {
+		_, err := parts.WriteHashed(f, func(w io.Writer) error {
+			return errors.Join(parts.Write(w, uint64(len(all))), parts.Write(w, all...))
+		})
 		return err
-	}
-	_, err = parts.WriteHashed(aside, func(w io.Writer) error {
-		return errors.Join(parts.Write(w, uint64(len(all))), parts.Write(w, all...))
 	})
-	if err = errors.Join(err, aside.Sync(), aside.Close()); err != nil {
-		return errors.Join(err, os.Remove(aside.Name()))
-	}
-	if err := os.Rename(aside.Name(), path); err != nil {
-		return err
-	}
-	dir, err := os.Open(filepath.Dir(path))
-	if err != nil {
-		return err
-	}
-	return errors.Join(dir.Sync(), dir.Close())
 }
 
 // readEnds reads the file; where there is none, there are no ends.

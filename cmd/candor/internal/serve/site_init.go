@@ -17,6 +17,7 @@ import (
 	"github.com/candor-grid/candor/deploy/identity"
 	"github.com/candor-grid/candor/deploy/identity/certificate"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/durable"
 )
 
 // What the directory that "candor site init NAME" makes has.
@@ -170,7 +171,7 @@ func (p *plan) make(now time.Time) error {
 		return err
 	}
 	file := filepath.Join(p.Dir, siteFileName)
-	if err := os.WriteFile(file, text, 0o644); err != nil {
+	if err := durable.WriteFile(file, text, 0o644); err != nil {
 		return err
 	}
 	_, err = (&settings{file: file}).load()

@@ -14,6 +14,7 @@ import (
 	"github.com/candor-grid/candor/deploy/embedded"
 	"github.com/candor-grid/candor/deploy/identity"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/durable"
 )
 
 // peersDir is the directory, beside the configuration, of the credentials and
@@ -180,7 +181,7 @@ func (l *letters) admit(c *embedded.Config, letter *identity.Letter, limit messa
 		if f.name == "" {
 			continue
 		}
-		if err := embedded.ReplaceFile(f.name, []byte(f.text), 0o600); err != nil {
+		if err := durable.WriteFile(f.name, []byte(f.text), 0o600); err != nil {
 			return err
 		}
 	}
@@ -188,7 +189,7 @@ func (l *letters) admit(c *embedded.Config, letter *identity.Letter, limit messa
 	if err != nil {
 		return err
 	}
-	return embedded.ReplaceFile(config, text, info.Mode().Perm())
+	return durable.WriteFile(config, text, info.Mode().Perm())
 }
 
 // answer writes the answer to an invitation, and returns its file.

@@ -14,6 +14,7 @@ import (
 	"github.com/candor-grid/candor/deploy/identity"
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/bus"
+	"github.com/candor-grid/candor/messages/durable"
 )
 
 // renewWithin bounds what a command waits for the renewal of its credentials.
@@ -74,16 +75,10 @@ func replaceSecret(path string, data []byte) error {
 	if err != nil {
 		return err
 	}
-	aside, err := os.CreateTemp(filepath.Dir(path), ".new-")
-	if err != nil {
-		return err
-	}
-	defer os.Remove(aside.Name())
-	_, err = aside.Write(data)
-	if err = errors.Join(err, sameOwner(path, aside), aside.Sync(), aside.Close()); err != nil {
-		return err
-	}
-	return os.Rename(aside.Name(), path)
+	return durable.Replace(path, 0o600, func(f *os.File) error {
+		_, err := f.Write(data)
+		return errors.Join(err, sameOwner(path, f))
+	})
 }
 
 // sameOwner gives a file to the owner of another, as the super-user may.

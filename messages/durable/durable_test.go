@@ -1,0 +1,65 @@
+package durable_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/candor-grid/candor/messages/durable"
+)
+
+// TestWriteFile: a file is replaced as a whole or not at all, and nothing is left beside it.
+func TestWriteFile(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "f")
+	expect := func(want string) {
+		t.Helper()
+		text, err := os.ReadFile(path)
+		if err != nil || string(text) != want {
+			t.Errorf("%q, %v; want %q", text, err, want)
+		}
+		if entries, err := os.ReadDir(dir); err != nil || len(entries) != 1 {
+			t.Errorf("%v, %v beside the file", entries, err)
+		}
+	}
+	for _, text := range []string{"first", "second"} {
+		if err := durable.WriteFile(path, []byte(text), 0o640); err != nil {
+			t.Fatal(err)
+		}
+		expect(text)
+	}
+	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o640 {
+		t.Errorf("%v, %v", info.Mode(), err)
+	}
+	fails := errors.New("fails")
+	err := durable.Replace(path, 0o600, func(f *os.File) error {
+		_, err := f.WriteString("half")
+		return errors.Join(err, fails)
+	})
+	if !errors.Is(err, fails) {
+		t.Errorf("%v", err)
+	}
+	expect("second")
+	if err := durable.WriteFile(filepath.Join(dir, "none", "f"), nil, 0o600); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("in a directory that is not there: %v", err)
+	}
+}
+
+// TestRenameTree: a directory has its new name with all that is in it, also what is no file.
+func TestRenameTree(t *testing.T) {
+	from, to := filepath.Join(t.TempDir(), "from"), filepath.Join(t.TempDir(), "to")
+	if err := errors.Join(os.MkdirAll(filepath.Join(from, "below"), 0o700), os.WriteFile(filepath.Join(from, "below", "f"), []byte("text"), 0o600),
+		os.Symlink("nowhere", filepath.Join(from, "link"))); err != nil {
+		t.Fatal(err)
+	}
+	if err := durable.RenameTree(from, to); err != nil {
+		t.Fatal(err)
+	}
+	if text, err := os.ReadFile(filepath.Join(to, "below", "f")); err != nil || string(text) != "text" {
+		t.Errorf("%q, %v", text, err)
+	}
+	if err := durable.RenameTree(from, to); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("of a directory that is not there: %v", err)
+	}
+}
