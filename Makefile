@@ -154,7 +154,7 @@ soak: ## run the tests of what is concurrent and those on random cases SOAK (10)
 	CANDOR_SEEDS=200 $(GO) test -run 'TestDamagedFiles$$' -timeout 60m ./messages/mailbox
 	CANDOR_DAMAGE=all CANDOR_FIRST_SEED=$$(date +%s) $(GO) test -run 'TestRunbook$$/damage' -timeout 3h ./deploy/runbook
 	CANDOR_SEEDS=10000 $(GO) test -run 'TestRing$$' -timeout 60m ./bank/clearing
-	CANDOR_LAB=all $(GO) test -count 1 -run "TestLiar|TestRestore|TestChaos" -timeout 60m ./deploy/netlab/lab
+	CANDOR_LAB=all $(GO) test -count 1 -run "TestLiar|TestRestore|TestChaos|TestPower" -timeout 60m ./deploy/netlab/lab
 	$(MAKE) chaos SEED=$$(date +%s) DURATION=$(SOAKED)
 	GOGC=400 CANDOR_SEEDS=$(SEEDS) CANDOR_FIRST_SEED=$$(date +%s) $(GO) test -v -run 'TestSeeds$$' -timeout 12h \
 		-coverpkg ./auctioneer/desk,./auctioneer/federation -coverprofile seeds.out ./deploy/simulated/faults

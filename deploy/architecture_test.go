@@ -291,3 +291,38 @@ func TestEveryPackageIsDocumented(t *testing.T) {
 		}
 	}
 }
+
+// TestStateIsDurable: what a site needs after a loss of power is written with package durable.
+// A file that is only written and renamed may be empty then: keys were, and the mark of the
+// format, without which no site starts.
+func TestStateIsDurable(t *testing.T) {
+	otherwise := map[string]string{
+		"deploy/identity/authority.go":        "is renamed as a tree",
+		"auctioneer/archive/contents.go":      "has a checksum, and is made anew",
+		"bank/history/files.go":               "is synced with the next image",
+		"messages/durable/durable.go":         "does it",
+		"messages/mailbox/inspect.go":         "moves what is damaged, and syncs the directory",
+		"messages/mailbox/snapshots.go":       "moves what is damaged, and syncs the directory",
+		"nodeagent/inputs.go":                 "can be fetched again",
+		"nodeagent/manifests.go":              "is of outputs, which are lost too",
+		"nodeagent/runner/store_linux.go":     "ends with its task",
+		"nodeagent/runner/cell/v1_linux.go":   "is no file of a disk",
+		"nodeagent/runner/executor/mapped.go": "is no file of a disk",
+	}
+	writes := regexp.MustCompile(`\bos\.(WriteFile|Rename)\(`)
+	for _, p := range packages(t) {
+		dir := strings.TrimPrefix(p.ImportPath, module)
+		if !regexp.MustCompile(`^(auctioneer|bank|estimator|nodeagent|messages|deploy/(identity|embedded|backup)|cmd/candor/internal/(serve|client/cli))(/|$)`).MatchString(dir) {
+			continue
+		}
+		for _, name := range p.GoFiles {
+			text, err := os.ReadFile(filepath.Join(p.Dir, name))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if file := dir + "/" + name; writes.Match(text) && otherwise[file] == "" {
+				t.Errorf("%s writes a file that may be empty after a loss of power: use package durable", file)
+			}
+		}
+	}
+}

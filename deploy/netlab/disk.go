@@ -28,15 +28,85 @@ func (h *Host) giveDisk(bytes int64) error {
 	if err := h.site.lab.imagesInMemory(images); err != nil {
 		return err
 	}
-	image := filepath.Join(images, h.site.Name+"-"+h.Name)
-	if err := errors.Join(os.WriteFile(image, nil, 0o600), os.Truncate(image, bytes), os.MkdirAll(h.Dir(), 0o700)); err != nil {
+	if err := errors.Join(os.WriteFile(h.image(), nil, 0o600), os.Truncate(h.image(), bytes), os.MkdirAll(h.Dir(), 0o700)); err != nil {
 		return err
 	}
-	if err := errors.Join(run("mkfs.ext4", "-q", "-m", "0", "-E", "nodiscard", image), run("mount", "-o", "loop,discard", image, h.Dir())); err != nil {
+	if err := errors.Join(run("mkfs.ext4", "-q", "-m", "0", "-E", "nodiscard", h.image()), h.mount()); err != nil {
 		return messages.Errorf(messages.Unavailable, "a disk of its own for %s: %v", h.Name, err)
 	}
 	h.disk = true
 	return nil
+}
+
+// image is the file that is the host's disk.
+func (h *Host) image() string {
+	return filepath.Join(h.site.lab.Dir, imagesDir, h.site.Name+"-"+h.Name)
+}
+
+func (h *Host) mount() error { return run("mount", "-o", "loop,discard", h.image(), h.Dir()) }
+
+// LosePower ends all processes of a host with a disk of its own, and what they wrote is lost
+// if they did not have the disk keep it.
+func (h *Host) LosePower() error {
+	if err := shutDown(h.Dir()); err != nil {
+		return err
+	}
+	h.Kill()
+	if err := endUsers(h.Dir()); err != nil {
+		return err
+	}
+	// Tasks of other hosts have the mount too, each in a namespace. So the host goes on with a
+	// copy of its disk, and nothing that happens to the old one reaches it.
+	old := h.image() + ".old"
+	if err := errors.Join(os.Rename(h.image(), old), run("cp", "--sparse=always", old, h.image())); err != nil {
+		return err
+	}
+	return errors.Join(run("umount", "--lazy", h.Dir()), os.Truncate(old, 0), os.Remove(old), h.mount())
+}
+
+// Of linux/ext4.h and others.
+const (
+	ioctlShutdown     = 0x8004587d // FS_IOC_SHUTDOWN
+	shutdownNoJournal = 2          // nothing more is written, not even the journal
+)
+
+// shutDown has a file system take nothing any more, and forget what it has not written.
+func shutDown(dir string) error {
+	f, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	err = unix.IoctlSetPointerInt(int(f.Fd()), ioctlShutdown, shutdownNoJournal)
+	return errors.Join(err, f.Close())
+}
+
+// endUsers kills the processes that use the file system of a directory, until none does.
+func endUsers(dir string) error {
+	var on unix.Stat_t
+	if err := unix.Stat(dir, &on); err != nil {
+		return err
+	}
+	for {
+		var used []string
+		for _, kind := range []string{"cwd", "root", "fd/*"} {
+			found, err := filepath.Glob("/proc/[0-9]*/" + kind)
+			if err != nil {
+				return err
+			}
+			used = append(used, found...)
+		}
+		ended := false
+		for _, path := range used {
+			var is unix.Stat_t
+			var pid int
+			if _, err := fmt.Sscanf(path, "/proc/%d/", &pid); err == nil && pid != os.Getpid() && unix.Stat(path, &is) == nil && is.Dev == on.Dev {
+				ended = unix.Kill(pid, unix.SIGKILL) == nil || ended
+			}
+		}
+		if !ended {
+			return nil
+		}
+	}
 }
 
 // imagesInMemory has the images of the lab be in memory. Outside the lab's own namespaces

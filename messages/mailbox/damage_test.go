@@ -94,6 +94,29 @@ func (g *group) settled() {
 	})
 }
 
+// TestVoteThatWasTakenAwayComesBack to a replica that does not know why it has none: its disk
+// failed as it was to keep that, or the leader ended before it gave the vote back.
+func TestVoteThatWasTakenAwayComesBack(t *testing.T) {
+	g := newGroup(t, 3, nil)
+	g.start(g.ids...)
+	g.propose("before")
+	g.settled()
+	id := g.follower().config.ID
+	g.stop(id)
+	if err := g.led(func(m *replicated) error {
+		if m.config.ID == id {
+			return ErrNotLeader
+		}
+		return m.raft.DemoteVoter(raft.ServerID(id), 0, time.Second).Error()
+	}); err != nil {
+		t.Fatal(err)
+	}
+	g.propose("without it")
+	g.start(id)
+	g.whole(id)
+	g.agree(2)
+}
+
 // TestFlippedEntryIsNotServed changes an amount in one replica's log: the replica sees
 // it when it starts, and has what its peers have again.
 func TestFlippedEntryIsNotServed(t *testing.T) {

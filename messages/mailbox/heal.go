@@ -9,7 +9,8 @@ import (
 	"go.uber.org/zap"
 )
 
-// healer brings doubtful replicas up to date, as long as this replica leads.
+// healer brings replicas that have no vote, or may not keep it, up to date, as long as this
+// replica leads.
 type healer struct {
 	*engine
 	leadership *leadership
@@ -18,7 +19,8 @@ type healer struct {
 	gate       *gate
 }
 
-// heal has each doubtful replica lose its vote, catch up, and get its vote back.
+// heal has each doubtful replica lose its vote, catch up, and get its vote back. So does one
+// that has lost its vote and does not know why any more, as its disk did not keep that.
 func (h *healer) heal() {
 	tick := time.NewTicker(h.config.Timeout)
 	defer tick.Stop()
@@ -39,12 +41,22 @@ func (h *healer) heal() {
 			continue
 		}
 		h.standing.spare.Store(Spare(all) > 0)
-		for id, q := range h.standing.doubtfulPeers(2 * h.config.Timeout) {
+		lately := 2 * h.config.Timeout
+		doubtful := h.standing.doubtfulPeers(lately)
+		for id, q := range h.standing.since(h.standing.heard, lately) {
+			if _, doubts := doubtful[id]; !doubts && hasVote(all, id) {
+				continue
+			}
 			if err := h.readmit(id, q); err != nil && !errors.Is(err, ErrNotLeader) {
 				h.config.Log.Warn("a doubtful replica is not up to date yet", zap.String("peer", id), zap.Error(err))
 			}
 		}
 	}
+}
+
+func hasVote(all []Member, id string) bool {
+	i := indexOf(all, id)
+	return i >= 0 && all[i].Votes
 }
 
 // aloneFor is for how many timeouts a doubtful replica waits for a leader before it says so,
@@ -66,7 +78,7 @@ func (h *healer) tellAlone(silence time.Duration) bool {
 	return true
 }
 
-// readmit gives a doubtful replica its vote again, in steps: each call does what the
+// readmit gives a replica its vote again, in steps: each call does what the
 // latest report allows. The vote is taken away first, by an entry that the others
 // commit. That proves that no later leader was elected with a vote that the replica
 // has forgotten.
@@ -89,7 +101,7 @@ func (h *healer) readmit(id string, q standingReport) error {
 	if o == nil {
 		return ErrNotLeader
 	}
-	if now := h.standing.doubtfulPeers(2 * h.config.Timeout)[id]; now.Disk != q.Disk || now.LastTerm != o.term || now.Last < h.raft.CommitIndex() {
+	if now := h.standing.since(h.standing.heard, 2*h.config.Timeout)[id]; now.Disk != q.Disk || now.LastTerm != o.term || now.Last < h.raft.CommitIndex() {
 		return nil // looked at again with its next report
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)

@@ -95,6 +95,18 @@ func TestMoves(t *testing.T) {
 	}
 }
 
+// TestPower has racks lose their power, one and all.
+func TestPower(t *testing.T) {
+	long(t)
+	for _, r := range run(t, "--scenario", "chaos", "--for", "30s", "--only", "power lost,power of all racks lost") {
+		t.Logf("%+v", r.Numbers)
+		for _, broken := range r.Broken {
+			t.Error(broken)
+		}
+		atLeast(t, &r, "faults", 4)
+	}
+}
+
 // TestRestore gives one of two sites an older backup, and wants both banks to name what it
 // lost.
 func TestRestore(t *testing.T) {

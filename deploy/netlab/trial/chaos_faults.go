@@ -44,8 +44,10 @@ var faults = []fault{
 	{name: "disk full", needs: "disk", most: 6 * time.Second, strike: filled, mend: plainly((*netlab.Host).Drain)},
 	{name: "disk hangs", needs: "disk", most: 6 * time.Second, strike: plain((*netlab.Host).Freeze), mend: plainly((*netlab.Host).Thaw)},
 	{name: "disk slow", needs: "disk", strike: slowed, mend: revived},
+	{name: "power lost", needs: "disk", most: 2 * time.Second, strike: plain((*netlab.Host).LosePower), mend: revived},
 	{name: "clock set", most: 8 * time.Second, strike: clockSet, mend: plainly(func(h *netlab.Host) error { return h.SetClock(0) })},
 	{name: "kill -9 of all racks", alone: true, most: time.Second, strike: allKilled, mend: allRevived},
+	{name: "power of all racks lost", alone: true, needs: "disk", most: time.Second, strike: allDark, mend: allRevived},
 	{name: "rolling upgrade", alone: true, strike: upgraded, mend: revived},
 	{name: "files damaged", alone: true, strike: damaged, mend: healed(false)},
 	{name: "files of two hosts damaged", alone: true, strike: bothDamaged, mend: bothHealed},
@@ -173,6 +175,10 @@ func clockSet(_ context.Context, s *storm, h *netlab.Host) error {
 
 func allKilled(_ context.Context, s *storm, _ *netlab.Host) error {
 	return embedded.Each(s.Racks, func(h *netlab.Host) error { h.Kill(); return nil })
+}
+
+func allDark(_ context.Context, s *storm, _ *netlab.Host) error {
+	return embedded.Each(s.Racks, (*netlab.Host).LosePower)
 }
 
 func allRevived(ctx context.Context, s *storm, _ *netlab.Host) error {
