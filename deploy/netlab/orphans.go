@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -30,9 +31,12 @@ func endOrphans(before []int) {
 		}
 		for _, pid := range left {
 			_ = unix.Kill(pid, unix.SIGKILL)
-			var status unix.WaitStatus
-			_, _ = unix.Wait4(pid, &status, 0, nil)
 		}
+		for _, pid := range left { // the first process of a namespace ends after the others are waited for
+			var status unix.WaitStatus
+			_, _ = unix.Wait4(pid, &status, unix.WNOHANG, nil)
+		}
+		time.Sleep(time.Millisecond)
 	}
 }
 
