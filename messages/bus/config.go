@@ -10,7 +10,6 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nkeys"
-	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/zap"
 
 	"github.com/candor-grid/candor/messages"
@@ -38,8 +37,8 @@ type Config struct {
 	// StreamReplicas is how many servers keep a stream that is created: 1 by
 	// default, at most 5.
 	StreamReplicas int
-	Log            *zap.Logger           // nil: no log
-	Metrics        prometheus.Registerer // nil: no metrics
+	Log            *zap.Logger // nil: no log
+	Metrics        Metrics     // nil: no metrics
 }
 
 // Validate reports what is missing or contradictory.

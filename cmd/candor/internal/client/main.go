@@ -20,7 +20,7 @@ import (
 	"github.com/candor-grid/candor/cmd/candor/internal/client/slurm"
 	"github.com/candor-grid/candor/cmd/candor/internal/client/submit"
 	"github.com/candor-grid/candor/messages"
-	"github.com/candor-grid/candor/nodeagent/runner"
+	"github.com/candor-grid/candor/nodeagent/runner/dumps"
 )
 
 // Group is a set of further commands, under a title of the root's help.
@@ -61,18 +61,18 @@ func treeFor(a *cli.App, args []string, further func() []Group) *cobra.Command {
 
 // protect keeps what a command will have in memory, credentials and keys, from other
 // processes of the same user and from cores, before it reads anything. Commands marked
-// [runner.StartsTasks] make namespaces first, which a protected process cannot, and
+// [dumps.StartsTasks] make namespaces first, which a protected process cannot, and
 // protect themselves then.
 func protect(root *cobra.Command, args []string) error {
 	if cmd, _, err := root.Find(args); err == nil && !isProtected(cmd) {
 		return nil
 	}
-	return runner.NoDumps()
+	return dumps.Refuse()
 }
 
 func isProtected(cmd *cobra.Command) bool {
 	for ; cmd != nil; cmd = cmd.Parent() {
-		if _, starts := cmd.Annotations[runner.StartsTasks]; starts {
+		if _, starts := cmd.Annotations[dumps.StartsTasks]; starts {
 			return false
 		}
 	}
