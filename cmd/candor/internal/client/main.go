@@ -29,10 +29,16 @@ type Group struct {
 	Commands []*cobra.Command
 }
 
-// Main runs candor with its arguments and returns the exit code. An error of
-// a further command decides it by its messages.Kind, or by a method
-// ExitCode() int. If the first argument is a command of a client, only that command is made.
-func Main(args []string, further func() []Group) int {
+// Main runs candor, or the command of Slurm by whose name it was called, with the
+// arguments of the process, and returns the exit code. further makes the commands that a
+// program has beside those of a client; nil: it has none. An error of a further command
+// decides the exit code by its messages.Kind, or by a method ExitCode() int. If the first
+// argument is a command of a client, only that command is made.
+func Main(argv []string, further func() []Group) int {
+	if code, known := slurm.Main(argv); known {
+		return code
+	}
+	args := argv[1:]
 	// A second interrupt ends the process at once, as the first one restores
 	// the signals' usual effect.
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -55,6 +61,9 @@ func treeFor(a *cli.App, args []string, further func() []Group) *cobra.Command {
 			return tree
 		}
 		a.Only = ""
+	}
+	if further == nil {
+		return alone(a)
 	}
 	return root(a, further())
 }
