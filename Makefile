@@ -91,11 +91,11 @@ install-client: build share ## install the client alone, with man pages and comp
 	install -D -m 755 bin/client/candor $(DESTDIR)$(PREFIX)/bin/candor
 	@$(SHARED)
 
-sbom: build ## write what bin/candor is made of into bin/candor.spdx.json
+sbom: build ## write what each of the two programs is made of beside it, into candor.spdx.json
 	$(REFERENCE) sbom bin/candor > bin/candor.spdx.json
 	$(REFERENCE) sbom bin/client/candor > bin/client/candor.spdx.json
 
-packages: sbom ## make bin/*.deb and bin/*.rpm
+packages: sbom ## make bin/*.deb and bin/*.rpm, of the whole program and of the client
 	rm -rf bin/stage bin/*.deb bin/*.rpm
 	$(MAKE) install DESTDIR=$(CURDIR)/bin/stage PREFIX=/usr
 	$(MAKE) install-client DESTDIR=$(CURDIR)/bin/stage/client PREFIX=/usr
@@ -104,7 +104,7 @@ packages: sbom ## make bin/*.deb and bin/*.rpm
 reproducible: ## build in two other directories, and compare the bytes
 	@set -e; two=$$(mktemp -d); trap 'rm -rf "$$two"' EXIT; \
 	for one in a other/b; do git clone -q . $$two/$$one; $(MAKE) -s -C $$two/$$one build; done; \
-	for of in candor client/candor; do cmp $$two/a/bin/$$of $$two/other/b/bin/$$of; done && echo "two builds are equal"
+	for of in candor client/candor; do cmp $$two/a/bin/$$of $$two/other/b/bin/$$of; done; echo "two builds are equal"
 
 run: build ## start a whole site here, run a real workload on it, check everything
 	./bin/candor demo $(ARGS)
