@@ -44,5 +44,8 @@ func TestClientRefusesWhatItLacks(t *testing.T) {
 	run("bank", "exprt").expect(t, cli.CodeUsage, "", `unknown command "exprt"`)
 	run("help", "up").expect(t, cli.CodeOK, "only the whole program has this command", "")
 	run("--help").expect(t, cli.CodeOK, "This program is the client", "")
+	if got := run("__complete", "help", ""); strings.Contains(got.out, "\nup\t") || strings.Contains(got.out, "\nup\n") || !strings.Contains(got.out, "\njob-file\t") {
+		t.Errorf("help completes what is not there, or no topic: %s", got.out)
+	}
 	run("upp").expect(t, cli.CodeUsage, "", `unknown command "upp"`)
 }

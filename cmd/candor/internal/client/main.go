@@ -162,7 +162,9 @@ func helpCommand(root *cobra.Command) *cobra.Command {
 		ValidArgsFunction: func(_ *cobra.Command, args []string, _ string) (names []string, _ cobra.ShellCompDirective) {
 			if found, rest, err := root.Find(args); err == nil && len(rest) == 0 {
 				for _, c := range found.Commands() {
-					names = append(names, cobra.CompletionWithDesc(c.Name(), c.Short))
+					if !c.Hidden {
+						names = append(names, cobra.CompletionWithDesc(c.Name(), c.Short))
+					}
 				}
 			}
 			return names, cobra.ShellCompDirectiveNoFileComp
