@@ -48,16 +48,17 @@ NFPM ?= github.com/goreleaser/nfpm/v2/cmd/nfpm@v2.43.0
 REFERENCE = $(GO) run -tags $(TAGS) ./cmd/candor/internal/reference
 
 .DEFAULT_GOAL := help
-.PHONY: help audit build clients console console-shots console-test run test race vet lint lint-deploy fuzz attack soak bench curves lab chaos peers figures clean docs install share sbom packages reproducible
+.PHONY: help audit build clients console console-shots console-test run test race vet lint lint-deploy fuzz attack soak bench curves lab chaos peers figures clean docs install install-client share sbom packages reproducible
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 # With -trimpath the same source and tools make the same bytes in any directory. Without a C
 # library the binary starts sooner, and runs on every distribution.
-build: ## build the one binary, bin/candor, and state its size
+build: ## build the whole program, bin/candor, and the client alone, bin/client/candor, and state their sizes
 	CGO_ENABLED=0 $(GO) build -trimpath -buildvcs=auto -tags $(TAGS) -o bin/candor ./cmd/candor
-	@wc -c bin/candor | awk '{printf "%s: %.1f MB\n", $$2, $$1 / 1e6}'
+	CGO_ENABLED=0 $(GO) build -trimpath -buildvcs=auto -o bin/client/candor ./cmd/candor/client
+	@wc -c bin/candor bin/client/candor | awk '$$2 != "total" {printf "%s: %.1f MB\n", $$2, $$1 / 1e6}'
 
 share: ## write man pages, completions and units into bin/share
 	rm -rf bin/share
@@ -79,23 +80,31 @@ console-shots: ## take pictures of every page of the console into SHOTS (bin/sho
 docs: ## write the reference in deploy/docs/reference anew
 	$(REFERENCE) docs deploy/docs/reference
 
+SHARED = cd bin/share && find man bash-completion zsh fish -type f -exec install -D -m 644 {} $(DESTDIR)$(PREFIX)/share/{} \;
+
 install: build share ## install the program, man pages, completions and units below PREFIX (/usr/local)
 	install -D -m 755 bin/candor $(DESTDIR)$(PREFIX)/bin/candor
-	@cd bin/share && find man bash-completion zsh fish -type f -exec install -D -m 644 {} $(DESTDIR)$(PREFIX)/share/{} \;
+	@$(SHARED)
 	@cd bin/share/systemd && find . -type f -exec install -D -m 644 {} $(DESTDIR)$(PREFIX)/lib/systemd/system/{} \;
 
-sbom: build ## write what bin/candor is made of into bin/candor.spdx.json
-	$(REFERENCE) sbom bin/candor > bin/candor.spdx.json
+install-client: build share ## install the client alone, with man pages and completions, for machines that only use a site
+	install -D -m 755 bin/client/candor $(DESTDIR)$(PREFIX)/bin/candor
+	@$(SHARED)
 
-packages: sbom ## make bin/*.deb and bin/*.rpm
+sbom: build ## write what each of the two programs is made of beside it, into candor.spdx.json
+	$(REFERENCE) sbom bin/candor > bin/candor.spdx.json
+	$(REFERENCE) sbom bin/client/candor > bin/client/candor.spdx.json
+
+packages: sbom ## make bin/*.deb and bin/*.rpm, of the whole program and of the client
 	rm -rf bin/stage bin/*.deb bin/*.rpm
 	$(MAKE) install DESTDIR=$(CURDIR)/bin/stage PREFIX=/usr
-	for kind in deb rpm; do VERSION=$(VERSION:v%=%) ARCH=$(ARCH) SOURCE_DATE_EPOCH=$(MTIME) $(GO) run $(NFPM) package --config deploy/packages/nfpm.yaml --packager $$kind --target bin || exit 1; done
+	$(MAKE) install-client DESTDIR=$(CURDIR)/bin/stage/client PREFIX=/usr
+	for of in nfpm client; do for kind in deb rpm; do VERSION=$(VERSION:v%=%) ARCH=$(ARCH) SOURCE_DATE_EPOCH=$(MTIME) $(GO) run $(NFPM) package --config deploy/packages/$$of.yaml --packager $$kind --target bin || exit 1; done; done
 
 reproducible: ## build in two other directories, and compare the bytes
 	@set -e; two=$$(mktemp -d); trap 'rm -rf "$$two"' EXIT; \
 	for one in a other/b; do git clone -q . $$two/$$one; $(MAKE) -s -C $$two/$$one build; done; \
-	cmp $$two/a/bin/candor $$two/other/b/bin/candor && echo "two builds are equal"
+	for of in candor client/candor; do cmp $$two/a/bin/$$of $$two/other/b/bin/$$of; done; echo "two builds are equal"
 
 run: build ## start a whole site here, run a real workload on it, check everything
 	./bin/candor demo $(ARGS)

@@ -3,6 +3,7 @@ module github.com/candor-grid/candor
 go 1.26.0
 
 require (
+	filippo.io/edwards25519 v1.2.0
 	github.com/anishathalye/porcupine v1.3.1
 	github.com/benbjohnson/immutable v0.4.0
 	github.com/cespare/xxhash/v2 v2.3.0

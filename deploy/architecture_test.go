@@ -274,6 +274,22 @@ func TestBinaryWithoutLaboratory(t *testing.T) {
 	}
 }
 
+// TestClientLinksNoServer: the program for those who only use a site links nothing that
+// runs one, which each of its commands would initialise at its start.
+func TestClientLinksNoServer(t *testing.T) {
+	heavy := regexp.MustCompile(`^(github\.com/(nats-io/nats-server|prometheus|hashicorp|containerd|klauspost/compress/s2)|gonum\.org|google\.golang\.org/protobuf)(/|$)`)
+	found := false
+	for _, d := range list(t, "-deps", "./cmd/candor/client") {
+		found = found || within(d.ImportPath, "cmd/candor/internal/client/submit")
+		if heavy.MatchString(d.ImportPath) || within(d.ImportPath, "deploy/embedded") || slices.Contains(actors, strings.TrimPrefix(d.ImportPath, module)) {
+			t.Errorf("the client links %s", d.ImportPath)
+		}
+	}
+	if !found {
+		t.Error("the client has no commands: the test looks in the wrong place")
+	}
+}
+
 // TestNoBinaryHasTests: what helps tests is linked into no command.
 func TestNoBinaryHasTests(t *testing.T) {
 	for _, p := range list(t, "-deps", "./cmd/...") {

@@ -56,8 +56,6 @@ type Sum struct {
 	Digest [32]byte // of everything but the records' bytes, for which After stands
 }
 
-var castagnoli = crc32.MakeTable(crc32.Castagnoli)
-
 // Table returns what is kept beside the records' bytes: the numbers of the
 // first record, of records and of bytes, the chain before and after, and for
 // each record where it ends, its CRC-32C and its key. All are little endian.
@@ -135,7 +133,7 @@ func Row(table []byte, place int) (end, crc uint32, key uint64) {
 }
 
 // Checksum is the CRC-32C by which records, and tables in files, are checked.
-func Checksum(b []byte) uint32 { return crc32.Checksum(b, castagnoli) }
+func Checksum(b []byte) uint32 { return crc32.Checksum(b, crc32.MakeTable(crc32.Castagnoli)) }
 
 // record returns the record at a place.
 func (s *Segment) record(place int) []byte {

@@ -10,7 +10,6 @@ import (
 	"github.com/candor-grid/candor/cmd/candor/internal/audit"
 	"github.com/candor-grid/candor/cmd/candor/internal/bench"
 	"github.com/candor-grid/candor/cmd/candor/internal/client"
-	"github.com/candor-grid/candor/cmd/candor/internal/client/slurm"
 	"github.com/candor-grid/candor/cmd/candor/internal/demo"
 	"github.com/candor-grid/candor/cmd/candor/internal/serve"
 	"github.com/candor-grid/candor/cmd/candor/internal/simulate"
@@ -18,10 +17,7 @@ import (
 )
 
 func main() {
-	if code, known := slurm.Main(os.Args); known {
-		os.Exit(code)
-	}
-	os.Exit(client.Main(os.Args[1:], func() []client.Group {
+	os.Exit(client.Main(os.Args, func() []client.Group {
 		return []client.Group{
 			{Title: "Run a site:", Commands: serve.Commands()},
 			{Title: "Study:", Commands: []*cobra.Command{demo.Command(), bench.Command(), solve.Command(), simulate.Command(), audit.Command()}},

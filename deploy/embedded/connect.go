@@ -52,7 +52,7 @@ func (s *share) connectAs(role identity.Role, name messages.Name) (bus.Bus, erro
 }
 
 func (s *share) busConfig(name messages.Name) (bus.Config, error) {
-	c := bus.Config{URL: s.URL(), Name: name, Log: s.log, Metrics: s.metrics.shared, StreamReplicas: 1}
+	c := bus.Config{URL: s.URL(), Name: name, Log: s.log, Metrics: s.metrics.counter, StreamReplicas: 1}
 	if len(s.config.Hosts) > 1 {
 		c.StreamReplicas = min(len(s.config.Hosts), 3)
 	}

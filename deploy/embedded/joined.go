@@ -11,6 +11,7 @@ import (
 	"github.com/nats-io/nats-server/v2/server"
 	"go.uber.org/zap"
 
+	"github.com/candor-grid/candor/deploy/identity/natsserver"
 	"github.com/candor-grid/candor/messages"
 )
 
@@ -51,7 +52,7 @@ func (s *share) enlist(o *server.Options, changed *Config) error {
 	all := s.config
 	all.Peers = slices.Concat(before, fresh)
 	names := all.peerNames()
-	if err := s.authority.Refresh(s.server, o, names...); err != nil {
+	if err := natsserver.Refresh(s.server, o, s.authority, names...); err != nil {
 		return err
 	}
 	if err := s.relink(o, &all, fresh); err != nil {

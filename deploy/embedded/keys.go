@@ -7,6 +7,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/candor-grid/candor/deploy/identity"
+	"github.com/candor-grid/candor/deploy/identity/natsserver"
 	"github.com/candor-grid/candor/messages"
 )
 
@@ -80,7 +81,7 @@ func (s *share) rekey(o *server.Options) error {
 	if err := s.authority.Reload(); err != nil {
 		return err
 	}
-	if err := s.authority.Refresh(s.server, o, namesOf(s.peers())...); err != nil {
+	if err := natsserver.Refresh(s.server, o, s.authority, namesOf(s.peers())...); err != nil {
 		return err
 	}
 	s.log.Info("the keys have changed; the new keys are in force")

@@ -1,10 +1,13 @@
 package embedded
 
 import (
+	"errors"
 	"sync"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
+
+	"github.com/candor-grid/candor/messages/bus"
 )
 
 // metrics keeps a registry for each started part, which goes with the part: a
@@ -53,6 +56,17 @@ func (m *metrics) gatherer() prometheus.Gatherer {
 		all = append(all, r)
 	}
 	return all
+}
+
+// counter is the counter of the shared registry with a name.
+func (m *metrics) counter(name, help string) (bus.Counter, error) {
+	counter := prometheus.NewCounter(prometheus.CounterOpts{Name: name, Help: help})
+	err := m.shared.Register(counter)
+	var already prometheus.AlreadyRegisteredError
+	if errors.As(err, &already) {
+		return already.ExistingCollector.(prometheus.Counter), nil
+	}
+	return counter, err
 }
 
 // labelled adds a label to everything that is registered.

@@ -13,6 +13,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/candor-grid/candor/deploy/identity"
+	"github.com/candor-grid/candor/deploy/identity/natsserver"
 	"github.com/candor-grid/candor/messages"
 )
 
@@ -85,7 +86,7 @@ func serverOptions(c *Config, self *Host, authority *identity.Authority) (*serve
 	if o.Host, o.Port, err = split(listen); err != nil {
 		return nil, err
 	}
-	if err := authority.Secure(o, c.peerNames()...); err != nil {
+	if err := natsserver.Secure(o, authority, c.peerNames()...); err != nil {
 		return nil, err
 	}
 	if err := secureClients(o, c.TLS); err != nil {

@@ -6,6 +6,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/nodeagent/runner"
 	"github.com/candor-grid/candor/nodeagent/runner/cell"
+	"github.com/candor-grid/candor/nodeagent/runner/dumps"
 	"github.com/candor-grid/candor/nodeagent/runner/executor"
 	numbers "github.com/candor-grid/candor/nodeagent/runner/users"
 )
@@ -34,7 +35,7 @@ func (s *share) contain() error {
 		return nil
 	}
 	if o.Only != nil && o.Only.Actor != messages.NodeAgent {
-		return runner.NoDumps()
+		return dumps.Refuse()
 	}
 	choice := t.User
 	if choice == "" && len(o.Executor) == 0 && !t.Private {
@@ -44,7 +45,7 @@ func (s *share) contain() error {
 		return messages.Errorf(messages.KindOf(err), "tasks.user: %s", messages.AsError("", err).Message)
 	}
 	if len(o.Executor) > 0 { // before there are keys here
-		if err := runner.NoDumps(); err != nil {
+		if err := dumps.Refuse(); err != nil {
 			return err
 		}
 	}

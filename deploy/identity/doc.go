@@ -70,7 +70,7 @@
 //
 // A rotation has two steps, [Authority.Rotate] and [Authority.Finish], between
 // which two keys are good, and [Authority.Revoke] takes credentials back. Servers
-// that run follow with [Authority.Refresh]: what is admitted no more is cut off.
+// that run follow (package natsserver): what is admitted no more is cut off.
 // The first key of the account, and the key of the system account, stay as names, in every
 // credentials file and of every stream. The account's first key opens no connection, and
 // another may speak for the account in its place: by a chain of signatures that begins

@@ -48,6 +48,17 @@ func (a *Authority) Tokens(peers ...messages.Name) (Tokens, error) {
 	return k.tokens(k.operator, peers)
 }
 
+// TokensOf is Tokens for a server that runs and trusts the operator with a public key: the
+// present one, or the one before it.
+func (a *Authority) TokensOf(operator string, peers ...messages.Name) (Tokens, error) {
+	k := a.held.Load()
+	signer, err := k.trusted(operator)
+	if err != nil {
+		return Tokens{}, err
+	}
+	return k.tokens(signer, peers)
+}
+
 // tokens signs the claims with an operator's key.
 func (k *keys) tokens(signer nkeys.KeyPair, peers []messages.Name) (Tokens, error) {
 	claims, err := k.claims(peers)

@@ -1,8 +1,9 @@
-package identity
+package identity_test
 
 import (
 	"testing"
 
+	. "github.com/candor-grid/candor/deploy/identity"
 	"github.com/candor-grid/candor/messages"
 )
 
@@ -64,12 +65,12 @@ func TestPeersSpeakAsTheirSite(t *testing.T) {
 
 // TestPeerKeyIsTheSites: every host derives the same key, another site another.
 func TestPeerKeyIsTheSites(t *testing.T) {
-	a, dir := create(t)
+	a, dir := Made(t)
 	again, err := Open(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
-	other, _ := create(t)
+	other, _ := Made(t)
 	creds, err := a.Issue(Peer, "$east")
 	if err != nil {
 		t.Fatal(err)

@@ -1,4 +1,4 @@
-package identity
+package identity_test
 
 import (
 	"errors"
@@ -8,6 +8,8 @@ import (
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
 
+	. "github.com/candor-grid/candor/deploy/identity"
+	"github.com/candor-grid/candor/deploy/identity/natsserver"
 	"github.com/candor-grid/candor/messages"
 )
 
@@ -18,16 +20,17 @@ const patience = 10 * time.Second
 type site struct {
 	*testing.T
 	*Authority
+	dir     string
 	url     string
 	server  *server.Server
 	options *server.Options
 }
 
 func newSite(t *testing.T) site {
-	a, _ := create(t)
+	a, dir := Made(t)
 	o := &server.Options{Host: "127.0.0.1", Port: -1, NoSigs: true, NoLog: true, JetStream: true, StoreDir: t.TempDir(),
 		MaxPayload: 8 << 20, AuthTimeout: 30} // seconds: a busy machine takes its time
-	if err := a.Secure(o); err != nil {
+	if err := natsserver.Secure(o, a); err != nil {
 		t.Fatal(err)
 	}
 	s, err := server.NewServer(o)
@@ -39,7 +42,7 @@ func newSite(t *testing.T) site {
 	if !s.ReadyForConnections(patience) {
 		t.Fatal("the server does not take connections")
 	}
-	return site{T: t, Authority: a, url: s.ClientURL(), server: s, options: o}
+	return site{T: t, Authority: a, dir: dir, url: s.ClientURL(), server: s, options: o}
 }
 
 // client is a plain connection.
@@ -316,7 +319,7 @@ func TestNodeRepliesOnlyWhereItWasAsked(t *testing.T) {
 // A stranger's credentials, and none, open no connection.
 func TestServerAdmitsOnlyItsOwnCredentials(t *testing.T) {
 	s := newSite(t)
-	stranger, _ := create(t)
+	stranger, _ := Made(t)
 	creds, err := stranger.Issue(Service, "$bank")
 	if err != nil {
 		t.Fatal(err)

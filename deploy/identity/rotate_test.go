@@ -1,6 +1,7 @@
-package identity
+package identity_test
 
 import (
+	"bytes"
 	"errors"
 	"os"
 	"path/filepath"
@@ -14,6 +15,8 @@ import (
 	"github.com/nats-io/nkeys"
 
 	"github.com/candor-grid/candor/bank/history"
+	. "github.com/candor-grid/candor/deploy/identity"
+	"github.com/candor-grid/candor/deploy/identity/natsserver"
 	"github.com/candor-grid/candor/messages"
 )
 
@@ -54,7 +57,7 @@ func (s site) admits(creds []byte) bool {
 
 func (s site) refresh() {
 	s.Helper()
-	if err := s.Refresh(s.server, s.options); err != nil {
+	if err := natsserver.Refresh(s.server, s.options, s.Authority); err != nil {
 		s.Fatal(err)
 	}
 }
@@ -200,7 +203,7 @@ func TestRotationOfTheOperator(t *testing.T) {
 	s.refresh()
 	s.alive(alice, "alice")
 	o := &server.Options{Host: "127.0.0.1", Port: -1, NoSigs: true, NoLog: true}
-	if err := s.Secure(o); err != nil {
+	if err := natsserver.Secure(o, s.Authority); err != nil {
 		t.Fatal(err)
 	}
 	if o.TrustedOperators[0].Subject == s.options.TrustedOperators[0].Subject {
@@ -209,7 +212,7 @@ func TestRotationOfTheOperator(t *testing.T) {
 	if err := s.Finish(OperatorKey); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Refresh(s.server, s.options); messages.KindOf(err) != messages.Conflict {
+	if err := natsserver.Refresh(s.server, s.options, s.Authority); messages.KindOf(err) != messages.Conflict {
 		t.Errorf("a server of the old operator after the end: %v", err)
 	}
 	s.alive(alice, "alice")
@@ -218,7 +221,7 @@ func TestRotationOfTheOperator(t *testing.T) {
 // TestRotationOfTheBanksKey: the old one signs until the end; what the new one signs is
 // told from what a stranger signs by the account's key alone.
 func TestRotationOfTheBanksKey(t *testing.T) {
-	a, _ := create(t)
+	a, _ := Made(t)
 	account, err := a.PublicKey()
 	if err != nil || account != a.AccountKey() {
 		t.Fatalf("before, the account's key signs: %s %v", account, err)
@@ -238,7 +241,7 @@ func TestRotationOfTheBanksKey(t *testing.T) {
 	if err != nil || signed.Key != next {
 		t.Fatalf("signed by %s, want %s: %v", signed.Key, next, err)
 	}
-	stranger, _ := create(t)
+	stranger, _ := Made(t)
 	forged, err := history.Sign(stranger, checkpoint)
 	if err != nil {
 		t.Fatal(err)
@@ -257,7 +260,7 @@ func TestRotationOfTheBanksKey(t *testing.T) {
 // the old key endorsed after its end is not the site's.
 func TestRotationOfTheAccountsKey(t *testing.T) {
 	s := newSite(t)
-	name, stolen := s.AccountKey(), s.held.Load().account
+	name, stolen := s.AccountKey(), s.accountSeed()
 	forged := forge(t, stolen, "mallory")
 	if s.admits(forged) {
 		t.Error("the key of the account signs credentials")
@@ -291,74 +294,49 @@ func TestRotationOfTheAccountsKey(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	seed, err := stolen.Seed()
-	if err != nil {
-		t.Fatal(err)
-	}
 	for _, file := range files {
-		if text, err := os.ReadFile(file); err != nil || strings.Contains(string(text), string(seed)) {
+		if text, err := os.ReadFile(file); err != nil || strings.Contains(string(text), string(stolen)) {
 			t.Errorf("%s has the old key: %v", file, err)
 		}
 	}
 }
 
-// TestRotationOfTheAccountsKeyHalfDone: whatever is written or copied when it stops, the
-// directory is that of the old key or of the new one, and Finish ends the rest.
-func TestRotationOfTheAccountsKeyHalfDone(t *testing.T) {
-	a, dir := create(t)
-	for _, err := range []error{second(a.Rotate(BankKey)), a.Finish(BankKey), second(a.Rotate(AccountKey))} {
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	path := filepath.Join(dir, accountFile)
-	next := publicKey(a.held.Load().successor)
-	before, err := os.ReadFile(path)
+// accountSeed is the seed of the key that speaks for the account.
+func (s site) accountSeed() []byte {
+	s.Helper()
+	seed, err := os.ReadFile(filepath.Join(s.dir, "account.nk"))
 	if err != nil {
-		t.Fatal(err)
+		s.Fatal(err)
 	}
-	if a.Later(next) == nil {
-		t.Error("a host does not know the key that is to come")
-	}
-	if err := a.held.Load().retire(dir); err != nil { // a kill here
-		t.Fatal(err)
-	}
-	half, err := Open(dir)
-	if err != nil || publicKey(half.held.Load().account) != next {
-		t.Fatalf("after a kill in the middle: %v", err)
-	}
-	if _, err := half.Rotate(AccountKey); messages.KindOf(err) != messages.Conflict {
-		t.Errorf("another rotation: %v", err)
-	}
-	if err := half.Finish(AccountKey); err != nil {
-		t.Fatal(err)
-	}
-	if whole, err := Open(dir); err != nil || publicKey(whole.held.Load().account) != next || len(whole.Succession()) != 1 {
-		t.Errorf("after the end: %v", err)
-	}
-	if err := os.WriteFile(path, before, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := half.Reload(); err == nil || publicKey(half.held.Load().account) != next {
-		t.Errorf("the old key is back: %v", err)
-	}
+	return bytes.TrimSpace(seed)
 }
 
-// second leaves out what is returned beside an error.
-func second[T any](_ T, err error) error { return err }
-
 // forge makes credentials of an operator with the key of the account.
-func forge(t *testing.T, account nkeys.KeyPair, n string) []byte {
+func forge(t *testing.T, seed []byte, n string) []byte {
 	t.Helper()
-	c, err := claimedAnew(n, func(user string) (string, error) {
-		claims := jwt.NewUserClaims(user)
-		claims.Name = n
-		return encode(claims, account, n)
-	})
+	account, err := nkeys.FromSeed(seed)
 	if err != nil {
 		t.Fatal(err)
 	}
-	file, err := c.file()
+	user, err := nkeys.CreateUser()
+	if err != nil {
+		t.Fatal(err)
+	}
+	key, err := user.PublicKey()
+	if err != nil {
+		t.Fatal(err)
+	}
+	claims := jwt.NewUserClaims(key)
+	claims.Name = n
+	token, err := claims.Encode(account)
+	if err != nil {
+		t.Fatal(err)
+	}
+	own, err := user.Seed()
+	if err != nil {
+		t.Fatal(err)
+	}
+	file, err := jwt.FormatUserConfig(token, own)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -366,7 +344,7 @@ func forge(t *testing.T, account nkeys.KeyPair, n string) []byte {
 }
 
 func TestRotateRefuses(t *testing.T) {
-	a, dir := create(t)
+	a, dir := Made(t)
 	for _, name := range []string{"system", "root", "role", ""} {
 		if _, err := a.Rotate(name); messages.KindOf(err) != messages.Invalid {
 			t.Errorf("rotating %q: %v, want Invalid", name, err)
@@ -380,7 +358,7 @@ func TestRotateRefuses(t *testing.T) {
 	if err := a.Revoke(User, "Alice"); messages.KindOf(err) != messages.Invalid {
 		t.Errorf("revoking what is no name: %v", err)
 	}
-	if err := os.WriteFile(filepath.Join(dir, revokedFile), []byte("{"), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, "revoked.json"), []byte("{"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if err := a.Revoke(User, "alice"); err == nil {
@@ -393,7 +371,7 @@ func TestRotateRefuses(t *testing.T) {
 
 // TestChangesShow: of another process, from the moment at which the keys were read.
 func TestChangesShow(t *testing.T) {
-	a, dir := create(t)
+	a, dir := Made(t)
 	other, err := Open(dir)
 	if err != nil {
 		t.Fatal(err)
@@ -424,7 +402,7 @@ func TestChangesShow(t *testing.T) {
 // nor fill the servers with subscriptions; a service can.
 func TestUsersConnectionsAreBounded(t *testing.T) {
 	s := newSite(t)
-	big := make([]byte, userPayload+1)
+	big := make([]byte, UserPayload+1)
 	mallory := s.line(User, "mallory")
 	s.alive(mallory, "a user") // by the answer to that, the server has told the bound
 	if err := mallory.Publish(messages.Subject("west", messages.Auctioneer, messages.VerbSubmit, "mallory"), big); !errors.Is(err, nats.ErrMaxPayload) {
@@ -443,7 +421,7 @@ func TestUsersConnectionsAreBounded(t *testing.T) {
 		default:
 		}
 	})
-	for range userSubs + 1 {
+	for range UserSubs + 1 {
 		if _, err := eve.SubscribeSync(messages.InboxPrefix("eve") + ".x"); err != nil {
 			t.Fatal(err)
 		}
@@ -454,6 +432,6 @@ func TestUsersConnectionsAreBounded(t *testing.T) {
 			t.Errorf("refused with %v", err)
 		}
 	case <-time.After(patience):
-		t.Errorf("%d subscriptions are not refused", userSubs+1)
+		t.Errorf("%d subscriptions are not refused", UserSubs+1)
 	}
 }

@@ -4,72 +4,11 @@ import (
 	"fmt"
 
 	"github.com/nats-io/jwt/v2"
-	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nkeys"
 
 	"github.com/candor-grid/candor/deploy/identity/certificate"
 	"github.com/candor-grid/candor/messages"
 )
-
-// Secure makes a NATS server admit the credentials of this authority and, as
-// leaf nodes, those of the peers that it invited, and nobody else: it sets the
-// trusted operator, the system account, and a resolver that holds the claims of
-// all accounts.
-func (a *Authority) Secure(o *server.Options, peers ...messages.Name) error {
-	tokens, err := a.Tokens(peers...)
-	if err != nil {
-		return err
-	}
-	for _, token := range tokens.Operators {
-		operator, err := jwt.DecodeOperatorClaims(token)
-		if err != nil {
-			return fmt.Errorf("operator %s: %w", a.site, err)
-		}
-		o.TrustedOperators = append(o.TrustedOperators, operator)
-	}
-	resolver := &server.MemAccResolver{}
-	for _, t := range tokens.Accounts {
-		if err := resolver.Store(t.Key, t.Token); err != nil {
-			return fmt.Errorf("storing account %s: %w", t.Name, err)
-		}
-	}
-	o.SystemAccount = publicKey(a.held.Load().system)
-	o.AccountResolver = resolver
-	return nil
-}
-
-// Refresh has a running server go by the keys as they are now: signers, peers and
-// revocations. Connections that it would admit no more are cut. o are the options
-// that Secure made, with which the server was started: it trusts the operator of
-// that time until it is started again.
-func (a *Authority) Refresh(s *server.Server, o *server.Options, peers ...messages.Name) error {
-	k := a.held.Load()
-	signer, err := k.trusted(o.TrustedOperators[0].Subject)
-	if err != nil {
-		return err
-	}
-	tokens, err := k.tokens(signer, peers)
-	if err != nil {
-		return err
-	}
-	for _, t := range tokens.Accounts { // all of them first, for they name one another
-		if err := o.AccountResolver.Store(t.Key, t.Token); err != nil {
-			return fmt.Errorf("storing account %s: %w", t.Name, err)
-		}
-	}
-	for _, t := range tokens.Accounts {
-		claims, err := jwt.DecodeAccountClaims(t.Token)
-		if err != nil {
-			return fmt.Errorf("account %s: %w", t.Name, err)
-		}
-		account, err := s.LookupAccount(t.Key)
-		if err != nil {
-			return fmt.Errorf("account %s: %w", t.Name, err)
-		}
-		s.UpdateAccountClaims(account, claims)
-	}
-	return nil
-}
 
 // trusted is the operator's key, or the one before it, with a public key.
 func (k *keys) trusted(public string) (nkeys.KeyPair, error) {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/candor-grid/candor/deploy/embedded"
 	"github.com/candor-grid/candor/deploy/identity"
+	"github.com/candor-grid/candor/deploy/identity/natsserver"
 	"github.com/candor-grid/candor/messages"
 )
 
@@ -79,7 +80,7 @@ func linked(t *testing.T, s *Site) *nats.Conn {
 		t.Fatal(err)
 	}
 	o := &server.Options{Host: "127.0.0.1", Port: server.RANDOM_PORT, NoSigs: true, NoLog: true, ServerName: s.Name}
-	if err := s.authority.Secure(o, p.Name); err != nil {
+	if err := natsserver.Secure(o, s.authority, p.Name); err != nil {
 		t.Fatal(err)
 	}
 	o.LeafNode.Remotes = []*server.RemoteLeafOpts{{LocalAccount: account, Credentials: p.Creds, URLs: []*url.URL{at}}}

@@ -3,6 +3,8 @@
 # other: see README.md. Needs root, for the other systems start their services as root.
 set -u
 candor=$(realpath "${CANDOR:-bin/candor}")
+client=${CLIENT:-$(dirname "$candor")/client/candor}
+[ -x "$client" ] && client=$(realpath "$client") || client=$candor
 slots=${SLOTS:-8} array=${ARRAY:-2000} submissions=${SUBMISSIONS:-50} rounds=${ROUNDS:-10}
 here=$(realpath "$(dirname "$0")") python=/usr/bin/python3
 [ "$(id -u)" = 0 ] || { echo "peers: run this as root: the services of the other systems start as root" >&2; exit 1; }
@@ -72,10 +74,10 @@ with_candor() {
 	"$candor" up --config site.yaml --state "$CANDOR_STATE" >candor.log 2>&1 &
 	local site=$!
 	pids+=($site)
-	until_ok 60 "$candor" submit --wait -- /bin/true || { tail -n 5 candor.log >&2; return 1; }
-	started candor "$candor" submit --wait -- /bin/true
-	rate candor array "$array" "$candor" submit -n "$array" --wait -- /bin/true
-	rate candor submit "$submissions" one_after_another "$candor" submit true.sh
+	until_ok 60 "$client" submit --wait -- /bin/true || { tail -n 5 candor.log >&2; return 1; }
+	started candor "$client" submit --wait -- /bin/true
+	rate candor array "$array" "$client" submit -n "$array" --wait -- /bin/true
+	rate candor submit "$submissions" one_after_another "$client" submit true.sh
 	kill "$site"
 	wait "$site"
 	result candor noop "$("$candor" bench dispatch --tasks 50000 --json | $python -c 'import json, sys; print(json.load(sys.stdin)["tasks_per_second"])')"

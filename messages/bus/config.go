@@ -9,8 +9,6 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go"
-	"github.com/nats-io/nkeys"
-	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/zap"
 
 	"github.com/candor-grid/candor/messages"
@@ -38,8 +36,8 @@ type Config struct {
 	// StreamReplicas is how many servers keep a stream that is created: 1 by
 	// default, at most 5.
 	StreamReplicas int
-	Log            *zap.Logger           // nil: no log
-	Metrics        prometheus.Registerer // nil: no metrics
+	Log            *zap.Logger // nil: no log
+	Metrics        Metrics     // nil: no metrics
 }
 
 // Validate reports what is missing or contradictory.
@@ -114,25 +112,18 @@ func (b *natsBus) options(c *Config) []nats.Option {
 // the claim first, and then a signature with its key.
 func credentials(principal func() (proof.Principal, error)) nats.Option {
 	var mu sync.Mutex
-	var signer nkeys.KeyPair
+	var claimed proof.Principal
 	claim := func() (string, error) {
 		p, err := principal()
-		if err != nil {
-			return "", err
-		}
-		pair, err := nkeys.FromSeed([]byte(p.Seed))
 		mu.Lock()
 		defer mu.Unlock()
-		signer = pair
+		claimed = p
 		return p.Token, err
 	}
 	sign := func(nonce []byte) ([]byte, error) {
 		mu.Lock()
 		defer mu.Unlock()
-		if signer == nil {
-			return nil, messages.Errorf(messages.Internal, "bus: a signature was asked for before a claim")
-		}
-		return signer.Sign(nonce)
+		return claimed.Signature(nonce)
 	}
 	return nats.UserJWT(claim, sign)
 }

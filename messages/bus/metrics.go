@@ -1,23 +1,36 @@
 package bus
 
 import (
-	"errors"
-
-	"github.com/prometheus/client_golang/prometheus"
+	"sync/atomic"
 
 	"github.com/candor-grid/candor/messages"
 )
 
-// metrics count what goes wrong between a connection and NATS. The connections
-// of one process that share a registry share the counters.
+// Counter counts events.
+type Counter interface{ Inc() }
+
+// Metrics makes the counter with a name. Connections that ask for the same name share the
+// counter.
+type Metrics func(name, help string) (Counter, error)
+
+// metrics count what goes wrong between a connection and NATS.
 type metrics struct {
-	reconnects, slow, denied, misdirected, errors prometheus.Counter
+	reconnects, slow, denied, misdirected, errors Counter
 }
 
-func newMetrics(r prometheus.Registerer) (*metrics, error) {
+// tally is the counter of connections without metrics.
+type tally struct{ atomic.Uint64 }
+
+// Inc implements [Counter].
+func (t *tally) Inc() { t.Add(1) }
+
+func newMetrics(counter Metrics) (*metrics, error) {
+	if counter == nil {
+		counter = func(string, string) (Counter, error) { return new(tally), nil }
+	}
 	m := new(metrics)
 	for _, c := range []struct {
-		counter    *prometheus.Counter
+		counter    *Counter
 		name, help string
 	}{
 		{&m.reconnects, "candor_bus_reconnects_total", "Connections to NATS that were restored."},
@@ -26,16 +39,8 @@ func newMetrics(r prometheus.Registerer) (*metrics, error) {
 		{&m.misdirected, "candor_bus_misdirected_total", "Requests that were not carried out, because their reply subject is not in their caller's inbox."},
 		{&m.errors, "candor_bus_errors_total", "Other errors of connections to NATS."},
 	} {
-		counter := prometheus.NewCounter(prometheus.CounterOpts{Name: c.name, Help: c.help})
-		*c.counter = counter
-		if r == nil {
-			continue
-		}
-		var already prometheus.AlreadyRegisteredError
-		switch err := r.Register(counter); {
-		case errors.As(err, &already):
-			*c.counter = already.ExistingCollector.(prometheus.Counter)
-		case err != nil:
+		var err error
+		if *c.counter, err = counter(c.name, c.help); err != nil {
 			return nil, messages.Errorf(messages.Internal, "bus: metrics: %v", err)
 		}
 	}

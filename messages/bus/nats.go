@@ -80,6 +80,9 @@ func connectError(url string, err error) error {
 	if errors.Is(err, nats.ErrAuthorization) || errors.Is(err, nats.ErrAuthExpired) || errors.Is(err, nats.ErrAuthRevoked) {
 		return messages.Errorf(messages.PermissionDenied, "bus: NATS at %s refuses these credentials: %v", clip(url), err)
 	}
+	if messages.KindOf(err) == messages.Invalid { // credentials that cannot be read
+		return err
+	}
 	return messages.Errorf(messages.Unavailable, "bus: cannot connect to NATS at %s: %v", clip(url), err)
 }
 

@@ -16,8 +16,6 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/micro"
 	"github.com/nats-io/nkeys"
-	"github.com/prometheus/client_golang/prometheus"
-	dto "github.com/prometheus/client_model/go"
 
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/await"
@@ -166,7 +164,7 @@ func TestRepliesGoToNobodyElse(t *testing.T) {
 	}); err != nil {
 		t.Fatal(err)
 	}
-	alice, refused := plain(t, s, "alice"), counted(t, b.(*natsBus).metrics.misdirected)
+	alice, refused := plain(t, s, "alice"), counted(b.(*natsBus).metrics.misdirected)
 	elsewhere := []string{"objects.FILES.x", "candor.west.auctioneer.vectors.main", "$JS.API.STREAM.DELETE.X", "_INBOX_bob.x", "_INBOX_alicea.x", "_INBOX_alice", "_INBOX.x", "_inbox_alice.x", "_INBOX_alice.x.y.z"}
 	for _, reply := range elsewhere {
 		if err := alice.PublishRequest("jobs.alice", reply, nil); err != nil {
@@ -182,7 +180,7 @@ func TestRepliesGoToNobodyElse(t *testing.T) {
 		}
 	}
 	await.Until(t, "the requests are refused", func() bool {
-		return counted(t, b.(*natsBus).metrics.misdirected) == refused+float64(len(elsewhere)+3*len(about))
+		return counted(b.(*natsBus).metrics.misdirected) == refused+uint64(len(elsewhere)+3*len(about))
 	})
 	if _, err := alice.Request("jobs.alice", nil, patience); err != nil {
 		t.Fatal(err)
@@ -336,17 +334,26 @@ func TestConfigValidate(t *testing.T) {
 
 func TestMetricsCountWhatGoesWrong(t *testing.T) {
 	s := startServer(t, nil)
-	registry := prometheus.NewRegistry()
-	b := connected(t, Config{URL: userURL(s, "eve"), Name: "eve", Metrics: registry})
-	other := connected(t, Config{URL: userURL(s, "alice"), Name: "alice", Metrics: registry})
+	counters := map[string]Counter{}
+	make := func(name, _ string) (Counter, error) {
+		if counters[name] == nil {
+			counters[name] = new(tally)
+		}
+		return counters[name], nil
+	}
+	b := connected(t, Config{URL: userURL(s, "eve"), Name: "eve", Metrics: make})
+	other := connected(t, Config{URL: userURL(s, "alice"), Name: "alice", Metrics: make})
 	_, err := b.Request(within(t), "secret.x", nil)
 	wantKind(t, err, messages.PermissionDenied)
 	m := b.(*natsBus).metrics
-	if n := counted(t, m.denied); n != 1 {
+	if n := counted(m.denied); n != 1 {
 		t.Errorf("%v denied", n)
 	}
+	if counters["candor_bus_denied_total"] != m.denied {
+		t.Error("the counter of denied messages has another name")
+	}
 	if other.(*natsBus).metrics.denied != m.denied {
-		t.Error("connections of one registry count apart")
+		t.Error("connections with the same metrics count apart")
 	}
 }
 
@@ -366,14 +373,7 @@ func TestRefusedAnswersEndNoRequests(t *testing.T) {
 	}
 }
 
-func counted(t *testing.T, c prometheus.Counter) float64 {
-	t.Helper()
-	var m dto.Metric
-	if err := c.Write(&m); err != nil {
-		t.Fatal(err)
-	}
-	return m.GetCounter().GetValue()
-}
+func counted(c Counter) uint64 { return c.(*tally).Load() }
 
 // A subscriber that does not keep up loses messages, is counted, and goes on.
 func TestSlowSubscriber(t *testing.T) {
@@ -404,7 +404,7 @@ func TestSlowSubscriber(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	await.Until(t, "the slow subscriber is counted", func() bool { return counted(t, b.(*natsBus).metrics.slow) > 0 })
+	await.Until(t, "the slow subscriber is counted", func() bool { return counted(b.(*natsBus).metrics.slow) > 0 })
 	leave <- true
 	await.Until(t, "the subscriber hears the last message", func() bool {
 		sender.Publish("a.b", []byte("last"))

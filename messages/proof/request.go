@@ -6,8 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/nats-io/nkeys"
-
 	"github.com/candor-grid/candor/messages"
 )
 
@@ -67,13 +65,9 @@ type Principal struct {
 
 // Sign proves a request.
 func (p *Principal) Sign(site messages.Name, verb string, caller messages.Name, at messages.Time, payload []byte) (messages.Proof, error) {
-	pair, err := nkeys.FromSeed([]byte(p.Seed))
+	signature, err := p.Signature(statement(site, verb, caller, at, payload))
 	if err != nil {
-		return messages.Proof{}, messages.Errorf(messages.Invalid, "the seed in the credentials: %v", err)
-	}
-	signature, err := pair.Sign(statement(site, verb, caller, at, payload))
-	if err != nil {
-		return messages.Proof{}, messages.Errorf(messages.Internal, "signing a request: %v", err)
+		return messages.Proof{}, err
 	}
 	return messages.Proof{Token: p.Token, At: at, Signature: signature}, nil
 }

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/nodeagent/runner/access"
 )
 
 // asUser calls f with a user's rights on files and without capabilities. For nil the
@@ -130,5 +131,5 @@ func named(dir string, as *syscall.Credential) bool {
 	if as == nil || unix.Lstat(dir, &info) != nil {
 		return false
 	}
-	return info.Uid == as.Uid || aclNames(dir, as.Uid)
+	return info.Uid == as.Uid || access.Named(dir, as.Uid)
 }

@@ -14,24 +14,6 @@ import (
 	"github.com/candor-grid/candor/nodeagent/runner/users"
 )
 
-// StartsTasks marks, as an annotation, the commands of a program whose process starts
-// tasks or executors: [Config.Contain] comes before [NoDumps] there.
-const StartsTasks = "starts tasks"
-
-// NoDumps keeps what this process has in memory from others of its user: they may not
-// trace it, and it leaves no core.
-func NoDumps() error {
-	if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil {
-		return os.NewSyscallError("prctl", err)
-	}
-	var limit unix.Rlimit
-	if err := unix.Getrlimit(unix.RLIMIT_CORE, &limit); err != nil {
-		return os.NewSyscallError("getrlimit", err)
-	}
-	limit.Cur = 0 // tasks may want theirs, and can raise it again
-	return os.NewSyscallError("setrlimit", unix.Setrlimit(unix.RLIMIT_CORE, &limit))
-}
-
 // UserSelf as a site's choice of user means that tasks run as the site's own.
 const UserSelf = "self"
 
@@ -104,7 +86,7 @@ func mapsUsers(kind string) bool {
 }
 
 // makesNamespaces tries once to make namespaces as an ordinary user. The try has to come
-// before [NoDumps], after which a process cannot make any.
+// before [dumps.Refuse], after which a process cannot make any.
 var makesNamespaces = sync.OnceValue(func() bool {
 	probe := exec.Command("/bin/true")
 	probe.SysProcAttr = &syscall.SysProcAttr{

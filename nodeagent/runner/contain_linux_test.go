@@ -15,6 +15,7 @@ import (
 
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/nodeagent/runner"
+	"github.com/candor-grid/candor/nodeagent/runner/access"
 )
 
 // TestMain makes the test binary the holder of a room when a runner under test starts
@@ -399,7 +400,7 @@ func TestWorkingDirectoriesAreTheirOwners(t *testing.T) {
 	if f, _ := run("ann", 21, dir); f.Outcome != messages.Unstartable || !strings.Contains(f.Detail, "setfacl -m u:"+number+":rwx") {
 		t.Errorf("before it was allowed: %+v", f)
 	}
-	if err := runner.Allow(dir, number32(t, number)); err != nil {
+	if err := access.Allow(dir, number32(t, number)); err != nil {
 		t.Skip("no access lists here: ", err)
 	}
 	if f, out := run("ann", 22, dir); f.ExitCode != 0 || out != dir+"\nout\n"+number+"\n" {

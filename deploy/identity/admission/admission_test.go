@@ -16,6 +16,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/candor-grid/candor/deploy/identity"
+	"github.com/candor-grid/candor/deploy/identity/natsserver"
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/bus"
 )
@@ -68,7 +69,7 @@ func newSite(t *testing.T) *site {
 		t.Fatal(err)
 	}
 	o := &server.Options{Host: "127.0.0.1", Port: -1, NoSigs: true, NoLog: true, AuthTimeout: 30}
-	if err := authority.Secure(o); err != nil {
+	if err := natsserver.Secure(o, authority); err != nil {
 		t.Fatal(err)
 	}
 	s, err := server.NewServer(o)

@@ -22,6 +22,7 @@ import (
 
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/nodeagent/runner"
+	"github.com/candor-grid/candor/nodeagent/runner/dumps"
 )
 
 // Argument is what a program that calls [Main] is started with.
@@ -210,7 +211,7 @@ func Main(args []string) error {
 	if err := giveUpPrivileges(); err != nil {
 		return err
 	}
-	if err := runner.NoDumps(); err != nil {
+	if err := dumps.Refuse(); err != nil {
 		return err
 	}
 	debug.SetGCPercent(garbage)

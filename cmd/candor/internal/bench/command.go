@@ -12,7 +12,7 @@ import (
 	"runtime/pprof"
 	"strings"
 
-	"github.com/candor-grid/candor/nodeagent/runner"
+	"github.com/candor-grid/candor/nodeagent/runner/dumps"
 	"github.com/spf13/cobra"
 )
 
@@ -40,7 +40,7 @@ var measurements = []measurement{
 func Command() *cobra.Command {
 	root := &cobra.Command{
 		Use:         "bench",
-		Annotations: map[string]string{runner.StartsTasks: ""},
+		Annotations: map[string]string{dumps.StartsTasks: ""},
 		Short:       "measure Candor on this machine",
 		Long: `Measure Candor on this machine: a whole site in one process, with three durable
 replicas of each actor. The figures depend on the other work of the machine:

@@ -2,12 +2,15 @@ package client
 
 import (
 	"fmt"
+	"path/filepath"
 	"testing"
 	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
 
 	"github.com/candor-grid/candor/cmd/candor/internal/client/cli"
+	"github.com/candor-grid/candor/deploy/identity"
+	"github.com/candor-grid/candor/deploy/identity/natsserver"
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/bus"
 )
@@ -74,4 +77,19 @@ func TestASiteThatRefusesOrDoesNotAnswer(t *testing.T) {
 	silent.write("bad.pem", "x")
 	silent.run("jobs", "--ca", silent.path("bad.pem")).expect(t, cli.CodeUsage, "", "holds no certificate in PEM")
 	silent.run("jobs", "--creds", silent.path("alice.creds")).expect(t, cli.CodeUsage, "", "credentials")
+}
+
+// Credentials that cannot be read are named; they do not look like a site that is away.
+func TestCredentialsThatCannotBeRead(t *testing.T) {
+	authority, err := identity.Create(filepath.Join(t.TempDir(), "keys"), "west")
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := server.Options{}
+	if err := natsserver.Secure(&o, authority); err != nil {
+		t.Fatal(err)
+	}
+	s := overNATS(t, natsServer(t, o))
+	s.write("alice.creds", "x")
+	s.run("jobs", "--creds", s.path("alice.creds")).expect(t, cli.CodeUsage, "", "alice.creds: nkeys: no nkey seed found (Invalid)")
 }

@@ -20,7 +20,7 @@ import (
 	"github.com/candor-grid/candor/cmd/candor/internal/client/slurm"
 	"github.com/candor-grid/candor/cmd/candor/internal/client/submit"
 	"github.com/candor-grid/candor/messages"
-	"github.com/candor-grid/candor/nodeagent/runner"
+	"github.com/candor-grid/candor/nodeagent/runner/dumps"
 )
 
 // Group is a set of further commands, under a title of the root's help.
@@ -29,10 +29,16 @@ type Group struct {
 	Commands []*cobra.Command
 }
 
-// Main runs candor with its arguments and returns the exit code. An error of
-// a further command decides it by its messages.Kind, or by a method
-// ExitCode() int. If the first argument is a command of a client, only that command is made.
-func Main(args []string, further func() []Group) int {
+// Main runs candor, or the command of Slurm by whose name it was called, with the
+// arguments of the process, and returns the exit code. further makes the commands that a
+// program has beside those of a client; nil: it has none. An error of a further command
+// decides the exit code by its messages.Kind, or by a method ExitCode() int. If the first
+// argument is a command of a client, only that command is made.
+func Main(argv []string, further func() []Group) int {
+	if code, known := slurm.Main(argv); known {
+		return code
+	}
+	args := argv[1:]
 	// A second interrupt ends the process at once, as the first one restores
 	// the signals' usual effect.
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -56,23 +62,26 @@ func treeFor(a *cli.App, args []string, further func() []Group) *cobra.Command {
 		}
 		a.Only = ""
 	}
+	if further == nil {
+		return alone(a)
+	}
 	return root(a, further())
 }
 
 // protect keeps what a command will have in memory, credentials and keys, from other
 // processes of the same user and from cores, before it reads anything. Commands marked
-// [runner.StartsTasks] make namespaces first, which a protected process cannot, and
+// [dumps.StartsTasks] make namespaces first, which a protected process cannot, and
 // protect themselves then.
 func protect(root *cobra.Command, args []string) error {
 	if cmd, _, err := root.Find(args); err == nil && !isProtected(cmd) {
 		return nil
 	}
-	return runner.NoDumps()
+	return dumps.Refuse()
 }
 
 func isProtected(cmd *cobra.Command) bool {
 	for ; cmd != nil; cmd = cmd.Parent() {
-		if _, starts := cmd.Annotations[runner.StartsTasks]; starts {
+		if _, starts := cmd.Annotations[dumps.StartsTasks]; starts {
 			return false
 		}
 	}
@@ -153,7 +162,9 @@ func helpCommand(root *cobra.Command) *cobra.Command {
 		ValidArgsFunction: func(_ *cobra.Command, args []string, _ string) (names []string, _ cobra.ShellCompDirective) {
 			if found, rest, err := root.Find(args); err == nil && len(rest) == 0 {
 				for _, c := range found.Commands() {
-					names = append(names, cobra.CompletionWithDesc(c.Name(), c.Short))
+					if !c.Hidden {
+						names = append(names, cobra.CompletionWithDesc(c.Name(), c.Short))
+					}
 				}
 			}
 			return names, cobra.ShellCompDirectiveNoFileComp

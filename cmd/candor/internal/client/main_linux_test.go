@@ -34,7 +34,7 @@ func closes() Group {
 func TestSecondSignalEndsAtOnce(t *testing.T) {
 	const child = "CANDOR_TEST_CLOSES"
 	if os.Getenv(child) != "" {
-		os.Exit(Main([]string{"close"}, func() []Group { return []Group{closes()} }))
+		os.Exit(Main([]string{"candor", "close"}, func() []Group { return []Group{closes()} }))
 	}
 	for _, signal := range []syscall.Signal{syscall.SIGTERM, syscall.SIGINT} {
 		cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^"+t.Name()+"$")
@@ -91,7 +91,7 @@ func untilEnded(t *testing.T, p *os.Process, signal os.Signal, ended chan struct
 func TestHelpNamesCommandsOnce(t *testing.T) {
 	const child = "CANDOR_TEST_HELPS"
 	if os.Getenv(child) != "" {
-		os.Exit(Main([]string{"bank", "--help"}, func() []Group {
+		os.Exit(Main([]string{"candor", "bank", "--help"}, func() []Group {
 			return []Group{{Title: "Test:", Commands: []*cobra.Command{{Use: "bank", Run: func(*cobra.Command, []string) {}}}}}
 		}))
 	}

@@ -16,7 +16,8 @@ import (
 	"github.com/candor-grid/candor/cmd/candor/internal/terminal"
 	"github.com/candor-grid/candor/deploy/embedded"
 	"github.com/candor-grid/candor/deploy/examples"
-	"github.com/candor-grid/candor/nodeagent/runner"
+	"github.com/candor-grid/candor/nodeagent/runner/access"
+	"github.com/candor-grid/candor/nodeagent/runner/dumps"
 	"github.com/candor-grid/candor/nodeagent/runner/executor"
 )
 
@@ -33,7 +34,7 @@ func Command() *cobra.Command {
 	var o options
 	c := &cobra.Command{
 		Use:         "demo",
-		Annotations: map[string]string{runner.StartsTasks: ""},
+		Annotations: map[string]string{dumps.StartsTasks: ""},
 		Short:       "run a real workload on a whole site in this process, and check it",
 		Long: `Starts a whole site in this process: a NATS server, three replicas of the
 auctioneer and of the bank, an estimator and four nodes. Three people submit
@@ -163,7 +164,7 @@ func prepare(dir string, info embedded.Info, accounts []embedded.Account) error 
 	for _, a := range accounts {
 		n, other, err := info.TaskUser(a.Name)
 		if err == nil && other {
-			err = runner.Allow(dir, n)
+			err = access.Allow(dir, n)
 		}
 		if err != nil {
 			return fmt.Errorf("letting the tasks of %s use %s: %w", a.Name, dir, err)

@@ -9,7 +9,7 @@ import (
 
 	"github.com/candor-grid/candor/deploy/embedded"
 	"github.com/candor-grid/candor/messages"
-	"github.com/candor-grid/candor/nodeagent/runner"
+	"github.com/candor-grid/candor/nodeagent/runner/dumps"
 )
 
 // single is a command that runs one actor against a NATS server that runs
@@ -69,7 +69,7 @@ credentials at its first start. The agent writes the credentials to the file of
 		`  candor nodeagent --config site.yaml --node node7 --join-file node7.token
   candor nodeagent --config site.yaml --node node7 \
       --server nats://10.0.0.1:4222 --creds node7.creds`)
-	cmd.Annotations = map[string]string{runner.StartsTasks: ""}
+	cmd.Annotations = map[string]string{dumps.StartsTasks: ""}
 	s.join.flags(cmd.Flags())
 	cmd.Flags().StringVar(&s.node, "node", "", "`name` of this node in the configuration")
 	cmd.Flags().BoolVar(&s.leave, "leave-running", false, "when this agent ends, leave the tasks running for the next agent of the node")

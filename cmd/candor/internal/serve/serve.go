@@ -12,7 +12,7 @@ import (
 	"github.com/candor-grid/candor/cmd/candor/internal/terminal"
 	"github.com/candor-grid/candor/deploy/embedded"
 	"github.com/candor-grid/candor/messages"
-	"github.com/candor-grid/candor/nodeagent/runner"
+	"github.com/candor-grid/candor/nodeagent/runner/dumps"
 	"github.com/candor-grid/candor/nodeagent/runner/executor"
 )
 
@@ -99,7 +99,7 @@ func (c *common) options(cmd *cobra.Command, config *embedded.Config) (o embedde
 
 func executorCommand() *cobra.Command {
 	return &cobra.Command{
-		Use: executor.Argument, Hidden: true, Annotations: map[string]string{runner.StartsTasks: ""}, DisableFlagParsing: true, Args: cobra.ArbitraryArgs, Short: "run the tasks of a node, for its agent",
+		Use: executor.Argument, Hidden: true, Annotations: map[string]string{dumps.StartsTasks: ""}, DisableFlagParsing: true, Args: cobra.ArbitraryArgs, Short: "run the tasks of a node, for its agent",
 		RunE: func(_ *cobra.Command, args []string) error { return executor.Main(args) },
 	}
 }

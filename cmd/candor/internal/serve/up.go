@@ -16,6 +16,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/bus"
 	"github.com/candor-grid/candor/nodeagent/runner"
+	"github.com/candor-grid/candor/nodeagent/runner/dumps"
 )
 
 // up is the command that runs a whole site, or one host's share of it.
@@ -32,7 +33,7 @@ func upCommand() *cobra.Command {
 	u := &up{}
 	cmd := &cobra.Command{
 		Use:         "up",
-		Annotations: map[string]string{runner.StartsTasks: ""},
+		Annotations: map[string]string{dumps.StartsTasks: ""},
 		Short:       "run a whole site in one process",
 		Long: `Runs a site until it is interrupted: a NATS server, three replicas each of the
 auctioneer and of the bank, an estimator, and the agents of its nodes. Without a

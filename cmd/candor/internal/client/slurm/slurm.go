@@ -17,7 +17,7 @@ import (
 	"github.com/candor-grid/candor/cmd/candor/internal/client/cli"
 	"github.com/candor-grid/candor/cmd/candor/internal/client/jobfile"
 	"github.com/candor-grid/candor/messages"
-	"github.com/candor-grid/candor/nodeagent/runner"
+	"github.com/candor-grid/candor/nodeagent/runner/dumps"
 )
 
 // version is the version of Slurm whose words the commands use.
@@ -56,7 +56,7 @@ func Main(argv []string) (code int, known bool) {
 	defer stop()
 	context.AfterFunc(ctx, stop)
 	a := cli.New()
-	if err := runner.NoDumps(); err != nil {
+	if err := dumps.Refuse(); err != nil {
 		fmt.Fprintln(a.Err, name+": error:", err)
 		return 1, true
 	}

@@ -9,7 +9,7 @@ import (
 
 	"github.com/candor-grid/candor/cmd/candor/internal/client/cli"
 	"github.com/candor-grid/candor/cmd/candor/internal/client/jobfile"
-	"github.com/candor-grid/candor/nodeagent/runner"
+	"github.com/candor-grid/candor/nodeagent/runner/access"
 	"github.com/candor-grid/candor/nodeagent/runner/users"
 )
 
@@ -34,7 +34,7 @@ func openDir(a *cli.App, job *jobfile.Job) error {
 	}
 	why := mayOpen(a, dir)
 	if why == nil {
-		why = runner.Allow(dir, number)
+		why = access.Allow(dir, number)
 	}
 	if why == nil || errors.Is(why, errOpen) || os.IsNotExist(why) {
 		return nil

@@ -1,4 +1,6 @@
-package runner
+// Package access reads and changes the access lists of directories (POSIX ACLs), by which
+// the user that an account's tasks run as may use a directory of another user.
+package access
 
 import (
 	"cmp"
@@ -106,8 +108,8 @@ func setAccessList(dir, name string, list []entry) error {
 	return nil
 }
 
-// aclNames reports whether a directory's access list lets a user pass by its number.
-func aclNames(dir string, uid uint32) bool {
+// Named reports whether a directory's access list lets a user pass by its number.
+func Named(dir string, uid uint32) bool {
 	list, _ := accessList(dir, aclName)
 	return slices.ContainsFunc(list, func(e entry) bool {
 		return e.tag == aclUser && e.number == uid && e.rights&aclExecute != 0

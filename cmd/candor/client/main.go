@@ -1,0 +1,12 @@
+// Command client is candor for machines on which people only use a site, such as login
+// nodes: the commands of users and operators, without those that run a site or study
+// markets. It links no server, so that a command starts sooner.
+package main
+
+import (
+	"os"
+
+	"github.com/candor-grid/candor/cmd/candor/internal/client"
+)
+
+func main() { os.Exit(client.Main(os.Args, nil)) }

@@ -1,0 +1,27 @@
+// Package dumps keeps what a process has in memory, such as credentials and keys, from
+// other processes of its user.
+package dumps
+
+import (
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// StartsTasks marks, as an annotation, the commands of a program whose process starts
+// tasks or executors: such a process makes namespaces before [Refuse].
+const StartsTasks = "starts tasks"
+
+// Refuse keeps what this process has in memory from others of its user: they may not
+// trace it, and it leaves no core.
+func Refuse() error {
+	if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil {
+		return os.NewSyscallError("prctl", err)
+	}
+	var limit unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_CORE, &limit); err != nil {
+		return os.NewSyscallError("getrlimit", err)
+	}
+	limit.Cur = 0 // tasks may want theirs, and can raise it again
+	return os.NewSyscallError("setrlimit", unix.Setrlimit(unix.RLIMIT_CORE, &limit))
+}
