@@ -2,6 +2,8 @@ package auctioneer
 
 import (
 	"context"
+	"slices"
+	"sync"
 
 	"go.uber.org/zap"
 
@@ -36,17 +38,28 @@ func (l *leader) observe(ctx context.Context, list []messages.Observation) (int,
 	if err != nil {
 		return 0, err
 	}
-	for i := range list {
-		data, err := messages.Marshal(&list[i], messages.Msgpack)
-		if err == nil {
-			err = stream.Append(ctx, messages.ObservationSubject(l.Site), list[i].Site+"/"+list[i].Job.String(), data)
+	errs := make([]error, len(list))
+	for from := 0; from < len(list); from += observedAtOnce {
+		var sent sync.WaitGroup
+		for i := from; i < min(from+observedAtOnce, len(list)); i++ {
+			sent.Go(func() {
+				data, err := messages.Marshal(&list[i], messages.Msgpack)
+				if err == nil {
+					err = stream.Append(ctx, messages.ObservationSubject(l.Site), list[i].Site+"/"+list[i].Job.String(), data)
+				}
+				errs[i] = err
+			})
 		}
-		if err != nil {
-			return i, err
+		sent.Wait()
+		if i := slices.IndexFunc(errs, func(err error) bool { return err != nil }); i >= 0 {
+			return i, errs[i]
 		}
 	}
 	return len(list), nil
 }
+
+// observedAtOnce is how many observations wait together for the disks of the stream.
+const observedAtOnce = 32
 
 // publish sends something to whoever listens.
 func (l *leader) publish(subject string, what any) {

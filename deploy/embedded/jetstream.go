@@ -43,7 +43,7 @@ func keepJetStream(ctx context.Context, s *server.Server, o *server.Options, log
 		if unix.Statfs(o.StoreDir, &disk) != nil || disk.Bavail*uint64(disk.Bsize) < jetStreamRoom {
 			continue
 		}
-		if err := s.EnableJetStream(&server.JetStreamConfig{StoreDir: o.StoreDir, MaxStore: o.JetStreamMaxStore, Strict: !o.NoJetStreamStrict, CompressOK: true}); err != nil {
+		if err := s.EnableJetStream(&server.JetStreamConfig{StoreDir: o.StoreDir, MaxStore: o.JetStreamMaxStore, SyncAlways: o.SyncAlways, Strict: !o.NoJetStreamStrict, CompressOK: true}); err != nil {
 			log.Warn("JetStream does not start yet; trying again", zap.Error(err))
 			_ = s.ShutdownJetStream() // what had begun
 			continue

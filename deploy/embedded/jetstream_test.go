@@ -47,3 +47,19 @@ func TestFreeSpaceIsNoLimitOfStreams(t *testing.T) {
 		t.Errorf("streams may hold %d bytes", got)
 	}
 }
+
+// TestStreamsAreSynced with each message, also where JetStream was started again: a loss of
+// power took the files that tasks had left in the two minutes before.
+func TestStreamsAreSynced(t *testing.T) {
+	s := start(t, small(t.TempDir()))
+	t.Cleanup(func() { closeSite(t, s) })
+	for range 2 {
+		if c := s.server.JetStreamConfig(); c == nil || !c.SyncAlways {
+			t.Fatalf("%+v", c)
+		}
+		if err := s.server.ShutdownJetStream(); err != nil {
+			t.Fatal(err)
+		}
+		await.Until(t, "JetStream runs", func() bool { return s.server.JetStreamConfig() != nil })
+	}
+}

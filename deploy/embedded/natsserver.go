@@ -71,7 +71,9 @@ func serverOptions(c *Config, self *Host, authority *identity.Authority) (*serve
 		// Streams reserve what they may hold at most. Without a limit of the site's own the
 		// server allows three quarters of what is free when it starts.
 		JetStreamMaxStore: storeLimit,
-		ServerName:        c.Site,
+		// What the depot said it keeps is there after a loss of power too.
+		SyncAlways: true,
+		ServerName: c.Site,
 		// A cut between hosts is noticed within PingInterval·MaxPingsOut.
 		PingInterval: 10 * time.Second,
 		MaxPingsOut:  2,

@@ -223,9 +223,9 @@ func TestConfigurations(t *testing.T) {
 	west.write("peer.creds", creds)
 	for _, file := range []string{"site.conf", "cluster.conf", "hub.conf", "leaf.conf", "gateway.conf"} {
 		o := west.check(file)
-		if o.TLSConfig == nil || o.MaxPayload != 8<<20 || !o.JetStream || o.AuthTimeout != 10 || len(o.TrustedOperators) != 2 {
-			t.Errorf("%s: TLS %v, payload %d, JetStream %v, time to identify %v, %d operators", file,
-				o.TLSConfig != nil, o.MaxPayload, o.JetStream, o.AuthTimeout, len(o.TrustedOperators))
+		if o.TLSConfig == nil || o.MaxPayload != 8<<20 || !o.JetStream || !o.SyncAlways || o.AuthTimeout != 10 || len(o.TrustedOperators) != 2 {
+			t.Errorf("%s: TLS %v, payload %d, JetStream %v, synced %v, time to identify %v, %d operators", file,
+				o.TLSConfig != nil, o.MaxPayload, o.JetStream, o.SyncAlways, o.AuthTimeout, len(o.TrustedOperators))
 		}
 		if _, err := server.NewServer(o); err != nil {
 			t.Errorf("%s: %v", file, err)
