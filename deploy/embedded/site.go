@@ -15,6 +15,7 @@ import (
 
 	"github.com/nats-io/nats-server/v2/server"
 	"go.uber.org/zap"
+	"golang.org/x/sys/unix"
 
 	"github.com/candor-grid/candor/deploy/identity"
 	"github.com/candor-grid/candor/messages"
@@ -450,7 +451,8 @@ func (s *Site) stop() error {
 		s.server.WaitForShutdown()
 	}
 	if s.lock != nil {
-		failed = append(failed, s.lock.Close())
+		// By closing the file alone the lock is kept while a task's process is just being started.
+		failed = append(failed, unix.Flock(int(s.lock.Fd()), unix.LOCK_UN), s.lock.Close())
 	}
 	return errors.Join(failed...)
 }

@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/candor-grid/candor/messages"
 )
 
@@ -76,5 +78,30 @@ func TestLogOfTheDroppedStoreIsRefused(t *testing.T) {
 	}
 	if _, err := os.Stat(filepath.Join(g.dirs["r1"], walDir)); err == nil {
 		t.Error("another log was begun beside it")
+	}
+}
+
+// TestLockIsGivenUpAtOnce though a process that is being started has the file until it runs
+// its program.
+func TestLockIsGivenUpAtOnce(t *testing.T) {
+	dir := t.TempDir()
+	held, err := lockDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	child, err := unix.Dup(int(held.Fd()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Close(child)
+	if err := unlock(held); err != nil {
+		t.Fatal(err)
+	}
+	again, err := lockDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := unlock(again); err != nil {
+		t.Fatal(err)
 	}
 }

@@ -95,6 +95,12 @@ func lockDir(dir string) (*os.File, error) {
 	return f, nil
 }
 
+// unlock gives a lock up at once. By closing its file alone it is kept for as long as a process
+// that is just being started has the file too.
+func unlock(f *os.File) error {
+	return errors.Join(unix.Flock(int(f.Fd()), unix.LOCK_UN), f.Close())
+}
+
 func (d *disk) close() error {
 	var err error
 	if d.store != nil {
@@ -103,7 +109,7 @@ func (d *disk) close() error {
 	if d.promises != nil {
 		err = errors.Join(err, d.promises.close())
 	}
-	return errors.Join(err, d.lock.Close())
+	return errors.Join(err, unlock(d.lock))
 }
 
 // freeBytes is the space on dir's disk that a process without privileges may use.
