@@ -51,10 +51,10 @@ type inbox struct {
 	waiting []desk.Input
 }
 
-func (i *inbox) add(in desk.Input) {
+func (i *inbox) add(in ...desk.Input) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	i.waiting = append(i.waiting, in)
+	i.waiting = append(i.waiting, in...)
 }
 
 func (i *inbox) drain() []desk.Input {
@@ -158,8 +158,16 @@ func (l *leader) step(ctx context.Context) (next time.Duration, traded bool) {
 		d.Directive.Auctioneer = l.Name
 		l.publish(messages.DirectiveSubject(l.Site, d.Node), d.Directive)
 	}
+	var settlements []desk.Proposal // of thousands of jobs that end together
 	for _, p := range out.Propose {
+		if p.Command.Settle != nil {
+			settlements = append(settlements, p)
+			continue
+		}
 		l.do(ctx, p.ID, func() (any, error) { return l.propose(ctx, p.Command) })
+	}
+	if len(settlements) > 0 {
+		go l.settle(ctx, settlements)
 	}
 	for _, r := range out.Ask {
 		l.do(ctx, r.ID, func() (any, error) { return l.ask(ctx, &r) })
@@ -178,6 +186,23 @@ func (l *leader) do(ctx context.Context, id uint64, f func() (any, error)) {
 		l.inputs.add(desk.Done{ID: id, Result: result, Err: err})
 		l.replica.wake()
 	}()
+}
+
+// settle has settlements committed, and reports the outcomes to the desk.
+func (l *leader) settle(ctx context.Context, all []desk.Proposal) {
+	commands, done := make([]*book.Command, len(all)), make([]desk.Input, len(all))
+	for i := range all {
+		commands[i] = all[i].Command
+	}
+	results, errs := proposeInOrder[any](ctx, l.Auctioneer, commands)
+	if ctx.Err() != nil {
+		return
+	}
+	for i := range all {
+		done[i] = desk.Done{ID: all[i].ID, Result: results[i], Err: errs[i]}
+	}
+	l.inputs.add(done...)
+	l.replica.wake()
 }
 
 // with calls f with the desk while no step is made.
