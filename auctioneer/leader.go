@@ -28,8 +28,9 @@ type leader struct {
 	offers    *offers
 	queries   *queries
 
-	mu   sync.Mutex // guards desk
-	desk *desk.Desk
+	mu      sync.Mutex // guards what follows
+	desk    *desk.Desk
+	stepped chan struct{} // closed by the next step
 }
 
 // verify confirms that the group agreed on the present state of the book, and that this is
@@ -148,6 +149,8 @@ func (l *leader) step(ctx context.Context) (next time.Duration, traded bool) {
 	began := time.Now()
 	l.mu.Lock()
 	out := l.desk.Step(l.instant(), in...)
+	close(l.stepped)
+	l.stepped = make(chan struct{})
 	l.mu.Unlock()
 	l.report(out.Events, time.Since(began))
 	for _, v := range out.Publish {
