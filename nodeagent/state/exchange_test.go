@@ -47,6 +47,29 @@ func TestFinishAndClaimShareOneExchange(t *testing.T) {
 	}
 }
 
+// TestAFreedSlotClaimsOnceMoreWhereTheMarketDirects: such a market decides about the slot when
+// it knows that the slot is free, which is after the first claim.
+func TestAFreedSlotClaimsOnceMoreWhereTheMarketDirects(t *testing.T) {
+	for _, mechanism := range []messages.Name{messages.Proportional, messages.HighestBid} {
+		a := running(t, 2)
+		for i := range 2 {
+			a.end(i, messages.Exited)
+		}
+		r := a.request()
+		none := grants(r, 0, 0)
+		none.Markets = []messages.Market{{Name: "main", Mechanism: mechanism, Classes: []messages.Name{"cpu"}}}
+		a.Answered(a.now, r.ID, none)
+		if mechanism == messages.HighestBid {
+			r = a.request()
+			if e := r.Exchange; len(e.Finished) != 0 || slotsOf(e) != 2 {
+				t.Fatalf("sent %+v, want the claims once more", e)
+			}
+			a.Answered(a.now, r.ID, grants(r, 0, 0))
+		}
+		a.silent()
+	}
+}
+
 func TestUnansweredExchangeIsRepeatedUnchanged(t *testing.T) {
 	for _, kind := range []messages.Kind{messages.Unavailable, messages.NotLeader, messages.Unknown, messages.Internal} {
 		a := running(t, 2)
