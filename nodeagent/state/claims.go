@@ -178,11 +178,12 @@ func (k *markets) wake(at int, m *marketClass) {
 	c.awake += woken
 }
 
-// freed wakes a slot that became free, if the idle slots leave it work.
+// freed wakes a slot that became free, if the idle slots leave it work, or its market directs:
+// the vector then has work for idle slots alone.
 func (k *markets) freed(at int) {
 	c := &k.slots[at]
 	for _, m := range k.all {
-		if mc := &m.classes[at]; !k.shut && c.awake < c.free() && mc.rest > 0 && mc.work() > 0 {
+		if mc := &m.classes[at]; !k.shut && c.awake < c.free() && (mc.rest > 0 || !m.ahead) && mc.work() > 0 {
 			c.awake++
 			return
 		}
