@@ -90,11 +90,10 @@ func (c *change) follow(before *change) {
 	}
 	micros := uint64(max(0, c.Until-before.Until))
 	for i, t := range c.Tariffs {
-		of := func(s sum) bool { return s.class == t.Class }
 		if slices.ContainsFunc(c.Tariffs[:i], func(o Tariff) bool { return o.Class == t.Class }) {
 			continue // the first one holds
 		}
-		at := slices.IndexFunc(c.sums, of)
+		at := slices.IndexFunc(c.sums, func(s sum) bool { return s.class == t.Class })
 		if at < 0 {
 			at, c.sums = len(c.sums), append(c.sums, sum{class: t.Class})
 		}

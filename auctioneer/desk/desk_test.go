@@ -727,8 +727,6 @@ func TestANewLeaderReadsInParts(t *testing.T) {
 	}
 }
 
-// TestMissed: others may count on the jobs that a claim did not come to, and on those for
-// which the answer has no room.
 // TestClaimsWaitForADecision: a claim is worth a wait as long as its market does not know of an
 // end, and no longer; a market that weighs has nobody wait.
 func TestClaimsWaitForADecision(t *testing.T) {
@@ -760,6 +758,8 @@ func (s *site) submitted(key string) messages.JobID {
 	return id
 }
 
+// TestMissed: others may count on the jobs that a claim did not come to, and on those for
+// which the answer has no room.
 func TestMissed(t *testing.T) {
 	x := &book.Exchange{Claims: []book.Claim{{Jobs: []messages.JobID{1, 2, 3}}, {Jobs: []messages.JobID{4}}, {Jobs: []messages.JobID{5, 2}}}}
 	grant := func(id messages.JobID) messages.Grant {

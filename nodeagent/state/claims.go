@@ -122,7 +122,7 @@ func (k *markets) dryUp(asked *messages.Exchange, r *messages.ExchangeReply) {
 			switch {
 			case !c.claimed:
 			case !m.ahead && len(asked.Finished) > 0:
-				k.slots[at].awake = min(lacks, k.slots[at].free())
+				k.slots[at].awake = min(k.slots[at].awake+lacks, k.slots[at].free())
 			case c.sentTerm == m.term && c.sentSeq == m.seq:
 				c.dry = true
 			default:
