@@ -2,6 +2,7 @@ package auctioneer
 
 import (
 	"context"
+	"time"
 
 	"github.com/candor-grid/candor/auctioneer/book"
 	"github.com/candor-grid/candor/auctioneer/desk"
@@ -66,8 +67,37 @@ func (a agents) exchange(ctx context.Context, node messages.Name, x messages.Exc
 	return reply, nil
 }
 
+// A claim waits for so many steps, and so long for each, in which a market may decide about it.
+const (
+	decidingSteps  = 2
+	decidingWithin = 50 * time.Millisecond
+)
+
+// decided waits while a market is about to decide who may have what an exchange claims: else
+// the node would know of the decision by the next vector, of which there are few where there are
+// many nodes.
+func (a agents) decided(ctx context.Context, x *messages.Exchange) {
+	for range decidingSteps {
+		var stepped <-chan struct{}
+		a.with(func(d *desk.Desk) {
+			if d.Undecided(x) {
+				stepped = a.stepped
+			}
+		})
+		if stepped == nil {
+			return
+		}
+		select {
+		case <-stepped:
+		case <-time.After(decidingWithin):
+		case <-ctx.Done():
+		}
+	}
+}
+
 func (a agents) commit(ctx context.Context, node messages.Name, x *messages.Exchange) ([]messages.Grant, error) {
 	a.metrics.claims.Add(float64(len(x.Claims)))
+	a.decided(ctx, x)
 	var command *book.Command
 	a.with(func(d *desk.Desk) { command = d.Exchange(node, x) })
 	grants, err := propose[[]messages.Grant](ctx, a.Auctioneer, command)

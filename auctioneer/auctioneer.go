@@ -139,8 +139,9 @@ func proposeInOrder[Result any](ctx context.Context, a *Auctioneer, commands []*
 	out, errs := make([]Result, len(commands)), make([]error, len(commands))
 	var data [][]byte
 	var places []int
+	now := a.Clock()
 	for k, c := range commands {
-		c.Stamp(a.Clock())
+		c.Stamp(now)
 		d, err := c.Encode()
 		if errs[k] = err; err == nil {
 			data, places = append(data, d), append(places, k)
@@ -150,7 +151,7 @@ func proposeInOrder[Result any](ctx context.Context, a *Auctioneer, commands []*
 	for i, k := range places {
 		var came any
 		if came, errs[k] = outcome(results[i], failed[i]); errs[k] == nil {
-			out[k] = came.(Result)
+			out[k], _ = came.(Result) // some commands have none
 		}
 	}
 	return out, errs

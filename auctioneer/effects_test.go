@@ -142,11 +142,11 @@ type forgetful struct {
 	lost atomic.Bool
 }
 
-func (m *forgetful) Propose(ctx context.Context, data []byte) (any, error) {
-	if c, err := book.Decode(data); err == nil && c.Settle != nil && m.lost.CompareAndSwap(false, true) {
-		return nil, mailbox.ErrUnknown
+func (m *forgetful) ProposeInOrder(ctx context.Context, commands [][]byte) ([]any, []error) {
+	if c, err := book.Decode(commands[0]); err == nil && c.Settle != nil && m.lost.CompareAndSwap(false, true) {
+		return make([]any, len(commands)), slices.Repeat([]error{mailbox.ErrUnknown}, len(commands))
 	}
-	return m.Mailbox.Propose(ctx, data)
+	return m.Mailbox.ProposeInOrder(ctx, commands)
 }
 
 // TestSettlementKeepsItsShares though its first commit is lost.

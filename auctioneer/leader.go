@@ -28,8 +28,9 @@ type leader struct {
 	offers    *offers
 	queries   *queries
 
-	mu   sync.Mutex // guards desk
-	desk *desk.Desk
+	mu      sync.Mutex // guards what follows
+	desk    *desk.Desk
+	stepped chan struct{} // closed by the next step
 }
 
 // verify confirms that the group agreed on the present state of the book, and that this is
@@ -51,10 +52,10 @@ type inbox struct {
 	waiting []desk.Input
 }
 
-func (i *inbox) add(in desk.Input) {
+func (i *inbox) add(in ...desk.Input) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	i.waiting = append(i.waiting, in)
+	i.waiting = append(i.waiting, in...)
 }
 
 func (i *inbox) drain() []desk.Input {
@@ -148,6 +149,8 @@ func (l *leader) step(ctx context.Context) (next time.Duration, traded bool) {
 	began := time.Now()
 	l.mu.Lock()
 	out := l.desk.Step(l.instant(), in...)
+	close(l.stepped)
+	l.stepped = make(chan struct{})
 	l.mu.Unlock()
 	l.report(out.Events, time.Since(began))
 	for _, v := range out.Publish {
@@ -158,8 +161,16 @@ func (l *leader) step(ctx context.Context) (next time.Duration, traded bool) {
 		d.Directive.Auctioneer = l.Name
 		l.publish(messages.DirectiveSubject(l.Site, d.Node), d.Directive)
 	}
+	var settlements []desk.Proposal // of thousands of jobs that end together
 	for _, p := range out.Propose {
+		if p.Command.Settle != nil {
+			settlements = append(settlements, p)
+			continue
+		}
 		l.do(ctx, p.ID, func() (any, error) { return l.propose(ctx, p.Command) })
+	}
+	if len(settlements) > 0 {
+		go l.settle(ctx, settlements)
 	}
 	for _, r := range out.Ask {
 		l.do(ctx, r.ID, func() (any, error) { return l.ask(ctx, &r) })
@@ -178,6 +189,23 @@ func (l *leader) do(ctx context.Context, id uint64, f func() (any, error)) {
 		l.inputs.add(desk.Done{ID: id, Result: result, Err: err})
 		l.replica.wake()
 	}()
+}
+
+// settle has settlements committed, and reports the outcomes to the desk.
+func (l *leader) settle(ctx context.Context, all []desk.Proposal) {
+	commands, done := make([]*book.Command, len(all)), make([]desk.Input, len(all))
+	for i := range all {
+		commands[i] = all[i].Command
+	}
+	results, errs := proposeInOrder[any](ctx, l.Auctioneer, commands)
+	if ctx.Err() != nil {
+		return
+	}
+	for i := range all {
+		done[i] = desk.Done{ID: all[i].ID, Result: results[i], Err: errs[i]}
+	}
+	l.inputs.add(done...)
+	l.replica.wake()
 }
 
 // with calls f with the desk while no step is made.

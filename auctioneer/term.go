@@ -76,7 +76,7 @@ func (t *term) lead(d *desk.Desk, faults []error) {
 	for _, err := range faults {
 		t.Log.Error("a market cannot run", zap.Error(err))
 	}
-	l := &leader{Auctioneer: t.Auctioneer, Markets: d.Markets, term: t.number, over: t.life.Done(), desk: d, federated: t.federated}
+	l := &leader{Auctioneer: t.Auctioneer, Markets: d.Markets, term: t.number, over: t.life.Done(), desk: d, stepped: make(chan struct{}), federated: t.federated}
 	l.submissions, l.queries = newSubmissions(l), &queries{l}
 	c := t.federated
 	l.offers = &offers{c.peers, t.Clock, l.submissions}

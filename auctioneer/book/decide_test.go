@@ -108,6 +108,48 @@ func TestMeterDoesNotDependOnHowTimeIsCut(t *testing.T) {
 	})
 }
 
+// TestMeterOfManySpellsAtOnce: spells that are metered together come to what they come to one
+// by one, with prices of any size and tariffs of which some depend on the job.
+func TestMeterOfManySpellsAtOnce(t *testing.T) {
+	together := 0
+	rapid.Check(t, func(rt *rapid.T) {
+		stages := []messages.Stage{mapStage(9), {Class: "reduce"}}
+		spec := &messages.JobSpec{Rate: messages.Credits(rapid.Int64Range(0, 1<<44).Draw(rt, "rate")), Length: 3, Stages: stages}
+		uneven := rapid.Bool().Draw(rt, "some uneven")
+		var all []change
+		at := messages.Time(rapid.Int64Range(1, 1<<40).Draw(rt, "begin"))
+		one := Meter{Since: at}
+		for range rapid.IntRange(1, 20).Draw(rt, "spells") {
+			at += messages.Time(rapid.Int64Range(0, 1<<30).Draw(rt, "span"))
+			c := change{spell: spell{Until: at}}
+			for range rapid.IntRange(0, 3).Draw(rt, "classes") {
+				c.Tariffs = append(c.Tariffs, Tariff{Class: rapid.SampledFrom([]messages.Name{"map", "reduce"}).Draw(rt, "class"),
+					Price: messages.Credits(rapid.Int64Range(-1, 1<<44).Draw(rt, "price")), OwnBid: rapid.Bool().Draw(rt, "own"),
+					Length: messages.Duration(rapid.IntRange(0, 1).Draw(rt, "length")), Capped: uneven && rapid.Bool().Draw(rt, "capped")})
+			}
+			if len(all) > 0 {
+				c.follow(&all[len(all)-1])
+			}
+			all = append(all, c)
+		}
+		going, stage := rapid.IntRange(0, 5).Draw(rt, "going"), rapid.IntRange(0, 1).Draw(rt, "stage")
+		sum := one
+		sum.through(all, going, spec, stage)
+		for i := range all {
+			one.upTo(all[i].Until, going, all[i].Tariffs, spec, stage)
+		}
+		if one != sum {
+			rt.Fatalf("at once %+v, one by one %+v", sum, one)
+		}
+		if going > 0 && len(all) > 2 && all[len(all)-1].uneven == 0 {
+			together++
+		}
+	})
+	if together == 0 {
+		t.Error("no spells were metered together: the test does not try what it is for")
+	}
+}
+
 func TestGangStartsWithItsLastTaskAndBreaksWithItsFirstLoss(t *testing.T) {
 	s := newSite(t)
 	id := s.submit("k", gang(3))

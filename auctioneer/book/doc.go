@@ -67,7 +67,8 @@
 //
 // Applying a command is O(1) for each task it touches, but for Lost and
 // Register, which are O(k log k) in the k claims of the node. New tariffs are O(1), but
-// each 32nd change of a market's tariffs is O(n) in the n jobs of the market that have begun.
+// some changes of a market's tariffs are O(n) in the n jobs of the market that have begun: each
+// 1,024th, or each 32nd where the price depends on a job's length or is capped by its bid.
 //
 // A job of which nothing has begun takes 420 bytes: it is kept as the bytes that an image has
 // of it, and made a [Job] for each reader, and for good by the first command that changes

@@ -5,6 +5,7 @@ import (
 	"math/big"
 	"math/bits"
 	"slices"
+	"sort"
 
 	"github.com/candor-grid/candor/messages"
 )
@@ -44,8 +45,8 @@ type Meter struct {
 	Hi, Lo uint64
 }
 
-// mostUnread is how many changes of tariffs a job may be behind.
-var mostUnread = 32
+// A job may be behind mostUnread changes of tariffs, of which mostUneven are not in the sums.
+var mostUnread, mostUneven = 1024, 32
 
 // meters count what slots cost at the tariffs in force. Tariffs can change with each decision
 // while thousands of jobs run, so a change is noted once, and each job is metered for it when a
@@ -67,6 +68,51 @@ type unread map[messages.Name][]change
 type change struct {
 	spell
 	number uint64 // as of meters.changes
+	// What a slot of each class had in the unread spells up to this one, but for the first. Spells
+	// whose price depends on more of a job than its bid are not in the sums.
+	sums   []sum
+	uneven int // spells that are not in the sums
+}
+
+// sum is the price of a slot in some spells.
+type sum struct {
+	class messages.Name
+	cost  Meter  // what is the same for all jobs
+	own   uint64 // microseconds at the own bid
+}
+
+// follow adds a spell to the sums of the change before.
+func (c *change) follow(before *change) {
+	c.sums, c.uneven = slices.Clone(before.sums), before.uneven
+	if slices.ContainsFunc(c.Tariffs, func(t Tariff) bool { return t.Capped || t.Length > 0 && !t.OwnBid }) {
+		c.uneven++
+		return
+	}
+	micros := uint64(max(0, c.Until-before.Until))
+	for i, t := range c.Tariffs {
+		if slices.ContainsFunc(c.Tariffs[:i], func(o Tariff) bool { return o.Class == t.Class }) {
+			continue // the first one holds
+		}
+		at := slices.IndexFunc(c.sums, func(s sum) bool { return s.class == t.Class })
+		if at < 0 {
+			at, c.sums = len(c.sums), append(c.sums, sum{class: t.Class})
+		}
+		if t.OwnBid {
+			c.sums[at].own += micros
+		} else {
+			c.sums[at].cost.add(micros, t.of(nil))
+		}
+	}
+}
+
+// sum is the sum of a class.
+func (c *change) sum(class messages.Name) (s sum) {
+	for i := range c.sums {
+		if c.sums[i].class == class {
+			return c.sums[i]
+		}
+	}
+	return s
 }
 
 // mostPrice bounds a price, so that slots times price stays within 64 bits.
@@ -136,32 +182,28 @@ func (u unread) catchUp(j *Job) {
 	if j.metered == 0 {
 		return
 	}
-	for _, c := range u.of(j) {
-		for i := range j.Stages {
-			s := &j.Stages[i]
-			s.Meter.upTo(c.Until, s.going(), c.Tariffs, j.Spec, i)
-		}
-		j.metered = c.number
+	behind := u.of(j)
+	if len(behind) == 0 {
+		return
 	}
+	for i := range j.Stages {
+		s := &j.Stages[i]
+		s.Meter.through(behind, s.going(), j.Spec, i)
+	}
+	j.metered = behind[len(behind)-1].number
 }
 
 // of is the changes that a job is behind.
 func (u unread) of(j *Job) []change {
 	all := u[j.Spec.Market]
-	at := len(all)
-	for at > 0 && all[at-1].number > j.metered {
-		at--
-	}
-	return all[at:]
+	return all[sort.Search(len(all), func(i int) bool { return all[i].number > j.metered }):]
 }
 
 // read adds the time from sum.Since to now.
 func (m *meters) read(j *Job, stage int, now messages.Time, sum *Meter) {
 	going := j.Stages[stage].going()
 	if j.metered != 0 {
-		for _, c := range m.unread.of(j) {
-			sum.upTo(c.Until, going, c.Tariffs, j.Spec, stage)
-		}
+		sum.through(m.unread.of(j), going, j.Spec, stage)
 	}
 	sum.upTo(now, going, m.tariffs[j.Spec.Market], j.Spec, stage)
 }
@@ -172,6 +214,31 @@ func (m *Meter) upTo(now messages.Time, going int, tariffs []Tariff, spec *messa
 		m.add(uint64(going)*uint64(micros), price(tariffs, spec, stage))
 	}
 	m.Since = now
+}
+
+// through adds the time from Since to the last of some changes of tariffs. All but the first
+// spell are added at once where their sums have them: integers come to the same.
+func (m *Meter) through(all []change, going int, spec *messages.JobSpec, stage int) {
+	if len(all) == 0 {
+		return
+	}
+	first, last := &all[0], &all[len(all)-1]
+	m.upTo(first.Until, going, first.Tariffs, spec, stage)
+	if going > 0 && last.uneven > first.uneven {
+		for i := range all[1:] {
+			m.upTo(all[i+1].Until, going, all[i+1].Tariffs, spec, stage)
+		}
+		return
+	}
+	if slots, micros := uint64(max(going, 0)), uint64(max(0, last.Until-first.Until)); slots > 0 && micros > 0 {
+		from, to := first.sum(spec.Stages[stage].Class), last.sum(spec.Stages[stage].Class)
+		own := to.own - from.own
+		to.cost.minus(&from.cost)
+		hi, lo := bits.Mul64(to.cost.Lo, slots)
+		m.plus(&Meter{Micros: slots * (micros - own), Hi: hi + to.cost.Hi*slots, Lo: lo})
+		m.add(slots*own, (&Tariff{OwnBid: true}).of(spec))
+	}
+	m.Since = last.Until
 }
 
 // add counts slot-microseconds at a price.
@@ -258,8 +325,12 @@ func (m *meters) setTariffs(market messages.Name, tariffs []Tariff) {
 		m.spells[market] = append(slices.Clone(kept[max(0, len(kept)+1-keptSpells):]), before)
 	}
 	m.changes++
-	m.unread[market] = append(m.unread[market], change{before, m.changes})
-	if len(m.unread[market]) >= mostUnread {
+	unread, next := m.unread[market], change{spell: before, number: m.changes}
+	if n := len(unread); n > 0 {
+		next.follow(&unread[n-1])
+	}
+	m.unread[market] = append(unread, next)
+	if len(unread)+1 >= mostUnread || next.uneven >= mostUneven {
 		m.catchUpAll(market)
 	}
 	m.tariffs[market] = tariffs

@@ -30,6 +30,9 @@ func (w *watch) TakeChanges() Changes {
 	return c
 }
 
+// Touched reports whether jobs or nodes have changed since the last call of TakeChanges.
+func (w *watch) Touched() bool { return len(w.changes.Jobs)+len(w.changes.Nodes) > 0 }
+
 func (w *watch) touch(job messages.JobID) {
 	if n := len(w.changes.Jobs); w.watched && (n == 0 || w.changes.Jobs[n-1] != job) {
 		w.changes.Jobs = append(w.changes.Jobs, job)

@@ -67,6 +67,20 @@ func Commits(b *book.Book, now messages.Time, node messages.Name, x *messages.Ex
 	return n != nil && n.Examines(now)
 }
 
+// Undecided reports whether an exchange that only claims is worth a wait for the next step: a
+// market that directs, and lets it have too little, is about to decide.
+func (d *Desk) Undecided(x *messages.Exchange) (wait bool) {
+	if len(x.Finished) > 0 {
+		return false // the market is to know of these first
+	}
+	for i := range x.Claims {
+		if m := d.trading.market(x.Claims[i].Market); m != nil && m.Lacks(&x.Claims[i]) {
+			d.book.Read(func(b *book.Book) { wait = wait || m.deciding || m.Stale(d.now.Wall) || b.Touched() })
+		}
+	}
+	return wait
+}
+
 // Exchange makes the command of an exchange: what an agent finished, and its claims
 // with their jobs in order of preference, as far as the answer has room. A claim that
 // makes no sense is dropped: the agent may not know yet that its market is no more. Once

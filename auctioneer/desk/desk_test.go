@@ -727,6 +727,37 @@ func TestANewLeaderReadsInParts(t *testing.T) {
 	}
 }
 
+// TestClaimsWaitForADecision: a claim is worth a wait as long as its market does not know of an
+// end, and no longer; a market that weighs has nobody wait.
+func TestClaimsWaitForADecision(t *testing.T) {
+	for _, mechanism := range []messages.Name{messages.Proportional, messages.HighestBid} {
+		s := newSite(t, func(c *Config) { c.Markets[0].Mechanism = mechanism })
+		s.register("n1", 1) // has two slots
+		first := s.claim("n1", 1, 1, s.submitted("a"), 1)
+		s.claim("n1", 1, 2, s.submitted("b"), 1)
+		waits := s.submitted("c")
+		x := &messages.Exchange{Session: 1, Seq: 4, Claims: []messages.Claim{{Market: "main", Class: "cpu", Slots: 1, Job: waits}}}
+		if s.desk.Undecided(x) {
+			t.Errorf("%s: there is nothing to decide, and a claim waits", mechanism)
+		}
+		s.must(s.desk.Exchange("n1", &messages.Exchange{Session: 1, Seq: 3, Finished: []messages.Finished{{Attempt: first[0].Attempt}}}))
+		if is, want := s.desk.Undecided(x), mechanism == messages.HighestBid; is != want {
+			t.Errorf("%s: the market does not know of an end, and a claim waits: %v", mechanism, is)
+		}
+		s.step()
+		if s.desk.Undecided(x) || len(s.must(s.desk.Exchange("n1", x)).([]messages.Grant)) != 1 {
+			t.Errorf("%s: the market has decided, and a claim waits or comes to nothing", mechanism)
+		}
+	}
+}
+
+// submitted submits a job that the desk knows.
+func (s *site) submitted(key string) messages.JobID {
+	id := s.submit(key, 1)
+	s.step()
+	return id
+}
+
 // TestMissed: others may count on the jobs that a claim did not come to, and on those for
 // which the answer has no room.
 func TestMissed(t *testing.T) {

@@ -53,6 +53,13 @@ func (d *draws) give(id messages.JobID, k, wanted int) (lacks int) {
 	return wanted - n
 }
 
+// Lacks reports whether a market that directs lets a claim have less than it asks for, until it
+// decides again.
+func (m *Market) Lacks(c *messages.Claim) bool {
+	k := m.Class(c.Class)
+	return m.manner.Directs && k >= 0 && m.open[k]-m.sum[k] < c.Slots
+}
+
 // Forget is for a job that has changed, or that a claim counted on and did not get.
 func (d *draws) Forget(id messages.JobID) {
 	for k, given := range d.given {

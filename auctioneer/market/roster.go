@@ -146,6 +146,9 @@ func (n *numbers) stale(e *entry, bidding int) {
 
 // pull is the sum of the pulls of a part's jobs with tasks of a class that could be claimed.
 func (p *part) pull(k, classes int) float64 {
+	if p.bidding == 0 {
+		return 0
+	}
 	if p.pulls == nil {
 		p.pulls = make([]float64, classes)
 		for _, e := range p.entries {

@@ -107,3 +107,51 @@ func TestAJobTakenInAnewIsSeenAsItIs(t *testing.T) {
 		t.Errorf("the mechanism is told of %d jobs", len(m.changed))
 	}
 }
+
+// TestASlotThatIsFreedIsOfItsClass: where a task of one class leaves its slot, no suspended task
+// of another class of the node goes on.
+func TestASlotThatIsFreedIsOfItsClass(t *testing.T) {
+	m, err := Open(messages.Market{Name: "spot", Mechanism: messages.HighestBid, Classes: []messages.Name{"cpu", "gpu"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, now := book.New(), messages.Time(1_700_000_000_000_000)
+	apply := func(c book.Command) any {
+		c.At = now
+		result := b.Apply(&c)
+		if err, refused := result.(error); refused {
+			t.Fatal(err)
+		}
+		return result
+	}
+	apply(book.Command{Register: &book.Register{Node: "n1", Session: 1, Slots: []messages.ClassSlots{{Class: "cpu", Slots: 1}, {Class: "gpu", Slots: 1}}}})
+	start := func(seq uint64, class messages.Name) messages.Attempt {
+		spec := messages.JobSpec{Market: "spot", Rate: messages.Credit, Budget: messages.Credit,
+			Stages: []messages.Stage{{Name: "main", Class: class, Tasks: 1, Command: []string{"true"}}}}
+		id := apply(book.Command{Submit: &book.Submit{Account: "alice", Key: class + messages.JobID(seq).String(), Spec: &spec, Hold: "h", Held: spec.Budget}}).(book.Receipt).Job
+		return apply(book.Command{Exchange: &book.Exchange{Node: "n1", Session: 1, Seq: seq,
+			Claims: []book.Claim{{Class: class, Slots: 1, Jobs: []messages.JobID{id}}}}}).([]messages.Grant)[0].Attempt
+	}
+	onCPU, waits := start(1, "cpu"), start(2, "gpu")
+	apply(book.Command{Decide: &book.Decide{Market: "spot", Suspend: []messages.Attempt{waits}}})
+	onGPU := start(3, "gpu")
+	for j := range b.Jobs {
+		m.Put(now, func() *mechanism.Bid { return m.BidOf(j) }, j.ID, m.ProgressOf(j))
+	}
+	for _, c := range []struct {
+		loses   messages.Attempt
+		class   int
+		resumes int
+	}{{onCPU, 0, 0}, {onGPU, 1, 1}} {
+		m.orders.Directives = []mechanism.Directive{{Job: c.loses.Task.Job, Action: mechanism.Suspend, Slots: 1, Class: c.class},
+			{Job: waits.Task.Job, Action: mechanism.Resume, Slots: 1, Class: 1}}
+		m.permit(now, 0, nil)
+		p := &m.plan
+		p.begin(m, b, now)
+		p.draw()
+		if len(p.suspend) != 1 || len(p.resume) != c.resumes || len(p.stuck) != 1-c.resumes {
+			t.Errorf("a slot of class %d is freed: %d tasks suspended, %d resumed, %d stuck", c.class, len(p.suspend), len(p.resume), len(p.stuck))
+		}
+		p.end()
+	}
+}

@@ -108,16 +108,21 @@ func add(claims []messages.Claim, c messages.Claim) []messages.Claim {
 // answer does not say in which market work ran out, so that all those claimed
 // from are taken for dry until their next vector. Where that came while the
 // answer was on its way, the slots left idle decide anew, as the others did
-// when it came.
+// when it came. A market that directs decides about a slot only once it knows that
+// the slot is free: after an exchange that told of ends, the slots left idle claim
+// once more, and the leader lets them wait for the decision.
 func (k *markets) dryUp(asked *messages.Exchange, r *messages.ExchangeReply) {
 	for at := range k.slots {
-		if count(asked.Claims, k.slots[at].name) <= granted(r, k.slots[at].name) {
+		lacks := count(asked.Claims, k.slots[at].name) - granted(r, k.slots[at].name)
+		if lacks <= 0 {
 			continue
 		}
 		for _, m := range k.all {
 			c := &m.classes[at]
 			switch {
 			case !c.claimed:
+			case !m.ahead && len(asked.Finished) > 0:
+				k.slots[at].awake = min(k.slots[at].awake+lacks, k.slots[at].free())
 			case c.sentTerm == m.term && c.sentSeq == m.seq:
 				c.dry = true
 			default:
@@ -173,11 +178,12 @@ func (k *markets) wake(at int, m *marketClass) {
 	c.awake += woken
 }
 
-// freed wakes a slot that became free, if the idle slots leave it work.
+// freed wakes a slot that became free, if the idle slots leave it work, or its market directs:
+// the vector then has work for idle slots alone.
 func (k *markets) freed(at int) {
 	c := &k.slots[at]
 	for _, m := range k.all {
-		if mc := &m.classes[at]; !k.shut && c.awake < c.free() && mc.rest > 0 && mc.work() > 0 {
+		if mc := &m.classes[at]; !k.shut && c.awake < c.free() && (mc.rest > 0 || !m.ahead) && mc.work() > 0 {
 			c.awake++
 			return
 		}

@@ -47,6 +47,48 @@ func TestFinishAndClaimShareOneExchange(t *testing.T) {
 	}
 }
 
+// TestAFreedSlotClaimsOnceMoreWhereTheMarketDirects: such a market decides about the slot when
+// it knows that the slot is free, which is after the first claim.
+func TestAFreedSlotClaimsOnceMoreWhereTheMarketDirects(t *testing.T) {
+	for _, mechanism := range []messages.Name{messages.Proportional, messages.HighestBid} {
+		a := running(t, 2)
+		for i := range 2 {
+			a.end(i, messages.Exited)
+		}
+		r := a.request()
+		none := grants(r, 0, 0)
+		none.Markets = []messages.Market{{Name: "main", Mechanism: mechanism, Classes: []messages.Name{"cpu"}}}
+		a.Answered(a.now, r.ID, none)
+		if mechanism == messages.HighestBid {
+			r = a.request()
+			if e := r.Exchange; len(e.Finished) != 0 || slotsOf(e) != 2 {
+				t.Fatalf("sent %+v, want the claims once more", e)
+			}
+			a.Answered(a.now, r.ID, grants(r, 0, 0))
+		}
+		a.silent()
+	}
+}
+
+// TestAFreedSlotClaimsThoughIdleOnesTakeTheWork where the market directs: its vectors have work
+// for idle slots alone.
+func TestAFreedSlotClaimsThoughIdleOnesTakeTheWork(t *testing.T) {
+	for _, mechanism := range []messages.Name{messages.Proportional, messages.HighestBid} {
+		a := newAgent(t, 1, 1)
+		a.join()
+		a.vector(1, 1, 1)
+		r := a.request()
+		one := grants(r, 0, 1)
+		one.Markets = []messages.Market{{Name: "main", Mechanism: mechanism, Classes: []messages.Name{"cpu"}}}
+		a.Answered(a.now, r.ID, one)
+		a.act()
+		a.end(0, messages.Exited)
+		if e, want := a.request().Exchange, mechanism == messages.HighestBid; len(e.Finished) != 1 || slotsOf(e) > 0 != want {
+			t.Errorf("%s: sent %+v; with a claim: %v", mechanism, e, want)
+		}
+	}
+}
+
 func TestUnansweredExchangeIsRepeatedUnchanged(t *testing.T) {
 	for _, kind := range []messages.Kind{messages.Unavailable, messages.NotLeader, messages.Unknown, messages.Internal} {
 		a := running(t, 2)

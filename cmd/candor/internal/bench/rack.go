@@ -39,6 +39,7 @@ type rack struct {
 	serves place // of all its nodes
 
 	auctioneer messages.Name // of several, the one that the nodes registered with
+	directs    bool          // the market, as the auctioneer said
 
 	mu        sync.Mutex
 	rng       *rand.Rand
@@ -146,6 +147,7 @@ func (r *rack) register(ctx context.Context, n *simulated) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.auctioneer = reply.Auctioneer
+	r.directs = len(reply.Markets) > 0 && reply.Markets[0].Mechanism != messages.Proportional
 	n.session, n.heard, n.exchange = session, time.Now(), messages.Exchange{Session: session}
 	n.attempts, n.suspended, n.finished, n.version, n.repeats = nil, nil, nil, 0, false
 	r.sleep(n)
@@ -315,7 +317,8 @@ func (r *rack) answered(n *simulated, reply *messages.ExchangeReply, took time.D
 	}
 	r.obey(n, reply.Stop, reply.Suspended, reply.Version)
 	r.hall.start(len(reply.Grants))
-	if len(reply.Grants) == 0 && len(n.exchange.Claims) > 0 {
+	again := r.directs && len(n.exchange.Finished) > 0 // as agents do, where the market decides after it knows of an end
+	if len(reply.Grants) == 0 && len(n.exchange.Claims) > 0 && !again {
 		n.dry = r.seq
 	}
 	r.rest(n)

@@ -140,8 +140,11 @@ func benchJob(to place, mechanism messages.Name, key string, tasks int, command 
 	}
 	spec := messages.JobSpec{Name: "bench", Market: to.market, Budget: messages.Credit, Stages: []messages.Stage{
 		{Name: "work", Class: to.class, Tasks: tasks, Command: command}}}
-	if mechanism == messages.HighestBid { // a bid that is the key's own, and a budget that lasts
-		spec.Rate, spec.Budget = messages.Credit+messages.Credits(crc32.ChecksumIEEE([]byte(key))%1e6), 10_000*messages.Credit
+	if mechanism == messages.HighestBid { // a bid that is the key's own, above it those of many tasks, and a budget that lasts
+		spec.Rate, spec.Budget = messages.Credit+messages.Credits(crc32.ChecksumIEEE([]byte(key))%1e6), messages.Credits(tasks)*10_000*messages.Credit
+		if tasks > 1 {
+			spec.Rate += messages.Credit
+		}
 	}
 	return spec
 }
