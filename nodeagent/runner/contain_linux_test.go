@@ -436,3 +436,27 @@ func TestMissingInterpreterOfAScriptIsNamed(t *testing.T) {
 		t.Errorf("finished as %+v", f)
 	}
 }
+
+// TestNumberIsAnothersNow: a job that has the number of another account's job, in one run of
+// the node, has nothing of that.
+func TestNumberIsAnothersNow(t *testing.T) {
+	b := strangers(t, nil)
+	b.start(of("ann", 6, sh("true"))).wait() // stage 0, which start would number anew
+	script := messages.Program{Script: "echo of ann; ls\n", Tasks: 9}
+	hers := b.start(of("ann", 7, script))
+	hers.wait()
+	script.Script, script.Stage = "echo of bob; ls\n", hers.attempt.Task.Stage
+	his := b.start(of("bob", 7, script))
+	if f := his.wait(); f.ExitCode != 0 {
+		t.Errorf("%+v: %s", f, b.read(his, true))
+	}
+	if got := b.read(his, false); got != "of bob\n" {
+		t.Errorf("read %q", got)
+	}
+	if owner, _ := b.Owner(7); owner != "bob" {
+		t.Errorf("the owner is %q", owner)
+	}
+	if r, err := b.ReadLog(t.Context(), messages.LogsRequest{Attempt: hers.attempt}); messages.KindOf(err) != messages.NotFound {
+		t.Errorf("read %q, %v", r.Data, err)
+	}
+}

@@ -43,8 +43,8 @@ type job struct {
 	active int           // running tasks; guarded by store.mu
 	idle   *list.Element // in store.idle; guarded by store.mu
 
-	mu       sync.Mutex // held while the directory or a program is made
-	ready    bool
+	mu       sync.Mutex    // held while the directory or a program is made
+	account  messages.Name // whose the job is; "" until a task came in this run
 	lanes    lanes
 	programs map[uint32]*program // by stage
 	notes    *os.File            // see note; nil while it is not open
@@ -202,11 +202,12 @@ func (s *store) removeMoved() {
 func (s *store) program(j *job, p *messages.Program) (*program, error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	if !j.ready {
+	if j.account != p.Account {
+		j.forget()
 		if err := j.makeDir(s.config, p.Account); err != nil {
 			return nil, messages.Errorf(messages.Unavailable, "state directory: %v", err)
 		}
-		j.ready = true
+		j.account = p.Account
 	}
 	if known := j.programs[p.Stage]; known != nil {
 		return known, nil
@@ -216,6 +217,18 @@ func (s *store) program(j *job, p *messages.Program) (*program, error) {
 		j.programs[p.Stage] = made
 	}
 	return made, err
+}
+
+// forget has a job have nothing of another account's job that had its number, before the site
+// was set back. j.mu is held.
+func (j *job) forget() {
+	j.account = ""
+	clear(j.programs)
+	j.lanes.forget()
+	if j.notes != nil {
+		_ = j.notes.Close()
+		j.notes = nil
+	}
 }
 
 // makeDir makes the directory of a job and notes its owner. One that is there
