@@ -47,10 +47,19 @@ func (b *natsBus) Stream(ctx context.Context, name string, subjects []string) (S
 	}
 	ctx, unwatch := b.watch.begin(ctx, "$JS.API")
 	defer unwatch()
-	stream, err := b.js.CreateOrUpdateStream(ctx, jetstream.StreamConfig{
+	config := jetstream.StreamConfig{
 		Name: name, Subjects: subjects, Storage: jetstream.FileStorage, Replicas: b.replicas,
 		Duplicates: dedupeWindow, MaxBytes: maxStreamBytes, Discard: jetstream.DiscardOld,
-	})
+	}
+	if b.replicas <= 1 { // a sync for each message is for what users keep; replicas sync together
+		config.PersistMode = jetstream.AsyncPersistMode
+	}
+	stream, err := b.js.CreateOrUpdateStream(ctx, config)
+	var refused jetstream.JetStreamError
+	if errors.As(err, &refused) && config.PersistMode == jetstream.AsyncPersistMode { // a stream that is there keeps its mode
+		config.PersistMode = jetstream.DefaultPersistMode
+		stream, err = b.js.CreateOrUpdateStream(ctx, config)
+	}
 	if err != nil {
 		return nil, streamError(ctx, name, err)
 	}

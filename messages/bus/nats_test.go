@@ -14,6 +14,7 @@ import (
 	"github.com/nats-io/jwt/v2"
 	natsserver "github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
 	"github.com/nats-io/nats.go/micro"
 	"github.com/nats-io/nkeys"
 
@@ -288,6 +289,22 @@ func TestAStreamIsOpenedOnce(t *testing.T) {
 	wantKind(t, first.Append(within(t), "s.x", "1", nil), messages.Unavailable)
 	if again := open(); again == first || again.Append(within(t), "s.x", "1", nil) != nil {
 		t.Error("the stream that failed was not opened anew")
+	}
+}
+
+// TestAStreamOfAnEarlierReleaseIsOpened: it keeps the mode in which its messages are written.
+func TestAStreamOfAnEarlierReleaseIsOpened(t *testing.T) {
+	server := startServer(t, func(o *natsserver.Options) { o.StoreDir = t.TempDir() })
+	b := natsGrid(server, false)(t, "$auctioneer")
+	if _, err := b.(*natsBus).js.CreateStream(within(t), jetstream.StreamConfig{Name: "S", Subjects: []string{"s.x"}, Duplicates: dedupeWindow}); err != nil {
+		t.Fatal(err)
+	}
+	s, err := b.Stream(within(t), "S", []string{"s.x"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Append(within(t), "s.x", "1", nil); err != nil {
+		t.Error(err)
 	}
 }
 
