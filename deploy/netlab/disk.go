@@ -12,6 +12,7 @@ import (
 
 	"github.com/candor-grid/candor/deploy/embedded"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/durable"
 )
 
 // imagesDir is where a lab's images are, in memory.
@@ -171,8 +172,8 @@ func (h *Host) Fill(free int64) error {
 	return errors.Join(err, f.Close())
 }
 
-// Drain gives the space back that Fill took.
-func (h *Host) Drain() error { return os.Remove(h.filler()) }
+// Drain gives the space back that Fill took, also after a loss of power.
+func (h *Host) Drain() error { return errors.Join(os.Remove(h.filler()), durable.Sync(h.Dir())) }
 
 // Freeze has no write on the host's disk return until Thaw.
 func (h *Host) Freeze() error { return run("fsfreeze", "--freeze", h.Dir()) }
