@@ -544,16 +544,17 @@ func TestTheLeaderOfAnEarlierTermAnswersNothing(t *testing.T) {
 	}
 }
 
-// ending is a log whose leader stops as soon as markets were applied.
-type ending struct {
+// afterApply is a log that does something once markets were applied, before their leader hears
+// of it.
+type afterApply struct {
 	mailbox.Mailbox
-	stop func()
+	do func()
 }
 
-func (m *ending) Propose(ctx context.Context, data []byte) (any, error) {
+func (m *afterApply) Propose(ctx context.Context, data []byte) (any, error) {
 	result, err := m.Mailbox.Propose(ctx, data)
 	if c, bad := book.Decode(data); bad == nil && c.Apply != nil {
-		m.stop()
+		m.do()
 	}
 	return result, err
 }
@@ -562,7 +563,7 @@ func (m *ending) Propose(ctx context.Context, data []byte) (any, error) {
 // and the next one, asked again, has them in force.
 func TestMarketsAreInForceWhenTheyAreAcknowledged(t *testing.T) {
 	var f *fixture
-	box := &ending{stop: func() {
+	box := &afterApply{do: func() {
 		f.log.Depose()
 		await.Until(t, "the term ends", func() bool {
 			var now dto.Metric
@@ -628,25 +629,10 @@ func TestMarketsOfALostRequestAreInForce(t *testing.T) {
 	await.Until(t, "the markets are in force", func() bool { return version() == 2 })
 }
 
-// asking is a log that, once markets were applied and before their leader hears of it, has a
-// question asked.
-type asking struct {
-	mailbox.Mailbox
-	ask func()
-}
-
-func (m *asking) Propose(ctx context.Context, data []byte) (any, error) {
-	result, err := m.Mailbox.Propose(ctx, data)
-	if c, bad := book.Decode(data); bad == nil && c.Apply != nil {
-		m.ask()
-	}
-	return result, err
-}
-
 // TestMarketsOfBeforeAreNotTold between the commit of a change and its being in force: a market
 // that has just gone to another auctioneer was told of as one that stays.
 func TestMarketsOfBeforeAreNotTold(t *testing.T) {
-	box, asked := &asking{}, 0
+	box, asked := &afterApply{}, 0
 	f := startWith(t, func(b bus.Bus) bus.Bus { return b }, func(c *Config) {
 		open := c.Open
 		c.Open = func(m mailbox.Machine) (_ mailbox.Mailbox, err error) {
@@ -654,7 +640,7 @@ func TestMarketsOfBeforeAreNotTold(t *testing.T) {
 			return box, err
 		}
 	})
-	box.ask = func() {
+	box.do = func() {
 		asked++
 		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 		defer cancel()

@@ -6,7 +6,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -32,11 +31,13 @@ func endOrphans(before []int) {
 		for _, pid := range left {
 			_ = unix.Kill(pid, unix.SIGKILL)
 		}
-		for _, pid := range left { // the first process of a namespace ends after the others are waited for
+		// One of them, whichever ends next: the first process of a namespace ends after the others
+		// are waited for.
+		_ = unix.Waitid(unix.P_ALL, 0, nil, unix.WEXITED|unix.WNOWAIT, nil)
+		for _, pid := range left {
 			var status unix.WaitStatus
 			_, _ = unix.Wait4(pid, &status, unix.WNOHANG, nil)
 		}
-		time.Sleep(time.Millisecond)
 	}
 }
 

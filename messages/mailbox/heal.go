@@ -9,7 +9,7 @@ import (
 	"go.uber.org/zap"
 )
 
-// healer brings replicas that have no vote, or may not keep it, up to date, as long as this
+// healer brings replicas that have no vote yet, or may not keep it, up to date, as long as this
 // replica leads.
 type healer struct {
 	*engine

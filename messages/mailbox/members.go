@@ -73,8 +73,8 @@ func (m *members) Members() ([]Member, error) {
 // Add gives a replica a place in the group, and a vote as soon as it has all that was
 // committed when Add was called. The replica must run, on an empty Dir, without
 // Bootstrap. address is where it serves the group, for those whose Config does not
-// know; empty: all know. If ctx ends before the replica has caught up, it stays
-// without a vote, and costs the group nothing: Add again goes on.
+// know; empty: all know. If ctx ends before the replica has caught up, it costs the group
+// nothing, and the leader gives it the vote later (see healer); Add again waits for that.
 func (m *members) Add(ctx context.Context, id, address string) error {
 	all, err := m.Members()
 	if err != nil {
