@@ -28,6 +28,7 @@ type Auctioneer struct {
 	histories histories
 	pastFile  pastFile
 	questions questions
+	endings   endings
 
 	cancel context.CancelFunc
 	done   sync.WaitGroup

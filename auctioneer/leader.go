@@ -82,6 +82,7 @@ func (r replicated) Changes(f func(*book.Book, book.Changes)) {
 	r.mu.Unlock()
 	r.read(func(b *book.Book) {
 		r.federated.changed(b, changes.Jobs)
+		r.federated.site.endings.changed(b, changes.Jobs)
 		f(b, changes)
 	})
 }

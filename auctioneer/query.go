@@ -126,6 +126,9 @@ func summary(j *book.Job) messages.JobSummary {
 }
 
 func (l *queries) job(ctx context.Context, caller messages.Name, r messages.JobRequest) (reply messages.JobDetail, err error) {
+	if err := l.await(ctx, caller, r); err != nil {
+		return reply, err
+	}
 	if away := l.remoteJob(caller, r.Job); away != nil {
 		return l.remote.job(ctx, away)
 	}

@@ -34,10 +34,12 @@ func (l *leader) services() []bus.Service {
 			at(messages.VerbPast, bus.Handle("past", l.queries.past)),
 			at(messages.VerbHandOver, bus.Handle("handover", operators.takeOver)),
 		}},
+		{Name: "candor-auctioneer-job", Version: "1.0.0", Concurrency: 64 + mostWaits, Endpoints: []bus.Endpoint{
+			at(messages.VerbJob, bus.Handle("job", l.queries.job)),
+		}},
 		{Name: "candor-auctioneer", Version: "1.0.0", Discoverable: l.Name == "", // else the front is
 			Description: "jobs, nodes and markets of site " + l.Site, Endpoints: []bus.Endpoint{
 				at(messages.VerbJobs, bus.Handle("jobs", l.queries.listJobs)),
-				at(messages.VerbJob, bus.Handle("job", l.queries.job)),
 				at(messages.VerbTasks, bus.Handle("tasks", l.queries.tasks)),
 				at(messages.VerbWhy, bus.Handle("why", l.queries.why)),
 				at(messages.VerbWhatIf, bus.Handle("whatif", l.queries.whatIf)),

@@ -108,7 +108,16 @@ type SubmitReply struct {
 // JobRequest names a job, in the queries job and why.
 type JobRequest struct {
 	Job JobID `json:"job"`
+	// Wait has the query job answered when the job has ended, or after this time, at most
+	// MostWait; 0: at once. A site at which too many requests wait answers at once.
+	Wait Duration `json:"wait,omitempty" wire:"trim"`
 }
+
+// MostWait is how long a query waits at most for the end of a job.
+const MostWait = Duration(5_000_000_000)
+
+// Waits is how late the answer may come.
+func (r JobRequest) Waits() Duration { return min(r.Wait, MostWait) }
 
 // MaxCancelled is how many jobs one request may cancel.
 const MaxCancelled = 1000

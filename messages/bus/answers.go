@@ -76,14 +76,15 @@ func (a *answers) note(subject string, took time.Duration) {
 // for others.
 type patient interface{ Waits() messages.Duration }
 
-// firstPatience is how long the first attempt of a request waits on a bus.
-func firstPatience(b Bus, subject string, request any) time.Duration {
-	patience := attemptTimeout
+// firstPatience is how long the first attempt of a request waits on a bus, and whether
+// who answers waits for others.
+func firstPatience(b Bus, subject string, request any) (patience time.Duration, waits bool) {
+	patience = attemptTimeout
 	if m, measures := b.(answering); measures {
 		patience = m.answerTimes().attempt(subject)
 	}
-	if p, waits := request.(patient); waits {
-		patience = max(patience, p.Waits().Std()+leastAttempt)
+	if p, can := request.(patient); can && p.Waits() > 0 {
+		patience, waits = max(patience, p.Waits().Std()+leastAttempt), true
 	}
-	return patience
+	return patience, waits
 }

@@ -49,9 +49,12 @@ func CallInto(ctx context.Context, b Bus, subject string, request, reply any) er
 	}
 	ctx, cancel := context.WithCancel(ctx) // of the attempts that still wait
 	defer cancel()
-	patience := firstPatience(b, subject, request)
+	patience, waits := firstPatience(b, subject, request)
 	encode := encoder(b, subject, request)
-	all := attempts{b, subject, make(chan []byte, 1)}
+	all := attempts{bus: b, subject: subject, answered: make(chan []byte, 1)}
+	if m, measures := b.(answering); measures && !waits {
+		all.times = m.answerTimes()
+	}
 	unanswered := 0
 	unproven := false // the attempt before was refused as Unproven
 	data, err := retry(ctx, func() ([]byte, error) {
@@ -81,6 +84,7 @@ type attempts struct {
 	bus      Bus
 	subject  string
 	answered chan []byte // an answer to any of them
+	times    *answers    // where it is noted how long an answer took; nil: nowhere
 }
 
 // send sends the request once more, and returns the first answer to any attempt, or why this
@@ -94,8 +98,8 @@ func (a *attempts) send(ctx context.Context, payload []byte, within time.Duratio
 			failed <- err
 			return
 		}
-		if m, measures := a.bus.(answering); measures {
-			m.answerTimes().note(a.subject, time.Since(began))
+		if a.times != nil {
+			a.times.note(a.subject, time.Since(began))
 		}
 		select {
 		case a.answered <- data:

@@ -39,6 +39,7 @@ type fakeSite struct {
 	width   int            // of the user's terminal; 0: there is none
 	last    cli.Target     // of the last connection
 	signals []string       // that nodes were asked to send
+	paused  time.Duration  // by commands, in sum
 
 	mu      sync.Mutex
 	callers []messages.Name // of every request, in order
@@ -143,7 +144,7 @@ func (s *fakeSite) app(out, errs io.Writer) *cli.App {
 		Lookup:  func(name string) (string, bool) { v, ok := s.env[name]; return v, ok },
 		Environ: s.environ, Workdir: func() (string, error) { return s.dir, nil },
 		Now: func() time.Time { return s.now }, Zone: time.UTC,
-		Pause:   func(ctx context.Context, _ time.Duration) error { return ctx.Err() },
+		Pause:   func(ctx context.Context, d time.Duration) error { s.paused += max(d, 0); return ctx.Err() },
 		Connect: s.dial, Width: func(io.Writer) int { return s.width },
 	}
 }

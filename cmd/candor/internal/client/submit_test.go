@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/candor-grid/candor/cmd/candor/internal/client/cli"
 	"github.com/candor-grid/candor/messages"
@@ -247,6 +248,30 @@ func TestSubmitWaitOutlastsAnElection(t *testing.T) {
 	s.run("submit", "-b", "1", "--wait").expect(t, 0, "Job 17 Completed", "")
 	if asked < 3 {
 		t.Fatalf("asked %d times", asked)
+	}
+}
+
+// TestWaitForAJob: a site that waits for the end of the job is asked again at once, and one of
+// an earlier release after a pause.
+func TestWaitForAJob(t *testing.T) {
+	for waits, paused := range map[bool]time.Duration{true: 0, false: 50*time.Millisecond + 75*time.Millisecond} {
+		s := newSite(t)
+		submissions(s)
+		asked := 0
+		answer(s, messages.Auctioneer, messages.VerbJob, func(r messages.JobRequest) (messages.JobDetail, error) {
+			job := messages.JobSummary{Job: r.Job, State: messages.Running}
+			if asked++; asked == 3 {
+				job.State = messages.Completed
+			} else if waits {
+				s.now = s.now.Add(r.Wait.Std())
+			}
+			return messages.JobDetail{JobSummary: job}, nil
+		})
+		s.in = "date"
+		s.run("submit", "-b", "1", "--wait").expect(t, 0, "Job 17 Completed", "")
+		if s.paused != paused {
+			t.Errorf("paused for %v, want %v", s.paused, paused)
+		}
 	}
 }
 

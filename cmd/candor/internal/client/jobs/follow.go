@@ -21,12 +21,6 @@ const (
 // nextPause is the pause after one of d.
 func nextPause(d time.Duration) time.Duration { return min(d+d/2, lastPause) }
 
-// firstLook is the pause before a job is looked at again whose end is waited for. The pauses
-// grow so slowly that the end is known a ninth of the job's time late at most.
-const firstLook = 5 * time.Millisecond
-
-func nextLook(d time.Duration) time.Duration { return min(d+d/8, lastPause) }
-
 // Wait follows a job to its end and reports its exit code.
 func Wait(ctx context.Context, a *cli.App, s *cli.Session, job messages.JobID) error {
 	detail, err := follow(ctx, a, s, job)
@@ -65,8 +59,9 @@ func follow(ctx context.Context, a *cli.App, s *cli.Session, job messages.JobID)
 	defer show.done()
 	var state messages.State
 	var waited, shown time.Duration // shown: from when on the progress is shown again
-	for d := firstLook; ; d = nextLook(d) {
-		detail, err := cli.Call[messages.JobDetail](ctx, s, messages.Auctioneer, messages.VerbJob, messages.JobRequest{Job: job})
+	for d := min(firstPause, s.Timeout/2); ; d = min(nextPause(d), s.Timeout/2) {
+		asked := a.Now()
+		detail, err := cli.Call[messages.JobDetail](ctx, s, messages.Auctioneer, messages.VerbJob, messages.JobRequest{Job: job, Wait: messages.Duration(d)})
 		switch {
 		case err == nil && detail.State.Final():
 			show.update(detail)
@@ -81,7 +76,7 @@ func follow(ctx context.Context, a *cli.App, s *cli.Session, job messages.JobID)
 		default:
 			show.trouble(err)
 		}
-		if err := a.Pause(ctx, d); err != nil {
+		if err := a.Pause(ctx, d-a.Now().Sub(asked)); err != nil { // of a site that does not wait
 			return detail, err
 		}
 		waited += d

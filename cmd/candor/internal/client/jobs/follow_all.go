@@ -46,6 +46,12 @@ func writeAllEnded(p *cli.Page, all []messages.JobSummary) {
 	p.Printf("%s of %s completed, %s charged\n", terminal.Count(len(all)-others), terminal.Plural(len(all), "job"), cli.Credits(charged))
 }
 
+// firstLook is the pause before jobs are looked at again whose ends are waited for. The pauses
+// grow so slowly that the last end is known a ninth of the time late at most.
+const firstLook = 5 * time.Millisecond
+
+func nextLook(d time.Duration) time.Duration { return min(d+d/8, lastPause) }
+
 // followAll asks for many jobs at a time until all have ended. It returns those that have
 // ended, also with an error.
 func followAll(ctx context.Context, a *cli.App, s *cli.Session, ids []messages.JobID) (map[messages.JobID]messages.JobSummary, error) {

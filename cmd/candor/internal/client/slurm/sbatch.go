@@ -178,8 +178,9 @@ func (c *call) warn(sentences []string) {
 
 // await follows a job to its end, and ends with its exit code.
 func (c *call) await(ctx context.Context, s *cliSession, job messages.JobID) error {
-	for d := 5 * time.Millisecond; ; d = min(d+d/8, time.Second) {
-		detail, err := ask[messages.JobDetail](ctx, s, messages.VerbJob, messages.JobRequest{Job: job})
+	for {
+		asked := c.Now()
+		detail, err := ask[messages.JobDetail](ctx, s, messages.VerbJob, messages.JobRequest{Job: job, Wait: messages.Duration(time.Second)})
 		switch {
 		case err == nil && detail.State == messages.Completed:
 			return nil
@@ -190,7 +191,7 @@ func (c *call) await(ctx context.Context, s *cliSession, job messages.JobID) err
 		case err != nil && !messages.KindOf(err).Retriable():
 			return err
 		}
-		if err := c.Pause(ctx, d); err != nil {
+		if err := c.Pause(ctx, time.Second-c.Now().Sub(asked)); err != nil { // of a site that does not wait
 			return err
 		}
 	}

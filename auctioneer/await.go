@@ -1,0 +1,121 @@
+package auctioneer
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/candor-grid/candor/auctioneer/book"
+	"github.com/candor-grid/candor/messages"
+)
+
+// Limits on the requests that wait for the end of a job. A request beyond them is answered at
+// once, as if it did not want to wait.
+const (
+	mostWaits   = 1024 // of the site
+	mostWaitsOf = 64   // of one account
+)
+
+// endings are the requests that wait for the ends of jobs.
+type endings struct {
+	mu   sync.Mutex
+	all  int
+	of   map[messages.Name]int // by account
+	jobs map[messages.JobID]*awaited
+}
+
+// awaited is a job whose end is waited for.
+type awaited struct {
+	by    int
+	ended chan struct{}
+}
+
+// enter counts a request that waits for the end of a job, until leave. ended is closed
+// at the end; nil: too many requests wait.
+func (e *endings) enter(caller messages.Name, id messages.JobID) (ended <-chan struct{}, leave func()) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.all >= mostWaits || e.of[caller] >= mostWaitsOf {
+		return nil, func() {}
+	}
+	if e.jobs == nil {
+		e.of, e.jobs = map[messages.Name]int{}, map[messages.JobID]*awaited{}
+	}
+	w := e.jobs[id]
+	if w == nil {
+		w = &awaited{ended: make(chan struct{})}
+		e.jobs[id] = w
+	}
+	w.by++
+	e.of[caller]++
+	e.all++
+	return w.ended, func() {
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		e.all--
+		if e.of[caller]--; e.of[caller] == 0 {
+			delete(e.of, caller)
+		}
+		if w.by--; w.by == 0 && e.jobs[id] == w {
+			delete(e.jobs, id)
+		}
+	}
+}
+
+// changed takes jobs of the book that changed.
+func (e *endings) changed(b *book.Book, ids []messages.JobID) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.all == 0 {
+		return
+	}
+	for _, id := range ids {
+		if w := e.jobs[id]; w != nil && !lasts(b, id) {
+			close(w.ended)
+			delete(e.jobs, id)
+		}
+	}
+}
+
+// lasts reports whether a job is in the book and has not ended.
+func lasts(b *book.Book, id messages.JobID) bool {
+	if j := b.Job(id); j != nil {
+		return !j.State.Final()
+	}
+	r := b.Remote(id)
+	return r != nil && !r.Summary().State.Final()
+}
+
+// await waits for as long as a request says, at most until its job has ended. Nobody
+// waits for a job that the caller may not see.
+func (l *queries) await(ctx context.Context, caller messages.Name, r messages.JobRequest) error {
+	if r.Wait < 0 {
+		return messages.Errorf(messages.Invalid, "wait: must not be negative")
+	}
+	if r.Wait == 0 {
+		return nil
+	}
+	ended, leave := l.endings.enter(caller, r.Job)
+	defer leave()
+	if ended == nil {
+		return nil
+	}
+	sees, over := l.remote.find(caller, r.Job) != nil, false
+	l.replica.read(func(b *book.Book) {
+		_, err := l.submissions.rules.Visible(b, caller, r.Job)
+		sees, over = sees || err == nil, !lasts(b, r.Job)
+	})
+	if !sees || over {
+		return nil
+	}
+	enough := time.NewTimer(min(r.Wait, messages.MostWait).Std())
+	defer enough.Stop()
+	select {
+	case <-ended:
+	case <-enough.C:
+	case <-l.over:
+		return messages.Errorf(messages.NotLeader, "another leader takes over; ask again")
+	case <-ctx.Done():
+	}
+	return nil
+}

@@ -1,0 +1,91 @@
+package auctioneer
+
+import (
+	"testing"
+
+	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/await"
+)
+
+// waiting is how many requests wait for the end of a job.
+func (f *fixture) waiting() int {
+	f.endings.mu.Lock()
+	defer f.endings.mu.Unlock()
+	return f.endings.all
+}
+
+// ask asks for a job whose end is waited for, and returns where the answer will come.
+func (f *fixture) ask(job messages.JobID) <-chan messages.JobDetail {
+	answered := make(chan messages.JobDetail, 1)
+	go func() {
+		d, err := call[messages.JobDetail](f, "alice", messages.VerbJob, messages.JobRequest{Job: job, Wait: messages.MostWait})
+		if err != nil {
+			f.t.Error(err)
+		}
+		answered <- d
+	}()
+	await.Until(f.t, "the request waits", func() bool { return f.waiting() == 1 })
+	return answered
+}
+
+// TestQueryWaitsForTheEnd: the answer comes with the end of the job, also where another
+// leader has followed, and nothing is left of the wait.
+func TestQueryWaitsForTheEnd(t *testing.T) {
+	f := start(t)
+	f.register("n1", 2)
+	id := f.submit("alice", "k1", oneStage(2)).Job
+	answered := f.ask(id)
+	ended, leave := f.endings.enter("bob", id)
+	g := f.claim("n1", 1, id, 2).Grants
+	f.finish("n1", 2, 0, g[0])
+	select {
+	case <-ended:
+		t.Error("half of the job is no end")
+	case d := <-answered:
+		t.Errorf("answered %v", d.State)
+	default:
+	}
+	f.log.Depose()
+	await.Until(t, "the request waits no longer", func() bool { return f.waiting() == 1 })
+	f.log.Elect()
+	await.Until(t, "the request waits at the next leader", func() bool { return f.waiting() == 2 })
+	f.finish("n1", 3, 0, g[1])
+	if d := <-answered; d.State != messages.Completed {
+		t.Errorf("answered %v", d.State)
+	}
+	<-ended
+	leave()
+	if n := f.waiting(); n != 0 || len(f.endings.jobs) != 0 || len(f.endings.of) != 0 {
+		t.Errorf("%d requests wait, for %v, of %v", n, f.endings.jobs, f.endings.of)
+	}
+	if d := must[messages.JobDetail](f, "alice", messages.VerbJob, messages.JobRequest{Job: id, Wait: messages.MostWait}); d.State != messages.Completed {
+		t.Errorf("answered %v", d.State)
+	}
+}
+
+// TestWaitsAreBounded: who asks for more, for another's job or for nonsense is answered at once.
+func TestWaitsAreBounded(t *testing.T) {
+	f := start(t)
+	id := f.submit("alice", "k1", oneStage(1)).Job
+	_, err := call[messages.JobDetail](f, "bob", messages.VerbJob, messages.JobRequest{Job: id, Wait: 100 * messages.MostWait})
+	wantKind(t, err, messages.NotFound)
+	_, err = call[messages.JobDetail](f, "alice", messages.VerbJob, messages.JobRequest{Job: id, Wait: -1})
+	wantKind(t, err, messages.Invalid)
+	for range mostWaitsOf {
+		if ended, _ := f.endings.enter("alice", id); ended == nil {
+			t.Fatal("refused too early")
+		}
+	}
+	if d := must[messages.JobDetail](f, "alice", messages.VerbJob, messages.JobRequest{Job: id, Wait: messages.MostWait}); d.State != messages.Waiting {
+		t.Errorf("answered %v", d.State)
+	}
+	if ended, _ := f.endings.enter("operator", id); ended == nil {
+		t.Error("alice's requests keep others from waiting")
+	}
+	for i := range mostWaits {
+		f.endings.enter(messages.Name(rune('a'+i%26))+"x", id)
+	}
+	if ended, _ := f.endings.enter("carol", id); ended != nil || f.waiting() > mostWaits {
+		t.Errorf("%d requests wait", f.waiting())
+	}
+}
