@@ -231,7 +231,8 @@ type Host struct {
 const StoreWAL = "wal"
 
 // Default is a site for a first look, on loopback: three users and an
-// operator, four nodes, one market.
+// operator, two nodes, one market. Each node has an executor of its own, so that the slots of
+// a machine cost less in few nodes than in many.
 func Default() Config {
 	return Config{
 		Site:      "west",
@@ -245,7 +246,7 @@ func Default() Config {
 			{Name: "carol", Grant: 1000 * messages.Credit},
 		},
 		Markets: []messages.Market{{Name: "main", Mechanism: "proportional", Classes: []messages.Name{"map", "reduce"}}},
-		Nodes:   NodesAlike(4, Slots{{Class: "map", Slots: 2}, {Class: "reduce", Slots: 1}}),
+		Nodes:   NodesAlike(2, Slots{{Class: "map", Slots: 4}, {Class: "reduce", Slots: 2}}),
 	}
 }
 

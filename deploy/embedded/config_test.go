@@ -55,7 +55,7 @@ func TestValidatePaths(t *testing.T) {
 		"markets[0].time_limit":  func(c *Config) { c.Markets[0].TimeLimit = -1 },
 		"markets[0].alpha":       func(c *Config) { c.Markets[0].Alpha = &nan },
 		"nodes[0].name":          func(c *Config) { c.Nodes[0].Name = "*" },
-		"nodes[3].name":          func(c *Config) { c.Nodes[3].Name = "node1" },
+		"nodes[1].name":          func(c *Config) { c.Nodes[1].Name = "node1" },
 		"nodes[1].slots":         func(c *Config) { c.Nodes[1].Slots = nil },
 		"nodes[1].slots.reduce":  func(c *Config) { c.Nodes[1].Slots[1].Slots = 10_000_000 },
 		"nodes[0].suspended":     func(c *Config) { c.Nodes[0].Suspended = -1 },
@@ -64,7 +64,7 @@ func TestValidatePaths(t *testing.T) {
 		"markets[0].weights":     func(c *Config) { c.Markets[0].Weights = messages.Weights{{Class: "alice", Weight: 1}} },
 		"markets[0].prior_jobs":  func(c *Config) { c.Markets[0].PriorJobs = make([]messages.QueuedType, 1) },
 		"tls.key":                func(c *Config) { c.TLS = &TLS{Cert: "a", CA: "b"} },
-		"hosts":                  func(c *Config) { c.Hosts = three()[:2]; c.Hosts[1].Nodes = []messages.Name{"node2", "node3", "node4"} },
+		"hosts":                  func(c *Config) { c.Hosts = three()[:2] },
 		"hosts[1].name":          func(c *Config) { c.Hosts = three(); c.Hosts[1].Name = "a" },
 		"hosts[2].cluster":       func(c *Config) { c.Hosts = three(); c.Hosts[2].Cluster = c.Hosts[0].Bank },
 		"hosts[2].bank":          func(c *Config) { c.Hosts = three(); c.Hosts[2].Bank = "127.0.0.1:0" },
@@ -90,8 +90,8 @@ func TestValidatePaths(t *testing.T) {
 func three() []Host {
 	return []Host{
 		{Name: "a", Listen: "127.0.0.1:1", Cluster: "127.0.0.1:2", Auctioneer: "127.0.0.1:3", Bank: "127.0.0.1:4", Nodes: []messages.Name{"node1"}},
-		{Name: "b", Listen: "127.0.0.1:5", Cluster: "127.0.0.1:6", Auctioneer: "127.0.0.1:7", Bank: "127.0.0.1:8", Nodes: []messages.Name{"node2", "node3"}},
-		{Name: "c", Listen: "127.0.0.1:9", Cluster: "127.0.0.1:10", Auctioneer: "127.0.0.1:11", Bank: "127.0.0.1:12", Nodes: []messages.Name{"node4"}},
+		{Name: "b", Listen: "127.0.0.1:5", Cluster: "127.0.0.1:6", Auctioneer: "127.0.0.1:7", Bank: "127.0.0.1:8", Nodes: []messages.Name{"node2"}},
+		{Name: "c", Listen: "127.0.0.1:9", Cluster: "127.0.0.1:10", Auctioneer: "127.0.0.1:11", Bank: "127.0.0.1:12"},
 	}
 }
 

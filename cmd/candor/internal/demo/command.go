@@ -37,7 +37,7 @@ func Command() *cobra.Command {
 		Annotations: map[string]string{dumps.StartsTasks: ""},
 		Short:       "run a real workload on a whole site in this process, and check it",
 		Long: `Starts a whole site in this process: a NATS server, three replicas of the
-auctioneer and of the bank, an estimator and four nodes. Three people submit
+auctioneer and of the bank, an estimator and two nodes. Three people submit
 jobs that analyse a year of a real machine's log, and compete for the nodes.
 When all jobs have ended, the command reports the times and the cost of each
 job, compares the results with the known answers, and checks the books.

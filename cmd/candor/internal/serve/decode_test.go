@@ -134,17 +134,17 @@ lease: 1ms
 			[]string{`2:56: markets[0].nodes[0]: "node9" is not among nodes; did you mean "node1"?`}},
 		"hosts": {
 			`hosts:
-  - {name: a, listen: "127.0.0.1:1", cluster: "127.0.0.1:2", auctioneer: "127.0.0.1:3", bank: "127.0.0.1:3", nodes: [node1, node2, node3]}
-  - {name: b, listen: "127.0.0.1:0", cluster: nowhere, auctioneer: "127.0.0.1:6", nodes: [node3, node9]}
+  - {name: a, listen: "127.0.0.1:1", cluster: "127.0.0.1:2", auctioneer: "127.0.0.1:3", bank: "127.0.0.1:3", nodes: [node1]}
+  - {name: b, listen: "127.0.0.1:0", cluster: nowhere, auctioneer: "127.0.0.1:6", nodes: [node1, node9]}
 `,
 			[]string{
-				`1:1: nodes[3]: "node4" is on no host`,
+				`1:1: nodes[1]: "node2" is on no host`,
 				"2:3: hosts: there are 2; a site has one replica on each host, so use an odd number up to 7",
 				`2:95: hosts[0].bank: "127.0.0.1:3" stands there twice`,
 				"3:5: hosts[1].bank: is missing; write an address",
 				`3:23: hosts[1].listen: "127.0.0.1:0" is not an address`,
 				`3:47: hosts[1].cluster: "nowhere" is not an address`,
-				`3:91: hosts[1].nodes[0]: "node3" stands there twice`,
+				`3:91: hosts[1].nodes[0]: "node1" stands there twice`,
 				`3:98: hosts[1].nodes[1]: "node9" is not among nodes; did you mean "node1"?`,
 			}},
 	}

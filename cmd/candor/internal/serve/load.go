@@ -52,7 +52,7 @@ func (s *settings) siteFlags(f *pflag.FlagSet) {
 	s.runFlags(f)
 	f.StringVar(&s.listen, "listen", "", "`address` for NATS clients; port 0 takes a free one (default 127.0.0.1:4222)")
 	f.StringVar(&s.console, "console", "", "`address` that serves the console, for browsers, such as 127.0.0.1:8470; pages connect at the next port (default none)")
-	f.IntVar(&s.nodes, "nodes", 0, "`number` of nodes, all like the first (default 4)")
+	f.IntVar(&s.nodes, "nodes", 0, "`number` of nodes, all like the first (default 2)")
 	f.IntVar(&s.replicas, "replicas", 0, "`number` of replicas of the auctioneer and of the bank (default 3)")
 }
 

@@ -73,7 +73,7 @@ func TestUp(t *testing.T) {
 	go func() { ended <- root.ExecuteContext(ctx) }()
 
 	address := out.await(t, `"serving metrics","address":"([^"]+)"`)[1]
-	out.await(t, `(?s)site west is up.*alice 1000, bob 1000, carol 1000.*main \(proportional: map, reduce\).*node1, node2 \(slots: 4 map, 2 reduce\).*export CANDOR_STATE=.*candor jobs\nStop with`)
+	out.await(t, `(?s)site west is up.*alice 1000, bob 1000, carol 1000.*main \(proportional: map, reduce\).*node1, node2 \(slots: 8 map, 4 reduce\).*export CANDOR_STATE=.*candor jobs\nStop with`)
 	info, err := embedded.ReadInfo(state)
 	if err != nil || info.Site != "west" || !strings.HasPrefix(info.Server, "nats://127.0.0.1:") {
 		t.Errorf("site.json: %+v, %v", info, err)
