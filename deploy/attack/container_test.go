@@ -25,7 +25,7 @@ func TestAttackOfContainer(t *testing.T) {
 	}
 	t.Parallel()
 	const capabilities = "-all,+chown,+dac_override,+fowner,+kill,+setgid,+setpcap,+setuid"
-	s := &site{T: t, state: stateDir(t, nil), nodes: 4}
+	s := &site{T: t, state: stateDir(t, nil), nodes: 2}
 	s.wrapper = []string{"unshare", "--pid", "--mount", "--ipc", "--uts", "--fork", "--kill-child", "--mount-proc", "sh", "-c",
 		`mount -t tmpfs none /sys/fs/cgroup; exec setpriv --no-new-privs --bounding-set=` + capabilities + ` --inh-caps=-all "$@"`, "sh"}
 	s.begin(nil, "--listen", "127.0.0.1:0")

@@ -34,11 +34,28 @@ type sealedLog struct {
 // damaged, which stops the replica.
 func (s *sealedLog) GetLog(index uint64, l *raft.Log) error {
 	err := s.read(index, l)
+	if errors.Is(err, raft.ErrLogNotFound) && s.precedes(index, l) {
+		return nil
+	}
 	if err == nil || errors.Is(err, raft.ErrLogNotFound) {
 		return err
 	}
 	s.damaged(err)
 	select {} // the process ends, or the replica is cut off
+}
+
+// precedes fills in the term of the entry right before the log, where a snapshot ends with that
+// entry. A leader whose entries are others than those of this log asks for it: without an answer it
+// could never take them away. Raft never sends such an entry: a leader sends the snapshot where it
+// has no entry before. An exception would be entry 1, which has none.
+func (s *sealedLog) precedes(index uint64, l *raft.Log) bool {
+	end, term := s.restored()
+	first, err := s.LogStore.FirstIndex()
+	if err != nil || index != end || index+1 != first || index <= 1 {
+		return false
+	}
+	*l = raft.Log{Index: index, Term: term, Type: raft.LogNoop}
+	return true
 }
 
 // read is GetLog, with an error for what is damaged.

@@ -1,0 +1,63 @@
+package mailbox
+
+import (
+	"bytes"
+	"io"
+	"os"
+	"testing"
+
+	"github.com/hashicorp/raft"
+)
+
+// begin has a replica's log begin right after its snapshot, with an entry that nobody else has.
+func (g *group) begin(id string, index, term uint64) {
+	g.t.Helper()
+	c := g.config(id)
+	guard := newGuard(c.withDefaults(), func(err error) { g.t.Error(err) })
+	guard.applied, guard.damaged = func() uint64 { return index - 1 }, func(err error) { g.t.Error(err) }
+	d, err := openDisk(c.withDefaults(), guard)
+	if err != nil {
+		g.t.Fatal(err)
+	}
+	if err := d.sealed.StoreLog(&raft.Log{Index: index, Term: term, Type: raft.LogNoop}); err != nil {
+		g.t.Error(err)
+	}
+	if err := d.stable.SetUint64([]byte("CurrentTerm"), term); err != nil {
+		g.t.Error(err)
+	}
+	if err := d.close(); err != nil {
+		g.t.Error(err)
+	}
+}
+
+// TestLogsThatBeginAfterTheSnapshot: after a restoration each replica has a snapshot and no entry.
+// If the first leader wrote an entry that the next leader does not have, the next leader
+// must be able to take it away again: by the snapshot the two agree on all before it.
+func TestLogsThatBeginAfterTheSnapshot(t *testing.T) {
+	g := newGroup(t, 3, nil)
+	g.start(g.ids...)
+	g.propose("before")
+	g.agree(1)
+	saved, state, err := g.leader().Save(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	image, err := io.ReadAll(state)
+	if err != nil {
+		t.Fatal(err)
+	}
+	g.stop(g.ids...)
+	for _, id := range g.ids {
+		if err := os.RemoveAll(g.dirs[id]); err != nil {
+			t.Fatal(err)
+		}
+		if err := Plant(g.dirs[id], id, saved, bytes.NewReader(image)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	g.begin("r1", saved.Index+1, saved.Term+1)
+	g.begin("r2", saved.Index+1, saved.Term+2)
+	g.start("r1", "r2")
+	g.propose("after")
+	g.agree(2)
+}
