@@ -12,7 +12,12 @@ import (
 // Save hands out what is kept for an account, by the names that the bucket has it under.
 // What grows old meanwhile is left out.
 func Save(ctx context.Context, b bus.Bus, site, account messages.Name, keep func(object string, data []byte) error) error {
-	bucket, objects, err := b.Kept(ctx, bucketName(site, account))
+	var bucket bus.Objects
+	var objects []string
+	err := repeated(ctx, func(ctx context.Context) (err error) {
+		bucket, objects, err = b.Kept(ctx, bucketName(site, account))
+		return err
+	})
 	if err != nil && messages.KindOf(err) == messages.NotFound {
 		return nil // it never had files
 	}
@@ -20,7 +25,11 @@ func Save(ctx context.Context, b bus.Bus, site, account messages.Name, keep func
 		return err
 	}
 	for _, object := range objects {
-		data, _, err := bucket.Get(ctx, object)
+		var data []byte
+		err := repeated(ctx, func(ctx context.Context) (err error) {
+			data, _, err = bucket.Get(ctx, object)
+			return err
+		})
 		if err != nil && messages.KindOf(err) == messages.NotFound {
 			continue
 		}
@@ -32,6 +41,23 @@ func Save(ctx context.Context, b bus.Bus, site, account messages.Name, keep func
 		}
 	}
 	return nil
+}
+
+// tries is how often something is asked for whose answer does not come: the answer is lost where
+// another server begins to lead the stream.
+const tries = 6
+
+// repeated asks for something, again if there is no answer in time.
+func repeated(ctx context.Context, ask func(context.Context) error) (err error) {
+	for range tries {
+		bounded, cancel := context.WithTimeout(ctx, bus.RequestTimeout)
+		err = ask(bounded)
+		cancel()
+		if err == nil || messages.KindOf(err) != messages.Unavailable || ctx.Err() != nil {
+			return err
+		}
+	}
+	return err
 }
 
 // Load takes in what was saved, from a directory with one for each account, and removes
