@@ -40,10 +40,9 @@ type Processes struct {
 
 	ownPeak atomic.Int64 // the largest known memory of this process, in bytes
 
-	until atomic.Int64 // of the lease, by the clock of package boottime
+	until atomic.Int64 // of the lease, by the clock of package boottime, as tasks are told
 
 	mu      sync.Mutex
-	told    time.Duration // until as tasks were told last
 	running map[messages.Attempt]*process
 	streams map[streamKey]*stream
 	// keepEnded is for how long a stream that has ended waits for a client.

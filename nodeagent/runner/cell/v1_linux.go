@@ -390,8 +390,8 @@ func rmdirs(dir string) error {
 // number reads a number from an open file, after a key where there is one.
 func number(f *os.File, key string) uint64 {
 	var buffer [256]byte
-	n, _ := f.ReadAt(buffer[:], 0)
-	return after(string(buffer[:n]), key)
+	n, _ := unix.Pread(int(f.Fd()), buffer[:], 0)
+	return after(string(buffer[:max(n, 0)]), key)
 }
 
 // after returns the number that follows a key at the beginning of a line, 0 if
