@@ -101,11 +101,15 @@ func sh(script string) messages.Program {
 // read waits for output and returns it.
 func (b *bench) read(s *started, stderr bool) string {
 	b.t.Helper()
-	r, err := b.ReadLog(context.Background(), messages.LogsRequest{Attempt: s.attempt, Stderr: stderr, Wait: messages.Duration(patience)})
-	if err != nil {
-		b.t.Fatal(err)
+	for until := time.Now().Add(patience); ; { // one answer waits a second at most
+		r, err := b.ReadLog(context.Background(), messages.LogsRequest{Attempt: s.attempt, Stderr: stderr, Wait: messages.Duration(patience)})
+		if err != nil {
+			b.t.Fatal(err)
+		}
+		if len(r.Data) > 0 || r.End || time.Now().After(until) {
+			return string(r.Data)
+		}
 	}
-	return string(r.Data)
 }
 
 func TestOutcomes(t *testing.T) {
