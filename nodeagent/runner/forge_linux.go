@@ -39,7 +39,7 @@ func newForge(clones bool) (f *forge, err error) {
 // serve does the work of the one thread, until the forge is closed.
 func (f *forge) serve() {
 	defer unix.Close(f.bell)
-	a, counter := new(anvil), make([]byte, 8)
+	a, counter := new(anvil), make([]byte, len(more))
 	for {
 		_, _ = unix.Read(f.bell, counter)
 		f.mu.Lock()
@@ -62,7 +62,10 @@ func (f *forge) close() {
 	f.ring()
 }
 
-func (f *forge) ring() { _, _ = unix.Write(f.bell, []byte{0: 1, 7: 0}) }
+// more is a number that is not 0, as the kernel's events count.
+var more = [8]byte{1}
+
+func (f *forge) ring() { _, _ = unix.Write(f.bell, more[:]) }
 
 // post has do called on the one thread, in the order of the calls.
 func (f *forge) post(do func(*anvil)) {
