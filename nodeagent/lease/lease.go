@@ -36,8 +36,8 @@ func Tell(file io.WriterAt, a messages.Attempt, until time.Duration) error {
 func Blank(file io.WriterAt) error { return write(file, "-", 0) }
 
 func write(file io.WriterAt, who string, until time.Duration) error {
-	text := fmt.Sprintf(form, who, max(until, 0))
-	_, err := fmt.Fprintf(io.NewOffsetWriter(file, 0), "%s %08x\n", text, crc32.ChecksumIEEE([]byte(text)))
+	text := fmt.Appendf(nil, form, who, max(until, 0))
+	_, err := file.WriteAt(fmt.Appendf(text, " %08x\n", crc32.ChecksumIEEE(text)), 0)
 	return err
 }
 

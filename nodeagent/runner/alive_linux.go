@@ -18,15 +18,21 @@ const aliveEnding = ".alive"
 // with short tasks each exchange renews the lease.
 const tellRarely = 16
 
+// TellAnew reports whether a lease that was told to last until one instant is to be told until
+// another. Whoever is not told takes the lease to end a little earlier than it does.
+func TellAnew(told, until time.Duration) bool {
+	grown := until - told
+	return grown < 0 || grown > 0 && grown >= (until-boottime.Now())/tellRarely
+}
+
 // Keep tells the tasks until when they are the current attempts.
 func (p *Processes) Keep(until time.Duration) {
-	was := time.Duration(p.until.Swap(int64(until)))
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if grown := until - p.told; until == was || grown >= 0 && grown < (until-boottime.Now())/tellRarely {
+	if !TellAnew(time.Duration(p.until.Load()), until) {
 		return
 	}
-	p.told = until
+	p.until.Store(int64(until))
 	for _, t := range p.running {
 		t.tell()
 	}

@@ -92,8 +92,8 @@
 // # Cost
 //
 // A task costs its fork, exec and wait, some twenty cheap system calls that
-// make no file and remove none unless it writes something, and one goroutine
-// that the runtime's poller wakes when the kernel signals the end through a
-// process file descriptor; no thread waits. What is the same for all tasks of
-// a stage is worked out once.
+// make no file and remove none unless it writes something, and no goroutine where its program
+// and files are there already. One thread starts tasks; it waits in the kernel, and nobody waits
+// for it. The kernel signals ends through file descriptors of processes, which one goroutine
+// polls together. What is the same for all tasks of a stage is worked out once.
 package runner

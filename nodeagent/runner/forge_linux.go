@@ -1,6 +1,8 @@
 package runner
 
 import (
+	"sync"
+
 	"golang.org/x/sys/unix"
 
 	"github.com/candor-grid/candor/messages"
@@ -8,10 +10,15 @@ import (
 )
 
 // forge starts tasks on confined threads: on the thread of the task's cell where the
-// cell has one, else on one thread for all tasks.
+// cell has one, else on one thread for all tasks. That thread waits in the kernel and not in
+// the Go runtime, which would hand it a processor by way of other threads.
 type forge struct {
-	work   chan func(*anvil)
 	clones bool // the one thread for all has to start tasks by clone3
+	bell   int  // an event of the kernel: there is work, or no more
+
+	mu     sync.Mutex
+	work   []func(*anvil)
+	closed bool
 }
 
 // anvil is a thread's state, touched by that thread only.
@@ -20,44 +27,83 @@ type anvil struct {
 	room     *room // in whose namespaces it is; nil: this process's
 }
 
-func newForge(clones bool) *forge {
-	f := &forge{work: make(chan func(*anvil)), clones: clones}
-	go cell.OnThread(func() {
-		a := new(anvil)
-		for do := range f.work {
-			do(a)
-		}
-	})
-	return f
+func newForge(clones bool) (f *forge, err error) {
+	f = &forge{clones: clones}
+	if f.bell, err = unix.Eventfd(0, unix.EFD_CLOEXEC); err != nil {
+		return nil, messages.Errorf(messages.Unavailable, "runner: eventfd: %v", err)
+	}
+	go cell.OnThread(f.serve)
+	return f, nil
 }
 
-func (f *forge) close() { close(f.work) }
-
-// run calls start on a confined thread inside the cell and in a room's namespaces.
-func (f *forge) run(c *cell.Cell, r *room, asRoot bool, start func() error) (err error) {
-	do := func(a *anvil) {
-		if err = a.prepare(r, asRoot, f.clones && !c.Threaded()); err == nil {
-			err = start()
+// serve does the work of the one thread, until the forge is closed.
+func (f *forge) serve() {
+	defer unix.Close(f.bell)
+	a, counter := new(anvil), make([]byte, len(more))
+	for {
+		_, _ = unix.Read(f.bell, counter)
+		f.mu.Lock()
+		work, closed := f.work, f.closed
+		f.work = nil
+		f.mu.Unlock()
+		for _, do := range work {
+			do(a)
+		}
+		if closed {
+			return
 		}
 	}
-	if c.Threaded() {
-		c.Run(func() {
-			a, known := c.Thread.(*anvil)
-			if !known {
-				a = new(anvil)
-				c.Thread = a
-			}
-			do(a)
-		})
-		return err
+}
+
+func (f *forge) close() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.closed = true
+	f.ring()
+}
+
+// more is a number that is not 0, as the kernel's events count.
+var more = [8]byte{1}
+
+func (f *forge) ring() { _, _ = unix.Write(f.bell, more[:]) }
+
+// post has do called on the one thread, in the order of the calls.
+func (f *forge) post(do func(*anvil)) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.work = append(f.work, do)
+	if len(f.work) == 1 {
+		f.ring()
 	}
-	done := make(chan struct{})
-	f.work <- func(a *anvil) {
-		defer close(done)
-		c.Run(func() { do(a) })
+}
+
+// begin has start called on a confined thread inside the cell and in a room's namespaces,
+// or elsewhere with what is in the way of that. It does not wait.
+func (f *forge) begin(c *cell.Cell, r *room, asRoot bool, start func(error)) {
+	if !c.Threaded() {
+		f.post(func(a *anvil) { start(a.prepare(r, asRoot, f.clones)) })
+		return
 	}
-	<-done
-	return err
+	go c.Run(func() {
+		a, known := c.Thread.(*anvil)
+		if !known {
+			a = new(anvil)
+			c.Thread = a
+		}
+		start(a.prepare(r, asRoot, false))
+	})
+}
+
+// run calls start as begin does, and waits for its end.
+func (f *forge) run(c *cell.Cell, r *room, asRoot bool, start func() error) error {
+	done := make(chan error, 1)
+	f.begin(c, r, asRoot, func(err error) {
+		if err == nil {
+			err = start()
+		}
+		done <- err
+	})
+	return <-done
 }
 
 // prepare confines the thread and goes into a room. clones as for [callFilter].

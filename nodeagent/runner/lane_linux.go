@@ -57,6 +57,14 @@ func (k *lanes) take() *lane {
 	return &lane{of: k, base: filepath.Join(k.dir, "lane"+strconv.Itoa(k.made)), fresh: true, files: [len(endings)]int{-1, -1}}
 }
 
+// ready reports whether the next task finds its lane open.
+func (k *lanes) ready() bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	n := len(k.free)
+	return n > 0 && k.free[n-1].dir && k.free[n-1].files[0] >= 0
+}
+
 // leave gives a lane back.
 func (k *lanes) leave(l *lane) {
 	k.mu.Lock()

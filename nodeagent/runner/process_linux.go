@@ -1,6 +1,7 @@
 package runner
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -18,10 +19,14 @@ import (
 type process struct {
 	runner *Processes
 	task   Task
-	cell   *cell.Cell    // nil before and after it has one
+	done   func(messages.Finished)
+	job    *job
+	cell   *cell.Cell    // nil before it has one
 	room   *room         // nil: it has the namespaces of this process
 	opened chan struct{} // closed when the output files are there
 	ended  chan struct{} // closed when it is forgotten
+	// finished is what is reported; of whoever is at the task at the time.
+	finished messages.Finished
 
 	mu sync.Mutex
 	outputs
@@ -47,52 +52,131 @@ type process struct {
 	ours      []*os.File // the runner's ends of the stream's files
 }
 
-// run starts the task and returns when nothing of it is left.
-func (t *process) run(j *job) (f messages.Finished) {
-	f = messages.Finished{Attempt: t.task.Attempt, Started: t.runner.config.Clock()}
-	program, err := t.runner.store.program(j, t.task.Program)
-	t.enterLane(t.runner.store.lanesFor(j, program))
-	defer func() {
-		t.finishStream(&f)
-		if t.leaveLane(j) {
-			t.runner.settleDir(t.base+dirEnding, &f)
-		}
-		f.Lost = t.lost[0] + t.lost[1]
-	}()
+// prompt reports whether all is there that the task needs to start, as a rule because another
+// task of its job has just ended: to begin takes no time then.
+func (t *process) prompt() bool {
+	p := t.task.Program
+	return len(p.Inputs) == 0 && p.Interactive == nil && !t.runner.loose && t.runner.store.prompt(t.task.Attempt.Task.Job, p)
+}
+
+// begin has the task started; finish follows when its process has exited, and leave, when
+// nothing of it is left.
+func (t *process) begin() {
+	t.job = t.runner.store.acquire(t.task.Attempt.Task.Job)
+	t.finished = messages.Finished{Attempt: t.task.Attempt, Started: t.runner.config.Clock()}
+	program, err := t.runner.store.program(t.job, t.task.Program)
+	t.enterLane(t.runner.store.lanesFor(t.job, program))
+	why := ""
 	if err != nil {
-		return t.refuse(f, detail(err))
+		why = detail(err)
+	} else {
+		why = t.prepare(program)
 	}
-	t.tellFirst(program.as)
-	dir, err := t.workingDir(program)
+	if why != "" {
+		t.refuse(why)
+		t.leave()
+	}
+}
+
+// prepare makes what the process needs and has it started, or says why it cannot.
+func (t *process) prepare(p *program) (why string) {
+	t.tellFirst(p.as)
+	dir, err := t.workingDir(p)
 	if err != nil {
-		return t.refuse(f, "its directory could not be made: "+detail(err))
+		return "its directory could not be made: " + detail(err)
 	}
 	if len(t.task.Program.Inputs) > 0 {
-		if err := t.placeInputs(dir, program.as); err != nil {
-			return t.refuse(f, "input "+detail(err))
+		if err := t.placeInputs(dir, p.as); err != nil {
+			return "input " + detail(err)
 		}
 	}
 	if t.cell, err = t.runner.cells.Take(t.limits()); err != nil {
-		return t.refuse(f, detail(err))
+		return detail(err)
 	}
-	defer t.runner.cells.Leave(t.cell)
-	defer t.leaveRoom()
-	own, why := t.spawn(program, dir, &f.Started)
-	if why != "" {
-		return t.refuse(f, why)
+	files, theirs, err := t.openFiles(p)
+	if err == nil && t.stopped() {
+		err = errors.New("stopped")
 	}
-	t.child.await()
-	t.reap(&f, own)
-	t.runner.endOrphansOf(t)
-	return f
+	if err == nil {
+		t.room, err = t.takeRoom(p)
+	}
+	if err != nil {
+		_ = closeAll(theirs)
+		return detail(err)
+	}
+	if t.runner.adopts {
+		t.runner.forking.RLock()
+	}
+	t.from = coarse()
+	t.runner.forge.begin(t.cell, t.room, p.isRoot(), func(err error) {
+		var c child
+		if err == nil {
+			c, err = t.fork(p, dir, files)
+		}
+		_ = closeAll(theirs)
+		if err == nil {
+			t.begun(p, dir, c)
+		}
+		if t.runner.adopts {
+			t.runner.forking.RUnlock()
+		}
+		if err != nil {
+			go t.fail(p, dir, err)
+		}
+	})
+	return ""
+}
+
+// fail ends a task whose process could not be started.
+func (t *process) fail(p *program, dir string, err error) {
+	t.cell.Retire() // it may be the cell that takes no process
+	t.refuse(p.explain(dir, err))
+	t.leave()
+}
+
+// leave ends what is left of a task that has ended, keeps what is to be kept, and reports.
+func (t *process) leave() {
+	if t.room != nil {
+		t.runner.rooms.leave(t.room)
+	}
+	if t.cell != nil {
+		t.runner.cells.Leave(t.cell)
+	}
+	t.finishStream(&t.finished)
+	if !t.leaveLane(t.job) {
+		t.report()
+		return
+	}
+	go func() { // the directory may be large
+		t.runner.settleDir(t.base+dirEnding, &t.finished)
+		t.report()
+	}()
+}
+
+// report tells how the task ended, and forgets it.
+func (t *process) report() {
+	p := t.runner
+	t.finished.Lost = t.lost[0] + t.lost[1]
+	p.leave(t)
+	p.endHidden()
+	t.done(t.finished)
+	if !p.store.release(t.job) {
+		p.tasks.Done()
+		return
+	}
+	go func() {
+		defer p.tasks.Done()
+		p.store.removeMoved()
+	}()
 }
 
 // refuse reports that there is no process, because none could be started or
 // because the task was stopped before. Why none could be started is written where the
 // task's errors go: there its owner looks.
-func (t *process) refuse(f messages.Finished, why string) messages.Finished {
+func (t *process) refuse(why string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	f := &t.finished
 	f.Outcome, f.Detail, f.Ended = messages.Unstartable, why, t.runner.config.Clock()
 	if t.ending {
 		f.Outcome, f.Detail = t.why, "stopped before it started"
@@ -100,7 +184,6 @@ func (t *process) refuse(f messages.Finished, why string) messages.Finished {
 		_, _ = unix.Write(fd, []byte("candor: this task could not be started: "+why+"\n"))
 	}
 	t.over = true
-	return f
 }
 
 // workingDir returns the task's working directory.
@@ -111,54 +194,16 @@ func (t *process) workingDir(p *program) (string, error) {
 	return t.lane.workingDir(p.as)
 }
 
-// spawn opens the output files and starts the process. It returns the peak
-// memory of this process at that moment, in bytes, or why it failed.
-func (t *process) spawn(p *program, dir string, started *messages.Time) (own int64, why string) {
-	files, close, err := t.openFiles(p)
-	if err != nil {
-		return 0, detail(err)
-	}
-	defer close()
-	if t.stopped() {
-		return 0, "stopped"
-	}
-	room, err := t.takeRoom(p)
-	if err != nil {
-		return 0, detail(err)
-	}
-	t.room = room
-	var c child
-	if t.runner.adopts {
-		t.runner.forking.RLock()
-		defer t.runner.forking.RUnlock()
-	}
-	t.from = coarse()
-	err = t.runner.forge.run(t.cell, room, p.isRoot(), func() (err error) {
-		c, err = t.fork(p, dir, files)
-		return err
-	})
-	if err != nil {
-		t.cell.Retire() // it may be the cell that takes no process
-		return 0, p.explain(dir, err)
-	}
-	*started = t.runner.config.Clock()
-	t.mu.Lock()
-	t.program, t.dir = p, dir
-	t.mu.Unlock()
-	t.begun(c)
-	return ownPeak(), ""
-}
-
 // openFiles opens the files of the task's process: its stream, or nothing to read and the
-// files of its output. close closes what the process alone is to have.
-func (t *process) openFiles(p *program) (files []uintptr, closeFiles func(), err error) {
+// files of its output. theirs are what the process alone is to have.
+func (t *process) openFiles(p *program) (files []uintptr, theirs []*os.File, err error) {
 	defer close(t.opened)
 	if t.task.Program.Interactive != nil {
 		theirs, err := t.openStream(p.as)
 		for _, f := range theirs {
 			files = append(files, f.Fd())
 		}
-		return files, func() { _ = closeAll(theirs) }, err
+		return files, theirs, err
 	}
 	files = append(files, t.runner.null.Fd())
 	for i := range endings {
@@ -168,7 +213,7 @@ func (t *process) openFiles(p *program) (files []uintptr, closeFiles func(), err
 		}
 		files = append(files, uintptr(fd))
 	}
-	return files, func() {}, nil
+	return files, nil, nil
 }
 
 // takeRoom returns the room in whose namespaces the task runs; nil: in those of this
@@ -192,12 +237,6 @@ func (t *process) takeRoom(p *program) (*room, error) {
 		return nil, err
 	}
 	return r, nil
-}
-
-func (t *process) leaveRoom() {
-	if t.room != nil {
-		t.runner.rooms.leave(t.room)
-	}
 }
 
 // fork starts the process; on a confined thread.
@@ -230,20 +269,48 @@ func (t *process) stopped() bool {
 	return t.ending
 }
 
-// begun notes the child, sets its time limit, and ends it if it was stopped
-// meanwhile.
-func (t *process) begun(c child) {
+// begun notes the child, sets its time limit, and ends it if it was stopped meanwhile; on a
+// confined thread, which is in the task's room and finds no file and no process of the node.
+func (t *process) begun(p *program, dir string, c child) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	t.finished.Started = t.runner.config.Clock()
+	t.program, t.dir = p, dir
 	t.child, t.note = c, t.runner.notes.note(c.pid)
 	t.limit.left = t.task.Program.TimeLimit.Std()
 	t.limit.run(func() { t.end(messages.TimedOut, t.runner.config.Grace) })
 	t.warn()
-	if t.ending {
+	if t.ending || t.suspended {
+		go t.obey()
+	}
+	t.runner.ends.await(c, t.finish)
+}
+
+// obey does what the task was told before it had a process.
+func (t *process) obey() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	switch {
+	case t.over:
+	case t.ending:
 		t.ask(t.grace)
-	} else if t.suspended {
+	case t.suspended:
 		t.freeze()
 	}
+}
+
+// finish collects the process, which has exited, and ends the task: in a goroutine of its own
+// where the task left something that it takes time to end.
+func (t *process) finish() {
+	t.reap()
+	if t.cell.Clean() && t.stream == nil && !t.runner.loose {
+		t.leave()
+		return
+	}
+	go func() {
+		t.runner.endOrphansOf(t)
+		t.leave()
+	}()
 }
 
 // Stop ends the task.
@@ -316,9 +383,10 @@ func (t *process) signal(signals ...unix.Signal) {
 
 // reap collects the child, which has exited, after killing what is left of its
 // group.
-func (t *process) reap(f *messages.Finished, own int64) {
+func (t *process) reap() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	f := &t.finished
 	unix.Kill(-t.child.pid, unix.SIGKILL)
 	if t.ending {
 		signalSession(t.child.pid, unix.SIGKILL)
@@ -337,7 +405,7 @@ func (t *process) reap(f *messages.Finished, own int64) {
 	f.Ended = t.runner.config.Clock()
 	f.CPU = messages.Duration(usage.Utime.Nano() + usage.Stime.Nano())
 	f.MaxRSS = t.peak
-	if most := usage.Maxrss << 10; most > own {
+	if most := usage.Maxrss << 10; t.runner.exceedsOwn(most) {
 		f.MaxRSS = most
 	}
 	t.outcome(f, status)
@@ -367,13 +435,16 @@ func (t *process) outcome(f *messages.Finished, status unix.WaitStatus) {
 	}
 }
 
-// ownPeak returns this process's peak memory in bytes. The kernel counts the
-// memory of whoever executes a program towards that program's peak, so that
-// only a larger peak of a child is its own.
-func ownPeak() int64 {
-	var usage syscall.Rusage
-	if syscall.Getrusage(syscall.RUSAGE_SELF, &usage) != nil {
-		return 0
+// exceedsOwn reports whether the peak memory of an ended process is more than this process's.
+// The kernel counts the memory of whoever executes a program towards that program's peak, so
+// that only a larger peak of a child is its own.
+func (p *Processes) exceedsOwn(peak int64) bool {
+	if peak <= p.ownPeak.Load() {
+		return false
 	}
-	return usage.Maxrss << 10
+	var usage syscall.Rusage
+	if syscall.Getrusage(syscall.RUSAGE_SELF, &usage) == nil {
+		p.ownPeak.Store(usage.Maxrss << 10)
+	}
+	return peak > p.ownPeak.Load()
 }

@@ -29,6 +29,7 @@ type Processes struct {
 	null   *os.File
 	watch  watcher
 	forge  *forge
+	ends   *ends
 	rooms  *rooms // nil: tasks share this process's namespaces
 	loose  bool   // no control groups hold the tasks
 	lacks  error  // why there are no rooms though Config.Apart wants them
@@ -37,10 +38,11 @@ type Processes struct {
 	forking sync.RWMutex
 	adopts  bool
 
-	until atomic.Int64 // of the lease, by the clock of package boottime
+	ownPeak atomic.Int64 // the largest known memory of this process, in bytes
+
+	until atomic.Int64 // of the lease, by the clock of package boottime, as tasks are told
 
 	mu      sync.Mutex
-	told    time.Duration // until as tasks were told last
 	running map[messages.Attempt]*process
 	streams map[streamKey]*stream
 	// keepEnded is for how long a stream that has ended waits for a client.
@@ -92,7 +94,12 @@ func NewProcesses(c Config) (*Processes, error) {
 	}
 	p.loose = !slices.Contains(p.cells.Abilities(), messages.AbilityFreeze)
 	p.store.shares = p.config.perAccount() && !p.loose
-	p.forge = newForge(p.cells.Clones())
+	if p.forge, err = newForge(p.cells.Clones()); err != nil {
+		return nil, err
+	}
+	if p.ends, err = openEnds(); err != nil {
+		return nil, err
+	}
 	if p.rooms != nil {
 		p.rooms.loose = p.loose
 	}
@@ -164,10 +171,10 @@ func (p *Processes) Abilities() []messages.Name {
 	return all
 }
 
-// Start begins a task in a goroutine of its own.
+// Start begins a task, in a goroutine of its own where that takes time.
 func (p *Processes) Start(task Task, done func(messages.Finished)) Process {
 	t := &process{
-		runner: p, task: task, opened: make(chan struct{}), ended: make(chan struct{}),
+		runner: p, task: task, done: done, opened: make(chan struct{}), ended: make(chan struct{}),
 		outputs: outputs{base: p.store.base(task.Attempt), limit: p.config.outputLimit(task.Program.Class), tail: p.config.OutputTail},
 	}
 	if err := p.enter(t); err != nil {
@@ -175,15 +182,11 @@ func (p *Processes) Start(task Task, done func(messages.Finished)) Process {
 		done(messages.Finished{Attempt: task.Attempt, Outcome: messages.Unstartable, Started: now, Ended: now, Detail: detail(err)})
 		return ended{}
 	}
-	go func() {
-		defer p.tasks.Done()
-		j := p.store.acquire(task.Attempt.Task.Job)
-		defer p.store.release(j)
-		f := t.run(j)
-		p.leave(t)
-		p.endHidden()
-		done(f)
-	}()
+	if t.prompt() {
+		t.begin()
+	} else {
+		go t.begin()
+	}
 	return t
 }
 
@@ -265,7 +268,7 @@ func (p *Processes) Close() error {
 	select {
 	case <-ended:
 		p.forge.close()
-		failed := errors.Join(p.null.Close(), p.watch.close(), p.cells.Close(), p.notes.close())
+		failed := errors.Join(p.null.Close(), p.watch.close(), p.ends.close(), p.cells.Close(), p.notes.close())
 		if p.rooms != nil {
 			failed = errors.Join(failed, p.rooms.close())
 		}

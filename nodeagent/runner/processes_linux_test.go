@@ -16,6 +16,7 @@ import (
 
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/nodeagent/runner"
+	"github.com/candor-grid/candor/nodeagent/runner/boottime"
 )
 
 // patience bounds every wait of a test: long enough for a loaded machine,
@@ -101,11 +102,15 @@ func sh(script string) messages.Program {
 // read waits for output and returns it.
 func (b *bench) read(s *started, stderr bool) string {
 	b.t.Helper()
-	r, err := b.ReadLog(context.Background(), messages.LogsRequest{Attempt: s.attempt, Stderr: stderr, Wait: messages.Duration(patience)})
-	if err != nil {
-		b.t.Fatal(err)
+	for until := time.Now().Add(patience); ; { // one answer waits a second at most
+		r, err := b.ReadLog(context.Background(), messages.LogsRequest{Attempt: s.attempt, Stderr: stderr, Wait: messages.Duration(patience)})
+		if err != nil {
+			b.t.Fatal(err)
+		}
+		if len(r.Data) > 0 || r.End || time.Now().After(until) {
+			return string(r.Data)
+		}
 	}
-	return string(r.Data)
 }
 
 func TestOutcomes(t *testing.T) {
@@ -543,6 +548,27 @@ func TestConfigIsChecked(t *testing.T) {
 	} {
 		if _, err := runner.NewProcesses(c); messages.KindOf(err) != messages.Invalid {
 			t.Errorf("%s: got %v, want Invalid", name, err)
+		}
+	}
+}
+
+// TestLeaseIsToldRarely: on a node with short tasks each exchange renews the lease a little.
+func TestLeaseIsToldRarely(t *testing.T) {
+	now := boottime.Now()
+	for _, c := range []struct {
+		name        string
+		told, until time.Duration
+		anew        bool
+	}{
+		{"the first", 0, now + time.Hour, true},
+		{"the same", now + time.Hour, now + time.Hour, false},
+		{"a little longer", now + time.Hour, now + time.Hour + time.Minute, false},
+		{"noticeably longer", now + time.Hour, now + time.Hour + 5*time.Minute, true},
+		{"shorter", now + time.Hour, now + time.Minute, true},
+		{"none", now + time.Hour, 0, true},
+	} {
+		if got := runner.TellAnew(c.told, c.until); got != c.anew {
+			t.Errorf("%s: told anew %v", c.name, got)
 		}
 	}
 }

@@ -18,7 +18,7 @@ type Task struct {
 type Runner interface {
 	// Start begins a task and returns without waiting. done is called exactly
 	// once, when the task has ended, or could not be started; perhaps from
-	// another goroutine, perhaps before Start returns.
+	// another goroutine, perhaps before Start returns. It must return at once.
 	Start(task Task, done func(messages.Finished)) Process
 	// Close kills what still runs and returns when every done was called.
 	Close() error

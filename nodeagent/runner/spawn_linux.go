@@ -12,48 +12,22 @@ import (
 // child is a started process that has not been reaped.
 type child struct {
 	pid int
-	// fd becomes readable when the process exits; nil where the kernel has no
-	// process file descriptors.
-	fd *os.File
+	fd  int // becomes readable when the process exits; -1 where the kernel has no such descriptors
 }
 
 // spawn executes a program, as sys says. files are its standard
 // input, output and error.
 func spawn(path string, argv, env []string, dir string, files []uintptr, sys *syscall.SysProcAttr) (child, error) {
-	fd := -1
-	sys.PidFD = &fd
+	c := child{fd: -1}
+	sys.PidFD = &c.fd
 	pid, err := syscall.ForkExec(path, argv, &syscall.ProcAttr{Dir: dir, Env: env, Files: files, Sys: sys})
-	if err != nil {
-		return child{}, err
-	}
-	c := child{pid: pid}
-	if fd >= 0 {
-		_, _ = unix.FcntlInt(uintptr(fd), unix.F_SETFL, unix.O_NONBLOCK) // so that the runtime polls it
-		c.fd = os.NewFile(uintptr(fd), "pidfd")
-	}
-	return c, nil
+	c.pid = pid
+	return c, err
 }
 
-// await returns when the process has exited, and leaves it to be reaped.
-func (c child) await() {
-	if c.fd != nil {
-		defer c.fd.Close()
-		conn, err := c.fd.SyscallConn()
-		if err == nil && conn.Read(func(fd uintptr) bool { return exited(unix.P_PIDFD, int(fd), unix.WNOHANG) }) == nil {
-			return
-		}
-	}
-	exited(unix.P_PID, c.pid, 0)
-}
-
-// exited reports whether a process has exited; without WNOHANG it waits.
-func exited(kind, id, options int) bool {
-	for {
-		var info unix.Siginfo
-		err := unix.Waitid(kind, id, &info, unix.WEXITED|unix.WNOWAIT|options, nil)
-		if err != unix.EINTR {
-			return err != nil || info.Signo != 0
-		}
+// exited returns when a process has exited, and leaves it to be reaped.
+func exited(pid int) {
+	for unix.Waitid(unix.P_PID, pid, nil, unix.WEXITED|unix.WNOWAIT, nil) == unix.EINTR {
 	}
 }
 

@@ -118,9 +118,11 @@ func (s *store) acquire(id messages.JobID) *job {
 	return j
 }
 
-// release lets a job's directory go, and removes what is beyond the bound.
-func (s *store) release(j *job) {
+// release lets a job's directory go, and reports whether there is something beyond the bound
+// to be removed.
+func (s *store) release(j *job) bool {
 	s.mu.Lock()
+	defer s.mu.Unlock()
 	if j.active--; j.active == 0 {
 		j.idle = s.idle.PushBack(j)
 		if s.left++; s.left >= mostLeft {
@@ -128,8 +130,7 @@ func (s *store) release(j *job) {
 		}
 		s.surplus()
 	}
-	s.mu.Unlock()
-	s.removeMoved()
+	return len(s.moved) > 0
 }
 
 // mostLeft bounds the jobs without a running task that have open files.
@@ -217,6 +218,20 @@ func (s *store) program(j *job, p *messages.Program) (*program, error) {
 		j.programs[p.Stage] = made
 	}
 	return made, err
+}
+
+// prompt reports whether a program is worked out, and a lane for its next task open.
+func (s *store) prompt(id messages.JobID, p *messages.Program) bool {
+	s.mu.Lock()
+	j := s.jobs[id]
+	s.mu.Unlock()
+	if j == nil || !j.mu.TryLock() {
+		return false
+	}
+	made := j.programs[p.Stage]
+	own := j.account == p.Account
+	j.mu.Unlock()
+	return own && made != nil && s.lanesFor(j, made).ready()
 }
 
 // forget has a job have nothing of another account's job that had its number, before the site

@@ -273,8 +273,7 @@ func (w beside) exec(b *messages.StreamBegin) error {
 		case <-over:
 		}
 	}()
-	go func() {
-		c.await()
+	t.runner.ends.await(c, func() {
 		unix.Kill(-c.pid, unix.SIGKILL)
 		close(over)
 		status, _ := c.reap()
@@ -283,7 +282,7 @@ func (w beside) exec(b *messages.StreamBegin) error {
 			code = 128 + int(status.Signal())
 		}
 		t.runner.finishStream(w.key, s, code, ours...)
-	}()
+	})
 	return nil
 }
 

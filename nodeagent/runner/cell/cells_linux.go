@@ -172,15 +172,23 @@ func (c *Cell) make(name string) (err error) {
 // task left in shared memory is none of the next one's.
 const mostLeft = 8 << 20
 
+// Clean reports whether the cell is as the next task may find it: [Cells.Leave] takes no time then.
+// Nothing may be started in the cell any more.
+func (c *Cell) Clean() bool {
+	c.clean = c.group == nil || !c.retired && c.group.empty() && c.group.used() <= mostLeft
+	return c.clean
+}
+
 // Leave ends whatever is left in a cell and gives it to the next task, unless it
 // is retired, or counts too much memory: such a cell is removed.
 func (*Cells) Leave(cell *Cell) {
-	if cell.group != nil && !cell.group.empty() {
-		_ = cell.Kill() // what does not end is killed again before the cell is removed
-	}
-	if cell.group != nil && cell.group.used() > mostLeft {
+	if !cell.clean && !cell.Clean() {
+		if !cell.group.empty() {
+			_ = cell.Kill() // what does not end is killed again before the cell is removed
+		}
 		cell.Retire()
 	}
+	cell.clean = false
 	cell.pool.leave(cell)
 }
 
@@ -223,6 +231,7 @@ type Cell struct {
 	// retired cells are removed after their task: they were killed, or suspended, or
 	// failed to take a process, or count memory that was left.
 	retired bool
+	clean   bool // known to be, since its task has ended
 }
 
 // Retire keeps the cell from being given to another task.

@@ -165,18 +165,15 @@ type v1Group struct {
 	name    cgroup1.Name // a controller to list processes by
 	dirs    map[cgroup1.Name]string
 
-	oom, pids, memory *os.File // nil where there is none
+	oom, pids, memory *counter // nil where there is none
 }
 
-func (g *v1Group) open(of cgroup1.Name, file string) *os.File {
+func (g *v1Group) open(of cgroup1.Name, file string) *counter {
 	if g.dirs[of] == "" {
 		return nil
 	}
-	f, err := os.Open(filepath.Join(g.dirs[of], file))
-	if err != nil {
-		return nil
-	}
-	return f
+	c, _ := openCounter(filepath.Join(g.dirs[of], file))
+	return c
 }
 
 func (*v1Group) threaded() bool { return true }
@@ -260,7 +257,7 @@ func outside(pids []int, list []byte) (left []int) {
 
 func (g *v1Group) empty() bool {
 	if g.pids != nil {
-		return number(g.pids, "") <= 1 // the thread inside
+		return g.pids.number("") <= 1 // the thread inside
 	}
 	return len(g.processes()) == 0
 }
@@ -307,19 +304,9 @@ func (g *v1Group) kill() error {
 	return errNotEnding
 }
 
-func (g *v1Group) killed() uint64 {
-	if g.oom == nil {
-		return 0
-	}
-	return number(g.oom, "oom_kill ")
-}
+func (g *v1Group) killed() uint64 { return g.oom.number("oom_kill ") }
 
-func (g *v1Group) used() uint64 {
-	if g.memory == nil {
-		return 0
-	}
-	return number(g.memory, "")
-}
+func (g *v1Group) used() uint64 { return g.memory.number("") }
 
 func (g *v1Group) remove() (err error) {
 	for _, dir := range g.dirs {
@@ -328,10 +315,8 @@ func (g *v1Group) remove() (err error) {
 	if err != nil {
 		return err
 	}
-	for _, f := range []*os.File{g.oom, g.pids, g.memory} {
-		if f != nil {
-			_ = f.Close()
-		}
+	for _, c := range []*counter{g.oom, g.pids, g.memory} {
+		c.close()
 	}
 	return nil
 }
@@ -387,11 +372,33 @@ func rmdirs(dir string) error {
 	return rmdir(dir)
 }
 
-// number reads a number from an open file, after a key where there is one.
-func number(f *os.File, key string) uint64 {
+// counter is an open file of a group that is read for every task. As a file of package os it
+// would be polled, and the Go runtime woken whenever the group fills or empties.
+type counter struct{ fd int }
+
+func openCounter(path string) (*counter, error) {
+	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, &os.PathError{Op: "open", Path: path, Err: err}
+	}
+	return &counter{fd}, nil
+}
+
+// number reads a number, after a key where there is one; 0 where there is none.
+func (c *counter) number(key string) uint64 {
+	if c == nil {
+		return 0
+	}
 	var buffer [256]byte
-	n, _ := f.ReadAt(buffer[:], 0)
-	return after(string(buffer[:n]), key)
+	n, _ := unix.Pread(c.fd, buffer[:], 0)
+	return after(string(buffer[:max(n, 0)]), key)
+}
+
+func (c *counter) close() {
+	if c != nil {
+		_ = unix.Close(c.fd)
+		c.fd = -1
+	}
 }
 
 // after returns the number that follows a key at the beginning of a line, 0 if

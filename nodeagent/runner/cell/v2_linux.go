@@ -148,11 +148,11 @@ func (g *v2) open(name string) (group, error) {
 	if err != nil {
 		return nil, err
 	}
-	events, err := os.Open(filepath.Join(dir.Name(), "cgroup.events"))
+	events, err := openCounter(filepath.Join(dir.Name(), "cgroup.events"))
 	if err != nil {
 		return nil, errors.Join(err, dir.Close())
 	}
-	memory, _ := os.Open(filepath.Join(dir.Name(), "memory.current")) // without the controller there is none
+	memory, _ := openCounter(filepath.Join(dir.Name(), "memory.current")) // without the controller there is none
 	return &v2Group{control: control, dir: dir, events: events, memory: memory, controllers: g.controllers}, nil
 }
 
@@ -162,8 +162,8 @@ func (g *v2) close() error { return rmdirBase(g.dir) }
 type v2Group struct {
 	control     *cgroup2.Manager
 	dir         *os.File
-	events      *os.File // open for as long as the group is there: it is read for every task
-	memory      *os.File // nil where there is none
+	events      *counter // open for as long as the group is there
+	memory      *counter // nil where there is none
 	controllers []string
 }
 
@@ -220,7 +220,7 @@ func (g *v2Group) kill() error {
 }
 
 func (g *v2Group) empty() bool {
-	return number(g.events, "populated ") == 0
+	return g.events.number("populated ") == 0
 }
 
 func (g *v2Group) processes() (pids []int) {
@@ -238,17 +238,14 @@ func (g *v2Group) killed() uint64 {
 	return after(string(b), "oom_kill ")
 }
 
-func (g *v2Group) used() uint64 {
-	if g.memory == nil {
-		return 0
-	}
-	return number(g.memory, "")
-}
+func (g *v2Group) used() uint64 { return g.memory.number("") }
 
 func (g *v2Group) remove() error {
 	if err := rmdirs(g.dir.Name()); err != nil {
 		return err
 	}
-	_ = errors.Join(g.dir.Close(), g.events.Close(), g.memory.Close())
+	g.events.close()
+	g.memory.close()
+	_ = g.dir.Close()
 	return nil
 }

@@ -31,7 +31,7 @@ type Client struct {
 	questions map[uint64]chan<- *frame
 	numbers   uint64
 	closing   bool
-	until     time.Duration   // when tasks are killed, by the clock of package boottime; 0: not said yet
+	until     time.Duration   // when tasks are killed, as it was told, by the clock of package boottime; 0: not said yet
 	notify    func(able bool) // nil: nobody asked
 }
 
@@ -344,8 +344,10 @@ func (k *Client) Confirm(a messages.Attempt) {
 func (k *Client) Keep(until time.Duration) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.until = until
-	k.sendKeep()
+	if runner.TellAnew(k.until, until) {
+		k.until = until
+		k.sendKeep()
+	}
 }
 
 // sendKeep says how long tasks may still run. k.mu is held.

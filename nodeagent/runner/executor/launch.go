@@ -198,6 +198,11 @@ func giveUpPrivileges() error {
 // before it collects: it has a few megabytes in use, and processors are for tasks.
 const garbage = 800
 
+// leastProcessors is how many threads of an executor may run at once at least: the thread that
+// starts tasks counts as one while it waits for work, and if all counted the runtime would keep
+// looking for others that wait.
+const leastProcessors = 3
+
 // Main is the executor's program: it reads from standard input how tasks are run,
 // and serves on the socket that it inherited. The arguments are those after
 // [Argument].
@@ -215,6 +220,7 @@ func Main(args []string) error {
 		return err
 	}
 	debug.SetGCPercent(garbage)
+	runtime.GOMAXPROCS(max(leastProcessors, runtime.GOMAXPROCS(0)))
 	data, err := io.ReadAll(io.LimitReader(os.Stdin, messages.MaxPayload))
 	if err != nil {
 		return err

@@ -1,0 +1,84 @@
+package runner
+
+import (
+	"os"
+	"sync"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/candor-grid/candor/messages"
+)
+
+// ends tells when processes exit: their descriptors are polled together, by one goroutine.
+type ends struct {
+	file *os.File // the poll
+	conn syscall.RawConn
+	fd   int // of file
+
+	mu   sync.Mutex
+	then map[int32]func() // by the process's descriptor
+}
+
+func openEnds() (*ends, error) {
+	fd, err := unix.EpollCreate1(unix.EPOLL_CLOEXEC)
+	if err == nil {
+		err = unix.SetNonblock(fd, true) // so that the runtime polls it
+	}
+	e := &ends{fd: fd, file: os.NewFile(uintptr(fd), "ends"), then: map[int32]func(){}}
+	if err == nil {
+		e.conn, err = e.file.SyscallConn()
+	}
+	if err != nil {
+		return nil, messages.Errorf(messages.Unavailable, "runner: epoll: %v", err)
+	}
+	go e.listen()
+	return e, nil
+}
+
+func (e *ends) close() error { return e.file.Close() }
+
+// await has then called when a process has exited, and leaves the process to be reaped.
+func (e *ends) await(c child, then func()) {
+	if c.fd >= 0 {
+		e.mu.Lock()
+		e.then[int32(c.fd)] = then
+		e.mu.Unlock()
+		if unix.EpollCtl(e.fd, unix.EPOLL_CTL_ADD, c.fd, &unix.EpollEvent{Events: unix.EPOLLIN | unix.EPOLLONESHOT, Fd: int32(c.fd)}) == nil {
+			return
+		}
+		e.take(int32(c.fd))
+	}
+	go func() {
+		exited(c.pid)
+		then()
+	}()
+}
+
+// take forgets a descriptor, and returns what is to be done at its end.
+func (e *ends) take(fd int32) func() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	then := e.then[fd]
+	delete(e.then, fd)
+	_ = unix.Close(int(fd))
+	return then
+}
+
+// listen waits for ends until the file is closed.
+func (e *ends) listen() {
+	var events [16]unix.EpollEvent
+	for {
+		n := 0
+		err := e.conn.Read(func(fd uintptr) bool {
+			n, _ = unix.EpollWait(int(fd), events[:], 0)
+			return n > 0
+		})
+		if err != nil {
+			return
+		}
+		for _, event := range events[:n] {
+			e.take(event.Fd)()
+		}
+	}
+}
