@@ -130,17 +130,20 @@ func dropped(wanted, fitted []book.Claim) (ids []messages.JobID) {
 	return ids
 }
 
-// Missed are the jobs that the claims of an exchange counted on, and did not come to: all
-// that follow the last job of which a claim was granted a task.
+// Missed are the jobs that the claims of an exchange counted on, and did not come to: in a market
+// that directs all of which they were granted no task; else those that follow the last job of
+// which a claim was granted one, as it may name a job that others count on.
 func Missed(x *book.Exchange, grants []messages.Grant) (ids []messages.JobID) {
 	granted := make(map[messages.JobID]bool, len(grants))
 	for i := range grants {
 		granted[grants[i].Attempt.Task.Job] = true
 	}
 	for i := range x.Claims {
-		jobs := x.Claims[i].Jobs
-		for n := len(jobs); n > 0 && !granted[jobs[n-1]]; n-- {
-			ids = append(ids, jobs[n-1])
+		jobs, directs := x.Claims[i].Jobs, x.Claims[i].Most != nil
+		for n := len(jobs); n > 0 && (directs || !granted[jobs[n-1]]); n-- {
+			if !granted[jobs[n-1]] {
+				ids = append(ids, jobs[n-1])
+			}
 		}
 	}
 	return ids
