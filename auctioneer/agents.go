@@ -2,6 +2,7 @@ package auctioneer
 
 import (
 	"context"
+	"time"
 
 	"github.com/candor-grid/candor/auctioneer/book"
 	"github.com/candor-grid/candor/auctioneer/desk"
@@ -73,25 +74,30 @@ const decidingWithin = mostRest
 // have what the exchange claims: else the node would know of the decision by the next vector, of
 // which there are few where there are many nodes.
 func (a agents) command(ctx context.Context, node messages.Name, x *messages.Exchange) (c *book.Command) {
-	within, cancel := context.WithTimeout(ctx, decidingWithin)
-	defer cancel()
-	for c == nil {
+	var late <-chan time.Time
+	for over := false; ; {
 		var stepped <-chan struct{}
 		a.with(func(d *desk.Desk) {
-			if within.Err() == nil && d.Undecided(x) {
+			if !over && d.Undecided(x) {
 				stepped = a.stepped
 			} else {
 				c = d.Exchange(node, x)
 			}
 		})
-		if c == nil {
-			select {
-			case <-stepped:
-			case <-within.Done():
-			}
+		if c != nil {
+			return c
+		}
+		if late == nil {
+			late = time.After(decidingWithin)
+		}
+		select {
+		case <-stepped:
+		case <-late:
+			over = true
+		case <-ctx.Done():
+			over = true
 		}
 	}
-	return c
 }
 
 func (a agents) commit(ctx context.Context, node messages.Name, x *messages.Exchange) ([]messages.Grant, error) {
