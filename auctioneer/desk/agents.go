@@ -81,6 +81,12 @@ func (d *Desk) Undecided(x *messages.Exchange) (wait bool) {
 	return wait
 }
 
+// Deciding reports whether the decision of a market is being committed, before which the market
+// makes no other.
+func (d *Desk) Deciding() bool {
+	return slices.ContainsFunc(d.trading.markets, func(m *traded) bool { return m.deciding })
+}
+
 // Exchange makes the command of an exchange: what an agent finished, and its claims
 // with their jobs in order of preference, as far as the answer has room. A claim that
 // makes no sense is dropped: the agent may not know yet that its market is no more. Once
