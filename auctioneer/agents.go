@@ -67,39 +67,42 @@ func (a agents) exchange(ctx context.Context, node messages.Name, x messages.Exc
 	return reply, nil
 }
 
-// A claim waits for so many steps, and so long for each, in which a market may decide about it.
-const (
-	decidingSteps  = 2
-	decidingWithin = 50 * time.Millisecond
-)
+// A claim waits so long for a market to decide about it: as long as a leader rests at most.
+const decidingWithin = mostRest
 
-// decided waits while a market is about to decide who may have what an exchange claims: else
-// the node would know of the decision by the next vector, of which there are few where there are
-// many nodes.
-func (a agents) decided(ctx context.Context, x *messages.Exchange) {
-	for range decidingSteps {
+// command makes the command of an exchange. It waits while a market is about to decide who may
+// have what the exchange claims: else the node would know of the decision by the next vector, of
+// which there are few where there are many nodes.
+func (a agents) command(ctx context.Context, node messages.Name, x *messages.Exchange) (c *book.Command) {
+	var late <-chan time.Time
+	for over := false; ; {
 		var stepped <-chan struct{}
 		a.with(func(d *desk.Desk) {
-			if d.Undecided(x) {
+			if !over && d.Undecided(x) {
 				stepped = a.stepped
+			} else {
+				c = d.Exchange(node, x)
 			}
 		})
-		if stepped == nil {
-			return
+		if c != nil {
+			return c
+		}
+		if late == nil {
+			late = time.After(decidingWithin)
 		}
 		select {
 		case <-stepped:
-		case <-time.After(decidingWithin):
+		case <-late:
+			over = true
 		case <-ctx.Done():
+			over = true
 		}
 	}
 }
 
 func (a agents) commit(ctx context.Context, node messages.Name, x *messages.Exchange) ([]messages.Grant, error) {
 	a.metrics.claims.Add(float64(len(x.Claims)))
-	a.decided(ctx, x)
-	var command *book.Command
-	a.with(func(d *desk.Desk) { command = d.Exchange(node, x) })
+	command := a.command(ctx, node, x)
 	grants, err := propose[[]messages.Grant](ctx, a.Auctioneer, command)
 	if missed := desk.Missed(command.Exchange, grants); len(missed) > 0 {
 		a.with(func(d *desk.Desk) { d.Forget(missed) })

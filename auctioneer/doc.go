@@ -64,9 +64,9 @@
 // a mechanism goes by besides the jobs present is committed as notes, which that
 // of the next leader is given.
 //
-// An exchange that only claims, of a market that is about to decide, waits for the decision: for
-// two steps at most, and 50 ms for each. Else the node would wait for the next vector, which
-// comes rarely where there are many nodes.
+// An exchange that only claims, of a market that is about to decide, waits for the decision, at
+// most as long as a leader rests between two steps. Else the node would wait for the next vector,
+// which comes rarely where there are many nodes.
 //
 // A suspended task can go on only on its own node. If that has no slot for it,
 // the mechanism decides again as if the task were not there, so that no slot is

@@ -30,7 +30,7 @@ type leader struct {
 
 	mu      sync.Mutex // guards what follows
 	desk    *desk.Desk
-	stepped chan struct{} // closed by the next step
+	stepped chan struct{} // closed by the next step that may have decided about a claim
 }
 
 // verify confirms that the group agreed on the present state of the book, and that this is
@@ -150,8 +150,11 @@ func (l *leader) step(ctx context.Context) (next time.Duration, traded bool) {
 	began := time.Now()
 	l.mu.Lock()
 	out := l.desk.Step(l.instant(), in...)
-	close(l.stepped)
-	l.stepped = make(chan struct{})
+	decided := slices.ContainsFunc(out.Events, func(e any) bool { _, is := e.(desk.Decided); return is })
+	if decided || !l.desk.Deciding() { // else claims that wait would only look and wait again
+		close(l.stepped)
+		l.stepped = make(chan struct{})
+	}
 	l.mu.Unlock()
 	l.report(out.Events, time.Since(began))
 	for _, v := range out.Publish {
@@ -176,8 +179,7 @@ func (l *leader) step(ctx context.Context) (next time.Duration, traded bool) {
 	for _, r := range out.Ask {
 		l.do(ctx, r.ID, func() (any, error) { return l.ask(ctx, &r) })
 	}
-	traded = len(out.Publish) > 0 || slices.ContainsFunc(out.Events, func(e any) bool { _, is := e.(desk.Decided); return is })
-	return out.Next.Std(), traded
+	return out.Next.Std(), decided || len(out.Publish) > 0
 }
 
 // do runs a slow action in the background and reports the outcome to the desk.

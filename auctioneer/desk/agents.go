@@ -81,6 +81,12 @@ func (d *Desk) Undecided(x *messages.Exchange) (wait bool) {
 	return wait
 }
 
+// Deciding reports whether the decision of a market is being committed, before which the market
+// makes no other.
+func (d *Desk) Deciding() bool {
+	return slices.ContainsFunc(d.trading.markets, func(m *traded) bool { return m.deciding })
+}
+
 // Exchange makes the command of an exchange: what an agent finished, and its claims
 // with their jobs in order of preference, as far as the answer has room. A claim that
 // makes no sense is dropped: the agent may not know yet that its market is no more. Once
@@ -130,17 +136,20 @@ func dropped(wanted, fitted []book.Claim) (ids []messages.JobID) {
 	return ids
 }
 
-// Missed are the jobs that the claims of an exchange counted on, and did not come to: all
-// that follow the last job of which a claim was granted a task.
+// Missed are the jobs that the claims of an exchange counted on, and did not come to: in a market
+// that directs all of which they were granted no task; else those that follow the last job of
+// which a claim was granted one, as it may name a job that others count on.
 func Missed(x *book.Exchange, grants []messages.Grant) (ids []messages.JobID) {
 	granted := make(map[messages.JobID]bool, len(grants))
 	for i := range grants {
 		granted[grants[i].Attempt.Task.Job] = true
 	}
 	for i := range x.Claims {
-		jobs := x.Claims[i].Jobs
-		for n := len(jobs); n > 0 && !granted[jobs[n-1]]; n-- {
-			ids = append(ids, jobs[n-1])
+		jobs, directs := x.Claims[i].Jobs, x.Claims[i].Most != nil
+		for n := len(jobs); n > 0 && (directs || !granted[jobs[n-1]]); n-- {
+			if !granted[jobs[n-1]] {
+				ids = append(ids, jobs[n-1])
+			}
 		}
 	}
 	return ids

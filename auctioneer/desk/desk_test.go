@@ -2,6 +2,7 @@ package desk
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"testing"
 
@@ -751,6 +752,41 @@ func TestClaimsWaitForADecision(t *testing.T) {
 	}
 }
 
+// TestAWaveIsServedByOneDecision: where all tasks of a market that directs end together, and
+// their nodes claim whatever jobs they have drawn from the vector, each claim is granted a task,
+// though all of them are on their way at the same time.
+func TestAWaveIsServedByOneDecision(t *testing.T) {
+	const nodes = 700
+	s := newSite(t, func(c *Config) { c.Markets[0].Mechanism = messages.HighestBid })
+	ends := s.submit("a", nodes)
+	var jobs []messages.JobID
+	for n := range nodes {
+		jobs = append(jobs, s.submit(fmt.Sprint("waits", n), 1))
+		s.must(&book.Command{Register: &book.Register{Node: fmt.Sprint("n", n), Session: 1, Slots: []messages.ClassSlots{{Class: "cpu", Slots: 1}}}})
+	}
+	s.step()
+	say := func(n int, x messages.Exchange) *book.Command {
+		x.Session = 1
+		return s.desk.Exchange(fmt.Sprint("n", n), &x)
+	}
+	for n := range nodes {
+		grants := s.must(say(n, messages.Exchange{Seq: 1, Claims: []messages.Claim{{Market: "main", Class: "cpu", Slots: 1, Job: ends}}})).([]messages.Grant)
+		s.must(say(n, messages.Exchange{Seq: 2, Finished: []messages.Finished{{Attempt: grants[0].Attempt}}}))
+	}
+	s.step()
+	rng, all := rand.New(rand.NewPCG(7, 1)), make([]*book.Command, nodes)
+	for n := range nodes {
+		all[n] = say(n, messages.Exchange{Seq: 3, Claims: []messages.Claim{{Market: "main", Class: "cpu", Slots: 1, Job: jobs[rng.IntN(nodes)]}}})
+	}
+	served := 0
+	for _, n := range rng.Perm(nodes) {
+		served += len(s.must(all[n]).([]messages.Grant))
+	}
+	if served != nodes {
+		t.Errorf("%d claims of %d are granted a task; the others wait for the next vector", served, nodes)
+	}
+}
+
 // submitted submits a job that the desk knows.
 func (s *site) submitted(key string) messages.JobID {
 	id := s.submit(key, 1)
@@ -767,6 +803,10 @@ func TestMissed(t *testing.T) {
 	}
 	if got := Missed(x, []messages.Grant{grant(2)}); !slices.Equal(got, []messages.JobID{3, 4}) {
 		t.Errorf("missed %v, want jobs 3 and 4", got)
+	}
+	directed := &book.Exchange{Claims: []book.Claim{{Jobs: []messages.JobID{1, 2, 3}, Most: []int{1, 1, 1}}}}
+	if got := Missed(directed, []messages.Grant{grant(2)}); !slices.Equal(got, []messages.JobID{3, 1}) {
+		t.Errorf("missed %v where the market directs, want jobs 3 and 1", got)
 	}
 	if got := Missed(x, nil); len(got) != 6 {
 		t.Errorf("missed %v, where nothing was granted", got)

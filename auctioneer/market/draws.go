@@ -70,13 +70,15 @@ func (d *draws) Forget(id messages.JobID) {
 
 // Resolve gives a claim of a class its jobs in order of preference: first the job that
 // the agent drew, then, if this job has too little work, other jobs drawn by their
-// shares.
+// shares. Where the market directs, a job is left to the other claims that count on all of its
+// tasks: else one of these would come to nothing, though there is a task for each.
 func (m *Market) Resolve(b *book.Book, c *messages.Claim, rng *rand.Rand) book.Claim {
 	const mostSubstitutes = 16
 	k := m.Class(c.Class)
 	var jobs []messages.JobID
 	missing := c.Slots
-	if j := b.Job(c.Job); j != nil && j.Spec.Market == m.Config.Name { // another market may have the class too
+	left := m.manner.Directs && m.Pending(c.Job, k) > 0 && m.free(c.Job, k) == 0
+	if j := b.Job(c.Job); j != nil && j.Spec.Market == m.Config.Name && !left { // another market may have the class too
 		jobs, missing = append(jobs, c.Job), m.give(c.Job, k, missing)
 	}
 	for missing > 0 && len(jobs) <= mostSubstitutes {
@@ -103,22 +105,34 @@ func (m *Market) Resolve(b *book.Book, c *messages.Claim, rng *rand.Rand) book.C
 // shares, for a claim whose own choice has none left; 0 if there is none.
 // Draws are made ahead.
 func (d *draws) Substitute(k int, rng *rand.Rand) messages.JobID {
-	for redrawn := false; d.roster.open[k] > d.sum[k]; redrawn = true {
-		queue := d.ahead[k]
-		for len(queue) > 0 {
-			id := queue[len(queue)-1]
-			queue = queue[:len(queue)-1]
-			d.ahead[k] = queue
+	for drawn := 0; d.roster.open[k] > d.sum[k]; drawn++ {
+		for n := len(d.ahead[k]); n > 0; n = len(d.ahead[k]) {
+			id := d.ahead[k][n-1]
+			d.ahead[k] = d.ahead[k][:n-1]
 			if d.free(id, k) > 0 {
 				return id
 			}
 		}
-		if redrawn {
-			break
+		switch drawn {
+		case 0:
+			d.draw(k, rng)
+		case 1:
+			d.rest(k)
+		default:
+			return 0
 		}
-		d.draw(k, rng)
 	}
 	return 0
+}
+
+// rest lines up all jobs with tasks that a mechanism which directs has allotted, and that no
+// claim counts on: draws of shares that have not changed are much alike, and may miss these.
+func (d *draws) rest(k int) {
+	for _, e := range d.roster.bidders(k) {
+		if e.most != nil && d.free(e.job.Job, k) > 0 {
+			d.ahead[k] = append(d.ahead[k], e.job.Job)
+		}
+	}
 }
 
 func (d *draws) draw(k int, rng *rand.Rand) {

@@ -24,6 +24,12 @@ type plan struct {
 	discard []messages.JobID
 	cancel  []messages.JobID // because their slots go to others
 	stuck   []stuck
+
+	// Of the job whose claims are read:
+	stages []int   // by stage: where its tasks are in stands
+	stands []bool  // by task: its claim stands as it was read
+	kept   []int   // by list of claims: how many stand
+	added  []claim // to a list
 }
 
 // stuck is suspended tasks whose node has no slot for them.
@@ -106,61 +112,123 @@ func (p *plan) place(c *claim, class int) *place {
 type claim struct {
 	messages.Attempt
 	node    uint32
+	version uint64        // of the node when the claim was read: see [book.Node]
 	since   messages.Time // of its halt
 	claimed messages.Time
 	ran     messages.Duration // since it was claimed
 }
 
-// claimed are the claims of a job's class that go, the last ones first, or that are
-// suspended, those for longest first. They are read once after each change of the job.
+// orders are those of a class's claims that go, the last ones first, and of those that are
+// suspended, those for longest first.
+var orders = [...]func(x, y claim) int{
+	func(x, y claim) int { return cmp.Or(cmp.Compare(y.claimed, x.claimed), compareTasks(x.Task, y.Task)) },
+	func(x, y claim) int { return cmp.Or(cmp.Compare(x.since, y.since), compareTasks(x.Task, y.Task)) },
+}
+
+// claimed are the claims of a job's class that go, or that are suspended, in their order. They
+// are read once after each change of the job.
 func (p *plan) claimed(e *entry, class int, halt book.Halt) []claim {
 	if e == nil {
 		return nil
 	}
-	at, classes := 2*class, p.market.classes
-	order, most := func(x, y claim) int { return cmp.Compare(y.claimed, x.claimed) }, e.running()[class]
+	if !e.known {
+		p.read(e)
+	}
 	if halt == book.Suspended {
-		at++
-		order, most = func(x, y claim) int { return cmp.Compare(x.since, y.since) }, suspended(e, class)
+		return e.claims[2*class+1]
 	}
-	if e.claims == nil {
-		e.own().claims = make([][]claim, 2*len(classes))
-	}
-	if e.claims[at] == nil {
-		list := claims(p.book, e.job.Job, classes[class], halt, make([]claim, 0, most))
-		slices.SortFunc(list, func(x, y claim) int { return cmp.Or(order(x, y), compareTasks(x.Task, y.Task)) })
-		e.claims[at] = list
-	}
-	return e.claims[at]
+	return e.claims[2*class]
 }
 
-// claims appends the claims of a job's class that go, or are suspended, in the
-// order of stage and index.
-func claims(b *book.Book, id messages.JobID, class messages.Name, halt book.Halt, out []claim) []claim {
-	j := b.Job(id)
+// read brings the lists of a job's claims up to date with the book: those that stand as they
+// were read stay in their places, and the others are looked up.
+func (p *plan) read(e *entry) {
+	r := e.own()
+	r.known = true
+	if r.claims == nil {
+		r.claims = make([][]claim, len(orders)*len(p.market.classes))
+	}
+	j := p.book.Job(e.job.Job)
 	if j == nil {
-		return out
+		clear(r.claims)
+		return
+	}
+	p.stages = p.stages[:0]
+	tasks := 0
+	for i := range j.Stages {
+		p.stages = append(p.stages, tasks)
+		tasks += len(j.Stages[i].Tasks)
+	}
+	p.stands = append(p.stands[:0], make([]bool, tasks)...)
+	p.kept = p.kept[:0]
+	for at, list := range r.claims {
+		r.claims[at] = slices.DeleteFunc(list, func(c claim) bool { return !p.stood(j, &c) })
+		p.kept = append(p.kept, len(r.claims[at]))
 	}
 	for i := range j.Stages {
-		s := &j.Stages[i]
-		if none := s.Running == 0 || halt == book.Suspended && s.Suspended == 0; none || j.Spec.Stages[i].Class != class {
-			continue
-		}
-		all := halt == book.Goes && s.Suspended+s.Gathering+s.Leaving+s.Ahead == 0 // so that the node need not be asked
-		for k := range j.Stages[i].Tasks {
-			t := &j.Stages[i].Tasks[k]
-			if t.Phase != book.Claimed {
-				continue
-			}
-			r := messages.TaskRef{Job: id, Stage: uint32(i), Index: uint32(k)}
-			if all {
-				out = append(out, claim{Attempt: messages.Attempt{Task: r, Number: t.Attempt}, node: t.Node, claimed: t.Claimed})
-			} else if h := b.Nodes()[t.Node].Claims[r]; h.Attempt == t.Attempt && h.Halt == halt && !h.Leaving {
-				out = append(out, claim{Attempt: messages.Attempt{Task: r, Number: t.Attempt}, node: t.Node, since: h.Since, claimed: t.Claimed})
-			}
+		if k := p.market.Class(j.Spec.Stages[i].Class); k >= 0 && j.Stages[i].Running > 0 {
+			p.look(j, i, r.claims[len(orders)*k:])
 		}
 	}
-	return out
+	for at, list := range r.claims {
+		p.merge(list, p.kept[at], orders[at%len(orders)])
+	}
+}
+
+// stood reports whether a claim of a job stands as it was read, and marks its task. The version
+// of a node rises with each claim that is halted or goes on, but not where a claim is to end or
+// one that was made ahead begins.
+func (p *plan) stood(j *book.Job, c *claim) bool {
+	s := &j.Stages[c.Task.Stage]
+	t := &s.Tasks[c.Task.Index]
+	same := t.Phase == book.Claimed && t.Attempt == c.Number && t.Claimed == c.claimed && s.Leaving+s.Ahead == 0 &&
+		p.book.Nodes()[c.node].Version == c.version
+	p.stands[p.stages[c.Task.Stage]+int(c.Task.Index)] = same
+	return same
+}
+
+// look appends the claims of a stage that are not marked, by how they are halted.
+func (p *plan) look(j *book.Job, stage int, lists [][]claim) {
+	s, nodes, stands := &j.Stages[stage], p.book.Nodes(), p.stands[p.stages[stage]:]
+	goes := s.Suspended+s.Gathering+s.Leaving+s.Ahead == 0 // so that the node need not be asked
+	for k := range s.Tasks {
+		t := &s.Tasks[k]
+		if t.Phase != book.Claimed || stands[k] {
+			continue
+		}
+		node := nodes[t.Node]
+		c := claim{Attempt: messages.Attempt{Task: messages.TaskRef{Job: j.ID, Stage: uint32(stage), Index: uint32(k)}, Number: t.Attempt},
+			node: t.Node, version: node.Version, claimed: t.Claimed}
+		if goes {
+			lists[0] = append(lists[0], c)
+			continue
+		}
+		h := node.Claims[c.Task]
+		if c.since = h.Since; h.Attempt != t.Attempt || h.Leaving {
+			continue
+		}
+		switch h.Halt {
+		case book.Goes:
+			lists[0] = append(lists[0], c)
+		case book.Suspended:
+			lists[1] = append(lists[1], c)
+		}
+	}
+}
+
+// merge brings a list in order of which the first ones are.
+func (p *plan) merge(list []claim, first int, order func(x, y claim) int) {
+	p.added = append(p.added[:0], list[first:]...)
+	slices.SortFunc(p.added, order)
+	for at, left := len(list)-1, p.added; len(left) > 0; at-- {
+		last := len(left) - 1
+		if first > 0 && order(list[first-1], left[last]) > 0 {
+			first--
+			list[at] = list[first]
+		} else {
+			list[at], left = left[last], left[:last]
+		}
+	}
 }
 
 // freeSlots chooses the tasks that lose their slots: first those on nodes where

@@ -52,7 +52,8 @@ type rest struct {
 	learned                   messages.Time // when its run times were asked for; 0: never
 	most                      []int         // by class, where the mechanism directs: claims that it may come to have
 	hidden                    []int         // by class: suspended tasks that the mechanism is not to count on; empty: none
-	claims                    [][]claim     // by class, that run and that are suspended; nil: not read since it changed
+	claims                    [][]claim     // by class, that run and that are suspended, as last read
+	known                     bool          // claims were read since the job changed
 }
 
 // nothing is the rest of all jobs that have none of it.

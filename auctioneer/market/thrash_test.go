@@ -79,6 +79,7 @@ func (f *floor) look() {
 		}
 		f.t.Put(f.now, func() *mechanism.Bid { return f.t.BidOf(j) }, j.ID, f.t.ProgressOf(j))
 	}
+	f.read()
 }
 
 // settle lets the market decide and the nodes claim until nothing changes, and
@@ -95,6 +96,7 @@ func (f *floor) settle() {
 			}
 			f.apply(book.Command{Decide: d})
 			f.check(lost)
+			f.look() // while claims are about to end
 			f.obey()
 			f.look()
 		}
@@ -164,11 +166,42 @@ func (f *floor) claim() (any bool) {
 	return any
 }
 
-// running lists the claims that run, and suspended those that do not.
+// claims lists the claims of a job that are halted in a way, and not about to end, in the order
+// of stage and index: what a plan reads of them is to come to, in its order.
+func claims(b *book.Book, j *book.Job, halt book.Halt) (out []claim) {
+	for i := range j.Stages {
+		for k := range j.Stages[i].Tasks {
+			t, r := &j.Stages[i].Tasks[k], messages.TaskRef{Job: j.ID, Stage: uint32(i), Index: uint32(k)}
+			if h := b.Nodes()[t.Node].Claims[r]; t.Phase == book.Claimed && h.Attempt == t.Attempt && h.Halt == halt && !h.Leaving {
+				out = append(out, claim{Attempt: messages.Attempt{Task: r, Number: t.Attempt}, node: t.Node, since: h.Since, claimed: t.Claimed})
+			}
+		}
+	}
+	return out
+}
+
+// read compares the claims that the market has read, of which most stood, with those that are
+// read anew.
+func (f *floor) read() {
+	p := &f.t.plan
+	p.begin(f.t, f.book, f.now)
+	defer p.end()
+	for _, e := range f.t.members() {
+		for _, halt := range []book.Halt{book.Goes, book.Suspended} {
+			got, want := p.claimed(e, 0, halt), claims(f.book, f.book.Job(e.job.Job), halt)
+			slices.SortFunc(want, orders[min(halt, 1)])
+			if !slices.EqualFunc(got, want, func(x, y claim) bool { return x.Attempt == y.Attempt && x.node == y.node }) {
+				f.Fatalf("job %d: reads %v as the claims that are halted as %v, not %v", e.job.Job, got, halt, want)
+			}
+		}
+	}
+}
+
+// claims lists the claims of all jobs that are halted in a way.
 func (f *floor) claims(halt book.Halt) (out []claim) {
 	for j := range f.book.Jobs {
 		if j.Active() {
-			out = append(out, claims(f.book, j.ID, "cpu", halt, nil)...)
+			out = append(out, claims(f.book, j, halt)...)
 		}
 	}
 	slices.SortFunc(out, func(a, b claim) int { return int(a.Task.Job) - int(b.Task.Job) })
