@@ -7,6 +7,7 @@ import (
 	"github.com/candor-grid/candor/auctioneer/book"
 	"github.com/candor-grid/candor/auctioneer/desk"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/mailbox"
 )
 
 // agents answers node agents.
@@ -73,6 +74,10 @@ const (
 	decidingWithin = 50 * time.Millisecond
 )
 
+// vainWithin is how long a claim that gets nothing waits for the next entry of the log: as a rule
+// that has the end of the task which another node got.
+const vainWithin = 10 * time.Millisecond
+
 // decided waits while a market is about to decide who may have what an exchange claims: else
 // the node would know of the decision by the next vector, of which there are few where there are
 // many nodes.
@@ -99,7 +104,12 @@ func (a agents) commit(ctx context.Context, node messages.Name, x *messages.Exch
 	a.metrics.claims.Add(float64(len(x.Claims)))
 	a.decided(ctx, x)
 	var command *book.Command
-	a.with(func(d *desk.Desk) { command = d.Exchange(node, x) })
+	a.with(func(d *desk.Desk) {
+		if d.Vain(node, x) {
+			ctx = mailbox.Patiently(ctx, vainWithin)
+		}
+		command = d.Exchange(node, x)
+	})
 	grants, err := propose[[]messages.Grant](ctx, a.Auctioneer, command)
 	if missed := desk.Missed(command.Exchange, grants); len(missed) > 0 {
 		a.with(func(d *desk.Desk) { d.Forget(missed) })
