@@ -7,6 +7,7 @@ import (
 	"github.com/candor-grid/candor/auctioneer/book"
 	"github.com/candor-grid/candor/auctioneer/desk"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/mailbox"
 )
 
 // agents answers node agents.
@@ -70,10 +71,14 @@ func (a agents) exchange(ctx context.Context, node messages.Name, x messages.Exc
 // A claim waits so long for a market to decide about it: as long as a leader rests at most.
 const decidingWithin = mostRest
 
-// command makes the command of an exchange. It waits while a market is about to decide who may
-// have what the exchange claims: else the node would know of the decision by the next vector, of
-// which there are few where there are many nodes.
-func (a agents) command(ctx context.Context, node messages.Name, x *messages.Exchange) (c *book.Command) {
+// vainWithin is how long a claim that gets nothing waits for the next entry of the log: as a rule
+// that has the end of the task which another node got.
+const vainWithin = 10 * time.Millisecond
+
+// command makes the command of an exchange, and reports whether the exchange claims in vain. It
+// waits while a market is about to decide who may have what the exchange claims: else the node
+// would know of the decision by the next vector, of which there are few where there are many nodes.
+func (a agents) command(ctx context.Context, node messages.Name, x *messages.Exchange) (c *book.Command, vain bool) {
 	var late <-chan time.Time
 	for over := false; ; {
 		var stepped <-chan struct{}
@@ -81,11 +86,12 @@ func (a agents) command(ctx context.Context, node messages.Name, x *messages.Exc
 			if !over && d.Undecided(x) {
 				stepped = a.stepped
 			} else {
+				vain = d.Vain(node, x)
 				c = d.Exchange(node, x)
 			}
 		})
 		if c != nil {
-			return c
+			return c, vain
 		}
 		if late == nil {
 			late = time.After(decidingWithin)
@@ -102,7 +108,10 @@ func (a agents) command(ctx context.Context, node messages.Name, x *messages.Exc
 
 func (a agents) commit(ctx context.Context, node messages.Name, x *messages.Exchange) ([]messages.Grant, error) {
 	a.metrics.claims.Add(float64(len(x.Claims)))
-	command := a.command(ctx, node, x)
+	command, vain := a.command(ctx, node, x)
+	if vain {
+		ctx = mailbox.Patiently(ctx, vainWithin)
+	}
 	grants, err := propose[[]messages.Grant](ctx, a.Auctioneer, command)
 	if missed := desk.Missed(command.Exchange, grants); len(missed) > 0 {
 		a.with(func(d *desk.Desk) { d.Forget(missed) })

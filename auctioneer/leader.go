@@ -9,6 +9,7 @@ import (
 	"github.com/candor-grid/candor/auctioneer/book"
 	"github.com/candor-grid/candor/auctioneer/desk"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/mailbox"
 )
 
 // leader is the shell of a desk: it gives the desk the time and the answers, and
@@ -102,6 +103,8 @@ const (
 	mostRest      = 500 * time.Millisecond
 	// idle is the longest wait between two steps.
 	idle = messages.Duration(time.Second)
+	// patientWithin is how long a command for which nobody waits is kept for the next entry of the log.
+	patientWithin = 50 * time.Millisecond
 )
 
 // run steps whenever the book has changed, something was answered, or it is time.
@@ -171,7 +174,11 @@ func (l *leader) step(ctx context.Context) (next time.Duration, traded bool) {
 			settlements = append(settlements, p)
 			continue
 		}
-		l.do(ctx, p.ID, func() (any, error) { return l.propose(ctx, p.Command) })
+		patiently := ctx
+		if p.Patient {
+			patiently = mailbox.Patiently(ctx, patientWithin)
+		}
+		l.do(ctx, p.ID, func() (any, error) { return l.propose(patiently, p.Command) })
 	}
 	if len(settlements) > 0 {
 		go l.settle(ctx, settlements)

@@ -245,6 +245,9 @@ type ClassVector struct {
 	Pending int         `json:"pending"` // tasks that could be claimed
 	Idle    int         `json:"idle"`    // slots of the site without a task
 	Jobs    []JobWeight `json:"jobs"`    // ascending job numbers; weight 0 removes
+	// Same: since the vector before, jobs only left, or came back with the weight that they had.
+	// What was drawn by that vector is as if it was drawn by this one.
+	Same bool `json:"same,omitempty" wire:"trim"`
 }
 
 // JobWeight is the weight of one job in a class.

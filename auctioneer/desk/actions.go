@@ -46,6 +46,7 @@ type Actions struct {
 type Proposal struct {
 	ID      uint64
 	Command *book.Command
+	Patient bool // nobody waits for it: it can share an entry of the log with what comes soon
 }
 
 // Request is something to ask another actor, as the auctioneer of the site.

@@ -87,6 +87,23 @@ func (d *Desk) Deciding() bool {
 	return slices.ContainsFunc(d.trading.markets, func(m *traded) bool { return m.deciding })
 }
 
+// Vain reports whether an exchange of a node without tasks only claims, and claims on their way have
+// all that it could get. That can wait for the next entry of the log, before which nothing comes
+// that it could get.
+func (d *Desk) Vain(node messages.Name, x *messages.Exchange) (vain bool) {
+	if len(x.Finished) > 0 {
+		return false
+	}
+	d.book.Read(func(b *book.Book) {
+		n := b.Node(node)
+		vain = n != nil && len(n.Claims) == 0
+	})
+	return vain && !slices.ContainsFunc(x.Claims, func(c messages.Claim) bool {
+		m := d.trading.market(c.Market)
+		return m == nil || !m.Spent(&c)
+	})
+}
+
 // Exchange makes the command of an exchange: what an agent finished, and its claims
 // with their jobs in order of preference, as far as the answer has room. A claim that
 // makes no sense is dropped: the agent may not know yet that its market is no more. Once

@@ -143,7 +143,7 @@ const soon = messages.Duration(time.Second)
 
 // propose has a command committed; then is called once it is known how that went.
 func (c *core) propose(command *book.Command, then func(result any, err error)) {
-	c.out.Propose = append(c.out.Propose, Proposal{c.await(then), command})
+	c.out.Propose = append(c.out.Propose, Proposal{ID: c.await(then), Command: command})
 }
 
 // ask has another actor asked, whose answer is read into what r.Reply points to.

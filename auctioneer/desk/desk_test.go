@@ -787,6 +787,35 @@ func TestAWaveIsServedByOneDecision(t *testing.T) {
 	}
 }
 
+// TestVainClaims: a claim can wait where another one is to get all that there is, unless its node has a
+// task whose end would wait with it, or its market directs.
+func TestVainClaims(t *testing.T) {
+	for _, mechanism := range []messages.Name{messages.Proportional, messages.HighestBid} {
+		s := newSite(t, func(c *Config) { c.Markets[0].Mechanism = mechanism })
+		s.register("n1", 1)
+		s.register("n2", 2)
+		job, directs := s.submitted("a"), mechanism == messages.HighestBid
+		claim := func(session, seq uint64) *messages.Exchange {
+			return &messages.Exchange{Session: session, Seq: seq, Claims: []messages.Claim{{Market: "main", Class: "cpu", Slots: 1, Job: job}}}
+		}
+		if s.desk.Vain("n1", claim(1, 1)) {
+			t.Errorf("%s: a claim for a waiting task is in vain", mechanism)
+		}
+		first := s.desk.Exchange("n1", claim(1, 1))
+		if is := s.desk.Vain("n2", claim(2, 1)); is == directs {
+			t.Errorf("%s: the task is on its way to another node, and a claim is in vain: %v", mechanism, is)
+		}
+		if s.desk.Vain("n2", &messages.Exchange{Session: 2, Seq: 1, Finished: []messages.Finished{{}}}) {
+			t.Errorf("%s: the end of a task is in vain", mechanism)
+		}
+		s.must(first)
+		s.step()
+		if s.desk.Vain("n1", claim(1, 2)) {
+			t.Errorf("%s: a claim is in vain whose node has a task", mechanism)
+		}
+	}
+}
+
 // submitted submits a job that the desk knows.
 func (s *site) submitted(key string) messages.JobID {
 	id := s.submit(key, 1)

@@ -42,7 +42,7 @@ func (o *observations) step(more bool) {
 	})
 	o.busy, o.effects = true, len(list) == transfersAtOnce
 	if len(list) == 0 {
-		o.confirm(done, nil, o.end)
+		o.confirm(done, true, nil, o.end)
 		return
 	}
 	o.ask(Request{To: Observations, Body: list}, func(reply any, err error) {
@@ -50,7 +50,7 @@ func (o *observations) step(more bool) {
 		for _, id := range ids[:left] {
 			done.Effects = append(done.Effects, book.Confirmation{Effect: id})
 		}
-		o.confirm(done, err, o.end)
+		o.confirm(done, true, err, o.end)
 	})
 }
 

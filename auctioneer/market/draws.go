@@ -60,6 +60,13 @@ func (m *Market) Lacks(c *messages.Claim) bool {
 	return m.manner.Directs && k >= 0 && m.open[k]-m.sum[k] < c.Slots
 }
 
+// Spent reports whether claims on their way count on all tasks of a claim's class, where the market
+// does not direct.
+func (m *Market) Spent(c *messages.Claim) bool {
+	k := m.Class(c.Class)
+	return !m.manner.Directs && k >= 0 && m.open[k] <= m.sum[k]
+}
+
 // Forget is for a job that has changed, or that a claim counted on and did not get.
 func (d *draws) Forget(id messages.JobID) {
 	for k, given := range d.given {

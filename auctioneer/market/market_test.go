@@ -81,7 +81,7 @@ func (a *agent) take(t interface{ Fatalf(string, ...any) }, v messages.Vector) {
 }
 
 // TestChangesAddUpToTheWhole: an agent that follows the changes holds, within
-// the threshold, the weights that the market has in force.
+// the threshold, weights in the proportions of the shares that the market has in force.
 func TestChangesAddUpToTheWhole(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		m, rng := newMarket(), rand.New(rand.NewPCG(1, 2))
@@ -104,13 +104,61 @@ func TestChangesAddUpToTheWhole(t *testing.T) {
 			if len(a.jobs) != len(bidders) {
 				rt.Fatalf("agent holds %v, %d jobs bid", a.jobs, len(bidders))
 			}
+			weights, shares := 0.0, 0.0
 			for _, e := range bidders {
-				if w := float64(a.jobs[e.job.Job]); math.Abs(w-e.ledger[0].share) > 1.1*changeThreshold*e.ledger[0].share {
-					rt.Fatalf("job %d: agent holds %g, in force is %g", e.job.Job, w, e.ledger[0].share)
+				weights, shares = weights+float64(a.jobs[e.job.Job]), shares+e.ledger[0].share
+			}
+			for _, e := range bidders {
+				if w, s := float64(a.jobs[e.job.Job])/weights, e.ledger[0].share/shares; math.Abs(w-s) > 2.2*changeThreshold*s {
+					rt.Fatalf("job %d: agent holds %g, in force is %g", e.job.Job, w, s)
 				}
 			}
 		}
 	})
+}
+
+// TestDeparturesAreNoDecision: where jobs leave and the shares of the others keep their
+// proportions, agents are told of those that left alone; one that comes back is as it was, and of
+// a new one they are told in proportion. Only the last is a decision.
+func TestDeparturesAreNoDecision(t *testing.T) {
+	m, rng := newMarket(), rand.New(rand.NewPCG(1, 2))
+	p, a := NewPublisher(3, m), &agent{}
+	tell := func(now messages.Time) messages.Vector {
+		m.Allocate(now)
+		v, ok := p.Next(m, now, rng, true)
+		if !ok {
+			t.Fatal("no vector")
+		}
+		a.take(t, v)
+		return v
+	}
+	const jobs = 100
+	for id := messages.JobID(1); id <= jobs; id++ {
+		put(m, 1, id, messages.Credits(id), 1, 0)
+	}
+	tell(2)
+	for id := messages.JobID(jobs); id > 10; id-- {
+		m.Remove(messages.Time(id), id)
+		if v := tell(messages.Time(1000 - id)).Classes[0]; !v.Same || len(v.Jobs) != 1 || v.Jobs[0] != (messages.JobWeight{Job: id}) {
+			t.Fatalf("job %d left, and the vector has %+v", id, v)
+		}
+	}
+	put(m, 2000, 9, 9, 0, 1)
+	put(m, 2000, 8, 8, 0, 1)
+	tell(2001)
+	put(m, 2002, 9, 9, 1, 0)
+	if v := tell(2003).Classes[0]; !v.Same || len(v.Jobs) != 1 || v.Jobs[0].Job != 9 {
+		t.Fatalf("job 9 came back, and the vector has %+v", v)
+	}
+	m.Remove(2004, 8)
+	put(m, 2004, 8, 16, 1, 0)
+	if v := tell(2005).Classes[0]; v.Same || len(v.Jobs) != 1 || v.Jobs[0].Job != 8 {
+		t.Fatalf("job 8 came back with twice the budget, and the vector has %+v", v)
+	}
+	put(m, 2006, 200, 20, 1, 0)
+	if v := tell(2007).Classes[0]; v.Same || len(v.Jobs) != 1 || math.Abs(float64(v.Jobs[0].Weight/a.jobs[10])-2) > 1e-3 {
+		t.Fatalf("a job with twice the budget of job 10, which has %v, came, and the vector has %+v", a.jobs[10], v)
+	}
 }
 
 func TestSharesAreAveragedWhileWorkIsPending(t *testing.T) {

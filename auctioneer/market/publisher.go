@@ -19,6 +19,8 @@ const (
 	// changeThreshold is the relative change of a weight that is worth
 	// telling the agents.
 	changeThreshold = 1e-3
+	// leastScale bounds how far published weights may be from shares: only their proportions count.
+	leastScale = 1e-12
 )
 
 // Publisher turns a market's allocations into vectors under one term. It remembers the
@@ -34,6 +36,9 @@ type Publisher struct {
 type published struct {
 	jobs    []messages.JobWeight
 	sampled messages.Time // when the sample was drawn; 0: every job is there
+	// left has the last weights of jobs that are in the market and have no task to claim: of one whose
+	// task was claimed ahead, and is given back, the weight is no news.
+	left map[messages.JobID]float32
 }
 
 // NewPublisher starts the sequence of a term.
@@ -56,7 +61,8 @@ func (p *Publisher) Next(m *Market, now messages.Time, rng *rand.Rand, announce 
 	delta := p.header(m)
 	for k := range p.classes {
 		next := p.target(m, k, now, rng)
-		delta.Classes[k].Jobs = difference(p.classes[k].jobs, next.jobs)
+		rescale(next.jobs, p.classes[k].jobs)
+		delta.Classes[k].Jobs, delta.Classes[k].Same = p.classes[k].difference(m, next.jobs)
 		p.classes[k] = merged(p.classes[k], next, delta.Classes[k].Jobs)
 		whole, changes = whole+len(next.jobs), changes+len(delta.Classes[k].Jobs)
 	}
@@ -66,7 +72,11 @@ func (p *Publisher) Next(m *Market, now messages.Time, rng *rand.Rand, announce 
 	p.seq++
 	if p.seq == 1 || p.whole || changes > whole {
 		p.whole = false
-		return p.Whole(m), true
+		v = p.Whole(m)
+		for k := range v.Classes {
+			v.Classes[k].Same = delta.Classes[k].Same
+		}
+		return v, true
 	}
 	delta.Seq, delta.Base = p.seq, p.seq-1
 	return delta, true
@@ -132,26 +142,63 @@ func weight(share float64) float32 {
 	return float32(max(share, math.SmallestNonzeroFloat32*(1<<24)))
 }
 
-// difference lists the changes from one list to another: new and changed weights, and
-// weight 0 for jobs that are gone. Both lists are in ascending order of jobs.
-func difference(was, is []messages.JobWeight) []messages.JobWeight {
-	out := []messages.JobWeight{}
+// rescale has the weights of jobs that were published before add up, together, to what they did
+// then: where jobs left and the others have larger shares of the same proportions, no weight has
+// changed, and agents keep what they drew. Both lists are in ascending order of jobs.
+func rescale(is, was []messages.JobWeight) {
+	now, before := 0.0, 0.0
+	for _, j := range is {
+		for len(was) > 0 && was[0].Job < j.Job {
+			was = was[1:]
+		}
+		if len(was) > 0 && was[0].Job == j.Job {
+			now, before = now+float64(j.Weight), before+float64(was[0].Weight)
+		}
+	}
+	by := before / now
+	if !(by > leastScale && by < 1/leastScale) { // no job is in both, or their weights leave the range of float32
+		return
+	}
+	for i := range is {
+		is[i].Weight = weight(float64(is[i].Weight) * by)
+	}
+}
+
+// difference lists the changes to another list: new and changed weights, and weight 0 for jobs
+// without a task to claim. same: jobs only left, or came back with the weight that they had and
+// were in the market meanwhile. Both lists are in ascending order of jobs.
+func (p *published) difference(m *Market, is []messages.JobWeight) (out []messages.JobWeight, same bool) {
+	const mostLeft = 4 * MostJobs
+	if p.left == nil || len(p.left) > mostLeft {
+		p.left = map[messages.JobID]float32{}
+	}
+	was := p.jobs
+	out, same = []messages.JobWeight{}, true
 	for len(was) > 0 || len(is) > 0 {
 		switch {
 		case len(is) == 0 || len(was) > 0 && was[0].Job < is[0].Job:
 			out = append(out, messages.JobWeight{Job: was[0].Job})
+			if m.number.get(was[0].Job) != nil {
+				p.left[was[0].Job] = was[0].Weight
+			}
 			was = was[1:]
 		case len(was) == 0 || is[0].Job < was[0].Job:
 			out = append(out, is[0])
+			same = same && !differs(p.left[is[0].Job], is[0].Weight)
 			is = is[1:]
 		default:
-			if math.Abs(float64(is[0].Weight-was[0].Weight)) > changeThreshold*float64(was[0].Weight) {
-				out = append(out, is[0])
+			if differs(was[0].Weight, is[0].Weight) {
+				out, same = append(out, is[0]), false
 			}
 			was, is = was[1:], is[1:]
 		}
 	}
-	return out
+	return out, same
+}
+
+// differs reports whether agents are to be told of a weight.
+func differs(was, is float32) bool {
+	return math.Abs(float64(is-was)) > changeThreshold*float64(was)
 }
 
 // merged is what agents hold once they have applied changes: the weights that
@@ -171,7 +218,7 @@ func merged(held, next published, changes []messages.JobWeight) published {
 		}
 		out = append(out, j)
 	}
-	return published{jobs: out, sampled: next.sampled}
+	return published{jobs: out, sampled: next.sampled, left: held.left}
 }
 
 // Due returns the market's next vector if one should go out now, to so many

@@ -4,6 +4,7 @@ package main
 
 import (
 	"os"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -13,10 +14,12 @@ import (
 	"github.com/candor-grid/candor/cmd/candor/internal/demo"
 	"github.com/candor-grid/candor/cmd/candor/internal/serve"
 	"github.com/candor-grid/candor/cmd/candor/internal/simulate"
+	"github.com/candor-grid/candor/cmd/candor/internal/single"
 	"github.com/candor-grid/candor/cmd/candor/internal/solve"
 )
 
 func main() {
+	time.AfterFunc(single.For, single.End)
 	os.Exit(client.Main(os.Args, func() []client.Group {
 		return []client.Group{
 			{Title: "Run a site:", Commands: serve.Commands()},

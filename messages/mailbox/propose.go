@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -17,6 +18,16 @@ const (
 	maxBatch    = 4096 // commands of one log entry
 	maxInFlight = 3    // entries on their way at a time; more of them make smaller entries
 )
+
+// company is the key of how long commands proposed with a context may wait; see [Patiently].
+type company struct{}
+
+// Patiently has the commands proposed with a context wait, for a time at most, until a command is
+// proposed that does not wait, and share its entry of the log: an entry costs each replica much
+// the same, whatever is in it.
+func Patiently(ctx context.Context, within time.Duration) context.Context {
+	return context.WithValue(ctx, company{}, within)
+}
 
 // batch is the commands of one log entry, and those who wait for them.
 type batch struct {
@@ -40,15 +51,16 @@ type queue struct {
 
 	mu      sync.Mutex
 	batches []*batch
+	due     bool // there is a command that does not wait for others
 	bytes   int
 	usual   int           // bytes of the last batch taken, a guess at the next
 	room    chan struct{} // closed when bytes shrinks, if anyone waits for that
 	closed  error
 }
 
-// add copies a command into the last batch that has room. If the queue is full
-// it returns a channel to wait on instead.
-func (q *queue) add(command []byte) (b *batch, i int, full <-chan struct{}, err error) {
+// add copies a command, which may wait for others, into the last batch that has room. If the queue
+// is full it returns a channel to wait on instead.
+func (q *queue) add(command []byte, waits time.Duration) (b *batch, i int, full <-chan struct{}, err error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.closed != nil {
@@ -59,17 +71,39 @@ func (q *queue) add(command []byte) (b *batch, i int, full <-chan struct{}, err 
 		if q.room == nil {
 			q.room = make(chan struct{})
 		}
+		q.hasten()
 		return nil, 0, q.room, nil
 	}
 	b = q.last(size)
 	b.entry = appendCommand(b.entry, command)
 	b.commands++
 	q.bytes += size
+	if waits > 0 {
+		time.AfterFunc(waits, func() {
+			q.mu.Lock()
+			defer q.mu.Unlock()
+			if slices.Contains(q.batches, b) { // else it is over for this command
+				q.hasten()
+			}
+		})
+	} else {
+		q.hasten()
+	}
+	return b, b.commands - 1, nil, nil
+}
+
+// hasten has what is there taken.
+func (q *queue) hasten() {
+	if len(q.batches) == 0 {
+		return
+	}
+	if !q.due {
+		q.due, q.batches[0].opened = true, time.Now()
+	}
 	select {
 	case q.kick <- struct{}{}:
 	default:
 	}
-	return b, b.commands - 1, nil, nil
 }
 
 // last returns the batch to add size bytes to.
@@ -86,16 +120,17 @@ func (q *queue) last(size int) *batch {
 }
 
 // take removes the first batch; nothing is added to it any more. It returns nil
-// if there is none.
+// if there is none, or all that is there still waits for others.
 func (q *queue) take() *batch {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if len(q.batches) == 0 {
+	if len(q.batches) == 0 || !q.due && q.closed == nil {
 		return nil
 	}
 	b := q.batches[0]
 	q.batches[0] = nil
 	q.batches = q.batches[1:]
+	q.due = len(q.batches) > 0
 	q.usual = min(len(b.entry)-1, q.config.limits.batchBytes)
 	q.bytes -= len(b.entry) - 1
 	if q.room != nil {
@@ -196,8 +231,9 @@ func (p *proposer) admit(ctx context.Context, command []byte) error {
 }
 
 func (p *proposer) enqueue(ctx context.Context, command []byte) (*batch, int, error) {
+	waits, _ := ctx.Value(company{}).(time.Duration)
 	for {
-		b, i, full, err := p.queue.add(command)
+		b, i, full, err := p.queue.add(command, waits)
 		if full == nil {
 			return b, i, err
 		}

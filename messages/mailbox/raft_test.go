@@ -53,6 +53,44 @@ func checkResults(t *testing.T, g *group, callers, each int) {
 	wg.Wait()
 }
 
+// TestPatientCommandsShareAnEntry with the next command, or have one of their own after their time.
+func TestPatientCommandsShareAnEntry(t *testing.T) {
+	g := newGroup(t, 1, nil)
+	g.start(g.ids...)
+	g.propose("first")
+	leader, before := g.leader(), g.leader().Status()
+	const patients = 5
+	var wg sync.WaitGroup
+	for i := range patients {
+		wg.Go(func() {
+			command := fmt.Sprintf("patient %d", i)
+			result, err := leader.Propose(Patiently(context.Background(), time.Hour), []byte(command))
+			if p, is := result.(place); err != nil || !is || p.command != command {
+				t.Errorf("%s: %+v, %v", command, result, err)
+			}
+		})
+	}
+	queued := func() (n int) {
+		leader.queue.mu.Lock()
+		defer leader.queue.mu.Unlock()
+		for _, b := range leader.queue.batches {
+			n += b.commands
+		}
+		return n
+	}
+	eventually(t, "all wait", func() bool { return queued() == patients })
+	if _, err := leader.Propose(context.Background(), []byte("urgent")); err != nil {
+		t.Fatal(err)
+	}
+	wg.Wait()
+	if now := leader.Status(); now.Commands-before.Commands != patients+1 || now.Entries-before.Entries != 1 {
+		t.Errorf("%d commands took %d entries", now.Commands-before.Commands, now.Entries-before.Entries)
+	}
+	if _, err := leader.Propose(Patiently(context.Background(), time.Millisecond), []byte("alone")); err != nil || queued() != 0 {
+		t.Errorf("a patient command without company: %v", err)
+	}
+}
+
 // TestCommandsInOrder: commands that are proposed together are applied in their order, and
 // one that is refused keeps the others from nothing.
 func TestCommandsInOrder(t *testing.T) {

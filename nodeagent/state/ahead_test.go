@@ -120,6 +120,25 @@ func TestAheadIsGivenBack(t *testing.T) {
 	}
 }
 
+// TestSameWeightsTakeNothingBack: nor is a job news that came back with the weight that it had; where
+// the agent missed a vector it cannot know that.
+func TestSameWeightsTakeNothingBack(t *testing.T) {
+	a, n := ahead(t)
+	same := func(v *messages.Vector) {
+		v.Classes[0].Same = true
+		a.take(v)
+	}
+	same(change(1, 2, 1000, 0, messages.JobWeight{Job: 8, Weight: 1}))
+	same(whole(1, 3, 1000, 0, messages.JobWeight{Job: 7, Weight: 1}))
+	if a.act(); a.Running() != 2+n {
+		t.Fatalf("%d of %d tasks are in hand", a.Running(), 2+n)
+	}
+	same(whole(1, 5, 1000, 0, messages.JobWeight{Job: 7, Weight: 1}))
+	if a.act(); a.Running() != 2 {
+		t.Fatalf("%d of 2 tasks are in hand", a.Running())
+	}
+}
+
 // TestLongTasksAreNotClaimedAhead: nor are any tasks after the time was too long, until
 // tasks turn out to be short.
 func TestLongTasksAreNotClaimedAhead(t *testing.T) {

@@ -38,7 +38,8 @@
 // and of what has ended, when it is time to claim again. It hears when
 // the slot went from one task to the next, and divides the slot's time by that.
 //
-// What has no slot yet is given back at once when the weights of its class change, when
+// What has no slot yet is given back at once when the weights of its class change (a job that
+// left, or came back as it was, changes no other's share of the rest), when
 // the leader suspends or resumes a task, when there is no executor, and at the latest
 // [AheadWithin] after it was granted. Then the class has fewer at hand, or none if no task
 // began meanwhile, until its tasks turn out to be short again. The leader counts such a

@@ -145,7 +145,8 @@ func (k *markets) apply(m *market, v *messages.Vector) error {
 		if err := m.classes[at].update(news, v.Base == 0); err != nil {
 			return err
 		}
-		if news != nil && slices.ContainsFunc(news.Jobs, func(j messages.JobWeight) bool { return j.Weight > 0 }) {
+		same := news != nil && news.Same && v.Term == m.term && v.Seq == m.seq+1
+		if news != nil && !same && slices.ContainsFunc(news.Jobs, func(j messages.JobWeight) bool { return j.Weight > 0 }) {
 			k.decided(at)
 		}
 		m.classes[at].share(k.slots[at].free())

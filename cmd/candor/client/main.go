@@ -5,8 +5,13 @@ package main
 
 import (
 	"os"
+	"time"
 
 	"github.com/candor-grid/candor/cmd/candor/internal/client"
+	"github.com/candor-grid/candor/cmd/candor/internal/single"
 )
 
-func main() { os.Exit(client.Main(os.Args, nil)) }
+func main() {
+	time.AfterFunc(single.For, single.End)
+	os.Exit(client.Main(os.Args, nil))
+}

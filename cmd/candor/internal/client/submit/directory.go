@@ -19,9 +19,12 @@ import (
 // a fresh directory instead.
 func openDir(a *cli.App, job *jobfile.Job) error {
 	dir := job.Spec.Dir
+	if dir == "" {
+		return nil
+	}
 	_, local, err := a.LocalSite()
 	t, unresolved := a.Resolve(false)
-	if dir == "" || err != nil || unresolved != nil || t.Server != local.Server || t.Site != local.Site {
+	if err != nil || unresolved != nil || t.Server != local.Server || t.Site != local.Site {
 		return nil // no site of this machine's, or what dialling says
 	}
 	among, others := users.Parse(local.TaskUsers)
