@@ -245,10 +245,16 @@ type ClassVector struct {
 	Pending int         `json:"pending"` // tasks that could be claimed
 	Idle    int         `json:"idle"`    // slots of the site without a task
 	Jobs    []JobWeight `json:"jobs"`    // ascending job numbers; weight 0 removes
-	// Same: since the vector before, jobs only left, or came back with the weight that they had.
-	// What was drawn by that vector is as if it was drawn by this one.
-	Same bool `json:"same,omitempty" wire:"trim"`
 }
+
+// Same reports whether since the vector before jobs only left, or came back with the weight that
+// they had: what was drawn by that vector is as if it was drawn by this one. A first entry without
+// a job says so. Agents of earlier releases, which would read no further field, remove a job there
+// that they do not have.
+func (v *ClassVector) Same() bool { return len(v.Jobs) > 0 && v.Jobs[0] == JobWeight{} }
+
+// SetSame says that the vector is the [ClassVector.Same].
+func (v *ClassVector) SetSame() { v.Jobs = append([]JobWeight{{}}, v.Jobs...) }
 
 // JobWeight is the weight of one job in a class.
 type JobWeight struct {

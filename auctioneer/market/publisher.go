@@ -58,11 +58,11 @@ func (p *Publisher) Seq() uint64 { return p.seq }
 // how much work there is.
 func (p *Publisher) Next(m *Market, now messages.Time, rng *rand.Rand, announce bool) (v messages.Vector, ok bool) {
 	whole, changes := 0, 0
-	delta := p.header(m)
+	delta, same := p.header(m), make([]bool, len(p.classes))
 	for k := range p.classes {
 		next := p.target(m, k, now, rng)
 		rescale(next.jobs, p.classes[k].jobs)
-		delta.Classes[k].Jobs, delta.Classes[k].Same = p.classes[k].difference(m, next.jobs)
+		delta.Classes[k].Jobs, same[k] = p.classes[k].difference(m, next.jobs)
 		p.classes[k] = merged(p.classes[k], next, delta.Classes[k].Jobs)
 		whole, changes = whole+len(next.jobs), changes+len(delta.Classes[k].Jobs)
 	}
@@ -73,13 +73,16 @@ func (p *Publisher) Next(m *Market, now messages.Time, rng *rand.Rand, announce 
 	if p.seq == 1 || p.whole || changes > whole {
 		p.whole = false
 		v = p.Whole(m)
-		for k := range v.Classes {
-			v.Classes[k].Same = delta.Classes[k].Same
-		}
-		return v, true
+	} else {
+		v = delta
+		v.Seq, v.Base = p.seq, p.seq-1
 	}
-	delta.Seq, delta.Base = p.seq, p.seq-1
-	return delta, true
+	for k := range same {
+		if same[k] {
+			v.Classes[k].SetSame()
+		}
+	}
+	return v, true
 }
 
 // Whole returns all that was published up to the last vector, under its number.

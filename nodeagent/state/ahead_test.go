@@ -125,7 +125,7 @@ func TestAheadIsGivenBack(t *testing.T) {
 func TestSameWeightsTakeNothingBack(t *testing.T) {
 	a, n := ahead(t)
 	same := func(v *messages.Vector) {
-		v.Classes[0].Same = true
+		v.Classes[0].SetSame()
 		a.take(v)
 	}
 	same(change(1, 2, 1000, 0, messages.JobWeight{Job: 8, Weight: 1}))

@@ -145,7 +145,7 @@ func (k *markets) apply(m *market, v *messages.Vector) error {
 		if err := m.classes[at].update(news, v.Base == 0); err != nil {
 			return err
 		}
-		same := news != nil && news.Same && v.Term == m.term && v.Seq == m.seq+1
+		same := news != nil && news.Same() && v.Term == m.term && v.Seq == m.seq+1
 		if news != nil && !same && slices.ContainsFunc(news.Jobs, func(j messages.JobWeight) bool { return j.Weight > 0 }) {
 			k.decided(at)
 		}

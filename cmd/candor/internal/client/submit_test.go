@@ -251,18 +251,23 @@ func TestSubmitWaitOutlastsAnElection(t *testing.T) {
 	}
 }
 
-// TestWaitForAJob: a site that waits for the end of the job is asked again at once, and one of
-// an earlier release after a pause.
+// TestWaitForAJob: a site that waits for the end of the job is asked again at once. One that does
+// not wait is asked after a pause, and one of an earlier release, which refuses such a request,
+// without a wait.
 func TestWaitForAJob(t *testing.T) {
-	for waits, paused := range map[bool]time.Duration{true: 0, false: 50*time.Millisecond + 75*time.Millisecond} {
+	const waits, doesNot, earlier = "waits", "does not", "earlier"
+	for site, paused := range map[string]time.Duration{waits: 0, doesNot: 125 * time.Millisecond, earlier: 75*time.Millisecond + 112500*time.Microsecond} {
 		s := newSite(t)
 		submissions(s)
 		asked := 0
 		answer(s, messages.Auctioneer, messages.VerbJob, func(r messages.JobRequest) (messages.JobDetail, error) {
 			job := messages.JobSummary{Job: r.Job, State: messages.Running}
+			if site == earlier && r.Wait != 0 {
+				return messages.JobDetail{}, messages.Errorf(messages.Invalid, "JobRequest: has 2 fields where 1 are known")
+			}
 			if asked++; asked == 3 {
 				job.State = messages.Completed
-			} else if waits {
+			} else if site == waits {
 				s.now = s.now.Add(r.Wait.Std())
 			}
 			return messages.JobDetail{JobSummary: job}, nil
@@ -270,7 +275,7 @@ func TestWaitForAJob(t *testing.T) {
 		s.in = "date"
 		s.run("submit", "-b", "1", "--wait").expect(t, 0, "Job 17 Completed", "")
 		if s.paused != paused {
-			t.Errorf("paused for %v, want %v", s.paused, paused)
+			t.Errorf("a site that %s: paused for %v, want %v", site, s.paused, paused)
 		}
 	}
 }

@@ -59,10 +59,17 @@ func follow(ctx context.Context, a *cli.App, s *cli.Session, job messages.JobID)
 	defer show.done()
 	var state messages.State
 	var waited, shown time.Duration // shown: from when on the progress is shown again
+	request := messages.JobRequest{Job: job, Wait: 1}
 	for d := min(firstPause, s.Timeout/2); ; d = min(nextPause(d), s.Timeout/2) {
 		asked := a.Now()
-		detail, err := cli.Call[messages.JobDetail](ctx, s, messages.Auctioneer, messages.VerbJob, messages.JobRequest{Job: job, Wait: messages.Duration(d)})
+		if request.Wait != 0 {
+			request.Wait = messages.Duration(d)
+		}
+		detail, err := cli.Call[messages.JobDetail](ctx, s, messages.Auctioneer, messages.VerbJob, request)
 		switch {
+		case request.Wait != 0 && messages.KindOf(err) == messages.Invalid: // by a site that cannot wait
+			request.Wait = 0
+			continue
 		case err == nil && detail.State.Final():
 			show.update(detail)
 			return detail, nil
@@ -76,7 +83,7 @@ func follow(ctx context.Context, a *cli.App, s *cli.Session, job messages.JobID)
 		default:
 			show.trouble(err)
 		}
-		if err := a.Pause(ctx, d-a.Now().Sub(asked)); err != nil { // of a site that does not wait
+		if err := a.Pause(ctx, d-a.Now().Sub(asked)); err != nil { // where the site did not wait
 			return detail, err
 		}
 		waited += d

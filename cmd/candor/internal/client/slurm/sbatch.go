@@ -178,10 +178,14 @@ func (c *call) warn(sentences []string) {
 
 // await follows a job to its end, and ends with its exit code.
 func (c *call) await(ctx context.Context, s *cliSession, job messages.JobID) error {
+	request := messages.JobRequest{Job: job, Wait: messages.Duration(time.Second)}
 	for {
 		asked := c.Now()
-		detail, err := ask[messages.JobDetail](ctx, s, messages.VerbJob, messages.JobRequest{Job: job, Wait: messages.Duration(time.Second)})
+		detail, err := ask[messages.JobDetail](ctx, s, messages.VerbJob, request)
 		switch {
+		case request.Wait != 0 && messages.KindOf(err) == messages.Invalid: // by a site that cannot wait
+			request.Wait = 0
+			continue
 		case err == nil && detail.State == messages.Completed:
 			return nil
 		case err == nil && detail.State.Final() && detail.ExitCode > 0:
@@ -191,7 +195,7 @@ func (c *call) await(ctx context.Context, s *cliSession, job messages.JobID) err
 		case err != nil && !messages.KindOf(err).Retriable():
 			return err
 		}
-		if err := c.Pause(ctx, time.Second-c.Now().Sub(asked)); err != nil { // of a site that does not wait
+		if err := c.Pause(ctx, time.Second-c.Now().Sub(asked)); err != nil { // where the site did not wait
 			return err
 		}
 	}
