@@ -68,9 +68,6 @@ func (a agents) exchange(ctx context.Context, node messages.Name, x messages.Exc
 	return reply, nil
 }
 
-// A claim waits so long for a market to decide about it: as long as a leader rests at most.
-const decidingWithin = mostRest
-
 // vainWithin is how long a claim that gets nothing waits for the next entry of the log: as a rule
 // that has the end of the task which another node got.
 const vainWithin = 10 * time.Millisecond
@@ -94,7 +91,7 @@ func (a agents) command(ctx context.Context, node messages.Name, x *messages.Exc
 			return c, vain
 		}
 		if late == nil {
-			late = time.After(decidingWithin)
+			late = time.After(desk.DecidingWithin.Std())
 		}
 		select {
 		case <-stepped:

@@ -100,7 +100,7 @@ func (a *Auctioneer) instant() desk.Instant {
 const (
 	coalesce      = time.Millisecond
 	coalesceTimes = 3
-	mostRest      = 500 * time.Millisecond
+	mostRest      = time.Duration(desk.DecidingWithin)
 	// idle is the longest wait between two steps.
 	idle = messages.Duration(time.Second)
 	// patientWithin is how long a command for which nobody waits is kept for the next entry of the log.

@@ -67,6 +67,10 @@ func Commits(b *book.Book, now messages.Time, node messages.Name, x *messages.Ex
 	return n != nil && n.Examines(now)
 }
 
+// DecidingWithin is how long a claim waits at most for a market to decide about it: as long as a
+// leader rests at most.
+const DecidingWithin = messages.Duration(500e6)
+
 // Undecided reports whether an exchange that only claims is worth a wait for the next step: a
 // market that directs, and lets it have too little, is about to decide.
 func (d *Desk) Undecided(x *messages.Exchange) (wait bool) {

@@ -62,13 +62,30 @@ func (l *leader) register(a *agent, q *messages.RegisterRequest, answer func(*me
 }
 
 // exchange answers an agent: at once when a majority says that this leader still
-// leads, where nothing is to be committed.
+// leads, where nothing is to be committed. A claim waits while a market is about to
+// decide about it.
 func (l *leader) exchange(a *agent, x *messages.Exchange, answer func(*messages.ExchangeReply, error)) {
 	heard := desk.Heard{Node: a.name, At: l.instant().Mono}
 	if !desk.Commits(l.book(), l.r.clock(), a.name, x) {
 		l.r.verify(func() { l.reply(x, heard, nil, answer) })
 		return
 	}
+	until := l.now.Add(desk.DecidingWithin)
+	var try func()
+	try = func() {
+		switch {
+		case l.gone():
+		case l.now < until && l.desk.Undecided(x):
+			l.late = append(l.late, try)
+			l.plan(until.Sub(l.now))
+		default:
+			l.commitExchange(a, x, heard, answer)
+		}
+	}
+	try()
+}
+
+func (l *leader) commitExchange(a *agent, x *messages.Exchange, heard desk.Heard, answer func(*messages.ExchangeReply, error)) {
 	c := l.desk.Exchange(a.name, x)
 	if l.Bug == BlindToHoles {
 		c.Exchange.Rules = 0

@@ -19,6 +19,7 @@ type leader struct {
 	r       *replica
 	desk    *desk.Desk
 	came    []desk.Input  // since the last step
+	late    []func()      // exchanges that wait for the next step
 	planned messages.Time // the next step, by the world's clock; 0: none
 	open    int           // proposals of the desk that are being committed
 	duties  *duties
@@ -142,6 +143,11 @@ func (l *leader) step() {
 	came := l.came
 	l.came = nil
 	l.do(l.desk.Step(l.instant(), came...))
+	late := l.late
+	l.late = nil
+	for _, try := range late {
+		try()
+	}
 }
 
 // do does what the desk says.

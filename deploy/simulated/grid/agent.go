@@ -158,15 +158,16 @@ func (a *agent) request(r *state.Request) {
 			})
 			return
 		}
-		reply, err := a.leader.exchange(a.name, r.Exchange)
-		a.send(auctioneerActor, a.name, func() {
-			a.catchUp()
-			if err != nil {
-				a.state.Failed(a.now, r.ID, err)
-			} else {
-				a.state.Answered(a.now, r.ID, reply)
-			}
-			a.act()
+		a.leader.exchange(a.name, r.Exchange, func(reply *messages.ExchangeReply, err error) {
+			a.send(auctioneerActor, a.name, func() {
+				a.catchUp()
+				if err != nil {
+					a.state.Failed(a.now, r.ID, err)
+				} else {
+					a.state.Answered(a.now, r.ID, reply)
+				}
+				a.act()
+			})
 		})
 	})
 	if a.net.Reliable() && 2*a.net.Slowest() < r.Within {

@@ -24,6 +24,7 @@ type leader struct {
 	market *market.Market // of the desk, the only one
 	rules  intake.Rules
 	inputs []desk.Input // of the next step
+	late   []func()     // exchanges that wait for the next step
 
 	of []int32 // by number of a job of the book: the job of the workload
 	// costs are what jobs of the book that have ended paid, as far as is known.
@@ -142,6 +143,11 @@ func (l *leader) step() {
 	if do.Next >= 0 {
 		l.setTimer(l.now.Add(do.Next))
 	}
+	late := l.late
+	l.late = nil
+	for _, try := range late {
+		try()
+	}
 }
 
 // done tells the desk, at its next step, what came of a proposal or a request.
@@ -234,9 +240,23 @@ func (l *leader) direct(d *desk.Direction) {
 	})
 }
 
-// exchange commits what an agent has finished and claims.
-func (l *leader) exchange(node messages.Name, x *messages.Exchange) (*messages.ExchangeReply, error) {
+// exchange answers an agent. A claim waits while a market is about to decide about it.
+func (l *leader) exchange(node messages.Name, x *messages.Exchange, answer func(*messages.ExchangeReply, error)) {
 	l.traffic.Exchanges++
+	until := l.now.Add(desk.DecidingWithin)
+	var try func()
+	try = func() {
+		if l.now < until && l.desk.Undecided(x) {
+			l.late = append(l.late, try)
+		} else {
+			answer(l.commit(node, x))
+		}
+	}
+	try()
+}
+
+// commit commits what an agent has finished and claims.
+func (l *leader) commit(node messages.Name, x *messages.Exchange) (*messages.ExchangeReply, error) {
 	var grants []messages.Grant
 	if desk.Commits(l.book, l.now, node, x) {
 		for i := range x.Claims {

@@ -1,0 +1,30 @@
+package grid
+
+import (
+	"testing"
+
+	"github.com/candor-grid/candor/deploy/simulated/core"
+	"github.com/candor-grid/candor/deploy/simulated/rules"
+	"github.com/candor-grid/candor/deploy/simulated/workload"
+)
+
+// TestClaimsWaitForADecision: as on a site, claims that come while highest-bid is about to decide
+// wait for the decision, so that a task takes two exchanges: a claim, and its end.
+func TestClaimsWaitForADecision(t *testing.T) {
+	w := &workload.Workload{Nodes: 100, Parallel: workload.Split, Users: []int64{1, 2}, Groups: []int64{1}}
+	for i := range 1000 {
+		w.Jobs = append(w.Jobs, workload.Job{Number: int64(i + 1), Line: i + 1, Submit: float64(i % 2), Runtime: 5 + float64(i%50)/1000, Width: 1, User: i % 2})
+	}
+	m := byDefault(rules.HighestBid)
+	p := &core.Problem{Market: m, Work: w, Bids: m.Bids.Draw(w, 1), Seed: 1}
+	for i := range p.Bids {
+		p.Bids[i].Budget += 1e6
+	}
+	_, traffic, err := Run(p, Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if made := traffic.Exchanges - traffic.Heartbeats; traffic.Grants < 900 || made > 2*traffic.Grants+traffic.Grants/50 {
+		t.Errorf("%d exchanges for %d tasks", made, traffic.Grants)
+	}
+}
