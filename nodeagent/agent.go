@@ -53,6 +53,7 @@ type Agent struct {
 type running struct {
 	process runner.Process
 	granted time.Time
+	follows bool // it has not begun
 }
 
 // Start starts an agent. It returns at once; [Agent.Ready] tells when the node
@@ -75,6 +76,9 @@ func Start(ctx context.Context, c Config) (*Agent, error) {
 	}
 	if able, ok := c.Runner.(runner.Able); ok {
 		a.state.SetAbilities(able.Abilities())
+	}
+	if _, ok := c.Runner.(runner.Feeder); ok {
+		a.state.SetFeeds()
 	}
 	if i, ok := a.c.Runner.(runner.Interrupted); ok {
 		i.Notify(func(able bool) {
@@ -208,6 +212,14 @@ func (a *Agent) act(now messages.Time) (over bool) {
 	for _, s := range do.Start {
 		a.start(s)
 	}
+	for _, s := range do.Follow {
+		a.line(s)
+	}
+	for _, attempt := range do.Withdraw { // before others are stopped, whose slots would be theirs
+		if r := a.running[attempt]; r != nil {
+			r.process.(runner.Follower).Withdraw()
+		}
+	}
 	for _, attempt := range do.Suspend {
 		a.suspend(attempt, true)
 	}
@@ -263,6 +275,35 @@ func (a *Agent) start(s state.Start) {
 	r.process = a.c.Runner.Start(runner.Task{Grant: s.Grant, Program: s.Program}, a.report)
 }
 
+// line has a task follow others; one with files, the agent begins itself.
+func (a *Agent) line(s state.Start) {
+	attempt, ok := s.Grant.Attempt, !hasFiles(s.Program)
+	var p runner.Follower
+	if ok {
+		p, ok = a.c.Runner.(runner.Feeder).Follow(runner.Task{Grant: s.Grant, Program: s.Program}, a.report,
+			func(f messages.Finished, at time.Duration) {
+				a.queue.post(func(now messages.Time) { a.turn(now, f, attempt, at) })
+			})
+	}
+	if !ok {
+		a.state.Keep(attempt)
+		return
+	}
+	a.running[attempt] = &running{process: p, follows: true}
+}
+
+// turn notes that a slot went from a task that has ended to the one that followed, at a time by
+// the clock of package boottime.
+func (a *Agent) turn(now messages.Time, f messages.Finished, next messages.Attempt, at time.Duration) {
+	ago := max(0, boottime.Now()-at)
+	if r := a.running[next]; r != nil && r.follows {
+		r.follows, r.granted = false, time.Now().Add(-ago)
+		a.metrics.starts.Inc()
+	}
+	a.forget(f)
+	a.state.Turned(now.Add(messages.Duration(-ago)), f, next)
+}
+
 func (a *Agent) stop(s state.Stop) {
 	r := a.running[s.Attempt]
 	if r == nil {
@@ -283,11 +324,16 @@ func (a *Agent) suspend(attempt messages.Attempt, suspended bool) {
 }
 
 func (a *Agent) finish(f messages.Finished) {
-	if r := a.running[f.Attempt]; r != nil {
+	a.forget(f)
+	a.state.Ended(f)
+}
+
+// forget forgets a task that has ended, or will not begin.
+func (a *Agent) forget(f messages.Finished) {
+	if r := a.running[f.Attempt]; r != nil && !r.follows {
 		a.metrics.finish(&f, r.granted)
 	}
 	delete(a.running, f.Attempt)
-	a.state.Ended(f)
 }
 
 // kill ends what still runs when the agent is given no more time.

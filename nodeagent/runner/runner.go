@@ -61,6 +61,25 @@ func NoOutput(job messages.JobID) error {
 	return messages.Errorf(messages.NotFound, "job %v: this node has no output that you may read: the job never ran here, its output was removed to make room for later jobs, or the file with its owner was damaged", job)
 }
 
+// Feeder is a [Runner] that begins tasks by itself on the slots of others, as soon as those
+// have ended.
+type Feeder interface {
+	// Follow has a task begin once one of its class has ended that has a slot and no files.
+	// Then turned is called with the end of that one, in place of its done, and with when
+	// the slot went to this one, by the clock of package boottime. If only the end is lost, turned is
+	// called with none. A task with files is not to follow. It reports false if the runner
+	// cannot do so now.
+	Follow(task Task, done func(messages.Finished), turned func(ended messages.Finished, at time.Duration)) (Follower, bool)
+}
+
+// Follower is a task that has not begun. [Runner.Start] begins it at once.
+type Follower interface {
+	Process
+	// Withdraw has the task not begin any more: then its done is called, with the outcome
+	// Stopped. Where the task has begun already, turned is called, and nothing else happens.
+	Withdraw()
+}
+
 // Adopted is a task that an earlier agent of this node began.
 type Adopted struct {
 	Attempt   messages.Attempt

@@ -11,7 +11,12 @@ type Actions struct {
 	Fetch []messages.Name
 	// Start lists tasks to be started; answer each with Ended.
 	Start []Start
-	// Stop lists tasks to be ended.
+	// Follow lists tasks to be left with the runner, which begins each on the slot of a task of
+	// its class that has ended; answer with Turned, or at once with Keep. A Start may still
+	// name them. Withdraw lists those that are not to begin any more; answer with Ended, or Turned.
+	Follow   []Start
+	Withdraw []messages.Attempt
+	// Stop lists tasks to be ended, after those to be withdrawn.
 	Stop []Stop
 	// Suspend and Resume list tasks to be suspended, and to go on.
 	Suspend, Resume []messages.Attempt

@@ -1,6 +1,7 @@
 package state
 
 import (
+	"cmp"
 	"math"
 	"slices"
 	"time"
@@ -73,12 +74,72 @@ func (k *tasks) passOn(f *messages.Finished, class int) bool {
 	a := c.waits[0]
 	c.waits = c.waits[1:]
 	t := k.hand[a]
-	t.ahead = false
+	t.ahead, t.left = false, false
 	c.tasks++
 	k.begin(t)
 	f.Next = &messages.Successor{Attempt: a}
 	k.turns = append(k.turns, f.Next)
 	return true
+}
+
+// follow leaves the tasks that wait with the runner, in their order.
+func (k *tasks) follow() {
+	if !k.feeds {
+		return
+	}
+	for class := range k.slots {
+		for _, a := range k.slots[class].waits {
+			t := k.hand[a]
+			if t.kept {
+				break // what is behind it would overtake it
+			}
+			if !t.left {
+				t.left = true
+				k.out.Follow = append(k.out.Follow, *t.start)
+			}
+		}
+	}
+}
+
+// followed notes that the runner has begun a task on the slot of one that has ended; it reports
+// false if that is not so, or there is no slot for the task.
+func (k *tasks) followed(f *messages.Finished, class int, at messages.Time, a messages.Attempt) bool {
+	t, c := k.hand[a], &k.slots[class]
+	if t == nil || !t.ahead || t.ended || t.class != class || k.suspended[a] || c.tasks >= c.slots {
+		return false
+	}
+	k.leave(a, t)
+	c.tasks++
+	c.began, t.since, t.start, t.left = at, at, nil, false
+	f.Next = &messages.Successor{Attempt: a, At: at}
+	if t.stopped {
+		k.out.Stop = append(k.out.Stop, Stop{Attempt: a, Kill: true})
+	}
+	return true
+}
+
+// evict ends a task that the runner has begun and for which there is no slot, as a decision
+// that was made meanwhile gave it to another.
+func (k *tasks) evict(a messages.Attempt) {
+	t := k.hand[a]
+	if t == nil || !t.ahead || t.ended {
+		return
+	}
+	k.leave(a, t)
+	k.giveBack(t.class, len(k.slots[t.class].waits)) // they would follow this one
+	t.ahead = true
+	t.start, t.left, t.stopped, t.killed = nil, false, true, true
+	k.out.Stop = append(k.out.Stop, Stop{Attempt: a, Kill: true})
+}
+
+// withdraw asks a task back that was left with the runner.
+func (k *tasks) withdraw(a messages.Attempt, t *task) {
+	if t.withdrawn {
+		return
+	}
+	k.leave(a, t)
+	t.ahead, t.withdrawn = true, true // until the answer
+	k.out.Withdraw = append(k.out.Withdraw, a)
 }
 
 // refill begins a task that waits on a slot that became free before the task was granted,
@@ -104,6 +165,10 @@ func (k *tasks) leave(a messages.Attempt, t *task) {
 // since they were claimed, or they have waited too long.
 func (k *tasks) giveBack(class, n int) {
 	for _, a := range slices.Clone(k.slots[class].waits[:n]) {
+		if t := k.hand[a]; t.left {
+			k.withdraw(a, t)
+			continue
+		}
 		k.ended(messages.Finished{Attempt: a, Outcome: messages.Stopped, Detail: "given back before it started"})
 	}
 }
@@ -156,7 +221,7 @@ func (k *tasks) measure(now messages.Time) {
 	}
 	for _, t := range k.over {
 		if t.since != 0 {
-			k.slots[t.class].took(now.Sub(t.since).Std())
+			k.slots[t.class].took(max(0, cmp.Or(t.until, now).Sub(t.since).Std()))
 		}
 	}
 	for _, next := range k.turns {

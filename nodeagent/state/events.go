@@ -115,6 +115,19 @@ func (s *State) withdraw() bool {
 // Ended says that a task has ended.
 func (s *State) Ended(f messages.Finished) { s.tasks.ended(f) }
 
+// Turned says that a task has ended, and since when its slot has another one that was left with
+// the runner.
+func (s *State) Turned(at messages.Time, f messages.Finished, next messages.Attempt) {
+	s.tasks.turned(at, f, next)
+}
+
+// Keep says that the runner does not begin a task by itself.
+func (s *State) Keep(a messages.Attempt) {
+	if t := s.tasks.hand[a]; t != nil {
+		t.left, t.kept = false, true
+	}
+}
+
 // Directive is a word of the leader between exchanges.
 func (s *State) Directive(now messages.Time, d *messages.Directive) {
 	if d.Term < max(s.session.term, s.markets.term) || s.foreign(d.Auctioneer) {

@@ -39,6 +39,9 @@ func New(offered []messages.ClassSlots, rng *rand.Rand) *State {
 // SetAbilities says what the node can do to a task, for registrations to come.
 func (s *State) SetAbilities(can []messages.Name) { s.abilities = can }
 
+// SetFeeds says that tasks at hand can be left with the runner.
+func (s *State) SetFeeds() { s.tasks.feeds = true }
+
 // Pause has the node claim nothing while it can start nothing, and claim again
 // afterwards.
 func (s *State) Pause(paused bool) {
@@ -83,6 +86,7 @@ func (s *State) Act(now messages.Time) Actions {
 		s.slots.sleep()
 	}
 	s.send(now)
+	s.tasks.follow()
 	if s.Joined() && !s.closing {
 		s.markets.fetch(now)
 	}

@@ -26,6 +26,7 @@ type tasks struct {
 	over      []*task                   // ended, and not measured yet
 	turns     []*messages.Successor     // of slots that were passed on, and not timed yet
 	within    time.Duration             // how long a task may wait for a slot
+	feeds     bool                      // tasks that wait can be left with the runner
 }
 
 // task is an attempt in hand.
@@ -38,7 +39,10 @@ type task struct {
 	stopped   bool // told to end
 	killed    bool
 	ahead     bool          // waits for a slot
-	until     messages.Time // until when, if it is ahead
+	left      bool          // with the runner, which begins it by itself
+	kept      bool          // not left: the runner does not begin it by itself
+	withdrawn bool          // asked back from the runner
+	until     messages.Time // until when, if it is ahead; when it ended, where that is known
 	since     messages.Time // when it began; 0: not here
 }
 
@@ -102,7 +106,7 @@ func (k *tasks) obey(version uint64, suspended []messages.Attempt) {
 		k.suspended[a] = true
 	}
 	for _, a := range k.list() {
-		if t := k.hand[a]; !t.ended && t.suspended != k.suspended[a] {
+		if t := k.hand[a]; !t.ended && !t.ahead && t.suspended != k.suspended[a] {
 			k.turn(a, t)
 		}
 	}
@@ -140,6 +144,10 @@ func (k *tasks) stop(a messages.Attempt, kill bool) {
 		return
 	}
 	t.stopped, t.killed = true, kill
+	if t.left {
+		k.withdraw(a, t)
+		return
+	}
 	if t.start != nil {
 		k.ended(messages.Finished{Attempt: a, Outcome: messages.Stopped, Detail: "stopped before it started"})
 		return
@@ -148,7 +156,11 @@ func (k *tasks) stop(a messages.Attempt, kill bool) {
 }
 
 // ended notes and reports the end of a task.
-func (k *tasks) ended(f messages.Finished) {
+func (k *tasks) ended(f messages.Finished) { k.turned(0, f, messages.Attempt{}) }
+
+// turned notes and reports the end of a task, on whose slot the runner has begun next.
+func (k *tasks) turned(at messages.Time, f messages.Finished, next messages.Attempt) {
+	defer k.evict(next)
 	t := k.hand[f.Attempt]
 	if t == nil || t.ended {
 		return
@@ -161,9 +173,10 @@ func (k *tasks) ended(f messages.Finished) {
 		k.leave(f.Attempt, t)
 	case !t.suspended:
 		t.vacated = true
+		t.until = at
 		k.over = append(k.over, t)
 		k.slots[t.class].tasks--
-		if !k.passOn(&k.finished[len(k.finished)-1], t.class) {
+		if end := &k.finished[len(k.finished)-1]; !k.followed(end, t.class, at, next) && !k.passOn(end, t.class) {
 			k.freed(t.class)
 		}
 	}

@@ -28,6 +28,7 @@ type Client struct {
 	tasks     map[messages.Attempt]*remote
 	found     map[messages.Attempt]frame // in the executor's hand and not adopted
 	programs  map[*messages.Program]uint64
+	follows   bool // tasks can follow others
 	questions map[uint64]chan<- *frame
 	numbers   uint64
 	closing   bool
@@ -43,7 +44,8 @@ type remote struct {
 	done      func(messages.Finished)
 	suspended bool
 	stopped   bool
-	grace     time.Duration // if stopped
+	grace     time.Duration                          // if stopped
+	turned    func(messages.Finished, time.Duration) // of a task that follows and has not begun; else nil
 }
 
 // maxPrograms bounds the programs that an executor is to remember.
@@ -97,7 +99,7 @@ func (k *Client) connect(ctx context.Context) (*conn, error) {
 				c.finish()
 				return nil, messages.Errorf(messages.Unavailable, "the search for an executor was ended")
 			}
-			k.met(c, abilities, found)
+			k.met(c, abilities, found, f.Number >= follows)
 			return c, nil
 		}
 	}
@@ -105,9 +107,9 @@ func (k *Client) connect(ctx context.Context) (*conn, error) {
 
 // met notes a new connection. A task of ours that the executor does not have was lost
 // with the executor before.
-func (k *Client) met(c *conn, abilities []messages.Name, found map[messages.Attempt]frame) {
+func (k *Client) met(c *conn, abilities []messages.Name, found map[messages.Attempt]frame, follows bool) {
 	k.mu.Lock()
-	k.conn, k.abilities, k.found = c, abilities, found
+	k.conn, k.abilities, k.found, k.follows = c, abilities, found, follows
 	k.programs = map[*messages.Program]uint64{}
 	var ends []func() // to be passed on without the lock
 	if k.until != 0 {
@@ -117,12 +119,16 @@ func (k *Client) met(c *conn, abilities []messages.Name, found map[messages.Atte
 		f, known := found[a]
 		delete(found, a)
 		switch {
+		case !known && t.turned != nil:
+			delete(k.tasks, a)
+			ends = append(ends, t.giveBack)
 		case !known:
 			delete(k.tasks, a)
 			ends = append(ends, func() { t.lose("its executor ended and took it along") })
 		case f.Finished != nil:
-			ends = append(ends, func() { k.finish(f.Finished) })
+			ends = append(ends, t.surprise(), func() { k.finish(&f) })
 		default:
+			ends = append(ends, t.surprise())
 			k.remind(t, f.Suspended)
 		}
 	}
@@ -223,7 +229,15 @@ func (k *Client) unanswered() {
 func (k *Client) hear(f *frame) {
 	switch f.Kind {
 	case ended:
-		k.finish(f.Finished)
+		k.finish(f)
+	case withdrawn:
+		k.mu.Lock()
+		t := k.tasks[f.Attempt]
+		delete(k.tasks, f.Attempt)
+		k.mu.Unlock()
+		if t != nil {
+			t.giveBack()
+		}
 	case reply:
 		k.mu.Lock()
 		answer := k.questions[f.Number]
@@ -235,17 +249,24 @@ func (k *Client) hear(f *frame) {
 	}
 }
 
-// finish passes an end on.
-func (k *Client) finish(f *messages.Finished) {
-	if f == nil {
+// finish passes an end on, with what has begun after it.
+func (k *Client) finish(f *frame) {
+	if f.Finished == nil {
 		return
 	}
 	k.mu.Lock()
-	t := k.tasks[f.Attempt]
-	delete(k.tasks, f.Attempt)
+	t := k.tasks[f.Finished.Attempt]
+	delete(k.tasks, f.Finished.Attempt)
+	var turned func(messages.Finished, time.Duration)
+	if next := k.tasks[f.Attempt]; f.Kind == ended && next != nil {
+		turned, next.turned = next.turned, nil
+	}
 	k.mu.Unlock()
-	if t != nil {
-		t.done(*f)
+	switch {
+	case turned != nil:
+		turned(*f.Finished, time.Duration(f.Number))
+	case t != nil:
+		t.done(*f.Finished)
 	}
 }
 
@@ -263,15 +284,61 @@ func (k *Client) Start(task runner.Task, done func(messages.Finished)) runner.Pr
 	t := &remote{client: k, attempt: task.Attempt, done: done}
 	k.mu.Lock()
 	if k.closing || k.conn == nil {
+		delete(k.tasks, task.Attempt) // it was to follow
 		k.mu.Unlock()
 		t.lose("the node's executor is not there")
 		return t
 	}
 	defer k.mu.Unlock()
+	k.begin(start, task, t)
+	return t
+}
+
+// begin has a task begin, now or later. k.mu is held.
+func (k *Client) begin(how kind, task runner.Task, t *remote) {
 	k.tasks[task.Attempt] = t
 	number := k.program(task.Program)
-	k.conn.sendSoon(&frame{Kind: start, Attempt: task.Attempt, Array: task.Array, Position: task.Position, Number: number}) // rarely the only one
-	return t
+	k.conn.sendSoon(&frame{Kind: how, Attempt: task.Attempt, Array: task.Array, Position: task.Position, Number: number}) // rarely the only one
+}
+
+// Follow implements [runner.Feeder].
+func (k *Client) Follow(task runner.Task, done func(messages.Finished), turned func(messages.Finished, time.Duration)) (runner.Follower, bool) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.closing || k.conn == nil || !k.follows {
+		return nil, false
+	}
+	t := &remote{client: k, attempt: task.Attempt, done: done, turned: turned}
+	k.begin(follow, task, t)
+	return t, true
+}
+
+// Withdraw has the task not begin any more. While there is no executor, the next one answers
+// by what it has in hand.
+func (t *remote) Withdraw() {
+	k := t.client
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if t.turned != nil && k.conn != nil {
+		k.conn.sendSoon(&frame{Kind: withdraw, Attempt: t.attempt}) // rarely the only one
+	}
+}
+
+// giveBack reports a task that never began.
+func (t *remote) giveBack() {
+	t.done(messages.Finished{Attempt: t.attempt, Outcome: messages.Stopped, Detail: "given back before it started"})
+}
+
+// surprise returns what tells that a task has begun of which that is not known; after which other,
+// nobody knows any more. The client's mu is held.
+func (t *remote) surprise() func() {
+	turned := t.turned
+	t.turned = nil
+	return func() {
+		if turned != nil {
+			turned(messages.Finished{}, boottime.Now())
+		}
+	}
 }
 
 // program makes a program known to the executor, once. k.mu is held.
@@ -326,7 +393,7 @@ func (k *Client) Adopt(done func(messages.Finished)) (all []runner.Adopted) {
 	k.found = nil
 	k.mu.Unlock()
 	for _, f := range over {
-		k.finish(f)
+		k.finish(&frame{Finished: f})
 	}
 	return all
 }

@@ -31,6 +31,7 @@ type server struct {
 	mu    sync.Mutex
 	tasks map[messages.Attempt]*task
 	kept  int             // tasks that the file names
+	queue                 // what follows
 	agent *conn           // the newest; nil: none
 	lease *boottime.Timer // when it ends every task is killed
 	alone *time.Timer     // counts down while there is no agent and no task runs; else nil
@@ -40,6 +41,7 @@ type server struct {
 type task struct {
 	runner.Process
 	class     messages.Name
+	files     bool               // the agent is not done with it when it has ended
 	finished  *messages.Finished // nil while it runs
 	forget    bool               // the agent has confirmed its end
 	suspended bool               // it was told to be suspended
@@ -121,6 +123,7 @@ func (s *server) serve(agent *conn) {
 	defer s.mu.Unlock()
 	if s.agent == agent {
 		s.agent = nil
+		s.queue.clear()
 		s.rest()
 	}
 }
@@ -133,12 +136,13 @@ func (s *server) welcome(agent *conn) {
 		s.agent.finish()
 	}
 	s.agent = agent
+	s.queue.clear()
 	s.rest()
 	agent.send(&frame{Kind: hello, Names: s.run.Abilities()})
 	for a, t := range s.tasks {
 		agent.send(t.has(a))
 	}
-	agent.send(&frame{Kind: ready})
+	agent.send(&frame{Kind: ready, Number: follows})
 }
 
 // has is what an agent is told of a task in hand.
@@ -202,6 +206,8 @@ func (s *server) handle(agent *conn, programs map[uint64]*messages.Program, f *f
 		programs[f.Number] = f.Program
 	case start:
 		s.start(agent, f, programs[f.Number])
+	case follow:
+		s.follow(agent, f, programs[f.Number])
 	case owner, logs, stream:
 		go s.answer(agent, f)
 	default:
@@ -221,7 +227,10 @@ func (s *server) obey(f *frame) {
 		s.lease.Reset(f.Time.Std())
 		s.run.Keep(time.Duration(f.Number)) // 0: from an earlier version, and tasks hear of no lease
 	case f.Kind == end:
+		s.queue.clear()
 		s.end()
+	case f.Kind == withdraw:
+		s.withdraw(f.Attempt, t)
 	case t == nil:
 	case f.Kind == confirm:
 		t.forget = true
@@ -248,8 +257,12 @@ func (s *server) start(agent *conn, f *frame, p *messages.Program) {
 	if t == nil {
 		return
 	}
-	// done may be called before Start returns: the lock is not held.
-	process := s.run.Start(runner.Task{Grant: messages.Grant{Attempt: f.Attempt, Array: f.Array, Position: f.Position}, Program: p}, s.done)
+	s.launch(t, f.task(p))
+}
+
+// launch starts a task that was taken in hand.
+func (s *server) launch(t *task, what runner.Task) {
+	process := s.run.Start(what, s.done) // which may call done before it returns: the lock is not held
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	t.begun(process)
@@ -262,15 +275,22 @@ func (s *server) enter(agent *conn, a messages.Attempt, p *messages.Program) *ta
 	if s.agent != agent || s.tasks[a] != nil {
 		return nil
 	}
-	t := new(task)
-	s.tasks[a] = t
-	s.rest()
+	s.queue.remove(a)
 	if p == nil {
-		t.finished = &messages.Finished{Attempt: a, Outcome: messages.Unstartable, Detail: "the agent did not say what to run"}
+		t := &task{finished: &messages.Finished{Attempt: a, Outcome: messages.Unstartable, Detail: "the agent did not say what to run"}}
+		s.tasks[a] = t
+		s.rest()
 		s.report(t)
 		return nil
 	}
-	t.class = p.Class
+	return s.take(a, p)
+}
+
+// take takes a task in hand. s.mu is held.
+func (s *server) take(a messages.Attempt, p *messages.Program) *task {
+	t := &task{class: p.Class, files: len(p.Inputs)+len(p.Outputs) > 0}
+	s.tasks[a] = t
+	s.rest()
 	return t
 }
 
@@ -302,15 +322,28 @@ func (e *early) Stop(grace time.Duration) {
 	e.stopped, e.grace = true, grace
 }
 
-// done notes how a task ended.
+// done notes how a task ended, and begins what follows.
 func (s *server) done(f messages.Finished) {
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	if t := s.tasks[f.Attempt]; t != nil {
-		t.finished = &f
+	t := s.tasks[f.Attempt]
+	if t == nil {
+		s.mu.Unlock()
+		return
+	}
+	t.finished = &f
+	next, what := s.next(t)
+	if next == nil {
 		s.report(t)
-		s.let(f.Attempt, t)
-		s.rest()
+	} else {
+		s.agent.sendLater(&frame{Kind: ended, Finished: t.finished, Attempt: what.Attempt, Number: uint64(boottime.Now())})
+	}
+	agent := s.agent
+	s.let(f.Attempt, t)
+	s.rest()
+	s.mu.Unlock()
+	if next != nil {
+		s.launch(next, what)
+		s.tell(agent, f.Attempt.Task.Job == what.Attempt.Task.Job)
 	}
 }
 
@@ -337,6 +370,7 @@ func (s *server) report(t *task) {
 func (s *server) expire() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.queue.clear()
 	for _, t := range s.tasks {
 		t.now().Stop(0)
 	}

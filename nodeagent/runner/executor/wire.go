@@ -17,21 +17,24 @@ import (
 type kind uint8
 
 const (
-	hello   kind = iota // Names: abilities; first of all from the executor
-	has                 // Attempt, Name: class, Suspended, Finished if it has ended: one of what it has in hand
-	ready               // that was all
-	program             // Number, Program: what starts refer to
-	start               // Attempt, Array, Number
-	stop                // Attempt, Time: grace
-	suspend             // Attempt, Suspended
-	ended               // Finished
-	confirm             // Attempt: its end has been heard of
-	keep                // Time: how long tasks may run from now; Number: until when that is, since the machine was started
-	owner               // Number, Logs.Attempt: whose job it is
-	logs                // Number, Logs
-	reply               // Number, and Name, Logs or Error
-	end                 // kill everything and end
-	stream              // Number, Stream; the reply has Streamed
+	hello     kind = iota // Names: abilities; first of all from the executor
+	has                   // Attempt, Name: class, Suspended, Finished if it has ended: one of what it has in hand
+	ready                 // that was all; Number: 1 if tasks can follow others
+	program               // Number, Program: what starts refer to
+	start                 // Attempt, Array, Number
+	stop                  // Attempt, Time: grace
+	suspend               // Attempt, Suspended
+	ended                 // Finished; Attempt: what follows on its slot, Number: since when, in nanoseconds since the machine was started
+	confirm               // Attempt: its end has been heard of
+	keep                  // Time: how long tasks may run from now; Number: until when that is, since the machine was started
+	owner                 // Number, Logs.Attempt: whose job it is
+	logs                  // Number, Logs
+	reply                 // Number, and Name, Logs or Error
+	end                   // kill everything and end
+	stream                // Number, Stream; the reply has Streamed
+	follow                // Attempt, Array, Position, Number: to begin when a task of its class has ended
+	withdraw              // Attempt: it is not to follow any more
+	withdrawn             // Attempt: it has not begun, and will not
 )
 
 // frame is one message; which fields count depends on its kind.
@@ -81,6 +84,13 @@ func (k *conn) send(f *frame) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.add(f)
+	k.flush()
+}
+
+// sendAll sends what was to be sent later.
+func (k *conn) sendAll() {
+	k.mu.Lock()
+	defer k.mu.Unlock()
 	k.flush()
 }
 

@@ -1,0 +1,116 @@
+package executor
+
+import (
+	"slices"
+	"time"
+
+	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/nodeagent/runner"
+)
+
+// follows is the number by which an executor says that tasks can follow others.
+const follows = 1
+
+// queue is the tasks that follow others: each begins on the slot of one of its class that has
+// ended. They are the present agent's alone: no other knows of them. The server's mu is held.
+type queue struct {
+	waits map[messages.Name][]runner.Task // by class, the next first
+	// untold is how many ends were told to nobody yet; ticking: a timer will tell them.
+	untold  int
+	ticking bool
+}
+
+func (q *queue) clear() { clear(q.waits); q.untold = 0 }
+
+// remove takes a task out.
+func (q *queue) remove(a messages.Attempt) {
+	for class, all := range q.waits {
+		if i := slices.IndexFunc(all, func(t runner.Task) bool { return t.Attempt == a }); i >= 0 {
+			q.waits[class] = slices.Delete(all, i, i+1)
+			return
+		}
+	}
+}
+
+// task is what the frame wants to be started.
+func (f *frame) task(p *messages.Program) runner.Task {
+	return runner.Task{Grant: messages.Grant{Attempt: f.Attempt, Array: f.Array, Position: f.Position}, Program: p}
+}
+
+// follow has a task begin when another of its class has ended.
+func (s *server) follow(agent *conn, f *frame, p *messages.Program) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.agent != agent || s.tasks[f.Attempt] != nil || p == nil {
+		return
+	}
+	if s.waits == nil {
+		s.waits = map[messages.Name][]runner.Task{}
+	}
+	s.waits[p.Class] = append(s.waits[p.Class], f.task(p))
+}
+
+// withdraw keeps a task from following; t is nil unless the task has begun, which the agent then
+// hears in place of an answer. s.mu is held.
+func (s *server) withdraw(a messages.Attempt, t *task) {
+	if t != nil {
+		s.agent.sendAll()
+		return
+	}
+	s.queue.remove(a)
+	s.agent.sendSoon(&frame{Kind: withdrawn, Attempt: a}) // rarely the only one
+}
+
+// next takes in hand what follows a task that has ended, or returns nil. A suspended task had
+// no slot, and with the files of a task the agent has to do before its slot is free.
+// s.mu is held.
+func (s *server) next(t *task) (*task, runner.Task) {
+	all := s.waits[t.class]
+	if len(all) == 0 || s.agent == nil || t.suspended || t.files {
+		return nil, runner.Task{}
+	}
+	what := all[0]
+	s.waits[t.class] = all[1:]
+	return s.take(what.Attempt, what.Program), what
+}
+
+// Where many tasks follow, the agent need not hear of each end at once: ends wait until they are a
+// part of what follows, but not for long. The leader divides the time of a slot between
+// tasks by what it heard before: so ends wait only while one job has the slot.
+const (
+	gatherPart   = 4
+	gatherWithin = 5 * time.Millisecond
+)
+
+// tell tells the agent how tasks ended that others followed, at once or soon.
+func (s *server) tell(agent *conn, sameJob bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.agent != agent {
+		return
+	}
+	left := 0
+	for _, all := range s.waits {
+		left += len(all)
+	}
+	if s.untold++; !sameJob || s.untold*gatherPart > left {
+		s.untold = 0
+		agent.sendAll()
+		return
+	}
+	if !s.ticking {
+		s.ticking = true
+		time.AfterFunc(gatherWithin, s.tick)
+	}
+}
+
+// tick tells the ends that waited.
+func (s *server) tick() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.ticking = false
+	if s.untold > 0 && s.agent != nil {
+		s.untold = 0
+		s.agent.sendAll()
+	}
+}
