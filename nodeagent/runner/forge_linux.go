@@ -106,6 +106,10 @@ func (f *forge) run(c *cell.Cell, r *room, asRoot bool, start func() error) erro
 	return <-done
 }
 
+// usualSlack is by how much the kernel may delay the timers of a task, in nanoseconds: as it is
+// where nobody says anything. The executor gives its own timers more.
+const usualSlack = 50_000
+
 // prepare confines the thread and goes into a room. clones as for [callFilter].
 func (a *anvil) prepare(r *room, asRoot, clones bool) error {
 	if !a.confined {
@@ -119,6 +123,7 @@ func (a *anvil) prepare(r *room, asRoot, clones bool) error {
 		if err != nil {
 			return messages.Errorf(messages.Unavailable, "the task could not be contained: %v", err)
 		}
+		_ = unix.Prctl(unix.PR_SET_TIMERSLACK, usualSlack, 0, 0, 0)
 		a.confined = true
 	}
 	if a.room == r { // either all tasks have rooms or none has: no thread has to go back

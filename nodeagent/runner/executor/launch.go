@@ -174,24 +174,37 @@ func begin(c *Config, listener *net.UnixListener, lock *os.File) error {
 	return nil
 }
 
-// giveUpPrivileges sees to it that nothing that this process starts can have more
-// privileges than it has: set-uid programs have no power in tasks. The attribute is
-// a thread's and survives an exec, so the program begins anew under it.
-func giveUpPrivileges() error {
+// slack is by how much the kernel may delay the timers of an executor, in nanoseconds: the Go
+// runtime has a thread that otherwise wakes some ten thousand times a second while tasks come and go.
+const slack = 1_000_000
+
+// beginAnew sees to it that nothing that this process starts can have more
+// privileges than it has: set-uid programs have no power in tasks. And it gives timers
+// their slack. These attributes are of a thread and survive an exec, so the program begins
+// anew under them.
+func beginAnew() error {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	has, err := unix.PrctlRetInt(unix.PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0)
-	if err != nil || has == 1 {
+	if err != nil || has == 1 && hasSlack() {
 		return err
 	}
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
 		return os.NewSyscallError("prctl", err)
+	}
+	if unix.Prctl(unix.PR_SET_TIMERSLACK, slack, 0, 0, 0); has == 1 && !hasSlack() { // a thread of real-time priority has none
+		return nil
 	}
 	self, err := os.Executable()
 	if err != nil {
 		return err
 	}
 	return os.NewSyscallError("exec", unix.Exec(self, os.Args, os.Environ()))
+}
+
+func hasSlack() bool {
+	now, err := unix.PrctlRetInt(unix.PR_GET_TIMERSLACK, 0, 0, 0, 0)
+	return err == nil && now == slack
 }
 
 // garbage is how much of it, in percent of what is in use, an executor lets pile up
@@ -213,7 +226,7 @@ func Main(args []string) error {
 	if err := awaitMapping(args); err != nil {
 		return err
 	}
-	if err := giveUpPrivileges(); err != nil {
+	if err := beginAnew(); err != nil {
 		return err
 	}
 	if err := dumps.Refuse(); err != nil {

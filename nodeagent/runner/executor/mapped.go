@@ -62,7 +62,7 @@ func startMapped(cmd *exec.Cmd, mapped string) error {
 }
 
 // awaitMapping waits until the users of the executor's namespace are there, and takes the
-// argument away: when the program begins anew under [giveUpPrivileges], there is nothing
+// argument away: when the program begins anew under [beginAnew], there is nothing
 // to wait for.
 func awaitMapping(args []string) error {
 	if len(args) == 0 || args[0] != argumentMapped {
