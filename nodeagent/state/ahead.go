@@ -113,7 +113,7 @@ func (k *tasks) followed(f *messages.Finished, class int, at messages.Time, a me
 	c.began, t.since, t.start, t.left = at, at, nil, false
 	f.Next = &messages.Successor{Attempt: a, At: at}
 	if t.stopped {
-		k.out.Stop = append(k.out.Stop, Stop{Attempt: a, Kill: true})
+		k.out.Stop = append(k.out.Stop, Stop{Attempt: a, Kill: t.killed})
 	}
 	return true
 }

@@ -1,0 +1,193 @@
+package executor
+
+import (
+	"net"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/nodeagent/runner"
+	"github.com/candor-grid/candor/nodeagent/runner/boottime"
+)
+
+// told is what a client was told of a task that follows.
+type told struct {
+	turned  chan messages.Finished // the end of the one before
+	done    chan messages.Finished
+	process runner.Follower
+}
+
+// followWith has task i, which runs a script, follow others.
+func followWith(t *testing.T, k *Client, i uint32, script string) *told {
+	t.Helper()
+	w := &told{turned: make(chan messages.Finished, 4), done: make(chan messages.Finished, 4)}
+	began := boottime.Now()
+	p, ok := k.Follow(task7(i, script), func(f messages.Finished) { w.done <- f }, func(f messages.Finished, at time.Duration) {
+		if at < began || at > boottime.Now() {
+			t.Errorf("began at %v, not between %v and now", at, began)
+		}
+		w.turned <- f
+	})
+	if !ok {
+		t.Fatal("tasks cannot follow")
+	}
+	w.process = p
+	settled(t, k)
+	return w
+}
+
+func task7(i uint32, script string) runner.Task {
+	a := messages.Attempt{Task: messages.TaskRef{Job: 7, Index: i}, Number: 1}
+	return runner.Task{Grant: messages.Grant{Attempt: a}, Program: &messages.Program{Job: 7, Stage: i, Account: "ann", Class: "cpu", Script: script}}
+}
+
+func heard(t *testing.T, what chan messages.Finished) messages.Finished {
+	t.Helper()
+	select {
+	case f := <-what:
+		return f
+	case <-time.After(patience):
+		t.Fatal("hears nothing")
+		panic("unreachable")
+	}
+}
+
+func silent(t *testing.T, what ...chan messages.Finished) {
+	t.Helper()
+	for _, c := range what {
+		select {
+		case f := <-c:
+			t.Errorf("heard %+v", f)
+		default:
+		}
+	}
+}
+
+// TestTaskFollows: a task begins as another ends, without a word of the agent between; the agent
+// hears of both together, once.
+func TestTaskFollows(t *testing.T) {
+	k := openHere(t, t.TempDir())
+	p, done := sleeper(t, k)
+	first, second := followWith(t, k, 1, "exit 3"), followWith(t, k, 2, "exit 4")
+	silent(t, first.turned, first.done)
+	p.Stop(0)
+	if f := heard(t, first.turned); f.Outcome != messages.Stopped || f.Attempt.Task.Index != 0 {
+		t.Errorf("followed %+v", f)
+	}
+	if f := heard(t, second.turned); f.ExitCode != 3 {
+		t.Errorf("followed %+v", f)
+	}
+	if f := heard(t, second.done); f.ExitCode != 4 {
+		t.Errorf("%+v", f)
+	}
+	silent(t, done, first.done, first.turned, second.turned)
+}
+
+// TestEndsAreToldSoon: also where much follows, and what has begun goes on for long.
+func TestEndsAreToldSoon(t *testing.T) {
+	k := openHere(t, t.TempDir())
+	p, _ := sleeper(t, k)
+	first := followWith(t, k, 1, "exec sleep 1000")
+	for i := range uint32(20) {
+		followWith(t, k, 2+i, "exit 1")
+	}
+	p.Stop(0)
+	heard(t, first.turned)
+}
+
+// TestWithdrawnNeverBegins: the executor answers, and the end of the other is as ever.
+func TestWithdrawnNeverBegins(t *testing.T) {
+	k := openHere(t, t.TempDir())
+	p, done := sleeper(t, k)
+	w := followWith(t, k, 1, "exit 3")
+	w.process.Withdraw()
+	if f := heard(t, w.done); f.Outcome != messages.Stopped || f.Attempt.Task.Index != 1 {
+		t.Errorf("%+v", f)
+	}
+	p.Stop(0)
+	heard(t, done)
+	w = followWith(t, k, 2, "exec sleep 1000")
+	p = k.Start(task7(2, "exec sleep 1000"), func(f messages.Finished) { done <- f }) // by word, after all
+	w.process.Withdraw()
+	p.Stop(0)
+	if f := heard(t, done); f.Attempt.Task.Index != 2 {
+		t.Errorf("%+v", f)
+	}
+	silent(t, w.done, w.turned)
+}
+
+// TestNothingFollows where a task had no slot, where the agent is not done with it, and when the
+// lease is over.
+func TestNothingFollows(t *testing.T) {
+	for name, happens := range map[string]func(k *Client, p runner.Process){
+		"a suspended task":     func(k *Client, p runner.Process) { p.Suspend(true); p.Stop(0) },
+		"the end of the lease": func(k *Client, p runner.Process) { k.Keep(boottime.Now() + time.Millisecond) },
+		"another class":        func(k *Client, p runner.Process) { p.Stop(0) },
+		"files":                func(k *Client, p runner.Process) { p.Stop(0) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			k := openHere(t, t.TempDir())
+			first, done := task7(0, "exec sleep 1000"), make(chan messages.Finished, 1)
+			switch name {
+			case "another class":
+				first.Program.Class = "gpu"
+			case "files":
+				first.Program.Outputs = []string{"*.csv"}
+			}
+			p := k.Start(first, func(f messages.Finished) { done <- f })
+			w := followWith(t, k, 1, "exit 3")
+			happens(k, p)
+			heard(t, done)
+			w.process.Withdraw()
+			if f := heard(t, w.done); f.Outcome != messages.Stopped {
+				t.Errorf("%+v", f)
+			}
+			silent(t, w.turned)
+		})
+	}
+}
+
+// TestFollowersAreOneAgents: when the connection is gone nothing follows any more, and the agent
+// hears so from the executor that it finds.
+func TestFollowersAreOneAgents(t *testing.T) {
+	k := openHere(t, t.TempDir())
+	p, done := sleeper(t, k)
+	w := followWith(t, k, 1, "exit 3")
+	cut(t, k, func() { w.process.Withdraw() })
+	if f := heard(t, w.done); f.Outcome != messages.Stopped {
+		t.Errorf("%+v", f)
+	}
+	p.Stop(0)
+	heard(t, done)
+	silent(t, w.turned)
+}
+
+// TestEarlierExecutor: nothing follows under an executor that does not know of it.
+func TestEarlierExecutor(t *testing.T) {
+	dir := t.TempDir()
+	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: filepath.Join(dir, "executor.sock"), Net: "unix"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	go func() {
+		c, err := l.Accept()
+		if err != nil {
+			return
+		}
+		agent := newConn(c.(*net.UnixConn))
+		agent.send(&frame{Kind: hello})
+		agent.send(&frame{Kind: ready})
+		for err == nil { // until it is to end
+			var f *frame
+			if f, err = agent.receive(); err == nil && f.Kind == end {
+				break
+			}
+		}
+		agent.finish()
+	}()
+	if p, ok := openHere(t, dir).Follow(task7(1, "exit 3"), nil, nil); ok {
+		t.Errorf("follows as %v", p)
+	}
+}

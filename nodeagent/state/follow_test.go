@@ -1,0 +1,191 @@
+package state_test
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/nodeagent/state"
+)
+
+// followers is as ahead, and the tasks at hand have been left with the runner.
+func followers(t *testing.T) (a *agent, n int) {
+	a, n = ahead(t)
+	a.SetFeeds()
+	do := a.act()
+	if len(do.Follow) != n {
+		t.Fatalf("left %d of %d tasks with the runner", len(do.Follow), n)
+	}
+	for i, s := range do.Follow {
+		if s.Grant.Attempt != attempt(2+i) || s.Program == nil {
+			t.Fatalf("task %d is %+v", i, s)
+		}
+	}
+	if again := a.act().Follow; len(again) > 0 {
+		t.Fatalf("left again: %v", again)
+	}
+	return a, n
+}
+
+// turn says that a task has ended some time ago, and that the runner has begun another.
+func (a *agent) turn(i, next int, ago messages.Duration) {
+	a.t.Helper()
+	delete(a.starts, attempt(i))
+	a.starts[attempt(next)] = state.Start{}
+	a.Turned(a.now.Add(-ago), messages.Finished{Attempt: attempt(i), Outcome: messages.Exited}, attempt(next))
+}
+
+// TestRunnerFeedsSlots: the leader hears of each slot when it went to another task, though the
+// agent heard of that later and of many together; nothing is started twice.
+func TestRunnerFeedsSlots(t *testing.T) {
+	a, n := followers(t)
+	from := a.now
+	a.now = a.now.Add(3 * milli)
+	var do state.Actions
+	for i := range n {
+		a.turn(i, i+2, 3*milli-messages.Duration(i+1)*milli/8)
+	}
+	if do = a.act(); len(do.Start)+len(do.Stop)+len(do.Withdraw) > 0 || a.Running() != 2 {
+		t.Fatalf("%+v, %d in hand", do, a.Running())
+	}
+	if do.Request == nil {
+		t.Fatal("claims nothing though nothing is at hand")
+	}
+	for i, f := range do.Request.Exchange.Finished {
+		if want := (messages.Successor{Attempt: attempt(i + 2), At: from.Add(messages.Duration(i+1) * milli / 8)}); f.Next == nil || *f.Next != want {
+			t.Fatalf("the slot of task %d went to %+v, want %+v", i, f.Next, want)
+		}
+	}
+	// By its times a task has a slot for 250 µs, so that 40 ms have room for far more.
+	if most := do.Request.Exchange.Claims[0].Ahead; most <= n {
+		t.Errorf("wants %d tasks at hand, before %d: measured by when the agent heard", most, n)
+	}
+}
+
+// TestFollowersAreAskedBack: what takes tasks at hand back asks the runner, once. A task is
+// given back when the runner says so; one that had begun before has its slot.
+func TestFollowersAreAskedBack(t *testing.T) {
+	for name, happens := range map[string]func(a *agent){
+		"new weights": func(a *agent) {
+			a.take(change(1, 2, 1000, 0, messages.JobWeight{Job: 7, Weight: 1}, messages.JobWeight{Job: 8, Weight: 1}))
+		},
+		"no executor":          func(a *agent) { a.Pause(true) },
+		"the end of the agent": func(a *agent) { a.Close() },
+		"a stop": func(a *agent) {
+			d := &messages.Directive{Term: 1}
+			for at := range a.Running() - 2 {
+				d.Stop = append(d.Stop, attempt(2+at))
+			}
+			a.Directive(a.now, d)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			a, n := followers(t)
+			happens(a)
+			do := a.act()
+			sent := do.Request
+			if len(do.Withdraw) != n || do.Withdraw[0] != attempt(2) || a.Running() != 2+n {
+				t.Fatalf("asked %v back, %d in hand", do.Withdraw, a.Running())
+			}
+			if happens(a); len(a.act().Withdraw) > 0 {
+				t.Error("asked back again")
+			}
+			a.now = a.now.Add(milli)
+			a.turn(0, 2, milli/2) // it was too late for this one
+			for i := 3; i < 2+n; i++ {
+				a.Ended(messages.Finished{Attempt: attempt(i), Outcome: messages.Stopped})
+			}
+			if do = a.act(); do.Request != nil {
+				sent = nil
+			}
+			if len(do.Start) > 0 || a.Running() != 2 {
+				t.Fatalf("started %v, %d in hand", do.Start, a.Running())
+			}
+			if stopped := slices.Contains(do.Stop, state.Stop{Attempt: attempt(2)}); stopped != (name == "a stop" || name == "the end of the agent") {
+				t.Errorf("stopped %+v", do.Stop)
+			}
+			ends := do.Request
+			for ends == nil {
+				if sent != nil {
+					a.Answered(a.now, sent.ID, grants(sent, 0, 0))
+					sent = nil
+				}
+				ends = a.sleep().Request
+			}
+			for _, f := range ends.Exchange.Finished {
+				switch {
+				case f.Attempt == attempt(0) && f.Next != nil && f.Next.Attempt == attempt(2):
+				case f.Attempt == attempt(0) || f.Outcome != messages.Stopped || f.Next != nil:
+					t.Errorf("reported %+v", f)
+				}
+			}
+		})
+	}
+}
+
+// TestFollowerWithoutASlotIsKilled: a decision gave the slot to another task while the runner
+// began one there. What would follow on the slot is asked back first.
+func TestFollowerWithoutASlotIsKilled(t *testing.T) {
+	a, n := followers(t)
+	a.Directive(a.now, &messages.Directive{Term: 1, Version: 1, Suspended: []messages.Attempt{attempt(0), attempt(2)}})
+	if do := a.act(); len(do.Withdraw) != n || !slices.Equal(do.Suspend, []messages.Attempt{attempt(0)}) {
+		t.Fatalf("%+v", do)
+	}
+	a.turn(0, 2, 0) // had ended before it was suspended
+	do := a.act()
+	if !slices.Equal(do.Stop, []state.Stop{{Attempt: attempt(2), Kill: true}}) {
+		t.Fatalf("stopped %v", do.Stop)
+	}
+	a.end(2, messages.Stopped)
+	for r := a.act().Request; ; r = a.sleep().Request {
+		if r == nil {
+			continue
+		}
+		for _, f := range r.Exchange.Finished {
+			if f.Next != nil {
+				t.Errorf("the leader hears that %+v", f)
+			}
+		}
+		return
+	}
+}
+
+// TestUnknownBeginIsKilled: nobody knows any more on whose slot a task has begun.
+func TestUnknownBeginIsKilled(t *testing.T) {
+	a, n := followers(t)
+	a.Turned(a.now, messages.Finished{}, attempt(3))
+	do := a.act()
+	if !slices.Equal(do.Stop, []state.Stop{{Attempt: attempt(3), Kill: true}}) || len(do.Withdraw) != n-1 || slices.Contains(do.Withdraw, attempt(3)) {
+		t.Fatalf("%+v", do)
+	}
+}
+
+// TestKeptTaskIsNotOvertaken: a task that the runner does not begin by itself begins by the agent's
+// word, and what is behind it waits for that.
+func TestKeptTaskIsNotOvertaken(t *testing.T) {
+	a, n := ahead(t)
+	a.SetFeeds()
+	for _, s := range a.act().Follow {
+		a.Keep(s.Grant.Attempt)
+	}
+	for i := range n {
+		a.end(i, messages.Exited)
+		if do := a.act(); len(do.Follow) > 0 || len(do.Start) != 1 || do.Start[0].Grant.Attempt != attempt(i+2) {
+			t.Fatalf("after task %d: %+v", i, do)
+		}
+	}
+}
+
+// TestFollowerBeginsByWord: a slot is free before the runner has heard of what follows.
+func TestFollowerBeginsByWord(t *testing.T) {
+	a, _ := followers(t)
+	a.end(0, messages.Exited)
+	if do := a.act(); len(do.Start) != 1 || do.Start[0].Grant.Attempt != attempt(2) {
+		t.Fatalf("started %v", do.Start)
+	}
+	// The runner may have begun it on the other slot at the same time, which then is free.
+	a.Turned(a.now, messages.Finished{Attempt: attempt(1), Outcome: messages.Exited}, attempt(2))
+	if do := a.act(); len(do.Start) != 1 || do.Start[0].Grant.Attempt != attempt(3) || len(do.Stop) > 0 {
+		t.Fatalf("%+v", do)
+	}
+}
