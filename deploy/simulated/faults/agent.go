@@ -19,15 +19,17 @@ const slots = 2
 type agent struct {
 	*site
 	host
-	name  messages.Name // in the book of its site
-	actor string        // on the network
-	rng   *rand.Rand
-	state *state.State
-	tasks map[messages.Attempt]*task
-	wake  messages.Time
-	hint  int
-	hole  bool // whatever starts here fails at once
-	odd   bool // of every second node
+	name     messages.Name // in the book of its site
+	actor    string        // on the network
+	rng      *rand.Rand
+	state    *state.State
+	tasks    map[messages.Attempt]*task
+	wake     messages.Time
+	hint     int
+	hole     bool // whatever starts here fails at once
+	odd      bool // of every second node
+	feeds    bool // its executor has the tasks at hand: of an odd node, with most seeds
+	executor executor
 }
 
 // task is a virtual process.
@@ -44,7 +46,7 @@ type task struct {
 func newAgent(s *site, i int) *agent {
 	a := &agent{site: s, name: fmt.Sprint("n", i), actor: fmt.Sprint(s.name, ".n", i),
 		rng: rand.New(rand.NewPCG(s.seed, uint64(100*s.index+i+100)))}
-	a.down, a.odd = true, i%2 == 1
+	a.down, a.odd, a.feeds = true, i%2 == 1, i%2 == 1 && s.seed%4 != 0
 	a.start()
 	return a
 }
@@ -61,6 +63,9 @@ func (a *agent) start() {
 	a.state = state.New([]messages.ClassSlots{{Class: class, Slots: slots}}, a.rng)
 	if a.odd { // its tasks are short enough to be claimed ahead
 		a.state.SetAhead(time.Minute)
+	}
+	if a.executor = (executor{}); a.feeds {
+		a.state.SetFeeds()
 	}
 	a.act()
 }
@@ -81,8 +86,15 @@ func (a *agent) act() {
 	}
 	do := a.state.Act(a.clock())
 	for i := range do.Start {
+		a.executor.remove(do.Start[i].Grant.Attempt)
 		a.check(a.site, a.repeats(&do.Start[i].Grant))
 		a.begin(do.Start[i].Grant.Attempt)
+	}
+	for _, s := range do.Follow {
+		a.line(s)
+	}
+	for _, at := range do.Withdraw {
+		a.withdraw(at)
 	}
 	for _, at := range do.Suspend {
 		a.hold(at)
@@ -188,8 +200,7 @@ func (a *agent) end(at messages.Attempt, how messages.Outcome) {
 		if how == messages.Exited && !a.exits[at] {
 			f.ExitCode = 137
 		}
-		a.state.Ended(f)
-		a.after(&a.host, 0, a.act)
+		a.over(f, t.since != 0)
 	}
 }
 
