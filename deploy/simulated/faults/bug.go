@@ -38,6 +38,7 @@ const (
 	DecidesTwice        // 9: a market decides while its last decision is being committed
 	VectorBack          // 9: the vectors of a new leader are numbered below those of the last one
 	RaiseShort          // 1: the hold of a raised budget is below the budget
+	WithdrawnBegins     // 2: an executor begins a task that it has given back
 	RerunMoved          // 2: the tasks of a rerun do the first tasks of the earlier job, not those that failed
 	SpentForgotten      // 9: a job whose budget is spent is not discarded
 	DamageStays         // 4: a replica does not fetch what its history lacks

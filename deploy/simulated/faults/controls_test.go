@@ -48,6 +48,7 @@ var controls = []struct {
 	{"a decision during another", DecidesTwice, "9", nil, 60},
 	{"vectors that go back", VectorBack, "9", nil, 5},
 	{"a raise that the bank does not hold", RaiseShort, "1", nil, 20},
+	{"a task that begins after it was given back", WithdrawnBegins, "2", map[string]float64{Power: 0, Jump: 0, Crash: 0, Isolate: 0, Partition: 0, BlackHole: 0}, 200},
 	{"a rerun of other tasks than those that failed", RerunMoved, "2", nil, 20},
 	{"a budget that is spent, and a job that goes on", SpentForgotten, "9", nil, 15},
 }

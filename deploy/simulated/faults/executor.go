@@ -28,15 +28,21 @@ func (a *agent) line(s state.Start) {
 
 // withdraw takes a task back that was to follow, unless it has begun.
 func (a *agent) withdraw(at messages.Attempt) {
-	if a.executor.remove(at) {
+	if a.Bug == WithdrawnBegins && a.executor.has(at) || a.executor.remove(at) {
 		a.hear(func() {
 			a.state.Ended(messages.Finished{Attempt: at, Outcome: messages.Stopped, Detail: "given back before it started"})
 		})
 	}
 }
 
+func (x *executor) has(at messages.Attempt) bool { return x.index(at) >= 0 }
+
+func (x *executor) index(at messages.Attempt) int {
+	return slices.IndexFunc(x.waits, func(s state.Start) bool { return s.Grant.Attempt == at })
+}
+
 func (x *executor) remove(at messages.Attempt) bool {
-	i := slices.IndexFunc(x.waits, func(s state.Start) bool { return s.Grant.Attempt == at })
+	i := x.index(at)
 	if i >= 0 {
 		x.waits = slices.Delete(x.waits, i, i+1)
 	}
