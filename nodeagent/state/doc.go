@@ -38,6 +38,12 @@
 // and of what has ended, when it is time to claim again. It hears when
 // the slot went from one task to the next, and divides the slot's time by that.
 //
+// A runner that can ([State.SetFeeds]) has the tasks at hand too, in their order, and begins the next
+// as soon as one that has a slot has ended; the agent hears of both together, and since when. What
+// is given back is asked back there, and is given back when the runner says that the task has not
+// begun. One that had begun has the slot; where a decision gave the slot to another
+// task meanwhile, it is killed, and the leader hears that it was stopped.
+//
 // What has no slot yet is given back at once when the weights of its class change (a job that
 // left, or came back as it was, changes no other's share of the rest), when
 // the leader suspends or resumes a task, when there is no executor, and at the latest

@@ -11,6 +11,9 @@
 // # What it promises
 //
 //   - A task begins once, however often the agent asks: an attempt has one life here.
+//   - A task that is to follow begins when one of its class that had a slot has ended with all that
+//     was left of it, if it was not withdrawn before. It is its agent's alone: when the agent is gone, or
+//     the lease is over, it never begins.
 //   - How a task ended is told until the agent has confirmed it, also to the next agent.
 //   - It has its own lease: the agent says with each renewal how long tasks may run,
 //     and when that time is over every task is killed, whether there is an agent or
@@ -27,5 +30,6 @@
 //
 // Frames of a length in four bytes, big endian, and a msgpack array, as everywhere.
 // What an agent sends twice changes nothing. The newest connection counts; the one
-// before is closed.
+// before is closed. Ends of tasks that others of their job follow wait up to 5 ms for more of them
+// while many follow.
 package executor
