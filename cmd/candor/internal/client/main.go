@@ -3,11 +3,8 @@ package client
 import (
 	"context"
 	"fmt"
-	"os"
-	"os/signal"
 	"slices"
 	"strings"
-	"syscall"
 
 	"github.com/spf13/cobra"
 
@@ -39,11 +36,8 @@ func Main(argv []string, further func() []Group) int {
 		return code
 	}
 	args := argv[1:]
-	// A second interrupt ends the process at once, as the first one restores
-	// the signals' usual effect.
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	ctx, stop := interruptible()
 	defer stop()
-	context.AfterFunc(ctx, stop)
 	a := cli.New()
 	tree := treeFor(a, args, further)
 	if err := protect(tree, args); err != nil {
