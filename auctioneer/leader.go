@@ -103,8 +103,6 @@ const (
 	mostRest      = time.Duration(desk.DecidingWithin)
 	// idle is the longest wait between two steps.
 	idle = messages.Duration(time.Second)
-	// patientWithin is how long a command for which nobody waits is kept for the next entry of the log.
-	patientWithin = 50 * time.Millisecond
 )
 
 // run steps whenever the book has changed, something was answered, or it is time.
@@ -174,19 +172,23 @@ func (l *leader) step(ctx context.Context) (next time.Duration, traded bool) {
 			settlements = append(settlements, p)
 			continue
 		}
-		patiently := ctx
-		if p.Patient {
-			patiently = mailbox.Patiently(ctx, patientWithin)
-		}
-		l.do(ctx, p.ID, func() (any, error) { return l.propose(patiently, p.Command) })
+		l.do(ctx, p.ID, func() (any, error) { return l.propose(patiently(ctx, p), p.Command) })
 	}
 	if len(settlements) > 0 {
-		go l.settle(ctx, settlements)
+		go l.settle(patiently(ctx, settlements[0]), settlements)
 	}
 	for _, r := range out.Ask {
 		l.do(ctx, r.ID, func() (any, error) { return l.ask(ctx, &r) })
 	}
 	return out.Next.Std(), decided || len(out.Publish) > 0
+}
+
+// patiently has a proposal wait for others as long as it may.
+func patiently(ctx context.Context, p desk.Proposal) context.Context {
+	if p.Patience == 0 {
+		return ctx
+	}
+	return mailbox.Patiently(ctx, p.Patience.Std())
 }
 
 // do runs a slow action in the background and reports the outcome to the desk.

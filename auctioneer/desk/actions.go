@@ -46,7 +46,8 @@ type Actions struct {
 type Proposal struct {
 	ID      uint64
 	Command *book.Command
-	Patient bool // nobody waits for it: it can share an entry of the log with what comes soon
+	// Patience is how long the command may wait for others to share an entry of the log with; 0: not at all.
+	Patience messages.Duration
 }
 
 // Request is something to ask another actor, as the auctioneer of the site.

@@ -68,7 +68,9 @@ type core struct {
 	out    Actions
 	last   uint64 // ID that was given out
 	asked  map[uint64]func(result any, err error)
-	inform bool // the markets are not those of the configuration
+	inform bool              // the markets are not those of the configuration
+	end    messages.Duration // when a job ended last
+	stream bool              // the one before had ended shortly before
 }
 
 // New makes the desk of a leader. Faults are of markets that cannot be run: jobs
@@ -143,7 +145,12 @@ const soon = messages.Duration(time.Second)
 
 // propose has a command committed; then is called once it is known how that went.
 func (c *core) propose(command *book.Command, then func(result any, err error)) {
-	c.out.Propose = append(c.out.Propose, Proposal{ID: c.await(then), Command: command})
+	c.proposeWithin(0, command, then)
+}
+
+// proposeWithin is propose for a command that may wait for others so long.
+func (c *core) proposeWithin(patience messages.Duration, command *book.Command, then func(result any, err error)) {
+	c.out.Propose = append(c.out.Propose, Proposal{c.await(then), command, patience})
 }
 
 // ask has another actor asked, whose answer is read into what r.Reply points to.

@@ -27,6 +27,7 @@ type site struct {
 	told  []any
 	lost  func(*book.Command) error // why a proposal is not committed; nil: it is
 	ran   []*book.Command
+	waits []messages.Duration // of the commands that ran, for others
 	next  messages.Duration
 }
 
@@ -90,7 +91,7 @@ func (s *site) step(in ...Input) {
 				in = append(in, Done{p.ID, nil, err})
 				continue
 			}
-			s.ran = append(s.ran, p.Command)
+			s.ran, s.waits = append(s.ran, p.Command), append(s.waits, p.Patience)
 			result := s.apply(p.Command)
 			if refusal, refused := result.(error); refused {
 				in = append(in, Done{p.ID, nil, refusal})
@@ -380,6 +381,38 @@ func TestAClockThatIsSetDelaysNoDuty(t *testing.T) {
 	s.now.Wall = s.now.Wall.Add(3600 * second)
 	if s.pass(second); len(s.Node("n1").Stop) != 2 {
 		t.Errorf("%d of 2 tasks are to end", len(s.Node("n1").Stop))
+	}
+}
+
+// TestEndsInAStreamWaitForOthers: what follows the end of a lone job is committed at once.
+func TestEndsInAStreamWaitForOthers(t *testing.T) {
+	s := newSite(t, usual)
+	for i, c := range []struct{ after, settle, pay messages.Duration }{
+		{second, 0, 0},
+		{sharedWithin + 1000, 0, 0},
+		{sharedWithin, sharedWithin, sharedWithin},
+		{sharedWithin / 2, sharedWithin, sharedWithin},
+		{second, 0, 0},
+	} {
+		one, other := s.submit(fmt.Sprint(i, "a"), 1), s.submit(fmt.Sprint(i, "b"), 1)
+		s.pass(c.after)
+		s.ran, s.waits = nil, nil
+		s.end(one)
+		s.end(other) // at the same time
+		s.step()
+		s.carriesOut()
+		settled, paid := 0, 0
+		for k, command := range s.ran {
+			switch {
+			case command.Settle != nil && s.waits[k] == c.settle:
+				settled++
+			case command.Confirm != nil && s.waits[k] == c.pay:
+				paid += len(command.Confirm.Effects)
+			}
+		}
+		if settled != 2 || paid != 2 {
+			t.Errorf("after %v: %d were settled and %d paid as wanted; all wait %v", c.after, settled, paid, s.waits)
+		}
 	}
 }
 

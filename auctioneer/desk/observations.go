@@ -17,6 +17,9 @@ type observations struct {
 	retry   messages.Duration
 }
 
+// unawaited is how long a command that nobody waits for may wait for others.
+const unawaited = messages.Duration(50e6)
+
 func (o *observations) step(more bool) {
 	o.effects = o.effects || more
 	switch {
@@ -42,7 +45,7 @@ func (o *observations) step(more bool) {
 	})
 	o.busy, o.effects = true, len(list) == transfersAtOnce
 	if len(list) == 0 {
-		o.confirm(done, true, nil, o.end)
+		o.confirm(done, unawaited, nil, o.end)
 		return
 	}
 	o.ask(Request{To: Observations, Body: list}, func(reply any, err error) {
@@ -50,7 +53,7 @@ func (o *observations) step(more bool) {
 		for _, id := range ids[:left] {
 			done.Effects = append(done.Effects, book.Confirmation{Effect: id})
 		}
-		o.confirm(done, true, err, o.end)
+		o.confirm(done, unawaited, err, o.end)
 	})
 }
 

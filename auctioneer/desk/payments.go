@@ -225,19 +225,17 @@ func (p *payments) answered(w *batch) {
 	if w.open--; w.open > 0 {
 		return
 	}
-	p.confirm(&w.done, false, w.failed, p.end)
+	p.confirm(&w.done, p.patience(), w.failed, p.end)
 }
 
-// confirm has committed how effects turned out, if any did, patiently where nobody waits for
-// that; then is called with the error for which others did not, or for which that was not
-// committed.
-func (c *core) confirm(done *book.Confirm, patient bool, failed error, then func(error)) {
+// confirm has committed how effects turned out, if any did; then is called with the error for
+// which others did not, or for which that was not committed.
+func (c *core) confirm(done *book.Confirm, patience messages.Duration, failed error, then func(error)) {
 	if len(done.Effects) == 0 {
 		then(failed)
 		return
 	}
-	id := c.await(func(_ any, err error) { then(cmp.Or(failed, err)) })
-	c.out.Propose = append(c.out.Propose, Proposal{id, &book.Command{Confirm: done}, patient})
+	c.proposeWithin(patience, &book.Command{Confirm: done}, func(_ any, err error) { then(cmp.Or(failed, err)) })
 }
 
 // end ends a batch. Where something of it has to wait, it is tried again later.

@@ -35,6 +35,26 @@ func (c *core) retryAt(fails int) messages.Duration {
 	return c.now.Mono + messages.Duration(retries.Wait(fails, c.rng.Float64()))
 }
 
+// Commands that follow the end of a job are waited for by its user. Where jobs end one soon
+// after another, they may wait so long for others to share an entry of the log with: each entry
+// costs each replica a write to its disk.
+const sharedWithin = messages.Duration(10e6)
+
+// ended notes that a job has ended, now.
+func (c *core) ended() {
+	if c.end != c.now.Mono { // else another ended in the same step
+		c.stream, c.end = c.end != 0 && c.now.Mono-c.end <= sharedWithin, c.now.Mono
+	}
+}
+
+// patience is how long the command that follows the end of a job may wait for others.
+func (c *core) patience() messages.Duration {
+	if c.stream {
+		return sharedWithin
+	}
+	return 0
+}
+
 // withAgain adds the jobs that are to be settled anew to jobs in ascending order.
 func (s *settlements) withAgain(jobs []messages.JobID) []messages.JobID {
 	if len(s.again) == 0 {
@@ -52,6 +72,7 @@ func (s *settlements) begin(b *book.Book, j *book.Job, m *traded) bool {
 		return false
 	}
 	s.pending[j.ID] = true
+	s.ended()
 	if m == nil {
 		s.commit(unsettled{settle: &book.Settle{Job: j.ID, Reason: "its market is closed"}})
 	} else if settle := s.dues.Settle(s.now.Wall, m.Settlement(s.now.Wall, b, j)); settle != nil {
@@ -85,7 +106,7 @@ func (s *settlements) step() {
 }
 
 func (s *settlements) commit(u unsettled) {
-	s.propose(&book.Command{Settle: u.settle}, func(_ any, err error) {
+	s.proposeWithin(s.patience(), &book.Command{Settle: u.settle}, func(_ any, err error) {
 		if err == nil {
 			return
 		}
