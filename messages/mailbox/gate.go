@@ -34,6 +34,7 @@ type gate struct {
 	applier    *applier
 	log        *sealedLog
 	detector   *detector
+	asking     asking
 
 	open atomic.Bool  // Raft runs
 	busy sync.RWMutex // read-locked by each heartbeat under way, so that the disk is closed after the last
@@ -332,5 +333,5 @@ func (g *gate) RequestPreVote(id raft.ServerID, to raft.ServerAddress, q *raft.R
 	if err := g.mayAsk(q.LastLogIndex); err != nil {
 		return g.refuse(err)
 	}
-	return g.below.RequestPreVote(id, to, q, p)
+	return g.ask(id, to, q, p)
 }

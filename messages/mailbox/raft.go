@@ -82,7 +82,7 @@ func (m *replicated) open() (err error) {
 	m.leadership = &leadership{engine: m.engine, applier: m.applier, changes: make(chan Leadership, 1)}
 	m.gate = newGate(m.transport)
 	m.gate.engine, m.gate.leadership, m.gate.standing, m.gate.applier, m.gate.log = m.engine, m.leadership, m.standing, m.applier, m.disk.sealed
-	m.gate.detector = newDetector(m.config)
+	m.gate.detector, m.gate.asking.first = newDetector(m.config), m.config.Timeout
 	m.gate.yielder = &yielder{engine: m.engine, leadership: m.leadership, standing: m.standing, began: time.Now()}
 	m.leadership.gained = func(term uint64) {
 		m.gate.detector.hear(m.config.ID, term, time.Now())

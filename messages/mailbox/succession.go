@@ -159,7 +159,7 @@ func (s *succession) agreed(leader string) bool {
 			asked++
 			go func() {
 				var p raft.RequestPreVoteResponse
-				err := s.gate.below.RequestPreVote(v.ID, v.Address, q, &p)
+				err := s.gate.ask(v.ID, v.Address, q, &p)
 				answers <- err == nil && p.Granted
 			}()
 		}

@@ -1,0 +1,80 @@
+package mailbox
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/hashicorp/raft"
+)
+
+// slowBelow is a transport on which each connection takes as long as Raft waits for one.
+type slowBelow struct {
+	below
+	takes       time.Duration
+	under, most int
+}
+
+func (s *slowBelow) RequestPreVote(raft.ServerID, raft.ServerAddress, *raft.RequestPreVoteRequest, *raft.RequestPreVoteResponse) error {
+	s.under++
+	s.most = max(s.most, s.under)
+	time.Sleep(s.takes)
+	s.under--
+	return nil
+}
+
+// TestElectionsDoNotPileUp: where connections take longer than an election, the elections of a
+// minute open no more than three at a time to a replica, and where they are quick each one asks.
+func TestElectionsDoNotPileUp(t *testing.T) {
+	for takes, want := range map[time.Duration]struct{ most, refused int }{5 * time.Second: {3, 40}, time.Millisecond: {1, 0}} {
+		synctest.Test(t, func(t *testing.T) {
+			slow := &slowBelow{takes: takes}
+			g := &gate{below: slow, asking: asking{first: time.Second}}
+			refused := 0
+			for range 60 {
+				go func() {
+					if g.ask("b", "b", &raft.RequestPreVoteRequest{}, &raft.RequestPreVoteResponse{}) != nil {
+						refused++
+					}
+				}()
+				time.Sleep(time.Second)
+			}
+			time.Sleep(time.Minute)
+			if slow.most > want.most || refused < want.refused || want.refused == 0 && refused > 0 {
+				t.Errorf("connections that take %v: %d at a time, %d of 60 questions refused", takes, slow.most, refused)
+			}
+		})
+	}
+}
+
+// TestAskingAgain: a replica that fell silent is asked again beside the question that waits, after
+// 1 s, then 2 s, then every 4 s; an answer in time makes the next question wait for 1 s only.
+func TestAskingAgain(t *testing.T) {
+	a := asking{first: time.Second}
+	start := time.Unix(1, 0)
+	var last time.Time
+	begins := func(at time.Duration, want bool) {
+		t.Helper()
+		if got := a.begin("b", start.Add(at)); got != want {
+			t.Errorf("after %v: asked %t", at, got)
+		} else if got {
+			last = start.Add(at)
+		}
+	}
+	begins(0, true)
+	begins(900*time.Millisecond, false)
+	begins(time.Second, true)
+	a.end("b", start, false) // the first question fails; the second waits still
+	begins(2900*time.Millisecond, false)
+	begins(3*time.Second, true)
+	begins(6900*time.Millisecond, false)
+	begins(7*time.Second, true)
+	begins(11*time.Second, true)
+	a.end("b", last, true)
+	begins(11*time.Second, true)
+	begins(11900*time.Millisecond, false)
+	begins(12*time.Second, true)
+	if !a.begin("c", start) {
+		t.Error("another replica is not asked")
+	}
+}
