@@ -10,6 +10,7 @@ import (
 
 	"github.com/candor-grid/candor/cmd/candor/internal/client/cli"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/bus"
 )
 
 // logsQuery is what was asked for on the command line of logs.
@@ -417,8 +418,16 @@ func (r *logReader) unreadable(ctx context.Context, t messages.TaskStatus, err e
 	if t.Node != "" {
 		name += " on node " + t.Node
 	}
-	r.keep(cli.Within(name, err))
+	r.keep(cli.Within(name, silentNode(err)))
 	return nil
+}
+
+// silentNode says in a user's words that a node was asked and nobody heard it; other errors stay.
+func silentNode(err error) error {
+	if !bus.Unserved(err) {
+		return err
+	}
+	return messages.Errorf(messages.Unavailable, "the node does not answer: it is down, or was removed from the site; the output is on its disk, and can be read when the node runs again")
 }
 
 // keep remembers the first failure.

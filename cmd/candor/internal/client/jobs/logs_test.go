@@ -1,0 +1,25 @@
+package jobs
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/bus"
+)
+
+// TestLogsOfARemovedNode: the error speaks of the node, and not of subjects of NATS.
+func TestLogsOfARemovedNode(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	_, err := bus.Call[messages.LogsReply](ctx, bus.NewMemory().Connect("alice"), messages.LogsSubject("west", "node9", "alice"), messages.LogsRequest{})
+	said := silentNode(err)
+	if !bus.Unserved(err) || messages.KindOf(said) != messages.Unavailable || !strings.Contains(said.Error(), "was removed from the site") || strings.Contains(said.Error(), "candor.west") {
+		t.Errorf("%v is told as %v", err, said)
+	}
+	if other := messages.Errorf(messages.NotFound, "gone"); silentNode(other) != error(other) {
+		t.Error("another error was changed")
+	}
+}
