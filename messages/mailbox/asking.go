@@ -26,8 +26,9 @@ type asked struct {
 	patience time.Duration // doubles with each question that is asked beside another
 }
 
-// mostPatience bounds the patience, in times of the first.
-const mostPatience = 4
+// mostPatience bounds the patience, in times of the first: a replica that can be reached again is
+// asked so soon.
+const mostPatience = 2
 
 // begin reports whether a replica may be asked now; the caller calls end after that.
 func (a *asking) begin(id raft.ServerID, now time.Time) bool {

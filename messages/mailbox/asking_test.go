@@ -24,9 +24,9 @@ func (s *slowBelow) RequestPreVote(raft.ServerID, raft.ServerAddress, *raft.Requ
 }
 
 // TestElectionsDoNotPileUp: where connections take longer than an election, the elections of a
-// minute open no more than three at a time to a replica, and where they are quick each one asks.
+// minute open no more than four at a time to a replica, and where they are quick each one asks.
 func TestElectionsDoNotPileUp(t *testing.T) {
-	for takes, want := range map[time.Duration]struct{ most, refused int }{5 * time.Second: {3, 40}, time.Millisecond: {1, 0}} {
+	for takes, want := range map[time.Duration]struct{ most, refused int }{5 * time.Second: {4, 28}, time.Millisecond: {1, 0}} {
 		synctest.Test(t, func(t *testing.T) {
 			slow := &slowBelow{takes: takes}
 			g := &gate{below: slow, asking: asking{first: time.Second}}
@@ -48,7 +48,7 @@ func TestElectionsDoNotPileUp(t *testing.T) {
 }
 
 // TestAskingAgain: a replica that fell silent is asked again beside the question that waits, after
-// 1 s, then 2 s, then every 4 s; an answer in time makes the next question wait for 1 s only.
+// 1 s, then every 2 s; an answer in time makes the next question wait for 1 s only.
 func TestAskingAgain(t *testing.T) {
 	a := asking{first: time.Second}
 	start := time.Unix(1, 0)
@@ -67,13 +67,13 @@ func TestAskingAgain(t *testing.T) {
 	a.end("b", start, false) // the first question fails; the second waits still
 	begins(2900*time.Millisecond, false)
 	begins(3*time.Second, true)
-	begins(6900*time.Millisecond, false)
+	begins(4900*time.Millisecond, false)
+	begins(5*time.Second, true)
 	begins(7*time.Second, true)
-	begins(11*time.Second, true)
 	a.end("b", last, true)
-	begins(11*time.Second, true)
-	begins(11900*time.Millisecond, false)
-	begins(12*time.Second, true)
+	begins(7*time.Second, true)
+	begins(7900*time.Millisecond, false)
+	begins(8*time.Second, true)
 	if !a.begin("c", start) {
 		t.Error("another replica is not asked")
 	}
