@@ -40,7 +40,7 @@ func bazaar(t *testing.T) *Site {
 		{Name: "batch", Mechanism: messages.BatchQueue, Classes: []messages.Name{"batch"},
 			PriorJobs: []messages.QueuedType{{Value: 90 * messages.Credit, Delay: messages.Credit / 2, Length: 100e9}}},
 		{Name: "night", Mechanism: messages.Reservation, Classes: []messages.Name{"night"}, Cycle: night, Granule: granule},
-		{Name: "sold", Mechanism: messages.ContractMenu, Classes: []messages.Name{"sold"}},
+		{Name: "sold", Mechanism: messages.ContractMenu, Classes: []messages.Name{"sold"}, Quote: 10 * unit},
 		{Name: "posted", Mechanism: messages.Backfill, Classes: []messages.Name{"posted"}},
 	}
 	c.Profiles = []messages.Profile{{Name: "hasty", Class: messages.Hard,
@@ -398,12 +398,16 @@ func dear(t *testing.T, s *Site, others, own string, which func(messages.QuoteRe
 		id, _ := take(frank, fmt.Sprint("sold", i), others, dearest)
 		d.others = append(d.others, id)
 	}
-	menu := func() messages.QuoteReply {
-		return request[messages.QuoteReply](erin, messages.Auctioneer, messages.VerbQuote, messages.QuoteRequest{Spec: spec(own)})
-	}
 	var priced messages.QuotedContract
 	erin.await("the contract has a price", func() bool { // which types a menu is made from is drawn
-		priced = which(menu())
+		menu, err := bus.Call[messages.QuoteReply](within(t), erin.bus, messages.Subject(s.config.Site, messages.Auctioneer, messages.VerbQuote, "erin"), messages.QuoteRequest{Spec: spec(own)})
+		switch {
+		case messages.KindOf(err) == messages.Exhausted: // until quotes expire
+			return false
+		case err != nil:
+			t.Fatal(err)
+		}
+		priced = which(menu)
 		return priced.Price > 0
 	})
 	d.job, d.contract = take(erin, "sold", own, func(messages.QuoteReply) messages.QuotedContract { return priced })
