@@ -99,8 +99,17 @@ type faults struct {
 	// stuck is called once, when a write hangs or fails: it logs the error and ends the
 	// process. If stuck returns, the replica leaves its group: its connections are cut,
 	// and every call fails.
-	stuck    func(error)
-	listener net.Listener // in place of Listen; closed with the mailbox
+	stuck     func(error)
+	listener  net.Listener      // in place of Listen; closed with the mailbox
+	transport func(below) below // between the gate and the network
+}
+
+// between is the transport below the gate.
+func (f *faults) between(t below) below {
+	if f.transport == nil {
+		return t
+	}
+	return f.transport(t)
 }
 
 var metricName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-z][a-z0-9_]*$`) })

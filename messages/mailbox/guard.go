@@ -285,6 +285,7 @@ func (s *guardedStable) SetUint64(key []byte, value uint64) error {
 			r.Term = value
 		case string(keyVotedTerm):
 			r.VotedTerm, r.VotedFor = value, nil
+			r.begin()
 		}
 	})
 }

@@ -41,7 +41,7 @@ const (
 
 // Standings of a replica.
 const (
-	standingNew      = "new"      // of a new group, as far as it knows
+	standingNew      = "new"      // of a group that has not begun, as far as it knows: it has neither voted nor heard a leader
 	standingWhole    = "whole"    // has all that it ever promised
 	standingDoubtful = "doubtful" // may have less: it neither votes nor leads
 )
@@ -290,6 +290,15 @@ func (p *promises) seals(index uint64) bool {
 
 func (p *promises) close() error {
 	return errors.Join(p.flush(), p.file.Close())
+}
+
+// begin makes a new replica whole, because it votes: only candidates of a group that begins get
+// its vote. If the first leader is lost before anybody has heard it, the next election
+// needs votes of these replicas for a log that is no longer empty.
+func (r *record) begin() {
+	if r.Standing == standingNew {
+		r.Standing = standingWhole
+	}
 }
 
 // of returns the place of a replica's disk in a record; -1: it is not known.

@@ -80,7 +80,7 @@ func (m *replicated) open() (err error) {
 	m.transport = newTransport(m.config, m.stream)
 	m.standing = newStanding(m.config, m.disk.promises, m.guard.fail)
 	m.leadership = &leadership{engine: m.engine, applier: m.applier, changes: make(chan Leadership, 1)}
-	m.gate = newGate(m.transport)
+	m.gate = newGate(m.config.faults.between(m.transport))
 	m.gate.engine, m.gate.leadership, m.gate.standing, m.gate.applier, m.gate.log = m.engine, m.leadership, m.standing, m.applier, m.disk.sealed
 	m.gate.detector, m.gate.asking.first = newDetector(m.config), m.config.Timeout
 	m.gate.yielder = &yielder{engine: m.engine, leadership: m.leadership, standing: m.standing, began: time.Now()}

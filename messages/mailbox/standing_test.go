@@ -1,9 +1,11 @@
 package mailbox
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strconv"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -178,4 +180,62 @@ func TestAGroupThatBeganAnewIsNotFollowed(t *testing.T) {
 		}
 		g.stop(g.ids...)
 	}
+}
+
+// unheard is a transport on which a leader gets no answer, and only one replica hears it.
+type unheard struct {
+	below
+	listens string // the replica
+	on      *atomic.Bool
+}
+
+var errUnheard = errors.New("no answer")
+
+func (u *unheard) AppendEntries(id raft.ServerID, to raft.ServerAddress, q *raft.AppendEntriesRequest, p *raft.AppendEntriesResponse) error {
+	switch {
+	case !u.on.Load():
+		return u.below.AppendEntries(id, to, q, p)
+	case string(id) == u.listens:
+		_ = u.below.AppendEntries(id, to, q, &raft.AppendEntriesResponse{})
+	}
+	return errUnheard
+}
+
+func (u *unheard) AppendEntriesPipeline(id raft.ServerID, to raft.ServerAddress) (raft.AppendPipeline, error) {
+	if u.on.Load() {
+		return nil, errUnheard
+	}
+	return u.below.AppendEntriesPipeline(id, to)
+}
+
+// TestFirstLeaderWithoutAnAnswer: the first leader of a group loses the lead when one of the two
+// others has its first entry, and before it knows that. The group elects again: the two that
+// heard no leader have voted, so they are not taken for replicas that lost their disks.
+func TestFirstLeaderWithoutAnAnswer(t *testing.T) {
+	var on atomic.Bool
+	on.Store(true)
+	g := newGroup(t, 3, func(c *Config) {
+		c.Timeout = 100 * time.Millisecond
+		listens := "r1"
+		if c.ID == listens {
+			listens = "r2"
+		}
+		c.faults.transport = func(b below) below { return &unheard{b, listens, &on} }
+	})
+	g.start(g.ids...)
+	eventually(t, "two have an entry, and nobody leads", func() bool {
+		have := 0
+		for _, box := range g.running() {
+			if box.raft.State() == raft.Leader {
+				return false
+			}
+			if box.raft.LastIndex() > 1 {
+				have++
+			}
+		}
+		return have >= 2
+	})
+	on.Store(false)
+	g.propose("heard")
+	g.agree(1)
 }

@@ -87,13 +87,15 @@ func TestAllDisksFullAtTheStart(t *testing.T) {
 		c.faults.free = func(string) (uint64, error) { return 0, nil }
 	})
 	g.start(g.ids...)
-	leader := g.leader()
-	if err := leader.Verify(context.Background()); err != nil {
-		t.Error(err)
-	}
-	if _, err := leader.Propose(context.Background(), []byte("x")); !errors.Is(err, ErrNoSpace) {
-		t.Errorf("propose: %v", err)
-	}
+	eventually(t, "a leader answers a query and refuses a command", func() bool {
+		leader := g.leader()
+		queried := leader.Verify(context.Background())
+		_, commanded := leader.Propose(context.Background(), []byte("x"))
+		if commanded == nil || !errors.Is(commanded, ErrNoSpace) && !errors.Is(commanded, ErrNotLeader) {
+			t.Fatalf("propose: %v", commanded)
+		}
+		return queried == nil && errors.Is(commanded, ErrNoSpace)
+	})
 }
 
 // TestHangingWritesLoseTheLead: while a leader's writes hang another is elected, soon, and
