@@ -34,6 +34,7 @@ type applier struct {
 	stopped   atomic.Pointer[error]
 	damaged   func(error) // told once applying cannot go on
 
+	former  former
 	refused func(error) // told why a snapshot was not restored
 }
 
@@ -60,6 +61,8 @@ func (a *applier) ApplyBatch(logs []*raft.Log) []any {
 			responses[i] = *err
 		} else if l.Type == raft.LogCommand {
 			responses[i] = a.applyEntry(l)
+		} else if l.Type == raft.LogConfiguration {
+			a.former.note(raft.DecodeConfiguration(l.Data))
 		}
 	}
 	if a.stopped.Load() != nil {

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	"github.com/hashicorp/raft"
@@ -31,18 +30,8 @@ type members struct {
 	leadership *leadership
 	transport  *transport
 	standing   *standing
-	removed    atomic.Pointer[removal] // the last one
+	former     *former
 }
-
-// removal is of a replica that is no member any more.
-type removal struct {
-	id string
-	at time.Time
-}
-
-// removedFor is for how long a removal that is asked for again, as its answer was lost,
-// is known to be done.
-const removedFor = time.Minute
 
 // Members lists the replicas, by ID.
 func (m *members) Members() ([]Member, error) {
@@ -131,7 +120,7 @@ func (m *members) caughtUp(ctx context.Context, id string, index uint64) error {
 // the others without a majority that answers, of whom a new leader may have to hear
 // first; and without force, as a Conflict, what would leave them able to lose fewer
 // replicas than now. A leader that is to go first hands leadership over, and returns
-// ErrNotLeader.
+// ErrNotLeader. A removal that is repeated, as its answer was lost, is done.
 func (m *members) Remove(ctx context.Context, id string, force bool) error {
 	all, err := m.Members()
 	if err != nil {
@@ -139,10 +128,10 @@ func (m *members) Remove(ctx context.Context, id string, force bool) error {
 	}
 	i := indexOf(all, id)
 	if i < 0 {
-		if last := m.removed.Load(); last != nil && last.id == id && time.Since(last.at) < removedFor {
-			return nil
+		if m.former.had(id) {
+			return m.committed()
 		}
-		return messages.Errorf(messages.NotFound, "replica %q: is not in this group, which has %s", id, names(all))
+		return messages.Errorf(messages.NotFound, "the group has no replica %q: the replica was removed long ago, or the name is wrong; the replicas are %s", id, names(all))
 	}
 	left := slices.Delete(slices.Clone(all), i, i+1)
 	switch now, then := Spare(all), Spare(left); {
@@ -158,8 +147,16 @@ func (m *members) Remove(ctx context.Context, id string, force bool) error {
 	if err := m.change(ctx, m.raft.RemoveServer(raft.ServerID(id), 0, 0)); err != nil {
 		return err
 	}
-	m.removed.Store(&removal{id, time.Now()})
 	m.standing.forget(id)
+	return nil
+}
+
+// committed reports, as ErrUnknown, that the latest change of the group may still be undone.
+func (m *members) committed() error {
+	latest := m.raft.GetConfiguration()
+	if latest.Error() != nil || latest.Index() > m.raft.CommitIndex() {
+		return ErrUnknown
+	}
 	return nil
 }
 

@@ -169,6 +169,30 @@ func TestGroupKeepsItsMajority(t *testing.T) {
 	g.propose("still")
 }
 
+// TestRepeatedRemovalAtTheNextLeader: a removal that is repeated as its answer was lost is done,
+// also at the next leader, and a name that no replica had is told apart from it.
+func TestRepeatedRemovalAtTheNextLeader(t *testing.T) {
+	g := newGroup(t, 4, nil)
+	g.start(g.ids...)
+	gone := g.follower().config.ID
+	remove := func(id string) error {
+		return g.led(func(m *replicated) error { return m.Remove(t.Context(), id, true) })
+	}
+	if err := remove(gone); err != nil {
+		t.Fatal(err)
+	}
+	g.stop(gone)
+	g.propose("three are left")
+	g.agree(1)
+	g.stop(g.leader().config.ID)
+	if err := remove(gone); err != nil {
+		t.Errorf("the next leader says: %v", err)
+	}
+	if err := remove("r9"); messages.KindOf(err) != messages.NotFound || !strings.Contains(err.Error(), "the name is wrong") {
+		t.Errorf("a name that no replica had: %v", err)
+	}
+}
+
 // TestLeaderThatGoesHandsOver: removing the leader goes on at the next one.
 func TestLeaderThatGoesHandsOver(t *testing.T) {
 	g := newGroup(t, 3, nil)

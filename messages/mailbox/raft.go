@@ -90,7 +90,7 @@ func (m *replicated) open() (err error) {
 		m.gate.catching.Clear()
 	}
 	m.verifier = &verifier{engine: m.engine, leadership: m.leadership, transport: m.transport, applier: m.applier, rounds: &rounds{kick: make(chan struct{}, 1)}}
-	m.members = &members{engine: m.engine, leadership: m.leadership, transport: m.transport, standing: m.standing}
+	m.members = &members{engine: m.engine, leadership: m.leadership, transport: m.transport, standing: m.standing, former: &m.applier.former}
 	m.scrubber = &scrubber{engine: m.engine, standing: m.standing, disk: m.disk, applied: m.applier.index.Load, damaged: m.damaged}
 	if m.meters, err = newMeters(m); err != nil {
 		return err

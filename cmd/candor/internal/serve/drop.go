@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"net/http"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -67,25 +68,50 @@ func forgetServer(ctx context.Context, b bus.Bus, server string) error {
 		return err
 	}
 	data, err := b.Request(ctx, "$JS.API.SERVER.REMOVE", request)
+	if messages.KindOf(err) == messages.Unavailable {
+		return messages.Errorf(messages.Unavailable, "server %s: no server of the site answers the request to remove a server: a site of one server removes none; else repeat the command", server)
+	}
 	if err != nil {
 		return err
 	}
+	return dropped(server, data)
+}
+
+// Error codes of NATS about the removal of a server.
+const (
+	notMember     = 10044 // no server has the name: none had it ever, or it was removed
+	changePending = 10202 // another removal is not over
+)
+
+// dropped reads the servers' answer about the removal of a server.
+func dropped(server string, answer []byte) error {
 	var reply struct {
 		Success bool `json:"success"`
 		Error   *struct {
+			Code        int    `json:"code"`     // as in HTTP
+			ErrorCode   int    `json:"err_code"` // of NATS
 			Description string `json:"description"`
 		} `json:"error"`
 	}
-	if err := json.Unmarshal(data, &reply); err != nil {
+	if err := json.Unmarshal(answer, &reply); err != nil {
 		return fmt.Errorf("the servers' answer: %w", err)
 	}
-	if reply.Error != nil {
-		return messages.Errorf(messages.NotFound, "server %s: %s", server, reply.Error.Description)
-	}
-	if !reply.Success {
+	switch e := reply.Error; {
+	case e == nil && reply.Success:
+		return nil
+	case e == nil:
 		return messages.Errorf(messages.Internal, "server %s was not removed, and the servers give no reason", server)
+	case e.ErrorCode == notMember:
+		return messages.Errorf(messages.NotFound, "the site has no server %s: the server was removed already, or the name of the host is wrong", server)
+	case e.ErrorCode == changePending:
+		return messages.Errorf(messages.Unavailable, "server %s: the removal of a server is under way; repeat the command to see how it ended", server)
+	case e.Code == http.StatusServiceUnavailable:
+		return messages.Errorf(messages.Unavailable, "server %s: %s; repeat the command", server, e.Description)
+	case e.Code >= 400 && e.Code < 500:
+		return messages.Errorf(messages.Invalid, "server %s: %s", server, e.Description)
+	default:
+		return messages.Errorf(messages.Internal, "server %s: %s", server, e.Description)
 	}
-	return nil
 }
 
 // systemOf connects to the system account of a running site's servers: at a URL, or where

@@ -1,0 +1,33 @@
+package serve
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/candor-grid/candor/messages"
+)
+
+// TestDropSaysWhatIsWrong: only a server that the others do not know is not found, and a
+// removal that is under way, or that nobody decides now, is to be asked for again.
+func TestDropSaysWhatIsWrong(t *testing.T) {
+	for name, c := range map[string]struct {
+		reply string
+		kind  messages.Kind
+		says  string
+	}{
+		"removed before": {`{"error":{"code":400,"err_code":10044,"description":"server is not a member of the cluster"}}`, messages.NotFound, "was removed already"},
+		"under way":      {`{"error":{"code":400,"err_code":10202,"description":"cluster member change is in progress"}}`, messages.Unavailable, "repeat the command"},
+		"no leader":      {`{"error":{"code":503,"err_code":10008,"description":"JetStream system temporarily unavailable"}}`, messages.Unavailable, "temporarily unavailable"},
+		"refused":        {`{"error":{"code":400,"err_code":10003,"description":"bad request"}}`, messages.Invalid, "bad request"},
+		"broken":         {`{"error":{"code":500,"err_code":10041,"description":"raft is broken"}}`, messages.Internal, "raft is broken"},
+		"no reason":      {`{}`, messages.Internal, "give no reason"},
+	} {
+		err := dropped("west-rack2", []byte(c.reply))
+		if messages.KindOf(err) != c.kind || !strings.Contains(err.Error(), c.says) {
+			t.Errorf("%s: %v, of kind %v", name, err, messages.KindOf(err))
+		}
+	}
+	if err := dropped("west-rack2", []byte(`{"success":true}`)); err != nil {
+		t.Error(err)
+	}
+}
