@@ -142,3 +142,17 @@ func TestPeerRequests(t *testing.T) {
 	}
 	run(cli.CodeUsage, "settle --cycle none", "", "--cycle")
 }
+
+// TestClearingAccountsSayWhoOwes: the account of a peer's settled debts has nothing to spend, and
+// what is left on it after a payment is a debt.
+func TestClearingAccountsSayWhoOwes(t *testing.T) {
+	for balance, want := range map[messages.Credits]string{
+		3 * credit:  "Withdrew 5 credits from clearing--west; this site still owes 3 credits on clearing--west\n",
+		0:           "Withdrew 5 credits from clearing--west; nothing is owed on clearing--west now\n",
+		-3 * credit: "Withdrew 5 credits from clearing--west; this site is still owed 3 credits on clearing--west\n",
+	} {
+		s := newSite(t)
+		gives[messages.WithdrawRequest](messages.Bank, messages.VerbWithdraw, messages.AccountReply{Account: "clearing--west", Balance: balance, Available: balance})(s)
+		s.run("withdraw", "clearing--west", "5", "--reason", "paid", "--account", "operator").expect(t, cli.CodeOK, want, "")
+	}
+}

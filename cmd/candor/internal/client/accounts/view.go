@@ -106,7 +106,22 @@ func writeProjects(p *cli.Page, r messages.AccountsReply) {
 
 // writeMoved says what was moved, and what an account has after it.
 func writeMoved(p *cli.Page, what string, c messages.Credits, where string, r messages.AccountReply) {
-	p.Printf("%s %s %s; %s now has %s available\n", what, cli.Credits(c), where, r.Account, cli.Credits(r.Available))
+	p.Printf("%s %s %s; %s\n", what, cli.Credits(c), where, left(r))
+}
+
+// left says what an account has after a movement. The account of a peer's settled debts has
+// no credits to spend: its balance is a debt.
+func left(r messages.AccountReply) string {
+	if !strings.HasPrefix(r.Account, messages.PeerAccountPrefix) {
+		return r.Account + " now has " + cli.Credits(r.Available) + " available"
+	}
+	switch {
+	case r.Balance > 0:
+		return "this site still owes " + cli.Credits(r.Balance) + " on " + r.Account
+	case r.Balance < 0:
+		return "this site is still owed " + cli.Credits(-r.Balance) + " on " + r.Account
+	}
+	return "nothing is owed on " + r.Account + " now"
 }
 
 func writeAccounts(p *cli.Page, r messages.AccountsReply) {
@@ -122,7 +137,7 @@ func writeGranted(p *cli.Page, q messages.GrantRequest, r messages.AccountReply)
 	if q.Expires != 0 {
 		until = " until " + p.At(q.Expires)
 	}
-	p.Printf("Granted %s to %s%s; %s now has %s available\n", cli.Credits(q.Amount), r.Account, until, r.Account, cli.Credits(r.Available))
+	p.Printf("Granted %s to %s%s; %s\n", cli.Credits(q.Amount), r.Account, until, left(r))
 }
 
 // writeStatement writes the entries between the opening and the closing balance.

@@ -41,7 +41,7 @@ func writeParted(p *cli.Page, r messages.PartReply) {
 	peer := r.Peer
 	if peer.Standing == messages.PeerParted {
 		p.Printf("This site has parted from %s\n", peer.Peer)
-		p.Fields("Lost", cli.Amount(peer.Lost), "Given back to users", cli.Amount(r.Returned), "Charges given up", cli.Amount(r.Forgone), "Owed to it", owed(max(0, -peer.Settled)))
+		p.Fields("Written off", cli.Amount(peer.Lost), "Given back to users", cli.Amount(r.Returned), "Charges given up", cli.Amount(r.Forgone), "Owed to it", owed(max(0, -peer.Settled)))
 		return
 	}
 	p.Printf("This site is parting from %s: nothing new begins\n", peer.Peer)
@@ -76,7 +76,7 @@ func refusals(list []messages.RefusalTally) string {
 func peerState(p *cli.Page, r messages.PeerReply) string {
 	switch {
 	case r.Standing == messages.PeerParted:
-		return "parted " + p.At(r.Since) + lost(r)
+		return "parted " + p.At(r.Since) + partedDebt(r)
 	case r.Restored:
 		return p.Red("this site was restored: candor peer reconcile " + r.Peer)
 	case r.Dispute != "":
@@ -95,13 +95,13 @@ func peerState(p *cli.Page, r messages.PeerReply) string {
 	return p.Green("answers")
 }
 
-// lost says what a parting cost, and what this site still owes; "": nothing.
-func lost(r messages.PeerReply) string {
+// partedDebt says what this site wrote off at a parting, or what it still owes; "": nothing.
+func partedDebt(r messages.PeerReply) string {
 	switch {
 	case r.Settled < 0:
 		return "; " + cli.Credits(-r.Settled) + " owed to it"
 	case r.Lost > 0:
-		return "; " + cli.Credits(r.Lost) + " lost"
+		return "; " + cli.Credits(r.Lost) + " written off"
 	}
 	return ""
 }
