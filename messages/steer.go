@@ -54,7 +54,7 @@ func (r *ChangeRequest) Validate() error {
 	case r.Key == "":
 		return Errorf(Invalid, "key: is empty; choose one per change, and send it again with the change if no answer comes")
 	case r.Name == "" && r.Budget == 0 && r.Rate == 0 && r.TimeLimit == 0 && r.MaxRunning == nil:
-		return Errorf(Invalid, "job: nothing is to be changed; give a name, budget, rate, time_limit or max_running")
+		return Errorf(Invalid, "the request changes nothing: give a name, budget, rate, time_limit or max_running")
 	case r.Budget < 0 || r.Rate < 0 || r.TimeLimit < 0 || r.MaxRunning != nil && *r.MaxRunning < 0:
 		return Errorf(Invalid, "budget, rate, time_limit and max_running: must not be negative")
 	}

@@ -98,7 +98,7 @@ func (c *Config) showDir(r *room, dir string) error {
 	if err != nil {
 		return nil // what is missing, the start says
 	}
-	state := messages.Errorf(messages.PermissionDenied, "working directory %s holds the state of the site", dir)
+	state := messages.Errorf(messages.PermissionDenied, "working directory %s holds the state of the site, which tasks must not read; submit from another directory, or name one with --chdir", dir)
 	if slices.ContainsFunc(c.Hide, func(hidden string) bool { return beneath(real, hidden) }) {
 		return state
 	}

@@ -4,7 +4,9 @@
 package solve
 
 import (
+	"bytes"
 	"encoding/json"
+	"errors"
 	"io"
 	"maps"
 	"slices"
@@ -91,10 +93,20 @@ func run(args []string, in io.Reader, out io.Writer, pretty bool) error {
 		return messages.Errorf(messages.TooLarge, "the document is above the limit of %d bytes: split it", maxDocument)
 	}
 	answer, err := solve(document)
+	if err != nil && cut(document) {
+		return messages.Errorf(messages.Invalid, "standard input: the document ends in the middle")
+	}
 	if err != nil {
 		return messages.AsError("solve "+args[0], err)
 	}
 	return write(out, answer, pretty)
+}
+
+// cut reports whether a document is the beginning of one: what it lacks is then no fault of
+// its keys.
+func cut(document []byte) bool {
+	err := json.NewDecoder(bytes.NewReader(document)).Decode(new(json.RawMessage))
+	return errors.Is(err, io.ErrUnexpectedEOF)
 }
 
 func write(out io.Writer, answer any, pretty bool) error {

@@ -56,6 +56,7 @@ func TestSolveRefuses(t *testing.T) {
 		{"name one mechanism", "", []string{"proportional", "fifo"}},
 		{`"lottery": is none of`, "", []string{"lottery"}},
 		{"jobs[0].budget", `{"alpha":0.5,"jobs":[{"budget":-1,"kind":"log","weights":[1]}]}`, []string{"proportional"}},
+		{"ends in the middle", "{", []string{"proportional"}},
 		{"ends in the middle", "", []string{"proportional"}},
 	} {
 		out, err := candor(c.in, c.args...)

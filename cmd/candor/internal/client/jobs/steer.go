@@ -166,6 +166,9 @@ again.`,
 
 // change reads what is to be otherwise, and asks for it.
 func change(ctx context.Context, a *cli.App, s *cli.Session, c *changes) (err error) {
+	if c.budget == "" && c.rate == "" && c.Name == "" && c.limit == "" && c.mostRunning < 0 {
+		return cli.Usagef("say what to change: --budget, --rate, --name, --time or --max-running")
+	}
 	if c.mostRunning >= 0 {
 		c.MaxRunning = &c.mostRunning
 	}
