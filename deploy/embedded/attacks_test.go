@@ -259,14 +259,13 @@ func (f fort) flood() {
 				defer cancel()
 				spec := twoStages("/tmp", messages.Credit)
 				spec.Stages[0].Tasks, spec.Stages[0].Script, spec.Stages = 1, "true", spec.Stages[:1]
-				switch _, err := bus.Call[messages.SubmitReply](ctx, mallory.bus, subject, messages.SubmitRequest{Key: fmt.Sprint("flood", i), Spec: spec}); messages.KindOf(err) {
-				case messages.Exhausted:
+				switch _, err := bus.Call[messages.SubmitReply](ctx, mallory.bus, subject, messages.SubmitRequest{Key: fmt.Sprint("flood", i), Spec: spec}); {
+				case err == nil:
+					taken.Add(1)
+				case messages.KindOf(err) == messages.Exhausted:
 					limited.Add(1)
 				default:
-					if err != nil {
-						f.Errorf("bid %d: %v", i, err)
-					}
-					taken.Add(1)
+					f.Errorf("bid %d: %v", i, err)
 				}
 			})
 		}

@@ -3,6 +3,7 @@ package bus
 import (
 	"context"
 	"math/rand/v2"
+	"sync/atomic"
 	"time"
 
 	"github.com/candor-grid/candor/messages"
@@ -57,7 +58,7 @@ func CallInto(ctx context.Context, b Bus, subject string, request, reply any) er
 	}
 	unanswered := 0
 	unproven := false // the attempt before was refused as Unproven
-	data, err := retry(ctx, func() ([]byte, error) {
+	data, err := all.retry(ctx, func() ([]byte, error) {
 		payload, err := encode(ctx, unproven)
 		if err != nil {
 			return nil, err
@@ -79,22 +80,28 @@ func CallInto(ctx context.Context, b Bus, subject string, request, reply any) er
 }
 
 // attempts are the attempts of one call. An attempt that is answered after the next one was
-// sent has answered the call: whoever answers slowly is not asked for ever.
+// sent has answered the call: whoever answers slowly is not asked for ever. An attempt that is
+// refused after that is no longer in doubt.
 type attempts struct {
 	bus      Bus
 	subject  string
-	answered chan []byte // an answer to any of them
-	times    *answers    // where it is noted how long an answer took; nil: nowhere
+	answered chan []byte  // an answer to any of them
+	times    *answers     // where it is noted how long an answer took; nil: nowhere
+	open     atomic.Int64 // attempts that may have been carried out, or may still be
 }
 
 // send sends the request once more, and returns the first answer to any attempt, or why this
 // one has none. late says that none came within a time.
 func (a *attempts) send(ctx context.Context, payload []byte, within time.Duration) (data []byte, late bool, err error) {
 	failed := make(chan error, 1)
+	a.open.Add(1)
 	go func() {
 		began := time.Now()
 		data, err := a.bus.Request(ctx, a.subject, payload)
 		if err != nil {
+			if !doubtful(err) {
+				a.open.Add(-1)
+			}
 			failed <- err
 			return
 		}
@@ -123,54 +130,54 @@ func (a *attempts) send(ctx context.Context, payload []byte, within time.Duratio
 
 // retry repeats send while its error says that nobody could answer, until the
 // deadline of ctx.
-func retry(ctx context.Context, send func() ([]byte, error)) ([]byte, error) {
+func (a *attempts) retry(ctx context.Context, send func() ([]byte, error)) ([]byte, error) {
 	end, _ := ctx.Deadline()
-	var sent doubt
 	unproven := 0
 	for attempts := 1; ; attempts++ {
 		data, err := send()
 		if err != nil && messages.KindOf(err) == messages.Unproven {
 			unproven++
-		} else if err == nil || !sent.again(err) {
+		} else if err == nil || !a.again(err) {
 			return data, err
 		}
 		if unproven > provenTries {
-			return nil, sent.end(err)
+			return nil, a.end(err)
 		}
 		wait := rand.N(waits.Bound(attempts)) + time.Millisecond
 		if time.Until(end) < wait {
-			return nil, sent.end(err)
+			return nil, a.end(err)
 		}
 		select {
 		case <-ctx.Done():
-			return nil, sent.end(err)
+			return nil, a.end(err)
 		case <-time.After(wait):
 		}
 	}
 }
 
-// doubt says that an attempt of a request had no answer, so that the request may have
-// been carried out, or may still be.
-type doubt bool
+// doubtful reports whether an attempt with this error may have been carried out, or may still be.
+func doubtful(err error) bool {
+	kind := messages.KindOf(err)
+	return kind == messages.Unknown || kind == messages.Unavailable && !Unserved(err)
+}
 
-// again reports whether the request is to be sent again after an error. In doubt it
-// also is after Exhausted and Internal: they come before anybody has looked at the
-// request's identifier, and so say nothing about the attempts before.
-func (d *doubt) again(err error) bool {
+// again reports whether the request is to be sent again after an error. While an attempt is in
+// doubt it also is after Exhausted and Internal: they come before anybody has looked at the
+// request's identifier, and so say nothing about the other attempts.
+func (a *attempts) again(err error) bool {
 	switch kind := messages.KindOf(err); {
-	case kind == messages.Unknown, kind == messages.Unavailable && !Unserved(err):
-		*d = true
+	case doubtful(err):
 		return true
 	case kind == messages.Exhausted, kind == messages.Internal:
-		return bool(*d)
+		return a.open.Load() > 0
 	default:
 		return kind.Retriable()
 	}
 }
 
 // end is the error of a request whose last attempt had the error err.
-func (d *doubt) end(err error) error {
-	if kind := messages.KindOf(err); !*d || kind == messages.Unknown || kind == messages.Unavailable {
+func (a *attempts) end(err error) error {
+	if kind := messages.KindOf(err); a.open.Load() == 0 || kind == messages.Unknown || kind == messages.Unavailable {
 		return err
 	}
 	last := messages.AsError("", err)

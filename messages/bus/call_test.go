@@ -185,6 +185,41 @@ func TestCallHearsALateAnswer(t *testing.T) {
 	})
 }
 
+// refusing is a bus that refuses each request, the first one late.
+type refusing struct {
+	Bus
+	first error
+	asked atomic.Int32
+}
+
+func (f *refusing) Request(context.Context, string, []byte) ([]byte, error) {
+	if f.asked.Add(1) == 1 {
+		time.Sleep(2 * attemptTimeout) // in virtual time
+		return nil, f.first
+	}
+	return nil, messages.Errorf(messages.Exhausted, "full")
+}
+
+// A call whose attempts were all refused ends with the refusal, also where the first attempt was
+// refused after others were sent. Where the late answer says that the outcome is not known,
+// the call does not.
+func TestCallHearsALateRefusal(t *testing.T) {
+	for _, first := range []error{messages.Errorf(messages.Exhausted, "full"), messages.Errorf(messages.Unknown, "lost"), connectionLost()} {
+		synctest.Test(t, func(t *testing.T) {
+			f := &refusing{first: first}
+			began := time.Now()
+			_, err := Call[messages.SubmitReply](t.Context(), f, "submit.alice", messages.SubmitRequest{})
+			want, least, most := messages.Exhausted, 2*attemptTimeout, 2*attemptTimeout+waits.Last
+			if doubtful(first) {
+				want, least, most = messages.Unknown, RequestTimeout-waits.Last, RequestTimeout
+			}
+			if took := time.Since(began); messages.KindOf(err) != want || took < least || took > most {
+				t.Errorf("the first attempt had %q late: %v after %v", first, err, took)
+			}
+		})
+	}
+}
+
 // moody is a bus that answers each attempt with the next of some errors, and then
 // with the last one.
 type moody struct {
