@@ -231,7 +231,7 @@ func (cs *cycles) acceptOffer(p *peer, i *messages.Instruction) (messages.Credit
 // is in no cycle any more.
 func (cs *cycles) position(number uint64) (*messages.Position, *Rejected) {
 	if number == 0 && cs.latest == 0 {
-		return nil, ordinary(messages.Errorf(messages.NotFound, "this site has closed no cycle yet: close the first with candor settle --cycle 1"))
+		return nil, ordinary(messages.Errorf(messages.NotFound, "no cycle was closed here yet: close the first one, 1"))
 	}
 	if number == 0 || number > cs.latest {
 		return nil, ordinary(messages.Errorf(messages.NotFound, "cycle %d was not closed here: the latest is %d", number, cs.latest))
