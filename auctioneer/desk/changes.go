@@ -20,6 +20,9 @@ func (d *Desk) follow() (effects, notices bool) {
 		for _, i := range touched.Nodes {
 			d.trading.slots.Set(i, b.Nodes()[i])
 			d.nodes.changed(i, b.Nodes()[i])
+			for _, m := range d.trading.markets {
+				m.Visit(b, i)
+			}
 		}
 		if len(touched.Nodes) > 0 {
 			d.trading.setSlots()

@@ -57,28 +57,19 @@ func asOf(now, wake messages.Time) messages.Time {
 	return now
 }
 
-// mostRounds bounds how often a mechanism is asked again because a suspended
-// task cannot go on where it is.
-const mostRounds = 4
-
 // settleOn has the mechanism decide until every task that is to resume has a slot on
-// its node.
+// its node. In each round but the last a task leaves the front of its node.
 func (m *Market) settleOn(b *book.Book, now messages.Time) *book.Decide {
 	p := &m.plan
 	p.begin(m, b, now)
 	defer p.end()
-	m.Reveal()
-	for round := 1; ; round++ {
+	m.visitNew(b)
+	for p.again = true; p.again; {
 		m.Allocate(now)
 		p.draw()
-		if len(p.stuck) == 0 || round == mostRounds {
-			p.bound()
-			return p.decide()
-		}
-		for _, s := range p.stuck {
-			m.hide(s.job, s.class, s.tasks)
-		}
 	}
+	p.bound()
+	return p.decide()
 }
 
 // decide makes the command of a plan; nil if there is nothing to commit.

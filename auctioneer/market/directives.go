@@ -27,6 +27,9 @@ type Manner struct {
 	Raises Terms
 	// Plans: the mechanism plans with the likely run times of tasks.
 	Plans bool
+	// Order compares two jobs by who gets a slot first, where that never changes and the
+	// mechanism heeds [mechanism.Job].Stuck; nil: neither.
+	Order func(x, y *mechanism.Job) int
 }
 
 // Terms are terms of a bid.
@@ -47,7 +50,6 @@ type directives struct {
 	orders  Orders
 	named   []*entry // by directive: its job; nil: it is gone
 	scratch []*entry // of touched
-	hidden  []*entry // with tasks that the mechanism is not to count on
 	roster  *roster
 }
 
@@ -110,46 +112,6 @@ func (s *directives) direct(now messages.Time) {
 
 // Orders are what the last allocation said. They are valid until the next.
 func (s *directives) Orders() Orders { return s.orders }
-
-// Hide hides n of a job's suspended tasks from the mechanism, until the job is Put
-// again or Reveal is called.
-func (s *directives) Hide(id messages.JobID, k, n int) {
-	if e := s.roster.number.get(id); e != nil {
-		s.hide(e, k, n)
-	}
-}
-
-// hide hides tasks of a job that is there.
-func (s *directives) hide(e *entry, k, n int) {
-	if e.Suspended == nil {
-		return
-	}
-	if len(e.hidden) == 0 {
-		r, n := e.own(), len(e.Suspended)
-		if cap(r.hidden) < 2*n {
-			r.hidden = make([]int, 2*n)
-		}
-		r.hidden = r.hidden[:n]
-		clear(r.hidden)
-		e.job.Suspended = r.hidden[n : 2*n] // what is shown, behind what is hidden
-		copy(e.job.Suspended, e.Suspended)
-		s.hidden = append(s.hidden, e)
-	}
-	s.roster.change(e)
-	e.hidden[k] += n
-	e.job.Suspended[k] = max(0, e.Suspended[k]-e.hidden[k])
-}
-
-// Reveal shows the mechanism again all tasks that Hide hid.
-func (s *directives) Reveal() {
-	for _, e := range s.hidden {
-		if len(e.hidden) > 0 {
-			e.hidden, e.job.Suspended = e.hidden[:0], e.Suspended
-			s.roster.change(e)
-		}
-	}
-	s.hidden = s.hidden[:0]
-}
 
 // touched are the jobs that have changed, and the jobs that the last allocation
 // directed.

@@ -3,6 +3,7 @@ package market
 import (
 	"fmt"
 	"math/rand/v2"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -289,8 +290,9 @@ func TestMechanismsOfMarkets(t *testing.T) {
 			t.Errorf("%s: %v", m.Mechanism, err)
 		}
 	}
-	if m := MannerOf(&messages.Market{Mechanism: messages.Reservation}); !m.Commits || !m.Directs || MannerOf(&messages.Market{Mechanism: "lottery"}) != (Manner{}) {
-		t.Errorf("manners %+v", m)
+	m, none := MannerOf(&messages.Market{Mechanism: messages.Reservation}), MannerOf(&messages.Market{Mechanism: "lottery"})
+	if !m.Commits || !m.Directs || !reflect.DeepEqual(none, Manner{}) {
+		t.Errorf("manners %+v, %+v", m, none)
 	}
 }
 

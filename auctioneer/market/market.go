@@ -23,12 +23,16 @@ type Market struct {
 	directives
 	draws
 	plan plan
+
+	fronts  map[uint32][]waiter // by node
+	front   []waiter            // the next of a node
+	waiting []waiter            // the suspended tasks of a node
 }
 
 // New makes a market for a mechanism that is to be dealt with in some manner, empty and
 // without slots.
 func New(manner Manner, config messages.Market, mech mechanism.Mechanism) *Market {
-	m := &Market{Config: config, mech: mech, stale: true, roster: newRoster(config.Classes)}
+	m := &Market{Config: config, mech: mech, stale: true, roster: newRoster(config.Classes), fronts: map[uint32][]waiter{}}
 	m.directives = directives{manner: manner, roster: &m.roster}
 	m.draws = newDraws(&m.roster)
 	return m
@@ -89,7 +93,7 @@ func (m *Market) Put(now messages.Time, bid func() *mechanism.Bid, id messages.J
 		if n := len(m.jobs); n > 0 {
 			m.jobs[n-1].lend(job.Bid, &p)
 		}
-		m.add(now, job, p, m.manner.Directs)
+		m.add(now, job, p, m.manner)
 		m.stale = true
 		return
 	}
@@ -112,7 +116,7 @@ func (m *Market) Put(now messages.Time, bid func() *mechanism.Bid, id messages.J
 // reenter takes a job in anew whose bid has changed, with the shares it has had.
 func (m *Market) reenter(now messages.Time, was *entry, bid *mechanism.Bid, p Progress) {
 	m.remove(now, was)
-	m.add(now, mechanism.Job{Bid: bid, Accrued: was.job.Accrued, Received: was.job.Received}, p, m.manner.Directs)
+	m.add(now, mechanism.Job{Bid: bid, Accrued: was.job.Accrued, Received: was.job.Received}, p, m.manner)
 	e := m.number.get(bid.Job)
 	for k, a := range was.ledger {
 		a.counted, a.share = e.ledger[k].counted, 0

@@ -34,7 +34,7 @@ var kinds = map[messages.Name]kind{
 	messages.FairShare:    {tells: Queue, manner: Manner{Attentive: true, Raises: Terms{Budget: true}}, make: always(fairshare.New)},
 	messages.Karma:        {tells: Queue, manner: Manner{Attentive: true, Raises: Terms{Budget: true}}, make: maker(karma.New)},
 	messages.Backfill:     {tells: Queue, manner: Manner{Attentive: true, Directs: true, Gangs: true, Raises: Terms{Budget: true}}, make: always(backfill.New)},
-	messages.HighestBid:   {tells: Prices, manner: Manner{Attentive: true, Directs: true, Raises: Terms{Budget: true, Rate: true}}, make: highestbid.NewMechanism},
+	messages.HighestBid:   {tells: Prices, manner: Manner{Attentive: true, Directs: true, Order: highestbid.Order, Raises: Terms{Budget: true, Rate: true}}, make: highestbid.NewMechanism},
 	messages.DeadlineBid:  {manner: Manner{Attentive: true, Directs: true, Stays: true}, make: maker(deadline.NewMechanism)},
 	messages.ContractMenu: {manner: Manner{Attentive: true, Plans: true, Stays: true}, make: maker(contract.NewMechanism)},
 	messages.BatchQueue:   {manner: machine, make: maker(batchqueue.NewMechanism)},

@@ -23,20 +23,13 @@ type plan struct {
 	start   []mechanism.Directive
 	discard []messages.JobID
 	cancel  []messages.JobID // because their slots go to others
-	stuck   []stuck
+	again   bool             // the mechanism is to decide again, as a task cannot resume
 
 	// Of the job whose claims are read:
 	stages []int   // by stage: where its tasks are in stands
 	stands []bool  // by task: its claim stands as it was read
 	kept   []int   // by list of claims: how many stand
 	added  []claim // to a list
-}
-
-// stuck is suspended tasks whose node has no slot for them.
-type stuck struct {
-	job   *entry
-	class int
-	tasks int
 }
 
 // place is what a plan knows of a node's slots of a class.
@@ -70,13 +63,13 @@ func (p *plan) draw() {
 		p.places[at].freed, p.places[at].wanted = 0, false
 	}
 	p.suspend, p.resume, p.requeue, p.start = p.suspend[:0], p.resume[:0], p.requeue[:0], p.start[:0]
-	p.discard, p.cancel, p.stuck = p.discard[:0], p.cancel[:0], p.stuck[:0]
+	p.discard, p.cancel, p.again = p.discard[:0], p.cancel[:0], false
 	directives, jobs := p.market.orders.Directives, p.market.named
 	suspends := slices.ContainsFunc(directives, func(d mechanism.Directive) bool { return d.Action == mechanism.Suspend })
 	for i, d := range directives {
-		if suspends && d.Action == mechanism.Resume {
-			for _, c := range p.claimed(jobs[i], d.Class, book.Suspended) {
-				p.place(&c, d.Class).wanted = true
+		if e := jobs[i]; suspends && d.Action == mechanism.Resume && e != nil && e.front != nil {
+			for k := range e.front[d.Class] {
+				p.place(&e.front[d.Class][k], d.Class).wanted = true
 			}
 		}
 	}
@@ -112,32 +105,27 @@ func (p *plan) place(c *claim, class int) *place {
 type claim struct {
 	messages.Attempt
 	node    uint32
-	version uint64        // of the node when the claim was read: see [book.Node]
-	since   messages.Time // of its halt
-	claimed messages.Time
+	version uint64            // of the node when the claim was read: see [book.Node]
+	since   messages.Time     // of its halt, if it is suspended
+	claimed messages.Time     // if it runs
 	ran     messages.Duration // since it was claimed
 }
 
-// orders are those of a class's claims that go, the last ones first, and of those that are
-// suspended, those for longest first.
-var orders = [...]func(x, y claim) int{
-	func(x, y claim) int { return cmp.Or(cmp.Compare(y.claimed, x.claimed), compareTasks(x.Task, y.Task)) },
-	func(x, y claim) int { return cmp.Or(cmp.Compare(x.since, y.since), compareTasks(x.Task, y.Task)) },
+// latest orders claims that run: those made last first, which are the first to go.
+func latest(x, y claim) int {
+	return cmp.Or(cmp.Compare(y.claimed, x.claimed), compareTasks(x.Task, y.Task))
 }
 
-// claimed are the claims of a job's class that go, or that are suspended, in their order. They
-// are read once after each change of the job.
-func (p *plan) claimed(e *entry, class int, halt book.Halt) []claim {
+// claimed are the claims of a job's class that run, in the order in which they go. They are read
+// once after each change of the job.
+func (p *plan) claimed(e *entry, class int) []claim {
 	if e == nil {
 		return nil
 	}
 	if !e.known {
 		p.read(e)
 	}
-	if halt == book.Suspended {
-		return e.claims[2*class+1]
-	}
-	return e.claims[2*class]
+	return e.claims[class]
 }
 
 // read brings the lists of a job's claims up to date with the book: those that stand as they
@@ -146,7 +134,7 @@ func (p *plan) read(e *entry) {
 	r := e.own()
 	r.known = true
 	if r.claims == nil {
-		r.claims = make([][]claim, len(orders)*len(p.market.classes))
+		r.claims = make([][]claim, len(p.market.classes))
 	}
 	j := p.book.Job(e.job.Job)
 	if j == nil {
@@ -167,11 +155,11 @@ func (p *plan) read(e *entry) {
 	}
 	for i := range j.Stages {
 		if k := p.market.Class(j.Spec.Stages[i].Class); k >= 0 && j.Stages[i].Running > 0 {
-			p.look(j, i, r.claims[len(orders)*k:])
+			r.claims[k] = p.look(j, i, r.claims[k])
 		}
 	}
 	for at, list := range r.claims {
-		p.merge(list, p.kept[at], orders[at%len(orders)])
+		p.merge(list, p.kept[at])
 	}
 }
 
@@ -187,8 +175,8 @@ func (p *plan) stood(j *book.Job, c *claim) bool {
 	return same
 }
 
-// look appends the claims of a stage that are not marked, by how they are halted.
-func (p *plan) look(j *book.Job, stage int, lists [][]claim) {
+// look appends the claims of a stage that run and are not marked.
+func (p *plan) look(j *book.Job, stage int, list []claim) []claim {
 	s, nodes, stands := &j.Stages[stage], p.book.Nodes(), p.stands[p.stages[stage]:]
 	goes := s.Suspended+s.Gathering+s.Leaving+s.Ahead == 0 // so that the node need not be asked
 	for k := range s.Tasks {
@@ -199,30 +187,23 @@ func (p *plan) look(j *book.Job, stage int, lists [][]claim) {
 		node := nodes[t.Node]
 		c := claim{Attempt: messages.Attempt{Task: messages.TaskRef{Job: j.ID, Stage: uint32(stage), Index: uint32(k)}, Number: t.Attempt},
 			node: t.Node, version: node.Version, claimed: t.Claimed}
-		if goes {
-			lists[0] = append(lists[0], c)
-			continue
+		if !goes {
+			if h := node.Claims[c.Task]; h.Attempt != t.Attempt || h.Leaving || h.Halt != book.Goes {
+				continue
+			}
 		}
-		h := node.Claims[c.Task]
-		if c.since = h.Since; h.Attempt != t.Attempt || h.Leaving {
-			continue
-		}
-		switch h.Halt {
-		case book.Goes:
-			lists[0] = append(lists[0], c)
-		case book.Suspended:
-			lists[1] = append(lists[1], c)
-		}
+		list = append(list, c)
 	}
+	return list
 }
 
 // merge brings a list in order of which the first ones are.
-func (p *plan) merge(list []claim, first int, order func(x, y claim) int) {
+func (p *plan) merge(list []claim, first int) {
 	p.added = append(p.added[:0], list[first:]...)
-	slices.SortFunc(p.added, order)
+	slices.SortFunc(p.added, latest)
 	for at, left := len(list)-1, p.added; len(left) > 0; at-- {
 		last := len(left) - 1
-		if first > 0 && order(list[first-1], left[last]) > 0 {
+		if first > 0 && latest(list[first-1], left[last]) > 0 {
 			first--
 			list[at] = list[first]
 		} else {
@@ -234,7 +215,7 @@ func (p *plan) merge(list []claim, first int, order func(x, y claim) int) {
 // freeSlots chooses the tasks that lose their slots: first those on nodes where
 // suspended tasks are to resume, then those that were claimed last.
 func (p *plan) freeSlots(d mechanism.Directive, e *entry) {
-	running := p.claimed(e, d.Class, book.Goes)
+	running := p.claimed(e, d.Class)
 	if p.market.Config.Preemption == messages.PreemptCancel {
 		if len(running) > 0 {
 			p.cancel = append(p.cancel, d.Job)
@@ -260,23 +241,34 @@ func (p *plan) freeSlots(d mechanism.Directive, e *entry) {
 }
 
 // resumeIn chooses the suspended tasks that get a slot again: the ones suspended
-// longest, if their node has a slot.
+// longest of those at the front of their nodes. One whose node has no slot leaves the front
+// in a market that has an order, and the mechanism is to decide again.
 func (p *plan) resumeIn(d mechanism.Directive, e *entry) {
-	waiting := p.claimed(e, d.Class, book.Suspended)
-	left := cmp.Or(d.Slots, len(waiting))
-	for i := 0; i < len(waiting) && left > 0; i++ {
-		c := &waiting[i]
+	if e.front == nil {
+		return
+	}
+	left := cmp.Or(d.Slots, len(e.front[d.Class]))
+	for i := 0; i < len(e.front[d.Class]) && left > 0; i++ {
+		c := &e.front[d.Class][i]
 		at := p.place(c, d.Class)
 		if !at.looked {
 			at.looked, at.idle = true, int32(p.book.Nodes()[c.node].Idle(p.market.classes[d.Class]))
 		}
-		if at.idle+at.freed > 0 {
+		switch waits := p.waits(c); {
+		case waits && at.idle+at.freed > 0:
 			at.freed--
 			left--
 			p.resume = append(p.resume, c.Attempt)
+		case e.ordered:
+			p.again = true
+			p.market.turnAway(e, d.Class, *c)
+			i--
 		}
 	}
-	if left > 0 {
-		p.stuck = append(p.stuck, stuck{e, d.Class, left})
-	}
+}
+
+// waits reports whether a claim is suspended as it was when its node was visited.
+func (p *plan) waits(c *claim) bool {
+	h := p.book.Nodes()[c.node].Claims[c.Task]
+	return h.Attempt == c.Number && h.Halt == book.Suspended && !h.Leaving
 }

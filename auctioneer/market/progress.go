@@ -112,10 +112,11 @@ func (e *entry) become(p Progress) {
 	if e.rest != nothing || p.Ahead != nil || p.Suspended != nil || p.Ordered != nil || p.Budget != nil {
 		r := e.own()
 		r.Ahead, r.Suspended, r.Ordered, r.OrderedAt, r.Budget = p.Ahead, p.Suspended, p.Ordered, p.OrderedAt, p.Budget
-		r.Pending, r.Running, r.hidden, r.known = nil, nil, r.hidden[:0], false
+		r.Pending, r.Running, r.known = nil, nil, false
 	}
 	e.job.Pending, e.job.Running, e.job.Suspended = p.Pending, p.Running, p.Suspended
 	e.job.Started, e.job.Done = p.Started, p.Done
+	e.countStuck()
 	if p.Budget != nil {
 		e.job.Budget = *p.Budget
 	}

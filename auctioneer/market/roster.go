@@ -28,6 +28,7 @@ type roster struct {
 	told    []*entry         // the same
 	gone    []messages.JobID
 	ongoing []*entry // jobs that are charged, and have slots
+	unseen  []*entry // jobs that came with suspended tasks
 }
 
 // entry is a job of the market. There may be a million that only wait, so that what these do
@@ -51,9 +52,10 @@ type rest struct {
 	Budget                    *messages.Credits
 	learned                   messages.Time // when its run times were asked for; 0: never
 	most                      []int         // by class, where the mechanism directs: claims that it may come to have
-	hidden                    []int         // by class: suspended tasks that the mechanism is not to count on; empty: none
-	claims                    [][]claim     // by class, that run and that are suspended, as last read
+	claims                    [][]claim     // by class: those that run, as last read
 	known                     bool          // claims were read since the job changed
+	front                     [][]claim     // by class: suspended tasks that may get a slot of their nodes, those for longest first
+	ordered                   bool          // the market has an order, and the others are stuck
 }
 
 // nothing is the rest of all jobs that have none of it.
@@ -173,11 +175,15 @@ func newRoster(classes []messages.Name) roster {
 }
 
 // add enters a job. Where the mechanism directs, its claims are bounded.
-func (s *roster) add(now messages.Time, job mechanism.Job, p Progress, directs bool) {
+func (s *roster) add(now messages.Time, job mechanism.Job, p Progress, manner Manner) {
 	classes := len(s.classes)
 	e := &entry{job: job, ledger: make([]account, classes), since: now, rest: nothing}
-	if directs {
-		e.own().most = slices.Clone(p.Running)
+	if manner.Directs {
+		r := e.own()
+		r.most, r.ordered = slices.Clone(p.Running), manner.Order != nil
+	}
+	if p.Suspended != nil {
+		s.unseen = append(s.unseen, e)
 	}
 	s.advance(now)
 	for k := range e.ledger {
@@ -206,9 +212,6 @@ func (s *roster) remove(now messages.Time, e *entry) {
 	e.gone = true
 	s.left++
 	s.gone = append(s.gone, id)
-	if len(e.hidden) > 0 {
-		e.hidden = e.hidden[:0] // nothing of it is to be revealed
-	}
 	if e.told { // it may come again, as another
 		i := slices.Index(s.told, e)
 		s.changed, s.told = slices.Delete(s.changed, i, i+1), slices.Delete(s.told, i, i+1)

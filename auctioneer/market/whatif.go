@@ -1,6 +1,8 @@
 package market
 
 import (
+	"slices"
+
 	"github.com/candor-grid/candor/auctioneer/mechanism"
 	"github.com/candor-grid/candor/messages"
 )
@@ -61,10 +63,12 @@ func (s Seen) Fork(now messages.Time, id messages.JobID, more messages.Credits) 
 		if bids[i] = *o.job.Bid; o == e {
 			raise(&bids[i], &p, term, more)
 		}
-		job.Bid = &bids[i]
-		f.add(now, job, p, s.manner.Directs)
-		for k, n := range o.hidden {
-			f.Hide(job.Job, k, n)
+		job.Bid, job.Stuck = &bids[i], nil // what changes meanwhile is not to be shared
+		f.add(now, job, p, s.manner)
+		if o.front != nil {
+			g := f.number.get(job.Job)
+			g.own().front = slices.Clone(o.front)
+			g.countStuck()
 		}
 	}
 	return &Fork{f, id}, ""

@@ -28,7 +28,14 @@ func crowded(t interface{ Fatal(...any) }, config messages.Market, jobs int, dra
 		if running > 0 {
 			p.Started = 1
 		}
+		suspended := draw("suspended", 0, 2)
+		if m.manner.Directs && suspended > 0 {
+			p.Suspended = []int{suspended}
+		}
 		m.Put(1, func() *mechanism.Bid { return bid }, id+1, p)
+		for i := range draw("not stuck", 0, mechanism.Sum(p.Suspended)) {
+			m.number.get(id+1).joinFront(0, claim{Attempt: messages.Attempt{Number: uint32(i)}})
+		}
 	}
 	m.SetSlots(1, []int{slots}, []int{idle})
 	m.Allocate(2)
@@ -60,7 +67,13 @@ func TestForkIsTheMarket(t *testing.T) {
 		e := m.number.get(id)
 		want := e.ledger[0].share
 		if e.most != nil {
-			want = float64(min(e.most[0], e.running()[0]+e.pending()[0])) / float64(m.view.Classes[0].Slots)
+			slots := min(e.most[0], e.running()[0]+e.pending()[0])
+			for _, d := range m.orders.Directives {
+				if d.Job == id && d.Action == mechanism.Resume {
+					slots += d.Slots
+				}
+			}
+			want = float64(slots) / float64(m.view.Classes[0].Slots)
 		}
 		if got := is.Classes[0]; is.Reason != x.Reason || is.Message != x.Message || math.Abs(got.Share-want) > 1e-9 || math.Abs(got.Price-m.prices[0]) > 1e-9 {
 			t.Fatalf("at the present bid %+v; the market has %v at %v: %+v", is, want, m.prices, x)

@@ -67,6 +67,7 @@ type Job struct {
 	// The fields below are for mechanisms that suspend, and that charge by time.
 
 	Suspended []int            // by class: tasks suspended, not counted in Running; nil: none
+	Stuck     []int            // by class: of Suspended, those whose node has no slot for them; nil: none
 	Accrued   messages.Credits // owed so far, at the tariffs that were committed
 
 	// Received is the slot time the job has had, for mechanisms that count it; 0

@@ -17,6 +17,7 @@ type auction struct {
 	ranks    bool // running is kept
 	running  heap // worst first
 	waiting  heap // best first
+	aside    heap // worst first: those that wait for certain nodes, and go before the worst that runs
 	changed  []int32
 	isRatio  bool
 	sequence uint64
@@ -32,14 +33,17 @@ type bidder struct {
 	order   uint64        // of submission
 	running int32         // nodes it has
 	waiting int32         // nodes it wants besides
+	stuck   int32         // of waiting: it wants certain nodes, which are taken, and no others
 	before  int32         // nodes it had when it was touched
 	touched bool          // is in changed
+	aside   bool          // waits aside
 }
 
 func newAuction(r Rule, nodes int) *auction {
 	a := &auction{preempt: r.preempts(), ranks: r.preempts(), nodes: nodes, isRatio: r.byLength()}
 	a.waiting.ties = a.firstOf
 	a.running.ties = func(i, j int32) bool { return a.firstOf(j, i) }
+	a.aside.ties = a.running.ties
 	return a
 }
 
@@ -105,15 +109,25 @@ func (a *auction) move(id int32, running, waiting int) {
 	a.used += running
 	b.running += int32(running)
 	b.waiting += int32(waiting)
-	a.waiting.keep(id, -b.key, b.waiting > 0)
+	a.line(id)
 	if a.ranks {
 		a.running.keep(id, b.key, b.running > 0)
 	}
 }
 
-// set says what a bidder has and waits for.
-func (a *auction) set(id int32, running, waiting int) {
+// line has a bidder that wants nodes wait with the others, or aside if it is to.
+func (a *auction) line(id int32) {
 	b := &a.bidders[id]
+	b.aside = b.aside && b.waiting == b.stuck
+	a.waiting.keep(id, -b.key, b.waiting > 0 && !b.aside)
+	a.aside.keep(id, b.key, b.waiting > 0 && b.aside)
+}
+
+// set says what a bidder has and waits for, and how much of that it can only have on nodes
+// that are taken.
+func (a *auction) set(id int32, running, waiting, stuck int) {
+	b := &a.bidders[id]
+	b.stuck = int32(stuck)
 	has, wants := int(b.running), int(b.waiting)
 	a.wanted += running + waiting - has - wants
 	a.move(id, running-has, waiting-wants)
@@ -123,23 +137,56 @@ func (a *auction) set(id int32, running, waiting int) {
 // worse bidders too, and takes back those above the number there are. The
 // bidders in changed then differ in running from before, unless their changes
 // came to nothing. A bidder is never given and taken nodes in one decision.
+//
+// Bidders are passed over that can have no node now but would go before the worst that
+// runs: they are aside then. Nobody is kept from a node for them, and they set no level.
 func (a *auction) decide() {
 	for a.preempt && a.used > a.nodes {
 		worst := a.running.first()
 		n := min(a.used-a.nodes, int(a.bidders[worst].running))
 		a.move(worst, -n, n)
 	}
-	for a.used < a.nodes && !a.waiting.empty() {
+	for a.used < a.nodes && a.next() {
 		best := a.waiting.first()
-		n := min(a.nodes-a.used, int(a.bidders[best].waiting))
+		n := min(a.nodes-a.used, a.bidders[best].free())
 		a.move(best, n, -n)
 	}
-	for a.preempt && !a.waiting.empty() && !a.running.empty() && a.better(a.waiting.first(), a.running.first()) {
+	for a.preempt && a.used >= a.nodes && a.next() {
 		best, worst := a.waiting.first(), a.running.first()
-		n := int(min(a.bidders[best].waiting, a.bidders[worst].running))
+		n := min(a.bidders[best].free(), int(a.bidders[worst].running))
 		a.move(worst, -n, n)
 		a.move(best, n, -n)
 	}
+	for !a.aside.empty() && a.used >= a.nodes && !(a.preempt && a.ahead(a.aside.first())) {
+		a.bidders[a.aside.first()].aside = false
+		a.line(a.aside.first())
+	}
+}
+
+// free is how many of the nodes that a bidder waits for may be any.
+func (b *bidder) free() int { return int(b.waiting - b.stuck) }
+
+// ahead says whether a bidder goes before the worst that runs.
+func (a *auction) ahead(id int32) bool {
+	return !a.running.empty() && a.better(id, a.running.first())
+}
+
+// next finds the best who waits and is to have a node, free or of a worse bidder, and puts
+// aside those before it who can have none.
+func (a *auction) next() bool {
+	for !a.waiting.empty() {
+		best := a.waiting.first()
+		if a.used >= a.nodes && !a.ahead(best) {
+			return false
+		}
+		b := &a.bidders[best]
+		if b.free() > 0 {
+			return true
+		}
+		b.aside = true
+		a.line(best)
+	}
+	return false
 }
 
 // undo gives everybody back what they had before the decision.

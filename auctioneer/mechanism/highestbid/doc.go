@@ -47,6 +47,10 @@
 // ordered by bid: time passes for the jobs up to the level and those above it
 // by tags on O(log n) subtrees (tree).
 //
+// In a live market a suspended task goes on at its own node. While that node has no slot
+// for it, the task is stuck (mechanism.Job): it is passed over, nobody is suspended for it,
+// and a stuck task that would go before the worst that runs sets no level.
+//
 // Conventions where the paper says nothing. A job of no run time wants nothing:
 // it ends as it is submitted, for free, and is in nobody's way. Bids below the
 // reserve take part like any other and the formulas are taken as they stand: at

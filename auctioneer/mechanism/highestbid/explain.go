@@ -10,7 +10,7 @@ import (
 // The reasons that Explain gives besides those of package mechanism.
 const (
 	Outbid         = "Outbid"         // others that bid more have all slots
-	WaitingForNode = "WaitingForNode" // no node that is up has the class it waits for
+	WaitingForNode = "WaitingForNode" // no node that is up has the class it waits for, or what it can have is on nodes whose slots are taken
 )
 
 // Explain says where a job stands as of the last decision, or if the market decided
@@ -60,9 +60,13 @@ func (s *standing) waits(view *mechanism.View, job *mechanism.Job, at int32) mec
 	if class.Slots == 0 {
 		return mechanism.Explain(WaitingForNode, fmt.Sprintf("no node that is up has a slot of %s", class.Name), fmt.Sprintf("a node with slots of %s that is up", class.Name))
 	}
+	if s.auction.bidders[at].aside {
+		return mechanism.Explain(WaitingForNode, "its tasks were suspended on nodes whose slots of "+class.Name+" others have, and go on where they are",
+			"a free slot of "+class.Name+" on a node that keeps a task of it")
+	}
 	ahead := 0
 	for i := range s.seats {
-		if b := &s.auction.bidders[i]; b.waiting > 0 && int32(i) != at && s.auction.better(int32(i), at) {
+		if b := &s.auction.bidders[i]; b.waiting > 0 && !b.aside && int32(i) != at && s.auction.better(int32(i), at) {
 			ahead += int(b.waiting)
 		}
 	}

@@ -48,6 +48,12 @@ func (c *Mechanism) Admit(_ *mechanism.View, bid *mechanism.Bid) error {
 	return nil
 }
 
+// Order compares jobs by who gets a slot first under HB: by their bids, then by their
+// submission.
+func Order(x, y *mechanism.Job) int {
+	return cmp.Or(cmp.Compare(y.Rate, x.Rate), cmp.Compare(x.Arrived, y.Arrived), cmp.Compare(x.Job, y.Job))
+}
+
 // Settle charges what was accrued while tasks ran, however the job ended, and
 // at most the budget.
 func (c *Mechanism) Settle(_ *mechanism.View, job *mechanism.Job, end mechanism.End) []mechanism.Payment {

@@ -28,11 +28,11 @@ func (s *standing) enter(id int32, job *mechanism.Job) {
 // put says what a job has and wants; out: it does not bid any more.
 func (s *standing) put(id int32, job *mechanism.Job, out bool) {
 	if out {
-		s.auction.set(id, 0, 0)
+		s.auction.set(id, 0, 0, 0)
 		s.pending.keep(id, 0, false)
 		return
 	}
-	s.auction.set(id, job.Running[s.class], job.Pending[s.class]+suspended(job, s.class))
+	s.auction.set(id, job.Running[s.class], job.Pending[s.class]+suspended(job, s.class), stuck(job, s.class))
 	s.pending.keep(id, -s.auction.bidders[id].key, job.Pending[s.class] > 0)
 }
 
@@ -41,6 +41,13 @@ func suspended(job *mechanism.Job, class int) int {
 		return 0
 	}
 	return job.Suspended[class]
+}
+
+func stuck(job *mechanism.Job, class int) int {
+	if job.Stuck == nil {
+		return 0
+	}
+	return job.Stuck[class]
 }
 
 // decide finds who should have the slots.
@@ -107,7 +114,7 @@ func (s *standing) gains(id int32) (resume, start int) {
 	if n <= 0 {
 		return 0, 0
 	}
-	resume = min(n, suspended(job, s.class))
+	resume = min(n, suspended(job, s.class)-stuck(job, s.class))
 	return resume, n - resume
 }
 

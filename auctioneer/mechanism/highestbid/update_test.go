@@ -89,6 +89,9 @@ func (w *world) event() {
 		j := w.view.Jobs[w.n("which", 0, len(w.view.Jobs)-1)]
 		k := w.n("class", 0, 1)
 		j.Running[k] = w.n("running", 0, j.Running[k])
+		if j.Suspended != nil {
+			j.Stuck = []int{w.n("stuck", 0, j.Suspended[0]), w.n("stuck", 0, j.Suspended[1])}
+		}
 		w.changed = append(w.changed, j)
 	}
 }
@@ -139,7 +142,9 @@ func (w *world) follow(j *mechanism.Job, o mechanism.Directive) {
 	case mechanism.Suspend:
 		j.Running[k], j.Suspended[k] = j.Running[k]-o.Slots, j.Suspended[k]+o.Slots
 	case mechanism.Resume:
-		j.Running[k], j.Suspended[k] = j.Running[k]+o.Slots, j.Suspended[k]-o.Slots
+		if j.Running[k], j.Suspended[k] = j.Running[k]+o.Slots, j.Suspended[k]-o.Slots; j.Stuck != nil && j.Stuck[k] > j.Suspended[k] {
+			w.Fatalf("of %d suspended tasks of job %d, %d were stuck, and %d were to resume", j.Suspended[k]+o.Slots, j.Job, j.Stuck[k], o.Slots)
+		}
 	case mechanism.Start:
 		j.Running[k], j.Pending[k] = j.Running[k]+o.Slots, j.Pending[k]-o.Slots
 	}
