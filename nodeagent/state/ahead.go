@@ -105,7 +105,7 @@ func (k *tasks) follow() {
 // false if that is not so, or there is no slot for the task.
 func (k *tasks) followed(f *messages.Finished, class int, at messages.Time, a messages.Attempt) bool {
 	t, c := k.hand[a], &k.slots[class]
-	if t == nil || !t.ahead || t.ended || t.class != class || k.suspended[a] || c.tasks >= c.slots {
+	if t == nil || !t.ahead || t.ended || t.class != class || k.halts(a) || c.tasks >= c.slots {
 		return false
 	}
 	k.leave(a, t)

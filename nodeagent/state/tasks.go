@@ -18,15 +18,15 @@ type tasks struct {
 	freed func(class int) // called when the end of a task has freed a slot
 
 	hand      map[messages.Attempt]*task
-	alive     int                       // tasks in hand and not ended
-	suspended map[messages.Attempt]bool // by the leader's word; maybe not yet granted
-	version   uint64                    // of the leader's word
-	finished  []messages.Finished       // ended, and in no exchange yet
-	gathers   messages.Time             // until when finished waits for more; 0: it does not
-	over      []*task                   // ended, and not measured yet
-	turns     []*messages.Successor     // of slots that were passed on, and not timed yet
-	within    time.Duration             // how long a task may wait for a slot
-	feeds     bool                      // tasks that wait can be left with the runner
+	alive     int                   // tasks in hand and not ended
+	suspended []messages.Attempt    // by the leader's word, in order; maybe not yet granted
+	version   uint64                // of the leader's word
+	finished  []messages.Finished   // ended, and in no exchange yet
+	gathers   messages.Time         // until when finished waits for more; 0: it does not
+	over      []*task               // ended, and not measured yet
+	turns     []*messages.Successor // of slots that were passed on, and not timed yet
+	within    time.Duration         // how long a task may wait for a slot
+	feeds     bool                  // tasks that wait can be left with the runner
 }
 
 // task is an attempt in hand.
@@ -49,7 +49,7 @@ type task struct {
 // accept takes a granted task in hand, and begins it unless it is suspended or has no slot.
 func (k *tasks) accept(now messages.Time, class int, start Start) {
 	a := start.Grant.Attempt
-	t := &task{class: class, start: &start, suspended: k.suspended[a], until: now.Add(messages.Duration(k.within))}
+	t := &task{class: class, start: &start, suspended: k.halts(a), until: now.Add(messages.Duration(k.within))}
 	k.hand[a] = t
 	k.alive++
 	switch {
@@ -80,10 +80,9 @@ func (k *tasks) adopt(a messages.Attempt, class int, suspended bool) bool {
 		k.slots[class].tasks++
 		return true
 	}
-	if k.suspended == nil {
-		k.suspended = map[messages.Attempt]bool{}
+	if at, told := slices.BinarySearchFunc(k.suspended, a, compare); !told {
+		k.suspended = slices.Insert(k.suspended, at, a) // as the earlier run was told
 	}
-	k.suspended[a] = true // as the earlier run was told
 	return true
 }
 
@@ -98,18 +97,23 @@ func (k *tasks) obey(version uint64, suspended []messages.Attempt) {
 		return
 	}
 	k.giveBackAll()
-	if len(suspended) == len(k.suspended) && !slices.ContainsFunc(suspended, func(a messages.Attempt) bool { return !k.suspended[a] }) {
+	if slices.Equal(suspended, k.suspended) {
 		return // the tasks in hand are so already
 	}
-	k.suspended = make(map[messages.Attempt]bool, len(suspended))
-	for _, a := range suspended {
-		k.suspended[a] = true
-	}
-	for _, a := range k.list() {
-		if t := k.hand[a]; !t.ended && !t.ahead && t.suspended != k.suspended[a] {
+	either := append(k.suspended, suspended...)
+	slices.SortFunc(either, compare)
+	k.suspended = slices.SortedFunc(slices.Values(suspended), compare)
+	for _, a := range slices.Compact(either) {
+		if t := k.hand[a]; t != nil && !t.ended && !t.ahead && t.suspended != k.halts(a) {
 			k.turn(a, t)
 		}
 	}
+}
+
+// halts reports whether an attempt is not to run, by the leader's word.
+func (k *tasks) halts(a messages.Attempt) bool {
+	_, told := slices.BinarySearchFunc(k.suspended, a, compare)
+	return told
 }
 
 // turn suspends a task that runs, and lets a suspended one run. A suspended task
@@ -212,11 +216,13 @@ func (k *tasks) list() []messages.Attempt { return sorted(k.hand) }
 
 func sorted[V any](attempts map[messages.Attempt]V) []messages.Attempt {
 	list := slices.AppendSeq(make([]messages.Attempt, 0, len(attempts)), maps.Keys(attempts))
-	slices.SortFunc(list, func(a, b messages.Attempt) int {
-		return cmp.Or(cmp.Compare(a.Task.Job, b.Task.Job), cmp.Compare(a.Task.Stage, b.Task.Stage),
-			cmp.Compare(a.Task.Index, b.Task.Index), cmp.Compare(a.Number, b.Number))
-	})
+	slices.SortFunc(list, compare)
 	return list
+}
+
+func compare(a, b messages.Attempt) int {
+	return cmp.Or(cmp.Compare(a.Task.Job, b.Task.Job), cmp.Compare(a.Task.Stage, b.Task.Stage),
+		cmp.Compare(a.Task.Index, b.Task.Index), cmp.Compare(a.Number, b.Number))
 }
 
 // An exchange costs the site much the same whatever is in it. Where many tasks
