@@ -14,6 +14,8 @@ import (
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
 	"github.com/prometheus/client_golang/prometheus"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/candor-grid/candor/deploy/identity"
 	"github.com/candor-grid/candor/deploy/identity/natsserver"
@@ -60,6 +62,7 @@ type site struct {
 	memory   *memory
 	url      string
 	registry *prometheus.Registry
+	logged   *observer.ObservedLogs
 }
 
 func newSite(t *testing.T) *site {
@@ -87,7 +90,9 @@ func newSite(t *testing.T) *site {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a, err := Start(Config{Site: "west", Bus: here.connect(identity.Service, "$admission"), Issuer: authority, Operators: []messages.Name{"operator"},
+	core, logged := observer.New(zap.InfoLevel)
+	here.logged = logged
+	a, err := Start(Config{Log: zap.New(core), Site: "west", Bus: here.connect(identity.Service, "$admission"), Issuer: authority, Operators: []messages.Name{"operator"},
 		Servers: []string{here.url}, Metrics: here.registry})
 	if err != nil {
 		t.Fatal(err)
@@ -345,4 +350,26 @@ func FuzzParseToken(f *testing.F) {
 			_ = token.expires()
 		}
 	})
+}
+
+// TestRefusalsDoNotFillTheLog: a user may be refused without end, and the disk must not
+// fill by it.
+func TestRefusalsDoNotFillTheLog(t *testing.T) {
+	s := newSite(t)
+	alice := s.connect(identity.User, "alice")
+	subject := messages.Subject("west", messages.Admission, messages.VerbRenew, "alice")
+	const tries = 500
+	began := time.Now()
+	for range tries {
+		if _, err := bus.Call[messages.RenewReply](t.Context(), alice, subject, messages.RenewRequest{Claim: "none"}); messages.KindOf(err) != messages.Invalid {
+			t.Fatalf("a claim that is none: %v", err)
+		}
+	}
+	most := maxRefusals * (2 + int(time.Since(began)/time.Second))
+	if n := s.logged.Len(); n == 0 || n > min(most, tries-1) {
+		t.Errorf("the log has %d lines of %d refusals, want 1 to %d", n, tries, most)
+	}
+	if n := s.counted("candor_admission_refused_total"); n != tries {
+		t.Errorf("%v refusals were counted, want %d", n, tries)
+	}
 }
