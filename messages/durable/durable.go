@@ -21,6 +21,10 @@ func WriteFile(path string, data []byte, mode fs.FileMode) error {
 
 // Replace is WriteFile of what write writes. write may set more of the file, such as its owner.
 func Replace(path string, mode fs.FileMode, write func(*os.File) error) error {
+	path, err := Place(path)
+	if err != nil {
+		return err
+	}
 	aside, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".new-")
 	if err != nil {
 		return err
@@ -30,6 +34,20 @@ func Replace(path string, mode fs.FileMode, write func(*os.File) error) error {
 		return err
 	}
 	return Rename(aside.Name(), path)
+}
+
+// Place is where a new file goes that takes the place of path: links stay links. An error
+// says that path is something other than a file, such as a device, which a new file would
+// remove.
+func Place(path string) (string, error) {
+	place, err := filepath.EvalSymlinks(path)
+	if err != nil {
+		return path, nil // nothing is there, or a link to nothing; else making the file says what is wrong
+	}
+	if info, err := os.Stat(place); err == nil && !info.Mode().IsRegular() {
+		return "", &fs.PathError{Op: "replace", Path: path, Err: errors.New("it is not a regular file")}
+	}
+	return place, nil
 }
 
 // Rename gives a file or directory another name. The disk must have its content.

@@ -2,8 +2,10 @@ package durable_test
 
 import (
 	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"syscall"
 	"testing"
 
 	"github.com/candor-grid/candor/messages/durable"
@@ -43,6 +45,31 @@ func TestWriteFile(t *testing.T) {
 	expect("second")
 	if err := durable.WriteFile(filepath.Join(dir, "none", "f"), nil, 0o600); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("in a directory that is not there: %v", err)
+	}
+}
+
+// TestOnlyFilesAreReplaced: a pipe or a device stays what it is, and a link leads to the new file.
+func TestOnlyFilesAreReplaced(t *testing.T) {
+	dir := t.TempDir()
+	pipe, file, link, toPipe := filepath.Join(dir, "pipe"), filepath.Join(dir, "file"), filepath.Join(dir, "link"), filepath.Join(dir, "to-pipe")
+	if err := errors.Join(syscall.Mkfifo(pipe, 0o600), os.WriteFile(file, []byte("old"), 0o600), os.Symlink(file, link), os.Symlink(pipe, toPipe)); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{pipe, toPipe, dir} {
+		if err := durable.WriteFile(path, nil, 0o600); err == nil {
+			t.Errorf("%s was replaced", path)
+		}
+	}
+	if err := durable.WriteFile(link, []byte("new"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if text, err := os.ReadFile(file); err != nil || string(text) != "new" {
+		t.Errorf("behind the link is %q, %v", text, err)
+	}
+	for path, want := range map[string]fs.FileMode{pipe: fs.ModeNamedPipe, toPipe: fs.ModeSymlink, link: fs.ModeSymlink} {
+		if info, err := os.Lstat(path); err != nil || info.Mode().Type() != want {
+			t.Errorf("%s: %v, %v", path, info.Mode(), err)
+		}
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/nats-io/nkeys"
@@ -156,6 +157,14 @@ func TestExportWritesBooks(t *testing.T) {
 	}
 	b.run("bank", "export", "--format", "qif").expect(t, cli.CodeUsage, "", "hledger, beancount, csv")
 	b.run("bank", "export", "--output", file+"/x").expect(t, cli.CodeUsage, "", "--output")
+	pipe := filepath.Join(t.TempDir(), "pipe")
+	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	b.run("bank", "export", "--output", pipe).expect(t, cli.CodeUsage, "", "not a regular file")
+	if info, err := os.Stat(pipe); err != nil || info.Mode().Type() != os.ModeNamedPipe {
+		t.Errorf("the export took the place of a pipe: %v, %v", info.Mode(), err)
+	}
 	b.records[1] = []byte("nonsense")
 	b.run("bank", "export", "--output", file).expect(t, cli.CodeFailed, "", "record 2")
 	if again, _ := os.ReadFile(file); string(again) != string(text) {

@@ -16,6 +16,7 @@ import (
 	"github.com/candor-grid/candor/bank/ledger"
 	"github.com/candor-grid/candor/cmd/candor/internal/client/cli"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/durable"
 )
 
 // AddCommands adds the commands about the books, which connect as clients, to the
@@ -172,6 +173,10 @@ func Export(ctx context.Context, s *cli.Session, format, file, flag string) erro
 
 // exportFile writes to a file that has its name only once it is whole.
 func exportFile(ctx context.Context, source journalSource, format, output, flag string) error {
+	output, err := durable.Place(output)
+	if err != nil {
+		return messages.Errorf(messages.Invalid, "%s: %v", flag, err)
+	}
 	f, err := os.CreateTemp(filepath.Dir(output), filepath.Base(output)+".new-")
 	if err != nil {
 		return messages.Errorf(messages.Invalid, "%s: %v", flag, err)
