@@ -88,7 +88,12 @@ func Root(groups ...Group) *cobra.Command { return root(cli.New(), groups) }
 // run executes one command line.
 func run(ctx context.Context, a *cli.App, args []string, root *cobra.Command) int {
 	root.SetArgs(args)
+	lost := a.HeedOutput()
+	root.SetOut(a.Out)
 	cmd, err := root.ExecuteContextC(ctx)
+	if err == nil {
+		err = lost()
+	}
 	if err == nil {
 		return cli.CodeOK
 	}

@@ -54,6 +54,31 @@ func New() *App {
 	}
 }
 
+// HeedOutput keeps the first error of a write to the output, for the end of the command:
+// help, or a line, is printed without a look at the error, and a full disk would be
+// taken for success. A terminal is left as it is.
+func (a *App) HeedOutput() (lost func() error) {
+	if terminal.IsTerminal(a.Out) {
+		return func() error { return nil }
+	}
+	out := &heeded{out: a.Out}
+	a.Out = out
+	return func() error { return out.err }
+}
+
+type heeded struct {
+	out io.Writer
+	err error
+}
+
+func (h *heeded) Write(text []byte) (int, error) {
+	n, err := h.out.Write(text)
+	if h.err == nil {
+		h.err = err
+	}
+	return n, err
+}
+
 func pause(ctx context.Context, d time.Duration) error {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

@@ -58,9 +58,12 @@ func sbatch(ctx context.Context, c *call, args []string) error {
 	defer s.Bus.Close()
 	c.warn(reply.Warnings)
 	if _, parsable := job.Options.Noted["parsable"]; parsable {
-		fmt.Fprintln(c.Out, reply.Job)
+		_, err = fmt.Fprintln(c.Out, reply.Job)
 	} else if _, quiet := job.Options.Noted["quiet"]; !quiet {
-		fmt.Fprintf(c.Out, "Submitted batch job %v\n", reply.Job)
+		_, err = fmt.Fprintf(c.Out, "Submitted batch job %v\n", reply.Job)
+	}
+	if err != nil {
+		return submit.Unsaid(reply, err)
 	}
 	if job.Options.Wait {
 		return c.await(ctx, s, reply.Job)

@@ -148,16 +148,26 @@ func submit(ctx context.Context, a *cli.App, sub *submission, args []string) err
 	a.Warn("submit", reply.Warnings)
 	wait := job.Options.Wait && !sub.dryRun
 	if sub.idOnly && !sub.dryRun {
-		fmt.Fprintln(a.Out, reply.Job)
+		_, err = fmt.Fprintln(a.Out, reply.Job)
 	} else if !wait || !a.Flags.JSON {
-		if err := a.Show(reply, func(p *cli.Page) { writeSubmitted(p, reply, sub.dryRun) }); err != nil {
-			return err
-		}
+		err = a.Show(reply, func(p *cli.Page) { writeSubmitted(p, reply, sub.dryRun) })
+	}
+	if err != nil {
+		return Unsaid(reply, err)
 	}
 	if wait {
 		return jobs.Wait(ctx, a, s, reply.Job)
 	}
 	return nil
+}
+
+// Unsaid is the error of a submission that went well and could not be told where the output
+// goes: without the number, the user would submit the job again.
+func Unsaid(reply messages.SubmitReply, err error) error {
+	if reply.Job == 0 { // of a dry run
+		return err
+	}
+	return fmt.Errorf("job %v is submitted, but its number was not written: %w", reply.Job, err)
 }
 
 // Send submits a job. The session is open where there is no error.
