@@ -1,10 +1,13 @@
 package client
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"strings"
+	"syscall"
 	"testing"
+	"time"
 
 	"github.com/candor-grid/candor/deploy/depot"
 	"github.com/candor-grid/candor/messages"
@@ -181,6 +184,25 @@ func TestFetch(t *testing.T) {
 	s.run("fetch", "x").expect(t, 2, "", "")
 	s.run("--account", "operator", "fetch", "5", "-o", "theirs").expect(t, 0, "main.0/out/n", "") // whether it may is for the depot to say
 	s.has("theirs/main.1/out/n", "1")
+}
+
+// TestFetchWaitsForNoPipe: a task that shares the directory may have left one.
+func TestFetchWaitsForNoPipe(t *testing.T) {
+	s := withOutputs(t, 1, "out")
+	if err := errors.Join(syscall.Mkfifo(s.path("out"), 0o600), syscall.Mkfifo(s.path("out.part"), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		s.run("fetch", "5").expect(t, 1, "", "a file that differs is there already")
+		s.run("fetch", "5", "--force").expect(t, 2, "", "out.part")
+	}()
+	select {
+	case <-done:
+	case <-time.After(time.Minute):
+		t.Fatal("fetch waits for the other end of a pipe")
+	}
 }
 
 // Names that a site gives are not trusted.

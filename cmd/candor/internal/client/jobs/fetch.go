@@ -9,6 +9,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"syscall"
 
 	"github.com/spf13/cobra"
 
@@ -193,7 +194,7 @@ func fetchFile(ctx context.Context, r *logReader, root *os.Root, t messages.Atte
 		mode = 0o777
 	}
 	aside := name + ".part"
-	file, err := root.OpenFile(aside, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, mode)
+	file, err := root.OpenFile(aside, os.O_CREATE|os.O_TRUNC|os.O_WRONLY|syscall.O_NONBLOCK, mode)
 	if err != nil {
 		return cli.Usagef("%v", err)
 	}
@@ -207,7 +208,7 @@ func fetchFile(ctx context.Context, r *logReader, root *os.Root, t messages.Atte
 
 // sameFile reports whether a file is there already; one that differs is an error.
 func sameFile(root *os.Root, name string, f messages.File) (bool, error) {
-	file, err := root.Open(name)
+	file, err := root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0) // no wait for the other end of a pipe
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil
 	}
@@ -215,8 +216,10 @@ func sameFile(root *os.Root, name string, f messages.File) (bool, error) {
 		return false, cli.Usagef("%v", err)
 	}
 	defer file.Close()
-	if found, err := bus.Digest(name, file); err == nil && found.Digest == f.Digest {
-		return true, nil
+	if info, err := file.Stat(); err == nil && info.Mode().IsRegular() {
+		if found, err := bus.Digest(name, file); err == nil && found.Digest == f.Digest {
+			return true, nil
+		}
 	}
 	return false, messages.Errorf(messages.Conflict, "a file that differs is there already: choose another directory with -o, or overwrite it with --force")
 }
