@@ -2,6 +2,7 @@ package client
 
 import (
 	"fmt"
+	"net"
 	"strings"
 	"testing"
 
@@ -98,4 +99,20 @@ func TestSilentSiteIsAskedOnce(t *testing.T) {
 	if got := s.run("tasks", "5"); got.code != cli.CodeUnavailable || !strings.Contains(got.err, "site east, which runs job 5, does not answer: the link is cut") {
 		t.Errorf("%d %s", got.code, got.err)
 	}
+}
+
+// TestPortThatIsInUse: on the machine of the node the task itself may have the port.
+func TestPortThatIsInUse(t *testing.T) {
+	s := newSite(t)
+	reply(s, messages.Auctioneer, messages.VerbJob, twoStages(messages.Running, 1, 1))
+	answer(s, messages.Auctioneer, messages.VerbTasks, func(messages.TasksRequest) (messages.TasksReply, error) {
+		return messages.TasksReply{Tasks: []messages.TaskStatus{{Task: messages.TaskRef{Job: 7}, Attempt: 1, State: "Running", Node: "node1"}}}, nil
+	})
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer taken.Close()
+	_, port, _ := net.SplitHostPort(taken.Addr().String())
+	s.run("port", "7", "--stage", "map", port).expect(t, cli.CodeUsage, "", "candor port 7 0:"+port)
 }

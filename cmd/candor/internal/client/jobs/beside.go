@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -181,7 +182,10 @@ func portCommand(a *cli.App) *cobra.Command {
 		Short: "forward a port of this machine to a running task",
 		Long: `Forward connections to a port of this machine to a port of a running task, such
 as that of a notebook. The port here is the same one, unless LOCAL names another
-one; 0 is any free port. Only this machine can connect. Stop with Ctrl-C.`,
+one; 0 is any free port. Only this machine can connect. Stop with Ctrl-C.
+
+If this machine is the node of the task, as with candor up, name another port:
+here and there are the same ports then.`,
 		Example: "  candor port 17 8888\n  candor port 17 0:8888",
 		Args:    cobra.ExactArgs(2),
 		RunE: a.Online(func(ctx context.Context, s *cli.Session, args []string) error {
@@ -210,6 +214,9 @@ func forward(ctx context.Context, a *cli.App, s *cli.Session, t *messages.TaskSt
 		return cli.Usagef("%q: write a port, from 1 to 65535, or LOCAL:PORT", text)
 	}
 	listener, err := net.Listen("tcp", "127.0.0.1:"+local)
+	if errors.Is(err, syscall.EADDRINUSE) {
+		return cli.Usagef("port %s of this machine is in use, perhaps by the task itself, if this machine is its node: choose another port here, as in candor port %v 0:%s", local, t.Task.Job, remote)
+	}
 	if err != nil {
 		return cli.Usagef("%v", err)
 	}
