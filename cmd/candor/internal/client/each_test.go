@@ -50,6 +50,7 @@ func TestSubmitEach(t *testing.T) {
 	got.expect(t, cli.CodeUsage, lines, "candor submit: "+bad+": line 2, column 8: \"x\" is not a whole number from 0 on (Invalid)\n")
 	got.expect(t, cli.CodeUsage, "", "candor submit: "+dear+": account alice has 1 credit (Insufficient)\n")
 	got.expect(t, cli.CodeUsage, "", "candor submit: none.sh: there is no such file\n")
+	s.run("submit", "-b", "1", "--each", s.dir).expect(t, cli.CodeUsage, "", "candor submit: "+s.dir+": this is a directory: name the files in it\n")
 	if got := s.run("submit", "-b", "1", "--each", "\x1b[31mred.sh"); strings.Contains(got.err, "\x1b") {
 		t.Errorf("the name of a file colours the terminal: %q", got.err)
 	}

@@ -131,6 +131,7 @@ func TestSubmitRefusesWhatIsIncomplete(t *testing.T) {
 		{"date", []string{"-b", "-1"}, "candor submit: budget: -1 must be above 0"},
 		{"date", []string{"-b", "0"}, "candor submit: budget: 0 must be above 0"},
 		{"", []string{"missing.sh"}, "there is no file missing.sh: put -- before a command, as in"},
+		{"", []string{s.dir}, s.dir + " is a directory: name a file in it"},
 		{"", []string{s.path("plain")}, "is it a script or a job file?"},
 		{"", []string{s.path("two.yaml"), "--time", "5"}, "candor submit: --time: the job has 2 stages: set the value in the file, for each stage (Invalid)"},
 		{"", []string{s.path("two.yaml"), "argument"}, `"argument": a job file takes no arguments`},

@@ -15,6 +15,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 
 	"github.com/spf13/cobra"
 
@@ -370,7 +371,12 @@ func readSource(a *cli.App, sub *submission, path string) (source []byte, name s
 		in, name = file, path
 	}
 	source, err = io.ReadAll(io.LimitReader(in, jobfile.MaxDocument+1))
-	if err != nil {
+	switch {
+	case errors.Is(err, syscall.EISDIR) && sub.each:
+		return nil, name, cli.Usagef("this is a directory: name the files in it")
+	case errors.Is(err, syscall.EISDIR):
+		return nil, name, cli.Usagef("%s is a directory: name a file in it, or with --each the files in it", name)
+	case err != nil:
 		return nil, name, cli.Usagef("%s: %v", name, err)
 	}
 	if len(source) > jobfile.MaxDocument {
