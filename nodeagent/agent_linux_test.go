@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/await"
@@ -144,6 +146,37 @@ func TestStreamsAreForTheOwner(t *testing.T) {
 		return err == nil
 	})
 	l.until("the task ends", func() bool { return len(l.finished) == 1 })
+}
+
+// TestSignalsDoNotFillTheLog: the log has who reaches a task, of one account a few lines a
+// second.
+func TestSignalsDoNotFillTheLog(t *testing.T) {
+	network := bus.NewMemory()
+	l := newLeader(t, network, time.Hour)
+	core, logged := observer.New(zap.InfoLevel)
+	begin(t, network, func(c *nodeagent.Config) { c.Log = zap.New(core) })
+	job := l.submit(messages.Program{Tasks: 1, Command: []string{"sh", "-c", "echo ready; exec sleep 600"}})
+	ready(t, network, job)
+	user, began := network.Connect("somebody"), time.Now()
+	const signals = 200
+	for i := range signals + 1 {
+		as := messages.Name("ann")
+		if i == signals {
+			as = "root"
+		}
+		r := messages.StreamRequest{Attempt: messages.Attempt{Task: first(job), Number: 1}, Signal: "CONT"}
+		await.Until(t, "the signal arrives", func() bool { // the task may write before it is known to run
+			_, err := bus.Call[messages.StreamReply](t.Context(), user, messages.StreamSubject("home", "n1", as), r)
+			return err == nil
+		})
+	}
+	most := 10 * (2 + int(time.Since(began)/time.Second))
+	if n := logged.FilterMessage("account ann reaches a task").Len(); n == 0 || n > min(most, signals-1) {
+		t.Errorf("the log has %d lines of %d signals, want 1 to %d", n, signals, most)
+	}
+	if n := logged.FilterMessage("account root reaches a task").Len(); n == 0 {
+		t.Error("the lines of one account hide those of another")
+	}
 }
 
 func TestCancelledTaskIsStopped(t *testing.T) {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
 
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/bus"
@@ -79,8 +80,15 @@ func (a *Agent) logService(logs runner.Logs) bus.Service {
 // waits for output, and one more while it sends.
 const streamConcurrency = 512
 
+// maxReaches bounds the lines of one second that the log has of one account: a client must
+// not fill the disk by its requests, and hides no other's.
+const maxReaches = 10
+
 // streamEndpoint serves the streams of tasks, to those who may read a task's output.
 func (a *Agent) streamEndpoint(logs runner.Logs, streams runner.Streams) bus.Endpoint {
+	log := a.c.Log.WithOptions(zap.WrapCore(func(c zapcore.Core) zapcore.Core {
+		return zapcore.NewSamplerWithOptions(c, time.Second, maxReaches, 0)
+	}))
 	return bus.Endpoint{
 		Name:    messages.VerbStream,
 		Subject: messages.StreamSubject(a.c.Site, a.c.Node, "*"),
@@ -96,7 +104,7 @@ func (a *Agent) streamEndpoint(logs runner.Logs, streams runner.Streams) bus.End
 				return messages.StreamReply{}, err
 			}
 			if r.Begin != nil || r.Take || r.Signal != "" {
-				a.c.Log.Info("a client reaches a task", zap.String("account", caller), zap.Stringer("job", r.Attempt.Task.Job),
+				log.Info("account "+caller+" reaches a task", zap.Stringer("job", r.Attempt.Task.Job),
 					zap.String("signal", r.Signal), zap.Bool("begins", r.Begin != nil))
 			}
 			return streams.Stream(ctx, r)
