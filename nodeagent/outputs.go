@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+	"unicode/utf8"
 
 	"go.uber.org/zap"
 
@@ -145,6 +146,9 @@ func describe(root *os.Root, name string) (*messages.File, error) {
 	info, err := file.Stat()
 	if err != nil || !info.Mode().IsRegular() || !ownedAlike(root, info) {
 		return nil, nil
+	}
+	if !utf8.ValidString(name) {
+		return nil, messages.Errorf(messages.Invalid, "%q: its name is not valid UTF-8", name)
 	}
 	if strings.ContainsFunc(name, func(r rune) bool { return r < ' ' }) {
 		return nil, messages.Errorf(messages.Invalid, "%q: has a control character in its name", name)

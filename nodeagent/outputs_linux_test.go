@@ -93,3 +93,26 @@ func TestHalfAnInputIsNone(t *testing.T) {
 		t.Errorf("%q, %v", text, err)
 	}
 }
+
+// TestNamesOfOutputs: a refusal names the file.
+func TestNamesOfOutputs(t *testing.T) {
+	dir := t.TempDir()
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer root.Close()
+	for name, says := range map[string]string{
+		"plain": "", "a b": "", strings.Repeat("x", 255): "",
+		"o\xff": `"o\xff": its name is not valid UTF-8`,
+		"o\n":   `"o\n": has a control character`,
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		f, err := describe(root, name)
+		if says == "" && (err != nil || f == nil || f.Name != name) || says != "" && (err == nil || !strings.Contains(err.Error(), says)) {
+			t.Errorf("%q: %+v, %v", name, f, err)
+		}
+	}
+}

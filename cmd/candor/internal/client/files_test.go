@@ -186,6 +186,14 @@ func TestFetch(t *testing.T) {
 	s.has("theirs/main.1/out/n", "1")
 }
 
+// TestFetchOfLongNames: a file may have as long a name as file systems allow.
+func TestFetchOfLongNames(t *testing.T) {
+	long := strings.Repeat("x", 255)
+	s := withOutputs(t, 1, long)
+	s.run("fetch", "5").expect(t, 0, long, "")
+	s.has(long, "0")
+}
+
 // TestFetchWaitsForNoPipe: a task that shares the directory may have left one.
 func TestFetchWaitsForNoPipe(t *testing.T) {
 	s := withOutputs(t, 1, "out")

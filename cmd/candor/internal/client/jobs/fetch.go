@@ -177,6 +177,13 @@ func (r *logReader) local(t messages.TaskRef, f messages.File) string {
 	return path.Join(r.name(t), f.Name)
 }
 
+// part ends the name of a file that is not whole yet; longestName is how many bytes the
+// name of a file has at most.
+const (
+	part        = ".part"
+	longestName = 255
+)
+
 // fetchFile gets a file aside, and gives it its name when it is whole.
 func fetchFile(ctx context.Context, r *logReader, root *os.Root, t messages.Attempt, f messages.File, force bool) error {
 	if err := messages.CheckFileName("name", f.Name); err != nil {
@@ -193,7 +200,8 @@ func fetchFile(ctx context.Context, r *logReader, root *os.Root, t messages.Atte
 	if f.Executable {
 		mode = 0o777
 	}
-	aside := name + ".part"
+	base := filepath.Base(name)
+	aside := filepath.Join(filepath.Dir(name), base[:min(len(base), longestName-len(part))]+part)
 	file, err := root.OpenFile(aside, os.O_CREATE|os.O_TRUNC|os.O_WRONLY|syscall.O_NONBLOCK, mode)
 	if err != nil {
 		return cli.Usagef("%v", err)
