@@ -209,6 +209,13 @@ func (s *share) prepare() (err error) {
 			return err
 		}
 	}
+	if !isState(s.config.State) {
+		defer func() {
+			if err != nil { // it stays somebody else's directory
+				removeMarks(s.config.State)
+			}
+		}()
+	}
 	if err := keepFormat(s.config.State); err != nil {
 		return err
 	}

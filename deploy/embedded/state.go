@@ -226,15 +226,44 @@ func (s *shape) sameGroup(other *shape, hosts bool) bool {
 // among it: credentials issued before a fresh start open nothing after it.
 var kept = []string{infoFile, runningFile, formatFile, shapeFile, toldFile, "keys", "creds", "nats", messages.Auctioneer, auctioneersDir, messages.Bank, messages.Estimator, "nodes", usersFile, messages.Depot, backupSocket}
 
+// marks are what says that a directory is the state of a site. They are the first of kept.
+var marks = kept[:4]
+
+// isState reports whether a site was started with a directory.
+func isState(dir string) bool {
+	return slices.ContainsFunc(marks, func(name string) bool { return exists(filepath.Join(dir, name)) })
+}
+
+func exists(path string) bool {
+	_, err := os.Lstat(path)
+	return err == nil
+}
+
 // erase removes what a site left in a state directory that is locked, and
-// nothing else that may be there.
+// nothing else that may be there: the marks last, so that an erasure that was cut off can be
+// done again. Where no site was, what has such a name is somebody else's, such as keys in a
+// home directory.
 func erase(state string) error {
-	for _, name := range kept {
+	if !isState(state) {
+		for _, name := range kept {
+			if path := filepath.Join(state, name); exists(path) {
+				return messages.Errorf(messages.Conflict, "state directory %s: no site was started here, and %s would be removed: move it away, or name another directory with --state", state, path)
+			}
+		}
+	}
+	for _, name := range slices.Backward(kept) {
 		if err := os.RemoveAll(filepath.Join(state, name)); err != nil {
 			return fmt.Errorf("state directory: %w", err)
 		}
 	}
 	return nil
+}
+
+// removeMarks takes back what a start has written that came to nothing.
+func removeMarks(state string) {
+	for _, name := range marks {
+		_ = os.Remove(filepath.Join(state, name)) // the error of the start is told
+	}
 }
 
 // stateFormat is the version of the form of all that is in a state directory, of a site

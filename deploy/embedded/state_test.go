@@ -54,6 +54,28 @@ func TestEraseLeavesTheRest(t *testing.T) {
 	}
 }
 
+// TestFreshRemovesNobodyElses: a directory in which no site was started is not erased, not
+// even after a start there that came to nothing.
+func TestFreshRemovesNobodyElses(t *testing.T) {
+	state := t.TempDir()
+	mine := filepath.Join(state, "keys", "mine")
+	if err := errors.Join(os.Mkdir(filepath.Dir(mine), 0o700), os.WriteFile(mine, nil, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	for _, fresh := range []bool{true, false, true} {
+		s, err := Start(within(t), small(state), Options{Fresh: fresh})
+		if err == nil {
+			closeSite(t, s)
+		}
+		if err == nil || fresh && (messages.KindOf(err) != messages.Conflict || !strings.Contains(err.Error(), filepath.Dir(mine))) {
+			t.Errorf("fresh %v: %v", fresh, err)
+		}
+		if _, err := os.Stat(mine); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 func TestInfoIsRead(t *testing.T) {
 	state := t.TempDir()
 	if _, err := ReadInfo(state); !errors.Is(err, fs.ErrNotExist) {
