@@ -101,6 +101,8 @@ func (b *natsBus) options(c *Config) []nats.Option {
 	}
 	if c.InProcess != nil {
 		options = append(options, nats.InProcessServer(c.InProcess), nats.PingInterval(inProcessPingInterval))
+	} else {
+		options = append(options, nats.SetCustomDialer(dialer{net.Dialer{Timeout: connectTimeout}, &b.received}))
 	}
 	if c.TLS != nil {
 		options = append(options, nats.Secure(c.TLS))
