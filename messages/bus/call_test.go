@@ -10,6 +10,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"go.uber.org/zap"
+
 	"github.com/candor-grid/candor/messages"
 )
 
@@ -321,4 +323,43 @@ func TestWatchEndsClean(t *testing.T) {
 	if len(w.waiting) != 0 {
 		t.Errorf("%d subjects are still watched", len(w.waiting))
 	}
+}
+
+// A call is no longer in doubt about an attempt that waited too long at the service, and was not
+// carried out.
+func TestWaitingInVainLeavesNoDoubt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := NewMemory().Connect("alice")
+		defer closeBus(t, b)
+		leave := make(chan struct{})
+		service := one("v.*", func(_ context.Context, r Request) ([]byte, error) {
+			if r.Caller == "bob" {
+				<-leave
+			}
+			return nil, messages.Errorf(messages.Exhausted, "full")
+		})
+		service.Concurrency = 1
+		serve(t, b, service)
+		go func() { _, _ = b.Request(t.Context(), "v.bob", nil) }()
+		synctest.Wait()
+		time.AfterFunc(RequestTimeout+attemptTimeout, func() { close(leave) }) // in virtual time
+		ctx, cancel := context.WithTimeout(t.Context(), 3*RequestTimeout)
+		defer cancel()
+		began := time.Now()
+		_, err := Call[messages.Empty](ctx, b, "v.alice", messages.Empty{})
+		if took := time.Since(began); messages.KindOf(err) != messages.Exhausted || took > 2*RequestTimeout {
+			t.Errorf("%v after %v", err, took)
+		}
+	})
+}
+
+// A request that comes as its service stops was not carried out.
+func TestStoppingLeavesNoDoubt(t *testing.T) {
+	s := newServer(one("v.*", echo), zap.NewNop())
+	s.pool.close()
+	s.endpoints[0].answer(Request{}, func(_ []byte, err *messages.Error) {
+		if doubtful(err) || !err.Kind.Retriable() {
+			t.Error(err)
+		}
+	})
 }

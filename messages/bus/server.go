@@ -69,6 +69,7 @@ func newServer(s Service, log *zap.Logger) *server {
 // be refused. It does not block.
 func (e *endpoint) answer(r Request, respond func([]byte, *messages.Error)) {
 	arrived := time.Now()
+	// What is refused here was not carried out: the kinds leave no doubt about the outcome.
 	refuse := func(kind messages.Kind, why string) {
 		e.errors.Add(1)
 		respond(nil, &messages.Error{Kind: kind, Op: e.Name, Message: why})
@@ -78,7 +79,7 @@ func (e *endpoint) answer(r Request, respond func([]byte, *messages.Error)) {
 		ctx, cancel := context.WithDeadline(e.server.ctx, arrived.Add(RequestTimeout))
 		defer cancel()
 		if ctx.Err() != nil {
-			refuse(messages.Unavailable, "the request waited too long to be handled; it was not carried out, ask again")
+			refuse(messages.NotLeader, "the request waited too long to be handled; it was not carried out, ask again")
 			return
 		}
 		data, err := e.run(ctx, r)
@@ -93,7 +94,7 @@ func (e *endpoint) answer(r Request, respond func([]byte, *messages.Error)) {
 	case full:
 		crowded()
 	case stopped:
-		refuse(messages.Unavailable, "this replica is stopping; ask again")
+		refuse(messages.NotLeader, "this replica is stopping; ask again")
 	}
 }
 
