@@ -34,6 +34,8 @@ type Info struct {
 	// UsersFile the file that says which; empty where tasks run as others.
 	TaskUsers string `json:"task_users,omitempty"`
 	UsersFile string `json:"users_file,omitempty"`
+	// Hidden are the directories of this machine that tasks do not see.
+	Hidden []string `json:"hidden,omitempty"`
 }
 
 // infoFile is the name of the file that holds an Info.

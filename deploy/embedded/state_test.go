@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -85,7 +86,7 @@ func TestInfoIsRead(t *testing.T) {
 	if err := writeInfo(state, want); err != nil {
 		t.Fatal(err)
 	}
-	if got, err := ReadInfo(state); err != nil || got != want {
+	if got, err := ReadInfo(state); err != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("read %+v, %v; want %+v", got, err, want)
 	}
 }

@@ -49,6 +49,9 @@ func (s *share) contain() error {
 			return err
 		}
 	}
+	if s.tasks.Apart {
+		s.info.Hidden = s.tasks.Hide
+	}
 	if _, isRange := numbers.Parse(s.tasks.User); isRange {
 		s.info.TaskUsers, s.info.UsersFile = s.tasks.User, s.tasks.Users
 	}

@@ -5,7 +5,6 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
-	"strings"
 	"syscall"
 	"unsafe"
 
@@ -99,7 +98,7 @@ func (c *Config) showDir(r *room, dir string) error {
 		return nil // what is missing, the start says
 	}
 	state := messages.Errorf(messages.PermissionDenied, "working directory %s holds the state of the site, which tasks must not read; submit from another directory, or name one with --chdir", dir)
-	if slices.ContainsFunc(c.Hide, func(hidden string) bool { return beneath(real, hidden) }) {
+	if slices.ContainsFunc(c.Hide, func(hidden string) bool { return access.Beneath(real, hidden) }) {
 		return state
 	}
 	if !named(real, r.as) && mayEnter(real, r.as) != nil {
@@ -111,7 +110,7 @@ func (c *Config) showDir(r *room, dir string) error {
 	}
 	err = r.inside(func() error {
 		// What is there as it is has the state hidden; a new mount of it would not.
-		if !sameAs(real, fd, r.as) && slices.ContainsFunc(c.Hide, func(hidden string) bool { return beneath(hidden, real) }) {
+		if !sameAs(real, fd, r.as) && slices.ContainsFunc(c.Hide, func(hidden string) bool { return access.Beneath(hidden, real) }) {
 			_ = unix.Close(fd)
 			return state
 		}
@@ -119,10 +118,6 @@ func (c *Config) showDir(r *room, dir string) error {
 	})
 	r.shown[dir] = err == nil
 	return err
-}
-
-func beneath(path, dir string) bool {
-	return path == dir || strings.HasPrefix(path, strings.TrimSuffix(dir, "/")+"/")
 }
 
 // named reports whether a directory belongs to a user, or its access list names it.

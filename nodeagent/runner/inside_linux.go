@@ -13,20 +13,18 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/nodeagent/runner/access"
 )
 
 // inside is what the holder of a room sets up.
 type inside struct {
 	Hide    []string            // directories that tasks are not to see
 	Show    []string            // what they are to see of them
-	Temp    string              // has a directory for each of tempDirs
+	Temp    string              // has a directory for each of access.Temporary
 	As      *syscall.Credential // as whom tasks run; nil: as this process
 	Network bool                // it has a network of its own
 	Shared  int64               // bytes that its shared memory may hold; 0: as the kernel says
 }
-
-// tempDirs are directories of which each room has its own.
-var tempDirs = []string{"/tmp", "/var/tmp"}
 
 // sharedMemory is a file system of the room's own.
 const sharedMemory = "/dev/shm"
@@ -133,15 +131,15 @@ func enterCopy(at string) error {
 
 // coverTemp gives the room its own temporary directories, which may lie in those of all.
 func (w *inside) coverTemp() error {
-	own := make([]int, len(tempDirs))
-	for i := range tempDirs {
+	own := make([]int, len(access.Temporary))
+	for i := range access.Temporary {
 		var err error
 		if own[i], err = clone(filepath.Join(w.Temp, strconv.Itoa(i))); err != nil {
 			return err
 		}
 		defer unix.Close(own[i])
 	}
-	for i, dir := range tempDirs {
+	for i, dir := range access.Temporary {
 		err := unix.MoveMount(own[i], "", unix.AT_FDCWD, dir, unix.MOVE_MOUNT_F_EMPTY_PATH)
 		if err != nil && err != unix.ENOENT {
 			return &os.PathError{Op: "mount", Path: dir, Err: err}

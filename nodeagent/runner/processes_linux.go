@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/nodeagent/runner/access"
 	"github.com/candor-grid/candor/nodeagent/runner/cell"
 	"github.com/candor-grid/candor/nodeagent/runner/users"
 )
@@ -112,7 +113,7 @@ func NewProcesses(c Config) (*Processes, error) {
 func (c *Config) letThrough() error {
 	for _, dir := range c.Hide {
 		info, err := os.Stat(dir)
-		if err != nil || !beneath(c.Dir, dir) {
+		if err != nil || !access.Beneath(c.Dir, dir) {
 			continue
 		}
 		if err := os.Chmod(dir, info.Mode().Perm()|throughDirs&0o011); err != nil {

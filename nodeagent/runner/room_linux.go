@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/nodeagent/runner/access"
 	"github.com/candor-grid/candor/nodeagent/runner/cell"
 	"github.com/candor-grid/candor/nodeagent/runner/tree"
 )
@@ -292,7 +293,7 @@ func (r *rooms) makeTemp() (string, error) {
 		return "", err
 	}
 	temp, err := os.MkdirTemp(r.tempDir(), "")
-	for i := range tempDirs {
+	for i := range access.Temporary {
 		dir := filepath.Join(temp, strconv.Itoa(i))
 		if err == nil {
 			err = os.Mkdir(dir, privateDirs)

@@ -323,3 +323,18 @@ func TestSubmitOfCommands(t *testing.T) {
 		}
 	}
 }
+
+// A directory that holds the state of the site is refused, or not used, before the job is
+// submitted: no task could run there.
+func TestSubmitSaysThatNoTaskSeesTheState(t *testing.T) {
+	s := newSite(t)
+	taken := submissions(s)
+	s.write("state/site.json", `{"site":"west","server":"nats://127.0.0.1:4222","default_account":"alice","hidden":["`+s.dir+`"]}`)
+	s.in = "date"
+	s.run("submit", "-b", "2", "--script", "--chdir", s.dir).expect(t, 2, "", "candor submit: --chdir "+s.dir+": no task sees "+s.dir+", which holds the state of the site, and so no task can run in "+s.dir+"; use another directory\n")
+	s.run("submit", "-b", "2", "--script").expect(t, 0, "Submitted job 17", "candor submit: the tasks run in new directories of their own, not here: no task sees "+s.dir)
+	s.run("submit", "-b", "2", "--script", "--chdir", "/").expect(t, 0, "Submitted job 17", "")
+	if len(*taken) != 2 || (*taken)[0].Spec.Dir != "" || (*taken)[1].Spec.Dir != "/" {
+		t.Errorf("got %+v", *taken)
+	}
+}

@@ -68,6 +68,8 @@ type siteFile struct {
 	// and UsersFile says which.
 	TaskUsers string `json:"task_users"`
 	UsersFile string `json:"users_file"`
+	// Hidden are the directories of this machine that tasks do not see.
+	Hidden []string `json:"hidden"`
 }
 
 // operatorAccount is the operator of a site that is configured with no other.

@@ -2,6 +2,7 @@ package submit
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -15,8 +16,8 @@ import (
 
 // openDir gives the account's tasks access to the directory in which the job runs, if the
 // site of this machine runs tasks as another user. Home directories, and directories of
-// other users, are not opened: unless the user named such a directory, each task runs in
-// a fresh directory instead.
+// other users, are not opened. Where tasks cannot run in the directory, each task runs in a
+// fresh directory instead, unless the user named the directory.
 func openDir(a *cli.App, job *jobfile.Job) error {
 	dir := job.Spec.Dir
 	if dir == "" {
@@ -27,27 +28,48 @@ func openDir(a *cli.App, job *jobfile.Job) error {
 	if err != nil || unresolved != nil || t.Server != local.Server || t.Site != local.Site {
 		return nil // no site of this machine's, or what dialling says
 	}
-	among, others := users.Parse(local.TaskUsers)
-	if !others {
-		return nil
+	why, cure := hides(local.Hidden, dir), "use another directory"
+	if among, others := users.Parse(local.TaskUsers); others && why == nil {
+		number, err := users.Open(local.UsersFile, among).Number(local.Site + "/" + t.Account)
+		if err != nil {
+			return nil // who cannot read the site's state does not run the site, and opens directories by hand
+		}
+		if why = open(a, dir, number); why != nil {
+			why = fmt.Errorf("user %d, who runs the tasks of %s here, cannot enter: %w", number, t.Account, why)
+			cure += fmt.Sprintf(", or allow the user with setfacl -m u:%d:rwx", number)
+		}
 	}
-	number, err := users.Open(local.UsersFile, among).Number(local.Site + "/" + t.Account)
-	if err != nil {
-		return nil // who cannot read the site's state does not run the site, and opens directories by hand
-	}
-	why := mayOpen(a, dir)
 	if why == nil {
-		why = access.Allow(dir, number)
-	}
-	if why == nil || errors.Is(why, errOpen) || os.IsNotExist(why) {
 		return nil
 	}
 	if !job.Here {
-		return cli.Usagef("--chdir %s: user %d, who runs the tasks of %s here, cannot enter: %v; use another directory, or allow the user with setfacl -m u:%d:rwx", dir, number, t.Account, why, number)
+		return cli.Usagef("--chdir %s: %v; %s", dir, why, cure)
 	}
 	warn(a, job, "the tasks run in new directories of their own, not here: "+why.Error()+" (--chdir names another)")
 	job.Spec.Dir = ""
 	return nil
+}
+
+// hides says why tasks cannot run in a directory because of those that the site hides from them.
+func hides(hidden []string, dir string) error {
+	for _, h := range hidden {
+		if access.Conceals(dir, h) {
+			return fmt.Errorf("no task sees %s, which holds the state of the site, and so no task can run in %s", h, dir)
+		}
+	}
+	return nil
+}
+
+// open lets a user into a directory, or says why not.
+func open(a *cli.App, dir string, number uint32) error {
+	why := mayOpen(a, dir)
+	if why == nil {
+		why = access.Allow(dir, number)
+	}
+	if errors.Is(why, errOpen) || os.IsNotExist(why) {
+		return nil
+	}
+	return why
 }
 
 // errOpen says that all users may use a directory already.
