@@ -12,7 +12,6 @@ import (
 	"runtime/pprof"
 	"strings"
 
-	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/nodeagent/runner/dumps"
 	"github.com/spf13/cobra"
 )
@@ -47,13 +46,6 @@ func Command() *cobra.Command {
 replicas of each actor. The figures depend on the other work of the machine:
 compare ratios, or runs at the same time.`,
 		Example: "  candor bench latency\n  candor bench dispatch --json",
-		Args:    cobra.ArbitraryArgs,
-		RunE: func(c *cobra.Command, args []string) error {
-			if len(args) > 0 {
-				return messages.Errorf(messages.Invalid, "there is no measurement %q: candor bench lists them", args[0])
-			}
-			return c.Help()
-		},
 	}
 	for _, m := range measurements {
 		c := &cobra.Command{Use: m.name, Short: m.short, Example: "  candor bench " + m.name + " --json",

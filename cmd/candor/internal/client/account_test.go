@@ -112,7 +112,7 @@ func TestProjectRequests(t *testing.T) {
 		"project limit climate bob 0":            "give an amount above 0, or none",
 		"project limit climate bob x":            `amount "x"`,
 		"project limit climate bob":              "Usage: candor project limit",
-		"project":                                "say what to do: create, show, list, member, limit or role",
+		"project":                                "say what to do: create, limit, list, member, role or show",
 		"project creat climate":                  `unknown command "creat": did you mean create?`,
 		"withdraw climate 5":                     `missing: --reason`,
 		"correct x":                              `missing: --reason`,

@@ -30,7 +30,7 @@ func alone(a *cli.App) *cobra.Command {
 		if len(args) > 0 {
 			return elsewhere(cmd, args)
 		}
-		return cmd.Help()
+		return cli.OneOf(cmd, nil)
 	}}
 	for _, cmd := range []*cobra.Command{bank, site} {
 		cmd.SetFlagErrorFunc(func(cmd *cobra.Command, _ error) error { return elsewhere(cmd, nil) })

@@ -191,12 +191,38 @@ func TestErrorsFitTheTerminal(t *testing.T) {
 	got.expect(t, cli.CodeNotFound, "", "candor job: job 9: keeps no files")
 }
 
+// A command that does nothing but group others is wrong usage alone, and says which these are:
+// a script that forgot a word does not go on as if something had been done.
+func TestGroupsSayWhatThereIs(t *testing.T) {
+	s := fullSite(t)
+	s.further = allFurther
+	groups := 0
+	walk(whole(), func(c *cobra.Command) {
+		if !c.HasParent() || !c.HasAvailableSubCommands() {
+			return
+		}
+		if got := s.run(strings.Fields(c.CommandPath())[1:]...); strings.Contains(got.err, "say what to do: ") {
+			groups++
+			got.expect(t, cli.CodeUsage, "", c.Commands()[0].Name())
+		} else if strings.Contains(got.out, "Usage:") {
+			t.Errorf("%s shows its help, with exit code %d", c.CommandPath(), got.code)
+		}
+	})
+	if groups < 13 {
+		t.Errorf("%d groups", groups)
+	}
+}
+
 func TestWrongUsageIsExplained(t *testing.T) {
 	s := fullSite(t)
+	s.further = allFurther
 	for line, want := range map[string]string{
 		"jbos":                     `candor: unknown command "jbos": did you mean job or jobs?`,
 		"jobs 6":                   "candor jobs: it lists jobs; candor job 6 shows this job",
-		"jobs six":                 `unknown command "six" for "candor jobs"`,
+		"jobs six":                 `takes no argument, and "six" is one`,
+		"simulate nofile":          `candor simulate: takes no argument, and "nofile" is one` + "\nUsage: candor simulate --trace",
+		"market show":              `candor market: unknown command "show"` + "\nSee: candor market --help",
+		"bench nope":               `candor bench: unknown command "nope"`,
 		"jobs --actve":             "candor jobs: unknown flag: --actve: did you mean --active?\nSee: candor jobs --help",
 		"jobs --limit 0":           "candor jobs: --limit 0: must be a whole number from 1 on",
 		"jobs --limit x":           `candor jobs: --limit "x": `,
@@ -216,7 +242,7 @@ func TestWrongUsageIsExplained(t *testing.T) {
 		"top --interval 0s":        "--interval 0s: must be at least 50ms",
 		"jobs --timeout 0s":        "--timeout 0s: must be above 0",
 		"jobs --account Bob":       `--account "Bob": is not a name`,
-		"jobs --server nats://x:1": "--site: missing: name the site that nats://x:1 serves",
+		"jobs --server nats://x:1": "--site: missing: name the site that nats://x:1 serves: its candor up prints the name first",
 		"jobs --server y --site w": "--account: missing",
 		"jobs --site a.b":          `--site "a.b": is not a name`,
 	} {
@@ -293,6 +319,10 @@ func TestRerun(t *testing.T) {
 		if r.Job == 6 { // cancelled, and a task has not ended yet
 			j.Job, j.State, j.Running = 6, messages.Cancelled, 1
 		}
+		if r.Job == 5 { // a lone task
+			j.Job, j.Tasks, j.Done, j.Failed = 5, 1, 0, 1
+			j.Spec.Stages, j.Stages = []messages.Stage{stage("first", 1)}, []messages.StageStatus{{Name: "first", Tasks: 1}}
+		}
 		return j, nil
 	})
 	answer(s, messages.Auctioneer, messages.VerbTasks, func(r messages.TasksRequest) (reply messages.TasksReply, err error) {
@@ -316,6 +346,7 @@ func TestRerun(t *testing.T) {
 	}
 	s.run("rerun", "7", "--budget", "3", "--dry-run").expect(t, cli.CodeOK, "the new budget is 3 credits", "")
 	s.run("rerun", "7", "--wait").expect(t, cli.CodeOK, "Submitted job 9 (0.000006 credits held from alice)\nJob 9 Completed", "")
+	s.run("rerun", "5").expect(t, cli.CodeOK, "the only task of job 5 did not end well", "")
 	s.run("rerun", "7", "--wait", "--json").expect(t, cli.CodeOK, `{"job":9,`, "")
 	s.run("rerun", "6").expect(t, cli.CodeFailed, "", "job 6 is over, but 1 running task can still end well")
 	s.run("rerun", "8").expect(t, cli.CodeFailed, "", "job 8 has not ended; candor requeue 8 runs")

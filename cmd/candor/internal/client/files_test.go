@@ -235,7 +235,7 @@ func TestFetchNothing(t *testing.T) {
 	withDepot(s)
 	s.run("fetch", "5").expect(t, 3, "", "job 5 keeps no files: name files with --output")
 	detail.Spec.Stages[0].Outputs = []string{"*"}
-	s.run("fetch", "5").expect(t, 3, "", "job 5 is Waiting, and none of these tasks has left files")
+	s.run("fetch", "5").expect(t, 3, "", "job 5 is Waiting, and task main.0 has not left files")
 	detail.State = messages.Completed
-	s.run("fetch", "5").expect(t, 3, "", "the depot has no list of the files of 1 of 1 tasks")
+	s.run("fetch", "5").expect(t, 3, "", "the depot has no list of the files of 1 of 1 task:")
 }

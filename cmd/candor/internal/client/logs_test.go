@@ -155,12 +155,13 @@ func TestLogsOfWhatIsNotThere(t *testing.T) {
 	} {
 		s.run(strings.Fields(line)...).expect(t, cli.CodeNotFound, "", want)
 	}
-	s.run("logs", "5", "--attempt", "3").expect(t, cli.CodeNotFound, "", "job 5 has no attempt 3 of these tasks: candor tasks 5 --attempts lists the attempts")
+	s.run("logs", "5", "--attempt", "3").expect(t, cli.CodeNotFound, "", "job 5 has no attempt 3 of tasks map.0 to map.2, reduce.0: candor tasks 5 --attempts lists the attempts")
 	s.run("logs", "5", "--attempt", "1", "-f").expect(t, cli.CodeUsage, "", "exclude each other")
 	s = newSite(t)
 	reply(s, messages.Auctioneer, messages.VerbJob, twoStages(messages.Waiting, 1, 1))
 	withTasks(s, func() []messages.TaskStatus { return nil })
-	s.run("logs", "5").expect(t, cli.CodeNotFound, "", "job 5 is Waiting, and none of these tasks has started: wait for them with --follow")
+	s.run("logs", "5").expect(t, cli.CodeNotFound, "", "job 5 is Waiting, and none of the tasks map.0, reduce.0 has started: wait with --follow")
+	s.run("logs", "5", "--stage", "reduce").expect(t, cli.CodeNotFound, "", "and task reduce.0 has not started")
 	s = newSite(t)
 	reply(s, messages.Auctioneer, messages.VerbJob, twoStages(messages.Running, 1001, 0))
 	s.run("logs", "5", "-f").expect(t, cli.CodeUsage, "", "at most 1000 can be followed at once: choose with --task or --stage (TooLarge)")

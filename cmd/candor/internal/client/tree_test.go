@@ -77,7 +77,10 @@ func TestHelpOfNothing(t *testing.T) {
 }
 
 // whole is the tree of commands of the program.
-func whole() *cobra.Command {
+func whole() *cobra.Command { return root(cli.New(), allFurther()) }
+
+// allFurther are the commands that the program has beside those of a client.
+func allFurther() []Group {
 	study := []*cobra.Command{demo.Command(), bench.Command(), solve.Command(), simulate.Command(), audit.Command()}
-	return root(cli.New(), []Group{{"Run a site:", serve.Commands()}, {"Study:", study}})
+	return []Group{{"Run a site:", serve.Commands()}, {"Study:", study}}
 }

@@ -66,7 +66,7 @@ func prepared(run func(*cobra.Command, []string) error) func(*cobra.Command, []s
 
 // group is a command that only groups others.
 func group(use, short string, commands ...*cobra.Command) *cobra.Command {
-	cmd := &cobra.Command{Use: use, Short: short, RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() }}
+	cmd := &cobra.Command{Use: use, Short: short}
 	cmd.AddCommand(commands...)
 	return cmd
 }

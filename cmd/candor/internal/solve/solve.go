@@ -78,7 +78,10 @@ func Command() *cobra.Command {
 
 func run(args []string, in io.Reader, out io.Writer, pretty bool) error {
 	names := strings.Join(slices.Sorted(maps.Keys(mechanisms)), ", ")
-	if len(args) != 1 {
+	if len(args) > 1 {
+		return messages.Errorf(messages.Invalid, "%q: is an argument too many: name one mechanism; the document comes from standard input, as in candor solve %s < case.json", args[1], args[0])
+	}
+	if len(args) == 0 {
 		return messages.Errorf(messages.Invalid, "name one mechanism: %s", names)
 	}
 	solve, ok := mechanisms[args[0]]

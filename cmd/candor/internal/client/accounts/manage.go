@@ -14,7 +14,6 @@ func memberCommand(a *cli.App) *cobra.Command {
 		Use:     "member",
 		Short:   "add and remove the members of an account (owners, operators)",
 		Example: "  candor account member add climate alice\n  candor account member remove climate alice",
-		RunE:    cli.OneOf("add or remove"),
 	}, memberAdd(a), memberRemove(a))
 }
 

@@ -21,8 +21,6 @@ statement.`,
   candor project role climate carol auditor
   candor project show climate
   candor submit --project climate --budget 10 run.sh`,
-		Args: cobra.ArbitraryArgs,
-		RunE: cli.OneOf("create, show, list, member, limit or role"),
 	}, projectCreate(a), a.Tabled(projectShow(a)), a.Tabled(projectList(a)), memberCommand(a), projectLimit(a), projectRole(a))
 }
 

@@ -239,11 +239,8 @@ func WithAmount(position int, do func(ctx context.Context, s *Session, args []st
 	}
 }
 
-// Group is a command that only groups others; without a RunE of its own it shows its help.
+// Group is a command that only groups others.
 func Group(cmd *cobra.Command, commands ...*cobra.Command) *cobra.Command {
-	if cmd.RunE == nil {
-		cmd.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
-	}
 	cmd.AddCommand(commands...)
 	return cmd
 }

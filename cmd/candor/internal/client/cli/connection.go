@@ -142,7 +142,7 @@ func (a *App) Resolve(asOperator bool) (Target, error) {
 func (t Target) check() error {
 	switch {
 	case t.Site == "":
-		return Usagef("--site: missing: name the site that %s serves", t.Server)
+		return Usagef("--site: missing: name the site that %s serves: its candor up prints the name first, and site.json in its state directory has it; else ask its operator", t.Server)
 	case t.Account == "":
 		return Usagef("--account: missing: name the account to speak as, or its credentials with --creds")
 	case !messages.ValidName(t.Site):

@@ -137,8 +137,12 @@ func UsageErrors(cmd *cobra.Command) {
 }
 
 // wrapArguments checks the arguments of every command below cmd: none is empty, and their
-// number is as the command says, or else as its usage line does.
+// number is as the command says, or else as its usage line does. A command that does nothing
+// but group others says which these are, and is wrong usage.
 func wrapArguments(cmd *cobra.Command) {
+	if cmd.HasSubCommands() && !cmd.Runnable() {
+		cmd.Args, cmd.RunE = cobra.ArbitraryArgs, OneOf
+	}
 	check := cmd.Args
 	if check == nil {
 		check = byUsage(cmd.Use)
@@ -164,10 +168,18 @@ var countError = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^(accepts|accepts at most|requires at least) (\d+) arg\(s\), (?:only )?received (\d+)$`)
 })
 
+// extraArgument matches what cobra says of an argument of a command that takes none.
+var extraArgument = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^unknown command (".*") for ".*"$`)
+})
+
 // rewordCount puts an error about the number of arguments in the words of a user.
 func rewordCount(err error) string {
 	m := countError().FindStringSubmatch(err.Error())
 	if m == nil {
+		if extra := extraArgument().FindStringSubmatch(err.Error()); extra != nil {
+			return "takes no argument, and " + extra[1] + " is one"
+		}
 		return err.Error()
 	}
 	n, _ := strconv.Atoi(m[2]) // digits, as matched
@@ -234,12 +246,20 @@ func similarFlag(cmd *cobra.Command, err error) string {
 	return ""
 }
 
-// OneOf makes the RunE of a command that only groups others.
-func OneOf(names string) func(*cobra.Command, []string) error {
-	return func(cmd *cobra.Command, args []string) error {
-		if len(args) > 0 {
-			return UnknownCommand(cmd, args[0])
-		}
-		return Usagef("say what to do: %s\nSee: %s --help", names, cmd.CommandPath())
+// OneOf is the RunE of a command that only groups others.
+func OneOf(cmd *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return UnknownCommand(cmd, args[0])
 	}
+	var names []string
+	for _, c := range cmd.Commands() {
+		if c.IsAvailableCommand() {
+			names = append(names, c.Name())
+		}
+	}
+	all := strings.Join(names, ", ")
+	if last := strings.LastIndex(all, ", "); last >= 0 {
+		all = all[:last] + " or " + all[last+2:]
+	}
+	return Usagef("say what to do: %s\nSee: %s --help", all, cmd.CommandPath())
 }

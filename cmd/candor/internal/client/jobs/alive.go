@@ -13,9 +13,10 @@ import (
 
 func taskCommand(*cli.App) *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "task",
-		Short: "ask from inside a task",
-		Long:  "Commands for the script of a task. They need no credentials.",
+		Use:     "task",
+		Short:   "ask from inside a task",
+		Long:    "Commands for the script of a task. They need no credentials.",
+		Example: "  candor task alive --for 10s && mv result.tmp result",
 	}
 	cmd.AddCommand(aliveCommand())
 	return cmd

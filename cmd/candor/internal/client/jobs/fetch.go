@@ -77,7 +77,7 @@ func fetch(ctx context.Context, a *cli.App, s *cli.Session, q fetchQuery) error 
 	}
 	lost := unlisted(r, all)
 	if len(all) == 0 {
-		return cmp.Or(lost, nothingLeft(&r.job))
+		return cmp.Or(lost, nothingLeft(r))
 	}
 	if !q.list {
 		if err := fetchAll(ctx, a, r, q, all); err != nil {
@@ -105,15 +105,16 @@ func unlisted(r *logReader, all []messages.TaskOutputs) error {
 	if r.job.State != messages.Completed || len(all) >= want {
 		return nil
 	}
-	return messages.Errorf(messages.NotFound, "job %v ended well, but the depot has no list of the files of %d of %d tasks: the site removed the files after their time (two weeks by default), or the depot was damaged; ask an operator",
-		r.job.Job, want-len(all), want)
+	return messages.Errorf(messages.NotFound, "job %v ended well, but the depot has no list of the files of %d of %s: the site removed the files after their time (two weeks by default), or the depot was damaged; ask an operator",
+		r.job.Job, want-len(all), terminal.Plural(want, "task"))
 }
 
 // nothingLeft says why there are no files.
-func nothingLeft(job *messages.JobDetail) error {
+func nothingLeft(r *logReader) error {
+	job := &r.job
 	for _, stage := range job.Spec.Stages {
 		if len(stage.Outputs) > 0 {
-			return messages.Errorf(messages.NotFound, "job %v is %v, and none of these tasks has left files: the site keeps matching files when a task has ended well, for a time that the operator sets", job.Job, job.State)
+			return messages.Errorf(messages.NotFound, "job %v is %v, and %s: the site keeps matching files when a task has ended well, for a time that the operator sets", job.Job, job.State, r.noneHas("left files"))
 		}
 	}
 	return messages.Errorf(messages.NotFound, "job %v keeps no files: name files with --output when you submit a job; candor logs %v prints the output of the tasks", job.Job, job.Job)

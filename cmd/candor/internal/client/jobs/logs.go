@@ -3,6 +3,7 @@ package jobs
 import (
 	"context"
 	"fmt"
+	"strings"
 	"sync"
 	"time"
 
@@ -189,6 +190,39 @@ func (r *logReader) selectTasks() error {
 	return nil
 }
 
+// namedStages is of how many stages chosen names the tasks.
+const namedStages = 3
+
+// chosen names the tasks that the query selects, as "task map.0" or "tasks map.0 to map.9, sort.0".
+func (r *logReader) chosen() string {
+	var parts []string
+	for i, stage := range r.job.Stages {
+		switch {
+		case r.stage != nil && i != *r.stage, r.query.task >= stage.Tasks:
+		case r.query.task >= 0 || stage.Tasks == 1:
+			parts = append(parts, fmt.Sprintf("%s.%d", stage.Name, max(0, r.query.task)))
+		case stage.Tasks > 1:
+			parts = append(parts, fmt.Sprintf("%s.0 to %s.%d", stage.Name, stage.Name, stage.Tasks-1))
+		}
+	}
+	if len(parts) > namedStages {
+		parts = append(parts[:namedStages], "...")
+	}
+	noun := "tasks "
+	if r.selected == 1 {
+		noun = "task "
+	}
+	return noun + strings.Join(parts, ", ")
+}
+
+// noneHas says of the tasks that the query selects that none of them has done something.
+func (r *logReader) noneHas(done string) string {
+	if r.selected == 1 {
+		return r.chosen() + " has not " + done
+	}
+	return "none of the " + r.chosen() + " has " + done
+}
+
 // eachTask calls f with every selected task that was ever claimed, page by page.
 func (r *logReader) eachTask(ctx context.Context, f func(messages.TaskStatus) error) error {
 	for stage := range r.job.Stages {
@@ -260,12 +294,12 @@ func (r *logReader) printAll(ctx context.Context) error {
 		return r.readBoth(ctx, t)
 	})
 	if err == nil && !found && r.query.attempt > 0 {
-		return messages.Errorf(messages.NotFound, "job %v has no attempt %d of these tasks: candor tasks %v --attempts lists the attempts",
-			r.query.job, r.query.attempt, r.query.job)
+		return messages.Errorf(messages.NotFound, "job %v has no attempt %d of %s: candor tasks %v --attempts lists the attempts",
+			r.query.job, r.query.attempt, r.chosen(), r.query.job)
 	}
 	if err == nil && !found {
-		return messages.Errorf(messages.NotFound, "job %v is %v, and none of these tasks has started: wait for them with --follow, or see candor why %v",
-			r.query.job, r.job.State, r.query.job)
+		return messages.Errorf(messages.NotFound, "job %v is %v, and %s: wait with --follow, or see candor why %v",
+			r.query.job, r.job.State, r.noneHas("started"), r.query.job)
 	}
 	if err == nil {
 		err = r.failed

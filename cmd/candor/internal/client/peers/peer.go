@@ -34,8 +34,6 @@ other. The operators exchange the keys that "candor peer list" shows.`,
 		Example: `  candor peer add west --key ADIOXP... --limit 5000
   candor peer list
   candor peer reconcile west --repair`,
-		Args: cobra.ArbitraryArgs,
-		RunE: cli.OneOf("add, key, limit, part, reserve, list or reconcile"),
 	}, peerAdd(a), peerKey(a), peerLimit(a), peerPart(a), peerReserve(a), a.Tabled(peerList(a)), peerReconcile(a))
 }
 

@@ -28,8 +28,6 @@ configuration of its host, add it, and then remove the lost replica.`,
 		Example: `  candor replica list
   candor replica add auctioneer rack4 --address 10.0.0.4:7001
   candor replica remove auctioneer rack2`,
-		Args: cobra.ArbitraryArgs,
-		RunE: cli.OneOf("list, add or remove"),
 	}, a.Tabled(replicaList(a)), replicaAdd(a), replicaRemove(a))
 }
 

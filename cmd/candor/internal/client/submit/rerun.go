@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
+	"fmt"
 	"math/bits"
 	"slices"
 
@@ -80,8 +81,11 @@ func rerun(ctx context.Context, a *cli.App, s *cli.Session, number messages.JobI
 		return err
 	}
 	show := func(p *cli.Page) {
-		p.Printf("%s of the %s of job %v did not end well; the new budget is %s, the old one was %s\n",
-			terminal.Count(reply.Tasks), terminal.Plural(job.Tasks, "task"), number, cli.Credits(spec.Budget), cli.Credits(job.Budget))
+		which := "the only task"
+		if job.Tasks > 1 {
+			which = fmt.Sprintf("%s of the %s", terminal.Count(reply.Tasks), terminal.Plural(job.Tasks, "task"))
+		}
+		p.Printf("%s of job %v did not end well; the new budget is %s, the old one was %s\n", which, number, cli.Credits(spec.Budget), cli.Credits(job.Budget))
 		writeSubmitted(p, reply, r.dryRun)
 	}
 	switch wait := r.wait && !r.dryRun; {
