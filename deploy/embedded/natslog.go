@@ -56,7 +56,16 @@ func (l *natsLog) bounded(write func(string, ...any), format string, v []any) {
 func (l *natsLog) Noticef(format string, v ...any) { l.log.Debugf(format, v...) }
 func (l *natsLog) Debugf(format string, v ...any)  { l.log.Debugf(format, v...) }
 func (l *natsLog) Tracef(format string, v ...any)  { l.log.Debugf(format, v...) }
-func (l *natsLog) Warnf(format string, v ...any)   { l.bounded(l.log.Warnf, format, v) }
+
+// plainPages begins the warning of a WebSocket listener without TLS. A configuration has such a
+// listener on loopback alone.
+const plainPages = "Websocket not configured with TLS"
+
+func (l *natsLog) Warnf(format string, v ...any) {
+	if !strings.HasPrefix(format, plainPages) {
+		l.bounded(l.log.Warnf, format, v)
+	}
+}
 
 // Errorf warns: what the server calls an error is most often a client's. What is a
 // refusal is counted, whether its line is written or not.

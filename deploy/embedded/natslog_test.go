@@ -4,6 +4,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/nats-io/nats-server/v2/server"
+	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/zap"
 	"go.uber.org/zap/zaptest/observer"
 )
@@ -31,5 +33,20 @@ func TestServerLogIsBounded(t *testing.T) {
 	l.Noticef("a detail")
 	if got := logs.All(); len(got) != 1 || got[0].Message != "refused alice" || got[0].Level != zap.WarnLevel {
 		t.Errorf("logged %+v, want one warning", got)
+	}
+}
+
+// The console on loopback, without TLS, is no reason for a warning.
+func TestPlainPagesOnLoopbackAreNoWarning(t *testing.T) {
+	core, logs := observer.New(zap.WarnLevel)
+	o := &server.Options{Host: "127.0.0.1", Port: server.RANDOM_PORT, NoSigs: true}
+	o.Websocket = server.WebsocketOpts{Host: "127.0.0.1", Port: server.RANDOM_PORT, NoTLS: true}
+	s, err := startServer(o, zap.New(core), prometheus.NewRegistry())
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Shutdown()
+	if s.WebsocketURL() == "" || logs.Len() > 0 {
+		t.Errorf("at %q, with the warnings %+v", s.WebsocketURL(), logs.All())
 	}
 }
