@@ -1,8 +1,13 @@
 package embedded
 
 import (
+	"crypto/tls"
+	"errors"
 	"fmt"
 	"os"
+	"time"
+
+	"go.uber.org/zap"
 
 	"github.com/candor-grid/candor/deploy/identity"
 	"github.com/candor-grid/candor/messages"
@@ -24,8 +29,32 @@ func (s *share) Connect(account messages.Name) (bus.Bus, error) {
 	return bus.Connect(c)
 }
 
-// connectTries is how often a part of the site tries to connect to its server.
-const connectTries = 5
+// How often a part of the site tries to connect to its server, and how often it says that it
+// waits.
+const (
+	connectEvery = 100 * time.Millisecond
+	connectSays  = 5 * time.Second
+)
+
+// connect connects a part of the site to the server. A server of this process that is busy, with
+// thousands of others or on a starved machine, is waited for: as long as the start may take, and
+// while the server runs. A certificate that proves nothing does not become better.
+func (s *share) connect(c bus.Config) (b bus.Bus, err error) {
+	says := time.Now().Add(connectSays)
+	err = again(s.patience, connectEvery, func() (more bool, err error) {
+		if b, err = bus.Connect(c); err == nil {
+			return false, nil
+		}
+		_, unproven := errors.AsType[*tls.CertificateVerificationError](err)
+		more = messages.KindOf(err) == messages.Unavailable && !unproven && s.server != nil && s.server.Running()
+		if more && time.Now().After(says) {
+			says = time.Now().Add(connectSays)
+			s.log.Warn("waiting for a connection to the NATS server of this process", zap.String("as", c.Name), zap.Error(err))
+		}
+		return more, err
+	})
+	return b, err
+}
 
 // connectAs connects a part of the site itself, under credentials made for it.
 func (s *share) connectAs(role identity.Role, name messages.Name) (bus.Bus, error) {
@@ -41,10 +70,7 @@ func (s *share) connectAs(role identity.Role, name messages.Name) (bus.Bus, erro
 	if s.server != nil && s.config.TLS == nil {
 		c.InProcess = s.server // no socket: a process may host thousands of agents
 	}
-	b, err := bus.Connect(c)
-	for tries := 1; messages.KindOf(err) == messages.Unavailable && tries < connectTries; tries++ {
-		b, err = bus.Connect(c) // the server is there, but may be busy with thousands of others
-	}
+	b, err := s.connect(c)
 	if err != nil {
 		return nil, fmt.Errorf("%s %s: %w", role, name, err)
 	}

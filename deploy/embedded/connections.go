@@ -38,7 +38,7 @@ func startGuard(s *share, speaks bus.Bus) (*guard, error) {
 	} else if own = s.server.ID(); s.config.TLS == nil {
 		c.InProcess = s.server
 	}
-	system, err := bus.Connect(c)
+	system, err := s.connect(c)
 	if err != nil {
 		return nil, err
 	}

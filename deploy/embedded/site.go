@@ -100,6 +100,9 @@ type share struct {
 	// ctx is the life of the actors.
 	ctx    context.Context
 	cancel context.CancelFunc
+	// patience ends with ctx, or with a start that is given up.
+	patience context.Context
+	giveUp   context.CancelFunc
 }
 
 // service is an actor of one replica, or a service of the site's own, and its
@@ -176,6 +179,7 @@ func newSite(c Config, o Options) (*Site, error) {
 	}
 	s.metrics = newMetrics(o.Metrics)
 	s.ctx, s.cancel = context.WithCancel(context.Background())
+	s.patience, s.giveUp = context.WithCancel(s.ctx)
 	s.openClock()
 	return &Site{share: s, operator: &operator{share: s}}, nil
 }
@@ -286,6 +290,8 @@ func (s *share) listen() error {
 // actor relies on another being there first; but agents that come when the
 // auctioneer leads need not ask twice.
 func (s *Site) startActors(ctx context.Context) error {
+	started := context.AfterFunc(ctx, s.giveUp)
+	defer started()
 	s.auctioneers, s.banks, s.nodes = newAuctioneers(s.share), newGroup(s.share, bankKind, messages.AuctioneerMarkets{}), newNodes(s.share)
 	if s.options.Only != nil {
 		return s.startOnly()

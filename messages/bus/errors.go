@@ -25,6 +25,15 @@ func Unserved(err error) bool {
 	return errors.As(err, &unheard)
 }
 
+// unconnected is the error of a connection that was not made, with its cause.
+type unconnected struct {
+	refusal *messages.Error
+	cause   error
+}
+
+func (u unconnected) Error() string   { return u.refusal.Error() }
+func (u unconnected) Unwrap() []error { return []error{u.refusal, u.cause} }
+
 func nobody(subject string) error {
 	return unserved{messages.Errorf(messages.Unavailable, "no actor serves %s; check that the actor runs, and that the site and the verb are right", clip(subject))}
 }

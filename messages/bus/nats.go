@@ -84,7 +84,7 @@ func connectError(url string, err error) error {
 	if messages.KindOf(err) == messages.Invalid { // credentials that cannot be read
 		return err
 	}
-	return messages.Errorf(messages.Unavailable, "bus: cannot connect to NATS at %s: %v", clip(url), err)
+	return unconnected{messages.Errorf(messages.Unavailable, "bus: cannot connect to NATS at %s: %v", clip(url), err), err}
 }
 
 func (b *natsBus) onError(_ *nats.Conn, sub *nats.Subscription, err error) {
