@@ -3,6 +3,7 @@ package serve
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"time"
@@ -38,8 +39,12 @@ of the host too, with candor replica remove.`,
 	return cmd
 }
 
-// dropWithin bounds the wait for the servers' answer.
-const dropWithin = 15 * time.Second
+// dropWithin bounds the wait for the servers' answers; dropAgain is when they are asked again
+// while a removal is under way.
+const (
+	dropWithin = 15 * time.Second
+	dropAgain  = time.Second / 2
+)
 
 func (d *drop) run(cmd *cobra.Command, host messages.Name) error {
 	c, authority, err := d.settings.authority()
@@ -55,7 +60,7 @@ func (d *drop) run(cmd *cobra.Command, host messages.Name) error {
 	if err := forgetServer(cmd.Context(), b, server); err != nil {
 		return err
 	}
-	return say(cmd.OutOrStdout(), "The servers of site %s have removed %s\n", c.Site, server)
+	return say(cmd.OutOrStdout(), "Site %s has no server %s any more\n", c.Site, server)
 }
 
 // forgetServer asks the servers of a cluster, as their system account, to go on
@@ -67,14 +72,27 @@ func forgetServer(ctx context.Context, b bus.Bus, server string) error {
 	if err != nil {
 		return err
 	}
-	data, err := b.Request(ctx, "$JS.API.SERVER.REMOVE", request)
-	if messages.KindOf(err) == messages.Unavailable {
-		return messages.Errorf(messages.Unavailable, "server %s: no server of the site answers the request to remove a server: a site of one server removes none; else repeat the command", server)
+	for waited := false; ; waited = true {
+		data, err := b.Request(ctx, "$JS.API.SERVER.REMOVE", request)
+		if messages.KindOf(err) == messages.Unavailable {
+			return messages.Errorf(messages.Unavailable, "server %s: no server of the site answers the request to remove a server: a site of one server removes none; else repeat the command", server)
+		}
+		if err != nil {
+			return err
+		}
+		err = dropped(server, data)
+		switch {
+		case waited && messages.KindOf(err) == messages.NotFound:
+			return nil // what was under way was its removal
+		case !errors.Is(err, errPending):
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return err
+		case <-time.After(dropAgain):
+		}
 	}
-	if err != nil {
-		return err
-	}
-	return dropped(server, data)
 }
 
 // Error codes of NATS about the removal of a server.
@@ -82,6 +100,8 @@ const (
 	notMember     = 10044 // no server has the name: none had it ever, or it was removed
 	changePending = 10202 // another removal is not over
 )
+
+var errPending = messages.Errorf(messages.Unavailable, "the removal of a server is under way; repeat the command to see how it ended")
 
 // dropped reads the servers' answer about the removal of a server.
 func dropped(server string, answer []byte) error {
@@ -104,7 +124,7 @@ func dropped(server string, answer []byte) error {
 	case e.ErrorCode == notMember:
 		return messages.Errorf(messages.NotFound, "the site has no server %s: the server was removed already, or the name of the host is wrong", server)
 	case e.ErrorCode == changePending:
-		return messages.Errorf(messages.Unavailable, "server %s: the removal of a server is under way; repeat the command to see how it ended", server)
+		return fmt.Errorf("server %s: %w", server, errPending)
 	case e.Code == http.StatusServiceUnavailable:
 		return messages.Errorf(messages.Unavailable, "server %s: %s; repeat the command", server, e.Description)
 	case e.Code >= 400 && e.Code < 500:

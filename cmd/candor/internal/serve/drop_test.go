@@ -1,10 +1,12 @@
 package serve
 
 import (
+	"context"
 	"strings"
 	"testing"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/bus"
 )
 
 // TestDropSaysWhatIsWrong: only a server that the others do not know is not found, and a
@@ -29,5 +31,29 @@ func TestDropSaysWhatIsWrong(t *testing.T) {
 	}
 	if err := dropped("west-rack2", []byte(`{"success":true}`)); err != nil {
 		t.Error(err)
+	}
+}
+
+// answers is a bus on which the servers give one answer after another.
+type answers struct {
+	bus.Bus
+	left []string
+}
+
+func (a *answers) Request(context.Context, string, []byte) ([]byte, error) {
+	answer := a.left[0]
+	a.left = a.left[1:]
+	return []byte(answer), nil
+}
+
+// TestDropWaitsForWhatIsUnderWay: a server is gone when the removal that was under way is over.
+// (Once the command said that a removal was under way, and the next that the name is wrong.)
+func TestDropWaitsForWhatIsUnderWay(t *testing.T) {
+	const underWay, unknown = `{"error":{"code":400,"err_code":10202}}`, `{"error":{"code":400,"err_code":10044}}`
+	if err := forgetServer(t.Context(), &answers{left: []string{underWay, unknown}}, "west-rack2"); err != nil {
+		t.Error(err)
+	}
+	if err := forgetServer(t.Context(), &answers{left: []string{unknown}}, "west-rack2"); messages.KindOf(err) != messages.NotFound {
+		t.Errorf("a wrong name: %v", err)
 	}
 }
