@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"go.uber.org/zap"
-	"go.uber.org/zap/zapcore"
 
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/bus"
@@ -80,15 +79,13 @@ func (a *Agent) logService(logs runner.Logs) bus.Service {
 // waits for output, and one more while it sends.
 const streamConcurrency = 512
 
-// maxReaches bounds the lines of one second that the log has of one account: a client must
-// not fill the disk by its requests, and hides no other's.
+// maxReaches bounds the lines of one second that the log has of one account: the lines of
+// an account hide no other's.
 const maxReaches = 10
 
 // streamEndpoint serves the streams of tasks, to those who may read a task's output.
 func (a *Agent) streamEndpoint(logs runner.Logs, streams runner.Streams) bus.Endpoint {
-	log := a.c.Log.WithOptions(zap.WrapCore(func(c zapcore.Core) zapcore.Core {
-		return zapcore.NewSamplerWithOptions(c, time.Second, maxReaches, 0)
-	}))
+	log := bus.Bounded(a.c.Log, maxReaches)
 	return bus.Endpoint{
 		Name:    messages.VerbStream,
 		Subject: messages.StreamSubject(a.c.Site, a.c.Node, "*"),

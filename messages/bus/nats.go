@@ -13,7 +13,6 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 	"go.uber.org/zap"
-	"go.uber.org/zap/zapcore"
 
 	"github.com/candor-grid/candor/messages"
 	proving "github.com/candor-grid/candor/messages/proof"
@@ -54,9 +53,7 @@ func Connect(c Config) (Bus, error) {
 	}
 	b := &natsBus{name: c.Name, log: c.Log, replicas: max(1, c.StreamReplicas), ended: make(chan struct{})}
 	b.log = cmp.Or(b.log, zap.NewNop())
-	b.sampled = b.log.WithOptions(zap.WrapCore(func(c zapcore.Core) zapcore.Core {
-		return zapcore.NewSamplerWithOptions(c, time.Second, 1, 0)
-	}))
+	b.sampled = Bounded(b.log, 1)
 	b.remote = c.InProcess == nil
 	b.proves = principalOf(&c)
 	var err error

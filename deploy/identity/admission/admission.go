@@ -12,7 +12,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promauto"
 	"go.uber.org/zap"
-	"go.uber.org/zap/zapcore"
 
 	"github.com/candor-grid/candor/deploy/identity"
 	"github.com/candor-grid/candor/messages"
@@ -60,7 +59,7 @@ func Start(c Config) (*Admission, error) {
 	if c.Clock == nil {
 		c.Clock = func() messages.Time { return messages.TimeOf(time.Now()) }
 	}
-	c.Log = bounded(c.Log)
+	c.Log = bus.Bounded(c.Log, maxRefusals)
 	a := &Admission{c: c, metrics: newMetrics(c.Metrics)}
 	at := func(verb string, handle bus.Handler) bus.Endpoint {
 		return bus.Endpoint{Name: verb, Subject: messages.Subject(c.Site, messages.Admission, verb, "*"), Handle: a.counted(handle)}
@@ -85,15 +84,8 @@ func Start(c Config) (*Admission, error) {
 // Close ends the service.
 func (a *Admission) Close() error { return a.service.Stop() }
 
-// maxRefusals bounds the lines of one second about refusals: a client must not fill the
-// disk by being refused. All refusals are counted.
+// maxRefusals bounds the lines of one second about refusals. All refusals are counted.
 const maxRefusals = 10
-
-func bounded(log *zap.Logger) *zap.Logger {
-	return log.WithOptions(zap.WrapCore(func(c zapcore.Core) zapcore.Core {
-		return zapcore.NewSamplerWithOptions(c, time.Second, maxRefusals, 0)
-	}))
-}
 
 // counted counts what is refused, by kind.
 func (a *Admission) counted(handle bus.Handler) bus.Handler {

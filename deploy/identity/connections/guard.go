@@ -13,7 +13,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promauto"
 	"go.uber.org/zap"
-	"go.uber.org/zap/zapcore"
 
 	"github.com/candor-grid/candor/deploy/identity"
 	"github.com/candor-grid/candor/messages"
@@ -75,9 +74,7 @@ func Start(c Config) (*Guard, error) {
 	if c.Log == nil {
 		c.Log = zap.NewNop()
 	}
-	c.Log = c.Log.WithOptions(zap.WrapCore(func(core zapcore.Core) zapcore.Core {
-		return zapcore.NewSamplerWithOptions(core, time.Second, 1, 0) // a client must not fill the disk
-	}))
+	c.Log = bus.Bounded(c.Log, 1)
 	g := &Guard{c: c, census: newCensus(), wake: make(chan struct{}, 1), refused: newRefused(c.Metrics)}
 	g.ctx, g.cancel = context.WithCancel(context.Background())
 	if c.Server != "" {
