@@ -202,7 +202,7 @@ func TestCancelAJobThatIsNotCharged(t *testing.T) {
 	})
 	id := r.west.submit("k", "east", roamingSpec(1)).Job
 	r.east.runs(1)
-	await.Until(r.west, "the host claims it complete", func() bool { s := r.west.job(id).State; return s == messages.Settling || s == messages.Completed })
+	await.Until(r.west, "west knows that the host claims it complete", func() bool { s := r.west.known(id).State; return s == messages.Settling || s == messages.Completed })
 	cancel := func() error {
 		_, err := asks[messages.CancelReply](r.west, "alice", messages.Auctioneer, messages.VerbCancel, messages.CancelRequest{Job: id})
 		return err

@@ -28,6 +28,7 @@ type realm struct {
 
 	mu                sync.Mutex
 	hook              func(from messages.Name, subject string, send func() ([]byte, error)) ([]byte, error)
+	off               messages.Name // a site that is cut off; "": none
 	west, east, north *realmSite
 }
 
@@ -57,27 +58,40 @@ func (w wire) Request(ctx context.Context, subject string, payload []byte) ([]by
 	w.realm.mu.Unlock()
 	send := func() ([]byte, error) { return w.Bus.Request(ctx, subject, payload) }
 	if hook == nil {
-		return send()
+		hook = func(_ messages.Name, _ string, send func() ([]byte, error)) ([]byte, error) { return send() }
 	}
-	return hook(w.site, subject, send)
+	if err := w.realm.apart(w.site, subject); err != nil {
+		return nil, err
+	}
+	answer, err := hook(w.site, subject, send)
+	if cut := w.realm.apart(w.site, subject); cut != nil { // the answer was on its way
+		return nil, cut
+	}
+	return answer, err
 }
 
 // meddle has every request of the actors pass through a function from now on.
 func (r *realm) meddle(hook func(from messages.Name, subject string, send func() ([]byte, error)) ([]byte, error)) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.hook = hook
+	r.hook, r.off = hook, ""
 }
 
-// cut separates a site from the others, until meddle is called again.
+// cut separates a site from the others, until meddle is called again. What is on its way is lost.
 func (r *realm) cut(site messages.Name) {
-	r.meddle(func(from messages.Name, subject string, send func() ([]byte, error)) ([]byte, error) {
-		to := strings.Split(subject, ".")[1]
-		if from != to && (from == site || to == site) {
-			return nil, messages.Errorf(messages.Unavailable, "the link is cut")
-		}
-		return send()
-	})
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.hook, r.off = nil, site
+}
+
+// apart says that the link from a site to an actor is cut.
+func (r *realm) apart(from messages.Name, subject string) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if to := strings.Split(subject, ".")[1]; r.off != "" && from != to && (from == r.off || to == r.off) {
+		return messages.Errorf(messages.Unavailable, "the link is cut")
+	}
+	return nil
 }
 
 const realmFunds = 100 * messages.Credit
