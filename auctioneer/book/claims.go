@@ -70,7 +70,7 @@ func (c *claims) turn(node uint32, r messages.TaskRef, to NodeClaim) {
 			n.use(to.Class, 1)
 		}
 	}
-	n.Claims[r] = to
+	n.set(r, to)
 	c.watch.touchNode(node)
 }
 
@@ -81,7 +81,7 @@ func (c *claims) begin(n *Node, r messages.TaskRef, at messages.Time) NodeClaim 
 	n.wait(h.Class, -1)
 	n.use(h.Class, 1)
 	h.Halt, h.Since = Goes, 0
-	n.Claims[r] = h
+	n.set(r, h)
 	if j := c.jobs.own(r.Job); j != nil {
 		j.Stages[r.Stage].tally(h, 1)
 		c.started(j, r, at)
@@ -108,7 +108,7 @@ func (c *claims) started(j *Job, r messages.TaskRef, at messages.Time) {
 // attempts that came to nothing. Its number is not used again.
 func (x *exchanges) putBack(n *Node, r messages.TaskRef, h NodeClaim) {
 	x.claims.uncount(r, h)
-	delete(n.Claims, r)
+	n.drop(r)
 	n.wait(h.Class, -1)
 	j := x.jobs.own(r.Job)
 	if j == nil {

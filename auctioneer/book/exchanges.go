@@ -76,7 +76,7 @@ func (x *exchanges) finish(n *Node, node uint32, f *messages.Finished, sent mess
 		h = x.claims.begin(n, r, x.clock.now)
 	}
 	x.claims.uncount(r, h)
-	delete(n.Claims, r)
+	n.drop(r)
 	if h.Halt != Suspended {
 		n.use(h.Class, -1)
 	}
@@ -308,9 +308,6 @@ func (x *exchanges) grant(n *Node, node uint32, j *Job, stage, at int) messages.
 	*t = Task{Attempt: t.Attempt + 1, Tries: t.Tries, Phase: Claimed, Node: node}
 	s.Running++
 	ref := messages.TaskRef{Job: j.ID, Stage: uint32(stage), Index: index}
-	if n.Claims == nil {
-		n.Claims = map[messages.TaskRef]NodeClaim{}
-	}
 	h := NodeClaim{Attempt: t.Attempt, Class: class}
 	if ahead {
 		h.Halt, h.Since = Ahead, x.clock.now
@@ -320,7 +317,7 @@ func (x *exchanges) grant(n *Node, node uint32, j *Job, stage, at int) messages.
 		n.use(class, 1)
 		x.claims.started(j, ref, x.clock.now)
 	}
-	n.Claims[ref] = h
+	n.set(ref, h)
 	if j.Spec.Stages[stage].Gang {
 		x.claims.gather(j, stage, ref)
 	}
@@ -378,7 +375,7 @@ func (x *exchanges) rejoin(n *Node, c *Register) (stop []messages.Attempt) {
 		default:
 			x.claims.uncount(r, h)
 			x.giveBack(r, h, messages.EndAgentLost)
-			delete(n.Claims, r)
+			n.drop(r)
 		}
 	}
 	n.Ahead = nil
@@ -417,7 +414,7 @@ func (x *exchanges) lost(c *Lost) int {
 			x.giveBack(r, h, messages.EndNodeLost)
 		}
 	}
-	n.Up, n.Since, n.Claims, n.Stop, n.Grants, n.Ahead = false, x.clock.now, nil, nil, nil, nil
+	n.Up, n.Since, n.Claims, n.halted, n.Stop, n.Grants, n.Ahead = false, x.clock.now, nil, nil, nil, nil, nil
 	n.Used, n.Stopped = make([]int, len(n.Slots)), c.Stopped
 	x.watch.touchNode(i)
 	return len(refs)

@@ -175,7 +175,7 @@ func (n *Node) image() nodeImage {
 	for _, r := range n.claimed() {
 		im.Claims = append(im.Claims, claimImage{r, n.Claims[r]})
 	}
-	im.Node.Claims = nil
+	im.Node.Claims, im.Node.halted = nil, nil
 	im.Node.Used, im.Node.Stop, im.Node.Ahead = slices.Clone(n.Used), slices.Clone(n.Stop), slices.Clone(n.Ahead)
 	return im
 }
@@ -441,7 +441,7 @@ func (b *Book) load(im *Image) {
 		n := &im.Nodes[i]
 		n.Node.Claims = make(map[messages.TaskRef]NodeClaim, len(n.Claims))
 		for _, c := range n.Claims {
-			n.Node.Claims[c.Task] = c.Claim
+			n.Node.set(c.Task, c.Claim)
 		}
 		b.inOrder = append(b.inOrder, &n.Node)
 		b.names[n.Node.Name] = uint32(i)

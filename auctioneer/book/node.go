@@ -44,6 +44,8 @@ type Node struct {
 	Ahead []int `msgpack:"-"`
 	// Exchanged is when its last exchange was applied.
 	Exchanged messages.Time `msgpack:"-"`
+
+	halted []messages.Attempt // those of Claims that are not to run now: see [Node.Halted]
 }
 
 // keptSessions is how many sessions of a node are remembered that it has left.
@@ -179,18 +181,51 @@ func (n *Node) Suspended() (count int) {
 }
 
 // Halted lists the attempts of a node that are not to run now, in the order of
-// job, stage and index.
-func (n *Node) Halted() (out []messages.Attempt) {
-	if n.Version == 0 { // never any
-		return nil
+// job, stage and index. The list must not be changed, and never changes: where another
+// attempt is halted, or one goes on, the node has another list.
+func (n *Node) Halted() []messages.Attempt { return n.halted }
+
+// set enters a claim, or changes it.
+func (n *Node) set(r messages.TaskRef, to NodeClaim) {
+	if n.Claims == nil {
+		n.Claims = map[messages.TaskRef]NodeClaim{}
 	}
-	for r, h := range n.Claims {
-		if h.Halt == Gathers || h.Halt == Suspended {
-			out = append(out, messages.Attempt{Task: r, Number: h.Attempt})
-		}
+	was := n.Claims[r]
+	n.Claims[r] = to
+	n.list(r, was, to)
+}
+
+// drop removes a claim.
+func (n *Node) drop(r messages.TaskRef) {
+	was := n.Claims[r]
+	delete(n.Claims, r)
+	n.list(r, was, NodeClaim{})
+}
+
+// halts says whether a claim is not to run now, though its agent may have begun it.
+func (h *NodeClaim) halts() bool { return h.Halt == Gathers || h.Halt == Suspended }
+
+// list keeps the list of halted attempts. A gang is halted and goes on in order, so that its
+// tasks come last and go first: then no list is copied.
+func (n *Node) list(r messages.TaskRef, was, is NodeClaim) {
+	if was.halts() == is.halts() {
+		return
 	}
-	slices.SortFunc(out, func(a, b messages.Attempt) int { return compareRefs(a.Task, b.Task) })
-	return out
+	at, _ := slices.BinarySearchFunc(n.halted, r, func(a messages.Attempt, r messages.TaskRef) int { return compareRefs(a.Task, r) })
+	switch last := len(n.halted) - 1; {
+	case is.halts() && at > last:
+		n.halted = append(n.halted, messages.Attempt{Task: r, Number: is.Attempt})
+	case is.halts():
+		n.halted = slices.Insert(slices.Clone(n.halted), at, messages.Attempt{Task: r, Number: is.Attempt})
+	case last == 0:
+		n.halted = nil
+	case at == 0:
+		n.halted = n.halted[1:]
+	case at == last:
+		n.halted = slices.Clip(n.halted[:last]) // what is appended next does not overwrite what others read
+	default:
+		n.halted = slices.Concat(n.halted[:at], n.halted[at+1:])
+	}
 }
 
 // Gone says whether a node's claims should all be elsewhere.

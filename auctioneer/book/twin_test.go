@@ -259,6 +259,17 @@ func indexed(b *Book) error {
 	for id, r := range b.remoteJobs {
 		enter(r.Account, id)
 	}
+	for _, n := range b.inOrder {
+		var halted []messages.Attempt
+		for _, r := range n.claimed() {
+			if h := n.Claims[r]; h.halts() {
+				halted = append(halted, messages.Attempt{Task: r, Number: h.Attempt})
+			}
+		}
+		if !slices.Equal(halted, n.Halted()) {
+			return fmt.Errorf("node %s has halted %v, its list says %v", n.Name, halted, n.Halted())
+		}
+	}
 	for _, ids := range lists {
 		slices.Sort(ids)
 	}

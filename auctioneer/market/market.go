@@ -24,15 +24,14 @@ type Market struct {
 	draws
 	plan plan
 
-	fronts  map[uint32][]waiter // by node
-	front   []waiter            // the next of a node
-	waiting []waiter            // the suspended tasks of a node
+	lots  map[uint32]*lot // by node
+	front []waiter        // the next of a node
 }
 
 // New makes a market for a mechanism that is to be dealt with in some manner, empty and
 // without slots.
 func New(manner Manner, config messages.Market, mech mechanism.Mechanism) *Market {
-	m := &Market{Config: config, mech: mech, stale: true, roster: newRoster(config.Classes), fronts: map[uint32][]waiter{}}
+	m := &Market{Config: config, mech: mech, stale: true, roster: newRoster(config.Classes), lots: map[uint32]*lot{}}
 	m.directives = directives{manner: manner, roster: &m.roster}
 	m.draws = newDraws(&m.roster)
 	return m

@@ -25,20 +25,41 @@ type waiter struct {
 	class int
 }
 
+// lot is what a market knows of the suspended tasks of a node.
+type lot struct {
+	halted  []messages.Attempt // the list of the node that was read last
+	waiting []waiter           // the tasks of the market on it, by who gets a slot first
+	front   []waiter
+}
+
 // Visit is for a node on which something has changed, by its position in the book.
-func (m *Market) Visit(b *book.Book, node uint32) {
+func (m *Market) Visit(b *book.Book, node uint32) { m.visit(b, node, false) }
+
+// visit is [Market.Visit]; anew: also jobs of its suspended tasks may have changed.
+func (m *Market) visit(b *book.Book, node uint32, anew bool) {
 	n := b.Nodes()[node]
 	if !m.manner.Directs || n.Version == 0 { // nothing was ever suspended there
 		return
 	}
-	was, is := m.fronts[node], m.front[:0]
-	for k, class := range m.classes {
-		is = append(is, m.frontOf(b, node, k, n.Idle(class))...)
+	l, halted := m.lots[node], n.Halted()
+	switch {
+	case l == nil && len(halted) == 0:
+		return
+	case l == nil:
+		l = &lot{}
+		m.lots[node] = l
 	}
-	if m.front = is; slices.EqualFunc(was, is, waiter.same) {
+	if anew || !oneList(l.halted, halted) {
+		m.read(l, n, node)
+	}
+	is := m.front[:0]
+	for k := range m.classes {
+		is = m.frontOf(l, n, k, is)
+	}
+	if m.front = is; slices.EqualFunc(l.front, is, waiter.same) {
 		return
 	}
-	for _, w := range was {
+	for _, w := range l.front {
 		if !w.job.gone {
 			w.job.leaveFront(w.class, w.Attempt)
 			m.change(w.job)
@@ -49,9 +70,12 @@ func (m *Market) Visit(b *book.Book, node uint32) {
 		m.change(w.job)
 	}
 	m.stale = true
-	if m.fronts[node] = append(was[:0], is...); len(is) == 0 {
-		delete(m.fronts, node)
-	}
+	l.front = append(l.front[:0], is...)
+}
+
+// oneList reports whether two lists of halted attempts are one, which never changes.
+func oneList(a, b []messages.Attempt) bool {
+	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0])
 }
 
 func (w waiter) same(x waiter) bool {
@@ -61,35 +85,50 @@ func (w waiter) same(x waiter) bool {
 // turnAway takes a suspended task of a job out of the front of its node, which has no slot for
 // it, until something changes there.
 func (m *Market) turnAway(e *entry, class int, c claim) {
-	m.fronts[c.node] = slices.DeleteFunc(m.fronts[c.node], func(w waiter) bool { return w.Attempt == c.Attempt })
+	l := m.lots[c.node]
+	l.front = slices.DeleteFunc(l.front, func(w waiter) bool { return w.Attempt == c.Attempt })
 	e.leaveFront(class, c.Attempt)
 	m.change(e)
 }
 
-// frontOf finds the front of a node's class: as many as there are free slots, or the best
-// task alone if it would go before one that runs there, should that be the one to go.
-func (m *Market) frontOf(b *book.Book, node uint32, k, idle int) []waiter {
-	n, list := b.Nodes()[node], m.waiting[:0]
-	var worst *entry
-	for r, h := range n.Claims {
-		e := m.number.get(r.Job)
-		switch {
-		case e == nil || h.Class != m.classes[k] || h.Leaving:
-		case h.Halt == book.Suspended:
-			list = append(list, waiter{claim{Attempt: messages.Attempt{Task: r, Number: h.Attempt}, node: node, since: h.Since}, e, k})
-		case h.Halt == book.Goes && (worst == nil || m.compare(worst, e) < 0):
-			worst = e
+// read reads the suspended tasks of a node.
+func (m *Market) read(l *lot, n *book.Node, node uint32) {
+	l.halted, l.waiting = n.Halted(), l.waiting[:0]
+	for _, a := range l.halted {
+		h, e := n.Claims[a.Task], m.number.get(a.Task.Job)
+		if k := m.Class(h.Class); e != nil && k >= 0 && h.Halt == book.Suspended {
+			l.waiting = append(l.waiting, waiter{claim{Attempt: a, node: node, since: h.Since}, e, k})
 		}
 	}
-	m.waiting = list
-	slices.SortFunc(list, func(x, y waiter) int { return cmp.Or(m.compare(x.job, y.job), longest(x.claim, y.claim)) })
-	if m.manner.Order == nil || len(list) == 0 {
-		return list
+	slices.SortFunc(l.waiting, func(x, y waiter) int { return cmp.Or(m.compare(x.job, y.job), longest(x.claim, y.claim)) })
+}
+
+// frontOf appends the front of a node's class: as many as there are free slots, or the best
+// task alone if it would go before one that runs there, should that be the one to go.
+func (m *Market) frontOf(l *lot, n *book.Node, k int, front []waiter) []waiter {
+	room, first := n.Idle(m.classes[k]), true
+	for _, w := range l.waiting {
+		if w.class != k || w.job.gone || n.Claims[w.Task].Leaving {
+			continue
+		}
+		if m.manner.Order != nil && (room == 0 && !(first && m.goesBefore(w.job, n, k))) {
+			break
+		}
+		front, room, first = append(front, w), max(0, room-1), false
 	}
-	if idle == 0 && worst != nil && m.compare(list[0].job, worst) < 0 {
-		idle = 1
+	return front
+}
+
+// goesBefore reports whether a job goes before one that has a slot of a node's class.
+func (m *Market) goesBefore(e *entry, n *book.Node, k int) bool {
+	for r, h := range n.Claims {
+		if h.Halt == book.Goes && !h.Leaving && h.Class == m.classes[k] {
+			if x := m.number.get(r.Job); x != nil && m.compare(e, x) < 0 {
+				return true
+			}
+		}
 	}
-	return list[:min(idle, len(list))]
+	return false
 }
 
 func (m *Market) compare(x, y *entry) int {
@@ -157,6 +196,6 @@ func (m *Market) visitNew(b *book.Book) {
 	m.unseen = nil
 	slices.Sort(nodes)
 	for _, node := range slices.Compact(nodes) {
-		m.Visit(b, node)
+		m.visit(b, node, true)
 	}
 }

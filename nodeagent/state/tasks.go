@@ -81,7 +81,7 @@ func (k *tasks) adopt(a messages.Attempt, class int, suspended bool) bool {
 		return true
 	}
 	if at, told := slices.BinarySearchFunc(k.suspended, a, compare); !told {
-		k.suspended = slices.Insert(k.suspended, at, a) // as the earlier run was told
+		k.suspended = slices.Insert(slices.Clip(k.suspended), at, a) // as the earlier run was told
 	}
 	return true
 }
@@ -100,10 +100,21 @@ func (k *tasks) obey(version uint64, suspended []messages.Attempt) {
 	if slices.Equal(suspended, k.suspended) {
 		return // the tasks in hand are so already
 	}
-	either := append(k.suspended, suspended...)
-	slices.SortFunc(either, compare)
-	k.suspended = slices.SortedFunc(slices.Values(suspended), compare)
-	for _, a := range slices.Compact(either) {
+	was := k.suspended
+	if k.suspended = suspended; !slices.IsSortedFunc(suspended, compare) {
+		k.suspended = slices.SortedFunc(slices.Values(suspended), compare)
+	}
+	for is := k.suspended; len(was)+len(is) > 0; { // both are in order
+		var a messages.Attempt
+		switch {
+		case len(is) == 0 || len(was) > 0 && compare(was[0], is[0]) < 0:
+			a, was = was[0], was[1:]
+		case len(was) == 0 || compare(was[0], is[0]) > 0:
+			a, is = is[0], is[1:]
+		default:
+			was, is = was[1:], is[1:]
+			continue
+		}
 		if t := k.hand[a]; t != nil && !t.ended && !t.ahead && t.suspended != k.halts(a) {
 			k.turn(a, t)
 		}

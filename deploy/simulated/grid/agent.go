@@ -26,6 +26,7 @@ type task struct {
 	ends  messages.Outcome  // how it ends if it is not stopped
 	since messages.Time     // when it last began to run; 0: it is suspended
 	round int               // of its timer; earlier ones are void
+	over  bool
 }
 
 func newAgent(g *Grid, i, slots int, rng *rand.Rand) *agent {
@@ -100,7 +101,7 @@ func (a *agent) run(at messages.Attempt, t *task) {
 	t.round++
 	round := t.round
 	a.queue.Push(a.now.Add(t.left), func() {
-		if a.tasks[at] == t && t.round == round {
+		if t.round == round && !t.over {
 			a.end(at, t.ends)
 			a.act()
 		}
@@ -122,9 +123,11 @@ func (a *agent) resume(at messages.Attempt) {
 }
 
 func (a *agent) end(at messages.Attempt, how messages.Outcome) {
-	if a.tasks[at] == nil {
+	t := a.tasks[at]
+	if t == nil {
 		return
 	}
+	t.over = true
 	delete(a.tasks, at)
 	f := messages.Finished{Attempt: at, Outcome: how, Ended: a.now}
 	if j := a.leader.book.Job(at.Task.Job); how == messages.Exited && j != nil {

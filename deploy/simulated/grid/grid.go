@@ -47,7 +47,8 @@ type Grid struct {
 	config  Config
 	epoch   messages.Time // when the log begins
 	now     messages.Time
-	queue   clock.Queue[func()]
+	log     clock.Queue[func()] // what users do, in the order of the trace
+	queue   clock.Queue[func()] // all else, which comes after that of the same instant
 	net     *network.Network
 	leader  *leader
 	agents  []*agent
@@ -107,9 +108,9 @@ func newGrid(p *core.Problem, c Config) (*Grid, error) {
 	}
 	g.heeds = make([]bool, len(g.agents))
 	for i := range p.Work.Jobs {
-		g.queue.Push(g.at(p.Work.Jobs[i].Submit), func() { g.submit(i) })
+		g.log.Push(g.at(p.Work.Jobs[i].Submit), func() { g.submit(i) })
 		if at, ok := c.Cancels[i]; ok {
-			g.queue.Push(g.at(at), func() { g.leader.cancel(i) })
+			g.log.Push(g.at(at), func() { g.leader.cancel(i) })
 		}
 	}
 	return g, nil
@@ -160,12 +161,16 @@ func (g *Grid) run() (*core.Outcome, *Traffic, error) {
 		a.act()
 	}
 	for g.ended < len(g.out.Jobs) && g.failed == nil {
-		if g.queue.Len() == 0 {
+		next := &g.queue
+		if g.queue.Len() == 0 || g.log.Len() > 0 && g.log.Next() <= g.queue.Next() {
+			next = &g.log
+		}
+		if next.Len() == 0 {
 			return nil, nil, messages.Errorf(messages.Internal, "nothing is going to happen any more, and %d of %d jobs have not ended", len(g.out.Jobs)-g.ended, len(g.out.Jobs))
 		}
-		g.now = g.queue.Next()
+		g.now = next.Next()
 		g.traffic.Events++
-		g.queue.Pop()()
+		next.Pop()()
 	}
 	if g.failed != nil {
 		return nil, nil, g.failed
