@@ -57,7 +57,7 @@ type Exchange struct {
 type Claim struct {
 	Market Name  `json:"market"`
 	Class  Name  `json:"class"`
-	Job    JobID `json:"job"` // sampled from the vector
+	Job    JobID `json:"job"` // sampled from the vector; 0: whoever is next in line for the slots of the exchange's ends
 	Slots  int   `json:"slots"`
 	// Ahead is how many tasks of the class the node may have at hand in all, beside those
 	// on slots: they wait there for the next slot that becomes free.

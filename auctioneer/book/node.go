@@ -249,6 +249,12 @@ func (s *nodes) Node(name messages.Name) *Node {
 	return n
 }
 
+// Position is where a node is among [Book.Nodes]; false if there is none of the name.
+func (s *nodes) Position(name messages.Name) (uint32, bool) {
+	i, ok := s.names[name]
+	return i, ok
+}
+
 // find returns a node and its position; nil if there is none of the name.
 func (s *nodes) find(name messages.Name) (uint32, *Node) {
 	if i, ok := s.names[name]; ok {

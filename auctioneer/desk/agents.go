@@ -118,7 +118,7 @@ func (d *Desk) Exchange(node messages.Name, x *messages.Exchange) *book.Command 
 		d.book.Read(func(b *book.Book) {
 			for _, c := range x.Claims[:min(len(x.Claims), market.MostRequests)] {
 				if m := d.Market(c.Market); m != nil && m.Class(c.Class) >= 0 && c.Slots >= 1 && c.Slots <= maxSlots && Serves(&m.Config, node) {
-					out.Claims = append(out.Claims, m.Resolve(b, &c, d.rng))
+					out.Claims = append(out.Claims, d.resolve(b, m, node, x.Finished, &c))
 				}
 			}
 			wanted := out.Claims
@@ -127,6 +127,20 @@ func (d *Desk) Exchange(node messages.Name, x *messages.Exchange) *book.Command 
 		})
 	}
 	return &book.Command{Exchange: out}
+}
+
+// resolve gives a claim of an exchange that tells of ends its jobs.
+func (d *Desk) resolve(b *book.Book, m *market.Market, node messages.Name, ended []messages.Finished, c *messages.Claim) book.Claim {
+	claim := m.Resolve(b, c, d.rng)
+	if len(claim.Jobs) > 0 || len(ended) == 0 || m.Stale(d.now.Wall) {
+		return claim
+	}
+	if i, ok := b.Position(node); ok {
+		if next, ok := m.Succeed(b, i, ended, c); ok {
+			return next
+		}
+	}
+	return claim
 }
 
 // dropped are the jobs of claims for which the answer has no room: as a rule there are none.

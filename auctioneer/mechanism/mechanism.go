@@ -219,6 +219,14 @@ type Incremental interface {
 	Update(view *View, changed []*Job, gone []messages.JobID) *Change
 }
 
+// Lining is a Mechanism that has those who wait in line between two decisions.
+type Lining interface {
+	Mechanism
+	// Next is the job of which a pending task gets the next slot of a class that becomes
+	// free on any node, as the last decision has it; 0: none, or it is not known.
+	Next(class int) messages.JobID
+}
+
 // Change is a decision as far as it differs from the one before: the jobs it
 // does not list keep their weights, within the mechanism's stated error.
 type Change struct {

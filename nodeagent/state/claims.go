@@ -10,8 +10,10 @@ import (
 const mostClaims = 1024
 
 // claims samples a job for every slot that is awake, and for the tasks that the agent
-// should have at hand. A slot for which there is no work any more goes back to sleep.
-func (k *markets) claims(trip time.Duration) (claims []messages.Claim) {
+// should have at hand. A slot for which there is no work any more goes back to sleep. With the
+// ends of so many tasks it also claims for as many free slots of a market that directs: who is
+// next in line only the leader knows.
+func (k *markets) claims(trip time.Duration, ends int) (claims []messages.Claim) {
 	for _, m := range k.all {
 		for at := range m.classes {
 			m.classes[at].claimed = false
@@ -34,8 +36,31 @@ func (k *markets) claims(trip time.Duration) (claims []messages.Claim) {
 			}
 		}
 		c.awake = 0
+		if n := min(c.free(), ends); n > 0 && !k.shut && len(claims) < mostClaims {
+			if m := k.directing(at); m != nil {
+				if mc := &m.classes[at]; !mc.claimed { // it is not the vector that says that there is work
+					mc.claimed, mc.sentTerm, mc.sentSeq = true, 0, 0
+				}
+				c.claiming += n
+				claims = append(claims, messages.Claim{Market: m.name, Class: c.name, Slots: n})
+			}
+		}
 	}
 	return claims
+}
+
+// directing is the market of a class, if it is the only one and directs.
+func (k *markets) directing(at int) (only *market) {
+	for _, m := range k.all {
+		switch {
+		case !m.classes[at].served:
+		case only != nil || m.ahead:
+			return nil
+		default:
+			only = m
+		}
+	}
+	return only
 }
 
 // ahead is how many more tasks of a class the agent should have at hand, and how many in
@@ -121,7 +146,7 @@ func (k *markets) dryUp(asked *messages.Exchange, r *messages.ExchangeReply) {
 			c := &m.classes[at]
 			switch {
 			case !c.claimed:
-			case !m.ahead && len(asked.Finished) > 0:
+			case !m.ahead && len(asked.Finished) > 0 && c.work() > 0:
 				k.slots[at].awake = min(k.slots[at].awake+lacks, k.slots[at].free())
 			case c.sentTerm == m.term && c.sentSeq == m.seq:
 				c.dry = true

@@ -66,7 +66,8 @@
 // for the work of that vector; otherwise it waits for the next, as they do.
 // The vectors of a market that directs have work for idle slots alone, and the
 // market decides about a slot once it knows that the slot is free. There a slot
-// that becomes free claims anyway, and once more if that comes to nothing.
+// that becomes free claims anyway, for no job: the leader knows who is next in line. While
+// the vector has work the slot claims once more if that comes to nothing.
 //
 // A slot of a class that several markets allocate draws its market in
 // proportion to the tasks pending there, then the job from that market's

@@ -89,6 +89,66 @@ func TestAFreedSlotClaimsThoughIdleOnesTakeTheWork(t *testing.T) {
 	}
 }
 
+// TestEndsClaimTheirSlotsWhereTheMarketDirects, though nothing is known of work: who is next in
+// line only the leader knows. Where the answer has nothing, nothing more is said.
+func TestEndsClaimTheirSlotsWhereTheMarketDirects(t *testing.T) {
+	for _, mechanism := range []messages.Name{messages.Proportional, messages.HighestBid} {
+		for _, passedOn := range []int{0, 1, 2} {
+			a := newAgent(t, 3, 1)
+			a.join()
+			a.vector(1, 3, 3)
+			r := a.request()
+			three := grants(r, 0, 3)
+			three.Markets = []messages.Market{{Name: "main", Mechanism: mechanism, Classes: []messages.Name{"cpu"}}}
+			a.Answered(a.now, r.ID, three)
+			a.act()
+			a.take(whole(1, 2, 0, 0))
+			a.end(0, messages.Exited)
+			a.end(1, messages.Exited)
+			r = a.request()
+			want := 0
+			if mechanism == messages.HighestBid {
+				want = 2
+			}
+			if e := r.Exchange; len(e.Finished) != 2 || slotsOf(e) != want {
+				t.Fatalf("%s: sent %+v", mechanism, e)
+			}
+			passedOn = min(passedOn, want)
+			a.Answered(a.now, r.ID, grants(r, 3, passedOn))
+			a.silent()
+			if len(a.starts) != 1+passedOn {
+				t.Errorf("%s: %d tasks run, of which %d were passed slots on", mechanism, len(a.starts), passedOn)
+			}
+			if a.vector(3, 2, 2); passedOn == 2 {
+				a.silent()
+			} else if e := a.request().Exchange; slotsOf(e) != 2-passedOn { // as before, with the slots that are left
+				t.Errorf("%s, %d passed on: sent %+v", mechanism, passedOn, e)
+			}
+		}
+	}
+}
+
+// TestAnAnswerWithoutATaskDoesNotHideWork: a vector that came while the exchange was under way
+// counts for the slots that were not given away.
+func TestAnAnswerWithoutATaskDoesNotHideWork(t *testing.T) {
+	a := newAgent(t, 1, 1)
+	a.join()
+	a.vector(1, 1, 1)
+	r := a.request()
+	one := grants(r, 0, 1)
+	one.Markets = []messages.Market{{Name: "main", Mechanism: messages.HighestBid, Classes: []messages.Name{"cpu"}}}
+	a.Answered(a.now, r.ID, one)
+	a.act()
+	a.take(whole(1, 2, 0, 0))
+	a.end(0, messages.Exited)
+	r = a.request()
+	a.vector(3, 1, 1)
+	a.Answered(a.now, r.ID, grants(r, 1, 0))
+	if e := a.request().Exchange; slotsOf(e) != 1 {
+		t.Errorf("sent %+v", e)
+	}
+}
+
 func TestUnansweredExchangeIsRepeatedUnchanged(t *testing.T) {
 	for _, kind := range []messages.Kind{messages.Unavailable, messages.NotLeader, messages.Unknown, messages.Internal} {
 		a := running(t, 2)

@@ -23,6 +23,7 @@ type market struct {
 
 // marketClass is one class of a market's vector.
 type marketClass struct {
+	served        bool // the market has the class
 	pending, idle int
 	// rest is the work of the vector that is left to slots which become free later,
 	// when the slots that were idle at its making have claimed.

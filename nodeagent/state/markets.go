@@ -39,6 +39,9 @@ func (k *markets) set(now messages.Time, named []messages.Market) {
 		if m == nil {
 			m = &market{name: n.Name, classes: make([]marketClass, len(k.slots))}
 		}
+		for at := range m.classes {
+			m.classes[at].served = slices.Contains(n.Classes, k.slots[at].name)
+		}
 		m.ahead = cmp.Or(n.Mechanism, messages.Proportional) == messages.Proportional
 		k.missing(now, m)
 		k.all = append(k.all, m)

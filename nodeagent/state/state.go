@@ -150,7 +150,7 @@ func (s *State) exchange() *Request {
 	ends, all := s.tasks.drain()
 	e := &messages.Exchange{Finished: ends}
 	if all {
-		e.Claims = s.markets.claims(s.session.trip)
+		e.Claims = s.markets.claims(s.session.trip, len(ends))
 	}
 	return s.session.exchange(e)
 }

@@ -30,7 +30,10 @@ func New(m messages.Market) (*Mechanism, error) {
 	return c, nil
 }
 
-var _ mechanism.Incremental = (*Mechanism)(nil)
+var (
+	_ mechanism.Incremental = (*Mechanism)(nil)
+	_ mechanism.Lining      = (*Mechanism)(nil)
+)
 
 // Admit refuses a bid that this market cannot weigh, or that is below the
 // reserve: it would be charged more than it bids.
@@ -102,4 +105,12 @@ func (c *Mechanism) Update(view *mechanism.View, changed []*mechanism.Job, gone 
 	}
 	r.undo()
 	return d
+}
+
+// Next is the best job that waits, unless a suspended task of it is to go first.
+func (c *Mechanism) Next(class int) messages.JobID {
+	if c.roster == nil {
+		return 0
+	}
+	return c.roster.classes[class].next()
 }

@@ -1,6 +1,9 @@
 package highestbid
 
-import "github.com/candor-grid/candor/auctioneer/mechanism"
+import (
+	"github.com/candor-grid/candor/auctioneer/mechanism"
+	"github.com/candor-grid/candor/messages"
+)
 
 // standing is one class of a live market: who has slots there and who waits, and
 // between decide and undo, who should. Bidders are numbered as the roster's seats.
@@ -116,6 +119,20 @@ func (s *standing) gains(id int32) (resume, start int) {
 	}
 	resume = min(n, suspended(job, s.class)-stuck(job, s.class))
 	return resume, n - resume
+}
+
+// next is the job of which a pending task gets the next free slot; 0: none, or a suspended task does.
+func (s *standing) next() messages.JobID {
+	a := s.auction
+	if a.waiting.empty() {
+		return 0
+	}
+	id := a.waiting.first()
+	job := s.seats[id].job
+	if a.bidders[id].free() == 0 || suspended(job, s.class) > stuck(job, s.class) {
+		return 0
+	}
+	return job.Job
 }
 
 // weigh says what part each job is to have of the slots that tasks pending take;

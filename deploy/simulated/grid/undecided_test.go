@@ -8,6 +8,28 @@ import (
 	"github.com/candor-grid/candor/deploy/simulated/workload"
 )
 
+// TestASlotPassesOnInOneExchange: where more tasks wait than there are slots, the exchange that
+// tells of the end of a task claims the next one.
+func TestASlotPassesOnInOneExchange(t *testing.T) {
+	w := &workload.Workload{Nodes: 40, Parallel: workload.Split, Users: []int64{1, 2}, Groups: []int64{1}}
+	for i := range 1000 {
+		w.Jobs = append(w.Jobs, workload.Job{Number: int64(i + 1), Line: i + 1, Runtime: 5 + float64(i%97)/10, Width: 1, User: i % 2})
+	}
+	m := byDefault(rules.HighestBid)
+	p := &core.Problem{Market: m, Work: w, Bids: m.Bids.Draw(w, 1), Seed: 1}
+	for i := range p.Bids {
+		p.Bids[i].Budget += 1e6
+	}
+	_, traffic, err := Run(p, Config{Slots: 4})
+	if err != nil {
+		t.Fatal(err)
+	}
+	made := traffic.Exchanges - traffic.Heartbeats
+	if traffic.Grants < 900 || made > traffic.Grants+traffic.Grants/5 {
+		t.Errorf("%d exchanges for %d tasks", made, traffic.Grants)
+	}
+}
+
 // TestClaimsWaitForADecision: as on a site, claims that come while highest-bid is about to decide
 // wait for the decision, so that a task takes two exchanges: a claim, and its end.
 func TestClaimsWaitForADecision(t *testing.T) {

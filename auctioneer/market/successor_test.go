@@ -1,0 +1,117 @@
+package market
+
+import (
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/candor-grid/candor/auctioneer/book"
+	"github.com/candor-grid/candor/auctioneer/mechanism"
+	"github.com/candor-grid/candor/messages"
+)
+
+// passOn ends a task that runs, and has its slot go to the next in line in the same entry; it
+// reports whether it does.
+func (f *floor) passOn(c claim) bool {
+	ended := []messages.Finished{{Attempt: c.Attempt, Outcome: messages.Exited}}
+	name := f.book.Nodes()[c.node].Name
+	f.seq[name]++
+	f.freed++
+	x := &book.Exchange{Node: name, Session: 1, Seq: f.seq[name], Finished: ended}
+	next, ok := f.t.Succeed(f.book, c.node, ended, &messages.Claim{Market: "spot", Class: "cpu", Slots: 1})
+	if ok {
+		x.Claims = []book.Claim{next}
+	}
+	grants := f.apply(book.Command{Exchange: x}).([]messages.Grant)
+	if ok && (len(grants) != 1 || grants[0].Attempt.Task.Job != next.Jobs[0]) {
+		f.Fatalf("the next in line is %+v, granted was %+v", next, grants)
+	}
+	return ok
+}
+
+// TestTheNextInLineIsWhomADecisionChooses: whatever bids come and tasks end, one or several before
+// the market decides, no decision takes a slot back that was passed on, and at rest all is as
+// where decisions give away each slot.
+func TestTheNextInLineIsWhomADecisionChooses(t *testing.T) {
+	passed, left, beside := 0, 0, 0
+	rapid.Check(t, func(rt *rapid.T) {
+		m := messages.Market{Name: "spot", Mechanism: messages.HighestBid, Classes: []messages.Name{"cpu"}}
+		f := newFloor(rt, m, rapid.IntRange(1, 4).Draw(rt, "nodes"), rapid.IntRange(1, 3).Draw(rt, "slots"))
+		for range rapid.IntRange(5, 60).Draw(rt, "events") {
+			f.now = f.now.Add(messages.Duration(1e9))
+			if rapid.IntRange(0, 2).Draw(rt, "submit") == 0 {
+				f.submit(messages.Credits(rapid.IntRange(1, 30).Draw(rt, "rate")), rapid.IntRange(1, 6).Draw(rt, "tasks"))
+			} else {
+				for range rapid.IntRange(1, 3).Draw(rt, "ends") {
+					running := f.claims(book.Goes)
+					if len(running) == 0 {
+						break
+					}
+					if f.passOn(running[rapid.IntRange(0, len(running)-1).Draw(rt, "which")]) {
+						passed++
+					} else {
+						left++
+					}
+					beside += len(f.claims(book.Suspended))
+				}
+				before := f.suspensions
+				f.settle()
+				if f.suspensions != before {
+					rt.Fatalf("%d slots were taken back", f.suspensions-before)
+				}
+			}
+			f.settle()
+			f.checkIdle(rt)
+			f.checkSuspended(rt)
+		}
+	})
+	if passed < 100 || left < 100 || beside == 0 {
+		t.Errorf("%d slots were passed on and %d were not, beside %d suspended tasks: this shows little", passed, left, beside)
+	}
+}
+
+// TestNobodyIsNextWhereOnlyADecisionKnows: after a failure, which may run again, after a stage
+// that others wait for, and once claims on their way count on all tasks of the next in line.
+func TestNobodyIsNextWhereOnlyADecisionKnows(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		f := newFloor(rt, messages.Market{Name: "spot", Mechanism: messages.HighestBid, Classes: []messages.Name{"cpu"}}, 1, 2)
+		f.submit(9, 2)
+		f.settle()
+		f.submit(3, 1)
+		f.settle()
+		runs := f.claims(book.Goes)[0].Attempt
+		succeed := func(end messages.Finished) bool {
+			_, ok := f.t.Succeed(f.book, 0, []messages.Finished{end}, &messages.Claim{Market: "spot", Class: "cpu", Slots: 1})
+			return ok
+		}
+		if succeed(messages.Finished{Attempt: runs, Outcome: messages.Exited, ExitCode: 1}) || succeed(messages.Finished{Attempt: runs, Outcome: messages.Stopped}) ||
+			succeed(messages.Finished{Attempt: messages.Attempt{Task: messages.TaskRef{Job: 77}}}) {
+			rt.Error("there is a next after a task that failed, was stopped, or is not known")
+		}
+		j := f.book.Job(runs.Task.Job)
+		spec := *j.Spec
+		j.Stages, j.Spec = append(j.Stages, j.Stages[0]), &spec
+		if succeed(messages.Finished{Attempt: runs}) {
+			rt.Error("there is a next after a stage")
+		}
+		j.Stages = j.Stages[:1]
+		if !succeed(messages.Finished{Attempt: runs}) || succeed(messages.Finished{Attempt: runs}) {
+			rt.Error("one task waits, and not one claim counts on it")
+		}
+	})
+}
+
+var _ mechanism.Lining = lining{}
+
+// lining is a mechanism that has a job of another market next.
+type lining struct{ mechanism.Mechanism }
+
+func (lining) Next(int) messages.JobID { return 12345 }
+
+// TestAnUnknownJobIsNotNext: a mechanism may still have a job in line that has left its market.
+func TestAnUnknownJobIsNotNext(t *testing.T) {
+	m := New(Manner{Directs: true, Order: func(x, y *mechanism.Job) int { return 0 }}, messages.Market{Name: "spot", Classes: []messages.Name{"cpu"}}, lining{})
+	if _, ok := m.Succeed(book.New(), 0, nil, &messages.Claim{Class: "cpu", Slots: 1}); ok {
+		t.Error("a job that is not in the market is next")
+	}
+}
