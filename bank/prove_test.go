@@ -6,6 +6,7 @@ import (
 	"crypto/ecdh"
 	"crypto/rand"
 	"slices"
+	"strconv"
 	"testing"
 
 	"github.com/nats-io/nkeys"
@@ -14,6 +15,7 @@ import (
 	"github.com/candor-grid/candor/bank/ledger"
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/await"
+	"github.com/candor-grid/candor/messages/bus"
 	"github.com/candor-grid/candor/messages/mailbox"
 	"github.com/candor-grid/candor/messages/proof"
 )
@@ -70,6 +72,33 @@ func TestAGrantIsProvenFromItsOperatorToTheBooks(t *testing.T) {
 	}
 	if report.From != 1 || report.Requests != 2 || report.Marked != 2 {
 		t.Errorf("got %+v", report)
+	}
+}
+
+// The time of a bank stays ahead for days after the clocks of a site were wrong by a day and were
+// set right; the clock of one host can be behind. Grants and transfers are signed by the bank's time.
+func TestABankAheadOfTheClocksIsProvenTo(t *testing.T) {
+	b, k := provenBed(t)
+	right := b.clock()
+	as := func(role string, name messages.Name) *bed {
+		p := k.issue(role, name)
+		other := b.as(p, name)
+		other.client = b.network.ConnectAs(name, &bus.Identity{Principal: func() (proof.Principal, error) { return p, nil }, Clock: func() messages.Time { return right }})
+		return other
+	}
+	ops, service := as("operator", "ops"), as("service", "$auctioneer")
+	for i, ahead := range []messages.Duration{0, 24 * proof.Window, 30 * proof.Window} {
+		b.setClock(right.Add(ahead))
+		n := strconv.Itoa(i)
+		ops.grant(n, "ada", 10*c)
+		for _, r := range service.transfer(hold("h"+n, "ada", 5*c), post("p"+n, "h"+n, 3*c)) {
+			if r.Error != nil {
+				t.Fatalf("ahead by %v: %v", ahead, r.Error)
+			}
+		}
+	}
+	if report, err := verifies(b, k); err != nil || report.Marked != 6 {
+		t.Errorf("got %+v, %v", report, err)
 	}
 }
 

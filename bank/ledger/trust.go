@@ -199,7 +199,7 @@ func (t *trust) vouch(verb string, by messages.Name, r *messages.SignedRequest, 
 		return token, rank, messages.Errorf(messages.Unproven, "the credentials of %q ended at %v: get new ones", clip(by), token.Expires)
 	}
 	if off := r.Proof.At.Sub(now); off > proof.Window || off < -proof.Window {
-		return token, rank, messages.Errorf(messages.Unproven, "the request was signed at %v, and it is %v: sign it anew, and set the clock if it is wrong", r.Proof.At, now)
+		return token, rank, proof.RefuseTime(r.Proof.At, now)
 	}
 	return token, rank, proof.Check(&token, t.root.Site, verb, by, r)
 }

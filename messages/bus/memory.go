@@ -159,6 +159,7 @@ func (b *memoryBus) Request(ctx context.Context, subject string, payload []byte)
 	select {
 	case r := <-answers:
 		if r.err != nil {
+			b.proves.heard(subject, r.err)
 			return nil, r.err
 		}
 		return r.data, nil

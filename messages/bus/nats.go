@@ -166,7 +166,9 @@ func (b *natsBus) Request(ctx context.Context, subject string, payload []byte) (
 		}
 		return nil, requestError(ctx, subject, err)
 	}
-	return readReply(m)
+	data, err := readReply(m)
+	b.proves.heard(subject, err)
+	return data, err
 }
 
 // lookFor is how long a server may send nothing, a ping included, after a request had no answer.

@@ -21,6 +21,10 @@ type Identity struct {
 
 	mu       sync.Mutex
 	sessions map[messages.Name]*session // by site
+
+	// ahead is how far a site's bank is ahead of the clock, as its last refusal had it: by site.
+	// The time of a bank never goes back, so it can be ahead of all clocks for days.
+	ahead sync.Map
 }
 
 // session is a session at a site's bank. Number 0 stands for a bank that wants no
@@ -80,11 +84,27 @@ func ReadPrincipal(file string) (p proof.Principal, err error) {
 	return p, nil
 }
 
+// now is the time by the clock.
 func (i *Identity) now() messages.Time {
 	if i.Clock != nil {
 		return i.Clock()
 	}
 	return messages.TimeOf(time.Now())
+}
+
+// at is the time at a site's bank, as far as that is known.
+func (i *Identity) at(site messages.Name) messages.Time {
+	ahead, _ := i.ahead.Load(site)
+	by, _ := ahead.(messages.Duration)
+	return i.now().Add(by)
+}
+
+// heard learns the time of a bank from its refusal of a request for the time in the signature.
+func (i *Identity) heard(subject string, refusal error) {
+	site, _, _, wants := proof.Wants(subject)
+	if now, is := proof.Mistimed(refusal); is && wants && i != nil {
+		i.ahead.Store(site, now.Sub(i.now()))
+	}
 }
 
 // sign proves a request, if its bank wants that; nil if not.
@@ -97,7 +117,7 @@ func (i *Identity) sign(subject string, payload []byte) (*messages.Proof, error)
 	if err != nil {
 		return nil, err
 	}
-	signed, err := p.Sign(site, verb, caller, i.now(), payload)
+	signed, err := p.Sign(site, verb, caller, i.at(site), payload)
 	return &signed, err
 }
 
@@ -134,7 +154,7 @@ func (i *Identity) forget(subject string, number uint64) {
 func (i *Identity) session(ctx context.Context, b Bus, site, caller messages.Name) (*session, error) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	if s := i.sessions[site]; s != nil && (s.number == 0 || i.now() < s.expires.Add(-renewBefore)) {
+	if s := i.sessions[site]; s != nil && (s.number == 0 || i.at(site) < s.expires.Add(-renewBefore)) {
 		return s, nil
 	}
 	s, err := i.open(ctx, b, site, caller)

@@ -3,8 +3,10 @@ package proof
 import (
 	"encoding/base64"
 	"encoding/binary"
+	"errors"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/candor-grid/candor/messages"
 )
@@ -16,6 +18,34 @@ const Header = "Candor-Proof"
 // Window is how far the clock of whoever signs a request may be from the
 // bank's, and how long the bank remembers that it carried the request out.
 const Window = messages.Duration(3600_000_000_000)
+
+// The refusal of a request that was signed too early or too late is part of the state of banks:
+// its words stay as they are.
+const (
+	mistimed = "the request was signed at "
+	whileNow = ", and it is "
+	signAnew = ": sign it anew, and set the clock if it is wrong"
+)
+
+// RefuseTime is the refusal of a request that was signed at a time too far from the bank's.
+func RefuseTime(signed, now messages.Time) *messages.Error {
+	return messages.Errorf(messages.Unproven, "%s%v%s%v%s", mistimed, signed, whileNow, now, signAnew)
+}
+
+// Mistimed reads the time of the bank from a refusal that [RefuseTime] made. Who asked signs
+// again at this time. A bank that lies gets a signature that is good until the credentials end,
+// and could have carried the request out at once.
+func Mistimed(refusal error) (now messages.Time, is bool) {
+	e, is := errors.AsType[*messages.Error](refusal)
+	if !is || e.Kind != messages.Unproven {
+		return 0, false
+	}
+	_, text, is := strings.Cut(e.Message, mistimed)
+	_, text, has := strings.Cut(text, whileNow)
+	text, _, ends := strings.Cut(text, signAnew)
+	at, err := time.Parse(time.RFC3339Nano, text)
+	return messages.TimeOf(at), is && has && ends && err == nil
+}
 
 // verbs are those of the bank that need a proof. Transfers have marks instead.
 var verbs = []string{
