@@ -99,7 +99,7 @@ func (b *Bank) assemble() (err error) {
 	c.Clock = steady.Now
 	b.machine = newMachine(c, b.metrics, b.archive, root, steady)
 	b.archive.machine = b.machine
-	b.group = &group{config: c, machine: b.machine}
+	b.group = &group{config: c, machine: b.machine, late: lateness{config: c}}
 	b.alarm = &alarm{config: c, group: b.group, archive: b.archive, metrics: b.metrics, answers: make(chan compared, 1)}
 	b.group.alarm = b.alarm
 	b.keys = &keys{config: c, group: b.group, machine: b.machine}
@@ -243,7 +243,7 @@ func (b *Bank) withdraw() {
 // not matter here: if it is still due, the next tick tries again.
 func (b *Bank) expire(ctx context.Context) {
 	next := read(b.machine, (*ledger.Ledger).NextExpiry)
-	if next == 0 || next > b.config.Clock() {
+	if now, late := b.group.now(); late || next == 0 || next > now {
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, b.config.ExpiryInterval.Std())

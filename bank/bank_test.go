@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -205,6 +206,43 @@ func TestHoldsLapseOnAnIdleSite(t *testing.T) {
 	await.Until(b, "the hold lapses", func() bool { return reserved() == 0 })
 	if got := b.metric("candor_bank_holds_lapsed_total", ""); got != 1 {
 		t.Fatalf("%v holds lapsed by the metric", got)
+	}
+}
+
+// TestHoldsAreExtendedAfterAnOutage: a hold that became due while nobody could extend it waits for
+// the auctioneer, and lapses if the auctioneer says nothing. Meanwhile the bank serves.
+func TestHoldsAreExtendedAfterAnOutage(t *testing.T) {
+	var mono atomic.Int64
+	b := startWith(t, func(c *Config) {
+		c.Late, c.Mono = 0, func() messages.Duration { return messages.Duration(mono.Load()) }
+	})
+	const hour = messages.Duration(3600e9)
+	began := messages.Time(0).Add(24 * hour)
+	b.setClock(began)
+	b.grant("1", "ada", 10)
+	for _, id := range []string{"lives", "forgotten"} {
+		h := hold(id, "ada", 3)
+		h.Expires = began.Add(hour)
+		b.transfer(h)
+	}
+	b.setClock(began.Add(3 * hour)) // nothing ran
+	b.grant("2", "ada", 1)
+	b.bank.expire(context.Background())
+	extended := b.transfer(messages.Transfer{ID: "longer", Kind: messages.Extend, Pending: "lives", Expires: began.Add(4 * hour)})
+	if extended[0].Error != nil {
+		t.Fatal(extended[0].Error)
+	}
+	reserved := func() messages.Credits {
+		return must[messages.AccountReply](b, "ada", messages.VerbAccount, messages.AccountRequest{}).Reserved
+	}
+	if got := reserved(); got != 6 {
+		t.Fatalf("%v are held while holds may be extended", got)
+	}
+	mono.Store(6 * 60e9)
+	await.Until(b, "the other hold lapses", func() bool { return reserved() == 3 })
+	b.setClock(began.Add(3*hour + 2*60e9))
+	if r := b.transfer(post("p", "lives", 3)); r[0].Error != nil || b.bank.machine.ledger.Now() != b.clock() {
+		t.Errorf("%+v at %v", r[0], b.bank.machine.ledger.Now())
 	}
 }
 

@@ -71,6 +71,9 @@ type Config struct {
 	ClockKnown func() bool
 	// Mono is a clock that nobody sets; default: the process's.
 	Mono func() messages.Duration
+	// Late is how long the auctioneers have to extend holds that became due while the site did
+	// not run, or as clocks were set; default 5 minutes, below 0: no time.
+	Late messages.Duration
 }
 
 // Validate reports the first thing that is wrong or missing.
@@ -105,11 +108,16 @@ func (c *Config) Validate() error {
 func (c *Config) defaults() {
 	c.ExpiryInterval = cmp.Or(c.ExpiryInterval, messages.Duration(time.Second))
 	c.SegmentBytes = cmp.Or(c.SegmentBytes, history.SegmentBytes)
+	c.Late = cmp.Or(c.Late, messages.Duration(5*time.Minute))
 	c.Log = cmp.Or(c.Log, zap.NewNop())
 	c.Metrics = cmp.Or[prometheus.Registerer](c.Metrics, prometheus.NewRegistry())
 	if c.OnBroken == nil {
 		log := c.Log
 		c.OnBroken = func(err error) { log.Fatal("this replica of the bank ends", zap.Error(err)) }
+	}
+	if c.Mono == nil {
+		began := time.Now()
+		c.Mono = func() messages.Duration { return messages.Duration(time.Since(began)) }
 	}
 	if c.Clock == nil {
 		c.Clock = func() messages.Time { return messages.TimeOf(time.Now()) }

@@ -15,7 +15,9 @@
 // query was made: leadership is verified first, then the state is read.
 //
 // Time is the leader's clock, carried by each command. While holds are due, the leader
-// proposes the bare passing of time, so that holds lapse on an idle site too.
+// proposes the bare passing of time, so that holds lapse on an idle site too. After a time
+// in which nobody could extend holds (nothing ran, or clocks were set) it holds the time
+// back for some minutes, until they are extended.
 //
 // A refused command of a user leaves a record in the journal too. So a user who asks
 // for more than a hundred commands at once, or two a second, is answered Exhausted.

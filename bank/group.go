@@ -17,6 +17,14 @@ type group struct {
 	machine *machine
 	box     mailbox.Mailbox
 	alarm   *alarm
+	late    lateness
+}
+
+// now is the time of the next command, and whether it is held back: see [lateness].
+func (g *group) now() (messages.Time, bool) {
+	var reached, due messages.Time
+	g.machine.read(func(l *ledger.Ledger) { reached, due = l.Now(), l.NextExpiry() })
+	return g.late.now(reached, due)
 }
 
 // propose commits a command at this moment and returns its result.
@@ -33,7 +41,7 @@ func (g *group) propose(ctx context.Context, c *ledger.Command) (ledger.Result, 
 	if err := g.alarm.refusal(); err != nil && c.Verb != ledger.Keys {
 		return ledger.Result{}, err
 	}
-	c.At = g.config.Clock()
+	c.At, _ = g.now()
 	result, err := mailbox.ProposeAs[ledger.Result](ctx, g.box, messages.Bank, c.Encode())
 	if err == nil && result.Error != nil {
 		return ledger.Result{}, result.Error
@@ -89,6 +97,13 @@ type host struct{ *group }
 func (h host) Propose(ctx context.Context, c clearing.Command) (clearing.Result, error) {
 	if err := h.alarm.refusal(); err != nil {
 		return clearing.Result{}, err
+	}
+	at, late := h.now()
+	switch {
+	case late && c.Incarnation == 0:
+		return clearing.Result{}, messages.Errorf(messages.NotLeader, "the site did not run for a while: holds of its jobs are extended first; ask again")
+	case late:
+		c.At = at
 	}
 	data, err := c.Encode()
 	if err != nil {

@@ -51,7 +51,7 @@ func (b *bed) open(replica string, metrics prometheus.Registerer) *Bank {
 	config := Config{
 		Site: "here", Replica: replica, Bus: b.network.Connect("bank"), Metrics: metrics,
 		Operators: []messages.Name{"ops"}, Services: []messages.Name{"$auctioneer"},
-		ExpiryInterval: messages.Duration(5 * time.Millisecond), Clock: b.clock, Mono: still,
+		ExpiryInterval: messages.Duration(5 * time.Millisecond), Clock: b.clock, Mono: still, Late: -1,
 		Open: func(m mailbox.Machine) (mailbox.Mailbox, error) {
 			b.box = mailbox.NewMemory(m)
 			return b.box, nil

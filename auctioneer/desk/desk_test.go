@@ -640,6 +640,29 @@ func TestHoldsAreExtended(t *testing.T) {
 	}
 }
 
+// TestHoldsAreExtendedWhenTheClockIsSet: the time of the site goes ahead of the time that passed, and
+// holds are extended by the new time within a minute.
+func TestHoldsAreExtendedWhenTheClockIsSet(t *testing.T) {
+	s := newSite(t, func(c *Config) { c.HoldFor = 3600 * second })
+	s.submit("a", 1)
+	if s.pass(60 * second); len(s.asked) > 0 {
+		t.Fatalf("young holds are extended: %+v", s.asked)
+	}
+	s.now.Wall = s.now.Wall.Add(3600 * second)
+	s.pass(60 * second)
+	if len(s.asked) != 1 {
+		t.Fatalf("%d requests after the clock was set", len(s.asked))
+	}
+	x := s.asked[0].Body.(messages.TransferRequest).Transfers
+	if len(x) != 1 || x[0].Kind != messages.Extend || x[0].Expires < s.now.Wall.Add(3500*second) {
+		t.Errorf("%+v", x)
+	}
+	s.answer(moved(s.asked[0].Body.(messages.TransferRequest)), nil)
+	if s.pass(120 * second); len(s.asked) > 0 {
+		t.Errorf("asked again: %+v", s.asked)
+	}
+}
+
 // TestHoldsOfMovedJobsAreExtended: a market came from another auctioneer. Its jobs are older than
 // a job of this auctioneer, have higher numbers, and their holds are extended all the same.
 func TestHoldsOfMovedJobsAreExtended(t *testing.T) {

@@ -11,22 +11,27 @@ import (
 // holds extend the holds of living jobs, so that the bank does not free them. Each
 // quarter of HoldFor the holds that are older than this are extended. The first time is
 // when the desk begins, because the last leader may have been late. If the bank does
-// not answer, it is asked again soon.
+// not answer, it is asked again soon. Where the clock of the site was set ahead, holds end
+// sooner than planned, and are extended at once.
 type holds struct {
 	*core
 	next   messages.Duration
+	late   messages.Time // by which they are to be extended, whatever Mono says
 	busy   bool
 	failed error
 	last   messages.JobID // that was looked at, of those that are looked at now
 }
 
+// clockEvery is how often it is looked whether the clock was set.
+const clockEvery = messages.Duration(60e9)
+
 func (h *holds) step() {
 	switch {
 	case h.HoldFor == 0 || h.busy:
-	case h.now.Mono >= h.next:
+	case h.now.Mono >= h.next, h.now.Wall >= h.late:
 		h.extend()
 	default:
-		h.wakeIn(h.next - h.now.Mono)
+		h.wakeIn(min(h.next-h.now.Mono, clockEvery))
 	}
 }
 
@@ -92,8 +97,8 @@ func (h *holds) done() {
 		h.tell(Waiting{"the extension of holds", h.failed})
 		wait = min(wait, max(wait/16, soon))
 	}
-	h.busy, h.next = false, h.now.Mono+wait
-	h.wakeIn(wait)
+	h.busy, h.next, h.late = false, h.now.Mono+wait, h.now.Wall.Add(h.HoldFor/2)
+	h.wakeIn(min(wait, clockEvery))
 }
 
 // Extension moves a hold's end to a time, under an identifier of its own.
