@@ -404,3 +404,17 @@ func TestTokenOfTheMetrics(t *testing.T) {
 		t.Errorf("beyond loopback: %+v, %v", d, err)
 	}
 }
+
+// TestASiteListensAtAllAddresses: a site with certificates that listens at all addresses reaches
+// itself by loopback, and so do commands on its machine.
+func TestASiteListensAtAllAddresses(t *testing.T) {
+	t.Parallel()
+	c := small(t.TempDir())
+	c.TLS, c.Listen = newCertificates(t).issue("localhost"), "0.0.0.0:0"
+	s, err := Start(within(t), c, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer closeSite(t, s)
+	connect(t, s, "alice").runs("at all addresses")
+}

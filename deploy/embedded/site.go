@@ -7,6 +7,7 @@ import (
 	"io"
 	"io/fs"
 	"net"
+	"net/url"
 	"os"
 	"slices"
 	"strconv"
@@ -276,7 +277,7 @@ func (s *share) listen() error {
 	}
 	go s.watchKeys(o)
 	go keepJetStream(s.ctx, s.server, o, s.log)
-	s.info.Server = s.server.ClientURL()
+	s.info.Server = here(s.server.ClientURL())
 	if o.LeafNode.Port != 0 {
 		s.info.Leaf = net.JoinHostPort(o.LeafNode.Host, strconv.Itoa(o.LeafNode.Port))
 	}
@@ -284,6 +285,23 @@ func (s *share) listen() error {
 		s.info.CA = t.CA
 	}
 	return nil
+}
+
+// here is the URL by which this machine reaches a server. One that listens at all addresses is
+// reached by loopback, which certificates name.
+func here(server string) string {
+	u, err := url.Parse(server)
+	if err != nil {
+		return server
+	}
+	switch ip := net.ParseIP(u.Hostname()); {
+	case ip == nil || !ip.IsUnspecified():
+	case ip.To4() != nil:
+		u.Host = net.JoinHostPort("127.0.0.1", u.Port())
+	default:
+		u.Host = net.JoinHostPort("::1", u.Port())
+	}
+	return u.String()
 }
 
 // startActors starts the actors of this process and waits until they serve. No
