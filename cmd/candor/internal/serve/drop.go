@@ -57,39 +57,45 @@ func (d *drop) run(cmd *cobra.Command, host messages.Name) error {
 	}
 	defer b.Close()
 	server := embedded.ServerName(c.Site, host)
-	if err := forgetServer(cmd.Context(), b, server); err != nil {
+	sure, err := forgetServer(cmd.Context(), b, server)
+	if err != nil {
 		return err
 	}
-	return say(cmd.OutOrStdout(), "Site %s has no server %s any more\n", c.Site, server)
+	doubt := ""
+	if !sure {
+		doubt = ", if it ever had: another removal was under way, so look whether the name of the host is right"
+	}
+	return say(cmd.OutOrStdout(), "Site %s has no server %s any more%s\n", c.Site, server, doubt)
 }
 
 // forgetServer asks the servers of a cluster, as their system account, to go on
-// without one.
-func forgetServer(ctx context.Context, b bus.Bus, server string) error {
+// without one. sure says that it was one of them: while a removal is under way, the servers
+// do not say whose.
+func forgetServer(ctx context.Context, b bus.Bus, server string) (sure bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, dropWithin)
 	defer cancel()
 	request, err := json.Marshal(map[string]string{"peer": server})
 	if err != nil {
-		return err
+		return false, err
 	}
 	for waited := false; ; waited = true {
 		data, err := b.Request(ctx, "$JS.API.SERVER.REMOVE", request)
 		if messages.KindOf(err) == messages.Unavailable {
-			return messages.Errorf(messages.Unavailable, "server %s: no server of the site answers the request to remove a server: a site of one server removes none; else repeat the command", server)
+			return false, messages.Errorf(messages.Unavailable, "server %s: no server of the site answers the request to remove a server: a site of one server removes none; else repeat the command", server)
 		}
 		if err != nil {
-			return err
+			return false, err
 		}
 		err = dropped(server, data)
 		switch {
 		case waited && messages.KindOf(err) == messages.NotFound:
-			return nil // what was under way was its removal
+			return false, nil // what was under way was its removal, or the name is wrong
 		case !errors.Is(err, errPending):
-			return err
+			return true, err
 		}
 		select {
 		case <-ctx.Done():
-			return err
+			return false, err
 		case <-time.After(dropAgain):
 		}
 	}

@@ -50,10 +50,13 @@ func (a *answers) Request(context.Context, string, []byte) ([]byte, error) {
 // (Once the command said that a removal was under way, and the next that the name is wrong.)
 func TestDropWaitsForWhatIsUnderWay(t *testing.T) {
 	const underWay, unknown = `{"error":{"code":400,"err_code":10202}}`, `{"error":{"code":400,"err_code":10044}}`
-	if err := forgetServer(t.Context(), &answers{left: []string{underWay, unknown}}, "west-rack2"); err != nil {
-		t.Error(err)
+	if sure, err := forgetServer(t.Context(), &answers{left: []string{underWay, unknown}}, "west-rack2"); err != nil || sure {
+		t.Errorf("sure: %v, %v: the name can be wrong", sure, err)
 	}
-	if err := forgetServer(t.Context(), &answers{left: []string{unknown}}, "west-rack2"); messages.KindOf(err) != messages.NotFound {
+	if sure, err := forgetServer(t.Context(), &answers{left: []string{underWay, `{"success":true}`}}, "west-rack2"); err != nil || !sure {
+		t.Errorf("sure: %v, %v", sure, err)
+	}
+	if _, err := forgetServer(t.Context(), &answers{left: []string{unknown}}, "west-rack2"); messages.KindOf(err) != messages.NotFound {
 		t.Errorf("a wrong name: %v", err)
 	}
 }

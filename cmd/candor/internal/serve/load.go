@@ -7,6 +7,7 @@ import (
 	"os/user"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/pflag"
@@ -52,8 +53,24 @@ func (s *settings) siteFlags(f *pflag.FlagSet) {
 	s.runFlags(f)
 	f.StringVar(&s.listen, "listen", "", "`address` for NATS clients; port 0 takes a free one (default 127.0.0.1:4222)")
 	f.StringVar(&s.console, "console", "", "`address` that serves the console, for browsers, such as 127.0.0.1:8470; pages connect at the next port (default none)")
-	f.IntVar(&s.nodes, "nodes", 0, "`number` of nodes, all like the first (default 2)")
-	f.IntVar(&s.replicas, "replicas", 0, "`number` of replicas of the auctioneer and of the bank (default 3)")
+	f.Var((*howMany)(&s.nodes), "nodes", "`number` of nodes, all like the first (default 2)")
+	f.Var((*howMany)(&s.replicas), "replicas", "`number` of replicas of the auctioneer and of the bank (default 3)")
+}
+
+// howMany is the value of a flag that says how many there are: 1 at least. 0 is that of a flag
+// that was not given.
+type howMany int
+
+func (c *howMany) String() string { return strconv.Itoa(int(*c)) }
+func (c *howMany) Type() string   { return "int" }
+
+func (c *howMany) Set(text string) error {
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 1 {
+		return errors.New("give a number from 1 on")
+	}
+	*c = howMany(n)
+	return nil
 }
 
 // environment fills in the flags that were not given from CANDOR_ variables.
@@ -179,7 +196,7 @@ func (s *settings) override(c *embedded.Config) {
 	set(&c.Replicas, s.replicas)
 	set(&c.Profile, s.profile)
 	if s.nodes != 0 && len(c.Nodes) > 0 {
-		c.Nodes = embedded.NodesAlike(max(s.nodes, 0), c.Nodes[0].Slots)
+		c.Nodes = embedded.NodesAlike(s.nodes, c.Nodes[0].Slots)
 	}
 	for i := range c.Hosts {
 		if h := &c.Hosts[i]; h.Name == s.host {

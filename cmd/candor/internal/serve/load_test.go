@@ -98,7 +98,6 @@ func TestShowIsAFile(t *testing.T) {
 
 func TestFlagsAreChecked(t *testing.T) {
 	for _, c := range []struct{ flag, value, want string }{
-		{"--nodes", "-1", "nodes: is empty"},
 		{"--replicas", "4", "replicas: 4 is not possible"},
 		{"--listen", "4222", `listen: "4222" is not an address`},
 		{"--config", "/does/not/exist", "no such file"},
@@ -106,6 +105,17 @@ func TestFlagsAreChecked(t *testing.T) {
 		_, err := run(t, "config", "show", c.flag, c.value)
 		if messages.KindOf(err) != messages.Invalid || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s %s: %v, want an Invalid error with %q", c.flag, c.value, err, c.want)
+		}
+	}
+}
+
+// TestNumbersBeginAtOne: 0 nodes or replicas are not the default number of them.
+func TestNumbersBeginAtOne(t *testing.T) {
+	for _, flag := range []string{"--nodes", "--replicas"} {
+		for _, value := range []string{"0", "-1", "x"} {
+			if _, err := run(t, "config", "show", flag, value); err == nil || !strings.Contains(err.Error(), "give a number from 1 on") {
+				t.Errorf("%s %s: %v", flag, value, err)
+			}
 		}
 	}
 }
