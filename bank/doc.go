@@ -51,9 +51,10 @@
 //     The leader makes a statement when the keys directory changes.
 //   - One of these keys signs the claim in a credentials file: this key is the name's.
 //   - The name's key signs the request, in its own bytes, with the time; it is good for
-//     an hour either way. A request that has no key or identifier of its own is
-//     carried out once. Of transfers it signs the opening of a session, and each
-//     transfer has a mark of it (package proof).
+//     an hour either way. Who is refused for the time signs again, by the time of the
+//     bank. A request that has no key or identifier of its own is carried out once. Of
+//     transfers it signs the opening of a session, and each transfer has a mark of it
+//     (package proof).
 //   - The record of the signed request stands in the journal before what came of it,
 //     and each transfer's record has its mark. What has neither is what the rules
 //     force: a hold that lapses, a grant that expires.
