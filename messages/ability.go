@@ -1,6 +1,9 @@
 package messages
 
-import "slices"
+import (
+	"slices"
+	"strings"
+)
 
 // Abilities of a node, as its agent finds them at its start. A market that needs
 // one that a node lacks does not use that node for what needs it.
@@ -58,4 +61,19 @@ func Lingers(abilities []Name) string {
 		until = "the last task of its job there"
 	}
 	return "without control groups, a process that hides from its task can run until " + until + " has ended"
+}
+
+// Unbounded says which bounds of a task such a node cannot enforce, whatever the site's
+// configuration asks for; "" if it can enforce all.
+func Unbounded(abilities []Name) string {
+	var missing []string
+	for _, bound := range []struct{ ability, what string }{{AbilityMemory, "memory"}, {AbilityPids, "processes"}, {AbilityCPU, "processors"}} {
+		if !slices.Contains(abilities, bound.ability) {
+			missing = append(missing, bound.what)
+		}
+	}
+	if len(missing) == 0 {
+		return ""
+	}
+	return "nothing bounds how much a task uses of: " + strings.Join(missing, ", ")
 }

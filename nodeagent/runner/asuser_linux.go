@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strconv"
 	"syscall"
 	"unsafe"
 
@@ -83,6 +84,11 @@ func mayEnter(dir string, as *syscall.Credential) error {
 	})
 }
 
+// mayWrite reports whether a user may make, move and remove what is in a directory.
+func mayWrite(dir string, as *syscall.Credential) bool {
+	return asUser(as, func() error { return unix.Faccessat(unix.AT_FDCWD, dir, unix.W_OK|unix.X_OK, unix.AT_EACCESS) }) == nil
+}
+
 // showDir makes a job's working directory appear in the room. The user as whom the
 // tasks run must be able to go there in the node's own view, or the directory's owner
 // must have named that user in its access list: then it does not matter who may pass
@@ -101,10 +107,12 @@ func (c *Config) showDir(r *room, dir string) error {
 	if slices.ContainsFunc(c.Hide, func(hidden string) bool { return access.Beneath(real, hidden) }) {
 		return state
 	}
-	if !named(real, r.as) && mayEnter(real, r.as) != nil {
+	found, err := openFor(real, r.as)
+	if err != nil {
 		return nil // what is refused, the start says
 	}
-	fd, err := clone(real)
+	defer unix.Close(found)
+	fd, err := cloneOpen(found)
 	if err != nil {
 		return err
 	}
@@ -120,10 +128,31 @@ func (c *Config) showDir(r *room, dir string) error {
 	return err
 }
 
+// openFor opens a directory that a user may enter, or that is the user's or names it in its access
+// list. Its path has no links: a task that puts one in its place meanwhile leads nowhere.
+func openFor(real string, as *syscall.Credential) (fd int, err error) {
+	how := unix.OpenHow{Flags: unix.O_PATH | unix.O_DIRECTORY | unix.O_CLOEXEC, Resolve: unix.RESOLVE_NO_SYMLINKS}
+	err = asUser(as, func() error {
+		fd, err = unix.Openat2(unix.AT_FDCWD, real+"/.", &how)
+		return err
+	})
+	if err == nil {
+		return fd, nil
+	}
+	if fd, err = unix.Openat2(unix.AT_FDCWD, real, &how); err != nil {
+		return -1, err
+	}
+	if named("/proc/self/fd/"+strconv.Itoa(fd), as) {
+		return fd, nil
+	}
+	_ = unix.Close(fd)
+	return -1, unix.EACCES
+}
+
 // named reports whether a directory belongs to a user, or its access list names it.
 func named(dir string, as *syscall.Credential) bool {
 	var info unix.Stat_t
-	if as == nil || unix.Lstat(dir, &info) != nil {
+	if as == nil || unix.Stat(dir, &info) != nil {
 		return false
 	}
 	return info.Uid == as.Uid || access.Named(dir, as.Uid)

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/nodeagent/runner/access"
 	"github.com/candor-grid/candor/nodeagent/runner/cell"
 	"github.com/candor-grid/candor/nodeagent/runner/users"
 )
@@ -125,7 +126,7 @@ func (c *Config) Validate() error {
 	if err != nil {
 		return messages.Errorf(messages.Invalid, "runner: Dir %q: %v", c.Dir, err)
 	}
-	c.Dir = dir
+	c.Dir = access.Real(dir)
 	c.fill()
 	return nil
 }
@@ -143,6 +144,17 @@ func (c *Config) fill() {
 	if len(c.Hide) == 0 {
 		c.Hide = []string{c.Dir}
 	}
+	c.Hide = withoutLinks(c.Hide)
+}
+
+// withoutLinks are directories by their paths without links. A link is no hiding place: whoever
+// names the directory that it leads to would find all that is there.
+func withoutLinks(dirs []string) []string {
+	real := make([]string, len(dirs))
+	for i, dir := range dirs {
+		real[i] = access.Real(dir)
+	}
+	return real
 }
 
 // outputLimit is how much is kept of each output of a task of a class, in bytes.

@@ -22,6 +22,7 @@ const UserSelf = "self"
 // of [Config.User], empty for the best there is, or [UserSelf] for nothing of it.
 // executors says whether tasks are started by an executor of their own.
 func (c *Config) Contain(choice string, executors bool) error {
+	c.Hide = withoutLinks(c.Hide) // before a task can change a link
 	switch {
 	case choice == UserSelf && c.Private:
 		return messages.Errorf(messages.Invalid, "tasks.private: needs users other than the site's own; leave tasks.user out")

@@ -460,3 +460,80 @@ func TestNumberIsAnothersNow(t *testing.T) {
 		t.Errorf("read %q, %v", r.Data, err)
 	}
 }
+
+// openState is a state directory with a file that any user may read, below directories that the
+// user as whom all tasks of a node run may change; b is that node. Not below /tmp, of which rooms
+// have their own.
+func openState(t *testing.T, change func(c *runner.Config, state string)) (b *bench, state string) {
+	t.Helper()
+	home, err := os.MkdirTemp("/var/lib", "candor-home-")
+	if err != nil {
+		t.Skip(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(home) })
+	state = filepath.Join(home, "local", "state")
+	b = strangers(t, func(c *runner.Config) {
+		if err := os.MkdirAll(state, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		for _, dir := range []string{home, filepath.Dir(state)} {
+			if err := os.Chown(dir, 65534, 65534); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.Chmod(dir, 0o755); err != nil {
+				t.Fatal(err)
+			}
+		}
+		c.User, c.Dir, c.Hide = "nobody", filepath.Join(state, "node"), []string{state}
+		if change != nil {
+			change(c, state)
+		}
+	})
+	if err := os.WriteFile(filepath.Join(state, "key"), []byte("secret"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return b, state
+}
+
+// TestTheWayToTheStateStays: where tasks may change the directory that holds what leads to the
+// state of the site, none moves that away, to see the state under a new name in the next room.
+func TestTheWayToTheStateStays(t *testing.T) {
+	b, state := openState(t, nil)
+	local := filepath.Dir(state)
+	away := filepath.Join(filepath.Dir(local), "away")
+	mover := b.start(of("ann", 7, sh("mv "+local+" "+away+" && mkdir -p "+state+"/node; echo x >"+away+"-file; echo x >"+local+"/file; rm "+local+"/file")))
+	if f := mover.wait(); f.ExitCode != 0 {
+		t.Errorf("the directories cannot be used as before: %+v %s", f, b.read(mover, true))
+	}
+	if _, err := os.Stat(filepath.Join(state, "key")); err != nil {
+		t.Error("a task moved the state of the site: ", err)
+	}
+	reader := b.start(of("bob", 8, sh("cat "+away+"/state/key "+state+"/key; :")))
+	reader.wait()
+	if got := b.read(reader, false); got != "" {
+		t.Errorf("a task read %q", got)
+	}
+}
+
+// TestALinkHidesTheState as well as a path without links: whoever names the directory to which
+// the link leads finds nothing, and runs no task there.
+func TestALinkHidesTheState(t *testing.T) {
+	b, state := openState(t, func(c *runner.Config, state string) {
+		link := filepath.Join(t.TempDir(), "link")
+		if err := os.Symlink(state, link); err != nil {
+			t.Fatal(err)
+		}
+		c.Dir, c.Hide = filepath.Join(link, "node"), []string{link}
+	})
+	reader := b.start(of("ann", 7, sh("cat "+state+"/key; :")))
+	reader.wait()
+	if got := b.read(reader, false); got != "" {
+		t.Errorf("a task read %q", got)
+	}
+	p := of("ann", 8, sh("cat key"))
+	p.Dir = state
+	within := b.start(p)
+	if f := within.wait(); f.Outcome != messages.Unstartable || !strings.Contains(f.Detail, "state") {
+		t.Errorf("a task in the state: %+v %q", f, b.read(within, false))
+	}
+}

@@ -96,6 +96,9 @@ func (w *inside) setUp() error {
 	if err := w.coverTemp(); err != nil {
 		return err
 	}
+	if err := w.pin(); err != nil {
+		return err
+	}
 	if err := w.cover(); err != nil {
 		return err
 	}
@@ -148,6 +151,36 @@ func (w *inside) coverTemp() error {
 	return nil
 }
 
+// pin mounts, on themselves, the directories on the way to what is hidden that tasks could move or
+// replace: no mount point can be renamed or removed. A task that moved one would have the next
+// room hide another directory in its place, and see the state of the site under a new name.
+func (w *inside) pin() error {
+	for _, hidden := range w.Hide {
+		for at := 1; at < len(hidden); at++ {
+			if hidden[at] != filepath.Separator {
+				continue
+			}
+			dir := hidden[:at]
+			if !mayWrite(filepath.Dir(dir), w.As) {
+				continue
+			}
+			fd, err := clone(dir)
+			if errors.Is(err, unix.ENOENT) {
+				break // in a temporary directory of all, in whose place the room has its own
+			}
+			if err != nil {
+				return err
+			}
+			err = unix.MoveMount(fd, "", unix.AT_FDCWD, dir, unix.MOVE_MOUNT_F_EMPTY_PATH)
+			_ = unix.Close(fd)
+			if err != nil {
+				return &os.PathError{Op: "mount", Path: dir, Err: err}
+			}
+		}
+	}
+	return nil
+}
+
 // cover puts what is the room's own over what all share.
 func (w *inside) cover() error {
 	if _, err := os.Stat(sharedMemory); err == nil {
@@ -192,6 +225,12 @@ func clone(path string) (int, error) {
 		return -1, &os.PathError{Op: "open", Path: path, Err: err}
 	}
 	return fd, nil
+}
+
+// cloneOpen is [clone] of a directory that is open.
+func cloneOpen(dir int) (int, error) {
+	fd, err := unix.OpenTree(dir, "", unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC|unix.AT_RECURSIVE|unix.AT_EMPTY_PATH)
+	return fd, os.NewSyscallError("open tree", err)
 }
 
 // show makes a directory appear at its path for the user as whom tasks run, and

@@ -19,14 +19,19 @@ func Beneath(path, dir string) bool {
 // not to see: the directory lies below that one; or that one lies below it, and both below a
 // directory of Temporary, where a task would see all that is there, or nothing.
 func Conceals(dir, hidden string) bool {
-	dir, hidden = real(dir), real(hidden)
+	dir, hidden = Real(dir), Real(hidden)
 	return Beneath(dir, hidden) || Beneath(hidden, dir) && slices.ContainsFunc(Temporary, func(t string) bool { return Beneath(dir, t) })
 }
 
-// real is a path without links, where it can be found.
-func real(path string) string {
-	if found, err := filepath.EvalSymlinks(path); err == nil {
-		return found
+// Real is a path without links; what is missing at its end stays as it is.
+func Real(path string) string {
+	path = filepath.Clean(path)
+	for at := path; ; at = filepath.Dir(at) {
+		if found, err := filepath.EvalSymlinks(at); err == nil {
+			return filepath.Join(found, strings.TrimPrefix(path, at))
+		}
+		if at == filepath.Dir(at) {
+			return path
+		}
 	}
-	return filepath.Clean(path)
 }

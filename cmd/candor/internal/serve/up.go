@@ -172,8 +172,10 @@ func reach(ctx context.Context, site *embedded.Site) string {
 		return cmp.Compare(messages.Containment(a.Abilities), messages.Containment(b.Abilities))
 	})
 	text := "can reach " + messages.Reach(worst.Abilities)
-	if lingers := messages.Lingers(worst.Abilities); lingers != "" {
-		text += "; " + lingers
+	for _, more := range []string{messages.Lingers(worst.Abilities), messages.Unbounded(worst.Abilities)} {
+		if more != "" {
+			text += "; " + more
+		}
 	}
 	return text
 }

@@ -62,10 +62,12 @@ func writeReach(p *cli.Page, nodes []messages.NodeStatus) {
 		who = fmt.Sprintf("%d nodes", len(names))
 	}
 	p.Printf("A task on %s can reach %s.\n", terminal.Safe(who), messages.Reach(worst))
-	for _, n := range nodes {
-		if lingers := messages.Lingers(n.Abilities); lingers != "" {
-			p.Printf("On %s, %s.\n", terminal.Safe(n.Node), lingers)
-			return
+	for _, says := range []func([]messages.Name) string{messages.Lingers, messages.Unbounded} {
+		for _, n := range nodes {
+			if text := says(n.Abilities); text != "" {
+				p.Printf("On %s, %s.\n", terminal.Safe(n.Node), text)
+				break
+			}
 		}
 	}
 }
