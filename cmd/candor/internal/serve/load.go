@@ -2,7 +2,6 @@ package serve
 
 import (
 	"errors"
-	"fmt"
 	"os"
 	"os/user"
 	"path/filepath"
@@ -12,6 +11,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/candor-grid/candor/cmd/candor/internal/client/cli"
 	"github.com/candor-grid/candor/deploy/embedded"
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/yamlfile"
@@ -246,18 +246,8 @@ func addOwnAccount(c *embedded.Config) {
 	}
 }
 
-// defaultState is the state directory where none is named: the same for the
-// site and for those who submit to it.
-func defaultState() string {
-	if dir := os.Getenv("XDG_STATE_HOME"); dir != "" {
-		return filepath.Join(dir, "candor")
-	}
-	home, err := os.UserHomeDir()
-	if err != nil {
-		return filepath.Join(os.TempDir(), fmt.Sprintf("candor-%d", os.Getuid()))
-	}
-	return filepath.Join(home, ".local", "state", "candor")
-}
+// defaultState is the state directory where none is named.
+func defaultState() string { return cli.DefaultState(os.Getenv) }
 
 // tilde shortens a path below the home directory, for reading.
 func tilde(path string) string {

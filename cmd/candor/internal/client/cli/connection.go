@@ -9,6 +9,7 @@ import (
 	"errors"
 	"io/fs"
 	"os"
+	"os/user"
 	"path/filepath"
 	"strings"
 	"time"
@@ -80,10 +81,23 @@ func (a *App) StateDir() string {
 	if dir := cmp.Or(a.Flags.state, a.Getenv("CANDOR_STATE")); dir != "" {
 		return dir
 	}
-	if dir := a.Getenv("XDG_STATE_HOME"); dir != "" {
+	return DefaultState(a.Getenv)
+}
+
+// DefaultState is the state directory where none is named: the same for the site and for those
+// who submit to it. Without HOME it is that of the user's home directory all the same, and never a
+// place where other users make directories, such as /tmp or the working directory.
+func DefaultState(getenv func(string) string) string {
+	if dir := getenv("XDG_STATE_HOME"); dir != "" {
 		return filepath.Join(dir, "candor")
 	}
-	return filepath.Join(a.Getenv("HOME"), ".local", "state", "candor")
+	home := getenv("HOME")
+	if home == "" {
+		if u, err := user.Current(); err == nil {
+			home = u.HomeDir
+		}
+	}
+	return filepath.Join("/", home, ".local", "state", "candor")
 }
 
 // readSiteFile reads site.json; the zero value if there is none.
