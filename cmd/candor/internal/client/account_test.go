@@ -171,3 +171,17 @@ func TestOperatorsAreNamed(t *testing.T) {
 		t.Errorf("%q as %s", got.err, s.last.Account)
 	}
 }
+
+// TestOwnerWithoutAnAccountIsNamed: a project may have such an owner, and the name may be wrong.
+func TestOwnerWithoutAnAccountIsNamed(t *testing.T) {
+	s := newSite(t)
+	answer(s, messages.Bank, messages.VerbProject, func(messages.ProjectRequest) (messages.AccountReply, error) { return fullAccount(), nil })
+	answer(s, messages.Bank, messages.VerbAccount, func(r messages.AccountRequest) (messages.AccountReply, error) {
+		if r.Account != "alice" {
+			return messages.AccountReply{}, messages.Errorf(messages.NotFound, "there is no account %q", r.Account)
+		}
+		return someAccount(), nil
+	})
+	s.run("--account", "operator", "project", "create", "climate", "--owner", "alice", "--owner", "alcie").
+		expect(t, 0, "Account climate", "candor project create: owner alcie has no account of credits; if the name is wrong, candor project member remove climate alcie takes the owner out")
+}

@@ -352,6 +352,10 @@ func TestRerun(t *testing.T) {
 	s.run("rerun", "8").expect(t, cli.CodeFailed, "", "job 8 has not ended; candor requeue 8 runs")
 	kept = false
 	s.run("rerun", "7").expect(t, cli.CodeNotFound, "", "input data: the site does not keep the file any more")
+	kept = true
+	s.write("state/site.json", `{"site":"west","server":"nats://127.0.0.1:4222","default_account":"alice","hidden":["/secret"]}`)
+	old.Spec.Dir = "/secret/keys"
+	s.run("rerun", "7").expect(t, cli.CodeFailed, "", "job 7 ran in /secret/keys: no task sees /secret")
 	s.run("rerun", "zero").expect(t, cli.CodeUsage, "", "is not the number of a job")
 }
 

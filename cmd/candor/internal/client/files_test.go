@@ -239,3 +239,16 @@ func TestFetchNothing(t *testing.T) {
 	detail.State = messages.Completed
 	s.run("fetch", "5").expect(t, 3, "", "the depot has no list of the files of 1 of 1 task:")
 }
+
+// TestFetchSaysThatNothingMatched: silence would be taken for files that were there before.
+func TestFetchSaysThatNothingMatched(t *testing.T) {
+	s := newSite(t)
+	reply(s, messages.Auctioneer, messages.VerbJob, messages.JobDetail{JobSummary: messages.JobSummary{Job: 5, Account: "alice"},
+		Spec: messages.JobSpec{Stages: []messages.Stage{{Outputs: []string{"*.csv", "out/*"}}}}, Stages: []messages.StageStatus{{Name: "main", Tasks: 1}}})
+	answer(s, messages.Depot, messages.VerbOutputs, func(messages.OutputsRequest) (messages.OutputsReply, error) {
+		return messages.OutputsReply{Tasks: []messages.TaskOutputs{{Attempt: attempt(0, 0, 1)}}, Next: 1}, nil
+	})
+	for _, list := range []string{"--list=false", "--list"} {
+		s.run("fetch", "5", list).expect(t, 0, "No file of 1 ended task fits the --output patterns of job 5: *.csv, out/*\n", "")
+	}
+}

@@ -101,6 +101,18 @@ func TestSilentSiteIsAskedOnce(t *testing.T) {
 	}
 }
 
+// TestPortOfTheTasksOwnMachine is not listened to here: the node would connect to the command.
+func TestPortOfTheTasksOwnMachine(t *testing.T) {
+	s := newSite(t)
+	s.write("state/site.json", `{"site":"west","server":"nats://127.0.0.1:4222","default_account":"alice"}`)
+	s.write("state/nodes/node1/jobs/x", "")
+	reply(s, messages.Auctioneer, messages.VerbJob, twoStages(messages.Running, 1, 1))
+	answer(s, messages.Auctioneer, messages.VerbTasks, func(messages.TasksRequest) (messages.TasksReply, error) {
+		return messages.TasksReply{Tasks: []messages.TaskStatus{{Task: messages.TaskRef{Job: 7}, Attempt: 1, State: "Running", Node: "node1"}}}, nil
+	})
+	s.run("port", "7", "--stage", "map", "18888:18888").expect(t, cli.CodeUsage, "", "candor port 7 0:18888")
+}
+
 // TestPortThatIsInUse: on the machine of the node the task itself may have the port.
 func TestPortThatIsInUse(t *testing.T) {
 	s := newSite(t)

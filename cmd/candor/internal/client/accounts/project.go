@@ -2,6 +2,7 @@ package accounts
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/spf13/cobra"
 
@@ -31,10 +32,19 @@ func projectCreate(a *cli.App) *cobra.Command {
 		Use:   "create NAME",
 		Short: "make a project (operators)",
 		Long: `Make a project: an account without credits, until an operator grants some. The
-same command on an existing project changes the title and adds owners.`,
+same command on an existing project changes the title and adds owners. An owner
+needs no account of credits of their own; the command says which owners have none.`,
 		Example: "  candor project create climate --owner alice --owner bob \\\n      --title 'Climate models'",
 		RunE: a.Operating(func(ctx context.Context, s *cli.Session, args []string) error {
-			return ShowAccount(ctx, a, s, messages.VerbProject, messages.ProjectRequest{Account: args[0], Title: title, Owners: owners})
+			if err := ShowAccount(ctx, a, s, messages.VerbProject, messages.ProjectRequest{Account: args[0], Title: title, Owners: owners}); err != nil {
+				return err
+			}
+			for _, owner := range owners {
+				if _, err := cli.Call[messages.AccountReply](ctx, s, messages.Bank, messages.VerbAccount, messages.AccountRequest{Account: owner}); messages.KindOf(err) == messages.NotFound {
+					a.Tell(fmt.Sprintf("candor project create: owner %s has no account of credits; if the name is wrong, candor project member remove %s %s takes the owner out", owner, args[0], owner))
+				}
+			}
+			return nil
 		}),
 	}
 	cmd.Flags().StringVar(&title, "title", "", "the title, in `words`")

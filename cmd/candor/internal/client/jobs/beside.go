@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
@@ -184,8 +186,8 @@ func portCommand(a *cli.App) *cobra.Command {
 as that of a notebook. The port here is the same one, unless LOCAL names another
 one; 0 is any free port. Only this machine can connect. Stop with Ctrl-C.
 
-If this machine is the node of the task, as with candor up, name another port:
-here and there are the same ports then.`,
+If this machine is the node of the task, as with candor up, the port here cannot
+be the port of the task: without LOCAL it is any free port.`,
 		Example: "  candor port 17 8888\n  candor port 17 0:8888",
 		Args:    cobra.ExactArgs(2),
 		RunE: a.Online(func(ctx context.Context, s *cli.Session, args []string) error {
@@ -212,6 +214,12 @@ func forward(ctx context.Context, a *cli.App, s *cli.Session, t *messages.TaskSt
 	port, err := strconv.ParseUint(remote, 10, 16)
 	if _, localErr := strconv.ParseUint(local, 10, 16); err != nil || localErr != nil || port == 0 {
 		return cli.Usagef("%q: write a port, from 1 to 65535, or LOCAL:PORT", text)
+	}
+	if local == remote && hasNode(a, t.Node) { // the node would connect to this command, which would ask the node again
+		if two {
+			return cli.Usagef("%q: this machine is node %s of the task, and port %s is the task's own: choose another port here, as in candor port %v 0:%s", text, t.Node, remote, t.Task.Job, remote)
+		}
+		local = "0"
 	}
 	listener, err := net.Listen("tcp", "127.0.0.1:"+local)
 	if errors.Is(err, syscall.EADDRINUSE) {
@@ -243,6 +251,17 @@ func forward(ctx context.Context, a *cli.App, s *cli.Session, t *messages.TaskSt
 			}
 		})
 	}
+}
+
+// hasNode reports whether a node of the site runs on this machine, as far as who asks can see.
+func hasNode(a *cli.App, node messages.Name) bool {
+	state, local, err := a.LocalSite()
+	t, unresolved := a.Resolve(false)
+	if err != nil || unresolved != nil || t.Server != local.Server || t.Site != local.Site {
+		return false
+	}
+	_, err = os.Stat(filepath.Join(state, "nodes", node))
+	return err == nil
 }
 
 // portLinger is for how long a connection waits for a client that was lost.

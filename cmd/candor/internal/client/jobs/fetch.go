@@ -9,6 +9,8 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
+	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -84,8 +86,30 @@ func fetch(ctx context.Context, a *cli.App, s *cli.Session, q fetchQuery) error 
 			return err
 		}
 	}
-	err = a.Show(messages.OutputsReply{Tasks: all}, func(p *cli.Page) { writeOutputs(p, r, all) })
+	err = a.Show(messages.OutputsReply{Tasks: all}, func(p *cli.Page) {
+		if !slices.ContainsFunc(all, func(t messages.TaskOutputs) bool { return len(t.Files) > 0 }) {
+			p.Printf("No file of %s fits the --output patterns of job %v: %s\n", terminal.Plural(len(all), "ended task"), r.job.Job, patterns(r))
+			return
+		}
+		writeOutputs(p, r, all)
+	})
 	return cmp.Or(lost, err)
+}
+
+// patterns are those of the selected stages.
+func patterns(r *logReader) string {
+	var all []string
+	for i := range r.job.Spec.Stages {
+		if r.stage != nil && i != *r.stage {
+			continue
+		}
+		for _, pattern := range r.job.Spec.Stages[i].Outputs {
+			if !slices.Contains(all, pattern) {
+				all = append(all, pattern)
+			}
+		}
+	}
+	return terminal.Safe(strings.Join(all, ", "))
 }
 
 // unlisted is an error if the depot lacks what tasks left: each task that ends well leaves

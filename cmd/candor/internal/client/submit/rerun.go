@@ -69,6 +69,11 @@ func rerun(ctx context.Context, a *cli.App, s *cli.Session, number messages.JobI
 			return cli.Usagef("--budget: %v", messages.AsError("", err).Message)
 		}
 	}
+	if job.Away == nil {
+		if why, cure := letTasksIn(a, spec.Dir); why != nil {
+			return messages.Errorf(messages.Conflict, "job %v ran in %s: %v; %s, and submit the job again", number, spec.Dir, why, cure)
+		}
+	}
 	if err := filesThere(ctx, s, &spec); err != nil {
 		return err
 	}
