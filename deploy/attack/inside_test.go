@@ -35,12 +35,14 @@ const insideEnv = "CANDOR_ATTACK"
 type instructions struct {
 	State  string   // the site's state directory
 	States []string // of all its hosts
-	Leases []string // what tasks of others are told of their leases
-	Pid    int      // the site's process
-	Ports  []string // addresses on which the site's processes listen
-	NATS   string   // of these, the one for users
-	Victim string   // a word that only another account's job knows
-	Mark   string   // a variable of the environment by which what the attack leaves is found
+	// Session is a socket of the session of the user who runs the site; "" where there is none.
+	Session string
+	Leases  []string // what tasks of others are told of their leases
+	Pid     int      // the site's process
+	Ports   []string // addresses on which the site's processes listen
+	NATS    string   // of these, the one for users
+	Victim  string   // a word that only another account's job knows
+	Mark    string   // a variable of the environment by which what the attack leaves is found
 	// Namespaces are those of who started the site. In these, where a task of the control
 	// is, nothing is done that would harm the machine if it succeeded.
 	Namespaces map[string]string
@@ -125,6 +127,7 @@ var insideAttempts = []struct {
 	{"writes settings of the kernel", 1, writesSettings},
 	{"opens sockets that hear or forge others' packets", 1, makesSockets},
 	{"connects to local sockets of the site and of the machine's rulers", 1, reachesSockets},
+	{"connects to the session of the user who runs the site", 1, reachesSession},
 	{"writes to terminals", 2, writesTerminals},
 	{"sees others' queues, semaphores and segments", 1, seesQueues},
 	{"changes limits, priorities and processors of others", 1, rulesOthers},

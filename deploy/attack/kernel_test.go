@@ -120,6 +120,18 @@ func reachesSockets(in *instructions) (effect string, refusal error) {
 	return effect, refusal
 }
 
+// reachesSession connects to where systemd and D-Bus start programs for the user who runs the site.
+func reachesSession(in *instructions) (effect string, refusal error) {
+	if in.Session == "" {
+		return "", fmt.Errorf("there is no session")
+	}
+	c, err := net.Dial("unix", in.Session)
+	if err != nil {
+		return "", err
+	}
+	return "connected to " + in.Session, c.Close()
+}
+
 // writesTerminals writes to terminals that others sit at, and puts words into their mouths.
 func writesTerminals(*instructions) (effect string, refusal error) {
 	terminals, _ := filepath.Glob("/dev/pts/[0-9]*")

@@ -3,6 +3,7 @@ package attack
 import (
 	"encoding/json"
 	"fmt"
+	"net"
 	"os"
 	"path/filepath"
 	"slices"
@@ -74,7 +75,7 @@ func fromInside(t *testing.T, s *site) (attempts []attempt) {
 		files, _ := filepath.Glob(filepath.Join(h.state, "nodes", "*", "jobs", "*", "lane*.alive"))
 		states, leases = append(states, h.state), append(leases, files...)
 	}
-	text, err := json.Marshal(instructions{State: s.state, States: states, Leases: leases, Pid: s.process.Pid, Ports: s.ports(), NATS: s.url, Victim: word, Mark: mark,
+	text, err := json.Marshal(instructions{State: s.state, States: states, Leases: leases, Session: s.session(), Pid: s.process.Pid, Ports: s.ports(), NATS: s.url, Victim: word, Mark: mark,
 		Namespaces: map[string]string{"pid": namespace("pid"), "mnt": namespace("mnt")}})
 	if err != nil {
 		t.Fatal(err)
@@ -128,6 +129,32 @@ func fromInside(t *testing.T, s *site) (attempts []attempt) {
 	}
 	ask[messages.CancelReply](s, "alice", messages.Auctioneer, messages.VerbCancel, messages.CancelRequest{Job: alices})
 	return attempts
+}
+
+// session listens as the session of the user who runs the site does, if that is an ordinary user.
+func (s *site) session() string {
+	s.Helper()
+	if s.user == nil {
+		return ""
+	}
+	dir := fmt.Sprintf("/run/user/%d", s.user.Uid)
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		s.Logf("no session is tried: %v", err)
+		return ""
+	}
+	s.Cleanup(func() { _ = os.RemoveAll(dir) })
+	path := filepath.Join(dir, "bus")
+	l, err := net.Listen("unix", path)
+	if err != nil {
+		s.Fatal(err)
+	}
+	s.Cleanup(func() { _ = l.Close() })
+	for _, file := range []string{dir, path} {
+		if err := os.Chown(file, int(s.user.Uid), int(s.user.Gid)); err != nil {
+			s.Fatal(err)
+		}
+	}
+	return path
 }
 
 // planted says which files of a name lie in the site's state.

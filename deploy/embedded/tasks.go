@@ -31,6 +31,7 @@ func (s *share) contain() error {
 	if s.config.Keys != "" {
 		s.tasks.Hide = append(s.tasks.Hide, s.config.Keys)
 	}
+	state := s.tasks.Hide
 	if o.Runner != nil {
 		return nil
 	}
@@ -50,7 +51,7 @@ func (s *share) contain() error {
 		}
 	}
 	if s.tasks.Apart {
-		s.info.Hidden = s.tasks.Hide
+		s.info.Hidden = state
 	}
 	if _, isRange := numbers.Parse(s.tasks.User); isRange {
 		s.info.TaskUsers, s.info.UsersFile = s.tasks.User, s.tasks.Users

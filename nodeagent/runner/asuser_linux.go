@@ -103,7 +103,7 @@ func (c *Config) showDir(r *room, dir string) error {
 	if err != nil {
 		return nil // what is missing, the start says
 	}
-	state := messages.Errorf(messages.PermissionDenied, "working directory %s holds the state of the site, which tasks must not read; submit from another directory, or name one with --chdir", dir)
+	state := messages.Errorf(messages.PermissionDenied, "working directory %s holds the state of the site, or sockets of the user who runs it, which tasks must not reach; submit from another directory, or name one with --chdir", dir)
 	if slices.ContainsFunc(c.Hide, func(hidden string) bool { return access.Beneath(real, hidden) }) {
 		return state
 	}

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/nodeagent/runner/access"
 	"github.com/candor-grid/candor/nodeagent/runner/users"
 )
 
@@ -64,7 +65,7 @@ func (c *Config) containMapped() error {
 		return nil
 	}
 	if mapsUsers(MappedSelf) {
-		c.Mapped = MappedSelf
+		c.Mapped, c.Hide = MappedSelf, append(c.Hide, sessionDirs(os.Getuid(), os.Getenv("XDG_RUNTIME_DIR"))...)
 		return nil
 	}
 	c.Apart = false
@@ -72,6 +73,16 @@ func (c *Config) containMapped() error {
 		return messages.Errorf(messages.Unavailable, "tasks.private: this machine gives an ordinary user no namespaces; start the site as root")
 	}
 	return nil
+}
+
+// sessionDirs are where the programs of a user's session listen, such as systemd and D-Bus, which
+// start programs outside of any room for whoever has that user.
+func sessionDirs(uid int, runtimeDir string) []string {
+	dirs := []string{"/run/user/" + strconv.Itoa(uid)}
+	if access.Beneath(access.Real(runtimeDir), "/run") && access.Real(runtimeDir) != "/run" && runtimeDir != dirs[0] {
+		dirs = append(dirs, runtimeDir)
+	}
+	return withoutLinks(dirs)
 }
 
 // mapsUsers reports whether user namespaces of a kind can be made here.
