@@ -33,7 +33,7 @@ func projectCreate(a *cli.App) *cobra.Command {
 		Short: "make a project (operators)",
 		Long: `Make a project: an account without credits, until an operator grants some. The
 same command on an existing project changes the title and adds owners. An owner
-needs no account of credits of their own; the command says which owners have none.`,
+needs no account of credits. The command says which owners have none.`,
 		Example: "  candor project create climate --owner alice --owner bob \\\n      --title 'Climate models'",
 		RunE: a.Operating(func(ctx context.Context, s *cli.Session, args []string) error {
 			if err := ShowAccount(ctx, a, s, messages.VerbProject, messages.ProjectRequest{Account: args[0], Title: title, Owners: owners}); err != nil {
