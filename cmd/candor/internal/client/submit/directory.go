@@ -20,7 +20,7 @@ import (
 // fresh directory instead, unless the user named the directory.
 func openDir(a *cli.App, job *jobfile.Job) error {
 	dir := job.Spec.Dir
-	why, cure := letTasksIn(a, dir)
+	cure, why := letTasksIn(a, dir)
 	if why == nil {
 		return nil
 	}
@@ -34,27 +34,27 @@ func openDir(a *cli.App, job *jobfile.Job) error {
 
 // letTasksIn gives the account's tasks access to a directory. It says why they cannot run there,
 // and what the user can do.
-func letTasksIn(a *cli.App, dir string) (why error, cure string) {
+func letTasksIn(a *cli.App, dir string) (cure string, why error) {
 	if dir == "" {
-		return nil, ""
+		return "", nil
 	}
 	_, local, err := a.LocalSite()
 	t, unresolved := a.Resolve(false)
 	if err != nil || unresolved != nil || t.Server != local.Server || t.Site != local.Site {
-		return nil, "" // no site of this machine's, or what dialling says
+		return "", nil // no site of this machine's, or what dialling says
 	}
-	why, cure = hides(local.Hidden, dir), "use another directory"
+	cure, why = "use another directory", hides(local.Hidden, dir)
 	if among, others := users.Parse(local.TaskUsers); others && why == nil {
 		number, err := users.Open(local.UsersFile, among).Number(local.Site + "/" + t.Account)
 		if err != nil {
-			return nil, "" // who cannot read the site's state does not run the site, and opens directories by hand
+			return "", nil // who cannot read the site's state does not run the site, and opens directories by hand
 		}
 		if why = open(a, dir, number); why != nil {
 			why = fmt.Errorf("user %d, who runs the tasks of %s here, cannot enter: %w", number, t.Account, why)
 			cure += fmt.Sprintf(", or allow the user with setfacl -m u:%d:rwx", number)
 		}
 	}
-	return why, cure
+	return cure, why
 }
 
 // hides says why tasks cannot run in a directory because of those that the site hides from them.

@@ -70,7 +70,7 @@ func rerun(ctx context.Context, a *cli.App, s *cli.Session, number messages.JobI
 		}
 	}
 	if job.Away == nil {
-		if why, cure := letTasksIn(a, spec.Dir); why != nil {
+		if cure, why := letTasksIn(a, spec.Dir); why != nil {
 			return messages.Errorf(messages.Conflict, "job %v ran in %s: %v; %s, and submit the job again", number, spec.Dir, why, cure)
 		}
 	}
