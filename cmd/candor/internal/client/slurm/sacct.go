@@ -10,12 +10,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/candor-grid/candor/cmd/candor/internal/client/cli"
 	"github.com/candor-grid/candor/messages"
 )
-
-// cliSession is a session of package cli.
-type cliSession = cli.Session
 
 // recordField is a field of sacct.
 type recordField struct {
@@ -134,7 +130,10 @@ func sacct(ctx context.Context, c *call, args []string) error {
 	}
 	known := c.records(site)
 	if *list {
-		return c.listFields(known)
+		for _, f := range known {
+			fmt.Fprintln(c.Out, f.name)
+		}
+		return nil
 	}
 	if *brief {
 		*format = "JobID,State,ExitCode"
@@ -152,11 +151,8 @@ func sacct(ctx context.Context, c *call, args []string) error {
 	if q.targets, err = targets(*numbers...); err != nil {
 		return err
 	}
-	if *wanted != "" {
-		var bad string
-		if q.states, bad = named(*wanted); bad != "" {
-			return fmt.Errorf("Invalid job state specified: %s", bad)
-		}
+	if q.states, err = named(*wanted); err != nil {
+		return err
 	}
 	if err := c.window(&q, *since, *until); err != nil {
 		return err
@@ -272,12 +268,4 @@ func (c *call) printRecords(columns []column, rows []row, bare, parsable bool) e
 		fmt.Fprintln(c.Out, b.String())
 	}
 	return c.print(columns, rows, false)
-}
-
-// listFields names the fields.
-func (c *call) listFields(known []recordField) error {
-	for _, f := range known {
-		fmt.Fprintln(c.Out, f.name)
-	}
-	return nil
 }

@@ -180,7 +180,7 @@ func (c *call) warn(sentences []string) {
 }
 
 // await follows a job to its end, and ends with its exit code.
-func (c *call) await(ctx context.Context, s *cliSession, job messages.JobID) error {
+func (c *call) await(ctx context.Context, s *cli.Session, job messages.JobID) error {
 	request := messages.JobRequest{Job: job, Wait: messages.Duration(time.Second)}
 	for {
 		asked := c.Now()

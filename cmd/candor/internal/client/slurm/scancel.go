@@ -44,11 +44,8 @@ func scancel(ctx context.Context, c *call, args []string) error {
 		}
 	}
 	q := query{names: *name, markets: *markets, projects: *projects, active: true}
-	var bad string
-	if *wanted != "" {
-		if q.states, bad = named(*wanted); bad != "" {
-			return fmt.Errorf("Invalid job state specified: %s", bad)
-		}
+	if q.states, err = named(*wanted); err != nil {
+		return err
 	}
 	if q.targets, err = targets(words...); err != nil {
 		return err
@@ -104,7 +101,7 @@ func scancel(ctx context.Context, c *call, args []string) error {
 }
 
 // send sends a signal to the running tasks of a job, or of some elements of it.
-func send(ctx context.Context, s *cliSession, t target, signal messages.StreamRequest) error {
+func send(ctx context.Context, s *cli.Session, t target, signal messages.StreamRequest) error {
 	var running []messages.TaskStatus
 	for r := (messages.TasksRequest{Job: t.job, Stage: new(int), States: []string{"Running"}, Limit: cli.MaxPage}); ; {
 		reply, err := ask[messages.TasksReply](ctx, s, messages.VerbTasks, r)
@@ -140,7 +137,7 @@ func (t *target) positions(job *messages.JobDetail) (messages.Array, error) {
 }
 
 // cancel cancels a job, or some elements of it.
-func cancel(ctx context.Context, s *cliSession, t target) error {
+func cancel(ctx context.Context, s *cli.Session, t target) error {
 	r := messages.CancelRequest{Job: t.job}
 	if t.indices != nil {
 		detail, err := ask[messages.JobDetail](ctx, s, messages.VerbJob, messages.JobRequest{Job: t.job})

@@ -3,9 +3,11 @@ package slurm
 //lint:file-ignore ST1005 errors are in the words of Slurm's commands, which programs look for
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/candor-grid/candor/cmd/candor/internal/client/cli"
@@ -47,11 +49,19 @@ func scontrol(ctx context.Context, c *call, args []string) error {
 	return fmt.Errorf("invalid keyword: %s: Candor has show, ping, hold, release and requeue", words[0])
 }
 
+// someTargets are the jobs that the words of a command name: at least one.
+func someTargets(words []string) (list []target, err error) {
+	if list, err = targets(words...); err == nil && len(list) == 0 {
+		err = errors.New("too few arguments for keyword")
+	}
+	return list, err
+}
+
 // requeue has jobs, or elements of arrays, begin anew.
-func requeue(ctx context.Context, s *cliSession, words []string) error {
-	list, err := targets(words...)
-	if err != nil || len(list) == 0 {
-		return errors.Join(err, orElse(len(list) > 0 || err != nil, "too few arguments for keyword"))
+func requeue(ctx context.Context, s *cli.Session, words []string) error {
+	list, err := someTargets(words)
+	if err != nil {
+		return err
 	}
 	for _, t := range list {
 		requests := []messages.RequeueRequest{{Job: t.job}}
@@ -79,10 +89,10 @@ func requeue(ctx context.Context, s *cliSession, words []string) error {
 }
 
 // steer holds or releases jobs.
-func steer(ctx context.Context, s *cliSession, verb string, words []string) error {
-	list, err := targets(words...)
-	if err != nil || len(list) == 0 {
-		return errors.Join(err, orElse(len(list) > 0 || err != nil, "too few arguments for keyword"))
+func steer(ctx context.Context, s *cli.Session, verb string, words []string) error {
+	list, err := someTargets(words)
+	if err != nil {
+		return err
 	}
 	for _, t := range list {
 		if t.indices != nil {
@@ -95,16 +105,8 @@ func steer(ctx context.Context, s *cliSession, verb string, words []string) erro
 	return nil
 }
 
-// orElse is an error where something is not so.
-func orElse(so bool, text string) error {
-	if so {
-		return nil
-	}
-	return errors.New(text)
-}
-
 // show shows entities of one kind: all of them, or one.
-func (c *call) show(ctx context.Context, s *cliSession, words []string, line bool) error {
+func (c *call) show(ctx context.Context, s *cli.Session, words []string, line bool) error {
 	if len(words) == 0 {
 		return errors.New("too few arguments for keyword: show")
 	}
@@ -133,7 +135,7 @@ func (c *call) show(ctx context.Context, s *cliSession, words []string, line boo
 
 // showConfig shows what programs look for in Slurm's configuration. MinJobAge is for how
 // long squeue shows jobs that have ended.
-func (c *call) showConfig(s *cliSession) error {
+func (c *call) showConfig(s *cli.Session) error {
 	fmt.Fprintf(c.Out, "Configuration data as of %s\n", c.Now().In(c.Zone).Format("2006-01-02T15:04:05"))
 	for _, kv := range [][2]string{
 		{"AccountingStorageType", "accounting_storage/slurmdbd"}, {"AcctGatherNodeFreq", "30 sec"}, {"ClusterName", s.Site},
@@ -160,7 +162,7 @@ func (c *call) entity(line bool, lines ...string) {
 	fmt.Fprintln(c.Out)
 }
 
-func (c *call) showPartitions(ctx context.Context, s *cliSession, name string, line bool) error {
+func (c *call) showPartitions(ctx context.Context, s *cli.Session, name string, line bool) error {
 	markets, nodes, err := siteOf(ctx, s)
 	if err != nil {
 		return err
@@ -196,7 +198,7 @@ func yes(so bool) string {
 	return "NO"
 }
 
-func (c *call) showNodes(ctx context.Context, s *cliSession, name string, line bool) error {
+func (c *call) showNodes(ctx context.Context, s *cli.Session, name string, line bool) error {
 	_, nodes, err := siteOf(ctx, s)
 	if err != nil {
 		return err
@@ -218,12 +220,12 @@ func (c *call) showNodes(ctx context.Context, s *cliSession, name string, line b
 
 // showJobs shows jobs with all that programs look for, and with what Candor adds: Budget,
 // Charged, Shares, Price.
-func (c *call) showJobs(ctx context.Context, s *cliSession, name string, line bool) error {
+func (c *call) showJobs(ctx context.Context, s *cli.Session, name string, line bool) error {
 	q := query{active: name == "", tasks: true, details: true, elements: true}
 	var err error
 	if name != "" {
 		if q.targets, err = targets(name); err != nil || len(q.targets) == 0 {
-			return errors.Join(err, orElse(err != nil, "Invalid job id specified"))
+			return cmp.Or(err, errors.New("Invalid job id specified"))
 		}
 	}
 	rows, err := q.list(ctx, c, s)
@@ -311,7 +313,7 @@ func (c *call) jobLines(r *row) []string {
 type partition struct{ messages.MarketStatus }
 
 // siteOf asks for the markets and the nodes.
-func siteOf(ctx context.Context, s *cliSession) (markets []partition, nodes []messages.NodeStatus, err error) {
+func siteOf(ctx context.Context, s *cli.Session) (markets []partition, nodes []messages.NodeStatus, err error) {
 	m, err := ask[messages.MarketsReply](ctx, s, messages.VerbMarkets, messages.Empty{})
 	if err != nil {
 		return nil, nil, err
@@ -334,24 +336,15 @@ func (p *partition) capacity(nodes []messages.NodeStatus) (slots int, of []strin
 }
 
 func (p *partition) slotsOn(n *messages.NodeStatus) (slots int) {
-	if len(p.Market.Nodes) > 0 && !contains(p.Market.Nodes, n.Node) {
+	if len(p.Market.Nodes) > 0 && !slices.Contains(p.Market.Nodes, n.Node) {
 		return 0
 	}
 	for _, s := range n.Slots {
-		if contains(p.Market.Classes, s.Class) {
+		if slices.Contains(p.Market.Classes, s.Class) {
 			slots += s.Slots
 		}
 	}
 	return slots
-}
-
-func contains(all []messages.Name, name messages.Name) bool {
-	for _, n := range all {
-		if n == name {
-			return true
-		}
-	}
-	return false
 }
 
 func slotsOf(all []messages.ClassSlots) (n int) {
@@ -402,12 +395,7 @@ func sacctmgr(ctx context.Context, c *call, args []string) error {
 			format = value
 		}
 	}
-	s, err := c.dial()
-	if err != nil {
-		return err
-	}
-	defer s.Bus.Close()
-	reply, err := cli.Call[messages.AccountsReply](ctx, s, messages.Bank, messages.VerbAccounts, messages.AccountsRequest{})
+	s, reply, err := c.accounts(ctx)
 	if err != nil {
 		return err
 	}
@@ -431,6 +419,16 @@ func sacctmgr(ctx context.Context, c *call, args []string) error {
 	return c.printRecords(columns, rows, *bare, *parsable || *parsable2)
 }
 
+// accounts asks the bank for the caller's accounts, in a session that is closed by then.
+func (c *call) accounts(ctx context.Context) (s *cli.Session, reply messages.AccountsReply, err error) {
+	if s, err = c.dial(); err != nil {
+		return nil, reply, err
+	}
+	defer s.Bus.Close()
+	reply, err = cli.Call[messages.AccountsReply](ctx, s, messages.Bank, messages.VerbAccounts, messages.AccountsRequest{})
+	return s, reply, err
+}
+
 // sshare lists what the accounts have left, which in Candor stands in the place of shares.
 func sshare(ctx context.Context, c *call, args []string) error {
 	f := c.flags
@@ -442,12 +440,7 @@ func sshare(ctx context.Context, c *call, args []string) error {
 	if _, done, err := c.parse(args); done || err != nil {
 		return err
 	}
-	s, err := c.dial()
-	if err != nil {
-		return err
-	}
-	defer s.Bus.Close()
-	reply, err := cli.Call[messages.AccountsReply](ctx, s, messages.Bank, messages.VerbAccounts, messages.AccountsRequest{})
+	s, reply, err := c.accounts(ctx)
 	if err != nil {
 		return err
 	}

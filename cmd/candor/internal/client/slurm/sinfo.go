@@ -103,7 +103,7 @@ func sinfo(ctx context.Context, c *call, args []string) error {
 	var rows []row
 	for i := range all {
 		p := &all[i]
-		if *markets != nil && !contains(*markets, p.Market.Name) {
+		if *markets != nil && !slices.Contains(*markets, p.Market.Name) {
 			continue
 		}
 		groups := []*group{{partition: p, first: i == 0, state: "n/a"}}
@@ -112,7 +112,7 @@ func sinfo(ctx context.Context, c *call, args []string) error {
 			for k := range nodes {
 				n := &nodes[k]
 				slots := p.slotsOn(n)
-				if slots == 0 || *names != nil && !contains(*names, n.Node) || *states != nil && !slices.ContainsFunc(*states, func(w string) bool { return inState([]string{nodeState(n)}, w) }) {
+				if slots == 0 || *names != nil && !slices.Contains(*names, n.Node) || *states != nil && !slices.ContainsFunc(*states, func(w string) bool { return inState([]string{nodeState(n)}, w) }) {
 					continue
 				}
 				at := -1

@@ -75,8 +75,7 @@ func Run(ctx context.Context, a *cli.App, name string, args []string) int {
 	if err == nil {
 		return 0
 	}
-	var status cli.ExitStatus
-	if errors.As(err, &status) {
+	if status, ok := errors.AsType[cli.ExitStatus](err); ok {
 		return int(status)
 	}
 	a.Tell(name + ": error: " + cli.Sentence(err))

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/candor-grid/candor/cmd/candor/internal/client/cli"
 	"github.com/candor-grid/candor/messages"
 )
 
@@ -112,14 +113,13 @@ func squeue(ctx context.Context, c *call, args []string) error {
 	if *format == "" {
 		*format = queueFormat
 	}
-	var bad string
-	if *wanted != "" {
-		if q.states, bad = named(*wanted); bad != "" {
-			return fmt.Errorf("Invalid job state specified: %s", bad)
-		}
-		q.active = q.states != nil && !anyEnded(q.states)
-	}
 	var err error
+	if q.states, err = named(*wanted); err != nil {
+		return err
+	}
+	if *wanted != "" {
+		q.active = q.states != nil && !slices.ContainsFunc(q.states, state.ended)
+	}
 	if q.targets, err = targets(*numbers...); err != nil {
 		return err
 	}
@@ -160,7 +160,7 @@ func squeue(ctx context.Context, c *call, args []string) error {
 }
 
 // unknown says that a job does not exist; nil: it has ended.
-func (c *call) unknown(ctx context.Context, s *cliSession, t target) error {
+func (c *call) unknown(ctx context.Context, s *cli.Session, t target) error {
 	reply, err := ask[messages.JobsReply](ctx, s, messages.VerbJobs, messages.JobsRequest{Jobs: []messages.JobID{t.job}, Limit: 1})
 	if err != nil || len(reply.Jobs) > 0 && reply.Jobs[0].Ended > messages.TimeOf(c.Now().Add(-recently)) {
 		return err
@@ -178,10 +178,6 @@ func usersOf(names []string, self messages.Name) (accounts []string) {
 		accounts = append(accounts, name)
 	}
 	return accounts
-}
-
-func anyEnded(all []state) bool {
-	return slices.ContainsFunc(all, state.ended)
 }
 
 // letterOf are the fields of a format alone.

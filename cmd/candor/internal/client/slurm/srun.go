@@ -128,8 +128,7 @@ func (c *call) labelled(ctx context.Context, path string, words []string) error 
 	err := cmd.Run()
 	out.end()
 	errs.end()
-	var ended *exec.ExitError
-	if errors.As(err, &ended) {
+	if ended, ok := errors.AsType[*exec.ExitError](err); ok {
 		code := ended.ExitCode()
 		if ws, ok := ended.Sys().(syscall.WaitStatus); ok && ws.Signaled() {
 			code = 128 + int(ws.Signal())

@@ -1,6 +1,9 @@
 package slurm
 
+//lint:file-ignore ST1005 errors are in the words of Slurm's commands, which programs look for
+
 import (
+	"fmt"
 	"strconv"
 	"strings"
 
@@ -127,11 +130,14 @@ func reasonOf(j *messages.JobSummary, s state) string {
 	return "None"
 }
 
-// named finds states by a list of long or short names; nil for all.
-func named(list string) (found []state, bad string) {
+// named finds states by a list of long or short names; nil for all, and for no list.
+func named(list string) (found []state, err error) {
+	if list == "" {
+		return nil, nil
+	}
 	for name := range strings.SplitSeq(strings.ToUpper(list), ",") {
 		if name == "ALL" {
-			return nil, ""
+			return nil, nil
 		}
 		i := -1
 		for k, s := range states {
@@ -145,9 +151,9 @@ func named(list string) (found []state, bad string) {
 				found = append(found, state{name, name})
 				continue
 			}
-			return nil, name
+			return nil, fmt.Errorf("Invalid job state specified: %s", name)
 		}
 		found = append(found, states[i])
 	}
-	return found, ""
+	return found, nil
 }
