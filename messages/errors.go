@@ -82,6 +82,15 @@ func Clip(text string, most int) string {
 	return strings.ToValidUTF8(text[:most], "")
 }
 
+// Short keeps text that a stranger sent short enough to repeat in an error: at most so many
+// bytes of it, and … where there are more.
+func Short(text string, most int) string {
+	if len(text) > most {
+		return text[:most] + "…"
+	}
+	return text
+}
+
 // Error is an error as it crosses the wire: what sort, what was being done,
 // and a sentence that tells the user what is wrong and what to do.
 type Error struct {

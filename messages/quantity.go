@@ -208,11 +208,4 @@ func unquote(b []byte) string {
 	return s
 }
 
-// clip keeps text that a stranger sent short enough to repeat in an error.
-func clip(s string) string {
-	const most = 64
-	if len(s) > most {
-		return s[:most] + "…"
-	}
-	return s
-}
+func clip(s string) string { return Short(s, 64) }

@@ -153,11 +153,4 @@ func textual(s string, most int) bool {
 	return true
 }
 
-// clip keeps text that a stranger sent short enough to repeat in an error.
-func clip(s string) string {
-	const most = 96
-	if len(s) > most {
-		return s[:most] + "…"
-	}
-	return s
-}
+func clip(s string) string { return messages.Short(s, 96) }

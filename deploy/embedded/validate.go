@@ -365,11 +365,4 @@ func at(path string, i int) string { return fmt.Sprintf("%s[%d]", path, i) }
 
 func sorted(set map[string]bool) []string { return slices.Sorted(maps.Keys(set)) }
 
-// clip keeps a value short enough to repeat in a sentence.
-func clip(s string) string {
-	const most = 64
-	if len(s) > most {
-		return s[:most] + "…"
-	}
-	return s
-}
+func clip(s string) string { return messages.Short(s, 64) }

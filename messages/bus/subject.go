@@ -32,10 +32,4 @@ func checkPattern(pattern string) error {
 	return nil
 }
 
-func clip(s string) string {
-	const most = 128
-	if len(s) > most {
-		return s[:most] + "…"
-	}
-	return s
-}
+func clip(s string) string { return messages.Short(s, 128) }

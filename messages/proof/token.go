@@ -76,10 +76,4 @@ func verified(key string, data, signature []byte) bool {
 	return err == nil && public.Verify(data, signature) == nil
 }
 
-func clip(s string) string {
-	const most = 96
-	if len(s) > most {
-		return s[:most] + "…"
-	}
-	return s
-}
+func clip(s string) string { return messages.Short(s, 96) }
