@@ -3,6 +3,7 @@ package messages
 import (
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 	"sync"
 
@@ -43,10 +44,8 @@ func planOf(t reflect.Type) (*plan, error) {
 
 // makePlan works out a plan; within holds the types being worked on.
 func makePlan(t reflect.Type, within []reflect.Type) (*plan, error) {
-	for _, outer := range within {
-		if outer == t {
-			return nil, fmt.Errorf("%v contains itself", t)
-		}
+	if slices.Contains(within, t) {
+		return nil, fmt.Errorf("%v contains itself", t)
 	}
 	within = append(within, t)
 	switch t.Kind() {

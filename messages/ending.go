@@ -156,8 +156,8 @@ const MaxForeignText = 2048
 
 // Tamed is an error of another site whose texts are printable and short.
 func Tamed(err error) error {
-	var said *Error
-	if !errors.As(err, &said) {
+	said, ok := errors.AsType[*Error](err)
+	if !ok {
 		return err
 	}
 	return &Error{Kind: said.Kind, Op: Printable(said.Op, 200), Message: Printable(said.Message, MaxForeignText)}

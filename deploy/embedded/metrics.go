@@ -62,8 +62,7 @@ func (m *metrics) gatherer() prometheus.Gatherer {
 func (m *metrics) counter(name, help string) (bus.Counter, error) {
 	counter := prometheus.NewCounter(prometheus.CounterOpts{Name: name, Help: help})
 	err := m.shared.Register(counter)
-	var already prometheus.AlreadyRegisteredError
-	if errors.As(err, &already) {
+	if already, ok := errors.AsType[prometheus.AlreadyRegisteredError](err); ok {
 		return already.ExistingCollector.(prometheus.Counter), nil
 	}
 	return counter, err

@@ -109,8 +109,7 @@ func enter(ctx context.Context, more uintptr) (int, error) {
 	stop := context.AfterFunc(ctx, func() { _ = c.Process.Signal(syscall.SIGTERM) })
 	defer stop()
 	err := c.Wait()
-	var exit *exec.ExitError
-	if err != nil && !errors.As(err, &exit) {
+	if _, exited := errors.AsType[*exec.ExitError](err); err != nil && !exited {
 		return 0, err
 	}
 	return c.ProcessState.ExitCode(), nil

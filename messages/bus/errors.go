@@ -21,8 +21,8 @@ func (u unserved) Unwrap() error { return u.refusal }
 
 // Unserved reports whether a request reached nobody, so that nothing was done.
 func Unserved(err error) bool {
-	var unheard unserved
-	return errors.As(err, &unheard)
+	_, ok := errors.AsType[unserved](err)
+	return ok
 }
 
 // unconnected is the error of a connection that was not made, with its cause.

@@ -55,8 +55,7 @@ func (b *natsBus) Stream(ctx context.Context, name string, subjects []string) (S
 		config.PersistMode = jetstream.AsyncPersistMode
 	}
 	stream, err := b.js.CreateOrUpdateStream(ctx, config)
-	var refused jetstream.JetStreamError
-	if errors.As(err, &refused) && config.PersistMode == jetstream.AsyncPersistMode { // a stream that is there keeps its mode
+	if _, refused := errors.AsType[jetstream.JetStreamError](err); refused && config.PersistMode == jetstream.AsyncPersistMode { // a stream that is there keeps its mode
 		config.PersistMode = jetstream.DefaultPersistMode
 		stream, err = b.js.CreateOrUpdateStream(ctx, config)
 	}

@@ -34,8 +34,7 @@ const acceptFile = "accept"
 // peers the damage is returned as an error.
 func (d *disk) inspect(c *Config) error {
 	err := d.tryOpen(c)
-	var found *damage
-	if err == nil || !errors.As(err, &found) {
+	if _, found := errors.AsType[*damage](err); !found {
 		return err
 	}
 	if !d.canHeal(c) {
@@ -126,8 +125,7 @@ func (d *disk) openFiles(c *Config) error {
 // broken turns an error into a damage, unless the fault is the system's rather than that
 // of the files' content. A segment that exists and is in no list is one whose list is gone.
 func broken(err error) error {
-	var no syscall.Errno
-	if errors.As(err, &no) && no != syscall.ENOENT && no != syscall.EEXIST || isConfig(err) {
+	if no, ok := errors.AsType[syscall.Errno](err); ok && no != syscall.ENOENT && no != syscall.EEXIST || isConfig(err) {
 		return err
 	}
 	return &damage{err}

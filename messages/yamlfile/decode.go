@@ -211,8 +211,8 @@ func expectation(v reflect.Value, err error) string {
 // keys are the names of a struct's fields in a file.
 func keys(t reflect.Type) []string {
 	var names []string
-	for i := range t.NumField() {
-		name, _, _ := strings.Cut(t.Field(i).Tag.Get("json"), ",")
+	for field := range t.Fields() {
+		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
 		names = append(names, name)
 	}
 	return names

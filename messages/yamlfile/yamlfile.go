@@ -56,8 +56,8 @@ func (f *File) at(line, column int, text string) error {
 
 // Misread is an Invalid error for one of the YAML library, and begins with its place.
 func (f *File) Misread(err error) error {
-	var at yaml.Error
-	if !errors.As(err, &at) || at.GetToken() == nil || at.GetToken().Position == nil {
+	at, ok := errors.AsType[yaml.Error](err)
+	if !ok || at.GetToken() == nil || at.GetToken().Position == nil {
 		return f.at(1, 1, err.Error())
 	}
 	p := at.GetToken().Position

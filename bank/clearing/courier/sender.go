@@ -46,11 +46,7 @@ func (s *sender) run(ctx context.Context) {
 				continue
 			}
 			attended[peer] = true
-			loops.Add(1)
-			go func() {
-				defer loops.Done()
-				s.attend(ctx, peer)
-			}()
+			loops.Go(func() { s.attend(ctx, peer) })
 		}
 		select {
 		case <-ctx.Done():

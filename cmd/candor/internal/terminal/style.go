@@ -165,14 +165,11 @@ func Plain(text string) string {
 
 // cutEscape removes one colour sequence from the front of text.
 func cutEscape(text string) (rest string, ok bool) {
-	if !strings.HasPrefix(text, "\x1b[") {
+	sequence, rest, ok := strings.Cut(text, "m")
+	if !ok || !strings.HasPrefix(sequence, "\x1b[") {
 		return text, false
 	}
-	end := strings.IndexByte(text, 'm')
-	if end < 0 {
-		return text, false
-	}
-	return text[end+1:], true
+	return rest, true
 }
 
 // Safe replaces control characters, so that a name or message that a stranger
