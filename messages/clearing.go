@@ -74,7 +74,7 @@ func (a *Authorisation) Validate() error {
 	case a.Margin < MaxClockSkew || a.Margin > MaxMargin:
 		return Errorf(Invalid, "margin: %v must be from %v, by which clocks may differ, to %v", a.Margin, MaxClockSkew, MaxMargin)
 	}
-	return cmp.Or(checkIdentifier("id", a.ID), checkAmount("amount", a.Amount), checkInterval("interval", a.Interval))
+	return cmp.Or(checkIdentifier(a.ID), checkAmount(a.Amount), checkInterval(a.Interval))
 }
 
 // maxIssued keeps sums of instants and spans in range.
@@ -129,8 +129,8 @@ func (r *AuthoriseRequest) Validate() error {
 	return cmp.Or(
 		checkName("member", r.Member),
 		checkAsked(r.Key, r.Account, r.Peer, r.Reason),
-		checkAmount("amount", r.Amount),
-		checkInterval("interval", r.Interval),
+		checkAmount(r.Amount),
+		checkInterval(r.Interval),
 	)
 }
 
@@ -148,7 +148,7 @@ type RevokeRequest struct {
 const ChargeWithin = Duration(24 * 3600_000_000_000)
 
 // Validate reports what is wrong with the request in itself.
-func (r *RevokeRequest) Validate() error { return checkIdentifier("id", r.ID) }
+func (r *RevokeRequest) Validate() error { return checkIdentifier(r.ID) }
 
 // RemitRequest moves credits to an account of another site. They are set aside
 // until that site's bank has answered; if it refuses they are free again.
@@ -163,7 +163,7 @@ type RemitRequest struct {
 
 // Validate reports what is wrong with the request in itself.
 func (r *RemitRequest) Validate() error {
-	return cmp.Or(checkAsked(r.Key, r.Account, r.Peer, r.Reason), needName("payee", r.Payee), checkAmount("amount", r.Amount))
+	return cmp.Or(checkAsked(r.Key, r.Account, r.Peer, r.Reason), needName("payee", r.Payee), checkAmount(r.Amount))
 }
 
 // ChargeRequest takes at most what was authorised, once; 0 releases it all.
@@ -184,9 +184,9 @@ func (r *ChargeRequest) Validate() error {
 		payee = checkName("payee", r.Payee)
 	}
 	if r.Amount != 0 {
-		amount = checkAmount("amount", r.Amount)
+		amount = checkAmount(r.Amount)
 	}
-	return cmp.Or(needName("issuer", r.Issuer), payee, checkIdentifier("id", r.ID), amount, checkLine("reason", r.Reason, MaxClearingReason))
+	return cmp.Or(needName("issuer", r.Issuer), payee, checkIdentifier(r.ID), amount, checkLine("reason", r.Reason, MaxClearingReason))
 }
 
 // ClearingReply answers a request that the bank of another site has to hear
@@ -311,19 +311,19 @@ func checkAsked(key string, account, peer Name, reason string) error {
 }
 
 // checkIdentifier is about an authorisation's: a member, a slash and its key.
-func checkIdentifier(path, id string) error {
+func checkIdentifier(id string) error {
 	if id == "" {
-		return Errorf(Invalid, "%s: is empty; name an authorisation", path)
+		return Errorf(Invalid, "id: is empty; name an authorisation")
 	}
-	return checkLine(path, id, MaxKey+64)
+	return checkLine("id", id, MaxKey+64)
 }
 
-func checkAmount(path string, amount Credits) error {
+func checkAmount(amount Credits) error {
 	if amount <= 0 {
-		return Errorf(Invalid, "%s: %v must be above 0", path, amount)
+		return Errorf(Invalid, "amount: %v must be above 0", amount)
 	}
 	if amount > MaxCredits {
-		return Errorf(TooLarge, "%s: is above %v credits, the most of one request", path, MaxCredits)
+		return Errorf(TooLarge, "amount: is above %v credits, the most of one request", MaxCredits)
 	}
 	return nil
 }
@@ -335,9 +335,9 @@ func checkLimit(limit Credits) error {
 	return nil
 }
 
-func checkInterval(path string, d Duration) error {
+func checkInterval(d Duration) error {
 	if d < MinInterval || d > MaxInterval {
-		return Errorf(Invalid, "%s: %v must be from %v to %v", path, d, MinInterval, MaxInterval)
+		return Errorf(Invalid, "interval: %v must be from %v to %v", d, MinInterval, MaxInterval)
 	}
 	return nil
 }

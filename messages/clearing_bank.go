@@ -43,7 +43,7 @@ func (i *Instruction) Validate() error {
 		return err
 	}
 	if i.Amount != 0 || i.Kind == InstructPay {
-		if err := checkAmount("amount", i.Amount); err != nil {
+		if err := checkAmount(i.Amount); err != nil {
 			return err
 		}
 	}
@@ -51,7 +51,7 @@ func (i *Instruction) Validate() error {
 	case InstructPay:
 		return needName("account", i.Account)
 	case InstructCharge, InstructRevoke:
-		return checkIdentifier("id", i.ID)
+		return checkIdentifier(i.ID)
 	case InstructSettle:
 		if i.Cycle == 0 {
 			return Errorf(Invalid, "cycle: is 0; cycles are numbered from 1")

@@ -288,7 +288,7 @@ func (a *repairing) holder(it *item) messages.Name {
 	if it.Instruction.Kind == messages.InstructCharge {
 		return it.Payee
 	}
-	account, _, _ := payerOf(&it.Instruction)
+	account, _ := payerOf(&it.Instruction)
 	return account
 }
 
@@ -302,12 +302,12 @@ func (a *repairing) signed(i *messages.Instruction, amount messages.Credits) mes
 
 // payerOf reads who pays for a payment to a peer, and the identifier that the request
 // has in the ledger for ever; none of payments that earlier rules made.
-func payerOf(i *messages.Instruction) (account messages.Name, id string, known bool) {
+func payerOf(i *messages.Instruction) (account messages.Name, id string) {
 	account, request, known := strings.Cut(i.ID, "/")
 	if !known {
-		return "", "", false
+		return "", ""
 	}
-	return account, remittanceHold + request, true
+	return account, remittanceHold + request
 }
 
 // sentAnew plans what an instruction of this site came to, of which nothing is left here.
@@ -344,7 +344,7 @@ func (a *repairing) sentAnew(number uint64, i *messages.Instruction, o *messages
 // payment plans the hold of a payment to the peer, as it was made before: so its user
 // can ask for it again, and is answered.
 func (a *repairing) payment(change messages.RepairChange, i *messages.Instruction) messages.Transfer {
-	account, id, _ := payerOf(i)
+	account, id := payerOf(i)
 	from := a.pays(change, account)
 	return messages.Transfer{ID: id, Kind: messages.Hold, Debit: from, Credit: PeerAccount(a.p.Name), Member: from, Amount: i.Amount,
 		Reason: "to " + i.Account + " at site " + a.p.Name + ": " + i.Reason}

@@ -15,8 +15,7 @@ import (
 // force (a hold that lapses, a grant that expires), which a replay checks.
 type witness struct {
 	trust  trust
-	asking *record  // the last request that was signed
-	asked  *Command // what it asks for; nil: of the clearing
+	asked  *Command // what the last signed request asks for; nil: of the clearing
 	before stamp    // of the record before, if it is linked to the next
 	peers  Peers    // nil: what peers signed is not checked
 	Report ProofReport
@@ -121,7 +120,7 @@ func (w *witness) vouch(number uint64, rec *record) error {
 			return err
 		}
 	}
-	w.asking, w.asked = rec, nil
+	w.asked = nil
 	for verb, name := range requestNames {
 		if name == rec.verb {
 			c := Command{Verb: verb, By: rec.by, Asked: &rec.signed}

@@ -98,19 +98,18 @@ func (h *Host) Pause() error { return h.process.command.Process.Signal(syscall.S
 // Resume is the opposite of Pause.
 func (h *Host) Resume() error { return h.process.command.Process.Signal(syscall.SIGCONT) }
 
-// Log is what the host's processes have said since a position in their log, and the
-// position after it.
-func (h *Host) Log(since int64) (string, int64) {
+// Log is what the host's processes have said since a position in their log.
+func (h *Host) Log(since int64) string {
 	f, err := os.Open(h.Dir() + ".log")
 	if err != nil {
-		return "", since
+		return ""
 	}
 	defer f.Close()
 	text, err := io.ReadAll(io.NewSectionReader(f, since, math.MaxInt64-since))
 	if err != nil {
-		return "", since
+		return ""
 	}
-	return string(text), since + int64(len(text))
+	return string(text)
 }
 
 // LogEnd is where the host's log ends.

@@ -105,7 +105,7 @@ func (s *storm) await(ctx context.Context, look func(context.Context) error) err
 			if !h.Ended() {
 				continue
 			}
-			said, _ := h.Log(max(0, h.LogEnd()-4<<10))
+			said := h.Log(max(0, h.LogEnd()-4<<10))
 			s.obey(h, said)
 			h.Kill()
 			if err := h.Start(); err != nil {
@@ -288,7 +288,7 @@ func startedAnew(ctx context.Context, s *storm, h *netlab.Host) error {
 	} else {
 		h.Kill()
 	}
-	if said, _ := h.Log(s.since); strings.Contains(said, "damaged") {
+	if said := h.Log(s.since); strings.Contains(said, "damaged") {
 		s.noticedRunning++
 	}
 	return healed(false)(ctx, s, h)
@@ -418,7 +418,7 @@ func healed(lacks bool) func(context.Context, *storm, *netlab.Host) error {
 		if err := h.Tidy(); err != nil {
 			return err
 		}
-		switch said, _ := h.Log(end); {
+		switch said := h.Log(end); {
 		case strings.Contains(said, "neither votes nor leads") || strings.Contains(said, "put damaged state aside"):
 			s.noticed++
 		case lacks:

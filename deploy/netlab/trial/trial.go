@@ -143,7 +143,7 @@ var stack = regexp.MustCompile(`(?m)^(panic: |fatal error: |SIGSEGV|goroutine \d
 // checkLogs wants that no process of a site ended with a Go stack.
 func (t *trial) checkLogs(m *member) {
 	for _, h := range m.Hosts() {
-		if said, _ := h.Log(0); stack.MatchString(said) {
+		if said := h.Log(0); stack.MatchString(said) {
 			t.breaks("%s of %s printed a Go stack: %s", h.Name, m.Name, stack.FindString(said))
 		}
 	}

@@ -28,7 +28,7 @@ func (m *Market) check() error {
 	case HighestBid:
 		return m.checkHighestBid()
 	case Proportional:
-		return cmp.Or(number("alpha", *m.Alpha, 0, 1), number("slo", m.SLO, 0, 1), choice("settle", m.Settle, "", messages.SettleOnCompletion))
+		return cmp.Or(number("alpha", *m.Alpha, 1), number("slo", m.SLO, 1), choice("settle", m.Settle, "", messages.SettleOnCompletion))
 	case Deadline:
 		return m.checkDeadline()
 	case BatchQueue:
@@ -51,7 +51,7 @@ func (m *Market) checkHighestBid() error {
 		return invalid("preemption", "algorithm %s takes no slot from a running job: leave it out", m.Algorithm)
 	}
 	return cmp.Or(m.checkPreemption(), choice("algorithm", m.Algorithm, "HB", "NPHB", "WSPT", "WSEPT"), choice("price", price, "first", "kth", messages.PricePivot),
-		number("reserve", *m.Reserve, 0, 1e9), m.checkPivot())
+		number("reserve", *m.Reserve, 1e9), m.checkPivot())
 }
 
 func (m *Market) checkPivot() error {
@@ -83,8 +83,8 @@ func (m *Market) checkDeadline() error {
 	if m.Slot != 0 && m.Slot < messages.Duration(1e9) {
 		return invalid("slot", "must be at least 1s, is %v", m.Slot)
 	}
-	return cmp.Or(m.checkPreemption(), whole("C", m.C, 0, workload.MostNodes), number("lambda", *m.Lambda, 0, 1), choice("hand_over", m.HandOver, AtEnd, AtDeadline), choice("rule", m.Rule, "paper", "monotone"),
-		number("scale", m.Scale, 0, 1<<20), whole("groups", m.Groups, 1, 1<<20))
+	return cmp.Or(m.checkPreemption(), whole("C", m.C, 0, workload.MostNodes), number("lambda", *m.Lambda, 1), choice("hand_over", m.HandOver, AtEnd, AtDeadline), choice("rule", m.Rule, "paper", "monotone"),
+		number("scale", m.Scale, 1<<20), whole("groups", m.Groups, 1, 1<<20))
 }
 
 func (m *Market) checkReservation() error {
@@ -117,7 +117,7 @@ func (m *Market) checkBaseline() error {
 	default:
 		return invalid("price", "must be a number of credits for a slot-second, is %v", m.Price)
 	}
-	if err := number("price", m.Price.(float64), 0, 1e9); err != nil {
+	if err := number("price", m.Price.(float64), 1e9); err != nil {
 		return err
 	}
 	switch m.Mechanism {
@@ -129,7 +129,7 @@ func (m *Market) checkBaseline() error {
 		if m.Slot != 0 && m.Slot < messages.Duration(1e9) {
 			return invalid("slot", "must be at least 1s, is %v", m.Slot)
 		}
-		return number("alpha", *m.Alpha, 0, 1)
+		return number("alpha", *m.Alpha, 1)
 	case Backfill:
 		return choice("variant", m.Variant, "easy", "conservative")
 	}
@@ -147,9 +147,9 @@ func choice(field, is string, of ...string) error {
 	return invalid(field, "must be %s, is %.64q", strings.Join(of, ", "), is)
 }
 
-func number(field string, x, low, top float64) error {
-	if !(x >= low && x <= top) {
-		return invalid(field, "must be from %g to %g, is %v", low, top, x)
+func number(field string, x, top float64) error {
+	if !(x >= 0 && x <= top) {
+		return invalid(field, "must be from 0 to %g, is %v", top, x)
 	}
 	return nil
 }

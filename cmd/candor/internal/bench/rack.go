@@ -45,7 +45,6 @@ type rack struct {
 	rng       *rand.Rand
 	term, seq uint64
 	pending   int // tasks that the market announced
-	idleSlots int // of the site, as the market announced
 	jobs      sampler.Sampler
 	fetching  bool
 	nodes     map[messages.Name]*simulated
@@ -184,7 +183,7 @@ func (r *rack) hear(v *messages.Vector) {
 	if take(c.Jobs) != nil {
 		return
 	}
-	r.term, r.seq, r.pending, r.idleSlots = v.Term, v.Seq, c.Pending, c.Idle
+	r.term, r.seq, r.pending = v.Term, v.Seq, c.Pending
 	wanted := float64(c.Pending) + 2*math.Sqrt(float64(c.Pending)) + 3
 	part := min(1, wanted/float64(max(c.Idle, len(r.asleep), 1)))
 	if c.Pending == 0 {

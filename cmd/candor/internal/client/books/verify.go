@@ -337,7 +337,7 @@ func writeVerified(p *cli.Page, r verified) {
 	if r.Rules {
 		p.Printf("  every record, carried out again under the bank's rules, came to the same bytes\n")
 	}
-	writeProofs(p, r.Proofs, r.Records)
+	writeProofs(p, r.Proofs)
 	if r.Compared > 0 {
 		p.Printf("  %s balances are what the bank states\n", terminal.Count(r.Compared))
 	} else {
@@ -355,7 +355,7 @@ func writeVerified(p *cli.Page, r verified) {
 }
 
 // writeProofs says who was proven to have asked.
-func writeProofs(p *cli.Page, r *proofs, records uint64) {
+func writeProofs(p *cli.Page, r *proofs) {
 	switch {
 	case r == nil:
 		p.Printf("  not checked: who asked, for neither credentials nor keys of the site are here\n")

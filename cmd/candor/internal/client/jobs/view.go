@@ -163,7 +163,7 @@ func writeJob(p *cli.Page, j messages.JobDetail) {
 	p.Fields(
 		"Account", ownerOf(j.JobSummary), "Paid by", j.Payer, "Market", where(j.JobSummary), "At site", away(p, j.JobSummary), "Because", because(j.JobSummary),
 		"Reason", p.Said(reason(j.JobSummary)), whyOrNote(j.State), p.Said(j.Message), "Exit code", exit,
-		"Budget", cli.Credits(j.Budget), "Charged", charge(p, j.JobSummary),
+		"Budget", cli.Credits(j.Budget), "Charged", charge(j.JobSummary),
 		"Utility", Utility(j.Spec.Utility),
 		"Directory", terminal.Safe(j.Spec.Dir),
 		"Rerun of", rerunOf(j.Spec.RerunOf),
@@ -282,7 +282,7 @@ func because(j messages.JobSummary) string {
 }
 
 // charge says what a job has cost, and how much came back.
-func charge(p *cli.Page, j messages.JobSummary) string {
+func charge(j messages.JobSummary) string {
 	if !j.State.Final() {
 		return "not yet"
 	}

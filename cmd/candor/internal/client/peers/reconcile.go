@@ -116,8 +116,8 @@ func writeReconciled(p *cli.Page, r messages.ReconcileReply) {
 			p.Printf("  first at number %d%s\n", d.Number, earlier)
 			p.Fields("Here", bookLine(d.Ours), "At "+r.Peer, bookLine(d.Theirs))
 		}
-		writeLost(p, b.Sender, "here", r.Peer, b.LostHere)
-		writeLost(p, b.Sender, "at "+r.Peer, "this site", b.LostThere)
+		writeLost(p, "here", r.Peer, b.LostHere)
+		writeLost(p, "at "+r.Peer, "this site", b.LostThere)
 		lostThere = lostThere || len(b.LostThere) > 0
 	}
 	if lostThere {
@@ -166,7 +166,7 @@ func writeChanges(p *cli.Page, r *messages.RepairPlan) {
 }
 
 // writeLost names what a bank lost, and what it came to.
-func writeLost(p *cli.Page, sender messages.Name, where, keeper messages.Name, lost []messages.ClearingLine) {
+func writeLost(p *cli.Page, where, keeper messages.Name, lost []messages.ClearingLine) {
 	if len(lost) == 0 {
 		return
 	}

@@ -121,7 +121,7 @@ func writeSiteStatus(p *cli.Page, r siteStatus) {
 	t := terminal.NewTable("~PEER|~LINK|>ROUND TRIP|>ITS BANK|>OWED TO IT|>OWED BY IT|>LIMIT|>IN FLIGHT|>CREDITS|~STATE").Spare("CREDITS|IN FLIGHT|LIMIT|ITS BANK|ROUND TRIP")
 	for _, peer := range r.Bank.Peers {
 		trip := r.trip(peer.Peer)
-		way, rtt := way(p, r.linksTo(peer.Peer))
+		way, rtt := way(r.linksTo(peer.Peer))
 		if r.Failure != "" {
 			way = "" // not known
 		}
@@ -137,7 +137,7 @@ func writeSiteStatus(p *cli.Page, r siteStatus) {
 }
 
 // way says which servers are joined, and the shortest round trip between two.
-func way(p *cli.Page, links []messages.Link) (string, string) {
+func way(links []messages.Link) (string, string) {
 	if len(links) == 0 {
 		return "none", ""
 	}

@@ -130,7 +130,7 @@ type query struct {
 }
 
 // list asks for the rows of a query, the job with the smallest number first.
-func (q *query) list(ctx context.Context, c *call, s *cli.Session) (rows []row, err error) {
+func (q *query) list(ctx context.Context, s *cli.Session) (rows []row, err error) {
 	jobs, err := q.jobs(ctx, s)
 	if err != nil {
 		return nil, err

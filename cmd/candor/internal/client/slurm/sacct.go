@@ -163,7 +163,7 @@ func sacct(ctx context.Context, c *call, args []string) error {
 	}
 	defer s.Bus.Close()
 	q.users = usersOf(*users, s.Account)
-	rows, err := q.list(ctx, c, s)
+	rows, err := q.list(ctx, s)
 	if err != nil {
 		return err
 	}

@@ -67,7 +67,7 @@ func scancel(ctx context.Context, c *call, args []string) error {
 	}
 	list := q.targets
 	if filtered {
-		rows, err := q.list(ctx, c, s)
+		rows, err := q.list(ctx, s)
 		if err != nil {
 			return err
 		}

@@ -228,7 +228,7 @@ func (c *call) showJobs(ctx context.Context, s *cli.Session, name string, line b
 			return cmp.Or(err, errors.New("Invalid job id specified"))
 		}
 	}
-	rows, err := q.list(ctx, c, s)
+	rows, err := q.list(ctx, s)
 	if err != nil {
 		return err
 	}

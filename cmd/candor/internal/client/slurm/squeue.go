@@ -140,7 +140,7 @@ func squeue(ctx context.Context, c *call, args []string) error {
 	if q.users = usersOf(*users, s.Account); *me {
 		q.users = []string{s.Account}
 	}
-	rows, err := q.list(ctx, c, s)
+	rows, err := q.list(ctx, s)
 	if err != nil {
 		return err
 	}

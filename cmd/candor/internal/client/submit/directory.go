@@ -69,7 +69,7 @@ func hides(hidden []string, dir string) error {
 
 // open lets a user into a directory, or says why not.
 func open(a *cli.App, dir string, number uint32) error {
-	why := mayOpen(a, dir)
+	why := mayOpen(dir)
 	if why == nil {
 		why = access.Allow(dir, number)
 	}
@@ -83,7 +83,7 @@ func open(a *cli.App, dir string, number uint32) error {
 var errOpen = errors.New("it is open to all")
 
 // mayOpen says why a directory is not one to let others into.
-func mayOpen(a *cli.App, dir string) error {
+func mayOpen(dir string) error {
 	info, err := os.Stat(dir)
 	if err != nil {
 		return err

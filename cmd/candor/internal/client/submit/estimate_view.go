@@ -26,7 +26,7 @@ func writeEstimate(p *cli.Page, spec *messages.JobSpec, r messages.EstimateReply
 		}
 		row := []string{e.Stage, tasks, "", "", "", "", "", "", terminal.Safe(e.Source)}
 		if len(e.Samples) > 0 {
-			copy(row[2:], spread(p, e.Spread))
+			copy(row[2:], spread(e.Spread))
 			row[6], row[7] = terminal.Span(e.Robust.Std()), runs(e.Runs)
 		}
 		t.Row(row...)
@@ -40,10 +40,10 @@ func writeCompletion(p *cli.Page, r messages.EstimateReply) {
 	p.Title("Time from submission")
 	t := terminal.NewTable("TO|>LOW|>MEDIAN|>HIGH|>MEAN|>RUNS")
 	if r.Runs > 0 {
-		t.Row(append(append([]string{"first task"}, spread(p, r.Wait)...), runs(r.Runs))...)
+		t.Row(append(append([]string{"first task"}, spread(r.Wait)...), runs(r.Runs))...)
 	}
 	if r.Completion.Median > 0 || r.Completion.Mean > 0 {
-		t.Row(append(append([]string{"completion"}, spread(p, r.Completion)...), runs(r.Runs))...)
+		t.Row(append(append([]string{"completion"}, spread(r.Completion)...), runs(r.Runs))...)
 	}
 	if t.Len() > 0 {
 		p.Table(t, "  ")
@@ -51,7 +51,7 @@ func writeCompletion(p *cli.Page, r messages.EstimateReply) {
 	p.Printf("  %s\n", p.Dim("from "+terminal.Safe(r.Source)))
 }
 
-func spread(p *cli.Page, s messages.Spread) []string {
+func spread(s messages.Spread) []string {
 	return []string{terminal.Span(s.Low.Std()), terminal.Span(s.Median.Std()), terminal.Span(s.High.Std()), terminal.Span(s.Mean.Std())}
 }
 
