@@ -87,8 +87,8 @@ func (f *Front) services() []bus.Service {
 	return []bus.Service{
 		{Name: "candor-auctioneer-peers", Version: "1.0.0", Concurrency: atOnce, Endpoints: peers},
 		{Name: "candor-auctioneer-commands", Version: "1.0.0", Concurrency: atOnce, Endpoints: []bus.Endpoint{
-			at(messages.VerbSubmit, f.submit),
-			at(messages.VerbCancel, f.cancel),
+			at(messages.VerbSubmit, decoded(f.submit)),
+			at(messages.VerbCancel, decoded(f.cancel)),
 			at(messages.VerbHold, job),
 			at(messages.VerbRelease, job),
 			at(messages.VerbRequeue, byJob(f, func(r *messages.RequeueRequest) messages.JobID { return r.Job })),
@@ -100,7 +100,7 @@ func (f *Front) services() []bus.Service {
 			at(messages.VerbReplica, bus.Handle(messages.VerbReplica, f.regroup)),
 		}},
 		{Name: "candor-auctioneer-agents", Version: "1.0.0", Concurrency: atOnce, Endpoints: []bus.Endpoint{
-			at(messages.VerbRegister, f.register),
+			at(messages.VerbRegister, decoded(f.register)),
 			at(messages.VerbVector, byMarket(f, func(r *messages.VectorRequest) messages.Name { return r.Market })),
 			at(messages.VerbKept, job),
 		}},
@@ -113,8 +113,8 @@ func (f *Front) services() []bus.Service {
 				at(messages.VerbWhatIf, byJob(f, func(r *messages.WhatIfRequest) messages.JobID { return r.Job })),
 				at(messages.VerbNodes, bus.Handle(messages.VerbNodes, f.nodes)),
 				at(messages.VerbMarkets, bus.Handle(messages.VerbMarkets, f.markets)),
-				at(messages.VerbHistory, f.history),
-				at(messages.VerbReservations, f.reservations),
+				at(messages.VerbHistory, decoded(f.history)),
+				at(messages.VerbReservations, decoded(f.reservations)),
 				at(messages.VerbStatus, bus.Handle(messages.VerbStatus, f.status)),
 				at(messages.VerbReplicas, bus.Handle(messages.VerbReplicas, f.replicas)),
 			}},
@@ -199,15 +199,22 @@ func silent(of *auctioneer, err error) error {
 	return err
 }
 
-// byJob has requests about a job go to the auctioneer that the number of the job names.
-func byJob[Request any](f *Front, job func(*Request) messages.JobID) bus.Handler {
+// decoded is the handler of requests of a type, each with what it came as, to be passed on.
+func decoded[Request any](handle func(ctx context.Context, r *bus.Request, request *Request) ([]byte, error)) bus.Handler {
 	return func(ctx context.Context, r bus.Request) ([]byte, error) {
-		var request Request
-		if err := messages.Unmarshal(r.Payload, r.Format, &request); err != nil {
+		request := new(Request)
+		if err := messages.Unmarshal(r.Payload, r.Format, request); err != nil {
 			return nil, err
 		}
-		return f.toJob(ctx, job(&request), &r)
+		return handle(ctx, &r, request)
 	}
+}
+
+// byJob has requests about a job go to the auctioneer that the number of the job names.
+func byJob[Request any](f *Front, job func(*Request) messages.JobID) bus.Handler {
+	return decoded(func(ctx context.Context, r *bus.Request, request *Request) ([]byte, error) {
+		return f.toJob(ctx, job(request), r)
+	})
 }
 
 // toJob passes on a request about a job. The auctioneer that numbered the job has it, or knows

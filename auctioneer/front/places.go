@@ -124,13 +124,9 @@ func (f *Front) where(ctx context.Context, market messages.Name) (*auctioneer, e
 
 // byMarket has requests about a market go to the auctioneer that has the market.
 func byMarket[Request any](f *Front, market func(*Request) messages.Name) bus.Handler {
-	return func(ctx context.Context, r bus.Request) ([]byte, error) {
-		var request Request
-		if err := messages.Unmarshal(r.Payload, r.Format, &request); err != nil {
-			return nil, err
-		}
-		return f.toMarket(ctx, market(&request), &r)
-	}
+	return decoded(func(ctx context.Context, r *bus.Request, request *Request) ([]byte, error) {
+		return f.toMarket(ctx, market(request), r)
+	})
 }
 
 // toMarket passes a request on to the auctioneer that has a market. Where that one does not
@@ -168,11 +164,7 @@ func elsewhere(market messages.Name) error {
 }
 
 // register has a node register with the auctioneer that has markets of its classes.
-func (f *Front) register(ctx context.Context, r bus.Request) ([]byte, error) {
-	var request messages.RegisterRequest
-	if err := messages.Unmarshal(r.Payload, r.Format, &request); err != nil {
-		return nil, err
-	}
+func (f *Front) register(ctx context.Context, r *bus.Request, request *messages.RegisterRequest) ([]byte, error) {
 	p := f.find(ctx, time.Now()) // the node may come because its market went elsewhere
 	var to *auctioneer
 	of := messages.Name("")
@@ -191,7 +183,7 @@ func (f *Front) register(ctx context.Context, r bus.Request) ([]byte, error) {
 	if to == nil {
 		to = f.all[0]
 	}
-	data, err := f.pass(ctx, to, &r)
+	data, err := f.pass(ctx, to, r)
 	if err == nil && of != "" {
 		err = f.served(ctx, data, of, to)
 	}

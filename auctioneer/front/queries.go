@@ -161,30 +161,22 @@ func (f *Front) status(ctx context.Context, caller messages.Name, r messages.Emp
 	return all[0], err
 }
 
-func (f *Front) history(ctx context.Context, r bus.Request) ([]byte, error) {
-	var request messages.HistoryRequest
-	if err := messages.Unmarshal(r.Payload, r.Format, &request); err != nil {
-		return nil, err
-	}
+func (f *Front) history(ctx context.Context, r *bus.Request, request *messages.HistoryRequest) ([]byte, error) {
 	if request.Node == "" || request.Market != "" {
-		return f.toMarket(ctx, request.Market, &r)
+		return f.toMarket(ctx, request.Market, r)
 	}
 	list, err := f.serving(ctx, r.Caller, request.Node)
 	if err != nil {
 		return nil, err
 	}
-	return f.pass(ctx, list[0], &r)
+	return f.pass(ctx, list[0], r)
 }
 
-func (f *Front) reservations(ctx context.Context, r bus.Request) ([]byte, error) {
-	var request messages.ReservationsRequest
-	if err := messages.Unmarshal(r.Payload, r.Format, &request); err != nil {
-		return nil, err
-	}
+func (f *Front) reservations(ctx context.Context, r *bus.Request, request *messages.ReservationsRequest) ([]byte, error) {
 	if request.Market != "" {
-		return f.toMarket(ctx, request.Market, &r)
+		return f.toMarket(ctx, request.Market, r)
 	}
-	all, err := askAll[messages.ReservationsReply](ctx, f, messages.VerbReservations, r.Caller, request)
+	all, err := askAll[messages.ReservationsReply](ctx, f, messages.VerbReservations, r.Caller, *request)
 	if err != nil {
 		return nil, err
 	}

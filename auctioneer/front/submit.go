@@ -10,18 +10,14 @@ import (
 
 // submit has a job go to the auctioneer of its market. A job for another site is an errand
 // of the first.
-func (f *Front) submit(ctx context.Context, r bus.Request) ([]byte, error) {
-	var request messages.SubmitRequest
-	if err := messages.Unmarshal(r.Payload, r.Format, &request); err != nil {
-		return nil, err
-	}
+func (f *Front) submit(ctx context.Context, r *bus.Request, request *messages.SubmitRequest) ([]byte, error) {
 	switch {
 	case request.Jobs != nil:
-		return f.submitSeveral(ctx, &r, &request)
+		return f.submitSeveral(ctx, r, request)
 	case request.Site != "" && request.Site != f.Site:
-		return f.first(ctx, r)
+		return f.first(ctx, *r)
 	}
-	return f.toMarket(ctx, request.Spec.Market, &r)
+	return f.toMarket(ctx, request.Spec.Market, r)
 }
 
 // part is what of a request goes to one auctioneer.
@@ -127,20 +123,16 @@ func (f *Front) gone(ctx context.Context, jobs []messages.NewJob, outcomes []mes
 // cancel has each job be cancelled by the auctioneer that its number names. If some of these do
 // not answer, the answer is whole and has the error at their jobs: the request repeated would
 // say of the others that they have ended.
-func (f *Front) cancel(ctx context.Context, r bus.Request) ([]byte, error) {
-	var request messages.CancelRequest
-	if err := messages.Unmarshal(r.Payload, r.Format, &request); err != nil {
-		return nil, err
-	}
+func (f *Front) cancel(ctx context.Context, r *bus.Request, request *messages.CancelRequest) ([]byte, error) {
 	if err := request.Validate(); err != nil {
 		return nil, err
 	}
 	parts := split(request.Jobs, func(id *messages.JobID) *auctioneer { return f.numbered(*id) })
 	if len(parts) == 0 {
-		return f.toJob(ctx, request.Job, &r)
+		return f.toJob(ctx, request.Job, r)
 	}
 	outcomes := make([]messages.CancelOutcome, len(request.Jobs))
-	f.cancelParts(ctx, &r, parts, outcomes)
+	f.cancelParts(ctx, r, parts, outcomes)
 	for _, a := range f.all { // jobs that are not where their numbers say
 		elsewhere := part[messages.JobID]{to: a}
 		for i := range outcomes {
@@ -149,7 +141,7 @@ func (f *Front) cancel(ctx context.Context, r bus.Request) ([]byte, error) {
 			}
 		}
 		if len(f.all) > 1 && elsewhere.list != nil {
-			f.cancelParts(ctx, &r, []part[messages.JobID]{elsewhere}, outcomes)
+			f.cancelParts(ctx, r, []part[messages.JobID]{elsewhere}, outcomes)
 		}
 	}
 	return messages.Marshal(messages.CancelReply{Jobs: outcomes}, r.Format)
