@@ -194,22 +194,22 @@ func (a *App) MakeTabled(all Makers) []*cobra.Command {
 // runE is the RunE of a command.
 type runE = func(*cobra.Command, []string) error
 
-// action is what a command does once it is connected.
-type action func(ctx context.Context, s *Session, args []string) error
+// Action is what a command does once it is connected.
+type Action func(ctx context.Context, s *Session, args []string) error
 
 // Online makes a command's RunE of an action.
-func (a *App) Online(do action) func(*cobra.Command, []string) error {
+func (a *App) Online(do Action) func(*cobra.Command, []string) error {
 	return a.OnlineAs(func() bool { return false }, do)
 }
 
 // Operating makes the RunE of a command that only operators may use.
-func (a *App) Operating(do action) func(*cobra.Command, []string) error {
+func (a *App) Operating(do Action) func(*cobra.Command, []string) error {
 	return a.OnlineAs(func() bool { return true }, do)
 }
 
 // OnlineAs makes a command's RunE of an action that only operators may do where
 // operator says so.
-func (a *App) OnlineAs(operator func() bool, do action) func(*cobra.Command, []string) error {
+func (a *App) OnlineAs(operator func() bool, do Action) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
 		s, err := a.Dial(operator())
 		if err != nil {
@@ -222,14 +222,14 @@ func (a *App) OnlineAs(operator func() bool, do action) func(*cobra.Command, []s
 
 // Asking makes the RunE of a command that asks an actor of the site one question, always
 // the same, and shows the answer.
-func Asking[Reply any](a *App, as func(action) runE, actor, verb string, words func(*Page, Reply)) runE {
+func Asking[Reply any](a *App, as func(Action) runE, actor, verb string, words func(*Page, Reply)) runE {
 	return as(func(ctx context.Context, s *Session, _ []string) error {
 		return Ask(ctx, a, s, actor, verb, messages.Empty{}, words)
 	})
 }
 
 // WithAmount is an action whose argument at a position is an amount.
-func WithAmount(position int, do func(ctx context.Context, s *Session, args []string, amount messages.Credits) error) action {
+func WithAmount(position int, do func(ctx context.Context, s *Session, args []string, amount messages.Credits) error) Action {
 	return func(ctx context.Context, s *Session, args []string) error {
 		amount, err := AmountOf(args[position])
 		if err != nil {

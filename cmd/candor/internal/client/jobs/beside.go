@@ -75,16 +75,13 @@ is attached is told so, and ends. What the job wrote meanwhile is printed: up to
 
 The exit code is that of the command.`,
 		Example: "  candor attach 17",
-		RunE: a.Online(func(ctx context.Context, s *cli.Session, args []string) error {
-			if err := q.of(args[0]); err != nil {
-				return err
-			}
+		RunE: a.Online(q.ofJob(func(ctx context.Context, s *cli.Session, args []string) error {
 			t, away, err := oneRunning(ctx, a, s, q)
 			if err != nil {
 				return err
 			}
 			return ExitWith(StreamOf(a, s, &t, away, nil).Interact(ctx, terminal.IsTerminal(a.In)))
-		}),
+		})),
 		ValidArgsFunction: a.CompleteJobs(true),
 	}
 	return cmd
@@ -101,17 +98,14 @@ with its variables and within its limits. The command ends with the task. The
 exit code is that of the command.`,
 		Example: "  candor exec 17 -- ps aux\n  candor exec 17 --task 3 -t -- bash",
 		Args:    cobra.MinimumNArgs(2),
-		RunE: a.Online(func(ctx context.Context, s *cli.Session, args []string) error {
-			if err := q.of(args[0]); err != nil {
-				return err
-			}
+		RunE: a.Online(q.ofJob(func(ctx context.Context, s *cli.Session, args []string) error {
 			t, away, err := oneRunning(ctx, a, s, q)
 			if err != nil {
 				return err
 			}
 			begin := &messages.StreamBegin{Command: args[1:], Interactive: Window(a, onTerminal), Term: a.Getenv("TERM")}
 			return ExitWith(StreamOf(a, s, &t, away, begin).Interact(ctx, onTerminal))
-		}),
+		})),
 		ValidArgsFunction: a.CompleteJobs(true),
 	}
 	q.flags(cmd)
@@ -129,12 +123,9 @@ The signal has a name, such as USR1, or a number. A task that KILL ends has
 failed, and may be tried again: candor cancel ends a job.`,
 		Example: "  candor signal 17 USR1\n  candor signal 17 --task 3 TERM",
 		Args:    cobra.ExactArgs(2),
-		RunE: a.Online(func(ctx context.Context, s *cli.Session, args []string) error {
-			if err := q.of(args[0]); err != nil {
-				return err
-			}
+		RunE: a.Online(q.ofJob(func(ctx context.Context, s *cli.Session, args []string) error {
 			return signalTasks(ctx, a, s, q, args[1])
-		}),
+		})),
 		ValidArgsFunction: a.CompleteJobs(true),
 	}
 	q.flags(cmd)
@@ -190,16 +181,13 @@ If this machine is the node of the task, as with candor up, the port here cannot
 be the port of the task: without LOCAL it is any free port.`,
 		Example: "  candor port 17 8888\n  candor port 17 0:8888",
 		Args:    cobra.ExactArgs(2),
-		RunE: a.Online(func(ctx context.Context, s *cli.Session, args []string) error {
-			if err := q.of(args[0]); err != nil {
-				return err
-			}
+		RunE: a.Online(q.ofJob(func(ctx context.Context, s *cli.Session, args []string) error {
 			t, away, err := oneRunning(ctx, a, s, q)
 			if err != nil {
 				return err
 			}
 			return forward(ctx, a, s, &t, away, args[1])
-		}),
+		})),
 	}
 	q.flags(cmd)
 	return cmd

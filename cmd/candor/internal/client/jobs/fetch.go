@@ -47,17 +47,14 @@ of all jobs; the log of the site has a line for each time.`,
   candor fetch 17
   candor fetch 17 --list
   candor fetch 17 --task 3 -o results`,
-		RunE: a.Online(func(ctx context.Context, s *cli.Session, args []string) error {
-			if err := q.of(args[0]); err != nil {
-				return err
-			}
+		RunE: a.Online(q.ofJob(func(ctx context.Context, s *cli.Session, args []string) error {
 			if q.list && q.into != "." {
 				if err := a.Form(q.into); err != nil {
 					return cli.Usagef("-o %s: with --list, -o is the form of the table: wide, name or json", q.into)
 				}
 			}
 			return fetch(ctx, a, s, q)
-		}),
+		})),
 		ValidArgsFunction: a.CompleteJobs(false),
 	}
 	cmd.Flags().StringVarP(&q.into, "output-dir", "o", ".", "`directory` to put the files in, made if need be;\nwith --list the form of the table: wide, name or json")

@@ -33,13 +33,17 @@ func (q *logsQuery) flags(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&q.stage, "stage", "", "only tasks of this `stage`")
 }
 
-// of sets the job that an argument names.
-func (q *logsQuery) of(argument string) (err error) {
-	if q.task < -1 {
-		return cli.Usagef("--task %d: must be the position of a task, from 0 on", q.task)
+// ofJob is an action on the job that the first argument names.
+func (q *logsQuery) ofJob(do cli.Action) cli.Action {
+	return func(ctx context.Context, s *cli.Session, args []string) (err error) {
+		if q.task < -1 {
+			return cli.Usagef("--task %d: must be the position of a task, from 0 on", q.task)
+		}
+		if q.job, err = cli.JobNumber(args[0]); err != nil {
+			return err
+		}
+		return do(ctx, s, args)
 	}
-	q.job, err = cli.JobNumber(argument)
-	return err
 }
 
 func logsCommand(a *cli.App) *cobra.Command {
@@ -71,15 +75,12 @@ parts says how many bytes are missing.`,
   candor logs 17 -f
   candor logs 17 --stage reduce --task 0 --stderr
   candor logs 17 --task 500 --attempt 1`,
-		RunE: a.Online(func(ctx context.Context, s *cli.Session, args []string) error {
-			if err := q.of(args[0]); err != nil {
-				return err
-			}
+		RunE: a.Online(q.ofJob(func(ctx context.Context, s *cli.Session, args []string) error {
 			if q.attempt > 0 && q.follow {
 				return cli.Usagef("--attempt and --follow exclude each other: --follow prints every attempt from the latest on")
 			}
 			return logs(ctx, a, s, q)
-		}),
+		})),
 		ValidArgsFunction: a.CompleteJobs(false),
 	}
 	cmd.Flags().BoolVarP(&q.follow, "follow", "f", false, "print output as it comes, until the job ends")

@@ -77,10 +77,7 @@ tasks, or only the tasks of --stage or --task. The job pays for the time that
 the tasks had. The ended attempts do not count against the limit of attempts.
 All tasks of a gang begin again together.`,
 		Example: "  candor requeue 17\n  candor requeue 17 --task 5\n  candor requeue 17 --stage map --task 5 --json",
-		RunE: a.Online(func(ctx context.Context, s *cli.Session, args []string) error {
-			if err := q.of(args[0]); err != nil {
-				return err
-			}
+		RunE: a.Online(q.ofJob(func(ctx context.Context, s *cli.Session, args []string) error {
 			r, err := q.requeue(ctx, s)
 			if err != nil {
 				return err
@@ -88,7 +85,7 @@ All tasks of a gang begin again together.`,
 			return cli.Ask(ctx, a, s, messages.Auctioneer, messages.VerbRequeue, r, func(p *cli.Page, r messages.RequeueReply) {
 				p.Printf("Job %v: %s ended, to be run again\n", r.Job, verb(r.Tasks, "is", "are"))
 			})
-		}),
+		})),
 		ValidArgsFunction: a.CompleteJobs(true),
 	}
 	q.flags(cmd)
