@@ -2,17 +2,14 @@ package embedded
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
-	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 
 	"go.uber.org/zap"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/durable"
 )
 
 // terms are what the configuration says of a peer that is the bank's to know.
@@ -70,14 +67,7 @@ const toldFile = "peers.json"
 func readTold(state string) (told, error) {
 	t := told{Peers: map[messages.Name]terms{}}
 	path := filepath.Join(state, toldFile)
-	text, err := os.ReadFile(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return t, nil
-	}
-	if err == nil {
-		err = json.Unmarshal(text, &t)
-	}
-	if err != nil {
+	if err := durable.ReadJSON(path, &t); err != nil {
 		return t, fmt.Errorf("state directory: %s: %w", path, err)
 	}
 	return t, nil

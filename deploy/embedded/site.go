@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/url"
 	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"sync"
@@ -343,7 +344,7 @@ func (s *Site) startActors(ctx context.Context) error {
 	if err := s.serveBackups(); err != nil {
 		return err
 	}
-	if err := writeRunning(&s.config); err != nil {
+	if err := replaceJSON(filepath.Join(s.config.State, runningFile), &s.config); err != nil {
 		return err
 	}
 	return writeInfo(s.config.State, s.info)

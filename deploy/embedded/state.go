@@ -67,10 +67,6 @@ func writeInfo(state string, info Info) error {
 // with. It is for the owner of the state directory alone.
 const runningFile = "running.json"
 
-func writeRunning(c *Config) error {
-	return replaceJSON(filepath.Join(c.State, runningFile), c)
-}
-
 // Running is the configuration, as JSON, that the running site of a state directory was
 // started with, and the site's process.
 func Running(state string) (config []byte, process string, err error) {

@@ -4,15 +4,13 @@ import (
 	"crypto/ecdh"
 	"crypto/sha256"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io/fs"
-	"os"
 	"path/filepath"
 
 	"github.com/nats-io/nkeys"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/durable"
 	"github.com/candor-grid/candor/messages/proof"
 )
 
@@ -31,11 +29,8 @@ type retiredAccount struct {
 // two writes that end a rotation, and where only the first was copied to this host, the key
 // that is to come is the present one already.
 func (k *keys) readAccount(dir string) error {
-	text, err := os.ReadFile(filepath.Join(dir, retiredFile))
-	if err == nil {
-		err = json.Unmarshal(text, &k.retiredAccounts)
-	}
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+	err := durable.ReadJSON(filepath.Join(dir, retiredFile), &k.retiredAccounts)
+	if err != nil {
 		return fmt.Errorf("keys directory: %s: %w; put the file back from a backup, or copy that of another host", retiredFile, err)
 	}
 	if k.successor, err = readSpare(dir, accountFile+nextSuffix); err != nil {

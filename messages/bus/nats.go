@@ -101,7 +101,7 @@ func (b *natsBus) onError(_ *nats.Conn, sub *nats.Subscription, err error) {
 }
 
 func (b *natsBus) onDisconnect(_ *nats.Conn, err error) {
-	b.watch.lost()
+	b.watch.end(connectionLost()) // what was answered on this connection may be lost with it
 	if err != nil {
 		b.log.Warn("bus connection lost", zap.Error(err))
 	}

@@ -66,10 +66,6 @@ func (w *watch) denied(report error) {
 	}
 }
 
-// lost cancels all requests: the connection they were sent on is gone, and
-// what was answered on it may be lost with it.
-func (w *watch) lost() { w.end(connectionLost()) }
-
 // end cancels all requests.
 func (w *watch) end(why error) {
 	w.mu.Lock()

@@ -1,8 +1,9 @@
-// Package durable writes files that are there, and whole, after a loss of power. A file that
-// is only written and renamed has its name then, and perhaps no content.
+// Package durable writes files that are there, and whole, after a loss of power, and reads them.
+// A file that is only written and renamed has its name then, and perhaps no content.
 package durable
 
 import (
+	"encoding/json"
 	"errors"
 	"io/fs"
 	"os"
@@ -34,6 +35,18 @@ func Replace(path string, mode fs.FileMode, write func(*os.File) error) error {
 		return err
 	}
 	return Rename(aside.Name(), path)
+}
+
+// ReadJSON reads a file of JSON into a value. Where no file is, the value stays as it is.
+func ReadJSON(path string, into any) error {
+	text, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return json.Unmarshal(text, into)
 }
 
 // Place is where a new file goes that takes the place of path: links stay links. An error

@@ -58,20 +58,14 @@ type makeRunner func(dir string, node messages.Name) (runner.Runner, error)
 // instantRunner starts no process: a task ends at the moment at which it starts.
 func instantRunner(string, messages.Name) (runner.Runner, error) { return runner.Instant{}, nil }
 
-// open starts a site with a proportional market: see openMarket.
+// open starts a site with a proportional market: see openMarkets.
 func open(ctx context.Context, nodes, slots int, run makeRunner) (*grid, error) {
-	return openMarket(ctx, messages.Proportional, nodes, slots, run)
+	return openMarkets(ctx, messages.Proportional, 1, nodes, slots, run)
 }
 
-// openMarket starts a site with one market and some nodes of the same slots. Tasks are run
-// by the runners of run; nil: by executors, as those of "candor up" are. The site has
-// the account of the benchmarks, and others.
-func openMarket(ctx context.Context, mechanism messages.Name, nodes, slots int, run makeRunner, others ...messages.Name) (*grid, error) {
-	return openMarkets(ctx, mechanism, 1, nodes, slots, run, others...)
-}
-
-// openMarkets starts a site with as many auctioneers, each with a market. Nodes serve them in
-// turn.
+// openMarkets starts a site with as many auctioneers, each with a market, and some nodes of the
+// same slots, which serve them in turn. Tasks are run by the runners of run; nil: by executors,
+// as those of "candor up" are. The site has the account of the benchmarks, and others.
 func openMarkets(ctx context.Context, mechanism messages.Name, auctioneers, nodes, slots int, run makeRunner, others ...messages.Name) (*grid, error) {
 	dir, err := os.MkdirTemp("", "candor-bench-")
 	if err != nil {

@@ -5,9 +5,6 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
-	"encoding/json"
-	"errors"
-	"io/fs"
 	"os"
 	"os/user"
 	"path/filepath"
@@ -18,6 +15,7 @@ import (
 
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/bus"
+	"github.com/candor-grid/candor/messages/durable"
 )
 
 // connection holds the flags that every command has.
@@ -103,14 +101,7 @@ func DefaultState(getenv func(string) string) string {
 // readSiteFile reads site.json; the zero value if there is none.
 func readSiteFile(state string) (site siteFile, err error) {
 	path := filepath.Join(state, "site.json")
-	text, err := os.ReadFile(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return siteFile{}, nil
-	}
-	if err == nil {
-		err = json.Unmarshal(text, &site)
-	}
-	if err != nil {
+	if err := durable.ReadJSON(path, &site); err != nil {
 		return siteFile{}, messages.Errorf(messages.Invalid, "%s: %v: restart the site with candor up, or name one with --server", path, err)
 	}
 	return site, nil
