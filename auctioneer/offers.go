@@ -96,7 +96,6 @@ func late(within messages.Duration, err error) *messages.Error {
 	return messages.AsError("", err)
 }
 
-// of are the offers of a site.
 func (o *offers) of(ctx context.Context, site, account messages.Name, spec *messages.JobSpec) ([]messages.Offer, error) {
 	own := *spec
 	own.Stages = slices.Clone(spec.Stages) // whose defaults each site fills in

@@ -85,7 +85,6 @@ func (l *operations) regroup(ctx context.Context, caller messages.Name, r messag
 	return reply, err
 }
 
-// replicas lists them.
 func (l *operations) replicas(ctx context.Context, _ messages.Name, _ messages.Empty) (messages.ReplicasReply, error) {
 	return mailbox.Regroup(ctx, messages.Auctioneer, l.box, nil)
 }

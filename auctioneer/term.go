@@ -63,7 +63,6 @@ func (t *term) behind() (is bool) {
 	return is
 }
 
-// close ends the term.
 func (t *term) close() {
 	t.metrics.leading.Set(0)
 	t.cancel()

@@ -112,7 +112,6 @@ func (v *visiting) known(home messages.Name, r *messages.PeerSubmitRequest) (kno
 	return known, err
 }
 
-// prepare makes the submission of a visiting job.
 func (v *visiting) prepare(home messages.Name, r *messages.PeerSubmitRequest) (*submission, error) {
 	a, err := federation.Arrive(v.site.Site, home, r)
 	if err != nil {

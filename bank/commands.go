@@ -29,7 +29,6 @@ type commands struct {
 	keys     *keys
 }
 
-// service is the service of commands.
 func (cs *commands) service() bus.Service {
 	return bus.Service{
 		Name: "candor-bank-commands", Version: serviceVersion, Description: "Changes to the accounts of site " + cs.config.Site,

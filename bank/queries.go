@@ -24,7 +24,6 @@ type queries struct {
 	alarm   *alarm
 }
 
-// service is the service of queries.
 func (q *queries) service() bus.Service {
 	return bus.Service{
 		Name: "candor-bank", Version: serviceVersion, Description: "Accounts of site " + q.config.Site, Discoverable: true,
@@ -174,7 +173,6 @@ func (q *queries) trust(ctx context.Context, _ messages.Name, _ messages.Empty) 
 	return q.keys.trusted()
 }
 
-// replicas lists them.
 func (q *queries) replicas(ctx context.Context, caller messages.Name, _ messages.Empty) (messages.ReplicasReply, error) {
 	if err := q.callers.operator(caller, "list the replicas"); err != nil {
 		return messages.ReplicasReply{}, err

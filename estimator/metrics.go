@@ -5,7 +5,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promauto"
 )
 
-// metrics are one estimator's.
 type metrics struct {
 	kept, repeated, malformed prometheus.Counter
 	seconds                   *prometheus.HistogramVec

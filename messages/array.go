@@ -97,7 +97,6 @@ func (a Array) With(index int64) Array {
 	return append(a, Range{First: index, Last: index, Step: 1})
 }
 
-// validate reports what is wrong with an array.
 func (a Array) validate(path string) error {
 	if len(a) > MaxRanges {
 		return Errorf(TooLarge, "%s: %d ranges are more than the limit of %d; write runs of indices as first-last", path, len(a), MaxRanges)

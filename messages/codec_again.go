@@ -41,14 +41,12 @@ func (d *Decoder) next(t reflect.Type) reflect.Value {
 	return p.all[p.used-1]
 }
 
-// value returns a zero value of a type.
 func (d *Decoder) value(t reflect.Type) reflect.Value {
 	v := d.next(t)
 	v.SetZero()
 	return v
 }
 
-// list returns a list of n zero values.
 func (d *Decoder) list(t reflect.Type, n int) reflect.Value {
 	v := d.next(t)
 	if v.Cap() < n {

@@ -18,7 +18,6 @@ type plan struct {
 	read func(r *reader, v reflect.Value) error
 }
 
-// field is an exported field of a struct.
 type field struct {
 	plan
 	index int

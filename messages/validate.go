@@ -187,7 +187,6 @@ func (e Env) validate(path string) error {
 	return nil
 }
 
-// bytes is the length of the names and values.
 func (e Env) bytes() (n int) {
 	for _, v := range e {
 		n += len(v.Name) + len(v.Value)

@@ -146,7 +146,6 @@ func (a *Agent) leave() {
 	a.queue.post(func(messages.Time) { a.state.Close() })
 }
 
-// release gives back what the agent holds.
 func (a *Agent) release() (err error) {
 	for _, s := range slices.AppendSeq(a.subscriptions, maps.Values(a.markets)) {
 		err = errors.Join(err, s.Stop())

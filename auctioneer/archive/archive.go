@@ -147,7 +147,6 @@ func (a *Archive) append(r *Record) error {
 	return nil
 }
 
-// begin begins a file.
 func (a *Archive) begin() error {
 	s := &segment{Number: a.next, Bytes: int64(len(magic))}
 	a.next++

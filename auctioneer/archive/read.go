@@ -92,7 +92,6 @@ func (a *Archive) Find(id messages.JobID) (r Record, err error) {
 
 var errDamaged = errors.New("its checksum is wrong")
 
-// record reads one record.
 func (v *view) record(p place) (r Record, err error) {
 	f, err := os.Open(v.path)
 	if err != nil {

@@ -26,7 +26,6 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 // mostRecord bounds the payload of a record: a damaged length must not take the memory.
 const mostRecord = 1 << 30
 
-// encode writes a record.
 func encode(r *Record) ([]byte, error) {
 	summary, err := messages.Marshal(&r.Summary, messages.Msgpack)
 	if err != nil {

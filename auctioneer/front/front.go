@@ -121,7 +121,6 @@ func (f *Front) services() []bus.Service {
 	}
 }
 
-// verbOf is the verb of a request.
 func verbOf(r *bus.Request) string { return strings.Split(r.Subject, ".")[3] }
 
 // first passes a request on to the first auctioneer.
@@ -143,7 +142,6 @@ func (f *Front) pass(ctx context.Context, to *auctioneer, r *bus.Request) ([]byt
 	return f.send(ctx, to, verbOf(r), r.Caller, payload)
 }
 
-// send asks an auctioneer, in the name of who asks.
 func (f *Front) send(ctx context.Context, to *auctioneer, verb string, caller messages.Name, payload []byte) ([]byte, error) {
 	data, err := f.Bus.Request(ctx, messages.Subject(f.Site, messages.AuctioneerNamed(to.name), verb, caller), payload)
 	if bus.Unserved(err) {

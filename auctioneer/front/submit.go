@@ -27,7 +27,6 @@ type part[One any] struct {
 	places []int // of the list in the request
 }
 
-// split splits a list by auctioneer.
 func split[One any](list []One, of func(*One) *auctioneer) (parts []part[One]) {
 	at := map[*auctioneer]int{}
 	for i := range list {

@@ -123,7 +123,6 @@ func (b *book) page(from uint64, limit int) []messages.ClearingLine {
 	return out
 }
 
-// same compares running totals.
 func same(a, b messages.RunningTotal) bool {
 	return a.Number == b.Number && a.Owed == b.Owed && a.Volume == b.Volume && bytes.Equal(a.Digest, b.Digest)
 }

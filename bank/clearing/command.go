@@ -69,7 +69,6 @@ func (c *Command) encodeUnder(rules uint64) ([]byte, error) {
 	return append([]byte{Mark}, body...), nil
 }
 
-// decode reads a command.
 func decode(b []byte) (Command, *Rejected) {
 	var c Command
 	if len(b) < 2 || b[0] != Mark {

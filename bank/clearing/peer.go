@@ -154,7 +154,6 @@ type peers struct {
 	money       *money
 }
 
-// find returns a peer by its name.
 func (ps *peers) find(name messages.Name) (*peer, *Rejected) {
 	if p := ps.byName[name]; p != nil {
 		return p, nil

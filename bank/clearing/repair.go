@@ -168,7 +168,6 @@ func (a *repairing) gets(c messages.RepairChange, account messages.Name) message
 	return c.Account
 }
 
-// move plans a transfer.
 func (a *repairing) move(t messages.Transfer) {
 	t.Reason = clip("entered again: " + t.Reason)
 	a.then(func() {

@@ -125,7 +125,6 @@ func (w *Witness) Said(by messages.Name, verb string, statement []byte) error {
 	return nil
 }
 
-// payee is the account that an instruction pays.
 func payee(i *messages.Instruction) messages.Name {
 	if i.Kind == messages.InstructPay {
 		return i.Account

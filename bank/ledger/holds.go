@@ -7,7 +7,6 @@ import (
 	"github.com/candor-grid/candor/messages/heap"
 )
 
-// hold is a pending hold.
 type hold struct {
 	id      string
 	account *account

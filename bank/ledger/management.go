@@ -161,7 +161,6 @@ func (mg *management) correct(by messages.Name, c *messages.CorrectRequest) (mes
 	return reply, err
 }
 
-// project makes an account a project.
 func (mg *management) project(by messages.Name, p *messages.ProjectRequest) (messages.AccountReply, *messages.Error) {
 	a := mg.accounts.byName[p.Account]
 	if a != nil && !a.project && a.count() == 0 {
@@ -184,7 +183,6 @@ func (mg *management) project(by messages.Name, p *messages.ProjectRequest) (mes
 	return a.reply(), nil
 }
 
-// freeze freezes an account or thaws it.
 func (mg *management) freeze(c *Command) (messages.AccountReply, *messages.Error) {
 	f := &c.Freeze
 	a, err := mg.accounts.owned(c, f.Account, "freeze it")

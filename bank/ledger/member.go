@@ -53,13 +53,11 @@ func (a *account) owns(name messages.Name) bool {
 	return ok && (role == messages.RoleSelf || role == messages.RoleOwner)
 }
 
-// has reports whether a name is a member.
 func (a *account) has(name messages.Name) bool {
 	m := a.member(name)
 	return m != nil && !m.left
 }
 
-// count is how many members there are.
 func (a *account) count() (n int) {
 	for i := range a.members {
 		if !a.members[i].left {
@@ -69,7 +67,6 @@ func (a *account) count() (n int) {
 	return n
 }
 
-// owners is how many members are owners.
 func (a *account) owners() (n int) {
 	for i := range a.members {
 		if m := &a.members[i]; !m.left && m.role == messages.RoleOwner {

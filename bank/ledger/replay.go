@@ -134,7 +134,6 @@ func (p *replay) expect(number uint64, raw []byte, why *messages.Error) error {
 	return p.fault(number, errDiffers)
 }
 
-// wrote takes what the ledger wrote.
 func (p *replay) wrote(raw []byte) { p.ahead = append(p.ahead, bytes.Clone(raw)) }
 
 // quote gives a refusal the words in which it was written down, if it is of the

@@ -34,7 +34,6 @@ func (s *step) charged() *account {
 	return s.debit
 }
 
-// grants reports whether the step is a grant.
 func (s *step) grants() bool { return s.debit.issuer() && originOf(s.asked.ID) == granted }
 
 func (s *step) outcome() outcome {

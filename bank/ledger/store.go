@@ -135,7 +135,6 @@ func Row(table []byte, place int) (end, crc uint32, key uint64) {
 // Checksum is the CRC-32C by which records, and tables in files, are checked.
 func Checksum(b []byte) uint32 { return crc32.Checksum(b, crc32.MakeTable(crc32.Castagnoli)) }
 
-// record returns the record at a place.
 func (s *Segment) record(place int) []byte {
 	start := uint32(0)
 	if place > 0 {

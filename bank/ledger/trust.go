@@ -275,7 +275,6 @@ func (t *trust) session(number uint64, by messages.Name, now messages.Time) (*se
 	return s, nil
 }
 
-// open makes the marker of a session.
 func (s *session) open(site messages.Name, exchange *ecdh.PrivateKey) (*proof.Marker, *messages.Error) {
 	if s.marker != nil {
 		return s.marker, nil

@@ -27,7 +27,6 @@ type operator struct {
 	bus bus.Bus // made when first needed
 }
 
-// connect returns the operator's connection.
 func (o *operator) connect() (bus.Bus, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

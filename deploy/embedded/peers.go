@@ -23,7 +23,6 @@ type terms struct {
 // terms are what the configuration says of a peer.
 func (p *Peer) terms() terms { return terms{p.Keys, p.Limit, p.Share} }
 
-// same reports whether two terms say the same.
 func (t terms) same(u terms) bool {
 	return t.Limit == u.Limit && slices.Equal(t.Keys, u.Keys) && t.stated() == u.stated()
 }

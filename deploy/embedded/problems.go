@@ -29,7 +29,6 @@ func (ps Problems) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// addf notes a problem.
 func (ps *Problems) addf(path, format string, args ...any) {
 	*ps = append(*ps, Problem{Path: path, Message: fmt.Sprintf(format, args...)})
 }

@@ -360,7 +360,6 @@ func (ps *Problems) address(path, address string, free bool) {
 	}
 }
 
-// at is the path of an element.
 func at(path string, i int) string { return fmt.Sprintf("%s[%d]", path, i) }
 
 func sorted(set map[string]bool) []string { return slices.Sorted(maps.Keys(set)) }

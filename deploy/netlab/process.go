@@ -80,7 +80,6 @@ func (p *process) listen(socket *net.UnixConn) {
 	}
 }
 
-// await returns when the process is ready.
 func (p *process) await(ctx context.Context) error {
 	select {
 	case <-p.ready:

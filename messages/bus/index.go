@@ -14,7 +14,6 @@ type index[T comparable] struct {
 	rest []T // of patterns that end in ">" from here
 }
 
-// add enters a listener.
 func (x *index[T]) add(pattern string, listener T) {
 	token, after, more := strings.Cut(pattern, ".")
 	if token == ">" {

@@ -53,7 +53,6 @@ func (b *memoryBus) Stream(ctx context.Context, name string, subjects []string) 
 	return memoryStreamOn{s, b}, nil
 }
 
-// has reports whether a subject is one of the stream's.
 func (s *memoryStream) has(subject string) bool { return len(s.subjects.find(subject, nil)) > 0 }
 
 // keep appends a message that is on one of the stream's subjects.

@@ -22,7 +22,6 @@ import (
 // confirm that it listens.
 const settleTimeout = 2 * time.Second
 
-// natsBus is a connection to NATS.
 type natsBus struct {
 	name     messages.Name
 	conn     *nats.Conn

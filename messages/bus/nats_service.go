@@ -49,7 +49,6 @@ func (b *natsBus) Serve(s Service) (Subscription, error) {
 	return b.register(service)
 }
 
-// subscribe listens to the endpoints.
 func (s *natsService) subscribe() error {
 	for _, e := range s.server.endpoints {
 		sub, err := s.bus.conn.QueueSubscribe(e.Subject, micro.DefaultQueueGroup, func(m *nats.Msg) { s.receive(e, m) })

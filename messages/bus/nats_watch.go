@@ -66,7 +66,6 @@ func (w *watch) denied(report error) {
 	}
 }
 
-// end cancels all requests.
 func (w *watch) end(why error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -272,7 +272,6 @@ func (p *promises) flush() error {
 	return errors.Join(err, p.file.Sync())
 }
 
-// now returns the record as it is.
 func (p *promises) now() record {
 	p.mu.Lock()
 	defer p.mu.Unlock()

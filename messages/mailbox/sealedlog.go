@@ -176,7 +176,6 @@ func (s *sealedLog) cut(first, last uint64) error {
 	return nil
 }
 
-// end is the end of the log.
 func (s *sealedLog) end() (index, term uint64) {
 	last := s.last.Load()
 	return last.index, last.term

@@ -38,7 +38,6 @@ type Host struct {
 	heard    map[messages.Name]reading
 }
 
-// reading is the clock of another host.
 type reading struct {
 	offset messages.Duration
 	at     messages.Duration // by this host's monotonic clock

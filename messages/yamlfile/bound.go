@@ -25,7 +25,6 @@ func tooLarge(what string, is, most int) error {
 	return fmt.Errorf("the text has %s %d; at most %d can be read", what, is, most)
 }
 
-// parse parses a text within the bounds.
 func parse(text []byte) (file *ast.File, err error) {
 	err = guard(func() error {
 		if err := bounded(text); err != nil {

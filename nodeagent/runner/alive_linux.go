@@ -87,7 +87,6 @@ func (l *lane) untell() {
 	}
 }
 
-// shut closes all files of the lane.
 func (l *lane) shut() {
 	l.close()
 	if l.alive != nil {

@@ -65,7 +65,6 @@ func (k *lanes) ready() bool {
 	return n > 0 && k.free[n-1].dir && k.free[n-1].files[0] >= 0
 }
 
-// leave gives a lane back.
 func (k *lanes) leave(l *lane) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -132,7 +131,6 @@ func (l *lane) flags() int {
 	return unix.O_CREAT
 }
 
-// close closes the output files.
 func (l *lane) close() {
 	for i, fd := range l.files {
 		if fd >= 0 {

@@ -411,7 +411,6 @@ func (t *process) reap() {
 	t.outcome(f, status)
 }
 
-// outcome says how the task ended.
 func (t *process) outcome(f *messages.Finished, status unix.WaitStatus) {
 	f.ExitCode = status.ExitStatus()
 	if status.Signaled() {

@@ -36,7 +36,6 @@ type store struct {
 	moved []string          // directories out of the way, which are to be removed
 }
 
-// job is the directory of a job.
 type job struct {
 	id     messages.JobID
 	dir    string

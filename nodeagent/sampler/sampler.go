@@ -231,7 +231,6 @@ func (s *Sampler) rebuild() {
 // groups returns the number of groups that hold a job.
 func (s *Sampler) groups() int { return (len(s.jobs) + group - 1) / group }
 
-// bounds returns the positions of group g.
 func (s *Sampler) bounds(g int) (from, to int) {
 	return min(g*group, len(s.jobs)), min((g+1)*group, len(s.jobs))
 }

@@ -60,7 +60,6 @@ func (l *linear) drawn(draws *sampler) func(b int, sums []float64) {
 	}
 }
 
-// draw draws a batch.
 func (l *linear) draw(draws *sampler, b int) {
 	l.value, l.scale, l.total = l.value[:0], l.scale[:0], l.total[:0]
 	for _, u := range draws.column(0, b) {

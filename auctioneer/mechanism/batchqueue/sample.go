@@ -68,7 +68,6 @@ func same(p, q Prior) bool {
 	return len(p.Points) > 0 && len(p.Points) == len(q.Points) && &p.Points[0] == &q.Points[0]
 }
 
-// size is the number of draws in batch b.
 func (s *sampler) size(b int) int {
 	size := s.draws / s.batches
 	if b < s.draws%s.batches {

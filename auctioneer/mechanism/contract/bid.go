@@ -57,7 +57,6 @@ func (s *Solver) phase(increment float64, left int) {
 	}
 }
 
-// raise raises the price of a column.
 func (s *Solver) raise(column int, by float64) {
 	lowest := s.prices[column] == s.floors[column>>s.shift]
 	s.prices[column] += by

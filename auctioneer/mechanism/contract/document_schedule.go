@@ -19,7 +19,6 @@ type schedule struct {
 	Jobs   []Other  `json:"jobs,omitempty"`
 }
 
-// box makes the black box.
 func (s *schedule) box() (Scheduler, error) {
 	simple := s.Slots != nil || s.Demand != 0 || s.Jobs != nil
 	if count(s.Completion != nil, s.DeadlineAware != nil, simple) > 1 {

@@ -203,7 +203,6 @@ func (s *Solver) settleFloor(block int) {
 	s.floors[block] = floor
 }
 
-// match gives a row a column.
 func (s *Solver) match(row, column int) {
 	s.rowOf[column], s.colOf[row] = int32(row), int32(column)
 }

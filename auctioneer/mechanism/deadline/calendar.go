@@ -9,7 +9,6 @@ import (
 // of messages.Time.
 type calendar int64
 
-// starts is when a unit starts.
 func (c calendar) starts(unit int) messages.Time { return messages.Time(unit) * messages.Time(c) }
 
 // unitOf is the unit that contains an instant.

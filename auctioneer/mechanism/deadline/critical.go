@@ -91,7 +91,6 @@ func (o *Outcome) twin(i int) bool {
 	return i > 0 && o.Completed[i-1] && p.Tasks[i] == p.Tasks[i-1] && p.monotone()
 }
 
-// monotone says whether the rule is.
 func (p *Problem) monotone() bool { return p.Rule == Monotone || p.Lambda == 0 }
 
 // priceAll fills in the payments of the tasks listed and returns those it could

@@ -223,7 +223,6 @@ func (x *precise) abandon(d, j int) {
 // kept is the number of classes wanted of a job whose row stays as it is.
 const kept = -1
 
-// start sets the fields from the bids.
 func (x *precise) start() {
 	m := x.auction.m
 	for j := range x.dominant {

@@ -99,7 +99,6 @@ func (f *finder) each(work func(w int, t *trial)) {
 	group.Wait()
 }
 
-// try tries the candidates in their order.
 func (f *finder) try() {
 	var next atomic.Int64
 	f.each(func(w int, t *trial) {

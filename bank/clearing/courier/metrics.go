@@ -7,7 +7,6 @@ import (
 	"github.com/candor-grid/candor/bank/clearing"
 )
 
-// metrics are one courier's.
 type metrics struct {
 	refused  *prometheus.CounterVec
 	messages *prometheus.CounterVec

@@ -14,7 +14,6 @@ type holder struct {
 	name messages.Name
 }
 
-// connection is one on a server.
 type connection struct {
 	server string
 	id     uint64
@@ -54,7 +53,6 @@ func (c *census) hear(id string, now time.Time) *server {
 	return s
 }
 
-// opened enters a connection.
 func (c *census) opened(at connection, by holder, now time.Time) {
 	s := c.hear(at.server, now)
 	if s.changed != nil {

@@ -43,7 +43,6 @@ func (g *Guard) ask(id string) (map[uint64]holder, error) {
 	}
 }
 
-// cut has a server close a connection.
 func (g *Guard) cut(at connection) error {
 	_, err := request[json.RawMessage](g.ctx, g.c.System, at.server, "KICK", map[string]uint64{"cid": at.id})
 	if messages.KindOf(err) == messages.NotFound {

@@ -284,7 +284,6 @@ func (s *storm) draw(possible []fault) fault {
 	return f
 }
 
-// target is the host that a fault befalls.
 func (s *storm) target(f *fault) *netlab.Host {
 	hosts := s.Racks
 	if f.agents {

@@ -11,7 +11,6 @@ import (
 	"github.com/candor-grid/candor/messages/bus"
 )
 
-// listen has the liar answer its peer.
 func (l *liar) listen() error {
 	return errors.Join(
 		l.Answer(messages.Bank, map[string]bus.Handler{

@@ -95,7 +95,6 @@ func (m *member) calm(ctx context.Context) error {
 	return err
 }
 
-// leads is the host that leads an actor.
 func (m *member) leads(ctx context.Context, actor string) (*netlab.Host, error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()

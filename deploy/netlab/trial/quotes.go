@@ -112,7 +112,6 @@ func (q *asker) silent(ctx context.Context, n int, site messages.Name) error {
 // slack is what a machine with other work to do may add to a time that is promised.
 const slack = 100 * time.Millisecond
 
-// offering are the sites that made offers.
 func offering(reply *messages.OffersReply) (sites []messages.Name) {
 	for _, o := range reply.Offers {
 		sites = append(sites, o.Site)

@@ -166,7 +166,6 @@ const (
 	startingGrant = 1_000_000 * messages.Credit
 )
 
-// log says how far the trial is.
 func (t *trial) log(format string, arguments ...any) {
 	fmt.Fprintf(t.Log, "%6.1f s  %s\n", time.Since(t.began).Seconds(), fmt.Sprintf(format, arguments...))
 }

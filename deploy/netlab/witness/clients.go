@@ -22,7 +22,6 @@ func (w *Witness) key(client int, rng *rand.Rand) string {
 	return fmt.Sprintf("%d-%d-%016x", w.round, client, rng.Uint64())
 }
 
-// account is what an account has.
 func (w *Witness) account(ctx context.Context, name messages.Name) (messages.AccountReply, error) {
 	return ask[messages.AccountReply](ctx, w.buses[name], w.Patience, w.subject(messages.Bank, messages.VerbAccount, name), messages.AccountRequest{})
 }

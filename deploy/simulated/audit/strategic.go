@@ -251,7 +251,6 @@ func (g *game) outcome(plays []int, only int) (of, paid []float64, err error) {
 	return of, paid, nil
 }
 
-// emptied is the workload without its jobs.
 func (g *game) emptied() *workload.Workload {
 	w := *g.Work
 	w.Jobs = nil
@@ -271,7 +270,6 @@ func (g *game) sums(payoffs, paid []float64) (s Sums) {
 	return s
 }
 
-// tell says who lies, and who has gained.
 func (g *game) tell(out *Equilibrium, before, after []float64) {
 	for u, k := range g.plays {
 		if g.value[u] == 0 {

@@ -73,7 +73,6 @@ func (a *agent) start() {
 // crash ends all its processes with it.
 func (a *agent) crash() { a.down = true }
 
-// shift sets its clock.
 func (a *agent) shift(by messages.Duration) {
 	a.offset += by
 	a.wake = 0
@@ -289,7 +288,6 @@ func (a *agent) request(q *state.Request) {
 	}, failed)
 }
 
-// fetch asks for the whole vector.
 func (a *agent) fetch() {
 	a.ask(2*second, func(l *leader, answer func(func())) {
 		v, err := l.desk.Vector(a.market.Name)

@@ -139,7 +139,6 @@ func (o *bankLeader) learn(p *correspondent, r *messages.SignedReceipt) {
 	}
 }
 
-// propose has a command of the clearing committed.
 func (o *bankLeader) propose(c *clearing.Command, answered func(any)) {
 	c.At = o.r.clock()
 	data, err := c.Encode()

@@ -92,7 +92,6 @@ type file struct{ *bytes.Reader }
 func (f file) Size() (int64, error) { return f.Reader.Size(), nil }
 func (f file) Close() error         { return nil }
 
-// open makes a store of the machine's files.
 func (m *machine) open() {
 	fetch := m.fetch
 	if m.site.Bug == DamageStays {

@@ -34,7 +34,6 @@ func (l *leader) submit(who messages.Name, key string, spec *messages.JobSpec, a
 	})
 }
 
-// admit says whether the market takes a bid.
 func (l *leader) admit(who messages.Name, spec *messages.JobSpec) error {
 	now, m := l.r.clock(), l.desk.Market(l.site.market.Name)
 	return m.Admit(now, m.Bid(0, who, now, spec, nil))

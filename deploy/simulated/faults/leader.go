@@ -150,7 +150,6 @@ func (l *leader) step() {
 	}
 }
 
-// do does what the desk says.
 func (l *leader) do(a desk.Actions) {
 	for _, p := range l.meddle(a.Propose) {
 		l.commit(p)

@@ -200,7 +200,6 @@ func (r *replica) decide() {
 	}
 }
 
-// advance applies what is committed.
 func (r *replica) advance() {
 	for r.applied < min(r.commit, r.last()) {
 		r.applied++

@@ -34,7 +34,6 @@ func (u *user) steer() {
 	}
 }
 
-// drop cancels the last task.
 func (u *user) drop() {
 	last := int64(u.spec.Stages[0].Tasks - 1)
 	u.word(&book.Command{CancelTasks: &book.CancelTasks{Job: u.job, By: u.name, Tasks: messages.Array{{First: last, Last: last, Step: 1}}}}, func(any) {})

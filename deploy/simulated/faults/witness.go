@@ -106,7 +106,6 @@ func (s *witness) settlement(data []byte) error {
 	return nil
 }
 
-// jobs lists a book's jobs in order.
 func jobs(b *book.Book) (list []*book.Job) {
 	for id := messages.JobID(1); id <= b.LastJob(); id++ {
 		if j := b.Job(id); j != nil {

@@ -7,7 +7,6 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// builder makes a workload, record by record.
 type builder struct {
 	*Workload
 	options       Options

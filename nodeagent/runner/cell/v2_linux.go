@@ -158,7 +158,6 @@ func (g *v2) open(name string) (group, error) {
 
 func (g *v2) close() error { return rmdirBase(g.dir) }
 
-// v2Group is one group.
 type v2Group struct {
 	control     *cgroup2.Manager
 	dir         *os.File

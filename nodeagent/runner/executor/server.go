@@ -107,7 +107,6 @@ func (s *server) accept() error {
 	return err
 }
 
-// serve listens to one agent.
 func (s *server) serve(agent *conn) {
 	s.welcome(agent)
 	programs := map[uint64]*messages.Program{}

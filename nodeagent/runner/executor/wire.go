@@ -168,7 +168,6 @@ func (k *conn) write() {
 	}
 }
 
-// receive reads a frame.
 func (k *conn) receive() (*frame, error) {
 	var head [4]byte
 	if _, err := io.ReadFull(k.in, head[:]); err != nil {

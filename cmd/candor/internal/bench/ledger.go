@@ -166,7 +166,6 @@ func (b *bankBed) startReplica(ctx context.Context, id string, local *mailbox.Lo
 	return err
 }
 
-// stop stops the replicas and removes what they kept.
 func (b *bankBed) stop() error {
 	b.once.Do(func() {
 		for _, r := range b.replicas {

@@ -102,7 +102,6 @@ func (l *load) do(o order) (r outcome, err error) {
 	return r, err
 }
 
-// end ends the other process.
 func (l *load) end() {
 	_ = l.stdin.Close()
 	_ = l.process.Process.Kill()

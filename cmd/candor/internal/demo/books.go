@@ -43,7 +43,6 @@ func (s *statement) line() (AccountLine, error) {
 	return line, line.check()
 }
 
-// add adds an entry to the sums.
 func (l *AccountLine) add(e *messages.Entry) {
 	switch {
 	case e.Kind == messages.Posted && e.Job == 0:

@@ -56,7 +56,6 @@ func (g *grid) close() {
 	}
 }
 
-// ask sends the operator's request to an actor.
 func ask[Reply any](ctx context.Context, g *grid, actor, verb string, request any) (Reply, error) {
 	return cli.Call[Reply](ctx, g.operator, actor, verb, request)
 }

@@ -28,7 +28,6 @@ func newProgress(out io.Writer, style terminal.Style) *progress {
 	return p
 }
 
-// show draws a snapshot.
 func (p *progress) show(s *snapshot) {
 	if p.block != nil {
 		columns, rows := terminal.Size(p.out)
@@ -48,7 +47,6 @@ func (p *progress) end() {
 	}
 }
 
-// plain is a snapshot in one line.
 func plain(s *snapshot) string {
 	line := fmt.Sprintf("%5.1fs  jobs: %d of %d submitted, %d running, %d ended; tasks: %d of %d",
 		s.elapsed.Seconds(), len(s.jobs), s.planned, s.running(), s.ended(), s.done(), s.tasks)

@@ -10,7 +10,6 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// write writes the report for people.
 func (r *Report) write(w io.Writer, style terminal.Style) {
 	fmt.Fprintf(w, "\n%s\n", style.Bold(fmt.Sprintf("%s, %s, on %s of site %s, in %s",
 		terminal.Plural(len(r.Jobs), "job"), terminal.Plural(r.Tasks, "task"), terminal.Plural(r.Nodes, "node"), r.Site, terminal.Span(r.Took.Std()))))

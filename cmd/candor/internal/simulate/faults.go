@@ -18,7 +18,6 @@ type faultOptions struct {
 	bug   faults.Bug // planted by tests
 }
 
-// faultsHelp says what a plan of faults is.
 func faultsHelp() string {
 	return `With --faults, three sites (east, north, west) run under faults instead. Each
 seed is another history. After every step all invariants are checked. A plan is

@@ -106,7 +106,6 @@ func (a *axis) run(fifo bool, n int, seed uint64) ([]estimates, error) {
 	return out, nil
 }
 
-// third changes user 3 of a cluster.
 func third(c *cluster, change func(*user)) *cluster {
 	change(&c.users[2])
 	return c

@@ -27,7 +27,6 @@ var studies = []study.Study{
 	gu.Example, gu.Figures,
 }
 
-// options are the flags.
 type options struct {
 	study.Options
 	out  string

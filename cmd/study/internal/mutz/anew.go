@@ -32,7 +32,6 @@ func newAnew(q *batchqueue.Queue, s scale, draws int, r *rand.Rand) *anew {
 	return a
 }
 
-// all are the payments of all jobs.
 func (a *anew) all() []float64 {
 	out := make([]float64, len(a.queue.Jobs))
 	for i := range out {
@@ -41,7 +40,6 @@ func (a *anew) all() []float64 {
 	return out
 }
 
-// payment is what job i pays.
 func (a *anew) payment(i int) float64 {
 	others, own := 0.0, 0.0
 	for j := range a.queue.Jobs {

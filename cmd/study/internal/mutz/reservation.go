@@ -91,7 +91,6 @@ type reservationDeclaration struct {
 	declare func(b *reservation.Bid, x float64)
 }
 
-// told is a bid that declares x.
 func (d *reservationDeclaration) told(bid reservation.Bid, x float64) reservation.Bid {
 	d.declare(&bid, x)
 	return bid

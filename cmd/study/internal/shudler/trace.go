@@ -124,7 +124,6 @@ func (p *population) divide() {
 	}
 }
 
-// truthful makes everybody bid the value.
 func (p *population) truthful() {
 	for i := range p.jobs {
 		p.jobs[i].Bid = p.jobs[i].Value

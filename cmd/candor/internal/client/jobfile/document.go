@@ -157,7 +157,6 @@ func documentError(err error) error {
 	return messages.Errorf(messages.Invalid, "line %d, column %d: %s\n%s", position.Line, position.Column, at.GetMessage(), strings.TrimRight(snippet, " \n"))
 }
 
-// spec converts the document.
 func (d *document) spec() (messages.JobSpec, error) {
 	spec := messages.JobSpec{Name: string(d.Name), Project: string(d.Project), Market: string(d.Market),
 		Env: messages.Env(d.Env), Dir: string(d.Dir),

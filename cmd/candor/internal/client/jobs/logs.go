@@ -138,7 +138,6 @@ func (r *logReader) nothing() string {
 	return what + " wrote nothing" + to + yet
 }
 
-// logReader reads the output of tasks of a job.
 type logReader struct {
 	app      *cli.App
 	session  *cli.Session

@@ -18,7 +18,6 @@ type selection struct {
 	since, until          string
 }
 
-// flags adds the flags of a selection.
 func (w *selection) flags(a *cli.App, cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringSliceVar(&w.states, "state", nil, "in one of these `states`: "+strings.Join(states, ", "))

@@ -92,7 +92,6 @@ All tasks of a gang begin again together.`,
 	return cmd
 }
 
-// requeue is the request of a query.
 func (q *logsQuery) requeue(ctx context.Context, s *cli.Session) (messages.RequeueRequest, error) {
 	r := messages.RequeueRequest{Job: q.job}
 	if q.task >= 0 {

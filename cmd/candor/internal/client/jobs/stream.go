@@ -183,7 +183,6 @@ func pass(to io.Writer, piece []byte, at, have int64) (int64, error) {
 	return at + int64(len(piece)), err
 }
 
-// send sends the input until it ends.
 func (c *Stream) send(ctx context.Context, at int64) {
 	piece := make([]byte, messages.MaxStreamPiece)
 	for {

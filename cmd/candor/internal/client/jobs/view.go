@@ -380,7 +380,6 @@ func writeShares(p *cli.Page, state messages.State, shares []messages.ClassShare
 	}
 }
 
-// stands says how a job of a state stands.
 func stands(s messages.State) string {
 	switch s {
 	case messages.Completed, messages.Failed:

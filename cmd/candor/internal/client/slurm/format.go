@@ -18,7 +18,6 @@ type column struct {
 	after  string // literally, behind the field
 }
 
-// write writes a value of a column.
 func (k *column) write(b *strings.Builder, text string) {
 	b.WriteString(k.before)
 	switch runes := []rune(text); {

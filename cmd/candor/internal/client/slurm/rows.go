@@ -204,7 +204,6 @@ func (q *query) has(r *row) bool {
 	return false
 }
 
-// rowsOf are the rows of one job.
 func (q *query) rowsOf(ctx context.Context, s *cli.Session, j *messages.JobSummary) ([]row, error) {
 	whole := row{JobSummary: *j, state: stateOf(j), began: j.Started, ended: j.Ended}
 	whole.code, whole.why = exit(int(max(j.ExitCode, 0)), j.Reason, whole.state), reasonOf(j, whole.state)
@@ -333,7 +332,6 @@ func longClock(d messages.Duration) string {
 	return text
 }
 
-// instant writes a time as Slurm does.
 func (c *call) instant(t messages.Time, none string) string {
 	if t == 0 {
 		return none

@@ -151,7 +151,6 @@ func split(f string) (name, short string) {
 // dial connects to the site.
 func (c *call) dial() (*cli.Session, error) { return c.Dial(false) }
 
-// ask asks the auctioneer.
 func ask[Reply any](ctx context.Context, s *cli.Session, verb string, request any) (Reply, error) {
 	return cli.Call[Reply](ctx, s, messages.Auctioneer, verb, request)
 }

@@ -33,7 +33,6 @@ var (
 // ended says that nothing of a job is to run any more.
 func (s state) ended() bool { return s != pending && s != running && s != suspended && s != completing }
 
-// stateOf is a job's state.
 func stateOf(j *messages.JobSummary) state {
 	switch j.State {
 	case messages.Waiting:

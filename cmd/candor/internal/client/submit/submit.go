@@ -229,7 +229,6 @@ func userName() string {
 	return strconv.Itoa(os.Getuid())
 }
 
-// send sends a job.
 func send(ctx context.Context, a *cli.App, s *cli.Session, job *jobfile.Job, request *messages.SubmitRequest) (messages.SubmitReply, error) {
 	reply, err := cli.CallKeyed[messages.SubmitReply](ctx, s, messages.Auctioneer, messages.VerbSubmit, request)
 	if wire, ok := errors.AsType[*messages.Error](err); ok && refusesMail(job, wire) {
