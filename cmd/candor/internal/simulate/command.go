@@ -163,34 +163,25 @@ func (o *options) run(out, stderr io.Writer) error {
 	style := terminal.StyleFor(terminal.IsTerminal(out), false, os.Getenv)
 	if o.lying {
 		d, err := o.strategic(NewProgress(stderr))
-		switch {
-		case err != nil:
-			return messages.AsError("simulate", err)
-		case o.json:
-			return Print(out, d)
-		}
-		writeStrategic(out, style, d)
-		return nil
+		return o.show(out, d, err, func() { writeStrategic(out, style, d) })
 	}
 	if len(o.compared) > 0 {
 		d, err := o.compare(NewProgress(stderr))
-		switch {
-		case err != nil:
-			return messages.AsError("simulate", err)
-		case o.json:
-			return Print(out, d)
-		}
-		writeComparison(out, style, d)
-		return nil
+		return o.show(out, d, err, func() { writeComparison(out, style, d) })
 	}
 	report, err := o.simulate(NewProgress(stderr))
+	return o.show(out, report, err, func() { write(out, style, report) })
+}
+
+// show shows a report, or returns why there is none.
+func (o *options) show(out io.Writer, report any, err error, write func()) error {
 	if err != nil {
 		return messages.AsError("simulate", err)
 	}
 	if o.json {
 		return Print(out, report)
 	}
-	write(out, style, report)
+	write()
 	return nil
 }
 

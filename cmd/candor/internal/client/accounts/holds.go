@@ -36,25 +36,9 @@ type holders struct {
 
 // number fills in the jobs that have holds, and says whether every job was looked at.
 func (h *holders) number(ctx context.Context, s *cli.Session, list []messages.PendingHold, all bool) (every, answered bool) {
-	quick := *s
-	quick.Timeout = min(s.Timeout, factsWithin)
-	q := messages.JobsRequest{All: all, Active: true, Limit: cli.MaxPage}
+	q := messages.JobsRequest{All: all, Active: true}
 	jobs := map[string]messages.JobID{}
-	for range maxFactPages {
-		reply, err := cli.Call[messages.JobsReply](ctx, &quick, messages.Auctioneer, messages.VerbJobs, q)
-		if err != nil && q.All { // only operators may see all; others see their own
-			q.All = false
-			continue
-		}
-		answered = err == nil && !reply.More
-		for _, j := range reply.Jobs {
-			jobs[j.Hold] = j.Job
-		}
-		if err != nil || !reply.More || len(reply.Jobs) == 0 {
-			break
-		}
-		q.Before = reply.Jobs[len(reply.Jobs)-1].Job
-	}
+	answered = eachJob(ctx, quickly(s), &q, 0, func(j *messages.JobSummary) { jobs[j.Hold] = j.Job })
 	for i := range list {
 		if job := jobs[list[i].ID]; job != 0 {
 			list[i].Job = job

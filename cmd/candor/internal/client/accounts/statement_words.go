@@ -30,32 +30,47 @@ func jobsOf(ctx context.Context, s *cli.Session, r messages.StatementReply) map[
 	if high == 0 {
 		return facts
 	}
-	quick := *s
-	quick.Timeout = min(s.Timeout, factsWithin)
+	s = quickly(s)
 	mechanisms := map[messages.Name]string{}
-	for _, m := range cli.SiteMarkets(ctx, &quick) {
+	for _, m := range cli.SiteMarkets(ctx, s) {
 		mechanisms[m.Market.Name] = m.Market.Mechanism
 	}
-	q := messages.JobsRequest{All: r.Account != s.Account, Before: high + 1, Limit: cli.MaxPage}
+	q := messages.JobsRequest{All: r.Account != s.Account, Before: high + 1}
+	eachJob(ctx, s, &q, low, func(j *messages.JobSummary) { facts[j.Job] = factsOf(j, mechanisms) })
+	return facts
+}
+
+// quickly is a session in which the auctioneer has factsWithin for an answer.
+func quickly(s *cli.Session) *cli.Session {
+	quick := *s
+	quick.Timeout = min(s.Timeout, factsWithin)
+	return &quick
+}
+
+// eachJob reads the auctioneer's jobs, the newest first, down to a number or for maxFactPages.
+// q.All is false then if the caller may see only its own. It returns whether these are all jobs.
+func eachJob(ctx context.Context, s *cli.Session, q *messages.JobsRequest, low messages.JobID, do func(*messages.JobSummary)) (all bool) {
+	q.Limit = cli.MaxPage
 	for range maxFactPages {
-		reply, err := cli.Call[messages.JobsReply](ctx, &quick, messages.Auctioneer, messages.VerbJobs, q)
+		reply, err := cli.Call[messages.JobsReply](ctx, s, messages.Auctioneer, messages.VerbJobs, *q)
 		if err != nil && q.All { // only operators may see all; others see their own
 			q.All = false
 			continue
 		}
-		for _, j := range reply.Jobs {
-			facts[j.Job] = factsOf(j, mechanisms)
+		all = err == nil && !reply.More
+		for i := range reply.Jobs {
+			do(&reply.Jobs[i])
 		}
-		if err != nil || !reply.More || len(reply.Jobs) == 0 || q.Before <= low {
+		if err != nil || !reply.More || len(reply.Jobs) == 0 || q.Before != 0 && q.Before <= low {
 			break
 		}
 		q.Before = reply.Jobs[len(reply.Jobs)-1].Job
 	}
-	return facts
+	return all
 }
 
 // factsOf leaves out the mechanism of a market of another site.
-func factsOf(j messages.JobSummary, mechanisms map[messages.Name]string) jobFacts {
+func factsOf(j *messages.JobSummary, mechanisms map[messages.Name]string) jobFacts {
 	if j.Away != nil {
 		return jobFacts{name: j.Name, market: j.Market + " at " + j.Away.Site}
 	}
