@@ -156,7 +156,7 @@ const visitsPerSite = book.MaxVisits / 8
 // users. Faster than it may it is told to ask again, which it does by itself.
 func (l *submissions) welcomes(home messages.Name) error {
 	if err := l.gate.pass(l.Clock(), home+"/"); err != nil { // no account has such a name
-		return messages.Errorf(messages.Unavailable, "%s", messages.AsError("", err).Message)
+		return messages.Errorf(messages.Unavailable, "%s", messages.Detail(err))
 	}
 	var guests book.VisitingCount
 	l.replica.read(func(b *book.Book) { guests = b.Visiting(home) })

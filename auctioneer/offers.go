@@ -91,7 +91,7 @@ func (o *offers) gather(ctx context.Context, account messages.Name, r *messages.
 // late says of a site that was waited for in vain how long that was.
 func late(within messages.Duration, err error) *messages.Error {
 	if messages.Passing(err) {
-		return messages.Errorf(messages.Unavailable, "did not answer within %v (%s)", within.Std(), messages.AsError("", err).Message)
+		return messages.Errorf(messages.Unavailable, "did not answer within %v (%s)", within.Std(), messages.Detail(err))
 	}
 	return messages.AsError("", err)
 }

@@ -220,7 +220,7 @@ func (r *remote) job(ctx context.Context, j *book.RemoteJob) (reply messages.Job
 	}
 	reply = messages.JobDetail{JobSummary: r.summary(&now), Spec: *j.Spec, Shares: there.Shares, Stages: there.Stages, Kept: there.Kept}
 	if err != nil && j.Known != 0 && j.Phase == book.There {
-		reply.Away.Trouble = messages.AsError("", err).Message
+		reply.Away.Trouble = messages.Detail(err)
 	}
 	if len(reply.Stages) != len(j.Spec.Stages) {
 		reply.Stages = federation.Expected(j.Spec)
@@ -242,7 +242,7 @@ func silent(j *book.RemoteJob, err error) error {
 	if err == nil || !messages.Passing(err) {
 		return err
 	}
-	return messages.Errorf(messages.Unavailable, "site %s, which runs job %d, does not answer: %s", j.Peer, j.ID, messages.AsError("", err).Message)
+	return messages.Errorf(messages.Unavailable, "site %s, which runs job %d, does not answer: %s", j.Peer, j.ID, messages.Detail(err))
 }
 
 // output reads what a task at a peer wrote, or asks for its stream.
@@ -291,7 +291,7 @@ func (r *remote) uncharged(ctx context.Context, j *book.RemoteJob, why error) er
 		return why
 	}
 	return messages.Errorf(messages.Ended, "%s, and site %s has not charged for it; the site was asked to give the credits up, and else they are free a day after the end (candor account says when)",
-		messages.AsError("", why).Message, j.Peer)
+		messages.Detail(why), j.Peer)
 }
 
 // cancelJobs commits the cancellation of remote jobs, and writes the outcome of each

@@ -256,7 +256,7 @@ func (v *visiting) quote(ctx context.Context, home messages.Name, r messages.Pee
 	}
 	defer done()
 	if err := v.peers.check(ctx, home); err != nil {
-		return reply, messages.Errorf(messages.PermissionDenied, "%s", messages.AsError("", err).Message)
+		return reply, messages.Errorf(messages.PermissionDenied, "%s", messages.Detail(err))
 	}
 	if err := v.intake.rules.Complete(&r.Spec); err != nil {
 		return reply, err

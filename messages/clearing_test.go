@@ -99,7 +99,7 @@ func TestClearingRequestsAreChecked(t *testing.T) {
 		{instruction(Instruction{Kind: InstructSettle}), Invalid, "cycle"},
 		{instruction(Instruction{Kind: 9, Amount: 1}), Invalid, "kind"},
 	} {
-		if c.err == nil || KindOf(c.err) != c.kind || !strings.HasPrefix(AsError("", c.err).Message, c.field) {
+		if c.err == nil || KindOf(c.err) != c.kind || !strings.HasPrefix(Detail(c.err), c.field) {
 			t.Errorf("case %d: got %v, want %v about %q", i, c.err, c.kind, c.field)
 		}
 	}

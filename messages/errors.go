@@ -74,6 +74,9 @@ func Passing(err error) bool {
 // error passes, or there is no room now, which says nothing of what was done before.
 func Waits(err error) bool { return Passing(err) || KindOf(err) == Exhausted }
 
+// Detail is the sentence of an error, without its kind.
+func Detail(err error) string { return AsError("", err).Message }
+
 // Clip shortens a text to at most so many bytes.
 func Clip(text string, most int) string {
 	if len(text) <= most {

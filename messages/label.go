@@ -75,11 +75,11 @@ func (l Labels) validate(path string) error {
 		return Errorf(TooLarge, "%s: %d are more than the limit of %d", path, len(l), MaxLabels)
 	}
 	if err := labelsForm.ordered(l); err != nil {
-		return Errorf(Invalid, "%s: %s", path, AsError("", err).Message)
+		return Errorf(Invalid, "%s: %s", path, Detail(err))
 	}
 	for _, one := range l {
 		if err := CheckLabel(one.Name, one.Value); err != nil {
-			return Errorf(Invalid, "%s: %s", path, AsError("", err).Message)
+			return Errorf(Invalid, "%s: %s", path, Detail(err))
 		}
 	}
 	if text := l.String(); len(text) > MaxLabeled {

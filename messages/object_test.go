@@ -65,7 +65,7 @@ func TestFilesOfAJob(t *testing.T) {
 		s := withInputs(good)
 		c.change(s)
 		err := s.Validate()
-		if err == nil || KindOf(err) != c.kind || !strings.HasPrefix(AsError("", err).Message, c.say) {
+		if err == nil || KindOf(err) != c.kind || !strings.HasPrefix(Detail(err), c.say) {
 			t.Errorf("want %v: %s…; got %v", c.kind, c.say, err)
 		}
 	}
@@ -91,7 +91,7 @@ func TestFileRequestsAreRefusedByField(t *testing.T) {
 		"limit: 1001":             &OutputsRequest{Limit: 1001},
 		"limit: -1":               &OutputsRequest{Limit: -1},
 	} {
-		if err := r.Validate(); err == nil || !strings.HasPrefix(AsError("", err).Message, say) {
+		if err := r.Validate(); err == nil || !strings.HasPrefix(Detail(err), say) {
 			t.Errorf("%+v: %v, want %s…", r, err, say)
 		}
 	}

@@ -162,7 +162,7 @@ func (p *Profile) validatePrior() error {
 	}
 	for k, x := range p.Prior {
 		if err := p.Contains(x); err != nil {
-			return Errorf(Invalid, "prior[%d]: %s", k, AsError("", err).Message)
+			return Errorf(Invalid, "prior[%d]: %s", k, Detail(err))
 		}
 	}
 	return nil

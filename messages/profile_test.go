@@ -47,7 +47,7 @@ func TestProfileRefuses(t *testing.T) {
 	} {
 		p := someProfile()
 		change(&p)
-		if err := p.Validate(); err == nil || KindOf(err) != Invalid || !strings.HasPrefix(AsError("", err).Message, says) {
+		if err := p.Validate(); err == nil || KindOf(err) != Invalid || !strings.HasPrefix(Detail(err), says) {
 			t.Errorf("%v, want %q", err, says)
 		}
 	}
@@ -137,7 +137,7 @@ func TestEstimateRequestsRefuse(t *testing.T) {
 		"name: has a control char":    (&RuntimeRequest{Stages: []StageShape{{}}, Name: "a\nb"}).Validate(),
 		"stages[0].command: has a co": (&RuntimeRequest{Stages: []StageShape{{Command: "a\nb"}}}).Validate(),
 	} {
-		if err == nil || !strings.HasPrefix(AsError("", err).Message, says) || KindOf(err) != Invalid {
+		if err == nil || !strings.HasPrefix(Detail(err), says) || KindOf(err) != Invalid {
 			t.Errorf("%v, want %q", err, says)
 		}
 	}

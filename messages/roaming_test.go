@@ -58,7 +58,7 @@ func TestSiteOfSubmissionIsChecked(t *testing.T) {
 		t.Error(err)
 	}
 	r.Site = "a.b"
-	if err := r.Validate(); KindOf(err) != Invalid || !strings.HasPrefix(AsError("", err).Message, "site") {
+	if err := r.Validate(); KindOf(err) != Invalid || !strings.HasPrefix(Detail(err), "site") {
 		t.Errorf("got %v", err)
 	}
 }

@@ -64,7 +64,7 @@ func inField(field string, err error) error {
 	if err == nil {
 		return nil
 	}
-	return Errorf(KindOf(err), "%s.%s", field, AsError("", err).Message)
+	return Errorf(KindOf(err), "%s.%s", field, Detail(err))
 }
 
 // validateSize bounds what a job costs whoever stores it and sends it on.
@@ -151,7 +151,7 @@ func (w Weights) validate(path string) error {
 		return Errorf(TooLarge, "%s: %d are more than the limit of %d", path, len(w), MaxClasses)
 	}
 	if err := weightsForm.ordered(w); err != nil {
-		return Errorf(Invalid, "%s: %s", path, AsError("", err).Message)
+		return Errorf(Invalid, "%s: %s", path, Detail(err))
 	}
 	useful := false
 	for _, cw := range w {
@@ -174,7 +174,7 @@ func (e Env) validate(path string) error {
 		return Errorf(TooLarge, "%s: %d variables are more than the limit of %d", path, len(e), MaxVariables)
 	}
 	if err := envForm.ordered(e); err != nil {
-		return Errorf(Invalid, "%s: %s", path, AsError("", err).Message)
+		return Errorf(Invalid, "%s: %s", path, Detail(err))
 	}
 	for _, v := range e {
 		if !validVariable(v.Name) {

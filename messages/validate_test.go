@@ -117,7 +117,7 @@ func TestBadJobsAreRefusedByField(t *testing.T) {
 		s := goodSpec()
 		c.change(s)
 		err := s.Validate()
-		if err == nil || KindOf(err) != c.kind || !strings.HasPrefix(AsError("", err).Message, c.say) {
+		if err == nil || KindOf(err) != c.kind || !strings.HasPrefix(Detail(err), c.say) {
 			t.Errorf("want %v: %s…; got %v", c.kind, c.say, err)
 		}
 	}
@@ -329,7 +329,7 @@ func TestObjectsInJSON(t *testing.T) {
 		`{"utility":{"weights":{"a":"1"}}}`:     `utility.weights: weight of "a": must be a number`,
 		`{"utility":{"weights":{"a":1,"a":1}}}`: `utility.weights: weight "a": is given twice`,
 	} {
-		if err := Unmarshal([]byte(text), JSON, &s); KindOf(err) != Invalid || !strings.HasPrefix(AsError("", err).Message, say) {
+		if err := Unmarshal([]byte(text), JSON, &s); KindOf(err) != Invalid || !strings.HasPrefix(Detail(err), say) {
 			t.Errorf("%s: %v", text, err)
 		}
 	}

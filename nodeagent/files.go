@@ -54,7 +54,7 @@ func (f *files) fetch(ctx context.Context, attempt messages.Attempt, p *messages
 		if err != nil {
 			f.inputs.release(kept)
 			f.manifests.remove(p.Job, p.Stage)
-			return nil, messages.Errorf(messages.KindOf(err), "%s: %s", file.Name, sentence(err))
+			return nil, messages.Errorf(messages.KindOf(err), "%s: %s", file.Name, messages.Detail(err))
 		}
 		kept = append(kept, k)
 	}
@@ -90,7 +90,7 @@ func (t *fileTask) run(gone <-chan struct{}, report func(messages.Finished)) {
 	defer t.cancel()
 	kept, err := t.files.fetch(t.context, t.task.Attempt, t.task.Program)
 	if err != nil {
-		report(t.unstarted("input " + sentence(err)))
+		report(t.unstarted("input " + messages.Detail(err)))
 		return
 	}
 	defer t.files.inputs.release(kept)
@@ -158,6 +158,3 @@ func (t *fileTask) Suspend(suspended bool) {
 func (a *Agent) report(f messages.Finished) {
 	a.queue.post(func(messages.Time) { a.finish(f) })
 }
-
-// sentence is an error's, without its kind.
-func sentence(err error) string { return messages.AsError("", err).Message }

@@ -40,7 +40,7 @@ func (f *files) settle(ctx context.Context, end messages.Finished, l *manifest) 
 const failedCode = 1
 
 func unstored(f messages.Finished, err error, ctx context.Context) messages.Finished {
-	f.ExitCode, f.Detail = failedCode, "ended well, but its outputs were not stored: "+sentence(err)
+	f.ExitCode, f.Detail = failedCode, "ended well, but its outputs were not stored: "+messages.Detail(err)
 	switch kind := messages.KindOf(err); {
 	case errors.Is(ctx.Err(), context.Canceled) || kind == messages.Fenced:
 		f.Outcome = messages.Stopped
@@ -83,7 +83,7 @@ func (f *files) storeAll(ctx context.Context, attempt messages.Attempt, dir stri
 		_, err = bus.SendFile(ctx, f.bus, f.subject(messages.VerbGive), attempt, o, file)
 		file.Close()
 		if err != nil {
-			return nil, messages.Errorf(messages.KindOf(err), "%s: %s", o.Name, sentence(err))
+			return nil, messages.Errorf(messages.KindOf(err), "%s: %s", o.Name, messages.Detail(err))
 		}
 	}
 	return outputs, nil

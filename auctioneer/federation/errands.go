@@ -351,7 +351,7 @@ func (e *Errands) done(now messages.Duration, b *book.Book, id uint64, err error
 func (d *destination) blame(err error) {
 	d.trouble = ""
 	if err != nil {
-		d.trouble = messages.AsError("", err).Message
+		d.trouble = messages.Detail(err)
 	}
 }
 

@@ -40,7 +40,7 @@ func Explain(reply *messages.WhyReply, r *book.RemoteJob, now messages.Time, err
 
 // instead says what a peer that could not be asked about a job said instead.
 func instead(peer messages.Name, err error) string {
-	text := messages.AsError("", err).Message
+	text := messages.Detail(err)
 	if messages.Passing(err) {
 		return fmt.Sprintf("%s does not answer (%s)", peer, text)
 	}

@@ -192,7 +192,7 @@ func each[One, Result any](all []One, do func(int, One) (Result, error)) ([]Resu
 // silent is the error of an auctioneer that was one of all that were asked.
 func silent(of *auctioneer, err error) error {
 	if err != nil && messages.KindOf(err).Retriable() {
-		return messages.Errorf(messages.Unavailable, "auctioneer %s does not answer: %s", of.name, messages.AsError("", err).Message)
+		return messages.Errorf(messages.Unavailable, "auctioneer %s does not answer: %s", of.name, messages.Detail(err))
 	}
 	return err
 }
@@ -234,7 +234,7 @@ func (f *Front) toJob(ctx context.Context, job messages.JobID, r *bus.Request) (
 
 // missing says whether an error says that there is no such job.
 func missing(err error, job messages.JobID) bool {
-	return err != nil && messages.KindOf(err) == messages.NotFound && strings.HasPrefix(messages.AsError("", err).Message, "there is no job "+job.String())
+	return err != nil && messages.KindOf(err) == messages.NotFound && strings.HasPrefix(messages.Detail(err), "there is no job "+job.String())
 }
 
 // others are the auctioneers but for one.

@@ -91,7 +91,7 @@ func (f *Front) apply(ctx context.Context, caller messages.Name, r messages.Appl
 	}
 	changed := func(err error) error { // since it was looked where the markets are
 		switch {
-		case err == nil || !strings.HasPrefix(messages.AsError("", err).Message, "version:"):
+		case err == nil || !strings.HasPrefix(messages.Detail(err), "version:"):
 			return err
 		case r.Version != 0:
 			return messages.Errorf(messages.Conflict, "version: the markets have just been changed; candor markets shows them; check your change, then repeat the command with the new version")

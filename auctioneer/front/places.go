@@ -156,7 +156,7 @@ func (f *Front) toMarket(ctx context.Context, market messages.Name, r *bus.Reque
 
 // noMarket says whether an error says that there is no such market.
 func noMarket(err error) bool {
-	return messages.KindOf(err) == messages.NotFound && strings.HasPrefix(messages.AsError("", err).Message, "market: there is no market")
+	return messages.KindOf(err) == messages.NotFound && strings.HasPrefix(messages.Detail(err), "market: there is no market")
 }
 
 func elsewhere(market messages.Name) error {

@@ -225,7 +225,7 @@ func TestABidThatTheMarketIgnoresIsRefused(t *testing.T) {
 	spec := request("k").Spec
 	spec.Valuation = &messages.Valuation{}
 	err := intake.Heeds(&spec, &site.Configs[0], site)
-	if want := "valuation: market share (proportional) does not use this field: a bid there has budget, utility; leave valuation out, or submit to menu (contract)"; messages.AsError("", err).Message != want {
+	if want := "valuation: market share (proportional) does not use this field: a bid there has budget, utility; leave valuation out, or submit to menu (contract)"; messages.Detail(err) != want {
 		t.Errorf("%v, want %s", err, want)
 	}
 }

@@ -175,7 +175,7 @@ func (r *Rules) fits(b *book.Book, s *Submission) error {
 			return messages.Errorf(messages.NotFound, "after_jobs: the auctioneer of market %s has no job %d; a job can wait for jobs in markets of its own auctioneer alone", s.Spec.Market, id)
 		}
 		if _, err := r.Visible(b, s.Account, id); err != nil && messages.KindOf(err) != messages.Ended {
-			return messages.Errorf(messages.KindOf(err), "after_jobs: %s", messages.AsError("", err).Message)
+			return messages.Errorf(messages.KindOf(err), "after_jobs: %s", messages.Detail(err))
 		}
 	}
 	if err := b.Dependable(s.Spec); err != nil {

@@ -42,7 +42,7 @@ func newFilter(r *messages.JobsRequest) (f filter, err error) {
 	for _, name := range r.States {
 		var s messages.State
 		if err := s.UnmarshalText([]byte(name)); err != nil {
-			return f, messages.Errorf(messages.Invalid, "states: %s", messages.AsError("", err).Message)
+			return f, messages.Errorf(messages.Invalid, "states: %s", messages.Detail(err))
 		}
 		f.states = append(f.states, s)
 	}
@@ -55,7 +55,7 @@ func newFilter(r *messages.JobsRequest) (f filter, err error) {
 	for _, text := range r.Labels {
 		name, value, given := strings.Cut(text, "=")
 		if err := messages.CheckLabel(name, value); err != nil {
-			return f, messages.Errorf(messages.Invalid, "labels: %s", messages.AsError("", err).Message)
+			return f, messages.Errorf(messages.Invalid, "labels: %s", messages.Detail(err))
 		}
 		f.labels = append(f.labels, selector{name, value, !given})
 	}

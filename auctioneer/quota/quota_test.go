@@ -122,7 +122,7 @@ func TestValidate(t *testing.T) {
 		"burst: -1": {PerSecond: 1, Burst: -1}, "burst: has no use": {Burst: 1}, "pending_jobs: -1": {PendingJobs: -1},
 		"deposit: -0.000001": {Deposit: -1}, "deposit_window: -1ns": {DepositWindow: -1},
 	} {
-		if err := r.Validate(); messages.KindOf(err) != messages.Invalid || !strings.HasPrefix(messages.AsError("", err).Message, want) {
+		if err := r.Validate(); messages.KindOf(err) != messages.Invalid || !strings.HasPrefix(messages.Detail(err), want) {
 			t.Errorf("%+v: %v, want %s", r, err, want)
 		}
 	}

@@ -106,7 +106,7 @@ func (d *Depot) outputsAway(ctx context.Context, site messages.Name, r *messages
 		return messages.OutputsReply{}, err
 	}
 	if err := credible(r, &reply); err != nil {
-		return messages.OutputsReply{}, messages.Errorf(messages.Internal, "site %s lists files that no task can have left: %s", site, messages.AsError("", err).Message)
+		return messages.OutputsReply{}, messages.Errorf(messages.Internal, "site %s lists files that no task can have left: %s", site, messages.Detail(err))
 	}
 	return reply, nil
 }

@@ -24,7 +24,7 @@ func (c *Config) checkProfiles(ps *Problems) {
 		}
 		ps.unique(path+".name", c.Profiles[i].Name, names)
 		if err := c.Profiles[i].Validate(); err != nil {
-			field, text, _ := strings.Cut(messages.AsError("", err).Message, ": ")
+			field, text, _ := strings.Cut(messages.Detail(err), ": ")
 			ps.addf(path+"."+field, "%s", text)
 		}
 	}

@@ -43,7 +43,7 @@ func (s *share) contain() error {
 		choice = runner.UserSelf
 	}
 	if err := s.tasks.Contain(choice, len(o.Executor) > 0); err != nil {
-		return messages.Errorf(messages.KindOf(err), "tasks.user: %s", messages.AsError("", err).Message)
+		return messages.Errorf(messages.KindOf(err), "tasks.user: %s", messages.Detail(err))
 	}
 	if len(o.Executor) > 0 { // before there are keys here
 		if err := dumps.Refuse(); err != nil {
@@ -84,7 +84,7 @@ func (c *Config) checkTasks(ps *Problems) {
 	t := &c.Tasks
 	if r, isRange := numbers.Parse(t.User); isRange {
 		if err := r.Check(); err != nil {
-			ps.addf("tasks.user", "%s", messages.AsError("", err).Message)
+			ps.addf("tasks.user", "%s", messages.Detail(err))
 		} else if accounts := uint64(len(c.Accounts) + len(c.Operators)); r.Size() < accounts {
 			ps.addf("tasks.user", "%v has %d user numbers, and there are %d accounts, each of which takes one", r, r.Size(), accounts)
 		}

@@ -166,7 +166,7 @@ func (ps *Problems) field(path string, err error) {
 		}
 		return
 	}
-	text := messages.AsError("", err).Message
+	text := messages.Detail(err)
 	if name, rest, ok := strings.Cut(text, ": "); ok && !strings.Contains(name, " ") {
 		path, text = path+"."+name, rest
 	}

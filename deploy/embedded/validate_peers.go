@@ -44,7 +44,7 @@ func (c *Config) checkPeers(ps *Problems) {
 
 // refused notes what the bank would not accept; the request calls the name "peer".
 func (p *Peer) refused(ps *Problems, path string, err error) {
-	if rest, ok := strings.CutPrefix(messages.AsError("", err).Message, "peer: "); ok {
+	if rest, ok := strings.CutPrefix(messages.Detail(err), "peer: "); ok {
 		ps.addf(path+".name", "%s", rest)
 		return
 	}

@@ -191,7 +191,7 @@ func (l *Links) trip(ctx context.Context, peer messages.Name) messages.PeerTrip 
 	_, err = l.c.Bus.Request(ctx, verb.Subject(l.c.Site, peer), payload)
 	took := messages.Duration(time.Since(began))
 	if err != nil && messages.KindOf(err).Retriable() {
-		return messages.PeerTrip{Peer: peer, Failure: messages.AsError("", messages.Tamed(err)).Message}
+		return messages.PeerTrip{Peer: peer, Failure: messages.Detail(messages.Tamed(err))}
 	}
 	return messages.PeerTrip{Peer: peer, Took: took}
 }

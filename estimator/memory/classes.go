@@ -22,7 +22,7 @@ type class struct {
 func newClass(p *messages.Profile) (*class, error) {
 	d, err := density.NewClass(densityConfig(p))
 	if err != nil {
-		return nil, messages.Errorf(messages.Invalid, "profile %s: %s", p.Name, messages.AsError("", err).Message)
+		return nil, messages.Errorf(messages.Invalid, "profile %s: %s", p.Name, messages.Detail(err))
 	}
 	return &class{profile: *p, density: d}, nil
 }
@@ -176,7 +176,7 @@ func drawTypes(reply messages.SamplesReply, f *density.Density, p *messages.Prof
 			}
 		}
 		if err != nil {
-			return reply, messages.Errorf(messages.Invalid, "class %s: hardly anything drawn from it is a valuation (%s): narrow its bounds", p.Name, messages.AsError("", err).Message)
+			return reply, messages.Errorf(messages.Invalid, "class %s: hardly anything drawn from it is a valuation (%s): narrow its bounds", p.Name, messages.Detail(err))
 		}
 		reply.Samples = append(reply.Samples, x...)
 		reply.Valuations = append(reply.Valuations, v)

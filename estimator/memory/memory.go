@@ -24,7 +24,7 @@ func checkProfiles(profiles []messages.Profile) error {
 	for i := range profiles {
 		p := &profiles[i]
 		if err := p.Validate(); err != nil {
-			return messages.Errorf(messages.KindOf(err), "profiles[%d].%s", i, messages.AsError("", err).Message)
+			return messages.Errorf(messages.KindOf(err), "profiles[%d].%s", i, messages.Detail(err))
 		}
 		if names[p.Name] {
 			return messages.Errorf(messages.Invalid, "profiles[%d].name: there are two profiles %q", i, p.Name)

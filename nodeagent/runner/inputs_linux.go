@@ -24,7 +24,7 @@ func (t *process) placeInputs(dir string, as *syscall.Credential) error {
 	defer root.Close()
 	for _, f := range t.task.Program.Inputs {
 		if err := placeInput(root, &f, InputFile(t.runner.config.Dir, f.Digest), as); err != nil {
-			return messages.Errorf(messages.Unavailable, "%s: %s", f.Name, detail(err))
+			return messages.Errorf(messages.Unavailable, "%s: %s", f.Name, messages.Detail(err))
 		}
 	}
 	return nil

@@ -68,7 +68,7 @@ func (t *process) begin() {
 	t.enterLane(t.runner.store.lanesFor(t.job, program))
 	why := ""
 	if err != nil {
-		why = detail(err)
+		why = messages.Detail(err)
 	} else {
 		why = t.prepare(program)
 	}
@@ -83,15 +83,15 @@ func (t *process) prepare(p *program) (why string) {
 	t.tellFirst(p.as)
 	dir, err := t.workingDir(p)
 	if err != nil {
-		return "its directory could not be made: " + detail(err)
+		return "its directory could not be made: " + messages.Detail(err)
 	}
 	if len(t.task.Program.Inputs) > 0 {
 		if err := t.placeInputs(dir, p.as); err != nil {
-			return "input " + detail(err)
+			return "input " + messages.Detail(err)
 		}
 	}
 	if t.cell, err = t.runner.cells.Take(t.limits()); err != nil {
-		return detail(err)
+		return messages.Detail(err)
 	}
 	files, theirs, err := t.openFiles(p)
 	if err == nil && t.stopped() {
@@ -102,7 +102,7 @@ func (t *process) prepare(p *program) (why string) {
 	}
 	if err != nil {
 		_ = closeAll(theirs)
-		return detail(err)
+		return messages.Detail(err)
 	}
 	if t.runner.adopts {
 		t.runner.forking.RLock()

@@ -77,7 +77,7 @@ func NewProcesses(c Config) (*Processes, error) {
 		// Without Private a machine that has no namespaces is served without: its
 		// abilities say so.
 		if p.rooms, err = openRooms(&p.config); err != nil {
-			err = messages.Errorf(messages.Unavailable, "tasks cannot have namespaces of their own here: %s", detail(err))
+			err = messages.Errorf(messages.Unavailable, "tasks cannot have namespaces of their own here: %s", messages.Detail(err))
 			if p.needsRooms() {
 				return nil, err
 			}
@@ -180,7 +180,7 @@ func (p *Processes) Start(task Task, done func(messages.Finished)) Process {
 	}
 	if err := p.enter(t); err != nil {
 		now := p.config.Clock()
-		done(messages.Finished{Attempt: task.Attempt, Outcome: messages.Unstartable, Started: now, Ended: now, Detail: detail(err)})
+		done(messages.Finished{Attempt: task.Attempt, Outcome: messages.Unstartable, Started: now, Ended: now, Detail: messages.Detail(err)})
 		return ended{}
 	}
 	if t.prompt() {

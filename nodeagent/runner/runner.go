@@ -114,8 +114,3 @@ type Lasting interface {
 	// Detach leaves the tasks to the next agent.
 	Detach() error
 }
-
-// detail is the sentence of an error, without its kind.
-func detail(err error) string {
-	return messages.AsError("", err).Message
-}

@@ -20,7 +20,7 @@ const userOfAccount = "account"
 func validUser(s string) error {
 	if r, isRange := users.Parse(s); isRange {
 		if err := r.Check(); err != nil {
-			return messages.Errorf(messages.Invalid, "runner: User %s", detail(err))
+			return messages.Errorf(messages.Invalid, "runner: User %s", messages.Detail(err))
 		}
 	}
 	return nil

@@ -195,7 +195,7 @@ func TestAdmitRefuses(t *testing.T) {
 	} {
 		b := *waiting(1, 50, 1, 10, 8).Bid
 		change(&b)
-		if err := c.Admit(view, &b); messages.KindOf(err) != messages.Invalid || !strings.HasPrefix(messages.AsError("", err).Message, says+": ") {
+		if err := c.Admit(view, &b); messages.KindOf(err) != messages.Invalid || !strings.HasPrefix(messages.Detail(err), says+": ") {
 			t.Errorf("%s: %v", says, err)
 		}
 	}

@@ -35,5 +35,5 @@ func DeadlineAware(p *deadlineaware.Problem, job int) Scheduler {
 
 // within puts a place before an error's message.
 func within(place string, err error) error {
-	return messages.Errorf(messages.KindOf(err), "%s.%s", place, messages.AsError("", err).Message)
+	return messages.Errorf(messages.KindOf(err), "%s.%s", place, messages.Detail(err))
 }

@@ -53,7 +53,7 @@ func NewDraw(declared messages.Valuation, class Sampler, m int, seed uint64) (*D
 		return nil, err
 	}
 	if err := declared.Validate(); err != nil {
-		return nil, messages.Errorf(messages.KindOf(err), "type.%s", messages.AsError("", err).Message)
+		return nil, messages.Errorf(messages.KindOf(err), "type.%s", messages.Detail(err))
 	}
 	r := rand.New(rand.NewPCG(seed, 0x636f6e7472616374)) // the stream is this package's own
 	d := &Draw{Declared: r.IntN(m)}

@@ -21,7 +21,7 @@ func (m *Mechanism) Explain(view *mechanism.View, job *mechanism.Job) mechanism.
 	}
 	s, err := deadlineaware.New(problem(view))
 	if err != nil {
-		return mechanism.Explain(mechanism.WaitingForTurn, promised+"; "+messages.AsError("", err).Message, "fewer jobs")
+		return mechanism.Explain(mechanism.WaitingForTurn, promised+"; "+messages.Detail(err), "fewer jobs")
 	}
 	ahead, at := before(view, s, job)
 	if at < 0 {

@@ -11,7 +11,7 @@ import (
 func TestAMarketOfOneClass(t *testing.T) {
 	for _, classes := range [][]messages.Name{nil, {"cpu", "gpu"}} {
 		_, err := NewMechanism(messages.Market{Name: "contracts", Classes: classes})
-		if messages.KindOf(err) != messages.Invalid || !strings.HasPrefix(messages.AsError("", err).Message, "market contracts: classes: must be exactly one") {
+		if messages.KindOf(err) != messages.Invalid || !strings.HasPrefix(messages.Detail(err), "market contracts: classes: must be exactly one") {
 			t.Errorf("%v: %v", classes, err)
 		}
 	}

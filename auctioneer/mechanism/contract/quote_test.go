@@ -95,7 +95,7 @@ func TestDeadlineAwareBox(t *testing.T) {
 		t.Fatal(err)
 	}
 	near(t, "completion", got, []float64{70, 170}, 0)
-	if _, err := box([]messages.Valuation{sigmoid(5, 10, 100), {}}); err == nil || !strings.HasPrefix(messages.AsError("", err).Message, "surrogates[1].class") {
+	if _, err := box([]messages.Valuation{sigmoid(5, 10, 100), {}}); err == nil || !strings.HasPrefix(messages.Detail(err), "surrogates[1].class") {
 		t.Error(err)
 	}
 	if _, err := DeadlineAware(p, 2)(nil); messages.KindOf(err) != messages.Invalid {

@@ -154,13 +154,13 @@ func (in *inputJob) job(place string, measure func([]float64) (float64, error)) 
 
 // within names the document's place of samples that an error calls samples.
 func within(place string, err error) error {
-	return messages.Errorf(messages.KindOf(err), "%s%s", place, strings.TrimPrefix(messages.AsError("", err).Message, "samples"))
+	return messages.Errorf(messages.KindOf(err), "%s%s", place, strings.TrimPrefix(messages.Detail(err), "samples"))
 }
 
 func curve(place string, v messages.Valuation) (valuation.Curve, error) {
 	c, err := valuation.New(v)
 	if err != nil {
-		return c, messages.Errorf(messages.KindOf(err), "%s.%s", place, messages.AsError("", err).Message)
+		return c, messages.Errorf(messages.KindOf(err), "%s.%s", place, messages.Detail(err))
 	}
 	return c, nil
 }

@@ -55,7 +55,7 @@ func (p *peers) collect(ctx context.Context, cycle uint64) (positions []messages
 		}
 		err := p.proposer.check(func(s *clearing.State) *clearing.Rejected { return s.ScreenPosition(&replies[i], peer, cycle) })
 		if err != nil {
-			faults = append(faults, fmt.Sprintf("the position that %s sent is refused: %s", peer, messages.AsError("", err).Message))
+			faults = append(faults, fmt.Sprintf("the position that %s sent is refused: %s", peer, messages.Detail(err)))
 			continue
 		}
 		positions = append(positions, replies[i].Position)

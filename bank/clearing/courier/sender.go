@@ -172,7 +172,7 @@ func (s *sender) failed(peer messages.Name, err error) {
 	if !known {
 		f.since = s.config.Clock()
 	}
-	s.failures[peer] = failure{f.tries + 1, messages.AsError("", err).Message, f.since}
+	s.failures[peer] = failure{f.tries + 1, messages.Detail(err), f.since}
 }
 
 // addFailures adds what is sent in vain.

@@ -22,7 +22,7 @@ func (m *Market) check() error {
 		return err
 	}
 	if err := m.Bids.Check(); err != nil {
-		return messages.Errorf(messages.Invalid, "bids.%s", messages.AsError("", err).Message)
+		return messages.Errorf(messages.Invalid, "bids.%s", messages.Detail(err))
 	}
 	switch m.Mechanism {
 	case HighestBid:

@@ -90,7 +90,7 @@ func (d *document) once(mechanism string) error {
 
 // locate puts file, line and column before an error that begins with a path.
 func (d *document) locate(err error) error {
-	text := messages.AsError("", err).Message
+	text := messages.Detail(err)
 	path, rest, _ := strings.Cut(text, ":")
 	for key, other := range synonyms { // it was said by another name
 		if d.at(key) != nil && d.at(other) == nil && (path == other || path == other+"."+key) {

@@ -73,7 +73,7 @@ func (b *builder) add(r *swf.Job) error {
 		}
 		b.Skipped.Bad++
 		if b.bad++; b.bad == 1 {
-			b.note("records passed over as unsound, the first: %s", messages.AsError("", err).Message)
+			b.note("records passed over as unsound, the first: %s", messages.Detail(err))
 		}
 		return nil
 	}

@@ -75,7 +75,7 @@ func (r *revoke) run(cmd *cobra.Command, name messages.Name) error {
 	keys := slices.DeleteFunc(authority.RevokedKeys(), func(key string) bool { return slices.Contains(before, key) })
 	where, err := r.inForce(cmd.Context(), &c, authority, keys)
 	if err != nil {
-		return messages.Errorf(messages.KindOf(err), "%s, but some servers still admit them: %s", said, messages.AsError("", err).Message)
+		return messages.Errorf(messages.KindOf(err), "%s, but some servers still admit them: %s", said, messages.Detail(err))
 	}
 	return say(cmd.OutOrStdout(), "%s%s\n", said, where)
 }

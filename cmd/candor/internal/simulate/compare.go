@@ -53,7 +53,7 @@ func (o *options) compare(show *Progress) (*compareDocument, error) {
 			own.Progress = show.At
 			outcome, _, err := o.outcome(own)
 			if err != nil {
-				return nil, messages.Errorf(messages.KindOf(err), "%s: %s", o.compared[m], messages.AsError("", err).Message)
+				return nil, messages.Errorf(messages.KindOf(err), "%s: %s", o.compared[m], messages.Detail(err))
 			}
 			studies[m] = append(studies[m], &measure.Study{Market: own.Market, Work: own.Work, Bids: own.Bids, Outcome: outcome})
 		}

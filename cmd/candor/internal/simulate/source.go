@@ -126,7 +126,7 @@ func (s *Source) workload(market *rules.Market) (*workload.Workload, error) {
 	}
 	work, err := workload.New(log, options)
 	if err != nil {
-		return nil, messages.Errorf(messages.Invalid, "%s: %s", s.Trace, messages.AsError("", err).Message)
+		return nil, messages.Errorf(messages.Invalid, "%s: %s", s.Trace, messages.Detail(err))
 	}
 	return work, nil
 }

@@ -49,7 +49,7 @@ func (o *options) strategic(show *Progress) (*strategicDocument, error) {
 		}
 		e, err := audit.Play(own, o.passes, show.At)
 		if err != nil {
-			return nil, messages.Errorf(messages.KindOf(err), "%s: %s", files[m], messages.AsError("", err).Message)
+			return nil, messages.Errorf(messages.KindOf(err), "%s: %s", files[m], messages.Detail(err))
 		}
 		d.Markets = append(d.Markets, e)
 	}

@@ -20,7 +20,7 @@ func selectors(o *statementOptions) (out []selector, err error) {
 	for _, text := range o.labels {
 		name, value, given := strings.Cut(text, "=")
 		if err := messages.CheckLabel(name, value); err != nil {
-			return nil, cli.Usagef("--label: %s", messages.AsError("", err).Message)
+			return nil, cli.Usagef("--label: %s", messages.Detail(err))
 		}
 		out = append(out, selector{name, value, !given})
 	}

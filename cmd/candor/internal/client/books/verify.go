@@ -227,7 +227,7 @@ func (v *verification) run(ctx context.Context, source journalSource) error {
 	live, runs := source.(*liveJournal)
 	switch err := v.verifier.End(); {
 	case err != nil && !runs:
-		return messages.Errorf(messages.Unavailable, "%s; if the replica did not stop in order, start and stop the replica, then try again", messages.AsError("", err).Message)
+		return messages.Errorf(messages.Unavailable, "%s; if the replica did not stop in order, start and stop the replica, then try again", messages.Detail(err))
 	case err != nil:
 		return err
 	}

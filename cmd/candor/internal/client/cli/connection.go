@@ -223,7 +223,7 @@ func ConnectNATS(t Target) (bus.Bus, error) {
 
 // unreachable says what to do about a connection that was not made.
 func unreachable(t Target, err error) error {
-	cause := messages.AsError("", err).Message
+	cause := messages.Detail(err)
 	switch messages.KindOf(err) {
 	case messages.PermissionDenied:
 		return messages.Errorf(messages.PermissionDenied,

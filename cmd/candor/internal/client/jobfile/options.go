@@ -243,7 +243,7 @@ func setLabels(job *Job, text string) error {
 			return fmt.Errorf("%q: write a label as K=V", part)
 		}
 		if err := messages.CheckLabel(name, value); err != nil {
-			return errors.New(messages.AsError("", err).Message)
+			return errors.New(messages.Detail(err))
 		}
 		job.Spec.Labels = job.Spec.Labels.Set(name, value)
 	}

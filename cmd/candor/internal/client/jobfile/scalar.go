@@ -224,7 +224,7 @@ func (l *labels) UnmarshalYAML(n ast.Node) error {
 			return refuse(value, "%s: must be text", name)
 		}
 		if err := messages.CheckLabel(name, s); err != nil {
-			return refuse(value, "%s", messages.AsError("", err).Message)
+			return refuse(value, "%s", messages.Detail(err))
 		}
 		*l = labels(messages.Labels(*l).Set(name, s))
 		return nil

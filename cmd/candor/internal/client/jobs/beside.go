@@ -162,7 +162,7 @@ func SignalTasks(ctx context.Context, s *cli.Session, running []messages.TaskSta
 		if err == nil {
 			n++
 		} else if messages.KindOf(err) != messages.Ended {
-			return n, messages.Errorf(messages.KindOf(err), "task %v on %s: %s", t.Task, t.Node, messages.AsError("", err).Message)
+			return n, messages.Errorf(messages.KindOf(err), "task %v on %s: %s", t.Task, t.Node, messages.Detail(err))
 		}
 	}
 	return n, nil

@@ -98,7 +98,7 @@ func readMarkets(path string, r *messages.ApplyRequest) error {
 		err = messages.Unmarshal(asJSON, messages.JSON, &read)
 	}
 	if err != nil {
-		return messages.Errorf(messages.Invalid, "%s: %s; candor config check says where", path, messages.AsError("", err).Message)
+		return messages.Errorf(messages.Invalid, "%s: %s; candor config check says where", path, messages.Detail(err))
 	}
 	r.Markets, r.Auctioneers = read.Markets, read.Auctioneers
 	return nil

@@ -91,7 +91,7 @@ func scancel(ctx context.Context, c *call, args []string) error {
 			failed = err
 		}
 		if err != nil && !*quiet {
-			c.Tell(fmt.Sprintf("scancel: error: Kill job error on job id %v: %s", t.job, messages.AsError("", err).Message))
+			c.Tell(fmt.Sprintf("scancel: error: Kill job error on job id %v: %s", t.job, messages.Detail(err)))
 		}
 	}
 	if failed != nil {

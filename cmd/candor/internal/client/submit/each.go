@@ -223,7 +223,7 @@ func (b *batch) unknown(err error) error {
 		return err
 	}
 	return messages.Errorf(messages.KindOf(err), "%s; perhaps jobs were submitted: repeat the command with --key %s, which cannot submit them twice",
-		messages.AsError("", err).Message, b.key)
+		messages.Detail(err), b.key)
 }
 
 // show says what became of jobs: those that were taken on standard output.

@@ -66,7 +66,7 @@ func rerun(ctx context.Context, a *cli.App, s *cli.Session, number messages.JobI
 	}
 	if r.budget != "" {
 		if spec.Budget, err = messages.ParseCredits(r.budget); err != nil {
-			return cli.Usagef("--budget: %v", messages.AsError("", err).Message)
+			return cli.Usagef("--budget: %v", messages.Detail(err))
 		}
 	}
 	if job.Away == nil {
