@@ -3,6 +3,7 @@
 package audit
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"os"
@@ -78,8 +79,9 @@ Gains are parts of the job's value. The kinds ends and cancel run every message
 of every actor, and take long.
 
 Each lie needs a run of the market: study a few days of a log (--from, --to).
-After an interrupt (Ctrl-C), the report has what was done by then. With --row
-the exit code is then not 0.
+After an interrupt (Ctrl-C), the report comes when the searches under way are
+done, and has what was done by then; a second interrupt ends the program at
+once. With --row the exit code is then not 0.
 
 With --keep, the page Honesty of a site's console shows the report, with its
 date and settings: name the state directory of the site. The last report of
@@ -126,6 +128,9 @@ func (o *options) run(c *cobra.Command) error {
 	if about, err := os.Stat(o.keep); keeps && (err != nil || !about.IsDir()) {
 		return messages.Errorf(messages.Invalid, "--keep: %.200q is no directory; name the state directory of the site", o.keep)
 	}
+	defer context.AfterFunc(c.Context(), func() {
+		fmt.Fprintln(stderr, "candor audit: the report comes when the searches under way are done; a second interrupt ends them")
+	})()
 	d, err := o.audit(simulate.NewProgress(stderr), c.Context().Done())
 	if err != nil {
 		return messages.AsError("audit", err)

@@ -103,10 +103,24 @@ func TestAnInterruptedRowIsNoRow(t *testing.T) {
 	c := Command()
 	c.SetArgs([]string{"--trace", trace(t), "--nodes", "2", "--jobs", "20", "--lies", "value", "--row", "--market", "fifo"})
 	c.SetOut(io.Discard)
-	c.SetErr(io.Discard)
+	told := make(words, 100)
+	c.SetErr(told)
 	if err := c.ExecuteContext(ended); messages.KindOf(err) != messages.Unavailable {
 		t.Errorf("interrupted: %v", err)
 	}
+	for said := range told { // in a goroutine of its own
+		if strings.Contains(said, "a second interrupt") {
+			return
+		}
+	}
+}
+
+// words are what was written, one write after the other.
+type words chan string
+
+func (w words) Write(p []byte) (int, error) {
+	w <- string(p)
+	return len(p), nil
 }
 
 func TestTableAndPlots(t *testing.T) {
