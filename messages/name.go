@@ -1,6 +1,7 @@
 package messages
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
 )
@@ -46,6 +47,11 @@ type TaskRef struct {
 	Index uint32 `json:"index"`
 }
 
+// Compare orders tasks by the age of the job, then by stage and index.
+func (r TaskRef) Compare(o TaskRef) int {
+	return cmp.Or(cmp.Compare(r.Job, o.Job), cmp.Compare(r.Stage, o.Stage), cmp.Compare(r.Index, o.Index))
+}
+
 // String writes "job.stage.index".
 func (r TaskRef) String() string {
 	return r.Job.String() + "." + strconv.Itoa(int(r.Stage)) + "." + strconv.Itoa(int(r.Index))
@@ -56,6 +62,11 @@ func (r TaskRef) String() string {
 type Attempt struct {
 	Task   TaskRef `json:"task"`
 	Number uint32  `json:"number"`
+}
+
+// Compare orders attempts by their tasks, then by number.
+func (a Attempt) Compare(o Attempt) int {
+	return cmp.Or(a.Task.Compare(o.Task), cmp.Compare(a.Number, o.Number))
 }
 
 // nameOf is the name of an enumeration's member; unknown where the member has none.

@@ -1,7 +1,6 @@
 package book
 
 import (
-	"cmp"
 	"slices"
 
 	"github.com/candor-grid/candor/messages"
@@ -135,12 +134,8 @@ func (n *Node) claimed() []messages.TaskRef {
 	for r := range n.Claims {
 		refs = append(refs, r)
 	}
-	slices.SortFunc(refs, compareRefs)
+	slices.SortFunc(refs, messages.TaskRef.Compare)
 	return refs
-}
-
-func compareRefs(a, b messages.TaskRef) int {
-	return cmp.Or(cmp.Compare(a.Job, b.Job), cmp.Compare(a.Stage, b.Stage), cmp.Compare(a.Index, b.Index))
 }
 
 // leave remembers that another session has followed the node's. So two agents of one
@@ -211,7 +206,7 @@ func (n *Node) list(r messages.TaskRef, was, is NodeClaim) {
 	if was.halts() == is.halts() {
 		return
 	}
-	at, _ := slices.BinarySearchFunc(n.halted, r, func(a messages.Attempt, r messages.TaskRef) int { return compareRefs(a.Task, r) })
+	at, _ := slices.BinarySearchFunc(n.halted, r, func(a messages.Attempt, r messages.TaskRef) int { return a.Task.Compare(r) })
 	switch last := len(n.halted) - 1; {
 	case is.halts() && at > last:
 		n.halted = append(n.halted, messages.Attempt{Task: r, Number: is.Attempt})

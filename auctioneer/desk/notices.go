@@ -114,9 +114,9 @@ func (n *notices) answered(w *book.Notice, a *attempt, err error) {
 	case err == nil:
 		n.finish(w, a, "")
 	case kind == messages.Invalid, kind == messages.PermissionDenied:
-		n.finish(w, a, messages.AsError("", err).Message)
+		n.finish(w, a, messages.Detail(err))
 	case late:
-		n.finish(w, a, "given up after a day: "+messages.AsError("", err).Message)
+		n.finish(w, a, "given up after a day: "+messages.Detail(err))
 	default:
 		a.fails++
 		a.retry = n.now.Mono + messages.Duration(noticeRetries.Wait(a.fails, n.rng.Float64()))

@@ -286,7 +286,7 @@ func TestMechanismsOfMarkets(t *testing.T) {
 		`mechanism: "lottery" is not one`: {Mechanism: "lottery"},
 		"classes: ":                       {Mechanism: messages.FIFO},
 	} {
-		if _, err := Open(m); messages.KindOf(err) != messages.Invalid || !strings.HasPrefix(messages.AsError("", err).Message, text) {
+		if _, err := Open(m); messages.KindOf(err) != messages.Invalid || !strings.HasPrefix(messages.Detail(err), text) {
 			t.Errorf("%s: %v", m.Mechanism, err)
 		}
 	}

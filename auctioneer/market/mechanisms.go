@@ -100,7 +100,7 @@ func NewMechanism(m messages.Market) (mechanism.Mechanism, error) {
 	}
 	mech, err := k.make(m)
 	if err != nil {
-		text := strings.TrimPrefix(messages.AsError("", err).Message, "market "+m.Name+": ")
+		text := strings.TrimPrefix(messages.Detail(err), "market "+m.Name+": ")
 		return nil, messages.Errorf(messages.KindOf(err), "%s", text)
 	}
 	return mech, nil

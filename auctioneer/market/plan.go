@@ -113,7 +113,7 @@ type claim struct {
 
 // latest orders claims that run: those made last first, which are the first to go.
 func latest(x, y claim) int {
-	return cmp.Or(cmp.Compare(y.claimed, x.claimed), compareTasks(x.Task, y.Task))
+	return cmp.Or(cmp.Compare(y.claimed, x.claimed), x.Task.Compare(y.Task))
 }
 
 // claimed are the claims of a job's class that run, in the order in which they go. They are read

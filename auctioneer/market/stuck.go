@@ -140,7 +140,7 @@ func (m *Market) compare(x, y *entry) int {
 
 // longest orders suspended claims: those for longest first.
 func longest(x, y claim) int {
-	return cmp.Or(cmp.Compare(x.since, y.since), compareTasks(x.Task, y.Task))
+	return cmp.Or(cmp.Compare(x.since, y.since), x.Task.Compare(y.Task))
 }
 
 // joinFront notes that a task of a job may get a slot.

@@ -51,16 +51,11 @@ func (p *plan) requeueLeast(node uint32, over int) {
 			kept = append(kept, claim{Attempt: a, node: node, ran: p.now.Sub(t.Claimed) - h.PausedBy(p.now)})
 		}
 	}
-	slices.SortFunc(kept, func(x, y claim) int { return cmp.Or(cmp.Compare(x.ran, y.ran), compareTasks(y.Task, x.Task)) })
+	slices.SortFunc(kept, func(x, y claim) int { return cmp.Or(cmp.Compare(x.ran, y.ran), y.Task.Compare(x.Task)) })
 	for _, c := range kept[:min(over, len(kept))] {
 		p.suspend = slices.DeleteFunc(p.suspend, func(a messages.Attempt) bool { return a == c.Attempt })
 		p.requeue = append(p.requeue, c.Attempt)
 	}
-}
-
-// compareTasks compares by age of the job, then by stage and index.
-func compareTasks(x, y messages.TaskRef) int {
-	return cmp.Or(cmp.Compare(x.Job, y.Job), cmp.Compare(x.Stage, y.Stage), cmp.Compare(x.Index, y.Index))
 }
 
 // nodeOf is the node of an attempt that is claimed.

@@ -80,7 +80,7 @@ func (k *tasks) adopt(a messages.Attempt, class int, suspended bool) bool {
 		k.slots[class].tasks++
 		return true
 	}
-	if at, told := slices.BinarySearchFunc(k.suspended, a, compare); !told {
+	if at, told := slices.BinarySearchFunc(k.suspended, a, messages.Attempt.Compare); !told {
 		k.suspended = slices.Insert(slices.Clip(k.suspended), at, a) // as the earlier run was told
 	}
 	return true
@@ -101,15 +101,15 @@ func (k *tasks) obey(version uint64, suspended []messages.Attempt) {
 		return // the tasks in hand are so already
 	}
 	was := k.suspended
-	if k.suspended = suspended; !slices.IsSortedFunc(suspended, compare) {
-		k.suspended = slices.SortedFunc(slices.Values(suspended), compare)
+	if k.suspended = suspended; !slices.IsSortedFunc(suspended, messages.Attempt.Compare) {
+		k.suspended = slices.SortedFunc(slices.Values(suspended), messages.Attempt.Compare)
 	}
 	for is := k.suspended; len(was)+len(is) > 0; { // both are in order
 		var a messages.Attempt
 		switch {
-		case len(is) == 0 || len(was) > 0 && compare(was[0], is[0]) < 0:
+		case len(is) == 0 || len(was) > 0 && was[0].Compare(is[0]) < 0:
 			a, was = was[0], was[1:]
-		case len(was) == 0 || compare(was[0], is[0]) > 0:
+		case len(was) == 0 || was[0].Compare(is[0]) > 0:
 			a, is = is[0], is[1:]
 		default:
 			was, is = was[1:], is[1:]
@@ -123,7 +123,7 @@ func (k *tasks) obey(version uint64, suspended []messages.Attempt) {
 
 // halts reports whether an attempt is not to run, by the leader's word.
 func (k *tasks) halts(a messages.Attempt) bool {
-	_, told := slices.BinarySearchFunc(k.suspended, a, compare)
+	_, told := slices.BinarySearchFunc(k.suspended, a, messages.Attempt.Compare)
 	return told
 }
 
@@ -227,13 +227,8 @@ func (k *tasks) list() []messages.Attempt { return sorted(k.hand) }
 
 func sorted[V any](attempts map[messages.Attempt]V) []messages.Attempt {
 	list := slices.AppendSeq(make([]messages.Attempt, 0, len(attempts)), maps.Keys(attempts))
-	slices.SortFunc(list, compare)
+	slices.SortFunc(list, messages.Attempt.Compare)
 	return list
-}
-
-func compare(a, b messages.Attempt) int {
-	return cmp.Or(cmp.Compare(a.Task.Job, b.Task.Job), cmp.Compare(a.Task.Stage, b.Task.Stage),
-		cmp.Compare(a.Task.Index, b.Task.Index), cmp.Compare(a.Number, b.Number))
 }
 
 // An exchange costs the site much the same whatever is in it. Where many tasks

@@ -1,7 +1,6 @@
 package faults
 
 import (
-	"cmp"
 	"fmt"
 	"maps"
 	"math/rand/v2"
@@ -205,9 +204,7 @@ func (a *agent) end(at messages.Attempt, how messages.Outcome) {
 
 // attempts are those of its tasks, in order.
 func (a *agent) attempts() []messages.Attempt {
-	return slices.SortedFunc(maps.Keys(a.tasks), func(x, y messages.Attempt) int {
-		return cmp.Or(cmp.Compare(x.Task.Job, y.Task.Job), cmp.Compare(x.Task.Index, y.Task.Index), cmp.Compare(x.Number, y.Number))
-	})
+	return slices.SortedFunc(maps.Keys(a.tasks), messages.Attempt.Compare)
 }
 
 // vector is a vector that was published.

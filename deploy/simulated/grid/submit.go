@@ -116,7 +116,7 @@ func (l *leader) spec(i int) (*messages.JobSpec, error) {
 func (l *leader) submit(p part, contract string) {
 	s, err := l.admit(p, contract)
 	if err != nil {
-		l.refuse(p.job, messages.AsError("", err).Message)
+		l.refuse(p.job, messages.Detail(err))
 		return
 	}
 	l.transfer(s.Hold(0), func(r []messages.TransferResult) {
