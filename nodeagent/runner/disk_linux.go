@@ -4,7 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"runtime"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/nodeagent/runner/tree"
@@ -17,8 +20,23 @@ type measuring struct {
 	unread   bool      // the last measure did not see everything
 }
 
-// measureShare is the part of the time for which a task is measured at most: one in as many.
+// measureShare is the part of a processor's time for which a task is measured at most: one in as
+// many.
 const measureShare = 5
+
+// restAfter is how long a task is not measured after a measure that took some time, and used some
+// of a processor's. A measure that had to wait, for the disk or a processor, delays the next one
+// no longer than that: a task could fill the disk meanwhile.
+func restAfter(took, used time.Duration) time.Duration { return max(took, (measureShare-1)*used) }
+
+// threadTime is the processor time of this thread.
+func threadTime() time.Duration {
+	var u unix.Rusage
+	if unix.Getrusage(unix.RUSAGE_THREAD, &u) != nil {
+		return 0
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
 
 // startMeasuring has the task's directories measured, by a goroutine of its own: large ones
 // are not to delay what bounds other tasks. t.mu is held.
@@ -37,7 +55,9 @@ func (t *process) startMeasuring() {
 // measure measures what a running task keeps on the disk, in a directory of its own if it has
 // one and in those of its room, and ends the task if that is too much.
 func (t *process) measure(dir string, processes []int) {
-	began := time.Now()
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	began, used := time.Now(), threadTime()
 	runs := func() bool { // it has not been forgotten
 		select {
 		case <-t.ended:
@@ -59,19 +79,20 @@ func (t *process) measure(dir string, processes []int) {
 	for _, p := range processes {
 		nameless.AddOpen(p)
 	}
-	if t.judge(own.Usage(), shared.Usage(), time.Since(began)) {
+	if t.judge(own.Usage(), shared.Usage(), restAfter(time.Since(began), threadTime()-used)) {
 		t.end(messages.OutOfDisk, t.runner.config.Grace)
 	}
 }
 
-// judge notes what was measured in a time, and reports whether that is too much. What cannot be
-// read is too much at the second time in a row: at the first, the task may be moving it.
-func (t *process) judge(own, shared tree.Usage, took time.Duration) bool {
+// judge notes what was measured, and when to measure again, and reports whether that is too much.
+// What cannot be read is too much at the second time in a row: at the first, the task may be
+// moving it.
+func (t *process) judge(own, shared tree.Usage, rest time.Duration) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	before, limit := t.measuring.unread, t.runner.config.DirLimit
 	unread := errors.Join(own.Unread, shared.Unread)
-	t.measuring = measuring{next: time.Now().Add((measureShare - 1) * took), unread: unread != nil}
+	t.measuring = measuring{next: time.Now().Add(rest), unread: unread != nil}
 	switch {
 	case t.over || t.exceeds != "":
 		return false
