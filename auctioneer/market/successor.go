@@ -18,7 +18,7 @@ func (m *Market) Succeed(b *book.Book, node uint32, ended []messages.Finished, c
 		return claim, false
 	}
 	e := m.number.get(line.Next(k))
-	if e == nil || e.gone {
+	if e == nil {
 		return claim, false
 	}
 	id := e.job.Job
