@@ -23,7 +23,7 @@ import (
 func past(t *testing.T, m mailbox.Machine, jobs int) {
 	t.Helper()
 	apply := func(c *book.Command) any {
-		c.Stamp(messages.TimeOf(time.Now()))
+		c.Stamp(messages.TimeOf(time.Now()), 0)
 		data, err := c.Encode()
 		if err != nil {
 			t.Fatal(err)

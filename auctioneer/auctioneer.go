@@ -116,7 +116,7 @@ func (a *Auctioneer) follow(ctx context.Context) {
 
 // propose commits a command and returns its result.
 func (a *Auctioneer) propose(ctx context.Context, c *book.Command) (any, error) {
-	c.Stamp(a.Clock())
+	c.Stamp(a.replica.time.Stamp())
 	data, err := c.Encode()
 	if err != nil {
 		return nil, err
@@ -140,9 +140,9 @@ func proposeInOrder[Result any](ctx context.Context, a *Auctioneer, commands []*
 	out, errs := make([]Result, len(commands)), make([]error, len(commands))
 	var data [][]byte
 	var places []int
-	now := a.Clock()
+	now, leap := a.replica.time.Stamp()
 	for k, c := range commands {
-		c.Stamp(now)
+		c.Stamp(now, leap)
 		d, err := c.Encode()
 		if errs[k] = err; err == nil {
 			data, places = append(data, d), append(places, k)

@@ -58,7 +58,7 @@ func newGrid(t *testing.T, slots int, markets ...messages.Market) *grid {
 		Site: "west", Replica: "a1", Bus: f.net.Connect("$auctioneer"), Operators: []messages.Name{"operator"}, Markets: markets,
 		HoldFor: messages.Duration(1000 * time.Hour), Lease: messages.Duration(time.Hour),
 		Clock: func() messages.Time { return messages.Time(g.now.Load()) },
-		Mono:  func() messages.Duration { return 0 },
+		Mono:  func() messages.Duration { return messages.Time(g.now.Load()).Sub(epoch) },
 		Open: func(m mailbox.Machine) (mailbox.Mailbox, error) {
 			f.log = mailbox.NewMemory(m)
 			return f.log, nil

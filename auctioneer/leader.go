@@ -90,7 +90,8 @@ func (r replicated) Changes(f func(*book.Book, book.Changes)) {
 
 // instant is now. Silence is measured from when this replica was started.
 func (a *Auctioneer) instant() desk.Instant {
-	return desk.Instant{Wall: a.Clock(), Mono: messages.Duration(time.Since(a.began))}
+	wall, leap := a.replica.time.Stamp()
+	return desk.Instant{Wall: wall, Leap: leap, Mono: messages.Duration(time.Since(a.began))}
 }
 
 // Steps are coalesced. The desk handles the first change at once. Each step earns a

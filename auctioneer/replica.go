@@ -48,13 +48,15 @@ func (r *replica) Apply(_ uint64, commands [][]byte) []any {
 			results[i], decoded[i] = err, nil
 		}
 	}
+	leapt := false
 	r.mu.Lock()
 	for i, c := range decoded {
 		if c != nil {
 			results[i] = r.book.Apply(c)
+			leapt = leapt || c.Leap > 0
 		}
 	}
-	r.time.Reached(r.book.Now())
+	r.time.Reached(r.book.Now(), leapt)
 	r.mu.Unlock()
 	r.wake()
 	return results
@@ -97,7 +99,7 @@ func (r *replica) Restore(from io.Reader) error {
 	defer r.mu.Unlock()
 	defer r.wake()
 	err := r.book.Restore(from)
-	r.time.Reached(r.book.Now())
+	r.time.Reached(r.book.Now(), false)
 	if r.archive == nil {
 		return err
 	}

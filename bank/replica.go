@@ -52,7 +52,7 @@ func (m *machine) Apply(_ uint64, commands [][]byte) []any {
 	for i, command := range commands {
 		results[i] = m.apply(command)
 	}
-	m.time.Reached(m.ledger.Now())
+	m.time.Reached(m.ledger.Now(), false)
 	if err := m.ledger.Err(); err != nil {
 		m.broken(err)
 	}
@@ -135,7 +135,7 @@ func (m *machine) Restore(r io.Reader) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.ledger, m.clearing = freshLedger, freshClearing
-	m.time.Reached(m.ledger.Now())
+	m.time.Reached(m.ledger.Now(), false)
 	return nil
 }
 

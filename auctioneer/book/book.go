@@ -150,7 +150,11 @@ func (b *Book) Watch(on bool) {
 // if it is refused, in which case nothing changed but the time, and that the hold of
 // a refused submission is to be freed.
 func (b *Book) Apply(c *Command) any {
+	before := b.now
 	b.now, b.rules = max(b.now, c.At), c.Rules
+	if by := min(c.Leap, b.now.Sub(before)); by > 0 {
+		b.leap(by)
+	}
 	b.beginDue()
 	result := b.carryOut(c)
 	b.endings.archiveOldest()

@@ -39,6 +39,9 @@ type Command struct {
 	Withdraw *Withdraw `wire:"trim"`
 	TakeOver *TakeOver `wire:"trim"`
 	Drop     *Drop     `wire:"trim"`
+	// Leap is the part of the time between the command before and At by which the clock was
+	// set ahead: see [Book.leap].
+	Leap messages.Duration `wire:"trim"`
 }
 
 // Restored says that a backup was restored which began at a time: jobs get numbers after
@@ -291,8 +294,11 @@ type Leg struct {
 	Later bool
 }
 
-// Stamp makes the command one of now, by the rules of this program.
-func (c *Command) Stamp(now messages.Time) { c.At, c.Rules = now, RulesAhead }
+// Stamp makes the command one of now, by the rules of this program. Since the command before,
+// the clock was set ahead by leap.
+func (c *Command) Stamp(now messages.Time, leap messages.Duration) {
+	c.At, c.Leap, c.Rules = now, leap, RulesAhead
+}
 
 // Decode reads a command as Encode wrote it.
 func Decode(data []byte) (*Command, error) {

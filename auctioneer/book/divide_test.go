@@ -51,6 +51,17 @@ func (w *turns) pass(micros messages.Time) {
 	}
 }
 
+// leap sets the clock ahead: no task has had that time.
+func (w *turns) leap(micros messages.Time) {
+	w.at += micros - 1
+	w.apply(Command{Rules: RulesAhead, Leap: messages.Duration(micros) * 1000, Begin: &Begin{}})
+	for _, f := range w.ended {
+		if f.Next != nil {
+			f.Next.At += micros
+		}
+	}
+}
+
 // end ends the task on a slot, and gives the slot to the first that was claimed ahead.
 func (w *turns) end(slot int) {
 	f := messages.Finished{Attempt: w.runs[slot].grant.Attempt}
@@ -141,8 +152,8 @@ func TestSlotTimeIsDividedByRunTimes(t *testing.T) {
 	}
 }
 
-// TestDividedTimeIsExact: whatever the order of ends, exchanges and tariffs, each job pays
-// for each microsecond at its price.
+// TestDividedTimeIsExact: whatever the order of ends, exchanges, tariffs and leaps of the clock,
+// each job pays for each microsecond at its price.
 func TestDividedTimeIsExact(t *testing.T) {
 	first, end := seeds(t, 60)
 	for seed := first; seed < end; seed++ {
@@ -150,6 +161,8 @@ func TestDividedTimeIsExact(t *testing.T) {
 		for range 200 {
 			w.pass(messages.Time(w.rng.IntN(2000)))
 			switch slot := w.rng.IntN(len(w.runs)); {
+			case w.rng.IntN(12) == 0:
+				w.leap(messages.Time(w.rng.IntN(86_400_000_000)))
 			case w.rng.IntN(9) == 0:
 				w.tariff(w.rng.Int64N(5_000_000))
 			case w.rng.IntN(3) > 0 && w.runs[slot].grant.Attempt.Task.Job != 0 && (len(w.ahead) > 0 || w.rng.IntN(4) == 0):

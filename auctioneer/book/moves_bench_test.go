@@ -13,7 +13,7 @@ import (
 // longest that one command or look took.
 func BenchmarkMove(b *testing.B) {
 	apply := func(to *Book, c Command, at messages.Time) any {
-		c.Stamp(at)
+		c.Stamp(at, 0)
 		data, err := c.Encode()
 		if err != nil {
 			b.Fatal(err)

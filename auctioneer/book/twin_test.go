@@ -97,6 +97,10 @@ func (w *twins) step() error {
 // do has both books apply a command, and returns their answer.
 func (w *twins) do(c Command) (answer any, err error) {
 	w.at += messages.Time(w.rng.IntN(4))
+	if w.chance(10) {
+		c.Leap = messages.Duration(w.rng.IntN(9000))
+		w.at += messages.Time(w.rng.IntN(9))
+	}
 	c.At = w.at
 	if w.chance(2) {
 		c.Rules = RulesAhead

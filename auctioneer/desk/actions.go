@@ -9,6 +9,7 @@ import (
 type Instant struct {
 	Wall messages.Time
 	Mono messages.Duration // since any moment; it never goes back
+	Leap messages.Duration // by how much Wall was set ahead since the latest commit
 }
 
 // Input is one thing that a shell tells a desk: [Done] or [Heard].

@@ -9,6 +9,13 @@ type delays struct {
 	busy bool
 }
 
+// leap tells the book that the clock was set ahead.
+func (d *delays) leap() {
+	if !d.busy {
+		d.begin("the note that the clock was set ahead")
+	}
+}
+
 func (d *delays) step() {
 	if d.busy {
 		return
@@ -19,13 +26,18 @@ func (d *delays) step() {
 		case at > d.now.Wall:
 			d.wakeAt(at)
 		default:
-			d.busy = true
-			d.propose(&book.Command{Begin: &book.Begin{}}, func(_ any, err error) {
-				d.busy = false
-				if err != nil {
-					d.tell(Waiting{"jobs whose time to begin has come", err})
-				}
-			})
+			d.begin("jobs whose time to begin has come")
+		}
+	})
+}
+
+// begin tells the book the time, for which something waits.
+func (d *delays) begin(what string) {
+	d.busy = true
+	d.propose(&book.Command{Begin: &book.Begin{}}, func(_ any, err error) {
+		d.busy = false
+		if err != nil {
+			d.tell(Waiting{what, err})
 		}
 	})
 }

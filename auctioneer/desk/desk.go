@@ -118,6 +118,11 @@ func (d *Desk) Step(now Instant, in ...Input) Actions {
 			}
 		}
 	}
+	if now.Leap > 0 { // the time that jobs have had counts by the book, which does not know of the leap yet
+		d.delays.leap()
+		d.wakeIn(soon)
+		return d.take()
+	}
 	effects, notices := d.follow()
 	d.settlements.step()
 	d.trading.step()
@@ -135,6 +140,11 @@ func (d *Desk) Step(now Instant, in ...Input) Actions {
 	if d.Idle > 0 {
 		d.wakeIn(d.Idle)
 	}
+	return d.take()
+}
+
+// take is the actions of a step.
+func (d *Desk) take() Actions {
 	out := d.out
 	d.out = Actions{}
 	return out

@@ -54,7 +54,7 @@ func (s *site) Changes(f func(*book.Book, book.Changes)) { f(s.Book, s.TakeChang
 // apply commits a command.
 func (s *site) apply(c *book.Command) any {
 	s.Helper()
-	c.At = s.now.Wall
+	c.At, c.Leap, s.now.Leap = s.now.Wall, s.now.Leap, 0
 	data, err := c.Encode()
 	if err != nil {
 		s.Fatal(err)
@@ -114,7 +114,7 @@ func (s *site) pass(d messages.Duration) {
 		if s.next >= 0 {
 			some = min(d, max(s.next, 1000)) // a wall clock has microseconds
 		}
-		s.now, d = Instant{s.now.Wall.Add(some), s.now.Mono + some}, d-some
+		s.now.Wall, s.now.Mono, d = s.now.Wall.Add(some), s.now.Mono+some, d-some
 		s.step()
 	}
 }
@@ -381,6 +381,32 @@ func TestAClockThatIsSetDelaysNoDuty(t *testing.T) {
 	s.now.Wall = s.now.Wall.Add(3600 * second)
 	if s.pass(second); len(s.Node("n1").Stop) != 2 {
 		t.Errorf("%d of 2 tasks are to end", len(s.Node("n1").Stop))
+	}
+}
+
+// TestNobodyPaysForALeapOfTheClock: a clock is set ahead by a day while a job runs whose budget
+// is enough for an hour. The job goes on, and no more than the time that passed is counted. A
+// day that passes ends the job.
+func TestNobodyPaysForALeapOfTheClock(t *testing.T) {
+	const day = 24 * 3600 * second
+	s := newSite(t, func(c *Config) { c.Markets[0].Mechanism = messages.HighestBid })
+	id := s.must(&book.Command{Submit: &book.Submit{Account: "alice", Key: "k", Payer: "alice", Hold: "job/k", Held: 3600 * messages.Credit, Spec: &messages.JobSpec{Market: "main", Budget: 3600 * messages.Credit, Rate: messages.Credit,
+		Stages: []messages.Stage{{Name: "s", Class: "cpu", Tasks: 1, Command: []string{"true"}}}}}}).(book.Receipt).Job
+	s.register("n1", 7)
+	s.claim("n1", 7, 1, id, 1)
+	pass := func(d messages.Duration) {
+		for end := s.now.Mono + d; s.now.Mono < end; s.pass(lease / 3) {
+			s.step(Heard{"n1", s.now.Mono})
+		}
+	}
+	pass(600 * second)
+	s.now.Wall, s.now.Leap = s.now.Wall.Add(day), day
+	pass(1200 * second)
+	if cost, had := s.Used(s.Job(id), s.now.Wall); s.Job(id).State != messages.Running || cost/messages.Credit != 1799 || had/second != 1799 {
+		t.Errorf("after half an hour the job is %v, and is to pay %v for %v", s.Job(id).State, cost, had)
+	}
+	if pass(day); s.Job(id).Active() {
+		t.Errorf("after a day the job is %v still", s.Job(id).State)
 	}
 }
 

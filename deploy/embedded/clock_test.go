@@ -1,6 +1,7 @@
 package embedded
 
 import (
+	"os"
 	"path/filepath"
 	"sync/atomic"
 	"testing"
@@ -83,6 +84,35 @@ func TestClockOfOneHostIsWrong(t *testing.T) {
 			t.Errorf("host %d: the job was submitted %v ago", i, off)
 		}
 		clocks[i].set(0)
+	}
+}
+
+// TestNobodyPaysForALeapOfTheClocks: the clocks of all three hosts are set ahead by a day while a
+// task runs, which pays for its own time alone.
+func TestNobodyPaysForALeapOfTheClocks(t *testing.T) {
+	t.Parallel()
+	dir, clock := t.TempDir(), settable{}
+	base := Default()
+	base.Keys, base.Replicas, base.Hosts = filepath.Join(dir, "keys"), 0, ownAddresses(t)
+	if _, err := identity.Create(base.Keys, base.Site); err != nil {
+		t.Fatal(err)
+	}
+	sites := startHosts(t, base, dir, func(_ int, o *Options) { o.Wall = clock.now })
+	alice := connect(t, sites[0], "alice")
+	goOn := filepath.Join(dir, "go on")
+	waits := trivial()
+	waits.Stages[0].Script = "while [ ! -e '" + goOn + "' ]; do sleep 0.05; done\n"
+	id := alice.submit("waits", waits)
+	alice.await("the task runs", func() bool { return alice.job(id).Stages[0].Running == 1 })
+	before := sites[0].clock.Now()
+	clock.set(24 * time.Hour)
+	await.Until(t, "the hosts believe their clocks", func() bool { return sites[0].clock.Now().Sub(before) > messages.Duration(time.Hour) })
+	alice.final(alice.submit("after the leap", trivial()))
+	if err := os.WriteFile(goOn, nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if job := alice.final(id); job.State != messages.Completed || job.Stages[0].SlotTime > messages.Duration(patience) {
+		t.Errorf("the job ended %v %s, and had its slot for %v", job.State, job.Reason, job.Stages[0].SlotTime)
 	}
 }
 

@@ -147,7 +147,7 @@ func TestUncomparedClockLeadsNoState(t *testing.T) {
 	b.set[0] = hour
 	h := b.hosts[0]
 	s := NewSteady(h.Now, h.Known, func() messages.Duration { return b.mono })
-	s.Reached(b.now())
+	s.Reached(b.now(), false)
 	b.pass(4*second, 0)
 	if off := s.Now().Sub(b.now()); off > 0 || off < -second {
 		t.Errorf("cut off after its start: off by %v", off)
@@ -173,10 +173,10 @@ func TestTimeOfAStateIsSteady(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		mono, set := second, messages.Duration(0)
 		s := NewSteady(func() messages.Time { return epoch.Add(mono + set) }, nil, func() messages.Duration { return mono })
-		s.Reached(s.Now())
+		s.Reached(s.Now(), false)
 		for range rapid.IntRange(1, 40).Draw(t, "steps") {
 			before := s.Now()
-			s.Reached(before)
+			s.Reached(before, false)
 			passed := messages.Duration(rapid.Int64Range(0, int64(minute)).Draw(t, "passed")).Std().Truncate(1000)
 			mono += messages.Duration(passed)
 			if rapid.IntRange(0, 3).Draw(t, "sets") == 0 {
@@ -194,16 +194,66 @@ func TestTimeOfAStateIsSteady(t *testing.T) {
 func TestTimeAheadIsCaughtUpWith(t *testing.T) {
 	mono := second
 	s := NewSteady(func() messages.Time { return epoch.Add(mono) }, nil, func() messages.Duration { return mono })
-	s.Reached(epoch.Add(mono + 10*minute))
+	s.Reached(epoch.Add(mono+10*minute), false)
 	for range 161 {
 		if s.Ahead() == 0 {
 			t.Fatalf("after %v it is not ahead any more", mono)
 		}
 		mono += minute - second // the last of them reach further
-		s.Reached(s.Now())
+		s.Reached(s.Now(), false)
 	}
 	mono += 5 * minute
 	if ahead := s.Ahead(); ahead != 0 {
 		t.Errorf("still ahead by %v after %v", ahead, mono)
+	}
+}
+
+// TestALeapIsSaid: what a clock is set ahead by is a leap until a commit says so, whoever leads,
+// and what passes is none.
+func TestALeapIsSaid(t *testing.T) {
+	mono, set := second, messages.Duration(0)
+	clock := func() messages.Time { return epoch.Add(mono + set) }
+	leader, other := NewSteady(clock, nil, func() messages.Duration { return mono }), NewSteady(clock, nil, func() messages.Duration { return mono })
+	leap := func(s *Steady) messages.Duration {
+		_, leap := s.Stamp()
+		return leap
+	}
+	commit := func(at messages.Time, leapt bool, late messages.Duration) {
+		mono += late
+		for _, s := range []*Steady{leader, other} {
+			s.Reached(at, leapt)
+		}
+	}
+	set = hour
+	if leap(leader) != 0 {
+		t.Error("there is a leap before the first commit: the site was down")
+	}
+	commit(leader.Now(), false, second)
+	mono += minute
+	set += Bound
+	if leap(leader) != 0 {
+		t.Error("an hour that passes, or a clock that is set right, is a leap")
+	}
+	commit(leader.Now(), false, 0)
+	before := leader.Now()
+	for _, by := range []messages.Duration{leastLeap + 1000, minute, 24 * hour} {
+		set += by
+		commit(before, false, second) // the leader of then did not know of it
+		if leap(leader) != by || leap(other) != by {
+			t.Errorf("set ahead by %v, the leaps are %v and %v", by, leap(leader), leap(other))
+		}
+		commit(leader.Now(), true, 5*second)
+		if leap(leader) != 0 || leap(other) != 0 {
+			t.Errorf("set ahead by %v, and once that was said the leaps are %v and %v", by, leap(leader), leap(other))
+		}
+		mono += hour
+		before = leader.Now()
+	}
+	commit(before, false, 0)
+	set -= hour
+	commit(leader.Now(), false, second)
+	set += hour
+	if leap(leader) != 0 {
+		t.Error("a clock that was set back and right is a leap")
 	}
 }

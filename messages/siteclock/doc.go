@@ -15,7 +15,8 @@
 //     committed, and it never stands still. Where a log holds times that are ahead, time
 //     goes on from there, a sixteenth more slowly until the clocks have caught up. So
 //     nothing of the site waits for the clocks. Time goes on from there also while the
-//     host of the leader does not know the time.
+//     host of the leader does not know the time. Where it goes ahead in one step, a command
+//     says by how much, so that nobody pays for a time that did not pass.
 //
 // Both are pure but for the clocks that they are given, so that simulations have the
 // same rules.

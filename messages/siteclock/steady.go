@@ -10,6 +10,9 @@ import (
 // slower is the part of its pace that the time loses while it is ahead of the clock.
 const slower = 16
 
+// leastLeap is more than the time goes ahead because the clocks of hosts differ a little.
+const leastLeap = 2 * Bound
+
 // Steady is the time of one replicated state. It is safe for concurrent use.
 type Steady struct {
 	clock func() messages.Time
@@ -19,6 +22,9 @@ type Steady struct {
 	mu      sync.Mutex
 	reached messages.Time     // the latest that was committed
 	at      messages.Duration // when, by the monotonic clock
+	// even is what the time was at evenAt, in a commit; 0: no commit since the clock was known.
+	even   messages.Time
+	evenAt messages.Duration
 }
 
 // NewSteady makes the time of a state from a clock, which may go back and says whether it is
@@ -37,22 +43,52 @@ func NewSteady(clock func() messages.Time, known func() bool, mono func() messag
 // Now is the time of a command that is proposed now. A clock that is not known to be right
 // does not carry on the time of a state: it goes on from the latest commit.
 func (s *Steady) Now() messages.Time {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	least := s.least(s.mono())
-	if s.reached != 0 && !s.known() {
-		return least
-	}
-	return max(s.clock(), least)
+	now, _ := s.Stamp()
+	return now
 }
 
-// Reached takes the latest time of the commands that were applied.
-func (s *Steady) Reached(t messages.Time) {
+// Stamp is Now, and the part of the time since the latest commit that is a leap: the clock was
+// set ahead by so much, which nobody has lived through. It is 0 or more than [leastLeap].
+func (s *Steady) Stamp() (now messages.Time, leap messages.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if now := s.mono(); t > s.least(now) {
-		s.reached, s.at = t, now
+	mono := s.mono()
+	now, _ = s.now(mono)
+	return now, s.leap(now, mono)
+}
+
+// Reached takes the latest time of the commands that were applied, and whether one of them says
+// that the time has leapt.
+func (s *Steady) Reached(t messages.Time, leapt bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	mono := s.mono()
+	if t > s.least(mono) {
+		s.reached, s.at = t, mono
 	}
+	now, known := s.now(mono)
+	if leap := s.leap(now, mono); !known || leap > 0 && !leapt && t < s.even.Add(mono-s.evenAt+leap/2) { // who leads does not know of the leap yet
+		return
+	}
+	s.even, s.evenAt = now, mono
+}
+
+func (s *Steady) now(mono messages.Duration) (now messages.Time, known bool) {
+	least := s.least(mono)
+	if known = s.known(); s.reached != 0 && !known {
+		return least, false
+	}
+	return max(s.clock(), least), known
+}
+
+func (s *Steady) leap(now messages.Time, mono messages.Duration) messages.Duration {
+	if s.even == 0 {
+		return 0
+	}
+	if by := now.Sub(s.even.Add(mono - s.evenAt)); by > leastLeap {
+		return by
+	}
+	return 0
 }
 
 // least is what has passed at least since the latest commit.

@@ -42,5 +42,6 @@ const (
 	RerunMoved          // 2: the tasks of a rerun do the first tasks of the earlier job, not those that failed
 	SpentForgotten      // 9: a job whose budget is spent is not discarded
 	DamageStays         // 4: a replica does not fetch what its history lacks
+	LeapPaid            // 1: tasks pay for the time by which a clock was set ahead
 	ForgottenVote       // 3: a replica whose disk was lost votes and counts at once
 )

@@ -40,6 +40,7 @@ var controls = []struct {
 	{"a directive that is not repeated", DirectiveOnce, "9", nil, 50},
 	{"a lease taken back too early", LeaseEarly, "9", nil, 5},
 	{"a lease by the clock on the wall", WallLease, "9", map[string]float64{Jump: 4, Skew: 4}, 10},
+	{"a leap of the clock that is paid for", LeapPaid, "1", map[string]float64{Jump: 10, Skew: 10, Crash: 0, Power: 0, LostDisk: 0, Isolate: 0}, 30},
 	{"a leader by its machine's clock", BareClock, "5", map[string]float64{Jump: 0, Skew: 10}, 10},
 	{"a lease never taken back", LeaseForever, "9", nil, 10},
 	{"a gang never disbanded", GangForever, "9", map[string]float64{Jump: 0, Skew: 0}, 50},

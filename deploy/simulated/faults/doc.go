@@ -27,7 +27,8 @@
 //     committed, agrees with each ledger account by account; the books of each
 //     two banks agree number by number; what all have at all sites, with what
 //     is in flight, is what was issued; holds resolve once; the hold of a job that bids
-//     is its budget, also after a raise; a bank's time, by which holds lapse, is ahead of
+//     is its budget, also after a raise; no task pays for more time than it had, though clocks are
+//     set; a bank's time, by which holds lapse, is ahead of
 //     the true time by no more than the second worst clock.
 //  2. A task has one claim at most, which only a word about that very attempt
 //     ends; one attempt is accepted, and it did end well; while clocks are well, a

@@ -77,10 +77,11 @@ func (s *site) openMarket(config messages.Market) (*market.Market, error) {
 
 // instant is now, by the machine's clocks. Only the wall clock is ever set.
 func (l *leader) instant() desk.Instant {
+	wall, leap := l.r.stamp()
 	if l.Bug == WallLease {
-		return desk.Instant{Wall: l.r.clock(), Mono: l.r.host.wall().Sub(epoch)}
+		return desk.Instant{Wall: wall, Leap: leap, Mono: l.r.host.wall().Sub(epoch)}
 	}
-	return desk.Instant{Wall: l.r.clock(), Mono: l.now.Sub(epoch)}
+	return desk.Instant{Wall: wall, Leap: leap, Mono: l.now.Sub(epoch)}
 }
 
 // gone says whether somebody else leads.
@@ -200,12 +201,13 @@ func (l *leader) commit(p desk.Proposal) {
 
 // propose has a command committed. What is lost with the leader is never answered.
 func (l *leader) propose(c *book.Command, answered func(any)) {
-	c.Stamp(l.r.clock())
+	c.Stamp(l.r.stamp())
 	data, err := c.Encode()
 	if err != nil {
 		l.violate("a command cannot be written down: %v", err)
 		return
 	}
+	l.proposed[string(data)] = l.now
 	l.r.propose(data, answered)
 }
 

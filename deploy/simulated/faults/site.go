@@ -60,15 +60,17 @@ type site struct {
 	hopeless  bool // all its agents were black holes at once
 	troubles  int  // faults under way within it
 	wellSince messages.Time
+	booted    messages.Time                   // when a machine of it started last
 	wrong     map[*machine]messages.Duration  // how far clocks are set, at most
 	heard     map[messages.Name]messages.Time // when a leader last heard of each node
 	vector    lastVector
+	proposed  map[string]messages.Time // when each entry of the book was, by the world's clock
 	once      map[messages.Name]uint64 // of a planted bug: numbers that were sent to a peer
 }
 
 func newSite(w *World, i int) *site {
 	s := &site{World: w, index: i, name: siteNames[i], market: markets()[i], wellSince: w.now,
-		exits: map[messages.Attempt]bool{}, tally: newTally(), once: map[messages.Name]uint64{}, heard: map[messages.Name]messages.Time{}, wrong: map[*machine]messages.Duration{}}
+		exits: map[messages.Attempt]bool{}, tally: newTally(), proposed: map[string]messages.Time{}, once: map[messages.Name]uint64{}, heard: map[messages.Name]messages.Time{}, wrong: map[*machine]messages.Duration{}}
 	s.clients = s.name + ".users"
 	s.seen, s.liar = newWitness(s), newLiar(s)
 	for k := range s.machines {

@@ -18,7 +18,7 @@ type automaton interface {
 	capture() []byte
 	restore([]byte) error
 	hash() [32]byte
-	at() messages.Time // the latest time of its commands
+	at() (now messages.Time, leapt bool) // the latest time of its commands, and whether the last one leapt
 }
 
 // bookState is a replica's book.
@@ -26,9 +26,12 @@ type bookState struct {
 	*site
 	on *machine // nil: of the reference
 	*book.Book
+	leapt bool
 }
 
-func newBookState(s *site, m *machine) *bookState { return &bookState{s, m, book.New()} }
+func newBookState(s *site, m *machine) *bookState {
+	return &bookState{site: s, on: m, Book: book.New()}
+}
 
 func (b *bookState) apply(data []byte) any {
 	if data == nil {
@@ -38,6 +41,7 @@ func (b *bookState) apply(data []byte) any {
 	if err != nil {
 		return err
 	}
+	b.leapt = c.Leap > 0
 	if b.Bug == LocalClock && b.on != nil {
 		c.At = c.At.Add(b.on.offset)
 	}
@@ -179,6 +183,6 @@ func (s sealer) Sign(data []byte) ([]byte, error) {
 	return h[:8], nil
 }
 
-func (b *bookState) at() messages.Time { return b.Book.Now() }
+func (b *bookState) at() (messages.Time, bool) { return b.Book.Now(), b.leapt }
 
-func (b *bankState) at() messages.Time { return b.ledger.Now() }
+func (b *bankState) at() (messages.Time, bool) { return b.ledger.Now(), false }

@@ -21,6 +21,7 @@ func (m *machine) wall() messages.Time { return m.site.now.Add(m.offset) }
 // keepTime begins a life's clock of the site's time, which tells the others what the
 // machine's clock shows.
 func (m *machine) keepTime() {
+	m.site.booted = m.site.now
 	m.time = siteclock.NewHost(len(m.site.machines), m.wall, m.site.mono)
 	m.tellTime()
 }
@@ -41,10 +42,19 @@ func (m *machine) tellTime() {
 
 // clock is the time by which the replica's commands are made.
 func (r *replica) clock() messages.Time {
-	if r.Bug == BareClock {
-		return r.host.wall()
+	now, _ := r.stamp()
+	return now
+}
+
+// stamp is clock, and what of it is a leap.
+func (r *replica) stamp() (now messages.Time, leap messages.Duration) {
+	switch r.Bug {
+	case BareClock:
+		return r.host.wall(), 0
+	case LeapPaid:
+		return r.steady.Now(), 0
 	}
-	return r.steady.Now()
+	return r.steady.Stamp()
 }
 
 // keepTime begins the time of the state of a replica.

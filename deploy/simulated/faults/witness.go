@@ -16,9 +16,10 @@ type witness struct {
 	accepted map[messages.TaskRef]uint32
 	attempts map[messages.TaskRef]uint32
 	claims   map[messages.TaskRef]claimed
-	entered  map[messages.JobID]messages.Time // when each job was, by the world's clock
-	over     map[messages.JobID]bool          // jobs that have ended, and were charged
-	alone    int                              // of them, while the site was cut off
+	began    map[messages.Attempt]messages.Time // when each claim was proposed, by the world's clock
+	entered  map[messages.JobID]messages.Time   // when each job was, by the world's clock
+	over     map[messages.JobID]bool            // jobs that have ended, and were charged
+	alone    int                                // of them, while the site was cut off
 	settles  map[messages.JobID]settles
 	visited  bool // by a job of another site
 }
@@ -36,7 +37,7 @@ type claimed struct {
 }
 
 func newWitness(s *site) witness {
-	return witness{s, map[messages.TaskRef]uint32{}, map[messages.TaskRef]uint32{}, map[messages.TaskRef]claimed{}, map[messages.JobID]messages.Time{}, map[messages.JobID]bool{}, 0, map[messages.JobID]settles{}, false}
+	return witness{s, map[messages.TaskRef]uint32{}, map[messages.TaskRef]uint32{}, map[messages.TaskRef]claimed{}, map[messages.Attempt]messages.Time{}, map[messages.JobID]messages.Time{}, map[messages.JobID]bool{}, 0, map[messages.JobID]settles{}, false}
 }
 
 // book looks at what an entry of the book has changed.
@@ -126,6 +127,9 @@ func (s *witness) claimsOf(b *book.Book, data []byte) error {
 				return fmt.Errorf("invariant 2: task %v is claimed by %s and %s", r, min(other.node, n.Name), max(other.node, n.Name))
 			}
 			now[r] = claimed{n.Name, h.Attempt}
+			if a := (messages.Attempt{Task: r, Number: h.Attempt}); s.began[a] == 0 {
+				s.began[a] = s.proposed[string(data)]
+			}
 			if j := b.Job(r.Job); j != nil && j.Stages[0].Tasks[r.Index].Attempt != h.Attempt {
 				return fmt.Errorf("invariant 2: %s holds attempt %d of task %v, whose last is %d", n.Name, h.Attempt, r, j.Stages[0].Tasks[r.Index].Attempt)
 			}
@@ -205,8 +209,14 @@ func (s *witness) task(j *book.Job, t *book.Task, r messages.TaskRef) error {
 	if t.Phase != book.Done {
 		return nil
 	}
-	if !s.exits[messages.Attempt{Task: r, Number: t.Attempt}] {
+	a := messages.Attempt{Task: r, Number: t.Attempt}
+	if !s.exits[a] {
 		return fmt.Errorf("invariant 2: attempt %d of task %v is accepted, and never ended well", t.Attempt, r)
+	}
+	if began := s.began[a]; !was && began > s.booted { // what starts anew goes by its clock
+		if had, claimed := t.Ended.Sub(t.Claimed)-t.PausedTime(), s.now.Sub(began); had > claimed+grace {
+			return fmt.Errorf("invariant 1: attempt %d of task %v pays for %v, and was claimed %v ago", t.Attempt, r, had, claimed)
+		}
 	}
 	s.accepted[r] = t.Attempt
 	return nil

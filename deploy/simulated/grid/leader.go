@@ -68,7 +68,7 @@ const aDay = messages.Duration(86400e9)
 
 // propose commits a command: what a log would hold of it is what is applied.
 func (l *leader) propose(c *book.Command) any {
-	c.Stamp(l.now)
+	c.Stamp(l.now, 0)
 	data, err := c.Encode()
 	if err == nil {
 		c, err = book.Decode(data)

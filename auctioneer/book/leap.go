@@ -1,0 +1,48 @@
+package book
+
+import (
+	"slices"
+
+	"github.com/candor-grid/candor/messages"
+)
+
+// leap moves all that slot time is counted from: the clock was set ahead by a time, in which
+// nothing ran. So nobody pays for it, and no task seems to have taken as long.
+func (b *Book) leap(by messages.Duration) {
+	running := map[*Job]bool{}
+	for _, n := range b.Nodes() {
+		n.Exchanged = n.Exchanged.Add(by)
+		for r, h := range n.Claims {
+			if h.Halt == Ahead {
+				continue
+			}
+			if h.Since != 0 {
+				h.Since = h.Since.Add(by)
+				n.Claims[r] = h
+			}
+			j := b.jobs.own(r.Job)
+			if j == nil {
+				continue
+			}
+			if t := &j.Stages[r.Stage].Tasks[r.Index]; t.Phase == Claimed && t.Attempt == h.Attempt {
+				t.Claimed = t.Claimed.Add(by)
+				running[j] = true
+			}
+		}
+	}
+	for j := range running { // each on its own: the order does not matter
+		for i := range j.Stages {
+			if s := &j.Stages[i]; s.going() > 0 {
+				s.Meter.Since = s.Meter.Since.Add(by)
+			}
+		}
+		b.touch(j.ID)
+	}
+	for market, spells := range b.spells {
+		moved := slices.Clone(spells)
+		for i := range moved {
+			moved[i].Until = moved[i].Until.Add(by)
+		}
+		b.spells[market] = moved
+	}
+}
