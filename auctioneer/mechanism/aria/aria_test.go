@@ -1,25 +1,19 @@
 package aria
 
 import (
-	"flag"
 	"math"
 	"math/rand/v2"
-	"os"
 	"slices"
 	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
 
+	"github.com/candor-grid/candor/auctioneer/mechanism/casefile/casetest"
 	"github.com/candor-grid/candor/messages"
 )
 
-func TestMain(m *testing.M) {
-	if err := flag.Set("rapid.checks", "1000"); err != nil { // unless the command line says otherwise
-		panic(err)
-	}
-	os.Exit(m.Run())
-}
+func TestMain(m *testing.M) { casetest.Main(m, 1000) }
 
 // bounds returns the least and most time the phase takes on so many slots, at
 // least one, whatever the order of its tasks.

@@ -1,24 +1,18 @@
 package backfill
 
 import (
-	"flag"
 	"math"
-	"os"
 	"slices"
 	"sort"
 	"testing"
 
 	"pgregory.net/rapid"
 
+	"github.com/candor-grid/candor/auctioneer/mechanism/casefile/casetest"
 	"github.com/candor-grid/candor/auctioneer/mechanism/rigid"
 )
 
-func TestMain(m *testing.M) {
-	if err := flag.Set("rapid.checks", "1500"); err != nil { // unless the command line says otherwise
-		panic(err)
-	}
-	os.Exit(m.Run())
-}
+func TestMain(m *testing.M) { casetest.Main(m, 1500) }
 
 // slowEasy is EASY as it is told: lists, and a walk over the running jobs in
 // the order of their expected ends.

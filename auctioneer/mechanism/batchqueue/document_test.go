@@ -2,28 +2,19 @@ package batchqueue
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"math"
 	"strings"
 	"testing"
 
+	"github.com/candor-grid/candor/auctioneer/mechanism/casefile/casetest"
 	"github.com/candor-grid/candor/messages"
 )
-
-func solve(t testing.TB, doc string) *output {
-	t.Helper()
-	out, err := SolveDocument([]byte(doc))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return out.(*output)
-}
 
 func TestDocumentRefuses(t *testing.T) {
 	job := `{"queue":[{"v":1,"r":1},{"d":1,"r":1}]`
 	prior := job + `,"distributions":[[{"v":1,"r":1,"p":1}],[{"d":1,"r":1,"p":1}]]`
-	for doc, says := range map[string]string{
+	casetest.Refuses(t, SolveDocument, map[string]string{
 		`{}`:                                            "queue: the key is missing",
 		`{"queue":[{"r":1}]}`:                           "queue[0].v: the key is missing",
 		`{"queue":[{"v":1}]}`:                           "queue[0].r: the key is missing",
@@ -60,12 +51,7 @@ func TestDocumentRefuses(t *testing.T) {
 		prior + `,"pricing":"pivot"}`:                                                                       "pricing: pivot goes by no belief",
 		prior + `,"pricing":"lucky"}`:                                                                       `pricing: must be "externality" or "pivot"`,
 		prior + `,"luck":1}`:                                                                                "luck: is no field",
-	} {
-		_, err := SolveDocument([]byte(doc))
-		if !errors.Is(err, &messages.Error{Kind: messages.Invalid}) || !strings.Contains(err.Error(), says) {
-			t.Errorf("%s: %v, want %q", doc, err, says)
-		}
-	}
+	})
 }
 
 // TestNoNumber: a Go caller can pass what JSON cannot.
@@ -86,25 +72,25 @@ func TestNoNumber(t *testing.T) {
 }
 
 func TestExtremes(t *testing.T) {
-	if out := solve(t, `{"queue":[]}`); out.Runs || out.Threshold != 0 {
+	if out := casetest.Solve[*output](t, SolveDocument, `{"queue":[]}`); out.Runs || out.Threshold != 0 {
 		t.Errorf("an empty queue: %+v", out)
 	}
-	if out := solve(t, `{"N":2,"queue":[],"mode":"full","distributions":[]}`); out.Runs || len(out.Payments) != 0 || len(out.With) != 0 {
+	if out := casetest.Solve[*output](t, SolveDocument, `{"N":2,"queue":[],"mode":"full","distributions":[]}`); out.Runs || len(out.Payments) != 0 || len(out.With) != 0 {
 		t.Errorf("an empty queue: %+v", out)
 	}
-	if out := solve(t, `{"queue":[{"v":0,"r":5}],"distributions":[[{"v":7,"p":1}]]}`); !out.Runs || out.Payments[0] != 0 {
+	if out := casetest.Solve[*output](t, SolveDocument, `{"queue":[{"v":0,"r":5}],"distributions":[[{"v":7,"p":1}]]}`); !out.Runs || out.Payments[0] != 0 {
 		t.Errorf("a job alone: %+v", out)
 	}
 	// A front job of no length delays nobody; a waiting one of no length takes nothing.
-	if out := solve(t, `{"queue":[{"v":0,"r":0},{"d":9,"r":0}]}`); !out.Runs || out.Threshold != 0 {
+	if out := casetest.Solve[*output](t, SolveDocument, `{"queue":[{"v":0,"r":0},{"d":9,"r":0}]}`); !out.Runs || out.Threshold != 0 {
 		t.Errorf("no length: %+v", out)
 	}
-	out := solve(t, `{"N":2,"queue":[{"v":1,"r":4,"n":2},{"d":1,"r":0,"n":2},{"d":1,"r":1,"n":2}],"running":[{"n":1,"remaining":0}]}`)
+	out := casetest.Solve[*output](t, SolveDocument, `{"N":2,"queue":[{"v":1,"r":4,"n":2},{"d":1,"r":0,"n":2},{"d":1,"r":1,"n":2}],"running":[{"n":1,"remaining":0}]}`)
 	if fmt.Sprint(out.With) != "[0 4 4]" || *out.Delays[1] != 4 || out.Threshold != 8 || out.Runs {
 		t.Errorf("no length: %+v", out)
 	}
 	// A type of no probability never comes.
-	out = solve(t, `{"queue":[{"v":5,"r":1},{"d":1,"r":1}],"expectation":"exact","distributions":[[{"v":5,"p":1}],[{"d":99,"p":0},{"d":1,"p":1}]]}`)
+	out = casetest.Solve[*output](t, SolveDocument, `{"queue":[{"v":5,"r":1},{"d":1,"r":1}],"expectation":"exact","distributions":[[{"v":5,"p":1}],[{"d":99,"p":0},{"d":1,"p":1}]]}`)
 	if fmt.Sprint(out.Externality) != "[-1 5]" || fmt.Sprint(out.Payments) != "[6 -6]" {
 		t.Errorf("no probability: %+v", out.paid)
 	}
@@ -113,7 +99,7 @@ func TestExtremes(t *testing.T) {
 // TestOneDraw: payments from a single draw sum to zero; nothing says how far
 // off they are.
 func TestOneDraw(t *testing.T) {
-	out := solve(t, `{"queue":[{"v":5,"r":1},{"d":1,"r":1}],"draws":1,"distributions":[[{"v":5,"p":1}],[{"d":9,"p":0.5},{"d":1,"p":0.5}]]}`)
+	out := casetest.Solve[*output](t, SolveDocument, `{"queue":[{"v":5,"r":1},{"d":1,"r":1}],"draws":1,"distributions":[[{"v":5,"p":1}],[{"d":9,"p":0.5},{"d":1,"p":0.5}]]}`)
 	if out.Payments[0]+out.Payments[1] != 0 || out.Errors[0] != nil || out.Draws != 1 {
 		t.Errorf("%+v", out.paid)
 	}
@@ -183,28 +169,18 @@ func TestExactOfManyJobs(t *testing.T) {
 // FuzzSolveDocument: whatever comes, an error of the sender or an answer that
 // JSON can say, with payments that sum to zero.
 func FuzzSolveDocument(f *testing.F) {
-	f.Add([]byte(`{"N":4,"queue":[{"v":1,"r":1,"n":2},{"d":1,"r":2,"n":3}],"running":[{"n":1,"remaining":2}],"mode":"full","draws":3,"distributions":[[{"v":1,"r":1,"n":2,"p":1}],[{"d":1,"r":1,"n":1,"p":1,"p_exact":"1"}]]}`))
-	f.Add([]byte(`{"queue":[{"v":1,"r":1},{"d":1,"r":2}],"expectation":"exact","distributions":[[{"v":1,"p":1}],[{"d":1,"p":0.5},{"d":1e15,"p":0.5}]]}`))
-	f.Add([]byte(`{"queue":[{"v":1,"r":1},{"d":1,"r":2,"account":"a"},{"d":1e15,"r":2}],"pricing":"pivot"}`))
-	f.Fuzz(func(t *testing.T, data []byte) {
-		out, err := SolveDocument(data)
-		if err != nil {
-			if k := messages.KindOf(err); k != messages.Invalid && k != messages.TooLarge {
-				t.Fatal(err)
-			}
-			return
-		}
-		if _, err := json.Marshal(out); err != nil {
-			t.Fatal(err)
-		}
-		if p := out.(*output); p.paid != nil {
+	casetest.Fuzz(f, SolveDocument, 1<<20, func(t *testing.T, out *output) {
+		if out.paid != nil {
 			sum := 0.0
-			for _, x := range p.Payments {
+			for _, x := range out.Payments {
 				sum += x
 			}
 			if sum != 0 {
 				t.Fatalf("payments sum to %g", sum)
 			}
 		}
-	})
+	},
+		`{"N":4,"queue":[{"v":1,"r":1,"n":2},{"d":1,"r":2,"n":3}],"running":[{"n":1,"remaining":2}],"mode":"full","draws":3,"distributions":[[{"v":1,"r":1,"n":2,"p":1}],[{"d":1,"r":1,"n":1,"p":1,"p_exact":"1"}]]}`,
+		`{"queue":[{"v":1,"r":1},{"d":1,"r":2}],"expectation":"exact","distributions":[[{"v":1,"p":1}],[{"d":1,"p":0.5},{"d":1e15,"p":0.5}]]}`,
+		`{"queue":[{"v":1,"r":1},{"d":1,"r":2,"account":"a"},{"d":1e15,"r":2}],"pricing":"pivot"}`)
 }

@@ -2,9 +2,11 @@ package batchqueue
 
 import (
 	"encoding/json"
+	"maps"
 	"math"
-	"os"
 	"testing"
+
+	"github.com/candor-grid/candor/auctioneer/mechanism/casefile/casetest"
 )
 
 // golden is a sample case; see testdata/README.md for their origin.
@@ -27,22 +29,6 @@ type golden struct {
 	} `json:"expect"`
 }
 
-func samples(t testing.TB, file string) []golden {
-	t.Helper()
-	data, err := os.ReadFile("testdata/" + file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var doc struct{ Cases []golden }
-	if err := json.Unmarshal(data, &doc); err != nil {
-		t.Fatal(err)
-	}
-	if len(doc.Cases) == 0 {
-		t.Fatalf("%s has no cases", file)
-	}
-	return doc.Cases
-}
-
 // ask solves a case the way the command line does.
 func ask(t testing.TB, c *golden, more map[string]any) *output {
 	t.Helper()
@@ -52,19 +38,9 @@ func ask(t testing.TB, c *golden, more map[string]any) *output {
 	}
 	if c.Distributions != nil {
 		in["mode"], in["distributions"] = *c.Mode, c.Distributions
-		for key, value := range more {
-			in[key] = value
-		}
+		maps.Copy(in, more)
 	}
-	data, err := json.Marshal(in)
-	if err != nil {
-		t.Fatal(err)
-	}
-	out, err := SolveDocument(data)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return out.(*output)
+	return casetest.Solve[*output](t, SolveDocument, in)
 }
 
 func near(t *testing.T, what string, got, want []float64) {
@@ -81,7 +57,7 @@ func near(t *testing.T, what string, got, want []float64) {
 
 func TestSampleCases(t *testing.T) {
 	for _, file := range []string{"batch-queue.json", "batch-queue-wide.json"} {
-		for _, c := range samples(t, file) {
+		for _, c := range casetest.Cases[golden](t, file) {
 			t.Run(c.ID, func(t *testing.T) {
 				out := ask(t, &c, map[string]any{"expectation": "exact"})
 				if out.Runs != c.Expect.Runs || out.Threshold != c.Expect.Threshold {

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/candor-grid/candor/auctioneer/mechanism"
+	"github.com/candor-grid/candor/auctioneer/mechanism/casefile/casetest"
 	"github.com/candor-grid/candor/messages"
 )
 
@@ -221,7 +222,7 @@ func TestAChargeByTheTimeTakenInvitesOverbids(t *testing.T) {
 
 // TestSolvePivot: the document of candor solve.
 func TestSolvePivot(t *testing.T) {
-	out := solve(t, `{"queue":[{"v":100,"r":10},{"d":2,"r":1,"account":"ben"},{"d":3,"r":1},{"d":1,"r":1,"account":"ben"}],"pricing":"pivot"}`)
+	out := casetest.Solve[*output](t, SolveDocument, `{"queue":[{"v":100,"r":10},{"d":2,"r":1,"account":"ben"},{"d":3,"r":1},{"d":1,"r":1,"account":"ben"}],"pricing":"pivot"}`)
 	near(t, "taxes", out.Taxes, []float64{60, 0, 0, 0})
 	near(t, "rebates", out.Rebates, []float64{0, 10, 10, 0})
 	near(t, "payments", out.Payments, []float64{60, -10, -10, 0})

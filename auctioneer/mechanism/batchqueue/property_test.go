@@ -7,6 +7,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/candor-grid/candor/auctioneer/mechanism/casefile/casetest"
 	"github.com/candor-grid/candor/messages"
 )
 
@@ -178,7 +179,7 @@ func TestEquation42AsPrintedRewardsLies(t *testing.T) {
 // TestEquation42OfTheSamples: some of them would be decided otherwise.
 func TestEquation42OfTheSamples(t *testing.T) {
 	differ := 0
-	for _, c := range samples(t, "batch-queue.json") {
+	for _, c := range casetest.Cases[golden](t, "batch-queue.json") {
 		if *c.Expect.RunsAsRead != ask(t, &c, map[string]any{"expectation": "exact"}).Runs {
 			differ++
 		}

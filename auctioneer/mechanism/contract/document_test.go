@@ -2,12 +2,11 @@ package contract
 
 import (
 	"encoding/json"
-	"errors"
 	"slices"
 	"strings"
 	"testing"
 
-	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/auctioneer/mechanism/casefile/casetest"
 )
 
 const someOffer = `{"type":{"max":100,"mu":1500,"delta":500},"class":"sigmoidal","M":12,"seed":3,
@@ -23,11 +22,7 @@ const deadlineAwareOffer = `{"type":{"max":9,"deadline":120},"class":"hard","M":
 // 85 s after submission; as one due after 40 s they are first, since only one of
 // the two can be in time, and that with less work is.
 func TestDocumentWithTheSchedulerUnderneath(t *testing.T) {
-	out, err := SolveDocument([]byte(deadlineAwareOffer))
-	if err != nil {
-		t.Fatal(err)
-	}
-	o := out.(*output)
+	o := casetest.Solve[*output](t, SolveDocument, deadlineAwareOffer)
 	if len(o.Menu) != 6 {
 		t.Fatalf("%+v", o)
 	}
@@ -46,11 +41,7 @@ func TestDocumentWithTheSchedulerUnderneath(t *testing.T) {
 }
 
 func TestDocumentWithAType(t *testing.T) {
-	out, err := SolveDocument([]byte(someOffer))
-	if err != nil {
-		t.Fatal(err)
-	}
-	o := out.(*output)
+	o := casetest.Solve[*output](t, SolveDocument, someOffer)
 	if o.M != 12 || len(o.Menu) != 12 || *o.Declared < 0 || *o.Declared > 11 {
 		t.Fatalf("%+v", o)
 	}
@@ -75,11 +66,7 @@ func TestDocumentWithAType(t *testing.T) {
 }
 
 func TestDocumentWithCompletionTimes(t *testing.T) {
-	out, err := SolveDocument([]byte(`{"M":2,"weights":[[9,1],[8,6]],"completion":[20,10],"types_mu_delta":[[1,2],[3,4]]}`))
-	if err != nil {
-		t.Fatal(err)
-	}
-	o := out.(*output)
+	o := casetest.Solve[*output](t, SolveDocument, `{"M":2,"weights":[[9,1],[8,6]],"completion":[20,10],"types_mu_delta":[[1,2],[3,4]]}`)
 	want := []Contract{{Completion: 10, Value: 6, Replica: 1, Surrogate: 1, Free: true}, {Completion: 20, Price: 2, Value: 9}}
 	if !slices.Equal(o.Menu, want) || !o.Unique || o.MaxWeight != 15 {
 		t.Errorf("%+v", o)
@@ -87,7 +74,7 @@ func TestDocumentWithCompletionTimes(t *testing.T) {
 }
 
 func TestBadDocuments(t *testing.T) {
-	for document, says := range map[string]string{
+	casetest.Refuses(t, SolveDocument, map[string]string{
 		``:   "ends in the middle",
 		`{}`: "give one of weights, ex_post and type; there are 0",
 		`{"weights":[[1]],"ex_post":{"price":1,"v_expected":2,"v_actual":1}}`: "there are 2",
@@ -127,31 +114,12 @@ func TestBadDocuments(t *testing.T) {
 		`{"type":{"max":1},"class":"hard","M":2,"samples":[{"max":1}]}`:                               "schedule: the key is missing",
 		`{"type":{"max":1},"class":"hard","M":2,"samples":[{"max":-1}],"schedule":{}}`:                "samples: none of 10000 draws",
 		`{"type":{"max":1},"class":"hard","M":2,"samples":[{"max":1}],"schedule":{"completion":[1]}}`: "gives 1 completion times for 2",
-	} {
-		_, err := SolveDocument([]byte(document))
-		if !errors.Is(err, &messages.Error{Kind: messages.Invalid}) || !strings.Contains(err.Error(), says) {
-			t.Errorf("%s: %v, want %q", document, err, says)
-		}
-	}
+	})
 }
 
 func FuzzSolveDocument(f *testing.F) {
-	f.Add([]byte(someOffer))
-	f.Add([]byte(`{"weights":[[3,1],[2,2.5]],"completion":[1,2]}`))
-	f.Add([]byte(`{"ex_post":[{"price":1,"v_expected":2,"v_actual":1}],"late_only":true}`))
-	f.Fuzz(func(t *testing.T, data []byte) {
-		if len(data) > 600 {
-			return
-		}
-		out, err := SolveDocument(data)
-		if err != nil {
-			if kind := messages.KindOf(err); kind != messages.Invalid && kind != messages.TooLarge {
-				t.Fatalf("%v is not the sender's fault", err)
-			}
-			return
-		}
-		if _, err := json.Marshal(out); err != nil {
-			t.Fatal(err)
-		}
-	})
+	casetest.Fuzz(f, SolveDocument, 600, func(*testing.T, any) {},
+		someOffer,
+		`{"weights":[[3,1],[2,2.5]],"completion":[1,2]}`,
+		`{"ex_post":[{"price":1,"v_expected":2,"v_actual":1}],"late_only":true}`)
 }

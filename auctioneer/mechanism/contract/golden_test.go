@@ -1,12 +1,13 @@
 package contract
 
 import (
-	"encoding/json"
 	"fmt"
+	"maps"
 	"math"
-	"os"
 	"slices"
 	"testing"
+
+	"github.com/candor-grid/candor/auctioneer/mechanism/casefile/casetest"
 )
 
 // golden is a sample case; see testdata/README.md for their origin.
@@ -28,35 +29,15 @@ type golden struct {
 // sampleCases are the golden file's two parts.
 func sampleCases(t *testing.T) (matchings []golden, exPost []map[string]float64) {
 	t.Helper()
-	data, err := os.ReadFile("testdata/contract.json")
-	if err != nil {
-		t.Fatal(err)
-	}
 	var file struct {
 		Cases  []golden
 		ExPost []map[string]float64 `json:"ex_post"`
 	}
-	if err := json.Unmarshal(data, &file); err != nil {
-		t.Fatal(err)
-	}
+	casetest.Read(t, "contract.json", &file)
 	if len(file.Cases) == 0 || len(file.ExPost) == 0 {
 		t.Fatalf("%d matchings and %d adjustments", len(file.Cases), len(file.ExPost))
 	}
 	return file.Cases, file.ExPost
-}
-
-// ask solves a document the way the command line does.
-func ask(t *testing.T, document any) any {
-	t.Helper()
-	data, err := json.Marshal(document)
-	if err != nil {
-		t.Fatal(err)
-	}
-	out, err := SolveDocument(data)
-	if err != nil {
-		t.Fatalf("%v: %s", err, data)
-	}
-	return out
 }
 
 // near compares to a tolerance; 0 is exactly.
@@ -76,7 +57,7 @@ func TestSampleMatchings(t *testing.T) {
 	cases, _ := sampleCases(t)
 	for _, c := range cases {
 		t.Run(c.ID, func(t *testing.T) {
-			out := ask(t, map[string]any{"M": c.M, "weights": c.Weights}).(*output)
+			out := casetest.Solve[*output](t, SolveDocument, map[string]any{"M": c.M, "weights": c.Weights})
 			tolerance := 1e-9 * c.Expect.MaxWeight
 			if c.Expect.Exact {
 				tolerance = 0
@@ -103,18 +84,16 @@ func TestSampleAdjustments(t *testing.T) {
 	var always, late []float64
 	for i, c := range cases {
 		one := map[string]float64{"price": c["price"], "v_expected": c["v_expected"], "v_actual": c["v_actual"]}
-		out := ask(t, map[string]any{"ex_post": one}).(*adjusted)
+		out := casetest.Solve[*adjusted](t, SolveDocument, map[string]any{"ex_post": one})
 		what := fmt.Sprintf("ex_post[%d]", i)
 		near(t, what, []float64{out.Adjusted, out.Always}, []float64{c["adjusted_eq2"], c["adjusted_eq2"]}, 0)
 		timed := map[string]float64{"x_expected": c["x_expected"], "x_actual": c["x_actual"]}
-		for k, v := range one {
-			timed[k] = v
-		}
-		out = ask(t, map[string]any{"ex_post": timed, "late_only": true}).(*adjusted)
+		maps.Copy(timed, one)
+		out = casetest.Solve[*adjusted](t, SolveDocument, map[string]any{"ex_post": timed, "late_only": true})
 		near(t, what, []float64{out.Adjusted, out.LateOnly}, []float64{c["adjusted_late_only"], c["adjusted_late_only"]}, 0)
 		list, always, late = append(list, timed), append(always, c["adjusted_eq2"]), append(late, c["adjusted_late_only"])
 	}
-	out := ask(t, map[string]any{"ex_post": list}).(*adjustedList)
+	out := casetest.Solve[*adjustedList](t, SolveDocument, map[string]any{"ex_post": list})
 	near(t, "adjusted", out.Adjusted, always, 0)
 	near(t, "adjusted_late_only", out.LateOnly, late, 0)
 }

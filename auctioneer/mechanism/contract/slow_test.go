@@ -6,9 +6,9 @@ import (
 	"slices"
 	"sort"
 
-	"github.com/candor-grid/candor/messages"
-
+	"github.com/candor-grid/candor/auctioneer/mechanism/casefile/casetest"
 	"github.com/candor-grid/candor/auctioneer/mechanism/valuation"
+	"github.com/candor-grid/candor/messages"
 )
 
 // enumerate is the dumb oracle: the largest weight of a matching of all these
@@ -25,14 +25,6 @@ func enumerate(m int, weights []float64, rows, columns []int) float64 {
 	return best
 }
 
-func sequence(n int) []int {
-	out := make([]int, n)
-	for i := range out {
-		out[i] = i
-	}
-	return out
-}
-
 func without(v []int, x int) []int {
 	at := slices.Index(v, x)
 	return slices.Delete(slices.Clone(v), at, at+1)
@@ -40,7 +32,7 @@ func without(v []int, x int) []int {
 
 // equationOne is the price of the pair (j, k) as the paper has it.
 func equationOne(m int, weights []float64, j, k int) float64 {
-	rows, all := without(sequence(m), j), sequence(m)
+	rows, all := without(casetest.Indices(m), j), casetest.Indices(m)
 	return enumerate(m, weights, rows, all) - enumerate(m, weights, rows, without(all, k))
 }
 

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"github.com/candor-grid/candor/auctioneer/mechanism/casefile/casetest"
 )
 
 // TestAgainstEnumeration is equation 1 to the letter, for every pair, on whole
@@ -22,7 +24,7 @@ func TestAgainstEnumeration(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if want := enumerate(m, w, sequence(m), sequence(m)); got.Weight != want {
+		if want := enumerate(m, w, casetest.Indices(m), casetest.Indices(m)); got.Weight != want {
 			t.Fatalf("%v: weight %v, want %v", w, got.Weight, want)
 		}
 		for j, k := range got.Surrogate {
@@ -47,7 +49,7 @@ func optima(m int, w []float64, weight float64) (n int) {
 }
 
 func permutations(m int, visit func([]int)) {
-	p := sequence(m)
+	p := casetest.Indices(m)
 	var next func(at int)
 	next = func(at int) {
 		if at == m {
@@ -231,8 +233,8 @@ func TestUnitOfMoneyDoesNotMatter(t *testing.T) {
 func TestOrderDoesNotMatter(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m, w := drawn(t)
-		rows := rapid.Permutation(sequence(m)).Draw(t, "rows")
-		columns := rapid.Permutation(sequence(m)).Draw(t, "columns")
+		rows := rapid.Permutation(casetest.Indices(m)).Draw(t, "rows")
+		columns := rapid.Permutation(casetest.Indices(m)).Draw(t, "columns")
 		moved := make([]float64, m*m)
 		for i, x := range w {
 			moved[rows[i/m]*m+columns[i%m]] = x

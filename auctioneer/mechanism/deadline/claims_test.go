@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"github.com/candor-grid/candor/auctioneer/mechanism/casefile/casetest"
 )
 
 // counterexample is against the paper's theorem 1 at λ = 1, with one slot: with
@@ -236,7 +238,7 @@ func TestScaleAndOrder(t *testing.T) {
 		for i := range p.Tasks {
 			p.Tasks[i].Value = rapid.Float64Range(1, 50).Draw(t, "value") + math.Sqrt(float64(i+2))/1000 // no ties
 		}
-		order := rapid.Permutation(indices(len(p.Tasks))).Draw(t, "order")
+		order := rapid.Permutation(casetest.Indices(len(p.Tasks))).Draw(t, "order")
 		q := *p
 		q.Tasks = nil
 		for _, i := range order {
@@ -256,14 +258,6 @@ func TestScaleAndOrder(t *testing.T) {
 			t.Fatalf("a task worth nothing pays %v", pb[len(order)])
 		}
 	})
-}
-
-func indices(n int) []int {
-	all := make([]int, n)
-	for i := range all {
-		all[i] = i
-	}
-	return all
 }
 
 func mustRun(t *rapid.T, p *Problem) *Outcome {

@@ -1,17 +1,16 @@
 package deadline
 
 import (
-	"errors"
 	"math"
-	"strings"
 	"testing"
 
+	"github.com/candor-grid/candor/auctioneer/mechanism/casefile/casetest"
 	"github.com/candor-grid/candor/messages"
 )
 
 func TestBadDocuments(t *testing.T) {
 	const task = `{"a":1,"d":3,"l":2,"v":5}`
-	for document, says := range map[string]string{
+	casetest.Refuses(t, SolveDocument, map[string]string{
 		``:                                            "ends in the middle",
 		`{"lambda":0,"tasks":[]}`:                     "C: the key is missing",
 		`{"C":-1,"lambda":0,"tasks":[]}`:              "C: must be from 0",
@@ -35,12 +34,7 @@ func TestBadDocuments(t *testing.T) {
 		`{"capacities":[1,-2],"group_of":[],"lambda":0,"tasks":[]}`:                                          "capacities[1]: must be from 0",
 		`{"capacities":[1],"group_of":[],"lambda":0,"tasks":[` + task + `]}`:                                 "group_of: must name a group for each of the 1 tasks",
 		`{"capacities":[1],"group_of":[1],"lambda":0,"tasks":[` + task + `]}`:                                "group_of[0]: must be a position in capacities",
-	} {
-		_, err := SolveDocument([]byte(document))
-		if !errors.Is(err, &messages.Error{Kind: messages.Invalid}) || !strings.Contains(err.Error(), says) {
-			t.Errorf("%s: %v, want %q", document, err, says)
-		}
-	}
+	})
 	_, err := SolveDocument([]byte(`{"C":1,"lambda":0,"tasks":[{"a":0,"d":2000000,"l":1,"v":1}]}`))
 	if messages.KindOf(err) != messages.TooLarge {
 		t.Errorf("two million units: %v", err)
@@ -48,11 +42,7 @@ func TestBadDocuments(t *testing.T) {
 }
 
 func TestImpossibleTasksAreNamed(t *testing.T) {
-	out, err := SolveDocument([]byte(`{"C":1,"lambda":1,"tasks":[{"a":1,"d":3,"l":4,"v":90},{"a":1,"d":3,"l":3,"v":2}]}`))
-	if err != nil {
-		t.Fatal(err)
-	}
-	o := out.(*output)
+	o := casetest.Solve[*output](t, SolveDocument, `{"C":1,"lambda":1,"tasks":[{"a":1,"d":3,"l":4,"v":90},{"a":1,"d":3,"l":3,"v":2}]}`)
 	if len(o.Impossible) != 1 || o.Impossible[0] != 0 || o.Completed[0] || !o.Completed[1] || o.TotalPayment != 0 || o.Rule != "monotone" {
 		t.Errorf("%+v", o)
 	}
@@ -66,23 +56,13 @@ func TestNoTasksIsAnEmptyOutcome(t *testing.T) {
 }
 
 func FuzzSolveDocument(f *testing.F) {
-	f.Add([]byte(`{"C":1,"lambda":1,"rule":"paper","tasks":[{"a":100,"d":104,"l":3,"v":30},{"a":101,"d":104,"l":2,"v":25},{"a":102,"d":108,"l":3,"v":33}]}`))
-	f.Add([]byte(`{"capacities":[1,2],"group_of":[0,1,1],"lambda":0.5,"tasks":[{"a":0,"d":4,"l":3,"v":1e12},{"a":1,"d":4,"l":2,"v":0},{"a":2,"d":2,"l":1,"v":1e-6}]}`))
-	f.Fuzz(func(t *testing.T, data []byte) {
-		if len(data) > 400 {
-			return
-		}
-		out, err := SolveDocument(data)
-		if err != nil {
-			if k := messages.KindOf(err); k != messages.Invalid && k != messages.TooLarge {
-				t.Fatalf("%v is not the sender's fault", err)
-			}
-			return
-		}
-		for _, x := range out.(*output).Payments {
+	casetest.Fuzz(f, SolveDocument, 400, func(t *testing.T, out *output) {
+		for _, x := range out.Payments {
 			if math.IsNaN(x) || x < 0 {
 				t.Fatalf("payment %v", x)
 			}
 		}
-	})
+	},
+		`{"C":1,"lambda":1,"rule":"paper","tasks":[{"a":100,"d":104,"l":3,"v":30},{"a":101,"d":104,"l":2,"v":25},{"a":102,"d":108,"l":3,"v":33}]}`,
+		`{"capacities":[1,2],"group_of":[0,1,1],"lambda":0.5,"tasks":[{"a":0,"d":4,"l":3,"v":1e12},{"a":1,"d":4,"l":2,"v":0},{"a":2,"d":2,"l":1,"v":1e-6}]}`)
 }

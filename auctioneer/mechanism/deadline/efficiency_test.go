@@ -3,6 +3,7 @@ package deadline
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"testing"
 )
 
@@ -65,12 +66,7 @@ func (m *matching) augment(i int) bool {
 }
 
 func (m *matching) has(t, i int) bool {
-	for _, j := range m.users[t] {
-		if j == i {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(m.users[t], i)
 }
 
 // workload draws tasks as the paper does, of up to most units, over so many.

@@ -3,9 +3,10 @@ package deadline
 import (
 	"encoding/json"
 	"math"
-	"os"
 	"reflect"
 	"testing"
+
+	"github.com/candor-grid/candor/auctioneer/mechanism/casefile/casetest"
 )
 
 // golden is a sample case; see testdata/README.md for their origin.
@@ -29,32 +30,12 @@ type golden struct {
 
 func samples(t *testing.T) []golden {
 	t.Helper()
-	data, err := os.ReadFile("testdata/deadline.json")
-	if err != nil {
-		t.Fatal(err)
-	}
 	var doc struct{ Cases, Grouped []golden }
-	if err := json.Unmarshal(data, &doc); err != nil {
-		t.Fatal(err)
-	}
+	casetest.Read(t, "deadline.json", &doc)
 	if len(doc.Cases) == 0 || len(doc.Grouped) == 0 {
 		t.Fatal("cases are missing")
 	}
 	return append(doc.Cases, doc.Grouped...)
-}
-
-// ask solves a document the way the command line does.
-func ask(t *testing.T, in input) *output {
-	t.Helper()
-	data, err := json.Marshal(in)
-	if err != nil {
-		t.Fatal(err)
-	}
-	out, err := SolveDocument(data)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return out.(*output)
 }
 
 func near(a, b float64) bool { return math.Abs(a-b) <= 1e-11*max(math.Abs(a), math.Abs(b)) }
@@ -63,7 +44,7 @@ func TestSampleCases(t *testing.T) {
 	paper := "paper"
 	for _, c := range samples(t) {
 		t.Run(c.ID, func(t *testing.T) {
-			out := ask(t, input{C: c.C, Capacities: c.Capacities, GroupOf: c.GroupOf, Lambda: c.Lambda, Rule: &paper, Tasks: c.Tasks})
+			out := casetest.Solve[*output](t, SolveDocument, input{C: c.C, Capacities: c.Capacities, GroupOf: c.GroupOf, Lambda: c.Lambda, Rule: &paper, Tasks: c.Tasks})
 			want := &c.Expect
 			if !reflect.DeepEqual(out.Completed, want.Completed) {
 				t.Errorf("completed %v, want %v", out.Completed, want.Completed)

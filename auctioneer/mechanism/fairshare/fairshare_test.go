@@ -1,23 +1,17 @@
 package fairshare
 
 import (
-	"flag"
 	"math"
-	"os"
 	"slices"
 	"testing"
 
 	"pgregory.net/rapid"
 
+	"github.com/candor-grid/candor/auctioneer/mechanism/casefile/casetest"
 	"github.com/candor-grid/candor/auctioneer/mechanism/rigid"
 )
 
-func TestMain(m *testing.M) {
-	if err := flag.Set("rapid.checks", "1000"); err != nil { // unless the command line says otherwise
-		panic(err)
-	}
-	os.Exit(m.Run())
-}
+func TestMain(m *testing.M) { casetest.Main(m, 1000) }
 
 func drawClaims(t *rapid.T) (float64, []claim) {
 	var claims []claim

@@ -1,9 +1,7 @@
 package fifo
 
 import (
-	"flag"
 	"math"
-	"os"
 	"reflect"
 	"slices"
 	"testing"
@@ -11,16 +9,12 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/candor-grid/candor/auctioneer/mechanism"
+	"github.com/candor-grid/candor/auctioneer/mechanism/casefile/casetest"
 	"github.com/candor-grid/candor/auctioneer/mechanism/rigid"
 	"github.com/candor-grid/candor/messages"
 )
 
-func TestMain(m *testing.M) {
-	if err := flag.Set("rapid.checks", "2000"); err != nil { // unless the command line says otherwise
-		panic(err)
-	}
-	os.Exit(m.Run())
-}
+func TestMain(m *testing.M) { casetest.Main(m, 2000) }
 
 // slowly places the jobs one by one where the rule first allows it: not before
 // the job ahead, and with enough nodes free of those placed before. What runs

@@ -1,12 +1,12 @@
 package highestbid
 
 import (
-	"encoding/json"
 	"math"
-	"os"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/candor-grid/candor/auctioneer/mechanism/casefile/casetest"
 )
 
 // golden is a sample case; see testdata/README.md for their origin.
@@ -17,38 +17,14 @@ type golden struct {
 	Expect map[string]*Outcome
 }
 
-func samples(t *testing.T) []golden {
-	t.Helper()
-	data, err := os.ReadFile("testdata/highest-bid.json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var doc struct{ Cases []golden }
-	if err := json.Unmarshal(data, &doc); err != nil {
-		t.Fatal(err)
-	}
-	if len(doc.Cases) == 0 {
-		t.Fatal("no cases")
-	}
-	return doc.Cases
-}
-
 func TestSampleCases(t *testing.T) {
-	for _, c := range samples(t) {
+	for _, c := range casetest.Cases[golden](t, "highest-bid.json") {
 		for name, want := range c.Expect {
 			t.Run(c.ID+"/"+name, func(t *testing.T) {
 				algorithm, scheme, _ := strings.Cut(name, "/")
 				price, _, _ := strings.Cut(scheme, "_")
-				data, err := json.Marshal(map[string]any{"nodes": c.Nodes, "jobs": c.Jobs,
-					"algorithm": algorithm, "price": price, "capped": scheme == "kth_capped"})
-				if err != nil {
-					t.Fatal(err)
-				}
-				out, err := SolveDocument(data)
-				if err != nil {
-					t.Fatal(err)
-				}
-				compare(t, out.(*Outcome), want)
+				compare(t, casetest.Solve[*Outcome](t, SolveDocument, map[string]any{"nodes": c.Nodes, "jobs": c.Jobs,
+					"algorithm": algorithm, "price": price, "capped": scheme == "kth_capped"}), want)
 			})
 		}
 	}

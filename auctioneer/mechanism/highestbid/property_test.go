@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"github.com/candor-grid/candor/auctioneer/mechanism/casefile/casetest"
 )
 
 // TestUnitOfMoneyDoesNotMatter: all amounts and the reserve by a factor, all
@@ -64,7 +66,7 @@ func TestOrderOfJobsDoesNotMatter(t *testing.T) {
 		for i := range p.Jobs {
 			p.Jobs[i].Submit += float64(i) / 16 // distinct
 		}
-		order := rapid.Permutation(seq(len(p.Jobs))).Draw(t, "order")
+		order := rapid.Permutation(casetest.Indices(len(p.Jobs))).Draw(t, "order")
 		q := *p
 		q.Jobs = make([]Job, len(order))
 		for i, to := range order {
@@ -211,12 +213,4 @@ func million(t *testing.T) {
 			t.Fatalf("job %d of a million ends at %v and pays %v: %+v", i, o.Finish[i], o.Payment[i], j)
 		}
 	}
-}
-
-func seq(n int) []int {
-	out := make([]int, n)
-	for i := range out {
-		out[i] = i
-	}
-	return out
 }

@@ -1,22 +1,17 @@
 package profile
 
 import (
-	"flag"
 	"math"
 	"math/rand/v2"
-	"os"
 	"slices"
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"github.com/candor-grid/candor/auctioneer/mechanism/casefile/casetest"
 )
 
-func TestMain(m *testing.M) {
-	if err := flag.Set("rapid.checks", "1000"); err != nil { // unless the command line says otherwise
-		panic(err)
-	}
-	os.Exit(m.Run())
-}
+func TestMain(m *testing.M) { casetest.Main(m, 1000) }
 
 // slow is a profile as it can be said shortest: the list of what was taken,
 // added up again for every question.

@@ -1,11 +1,11 @@
 package proportional
 
 import (
-	"encoding/json"
 	"math"
-	"os"
 	"slices"
 	"testing"
+
+	"github.com/candor-grid/candor/auctioneer/mechanism/casefile/casetest"
 )
 
 // golden is a sample case; see testdata/README.md for their origin.
@@ -29,38 +29,14 @@ type golden struct {
 	} `json:"expect"`
 }
 
-func samples(t *testing.T, file string) []golden {
-	t.Helper()
-	data, err := os.ReadFile("testdata/" + file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var doc struct{ Cases []golden }
-	if err := json.Unmarshal(data, &doc); err != nil {
-		t.Fatal(err)
-	}
-	if len(doc.Cases) == 0 {
-		t.Fatalf("%s has no cases", file)
-	}
-	return doc.Cases
-}
-
 // ask solves a case the way the command line does.
 func ask(t *testing.T, c golden, rounds *int) *output {
 	t.Helper()
-	data, err := json.Marshal(struct {
+	return casetest.Solve[*output](t, SolveDocument, struct {
 		Alpha  float64    `json:"alpha"`
 		Jobs   []inputJob `json:"jobs"`
 		Rounds *int       `json:"rounds,omitempty"`
 	}{c.Alpha, c.Jobs, rounds})
-	if err != nil {
-		t.Fatal(err)
-	}
-	out, err := SolveDocument(data)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return out.(*output)
 }
 
 // near compares matrices, each row within tolerance times its scale.
@@ -79,7 +55,7 @@ func near(t *testing.T, what string, got, want [][]float64, tolerance func(row i
 }
 
 func TestSampleCases(t *testing.T) {
-	for _, c := range samples(t, "proportional.json") {
+	for _, c := range casetest.Cases[golden](t, "proportional.json") {
 		t.Run(c.ID, func(t *testing.T) {
 			budget := func(i int) float64 { return 1e-11 * c.Jobs[i].Budget }
 			share := func(int) float64 { return 1e-11 }
@@ -102,7 +78,7 @@ func TestSampleCases(t *testing.T) {
 }
 
 func TestSamplePools(t *testing.T) {
-	for _, c := range samples(t, "proportional-slo.json") {
+	for _, c := range casetest.Cases[golden](t, "proportional-slo.json") {
 		t.Run(c.ID, func(t *testing.T) {
 			out, want := ask(t, c, nil), &c.Expect
 			if !slices.Equal(out.Prolific, want.Pool) || !slices.Equal(out.NonProlific, want.Outside) {

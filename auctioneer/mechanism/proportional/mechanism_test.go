@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/candor-grid/candor/auctioneer/mechanism"
+	"github.com/candor-grid/candor/auctioneer/mechanism/casefile/casetest"
 	"github.com/candor-grid/candor/messages"
 )
 
@@ -38,7 +39,7 @@ func job(id messages.JobID, credits, wMap, wReduce float64, pending ...int) *mec
 // TestLiveMarketIsThePaper: with work pending everywhere, the decision is the
 // fixed point of the paper's figure 2 (testdata/proportional.json).
 func TestLiveMarketIsThePaper(t *testing.T) {
-	want := samples(t, "proportional.json")[0].Expect
+	want := casetest.Cases[golden](t, "proportional.json")[0].Expect
 	a := live(t, 0.5).Allocate(view(job(1, 100, 3, 2, 9, 9), job(2, 200, 3, 2, 9, 9), job(3, 160, 2, 4, 9, 9)))
 	near(t, "weights", a.Weights, want.Allocation, func(int) float64 { return 1e-9 })
 	for j := range a.Prices {

@@ -1,15 +1,13 @@
 package proportional
 
 import (
-	"errors"
 	"math"
 	"slices"
-	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
 
-	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/auctioneer/mechanism/casefile/casetest"
 )
 
 // permuted returns p with job i at order[i].
@@ -26,7 +24,7 @@ func permuted(p *Problem, order []int) *Problem {
 func TestOrderOfJobsDoesNotMatter(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := contested(t, 6, 4, 0, 0.3, 0.5, 0.9)
-		order := rapid.Permutation(sequence(len(p.Budgets))).Draw(t, "order")
+		order := rapid.Permutation(casetest.Indices(len(p.Budgets))).Draw(t, "order")
 		r, m := slices.Clone(solve(t, p).Shares), p.Classes
 		q := solve(t, permuted(p, order)).Shares
 		for i, to := range order {
@@ -37,14 +35,6 @@ func TestOrderOfJobsDoesNotMatter(t *testing.T) {
 			}
 		}
 	})
-}
-
-func sequence(n int) []int {
-	out := make([]int, n)
-	for i := range out {
-		out[i] = i
-	}
-	return out
 }
 
 func TestUnitOfMoneyDoesNotMatter(t *testing.T) {
@@ -164,31 +154,26 @@ func TestWarmStartIsTheSameInFewerPasses(t *testing.T) {
 
 func TestBadDocuments(t *testing.T) {
 	const job = `{"budget":1,"kind":"linear","weights":[1,2]}`
-	for _, c := range []struct{ document, says string }{
-		{``, "ends in the middle"},
-		{`{"alpha":0.5,"jobs":[` + job + `]} {}`, "more after the document"},
-		{`{"alpha":1.5,"jobs":[` + job + `]}`, "alpha: must be from 0 to 1"},
-		{`{"alpha":-0.1,"jobs":[]}`, "alpha: must be from 0 to 1"},
-		{`{"alpha":NaN,"jobs":[]}`, "alpha: JSON is malformed"},
-		{`{"jobs":[]}`, "alpha: the key is missing"},
-		{`{"alpha":0.5,"alfa":1,"jobs":[]}`, "alfa: is no field"},
-		{`{"alpha":0.5,"alpha":1,"jobs":[]}`, "alpha: is given twice"},
-		{`{"alpha":0.5,"rounds":-1,"jobs":[]}`, "rounds: must not be negative"},
-		{`{"alpha":0.5,"jobs":[` + job + `,{"budget":-1,"kind":"linear","weights":[1,2]}]}`, "jobs[1].budget: must be a positive"},
-		{`{"alpha":0.5,"jobs":[{"budget":0,"kind":"linear","weights":[1,2]}]}`, "jobs[0].budget: must be a positive"},
-		{`{"alpha":0.5,"jobs":[{"budget":1e999,"kind":"linear","weights":[1,2]}]}`, "jobs[0].budget: 1e999 does not fit"},
-		{`{"alpha":0.5,"jobs":[{"budget":1e99,"kind":"linear","weights":[1,2]}]}`, "jobs[0].budget: 1e+99 is outside"},
-		{`{"alpha":0.5,"jobs":[{"budget":1,"kind":"cubic","weights":[1,2]}]}`, "jobs[0].kind: must be"},
-		{`{"alpha":0.5,"jobs":[{"budget":1,"kind":"log","weights":[0,0]}]}`, "jobs[0].weights: are all zero"},
-		{`{"alpha":0.5,"jobs":[` + job + `,{"budget":1,"kind":"log","weights":[1]}]}`, "jobs[1].weights: must be one for each"},
-		{`{"alpha":0.5,"jobs":[{"budget":1,"kind":"log","weights":[1,-2]}]}`, "jobs[0].weights[1]: must be 0 or a positive"},
-		{`{"alpha":0.5,"jobs":[{"budget":1,"kind":"log","weights":[1,2],"sla":1}]}`, "jobs[0].sla: is no field"},
-	} {
-		_, err := SolveDocument([]byte(c.document))
-		if !errors.Is(err, &messages.Error{Kind: messages.Invalid}) || !strings.Contains(err.Error(), c.says) {
-			t.Errorf("%s: %v, want %q", c.document, err, c.says)
-		}
-	}
+	casetest.Refuses(t, SolveDocument, map[string]string{
+		``:                                      "ends in the middle",
+		`{"alpha":0.5,"jobs":[` + job + `]} {}`: "more after the document",
+		`{"alpha":1.5,"jobs":[` + job + `]}`:    "alpha: must be from 0 to 1",
+		`{"alpha":-0.1,"jobs":[]}`:              "alpha: must be from 0 to 1",
+		`{"alpha":NaN,"jobs":[]}`:               "alpha: JSON is malformed",
+		`{"jobs":[]}`:                           "alpha: the key is missing",
+		`{"alpha":0.5,"alfa":1,"jobs":[]}`:      "alfa: is no field",
+		`{"alpha":0.5,"alpha":1,"jobs":[]}`:     "alpha: is given twice",
+		`{"alpha":0.5,"rounds":-1,"jobs":[]}`:   "rounds: must not be negative",
+		`{"alpha":0.5,"jobs":[` + job + `,{"budget":-1,"kind":"linear","weights":[1,2]}]}`: "jobs[1].budget: must be a positive",
+		`{"alpha":0.5,"jobs":[{"budget":0,"kind":"linear","weights":[1,2]}]}`:              "jobs[0].budget: must be a positive",
+		`{"alpha":0.5,"jobs":[{"budget":1e999,"kind":"linear","weights":[1,2]}]}`:          "jobs[0].budget: 1e999 does not fit",
+		`{"alpha":0.5,"jobs":[{"budget":1e99,"kind":"linear","weights":[1,2]}]}`:           "jobs[0].budget: 1e+99 is outside",
+		`{"alpha":0.5,"jobs":[{"budget":1,"kind":"cubic","weights":[1,2]}]}`:               "jobs[0].kind: must be",
+		`{"alpha":0.5,"jobs":[{"budget":1,"kind":"log","weights":[0,0]}]}`:                 "jobs[0].weights: are all zero",
+		`{"alpha":0.5,"jobs":[` + job + `,{"budget":1,"kind":"log","weights":[1]}]}`:       "jobs[1].weights: must be one for each",
+		`{"alpha":0.5,"jobs":[{"budget":1,"kind":"log","weights":[1,-2]}]}`:                "jobs[0].weights[1]: must be 0 or a positive",
+		`{"alpha":0.5,"jobs":[{"budget":1,"kind":"log","weights":[1,2],"sla":1}]}`:         "jobs[0].sla: is no field",
+	})
 }
 
 func TestNoJobsIsAnEmptyOutcome(t *testing.T) {
@@ -199,25 +184,15 @@ func TestNoJobsIsAnEmptyOutcome(t *testing.T) {
 }
 
 func FuzzSolveDocument(f *testing.F) {
-	f.Add([]byte(`{"alpha":0.5,"jobs":[{"budget":1,"kind":"linear","weights":[1,2],"slo":0.1},{"budget":2,"kind":"log","weights":[0,2]}]}`))
-	f.Add([]byte(`{"alpha":1,"rounds":3,"jobs":[{"budget":1e12,"kind":"linear","weights":[1]},{"budget":1e-6,"kind":"log","weights":[4]}]}`))
-	f.Fuzz(func(t *testing.T, data []byte) {
-		if len(data) > 300 {
-			return
-		}
-		out, err := SolveDocument(data)
-		if err != nil {
-			if messages.KindOf(err) != messages.Invalid {
-				t.Fatalf("%v is not the sender's fault", err)
-			}
-			return
-		}
-		for _, row := range out.(*output).Allocation {
+	casetest.Fuzz(f, SolveDocument, 300, func(t *testing.T, out *output) {
+		for _, row := range out.Allocation {
 			for _, s := range row {
 				if !(s >= 0 && s <= 1+1e-9) {
 					t.Fatalf("share %v", s)
 				}
 			}
 		}
-	})
+	},
+		`{"alpha":0.5,"jobs":[{"budget":1,"kind":"linear","weights":[1,2],"slo":0.1},{"budget":2,"kind":"log","weights":[0,2]}]}`,
+		`{"alpha":1,"rounds":3,"jobs":[{"budget":1e12,"kind":"linear","weights":[1]},{"budget":1e-6,"kind":"log","weights":[4]}]}`)
 }

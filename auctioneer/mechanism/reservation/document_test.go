@@ -1,19 +1,18 @@
 package reservation
 
 import (
-	"encoding/json"
-	"errors"
 	"fmt"
 	"math"
 	"strings"
 	"testing"
 
+	"github.com/candor-grid/candor/auctioneer/mechanism/casefile/casetest"
 	"github.com/candor-grid/candor/messages"
 )
 
 func TestDocumentRefuses(t *testing.T) {
 	wide := `{"N":4,"T":9,"bids":[{"l":1,"d":1,"v":1,"n":1},{"l":1,"d":1,"v":1,"n":1}]`
-	for doc, says := range map[string]string{
+	casetest.Refuses(t, SolveDocument, map[string]string{
 		`{}`:                                                              "T: the key is missing",
 		`{"T":-1,"bids":[]}`:                                              "T: must be from 0",
 		`{"T":1.5,"bids":[]}`:                                             "T: 1.5 is not a whole number",
@@ -36,12 +35,7 @@ func TestDocumentRefuses(t *testing.T) {
 		wide + `,"search":{"orders":0}}`:                  "search.orders: must be from 1",
 		wide + `,"orders":[[0,1]],"search":{"orders":1}}`: "search: orders are given",
 		wide + `,"luck":1}`:                               "luck: is no field",
-	} {
-		_, err := SolveDocument([]byte(doc))
-		if !errors.Is(err, &messages.Error{Kind: messages.Invalid}) || !strings.Contains(err.Error(), says) {
-			t.Errorf("%s: %v, want %q", doc, err, says)
-		}
-	}
+	})
 }
 
 // TestNoNumber: a Go caller can pass what JSON cannot.
@@ -62,37 +56,28 @@ func TestNoNumber(t *testing.T) {
 	}
 }
 
-func solve(t *testing.T, doc string) *output {
-	t.Helper()
-	out, err := SolveDocument([]byte(doc))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return out.(*output)
-}
-
 func TestExtremes(t *testing.T) {
 	for _, doc := range []string{`{"T":0,"bids":[]}`, `{"N":1,"T":0,"bids":[],"orders":[[]]}`, `{"N":1,"T":0,"bids":[],"search":{"orders":7}}`} {
-		if out := solve(t, doc); len(out.Winners) != 0 || out.Revenue != 0 {
+		if out := casetest.Solve[*output](t, SolveDocument, doc); len(out.Winners) != 0 || out.Revenue != 0 {
 			t.Errorf("%s: %+v", doc, out)
 		}
 	}
 	// A bid of no length is met wherever its deadline allows, for nothing.
-	out := solve(t, `{"T":4,"bids":[{"l":4,"d":4,"v":5},{"l":0,"d":4,"v":3},{"l":0,"d":0,"v":2},{"l":0,"d":4,"v":0}]}`)
+	out := casetest.Solve[*output](t, SolveDocument, `{"T":4,"bids":[{"l":4,"d":4,"v":5},{"l":0,"d":4,"v":3},{"l":0,"d":0,"v":2},{"l":0,"d":4,"v":0}]}`)
 	if *out.Optimal != 10 || fmt.Sprint(out.Winners) != "[0 1 2]" || fmt.Sprint(out.Payments) != "[0 0 0 0]" {
 		t.Errorf("%+v", out)
 	}
 	// One alone pays nothing; of two who want the same, the winner pays what the other offered.
-	out = solve(t, `{"T":4,"bids":[{"l":3,"d":4,"v":5.25},{"l":2,"d":4,"v":3.1}]}`)
+	out = casetest.Solve[*output](t, SolveDocument, `{"T":4,"bids":[{"l":3,"d":4,"v":5.25},{"l":2,"d":4,"v":3.1}]}`)
 	if fmt.Sprint(out.Winners, out.Payments, *out.Start[0], out.Start[1]) != "[0] [3.1 0] 0 <nil>" {
 		t.Errorf("%+v", out)
 	}
 	// Times beyond any table are as good as their common divisor.
-	out = solve(t, `{"T":1000000000000,"bids":[{"l":250000000000,"d":600000000000,"v":5},{"l":500000000000,"d":900000000000,"v":7}]}`)
+	out = casetest.Solve[*output](t, SolveDocument, `{"T":1000000000000,"bids":[{"l":250000000000,"d":600000000000,"v":5},{"l":500000000000,"d":900000000000,"v":7}]}`)
 	if *out.Optimal != 12 || *out.Start[1] != 250000000000 {
 		t.Errorf("%+v", out)
 	}
-	out = solve(t, `{"N":8,"T":10,"bids":[{"l":10,"d":10,"v":1,"n":8},{"l":10,"d":10,"v":2,"n":4},{"l":10,"d":10,"v":3,"n":4},{"l":1,"d":1,"v":99,"n":9}],"search":{"orders":50,"seed":1}}`)
+	out = casetest.Solve[*output](t, SolveDocument, `{"N":8,"T":10,"bids":[{"l":10,"d":10,"v":1,"n":8},{"l":10,"d":10,"v":2,"n":4},{"l":10,"d":10,"v":3,"n":4},{"l":1,"d":1,"v":99,"n":9}],"search":{"orders":50,"seed":1}}`)
 	if out.BestValue != 5 || fmt.Sprint(out.Winners, out.Payments) != "[1 2] [0 0 0 0]" {
 		t.Errorf("%+v", out)
 	}
@@ -121,30 +106,25 @@ func TestMoney(t *testing.T) {
 	}
 }
 
+// bounded is SolveDocument without large searches, which take long.
+func bounded(document []byte) (any, error) {
+	if text := string(document); strings.Contains(text, `"search"`) && len(text) > 150 || strings.Count(text, "0") > 30 {
+		return nil, messages.Errorf(messages.TooLarge, "takes long")
+	}
+	return SolveDocument(document)
+}
+
 // FuzzSolveDocument: whatever comes, an error of the sender or an answer that
 // JSON can say, with payments from nothing to the bid.
 func FuzzSolveDocument(f *testing.F) {
-	f.Add([]byte(`{"T":4,"bids":[{"l":3,"d":4,"v":5},{"l":0,"d":4,"v":3}]}`))
-	f.Add([]byte(`{"N":4,"T":4,"bids":[{"l":3,"d":4,"v":5,"n":2},{"l":1,"d":4,"v":3,"n":4}],"orders":[[0,1],[1,0]]}`))
-	f.Add([]byte(`{"N":4,"T":4,"bids":[{"l":3,"d":4,"v":5,"n":2},{"l":1,"d":4,"v":3,"n":4}],"search":{"orders":9,"seed":2}}`))
-	f.Fuzz(func(t *testing.T, data []byte) {
-		if strings.Contains(string(data), `"search"`) && len(data) > 150 || strings.Count(string(data), "0") > 30 {
-			return // large searches take long
-		}
-		out, err := SolveDocument(data)
-		if err != nil {
-			if k := messages.KindOf(err); k != messages.Invalid && k != messages.TooLarge {
-				t.Fatal(err)
-			}
-			return
-		}
-		if _, err := json.Marshal(out); err != nil {
-			t.Fatal(err)
-		}
-		for _, x := range out.(*output).Payments {
+	casetest.Fuzz(f, bounded, 1<<20, func(t *testing.T, out *output) {
+		for _, x := range out.Payments {
 			if !(x >= 0 && x <= LargestValue) {
 				t.Fatalf("a payment of %v", x)
 			}
 		}
-	})
+	},
+		`{"T":4,"bids":[{"l":3,"d":4,"v":5},{"l":0,"d":4,"v":3}]}`,
+		`{"N":4,"T":4,"bids":[{"l":3,"d":4,"v":5,"n":2},{"l":1,"d":4,"v":3,"n":4}],"orders":[[0,1],[1,0]]}`,
+		`{"N":4,"T":4,"bids":[{"l":3,"d":4,"v":5,"n":2},{"l":1,"d":4,"v":3,"n":4}],"search":{"orders":9,"seed":2}}`)
 }

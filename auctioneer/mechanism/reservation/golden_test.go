@@ -2,10 +2,11 @@ package reservation
 
 import (
 	"encoding/json"
-	"os"
 	"reflect"
 	"slices"
 	"testing"
+
+	"github.com/candor-grid/candor/auctioneer/mechanism/casefile/casetest"
 )
 
 // golden is a sample case; see testdata/README.md for their origin.
@@ -27,22 +28,6 @@ type golden struct {
 	} `json:"expect"`
 }
 
-func samples(t testing.TB, file string) []golden {
-	t.Helper()
-	data, err := os.ReadFile("testdata/" + file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var doc struct{ Cases []golden }
-	if err := json.Unmarshal(data, &doc); err != nil {
-		t.Fatal(err)
-	}
-	if len(doc.Cases) == 0 {
-		t.Fatalf("%s has no cases", file)
-	}
-	return doc.Cases
-}
-
 // ask solves a case the way the command line does.
 func ask(t testing.TB, c *golden) *output {
 	t.Helper()
@@ -50,19 +35,11 @@ func ask(t testing.TB, c *golden) *output {
 	if c.N != nil {
 		in["N"], in["orders"] = *c.N, c.Orders
 	}
-	data, err := json.Marshal(in)
-	if err != nil {
-		t.Fatal(err)
-	}
-	out, err := SolveDocument(data)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return out.(*output)
+	return casetest.Solve[*output](t, SolveDocument, in)
 }
 
 func TestSampleCases(t *testing.T) {
-	for _, c := range samples(t, "reservation.json") {
+	for _, c := range casetest.Cases[golden](t, "reservation.json") {
 		t.Run(c.ID, func(t *testing.T) {
 			out, want := ask(t, &c), &c.Expect
 			if *out.Optimal != want.Optimal || !slices.Equal(out.Without, want.Without) {
@@ -79,7 +56,7 @@ func TestSampleCases(t *testing.T) {
 }
 
 func TestSampleOrders(t *testing.T) {
-	for _, c := range samples(t, "reservation-wide.json") {
+	for _, c := range casetest.Cases[golden](t, "reservation-wide.json") {
 		t.Run(c.ID, func(t *testing.T) {
 			out, want := ask(t, &c), &c.Expect
 			if !reflect.DeepEqual(out.PerOrder, want.PerOrder) {

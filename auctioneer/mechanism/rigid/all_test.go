@@ -1,10 +1,8 @@
 package rigid_test
 
 import (
-	"flag"
 	"math"
 	"math/rand/v2"
-	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -12,17 +10,13 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/candor-grid/candor/auctioneer/mechanism/backfill"
+	"github.com/candor-grid/candor/auctioneer/mechanism/casefile/casetest"
 	"github.com/candor-grid/candor/auctioneer/mechanism/fairshare"
 	"github.com/candor-grid/candor/auctioneer/mechanism/fifo"
 	"github.com/candor-grid/candor/auctioneer/mechanism/rigid"
 )
 
-func TestMain(m *testing.M) {
-	if err := flag.Set("rapid.checks", "2000"); err != nil { // unless the command line says otherwise
-		panic(err)
-	}
-	os.Exit(m.Run())
-}
+func TestMain(m *testing.M) { casetest.Main(m, 2000) }
 
 type scheduler = func(*rigid.Instance) (*rigid.Schedule, error)
 
@@ -149,7 +143,7 @@ func TestPermutation(t *testing.T) {
 		for i := range in.Jobs {
 			in.Jobs[i].Submit += float64(i) / 64
 		}
-		order := rapid.Permutation(upTo(len(in.Jobs))).Draw(t, "order")
+		order := rapid.Permutation(casetest.Indices(len(in.Jobs))).Draw(t, "order")
 		mixed := &rigid.Instance{Nodes: in.Nodes, Weights: in.Weights}
 		for _, i := range order {
 			mixed.Jobs = append(mixed.Jobs, in.Jobs[i])
@@ -161,14 +155,6 @@ func TestPermutation(t *testing.T) {
 			}
 		}
 	})
-}
-
-func upTo(n int) []int {
-	out := make([]int, n)
-	for i := range out {
-		out[i] = i
-	}
-	return out
 }
 
 func TestExtremes(t *testing.T) {

@@ -2,14 +2,12 @@ package valuation
 
 import (
 	"encoding/json"
-	"errors"
 	"math"
-	"os"
-	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
 
+	"github.com/candor-grid/candor/auctioneer/mechanism/casefile/casetest"
 	"github.com/candor-grid/candor/messages"
 )
 
@@ -19,27 +17,14 @@ func closeTo(got, want, tolerance float64) bool {
 }
 
 func TestSampleCases(t *testing.T) {
-	data, err := os.ReadFile("testdata/valuation.json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var file struct{ Cases []map[string]any }
-	if err := json.Unmarshal(data, &file); err != nil || len(file.Cases) == 0 {
-		t.Fatalf("%d cases, %v", len(file.Cases), err)
-	}
-	for _, c := range file.Cases {
+	for _, c := range casetest.Cases[map[string]any](t, "valuation.json") {
 		t.Run(c["id"].(string), func(t *testing.T) {
 			want := c["expect"].(map[string]any)
 			c["t"] = want["t"]
 			for _, told := range []string{"id", "informative", "expect"} {
 				delete(c, told)
 			}
-			document, _ := json.Marshal(c)
-			out, err := SolveDocument(document)
-			if err != nil {
-				t.Fatal(err)
-			}
-			got := out.(*output)
+			got := casetest.Solve[*output](t, SolveDocument, c)
 			if a, falls := want["a"]; falls && (!closeTo(*got.A, a.(float64), 1e-14) || !closeTo(*got.B, want["b"].(float64), 1e-14)) {
 				t.Errorf("a = %v, b = %v", *got.A, *got.B)
 			}
@@ -190,7 +175,7 @@ func TestDocumentWithLevels(t *testing.T) {
 }
 
 func TestBadDocuments(t *testing.T) {
-	for document, says := range map[string]string{
+	casetest.Refuses(t, SolveDocument, map[string]string{
 		``:                                     "ends in the middle",
 		`{"max":1}`:                            "class: the key is missing",
 		`{"class":"hard"}`:                     "max: the key is missing",
@@ -200,12 +185,7 @@ func TestBadDocuments(t *testing.T) {
 		`{"class":"hard","max":1,"dead":3}`:    "dead: is no field",
 		`{"class":"sigmoidal","max":1,"mu":3}`: "delta: must be positive",
 		`{"class":"custom","max":1,"points":[{"at":1}]}`: "points[0].part: the key is missing",
-	} {
-		_, err := SolveDocument([]byte(document))
-		if !errors.Is(err, &messages.Error{Kind: messages.Invalid}) || !strings.Contains(err.Error(), says) {
-			t.Errorf("%s: %v, want %q", document, err, says)
-		}
-	}
+	})
 }
 
 func BenchmarkAt(b *testing.B) {

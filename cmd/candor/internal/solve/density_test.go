@@ -4,30 +4,12 @@ import (
 	"encoding/json"
 	"errors"
 	"math"
-	"os"
 	"strings"
 	"testing"
 
+	"github.com/candor-grid/candor/auctioneer/mechanism/casefile/casetest"
 	"github.com/candor-grid/candor/messages"
 )
-
-// sampleCases reads the cases of a file; testdata/README.md says where they
-// come from.
-func sampleCases[Case any](t *testing.T, file string) []Case {
-	t.Helper()
-	data, err := os.ReadFile("testdata/" + file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var doc struct{ Cases []Case }
-	if err := json.Unmarshal(data, &doc); err != nil {
-		t.Fatal(err)
-	}
-	if len(doc.Cases) == 0 {
-		t.Fatalf("%s has no cases", file)
-	}
-	return doc.Cases
-}
 
 // answer runs `candor solve` on a document and reads what it prints.
 func answer[Out any](t *testing.T, name string, document any) Out {
@@ -76,7 +58,7 @@ type densityCase struct {
 }
 
 func TestDensitySampleCases(t *testing.T) {
-	for _, c := range sampleCases[densityCase](t, "density.json") {
+	for _, c := range casetest.Cases[densityCase](t, "density.json") {
 		out := answer[densityOutput](t, "density", map[string]any{"samples": c.Samples, "H": c.H, "points": c.Points})
 		for k := range c.Points {
 			if !relative(out.Density[k], c.Expect.Density[k], 1e-12) {

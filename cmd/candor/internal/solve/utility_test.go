@@ -3,6 +3,8 @@ package solve
 import (
 	"math"
 	"testing"
+
+	"github.com/candor-grid/candor/auctioneer/mechanism/casefile/casetest"
 )
 
 type utilityCase struct {
@@ -18,7 +20,7 @@ type utilityCase struct {
 }
 
 func TestUtilitySampleCases(t *testing.T) {
-	for _, c := range sampleCases[utilityCase](t, "utility.json") {
+	for _, c := range casetest.Cases[utilityCase](t, "utility.json") {
 		averages := make([][]float64, len(c.Jobs))
 		for i := range c.Jobs {
 			averages[i], c.Jobs[i].Average = c.Jobs[i].Average, nil

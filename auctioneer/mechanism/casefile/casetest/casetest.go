@@ -1,0 +1,111 @@
+// Package casetest is how tests of mechanisms read their sample cases, and try documents the
+// way the command line does. Only tests import it.
+package casetest
+
+import (
+	"encoding/json"
+	"errors"
+	"flag"
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/candor-grid/candor/messages"
+)
+
+// Solver is the SolveDocument of a mechanism.
+type Solver = func(document []byte) (any, error)
+
+// Read reads a JSON file of testdata, whose README.md says where the file comes from.
+func Read(t testing.TB, file string, into any) {
+	t.Helper()
+	data, err := os.ReadFile("testdata/" + file)
+	if err == nil {
+		err = json.Unmarshal(data, into)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Cases reads the cases of a file of testdata.
+func Cases[Case any](t testing.TB, file string) []Case {
+	t.Helper()
+	var doc struct{ Cases []Case }
+	if Read(t, file, &doc); len(doc.Cases) == 0 {
+		t.Fatalf("%s has no cases", file)
+	}
+	return doc.Cases
+}
+
+// Solve returns the answer to a document: a text, or a value whose JSON is the document.
+func Solve[Output any](t testing.TB, solve Solver, document any) Output {
+	t.Helper()
+	text, ok := document.(string)
+	if !ok {
+		data, err := json.Marshal(document)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text = string(data)
+	}
+	out, err := solve([]byte(text))
+	if err != nil {
+		t.Fatalf("%v: %s", err, text)
+	}
+	return out.(Output)
+}
+
+// Refuses checks that each document is refused as Invalid, in words that contain what it says.
+func Refuses(t *testing.T, solve Solver, documents map[string]string) {
+	t.Helper()
+	for document, says := range documents {
+		_, err := solve([]byte(document))
+		if !errors.Is(err, &messages.Error{Kind: messages.Invalid}) || !strings.Contains(err.Error(), says) {
+			t.Errorf("%s: %v, want %q", document, err, says)
+		}
+	}
+}
+
+// Fuzz looks for a document, of at most so many bytes, to which there is neither an error of
+// the sender nor an answer that JSON can say and check accepts.
+func Fuzz[Output any](f *testing.F, solve Solver, most int, check func(*testing.T, Output), seeds ...string) {
+	for _, seed := range seeds {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		if len(data) > most {
+			return
+		}
+		out, err := solve(data)
+		if err != nil {
+			if kind := messages.KindOf(err); kind != messages.Invalid && kind != messages.TooLarge {
+				t.Fatalf("%v is not the sender's fault", err)
+			}
+			return
+		}
+		if _, err := json.Marshal(out); err != nil {
+			t.Fatal(err)
+		}
+		check(t, out.(Output))
+	})
+}
+
+// Main runs the tests of a package with so many random cases of each property, unless the
+// command line says otherwise.
+func Main(m *testing.M, cases int) {
+	if err := flag.Set("rapid.checks", strconv.Itoa(cases)); err != nil {
+		panic(err)
+	}
+	os.Exit(m.Run())
+}
+
+// Indices are 0 to n − 1.
+func Indices(n int) []int {
+	all := make([]int, n)
+	for i := range all {
+		all[i] = i
+	}
+	return all
+}
