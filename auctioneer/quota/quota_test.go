@@ -2,6 +2,7 @@ package quota
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"strings"
 	"testing"
@@ -98,9 +99,7 @@ func TestBucketAgainstDripping(t *testing.T) {
 
 func (b *Buckets) copy() *Buckets {
 	c := &Buckets{full: map[messages.Name]messages.Time{}, next: b.next}
-	for k, v := range b.full {
-		c.full[k] = v
-	}
+	maps.Copy(c.full, b.full)
 	return c
 }
 

@@ -2,6 +2,7 @@ package monitoring
 
 import (
 	"errors"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -44,9 +45,7 @@ func fresh(t *testing.T) map[string]metric {
 		if f.GetType() == dto.MetricType_HISTOGRAM {
 			known[f.GetName()+"_sum"], known[f.GetName()+"_count"] = m, m
 			known[f.GetName()+"_bucket"] = metric{"le": nil}
-			for name, values := range m {
-				known[f.GetName()+"_bucket"][name] = values
-			}
+			maps.Copy(known[f.GetName()+"_bucket"], m)
 		}
 	}
 	return known
@@ -63,7 +62,7 @@ func checkValues(t *testing.T, where, expression string, known map[string]metric
 	t.Helper()
 	for _, s := range selector.FindAllStringSubmatch(expression, -1) {
 		for _, m := range matcher.FindAllStringSubmatch(s[2], -1) {
-			for _, value := range strings.Split(m[2], "|") {
+			for value := range strings.SplitSeq(m[2], "|") {
 				if m[1] != "site" && !slices.Contains(known[s[1]][m[1]], value) {
 					t.Errorf("%s: a new site has no series of %s with %s=%q", where, s[1], m[1], value)
 				}

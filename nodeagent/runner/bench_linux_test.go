@@ -58,13 +58,11 @@ func keepRunning(b *testing.B, work func(i int)) {
 	next := make(chan int)
 	var workers sync.WaitGroup
 	for range parallel {
-		workers.Add(1)
-		go func() {
-			defer workers.Done()
+		workers.Go(func() {
 			for i := range next {
 				work(i)
 			}
-		}()
+		})
 	}
 	for i := range b.N {
 		next <- i
