@@ -8,6 +8,7 @@ import (
 	"github.com/candor-grid/candor/bank/ledger"
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/await"
+	"github.com/candor-grid/candor/messages/proof"
 	"github.com/candor-grid/candor/messages/siteclock"
 )
 
@@ -201,7 +202,7 @@ func TestRepeatsCostNoLog(t *testing.T) {
 	b := startWith(t, func(c *Config) { c.Signer = ours })
 	b.grant("g", "ada", c)
 	must[messages.PeerReply](b, "ops", messages.VerbPeer, messages.PeerRequest{Peer: "east", Keys: []string{public}, Limit: 50 * c})
-	east := clearing.New("east", ledger.New(), clearing.Ed25519)
+	east := clearing.New("east", ledger.New(), proof.Verified)
 	peer := clearing.Command{Peer: &messages.PeerRequest{Peer: "here", Keys: []string{public}}}
 	command, err := peer.Encode()
 	if err != nil {

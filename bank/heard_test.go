@@ -14,7 +14,7 @@ import (
 // audited verifies the records of bank "here" with the site's public key alone.
 func audited(t *testing.T, k *siteKeys, records [][]byte) (ledger.ProofReport, error) {
 	v := ledger.NewVerifier(emptyStore(t))
-	v.Trust(&ledger.Root{Site: "here", Account: k.AccountKey()}, clearing.NewWitness("here", clearing.Ed25519))
+	v.Trust(&ledger.Root{Site: "here", Account: k.AccountKey()}, clearing.NewWitness("here"))
 	for _, raw := range records {
 		if err := v.Add(raw); err != nil {
 			return v.Proofs(), err

@@ -10,6 +10,7 @@ import (
 	"github.com/candor-grid/candor/bank/ledger"
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/mailbox"
+	"github.com/candor-grid/candor/messages/proof"
 	"github.com/candor-grid/candor/messages/siteclock"
 )
 
@@ -40,7 +41,7 @@ func newMachine(c *Config, m *metrics, a *archive, root *ledger.Root, time *site
 func (m *machine) open() (*ledger.Ledger, *clearing.State) {
 	l := m.archive.ledger()
 	l.Trust(m.root)
-	return l, clearing.New(m.site, l, clearing.Ed25519)
+	return l, clearing.New(m.site, l, proof.Verified)
 }
 
 // Apply carries out the commands of one log entry. The results are of type

@@ -7,6 +7,7 @@ import (
 
 	"github.com/candor-grid/candor/bank/ledger"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/proof"
 )
 
 func (s *side) pay(other *side, key string, credits messages.Credits) {
@@ -212,11 +213,11 @@ func TestPositionsAreSigned(t *testing.T) {
 		t.Fatal(err)
 	}
 	keys := []string{west.public(), east.public()}
-	if !VerifyPosition(Ed25519, keys, &signed) || VerifyPosition(Ed25519, keys[:1], &signed) {
+	if !VerifyPosition(proof.Verified, keys, &signed) || VerifyPosition(proof.Verified, keys[:1], &signed) {
 		t.Error("a position is verified with the wrong keys")
 	}
 	signed.Position.Net++
-	if VerifyPosition(Ed25519, keys, &signed) {
+	if VerifyPosition(proof.Verified, keys, &signed) {
 		t.Error("an altered position is verified")
 	}
 }

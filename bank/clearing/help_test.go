@@ -8,6 +8,7 @@ import (
 
 	"github.com/candor-grid/candor/bank/ledger"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/proof"
 )
 
 // side is one of two banks under test, with keys as in production. Each of
@@ -27,7 +28,7 @@ func newSide(t testing.TB, name messages.Name) *side {
 		t.Fatal(err)
 	}
 	s := &side{TB: t, name: name, keys: keys, ledger: ledger.New(), at: 1000 * day}
-	s.state = New(name, s.ledger, Ed25519)
+	s.state = New(name, s.ledger, proof.Verified)
 	return s
 }
 

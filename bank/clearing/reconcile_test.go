@@ -10,6 +10,7 @@ import (
 
 	"github.com/candor-grid/candor/bank/ledger"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/proof"
 )
 
 // The comparison names the first number at which two books differ, wherever
@@ -51,7 +52,7 @@ func (s *side) lines(other *side, sender messages.Name) []messages.ClearingLine 
 	if err != nil {
 		s.Fatal(err)
 	}
-	if !verifyAny(Ed25519, []string{s.public()}, domainLines, &signed.Lines, signed.Signature) {
+	if !verifyAny(proof.Verified, []string{s.public()}, domainLines, &signed.Lines, signed.Signature) {
 		s.Fatal("the signature does not verify")
 	}
 	return signed.Lines.List
@@ -116,7 +117,7 @@ func TestImage(t *testing.T) {
 	if _, err := east.state.Capture().WriteTo(&image); err != nil {
 		t.Fatal(err)
 	}
-	fresh := New("east", east.ledger, Ed25519)
+	fresh := New("east", east.ledger, proof.Verified)
 	rest := strings.NewReader("what follows")
 	if err := fresh.Restore(io.MultiReader(bytes.NewReader(image.Bytes()), rest)); err != nil {
 		t.Fatal(err)
@@ -140,7 +141,7 @@ func TestImage(t *testing.T) {
 	if fresh.Hash() != east.state.Hash() {
 		t.Error("a failed restore changed the state")
 	}
-	if err := New("west", west.ledger, Ed25519).Restore(bytes.NewReader(image.Bytes())); err == nil {
+	if err := New("west", west.ledger, proof.Verified).Restore(bytes.NewReader(image.Bytes())); err == nil {
 		t.Error("the image of another site is restored")
 	}
 }
@@ -179,7 +180,7 @@ func (s *side) backup() (restore func()) {
 	return func() {
 		s.Helper()
 		s.ledger = ledger.New()
-		s.state = New(s.name, s.ledger, Ed25519)
+		s.state = New(s.name, s.ledger, proof.Verified)
 		if err := s.state.Restore(&image); err != nil {
 			s.Fatal(err)
 		}

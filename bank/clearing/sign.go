@@ -3,8 +3,6 @@ package clearing
 import (
 	"slices"
 
-	"github.com/nats-io/nkeys"
-
 	"github.com/candor-grid/candor/messages"
 )
 
@@ -20,20 +18,14 @@ const (
 	domainBook          = "candor clearing book 1"
 )
 
-// Signer makes a signature of data; [nkeys.KeyPair] has such a method.
+// Signer makes a signature of data; an nkeys.KeyPair does.
 type Signer interface {
 	Sign(data []byte) ([]byte, error)
 }
 
 // Verify reports whether a signature of data was made with the private part of
-// a public key. It is a pure function: replicas agree on it.
+// a public key, as proof.Verified does. It is a pure function: replicas agree on it.
 type Verify func(key string, data, signature []byte) bool
-
-// Ed25519 verifies with public nkeys.
-func Ed25519(key string, data, signature []byte) bool {
-	public, err := nkeys.FromPublicKey(key)
-	return err == nil && public.Verify(data, signature) == nil
-}
 
 // signed is the bytes over which a signature is made; nil if the value cannot
 // be encoded, which nothing that was decoded is.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/candor-grid/candor/bank/ledger"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/proof"
 )
 
 // verbReceipt names a signed receipt in the journal: peers answer with it, and no request does.
@@ -17,12 +18,11 @@ const verbReceipt = "receipt"
 // or an outcome that the peer signed, and none follows twice. It does not know from when on
 // a bank took only the last of several keys.
 type Witness struct {
-	site   messages.Name
-	verify Verify
-	peers  map[messages.Name]*heard
-	heard  bool          // a statement: from then on every movement has one
-	last   messages.Name // whose statement came last; "": a request did
-	asked  string        // the verb of that request
+	site  messages.Name
+	peers map[messages.Name]*heard
+	heard bool          // a statement: from then on every movement has one
+	last  messages.Name // whose statement came last; "": a request did
+	asked string        // the verb of that request
 }
 
 // heard is what a peer signed, as far as it may still move credits.
@@ -40,8 +40,8 @@ type heardItem struct {
 }
 
 // NewWitness returns the witness of a site, which knows no peer.
-func NewWitness(site messages.Name, v Verify) *Witness {
-	return &Witness{site: site, verify: v, peers: map[messages.Name]*heard{}}
+func NewWitness(site messages.Name) *Witness {
+	return &Witness{site: site, peers: map[messages.Name]*heard{}}
 }
 
 var _ ledger.Peers = (*Witness)(nil)
@@ -68,7 +68,7 @@ func (w *Witness) Asked(verb string, payload []byte) error {
 			return err
 		}
 		a := &r.Authorisation.Authorisation
-		if p := w.peers[a.Issuer]; p != nil && !verifyAny(w.verify, p.keys, domainAuthorisation, a, r.Authorisation.Signature) {
+		if p := w.peers[a.Issuer]; p != nil && !verifyAny(proof.Verified, p.keys, domainAuthorisation, a, r.Authorisation.Signature) {
 			return fmt.Errorf("authorisation %q is not under a signature of site %s", clip(a.ID), clip(a.Issuer))
 		}
 	}
@@ -95,7 +95,7 @@ func (w *Witness) Said(by messages.Name, verb string, statement []byte) error {
 			return err
 		}
 		i := &m.Instructions
-		if i.From != name || i.To != w.site || !verifyAny(w.verify, p.keys, domainInstructions, i, m.Signature) {
+		if i.From != name || i.To != w.site || !verifyAny(proof.Verified, p.keys, domainInstructions, i, m.Signature) {
 			return fmt.Errorf("the instructions from number %d on are not under a signature of site %s", i.First, clip(name))
 		}
 		for k := range i.List {
@@ -110,7 +110,7 @@ func (w *Witness) Said(by messages.Name, verb string, statement []byte) error {
 			return err
 		}
 		r := &m.Receipt
-		if r.From != name || r.To != w.site || !verifyAny(w.verify, p.keys, domainReceipt, r, m.Signature) {
+		if r.From != name || r.To != w.site || !verifyAny(proof.Verified, p.keys, domainReceipt, r, m.Signature) {
 			return fmt.Errorf("the outcomes from number %d on are not under a signature of site %s", r.First, clip(name))
 		}
 		for k := range r.Outcomes {

@@ -56,8 +56,7 @@ func Trusted(c *messages.Checkpoint, trusted string) bool {
 	if c.Key == trusted {
 		return true
 	}
-	key, err := nkeys.FromPublicKey(proof.Successor(c.Site, trusted, c.Succession))
-	return err == nil && key.Verify(messages.EndorsedKey(c.Site, c.Key), c.Endorsement) == nil
+	return proof.Verified(proof.Successor(c.Site, trusted, c.Succession), messages.EndorsedKey(c.Site, c.Key), c.Endorsement)
 }
 
 // Verify checks a checkpoint's signature by the key that it names. Whether the

@@ -28,7 +28,7 @@ func FollowsText(site messages.Name, next string) []byte {
 // the account; "" if a link is not signed by the key before.
 func Successor(site messages.Name, account string, links []messages.Succession) string {
 	for _, link := range links {
-		if !verified(account, FollowsText(site, link.Key), link.Signature) {
+		if !Verified(account, FollowsText(site, link.Key), link.Signature) {
 			return ""
 		}
 		account = link.Key
@@ -43,7 +43,7 @@ func ReadKeys(site messages.Name, account string, payload, signature []byte) (me
 	if err := messages.Unmarshal(payload, messages.Msgpack, &k); err != nil || k.Site != site {
 		return k, messages.Errorf(messages.Unproven, "the statement of keys is not one of site %q", site)
 	}
-	if signer := Successor(site, account, k.Succession); signer == "" || !verified(signer, KeysText(payload), signature) {
+	if signer := Successor(site, account, k.Succession); signer == "" || !Verified(signer, KeysText(payload), signature) {
 		return k, messages.Errorf(messages.Unproven, "the statement of the site's keys is not signed by its account's key %q, or a key that follows it", clip(account))
 	}
 	return k, nil
@@ -57,7 +57,7 @@ func CheckExchange(token string, site messages.Name, r *messages.TrustReply) err
 		return err
 	}
 	signer := Successor(site, t.Account, r.Succession)
-	if signer == "" || !verified(signer, ExchangeText(site, r.Exchange), r.Endorsement) {
+	if signer == "" || !Verified(signer, ExchangeText(site, r.Exchange), r.Endorsement) {
 		return messages.Errorf(messages.PermissionDenied, "the bank's exchange key is not signed by site %q, which issued the credentials: somebody else answers in its place", site)
 	}
 	return nil

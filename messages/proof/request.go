@@ -107,7 +107,7 @@ func Check(t *Token, site messages.Name, verb string, caller messages.Name, r *m
 	if t.Name != caller {
 		return messages.Errorf(messages.Unproven, "the proof is that of %q, and the request is made as %q", clip(t.Name), clip(caller))
 	}
-	if !verified(t.Key, statement(site, verb, caller, r.Proof.At, r.Payload), r.Proof.Signature) {
+	if !Verified(t.Key, statement(site, verb, caller, r.Proof.At, r.Payload), r.Proof.Signature) {
 		return messages.Errorf(messages.Unproven, "the signature is not that of %q over this request: it was altered, or another key signed", clip(caller))
 	}
 	return nil

@@ -49,7 +49,7 @@ func ReadToken(text string) (Token, *messages.Error) {
 	if header.Algorithm != "ed25519-nkey" || body.Nats.Type != "user" || body.Expires < 0 || body.Expires > lastSecond {
 		return Token{}, unreadable()
 	}
-	if !verified(body.Issuer, []byte(parts[0]+"."+parts[1]), signature) || !nkeys.IsValidPublicUserKey(body.Subject) {
+	if !Verified(body.Issuer, []byte(parts[0]+"."+parts[1]), signature) || !nkeys.IsValidPublicUserKey(body.Subject) {
 		return Token{}, messages.Errorf(messages.Unproven, "the claim in the proof was not signed by %q: use credentials that the site issued", clip(body.Issuer))
 	}
 	return Token{
@@ -70,8 +70,9 @@ func unreadable() *messages.Error {
 	return messages.Errorf(messages.Unproven, "the claim in the proof cannot be read: send the one in your credentials file")
 }
 
-// verified reports whether a signature was made with the private part of a key.
-func verified(key string, data, signature []byte) bool {
+// Verified reports whether a signature of data was made with the private part of a public
+// key, an nkey.
+func Verified(key string, data, signature []byte) bool {
 	public, err := nkeys.FromPublicKey(key)
 	return err == nil && public.Verify(data, signature) == nil
 }

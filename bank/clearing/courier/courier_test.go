@@ -11,6 +11,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/await"
 	"github.com/candor-grid/candor/messages/mailbox"
+	"github.com/candor-grid/candor/messages/proof"
 )
 
 const hour = messages.Duration(3600_000_000_000)
@@ -77,7 +78,7 @@ func settle(t *testing.T, sides ...*site) {
 		})
 		p := must[messages.SignedPosition](s, "ops", messages.VerbClose, messages.CloseRequest{Cycle: 1})
 		public, err := s.keys.PublicKey()
-		if err != nil || !clearing.VerifyPosition(clearing.Ed25519, []string{public}, &p) {
+		if err != nil || !clearing.VerifyPosition(proof.Verified, []string{public}, &p) {
 			t.Errorf("%s: its position does not verify: %v", s.name, err)
 		}
 		positions = append(positions, p.Position)

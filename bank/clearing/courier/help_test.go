@@ -18,6 +18,7 @@ import (
 	"github.com/candor-grid/candor/messages/await"
 	"github.com/candor-grid/candor/messages/bus"
 	"github.com/candor-grid/candor/messages/mailbox"
+	"github.com/candor-grid/candor/messages/proof"
 )
 
 // patience bounds every wait of these tests for something that must happen.
@@ -35,7 +36,7 @@ type host struct {
 
 func newHost(site messages.Name) *host {
 	h := &host{ledger: ledger.New()}
-	h.state = clearing.New(site, h.ledger, clearing.Ed25519)
+	h.state = clearing.New(site, h.ledger, proof.Verified)
 	h.box = mailbox.NewMemory(h)
 	return h
 }

@@ -125,7 +125,7 @@ func verifyBooks(ctx context.Context, a *cli.App, source journalSource, genesis 
 		return err
 	}
 	if root != nil {
-		v.verifier.Trust(root, clearing.NewWitness(root.Site, clearing.Ed25519))
+		v.verifier.Trust(root, clearing.NewWitness(root.Site))
 	}
 	if err := v.run(ctx, source); err != nil {
 		return cli.Within("the books do NOT verify", err)
