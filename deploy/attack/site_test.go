@@ -1,7 +1,6 @@
 package attack
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -72,7 +71,7 @@ type site struct {
 	url     string
 	leaf    string // address for the servers of peers
 	process *os.Process
-	log     *output
+	log     *await.Output
 	ended   chan error
 
 	others    []*site  // hosts of the same site
@@ -84,24 +83,6 @@ type site struct {
 
 // hosts are all of the site's.
 func (s *site) hosts() []*site { return append([]*site{s}, s.others...) }
-
-// output is what a process has written so far.
-type output struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (o *output) Write(p []byte) (int, error) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.text.Write(p)
-}
-
-func (o *output) String() string {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.text.String()
-}
 
 // stateDir is a new directory where services of the machine keep theirs, or one for
 // temporary files if this user may not.
@@ -145,7 +126,7 @@ func (s *site) begin(user *syscall.Credential, arguments ...string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.log, s.ended = &output{}, make(chan error, 1)
+	s.log, s.ended = new(await.Output), make(chan error, 1)
 	line := slices.Concat(s.wrapper, []string{path, "up", "--state", s.state}, arguments)
 	command := exec.Command(line[0], line[1:]...)
 	command.Stdout, command.Stderr = s.log, s.log

@@ -107,15 +107,9 @@ func (e *ensemble) begin(actor string, host messages.Name) {
 	if actor == messages.Bank { // as on a host without the site's keys; the auctioneer's have them
 		args = append(args, "--certificate", e.certificate(host))
 	}
-	out := &output{found: make(chan struct{})}
-	p := &process{Cmd: exec.Command(e.binary, args...), output: out, ended: make(chan struct{})}
-	p.Env = append(os.Environ(), "GOMAXPROCS=1") // there are eight of them
-	p.Stdout, p.Stderr = out, out
-	if err := p.Start(); err != nil {
-		e.Fatal(err)
-	}
-	go func() { _ = p.Wait(); close(p.ended) }()
-	e.processes[actor+"/"+host] = p
+	command := exec.Command(e.binary, args...)
+	command.Env = append(os.Environ(), "GOMAXPROCS=1") // there are eight of them
+	e.processes[actor+"/"+host] = await.Start(e, command, "")
 }
 
 // certificate is the file with the certificate of a host's replica of the bank.
@@ -235,7 +229,7 @@ func (e *ensemble) strike(t target) {
 		await.Until(e, fmt.Sprintf("process %d is gone", t.pid), func() bool { return syscall.Kill(t.pid, 0) != nil || zombie(t.pid) })
 		return
 	}
-	<-e.processes[t.name].ended
+	<-e.processes[t.name].Ended
 	actor, host, _ := strings.Cut(t.name, "/")
 	e.begin(actor, host)
 }

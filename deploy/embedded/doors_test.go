@@ -26,6 +26,7 @@ import (
 	"github.com/candor-grid/candor/deploy/identity"
 	"github.com/candor-grid/candor/deploy/identity/certificate"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/await"
 )
 
 // burglar is a Raft transport of somebody who is not of the group.
@@ -289,15 +290,8 @@ func TestSiteOfOneProcessHasOneDoor(t *testing.T) {
 		t.Fatal(err)
 	}
 	state := t.TempDir()
-	out := &output{await: "is up", found: make(chan struct{})}
-	c := &cluster{T: t, processes: map[messages.Name]*process{}}
-	p := &process{Cmd: exec.Command(built, "up", "--listen", "127.0.0.1:0", "--state", state, "--log-level", "warn"),
-		output: out, ended: make(chan struct{})}
-	p.Stdout, p.Stderr = out, out
-	if err := p.Start(); err != nil {
-		t.Fatal(err)
-	}
-	go func() { _ = p.Wait(); close(p.ended) }()
+	c := &cluster{T: t, processes: map[messages.Name]*await.Process{}}
+	p := await.Start(t, exec.Command(built, "up", "--listen", "127.0.0.1:0", "--state", state, "--log-level", "warn"), "is up")
 	c.processes["site"] = p
 	t.Cleanup(c.stopAll)
 	c.awaitUp(p)
@@ -320,8 +314,8 @@ func TestSiteOfOneProcessHasOneDoor(t *testing.T) {
 	if answer, err := (burglar{}).append("127.0.0.1:"+port, 1<<40); err == nil {
 		t.Errorf("the port for clients answers a leader: %+v", answer)
 	}
-	if strings.Contains(p.output.String(), "panic") {
-		t.Error(p.output)
+	if strings.Contains(p.Output.String(), "panic") {
+		t.Error(p.Output)
 	}
 }
 

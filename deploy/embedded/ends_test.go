@@ -129,7 +129,7 @@ type endsSite struct {
 	*testing.T
 	binary, dir, state string
 	limits             bool // nodes can bound the memory and the disk
-	agent              *exec.Cmd
+	agent              *await.Process
 }
 
 func newEndsSite(t *testing.T) *endsSite {
@@ -223,28 +223,20 @@ func (s *endsSite) run(e *ending) (job, wait string) {
 		s.Error(err)
 	}
 	submit := "submit --wait -D / -b 20 " + e.submit
-	out := &output{await: "Submitted job ", found: make(chan struct{})}
-	c := s.command(append(strings.Fields(submit), script)...)
-	c.Stdout, c.Stderr = out, out
-	if err := c.Start(); err != nil {
-		s.Error(err)
-		return "", ""
-	}
-	ended := make(chan struct{})
-	go func() { _ = c.Wait(); close(ended) }()
+	p := await.Start(s, s.command(append(strings.Fields(submit), script)...), "Submitted job ")
 	select {
-	case <-out.found:
-	case <-ended:
-		s.Errorf("%s: %s", e.name, out)
+	case <-p.Found:
+	case <-p.Ended:
+		s.Errorf("%s: %s", e.name, p.Output)
 		return "", ""
 	}
-	job = regexp.MustCompile(`Submitted job (\d+)`).FindStringSubmatch(out.String())[1]
+	job = regexp.MustCompile(`Submitted job (\d+)`).FindStringSubmatch(p.Output.String())[1]
 	if e.then != nil {
 		await.Until(s, e.name+": the task runs", func() bool { return strings.Contains(s.candor("tasks", job), "Running") })
 		e.then(s, job)
 	}
-	<-ended
-	return job, out.String()
+	<-p.Ended
+	return job, p.Output.String()
 }
 
 // outbid has a job with a higher bid take the slot of a market for a moment.
@@ -277,20 +269,8 @@ func (s *endsSite) startAgent(how ...string) {
 		}
 		how = []string{"--server", info.Server, "--creds", s.path("agent/creds/nodes/remote.creds")}
 	}
-	out := &output{await: "registered", found: make(chan struct{})}
-	c := s.command(append([]string{"nodeagent", "--config", s.path("agent.yaml"), "--node", "remote", "--state", s.path("agent")}, how...)...)
-	c.Stdout, c.Stderr = out, out
-	if err := c.Start(); err != nil {
-		s.Error(err)
-		return
-	}
-	s.agent = c
-	defer func() {
-		if s.Failed() {
-			s.Logf("the agent said: %s", out)
-		}
-	}()
-	await.Until(s, "the agent is registered", func() bool { return strings.Contains(out.String(), "registered") })
+	s.agent = await.Start(s, s.command(append([]string{"nodeagent", "--config", s.path("agent.yaml"), "--node", "remote", "--state", s.path("agent")}, how...)...), "")
+	s.agent.Output.Match(s, "registered")
 }
 
 // killAgent kills the agent of the node "remote", and its executor.
@@ -304,7 +284,7 @@ func (s *endsSite) killAgent() {
 		}
 	})
 	_ = s.agent.Process.Kill()
-	_ = s.agent.Wait()
+	<-s.agent.Ended
 	for _, pid := range executors {
 		_ = syscall.Kill(pid, syscall.SIGKILL)
 	}

@@ -1,7 +1,6 @@
 package embedded
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -16,6 +15,7 @@ import (
 
 	"github.com/candor-grid/candor/deploy/identity"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/await"
 	"github.com/candor-grid/candor/messages/bus"
 )
 
@@ -26,39 +26,7 @@ type cluster struct {
 	config string // file
 	dir    string
 	Config
-	processes map[messages.Name]*process
-}
-
-// process is one host's.
-type process struct {
-	*exec.Cmd
-	output *output
-	ended  chan struct{}
-}
-
-// output keeps what a process printed, and tells when it has printed a text.
-type output struct {
-	mu    sync.Mutex
-	text  bytes.Buffer
-	await string
-	found chan struct{}
-}
-
-func (o *output) Write(b []byte) (int, error) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	o.text.Write(b)
-	if o.await != "" && bytes.Contains(o.text.Bytes(), []byte(o.await)) {
-		o.await = ""
-		close(o.found)
-	}
-	return len(b), nil
-}
-
-func (o *output) String() string {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.text.String()
+	processes map[messages.Name]*await.Process
 }
 
 // binary builds the program, once for all tests that start it; TestMain removes it.
@@ -80,7 +48,7 @@ var binary = sync.OnceValues(func() (string, error) {
 var built string
 
 func newCluster(t *testing.T) *cluster {
-	c := &cluster{T: t, dir: t.TempDir(), processes: map[messages.Name]*process{}}
+	c := &cluster{T: t, dir: t.TempDir(), processes: map[messages.Name]*await.Process{}}
 	built, err := binary()
 	if err != nil {
 		t.Fatal(err)
@@ -126,29 +94,23 @@ func (c *cluster) hosts() []Host {
 }
 
 // start starts a host's process.
-func (c *cluster) start(host messages.Name) *process {
+func (c *cluster) start(host messages.Name) *await.Process {
 	c.Helper()
-	out := &output{await: "is up", found: make(chan struct{})}
-	p := &process{Cmd: exec.Command(c.binary, "up", "--config", c.config, "--host", host,
-		"--state", filepath.Join(c.dir, host), "--log-level", "warn"), output: out, ended: make(chan struct{})}
-	p.Stdout, p.Stderr = out, out
-	if err := p.Start(); err != nil {
-		c.Fatal(err)
-	}
-	go func() { _ = p.Wait(); close(p.ended) }()
+	p := await.Start(c, exec.Command(c.binary, "up", "--config", c.config, "--host", host,
+		"--state", filepath.Join(c.dir, host), "--log-level", "warn"), "is up")
 	c.processes[host] = p
 	return p
 }
 
 // awaitUp waits until a process says that its host is up.
-func (c *cluster) awaitUp(p *process) {
+func (c *cluster) awaitUp(p *await.Process) {
 	c.Helper()
 	select {
-	case <-p.output.found:
-	case <-p.ended:
-		c.Fatalf("%v ended:\n%s", p.Args, p.output)
+	case <-p.Found:
+	case <-p.Ended:
+		c.Fatalf("%v ended:\n%s", p.Args, p.Output)
 	case <-within(c.T).Done():
-		c.Fatalf("%v is not up:\n%s", p.Args, p.output)
+		c.Fatalf("%v is not up:\n%s", p.Args, p.Output)
 	}
 }
 
@@ -162,7 +124,7 @@ func (c *cluster) kill(host messages.Name) {
 	if err := p.Process.Kill(); err != nil {
 		c.Fatal(err)
 	}
-	<-p.ended
+	<-p.Ended
 	delete(c.processes, host)
 }
 
@@ -172,14 +134,14 @@ func (c *cluster) stopAll() {
 	}
 	for host, p := range c.processes {
 		select {
-		case <-p.ended:
+		case <-p.Ended:
 		case <-time.After(20 * time.Second):
-			c.Errorf("host %s did not stop:\n%s", host, p.output)
+			c.Errorf("host %s did not stop:\n%s", host, p.Output)
 			_ = p.Process.Kill()
-			<-p.ended
+			<-p.Ended
 		}
 		if c.Failed() {
-			c.Logf("host %s printed:\n%s", host, p.output)
+			c.Logf("host %s printed:\n%s", host, p.Output)
 		}
 	}
 }

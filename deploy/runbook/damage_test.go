@@ -17,6 +17,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/candor-grid/candor/messages/await"
 )
 
 // row is a row of the runbook's table of files. A pattern that ends in / is of all files
@@ -158,16 +160,10 @@ type patient struct {
 const freshFor = 30 * time.Minute
 
 // begin starts the site.
-func (p *patient) begin() *rack {
+func (p *patient) begin() *await.Process {
 	p.Helper()
-	out := &said{await: "Stop with", found: make(chan struct{})}
-	started := &rack{Cmd: exec.Command(p.binary, "up", "--nodes", "1", "--replicas", strconv.Itoa(p.replicas), "--listen", "127.0.0.1:0",
-		"--state", filepath.Join(p.dir, "state"), "--leave-running", "--log-level", "warn", "--log-format", "text"), said: out, ended: make(chan struct{})}
-	started.Stdout, started.Stderr = out, out
-	if err := started.Start(); err != nil {
-		p.Fatal(err)
-	}
-	go func() { _ = started.Wait(); close(started.ended) }()
+	started := await.Start(p, exec.Command(p.binary, "up", "--nodes", "1", "--replicas", strconv.Itoa(p.replicas), "--listen", "127.0.0.1:0",
+		"--state", filepath.Join(p.dir, "state"), "--leave-running", "--log-level", "warn", "--log-format", "text"), "Stop with")
 	p.hosts["site"] = started
 	return started
 }
@@ -213,7 +209,7 @@ func (p *patient) patiently(command string) (out string) {
 
 // newPatient is a site that has worked, and lost its power.
 func newPatient(t *testing.T, binary string, replicas int) *patient {
-	p := &patient{racks: &racks{operator: &operator{T: t, binary: binary, dir: t.TempDir()}, hosts: map[string]*rack{}}, replicas: replicas, made: time.Now()}
+	p := &patient{racks: &racks{operator: &operator{T: t, binary: binary, dir: t.TempDir()}, hosts: map[string]*await.Process{}}, replicas: replicas, made: time.Now()}
 	t.Cleanup(func() { p.end(syscall.SIGKILL, "site"); p.endExecutors() })
 	p.up(p.begin())
 	for name, text := range map[string]string{
@@ -259,7 +255,7 @@ func (p *patient) treat(r *rand.Rand, kind ruin, files []string) {
 		if !refused {
 			after = p.ask()
 		}
-		out := site.said.String()
+		out := site.Output.String()
 		text += out
 		if stack.MatchString(out) {
 			p.Errorf("a Go stack:\n%s", out)
@@ -270,7 +266,7 @@ func (p *patient) treat(r *rand.Rand, kind ruin, files []string) {
 		}
 		p.compare(after, files, text)
 		if out, done := p.work(files); !done && !named(out+text, files) {
-			p.Errorf("work does not go on:\n%s\n%s", out, site.said)
+			p.Errorf("work does not go on:\n%s\n%s", out, site.Output)
 		} else if !done {
 			p.Logf("healed, and work is refused: %s", out)
 			return
@@ -308,14 +304,14 @@ func (p *patient) work(files []string) (out string, done bool) {
 }
 
 // awaited waits until the site is up, and reports whether it was refused.
-func (p *patient) awaited(site *rack) (refused bool) {
-	p.happens(patience/2, site.said.found, site.ended)
+func (p *patient) awaited(site *await.Process) (refused bool) {
+	p.happens(patience/2, site.Found, site.Ended)
 	select {
-	case <-site.said.found:
+	case <-site.Found:
 		return false
 	default:
 		_ = site.Process.Kill() // it may have ended
-		<-site.ended
+		<-site.Ended
 		return true
 	}
 }

@@ -25,7 +25,7 @@ func threeHosts(t *testing.T, binary string) {
 			_, id, _ := strings.Cut(out, "Submitted job ")
 			id, _, _ = strings.Cut(id, " ")
 			for host, p := range r.hosts {
-				t.Logf("%s says:\n%s", host, p.said)
+				t.Logf("%s says:\n%s", host, p.Output)
 			}
 			t.Fatalf("%s\n%s\n%s", out, r.try("job "+id), r.try("logs "+id+" --stderr"))
 		}

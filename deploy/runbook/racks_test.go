@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -17,6 +16,7 @@ import (
 	"github.com/candor-grid/candor/deploy/embedded"
 	"github.com/candor-grid/candor/deploy/identity"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/await"
 )
 
 // racks is a site of three hosts, each a process with a state directory of its own, as
@@ -24,45 +24,13 @@ import (
 type racks struct {
 	*operator
 	config embedded.Config
-	hosts  map[string]*rack
+	hosts  map[string]*await.Process
 	given  int // addresses, one for each host
-}
-
-// rack is a host's process.
-type rack struct {
-	*exec.Cmd
-	said  *said
-	ended chan struct{}
-}
-
-// said keeps what a process prints, and tells when it has said a text.
-type said struct {
-	mu    sync.Mutex
-	text  strings.Builder
-	await string
-	found chan struct{}
-}
-
-func (s *said) Write(b []byte) (int, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.text.Write(b)
-	if s.await != "" && strings.Contains(s.text.String(), s.await) {
-		s.await = ""
-		close(s.found)
-	}
-	return len(b), nil
-}
-
-func (s *said) String() string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.text.String()
 }
 
 func newRacks(t *testing.T, binary string) *racks {
 	t.Helper()
-	r := &racks{operator: &operator{T: t, binary: binary, dir: t.TempDir()}, hosts: map[string]*rack{}}
+	r := &racks{operator: &operator{T: t, binary: binary, dir: t.TempDir()}, hosts: map[string]*await.Process{}}
 	r.config = embedded.Default()
 	r.config.State = filepath.Join(r.dir, "state")
 	r.config.Replicas, r.config.Lease = 0, messages.Duration(5*time.Second)
@@ -115,28 +83,22 @@ func (r *racks) write(file string) {
 }
 
 // start begins a host's process.
-func (r *racks) start(host, config string) *rack {
+func (r *racks) start(host, config string) *await.Process {
 	r.Helper()
-	out := &said{await: "is up", found: make(chan struct{})}
-	p := &rack{Cmd: exec.Command(r.binary, "up", "--config", filepath.Join(r.dir, config), "--host", host, "--keys", filepath.Join(r.dir, "keys"),
-		"--state", filepath.Join(r.dir, host), "--leave-running", "--log-level", "warn"), said: out, ended: make(chan struct{})}
-	p.Stdout, p.Stderr = out, out
-	if err := p.Start(); err != nil {
-		r.Fatal(err)
-	}
-	go func() { _ = p.Wait(); close(p.ended) }()
+	p := await.Start(r, exec.Command(r.binary, "up", "--config", filepath.Join(r.dir, config), "--host", host, "--keys", filepath.Join(r.dir, "keys"),
+		"--state", filepath.Join(r.dir, host), "--leave-running", "--log-level", "warn"), "is up")
 	r.hosts[host] = p
 	return p
 }
 
-func (r *racks) up(hosts ...*rack) {
+func (r *racks) up(hosts ...*await.Process) {
 	r.Helper()
 	for _, p := range hosts {
-		r.happens(patience, p.said.found, p.ended)
+		r.happens(patience, p.Found, p.Ended)
 		select {
-		case <-p.said.found:
+		case <-p.Found:
 		default:
-			r.Fatalf("%v ended, or is not up:\n%s", p.Args, p.said)
+			r.Fatalf("%v ended, or is not up:\n%s", p.Args, p.Output)
 		}
 	}
 }
@@ -161,9 +123,9 @@ func (r *racks) end(signal syscall.Signal, hosts ...string) {
 			continue
 		}
 		delete(r.hosts, host)
-		if !r.happens(patience, p.ended, nil) {
+		if !r.happens(patience, p.Ended, nil) {
 			_ = p.Process.Kill()
-			r.Errorf("%s did not end:\n%s", host, p.said)
+			r.Errorf("%s did not end:\n%s", host, p.Output)
 		}
 	}
 }

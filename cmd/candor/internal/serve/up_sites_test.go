@@ -13,6 +13,7 @@ import (
 	"github.com/candor-grid/candor/deploy/embedded"
 	"github.com/candor-grid/candor/deploy/identity"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/await"
 )
 
 // candor up --sites runs sites that are found by their names, each with its own
@@ -21,7 +22,7 @@ func TestUpSites(t *testing.T) {
 	state := t.TempDir()
 	ctx, interrupt := context.WithCancel(t.Context())
 	defer interrupt()
-	out := &printed{changed: make(chan struct{}, 1)}
+	out := new(await.Output)
 	root := &cobra.Command{Use: "candor", SilenceErrors: true, SilenceUsage: true}
 	root.AddCommand(Commands()...)
 	root.SetOut(out)
@@ -30,8 +31,8 @@ func TestUpSites(t *testing.T) {
 	ended := make(chan error, 1)
 	go func() { ended <- root.ExecuteContext(ctx) }()
 
-	address := out.await(t, `"serving metrics","address":"([^"]+)"`)[1]
-	out.await(t, `(?s)2 sites are up.*west +nats://127.0.0.1:\d+ .*alice 1000.*east +nats://127.0.0.1:\d+ .*--at east .*remit bob@east.*Stop with`)
+	address := out.Match(t, `"serving metrics","address":"([^"]+)"`)[1]
+	out.Match(t, `(?s)2 sites are up.*west +nats://127.0.0.1:\d+ .*alice 1000.*east +nats://127.0.0.1:\d+ .*--at east .*remit bob@east.*Stop with`)
 	west, err := embedded.ReadInfo(state)
 	east, err2 := embedded.ReadInfo(state + "/sites/east")
 	if err != nil || err2 != nil || west.Site != "west" || east.Site != "east" || west.Server == east.Server {

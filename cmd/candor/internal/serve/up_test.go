@@ -1,7 +1,6 @@
 package serve
 
 import (
-	"bytes"
 	"context"
 	"io"
 	"net/http"
@@ -9,7 +8,6 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -17,45 +15,8 @@ import (
 
 	"github.com/candor-grid/candor/deploy/embedded"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/await"
 )
-
-// printed is what a command printed so far.
-type printed struct {
-	mu      sync.Mutex
-	text    bytes.Buffer
-	changed chan struct{}
-}
-
-func (p *printed) Write(b []byte) (int, error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.text.Write(b)
-	select {
-	case p.changed <- struct{}{}:
-	default:
-	}
-	return len(b), nil
-}
-
-// await returns what a pattern matched first, once it does.
-func (p *printed) await(t *testing.T, pattern string) []string {
-	t.Helper()
-	expression, tooLong := regexp.MustCompile(pattern), time.NewTimer(time.Minute)
-	defer tooLong.Stop()
-	for {
-		p.mu.Lock()
-		text := p.text.String()
-		p.mu.Unlock()
-		if found := expression.FindStringSubmatch(text); found != nil {
-			return found
-		}
-		select {
-		case <-p.changed:
-		case <-tooLong.C:
-			t.Fatalf("no %s in:\n%s", pattern, text)
-		}
-	}
-}
 
 // candor up tells where the site is and what it has, serves metrics whose
 // labels do not grow, and ends well when it is interrupted.
@@ -63,7 +24,7 @@ func TestUp(t *testing.T) {
 	state := t.TempDir()
 	ctx, interrupt := context.WithCancel(t.Context())
 	defer interrupt()
-	out := &printed{changed: make(chan struct{}, 1)}
+	out := new(await.Output)
 	root := &cobra.Command{Use: "candor", SilenceErrors: true, SilenceUsage: true}
 	root.AddCommand(Commands()...)
 	root.SetOut(out)
@@ -72,8 +33,8 @@ func TestUp(t *testing.T) {
 	ended := make(chan error, 1)
 	go func() { ended <- root.ExecuteContext(ctx) }()
 
-	address := out.await(t, `"serving metrics","address":"([^"]+)"`)[1]
-	out.await(t, `(?s)site west is up.*alice 1000, bob 1000, carol 1000.*main \(proportional: map, reduce\).*node1, node2 \(slots: 8 map, 4 reduce\).*export CANDOR_STATE=.*candor jobs\nStop with`)
+	address := out.Match(t, `"serving metrics","address":"([^"]+)"`)[1]
+	out.Match(t, `(?s)site west is up.*alice 1000, bob 1000, carol 1000.*main \(proportional: map, reduce\).*node1, node2 \(slots: 8 map, 4 reduce\).*export CANDOR_STATE=.*candor jobs\nStop with`)
 	info, err := embedded.ReadInfo(state)
 	if err != nil || info.Site != "west" || !strings.HasPrefix(info.Server, "nats://127.0.0.1:") {
 		t.Errorf("site.json: %+v, %v", info, err)
