@@ -99,7 +99,7 @@ func (b *Bank) assemble() (err error) {
 	c.Clock = steady.Now
 	b.machine = newMachine(c, b.metrics, b.archive, root, steady)
 	b.archive.machine = b.machine
-	b.group = &group{config: c, machine: b.machine, late: lateness{config: c}}
+	b.group = &group{machine: b.machine, late: lateness{config: c}}
 	b.alarm = &alarm{config: c, group: b.group, archive: b.archive, metrics: b.metrics, answers: make(chan compared, 1)}
 	b.group.alarm = b.alarm
 	b.keys = &keys{config: c, group: b.group, machine: b.machine}

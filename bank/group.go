@@ -13,7 +13,6 @@ import (
 
 // group is the replicated state as the leader changes it, and as callers are shown it.
 type group struct {
-	config  *Config
 	machine *machine
 	box     mailbox.Mailbox
 	alarm   *alarm

@@ -16,14 +16,13 @@ type fixture struct {
 	*testing.T
 	net   *bus.Network
 	front *Front
-	heard map[string][]string // "day submit alice" to payloads; by the tests alone, one at a time
 }
 
 const site = "west"
 
 func newFixture(t *testing.T) *fixture {
 	t.Helper()
-	f := &fixture{T: t, net: bus.NewMemory(), heard: map[string][]string{}}
+	f := &fixture{T: t, net: bus.NewMemory()}
 	var err error
 	f.front, err = Start(Config{Site: site, Bus: f.net.Connect("$auctioneer"), Auctioneers: []messages.AuctioneerMarkets{{Name: "night", Number: 1}, {Name: "day"}}})
 	if err != nil {

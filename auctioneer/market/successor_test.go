@@ -16,7 +16,6 @@ func (f *floor) passOn(c claim) bool {
 	ended := []messages.Finished{{Attempt: c.Attempt, Outcome: messages.Exited}}
 	name := f.book.Nodes()[c.node].Name
 	f.seq[name]++
-	f.freed++
 	x := &book.Exchange{Node: name, Session: 1, Seq: f.seq[name], Finished: ended}
 	next, ok := f.t.Succeed(f.book, c.node, ended, &messages.Claim{Market: "spot", Class: "cpu", Slots: 1})
 	if ok {

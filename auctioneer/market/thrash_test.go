@@ -23,7 +23,6 @@ type floor struct {
 	keys  int
 
 	asked       int // slots that jobs have asked for
-	freed       int // slots that ended tasks gave back
 	suspensions int
 	suspended   map[messages.JobID]int
 }
@@ -225,7 +224,6 @@ func (f *floor) check(lost []messages.Attempt) {
 func (f *floor) finish(c claim) {
 	name := f.book.Nodes()[c.node].Name
 	f.seq[name]++
-	f.freed++
 	f.apply(book.Command{Exchange: &book.Exchange{Node: name, Session: 1, Seq: f.seq[name], Finished: []messages.Finished{{Attempt: c.Attempt}}}})
 }
 

@@ -24,7 +24,6 @@ type Line struct {
 	Amount, Held            messages.Credits
 	Job                     messages.JobID
 	DebitAfter, CreditAfter messages.Standing
-	Refusal                 *messages.Error // if it was refused
 	// Ground is why the bank itself moved credits: "grant", "payment", "return",
 	// "withdrawal" or "correction"; "" for the transfers of services.
 	Ground string
@@ -50,9 +49,6 @@ func (r *record) line(number uint64) Line {
 	l := Line{Number: number, What: r.what.String(), At: r.at, By: r.by, Asked: r.asked, Account: r.account + r.change.account, Note: r.note()}
 	l.Ground = originOf(r.asked.ID).ground()
 	switch r.what {
-	case refused:
-		refusal := r.refusal
-		l.Refusal = &refusal
 	case done, lapsed:
 		l.Debit, l.Credit, l.Amount, l.Held, l.Job = o.debit, o.credit, o.amount, o.held, o.job
 		l.DebitAfter = messages.Standing{Account: o.debit, Balance: o.debitAfter.balance, Reserved: o.debitAfter.reserved}

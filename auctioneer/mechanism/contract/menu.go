@@ -116,10 +116,9 @@ type Scheduler func(types []messages.Valuation) ([]float64, error)
 // Offer is a menu and all that it was made from.
 type Offer struct {
 	Draw
-	Completion []float64 // by surrogate, seconds after submission
-	Weights    []float64 // replica by replica
-	Matching   *Matching // of the solver that made it
-	Menu       []Contract
+	Weights  []float64 // replica by replica
+	Matching *Matching // of the solver that made it
+	Menu     []Contract
 }
 
 // NewOffer makes the menu of contracts of one job: what is drawn for it, when
@@ -143,7 +142,7 @@ func NewOffer(s *Solver, d *Draw, schedule Scheduler) (*Offer, error) {
 			return nil, messages.Errorf(messages.Invalid, "schedule: the completion time of surrogate %d is %v: it must be 0 or more", k, x)
 		}
 	}
-	o := &Offer{Draw: *d, Completion: completion, Weights: Weights(curves, completion, nil)}
+	o := &Offer{Draw: *d, Weights: Weights(curves, completion, nil)}
 	if o.Matching, err = s.Solve(len(curves), o.Weights); err != nil {
 		return nil, err
 	}

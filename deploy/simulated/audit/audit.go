@@ -19,7 +19,6 @@ import (
 type Options struct {
 	Jobs     int      // in each sample
 	Kinds    []string // nil: all
-	Seeds    int      // of each payoff, where the mechanism draws lots; 0: 8
 	Progress func(done, of int)
 	// Redraws is how many samples there are, each of a study with bids of its own, drawn
 	// anew; 0: 1, with the bids of the study.
@@ -47,7 +46,7 @@ func Run(p *core.Problem, o Options) (*Report, error) {
 	r := &Report{Notes: []string{}, Redraws: max(1, o.Redraws)}
 	audits, samples := make([]*audit, r.Redraws), make([][]sample, r.Redraws)
 	for k := range audits {
-		audits[k] = &audit{Problem: redrawn(p, k), seeds: seedsOf(p, o.Seeds)}
+		audits[k] = &audit{Problem: redrawn(p, k), seeds: seedsOf(p, 8)}
 		samples[k] = audits[k].sample(o.Jobs)
 	}
 	for i := range samples[0] { // as many in each; what is cut off is cut off in all
@@ -116,15 +115,12 @@ type audit struct {
 	seeds []uint64 // of each payoff
 }
 
-// seedsOf are the seeds that each payoff is a mean over.
+// seedsOf are the seeds that each payoff is a mean over: n where the mechanism draws lots.
 func seedsOf(p *core.Problem, n int) []uint64 {
 	if p.Market.Mechanism != rules.Proportional {
 		return []uint64{p.Seed}
 	}
-	if n == 0 {
-		n = 8
-	}
-	out := make([]uint64, max(2, n))
+	out := make([]uint64, n)
 	for k := range out {
 		out[k] = p.Seed + uint64(k)
 	}

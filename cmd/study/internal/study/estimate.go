@@ -12,18 +12,17 @@ import (
 // interval, Student's; of a single value, infinite.
 type Estimate struct {
 	Mean, Half float64
-	Runs       int
 }
 
 // Estimated is the estimate from the values of some runs.
 func Estimated(values []float64) Estimate {
 	n := len(values)
 	if n < 2 {
-		return Estimate{Mean: stat.Mean(values, nil), Half: math.Inf(1), Runs: n}
+		return Estimate{Mean: stat.Mean(values, nil), Half: math.Inf(1)}
 	}
 	mean, deviation := stat.MeanStdDev(values, nil)
 	t := distuv.StudentsT{Sigma: 1, Nu: float64(n - 1)}.Quantile(0.975)
-	return Estimate{Mean: mean, Half: t * deviation / math.Sqrt(float64(n)), Runs: n}
+	return Estimate{Mean: mean, Half: t * deviation / math.Sqrt(float64(n))}
 }
 
 // Holds says whether x, known to within rounding, is in the interval.
