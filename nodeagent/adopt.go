@@ -4,19 +4,17 @@ import (
 	"time"
 
 	"github.com/candor-grid/candor/messages"
-	"github.com/candor-grid/candor/nodeagent/runner"
 	"github.com/candor-grid/candor/nodeagent/runner/boottime"
 )
 
 // adopt takes over the tasks that outlived an earlier agent of this node. A task for
 // which the node has no slots any more is ended.
 func (a *Agent) adopt() {
-	lasting, ok := a.c.Runner.(runner.Lasting)
-	if !ok {
+	if a.lasting == nil {
 		a.files.manifests.sweep(nil)
 		return
 	}
-	tasks := lasting.Adopt(func(f messages.Finished) {
+	tasks := a.lasting.Adopt(func(f messages.Finished) {
 		if l := a.files.manifests.find(f.Attempt.Task); l != nil {
 			go func() { a.report(a.files.settle(a.life, f, l)) }()
 			return
@@ -30,16 +28,15 @@ func (a *Agent) adopt() {
 			a.metrics.starts.Inc()
 		} else {
 			t.Process.Stop(0)
-			lasting.Confirm(t.Attempt)
+			a.lasting.Confirm(t.Attempt)
 		}
 	}
 }
 
 // keep tells tasks, before others start, until when the lease lasts.
 func (a *Agent) keep(now messages.Time) {
-	keeper, ok := a.c.Runner.(runner.Keeper)
-	if until := a.state.Expiry(); ok && a.state.Joined() && until != a.lastsUntil {
+	if until := a.state.Expiry(); a.real != nil && a.state.Joined() && until != a.lastsUntil {
 		a.lastsUntil = until
-		keeper.Keep(boottime.Now() + until.Sub(now).Std())
+		a.real.Keep(boottime.Now() + until.Sub(now).Std())
 	}
 }

@@ -23,7 +23,9 @@ import (
 // Agent is the node agent of one node.
 type Agent struct {
 	c       Config
-	owned   bool // the runner is the agent's own
+	owned   bool           // the runner is the agent's own
+	real    runner.Real    // the same runner; nil: it has no processes
+	lasting runner.Lasting // the same runner; nil: its tasks end with the agent
 	metrics *metrics
 	queue   *queue
 	// auctioneer is the one of several that the node registered with; nil: none yet.
@@ -74,14 +76,12 @@ func Start(ctx context.Context, c Config) (*Agent, error) {
 		running: map[messages.Attempt]*running{}, markets: map[messages.Name]bus.Subscription{},
 		ready: make(chan struct{}), ended: make(chan struct{}),
 	}
-	if able, ok := c.Runner.(runner.Able); ok {
-		a.state.SetAbilities(able.Abilities())
+	if a.real, _ = c.Runner.(runner.Real); a.real != nil {
+		a.state.SetAbilities(a.real.Abilities())
 	}
-	if _, ok := c.Runner.(runner.Feeder); ok {
+	if a.lasting, _ = c.Runner.(runner.Lasting); a.lasting != nil {
 		a.state.SetFeeds()
-	}
-	if i, ok := a.c.Runner.(runner.Interrupted); ok {
-		i.Notify(func(able bool) {
+		a.lasting.Notify(func(able bool) {
 			a.queue.post(func(messages.Time) { a.state.Pause(!able) })
 		})
 	}
@@ -150,8 +150,8 @@ func (a *Agent) release() (err error) {
 	for _, s := range slices.AppendSeq(a.subscriptions, maps.Values(a.markets)) {
 		err = errors.Join(err, s.Stop())
 	}
-	if lasting, ok := a.c.Runner.(runner.Lasting); ok && a.c.LeaveRunning {
-		return errors.Join(err, lasting.Detach())
+	if a.lasting != nil && a.c.LeaveRunning {
+		return errors.Join(err, a.lasting.Detach())
 	}
 	if a.owned {
 		err = errors.Join(err, a.c.Runner.Close())
@@ -228,9 +228,9 @@ func (a *Agent) act(now messages.Time) (over bool) {
 	for _, s := range do.Stop {
 		a.stop(s)
 	}
-	if lasting, ok := a.c.Runner.(runner.Lasting); ok {
+	if a.lasting != nil {
 		for _, attempt := range do.Reported { // the leader knows of their end
-			lasting.Confirm(attempt)
+			a.lasting.Confirm(attempt)
 		}
 	}
 	for _, market := range do.Fetch {
@@ -279,7 +279,7 @@ func (a *Agent) line(s state.Start) {
 	attempt, ok := s.Grant.Attempt, !hasFiles(s.Program)
 	var p runner.Follower
 	if ok {
-		p, ok = a.c.Runner.(runner.Feeder).Follow(runner.Task{Grant: s.Grant, Program: s.Program}, a.report,
+		p, ok = a.lasting.Follow(runner.Task{Grant: s.Grant, Program: s.Program}, a.report,
 			func(f messages.Finished, at time.Duration) {
 				a.queue.post(func(now messages.Time) { a.turn(now, f, attempt, at) })
 			})

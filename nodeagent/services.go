@@ -25,16 +25,13 @@ func (a *Agent) listen() error {
 		return err
 	}
 	a.subscriptions = append(a.subscriptions, directives)
-	logs, ok := a.c.Runner.(runner.Logs)
-	if !ok {
+	if a.real == nil {
 		return nil
 	}
-	services := a.logService(logs)
-	if streams, ok := a.c.Runner.(runner.Streams); ok {
-		services.Endpoints = append(services.Endpoints, a.streamEndpoint(logs, streams))
-		services.Concurrency = streamConcurrency
-	}
-	service, err := a.c.Bus.Serve(services)
+	service, err := a.c.Bus.Serve(bus.Service{
+		Name: "candor-nodeagent", Version: "1.0.0", Description: "output of the tasks of node " + a.c.Node,
+		Endpoints: []bus.Endpoint{a.logEndpoint(), a.streamEndpoint()}, Concurrency: streamConcurrency,
+	})
 	if err != nil {
 		return err
 	}
@@ -58,20 +55,17 @@ func receive[T any](a *Agent, payload []byte, do func(messages.Time, *T) error) 
 	})
 }
 
-// logService answers for the output of tasks.
-func (a *Agent) logService(logs runner.Logs) bus.Service {
-	return bus.Service{
-		Name: "candor-nodeagent", Version: "1.0.0", Description: "output of the tasks of node " + a.c.Node,
-		Endpoints: []bus.Endpoint{{
-			Name:    messages.VerbLogs,
-			Subject: messages.LogsSubject(a.c.Site, a.c.Node, "*"),
-			Handle: bus.Handle(messages.VerbLogs, func(ctx context.Context, caller messages.Name, r messages.LogsRequest) (messages.LogsReply, error) {
-				if err := a.mayRead(ctx, logs, caller, r.Attempt); err != nil {
-					return messages.LogsReply{}, err
-				}
-				return logs.ReadLog(ctx, r)
-			}),
-		}},
+// logEndpoint answers for the output of tasks.
+func (a *Agent) logEndpoint() bus.Endpoint {
+	return bus.Endpoint{
+		Name:    messages.VerbLogs,
+		Subject: messages.LogsSubject(a.c.Site, a.c.Node, "*"),
+		Handle: bus.Handle(messages.VerbLogs, func(ctx context.Context, caller messages.Name, r messages.LogsRequest) (messages.LogsReply, error) {
+			if err := a.mayRead(ctx, caller, r.Attempt); err != nil {
+				return messages.LogsReply{}, err
+			}
+			return a.real.ReadLog(ctx, r)
+		}),
 	}
 }
 
@@ -84,7 +78,7 @@ const streamConcurrency = 512
 const maxReaches = 10
 
 // streamEndpoint serves the streams of tasks, to those who may read a task's output.
-func (a *Agent) streamEndpoint(logs runner.Logs, streams runner.Streams) bus.Endpoint {
+func (a *Agent) streamEndpoint() bus.Endpoint {
 	log := bus.Bounded(a.c.Log, maxReaches)
 	return bus.Endpoint{
 		Name:    messages.VerbStream,
@@ -97,22 +91,22 @@ func (a *Agent) streamEndpoint(logs runner.Logs, streams runner.Streams) bus.End
 			if r.Signals() {
 				may = a.mayReach
 			}
-			if err := may(ctx, logs, caller, r.Attempt); err != nil {
+			if err := may(ctx, caller, r.Attempt); err != nil {
 				return messages.StreamReply{}, err
 			}
 			if r.Begin != nil || r.Take || r.Signal != "" {
 				log.Info("account "+caller+" reaches a task", zap.Stringer("job", r.Attempt.Task.Job),
 					zap.String("signal", r.Signal), zap.Bool("begins", r.Begin != nil))
 			}
-			return streams.Stream(ctx, r)
+			return a.real.Stream(ctx, r)
 		}),
 	}
 }
 
 // mayReach refuses whoever is neither the owner of the job nor an operator, as if the job
 // had never been here.
-func (a *Agent) mayReach(_ context.Context, logs runner.Logs, caller messages.Name, of messages.Attempt) error {
-	owner, err := logs.Owner(of.Task.Job)
+func (a *Agent) mayReach(_ context.Context, caller messages.Name, of messages.Attempt) error {
+	owner, err := a.real.Owner(of.Task.Job)
 	if err == nil && caller != owner && !slices.Contains(a.c.Operators, caller) {
 		err = runner.NoOutput(of.Task.Job)
 	}
@@ -121,8 +115,8 @@ func (a *Agent) mayReach(_ context.Context, logs runner.Logs, caller messages.Na
 
 // mayRead is mayReach, and refuses the owner while the market of the job keeps what tasks
 // wrote.
-func (a *Agent) mayRead(ctx context.Context, logs runner.Logs, caller messages.Name, of messages.Attempt) error {
-	if err := a.mayReach(ctx, logs, caller, of); err != nil || slices.Contains(a.c.Operators, caller) {
+func (a *Agent) mayRead(ctx context.Context, caller messages.Name, of messages.Attempt) error {
+	if err := a.mayReach(ctx, caller, of); err != nil || slices.Contains(a.c.Operators, caller) {
 		return err
 	}
 	return a.readable.check(ctx, a, of.Task.Job)

@@ -21,7 +21,9 @@ import (
 	"github.com/candor-grid/candor/nodeagent/runner/users"
 )
 
-// Processes is a [Runner] of real processes, and keeps their output.
+var _ Real = (*Processes)(nil)
+
+// Processes is a [Real] that starts the processes itself, and keeps their output.
 type Processes struct {
 	config Config
 	store  *store

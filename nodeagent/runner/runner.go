@@ -36,23 +36,21 @@ type Process interface {
 	Suspend(yes bool)
 }
 
-// Able is a [Runner] that says what it can do to a task, in the words of
-// package messages.
-type Able interface{ Abilities() []messages.Name }
-
-// Logs is what a [Runner] that keeps the output of its tasks offers as well.
-type Logs interface {
+// Real is a [Runner] of real processes.
+type Real interface {
+	Runner
+	// Abilities are what it can do to a task, in the words of package messages.
+	Abilities() []messages.Name
 	// Owner returns the account whose job it is.
 	Owner(job messages.JobID) (messages.Name, error)
 	// ReadLog returns a piece of output; if there is none yet it waits for some,
 	// for the end of the attempt, of the request's Wait, or of ctx.
 	ReadLog(ctx context.Context, request messages.LogsRequest) (messages.LogsReply, error)
-}
-
-// Streams is what a [Runner] offers whose tasks can be interactive, signalled and joined by
-// other commands.
-type Streams interface {
+	// Stream answers for tasks that are interactive, signalled or joined by other commands.
 	Stream(ctx context.Context, request messages.StreamRequest) (messages.StreamReply, error)
+	// Keep says to the tasks until when they are the current attempts, which is until when
+	// the node's lease lasts, by the clock of package boottime.
+	Keep(until time.Duration)
 }
 
 // NoOutput is the answer about a job that never ran here, whose output was removed, or
@@ -61,9 +59,21 @@ func NoOutput(job messages.JobID) error {
 	return messages.Errorf(messages.NotFound, "job %v: this node has no output that you may read: the job never ran here, its output was removed to make room for later jobs, or the file with its owner was damaged", job)
 }
 
-// Feeder is a [Runner] that begins tasks by itself on the slots of others, as soon as those
-// have ended.
-type Feeder interface {
+// Lasting is a [Real] whose tasks outlive the agent, and can begin without it. Without
+// another word of Keep it kills them when the lease is over.
+type Lasting interface {
+	Real
+	// Adopt takes over the tasks that are there; done is called for each, perhaps
+	// before Adopt returns. It may be called once.
+	Adopt(done func(messages.Finished)) []Adopted
+	// Confirm says that the end of a task is known where it counts: until then
+	// the next agent would be told it again.
+	Confirm(messages.Attempt)
+	// Detach leaves the tasks to the next agent.
+	Detach() error
+	// Notify has f called now and whenever that changes, with whether tasks can be
+	// started; one call at a time. It may be called once.
+	Notify(f func(able bool))
 	// Follow has a task begin once one of its class has ended that has a slot and no files.
 	// Then turned is called with the end of that one, in place of its done, and with when
 	// the slot went to this one, by the clock of package boottime. If only the end is lost, turned is
@@ -86,31 +96,4 @@ type Adopted struct {
 	Class     messages.Name
 	Suspended bool // it is suspended, or was told to be
 	Process   Process
-}
-
-// Interrupted is a [Runner] that at times can start nothing.
-type Interrupted interface {
-	// Notify has f called now and whenever that changes, with whether tasks can be
-	// started; one call at a time. It may be called once.
-	Notify(f func(able bool))
-}
-
-// Keeper is a [Runner] that says to its tasks until when they are the current attempts.
-type Keeper interface {
-	// Keep says until when the node's lease lasts, by the clock of package boottime.
-	Keep(until time.Duration)
-}
-
-// Lasting is a [Runner] whose tasks outlive the agent.
-type Lasting interface {
-	Runner
-	// Adopt takes over the tasks that are there; done is called for each, perhaps
-	// before Adopt returns. It may be called once.
-	Adopt(done func(messages.Finished)) []Adopted
-	// Confirm says that the end of a task is known where it counts: until then
-	// the next agent would be told it again.
-	Confirm(messages.Attempt)
-	Keeper // without another word tasks are killed when the lease is over
-	// Detach leaves the tasks to the next agent.
-	Detach() error
 }

@@ -13,7 +13,9 @@ import (
 	"github.com/candor-grid/candor/nodeagent/runner/boottime"
 )
 
-// Client is a [runner.Runner] that leaves the running to an executor. It starts
+var _ runner.Lasting = (*Client)(nil)
+
+// Client is a [runner.Lasting] that leaves the running to an executor. It starts
 // one if there is none, and another if that one ends.
 type Client struct {
 	config Config
@@ -301,7 +303,7 @@ func (k *Client) begin(how kind, task runner.Task, t *remote) {
 	k.conn.sendSoon(&frame{Kind: how, Attempt: task.Attempt, Array: task.Array, Position: task.Position, Number: number}) // rarely the only one
 }
 
-// Follow implements [runner.Feeder].
+// Follow implements [runner.Lasting].
 func (k *Client) Follow(task runner.Task, done func(messages.Finished), turned func(messages.Finished, time.Duration)) (runner.Follower, bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
