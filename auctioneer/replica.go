@@ -79,13 +79,13 @@ func (i *synced) WriteTo(w io.Writer) (int64, error) {
 	return i.Image.WriteTo(w)
 }
 
-// Digest implements mailbox.Digester: nothing need be durable for a comparison.
+// Digest implements mailbox.Image: nothing need be durable for a comparison.
 func (i *synced) Digest(w io.Writer) error {
 	_, err := i.Image.WriteTo(w)
 	return err
 }
 
-// Weak implements mailbox.Reluctant: what the archive lost is copied from who leads.
+// Weak implements mailbox.Machine: what the archive lost is copied from who leads.
 func (r *replica) Weak() error {
 	if r.damaged.Load() {
 		return errors.New("the archive of ended jobs lost records")

@@ -44,6 +44,7 @@ func (r *replica) Apply(index uint64, commands [][]byte) []any {
 
 func (r *replica) Capture() mailbox.Image       { return r.machine.Capture() }
 func (r *replica) Restore(from io.Reader) error { return r.machine.Restore(from) }
+func (r *replica) Weak() error                  { return r.machine.Weak() }
 
 // credulous is the planted bug: a mailbox whose replica never asks whether it
 // still leads before it is read.

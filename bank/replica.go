@@ -29,8 +29,6 @@ type machine struct {
 	clearing *clearing.State
 }
 
-var _ mailbox.Reluctant = (*machine)(nil)
-
 func newMachine(c *Config, m *metrics, a *archive, root *ledger.Root, time *siteclock.Steady) *machine {
 	made := &machine{site: c.Site, metrics: m, archive: a, root: root, broken: c.OnBroken, time: time}
 	made.ledger, made.clearing = made.open()

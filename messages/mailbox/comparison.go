@@ -40,12 +40,6 @@ type markEntry struct {
 	Told  map[string]mark `json:",omitempty"` // by ID
 }
 
-// Digester is an Image whose hash is not taken of the bytes that WriteTo writes.
-type Digester interface {
-	// Digest writes the part of the image that must be the same at each replica.
-	Digest(w io.Writer) error
-}
-
 const (
 	markCost    = 100              // the least time between two marks, as a multiple of the time that one takes
 	toldWithin  = 30 * time.Second // a judgement leaves out replicas that have not reported by then
@@ -97,12 +91,7 @@ func (h *hasher) start(index uint64, capture func() Image, done func(*mark, erro
 
 func digest(image Image) (string, error) {
 	h := sha256.New()
-	var err error
-	if d, ok := image.(Digester); ok {
-		err = d.Digest(h)
-	} else {
-		_, err = image.WriteTo(h)
-	}
+	err := image.Digest(h)
 	return hex.EncodeToString(h.Sum(nil)), err
 }
 

@@ -79,7 +79,9 @@ func (t *tally) Capture() Image {
 	return tallyImage{maps.Clone(t.counts), t.total, t.hash}
 }
 
-func (i tallyImage) WriteTo(w io.Writer) (int64, error) { return 0, json.NewEncoder(w).Encode(i) }
+func (i tallyImage) WriteTo(w io.Writer) (int64, error) { return 0, i.Digest(w) }
+
+func (i tallyImage) Digest(w io.Writer) error { return json.NewEncoder(w).Encode(i) }
 
 func (t *tally) Restore(r io.Reader) error {
 	var i tallyImage

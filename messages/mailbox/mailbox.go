@@ -21,19 +21,17 @@ type Machine interface {
 	Capture() Image
 	// Restore replaces the state by an image.
 	Restore(r io.Reader) error
-}
-
-// Reluctant is a machine that may lack something, beside its state, which replicas get from
-// their leader. Its replica then lets another one lead that lacks nothing.
-type Reluctant interface {
-	Machine
-	// Weak returns what is lacking; nil: nothing.
+	// Weak returns what is lacking here beside the state, which replicas get from their
+	// leader; nil: nothing. A replica that lacks something lets another one lead that
+	// lacks nothing.
 	Weak() error
 }
 
 // Image is a captured state.
 type Image interface {
 	WriteTo(w io.Writer) (int64, error)
+	// Digest writes the part of the image that must be the same at each replica.
+	Digest(w io.Writer) error
 }
 
 // Mailbox is one replica's end of the log.

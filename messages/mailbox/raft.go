@@ -55,10 +55,7 @@ func OpenRaft(c Config, machine Machine) (Mailbox, error) {
 func newReplicated(c *Config, machine Machine) *replicated {
 	named := c.Log.Named(c.Name + ".log").With(zap.String("replica", c.ID))
 	c.Log = named
-	e := &engine{config: c, lacks: func() error { return nil }, opened: make(chan struct{}), stopping: make(chan struct{}), gone: make(chan struct{}), unknown: make(chan struct{})}
-	if r, ok := machine.(Reluctant); ok {
-		e.lacks = r.Weak
-	}
+	e := &engine{config: c, lacks: machine.Weak, opened: make(chan struct{}), stopping: make(chan struct{}), gone: make(chan struct{}), unknown: make(chan struct{})}
 	m := &replicated{engine: e, applier: newApplier(machine, named)}
 	m.halt = sync.OnceValue(func() raft.Future { return e.raft.Shutdown() })
 	m.abandon = sync.OnceFunc(func() { close(e.unknown) })

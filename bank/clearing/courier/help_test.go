@@ -70,6 +70,11 @@ func (i images) WriteTo(w io.Writer) (int64, error) {
 	return n + m, err
 }
 
+func (i images) Digest(w io.Writer) error {
+	_, err := i.WriteTo(w)
+	return err
+}
+
 func (h *host) Capture() mailbox.Image {
 	h.mu.RLock()
 	defer h.mu.RUnlock()
@@ -77,6 +82,8 @@ func (h *host) Capture() mailbox.Image {
 }
 
 func (h *host) Restore(io.Reader) error { return errors.New("these tests restore nothing") }
+
+func (h *host) Weak() error { return nil }
 
 func (h *host) Propose(ctx context.Context, c clearing.Command) (clearing.Result, error) {
 	data, err := c.Encode()
