@@ -50,6 +50,8 @@ func TestPeerViews(t *testing.T) {
 		{Peer: "c", Standing: messages.PeerParting, Since: 1_790_000_000_000_000, Owed: credit},
 		{Peer: "d", Standing: messages.PeerSuspended, Since: 1_790_000_000_000_000, Tries: 9, Failure: "nobody serves that"},
 		{Peer: "e", Leaving: true},
+		{Peer: "f", Standing: messages.PeerParting, Since: 1_790_000_000_000_000},
+		{Peer: "g", Owed: -3 * credit, Settled: 2 * credit, Tries: 6, Failure: "parted: site \"west\" was parted from at 2026-11-27T15:14:32Z: an operator can make it a peer again"},
 	}}
 	settled := func(s *fakeSite) {
 		gives[messages.CycleRequest](messages.Bank, messages.VerbNet, someNet())(s)
@@ -155,4 +157,27 @@ func TestClearingAccountsSayWhoOwes(t *testing.T) {
 		gives[messages.WithdrawRequest](messages.Bank, messages.VerbWithdraw, messages.AccountReply{Account: "clearing--west", Balance: balance, Available: balance})(s)
 		s.run("withdraw", "clearing--west", "5", "--reason", "paid", "--account", "operator").expect(t, cli.CodeOK, want, "")
 	}
+}
+
+// TestTermsOfAPartedPeer: only candor peer add makes a site a peer again that was parted from, and
+// new terms of one that the site parts from do not take the parting back.
+func TestTermsOfAPartedPeer(t *testing.T) {
+	s := newSite(t)
+	var asked int
+	standing := messages.PeerParted
+	answer(s, messages.Bank, messages.VerbPeer, func(r messages.PeerRequest) (messages.PeerReply, error) {
+		asked++
+		return messages.PeerReply{Peer: r.Peer, Limit: r.Limit, Standing: standing}, nil
+	})
+	answer(s, messages.Bank, messages.VerbPeers, func(messages.Empty) (messages.PeersReply, error) {
+		return messages.PeersReply{Peers: []messages.PeerReply{{Peer: "east", Keys: []string{"AEAST"}, Standing: standing}}}, nil
+	})
+	for _, line := range []string{"peer limit east 0", "peer key east ANEW --now"} {
+		s.run(strings.Fields(line)...).expect(t, cli.CodeFailed, "", "candor peer add makes it a peer again")
+	}
+	if asked > 0 {
+		t.Error("a limit made a site a peer that was parted from")
+	}
+	standing = messages.PeerParting
+	s.run("peer", "limit", "east", "9").expect(t, cli.CodeOK, "goes on to part from east", "")
 }

@@ -81,10 +81,14 @@ changes its key, use candor peer key.`,
 func setPeer(ctx context.Context, a *cli.App, s *cli.Session, r messages.PeerRequest) error {
 	return cli.Ask(ctx, a, s, messages.Bank, messages.VerbPeer, r, func(p *cli.Page, reply messages.PeerReply) {
 		p.Printf("Site %s is a peer. It may owe up to %s, of which up to %s by settlements that are not paid yet.\n", reply.Peer, cli.Credits(reply.Limit), cli.Credits(reply.Share))
+		if reply.Standing == messages.PeerParting {
+			p.Printf("This site goes on to part from %s: nothing new begins.\n", reply.Peer)
+		}
 	})
 }
 
-// known is a peer as the bank has it.
+// known is a peer as the bank has it. A site that was parted from is none: to change its terms
+// would make it a peer again, which only candor peer add does.
 func known(ctx context.Context, s *cli.Session, name messages.Name) (p messages.PeerReply, err error) {
 	all, err := cli.Call[messages.PeersReply](ctx, s, messages.Bank, messages.VerbPeers, messages.Empty{})
 	if err != nil {
@@ -94,7 +98,10 @@ func known(ctx context.Context, s *cli.Session, name messages.Name) (p messages.
 	if i < 0 {
 		return p, messages.Errorf(messages.NotFound, "site %q is no peer: add it with candor peer add", name)
 	}
-	return all.Peers[i], nil
+	if p = all.Peers[i]; p.Standing == messages.PeerParted {
+		return p, messages.Errorf(messages.Conflict, "this site has parted from %q: candor peer add makes it a peer again", name)
+	}
+	return p, nil
 }
 
 func peerKey(a *cli.App) *cobra.Command {

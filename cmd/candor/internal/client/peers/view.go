@@ -79,16 +79,18 @@ func peerState(p *cli.Page, r messages.PeerReply) string {
 		return "parted " + p.At(r.Since) + partedDebt(r)
 	case r.Restored:
 		return p.Red("this site was restored: candor peer reconcile " + r.Peer)
+	case gone(r):
+		return p.Red(fmt.Sprintf("has parted from this site: candor peer part %s --loss %s --reason TEXT parts from it too", r.Peer, max(0, r.Settled-r.Owed)))
 	case r.Dispute != "":
 		return p.Red("disputed: " + terminal.Safe(r.Dispute))
 	case r.Standing == messages.PeerParting:
 		return p.Yellow("parting since " + p.At(r.Since) + ": " + parting(r))
 	case r.Standing == messages.PeerSuspended:
-		return p.Red("suspended " + p.At(r.Since) + ", silent after " + terminal.Plural(r.Tries, "message") + ": " + terminal.Safe(r.Failure))
+		return p.Red("suspended " + p.At(r.Since) + ", " + silent(r))
 	case r.Leaving:
 		return p.Yellow("parts from this site: candor peer part " + r.Peer + " agrees")
 	case r.Tries > 0:
-		return p.Yellow("silent after " + terminal.Plural(r.Tries, "message") + ": " + terminal.Safe(r.Failure))
+		return p.Yellow(silent(r))
 	case unsettleable(r) != "":
 		return p.Yellow("answers; " + unsettleable(r))
 	}
@@ -114,13 +116,23 @@ func parting(r messages.PeerReply) string {
 	case r.Settled != 0:
 		return cli.Credits(r.Settled) + " are settled and not paid"
 	case r.Tries > 0:
-		return "silent after " + terminal.Plural(r.Tries, "message") + ": " + terminal.Safe(r.Failure)
+		return silent(r)
 	case r.Outstanding > 0:
 		return "its bank has " + terminal.Plural(r.Outstanding, "instruction") + " to answer"
 	case r.Held > 0:
 		return "jobs that it pays for run here"
 	}
-	return "its operator must part too, and jobs there must end"
+	return "its operator must part too, or candor peer list there says what is missing"
+}
+
+// silent says for how long a peer has not answered.
+func silent(r messages.PeerReply) string {
+	return "silent after " + terminal.Plural(r.Tries, "message") + ": " + terminal.Safe(r.Failure)
+}
+
+// gone reports whether a peer refuses everything, because its operator has parted from this site alone.
+func gone(r messages.PeerReply) bool {
+	return r.Tries > 0 && strings.HasPrefix(r.Failure, "parted: ")
 }
 
 // unsettleable says why no cycle settles what a peer owes; "": one does.
