@@ -139,14 +139,15 @@ func Play(p *core.Problem, passes int, progress func(done, of int)) (*Equilibriu
 	for out.Passes < passes && !out.Rest {
 		out.Left = 0
 		for u := range g.plays {
-			gain, err := g.turn(u)
+			gain, err := g.turn(u, func(done, of int) {
+				if progress != nil {
+					progress((out.Passes*n+u)*of+done, passes*n*of)
+				}
+			})
 			if err != nil {
 				return nil, err
 			}
 			out.Left = max(out.Left, gain)
-			if progress != nil {
-				progress(out.Passes*n+u+1, passes*n)
-			}
 		}
 		out.Passes++
 		out.Rest = out.Left <= Least
@@ -161,13 +162,13 @@ func Play(p *core.Problem, passes int, progress func(done, of int)) (*Equilibriu
 }
 
 // turn has a user look at all it could tell, and choose; the result is what it would have
-// gained most, of its value.
-func (g *game) turn(u int) (most float64, err error) {
+// gained most, of its value. Progress is told how many of these lies it has looked at.
+func (g *game) turn(u int, progress func(done, of int)) (most float64, err error) {
 	if g.value[u] == 0 {
 		return 0, nil
 	}
 	payoffs, could := make([]float64, len(g.strategies)), make([]bool, len(g.strategies))
-	err = inParallel(len(g.strategies), nil, nil, func(k int) error {
+	err = inParallel(len(g.strategies), progress, nil, func(k int) error {
 		plays := slices.Clone(g.plays)
 		plays[u] = k
 		of, _, err := g.outcome(plays, u)

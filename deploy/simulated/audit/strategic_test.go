@@ -2,6 +2,7 @@ package audit
 
 import (
 	"reflect"
+	"slices"
 	"testing"
 
 	"github.com/candor-grid/candor/deploy/simulated/core"
@@ -50,6 +51,18 @@ func TestPlay(t *testing.T) {
 	}
 	if names, users := first.Lies(); len(names) == 0 || users[names[0]] == 0 {
 		t.Errorf("%v %v", names, users)
+	}
+}
+
+// TestPlayTellsEachLie: how far the play is, is told for each lie of each user, not for each user alone.
+func TestPlayTellsEachLie(t *testing.T) {
+	var told []int
+	all := 0
+	if _, err := Play(table(t, "mechanism: fifo\n"), 1, func(done, of int) { told, all = append(told, done), of }); err != nil {
+		t.Fatal(err)
+	}
+	if want := 3 * len(strategies()); all != want || len(told) != want || told[want-1] != want || !slices.IsSorted(told) {
+		t.Errorf("%d of %d, want %d: %v", len(told), all, want, told)
 	}
 }
 

@@ -78,6 +78,9 @@ beginning. Budgets bind in proportional, fifo, fairshare and backfill, and with
 
 ` + compareHelp + `
 ` + faultsHelp() + `
+Standard error shows how far a run is: a terminal at all times, anything else
+after ten seconds and then each minute.
+
 The keys of --json are stable. Package deploy/simulated/measure defines each
 key, and with --faults package deploy/simulated/faults.`,
 		Example: `  candor simulate --trace LPC-EGEE-2004.swf.gz --market highest-bid --nodes 105

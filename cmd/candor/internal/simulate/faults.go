@@ -95,7 +95,7 @@ func (f *faultOptions) report(plan *faults.Plan, stderr io.Writer) (*faults.Repo
 		if o.Violation == nil {
 			continue
 		}
-		progress.End()
+		progress.Clear()
 		fmt.Fprintf(stderr, "seed %d: %v\n", o.Seed, o.Violation)
 		short := faults.Drawn(plan, o.Seed)
 		if len(r.Violations) < mostShrunk {

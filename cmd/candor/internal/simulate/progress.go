@@ -3,43 +3,113 @@ package simulate
 import (
 	"fmt"
 	"io"
+	"sync"
 	"time"
 
 	"github.com/candor-grid/candor/cmd/candor/internal/terminal"
 )
 
-// Progress shows on a terminal how far a run is, and how long it will take; on
-// anything else, nothing.
+// Progress shows how far a run is, and how long it will take: on a terminal in one line that
+// changes, and on anything else in a line after ten seconds and one for each minute.
 type Progress struct {
+	out   io.Writer
 	block *terminal.Block // nil: no terminal
-	what  string
-	began time.Time // of the step
-	drawn time.Time
 	width int
+	ended chan struct{} // closed by End
+
+	mu       sync.Mutex
+	what     string
+	done, of int       // of the step; of is 0 where that is not known
+	began    time.Time // of the step
+	due      time.Time // of the next line
 }
 
-// NewProgress shows it on out, if that is a terminal.
+// How often a line is written.
+const (
+	redrawn   = 100 * time.Millisecond // on a terminal, where something was done
+	kept      = time.Second            // and where nothing was
+	firstLine = 10 * time.Second       // on anything else
+	furtherOn = time.Minute
+)
+
+// NewProgress shows it on out until End.
 func NewProgress(out io.Writer) *Progress {
-	if !terminal.IsTerminal(out) {
-		return &Progress{}
+	p := newProgress(out, terminal.IsTerminal(out), time.Now())
+	go func() {
+		tick := time.NewTicker(kept)
+		defer tick.Stop()
+		for {
+			select {
+			case now := <-tick.C:
+				p.show(now)
+			case <-p.ended:
+				return
+			}
+		}
+	}()
+	return p
+}
+
+func newProgress(out io.Writer, isTerminal bool, now time.Time) *Progress {
+	p := &Progress{out: out, ended: make(chan struct{}), began: now, due: now.Add(firstLine)}
+	if isTerminal {
+		p.block, p.due = &terminal.Block{Out: out}, now
+		p.width, _ = terminal.Size(out)
 	}
-	width, _ := terminal.Size(out)
-	return &Progress{block: &terminal.Block{Out: out}, width: width}
+	return p
 }
 
 // Step begins another part of the work.
 func (p *Progress) Step(what string) {
-	p.what, p.began = what, time.Now()
-	p.draw(what)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	now := time.Now()
+	p.what, p.done, p.of, p.began = what, 0, 0, now
+	if p.block != nil {
+		p.draw(now)
+	}
 }
 
 // At says how much of the step is done.
 func (p *Progress) At(done, of int) {
-	const often = 100 * time.Millisecond
-	if p.block == nil || time.Since(p.drawn) < often || of == 0 {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.done, p.of = done, of
+	if now := time.Now(); p.block != nil && !now.Before(p.due) {
+		p.draw(now)
+	}
+}
+
+// show writes a line if one is due, also where nothing was done since the one before.
+func (p *Progress) show(now time.Time) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !now.Before(p.due) {
+		p.draw(now)
+	}
+}
+
+// draw writes a line; p.mu is held.
+func (p *Progress) draw(now time.Time) {
+	select {
+	case <-p.ended:
+		return
+	default:
+	}
+	text := p.what
+	switch took := now.Sub(p.began); {
+	case p.of > 0:
+		text = line(p.what, float64(p.done)/float64(p.of), took)
+	case took >= kept:
+		text += ", " + terminal.Span(took) + " so far"
+	}
+	if p.block == nil {
+		p.due = now.Add(furtherOn)
+		fmt.Fprintln(p.out, text)
 		return
 	}
-	p.draw(line(p.what, float64(done)/float64(of), time.Since(p.began)))
+	p.due = now.Add(redrawn)
+	p.block.Draw(terminal.Clip(text, p.width))
 }
 
 // line is a bar with the time left, at the pace so far.
@@ -51,17 +121,19 @@ func line(what string, part float64, took time.Duration) string {
 	return fmt.Sprintf("%s %s %s  %s", terminal.Bar(part, 24), terminal.Percent(part), left, what)
 }
 
-func (p *Progress) draw(text string) {
-	if p.block == nil {
-		return
-	}
-	p.drawn = time.Now()
-	p.block.Draw(terminal.Clip(text, p.width))
-}
-
-// End removes what was shown.
-func (p *Progress) End() {
+// Clear removes what was shown on a terminal, so that something else can be written there.
+func (p *Progress) Clear() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	if p.block != nil {
 		p.block.Clear()
 	}
+}
+
+// End removes it for good.
+func (p *Progress) End() {
+	p.Clear()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	close(p.ended)
 }

@@ -340,6 +340,34 @@ func TestProgressLine(t *testing.T) {
 	}
 }
 
+// TestProgressIsShown: a step that does not say how far it is has its time shown, on a terminal
+// each second, and elsewhere after ten seconds and then each minute; nothing comes after the end.
+func TestProgressIsShown(t *testing.T) {
+	var out strings.Builder
+	now := time.Now()
+	p := newProgress(&out, false, now)
+	p.Step("measuring")
+	for range 75 {
+		now = now.Add(time.Second)
+		p.show(now)
+	}
+	if got := out.String(); strings.Count(got, "\n") != 2 || !strings.Contains(got, "measuring, ") || !strings.Contains(got, "so far\nmeasuring, 1m") {
+		t.Errorf("without a terminal: %q", got)
+	}
+	out.Reset()
+	p = newProgress(&out, true, now)
+	p.Step("measuring")
+	p.show(now.Add(5 * time.Second))
+	p.At(1, 4)
+	p.show(now.Add(12 * time.Second))
+	p.End()
+	ended := out.Len()
+	p.show(now.Add(time.Hour))
+	if got := out.String(); !strings.Contains(got, "so far") || !strings.Contains(got, "25%") || len(got) != ended {
+		t.Errorf("on a terminal: %q", got)
+	}
+}
+
 // TestARealLog runs a year of a real machine.
 func TestARealLog(t *testing.T) {
 	f, err := examples.TraceAnalysis().Open("sdsc-sp2-1999.swf.gz")

@@ -42,7 +42,7 @@ func (o *options) strategic(show *Progress) (*strategicDocument, error) {
 	work := problems[0].Work
 	d := &strategicDocument{Trace: o.Trace, Nodes: work.Nodes, Jobs: len(work.Jobs), Seed: o.Seed, Worth: o.worth, Notes: slices.Clone(work.Notes)}
 	for m, p := range problems {
-		show.Step(p.Market.Name)
+		show.Step(fmt.Sprintf("%s, %s", p.Market.Name, terminal.Plural(len(p.Work.Users), "user")))
 		own, err := o.drawn(p, problems[0].Market.Bids, 0)
 		if err != nil {
 			return nil, err
