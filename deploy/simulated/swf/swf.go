@@ -17,6 +17,8 @@ import (
 	"io"
 	"strconv"
 	"strings"
+
+	"github.com/candor-grid/candor/messages/spelling"
 )
 
 const (
@@ -228,7 +230,7 @@ func (l *Log) end(err error, lines int, skip bool) (*Log, error) {
 		l.Bad.Cut = true
 	}
 	if len(l.Jobs) == 0 {
-		err := fmt.Errorf("the log has no jobs in its %d lines", lines)
+		err := fmt.Errorf("the log has no jobs in its %s", spelling.Number(lines, "line", "lines"))
 		if l.Bad.First != nil {
 			err = fmt.Errorf("%w; %w", err, l.Bad.First)
 		}

@@ -111,7 +111,7 @@ func TestSkippingCounts(t *testing.T) {
 	if log, err = ReadSkipping(bytes.NewReader(piece)); err != nil || !log.Bad.Cut || len(log.Jobs) == 0 || len(log.Jobs) >= 2000 {
 		t.Errorf("%v: %+v", err, log)
 	}
-	if _, err := ReadSkipping(strings.NewReader("1 2\n")); err == nil || !strings.Contains(err.Error(), "no jobs in its 1 lines; line 1: has 2 fields") {
+	if _, err := ReadSkipping(strings.NewReader("1 2\n")); err == nil || !strings.Contains(err.Error(), "no jobs in its 1 line; line 1: has 2 fields") {
 		t.Errorf("%v", err)
 	}
 }

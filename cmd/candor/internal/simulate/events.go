@@ -42,7 +42,7 @@ var (
 
 // readBids puts the file of bids over those that were drawn.
 func (s *Source) readBids(p *core.Problem) error {
-	text, err := os.ReadFile(s.BidsFile)
+	text, err := document(s.BidsFile, maxBids)
 	if err != nil {
 		return messages.Errorf(messages.Invalid, "--bids: %v", err)
 	}

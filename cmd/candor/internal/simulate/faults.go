@@ -3,7 +3,6 @@ package simulate
 import (
 	"fmt"
 	"io"
-	"os"
 	"strings"
 
 	"github.com/candor-grid/candor/deploy/simulated/faults"
@@ -52,7 +51,7 @@ const (
 // run runs seeds through a plan. A seed that fails is an error, after the report;
 // it is told at once.
 func (f *faultOptions) run(out, stderr io.Writer, asJSON bool) error {
-	text, err := os.ReadFile(f.plan)
+	text, err := document(f.plan, maxMarket)
 	if err != nil {
 		return messages.Errorf(messages.NotFound, "--faults: %v", err)
 	}

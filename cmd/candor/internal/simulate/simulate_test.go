@@ -368,6 +368,20 @@ func TestProgressIsShown(t *testing.T) {
 	}
 }
 
+// TestFilesOfAStudyEnd: a file without an end is refused, and not read into the memory; a market
+// that is neither a file nor a mechanism is answered with the names of the mechanisms.
+func TestFilesOfAStudyEnd(t *testing.T) {
+	trace := file(t, "log.swf", "1 0 0 10 1 -1 -1 1 -1 -1 1 1 1 1 1 -1 -1 -1\n")
+	for _, args := range [][]string{{"--trace", trace, "--market", "/dev/zero"}, {"--faults", "/dev/zero"}} {
+		if _, err := run(args...); err == nil || !strings.Contains(err.Error(), "more than 1 MiB") {
+			t.Errorf("%v: %v", args, err)
+		}
+	}
+	if _, err := run("--trace", trace, "--market", "highestbid"); err == nil || !strings.Contains(err.Error(), "no mechanism of that name: there are highest-bid, ") {
+		t.Errorf("%v", err)
+	}
+}
+
 // TestARealLog runs a year of a real machine.
 func TestARealLog(t *testing.T) {
 	f, err := examples.TraceAnalysis().Open("sdsc-sp2-1999.swf.gz")
@@ -434,7 +448,7 @@ func TestCompareRefuses(t *testing.T) {
 		"--by: comparisons":                {"--compare", "fifo", "--by", "user"},
 		"--events: is for one":             {"--compare", "fifo", "--events", "e.csv"},
 		"has 4 slots":                      {"--compare", "fifo," + four},
-		"--market: open":                   {"--compare", "fifo,no.yaml"},
+		"no mechanism of that name":                   {"--compare", "fifo,no.yaml"},
 	} {
 		if _, err := run(append([]string{"--trace", trace}, args...)...); messages.KindOf(err) != messages.Invalid || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v: error is %v, want %q", args, err, want)

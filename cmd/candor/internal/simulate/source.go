@@ -2,6 +2,8 @@ package simulate
 
 import (
 	"errors"
+	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"strconv"
@@ -16,6 +18,7 @@ import (
 	"github.com/candor-grid/candor/deploy/simulated/swf"
 	"github.com/candor-grid/candor/deploy/simulated/workload"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/spelling"
 )
 
 // Source says what to study: the flags that studies of a log have in common.
@@ -96,14 +99,36 @@ func (s *Source) check() error {
 // market reads the market's file; the name of a mechanism that is no file
 // stands for its defaults.
 func (s *Source) market() (*rules.Market, error) {
-	text, err := os.ReadFile(s.Market)
-	if errors.Is(err, fs.ErrNotExist) && rules.Parameters(s.Market) != nil {
+	text, err := document(s.Market, maxMarket)
+	switch {
+	case errors.Is(err, fs.ErrNotExist) && rules.Parameters(s.Market) != nil:
 		return rules.Decode(s.Market, []byte("mechanism: "+s.Market))
-	}
-	if err != nil {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, messages.Errorf(messages.Invalid, "--market: there is no file %q, and no mechanism of that name: there are %s", s.Market, spelling.List(rules.Mechanisms()))
+	case err != nil:
 		return nil, messages.Errorf(messages.Invalid, "--market: %v", err)
 	}
 	return rules.Decode(s.Market, text)
+}
+
+// The most that a file of a study can have, in bytes: a market or a plan, and bids.
+const (
+	maxMarket = 1 << 20
+	maxBids   = 1 << 30
+)
+
+// document reads a file that is to have no more than so many bytes. A device may have no end.
+func document(path string, most int64) ([]byte, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	text, err := io.ReadAll(io.LimitReader(file, most+1))
+	if err == nil && int64(len(text)) > most {
+		err = fmt.Errorf("%s: has more than %d MiB, the most there can be", path, most>>20)
+	}
+	return text, err
 }
 
 func (s *Source) workload(market *rules.Market) (*workload.Workload, error) {
