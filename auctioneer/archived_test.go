@@ -209,3 +209,36 @@ func TestAReplicaThatLacksRecordsLetsOthersLead(t *testing.T) {
 		t.Error("a replica that could not write records is to let others lead")
 	}
 }
+
+// TestRerunIsOfAJobOfOnesOwn: a job cannot be said to do again a job of another account, or one that
+// never was; one in the archive it can. Who may not see a job is told what is told of none.
+func TestRerunIsOfAJobOfOnesOwn(t *testing.T) {
+	const jobs = book.RetainEnded + 1500
+	f := withPast(t, t.TempDir(), jobs)
+	again := func(account messages.Name, of messages.JobID) (messages.SubmitReply, error) {
+		spec := oneStage(1)
+		spec.RerunOf = of
+		return call[messages.SubmitReply](f, account, messages.VerbSubmit, messages.SubmitRequest{Key: fmt.Sprint("again-", of), Spec: spec})
+	}
+	for _, id := range []messages.JobID{0, 1, jobs} {
+		first, err := again("alice", id)
+		if err != nil {
+			t.Fatalf("of her job %d: %v", id, err)
+		}
+		if second, err := again("alice", id); err != nil || second.Job != first.Job {
+			t.Errorf("the same request again: %+v %v", second, err)
+		}
+	}
+	told := map[string]bool{}
+	for _, id := range []messages.JobID{1, jobs, 1_000_000} {
+		_, err := again("bob", id)
+		wantKind(t, err, messages.NotFound)
+		told[strings.ReplaceAll(messages.Detail(err), fmt.Sprint("job ", id), "job N")] = true
+	}
+	if len(told) != 1 {
+		t.Errorf("bob hears which jobs there are: %v", told)
+	}
+	if _, err := again("operator", 1); messages.KindOf(err) == messages.NotFound {
+		t.Errorf("an operator, who sees all jobs: %v", err)
+	}
+}

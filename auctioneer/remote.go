@@ -51,6 +51,9 @@ func (r *remote) submit(ctx context.Context, account messages.Name, q *messages.
 	case known != nil:
 		return r.answer(ctx, known, full == nil)
 	}
+	if err := r.intake.reruns(account, c.Spec); err != nil {
+		return reply, err
+	}
 	done, err := r.intake.within(&submission{Submission: &intake.Submission{Account: account, Key: q.Key}})
 	if err != nil {
 		return reply, err

@@ -102,6 +102,11 @@ func (l *submissions) begin(s *submission) (known *messages.SubmitReply, leave f
 		reply := answer(*receipt)
 		return &reply, nil, nil
 	}
+	if s.visit == nil {
+		if err := l.reruns(s.Account, s.Spec); err != nil {
+			return nil, nil, err
+		}
+	}
 	if s.heeded {
 		if err := intake.Heeds(s.Spec, s.Market, l.Markets); err != nil {
 			return nil, nil, err
@@ -140,6 +145,27 @@ func answer(r book.Receipt) messages.SubmitReply {
 func (l *submissions) known(s *submission) (receipt *book.Receipt, err error) {
 	l.replica.read(func(b *book.Book) { receipt, err = l.rules.Known(b, s.Submission) })
 	return receipt, err
+}
+
+// reruns refuses a job that is said to do another one again which its owner may not see, or which
+// never was. A job of another auctioneer is not known here, and taken as said.
+func (l *submissions) reruns(account messages.Name, spec *messages.JobSpec) (err error) {
+	id := spec.RerunOf
+	if id == 0 {
+		return nil
+	}
+	l.replica.read(func(b *book.Book) {
+		if id.Auctioneer() == b.LastJob().Auctioneer() {
+			_, err = l.rules.Visible(b, account, id)
+		}
+	})
+	if messages.KindOf(err) == messages.NotFound {
+		_, err = l.find(account, id, err)
+	}
+	if messages.KindOf(err) == messages.NotFound {
+		return messages.Errorf(messages.NotFound, "rerun_of: %s; name the job that this one does again, or leave rerun_of out", messages.Detail(err))
+	}
+	return nil
 }
 
 // admit has the market take the job, under the contract that it names.

@@ -113,6 +113,15 @@ func awayJob() messages.JobDetail {
 		Stages: []messages.StageStatus{{Name: "main", Class: "cpu", Tasks: 2, Running: 1}}}
 }
 
+// TestRerunOfAVisitor: the job that a visitor does again has its number at home, where another job
+// has this number here.
+func TestRerunOfAVisitor(t *testing.T) {
+	s := newSite(t)
+	reply(s, messages.Auctioneer, messages.VerbJob, messages.JobDetail{JobSummary: messages.JobSummary{Job: 4, Account: "bob@north", Visit: &messages.Visit{Home: "north", Job: 9}},
+		Spec: messages.JobSpec{RerunOf: 3}})
+	s.run("job", "4").expect(t, cli.CodeOK, "job 3 of site north", "")
+}
+
 func TestJobsOfAndAtOtherSites(t *testing.T) {
 	s := newSite(t)
 	job := awayJob()

@@ -166,7 +166,7 @@ func writeJob(p *cli.Page, j messages.JobDetail) {
 		"Budget", cli.Credits(j.Budget), "Charged", charge(j.JobSummary),
 		"Utility", Utility(j.Spec.Utility),
 		"Directory", terminal.Safe(j.Spec.Dir),
-		"Rerun of", rerunOf(j.Spec.RerunOf),
+		"Rerun of", rerunOf(j),
 		"Results", results(p, j),
 		"Labels", terminal.Safe(j.Spec.Labels.String()), "Comment", terminal.Safe(j.Spec.Comment),
 		"Submitted", p.At(j.Submitted),
@@ -197,12 +197,16 @@ func results(p *cli.Page, j messages.JobDetail) string {
 	return fmt.Sprintf("can be read when the job is settled: by its deadline, %s, if it has ended by then", p.At(j.Spec.Deadline))
 }
 
-// rerunOf names the job that another job does again; "" if there is none.
-func rerunOf(job messages.JobID) string {
-	if job == 0 {
+// rerunOf names the job that another job does again, by its number at the site of its owner; "" if
+// there is none.
+func rerunOf(j messages.JobDetail) string {
+	switch {
+	case j.Spec.RerunOf == 0:
 		return ""
+	case j.Visit != nil:
+		return "job " + j.Spec.RerunOf.String() + " of site " + j.Visit.Home
 	}
-	return "job " + job.String()
+	return "job " + j.Spec.RerunOf.String()
 }
 
 // writeNotices says what became of the words about a job.
