@@ -26,11 +26,17 @@ var bidFields = []struct {
 	{"utility", func(s *messages.JobSpec) bool { return s.Utility != nil }, []messages.Name{messages.Proportional}},
 }
 
+// needLength are the mechanisms whose bids must have a length.
+var needLength = []messages.Name{messages.DeadlineBid, messages.BatchQueue, messages.Reservation}
+
 // Heeds refuses a job that bids with what its market ignores: a user who bids so takes
 // the market for another. A job that may go to any site is not asked, since its value
 // chooses the site.
 func Heeds(spec *messages.JobSpec, m *messages.Market, markets *desk.Markets) error {
 	wants := []string{"budget"}
+	if slices.Contains(needLength, m.Mechanism) {
+		wants = append(wants, "length")
+	}
 	for _, f := range bidFields {
 		if slices.Contains(f.readers, m.Mechanism) {
 			wants = append(wants, f.name)

@@ -228,6 +228,12 @@ func TestABidThatTheMarketIgnoresIsRefused(t *testing.T) {
 	if want := "valuation: market share (proportional) does not use this field: a bid there has budget, utility; leave valuation out, or submit to menu (contract)"; messages.Detail(err) != want {
 		t.Errorf("%v, want %s", err, want)
 	}
+	spec = request("k").Spec
+	spec.Rate = 1
+	err = intake.Heeds(&spec, &messages.Market{Name: "due", Mechanism: messages.DeadlineBid}, site)
+	if want := "a bid there has budget, length, value, deadline; "; !strings.Contains(messages.Detail(err), want) {
+		t.Errorf("%v, want %s", err, want)
+	}
 }
 
 // TestALimitOnMemoryThatNobodyEnforcesIsSaid.

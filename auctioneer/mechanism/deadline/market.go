@@ -3,6 +3,7 @@ package deadline
 import (
 	"github.com/candor-grid/candor/auctioneer/mechanism"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/spelling"
 )
 
 // Mechanism runs a live market. It implements mechanism.Mechanism, and
@@ -51,8 +52,8 @@ func (m *Mechanism) Admit(view *mechanism.View, bid *mechanism.Bid) error {
 		return messages.Errorf(messages.TooLarge, "deadline: is more than %d units of %v away: choose a nearer one", MostUnits, m.config.Slot)
 	}
 	if t.Impossible() {
-		return messages.Errorf(messages.Expired, "deadline: cannot be met: the job needs %d units of %v, and %d whole units are left until %v; ask for a later deadline",
-			t.Length, m.config.Slot, max(0, t.Deadline-t.Arrival+1), bid.Deadline)
+		return messages.Errorf(messages.Expired, "deadline: cannot be met: the job needs %s of %v, and %s left until %v; ask for a later deadline",
+			spelling.Number(t.Length, "unit", "units"), m.config.Slot, spelling.Number(max(0, t.Deadline-t.Arrival+1), "whole unit is", "whole units are"), bid.Deadline)
 	}
 	return nil
 }
