@@ -29,6 +29,13 @@ type inside struct {
 // sharedMemory is a file system of the room's own.
 const sharedMemory = "/dev/shm"
 
+// terminals is the file system of the room's own terminals: as many as a room may have, so that no
+// task takes those of all the machine.
+const (
+	terminals     = "/dev/pts"
+	terminalsMost = "ptmxmode=0666,mode=0620,max=256"
+)
+
 // coverLimits bound a file system that hides another and holds the directories which lead
 // to what is shown: where tasks have this process's user, they may write there.
 const coverLimits = "mode=0755,size=64k,nr_inodes=16384"
@@ -192,6 +199,7 @@ func (w *inside) cover() error {
 			return err
 		}
 	}
+	ownTerminals()
 	for _, dir := range w.Hide {
 		if err := mount("tmpfs", dir, coverLimits); err != nil && !errors.Is(err, unix.ENOENT) {
 			return err
@@ -200,8 +208,19 @@ func (w *inside) cover() error {
 	return nil
 }
 
+// ownTerminals gives the room terminals of its own; where the kernel gives none, those of all stay.
+// The group "tty" is not there in a user namespace of one user.
+func ownTerminals() {
+	if mount("devpts", terminals, terminalsMost+",gid=5") != nil {
+		_ = mount("devpts", terminals, terminalsMost)
+	}
+}
+
 func mount(kind, at, data string) error {
 	flags := uintptr(unix.MS_NOSUID | unix.MS_NODEV)
+	if kind == "devpts" { // whose files are devices
+		flags = unix.MS_NOSUID | unix.MS_NOEXEC
+	}
 	if kind == "proc" {
 		flags |= unix.MS_NOEXEC
 	}

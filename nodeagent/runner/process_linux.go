@@ -1,6 +1,7 @@
 package runner
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -93,12 +94,12 @@ func (t *process) prepare(p *program) (why string) {
 	if t.cell, err = t.runner.cells.Take(t.limits()); err != nil {
 		return messages.Detail(err)
 	}
+	var roomless error
+	t.room, roomless = t.takeRoom(p)
+	// A terminal is the room's. Without a room the files are opened too: on a stream its client hears why.
 	files, theirs, err := t.openFiles(p)
-	if err == nil && t.stopped() {
+	if err = cmp.Or(roomless, err); err == nil && t.stopped() {
 		err = errors.New("stopped")
-	}
-	if err == nil {
-		t.room, err = t.takeRoom(p)
 	}
 	if err != nil {
 		_ = closeAll(theirs)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"os"
+	"path/filepath"
 	"strconv"
 	"sync"
 	"syscall"
@@ -303,10 +304,11 @@ func (s *stream) leave() {
 }
 
 // process opens the files of a process: its ends, and in ours the files to be closed once
-// the stream is finished. The user as is given its ends.
-func (s *stream) process(as *syscall.Credential) (theirs, ours []*os.File, err error) {
+// the stream is finished. The user as is given its ends. A terminal is one of the room in which the
+// process runs; nil: of this process.
+func (s *stream) process(as *syscall.Credential, in *room) (theirs, ours []*os.File, err error) {
 	if s.what.Terminal {
-		theirs, ours, err = s.openTerminal(as)
+		theirs, ours, err = s.openTerminal(as, in)
 	} else {
 		theirs, ours, err = s.openPipes(as)
 	}
@@ -345,22 +347,19 @@ func (s *stream) openPipes(as *syscall.Credential) (theirs, ours []*os.File, err
 // endOfInput is what a terminal takes for the end of its input.
 const endOfInput = "\x04"
 
-func (s *stream) openTerminal(as *syscall.Credential) (theirs, ours []*os.File, err error) {
-	fd, err := unix.Open("/dev/ptmx", unix.O_RDWR|unix.O_NOCTTY|unix.O_CLOEXEC|unix.O_NONBLOCK, 0)
-	if err != nil {
-		return nil, nil, &os.PathError{Op: "open", Path: "/dev/ptmx", Err: err}
+func (s *stream) openTerminal(as *syscall.Credential, in *room) (theirs, ours []*os.File, err error) {
+	var master, slave *os.File
+	open := func() (err error) {
+		master, slave, err = newTerminal()
+		return err
 	}
-	master := os.NewFile(uintptr(fd), "terminal")
-	number, err := unix.IoctlGetInt(fd, unix.TIOCGPTN)
-	if err == nil {
-		err = unix.IoctlSetPointerInt(fd, unix.TIOCSPTLCK, 0)
-	}
-	var slave *os.File
-	if err == nil {
-		slave, err = os.OpenFile("/dev/pts/"+strconv.Itoa(number), os.O_RDWR|unix.O_NOCTTY, 0)
+	if in == nil {
+		err = open()
+	} else {
+		err = in.inside(open)
 	}
 	if err != nil {
-		return nil, nil, errors.Join(err, master.Close())
+		return nil, nil, err
 	}
 	give(slave, as, 0o620)
 	if s.what.Rows > 0 && s.what.Columns > 0 {
@@ -373,6 +372,26 @@ func (s *stream) openTerminal(as *syscall.Credential) (theirs, ours []*os.File, 
 		s.pump(master, &s.output)
 	}()
 	return []*os.File{slave, slave, slave}, []*os.File{master}, nil
+}
+
+// newTerminal opens both ends of a new terminal.
+func newTerminal() (master, slave *os.File, err error) {
+	fd, err := unix.Open("/dev/ptmx", unix.O_RDWR|unix.O_NOCTTY|unix.O_CLOEXEC|unix.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, nil, &os.PathError{Op: "open", Path: "/dev/ptmx", Err: err}
+	}
+	master = os.NewFile(uintptr(fd), "terminal")
+	number, err := unix.IoctlGetInt(fd, unix.TIOCGPTN)
+	if err == nil {
+		err = unix.IoctlSetPointerInt(fd, unix.TIOCSPTLCK, 0)
+	}
+	if err == nil {
+		slave, err = os.OpenFile(filepath.Join(terminals, strconv.Itoa(number)), os.O_RDWR|unix.O_NOCTTY, 0)
+	}
+	if err != nil {
+		return nil, nil, errors.Join(err, master.Close())
+	}
+	return master, slave, nil
 }
 
 // give gives a file to the user as whom a task runs, who may open it by its name too.

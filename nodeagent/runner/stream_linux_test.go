@@ -172,6 +172,23 @@ func TestTerminal(t *testing.T) {
 	<-task.done
 }
 
+// TestTerminalsAreTheRoomsOwn: a task's terminal has a name that the task can open, and a task takes no
+// more terminals than its room may have, which are not those of the machine.
+func TestTerminalsAreTheRoomsOwn(t *testing.T) {
+	b := strangers(t, nil)
+	task := b.start(interactive("echo by its name >$(tty)\n", messages.Interactive{Terminal: true, Rows: 20, Columns: 70}))
+	b.follow(task.attempt, "", "one").read("by its name")
+	<-task.done
+	s := b.start(sh("f() { if [ $1 = 300 ]; then exit 0; fi; f $(($1 + 1)) 3<>/dev/ptmx; }; f 0"))
+	if f := s.wait(); f.Outcome != messages.Exited || f.ExitCode == 0 || !strings.Contains(b.read(s, false)+b.read(s, true), "/dev/ptmx") {
+		t.Errorf("%+v %s", f, b.read(s, true))
+	}
+	s = b.start(sh("f() { if [ $1 = 100 ]; then exit; fi; f $(($1 + 1)) 3<>/dev/ptmx; }; f 0"))
+	if f := s.wait(); f.ExitCode != 0 {
+		t.Errorf("%+v %s", f, b.read(s, true))
+	}
+}
+
 // TestSignalBeforeTheLimit: the task hears of its time limit before it.
 func TestSignalBeforeTheLimit(t *testing.T) {
 	b := newBench(t, nil)

@@ -170,7 +170,7 @@ func (t *process) send(w *messages.EarlySignal) error {
 // openStream opens the stream of an interactive task; theirs are the files of its process.
 func (t *process) openStream(as *syscall.Credential) (theirs []*os.File, err error) {
 	s := newStream(*t.task.Program.Interactive)
-	theirs, ours, err := s.process(as)
+	theirs, ours, err := s.process(as, t.room)
 	if err != nil {
 		return nil, err
 	}
@@ -244,7 +244,7 @@ func (w beside) exec(b *messages.StreamBegin) error {
 		if err := t.joinable(); err != nil {
 			return nil, nil, err
 		}
-		return s.process(t.program.as)
+		return s.process(t.program.as, t.room)
 	}()
 	if err != nil {
 		return err
