@@ -80,24 +80,25 @@ func Raise(j *book.Job, expires messages.Time) (out []messages.Transfer) {
 // pays it on by way of the site's account, where what is paid later stays.
 func Round(b *book.Book, e *book.Effect, expires messages.Time) (out []messages.Transfer) {
 	due, gain := map[messages.JobID]messages.Credits{}, map[messages.JobID]messages.Credits{}
+	pays, gets := map[messages.JobID]string{}, map[messages.JobID]string{} // the reason of the first leg of each
 	var payers, payees []messages.JobID
 	for _, leg := range e.Legs {
 		if due[leg.From] == 0 && leg.From != 0 {
-			payers = append(payers, leg.From)
+			payers, pays[leg.From] = append(payers, leg.From), leg.Reason
 		}
 		if due[leg.From] += leg.Amount; leg.To == 0 || leg.Later {
 			continue
 		}
 		if gain[leg.To] == 0 {
-			payees = append(payees, leg.To)
+			payees, gets[leg.To] = append(payees, leg.To), leg.Reason
 		}
 		gain[leg.To] += leg.Amount
 	}
-	reason := func(j *book.Job) string { return j.Spec.Labels.Labelled(e.Legs[0].Reason, maxReason) }
+	reason := func(j *book.Job, of map[messages.JobID]string) string { return j.Spec.Labels.Labelled(of[j.ID], maxReason) }
 	for _, id := range payers {
 		j := b.Job(id)
 		out = append(out, messages.Transfer{ID: fmt.Sprintf("%s/pays/%d", j.Hold, e.ID), Kind: messages.Post, Pending: j.HoldID(), Debit: j.Payer,
-			Credit: messages.SiteAccount, Amount: due[id], Job: id, Reason: reason(j), Linked: true})
+			Credit: messages.SiteAccount, Amount: due[id], Job: id, Reason: reason(j, pays), Linked: true})
 		if rest := j.Held - j.Drawn - due[id]; rest > 0 {
 			out = append(out, messages.Transfer{ID: j.RestID(e.ID), Kind: messages.Hold, Debit: j.Payer, Credit: messages.SiteAccount, Amount: rest,
 				Member: j.Account, Expires: expires, Job: id, Reason: "what is left of its budget", Linked: true})
@@ -106,7 +107,7 @@ func Round(b *book.Book, e *book.Effect, expires messages.Time) (out []messages.
 	for _, id := range payees {
 		j := b.Job(id)
 		out = append(out, messages.Transfer{ID: fmt.Sprintf("%s/gets/%d", j.Hold, e.ID), Kind: messages.Posted, Debit: messages.SiteAccount,
-			Credit: j.Payer, Amount: gain[id], Job: id, Reason: reason(j), Linked: true})
+			Credit: j.Payer, Amount: gain[id], Job: id, Reason: reason(j, gets), Linked: true})
 	}
 	out[len(out)-1].Linked = false
 	return out

@@ -24,3 +24,26 @@ func TestTheReasonOfAChargeStays(t *testing.T) {
 		t.Errorf("an attempt that was lost is not told: %q", used(99))
 	}
 }
+
+// TestEachLineOfARoundHasItsReason: who pays taxes and has a part of them back finds on the
+// statement why for each, and who receives is not told why another paid.
+func TestEachLineOfARoundHasItsReason(t *testing.T) {
+	b := book.New()
+	for _, account := range []messages.Name{"bob", "carol"} {
+		spec := &messages.JobSpec{Market: "main", Budget: 100, Stages: []messages.Stage{{Name: "s", Class: "cpu", Script: "true"}}}
+		if err, refused := b.Apply(&book.Command{Submit: &book.Submit{Account: account, Key: account, Payer: account, Spec: spec, Held: 100}}).(error); refused {
+			t.Fatal(err)
+		}
+	}
+	e := &book.Effect{ID: 7, Legs: []book.Leg{{From: 1, Amount: 30, Reason: "tax"}, {From: 2, Amount: 10, Reason: "other tax"}, {To: 1, Amount: 6, Reason: "part"}, {From: 1, To: 2, Amount: 1, Reason: "gift"}}}
+	for _, transfer := range Round(b, e, 0) {
+		want := map[messages.TransferKind]map[messages.JobID]string{
+			messages.Post:   {1: "tax", 2: "other tax"},
+			messages.Hold:   {1: "what is left of its budget", 2: "what is left of its budget"},
+			messages.Posted: {1: "part", 2: "gift"},
+		}[transfer.Kind][transfer.Job]
+		if transfer.Reason != want {
+			t.Errorf("%v of job %v: the reason is %q, want %q", transfer.Kind, transfer.Job, transfer.Reason, want)
+		}
+	}
+}

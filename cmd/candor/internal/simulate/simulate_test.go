@@ -448,7 +448,7 @@ func TestCompareRefuses(t *testing.T) {
 		"--by: comparisons":                {"--compare", "fifo", "--by", "user"},
 		"--events: is for one":             {"--compare", "fifo", "--events", "e.csv"},
 		"has 4 slots":                      {"--compare", "fifo," + four},
-		"no mechanism of that name":                   {"--compare", "fifo,no.yaml"},
+		"no mechanism of that name":        {"--compare", "fifo,no.yaml"},
 	} {
 		if _, err := run(append([]string{"--trace", trace}, args...)...); messages.KindOf(err) != messages.Invalid || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v: error is %v, want %q", args, err, want)
