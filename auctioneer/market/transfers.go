@@ -94,7 +94,9 @@ func Round(b *book.Book, e *book.Effect, expires messages.Time) (out []messages.
 		}
 		gain[leg.To] += leg.Amount
 	}
-	reason := func(j *book.Job, of map[messages.JobID]string) string { return j.Spec.Labels.Labelled(of[j.ID], maxReason) }
+	reason := func(j *book.Job, of map[messages.JobID]string) string {
+		return j.Spec.Labels.Labelled(of[j.ID], maxReason)
+	}
 	for _, id := range payers {
 		j := b.Job(id)
 		out = append(out, messages.Transfer{ID: fmt.Sprintf("%s/pays/%d", j.Hold, e.ID), Kind: messages.Post, Pending: j.HoldID(), Debit: j.Payer,
