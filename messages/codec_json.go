@@ -6,6 +6,7 @@ import (
 	"encoding"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"math"
 	"reflect"
@@ -347,7 +348,38 @@ func jsonMisfit(err error) error {
 	case errors.As(err, &syntax):
 		return unfit("JSON is malformed at byte %d: %v", syntax.Offset, err)
 	case errors.As(err, &typed):
-		return unfit("is %s, which does not fit %v", clip(typed.Value), typed.Type)
+		return unfit("is %s, must be %s", jsonFound(typed.Value), jsonWanted(typed.Type))
 	}
 	return unfit("%v", err)
+}
+
+// jsonFound is what a value is that does not fit, in words; sort is as encoding/json names
+// it: "string", or "number -1".
+func jsonFound(sort string) string {
+	if number, ok := strings.CutPrefix(sort, "number "); ok {
+		return clip(number)
+	}
+	if words, ok := map[string]string{"array": "a list", "object": "an object", "bool": "a boolean"}[sort]; ok {
+		return words
+	}
+	return "a " + clip(sort)
+}
+
+// jsonWanted is what fits a type that does not read itself, in words.
+func jsonWanted(t reflect.Type) string {
+	switch v := reflect.New(t).Elem(); {
+	case v.CanInt():
+		return fmt.Sprintf("a whole number from %d to %d", int64(math.MinInt64)>>(64-t.Bits()), int64(math.MaxInt64)>>(64-t.Bits()))
+	case v.CanUint():
+		return fmt.Sprintf("a whole number from 0 to %d", uint64(math.MaxUint64)>>(64-t.Bits()))
+	case v.CanFloat():
+		return "a number"
+	case t.Kind() == reflect.Bool:
+		return "true or false"
+	case t.Kind() == reflect.Slice:
+		return "bytes as text in base64"
+	case t.Kind() == reflect.Map:
+		return "an object"
+	}
+	return "a string"
 }

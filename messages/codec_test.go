@@ -168,7 +168,7 @@ func TestHostilePayloads(t *testing.T) {
 		"json, i8 of 128":        {[]byte(`{"i8":128}`), Invalid, "i8"},
 		"json, fraction":         {[]byte(`{"i":1.5}`), Invalid, "i: "},
 		"json, 2^63":             {[]byte(`{"i":9223372036854775808}`), Invalid, "i: "},
-		"json, text for number":  {[]byte(`{"i":"1"}`), Invalid, "i: is string"},
+		"json, text for number":  {[]byte(`{"i":"1"}`), Invalid, "i: is a string"},
 		"json, list for object":  {[]byte(`{"p":[]}`), Invalid, "p: is a list"},
 		"json, object for list":  {[]byte(`{"l":{}}`), Invalid, "l: is an object"},
 		"json, trailing":         {[]byte(`{} {}`), Invalid, "goes on"},

@@ -84,10 +84,30 @@ func ParseCredits(s string) (Credits, error) {
 // MarshalJSON writes the amount as a number of credits.
 func (c Credits) MarshalJSON() ([]byte, error) { return []byte(c.String()), nil }
 
-// UnmarshalJSON reads a number of credits, or the same as a string.
+// UnmarshalJSON reads a number of credits, or the same as a string, with an exponent or
+// without.
 func (c *Credits) UnmarshalJSON(b []byte) (err error) {
-	*c, err = ParseCredits(unquote(b))
+	*c, err = ParseCredits(withoutExponent(unquote(b)))
 	return err
+}
+
+// withoutExponent writes a number as 1.5e-05, which is how some languages write small
+// numbers, without its exponent. What is no such number stays as it is.
+func withoutExponent(s string) string {
+	digits, exponent, has := strings.Cut(strings.ToLower(s), "e")
+	by, err := strconv.Atoi(exponent)
+	if !has || err != nil || by < -32 || by > 32 {
+		return s
+	}
+	body := strings.TrimPrefix(digits, "-")
+	whole, frac, _ := strings.Cut(body, ".")
+	if whole == "" || strings.Trim(whole+frac, "0123456789") != "" {
+		return s
+	}
+	const zeros = "00000000000000000000000000000000" // as many as the largest exponent
+	all, point := zeros+whole+frac+zeros, len(zeros)+len(whole)+by
+	whole, frac = strings.TrimLeft(all[:point], "0"), strings.TrimRight(all[point:], "0")
+	return strings.Repeat("-", len(digits)-len(body)) + "0" + whole + "." + frac
 }
 
 // UnmarshalYAML reads a number of credits as it stands in the document.

@@ -183,6 +183,9 @@ func (g *generator) object(t reflect.Type) *node {
 		n.Additional = &extra{}
 	}
 	g.fields(t, n)
+	if t == reflect.TypeFor[messages.SubmitRequest]() { // Jobs stand for Key and Spec
+		n.AnyOf, n.Required = []*node{{Required: n.Required}, {Required: []string{"jobs"}}}, nil
+	}
 	return n
 }
 

@@ -99,6 +99,19 @@ func TestCheckRefusesWhatDoesNotFit(t *testing.T) {
 	}
 }
 
+// A request of several jobs, as the page for other clients has it, has no key and no spec.
+func TestSeveralJobsFitTheSchema(t *testing.T) {
+	several := `{"jobs":[{"key":"a","spec":{"budget":1,"stages":[{"name":"main","command":["hostname"]}]}}]}`
+	schema := load(t, "SubmitRequest")
+	if err := schema.check(parse(t, []byte(several)), schema.Defs); err != nil {
+		t.Errorf("%s: %v", several, err)
+	}
+	var r messages.SubmitRequest
+	if err := messages.Unmarshal([]byte(several), messages.JSON, &r); err != nil || len(r.Jobs) != 1 {
+		t.Errorf("got %+v: %v", r, err)
+	}
+}
+
 func load(t *testing.T, name string) *node {
 	data, err := Get(name)
 	if err != nil {
@@ -132,7 +145,9 @@ func (n *node) check(v any, defs map[string]*node) error {
 		if !slices.ContainsFunc(n.AnyOf, func(a *node) bool { return a.check(v, defs) == nil }) {
 			return fmt.Errorf("%v fits none of several", v)
 		}
-		return nil
+		if n.Type == "" {
+			return nil
+		}
 	}
 	switch v := v.(type) {
 	case map[string]any:
@@ -184,13 +199,16 @@ func (n *node) checkNumber(v json.Number) error {
 }
 
 func (n *node) checkObject(v map[string]any, defs map[string]*node) error {
-	if err := n.typed("object"); err != nil {
-		return err
-	}
 	for _, name := range n.Required {
 		if _, ok := v[name]; !ok {
 			return fmt.Errorf("%s is missing", name)
 		}
+	}
+	if n.Type == "" { // one of several lists of what is required
+		return nil
+	}
+	if err := n.typed("object"); err != nil {
+		return err
 	}
 	for name, value := range v {
 		property := n.Properties[name]

@@ -1,0 +1,60 @@
+package messages
+
+import (
+	"encoding/json"
+	"math/rand/v2"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// Python writes 0.00005 as 5e-05: a client that sends a small amount sends an exponent.
+func TestAmountsWithAnExponent(t *testing.T) {
+	for text, want := range map[string]Credits{
+		"5e-05": 50, "5E-05": 50, "-5e-05": -50, "1.5e-5": 15, "1e-06": 1, "12.5e1": 125 * Credit, "1e3": 1000 * Credit,
+		"1e+12": MaxCredits, "0e0": 0, "0e-30": 0, "100e-2": Credit, `"5e-05"`: 50,
+	} {
+		var got Credits
+		if err := json.Unmarshal([]byte(text), &got); err != nil || got != want {
+			t.Errorf("%s: got %v, want %v (%v)", text, got, want, err)
+		}
+	}
+	for _, text := range []string{"1e-07", "1.5e-06", "1e13", "1e30", "1e400", "1e-400", `"e"`, `"1e"`, `"e5"`, `"1e1.5"`, `"1e5e5"`, `"--1e1"`, `"1.2.3e1"`, `"0x1e1"`} {
+		var got Credits
+		if err := json.Unmarshal([]byte(text), &got); err == nil || got != 0 {
+			t.Errorf("%s: got %v, want an error", text, got)
+		}
+	}
+	r := rand.New(rand.NewPCG(1, 2))
+	for range 10_000 {
+		want := Credits(r.Int64N(1 << r.IntN(50)))
+		text := strconv.FormatFloat(float64(want)/float64(Credit), 'e', -1, 64)
+		var got Credits
+		if err := json.Unmarshal([]byte(text), &got); err != nil || got != want {
+			t.Fatalf("%s: got %v, want %v (%v)", text, got, want, err)
+		}
+	}
+}
+
+// What a client of another language sends wrong is answered without words of Go.
+func TestMisfitsOfJSONNameNoType(t *testing.T) {
+	for text, want := range map[string]string{
+		`{"job": -1}`:   "job: is -1, must be a whole number from 0 to 18446744073709551615",
+		`{"job": 1.5}`:  "job: is 1.5, must be a whole number from 0 to",
+		`{"job": "x"}`:  "job: is a string, must be a whole number",
+		`{"job": [1]}`:  "job: is a list, must be a whole number",
+		`{"job": {}}`:   "job: is an object, must be a whole number",
+		`{"job": true}`: "job: is a boolean, must be a whole number",
+	} {
+		err := Unmarshal([]byte(text), JSON, new(JobRequest))
+		if KindOf(err) != Invalid || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: got %v, want %q", text, err, want)
+		}
+	}
+	if err := Unmarshal([]byte(`{"key": 1}`), JSON, new(SubmitRequest)); !strings.Contains(err.Error(), "key: is a number, must be a string") {
+		t.Errorf("got %v", err)
+	}
+	if err := Unmarshal([]byte(`{"dry_run": "yes"}`), JSON, new(SubmitRequest)); !strings.Contains(err.Error(), "dry_run: is a string, must be true or false") {
+		t.Errorf("got %v", err)
+	}
+}
