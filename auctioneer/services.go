@@ -38,7 +38,7 @@ func (l *leader) services() []bus.Service {
 			at(messages.VerbJob, bus.Handle("job", l.queries.job)),
 		}},
 		{Name: "candor-auctioneer", Version: "1.0.0", Discoverable: l.Name == "", // else the front is
-			Description: "jobs, nodes and markets of site " + l.Site, Endpoints: []bus.Endpoint{
+			Description: "Jobs, nodes and markets of site " + l.Site, Endpoints: []bus.Endpoint{
 				at(messages.VerbJobs, bus.Handle("jobs", l.queries.listJobs)),
 				at(messages.VerbTasks, bus.Handle("tasks", l.queries.tasks)),
 				at(messages.VerbWhy, bus.Handle("why", l.queries.why)),

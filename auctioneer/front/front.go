@@ -105,7 +105,7 @@ func (f *Front) services() []bus.Service {
 			at(messages.VerbKept, job),
 		}},
 		{Name: "candor-auctioneer", Version: "1.0.0", Concurrency: atOnce, Discoverable: true,
-			Description: "jobs, nodes and markets of site " + f.Site, Endpoints: []bus.Endpoint{
+			Description: "Jobs, nodes and markets of site " + f.Site, Endpoints: []bus.Endpoint{
 				at(messages.VerbJobs, bus.Handle(messages.VerbJobs, f.jobs)),
 				at(messages.VerbJob, job),
 				at(messages.VerbTasks, byJob(f, func(r *messages.TasksRequest) messages.JobID { return r.Job })),

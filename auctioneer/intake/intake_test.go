@@ -281,3 +281,16 @@ func TestAJobWithoutABidHasThatOfItsMarket(t *testing.T) {
 		t.Errorf("no budget anywhere: %v", err)
 	}
 }
+
+// TestAnUnknownMarketIsSaidOfAJobWithoutABudget: it was told that a budget of 0 is too small,
+// and was not passed on to the auctioneer that has the market.
+func TestAnUnknownMarketIsSaidOfAJobWithoutABudget(t *testing.T) {
+	for _, budget := range []messages.Credits{0, messages.Credit} {
+		q := request("k")
+		q.Spec.Market, q.Spec.Budget = "nosuch", budget
+		_, err := rules().Prepare("alice", q)
+		if want := `market: there is no market "nosuch"; the site has share`; messages.KindOf(err) != messages.NotFound || !strings.Contains(err.Error(), want) {
+			t.Errorf("budget %v: got %v, want %s", budget, err, want)
+		}
+	}
+}

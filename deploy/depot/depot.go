@@ -90,7 +90,7 @@ func Start(c Config) (*Depot, error) {
 		return nil, fmt.Errorf("depot: %w", err)
 	}
 	d.service, err = c.Bus.Serve(bus.Service{
-		Name: "candor-depot", Version: "1.0.0", Description: "files of jobs of site " + c.Site, Discoverable: true, Concurrency: concurrency,
+		Name: "candor-depot", Version: "1.0.0", Description: "Files of jobs of site " + c.Site, Discoverable: true, Concurrency: concurrency,
 		Endpoints: []bus.Endpoint{
 			at(messages.VerbPut, bus.Handle(messages.VerbPut, d.put)),
 			at(messages.VerbGet, bus.Handle(messages.VerbGet, d.get)),

@@ -12,6 +12,7 @@ import (
 
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/durable"
+	"github.com/candor-grid/candor/messages/spelling"
 )
 
 // Suffixes of the files of a rotation that is under way.
@@ -131,12 +132,12 @@ func rotating(name string) (file string, kind nkeys.PrefixByte, err error) {
 	case AccountKey:
 		return accountFile, nkeys.PrefixByteAccount, nil
 	case "system":
-		return "", 0, messages.Errorf(messages.Invalid, "key %s: cannot be rotated, because the key is also the name of the account; rotate a key that signs: %v", name, Rotatable())
+		return "", 0, messages.Errorf(messages.Invalid, "key %s: cannot be rotated, because the key is also the name of the account; rotate a key that signs: %s", name, spelling.List(Rotatable()))
 	}
 	if role, ok := strings.CutSuffix(name, "-role"); ok && slices.Contains(signed, Role(role)) {
 		return roleFile(Role(role)), nkeys.PrefixByteAccount, nil
 	}
-	return "", 0, messages.Errorf(messages.Invalid, "key %q: is none of %v", name, Rotatable())
+	return "", 0, messages.Errorf(messages.Invalid, "key %q: is none of %s", name, spelling.List(Rotatable()))
 }
 
 // makeKey makes a key, and the text of its file.

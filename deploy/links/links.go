@@ -79,7 +79,7 @@ func Start(c Config) (*Links, error) {
 	}
 	var err error
 	l.service, err = c.Bus.Serve(bus.Service{
-		Name: "candor-links", Version: "1.0.0", Description: "how site " + c.Site + " is linked to other sites", Discoverable: true, Endpoints: endpoints,
+		Name: "candor-links", Version: "1.0.0", Description: "How site " + c.Site + " is linked to other sites", Discoverable: true, Endpoints: endpoints,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("links: %w", err)

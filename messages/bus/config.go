@@ -58,7 +58,7 @@ func (c *Config) Validate() error {
 	}
 	if c.CredsFile != "" {
 		if _, err := os.Stat(c.CredsFile); err != nil {
-			return messages.Errorf(messages.Invalid, "bus: credentials: %v", err)
+			return messages.Errorf(messages.Invalid, "credentials: %v", err)
 		}
 	}
 	return nil

@@ -75,12 +75,12 @@ func Connect(c Config) (Bus, error) {
 
 func connectError(url string, err error) error {
 	if errors.Is(err, nats.ErrAuthorization) || errors.Is(err, nats.ErrAuthExpired) || errors.Is(err, nats.ErrAuthRevoked) {
-		return messages.Errorf(messages.PermissionDenied, "bus: NATS at %s refuses these credentials: %v", clip(url), err)
+		return messages.Errorf(messages.PermissionDenied, "NATS at %s refuses these credentials: %v", clip(url), err)
 	}
 	if messages.KindOf(err) == messages.Invalid { // credentials that cannot be read
 		return err
 	}
-	return unconnected{messages.Errorf(messages.Unavailable, "bus: cannot connect to NATS at %s: %v", clip(url), err), err}
+	return unconnected{messages.Errorf(messages.Unavailable, "cannot connect to NATS at %s: %v", clip(url), err), err}
 }
 
 func (b *natsBus) onError(_ *nats.Conn, sub *nats.Subscription, err error) {

@@ -69,16 +69,19 @@ func ReadPrincipal(file string) (p proof.Principal, err error) {
 	if err != nil {
 		return p, messages.Errorf(messages.Invalid, "credentials: %v", err)
 	}
+	unreadable := func(err error) (proof.Principal, error) {
+		return p, messages.Errorf(messages.Invalid, "credentials %s: is no credentials file; candor user add makes one (%v)", file, err)
+	}
 	pair, err := nkeys.ParseDecoratedNKey(text)
 	if err != nil {
-		return p, messages.Errorf(messages.Invalid, "credentials %s: %v", file, err)
+		return unreadable(err)
 	}
 	seed, err := pair.Seed()
 	if err != nil {
-		return p, messages.Errorf(messages.Invalid, "credentials %s: %v", file, err)
+		return unreadable(err)
 	}
 	if p.Token, err = nkeys.ParseDecoratedJWT(text); err != nil {
-		return p, messages.Errorf(messages.Invalid, "credentials %s: %v", file, err)
+		return unreadable(err)
 	}
 	p.Seed = string(seed)
 	return p, nil

@@ -66,7 +66,7 @@ func Start(c Config) (*Admission, error) {
 	}
 	var err error
 	a.service, err = c.Bus.Serve(bus.Service{
-		Name: "candor-admission", Version: "1.0.0", Description: "lets new nodes into, and renews credentials of, site " + c.Site, Discoverable: true,
+		Name: "candor-admission", Version: "1.0.0", Description: "New nodes and renewed credentials of site " + c.Site, Discoverable: true,
 		Endpoints: []bus.Endpoint{
 			at(messages.VerbToken, bus.Handle("token", a.token)),
 			at(messages.VerbTokens, bus.Handle("tokens", a.tokens)),

@@ -213,38 +213,48 @@ func TestGroupsSayWhatThereIs(t *testing.T) {
 	}
 }
 
+func TestAnUnknownShellIsWrongUsage(t *testing.T) {
+	s := newSite(t)
+	s.run("completion").expect(t, cli.CodeUsage, "", "say what to do: bash, fish, powershell or zsh")
+	s.run("completion", "nosuch").expect(t, cli.CodeUsage, "", `unknown command "nosuch"`)
+	s.run("completion", "bash").expect(t, cli.CodeOK, "__complete", "")
+}
+
 func TestWrongUsageIsExplained(t *testing.T) {
 	s := fullSite(t)
 	s.further = allFurther
 	for line, want := range map[string]string{
-		"jbos":                     `candor: unknown command "jbos": did you mean job or jobs?`,
-		"jobs 6":                   "candor jobs: it lists jobs; candor job 6 shows this job",
-		"jobs six":                 `takes no argument, and "six" is one`,
-		"simulate nofile":          `candor simulate: takes no argument, and "nofile" is one` + "\nUsage: candor simulate --trace",
-		"market show":              `candor market: unknown command "show"` + "\nSee: candor market --help",
-		"bench nope":               `candor bench: unknown command "nope"`,
-		"jobs --actve":             "candor jobs: unknown flag: --actve: did you mean --active?\nSee: candor jobs --help",
-		"jobs --limit 0":           "candor jobs: --limit 0: must be a whole number from 1 on",
-		"jobs --limit x":           `candor jobs: --limit "x": `,
-		"jobs extra":               "Usage: candor jobs",
-		"job":                      "Usage: candor job NUMBER",
-		"job x":                    `candor job: "x" is not the number of a job: candor jobs lists your jobs`,
-		"job 0":                    "is not the number of a job",
-		"cancel 1 x":               `candor cancel: "x" is not the number of a job`,
-		"grant bob much":           `candor grant: amount "much": must be a decimal number`,
-		"grant bob":                "Usage: candor grant NAME AMOUNT",
-		"account member":           "say what to do: add or remove",
-		"account climate --all":    "--all lists every account",
-		"statement --from then":    `--from "then": write it like 2026-01-31`,
-		"statement -n -1":          "--limit -1",
-		"statement -n 0":           "--limit 0",
-		"logs 1 --task -5":         "--task -5: must be the position of a task",
-		"top --interval 0s":        "--interval 0s: must be at least 50ms",
-		"jobs --timeout 0s":        "--timeout 0s: must be above 0",
-		"jobs --account Bob":       `--account "Bob": is not a name`,
-		"jobs --server nats://x:1": "--site: missing: name the site that nats://x:1 serves: its candor up prints the name first",
-		"jobs --server y --site w": "--account: missing",
-		"jobs --site a.b":          `--site "a.b": is not a name`,
+		"jbos":                  `candor: unknown command "jbos": did you mean job or jobs?`,
+		"jobs 6":                "candor jobs: it lists jobs; candor job 6 shows this job",
+		"jobs six":              `takes no argument, and "six" is one`,
+		"simulate nofile":       `candor simulate: takes no argument, and "nofile" is one` + "\nUsage: candor simulate --trace",
+		"market show":           `candor market: unknown command "show"` + "\nSee: candor market --help",
+		"bench nope":            `candor bench: unknown command "nope"`,
+		"jobs --actve":          "candor jobs: unknown flag: --actve: did you mean --active?\nSee: candor jobs --help",
+		"jobs --limit 0":        "candor jobs: --limit 0: must be a whole number from 1 on",
+		"jobs --limit x":        `candor jobs: --limit "x": `,
+		"jobs extra":            "Usage: candor jobs",
+		"job":                   "Usage: candor job NUMBER",
+		"job x":                 `candor job: "x" is not the number of a job: candor jobs lists your jobs`,
+		"job 0":                 "is not the number of a job",
+		"cancel 1 x":            `candor cancel: "x" is not the number of a job`,
+		"grant bob much":        `candor grant: amount "much": must be a decimal number`,
+		"grant bob":             "Usage: candor grant NAME AMOUNT",
+		"account member":        "say what to do: add or remove",
+		"account climate --all": "--all lists every account",
+		"statement --from then": `--from "then": write it like 2026-01-31`,
+		"statement -n -1":       "--limit -1",
+		"statement -n 0":        "--limit 0",
+		"logs 1 --task -5":      "--task -5: must be the position of a task",
+		"top --interval 0s":     "--interval 0s: must be at least 50ms",
+		"jobs --timeout 0s":     "--timeout 0s: must be above 0",
+		"jobs --timeout soon":   `--timeout "soon": write a time like 10s, 500ms or 1m30s`,
+		"submit nofile.yaml":    "there is no file nofile.yaml",
+		"market apply nofile.yaml --account operator": "candor market apply: there is no file or directory nofile.yaml",
+		"jobs --account Bob":                          `--account "Bob": is not a name`,
+		"jobs --server nats://x:1":                    "--site: missing: name the site that nats://x:1 serves: its candor up prints the name first",
+		"jobs --server y --site w":                    "--account: missing",
+		"jobs --site a.b":                             `--site "a.b": is not a name`,
 	} {
 		s.run(strings.Fields(line)...).expect(t, cli.CodeUsage, "", want)
 	}

@@ -70,10 +70,10 @@ func TestASiteThatTheServerDoesNotServe(t *testing.T) {
 func TestASiteThatRefusesOrDoesNotAnswer(t *testing.T) {
 	refusing := overNATS(t, natsServer(t, server.Options{Authorization: "secret"}))
 	refusing.run("jobs").expect(t, cli.CodeDenied, "", "does not accept account alice: give its credentials with --creds")
-	overNATS(t, "nats://127.0.0.1:1").run("jobs").expect(t, cli.CodeUnavailable, "", "site west does not answer at nats://127.0.0.1:1: start it with candor up, or name another with --server (bus: cannot connect")
+	overNATS(t, "nats://127.0.0.1:1").run("jobs").expect(t, cli.CodeUnavailable, "", "site west does not answer at nats://127.0.0.1:1: start it with candor up, or name another with --server (cannot connect")
 	silent := overNATS(t, natsServer(t, server.Options{}))
 	silent.run("jobs", "--timeout", "100ms").expect(t, cli.CodeUnavailable, "", "(Unavailable)\n")
-	silent.run("jobs", "--ca", silent.path("none.pem")).expect(t, cli.CodeUsage, "", "--ca: open")
+	silent.run("jobs", "--ca", silent.path("none.pem")).expect(t, cli.CodeUsage, "", "--ca: there is no file or directory ")
 	silent.write("bad.pem", "x")
 	silent.run("jobs", "--ca", silent.path("bad.pem")).expect(t, cli.CodeUsage, "", "holds no certificate in PEM")
 	silent.run("jobs", "--creds", silent.path("alice.creds")).expect(t, cli.CodeUsage, "", "credentials")
@@ -91,5 +91,5 @@ func TestCredentialsThatCannotBeRead(t *testing.T) {
 	}
 	s := overNATS(t, natsServer(t, o))
 	s.write("alice.creds", "x")
-	s.run("jobs", "--creds", s.path("alice.creds")).expect(t, cli.CodeUsage, "", "alice.creds: nkeys: no nkey seed found (Invalid)")
+	s.run("jobs", "--creds", s.path("alice.creds")).expect(t, cli.CodeUsage, "", "alice.creds: is no credentials file; candor user add makes one (nkeys: no nkey seed found) (Invalid)")
 }

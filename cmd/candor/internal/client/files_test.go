@@ -99,7 +99,7 @@ func TestSubmitRefusesFiles(t *testing.T) {
 		say  string
 		args []string
 	}{
-		{"input none: open ", []string{"--input", "none"}},
+		{"input none: there is no file or directory ", []string{"--input", "none"}},
 		{"input state: is not a regular file", []string{"--input", "state"}},
 		{"input: big: is above the limit of 64 MiB", []string{"--input", "big"}},
 		{"--input \"a=\": give the name of the file in the tasks after =", []string{"--input", "a="}},

@@ -85,11 +85,22 @@ func isProtected(cmd *cobra.Command) bool {
 // Root is the tree of commands, for those who describe it.
 func Root(groups ...Group) *cobra.Command { return root(cli.New(), groups) }
 
+// addCompletion adds the command completion, once it is known where output goes.
+func addCompletion(root *cobra.Command) {
+	root.InitDefaultCompletionCmd()
+	if c, _, err := root.Find([]string{"completion"}); err == nil && c != root {
+		c.Short = "print the completion script of a shell"
+		c.Long = "Print the script by which a shell completes commands, flags and names."
+		c.Args, c.RunE = cobra.ArbitraryArgs, cli.OneOf
+	}
+}
+
 // run executes one command line.
 func run(ctx context.Context, a *cli.App, args []string, root *cobra.Command) int {
 	root.SetArgs(args)
 	lost := a.HeedOutput()
 	root.SetOut(a.Out)
+	addCompletion(root)
 	cmd, err := root.ExecuteContextC(ctx)
 	if err == nil {
 		err = lost()

@@ -31,7 +31,7 @@ as no other name. The first grant opens the account.
 The name of an operator must be among the operators of the site's configuration.
 Files for nodes and services are for actors that run alone. The file for a peer
 is for the bank of another site.`,
-		Example: `  candor user add dave && candor grant dave 100
+		Example: `  candor user add dave && candor grant dave 100 --account operator
   candor user add --service auctioneer
   candor user add --peer east`,
 		RunE: prepared(func(cmd *cobra.Command, args []string) error { return a.run(cmd, args[0]) }),

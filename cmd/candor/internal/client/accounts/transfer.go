@@ -73,7 +73,7 @@ func correctCommand(a *cli.App) *cobra.Command {
 new transfer goes the other way and names the old transfer. A transfer can be
 corrected once, and its correction can be corrected too. "candor statement
 --json" has the identifiers of transfers.`,
-		Example: "  candor correct job/alice/42/charge --reason 'the node was faulty'\n  candor correct '$grant/operator/spring' --amount 10 \\\n      --reason 'granted too much'",
+		Example: "  candor correct job/west/alice/hello-1/charge \\\n      --reason 'the node was faulty'\n  candor correct '$grant/operator/spring' --amount 10 \\\n      --reason 'granted too much'",
 		RunE: a.Operating(func(ctx context.Context, s *cli.Session, args []string) (err error) {
 			r := messages.CorrectRequest{Transfer: args[0], Reason: reason}
 			if amount != "" {

@@ -93,7 +93,7 @@ client sends the header with the request, with your credentials, within an hour.
 				return err
 			}
 			if _, _, _, wants := proof.Wants(messages.Subject(t.Site, messages.Bank, args[0], t.Account)); !wants {
-				return cli.Usagef("%q is no request to the bank that needs a proof", args[0])
+				return cli.Usagef("%q is no request to the bank that needs a proof; candor schema lists all requests", args[0])
 			}
 			principal, err := bus.ReadPrincipal(t.Creds)
 			if err != nil {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 
@@ -137,12 +138,20 @@ func exportCommand(a *cli.App) *cobra.Command {
 		Long: `Write the whole journal of the bank for another program: hledger, beancount or
 CSV. hledger and beancount check that the journal balances. The available
 credits and the holds of an account are two accounts there. Tags have the job,
-the transfer, the kind and the reason.`,
+the transfer, the kind and the reason.
+
+To recompute the balances from CSV, begin each account at 0. In each line with
+the status done or lapsed, subtract "amount" from the account in "debit", and
+add "amount" to the account in "credit", if there is one. Add "held", which can
+be below 0, to what is held for the account in "debit". After each line the
+columns debit_balance, debit_reserved, credit_balance and credit_reserved have
+the same numbers. Amounts are credits. Texts that a spreadsheet would take for
+a formula begin with an apostrophe.`,
 		Example: `  candor bank export --format hledger --output books.journal &&
       hledger -f books.journal check --strict
   candor bank export --format beancount --output books.beancount &&
       bean-check books.beancount
-  candor bank export --format csv | cut -d, -f 1,2,13-16`,
+  candor bank export --format csv --output books.csv`,
 		RunE: withJournal(a, &directory, func(ctx context.Context, source journalSource) error {
 			return exportBooks(ctx, source, format, output, a.Out)
 		}),
@@ -178,6 +187,9 @@ func exportFile(ctx context.Context, source journalSource, format, output, flag 
 		return messages.Errorf(messages.Invalid, "%s: %v", flag, err)
 	}
 	f, err := os.CreateTemp(filepath.Dir(output), filepath.Base(output)+".new-")
+	if errors.Is(err, fs.ErrNotExist) {
+		return messages.Errorf(messages.Invalid, "%s: there is no directory %s", flag, filepath.Dir(output))
+	}
 	if err != nil {
 		return messages.Errorf(messages.Invalid, "%s: %v", flag, err)
 	}

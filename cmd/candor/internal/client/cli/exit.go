@@ -102,8 +102,13 @@ func Explain(cmd *cobra.Command, err error) string {
 	if names, ok := strings.CutPrefix(text, "required flag(s) "); ok && isCobraUsage(err) {
 		text = "missing: --" + strings.ReplaceAll(strings.NewReplacer("\"", "", " not set", "").Replace(names), ", ", ", --") + "\nSee: " + cmd.CommandPath() + " --help"
 	}
-	return cmd.CommandPath() + ": " + text
+	return cmd.CommandPath() + ": " + missingFile().ReplaceAllString(text, "there is no file or directory $1")
 }
+
+// missingFile matches what the system says of a file that is not there.
+var missingFile = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`\b(?:open|stat|lstat) ([^:\n]+): no such file or directory`)
+})
 
 // Sentence is an error without the operation of the site in which it arose.
 func Sentence(err error) string {

@@ -147,6 +147,9 @@ func Reword(err error) string {
 	if strings.HasPrefix(m[3], "strconv.") {
 		return "--" + long + " " + m[1] + ": is not a number"
 	}
+	if strings.HasPrefix(m[3], "time: ") {
+		return "--" + long + " " + m[1] + ": write a time like 10s, 500ms or 1m30s"
+	}
 	if strings.Contains(m[3], m[1]) {
 		return "--" + long + ": " + m[3]
 	}

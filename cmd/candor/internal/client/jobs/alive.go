@@ -29,9 +29,8 @@ func aliveCommand() *cobra.Command {
 		Short: "ask whether this attempt is the current one",
 		Long: `Tells an attempt whether it is still the current attempt of its task. The exit
 code is 0 if the attempt is current. Otherwise a line gives the reason. With the
-exit code of Fenced the node has lost its lease, so that the task may run on
-another node, or the attempt was told to stop. With the exit code of Unavailable
-nobody knows.
+exit code 1 the node has lost its lease, so that the task may run on another
+node, or the attempt was told to stop. With the exit code 6 nobody knows.
 
 Ask before a step that must not happen twice, with --for as long as the step
 takes. A frozen agent cannot end tasks, but the answer becomes no by itself. If
