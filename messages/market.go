@@ -50,9 +50,9 @@ const SettleOnCompletion = "on-completion"
 // classes of slots it allocates. A parameter that its mechanism has no use for
 // must be left out.
 type Market struct {
-	Name      Name     `json:"name"`
-	Mechanism Name     `json:"mechanism"`
-	Classes   []Name   `json:"classes"`
+	Name      Name     `json:"name"`                 // by which jobs name the market
+	Mechanism Name     `json:"mechanism"`            // one of the table of the README
+	Classes   []Name   `json:"classes"`              // the classes of slots that the market has; the first one is the default
 	TimeLimit Duration `json:"time_limit,omitempty"` // the time limit of an attempt, if the job names none; 0: no limit
 	// Alpha is, in [0, 1], of proportional the exponent of the share, and of karma the part
 	// of the slots that is guaranteed; nil: 1/2.
@@ -137,9 +137,9 @@ func (m *Market) Keeps() bool { return m.Mechanism == DeadlineBid && m.HandOver 
 
 // QueuedType is what a job of a batch queue may declare.
 type QueuedType struct {
-	Value  Credits  `json:"value,omitempty"`
-	Delay  Credits  `json:"delay,omitempty"` // cost of a second
-	Length Duration `json:"length,omitempty"`
+	Value  Credits  `json:"value,omitempty"`  // worth of completion
+	Delay  Credits  `json:"delay,omitempty"`  // cost of a second
+	Length Duration `json:"length,omitempty"` // run time
 	Width  int      `json:"width,omitempty"`  // slots; 0: 1
 	Weight float64  `json:"weight,omitempty"` // the relative likelihood; 0: 1
 }

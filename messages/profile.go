@@ -25,8 +25,8 @@ var ProfileClasses = append(slices.Clone(ValuationClasses), Queued)
 // sort of job declare, with the bounds of its parameters and what to go by until
 // there are enough samples.
 type Profile struct {
-	Name  Name           `json:"name"`
-	Class ValuationClass `json:"class"`
+	Name  Name           `json:"name"`  // shown with estimates
+	Class ValuationClass `json:"class"` // hard, recurrent, sigmoidal, linear-decay, custom or queued
 	// Bounds of every parameter of the class: max, with mu and delta
 	// (sigmoidal, linear-decay), deadline (hard), workload (recurrent) or at1,
 	// at2, … (custom: when the first, second, … of Parts is reached); or value,
@@ -57,9 +57,9 @@ type Sample []float64
 
 // ParameterBounds is the range of one parameter of a type.
 type ParameterBounds struct {
-	Parameter string  `json:"parameter"`
-	Low       float64 `json:"low"`
-	High      float64 `json:"high"`
+	Parameter string  `json:"parameter"` // the name of the parameter
+	Low       float64 `json:"low"`       // the least value
+	High      float64 `json:"high"`      // the largest value
 }
 
 // Bandwidths are the rules that a profile may name.

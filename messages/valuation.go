@@ -35,8 +35,8 @@ const (
 // never rises. It is what the mechanism of contracts calls a type, so that
 // numbers are real: types are also drawn from estimated distributions.
 type Valuation struct {
-	Class ValuationClass `json:"class"`
-	Max   float64        `json:"max"` // credits
+	Class ValuationClass `json:"class"` // hard, recurrent, sigmoidal, linear-decay or custom
+	Max   float64        `json:"max"`   // credits
 
 	Mu    float64 `json:"mu,omitempty"`    // Sigmoidal, LinearDecay: seconds after which the value falls
 	Delta float64 `json:"delta,omitempty"` // Sigmoidal, LinearDecay: seconds that the fall takes

@@ -19,7 +19,7 @@ type Rules struct {
 	From string `json:"from,omitempty"` // the sender's address
 	// User and PasswordFile are how the site shows itself to the relay; none: not at all.
 	User         string `json:"user,omitempty"`
-	PasswordFile string `json:"password_file,omitempty"`
+	PasswordFile string `json:"password_file,omitempty"` // with User
 	// Domains are those to whose addresses e-mail may go.
 	Domains []string `json:"domains,omitempty"`
 	// Hosts are those whose webhooks may be called, as host or host:port.

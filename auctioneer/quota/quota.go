@@ -12,15 +12,16 @@ import (
 // Rules are a site's limits for each account; the zero value has none.
 type Rules struct {
 	// PerSecond bounds the submissions of an account in the long run; 0: no bound.
-	// Burst bounds the submissions at once, at least 1; default 10 times PerSecond.
 	PerSecond float64 `json:"submissions_per_second,omitempty"`
-	Burst     int     `json:"burst,omitempty"`
+	// Burst bounds the submissions at once, at least 1; default 10 times PerSecond.
+	Burst int `json:"burst,omitempty"`
 	// PendingJobs bounds the active jobs of an account; 0: as many as the site holds.
 	PendingJobs int `json:"pending_jobs,omitempty"`
 	// Deposit is held beside the budget of each job, and kept if its owner cancels it
-	// within DepositWindow before it was started; 0: none. The window's default is 10
-	// minutes.
-	Deposit       messages.Credits  `json:"deposit,omitempty"`
+	// within DepositWindow before it was started; 0: none.
+	Deposit messages.Credits `json:"deposit,omitempty"`
+	// DepositWindow is for how long after its submission a cancelled job loses its Deposit;
+	// 0: 10 minutes.
 	DepositWindow messages.Duration `json:"deposit_window,omitempty"`
 	// Connections bounds the open connections of an account to NATS; an operator may
 	// have four times as many. 0: DefaultConnections.

@@ -41,7 +41,7 @@ type Config struct {
 	// Console is the address that serves the console, the pages that show the site in a
 	// browser; beyond loopback it needs TLS. Empty: none.
 	Console string `json:"console,omitempty"`
-	// WebSocket is the address on which the NATS server takes WebSocket connections; beyond
+	// WebSocket is the address on which the NATS server takes connections by WebSockets; beyond
 	// loopback it needs TLS. Only the pages of the console can connect; without Console,
 	// those of candor console on the machine of a user. Empty: with Console, the port after
 	// that of Console; else none.
@@ -115,7 +115,7 @@ type Config struct {
 
 // Account is an account that exists from the start.
 type Account struct {
-	Name messages.Name `json:"name"`
+	Name messages.Name `json:"name"` // that of the user or project
 	// Grant is the number of credits that the site grants when it opens the account.
 	// Later changes of Grant have no effect. Without Grant, the first grant of an
 	// operator opens the account.
@@ -126,8 +126,8 @@ type Account struct {
 
 // Node is a node and what it offers.
 type Node struct {
-	Name  messages.Name `json:"name"`
-	Slots Slots         `json:"slots"`
+	Name  messages.Name `json:"name"`  // as candor nodes shows it
+	Slots Slots         `json:"slots"` // the number of slots of each class, like {map: 2, reduce: 1}
 	// Suspended bounds the suspended tasks of the node. Above it, the tasks that have
 	// run least begin again. 0: four for each slot.
 	Suspended int `json:"suspended,omitempty"`
@@ -170,9 +170,9 @@ type Tasks struct {
 // TaskMemory is how much memory the tasks of a class have, and how much of their output is
 // kept, as in [Tasks].
 type TaskMemory struct {
-	MemoryMiB    int64 `json:"memory_mib,omitempty"`
-	MaxMemoryMiB int64 `json:"max_memory_mib,omitempty"`
-	OutputMiB    int64 `json:"output_mib,omitempty"`
+	MemoryMiB    int64 `json:"memory_mib,omitempty"`     // as for all classes
+	MaxMemoryMiB int64 `json:"max_memory_mib,omitempty"` // as for all classes
+	OutputMiB    int64 `json:"output_mib,omitempty"`     // as for all classes
 }
 
 // Files is for how long, and how much, the site keeps of the files of jobs. A change
@@ -200,20 +200,20 @@ type Slots []messages.ClassSlots
 // client, its key, and the authority that signed those of all hosts. "{host}" in
 // a name stands for the host's.
 type TLS struct {
-	Cert string `json:"cert"`
-	Key  string `json:"key"`
-	CA   string `json:"ca"`
+	Cert string `json:"cert"` // PEM file of the certificate of this host; {host} in a name stands for the host's
+	Key  string `json:"key"`  // PEM file of its key
+	CA   string `json:"ca"`   // PEM file of the authority that signed the certificates of all hosts
 }
 
 // Host is one process's share of a site: a NATS server, a replica of the
 // auctioneer and of the bank, an estimator, and the agents of some nodes.
 type Host struct {
-	Name       messages.Name   `json:"name"`
-	Listen     string          `json:"listen"`     // NATS clients
-	Cluster    string          `json:"cluster"`    // NATS servers of the other hosts
-	Auctioneer string          `json:"auctioneer"` // Raft, of the auctioneer's replica
-	Bank       string          `json:"bank"`       // Raft, of the bank's replica
-	Nodes      []messages.Name `json:"nodes,omitempty"`
+	Name       messages.Name   `json:"name"`            // that of candor up --host
+	Listen     string          `json:"listen"`          // NATS clients
+	Cluster    string          `json:"cluster"`         // NATS servers of the other hosts
+	Auctioneer string          `json:"auctioneer"`      // Raft, of the auctioneer's replica
+	Bank       string          `json:"bank"`            // Raft, of the bank's replica
+	Nodes      []messages.Name `json:"nodes,omitempty"` // those of which the agents run here
 	// Auctioneers has the Raft addresses of the replicas of the other auctioneers, by name;
 	// Auctioneer is that of the auctioneer with number 0.
 	Auctioneers map[messages.Name]string `json:"auctioneers,omitempty"`

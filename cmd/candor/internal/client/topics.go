@@ -56,11 +56,11 @@ and the variable over the file:
   --ca         CANDOR_CA         site.json
   --state      CANDOR_STATE      $XDG_STATE_HOME/candor or ~/.local/state/candor
 
-"candor up" writes these files. The flag --state of candor jobs, candor tasks and
-candor cancel chooses jobs or tasks: use CANDOR_STATE for the directory there.
-No command acts as an operator by itself: name the account with --account
-operator, or set CANDOR_ACCOUNT. NO_COLOR turns colours off. Output that goes to
-no terminal has no colours.
+"candor up" writes these files. The flag --state of candor jobs, tasks and
+cancel chooses jobs or tasks: use CANDOR_STATE for the directory there. No
+command acts as an operator by itself: name the account with --account operator,
+or set CANDOR_ACCOUNT. NO_COLOR turns colours off. Output that goes to no
+terminal has no colours.
 
 The environment of a task has CANDOR_JOB, CANDOR_TASK, CANDOR_STAGE, the array
 index, the site and the node. Variables of your own environment are there only

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -91,5 +92,32 @@ func TestPagesAreUpToDate(t *testing.T) {
 		if err != nil || string(got) != want {
 			t.Errorf("%s is not up to date (%v): run make docs", name, err)
 		}
+	}
+}
+
+// Each field of a configuration has a meaning, in words of the configuration: no names of Go.
+func TestConfigurationIsInItsOwnWords(t *testing.T) {
+	page, err := configurationPage("../../../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	camel := regexp.MustCompile(`\b[A-Z][a-z]+[A-Z]\w*|\bnil\b`)
+	rows := 0
+	for line := range strings.Lines(page) {
+		if !strings.HasPrefix(line, "| `") {
+			continue
+		}
+		rows++
+		if strings.HasSuffix(line, "|  |\n") {
+			t.Errorf("no meaning: %s", line)
+		}
+		for _, word := range camel.FindAllString(line, -1) {
+			if word != "MiB" && word != "WebSockets" {
+				t.Errorf("%s is a word of Go: %s", word, line)
+			}
+		}
+	}
+	if rows < 130 || !strings.Contains(page, "`notify.smtp`") {
+		t.Errorf("%d fields", rows)
 	}
 }

@@ -8,8 +8,11 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"regexp"
+	"slices"
 	"strconv"
 	"strings"
+	"unicode"
 
 	"github.com/spf13/cobra"
 
@@ -107,7 +110,40 @@ type fields struct {
 }
 
 // configured are the packages whose structs a configuration has, by their names.
-var configured = map[string]string{"embedded": "deploy/embedded", "messages": "messages", "quota": "auctioneer/quota"}
+var configured = map[string]string{"embedded": "deploy/embedded", "messages": "messages", "quota": "auctioneer/quota", "notify": "auctioneer/notify"}
+
+// goWords are words of comments that are for readers of the source, as a configuration has them.
+var goWords = map[string]string{"StoreWAL": "`wal`", "DefaultConnections": "128", "Valuation": "`valuation`",
+	"Sigmoidal": "sigmoidal", "LinearDecay": "linear-decay", "Hard": "hard", "Recurrent": "recurrent", "Custom": "custom"}
+
+// capitalised matches a word that may be the name of a field in Go.
+var capitalised = regexp.MustCompile(`[A-Z][A-Za-z]*`)
+
+// meaning is a comment of a field in the words of the configuration: names of fields in Go,
+// of the struct and of those around it, become their keys. At the beginning of a later
+// sentence only a word with a second capital can be such a name.
+func meaning(comment string, keys []map[string]string) string {
+	comment = strings.NewReplacer(". nil:", ". Left out:", "nil:", "left out:", `"":`, "empty:", "|", `\|`).Replace(strings.Join(strings.Fields(comment), " "))
+	var out strings.Builder
+	end := 0
+	for _, at := range capitalised.FindAllStringIndex(comment, -1) {
+		word := comment[at[0]:at[1]]
+		out.WriteString(comment[end:at[0]])
+		end = at[1]
+		begins := strings.HasSuffix(comment[:at[0]], ". ") && !strings.ContainsFunc(word[1:], unicode.IsUpper)
+		replacement, found := goWords[word]
+		for i := len(keys) - 1; i >= 0 && !found && !begins; i-- {
+			if replacement, found = keys[i][word]; found {
+				replacement = "`" + replacement + "`"
+			}
+		}
+		if !found {
+			replacement = word
+		}
+		out.WriteString(replacement)
+	}
+	return out.String() + comment[end:]
+}
 
 func configurationPage(source string) (string, error) {
 	f := &fields{structs: map[string]*ast.StructType{}}
@@ -119,7 +155,7 @@ func configurationPage(source string) (string, error) {
 	f.out.WriteString("# Configuration\n\n" + generated)
 	f.out.WriteString("The fields of a site's configuration, for `candor up --config site.yaml`. A dot stands for a field within\nanother, `[]` for each of a list. `candor config show` prints the values of fields that are left out.\n\n")
 	f.out.WriteString("| field | meaning |\n|---|---|\n")
-	f.add("embedded", "Config", "", 0)
+	f.add("embedded", "Config", "", nil)
 	return f.out.String(), nil
 }
 
@@ -148,23 +184,28 @@ func (f *fields) read(name, dir string) error {
 	return nil
 }
 
-// add writes the fields of a struct, and of those within it.
-func (f *fields) add(pkg, name, prefix string, depth int) {
+// add writes the fields of a struct, and of those within it; around has the keys of the
+// structs that the struct is in, by the names of the fields in Go.
+func (f *fields) add(pkg, name, prefix string, around []map[string]string) {
 	s := f.structs[pkg+"."+name]
-	if s == nil || depth > 5 {
+	if s == nil || len(around) > 5 {
 		return
+	}
+	keys := append(slices.Clone(around), map[string]string{})
+	for _, field := range s.Fields.List {
+		for _, name := range field.Names {
+			if tag := keyOf(field); tag != "" && tag != "-" {
+				keys[len(around)][name.Name] = tag
+			}
+		}
 	}
 	for _, field := range s.Fields.List {
 		inPkg, inName, list := typeOf(pkg, field.Type)
 		if len(field.Names) == 0 {
-			f.add(inPkg, inName, prefix, depth+1)
+			f.add(inPkg, inName, prefix, keys)
 			continue
 		}
-		tag := ""
-		if field.Tag != nil {
-			text, _ := strconv.Unquote(field.Tag.Value)
-			tag, _, _ = strings.Cut(reflect.StructTag(text).Get("json"), ",")
-		}
+		tag := keyOf(field)
 		if tag == "" || tag == "-" {
 			continue
 		}
@@ -172,9 +213,19 @@ func (f *fields) add(pkg, name, prefix string, depth int) {
 		if comment == "" {
 			comment = field.Comment.Text()
 		}
-		fmt.Fprintf(&f.out, "| `%s%s` | %s |\n", prefix, tag, strings.ReplaceAll(strings.Join(strings.Fields(comment), " "), "|", `\|`))
-		f.add(inPkg, inName, prefix+tag+list+".", depth+1)
+		fmt.Fprintf(&f.out, "| `%s%s` | %s |\n", prefix, tag, meaning(comment, keys))
+		f.add(inPkg, inName, prefix+tag+list+".", keys)
 	}
+}
+
+// keyOf is the key of a field in a configuration, "" or "-" if there is none.
+func keyOf(field *ast.Field) string {
+	if field.Tag == nil {
+		return ""
+	}
+	text, _ := strconv.Unquote(field.Tag.Value)
+	tag, _, _ := strings.Cut(reflect.StructTag(text).Get("json"), ",")
+	return tag
 }
 
 // typeOf names the struct that a type is, or has.
