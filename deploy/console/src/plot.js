@@ -49,12 +49,13 @@ export function draw(id, xs, lines, { linear = false, height = 170, write = (v) 
   plots.set(id, { plot: made, shape });
 }
 
-/** clocks labels an axis of time in the locale of the viewer. */
+/** clocks labels an axis of time in the locale of the viewer; ticks within a second have one label. */
 function clocks(_, values) {
   const long = values.length > 1 && values[1] - values[0] >= 43200;
   const seconds = values.length > 1 && values[1] - values[0] < 60;
   const f = new Intl.DateTimeFormat(undefined, long ? { month: "short", day: "numeric" } : { hour: "2-digit", minute: "2-digit", second: seconds ? "2-digit" : undefined });
-  return values.map((v) => f.format(new Date(v * 1000)));
+  const labels = values.map((v) => f.format(new Date(v * 1000)));
+  return labels.map((label, i) => (label === labels[i - 1] ? null : label));
 }
 
 /** undraw forgets the drawings of the page before. */

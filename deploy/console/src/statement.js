@@ -2,7 +2,7 @@
 import { credits } from "./format.js";
 
 export function inWords(e) {
-  return [happened(e), e.reason].filter(Boolean).join(": ");
+  return [happened(e), e.reason?.replace(/[: ]+$/, "")].filter(Boolean).join(": ");
 }
 
 function happened(e) {

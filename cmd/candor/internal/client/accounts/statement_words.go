@@ -91,9 +91,10 @@ func bounds(entries []messages.Entry) (low, high messages.JobID) {
 	return low, high
 }
 
-// inWords says why an entry is there; its job's number stands beside it.
+// inWords says why an entry is there; its job's number stands beside it. A payment to another
+// site that was given no reason ends in the colon before the reason.
 func inWords(e messages.Entry, facts map[messages.JobID]jobFacts) string {
-	parts := []string{happened(e), facts[e.Job].words(), e.Reason}
+	parts := []string{happened(e), facts[e.Job].words(), strings.TrimRight(e.Reason, ": ")}
 	return strings.Join(slices.DeleteFunc(parts, func(part string) bool { return part == "" }), ": ")
 }
 

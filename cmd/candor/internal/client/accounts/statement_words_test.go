@@ -29,6 +29,7 @@ var entriesOfEveryKind = []struct {
 	{messages.Entry{Kind: messages.Hold, Hold: 2 * credit, Job: 7, Reason: "budget"}, "2 held: budget"},
 	{messages.Entry{Kind: messages.Post, Hold: -3 * credit, Change: -2 * credit, Job: 103, Reason: "late"}, "2 of 3 held were charged, 1 came back: flights on main (proportional): late"},
 	{messages.Entry{Kind: messages.Post, Hold: -3 * credit, Change: -3 * credit}, "all 3 held were charged"},
+	{messages.Entry{Kind: messages.Post, Hold: -3 * credit, Change: -3 * credit, Reason: "pay confirmed by site east: "}, "all 3 held were charged: pay confirmed by site east"},
 	{messages.Entry{Kind: messages.Post, Hold: -3 * credit}, "nothing was charged, all 3 held came back"},
 	{messages.Entry{Kind: messages.Post, Change: 2 * credit}, "received"},
 	{messages.Entry{Kind: messages.Void, Hold: -3 * credit, By: "$auctioneer", Reason: "cancelled"}, "nothing was charged, all 3 held came back: cancelled"},
