@@ -14,8 +14,11 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/candor-grid/candor/messages"
 )
 
 func handle(t *testing.T, method, host, path string, header ...string) *http.Response {
@@ -271,5 +274,23 @@ func TestPagesAreBuiltAgainTheSame(t *testing.T) {
 	})
 	if err != nil {
 		t.Fatal(err)
+	}
+}
+
+// TestEveryStateOfAJobCanBeChosen: the filter of the page of jobs has each state that a job
+// can be in, and each has a mark and a colour.
+func TestEveryStateOfAJobCanBeChosen(t *testing.T) {
+	read := func(name string) string {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(text)
+	}
+	list, marks, style := read("src/pages/jobs.js"), read("src/parts.js"), read("src/app.css")
+	for s := messages.Waiting; s.String() != "Unknown"; s++ {
+		if !strings.Contains(list, strconv.Quote(s.String())) || !strings.Contains(marks, s.String()+`: "`) || !strings.Contains(style, ".state."+strings.ToLower(s.String())) {
+			t.Errorf("%v: no choice, no mark or no colour", s)
+		}
 	}
 }

@@ -36,7 +36,7 @@ export function facts(pairs) {
     .map(([name, value]) => h("div", {}, h("dt", {}, name), h("dd", {}, value))));
 }
 
-const marks = { Completed: "●", Done: "●", Up: "●", Running: "▶", Waiting: "○", Pending: "○", Suspended: "⏸", Failed: "✕", Cancelled: "⊘", Lost: "✕", Quarantined: "!", Draining: "↓", Stopped: "■" };
+const marks = { Completed: "●", Done: "●", Up: "●", Running: "▶", Waiting: "○", Settling: "○", Pending: "○", Suspended: "⏸", Failed: "✕", Cancelled: "⊘", Discarded: "⊘", Lost: "✕", Quarantined: "!", Draining: "↓", Stopped: "■" };
 
 /** state shows a state by a word, a mark and a colour: never by the colour alone. */
 export function state(word) {

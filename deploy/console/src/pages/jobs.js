@@ -3,7 +3,7 @@ import { h } from "../dom.js";
 import { between, count, credits, time } from "../format.js";
 import { card, empty, link, state, table } from "../parts.js";
 
-export const states = ["Waiting", "Running", "Completed", "Failed", "Cancelled"];
+export const states = ["Waiting", "Running", "Settling", "Completed", "Failed", "Cancelled", "Discarded"];
 const most = 1000;
 
 export const jobs = {

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
 
@@ -187,9 +186,6 @@ func exportFile(ctx context.Context, source journalSource, format, output, flag 
 		return messages.Errorf(messages.Invalid, "%s: %v", flag, err)
 	}
 	f, err := os.CreateTemp(filepath.Dir(output), filepath.Base(output)+".new-")
-	if errors.Is(err, fs.ErrNotExist) {
-		return messages.Errorf(messages.Invalid, "%s: there is no directory %s", flag, filepath.Dir(output))
-	}
 	if err != nil {
 		return messages.Errorf(messages.Invalid, "%s: %v", flag, err)
 	}
