@@ -169,3 +169,16 @@ func TestPendingLimitHoldsForDepartures(t *testing.T) {
 		}
 	})
 }
+
+// TestAJobForAnotherSiteWithoutABudget is told so, and not that 0 is too small.
+func TestAJobForAnotherSiteWithoutABudget(t *testing.T) {
+	f := start(t)
+	spec := oneStage(1)
+	spec.Budget = 0
+	for _, site := range []messages.Name{"east", messages.AnySite} {
+		_, err := call[messages.SubmitReply](f, "alice", messages.VerbSubmit, messages.SubmitRequest{Key: "k", Site: site, Spec: spec})
+		if messages.KindOf(err) != messages.Invalid || !strings.Contains(err.Error(), "budget: is missing") {
+			t.Errorf("site %s: got %v", site, err)
+		}
+	}
+}

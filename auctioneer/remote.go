@@ -36,6 +36,9 @@ func (r *remote) submit(ctx context.Context, account messages.Name, q *messages.
 		return reply, full
 	}
 	defer leave()
+	if q.Spec.Budget == 0 {
+		return reply, messages.Errorf(messages.Invalid, "budget: is missing: name the most that the job may cost, as with --budget 10; jobs for other sites have no default budget")
+	}
 	if err := q.Validate(); err != nil {
 		return reply, err
 	}

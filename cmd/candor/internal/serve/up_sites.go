@@ -113,7 +113,7 @@ func (u *up) announceSites(ctx context.Context, w io.Writer, sites embedded.Site
 	if len(sites) > 1 {
 		fmt.Fprintln(w, "Between sites:")
 		fmt.Fprintf(w, "  echo 'echo hello from $CANDOR_SITE' | candor submit --site %s --budget 1 --wait\n", last)
-		fmt.Fprintf(w, "  candor remit bob@%s 10\n  candor site status\n", last)
+		fmt.Fprintf(w, "  candor remit bob@%s 10\n  candor site status --account operator\n", last)
 	}
 	fmt.Fprintf(w, "Stop with Ctrl-C.\n")
 }

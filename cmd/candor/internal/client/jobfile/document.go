@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/goccy/go-yaml"
+	"github.com/goccy/go-yaml/ast"
 
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/yamlfile"
@@ -154,7 +155,20 @@ func documentError(err error) error {
 	snippet := yaml.FormatErrorWithToken("", at.GetToken(), false, true)
 	_, snippet, _ = strings.Cut(snippet, "\n")
 	position := at.GetToken().Position
-	return messages.Errorf(messages.Invalid, "line %d, column %d: %s\n%s", position.Line, position.Column, at.GetMessage(), strings.TrimRight(snippet, " \n"))
+	return messages.Errorf(messages.Invalid, "line %d, column %d: %s\n%s", position.Line, position.Column, wanted(at), strings.TrimRight(snippet, " \n"))
+}
+
+// wanted is the message of an error, for a value of another shape in words without those of YAML.
+func wanted(err yaml.Error) string {
+	if shape, ok := errors.AsType[*yaml.UnexpectedNodeTypeError](err); ok {
+		switch shape.Expected {
+		case ast.MappingType:
+			return "must be fields, like budget: 1"
+		case ast.SequenceType:
+			return "must be a list, like [a, b]"
+		}
+	}
+	return err.GetMessage()
 }
 
 func (d *document) spec() (messages.JobSpec, error) {

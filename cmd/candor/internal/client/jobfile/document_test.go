@@ -95,7 +95,7 @@ func TestBadDocumentsAreRefusedWithTheirPlace(t *testing.T) {
 		{"budget: 1\ntasks: 1.5\n", `line 2, column 8: "1.5" is not a whole number`},
 		{"budget: 1\ngang: 3\n", "line 2, column 7: must be true or false"},
 		{"budget: 1\ntasks: 99999999999999999999\n", "is not a whole number"},
-		{"budget: 1\nstages: 3\n", "line 2, column 9: int was used where sequence is expected"},
+		{"budget: 1\nstages: 3\n", "line 2, column 9: must be a list, like [a, b]"},
 		{"budget: 1\nstages: [a]\n", "line 2, column 10: "},
 		{"budget: 1\ncommand: sort -u\n", "line 2, column 10: must be a list of a program and its arguments"},
 		{"budget: 1\ncommand: [[a]]\n", "must be a list of a program"},
@@ -114,7 +114,7 @@ func TestBadDocumentsAreRefusedWithTheirPlace(t *testing.T) {
 		{"", "the file is empty"},
 		{"# nothing\n", "the file is empty"},
 		{"budget: 1\ncommand: [x]\n---\nbudget: 2\n", "several documents"},
-		{"just words\n", "line 1, column 1: string was used where mapping is expected"},
+		{"just words\n", "line 1, column 1: must be fields, like budget: 1"},
 		{"budget: *nowhere\n", "line 1"},
 	} {
 		_, err := ParseDocument([]byte(c.text))
