@@ -3,6 +3,7 @@ package embedded
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -98,6 +99,9 @@ func TestNobodyPaysForALeapOfTheClocks(t *testing.T) {
 		t.Fatal(err)
 	}
 	sites := startHosts(t, base, dir, func(_ int, o *Options) { o.Wall = clock.now })
+	await.Until(t, "the hosts have compared their clocks", func() bool {
+		return !slices.ContainsFunc(sites, func(s *Site) bool { return !s.clock.Known() })
+	})
 	alice := connect(t, sites[0], "alice")
 	goOn := filepath.Join(dir, "go on")
 	waits := trivial()
