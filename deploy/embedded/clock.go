@@ -2,6 +2,8 @@ package embedded
 
 import (
 	"context"
+	"encoding/json"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -10,12 +12,12 @@ import (
 
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/bus"
+	"github.com/candor-grid/candor/messages/durable"
 	"github.com/candor-grid/candor/messages/siteclock"
 	"github.com/candor-grid/candor/nodeagent/runner/boottime"
 )
 
-// openClock makes the clock of this process's host, which is watched until the site is
-// closed.
+// openClock makes the clock of this process's host.
 func (s *share) openClock() {
 	wall := s.options.Wall
 	if wall == nil {
@@ -26,7 +28,45 @@ func (s *share) openClock() {
 		Name: "candor_clock_ahead_seconds",
 		Help: "How far the clock of this host is ahead of the site's time, in seconds; below 0: behind it.",
 	}, func() float64 { return s.clock.Ahead().Seconds() }))
-	go each(s.ctx, siteclock.ReadEvery, s.watchClock())
+}
+
+// clockFile is the name of the file with a keptClock.
+const clockFile = "clock.json"
+
+// keptClock is how far the site's time is ahead of the time since the machine was started, so that
+// the next start on the same boot of the machine knows by how much its clock was set meanwhile.
+type keptClock struct {
+	Boot   string            `json:"boot"` // the machine's boot, as the kernel names it
+	Offset messages.Duration `json:"offset"`
+}
+
+// leastDrift is how far the offset is off when it is kept anew.
+const leastDrift = siteclock.Bound / 5
+
+// keepClock goes on from the clock that an earlier start left in the state directory, and watches
+// and keeps the clock until the site is closed.
+func (s *share) keepClock() {
+	path, boot, kept := filepath.Join(s.config.State, clockFile), boottime.Boot(), keptClock{}
+	if err := durable.ReadJSON(path, &kept); err != nil {
+		s.log.Warn("whether a clock was set while the site was stopped is not known", zap.String("file", path), zap.Error(err))
+	}
+	if boot != "" && kept.Boot == boot {
+		s.clock.Resume(kept.Offset)
+	} else {
+		kept = keptClock{}
+	}
+	watch := s.watchClock()
+	go each(s.ctx, siteclock.ReadEvery, func() {
+		watch()
+		offset, known := s.clock.Offset()
+		if drift := offset - kept.Offset; boot == "" || !known || kept.Boot == boot && max(drift, -drift) < leastDrift {
+			return
+		}
+		now := keptClock{boot, offset}
+		if text, err := json.Marshal(now); err == nil && durable.WriteFile(path, text, 0o600) == nil { // else in a second
+			kept = now
+		}
+	})
 }
 
 // each calls f now and after each interval, until ctx ends.

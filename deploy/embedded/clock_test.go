@@ -11,6 +11,7 @@ import (
 	"github.com/candor-grid/candor/deploy/identity"
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/await"
+	"github.com/candor-grid/candor/nodeagent/runner/executor"
 )
 
 // settable is a wall clock that can be set.
@@ -117,6 +118,41 @@ func TestNobodyPaysForALeapOfTheClocks(t *testing.T) {
 	}
 	if job := alice.final(id); job.State != messages.Completed || job.Stages[0].SlotTime > messages.Duration(patience) {
 		t.Errorf("the job ended %v %s, and had its slot for %v", job.State, job.Reason, job.Stages[0].SlotTime)
+	}
+}
+
+// TestNobodyPaysForAClockSetWhileTheSiteIsDown: a clock is set ahead by a day, or back, while the site
+// is stopped and a task runs on, which pays for its own time alone.
+func TestNobodyPaysForAClockSetWhileTheSiteIsDown(t *testing.T) {
+	t.Parallel()
+	for name, by := range map[string]time.Duration{"ahead": 24 * time.Hour, "back": -24 * time.Hour} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir, c, clock := t.TempDir(), small(t.TempDir()), settable{}
+			o := Options{Executor: executor.Self(), LeaveRunning: true, Wall: clock.now}
+			s, err := Start(within(t), c, o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			id := connect(t, s, "alice").submit("lives", lives(dir, 1))
+			lines(t, filepath.Join(dir, "begun"), 1)
+			await.Until(t, "the clock is kept", func() bool {
+				_, err := os.Stat(filepath.Join(c.State, clockFile))
+				return err == nil
+			})
+			closeSite(t, s)
+			clock.set(by)
+			o.LeaveRunning = false
+			if s, err = Start(within(t), c, o); err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { closeSite(t, s) })
+			release(t, dir)
+			job := connect(t, s, "alice").final(id)
+			if had := job.Stages[0].SlotTime; job.State != messages.Completed || had <= 0 || had > messages.Duration(patience) {
+				t.Errorf("the job ended %v %s, and had its slot for %v", job.State, job.Reason, had)
+			}
+		})
 	}
 }
 

@@ -17,6 +17,7 @@
 //	<state>/pprof.sock     pprof, with [Config].Profile
 //	<state>/backup.sock    where a running site hands out backups
 //	<state>/depot/         files of jobs that a restore left, until the depot has them
+//	<state>/clock.json     the site's time against the machine's, for the next start
 //	<state>/site.json      where the site listens, for the command line
 //	<state>/keys/          the seeds that credentials are signed with
 //	<state>/creds/         a credentials file for each account

@@ -205,6 +205,7 @@ func (s *share) prepare() (err error) {
 		if err := s.keepFormatAlone(); err != nil {
 			return err
 		}
+		s.keepClock()
 		return s.openBankKeys() // replicas and agents lock what is theirs
 	}
 	if s.lock, err = lockState(s.config.State); err != nil {
@@ -235,7 +236,11 @@ func (s *share) prepare() (err error) {
 		return err
 	}
 	s.authority.SetLife(s.config.CredentialsFor.Std())
-	return writeCredentials(&s.config, s.authority)
+	if err := writeCredentials(&s.config, s.authority); err != nil {
+		return err
+	}
+	s.keepClock()
+	return nil
 }
 
 // keepFormatAlone is keepFormat for an actor that runs alone, which may be the first in its

@@ -222,7 +222,7 @@ func (s *shape) sameGroup(other *shape, hosts bool) bool {
 
 // kept is what a site keeps in its state directory, besides the lock. Keys are
 // among it: credentials issued before a fresh start open nothing after it.
-var kept = []string{infoFile, runningFile, formatFile, shapeFile, toldFile, "keys", "creds", "nats", messages.Auctioneer, auctioneersDir, messages.Bank, messages.Estimator, "nodes", usersFile, messages.Depot, backupSocket}
+var kept = []string{infoFile, runningFile, formatFile, shapeFile, toldFile, clockFile, "keys", "creds", "nats", messages.Auctioneer, auctioneersDir, messages.Bank, messages.Estimator, "nodes", usersFile, messages.Depot, backupSocket}
 
 // marks are what says that a directory is the state of a site. They are the first of kept.
 var marks = kept[:4]

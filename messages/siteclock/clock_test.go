@@ -167,6 +167,39 @@ func TestUncomparedClockLeadsNoState(t *testing.T) {
 	}
 }
 
+// TestAClockIsSetBetweenTwoStarts: a host that goes on from an earlier start treats a clock that was
+// set meanwhile as one that was set while it ran, and the state's time says how far it leapt.
+func TestAClockIsSetBetweenTwoStarts(t *testing.T) {
+	for hosts, wait := range map[int]messages.Duration{1: Patience, 3: 2 * second} {
+		b := newBench(hosts)
+		b.pass(5 * second)
+		for i, h := range b.hosts {
+			offset, known := h.Offset()
+			if !known {
+				t.Fatal("a host of several does not know the time")
+			}
+			b.set[i] = hour
+			b.hosts[i] = NewHost(hosts, func() messages.Time { return b.now().Add(b.set[i]) }, func() messages.Duration { return b.mono })
+			b.hosts[i].Resume(offset)
+		}
+		b.mono += minute // the site was down
+		h := b.hosts[0]
+		s := NewSteady(h.Now, h.Known, func() messages.Duration { return b.mono })
+		s.Reached(epoch, false) // the last entry of the log
+		if off := s.Now().Sub(b.now()); off != 0 {
+			t.Errorf("%d hosts: off by %v after the start", hosts, off)
+		}
+		s.Reached(s.Now(), false)
+		b.pass(wait + 2*second)
+		if off := b.off(0); off != hour {
+			t.Errorf("%d hosts: off by %v once the clocks are believed", hosts, off)
+		}
+		if _, leap := s.Stamp(); leap != hour {
+			t.Errorf("%d hosts: the leap is %v", hosts, leap)
+		}
+	}
+}
+
 // TestTimeOfAStateIsSteady: whatever the clock shows, the time never goes back behind
 // what was committed, and passes at least at fifteen sixteenths of its pace.
 func TestTimeOfAStateIsSteady(t *testing.T) {

@@ -10,7 +10,7 @@
 //     no majority of hosts agrees, as on a site of one host, a new time is believed
 //     after it has lasted for [Patience]: a step back and forth changes nothing either.
 //     A host that starts does not know the time until it has compared its clock with a
-//     majority's.
+//     majority's, or goes on from an earlier start of the same boot of the machine.
 //   - [Steady] is the time of one replicated state: it never goes back behind what was
 //     committed, and it never stands still. Where a log holds times that are ahead, time
 //     goes on from there, a sixteenth more slowly until the clocks have caught up. So

@@ -49,6 +49,23 @@ func NewHost(hosts int, wall func() messages.Time, mono func() messages.Duration
 	return &Host{hosts: hosts, wall: wall, mono: mono, heard: map[messages.Name]reading{}}
 }
 
+// Resume has the host go on from the [Host.Offset] of an earlier one of the same machine, by the same
+// monotonic clock: a clock that was set meanwhile was set while the host ran. It is called before
+// anything else.
+func (h *Host) Resume(offset messages.Duration) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.began, h.compared, h.first, h.offset = true, true, h.mono(), offset
+}
+
+// Offset is what the time is more than the monotonic clock, and whether that is [Host.Known].
+func (h *Host) Offset() (offset messages.Duration, known bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	now := h.read()
+	return h.offset, h.compared || now-h.first >= Patience
+}
+
 // Wall is what the host's own clock shows.
 func (h *Host) Wall() messages.Time { return h.wall() }
 
@@ -65,28 +82,28 @@ func (h *Host) Hear(host messages.Name, wall messages.Time) {
 func (h *Host) Now() messages.Time {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	now := h.mono()
-	h.believe(h.wall().Sub(0)-now, now)
+	now := h.read()
 	return messages.Time(0).Add(now + h.offset)
 }
 
 // Known reports whether the time was compared with a majority of the hosts since the start,
 // or nobody answered for [Patience]. Until then it is what this host's own clock shows.
 func (h *Host) Known() bool {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.compared {
-		return true
-	}
-	now := h.mono()
-	h.believe(h.wall().Sub(0)-now, now)
-	return h.compared || now-h.first >= Patience
+	_, known := h.Offset()
+	return known
 }
 
 // Ahead is how far the host's own clock is ahead of the time; below 0: behind it.
 func (h *Host) Ahead() messages.Duration {
 	now := h.Now()
 	return h.wall().Sub(now)
+}
+
+// read looks at both clocks, and returns the monotonic one.
+func (h *Host) read() (now messages.Duration) {
+	now = h.mono()
+	h.believe(h.wall().Sub(0)-now, now)
+	return now
 }
 
 // believe brings the offset up to date. A host that does not hear a majority of the

@@ -10,6 +10,8 @@ import (
 	"sync"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/candor-grid/candor/nodeagent/runner/boottime"
 )
 
 // handles is a file of the sessions that run, mapped into memory: to note a session
@@ -41,8 +43,8 @@ const (
 // are variables that the environment of every task of the node has.
 func openHandles(dir string, marks ...string) *handles {
 	h := new(handles)
-	boot, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
-	if err != nil || len(boot) < bootSize {
+	boot := boottime.Boot()
+	if boot == "" {
 		return h
 	}
 	fd, err := unix.Open(filepath.Join(dir, handlesFile), unix.O_RDWR|unix.O_CREAT|unix.O_CLOEXEC, privateFiles)
@@ -57,10 +59,10 @@ func openHandles(dir string, marks ...string) *handles {
 	if err != nil {
 		return h
 	}
-	if string(data[:bootSize]) == string(boot[:bootSize]) {
+	if string(data[:bootSize]) == boot {
 		endAll(data[bootSize:], marks)
 	}
-	copy(data, boot[:bootSize])
+	copy(data, boot)
 	clear(data[bootSize:])
 	h.data = data
 	return h

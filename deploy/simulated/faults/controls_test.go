@@ -41,7 +41,7 @@ var controls = []struct {
 	{"a lease taken back too early", LeaseEarly, "9", nil, 5},
 	{"a lease by the clock on the wall", WallLease, "9", map[string]float64{Jump: 4, Skew: 4}, 10},
 	{"a leap of the clock that is paid for", LeapPaid, "1", map[string]float64{Jump: 10, Skew: 10, Crash: 0, Power: 0, LostDisk: 0, Isolate: 0}, 30},
-	{"a leader by its machine's clock", BareClock, "5", map[string]float64{Jump: 0, Skew: 10}, 10},
+	{"a leader by its machine's clock", BareClock, "5", map[string]float64{Jump: 0, Skew: 20}, 20},
 	{"a lease never taken back", LeaseForever, "9", nil, 10},
 	{"a gang never disbanded", GangForever, "9", map[string]float64{Jump: 0, Skew: 0}, 50},
 	{"an eviction forgotten", EvictionForgotten, "9", map[string]float64{Jump: 0, Skew: 0}, 40},

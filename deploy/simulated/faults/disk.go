@@ -3,7 +3,7 @@ package faults
 // lose empties the disk of a machine that goes off. Where another replica of a group is
 // doubtful, the disk stays: two of three would lose what nobody else has.
 func (m *machine) lose() {
-	m.crash()
+	m.powerOff()
 	for _, g := range []*group{m.site.books, m.site.banks} {
 		if r := g.replicas[m.index]; !r.doubtful && g.spare(r) {
 			r.lose()

@@ -16,8 +16,9 @@ type machine struct {
 	host
 	slow  bool
 	time  *siteclock.Host
-	files *files         // of its bank's history
-	store *history.Store // in which they are, since its last start
+	kept  *messages.Duration // the offset of time, as the disk has it; nil: it has none of this boot
+	files *files             // of its bank's history
+	store *history.Store     // in which they are, since its last start
 }
 
 // host is what has a clock, and can be off.

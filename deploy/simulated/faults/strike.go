@@ -88,7 +88,7 @@ func (w *World) begin(e Event) {
 	case Lie:
 		w.lie(w.site(e.Target), w.now.Add(e.For))
 	case Power:
-		w.all(e, (*machine).crash)
+		w.all(e, (*machine).powerOff)
 	case Crash:
 		target.crash()
 	case LostDisk:
@@ -142,6 +142,11 @@ func (m *machine) crash() {
 		m.site.banks.replicas[m.index].crash()
 		m.files.crash()
 	}
+}
+
+func (m *machine) powerOff() {
+	m.crash()
+	m.kept = nil
 }
 
 func (m *machine) start() {

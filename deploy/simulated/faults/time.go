@@ -19,10 +19,14 @@ func (w *World) mono() messages.Duration { return w.now.Sub(epoch) + second }
 func (m *machine) wall() messages.Time { return m.site.now.Add(m.offset) }
 
 // keepTime begins a life's clock of the site's time, which tells the others what the
-// machine's clock shows.
+// machine's clock shows. It goes on from an earlier life, unless the machine was without power.
 func (m *machine) keepTime() {
-	m.site.booted = m.site.now
 	m.time = siteclock.NewHost(len(m.site.machines), m.wall, m.site.mono)
+	if m.kept != nil {
+		m.time.Resume(*m.kept)
+	} else {
+		m.site.booted = m.site.now
+	}
 	m.tellTime()
 }
 
@@ -36,7 +40,9 @@ func (m *machine) tellTime() {
 			})
 		}
 	}
-	m.time.Now() // it is asked for all the time
+	if offset, known := m.time.Offset(); known {
+		m.kept = &offset
+	}
 	m.site.after(&m.host, siteclock.ReadEvery, m.tellTime)
 }
 
