@@ -2,7 +2,9 @@ package embedded
 
 import (
 	"context"
-	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/crc32"
 	"path/filepath"
 	"strings"
 	"time"
@@ -38,6 +40,12 @@ const clockFile = "clock.json"
 type keptClock struct {
 	Boot   string            `json:"boot"` // the machine's boot, as the kernel names it
 	Offset messages.Duration `json:"offset"`
+	Sum    string            `json:"sum"`
+}
+
+// sum is a checksum of all fields but Sum.
+func (k *keptClock) sum() string {
+	return fmt.Sprintf("%08x", crc32.ChecksumIEEE(fmt.Appendf(nil, "%s %d", k.Boot, int64(k.Offset))))
 }
 
 // leastDrift is how far the offset is off when it is kept anew.
@@ -47,13 +55,17 @@ const leastDrift = siteclock.Bound / 5
 // and keeps the clock until the site is closed.
 func (s *share) keepClock() {
 	path, boot, kept := filepath.Join(s.config.State, clockFile), boottime.Boot(), keptClock{}
-	if err := durable.ReadJSON(path, &kept); err != nil {
+	err := durable.ReadJSON(path, &kept)
+	if err == nil && kept != (keptClock{}) && kept.Sum != kept.sum() {
+		err = errors.New("is damaged: its checksum differs")
+	}
+	if err != nil {
 		s.log.Warn("whether a clock was set while the site was stopped is not known", zap.String("file", path), zap.Error(err))
 	}
-	if boot != "" && kept.Boot == boot {
-		s.clock.Resume(kept.Offset)
-	} else {
+	if err != nil || boot == "" || kept.Boot != boot {
 		kept = keptClock{}
+	} else {
+		s.clock.Resume(kept.Offset)
 	}
 	watch := s.watchClock()
 	go each(s.ctx, siteclock.ReadEvery, func() {
@@ -62,8 +74,9 @@ func (s *share) keepClock() {
 		if drift := offset - kept.Offset; boot == "" || !known || kept.Boot == boot && max(drift, -drift) < leastDrift {
 			return
 		}
-		now := keptClock{boot, offset}
-		if text, err := json.Marshal(now); err == nil && durable.WriteFile(path, text, 0o600) == nil { // else in a second
+		now := keptClock{Boot: boot, Offset: offset}
+		now.Sum = now.sum()
+		if replaceJSON(path, now) == nil { // else in a second
 			kept = now
 		}
 	})

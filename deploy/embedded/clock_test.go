@@ -11,6 +11,7 @@ import (
 	"github.com/candor-grid/candor/deploy/identity"
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/await"
+	"github.com/candor-grid/candor/nodeagent/runner/boottime"
 	"github.com/candor-grid/candor/nodeagent/runner/executor"
 )
 
@@ -153,6 +154,27 @@ func TestNobodyPaysForAClockSetWhileTheSiteIsDown(t *testing.T) {
 				t.Errorf("the job ended %v %s, and had its slot for %v", job.State, job.Reason, had)
 			}
 		})
+	}
+}
+
+// TestADamagedClockIsNotBelieved: a start that cannot trust the clock that was kept goes by the host's own.
+func TestADamagedClockIsNotBelieved(t *testing.T) {
+	t.Parallel()
+	c := small(t.TempDir())
+	kept := keptClock{Boot: boottime.Boot(), Offset: messages.Duration(100 * 365 * 24 * time.Hour)}
+	if err := os.MkdirAll(c.State, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := replaceJSON(filepath.Join(c.State, clockFile), kept); err != nil {
+		t.Fatal(err)
+	}
+	s, err := Start(within(t), c, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer closeSite(t, s)
+	if off := time.Since(s.clock.Now().Std()); off < -time.Minute || off > time.Minute {
+		t.Errorf("the site's time is %v ago", off)
 	}
 }
 
