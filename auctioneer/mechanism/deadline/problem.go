@@ -96,13 +96,11 @@ func (t Task) Impossible() bool { return t.Length > t.Deadline-t.Arrival+1 }
 func (t Task) check(place string) error {
 	switch {
 	case t.Arrival < -mostTime || t.Arrival > mostTime:
-		return casefile.Invalid(place+".a", "is out of range: %d", t.Arrival)
+		return casefile.Invalid(place+".a", "must be from %d to %d, is %d", -mostTime, mostTime, t.Arrival)
 	case t.Deadline < t.Arrival || t.Deadline > mostTime:
-		return casefile.Invalid(place+".d", "must be a unit not before the arrival %d, is %d", t.Arrival, t.Deadline)
-	case t.Length < 1:
-		return casefile.Invalid(place+".l", "must be at least 1 unit, is %d", t.Length)
-	case t.Length > mostTime:
-		return casefile.Invalid(place+".l", "is out of range: %d", t.Length)
+		return casefile.Invalid(place+".d", "must be a unit not before the arrival %d, at most %d, is %d", t.Arrival, mostTime, t.Deadline)
+	case t.Length < 1 || t.Length > mostTime:
+		return casefile.Invalid(place+".l", "must be at least 1 unit and at most %d, is %d", mostTime, t.Length)
 	case !(t.Value >= 0 && t.Value <= Largest):
 		return casefile.Invalid(place+".v", "must be from 0 to %g, is %v", Largest, t.Value)
 	}

@@ -54,10 +54,11 @@ func New(v messages.Valuation) (Curve, error) {
 }
 
 // Slope returns the parameters a and b of max/(1+e^{a(x−b)}), the sigmoid that
-// has lost the part epsilon (0: DefaultEpsilon) at mu and has it left at mu+delta.
+// has lost the part epsilon (0: DefaultEpsilon) at mu and has it left at mu+delta. A fall
+// too fast for a double has the steepest slope that is one.
 func Slope(mu, delta, epsilon float64) (a, b float64) {
 	epsilon = cmp.Or(epsilon, DefaultEpsilon)
-	return 2 * math.Log((1-epsilon)/epsilon) / delta, mu + delta/2
+	return min(2*math.Log((1-epsilon)/epsilon)/delta, math.MaxFloat64), mu + delta/2
 }
 
 // Max is what the curve is worth at best.
@@ -80,8 +81,12 @@ func (c *Curve) At(x float64) float64 {
 	}
 }
 
-// part is how much is left at x of what falls straight from 1 to 0.
+// part is how much is left at x of what falls straight from 1 to 0; at once after from, if
+// to is the same double.
 func part(x, from, to float64) float64 {
+	if x <= from {
+		return 1
+	}
 	return min(1, max(0, (to-x)/(to-from)))
 }
 

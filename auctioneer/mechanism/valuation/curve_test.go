@@ -146,6 +146,28 @@ func TestLatestAtTheEdges(t *testing.T) {
 	}
 }
 
+// TestAFallTooFastForADouble: a fall of less than the distance of two doubles, or with a
+// slope that none is, goes from all to nothing, by half of it at most; it is never NaN.
+func TestAFallTooFastForADouble(t *testing.T) {
+	for _, class := range []messages.ValuationClass{messages.LinearDecay, messages.Sigmoidal} {
+		for _, delta := range []float64{1e-15, 1e-309, math.SmallestNonzeroFloat64} {
+			for _, mu := range []float64{0, 1000} {
+				c, err := New(messages.Valuation{Class: class, Max: 4, Mu: mu, Delta: delta})
+				if err != nil {
+					t.Fatal(err)
+				}
+				if at := c.At(mu); !(at >= 2 && at <= 4) || mu > 0 && c.At(999) != 4 || c.At(1001) != 0 {
+					t.Errorf("%s, δ = %g at %g: %v, %v, %v", class, delta, mu, c.At(999), at, c.At(1001))
+				}
+				if x, ever := c.Latest(1); !ever || math.Abs(x-mu) > 1e-9 {
+					t.Errorf("%s, δ = %g at %g: worth 1 until %v, %v", class, delta, mu, x, ever)
+				}
+				casetest.Solve[*output](t, SolveDocument, map[string]any{"class": class, "max": 4, "mu": mu, "delta": delta, "t": []float64{mu}})
+			}
+		}
+	}
+}
+
 // TestSigmoidMeetsItsDefinition: v(μ) = (1−ε)·max and v(μ+δ) = ε·max, for the
 // default ε too.
 func TestSigmoidMeetsItsDefinition(t *testing.T) {

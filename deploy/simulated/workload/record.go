@@ -24,22 +24,27 @@ func (b *builder) machine(log *swf.Log) error {
 	if b.Nodes = b.options.Nodes; b.Nodes > 0 {
 		return nil
 	}
-	widest := int64(0)
+	widest, all := int64(0), int64(0)
 	for i := range log.Jobs {
-		if j := &log.Jobs[i]; j.Run >= 0 && j.Width() <= MostNodes {
-			widest = max(widest, j.Width())
+		if j := &log.Jobs[i]; j.Run >= 0 && j.Width() > 0 && j.Width() <= MostNodes {
+			widest, all = max(widest, j.Width()), all+j.Width()
 		}
 	}
 	for _, key := range []string{"MaxProcs", "MaxNodes"} {
 		n, ok := log.Number(key)
 		switch {
 		case !ok || n < 1 || n > MostNodes:
+			if text, given := log.Value(key); given && text != "-1" {
+				b.note("the header's %s is passed over: %.40q is no number of processors from 1 to %d", key, text, MostNodes)
+			}
 			continue
 		case n < widest && b.options.Parallel == Gang:
 			b.note("the header says %s: %d, but there are jobs of %d processors: the machine is taken to have %d", key, n, widest, widest)
 			n = widest
 		case n < widest:
 			b.note("the machine has %d slots, as the header's %s says, though there are jobs of %d processors", n, key, widest)
+		case n > all:
+			b.note("the machine has %d slots, as the header's %s says, though all jobs of the log together need %d", n, key, all)
 		default:
 			b.note("the machine has %d slots, as the header's %s says", n, key)
 		}

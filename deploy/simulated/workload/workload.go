@@ -8,6 +8,7 @@ import (
 
 	"github.com/candor-grid/candor/deploy/simulated/swf"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/spelling"
 )
 
 // Parallel says what becomes of jobs of more than one processor.
@@ -113,7 +114,41 @@ func New(log *swf.Log, o Options) (*Workload, error) {
 		return nil, messages.Errorf(messages.Invalid, "no job of the log can be run: of %d records, %d are outside of the time studied, %d have no submission, %d no run time, %d no processors, %d are parallel, %d unsound%s",
 			len(log.Jobs)+log.Bad.Lines, w.Skipped.Outside, w.Skipped.NoSubmit, w.Skipped.NoLength, w.Skipped.NoWidth, w.Skipped.Parallel, w.Skipped.Bad, b.outside(log))
 	}
+	b.oddities()
 	return w, b.arrange()
+}
+
+// oddities notes what is unusual of the jobs but no error: numbers that more than one
+// has, and submissions that are not in the order of the file.
+func (b *builder) oddities() {
+	back := 0
+	for i := 1; i < len(b.Jobs); i++ {
+		if b.Jobs[i].Submit < b.Jobs[i-1].Submit {
+			back++
+		}
+	}
+	if back > 0 {
+		b.note("%s earlier than the job before in the file: the study goes by submissions, not by the order of the file", spelling.Number(back, "job was submitted", "jobs were submitted"))
+	}
+	byNumber := make([]*Job, len(b.Jobs))
+	for i := range b.Jobs {
+		byNumber[i] = &b.Jobs[i]
+	}
+	ascending := func(x, y *Job) int { return cmp.Or(cmp.Compare(x.Number, y.Number), cmp.Compare(x.Line, y.Line)) }
+	if !slices.IsSortedFunc(byNumber, ascending) {
+		slices.SortFunc(byNumber, ascending)
+	}
+	again, first, second := 0, (*Job)(nil), (*Job)(nil)
+	for i := 1; i < len(byNumber); i++ {
+		if byNumber[i].Number == byNumber[i-1].Number {
+			if again++; second == nil || byNumber[i].Line < second.Line {
+				first, second = byNumber[i-1], byNumber[i]
+			}
+		}
+	}
+	if again > 0 {
+		b.note("%s the number of one before, the first: line %d has job %d of line %d again; each is a job of its own", spelling.Number(again, "record has", "records have"), second.Line, second.Number, first.Line)
+	}
 }
 
 // outside says when the log's jobs were submitted, if that is not when the study is.

@@ -56,7 +56,7 @@ func TestTheMachineIsFoundOrAskedFor(t *testing.T) {
 		nodes int
 		want  int
 		notes int
-	}{{"; MaxProcs: 4\n" + wide, 0, 8, 1}, {"; MaxNodes: 70  (dual)\n" + wide, 0, 70, 1}, {wide, 0, 8, 1}, {"; MaxProcs: 4\n" + wide, 32, 32, 0}, {"; MaxProcs: none\n" + wide, 0, 8, 1}} {
+	}{{"; MaxProcs: 4\n" + wide, 0, 8, 1}, {"; MaxNodes: 70  (dual)\n" + wide, 0, 70, 1}, {wide, 0, 8, 1}, {"; MaxProcs: 4\n" + wide, 32, 32, 0}, {"; MaxProcs: none\n" + wide, 0, 8, 2}} {
 		w, err := New(read(t, c.log), Options{Nodes: c.nodes, Parallel: Gang})
 		if err != nil || w.Nodes != c.want || len(w.Notes) != c.notes {
 			t.Errorf("%q: %v, %+v", c.log, err, w)
@@ -103,6 +103,29 @@ func TestNotesSayWhatIsStrange(t *testing.T) {
 		"records passed over as unsound, the first: line 3: job 1: submitted at -5 s: must be from 0 to 4e+09; -1 is unknown"}
 	if err != nil || w.Skipped.Bad != 3 || !slices.Equal(w.Notes, want) {
 		t.Errorf("%v: %d unsound, %q", err, w.Skipped.Bad, w.Notes)
+	}
+}
+
+// TestNotesSayWhatIsUnusual: job numbers that occur again, jobs that are not in order, and a
+// size of the machine in the header that nobody can mean.
+func TestNotesSayWhatIsUnusual(t *testing.T) {
+	two := record(1, 0, 10, 1, 1) + record(2, 5, 10, 2, 2)
+	for log, want := range map[string][]string{
+		"; MaxProcs: 2\n" + two: {"the machine has 2 slots, as the header's MaxProcs says"},
+		"; MaxProcs: 2\n" + two + record(1, 6, 1, 1, 1) + record(2, 7, 1, 1, 1): {"the machine has 2 slots, as the header's MaxProcs says",
+			"2 records have the number of one before, the first: line 4 has job 1 of line 2 again; each is a job of its own"},
+		"; MaxProcs: 2\n" + two + record(3, 4, 1, 1, 1): {"the machine has 2 slots, as the header's MaxProcs says",
+			"1 job was submitted earlier than the job before in the file: the study goes by submissions, not by the order of the file"},
+		"; MaxProcs: 16000000\n" + two: {"the machine has 16000000 slots, as the header's MaxProcs says, though all jobs of the log together need 3"},
+		"; MaxProcs: 100000000\n" + two: {`the header's MaxProcs is passed over: "100000000" is no number of processors from 1 to 16777216`,
+			"the header does not say how many processors the machine has: it is taken to have as many as the widest job, 2"},
+		"; MaxProcs: many\n; MaxNodes: 3 \n" + two: {`the header's MaxProcs is passed over: "many" is no number of processors from 1 to 16777216`,
+			"the machine has 3 slots, as the header's MaxNodes says"},
+		"; MaxProcs: -1\n" + two: {"the header does not say how many processors the machine has: it is taken to have as many as the widest job, 2"},
+	} {
+		if w, err := New(read(t, log), Options{Parallel: Gang}); err != nil || !slices.Equal(w.Notes, want) {
+			t.Errorf("%q: %v, %q", log, err, w.Notes)
+		}
 	}
 }
 
