@@ -43,9 +43,6 @@ type deal struct {
 
 // arrive makes a job's menu, and chooses the contract that is best for its user.
 func (c *contracts) arrive(now messages.Time, i int) error {
-	if c.Progress != nil {
-		c.Progress(i, len(c.Bids)) // a menu takes long
-	}
 	j, b := &c.Work.Jobs[i], &c.Bids[i]
 	c.enter(i)
 	c.active = append(c.active, i)

@@ -29,7 +29,7 @@ type Problem struct {
 	stop *Past // where it ends; nil: at the end
 	// Record has the outcome tell every change of a task that was running.
 	Record bool
-	// Progress, if not nil, is told now and then how much is done.
+	// Progress, if not nil, is told some hundred times how much is done, of a short study with each job.
 	Progress func(done, of int)
 }
 
@@ -201,9 +201,9 @@ func (p *Problem) DrawSeed() uint64 {
 	return p.Seed
 }
 
+// progress tells it some hundred times, and of a short study with each job.
 func (p *Problem) progress(done int) {
-	const often = 1024
-	if p.Progress != nil && done%often == 0 {
+	if p.Progress != nil && done%(1+len(p.Work.Jobs)/512) == 0 {
 		p.Progress(done, len(p.Work.Jobs))
 	}
 }

@@ -123,6 +123,21 @@ func TestRequeuesAreTold(t *testing.T) {
 	}
 }
 
+// TestProgressOfAShortStudy: how far it is is told with each job of a few, since every
+// message of every actor takes long.
+func TestProgressOfAShortStudy(t *testing.T) {
+	for _, name := range rules.Mechanisms() {
+		rapid.Check(t, func(t *rapid.T) {
+			p := study(t, name)
+			told := 0
+			p.Progress = func(done, of int) { told = max(told, done+1) }
+			if _, _, err := Run(p, Config{Network: network.Config{Delay: ms}}); err != nil || told != len(p.Work.Jobs) {
+				t.Fatalf("%s: %d of %d jobs were told, %v", name, told, len(p.Work.Jobs), err)
+			}
+		})
+	}
+}
+
 // TestAllGoesWellWhateverTheNetwork: every job ends, once, and is charged once,
 // though messages are lost, repeated and overtake each other.
 func TestAllGoesWellWhateverTheNetwork(t *testing.T) {

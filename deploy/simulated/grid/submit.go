@@ -43,7 +43,7 @@ func partsOf(p *core.Problem, i int) int {
 // submit is what a user does: it sends its job, under a contract that it has chosen
 // where the market sells contracts.
 func (g *Grid) submit(i int) {
-	if g.Progress != nil && i%1024 == 0 {
+	if g.Progress != nil {
 		g.Progress(i, len(g.out.Jobs))
 	}
 	g.parts[i] = int32(g.partsOf(i))

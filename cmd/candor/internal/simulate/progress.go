@@ -112,10 +112,13 @@ func (p *Progress) draw(now time.Time) {
 	p.block.Draw(terminal.Clip(text, p.width))
 }
 
-// line is a bar with the time left, at the pace so far.
+// line is a bar with the time left, at the pace so far; the time that it took, while there is none.
 func line(what string, part float64, took time.Duration) string {
 	left := ""
-	if part > 0 && part < 1 {
+	switch {
+	case part <= 0 && took >= kept:
+		left = terminal.Span(took) + " so far"
+	case part > 0 && part < 1:
 		left = terminal.Span(time.Duration(float64(took)*(1-part)/part)) + " left"
 	}
 	return fmt.Sprintf("%s %s %s  %s", terminal.Bar(part, 24), terminal.Percent(part), left, what)

@@ -335,6 +335,9 @@ func TestAnInterruptEndsTheWait(t *testing.T) {
 }
 
 func TestProgressLine(t *testing.T) {
+	if got, want := line("running", 0, 10*time.Second), "░░░░░░░░░░░░░░░░░░░░░░░░ 0% 10s so far  running"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
 	if got, want := line("running", 0.25, 10*time.Second), "██████░░░░░░░░░░░░░░░░░░ 25% 30s left  running"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
