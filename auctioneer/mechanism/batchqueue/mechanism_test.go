@@ -76,7 +76,10 @@ func TestTheLifeOfAQueue(t *testing.T) {
 		t.Errorf("tells what the delay of the only other account costs: %+v", e)
 	}
 	view.Jobs = view.Jobs[1:]
-	checkTransfers(t, c.Settle(view, one, mechanism.End{State: messages.Cancelled}), []*mechanism.Job{one, two, three})
+	checkTransfers(t, c.Settle(view, one, mechanism.End{State: messages.Discarded}), []*mechanism.Job{one, two, three})
+	if p := c.Settle(view, one, mechanism.End{State: messages.Discarded}); len(p) != 1 || p[0].Amount != 0 || !strings.Contains(p[0].Reason, "made then") { // when it has ended
+		t.Errorf("when the discarded job has ended: %+v", p)
+	}
 	run(view, two)
 	view.Now += 4 * second
 	if a := c.Allocate(view); len(a.Directives) != 0 || a.Wake != view.Now+6*second || c.Explain(view, two).Reason != mechanism.Running {

@@ -181,12 +181,16 @@ func (c *Mechanism) transfers(q *queue, net []messages.Credits, toSite []bool) [
 
 // Settle makes the payments of the round that decided on the job, between the
 // jobs that were in the queue then. A job that ended before its turn, or whose
-// round is not remembered, moves no money.
-func (c *Mechanism) Settle(_ *mechanism.View, job *mechanism.Job, _ mechanism.End) []mechanism.Payment {
+// round is not remembered, moves no money. A job that is discarded is settled twice: by the
+// round that decided so, and when it has ended.
+func (c *Mechanism) Settle(_ *mechanism.View, job *mechanism.Job, end mechanism.End) []mechanism.Payment {
 	r := c.rounds[job.Job]
 	delete(c.rounds, job.Job)
 	none := []mechanism.Payment{{From: job.Job, Reason: "the market had not considered the job when the job ended"}}
 	if r == nil {
+		if end.State == messages.Discarded {
+			none[0].Reason = "the payments of its decision were made then, and nothing more is owed"
+		}
 		return none
 	}
 	for _, t := range r.transfers {

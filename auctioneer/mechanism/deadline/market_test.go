@@ -353,6 +353,20 @@ func TestExplain(t *testing.T) {
 	}
 }
 
+// TestADiscardedJobIsNotToldThatItHadNoSlot: a job that lost its slot to others, and then could
+// not be in time, is told so.
+func TestADiscardedJobIsNotToldThatItHadNoSlot(t *testing.T) {
+	for received, want := range map[messages.Duration]string{0: "never had a slot", 10 * second: "took the slots away"} {
+		m := live(t, 0)
+		job := &mechanism.Job{Bid: bidOf(1, Task{Arrival: 1, Deadline: 2, Length: 2, Value: 20}), Pending: []int{1}, Running: []int{0}, Received: received}
+		m.Allocate(&mechanism.View{Now: at(1), Classes: []mechanism.Class{{Name: "cpu", Slots: 1}}, Jobs: []*mechanism.Job{job}})
+		got := m.Settle(&mechanism.View{Now: at(2), Classes: []mechanism.Class{{Name: "cpu", Slots: 1}}}, job, mechanism.End{State: messages.Discarded})
+		if len(got) != 1 || got[0].Amount != 0 || !strings.Contains(got[0].Reason, want) {
+			t.Errorf("%v on slots: %+v, want %q", received, got, want)
+		}
+	}
+}
+
 // TestSettleChargesOnlySuccess: late, failed and cancelled jobs owe nothing.
 func TestSettleChargesOnlySuccess(t *testing.T) {
 	for _, c := range []struct {

@@ -5,6 +5,7 @@ import (
 
 	"github.com/candor-grid/candor/auctioneer/mechanism"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/spelling"
 )
 
 // SettleAt is when everybody is known whom a job could have met: at its
@@ -55,9 +56,11 @@ func (m *Mechanism) Settle(view *mechanism.View, job *mechanism.Job, end mechani
 		p.Amount = m.owed(job)
 		p.Reason = fmt.Sprintf("%s: the smallest value, of its %v, that would have been enough", ended(end.State, late), job.Value)
 	default:
-		p.Reason = "the job never had a slot"
-		if m.config.Settle == messages.SettleOnCompletion {
+		switch p.Reason = "the job never had a slot"; {
+		case m.config.Settle == messages.SettleOnCompletion:
 			p.Reason = "the job was not completed"
+		case job.Received > 0:
+			p.Reason = "the market took the slots away before the job had its time, and such a job owes nothing"
 		}
 		m.past.withdrawn(job.Job)
 	}
@@ -108,7 +111,7 @@ func (m *Mechanism) Explain(view *mechanism.View, job *mechanism.Job) mechanism.
 			Message: fmt.Sprintf("slots are given in units of %v; the job competes from the unit that starts at %v", m.config.Slot, m.units.starts(unit))}
 	case s.hopeless(m.ranking.unit):
 		return mechanism.Explanation{Reason: "CannotMakeDeadline",
-			Message: fmt.Sprintf("the job still needs %d units of %v, and its deadline is in %d units", s.needs(), m.config.Slot, max(0, s.left(m.ranking.unit))),
+			Message: fmt.Sprintf("the job still needs %s of %v, and before its deadline there are %d more", spelling.Number(s.needs(), "unit", "units"), m.config.Slot, max(0, s.left(m.ranking.unit))),
 			Change:  []string{"a later deadline, in a new submission"}}
 	case m.ranking.holds(s):
 		return m.explainHolder(s, !mechanism.OneRival(view, job))

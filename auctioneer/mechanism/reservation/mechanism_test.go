@@ -70,8 +70,10 @@ func settleADay(t *testing.T, c *Mechanism, view *mechanism.View, start messages
 	t.Helper()
 	one, two, three := view.Jobs[0], view.Jobs[1], view.Jobs[2]
 	view.Jobs = view.Jobs[1:]
-	if p := c.Settle(view, one, mechanism.End{State: messages.Cancelled}); p[0].Amount != 0 || p[0].From != 1 {
-		t.Errorf("a loser pays %+v", p)
+	for range 2 { // as it is discarded, and when it has ended
+		if p := c.Settle(view, one, mechanism.End{State: messages.Discarded}); p[0].Amount != 0 || p[0].From != 1 || p[0].Reason != "the job did not win a reservation" {
+			t.Errorf("a loser pays %+v", p)
+		}
 	}
 	view.Now = start
 	if a := c.Allocate(view); a.Weights[0][0] != 1 || a.Weights[1][0] != 0 || a.Wake != start+10*hour {

@@ -44,15 +44,16 @@ func (c *Mechanism) direct(view *mechanism.View, a *mechanism.Allocation) {
 
 // Settle charges a winner its price, however it ended: what it was sold could
 // not be sold to others. It owes nothing if it failed before it could start,
-// and nothing if it had not won.
+// and nothing if it had not won. A loser is settled twice: as it is discarded, and when it
+// has ended.
 func (c *Mechanism) Settle(_ *mechanism.View, job *mechanism.Job, end mechanism.End) []mechanism.Payment {
 	r := c.rounds[job.Job]
 	delete(c.rounds, job.Job)
 	p := mechanism.Payment{From: job.Job}
 	switch {
-	case r == nil:
+	case r == nil && end.State != messages.Discarded:
 		p.Reason = "the job ended before its auction"
-	case !r.won:
+	case r == nil || !r.won:
 		p.Reason = "the job did not win a reservation"
 	case end.State == messages.Failed && job.Started == 0:
 		p.Reason = "the reservation of the job was not honoured"
