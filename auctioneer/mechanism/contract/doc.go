@@ -42,6 +42,9 @@
 //     seen, once there are three runs; before, it is the length declared. Explain says
 //     which. What was seen does not depend on what the bidder declares now, so
 //     that a false length moves nothing once enough is known.
+//   - The value promised counts from the quote, and the value received from the submission,
+//     as the surrogate's does. Who takes a quote late is scheduled from then on, and pays the
+//     price agreed if the job takes as long from its submission as was promised from the quote.
 //   - Settle scales the price by what was received, and says how in the reason. The
 //     slot time beyond what was planned, added up over the tasks, makes no job later
 //     than was promised (Contract.Planned): to let a job take longer than it would, for

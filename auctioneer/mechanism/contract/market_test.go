@@ -135,6 +135,23 @@ func TestSettlement(t *testing.T) {
 // TestExPostRationalityOnTheMarket: whenever it completes, a job that takes any
 // contract quoted owes no more than its replica's valuation gives, to the
 // rounding, and no more than the budget that it must have.
+// TestAQuoteThatWasTakenLate: a job that completes when it was promised, but was submitted some
+// time after its quote, waited less than was promised, and its owner is told why the price is higher.
+func TestAQuoteThatWasTakenLate(t *testing.T) {
+	m := market(t, messages.Market{Replicas: 2})
+	const told = "counts from its quote"
+	for _, late := range []messages.Time{0, 10} {
+		replica := sigmoid(20, 80, 40)
+		c := messages.Contract{Completion: 1100 * second, Price: 6 * messages.Credit, Promised: 10, Replica: replica, Surrogate: replica}
+		bid := bidOf(1, (1000+late)*second, 1)
+		bid.Contract = &c
+		p := m.Settle(&mechanism.View{Now: 1100 * second, Classes: []mechanism.Class{{Name: "cpu", Slots: 1}}}, &mechanism.Job{Bid: bid, Received: messages.Duration(10e9)}, mechanism.End{State: messages.Completed, Began: 1})
+		if (p[0].Amount > c.Price) != (late > 0) || strings.Contains(p[0].Reason, told) != (late > 0) {
+			t.Errorf("%d s late: %+v", late, p)
+		}
+	}
+}
+
 func TestExPostRationalityOnTheMarket(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		lateOnly := rapid.Bool().Draw(r, "late only")

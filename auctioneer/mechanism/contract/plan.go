@@ -10,6 +10,7 @@ import (
 	"github.com/candor-grid/candor/auctioneer/mechanism/deadlineaware"
 	"github.com/candor-grid/candor/auctioneer/mechanism/valuation"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/spelling"
 )
 
 // problem is the view as the scheduler underneath sees it, jobs at their
@@ -65,7 +66,7 @@ func basis(bid *mechanism.Bid) string {
 	case seen:
 		return fmt.Sprintf("a task is planned with %.3g s, by %.0f runs of such tasks (%.3g s are declared)", seconds, r.Runs, bid.Length.Seconds())
 	case r != nil:
-		return fmt.Sprintf("a task is planned with the %.3g s declared, as only %.0f runs of such tasks were seen", seconds, r.Runs)
+		return fmt.Sprintf("a task is planned with the %.3g s declared, as only %s", seconds, spelling.Number(int(math.Round(r.Runs)), "run of such tasks was seen", "runs of such tasks were seen"))
 	default:
 		return fmt.Sprintf("a task is planned with the %.3g s declared, as no run of such tasks was seen", seconds)
 	}

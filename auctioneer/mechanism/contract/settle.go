@@ -64,8 +64,12 @@ func (m *Mechanism) owed(c *messages.Contract, arrived, completed messages.Time)
 			c.Price, after, c.Completion.Sub(arrived).Seconds())
 	}
 	amount, _ := messages.RoundCredits(Adjust(c.Price.Float(), c.Promised, received))
-	return amount, fmt.Sprintf("%v credits agreed × %.9g received / %.9g promised = %v: completed %.6g s after submission, promised %.6g s",
+	reason := fmt.Sprintf("%v credits agreed × %.9g received / %.9g promised = %v: completed %.6g s after submission, promised %.6g s",
 		c.Price, received, c.Promised, amount, after, c.Completion.Sub(arrived).Seconds())
+	if now := replica.At(max(0, c.Completion.Sub(arrived).Seconds())); now-c.Promised > 1e-3*now {
+		reason += "; what was promised counts from its quote, some time before the submission"
+	}
+	return amount, reason
 }
 
 // Most is the most that a contract can come to, whenever the job completes.
