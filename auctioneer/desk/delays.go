@@ -1,12 +1,17 @@
 package desk
 
-import "github.com/candor-grid/candor/auctioneer/book"
+import (
+	"github.com/candor-grid/candor/auctioneer/book"
+	"github.com/candor-grid/candor/messages"
+)
 
 // delays tell the book the time when a job is to begin: without a command the book's
-// clock stands still.
+// clock stands still. Where that is not committed, it is tried again later.
 type delays struct {
 	*core
-	busy bool
+	busy  bool
+	fails int
+	retry messages.Duration
 }
 
 // leap tells the book that the clock was set ahead.
@@ -33,11 +38,19 @@ func (d *delays) step() {
 
 // begin tells the book the time, for which something waits.
 func (d *delays) begin(what string) {
+	if d.now.Mono < d.retry {
+		d.wakeIn(d.retry - d.now.Mono)
+		return
+	}
 	d.busy = true
 	d.propose(&book.Command{Begin: &book.Begin{}}, func(_ any, err error) {
 		d.busy = false
-		if err != nil {
-			d.tell(Waiting{what, err})
+		if err == nil {
+			d.fails, d.retry = 0, 0
+			return
 		}
+		d.fails++
+		d.retry = d.retryAt(d.fails)
+		d.tell(Waiting{what, err})
 	})
 }

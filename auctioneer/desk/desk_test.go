@@ -321,6 +321,63 @@ func TestANodeIsTakenBackThoughACommitFails(t *testing.T) {
 	}
 }
 
+// TestAFullLogIsTriedAtIntervals: a log without room refuses all commands at once, for 20 seconds.
+// A decision, a job whose time to begin has come, and a clock that is set ahead are proposed
+// again, each some times and not without a rest.
+func TestAFullLogIsTriedAtIntervals(t *testing.T) {
+	spec := messages.JobSpec{Market: "main", Budget: messages.Credit, Rate: messages.Credit / 100, Begin: epoch.Add(2 * second),
+		Stages: []messages.Stage{{Name: "s", Class: "cpu", Tasks: 1, Command: []string{"true"}}}}
+	for _, c := range []struct {
+		what  string
+		is    func(*book.Command) bool
+		begin func(*site)
+	}{
+		{"a decision", func(c *book.Command) bool { return c.Decide != nil }, func(s *site) {
+			for i, rate := range []messages.Credits{2, 1, 3} { // the last has the slot of the first
+				now := spec
+				now.Rate, now.Begin = rate*spec.Rate, 0
+				id := s.must(&book.Command{Submit: &book.Submit{Account: "alice", Key: fmt.Sprint(i), Payer: "alice", Hold: fmt.Sprint("job/", i), Held: messages.Credit, Spec: &now}}).(book.Receipt).Job
+				if i == 0 {
+					s.register("n1", 7)
+					s.claim("n1", 7, 1, id, 2)
+				}
+			}
+		}},
+		{"a beginning", func(c *book.Command) bool { return c.Begin != nil && c.Leap == 0 }, func(s *site) {
+			s.must(&book.Command{Submit: &book.Submit{Account: "alice", Key: "k", Payer: "alice", Hold: "job/k", Held: messages.Credit, Spec: &spec}})
+			s.step()
+		}},
+		{"a leap", func(c *book.Command) bool { return c.Begin != nil }, func(s *site) {
+			s.now.Wall, s.now.Leap = s.now.Wall.Add(3600*second), 3600*second
+		}},
+	} {
+		t.Run(c.what, func(t *testing.T) {
+			s := newSite(t, func(c *Config) { c.Markets[0].Mechanism = messages.HighestBid })
+			tries, full := 0, false
+			s.lost = func(command *book.Command) error {
+				if c.is(command) {
+					tries++
+				}
+				if full {
+					return messages.Errorf(messages.Unavailable, "the log is full")
+				}
+				return nil
+			}
+			c.begin(s)
+			full = true
+			s.step()
+			if s.pass(20 * second); tries < 6 || tries > 30 {
+				t.Errorf("%s was proposed %d times in 20 seconds", c.what, tries)
+			}
+			tries, full, s.ran = 0, false, nil
+			s.pass(8 * second)
+			if s.ran = slices.DeleteFunc(s.ran, func(command *book.Command) bool { return !c.is(command) }); tries != 1 || len(s.ran) != 1 {
+				t.Errorf("with room %s was proposed %d times, and is in the log %d times", c.what, tries, len(s.ran))
+			}
+		})
+	}
+}
+
 // TestAGangIsGivenBackThoughACommitFails: it is proposed again soon.
 func TestAGangIsGivenBackThoughACommitFails(t *testing.T) {
 	s := newSite(t, func(c *Config) {

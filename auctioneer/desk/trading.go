@@ -23,6 +23,8 @@ type traded struct {
 	*market.Market
 	publisher *market.Publisher
 	deciding  bool // a decision is being committed
+	fails     int  // decisions in a row that were not committed
+	retry     messages.Duration
 }
 
 func newTrading(c *core, m *Markets) trading {
@@ -70,17 +72,22 @@ func (t *trading) setSlots() {
 }
 
 // step lets each market decide that has a change, and publishes the vectors that are
-// due. A market waits for the commit of its last decision before it decides again.
+// due. A market waits for the commit of its last decision before it decides again, and
+// longer if that decision was not committed.
 func (t *trading) step() {
 	for _, m := range t.markets {
-		if m.Stale(t.now.Wall) && !m.deciding {
+		switch {
+		case m.deciding:
+		case t.now.Mono < m.retry:
+			t.wakeIn(m.retry - t.now.Mono)
+		case m.Stale(t.now.Wall):
 			t.decide(m)
 		}
 		if v, ok := m.publisher.Due(m.Market, t.now.Wall, t.slots.Nodes(), t.rng); ok {
 			t.out.Publish = append(t.out.Publish, v)
 		}
 		t.wakeAt(m.publisher.Wake())
-		if !m.deciding {
+		if !m.deciding && t.now.Mono >= m.retry {
 			t.wakeAt(m.Wake())
 		}
 	}
@@ -100,9 +107,12 @@ func (t *trading) decide(m *traded) {
 		m.deciding = false
 		if err != nil {
 			m.Stalled()
+			m.fails++
+			m.retry = t.retryAt(m.fails)
 			t.tell(Undecided{m.Config.Name, err})
 			return
 		}
+		m.fails, m.retry = 0, 0
 		m.Committed()
 		t.tell(Committed{decision})
 	})
