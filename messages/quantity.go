@@ -55,13 +55,15 @@ func (c Credits) String() string {
 	return sign + strings.TrimRight(fmt.Sprintf("%d.%06d", whole, micro), "0")
 }
 
-// ParseCredits reads a decimal number of credits exactly. More than six
-// decimal places, an exponent or a magnitude above MaxCredits is an error.
+// ParseCredits reads a decimal number of credits exactly, with an exponent, as in
+// 5e-05, or without. More than six decimal places of the number that is meant, or a
+// magnitude above MaxCredits, is an error.
 func ParseCredits(s string) (Credits, error) {
 	refuse := func(why string) (Credits, error) {
 		return 0, fmt.Errorf("amount %q: %s", clip(s), why)
 	}
-	body := strings.TrimPrefix(s, "-")
+	plain := withoutExponent(s)
+	body := strings.TrimPrefix(plain, "-")
 	whole, frac, _ := strings.Cut(body, ".")
 	if whole == "" || len(frac) > 6 || strings.Trim(whole+frac, "0123456789") != "" {
 		return refuse("must be a decimal number of credits with at most six places")
@@ -75,7 +77,7 @@ func ParseCredits(s string) (Credits, error) {
 	if c > MaxCredits {
 		return refuse(fmt.Sprintf("is above the limit of %v credits", MaxCredits))
 	}
-	if body != s {
+	if body != plain {
 		c = -c
 	}
 	return c, nil
@@ -84,10 +86,9 @@ func ParseCredits(s string) (Credits, error) {
 // MarshalJSON writes the amount as a number of credits.
 func (c Credits) MarshalJSON() ([]byte, error) { return []byte(c.String()), nil }
 
-// UnmarshalJSON reads a number of credits, or the same as a string, with an exponent or
-// without.
+// UnmarshalJSON reads a number of credits, or the same as a string.
 func (c *Credits) UnmarshalJSON(b []byte) (err error) {
-	*c, err = ParseCredits(withoutExponent(unquote(b)))
+	*c, err = ParseCredits(unquote(b))
 	return err
 }
 

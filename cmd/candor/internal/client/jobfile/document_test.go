@@ -76,6 +76,16 @@ func TestADocumentOfOneStage(t *testing.T) {
 	}
 }
 
+// TestAmountsInJobFiles are read as in requests: with an exponent, as programs write small numbers.
+func TestAmountsInJobFiles(t *testing.T) {
+	for text, want := range map[string]messages.Credits{"5e-05": 50, "1E3": 1000 * messages.Credit, "1.5e+1": 15 * messages.Credit, `"2e0"`: 2 * messages.Credit} {
+		job, err := ParseDocument([]byte("budget: " + text + "\nrate: " + text + "\ncommand: [x]\n"))
+		if err != nil || job.Spec.Budget != want || job.Spec.Rate != want {
+			t.Errorf("%s: %+v, %v", text, job, err)
+		}
+	}
+}
+
 func TestABudgetOfZeroIsNotAMissingOne(t *testing.T) {
 	for text, want := range map[string]bool{"budget: 0\ncommand: [x]\n": true, "command: [x]\n": false} {
 		job, err := ParseDocument([]byte(text))
@@ -107,7 +117,8 @@ func TestBadDocumentsAreRefusedWithTheirPlace(t *testing.T) {
 		{"budget: 1\nutility: {weights: {map: .inf}}\n", "line 2, column 26"},
 		{"budget: 1\nutility: {weights: {map: x}}\n", `"x" is not a number`},
 		{"budget: .nan\n", "must be a decimal number"},
-		{"budget: 1e30\n", "must be a decimal number"},
+		{"budget: 1e30\n", `amount "1e30": is above the limit`},
+		{"budget: 1e-07\n", `amount "1e-07": must be a decimal number`},
 		{"budget: 1\n  command: [x\n", "line 1, column 9: mapping value is not allowed"},
 		{"budget: 1\n", "stages: missing: give command"},
 		{"budget: 1\ncommand: [x]\nstages: [{name: a}]\n", "stages: cannot go together with the fields of a stage"},
