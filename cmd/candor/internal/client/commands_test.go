@@ -250,6 +250,7 @@ func TestWrongUsageIsExplained(t *testing.T) {
 		"jobs --timeout 0s":     "--timeout 0s: must be above 0",
 		"jobs --timeout soon":   `--timeout "soon": write a time like 10s, 500ms or 1m30s`,
 		"node token n --output /nodir/n --account operator": "candor node token: --output: there is no directory /nodir",
+		"bank export --output /nodir/n --account operator":  "candor bank export: --output: there is no directory /nodir",
 		"submit nofile.yaml":                          "there is no file nofile.yaml",
 		"market apply nofile.yaml --account operator": "candor market apply: there is no file or directory nofile.yaml",
 		"jobs --account Bob":                          `--account "Bob": is not a name`,
@@ -259,6 +260,16 @@ func TestWrongUsageIsExplained(t *testing.T) {
 	} {
 		s.run(strings.Fields(line)...).expect(t, cli.CodeUsage, "", want)
 	}
+}
+
+// TestFilesOfAnotherMachine: what the site says of a file is not looked up on the machine of
+// the user.
+func TestFilesOfAnotherMachine(t *testing.T) {
+	s := newSite(t)
+	answer(s, messages.Auctioneer, messages.VerbJob, func(messages.JobRequest) (r messages.JobDetail, err error) {
+		return r, messages.Errorf(messages.Internal, "open /var/lib/elsewhere/jobs/1: no such file or directory")
+	})
+	s.run("job", "1").expect(t, cli.CodeFailed, "", "candor job: there is no file or directory /var/lib/elsewhere/jobs/1 (Internal)\n")
 }
 
 func TestCancelGoesOnAfterARefusal(t *testing.T) {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/candor-grid/candor/cmd/candor/internal/client/cli"
 	"github.com/candor-grid/candor/deploy/embedded"
 	"github.com/candor-grid/candor/deploy/identity"
 	"github.com/candor-grid/candor/messages"
@@ -243,7 +244,7 @@ func writeLetter(file string, letter *identity.Letter) error {
 		return messages.Errorf(messages.Conflict, "%s: exists already; remove it, or name another file with --output", file)
 	}
 	if err != nil {
-		return messages.Errorf(messages.Invalid, "%v", err)
+		return messages.Errorf(messages.Invalid, "%v", cli.NotMade(file, err))
 	}
 	_, err = f.Write(append(text, '\n'))
 	return errors.Join(err, f.Close())

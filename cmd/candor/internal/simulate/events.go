@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/candor-grid/candor/cmd/candor/internal/client/cli"
 	"github.com/candor-grid/candor/deploy/simulated/bids"
 	"github.com/candor-grid/candor/deploy/simulated/core"
 	"github.com/candor-grid/candor/deploy/simulated/measure"
@@ -90,7 +91,7 @@ func (e event) name(s *measure.Study) string {
 func writeEvents(path string, s *measure.Study) (err error) {
 	file, err := os.Create(path)
 	if err != nil {
-		return messages.Errorf(messages.Invalid, "--events: %v", err)
+		return messages.Errorf(messages.Invalid, "--events: %v", cli.NotMade(path, err))
 	}
 	defer func() {
 		if err = errors.Join(err, file.Close()); err != nil {

@@ -187,7 +187,7 @@ func exportFile(ctx context.Context, source journalSource, format, output, flag 
 	}
 	f, err := os.CreateTemp(filepath.Dir(output), filepath.Base(output)+".new-")
 	if err != nil {
-		return messages.Errorf(messages.Invalid, "%s: %v", flag, err)
+		return messages.Errorf(messages.Invalid, "%s: %v", flag, cli.NotMade(output, err))
 	}
 	defer os.Remove(f.Name()) // nothing by that name is left if all goes well
 	w, err := export.New(format, f, source.site())

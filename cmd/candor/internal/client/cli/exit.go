@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"regexp"
 	"strconv"
@@ -105,16 +104,16 @@ func Explain(cmd *cobra.Command, err error) string {
 	if names, ok := strings.CutPrefix(text, "required flag(s) "); ok && isCobraUsage(err) {
 		text = "missing: --" + strings.ReplaceAll(strings.NewReplacer("\"", "", " not set", "").Replace(names), ", ", ", --") + "\nSee: " + cmd.CommandPath() + " --help"
 	}
-	return cmd.CommandPath() + ": " + missingFile().ReplaceAllStringFunc(text, notThere)
+	return cmd.CommandPath() + ": " + missingFile().ReplaceAllString(text, "there is no file or directory $1")
 }
 
-// notThere says what is not there: the file, or the directory in which it would be.
-func notThere(said string) string {
-	file := missingFile().FindStringSubmatch(said)[1]
-	if _, err := os.Stat(filepath.Dir(file)); errors.Is(err, fs.ErrNotExist) {
-		return "there is no directory " + filepath.Dir(file)
+// NotMade is the error of a file that could not be made. Where its directory is not there,
+// the error says so.
+func NotMade(file string, err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("there is no directory %s", filepath.Dir(file))
 	}
-	return "there is no file or directory " + file
+	return err
 }
 
 // missingFile matches what the system says of a file that is not there.

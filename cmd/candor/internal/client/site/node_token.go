@@ -88,7 +88,7 @@ func makeToken(ctx context.Context, a *cli.App, s *cli.Session, node messages.Na
 func newSecret(name string) (write func(string) error, err error) {
 	f, err := os.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 	if err != nil {
-		return nil, err
+		return nil, cli.NotMade(name, err)
 	}
 	return func(text string) error {
 		_, err := f.WriteString(text + "\n")
