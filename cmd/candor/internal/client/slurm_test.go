@@ -253,6 +253,37 @@ func TestSlurmCancelsWhatIsNamed(t *testing.T) {
 	}
 }
 
+// TestWrapIsAnOptionOfSbatchAlone: behind the name of a script, --wrap is an argument of the script.
+func TestWrapIsAnOptionOfSbatchAlone(t *testing.T) {
+	s, submitted := slurmSite(t)
+	s.slurmCall("sbatch", s.path("job.sh"), "--wrap", "x").expect(t, 0, "Submitted batch job 33\n", "")
+	s.slurmCall("sbatch", "--wrap", "-x").expect(t, 0, "Submitted batch job 33\n", "")
+	if len(*submitted) != 2 || !strings.Contains((*submitted)[0].Stages[0].Script, "hostname") || !strings.HasSuffix((*submitted)[1].Stages[0].Script, "\n-x\n") {
+		t.Errorf("%+v", *submitted)
+	}
+	s.slurmCall("sbatch", "--wrap").expect(t, 1, "", "sbatch: error: --wrap needs a value")
+	s.slurmCall("sbatch", "--wrap=true", "job.sh").expect(t, 1, "", "Script arguments not permitted with --wrap option")
+}
+
+// TestSbatchIsInterrupted while it waits for its job, which goes on.
+func TestSbatchIsInterrupted(t *testing.T) {
+	s := newSite(t)
+	s.env = map[string]string{"CANDOR_STATE": s.path("state"), "CANDOR_BUDGET": "2"}
+	answer(s, messages.Auctioneer, messages.VerbSubmit, func(r messages.SubmitRequest) (messages.SubmitReply, error) {
+		return messages.SubmitReply{Job: 33, Market: "main", Payer: "alice", Held: r.Spec.Budget}, nil
+	})
+	var out, errs bytes.Buffer
+	ctx, interrupt := context.WithCancel(context.Background())
+	answer(s, messages.Auctioneer, messages.VerbJob, func(messages.JobRequest) (messages.JobDetail, error) {
+		interrupt()
+		return messages.JobDetail{}, messages.Errorf(messages.Unavailable, "no leader")
+	})
+	code := slurm.Run(ctx, s.app(&out, &errs), "sbatch", []string{"--wait", "--wrap", "true"})
+	if code != 130 || out.String() != "Submitted batch job 33\n" || errs.String() != "" {
+		t.Errorf("exit code %d: %s%s", code, out.String(), errs.String())
+	}
+}
+
 // TestSlurmLink: the links lead to the program, and nothing else is written over.
 func TestSlurmLink(t *testing.T) {
 	s := newSite(t)

@@ -55,6 +55,16 @@ func (o *Options) SayWords(words []string) (rest []string, err error) {
 		}
 		var opt sbatchOption
 		opt, words = nextOption(words)
+		if opt.name == "wrap" {
+			if !opt.given && len(words) > 0 { // a command may begin with a dash
+				opt.value, opt.given, words = words[0], true, words[1:]
+			}
+			if !opt.given {
+				return nil, messages.Errorf(messages.Invalid, "%s needs a value", opt.written)
+			}
+			o.Noted[opt.name] = opt.value
+			continue
+		}
 		if _, err := o.saySbatch(opt); err != nil {
 			return nil, messages.Errorf(messages.Invalid, "%s", Reword(err))
 		}

@@ -34,7 +34,6 @@ func localUser() string {
 // sbatch submits a script.
 func sbatch(ctx context.Context, c *call, args []string) error {
 	o := jobfile.NewOptions(c.Lookup)
-	args, wrap, wrapped := cutWrap(args)
 	if asks(c, args) {
 		return nil
 	}
@@ -42,6 +41,7 @@ func sbatch(ctx context.Context, c *call, args []string) error {
 	if err != nil {
 		return err
 	}
+	wrap, wrapped := o.Noted["wrap"]
 	source, name, words, err := scriptOf(c, words, wrap, wrapped)
 	if err != nil {
 		return err
@@ -109,23 +109,6 @@ func asks(c *call, args []string) bool {
 		}
 	}
 	return false
-}
-
-// cutWrap takes --wrap off the options.
-func cutWrap(args []string) (rest []string, command string, given bool) {
-	for i := 0; i < len(args); i++ {
-		a := args[i]
-		if value, ok := strings.CutPrefix(a, "--wrap="); ok {
-			return append(slices.Clone(args[:i]), args[i+1:]...), value, true
-		}
-		if a == "--wrap" && i+1 < len(args) {
-			return append(slices.Clone(args[:i]), args[i+2:]...), args[i+1], true
-		}
-		if a == "--" {
-			break
-		}
-	}
-	return args, "", false
 }
 
 // scriptOf is the script of a command line: of a file, of standard input, or around a

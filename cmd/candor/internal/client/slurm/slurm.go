@@ -78,6 +78,9 @@ func Run(ctx context.Context, a *cli.App, name string, args []string) int {
 	if status, ok := errors.AsType[cli.ExitStatus](err); ok {
 		return int(status)
 	}
+	if ctx.Err() != nil && !cli.HasExitCode(err) {
+		return cli.CodeInterrupted
+	}
 	a.Tell(name + ": error: " + cli.Sentence(err))
 	return 1
 }

@@ -102,6 +102,8 @@ func exit(code int, reason string, s state) string {
 		return "0:15"
 	case s == timeout, !s.ended():
 		return "0:0"
+	case code == 0 && (s == failed || s == nodeFail): // no process ended, and programs take 0:0 for success
+		return "1:0"
 	case reason == "Signal" || reason == "TaskFailed" && code > 128:
 		return "0:" + strconv.Itoa(code-128)
 	}

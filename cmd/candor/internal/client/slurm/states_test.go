@@ -23,3 +23,22 @@ func TestStates(t *testing.T) {
 		}
 	}
 }
+
+// TestNoFailureHasTheExitCodeOfSuccess: programs that look at the exit code alone see that a task
+// that could not be started did not succeed.
+func TestNoFailureHasTheExitCodeOfSuccess(t *testing.T) {
+	for _, c := range []struct {
+		code   int
+		reason string
+		state  state
+		want   string
+	}{
+		{0, "", completed, "0:0"}, {0, "", running, "0:0"}, {0, "TimeLimit", timeout, "0:0"}, {7, "TaskFailed", failed, "7:0"},
+		{137, "Signal", failed, "0:9"}, {137, "TaskFailed", failed, "0:9"}, {0, "CancelledByUser", cancelled, "0:15"},
+		{0, "StartFailed", failed, "1:0"}, {0, "NodeLost", nodeFail, "1:0"},
+	} {
+		if got := exit(c.code, c.reason, c.state); got != c.want {
+			t.Errorf("%d, %s, %s: %s, want %s", c.code, c.reason, c.state.long, got, c.want)
+		}
+	}
+}
