@@ -194,6 +194,39 @@ func TestPeersAccountsAreGuarded(t *testing.T) {
 	}
 }
 
+// A member of a project, who has credits held for jobs and may not pay from the project, does not
+// pay an own account of another site from it. A remittance that an owner made is answered as
+// before when the owner has become a member.
+func TestMembersDoNotRemit(t *testing.T) {
+	keys, public := newKeys(t)
+	b := startWith(t, func(c *Config) { c.Signer = keys })
+	must[messages.PeerReply](b, "ops", messages.VerbPeer, messages.PeerRequest{Peer: "east", Keys: []string{public}, Limit: 50 * c})
+	must[messages.AccountReply](b, "ops", messages.VerbProject, messages.ProjectRequest{Account: "climate", Owners: []messages.Name{"ada", "cyd"}})
+	b.grant("g", "climate", 100*c)
+	role := func(name messages.Name, r messages.Role) {
+		t.Helper()
+		must[messages.AccountReply](b, "ada", messages.VerbMember, messages.MemberRequest{Account: "climate", Member: name, Role: &r})
+	}
+	role("bob", messages.RoleMember)
+	role("eve", messages.RoleAuditor)
+	remit := func(key string) messages.RemitRequest {
+		return messages.RemitRequest{Key: key, Account: "climate", Peer: "east", Payee: "bob", Amount: 2 * c}
+	}
+	for _, caller := range []messages.Name{"bob", "eve", "dan"} {
+		b.refused(messages.PermissionDenied, caller, messages.VerbRemit, remit("k"))
+	}
+	must[messages.SignedAuthorisation](b, "bob", messages.VerbAuthorise, messages.AuthoriseRequest{Key: "a", Account: "climate", Peer: "east", Amount: 3 * c, Interval: messages.MinInterval})
+	first := must[messages.ClearingReply](b, "cyd", messages.VerbRemit, remit("k"))
+	role("cyd", messages.RoleMember)
+	if again := must[messages.ClearingReply](b, "cyd", messages.VerbRemit, remit("k")); again != first {
+		t.Errorf("the remittance is answered with %+v, and was with %+v", again, first)
+	}
+	b.refused(messages.PermissionDenied, "cyd", messages.VerbRemit, remit("k2"))
+	if got := must[messages.AccountReply](b, "ops", messages.VerbAccount, messages.AccountRequest{Account: "climate"}); got.Reserved != 5*c {
+		t.Errorf("the project has %v set aside, want 5", got.Reserved)
+	}
+}
+
 // TestRepeatsCostNoLog: an answered message is answered again, with the same
 // receipt, from the state alone.
 func TestRepeatsCostNoLog(t *testing.T) {

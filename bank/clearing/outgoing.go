@@ -29,6 +29,14 @@ func (s *State) Outgoing(name messages.Name, at messages.Time) (messages.Instruc
 	return m, true
 }
 
+// remittance is the identifier of the hold of a user's remittance.
+func remittance(by messages.Name, key string) string { return remittanceHold + by + "/" + key }
+
+// Remitted reports whether a user's remittance under a key was answered before.
+func (s *State) Remitted(by messages.Name, key string) bool {
+	return s.money.books.Done(remittance(by, key))
+}
+
 // remit sets credits aside and instructs the peer to pay them out.
 func (out *outgoing) remit(by messages.Name, r *messages.RemitRequest) (*messages.ClearingReply, *Rejected) {
 	p, err := out.peers.find(r.Peer)
@@ -45,7 +53,7 @@ func (out *outgoing) remit(by messages.Name, r *messages.RemitRequest) (*message
 	if err := users(account); err != nil {
 		return nil, err
 	}
-	id := remittanceHold + by + "/" + r.Key
+	id := remittance(by, r.Key)
 	if !out.money.books.Done(id) { // what was done is not refused for what has changed since
 		if err := cmp.Or(out.peers.trades(p), out.peers.credible(p), out.peers.room(p)); err != nil {
 			return nil, err

@@ -87,6 +87,15 @@ func (l *Ledger) MaySee(user, name messages.Name) bool {
 	return a != nil && a.has(user)
 }
 
+// Owns reports whether a user may pay from an account: it is its own or one that it owns.
+func (l *Ledger) Owns(user, name messages.Name) bool {
+	if user == name {
+		return true
+	}
+	a := l.accounts.byName[name]
+	return a != nil && a.owns(user)
+}
+
 // Standings lists what every account has, by name; at most so many.
 func (l *Ledger) Standings(most int) ([]messages.Standing, error) {
 	if len(l.accounts.order) > most {

@@ -29,7 +29,7 @@ func (c *Courier) Services() []bus.Service {
 		Endpoints: []bus.Endpoint{
 			command(c, messages.VerbAuthorise, c.mayAuthorise, func(r *messages.AuthoriseRequest) clearing.Command { return clearing.Command{Authorise: r} }, authorisation),
 			command(c, messages.VerbRevoke, anybody, func(r *messages.RevokeRequest) clearing.Command { return clearing.Command{Revoke: r} }, answer),
-			command(c, messages.VerbRemit, anybody, func(r *messages.RemitRequest) clearing.Command { return clearing.Command{Remit: r} }, answer),
+			command(c, messages.VerbRemit, c.mayRemit, func(r *messages.RemitRequest) clearing.Command { return clearing.Command{Remit: r} }, answer),
 			command(c, messages.VerbAccept, c.mayAccept, func(r *messages.AcceptRequest) clearing.Command { return clearing.Command{Accept: r} }, answer),
 			command(c, messages.VerbCharge, allowed[messages.ChargeRequest](c.config.Service, "charge authorisations"),
 				func(r *messages.ChargeRequest) clearing.Command { return clearing.Command{Charge: r} }, answer),
@@ -100,6 +100,20 @@ func (c *Courier) mayAuthorise(caller messages.Name, r *messages.AuthoriseReques
 		return nil
 	}
 	return allow(caller, c.config.Service, "set aside credits on the word of others")
+}
+
+// mayRemit refuses to pay another site from an account that the caller may not pay from here. A
+// remittance that was made before is answered as it was.
+func (c *Courier) mayRemit(caller messages.Name, r *messages.RemitRequest) error {
+	if r.Account == "" || c.config.Operator(caller) || c.config.Pays(caller, r.Account) {
+		return nil
+	}
+	made := false
+	c.config.Host.Read(func(s *clearing.State) { made = s.Remitted(caller, r.Key) })
+	if made {
+		return nil
+	}
+	return messages.Errorf(messages.PermissionDenied, "account %q may not remit from it: ask an owner of account %q, or an operator", caller, r.Account)
 }
 
 func (c *Courier) mayAccept(caller messages.Name, r *messages.AcceptRequest) error {

@@ -21,7 +21,10 @@ func remitCommand(a *cli.App) *cobra.Command {
 the credits aside and asks the bank of the other site. If the other bank
 refuses, for example because there is no such account, the credits are yours
 again. If the other bank cannot be reached, your bank asks until it answers.
-A second command with the same --key gives nothing more.`,
+A second command with the same --key gives nothing more.
+
+With --from, the account of a project that you own pays. Members who are not
+owners cannot give its credits away; their jobs can run at other sites.`,
 		Example: "  candor remit bob@east 10 --reason 'thanks for the data'\n  candor remit bob@east 100 --from climate",
 		RunE: a.Online(func(ctx context.Context, s *cli.Session, args []string) error {
 			payee, peer, err := accountAt(args[0])
