@@ -24,7 +24,8 @@ again. If the other bank cannot be reached, your bank asks until it answers.
 A second command with the same --key gives nothing more.
 
 With --from, the account of a project that you own pays. Members who are not
-owners cannot give its credits away; their jobs can run at other sites.`,
+owners cannot give its credits away; their jobs can run at other sites. Credits
+that expire do not expire at the other site.`,
 		Example: "  candor remit bob@east 10 --reason 'thanks for the data'\n  candor remit bob@east 100 --from climate",
 		RunE: a.Online(func(ctx context.Context, s *cli.Session, args []string) error {
 			payee, peer, err := accountAt(args[0])
