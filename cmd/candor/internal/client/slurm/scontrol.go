@@ -248,6 +248,10 @@ func (c *call) showJobs(ctx context.Context, s *cli.Session, name string, line b
 	return nil
 }
 
+// nobody is the number of a user of the machine that programs are told, as they want one: an account
+// has none that is the same on all machines.
+const nobody = 65534
+
 // price is what a second on a slot of each class of a market costs now, in credits, or the
 // part of it for which other accounts compete.
 func price(markets []messages.MarketStatus, name messages.Name) string {
@@ -293,7 +297,7 @@ func (c *call) jobLines(r *row) []string {
 	}
 	return []string{
 		head + " JobName=" + r.Name,
-		fmt.Sprintf("UserId=%s(0) GroupId=%s(0) MCS_label=N/A", r.Account, r.Account),
+		fmt.Sprintf("UserId=%s(%d) GroupId=%s(%d) MCS_label=N/A", r.Account, nobody, r.Account, nobody),
 		"Priority=0 Nice=0 Account=" + r.Payer + " QOS=normal",
 		fmt.Sprintf("JobState=%s Reason=%s Dependency=(null)", r.state.long, r.why),
 		fmt.Sprintf("Requeue=%d Restarts=%d BatchFlag=1 Reboot=0 ExitCode=%s", requeue, restarts, r.code),
