@@ -2,6 +2,7 @@ package bank
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -287,6 +288,35 @@ func TestJournalQuery(t *testing.T) {
 	again := must[messages.CheckpointsReply](b, "ops", messages.VerbCheckpoints, messages.CheckpointsRequest{After: 5, Sign: true})
 	if len(again.Checkpoints) != 1 || again.Checkpoints[0].Records != 6 || again.More {
 		t.Fatalf("%+v", again)
+	}
+}
+
+// Each page of the journal names the hash that its first record follows, so that a page can be
+// checked without those before it. Records of full segments are in files.
+func TestPagesOfTheJournalAreChained(t *testing.T) {
+	files, err := history.Directory(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := startWith(t, func(c *Config) { c.History, c.SegmentBytes = files, 500 })
+	b.grant("g", "ada", 1000)
+	for i := range 6 {
+		b.transfer(hold(fmt.Sprint("h", i), "ada", 10))
+	}
+	head := make([]byte, sha256.Size)
+	for after := uint64(0); ; after++ {
+		page := must[messages.JournalReply](b, "ops", messages.VerbJournal, messages.JournalRequest{After: after, Limit: 1})
+		if page.Before != hex.EncodeToString(head) {
+			t.Fatalf("the page after record %d has %q before it, want %x", after, page.Before, head)
+		}
+		if len(page.Records) == 0 {
+			if after == 0 || page.Head != page.Before {
+				t.Fatalf("the journal ends at %d with %q, and %q before it", after, page.Head, page.Before)
+			}
+			return
+		}
+		next := sha256.Sum256(append(head, page.Records[0].Data...))
+		head = next[:]
 	}
 }
 

@@ -30,6 +30,11 @@ func (q *queries) journal(ctx context.Context, caller messages.Name, r messages.
 	}
 	head := h.Head()
 	reply.Count, reply.Head = h.Count(), hex.EncodeToString(head[:])
+	before, err := h.HeadAfter(min(r.After, reply.Count))
+	if err != nil {
+		return reply, messages.Errorf(messages.Internal, "%v", err)
+	}
+	reply.Before = hex.EncodeToString(before[:])
 	return reply, page(&reply, &h, r)
 }
 

@@ -23,7 +23,7 @@ type JournalRequest struct {
 // hash before it (64 hexadecimal digits here, 32 bytes there) and the record.
 type JournalReply struct {
 	Records   []JournalRecord `json:"records"`
-	Before    string          `json:"before"` // the hash before the first record of the page
+	Before    string          `json:"before"` // the hash before the first record of the page: zeros before record 1
 	Count     uint64          `json:"count"`  // records there are
 	Head      string          `json:"head"`   // the hash after the last of them
 	More      bool            `json:"more"`

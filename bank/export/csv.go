@@ -35,7 +35,7 @@ func (t *table) Line(l *ledger.Line) error {
 		Cell(l.Debit), Cell(l.Credit), "", "", "", "", "", "",
 		labels(l).String(),
 	}
-	if l.Account == "" {
+	if l.Asked.ID != "" || l.Debit != "" { // the other lines are of no transfer
 		row[4] = l.Asked.Kind.String()
 	}
 	if l.Job != 0 {

@@ -146,6 +146,28 @@ func parse(t testing.TB, s string) messages.Credits {
 	return c
 }
 
+// TestLinesOfNoTransferHaveNoKind: a signed request, a statement of keys and a change of an
+// account are not transfers of the kind whose number is 0.
+func TestLinesOfNoTransferHaveNoKind(t *testing.T) {
+	all := []ledger.Line{
+		{Number: 1, What: "trusted", Note: "the site says which keys are its own"},
+		{Number: 2, What: "requested", By: "ops", Note: `ops asks for "grant", and proves it`},
+		{Number: 3, What: "said", By: "$east", Note: `the bank of east says "pay", and signs it`},
+		{Number: 4, What: "changed", By: "ops", Account: "ada", Note: "account ada may go 5 below zero"},
+		{Number: 5, What: "refused", Asked: messages.Transfer{ID: "p", Kind: messages.Posted}},
+		{Number: 6, What: "lapsed", Debit: "ada", Asked: messages.Transfer{Pending: "h", Kind: messages.Hold}},
+	}
+	rows, err := csv.NewReader(strings.NewReader(write(t, "csv", all))).ReadAll()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []string{"kind", "", "", "", "", "posted", "hold"} {
+		if rows[i][4] != want {
+			t.Errorf("line %d has kind %q, want %q: %v", i, rows[i][4], want, rows[i])
+		}
+	}
+}
+
 // TestCSVIsEnough recomputes every balance as the package's documentation says.
 func TestCSVIsEnough(t *testing.T) {
 	l, all := story(t)

@@ -125,6 +125,9 @@ func (h *History) Head() Head { return h.journal.chain.head }
 // segment.
 func (h *History) HeadAfter(number uint64) (Head, error) {
 	j := &h.journal
+	if number == 0 {
+		return Head{}, nil
+	}
 	from, c := j.tail.First, chain{head: j.tail.Before}
 	for _, s := range j.sealed {
 		if sum := s.Sum(); number < sum.First+uint64(sum.Count) {
