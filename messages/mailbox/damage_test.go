@@ -229,6 +229,40 @@ func TestDamageBelowTheSnapshotIsMended(t *testing.T) {
 	}
 }
 
+// TestDamageBelowTheSnapshotStopsNoGroup: what a replica's own snapshot makes up for takes no vote
+// away, though it is in the logs of all replicas.
+func TestDamageBelowTheSnapshotStopsNoGroup(t *testing.T) {
+	seen, logs := observer.New(zap.WarnLevel)
+	g := newGroup(t, 3, func(c *Config) { c.SegmentBytes, c.Log = 64<<10, zap.New(seen) })
+	g.start(g.ids...)
+	for i := range 20 {
+		g.propose(fmt.Sprintf("pay 1000.00%02d", i))
+	}
+	g.settled()
+	for _, m := range g.running() {
+		if err := m.raft.Snapshot().Error(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i := range 10 {
+		g.propose(fmt.Sprintf("pay 2000.00%02d", i))
+	}
+	g.settled()
+	g.stop(g.ids...)
+	for _, id := range g.ids {
+		edit(t, glob(t, g.dirs[id], "wal/*.wal"), func(b []byte) []byte { return bytes.ReplaceAll(b, []byte("pay 1000.0007"), []byte("pay 9000.0007")) })
+	}
+	g.start(g.ids...)
+	g.propose("more")
+	g.agree(31)
+	for _, id := range g.ids {
+		glob(t, g.dirs[id], "damaged-*/wal")
+	}
+	if n := logs.FilterMessageSnippet("neither votes").Len() + logs.FilterMessageSnippet("before it votes").Len(); n > 0 {
+		t.Errorf("replicas lost their votes: %v", logs.All())
+	}
+}
+
 // losses are the ways in which a replica comes to have less than it promised.
 var losses = []struct {
 	name string

@@ -68,9 +68,9 @@
 // brought it up to date as a replica without a vote. It follows no leader whose disk is not
 // the one that it knows: a majority that lost its disks has begun a group anew, and would
 // remove what the replica has. Replicas compare their states
-// through the log. A damaged directory is put aside, and the replica begins anew from its
-// peers. Without peers it goes on from its latest snapshot and the entries after it, or, where
-// these are damaged, does not start.
+// through the log. A replica with a damaged log goes on from its latest snapshot and the entries
+// after it. Where these are damaged too, it puts its directory aside and begins anew from its peers;
+// without peers it does not start.
 //
 // # Identity and addresses
 //

@@ -29,19 +29,24 @@ var (
 const acceptFile = "accept"
 
 // inspect opens the files of a directory, checks them against each other, and checks
-// that the replica has all that it promised. If the files are damaged and there are
-// peers, the files are put aside and the replica begins anew, without a vote; without
-// peers the damage is returned as an error.
+// that the replica has all that it promised. Where files are damaged, and the latest snapshot and
+// the entries after it have all that was promised, the replica goes on with these. Where they
+// have not, and there are peers, the files are put aside and the replica begins anew, without a
+// vote; without peers the damage is returned as an error.
 func (d *disk) inspect(c *Config) error {
 	err := d.tryOpen(c)
 	if _, found := errors.AsType[*damage](err); !found {
 		return err
 	}
-	if !d.canHeal(c) {
-		if salvaged := d.salvage(c, err); salvaged != nil {
-			return fmt.Errorf("%w; no other replica has the data, and no snapshot goes so far: put back a copy of %s, or restore a backup of the site (candor restore)", err, c.Dir)
+	snapshot, entries, lacks := d.complete(c)
+	if lacks == nil {
+		if err := d.salvage(c, snapshot, entries, err); err != nil {
+			return err
 		}
 		return d.tryOpen(c)
+	}
+	if !d.canHeal(c) {
+		return fmt.Errorf("%w; no other replica has the data, and no snapshot goes so far: put back a copy of %s, or restore a backup of the site (candor restore)", err, c.Dir)
 	}
 	aside, moved := d.putAside(c, walDir, snapshotsDir)
 	if moved != nil {
@@ -405,20 +410,49 @@ func (d *disk) beginLog(c *Config, r *record, entries []*raft.Log) error {
 	return nil
 }
 
-// salvage begins a log anew from what a snapshot does not have, after the log was damaged.
-// It returns an error if that cannot be read either, or is less than was promised.
-func (d *disk) salvage(c *Config, why error) error {
+// complete returns the latest snapshot and the entries after it, if together they are all that
+// this replica has promised; else an error. Entries before the snapshot do not count.
+func (d *disk) complete(c *Config) (snapshot uint64, entries []*raft.Log, err error) {
 	if d.promises == nil || d.snapshots == nil {
-		return why
+		return 0, nil, errors.New("there are no promises to compare with")
 	}
 	_, usable, _ := d.snapshots.unreadable()
 	if usable == nil {
-		return why
+		return 0, nil, errors.New("there is no snapshot")
 	}
-	entries, err := d.after(c, usable.Index)
-	if err != nil {
-		return err
+	end := uint64(0) // of the log
+	if d.store != nil {
+		if err := safely(func() (err error) { end, err = d.store.LastIndex(); return err }); err != nil {
+			return 0, nil, err
+		}
 	}
+	promised := d.promises.end
+	if d.canHeal(c) && (d.promises.record.Standing != standingWhole || end == 0) {
+		return 0, nil, errors.New("the peers know more")
+	}
+	log, last := &sealedLog{LogStore: d.store, place: c.Dir, promises: d.promises}, tail{}
+	for index := usable.Index + 1; index <= max(end, promised.index); index++ {
+		l := new(raft.Log)
+		if index > end {
+			return 0, nil, damagedEntry(c.Dir, index, raft.ErrLogNotFound)
+		}
+		if err := log.read(index, l); err != nil {
+			return 0, nil, err
+		}
+		if err := last.checkChain(l); err != nil {
+			return 0, nil, damagedEntry(c.Dir, index, err)
+		}
+		if index == promised.index && l.Term != promised.term {
+			return 0, nil, damagedEntry(c.Dir, index, fmt.Errorf("it is of term %d, and one of term %d was promised", l.Term, promised.term))
+		}
+		last = tailOf(l)
+		entries = append(entries, l)
+	}
+	return usable.Index, entries, nil
+}
+
+// salvage begins the log anew with the entries after a snapshot, and puts the damaged log aside.
+func (d *disk) salvage(c *Config, snapshot uint64, entries []*raft.Log, why error) error {
 	r := d.promises.now()
 	if err := d.promises.close(); err != nil {
 		return err
@@ -429,30 +463,6 @@ func (d *disk) salvage(c *Config, why error) error {
 		return err
 	}
 	c.Log.Error("put a damaged log aside; the latest snapshot and the entries after it have everything",
-		zap.String("aside", aside), zap.Uint64("snapshot", usable.Index), zap.Int("entries after it", len(entries)), zap.Error(why))
+		zap.String("aside", aside), zap.Uint64("snapshot", snapshot), zap.Int("entries after it", len(entries)), zap.Error(why))
 	return d.beginLog(c, &r, entries)
-}
-
-// after reads the entries after a snapshot, up to the end that was promised.
-func (d *disk) after(c *Config, snapshot uint64) (entries []*raft.Log, err error) {
-	end, last := d.promises.promised(), tail{}
-	if end <= snapshot {
-		return nil, nil
-	}
-	if d.store == nil {
-		return nil, errors.New("the log cannot be opened")
-	}
-	log := &sealedLog{LogStore: d.store, place: c.Dir, promises: d.promises}
-	for index := snapshot + 1; index <= end; index++ {
-		l := new(raft.Log)
-		if err := log.read(index, l); err != nil {
-			return nil, err
-		}
-		if err := last.checkChain(l); err != nil {
-			return nil, damagedEntry(c.Dir, index, err)
-		}
-		last = tailOf(l)
-		entries = append(entries, l)
-	}
-	return entries, nil
 }

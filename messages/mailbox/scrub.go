@@ -137,18 +137,16 @@ func (s *scrubber) moveDamaged() (moved bool, err error) {
 
 // checkLog checks the log up to the last entry that was applied, and the votes. What was
 // applied is right in memory. A replica whose group can lose it stops, so that its next
-// start gets everything from the others. A replica that is alone writes a snapshot, from which
-// its next start goes on.
+// start gets everything from the others. A replica that is alone in its group, or whose group is
+// in one process, writes a snapshot, from which its next start goes on.
 func (s *scrubber) checkLog() error {
 	err := s.readLog()
 	if err == nil || errors.Is(err, errGone) {
 		return err
 	}
 	switch {
-	case !s.disk.canHeal(s.config):
+	case !s.disk.canHeal(s.config) || s.config.Local != nil:
 		err = s.writeAside(err)
-	case s.config.Local != nil:
-		err = fmt.Errorf("%w; the next start gets everything from the other replicas: restart the site", err)
 	case !s.spare():
 		err = fmt.Errorf("%w; this replica stops and heals once the group can lose it", err)
 	default:
@@ -161,8 +159,7 @@ func (s *scrubber) checkLog() error {
 	return err
 }
 
-// writeAside has a snapshot take the place of what is damaged in the log of a replica that is
-// alone. It returns what the operator is told.
+// writeAside has a snapshot take the place of what is damaged in the log. It returns what the operator is told.
 func (s *scrubber) writeAside(damage error) error {
 	err := await(s.raft.Snapshot(), s.gone)
 	if err != nil && !errors.Is(err, raft.ErrNothingNewToSnapshot) {
