@@ -82,7 +82,7 @@ type Market struct {
 	Mode  string   `json:"mode,omitempty"`
 	Draws int      `json:"draws,omitempty"` // batch-queue: draws of an expectation; 0: 1,000, fewer in a long queue
 	Cycle Duration `json:"cycle,omitempty"` // reservation: the period that is sold at once; 0: a day
-	// Granule is the unit of time of reservations; 0: 15 min.
+	// Granule is the unit of time of reservations, at most 1,048,576 of a cycle; 0: 15 min.
 	Granule Duration `json:"granule,omitempty"`
 	Orders  int      `json:"orders,omitempty"` // reservation: the number of candidate schedules; 0: 2,000
 
@@ -342,6 +342,9 @@ func (m *Market) validatePivot() error {
 	return nil
 }
 
+// MaxGranules is the most that a cycle of reservations has: with more a decision takes too long.
+const MaxGranules = 1 << 20
+
 // validateCycle sees to it that a cycle is of whole granules.
 func (m *Market) validateCycle() error {
 	cycle, granule := m.Cycle, m.Granule
@@ -354,6 +357,8 @@ func (m *Market) validateCycle() error {
 		return Errorf(Invalid, "granule: %v must be at least a millisecond", granule)
 	case cycle < granule || cycle%granule != 0:
 		return Errorf(Invalid, "cycle: %v must be a multiple of the granule, %v; it would end before what it sells", cycle, granule)
+	case cycle/granule > MaxGranules:
+		return Errorf(Invalid, "granule: a cycle of %v has %d granules of %v, above %d: use longer ones", cycle, cycle/granule, granule, MaxGranules)
 	}
 	return nil
 }

@@ -139,14 +139,17 @@ func (c *Mechanism) auction(view *mechanism.View, bids []*mechanism.Job) {
 }
 
 // solve finds the schedule: the best there is if every bid takes the whole
-// machine. Which way is taken depends on widths only.
+// machine. Which way is taken depends on widths only, and on how many bids and granules
+// there are: where the best schedule would take too long to find, a good one is searched.
 func (c *Mechanism) solve(p *Problem, seed uint64) (*Outcome, error) {
 	if p.Nodes == 0 {
 		o := &Outcome{Start: slices.Repeat([]int{Lost}, len(p.Bids)), Without: make([]float64, len(p.Bids)), Payments: make([]float64, len(p.Bids))}
 		return o, nil
 	}
 	if !c.fixed && !slices.ContainsFunc(p.Bids, func(b Bid) bool { return b.Width < p.Nodes }) {
-		return Solve(p.whole())
+		if o, err := Solve(p.whole()); messages.KindOf(err) != messages.TooLarge {
+			return o, err
+		}
 	}
 	r, err := Find(p, Search{Candidates: c.candidates, Seed: seed, Fixed: c.fixed})
 	if err != nil {

@@ -95,6 +95,30 @@ func settleADay(t *testing.T, c *Mechanism, view *mechanism.View, start messages
 	}
 }
 
+// TestTooManyGranulesAreSearched: where the best schedule cannot be found, a period is sold all the same.
+func TestTooManyGranulesAreSearched(t *testing.T) {
+	c, err := NewMechanism(messages.Market{Name: "night", Mechanism: "reservation", Classes: []messages.Name{"cpu"},
+		Cycle: messages.Duration(24 * time.Hour), Granule: messages.Duration(100 * time.Millisecond), Orders: 50})
+	if err != nil {
+		t.Fatal(err)
+	}
+	view := &mechanism.View{Now: day, Classes: []mechanism.Class{{Name: "cpu", Slots: 8}}}
+	for i := range 2000 {
+		job := bid(messages.JobID(i+1), messages.Credits(1+i), 1, 24, 8)
+		job.Length -= messages.Duration(time.Duration(i) * 100 * time.Millisecond) // of no common unit
+		view.Jobs = append(view.Jobs, job)
+	}
+	won := 0
+	for _, d := range c.Allocate(view).Directives {
+		if d.Action == mechanism.Start {
+			won++
+		}
+	}
+	if won < 24 {
+		t.Errorf("%d jobs of an hour or less won a day on the whole machine", won)
+	}
+}
+
 // TestANewLeaderDecidesAlike: made anew and given the same view.
 func TestANewLeaderDecidesAlike(t *testing.T) {
 	view := &mechanism.View{Now: day, Classes: []mechanism.Class{{Name: "cpu", Slots: 8}}}
