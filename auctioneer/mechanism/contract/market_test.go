@@ -139,7 +139,7 @@ func TestSettlement(t *testing.T) {
 // time after its quote, waited less than was promised, and its owner is told why the price is higher.
 func TestAQuoteThatWasTakenLate(t *testing.T) {
 	m := market(t, messages.Market{Replicas: 2})
-	const told = "counts from its quote"
+	const told = "counts from the quote"
 	for _, late := range []messages.Time{0, 10} {
 		replica := sigmoid(20, 80, 40)
 		c := messages.Contract{Completion: 1100 * second, Price: 6 * messages.Credit, Promised: 10, Replica: replica, Surrogate: replica}

@@ -67,7 +67,7 @@ func (m *Mechanism) owed(c *messages.Contract, arrived, completed messages.Time)
 	reason := fmt.Sprintf("%v credits agreed × %.9g received / %.9g promised = %v: completed %.6g s after submission, promised %.6g s",
 		c.Price, received, c.Promised, amount, after, c.Completion.Sub(arrived).Seconds())
 	if now := replica.At(max(0, c.Completion.Sub(arrived).Seconds())); now-c.Promised > 1e-3*now {
-		reason += "; what was promised counts from its quote, some time before the submission"
+		reason += "; the promise counts from the quote, which came before the submission"
 	}
 	return amount, reason
 }

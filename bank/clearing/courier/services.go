@@ -113,7 +113,7 @@ func (c *Courier) mayRemit(caller messages.Name, r *messages.RemitRequest) error
 	if made {
 		return nil
 	}
-	return messages.Errorf(messages.PermissionDenied, "account %q may not remit from it: ask an owner of account %q, or an operator", caller, r.Account)
+	return messages.Errorf(messages.PermissionDenied, "account %q may not remit from account %q: ask an owner of that account, or an operator", caller, r.Account)
 }
 
 func (c *Courier) mayAccept(caller messages.Name, r *messages.AcceptRequest) error {

@@ -201,7 +201,7 @@ func (p *Problem) DrawSeed() uint64 {
 	return p.Seed
 }
 
-// progress tells it some hundred times, and of a short study with each job.
+// progress tells Progress how much is done.
 func (p *Problem) progress(done int) {
 	if p.Progress != nil && done%(1+len(p.Work.Jobs)/512) == 0 {
 		p.Progress(done, len(p.Work.Jobs))

@@ -147,7 +147,7 @@ func (b *builder) oddities() {
 		}
 	}
 	if again > 0 {
-		b.note("%s the number of one before, the first: line %d has job %d of line %d again; each is a job of its own", spelling.Number(again, "record has", "records have"), second.Line, second.Number, first.Line)
+		b.note("%s a job number that an earlier record has, such as line %d, which has number %d of line %d: each record is a job of its own", spelling.Number(again, "record has", "records have"), second.Line, second.Number, first.Line)
 	}
 }
 

@@ -113,7 +113,7 @@ func TestNotesSayWhatIsUnusual(t *testing.T) {
 	for log, want := range map[string][]string{
 		"; MaxProcs: 2\n" + two: {"the machine has 2 slots, as the header's MaxProcs says"},
 		"; MaxProcs: 2\n" + two + record(1, 6, 1, 1, 1) + record(2, 7, 1, 1, 1): {"the machine has 2 slots, as the header's MaxProcs says",
-			"2 records have the number of one before, the first: line 4 has job 1 of line 2 again; each is a job of its own"},
+			"2 records have a job number that an earlier record has, such as line 4, which has number 1 of line 2: each record is a job of its own"},
 		"; MaxProcs: 2\n" + two + record(3, 4, 1, 1, 1): {"the machine has 2 slots, as the header's MaxProcs says",
 			"1 job was submitted earlier than the job before in the file: the study goes by submissions, not by the order of the file"},
 		"; MaxProcs: 16000000\n" + two: {"the machine has 16000000 slots, as the header's MaxProcs says, though all jobs of the log together need 3"},
