@@ -68,17 +68,19 @@ func (s *share) keepClock() {
 		s.clock.Resume(kept.Offset)
 	}
 	watch := s.watchClock()
-	go each(s.ctx, siteclock.ReadEvery, func() {
-		watch()
-		offset, known := s.clock.Offset()
-		if drift := offset - kept.Offset; boot == "" || !known || kept.Boot == boot && max(drift, -drift) < leastDrift {
-			return
-		}
-		now := keptClock{Boot: boot, Offset: offset}
-		now.Sum = now.sum()
-		if replaceJSON(path, now) == nil { // else in a second
-			kept = now
-		}
+	s.watchers.Go(func() {
+		each(s.ctx, siteclock.ReadEvery, func() {
+			watch()
+			offset, known := s.clock.Offset()
+			if drift := offset - kept.Offset; boot == "" || !known || kept.Boot == boot && max(drift, -drift) < leastDrift {
+				return
+			}
+			now := keptClock{Boot: boot, Offset: offset}
+			now.Sum = now.sum()
+			if replaceJSON(path, now) == nil { // else in a second
+				kept = now
+			}
+		})
 	})
 }
 

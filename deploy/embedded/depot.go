@@ -40,11 +40,11 @@ func (s *share) loadDepot(c depot.Config) error {
 	if s.host == nil {
 		return s.loadFiles(c, dir)
 	}
-	go func() {
+	s.watchers.Go(func() {
 		if err := s.loadFiles(c, dir); err != nil {
 			s.log.Error("the files of jobs could not be restored; the next start tries again", zap.String("from", dir), zap.Error(err))
 		}
-	}()
+	})
 	return nil
 }
 

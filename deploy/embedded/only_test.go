@@ -2,8 +2,11 @@ package embedded
 
 import (
 	"path/filepath"
+	"runtime"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/zap"
@@ -92,5 +95,29 @@ func TestOnlyRefuses(t *testing.T) {
 	_, err := Start(within(t), c, Options{Host: "a", Only: &Only{Actor: messages.Bank, Server: "nats://127.0.0.1:1"}})
 	if messages.KindOf(err) != messages.Invalid || !strings.Contains(err.Error(), "--certificate") {
 		t.Errorf("a replica of several without keys or certificate: %v, want Invalid", err)
+	}
+}
+
+// TestNothingGoesOnAfterARefusedStart: a start that is refused leaves nothing behind that reads
+// the clock, and keeps it in the state directory, later.
+func TestNothingGoesOnAfterARefusedStart(t *testing.T) {
+	var over atomic.Bool
+	c, late := small(t.TempDir()), new(atomic.Bool)
+	wall := func() messages.Time {
+		if over.Load() {
+			late.Store(true)
+		}
+		return messages.TimeOf(time.Now())
+	}
+	for range 100 {
+		over.Store(false)
+		if _, err := Start(within(t), c, Options{Only: &Only{Actor: "broker"}, Wall: wall}); messages.KindOf(err) != messages.Invalid {
+			t.Fatalf("an actor that is none: %v, want Invalid", err)
+		}
+		over.Store(true)
+		runtime.Gosched()
+	}
+	if late.Load() {
+		t.Error("the clock was read after a start had been refused")
 	}
 }

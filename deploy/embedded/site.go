@@ -102,6 +102,8 @@ type share struct {
 	// ctx is the life of the actors.
 	ctx    context.Context
 	cancel context.CancelFunc
+	// watchers end with ctx; closing waits for them, as they write to the state directory.
+	watchers sync.WaitGroup
 	// patience ends with ctx, or with a start that is given up.
 	patience context.Context
 	giveUp   context.CancelFunc
@@ -281,8 +283,8 @@ func (s *share) listen() error {
 	if err := s.serveConsole(o); err != nil {
 		return err
 	}
-	go s.watchKeys(o)
-	go keepJetStream(s.ctx, s.server, o, s.log)
+	s.watchers.Go(func() { s.watchKeys(o) })
+	s.watchers.Go(func() { keepJetStream(s.ctx, s.server, o, s.log) })
 	s.info.Server = here(s.server.ClientURL())
 	if o.LeafNode.Port != 0 {
 		s.info.Leaf = net.JoinHostPort(o.LeafNode.Host, strconv.Itoa(o.LeafNode.Port))
@@ -483,6 +485,7 @@ func (s *Site) stop() error {
 		failed = append(failed, s.console.Close())
 	}
 	s.cancel()
+	s.watchers.Wait()
 	if s.server != nil {
 		s.server.Shutdown()
 		s.server.WaitForShutdown()
