@@ -3,6 +3,7 @@ package mailbox
 import (
 	"errors"
 	"fmt"
+	"time"
 
 	"go.uber.org/zap"
 )
@@ -30,6 +31,11 @@ func (m *replicated) stop() error {
 	<-m.collected
 	m.rounds.close(ErrClosed)
 	m.running.Wait()
+	select {
+	case <-m.probed: // it writes beside the log
+	case <-time.After(m.config.limits.stuckAfter):
+		stopped = false
+	}
 	if !stopped {
 		// Raft may still be writing: the files stay open and locked.
 		return errors.Join(fmt.Errorf("mailbox: the log in %s does not stop; its disk may hang", m.config.Dir), cut)
