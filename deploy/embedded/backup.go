@@ -283,7 +283,7 @@ func (s *Site) serveBackups() error {
 	if err := os.Chmod(path, 0o600); err != nil {
 		return fmt.Errorf("backups: %w", err)
 	}
-	go func() {
+	s.watchers.Go(func() {
 		for {
 			c, err := s.backups.AcceptUnix()
 			if err != nil {
@@ -291,7 +291,7 @@ func (s *Site) serveBackups() error {
 			}
 			s.answerBackup(c)
 		}
-	}()
+	})
 	return nil
 }
 

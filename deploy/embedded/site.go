@@ -102,7 +102,7 @@ type share struct {
 	// ctx is the life of the actors.
 	ctx    context.Context
 	cancel context.CancelFunc
-	// watchers end with ctx; closing waits for them, as they write to the state directory.
+	// watchers end with ctx; closing waits for them, as they use the state directory.
 	watchers sync.WaitGroup
 	// patience ends with ctx, or with a start that is given up.
 	patience context.Context
