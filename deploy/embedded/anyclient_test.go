@@ -51,6 +51,7 @@ func (p plain) ask(subject, document string) map[string]any {
 // TestAnyClientCanSubmit does with plain nats.go and JSON what the command line
 // does: submits, repeats, follows, pays, is refused.
 func TestAnyClientCanSubmit(t *testing.T) {
+	t.Parallel()
 	s := start(t, small(t.TempDir()))
 	defer closeSite(t, s)
 	alice := dial(t, s, "alice")
@@ -82,6 +83,7 @@ func TestAnyClientCanSubmit(t *testing.T) {
 
 // TestAnyClientCanSpeakMsgpack sends structs as arrays, made by the library alone.
 func TestAnyClientCanSpeakMsgpack(t *testing.T) {
+	t.Parallel()
 	s := start(t, small(t.TempDir()))
 	defer closeSite(t, s)
 	alice := dial(t, s, "alice")
@@ -102,6 +104,7 @@ func TestAnyClientCanSpeakMsgpack(t *testing.T) {
 // TestNobodySpeaksForAnother: the server itself refuses a request under another
 // account's name, and it has no effect.
 func TestNobodySpeaksForAnother(t *testing.T) {
+	t.Parallel()
 	s := start(t, small(t.TempDir()))
 	defer closeSite(t, s)
 	bob := dial(t, s, "bob")

@@ -14,7 +14,6 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"go.uber.org/zap"
-	"go.uber.org/zap/zaptest"
 
 	"github.com/candor-grid/candor/auctioneer/quota"
 	"github.com/candor-grid/candor/deploy/identity"
@@ -33,10 +32,11 @@ type fort struct {
 // TestAttacks: what users, nodes and strangers can try over NATS. Each is refused and
 // counted, and alice goes on as if nothing were.
 func TestAttacks(t *testing.T) {
+	t.Parallel()
 	c := small(t.TempDir())
 	c.Replicas = 1
 	c.Limits = quota.Rules{PerSecond: 0.01, Burst: 20, PendingJobs: 50}
-	s, err := Start(within(t), c, Options{Metrics: true, Log: zaptest.NewLogger(t, zaptest.Level(zap.ErrorLevel))})
+	s, err := Start(within(t), c, Options{Metrics: true, Log: logged(t, zap.ErrorLevel)})
 	if err != nil {
 		t.Fatal(err)
 	}

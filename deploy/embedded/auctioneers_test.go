@@ -3,7 +3,6 @@ package embedded
 import (
 	"errors"
 	"fmt"
-	"net"
 	"os"
 	"path/filepath"
 	"slices"
@@ -45,6 +44,7 @@ func completed(u user, id messages.JobID) {
 }
 
 func TestSeveralAuctioneersAnswerAsOne(t *testing.T) {
+	t.Parallel()
 	c := twofold(t.TempDir())
 	s := start(t, c)
 	alice, operator := connect(t, s, "alice"), connect(t, s, "operator")
@@ -186,7 +186,7 @@ func (c *Config) withHosts() {
 // of its own with one slot. Applied, there gives eve to the second, and back to the first.
 func evening(t *testing.T) (c Config, there, back messages.ApplyRequest) {
 	c = twofold(t.TempDir())
-	c.Lease = messages.Duration(4 * time.Second) // nodes say something each second
+	c.Lease = messages.Duration(10 * time.Second) // nodes say something every few seconds
 	c.Markets = append(c.Markets, messages.Market{Name: "eve", Mechanism: "proportional", Classes: []messages.Name{"lab"}, Settle: messages.SettleOnCompletion})
 	c.Auctioneers[1].Markets = append(c.Auctioneers[1].Markets, "eve")
 	c.Nodes = append(c.Nodes, Node{Name: "node3", Slots: Slots{{Class: "lab", Slots: 1}}})
@@ -224,6 +224,7 @@ func (u user) arrived(at messages.Name) {
 // another and are on hold, whoever is started again meanwhile. None is lost or run twice, each
 // keeps its number and its key, and everything is paid for once.
 func TestAMarketGoesWithItsJobs(t *testing.T) {
+	t.Parallel()
 	c, there, back := evening(t)
 	dir := t.TempDir()
 	s := start(t, c)
@@ -355,6 +356,7 @@ func TestAMarketGoesWithItsJobs(t *testing.T) {
 // TestAMoveIsGivenUp: a move that still waits for tasks ends with the markets of before, and a
 // market of another description goes only without jobs.
 func TestAMoveIsGivenUp(t *testing.T) {
+	t.Parallel()
 	c, there, back := evening(t)
 	s := start(t, c)
 	defer closeSite(t, s)
@@ -396,6 +398,7 @@ func TestAMoveIsGivenUp(t *testing.T) {
 
 // TestABackupHasAllAuctioneers, and a site that is restored goes on in each.
 func TestABackupHasAllAuctioneers(t *testing.T) {
+	t.Parallel()
 	c := twofold(t.TempDir())
 	s := start(t, c)
 	alice := connect(t, s, "alice")
@@ -428,20 +431,14 @@ func TestABackupHasAllAuctioneers(t *testing.T) {
 // TestAnAuctioneerOnHostsLosesItsLeader: its other replicas go on, and the other auctioneer
 // does not notice.
 func TestAnAuctioneerOnHostsLosesItsLeader(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	c := twofold(dir)
 	c.Keys, c.Replicas, c.Hosts = filepath.Join(dir, "keys"), 0, ownAddresses(t)
-	var held []net.Listener // no two addresses are the same
 	for i := range c.Hosts {
-		l, err := net.Listen("tcp", fmt.Sprintf("127.0.77.%d:0", i+1))
-		if err != nil {
-			t.Fatal(err)
-		}
-		held = append(held, l)
-		c.Hosts[i].Nodes, c.Hosts[i].Auctioneers = nil, map[messages.Name]string{"dark": l.Addr().String()}
-	}
-	for _, l := range held {
-		_ = l.Close()
+		at, release := freePort(t, loopback())
+		release()
+		c.Hosts[i].Nodes, c.Hosts[i].Auctioneers = nil, map[messages.Name]string{"dark": at}
 	}
 	c.Hosts[0].Nodes, c.Hosts[1].Nodes = []messages.Name{"node1"}, []messages.Name{"node2"}
 	if _, err := identity.Create(c.Keys, c.Site); err != nil {

@@ -21,6 +21,7 @@ import (
 // it began, and the restored site goes on: whoever sends again what they sent after the
 // backup gets each job once, and pays once for it.
 func TestBackupUnderLoad(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	s := start(t, small(filepath.Join(dir, "first")))
 	alice, bob := connect(t, s, "alice"), connect(t, s, "bob")
@@ -128,6 +129,7 @@ func (u user) payments(stop <-chan struct{}) <-chan int {
 // What is wrong with a backup, or with the place that it is to go to, is said by name,
 // and nothing is left behind.
 func TestRestoreRefuses(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	s := start(t, small(filepath.Join(dir, "site")))
 	defer closeSite(t, s)
@@ -187,6 +189,7 @@ func flip(path string) error {
 // A backup has the records of ended jobs that are in the archive alone, and what the estimator
 // has learned, and a restore puts both where they were.
 func TestBackupOfArchiveAndEstimator(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	c := small(filepath.Join(dir, "first"))
 	s := start(t, c)

@@ -63,6 +63,7 @@ func unpackOne(path string, h *tar.Header, content io.Reader) error {
 // A state directory of each format that was released starts, and goes on. When the format
 // changes, add an archive that the release before made, and leave the others.
 func TestOlderStateStarts(t *testing.T) {
+	t.Parallel()
 	archives, err := filepath.Glob("testdata/state-*.tar.gz")
 	if err != nil || len(archives) == 0 {
 		t.Fatal("no archives", err)
@@ -97,6 +98,7 @@ func TestOlderStateStarts(t *testing.T) {
 // State that a newer release wrote is refused in a sentence, wherever the higher version
 // shows, and is left as it is.
 func TestNewerStateIsRefused(t *testing.T) {
+	t.Parallel()
 	for what, forge := range map[string]func(t *testing.T, state string){
 		"state directory": func(t *testing.T, state string) {
 			write(t, filepath.Join(state, formatFile), []byte("2\n"))

@@ -40,7 +40,7 @@ func waiting(t *testing.T, o *server.Options) *share {
 	if s.server, err = startServer(o, s.log, prometheus.NewRegistry()); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(s.server.Shutdown)
+	t.Cleanup(func() { s.server.Shutdown(); s.server.WaitForShutdown() })
 	return s
 }
 

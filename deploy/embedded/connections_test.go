@@ -6,7 +6,6 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"go.uber.org/zap"
-	"go.uber.org/zap/zaptest"
 
 	"github.com/candor-grid/candor/deploy/identity"
 	"github.com/candor-grid/candor/messages"
@@ -27,9 +26,10 @@ func isOpen(all []*nats.Conn) (n int) {
 // TestConnectionsOfAnAccountAreBounded: whoever opens more than an account may have is
 // told so, or cut; other accounts notice nothing; and with one closed another opens.
 func TestConnectionsOfAnAccountAreBounded(t *testing.T) {
+	t.Parallel()
 	c := small(t.TempDir())
 	c.Replicas, c.Limits.Connections = 1, 4
-	s, err := Start(within(t), c, Options{Metrics: true, Log: zaptest.NewLogger(t, zaptest.Level(zap.ErrorLevel))})
+	s, err := Start(within(t), c, Options{Metrics: true, Log: logged(t, zap.ErrorLevel)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -96,6 +96,7 @@ func (f fort) stays(u user) {
 // TestConnectionsAtServersOfTheirOwn: the same, where the NATS server is no part of the
 // site, by the process of the bank; also for connections from before it started.
 func TestConnectionsAtServersOfTheirOwn(t *testing.T) {
+	t.Parallel()
 	c := small(t.TempDir())
 	c.Limits.Connections = 4
 	authority, server := alone(t, &c)

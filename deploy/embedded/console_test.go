@@ -16,6 +16,7 @@ import (
 // TestConsoleDoors: the pages are served at their address, and the NATS server takes
 // WebSocket connections of these pages and of no others.
 func TestConsoleDoors(t *testing.T) {
+	t.Parallel()
 	c := small(t.TempDir())
 	c.Console = "127.0.0.1:0"
 	s := start(t, c)
@@ -79,6 +80,7 @@ func TestConsoleIsPlaintextOnLoopbackAlone(t *testing.T) {
 // TestConsoleOverTLS: with certificates the pages and the WebSocket listener have TLS, also
 // beyond loopback, under the names of the certificate.
 func TestConsoleOverTLS(t *testing.T) {
+	t.Parallel()
 	a := newCertificates(t)
 	c := small(t.TempDir())
 	c.TLS, c.Console = a.issue("one"), "0.0.0.0:0"

@@ -14,6 +14,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -50,7 +51,7 @@ func (b burglar) Dial(to raft.ServerAddress, within time.Duration) (net.Conn, er
 // append sends entries to a replica's port as if they came from a leader of a term.
 func (b burglar) append(to string, term uint64) (answer raft.AppendEntriesResponse, err error) {
 	transport := raft.NewNetworkTransportWithConfig(&raft.NetworkTransportConfig{
-		Stream: b, MaxPool: 1, Timeout: 5 * time.Second, Logger: hclog.NewNullLogger(), MsgpackUseNewTimeFormat: true})
+		Stream: b, MaxPool: 1, Timeout: patience, Logger: hclog.NewNullLogger(), MsgpackUseNewTimeFormat: true})
 	defer transport.Close()
 	leader := raft.RPCHeader{ProtocolVersion: raft.ProtocolVersionMax, ID: []byte("host2"), Addr: []byte("host2")}
 	request := raft.AppendEntriesRequest{RPCHeader: leader, Term: term,
@@ -116,10 +117,13 @@ func startHosts(t *testing.T, base Config, dir string, tune ...func(host int, o 
 			return err
 		})
 	}
-	if err := together(starts); err != nil {
+	err := together(starts)
+	// Also if one did not start: the others would go on in directories that are removed.
+	sites = slices.DeleteFunc(sites, func(s *Site) bool { return s == nil })
+	t.Cleanup(func() { _ = sites.Close() })
+	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = sites.Close() })
 	return sites
 }
 
@@ -183,6 +187,7 @@ func burglars(t *testing.T, a *identity.Authority, actor string) map[string]*tls
 // changes, nothing is committed, and the books are what they were. A replica's own
 // certificate gets an answer: so the attack is made as it should be.
 func TestForgedEntriesAreNotTaken(t *testing.T) {
+	t.Parallel()
 	sites, authority := hosted(t)
 	victim := sites[0]
 	operator := connect(t, sites[1], "operator")
@@ -214,6 +219,7 @@ func TestForgedEntriesAreNotTaken(t *testing.T) {
 // TestStrangersAreNoRoutes: the port between the NATS servers of a site's hosts takes
 // servers of the site, by their certificates, and nobody else.
 func TestStrangersAreNoRoutes(t *testing.T) {
+	t.Parallel()
 	sites, authority := hosted(t)
 	enter := func(c *tls.Config) error {
 		conn, err := net.Dial("tcp", sites[0].host.Cluster)
@@ -285,6 +291,7 @@ func listening(t *testing.T, pid int) (addresses []string) {
 // TestSiteOfOneProcessHasOneDoor: a site that nobody configured listens for NATS
 // clients and on no other port: there is none to forge an entry at.
 func TestSiteOfOneProcessHasOneDoor(t *testing.T) {
+	t.Parallel()
 	built, err := binary()
 	if err != nil {
 		t.Fatal(err)

@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -72,6 +73,7 @@ const onceMore = "[ $CANDOR_ATTEMPT -gt 1 ] || exec sleep 600"
 // of one node in a process of its own, and looks for its reason and number wherever users
 // look: --wait, job, why and tasks, as text and as JSON, and the statement.
 func TestEveryEndIsExplained(t *testing.T) {
+	t.Parallel()
 	s := newEndsSite(t)
 	var group sync.WaitGroup
 	var far sync.Mutex // the agent is killed for one end at a time
@@ -128,6 +130,7 @@ func statementOf(text, pattern string) string { return regexp.MustCompile(patter
 type endsSite struct {
 	*testing.T
 	binary, dir, state string
+	alice              user
 	limits             bool // nodes can bound the memory and the disk
 	agent              *await.Process
 }
@@ -141,7 +144,7 @@ func newEndsSite(t *testing.T) *endsSite {
 	s.state = filepath.Join(s.dir, "state")
 	reserve := messages.Credit / 2
 	c := Default()
-	c.State, c.Listen, c.Replicas, c.Lease = s.state, "127.0.0.1:0", 1, messages.Duration(3*time.Second)
+	c.State, c.Listen, c.Replicas, c.Lease = s.state, "127.0.0.1:0", 1, messages.Duration(10*time.Second)
 	c.Tasks.DiskMiB = 16
 	c.Nodes = []Node{{Name: "node1", Slots: Slots{{Class: "map", Slots: 16}, {Class: "red", Slots: 1}, {Class: "yield", Slots: 1}, {Class: "end", Slots: 1}}}}
 	c.Markets = []messages.Market{
@@ -159,6 +162,7 @@ func newEndsSite(t *testing.T) *endsSite {
 			t.Error(err)
 		}
 	})
+	s.alice = connect(t, site, "alice")
 	var nodes messages.NodesReply
 	if err := json.Unmarshal([]byte(s.candor("nodes", "--json")), &nodes); err != nil {
 		t.Fatal(err)
@@ -232,7 +236,9 @@ func (s *endsSite) run(e *ending) (job, wait string) {
 	}
 	job = regexp.MustCompile(`Submitted job (\d+)`).FindStringSubmatch(p.Output.String())[1]
 	if e.then != nil {
-		await.Until(s, e.name+": the task runs", func() bool { return strings.Contains(s.candor("tasks", job), "Running") })
+		await.Until(s, e.name+": the task runs", func() bool {
+			return slices.ContainsFunc(s.attempts(job), func(a messages.TaskStatus) bool { return a.State == "Running" })
+		})
 		e.then(s, job)
 	}
 	<-p.Ended
@@ -251,8 +257,18 @@ func (s *endsSite) outbid(market string) {
 // awaitTask waits until an attempt of a job has ended for a reason.
 func (s *endsSite) awaitTask(job, reason string) {
 	await.Until(s, "an attempt of job "+job+" ended as "+reason, func() bool {
-		return strings.Contains(s.candor("tasks", "--attempts", "--json", job), `"`+reason+`"`)
+		return slices.ContainsFunc(s.attempts(job), func(a messages.TaskStatus) bool { return a.Reason == reason })
 	})
+}
+
+// attempts lists the attempts of a job's tasks, without a command: each is a process.
+func (s *endsSite) attempts(job string) []messages.TaskStatus {
+	s.Helper()
+	id, err := strconv.ParseUint(job, 10, 64)
+	if err != nil {
+		s.Fatal(err)
+	}
+	return request[messages.TasksReply](s.alice, messages.Auctioneer, messages.VerbTasks, messages.TasksRequest{Job: messages.JobID(id), Attempts: true}).Tasks
 }
 
 // startAgent starts the agent of the node "remote".

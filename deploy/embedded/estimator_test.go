@@ -31,6 +31,7 @@ func (u user) learned(r messages.UtilityRequest, runs int) messages.UtilityReply
 // come with a budget alone are given it, `candor why` tells so, and a restart
 // forgets nothing.
 func TestBudgetAlone(t *testing.T) {
+	t.Parallel()
 	config := small(t.TempDir())
 	config.Profiles = []messages.Profile{{Name: "due", Class: messages.Hard, Bounds: []messages.ParameterBounds{{Parameter: "max", High: 10}, {Parameter: "deadline", High: 60}}}}
 	s := start(t, config)

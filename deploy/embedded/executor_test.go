@@ -2,9 +2,11 @@ package embedded
 
 import (
 	"bytes"
+	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -25,6 +27,11 @@ func TestMain(m *testing.M) {
 			os.Exit(1)
 		}
 		return
+	}
+	// These tests wait for elections, leases and processes more than they compute.
+	flag.Parse()
+	if !slices.ContainsFunc(os.Args, func(a string) bool { return strings.Contains(a, "test.parallel") }) {
+		_ = flag.Set("test.parallel", "6")
 	}
 	code := m.Run()
 	if built != "" {
@@ -81,6 +88,7 @@ func (u user) paidOnce(id messages.JobID, before messages.Credits) {
 // TestTasksOutliveTheSite: what runs when a site goes is found again, and
 // nothing runs twice.
 func TestTasksOutliveTheSite(t *testing.T) {
+	t.Parallel()
 	dir, c := t.TempDir(), small(t.TempDir())
 	o := Options{Executor: executor.Self(), LeaveRunning: true}
 	s, err := Start(within(t), c, o)
@@ -109,6 +117,7 @@ func TestTasksOutliveTheSite(t *testing.T) {
 
 // TestExecutorIsKilled: its tasks are ended and run again, and paid once.
 func TestExecutorIsKilled(t *testing.T) {
+	t.Parallel()
 	dir, c := t.TempDir(), small(t.TempDir())
 	s, err := Start(within(t), c, Options{Executor: executor.Self()})
 	if err != nil {

@@ -66,6 +66,7 @@ type waste struct{ cells, runs, useful int }
 // and the books balance. With CANDOR_KILLS=all it tries every step with every
 // victim. What runs were wasted is reported.
 func TestKilledAtEveryStep(t *testing.T) {
+	t.Parallel()
 	e := newEnsemble(t)
 	u := users{e.as("alice"), e.as("bob"), e.as("operator")}
 	for _, name := range []messages.Name{"alice", "bob"} {

@@ -86,6 +86,7 @@ func withFiles(tasks int, script string, outputs []string, inputs ...messages.Fi
 // Inputs reach every task, in directories of their names and with their permission
 // to be run; what matches comes back, and nothing else.
 func TestFilesTravel(t *testing.T) {
+	t.Parallel()
 	eachRunner(t, func(t *testing.T, s *Site) {
 		u := connect(t, s, "alice")
 		words, _ := u.send("data/words", []byte(strings.Repeat("candor\n", 300_000))) // of several pieces
@@ -114,6 +115,7 @@ echo secret > private; ln -s /etc/passwd out/lines.link; ln -s lines.$CANDOR_TAS
 
 // What is there is not sent again; it stays each account's own.
 func TestFilesAreSentOnceAndOwned(t *testing.T) {
+	t.Parallel()
 	c := small(t.TempDir())
 	c.Accounts = append(c.Accounts, Account{Name: "mallory", Grant: 100 * messages.Credit})
 	s := start(t, c)
@@ -153,6 +155,7 @@ func TestFilesAreSentOnceAndOwned(t *testing.T) {
 
 // A node reads and writes for the tasks that it was given, and for no others.
 func TestNodesReachTheirTasksOnly(t *testing.T) {
+	t.Parallel()
 	s := start(t, small(t.TempDir()))
 	defer closeSite(t, s)
 	u := connect(t, s, "alice")
@@ -210,6 +213,7 @@ func deliverAs(t *testing.T, b bus.Bus, site, name messages.Name, attempt messag
 
 // A task whose files cannot be had, or cannot be kept, fails and says why.
 func TestFilesThatCannotTravel(t *testing.T) {
+	t.Parallel()
 	eachRunner(t, func(t *testing.T, s *Site) {
 		u := connect(t, s, "alice")
 		missing := u.submit("missing", withFiles(1, "true", nil, u.file("a", []byte("never sent"))))
@@ -232,6 +236,7 @@ func TestFilesThatCannotTravel(t *testing.T) {
 // A node's copy of an input that was damaged is not given to a task; the next one
 // has it anew.
 func TestDamagedCopyIsNotUsed(t *testing.T) {
+	t.Parallel()
 	c := small(t.TempDir())
 	c.Nodes = NodesAlike(1, Slots{{Class: "map", Slots: 1}, {Class: "reduce", Slots: 1}})
 	s := start(t, c)
@@ -259,6 +264,7 @@ func TestDamagedCopyIsNotUsed(t *testing.T) {
 
 // The outputs of tasks that an agent did not start itself are stored too.
 func TestOutputsOfAdoptedTasks(t *testing.T) {
+	t.Parallel()
 	dir, c := t.TempDir(), small(t.TempDir())
 	o := Options{Executor: executor.Self(), LeaveRunning: true}
 	s, err := Start(within(t), c, o)

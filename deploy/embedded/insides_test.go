@@ -2,7 +2,6 @@ package embedded
 
 import (
 	"strings"
-	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
 
@@ -47,7 +46,7 @@ func (f fort) insides() {
 		if err := bob.Publish(subject, nil); err != nil {
 			f.Fatal(err)
 		}
-		if err := bob.FlushTimeout(10 * time.Second); err != nil { // the server's errors come before its answer
+		if err := bob.FlushTimeout(patience); err != nil { // the server's errors come before its answer
 			f.Fatal(err)
 		}
 		refused := false

@@ -15,6 +15,7 @@ import (
 // TestJetStreamStartsAgainAfterAFullDisk: two of three servers stop JetStream, as a server
 // does when a write finds no space. The site stores files again without a restart.
 func TestJetStreamStartsAgainAfterAFullDisk(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	c := Default()
 	c.Keys, c.Replicas, c.Hosts = filepath.Join(dir, "keys"), 0, ownAddresses(t)
@@ -46,6 +47,7 @@ func TestJetStreamStartsAgainAfterAFullDisk(t *testing.T) {
 // what is free when the server starts. Where the disk was full then, the site did not come up
 // when there was room again.
 func TestFreeSpaceIsNoLimitOfStreams(t *testing.T) {
+	t.Parallel()
 	s := start(t, small(t.TempDir()))
 	t.Cleanup(func() { closeSite(t, s) })
 	if got := s.server.JetStreamConfig().MaxStore; got != storeLimit {
@@ -56,6 +58,7 @@ func TestFreeSpaceIsNoLimitOfStreams(t *testing.T) {
 // TestStreamsAreSynced with each message: a loss of power took the files that tasks had left in
 // the two minutes before.
 func TestStreamsAreSynced(t *testing.T) {
+	t.Parallel()
 	s := start(t, small(t.TempDir()))
 	t.Cleanup(func() { closeSite(t, s) })
 	if c := s.server.JetStreamConfig(); !c.SyncAlways {

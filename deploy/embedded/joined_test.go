@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"go.uber.org/zap"
-	"go.uber.org/zap/zaptest"
 
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/await"
@@ -25,7 +24,7 @@ func TestSitesBecomePeersWhileTheyRun(t *testing.T) {
 			c.ListenLeaf = "127.0.0.1:0"
 		}
 		var err error
-		sites[i], err = Start(within(t), c, Options{Log: zaptest.NewLogger(t, zaptest.Level(zap.ErrorLevel)), Changed: func() (*Config, error) { return files[i].Swap(nil), nil }})
+		sites[i], err = Start(within(t), c, Options{Log: logged(t, zap.ErrorLevel), Changed: func() (*Config, error) { return files[i].Swap(nil), nil }})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -3,6 +3,7 @@ package embedded
 import (
 	"fmt"
 	"net"
+	"os"
 	"path/filepath"
 	"sync/atomic"
 	"testing"
@@ -15,20 +16,36 @@ import (
 	"github.com/candor-grid/candor/messages/durable"
 )
 
-// ownAddresses are three hosts, each with free ports of a loopback address of its
-// own, from which no connection of another test takes one.
+var loopbacks atomic.Uint32
+
+// loopback is an address of this machine on which nothing listens but what this call is for: a port
+// that was free there stays free. On 127.0.0.1 any connection of any process may take it.
+func loopback() string {
+	n, pid := loopbacks.Add(1)%127+1, uint32(os.Getpid())
+	return fmt.Sprintf("127.%d.%d.%d", 64+pid>>9&63, pid>>1&255, pid&1<<7+n)
+}
+
+// freePort is an address with a port that is free, and no other that this function gives.
+func freePort(t *testing.T, ip string) (address string, release func()) {
+	t.Helper()
+	l, err := net.Listen("tcp", net.JoinHostPort(ip, "0"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l.Addr().String(), func() { _ = l.Close() }
+}
+
+// ownAddresses are three hosts, each with free ports of an address of its own.
 func ownAddresses(t *testing.T) []Host {
 	t.Helper()
 	hosts := three()
 	for i := range hosts {
 		hosts[i].Name = fmt.Sprintf("host%d", i+1)
+		ip := loopback()
 		for _, address := range []*string{&hosts[i].Listen, &hosts[i].Cluster, &hosts[i].Auctioneer, &hosts[i].Bank} {
-			l, err := net.Listen("tcp", fmt.Sprintf("127.0.77.%d:0", i+1))
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer l.Close() // at the end: no two are the same
-			*address = l.Addr().String()
+			at, release := freePort(t, ip)
+			defer release() // at the end: no two are the same
+			*address = at
 		}
 	}
 	return hosts

@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	"go.uber.org/zap"
-	"go.uber.org/zap/zaptest"
 
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/await"
@@ -102,7 +101,7 @@ func (r *road) mend() {
 // a road.
 func overRoad(t *testing.T, changes ...func(*Config)) (west, east *Site, between *road) {
 	t.Helper()
-	o := Options{Log: zaptest.NewLogger(t, zaptest.Level(zap.ErrorLevel))}
+	o := Options{Log: logged(t, zap.ErrorLevel)}
 	var sites Sites
 	for _, c := range firstLook(t, "west", "east") {
 		for _, change := range changes {

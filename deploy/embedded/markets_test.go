@@ -101,6 +101,16 @@ func (u user) why(id messages.JobID) messages.WhyReply {
 	return request[messages.WhyReply](u, messages.Auctioneer, messages.VerbWhy, messages.JobRequest{Job: id})
 }
 
+// bids submits a job that is refused if it comes too late.
+func (u user) bids(key string, spec messages.JobSpec) (messages.JobID, error) {
+	u.Helper()
+	reply, err := bus.Call[messages.SubmitReply](within(u.T), u.bus, messages.Subject(u.site, messages.Auctioneer, messages.VerbSubmit, u.name), messages.SubmitRequest{Key: key, Spec: spec})
+	if kind := messages.KindOf(err); err != nil && kind != messages.Expired && kind != messages.Invalid {
+		u.Fatal(err)
+	}
+	return reply.Job, err
+}
+
 func (u user) running(id messages.JobID) {
 	u.Helper()
 	u.await(fmt.Sprintf("job %d runs", id), func() bool { return u.job(id).State == messages.Running })
@@ -196,31 +206,61 @@ func playSpot(t *testing.T, s *Site) {
 // has it, so that a job can be a sleep that ends within the last of its units.
 func playDeadline(t *testing.T, s *Site) {
 	users := []user{connect(t, s, "alice"), connect(t, s, "bob"), connect(t, s, "carol")}
+	for try := 0; !playUnits(t, s, users, fmt.Sprint("due", try)); try++ {
+		if try == 9 {
+			t.Fatal("the machine was too late for one of the units each time")
+		}
+	}
+	_, err := bus.Call[messages.SubmitReply](within(t), users[0].bus, messages.Subject(s.config.Site, messages.Auctioneer, messages.VerbSubmit, "alice"),
+		messages.SubmitRequest{Key: "late", Spec: job("due", 1, "true", func(s *messages.JobSpec) {
+			s.Length, s.Value, s.Deadline = 3*unit, 30*messages.Credit, messages.TimeOf(time.Now()).Add(-9*unit)
+		})})
+	if messages.KindOf(err) != messages.Expired {
+		t.Errorf("a deadline in the past: %v", err)
+	}
+}
+
+// playUnits plays the example once; false: a job came, or ended, in another unit than it was to, as the
+// machine was busy, which makes it another example.
+func playUnits(t *testing.T, s *Site, users []user, key string) bool {
 	first := messages.TimeOf(time.Now())
 	users[0].at(first + messages.Time(unit/1000) - first%messages.Time(unit/1000) + messages.Time(unit/10_000)) // early in a unit
 	first = messages.TimeOf(time.Now())
 	first += messages.Time(unit/1000) - first%messages.Time(unit/1000) // the next is unit 100
-	due := func(length int, value messages.Credits, last int) messages.JobSpec {
-		return job("due", 1, fmt.Sprintf("sleep %.1f\n", float64(length)-0.6), func(s *messages.JobSpec) {
-			s.Length, s.Value, s.Deadline = messages.Duration(length)*unit, value*messages.Credit, first.Add(messages.Duration(last-99)*unit)
-		})
+	bids := []struct {
+		length, last, end int // units, the last one by the deadline, and that by whose end the job ends here
+		value, owes       messages.Credits
+	}{{3, 104, 102, 30, 22}, {2, 104, 104, 25, 22}, {3, 108, 107, 33, 0}}
+	after := func(units int) messages.Time { return first.Add(messages.Duration(units) * unit) }
+	var jobs []messages.JobID
+	for i, b := range bids {
+		users[i].at(after(i - 1).Add(unit / 10))
+		id, err := users[i].bids(key, job("due", 1, fmt.Sprintf("sleep %.1f\n", float64(b.length)-0.6), func(s *messages.JobSpec) {
+			s.Length, s.Value, s.Deadline = messages.Duration(b.length)*unit, b.value*messages.Credit, after(b.last-99)
+		}))
+		if err != nil {
+			break
+		}
+		jobs = append(jobs, id)
 	}
-	jobs := []messages.JobID{users[0].submit("due", due(3, 30, 104))}
-	users[1].at(first.Add(unit / 10))
-	jobs = append(jobs, users[1].submit("due", due(2, 25, 104)))
-	users[2].at(first.Add(unit + unit/10))
-	jobs = append(jobs, users[2].submit("due", due(3, 33, 108)))
-	for i, want := range []messages.Credits{22, 22, 0} {
+	if len(jobs) < len(bids) {
+		for i, id := range jobs {
+			users[i].final(id)
+		}
+		return false
+	}
+	played, wrong := true, []string{}
+	for i, b := range bids {
 		j := users[i].final(jobs[i])
-		if j.State != messages.Completed || j.Charged != want*messages.Credit {
-			t.Errorf("user %d: %v, charged %v, want %v: %s", i+1, j.State, j.Charged, want*messages.Credit, users[i].why(jobs[i]).Message)
+		played = played && j.Submitted >= after(i-1) && j.Submitted < after(i) && j.Started != 0 && j.Started.Add(slotTime(j)) <= after(b.end-99)
+		if j.State != messages.Completed || j.Charged != b.owes*messages.Credit {
+			wrong = append(wrong, fmt.Sprintf("user %d: %v, charged %v, want %v: %s", i+1, j.State, j.Charged, b.owes*messages.Credit, users[i].why(jobs[i]).Message))
 		}
 	}
-	_, err := bus.Call[messages.SubmitReply](within(t), users[0].bus, messages.Subject(s.config.Site, messages.Auctioneer, messages.VerbSubmit, "alice"),
-		messages.SubmitRequest{Key: "late", Spec: due(3, 30, 90)})
-	if messages.KindOf(err) != messages.Expired {
-		t.Errorf("a deadline in the past: %v", err)
+	if played && len(wrong) > 0 {
+		t.Error(strings.Join(wrong, "\n"))
 	}
+	return played || len(wrong) == 0
 }
 
 // playBatchQueue: gangs of two on two nodes. The front job that is worth less
@@ -262,22 +302,36 @@ func playBatchQueue(t *testing.T, s *Site) {
 func playReservation(t *testing.T, s *Site) {
 	dan := connect(t, s, "dan")
 	cycle := messages.Time(night / 1000)
-	begin := messages.TimeOf(time.Now())
-	dan.at(begin + cycle - begin%cycle + cycle/50) // all twelve within one cycle
-	begin = messages.TimeOf(time.Now())
-	begin += cycle - begin%cycle
 	type bid struct {
 		length, due int // granules
 		value       messages.Credits
 	}
+	var begin messages.Time
 	var bids []bid
 	var jobs []messages.JobID
-	for i := range 12 {
-		b := bid{1 + i*5%4, 6 + i*7%14, messages.Credits(1+i*11%17) * messages.Credit}
-		bids = append(bids, b)
-		jobs = append(jobs, dan.submit(fmt.Sprint("night", i), job("night", 1, "true", func(s *messages.JobSpec) {
-			s.Length, s.Value, s.Deadline = messages.Duration(b.length)*granule, b.value, begin.Add(messages.Duration(b.due)*granule)
-		})))
+	for try, late := 0, true; late; try++ { // a bid came after the night began, as the machine was busy
+		for _, id := range jobs {
+			dan.final(id)
+		}
+		begin = messages.TimeOf(time.Now())
+		dan.at(begin + cycle - begin%cycle + cycle/50) // all twelve within one cycle
+		begin = messages.TimeOf(time.Now())
+		begin += cycle - begin%cycle
+		bids, jobs, late = nil, nil, false
+		for i := range 12 {
+			b := bid{1 + i*5%4, 6 + i*7%14, messages.Credits(1+i*11%17) * messages.Credit}
+			bids = append(bids, b)
+			id, err := dan.bids(fmt.Sprint("night ", try, " ", i), job("night", 1, "true", func(s *messages.JobSpec) {
+				s.Length, s.Value, s.Deadline = messages.Duration(b.length)*granule, b.value, begin.Add(messages.Duration(b.due)*granule)
+			}))
+			if late = err != nil; late {
+				break
+			}
+			jobs = append(jobs, id)
+			if late = dan.job(id).Submitted >= begin; late {
+				break
+			}
+		}
 	}
 	// best is the most that sets of bids that can be met are worth, without one.
 	best := func(without int) (most messages.Credits) {
@@ -308,7 +362,6 @@ func playReservation(t *testing.T, s *Site) {
 		timetable = request[messages.ReservationsReply](dan, messages.Auctioneer, messages.VerbReservations, messages.ReservationsRequest{Market: "night"})
 		return len(timetable.Reservations) > 0
 	})
-	late := messages.Time(0)
 	for i, id := range jobs {
 		j := dan.final(id)
 		switch {
@@ -317,7 +370,6 @@ func playReservation(t *testing.T, s *Site) {
 			if want := best(i) - (total - bids[i].value); j.Charged != want {
 				t.Errorf("bid %d pays %v, want %v", i, j.Charged, want)
 			}
-			late = max(late, j.Started)
 		case j.State != messages.Discarded || j.Charged != 0 || j.Reason != "Outbid":
 			t.Errorf("bid %d: %+v", i, j.JobSummary)
 		}
@@ -334,7 +386,10 @@ func playReservation(t *testing.T, s *Site) {
 
 // TestContracts has a site of its own, where nobody's jobs have ended yet: lengths
 // are those that are declared.
-func TestContracts(t *testing.T) { playContract(t, bazaar(t)) }
+func TestContracts(t *testing.T) {
+	t.Parallel()
+	playContract(t, bazaar(t))
+}
 
 // playContract: with others waiting, early completion has a price. A job that
 // took the dearest contract and completes when that is worth nothing any more
@@ -378,11 +433,33 @@ func dear(t *testing.T, s *Site, others, own string, which func(messages.QuoteRe
 		r, err := bus.Call[messages.ClassesReply](within(t), erin.bus, messages.Subject(s.config.Site, messages.Estimator, messages.VerbClasses, "erin"), messages.Empty{})
 		return err == nil && len(r.Classes) == 1
 	})
-	take := func(u user, key, script string, which func(messages.QuoteReply) messages.QuotedContract) (messages.JobID, messages.QuotedContract) {
-		taken := spec(script)
-		c := which(request[messages.QuoteReply](u, messages.Auctioneer, messages.VerbQuote, messages.QuoteRequest{Spec: taken}))
-		taken.Contract, taken.Budget = c.ID, c.Budget
-		return u.submit(key, taken), c
+	// take takes a contract that has a price, unless any will do. Which types a menu is made from is
+	// drawn; and a contract whose time has come before it was taken is asked for again.
+	take := func(u user, key, script string, priced bool, which func(messages.QuoteReply) messages.QuotedContract) (id messages.JobID, c messages.QuotedContract) {
+		tries := 0
+		u.await("a contract is taken", func() bool {
+			tries++
+			taken := spec(script)
+			menu, err := bus.Call[messages.QuoteReply](within(t), u.bus, messages.Subject(s.config.Site, messages.Auctioneer, messages.VerbQuote, u.name), messages.QuoteRequest{Spec: taken})
+			if messages.KindOf(err) == messages.Exhausted { // until quotes expire
+				return false
+			}
+			if err == nil {
+				if c = which(menu); priced && c.Price == 0 {
+					return false
+				}
+				taken.Contract, taken.Budget = c.ID, c.Budget
+				var reply messages.SubmitReply
+				reply, err = bus.Call[messages.SubmitReply](within(t), u.bus, messages.Subject(s.config.Site, messages.Auctioneer, messages.VerbSubmit, u.name),
+					messages.SubmitRequest{Key: fmt.Sprint(key, " ", tries), Spec: taken})
+				id = reply.Job
+			}
+			if err != nil && messages.KindOf(err) != messages.Expired {
+				t.Fatal(err)
+			}
+			return err == nil
+		})
+		return id, c
 	}
 	free := func(menu messages.QuoteReply) messages.QuotedContract {
 		i := slices.IndexFunc(menu.Contracts, func(c messages.QuotedContract) bool { return c.Free })
@@ -391,26 +468,14 @@ func dear(t *testing.T, s *Site, others, own string, which func(messages.QuoteRe
 		}
 		return menu.Contracts[i]
 	}
-	holder, _ := take(frank, "sold", others, free)
+	holder, _ := take(frank, "sold", others, false, free)
 	frank.running(holder)
 	d.others = append(d.others, holder)
 	for i := range 5 {
-		id, _ := take(frank, fmt.Sprint("sold", i), others, dearest)
+		id, _ := take(frank, fmt.Sprint("sold", i), others, false, dearest)
 		d.others = append(d.others, id)
 	}
-	var priced messages.QuotedContract
-	erin.await("the contract has a price", func() bool { // which types a menu is made from is drawn
-		menu, err := bus.Call[messages.QuoteReply](within(t), erin.bus, messages.Subject(s.config.Site, messages.Auctioneer, messages.VerbQuote, "erin"), messages.QuoteRequest{Spec: spec(own)})
-		switch {
-		case messages.KindOf(err) == messages.Exhausted: // until quotes expire
-			return false
-		case err != nil:
-			t.Fatal(err)
-		}
-		priced = which(menu)
-		return priced.Price > 0
-	})
-	d.job, d.contract = take(erin, "sold", own, func(messages.QuoteReply) messages.QuotedContract { return priced })
+	d.job, d.contract = take(erin, "sold", own, true, which)
 	return d
 }
 
@@ -457,6 +522,7 @@ func playBackfill(t *testing.T, s *Site) {
 // job waits for another market's to complete; the node it runs on is drained,
 // and it is run again on the other.
 func TestMarketsAreAppliedAndNodesDrained(t *testing.T) {
+	t.Parallel()
 	c := small(t.TempDir())
 	c.Replicas = 1
 	c.Nodes = NodesAlike(2, Slots{{Class: "cpu", Slots: 1}, {Class: "spot", Slots: 1}})

@@ -31,7 +31,7 @@ func alone(t *testing.T, c *Config) (*identity.Authority, string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(server.Shutdown)
+	t.Cleanup(func() { server.Shutdown(); server.WaitForShutdown() })
 	if err := writeCredentials(c, authority); err != nil {
 		t.Fatal(err)
 	}
@@ -41,6 +41,7 @@ func alone(t *testing.T, c *Config) (*identity.Authority, string) {
 // Each actor alone, with the credentials of its role against a server that
 // knows nothing of them, makes the same site as all in one process.
 func TestActorsAlone(t *testing.T) {
+	t.Parallel()
 	c := small(t.TempDir())
 	authority, url := alone(t, &c)
 	var err error

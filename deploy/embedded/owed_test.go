@@ -14,6 +14,7 @@ import (
 // its results are there, or its owner cancels it then. On an idle site, and while only
 // jobs of its own account wait, it owes nothing.
 func TestOwedForWhatWasHad(t *testing.T) {
+	t.Parallel()
 	c := small(t.TempDir())
 	c.Nodes = NodesAlike(1, Slots{{Class: "map", Slots: 1}})
 	c.Replicas = 1
@@ -66,6 +67,7 @@ func TestOwedForWhatWasHad(t *testing.T) {
 // has no slot while their tasks come and go, and one that has a slot owes for it although
 // others came. In markets with settle: on-completion such a job ran and owed nothing.
 func TestMinimumMakesNoJobFree(t *testing.T) {
+	t.Parallel()
 	c := small(t.TempDir())
 	c.Nodes = NodesAlike(1, Slots{{Class: "map", Slots: 1}})
 	c.Replicas = 1

@@ -15,6 +15,7 @@ import (
 // TestContractsAreQuotedByWhatWasSeen: tasks that are declared to take ten minutes
 // and take a moment are quoted for after ten minutes, until some have been seen.
 func TestContractsAreQuotedByWhatWasSeen(t *testing.T) {
+	t.Parallel()
 	c := small(t.TempDir())
 	c.Replicas = 1
 	c.Markets = []messages.Market{{Name: "sold", Mechanism: messages.ContractMenu, Classes: []messages.Name{"map"}}}
@@ -66,6 +67,7 @@ func TestContractsAreQuotedByWhatWasSeen(t *testing.T) {
 // TestOperatorsFetchAndUsersDoNot: over the real server an operator names the
 // account, and nobody else may; a short retention and a small quota hold.
 func TestOperatorsFetchAndUsersDoNot(t *testing.T) {
+	t.Parallel()
 	c := small(t.TempDir())
 	c.Files = Files{Retention: messages.Duration(time.Hour), QuotaMiB: leastQuota}
 	s := start(t, c)

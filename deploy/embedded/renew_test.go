@@ -15,6 +15,7 @@ import (
 // TestCredentialsEndAndAreRenewed: over the real server, those that ended open nothing,
 // those from before credentials had an end go on working, and nobody renews another's.
 func TestCredentialsEndAndAreRenewed(t *testing.T) {
+	t.Parallel()
 	c := small(t.TempDir())
 	c.Replicas, c.CredentialsFor = 1, messages.Duration(time.Hour)
 	s := start(t, c)

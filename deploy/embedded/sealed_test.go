@@ -16,6 +16,7 @@ import (
 // TestSealedBidOnALiveSite: Alice's bid for a reservation waits, and Carol asks the
 // auctioneer, the bank and the estimator all that may have to do with it.
 func TestSealedBidOnALiveSite(t *testing.T) {
+	t.Parallel()
 	c := small(t.TempDir())
 	c.Replicas = 1
 	c.Markets = []messages.Market{{Name: "night", Mechanism: messages.Reservation, Classes: []messages.Name{"map"}, Cycle: messages.Duration(24 * time.Hour)}}

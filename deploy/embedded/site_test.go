@@ -4,20 +4,22 @@ import (
 	"context"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
 	"go.uber.org/zap/zaptest"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/await"
 	"github.com/candor-grid/candor/messages/bus"
 	"github.com/candor-grid/candor/nodeagent/runner"
 )
 
-// patience bounds every wait of these tests. It is far above what anything
-// takes, so that only what never comes runs into it.
-const patience = 60 * time.Second
+// patience bounds every wait of these tests.
+const patience = await.Patience
 
 func within(t *testing.T) context.Context {
 	t.Helper()
@@ -37,9 +39,38 @@ func small(state string) Config {
 	return c
 }
 
+// logged is a log that is part of the test's.
+func logged(t *testing.T, level zapcore.Level) *zap.Logger {
+	text := &untilTheEnd{TB: t}
+	t.Cleanup(text.end)
+	return zaptest.NewLogger(text, zaptest.Level(level))
+}
+
+// untilTheEnd drops what is logged after a test: that the server of a closed site ended a connection may
+// be noticed by then, and to log it would be a panic.
+type untilTheEnd struct {
+	testing.TB
+	mu    sync.Mutex
+	ended bool
+}
+
+func (u *untilTheEnd) Logf(format string, args ...any) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if !u.ended {
+		u.TB.Logf(format, args...)
+	}
+}
+
+func (u *untilTheEnd) end() {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.ended = true
+}
+
 func start(t *testing.T, c Config) *Site {
 	t.Helper()
-	s, err := Start(within(t), c, Options{Log: zaptest.NewLogger(t, zaptest.Level(zap.WarnLevel))})
+	s, err := Start(within(t), c, Options{Log: logged(t, zap.WarnLevel)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -117,6 +148,7 @@ func twoStages(dir string, budget messages.Credits) messages.JobSpec {
 // A site runs work in order, charges it, and after a restart knows what it did
 // and grants nothing twice.
 func TestSiteRunsAndRestarts(t *testing.T) {
+	t.Parallel()
 	state := t.TempDir()
 	s := start(t, small(state))
 	alice := connect(t, s, "alice")
@@ -154,6 +186,7 @@ func closeSite(t *testing.T, s *Site) {
 // Without the leaders of both groups the other replicas go on, and a replica
 // that is started again takes part.
 func TestSiteOutlivesItsLeaders(t *testing.T) {
+	t.Parallel()
 	s := start(t, small(t.TempDir()))
 	defer closeSite(t, s)
 	alice := connect(t, s, "alice")
@@ -202,6 +235,7 @@ func caughtUp(t *testing.T, s *Site, actor string) {
 
 // A node that goes and comes back is used again; meanwhile another does the work.
 func TestNodeStopsAndStarts(t *testing.T) {
+	t.Parallel()
 	s := start(t, small(t.TempDir()))
 	defer closeSite(t, s)
 	if err := s.StopNode("node1"); err != nil {
@@ -227,6 +261,7 @@ func TestNodeStopsAndStarts(t *testing.T) {
 
 // Nobody speaks as another, and only operators do what is theirs.
 func TestSiteRefuses(t *testing.T) {
+	t.Parallel()
 	s := start(t, small(t.TempDir()))
 	defer closeSite(t, s)
 	alice := connect(t, s, "alice")
@@ -257,6 +292,7 @@ func TestSiteRefuses(t *testing.T) {
 
 // A state directory has one site, and a site that cannot start leaves nothing.
 func TestStartRefuses(t *testing.T) {
+	t.Parallel()
 	state := t.TempDir()
 	s := start(t, small(state))
 	if _, err := Start(within(t), small(state), Options{}); messages.KindOf(err) != messages.Conflict {

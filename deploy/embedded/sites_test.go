@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"go.uber.org/zap"
-	"go.uber.org/zap/zaptest"
 
 	"github.com/candor-grid/candor/deploy/identity"
 	"github.com/candor-grid/candor/messages"
@@ -27,7 +26,7 @@ func firstLook(t *testing.T, names ...messages.Name) (configs []Config) {
 
 func startSites(t *testing.T, configs []Config) Sites {
 	t.Helper()
-	sites, err := StartSites(within(t), configs, 500*messages.Credit, Options{Log: zaptest.NewLogger(t, zaptest.Level(zap.WarnLevel))})
+	sites, err := StartSites(within(t), configs, 500*messages.Credit, Options{Log: logged(t, zap.WarnLevel)})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -17,6 +17,7 @@ import (
 // TestSiteWithBooksBehindACheckpoint starts, so that its books can be read, and moves no
 // credits.
 func TestSiteWithBooksBehindACheckpoint(t *testing.T) {
+	t.Parallel()
 	c := small(t.TempDir())
 	s := start(t, c)
 	signer := s.signer()
@@ -40,19 +41,19 @@ func TestSiteWithBooksBehindACheckpoint(t *testing.T) {
 	s = start(t, c)
 	defer closeSite(t, s)
 	u := connect(t, s, "operator")
-	ask := func(verb string, request any) error {
-		ctx, cancel := context.WithTimeout(within(t), 3*time.Second) // what is unavailable is asked for again until then
-		defer cancel()
+	ask := func(ctx context.Context, verb string, request any) error {
 		_, err := bus.Call[messages.AccountReply](ctx, u.bus, messages.Subject(c.Site, messages.Bank, verb, "operator"), request)
 		return err
 	}
-	if err := ask(messages.VerbAccount, messages.AccountRequest{Account: "alice"}); err != nil {
+	if err := ask(within(t), messages.VerbAccount, messages.AccountRequest{Account: "alice"}); err != nil {
 		t.Errorf("the books cannot be read: %v", err)
 	}
 	asked := 0
 	await.Until(t, "a grant is refused", func() bool { // as soon as the replica was compared, a moment after the start
 		asked++
-		err := ask(messages.VerbGrant, messages.GrantRequest{Key: strconv.Itoa(asked), Account: "alice", Amount: 1})
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second) // what is unavailable is asked for again until then
+		defer cancel()
+		err := ask(ctx, messages.VerbGrant, messages.GrantRequest{Key: strconv.Itoa(asked), Account: "alice", Amount: 1})
 		return bankStopped(err) && strings.Contains(err.Error(), "records were lost")
 	})
 }

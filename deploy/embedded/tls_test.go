@@ -60,8 +60,8 @@ func (a *certificates) write(name, kind string, der []byte) string {
 	return file
 }
 
-// issue makes a host's certificate, for its name and for loopback.
-func (a *certificates) issue(host string) *TLS {
+// issue makes a host's certificate, for its name, for loopback and for further addresses.
+func (a *certificates) issue(host string, also ...net.IP) *TLS {
 	key := a.newKey()
 	der, err := x509.MarshalPKCS8PrivateKey(key)
 	if err != nil {
@@ -69,7 +69,7 @@ func (a *certificates) issue(host string) *TLS {
 	}
 	cert := a.sign(&x509.Certificate{
 		SerialNumber: big.NewInt(time.Now().UnixNano()), Subject: pkix.Name{CommonName: host}, DNSNames: []string{host},
-		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, NotAfter: time.Now().Add(time.Hour), KeyUsage: x509.KeyUsageDigitalSignature,
+		IPAddresses: append(also, net.IPv4(127, 0, 0, 1)), NotAfter: time.Now().Add(time.Hour), KeyUsage: x509.KeyUsageDigitalSignature,
 		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
 	}, &key.PublicKey)
 	return &TLS{Cert: a.write(host+".pem", "CERTIFICATE", cert), Key: a.write(host+".key", "PRIVATE KEY", der), CA: filepath.Join(a.dir, "ca.pem")}
@@ -78,15 +78,17 @@ func (a *certificates) issue(host string) *TLS {
 // Three hosts, each with a certificate of its own, make one site: servers,
 // replicas and clients find one another over TLS, and nobody without it.
 func TestHostsOverTLS(t *testing.T) {
+	t.Parallel()
 	ca, dir := newCertificates(t), t.TempDir()
 	base := Default()
 	base.Keys = filepath.Join(dir, "keys")
 	if _, err := identity.Create(base.Keys, base.Site); err != nil {
 		t.Fatal(err)
 	}
-	base.Hosts = (&cluster{T: t}).hosts()
+	base.Hosts = ownAddresses(t)
 	for _, h := range base.Hosts {
-		ca.issue(h.Name)
+		ip, _, _ := net.SplitHostPort(h.Listen)
+		ca.issue(h.Name, net.ParseIP(ip))
 	}
 	base.TLS = &TLS{Cert: filepath.Join(ca.dir, "{host}.pem"), Key: filepath.Join(ca.dir, "{host}.key"), CA: filepath.Join(ca.dir, "ca.pem")}
 	sites := startHosts(t, base, dir)

@@ -7,8 +7,9 @@ import (
 	"time"
 )
 
-// Patience is for how long a test waits before it fails.
-const Patience = time.Minute
+// Patience is for how long a test waits before it fails. It is far above what anything takes, also
+// beside other work on a slow disk, so that only what never comes runs into it.
+const Patience = 3 * time.Minute
 
 // Until returns once a condition holds, which it polls, and fails the test if that is
 // not so within Patience.
