@@ -126,7 +126,7 @@ func (e *ensemble) certificate(host messages.Name) string {
 // as is a user of the site.
 func (e *ensemble) as(name messages.Name) user {
 	e.Helper()
-	b, err := bus.Connect(bus.Config{URL: e.url, Name: name, CredsFile: CredsFile(e.State, name)})
+	b, err := bus.Connect(bus.Config{URL: e.url, Name: name, CredsFile: CredsFile(e.State, name), Retry: true})
 	if err != nil {
 		e.Fatal(err)
 	}

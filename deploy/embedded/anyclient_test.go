@@ -24,7 +24,7 @@ type plain struct {
 func dial(t *testing.T, s *Site, account string) plain {
 	t.Helper()
 	p := plain{T: t, denied: make(chan error, 8)}
-	conn, err := nats.Connect(s.URL(), nats.UserCredentials(s.CredsFile(account)), nats.CustomInboxPrefix("_INBOX_"+account),
+	conn, err := nats.Connect(s.URL(), nats.Timeout(patience), nats.UserCredentials(s.CredsFile(account)), nats.CustomInboxPrefix("_INBOX_"+account),
 		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) { p.denied <- err }))
 	if err != nil {
 		t.Fatal(err)

@@ -35,7 +35,7 @@ func TestAttacks(t *testing.T) {
 	t.Parallel()
 	c := small(t.TempDir())
 	c.Replicas = 1
-	c.Limits = quota.Rules{PerSecond: 0.01, Burst: 20, PendingJobs: 50}
+	c.Limits = quota.Rules{PerSecond: 0.001, Burst: 20, PendingJobs: 50}
 	s, err := Start(within(t), c, Options{Metrics: true, Log: logged(t, zap.ErrorLevel)})
 	if err != nil {
 		t.Fatal(err)
@@ -67,7 +67,7 @@ func (f fort) as(name messages.Name) user { return connect(f.T, f.Site, name) }
 // raw is a plain connection with the credentials of a name.
 func (f fort) raw(name messages.Name) *nats.Conn {
 	f.Helper()
-	nc, err := nats.Connect(f.URL(), nats.UserCredentials(f.CredsFile(name)), nats.CustomInboxPrefix(messages.InboxPrefix(name)),
+	nc, err := nats.Connect(f.URL(), nats.Timeout(patience), nats.UserCredentials(f.CredsFile(name)), nats.CustomInboxPrefix(messages.InboxPrefix(name)),
 		nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) {}))
 	if err != nil {
 		f.Fatal(err)
@@ -299,7 +299,7 @@ func (f fort) leaked() {
 		f.Fatal(err)
 	}
 	lost := make(chan struct{})
-	nc, err := nats.Connect(f.URL(), nats.UserCredentials(copied), nats.NoReconnect(), nats.ClosedHandler(func(*nats.Conn) { close(lost) }))
+	nc, err := nats.Connect(f.URL(), nats.Timeout(patience), nats.UserCredentials(copied), nats.NoReconnect(), nats.ClosedHandler(func(*nats.Conn) { close(lost) }))
 	if err != nil {
 		f.Fatal(err)
 	}

@@ -55,7 +55,7 @@ func TestConnectionsOfAnAccountAreBounded(t *testing.T) {
 	var flood []*nats.Conn
 	f.grows("candor_connections_refused_total", "role=user", func() {
 		for range 40 {
-			nc, err := nats.Connect(s.URL(), nats.UserCredentials(s.CredsFile("alice")), nats.NoReconnect(), nats.Name("bob"))
+			nc, err := nats.Connect(s.URL(), nats.Timeout(patience), nats.UserCredentials(s.CredsFile("alice")), nats.NoReconnect(), nats.Name("bob"))
 			if err != nil {
 				continue // it was cut at once
 			}
@@ -83,7 +83,7 @@ func TestConnectionsOfAnAccountAreBounded(t *testing.T) {
 func (f fort) stays(u user) {
 	f.Helper()
 	f.grows("candor_connections_refused_total", "", func() {
-		mallory, err := nats.Connect(f.URL(), nats.UserCredentials(f.CredsFile("alice")), nats.NoReconnect())
+		mallory, err := nats.Connect(f.URL(), nats.Timeout(patience), nats.UserCredentials(f.CredsFile("alice")), nats.NoReconnect())
 		if err != nil {
 			f.Fatal(err)
 		}
@@ -102,7 +102,7 @@ func TestConnectionsAtServersOfTheirOwn(t *testing.T) {
 	authority, server := alone(t, &c)
 	var flood []*nats.Conn
 	for range 6 {
-		nc, err := nats.Connect(server, nats.UserCredentials(CredsFile(c.State, "alice")), nats.NoReconnect())
+		nc, err := nats.Connect(server, nats.Timeout(patience), nats.UserCredentials(CredsFile(c.State, "alice")), nats.NoReconnect())
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -140,7 +140,7 @@ func (c *cluster) connect(name messages.Name) user {
 	for _, h := range c.Hosts {
 		urls = append(urls, "nats://"+h.Listen)
 	}
-	b, err := bus.Connect(bus.Config{URL: strings.Join(urls, ","), Name: name, CredsFile: CredsFile(filepath.Join(c.dir, c.Hosts[0].Name), name)})
+	b, err := bus.Connect(bus.Config{URL: strings.Join(urls, ","), Name: name, CredsFile: CredsFile(filepath.Join(c.dir, c.Hosts[0].Name), name), Retry: true})
 	if err != nil {
 		c.Fatal(err)
 	}

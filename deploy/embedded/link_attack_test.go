@@ -40,7 +40,7 @@ func stranger(t *testing.T, site *Site, creds []byte) *nats.Conn {
 		t.Fatal("the stranger's server does not take connections")
 	}
 	await.Until(t, "the stranger is linked", func() bool { return s.NumLeafNodes() == 1 })
-	conn, err := nats.Connect(s.ClientURL())
+	conn, err := nats.Connect(s.ClientURL(), nats.Timeout(patience))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -133,7 +133,7 @@ func insider(t *testing.T, s *Site) *nats.Conn {
 	if err != nil {
 		t.Fatal(err)
 	}
-	conn, err := nats.Connect(s.URL(), nats.UserJWTAndSeed(token, string(seed)))
+	conn, err := nats.Connect(s.URL(), nats.Timeout(patience), nats.UserJWTAndSeed(token, string(seed)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -274,7 +274,7 @@ func TestOnlyPeersLink(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if conn, err := nats.Connect(west.URL(), nats.UserCredentialBytes(creds)); err == nil {
+	if conn, err := nats.Connect(west.URL(), nats.Timeout(patience), nats.UserCredentialBytes(creds)); err == nil {
 		conn.Close()
 		t.Error("credentials of a link open a client's connection")
 	}
@@ -468,10 +468,19 @@ func (l *leaf) send(text string) error {
 	return err
 }
 
+// line reads a line. It answers a PING, without which the site ends the connection after seconds.
+func (l *leaf) line() (string, error) {
+	line, err := l.lines.ReadString('\n')
+	if err == nil && strings.HasPrefix(line, "PING") {
+		err = l.send("PONG\r\n")
+	}
+	return line, err
+}
+
 // answers reports whether a PING is answered, and not refused.
 func (l *leaf) answers() bool {
 	for {
-		line, err := l.lines.ReadString('\n')
+		line, err := l.line()
 		if err != nil || strings.HasPrefix(line, "-ERR") {
 			return false
 		}
@@ -485,7 +494,7 @@ func (l *leaf) answers() bool {
 func (l *leaf) until(begin string) string {
 	l.Helper()
 	for {
-		line, err := l.lines.ReadString('\n')
+		line, err := l.line()
 		if err != nil {
 			l.Fatalf("before %s: %v", begin, err)
 		}

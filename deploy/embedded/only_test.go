@@ -63,7 +63,7 @@ func TestActorsAlone(t *testing.T) {
 		defer closeSite(t, s)
 	}
 	as := func(name messages.Name) user {
-		b, err := bus.Connect(bus.Config{URL: url, Name: name, CredsFile: CredsFile(c.State, name)})
+		b, err := bus.Connect(bus.Config{URL: url, Name: name, CredsFile: CredsFile(c.State, name), Retry: true})
 		if err != nil {
 			t.Fatal(err)
 		}
