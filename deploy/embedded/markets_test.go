@@ -148,6 +148,7 @@ func cost(price messages.Credits, d messages.Duration) messages.Credits {
 // TestMarkets plays a scenario with a known outcome in each market, with real
 // processes.
 func TestMarkets(t *testing.T) {
+	t.Parallel()
 	s := bazaar(t)
 	for name, play := range map[string]func(*testing.T, *Site){
 		"spot": playSpot, "deadline": playDeadline, "batch queue": playBatchQueue, "reservation": playReservation,
