@@ -217,12 +217,13 @@ func ready(t testing.TB, network *bus.Network, job messages.JobID) {
 
 func TestLostLeaseKillsTasks(t *testing.T) {
 	network := bus.NewMemory()
-	l := newLeader(t, network, 1500*time.Millisecond)
-	begin(t, network, nil)
+	l, clock := newLeader(t, network, time.Hour), new(clock)
+	begin(t, network, func(c *nodeagent.Config) { c.Clock = clock.now })
 	job := l.submit(messages.Program{Tasks: 1, Command: []string{"sh", "-c", "trap '' TERM; echo ready; while :; do sleep 0.05; done"}})
 	ready(t, network, job)
 	session := l.session()
 	l.set(func() { l.silent = true })
+	l.pass(clock, time.Hour)
 	ended(t, network, job)
 	l.set(func() { l.silent = false })
 	l.until("the node joins under a new session", func() bool { return l.sessions["n1"].number != session })
@@ -250,12 +251,13 @@ func ended(t testing.TB, network *bus.Network, job messages.JobID) {
 
 func TestFencedAgentKillsAndJoinsAnew(t *testing.T) {
 	network := bus.NewMemory()
-	l := newLeader(t, network, 2*time.Second)
-	begin(t, network, nil)
+	l, clock := newLeader(t, network, time.Hour), new(clock)
+	begin(t, network, func(c *nodeagent.Config) { c.Clock = clock.now })
 	job := l.submit(messages.Program{Tasks: 1, Command: []string{"sh", "-c", "echo ready; exec sleep 600"}})
 	ready(t, network, job)
 	session := l.session()
 	l.set(func() { l.fence = true })
+	l.pass(clock, time.Hour/2) // the lease is to be renewed
 	ended(t, network, job)
 	l.until("the node joins under a new session", func() bool { return l.sessions["n1"].number != session })
 }

@@ -3,11 +3,13 @@ package nodeagent_test
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/bus"
+	"github.com/candor-grid/candor/nodeagent/runner/boottime"
 )
 
 // patience bounds every wait of a test that would otherwise wait for ever.
@@ -217,6 +219,22 @@ func (l *leader) send(subject string, message any) {
 	if err != nil {
 		l.t.Error(err)
 	}
+}
+
+// clock is an agent's clock, for which time passes when a test says so as well.
+type clock struct{ ahead atomic.Int64 }
+
+func (c *clock) now() messages.Time {
+	return messages.Time((boottime.Now() + time.Duration(c.ahead.Load())) / time.Microsecond)
+}
+
+// pass has time pass for an agent, which a vector has look at its clock. No lease of a test is so
+// short that a busy machine ends it.
+func (l *leader) pass(c *clock, d time.Duration) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	c.ahead.Add(int64(d))
+	l.publish()
 }
 
 // session is the number of the node's session.

@@ -19,8 +19,14 @@ var stubborn = messages.Program{Tasks: 1, Command: []string{"sh", "-c", "trap ''
 // says waits for an answer to a task's question; 0: the attempt is alive.
 func says(t *testing.T, dir string, a messages.Attempt, want messages.Kind) {
 	t.Helper()
+	saysAfter(t, 0, dir, a, want)
+}
+
+// saysAfter is says, for a question that is asked so much later.
+func saysAfter(t *testing.T, later time.Duration, dir string, a messages.Attempt, want messages.Kind) {
+	t.Helper()
 	await.Until(t, "the answer", func() bool {
-		err := lease.Alive(lease.Value(filepath.Join(dir, "jobs", a.Task.Job.String(), "lane1.alive"), a), boottime.Now(), 0)
+		err := lease.Alive(lease.Value(filepath.Join(dir, "jobs", a.Task.Job.String(), "lane1.alive"), a), boottime.Now()+later, 0)
 		return want == 0 && err == nil || want != 0 && err != nil && messages.KindOf(err) == want
 	})
 }
@@ -29,8 +35,10 @@ func says(t *testing.T, dir string, a messages.Attempt, want messages.Kind) {
 // attempt on the node is not concerned by the first.
 func TestGivenUpAttemptIsNotAlive(t *testing.T) {
 	dir, network := t.TempDir(), bus.NewMemory()
-	l := newLeader(t, network, 3*time.Second)
-	begin(t, network, func(c *nodeagent.Config) { c.Dir, c.Grace, c.CloseTimeout = dir, time.Hour, time.Second })
+	l, clock := newLeader(t, network, time.Hour), new(clock)
+	begin(t, network, func(c *nodeagent.Config) {
+		c.Dir, c.Grace, c.CloseTimeout, c.Clock = dir, time.Hour, time.Second, clock.now
+	})
 	one, other := l.submit(stubborn), l.submit(stubborn)
 	ready(t, network, one)
 	ready(t, network, other)
@@ -41,6 +49,7 @@ func TestGivenUpAttemptIsNotAlive(t *testing.T) {
 	says(t, dir, first, messages.Fenced)
 	says(t, dir, second, 0)
 	l.set(func() { l.silent = true })
+	l.pass(clock, time.Hour)
 	says(t, dir, second, messages.Fenced)
 	ended(t, network, other)
 	says(t, dir, second, messages.Fenced)
@@ -50,11 +59,11 @@ func TestGivenUpAttemptIsNotAlive(t *testing.T) {
 // lease is over.
 func TestFrozenAgentsTasksAreNotAlive(t *testing.T) {
 	dir, network := t.TempDir(), bus.NewMemory()
-	l := newLeader(t, network, 2*time.Second)
+	l := newLeader(t, network, time.Hour)
 	thaw, frozen := make(chan struct{}), make(chan struct{})
 	defer close(thaw)
 	begin(t, network, func(c *nodeagent.Config) {
-		c.Dir = dir
+		c.Dir, c.Grace = dir, time.Millisecond
 		c.Clock = func() messages.Time {
 			select {
 			case <-frozen:
@@ -69,5 +78,5 @@ func TestFrozenAgentsTasksAreNotAlive(t *testing.T) {
 	a := messages.Attempt{Task: first(job), Number: 1}
 	says(t, dir, a, 0)
 	close(frozen)
-	says(t, dir, a, messages.Fenced)
+	saysAfter(t, time.Hour, dir, a, messages.Fenced)
 }

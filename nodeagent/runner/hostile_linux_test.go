@@ -297,16 +297,26 @@ func TestHeldTaskMakesNoProgress(t *testing.T) {
 // TestTimeLimitWaitsWhileSuspended: the time in which a task was suspended does not count.
 func TestTimeLimitWaitsWhileSuspended(t *testing.T) {
 	b := newBench(t, nil)
-	p := sh("exec sleep 1000")
-	p.TimeLimit = messages.Duration(300 * time.Millisecond)
-	s := b.start(p)
-	s.Suspend(true)
-	b.start(sh("exec sleep 0.4")).wait()
-	if len(s.done) != 0 {
-		t.Errorf("ended while it was suspended: %+v", <-s.done)
-	}
-	s.Suspend(false)
-	if f := s.wait(); f.Outcome != messages.TimedOut {
-		t.Errorf("%+v", f)
-	}
+	inTime(t, 300*time.Millisecond, func(limit time.Duration) bool {
+		p, began := sh("exec sleep 1000"), time.Now()
+		p.TimeLimit = messages.Duration(limit)
+		s := b.start(p)
+		s.Suspend(true)
+		b.start(sh("true")).wait() // by now the other is suspended, if it was not yet to be ended
+		if time.Since(began) >= limit {
+			s.Stop(0)
+			s.wait()
+			return false
+		}
+		b.start(sh(fmt.Sprintf("exec sleep %.1f", (limit + 100*time.Millisecond).Seconds()))).wait()
+		if len(s.done) != 0 {
+			t.Errorf("ended while it was suspended: %+v", <-s.done)
+			return true
+		}
+		s.Suspend(false)
+		if f := s.wait(); f.Outcome != messages.TimedOut {
+			t.Errorf("%+v", f)
+		}
+		return true
+	})
 }
