@@ -124,7 +124,7 @@ func startWith(t *testing.T, wrap func(bus.Bus) bus.Bus, adjust func(*Config)) *
 }
 
 func call[Reply any](f *fixture, caller messages.Name, verb string, request any) (Reply, error) {
-	ctx, cancel := context.WithTimeout(f.t.Context(), 5*time.Second)
+	ctx, cancel := context.WithTimeout(f.t.Context(), await.Patience)
 	defer cancel()
 	return bus.Call[Reply](ctx, f.net.Connect(caller), messages.Subject("west", messages.Auctioneer, verb, caller), request)
 }
@@ -386,7 +386,7 @@ func TestVectorsFollowTheJobs(t *testing.T) {
 	id := f.submit("alice", "k1", oneStage(1)).Job
 	until := func(what string, ok func(messages.ClassVector) bool) {
 		t.Helper()
-		deadline := time.After(10 * time.Second)
+		deadline := time.After(await.Patience)
 		for {
 			select {
 			case v := <-vectors:

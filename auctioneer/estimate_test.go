@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/await"
 	"github.com/candor-grid/candor/messages/bus"
 )
 
@@ -61,9 +61,6 @@ func TestUtilityIsAssumed(t *testing.T) {
 	t.Error("the estimator was never heard")
 }
 
-// patience bounds the wait for a submission that must not wait for the estimator.
-const patience = 5 * time.Second
-
 // TestSilentEstimator: a submission does not wait for it, and goes by the default.
 func TestSilentEstimator(t *testing.T) {
 	f, over := start(t), make(chan struct{})
@@ -72,7 +69,7 @@ func TestSilentEstimator(t *testing.T) {
 		return messages.UtilityReply{}, nil
 	})
 	t.Cleanup(func() { close(over) })
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), await.Patience) // of a submission that waits for the estimator
 	defer cancel()
 	reply, err := bus.Call[messages.SubmitReply](ctx, f.net.Connect("alice"), messages.Subject("west", messages.Auctioneer, messages.VerbSubmit, "alice"),
 		messages.SubmitRequest{Key: "k", Spec: twoClasses()})

@@ -17,7 +17,7 @@ import (
 const (
 	c = messages.Credit
 	// patience bounds every wait of these tests for something that must happen.
-	patience = 20 * time.Second
+	patience = await.Patience
 )
 
 // bed is a bank of one replica on a network in memory, with a clock that is

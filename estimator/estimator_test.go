@@ -10,11 +10,12 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/await"
 	"github.com/candor-grid/candor/messages/bus"
 )
 
 // patience bounds every wait of these tests for something that must happen.
-const patience = 20 * time.Second
+const patience = await.Patience
 
 type bed struct {
 	*testing.T

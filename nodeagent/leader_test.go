@@ -8,12 +8,13 @@ import (
 	"time"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/await"
 	"github.com/candor-grid/candor/messages/bus"
 	"github.com/candor-grid/candor/nodeagent/runner/boottime"
 )
 
 // patience bounds every wait of a test that would otherwise wait for ever.
-const patience = 30 * time.Second
+const patience = await.Patience
 
 // leader is an auctioneer as an agent sees it: one market, one class, and a
 // list of programs to run, each for some tasks.

@@ -8,10 +8,11 @@ import (
 	"time"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/await"
 	"github.com/candor-grid/candor/messages/bus"
 )
 
-const patience = 30 * time.Second
+const patience = await.Patience
 
 // site is a depot on a bus in memory, with an auctioneer that has one job.
 type site struct {

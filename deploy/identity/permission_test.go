@@ -3,7 +3,6 @@ package identity_test
 import (
 	"errors"
 	"testing"
-	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
@@ -11,10 +10,11 @@ import (
 	. "github.com/candor-grid/candor/deploy/identity"
 	"github.com/candor-grid/candor/deploy/identity/natsserver"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/await"
 )
 
 // patience bounds every wait of these tests on a server in this process.
-const patience = 10 * time.Second
+const patience = await.Patience
 
 // site is a real server that trusts one authority.
 type site struct {

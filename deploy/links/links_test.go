@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/await"
 	"github.com/candor-grid/candor/messages/bus"
 )
 
@@ -47,6 +49,7 @@ func bank(t *testing.T, net *bus.Network, site messages.Name, answer error) {
 		if caller != "$west" {
 			t.Errorf("the peer is asked as %q", caller)
 		}
+		<-time.After(time.Millisecond) // in virtual time
 		return messages.SignedPosition{}, answer
 	})
 	subject := messages.Subject(site, messages.Bank, messages.VerbPosition, "*")
@@ -59,7 +62,7 @@ func status(t *testing.T, net *bus.Network, name messages.Name) (messages.LinksR
 	t.Helper()
 	b := net.Connect(name)
 	defer b.Close()
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), await.Patience)
 	defer cancel()
 	return bus.Call[messages.LinksReply](ctx, b, messages.Subject("west", messages.Links, messages.VerbStatus, name), messages.Empty{})
 }
@@ -67,7 +70,9 @@ func status(t *testing.T, net *bus.Network, name messages.Name) (messages.LinksR
 // TestOneHostAnswersForAll: the links of every host are in one answer, one that is
 // silent is named, and so is a peer whose bank does not answer; a refusal of the
 // peer's bank is an answer.
-func TestOneHostAnswersForAll(t *testing.T) {
+func TestOneHostAnswersForAll(t *testing.T) { synctest.Test(t, oneHostAnswersForAll) }
+
+func oneHostAnswersForAll(t *testing.T) {
 	net := bus.NewMemory()
 	host(t, net, "rack1", leafs{{Name: "e1\x1b[2J\u202e", Account: "AEAST", IP: "10.1.0.1", Port: 7422, RTT: "60ms", IsSpoke: true, InMsgs: 3, OutMsgs: 4}})
 	bank(t, net, "east", messages.Errorf(messages.NotFound, "no cycle was closed"))

@@ -25,10 +25,11 @@ import (
 
 	"github.com/candor-grid/candor/deploy/identity"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/await"
 )
 
 // patience bounds every wait for something that must happen.
-const patience = 30 * time.Second
+const patience = await.Patience
 
 // place is where a site's servers find their files, and its keys.
 type place struct {

@@ -15,13 +15,14 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/await"
 	"github.com/candor-grid/candor/nodeagent/runner"
 	"github.com/candor-grid/candor/nodeagent/runner/boottime"
 )
 
 // patience bounds every wait of a test: long enough for a loaded machine,
 // since a test that passes never waits for it.
-const patience = 30 * time.Second
+const patience = await.Patience
 
 // bench is a runner and what a test does with it.
 type bench struct {
@@ -255,13 +256,13 @@ func TestProcessLeadsItsOwnSession(t *testing.T) {
 	}
 }
 
-// inTime repeats a test of a time limit with longer ones, until the limit leaves the task the
-// time to begin: try says whether it did.
+// inTime repeats a test of what comes a time after the start of a task, with longer times, until
+// the time was enough for the task to begin: try says whether it was.
 func inTime(t *testing.T, limit time.Duration, try func(limit time.Duration) bool) {
 	t.Helper()
 	for ; !try(limit); limit *= 2 {
 		if limit > patience {
-			t.Fatalf("the task does not begin within its limit of %v", limit)
+			t.Fatalf("the task does not begin within %v", limit)
 		}
 	}
 }

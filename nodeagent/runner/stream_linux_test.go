@@ -5,6 +5,7 @@ import (
 	"context"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/await"
@@ -192,11 +193,18 @@ func TestTerminalsAreTheRoomsOwn(t *testing.T) {
 // TestSignalBeforeTheLimit: the task hears of its time limit before it.
 func TestSignalBeforeTheLimit(t *testing.T) {
 	b := newBench(t, nil)
-	f := <-b.start(messages.Program{Script: "trap 'exit 9' USR2\nwhile :; do sleep 0.01; done\n", TimeLimit: messages.Duration(10 * patience),
-		Signal: &messages.EarlySignal{Name: "USR2", Before: messages.Duration(10*patience) - 3e8, First: true}}).done
-	if f.Outcome != messages.Exited || f.ExitCode != 9 {
-		t.Errorf("%+v", f)
-	}
+	inTime(t, 300*time.Millisecond, func(after time.Duration) bool {
+		s := b.start(messages.Program{Script: "trap 'exit 9' USR2\necho ready\nwhile :; do sleep 0.01; done\n", TimeLimit: messages.Duration(10 * patience),
+			Signal: &messages.EarlySignal{Name: "USR2", Before: messages.Duration(10*patience - after), First: true}})
+		f := s.wait()
+		if b.read(s, false) == "" {
+			return false
+		}
+		if f.Outcome != messages.Exited || f.ExitCode != 9 {
+			t.Errorf("%+v", f)
+		}
+		return true
+	})
 }
 
 // TestSignalOfAStop: a task that asks for a signal hears it when its node ends the task, as

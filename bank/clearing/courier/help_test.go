@@ -22,7 +22,7 @@ import (
 )
 
 // patience bounds every wait of these tests for something that must happen.
-const patience = 20 * time.Second
+const patience = await.Patience
 
 // host is a bank's replicated state as small as it can be: a ledger and a
 // clearing behind one mailbox.

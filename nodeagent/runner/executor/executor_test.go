@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/await"
 	"github.com/candor-grid/candor/nodeagent/runner"
 	"github.com/candor-grid/candor/nodeagent/runner/boottime"
 	"github.com/candor-grid/candor/nodeagent/runner/executor"
@@ -33,7 +34,7 @@ func TestMain(m *testing.M) {
 }
 
 // patience bounds every wait; a test that passes never waits for it.
-const patience = 30 * time.Second
+const patience = await.Patience
 
 func open(t *testing.T, dir string) *executor.Client {
 	t.Helper()

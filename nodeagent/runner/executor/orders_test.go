@@ -7,11 +7,12 @@ import (
 	"time"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/await"
 	"github.com/candor-grid/candor/nodeagent/runner"
 	"github.com/candor-grid/candor/nodeagent/runner/boottime"
 )
 
-const patience = 30 * time.Second
+const patience = await.Patience
 
 func openHere(t *testing.T, dir string) *Client {
 	t.Helper()

@@ -179,7 +179,7 @@ func TestRunStaysWhileItsReaderIsSlow(t *testing.T) {
 	s := newCommandSite(t)
 	out, errs := &slowReader{until: s.idle}, new(bytes.Buffer)
 	a := s.app(out, errs)
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	if code := run(ctx, a, []string{"run", "-q", "--", "echo"}, root(a, nil)); code != 0 || out.String() != "hi\n" || !s.told.Load() {
 		t.Errorf("exit code %d, output %q, errors %q, the client was heard: %v", code, out.String(), errs.String(), s.told.Load())
