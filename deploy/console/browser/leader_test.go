@@ -5,6 +5,7 @@ package browser
 import (
 	"context"
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"os"
 	"os/exec"
@@ -40,8 +41,9 @@ func hosts(t *testing.T) []*host {
 	var text strings.Builder
 	fmt.Fprintf(&text, "site: west\nkeys: %s/keys\ntasks: {user: self}\nhosts:\n", dir)
 	var all []*host
-	for _, name := range []string{"a", "b", "c"} {
-		fmt.Fprintf(&text, "  - {name: %s, listen: %s, cluster: %s, auctioneer: %s, bank: %s, nodes: [node-%s]}\n", name, free(t), free(t), free(t), free(t), name)
+	free := ports(t, 12)
+	for i, name := range []string{"a", "b", "c"} {
+		fmt.Fprintf(&text, "  - {name: %s, listen: %s, cluster: %s, auctioneer: %s, bank: %s, nodes: [node-%s]}\n", name, free[4*i], free[4*i+1], free[4*i+2], free[4*i+3], name)
 		all = append(all, &host{name: name, state: filepath.Join(dir, name)})
 	}
 	text.WriteString("nodes:\n")
@@ -76,14 +78,19 @@ func hosts(t *testing.T) []*host {
 	return all
 }
 
-func free(t *testing.T) string {
+// ports are addresses where nobody listens, with ports that Linux gives to no connection by itself.
+func ports(t *testing.T, n int) (free []string) {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
+	for tries := 0; len(free) < n; tries++ {
+		l, err := net.Listen("tcp", fmt.Sprint("127.0.0.1:", 10_000+rand.IntN(22_000)))
+		if err == nil {
+			defer l.Close()
+			free = append(free, l.Addr().String())
+		} else if tries > 100*n {
+			t.Fatal(err)
+		}
 	}
-	defer l.Close()
-	return l.Addr().String()
+	return free
 }
 
 func (h *host) info(t *testing.T) embedded.Info {
@@ -106,7 +113,7 @@ func (h *host) connect(t *testing.T, account messages.Name) bus.Bus {
 func TestLeaderKilled(t *testing.T) {
 	chromium(t)
 	all := hosts(t)
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	status, err := bus.Call[messages.StatusReply](ctx, all[0].connect(t, "alice"), messages.Subject("west", messages.Auctioneer, messages.VerbStatus, "alice"), messages.Empty{})
 	if err != nil {
@@ -133,6 +140,8 @@ func TestLeaderKilled(t *testing.T) {
 		t.Fatal(err)
 	}
 	began := time.Now()
+	ctx, cancel = context.WithTimeout(t.Context(), patience)
+	defer cancel()
 	_, err = bus.Call[messages.SubmitReply](ctx, other.connect(t, "alice"), messages.Subject("west", messages.Auctioneer, messages.VerbSubmit, "alice"),
 		messages.SubmitRequest{Key: "after", Spec: messages.JobSpec{Name: "after-the-leader", Budget: messages.Credit, Stages: []messages.Stage{{Name: "main", Script: "true"}}}})
 	if err != nil {

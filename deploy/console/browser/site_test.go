@@ -22,6 +22,7 @@ import (
 	"github.com/candor-grid/candor/deploy/console"
 	"github.com/candor-grid/candor/deploy/embedded"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/await"
 	"github.com/candor-grid/candor/messages/bus"
 )
 
@@ -41,7 +42,7 @@ func start(t *testing.T, change func(*embedded.Config)) *site {
 	if change != nil {
 		change(&c)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), await.Patience)
 	defer cancel()
 	s, err := embedded.Start(ctx, c, embedded.Options{})
 	if err != nil {
@@ -59,7 +60,7 @@ func ask[Reply any](s *site, account messages.Name, actor, verb string, request 
 		s.Fatal(err)
 	}
 	defer b.Close()
-	ctx, cancel := context.WithTimeout(s.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(s.Context(), await.Patience)
 	defer cancel()
 	reply, err = bus.Call[Reply](ctx, b, messages.Subject(s.Config().Site, actor, verb, account), request)
 	if err != nil {
@@ -108,11 +109,24 @@ type tab struct {
 	errors *[]string
 }
 
+// profile is a directory for a browser, whose helpers may write there for a moment after its end.
+func profile(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "candor-browser")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		await.Until(t, "the profile of the browser is removed", func() bool { return os.RemoveAll(dir) == nil })
+	})
+	return dir
+}
+
 // browse opens a browser with a profile of its own.
 func browse(t *testing.T) *tab {
 	t.Helper()
 	flags := append([]chromedp.ExecAllocatorOption{}, chromedp.NoFirstRun, chromedp.NoDefaultBrowserCheck, chromedp.Headless,
-		chromedp.ExecPath(chromium(t)), chromedp.NoSandbox, chromedp.DisableGPU, chromedp.UserDataDir(t.TempDir()), chromedp.WSURLReadTimeout(time.Minute))
+		chromedp.ExecPath(chromium(t)), chromedp.NoSandbox, chromedp.DisableGPU, chromedp.UserDataDir(profile(t)), chromedp.WSURLReadTimeout(time.Minute))
 	for _, name := range []string{"disable-quic", "disable-background-networking", "disable-component-update", "disable-sync", "disable-dev-shm-usage"} {
 		flags = append(flags, chromedp.Flag(name, true))
 	}
