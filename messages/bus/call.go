@@ -151,6 +151,9 @@ func (a *attempts) retry(ctx context.Context, send func() ([]byte, error)) ([]by
 		case <-ctx.Done():
 			return nil, a.end(err)
 		case <-time.After(wait):
+			if ctx.Err() != nil { // the wait ended late: what was said before counts, and nothing more is sent
+				return nil, a.end(err)
+			}
 		}
 	}
 }

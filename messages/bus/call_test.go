@@ -363,3 +363,25 @@ func TestStoppingLeavesNoDoubt(t *testing.T) {
 		}
 	})
 }
+
+// stalled is a context that is over by the first time that anybody looks, though nobody was told: its
+// goroutine had no turn.
+type stalled struct{ context.Context }
+
+func (stalled) Deadline() (time.Time, bool) { return time.Now().Add(time.Hour), true }
+func (stalled) Err() error                  { return context.DeadlineExceeded }
+
+// TestACallThatEndsLateSendsNothingMore: it says what it heard, and not that a request which was not
+// sent may have been carried out.
+func TestACallThatEndsLateSendsNothingMore(t *testing.T) {
+	sent := 0
+	_, err := (&attempts{}).retry(stalled{context.Background()}, func() ([]byte, error) {
+		if sent++; sent > 1 {
+			return nil, messages.Errorf(messages.Invalid, "nobody reads this")
+		}
+		return nil, nobody("candor.west.bank.account.alice")
+	})
+	if sent != 1 || !Unserved(err) {
+		t.Errorf("after %d requests: %v", sent, err)
+	}
+}

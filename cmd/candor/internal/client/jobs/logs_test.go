@@ -4,6 +4,7 @@ import (
 	"context"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/candor-grid/candor/messages"
@@ -11,7 +12,9 @@ import (
 )
 
 // TestLogsOfARemovedNode: the error speaks of the node, and not of subjects of NATS.
-func TestLogsOfARemovedNode(t *testing.T) {
+func TestLogsOfARemovedNode(t *testing.T) { synctest.Test(t, logsOfARemovedNode) }
+
+func logsOfARemovedNode(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
 	_, err := bus.Call[messages.LogsReply](ctx, bus.NewMemory().Connect("alice"), messages.LogsSubject("west", "node9", "alice"), messages.LogsRequest{})
