@@ -18,7 +18,9 @@ func (m *replicated) Close() error {
 // is then either committed and answered, or its outcome is reported as unknown.
 func (m *replicated) stop() error {
 	if m.guard.broken.Load() == nil {
-		m.transferOut()
+		if !m.succession.alone() {
+			m.transferOut()
+		}
 		m.setAside()
 	}
 	close(m.stopping)

@@ -54,6 +54,7 @@ func TestConfigIsRefusedByField(t *testing.T) {
 }
 
 func TestDirectoryIsLocked(t *testing.T) {
+	t.Parallel()
 	g := newGroup(t, 1, nil)
 	g.start("r1")
 	if _, err := OpenRaft(g.config("r1"), newTally()); err == nil || !strings.Contains(err.Error(), "in use") {
@@ -64,6 +65,7 @@ func TestDirectoryIsLocked(t *testing.T) {
 // TestLogOfTheDroppedStoreIsRefused: a directory that an earlier release wrote with bolt
 // stays as it is, and the refusal says what to do.
 func TestLogOfTheDroppedStoreIsRefused(t *testing.T) {
+	t.Parallel()
 	g := newGroup(t, 3, nil)
 	old := filepath.Join(g.dirs["r1"], boltFile)
 	if err := errors.Join(os.MkdirAll(g.dirs["r1"], 0o700), os.WriteFile(old, []byte("a log"), 0o600)); err != nil {

@@ -97,6 +97,7 @@ func (g *group) settled() {
 // TestVoteThatWasTakenAwayComesBack to a replica that does not know why it has none: its disk
 // failed as it was to keep that, or the leader ended before it gave the vote back.
 func TestVoteThatWasTakenAwayComesBack(t *testing.T) {
+	t.Parallel()
 	g := newGroup(t, 3, nil)
 	g.start(g.ids...)
 	g.propose("before")
@@ -120,6 +121,7 @@ func TestVoteThatWasTakenAwayComesBack(t *testing.T) {
 // TestFlippedEntryIsNotServed changes an amount in one replica's log: the replica sees
 // it when it starts, and has what its peers have again.
 func TestFlippedEntryIsNotServed(t *testing.T) {
+	t.Parallel()
 	g := newGroup(t, 3, func(c *Config) { c.SegmentBytes = 64 << 10 })
 	g.start(g.ids...)
 	for i := range 20 {
@@ -146,8 +148,9 @@ func TestFlippedEntryIsNotServed(t *testing.T) {
 // TestDamagedReplicaOfTwo: nobody leads, as the other one alone is no majority; and the damaged
 // one says so, for an operator.
 func TestDamagedReplicaOfTwo(t *testing.T) {
+	t.Parallel()
 	seen, logs := observer.New(zap.ErrorLevel)
-	g := newGroup(t, 2, func(c *Config) { c.SegmentBytes, c.Timeout, c.Log = 64<<10, 200*time.Millisecond, zap.New(seen) })
+	g := newGroup(t, 2, func(c *Config) { c.SegmentBytes, c.Log = 64<<10, zap.New(seen) })
 	g.start(g.ids...)
 	for range 20 {
 		g.propose("pay 1000")
@@ -159,6 +162,8 @@ func TestDamagedReplicaOfTwo(t *testing.T) {
 	for _, path := range files(t, g.dirs[victim]) {
 		edit(t, path, func(b []byte) []byte { return bytes.ReplaceAll(b, []byte("pay 1000"), []byte("pay 9000")) })
 	}
+	logs.TakeAll()
+	g.impatient()
 	g.start(g.ids...)
 	glob(t, g.dirs[victim], "damaged-*")
 	eventually(t, "the damaged replica says that nobody leads", func() bool {
@@ -173,6 +178,7 @@ func TestDamagedReplicaOfTwo(t *testing.T) {
 
 // TestFlippedEntryOfOneReplicaIsRefused: without peers there is nothing to heal from.
 func TestFlippedEntryOfOneReplicaIsRefused(t *testing.T) {
+	t.Parallel()
 	g := newGroup(t, 1, func(c *Config) { c.SegmentBytes = 64 << 10 })
 	g.start("r1")
 	for i := range 20 {
@@ -193,6 +199,7 @@ func TestFlippedEntryOfOneReplicaIsRefused(t *testing.T) {
 // TestDamageBelowTheSnapshotIsMended: without peers a snapshot makes up for the entries before
 // it, and for nothing after it.
 func TestDamageBelowTheSnapshotIsMended(t *testing.T) {
+	t.Parallel()
 	for name, spoil := range map[string]func(dir string){
 		"entry": func(dir string) {
 			edit(t, glob(t, dir, "wal/*.wal"), func(b []byte) []byte { return bytes.ReplaceAll(b, []byte("pay 1000.0007"), []byte("pay 9000.0007")) })
@@ -232,6 +239,7 @@ func TestDamageBelowTheSnapshotIsMended(t *testing.T) {
 // TestDamageBelowTheSnapshotStopsNoGroup: what a replica's own snapshot makes up for takes no vote
 // away, though it is in the logs of all replicas.
 func TestDamageBelowTheSnapshotStopsNoGroup(t *testing.T) {
+	t.Parallel()
 	seen, logs := observer.New(zap.WarnLevel)
 	g := newGroup(t, 3, func(c *Config) { c.SegmentBytes, c.Log = 64<<10, zap.New(seen) })
 	g.start(g.ids...)
@@ -299,8 +307,10 @@ var losses = []struct {
 // them loses its log, and the other is down. The third, which lacks them, is not
 // elected. Once the other is back, all three have them.
 func TestReplicaThatLostItsLogDoesNotVote(t *testing.T) {
+	t.Parallel()
 	for _, loss := range losses {
 		t.Run(loss.name, func(t *testing.T) {
+			t.Parallel()
 			g := newGroup(t, 3, func(c *Config) { c.SegmentBytes, c.Timeout = 64<<10, 200*time.Millisecond })
 			g.start(g.ids...)
 			g.propose("seen by all")
@@ -360,8 +370,9 @@ func TestReplicaThatLostItsLogDoesNotVote(t *testing.T) {
 
 // TestAllReplicasAreDamaged: where no replica has a vote, each says what an operator has to do.
 func TestAllReplicasAreDamaged(t *testing.T) {
+	t.Parallel()
 	core, logged := observer.New(zap.ErrorLevel)
-	g := newGroup(t, 3, func(c *Config) { c.SegmentBytes, c.Timeout, c.Log = 64<<10, 100*time.Millisecond, zap.New(core) })
+	g := newGroup(t, 3, func(c *Config) { c.SegmentBytes, c.Log = 64<<10, zap.New(core) })
 	g.start(g.ids...)
 	g.propose("acknowledged")
 	g.agree(1)
@@ -369,6 +380,8 @@ func TestAllReplicasAreDamaged(t *testing.T) {
 	for _, id := range g.ids {
 		edit(t, glob(t, g.dirs[id], "wal/*.wal"), func(b []byte) []byte { clear(b[:4096]); return b })
 	}
+	logged.TakeAll()
+	g.impatient()
 	g.start(g.ids...)
 	eventually(t, "each says so", func() bool { return logged.FilterMessageSnippet("no replica leads").Len() >= len(g.ids) })
 }
@@ -393,6 +406,7 @@ func heardOf(t *testing.T, dir string, index uint64) {
 // alone gets over a newest one that cannot be read; and over the loss of both where it
 // has peers.
 func TestUnreadableSnapshot(t *testing.T) {
+	t.Parallel()
 	break1 := func(t *testing.T, dir, file string) {
 		edit(t, filepath.Join(dir, file), func(b []byte) []byte { b[len(b)/2] ^= 4; return b })
 	}
@@ -427,6 +441,7 @@ func TestUnreadableSnapshot(t *testing.T) {
 	}
 	for _, file := range []string{"state.bin", snapshotMeta} {
 		t.Run("the newest "+file, func(t *testing.T) {
+			t.Parallel()
 			g, id := prepare(t, 1)
 			break1(t, glob(t, g.dirs[id], "snapshots/*"), file)
 			g.start(id)
@@ -434,6 +449,7 @@ func TestUnreadableSnapshot(t *testing.T) {
 			g.agree(92)
 		})
 		t.Run("all "+file, func(t *testing.T) {
+			t.Parallel()
 			g, id := prepare(t, 1)
 			dirs, _ := filepath.Glob(filepath.Join(g.dirs[id], "snapshots/*"))
 			for _, dir := range dirs {
@@ -446,6 +462,7 @@ func TestUnreadableSnapshot(t *testing.T) {
 		})
 	}
 	t.Run("all, with peers", func(t *testing.T) {
+		t.Parallel()
 		g, id := prepare(t, 3)
 		dirs, _ := filepath.Glob(filepath.Join(g.dirs[id], "snapshots/*"))
 		for _, dir := range dirs {
@@ -489,6 +506,7 @@ func refuse(t *testing.T, dir string, later int) {
 // TestRefusedSnapshot: the machine refuses snapshots with an index above that of good
 // ones. The replica goes on from the latest good one, and from its peers where it has none.
 func TestRefusedSnapshot(t *testing.T) {
+	t.Parallel()
 	begin := func(t *testing.T, n int) (*group, string) {
 		g := newGroup(t, n, func(c *Config) { c.TrailingEntries, c.SegmentBytes = 1, 64<<10 })
 		g.start(g.ids...)
@@ -516,6 +534,7 @@ func TestRefusedSnapshot(t *testing.T) {
 		return g, victim
 	}
 	t.Run("the newest", func(t *testing.T) {
+		t.Parallel()
 		g, id := begin(t, 1)
 		refuse(t, g.dirs[id], 1)
 		for range 2 {
@@ -526,6 +545,7 @@ func TestRefusedSnapshot(t *testing.T) {
 		}
 	})
 	t.Run("all", func(t *testing.T) {
+		t.Parallel()
 		g, id := begin(t, 1)
 		refuse(t, g.dirs[id], 2)
 		_, err := OpenRaft(g.config(id), newTally())
@@ -534,6 +554,7 @@ func TestRefusedSnapshot(t *testing.T) {
 		}
 	})
 	t.Run("all, with peers", func(t *testing.T) {
+		t.Parallel()
 		g, id := begin(t, 3)
 		refuse(t, g.dirs[id], 2)
 		if _, err := OpenRaft(g.config(id), newTally()); err == nil || !strings.Contains(err.Error(), "the next start") {
@@ -544,6 +565,7 @@ func TestRefusedSnapshot(t *testing.T) {
 		g.agree(30)
 	})
 	t.Run("of the leader", func(t *testing.T) {
+		t.Parallel()
 		g, id := begin(t, 3)
 		for i := range 3 * recentEntries {
 			g.propose(fmt.Sprintf("later %4000d", i))
@@ -572,6 +594,7 @@ func TestRefusedSnapshot(t *testing.T) {
 // TestReplicaThatDiffersStops: the memory of one replica changes under it. It is found
 // out at the next mark, stops with a sentence, and is like the others once started again.
 func TestReplicaThatDiffersStops(t *testing.T) {
+	t.Parallel()
 	stuck := make(chan error, 3)
 	g := newGroup(t, 3, func(c *Config) {
 		c.limits.markEntries, c.Timeout, c.faults.stuck = 8, 200*time.Millisecond, func(err error) { stuck <- err }
@@ -638,6 +661,7 @@ func TestJudgement(t *testing.T) {
 // TestEntriesWithoutSealsAreRead: a directory of the release before has no promises, and
 // its log no seals.
 func TestEntriesWithoutSealsAreRead(t *testing.T) {
+	t.Parallel()
 	g := newGroup(t, 1, func(c *Config) { c.SegmentBytes = 64 << 10 })
 	c := g.configWithDefaults()
 	if err := os.MkdirAll(c.Dir, 0o700); err != nil {
@@ -713,9 +737,9 @@ func harm(t *testing.T, r *rand.Rand, path string) string {
 // replica is healed, or refuses in a sentence that names its directory, and whoever
 // serves has the right state.
 func TestDamagedFiles(t *testing.T) {
+	t.Parallel()
 	g := newGroup(t, 3, func(c *Config) {
-		c.SegmentBytes, c.TrailingEntries, c.Timeout, c.limits.stuckAfter = 64<<10, 1, 200*time.Millisecond, 10*time.Second
-		c.faults.stuck = func(error) {}
+		c.SegmentBytes, c.TrailingEntries, c.faults.stuck = 64<<10, 1, func(error) {}
 	})
 	g.start(g.ids...)
 	g.settled()
@@ -730,13 +754,18 @@ func TestDamagedFiles(t *testing.T) {
 			}
 		}
 	}
-	want := g.agree(60)
+	g.agree(60)
+	var want tallied // of more than 60 commands where one was applied twice
+	want.total, want.hash = g.machines[g.ids[0]].state()
 	g.stop(g.ids...)
 	for seed := range seeds(4) {
-		t.Run(fmt.Sprintf("one/%d", seed), func(t *testing.T) { damageOne(t, g, uint64(seed), want) })
-		t.Run(fmt.Sprintf("all/%d", seed), func(t *testing.T) { damageAll(t, g, uint64(seed), want) })
+		t.Run(fmt.Sprintf("one/%d", seed), func(t *testing.T) { t.Parallel(); damageOne(t, g, uint64(seed), want) })
+		t.Run(fmt.Sprintf("all/%d", seed), func(t *testing.T) { t.Parallel(); damageAll(t, g, uint64(seed), want) })
 	}
 }
+
+// tallied is a state.
+type tallied struct{ total, hash uint64 }
 
 // copied is a group on copies of another's directories.
 func copied(t *testing.T, of *group) *group {
@@ -747,7 +776,7 @@ func copied(t *testing.T, of *group) *group {
 	return g
 }
 
-func damageOne(t *testing.T, of *group, seed, want uint64) {
+func damageOne(t *testing.T, of *group, seed uint64, want tallied) {
 	g := copied(t, of)
 	r := rand.New(rand.NewPCG(seed, 1))
 	victim := g.ids[r.IntN(len(g.ids))]
@@ -768,16 +797,16 @@ func damageOne(t *testing.T, of *group, seed, want uint64) {
 			}
 		}
 		total, _ := g.machines[victim].state()
-		return total == 60 && g.running()[victim].disk.promises.now().Standing == standingWhole
+		return total == want.total && g.running()[victim].disk.promises.now().Standing == standingWhole
 	})
-	g.agree(60)
+	g.agree(want.total)
 	g.whole(victim)
-	if got := g.agree(60); got != want {
-		t.Errorf("the state is %x, was %x", got, want)
+	if got := g.agree(want.total); got != want.hash {
+		t.Errorf("the state is %x, was %x", got, want.hash)
 	}
 }
 
-func damageAll(t *testing.T, of *group, seed, want uint64) {
+func damageAll(t *testing.T, of *group, seed uint64, want tallied) {
 	g := copied(t, of)
 	r := rand.New(rand.NewPCG(seed, 2))
 	for _, id := range g.ids {
@@ -812,7 +841,7 @@ func damageAll(t *testing.T, of *group, seed, want uint64) {
 		}
 	}
 	for id, box := range g.running() {
-		if total, hash := g.machines[id].state(); box.current.Load() != nil && (total != 60 || hash != want) {
+		if total, hash := g.machines[id].state(); box.current.Load() != nil && (tallied{total, hash} != want) {
 			t.Errorf("%s leads with %d commands", id, total)
 		}
 	}

@@ -60,6 +60,7 @@ func faultyGroup(t *testing.T, n int) (g *group, logs map[string]*faultyLog, stu
 }
 
 func TestHangingDiskLosesTheLeadership(t *testing.T) {
+	t.Parallel()
 	g, logs, stuck := faultyGroup(t, 3)
 	g.start(g.ids...)
 	for i := range 50 {
@@ -78,9 +79,7 @@ func TestHangingDiskLosesTheLeadership(t *testing.T) {
 		t.Error("stuck without an error")
 	}
 	next := g.another(old)
-	if _, err := next.Propose(context.Background(), []byte("after")); err != nil {
-		t.Errorf("propose at the next leader: %v", err)
-	}
+	g.propose("after")
 	if _, err := old.Propose(context.Background(), []byte("late")); !errors.Is(err, ErrClosed) {
 		t.Errorf("propose at the replica whose disk hangs: %v", err)
 	}
@@ -98,6 +97,7 @@ func TestHangingDiskLosesTheLeadership(t *testing.T) {
 }
 
 func TestFailedWriteIsTheLast(t *testing.T) {
+	t.Parallel()
 	g, logs, stuck := faultyGroup(t, 1)
 	g.start("r1")
 	leader, log := g.leader(), logs["r1"]
@@ -128,6 +128,7 @@ func TestFailedWriteIsTheLast(t *testing.T) {
 }
 
 func TestFullDiskIsWaitedOut(t *testing.T) {
+	t.Parallel()
 	g, logs, stuck := faultyGroup(t, 1)
 	g.start("r1")
 	leader := g.leader()
@@ -150,6 +151,7 @@ func TestFullDiskIsWaitedOut(t *testing.T) {
 // replace, and has no room for these, writes them as soon as there is room. Raft itself would
 // wait for the cut entries for ever.
 func TestFullDiskAfterACutIsWaitedOut(t *testing.T) {
+	t.Parallel()
 	c := newGroup(t, 1, nil).configWithDefaults()
 	log := new(faultyLog)
 	c.faults.wrap = func(s raft.LogStore) raft.LogStore {
@@ -201,6 +203,7 @@ func TestFullDiskAfterACutIsWaitedOut(t *testing.T) {
 }
 
 func TestLowSpaceRefusesProposals(t *testing.T) {
+	t.Parallel()
 	var free atomic.Uint64
 	free.Store(1 << 30)
 	g := newGroup(t, 1, func(c *Config) {
@@ -248,6 +251,7 @@ func TestWritesHaveTheSpaceLookedAt(t *testing.T) {
 
 // TestSpaceMarkDoesNotFlicker: refused below the limit, accepted an eighth above.
 func TestSpaceMarkDoesNotFlicker(t *testing.T) {
+	t.Parallel()
 	c := newGroup(t, 1, nil).configWithDefaults()
 	c.MinFreeBytes = 800
 	var free uint64
@@ -272,6 +276,7 @@ func TestSpaceMarkDoesNotFlicker(t *testing.T) {
 // TestRefusedWriteWaitsForRoom: a quota does not show in the space that is free, so
 // after a write that had no room proposals are refused until a file has room.
 func TestRefusedWriteWaitsForRoom(t *testing.T) {
+	t.Parallel()
 	c := newGroup(t, 1, nil).configWithDefaults()
 	c.faults.free = func(string) (uint64, error) { return 1 << 40, nil }
 	full := error(syscall.EDQUOT)

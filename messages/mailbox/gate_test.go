@@ -58,9 +58,11 @@ func TestCloseWaitsForHeartbeats(t *testing.T) {
 // TestLateSnapshotRemovesNothing: a snapshot of this term that arrives after the entries that
 // follow it must not take them away. The leader counts them as acknowledged.
 func TestLateSnapshotRemovesNothing(t *testing.T) {
+	t.Parallel()
 	for name, held := range map[string]bool{"applied": false, "not applied yet": true} {
 		t.Run(name, func(t *testing.T) {
-			g := newGroup(t, 3, nil)
+			t.Parallel()
+			g := newGroup(t, 3, steady)
 			g.start(g.ids...)
 			for i := range 5 {
 				g.propose(fmt.Sprint("before ", i))

@@ -154,6 +154,20 @@ func newGroup(t testing.TB, n int, adjust func(*Config)) *group {
 	return g
 }
 
+// steady is for tests in which the same replica is to lead throughout: on a machine that stands
+// still for a moment an election would be right, and something else. Followers learn of the last
+// commit after some seconds.
+func steady(c *Config) { c.Timeout = 6 * time.Second }
+
+// impatient has replicas that start from now on give their leader up soon.
+func (g *group) impatient() {
+	before := g.adjust
+	g.adjust = func(c *Config) {
+		before(c)
+		c.Timeout = 100 * time.Millisecond
+	}
+}
+
 // newSecureGroup is a group whose replicas speak over TCP.
 func newSecureGroup(t *testing.T, n int, adjust func(*Config)) *group {
 	g := newGroup(t, n, adjust)

@@ -72,6 +72,7 @@ func (g *group) silent(id string) {
 // that is lost. It gets what the log no longer has from a snapshot, serves where no
 // configuration of the others says, and then counts.
 func TestReplaceADeadReplica(t *testing.T) {
+	t.Parallel()
 	// Entries that were cut off can be read until their segment is full: the segments are
 	// small, and the commands large.
 	g := newSecureGroup(t, 3, func(c *Config) { c.TrailingEntries, c.SegmentBytes = 1, 64<<10 })
@@ -92,19 +93,19 @@ func TestReplaceADeadReplica(t *testing.T) {
 	g.stop(dead)
 	g.silent(dead)
 
-	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
-	defer cancel()
-	err := g.leader().Add(ctx, "r4", "127.0.0.1:1")
-	if messages.KindOf(err) != messages.Unavailable || !strings.Contains(err.Error(), "does not answer") {
-		t.Fatalf("adding a replica that does not run: %v", err)
-	}
+	eventually(t, "a new replica that does not run is said not to answer", func() bool {
+		ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+		defer cancel()
+		err := g.leader().Add(ctx, "r4", "127.0.0.1:1")
+		return messages.KindOf(err) == messages.Unavailable && strings.Contains(err.Error(), "does not answer")
+	})
 	if v := voters(t, g.leader()); slices.Contains(v, "r4") {
 		t.Fatalf("it has a vote: %v", v)
 	}
 	g.propose("with a silent member")
 
 	address := g.startNew("r4")
-	ctx, cancel = context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	if err := g.led(func(m *replicated) error { return m.Add(ctx, "r4", address) }); err != nil {
 		t.Fatal(err)
@@ -135,7 +136,8 @@ func TestReplaceADeadReplica(t *testing.T) {
 // TestGroupKeepsItsMajority: what would leave a group without a majority that
 // answers is refused, whatever is asked, and what weakens it unless it is forced.
 func TestGroupKeepsItsMajority(t *testing.T) {
-	g := newGroup(t, 3, nil)
+	t.Parallel()
+	g := newGroup(t, 3, func(c *Config) { c.Timeout = 2 * time.Second })
 	g.start(g.ids...)
 	live := g.follower().config.ID
 	eventually(t, "all are heard of", func() bool {
@@ -172,6 +174,7 @@ func TestGroupKeepsItsMajority(t *testing.T) {
 // TestRepeatedRemovalAtTheNextLeader: a removal that is repeated as its answer was lost is done,
 // also at the next leader, and a name that no replica had is told apart from it.
 func TestRepeatedRemovalAtTheNextLeader(t *testing.T) {
+	t.Parallel()
 	g := newGroup(t, 4, nil)
 	g.start(g.ids...)
 	gone := g.follower().config.ID
@@ -195,6 +198,7 @@ func TestRepeatedRemovalAtTheNextLeader(t *testing.T) {
 
 // TestLeaderThatGoesHandsOver: removing the leader goes on at the next one.
 func TestLeaderThatGoesHandsOver(t *testing.T) {
+	t.Parallel()
 	g := newGroup(t, 3, nil)
 	g.start(g.ids...)
 	old := g.leader().config.ID
@@ -237,6 +241,7 @@ func TestSpare(t *testing.T) {
 
 // TestRegroup answers what an operator asks, in the words of the wire.
 func TestRegroup(t *testing.T) {
+	t.Parallel()
 	g := newGroup(t, 1, nil)
 	g.start(g.ids...)
 	reply, err := Regroup(t.Context(), "bank", g.leader(), nil)
@@ -257,6 +262,7 @@ func TestRegroup(t *testing.T) {
 // TestReplicaIsAddedOverTLS: one that stands in no configuration is let in once it is a
 // member, by its certificate, and can lead.
 func TestReplicaIsAddedOverTLS(t *testing.T) {
+	t.Parallel()
 	g := newSecureGroup(t, 1, nil)
 	g.start(g.ids...)
 	g.propose("alone")

@@ -54,6 +54,7 @@ func answerTo(command any, agrees func() bool) any {
 // TestPipelineEndsWithARefusal: Raft reads no answer after a refusal, and may go on
 // sending all the same; the sender is not to wait for ever.
 func TestPipelineEndsWithARefusal(t *testing.T) {
+	t.Parallel()
 	g := newGroup(t, 2, nil)
 	var requests atomic.Uint64
 	g.answering("r2", func() bool { return requests.Add(1) != 2 })
@@ -96,7 +97,8 @@ func TestPipelineEndsWithARefusal(t *testing.T) {
 // TestCloseDoesNotWaitForSilence: a replica that takes entries and does not answer keeps
 // no mailbox open.
 func TestCloseDoesNotWaitForSilence(t *testing.T) {
-	g := newGroup(t, 2, func(c *Config) { c.Timeout, c.limits.stuckAfter = 2*time.Second, 5*time.Second })
+	t.Parallel()
+	g := newGroup(t, 2, func(c *Config) { c.limits.stuckAfter = patience })
 	var silent atomic.Bool
 	arrived, ended := make(chan struct{}, 1000), make(chan struct{})
 	g.answering("r2", func() bool {

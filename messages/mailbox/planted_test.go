@@ -34,6 +34,7 @@ func (g *group) begin(id string, index, term uint64) {
 // If the first leader wrote an entry that the next leader does not have, the next leader
 // must be able to take it away again: by the snapshot the two agree on all before it.
 func TestLogsThatBeginAfterTheSnapshot(t *testing.T) {
+	t.Parallel()
 	g := newGroup(t, 3, nil)
 	g.start(g.ids...)
 	g.propose("before")

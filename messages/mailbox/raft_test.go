@@ -12,11 +12,14 @@ import (
 
 	"github.com/hashicorp/raft"
 	"github.com/prometheus/client_golang/prometheus"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/candor-grid/candor/messages"
 )
 
 func TestReplicasAgree(t *testing.T) {
+	t.Parallel()
 	g := newGroup(t, 3, nil)
 	g.start(g.ids...)
 	const callers, each = 50, 40
@@ -55,6 +58,7 @@ func checkResults(t *testing.T, g *group, callers, each int) {
 
 // TestPatientCommandsShareAnEntry with the next command, or have one of their own after their time.
 func TestPatientCommandsShareAnEntry(t *testing.T) {
+	t.Parallel()
 	g := newGroup(t, 1, nil)
 	g.start(g.ids...)
 	g.propose("first")
@@ -94,7 +98,8 @@ func TestPatientCommandsShareAnEntry(t *testing.T) {
 // TestCommandsInOrder: commands that are proposed together are applied in their order, and
 // one that is refused keeps the others from nothing.
 func TestCommandsInOrder(t *testing.T) {
-	g := newGroup(t, 3, nil)
+	t.Parallel()
+	g := newGroup(t, 3, steady)
 	g.start(g.ids...)
 	const callers, each, wrong = 8, 200, 50
 	leader := g.leader()
@@ -126,7 +131,8 @@ func TestCommandsInOrder(t *testing.T) {
 }
 
 func TestFollowerRefuses(t *testing.T) {
-	g := newGroup(t, 3, nil)
+	t.Parallel()
+	g := newGroup(t, 3, steady)
 	g.start(g.ids...)
 	f := g.follower()
 	if _, err := f.Propose(context.Background(), []byte("x")); !errors.Is(err, ErrNotLeader) {
@@ -140,6 +146,7 @@ func TestFollowerRefuses(t *testing.T) {
 // TestNothingAcknowledgedIsLost closes one leader after another while callers
 // propose, and starts them again. The model is the set of what was answered.
 func TestNothingAcknowledgedIsLost(t *testing.T) {
+	t.Parallel()
 	g := newGroup(t, 3, nil)
 	g.start(g.ids...)
 	var answered sync.Map
@@ -191,6 +198,7 @@ func checkAnswered(t *testing.T, g *group, answered *sync.Map) {
 }
 
 func TestStateSurvivesRestart(t *testing.T) {
+	t.Parallel()
 	g := newGroup(t, 3, nil)
 	g.start(g.ids...)
 	for i := range 200 {
@@ -207,6 +215,7 @@ func TestStateSurvivesRestart(t *testing.T) {
 // TestSnapshotReachesWhoLagged cuts the log past what a stopped replica has, so
 // that only a snapshot can bring it up to date.
 func TestSnapshotReachesWhoLagged(t *testing.T) {
+	t.Parallel()
 	// Segments of the log go as a whole, so they are small and the commands large.
 	g := newGroup(t, 3, func(c *Config) { c.TrailingEntries, c.SegmentBytes = 1, 64<<10 })
 	g.start(g.ids...)
@@ -251,6 +260,7 @@ func TestSnapshotReachesWhoLagged(t *testing.T) {
 }
 
 func TestLogIsCutWhenItHasGrown(t *testing.T) {
+	t.Parallel()
 	g := newGroup(t, 1, func(c *Config) { c.SnapshotBytes, c.TrailingEntries = 1000, 1 })
 	g.start("r1")
 	disk := g.running()["r1"].disk
@@ -272,6 +282,7 @@ func TestLogIsCutWhenItHasGrown(t *testing.T) {
 // TestStateIsWrittenAfterLongWork: a start would carry out the entries again, which takes
 // about as long.
 func TestStateIsWrittenAfterLongWork(t *testing.T) {
+	t.Parallel()
 	g := newGroup(t, 1, nil)
 	g.start("r1")
 	box := g.running()["r1"]
@@ -289,6 +300,7 @@ func TestStateIsWrittenAfterLongWork(t *testing.T) {
 }
 
 func TestBadSnapshotIsRefused(t *testing.T) {
+	t.Parallel()
 	a := newApplier(newTally(), newGroup(t, 1, nil).configWithDefaults().Log)
 	for _, image := range []string{"", "candor", "something else of another program, longer than the header"} {
 		if err := a.Restore(nopCloser(image)); err == nil {
@@ -298,7 +310,8 @@ func TestBadSnapshotIsRefused(t *testing.T) {
 }
 
 func TestCloseEndsEverything(t *testing.T) {
-	g := newGroup(t, 3, nil)
+	t.Parallel()
+	g := newGroup(t, 3, steady)
 	g.start(g.ids...)
 	leader := g.leader()
 	announced := drain(t, leader.Leadership(), func(l Leadership) bool { return l.Leads })
@@ -332,7 +345,38 @@ func TestCloseEndsEverything(t *testing.T) {
 	}
 }
 
+// TestLastToCloseHandsOverToNobody: a leader does not wait for replicas that have closed to take
+// the lead, as where a whole site stops.
+func TestLastToCloseHandsOverToNobody(t *testing.T) {
+	t.Parallel()
+	for name, begin := range map[string]func(*testing.T, int, func(*Config)) *group{
+		"in memory": func(t *testing.T, n int, adjust func(*Config)) *group { return newGroup(t, n, adjust) },
+		"over TCP":  newSecureGroup,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			core, logged := observer.New(zap.WarnLevel)
+			g := begin(t, 3, func(c *Config) {
+				steady(c)
+				c.Log = zap.New(core)
+			})
+			g.start(g.ids...)
+			leader := g.leader()
+			for _, id := range g.ids {
+				if id != leader.config.ID {
+					g.stop(id)
+				}
+			}
+			g.stop(leader.config.ID)
+			if vain := logged.FilterMessageSnippet("leadership was not handed over"); vain.Len() > 0 {
+				t.Errorf("the leader waited: %v", vain.All())
+			}
+		})
+	}
+}
+
 func TestCommandsAreBounded(t *testing.T) {
+	t.Parallel()
 	g := newGroup(t, 1, func(c *Config) { c.limits.command = 1000; c.limits.batchBytes = 100; c.limits.queueBytes = 100 })
 	g.start("r1")
 	leader := g.leader()
@@ -347,6 +391,7 @@ func TestCommandsAreBounded(t *testing.T) {
 }
 
 func TestCallerMayReuseItsBuffer(t *testing.T) {
+	t.Parallel()
 	g := newGroup(t, 1, nil)
 	g.start("r1")
 	leader := g.leader()
@@ -361,6 +406,7 @@ func TestCallerMayReuseItsBuffer(t *testing.T) {
 }
 
 func TestCancelledBeforeIsCertain(t *testing.T) {
+	t.Parallel()
 	g := newGroup(t, 1, nil)
 	g.start("r1")
 	ctx, cancel := context.WithCancel(context.Background())
@@ -392,6 +438,7 @@ func TestErrorsOfRaftAreMapped(t *testing.T) {
 }
 
 func TestMetricsLastAsLongAsTheMailbox(t *testing.T) {
+	t.Parallel()
 	registry := prometheus.NewPedanticRegistry()
 	g := newGroup(t, 2, func(c *Config) { c.Metrics, c.Name = registry, "bank" })
 	g.start(g.ids...)
@@ -413,6 +460,7 @@ func TestMetricsLastAsLongAsTheMailbox(t *testing.T) {
 }
 
 func TestLeadershipIsAnnouncedAfterTheBarrier(t *testing.T) {
+	t.Parallel()
 	g := newGroup(t, 3, nil)
 	g.start(g.ids...)
 	for range 3 {
@@ -437,7 +485,8 @@ func TestLeadershipIsAnnouncedAfterTheBarrier(t *testing.T) {
 // TestNoLeadershipBeforeTheBarrier: a replica that was elected and has not
 // applied what earlier terms committed does not lead yet.
 func TestNoLeadershipBeforeTheBarrier(t *testing.T) {
-	g := newGroup(t, 3, nil)
+	t.Parallel()
+	g := newGroup(t, 3, steady)
 	g.start(g.ids...)
 	old, next := g.leader(), g.follower()
 	machine := g.machines[next.config.ID]
@@ -476,6 +525,7 @@ func drain(t *testing.T, ch <-chan Leadership, wanted func(Leadership) bool) Lea
 // TestPlannedStopLeavesLittleToCarryOut: a replica that was stopped in order has its state
 // from a snapshot when it starts, and carries nothing out again.
 func TestPlannedStopLeavesLittleToCarryOut(t *testing.T) {
+	t.Parallel()
 	g := newGroup(t, 1, nil)
 	g.start("r1")
 	for i := range 40 {

@@ -50,8 +50,10 @@ func rot(t *testing.T, path, text string) (mend func()) {
 // nobody reads any more. The replica stops by itself, and the leader hands over before that;
 // the next start has what the others have.
 func TestLogThatRotsIsHealed(t *testing.T) {
+	t.Parallel()
 	for _, leads := range []bool{false, true} {
 		t.Run(fmt.Sprintf("leader=%t", leads), func(t *testing.T) {
+			t.Parallel()
 			stuck := make(chan error, 3)
 			g := newSecureGroup(t, 3, func(c *Config) {
 				often(c)
@@ -96,6 +98,7 @@ func TestLogThatRotsIsHealed(t *testing.T) {
 // TestLogThatRotsAlone: one replica alone goes on, because its memory is right, names what is
 // wrong and what to do, and writes its state aside: the next start has everything.
 func TestLogThatRotsAlone(t *testing.T) {
+	t.Parallel()
 	logs, seen := observer.New(zap.ErrorLevel)
 	g := newGroup(t, 1, func(c *Config) {
 		often(c)
@@ -123,8 +126,10 @@ func TestLogThatRotsAlone(t *testing.T) {
 
 // TestSnapshotThatRots is replaced by a new one, of one replica alone too.
 func TestSnapshotThatRots(t *testing.T) {
+	t.Parallel()
 	for _, file := range []string{"state.bin", snapshotMeta, snapshotSeal} {
 		t.Run(file, func(t *testing.T) {
+			t.Parallel()
 			g := newGroup(t, 1, func(c *Config) {
 				often(c)
 				c.TrailingEntries = 1
@@ -152,6 +157,7 @@ func TestSnapshotThatRots(t *testing.T) {
 
 // TestPromisesThatRot are written anew, whichever copy it was.
 func TestPromisesThatRot(t *testing.T) {
+	t.Parallel()
 	g := newGroup(t, 1, often)
 	g.start("r1")
 	for range 5 {
@@ -181,6 +187,7 @@ func TestPromisesThatRot(t *testing.T) {
 
 // TestScrubMeetsCuts: a log that is cut while it is read has no damage.
 func TestScrubMeetsCuts(t *testing.T) {
+	t.Parallel()
 	g := newGroup(t, 3, func(c *Config) {
 		often(c)
 		c.limits.scrubEvery, c.TrailingEntries = time.Millisecond, 1

@@ -11,6 +11,7 @@ import (
 // TestNoRoomForTheNextFile: a full disk when the log needs its next file ends no process. With
 // room again commands are accepted, also where the replica was started meanwhile.
 func TestNoRoomForTheNextFile(t *testing.T) {
+	t.Parallel()
 	for _, restart := range []bool{false, true} {
 		var full atomic.Bool
 		refusal := func() error {

@@ -87,6 +87,7 @@ func TestOlderCopyOfADoubtfulReplica(t *testing.T) {
 // TestAcknowledgedEntriesAreRemembered: the others know of a disk what it acknowledged as
 // soon as a command is answered, not with the next heartbeat only, and of the leader's too.
 func TestAcknowledgedEntriesAreRemembered(t *testing.T) {
+	t.Parallel()
 	g := newGroup(t, 3, func(c *Config) { c.Timeout = 10 * time.Second })
 	g.start(g.ids...)
 	g.propose("first")
@@ -111,6 +112,7 @@ func TestAcknowledgedEntriesAreRemembered(t *testing.T) {
 // TestOlderCopyOfALeader: the replica led when it was lost, and comes back as a copy of
 // before.
 func TestOlderCopyOfALeader(t *testing.T) {
+	t.Parallel()
 	g := newGroup(t, 3, func(c *Config) { c.SegmentBytes, c.Timeout = 64<<10, 200*time.Millisecond })
 	g.start(g.ids...)
 	g.propose("seen by all")
@@ -142,6 +144,7 @@ func TestOlderCopyOfALeader(t *testing.T) {
 // group, which the third is to join: nothing of the third is removed, whether the new group's
 // log still goes back to its beginning or only its snapshot does, and somebody is told.
 func TestAGroupThatBeganAnewIsNotFollowed(t *testing.T) {
+	t.Parallel()
 	for _, trailing := range []uint64{1000, 1} {
 		g := newGroup(t, 3, func(c *Config) {
 			c.SegmentBytes, c.Timeout, c.TrailingEntries = 64<<10, 200*time.Millisecond, trailing
@@ -212,6 +215,7 @@ func (u *unheard) AppendEntriesPipeline(id raft.ServerID, to raft.ServerAddress)
 // others has its first entry, and before it knows that. The group elects again: the two that
 // heard no leader have voted, so they are not taken for replicas that lost their disks.
 func TestFirstLeaderWithoutAnAnswer(t *testing.T) {
+	t.Parallel()
 	var on atomic.Bool
 	on.Store(true)
 	g := newGroup(t, 3, func(c *Config) {

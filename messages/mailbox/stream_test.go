@@ -65,6 +65,7 @@ func (a *authority) issueUntil(end time.Time, names ...string) *tls.Config {
 }
 
 func TestGroupOverTLS(t *testing.T) {
+	t.Parallel()
 	g := newSecureGroup(t, 3, nil)
 	g.start(g.ids...)
 	checkResults(t, g, 10, 10)
@@ -86,6 +87,7 @@ func openSecure(t *testing.T) (*stream, *authority) {
 }
 
 func TestStrangersAreNotLetIn(t *testing.T) {
+	t.Parallel()
 	s, a := openSecure(t)
 	for name, caller := range map[string]struct {
 		config *tls.Config
@@ -127,6 +129,7 @@ func (s *stream) known() int {
 
 // TestRefusedConnectionsAreForgotten: a scanner leaves nothing behind.
 func TestRefusedConnectionsAreForgotten(t *testing.T) {
+	t.Parallel()
 	s, a := openSecure(t)
 	stranger := newAuthority(t).issue("r2.bank.west")
 	stranger.RootCAs, stranger.ServerName = a.pool, "r1.bank.west"
@@ -141,6 +144,7 @@ func TestRefusedConnectionsAreForgotten(t *testing.T) {
 // TestSilentConnectionsKeepNobodyOut: whoever holds open more connections than may
 // greet, and says nothing, loses the oldest, and a replica gets in at once.
 func TestSilentConnectionsKeepNobodyOut(t *testing.T) {
+	t.Parallel()
 	s, a := openSecure(t)
 	for range 2 * maxHandshakes {
 		c, err := net.Dial("tcp", s.listener.Addr().String())
@@ -219,6 +223,7 @@ func letIn(t *testing.T, s *stream, c *tls.Config) bool {
 }
 
 func TestStreamCutsEveryConnection(t *testing.T) {
+	t.Parallel()
 	for name, g := range map[string]*group{"in memory": newGroup(t, 1, nil), "over TCP": newSecureGroup(t, 1, nil)} {
 		t.Run(name, func(t *testing.T) { cutsEveryConnection(t, g) })
 	}
@@ -270,6 +275,7 @@ func cutsEveryConnection(t *testing.T, g *group) {
 // TestReplicaRunsOnceInAProcess: a second one of its ID is refused, until the first
 // has left.
 func TestReplicaRunsOnceInAProcess(t *testing.T) {
+	t.Parallel()
 	g := newGroup(t, 1, nil)
 	c := g.config("r1")
 	first, err := openStream(&c)
@@ -298,6 +304,7 @@ func TestReplicaRunsOnceInAProcess(t *testing.T) {
 // TestGroupMovesIntoMemory: what replicas that had ports have written, replicas of one
 // process go on with, as the log knows them by their IDs.
 func TestGroupMovesIntoMemory(t *testing.T) {
+	t.Parallel()
 	g := newSecureGroup(t, 3, nil)
 	g.start(g.ids...)
 	g.propose("over TCP")

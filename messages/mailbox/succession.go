@@ -69,6 +69,12 @@ func (s *succession) refuses(id string) bool {
 	return errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, errNotHere)
 }
 
+// alone reports whether nobody listens at the address of any other replica with a vote: there is
+// none to hand the lead to, as where a whole site stops.
+func (s *succession) alone() bool {
+	return !slices.ContainsFunc(s.voters(), func(id string) bool { return id != s.config.ID && !s.refuses(id) })
+}
+
 // watch campaigns when the leader has failed, or when the replica has heard none since it
 // was started and its turn has come.
 func (s *succession) watch() {

@@ -109,13 +109,15 @@ func TestOneCampaigns(t *testing.T) {
 	}
 }
 
-// startPatient starts a group and has its replicas be patient once they have a leader,
-// which is returned. All have an entry then: a replica without any gives no vote, because
-// the replica may have lost what it acknowledged.
+// startPatient starts a steady group and sets how patient the detectors of its replicas are
+// once they have a leader, which is returned. Raft itself waits for longer than any test.
+// All have an entry then: a replica without any gives no vote, because the replica may have
+// lost what it acknowledged.
 func startPatient(g *group, timeout time.Duration) *replicated {
 	g.start(g.ids...)
 	leader := g.leader()
 	g.propose("before")
+	g.propose("and the word that this is committed")
 	eventually(g.t, "all replicas have an entry", func() bool {
 		return !slices.ContainsFunc(g.ids, func(id string) bool { return g.machines[id].count("before") == 0 })
 	})
@@ -128,7 +130,7 @@ func startPatient(g *group, timeout time.Duration) *replicated {
 		d.timeout = timeout
 		d.mu.Unlock()
 		r := box.raft.ReloadableConfig()
-		r.HeartbeatTimeout, r.ElectionTimeout = timeout, timeout
+		r.HeartbeatTimeout, r.ElectionTimeout = time.Hour, time.Hour
 		if err := box.raft.ReloadConfig(r); err != nil {
 			g.t.Fatalf("%s: %v", id, err)
 		}
@@ -139,20 +141,18 @@ func startPatient(g *group, timeout time.Duration) *replicated {
 // TestDeadLeaderIsReplacedAtOnce: the end of the leader's process is noticed by its
 // connections, whatever the timeout; in one process as over TCP.
 func TestDeadLeaderIsReplacedAtOnce(t *testing.T) {
+	t.Parallel()
 	for name, make := range map[string]func(*testing.T) *group{
-		"in one process": func(t *testing.T) *group { return newGroup(t, 3, nil) },
-		"over TCP":       func(t *testing.T) *group { return newSecureGroup(t, 3, nil) },
+		"in one process": func(t *testing.T) *group { return newGroup(t, 3, steady) },
+		"over TCP":       func(t *testing.T) *group { return newSecureGroup(t, 3, steady) },
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			g := make(t)
-			leader := startPatient(g, time.Minute)
+			leader := startPatient(g, time.Hour)
 			term := leader.Status().Term
-			began := time.Now()
 			_ = leader.stream.Close() // as the kernel does for a process that ends
 			next := g.another(leader)
-			if took := time.Since(began); took > patience/10 {
-				t.Errorf("another leads after %v", took)
-			}
 			if now := next.Status().Term; now != term+1 {
 				t.Errorf("the term went from %d to %d: votes were split", term, now)
 			}
@@ -163,22 +163,23 @@ func TestDeadLeaderIsReplacedAtOnce(t *testing.T) {
 // TestSilentLeaderIsReplaced: a leader whose connections stay, and that sends nothing since
 // its disk hangs, is replaced before Raft's own timeout.
 func TestSilentLeaderIsReplaced(t *testing.T) {
-	g := newGroup(t, 3, func(c *Config) { c.limits.stuckAfter = time.Hour })
-	leader := startPatient(g, 5*time.Second)
-	began := time.Now()
+	t.Parallel()
+	g := newGroup(t, 3, func(c *Config) {
+		steady(c)
+		c.limits.stuckAfter = time.Hour
+	})
+	leader := startPatient(g, 2*time.Second)
 	leader.guard.mu.Lock()
-	leader.guard.ops[1<<60] = operation{"a write", began.Add(-time.Minute)}
+	leader.guard.ops[1<<60] = operation{"a write", time.Now().Add(-time.Minute)}
 	leader.guard.mu.Unlock()
 	g.another(leader)
-	if took := time.Since(began); took >= 5*time.Second {
-		t.Errorf("another leads after %v", took)
-	}
 }
 
 // TestOneDoubterChangesNothing: a replica that alone takes the leader for dead does not
 // become leader, and the term stays.
 func TestOneDoubterChangesNothing(t *testing.T) {
-	g := newGroup(t, 3, nil)
+	t.Parallel()
+	g := newGroup(t, 3, steady)
 	g.start(g.ids...)
 	leader, doubter := g.leader(), g.follower()
 	g.propose("before")
@@ -196,7 +197,8 @@ func TestOneDoubterChangesNothing(t *testing.T) {
 // TestAskingForVotesForgetsNobody: a replica that asks whether it would be elected still
 // knows the replica without a vote, which it is to bring up to date once it leads.
 func TestAskingForVotesForgetsNobody(t *testing.T) {
-	g := newGroup(t, 3, nil)
+	t.Parallel()
+	g := newGroup(t, 3, steady)
 	g.start(g.ids...)
 	gone := g.follower().config.ID // one that runs would get its vote back
 	g.stop(gone)
@@ -216,7 +218,8 @@ func TestAskingForVotesForgetsNobody(t *testing.T) {
 // campaign though this one has campaigned in the same term before; one in an earlier term
 // learns the term. Otherwise neither of them would ever be elected.
 func TestALongerLogIsElectedWhereTheTermIsTaken(t *testing.T) {
-	g := newGroup(t, 3, nil)
+	t.Parallel()
+	g := newGroup(t, 3, steady)
 	g.start(g.ids...)
 	g.leader()
 	asked := g.follower()
