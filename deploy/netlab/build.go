@@ -4,25 +4,23 @@ import (
 	"context"
 	"fmt"
 	"os/exec"
-	"path/filepath"
 	"strings"
 )
 
-// Build builds the binary from the module's source, under a version of its own,
-// and returns the file. It takes the Go tool and the module's source.
-func Build(ctx context.Context, dir, version string) (string, error) {
+// Build builds the binary from the module's source into a file, under a version of its own.
+// It takes the Go tool and the module's source. The packages are compiled as for tests.
+func Build(ctx context.Context, file, version string) error {
 	root, err := moduleRoot(ctx)
 	if err != nil {
-		return "", err
+		return err
 	}
-	file := filepath.Join(dir, "candor-"+version)
 	flags := "-X github.com/candor-grid/candor/cmd/candor/internal/client.release=" + version
-	build := exec.CommandContext(ctx, "go", "build", "-trimpath", "-ldflags", flags, "-o", file, "./cmd/candor")
+	build := exec.CommandContext(ctx, "go", "build", "-ldflags", flags, "-o", file, "./cmd/candor")
 	build.Dir = root
 	if output, err := build.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("building candor: %w\n%s", err, output)
+		return fmt.Errorf("building candor: %w\n%s", err, output)
 	}
-	return file, nil
+	return nil
 }
 
 func moduleRoot(ctx context.Context) (string, error) {

@@ -4,9 +4,11 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"sync"
 	"testing"
 	"time"
 
@@ -14,8 +16,28 @@ import (
 	"github.com/candor-grid/candor/deploy/netlab/witness"
 )
 
-// within bounds the run of a lab: far more than it takes.
-const within = 4 * time.Minute
+// builds is where the lab and what it builds stay until the last test has ended.
+var builds string
+
+func TestMain(m *testing.M) {
+	var err error
+	if builds, err = os.MkdirTemp("", "netlab-builds-"); err != nil {
+		panic(err)
+	}
+	code := m.Run()
+	_ = os.RemoveAll(builds)
+	os.Exit(code)
+}
+
+// program is the lab as a program: it has to enter namespaces.
+var program = sync.OnceValues(func() (string, error) {
+	path := filepath.Join(builds, "lab")
+	out, err := exec.Command("go", "build", "-o", path, ".").CombinedOutput()
+	if err != nil {
+		err = fmt.Errorf("building the lab: %w\n%s", err, out)
+	}
+	return path, err
+})
 
 // TestLab kills a leader of the auctioneer, one of the bank and a server that leads
 // neither, and then replaces the binary on every host, each under load: in network
@@ -58,25 +80,25 @@ func TestLiar(t *testing.T) {
 // TestChaos has faults befall a site for some seconds and finds nothing broken, but for
 // what the later runs plant.
 func TestChaos(t *testing.T) {
-	for _, r := range run(t, "--short", "--scenario", "chaos") {
+	for _, r := range run(t, "--short", "--scenario", "chaos", "--acks", "200", "--faults", "4") {
 		t.Logf("%+v", r.Numbers)
 		for _, broken := range r.Broken {
 			t.Error(broken)
 		}
-		atLeast(t, &r, "faults", 2)
+		atLeast(t, &r, "faults", 4)
 		atLeast(t, &r, "acknowledged", 200)
 	}
-	for planted, found := range map[string]string{
-		witness.PlantLost:    "lost",
-		witness.PlantDoubled: "doubled",
-		witness.PlantStale:   "histories that fit no order",
+	for planted, c := range map[string]struct{ found, acks string }{
+		witness.PlantLost:    {"lost", "100"}, // the first payment is
+		witness.PlantDoubled: {"doubled", "1000"},
+		witness.PlantStale:   {"histories that fit no order", "1000"},
 	} {
 		if planted != witness.PlantLost && !allOf() { // a run takes a minute
 			continue
 		}
-		for _, r := range run(t, "--short", "--scenario", "chaos", "--control", planted, "--acks", "1000") {
-			if n, _ := r.Value(found); n < 1 || len(r.Broken) == 0 {
-				t.Errorf("with a fault planted that is %q the witness says of %q %v, and %q", planted, found, n, r.Broken)
+		for _, r := range run(t, "--short", "--scenario", "chaos", "--control", planted, "--acks", c.acks) {
+			if n, _ := r.Value(c.found); n < 1 || len(r.Broken) == 0 {
+				t.Errorf("with a fault planted that is %q the witness says of %q %v, and %q", planted, c.found, n, r.Broken)
 			}
 		}
 	}
@@ -139,19 +161,23 @@ func atLeast(t *testing.T, r *trial.Report, name string, least float64) {
 	}
 }
 
-// run builds the lab and runs it as a program: it has to enter namespaces.
+// run runs the lab.
 func run(t *testing.T, arguments ...string) (reports []trial.Report) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), within)
-	defer cancel()
-	dir := t.TempDir()
-	program := filepath.Join(dir, "lab")
-	if output, err := exec.CommandContext(ctx, "go", "build", "-o", program, ".").CombinedOutput(); err != nil {
-		t.Fatalf("building the lab: %v\n%s", err, output)
+	path, err := program()
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx := t.Context()
+	if deadline, bounded := t.Deadline(); bounded { // so that a lab that hangs says how far it came
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithDeadline(ctx, deadline.Add(-endWithin))
+		defer cancel()
 	}
 	var progress bytes.Buffer
-	c := exec.CommandContext(ctx, program, append(arguments, "--json")...)
-	c.Stderr = &progress
+	c := exec.CommandContext(ctx, path, append(arguments, "--json", "--builds", builds)...)
+	c.Cancel = func() error { return c.Process.Signal(os.Interrupt) }
+	c.Stderr, c.WaitDelay = &progress, endWithin/2
 	output, err := c.Output()
 	t.Logf("%s", &progress)
 	if err != nil && len(output) == 0 {
@@ -166,6 +192,9 @@ func run(t *testing.T, arguments ...string) (reports []trial.Report) {
 	}
 	return reports
 }
+
+// endWithin is the time that a lab has to end its hosts.
+const endWithin = 40 * time.Second
 
 func TestWhatDoesNotExistIsRefused(t *testing.T) {
 	if err := (&flags{scenarios: "failover,nonesuch"}).check(); err == nil {

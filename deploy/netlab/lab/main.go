@@ -5,6 +5,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -39,6 +40,7 @@ type flags struct {
 	loopback  bool
 	keep      bool
 	dir       string
+	builds    string
 	seed      uint64
 	last      time.Duration
 	acks      int
@@ -60,6 +62,7 @@ func (f *flags) define() {
 	flag.IntVar(&f.faults, "faults", 0, "`number` of faults that the scenarios chaos and moves go on for")
 	flag.StringVar(&f.only, "only", "", "`fault` that the scenarios chaos, moves and storms draw, or several with commas (default all): "+strings.Join(trial.Faults(), ", "))
 	flag.StringVar(&f.control, "control", "", "`fault` that the clients of the scenarios chaos and moves plant once, which must be found: "+strings.Join(witness.Plants, ", "))
+	flag.StringVar(&f.builds, "builds", "", "`directory` in which the builds stay for the next run (default: they are removed)")
 	flag.StringVar(&f.dir, "dir", "", "`directory` for the lab, which is kept (default: one for temporary files, which is removed)")
 }
 
@@ -156,11 +159,16 @@ func (f *flags) build(ctx context.Context, dir string) error {
 		if i > 0 && !slices.ContainsFunc(f.names(), func(name string) bool { return slices.Contains(replacing, name) }) {
 			break
 		}
-		if _, err := netlab.Build(ctx, dir, version); err != nil {
+		if err := netlab.Build(ctx, f.binary(dir, version), version); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// binary is the file of a build.
+func (f *flags) binary(dir, version string) string {
+	return filepath.Join(cmp.Or(f.builds, dir), "candor-"+version)
 }
 
 // dirVariable tells the program in the namespaces where the lab's directory is.
@@ -226,7 +234,7 @@ func (f *flags) trial(ctx context.Context, dir, name string, network func(dir st
 		return trial.Report{}, err
 	}
 	return trial.Run(ctx, name, trial.Options{
-		Dir: own, Binary: filepath.Join(dir, "candor-"+versions[0]), Newer: filepath.Join(dir, "candor-"+versions[1]),
+		Dir: own, Binary: f.binary(dir, versions[0]), Newer: f.binary(dir, versions[1]),
 		Network: n, Short: f.short, Log: os.Stderr, Seed: f.seed, For: f.last, Acks: f.acks, Faults: f.faults, Only: f.drawn(), Plant: f.control,
 	})
 }
