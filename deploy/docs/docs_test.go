@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 
@@ -46,6 +47,7 @@ func TestPages(t *testing.T) {
 		}
 		all.Write(text)
 		t.Run(filepath.Base(page), func(t *testing.T) {
+			t.Parallel()
 			r := arrive(t, bin)
 			if !strings.Contains(blocks[0][1], "candor up") && !strings.Contains(blocks[0][1], "make ") {
 				r.serve("candor up")
@@ -95,13 +97,13 @@ type reader struct {
 func arrive(t *testing.T, bin string) *reader {
 	t.Helper()
 	home, dir := t.TempDir(), t.TempDir()
-	west, east := hub(t), hub(t)
+	west, east := newHub(t), newHub(t)
 	r := &reader{T: t, dir: dir, here: strings.NewReplacer(
 		"/var/lib/candor", filepath.Join(home, "var"),
-		"site init west --listen 0.0.0.0:4222", fmt.Sprint("site init west --listen 127.0.0.1:", west),
-		"site init east", fmt.Sprint("site init east --listen 127.0.0.1:", east),
-		"hub.west.example:7422", fmt.Sprint("localhost:", west+leaf),
-		"hub.west.example", "localhost",
+		"site init west --listen 0.0.0.0:4222", fmt.Sprintf("site init west --listen %s:%d", west.host, west.port),
+		"site init east", fmt.Sprintf("site init east --listen %s:%d", east.host, east.port),
+		"hub.west.example:7422", fmt.Sprintf("%s:%d", west.host, west.port+leaf),
+		"hub.west.example", west.host,
 		"--console 127.0.0.1:8470", "--console 127.0.0.1:0",
 	)}
 	// Tasks run as the reader, because they write where the reader works.
@@ -212,22 +214,31 @@ func (r *reader) serve(line string) {
 // leaf is how far the port for the servers of peers is from the port for clients.
 const leaf = 3200
 
-// hub finds a port that is free, for clients, whose port for servers of peers is free too.
-func hub(t *testing.T) int {
+// hub is an address on loopback for a site. The host is the site's own, so that the ports are no
+// connection's and no other site's.
+type hub struct {
+	host string
+	port int // for clients; that for servers of peers is free too
+}
+
+var hubs atomic.Int32
+
+func newHub(t *testing.T) hub {
 	t.Helper()
+	host := fmt.Sprint("127.0.80.", hubs.Add(1))
 	for range 100 {
-		clients, err := net.Listen("tcp", "127.0.0.1:0")
+		clients, err := net.Listen("tcp", host+":0")
 		if err != nil {
 			t.Fatal(err)
 		}
 		port := clients.Addr().(*net.TCPAddr).Port
-		peers, err := net.Listen("tcp", fmt.Sprint("127.0.0.1:", port+leaf))
+		peers, err := net.Listen("tcp", fmt.Sprintf("%s:%d", host, port+leaf))
 		_ = clients.Close()
 		if err == nil {
 			_ = peers.Close()
-			return port
+			return hub{host, port}
 		}
 	}
 	t.Fatal("no two ports are free")
-	return 0
+	return hub{}
 }

@@ -209,7 +209,7 @@ func (p *patient) patiently(command string) (out string) {
 
 // newPatient is a site that has worked, and lost its power.
 func newPatient(t *testing.T, binary string, replicas int) *patient {
-	p := &patient{racks: &racks{operator: &operator{T: t, binary: binary, dir: t.TempDir()}, hosts: map[string]*await.Process{}}, replicas: replicas, made: time.Now()}
+	p := &patient{racks: &racks{operator: &operator{T: t, binary: own(t, binary), dir: t.TempDir()}, hosts: map[string]*await.Process{}}, replicas: replicas, made: time.Now()}
 	t.Cleanup(func() { p.end(syscall.SIGKILL, "site"); p.endExecutors() })
 	p.up(p.begin())
 	for name, text := range map[string]string{
@@ -379,6 +379,7 @@ func damagedFiles(t *testing.T, binary string) {
 	only := regexp.MustCompile(os.Getenv("CANDOR_ONLY"))
 	for _, replicas := range []int{1, 3} {
 		t.Run(fmt.Sprint(replicas), func(t *testing.T) {
+			t.Parallel()
 			p := newPatient(t, binary, replicas)
 			draw := rand.New(rand.NewPCG(seed, uint64(replicas)))
 			cases := p.cases(only)

@@ -13,10 +13,10 @@ import (
 // ends, has one pay the other, and goes on to a new key and to the parting.
 func joinSites(t *testing.T, binary string) {
 	o := &operator{T: t, binary: binary, dir: t.TempDir()}
-	for _, site := range []string{"west", "east"} {
-		o.do(fmt.Sprintf("site init %s --listen 127.0.0.1:%d", site, twoPorts(t)), "candor up --config ")
+	for i, site := range []string{"west", "east"} {
+		o.do(fmt.Sprintf("site init %s --listen %s", site, twoPorts(t, i+1)), "candor up --config ")
 	}
-	o.do("site certify localhost 127.0.0.1 --tls west/tls", "localhost.pem")
+	o.do("site certify localhost 127.0.79.1 --tls west/tls", "localhost.pem")
 	o.do("site invite east --config west/site.yaml", "west-invites-east.json")
 	o.do("site join west-invites-east.json --config east/site.yaml --limit 5000", "Site west is in east/site.yaml", "east-answers-west.json")
 	o.do("site join east-answers-west.json --config west/site.yaml --limit 4000", "Site east is in west/site.yaml")
@@ -26,7 +26,7 @@ func joinSites(t *testing.T, binary string) {
 		kill[site] = o.begin("site "+site+" is up", "up", "--config", filepath.Join(o.dir, site, "site.yaml"))
 	}
 	o.until("--state west/state site status", "PEER LINK ROUND TRIP", "east from 127.0.0.1", "answers")
-	o.until("--state east/state site status", "west to 127.0.0.1", "answers")
+	o.until("--state east/state site status", "west to 127.0.79.1", "answers")
 	o.do("--state west/state grant operator 100 --yes", "100 credits")
 	o.do("--state west/state grant alice 1 --yes", "1 credit")
 	o.do("--state east/state grant bob 1 --yes", "1 credit")
@@ -82,24 +82,25 @@ func restoreAPeer(o *operator, kill func()) {
 	}
 }
 
-// twoPorts finds a port that is free, for clients, and the one for servers of peers
-// that goes with it.
-func twoPorts(t *testing.T) int {
+// twoPorts finds an address on loopback whose port is free, for clients, and the one for servers
+// of peers that goes with it. The host is the site's own, so that the ports are no connection's.
+func twoPorts(t *testing.T, site int) (listen string) {
 	t.Helper()
 	const apart = 3200
+	host := fmt.Sprintf("127.0.79.%d", site)
 	for range 100 {
-		clients, err := net.Listen("tcp", "127.0.0.1:0")
+		clients, err := net.Listen("tcp", host+":0")
 		if err != nil {
 			t.Fatal(err)
 		}
 		port := clients.Addr().(*net.TCPAddr).Port
-		peers, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port+apart))
+		peers, err := net.Listen("tcp", fmt.Sprintf("%s:%d", host, port+apart))
 		_ = clients.Close()
 		if err == nil {
 			_ = peers.Close()
-			return port
+			return clients.Addr().String()
 		}
 	}
 	t.Fatal("no two ports are free")
-	return 0
+	return ""
 }

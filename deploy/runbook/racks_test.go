@@ -30,7 +30,7 @@ type racks struct {
 
 func newRacks(t *testing.T, binary string) *racks {
 	t.Helper()
-	r := &racks{operator: &operator{T: t, binary: binary, dir: t.TempDir()}, hosts: map[string]*await.Process{}}
+	r := &racks{operator: &operator{T: t, binary: own(t, binary), dir: t.TempDir()}, hosts: map[string]*await.Process{}}
 	r.config = embedded.Default()
 	r.config.State = filepath.Join(r.dir, "state")
 	r.config.Replicas, r.config.Lease = 0, messages.Duration(5*time.Second)

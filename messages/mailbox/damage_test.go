@@ -311,7 +311,7 @@ func TestReplicaThatLostItsLogDoesNotVote(t *testing.T) {
 	for _, loss := range losses {
 		t.Run(loss.name, func(t *testing.T) {
 			t.Parallel()
-			g := newGroup(t, 3, func(c *Config) { c.SegmentBytes, c.Timeout = 64<<10, 200*time.Millisecond })
+			g := newGroup(t, 3, func(c *Config) { c.SegmentBytes = 64 << 10 })
 			g.start(g.ids...)
 			g.propose("seen by all")
 			g.agree(1)
@@ -597,7 +597,7 @@ func TestReplicaThatDiffersStops(t *testing.T) {
 	t.Parallel()
 	stuck := make(chan error, 3)
 	g := newGroup(t, 3, func(c *Config) {
-		c.limits.markEntries, c.Timeout, c.faults.stuck = 8, 200*time.Millisecond, func(err error) { stuck <- err }
+		c.limits.markEntries, c.faults.stuck = 8, func(err error) { stuck <- err }
 	})
 	g.start(g.ids...)
 	g.settled()

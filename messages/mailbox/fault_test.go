@@ -68,7 +68,10 @@ func TestHangingDiskLosesTheLeadership(t *testing.T) {
 	}
 	old := g.leader()
 	gate := make(chan struct{})
-	t.Cleanup(func() { close(gate) }) // before the group's own clean-up
+	t.Cleanup(func() { // before the group's own clean-up
+		close(gate)
+		_ = old.halt().Error() // it still writes, though it was closed
+	})
 	logs[old.config.ID].hang.Store(&gate)
 	outcome := make(chan error, 1)
 	go func() {

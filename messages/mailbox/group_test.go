@@ -132,6 +132,7 @@ type group struct {
 	dirs   map[string]string
 	adjust func(*Config)
 	most   uint64 // of each machine
+	seen   uint64 // commands that all had agreed on
 
 	mu        sync.Mutex
 	addresses map[string]string
@@ -300,22 +301,26 @@ func (g *group) propose(command string) place {
 }
 
 // agree waits until all running replicas have the same state, of at least
-// atLeast commands, and returns its hash.
+// atLeast commands, and returns its hash. The state has no fewer commands than at the
+// time before: replicas that start pass through all earlier states.
 func (g *group) agree(atLeast uint64) uint64 {
 	g.t.Helper()
-	var hash uint64
+	var hash, most uint64
+	atLeast = max(atLeast, g.seen)
 	eventually(g.t, fmt.Sprintf("agreement on %d commands", atLeast), func() bool {
 		states := map[[2]uint64]bool{}
+		most = 0
 		for id := range g.running() {
 			total, h := g.machines[id].state()
 			if total < atLeast {
 				return false
 			}
-			hash = h
+			hash, most = h, max(most, total)
 			states[[2]uint64{total, h}] = true
 		}
 		return len(states) == 1
 	})
+	g.seen = most
 	return hash
 }
 

@@ -113,7 +113,7 @@ func TestAcknowledgedEntriesAreRemembered(t *testing.T) {
 // before.
 func TestOlderCopyOfALeader(t *testing.T) {
 	t.Parallel()
-	g := newGroup(t, 3, func(c *Config) { c.SegmentBytes, c.Timeout = 64<<10, 200*time.Millisecond })
+	g := newGroup(t, 3, func(c *Config) { c.SegmentBytes = 64 << 10 })
 	g.start(g.ids...)
 	g.propose("seen by all")
 	g.agree(1)
@@ -147,7 +147,7 @@ func TestAGroupThatBeganAnewIsNotFollowed(t *testing.T) {
 	t.Parallel()
 	for _, trailing := range []uint64{1000, 1} {
 		g := newGroup(t, 3, func(c *Config) {
-			c.SegmentBytes, c.Timeout, c.TrailingEntries = 64<<10, 200*time.Millisecond, trailing
+			c.SegmentBytes, c.TrailingEntries = 64<<10, trailing
 		})
 		g.start(g.ids...)
 		for i := range 5 {
@@ -219,7 +219,6 @@ func TestFirstLeaderWithoutAnAnswer(t *testing.T) {
 	var on atomic.Bool
 	on.Store(true)
 	g := newGroup(t, 3, func(c *Config) {
-		c.Timeout = 100 * time.Millisecond
 		listens := "r1"
 		if c.ID == listens {
 			listens = "r2"

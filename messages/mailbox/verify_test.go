@@ -40,10 +40,11 @@ func TestVerifyFailsWithoutMajority(t *testing.T) {
 	t.Parallel()
 	g := newGroup(t, 3, nil)
 	g.start(g.ids...)
-	leader := g.leader()
-	if err := leader.Verify(context.Background()); err != nil {
-		t.Errorf("verify with a majority: %v", err)
-	}
+	var leader *replicated
+	eventually(t, "a leader verifies with a majority", func() bool {
+		leader = g.leader()
+		return leader.Verify(context.Background()) == nil
+	})
 	if err := leader.stream.Close(); err != nil { // cuts it off
 		t.Fatal(err)
 	}

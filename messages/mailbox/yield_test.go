@@ -67,7 +67,7 @@ func TestFullDiskHandsOver(t *testing.T) {
 // one leads.
 func TestReluctantLeaderHandsOver(t *testing.T) {
 	t.Parallel()
-	g := newGroup(t, 3, func(c *Config) { c.Timeout = 100 * time.Millisecond })
+	g := newGroup(t, 3, nil)
 	g.start(g.ids...)
 	g.propose("before")
 	g.settled()
