@@ -33,16 +33,23 @@ func (m *replicated) stop() error {
 	<-m.collected
 	m.rounds.close(ErrClosed)
 	m.running.Wait()
-	select {
-	case <-m.probed: // it writes beside the log
-	case <-time.After(m.config.limits.stuckAfter):
-		stopped = false
-	}
-	if !stopped {
-		// Raft may still be writing: the files stay open and locked.
+	if !stopped || !m.probed() {
+		// Something may still be writing: the files stay open and locked.
 		return errors.Join(fmt.Errorf("mailbox: the log in %s does not stop; its disk may hang", m.config.Dir), cut)
 	}
 	return errors.Join(cut, m.release())
+}
+
+// probed waits until nothing probes the disk any more, and reports whether that was soon enough.
+func (m *replicated) probed() bool {
+	late := time.NewTimer(m.config.limits.stuckAfter)
+	defer late.Stop()
+	select {
+	case <-m.probing:
+		return true
+	case <-late.C:
+		return false
+	}
 }
 
 // unsavedBytes is how many bytes of entries may have to be carried out again after a

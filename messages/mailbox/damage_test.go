@@ -94,6 +94,14 @@ func (g *group) settled() {
 	})
 }
 
+// demote takes a replica's vote away.
+func demote(m *replicated, id string) error {
+	if err := m.raft.DemoteVoter(raft.ServerID(id), 0, time.Second).Error(); err != nil {
+		return proposeError(err)
+	}
+	return nil
+}
+
 // TestVoteThatWasTakenAwayComesBack to a replica that does not know why it has none: its disk
 // failed as it was to keep that, or the leader ended before it gave the vote back.
 func TestVoteThatWasTakenAwayComesBack(t *testing.T) {
@@ -108,7 +116,7 @@ func TestVoteThatWasTakenAwayComesBack(t *testing.T) {
 		if m.config.ID == id {
 			return ErrNotLeader
 		}
-		return m.raft.DemoteVoter(raft.ServerID(id), 0, time.Second).Error()
+		return demote(m, id)
 	}); err != nil {
 		t.Fatal(err)
 	}

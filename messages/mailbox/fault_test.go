@@ -99,6 +99,35 @@ func TestHangingDiskLosesTheLeadership(t *testing.T) {
 	}
 }
 
+// TestProbeEndsBeforeTheClose: what probes the disk writes a file in the replica's directory, which
+// may be removed once the replica is closed. A probe that hangs makes the close fail, after a while.
+func TestProbeEndsBeforeTheClose(t *testing.T) {
+	t.Parallel()
+	var hangs atomic.Bool
+	gate, looks := make(chan struct{}), make(chan struct{}, 1)
+	g := newGroup(t, 1, func(c *Config) {
+		c.limits.stuckAfter, c.faults.stuck = 2*time.Second, func(error) {}
+		c.faults.free = func(string) (uint64, error) {
+			if hangs.CompareAndSwap(true, false) {
+				looks <- struct{}{}
+				<-gate
+			}
+			return 1 << 30, nil
+		}
+	})
+	box, err := OpenRaft(g.config("r1"), newTally())
+	if err != nil {
+		t.Fatal(err)
+	}
+	hangs.Store(true)
+	<-looks
+	if err := box.Close(); err == nil {
+		t.Error("closed while something is about to write")
+	}
+	close(gate)
+	<-box.(*replicated).probing
+}
+
 func TestFailedWriteIsTheLast(t *testing.T) {
 	t.Parallel()
 	g, logs, stuck := faultyGroup(t, 1)

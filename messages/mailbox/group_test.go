@@ -189,7 +189,7 @@ func (g *group) resolve(id string) (string, error) {
 
 func (g *group) config(id string) Config {
 	c := Config{ID: id, Dir: g.dirs[id], Local: g.local, Bootstrap: g.ids,
-		Timeout: 500 * time.Millisecond, SegmentBytes: 4 << 20, MinFreeBytes: 1,
+		Timeout: time.Second, SegmentBytes: 4 << 20, MinFreeBytes: 1,
 		faults: faults{stuck: func(err error) { g.t.Errorf("replica %s: %v", id, err) }}}
 	if g.issuer != nil {
 		g.listen(&c)

@@ -34,7 +34,7 @@ type replicated struct {
 	halt    func() raft.Future // shuts Raft down once
 	abandon func()             // makes unknown what is in flight, once
 	running sync.WaitGroup
-	probed  chan struct{} // closed when nothing is written beside the log any more
+	probing chan struct{} // closed when nothing probes the disk any more
 }
 
 // OpenRaft opens a replica's log and joins its group. The machine is restored
@@ -57,7 +57,7 @@ func newReplicated(c *Config, machine Machine) *replicated {
 	named := c.Log.Named(c.Name + ".log").With(zap.String("replica", c.ID))
 	c.Log = named
 	e := &engine{config: c, lacks: machine.Weak, opened: make(chan struct{}), stopping: make(chan struct{}), gone: make(chan struct{}), unknown: make(chan struct{})}
-	m := &replicated{engine: e, applier: newApplier(machine, named), probed: make(chan struct{})}
+	m := &replicated{engine: e, applier: newApplier(machine, named), probing: make(chan struct{})}
 	m.halt = sync.OnceValue(func() raft.Future { return e.raft.Shutdown() })
 	m.abandon = sync.OnceFunc(func() { close(e.unknown) })
 	e.guard = newGuard(c, m.fail)
@@ -183,8 +183,8 @@ func (m *replicated) start() {
 	for _, run := range []func(){m.scrubber.scrub, m.lead, m.verify, m.compact, m.remember, h.heal, c.compare, m.gate.yielder.yield, m.succession.watch, func() { m.guard.watch(m.gone) }} {
 		m.running.Go(run)
 	}
-	go func() {
-		defer close(m.probed)
+	go func() { // not among those that run: it may hang with the disk
+		defer close(m.probing)
 		m.guard.probe(m.gone)
 	}()
 }

@@ -202,7 +202,7 @@ func TestAskingForVotesForgetsNobody(t *testing.T) {
 	g.start(g.ids...)
 	gone := g.follower().config.ID // one that runs would get its vote back
 	g.stop(gone)
-	if err := g.led(func(m *replicated) error { return m.raft.DemoteVoter(raft.ServerID(gone), 0, time.Second).Error() }); err != nil {
+	if err := g.led(func(m *replicated) error { return demote(m, gone) }); err != nil {
 		t.Fatal(err)
 	}
 	asks := g.follower()
