@@ -23,12 +23,12 @@ func fromEnv(t *testing.T, name string, otherwise uint64) uint64 {
 	return n
 }
 
-// TestSeeds runs 60 seeds from 1 on; the environment's CANDOR_SEEDS and
+// TestSeeds runs 100 seeds from 1 on; the environment's CANDOR_SEEDS and
 // CANDOR_FIRST_SEED say otherwise, and "make soak" runs very many.
 func TestSeeds(t *testing.T) {
 	var report Report
 	first := fromEnv(t, "CANDOR_FIRST_SEED", 1)
-	for seed := first; seed < first+fromEnv(t, "CANDOR_SEEDS", 60); seed++ {
+	for seed := first; seed < first+fromEnv(t, "CANDOR_SEEDS", 100); seed++ {
 		o := Run(Default(), seed, Sound)
 		report.Add(&o)
 		if o.Violation != nil {

@@ -13,7 +13,7 @@ func TestBlackHolesCostNoJob(t *testing.T) {
 	more := Default()
 	more.Rates[BlackHole] = 6
 	for _, plan := range []*Plan{alone, more} {
-		for seed := uint64(1); seed <= 15; seed++ {
+		for seed := uint64(1); seed <= 40; seed++ {
 			if o := Run(plan, seed, Sound); o.Violation != nil {
 				t.Errorf("seed %d: %v", seed, o.Violation)
 			}
