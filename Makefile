@@ -110,12 +110,12 @@ run: build ## start a whole site here, run a real workload on it, check everythi
 	./bin/candor demo $(ARGS)
 
 test: ## run all tests
-	$(GO) test $$($(PACKAGES) '!/pgregory.net.rapid/ {print $$1}') github.com/coreos/etcd/pkg/fileutil
+	$(GO) test -timeout 20m $$($(PACKAGES) '!/pgregory.net.rapid/ {print $$1}') github.com/coreos/etcd/pkg/fileutil
 	$(GO) test $$($(PACKAGES) '/pgregory.net.rapid/ {print $$1}') -rapid.seed=$(SEED)
 
 # NATS starts JetStream again by writing its queues of requests while others use them: a race of its own.
 race: ## run the tests of what is concurrent under the race detector
-	$(GO) test -race -skip '^TestJetStreamStartsAgainAfterAFullDisk$$' $(CONCURRENT)
+	$(GO) test -race -timeout 20m -skip '^TestJetStreamStartsAgainAfterAFullDisk$$' $(CONCURRENT)
 
 vet: ## go vet
 	$(GO) vet ./...
