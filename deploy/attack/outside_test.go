@@ -123,9 +123,7 @@ func all(attempts ...func() (string, error)) (effect string, refusal error) {
 // all that it does not report as refused.
 func (a *attacker) publishedWithout(subjects []string, reply string) (effect string, refusal error) {
 	for _, subject := range subjects {
-		for len(a.refused) > 0 {
-			<-a.refused
-		}
+		before := a.nc.LastError()
 		m := &nats.Msg{Subject: subject, Reply: reply, Data: []byte(`{}`)}
 		if err := a.nc.PublishMsg(m); err != nil {
 			return "", err
@@ -133,9 +131,9 @@ func (a *attacker) publishedWithout(subjects []string, reply string) (effect str
 		if err := a.nc.FlushTimeout(patience); err != nil {
 			return "", err
 		}
-		select {
-		case refusal = <-a.refused:
-		case <-time.After(2 * time.Second): // the error comes before the answer to the flush
+		if err := a.nc.LastError(); err != before { // the error comes before the answer to the flush
+			refusal = err
+		} else {
 			effect += subject + " "
 		}
 	}
@@ -398,7 +396,7 @@ func (a *attacker) malforms() (effect string, refusal error) {
 			continue
 		}
 		for _, input := range inputs {
-			reply, err := a.nc.Request(subject, input, 20*time.Second)
+			reply, err := a.nc.Request(subject, input, patience)
 			if err == nats.ErrNoResponders {
 				break
 			}
@@ -454,7 +452,7 @@ func (a *attacker) subscribes() (string, error) {
 	select {
 	case err := <-refused:
 		return "", err
-	case <-time.After(5 * time.Second):
+	case <-time.After(patience):
 		return "2000 subscriptions of one connection", nil
 	}
 }
@@ -637,7 +635,7 @@ func (a *attacker) floods() (string, error) {
 	}
 	close(stop)
 	flood.Wait()
-	if slowest > 10*time.Second {
+	if slowest > patience {
 		return fmt.Sprintf("alice waited %v", slowest), nil
 	}
 	return "", fmt.Errorf("alice waited %v at most", slowest.Round(time.Millisecond))

@@ -10,7 +10,9 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -40,6 +42,7 @@ func hosts(t *testing.T) []*host {
 	}
 	var text strings.Builder
 	fmt.Fprintf(&text, "site: west\nkeys: %s/keys\ntasks: {user: self}\nhosts:\n", dir)
+	t.Cleanup(func() { endAll(bin) }) // after the hosts
 	var all []*host
 	free := ports(t, 12)
 	for i, name := range []string{"a", "b", "c"} {
@@ -76,6 +79,20 @@ func hosts(t *testing.T) []*host {
 		await.Until(t, "host "+h.name+" is up", func() bool { return h.info(t).Console != "" })
 	}
 	return all
+}
+
+// endAll kills what still runs a program: the executors of hosts that were killed, which outlive
+// them so that tasks go on.
+func endAll(program string) {
+	links, _ := filepath.Glob("/proc/[0-9]*/exe")
+	for _, link := range links {
+		if target, _ := os.Readlink(link); target != program {
+			continue // another program, or one that has ended
+		}
+		if pid, err := strconv.Atoi(filepath.Base(filepath.Dir(link))); err == nil {
+			_ = syscall.Kill(pid, syscall.SIGKILL)
+		}
+	}
 }
 
 // ports are addresses where nobody listens, with ports that Linux gives to no connection by itself.
