@@ -73,6 +73,7 @@ func TestCheckpointThatTheBooksDoNotBearOut(t *testing.T) {
 		"of a stranger's":     {stranger, 1000, false, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			g, base := signing(t, key)
 			for _, account := range []string{"ada", "bob", "eve"} {
 				g.grant(account, 100)

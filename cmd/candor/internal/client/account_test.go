@@ -71,6 +71,7 @@ func TestPredict(t *testing.T) {
 // TestProjectRequests: what the commands ask the bank for.
 func TestProjectRequests(t *testing.T) {
 	s := newSite(t)
+	answer(s, messages.Bank, messages.VerbAccount, func(messages.AccountRequest) (messages.AccountReply, error) { return someAccount(), nil })
 	var member messages.MemberRequest
 	answer(s, messages.Bank, messages.VerbMember, func(r messages.MemberRequest) (messages.AccountReply, error) { member = r; return someAccount(), nil })
 	var pay messages.PayRequest

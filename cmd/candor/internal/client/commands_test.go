@@ -128,6 +128,7 @@ func TestCommandsPrintTheReplyAsJSON(t *testing.T) {
 
 func TestRequestsSayWhatWasAsked(t *testing.T) {
 	s := newSite(t)
+	answer(s, messages.Bank, messages.VerbAccount, func(messages.AccountRequest) (messages.AccountReply, error) { return someAccount(), nil })
 	var jobs []messages.JobsRequest
 	answer(s, messages.Auctioneer, messages.VerbJobs, func(r messages.JobsRequest) (messages.JobsReply, error) {
 		jobs = append(jobs, r)
