@@ -173,6 +173,17 @@ func (c *census) stays(at connection) bool {
 	return true
 }
 
+// last is the newest connection of a holder to a server that is not leaving.
+func (c *census) last(id string, by holder) connection {
+	newest := connection{server: id}
+	for n, of := range c.servers[id].connections {
+		if at := (connection{id, n}); of == by && n >= newest.id && !c.leaving[at] {
+			newest = at
+		}
+	}
+	return newest
+}
+
 // newest are the connections of a server whose holders have too many, by what most
 // says, as many as are too many, the newest of each holder first.
 func (c *census) newest(id string, most func(holder) int) (all []connection) {

@@ -269,9 +269,19 @@ func (g *Guard) refuse(at connection, by holder, most int, flood bool) {
 	// The client may have gone by itself, once it was told.
 	g.refused.WithLabelValues(string(by.role)).Inc()
 	g.c.Log.Warn("a connection was refused: "+by.tooMany(most), zap.String("server", at.server))
-	if err := g.cut(at); err != nil && g.ctx.Err() == nil {
-		g.c.Log.Info("a connection was not cut", zap.Error(err))
+	for err := g.cut(at); err != nil && g.leaves(at); err = g.cut(at) {
+		g.c.Log.Info("a connection was not cut yet; trying again", zap.String("server", at.server), zap.Error(err))
+		if !g.pause(lookEvery) {
+			return
+		}
 	}
+}
+
+// leaves reports whether a connection that is about to be cut is still there.
+func (g *Guard) leaves(at connection) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.census.leaving[at]
 }
 
 // tooMany says why to the holder.
@@ -293,16 +303,17 @@ func (g *Guard) pause(d time.Duration) bool {
 	}
 }
 
-// still says that a connection is one too many, or else lets it stay.
+// still says that a connection is one too many, or else lets it stay: where the holder has
+// closed another meanwhile, and where a newer one came, which goes in its place.
 func (g *Guard) still(at connection, by holder, most int) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if !g.census.leaving[at] {
+	if !g.census.stays(at) || g.census.excess(by, most) <= 0 {
 		return false
 	}
-	if g.census.excess(by, most) < 0 {
-		g.census.stays(at)
+	if last := g.census.last(at.server, by); last != at {
+		g.weigh(last, by)
 		return false
 	}
-	return true
+	return g.census.leaves(at)
 }

@@ -1,0 +1,81 @@
+package connections
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/candor-grid/candor/deploy/identity"
+	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/bus"
+)
+
+// system is the system account of a server that answers nothing but requests to cut a connection,
+// and not the first of these.
+type system struct {
+	bus.Bus
+	event  func(string, []byte)
+	deaf   int
+	kicked []string
+}
+
+func (s *system) Subscribe(pattern string, handle func(string, []byte)) (bus.Subscription, error) {
+	if strings.HasPrefix(pattern, "$SYS.ACCOUNT.") {
+		s.event = handle
+	}
+	return s, nil
+}
+
+func (s *system) Stop() error { return nil }
+
+func (s *system) Publish(string, []byte) error { return nil }
+
+func (s *system) Request(_ context.Context, subject string, content []byte) ([]byte, error) {
+	if strings.HasSuffix(subject, ".KICK") {
+		if s.kicked = append(s.kicked, string(content)); len(s.kicked) > s.deaf {
+			return []byte("{}"), nil
+		}
+	}
+	return nil, messages.Errorf(messages.Unavailable, "the server does not answer")
+}
+
+// says has a guard with a bound of one hear events of alice's connections, and wants it to cut some.
+func (s *system) says(t *testing.T, events []string, cut ...string) {
+	synctest.Test(t, func(t *testing.T) {
+		g, err := Start(Config{System: s, Bus: s, Account: "A", Role: func(string) identity.Role { return identity.User }, Most: 1, Server: "S"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		claim := "h.eyJuYW1lIjoiYWxpY2UiLCJpc3MiOiJBIn0.s" // {"name":"alice","iss":"A"}
+		for _, e := range events {
+			what, id, _ := strings.Cut(e, " ")
+			s.event("$SYS.ACCOUNT.A."+what, fmt.Appendf(nil, `{"server":{"id":"S"},"client":{"id":%s,"jwt":%q}}`, id, claim))
+		}
+		time.Sleep(2*grace + farewell + 5*lookEvery)
+		synctest.Wait()
+		if !slices.Equal(s.kicked, cut) {
+			t.Errorf("the server was asked to cut %v, want %v", s.kicked, cut)
+		}
+		if err := g.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// TestAConnectionIsCutAtLast: a server that is too busy to cut a connection is asked again. The
+// connection once stayed for good, as it counted as one that leaves.
+func TestAConnectionIsCutAtLast(t *testing.T) {
+	two := `{"cid":2}`
+	(&system{deaf: 2}).says(t, []string{"CONNECT 1", "CONNECT 2"}, two, two, two)
+}
+
+// TestTheNewestIsCut: a connection that came before an older one was known to be closed keeps its
+// place against one that comes later.
+func TestTheNewestIsCut(t *testing.T) {
+	new(system).says(t, []string{"CONNECT 1", "CONNECT 2", "DISCONNECT 1", "CONNECT 3"}, `{"cid":3}`)
+	new(system).says(t, []string{"CONNECT 1", "CONNECT 2", "DISCONNECT 1"})
+}
