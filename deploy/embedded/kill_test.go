@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -117,15 +118,20 @@ func (c *cluster) kill(host messages.Name) {
 
 func (c *cluster) stopAll() {
 	for _, p := range c.processes {
-		_ = p.Process.Signal(os.Interrupt)
+		_ = p.Process.Signal(syscall.SIGTERM) // not an interrupt, which a process may have been started to ignore
 	}
 	for host, p := range c.processes {
 		select {
 		case <-p.Ended:
 		case <-time.After(patience):
+			_ = p.Process.Signal(syscall.SIGQUIT) // it prints where it is, if it can
+			select {
+			case <-p.Ended:
+			case <-time.After(10 * time.Second):
+				_ = p.Process.Kill()
+				<-p.Ended
+			}
 			c.Errorf("host %s did not stop:\n%s", host, p.Output)
-			_ = p.Process.Kill()
-			<-p.Ended
 		}
 		if c.Failed() {
 			c.Logf("host %s printed:\n%s", host, p.Output)
