@@ -31,7 +31,7 @@ func TestMain(m *testing.M) {
 	// These tests wait for elections, leases and processes more than they compute.
 	flag.Parse()
 	if !slices.ContainsFunc(os.Args, func(a string) bool { return strings.Contains(a, "test.parallel") }) {
-		_ = flag.Set("test.parallel", "6")
+		_ = flag.Set("test.parallel", "4")
 	}
 	code := m.Run()
 	if built != "" {
