@@ -115,7 +115,7 @@ test: ## run all tests
 	$(GO) test -vet=off $$($(PACKAGES) '/pgregory.net.rapid/ {print $$1}') -rapid.seed=$(SEED)
 
 # NATS starts JetStream again by writing its queues of requests while others use them: a race of its own.
-# Under the detector a site takes some ten times the processor time: fewer run side by side.
+# Under the detector a site takes far more processor time: fewer run side by side.
 race: ## run the tests of what is concurrent under the race detector
 	$(GO) test -race -vet=off -timeout 20m -parallel 3 -skip '^TestJetStreamStartsAgainAfterAFullDisk$$' $(CONCURRENT)
 
