@@ -458,6 +458,9 @@ func dear(t *testing.T, s *Site, others, own string, which func(messages.QuoteRe
 			if err != nil && messages.KindOf(err) != messages.Expired {
 				t.Fatal(err)
 			}
+			if err != nil {
+				t.Logf("%s, try %d: %v", key, tries, err)
+			}
 			return err == nil
 		})
 		return id, c
