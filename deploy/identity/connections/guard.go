@@ -269,11 +269,8 @@ func (g *Guard) refuse(at connection, by holder, most int, flood bool) {
 	// The client may have gone by itself, once it was told.
 	g.refused.WithLabelValues(string(by.role)).Inc()
 	g.c.Log.Warn("a connection was refused: "+by.tooMany(most), zap.String("server", at.server))
-	for err := g.cut(at); err != nil && g.leaves(at); err = g.cut(at) {
-		g.c.Log.Info("a connection was not cut yet; trying again", zap.String("server", at.server), zap.Error(err))
-		if !g.pause(lookEvery) {
-			return
-		}
+	for err := g.cut(at); err != nil && g.leaves(at) && g.pause(lookEvery); err = g.cut(at) {
+		g.c.Log.Info("a connection was not cut; trying again", zap.String("server", at.server), zap.Error(err))
 	}
 }
 
