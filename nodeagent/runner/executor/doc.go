@@ -25,6 +25,7 @@
 //   - Without an agent and without tasks it ends by itself after a while. Where no agent
 //     comes back for ten minutes after the last task has ended, it writes the ends into a
 //     file and ends; the executor of the next agent reads the file, and tells them.
+//   - On SIGTERM it kills its tasks, leaves their ends in that file, and ends.
 //
 // # Wire
 //

@@ -26,7 +26,7 @@ func alone(t *testing.T, dir string, waits time.Duration, tasks map[messages.Att
 	s, over = newServer(run, l, dir), make(chan error, 1)
 	s.lonely, s.abandoned, s.tasks = time.Hour, waits, tasks
 	s.begin()
-	go func() { over <- s.accept() }()
+	go func() { over <- s.accept(t.Context()) }()
 	return s, over
 }
 

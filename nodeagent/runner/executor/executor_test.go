@@ -205,6 +205,38 @@ func TestExecutorIsKilled(t *testing.T) {
 	}
 }
 
+// TestExecutorIsTerminated: its tasks end with it, and the next executor tells how, whether an
+// agent is there or not.
+func TestExecutorIsTerminated(t *testing.T) {
+	for _, agent := range []bool{true, false} {
+		dir := t.TempDir()
+		k := open(t, dir)
+		_, done := begin(k, 1, "echo $PPID $$; exec sleep 1000")
+		pids := strings.Fields(output(t, k, 1))
+		if !agent {
+			if err := k.Detach(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := unix.Kill(pidOf(t, pids[0]), unix.SIGTERM); err != nil {
+			t.Fatal(err)
+		}
+		for _, pid := range pids {
+			gone(t, pidOf(t, pid))
+		}
+		if !agent {
+			again := make(chan messages.Finished, 1)
+			if all := open(t, dir).Adopt(func(f messages.Finished) { again <- f }); len(all) != 1 {
+				t.Fatalf("adopted %+v", all)
+			}
+			done = again
+		}
+		if f := wait(t, done); f.Outcome != messages.Stopped {
+			t.Errorf("with an agent %v: %+v", agent, f)
+		}
+	}
+}
+
 // TestLeaseEndsWithoutAgent: a task does not outlive its node's lease, whoever is
 // there to say so.
 // An agent that starts while an executor dies is connected to the dying executor, and

@@ -11,6 +11,7 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"runtime"
 	"runtime/debug"
@@ -248,5 +249,7 @@ func Main(args []string) error {
 	if err != nil {
 		return messages.Errorf(messages.Invalid, "executor: is started by an agent, not by hand (%v)", err)
 	}
-	return errors.Join(socket.Close(), Serve(listener, c))
+	ctx, stop := signal.NotifyContext(context.Background(), unix.SIGTERM)
+	defer stop()
+	return errors.Join(socket.Close(), Serve(ctx, listener, c))
 }

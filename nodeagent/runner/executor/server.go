@@ -2,6 +2,7 @@ package executor
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -49,8 +50,8 @@ type task struct {
 }
 
 // Serve runs tasks for the agents that connect, one at a time, until it is told
-// to end or is not needed any more.
-func Serve(l net.Listener, c runner.Config) error {
+// to end, the context is over or it is not needed any more.
+func Serve(ctx context.Context, l net.Listener, c runner.Config) error {
 	run, err := runner.NewProcesses(c)
 	if err != nil {
 		return err
@@ -60,7 +61,7 @@ func Serve(l net.Listener, c runner.Config) error {
 	}
 	s := newServer(run, l, c.Dir)
 	s.begin()
-	return s.accept()
+	return s.accept(ctx)
 }
 
 func newServer(run *runner.Processes, l net.Listener, dir string) *server {
@@ -85,9 +86,10 @@ func (s *server) begin() {
 	s.rest()
 }
 
-// accept serves agents until the listener is closed.
-func (s *server) accept() error {
+// accept serves agents until the listener is closed, or the context is over.
+func (s *server) accept(ctx context.Context) error {
 	defer s.lease.Close()
+	defer context.AfterFunc(ctx, s.end)()
 	for {
 		c, err := s.listener.Accept()
 		if err != nil {
@@ -97,12 +99,14 @@ func (s *server) accept() error {
 			go s.serve(newConn(socket))
 		}
 	}
-	s.mu.Lock()
-	agent := s.agent
-	s.mu.Unlock()
 	err := s.run.Close()
-	if agent != nil {
-		agent.finish()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if ctx.Err() != nil {
+		err = errors.Join(err, s.keepEnds())
+	}
+	if s.agent != nil {
+		s.agent.finish()
 	}
 	return err
 }
@@ -176,18 +180,34 @@ func (s *server) leave() {
 	if s.agent != nil || s.alone == nil {
 		return
 	}
-	var all []frame
-	for a, t := range s.tasks {
-		all = append(all, *t.has(a))
-	}
-	if len(all) > 0 {
-		if err := writeEnds(s.ends, all); err != nil {
-			fmt.Fprintf(os.Stderr, "%s: cannot write how %d tasks ended; will try again: %v\n", s.ends, len(all), err)
-			s.rest()
-			return
-		}
+	if err := s.keepEnds(); err != nil {
+		fmt.Fprintf(os.Stderr, "%v; will try again\n", err)
+		s.rest()
+		return
 	}
 	s.end()
+}
+
+// keepEnds writes down how tasks ended of which no agent has heard, unless that is written. s.mu is held.
+func (s *server) keepEnds() error {
+	var all []frame
+	written := true
+	for a, t := range s.tasks {
+		if t.finished != nil {
+			all, written = append(all, *t.has(a)), written && t.kept
+		}
+	}
+	if written {
+		return nil
+	}
+	if err := writeEnds(s.ends, all); err != nil {
+		return fmt.Errorf("%s: cannot write how %d tasks ended: %w", s.ends, len(all), err)
+	}
+	for _, t := range s.tasks {
+		t.kept = t.finished != nil
+	}
+	s.kept = len(all)
+	return nil
 }
 
 // end ends the executor; Serve does the rest.
