@@ -125,6 +125,9 @@ func measure(ctx context.Context, arguments []string) (map[string]float64, error
 	p := exec.CommandContext(ctx, self, append(append([]string{"bench"}, arguments...), "--json")...)
 	p.Stderr = os.Stderr
 	out, err := p.Output()
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -187,7 +187,7 @@ func ask[Reply any](ctx context.Context, b *bankBed, verb string, request any) (
 func (b *bankBed) measure(ctx context.Context, name string, clients, batch int, span time.Duration) (rate, micros float64, err error) {
 	var done atomic.Int64
 	began, cpu := time.Now(), processorTime()
-	err = repeat(clients, func(client, i int) (bool, error) {
+	err = repeat(ctx, clients, func(client, i int) (bool, error) {
 		err := b.send(ctx, fmt.Sprintf("%s/%d/%d", name, client, i), client, i, batch)
 		done.Add(int64(batch))
 		return time.Since(began) < span, err

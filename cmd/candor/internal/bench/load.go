@@ -163,7 +163,7 @@ func (s *submitting) run(ctx context.Context) error {
 	}
 	defer connection.Close()
 	subject := messages.Subject(s.Site, messages.Auctioneer, messages.VerbSubmit, s.Account)
-	return inParallel((s.Jobs+s.Batch-1)/s.Batch, s.Clients, func(number int) error {
+	return inParallel(ctx, (s.Jobs+s.Batch-1)/s.Batch, s.Clients, func(number int) error {
 		ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
 		defer cancel()
 		var r messages.SubmitRequest

@@ -67,13 +67,13 @@ func memory(ctx context.Context, c *cobra.Command) (any, error) {
 	ran := 0
 	for i, use := range []*memoryUse{&r.First, &r.Second, &r.Third, &r.Fourth} {
 		upTo := n[0] * (i + 1) / 4
-		err := inParallel(upTo-ran, 64, func(number int) error {
+		err := inParallel(ctx, upTo-ran, 64, func(number int) error {
 			for {
 				id, err := g.submitKey(ctx, fmt.Sprint(ran+number), 1, "/bin/true", fmt.Sprint(number))
 				if err == nil {
 					err = g.done(ctx, id)
 				}
-				if !messages.KindOf(err).Retriable() {
+				if ctx.Err() != nil || !messages.KindOf(err).Retriable() {
 					return err
 				}
 			}

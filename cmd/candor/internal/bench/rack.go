@@ -93,7 +93,7 @@ func openHall(ctx context.Context, site messages.Name, nodes, racks, auctioneers
 		name := fmt.Sprint("rack", i%racks, "-", i/racks)
 		r.nodes[name] = &simulated{name: name}
 	}
-	return h, inParallel(racks, racks, func(number int) error { return h.racks[number-1].open(ctx) })
+	return h, inParallel(ctx, racks, racks, func(number int) error { return h.racks[number-1].open(ctx) })
 }
 
 // open has the nodes of a rack registered, and begins their work.

@@ -116,8 +116,10 @@ func processes(ctx context.Context, c *cobra.Command) (any, error) {
 	}
 	defer least.close()
 	ways := []func() error{
-		func() error { return inParallel(tasks/rounds, parallel, func(int) error { return startAndWait() }) },
-		func() error { return inParallel(tasks/rounds, parallel, least.startAndWait) },
+		func() error {
+			return inParallel(ctx, tasks/rounds, parallel, func(int) error { return startAndWait() })
+		},
+		func() error { return inParallel(ctx, tasks/rounds, parallel, least.startAndWait) },
 		func() error { return g.all(ctx, 1, tasks/rounds) },
 	}
 	took, entries := make([]time.Duration, len(ways)), g.entries()
@@ -137,10 +139,10 @@ func processes(ctx context.Context, c *cobra.Command) (any, error) {
 	return r, nil
 }
 
-// inParallel calls do with the numbers from 1 to n, so many at a time, until one fails.
-func inParallel(n, parallel int, do func(number int) error) error {
+// inParallel calls do with the numbers from 1 to n, so many at a time, until one fails or ctx ends.
+func inParallel(ctx context.Context, n, parallel int, do func(number int) error) error {
 	var next atomic.Int64
-	return repeat(parallel, func(_, _ int) (bool, error) {
+	return repeat(ctx, parallel, func(_, _ int) (bool, error) {
 		i := next.Add(1)
 		if i > int64(n) {
 			return false, nil
@@ -150,15 +152,18 @@ func inParallel(n, parallel int, do func(number int) error) error {
 }
 
 // repeat has so many workers call do, each with its number and how often it called before,
-// until do says that the worker is done, or one worker fails.
-func repeat(workers int, do func(worker, before int) (more bool, err error)) error {
+// until do says that the worker is done, one worker fails, or ctx ends.
+func repeat(ctx context.Context, workers int, do func(worker, before int) (more bool, err error)) error {
 	var failed atomic.Pointer[error]
 	var running sync.WaitGroup
 	for worker := range workers {
 		running.Go(func() {
 			for i, more := 0, true; more && failed.Load() == nil; i++ {
-				var err error
-				if more, err = do(worker, i); err != nil {
+				err := ctx.Err()
+				if err == nil {
+					more, err = do(worker, i)
+				}
+				if err != nil {
 					failed.Store(&err)
 				}
 			}

@@ -98,6 +98,7 @@ func addCompletion(root *cobra.Command) {
 // run executes one command line.
 func run(ctx context.Context, a *cli.App, args []string, root *cobra.Command) int {
 	root.SetArgs(args)
+	a.Interrupted = ctx
 	lost := a.HeedOutput()
 	root.SetOut(a.Out)
 	addCompletion(root)

@@ -1,8 +1,10 @@
 package client
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
+	"io"
 	"reflect"
 	"slices"
 	"strings"
@@ -336,5 +338,23 @@ func TestSubmitSaysThatNoTaskSeesTheState(t *testing.T) {
 	s.run("submit", "-b", "2", "--script", "--chdir", "/").expect(t, 0, "Submitted job 17", "")
 	if len(*taken) != 2 || (*taken)[0].Spec.Dir != "" || (*taken)[1].Spec.Dir != "/" {
 		t.Errorf("got %+v", *taken)
+	}
+}
+
+// TestAnInterruptEndsTyping: a command that reads a script or names of files from a terminal ends
+// with the first interrupt.
+func TestAnInterruptEndsTyping(t *testing.T) {
+	s := newSite(t)
+	for _, line := range []string{"submit --budget 1 -", "submit --budget 1 --each -", "quote -", "estimate -"} {
+		var out, errs bytes.Buffer
+		a := s.app(&out, &errs)
+		in, typed := io.Pipe()
+		defer typed.Close()
+		a.In = in
+		ctx, interrupt := context.WithCancel(t.Context())
+		interrupt()
+		if code := run(ctx, a, strings.Fields(line), root(a, nil)); code != cli.CodeInterrupted || errs.Len() > 0 {
+			t.Errorf("%s: exit code %d, %s", line, code, &errs)
+		}
 	}
 }

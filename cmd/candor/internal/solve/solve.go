@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"github.com/candor-grid/candor/cmd/candor/internal/simulate"
 	"io"
 	"maps"
 	"slices"
@@ -69,7 +70,7 @@ func Command() *cobra.Command {
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		RunE: func(c *cobra.Command, args []string) error {
-			return run(args, c.InOrStdin(), c.OutOrStdout(), pretty)
+			return simulate.Await(c.Context(), func() error { return run(args, c.InOrStdin(), c.OutOrStdout(), pretty) })
 		},
 	}
 	c.Flags().BoolVar(&pretty, "pretty", false, "indent the output")

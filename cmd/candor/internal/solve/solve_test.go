@@ -2,8 +2,10 @@ package solve
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
+	"io"
 	"strings"
 	"testing"
 
@@ -66,5 +68,19 @@ func TestSolveRefuses(t *testing.T) {
 		if out != "" {
 			t.Errorf("%v printed %q", c.args, out)
 		}
+	}
+}
+
+// TestAnInterruptEndsTheDocument: a document that is never typed keeps nobody.
+func TestAnInterruptEndsTheDocument(t *testing.T) {
+	c := Command()
+	in, typed := io.Pipe()
+	defer typed.Close()
+	c.SetIn(in)
+	c.SetArgs([]string{"proportional"})
+	ctx, interrupt := context.WithCancel(t.Context())
+	interrupt()
+	if err := c.ExecuteContext(ctx); !errors.Is(err, context.Canceled) {
+		t.Errorf("%v", err)
 	}
 }

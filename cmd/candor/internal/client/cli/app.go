@@ -39,6 +39,9 @@ type App struct {
 	// Width is the width of the terminal that an output is, 0 if it is none.
 	Width func(w io.Writer) int
 
+	// Interrupted ends the reading of Input; nil: nothing does.
+	Interrupted context.Context
+
 	// Only is the command that the command line names: [App.Make] makes no other; "": all.
 	Only string
 
@@ -52,6 +55,25 @@ func New() *App {
 		Lookup: os.LookupEnv, Environ: os.Environ, Workdir: os.Getwd,
 		Now: time.Now, Zone: time.Local, Pause: pause, Connect: ConnectNATS, Width: terminal.Columns,
 	}
+}
+
+// Input is In for who reads all of it: an interrupt ends the waiting for what is typed.
+func (a *App) Input() io.Reader {
+	if a.Interrupted == nil {
+		return a.In
+	}
+	return until(a.Interrupted, a.In)
+}
+
+// until is a reader that fails when ctx ends, also while it waits.
+func until(ctx context.Context, in io.Reader) io.Reader {
+	r, w := io.Pipe()
+	context.AfterFunc(ctx, func() { _ = w.CloseWithError(ctx.Err()) })
+	go func() {
+		_, err := io.Copy(w, in)
+		_ = w.CloseWithError(err)
+	}()
+	return r
 }
 
 // HeedOutput keeps the first error of a write to the output, for the end of the command:
@@ -277,18 +299,13 @@ func (a *App) Confirm(ctx context.Context, question, refusal string) error {
 // waiting for the answer.
 func (a *App) Agrees(ctx context.Context, question string) (bool, error) {
 	fmt.Fprintf(a.Err, "%s [y/N] ", question)
-	answer := make(chan string, 1)
-	go func() {
-		text, _ := bufio.NewReader(a.In).ReadString('\n')
-		answer <- strings.ToLower(strings.TrimSpace(text))
-	}()
-	select {
-	case <-ctx.Done():
+	text, _ := bufio.NewReader(until(ctx, a.In)).ReadString('\n')
+	if ctx.Err() != nil {
 		fmt.Fprintln(a.Err)
 		return false, ctx.Err()
-	case text := <-answer:
-		return text == "y" || text == "yes", nil
 	}
+	text = strings.ToLower(strings.TrimSpace(text))
+	return text == "y" || text == "yes", nil
 }
 
 // FromHere is a path seen from the user's current directory.

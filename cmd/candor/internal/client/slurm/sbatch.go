@@ -120,7 +120,7 @@ func scriptOf(c *call, words []string, wrap string, wrapped bool) (source []byte
 	case wrapped:
 		return []byte("#!/bin/sh\n# This script was created by sbatch --wrap.\n\n" + wrap + "\n"), "wrap", nil, nil
 	case len(words) == 0 || words[0] == "-" || words[0] == "/dev/stdin": // which sudo may keep this user from opening
-		source, err = io.ReadAll(io.LimitReader(c.In, jobfile.MaxDocument+1))
+		source, err = io.ReadAll(io.LimitReader(c.Input(), jobfile.MaxDocument+1))
 		name = "sbatch"
 	default:
 		var file *os.File

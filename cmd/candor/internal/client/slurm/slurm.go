@@ -67,6 +67,7 @@ func Main(argv []string) (code int, known bool) {
 func Run(ctx context.Context, a *cli.App, name string, args []string) int {
 	a.ConnectionFlags(pflag.NewFlagSet(name, pflag.ContinueOnError)) // for their default values
 	c := &call{App: a, name: name, flags: pflag.NewFlagSet(name, pflag.ContinueOnError)}
+	a.Interrupted = ctx
 	lost := a.HeedOutput()
 	err := commands[name](ctx, c, args)
 	if err == nil {

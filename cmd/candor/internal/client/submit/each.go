@@ -84,11 +84,13 @@ func pathsOf(a *cli.App, sub *submission, args []string) (paths []string, err er
 	case terminal.IsTerminal(a.In):
 		return nil, cli.Usagef("--each: name the files")
 	default:
-		lines := bufio.NewScanner(a.In)
+		lines := bufio.NewScanner(a.Input())
 		for lines.Scan() {
 			paths = append(paths, lines.Text())
 		}
-		if err := lines.Err(); err != nil {
+		if err := lines.Err(); errors.Is(err, context.Canceled) {
+			return nil, err
+		} else if err != nil {
 			return nil, cli.Usagef("%s: %v", standardInput, err)
 		}
 	}

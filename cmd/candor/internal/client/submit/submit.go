@@ -354,8 +354,10 @@ const standardInput = "standard input"
 
 // readSource reads a file, or standard input for "-", and says how to call it.
 func readSource(a *cli.App, sub *submission, path string) (source []byte, name string, err error) {
-	in, name := a.In, standardInput
-	if path != "-" {
+	var in io.Reader
+	if path == "-" {
+		in, name = a.Input(), standardInput
+	} else {
 		file, err := os.Open(path)
 		switch {
 		case os.IsNotExist(err) && sub.each:
@@ -371,6 +373,8 @@ func readSource(a *cli.App, sub *submission, path string) (source []byte, name s
 	}
 	source, err = io.ReadAll(io.LimitReader(in, jobfile.MaxDocument+1))
 	switch {
+	case errors.Is(err, context.Canceled):
+		return nil, name, err
 	case errors.Is(err, syscall.EISDIR) && sub.each:
 		return nil, name, cli.Usagef("this is a directory: name the files in it")
 	case errors.Is(err, syscall.EISDIR):

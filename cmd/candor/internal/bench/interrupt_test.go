@@ -1,0 +1,24 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"testing"
+)
+
+// TestAnInterruptEndsRounds: whatever is left to do.
+func TestAnInterruptEndsRounds(t *testing.T) {
+	ctx, interrupt := context.WithCancel(t.Context())
+	err := inParallel(ctx, 1_000_000, 1, func(number int) error {
+		if number == 3 {
+			interrupt()
+		}
+		if number > 3 {
+			t.Fatal("it goes on")
+		}
+		return nil
+	})
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("%v", err)
+	}
+}
