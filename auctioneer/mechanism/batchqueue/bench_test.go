@@ -1,7 +1,6 @@
 package batchqueue
 
 import (
-	"fmt"
 	"math/rand/v2"
 	"testing"
 )
@@ -32,25 +31,6 @@ func thesis(jobs, nodes int) (*Queue, *Expectation) {
 		e.Priors = append(e.Priors, p)
 	}
 	return q, e
-}
-
-// BenchmarkPay: all payments of a queue from 1,000 draws.
-func BenchmarkPay(b *testing.B) {
-	for _, c := range []struct {
-		jobs, nodes int
-		mode        Mode
-	}{{244, 0, Priority}, {244, 0, Full}, {10_000, 0, Priority}, {64, 128, Priority}, {64, 128, Full}} {
-		b.Run(fmt.Sprintf("%d jobs, %d nodes, %s", c.jobs, c.nodes, c.mode), func(b *testing.B) {
-			q, e := thesis(c.jobs, c.nodes)
-			e.Mode = c.mode
-			b.ReportAllocs()
-			for b.Loop() {
-				if _, err := Pay(q, e); err != nil {
-					b.Fatal(err)
-				}
-			}
-		})
-	}
 }
 
 // BenchmarkSampling: the standard error of the front job's payment for the same

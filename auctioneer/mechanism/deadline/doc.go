@@ -111,7 +111,7 @@
 // relative to λ = 0, 1.017 (λ = 0.6: 1.020) and 1.050 (1.054); on the RICC log
 // with 2,000, 4,018 and 6,500 slots 1.003, 0.999 and 0.998 (1.011, 1.002, 0.999):
 // work done counts for little there, whichever the rule. BenchmarkEfficiency
-// reports these numbers.
+// reports the numbers of the crowds; `make figures` compares the rules on the log.
 //
 // Critical values are exact: λ = 0 takes an order statistic, λ > 0 compares
 // exactly among the finitely many values at which something can change, to
@@ -182,9 +182,8 @@
 // not reach, the run is repeated with more kept. Under a monotone rule a replay
 // without the task is enough: it is completed from the level at which it outdoes
 // the last served, unit by unit, for l units. Under rule Paper the search replays once for each
-// unit that a lower report would lose. Payments uses all processors. BenchmarkAllocation and
-// BenchmarkPayments measure it on the RICC log: 318,265 tasks, of
-// which nearly half are completed.
+// unit that a lower report would lose. Payments uses all processors. `candor bench
+// auction` measures both on the RICC log: 318,265 tasks, of which nearly half are completed.
 //
 // # Source
 //

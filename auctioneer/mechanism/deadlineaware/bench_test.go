@@ -57,17 +57,3 @@ func BenchmarkNew(b *testing.B) {
 		})
 	}
 }
-
-// BenchmarkCompletionTimes: 1,000 jobs, 100 surrogates of one of them.
-func BenchmarkCompletionTimes(b *testing.B) {
-	for _, load := range loads {
-		p, surrogates := busy(1000, load.seconds)
-		b.Run(load.name, func(b *testing.B) {
-			for b.Loop() {
-				if _, err := CompletionTimes(p, 500, surrogates); err != nil {
-					b.Fatal(err)
-				}
-			}
-		})
-	}
-}

@@ -1,14 +1,7 @@
 package highestbid
 
 import (
-	"bufio"
-	"compress/gzip"
-	"fmt"
 	"math/rand/v2"
-	"os"
-	"path/filepath"
-	"strconv"
-	"strings"
 	"testing"
 
 	"github.com/candor-grid/candor/messages"
@@ -50,78 +43,6 @@ func bursts(n, nodes int, load float64) []Job {
 	jobs = jobs[:n]
 	bids(jobs)
 	return jobs
-}
-
-// readTrace reads the runnable jobs of a log in the Standard Workload Format:
-// those with a run time and a processor. An estimate below 1 is taken as 1.
-func readTrace(b *testing.B, path string) []Job {
-	f, err := os.Open(path)
-	if err != nil {
-		b.Fatal(err)
-	}
-	defer f.Close()
-	z, err := gzip.NewReader(f)
-	if err != nil {
-		b.Fatal(err)
-	}
-	var jobs []Job
-	lines := bufio.NewScanner(z)
-	for lines.Scan() {
-		field := strings.Fields(lines.Text())
-		if len(field) < 18 || strings.HasPrefix(field[0], ";") {
-			continue
-		}
-		number := func(i int) float64 {
-			x, err := strconv.ParseFloat(field[i-1], 64)
-			if err != nil {
-				b.Fatal(err)
-			}
-			return x
-		}
-		if number(4) >= 0 && (number(5) > 0 || number(8) > 0) {
-			jobs = append(jobs, Job{Submit: number(2), Runtime: number(4), Estimate: max(number(9), 1)})
-		}
-	}
-	if err := lines.Err(); err != nil {
-		b.Fatal(err)
-	}
-	return jobs
-}
-
-// BenchmarkLPC runs the log of the paper's tables II and III, on 105 nodes. It
-// finds LPC-EGEE-2004-1.2-cln.swf.gz in the directory that CANDOR_TRACES names.
-func BenchmarkLPC(b *testing.B) {
-	directory := os.Getenv("CANDOR_TRACES")
-	if directory == "" {
-		b.Skip("CANDOR_TRACES is not set: set it to a directory that has LPC-EGEE-2004-1.2-cln.swf.gz")
-	}
-	jobs := readTrace(b, filepath.Join(directory, "LPC-EGEE-2004-1.2-cln.swf.gz"))
-	if len(jobs) != 220_695 {
-		b.Fatalf("%d runnable jobs in the log, want 220,695", len(jobs))
-	}
-	bids(jobs)
-	benchmarkRules(b, 105, jobs)
-}
-
-// BenchmarkBursts needs no log: as many jobs as LPC's, at a higher load.
-func BenchmarkBursts(b *testing.B) { benchmarkRules(b, 105, bursts(220_695, 105, 0.9)) }
-
-func benchmarkRules(b *testing.B, nodes int, jobs []Job) {
-	for _, rule := range []Rule{{HB, Kth, false}, {HB, First, false}, {NPHB, Kth, false}, {WSPT, Kth, false}, {WSPT, Kth, true}, {WSEPT, Kth, true}} {
-		b.Run(fmt.Sprintf("%s/%s/capped=%v", rule.Algorithm, rule.Price, rule.Capped), func(b *testing.B) {
-			p := &Problem{Nodes: nodes, Rule: rule, Reserve: Reserve, Jobs: jobs}
-			var o *Outcome
-			b.ReportAllocs()
-			for b.Loop() {
-				var err error
-				if o, err = Run(p); err != nil {
-					b.Fatal(err)
-				}
-			}
-			b.ReportMetric(float64(o.Preemptions), "preemptions")
-			b.ReportMetric(o.Payoff(), "payoff")
-		})
-	}
 }
 
 // BenchmarkLive is a live decision after one job has come and another gone, among

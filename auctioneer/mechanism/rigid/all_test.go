@@ -111,9 +111,6 @@ func TestSerialWorkIsConserved(t *testing.T) {
 	})
 }
 
-// day is fair share with a half-life of a day, in seconds.
-func day(in *rigid.Instance) (*rigid.Schedule, error) { return fairshare.Schedule(in, 86400) }
-
 // TestScaling: with all times doubled, everything is at twice the time.
 func TestScaling(t *testing.T) {
 	past := func(in *rigid.Instance) (*rigid.Schedule, error) { return fairshare.Schedule(in, 16) }
