@@ -3,7 +3,6 @@ package attack
 import (
 	"context"
 	"fmt"
-	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -14,11 +13,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
 
 	"github.com/candor-grid/candor/deploy/identity"
 	"github.com/candor-grid/candor/deploy/identity/admission"
+	"github.com/candor-grid/candor/deploy/identity/natstest"
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/await"
 	"github.com/candor-grid/candor/messages/bus"
@@ -320,18 +319,7 @@ func (s *site) peer(name messages.Name) *nats.Conn {
 	if err != nil {
 		s.Fatal(err)
 	}
-	file := filepath.Join(s.TempDir(), "link.creds")
-	if err := os.WriteFile(file, creds, 0o600); err != nil {
-		s.Fatal(err)
-	}
-	o := &server.Options{Host: "127.0.0.1", Port: server.RANDOM_PORT, NoSigs: true, NoLog: true, ServerName: "stranger"}
-	o.LeafNode.Remotes = []*server.RemoteLeafOpts{{URLs: []*url.URL{{Scheme: "nats-leaf", Host: s.leaf}}, Credentials: file}}
-	own, err := server.NewServer(o)
-	if err != nil {
-		s.Fatal(err)
-	}
-	own.Start()
-	s.Cleanup(own.Shutdown)
+	own := natstest.Run(s, natstest.Stranger(s, s.leaf, creds))
 	await.Until(s.T, "the peer's server is linked", func() bool { return own.NumLeafNodes() == 1 })
 	nc, err := nats.Connect(own.ClientURL())
 	if err != nil {

@@ -7,20 +7,17 @@ import (
 	"encoding/json"
 	"fmt"
 	"net"
-	"net/url"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
 
-	"github.com/nats-io/jwt/v2"
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nkeys"
 
 	"github.com/candor-grid/candor/deploy/identity"
+	"github.com/candor-grid/candor/deploy/identity/natstest"
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/await"
 )
@@ -29,16 +26,7 @@ import (
 // credentials that the site issued: what the owner of a peer can do at worst.
 func stranger(t *testing.T, site *Site, creds []byte) *nats.Conn {
 	t.Helper()
-	o := strangerOptions(t, site, creds)
-	s, err := server.NewServer(o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	s.Start()
-	t.Cleanup(s.Shutdown)
-	if !s.ReadyForConnections(patience) {
-		t.Fatal("the stranger's server does not take connections")
-	}
+	s := natstest.Run(t, natstest.Stranger(t, site.info.Leaf, creds))
 	await.Until(t, "the stranger is linked", func() bool { return s.NumLeafNodes() == 1 })
 	conn, err := nats.Connect(s.ClientURL(), nats.Timeout(patience))
 	if err != nil {
@@ -46,17 +34,6 @@ func stranger(t *testing.T, site *Site, creds []byte) *nats.Conn {
 	}
 	t.Cleanup(conn.Close)
 	return conn
-}
-
-func strangerOptions(t *testing.T, site *Site, creds []byte) *server.Options {
-	t.Helper()
-	file := filepath.Join(t.TempDir(), "stolen.creds")
-	if err := os.WriteFile(file, creds, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	o := &server.Options{Host: "127.0.0.1", Port: server.RANDOM_PORT, NoSigs: true, NoLog: true, ServerName: "stranger"}
-	o.LeafNode.Remotes = []*server.RemoteLeafOpts{{URLs: []*url.URL{{Scheme: "nats-leaf", Host: site.info.Leaf}}, Credentials: file}}
-	return o
 }
 
 // seen is what came to somebody who listens to everything, apart from replies
@@ -108,32 +85,8 @@ func listen(t *testing.T, conn *nats.Conn) *seen {
 // somebody who has the account's key.
 func insider(t *testing.T, s *Site) *nats.Conn {
 	t.Helper()
-	loosen(t, s.server, s.config.KeysDir(), s.config.peerNames()...)
-	text, err := os.ReadFile(filepath.Join(s.config.KeysDir(), "account.nk"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	account, err := nkeys.FromSeed(bytes.TrimSpace(text))
-	if err != nil {
-		t.Fatal(err)
-	}
-	user, err := nkeys.CreateUser()
-	if err != nil {
-		t.Fatal(err)
-	}
-	key, err := user.PublicKey()
-	if err != nil {
-		t.Fatal(err)
-	}
-	token, err := jwt.NewUserClaims(key).Encode(account)
-	if err != nil {
-		t.Fatal(err)
-	}
-	seed, err := user.Seed()
-	if err != nil {
-		t.Fatal(err)
-	}
-	conn, err := nats.Connect(s.URL(), nats.Timeout(patience), nats.UserJWTAndSeed(token, string(seed)))
+	creds := natstest.Insider(t, s.server, s.config.KeysDir(), s.config.peerNames()...)
+	conn, err := nats.Connect(s.URL(), nats.Timeout(patience), nats.UserCredentialBytes(creds))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -305,7 +258,7 @@ func leaked(t *testing.T, site *Site, creds []byte) {
 func refusedLink(t *testing.T, what string, site *Site, creds []byte) {
 	t.Helper()
 	log := &refusals{refused: make(chan struct{}, 64)}
-	o := strangerOptions(t, site, creds)
+	o := natstest.Stranger(t, site.info.Leaf, creds)
 	o.NoLog = false
 	s, err := server.NewServer(o)
 	if err != nil {
@@ -340,41 +293,6 @@ func (r *refusals) Warnf(string, ...any)   {}
 func (r *refusals) Fatalf(string, ...any)  {}
 func (r *refusals) Debugf(string, ...any)  {}
 func (r *refusals) Tracef(string, ...any)  {}
-
-// loosen has a server admit credentials that the account's own key signs, with all rights, as
-// that of an operator who changed the program would.
-func loosen(t testing.TB, s *server.Server, keys string, peers ...messages.Name) {
-	t.Helper()
-	text, err := os.ReadFile(filepath.Join(keys, "operator.nk"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	operator, err := nkeys.FromSeed(bytes.TrimSpace(text))
-	if err != nil {
-		t.Fatal(err)
-	}
-	authority, err := identity.Open(keys)
-	if err != nil {
-		t.Fatal(err)
-	}
-	tokens, err := authority.Tokens(peers...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	claims, err := jwt.DecodeAccountClaims(tokens.Accounts[1].Token)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := claims.Encode(operator); err != nil { // says who issued them
-		t.Fatal(err)
-	}
-	account, err := s.LookupAccount(claims.Subject)
-	if err != nil {
-		t.Fatal(err)
-	}
-	account.Issuer = claims.Issuer
-	s.UpdateAccountClaims(account, claims)
-}
 
 // TestAPeersServersAreBounded: a peer's server cannot fill this site's servers with
 // subscriptions, nor with connections.

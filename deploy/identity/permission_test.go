@@ -9,6 +9,7 @@ import (
 
 	. "github.com/candor-grid/candor/deploy/identity"
 	"github.com/candor-grid/candor/deploy/identity/natsserver"
+	"github.com/candor-grid/candor/deploy/identity/natstest"
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/await"
 )
@@ -28,20 +29,13 @@ type site struct {
 
 func newSite(t *testing.T) site {
 	a, dir := Made(t)
-	o := &server.Options{Host: "127.0.0.1", Port: -1, NoSigs: true, NoLog: true, JetStream: true, StoreDir: t.TempDir(),
-		MaxPayload: 8 << 20, AuthTimeout: 30} // seconds: a busy machine takes its time
+	o := natstest.Loopback()
+	o.JetStream, o.StoreDir, o.MaxPayload = true, t.TempDir(), 8<<20
+	o.AuthTimeout = 30 // seconds: a busy machine takes its time
 	if err := natsserver.Secure(o, a); err != nil {
 		t.Fatal(err)
 	}
-	s, err := server.NewServer(o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	s.Start()
-	t.Cleanup(s.Shutdown)
-	if !s.ReadyForConnections(patience) {
-		t.Fatal("the server does not take connections")
-	}
+	s := natstest.Run(t, o)
 	return site{T: t, Authority: a, dir: dir, url: s.ClientURL(), server: s, options: o}
 }
 

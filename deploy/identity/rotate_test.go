@@ -1,7 +1,6 @@
 package identity_test
 
 import (
-	"bytes"
 	"errors"
 	"os"
 	"path/filepath"
@@ -9,14 +8,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/nats-io/jwt/v2"
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
-	"github.com/nats-io/nkeys"
 
 	"github.com/candor-grid/candor/bank/history"
 	. "github.com/candor-grid/candor/deploy/identity"
 	"github.com/candor-grid/candor/deploy/identity/natsserver"
+	"github.com/candor-grid/candor/deploy/identity/natstest"
 	"github.com/candor-grid/candor/messages"
 )
 
@@ -260,8 +258,8 @@ func TestRotationOfTheBanksKey(t *testing.T) {
 // the old key endorsed after its end is not the site's.
 func TestRotationOfTheAccountsKey(t *testing.T) {
 	s := newSite(t)
-	name, stolen := s.AccountKey(), s.accountSeed()
-	forged := forge(t, stolen, "mallory")
+	name, stolen := s.AccountKey(), natstest.Seed(t, s.dir, "account.nk")
+	forged := natstest.Forge(t, stolen, "mallory")
 	if s.admits(forged) {
 		t.Error("the key of the account signs credentials")
 	}
@@ -299,48 +297,6 @@ func TestRotationOfTheAccountsKey(t *testing.T) {
 			t.Errorf("%s has the old key: %v", file, err)
 		}
 	}
-}
-
-// accountSeed is the seed of the key that speaks for the account.
-func (s site) accountSeed() []byte {
-	s.Helper()
-	seed, err := os.ReadFile(filepath.Join(s.dir, "account.nk"))
-	if err != nil {
-		s.Fatal(err)
-	}
-	return bytes.TrimSpace(seed)
-}
-
-// forge makes credentials of an operator with the key of the account.
-func forge(t *testing.T, seed []byte, n string) []byte {
-	t.Helper()
-	account, err := nkeys.FromSeed(seed)
-	if err != nil {
-		t.Fatal(err)
-	}
-	user, err := nkeys.CreateUser()
-	if err != nil {
-		t.Fatal(err)
-	}
-	key, err := user.PublicKey()
-	if err != nil {
-		t.Fatal(err)
-	}
-	claims := jwt.NewUserClaims(key)
-	claims.Name = n
-	token, err := claims.Encode(account)
-	if err != nil {
-		t.Fatal(err)
-	}
-	own, err := user.Seed()
-	if err != nil {
-		t.Fatal(err)
-	}
-	file, err := jwt.FormatUserConfig(token, own)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return file
 }
 
 func TestRotateRefuses(t *testing.T) {

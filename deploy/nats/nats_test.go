@@ -1,7 +1,6 @@
 package nats
 
 import (
-	"bytes"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
@@ -18,12 +17,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/nats-io/jwt/v2"
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
-	"github.com/nats-io/nkeys"
 
 	"github.com/candor-grid/candor/deploy/identity"
+	"github.com/candor-grid/candor/deploy/identity/natstest"
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/await"
 )
@@ -130,19 +128,7 @@ func (p *place) run(file string) (*server.Server, *server.Options) {
 	p.Helper()
 	o := p.check(file)
 	o.CheckConfig, o.NoSigs = false, true
-	s, err := server.NewServer(o)
-	if err != nil {
-		p.Fatalf("%s: %v", file, err)
-	}
-	s.Start()
-	p.Cleanup(func() {
-		s.Shutdown()
-		s.WaitForShutdown()
-	})
-	if !s.ReadyForConnections(patience) {
-		p.Fatalf("%s: the server did not begin to listen", file)
-	}
-	return s, o
+	return natstest.Run(p, o), o
 }
 
 // connect connects to a server of the place as somebody.
@@ -173,32 +159,8 @@ func (p *place) connect(s *server.Server, role identity.Role, name messages.Name
 // everything there.
 func (p *place) insider(s *server.Server) *nats.Conn {
 	p.Helper()
-	loosen(p, s, p.keys, "west")
-	text, err := os.ReadFile(filepath.Join(p.keys, "account.nk"))
-	if err != nil {
-		p.Fatal(err)
-	}
-	account, err := nkeys.FromSeed(bytes.TrimSpace(text))
-	if err != nil {
-		p.Fatal(err)
-	}
-	user, err := nkeys.CreateUser()
-	if err != nil {
-		p.Fatal(err)
-	}
-	key, err := user.PublicKey()
-	if err != nil {
-		p.Fatal(err)
-	}
-	token, err := jwt.NewUserClaims(key).Encode(account)
-	if err != nil {
-		p.Fatal(err)
-	}
-	seed, err := user.Seed()
-	if err != nil {
-		p.Fatal(err)
-	}
-	conn, err := nats.Connect(s.ClientURL(), nats.UserJWTAndSeed(token, string(seed)), nats.RootCAs(filepath.Join(p.dir, "ca.pem")))
+	creds := natstest.Insider(p, s, p.keys, "west")
+	conn, err := nats.Connect(s.ClientURL(), nats.UserCredentialBytes(creds), nats.RootCAs(filepath.Join(p.dir, "ca.pem")))
 	if err != nil {
 		p.Fatal(err)
 	}
@@ -364,39 +326,4 @@ func TestPeersAreRefused(t *testing.T) {
 			t.Errorf("peers %q: %v", peers, err)
 		}
 	}
-}
-
-// loosen has a server admit credentials that the account's own key signs, with all rights, as
-// that of an operator who changed the program would.
-func loosen(t testing.TB, s *server.Server, keys string, peers ...messages.Name) {
-	t.Helper()
-	text, err := os.ReadFile(filepath.Join(keys, "operator.nk"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	operator, err := nkeys.FromSeed(bytes.TrimSpace(text))
-	if err != nil {
-		t.Fatal(err)
-	}
-	authority, err := identity.Open(keys)
-	if err != nil {
-		t.Fatal(err)
-	}
-	tokens, err := authority.Tokens(peers...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	claims, err := jwt.DecodeAccountClaims(tokens.Accounts[1].Token)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := claims.Encode(operator); err != nil { // says who issued them
-		t.Fatal(err)
-	}
-	account, err := s.LookupAccount(claims.Subject)
-	if err != nil {
-		t.Fatal(err)
-	}
-	account.Issuer = claims.Issuer
-	s.UpdateAccountClaims(account, claims)
 }

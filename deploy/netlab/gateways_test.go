@@ -12,6 +12,7 @@ import (
 	"github.com/candor-grid/candor/deploy/embedded"
 	"github.com/candor-grid/candor/deploy/identity"
 	"github.com/candor-grid/candor/deploy/identity/natsserver"
+	"github.com/candor-grid/candor/deploy/identity/natstest"
 	"github.com/candor-grid/candor/messages"
 )
 
@@ -79,20 +80,13 @@ func linked(t *testing.T, s *Site) *nats.Conn {
 	if err != nil {
 		t.Fatal(err)
 	}
-	o := &server.Options{Host: "127.0.0.1", Port: server.RANDOM_PORT, NoSigs: true, NoLog: true, ServerName: s.Name}
+	o := natstest.Loopback()
+	o.ServerName = s.Name
 	if err := natsserver.Secure(o, s.authority, p.Name); err != nil {
 		t.Fatal(err)
 	}
 	o.LeafNode.Remotes = []*server.RemoteLeafOpts{{LocalAccount: account, Credentials: p.Creds, URLs: []*url.URL{at}}}
-	own, err := server.NewServer(o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	own.Start()
-	t.Cleanup(own.Shutdown)
-	if !own.ReadyForConnections(roadStart) {
-		t.Fatal("no server")
-	}
+	own := natstest.Run(t, o)
 	creds, err := embedded.WriteCredentials(s.dir, s.authority, identity.Service, messages.ServiceIdentity(messages.Bank))
 	if err != nil {
 		t.Fatal(err)

@@ -4,18 +4,16 @@ package browser
 
 import (
 	"context"
-	"net/url"
-	"os"
 	"path/filepath"
 	"testing"
 	"time"
 
 	"github.com/chromedp/chromedp"
-	"github.com/nats-io/nats-server/v2/server"
 
 	"github.com/candor-grid/candor/bank/clearing"
 	"github.com/candor-grid/candor/deploy/embedded"
 	"github.com/candor-grid/candor/deploy/identity"
+	"github.com/candor-grid/candor/deploy/identity/natstest"
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/await"
 	"github.com/candor-grid/candor/messages/bus"
@@ -29,21 +27,9 @@ const ill = hostile + "\x1b[2J\u009b31m\u202e\u200b\r\n"
 // name, its bank's refusals, and what it says of a job. It pays alice, too.
 func impostor(t *testing.T, leaf string, creds []byte, key clearing.Signer) {
 	t.Helper()
-	file := filepath.Join(t.TempDir(), "west.creds")
-	if err := os.WriteFile(file, creds, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	o := &server.Options{Host: "127.0.0.1", Port: server.RANDOM_PORT, NoSigs: true, NoLog: true, ServerName: "<script>window.hacked=1</script>"}
-	o.LeafNode.Remotes = []*server.RemoteLeafOpts{{URLs: []*url.URL{{Scheme: "nats-leaf", Host: leaf}}, Credentials: file}}
-	s, err := server.NewServer(o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	s.Start()
-	t.Cleanup(s.Shutdown)
-	if !s.ReadyForConnections(time.Minute) {
-		t.Fatal("the server of the impostor takes no connections")
-	}
+	o := natstest.Stranger(t, leaf, creds)
+	o.ServerName = "<script>window.hacked=1</script>"
+	s := natstest.Run(t, o)
 	b, err := bus.Connect(bus.Config{URL: s.ClientURL(), Name: messages.ServiceIdentity("north")})
 	if err != nil {
 		t.Fatal(err)

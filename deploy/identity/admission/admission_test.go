@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/nats-io/jwt/v2"
-	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
 	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/zap"
@@ -19,6 +18,7 @@ import (
 
 	"github.com/candor-grid/candor/deploy/identity"
 	"github.com/candor-grid/candor/deploy/identity/natsserver"
+	"github.com/candor-grid/candor/deploy/identity/natstest"
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/await"
 	"github.com/candor-grid/candor/messages/bus"
@@ -72,19 +72,12 @@ func newSite(t *testing.T) *site {
 	if err != nil {
 		t.Fatal(err)
 	}
-	o := &server.Options{Host: "127.0.0.1", Port: -1, NoSigs: true, NoLog: true, AuthTimeout: 30}
+	o := natstest.Loopback()
+	o.AuthTimeout = 30
 	if err := natsserver.Secure(o, authority); err != nil {
 		t.Fatal(err)
 	}
-	s, err := server.NewServer(o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	s.Start()
-	t.Cleanup(s.Shutdown)
-	if !s.ReadyForConnections(patience) {
-		t.Fatal("the server does not take connections")
-	}
+	s := natstest.Run(t, o)
 	here := &site{T: t, Authority: authority, url: s.ClientURL(), registry: prometheus.NewRegistry(), memory: &memory{tokens: map[string]messages.TokenState{}}}
 	_, err = here.connect(identity.Service, "$auctioneer").Serve(bus.Service{Name: "auctioneer", Version: "1.0.0", Endpoints: []bus.Endpoint{
 		{Name: "admit", Subject: messages.Subject("west", messages.Auctioneer, messages.VerbAdmit, "*"), Handle: bus.Handle("admit", here.memory.admit)}}})

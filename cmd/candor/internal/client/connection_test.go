@@ -4,13 +4,13 @@ import (
 	"fmt"
 	"path/filepath"
 	"testing"
-	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
 
 	"github.com/candor-grid/candor/cmd/candor/internal/client/cli"
 	"github.com/candor-grid/candor/deploy/identity"
 	"github.com/candor-grid/candor/deploy/identity/natsserver"
+	"github.com/candor-grid/candor/deploy/identity/natstest"
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/bus"
 )
@@ -19,19 +19,7 @@ import (
 func natsServer(t *testing.T, options server.Options) string {
 	t.Helper()
 	options.Host, options.Port, options.NoLog, options.NoSigs = "127.0.0.1", server.RANDOM_PORT, true, true
-	s, err := server.NewServer(&options)
-	if err != nil {
-		t.Fatal(err)
-	}
-	s.Start()
-	t.Cleanup(func() {
-		s.Shutdown()
-		s.WaitForShutdown()
-	})
-	if !s.ReadyForConnections(30 * time.Second) {
-		t.Fatal("the NATS server does not start")
-	}
-	return s.ClientURL()
+	return natstest.Run(t, &options).ClientURL()
 }
 
 // overNATS is a site whose users connect to a NATS server that site.json names.

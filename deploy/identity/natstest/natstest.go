@@ -1,0 +1,131 @@
+// Package natstest starts NATS servers for tests, and does to sites what strangers with
+// stolen keys can. Only tests import it.
+package natstest
+
+import (
+	"bytes"
+	"net/url"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/nats-io/jwt/v2"
+	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nkeys"
+
+	"github.com/candor-grid/candor/deploy/identity"
+	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/await"
+)
+
+// Run runs a server until the test ends, and returns once it takes connections.
+func Run(t testing.TB, o *server.Options) *server.Server {
+	t.Helper()
+	s, err := server.NewServer(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Start()
+	t.Cleanup(func() {
+		s.Shutdown()
+		s.WaitForShutdown()
+	})
+	if !s.ReadyForConnections(await.Patience) {
+		t.Fatal("the server takes no connections")
+	}
+	return s
+}
+
+// Loopback are the options of a silent server on a free port of this host.
+func Loopback() *server.Options {
+	return &server.Options{Host: "127.0.0.1", Port: server.RANDOM_PORT, NoSigs: true, NoLog: true}
+}
+
+// Stranger are the options of a server that obeys no rules of ours, linked to a site's address for
+// peers with credentials that the site issued: what the owner of a peer can do at worst.
+func Stranger(t testing.TB, leaf string, creds []byte) *server.Options {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "stolen.creds")
+	if err := os.WriteFile(file, creds, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	o := Loopback()
+	o.ServerName = "stranger"
+	o.LeafNode.Remotes = []*server.RemoteLeafOpts{{URLs: []*url.URL{{Scheme: "nats-leaf", Host: leaf}}, Credentials: file}}
+	return o
+}
+
+// Forge makes credentials with the key of an account, whose seed is given.
+func Forge(t testing.TB, seed []byte, name messages.Name) []byte {
+	t.Helper()
+	account, err := nkeys.FromSeed(seed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	user, err := nkeys.CreateUser()
+	if err != nil {
+		t.Fatal(err)
+	}
+	key, err := user.PublicKey()
+	if err != nil {
+		t.Fatal(err)
+	}
+	claims := jwt.NewUserClaims(key)
+	claims.Name = name
+	token, err := claims.Encode(account)
+	if err != nil {
+		t.Fatal(err)
+	}
+	own, err := user.Seed()
+	if err != nil {
+		t.Fatal(err)
+	}
+	file, err := jwt.FormatUserConfig(token, own)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+// Seed reads a key of a site, such as account.nk, from the directory of its keys.
+func Seed(t testing.TB, keys, name string) []byte {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(keys, name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return bytes.TrimSpace(text)
+}
+
+// Insider returns credentials of somebody who sees and may say everything in a site's account.
+// It has the site's server admit what the account's own key signs, with all rights, as that
+// of an operator who changed the program would.
+func Insider(t testing.TB, s *server.Server, keys string, peers ...messages.Name) []byte {
+	t.Helper()
+	operator, err := nkeys.FromSeed(Seed(t, keys, "operator.nk"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	authority, err := identity.Open(keys)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tokens, err := authority.Tokens(peers...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	claims, err := jwt.DecodeAccountClaims(tokens.Accounts[1].Token)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := claims.Encode(operator); err != nil { // says who issued them
+		t.Fatal(err)
+	}
+	account, err := s.LookupAccount(claims.Subject)
+	if err != nil {
+		t.Fatal(err)
+	}
+	account.Issuer = claims.Issuer
+	s.UpdateAccountClaims(account, claims)
+	return Forge(t, Seed(t, keys, "account.nk"), "")
+}
