@@ -2,23 +2,17 @@ package abacus
 
 import (
 	"math"
-	"strings"
 	"testing"
 
 	"github.com/candor-grid/candor/auctioneer/mechanism/proportional"
 	"github.com/candor-grid/candor/cmd/study/internal/study"
+	"github.com/candor-grid/candor/cmd/study/internal/study/studytest"
 )
 
 // TestExampleIsThePapers: to the whole dollar, and shares to the 0.001 that
 // whole dollars leave open.
 func TestExampleIsThePapers(t *testing.T) {
-	r, err := Example.Run(study.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := r.Write(t.TempDir(), Example.Name); err != nil {
-		t.Fatal(err)
-	}
+	r := studytest.Run(t, Example, study.Options{})
 	n := r.Numbers.(exampleNumbers)
 	for j := range 2 {
 		if math.Abs(n.Subbudgets[0][j]-paperSubbudgets[j]) > 0.5 || math.Abs(n.Shares[0][j]-paperShares[j]) > 0.001 {
@@ -53,18 +47,8 @@ func TestRoundsOfSettledRowsEndAtTheFixedPoint(t *testing.T) {
 
 // TestAuctionBearsThePaperOut in what its text says of figures 6 and 7.
 func TestAuctionBearsThePaperOut(t *testing.T) {
-	r, err := Auction.Run(study.Options{Seed: 2, Quick: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := r.Write(t.TempDir(), Auction.Name); err != nil {
-		t.Fatal(err)
-	}
-	for _, same := range []string{"Same: It takes no more", "Same: With linear utilities", "Same: With log utilities", "Same: 95 %"} {
-		if !strings.Contains(r.Page.String(), same) {
-			t.Errorf("the page does not say %q", same)
-		}
-	}
+	r := studytest.Quick(t, Auction, 2)
+	studytest.Same(t, r, "It takes no more", "With linear utilities", "With log utilities", "95 %")
 	for _, m := range r.Numbers.(auctionNumbers)["users"]["linear"] {
 		if m.Steps < m.Rounds || m.Exact < m.Steps || m.Passes > 6 {
 			t.Errorf("%+v", m)
@@ -75,18 +59,8 @@ func TestAuctionBearsThePaperOut(t *testing.T) {
 // TestUtilitiesBearThePaperOut in what its text says of figure 11; its times are
 // the machine's.
 func TestUtilitiesBearThePaperOut(t *testing.T) {
-	r, err := Utilities.Run(study.Options{Seed: 2, Quick: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := r.Write(t.TempDir(), Utilities.Name); err != nil {
-		t.Fatal(err)
-	}
-	for _, same := range []string{"Same: The ratio", "Same: The variance"} {
-		if !strings.Contains(r.Page.String(), same) {
-			t.Errorf("the page does not say %q", same)
-		}
-	}
+	r := studytest.Quick(t, Utilities, 2)
+	studytest.Same(t, r, "The ratio", "The variance")
 	if n := r.Numbers.(*utilitiesNumbers); len(n.Points) != points || len(n.ByJobs) != len(jobCounts) {
 		t.Errorf("%d points, %d numbers of jobs", len(n.Points), len(n.ByJobs))
 	}

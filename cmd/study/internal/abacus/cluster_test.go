@@ -3,10 +3,9 @@ package abacus
 import (
 	"math"
 	"math/rand/v2"
-	"strings"
 	"testing"
 
-	"github.com/candor-grid/candor/cmd/study/internal/study"
+	"github.com/candor-grid/candor/cmd/study/internal/study/studytest"
 )
 
 // alone is a job of two maps of 10 and two reduces of 4, with a budget of 100.
@@ -53,30 +52,14 @@ func TestUsersJobsDoNotDependOnOthers(t *testing.T) {
 
 // TestEfficiencyBearsThePaperOut in what a budget does.
 func TestEfficiencyBearsThePaperOut(t *testing.T) {
-	r, err := Efficiency.Run(study.Options{Seed: 1, Quick: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := r.Write(t.TempDir(), Efficiency.Name); err != nil {
-		t.Fatal(err)
-	}
-	for _, same := range []string{"Same: A larger budget", "Same: It makes the others", "Same: With less than the others", "Same: A larger α"} {
-		if !strings.Contains(r.Page.String(), same) {
-			t.Errorf("the page does not say %q", same)
-		}
-	}
+	r := studytest.Quick(t, Efficiency, 1)
+	studytest.Same(t, r, "A larger budget", "It makes the others", "With less than the others", "A larger α")
 }
 
 // TestTotalTime: the work sets a time below which no order can be. With short jobs
 // and data on some nodes the auction is faster, by the scheduler beneath it.
 func TestTotalTime(t *testing.T) {
-	r, err := Time.Run(study.Options{Seed: 1, Quick: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := r.Write(t.TempDir(), Time.Name); err != nil {
-		t.Fatal(err)
-	}
+	r := studytest.Quick(t, Time, 1)
 	n := r.Numbers.(map[string]both)
 	for k := 1; k < len(n["10a"].FIFO); k++ {
 		before, b := n["10a"].FIFO[k-1].Total.Mean, n["10a"].FIFO[k].Total.Mean
@@ -115,16 +98,8 @@ func TestPool(t *testing.T) {
 // TestSLOBearsThePaperOut: its profits are competitive, and all that is offered
 // where there is little to do.
 func TestSLOBearsThePaperOut(t *testing.T) {
-	r, err := SLO.Run(study.Options{Seed: 2, Quick: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := r.Write(t.TempDir(), SLO.Name); err != nil {
-		t.Fatal(err)
-	}
-	if !strings.Contains(r.Page.String(), "Same: The overall profit") {
-		t.Error("the page does not say that profits are competitive")
-	}
+	r := studytest.Quick(t, SLO, 2)
+	studytest.Same(t, r, "The overall profit")
 	for name, of := range r.Numbers.(sloNumbers) {
 		for _, p := range of {
 			for s, part := range p.Parts {

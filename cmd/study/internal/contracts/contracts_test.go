@@ -4,23 +4,13 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/candor-grid/candor/cmd/study/internal/study"
+	"github.com/candor-grid/candor/cmd/study/internal/study/studytest"
 )
 
 // TestDivergenceBearsThePaperOut in both sentences on figure 7.
 func TestDivergenceBearsThePaperOut(t *testing.T) {
-	r, err := Divergence.Run(study.Options{Seed: 3, Quick: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := r.Write(t.TempDir(), Divergence.Name); err != nil {
-		t.Fatal(err)
-	}
-	for _, same := range []string{"Same: The variance", "Same: The mean"} {
-		if !strings.Contains(r.Page.String(), same) {
-			t.Errorf("the page does not say %q", same)
-		}
-	}
+	r := studytest.Quick(t, Divergence, 3)
+	studytest.Same(t, r, "The variance", "The mean")
 	for rule, points := range r.Numbers.(divergenceNumbers) {
 		if len(points) != len(sampleCounts) || !(points[0].Mean > points[len(points)-1].Mean) {
 			t.Errorf("%s: %+v", rule, points)
@@ -32,13 +22,7 @@ func TestDivergenceBearsThePaperOut(t *testing.T) {
 // user of the declared type finds none better than its own, whatever is drawn.
 func TestMenusAreRational(t *testing.T) {
 	for seed := range uint64(10) {
-		r, err := Menus.Run(study.Options{Seed: seed, Quick: true})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := r.Write(t.TempDir(), Menus.Name); err != nil {
-			t.Fatal(err)
-		}
+		r := studytest.Quick(t, Menus, seed)
 		for _, same := range []string{"Same: Better service", "Same: There always", "Same: The contract of"} {
 			if n := strings.Count(r.Page.String(), same); n != len(crowds) {
 				t.Errorf("seed %d: the page says %q %d times", seed, same, n)
@@ -50,13 +34,7 @@ func TestMenusAreRational(t *testing.T) {
 // TestDistributions: nobody whose type is as declared pays more than it got, and
 // every job completes once.
 func TestDistributions(t *testing.T) {
-	r, err := Distributions.Run(study.Options{Seed: 1, Quick: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := r.Write(t.TempDir(), Distributions.Name); err != nil {
-		t.Fatal(err)
-	}
+	r := studytest.Quick(t, Distributions, 1)
 	for _, n := range r.Numbers.([]loaded) {
 		for _, d := range n.Sets {
 			if u := d.utilities; len(u) != quickSize.jobs*quickSize.repetitions || u[0] < -tie || u[len(u)-1] > best {

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/candor-grid/candor/cmd/study/internal/study"
+	"github.com/candor-grid/candor/cmd/study/internal/study/studytest"
 )
 
 // paperAllocation is who has the slot in units 100 to 104, and paperPayment what
@@ -56,13 +57,7 @@ func small(t *testing.T) string {
 
 // TestFiguresBearThePaperOut in what its text says of value, tasks and payments.
 func TestFiguresBearThePaperOut(t *testing.T) {
-	r, err := Figures.Run(study.Options{Seed: 1, Quick: true, Traces: small(t)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := r.Write(t.TempDir(), Figures.Name); err != nil {
-		t.Fatal(err)
-	}
+	r := studytest.Run(t, Figures, study.Options{Seed: 1, Quick: true, Traces: small(t)})
 	n := r.Numbers.(*figureNumbers)
 	for _, p := range n.ByCapacity {
 		for _, o := range []outcome{p.Plain, p.Monotone, p.Grouped} {

@@ -2,39 +2,15 @@ package mutz
 
 import (
 	"math"
-	"strings"
 	"testing"
 
-	"github.com/candor-grid/candor/cmd/study/internal/study"
+	"github.com/candor-grid/candor/cmd/study/internal/study/studytest"
 )
 
-// run runs a study, small, and writes what it leaves.
-func run(t *testing.T, s study.Study) (numbers any, page string) {
-	t.Helper()
-	r, err := s.Run(study.Options{Seed: 1, Quick: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := r.Write(t.TempDir(), s.Name); err != nil {
-		t.Fatal(err)
-	}
-	return r.Numbers, r.Page.String()
-}
-
-// same checks that a page bears sentences of the thesis out.
-func same(t *testing.T, page string, of ...string) {
-	t.Helper()
-	for _, claim := range of {
-		if !strings.Contains(page, "Same: "+claim) {
-			t.Errorf("the page does not say %q", "Same: "+claim)
-		}
-	}
-}
-
 func TestBatchBearsTheThesisOut(t *testing.T) {
-	numbers, page := run(t, Batch)
-	same(t, page, "Figure 4.1: no value", "Figure 4.2: nor", "Figure 4.5: the imbalance falls")
-	n := numbers.(*batchNumbers)
+	r := studytest.Quick(t, Batch, 1)
+	studytest.Same(t, r, "Figure 4.1: no value", "Figure 4.2: nor", "Figure 4.5: the imbalance falls")
+	n := r.Numbers.(*batchNumbers)
 	for _, u := range n.Imbalance {
 		if u.Ours != 0 || !(u.Thesis > 0) {
 			t.Errorf("imbalance: %+v", u)
@@ -46,9 +22,9 @@ func TestBatchBearsTheThesisOut(t *testing.T) {
 }
 
 func TestWidthBearsTheThesisOut(t *testing.T) {
-	numbers, page := run(t, Width)
-	same(t, page, "Figure 6.3: no value", "Figure 6.4", "Figure 6.5", "Figure 6.7")
-	n := numbers.(*widthNumbers)
+	r := studytest.Quick(t, Width, 1)
+	studytest.Same(t, r, "Figure 6.3: no value", "Figure 6.4", "Figure 6.5", "Figure 6.7")
+	n := r.Numbers.(*widthNumbers)
 	length := n.Priority[1]
 	if last := length.Points[len(length.Points)-1]; !(last.Mean > length.honest().Mean) {
 		t.Errorf("with priorities drawn only, a length of %v gains nothing: %v, the truth %v", last.At, last.Mean, length.honest().Mean)
@@ -63,9 +39,9 @@ func TestWidthBearsTheThesisOut(t *testing.T) {
 // TestReservationIsTruthful: no lie gains in any pool, by a value, a deadline or
 // a length.
 func TestReservationIsTruthful(t *testing.T) {
-	numbers, page := run(t, Reservation)
-	same(t, page, "Figure 5.5", "Figure 5.6", "Figure 5.7")
-	n := numbers.(*reservationNumbers)
+	r := studytest.Quick(t, Reservation, 1)
+	studytest.Same(t, r, "Figure 5.5", "Figure 5.6", "Figure 5.7")
+	n := r.Numbers.(*reservationNumbers)
 	if n.Violations != 0 || n.Disagreements != 0 {
 		t.Errorf("%d payments out of range, %d that differ", n.Violations, n.Disagreements)
 	}
@@ -79,9 +55,9 @@ func TestReservationIsTruthful(t *testing.T) {
 // TestSearchIsTruthfulInValue: over fixed candidates no lie gains in any pool;
 // with orders drawn anew some do.
 func TestSearchIsTruthfulInValue(t *testing.T) {
-	numbers, page := run(t, Search)
-	same(t, page, "Figure 7.8", "Figure 7.9")
-	n := numbers.(*searchNumbers)
+	r := studytest.Quick(t, Search, 1)
+	studytest.Same(t, r, "Figure 7.8", "Figure 7.9")
+	n := r.Numbers.(*searchNumbers)
 	if ours, thesis := n.Ours[0].Lie.Most, n.Thesis[0].Lie.Most; ours != 0 || !(thesis > 0) {
 		t.Errorf("a lie gains %v with ours, %v with the thesis'", ours, thesis)
 	}

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/candor-grid/candor/cmd/study/internal/study"
+	"github.com/candor-grid/candor/cmd/study/internal/study/studytest"
 )
 
 // parallel writes logs of 400 jobs of up to 8 processors, named like the others',
@@ -34,13 +35,7 @@ func parallel(t *testing.T) string {
 // TestOthers: both logs are played, split into serial jobs, and what holds of any
 // crowded market holds of them.
 func TestOthers(t *testing.T) {
-	r, err := Others.Run(study.Options{Seed: 3, Quick: true, Traces: parallel(t)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := r.Write(t.TempDir(), Others.Name); err != nil {
-		t.Fatal(err)
-	}
+	r := studytest.Run(t, Others, study.Options{Seed: 3, Quick: true, Traces: parallel(t)})
 	for name, l := range r.Numbers.(map[string]*otherLog) {
 		if l.Jobs < 1200 || len(l.Tables["kth"]["WSPT"].Designer) != len(betas) || len(l.Curves) != len(paperFigures) {
 			t.Errorf("%s: %d jobs, tables %v", name, l.Jobs, l.Tables)

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/candor-grid/candor/cmd/study/internal/study"
+	"github.com/candor-grid/candor/cmd/study/internal/study/studytest"
 )
 
 // busy writes a log of 1500 serial jobs, named like the LPC's, that come twice as
@@ -131,13 +132,7 @@ func TestGroupsAreThirdsByRunTime(t *testing.T) {
 
 func TestFigures(t *testing.T) {
 	o := study.Options{Seed: 3, Quick: true, Traces: busy(t)}
-	r, err := Figures.Run(o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := r.Write(t.TempDir(), Figures.Name); err != nil {
-		t.Fatal(err)
-	}
+	r := studytest.Run(t, Figures, o)
 	again, err := Figures.Run(o)
 	if err != nil || !reflect.DeepEqual(r.Numbers, again.Numbers) {
 		t.Errorf("the same seed gave something else, error %v", err)
@@ -146,7 +141,5 @@ func TestFigures(t *testing.T) {
 	if n := len(c.Value); n < 8 || !(c.Mean[0] > c.Mean[n-1]) {
 		t.Errorf("low bids are not slowed more than high ones: %+v", c)
 	}
-	if !strings.Contains(r.Page.String(), "Same: Shading raises the slowdown of low bids") {
-		t.Error("the page does not say that shading raises the slowdown")
-	}
+	studytest.Same(t, r, "Shading raises the slowdown of low bids")
 }
