@@ -18,10 +18,11 @@ import (
 	"github.com/candor-grid/candor/messages/await"
 	"github.com/candor-grid/candor/messages/bus"
 	"github.com/candor-grid/candor/messages/mailbox"
+	"github.com/candor-grid/candor/messages/proof"
 )
 
 // signing is a group whose replicas keep checkpoints that a key signs, below a directory.
-func signing(t *testing.T, key history.Signer) (*cluster, string) {
+func signing(t *testing.T, key proof.Signer) (*cluster, string) {
 	base := t.TempDir()
 	return startTuned(t, func(id string, c *Config, _ *mailbox.Config) {
 		files, err := history.Directory(filepath.Join(base, id))
@@ -33,7 +34,7 @@ func signing(t *testing.T, key history.Signer) (*cluster, string) {
 }
 
 // leave puts a checkpoint into the file of a replica that is stopped.
-func leave(t *testing.T, dir string, key history.Signer, c messages.Checkpoint) {
+func leave(t *testing.T, dir string, key proof.Signer, c messages.Checkpoint) {
 	t.Helper()
 	signed, err := history.Sign(key, c)
 	if err != nil {
@@ -62,7 +63,7 @@ func TestCheckpointThatTheBooksDoNotBearOut(t *testing.T) {
 	}
 	none := strings.Repeat("0", 64)
 	for name, c := range map[string]struct {
-		by      history.Signer
+		by      proof.Signer
 		records uint64
 		leads   bool
 		want    string // "": nothing stops

@@ -13,6 +13,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/bus"
 	"github.com/candor-grid/candor/messages/mailbox"
+	"github.com/candor-grid/candor/messages/proof"
 )
 
 // Config is one replica of a site's bank.
@@ -44,7 +45,7 @@ type Config struct {
 	// Signer signs in the site's name: checkpoints of the journal, and what goes
 	// to the banks of other sites, which have its public key. Nil: no checkpoints
 	// are made, and the bank does not settle with other sites.
-	Signer history.Signer
+	Signer proof.Signer
 	// Keys are those of the site by which requests are proven. Nil: this replica
 	// cannot carry out commands that are.
 	Keys Keys

@@ -129,6 +129,28 @@ func CheckLabel(name, value string) error {
 	return nil
 }
 
+// LabelSelector is a label that a job must have, with any value or with this one.
+type LabelSelector struct {
+	Name, Value string
+	Any         bool
+}
+
+// ParseLabelSelector reads NAME, or NAME=VALUE.
+func ParseLabelSelector(text string) (LabelSelector, error) {
+	name, value, given := strings.Cut(text, "=")
+	return LabelSelector{name, value, !given}, CheckLabel(name, value)
+}
+
+// Fit reports whether the labels are such as all selectors want.
+func (l Labels) Fit(selectors []LabelSelector) bool {
+	for _, want := range selectors {
+		if value, has := l.Get(want.Name); !has || !want.Any && value != want.Value {
+			return false
+		}
+	}
+	return true
+}
+
 func labelText(s string) bool {
 	for i := range len(s) {
 		c := s[i]

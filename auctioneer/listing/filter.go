@@ -18,13 +18,7 @@ type filter struct {
 	*messages.JobsRequest
 	jobs   map[messages.JobID]bool // nil: all
 	states []messages.State
-	labels []selector
-}
-
-// selector is a label that a job must have, with any value or with this one.
-type selector struct {
-	name, value string
-	any         bool
+	labels []messages.LabelSelector
 }
 
 // newFilter reads the filter of a request.
@@ -53,11 +47,11 @@ func newFilter(r *messages.JobsRequest) (f filter, err error) {
 		return f, messages.Errorf(messages.TooLarge, "labels: %d are more than the limit of %d", len(r.Labels), maxLabels)
 	}
 	for _, text := range r.Labels {
-		name, value, given := strings.Cut(text, "=")
-		if err := messages.CheckLabel(name, value); err != nil {
+		selector, err := messages.ParseLabelSelector(text)
+		if err != nil {
 			return f, messages.Errorf(messages.Invalid, "labels: %s", messages.Detail(err))
 		}
-		f.labels = append(f.labels, selector{name, value, !given})
+		f.labels = append(f.labels, selector)
 	}
 	if r.Since != 0 && r.Until != 0 && r.Until <= r.Since {
 		return f, messages.Errorf(messages.Invalid, "until: %v is not after since, %v", r.Until, r.Since)
@@ -75,17 +69,8 @@ func (f *filter) fits(j *messages.JobSummary) bool {
 		(f.Project == "" || j.Payer == f.Project) &&
 		(f.Since == 0 || j.Ended == 0 || j.Ended >= f.Since) &&
 		(f.Until == 0 || j.Submitted < f.Until) &&
-		f.labelled(j.Labels) &&
+		j.Labels.Fit(f.labels) &&
 		(f.Name == "" || matches(f.Name, j.Name))
-}
-
-func (f *filter) labelled(labels messages.Labels) bool {
-	for _, want := range f.labels {
-		if value, has := labels.Get(want.name); !has || !want.any && value != want.value {
-			return false
-		}
-	}
-	return true
 }
 
 // matches says whether a name is what a pattern describes, in which * stands for any

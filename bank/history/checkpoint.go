@@ -16,12 +16,6 @@ import (
 	"github.com/candor-grid/candor/messages/proof"
 )
 
-// Signer signs in a site's name; an nkeys.KeyPair is one.
-type Signer interface {
-	Sign(data []byte) ([]byte, error)
-	PublicKey() (string, error)
-}
-
 // Endorser is a signer whose key was rotated: another, which the site's credentials
 // name, vouches for it.
 type Endorser interface {
@@ -33,7 +27,7 @@ type Endorser interface {
 
 // Sign fills in the key and the signature of a checkpoint. It is an error if the
 // signer's key changes meanwhile: sign again.
-func Sign(s Signer, c messages.Checkpoint) (messages.Checkpoint, error) {
+func Sign(s proof.Signer, c messages.Checkpoint) (messages.Checkpoint, error) {
 	var err error
 	if c.Key, err = s.PublicKey(); err != nil {
 		return c, fmt.Errorf("signing a checkpoint: %w", err)

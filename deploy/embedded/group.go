@@ -24,6 +24,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/bus"
 	"github.com/candor-grid/candor/messages/mailbox"
+	"github.com/candor-grid/candor/messages/proof"
 )
 
 // segmentBytes is the size of the log's segments where all replicas share a
@@ -52,9 +53,9 @@ type seat struct {
 	replica  string
 	bus      bus.Bus
 	open     func(mailbox.Machine) (mailbox.Mailbox, error)
-	dir      string         // where the replica keeps its log
-	signer   history.Signer // the site's; nil where its keys are elsewhere
-	keys     bank.Keys      // the site's; nil likewise
+	dir      string       // where the replica keeps its log
+	signer   proof.Signer // the site's; nil where its keys are elsewhere
+	keys     bank.Keys    // the site's; nil likewise
 	log      *zap.Logger
 	metrics  prometheus.Registerer
 	clock    func() messages.Time
@@ -294,7 +295,7 @@ const pastFile = "past"
 func (g *group) dir(id string) string { return filepath.Join(g.site.config.State, g.place(), id) }
 
 // signer signs in the site's name, where its keys are here.
-func (s *share) signer() history.Signer {
+func (s *share) signer() proof.Signer {
 	if s.authority == nil {
 		return nil
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/candor-grid/candor/bank/clearing"
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/bus"
+	"github.com/candor-grid/candor/messages/proof"
 )
 
 // Host is the bank's replicated state, as the leader has it.
@@ -26,18 +27,12 @@ type Host interface {
 	Verify(ctx context.Context) error
 }
 
-// Signer is a key with its public part.
-type Signer interface {
-	clearing.Signer
-	PublicKey() (string, error)
-}
-
 // Config is the courier of one replica of a site's bank.
 type Config struct {
 	Site   messages.Name
-	Bus    bus.Bus // reaches the peers' banks too
-	Host   Host    // the bank
-	Signer Signer  // the bank's key, whose public part its peers were given
+	Bus    bus.Bus      // reaches the peers' banks too
+	Host   Host         // the bank
+	Signer proof.Signer // the bank's key, whose public part its peers were given
 
 	// Restored is when the backup began from which the state was restored; 0: it was not.
 	Restored messages.Time

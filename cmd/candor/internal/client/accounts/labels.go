@@ -9,20 +9,14 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// selector is a label that an entry's job must have, with any value or with this one.
-type selector struct {
-	name, value string
-	any         bool
-}
-
 // selectors reads the labels of the command line.
-func selectors(o *statementOptions) (out []selector, err error) {
+func selectors(o *statementOptions) (out []messages.LabelSelector, err error) {
 	for _, text := range o.labels {
-		name, value, given := strings.Cut(text, "=")
-		if err := messages.CheckLabel(name, value); err != nil {
+		selector, err := messages.ParseLabelSelector(text)
+		if err != nil {
 			return nil, cli.Usagef("--label: %s", messages.Detail(err))
 		}
-		out = append(out, selector{name, value, !given})
+		out = append(out, selector)
 	}
 	if o.byLabel != "" && messages.CheckLabel(o.byLabel, "") != nil {
 		return nil, cli.Usagef("--by-label %q: is not the name of a label", o.byLabel)
@@ -37,17 +31,6 @@ func labelsOf(e messages.Entry) messages.Labels {
 		return nil
 	}
 	return messages.LabelsOf(e.Reason)
-}
-
-// labelled says whether an entry is a cost of a job with all these labels.
-func labelled(e messages.Entry, want []selector) bool {
-	labels := labelsOf(e)
-	for _, w := range want {
-		if value, has := labels.Get(w.name); !has || !w.any && value != w.value {
-			return false
-		}
-	}
-	return true
 }
 
 // labelCosts is what the jobs of an account cost, by the value of a label.

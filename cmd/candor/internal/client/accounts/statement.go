@@ -92,7 +92,7 @@ func statement(ctx context.Context, a *cli.App, s *cli.Session, o *statementOpti
 		return err
 	}
 	if len(want) > 0 {
-		reply.Entries = slices.DeleteFunc(reply.Entries, func(e messages.Entry) bool { return !labelled(e, want) })
+		reply.Entries = slices.DeleteFunc(reply.Entries, func(e messages.Entry) bool { return !labelsOf(e).Fit(want) })
 	}
 	if o.byLabel != "" {
 		costs := byLabel(reply, o.byLabel)
