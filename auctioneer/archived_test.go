@@ -14,7 +14,6 @@ import (
 	"github.com/candor-grid/candor/auctioneer/archive"
 	"github.com/candor-grid/candor/auctioneer/book"
 	"github.com/candor-grid/candor/messages"
-	"github.com/candor-grid/candor/messages/bus"
 	"github.com/candor-grid/candor/messages/mailbox"
 	"github.com/candor-grid/candor/messages/siteclock"
 )
@@ -62,7 +61,7 @@ func past(t *testing.T, m mailbox.Machine, jobs int) {
 // withPast starts an auctioneer with an archive, whose book tells of jobs that have ended.
 func withPast(t *testing.T, dir string, jobs int) *fixture {
 	t.Helper()
-	f := startWith(t, func(b bus.Bus) bus.Bus { return b }, func(c *Config) {
+	f := startWith(t, func(c *Config) {
 		records, err := archive.Open(archive.Config{Dir: dir})
 		if err != nil {
 			t.Fatal(err)

@@ -92,11 +92,23 @@ func start(t *testing.T) *fixture {
 // startOn starts the auctioneer on a bus that wrap makes of the ordinary one.
 func startOn(t *testing.T, wrap func(bus.Bus) bus.Bus) *fixture {
 	t.Helper()
-	return startWith(t, wrap, func(*Config) {})
+	return startWith(t, func(c *Config) { c.Bus = wrap(c.Bus) })
+}
+
+// behind has an auctioneer commit through a mailbox of the test's, which stands before the
+// ordinary one.
+func behind(stand func(ordinary mailbox.Mailbox) mailbox.Mailbox) func(*Config) {
+	return func(c *Config) {
+		open := c.Open
+		c.Open = func(m mailbox.Machine) (mailbox.Mailbox, error) {
+			ordinary, err := open(m)
+			return stand(ordinary), err
+		}
+	}
 }
 
 // startWith starts it with a configuration that is not quite the ordinary one.
-func startWith(t *testing.T, wrap func(bus.Bus) bus.Bus, adjust func(*Config)) *fixture {
+func startWith(t *testing.T, adjust func(*Config)) *fixture {
 	t.Helper()
 	f := &fixture{t: t, net: bus.NewMemory(), bank: &fakeBank{
 		holds: map[string]messages.Credits{}, resolved: map[string]messages.Credits{}, limit: 1000 * messages.Credit}}
@@ -106,7 +118,7 @@ func startWith(t *testing.T, wrap func(bus.Bus) bus.Bus, adjust func(*Config)) *
 		t.Fatal(err)
 	}
 	c := Config{
-		Site: "west", Replica: "a1", Bus: wrap(f.net.Connect("$auctioneer")), Operators: []messages.Name{"operator"},
+		Site: "west", Replica: "a1", Bus: f.net.Connect("$auctioneer"), Operators: []messages.Name{"operator"},
 		Open: func(m mailbox.Machine) (mailbox.Mailbox, error) {
 			f.log = mailbox.NewMemory(m)
 			return f.log, nil

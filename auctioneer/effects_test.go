@@ -152,13 +152,10 @@ func (m *forgetful) ProposeInOrder(ctx context.Context, commands [][]byte) ([]an
 // TestSettlementKeepsItsShares though its first commit is lost.
 func TestSettlementKeepsItsShares(t *testing.T) {
 	box := new(forgetful)
-	f := startWith(t, func(b bus.Bus) bus.Bus { return b }, func(c *Config) {
-		open := c.Open
-		c.Open = func(m mailbox.Machine) (_ mailbox.Mailbox, err error) {
-			box.Mailbox, err = open(m)
-			return box, err
-		}
-	})
+	f := startWith(t, behind(func(ordinary mailbox.Mailbox) mailbox.Mailbox {
+		box.Mailbox = ordinary
+		return box
+	}))
 	id := f.submit("alice", "k", oneStage(1)).Job
 	f.register("n1", 1)
 	g := f.claim("n1", 1, id, 1)

@@ -22,7 +22,7 @@ func ruled(t *testing.T, rules quota.Rules) (*fixture, *atomic.Int64) {
 	t.Helper()
 	now := new(atomic.Int64)
 	now.Store(1_800_000_000_000_000)
-	f := startWith(t, func(b bus.Bus) bus.Bus { return b }, func(c *Config) {
+	f := startWith(t, func(c *Config) {
 		c.Limits, c.Clock, c.Mono = rules, func() messages.Time { return messages.Time(now.Load()) }, func() messages.Duration { return 0 }
 	})
 	return f, now

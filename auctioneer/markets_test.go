@@ -527,13 +527,10 @@ func (m *returned) Status() mailbox.Status {
 // have applied markets between.
 func TestTheLeaderOfAnEarlierTermAnswersNothing(t *testing.T) {
 	box := new(returned)
-	f := startWith(t, func(b bus.Bus) bus.Bus { return b }, func(c *Config) {
-		open := c.Open
-		c.Open = func(m mailbox.Machine) (_ mailbox.Mailbox, err error) {
-			box.Mailbox, err = open(m)
-			return box, err
-		}
-	})
+	f := startWith(t, behind(func(ordinary mailbox.Mailbox) mailbox.Mailbox {
+		box.Mailbox = ordinary
+		return box
+	}))
 	must[messages.MarketsReply](f, "alice", messages.VerbMarkets, messages.Empty{})
 	box.later.Store(2)
 	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
@@ -570,13 +567,10 @@ func TestMarketsAreInForceWhenTheyAreAcknowledged(t *testing.T) {
 			return f.metrics.leading.Write(&now) == nil && now.GetGauge().GetValue() == 0
 		})
 	}}
-	f = startWith(t, func(b bus.Bus) bus.Bus { return b }, func(c *Config) {
-		open := c.Open
-		c.Open = func(m mailbox.Machine) (_ mailbox.Mailbox, err error) {
-			box.Mailbox, err = open(m)
-			return box, err
-		}
-	})
+	f = startWith(t, behind(func(ordinary mailbox.Mailbox) mailbox.Mailbox {
+		box.Mailbox = ordinary
+		return box
+	}))
 	must[messages.MarketsReply](f, "operator", messages.VerbMarkets, messages.Empty{})
 	limited := f.Markets[0]
 	limited.TimeLimit = messages.Duration(time.Hour)
@@ -607,13 +601,7 @@ func (m *unheard) Propose(ctx context.Context, data []byte) (any, error) {
 
 // TestMarketsOfALostRequestAreInForce though nobody asks again.
 func TestMarketsOfALostRequestAreInForce(t *testing.T) {
-	f := startWith(t, func(b bus.Bus) bus.Bus { return b }, func(c *Config) {
-		open := c.Open
-		c.Open = func(m mailbox.Machine) (mailbox.Mailbox, error) {
-			box, err := open(m)
-			return &unheard{box}, err
-		}
-	})
+	f := startWith(t, behind(func(ordinary mailbox.Mailbox) mailbox.Mailbox { return &unheard{ordinary} }))
 	version := func() uint64 {
 		return must[messages.MarketsReply](f, "alice", messages.VerbMarkets, messages.Empty{}).Version
 	}
@@ -634,13 +622,10 @@ func TestMarketsOfALostRequestAreInForce(t *testing.T) {
 // that has just gone to another auctioneer was told of as one that stays.
 func TestMarketsOfBeforeAreNotTold(t *testing.T) {
 	box, asked := &afterApply{}, 0
-	f := startWith(t, func(b bus.Bus) bus.Bus { return b }, func(c *Config) {
-		open := c.Open
-		c.Open = func(m mailbox.Machine) (_ mailbox.Mailbox, err error) {
-			box.Mailbox, err = open(m)
-			return box, err
-		}
-	})
+	f := startWith(t, behind(func(ordinary mailbox.Mailbox) mailbox.Mailbox {
+		box.Mailbox = ordinary
+		return box
+	}))
 	box.do = func() {
 		asked++
 		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)

@@ -9,7 +9,6 @@ import (
 
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/await"
-	"github.com/candor-grid/candor/messages/bus"
 	"github.com/candor-grid/candor/messages/mailbox"
 )
 
@@ -69,13 +68,10 @@ func (m *deposed) Verify(ctx context.Context) error {
 // jobs, and does not say of a job that there is none.
 func TestOnlyWhoLeadsRefuses(t *testing.T) {
 	box := new(deposed)
-	f := startWith(t, func(b bus.Bus) bus.Bus { return b }, func(c *Config) {
-		open := c.Open
-		c.Open = func(m mailbox.Machine) (_ mailbox.Mailbox, err error) {
-			box.Mailbox, err = open(m)
-			return box, err
-		}
-	})
+	f := startWith(t, behind(func(ordinary mailbox.Mailbox) mailbox.Mailbox {
+		box.Mailbox = ordinary
+		return box
+	}))
 	f.submit("alice", "k", oneStage(1))
 	after := oneStage(1)
 	after.AfterJobs = []messages.JobID{7}

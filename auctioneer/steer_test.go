@@ -6,7 +6,6 @@ import (
 
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/await"
-	"github.com/candor-grid/candor/messages/bus"
 )
 
 // job asks for a job as an account.
@@ -143,7 +142,7 @@ func TestStageIsChanged(t *testing.T) {
 
 // TestRateIsRaised has a waiting job outbid another by a change: it is next then.
 func TestRateIsRaised(t *testing.T) {
-	f := startWith(t, func(b bus.Bus) bus.Bus { return b }, func(c *Config) {
+	f := startWith(t, func(c *Config) {
 		c.Markets = []messages.Market{{Name: "spot", Mechanism: messages.HighestBid, Classes: []messages.Name{"map"}}}
 	})
 	bids := func(rate messages.Credits) messages.JobSpec {

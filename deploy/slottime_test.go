@@ -1,13 +1,13 @@
 package deploy_test
 
 import (
-	"container/heap"
 	"fmt"
 	"math/rand/v2"
 	"testing"
 	"time"
 
 	"github.com/candor-grid/candor/auctioneer/book"
+	"github.com/candor-grid/candor/deploy/simulated/clock"
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/nodeagent/state"
 )
@@ -17,7 +17,7 @@ type rack struct {
 	t     *testing.T
 	rng   *rand.Rand
 	now   messages.Time
-	due   events
+	due   clock.Queue[func()]
 	wake  messages.Time
 	agent *state.State
 	book  *book.Book
@@ -28,26 +28,8 @@ type rack struct {
 	heard int               // exchanges
 }
 
-type event struct {
-	at messages.Time
-	do func()
-}
-
-type events []event
-
-func (e events) Len() int           { return len(e) }
-func (e events) Less(i, j int) bool { return e[i].at < e[j].at }
-func (e events) Swap(i, j int)      { e[i], e[j] = e[j], e[i] }
-func (e *events) Push(x any)        { *e = append(*e, x.(event)) }
-func (e *events) Pop() any {
-	last := len(*e) - 1
-	x := (*e)[last]
-	*e = (*e)[:last]
-	return x
-}
-
 func (r *rack) after(d time.Duration, do func()) {
-	heap.Push(&r.due, event{r.now.Add(messages.Duration(d)), do})
+	r.due.Push(r.now.Add(messages.Duration(d)), do)
 }
 
 // trip is how long a message or a commit takes.
@@ -74,7 +56,7 @@ func (r *rack) act() {
 	}
 	if at := r.agent.Wake(); at != 0 && at != r.wake {
 		r.wake = at
-		heap.Push(&r.due, event{max(at, r.now), r.act})
+		r.due.Push(max(at, r.now), r.act)
 	}
 }
 
@@ -147,12 +129,12 @@ func newRack(t *testing.T, seed uint64, slots int, takes ...time.Duration) *rack
 func (r *rack) run(d time.Duration) {
 	r.act()
 	for end := r.now.Add(messages.Duration(d)); r.now < end; {
-		next := heap.Pop(&r.due).(event)
+		at := r.due.Next()
 		if n := r.book.Node("n"); n != nil && len(n.Used) > 0 {
-			r.used += messages.Duration(n.Used[0]) * next.at.Sub(r.now)
+			r.used += messages.Duration(n.Used[0]) * at.Sub(r.now)
 		}
-		r.now = next.at
-		next.do()
+		r.now = at
+		r.due.Pop()()
 	}
 }
 

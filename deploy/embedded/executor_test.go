@@ -86,7 +86,7 @@ func (u user) paidOnce(id messages.JobID, before messages.Credits) {
 }
 
 // TestTasksOutliveTheSite: what runs when a site goes is found again, and
-// nothing runs twice.
+// nothing runs twice. What such tasks leave is stored too.
 func TestTasksOutliveTheSite(t *testing.T) {
 	t.Parallel()
 	dir, c := t.TempDir(), small(t.TempDir())
@@ -97,7 +97,10 @@ func TestTasksOutliveTheSite(t *testing.T) {
 	}
 	u := connect(t, s, "alice")
 	before := u.account().Balance
-	id := u.submit("lives", lives(dir, 2))
+	spec := lives(dir, 2)
+	spec.Stages[0].Script += "\necho $CANDOR_TASK > out"
+	spec.Stages[0].Outputs = []string{"out"}
+	id := u.submit("lives", spec)
 	begun := lines(t, filepath.Join(dir, "begun"), 2)
 	closeSite(t, s)
 
@@ -112,6 +115,9 @@ func TestTasksOutliveTheSite(t *testing.T) {
 	ended := lines(t, filepath.Join(dir, "ended"), 2)
 	if again := lines(t, filepath.Join(dir, "begun"), 2); len(again) != 2 || len(ended) != 2 {
 		t.Errorf("began as %q, ended as %q after %q", again, ended, begun)
+	}
+	if left := u.left(id); left[0]["out"] != "0\n" || left[1]["out"] != "1\n" {
+		t.Errorf("the tasks left %v", left)
 	}
 }
 

@@ -261,36 +261,3 @@ func TestDamagedCopyIsNotUsed(t *testing.T) {
 		t.Errorf("after that the job ended %v", j.State)
 	}
 }
-
-// The outputs of tasks that an agent did not start itself are stored too.
-func TestOutputsOfAdoptedTasks(t *testing.T) {
-	t.Parallel()
-	dir, c := t.TempDir(), small(t.TempDir())
-	o := Options{Executor: executor.Self(), LeaveRunning: true}
-	s, err := Start(within(t), c, o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	u := connect(t, s, "alice")
-	spec := lives(dir, 2)
-	spec.Stages[0].Script += "\necho $CANDOR_TASK > out"
-	spec.Stages[0].Outputs = []string{"out"}
-	id := u.submit("lives", spec)
-	lines(t, filepath.Join(dir, "begun"), 2)
-	closeSite(t, s)
-	o.LeaveRunning = false
-	if s, err = Start(within(t), c, o); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { closeSite(t, s) })
-	u = connect(t, s, "alice")
-	release(t, dir)
-	if j := u.final(id); j.State != messages.Completed {
-		t.Fatalf("the job ended %v", j.State)
-	}
-	left := u.left(id)
-	if left[0]["out"] != "0\n" || left[1]["out"] != "1\n" {
-		t.Errorf("the tasks left %v", left)
-	}
-	lines(t, filepath.Join(dir, "begun"), 2)
-}

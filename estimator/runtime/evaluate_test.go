@@ -2,9 +2,10 @@ package runtime
 
 import (
 	"cmp"
-	"container/heap"
 	"math"
 	"slices"
+
+	"github.com/candor-grid/candor/messages/heap"
 )
 
 // Submission is a job of a log, with what became of it.
@@ -43,18 +44,19 @@ func Evaluate(log []Submission) (*Evaluation, error) {
 	log = slices.DeleteFunc(log, func(s Submission) bool { return !(s.Limit > 0) || s.Check() != nil })
 	slices.SortStableFunc(log, func(a, b Submission) int { return cmp.Compare(a.Submitted, b.Submitted) })
 	e, last := &Evaluation{}, map[string][]float64{}
-	running := &ending{}
+	var running []*Submission
+	byEnd := heap.Order[*Submission]{Before: func(a, b *Submission) bool { return a.Ended < b.Ended }}
 	for i := range log {
 		s := &log[i]
-		for running.Len() > 0 && (*running)[0].Ended <= s.Submitted {
-			done := heap.Pop(running).(*Submission)
+		for len(running) > 0 && running[0].Ended <= s.Submitted {
+			done := byEnd.Pop(&running)
 			if err := p.Observe(&done.Job, int64(done.Ended*1e6), []float64{done.Runtime}); err != nil {
 				return nil, err
 			}
 			latest := append(last[done.User], done.Runtime)
 			last[done.User] = latest[max(0, len(latest)-2):]
 		}
-		heap.Push(running, s)
+		byEnd.Push(&running, s)
 		d, err := p.Estimate(&s.Job)
 		if err != nil {
 			return nil, err
@@ -99,18 +101,4 @@ func (e *Evaluation) divide() {
 		s.Relative /= n
 	}
 	e.Covered /= n
-}
-
-// ending is a heap of jobs by when they end.
-type ending []*Submission
-
-func (h ending) Len() int           { return len(h) }
-func (h ending) Less(a, b int) bool { return h[a].Ended < h[b].Ended }
-func (h ending) Swap(a, b int)      { h[a], h[b] = h[b], h[a] }
-func (h *ending) Push(x any)        { *h = append(*h, x.(*Submission)) }
-func (h *ending) Pop() any {
-	old := *h
-	x := old[len(old)-1]
-	*h = old[:len(old)-1]
-	return x
 }

@@ -1,35 +1,23 @@
 package serve
 
 import (
-	"context"
 	"io"
 	"os"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/candor-grid/candor/deploy/embedded"
 	"github.com/candor-grid/candor/deploy/identity"
 	"github.com/candor-grid/candor/messages"
-	"github.com/candor-grid/candor/messages/await"
 )
 
 // candor up --sites runs sites that are found by their names, each with its own
 // port, and ends all of them when it is interrupted.
 func TestUpSites(t *testing.T) {
 	state := t.TempDir()
-	ctx, interrupt := context.WithCancel(t.Context())
-	defer interrupt()
-	out := new(await.Output)
-	root := &cobra.Command{Use: "candor", SilenceErrors: true, SilenceUsage: true}
-	root.AddCommand(Commands()...)
-	root.SetOut(out)
-	root.SetErr(out)
-	root.SetArgs([]string{"up", "--sites", "west,east", "--state", state, "--listen", "127.0.0.1:0", "--nodes", "1", "--replicas", "1", "--metrics", "127.0.0.1:0"})
-	ended := make(chan error, 1)
-	go func() { ended <- root.ExecuteContext(ctx) }()
+	out, interrupt := running(t, "up", "--sites", "west,east", "--state", state, "--listen", "127.0.0.1:0", "--nodes", "1", "--replicas", "1", "--metrics", "127.0.0.1:0")
 
 	address := out.Match(t, `"serving metrics","address":"([^"]+)"`)[1]
 	out.Match(t, `(?s)2 sites are up.*west +nats://127.0.0.1:\d+ .*alice 1000.*east +nats://127.0.0.1:\d+ .*--at east .*remit bob@east.*Stop with`)
@@ -45,14 +33,6 @@ func TestUpSites(t *testing.T) {
 		}
 	}
 	interrupt()
-	select {
-	case err := <-ended:
-		if err != nil {
-			t.Errorf("candor up ended with %v", err)
-		}
-	case <-time.After(time.Minute):
-		t.Error("candor up did not end")
-	}
 }
 
 // TestUpSitesRefuses: what does not go together with --sites is said.

@@ -18,20 +18,37 @@ import (
 	"github.com/candor-grid/candor/messages/await"
 )
 
-// candor up tells where the site is and what it has, serves metrics whose
-// labels do not grow, and ends well when it is interrupted.
-func TestUp(t *testing.T) {
-	state := t.TempDir()
-	ctx, interrupt := context.WithCancel(t.Context())
-	defer interrupt()
-	out := new(await.Output)
+// running runs candor with arguments until interrupt, which wants that it ends well.
+func running(t *testing.T, arguments ...string) (out *await.Output, interrupt func()) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	out = new(await.Output)
 	root := &cobra.Command{Use: "candor", SilenceErrors: true, SilenceUsage: true}
 	root.AddCommand(Commands()...)
 	root.SetOut(out)
 	root.SetErr(out)
-	root.SetArgs([]string{"up", "--state", state, "--listen", "127.0.0.1:0", "--nodes", "2", "--metrics", "127.0.0.1:0"})
+	root.SetArgs(arguments)
 	ended := make(chan error, 1)
 	go func() { ended <- root.ExecuteContext(ctx) }()
+	t.Cleanup(cancel)
+	return out, func() {
+		cancel()
+		select {
+		case err := <-ended:
+			if err != nil {
+				t.Errorf("candor %s ended with %v", arguments[0], err)
+			}
+		case <-time.After(time.Minute):
+			t.Errorf("candor %s did not end", arguments[0])
+		}
+	}
+}
+
+// candor up tells where the site is and what it has, serves metrics whose
+// labels do not grow, and ends well when it is interrupted.
+func TestUp(t *testing.T) {
+	state := t.TempDir()
+	out, interrupt := running(t, "up", "--state", state, "--listen", "127.0.0.1:0", "--nodes", "2", "--metrics", "127.0.0.1:0")
 
 	address := out.Match(t, `"serving metrics","address":"([^"]+)"`)[1]
 	out.Match(t, `(?s)site west is up.*alice 1000, bob 1000, carol 1000.*main \(proportional: map, reduce\).*node1, node2 \(slots: 8 map, 4 reduce\).*export CANDOR_STATE=.*candor jobs\nStop with`)
@@ -44,14 +61,6 @@ func TestUp(t *testing.T) {
 		t.Errorf("running: %s of process %s, %v", c, process, err)
 	}
 	interrupt()
-	select {
-	case err := <-ended:
-		if err != nil {
-			t.Errorf("candor up ended with %v", err)
-		}
-	case <-time.After(time.Minute):
-		t.Error("candor up did not end")
-	}
 }
 
 // checkMetrics wants the metrics of every actor, of three replicas where it is
