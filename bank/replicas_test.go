@@ -182,34 +182,6 @@ func TestReplicasAgree(t *testing.T) {
 	}
 }
 
-// BenchmarkTransfers sends batches through three durable replicas, and single
-// transfers from 64 callers. Times depend on the disk of the system's
-// temporary directory.
-func BenchmarkTransfers(b *testing.B) {
-	for _, shape := range []struct{ callers, batch int }{{64, 1}, {16, 500}} {
-		b.Run(fmt.Sprintf("callers=%d/batch=%d", shape.callers, shape.batch), func(b *testing.B) {
-			g := startGroup(b)
-			g.grant("ada", messages.MaxCredits)
-			g.grant("bob", messages.MaxCredits)
-			b.ResetTimer()
-			var group sync.WaitGroup
-			for caller := range shape.callers {
-				group.Go(func() {
-					for i := caller * shape.batch; i < b.N; i += shape.callers * shape.batch {
-						batch := make([]messages.Transfer, shape.batch)
-						for j := range batch {
-							batch[j] = messages.Transfer{ID: fmt.Sprint(b.N, i, j), Kind: messages.Posted, Debit: "ada", Credit: "bob", Amount: 1}
-						}
-						g.transfer(batch...)
-					}
-				})
-			}
-			group.Wait()
-			b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "transfers/s")
-		})
-	}
-}
-
 // BenchmarkBalance asks the leader of three durable replicas for the balance
 // of one of a million accounts.
 func BenchmarkBalance(b *testing.B) {

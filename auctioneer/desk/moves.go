@@ -79,9 +79,9 @@ func (m *moves) drain(to *book.Moving) {
 	})
 	switch {
 	case m.tasks+jobs > 0:
-		m.again(lookEvery)
+		m.again()
 		if m.tasks > 0 && to.Until <= m.now.Wall {
-			m.do(&book.Command{Withdraw: &book.Withdraw{Move: to.ID}}, func() { m.again(lookEvery) })
+			m.do(&book.Command{Withdraw: &book.Withdraw{Move: to.ID}}, func() { m.again() })
 		}
 	case !m.expected:
 		m.ask(to, &book.TakeOver{Move: to.ID, Markets: to.Names()}, func(*messages.HandOverReply) { m.expected = true })
@@ -162,9 +162,10 @@ func (m *moves) failed(err error) {
 	m.wakeIn(m.next - m.now.Mono)
 }
 
-func (m *moves) again(wait messages.Duration) {
-	m.next = m.now.Mono + wait
-	m.wakeIn(wait)
+// again has the desk look again after a while.
+func (m *moves) again() {
+	m.next = m.now.Mono + lookEvery
+	m.wakeIn(lookEvery)
 }
 
 // Moving says how far a market is on its way to another auctioneer; nil: it stays.

@@ -70,13 +70,6 @@ func BenchmarkBandwidth(b *testing.B) {
 	}
 }
 
-// BenchmarkFigure7 is the paper's figure with its 1000 repetitions.
-func BenchmarkFigure7(b *testing.B) {
-	for b.Loop() {
-		must[[]Point](b)(Convergence(Figure7(), ScottFull, []int{5, 10, 20, 50, 100, 200}, 1000, 300, 1))
-	}
-}
-
 // fill makes a class of three parameters that has seen n samples of 100
 // accounts.
 func fill(tb testing.TB, n int) (*Class, *Data) {

@@ -52,8 +52,8 @@ func robust(d *Data, weights []float64) []float64 {
 		distances = squares(white, l)
 	}
 	chi := distuv.ChiSquared{K: float64(l)}
-	if median := quantile(distances, weights, 0.5); median > 0 {
-		factor := math.Sqrt(chi.Quantile(0.5) / median)
+	if middle := median(distances, weights); middle > 0 {
+		factor := math.Sqrt(chi.Quantile(0.5) / middle)
 		for i := range white {
 			white[i] *= factor
 		}
@@ -69,14 +69,14 @@ func spread(d *Data, weights []float64, j int) (middle, deviation float64) {
 	for k := range x {
 		x[k] = d.At(k)[j]
 	}
-	middle = quantile(x, weights, 0.5)
+	middle = median(x, weights)
 	mean, total := 0.0, 0.0
 	for k := range x {
 		x[k] = math.Abs(x[k] - middle)
 		mean += weights[k] * x[k]
 		total += weights[k]
 	}
-	if deviation = normalMAD * quantile(x, weights, 0.5); deviation > 0 {
+	if deviation = normalMAD * median(x, weights); deviation > 0 {
 		return middle, deviation
 	}
 	return middle, normalMean * mean / total
@@ -103,10 +103,10 @@ func ordered(values []float64) []int {
 	return order
 }
 
-// quantile is the least value at or below which lies the part p of the weight.
-func quantile(values, weights []float64, p float64) float64 {
+// median is the least value at or below which lies half the weight.
+func median(values, weights []float64) float64 {
 	order := ordered(values)
-	return values[order[len(upTo(order, weights, p))-1]]
+	return values[order[len(upTo(order, weights, 0.5))-1]]
 }
 
 // nearest are the samples at the least distances that have the core's weight,

@@ -92,15 +92,14 @@ func (d *Draw) Curves() ([]valuation.Curve, error) {
 }
 
 // Weights returns v(r_j, X_k) for each replica j and completion time X_k, in
-// seconds after submission, replica by replica, in the memory of into if it
-// suffices.
-func Weights(replicas []valuation.Curve, completion []float64, into []float64) []float64 {
-	into = resize(into, len(replicas)*len(completion))
+// seconds after submission, replica by replica.
+func Weights(replicas []valuation.Curve, completion []float64) []float64 {
+	weights := make([]float64, len(replicas)*len(completion))
 	for j := range replicas {
-		row := into[j*len(completion):]
+		row := weights[j*len(completion):]
 		for k, x := range completion {
 			row[k] = replicas[j].At(x)
 		}
 	}
-	return into
+	return weights
 }

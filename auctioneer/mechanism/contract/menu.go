@@ -142,7 +142,7 @@ func NewOffer(s *Solver, d *Draw, schedule Scheduler) (*Offer, error) {
 			return nil, messages.Errorf(messages.Invalid, "schedule: the completion time of surrogate %d is %v: it must be 0 or more", k, x)
 		}
 	}
-	o := &Offer{Draw: *d, Weights: Weights(curves, completion, nil)}
+	o := &Offer{Draw: *d, Weights: Weights(curves, completion)}
 	if o.Matching, err = s.Solve(len(curves), o.Weights); err != nil {
 		return nil, err
 	}

@@ -150,5 +150,5 @@ func sigmoids(r *rand.Rand, m int, times string) []float64 {
 		t, _ := draw(r)
 		curves[j], _ = valuation.New(t)
 	}
-	return Weights(curves, x, nil)
+	return Weights(curves, x)
 }

@@ -65,7 +65,7 @@ func sigmoids(r *rand.Rand, m int, completion func(messages.Valuation) float64) 
 	for k := range times {
 		times[k] = completion(surrogates[k])
 	}
-	return contract.Weights(curves(replicas), times, nil)
+	return contract.Weights(curves(replicas), times)
 }
 
 // types draws sigmoidal valuations as the paper on contracts does: μ and δ from

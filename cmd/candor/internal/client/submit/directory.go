@@ -49,7 +49,7 @@ func letTasksIn(a *cli.App, dir string) (cure string, why error) {
 		if err != nil {
 			return "", nil // who cannot read the site's state does not run the site, and opens directories by hand
 		}
-		if why = open(a, dir, number); why != nil {
+		if why = open(dir, number); why != nil {
 			why = fmt.Errorf("user %d, who runs the tasks of %s here, cannot enter: %w", number, t.Account, why)
 			cure += fmt.Sprintf(", or allow the user with setfacl -m u:%d:rwx", number)
 		}
@@ -68,7 +68,7 @@ func hides(hidden []string, dir string) error {
 }
 
 // open lets a user into a directory, or says why not.
-func open(a *cli.App, dir string, number uint32) error {
+func open(dir string, number uint32) error {
 	why := mayOpen(dir)
 	if why == nil {
 		why = access.Allow(dir, number)
