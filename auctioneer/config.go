@@ -84,7 +84,7 @@ func (c *Config) Validate() error {
 	if err := c.Limits.Validate(); err != nil {
 		return fmt.Errorf("auctioneer: limits: %w", err)
 	}
-	if i, err := CheckMarkets(c.Markets); err != nil {
+	if i, err := checkMarkets(c.Markets); err != nil {
 		return fmt.Errorf("auctioneer: market %s: %w", c.Markets[i].Name, err)
 	}
 	return nil

@@ -11,9 +11,9 @@ import (
 // Mechanisms lists the mechanisms that a market can name.
 func Mechanisms() []messages.Name { return market.Mechanisms() }
 
-// CheckMarkets reports what is wrong with the first of a site's markets that is wrong,
+// checkMarkets reports what is wrong with the first of a site's markets that is wrong,
 // and which market that is.
-func CheckMarkets(markets []messages.Market) (int, error) {
+func checkMarkets(markets []messages.Market) (int, error) {
 	for i := range markets {
 		if err := CheckMarket(markets, i); err != nil {
 			return i, err

@@ -96,7 +96,7 @@ func (l *operations) takeOver(ctx context.Context, caller messages.Name, r messa
 		return reply, err
 	}
 	if t.Last || t.After == 0 {
-		if i, err := CheckMarkets(r.Markets); err != nil {
+		if i, err := checkMarkets(r.Markets); err != nil {
 			return reply, messages.Errorf(messages.KindOf(err), "markets[%d].%s", i, messages.Detail(err))
 		}
 		t.Applied, t.MarketsVersion = slices.Concat(l.Configs, r.Markets), l.Version+1

@@ -119,7 +119,7 @@ func (l *operations) apply(ctx context.Context, caller messages.Name, r messages
 	if err := r.Validate(); err != nil {
 		return reply, err
 	}
-	if i, err := CheckMarkets(r.Markets); err != nil {
+	if i, err := checkMarkets(r.Markets); err != nil {
 		e := messages.AsError("", err)
 		return reply, messages.Errorf(e.Kind, "markets[%d].%s", i, e.Message)
 	}

@@ -18,8 +18,8 @@ const (
 // the cost of a second's delay, and a length. It is no class of valuations.
 const Queued ValuationClass = "queued"
 
-// ProfileClasses are all classes that a profile may have.
-var ProfileClasses = append(slices.Clone(ValuationClasses), Queued)
+// profileClasses are all classes that a profile may have.
+var profileClasses = append(slices.Clone(ValuationClasses), Queued)
 
 // Profile is a job profile class: a template of the types that users of one
 // sort of job declare, with the bounds of its parameters and what to go by until
@@ -62,8 +62,8 @@ type ParameterBounds struct {
 	High      float64 `json:"high"`      // the largest value
 }
 
-// Bandwidths are the rules that a profile may name.
-var Bandwidths = []string{"scott_full", "silverman_full", "scott_diag", "silverman_diag", "cross_validated"}
+// bandwidths are the rules that a profile may name.
+var bandwidths = []string{"scott_full", "silverman_full", "scott_diag", "silverman_diag", "cross_validated"}
 
 // Parameters names the parameters of the profile's types, in the order in
 // which samples have them.
@@ -92,8 +92,8 @@ func (p *Profile) Validate() error {
 	if !ValidName(p.Name) {
 		return badName("name", p.Name)
 	}
-	if !slices.Contains(ProfileClasses, p.Class) {
-		return Errorf(Invalid, "class: %q is none of %v", clip(string(p.Class)), ProfileClasses)
+	if !slices.Contains(profileClasses, p.Class) {
+		return Errorf(Invalid, "class: %q is none of %v", clip(string(p.Class)), profileClasses)
 	}
 	if p.Market != "" && !ValidName(p.Market) {
 		return badName("market", p.Market)
@@ -182,8 +182,8 @@ func (p *Profile) Contains(x []float64) error {
 }
 
 func (p *Profile) validateRules() error {
-	if p.Bandwidth != "" && !slices.Contains(Bandwidths, p.Bandwidth) {
-		return Errorf(Invalid, "bandwidth: %q is none of %s", clip(p.Bandwidth), strings.Join(Bandwidths, ", "))
+	if p.Bandwidth != "" && !slices.Contains(bandwidths, p.Bandwidth) {
+		return Errorf(Invalid, "bandwidth: %q is none of %s", clip(p.Bandwidth), strings.Join(bandwidths, ", "))
 	}
 	if p.Influence != 0 && !(p.Influence >= 1 && p.Influence <= maxInfluence) {
 		return Errorf(Invalid, "influence: must be 1 or more times an even part, is %v", p.Influence)

@@ -134,32 +134,32 @@ func (r *StreamRequest) Validate() error {
 		return Errorf(Invalid, "positions must not be negative")
 	}
 	if r.Signal != "" {
-		if err := CheckSignal("signal", r.Signal); err != nil {
+		if err := checkSignal("signal", r.Signal); err != nil {
 			return err
 		}
 	}
 	return window.validate("window")
 }
 
-// Signals are the signals that users send to tasks, by name.
-var Signals = []string{"HUP", "INT", "QUIT", "ABRT", "KILL", "USR1", "USR2", "ALRM", "TERM", "CONT", "STOP", "TSTP", "TTIN", "TTOU", "URG", "XCPU", "WINCH"}
+// signals are the signals that users send to tasks, by name.
+var signals = []string{"HUP", "INT", "QUIT", "ABRT", "KILL", "USR1", "USR2", "ALRM", "TERM", "CONT", "STOP", "TSTP", "TTIN", "TTOU", "URG", "XCPU", "WINCH"}
 
-// CheckSignal refuses a name of a signal that is none of [Signals].
-func CheckSignal(path, name string) error {
-	if !slices.Contains(Signals, name) {
-		return Errorf(Invalid, "%s: %q is none of %s", path, clip(name), strings.Join(Signals, ", "))
+// checkSignal refuses a name of a signal that is none of signals.
+func checkSignal(path, name string) error {
+	if !slices.Contains(signals, name) {
+		return Errorf(Invalid, "%s: %q is none of %s", path, clip(name), strings.Join(signals, ", "))
 	}
 	return nil
 }
 
-// ParseSignal reads "USR1", "SIGUSR1", "usr1" or "10" as one of [Signals].
+// ParseSignal reads "USR1", "SIGUSR1", "usr1" or "10" as the name of a signal that users send.
 func ParseSignal(text string) (string, error) {
 	name := strings.TrimPrefix(strings.ToUpper(text), "SIG")
 	if number, err := strconv.Atoi(name); err == nil {
 		name = signalNumbers[number]
 	}
-	if !slices.Contains(Signals, name) {
-		return "", Errorf(Invalid, "signal %s: is none of %s", clip(text), strings.Join(Signals, ", "))
+	if !slices.Contains(signals, name) {
+		return "", Errorf(Invalid, "signal %s: is none of %s", clip(text), strings.Join(signals, ", "))
 	}
 	return name, nil
 }

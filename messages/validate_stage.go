@@ -45,7 +45,7 @@ func (s *Stage) validateStream(path string) error {
 	if s.Signal.First && s.Signal.Rest {
 		return Errorf(Invalid, "%s.signal: first and rest exclude each other; leave both out for all processes", path)
 	}
-	return CheckSignal(path+".signal.name", s.Signal.Name)
+	return checkSignal(path+".signal.name", s.Signal.Name)
 }
 
 func (s *Stage) validateTasks(path string) error {

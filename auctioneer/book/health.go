@@ -111,9 +111,9 @@ type Doubt struct {
 	Spared int      // attempts that were not counted
 }
 
-// ProbeAttempt names an attempt of the site's own that does nothing: no job has
+// probeAttempt names an attempt of the site's own that does nothing: no job has
 // number 0.
-func ProbeAttempt(number uint32) messages.Attempt { return messages.Attempt{Number: number} }
+func probeAttempt(number uint32) messages.Attempt { return messages.Attempt{Number: number} }
 
 // ProbeProgram is what a probe runs: a script, so that all of what starts a task
 // is tried.
@@ -177,14 +177,14 @@ func (s *health) examine(i uint32) []messages.Grant {
 	h := &n.Health
 	s.watch.touchNode(i)
 	if late := h.Probe; late.Number != 0 {
-		n.Stop = append(n.Stop, ProbeAttempt(late.Number))
+		n.Stop = append(n.Stop, probeAttempt(late.Number))
 		h.Probe = Probe{}
 		s.quarantine(i, fmt.Sprintf("a probe did not end within %v", ProbeWithin))
 		return nil
 	}
 	h.Probes++
 	h.Probe, h.Probed = Probe{h.Probes, s.clock.now}, s.clock.now
-	return []messages.Grant{{Attempt: ProbeAttempt(h.Probes)}}
+	return []messages.Grant{{Attempt: probeAttempt(h.Probes)}}
 }
 
 // probed takes the end of a probe.

@@ -291,7 +291,7 @@ func TestProbeThatNeverEnds(t *testing.T) {
 	id := w.enter("alice", 10, 3)
 	w.turns(60, "the node is found out", func() bool { return w.quarantined() != nil })
 	n := w.Node("n1")
-	if !strings.Contains(n.Health.Reason, "did not end within 30s") || !slices.Contains(n.Stop, ProbeAttempt(1)) {
+	if !strings.Contains(n.Health.Reason, "did not end within 30s") || !slices.Contains(n.Stop, probeAttempt(1)) {
 		t.Errorf("health %+v, to stop %v", n.Health, n.Stop)
 	}
 	w.turns(60, "the job ends", w.ended(id))

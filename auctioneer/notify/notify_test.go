@@ -69,7 +69,7 @@ func TestWebhook(t *testing.T) {
 		if id := c.header.Get("Candor-Notice"); id != "west-17-4" || !strings.Contains(c.body, `"id":"west-17-4","site":"west","event":"end"`) || !strings.Contains(c.body, `"state":"Failed"`) {
 			t.Errorf("%s: %s", id, c.body)
 		}
-		if got, want := c.header.Get("Candor-Signature"), "sha256="+Sign(Secret("s3cret").Of("ada"), "1790000000", []byte(c.body)); got != want || c.header.Get("Candor-Timestamp") != "1790000000" {
+		if got, want := c.header.Get("Candor-Signature"), "sha256="+sign(Secret("s3cret").Of("ada"), "1790000000", []byte(c.body)); got != want || c.header.Get("Candor-Timestamp") != "1790000000" {
 			t.Errorf("signature %s, want %s", got, want)
 		}
 	}
@@ -83,7 +83,7 @@ func TestReceiversOfOneAccountForgeNothingForAnother(t *testing.T) {
 		body, _ := io.ReadAll(r.Body)
 		stamp := r.Header.Get("Candor-Timestamp")
 		for name, secret := range map[string][]byte{"ada": Secret("s3cret").Of("ada"), "bob": Secret("s3cret").Of("bob"), "site": []byte("s3cret")} {
-			if r.Header.Get("Candor-Signature") == "sha256="+Sign(secret, stamp, body) {
+			if r.Header.Get("Candor-Signature") == "sha256="+sign(secret, stamp, body) {
 				signatures <- name
 			}
 		}

@@ -62,7 +62,7 @@ func (s *Sender) call(ctx context.Context, to string, w *Word) error {
 	r.Header.Set("User-Agent", "candor")
 	r.Header.Set("Candor-Notice", w.ID)
 	r.Header.Set("Candor-Timestamp", stamp)
-	r.Header.Set("Candor-Signature", "sha256="+Sign(s.secret.Of(w.Account), stamp, body))
+	r.Header.Set("Candor-Signature", "sha256="+sign(s.secret.Of(w.Account), stamp, body))
 	reply, err := s.client.Do(r)
 	if err != nil {
 		return messages.Errorf(kindOf(err), "%v", err)
@@ -100,8 +100,8 @@ func (s Secret) Of(account messages.Name) []byte {
 	return []byte(hex.EncodeToString(mac.Sum(nil)))
 }
 
-// Sign is the signature of a body that was sent at a time.
-func Sign(secret []byte, stamp string, body []byte) string {
+// sign is the signature of a body that was sent at a time.
+func sign(secret []byte, stamp string, body []byte) string {
 	mac := hmac.New(sha256.New, secret)
 	mac.Write([]byte(stamp + "."))
 	mac.Write(body)

@@ -9,8 +9,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Columns are those of the CSV format, in its first line.
-var Columns = []string{
+// columns are those of the CSV format, in its first line.
+var columns = []string{
 	"number", "at", "status", "by", "kind", "transfer", "pending", "member", "job", "linked", "reason", "note",
 	"debit", "credit", "amount", "held",
 	"debit_balance", "debit_reserved", "credit_balance", "credit_reserved",
@@ -25,7 +25,7 @@ type table struct {
 
 func newCSV(o *output) *table {
 	t := &table{o, csv.NewWriter(o.w)}
-	t.rows.Write(Columns) //nolint:errcheck // Close returns it
+	t.rows.Write(columns) //nolint:errcheck // Close returns it
 	return t
 }
 

@@ -42,7 +42,7 @@
 //
 // # CSV
 //
-// The columns are those of [Columns]. To recompute every balance: start each
+// The columns are those of columns. To recompute every balance: start each
 // account at 0; in each line with status "done" or "lapsed" subtract amount
 // from the debit account, add it to the credit account (none if empty), and add
 // held to what is reserved on the debit account; after the line they are what

@@ -12,8 +12,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Formats are the names of the formats that New knows.
-var Formats = []string{"hledger", "beancount", "csv"}
+// formats are the names of the formats that New knows.
+var formats = []string{"hledger", "beancount", "csv"}
 
 // Writer takes the lines of a journal in order, from the first.
 type Writer interface {
@@ -33,7 +33,7 @@ func New(format string, w io.Writer, site messages.Name) (Writer, error) {
 	case "csv":
 		return newCSV(out), nil
 	}
-	return nil, messages.Errorf(messages.Invalid, "format %q: is none of %s", format, strings.Join(Formats, ", "))
+	return nil, messages.Errorf(messages.Invalid, "format %q: is none of %s", format, strings.Join(formats, ", "))
 }
 
 // output is text that is written, and what the accounts came to so far.

@@ -245,7 +245,7 @@ func (full) Write([]byte) (int, error) { return 0, os.ErrClosed }
 
 func TestWriteErrorIsTold(t *testing.T) {
 	_, all := story(t)
-	for _, format := range Formats {
+	for _, format := range formats {
 		w, err := New(format, full{}, "west")
 		if err != nil {
 			t.Fatal(err)

@@ -76,7 +76,7 @@
 // # Guarantees
 //
 // Of expected externalities: payments sum to zero exactly, for any number of draws: each G_j is estimated
-// once and occurs with weights that cancel, and Balance and Microcredits take
+// once and occurs with weights that cancel, and balance and Microcredits take
 // care that rounding leaves nothing over, at the first job's expense: less than
 // one unit for each job.
 //

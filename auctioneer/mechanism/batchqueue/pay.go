@@ -66,7 +66,7 @@ func Pay(q *Queue, e *Expectation) (*Payments, error) {
 		return nil, err
 	}
 	transfer(out.Net, out.Externality)
-	Balance(out.Net)
+	balance(out.Net)
 	return out, nil
 }
 
@@ -119,16 +119,16 @@ func among(externality []float64, jobs []int) []float64 {
 	net := make([]float64, len(jobs))
 	if len(jobs) > 1 {
 		transfer(net, of)
-		Balance(net)
+		balance(net)
 	}
 	return net
 }
 
-// Balance rounds payments that sum to zero but for rounding so that they do
+// balance rounds payments that sum to zero but for rounding so that they do
 // exactly: to whole numbers of the largest power of two of which no partial sum
 // has more than 53 bits. What is then missing, less than one of them for each
 // payment, goes to the first.
-func Balance(net []float64) {
+func balance(net []float64) {
 	all := 0.0
 	for _, x := range net {
 		all += math.Abs(x)

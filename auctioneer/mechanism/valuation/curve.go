@@ -40,7 +40,7 @@ func New(v messages.Valuation) (Curve, error) {
 	switch v.Class {
 	case messages.Sigmoidal:
 		c.shape = sigmoid
-		c.a, c.b = Slope(v.Mu, v.Delta, v.Epsilon)
+		c.a, c.b = slope(v.Mu, v.Delta, v.Epsilon)
 	case messages.Hard:
 		c.from = v.Deadline
 	case messages.Recurrent:
@@ -53,10 +53,10 @@ func New(v messages.Valuation) (Curve, error) {
 	return c, nil
 }
 
-// Slope returns the parameters a and b of max/(1+e^{a(x−b)}), the sigmoid that
+// slope returns the parameters a and b of max/(1+e^{a(x−b)}), the sigmoid that
 // has lost the part epsilon (0: DefaultEpsilon) at mu and has it left at mu+delta. A fall
 // too fast for a double has the steepest slope that is one.
-func Slope(mu, delta, epsilon float64) (a, b float64) {
+func slope(mu, delta, epsilon float64) (a, b float64) {
 	epsilon = cmp.Or(epsilon, DefaultEpsilon)
 	return min(2*math.Log((1-epsilon)/epsilon)/delta, math.MaxFloat64), mu + delta/2
 }

@@ -156,8 +156,8 @@ func Choose(taken, exist []Range) (Range, error) {
 	return Range{}, messages.Errorf(messages.Unavailable, "no range of user numbers is free on this machine; name a range as tasks.user")
 }
 
-// Existing reads which numbers exist in this process's user namespace.
-func Existing() (all []Range) {
+// existing reads which numbers exist in this process's user namespace.
+func existing() (all []Range) {
 	file, err := os.Open("/proc/self/uid_map")
 	if err != nil {
 		return []Range{{0, math.MaxUint32 - 1}}
@@ -180,5 +180,5 @@ func ForMachine() (Range, error) {
 	for _, t := range Machine() {
 		taken = append(taken, t.Range)
 	}
-	return Choose(taken, Existing())
+	return Choose(taken, existing())
 }

@@ -136,8 +136,8 @@ func Clip(line string, width int) string {
 	return b.String() + "…"
 }
 
-// ClipStart shortens a plain line to at most width columns, and keeps its end.
-func ClipStart(line string, width int) string {
+// clipStart shortens a plain line to at most width columns, and keeps its end.
+func clipStart(line string, width int) string {
 	if Width(line) <= width {
 		return line
 	}

@@ -217,7 +217,7 @@ func (t *Table) line(cells []string, shown, widths []int) string {
 	for _, i := range shown {
 		cell := Clip(cells[i], widths[i])
 		if t.columns[i].end {
-			cell = ClipStart(cells[i], widths[i])
+			cell = clipStart(cells[i], widths[i])
 		}
 		pad := strings.Repeat(" ", widths[i]-Width(cell))
 		if t.columns[i].right {

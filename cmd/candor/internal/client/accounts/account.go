@@ -52,8 +52,8 @@ during a submission, the hold ends by itself within the hour.`,
 	return cmd
 }
 
-// ShowAccount asks the bank for something that it answers with an account.
-func ShowAccount(ctx context.Context, a *cli.App, s *cli.Session, verb string, request any) error {
+// showAccount asks the bank for something that it answers with an account.
+func showAccount(ctx context.Context, a *cli.App, s *cli.Session, verb string, request any) error {
 	return cli.Ask(ctx, a, s, messages.Bank, verb, request, writeAccount)
 }
 

@@ -61,7 +61,7 @@ func changeMember(a *cli.App, cmd *cobra.Command, change func(r *messages.Member
 		if err := change(&r, args); err != nil {
 			return err
 		}
-		return ShowAccount(ctx, a, s, messages.VerbMember, r)
+		return showAccount(ctx, a, s, messages.VerbMember, r)
 	})
 	return cmd
 }
@@ -111,7 +111,7 @@ Only an operator unfreezes an account that an operator froze.`,
 		cmd.Example = "  candor account unfreeze climate"
 	}
 	cmd.RunE = a.Online(func(ctx context.Context, s *cli.Session, args []string) error {
-		return ShowAccount(ctx, a, s, messages.VerbFreeze, messages.FreezeRequest{Account: args[0], Frozen: frozen, Reason: reason})
+		return showAccount(ctx, a, s, messages.VerbFreeze, messages.FreezeRequest{Account: args[0], Frozen: frozen, Reason: reason})
 	})
 	return cmd
 }
@@ -123,7 +123,7 @@ func creditCommand(a *cli.App) *cobra.Command {
 		Short:   "set how far below zero the balance may go (operators)",
 		Example: "  candor account credit climate 500 --reason 'until the grant comes'\n  candor account credit climate 0",
 		RunE: a.Operating(cli.WithAmount(1, func(ctx context.Context, s *cli.Session, args []string, amount messages.Credits) error {
-			return ShowAccount(ctx, a, s, messages.VerbCredit, messages.CreditRequest{Account: args[0], Credit: amount, Reason: reason})
+			return showAccount(ctx, a, s, messages.VerbCredit, messages.CreditRequest{Account: args[0], Credit: amount, Reason: reason})
 		})),
 		ValidArgsFunction: a.CompleteAccounts(),
 	}

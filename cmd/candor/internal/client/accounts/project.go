@@ -36,7 +36,7 @@ same command on an existing project changes the title and adds owners. An owner
 needs no account of credits. The command says which owners have none.`,
 		Example: "  candor project create climate --owner alice --owner bob \\\n      --title 'Climate models'",
 		RunE: a.Operating(func(ctx context.Context, s *cli.Session, args []string) error {
-			if err := ShowAccount(ctx, a, s, messages.VerbProject, messages.ProjectRequest{Account: args[0], Title: title, Owners: owners}); err != nil {
+			if err := showAccount(ctx, a, s, messages.VerbProject, messages.ProjectRequest{Account: args[0], Title: title, Owners: owners}); err != nil {
 				return err
 			}
 			for _, owner := range owners {
@@ -59,7 +59,7 @@ func projectShow(a *cli.App) *cobra.Command {
 		Short:   "show a project: credits, members, limits",
 		Example: "  candor project show climate\n  candor project show climate --json | jq '.roles[]'",
 		RunE: a.Online(func(ctx context.Context, s *cli.Session, args []string) error {
-			return ShowAccount(ctx, a, s, messages.VerbAccount, messages.AccountRequest{Account: args[0]})
+			return showAccount(ctx, a, s, messages.VerbAccount, messages.AccountRequest{Account: args[0]})
 		}),
 		ValidArgsFunction: a.CompleteAccounts(),
 	}
