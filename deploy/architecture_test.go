@@ -20,6 +20,7 @@ const module = "github.com/candor-grid/candor/"
 // listed is what "go list" says of a package.
 type listed struct {
 	ImportPath   string
+	Name         string
 	Dir          string
 	Doc          string
 	GoFiles      []string
@@ -38,7 +39,7 @@ func packages(t *testing.T) []listed {
 // list asks "go list" from the module's root.
 func list(t *testing.T, arguments ...string) []listed {
 	t.Helper()
-	command := exec.Command("go", append([]string{"list", "-json=ImportPath,Dir,Doc,GoFiles,Imports,TestImports,XTestImports,Standard"}, arguments...)...)
+	command := exec.Command("go", append([]string{"list", "-json=ImportPath,Name,Dir,Doc,GoFiles,Imports,TestImports,XTestImports,Standard"}, arguments...)...)
 	command.Dir = ".."
 	output, err := command.Output()
 	if err != nil {
@@ -291,7 +292,13 @@ func TestClientLinksNoServer(t *testing.T) {
 
 // TestNoBinaryHasTests: what helps tests is linked into no command.
 func TestNoBinaryHasTests(t *testing.T) {
-	for _, p := range list(t, "-deps", "./cmd/...") {
+	arguments := []string{"-deps"}
+	for _, p := range packages(t) {
+		if p.Name == "main" {
+			arguments = append(arguments, p.ImportPath)
+		}
+	}
+	for _, p := range list(t, arguments...) {
 		if strings.HasPrefix(p.ImportPath, module) && slices.Contains(p.Imports, "testing") {
 			t.Errorf("a command depends on %s, which is for tests", p.ImportPath)
 		}
