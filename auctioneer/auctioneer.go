@@ -167,6 +167,15 @@ func propose[Result any](ctx context.Context, a *Auctioneer, c *book.Command) (r
 	return came.(Result), nil
 }
 
+// decided waits until all is decided that was proposed here before: also what nobody waits for
+// any more.
+func (a *Auctioneer) decided(ctx context.Context) error {
+	if err := a.box.Decided(ctx); err != nil {
+		return mailbox.Wire(messages.Auctioneer, err)
+	}
+	return nil
+}
+
 // verify confirms that the group agreed on the present state of the book.
 func (a *Auctioneer) verify(ctx context.Context) error {
 	if err := a.box.Verify(ctx); err != nil {

@@ -21,18 +21,23 @@ func (l steering) change(ctx context.Context, caller messages.Name, r messages.C
 	if err := r.Validate(); err != nil {
 		return reply, err
 	}
+	if err := l.decided(ctx); err != nil { // the same change may be on its way in the log
+		return reply, err
+	}
 	j, err := l.find(caller, r.Job)
 	if err != nil {
 		return reply, err
 	}
 	c := &book.Change{Job: r.Job, Key: r.Key, Budget: r.Budget, Version: j.Changes}
-	if err := l.mayChange(&j, &r); err != nil {
-		return reply, err
+	if r.Key == "" || r.Key != j.ChangeKey { // else it was made, and is not looked at again
+		if err := l.mayChange(&j, &r); err != nil {
+			return reply, err
+		}
+		if c.To, err = l.described(&j, &r); err != nil {
+			return reply, err
+		}
+		c.Unstarted = r.Rate != 0 || r.TimeLimit != 0
 	}
-	if c.To, err = l.described(&j, &r); err != nil {
-		return reply, err
-	}
-	c.Unstarted = r.Rate != 0 || r.TimeLimit != 0
 	changed, err := propose[book.Changed](ctx, l.Auctioneer, &book.Command{Change: c})
 	if err != nil {
 		return reply, err

@@ -137,15 +137,14 @@ func (c *federated) begin(visit messages.Visit) (end func(), err error) {
 	return c.locked(func() { c.visits.End(visit) }), c.visits.Begin(visit)
 }
 
-// entering is why a visiting job cannot be ended: that there is none is not said while
-// it is being taken.
-func (c *federated) entering(visit messages.Visit, err error) error {
+// entering is why it is not said of a visiting job that there is none: it is being taken.
+func (c *federated) entering(visit messages.Visit) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.visits.Entering(visit) {
 		return messages.Errorf(messages.Unavailable, "job %v: is being accepted; ask again", visit)
 	}
-	return err
+	return nil
 }
 
 // poll counts a request of a peer that waits for a change, until its end.

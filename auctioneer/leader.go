@@ -41,7 +41,13 @@ func (l *leader) verify(ctx context.Context) error {
 	if err := l.Auctioneer.verify(ctx); err != nil {
 		return err
 	}
-	if l.box.Status().Term != l.term {
+	return l.inTerm(l.term)
+}
+
+// inTerm refuses what is done by the leader of a term that has ended, also if this replica leads
+// again: another leader may have answered the same request since.
+func (a *Auctioneer) inTerm(term uint64) error {
+	if a.box.Status().Term != term {
 		return messages.Errorf(messages.NotLeader, "another leader takes over; ask again")
 	}
 	return nil

@@ -100,6 +100,13 @@ func (g *gate) enter(b *book.Book, account messages.Name, key string, most int) 
 	return pending
 }
 
+// underWay reports whether a submission is.
+func (g *gate) underWay(account messages.Name, key string) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.entering[account][key] > 0
+}
+
 func (g *gate) leave(account messages.Name, key string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

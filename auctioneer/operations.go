@@ -123,6 +123,9 @@ func (l *operations) apply(ctx context.Context, caller messages.Name, r messages
 		e := messages.AsError("", err)
 		return reply, messages.Errorf(e.Kind, "markets[%d].%s", i, e.Message)
 	}
+	if err := l.decided(ctx); err != nil { // the same change may be on its way in the log
+		return reply, err
+	}
 	applied := &book.Applied{Key: r.Key, Content: contentOf(&r)}
 	if err := l.look(ctx, func(b *book.Book) (err error) {
 		earlier, done, err := b.AppliedBy(r.Key, applied.Content)

@@ -46,18 +46,42 @@ func (r *remote) submit(ctx context.Context, account messages.Name, q *messages.
 	if err != nil {
 		return reply, err
 	}
-	var known *book.RemoteReceipt
-	r.site.replica.read(func(b *book.Book) { known, err = b.KnownRemote(c) })
+	known, err := r.known(c)
 	switch {
 	case err != nil:
 		return reply, err
 	case known != nil:
 		return r.answer(ctx, known, full == nil)
 	}
-	if err := r.intake.reruns(account, c.Spec); err != nil {
+	if reply, err = r.enter(ctx, c, q, full == nil); err == nil || q.DryRun || messages.Waits(err) {
 		return reply, err
 	}
-	done, err := r.intake.within(&submission{Submission: &intake.Submission{Account: account, Key: q.Key}})
+	// As of a job that is to run here: see [submissions.refused].
+	if r.intake.gate.underWay(account, q.Key) {
+		return reply, tried(q.Key)
+	}
+	if err := r.site.decided(ctx); err != nil {
+		return reply, err
+	}
+	if known, _ := r.known(c); known != nil {
+		return r.answer(ctx, known, full == nil)
+	}
+	r.site.replica.read(func(b *book.Book) { err = r.intake.here(b, err) })
+	return reply, err
+}
+
+// known answers a submission that was committed before.
+func (r *remote) known(c *book.EnterRemote) (known *book.RemoteReceipt, err error) {
+	r.site.replica.read(func(b *book.Book) { known, err = b.KnownRemote(c) })
+	return known, err
+}
+
+// enter has a submission for another site, or for any, checked and committed.
+func (r *remote) enter(ctx context.Context, c *book.EnterRemote, q *messages.SubmitRequest, mayWait bool) (reply messages.SubmitReply, err error) {
+	if err := r.intake.reruns(c.Account, c.Spec); err != nil {
+		return reply, err
+	}
+	done, err := r.intake.within(&submission{Submission: &intake.Submission{Account: c.Account, Key: q.Key}})
 	if err != nil {
 		return reply, err
 	}
@@ -80,13 +104,16 @@ func (r *remote) submit(ctx context.Context, account messages.Name, q *messages.
 	if q.DryRun {
 		return r.rehearse(ctx, c)
 	}
+	if err := r.site.inTerm(r.intake.term); err != nil {
+		return reply, err
+	}
 	r.federated.forgive(c.Peer)
 	receipt, err := propose[book.RemoteReceipt](ctx, r.site, &book.Command{EnterRemote: c})
 	if err != nil {
 		return reply, err
 	}
 	r.site.metrics.departures.Inc()
-	return r.answer(ctx, &receipt, full == nil)
+	return r.answer(ctx, &receipt, mayWait)
 }
 
 // stay takes a job of which the choice was that it runs here.

@@ -52,14 +52,28 @@ func (l *submissions) submit(ctx context.Context, account messages.Name, r messa
 
 func (l *submissions) submitHere(ctx context.Context, account messages.Name, r *messages.SubmitRequest) (reply messages.SubmitReply, err error) {
 	s, err := l.rules.Prepare(account, r)
-	if err != nil {
-		return reply, err
-	}
-	reply, err = l.enter(ctx, &submission{Submission: s, heeded: true}, r.DryRun)
 	if err == nil {
-		l.replica.read(func(b *book.Book) { reply.Warnings = append(s.Said, intake.Unenforced(b, s)...) })
+		reply, err = l.enter(ctx, &submission{Submission: s, heeded: true}, r.DryRun)
+	}
+	if err != nil && s != nil && !r.DryRun {
+		replies, errs := []messages.SubmitReply{reply}, []error{err}
+		if err := l.refused(ctx, []*intake.Submission{s}, replies, errs); err != nil {
+			return reply, err
+		}
+		reply, err = replies[0], errs[0]
+	}
+	if err == nil {
+		l.replica.read(func(b *book.Book) { reply.Warnings = warnings(b, s) })
 	}
 	return reply, err
+}
+
+// warnings are what of a job the site does not enforce, and what the market gave the job.
+func warnings(b *book.Book, s *intake.Submission) []string {
+	if s.Market == nil { // by the rules of now it would be refused
+		return s.Said
+	}
+	return append(s.Said, intake.Unenforced(b, s)...)
 }
 
 // enter has a submission that was prepared paid for and committed.
@@ -71,18 +85,21 @@ func (l *submissions) enter(ctx context.Context, s *submission, dryRun bool) (re
 	if known != nil {
 		return *known, nil
 	}
+	if s.visit == nil && !dryRun {
+		return l.together(ctx, s, leave)
+	}
 	defer leave()
 	if dryRun {
 		return messages.SubmitReply{Market: s.Spec.Market, Payer: s.Payer, Held: s.Held(), Tasks: s.Spec.TaskCount()}, l.affordable(ctx, s)
 	}
-	if s.visit == nil {
-		return l.together(ctx, s)
-	}
 	utility := l.askUtility(ctx, s)
 	if err := l.federated.accept(ctx, s.visit); err != nil {
-		return l.unsecured(s, err)
+		return reply, err
 	}
 	s.Assume(<-utility)
+	if err := l.inTerm(l.term); err != nil {
+		return reply, err
+	}
 	receipt, err := propose[book.Receipt](ctx, l.Auctioneer, s.Command())
 	if err != nil {
 		return messages.SubmitReply{}, err
@@ -122,19 +139,52 @@ func (l *submissions) begin(s *submission) (known *messages.SubmitReply, leave f
 	return nil, leave, nil
 }
 
-// unsecured is the answer to a submission whose hold was refused. Another try of the
-// same request may have been committed meanwhile, and its job even have ended, which
-// resolved the hold; or have gone to another auctioneer with its market, which answers then.
-func (l *submissions) unsecured(s *submission, err error) (reply messages.SubmitReply, failed error) {
-	failed = err
+// refused looks again at submissions that were refused, and gives those that are in the book
+// their answers. Nobody is told that a job is refused for good while an earlier try of the same
+// request may still enter it: its owner would believe that there is no job. So such a refusal
+// waits until earlier tries are decided; it takes no place in the log. The job may also have
+// gone to another auctioneer with its market, which answers then.
+func (l *submissions) refused(ctx context.Context, all []*intake.Submission, replies []messages.SubmitReply, errs []error) error {
+	final := false
+	for i, s := range all {
+		if s == nil || errs[i] == nil || messages.Waits(errs[i]) {
+			continue
+		}
+		if final = true; l.gate.underWay(s.Account, s.Key) {
+			errs[i] = tried(s.Key)
+		}
+	}
+	if final {
+		if err := l.decided(ctx); err != nil {
+			return err
+		}
+	}
 	l.replica.read(func(b *book.Book) {
-		if known, _ := l.rules.Known(b, s.Submission); known != nil {
-			reply, failed = answer(*known), nil
-		} else if other := s.Unchanged(b); other != nil {
-			failed = other
+		for i, s := range all {
+			if s == nil || errs[i] == nil {
+				continue
+			}
+			if known, _ := b.Known(s.Account, s.Key, s.Digest); known != nil {
+				replies[i], errs[i] = answer(*known), nil
+			} else {
+				errs[i] = l.here(b, errs[i])
+			}
 		}
 	})
-	return reply, failed
+	return nil
+}
+
+// here is a refusal by the markets of now. If others are in force, the job may be elsewhere.
+func (l *submissions) here(b *book.Book, why error) error {
+	if moved := l.rules.Unchanged(b); moved != nil {
+		return moved
+	}
+	return why
+}
+
+// tried is said in place of a refusal while another request under the key is under way.
+func tried(key string) error {
+	return messages.Errorf(messages.Unavailable, "another request with key %q is under way; ask again", key)
 }
 
 func answer(r book.Receipt) messages.SubmitReply {

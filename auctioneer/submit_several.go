@@ -1,6 +1,7 @@
 package auctioneer
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"runtime/debug"
@@ -21,8 +22,41 @@ func (l *submissions) submitSeveral(ctx context.Context, account messages.Name, 
 	if err := r.Several(); err != nil {
 		return reply, err
 	}
-	replies, errs := make([]messages.SubmitReply, len(r.Jobs)), make([]error, len(r.Jobs))
-	said := make([]*intake.Submission, len(r.Jobs)) // that were prepared
+	said, replies, errs := l.enterSeveral(ctx, account, r)
+	if !r.DryRun {
+		if err := l.refused(ctx, said, replies, errs); err != nil {
+			return reply, err
+		}
+	}
+	final := false
+	for _, err := range errs {
+		if messages.KindOf(err).Retriable() { // the jobs that were taken have the same answers then
+			return reply, err
+		}
+		final = final || err != nil
+	}
+	if final {
+		if err := l.verify(ctx); err != nil {
+			return reply, err
+		}
+	}
+	reply.Jobs = make([]messages.SubmitOutcome, len(r.Jobs))
+	l.replica.read(func(b *book.Book) {
+		for i := range reply.Jobs {
+			if errs[i] != nil {
+				reply.Jobs[i].Error = messages.AsError(messages.VerbSubmit, errs[i])
+				continue
+			}
+			q := &replies[i]
+			reply.Jobs[i] = messages.SubmitOutcome{Job: q.Job, Market: q.Market, Payer: q.Payer, Held: q.Held, Tasks: q.Tasks, Warnings: warnings(b, said[i])}
+		}
+	})
+	return reply, nil
+}
+
+// enterSeveral has several submissions paid for and committed, and returns what was said of each.
+func (l *submissions) enterSeveral(ctx context.Context, account messages.Name, r *messages.SubmitRequest) (said []*intake.Submission, replies []messages.SubmitReply, errs []error) {
+	said, replies, errs = make([]*intake.Submission, len(r.Jobs)), make([]messages.SubmitReply, len(r.Jobs)), make([]error, len(r.Jobs))
 	var under []*submission
 	var places []int // of those under way, among the jobs
 	for i := range r.Jobs {
@@ -46,24 +80,7 @@ func (l *submissions) submitSeveral(ctx context.Context, account messages.Name, 
 		}
 	}
 	l.enterAll(ctx, under, func(k int, reply messages.SubmitReply, err error) { replies[places[k]], errs[places[k]] = reply, err })
-	for _, err := range errs {
-		if messages.KindOf(err).Retriable() { // the jobs that were taken have the same answers then
-			return reply, err
-		}
-	}
-	reply.Jobs = make([]messages.SubmitOutcome, len(r.Jobs))
-	l.replica.read(func(b *book.Book) {
-		for i := range reply.Jobs {
-			if errs[i] != nil {
-				reply.Jobs[i].Error = messages.AsError(messages.VerbSubmit, errs[i])
-				continue
-			}
-			q := &replies[i]
-			reply.Jobs[i] = messages.SubmitOutcome{Job: q.Job, Market: q.Market, Payer: q.Payer, Held: q.Held, Tasks: q.Tasks,
-				Warnings: append(said[i].Said, intake.Unenforced(b, said[i])...)}
-		}
-	})
-	return reply, nil
+	return said, replies, errs
 }
 
 // Of submissions that come alone, mostTogether at most are paid for by one request to the bank, and
@@ -83,6 +100,7 @@ type gathered struct {
 // alone is a submission that came in a request of its own.
 type alone struct {
 	*submission
+	leave func()        // called when it is decided, whether or not anybody waits for that
 	done  chan struct{} // closed when the rest is set
 	reply messages.SubmitReply
 	err   error
@@ -90,8 +108,8 @@ type alone struct {
 
 // together has a submission paid for and committed with others that come at the time; where none
 // are under way, at once.
-func (l *submissions) together(ctx context.Context, s *submission) (messages.SubmitReply, error) {
-	a, g := &alone{submission: s, done: make(chan struct{})}, &l.gathered
+func (l *submissions) together(ctx context.Context, s *submission, leave func()) (messages.SubmitReply, error) {
+	a, g := &alone{submission: s, leave: leave, done: make(chan struct{})}, &l.gathered
 	g.mu.Lock()
 	g.waiting = append(g.waiting, a)
 	goes := g.underWay < mostUnderWay
@@ -136,6 +154,7 @@ func (l *submissions) enterBatch(ctx context.Context, batch []*alone) {
 	answered := make([]bool, len(batch))
 	done := func(k int, reply messages.SubmitReply, err error) {
 		batch[k].reply, batch[k].err, answered[k] = reply, err, true
+		batch[k].leave()
 		close(batch[k].done)
 	}
 	defer func() {
@@ -165,9 +184,8 @@ func (l *submissions) enterAll(ctx context.Context, all []*submission, done func
 	var commands []*book.Command
 	var places []int // of those that were paid for, among all
 	for k, err := range l.holdAll(ctx, all) {
-		if err != nil {
-			reply, err := l.unsecured(all[k], err)
-			done(k, reply, err)
+		if err = cmp.Or(err, l.inTerm(l.term)); err != nil {
+			done(k, messages.SubmitReply{}, err)
 			continue
 		}
 		all[k].Assume(utilities(k))

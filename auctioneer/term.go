@@ -134,7 +134,7 @@ func (t *term) answer(ctx context.Context, subject string, r bus.Request) ([]byt
 		reply, err := now.handlers[subject](ctx, r)
 		if err == nil || messages.KindOf(err) != messages.NotLeader {
 			if err != nil && !messages.Waits(err) {
-				err = cmp.Or(t.verify(ctx), err)
+				err = cmp.Or(t.verify(ctx), t.inTerm(t.number), err)
 			}
 			return reply, err
 		}

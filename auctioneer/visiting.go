@@ -74,15 +74,32 @@ func (v *visiting) submit(ctx context.Context, home messages.Name, r messages.Pe
 		return reply, err
 	}
 	defer end()
-	if known, err := v.known(home, &r); known != nil || err != nil {
-		return messages.PeerSubmitReply{Job: *cmp.Or(known, &messages.JobSummary{})}, err
-	}
-	s, err := v.prepare(home, &r)
+	digest, err := digestOf(&r) // before defaults are filled in
 	if err != nil {
 		return reply, err
 	}
-	if _, err := v.intake.enter(ctx, s, false); err != nil {
-		v.decline(ctx, s.visit, err)
+	if known, err := v.known(home, &r, digest); known != nil || err != nil {
+		return messages.PeerSubmitReply{Job: *cmp.Or(known, &messages.JobSummary{})}, err
+	}
+	s, err := v.prepare(home, &r)
+	if err == nil {
+		_, err = v.intake.enter(ctx, s, false)
+	}
+	if err != nil && !messages.Passing(err) {
+		// An earlier request may be on its way in the log. Its job is not refused, nor its
+		// authorisation given back.
+		if err := cmp.Or(v.site.decided(ctx), v.intake.verify(ctx)); err != nil {
+			return reply, err
+		}
+		if known, err := v.known(home, &r, digest); known != nil || err != nil {
+			return messages.PeerSubmitReply{Job: *cmp.Or(known, &messages.JobSummary{})}, err
+		}
+		v.site.replica.read(func(b *book.Book) { err = v.intake.here(b, err) })
+	}
+	if err != nil {
+		if s != nil {
+			v.decline(ctx, s.visit, err)
+		}
 		return reply, err
 	}
 	v.site.metrics.arrivals.Inc()
@@ -94,14 +111,15 @@ func (v *visiting) submit(ctx context.Context, home messages.Name, r messages.Pe
 	return reply, nil
 }
 
-// known answers a visiting job that was taken before, whatever has changed since.
-func (v *visiting) known(home messages.Name, r *messages.PeerSubmitRequest) (known *messages.JobSummary, err error) {
+// digestOf tells a visiting job from any other.
+func digestOf(r *messages.PeerSubmitRequest) ([]byte, error) {
 	s := messages.SubmitRequest{Spec: r.Spec}
 	s.Spec.Project = ""
-	digest, err := intake.DigestOf(&s)
-	if err != nil {
-		return nil, err
-	}
+	return intake.DigestOf(&s)
+}
+
+// known answers a visiting job that was taken before, whatever has changed since.
+func (v *visiting) known(home messages.Name, r *messages.PeerSubmitRequest, digest []byte) (known *messages.JobSummary, err error) {
 	v.site.replica.read(func(b *book.Book) {
 		var j *book.Job
 		if j, err = federation.Known(b, home, r, digest); j != nil {
@@ -123,7 +141,10 @@ func (v *visiting) prepare(home messages.Name, r *messages.PeerSubmitRequest) (*
 		return nil, err
 	}
 	s.Visiting(&a.Visit)
-	return &submission{Submission: s, visit: a}, a.Timely(v.site.Clock(), s.Market, s.Spec)
+	if err := a.Timely(v.site.Clock(), s.Market, s.Spec); err != nil {
+		return nil, err
+	}
+	return &submission{Submission: s, visit: a}, nil
 }
 
 // decline gives back the authorisation of a visiting job that is refused for good.
@@ -196,6 +217,10 @@ func (v *visiting) why(ctx context.Context, home messages.Name, r messages.JobRe
 }
 
 func (v *visiting) cancel(ctx context.Context, home messages.Name, r messages.JobRequest) (reply messages.CancelReply, err error) {
+	entering := v.federated.entering(messages.Visit{Home: home, Job: r.Job})
+	if err := v.site.decided(ctx); err != nil { // the job may be on its way in the log
+		return reply, err
+	}
 	var c book.Cancel
 	err = v.reader.look(ctx, func(b *book.Book) error {
 		j, err := visitor(home, r.Job).in(b)
@@ -208,8 +233,11 @@ func (v *visiting) cancel(ctx context.Context, home messages.Name, r messages.Jo
 		c = book.Cancel{Job: j.ID, By: j.Account}
 		return nil
 	})
+	if messages.KindOf(err) == messages.NotFound {
+		err = cmp.Or(entering, err)
+	}
 	if err != nil {
-		return reply, v.federated.entering(messages.Visit{Home: home, Job: r.Job}, err)
+		return reply, err
 	}
 	was, err := propose[messages.State](ctx, v.site, &book.Command{Cancel: &c})
 	return messages.CancelReply{Job: r.Job, State: was}, err

@@ -76,8 +76,12 @@ func TestPrepareRefusesWhatTheMarketHasNoRoomFor(t *testing.T) {
 	} {
 		q := request("k")
 		spoil(&q.Spec)
-		if _, err := rules().Prepare("alice", q); err == nil || !strings.Contains(err.Error(), want) {
+		s, err := rules().Prepare("alice", q)
+		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, and should say %q", err, want)
+		}
+		if s == nil || s.Account != "alice" || s.Key != "k" || len(s.Digest) == 0 {
+			t.Errorf("%s: %+v cannot be looked up", want, s)
 		}
 	}
 }
@@ -110,20 +114,16 @@ func TestKnown(t *testing.T) {
 	}
 }
 
-// TestUnchanged: a submission is for the markets that it was prepared for. After others its job
-// may be elsewhere, and the refusal of its hold says nothing.
+// TestUnchanged: a submission is refused by the markets that it was prepared for. After others its
+// job may be elsewhere, and the refusal says nothing.
 func TestUnchanged(t *testing.T) {
 	b, r := book.New(), rules()
 	r.Version = b.MarketsVersion()
-	s, err := r.Prepare("alice", request("k"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := s.Unchanged(b); err != nil {
+	if err := r.Unchanged(b); err != nil {
 		t.Errorf("in the same markets: %v", err)
 	}
 	b.Apply(&book.Command{At: epoch, Apply: &book.Apply{Markets: r.Configs[:1]}})
-	if err := s.Unchanged(b); messages.KindOf(err) != messages.NotLeader {
+	if err := r.Unchanged(b); messages.KindOf(err) != messages.NotLeader {
 		t.Errorf("in others: %v", err)
 	}
 }

@@ -25,27 +25,27 @@ type Rules struct {
 }
 
 // Prepare checks what can be checked of a request without the state, and fills in
-// defaults.
+// defaults. A submission that is refused here has the account, the key and the digest, for
+// [book.Book.Known]: the rules may have been others when it came first.
 func (r *Rules) Prepare(account messages.Name, q *messages.SubmitRequest) (*Submission, error) {
 	digest, err := DigestOf(q)
 	if err != nil {
 		return nil, err
 	}
-	assumed, err := r.assumeBid(&q.Spec)
-	if err != nil {
-		return nil, err
+	s := &Submission{Account: account, Key: q.Key, Digest: digest, Spec: &q.Spec, Deposit: r.Deposit, version: r.Version, most: r.Pending}
+	s.hold = fmt.Sprintf("job/%s/%s/%s", r.Site, account, q.Key)
+	if s.Said, err = r.assumeBid(s.Spec); err != nil {
+		return s, err
 	}
 	if err := q.Validate(); err != nil {
-		return nil, err
+		return s, err
 	}
-	s := &Submission{Account: account, Key: q.Key, Digest: digest, Spec: &q.Spec, Payer: cmp.Or(q.Spec.Project, account), Said: assumed,
-		Deposit: r.Deposit, version: r.Version, most: r.Pending}
-	s.hold = fmt.Sprintf("job/%s/%s/%s", r.Site, account, q.Key)
+	s.Payer = cmp.Or(s.Spec.Project, account)
 	if err := r.checkNotify(s.Spec.Notify); err != nil {
-		return nil, err
+		return s, err
 	}
 	if err := r.Complete(s.Spec); err != nil {
-		return nil, err
+		return s, err
 	}
 	s.Market = r.Find(s.Spec.Market)
 	return s, nil
@@ -202,6 +202,9 @@ func (r *Rules) fits(b *book.Book, s *Submission) error {
 	}
 	return nil
 }
+
+// Unchanged refuses what was decided by other markets than those of the book.
+func (r *Rules) Unchanged(b *book.Book) error { return b.Unchanged(r.Version + 1) }
 
 // Visible returns a job that the caller may see and cancel. The error for a job of which only the
 // archive has the record is of kind Ended. Whoever may not see a job is

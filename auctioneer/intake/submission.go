@@ -53,9 +53,6 @@ func (s *Submission) Visiting(v *book.Visit) {
 // Held is what is set aside for the job.
 func (s *Submission) Held() messages.Credits { return s.Spec.Budget + s.Deposit }
 
-// Unchanged refuses a submission that was prepared for other markets than those of the book.
-func (s *Submission) Unchanged(b *book.Book) error { return b.Unchanged(s.version + 1) }
-
 // Command enters the job into the book.
 func (s *Submission) Command() *book.Command {
 	return &book.Command{Submit: &book.Submit{Account: s.Account, Key: s.Key, Digest: s.Digest, Payer: s.Payer,

@@ -99,6 +99,47 @@ func TestHangingDiskLosesTheLeadership(t *testing.T) {
 	}
 }
 
+// TestDecidedWaitsForWhatNobodyWaitsFor: a command whose proposer has given up is in the state once
+// Decided returns, which adds nothing to the log.
+func TestDecidedWaitsForWhatNobodyWaitsFor(t *testing.T) {
+	t.Parallel()
+	g, logs, _ := faultyGroup(t, 1)
+	g.start("r1")
+	leader := g.leader()
+	if err := leader.Decided(context.Background()); err != nil {
+		t.Errorf("with nothing on its way: %v", err)
+	}
+	g.propose("before")
+	entries, gate := leader.Status().Entries, make(chan struct{})
+	logs["r1"].hang.Store(&gate)
+	soon, giveUp := context.WithCancel(context.Background())
+	outcome := make(chan error, 1)
+	go func() {
+		_, err := leader.Propose(soon, []byte("given up"))
+		outcome <- err
+	}()
+	eventually(t, "the command is on its way", func() bool { return len(leader.slots) > 0 })
+	giveUp()
+	if err := <-outcome; !errors.Is(err, ErrUnknown) {
+		t.Errorf("a proposer that gave up: %v", err)
+	}
+	if err := leader.Decided(soon); !errors.Is(err, context.Canceled) {
+		t.Errorf("before the disk goes on: %v", err)
+	}
+	logs["r1"].hang.Store(nil)
+	close(gate)
+	if err := leader.Decided(context.Background()); err != nil || g.machines["r1"].count("given up") != 1 {
+		t.Errorf("then %v, and the command is applied %d times", err, g.machines["r1"].count("given up"))
+	}
+	if now := leader.Status().Entries; now != entries+1 {
+		t.Errorf("%d entries, for one command", now-entries)
+	}
+	g.stop("r1")
+	if err := leader.Decided(context.Background()); !errors.Is(err, ErrClosed) {
+		t.Errorf("closed: %v", err)
+	}
+}
+
 // TestProbeEndsBeforeTheClose: what probes the disk writes a file in the replica's directory, which
 // may be removed once the replica is closed. A probe that hangs makes the close fail, after a while.
 func TestProbeEndsBeforeTheClose(t *testing.T) {

@@ -47,6 +47,11 @@ type Mailbox interface {
 	// ProposeInOrder proposes several commands, and returns what Propose would of each. They
 	// are applied one after another in their order, maybe with others between them.
 	ProposeInOrder(ctx context.Context, commands [][]byte) ([]any, []error)
+	// Decided waits until each command that was proposed here before the call is applied, or is
+	// never appended by this replica in its term; also one whose proposer has given up. It adds
+	// nothing to the log. Verify after that, then read the state: it shows what became of them.
+	// The error is ErrClosed, or the context's.
+	Decided(ctx context.Context) error
 	// Verify returns nil if this replica was the leader at some moment after
 	// the call began, and its state holds all that was committed before the
 	// call began. Verify first, then read the state: the read is linearizable,

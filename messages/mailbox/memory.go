@@ -19,6 +19,7 @@ type Memory struct {
 	full       bool
 	closed     bool
 	loss       Loss
+	late       [][]byte // commands on their way; see LoseForNow
 	leadership chan Leadership
 }
 
@@ -32,6 +33,7 @@ const (
 	LoseNothing Loss = iota // answered as usual
 	LoseAnswer              // applied, and ErrUnknown returned
 	LoseCommand             // not applied, and ErrUnknown returned
+	LoseForNow              // ErrUnknown returned, and applied before the next one, or with Decided
 )
 
 // NewMemory returns a mailbox that leads, in term 1.
@@ -58,9 +60,14 @@ func (m *Memory) Propose(ctx context.Context, command []byte) (any, error) {
 	}
 	loss := m.loss
 	m.loss = LoseNothing
-	if loss == LoseCommand {
+	switch loss {
+	case LoseCommand:
+		return nil, ErrUnknown
+	case LoseForNow:
+		m.late = append(m.late, bytes.Clone(command))
 		return nil, ErrUnknown
 	}
+	m.arrive()
 	result, err := m.apply(bytes.Clone(command))
 	if loss == LoseAnswer {
 		return nil, ErrUnknown
@@ -75,6 +82,28 @@ func (m *Memory) ProposeInOrder(ctx context.Context, commands [][]byte) (results
 		results[i], errs[i] = m.Propose(ctx, c)
 	}
 	return results, errs
+}
+
+// arrive applies the commands that were on their way.
+func (m *Memory) arrive() {
+	for _, c := range m.late {
+		_, _ = m.apply(c)
+	}
+	m.late = nil
+}
+
+// Decided applies what is on its way; see [Mailbox].
+func (m *Memory) Decided(ctx context.Context) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	switch {
+	case m.closed:
+		return ErrClosed
+	case ctx.Err() != nil:
+		return ctx.Err()
+	}
+	m.arrive()
+	return nil
 }
 
 func (m *Memory) apply(command []byte) (any, error) {

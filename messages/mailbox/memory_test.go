@@ -140,3 +140,23 @@ func TestMemoryHasAnImage(t *testing.T) {
 		t.Errorf("restored from the image: %d a, %d b", after.count("a"), after.count("b"))
 	}
 }
+
+// TestMemoryDecidesLater: a command that was lost for now is applied before the next one, or with
+// Decided.
+func TestMemoryDecidesLater(t *testing.T) {
+	machine := newTally()
+	m := NewMemory(machine)
+	for _, later := range []func() error{
+		func() error { return m.Decided(context.Background()) },
+		func() error { _, err := m.Propose(context.Background(), []byte("next")); return err },
+	} {
+		before := machine.count("late")
+		m.LoseNext(LoseForNow)
+		if _, err := m.Propose(context.Background(), []byte("late")); !errors.Is(err, ErrUnknown) || machine.count("late") != before {
+			t.Errorf("%v, applied %d times", err, machine.count("late")-before)
+		}
+		if err := later(); err != nil || machine.count("late") != before+1 {
+			t.Errorf("then %v, applied %d times", err, machine.count("late")-before)
+		}
+	}
+}

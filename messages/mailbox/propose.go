@@ -54,6 +54,7 @@ type queue struct {
 	due     bool // there is a command that does not wait for others
 	bytes   int
 	usual   int           // bytes of the last batch taken, a guess at the next
+	newest  chan struct{} // closed when the batch that was begun last has its results; nil: there was none
 	room    chan struct{} // closed when bytes shrinks, if anyone waits for that
 	closed  error
 }
@@ -115,7 +116,7 @@ func (q *queue) last(size int) *batch {
 		}
 	}
 	b := &batch{entry: newEntry(max(size, q.usual)), opened: time.Now(), done: make(chan struct{})}
-	q.batches = append(q.batches, b)
+	q.batches, q.newest = append(q.batches, b), b.done
 	return b
 }
 
@@ -200,6 +201,28 @@ func (p *proposer) ProposeInOrder(ctx context.Context, commands [][]byte) (resul
 		}
 	}
 	return results, errs
+}
+
+// Decided implements Mailbox. Batches have their results in the order in which they were begun.
+func (p *proposer) Decided(ctx context.Context) error {
+	p.queue.mu.Lock()
+	newest, closed := p.queue.newest, p.queue.closed
+	if newest != nil {
+		p.queue.hasten()
+	}
+	p.queue.mu.Unlock()
+	switch {
+	case closed != nil: // then what was not taken is ended before what was
+		return closed
+	case newest == nil:
+		return nil
+	}
+	select {
+	case <-newest:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }
 
 // outcome waits for the result of a command of the batch.

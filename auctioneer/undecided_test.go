@@ -1,0 +1,186 @@
+package auctioneer
+
+import (
+	"bytes"
+	"context"
+	"slices"
+	"testing"
+
+	"github.com/candor-grid/candor/auctioneer/quota"
+	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/bus"
+	"github.com/candor-grid/candor/messages/mailbox"
+)
+
+// once sends a request once, and does not repeat it.
+func once[Reply any](f *fixture, caller messages.Name, verb string, request any) (reply Reply, err error) {
+	f.t.Helper()
+	data, err := messages.Marshal(request, messages.Msgpack)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	answer, err := f.net.Connect(caller).Request(f.t.Context(), messages.Subject("west", messages.Auctioneer, verb, caller), data)
+	if err == nil {
+		err = messages.Unmarshal(answer, messages.Msgpack, &reply)
+	}
+	return reply, err
+}
+
+// agreed is a market of contracts, and a job with the contract of a quote that ends soon.
+func agreed(t *testing.T) (*grid, messages.JobSpec) {
+	g := newGrid(t, 1, sold(func(m *messages.Market) { m.Quote = second }))
+	spec := bids(1, valued)
+	menu := must[messages.QuoteReply](g.fixture, "alice", messages.VerbQuote, messages.QuoteRequest{Spec: spec})
+	chosen := menu.Contracts[slices.IndexFunc(menu.Contracts, func(c messages.QuotedContract) bool { return c.Declared })]
+	spec.Contract, spec.Budget = chosen.ID, chosen.Budget
+	return g, spec
+}
+
+// TestNothingIsRefusedWhileItIsEntered: a submission whose time is over is not refused while an
+// earlier try of it waits for the bank, or is on its way in the log: the job would appear after
+// its owner was told that there is none.
+func TestNothingIsRefusedWhileItIsEntered(t *testing.T) {
+	for name, several := range map[string]bool{"alone": false, "several in a request": true} {
+		// submit submits the job under a key, and returns its number.
+		submit := func(g *grid, spec messages.JobSpec) (messages.JobID, error) {
+			if !several {
+				reply, err := once[messages.SubmitReply](g.fixture, "alice", messages.VerbSubmit, messages.SubmitRequest{Key: "k", Spec: spec})
+				return reply.Job, err
+			}
+			reply, err := once[messages.SubmitReply](g.fixture, "alice", messages.VerbSubmit, messages.SubmitRequest{Jobs: []messages.NewJob{{Key: "k", Spec: spec}}})
+			switch {
+			case err != nil:
+				return 0, err
+			case reply.Jobs[0].Error != nil:
+				return 0, reply.Jobs[0].Error
+			}
+			return reply.Jobs[0].Job, nil
+		}
+		t.Run(name+", in the log", func(t *testing.T) {
+			g, spec := agreed(t)
+			g.log.LoseNext(mailbox.LoseForNow)
+			_, err := submit(g, spec)
+			wantKind(t, err, messages.Unknown)
+			g.now.Add(10_000_000)
+			if id, err := submit(g, spec); err != nil || id == 0 {
+				t.Errorf("the second try of a request that is on its way: job %v, %v", id, err)
+			}
+		})
+	}
+}
+
+// TestARepeatedRequestIsKnownUnderOtherRules: rules that have become stricter do not make a
+// submission refused whose job was entered before.
+func TestARepeatedRequestIsKnownUnderOtherRules(t *testing.T) {
+	f := start(t)
+	job := f.submit("alice", "k", oneStage(3)).Job
+	strict := f.Markets[0]
+	strict.MaxTasks = 2
+	must[messages.ApplyReply](f, "operator", messages.VerbApply, messages.ApplyRequest{Markets: []messages.Market{strict}})
+	if again := f.submit("alice", "k", oneStage(3)).Job; again != job {
+		t.Errorf("job %v, want %v", again, job)
+	}
+	_, err := call[messages.SubmitReply](f, "alice", messages.VerbSubmit, messages.SubmitRequest{Key: "new", Spec: oneStage(3)})
+	wantKind(t, err, messages.TooLarge)
+}
+
+// TestNothingIsRefusedWhileTheBankIsAsked: of two tries of a submission the bank refuses one, and
+// then has the credits for the other.
+func TestNothingIsRefusedWhileTheBankIsAsked(t *testing.T) {
+	f := start(t)
+	must[messages.MarketsReply](f, "alice", messages.VerbMarkets, messages.Empty{}) // it serves
+	f.bank.arrived, f.bank.limit = make(chan chan struct{}, 2), 0
+	submit := func() (messages.SubmitReply, error) {
+		return once[messages.SubmitReply](f, "alice", messages.VerbSubmit, messages.SubmitRequest{Key: "k", Spec: oneStage(1)})
+	}
+	first := make(chan messages.SubmitReply, 1)
+	go func() {
+		reply, err := submit()
+		if err != nil {
+			t.Error(err)
+		}
+		first <- reply
+	}()
+	waits := <-f.bank.arrived
+	second := make(chan error, 1)
+	go func() {
+		_, err := submit()
+		second <- err
+	}()
+	close(<-f.bank.arrived)
+	if err := <-second; !messages.KindOf(err).Retriable() {
+		t.Errorf("while the first try waits: %v", err)
+	}
+	f.bank.mu.Lock()
+	f.bank.limit = 1000 * messages.Credit
+	f.bank.mu.Unlock()
+	close(waits)
+	reply := <-first
+	if again, err := submit(); err != nil || again.Job != reply.Job || reply.Job == 0 {
+		t.Errorf("then job %v, %v; want job %v", again.Job, err, reply.Job)
+	}
+}
+
+// TestAChangeIsKnownUnderOtherRules, and so is one that is on its way in the log.
+func TestAChangeIsKnownUnderOtherRules(t *testing.T) {
+	f := start(t)
+	id := f.submit("alice", "k", oneStage(3)).Job
+	change := messages.ChangeRequest{Key: "c", Job: id, Name: "other"}
+	f.log.LoseNext(mailbox.LoseForNow)
+	_, err := once[messages.ChangeReply](f, "alice", messages.VerbChange, change)
+	wantKind(t, err, messages.Unknown)
+	strict := f.Markets[0]
+	strict.MaxTasks = 2
+	must[messages.ApplyReply](f, "operator", messages.VerbApply, messages.ApplyRequest{Markets: []messages.Market{strict}})
+	if _, err := call[messages.ChangeReply](f, "alice", messages.VerbChange, change); err != nil {
+		t.Error(err)
+	}
+	if j := must[messages.JobDetail](f, "alice", messages.VerbJob, messages.JobRequest{Job: id}); j.Name != "other" {
+		t.Errorf("the job is called %q", j.Name)
+	}
+}
+
+// TestAVisitorOnItsWayIsNotGivenUp: a job of another site that is on its way in the log is not
+// refused, nor its authorisation given back, and it can be cancelled.
+func TestAVisitorOnItsWayIsNotGivenUp(t *testing.T) {
+	for name, then := range map[string]func(*fixture, messages.PeerSubmitRequest) (messages.JobID, error){
+		"sent again": func(f *fixture, visit messages.PeerSubmitRequest) (messages.JobID, error) {
+			reply, err := once[messages.PeerSubmitReply](f, "$east", messages.VerbPeerSubmit, visit)
+			return reply.Job.Job, err
+		},
+		"cancelled": func(f *fixture, visit messages.PeerSubmitRequest) (messages.JobID, error) {
+			reply, err := once[messages.CancelReply](f, "$east", messages.VerbPeerCancel, messages.JobRequest{Job: visit.Job})
+			return reply.Job, err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f, now := ruled(t, quota.Rules{})
+			endpoint := func(verb string) bus.Endpoint {
+				return bus.Endpoint{Name: verb, Subject: messages.Subject("west", messages.Bank, verb, "*"),
+					Handle: func(_ context.Context, r bus.Request) ([]byte, error) {
+						if bytes.Contains(r.Payload, []byte("the job was refused")) {
+							t.Error("the authorisation is given back")
+						}
+						return messages.Marshal(messages.ClearingReply{}, r.Format)
+					}}
+			}
+			sub, err := f.net.Connect("$bank").Serve(bus.Service{Name: "clearing", Version: "1.0.0", Endpoints: []bus.Endpoint{
+				endpoint(messages.VerbAccept), endpoint(messages.VerbCharge)}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer sub.Stop()
+			must[messages.MarketsReply](f, "alice", messages.VerbMarkets, messages.Empty{}) // it serves
+			visit := messages.PeerSubmitRequest{Job: 5, Account: "ada", Spec: oneStage(1), Authorisation: messages.SignedAuthorisation{Authorisation: messages.Authorisation{
+				Issuer: "east", Peer: "west", ID: messages.RemoteJobAuthorisation(5), Account: "ada", Member: "ada", Amount: 10 * messages.Credit,
+				Issued: f.Clock(), Interval: 60 * minute, Margin: messages.MaxClockSkew}}}
+			f.log.LoseNext(mailbox.LoseForNow)
+			_, err = once[messages.PeerSubmitReply](f, "$east", messages.VerbPeerSubmit, visit)
+			wantKind(t, err, messages.Unknown)
+			now.Add(int64(60 * minute / 1000))
+			if id, err := then(f, visit); err != nil || id != 5 {
+				t.Errorf("job %v, %v", id, err)
+			}
+		})
+	}
+}
