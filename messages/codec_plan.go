@@ -99,7 +99,7 @@ func planList(t reflect.Type, within []reflect.Type) (*plan, error) {
 }
 
 func planStruct(t reflect.Type, within []reflect.Type) (*plan, error) {
-	var fields []field
+	fields := make([]field, 0, t.NumField())
 	for i := range t.NumField() {
 		f := t.Field(i)
 		name := jsonName(f)

@@ -101,7 +101,9 @@ func run(ctx context.Context, a *cli.App, args []string, root *cobra.Command) in
 	a.Interrupted = ctx
 	lost := a.HeedOutput()
 	root.SetOut(a.Out)
-	addCompletion(root)
+	if a.Only == "" {
+		addCompletion(root)
+	}
 	cmd, err := root.ExecuteContextC(ctx)
 	if err == nil {
 		err = lost()
@@ -157,6 +159,7 @@ Start a site on this machine with "candor up", then submit to it.`,
 	if a.Only == "" {
 		root.AddCommand(topics()...)
 	}
+	root.CompletionOptions.DisableDefaultCmd = a.Only != ""
 	root.SetHelpCommand(helpCommand(root))
 	root.SetHelpCommandGroupID("other")
 	root.SetCompletionCommandGroupID("other")

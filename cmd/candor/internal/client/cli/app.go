@@ -46,6 +46,7 @@ type App struct {
 	Only string
 
 	Flags connection
+	sites map[string]siteFile // that were read, by state directory
 }
 
 // New is the App of this process.

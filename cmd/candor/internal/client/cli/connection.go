@@ -9,6 +9,7 @@ import (
 	"os/user"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -16,6 +17,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/bus"
 	"github.com/candor-grid/candor/messages/durable"
+	"github.com/candor-grid/candor/messages/proof"
 )
 
 // connection holds the flags that every command has.
@@ -48,8 +50,9 @@ func (a *App) ConnectionFlags(f *pflag.FlagSet) {
 type Target struct {
 	Server        string
 	Site, Account messages.Name
-	Creds         string // file; "" for none
-	ca            string // file; "" for none
+	Creds         string           // file; "" for none
+	held          *proof.Principal // what the file says; nil: it cannot be read, or there is none
+	ca            string           // file; "" for none
 }
 
 // siteFile is what "candor up" leaves in its state directory as site.json.
@@ -96,6 +99,21 @@ func DefaultState(getenv func(string) string) string {
 		}
 	}
 	return filepath.Join("/", home, ".local", "state", "candor")
+}
+
+// siteFile is the site.json of a state directory, read once: a command line has several questions
+// to it.
+func (a *App) siteFile(state string) (site siteFile, err error) {
+	if site, known := a.sites[state]; known {
+		return site, nil
+	}
+	if site, err = readSiteFile(state); err == nil && site.Site != "" {
+		if a.sites == nil {
+			a.sites = map[string]siteFile{}
+		}
+		a.sites[state] = site
+	}
+	return site, err
 }
 
 // readSiteFile reads site.json; the zero value if there is none.
@@ -193,7 +211,7 @@ func (a *App) Dial(asOperator bool) (*Session, error) {
 	if a.Flags.timeout <= 0 {
 		return nil, Usagef("--timeout %v: must be above 0, like 10s", a.Flags.timeout)
 	}
-	issued, expires, err := a.validity(t)
+	issued, expires, err := a.validity(&t)
 	if err != nil {
 		return nil, err
 	}
@@ -208,6 +226,9 @@ func (a *App) Dial(asOperator bool) (*Session, error) {
 // ConnectNATS connects over NATS.
 func ConnectNATS(t Target) (bus.Bus, error) {
 	c := bus.Config{URL: t.Server, Name: t.Account, CredsFile: t.Creds}
+	if t.held != nil {
+		c.CredsFile, c.Renew = "", t.principal()
+	}
 	if t.ca != "" {
 		pem, err := os.ReadFile(t.ca)
 		if err != nil {
@@ -219,6 +240,19 @@ func ConnectNATS(t Target) (bus.Bus, error) {
 		}
 	}
 	return bus.Connect(c)
+}
+
+// principal gives the credentials as they were read, and later as the file has them then: they
+// are renewed.
+func (t *Target) principal() func() (token, seed string, err error) {
+	var read atomic.Bool
+	return func() (string, string, error) {
+		if read.CompareAndSwap(false, true) {
+			return t.held.Token, t.held.Seed, nil
+		}
+		p, err := bus.ReadPrincipal(t.Creds)
+		return p.Token, p.Seed, err
+	}
 }
 
 // unreachable says what to do about a connection that was not made.
@@ -275,7 +309,7 @@ const sitesDir = "sites"
 // else that of the state directory. The zero value: there is none.
 func (a *App) LocalSite() (state string, site siteFile, err error) {
 	state = a.StateDir()
-	site, err = readSiteFile(state)
+	site, err = a.siteFile(state)
 	at := cmp.Or(a.Flags.at, a.Getenv("CANDOR_AT"))
 	if err != nil || at == "" || site.Site == at {
 		return state, site, err
@@ -284,7 +318,7 @@ func (a *App) LocalSite() (state string, site siteFile, err error) {
 		return state, site, Usagef("--at %q: is not a name: use lower-case letters, digits, - and _", at)
 	}
 	below := filepath.Join(state, sitesDir, at)
-	named, err := readSiteFile(below)
+	named, err := a.siteFile(below)
 	if err == nil && named.Site == "" {
 		return state, site, messages.Errorf(messages.NotFound, "--at: no site %s is known here%s: start it with candor up --sites, or name its directory with --state", at, others(state, site))
 	}

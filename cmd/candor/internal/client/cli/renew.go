@@ -23,11 +23,12 @@ const renewWithin = 2 * time.Second
 // validity is from when to when the credentials in a file are good; zero for those that
 // cannot be read, of which the connection says more. Credentials that have expired are an
 // error that says what to do.
-func (a *App) validity(t Target) (issued, expires time.Time, err error) {
+func (a *App) validity(t *Target) (issued, expires time.Time, err error) {
 	p, err := bus.ReadPrincipal(t.Creds)
 	if err != nil {
 		return issued, expires, nil
 	}
+	t.held = &p
 	if issued, expires, err = identity.Validity(p.Token); err != nil || expires.IsZero() || a.Now().Before(expires) {
 		return issued, expires, nil
 	}
