@@ -198,7 +198,7 @@ func (r *replica) lacking(b *book.Book) (lacks bool, ended messages.Time) {
 			lacks, ended = true, max(ended, p.Ended)
 		}
 	}
-	if r.archive.About().Fresh && !r.copied.Load() && b.Forgotten() {
+	if r.behind.Load() {
 		lacks, ended = true, max(ended, b.OldestEnd())
 	}
 	return lacks, ended
@@ -218,7 +218,7 @@ func (a *Auctioneer) copyArchive(ctx context.Context) error {
 		}
 		switch {
 		case reply.Size == 0:
-			a.replica.copied.Store(true)
+			a.replica.behind.Store(false)
 			a.replica.damaged.Store(false)
 			if lacks, _ := a.lacking(); !lacks {
 				a.Archive.Completed(reply.Complete)

@@ -124,6 +124,31 @@ func TestEndedJobsAreFound(t *testing.T) {
 	wantKind(t, err, messages.Conflict)
 }
 
+// TestANewArchiveLacksNothing: where the book forgets jobs, a new archive has all of them, and says
+// of none that it may be missing. Beside a book that came as an image, jobs may be.
+func TestANewArchiveLacksNothing(t *testing.T) {
+	f := withPast(t, t.TempDir(), book.RetainEnded+1000)
+	if lacks, ended := f.lacking(); lacks {
+		t.Errorf("jobs that ended until %v are said to be missing", ended)
+	}
+	var image bytes.Buffer
+	if _, err := f.replica.Capture().WriteTo(&image); err != nil {
+		t.Fatal(err)
+	}
+	records, err := archive.Open(archive.Config{Dir: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	other := newReplica(records, zap.NewNop())
+	other.time = f.replica.time
+	if err := other.Restore(&image); err != nil {
+		t.Fatal(err)
+	}
+	if lacks, _ := other.lacking(other.book); !lacks {
+		t.Error("a new archive is said to have the jobs of an image")
+	}
+}
+
 // TestAStartGoesOnWithTheArchive: the log is applied again, and no record is written twice; what is damaged
 // meanwhile is said.
 func TestAStartGoesOnWithTheArchive(t *testing.T) {

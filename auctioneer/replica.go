@@ -25,7 +25,7 @@ type replica struct {
 	archive   *archive.Archive
 	unwritten bool          // the last record could not be written
 	damaged   atomic.Bool   // the archive lost records, and was not copied since
-	copied    atomic.Bool   // the archive was copied whole from who led
+	behind    atomic.Bool   // the book came as an image beside a new archive, and the archive was not copied since
 	lost      chan struct{} // the archive lost records, or an image took the place of the book
 	log       *zap.Logger
 }
@@ -103,8 +103,9 @@ func (r *replica) Restore(from io.Reader) error {
 	if r.archive == nil {
 		return err
 	}
-	complete := r.archive.About().Complete
-	if lacks, ended := r.lacking(r.book); lacks && ended > complete { // of others the time is over, or it was said before
+	about := r.archive.About()
+	r.behind.Store(about.Fresh && r.book.Forgotten())
+	if lacks, ended := r.lacking(r.book); lacks && ended > about.Complete { // of others the time is over, or it was said before
 		r.damaged.Store(true)
 	}
 	r.lack()
