@@ -23,20 +23,30 @@ type measurement struct {
 	name, short string
 	run         func(ctx context.Context, c *cobra.Command) (any, error)
 	flags       func(c *cobra.Command)
-	computes    bool // and nothing else: an interrupt leaves nothing behind
 }
 
 var measurements = []measurement{
-	{"latency", "time from a submission to its started process, idle site", latency, latencyFlags, false},
-	{"dispatch", "tasks claimed and finished in a second, without processes", dispatch, dispatchFlags, false},
-	{"processes", "real processes in a second, against bare fork, exec and wait", processes, processesFlags, false},
-	{"wake", "claims of 1,000 idle agents, for one task and for 1,000", wake, nil, false},
-	{"auction", "the mechanisms alone, on drawn instances and real logs", auction, auctionFlags, true},
-	{"ledger", "transfers in a second of a bank, and of PostgreSQL beside it", ledger, ledgerFlags, false},
-	{"memory", "memory of a site after many jobs have ended", memory, memoryFlags, false},
-	{"waiting", "memory, snapshots and a new leader with a million jobs that wait", waiting, waitingFlags, true},
-	{"scale", "a site with many agents and many waiting jobs", scale, scaleFlags, false},
-	{"curves", "how rates and memory grow with a site, as JSON and SVG", growthCurves, curvesFlags, false},
+	{"latency", "time from a submission to its started process, idle site", latency, latencyFlags},
+	{"dispatch", "tasks claimed and finished in a second, without processes", dispatch, dispatchFlags},
+	{"processes", "real processes in a second, against bare fork, exec and wait", processes, processesFlags},
+	{"wake", "claims of 1,000 idle agents, for one task and for 1,000", wake, nil},
+	{"auction", "the mechanisms alone, on drawn instances and real logs", alone(auction), auctionFlags},
+	{"ledger", "transfers in a second of a bank, and of PostgreSQL beside it", ledger, ledgerFlags},
+	{"memory", "memory of a site after many jobs have ended", memory, memoryFlags},
+	{"waiting", "memory, snapshots and a new leader with a million jobs that wait", alone(waiting), waitingFlags},
+	{"scale", "a site with many agents and many waiting jobs", scale, scaleFlags},
+	{"curves", "how rates and memory grow with a site, as JSON and SVG", growthCurves, curvesFlags},
+}
+
+// alone is a measurement that only computes: an interrupt ends it at once, and leaves nothing behind.
+func alone(run func(ctx context.Context, c *cobra.Command) (any, error)) func(context.Context, *cobra.Command) (any, error) {
+	return func(ctx context.Context, c *cobra.Command) (any, error) {
+		var result any
+		if err := simulate.Await(ctx, func() (err error) { result, err = run(ctx, c); return err }); err != nil {
+			return nil, err
+		}
+		return result, nil
+	}
 }
 
 // Command returns `candor bench`.
@@ -57,13 +67,7 @@ compare ratios, or runs at the same time.`,
 				if err != nil {
 					return err
 				}
-				var result any
-				measure := func() (err error) { result, err = m.run(c.Context(), c); return err }
-				if m.computes {
-					err = simulate.Await(c.Context(), measure)
-				} else {
-					err = measure()
-				}
+				result, err := m.run(c.Context(), c)
 				if err := errors.Join(err, stop()); err != nil {
 					return err
 				}

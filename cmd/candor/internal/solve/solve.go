@@ -7,7 +7,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"github.com/candor-grid/candor/cmd/candor/internal/simulate"
 	"io"
 	"maps"
 	"slices"
@@ -27,6 +26,7 @@ import (
 	"github.com/candor-grid/candor/auctioneer/mechanism/proportional"
 	"github.com/candor-grid/candor/auctioneer/mechanism/reservation"
 	"github.com/candor-grid/candor/auctioneer/mechanism/valuation"
+	"github.com/candor-grid/candor/cmd/candor/internal/simulate"
 	"github.com/candor-grid/candor/messages"
 )
 
