@@ -12,6 +12,7 @@ import (
 
 	"github.com/candor-grid/candor/auctioneer/book"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/beat"
 	"github.com/candor-grid/candor/messages/mailbox"
 	"github.com/candor-grid/candor/messages/siteclock"
 )
@@ -79,6 +80,9 @@ func (a *Auctioneer) Hash() (hash [sha256.Size]byte) {
 	return hash
 }
 
+// behindEvery is how often a leader looks whether other markets were committed than it has.
+const behindEvery = time.Second
+
 // follow leads in each term in which this replica is elected.
 func (a *Auctioneer) follow(ctx context.Context) {
 	var held *term
@@ -89,13 +93,14 @@ func (a *Auctioneer) follow(ctx context.Context) {
 		}
 	}
 	defer stop()
-	tick := time.NewTicker(time.Second)
+	tick := time.NewTicker(beat.Until(behindEvery))
 	defer tick.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
+			tick.Reset(beat.Until(behindEvery))
 			if held != nil && held.behind() {
 				held.succeed()
 			}

@@ -14,6 +14,7 @@ import (
 	"github.com/candor-grid/candor/auctioneer/market"
 	"github.com/candor-grid/candor/auctioneer/series"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/beat"
 )
 
 // A history is kept in these steps. Each replica has it: the leader looks, and the others
@@ -70,7 +71,7 @@ const (
 
 // watchPast looks at the markets and nodes again and again.
 func (l *leader) watchPast(ctx context.Context) {
-	for sleep(ctx, sampleEvery) {
+	for sleep(ctx, beat.Until(sampleEvery)) {
 		l.histories.sample(l)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/candor-grid/candor/auctioneer/book"
 	"github.com/candor-grid/candor/auctioneer/desk"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/beat"
 )
 
 // report tells operators, by the log and by metrics, what the desk did in a step that
@@ -107,7 +108,7 @@ func (h *quarantines) note(a *Auctioneer, n *book.Node) {
 func (l *leader) watchHealth(ctx context.Context) {
 	defer l.metrics.quarantined.Set(0) // the next leader counts
 	defer l.metrics.unserved.Set(0)
-	for sleep(ctx, time.Second) {
+	for sleep(ctx, beat.Until(time.Second)) {
 		l.replica.read(l.metrics.countQuarantined)
 	}
 }

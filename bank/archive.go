@@ -12,6 +12,7 @@ import (
 	"github.com/candor-grid/candor/bank/history"
 	"github.com/candor-grid/candor/bank/ledger"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/beat"
 	"github.com/candor-grid/candor/messages/bus"
 )
 
@@ -169,7 +170,7 @@ func (a *archive) examine(ctx context.Context) {
 
 // mend tries again and again to fetch the files that could not be fetched.
 func (a *archive) mend(ctx context.Context) {
-	for pause(ctx, mendEvery) {
+	for pause(ctx, beat.Until(mendEvery)) {
 		a.store.Mend()
 	}
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/candor-grid/candor/bank/clearing/courier"
 	"github.com/candor-grid/candor/bank/ledger"
+	"github.com/candor-grid/candor/messages/beat"
 	"github.com/candor-grid/candor/messages/bus"
 	"github.com/candor-grid/candor/messages/mailbox"
 	"github.com/candor-grid/candor/messages/siteclock"
@@ -155,7 +156,8 @@ func (b *Bank) follow(ctx context.Context) {
 	defer close(b.done)
 	defer b.withdraw()
 	defer b.alarm.finish()
-	tick := time.NewTicker(b.config.ExpiryInterval.Std())
+	every := b.config.ExpiryInterval.Std()
+	tick := time.NewTicker(beat.Until(every))
 	defer tick.Stop()
 	for {
 		select {
@@ -168,6 +170,7 @@ func (b *Bank) follow(ctx context.Context) {
 		case c := <-b.alarm.answers:
 			b.alarm.answered(&c)
 		case <-tick.C:
+			tick.Reset(beat.Until(every))
 			b.attend(ctx)
 			b.archive.signIfDue()
 			b.alarm.compare(ctx, b.leads)

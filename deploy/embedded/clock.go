@@ -13,6 +13,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/beat"
 	"github.com/candor-grid/candor/messages/bus"
 	"github.com/candor-grid/candor/messages/durable"
 	"github.com/candor-grid/candor/messages/siteclock"
@@ -86,12 +87,10 @@ func (s *share) keepClock() {
 
 // each calls f now and after each interval, until ctx ends.
 func each(ctx context.Context, interval messages.Duration, f func()) {
-	ticks := time.NewTicker(interval.Std())
-	defer ticks.Stop()
 	for {
 		f()
 		select {
-		case <-ticks.C:
+		case <-time.After(beat.Until(interval.Std())):
 		case <-ctx.Done():
 			return
 		}

@@ -7,6 +7,8 @@ import (
 	"github.com/nats-io/nats-server/v2/server"
 	"go.uber.org/zap"
 	"golang.org/x/sys/unix"
+
+	"github.com/candor-grid/candor/messages/beat"
 )
 
 const (
@@ -21,14 +23,12 @@ const (
 // JetStream for good when a write finds no space, and with it this host's part of the depot
 // and of the stream of observations.
 func keepJetStream(ctx context.Context, s *server.Server, o *server.Options, log *zap.Logger) {
-	tick := time.NewTicker(jetStreamEvery)
-	defer tick.Stop()
 	stopped := false
 	for {
 		select {
 		case <-ctx.Done():
 			return
-		case <-tick.C:
+		case <-time.After(beat.Until(jetStreamEvery)):
 		}
 		// Without a configuration the stop has come to its end.
 		if s.JetStreamEnabled() || s.JetStreamConfig() != nil || !s.Running() {

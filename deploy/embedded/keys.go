@@ -9,6 +9,7 @@ import (
 	"github.com/candor-grid/candor/deploy/identity"
 	"github.com/candor-grid/candor/deploy/identity/natsserver"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/beat"
 )
 
 // rekeyEvery is how often a running site looks whether its keys have changed.
@@ -21,8 +22,6 @@ const renewEvery = time.Hour
 // watchKeys follows the keys directory while the site runs: what is rotated or
 // revoked there is in force within moments, without a start.
 func (s *share) watchKeys(o *server.Options) {
-	tick := time.NewTicker(rekeyEvery)
-	defer tick.Stop()
 	late, told := false, "" // what was read is not in force, and why
 	renewed := time.Now()
 	unknown := false // to the bank, of peers that have joined
@@ -30,7 +29,7 @@ func (s *share) watchKeys(o *server.Options) {
 		select {
 		case <-s.ctx.Done():
 			return
-		case <-tick.C:
+		case <-time.After(beat.Until(rekeyEvery)):
 		}
 		changed, err := s.authority.Changed()
 		if err == nil && (changed || late) {

@@ -15,6 +15,8 @@ import (
 
 	"github.com/hashicorp/raft"
 	"go.uber.org/zap"
+
+	"github.com/candor-grid/candor/messages/beat"
 )
 
 // Replicas compare their states through the log. Now and then the leader proposes a
@@ -198,8 +200,7 @@ type comparer struct {
 
 // compare proposes a mark, then the judgement on it, then the next mark.
 func (c *comparer) compare() {
-	tick := time.NewTicker(min(marksEvery, c.config.Timeout))
-	defer tick.Stop()
+	every := min(marksEvery, c.config.Timeout)
 	var pending uint64 // a mark that is not judged yet
 	var at time.Time   // when the last mark was made
 	var entries uint64 // applied then
@@ -207,7 +208,7 @@ func (c *comparer) compare() {
 		select {
 		case <-c.gone:
 			return
-		case <-tick.C:
+		case <-time.After(beat.Until(every)):
 		}
 		if c.leadership.current.Load() == nil {
 			pending = 0

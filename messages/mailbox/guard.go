@@ -13,6 +13,8 @@ import (
 	"github.com/hashicorp/raft"
 	"go.uber.org/zap"
 	"golang.org/x/sys/unix"
+
+	"github.com/candor-grid/candor/messages/beat"
 )
 
 // guard watches a replica's disk: it times each write, measures the space that is left,
@@ -126,13 +128,11 @@ func (g *guard) fail(err error) {
 // watch looks for overdue writes. It does no I/O of its own, so that it
 // cannot hang with the disk.
 func (g *guard) watch(stop <-chan struct{}) {
-	tick := time.NewTicker(g.config.limits.stuckAfter / 4)
-	defer tick.Stop()
 	for {
 		select {
 		case <-stop:
 			return
-		case now := <-tick.C:
+		case now := <-time.After(beat.Until(g.config.limits.stuckAfter / 4)):
 			if err := g.overdue(now, g.config.limits.stuckAfter); err != nil {
 				g.fail(err)
 				return
@@ -162,7 +162,8 @@ func (g *guard) lookAgain() {
 // probe looks at the space left, and writes and syncs a small file so that a
 // disk that hangs is noticed while nobody proposes.
 func (g *guard) probe(stop <-chan struct{}) {
-	space, write := time.NewTicker(min(spaceRest, g.config.limits.stuckAfter/4)), time.NewTicker(g.config.limits.stuckAfter/4)
+	often, seldom := min(spaceRest, g.config.limits.stuckAfter/4), g.config.limits.stuckAfter/4
+	space, write := time.NewTicker(beat.Until(often)), time.NewTicker(beat.Until(seldom))
 	defer space.Stop()
 	defer write.Stop()
 	for {
@@ -170,10 +171,12 @@ func (g *guard) probe(stop <-chan struct{}) {
 		case <-stop:
 			return
 		case <-space.C:
+			space.Reset(beat.Until(often))
 			g.lookAtSpace()
 		case <-g.look:
 			g.lookAtSpace()
 		case <-write.C:
+			write.Reset(beat.Until(seldom))
 			g.probeOnce()
 		}
 	}

@@ -8,6 +8,8 @@ import (
 
 	"github.com/hashicorp/raft"
 	"go.uber.org/zap"
+
+	"github.com/candor-grid/candor/messages/beat"
 )
 
 // replicated is a mailbox over hashicorp/raft.
@@ -201,13 +203,11 @@ const (
 // as long again. Raft itself does when the log has grown by snapshotEntries.
 func (m *replicated) compact() {
 	var took time.Duration // the last time that the state was written
-	tick := time.NewTicker(snapshotEvery / 10)
-	defer tick.Stop()
 	for {
 		select {
 		case <-m.gone:
 			return
-		case <-tick.C:
+		case <-time.After(beat.Until(snapshotEvery / 10)):
 		}
 		due := time.Duration(m.applier.spent.Load()) >= max(snapshotSpent, snapshotShare*took)
 		if m.applier.pending.Load() < m.config.SnapshotBytes && !due {
@@ -233,13 +233,11 @@ func (m *replicated) Status() Status {
 
 // remember keeps within a second what may be kept a little later.
 func (m *replicated) remember() {
-	tick := time.NewTicker(rememberEvery)
-	defer tick.Stop()
 	for {
 		select {
 		case <-m.gone:
 			return
-		case <-tick.C:
+		case <-time.After(beat.Until(rememberEvery)):
 		}
 		committed := m.raft.CommitIndex()
 		m.disk.promises.learn(func(r *record) bool {

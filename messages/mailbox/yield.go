@@ -7,6 +7,8 @@ import (
 
 	"github.com/hashicorp/raft"
 	"go.uber.org/zap"
+
+	"github.com/candor-grid/candor/messages/beat"
 )
 
 // A replica whose disk has no room, or whose writes hang, is a bad leader: the group
@@ -47,14 +49,12 @@ type yielder struct {
 
 // yield looks after the lead until the replica stops.
 func (y *yielder) yield() {
-	tick := time.NewTicker(y.config.Timeout / 2)
-	defer tick.Stop()
 	for {
 		select {
 		case <-y.gone:
 			return
 		case <-y.guard.turned:
-		case <-tick.C:
+		case <-time.After(beat.Until(y.config.Timeout / 2)):
 		}
 		if o := y.leadership.current.Load(); o != nil {
 			y.handOver(y.weak())
