@@ -179,8 +179,7 @@ Candor cannot do is refused, with the option to use instead.
 These options are options of "candor submit":
 
 ` + ours + `
---dependency accepts afterok:NUMBER and afterany:NUMBER. --ntasks is the number
-of tasks; each task runs the script with its own $CANDOR_TASK.
+--dependency accepts afterok:NUMBER and afterany:NUMBER.
 
 These options are ignored and reported, because nothing is lost:
 

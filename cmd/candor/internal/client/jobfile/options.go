@@ -41,7 +41,6 @@ type Options struct {
 
 	said     []setting
 	rules    map[string]rule
-	ntasks   int      // sbatch's, which counts processes of one array index
 	mailOn   []string // events, by our names
 	mailUser string
 	lookup   Lookup
@@ -137,9 +136,6 @@ func (o *Options) Overlay(top *Options) error {
 			return err
 		}
 	}
-	if top.ntasks > 0 {
-		o.ntasks = top.ntasks
-	}
 	maps.Copy(o.Noted, top.Noted)
 	return nil
 }
@@ -164,24 +160,11 @@ func (o *Options) Apply(job *Job) error {
 			return messages.Errorf(messages.Invalid, "--%s: %v", s.flag, err)
 		}
 	}
-	if _, tasks := last["tasks"]; !tasks && o.ntasks > 0 && len(job.Spec.Stages) == 1 {
-		o.applyProcesses(job, &job.Spec.Stages[0])
-	}
 	return nil
 }
 
 // repeatable are the options of which every setting counts; of the others the last.
 var repeatable = []string{"env", "export", "input", "output", "label", "notify"}
-
-// applyProcesses makes tasks of sbatch's number of processes.
-func (o *Options) applyProcesses(job *Job, stage *messages.Stage) {
-	if stage.Array == nil {
-		stage.Tasks = o.ntasks
-	} else if o.ntasks > 1 {
-		job.Warnings = append(job.Warnings,
-			fmt.Sprintf("#SBATCH --ntasks=%d is ignored: each index of the array is one task", o.ntasks))
-	}
-}
 
 // ofStage names an option that is about one stage, "" if none was said.
 func (o *Options) ofStage() string {

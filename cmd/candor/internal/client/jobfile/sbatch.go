@@ -3,7 +3,6 @@ package jobfile
 import (
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/candor-grid/candor/messages"
@@ -125,13 +124,6 @@ func (o *Options) sayAlias(opt sbatchOption) error {
 		return o.Flags.Set(opt.name, "true")
 	case opt.name == "signal" && !strings.Contains(opt.value[:strings.LastIndex(opt.value, ":")+1], "B"): // the shell of the script does not hear it
 		return o.Flags.Set(opt.name, "C:"+opt.value)
-	case opt.name == "ntasks":
-		n, err := strconv.Atoi(opt.value)
-		if err != nil || n < 1 {
-			return fmt.Errorf("%s %q: must be a whole number from 1 on", opt.written, opt.value)
-		}
-		o.ntasks = n
-		return nil
 	}
 	switch opt.name {
 	case "dependency":

@@ -32,6 +32,7 @@ type sbatchRule struct {
 // Reasons that several options have.
 const (
 	oneNode   = "a task has one slot of one node: use --gang and --tasks for tasks that start together"
+	oneRank   = "a script runs in one task, and srun or mpirun cannot start more there: use --array for tasks that do not talk to one another"
 	slotsAre  = "the class of a slot decides what the slot has: use --class"
 	nodesAre  = "nodes are chosen by class: use --class"
 	bidsOrder = "the bid of a job decides when the job runs: use --budget, --rate or --value"
@@ -52,7 +53,6 @@ var sbatchOptions = map[string]sbatchRule{
 	"mem":                 {manner: mapped, text: "memory"},
 	"mem-per-cpu":         {manner: mapped, text: "memory"},
 	"no-requeue":          {manner: mapped, text: "attempts 1", alone: true},
-	"ntasks":              {short: 'n', manner: mapped, text: "tasks"},
 	"partition":           {short: 'p', manner: mapped, text: "market"},
 	"time":                {short: 't', manner: mapped, text: "time"},
 	"wait":                {short: 'W', manner: mapped, text: "wait", alone: true},
@@ -83,6 +83,7 @@ var sbatchOptions = map[string]sbatchRule{
 	"kill-on-invalid-dep": {text: "a job whose --after-ok cannot be met always ends", but: []string{"yes"}},
 
 	"nodes":              {short: 'N', text: oneNode, but: []string{"1", "1-1"}},
+	"ntasks":             {short: 'n', text: oneRank, but: []string{"1"}},
 	"ntasks-per-node":    {text: oneNode, but: []string{"1"}},
 	"ntasks-per-socket":  {text: oneNode, but: []string{"1"}},
 	"ntasks-per-core":    {text: oneNode, but: []string{"1"}},

@@ -25,7 +25,7 @@ verbose version wait wait-all-nodes wckey workdir wrap`
 func TestNoOptionOfSbatchIsDropped(t *testing.T) {
 	ignored := strings.Fields(`acctg-freq delay-boot error extra ignore-pbs mail-type mail-user no-kill open-mode output oversubscribe
 parsable profile quiet requeue share spread-job use-min-nodes verbose wait-all-nodes wckey`)
-	values := map[string]string{"array": "0-1", "dependency": "afterok:7", "mem": "1G", "mem-per-cpu": "1G", "ntasks": "2", "time": "5", "signal": "B:USR2@30", "begin": "now+1hour", "mail-type": "END"}
+	values := map[string]string{"array": "0-1", "dependency": "afterok:7", "mem": "1G", "mem-per-cpu": "1G", "time": "5", "signal": "B:USR2@30", "begin": "now+1hour", "mail-type": "END"}
 	shorts := map[byte]string{}
 	for _, name := range strings.Fields(optionsOfSbatch) {
 		r, known := sbatchOptions[name]
@@ -53,7 +53,7 @@ parsable profile quiet requeue share spread-job use-min-nodes verbose wait-all-n
 		if want := slices.Contains(ignored, name); reported != want {
 			t.Errorf("%s: ignored %v, want %v", line, reported, want)
 		}
-		if err == nil && !reported && len(job.Options.said) == 0 && job.Options.ntasks == 0 {
+		if err == nil && !reported && len(job.Options.said) == 0 {
 			t.Errorf("%s is dropped", line)
 		}
 	}
@@ -77,6 +77,9 @@ func TestSbatchDependencies(t *testing.T) {
 		"--dependency=afterok":              `"" is not the number of a job`,
 		"--depend=afterok:x":                `"x" is not the number of a job`,
 		"--dependency":                      "--dependency needs a value",
+		"-n 4":                              "-n is not possible here: a script runs in one task",
+		"-a 0-1 --ntasks=4":                 "use --array for tasks that do not talk to one another",
+		"--ntasks":                          "--ntasks is not possible here",
 		"--nodes=2 -n 4":                    "--nodes is not possible here: a task has one slot of one node",
 		"--nonsense":                        "--nonsense is no option of sbatch that candor knows",
 		"stray":                             "stray is no option of sbatch",
