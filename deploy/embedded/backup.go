@@ -23,7 +23,6 @@ import (
 	"github.com/candor-grid/candor/deploy/identity"
 	"github.com/candor-grid/candor/estimator"
 	"github.com/candor-grid/candor/messages"
-	"github.com/candor-grid/candor/messages/bus"
 	"github.com/candor-grid/candor/messages/durable"
 	"github.com/candor-grid/candor/messages/mailbox"
 )
@@ -58,7 +57,8 @@ func (s *saving) all(ctx context.Context) error {
 		func(context.Context) error { // what the site signed
 			return s.beside(s.banks, historyDir, func(name string) bool { return name == history.CheckpointsFile })
 		},
-		s.books,
+		func(ctx context.Context) error { return s.group(ctx, s.auctioneers) },
+		func(context.Context) error { return s.beside(s.auctioneers, archiveDir, archive.IsSegment) },
 		func(ctx context.Context) error { return s.group(ctx, s.banks) },
 		func(context.Context) error { return s.beside(s.banks, historyDir, history.IsSegment) },
 		s.depot,
@@ -74,54 +74,14 @@ func (s *saving) all(ctx context.Context) error {
 	return nil
 }
 
-// books saves the states of the auctioneers, one after another. A market that went from one to
-// another meanwhile would be in both with its jobs, or in neither.
-func (s *saving) books(ctx context.Context) error {
-	before, err := s.still(ctx)
-	if err != nil {
-		return err
-	}
-	for _, g := range s.auctioneers {
-		if err := s.group(ctx, g); err != nil {
-			return err
-		}
-		if err := s.beside(g, archiveDir, archive.IsSegment); err != nil {
-			return err
-		}
-	}
-	after, err := s.still(ctx)
-	if err == nil && after != before {
-		err = messages.Errorf(messages.Unavailable, "markets were changed while the backup was made; make the backup again")
-	}
-	return err
-}
-
-// still is the version of the markets of a site with several auctioneers, while none of the
-// markets goes from one to another.
-func (s *saving) still(ctx context.Context) (version uint64, err error) {
-	if len(s.auctioneers) == 1 {
-		return 0, nil
-	}
-	reply, err := ask[messages.MarketsReply](ctx, s.operator, messages.Auctioneer, messages.VerbMarkets, messages.Empty{})
-	if err != nil {
-		return 0, err
-	}
-	for i := range reply.Markets {
-		if m := &reply.Markets[i]; m.Moving != nil {
-			return 0, messages.Errorf(messages.Unavailable, "market %s goes to auctioneer %s; make the backup when the market is there, as candor markets shows", m.Market.Name, m.Moving.To)
-		}
-	}
-	return reply.Version, nil
-}
-
 // group saves the state of an actor, from a replica of this process.
 func (s *saving) group(ctx context.Context, g *group) error {
-	reply, err := g.leads(ctx, s.operator)
+	reply, err := ask[messages.ReplicasReply](ctx, s.operator, g.actor, messages.VerbReplicas, messages.Empty{})
 	if err != nil {
-		return fmt.Errorf("%s: %w", g.name(), err)
+		return fmt.Errorf("%s: %w", g.actor, err)
 	}
 	if reply.Applied == 0 {
-		return messages.Errorf(messages.Unavailable, "the leader of the %s does not know whether it leads; try again", g.name())
+		return messages.Errorf(messages.Unavailable, "the leader of the %s does not know whether it leads; try again", g.actor)
 	}
 	id, err := g.caughtUp(ctx, reply.Applied)
 	if err != nil {
@@ -129,27 +89,13 @@ func (s *saving) group(ctx context.Context, g *group) error {
 	}
 	saved, state, err := g.archiver(id).Save(ctx)
 	if err != nil {
-		return fmt.Errorf("%s replica %s: %w", g.name(), id, err)
+		return fmt.Errorf("%s replica %s: %w", g.actor, id, err)
 	}
 	defer state.Close()
-	if err := s.to.JSON(g.place()+"/saved.json", saved); err != nil {
+	if err := s.to.JSON(g.actor+"/saved.json", saved); err != nil {
 		return err
 	}
-	return s.to.Add(g.place()+"/state", saved.Size, state)
-}
-
-// leads asks the leader of the group about its replicas. One of several auctioneers is asked
-// behind the front, which answers for all.
-func (g *group) leads(ctx context.Context, o *operator) (reply messages.ReplicasReply, err error) {
-	if g.of.Name == "" {
-		return ask[messages.ReplicasReply](ctx, o, g.actor, messages.VerbReplicas, messages.Empty{})
-	}
-	b, err := g.site.connectAs(identity.Front, messages.ServiceIdentity(messages.Auctioneer))
-	if err != nil {
-		return reply, err
-	}
-	defer b.Close()
-	return bus.Call[messages.ReplicasReply](ctx, b, messages.Subject(o.config.Site, messages.AuctioneerNamed(g.of.Name), messages.VerbReplicas, o.config.Operators[0]), messages.Empty{})
+	return s.to.Add(g.actor+"/state", saved.Size, state)
 }
 
 // beside saves files of a directory beside the log of an actor's replica here. A file that
@@ -162,7 +108,7 @@ func (s *saving) beside(g *group, dir string, wanted func(name string) bool) err
 	}
 	for _, e := range entries {
 		if wanted(e.Name()) {
-			if err := s.copy(g.place()+"/"+dir, filepath.Join(from, e.Name())); err != nil {
+			if err := s.copy(g.actor+"/"+dir, filepath.Join(from, e.Name())); err != nil {
 				return err
 			}
 		}
@@ -252,7 +198,7 @@ func (g *group) caughtUp(ctx context.Context, index uint64) (id string, err erro
 				return false, nil
 			}
 		}
-		return true, messages.Errorf(messages.Unavailable, "no replica of the %s on this host has the latest entries of the leader; check whether this host is cut off", g.name())
+		return true, messages.Errorf(messages.Unavailable, "no replica of the %s on this host has the latest entries of the leader; check whether this host is cut off", g.actor)
 	})
 	return id, err
 }
@@ -388,9 +334,9 @@ func (r *restoring) all(keys string) error {
 	case r.host != "":
 		ids = []string{r.host}
 	}
-	for _, place := range r.places() {
+	for _, actor := range []string{messages.Auctioneer, messages.Bank} {
 		for _, id := range ids {
-			if err := r.replica(place, id); err != nil {
+			if err := r.replica(actor, id); err != nil {
 				return err
 			}
 		}
@@ -424,34 +370,23 @@ func (r *restoring) all(keys string) error {
 	return r.tree("keys", keys)
 }
 
-// places are where the backup has the states of groups: of the bank and of all auctioneers.
-func (r *restoring) places() []string {
-	places := []string{messages.Auctioneer, messages.Bank}
-	for _, name := range r.Below(auctioneersDir) {
-		if number, is := strings.CutSuffix(name, "/saved.json"); is {
-			places = append(places, auctioneersDir+"/"+number)
-		}
-	}
-	return places
-}
-
-// replica plants a replica of the group whose state is at a place.
-func (r *restoring) replica(place, id string) error {
+// replica plants a replica of an actor.
+func (r *restoring) replica(actor, id string) error {
 	var saved mailbox.Saved
-	if err := r.JSON(place+"/saved.json", &saved); err != nil {
+	if err := r.JSON(actor+"/saved.json", &saved); err != nil {
 		return err
 	}
-	state, err := os.Open(r.Path(place + "/state"))
+	state, err := os.Open(r.Path(actor + "/state"))
 	if err != nil {
 		return err
 	}
 	defer state.Close()
-	dir := filepath.Join(r.state, place, id)
+	dir := filepath.Join(r.state, actor, id)
 	if err := mailbox.Plant(dir, id, saved, state); err != nil {
 		return err
 	}
 	for _, beside := range []string{historyDir, archiveDir} {
-		if err := r.tree(place+"/"+beside, filepath.Join(dir, beside)); err != nil {
+		if err := r.tree(actor+"/"+beside, filepath.Join(dir, beside)); err != nil {
 			return err
 		}
 	}

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"encoding/json"
 	"path/filepath"
-	"slices"
 	"sort"
 	"strconv"
 
@@ -70,11 +69,6 @@ type Config struct {
 	// Markets are the markets of the site. A job that names no market goes to the first
 	// one.
 	Markets []messages.Market `json:"markets"`
-	// Auctioneers spread the markets over several auctioneers, each with a leader of its
-	// own, for more tasks a second than one can grant. Each market and each class of slots
-	// is of one of them, and the first market of the one with number 0. Without it, one
-	// auctioneer has all markets.
-	Auctioneers []messages.AuctioneerMarkets `json:"auctioneers,omitempty"`
 	// Profiles are the job profile classes, whose types the estimator learns.
 	Profiles []messages.Profile `json:"profiles,omitempty"`
 	// Nodes are the nodes whose agents run here; each node counts as a machine of its
@@ -94,7 +88,7 @@ type Config struct {
 	// SilentAfter is how long the bank of a peer may be silent before the peer is
 	// suspended: nothing new begins with it until it answers. Default an hour.
 	SilentAfter messages.Duration `json:"silent_after,omitempty"`
-	// Limits bounds the requests of each account; of several auctioneers, at each.
+	// Limits bounds the requests of each account.
 	Limits quota.Rules `json:"limits,omitzero"`
 	// Notify says how messages about jobs are sent, and to whom; without it the site
 	// sends none.
@@ -214,9 +208,6 @@ type Host struct {
 	Auctioneer string          `json:"auctioneer"`      // Raft, of the auctioneer's replica
 	Bank       string          `json:"bank"`            // Raft, of the bank's replica
 	Nodes      []messages.Name `json:"nodes,omitempty"` // those of which the agents run here
-	// Auctioneers has the Raft addresses of the replicas of the other auctioneers, by name;
-	// Auctioneer is that of the auctioneer with number 0.
-	Auctioneers map[messages.Name]string `json:"auctioneers,omitempty"`
 	// Joins says that the host's replicas are added to groups that exist (candor
 	// replica add): they begin none of their own.
 	Joins bool `json:"joins,omitempty"`
@@ -281,22 +272,6 @@ func (c *Config) replicaIDs() (ids []string) {
 		}
 	}
 	return ids
-}
-
-// auctioneers are all that the site has, by number. One alone has all markets, and no name.
-func (c *Config) auctioneers() []messages.AuctioneerMarkets {
-	if len(c.Auctioneers) < 2 {
-		return []messages.AuctioneerMarkets{{}}
-	}
-	return slices.SortedFunc(slices.Values(c.Auctioneers), func(a, b messages.AuctioneerMarkets) int { return cmp.Compare(a.Number, b.Number) })
-}
-
-// marketsOf are the markets of an auctioneer, in the order of the site's.
-func (c *Config) marketsOf(a *messages.AuctioneerMarkets) []messages.Market {
-	if a.Name == "" {
-		return c.Markets
-	}
-	return slices.DeleteFunc(slices.Clone(c.Markets), func(m messages.Market) bool { return !slices.Contains(a.Markets, m.Name) })
 }
 
 // KeysDir is where the site's keys are.

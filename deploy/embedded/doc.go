@@ -25,7 +25,6 @@
 //	<state>/sites/NAME/    the state of another site that was started along with it
 //	<state>/nats/          JetStream
 //	<state>/auctioneer/N/  the log and snapshots of a replica
-//	<state>/auctioneers/K/N/  the same of the auctioneer with number K, of several
 //	<state>/bank/N/
 //	<state>/nodes/NAME/    an agent's tasks and their output
 //

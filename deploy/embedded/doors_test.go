@@ -192,7 +192,7 @@ func TestForgedEntriesAreNotTaken(t *testing.T) {
 	victim := sites[0]
 	operator := connect(t, sites[1], "operator")
 	before := request[messages.BooksReply](operator, messages.Bank, messages.VerbBooks, messages.BooksRequest{Full: true})
-	for actor, g := range map[string]*group{messages.Bank: victim.banks, messages.Auctioneer: victim.auctioneers[0]} {
+	for actor, g := range map[string]*group{messages.Bank: victim.banks, messages.Auctioneer: victim.auctioneers} {
 		term := g.statuses()[0].Term
 		to := g.address(victim.host)
 		for who, config := range burglars(t, authority, actor) {

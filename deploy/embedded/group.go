@@ -7,7 +7,6 @@ import (
 	"maps"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"sync"
 	"time"
 
@@ -49,7 +48,6 @@ type kind struct {
 
 // seat is what a replica is given to start with.
 type seat struct {
-	of       messages.AuctioneerMarkets // which of several auctioneers
 	replica  string
 	bus      bus.Bus
 	open     func(mailbox.Machine) (mailbox.Mailbox, error)
@@ -78,7 +76,7 @@ var auctioneerKind = kind{
 		}
 		return auctioneer.Start(ctx, auctioneer.Config{
 			Archive: records, Past: filepath.Join(r.dir, pastFile), Restored: r.restored, Site: c.Site, Replica: r.replica, Bus: r.bus, Open: r.open,
-			Name: r.of.Name, Number: r.of.Number, Markets: c.marketsOf(&r.of), Operators: c.Operators, Lease: c.Lease, RemoteFor: c.RemoteFor, LeastVisit: c.LeastVisit, Limits: c.Limits, MostMemory: most,
+			Markets: c.Markets, Operators: c.Operators, Lease: c.Lease, RemoteFor: c.RemoteFor, LeastVisit: c.LeastVisit, Limits: c.Limits, MostMemory: most,
 			Notify: sender, NotifyRules: c.Notify, Clock: r.clock, ClockKnown: r.known, Log: r.log, Metrics: r.metrics,
 		})
 	},
@@ -114,8 +112,7 @@ const (
 type group struct {
 	site *share
 	kind
-	of  messages.AuctioneerMarkets // which of several auctioneers
-	all []string                   // IDs of every replica of the group
+	all []string // IDs of every replica of the group
 	// hush is raised when the group stops: that its replicas then lose one
 	// another is no news.
 	hush  zap.AtomicLevel
@@ -134,56 +131,17 @@ type running struct {
 	cancel  context.CancelFunc // ends what goes on beside it
 }
 
-func newGroup(s *share, k kind, of messages.AuctioneerMarkets) *group {
-	return &group{site: s, kind: k, of: of, all: s.config.replicaIDs(), hush: zap.NewAtomicLevelAt(s.log.Level()),
+func newGroup(s *share, k kind) *group {
+	return &group{site: s, kind: k, all: s.config.replicaIDs(), hush: zap.NewAtomicLevelAt(s.log.Level()),
 		local: mailbox.NewLocal(), running: map[string]*running{}, boxes: map[string]mailbox.Mailbox{}}
-}
-
-// newAuctioneers makes the groups of all auctioneers, by number.
-func newAuctioneers(s *share) (all []*group) {
-	for _, of := range s.config.auctioneers() {
-		all = append(all, newGroup(s, auctioneerKind, of))
-	}
-	return all
-}
-
-// name is what the site calls the group: its actor, and of several auctioneers which one.
-func (g *group) name() string {
-	if g.of.Name == "" {
-		return g.actor
-	}
-	return g.actor + " " + g.of.Name
 }
 
 // address of a replica, where hosts are configured.
 func (g *group) address(h *Host) string {
-	switch {
-	case g.actor == messages.Bank:
+	if g.actor == messages.Bank {
 		return h.Bank
-	case g.of.Number > 0:
-		return h.Auctioneers[g.of.Name]
 	}
 	return h.Auctioneer
-}
-
-// part is the group as certificates have it.
-func (g *group) part() string {
-	if g.of.Number > 0 {
-		return g.actor + "-" + strconv.Itoa(g.of.Number)
-	}
-	return g.actor
-}
-
-// auctioneersDir is where other auctioneers than the first keep what must last, each below
-// its number.
-const auctioneersDir = "auctioneers"
-
-// place is where the group's state is, in a state directory or a backup.
-func (g *group) place() string {
-	if g.of.Number > 0 {
-		return filepath.Join(auctioneersDir, strconv.Itoa(g.of.Number))
-	}
-	return g.actor
 }
 
 // here lists the replicas that belong in this process.
@@ -202,25 +160,21 @@ func (g *group) start1(id string) error {
 	_, runs := g.running[id]
 	g.mu.Unlock()
 	if runs {
-		return messages.Errorf(messages.Conflict, "%s replica %s: runs already", g.name(), id)
+		return messages.Errorf(messages.Conflict, "%s replica %s: runs already", g.actor, id)
 	}
 	b, err := g.site.connectAs(identity.Service, messages.ServiceIdentity(g.actor))
 	if err != nil {
 		return err
 	}
 	registry := g.site.metrics.add()
-	log, metrics := g.site.log.Named(g.actor), prometheus.Registerer(registry)
-	if g.of.Name != "" {
-		log, metrics = log.Named(g.of.Name), labelled(registry, "auctioneer", g.of.Name)
-	}
 	replica, err := g.kind.start(g.site.ctx, &g.site.config, seat{
-		of: g.of, replica: id, bus: b, open: g.opener(id, metrics), dir: g.dir(id), signer: g.site.signer(), keys: g.site.provingKeys(),
-		log: log, metrics: labelled(metrics, "replica", id), clock: g.site.clock.Now, known: g.site.clock.Known,
+		replica: id, bus: b, open: g.opener(id, registry), dir: g.dir(id), signer: g.site.signer(), keys: g.site.provingKeys(),
+		log: g.site.log.Named(g.actor), metrics: labelled(registry, "replica", id), clock: g.site.clock.Now, known: g.site.clock.Known,
 		restored: restoredFrom(g.site.config.State),
 	})
 	if err != nil {
 		g.site.metrics.remove(registry)
-		return errors.Join(fmt.Errorf("%s replica %s: %w", g.name(), id, err), b.Close())
+		return errors.Join(fmt.Errorf("%s replica %s: %w", g.actor, id, err), b.Close())
 	}
 	ctx, cancel := context.WithCancel(g.site.ctx)
 	if err := g.site.tellClock(ctx, b); err != nil {
@@ -234,12 +188,8 @@ func (g *group) start1(id string) error {
 
 // opener joins a replica's state to its group's log.
 func (g *group) opener(id string, registry prometheus.Registerer) func(mailbox.Machine) (mailbox.Mailbox, error) {
-	log := g.site.log.WithOptions(zap.IncreaseLevel(g.hush))
-	if g.of.Name != "" {
-		log = log.With(zap.String("auctioneer", g.of.Name))
-	}
 	c := mailbox.Config{
-		ID: id, Name: g.actor, Dir: g.dir(id), Bootstrap: g.founders(id), Log: log, Metrics: registry,
+		ID: id, Name: g.actor, Dir: g.dir(id), Bootstrap: g.founders(id), Log: g.site.log.WithOptions(zap.IncreaseLevel(g.hush)), Metrics: registry,
 	}
 	return func(m mailbox.Machine) (mailbox.Mailbox, error) {
 		if err := g.connect(&c); err != nil {
@@ -264,8 +214,8 @@ func (g *group) connect(c *mailbox.Config) (err error) {
 		return nil
 	}
 	c.Listen, c.Resolve = g.address(g.site.host), g.resolve
-	c.Group = certificate.Group(g.part(), g.site.config.Site)
-	c.TLS, err = g.site.replicaTLS(g.part())
+	c.Group = certificate.Group(g.actor, g.site.config.Site)
+	c.TLS, err = g.site.replicaTLS(g.actor)
 	return err
 }
 
@@ -292,7 +242,7 @@ const archiveDir = "archive"
 const pastFile = "past"
 
 // dir is where a replica keeps what must last.
-func (g *group) dir(id string) string { return filepath.Join(g.site.config.State, g.place(), id) }
+func (g *group) dir(id string) string { return filepath.Join(g.site.config.State, g.actor, id) }
 
 // signer signs in the site's name, where its keys are here.
 func (s *share) signer() proof.Signer {
@@ -330,7 +280,7 @@ func (g *group) resolve(id string) (string, error) {
 	if h := g.site.config.host(id); h != nil {
 		return g.address(h), nil
 	}
-	return "", fmt.Errorf("%s replica %s: has no address", g.name(), id)
+	return "", fmt.Errorf("%s replica %s: has no address", g.actor, id)
 }
 
 // stop1 stops a replica that runs.
@@ -340,7 +290,7 @@ func (g *group) stop1(id string) error {
 	delete(g.running, id)
 	g.mu.Unlock()
 	if !ok {
-		return messages.Errorf(messages.NotFound, "%s replica %s: does not run here", g.name(), id)
+		return messages.Errorf(messages.NotFound, "%s replica %s: does not run here", g.actor, id)
 	}
 	r.cancel()
 	err := errors.Join(r.Close(), r.bus.Close())

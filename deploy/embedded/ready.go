@@ -14,11 +14,7 @@ const mostBehind = 1000
 // Ready says what keeps the parts in this process from serving; nil: nothing. Each replica
 // knows a leader and has caught up, and each part is connected to the bus.
 func (s *Site) Ready() error {
-	var problems []error
-	for _, g := range append(s.auctioneers[:len(s.auctioneers):len(s.auctioneers)], s.banks) {
-		problems = append(problems, g.ready())
-	}
-	return errors.Join(append(problems, s.nodes.connected())...)
+	return errors.Join(s.auctioneers.ready(), s.banks.ready(), s.nodes.connected())
 }
 
 // Ready says what keeps the sites from serving.
@@ -37,16 +33,16 @@ func (g *group) ready() error {
 	for _, s := range g.statuses() {
 		switch {
 		case s.Leader == "":
-			problems = append(problems, fmt.Errorf("replica %s of the %s knows no leader", s.ID, g.name()))
+			problems = append(problems, fmt.Errorf("replica %s of the %s knows no leader", s.ID, g.actor))
 		case s.Committed > s.Applied+mostBehind:
-			problems = append(problems, fmt.Errorf("replica %s of the %s is %d entries behind", s.ID, g.name(), s.Committed-s.Applied))
+			problems = append(problems, fmt.Errorf("replica %s of the %s is %d entries behind", s.ID, g.actor, s.Committed-s.Applied))
 		}
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	for id, r := range g.running {
 		if !connected(r.bus) {
-			problems = append(problems, fmt.Errorf("replica %s of the %s is not connected to NATS", id, g.name()))
+			problems = append(problems, fmt.Errorf("replica %s of the %s is not connected to NATS", id, g.actor))
 		}
 	}
 	return errors.Join(problems...)

@@ -15,7 +15,7 @@ func TestHostThatJoinsFoundsNothing(t *testing.T) {
 	c := valid()
 	c.Hosts = three()
 	c.Hosts[1].Joins = true
-	g := newGroup(&share{config: c, log: zap.NewNop()}, bankKind, messages.AuctioneerMarkets{})
+	g := newGroup(&share{config: c, log: zap.NewNop()}, bankKind)
 	for id, want := range map[string][]string{"a": {"a", "c"}, "c": {"a", "c"}, "b": nil} {
 		if got := g.founders(id); !slices.Equal(got, want) {
 			t.Errorf("founders of %s: %v, want %v", id, got, want)

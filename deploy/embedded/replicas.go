@@ -5,8 +5,8 @@ import (
 	"github.com/candor-grid/candor/messages/mailbox"
 )
 
-// Status describes the replicas of an actor (messages.Auctioneer, messages.Bank, or of several
-// auctioneers one as in subjects, and else the first) that run in this process, in the order of their names.
+// Status describes the replicas of an actor (messages.Auctioneer or messages.Bank) that run in
+// this process, in the order of their names.
 func (s *Site) Status(actor string) []mailbox.Status {
 	if g := s.group(actor); g != nil {
 		return g.statuses()
@@ -24,12 +24,10 @@ func (s *Site) Leader(actor string) string {
 }
 
 func (s *Site) group(actor string) *group {
-	for _, g := range s.auctioneers {
-		if actor == messages.Auctioneer || actor == messages.AuctioneerNamed(g.of.Name) {
-			return g
-		}
-	}
-	if actor == messages.Bank {
+	switch actor {
+	case messages.Auctioneer:
+		return s.auctioneers
+	case messages.Bank:
 		return s.banks
 	}
 	return nil

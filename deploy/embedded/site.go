@@ -72,7 +72,7 @@ type Only struct {
 type Site struct {
 	*share
 	operator    *operator
-	auctioneers []*group // by number
+	auctioneers *group
 	banks       *group
 	services    []*service
 	nodes       *nodes
@@ -231,9 +231,6 @@ func (s *share) prepare() (err error) {
 	if err := keepShape(&s.config); err != nil {
 		return err
 	}
-	if err := keepAuctioneers(&s.config); err != nil {
-		return err
-	}
 	if s.authority, err = identity.OpenOrCreate(s.config.KeysDir(), s.config.Site); err != nil {
 		return err
 	}
@@ -318,18 +315,14 @@ func here(server string) string {
 func (s *Site) startActors(ctx context.Context) error {
 	started := context.AfterFunc(ctx, s.giveUp)
 	defer started()
-	s.auctioneers, s.banks, s.nodes = newAuctioneers(s.share), newGroup(s.share, bankKind, messages.AuctioneerMarkets{}), newNodes(s.share)
+	s.auctioneers, s.banks, s.nodes = newGroup(s.share, auctioneerKind), newGroup(s.share, bankKind), newNodes(s.share)
 	if s.options.Only != nil {
 		return s.startOnly()
 	}
 	if err := s.openStream(ctx); err != nil {
 		return err
 	}
-	services := []func(*share) (*service, error){startEstimator, startDepot, startAdmission, startConnections, startLinks}
-	if len(s.auctioneers) > 1 {
-		services = append(services, startFront)
-	}
-	starts := append(s.starting(services...), s.startAuctioneers, s.banks.startAll)
+	starts := append(s.starting(startEstimator, startDepot, startAdmission, startConnections, startLinks), s.auctioneers.startAll, s.banks.startAll)
 	if err := together(starts); err != nil {
 		return err
 	}
@@ -356,9 +349,6 @@ func (s *Site) startActors(ctx context.Context) error {
 	}
 	return writeInfo(s.config.State, s.info)
 }
-
-// startAuctioneers starts the replicas of all auctioneers that belong in this process.
-func (s *Site) startAuctioneers() error { return Each(s.auctioneers, (*group).startAll) }
 
 // starting returns the starts of services, which are kept to be closed.
 func (s *Site) starting(starts ...func(*share) (*service, error)) (all []func() error) {
@@ -421,10 +411,7 @@ func again(ctx context.Context, every time.Duration, try func() (more bool, err 
 func (s *Site) startOnly() error {
 	switch actor := s.options.Only.Actor; actor {
 	case messages.Auctioneer: // whom the depot asks
-		if len(s.auctioneers) > 1 {
-			return messages.Errorf(messages.Invalid, "the site has several auctioneers, which do not run alone; start this host with candor up")
-		}
-		return together(append(s.starting(startDepot), s.startAuctioneers))
+		return together(append(s.starting(startDepot), s.auctioneers.startAll))
 	case messages.Bank:
 		if s.authority == nil {
 			return s.banks.startAll()
@@ -476,9 +463,10 @@ func (s *Site) stop() error {
 			failed = append(failed, v.part.Close(), v.bus.Close())
 		}
 	}
-	failed = append(failed, Each(s.auctioneers, (*group).stopAll))
-	if s.banks != nil {
-		failed = append(failed, s.banks.stopAll())
+	for _, g := range []*group{s.auctioneers, s.banks} {
+		if g != nil {
+			failed = append(failed, g.stopAll())
+		}
 	}
 	failed = append(failed, s.operator.close())
 	if s.console != nil {

@@ -187,20 +187,6 @@ func keepShape(c *Config) error {
 	return nil
 }
 
-// keepAuctioneers refuses a configuration without an auctioneer that has jobs here.
-func keepAuctioneers(c *Config) error {
-	entries, err := os.ReadDir(filepath.Join(c.State, auctioneersDir))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	for _, e := range entries {
-		if !slices.ContainsFunc(c.Auctioneers, func(a messages.AuctioneerMarkets) bool { return strconv.Itoa(a.Number) == e.Name() }) {
-			return messages.Errorf(messages.Conflict, "state directory %s: has the jobs of the auctioneer with number %s, which the configuration does not have; name it under auctioneers, with a market", c.State, e.Name())
-		}
-	}
-	return err
-}
-
 // restoredFrom is when the backup began from which a state directory was made, 0 if it
 // was made from none. A file that cannot be read stops the start (see keepShape).
 func restoredFrom(state string) messages.Time {
@@ -222,7 +208,7 @@ func (s *shape) sameGroup(other *shape, hosts bool) bool {
 
 // kept is what a site keeps in its state directory, besides the lock. Keys are
 // among it: credentials issued before a fresh start open nothing after it.
-var kept = []string{infoFile, runningFile, formatFile, shapeFile, toldFile, clockFile, "keys", "creds", "nats", messages.Auctioneer, auctioneersDir, messages.Bank, messages.Estimator, "nodes", usersFile, messages.Depot, backupSocket}
+var kept = []string{infoFile, runningFile, formatFile, shapeFile, toldFile, clockFile, "keys", "creds", "nats", messages.Auctioneer, messages.Bank, messages.Estimator, "nodes", usersFile, messages.Depot, backupSocket}
 
 // marks are what says that a directory is the state of a site. They are the first of kept.
 var marks = kept[:4]

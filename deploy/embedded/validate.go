@@ -58,7 +58,6 @@ func (c *Config) Validate() error {
 	ps.field("notify", c.Notify.Validate())
 	c.checkAccounts(&ps)
 	c.checkMarkets(&ps)
-	c.checkAuctioneers(&ps)
 	c.checkProfiles(&ps)
 	c.checkNodes(&ps)
 	c.checkTasks(&ps)
@@ -295,7 +294,7 @@ func (c *Config) checkHosts(ps *Problems) {
 		path := at("hosts", i)
 		ps.name(path+".name", h.Name)
 		ps.unique(path+".name", h.Name, names)
-		h.checkAddresses(ps, path, c.auctioneers()[1:], addresses)
+		h.checkAddresses(ps, path, addresses)
 		for j, n := range h.Nodes {
 			ps.unique(at(path+".nodes", j), n, placed)
 			if !nodes[n] {
@@ -310,14 +309,13 @@ func (c *Config) checkHosts(ps *Problems) {
 	}
 }
 
-func (h *Host) checkAddresses(ps *Problems, path string, others []messages.AuctioneerMarkets, seen map[string]bool) {
-	for _, a := range slices.Concat([]address{
+func (h *Host) checkAddresses(ps *Problems, path string, seen map[string]bool) {
+	for _, a := range []struct{ field, address string }{
 		{"listen", h.Listen}, {"cluster", h.Cluster}, {"auctioneer", h.Auctioneer}, {"bank", h.Bank},
-	}, h.auctioneerAddresses(others)) {
+	} {
 		ps.address(path+"."+a.field, a.address, false)
 		ps.unique(path+"."+a.field, a.address, seen)
 	}
-	h.checkOthers(ps, path, others)
 	if h.Leaf != "" {
 		ps.address(path+".leaf", h.Leaf, true)
 		ps.unique(path+".leaf", h.Leaf, seen)

@@ -20,8 +20,6 @@
 //   - A service asks under its own name and its site's, publishes to agents and into
 //     the site's streams, and otherwise only answers. All services have the same
 //     permissions, so that one could publish for another into a stream or to agents.
-//   - Of several auctioneers each listens to subjects with its name. Only the front may ask
-//     there in others' names, and a node register and exchange with any, in its own.
 //   - What a user, a peer or the holder of a token may publish is a list of
 //     subjects without wildcards, and what a node may is nearly one. They are made from the
 //     table of verbs in package schema:

@@ -21,7 +21,6 @@ const (
 	Service  Role = "service"  // an actor of the site
 	Peer     Role = "peer"     // the bank of another site, which settles with this one's
 	Joiner   Role = "joiner"   // an agent with a join token, that has no credentials yet
-	Front    Role = "front"    // passes the requests of a site on to its several auctioneers
 )
 
 // roles whose keys are in files, in the order in which these are made.
@@ -30,7 +29,7 @@ var roles = []Role{User, Operator, Node, Service}
 // signed are all roles that credentials can have. The keys of those that are not
 // among roles are derived until they are rotated, so that sites that had none need
 // no new file.
-var signed = append(slices.Clone(roles), Peer, Joiner, Front)
+var signed = append(slices.Clone(roles), Peer, Joiner)
 
 // name stands for the name in the credentials, where the server fills a template in.
 const name = "{{name()}}"
@@ -46,8 +45,6 @@ func permissions(role Role, site messages.Name) jwt.Permissions {
 		return joinerPermissions(site)
 	case Service:
 		return servicePermissions(site)
-	case Front:
-		return frontPermissions(site)
 	case Operator:
 		p := userPermissions(site)
 		p.Pub.Allow.Add("$SRV.>") // discovery of services
@@ -66,7 +63,6 @@ func servicePermissions(site messages.Name) jwt.Permissions {
 	publish := jwt.StringList{
 		"*.*", "*.*.*",
 		messages.Subject("*", "*", "*", name),
-		messages.Subject(site, messages.AuctioneerNamed("*"), "*", name), // the replicas of one of several
 		messages.Subject(site, messages.Auctioneer, messages.VerbTasks, "*"),
 		messages.Subject(site, messages.Auctioneer, messages.VerbJob, "*"),
 		messages.LogsSubject(site, "*", "*"),
@@ -90,22 +86,6 @@ func servicePermissions(site messages.Name) jwt.Permissions {
 	}
 }
 
-// frontPermissions lets the front of several auctioneers hear what is asked of the
-// auctioneer, ask one of them the same in the name of who asked, and answer. The answers
-// come to the inboxes of those names. No other role may ask in others' names; and where a
-// site has one auctioneer, nobody listens to what the front may ask.
-func frontPermissions(site messages.Name) jwt.Permissions {
-	return jwt.Permissions{
-		Pub: jwt.Permission{
-			Allow: jwt.StringList{"*.*", "*.*.*", messages.Subject(site, messages.AuctioneerNamed("*"), "*", "*")},
-			Deny:  jwt.StringList{"$JS.API.INFO", "$SYS.>", "$SRV.>", "objects.>"},
-		},
-		Sub: jwt.Permission{Allow: jwt.StringList{
-			messages.Subject(site, messages.Auctioneer, "*", "*"), "*.*.*", messages.InboxPrefix(name) + ".>", "$SRV.>",
-		}},
-	}
-}
-
 // userPermissions lets a user ask, under its own name, what the table of verbs says that
 // users ask, and the agent of any node for logs and streams; and hear the answers.
 func userPermissions(site messages.Name) jwt.Permissions {
@@ -125,17 +105,12 @@ func asks(callers schema.Callers, site messages.Name) (list jwt.StringList) {
 	return list
 }
 
-// nodePermissions lets an agent speak to its own site's auctioneer, or to any of several, and
-// to the depot, hear the vectors and its own directives, and answer requests for its logs and
-// streams. NATS could allow an agent to reply wherever it was asked; but then an agent and a user who
+// nodePermissions lets an agent speak to its own site's auctioneer and to the depot, hear the
+// vectors and its own directives, and answer requests for its logs and streams. NATS could allow an agent to reply wherever it was asked; but then an agent and a user who
 // names the reply subject could together publish anything.
 func nodePermissions(site messages.Name) jwt.Permissions {
-	publish := append(asks(schema.Nodes, site), messages.LogsReplyPrefix(name, "*")+".>")
-	for _, verb := range []string{messages.VerbRegister, messages.VerbExchange, messages.VerbVector} {
-		publish = append(publish, messages.Subject(site, messages.AuctioneerNamed("*"), verb, name))
-	}
 	return jwt.Permissions{
-		Pub: jwt.Permission{Allow: publish},
+		Pub: jwt.Permission{Allow: append(asks(schema.Nodes, site), messages.LogsReplyPrefix(name, "*")+".>")},
 		Sub: jwt.Permission{Allow: jwt.StringList{
 			messages.VectorSubject(site, "*"),
 			messages.DirectiveSubject(site, name),
@@ -195,15 +170,13 @@ func checkName(role Role, n messages.Name) error {
 	known := isService && slices.Contains([]string{messages.Auctioneer, messages.Bank, messages.Estimator, messages.Depot, messages.Admission, messages.Links}, actor)
 	joins := isService && strings.HasPrefix(actor, messages.JoinPrefix) && messages.ValidName(actor)
 	switch {
-	case role == Front && n != messages.ServiceIdentity(messages.Auctioneer):
-		return messages.Errorf(messages.Invalid, "front %q: speaks as $auctioneer", n)
 	case role == Service && !known:
 		return messages.Errorf(messages.Invalid, "service %q: is none of $auctioneer, $bank, $estimator, $depot, $admission", n)
 	case role == Joiner && !joins:
 		return messages.Errorf(messages.Invalid, "joiner %q: must be \"$\" and the identifier of a join token", n)
 	case role == Peer && (!isService || known || joins || !messages.ValidName(actor)):
 		return messages.Errorf(messages.Invalid, "peer %q: must be \"$\" and the name of a site, which is no actor's", n)
-	case role != Service && role != Peer && role != Joiner && role != Front && !messages.ValidName(n):
+	case role != Service && role != Peer && role != Joiner && !messages.ValidName(n):
 		return messages.Errorf(messages.Invalid, "name %q: must be a lower-case letter followed by at most 62 lower-case letters, digits, '-' or '_'", n)
 	case (role == User || role == Operator) && strings.HasPrefix(n, messages.PeerAccountPrefix):
 		return messages.Errorf(messages.Invalid, "name %q: names that begin with %q are those of accounts for other sites: choose another", n, messages.PeerAccountPrefix)

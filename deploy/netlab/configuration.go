@@ -30,7 +30,7 @@ func (s *Site) configure() error {
 
 func (s *Site) configureAgents() error {
 	c := s.configuration()
-	for i := s.onRacks(); i < s.plan.Agents; i++ {
+	for i := 1; i < s.plan.Agents; i++ {
 		c.Nodes = append(c.Nodes, s.node(i))
 	}
 	file := filepath.Join(s.dir, "agents.yaml")
@@ -60,32 +60,16 @@ func (s *Site) configuration() embedded.Config {
 		c.Accounts = append(c.Accounts, embedded.Account{Name: u, Grant: s.plan.Grant})
 	}
 	c.Markets = []messages.Market{{Name: "main", Mechanism: "proportional", Classes: []messages.Name{"map"}}}
-	for i := range s.onRacks() {
-		c.Nodes = append(c.Nodes, s.node(i))
-	}
+	c.Nodes = append(c.Nodes, s.node(0))
 	if s.plan.Queue {
 		c.Markets = append(c.Markets, messages.Market{Name: QueueMarket, Mechanism: messages.BatchQueue, Pricing: "pivot", Classes: []messages.Name{QueueMarket}})
 		c.Nodes[0].Slots = append(c.Nodes[0].Slots, messages.ClassSlots{Class: QueueMarket, Slots: 1})
 	}
-	if s.plan.Moves {
-		c.Auctioneers = auctioneers
-		for _, name := range movesClasses[1:] {
-			c.Markets = append(c.Markets, messages.Market{Name: name, Mechanism: "proportional", Classes: []messages.Name{name}})
-		}
-	}
 	return c
 }
 
-// movesClasses are the classes of the markets of a site with two auctioneers, and of its nodes
-// in turn.
-var movesClasses = []messages.Name{"map", MovingMarket, "night"}
-
 func (s *Site) node(i int) embedded.Node {
-	class := movesClasses[0]
-	if s.plan.Moves {
-		class = movesClasses[i%len(movesClasses)]
-	}
-	return embedded.Node{Name: nodeName(i), Slots: embedded.Slots{{Class: class, Slots: s.plan.Slots}}}
+	return embedded.Node{Name: nodeName(i), Slots: embedded.Slots{{Class: "map", Slots: s.plan.Slots}}}
 }
 
 // hosts are the racks as the configuration names them.
@@ -93,9 +77,6 @@ func (s *Site) hosts() (hosts []embedded.Host) {
 	for _, h := range s.Racks {
 		at := func(port int) string { return fmt.Sprintf("%s:%d", h.Address, port) }
 		host := embedded.Host{Name: h.Name, Listen: at(natsPort), Cluster: at(clusterPort), Auctioneer: at(auctioneerPort), Bank: at(bankPort)}
-		if s.plan.Moves {
-			host.Auctioneers = map[messages.Name]string{auctioneers[1].Name: at(secondPort)}
-		}
 		if len(s.peers) > 0 {
 			host.Leaf = at(leafPort)
 		}

@@ -193,8 +193,8 @@ func (h *Host) State() ([]string, error) {
 	return h.files(own...)
 }
 
-// replicaDirs are the directories with the replicas of the auctioneers and of the bank.
-var replicaDirs = []string{messages.Auctioneer, filepath.Join("auctioneers", "1"), messages.Bank}
+// replicaDirs are the directories with the replicas of the auctioneer and of the bank.
+var replicaDirs = []string{messages.Auctioneer, messages.Bank}
 
 // NodeState lists the files that the agents and executors of the host keep.
 func (h *Host) NodeState() ([]string, error) { return h.files("nodes") }

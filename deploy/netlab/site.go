@@ -20,7 +20,7 @@ import (
 type Plan struct {
 	Name   messages.Name
 	Racks  int // replicas: hosts with a NATS server, an auctioneer and a bank; odd, or 0: only an [Impostor] speaks for it
-	Agents int // nodes; the first is on the first rack (see Moves), each other on a host of its own
+	Agents int // nodes; the first is on the first rack, each other on a host of its own
 	Slots  int // of class "map", of each node
 	Users  []messages.Name
 	// Grant is what each user has to begin with.
@@ -35,19 +35,6 @@ type Plan struct {
 	TLS bool
 	// Queue gives the site a second market, a batch queue of one slot on the first node.
 	Queue bool
-	// Moves gives the site a second auctioneer, and two more markets: [MovingMarket], which may
-	// go from one auctioneer to the other, and one that stays with the second. Each has a class
-	// of its own, and a node on a rack of its own: a node is of one auctioneer.
-	Moves bool
-}
-
-// MovingMarket is the name of the market that may go to another auctioneer, and of its class.
-const MovingMarket messages.Name = "moving"
-
-// auctioneers are those of a site with two.
-var auctioneers = []messages.AuctioneerMarkets{
-	{Name: "day", Markets: []messages.Name{"main", MovingMarket}},
-	{Name: "dark", Markets: []messages.Name{"night"}, Number: 1},
 }
 
 // QueueMarket is the name of that market, and of its class.
@@ -63,7 +50,6 @@ const (
 	leafPort       = 7422
 	auctioneerPort = 7001
 	bankPort       = 7002
-	secondPort     = 7003 // of the second auctioneer
 )
 
 // Site is a site of a lab.
@@ -112,24 +98,14 @@ func newSite(l *Lab, number int, p Plan) (*Site, error) {
 	if p.Racks == 0 {
 		return s, l.network.Add(number, 1) // for the border, from which the impostor speaks
 	}
-	for i := range s.onRacks() {
-		s.Racks[i].Node = nodeName(i)
-	}
-	for i := s.onRacks(); i < p.Agents; i++ {
+	s.Racks[0].Node = nodeName(0)
+	for i := 1; i < p.Agents; i++ {
 		if err := s.addHost(&s.Agents, nodeName(i)); err != nil {
 			return nil, err
 		}
 		s.Agents[len(s.Agents)-1].Node = nodeName(i)
 	}
 	return s, nil
-}
-
-// onRacks is how many racks have a node: as many as there must be for each class to have one.
-func (s *Site) onRacks() int {
-	if s.plan.Moves {
-		return len(movesClasses)
-	}
-	return 1
 }
 
 func nodeName(i int) messages.Name { return fmt.Sprintf("node%d", i+1) }
@@ -156,9 +132,6 @@ func (s *Site) URL() string {
 
 // Markets are those that the site begins with.
 func (s *Site) Markets() []messages.Market { return s.configuration().Markets }
-
-// Auctioneers are those of the site, if it has several.
-func (s *Site) Auctioneers() []messages.AuctioneerMarkets { return s.configuration().Auctioneers }
 
 // Start starts every host and returns when all of them serve and every node is up.
 func (s *Site) Start(ctx context.Context) error {

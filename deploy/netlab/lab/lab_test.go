@@ -104,19 +104,6 @@ func TestChaos(t *testing.T) {
 	}
 }
 
-// TestMoves has a market go from one auctioneer to another under faults.
-func TestMoves(t *testing.T) {
-	long(t)
-	for _, r := range run(t, "--short", "--scenario", "moves") {
-		t.Logf("%+v", r.Numbers)
-		for _, broken := range r.Broken {
-			t.Error(broken)
-		}
-		atLeast(t, &r, "moves of a market that came to an end", 1)
-		atLeast(t, &r, "acknowledged", 200)
-	}
-}
-
 // TestPower has racks lose their power, one and all.
 func TestPower(t *testing.T) {
 	long(t)

@@ -56,12 +56,12 @@ func (f *flags) define() {
 	flag.StringVar(&f.reports, "reports", "", "`file` for the reports as JSON, one on each line")
 	flag.BoolVar(&f.loopback, "loopback", false, "use loopback addresses for hosts even where network namespaces are permitted")
 	flag.BoolVar(&f.keep, "keep", false, "keep the directory with configurations, logs and state")
-	flag.Uint64Var(&f.seed, "seed", 1, "`seed` of what the scenarios chaos, moves and storms draw")
-	flag.DurationVar(&f.last, "for", 0, "how `long` the scenarios chaos, moves and storms go on at least, such as 2h (default a minute, or until -acks and -faults)")
-	flag.IntVar(&f.acks, "acks", 0, "`number` of acknowledgements that the scenarios chaos and moves go on for")
-	flag.IntVar(&f.faults, "faults", 0, "`number` of faults that the scenarios chaos and moves go on for")
-	flag.StringVar(&f.only, "only", "", "`fault` that the scenarios chaos, moves and storms draw, or several with commas (default all): "+strings.Join(trial.Faults(), ", "))
-	flag.StringVar(&f.control, "control", "", "`fault` that the clients of the scenarios chaos and moves plant once, which must be found: "+strings.Join(witness.Plants, ", "))
+	flag.Uint64Var(&f.seed, "seed", 1, "`seed` of what the scenarios chaos and storms draw")
+	flag.DurationVar(&f.last, "for", 0, "how `long` the scenarios chaos and storms go on at least, such as 2h (default a minute, or until -acks and -faults)")
+	flag.IntVar(&f.acks, "acks", 0, "`number` of acknowledgements that the scenario chaos goes on for")
+	flag.IntVar(&f.faults, "faults", 0, "`number` of faults that the scenario chaos goes on for")
+	flag.StringVar(&f.only, "only", "", "`fault` that the scenarios chaos and storms draw, or several with commas (default all): "+strings.Join(trial.Faults(), ", "))
+	flag.StringVar(&f.control, "control", "", "`fault` that the clients of the scenario chaos plant once, which must be found: "+strings.Join(witness.Plants, ", "))
 	flag.StringVar(&f.builds, "builds", "", "`directory` in which the builds stay for the next run (default: they are removed)")
 	flag.StringVar(&f.dir, "dir", "", "`directory` for the lab, which is kept (default: one for temporary files, which is removed)")
 }
@@ -151,7 +151,7 @@ func (f *flags) check() error {
 }
 
 // replacing are the scenarios in which a newer build replaces the older.
-var replacing = []string{"upgrade", "chaos", "moves", "storms"}
+var replacing = []string{"upgrade", "chaos", "storms"}
 
 // build builds what the scenarios need.
 func (f *flags) build(ctx context.Context, dir string) error {

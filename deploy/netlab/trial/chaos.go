@@ -40,13 +40,6 @@ func chaosPlan(name messages.Name) netlab.Plan {
 		Grant: chaosStartWith, Lease: 10 * time.Second, Disk: chaosDisk}
 }
 
-// movesPlan is the same with two auctioneers, of which a market goes to and fro.
-func movesPlan(name messages.Name) netlab.Plan {
-	p := chaosPlan(name)
-	p.Moves, p.Agents = true, 5
-	return p
-}
-
 // chaosAccounts are those that pay one another.
 func chaosAccounts() (groups [][]messages.Name) {
 	for g := range chaosGroups {
@@ -177,7 +170,7 @@ func (s *storm) verifyAll(ctx context.Context) error {
 }
 
 func (m *member) witness(ctx context.Context, dir string) (*witness.Witness, error) {
-	return witness.New(ctx, witness.Config{Site: m.Name, Connect: m.Connect, Operator: netlab.Operator, Groups: chaosAccounts(), Workers: chaosUsers(), Markets: m.Markets(), Auctioneers: m.Auctioneers(),
+	return witness.New(ctx, witness.Config{Site: m.Name, Connect: m.Connect, Operator: netlab.Operator, Groups: chaosAccounts(), Workers: chaosUsers(), Markets: m.Markets(),
 		Dir: dir, Every: chaosEvery, Patience: chaosPatience, Seed: m.trial.Seed, Plant: m.trial.Plant})
 }
 
@@ -339,9 +332,6 @@ func (s *storm) report() {
 	s.reportFaults()
 	t.count("acknowledged", c.Acknowledged)
 	t.count("of them submissions of jobs", c.Jobs)
-	if len(s.Auctioneers()) > 0 {
-		t.count("moves of a market that came to an end", c.Moves)
-	}
 	t.count("read", c.Read)
 	t.count("refused for good", c.Refused)
 	t.count("given up", c.GivenUp)

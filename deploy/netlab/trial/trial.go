@@ -58,7 +58,6 @@ var scenarios = map[string]scenario{
 	"federation": {sites: siteNames, ready: joined, run: federation},
 	"cut":        {sites: siteNames, ready: joined, run: cut},
 	"chaos":      {sites: siteNames[:1], plan: chaosPlan, run: chaos},
-	"moves":      {sites: siteNames[:1], plan: movesPlan, run: chaos},
 	"liar":       {sites: siteNames, plan: liarPlan, ready: joined, run: lies},
 	"storms":     {sites: siteNames[:2], plan: stormyPlan, ready: joined, run: storms},
 	"restore":    {sites: siteNames[:2], plan: duoPlan, ready: joined, run: restore},

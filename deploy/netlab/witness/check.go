@@ -26,13 +26,6 @@ func (w *Witness) Check(ctx context.Context) error {
 			return err
 		}
 	}
-	if len(w.Auctioneers) > 0 {
-		all, err := w.askMarkets(ctx)
-		if err != nil {
-			return err
-		}
-		w.atOne(all.Markets)
-	}
 	w.linearize()
 	w.markets = now
 	return nil
@@ -152,8 +145,7 @@ func (w *Witness) checkJobs(ctx context.Context) (map[messages.Name]map[messages
 			found[j.Name] = append(found[j.Name], j.Job)
 			charged[worker][j.Job] = j.Charged
 			w.checkJob(j, ran[j.Name])
-			of := listerOf(worker, j.Job)
-			w.listed[of] = max(w.listed[of], j.Job)
+			w.listed[worker] = max(w.listed[worker], j.Job)
 		}
 	}
 	for key, job := range w.jobs {
@@ -232,16 +224,13 @@ func (w *Witness) newJobs(ctx context.Context, worker messages.Name, whole *bool
 			return nil, err
 		}
 		*whole = *whole && reply.Complete == 0 && reply.Unreadable == 0
-		known := false // from here on, of this auctioneer
 		for _, j := range reply.Jobs {
-			of := listerOf(worker, j.Job)
-			if known = j.Job <= w.listed[of]; known {
-				r.Before = of.auctioneer * messages.JobsOfOne
-				break
+			if j.Job <= w.listed[worker] { // from here on all are known
+				return jobs, nil
 			}
 			jobs, r.Before = append(jobs, j), j.Job
 		}
-		if !known && !reply.More || r.Before == 0 || len(reply.Jobs) == 0 {
+		if !reply.More || len(reply.Jobs) == 0 {
 			return jobs, nil
 		}
 	}

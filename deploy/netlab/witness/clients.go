@@ -6,7 +6,6 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"slices"
 	"time"
 
 	"github.com/candor-grid/candor/messages"
@@ -216,74 +215,8 @@ func (w *Witness) applyMarkets(ctx context.Context, client int, rng *rand.Rand) 
 	reply, err := ask[messages.ApplyReply](ctx, w.buses[w.Operator], w.Patience, w.subject(messages.Auctioneer, messages.VerbApply, w.Operator),
 		messages.ApplyRequest{Markets: all, Key: w.key(client, rng), Version: in.version})
 	o := judge(err, messages.Conflict)
-	w.note(client, marketsName, call, in, marketTold{o, markets{version: w.version(reply.Version)}}, o)
+	w.note(client, marketsName, call, in, marketTold{o, markets{version: reply.Version}}, o)
 	w.givenUp("a change of markets", err, o)
-}
-
-// version is what is looked at of a version of the markets.
-func (w *Witness) version(v uint64) uint64 {
-	if len(w.Auctioneers) > 0 {
-		return 0
-	}
-	return v
-}
-
-// mayRunOn bounds how long tasks of a market that goes to another auctioneer may run on.
-const mayRunOn = 500 * time.Millisecond
-
-// moveMarket has the second market go to some auctioneer, with whatever jobs it has; the others
-// stay. The site refuses that while the market is on its way to another one.
-func (w *Witness) moveMarket(ctx context.Context, client int, rng *rand.Rand) {
-	if rng.IntN(10) > 0 {
-		return
-	}
-	call, key, to := w.now(), w.key(client, rng), rng.IntN(len(w.Auctioneers))
-	within := messages.Duration(rng.Int64N(int64(mayRunOn)))
-	reply, err := w.askMarkets(ctx)
-	if err == nil {
-		w.atOne(reply.Markets)
-		r := messages.ApplyRequest{Key: key, Within: within, Version: reply.Version}
-		for i := range reply.Markets {
-			r.Markets = append(r.Markets, reply.Markets[i].Market)
-		}
-		for i, a := range w.Auctioneers {
-			a.Markets = slices.DeleteFunc(slices.Clone(a.Markets), func(name messages.Name) bool { return name == w.moving() })
-			if i == to {
-				a.Markets = append(a.Markets, w.moving())
-			}
-			r.Auctioneers = append(r.Auctioneers, a)
-		}
-		_, err = ask[messages.ApplyReply](ctx, w.buses[w.Operator], w.Patience, w.subject(messages.Auctioneer, messages.VerbApply, w.Operator), r)
-	}
-	o := judge(err, messages.Conflict)
-	w.note(client, movesName, call, moveAsk{w.Auctioneers[to].Name}, o, o)
-	w.givenUp("a move of a market", err, o)
-}
-
-const movesName = "the moves"
-
-// moving is the market that goes from one auctioneer to another.
-func (w *Witness) moving() messages.Name { return w.Markets[1].Name }
-
-// atOne wants each market to be of one auctioneer, and counts the moves that came to an end.
-func (w *Witness) atOne(all []messages.MarketStatus) {
-	of := map[messages.Name]messages.Name{}
-	for i := range all {
-		name := all[i].Market.Name
-		if of[name] != "" {
-			w.breaks("the market %s is of the auctioneers %s and %s at once", name, of[name], all[i].Auctioneer)
-		}
-		of[name] = all[i].Auctioneer
-	}
-	if len(of) != len(w.Markets) {
-		w.breaks("the site has the markets %v, and not all of its %d", of, len(w.Markets))
-	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if at := of[w.moving()]; at != w.at {
-		w.at = at
-		w.counts.Moves++
-	}
 }
 
 const marketsName = "the markets"
@@ -303,18 +236,14 @@ func (w *Witness) readMarket(ctx context.Context, client int) (markets, error) {
 
 // look reads the time limit of the last market, and the version of all.
 func (w *Witness) look(ctx context.Context) (found markets, err error) {
-	reply, err := w.askMarkets(ctx)
-	found.version = w.version(reply.Version)
+	reply, err := ask[messages.MarketsReply](ctx, w.buses[w.Operator], w.Patience, w.subject(messages.Auctioneer, messages.VerbMarkets, w.Operator), messages.Empty{})
+	found.version = reply.Version
 	for _, m := range reply.Markets {
 		if m.Market.Name == w.Markets[len(w.Markets)-1].Name {
 			found.limit = m.Market.TimeLimit
 		}
 	}
 	return found, err
-}
-
-func (w *Witness) askMarkets(ctx context.Context) (messages.MarketsReply, error) {
-	return ask[messages.MarketsReply](ctx, w.buses[w.Operator], w.Patience, w.subject(messages.Auctioneer, messages.VerbMarkets, w.Operator), messages.Empty{})
 }
 
 // traces is the file in which the tasks of the round write that they ran.
@@ -337,10 +266,6 @@ func (w *Witness) job(key string) messages.SubmitRequest {
 	if key[len(key)-1]%4 == 0 {
 		script += "; sleep 0.3"
 	}
-	market := messages.Name("")
-	if last := key[len(key)-2]; len(w.Auctioneers) > 0 && last%2 == 0 {
-		market = w.moving()
-	}
-	return messages.SubmitRequest{Key: key, Spec: messages.JobSpec{Name: key, Market: market, Budget: messages.Credit, Dir: w.Dir,
+	return messages.SubmitRequest{Key: key, Spec: messages.JobSpec{Name: key, Budget: messages.Credit, Dir: w.Dir,
 		Stages: []messages.Stage{{Name: "main", Command: []string{"/bin/sh", "-c", script}, Env: messages.Env{{Name: "KEY", Value: key}}}}}}
 }

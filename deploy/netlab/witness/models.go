@@ -155,9 +155,8 @@ func (in marketAsk) verb() string {
 	return "apply"
 }
 
-// marketModel is the markets, as a register that is compared and set; without versions it is
-// only set.
-func marketModel(opening markets, versions bool) porcupine.Model {
+// marketModel is the markets, as a register that is compared and set.
+func marketModel(opening markets) porcupine.Model {
 	return porcupine.Model{
 		Init: func() any { return opening },
 		Step: func(state, input, output any) (bool, any) {
@@ -171,20 +170,13 @@ func marketModel(opening markets, versions bool) porcupine.Model {
 			}
 			if in.apply != s.limit {
 				s.limit = in.apply
-				if versions {
-					s.version++
-				}
+				s.version++
 			}
 			return fits && (out.outcome == unknown || out.version == s.version), s
 		},
 		DescribeOperation: describe,
 	}
 }
-
-// What is asked about the market that moves; any answer is in order.
-type moveAsk struct{ to messages.Name }
-
-func (moveAsk) verb() string { return "move" }
 
 func describe(input, output any) string { return fmt.Sprintf("%+v: %+v", input, output) }
 
@@ -199,9 +191,7 @@ func (w *Witness) linearize() {
 		case moneyAsk:
 			model = moneyModel(w.opening[name])
 		case marketAsk:
-			model = marketModel(w.markets, len(w.Auctioneers) == 0)
-		case moveAsk:
-			continue
+			model = marketModel(w.markets)
 		}
 		switch porcupine.CheckOperationsTimeout(model, history, checkWithin) {
 		case porcupine.Illegal:

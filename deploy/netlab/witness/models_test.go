@@ -43,7 +43,7 @@ func TestModels(t *testing.T) {
 		return told{marketAsk{}, marketTold{read, markets{n, version}}}
 	}
 	another := told{marketAsk{9, 2}, marketTold{outcome: refused}}
-	money, market := moneyModel(purses{10, 0, 0}), marketModel(markets{1, 1}, true)
+	money, market := moneyModel(purses{10, 0, 0}), marketModel(markets{1, 1})
 	for name, c := range map[string]struct {
 		model porcupine.Model
 		fits  bool

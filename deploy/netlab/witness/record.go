@@ -31,7 +31,6 @@ type Counts struct {
 	// Verbs are the answers by what was asked, such as "pay".
 	Verbs    map[string]Verb
 	Jobs     int           // acknowledged submissions
-	Moves    int           // of a market from one auctioneer to another, that came to an end
 	RanTwice int           // jobs whose task ran more than once, of which one run counts
 	Silence  time.Duration // the longest time without an acknowledgement
 	Longest  time.Duration // that a request waited for its answer

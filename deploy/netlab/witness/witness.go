@@ -25,10 +25,6 @@ type Config struct {
 	// Markets are those of the site; the time limit of the last is applied and read. None:
 	// the clients leave the markets alone.
 	Markets []messages.Market
-	// Auctioneers are several that the site has: a client has the second market go from one
-	// to another again and again, and every second job is for it. The site's version of the
-	// markets, which moves change, is not looked at then.
-	Auctioneers []messages.AuctioneerMarkets
 	// Dir is where tasks write that they ran: all users may enter it.
 	Dir   string
 	Every time.Duration // between two requests of a client
@@ -57,25 +53,14 @@ type Witness struct {
 	opening map[string]purses                  // of each group, when the round began
 	due     map[messages.Name]messages.Credits // what accounts have by the record
 	read    map[messages.Name]uint64           // entries of statements that are checked
-	listed  map[lister]messages.JobID          // the last jobs that are checked
+	listed  map[messages.Name]messages.JobID   // the last jobs of workers that are checked
 	markets markets                            // when the round began
-	at      messages.Name                      // the auctioneer of the market that moves
 
 	record
 	payments []payment
 	jobs     map[string]messages.JobID // acknowledged, by key
 	stop     chan struct{}
 	clients  sync.WaitGroup
-}
-
-// lister is a worker, and one of the site's auctioneers, by number: each numbers its own jobs.
-type lister struct {
-	worker     messages.Name
-	auctioneer messages.JobID
-}
-
-func listerOf(worker messages.Name, job messages.JobID) lister {
-	return lister{worker, job / messages.JobsOfOne}
 }
 
 // payment is one that was acknowledged; from "" it is a grant.
@@ -91,7 +76,7 @@ const appliers = 2
 // New connects the clients and has them look at what the accounts have.
 func New(ctx context.Context, c Config) (*Witness, error) {
 	w := &Witness{Config: c, buses: map[messages.Name]bus.Bus{}, opening: map[string]purses{}, due: map[messages.Name]messages.Credits{},
-		read: map[messages.Name]uint64{}, listed: map[lister]messages.JobID{}, record: record{began: time.Now(), counts: Counts{Verbs: map[string]Verb{}}}}
+		read: map[messages.Name]uint64{}, listed: map[messages.Name]messages.JobID{}, record: record{began: time.Now(), counts: Counts{Verbs: map[string]Verb{}}}}
 	for _, name := range w.everybody() {
 		b, err := c.Connect(name)
 		if err != nil {
@@ -171,9 +156,6 @@ func (w *Witness) Begin(ctx context.Context) error {
 		begin(func(ctx context.Context, client int, _ *rand.Rand) {
 			_, _ = w.readMarket(ctx, client) // what came of it is in the record
 		})
-		if len(w.Auctioneers) > 0 {
-			begin(w.moveMarket)
-		}
 	}
 	return nil
 }

@@ -32,7 +32,6 @@ type joining struct {
 	Site, Token, Seed string
 	URL               string
 	Nodes, Racks      int
-	Auctioneers       int
 }
 
 type submitting struct {
@@ -40,7 +39,6 @@ type submitting struct {
 	Account, Market      messages.Name
 	Key                  string
 	Jobs, Clients, Batch int // jobs of one request
-	Auctioneers          int
 }
 
 type releasing struct {
@@ -151,7 +149,7 @@ func carryOut(ctx context.Context, in io.Reader, out io.Writer) error {
 }
 
 func (j *joining) open(ctx context.Context) (*hall, error) {
-	return openHall(ctx, j.Site, j.Nodes, j.Racks, j.Auctioneers, func() (bus.Bus, error) {
+	return openHall(ctx, j.Site, j.Nodes, j.Racks, func() (bus.Bus, error) {
 		return bus.Connect(bus.Config{URL: j.URL, Name: "$rack", JWT: j.Token, Seed: j.Seed})
 	})
 }
@@ -169,7 +167,7 @@ func (s *submitting) run(ctx context.Context) error {
 		var r messages.SubmitRequest
 		for i := (number - 1) * s.Batch; i < min(number*s.Batch, s.Jobs); i++ {
 			key := fmt.Sprint(s.Key, i)
-			r.Jobs = append(r.Jobs, messages.NewJob{Key: key, Spec: benchJob(placeOf(i, s.Auctioneers), s.Market, key, 1)})
+			r.Jobs = append(r.Jobs, messages.NewJob{Key: key, Spec: benchJob(s.Market, key, 1)})
 		}
 		if s.Batch == 1 {
 			r = messages.SubmitRequest{Key: r.Jobs[0].Key, Spec: r.Jobs[0].Spec}

@@ -34,12 +34,9 @@ type hall struct {
 
 // rack is nodes on one connection.
 type rack struct {
-	hall   *hall
-	bus    bus.Bus
-	serves place // of all its nodes
-
-	auctioneer messages.Name // of several, the one that the nodes registered with
-	directs    bool          // the market, as the auctioneer said
+	hall    *hall
+	bus     bus.Bus
+	directs bool // the market, as the auctioneer said
 
 	mu        sync.Mutex
 	rng       *rand.Rand
@@ -77,14 +74,14 @@ const (
 )
 
 // openHall connects nodes, and returns when all are registered.
-func openHall(ctx context.Context, site messages.Name, nodes, racks, auctioneers int, connect func() (bus.Bus, error)) (*hall, error) {
+func openHall(ctx context.Context, site messages.Name, nodes, racks int, connect func() (bus.Bus, error)) (*hall, error) {
 	h := &hall{site: site, holds: true, lease: 30 * time.Second}
 	for i := range racks {
 		b, err := connect()
 		if err != nil {
 			return nil, err
 		}
-		r := &rack{hall: h, bus: b, serves: placeOf(i, auctioneers), rng: rand.New(rand.NewPCG(uint64(i), 1)), nodes: map[messages.Name]*simulated{}}
+		r := &rack{hall: h, bus: b, rng: rand.New(rand.NewPCG(uint64(i), 1)), nodes: map[messages.Name]*simulated{}}
 		r.turn.L = &r.mu
 		h.racks = append(h.racks, r)
 	}
@@ -114,7 +111,7 @@ func (r *rack) open(ctx context.Context) error {
 			return err
 		}
 	}
-	if _, err := r.bus.Subscribe(messages.VectorSubject(r.hall.site, r.serves.market), func(_ string, data []byte) {
+	if _, err := r.bus.Subscribe(messages.VectorSubject(r.hall.site, benchMarket), func(_ string, data []byte) {
 		var v messages.Vector
 		if messages.Unmarshal(data, messages.Detect(data, ""), &v) == nil {
 			r.mu.Lock()
@@ -139,13 +136,12 @@ func (r *rack) register(ctx context.Context, n *simulated) error {
 	session := r.rng.Uint64() | 1
 	r.mu.Unlock()
 	reply, err := bus.Call[messages.RegisterReply](ctx, r.bus, messages.Subject(r.hall.site, messages.Auctioneer, messages.VerbRegister, n.name),
-		messages.RegisterRequest{Session: session, Slots: []messages.ClassSlots{{Class: r.serves.class, Slots: 1}}})
+		messages.RegisterRequest{Session: session, Slots: []messages.ClassSlots{{Class: class, Slots: 1}}})
 	if err != nil {
 		return err
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.auctioneer = reply.Auctioneer
 	r.directs = len(reply.Markets) > 0 && reply.Markets[0].Mechanism != messages.Proportional
 	n.session, n.heard, n.exchange = session, time.Now(), messages.Exchange{Session: session}
 	n.attempts, n.suspended, n.finished, n.version, n.repeats = nil, nil, nil, 0, false
@@ -210,7 +206,7 @@ func (r *rack) fetch() {
 	go func() {
 		ctx, cancel := context.WithTimeout(context.Background(), rackWithin)
 		defer cancel()
-		v, err := bus.Call[messages.Vector](ctx, r.bus, messages.Subject(r.hall.site, messages.Auctioneer, messages.VerbVector, first), messages.VectorRequest{Market: r.serves.market})
+		v, err := bus.Call[messages.Vector](ctx, r.bus, messages.Subject(r.hall.site, messages.Auctioneer, messages.VerbVector, first), messages.VectorRequest{Market: benchMarket})
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		r.fetching = false
@@ -258,9 +254,9 @@ func (r *rack) work() {
 			continue
 		}
 		r.say(n)
-		request, began, actor := n.exchange, time.Now(), messages.AuctioneerNamed(r.auctioneer)
+		request, began := n.exchange, time.Now()
 		r.mu.Unlock()
-		reply, err := r.ask(actor, n, &request)
+		reply, err := r.ask(n, &request)
 		if err != nil && messages.KindOf(err) != messages.Fenced {
 			time.Sleep(rackRetry)
 		}
@@ -280,19 +276,19 @@ func (r *rack) say(n *simulated) {
 	n.finished = nil
 	if len(n.attempts) == len(n.suspended) && r.pending > 0 {
 		if job := r.jobs.Sample(r.rng.Float64()); job != 0 {
-			n.exchange.Claims = []messages.Claim{{Market: r.serves.market, Class: r.serves.class, Job: job, Slots: 1}}
+			n.exchange.Claims = []messages.Claim{{Market: benchMarket, Class: class, Job: job, Slots: 1}}
 		}
 	}
 }
 
-func (r *rack) ask(actor string, n *simulated, x *messages.Exchange) (*messages.ExchangeReply, error) {
+func (r *rack) ask(n *simulated, x *messages.Exchange) (*messages.ExchangeReply, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), rackWithin)
 	defer cancel()
 	payload, err := messages.Marshal(x, messages.Msgpack)
 	if err != nil {
 		return nil, err
 	}
-	data, err := r.bus.Request(ctx, messages.Subject(r.hall.site, actor, messages.VerbExchange, n.name), payload)
+	data, err := r.bus.Request(ctx, messages.Subject(r.hall.site, messages.Auctioneer, messages.VerbExchange, n.name), payload)
 	if err != nil {
 		return nil, err
 	}

@@ -19,7 +19,6 @@ import (
 // scaleResult has the processor time of the site, and apart from it that of agents and clients,
 // which are another process. The site has three replicas of each actor.
 type scaleResult struct {
-	Auctioneers       int     `json:"auctioneers"`
 	Agents            int     `json:"agents"`
 	JobsWaiting       int     `json:"jobs_waiting"`
 	ConnectSeconds    float64 `json:"connect_seconds"`
@@ -49,8 +48,7 @@ func scaleFlags(c *cobra.Command) {
 	c.Flags().Int("agents", 10_000, "agents of one slot to connect")
 	c.Flags().Int("racks", 64, "connections that the agents share")
 	c.Flags().Int("jobs", 100_000, "jobs to let wait")
-	c.Flags().Int("auctioneers", 1, "auctioneers over which the agents and jobs are spread")
-	c.Flags().Int("clients", 64, "clients that submit at the same time, for each auctioneer")
+	c.Flags().Int("clients", 64, "clients that submit at the same time")
 	c.Flags().Int("batch", 1, "jobs that a client submits in one request")
 	c.Flags().Duration("for", 10*time.Second, "`time` to run waiting jobs to their end")
 	c.Flags().String("mechanism", messages.Proportional, "mechanism of the market: proportional or highest-bid")
@@ -59,16 +57,15 @@ func scaleFlags(c *cobra.Command) {
 // crowdedSite is a site under measurement, with its agents and clients in another process.
 type crowdedSite struct {
 	*grid
-	load        *load
-	batch       int // jobs that a client submits in one request
-	auctioneers int
-	clients     int // of each auctioneer, that submit at the same time
+	load    *load
+	batch   int // jobs that a client submits in one request
+	clients int // that submit at the same time
 }
 
 // scale connects many agents, keeps every slot busy, lets jobs pile up, and
 // then lets tasks end so that the site has to dispatch among all of them.
 func scale(ctx context.Context, c *cobra.Command) (any, error) {
-	n, err := positive(c, "agents", "racks", "jobs", "batch", "auctioneers", "clients")
+	n, err := positive(c, "agents", "racks", "jobs", "batch", "clients")
 	if err != nil {
 		return nil, err
 	}
@@ -84,11 +81,8 @@ func scale(ctx context.Context, c *cobra.Command) (any, error) {
 	if mechanism != messages.Proportional && mechanism != messages.HighestBid {
 		return nil, messages.Errorf(messages.Invalid, "mechanism: must be %s or %s, is %.64q", messages.Proportional, messages.HighestBid, mechanism)
 	}
-	if most := min(racks, messages.MaxAuctioneers); n[4] > most {
-		return nil, messages.Errorf(messages.Invalid, "auctioneers: must be at most %d, the number of racks or the limit of a site, is %d", most, n[4])
-	}
-	r := &scaleResult{Auctioneers: n[4], Agents: agents, JobsWaiting: jobs}
-	s, err := openCrowded(ctx, mechanism, jobs, n[3], n[4], n[5])
+	r := &scaleResult{Agents: agents, JobsWaiting: jobs}
+	s, err := openCrowded(ctx, mechanism, jobs, n[3], n[4])
 	if err != nil {
 		return nil, err
 	}
@@ -125,9 +119,9 @@ func (s *crowdedSite) failover(ctx context.Context) (seconds float64, err error)
 }
 
 // openCrowded starts a site with one node of its own, and the other process.
-func openCrowded(ctx context.Context, mechanism messages.Name, jobs, batch, auctioneers, clients int) (*crowdedSite, error) {
+func openCrowded(ctx context.Context, mechanism messages.Name, jobs, batch, clients int) (*crowdedSite, error) {
 	gate := &gated{}
-	g, err := openMarkets(ctx, mechanism, auctioneers, auctioneers, 1, func(string, messages.Name) (runner.Runner, error) { return gate, nil }, crowds(jobs)...)
+	g, err := openMarket(ctx, mechanism, 1, 1, func(string, messages.Name) (runner.Runner, error) { return gate, nil }, crowds(jobs)...)
 	if err != nil {
 		return nil, err
 	}
@@ -136,12 +130,12 @@ func openCrowded(ctx context.Context, mechanism messages.Name, jobs, batch, auct
 		g.stop()
 		return nil, err
 	}
-	return &crowdedSite{g, l, batch, auctioneers, clients}, nil
+	return &crowdedSite{g, l, batch, clients}, nil
 }
 
 // join connects agents and fills every slot with a task that lasts.
 func (s *crowdedSite) join(ctx context.Context, agents, racks int) (seconds float64, err error) {
-	j := &joining{Site: s.Info().Site, URL: s.URL(), Nodes: agents, Racks: racks, Auctioneers: s.auctioneers}
+	j := &joining{Site: s.Info().Site, URL: s.URL(), Nodes: agents, Racks: racks}
 	c := s.Config()
 	if j.Token, j.Seed, err = rackCredentials(c.KeysDir()); err != nil {
 		return 0, err
@@ -150,15 +144,8 @@ func (s *crowdedSite) join(ctx context.Context, agents, racks int) (seconds floa
 	if err != nil {
 		return 0, err
 	}
-	slots := make([]int, s.auctioneers)
-	for i := range agents {
-		slots[i%racks%s.auctioneers]++
-	}
-	for k, n := range slots {
-		to := placeOf(k, s.auctioneers)
-		if _, err := s.submitTo(ctx, to, to.market, n+1, "/bin/true"); err != nil { // the site has a node too
-			return 0, err
-		}
+	if _, err := s.submitKey(ctx, "full", agents+1, "/bin/true"); err != nil { // the site has a node too
+		return 0, err
 	}
 	_, err = s.load.do(order{Await: agents})
 	return joined.Seconds, err
@@ -211,7 +198,7 @@ func (s *crowdedSite) submitCrowd(from, jobs int) (all spent, err error) {
 		n := min(jobs, crowd-from%crowd)
 		name := crowdOf(from)
 		part, err := s.spend(order{Submit: &submitting{URL: s.URL(), Site: s.Info().Site, CredsFile: s.CredsFile(name), Account: name,
-			Market: s.market, Key: fmt.Sprint("many-", from, "-"), Jobs: n, Clients: s.clients * s.auctioneers, Batch: s.batch, Auctioneers: s.auctioneers}})
+			Market: s.market, Key: fmt.Sprint("many-", from, "-"), Jobs: n, Clients: s.clients, Batch: s.batch}})
 		if err != nil {
 			return all, err
 		}

@@ -20,20 +20,9 @@ import (
 const (
 	account = "bench"
 	class   = "cpu"
-	// benchMarket is the market of a site, or the first one.
+	// benchMarket is the market of a site.
 	benchMarket = "main"
 )
-
-// place is a market of a site, and its class: one for each auctioneer.
-type place struct{ market, class messages.Name }
-
-// placeOf is the place of a number, of so many.
-func placeOf(number, auctioneers int) place {
-	if k := number % max(auctioneers, 1); k > 0 {
-		return place{fmt.Sprint(benchMarket, k), fmt.Sprint(class, k)}
-	}
-	return place{benchMarket, class}
-}
 
 // grid is a site under measurement and a user of it.
 type grid struct {
@@ -58,15 +47,15 @@ type makeRunner func(dir string, node messages.Name) (runner.Runner, error)
 // instantRunner starts no process: a task ends at the moment at which it starts.
 func instantRunner(string, messages.Name) (runner.Runner, error) { return runner.Instant{}, nil }
 
-// open starts a site with a proportional market: see openMarkets.
+// open starts a site with a proportional market: see openMarket.
 func open(ctx context.Context, nodes, slots int, run makeRunner) (*grid, error) {
-	return openMarkets(ctx, messages.Proportional, 1, nodes, slots, run)
+	return openMarket(ctx, messages.Proportional, nodes, slots, run)
 }
 
-// openMarkets starts a site with as many auctioneers, each with a market, and some nodes of the
-// same slots, which serve them in turn. Tasks are run by the runners of run; nil: by executors,
-// as those of "candor up" are. The site has the account of the benchmarks, and others.
-func openMarkets(ctx context.Context, mechanism messages.Name, auctioneers, nodes, slots int, run makeRunner, others ...messages.Name) (*grid, error) {
+// openMarket starts a site with a market, and some nodes of the same slots. Tasks are run by the
+// runners of run; nil: by executors, as those of "candor up" are. The site has the account of
+// the benchmarks, and others.
+func openMarket(ctx context.Context, mechanism messages.Name, nodes, slots int, run makeRunner, others ...messages.Name) (*grid, error) {
 	dir, err := os.MkdirTemp("", "candor-bench-")
 	if err != nil {
 		return nil, err
@@ -76,17 +65,8 @@ func openMarkets(ctx context.Context, mechanism messages.Name, auctioneers, node
 	for _, name := range append(others, account) {
 		c.Accounts = append(c.Accounts, embedded.Account{Name: name, Grant: 1e9 * messages.Credit})
 	}
-	c.Markets, c.Nodes = nil, embedded.NodesAlike(nodes, embedded.Slots{{Slots: slots}})
-	for k := range auctioneers {
-		p := placeOf(k, auctioneers)
-		c.Markets = append(c.Markets, messages.Market{Name: p.market, Mechanism: mechanism, Classes: []messages.Name{p.class}})
-		if auctioneers > 1 {
-			c.Auctioneers = append(c.Auctioneers, messages.AuctioneerMarkets{Name: fmt.Sprint("a", k), Number: k, Markets: []messages.Name{p.market}})
-		}
-	}
-	for i := range c.Nodes {
-		c.Nodes[i].Slots[0].Class = placeOf(i, auctioneers).class
-	}
+	c.Markets = []messages.Market{{Name: benchMarket, Mechanism: mechanism, Classes: []messages.Name{class}}}
+	c.Nodes = embedded.NodesAlike(nodes, embedded.Slots{{Class: class, Slots: slots}})
 	o := embedded.Options{Metrics: true, Executor: executor.Self()}
 	if run != nil {
 		o.Runner = func(node messages.Name) (runner.Runner, error) { return run(dir, node) }
@@ -117,23 +97,19 @@ func (g *grid) submit(ctx context.Context, tasks int, command ...string) (messag
 }
 
 func (g *grid) submitKey(ctx context.Context, key string, tasks int, command ...string) (messages.JobID, error) {
-	return g.submitTo(ctx, placeOf(0, 1), key, tasks, command...)
-}
-
-func (g *grid) submitTo(ctx context.Context, to place, key string, tasks int, command ...string) (messages.JobID, error) {
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute) // thousands of agents may be on their way
 	defer cancel()
-	r, err := bus.Call[messages.SubmitReply](ctx, g.bus, g.subject(messages.VerbSubmit), messages.SubmitRequest{Key: key, Spec: benchJob(to, g.market, key, tasks, command...)})
+	r, err := bus.Call[messages.SubmitReply](ctx, g.bus, g.subject(messages.VerbSubmit), messages.SubmitRequest{Key: key, Spec: benchJob(g.market, key, tasks, command...)})
 	return r.Job, err
 }
 
 // benchJob is a job for a market of a mechanism.
-func benchJob(to place, mechanism messages.Name, key string, tasks int, command ...string) messages.JobSpec {
+func benchJob(mechanism messages.Name, key string, tasks int, command ...string) messages.JobSpec {
 	if len(command) == 0 {
 		command = []string{"/bin/true"}
 	}
-	spec := messages.JobSpec{Name: "bench", Market: to.market, Budget: messages.Credit, Stages: []messages.Stage{
-		{Name: "work", Class: to.class, Tasks: tasks, Command: command}}}
+	spec := messages.JobSpec{Name: "bench", Market: benchMarket, Budget: messages.Credit, Stages: []messages.Stage{
+		{Name: "work", Class: class, Tasks: tasks, Command: command}}}
 	if mechanism == messages.HighestBid { // a bid that is the key's own, above it those of many tasks, and a budget that lasts
 		spec.Rate, spec.Budget = messages.Credit+messages.Credits(crc32.ChecksumIEEE([]byte(key))%1e6), messages.Credits(tasks)*10_000*messages.Credit
 		if tasks > 1 {
