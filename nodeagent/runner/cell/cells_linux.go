@@ -8,7 +8,6 @@ import (
 	"sync"
 	"syscall"
 
-	"github.com/containerd/cgroups/v3"
 	"golang.org/x/sys/unix"
 
 	"github.com/candor-grid/candor/messages"
@@ -73,7 +72,8 @@ type group interface {
 func Open(name string) *Cells {
 	cells := new(Cells)
 	beside := v2Mount + "/unified" // groups of version 1
-	if cgroups.Mode() == cgroups.Unified {
+	var at unix.Statfs_t
+	if unix.Statfs(v2Mount, &at) == nil && at.Type == unix.CGROUP2_SUPER_MAGIC {
 		if g := openV2(v2Mount, topV2(name), "memory", "pids"); g != nil {
 			cells.limited.use(g, g.left)
 			return cells

@@ -4,9 +4,6 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
-
-	"github.com/containerd/cgroups/v3/cgroup1"
-	"github.com/containerd/cgroups/v3/cgroup2"
 )
 
 // TestGroupOfAllIsMadeAgain: where the group of all is gone, a cell is made all the
@@ -14,7 +11,7 @@ import (
 func TestGroupOfAllIsMadeAgain(t *testing.T) {
 	const name = "test-gone"
 	if g := openV1(name); g != nil {
-		madeAgain(t, g, filepath.Join(g.dir(cgroup1.Cpu), "cpu.shares"))
+		madeAgain(t, g, filepath.Join(g.bases[cpu], "cpu.shares"))
 	}
 	for _, g := range []*v2{openV2(v2Mount, topV2(name), "memory", "pids"), openV2(v2Mount+"/unified", ownV2(name))} {
 		if g != nil {
@@ -46,32 +43,33 @@ func madeAgain(t *testing.T, g groups, weight string) {
 }
 
 // TestLimitsOfVersion2: what is written where, and that no limit of a task is left
-// for the next. The kernel takes no negative number for memory that is not bounded,
-// and cuts one that is larger than can be; cpu.max is a quota and a period in
-// microseconds (Control Group v2, memory.max and cpu.max).
+// for the next. "max" is no bound; cpu.max is a quota and a period in microseconds
+// (Control Group v2, memory.max and cpu.max).
 func TestLimitsOfVersion2(t *testing.T) {
-	mount := t.TempDir() // stands for the file system of control groups
-	if err := os.Mkdir(filepath.Join(mount, "cell"), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	control, err := cgroup2.Load("/cell", cgroup2.WithMountpoint(mount))
+	dir, err := os.Open(t.TempDir()) // stands for a control group
 	if err != nil {
 		t.Fatal(err)
 	}
-	g := &v2Group{control: control, controllers: []string{"memory", "pids", "cpu"}}
+	defer dir.Close()
+	for _, file := range []string{"memory.max", "pids.max", "cpu.max"} {
+		if err := os.WriteFile(filepath.Join(dir.Name(), file), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	g := &v2Group{dir: dir, controllers: []string{memory, pids, cpu}}
 	for _, c := range []struct {
 		limits            Limits
 		memory, pids, cpu string
 	}{
 		{Limits{Memory: 1 << 20, Pids: 20, CPU: 1.5}, "1048576", "20", "150000 100000"},
-		{Limits{Pids: 30}, "9223372036854775807", "30", "max 100000"},
+		{Limits{Pids: 30}, "max", "30", "max 100000"},
 		{Limits{Memory: 1 << 20}, "1048576", "4096", "max 100000"},
 	} {
 		if err := g.limit(c.limits); err != nil {
 			t.Fatal(err)
 		}
 		for file, want := range map[string]string{"memory.max": c.memory, "pids.max": c.pids, "cpu.max": c.cpu} {
-			got, err := os.ReadFile(filepath.Join(mount, "cell", file))
+			got, err := os.ReadFile(filepath.Join(dir.Name(), file))
 			if err != nil || string(got) != want {
 				t.Errorf("%+v: %s: %q, %v; want %q", c.limits, file, got, err, want)
 			}

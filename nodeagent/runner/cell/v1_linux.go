@@ -3,6 +3,7 @@ package cell
 import (
 	"cmp"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -12,9 +13,6 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/containerd/cgroups/v3"
-	"github.com/containerd/cgroups/v3/cgroup1"
-	"github.com/opencontainers/runtime-spec/specs-go"
 	"golang.org/x/sys/unix"
 
 	"github.com/candor-grid/candor/messages"
@@ -22,10 +20,8 @@ import (
 
 // v1 is control groups of version 1, those controllers of them that may be used.
 type v1 struct {
-	path cgroup1.Path
-	root cgroup1.Cgroup
-	use  []cgroup1.Subsystem
-	left []group // of an earlier run
+	bases map[string]string // by controller, the directory of the group of all groups
+	left  []group           // of an earlier run
 }
 
 // nodeWeight is how much all tasks of a node together weigh against one process
@@ -33,66 +29,94 @@ type v1 struct {
 // however much is in it. Among themselves the tasks weigh the same.
 const nodeWeight = 64
 
+// The controllers of version 1 that are used.
+const (
+	cpu     = "cpu"
+	freezer = "freezer"
+	memory  = "memory"
+	pids    = "pids"
+)
+
 // abilityOf names what each controller is for.
-var abilityOf = map[cgroup1.Name]messages.Name{
-	cgroup1.Freezer: messages.AbilityFreeze,
-	cgroup1.Memory:  messages.AbilityMemory,
-	cgroup1.Pids:    messages.AbilityPids,
-	cgroup1.Cpu:     messages.AbilityCPU,
+var abilityOf = map[string]messages.Name{
+	freezer: messages.AbilityFreeze,
+	memory:  messages.AbilityMemory,
+	pids:    messages.AbilityPids,
+	cpu:     messages.AbilityCPU,
 }
 
 // openV1 finds the controllers of version 1 that may be used; nil: there is none.
 func openV1(name string) *v1 {
-	if cgroups.Mode() == cgroups.Unified || cgroups.Mode() == cgroups.Unavailable {
-		return nil
-	}
-	all, err := cgroup1.Default()
-	if err != nil {
-		return nil
-	}
-	g := &v1{path: cgroup1.NestedPath("candor-" + name)}
-	for _, s := range all {
-		if _, wanted := abilityOf[s.Name()]; wanted && g.usable(s) {
-			g.use = append(g.use, s)
+	g := &v1{bases: map[string]string{}}
+	for controller, own := range ownV1() {
+		dir := filepath.Join(own, "candor-"+name)
+		if abilityOf[controller] != "" && os.MkdirAll(dir, 0o755) == nil {
+			g.bases[controller] = dir
 		}
 	}
-	if len(g.use) == 0 {
+	if len(g.bases) == 0 || g.again() != nil {
 		return nil
 	}
-	if g.root, err = g.base(); err != nil {
-		return nil
+	for controller, base := range g.bases {
+		g.left = append(g.left, endOld(base, func(name string) (group, error) {
+			return &v1Group{name: controller, dirs: map[string]string{controller: filepath.Join(base, name)}}, nil
+		})...)
 	}
-	g.clear()
 	return g
 }
 
-// base makes the group of all groups.
-func (g *v1) base() (cgroup1.Cgroup, error) {
-	weight := uint64(nodeWeight * 1024)
-	return cgroup1.New(g.path, &specs.LinuxResources{CPU: &specs.LinuxCPU{Shares: &weight}}, g.hierarchy())
-}
-
-func (g *v1) hierarchy(only ...cgroup1.Subsystem) cgroup1.InitOpts {
-	if only == nil {
-		only = g.use
+// ownGroups returns the control groups of this process by controller: "" is that of
+// version 2.
+func ownGroups() map[string]string {
+	own := map[string]string{}
+	text, _ := os.ReadFile("/proc/self/cgroup") // lines like 4:cpu,cpuacct:/user
+	for line := range strings.Lines(string(text)) {
+		if part := strings.SplitN(strings.TrimSuffix(line, "\n"), ":", 3); len(part) == 3 {
+			for controller := range strings.SplitSeq(part[1], ",") {
+				own[controller] = part[2]
+			}
+		}
 	}
-	return cgroup1.WithHierarchy(func() ([]cgroup1.Subsystem, error) { return slices.Clone(only), nil })
+	return own
 }
 
-// usable reports whether a group of a controller can be made.
-func (g *v1) usable(s cgroup1.Subsystem) bool {
-	_, err := cgroup1.New(g.path, &specs.LinuxResources{}, g.hierarchy(s))
-	return err == nil
-}
-
-// clear ends what an earlier run left behind.
-func (g *v1) clear() {
-	for _, s := range g.use {
-		dir := g.dir(s.Name())
-		g.left = append(g.left, endOld(dir, func(name string) (group, error) {
-			return &v1Group{name: s.Name(), dirs: map[cgroup1.Name]string{s.Name(): filepath.Join(dir, name)}}, nil
-		})...)
+// ownV1 returns the directories of this process's groups of version 1 by controller. Of
+// a mount, a container may see only what is below one group.
+func ownV1() map[string]string {
+	own, dirs := ownGroups(), map[string]string{}
+	text, _ := os.ReadFile("/proc/self/mountinfo")
+	for line := range strings.Lines(string(text)) {
+		mount, system, _ := strings.Cut(line, " - ") // 35 31 0:32 /seen /mounted rw - cgroup cgroup rw,memory
+		m, s := strings.Fields(mount), strings.Fields(system)
+		if len(m) < 5 || len(s) < 3 || s[0] != "cgroup" {
+			continue
+		}
+		for controller := range strings.SplitSeq(s[2], ",") {
+			below, err := filepath.Rel(m[3], own[controller])
+			if err == nil && own[controller] != "" && dirs[controller] == "" {
+				dirs[controller] = filepath.Join(m[4], filepath.Join("/", below))
+			}
+		}
 	}
+	return dirs
+}
+
+// write sets a value of a control group.
+func write[T string | int64](dir, file string, value T) error {
+	return os.WriteFile(filepath.Join(dir, file), fmt.Append(nil, value), 0)
+}
+
+// again makes the groups of all groups.
+func (g *v1) again() error {
+	for _, dir := range g.bases {
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			return err
+		}
+	}
+	if dir := g.bases[cpu]; dir != "" {
+		return write(dir, "cpu.shares", int64(nodeWeight*1024))
+	}
+	return nil
 }
 
 // endOld ends and removes the groups below a directory, and returns those that cannot
@@ -110,65 +134,46 @@ func endOld(dir string, open func(name string) (group, error)) (left []group) {
 	return left
 }
 
-// dir is the group of a controller in the file system.
-func (g *v1) dir(name cgroup1.Name) string {
-	for _, s := range g.use {
-		if p, ok := s.(interface{ Path(string) string }); ok && s.Name() == name {
-			at, _ := g.path(name)
-			return p.Path(at)
-		}
-	}
-	return ""
-}
-
 func (g *v1) abilities() (all []messages.Name) {
-	for _, s := range g.use {
-		all = append(all, abilityOf[s.Name()])
+	for controller := range g.bases {
+		all = append(all, abilityOf[controller])
 	}
 	return all
 }
 
 func (g *v1) make(name string) (group, error) {
-	again := func() error { _, err := g.base(); return err }
-	for _, s := range g.use {
-		if err := mkdir(g.dir(s.Name()), name, again); err != nil {
+	made := &v1Group{dirs: map[string]string{}}
+	for controller, base := range g.bases {
+		if err := mkdir(base, name, g.again); err != nil {
 			return nil, err
 		}
-	}
-	control, err := g.root.New(name, &specs.LinuxResources{})
-	if err != nil {
-		return nil, err
-	}
-	made := &v1Group{control: control, dirs: map[cgroup1.Name]string{}}
-	for _, s := range g.use {
-		made.dirs[s.Name()] = filepath.Join(g.dir(s.Name()), name)
-		if s.Name() != cgroup1.Freezer {
-			made.name = s.Name()
+		made.dirs[controller] = filepath.Join(base, name)
+		if controller != freezer {
+			made.name = controller
 		}
 	}
-	made.oom = made.open(cgroup1.Memory, "memory.oom_control")
-	made.pids = made.open(cgroup1.Pids, "pids.current")
-	made.memory = made.open(cgroup1.Memory, "memory.usage_in_bytes")
+	made.oom = made.open(memory, "memory.oom_control")
+	made.pids = made.open(pids, "pids.current")
+	made.memory = made.open(memory, "memory.usage_in_bytes")
 	return made, nil
 }
 
 func (g *v1) close() (err error) {
-	for _, s := range g.use {
-		err = errors.Join(err, rmdirBase(g.dir(s.Name())))
+	for _, base := range g.bases {
+		err = errors.Join(err, rmdirBase(base))
 	}
 	return err
 }
 
 // v1Group is a group in each controller that is used.
 type v1Group struct {
-	control cgroup1.Cgroup
-	name    cgroup1.Name // a controller to list processes by
-	dirs    map[cgroup1.Name]string
+	name string            // a controller to list processes by
+	dirs map[string]string // by controller
 
 	oom, pids, memory *counter // nil where there is none
 }
 
-func (g *v1Group) open(of cgroup1.Name, file string) *counter {
+func (g *v1Group) open(of, file string) *counter {
 	if g.dirs[of] == "" {
 		return nil
 	}
@@ -181,16 +186,15 @@ func (*v1Group) threaded() bool { return true }
 // enter goes into every group but the freezer's: a process with a frozen thread
 // cannot end, not even when it is killed.
 func (g *v1Group) enter() error {
-	var into []cgroup1.Name
-	for name := range g.dirs {
-		if name != cgroup1.Freezer {
-			into = append(into, name)
+	for controller, dir := range g.dirs {
+		if controller == freezer {
+			continue
+		}
+		if err := write(dir, "tasks", int64(unix.Gettid())); err != nil {
+			return err
 		}
 	}
-	if len(into) == 0 {
-		return nil // no name would mean all
-	}
-	return g.control.AddTask(cgroup1.Process{Pid: unix.Gettid()}, into...)
+	return nil
 }
 
 func (*v1Group) clone(*syscall.SysProcAttr) {}
@@ -199,31 +203,40 @@ func (*v1Group) clone(*syscall.SysProcAttr) {}
 const cpuPeriod = 100 * time.Millisecond
 
 func (g *v1Group) limit(l Limits) error {
-	memory, quota := cmp.Or(l.Memory, -1), int64(-1)
-	pids := cmp.Or(l.Pids, DefaultPids) + 1 // the thread inside
+	period, quota := cpuPeriod.Microseconds(), int64(-1)
 	if l.CPU > 0 {
-		quota = int64(l.CPU * float64(cpuPeriod.Microseconds()))
+		quota = int64(l.CPU * float64(period))
 	}
-	period := uint64(cpuPeriod.Microseconds())
-	return g.control.Update(&specs.LinuxResources{
-		Memory: &specs.LinuxMemory{Limit: &memory},
-		Pids:   &specs.LinuxPids{Limit: &pids},
-		CPU:    &specs.LinuxCPU{Quota: &quota, Period: &period},
-	})
+	for _, f := range []struct {
+		of, file string
+		value    int64
+	}{
+		{memory, "memory.limit_in_bytes", cmp.Or(l.Memory, -1)},
+		{pids, "pids.max", cmp.Or(l.Pids, DefaultPids) + 1}, // the thread inside
+		{cpu, "cpu.cfs_period_us", period},
+		{cpu, "cpu.cfs_quota_us", quota},
+	} {
+		if dir := g.dirs[f.of]; dir != "" {
+			if err := write(dir, f.file, f.value); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // freeze suspends what is inside. The processes are brought into the freezer's
 // group only now, when it freezes them as they come: so few tasks are ever
 // suspended that the others need not pay for it.
 func (g *v1Group) freeze(frozen bool) error {
-	dir := g.dirs[cgroup1.Freezer]
+	dir := g.dirs[freezer]
 	switch {
 	case dir == "" || g.name == "":
 		return errNoFreezer
 	case !frozen:
-		return g.control.Thaw()
+		return g.await("THAWED")
 	}
-	if err := g.setFreezer(cgroup1.Frozen); err != nil {
+	if err := write(dir, freezerState, "FROZEN"); err != nil {
 		return err
 	}
 	procs := filepath.Join(dir, "cgroup.procs")
@@ -231,7 +244,7 @@ func (g *v1Group) freeze(frozen bool) error {
 		inside, _ := os.ReadFile(procs)
 		left := outside(g.processes(), inside)
 		if len(left) == 0 {
-			return g.control.Freeze() // and waits until all are
+			return g.await("FROZEN")
 		}
 		for _, pid := range left { // one that ended meanwhile is no matter
 			_ = os.WriteFile(procs, []byte(strconv.Itoa(pid)), 0)
@@ -240,8 +253,22 @@ func (g *v1Group) freeze(frozen bool) error {
 	return errors.New("processes of a task are made faster than they can be suspended")
 }
 
-func (g *v1Group) setFreezer(s cgroup1.State) error {
-	return os.WriteFile(filepath.Join(g.dirs[cgroup1.Freezer], "freezer.state"), []byte(strings.ToUpper(string(s))), 0)
+const freezerState = "freezer.state"
+
+// await sets the state of the freezer until all processes have the state. Those that
+// fork while they are being suspended have to be told again.
+func (g *v1Group) await(state string) error {
+	for range freezeRounds {
+		if err := write(g.dirs[freezer], freezerState, state); err != nil {
+			return err
+		}
+		now, err := os.ReadFile(filepath.Join(g.dirs[freezer], freezerState))
+		if err != nil || strings.TrimSpace(string(now)) == state {
+			return err
+		}
+		time.Sleep(time.Millisecond)
+	}
+	return fmt.Errorf("processes of a task are not %s yet", strings.ToLower(state))
 }
 
 // outside returns the processes that a list does not have.
@@ -285,6 +312,8 @@ func alive(pid string) bool {
 const (
 	killRounds = 200
 	killPause  = 5 * time.Millisecond
+	// freezeRounds bounds how long suspending may take, in milliseconds.
+	freezeRounds = 10_000
 )
 
 func (g *v1Group) kill() error {
@@ -296,8 +325,8 @@ func (g *v1Group) kill() error {
 		for _, pid := range left {
 			_ = unix.Kill(pid, unix.SIGKILL)
 		}
-		if g.dirs[cgroup1.Freezer] != "" {
-			_ = g.setFreezer(cgroup1.Thawed) // a frozen process does not die
+		if dir := g.dirs[freezer]; dir != "" {
+			_ = write(dir, freezerState, "THAWED") // a frozen process does not die
 		}
 		time.Sleep(killPause)
 	}

@@ -4,8 +4,8 @@ import (
 	"cmp"
 	"crypto/rand"
 	"errors"
+	"fmt"
 	"io/fs"
-	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -14,8 +14,6 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/containerd/cgroups/v3"
-	"github.com/containerd/cgroups/v3/cgroup2"
 	"golang.org/x/sys/unix"
 
 	"github.com/candor-grid/candor/messages"
@@ -26,8 +24,8 @@ const v2Mount = "/sys/fs/cgroup"
 // v2 is control groups of version 2. Without controllers, as beside those of
 // version 1, they still hold processes together, suspend and end them.
 type v2 struct {
-	root        *cgroup2.Manager
-	dir         string
+	mount, path string // of the file system, and below it, of the group of all groups
+	dir         string // both
 	controllers []string
 	left        []group // of an earlier run
 }
@@ -39,11 +37,7 @@ func topV2(name string) string { return filepath.Join("/candor", name) }
 
 // ownV2 is a group below this process's own.
 func ownV2(name string) string {
-	_, own, err := cgroups.ParseCgroupFileUnified("/proc/self/cgroup")
-	if err != nil {
-		own = "/"
-	}
-	return filepath.Join("/", own, "candor-"+name)
+	return filepath.Join("/", ownGroups()[""], "candor-"+name)
 }
 
 // openV2 makes the group of all groups at a path; nil where there are no control groups
@@ -52,13 +46,12 @@ func openV2(mount, path string, needed ...string) *v2 {
 	if _, err := os.Stat(filepath.Join(mount, "cgroup.procs")); err != nil {
 		return nil
 	}
-	root, err := cgroup2.NewManager(mount, path, &cgroup2.Resources{})
-	if err != nil {
+	g := &v2{mount: mount, path: path, dir: filepath.Join(mount, path)}
+	if os.MkdirAll(g.dir, 0o755) != nil {
 		return nil
 	}
-	g := &v2{root: root, dir: filepath.Join(mount, path)}
-	for _, c := range []string{"memory", "pids", "cpu"} {
-		if len(needed) > 0 && root.ToggleControllers([]string{c}, cgroup2.Enable) == nil {
+	for _, c := range []string{memory, pids, cpu} {
+		if len(needed) > 0 && g.enable(c) == nil {
 			g.controllers = append(g.controllers, c)
 		}
 	}
@@ -100,19 +93,35 @@ func (g *v2) again() error {
 	if err := os.Mkdir(g.dir, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
 		return err
 	}
+	for _, c := range g.controllers {
+		if err := g.enable(c); err != nil {
+			return err
+		}
+	}
 	g.weigh()
 	return nil
 }
 
+// enable gives a controller to the groups below that of all. What a group above refuses is no
+// matter where the controller is there already, so that only the last refusal counts.
+func (g *v2) enable(controller string) (err error) {
+	at := g.mount
+	for step := range strings.SplitSeq(g.path, "/") {
+		at = filepath.Join(at, step)
+		err = write(at, "cgroup.subtree_control", "+"+controller)
+	}
+	return err
+}
+
 func (g *v2) weigh() {
-	if weight := uint64(nodeWeight * 100); slices.Contains(g.controllers, "cpu") {
-		_ = g.root.Update(&cgroup2.Resources{CPU: &cgroup2.CPU{Weight: &weight}}) // without, tasks only wait longer
+	if slices.Contains(g.controllers, cpu) {
+		_ = write(g.dir, "cpu.weight", int64(nodeWeight*100)) // without, tasks only wait longer
 	}
 }
 
 func (g *v2) abilities() []messages.Name {
 	all := []messages.Name{messages.AbilityFreeze}
-	for c, ability := range map[string]messages.Name{"memory": messages.AbilityMemory, "pids": messages.AbilityPids, "cpu": messages.AbilityCPU} {
+	for c, ability := range abilityOf {
 		if slices.Contains(g.controllers, c) {
 			all = append(all, ability)
 		}
@@ -127,22 +136,12 @@ func (g *v2) make(name string) (group, error) {
 	return g.open(name)
 }
 
-// open takes a group that is there, with every controller: one that a group is
-// not given has no limits in it.
+// open takes a group that is there.
 func (g *v2) open(name string) (group, error) {
-	r := &cgroup2.Resources{}
-	if slices.Contains(g.controllers, "memory") {
-		r.Memory = &cgroup2.Memory{}
-	}
-	if slices.Contains(g.controllers, "pids") {
-		r.Pids = &cgroup2.Pids{Max: DefaultPids}
-	}
-	if slices.Contains(g.controllers, "cpu") {
-		r.CPU = &cgroup2.CPU{}
-	}
-	control, err := g.root.NewChild(name, r)
-	if err != nil {
-		return nil, err
+	if slices.Contains(g.controllers, pids) {
+		if err := write(filepath.Join(g.dir, name), "pids.max", int64(DefaultPids)); err != nil {
+			return nil, err
+		}
 	}
 	dir, err := os.Open(filepath.Join(g.dir, name))
 	if err != nil {
@@ -153,13 +152,12 @@ func (g *v2) open(name string) (group, error) {
 		return nil, errors.Join(err, dir.Close())
 	}
 	memory, _ := openCounter(filepath.Join(dir.Name(), "memory.current")) // without the controller there is none
-	return &v2Group{control: control, dir: dir, events: events, memory: memory, controllers: g.controllers}, nil
+	return &v2Group{dir: dir, events: events, memory: memory, controllers: g.controllers}, nil
 }
 
 func (g *v2) close() error { return rmdirBase(g.dir) }
 
 type v2Group struct {
-	control     *cgroup2.Manager
 	dir         *os.File
 	events      *counter // open for as long as the group is there
 	memory      *counter // nil where there is none
@@ -176,37 +174,39 @@ func (g *v2Group) clone(a *syscall.SysProcAttr) {
 
 // limit bounds what there are controllers for.
 func (g *v2Group) limit(l Limits) error {
-	var r cgroup2.Resources
-	if slices.Contains(g.controllers, "memory") {
-		most := int64(math.MaxInt64) // more than there can be: unbounded
-		if l.Memory > 0 {
-			most = l.Memory
+	const unbounded = "max"
+	most, quota := unbounded, unbounded
+	if l.Memory > 0 {
+		most = strconv.FormatInt(l.Memory, 10)
+	}
+	period := cpuPeriod.Microseconds()
+	if l.CPU > 0 {
+		quota = strconv.FormatInt(int64(l.CPU*float64(period)), 10)
+	}
+	for controller, value := range map[string]string{
+		memory: most,
+		pids:   strconv.FormatInt(cmp.Or(l.Pids, DefaultPids), 10),
+		cpu:    fmt.Sprintf("%s %d", quota, period),
+	} {
+		if slices.Contains(g.controllers, controller) {
+			if err := write(g.dir.Name(), controller+".max", value); err != nil {
+				return err
+			}
 		}
-		r.Memory = &cgroup2.Memory{Max: &most}
 	}
-	if slices.Contains(g.controllers, "pids") {
-		r.Pids = &cgroup2.Pids{Max: cmp.Or(l.Pids, DefaultPids)}
-	}
-	if slices.Contains(g.controllers, "cpu") {
-		period := uint64(cpuPeriod.Microseconds())
-		r.CPU = &cgroup2.CPU{Max: cgroup2.NewCPUMax(nil, &period)}
-		if l.CPU > 0 {
-			quota := int64(l.CPU * float64(period))
-			r.CPU.Max = cgroup2.NewCPUMax(&quota, &period)
-		}
-	}
-	return g.control.Update(&r)
+	return nil
 }
 
 func (g *v2Group) freeze(frozen bool) error {
+	state := "0"
 	if frozen {
-		return g.control.Freeze()
+		state = "1"
 	}
-	return g.control.Thaw()
+	return write(g.dir.Name(), "cgroup.freeze", state)
 }
 
 func (g *v2Group) kill() error {
-	if err := g.control.Kill(); err != nil {
+	if err := write(g.dir.Name(), "cgroup.kill", "1"); err != nil {
 		return err
 	}
 	for range killRounds {

@@ -5,8 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
+	"os"
 
-	"github.com/coreos/go-systemd/v22/daemon"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/spf13/cobra"
 	"go.uber.org/zap"
@@ -32,18 +33,29 @@ func serve(cmd *cobra.Command, s served, log *zap.Logger) error {
 		return errors.Join(err, s.Close())
 	}
 	s.Announce(cmd.Context(), cmd.OutOrStdout())
-	tellManager(daemon.SdNotifyReady)
+	tellManager("READY=1")
 	<-cmd.Context().Done()
-	tellManager(daemon.SdNotifyStopping)
+	tellManager("STOPPING=1")
 	s.Stopping(cmd.OutOrStdout())
 	return ended(errors.Join(stop(), s.Close()))
 }
 
 func sayStopping(w io.Writer) { fmt.Fprintln(w, "stopping") }
 
-// tellManager tells a service manager that waits for a state, systemd, that the state is
-// reached; without a service manager it does nothing.
-func tellManager(state string) { _, _ = daemon.SdNotify(false, state) }
+// tellManager tells systemd, or another service manager that listens as sd_notify(3) says, that
+// a state is reached; without one it does nothing.
+func tellManager(state string) {
+	socket := os.Getenv("NOTIFY_SOCKET") // a path, or from "@" on a name
+	if socket == "" {
+		return
+	}
+	conn, err := net.DialUnix("unixgram", nil, &net.UnixAddr{Name: socket, Net: "unixgram"})
+	if err != nil {
+		return
+	}
+	_, _ = conn.Write([]byte(state))
+	_ = conn.Close()
+}
 
 // ended is the error of a command that ran until it was interrupted: nil, or the error of
 // closing its actors, marked so that it is not taken for the interruption.
