@@ -13,12 +13,6 @@ func (w *newton) pass() float64 {
 	clear(w.jacobian)
 	w.face()
 	w.auction.passes++
-	if w.auction.alpha == 0.5 && w.auction.m == 4 && !w.dominated {
-		if !w.pass4() {
-			return math.NaN()
-		}
-		return w.gap()
-	}
 	for i := range w.auction.n {
 		if !w.respond(i) {
 			return math.NaN()
