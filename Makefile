@@ -34,7 +34,7 @@ NEVER = awk 'NR > 1 {split($$1, at, ":"); file = at[1]; sub("github.com/candor-g
 	END {for (i = 1; i <= n; i++) if (!(files[i] in reached)) {if (!told[files[i]]++) print "  " files[i] ": all of it"} \
 	else {k = 0; while (k < lines[i] && (getline text < files[i]) > 0) k++; close(files[i]); sub("^[ \t]+", "", text); print "  " files[i] ":" lines[i] "  " text}}'
 # What runs concurrently: everything but the pure parts, which have no goroutines.
-CONCURRENT ?= ./auctioneer ./bank ./bank/clearing/courier ./estimator ./nodeagent/... ./messages/... ./deploy/embedded/... ./cmd/candor/internal/...
+CONCURRENT ?= ./auctioneer ./bank ./bank/clearing/courier ./estimator ./nodeagent/... ./messages/... ./deploy/embedded/... ./cmd/candor/internal/... ./cmd/lab/internal/bench
 
 # Where "make install" puts files: below DESTDIR for packages.
 PREFIX ?= /usr/local
@@ -48,7 +48,7 @@ NFPM ?= github.com/goreleaser/nfpm/v2/cmd/nfpm@v2.43.0
 REFERENCE = $(GO) run -tags $(TAGS) ./cmd/candor/internal/reference
 
 .DEFAULT_GOAL := help
-.PHONY: help audit build clients console console-shots console-test run test race vet lint lint-deploy fuzz attack soak bench curves lab chaos peers figures clean docs install install-client share sbom packages reproducible
+.PHONY: help audit build lab-build clients console console-shots console-test run test race vet lint lint-deploy fuzz attack soak bench curves lab chaos peers figures clean docs install install-client share sbom packages reproducible
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -59,6 +59,9 @@ build: ## build the whole program, bin/candor, and the client alone, bin/client/
 	CGO_ENABLED=0 $(GO) build -trimpath -buildvcs=auto -tags $(TAGS) -o bin/candor ./cmd/candor
 	CGO_ENABLED=0 $(GO) build -trimpath -buildvcs=auto -o bin/client/candor ./cmd/candor/client
 	@wc -c bin/candor bin/client/candor | awk '$$2 != "total" {printf "%s: %.1f MB\n", $$2, $$1 / 1e6}'
+
+lab-build: ## build bin/lab, which has the benchmarks
+	@CGO_ENABLED=0 $(GO) build -trimpath -buildvcs=auto -tags $(TAGS) -o bin/lab ./cmd/lab
 
 share: ## write man pages, completions and units into bin/share
 	rm -rf bin/share
@@ -172,11 +175,11 @@ soak: ## run the tests of what is concurrent and those on random cases SOAK (10)
 		-coverpkg ./auctioneer/desk,./auctioneer/federation -coverprofile seeds.out ./deploy/simulated/faults
 	@echo "what the leader never did in these seeds:"; $(NEVER) seeds.out | sort -u; rm seeds.out
 
-bench: build ## measure latency, throughput and the rest on this machine
-	@for bench in latency dispatch processes wake auction ledger scale; do ./bin/candor bench $$bench --json || exit 1; done
+bench: lab-build ## measure latency, throughput and the rest on this machine
+	@for bench in latency dispatch processes wake auction ledger scale; do ./bin/lab bench $$bench --json || exit 1; done
 
-curves: build ## measure over growing slots, nodes and waiting jobs, into bin/curves (hours on a slow machine)
-	./bin/candor bench curves --dir bin/curves
+curves: lab-build ## measure over growing slots, nodes and waiting jobs, into bin/curves (hours on a slow machine)
+	./bin/lab bench curves --dir bin/curves
 
 lab: ## sites of several hosts on this machine: kill, cut off, upgrade, federate; SCENARIO=failover for one
 	@mkdir -p bin
@@ -186,8 +189,8 @@ chaos: ## a site of three hosts under faults drawn by SEED (1), for DURATION (10
 	@mkdir -p bin
 	$(GO) run ./deploy/netlab/lab --scenario chaos --seed $(SEED) --for $(DURATION) --acks $(ACKS) --faults $(FAULTS) --reports bin/chaos.json $(ARGS)
 
-peers: build ## the same work through Slurm, Grid Engine and Dask of Debian, beside Candor; as root; SLOTS=8, ARRAY=2000
-	CANDOR=bin/candor deploy/peers/run.sh
+peers: build lab-build ## the same work through Slurm, Grid Engine and Dask of Debian, beside Candor; as root; SLOTS=8, ARRAY=2000
+	CANDOR=bin/candor LAB=bin/lab deploy/peers/run.sh
 
 # The logs that some studies run on, of the Parallel Workloads Archive, are yours to get.
 figures: ## reproduce the papers' tables and figures in figures/; TRACES=DIR says where the logs are

@@ -9,7 +9,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/candor-grid/candor/cmd/candor/internal/audit"
-	"github.com/candor-grid/candor/cmd/candor/internal/bench"
 	"github.com/candor-grid/candor/cmd/candor/internal/client"
 	"github.com/candor-grid/candor/cmd/candor/internal/demo"
 	"github.com/candor-grid/candor/cmd/candor/internal/serve"
@@ -23,7 +22,7 @@ func main() {
 	os.Exit(client.Main(os.Args, func() []client.Group {
 		return []client.Group{
 			{Title: "Run a site:", Commands: serve.Commands()},
-			{Title: "Study:", Commands: []*cobra.Command{demo.Command(), bench.Command(), solve.Command(), simulate.Command(), audit.Command()}},
+			{Title: "Study:", Commands: []*cobra.Command{demo.Command(), solve.Command(), simulate.Command(), audit.Command()}},
 		}
 	}))
 }

@@ -2,7 +2,7 @@
 # The same work through Candor, Slurm, Grid Engine and Dask on this machine, one after the
 # other: see README.md. Needs root, for the other systems start their services as root.
 set -u
-candor=$(realpath "${CANDOR:-bin/candor}")
+candor=$(realpath "${CANDOR:-bin/candor}") lab=$(realpath "${LAB:-bin/lab}")
 client=${CLIENT:-$(dirname "$candor")/client/candor}
 [ -x "$client" ] && client=$(realpath "$client") || client=$candor
 slots=${SLOTS:-8} array=${ARRAY:-2000} submissions=${SUBMISSIONS:-50} rounds=${ROUNDS:-10}
@@ -80,7 +80,7 @@ with_candor() {
 	rate candor submit "$submissions" one_after_another "$client" submit true.sh
 	kill "$site"
 	wait "$site"
-	result candor noop "$("$candor" bench dispatch --tasks 50000 --json | $python -c 'import json, sys; print(json.load(sys.stdin)["tasks_per_second"])')"
+	result candor noop "$("$lab" bench dispatch --tasks 50000 --json | $python -c 'import json, sys; print(json.load(sys.stdin)["tasks_per_second"])')"
 }
 
 with_slurm() {

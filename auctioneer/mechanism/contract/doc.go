@@ -164,7 +164,7 @@
 // few per cent, kept from one call to the next. Weights that are valuations of
 // one completion time per surrogate are faster than that because surrogates are
 // ordered and searched in blocks of alike ones, most of which are passed over;
-// that is exact for every matrix. `candor bench auction` shows what it comes to.
+// that is exact for every matrix. `lab bench auction` shows what it comes to.
 //
 // # Source
 //

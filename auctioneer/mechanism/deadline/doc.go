@@ -182,7 +182,7 @@
 // not reach, the run is repeated with more kept. Under a monotone rule a replay
 // without the task is enough: it is completed from the level at which it outdoes
 // the last served, unit by unit, for l units. Under rule Paper the search replays once for each
-// unit that a lower report would lose. Payments uses all processors. `candor bench
+// unit that a lower report would lose. Payments uses all processors. `lab bench
 // auction` measures both on the RICC log: 318,265 tasks, of which nearly half are completed.
 //
 // # Source

@@ -110,7 +110,7 @@
 // For N jobs: O(N log N) to choose who is served, times log N if somebody is
 // not; O(N²) comparisons to peel, with about N·√N valuations looked up; O(k log C)
 // for a job of k tasks on the slots, O(C log C) for more than C. M surrogates take
-// O(N) each beside what is shared. `candor bench auction` shows what that comes to.
+// O(N) each beside what is shared. `lab bench auction` shows what that comes to.
 //
 // # Source
 //

@@ -164,7 +164,7 @@
 // changes; where prices are by length and not capped, it also looks at all who run.
 // One made anew is O(n·log n) for each class, and an explanation O(n). A pivot price is a run of
 // the market from the first job that was there together with this one, directly or
-// through others, until the job would have ended with any bid: O(n) for each event. `candor bench auction` shows what that comes
+// through others, until the job would have ended with any bid: O(n) for each event. `lab bench auction` shows what that comes
 // to, and with --traces on the log that the paper used.
 //
 // # Source

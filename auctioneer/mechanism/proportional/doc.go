@@ -188,7 +188,7 @@
 // about one in fifteen auctions at α = 1 with budgets 18 orders apart, it takes
 // some 0.05 s with 12 jobs and 5 s with 2000, a few times as much at α below 1, and
 // rarely, where there are several fixed points, a minute. An arrival or departure costs
-// O(m³) and a row O(m). `candor bench auction` shows what that comes to.
+// O(m³) and a row O(m). `lab bench auction` shows what that comes to.
 //
 // # Source
 //

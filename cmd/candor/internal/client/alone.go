@@ -9,7 +9,7 @@ import (
 
 // lacking are the commands of the whole program of which a client has nothing.
 var lacking = []string{"up", messages.Auctioneer, messages.NodeAgent, messages.Estimator, "config", "user", "backup", "restore",
-	"demo", "bench", "solve", "simulate", "audit"}
+	"demo", "solve", "simulate", "audit"}
 
 const inWhole = `only the whole program has this command, and this is the client:
 use bin/candor of "make build", or the package candor`

@@ -230,7 +230,7 @@ func TestWrongUsageIsExplained(t *testing.T) {
 		"jobs six":              `takes no argument, and "six" is one`,
 		"simulate nofile":       `candor simulate: takes no argument, and "nofile" is one` + "\nUsage: candor simulate --trace",
 		"market show":           `candor market: unknown command "show"` + "\nSee: candor market --help",
-		"bench nope":            `candor bench: unknown command "nope"`,
+		"config nope":           `candor config: unknown command "nope"`,
 		"jobs --actve":          "candor jobs: unknown flag: --actve: did you mean --active?\nSee: candor jobs --help",
 		"jobs --limit 0":        "candor jobs: --limit 0: must be a whole number from 1 on",
 		"jobs --limit x":        `candor jobs: --limit "x": `,

@@ -10,7 +10,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/candor-grid/candor/cmd/candor/internal/audit"
-	"github.com/candor-grid/candor/cmd/candor/internal/bench"
 	"github.com/candor-grid/candor/cmd/candor/internal/client/cli"
 	"github.com/candor-grid/candor/cmd/candor/internal/demo"
 	"github.com/candor-grid/candor/cmd/candor/internal/serve"
@@ -81,6 +80,6 @@ func whole() *cobra.Command { return root(cli.New(), allFurther()) }
 
 // allFurther are the commands that the program has beside those of a client.
 func allFurther() []Group {
-	study := []*cobra.Command{demo.Command(), bench.Command(), solve.Command(), simulate.Command(), audit.Command()}
+	study := []*cobra.Command{demo.Command(), solve.Command(), simulate.Command(), audit.Command()}
 	return []Group{{"Run a site:", serve.Commands()}, {"Study:", study}}
 }

@@ -13,7 +13,6 @@ import (
 	"github.com/spf13/cobra/doc"
 
 	"github.com/candor-grid/candor/cmd/candor/internal/audit"
-	"github.com/candor-grid/candor/cmd/candor/internal/bench"
 	"github.com/candor-grid/candor/cmd/candor/internal/client"
 	"github.com/candor-grid/candor/cmd/candor/internal/demo"
 	"github.com/candor-grid/candor/cmd/candor/internal/serve"
@@ -52,7 +51,7 @@ func root() *cobra.Command {
 	_ = os.Unsetenv("XDG_STATE_HOME")
 	return client.Root(
 		client.Group{Title: "Run a site:", Commands: serve.Commands()},
-		client.Group{Title: "Study:", Commands: []*cobra.Command{demo.Command(), bench.Command(), solve.Command(), simulate.Command(), audit.Command()}},
+		client.Group{Title: "Study:", Commands: []*cobra.Command{demo.Command(), solve.Command(), simulate.Command(), audit.Command()}},
 	)
 }
 

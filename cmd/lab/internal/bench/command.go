@@ -13,12 +13,9 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-
-	"github.com/candor-grid/candor/cmd/candor/internal/simulate"
-	"github.com/candor-grid/candor/nodeagent/runner/dumps"
 )
 
-// measurement is one `candor bench NAME`.
+// measurement is one `lab bench NAME`.
 type measurement struct {
 	name, short string
 	run         func(ctx context.Context, c *cobra.Command) (any, error)
@@ -38,30 +35,31 @@ var measurements = []measurement{
 	{"curves", "how rates and memory grow with a site, as JSON and SVG", growthCurves, curvesFlags},
 }
 
+// CodeInterrupted is the exit code of a program that an interrupt ended.
+const CodeInterrupted = 130
+
 // alone is a measurement that only computes: an interrupt ends it at once, and leaves nothing behind.
 func alone(run func(ctx context.Context, c *cobra.Command) (any, error)) func(context.Context, *cobra.Command) (any, error) {
 	return func(ctx context.Context, c *cobra.Command) (any, error) {
-		var result any
-		if err := simulate.Await(ctx, func() (err error) { result, err = run(ctx, c); return err }); err != nil {
-			return nil, err
-		}
-		return result, nil
+		defer context.AfterFunc(ctx, func() { os.Exit(CodeInterrupted) })()
+		return run(ctx, c)
 	}
 }
 
-// Command returns `candor bench`.
+// Command returns `lab bench`.
 func Command() *cobra.Command {
 	root := &cobra.Command{
-		Use:         "bench",
-		Annotations: map[string]string{dumps.StartsTasks: ""},
-		Short:       "measure Candor on this machine",
+		Use:   "bench",
+		Short: "measure Candor on this machine",
 		Long: `Measure Candor on this machine: a whole site in one process, with three durable
 replicas of each actor. The figures depend on the other work of the machine:
 compare ratios, or runs at the same time.`,
-		Example: "  candor bench latency\n  candor bench dispatch --json",
+		Example: "  lab bench latency\n  lab bench dispatch --json",
+		Args:    cobra.NoArgs,
+		RunE:    func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
 	for _, m := range measurements {
-		c := &cobra.Command{Use: m.name, Short: m.short, Example: "  candor bench " + m.name + " --json",
+		c := &cobra.Command{Use: m.name, Short: m.short, Example: "  lab bench " + m.name + " --json",
 			RunE: func(c *cobra.Command, _ []string) error {
 				stop, err := profile(c)
 				if err != nil {

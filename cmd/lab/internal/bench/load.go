@@ -66,7 +66,7 @@ type load struct {
 
 // loadCommand is the command of the other process. It is not for users.
 func loadCommand() *cobra.Command {
-	return &cobra.Command{Use: "load", Hidden: true, Args: cobra.NoArgs, Short: "nodes and clients for `candor bench scale`",
+	return &cobra.Command{Use: "load", Hidden: true, Args: cobra.NoArgs, Short: "nodes and clients for `lab bench scale`",
 		RunE: func(c *cobra.Command, _ []string) error { return carryOut(c.Context(), os.Stdin, os.Stdout) }}
 }
 

@@ -1,0 +1,54 @@
+// Command lab is for those who work on Candor: it measures the program. No operator needs it.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"github.com/candor-grid/candor/cmd/lab/internal/bench"
+	"github.com/candor-grid/candor/nodeagent/runner/executor"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop) // a second interrupt ends the program at once
+	err := root().ExecuteContext(ctx)
+	if err == nil {
+		return
+	}
+	if ctx.Err() != nil {
+		os.Exit(bench.CodeInterrupted)
+	}
+	fmt.Fprintln(os.Stderr, "lab:", err)
+	if coded, ok := errors.AsType[interface {
+		error
+		ExitCode() int
+	}](err); ok {
+		os.Exit(coded.ExitCode())
+	}
+	os.Exit(1)
+}
+
+func root() *cobra.Command {
+	c := &cobra.Command{
+		Use: "lab", Short: "measure Candor",
+		Args: cobra.NoArgs, SilenceErrors: true, SilenceUsage: true,
+		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
+	}
+	c.AddCommand(bench.Command(), executorCommand())
+	return c
+}
+
+// executorCommand runs the tasks of a node whose site is measured.
+func executorCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: executor.Argument, Hidden: true, DisableFlagParsing: true, Args: cobra.ArbitraryArgs,
+		RunE: func(_ *cobra.Command, args []string) error { return executor.Main(args) },
+	}
+}
