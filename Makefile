@@ -60,7 +60,7 @@ build: ## build the whole program, bin/candor, and the client alone, bin/client/
 	CGO_ENABLED=0 $(GO) build -trimpath -buildvcs=auto -o bin/client/candor ./cmd/candor/client
 	@wc -c bin/candor bin/client/candor | awk '$$2 != "total" {printf "%s: %.1f MB\n", $$2, $$1 / 1e6}'
 
-lab-build: ## build bin/lab, which has the benchmarks
+lab-build: ## build bin/lab, the program of those who work on Candor: benchmarks and studies
 	@CGO_ENABLED=0 $(GO) build -trimpath -buildvcs=auto -tags $(TAGS) -o bin/lab ./cmd/lab
 
 share: ## write man pages, completions and units into bin/share
@@ -193,8 +193,8 @@ peers: build lab-build ## the same work through Slurm, Grid Engine and Dask of D
 	CANDOR=bin/candor LAB=bin/lab deploy/peers/run.sh
 
 # The logs that some studies run on, of the Parallel Workloads Archive, are yours to get.
-figures: ## reproduce the papers' tables and figures in figures/; TRACES=DIR says where the logs are
-	$(GO) run ./cmd/study $(STUDIES) --out figures $(if $(TRACES),--traces $(TRACES))
+figures: lab-build ## reproduce the papers' tables and figures in figures/; TRACES=DIR says where the logs are
+	./bin/lab study $(STUDIES) --out figures $(if $(TRACES),--traces $(TRACES))
 
 # Markets, as mechanism/parameter=value, and the kinds of lie of which each claims that none gains on average.
 AUDITED ?= proportional:weights proportional/alpha=1:weights highest-bid:deadline,length,arrival,ghosts,slow highest-bid/price=pivot:value,deadline,length,arrival,ghosts,slow \

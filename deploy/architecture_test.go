@@ -268,7 +268,7 @@ func TestVocabularyIsSmall(t *testing.T) {
 // the papers nor a library that draws.
 func TestBinaryWithoutLaboratory(t *testing.T) {
 	for _, p := range list(t, "-deps", "./cmd/candor") {
-		if within(p.ImportPath, "cmd/lab") || within(p.ImportPath, "cmd/study") || strings.HasPrefix(p.ImportPath, "gonum.org/v1/plot") || strings.HasPrefix(p.ImportPath, "golang.org/x/image") {
+		if within(p.ImportPath, "cmd/lab") || strings.HasPrefix(p.ImportPath, "gonum.org/v1/plot") || strings.HasPrefix(p.ImportPath, "golang.org/x/image") {
 			t.Errorf("cmd/candor depends on %s", p.ImportPath)
 		}
 	}

@@ -1,4 +1,5 @@
-// Command lab is for those who work on Candor: it measures the program. No operator needs it.
+// Command lab is for those who work on Candor: it measures the program, and
+// reproduces the papers that the mechanisms come from. No operator needs it.
 package main
 
 import (
@@ -12,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/candor-grid/candor/cmd/lab/internal/bench"
+	study "github.com/candor-grid/candor/cmd/lab/internal/study/command"
 	"github.com/candor-grid/candor/nodeagent/runner/executor"
 )
 
@@ -37,11 +39,11 @@ func main() {
 
 func root() *cobra.Command {
 	c := &cobra.Command{
-		Use: "lab", Short: "measure Candor",
+		Use: "lab", Short: "measure Candor, and reproduce the papers that it comes from",
 		Args: cobra.NoArgs, SilenceErrors: true, SilenceUsage: true,
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
-	c.AddCommand(bench.Command(), executorCommand())
+	c.AddCommand(bench.Command(), study.New(), executorCommand())
 	return c
 }
 

@@ -1,0 +1,112 @@
+package abacus
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/candor-grid/candor/cmd/lab/internal/study/studytest"
+)
+
+// alone is a job of two maps of 10 and two reduces of 4, with a budget of 100.
+func alone(user int) *mapReduce {
+	return &mapReduce{user: user, budget: 100, durations: [classes][]float64{{10, 10}, {4, 4}}, left: [classes]int{2, 2}}
+}
+
+// TestCluster: two equal jobs on two slots of each class, by hand. First in,
+// first out, the first ends its maps at 10 and its reduces at 14, the second 10
+// later; sharing evenly, both end their maps at 20 and their reduces at 28, by
+// turns.
+func TestCluster(t *testing.T) {
+	for _, c := range []struct {
+		fifo          bool
+		first, second float64
+	}{{true, 14, 24}, {false, 28, 28}} {
+		u := user{budget: 100, weights: [classes]float64{1, 1}}
+		k := cluster{users: []user{u, u}, slots: [classes]int{2, 2}, alpha: 0.5, fifo: c.fifo}
+		s, err := k.run([]*mapReduce{alone(0), alone(1)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if s.response[0] != c.first || s.response[1] != c.second || s.total != c.second {
+			t.Errorf("fifo %t: %+v, want %v and %v", c.fifo, s, c.first, c.second)
+		}
+	}
+}
+
+// TestUsersJobsDoNotDependOnOthers, so that places of an axis compare.
+func TestUsersJobsDoNotDependOnOthers(t *testing.T) {
+	of := func(jobs []*mapReduce) (sum float64, n int) {
+		for _, j := range jobs {
+			if j.user == 0 {
+				sum, n = sum+j.submitted+j.durations[mapClass][0], n+1
+			}
+		}
+		return sum, n
+	}
+	sum, n := of(private(1).draw(submitSeconds, 5))
+	if more, m := of(private(6).draw(submitSeconds, 5)); m != n || math.Abs(more-sum) > 1e-6 || n == 0 {
+		t.Errorf("%d jobs of %v alone, %d of %v among others", n, sum, m, more)
+	}
+}
+
+// TestEfficiencyBearsThePaperOut in what a budget does.
+func TestEfficiencyBearsThePaperOut(t *testing.T) {
+	r := studytest.Quick(t, Efficiency, 1)
+	studytest.Same(t, r, "A larger budget", "It makes the others", "With less than the others", "A larger α")
+}
+
+// TestTotalTime: the work sets a time below which no order can be. With short jobs
+// and data on some nodes the auction is faster, by the scheduler beneath it.
+func TestTotalTime(t *testing.T) {
+	r := studytest.Quick(t, Time, 1)
+	n := r.Numbers.(map[string]both)
+	for k := 1; k < len(n["10a"].FIFO); k++ {
+		before, b := n["10a"].FIFO[k-1].Total.Mean, n["10a"].FIFO[k].Total.Mean
+		if b < before {
+			t.Errorf("with %v users all is done at %v, with fewer at %v", n["10a"].FIFO[k].At, b, before)
+		}
+	}
+	for key, faster := range map[string]bool{"plain": false, "slow": false, "short": false, "data-short": true, "data-patient-short": false, "data-slow-short": true} {
+		b := n[key+" 10a"]
+		if over := b.over(3); faster && over > 0.9 || !faster && over < 1 {
+			t.Errorf("%s: with four users the auction takes %v of the time", key, over)
+		}
+	}
+}
+
+// TestPool, by hand: with ARIA's bounds a job alone is estimated to take 18.9, two
+// together 29.4. So the larger budget has all slots first, and ends at 14; the
+// smaller follows it and ends at 24. With deadlines of 30 they share, to 28.
+func TestPool(t *testing.T) {
+	for _, c := range []struct{ deadline, profit float64 }{{13, 0}, {20, 100}, {23, 100}, {24, 160}, {30, 160}} {
+		u := user{weights: [classes]float64{1, 1}, seconds: [classes]float64{10, 4}}
+		k := cluster{users: []user{u}, slots: [classes]int{2, 2}, alpha: 0.5, levels: rand.New(rand.NewPCG(1, 1))}
+		small, large := alone(0), alone(0)
+		small.budget, large.budget = 60, 100
+		small.deadline, large.deadline = c.deadline, c.deadline
+		s, err := k.run([]*mapReduce{small, large})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if s.profit != c.profit {
+			t.Errorf("deadline %v: profit %v, want %v", c.deadline, s.profit, c.profit)
+		}
+	}
+}
+
+// TestSLOBearsThePaperOut: its profits are competitive, and all that is offered
+// where there is little to do.
+func TestSLOBearsThePaperOut(t *testing.T) {
+	r := studytest.Quick(t, SLO, 2)
+	studytest.Same(t, r, "The overall profit")
+	for name, of := range r.Numbers.(sloNumbers) {
+		for _, p := range of {
+			for s, part := range p.Parts {
+				if !(part.Mean > 0 && part.Mean <= 1+1e-12) || p.Rate < 1 && part.Mean < 0.99 {
+					t.Errorf("%s, workload %v, %s: %v of the budgets", name, p.Rate, schedulers[s], part)
+				}
+			}
+		}
+	}
+}

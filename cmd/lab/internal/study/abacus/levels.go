@@ -1,0 +1,90 @@
+package abacus
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"github.com/candor-grid/candor/auctioneer/mechanism/proportional"
+	"github.com/candor-grid/candor/cmd/lab/internal/study/aria"
+)
+
+// taskSpread is by how much of its mean the duration of a task is more or less.
+const taskSpread = 0.2
+
+// pool divides the active jobs as the paper's section 6 does: by descending budget
+// a job joins the pool if, at the shares the auction gives its members, each of
+// them is estimated to be in time. The pool has the slots; the others have what
+// the pool cannot use.
+func (r *course) pool() error {
+	order := slices.Clone(r.active)
+	slices.SortStableFunc(order, func(a, b *mapReduce) int { return cmp.Compare(b.budget, a.budget) })
+	var members []*mapReduce
+	for _, j := range order {
+		if j.outside = true; r.now+r.estimate(j, [classes]float64{1, 1}) > j.deadline {
+			continue // not even alone
+		}
+		fits, err := r.share(append(members, j))
+		if err != nil {
+			return err
+		}
+		if fits {
+			members, j.outside = append(members, j), false
+		}
+	}
+	_, err := r.share(members)
+	return err
+}
+
+// share holds the auction among the members of a pool, or among all jobs, and says
+// whether all are estimated to be in time.
+func (r *course) share(members []*mapReduce) (bool, error) {
+	if len(members) == 0 {
+		return true, nil
+	}
+	p := &proportional.Problem{Alpha: r.alpha, Classes: classes}
+	for _, j := range members {
+		p.Budgets, p.Weights = append(p.Budgets, j.budget), append(p.Weights, r.users[j.user].weights[:]...)
+	}
+	out, err := r.solver.Solve(p)
+	if err != nil {
+		return false, err
+	}
+	fits := true
+	for i, j := range members {
+		copy(j.shares[:], out.Shares[i*classes:])
+		fits = fits && r.now+r.estimate(j, j.shares) <= j.deadline
+	}
+	return fits, nil
+}
+
+// estimate is how long what is left of a job is estimated to take, by the bounds
+// of ARIA, on its shares of the slots in whole ones.
+func (r *course) estimate(j *mapReduce, shares [classes]float64) float64 {
+	var phases []aria.Phase
+	var slots []int
+	for class, tasks := range j.left {
+		if tasks == 0 {
+			continue
+		}
+		mean := r.users[j.user].seconds[class]
+		phases = append(phases, aria.Phase{Class: class, Tasks: tasks, Mean: mean, Longest: mean * (1 + taskSpread)})
+		slots = append(slots, max(1, int(math.Round(shares[class]*float64(r.slots[class])))))
+	}
+	return aria.Estimate(phases, slots)
+}
+
+// leftover is one of the jobs outside the pool that have a task for a class, at
+// random; nil if there is none.
+func (r *course) leftover(class int) *mapReduce {
+	var waiting []*mapReduce
+	for _, j := range r.active {
+		if j.outside && j.waits(class) {
+			waiting = append(waiting, j)
+		}
+	}
+	if len(waiting) == 0 {
+		return nil
+	}
+	return waiting[r.levels.IntN(len(waiting))]
+}

@@ -1,0 +1,130 @@
+package abacus
+
+import (
+	"math"
+	"time"
+
+	"gonum.org/v1/gonum/stat"
+
+	"github.com/candor-grid/candor/cmd/lab/internal/study"
+	"github.com/candor-grid/candor/estimator/utility"
+)
+
+const utilitiesName = "abacus-utilities"
+
+// Utilities is the study of figure 11.
+var Utilities = study.Study{
+	Name:  utilitiesName,
+	About: "figure 11: the weights that the estimator recovers from a user's runs, and how long it takes",
+	Run:   utilities,
+}
+
+// The paper's user 3 has weights 6 to 1, and its estimates' ratios are from 5 to 9.
+const (
+	trueRatio           = 6
+	lowRatio, highRatio = 5, 9
+)
+
+// pointJobs is how many jobs each estimate of the paper's scatter plot is made
+// from, and points how many estimates it shows.
+const (
+	pointJobs = 5
+	points    = 20
+)
+
+// jobCounts are those that the variance is shown against; the paper's text does
+// not name its own.
+var jobCounts = []int{5, 10, 15, 20, 30, 50}
+
+// estimator is one way to the weights, over the repetitions.
+type estimator struct {
+	Ratio    float64    `json:"median_ratio"`
+	Within   float64    `json:"part_from_5_to_9"`
+	Variance [2]float64 `json:"variance"` // of the weights on map and on reduce
+}
+
+// recovery is what estimates from so many jobs are like.
+type recovery struct {
+	Jobs     int       `json:"jobs"`
+	Plain    estimator `json:"least_squares"`
+	Estimate estimator `json:"estimate"`
+	Millis   float64   `json:"ms"` // of an estimate, drawing its jobs included: median
+	Slowest  float64   `json:"slowest_ms"`
+}
+
+// utilitiesNumbers are the figure's points, [map, reduce], by least squares, and
+// what comes of more jobs.
+type utilitiesNumbers struct {
+	Points [][]float64 `json:"points"`
+	ByJobs []recovery  `json:"by_jobs"`
+}
+
+func utilities(o study.Options) (*study.Report, error) {
+	repetitions := study.Sized(o, runs, quickRuns)
+	n := &utilitiesNumbers{}
+	shown := utility.Figure11(pointJobs, o.Seed)
+	all, err := shown.Repeat(points)
+	if err != nil {
+		return nil, err
+	}
+	for _, w := range all {
+		if w.Plain != nil {
+			n.Points = append(n.Points, w.Plain)
+		}
+	}
+	for _, jobs := range jobCounts {
+		r, err := recover11(jobs, repetitions, o.Seed)
+		if err != nil {
+			return nil, err
+		}
+		n.ByJobs = append(n.ByJobs, *r)
+	}
+	return &study.Report{Numbers: n, Page: n.page(repetitions), Figures: n.figures()}, nil
+}
+
+// recover11 repeats the experiment one estimate at a time, to time each.
+func recover11(jobs, repetitions int, seed uint64) (*recovery, error) {
+	var plain, estimate [][]float64
+	var millis []float64
+	for k := range repetitions {
+		e := utility.Figure11(jobs, seed+uint64(k)<<16)
+		began := time.Now()
+		all, err := e.Repeat(1)
+		if err != nil {
+			return nil, err
+		}
+		millis = append(millis, time.Since(began).Seconds()*1000)
+		estimate = append(estimate, all[0].Estimate)
+		if all[0].Plain != nil {
+			plain = append(plain, all[0].Plain)
+		}
+	}
+	return &recovery{Jobs: jobs, Plain: describe(plain), Estimate: describe(estimate),
+		Millis: quantile(0.5, millis), Slowest: quantile(1, millis)}, nil
+}
+
+// describe summarises estimates; a weight on reduce that is not positive makes
+// the ratio as large as can be.
+func describe(weights [][]float64) estimator {
+	var e estimator
+	var ratios, each []float64
+	for _, w := range weights {
+		ratio := math.MaxFloat64
+		if w[1] > 0 {
+			ratio = w[0] / w[1]
+		}
+		ratios = append(ratios, ratio)
+		if ratio >= lowRatio && ratio <= highRatio {
+			e.Within += 1 / float64(len(weights))
+		}
+	}
+	for j := range e.Variance {
+		each = each[:0]
+		for _, w := range weights {
+			each = append(each, w[j])
+		}
+		e.Variance[j] = stat.Variance(each, nil)
+	}
+	e.Ratio = quantile(0.5, ratios)
+	return e
+}

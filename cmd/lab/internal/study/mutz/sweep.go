@@ -1,0 +1,161 @@
+package mutz
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"gonum.org/v1/gonum/stat"
+
+	"github.com/candor-grid/candor/cmd/lab/internal/study"
+)
+
+// sweep is what a participant can expect by what it declares of one parameter,
+// all else as it is.
+type sweep struct {
+	Figure   string  `json:"figure"`
+	Declares string  `json:"declares"`
+	Truth    float64 `json:"truth"`
+	Points   []point `json:"points"` // ascending; the truth is one of them
+	Lie      lie     `json:"best_lie"`
+}
+
+// point is a declaration. Dots of the same index are of the same competitors.
+type point struct {
+	At   float64   `json:"at"`
+	Mean float64   `json:"mean"`
+	Dots []float64 `json:"dots"`
+}
+
+// lie is the declaration that gains most over the truth by the dots of even
+// index, and what it gains by the others, with half the 95 % interval.
+type lie struct {
+	At   float64 `json:"at"`
+	Gain float64 `json:"gain"`
+	Half float64 `json:"half"`
+	Most float64 `json:"most"` // of any dot at any declaration; not negative
+}
+
+// pays says whether the gain is above zero by more than chance.
+func (l *lie) pays() bool { return l.Gain > l.Half }
+
+func (l *lie) String() string { return fmt.Sprintf("%.3g ± %.2g", l.Gain, l.Half) }
+
+// failure is the first error of a study: what is explored and timed after it is
+// left empty.
+type failure struct{ err error }
+
+// explore works out the dots of a sweep over some declarations and the truth.
+func (f *failure) explore(s sweep, at []float64, dots int, payoff func(x float64, dot int) (float64, error)) *sweep {
+	at = append(slices.Clone(at), s.Truth)
+	slices.Sort(at)
+	for _, x := range slices.Compact(at) {
+		p := point{At: x}
+		for dot := range dots {
+			if f.err != nil {
+				return nil
+			}
+			y, err := payoff(x, dot)
+			if err != nil {
+				f.err = fmt.Errorf("figure %s, %s %g: %w", s.Figure, s.Declares, x, err)
+			}
+			p.Dots = append(p.Dots, y)
+		}
+		p.Mean = stat.Mean(p.Dots, nil)
+		s.Points = append(s.Points, p)
+	}
+	s.measureLies()
+	return &s
+}
+
+// honest is the point of the truth.
+func (s *sweep) honest() *point { return s.at(s.Truth) }
+
+// at is the point of the declaration nearest to x.
+func (s *sweep) at(x float64) *point {
+	best := &s.Points[0]
+	for k := range s.Points {
+		if math.Abs(s.Points[k].At-x) < math.Abs(best.At-x) {
+			best = &s.Points[k]
+		}
+	}
+	return best
+}
+
+// gains are what dots gain over the truth, those of every second index from one on.
+func (s *sweep) gains(p *point, from int) (out []float64) {
+	for k := from; k < len(p.Dots); k += 2 {
+		out = append(out, p.Dots[k]-s.honest().Dots[k])
+	}
+	return out
+}
+
+func (s *sweep) measureLies() {
+	var best *point
+	most := math.Inf(-1)
+	for k := range s.Points {
+		p := &s.Points[k]
+		if p.At == s.Truth {
+			continue
+		}
+		if g := stat.Mean(s.gains(p, 0), nil); g > most {
+			best, most = p, g
+		}
+		s.Lie.Most = max(s.Lie.Most, slices.Max(append(s.gains(p, 0), s.gains(p, 1)...)))
+	}
+	e := study.Estimated(s.gains(best, 1))
+	s.Lie.At, s.Lie.Gain, s.Lie.Half = best.At, e.Mean, e.Half
+}
+
+// spread is how far the mean moves over all declarations.
+func (s *sweep) spread() float64 {
+	return slices.Max(s.means()) - slices.Min(s.means())
+}
+
+// draw draws the mean of each sweep as a line and the dots of the first as points.
+func draw(name, label string, named []string, sweeps ...*sweep) *study.Figure {
+	p, first := study.NewFigure(name, label, "payoff"), sweeps[0]
+	var x, y []float64
+	for _, at := range first.Points {
+		for _, dot := range at.Dots[:min(len(at.Dots), mostDots)] {
+			x, y = append(x, at.At), append(y, dot)
+		}
+	}
+	p.Points("", 6, x, y)
+	for k, s := range sweeps {
+		p.Line(named[k], k, s.declared(), s.means())
+	}
+	p.Points("the truth", 2, []float64{first.Truth}, []float64{first.honest().Mean})
+	return p
+}
+
+func (s *sweep) declared() []float64 {
+	return study.Each(s.Points, func(p *point) float64 { return p.At })
+}
+func (s *sweep) means() []float64 {
+	return study.Each(s.Points, func(p *point) float64 { return p.Mean })
+}
+
+// mostDots bounds the dots drawn of a declaration.
+const mostDots = 20
+
+// steps are so many declarations from one to another, both included.
+func steps(from, to float64, n int) (out []float64) {
+	for k := range n {
+		out = append(out, from+(to-from)*float64(k)/float64(n-1))
+	}
+	return out
+}
+
+// sweepRows are rows of a page's table.
+func sweepRows(sweeps ...*sweep) (out [][]string) {
+	for _, s := range sweeps {
+		first, last := s.Points[0], s.Points[len(s.Points)-1]
+		out = append(out, []string{s.Figure, s.Declares, fmt.Sprintf("%g", s.Truth), fmt.Sprintf("%.4g", s.honest().Mean),
+			fmt.Sprintf("%.4g (%.4g)", first.Mean, first.At), fmt.Sprintf("%.4g (%.4g)", last.Mean, last.At),
+			fmt.Sprintf("%.4g", s.Lie.At), s.Lie.String(), fmt.Sprintf("%.4g", s.Lie.Most)})
+	}
+	return out
+}
+
+var sweepHead = []string{"figure", "declares", "truth", "payoff of the truth", "of the least declared (at)", "of the most declared (at)", "best lie", "its gain", "most that any dot gains"}

@@ -1,0 +1,122 @@
+package mutz
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"gonum.org/v1/gonum/stat"
+
+	"github.com/candor-grid/candor/cmd/lab/internal/study"
+)
+
+// series is how much processor time something takes, over something.
+type series struct {
+	Name   string    `json:"name"`
+	At     []float64 `json:"at"`
+	Millis []float64 `json:"ms"`
+}
+
+// A measurement is the least of so many, unless together they take longer than
+// that; each repeats the work for as long as it takes for the clock to tell.
+const (
+	measurements  = 4
+	measuredTotal = 500 * time.Millisecond
+	clockTells    = 3 * time.Millisecond
+)
+
+// time adds a point to a series. It is the time of all processors together, which
+// does not count what others do that share the machine.
+func (f *failure) time(s *series, at float64, work func() error) {
+	if f.err != nil {
+		return
+	}
+	runs, total, least := 1, time.Duration(0), time.Duration(math.MaxInt64)
+	for k := 0; k < measurements && (k == 0 || total < measuredTotal); {
+		began := processorTime()
+		for range runs {
+			if err := work(); err != nil {
+				f.err = fmt.Errorf("%s at %g: %w", s.Name, at, err)
+				return
+			}
+		}
+		took := processorTime() - began
+		total += took
+		if took < clockTells && k == 0 {
+			runs *= 2
+			continue
+		}
+		least = min(least, took/time.Duration(runs))
+		k++
+	}
+	s.At, s.Millis = append(s.At, at), append(s.Millis, max(least, 1).Seconds()*1000)
+}
+
+// timeAll adds a point to a series: the time of work that cannot fail.
+func (f *failure) timeAll(s *series, at float64, work func()) {
+	f.time(s, at, func() error { work(); return nil })
+}
+
+// processorTime is what this process has used, in steps of a microsecond.
+func processorTime() time.Duration {
+	var used syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &used); err != nil {
+		panic(err) // only for arguments that do not exist
+	}
+	return time.Duration(used.Utime.Nano() + used.Stime.Nano())
+}
+
+// power is the exponent of growth over the upper half of the points.
+func (s *series) power() float64 {
+	var x, y []float64
+	for k := (len(s.At) - 1) / 2; k < len(s.At); k++ {
+		x, y = append(x, math.Log(s.At[k])), append(y, math.Log(s.Millis[k]))
+	}
+	_, slope := stat.LinearRegression(x, y, nil, false)
+	return slope
+}
+
+// last is the time of the last point.
+func (s *series) last() float64 { return s.Millis[len(s.Millis)-1] }
+
+// at is the time at a point, NaN if there is none.
+func (s *series) at(x float64) float64 {
+	if k := slices.Index(s.At, x); k >= 0 {
+		return s.Millis[k]
+	}
+	return math.NaN()
+}
+
+// timePlot draws series; with log, on logarithmic axes, where a power is a slope.
+func timePlot(name, label string, log bool, of ...*series) *study.Figure {
+	p := study.NewFigure(name, label, "milliseconds")
+	p.X.Log, p.Y.Log = log, log
+	for k, s := range of {
+		p.Line(s.Name, k, s.At, s.Millis)
+	}
+	return p
+}
+
+// timeTable sets series side by side.
+func timeTable(p *study.Page, label string, of ...*series) {
+	head, rows := []string{label}, [][]string{}
+	for _, s := range of {
+		head = append(head, s.Name+", ms")
+	}
+	var points []float64 // where any of the series has one
+	for _, s := range of {
+		points = append(points, s.At...)
+	}
+	slices.Sort(points)
+	for _, x := range slices.Compact(points) {
+		row := []string{fmt.Sprintf("%g", x)}
+		for _, s := range of {
+			row = append(row, strings.TrimPrefix(fmt.Sprintf("%.3g", s.at(x)), "NaN"))
+		}
+		rows = append(rows, row)
+	}
+	p.Table(head, rows)
+}

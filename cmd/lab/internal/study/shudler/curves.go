@@ -1,0 +1,142 @@
+package shudler
+
+import (
+	"github.com/candor-grid/candor/auctioneer/mechanism/highestbid"
+	"github.com/candor-grid/candor/cmd/lab/internal/study"
+)
+
+const figuresName = "shudler-figures"
+
+// Figures is the study of figures 2 to 8.
+var Figures = study.Study{
+	Name:  figuresName,
+	About: "figures 2-8: slowdown, severely slowed jobs and utility by private value, honest and shading (needs --traces)",
+	Run:   curvesStudy,
+}
+
+// A curve's points are means over jobs of about one value: bins of binWidth from 0
+// to binWidth·bins, those with fewest jobs or more over all seeds.
+const (
+	binWidth  = 10
+	bins      = 20
+	fewest    = 30
+	shading   = 0.9 // β of the aggressive
+	groupC    = 2
+	highValue = 100 // what the upper mode of the values lies above
+)
+
+// tally collects a number of jobs by value.
+type tally struct {
+	sum   [bins]float64
+	count [bins]int
+}
+
+func (t *tally) add(value, x float64) {
+	if k := int(value / binWidth); k < bins {
+		t.sum[k] += x
+		t.count[k]++
+	}
+}
+
+// mean is over the jobs whose values are in a range.
+func (t *tally) mean(from, to float64) float64 {
+	sum, n := 0.0, 0
+	for k := range bins {
+		if at := middle(k); at >= from && at < to {
+			sum += t.sum[k]
+			n += t.count[k]
+		}
+	}
+	return sum / float64(max(n, 1))
+}
+
+func middle(k int) float64 { return binWidth * (float64(k) + 0.5) }
+
+// curve is a tally as JSON: values and means.
+type curve struct {
+	Value []float64 `json:"value"`
+	Mean  []float64 `json:"mean"`
+}
+
+func (t *tally) curve() (c curve) {
+	for k, n := range t.count {
+		if n >= fewest {
+			c.Value, c.Mean = append(c.Value, middle(k)), append(c.Mean, t.sum[k]/float64(n))
+		}
+	}
+	return c
+}
+
+// crowdTally is what is counted of some of the jobs of a run.
+type crowdTally struct {
+	slowdown, severe tally
+	utility          [3]tally // by group
+}
+
+// run is an algorithm, a price and whether users shade their bids.
+type run struct {
+	algorithm highestbid.Algorithm
+	price     highestbid.Price
+	shades    bool
+}
+
+// runs are those of the figures. In a run in which users shade, the aggressive
+// are counted, else all, as the paper does.
+var runs = []run{honestFirst, honestKth, shadeFirst, shadeKth, shadeNPHB, shadeWSPT, shadeWSEPT}
+
+func (p *population) tally(r run, nodes int, into *crowdTally) error {
+	p.truthful()
+	if r.shades {
+		p.bid(shading)
+	}
+	out, err := highestbid.Run(&highestbid.Problem{Nodes: nodes, Reserve: highestbid.Reserve, Jobs: p.jobs,
+		Rule: highestbid.Rule{Algorithm: r.algorithm, Price: r.price}})
+	if err != nil {
+		return err
+	}
+	for g, group := range p.groups {
+		for _, i := range group {
+			if r.shades && !p.aggressive[i] {
+				continue
+			}
+			value, severe := p.jobs[i].Value, 0.0
+			if out.Severe[i] {
+				severe = 100
+			}
+			into.slowdown.add(value, out.Slowdown[i])
+			into.severe.add(value, severe)
+			into.utility[g].add(value, out.Utility[i])
+		}
+	}
+	return nil
+}
+
+func curvesStudy(o study.Options) (*study.Report, error) {
+	of, jobs, n, err := lpc.tallies(o)
+	if err != nil {
+		return nil, err
+	}
+	figures, numbers := drawCurves(figuresName, of)
+	return &study.Report{Numbers: numbers, Page: curvesPage(of, jobs, n), Figures: figures}, nil
+}
+
+// tallies counts all runs of a log, over so many seeds.
+func (m machine) tallies(o study.Options) (of map[run]*crowdTally, jobs, n int, err error) {
+	w, n, err := m.load(o)
+	if err != nil {
+		return nil, 0, 0, err
+	}
+	of = map[run]*crowdTally{}
+	for _, r := range runs {
+		of[r] = &crowdTally{}
+	}
+	for k := range n {
+		p := draw(w, o.Seed+uint64(k))
+		for _, r := range runs {
+			if err := p.tally(r, m.nodes, of[r]); err != nil {
+				return nil, 0, 0, err
+			}
+		}
+	}
+	return of, serial(w), n, nil
+}
