@@ -19,7 +19,7 @@ DURATION ?= 10m
 ACKS ?= 0
 FAULTS ?= 0
 SOAKED ?= 4h
-# What "make lab" tries: all, or names with commas, as deploy/netlab/README.md has them.
+# What "make lab" tries: all, or names with commas, as cmd/lab/internal/netlab/README.md has them.
 SCENARIO ?= all
 STATICCHECK ?= honnef.co/go/tools/cmd/staticcheck@v0.8.2
 # The tests that draw random cases draw these, the same each time, so that a change
@@ -60,7 +60,7 @@ build: ## build the whole program, bin/candor, and the client alone, bin/client/
 	CGO_ENABLED=0 $(GO) build -trimpath -buildvcs=auto -o bin/client/candor ./cmd/candor/client
 	@wc -c bin/candor bin/client/candor | awk '$$2 != "total" {printf "%s: %.1f MB\n", $$2, $$1 / 1e6}'
 
-lab-build: ## build bin/lab, the program of those who work on Candor: benchmarks and studies
+lab-build: ## build bin/lab, the program of those who work on Candor: benchmarks, faults, sites of several hosts, studies
 	@CGO_ENABLED=0 $(GO) build -trimpath -buildvcs=auto -tags $(TAGS) -o bin/lab ./cmd/lab
 
 share: ## write man pages, completions and units into bin/share
@@ -169,10 +169,10 @@ soak: ## run the tests of what is concurrent and those on random cases SOAK (10)
 	CANDOR_SEEDS=200 $(GO) test -run 'TestDamagedFiles$$' -timeout 60m ./messages/mailbox
 	CANDOR_DAMAGE=all CANDOR_FIRST_SEED=$$(date +%s) $(GO) test -run 'TestRunbook$$/damage' -timeout 3h ./deploy/runbook
 	CANDOR_SEEDS=10000 $(GO) test -run 'TestRing$$' -timeout 60m ./bank/clearing
-	CANDOR_LAB=all $(GO) test -count 1 -run "TestLiar|TestRestore|TestChaos|TestPower" -timeout 60m ./deploy/netlab/lab
+	CANDOR_LAB=all $(GO) test -count 1 -run "TestLiar|TestRestore|TestChaos|TestPower" -timeout 60m ./cmd/lab/internal/netlab/command
 	$(MAKE) chaos SEED=$$(date +%s) DURATION=$(SOAKED)
 	GOGC=400 CANDOR_SEEDS=$(SEEDS) CANDOR_FIRST_SEED=$$(date +%s) $(GO) test -v -run 'TestSeeds$$' -timeout 12h \
-		-coverpkg ./auctioneer/desk,./auctioneer/federation -coverprofile seeds.out ./deploy/simulated/faults
+		-coverpkg ./auctioneer/desk,./auctioneer/federation -coverprofile seeds.out ./cmd/lab/internal/faults
 	@echo "what the leader never did in these seeds:"; $(NEVER) seeds.out | sort -u; rm seeds.out
 
 bench: lab-build ## measure latency, throughput and the rest on this machine
@@ -181,13 +181,11 @@ bench: lab-build ## measure latency, throughput and the rest on this machine
 curves: lab-build ## measure over growing slots, nodes and waiting jobs, into bin/curves (hours on a slow machine)
 	./bin/lab bench curves --dir bin/curves
 
-lab: ## sites of several hosts on this machine: kill, cut off, upgrade, federate; SCENARIO=failover for one
-	@mkdir -p bin
-	$(GO) run ./deploy/netlab/lab --scenario $(SCENARIO) --reports bin/lab.json $(ARGS)
+lab: lab-build ## sites of several hosts on this machine: kill, cut off, upgrade, federate; SCENARIO=failover for one
+	./bin/lab net --scenario $(SCENARIO) --reports bin/lab.json $(ARGS)
 
-chaos: ## a site of three hosts under faults drawn by SEED (1), for DURATION (10m) and until ACKS and FAULTS, held to all that it acknowledged
-	@mkdir -p bin
-	$(GO) run ./deploy/netlab/lab --scenario chaos --seed $(SEED) --for $(DURATION) --acks $(ACKS) --faults $(FAULTS) --reports bin/chaos.json $(ARGS)
+chaos: lab-build ## a site of three hosts under faults drawn by SEED (1), for DURATION (10m) and until ACKS and FAULTS, held to all that it acknowledged
+	./bin/lab net --scenario chaos --seed $(SEED) --for $(DURATION) --acks $(ACKS) --faults $(FAULTS) --reports bin/chaos.json $(ARGS)
 
 peers: build lab-build ## the same work through Slurm, Grid Engine and Dask of Debian, beside Candor; as root; SLOTS=8, ARRAY=2000
 	CANDOR=bin/candor LAB=bin/lab deploy/peers/run.sh

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -208,13 +209,14 @@ func TestTheLeaderIsPure(t *testing.T) {
 func TestSimulatorsHaveNoLeader(t *testing.T) {
 	leads := regexp.MustCompile(`\bbook\.(Lost|Disband|Decide|Settle|Confirm)\{`)
 	files := sources(t, "deploy/simulated")
+	maps.Copy(files, sources(t, "cmd/lab/internal/faults"))
 	for file, text := range files {
 		if found := leads.FindString(text); found != "" {
 			t.Errorf("%s makes %s}", file, found)
 		}
 	}
 	if len(files) < 10 {
-		t.Errorf("%d files below deploy/simulated: the test looks in the wrong place", len(files))
+		t.Errorf("%d files of simulators: the test looks in the wrong place", len(files))
 	}
 }
 

@@ -1,5 +1,5 @@
-// Command lab is for those who work on Candor: it measures the program, and
-// reproduces the papers that the mechanisms come from. No operator needs it.
+// Command lab is for those who work on Candor: it measures the program, puts it
+// under faults, and reproduces the papers that the mechanisms come from. No operator needs it.
 package main
 
 import (
@@ -13,11 +13,15 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/candor-grid/candor/cmd/lab/internal/bench"
+	faults "github.com/candor-grid/candor/cmd/lab/internal/faults/command"
+	"github.com/candor-grid/candor/cmd/lab/internal/netlab"
+	net "github.com/candor-grid/candor/cmd/lab/internal/netlab/command"
 	study "github.com/candor-grid/candor/cmd/lab/internal/study/command"
 	"github.com/candor-grid/candor/nodeagent/runner/executor"
 )
 
 func main() {
+	netlab.Probed()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop) // a second interrupt ends the program at once
 	err := root().ExecuteContext(ctx)
@@ -27,7 +31,9 @@ func main() {
 	if ctx.Err() != nil {
 		os.Exit(bench.CodeInterrupted)
 	}
-	fmt.Fprintln(os.Stderr, "lab:", err)
+	if text := err.Error(); text != "" {
+		fmt.Fprintln(os.Stderr, "lab:", text)
+	}
 	if coded, ok := errors.AsType[interface {
 		error
 		ExitCode() int
@@ -39,11 +45,11 @@ func main() {
 
 func root() *cobra.Command {
 	c := &cobra.Command{
-		Use: "lab", Short: "measure Candor, and reproduce the papers that it comes from",
+		Use: "lab", Short: "measure Candor, put it under faults, and reproduce the papers that it comes from",
 		Args: cobra.NoArgs, SilenceErrors: true, SilenceUsage: true,
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
-	c.AddCommand(bench.Command(), study.New(), executorCommand())
+	c.AddCommand(bench.Command(), faults.Command(), net.Command(), study.New(), executorCommand())
 	return c
 }
 

@@ -32,7 +32,6 @@ type options struct {
 	events string
 	plots  string
 	json   bool
-	faults faultOptions
 	// Of a comparison.
 	compared []string // markets
 	worth    string   // the measure of welfare of all
@@ -77,12 +76,11 @@ beginning. Budgets bind in proportional, fifo, fairshare and backfill, and with
 --actors all in every mechanism.
 
 ` + compareHelp + `
-` + faultsHelp() + `
 Standard error shows how far a run is: a terminal at all times, anything else
 after ten seconds and then each minute.
 
 The keys of --json are stable. Package deploy/simulated/measure defines each
-key, and with --faults package deploy/simulated/faults.`,
+key.`,
 		Example: `  candor simulate --trace LPC-EGEE-2004.swf.gz --market highest-bid --nodes 105
   candor simulate --trace KTH-SP2.swf.gz --market market.yaml \
       --from 30d --to 60d --scale-load 1.5 --plots figures
@@ -90,8 +88,7 @@ key, and with --faults package deploy/simulated/faults.`,
       --json --events events.csv > report.json
   candor simulate --trace log.swf --compare a.yaml,b.yaml,fairshare \
       --from 30d --to 37d
-  candor simulate --trace log.swf --market highest-bid --strategic --to 3d
-  candor simulate --faults plan.yaml --seeds 1000`,
+  candor simulate --trace log.swf --market highest-bid --strategic --to 3d`,
 		Args: cobra.NoArgs, SilenceErrors: true, SilenceUsage: true,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if err := o.together(c.LocalFlags()); err != nil {
@@ -113,9 +110,6 @@ key, and with --faults package deploy/simulated/faults.`,
 	f.IntVar(&o.draws, "draws", 3, "with --compare, how many `times` types are drawn")
 	f.BoolVar(&o.lying, "strategic", false, "have every user lie as it pays, and report where they come to rest")
 	f.IntVar(&o.passes, "passes", 20, "with --strategic, how many `times` each user chooses, at most")
-	f.StringVar(&o.faults.plan, "faults", "", "run a federation under the faults of this `file` of YAML, instead of a log")
-	f.IntVar(&o.faults.seeds, "seeds", 100, "how many `runs` under faults")
-	f.Uint64Var(&o.faults.from, "from-seed", 1, "the `seed` of the first run under faults")
 	return c
 }
 
@@ -151,12 +145,6 @@ func parameters() string {
 const fitting = 800 << 20
 
 func (o *options) run(out, stderr io.Writer) error {
-	if o.faults.plan != "" {
-		if err := o.faults.run(out, stderr, o.json); err != nil {
-			return messages.AsError("simulate", err)
-		}
-		return nil
-	}
 	if err := o.check(); err != nil {
 		return messages.AsError("simulate", err)
 	}
@@ -190,14 +178,10 @@ func (o *options) show(out io.Writer, report any, err error, write func()) error
 
 // together refuses flags that would be ignored beside others.
 func (o *options) together(flags *pflag.FlagSet) (err error) {
-	faults, compared := []string{"faults", "seeds", "from-seed"}, []string{"worth", "draws"}
+	compared := []string{"worth", "draws"}
 	flags.VisitAll(func(f *pflag.Flag) {
-		switch of := slices.Contains(faults, f.Name); {
-		case !f.Changed || f.Name == "json" || err != nil:
-		case of && o.faults.plan == "":
-			err = messages.Errorf(messages.Invalid, "--%s: is for runs under faults: name a plan with --faults, or leave it out", f.Name)
-		case !of && o.faults.plan != "":
-			err = messages.Errorf(messages.Invalid, "--%s: is for a log, and --faults runs no log; leave out one of the two", f.Name)
+		switch {
+		case !f.Changed || err != nil:
 		case f.Name == "passes" && !o.lying:
 			err = messages.Errorf(messages.Invalid, "--passes: is for users who lie as it pays: add --strategic, or leave it out")
 		case f.Name == "draws" && o.lying:

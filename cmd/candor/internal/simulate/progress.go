@@ -124,19 +124,12 @@ func line(what string, part float64, took time.Duration) string {
 	return fmt.Sprintf("%s %s %s  %s", terminal.Bar(part, 24), terminal.Percent(part), left, what)
 }
 
-// Clear removes what was shown on a terminal, so that something else can be written there.
-func (p *Progress) Clear() {
+// End removes what was shown on a terminal, for good.
+func (p *Progress) End() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.block != nil {
 		p.block.Clear()
 	}
-}
-
-// End removes it for good.
-func (p *Progress) End() {
-	p.Clear()
-	p.mu.Lock()
-	defer p.mu.Unlock()
 	close(p.ended)
 }

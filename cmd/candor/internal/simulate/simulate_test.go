@@ -212,27 +212,25 @@ func TestBadTracesAreNamed(t *testing.T) {
 func TestBadCommandLines(t *testing.T) {
 	trace, market := file(t, "log.swf", log()), file(t, "m.yaml", "mechanism: fifo\nprise: 3\n")
 	for want, args := range map[string][]string{
-		"--trace and --market":              {"--trace", trace},
-		"no such file":                      {"--trace", trace + "x", "--market", "fifo"},
-		"--market":                          {"--trace", trace, "--market", "lottery"},
-		market + ":2:1: prise":              {"--trace", trace, "--market", market},
-		"--nodes":                           {"--trace", trace, "--market", "fifo", "--nodes", "-3"},
-		"--scale-load":                      {"--trace", trace, "--market", "fifo", "--scale-load", "0"},
-		"--scale-load: must be":             {"--trace", trace, "--market", "fifo", "--scale-load", "NaN"},
-		"--from":                            {"--trace", trace, "--market", "fifo", "--from", "soon"},
-		"is before the log begins":          {"--trace", trace, "--market", "fifo", "--from", "1999-01-01"},
-		"--to: 5 is not after":              {"--trace", trace, "--market", "fifo", "--from", "10", "--to", "5"},
-		"submissions are from 0 s to 90 s":  {"--trace", trace, "--market", "fifo", "--from", "400d"},
-		"--parallel: must be":               {"--trace", trace, "--market", "fifo", "--parallel", "both"},
-		"--by":                              {"--trace", trace, "--market", "fifo", "--by", "colour"},
-		"--slots-per-node":                  {"--trace", trace, "--market", "fifo", "--actors", "all", "--slots-per-node", "0"},
-		"starts tasks one by one":           {"--trace", trace, "--market", "fifo", "--actors", "all", "--parallel", "gang"},
-		"--actors":                          {"--trace", trace, "--market", "fifo", "--actors", "some"},
-		"ends in .csv":                      {"--trace", trace + "x", "--market", "fifo", "--events", "events.txt"}, // before anything is read
-		"--nodes: must be from 1":           {"--trace", trace, "--market", "fifo", "--nodes", "0"},
-		"the mechanism alone has no nodes":  {"--trace", trace, "--market", "fifo", "--slots-per-node", "2"},
-		"--seeds: is for runs under faults": {"--trace", trace, "--market", "fifo", "--seeds", "3"},
-		"--trace: is for a log":             {"--trace", trace, "--faults", planFile(t, cut), "--json"},
+		"--trace and --market":             {"--trace", trace},
+		"no such file":                     {"--trace", trace + "x", "--market", "fifo"},
+		"--market":                         {"--trace", trace, "--market", "lottery"},
+		market + ":2:1: prise":             {"--trace", trace, "--market", market},
+		"--nodes":                          {"--trace", trace, "--market", "fifo", "--nodes", "-3"},
+		"--scale-load":                     {"--trace", trace, "--market", "fifo", "--scale-load", "0"},
+		"--scale-load: must be":            {"--trace", trace, "--market", "fifo", "--scale-load", "NaN"},
+		"--from":                           {"--trace", trace, "--market", "fifo", "--from", "soon"},
+		"is before the log begins":         {"--trace", trace, "--market", "fifo", "--from", "1999-01-01"},
+		"--to: 5 is not after":             {"--trace", trace, "--market", "fifo", "--from", "10", "--to", "5"},
+		"submissions are from 0 s to 90 s": {"--trace", trace, "--market", "fifo", "--from", "400d"},
+		"--parallel: must be":              {"--trace", trace, "--market", "fifo", "--parallel", "both"},
+		"--by":                             {"--trace", trace, "--market", "fifo", "--by", "colour"},
+		"--slots-per-node":                 {"--trace", trace, "--market", "fifo", "--actors", "all", "--slots-per-node", "0"},
+		"starts tasks one by one":          {"--trace", trace, "--market", "fifo", "--actors", "all", "--parallel", "gang"},
+		"--actors":                         {"--trace", trace, "--market", "fifo", "--actors", "some"},
+		"ends in .csv":                     {"--trace", trace + "x", "--market", "fifo", "--events", "events.txt"}, // before anything is read
+		"--nodes: must be from 1":          {"--trace", trace, "--market", "fifo", "--nodes", "0"},
+		"the mechanism alone has no nodes": {"--trace", trace, "--market", "fifo", "--slots-per-node", "2"},
 		"the market gives 3 slots (C), and the machine has only 2": {"--trace", trace, "--market", file(t, "c.yaml", "mechanism: deadline\nC: 3\n"), "--nodes", "2"},
 		"each of 3 groups needs a slot":                            {"--trace", trace, "--market", file(t, "g.yaml", "mechanism: deadline\ngroups: 3\n")},
 		"--bids":                                                   {"--trace", trace, "--market", "fifo", "--bids", trace + "x"},
@@ -375,10 +373,8 @@ func TestProgressIsShown(t *testing.T) {
 // that is neither a file nor a mechanism is answered with the names of the mechanisms.
 func TestFilesOfAStudyEnd(t *testing.T) {
 	trace := file(t, "log.swf", "1 0 0 10 1 -1 -1 1 -1 -1 1 1 1 1 1 -1 -1 -1\n")
-	for _, args := range [][]string{{"--trace", trace, "--market", "/dev/zero"}, {"--faults", "/dev/zero"}} {
-		if _, err := run(args...); err == nil || !strings.Contains(err.Error(), "more than 1 MiB") {
-			t.Errorf("%v: %v", args, err)
-		}
+	if _, err := run("--trace", trace, "--market", "/dev/zero"); err == nil || !strings.Contains(err.Error(), "more than 1 MiB") {
+		t.Errorf("%v", err)
 	}
 	if _, err := run("--trace", trace, "--market", "highestbid"); err == nil || !strings.Contains(err.Error(), "no mechanism of that name: there are highest-bid, ") {
 		t.Errorf("%v", err)

@@ -1,4 +1,4 @@
-package main
+package command
 
 import (
 	"bytes"
@@ -12,8 +12,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/candor-grid/candor/deploy/netlab/trial"
-	"github.com/candor-grid/candor/deploy/netlab/witness"
+	"github.com/candor-grid/candor/cmd/lab/internal/netlab/trial"
+	"github.com/candor-grid/candor/cmd/lab/internal/netlab/witness"
 )
 
 // builds is where the lab and what it builds stay until the last test has ended.
@@ -32,7 +32,7 @@ func TestMain(m *testing.M) {
 // program is the lab as a program: it has to enter namespaces.
 var program = sync.OnceValues(func() (string, error) {
 	path := filepath.Join(builds, "lab")
-	out, err := exec.Command("go", "build", "-o", path, ".").CombinedOutput()
+	out, err := exec.Command("go", "build", "-o", path, "../../..").CombinedOutput()
 	if err != nil {
 		err = fmt.Errorf("building the lab: %w\n%s", err, out)
 	}
@@ -162,7 +162,7 @@ func run(t *testing.T, arguments ...string) (reports []trial.Report) {
 		defer cancel()
 	}
 	var progress bytes.Buffer
-	c := exec.CommandContext(ctx, path, append(arguments, "--json", "--builds", builds)...)
+	c := exec.CommandContext(ctx, path, append([]string{"net", "--json", "--builds", builds}, arguments...)...)
 	c.Cancel = func() error { return c.Process.Signal(os.Interrupt) }
 	c.Stderr, c.WaitDelay = &progress, endWithin/2
 	output, err := c.Output()
@@ -184,21 +184,21 @@ func run(t *testing.T, arguments ...string) (reports []trial.Report) {
 const endWithin = 40 * time.Second
 
 func TestWhatDoesNotExistIsRefused(t *testing.T) {
-	if err := (&flags{scenarios: "failover,nonesuch"}).check(); err == nil {
+	if err := (&options{scenarios: "failover,nonesuch"}).check(); err == nil {
 		t.Error("a lab takes a scenario that does not exist")
 	}
-	if err := (&flags{scenarios: "chaos", control: "nonesuch"}).check(); err == nil {
+	if err := (&options{scenarios: "chaos", control: "nonesuch"}).check(); err == nil {
 		t.Error("a lab is to plant a fault that it does not know")
 	}
 	for _, fine := range []string{every, "failover,upgrade"} {
-		if err := (&flags{scenarios: fine}).check(); err != nil {
+		if err := (&options{scenarios: fine}).check(); err != nil {
 			t.Error(err)
 		}
 	}
 }
 
 func TestABrokenPromiseIsTheExitCode(t *testing.T) {
-	f := &flags{json: true}
+	f := &options{json: true}
 	if code := f.summarise([]trial.Report{{Scenario: "failover"}, {Scenario: "cut", Broken: []string{"a job was lost"}}}); code != codeBroken {
 		t.Errorf("a lab with a broken promise exits with %d", code)
 	}

@@ -11,8 +11,8 @@ import (
 
 	"github.com/nats-io/nats-server/v2/server"
 
+	"github.com/candor-grid/candor/cmd/lab/internal/netlab/delay"
 	"github.com/candor-grid/candor/deploy/embedded"
-	"github.com/candor-grid/candor/deploy/netlab/delay"
 	"github.com/candor-grid/candor/messages"
 )
 

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/candor-grid/candor/deploy/netlab"
+	"github.com/candor-grid/candor/cmd/lab/internal/netlab"
 	"github.com/candor-grid/candor/messages"
 )
 

@@ -13,8 +13,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/candor-grid/candor/cmd/lab/internal/netlab"
 	"github.com/candor-grid/candor/deploy/embedded"
-	"github.com/candor-grid/candor/deploy/netlab"
 	"github.com/candor-grid/candor/messages"
 )
 

@@ -10,7 +10,7 @@ import (
 	"github.com/nats-io/nkeys"
 
 	"github.com/candor-grid/candor/bank/clearing"
-	"github.com/candor-grid/candor/deploy/netlab"
+	"github.com/candor-grid/candor/cmd/lab/internal/netlab"
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/bus"
 )

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/candor-grid/candor/deploy/netlab/load"
+	"github.com/candor-grid/candor/cmd/lab/internal/netlab/load"
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/bus"
 )

@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/candor-grid/candor/cmd/lab/internal/netlab"
+	"github.com/candor-grid/candor/cmd/lab/internal/netlab/load"
 	"github.com/candor-grid/candor/deploy/embedded"
-	"github.com/candor-grid/candor/deploy/netlab"
-	"github.com/candor-grid/candor/deploy/netlab/load"
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/bus"
 )

@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"github.com/candor-grid/candor/deploy/netlab/load"
+	"github.com/candor-grid/candor/cmd/lab/internal/netlab/load"
 	"github.com/candor-grid/candor/messages"
 )
 

@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/candor-grid/candor/deploy/netlab"
-	"github.com/candor-grid/candor/deploy/netlab/load"
+	"github.com/candor-grid/candor/cmd/lab/internal/netlab"
+	"github.com/candor-grid/candor/cmd/lab/internal/netlab/load"
 	"github.com/candor-grid/candor/messages"
 )
 

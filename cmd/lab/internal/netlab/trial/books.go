@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"github.com/candor-grid/candor/deploy/netlab"
+	"github.com/candor-grid/candor/cmd/lab/internal/netlab"
 	"github.com/candor-grid/candor/messages"
 )
 

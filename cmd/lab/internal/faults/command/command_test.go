@@ -1,4 +1,4 @@
-package simulate
+package command
 
 import (
 	"encoding/json"
@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/candor-grid/candor/deploy/simulated/faults"
+	"github.com/candor-grid/candor/cmd/lab/internal/faults"
 	"github.com/candor-grid/candor/messages"
 )
 
@@ -31,8 +31,8 @@ events:
 
 func TestFaultsAreReported(t *testing.T) {
 	var out, errs strings.Builder
-	f := faultOptions{plan: planFile(t, cut), seeds: 3, from: 5}
-	if err := f.run(&out, &errs, true); err != nil {
+	f := options{plan: planFile(t, cut), seeds: 3, from: 5, json: true}
+	if err := f.run(&out, &errs); err != nil {
 		t.Fatal(err)
 	}
 	var r faults.Report
@@ -43,7 +43,8 @@ func TestFaultsAreReported(t *testing.T) {
 		t.Errorf("%+v", r)
 	}
 	out.Reset()
-	if err := f.run(&out, &errs, false); err != nil || errs.Len() > 0 {
+	f.json = false
+	if err := f.run(&out, &errs); err != nil || errs.Len() > 0 {
 		t.Fatal(err, errs.String())
 	}
 	if !regexp.MustCompile(`(?s)seeds +3\n.*violations +0\n.*isolate +3\n`).MatchString(out.String()) {
@@ -55,8 +56,8 @@ func TestFaultsAreReported(t *testing.T) {
 // replays it.
 func TestAViolationIsToldAndReplays(t *testing.T) {
 	var out, errs strings.Builder
-	f := faultOptions{plan: planFile(t, "jobs: 3\n"), seeds: 1, from: 1, bug: faults.NoDedupe}
-	err := f.run(&out, &errs, false)
+	f := options{plan: planFile(t, "jobs: 3\n"), seeds: 1, from: 1, bug: faults.NoDedupe}
+	err := f.run(&out, &errs)
 	if messages.KindOf(err) != messages.Internal || !strings.HasPrefix(errs.String(), "seed 1: ") {
 		t.Fatalf("%v; told %q", err, errs.String())
 	}
@@ -69,24 +70,25 @@ func TestAViolationIsToldAndReplays(t *testing.T) {
 		t.Errorf("no story in\n%s", plan)
 	}
 	out.Reset()
-	again := faultOptions{plan: planFile(t, plan), seeds: 100, from: 77, bug: faults.NoDedupe}
-	if err := again.run(&out, &errs, false); err == nil || !strings.Contains(out.String(), "seeds            1\n") || !strings.Contains(out.String(), "invariant 2") {
+	again := options{plan: planFile(t, plan), seeds: 100, from: 77, bug: faults.NoDedupe}
+	if err := again.run(&out, &errs); err == nil || !strings.Contains(out.String(), "seeds            1\n") || !strings.Contains(out.String(), "invariant 2") {
 		t.Errorf("%v\n%s\n%s", err, plan, out.String())
 	}
 }
 
 func TestMistakesOfFaultsAreTold(t *testing.T) {
 	for _, c := range []struct {
-		f    faultOptions
+		f    options
 		kind messages.Kind
 		want string
 	}{
-		{faultOptions{plan: filepath.Join(t.TempDir(), "none.yaml"), seeds: 1}, messages.NotFound, "--faults: "},
-		{faultOptions{plan: planFile(t, cut), seeds: 0}, messages.Invalid, "--seeds: must be from 1"},
-		{faultOptions{plan: planFile(t, "node: 1\n"), seeds: 1}, messages.Invalid, "plan.yaml:1:1: "},
+		{options{plan: filepath.Join(t.TempDir(), "none.yaml"), seeds: 1}, messages.NotFound, "the plan: "},
+		{options{plan: "/dev/zero", seeds: 1}, messages.Invalid, "more than 1 MiB"},
+		{options{plan: planFile(t, cut), seeds: 0}, messages.Invalid, "--seeds: must be from 1"},
+		{options{plan: planFile(t, "node: 1\n"), seeds: 1}, messages.Invalid, "plan.yaml:1:1: "},
 	} {
 		var out, errs strings.Builder
-		if err := c.f.run(&out, &errs, false); messages.KindOf(err) != c.kind || !strings.Contains(err.Error(), c.want) {
+		if err := c.f.run(&out, &errs); messages.KindOf(err) != c.kind || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("error is %v, want %q", err, c.want)
 		}
 	}

@@ -10,8 +10,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/candor-grid/candor/deploy/netlab"
-	"github.com/candor-grid/candor/deploy/netlab/witness"
+	"github.com/candor-grid/candor/cmd/lab/internal/netlab"
+	"github.com/candor-grid/candor/cmd/lab/internal/netlab/witness"
 	"github.com/candor-grid/candor/messages"
 )
 

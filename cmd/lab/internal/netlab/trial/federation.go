@@ -6,8 +6,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/candor-grid/candor/deploy/netlab"
-	"github.com/candor-grid/candor/deploy/netlab/load"
+	"github.com/candor-grid/candor/cmd/lab/internal/netlab"
+	"github.com/candor-grid/candor/cmd/lab/internal/netlab/load"
 	"github.com/candor-grid/candor/messages"
 )
 

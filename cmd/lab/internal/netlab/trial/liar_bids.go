@@ -8,7 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/candor-grid/candor/deploy/netlab"
+	"github.com/candor-grid/candor/cmd/lab/internal/netlab"
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/bus"
 )
