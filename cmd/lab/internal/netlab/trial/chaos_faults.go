@@ -56,7 +56,7 @@ var faults = []fault{
 	{name: "older copy put back", alone: true, strike: putBack, mend: healed(true)},
 }
 
-// Faults lists the names of the faults that the trials of chaos, moves and storms draw.
+// Faults lists the names of the faults that the trials of chaos and storms draw.
 func Faults() (names []string) {
 	for _, f := range faults {
 		names = append(names, f.name)

@@ -22,7 +22,7 @@ type Options struct {
 	Newer   string         // another build, which replaces it in the trial of upgrades
 	Network netlab.Network // that the lab takes over
 	Short   bool           // a version that fits into a minute
-	Seed    uint64         // of what the trials of chaos, moves and storms draw
+	Seed    uint64         // of what the trials of chaos and storms draw
 	For     time.Duration  // how long they go on at least; 0: as they say themselves
 	Acks    int            // acknowledgements that the trial of chaos goes on for
 	Faults  int            // faults that it goes on for
