@@ -27,11 +27,14 @@ func past(t *testing.T, m mailbox.Machine, jobs int) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		result := m.Apply(0, [][]byte{data})[0]
-		if err, bad := result.(error); bad {
+		results, err := m.Apply(0, [][]byte{data})
+		if err != nil {
 			t.Fatal(err)
 		}
-		return result
+		if err, bad := results[0].(error); bad {
+			t.Fatal(err)
+		}
+		return results[0]
 	}
 	effect := uint64(0)
 	for done := 0; done < jobs; {

@@ -38,28 +38,32 @@ func newReplica(a *archive.Archive, log *zap.Logger) *replica {
 	return r
 }
 
+// Check implements mailbox.Machine.
+func (r *replica) Check(command []byte) error {
+	_, err := book.Decode(command)
+	return err
+}
+
 // Apply implements mailbox.Machine.
-func (r *replica) Apply(_ uint64, commands [][]byte) []any {
+func (r *replica) Apply(_ uint64, commands [][]byte) ([]any, error) {
 	decoded := make([]*book.Command, len(commands))
-	results := make([]any, len(commands))
 	for i, data := range commands {
 		var err error
 		if decoded[i], err = book.Decode(data); err != nil {
-			results[i], decoded[i] = err, nil
+			return nil, err
 		}
 	}
+	results := make([]any, len(commands))
 	leapt := false
 	r.mu.Lock()
 	for i, c := range decoded {
-		if c != nil {
-			results[i] = r.book.Apply(c)
-			leapt = leapt || c.Leap > 0
-		}
+		results[i] = r.book.Apply(c)
+		leapt = leapt || c.Leap > 0
 	}
 	r.time.Reached(r.book.Now(), leapt)
 	r.mu.Unlock()
 	r.wake()
-	return results
+	return results, nil
 }
 
 // Capture implements mailbox.Machine.

@@ -311,7 +311,11 @@ func TestImagesOfBoth(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, m := range []*machine{m, b.bank.machine} {
-		if r := m.Apply(9, [][]byte{command})[0].(clearing.Result); r.Error != nil || r.Answer.Number != 1 {
+		results, err := m.Apply(9, [][]byte{command})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r := results[0].(clearing.Result); r.Error != nil || r.Answer.Number != 1 {
 			t.Errorf("%+v", r)
 		}
 	}

@@ -34,7 +34,9 @@ type replica struct {
 	applied int
 }
 
-func (r *replica) Apply(index uint64, commands [][]byte) []any {
+func (r *replica) Check(command []byte) error { return r.machine.Check(command) }
+
+func (r *replica) Apply(index uint64, commands [][]byte) ([]any, error) {
 	r.group.mu.Lock()
 	defer r.group.mu.Unlock()
 	r.group.log = append(r.group.log, commands...)

@@ -384,7 +384,9 @@ func TestAnOlderSiteBeginsWhenAnOperatorSaysSo(t *testing.T) {
 				{Verb: ledger.Grant, At: 1, By: "ops", Grant: messages.GrantRequest{Key: "1", Account: "ada", Amount: 10 * c}},
 				{Verb: ledger.Transfers, At: 2, By: "$auctioneer", Rank: ledger.Service, Transfers: []messages.Transfer{hold("h", "ada", 5*c)}},
 			} {
-				m.Apply(1, [][]byte{c.Encode()})
+				if _, err := m.Apply(1, [][]byte{c.Encode()}); err != nil {
+					t.Error(err)
+				}
 			}
 			return box, err
 		}

@@ -42,30 +42,50 @@ func (m *machine) open() (*ledger.Ledger, *clearing.State) {
 	return l, clearing.New(m.site, l, proof.Verified)
 }
 
+// Check implements mailbox.Machine.
+func (m *machine) Check(command []byte) error {
+	if isClearing(command) {
+		return clearing.Readable(command)
+	}
+	return ledger.Readable(command)
+}
+
+func isClearing(command []byte) bool { return len(command) > 0 && command[0] == clearing.Mark }
+
 // Apply carries out the commands of one log entry. The results are of type
 // ledger.Result, or clearing.Result for the clearing's commands.
-func (m *machine) Apply(_ uint64, commands [][]byte) []any {
+func (m *machine) Apply(_ uint64, commands [][]byte) ([]any, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	results := make([]any, len(commands))
 	for i, command := range commands {
-		results[i] = m.apply(command)
+		var err error
+		if results[i], err = m.apply(command); err != nil {
+			return nil, err
+		}
 	}
 	m.time.Reached(m.ledger.Now(), false)
 	if err := m.ledger.Err(); err != nil {
 		m.broken(err)
 	}
-	return results
+	return results, nil
 }
 
-func (m *machine) apply(command []byte) any {
-	if len(command) > 0 && command[0] == clearing.Mark {
+// apply carries out a command. The error is for a command that cannot be read.
+func (m *machine) apply(command []byte) (any, error) {
+	if isClearing(command) {
+		if err := clearing.Readable(command); err != nil {
+			return nil, err
+		}
 		m.metrics.settling.Inc()
-		return m.clearing.Apply(command)
+		return m.clearing.Apply(command), nil
 	}
 	result := m.ledger.Apply(command)
+	if result.Unread {
+		return nil, result.Error
+	}
 	m.metrics.count(&result)
-	return result
+	return result, nil
 }
 
 // Capture takes an image of both.

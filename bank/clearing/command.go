@@ -69,6 +69,14 @@ func (c *Command) encodeUnder(rules uint64) ([]byte, error) {
 	return append([]byte{Mark}, body...), nil
 }
 
+// Readable returns an error for a command that Apply could not read.
+func Readable(command []byte) error {
+	if _, err := decode(command); err != nil {
+		return err.Err
+	}
+	return nil
+}
+
 func decode(b []byte) (Command, *Rejected) {
 	var c Command
 	if len(b) < 2 || b[0] != Mark {

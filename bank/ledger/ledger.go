@@ -48,6 +48,15 @@ type Result struct {
 	Lapsed    int                       // holds that lapsed at the command's time
 	Session   messages.SessionReply     // of Session
 	Error     *messages.Error           // the command as a whole was refused
+	Unread    bool                      // it was refused because it cannot be read here; another build may read it
+}
+
+// Readable returns an error for a command that Apply could not read.
+func Readable(command []byte) error {
+	if err := new(Command).decode(command, nil); err != nil {
+		return err
+	}
+	return nil
 }
 
 // Apply carries out an encoded command. A command that cannot be read is
@@ -64,7 +73,7 @@ func (l *Ledger) ApplyOwn(command []byte) Result {
 func (l *Ledger) apply(command []byte, prove func(*Command, []byte) *messages.Error) Result {
 	var c Command
 	if err := c.decode(command, l.batch); err != nil {
-		return Result{Error: err}
+		return Result{Error: err, Unread: true}
 	}
 	if l.records.broken != nil {
 		return Result{Error: l.records.refusal()}

@@ -11,12 +11,12 @@ type nothing struct{ tally }
 
 var empty = struct{}{}
 
-func (*nothing) Apply(_ uint64, commands [][]byte) []any {
+func (*nothing) Apply(_ uint64, commands [][]byte) ([]any, error) {
 	results := make([]any, len(commands))
 	for i := range results {
 		results[i] = empty
 	}
-	return results
+	return results, nil
 }
 
 // raft3 opens three durable replicas over loopback and returns the leader.

@@ -101,14 +101,14 @@ func (m *replicated) damaged(err error) {
 	m.guard.fail(err)
 }
 
-// fail is called when the disk hangs or has lost a write. If the process lives on, the
+// fail is called when the disk hangs or has lost a write, or an entry cannot be carried out. If the process lives on, the
 // replica leaves its group, because a leader whose disk hangs still sends heartbeats.
 func (m *replicated) fail(err error) {
 	<-m.opened
 	if m.raft == nil {
 		return // OpenRaft has returned the error
 	}
-	m.config.Log.Error("the log's storage failed", zap.Error(err))
+	m.config.Log.Error("this replica of the log cannot go on", zap.Error(err))
 	m.config.faults.stuck(err)
 	m.queue.close(fmt.Errorf("%w: %w", ErrClosed, err))
 	_ = m.stream.Close()

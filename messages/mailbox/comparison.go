@@ -22,9 +22,10 @@ import (
 // Replicas compare their states through the log. Now and then the leader proposes a
 // mark: each replica hashes, on another goroutine, an image of its state at the mark's
 // index, and reports the hash to the leader with heartbeats. The leader proposes all
-// reported hashes as a judgement. A replica whose hash differs from that of a majority,
-// at the same index and by the same build of the program, stops and begins anew from
-// its peers.
+// reported hashes as a judgement. A replica whose hash differs from the hash of a majority
+// at the same index, whatever builds of the program they are, stops and begins anew from
+// its peers. A mark is due after 1,024 entries, and when a replica has written or restored a
+// snapshot.
 //
 // An image costs as much as a snapshot. The leader measures the cost of its own image,
 // and spends at most one hundredth of the time on images.
@@ -33,7 +34,7 @@ import (
 type mark struct {
 	Index uint64
 	Hash  string
-	Build string // of the program: another may write its images in another way
+	Build string // of the program that has the state
 }
 
 // markEntry is the content of an entry of version 2.
@@ -130,16 +131,21 @@ var build = sync.OnceValue(func() string {
 
 var errNoMajority = errors.New("no majority agrees on one state")
 
-// judge returns an error if a replica's own hash is not that of a majority of the
-// replicas that run the same build and have reported a hash.
+// judge returns an error if a replica's own hash is not the hash of a majority of the
+// replicas that have reported one.
 func judge(own mark, told map[string]mark) error {
 	by := map[string][]string{}
-	n := 0
+	n, builds := 0, map[string]bool{own.Build: true}
 	for id, m := range told {
-		if m.Index == own.Index && m.Build == own.Build {
+		if m.Index == own.Index {
 			by[m.Hash] = append(by[m.Hash], id)
+			builds[m.Build] = true
 			n++
 		}
+	}
+	why := "; all run one build"
+	if len(builds) > 1 {
+		why = fmt.Sprintf("; they run %d builds: run one release on every replica", len(builds))
 	}
 	for hash, ids := range by {
 		if len(ids) < 2 || 2*len(ids) <= n {
@@ -149,20 +155,19 @@ func judge(own mark, told map[string]mark) error {
 			return nil
 		}
 		slices.Sort(ids)
-		return fmt.Errorf("mailbox: the state after entry %d differs from the state of replicas %s", own.Index, strings.Join(ids, ", "))
+		return fmt.Errorf("mailbox: the state after entry %d differs from the state of replicas %s%s", own.Index, strings.Join(ids, ", "), why)
 	}
 	if len(by) > 1 {
-		return fmt.Errorf("mailbox: after entry %d %w", own.Index, errNoMajority)
+		return fmt.Errorf("mailbox: after entry %d %w%s", own.Index, errNoMajority, why)
 	}
 	return nil
 }
 
 // applyMark carries out an entry of version 2, which changes no state.
-func (a *applier) applyMark(l *raft.Log) any {
+func (a *applier) applyMark(l *raft.Log) error {
 	var e markEntry
 	switch err := json.Unmarshal(l.Data[1:], &e); {
 	case err != nil:
-		a.garbage.Add(1)
 		return fmt.Errorf("%w: %w", errEntryVersion, err)
 	case e.Judge == 0:
 		a.hasher.start(l.Index, a.machine.Capture, func(m *mark, err error) {
@@ -172,11 +177,11 @@ func (a *applier) applyMark(l *raft.Log) any {
 			}
 			a.mark.Store(m)
 		})
-		return []any{}
+		return nil
 	}
 	own, ok := a.hasher.at(e.Judge)
 	if !ok {
-		return []any{}
+		return nil
 	}
 	switch err := judge(own, e.Told); {
 	case errors.Is(err, errNoMajority):
@@ -184,9 +189,9 @@ func (a *applier) applyMark(l *raft.Log) any {
 		a.log.Error("replicas differ, and no majority agrees: compare the replicas with a checkpoint", zap.Error(err))
 	case err != nil:
 		a.differing.Add(1)
-		a.stop(err)
+		a.stop(a.damaged, err)
 	}
-	return []any{}
+	return nil
 }
 
 // comparer proposes marks and judgements, as long as this replica leads.
@@ -204,6 +209,7 @@ func (c *comparer) compare() {
 	var pending uint64 // a mark that is not judged yet
 	var at time.Time   // when the last mark was made
 	var entries uint64 // applied then
+	var saved uint64   // as savedAll was then
 	for {
 		select {
 		case <-c.gone:
@@ -220,15 +226,25 @@ func (c *comparer) compare() {
 			}
 			continue
 		}
-		if n := c.applier.entries.Load(); n < entries+c.config.limits.markEntries || time.Since(at) < markCost*c.applier.hasher.cost() {
+		n, images := c.applier.entries.Load(), c.savedAll()
+		if n < entries+c.config.limits.markEntries && images == saved || time.Since(at) < markCost*c.applier.hasher.cost() || len(c.voters()) == 1 {
 			continue
 		}
 		f := c.raft.Apply(encodeMark(markEntry{}), 0)
-		at, entries = time.Now(), c.applier.entries.Load()
+		at, entries, saved = time.Now(), n, images
 		if await(f, c.gone) == nil {
 			pending = f.Index()
 		}
 	}
+}
+
+// savedAll is a number that grows when a replica writes or restores a snapshot.
+func (c *comparer) savedAll() uint64 {
+	sum := c.applier.saved.Load()
+	for _, q := range c.standing.since(c.standing.heard, toldWithin) {
+		sum += q.Saved
+	}
+	return sum
 }
 
 // judged proposes the judgement on a mark once all replicas that answer have reported,

@@ -96,8 +96,8 @@ type faults struct {
 	free    func(dir string) (bytes uint64, _ error) // the disk's free space
 	room    func(dir string, bytes int64) error      // tries whether a file of a size has room
 	segment func() error                             // before a file of the log is made; nil: nothing
-	// stuck is called once, when a write hangs or fails: it logs the error and ends the
-	// process. If stuck returns, the replica leaves its group: its connections are cut,
+	// stuck is called once, when a write hangs or fails, or the state or the log is wrong: it logs
+	// the error and ends the process. If stuck returns, the replica leaves its group: its connections are cut,
 	// and every call fails.
 	stuck     func(error)
 	listener  net.Listener      // in place of Listen; closed with the mailbox
@@ -222,7 +222,7 @@ func (c *Config) fillFunctions() {
 	c.Log = cmp.Or(c.Log, zap.NewNop())
 	if c.faults.stuck == nil {
 		log := c.Log
-		c.faults.stuck = func(err error) { log.Fatal("the log's storage failed; ending the process", zap.Error(err)) }
+		c.faults.stuck = func(err error) { log.Fatal("this replica of the log cannot go on; ending the process", zap.Error(err)) }
 	}
 	if c.faults.room == nil {
 		c.faults.room = tryRoom

@@ -651,14 +651,15 @@ func TestJudgement(t *testing.T) {
 		told map[string]mark
 		bad  bool
 	}{
-		"with the majority":       {of("a", "x"), told, false},
-		"against it":              {of("b", "x"), told, true},
-		"another build":           {of("b", "y"), told, false},
-		"another index":           {mark{8, "b", "x"}, told, false},
-		"one against one":         {of("b", "x"), map[string]mark{"r1": of("a", "x"), "r3": of("b", "x")}, true},
-		"one against another's":   {of("b", "x"), map[string]mark{"r1": of("a", "y"), "r3": of("b", "x")}, false},
-		"nobody else":             {of("b", "x"), map[string]mark{"r3": of("b", "x")}, false},
-		"each builds for himself": {of("b", "x"), map[string]mark{"r1": of("a", "y"), "r2": of("c", "z"), "r3": of("b", "x")}, false},
+		"with the majority":      {of("a", "x"), told, false},
+		"against it":             {of("b", "x"), told, true},
+		"another build":          {of("b", "y"), map[string]mark{"r1": of("a", "x"), "r2": of("a", "x"), "r3": of("b", "y")}, true},
+		"another index":          {mark{8, "b", "x"}, told, false},
+		"one against one":        {of("b", "x"), map[string]mark{"r1": of("a", "x"), "r3": of("b", "x")}, true},
+		"one against another's":  {of("b", "x"), map[string]mark{"r1": of("a", "y"), "r3": of("b", "x")}, true},
+		"nobody else":            {of("b", "x"), map[string]mark{"r3": of("b", "x")}, false},
+		"each another":           {of("b", "x"), map[string]mark{"r1": of("a", "y"), "r2": of("c", "z"), "r3": of("b", "x")}, true},
+		"alike, of three builds": {of("b", "x"), map[string]mark{"r1": of("b", "y"), "r2": of("b", "z"), "r3": of("b", "x")}, false},
 	} {
 		if err := judge(c.own, c.told); (err != nil) != c.bad {
 			t.Errorf("%s: %v", name, err)

@@ -20,6 +20,11 @@
 // later, or never, so it is to be sent again under the same identifier, which
 // the actor's state remembers.
 //
+// A command that its machine cannot read is refused by Propose. If such a command is in the log
+// all the same, as the leader was of another release, the replica ends with a sentence, and its
+// files stay as they are: to pass over a committed entry would make its state another than the
+// states of the others.
+//
 // # Reads
 //
 // Verify, then read the state. See [Mailbox.Verify] for why that order.
@@ -68,7 +73,7 @@
 // brought it up to date as a replica without a vote. It follows no leader whose disk is not
 // the one that it knows: a majority that lost its disks has begun a group anew, and would
 // remove what the replica has. Replicas compare their states
-// through the log. A replica with a damaged log goes on from its latest snapshot and the entries
+// through the log, whatever builds they run; the one that differs from two stops. A replica with a damaged log goes on from its latest snapshot and the entries
 // after it. Where these are damaged too, it puts its directory aside and begins anew from its peers;
 // without peers it does not start.
 //

@@ -15,6 +15,7 @@ type engine struct {
 	guard  *guard
 	raft   *raft.Raft   // nil until it was opened
 	lacks  func() error // what the machine lacks as a leader's
+	check  func(command []byte) error
 
 	opened   chan struct{} // closed when OpenRaft returns
 	stopping chan struct{} // closed when nothing more is to be proposed

@@ -8,7 +8,7 @@ import (
 
 // A log entry is one byte of version, then for each command its length as a
 // uvarint and its bytes, up to the end of the entry. One of version 2 holds no commands:
-// it has replicas compare their states. Older releases skip those.
+// it has replicas compare their states.
 const (
 	entryVersion = 1
 	entryMark    = 2
@@ -34,7 +34,7 @@ func appendCommand(entry, command []byte) []byte {
 func framed(n int) int { return n + (bits.Len64(uint64(n)|1)+6)/7 }
 
 // decodeEntry splits an entry into its commands, which alias it. A malformed
-// entry is refused whole, so that replicas agree about it.
+// entry is refused whole.
 func decodeEntry(entry []byte) ([][]byte, error) {
 	if len(entry) == 0 || entry[0] != entryVersion {
 		return nil, errEntryVersion

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"math"
+	"strings"
 	"testing"
 
 	"github.com/hashicorp/raft"
@@ -64,20 +65,29 @@ func TestGarbageEntryIsRefusedWhole(t *testing.T) {
 	}
 }
 
-func TestGarbageEntryIsSkippedByTheMachine(t *testing.T) {
-	m := newTally()
-	a := newApplier(m, zap.NewNop())
-	for i, g := range garbage {
-		l := &raft.Log{Index: uint64(i + 1), Type: raft.LogCommand, Data: g.entry}
-		if err, ok := a.Apply(l).(error); !ok || !errors.Is(err, g.err) {
-			t.Errorf("%s: applied with %v", g.name, err)
+// TestGarbageEntryEndsApplying: nothing after it is carried out, in its batch or later.
+func TestGarbageEntryEndsApplying(t *testing.T) {
+	for _, g := range garbage {
+		m := newTally()
+		a := newApplier(m, zap.NewNop())
+		var told []error
+		a.unable = func(err error) { told = append(told, err) }
+		command := func(i int, data []byte) *raft.Log {
+			return &raft.Log{Index: uint64(i), Type: raft.LogCommand, Data: data}
 		}
-	}
-	if total, _ := m.state(); total != 0 || a.garbage.Load() != uint64(len(garbage)) {
-		t.Errorf("%d commands reached the machine, %d entries counted as garbage", total, a.garbage.Load())
-	}
-	if a.index.Load() != uint64(len(garbage)) {
-		t.Errorf("applied up to %d", a.index.Load())
+		responses := a.ApplyBatch([]*raft.Log{command(1, entryOf([]byte("before"))), command(2, g.entry), command(3, entryOf([]byte("after")))})
+		responses = append(responses, a.Apply(command(4, entryOf([]byte("later")))))
+		for i, r := range responses {
+			if err, bad := r.(error); bad != (i > 0) || bad && !errors.Is(err, g.err) {
+				t.Errorf("%s: entry %d: %v", g.name, i+1, r)
+			}
+		}
+		if total, _ := m.state(); total != 1 || len(told) != 1 || !strings.Contains(told[0].Error(), "entry 2 is committed, and this build cannot carry it out") {
+			t.Errorf("%s: %d commands reached the machine, told %v", g.name, total, told)
+		}
+		if _, err := a.Snapshot(); err == nil {
+			t.Errorf("%s: a snapshot was taken after it", g.name)
+		}
 	}
 }
 

@@ -129,6 +129,7 @@ func (g *gate) signed(response any) any {
 func (g *gate) report() standingReport {
 	last, term := g.end()
 	q := g.standing.report(last, term, g.applier.mark.Load())
+	q.Saved = g.applier.saved.Load()
 	if err := g.weak(); err != nil {
 		q.Weak = err.Error()
 	}

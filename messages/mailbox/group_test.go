@@ -1,6 +1,7 @@
 package mailbox
 
 import (
+	"bytes"
 	"context"
 	"encoding/binary"
 	"encoding/json"
@@ -19,6 +20,7 @@ import (
 
 	"github.com/hashicorp/raft"
 
+	"github.com/candor-grid/candor/messages"
 	waiting "github.com/candor-grid/candor/messages/await"
 )
 
@@ -32,6 +34,17 @@ type tally struct {
 	gate   atomic.Pointer[chan struct{}] // if set, Apply waits until it is closed
 	most   atomic.Uint64                 // if not 0, Restore refuses the state after more commands
 	lacks  atomic.Bool                   // something that others get from who leads
+	newer  atomic.Bool                   // it can read commands of the later rules
+}
+
+// laterRules begins the commands of rules that a build may not have yet.
+const laterRules = "later:"
+
+func (t *tally) Check(command []byte) error {
+	if !t.newer.Load() && bytes.HasPrefix(command, []byte(laterRules)) {
+		return messages.Errorf(messages.Conflict, "a command is of later rules")
+	}
+	return nil
 }
 
 type tallyImage struct {
@@ -41,7 +54,7 @@ type tallyImage struct {
 
 func newTally() *tally { return &tally{counts: map[string]int{}} }
 
-func (t *tally) Apply(index uint64, commands [][]byte) []any {
+func (t *tally) Apply(index uint64, commands [][]byte) ([]any, error) {
 	if gate := t.gate.Load(); gate != nil {
 		<-*gate
 	}
@@ -49,6 +62,9 @@ func (t *tally) Apply(index uint64, commands [][]byte) []any {
 	defer t.mu.Unlock()
 	results := make([]any, len(commands))
 	for i, c := range commands {
+		if err := t.Check(c); err != nil {
+			return nil, err
+		}
 		t.total++
 		t.counts[string(c)]++
 		h := fnv.New64a()
@@ -57,7 +73,7 @@ func (t *tally) Apply(index uint64, commands [][]byte) []any {
 		t.hash = h.Sum64()
 		results[i] = place{string(c), t.total}
 	}
-	return results
+	return results, nil
 }
 
 // place is the result of a command: itself, and how many there were up to it.
@@ -132,6 +148,7 @@ type group struct {
 	dirs   map[string]string
 	adjust func(*Config)
 	most   uint64 // of each machine
+	newer  bool   // what starts from now on has the later rules
 	seen   uint64 // commands that all had agreed on
 
 	mu        sync.Mutex
@@ -221,6 +238,7 @@ func (g *group) start(ids ...string) {
 	for _, id := range ids {
 		m := newTally()
 		m.most.Store(g.most)
+		m.newer.Store(g.newer)
 		box, err := OpenRaft(g.config(id), m)
 		if err != nil {
 			g.t.Fatal(err)

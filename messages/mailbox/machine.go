@@ -23,8 +23,8 @@ type applier struct {
 	index    atomic.Uint64 // last entry applied
 	entries  atomic.Uint64 // since start
 	commands atomic.Uint64
-	garbage  atomic.Uint64 // entries that could not be decoded
 	pending  atomic.Uint64 // bytes of entries since the last snapshot
+	saved    atomic.Uint64 // last entry of the latest snapshot
 	spent    atomic.Int64  // nanoseconds that these entries took to apply
 	moved    chan struct{} // told, without waiting, when index grows
 
@@ -32,7 +32,8 @@ type applier struct {
 	mark      atomic.Pointer[mark] // the latest hash of the state
 	differing atomic.Uint64        // judgements that did not find replicas alike
 	stopped   atomic.Pointer[error]
-	damaged   func(error) // told once applying cannot go on
+	damaged   func(error) // told, once, that the state or an entry is wrong here
+	unable    func(error) // told, once, that this build cannot carry out an entry
 
 	former  former
 	refused func(error) // told why a snapshot was not restored
@@ -41,28 +42,24 @@ type applier struct {
 var _ raft.BatchingFSM = (*applier)(nil)
 
 func newApplier(m Machine, log *zap.Logger) *applier {
-	return &applier{machine: m, log: log, moved: make(chan struct{}, 1), damaged: func(error) {}, refused: func(error) {}}
+	return &applier{machine: m, log: log, moved: make(chan struct{}, 1), damaged: func(error) {}, unable: func(error) {}, refused: func(error) {}}
 }
 
 // Apply carries out one entry.
 func (a *applier) Apply(l *raft.Log) any { return a.ApplyBatch([]*raft.Log{l})[0] }
 
 // ApplyBatch carries out entries in order. The response to each is an entry's
-// results, or an error for one that could not be decoded.
+// results, or the error that ended applying.
 func (a *applier) ApplyBatch(logs []*raft.Log) []any {
 	began := time.Now()
 	defer func() { a.spent.Add(int64(time.Since(began))) }()
 	responses := make([]any, len(logs))
 	for i, l := range logs {
-		if err := checkSeal(l); err != nil && a.stopped.Load() == nil {
-			a.stop(damagedEntry("this replica, as it was to be applied,", l.Index, err))
+		if a.stopped.Load() == nil {
+			responses[i] = a.applyOne(l)
 		}
 		if err := a.stopped.Load(); err != nil {
 			responses[i] = *err
-		} else if l.Type == raft.LogCommand {
-			responses[i] = a.applyEntry(l)
-		} else if l.Type == raft.LogConfiguration {
-			a.former.note(raft.DecodeConfiguration(l.Data))
 		}
 	}
 	if a.stopped.Load() != nil {
@@ -72,10 +69,30 @@ func (a *applier) ApplyBatch(logs []*raft.Log) []any {
 	return responses
 }
 
-// stop ends applying: what is here, or was about to be, is wrong.
-func (a *applier) stop(err error) {
+// applyOne carries out an entry, or ends applying.
+func (a *applier) applyOne(l *raft.Log) any {
+	if err := checkSeal(l); err != nil {
+		a.stop(a.damaged, damagedEntry("this replica, as it was to be applied,", l.Index, err))
+		return nil
+	}
+	switch l.Type {
+	case raft.LogCommand:
+		results, err := a.applyEntry(l)
+		if err != nil {
+			a.stop(a.unable, fmt.Errorf("mailbox: entry %d is committed, and this build cannot carry it out: %w. This replica ends, and its files stay as they are: start the release that wrote the entry", l.Index, err))
+		}
+		return results
+	case raft.LogConfiguration:
+		a.former.note(raft.DecodeConfiguration(l.Data))
+	}
+	return nil
+}
+
+// stop ends applying, for ever: an entry that is passed over would make this replica's state
+// another than the state of the others.
+func (a *applier) stop(tell func(error), err error) {
 	if a.stopped.CompareAndSwap(nil, &err) {
-		a.damaged(err)
+		tell(err)
 	}
 }
 
@@ -90,30 +107,23 @@ func (a *applier) advance(index uint64) {
 	}
 }
 
-// applyEntry skips an entry that is garbage: every replica does, alike.
-func (a *applier) applyEntry(l *raft.Log) any {
+// applyEntry carries out an entry's commands.
+func (a *applier) applyEntry(l *raft.Log) ([]any, error) {
 	a.entries.Add(1)
 	a.pending.Add(uint64(len(l.Data)))
 	if len(l.Data) > 0 && l.Data[0] == entryMark {
-		return a.applyMark(l)
+		return []any{}, a.applyMark(l)
 	}
 	commands, err := decodeEntry(l.Data)
-	if err != nil {
-		a.garbage.Add(1)
-		a.log.Error("skipped a log entry that cannot be decoded", zap.Uint64("index", l.Index), zap.Error(err))
-		return err
+	if err != nil || len(commands) == 0 {
+		return []any{}, err
 	}
-	if len(commands) == 0 {
-		return []any{}
+	results, err := a.machine.Apply(l.Index, commands)
+	if err == nil && len(results) != len(commands) {
+		err = fmt.Errorf("the machine gave %d results for %d commands", len(results), len(commands))
 	}
-	results := a.machine.Apply(l.Index, commands)
 	a.commands.Add(uint64(len(commands)))
-	if len(results) != len(commands) {
-		err := fmt.Errorf("mailbox: the machine gave %d results for %d commands", len(results), len(commands))
-		a.log.Error("the state machine breaks its contract", zap.Uint64("index", l.Index), zap.Error(err))
-		return err
-	}
-	return results
+	return results, err
 }
 
 // A snapshot is this header, the index of the last entry in it, and the
@@ -129,7 +139,7 @@ func (a *applier) Snapshot() (raft.FSMSnapshot, error) {
 	}
 	a.pending.Store(0)
 	a.spent.Store(0)
-	return &snapshot{index: a.index.Load(), image: a.machine.Capture()}, nil
+	return &snapshot{index: a.index.Load(), image: a.machine.Capture(), saved: &a.saved}, nil
 }
 
 // Restore replaces the machine's state.
@@ -158,7 +168,9 @@ func (a *applier) restore(source io.Reader) error {
 	}
 	a.pending.Store(0)
 	a.spent.Store(0)
-	a.advance(binary.BigEndian.Uint64(header[len(snapshotHeader):]))
+	index := binary.BigEndian.Uint64(header[len(snapshotHeader):])
+	a.saved.Store(index)
+	a.advance(index)
 	return nil
 }
 
@@ -166,6 +178,7 @@ func (a *applier) restore(source io.Reader) error {
 type snapshot struct {
 	index uint64
 	image Image
+	saved *atomic.Uint64 // gets index once the image is written
 }
 
 // Persist writes the image aside while entries go on being applied.
@@ -174,8 +187,11 @@ func (s *snapshot) Persist(sink raft.SnapshotSink) error {
 	if _, err := sink.Write(header); err != nil {
 		return err
 	}
-	_, err := s.image.WriteTo(sink)
-	return err
+	if _, err := s.image.WriteTo(sink); err != nil {
+		return err
+	}
+	s.saved.Store(s.index)
+	return nil
 }
 
 // Release has nothing to give back: an image is memory.

@@ -10,11 +10,16 @@ import (
 // time, never concurrently with each other; a machine that is also read by
 // others guards itself.
 type Machine interface {
+	// Check returns an error for a command that Apply could not read. Propose calls it, on the
+	// goroutines of its callers, so that no such command reaches the log.
+	Check(command []byte) error
 	// Apply carries out the commands of one log entry in order, and returns a
 	// result for each. It is deterministic, and answers a command that is
-	// malformed or refused with a result that says so. The commands' bytes are
+	// refused with a result that says so. The commands' bytes are
 	// not to be changed, and keeping one keeps the whole entry in memory.
-	Apply(index uint64, commands [][]byte) []any
+	// The error is for a command that this build cannot read, or that is of rules which it does
+	// not know. It ends the replica: other replicas may have carried the command out.
+	Apply(index uint64, commands [][]byte) ([]any, error)
 	// Capture returns an image of the state that later Applies leave
 	// untouched. It is called between Applies and must be quick; the image is
 	// written aside.

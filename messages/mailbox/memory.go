@@ -58,6 +58,9 @@ func (m *Memory) Propose(ctx context.Context, command []byte) (any, error) {
 	case m.full:
 		return nil, ErrNoSpace
 	}
+	if err := m.machine.Check(command); err != nil {
+		return nil, err
+	}
 	loss := m.loss
 	m.loss = LoseNothing
 	switch loss {
@@ -110,7 +113,11 @@ func (m *Memory) apply(command []byte) (any, error) {
 	m.status.Applied++
 	m.status.Entries++
 	m.status.Commands++
-	results := m.machine.Apply(m.status.Applied, [][]byte{command})
+	results, err := m.machine.Apply(m.status.Applied, [][]byte{command})
+	if err != nil {
+		m.closed = true // as the process of another replica would end
+		return nil, fmt.Errorf("%w: %w", ErrUnknown, err)
+	}
 	if len(results) != 1 {
 		return nil, fmt.Errorf("%w: the machine gave %d results for a command", ErrUnknown, len(results))
 	}

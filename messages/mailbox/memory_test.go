@@ -28,9 +28,9 @@ type keeper struct {
 	kept [][]byte
 }
 
-func (k *keeper) Apply(_ uint64, commands [][]byte) []any {
+func (k *keeper) Apply(_ uint64, commands [][]byte) ([]any, error) {
 	k.kept = append(k.kept, commands...)
-	return make([]any, len(commands))
+	return make([]any, len(commands)), nil
 }
 
 func TestMemoryCopiesCommands(t *testing.T) {

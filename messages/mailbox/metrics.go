@@ -32,7 +32,6 @@ func newMeters(m *replicated) (*meters, error) {
 		mt.commit,
 		counter("entries_total", "Log entries applied.", m.applier.entries.Load),
 		counter("commands_total", "Commands applied.", m.applier.commands.Load),
-		counter("garbage_entries_total", "Log entries that could not be decoded.", m.applier.garbage.Load),
 		counter("differing_total", "Comparisons in which this replica's state was not that of a majority, or no majority had the same state.", m.applier.differing.Load),
 		gauge("damaged", "Pieces of damaged state on this replica's disk: those that a reading found and could not mend, and those that were put aside and not deleted.", m.scrubber.damages),
 		counter("scrubs_total", "Readings of all files of this replica that were checked to the end.", m.scrubber.passes.Load),

@@ -250,7 +250,7 @@ func (p *proposer) admit(ctx context.Context, command []byte) error {
 	case p.guard.low.Load():
 		return p.noSpace()
 	}
-	return nil
+	return p.check(command)
 }
 
 func (p *proposer) enqueue(ctx context.Context, command []byte) (*batch, int, error) {

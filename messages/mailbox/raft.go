@@ -58,13 +58,13 @@ func OpenRaft(c Config, machine Machine) (Mailbox, error) {
 func newReplicated(c *Config, machine Machine) *replicated {
 	named := c.Log.Named(c.Name + ".log").With(zap.String("replica", c.ID))
 	c.Log = named
-	e := &engine{config: c, lacks: machine.Weak, opened: make(chan struct{}), stopping: make(chan struct{}), gone: make(chan struct{}), unknown: make(chan struct{})}
+	e := &engine{config: c, lacks: machine.Weak, check: machine.Check, opened: make(chan struct{}), stopping: make(chan struct{}), gone: make(chan struct{}), unknown: make(chan struct{})}
 	m := &replicated{engine: e, applier: newApplier(machine, named), probing: make(chan struct{})}
 	m.halt = sync.OnceValue(func() raft.Future { return e.raft.Shutdown() })
 	m.abandon = sync.OnceFunc(func() { close(e.unknown) })
 	e.guard = newGuard(c, m.fail)
 	e.guard.damaged, e.guard.applied, e.guard.stopping = m.damaged, m.applier.index.Load, e.stopping
-	m.applier.damaged = m.damaged
+	m.applier.damaged, m.applier.unable = m.damaged, e.guard.fail
 	return m
 }
 

@@ -62,6 +62,7 @@ type standingReport struct {
 	Why            string `json:",omitempty"`
 	Last, LastTerm uint64
 	Mark           *mark  `json:",omitempty"`
+	Saved          uint64 `json:",omitempty"` // the last entry of its latest snapshot
 	Weak           string `json:",omitempty"` // why the replica should not lead
 }
 

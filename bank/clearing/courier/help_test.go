@@ -41,7 +41,9 @@ func newHost(site messages.Name) *host {
 	return h
 }
 
-func (h *host) Apply(_ uint64, commands [][]byte) []any {
+func (h *host) Check([]byte) error { return nil }
+
+func (h *host) Apply(_ uint64, commands [][]byte) ([]any, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	results := make([]any, len(commands))
@@ -52,7 +54,7 @@ func (h *host) Apply(_ uint64, commands [][]byte) []any {
 			results[i] = h.ledger.Apply(command)
 		}
 	}
-	return results
+	return results, nil
 }
 
 // images writes the clearing's image, then the ledger's.

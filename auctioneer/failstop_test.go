@@ -1,0 +1,102 @@
+package auctioneer
+
+import (
+	"bytes"
+	"errors"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
+
+	"github.com/candor-grid/candor/auctioneer/book"
+	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/mailbox"
+)
+
+// believing is a machine that has everything proposed, as a leader of another release may.
+type believing struct{ *replica }
+
+func (believing) Check([]byte) error { return nil }
+
+// fatal is what a process does in place of its end.
+type fatal chan string
+
+func (f fatal) OnWrite(e *zapcore.CheckedEntry, fields []zapcore.Field) {
+	said := zapcore.NewMapObjectEncoder()
+	for _, one := range fields {
+		one.AddTo(said)
+	}
+	why, _ := said.Fields["error"].(string)
+	f <- e.Message + ": " + why
+	runtime.Goexit()
+}
+
+// TestCommandThatCannotBeReadEndsTheReplica: it passes over nothing that is in the log, at the next
+// start either; nothing of the book changes. As a leader it refuses such a command.
+func TestCommandThatCannotBeReadEndsTheReplica(t *testing.T) {
+	t.Parallel()
+	good := book.Command{Register: &book.Register{Node: "n1", Session: 1, Slots: []messages.ClassSlots{{Class: "map", Slots: 1}}}}
+	good.Stamp(7, 0)
+	whole, err := good.Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	later, laterExchange := good, book.Command{At: 7, Exchange: &book.Exchange{Node: "n1", Session: 1, Rules: book.RulesHealth + 1}}
+	later.Rules++
+	for name, data := range map[string][]byte{
+		"cut": whole[:len(whole)-1], "empty": {}, "unknown kind": more(t, whole), "later rules": encode(t, &later), "exchange of later rules": encode(t, &laterExchange),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if err := newReplica(nil, zap.NewNop()).Check(data); err == nil {
+				t.Error("a leader would propose it")
+			}
+			dir := t.TempDir()
+			for try := range 2 {
+				ends := make(fatal, 1)
+				r := newReplica(nil, zap.NewNop())
+				box, err := mailbox.OpenRaft(mailbox.Config{ID: "1", Name: "auctioneer", Dir: dir, Local: mailbox.NewLocal(), Bootstrap: []string{"1"},
+					Timeout: 100 * time.Millisecond, SegmentBytes: 1 << 20, MinFreeBytes: 1, Log: zap.New(zapcore.NewNopCore(), zap.WithFatalHook(ends))}, believing{r})
+				if err != nil {
+					t.Fatal(err)
+				}
+				if try == 0 {
+					<-box.Leadership()
+					if _, err := box.Propose(t.Context(), data); !errors.Is(err, mailbox.ErrUnknown) && !errors.Is(err, mailbox.ErrClosed) {
+						t.Errorf("proposed with %v", err)
+					}
+				}
+				if why := <-ends; !strings.Contains(why, "and this build cannot carry it out") {
+					t.Errorf("it ended with %q", why)
+				}
+				if now := r.book.Now(); now != 0 {
+					t.Errorf("the book is at %v", now)
+				}
+				_ = box.Close() // which says how it ended
+			}
+		})
+	}
+}
+
+func encode(t *testing.T, c *book.Command) []byte {
+	data, err := c.Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
+// more is a command with more fields than this build knows, which a later release may write.
+func more(t *testing.T, command []byte) []byte {
+	t.Helper()
+	if command[0] != 0xdc {
+		t.Fatalf("a command begins with %x: no array of 16 fields or more", command[0])
+	}
+	const fields = 100
+	longer := append([]byte{}, command...)
+	longer[2] += fields
+	return append(longer, bytes.Repeat([]byte{0xc0}, fields)...)
+}

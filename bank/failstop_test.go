@@ -1,0 +1,100 @@
+package bank
+
+import (
+	"errors"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
+
+	"github.com/candor-grid/candor/bank/clearing"
+	"github.com/candor-grid/candor/bank/ledger"
+	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/bus"
+	"github.com/candor-grid/candor/messages/mailbox"
+)
+
+// believing is a machine that has everything proposed, as a leader of another release may.
+type believing struct{ mailbox.Machine }
+
+func (believing) Check([]byte) error { return nil }
+
+// fatal is what a process does in place of its end.
+type fatal chan string
+
+func (f fatal) OnWrite(e *zapcore.CheckedEntry, fields []zapcore.Field) {
+	said := zapcore.NewMapObjectEncoder()
+	for _, one := range fields {
+		one.AddTo(said)
+	}
+	why, _ := said.Fields["error"].(string)
+	f <- e.Message + ": " + why
+	runtime.Goexit()
+}
+
+// TestCommandThatCannotBeReadEndsTheReplica: it passes over nothing that is in the log, at the next
+// start either; nothing of the books changes. As a leader it refuses such a command.
+func TestCommandThatCannotBeReadEndsTheReplica(t *testing.T) {
+	t.Parallel()
+	grant := ledger.Command{Verb: ledger.Grant, At: 2000, By: "ops", Grant: messages.GrantRequest{Key: "1", Account: "ada", Amount: 10 * c}}
+	whole := grant.Encode()
+	later, verb := append([]byte{99}, whole[1:]...), append([]byte{whole[0], 0xff}, whole[2:]...)
+	settling := func(s clearing.Command) []byte {
+		data, err := messages.Marshal(&s, messages.Msgpack)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return append([]byte{clearing.Mark}, data...)
+	}
+	revoke := settling(clearing.Command{At: 2000, By: "ada", Revoke: &messages.RevokeRequest{ID: "ada/k"}})
+	for name, data := range map[string][]byte{
+		"cut": whole[:len(whole)-1], "empty": {}, "later version": later, "unknown verb": verb,
+		"clearing, cut": revoke[:len(revoke)-1], "clearing, empty": {clearing.Mark}, "clearing, later rules": settling(clearing.Command{At: 2000, Rules: 1000}),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			for try := range 2 {
+				ends := make(fatal, 1)
+				var box mailbox.Mailbox
+				bank, err := Start(t.Context(), Config{
+					Site: "here", Replica: "1", Replicas: []string{"1"}, Bus: bus.NewMemory().Connect("bank"), Metrics: prometheus.NewRegistry(),
+					Clock: func() messages.Time { return 1000 }, Mono: still,
+					Open: func(m mailbox.Machine) (_ mailbox.Mailbox, err error) {
+						if m.Check(data) == nil {
+							t.Error("a leader would propose it")
+						}
+						box, err = mailbox.OpenRaft(mailbox.Config{ID: "1", Name: "bank", Dir: dir, Local: mailbox.NewLocal(), Bootstrap: []string{"1"},
+							Timeout: 100 * time.Millisecond, SegmentBytes: 1 << 20, MinFreeBytes: 1, Log: zap.New(zapcore.NewNopCore(), zap.WithFatalHook(ends))}, believing{m})
+						return box, err
+					},
+				})
+				if err != nil {
+					t.Fatal(err)
+				}
+				for try == 0 {
+					_, err := box.Propose(t.Context(), data)
+					if errors.Is(err, mailbox.ErrNotLeader) { // not yet
+						runtime.Gosched()
+						continue
+					}
+					if !errors.Is(err, mailbox.ErrUnknown) && !errors.Is(err, mailbox.ErrClosed) {
+						t.Errorf("proposed with %v", err)
+					}
+					break
+				}
+				if why := <-ends; !strings.Contains(why, "and this build cannot carry it out") {
+					t.Errorf("it ended with %q", why)
+				}
+				if totals := read(bank.machine, (*ledger.Ledger).Totals); totals.Issued != 0 {
+					t.Errorf("credits were issued: %+v", totals)
+				}
+				_ = bank.Close() // which says how it ended
+			}
+		})
+	}
+}
