@@ -32,6 +32,10 @@ func TestMain(m *testing.M) {
 		attack()
 		return
 	}
+	if len(os.Args) > 2 && os.Args[1] == "delay" {
+		delay(os.Args[2], os.Args[3:])
+		return
+	}
 	os.Exit(m.Run())
 }
 

@@ -59,6 +59,13 @@
 // kernel gives nobody user namespaces there, whichever call asks for one.
 // Programs of 32 bits do not run. [Config.Contain] takes the best that a machine has.
 //
+// # What a task cannot delay
+//
+// A process of a task can stop the task that the node is starting beside it, once that has the
+// account's user, hold a lease on the program's file, or leave a connection unanswered. So no lock is held
+// while a process is started, a connection is made or a directory is walked, and the thread that starts tasks is the
+// account's own; where it does not get on, another takes its place. A start that takes a minute is given up.
+//
 // # Files
 //
 // Under the state directory:
@@ -93,7 +100,7 @@
 //
 // A task costs its fork, exec and wait, some twenty cheap system calls that
 // make no file and remove none unless it writes something, and no goroutine where its program
-// and files are there already. One thread starts tasks; it waits in the kernel, and nobody waits
-// for it. The kernel signals ends through file descriptors of processes, which one goroutine
+// and files are there already. Each room has one thread that starts its tasks; it waits in the kernel,
+// and nobody waits for it. The kernel signals ends through file descriptors of processes, which one goroutine
 // polls together. What is the same for all tasks of a stage is worked out once.
 package runner

@@ -2,6 +2,7 @@ package runner
 
 import (
 	"sync"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -10,16 +11,24 @@ import (
 )
 
 // forge starts tasks on confined threads: on the thread of the task's cell where the
-// cell has one, else on one thread for all tasks. That thread waits in the kernel and not in
-// the Go runtime, which would hand it a processor by way of other threads.
+// cell has one, else on one thread for the tasks of a room. That thread waits in the kernel and not in
+// the Go runtime, which would hand it a processor by way of other threads. What the processes of an
+// account can delay is the start of its own tasks: a thread that does not get on is left to what
+// it does, and another takes its place.
 type forge struct {
-	clones bool // the one thread for all has to start tasks by clone3
+	clones bool // its thread has to start tasks by clone3
 	bell   int  // an event of the kernel: there is work, or no more
 
-	mu     sync.Mutex
-	work   []func(*anvil)
-	closed bool
+	mu       sync.Mutex
+	work     []func(*anvil)
+	closed   bool
+	thread   int       // the number of the thread that serves
+	since    time.Time // when it began what it does; zero: it waits for work
+	watching bool
 }
+
+// patience is how long a thread may take for one start before another takes its place.
+const patience = 100 * time.Millisecond
 
 // anvil is a thread's state, touched by that thread only.
 type anvil struct {
@@ -32,26 +41,56 @@ func newForge(clones bool) (f *forge, err error) {
 	if f.bell, err = unix.Eventfd(0, unix.EFD_CLOEXEC); err != nil {
 		return nil, messages.Errorf(messages.Unavailable, "runner: eventfd: %v", err)
 	}
-	go cell.OnThread(f.serve)
+	go cell.OnThread(func() { f.serve(0) })
 	return f, nil
 }
 
-// serve does the work of the one thread, until the forge is closed.
-func (f *forge) serve() {
-	defer unix.Close(f.bell)
+// serve does the work of a thread, until the forge is closed or another has its place.
+func (f *forge) serve(thread int) {
 	a, counter := new(anvil), make([]byte, len(more))
 	for {
-		_, _ = unix.Read(f.bell, counter)
-		f.mu.Lock()
-		work, closed := f.work, f.closed
-		f.work = nil
-		f.mu.Unlock()
-		for _, do := range work {
-			do(a)
-		}
-		if closed {
+		do, over := f.next(thread)
+		switch {
+		case over:
 			return
+		case do != nil:
+			do(a)
+		default:
+			_, _ = unix.Read(f.bell, counter)
 		}
+	}
+}
+
+// next is what a thread is to do; nil: it is to wait for the bell.
+func (f *forge) next(thread int) (do func(*anvil), over bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	switch {
+	case f.thread != thread:
+		return nil, true
+	case len(f.work) > 0:
+		do, f.work, f.since = f.work[0], f.work[1:], time.Now()
+		return do, false
+	case f.closed:
+		_ = unix.Close(f.bell)
+		return nil, true
+	}
+	f.work, f.since = nil, time.Time{}
+	return nil, false
+}
+
+// watch gives the place of a thread that does not get on to another one.
+func (f *forge) watch() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if !f.since.IsZero() && time.Since(f.since) >= patience {
+		f.thread++
+		thread := f.thread
+		f.since = time.Time{}
+		go cell.OnThread(func() { f.serve(thread) })
+	}
+	if f.watching = len(f.work) > 0 || !f.since.IsZero(); f.watching {
+		time.AfterFunc(patience, f.watch)
 	}
 }
 
@@ -67,7 +106,7 @@ var more = [8]byte{1}
 
 func (f *forge) ring() { _, _ = unix.Write(f.bell, more[:]) }
 
-// post has do called on the one thread, in the order of the calls.
+// post has do called on the forge's thread, in the order of the calls.
 func (f *forge) post(do func(*anvil)) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -75,13 +114,25 @@ func (f *forge) post(do func(*anvil)) {
 	if len(f.work) == 1 {
 		f.ring()
 	}
+	if !f.watching {
+		f.watching = true
+		time.AfterFunc(patience, f.watch)
+	}
 }
 
 // begin has start called on a confined thread inside the cell and in a room's namespaces,
-// or elsewhere with what is in the way of that. It does not wait.
+// or elsewhere with what is in the way of that. It does not wait. The forge is that of tasks
+// without rooms.
 func (f *forge) begin(c *cell.Cell, r *room, asRoot bool, start func(error)) {
 	if !c.Threaded() {
-		f.post(func(a *anvil) { start(a.prepare(r, asRoot, f.clones)) })
+		own, err := f, error(nil)
+		if r != nil {
+			if own, err = r.ownForge(f.clones); err != nil {
+				go start(err)
+				return
+			}
+		}
+		own.post(func(a *anvil) { start(a.prepare(r, asRoot, f.clones)) })
 		return
 	}
 	go c.Run(func() {
@@ -92,6 +143,16 @@ func (f *forge) begin(c *cell.Cell, r *room, asRoot bool, start func(error)) {
 		}
 		start(a.prepare(r, asRoot, false))
 	})
+}
+
+// ownForge is the forge of the room's tasks.
+func (r *room) ownForge(clones bool) (_ *forge, err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.forge == nil {
+		r.forge, err = newForge(clones)
+	}
+	return r.forge, err
 }
 
 // run calls start as begin does, and waits for its end.

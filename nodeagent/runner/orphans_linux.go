@@ -30,19 +30,29 @@ func (p *Processes) endOrphansOf(t *process) {
 		endEach(func() []int { return childrenOf(t.room.holder) }, isOwn)
 		return
 	}
-	if p.adopts {
-		p.forking.Lock()
+	if p.adopts && p.lockForks() {
 		defer p.forking.Unlock()
 		endEach(p.adopted, isOwn)
 	}
 }
 
+// lockForks keeps tasks from being forked, and reports whether it could: a start that takes long delays
+// no other, and what was left then ends with a later task.
+func (p *Processes) lockForks() bool {
+	const pause, within = time.Millisecond, time.Second
+	for began := time.Now(); !p.forking.TryLock(); time.Sleep(pause) {
+		if time.Since(began) > within {
+			return false
+		}
+	}
+	return true
+}
+
 // endHidden ends all that this process was handed, where no task runs.
 func (p *Processes) endHidden() {
-	if !p.adopts {
+	if !p.adopts || !p.lockForks() {
 		return
 	}
-	p.forking.Lock()
 	defer p.forking.Unlock()
 	if len(p.tasksNow()) == 0 {
 		endEach(p.adopted, func(int) bool { return true })

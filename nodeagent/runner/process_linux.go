@@ -31,13 +31,17 @@ type process struct {
 
 	mu sync.Mutex
 	outputs
-	from      unix.Timespec // before it was started, by the clock of files
-	child     child         // zero until it is started
-	note      int           // where it is noted
-	over      bool          // the child was reaped: its number may be another's now
-	ending    bool          // it was told to end
-	asked     bool          // its processes were sent SIGTERM
-	grace     time.Duration // the shortest it was given
+	from      unix.Timespec    // before it was started, by the clock of files
+	child     child            // zero until it is started
+	launch    *launch          // of the child; nil before it is to be started
+	late      *time.Timer      // ends a start that takes too long
+	guests    sync.WaitGroup   // what is being started beside it
+	joining   map[*launch]bool // of the guests
+	note      int              // where it is noted
+	over      bool             // the child was reaped: its number may be another's now
+	ending    bool             // it was told to end
+	asked     bool             // its processes were sent SIGTERM
+	grace     time.Duration    // the shortest it was given
 	why       messages.Outcome
 	suspended bool // it is not to run until it is resumed
 	limit     limit
@@ -98,7 +102,7 @@ func (t *process) prepare(p *program) (why string) {
 	t.room, roomless = t.takeRoom(p)
 	// A terminal is the room's. Without a room the files are opened too: on a stream its client hears why.
 	files, theirs, err := t.openFiles(p)
-	if err = cmp.Or(roomless, err); err == nil && t.stopped() {
+	if err = cmp.Or(roomless, err); err == nil && !t.arm() {
 		err = errors.New("stopped")
 	}
 	if err != nil {
@@ -126,6 +130,22 @@ func (t *process) prepare(p *program) (why string) {
 		}
 	})
 	return ""
+}
+
+// startWithin is how long a program may take to be executed once its process is there. The kernel waits for
+// the end of a lease on a file for 45 s by default.
+const startWithin = time.Minute
+
+// startGrace is how long it may take at least though nobody wants the task any more: most starts are over at once.
+const startGrace = time.Second
+
+// giveUp ends a start that takes too long, or that nobody wants any more.
+func (t *process) giveUp() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.child.pid == 0 && !t.over && t.launch != nil {
+		t.launch.kill()
+	}
 }
 
 // fail ends a task whose process could not be started.
@@ -185,6 +205,10 @@ func (t *process) refuse(why string) {
 		_, _ = unix.Write(fd, []byte("candor: this task could not be started: "+why+"\n"))
 	}
 	t.over = true
+	if t.launch != nil {
+		t.late.Stop()
+		t.launch.drop()
+	}
 }
 
 // workingDir returns the task's working directory.
@@ -245,7 +269,7 @@ func (t *process) fork(p *program, dir string, files []uintptr) (child, error) {
 	i := t.task.Program.Interactive
 	sys := &syscall.SysProcAttr{Setsid: true, Credential: p.as, Setctty: i != nil && i.Terminal}
 	t.cell.Attributes(sys)
-	return spawn(p.path, p.argv, taskEnv(p.env, p.homeless, &t.task, t.lane.base+aliveEnding, dir), dir, files, sys)
+	return t.launch.spawn(p.path, p.argv, taskEnv(p.env, p.homeless, &t.task, t.lane.base+aliveEnding, dir), dir, files, sys)
 }
 
 // limits are those of the node, and of the stage where it has its own.
@@ -264,10 +288,15 @@ func (t *process) limits() cell.Limits {
 	return l
 }
 
-func (t *process) stopped() bool {
+// arm prepares the start of the task's process, and reports false where the task was stopped before.
+func (t *process) arm() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.ending
+	if t.ending {
+		return false
+	}
+	t.launch, t.late = newLaunch(), time.AfterFunc(startWithin, t.giveUp)
+	return true
 }
 
 // begun notes the child, sets its time limit, and ends it if it was stopped meanwhile; on a
@@ -277,6 +306,7 @@ func (t *process) begun(p *program, dir string, c child) {
 	defer t.mu.Unlock()
 	t.finished.Started = t.runner.config.Clock()
 	t.program, t.dir = p, dir
+	t.late.Stop()
 	t.child, t.note = c, t.runner.notes.note(c.pid)
 	t.limit.left = t.task.Program.TimeLimit.Std()
 	t.limit.run(func() { t.end(messages.TimedOut, t.runner.config.Grace) })
@@ -304,11 +334,12 @@ func (t *process) obey() {
 // where the task left something that it takes time to end.
 func (t *process) finish() {
 	t.reap()
-	if t.cell.Clean() && t.stream == nil && !t.runner.loose {
+	if t.cell.Clean() && t.stream == nil && !t.runner.loose && !t.joined() {
 		t.leave()
 		return
 	}
 	go func() {
+		t.guests.Wait() // in the cell, which is not another's before
 		t.runner.endOrphansOf(t)
 		t.leave()
 	}()
@@ -326,8 +357,11 @@ func (t *process) end(why messages.Outcome, grace time.Duration) {
 		t.lane.untell()
 	}
 	t.grace = min(t.grace, grace)
-	if t.child.pid != 0 && !t.over { // otherwise spawn or begun looks at ending
+	switch { // otherwise prepare or begun looks at ending
+	case t.child.pid != 0 && !t.over:
 		t.ask(grace)
+	case t.launch != nil && !t.over:
+		time.AfterFunc(max(grace, startGrace), t.giveUp)
 	}
 }
 
@@ -398,6 +432,9 @@ func (t *process) reap() {
 		t.cell.Retire()
 	}
 	t.over = true
+	for l := range t.joining {
+		l.kill()
+	}
 	t.limit.stop()
 	t.early.stop()
 	if t.kill != nil {

@@ -39,6 +39,7 @@ type room struct {
 
 	mu    sync.Mutex
 	shown map[string]bool // working directories that are there
+	forge *forge          // starts its tasks; nil before the first, and where cells have threads
 
 	users int         // tasks; guarded by rooms.mu
 	idle  *time.Timer // while there are none; guarded by rooms.mu
@@ -307,6 +308,9 @@ func (r *rooms) makeTemp() (string, error) {
 
 // close ends what is in the room, and the room.
 func (r *room) close() {
+	if r.forge != nil {
+		r.forge.close()
+	}
 	if r.hold != nil {
 		_ = r.hold.Close()
 	}

@@ -4,7 +4,6 @@ import (
 	"os"
 	"strconv"
 	"strings"
-	"syscall"
 
 	"golang.org/x/sys/unix"
 )
@@ -13,16 +12,6 @@ import (
 type child struct {
 	pid int
 	fd  int // becomes readable when the process exits; -1 where the kernel has no such descriptors
-}
-
-// spawn executes a program, as sys says. files are its standard
-// input, output and error.
-func spawn(path string, argv, env []string, dir string, files []uintptr, sys *syscall.SysProcAttr) (child, error) {
-	c := child{fd: -1}
-	sys.PidFD = &c.fd
-	pid, err := syscall.ForkExec(path, argv, &syscall.ProcAttr{Dir: dir, Env: env, Files: files, Sys: sys})
-	c.pid = pid
-	return c, err
 }
 
 // exited returns when a process has exited, and leaves it to be reaped.

@@ -2,9 +2,9 @@ package runner
 
 import (
 	"context"
+	"errors"
 	"net"
 	"os"
-	"strconv"
 	"syscall"
 	"time"
 
@@ -238,18 +238,16 @@ type beside struct {
 // exec starts a command in the cell and the room of the task, as the task's user.
 func (w beside) exec(b *messages.StreamBegin) error {
 	t, s := w.t, w.s
-	theirs, ours, err := func() (theirs, ours []*os.File, err error) {
-		t.mu.Lock()
-		defer t.mu.Unlock()
-		if err := t.joinable(); err != nil {
-			return nil, nil, err
-		}
-		return s.process(t.program.as, t.room)
-	}()
+	l := newLaunch()
+	if err := t.join(l); err != nil {
+		return err
+	}
+	defer t.part(l)
+	theirs, ours, err := s.process(t.program.as, t.room)
 	if err != nil {
 		return err
 	}
-	c, err := w.fork(b, theirs)
+	c, err := w.fork(l, b, theirs)
 	_ = closeAll(theirs)
 	if err != nil {
 		s.finish(0, ours...)
@@ -286,14 +284,40 @@ func (w beside) exec(b *messages.StreamBegin) error {
 	return nil
 }
 
-// fork starts the command. The task cannot end meanwhile: its cell would be another's.
-func (w beside) fork(b *messages.StreamBegin, files []*os.File) (c child, err error) {
-	t := w.t
+// join keeps the task's cell and room for what is started beside it. Nobody waits for that but
+// the end of the task, which kills it.
+func (t *process) join(l *launch) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if err := t.joinable(); err != nil {
-		return c, err
+		return err
 	}
+	if t.joining == nil {
+		t.joining = map[*launch]bool{}
+	}
+	t.joining[l] = true
+	t.guests.Add(1)
+	return nil
+}
+
+func (t *process) part(l *launch) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	l.drop()
+	delete(t.joining, l)
+	t.guests.Done()
+}
+
+// joined reports whether something is being started beside the task; nothing is any more once the task is over.
+func (t *process) joined() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return len(t.joining) > 0
+}
+
+// fork starts the command. The task's program, lane and cell stay while it is joined.
+func (w beside) fork(l *launch, b *messages.StreamBegin, files []*os.File) (c child, err error) {
+	t := w.t
 	env := taskEnv(t.program.env, t.program.homeless, &t.task, t.lane.base+aliveEnding, t.dir)
 	if b.Term != "" {
 		env = append(env, "TERM="+b.Term)
@@ -310,10 +334,11 @@ func (w beside) fork(b *messages.StreamBegin, files []*os.File) (c child, err er
 		t.runner.forking.RLock()
 		defer t.runner.forking.RUnlock()
 	}
+	defer time.AfterFunc(startWithin, l.kill).Stop()
 	err = t.runner.forge.run(t.cell, t.room, t.program.isRoot(), func() (err error) {
 		sys := &syscall.SysProcAttr{Setsid: true, Credential: t.program.as, Setctty: w.s.what.Terminal}
 		t.cell.Attributes(sys)
-		c, err = spawn(path, b.Command, env, t.dir, fds, sys)
+		c, err = l.spawn(path, b.Command, env, t.dir, fds, sys)
 		return err
 	})
 	if err != nil {
@@ -323,31 +348,14 @@ func (w beside) fork(b *messages.StreamBegin, files []*os.File) (c child, err er
 }
 
 // dialWithin is how long a program of a task may take to accept a connection.
-var dialWithin = unix.Timeval{Sec: 3}
+const dialWithin = 3 * time.Second
 
 // dial connects to a port of the task's network.
 func (w beside) dial(port int) error {
 	t, s := w.t, w.s
-	fd := -1
-	err := func() error {
-		t.mu.Lock()
-		defer t.mu.Unlock()
-		if err := t.joinable(); err != nil {
-			return err
-		}
-		return t.runner.forge.run(t.cell, t.room, t.program.isRoot(), func() (err error) {
-			fd, err = dialLoopback(port)
-			return err
-		})
-	}()
+	conn, err := w.dialLoopback(port)
 	if err != nil {
 		return messages.Errorf(messages.Conflict, "port %d: nothing of the task answers there: %s", port, reasonOf(err))
-	}
-	file := os.NewFile(uintptr(fd), "port "+strconv.Itoa(port))
-	conn, err := net.FileConn(file)
-	_ = file.Close()
-	if err != nil {
-		return messages.Errorf(messages.Unavailable, "port %d: %v", port, err)
 	}
 	s.errors.over = true
 	over := make(chan struct{})
@@ -372,24 +380,87 @@ func (w beside) dial(port int) error {
 	return nil
 }
 
-// dialLoopback connects to a port of this machine, in the network of the calling thread.
-func dialLoopback(port int) (fd int, err error) {
+// dialLoopback connects to a port of this machine, in the task's network.
+func (w beside) dialLoopback(port int) (conn net.Conn, err error) {
 	for _, to := range []struct {
 		family int
 		at     unix.Sockaddr
 	}{{unix.AF_INET, &unix.SockaddrInet4{Port: port, Addr: [4]byte{127, 0, 0, 1}}}, {unix.AF_INET6, &unix.SockaddrInet6{Port: port, Addr: [16]byte{15: 1}}}} {
-		fd, socketErr := unix.Socket(to.family, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+		socket, socketErr := w.t.socket(to.family)
 		if socketErr != nil {
 			err = socketErr
 			continue
 		}
-		_ = unix.SetsockoptTimeval(fd, unix.SOL_SOCKET, unix.SO_SNDTIMEO, &dialWithin)
-		if err = unix.Connect(fd, to.at); err == nil {
-			return fd, nil
+		if err = w.t.connect(socket, to.at); err == nil {
+			conn, err = net.FileConn(socket)
 		}
-		_ = unix.Close(fd)
+		_ = socket.Close()
+		if err == nil {
+			return conn, nil
+		}
 	}
-	return -1, err
+	return nil, err
+}
+
+// socket makes a socket in the task's network.
+func (t *process) socket(family int) (*os.File, error) {
+	l := newLaunch()
+	if err := t.join(l); err != nil {
+		return nil, err
+	}
+	defer t.part(l)
+	fd := -1
+	open := func() (err error) {
+		fd, err = unix.Socket(family, unix.SOCK_STREAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
+		return err
+	}
+	err := error(nil)
+	if t.room != nil && t.runner.config.Private {
+		err = t.room.inside(open)
+	} else {
+		err = open()
+	}
+	if err != nil {
+		return nil, err
+	}
+	return os.NewFile(uintptr(fd), "socket"), nil
+}
+
+// connect connects a socket, while nothing of the task is held: who listens may let this wait.
+func (t *process) connect(socket *os.File, to unix.Sockaddr) error {
+	raw, err := socket.SyscallConn()
+	if err != nil {
+		return err
+	}
+	_ = socket.SetWriteDeadline(time.Now().Add(dialWithin))
+	over := make(chan struct{})
+	defer close(over)
+	go func() {
+		select {
+		case <-t.ended:
+			_ = socket.SetWriteDeadline(time.Now())
+		case <-over:
+		}
+	}()
+	begun, result := false, error(nil)
+	err = raw.Write(func(fd uintptr) bool {
+		if !begun {
+			begun = true
+			result = unix.Connect(int(fd), to)
+			return result != unix.EINPROGRESS
+		}
+		number, err := unix.GetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_ERROR)
+		if result = err; err == nil && number != 0 {
+			result = unix.Errno(number)
+		} else if err == nil {
+			_, result = unix.Getpeername(int(fd)) // not connected: it was woken for nothing
+		}
+		return result != unix.ENOTCONN
+	})
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		return unix.ETIMEDOUT
+	}
+	return errors.Join(err, result)
 }
 
 // sweepStreams ends what clients began beside tasks and left.

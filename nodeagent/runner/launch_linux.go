@@ -1,0 +1,277 @@
+package runner
+
+import (
+	"errors"
+	"math"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// launch is one start of a program. Between the change of user and the execution of the program
+// the processes of an account may stop the child, and the file that is executed may have a lease:
+// the start then waits. So its child holds nothing but its own thread, no lock of this process
+// (package syscall has one for all starts, and keeps the garbage collector waiting) and no file.
+// vfork reads the fields up to errno by their offsets.
+type launch struct {
+	call  [6]uintptr // the system call that makes the child, with its arguments
+	steps *step
+	count uintptr // of steps
+	errno uintptr // why a step failed
+
+	pidfd atomic.Int32 // written by the kernel when it makes the child
+	mu    sync.Mutex
+	ended bool // the child has executed the program, or failed
+	late  bool // it is to be killed
+
+	// The kernel and the child get the addresses of these. They are fields because a launch is in the
+	// heap: a goroutine's stack may move before the call is made.
+	args  cloneArgs
+	stack [childStack]byte // of the child
+}
+
+// step is a system call that the child makes.
+type step struct {
+	call [7]uintptr
+	must uintptr // not 0: the child ends where it fails
+}
+
+// vfork makes a child, which shares the memory of this process until it executes a program, and
+// waits for that outside of the Go runtime. The result is negative where no child could be made.
+func vfork(l *launch) (pid uintptr)
+
+func newLaunch() *launch {
+	l := new(launch)
+	l.pidfd.Store(-1)
+	return l
+}
+
+// errLate is the end of a start that took too long, or that nobody wanted any more.
+var errLate = errors.New("it was not executed in time: a process of the same account stopped it, or has a lease on its file, or the file system does not answer")
+
+// kill ends the child unless it has executed the program.
+func (l *launch) kill() {
+	const pause = time.Millisecond
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.late = true
+	switch fd := l.pidfd.Load(); {
+	case l.ended:
+	case fd < 0: // it is about to be made
+		time.AfterFunc(pause, l.kill)
+	default:
+		_ = unix.PidfdSendSignal(int(fd), unix.SIGKILL, nil, 0)
+	}
+}
+
+// drop ends a launch that never was.
+func (l *launch) drop() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.ended = true
+}
+
+// childStack is the size of a child's stack in bytes: it calls nothing.
+const childStack = 4096
+
+// kernelSignals is how many signals there are, and their set's size in bytes.
+const (
+	kernelSignals = 64
+	signalSetSize = 8
+)
+
+// spawn executes a program, as sys says: whether in a session, with a terminal, in a control group, and as
+// whom. files are its standard input, output and error.
+func (l *launch) spawn(path string, argv, env []string, dir string, files []uintptr, sys *syscall.SysProcAttr) (child, error) {
+	p, err := newPlan(path, argv, env, dir, files, sys)
+	if err != nil {
+		return child{fd: -1}, err
+	}
+	c, err := l.try(p, sys)
+	for tries := 0; err == unix.ETXTBSY && tries < busyTries; tries++ {
+		time.Sleep(busyPause)
+		c, err = l.try(p, sys)
+	}
+	l.drop()
+	return c, err
+}
+
+// A script that was written just now may be open in the child of another start, for as long as that
+// takes to give up the node's files.
+const (
+	busyTries = 50
+	busyPause = 2 * time.Millisecond
+)
+
+// try makes a child that does what is planned.
+func (l *launch) try(p *plan, sys *syscall.SysProcAttr) (child, error) {
+	low := (uintptr(unsafe.Pointer(&l.stack[0])) + 15) &^ 15
+	const flags = unix.CLONE_VM | unix.CLONE_VFORK | unix.CLONE_PIDFD
+	l.args = cloneArgs{flags: flags | unix.CLONE_CLEAR_SIGHAND, pidfd: uint64(uintptr(unsafe.Pointer(&l.pidfd))), exitSignal: uint64(unix.SIGCHLD), stack: uint64(low), stackSize: childStack - 16}
+	if sys.UseCgroupFD {
+		l.args.flags |= unix.CLONE_INTO_CGROUP
+		l.args.cgroup = uint64(sys.CgroupFD)
+		l.call = [6]uintptr{unix.SYS_CLONE3, uintptr(unsafe.Pointer(&l.args)), unsafe.Sizeof(l.args)}
+	} else {
+		l.call = [6]uintptr{unix.SYS_CLONE, flags | uintptr(unix.SIGCHLD), low + childStack - 16, uintptr(unsafe.Pointer(&l.pidfd))}
+	}
+	l.steps, l.count = &p.steps[0], uintptr(len(p.steps))
+	pid := int(l.run())
+	runtime.KeepAlive(p)
+	return l.outcome(pid)
+}
+
+// run makes the child with all signals blocked: one that came would run a handler of this process
+// in the child.
+func (l *launch) run() uintptr {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	all, before := ^uint64(0), uint64(0)
+	unix.RawSyscall6(unix.SYS_RT_SIGPROCMASK, unix.SIG_SETMASK, uintptr(unsafe.Pointer(&all)), uintptr(unsafe.Pointer(&before)), signalSetSize, 0, 0)
+	pid := vfork(l)
+	unix.RawSyscall6(unix.SYS_RT_SIGPROCMASK, unix.SIG_SETMASK, uintptr(unsafe.Pointer(&before)), 0, signalSetSize, 0, 0)
+	return pid
+}
+
+// outcome is the child, if it executes the program now.
+func (l *launch) outcome(pid int) (child, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	c := child{pid: pid, fd: int(l.pidfd.Load())}
+	if pid < 0 {
+		return child{fd: -1}, syscall.Errno(-pid)
+	}
+	err := error(nil)
+	switch {
+	case l.errno != 0:
+		err, l.errno = syscall.Errno(l.errno), 0
+	case l.late:
+		err = errLate
+		_ = unix.Kill(pid, unix.SIGKILL)
+	default:
+		l.ended = true
+		return c, nil
+	}
+	_, _ = c.reap()
+	if c.fd >= 0 {
+		l.pidfd.Store(-1)
+		_ = unix.Close(c.fd)
+	}
+	return child{fd: -1}, err
+}
+
+// cloneArgs are the arguments of clone3.
+type cloneArgs struct {
+	flags, pidfd, childTid, parentTid, exitSignal, stack, stackSize, tls, setTid, setTidSize, cgroup uint64
+}
+
+// plan is what a child does, and keeps the memory that it reads.
+type plan struct {
+	steps     []step
+	path, dir *byte
+	argv, env []*byte
+	groups    []uint32
+	action    [4]uint64 // of a signal: the default one
+	mask      uint64    // of no signals
+	limit     unix.Rlimit
+}
+
+func newPlan(path string, argv, env []string, dir string, files []uintptr, sys *syscall.SysProcAttr) (p *plan, err error) {
+	p = &plan{steps: make([]step, 0, 16)}
+	var errs [4]error
+	p.path, errs[0] = syscall.BytePtrFromString(path)
+	p.dir, errs[1] = syscall.BytePtrFromString(dir)
+	p.argv, errs[2] = syscall.SlicePtrFromStrings(argv)
+	p.env, errs[3] = syscall.SlicePtrFromStrings(env)
+	if err := errors.Join(errs[:]...); err != nil {
+		return nil, syscall.EINVAL
+	}
+	p.own(files, sys)
+	p.become(sys.Credential)
+	p.must(unix.SYS_CHDIR, uintptr(unsafe.Pointer(p.dir)))
+	p.may(unix.SYS_RT_SIGPROCMASK, unix.SIG_SETMASK, uintptr(unsafe.Pointer(&p.mask)), 0, signalSetSize)
+	p.must(unix.SYS_EXECVE, uintptr(unsafe.Pointer(p.path)), uintptr(unsafe.Pointer(&p.argv[0])), uintptr(unsafe.Pointer(&p.env[0])))
+	return p, nil
+}
+
+func (p *plan) add(must uintptr, call ...uintptr) {
+	s := step{must: must}
+	copy(s.call[:], call)
+	p.steps = append(p.steps, s)
+}
+
+func (p *plan) must(call ...uintptr) { p.add(1, call...) }
+func (p *plan) may(call ...uintptr)  { p.add(0, call...) }
+
+// own is what the child does while it is still the node's: it gives up the node's files first.
+func (p *plan) own(files []uintptr, sys *syscall.SysProcAttr) {
+	for to, fd := range files {
+		p.must(unix.SYS_DUP3, fd, uintptr(to), 0)
+	}
+	p.may(unix.SYS_CLOSE_RANGE, uintptr(len(files)), math.MaxUint32, 0) // an older kernel closes them when it executes
+	if sys.Setsid {
+		p.must(unix.SYS_SETSID)
+	}
+	if sys.Setctty {
+		p.must(unix.SYS_IOCTL, uintptr(sys.Ctty), unix.TIOCSCTTY, 1)
+	}
+	signals := ignored()
+	if !sys.UseCgroupFD { // clone3 resets those that have handlers
+		signals = allSignals
+	}
+	for _, s := range signals {
+		p.may(unix.SYS_RT_SIGACTION, s, uintptr(unsafe.Pointer(&p.action)), 0, signalSetSize)
+	}
+	if unix.Getrlimit(unix.RLIMIT_NOFILE, &p.limit) == nil { // the Go runtime raised this process's
+		p.limit.Cur = min(usualFiles, p.limit.Max)
+		p.may(unix.SYS_PRLIMIT64, 0, unix.RLIMIT_NOFILE, uintptr(unsafe.Pointer(&p.limit)))
+	}
+}
+
+// usualFiles is how many files a task may have open unless it asks the kernel for more, as usual: there are
+// programs that look at each possible number.
+const usualFiles = 1024
+
+// become makes the child the task's user.
+func (p *plan) become(as *syscall.Credential) {
+	if as == nil {
+		return
+	}
+	if !as.NoSetGroups {
+		var first uintptr
+		if p.groups = as.Groups; len(p.groups) > 0 {
+			first = uintptr(unsafe.Pointer(&p.groups[0]))
+		}
+		p.must(unix.SYS_SETGROUPS, uintptr(len(p.groups)), first)
+	}
+	p.must(unix.SYS_SETGID, uintptr(as.Gid))
+	p.must(unix.SYS_SETUID, uintptr(as.Uid))
+}
+
+// allSignals are those that a process can handle.
+var allSignals = func() (all []uintptr) {
+	for s := uintptr(1); s <= kernelSignals; s++ {
+		if s != uintptr(unix.SIGKILL) && s != uintptr(unix.SIGSTOP) {
+			all = append(all, s)
+		}
+	}
+	return all
+}()
+
+// ignored are the signals that whoever started this process had it ignore: a task is not to.
+var ignored = sync.OnceValue(func() (found []uintptr) {
+	const ignore = 1
+	for _, s := range allSignals {
+		var action [4]uint64
+		unix.RawSyscall6(unix.SYS_RT_SIGACTION, s, 0, uintptr(unsafe.Pointer(&action)), signalSetSize, 0, 0)
+		if action[0] == ignore {
+			found = append(found, s)
+		}
+	}
+	return found
+})

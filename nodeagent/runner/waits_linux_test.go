@@ -1,0 +1,155 @@
+package runner_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/nodeagent/runner"
+	"github.com/candor-grid/candor/nodeagent/runner/cell"
+)
+
+// delay makes what starts processes of its user wait, and says when it does.
+func delay(how string, args []string) {
+	switch how {
+	case "stop":
+		fmt.Println("begun")
+		for {
+			_ = unix.Kill(-1, unix.SIGSTOP)
+		}
+	case "lease":
+		signal.Ignore(unix.SIGIO)
+		f, err := os.OpenFile(args[0], os.O_WRONLY, 0)
+		if err == nil {
+			_, err = unix.FcntlInt(f.Fd(), unix.F_SETLEASE, unix.F_WRLCK)
+		}
+		fmt.Println("begun", err)
+	case "backlog":
+		listener, err := net.Listen("tcp4", "127.0.0.1:0")
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		raw, _ := listener.(*net.TCPListener).SyscallConn()
+		_ = raw.Control(func(fd uintptr) { _ = unix.Listen(int(fd), 0) })
+		for range 3 {
+			go net.DialTimeout("tcp4", listener.Addr().String(), time.Hour)
+		}
+		for { // until it is full
+			if c, err := net.DialTimeout("tcp4", listener.Addr().String(), 100*time.Millisecond); err != nil {
+				break
+			} else {
+				defer c.Close()
+			}
+		}
+		fmt.Println("begun at", listener.Addr().(*net.TCPAddr).Port)
+	}
+	select {}
+}
+
+// waits are what processes of an account can do to make a start, or something else that the
+// node does for the account, wait.
+var waits = []struct {
+	name string
+	// attack has the node do what waits, beside a task of the account that holds it up and
+	// has said so; dir is the account's.
+	attack func(b *bench, dir string, holder *started, said string)
+	delay  func(dir string) string // what the holder executes
+	limits cell.Limits
+}{
+	{"stop between the change of user and the execution", stopStarts, func(string) string { return "stop" }, cell.Limits{}},
+	{"the same with a thread for each cell", stopStarts, func(string) string { return "stop" }, cell.Limits{Memory: 1 << 30}},
+	{"lease on the program", func(b *bench, dir string, _ *started, _ string) {
+		for range 3 {
+			b.start(of("mallory", 66, messages.Program{Dir: dir, Command: []string{dir + "/leased"}}))
+		}
+	}, func(dir string) string { return "lease " + dir + "/leased" }, cell.Limits{}},
+	{"lease on the interpreter", func(b *bench, dir string, _ *started, _ string) {
+		b.start(of("mallory", 66, messages.Program{Dir: dir, Script: "#!" + dir + "/leased\n"}))
+	}, func(dir string) string { return "lease " + dir + "/leased" }, cell.Limits{}},
+	{"lease on a command beside a task", func(b *bench, dir string, holder *started, _ string) {
+		f := b.follow(holder.attempt, "a", "one")
+		f.request.Begin = &messages.StreamBegin{Command: []string{dir + "/leased"}}
+		go b.Stream(context.Background(), f.request)
+	}, func(dir string) string { return "lease " + dir + "/leased" }, cell.Limits{}},
+	{"port whose backlog is full", func(b *bench, _ string, holder *started, said string) {
+		f := b.follow(holder.attempt, "a", "one")
+		f.request.Begin = new(messages.StreamBegin)
+		if _, err := fmt.Sscanf(said, "begun at %d", &f.request.Begin.Port); err != nil {
+			b.t.Fatalf("%q: %v", said, err)
+		}
+		go b.Stream(context.Background(), f.request)
+	}, func(string) string { return "backlog" }, cell.Limits{}},
+}
+
+// stopStarts starts tasks of an account that stops its processes, until one is stopped on its way.
+func stopStarts(b *bench, dir string, _ *started, _ string) {
+	for range 60 {
+		b.start(of("mallory", 66, messages.Program{Command: []string{"true"}}))
+	}
+}
+
+// TestNobodyWaitsForAnotherAccount: whatever the processes of an account do, the tasks of another
+// start at once, the account's own tasks take orders, and all of it ends.
+func TestNobodyWaitsForAnotherAccount(t *testing.T) {
+	for _, w := range waits {
+		t.Run(w.name, func(t *testing.T) {
+			b := strangers(t, func(c *runner.Config) { c.Limits = w.limits })
+			dir, err := os.MkdirTemp("/var/tmp", "candor")
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { os.RemoveAll(dir) })
+			if err := errors.Join(os.Chmod(dir, 0o777), os.Rename(filepath.Join(openDir(t), "attack"), filepath.Join(dir, "attack"))); err != nil {
+				t.Fatal(err)
+			}
+			script := fmt.Sprintf("cp /bin/true %s/leased; chmod 755 %s/leased; exec %s/attack delay %s", dir, dir, dir, w.delay(dir))
+			hold := of("mallory", 66, sh(script))
+			hold.Dir = dir
+			holder := b.start(hold)
+			said := b.read(holder, false)
+			if !strings.HasPrefix(said, "begun") || strings.Contains(said, "error") {
+				t.Fatalf("%q %q", said, b.read(holder, true))
+			}
+			w.attack(b, dir, holder, said)
+			for range 5 {
+				within(t, "another account's task", func() {
+					if f := b.start(of("alice", 7, messages.Program{Command: []string{"true"}})).wait(); f.ExitCode != 0 {
+						t.Errorf("%+v", f)
+					}
+				})
+			}
+			within(t, "an order to its own task", func() { holder.Suspend(true); holder.Suspend(false); holder.Stop(0) })
+			within(t, "the end of all", func() {
+				if err := b.Close(); err != nil {
+					t.Error(err)
+				}
+			})
+		})
+	}
+}
+
+// within fails the test at once where something takes as long as a wait does.
+func within(t *testing.T, what string, do func()) {
+	t.Helper()
+	const soon = 5 * time.Second // on a busy machine; a lease waits for 45 s, a stopped process for ever
+	done := make(chan struct{})
+	began := time.Now()
+	go func() { defer close(done); do() }()
+	select {
+	case <-done:
+		t.Logf("%s: %v", what, time.Since(began).Round(time.Millisecond))
+	case <-time.After(soon):
+		t.Fatalf("%s waits", what)
+	}
+}
