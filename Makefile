@@ -197,7 +197,7 @@ figures: lab-build ## reproduce the papers' tables and figures in figures/; TRAC
 # Markets, as mechanism/parameter=value, and the kinds of lie of which each claims that none gains on average.
 AUDITED ?= proportional:weights proportional/alpha=1:weights highest-bid:deadline,length,arrival,ghosts,slow highest-bid/price=pivot:value,deadline,length,arrival,ghosts,slow \
 	highest-bid/price=pivot/horizon=1000h:value,deadline,length,arrival,ghosts,slow \
-	deadline:value,deadline,length,arrival,slow deadline/hand_over=end:value,length,arrival,slow batch-queue: batch-queue/pricing=pivot:value,delay batch-queue/pricing=dynamic:value,delay \
+	deadline:value,deadline,length,arrival,slow deadline/hand_over=end:value,length,arrival,slow batch-queue: batch-queue/pricing=pivot:value,delay \
 	reservation:value,slow reservation/mode=fixed:value,deadline,length,slow contract:value,deadline,slow \
 	karma:value,deadline,length,ghosts,slow fifo:value,deadline,length,arrival,ghosts,slow \
 	backfill:value,deadline,length,arrival,ghosts,slow fairshare:value,deadline,length,arrival,ghosts,slow

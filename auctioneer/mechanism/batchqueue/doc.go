@@ -44,11 +44,6 @@
 // a larger bid under such a charge, and all together 0.116 ± 0.009 of their values on average; by declared lengths none did.
 // So who declares twice the time that it takes pays twice the tax: that is what makes a false length lose.
 //
-// Dynamic is a third pricing, of simulated markets (pricing "dynamic" of candor simulate and
-// candor audit; a site refuses it): the dynamic pivot mechanism. It decides on a job when the
-// job comes to the front, by what all jobs of the queue are worth from then on, and an account
-// pays what the others lose from then on by its announcements. Nothing is given back.
-//
 // Payments to a job that waits stay with the site until the job is considered. If the
 // job ends before, they go back to those who paid; a rebate stays with the site.
 //
@@ -105,17 +100,8 @@
 // of its tax. In a live market a job counts for no more than what is left of its
 // budget, so that every tax can be paid.
 //
-// Of dynamic: in a queue of up to six jobs, if nobody else comes and lengths are as declared, the
-// truth about v and d is best for an account over all decisions together, whatever its jobs are
-// and whatever the others announce. Each payment is what the others would have from now on
-// without the account, less what they have now and would have without the account afterwards. Over
-// all decisions the middle terms cancel: the account has what all jobs are worth, less a sum that
-// it does not move, and the decisions maximise that worth. The tests play 150 such queues with
-// 3,000 lies, of which none gains; with pivot 64 of them do. In longer queues later decisions are those of
-// Decide, and jobs that come later are not foreseen: what a lie can gain there was measured.
-//
-// Outside of the model, of all pricings: lengths and widths are not priced, and a job
-// that runs longer than it declared is ended. But by dynamic, each decision is priced as if no other
+// Outside of the model, of both pricings: lengths and widths are not priced, and a job
+// that runs longer than it declared is ended. Each decision is priced as if no other
 // followed: a cost of delay that was announced counts in all of them. Accounts that
 // collude, or are one user's, can gain: a false account gets a rebate of its own.
 //
@@ -138,8 +124,7 @@
 // log (from day 300) on 4 slots at four times its load (42 jobs of 30 draws), a cost of delay of twice and of four
 // times the true one surely gains, 2.8 [0.8, 4.9] and 5.7 [2.2, 9.2] times the value, as a value and a cost
 // of delay of four times the true ones do, 5.5 [2.0, 9.0]. With pivot the same lies surely lose: 0.19 [0.06,
-// 0.33], 0.85 [0.44, 1.26] and 1.0 [0.6, 1.4]. With dynamic another value changes nothing, and the surest false cost of delay
-// loses 0.015 [0.010, 0.021].
+// 0.33], 0.85 [0.44, 1.26] and 1.0 [0.6, 1.4].
 //
 // Over 15 days on 3 slots at twice the load (573 jobs of three draws, each of an account of its own)
 // with pivot: the surest lie about the value gains −0.0004 [−0.0009, 0.0002], about the cost of delay
@@ -158,21 +143,6 @@
 // other account, dear to delay and cancelled after the first decision, gains 6.5: the front job's tax is larger for it, and
 // of that tax the liar gets a rebate. A ghost of the same account gains nothing, and one that stays loses 18 or 32.
 //
-// In the same market with dynamic (510 jobs of three draws): no job gains on average by a lie
-// about the value, −0.00003 [−0.0001, 0.00003], the cost of delay, −0.07 [−0.18, 0.04], or the length, −0.0014
-// [−0.0026, −0.0001]; two halves, a later arrival and a slow job lose. After the fact 2 jobs gain by another
-// value, and 1 by another cost of delay, 11 times the value at most. That is the error of the continuation. The
-// control did not fire there, 0.07 [−0.27, 0.41]. False names gain −0.03 [−0.31, 0.24].
-// On 2 slots at three times the load the control fires, with 0.095 of the value. There, of 510 jobs of three
-// draws, no job gains by another value, cost of delay or length, also after the fact; the surest lies about cost of delay and
-// length gain −0.027 [−0.040, −0.015] and −0.0027 [−0.0047, −0.0008]; a later arrival and a slow job lose.
-//
-// Two days of KTH SP2, SDSC SP2 and HPC2N at three times their loads, with gangs: welfare with dynamic
-// is 0.26, 0.63 and 0.75 of the value of all jobs, and by the decisions of the thesis −2.17, 0.26 and 0.68;
-// the differences are 2.42 ± 1.6, 0.37 ± 0.51 and 0.07 ± 0.11. Jobs wait 13, 12 and 23 minutes on average, and
-// 241, 43 and 37 by the thesis: a wide job that waits at the front keeps the others waiting, and
-// the thesis does not count that. Accounts pay 11, 6 and 5 % of the value, and with pivot 26, 3 and 4 %.
-//
 // Of three logs (KTH SP2, SDSC SP2 and HPC2N, four days at three times their loads, gangs)
 // both pricings decide alike, so that welfare is the same to the credit. Jobs get back 28,
 // 34 and 18 % of what jobs pay with pivot, and all by expected externalities. Fewer
@@ -180,17 +150,6 @@
 // that 5 % of the jobs exceed is 0.14, 0.55 and 0.37 of the other. In the sample cases of
 // the thesis' mechanism, 60 % of the taxes come back on a whole machine and 39 % with widths, and
 // payments are half as large (root mean square 13 for 23, and 12 for 29).
-//
-// With dynamic on the same three logs (three draws, 639, 1,032 and 915 jobs) nothing is given back.
-// The root mean square of payments is 0.22, 1.57 and 3.81 of the thesis' payments, and 0.87, 0.81 and 0.90
-// with pivot; the payment that 5 % of the jobs exceed is 0.11, 1.4 and 0.21 of the thesis', and
-// 0.12, 0.39 and 0.14 with pivot. Of the first draw, 9, 11 and 4 % of the jobs pay more than their value. So a few jobs pay
-// much: those that keep many others waiting from then on. Welfare, by delay and five draws, is −0.60, −1.04
-// and −0.92 of the value of all jobs, and −0.92, −1.52 and −1.05 by the thesis; the differences are 0.32 ± 0.36,
-// 0.48 ± 0.25 and 0.13 ± 0.27. The sample cases have no values of the jobs that wait. If all are worth what the
-// front job is, dynamic decides on one front job of ten otherwise, the queues are worth 0.724 and 0.569 of all
-// values to their ends (by the thesis' decisions 0.719 and 0.566), and payments have a root mean square
-// of 12 and 14 (pivot 13 and 11, thesis 22 and 27).
 //
 // # Disclosure
 //
@@ -240,8 +199,6 @@
 // through all profiles.
 //
 // # Source
-//
-// D. Bergemann and J. Välimäki, "The Dynamic Pivot Mechanism", Econometrica 78, 2010, is Dynamic.
 //
 // A. Mutz, "Eliciting Honest Behavior on Computational Grids", 2008, chapters 4
 // and 6: equations 4.1 to 4.3 and 6.1 to 6.3 are Decide, 4.4 to 4.6 and 6.4 to 6.6

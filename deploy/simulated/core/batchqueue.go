@@ -31,7 +31,6 @@ type queue struct {
 	running     []int // jobs, in the order in which they started
 	until       []messages.Time
 	belief      *batchqueue.Beliefs
-	decided     bool // with pricing dynamic: the front job is to run, and waits for its slots
 }
 
 func (q *queue) arrive(_ messages.Time, i int) error {
@@ -41,32 +40,12 @@ func (q *queue) arrive(_ messages.Time, i int) error {
 
 // decide considers the front job as long as its slots are free.
 func (q *queue) decide(now messages.Time) error {
-	if q.Market.Pricing == batchqueue.DynamicPricing {
-		q.decideAhead(now)
-		return nil
-	}
 	for len(q.waiting) > 0 && q.Work.Jobs[q.waiting[0]].Width <= q.free {
 		if err := q.consider(now); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// decideAhead decides on jobs as they come to the front. Of those that run, the first waits
-// there for its slots.
-func (q *queue) decideAhead(now messages.Time) {
-	for len(q.waiting) > 0 {
-		if !q.decided {
-			q.decided = q.foresee(q.profile(now))
-		}
-		runs := q.decided
-		if runs && q.Work.Jobs[q.waiting[0]].Width > q.free {
-			return
-		}
-		q.decided = false
-		q.leave(now, runs)
-	}
 }
 
 func (q *queue) end(_ messages.Time, i int) error {
@@ -174,25 +153,6 @@ func (q *queue) levy(profile *batchqueue.Queue, d *batchqueue.Decision, accounts
 		q.out.Jobs[i].Paid += Money(taxes[of[k]] - rebates[of[k]])
 		taxes[of[k]], rebates[of[k]] = 0, 0
 	}
-}
-
-// foresee decides by what follows, and has accounts pay at their first jobs.
-func (q *queue) foresee(profile *batchqueue.Queue) (runs bool) {
-	accounts, payers, first := make([]messages.Name, len(q.waiting)), map[messages.Name]bool{}, map[messages.Name]int{}
-	for k, i := range q.waiting {
-		accounts[k] = q.account(i)
-		waits, front := q.announced(i, false), q.announced(i, true)
-		profile.Jobs[k].Value, profile.Jobs[k].Delay = front.Value, waits.Delay
-		payers[accounts[k]] = payers[accounts[k]] || q.pays(i)
-		if _, known := first[accounts[k]]; !known {
-			first[accounts[k]] = i
-		}
-	}
-	runs, pays := batchqueue.Dynamic(profile, accounts, func(a messages.Name) bool { return payers[a] })
-	for account, tax := range pays {
-		q.out.Jobs[first[account]].Paid += Money(tax)
-	}
-	return runs
 }
 
 // draws keeps a decision on a long queue below a millisecond: a tenth of the draws

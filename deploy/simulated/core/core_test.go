@@ -394,7 +394,7 @@ func TestRunsThatBeginWhereAnotherEnded(t *testing.T) {
 				p := study(t, name, 3)
 				p.Prior, p.Class = p.PriorJobs(), &Problem{Work: p.Work, Bids: p.Bids}
 				if name == rules.BatchQueue {
-					p.Market.Pricing = rapid.SampledFrom([]string{"externality", "pivot", "dynamic"}).Draw(t, "pricing")
+					p.Market.Pricing = rapid.SampledFrom([]string{"externality", "pivot"}).Draw(t, "pricing")
 				}
 				i := rapid.IntRange(0, len(p.Bids)-1).Draw(t, "job")
 				past, err := Until(p, p.Work.Jobs[i].Submit)
@@ -429,7 +429,7 @@ func TestOutcomesOfSome(t *testing.T) {
 				case rules.HighestBid:
 					p.Market.Price = messages.PricePivot
 				case rules.BatchQueue:
-					p.Market.Pricing, p.Market.Draws = rapid.SampledFrom([]string{"externality", "pivot", "dynamic"}).Draw(t, "pricing"), 16
+					p.Market.Pricing, p.Market.Draws = rapid.SampledFrom([]string{"externality", "pivot"}).Draw(t, "pricing"), 16
 				}
 				all := mustRun(t, p)
 				p.Payers = rapid.SliceOfN(rapid.Bool(), len(p.Bids), len(p.Bids)).Draw(t, "payers")

@@ -43,7 +43,7 @@ func (c *course[End]) resume(past *course[End]) {
 
 func (q *queue) resume(past *queue) {
 	q.course.resume(&past.course)
-	q.free, q.waiting, q.running, q.belief, q.decided = past.free, slices.Clone(past.waiting), slices.Clone(past.running), past.belief.Clone(), past.decided
+	q.free, q.waiting, q.running, q.belief = past.free, slices.Clone(past.waiting), slices.Clone(past.running), past.belief.Clone()
 	copy(q.until, past.until[:past.next])
 }
 

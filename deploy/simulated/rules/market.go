@@ -80,7 +80,7 @@ type Market struct {
 	Granule messages.Duration `json:"granule,omitempty"` // reservation
 	Search  *Search           `json:"search,omitempty"`  // reservation
 	Orders  int               `json:"orders,omitempty"`  // reservation: the same as search.orders
-	Pricing string            `json:"pricing,omitempty"` // reservation: exact, thesis; batch-queue: externality, pivot, dynamic
+	Pricing string            `json:"pricing,omitempty"` // reservation: exact, thesis; batch-queue: externality, pivot
 
 	M        int  `json:"M,omitempty"`         // contract: replicas
 	LateOnly bool `json:"late_only,omitempty"` // contract
