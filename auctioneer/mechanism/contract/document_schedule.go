@@ -38,9 +38,6 @@ func (s *schedule) box() (Scheduler, error) {
 
 func (s *schedule) deadlineAware() (Scheduler, error) {
 	const place = "schedule.deadline_aware"
-	if s.DeadlineAware.Surrogates != nil || s.DeadlineAware.Runs != nil {
-		return nil, casefile.Invalid(place, "surrogates and runs have no place here: leave them out")
-	}
 	p, err := s.DeadlineAware.Problem()
 	if err != nil {
 		return nil, within(place, err)

@@ -107,7 +107,7 @@ func TestBadDocuments(t *testing.T) {
 		strings.Replace(someOffer, `"slots":2`, `"slots":2,"completion":[1]`, 1):                      "schedule: give either",
 		strings.Replace(deadlineAwareOffer, `"job":1`, `"job":2`, 1):                                  "schedule.job: must be the index of one of the 2 jobs",
 		strings.Replace(deadlineAwareOffer, `"job":1`, `"job":1,"slots":1`, 1):                        "schedule: give either",
-		strings.Replace(deadlineAwareOffer, `"slots":1`, `"slots":1,"runs":true`, 1):                  "schedule.deadline_aware: surrogates and runs",
+		strings.Replace(deadlineAwareOffer, `"slots":1`, `"slots":1,"runs":true`, 1):                  "schedule.deadline_aware.runs: is no field",
 		strings.Replace(deadlineAwareOffer, `"demand":[50]`, `"demand":[-1]`, 1):                      "schedule.deadline_aware.jobs[0].demand[0]: must be from 0",
 		strings.Replace(someOffer, `"demand":100`, `"demand":100,"job":1`, 1):                         "schedule.job: goes only with deadline_aware",
 		`{"type":{"max":1},"class":"hard","M":2,"samples":[],"schedule":{}}`:                          "samples: there are none",

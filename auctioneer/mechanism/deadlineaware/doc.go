@@ -36,7 +36,8 @@
 // first. Of jobs with equal utility the one with more work goes later, then the
 // later in the input.
 //
-// The document of `candor solve deadline-aware`; keys with ? may be left out:
+// The document that `candor solve contract` takes as deadline_aware of its schedule; keys
+// with ? may be left out:
 //
 //	slots         how many there are
 //	delta?        δ (0)
@@ -46,13 +47,6 @@
 //	jobs          tasks? (1), elapsed? (0), valuation: as in package messages,
 //	              and samples of either runtime (of a task; the demand is tasks
 //	              times as much) or demand (of all the job's tasks together)
-//	surrogates?   job: an index; types: valuations that it might declare instead
-//	runs?         true: print what each slot does
-//
-// It prints, by job, demand, targets, levels (the utilities at the targets),
-// start and completion on the slots, utilities (at completion) and given_up;
-// order, the jobs from the first to the last; by surrogate targets, completion
-// and given_up of the job; and runs.
 //
 // # Shapes and units
 //

@@ -53,16 +53,6 @@ func Order(p *Problem) ([]int, error) {
 	return order, nil
 }
 
-// Runs returns what the slots do, in the order of the schedule.
-func (s *Schedule) Runs(p *Problem) []Run {
-	m := newMachine(p.Slots)
-	m.keep()
-	for _, j := range s.Order {
-		m.place(j, &p.Jobs[j])
-	}
-	return m.runs
-}
-
 // order is the order of all jobs: those without work; those served, peeled;
 // those given up, the least work first.
 func (q *planner) order(served []bool) []int32 {

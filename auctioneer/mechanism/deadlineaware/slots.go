@@ -6,16 +6,6 @@ import (
 	"slices"
 )
 
-// Run is tasks of a job one after another on a slot: Tasks of them, each as
-// long as the others, from Start to Finish.
-type Run struct {
-	Job    int     `json:"job"`
-	Slot   int     `json:"slot"`
-	Tasks  int     `json:"tasks"`
-	Start  float64 `json:"start"`
-	Finish float64 `json:"finish"`
-}
-
 // slot is when a slot becomes free.
 type slot struct {
 	free float64
@@ -26,9 +16,8 @@ func (a slot) before(b slot) bool { return a.free < b.free || a.free == b.free &
 
 // machine gives tasks to slots: each to the slot that is free first.
 type machine struct {
-	slots []slot // a heap, the soonest first
-	runs  []Run
-	runOf []int32 // by slot: its latest run; nil: no runs are kept
+	slots []slot                                    // a heap, the soonest first
+	given func(job, tasks int, s slot, end float64) // nil, or told what a slot gets
 }
 
 func newMachine(n int) *machine {
@@ -126,26 +115,11 @@ func (m *machine) level(work float64) float64 {
 // add gives a slot n tasks and returns when it is free again.
 func (m *machine) add(job int, s slot, n int, each float64) float64 {
 	end := s.free + float64(n)*each
-	if m.runOf == nil {
-		return end
+	if m.given != nil {
+		m.given(job, n, s, end)
 	}
-	if at := m.runOf[s.id]; at >= 0 && m.runs[at].Job == job {
-		run := &m.runs[at]
-		run.Tasks, run.Finish = run.Tasks+n, end
-		return end
-	}
-	m.runOf[s.id] = int32(len(m.runs))
-	m.runs = append(m.runs, Run{job, int(s.id), n, s.free, end})
 	return end
 }
 
-// clone is another machine in the same state, that keeps no runs.
+// clone is another machine in the same state, that tells nobody.
 func (m *machine) clone() *machine { return &machine{slots: slices.Clone(m.slots)} }
-
-// keep makes the machine keep runs from now on.
-func (m *machine) keep() {
-	m.runOf = make([]int32, len(m.slots))
-	for i := range m.runOf {
-		m.runOf[i] = -1
-	}
-}

@@ -44,6 +44,24 @@ func TestSlotsAreFilledOneByOne(t *testing.T) {
 	}
 }
 
+// run is what a slot does for a job, from Start to Finish.
+type run struct {
+	Job, Slot, Tasks int
+	Start, Finish    float64
+}
+
+// runs are what the slots do, in the order of the schedule.
+func runs(s *Schedule, p *Problem) (out []run) {
+	m := newMachine(p.Slots)
+	m.given = func(job, tasks int, s slot, end float64) {
+		out = append(out, run{job, int(s.id), tasks, s.free, end})
+	}
+	for _, j := range s.Order {
+		m.place(j, &p.Jobs[j])
+	}
+	return out
+}
+
 // TestRunsAreTheSchedule: runs hold all tasks, do not overlap on a slot, and
 // start and end when the schedule says.
 func TestRunsAreTheSchedule(t *testing.T) {
@@ -54,7 +72,7 @@ func TestRunsAreTheSchedule(t *testing.T) {
 		s := schedule(t, p)
 		free, tasks := make([]float64, p.Slots), make([]int, len(p.Jobs))
 		finish := make([]float64, len(p.Jobs))
-		for _, run := range s.Runs(p) {
+		for _, run := range runs(s, p) {
 			if run.Start != free[run.Slot] || !near(run.Finish-run.Start, float64(run.Tasks)*p.Jobs[run.Job].each(), 1e-9) {
 				t.Fatalf("%+v on a slot free at %v", run, free[run.Slot])
 			}
@@ -95,7 +113,7 @@ func TestTasksLostInRounding(t *testing.T) {
 	p.Jobs[1].Valuation = p.Jobs[0].Valuation
 	s := schedule(t, p)
 	tasks := 0
-	for _, run := range s.Runs(p) {
+	for _, run := range runs(s, p) {
 		if run.Job == 1 {
 			tasks += run.Tasks
 		}

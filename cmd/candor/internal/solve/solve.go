@@ -18,7 +18,6 @@ import (
 	"github.com/candor-grid/candor/auctioneer/mechanism/batchqueue"
 	"github.com/candor-grid/candor/auctioneer/mechanism/contract"
 	"github.com/candor-grid/candor/auctioneer/mechanism/deadline"
-	"github.com/candor-grid/candor/auctioneer/mechanism/deadlineaware"
 	"github.com/candor-grid/candor/auctioneer/mechanism/fairshare"
 	"github.com/candor-grid/candor/auctioneer/mechanism/fifo"
 	"github.com/candor-grid/candor/auctioneer/mechanism/highestbid"
@@ -33,20 +32,19 @@ import (
 // mechanisms maps a name on the command line to what reads the mechanism's
 // document and returns the value whose JSON is the answer.
 var mechanisms = map[string]func(document []byte) (any, error){
-	"backfill":       backfill.SolveDocument,
-	"batch-queue":    batchqueue.SolveDocument,
-	"contract":       contract.SolveDocument,
-	"deadline":       deadline.SolveDocument,
-	"deadline-aware": deadlineaware.SolveDocument,
-	"density":        solveDensity,
-	"fairshare":      fairshare.SolveDocument,
-	"fifo":           fifo.SolveDocument,
-	"highest-bid":    highestbid.SolveDocument,
-	"karma":          karma.SolveDocument,
-	"proportional":   proportional.SolveDocument,
-	"utility":        solveUtility,
-	"reservation":    reservation.SolveDocument,
-	"valuation":      valuation.SolveDocument,
+	"backfill":     backfill.SolveDocument,
+	"batch-queue":  batchqueue.SolveDocument,
+	"contract":     contract.SolveDocument,
+	"deadline":     deadline.SolveDocument,
+	"density":      solveDensity,
+	"fairshare":    fairshare.SolveDocument,
+	"fifo":         fifo.SolveDocument,
+	"highest-bid":  highestbid.SolveDocument,
+	"karma":        karma.SolveDocument,
+	"proportional": proportional.SolveDocument,
+	"utility":      solveUtility,
+	"reservation":  reservation.SolveDocument,
+	"valuation":    valuation.SolveDocument,
 }
 
 // maxDocument bounds what is read from standard input, in bytes.
