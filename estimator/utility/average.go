@@ -19,8 +19,8 @@ const (
 
 // Segment is a stretch of a job's run during which its shares were constant.
 type Segment struct {
-	Duration float64   // in any one unit of time, 0 or above
-	Shares   []float64 // m, in [0, 1]
+	Duration float64   `json:"duration"` // in any one unit of time, 0 or above
+	Shares   []float64 `json:"s"`        // m, in [0, 1]
 }
 
 // Average is the average job resource (definition 1): the mean of the shares

@@ -19,11 +19,8 @@ type input struct {
 }
 
 type inputTask struct {
-	A  int     `json:"a"`
-	D  int     `json:"d"`
-	L  int     `json:"l"`
-	V  float64 `json:"v"`
-	ID string  `json:"id,omitempty"`
+	Task
+	ID string `json:"id,omitempty"`
 }
 
 // output is what it prints. Tasks are positions in the input.
@@ -87,7 +84,7 @@ func (in *input) problem() (*Problem, error) {
 			return nil, casefile.Invalid("tasks["+strconv.Itoa(i)+"].id", "%.64q is the id of task %d too: give each its own", t.ID, other)
 		}
 		seen[t.ID] = i
-		p.Tasks = append(p.Tasks, Task{Arrival: t.A, Deadline: t.D, Length: t.L, Value: t.V})
+		p.Tasks = append(p.Tasks, t.Task)
 	}
 	return p, nil
 }

@@ -30,11 +30,14 @@ const (
 // both inclusive, and is worth Value if it gets them all. A task longer than its
 // time is allowed: it gets nothing, keeps nothing from others and owes nothing.
 type Task struct {
-	Arrival, Deadline, Length int
-	Value                     float64
+	Arrival  int     `json:"a"`
+	Deadline int     `json:"d"`
+	Length   int     `json:"l"`
+	Value    float64 `json:"v"`
 	// Of tasks that have ended on a live market, where not 0: the units it really
 	// took, at most Length, and the unit from which it was withdrawn.
-	Work, Until int
+	Work  int `json:"-"`
+	Until int `json:"-"`
 }
 
 // work is how many units complete the task.

@@ -19,14 +19,9 @@ type utilityInput struct {
 }
 
 type utilityJob struct {
-	Segments []utilitySegment `json:"segments,omitempty"`
-	Average  []float64        `json:"average,omitempty"` // instead of segments, or to be checked against them
-	Utility  float64          `json:"utility"`
-}
-
-type utilitySegment struct {
-	Duration float64   `json:"duration"`
-	S        []float64 `json:"s"`
+	Segments []utility.Segment `json:"segments,omitempty"`
+	Average  []float64         `json:"average,omitempty"` // instead of segments, or to be checked against them
+	Utility  float64           `json:"utility"`
 }
 
 type utilityOutput struct {
@@ -96,11 +91,7 @@ func (j *utilityJob) average() ([]float64, error) {
 		}
 		return j.Average, nil
 	}
-	segments := make([]utility.Segment, len(j.Segments))
-	for i, s := range j.Segments {
-		segments[i] = utility.Segment{Duration: s.Duration, Shares: s.S}
-	}
-	average, err := utility.Average(segments)
+	average, err := utility.Average(j.Segments)
 	if err != nil || j.Average == nil {
 		return average, err
 	}
