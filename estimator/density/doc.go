@@ -98,6 +98,6 @@
 //   - The paper prints |H|^(−1/2) also inside the kernel, where H^(−1/2) is meant.
 //   - It leaves the bandwidth to Wand and Jones, Kernel Smoothing (1994), whose
 //     rules these are. It says neither how to screen nor what an account may
-//     weigh. TestFigure7 repeats its figure 7: from 50 samples on the mean
+//     weigh. The lab repeats its figure 7: from 50 samples on the mean
 //     divergence falls slowly, and from 20 on its variance is small.
 package density

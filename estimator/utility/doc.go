@@ -58,8 +58,8 @@
 //
 // # Evidence
 //
-// Recovery repeats figure 11 of the source: a user whose weights are 6 to 1, shares
-// anywhere in (0, 1), utilities 5 % off. Of a thousand estimates (TestRecovery):
+// The lab repeats figure 11 of the source: a user whose weights are 6 to 1, shares
+// anywhere in (0, 1), utilities 5 % off. Of a thousand estimates (its TestRecovery):
 //
 //	runs  plain: median  from 5 to 9  deviation   Estimate: median  from 5 to 9  deviation
 //	   5          5.94         68 %      0.421               5.66         65 %      0.360
@@ -71,7 +71,7 @@
 // linear in the shares only nearly: a job of two phases of 60 and 10 s has weights
 // in the ratio of their times where its shares are equal, and that times the square
 // of the shares' ratio elsewhere. With shares from 1/4 to 1/2 the median of 20 runs is
-// 5.6 (TestTimedRecovery).
+// 5.6.
 //
 // # Source
 //

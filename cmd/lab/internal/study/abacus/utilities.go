@@ -7,7 +7,6 @@ import (
 	"gonum.org/v1/gonum/stat"
 
 	"github.com/candor-grid/candor/cmd/lab/internal/study"
-	"github.com/candor-grid/candor/estimator/utility"
 )
 
 const utilitiesName = "abacus-utilities"
@@ -62,8 +61,8 @@ type utilitiesNumbers struct {
 func utilities(o study.Options) (*study.Report, error) {
 	repetitions := study.Sized(o, runs, quickRuns)
 	n := &utilitiesNumbers{}
-	shown := utility.Figure11(pointJobs, o.Seed)
-	all, err := shown.Repeat(points)
+	shown := figure11(pointJobs, o.Seed)
+	all, err := shown.repeat(points)
 	if err != nil {
 		return nil, err
 	}
@@ -87,9 +86,9 @@ func recover11(jobs, repetitions int, seed uint64) (*recovery, error) {
 	var plain, estimate [][]float64
 	var millis []float64
 	for k := range repetitions {
-		e := utility.Figure11(jobs, seed+uint64(k)<<16)
+		e := figure11(jobs, seed+uint64(k)<<16)
 		began := time.Now()
-		all, err := e.Repeat(1)
+		all, err := e.repeat(1)
 		if err != nil {
 			return nil, err
 		}

@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/candor-grid/candor/cmd/lab/internal/study/studytest"
+	"github.com/candor-grid/candor/estimator/density"
+	"github.com/candor-grid/candor/messages"
 )
 
 // TestDivergenceBearsThePaperOut in both sentences on figure 7.
@@ -17,6 +19,34 @@ func TestDivergenceBearsThePaperOut(t *testing.T) {
 		}
 	}
 }
+
+// TestFigure7 repeats figure 7 of Huang et al. with 40 repetitions: the mean
+// divergence levels off at about 50 samples, the variance after about 20.
+func TestFigure7(t *testing.T) {
+	points, err := convergence(figure7(), density.ScottFull, []int{5, 10, 20, 50, 100, 200}, 40, 300, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	mean, variance := map[int]float64{}, map[int]float64{}
+	for _, p := range points {
+		mean[p.Samples], variance[p.Samples] = p.Mean, p.Variance
+	}
+	t.Logf("mean %v, variance %v", mean, variance)
+	if !(mean[50] < 0.2 && mean[50]-mean[200] < (mean[5]-mean[50])/10) {
+		t.Errorf("mean divergence has not levelled off at 50 samples: %v", mean)
+	}
+	if !(variance[5] > 20*variance[20] && variance[20] < 0.05 && variance[50] < variance[20]) {
+		t.Errorf("variance has not vanished after 20 samples: %v", variance)
+	}
+	for _, bad := range []error{second(convergence(figure7(), density.ScottFull, []int{1}, 2, 2, 1)), second(convergence(figure7(), density.ScottFull, []int{5}, 1, 2, 1)),
+		second(convergence(figure7(), "wide", []int{5}, 2, 2, 1)), second(convergence(figure7(), density.ScottFull, []int{5}, 2, 1, 1))} {
+		if messages.KindOf(bad) != messages.Invalid {
+			t.Error(bad)
+		}
+	}
+}
+
+func second[T any](_ T, err error) error { return err }
 
 // TestMenusAreRational: prices fall with completion, one contract is free, and a
 // user of the declared type finds none better than its own, whatever is drawn.

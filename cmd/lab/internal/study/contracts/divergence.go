@@ -48,13 +48,11 @@ func divergence(o study.Options) (*study.Report, error) {
 	times, each := study.Sized(o, repetitions, quickRepetitions), study.Sized(o, draws, quickDraws)
 	n := divergenceNumbers{}
 	for _, rule := range rules {
-		of, err := density.Convergence(density.Figure7(), rule, sampleCounts, times, each, o.Seed)
+		points, err := convergence(figure7(), rule, sampleCounts, times, each, o.Seed)
 		if err != nil {
 			return nil, err
 		}
-		for _, p := range of {
-			n[rule] = append(n[rule], point{p.Samples, p.Mean, p.Variance})
-		}
+		n[rule] = points
 	}
 	return &study.Report{Numbers: n, Page: n.page(times, each), Figures: n.figures()}, nil
 }

@@ -1,37 +1,33 @@
-package density
+package contracts
 
 import (
+	"math/rand/v2"
+
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/candor-grid/candor/estimator/density"
 	"github.com/candor-grid/candor/messages"
 )
 
-// Point is how far estimates from so many samples are from the truth, over
-// repetitions: the mean and the variance of the divergence, in nats.
-type Point struct {
-	Samples        int
-	Mean, Variance float64
-}
-
-// Figure7 is the truth of figure 7 of Huang et al.: types (μ, δ), normal around
+// figure7 is the truth of figure 7 of Huang et al.: types (μ, δ), normal around
 // (2000, 1000) with standard deviations 1000 and 500.
-func Figure7() *Density {
-	f, err := New(&Data{Dimensions: 2, Values: []float64{2000, 1000}}, mat.NewSymDense(2, []float64{1e6, 0, 0, 250_000}))
+func figure7() *density.Density {
+	f, err := density.New(&density.Data{Dimensions: 2, Values: []float64{2000, 1000}}, mat.NewSymDense(2, []float64{1e6, 0, 0, 250_000}))
 	if err != nil {
 		panic(err) // the numbers above are a density
 	}
 	return f
 }
 
-// Convergence estimates the divergence of estimates by a rule from a truth: for
+// convergence estimates the divergence of estimates by a rule from a truth: for
 // each number of samples it draws so many and makes an estimate, over and over,
 // and takes the divergence from a number of draws. Everything is drawn from the
 // seed.
-func Convergence(truth *Density, r Rule, samples []int, repetitions, draws int, seed uint64) ([]Point, error) {
+func convergence(truth *density.Density, r density.Rule, samples []int, repetitions, draws int, seed uint64) ([]point, error) {
 	if repetitions < 2 {
 		return nil, messages.Errorf(messages.Invalid, "repetitions: must be at least 2, are %d", repetitions)
 	}
-	var points []Point
+	var points []point
 	for _, n := range samples {
 		if n < 2 {
 			return nil, messages.Errorf(messages.Invalid, "samples: must be at least 2, are %d", n)
@@ -45,20 +41,23 @@ func Convergence(truth *Density, r Rule, samples []int, repetitions, draws int, 
 	return points, nil
 }
 
-func converge(truth *Density, r Rule, n, repetitions, draws int, seed uint64) (Point, error) {
-	p, squares := Point{Samples: n}, 0.0
+// stream is that of the random numbers from which samples are drawn.
+const stream = 0x64656e73697479
+
+func converge(truth *density.Density, r density.Rule, n, repetitions, draws int, seed uint64) (point, error) {
+	p, squares := point{Samples: n}, 0.0
 	for k := range repetitions {
-		values, _ := truth.Draws(generator(seed+uint64(k)<<20+uint64(n)), n, nil)
-		d := &Data{Dimensions: truth.Dimensions(), Values: values}
-		h, err := Bandwidth(d, r)
+		values, _ := truth.Draws(rand.New(rand.NewPCG(seed+uint64(k)<<20+uint64(n), stream)), n, nil)
+		d := &density.Data{Dimensions: truth.Dimensions(), Values: values}
+		h, err := density.Bandwidth(d, r)
 		if err != nil {
 			return p, err
 		}
-		f, err := New(d, h)
+		f, err := density.New(d, h)
 		if err != nil {
 			return p, err
 		}
-		divergence, _, err := Divergence(truth, f, draws, seed+uint64(k))
+		divergence, _, err := density.Divergence(truth, f, draws, seed+uint64(k))
 		if err != nil {
 			return p, err
 		}

@@ -1,16 +1,17 @@
-package utility
+package abacus
 
 import (
 	"math"
 	"math/rand/v2"
 
+	"github.com/candor-grid/candor/estimator/utility"
 	"github.com/candor-grid/candor/messages"
 )
 
-// Recovery is an experiment like that of figure 11 of Ding et al.: a user repeats
+// repeatedJob is an experiment like that of figure 11 of Ding et al.: a user repeats
 // a job that is worth so much on two resources, gets shares that differ from run
 // to run, and the weights are estimated from the utilities that the runs had.
-type Recovery struct {
+type repeatedJob struct {
 	Weights [2]float64
 	// Low and High are between which each run's shares are, evenly.
 	Low, High float64
@@ -25,23 +26,23 @@ type Recovery struct {
 	Seed  uint64
 }
 
-// Figure11 is the paper's user 3, whose weights are 6 to 1.
-func Figure11(runs int, seed uint64) Recovery {
-	return Recovery{Weights: [2]float64{6, 1}, Low: 0, High: 1, Noise: 0.05, Runs: runs, Seed: seed}
+// figure11 is the paper's user 3, whose weights are 6 to 1.
+func figure11(runs int, seed uint64) repeatedJob {
+	return repeatedJob{Weights: [2]float64{6, 1}, Low: 0, High: 1, Noise: 0.05, Runs: runs, Seed: seed}
 }
 
-// Recovered is the two weights that an experiment led to.
-type Recovered struct {
+// recoveredWeights is the two weights that an experiment led to.
+type recoveredWeights struct {
 	Plain    []float64 // by least squares, as in the paper; nil where undetermined
-	Estimate []float64 // by Regression.Estimate, from equal ones as the default
+	Estimate []float64 // by utility.Regression.Estimate, from equal ones as the default
 }
 
-// Repeat repeats the experiment. One that makes no sense is refused.
-func (e *Recovery) Repeat(repetitions int) ([]Recovered, error) {
+// repeat repeats the experiment. One that makes no sense is refused.
+func (e *repeatedJob) repeat(repetitions int) ([]recoveredWeights, error) {
 	if err := e.check(repetitions); err != nil {
 		return nil, err
 	}
-	r, all := rand.New(rand.NewPCG(e.Seed, 11)), make([]Recovered, repetitions)
+	r, all := rand.New(rand.NewPCG(e.Seed, 11)), make([]recoveredWeights, repetitions)
 	for k := range all {
 		g, err := e.once(r)
 		if err != nil {
@@ -51,13 +52,13 @@ func (e *Recovery) Repeat(repetitions int) ([]Recovered, error) {
 		if err != nil {
 			return nil, err
 		}
-		all[k] = Recovered{estimate.Fit.Weights, estimate.Weights}
+		all[k] = recoveredWeights{estimate.Fit.Weights, estimate.Weights}
 	}
 	return all, nil
 }
 
-func (e *Recovery) check(repetitions int) error {
-	if !(e.Weights[0] > 0 && e.Weights[1] > 0 && e.Weights[0]+e.Weights[1] <= Largest) || e.Runs < 1 || repetitions < 1 {
+func (e *repeatedJob) check(repetitions int) error {
+	if !(e.Weights[0] > 0 && e.Weights[1] > 0 && e.Weights[0]+e.Weights[1] <= utility.Largest) || e.Runs < 1 || repetitions < 1 {
 		return messages.Errorf(messages.Invalid, "recovery: needs weights, runs and repetitions above 0")
 	}
 	if !(e.Low >= 0 && e.Low <= e.High && e.High <= 1) || !(e.Noise >= 0 && e.Noise <= 1) || e.Timed && e.Low == 0 {
@@ -67,8 +68,8 @@ func (e *Recovery) check(repetitions int) error {
 }
 
 // once has the job run so often and learns from that.
-func (e *Recovery) once(r *rand.Rand) (*Regression, error) {
-	g, err := New(messages.Linear, len(e.Weights), 0)
+func (e *repeatedJob) once(r *rand.Rand) (*utility.Regression, error) {
+	g, err := utility.New(messages.Linear, len(e.Weights), 0)
 	if err != nil {
 		return nil, err
 	}
@@ -77,15 +78,15 @@ func (e *Recovery) once(r *rand.Rand) (*Regression, error) {
 		for j := range shares {
 			shares[j] = e.Low + (e.High-e.Low)*r.Float64()
 		}
-		utility := e.utility(shares) * math.Exp(e.Noise*r.NormFloat64())
-		if err := g.Observe(messages.Time(run), shares, utility); err != nil {
+		worth := e.utility(shares) * math.Exp(e.Noise*r.NormFloat64())
+		if err := g.Observe(messages.Time(run), shares, worth); err != nil {
 			return nil, err
 		}
 	}
 	return g, nil
 }
 
-func (e *Recovery) utility(shares []float64) float64 {
+func (e *repeatedJob) utility(shares []float64) float64 {
 	sum, seconds := 0.0, 0.0
 	for j, w := range e.Weights {
 		sum += w * shares[j]

@@ -1,4 +1,4 @@
-package utility
+package abacus
 
 import (
 	"math"
@@ -10,9 +10,9 @@ import (
 
 // recovered is which part of the ratios is between 5 and 9, their median, and the
 // deviation of their logarithms.
-func recovered(t *testing.T, e Recovery, of func(Recovered) []float64) (part, median, deviation float64) {
+func recovered(t *testing.T, e repeatedJob, of func(recoveredWeights) []float64) (part, median, deviation float64) {
 	t.Helper()
-	all, err := e.Repeat(1000)
+	all, err := e.repeat(1000)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -42,12 +42,12 @@ func recovered(t *testing.T, e Recovery, of func(Recovered) []float64) (part, me
 // TestRecovery repeats figure 11 of Ding et al. a thousand times: with 5 runs the
 // ratio is usually between 5 and 9, and varies the less the more runs there are.
 func TestRecovery(t *testing.T) {
-	for name, of := range map[string]func(Recovered) []float64{
-		"plain": func(w Recovered) []float64 { return w.Plain }, "estimate": func(w Recovered) []float64 { return w.Estimate },
+	for name, of := range map[string]func(recoveredWeights) []float64{
+		"plain": func(w recoveredWeights) []float64 { return w.Plain }, "estimate": func(w recoveredWeights) []float64 { return w.Estimate },
 	} {
 		last := math.Inf(1)
 		for _, runs := range []int{5, 10, 20, 50} {
-			part, median, deviation := recovered(t, Figure11(runs, 1), of)
+			part, median, deviation := recovered(t, figure11(runs, 1), of)
 			t.Logf("%s, %2d runs: ratio %.2f, %.0f %% between 5 and 9, log deviation %.3f", name, runs, median, 100*part, deviation)
 			if deviation >= last || !(part > 0.5) || !(median > 5 && median < 7) {
 				t.Errorf("%s: %d runs vary by %.3f, fewer by %.3f; %.2f are between 5 and 9", name, runs, deviation, last, part)
@@ -60,9 +60,9 @@ func TestRecovery(t *testing.T) {
 // TestTimedRecovery: the inverse of a run time is linear in the shares only
 // nearly, and a linear fit comes near all the same while they vary alike.
 func TestTimedRecovery(t *testing.T) {
-	e := Figure11(20, 1)
+	e := figure11(20, 1)
 	e.Timed, e.Low, e.High = true, 0.25, 0.5
-	part, median, _ := recovered(t, e, func(w Recovered) []float64 { return w.Estimate })
+	part, median, _ := recovered(t, e, func(w recoveredWeights) []float64 { return w.Estimate })
 	t.Logf("ratio %.2f, %.0f %% between 5 and 9", median, 100*part)
 	if !(median > 4.5 && median < 7) {
 		t.Errorf("median ratio %.2f", median)
@@ -70,13 +70,13 @@ func TestTimedRecovery(t *testing.T) {
 }
 
 func TestRecoveryRefuses(t *testing.T) {
-	for _, change := range []func(*Recovery){
-		func(e *Recovery) { e.Runs = 0 }, func(e *Recovery) { e.Weights[1] = 0 }, func(e *Recovery) { e.Weights[0] = math.NaN() },
-		func(e *Recovery) { e.Low = 2 }, func(e *Recovery) { e.Noise = math.Inf(1) }, func(e *Recovery) { e.Timed = true },
+	for _, change := range []func(*repeatedJob){
+		func(e *repeatedJob) { e.Runs = 0 }, func(e *repeatedJob) { e.Weights[1] = 0 }, func(e *repeatedJob) { e.Weights[0] = math.NaN() },
+		func(e *repeatedJob) { e.Low = 2 }, func(e *repeatedJob) { e.Noise = math.Inf(1) }, func(e *repeatedJob) { e.Timed = true },
 	} {
-		e := Figure11(5, 1)
+		e := figure11(5, 1)
 		change(&e)
-		if _, err := e.Repeat(1); messages.KindOf(err) != messages.Invalid {
+		if _, err := e.repeat(1); messages.KindOf(err) != messages.Invalid {
 			t.Errorf("%+v: %v", e, err)
 		}
 	}
