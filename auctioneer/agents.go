@@ -28,7 +28,6 @@ func (a agents) register(ctx context.Context, node messages.Name, r messages.Reg
 		return reply, err
 	}
 	a.with(func(d *desk.Desk) { reply = d.Registered(a.instant(), node, &r, end) })
-	reply.Auctioneer = a.Name
 	return reply, nil
 }
 
@@ -127,6 +126,5 @@ func (a agents) commit(ctx context.Context, node messages.Name, x *messages.Exch
 // vector answers an agent that missed a change.
 func (a agents) vector(_ context.Context, _ messages.Name, r messages.VectorRequest) (v messages.Vector, err error) {
 	a.with(func(d *desk.Desk) { v, err = d.Vector(r.Market) })
-	v.Auctioneer = a.Name
 	return v, err
 }

@@ -206,7 +206,7 @@ func (r *replica) lacking(b *book.Book) (lacks bool, ended messages.Time) {
 
 // copyArchive copies what the leader's archive has and this replica's has not.
 func (a *Auctioneer) copyArchive(ctx context.Context) error {
-	subject := messages.Subject(a.Site, messages.AuctioneerNamed(a.Name), messages.VerbArchive, messages.ServiceIdentity(messages.Auctioneer))
+	subject := messages.Subject(a.Site, messages.Auctioneer, messages.VerbArchive, messages.ServiceIdentity(messages.Auctioneer))
 	before := a.Archive.About().Records
 	var file []byte
 	for r := (messages.ArchiveRequest{}); ; {

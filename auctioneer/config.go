@@ -20,11 +20,7 @@ import (
 type Config struct {
 	Site    messages.Name
 	Replica string
-	// Name tells the auctioneer from others of the site, and Number is in the numbers of its
-	// jobs. Empty and 0: the site has one.
-	Name   messages.Name
-	Number int
-	Bus    bus.Bus // as the identity "$auctioneer"
+	Bus     bus.Bus // as the identity "$auctioneer"
 	// Open joins the replica's state to the group's log.
 	Open      func(mailbox.Machine) (mailbox.Mailbox, error)
 	Markets   []messages.Market // the first is the default of submissions
@@ -70,8 +66,6 @@ func (c *Config) Validate() error {
 	switch {
 	case !messages.ValidName(c.Site):
 		return fmt.Errorf("auctioneer: site %q is not a valid name", c.Site)
-	case c.Name != "" && !messages.ValidName(c.Name) || c.Number < 0 || c.Number >= messages.MaxAuctioneers:
-		return fmt.Errorf("auctioneer: %q with number %d: needs a valid name, and a number from 0 to %d", c.Name, c.Number, messages.MaxAuctioneers-1)
 	case c.Bus == nil || c.Open == nil:
 		return fmt.Errorf("auctioneer: a bus and a mailbox are needed")
 	case len(c.Markets) == 0:

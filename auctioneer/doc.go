@@ -43,15 +43,6 @@
 // before or the one after, and a submission that was checked against markets that
 // have changed since is checked again.
 //
-// # Markets that move
-//
-// Where a site has several auctioneers, a market can go to another one with its jobs. Its tasks
-// end first, those that are too long are ended, and then the leader hands the market over, job by
-// job: package book has the steps, and package desk takes them. The market is frozen meanwhile:
-// to its mechanism its jobs have no tasks to be claimed. At the other auctioneer it begins as with
-// a new leader: from its jobs and its notes. A mechanism for which that is not all cannot
-// move.
-//
 // # Markets that direct
 //
 // Some mechanisms do more than weigh: they say which job has how many slots.

@@ -166,11 +166,9 @@ func (l *leader) step(ctx context.Context) (next time.Duration, traded bool) {
 	l.mu.Unlock()
 	l.report(out.Events, time.Since(began))
 	for _, v := range out.Publish {
-		v.Auctioneer = l.Name
 		l.publish(messages.VectorSubject(l.Site, v.Market), v)
 	}
 	for _, d := range out.Direct {
-		d.Directive.Auctioneer = l.Name
 		l.publish(messages.DirectiveSubject(l.Site, d.Node), d.Directive)
 	}
 	var settlements []desk.Proposal // of thousands of jobs that end together

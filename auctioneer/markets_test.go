@@ -1,10 +1,8 @@
 package auctioneer
 
 import (
-	"bytes"
 	"cmp"
 	"context"
-	"crypto/sha256"
 	"fmt"
 	"reflect"
 	"slices"
@@ -436,23 +434,6 @@ func TestMarketsAppliedOnce(t *testing.T) {
 	is(4, 0)
 }
 
-// TestPartsOfAChangeAreAppliedOnce: a change of several auctioneers that is repeated may come as
-// another part, if a market has moved meanwhile, and is known again.
-func TestPartsOfAChangeAreAppliedOnce(t *testing.T) {
-	g := newGrid(t, 1, spot(func(*messages.Market) {}))
-	part := func(limit messages.Duration) (messages.ApplyReply, error) { // of a change of several auctioneers
-		return call[messages.ApplyReply](g.fixture, "operator", messages.VerbApply, messages.ApplyRequest{Key: "w", Whole: bytes.Repeat([]byte{1}, sha256.Size),
-			Markets: []messages.Market{spot(func(m *messages.Market) { m.TimeLimit = limit })}})
-	}
-	whole, err := part(messages.Duration(second))
-	if err != nil || whole.Version != 2 {
-		t.Fatalf("%+v, %v", whole, err)
-	}
-	if again, err := part(2 * messages.Duration(second)); err != nil || !reflect.DeepEqual(again, whole) {
-		t.Errorf("another part of the same change: %+v, %v", again, err)
-	}
-}
-
 // TestMarketsAreAppliedToARunningSite: a market comes, another changes; the jobs
 // there stay and run; one with jobs cannot go.
 func TestMarketsAreAppliedToARunningSite(t *testing.T) {
@@ -618,8 +599,7 @@ func TestMarketsOfALostRequestAreInForce(t *testing.T) {
 	await.Until(t, "the markets are in force", func() bool { return version() == 2 })
 }
 
-// TestMarketsOfBeforeAreNotTold between the commit of a change and its being in force: a market
-// that has just gone to another auctioneer was told of as one that stays.
+// TestMarketsOfBeforeAreNotTold between the commit of a change and its being in force.
 func TestMarketsOfBeforeAreNotTold(t *testing.T) {
 	box, asked := &afterApply{}, 0
 	f := startWith(t, behind(func(ordinary mailbox.Mailbox) mailbox.Mailbox {

@@ -77,9 +77,6 @@ func draining(b *book.Book, j *book.Job) (tasks int, until messages.Time) {
 
 // regroup adds a replica of the auctioneer, or removes one.
 func (l *operations) regroup(ctx context.Context, caller messages.Name, r messages.ReplicaRequest) (messages.ReplicasReply, error) {
-	if strings.Contains(r.Address, "=") {
-		return messages.ReplicasReply{}, messages.Errorf(messages.Invalid, "address: %q is for several auctioneers, and the site has one; write host:port", r.Address)
-	}
 	reply, err := mailbox.Regroup(ctx, messages.Auctioneer, l.box, &r)
 	l.Log.Info("replicas", zap.String("by", caller), zap.String("add", r.Add), zap.String("remove", r.Remove), zap.Error(err))
 	return reply, err
@@ -148,13 +145,10 @@ func (l *operations) apply(ctx context.Context, caller messages.Name, r messages
 		return reply, messages.Errorf(messages.Conflict, "version: the markets have version %d, not %d; candor markets shows them; check your change, then repeat the command with the new version", reply.Version, r.Version)
 	}
 	change := &book.Apply{Markets: r.Markets, MarketsVersion: l.Version + 1, Applied: applied}
-	if change.Move, change.Stay, err = l.moving(&r, &reply); err != nil {
-		return reply, err
-	}
 	if change.Idle, err = l.spare(&reply, r.Markets); err != nil {
 		return reply, err
 	}
-	same := len(reply.Added)+len(reply.Changed)+len(reply.Removed) == 0 && change.Move == nil && !change.Stay
+	same := len(reply.Added)+len(reply.Changed)+len(reply.Removed) == 0
 	if r.DryRun || same && r.Key == "" {
 		return reply, nil
 	}
@@ -168,16 +162,12 @@ func (l *operations) apply(ctx context.Context, caller messages.Name, r messages
 	}
 	reply = done.Reply
 	l.Log.Info("markets applied", zap.String("by", caller), zap.Strings("added", reply.Added),
-		zap.Strings("changed", reply.Changed), zap.Strings("removed", reply.Removed), zap.Strings("moving", reply.Moving))
+		zap.Strings("changed", reply.Changed), zap.Strings("removed", reply.Removed))
 	return reply, l.awaitApplied(ctx)
 }
 
-// contentOf is a digest of what a request is for: the same in each repetition. What is a part of
-// a larger request may be another part the next time, when a market has gone elsewhere.
+// contentOf is a digest of what a request is for: the same in each repetition.
 func contentOf(r *messages.ApplyRequest) [sha256.Size]byte {
-	if len(r.Whole) == sha256.Size {
-		return [sha256.Size]byte(r.Whole)
-	}
 	content := *r
 	content.Version = 0                                  // by then it is another
 	text, _ := messages.Marshal(&content, messages.JSON) // what came in can be written

@@ -141,7 +141,7 @@ func (a *Auctioneer) copyPast(ctx context.Context) {
 }
 
 func (a *Auctioneer) copyPastOnce(ctx context.Context) error {
-	subject := messages.Subject(a.Site, messages.AuctioneerNamed(a.Name), messages.VerbPast, messages.ServiceIdentity(messages.Auctioneer))
+	subject := messages.Subject(a.Site, messages.Auctioneer, messages.VerbPast, messages.ServiceIdentity(messages.Auctioneer))
 	a.histories.mu.Lock()
 	r := messages.PastRequest{From: a.histories.last}
 	a.histories.mu.Unlock()

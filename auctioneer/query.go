@@ -268,14 +268,13 @@ func (l *queries) listMarkets(ctx context.Context, caller messages.Name, _ messa
 			s.Running = m.Started()
 			s.Waiting = m.Jobs() - s.Running
 			s.Next = m.Next()
-			s.Moving = d.Moving(config.Name)
 			charged[config.Name] = len(m.Orders().Tariffs) > 0
 			reply.Markets = append(reply.Markets, s)
 		}
 	})
 	l.replica.read(func(b *book.Book) {
 		if err = b.Unchanged(reply.Version); err != nil {
-			return // the leader begins anew: a market that has gone would still be listed, and as one that stays
+			return // the leader begins anew: a market that has gone would still be listed
 		}
 		for i := range reply.Markets {
 			if charged[reply.Markets[i].Market.Name] { // those of an earlier mechanism are not told

@@ -42,8 +42,6 @@ func (l *leader) report(events []any, took time.Duration) {
 			l.federated.ran(&e)
 		case desk.Waiting:
 			l.Log.Warn(e.What+" wait", zap.Error(e.Err))
-		case desk.HandedOver:
-			l.Log.Info("markets were handed over to another auctioneer", zap.Strings("markets", e.Markets), zap.String("to", e.To), zap.Int("jobs", e.Jobs))
 		case desk.Forgotten:
 			l.Log.Error("an effect names a job that is gone", zap.Uint64("effect", e.Effect), zap.Stringer("job", e.Job))
 		case desk.Sent:

@@ -8,7 +8,7 @@ import (
 // services are what a leader answers.
 func (l *leader) services() []bus.Service {
 	at := func(verb string, h bus.Handler) bus.Endpoint {
-		return bus.Endpoint{Name: verb, Subject: messages.Subject(l.Site, messages.AuctioneerNamed(l.Name), verb, "*"), Handle: h}
+		return bus.Endpoint{Name: verb, Subject: messages.Subject(l.Site, messages.Auctioneer, verb, "*"), Handle: h}
 	}
 	operators := &operations{l}
 	return append(siteServices(at, l.visiting, l.remote, l.offers), []bus.Service{
@@ -32,12 +32,11 @@ func (l *leader) services() []bus.Service {
 			at(messages.VerbKept, bus.Handle("kept", l.queries.kept)),
 			at(messages.VerbArchive, bus.Handle("archive", l.queries.archived)),
 			at(messages.VerbPast, bus.Handle("past", l.queries.past)),
-			at(messages.VerbHandOver, bus.Handle("handover", operators.takeOver)),
 		}},
 		{Name: "candor-auctioneer-job", Version: "1.0.0", Concurrency: 64 + mostWaits, Endpoints: []bus.Endpoint{
 			at(messages.VerbJob, bus.Handle("job", l.queries.job)),
 		}},
-		{Name: "candor-auctioneer", Version: "1.0.0", Discoverable: l.Name == "", // else the front is
+		{Name: "candor-auctioneer", Version: "1.0.0", Discoverable: true,
 			Description: "Jobs, nodes and markets of site " + l.Site, Endpoints: []bus.Endpoint{
 				at(messages.VerbJobs, bus.Handle("jobs", l.queries.listJobs)),
 				at(messages.VerbTasks, bus.Handle("tasks", l.queries.tasks)),

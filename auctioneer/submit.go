@@ -142,8 +142,7 @@ func (l *submissions) begin(s *submission) (known *messages.SubmitReply, leave f
 // refused looks again at submissions that were refused, and gives those that are in the book
 // their answers. Nobody is told that a job is refused for good while an earlier try of the same
 // request may still enter it: its owner would believe that there is no job. So such a refusal
-// waits until earlier tries are decided; it takes no place in the log. The job may also have
-// gone to another auctioneer with its market, which answers then.
+// waits until earlier tries are decided; it takes no place in the log.
 func (l *submissions) refused(ctx context.Context, all []*intake.Submission, replies []messages.SubmitReply, errs []error) error {
 	final := false
 	for i, s := range all {
@@ -174,7 +173,7 @@ func (l *submissions) refused(ctx context.Context, all []*intake.Submission, rep
 	return nil
 }
 
-// here is a refusal by the markets of now. If others are in force, the job may be elsewhere.
+// here is a refusal by the markets of now. If others are in force, they may take the job.
 func (l *submissions) here(b *book.Book, why error) error {
 	if moved := l.rules.Unchanged(b); moved != nil {
 		return moved
@@ -198,17 +197,13 @@ func (l *submissions) known(s *submission) (receipt *book.Receipt, err error) {
 }
 
 // reruns refuses a job that is said to do another one again which its owner may not see, or which
-// never was. A job of another auctioneer is not known here, and taken as said.
+// never was.
 func (l *submissions) reruns(account messages.Name, spec *messages.JobSpec) (err error) {
 	id := spec.RerunOf
 	if id == 0 {
 		return nil
 	}
-	l.replica.read(func(b *book.Book) {
-		if id.Auctioneer() == b.LastJob().Auctioneer() {
-			_, err = l.rules.Visible(b, account, id)
-		}
-	})
+	l.replica.read(func(b *book.Book) { _, err = l.rules.Visible(b, account, id) })
 	if messages.KindOf(err) == messages.NotFound {
 		_, err = l.find(account, id, err)
 	}

@@ -43,7 +43,7 @@ func (a *Auctioneer) open(ctx context.Context, number uint64) *term {
 	t := &term{Auctioneer: a, number: number}
 	t.life, t.cancel = context.WithCancel(ctx)
 	t.federated = newFederated(a, t.life.Done())
-	t.lead(desk.New(desk.Config{Site: a.Site, Name: a.Name, Term: number, Markets: a.Markets, Lease: a.Lease, HoldFor: a.HoldFor, RemoteFor: a.RemoteFor, Idle: idle, Estimator: true,
+	t.lead(desk.New(desk.Config{Site: a.Site, Term: number, Markets: a.Markets, Lease: a.Lease, HoldFor: a.HoldFor, RemoteFor: a.RemoteFor, Idle: idle, Estimator: true,
 		Seed: uint64(a.Clock())}, replicated{a.replica, t.federated}, a.instant()))
 	t.serving.Go(t.keepServing)
 	a.metrics.leading.Set(1)
@@ -179,19 +179,12 @@ const (
 	leftOutPerSecond = 1000
 )
 
-// renumber sees to it, before the first request, that jobs get the auctioneer's numbers, and
-// after a restoration that no job gets a number that another had: peers know jobs by their
-// numbers.
+// renumber sees to it, before the first request after a restoration, that no job gets a number
+// that another had: peers know jobs by their numbers.
 func (t *term) renumber() error {
 	var backup messages.Time
 	var last messages.JobID
 	t.replica.read(func(b *book.Book) { backup, last = b.Backup(), b.LastJob() })
-	if first := messages.JobID(t.Number) * messages.JobsOfOne; last < first {
-		if _, err := t.propose(t.life, &book.Command{Restored: &book.Restored{Last: first}}); err != nil {
-			return err
-		}
-		last = first
-	}
 	if t.Restored <= backup {
 		return nil
 	}

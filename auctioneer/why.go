@@ -67,9 +67,6 @@ func expected(b *book.Book, j *book.Job, reply *messages.WhyReply) {
 	switch o := j.Order; {
 	case j.Parked != nil:
 		reply.Message, reply.Change = onHold(j, running)
-	case b.Moves(j.Spec.Market) != nil:
-		reply.Message = fmt.Sprintf("market %s goes to auctioneer %s; no more tasks of its jobs start until it is there", j.Spec.Market, b.Moves(j.Spec.Market).To)
-		reply.Change = []string{"the end of the tasks that still run in the market"}
 	case j.Blocked > 0 && j.Spec.Begin > b.Now():
 		reply.Reason, reply.Message = "BeginTime", fmt.Sprintf("the job begins at %v", j.Spec.Begin)
 		reply.Change = []string{"the time of the beginning"}
@@ -177,10 +174,6 @@ func (l *queries) reasons(ctx context.Context, find finding, operator bool) (rep
 			l.explain(now, &reply, m.SeenBy(owner, operator), cost, slotTime)
 		} else {
 			reply.Reason, reply.Message = "MarketClosed", "the market "+market+" does not exist any more"
-			if l.Name != "" {
-				reply.Message = "auctioneer " + l.Name + " does not have the market " + market + " any more"
-				reply.Change = []string{"the market at this auctioneer again; or cancel the job and submit it anew"}
-			}
 		}
 	}
 	reply.Message = joined(reply.Message, notice)

@@ -128,7 +128,7 @@ type Market struct {
 	// DefaultRate is, of highest-bid, the rate of a job that names none; 0: jobs name one.
 	DefaultRate Credits `json:"default_rate,omitempty" msgpack:"-"`
 	// Closed: the market takes no more jobs, and those that it has go on. So it comes to
-	// have no active jobs, as before it is removed or goes to another auctioneer.
+	// have no active jobs, as before it is removed.
 	Closed bool `json:"closed,omitempty" msgpack:"-"`
 }
 

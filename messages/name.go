@@ -25,16 +25,8 @@ func ValidName(s string) bool {
 	return true
 }
 
-// JobID numbers the jobs of a site from 1. One of several auctioneers numbers its jobs
-// from its own number times JobsOfOne on.
+// JobID numbers the jobs of a site from 1.
 type JobID uint64
-
-// JobsOfOne is how many numbers of jobs an auctioneer has. With MaxAuctioneers of them all
-// numbers are exact in JSON.
-const JobsOfOne = 1_000_000_000_000
-
-// Auctioneer is the number of the auctioneer that numbered the job.
-func (id JobID) Auctioneer() int { return int(id / JobsOfOne) }
 
 // String writes the number.
 func (id JobID) String() string { return strconv.FormatUint(uint64(id), 10) }

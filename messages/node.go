@@ -34,9 +34,6 @@ type RegisterReply struct {
 	Markets []Market  `json:"markets"`
 	Stop    []Attempt `json:"stop"` // attempts in hand that are no longer valid
 	Term    uint64    `json:"term"`
-	// Auctioneer is the one of several auctioneers that the node serves: exchanges go there.
-	// Empty: the site has one.
-	Auctioneer Name `json:"auctioneer,omitempty" wire:"trim"`
 }
 
 // Exchange is an agent's one request to the leader: it reports finished
@@ -218,8 +215,6 @@ type Directive struct {
 	Suspended []Attempt `json:"held,omitempty"`
 	Version   uint64    `json:"version,omitempty"`
 	Markets   []Market  `json:"markets,omitempty"`
-	// Auctioneer is as in [Vector].
-	Auctioneer Name `json:"auctioneer,omitempty" wire:"trim"`
 }
 
 // Vector is a market's allocation as agents need it: for each class, the
@@ -233,8 +228,6 @@ type Vector struct {
 	Seq     uint64        `json:"seq"`
 	Base    uint64        `json:"base"`
 	Classes []ClassVector `json:"classes"`
-	// Auctioneer is the one of several whose term that is: terms of one say nothing of another's.
-	Auctioneer Name `json:"auctioneer,omitempty" wire:"trim"`
 }
 
 // ClassVector is one class of a vector. Weights need not sum to one: an agent

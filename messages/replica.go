@@ -14,9 +14,8 @@ type ReplicaRequest struct {
 	// Add is the identifier of a replica that runs, with an empty disk. It gets a
 	// vote once it has all that the others have.
 	Add string `json:"add,omitempty"`
-	// Address is where the replica to add serves its group, host:port; of several
-	// auctioneers it has all: day=host:port,dark=host:port. Empty: the others know it from
-	// their configuration.
+	// Address is where the replica to add serves its group, host:port. Empty: the
+	// others know it from their configuration.
 	Address string `json:"address,omitempty"`
 	Remove  string `json:"remove,omitempty"`
 	// Force removes a replica also where the group can then lose fewer replicas
@@ -64,6 +63,4 @@ type ReplicaState struct {
 	Behind  uint64 `json:"behind"`  // log entries that it lacks, as far as the leader knows
 	Address string `json:"address"` // with which it was added; empty: by configuration
 	Weak    string `json:"weak"`    // why it should not lead, as a disk without room; empty: nothing
-	// Auctioneer is the one of several auctioneers whose replica it is.
-	Auctioneer Name `json:"auctioneer,omitempty" wire:"trim"`
 }

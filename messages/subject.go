@@ -56,16 +56,6 @@ func Subject(site Name, actor, verb string, account Name) string {
 // Caller returns the account of a request's subject, its last token.
 func Caller(subject string) Name { return subject[strings.LastIndexByte(subject, '.')+1:] }
 
-// AuctioneerNamed is how one of several auctioneers of a site stands in subjects, in two
-// tokens, beside the auctioneer that a site has alone. The requests of users go to
-// [Auctioneer] all the same: a front passes them on.
-func AuctioneerNamed(name Name) string {
-	if name == "" {
-		return Auctioneer
-	}
-	return Auctioneer + "." + name
-}
-
 // VectorSubject is where the leader publishes a market's vectors.
 func VectorSubject(site, market Name) string {
 	return strings.Join([]string{"candor", site, Auctioneer, "vectors", market}, ".")

@@ -89,30 +89,7 @@ type ApplyRequest struct {
 	// Version is the markets version that the change is for: with another, nothing changes.
 	// 0: it is for any.
 	Version uint64 `json:"version,omitempty"`
-	// Auctioneers say which of several auctioneers has which market. A market that they do
-	// not name stays where it is.
-	Auctioneers []AuctioneerMarkets `json:"auctioneers,omitempty" wire:"trim"`
-	// Within is how long tasks of a market that goes to another auctioneer may run on before
-	// they are ended, to be run again there.
-	Within Duration `json:"within,omitempty" wire:"trim"`
-	// Whole is a digest of the request of which this one is a part, where a site has several
-	// auctioneers. Clients leave it out.
-	Whole []byte `json:"whole,omitempty" wire:"trim"`
 }
-
-// AuctioneerMarkets are the markets of one of several auctioneers.
-type AuctioneerMarkets struct {
-	// Name is in the subjects of the auctioneer's requests.
-	Name Name `json:"name"`
-	// Markets are those that only this auctioneer has.
-	Markets []Name `json:"markets"`
-	// Number is in the numbers of the auctioneer's jobs, and never changes: 0 for the first
-	// auctioneer, and 1 to 99 for the others.
-	Number int `json:"number,omitempty"`
-}
-
-// MaxAuctioneers bounds the auctioneers of a site, and their numbers.
-const MaxAuctioneers = 100
 
 // Validate reports the first thing wrong with a request.
 func (r *ApplyRequest) Validate() error {
@@ -121,9 +98,6 @@ func (r *ApplyRequest) Validate() error {
 	}
 	if len(r.Markets) > MaxMarkets {
 		return Errorf(TooLarge, "markets: %d are more than the limit of %d", len(r.Markets), MaxMarkets)
-	}
-	if r.Within < 0 {
-		return Errorf(Invalid, "within: %v must not be negative", r.Within)
 	}
 	if r.Key == "" {
 		return nil
@@ -140,24 +114,6 @@ type ApplyReply struct {
 	Changed []Name `json:"changed"`
 	Removed []Name `json:"removed"`
 	Version uint64 `json:"version"` // of the markets since then
-	// Moving are markets that go to another auctioneer with their jobs, which takes a while;
-	// MarketsReply says how far they are.
-	Moving []Name `json:"moving,omitempty" wire:"trim"`
-}
-
-// VerbHandOver has an auctioneer take over markets, with their jobs, from another one of the site.
-const VerbHandOver = "handover" // HandOverRequest → HandOverReply; auctioneers
-
-// HandOverRequest hands over some of what belongs to markets.
-type HandOverRequest struct {
-	Markets []Market `json:"markets"` // all that go over
-	Data    []byte   `json:"data"`    // what goes over now, as the books of auctioneers write it
-}
-
-// HandOverReply says how much was taken over.
-type HandOverReply struct {
-	Taken int  `json:"taken"` // parts
-	Done  bool `json:"done,omitempty"`
 }
 
 // DrainRequest has a node take no more work. What still runs there after Notice

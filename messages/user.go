@@ -172,8 +172,7 @@ type JobsRequest struct {
 	All     bool `json:"all,omitempty"`
 	Account Name `json:"account,omitempty"`
 	Active  bool `json:"active,omitempty"` // only jobs that are not final
-	// Before asks for smaller numbers only, the largest first. To page on use After: several
-	// auctioneers of a site number their jobs apart.
+	// Before asks for smaller numbers only, the largest first.
 	Before JobID `json:"before,omitempty"`
 	Limit  int   `json:"limit,omitempty"` // default 100, at most 1000
 
@@ -498,23 +497,6 @@ type MarketStatus struct {
 	// Tariffs says what a slot-second costs.
 	Next    []NextJob    `json:"next,omitempty"`
 	Tariffs []SlotTariff `json:"tariffs,omitempty"`
-	// Auctioneer is the one of several auctioneers that has the market.
-	Auctioneer Name `json:"auctioneer,omitempty" wire:"trim"`
-	// Moving says how far the market is on its way to another auctioneer; null: it stays.
-	Moving *MarketMove `json:"moving,omitempty" wire:"trim"`
-}
-
-// MarketMove is how far a market is on its way to another auctioneer. Its jobs get no tasks
-// until they are there.
-type MarketMove struct {
-	To    Name `json:"to"`
-	Tasks int  `json:"tasks"` // of all markets that go along, that still run here
-	Until Time `json:"until"` // when those are ended, to be run again there
-	// HandedOver says that jobs go over: Jobs are to go over in all, of which Taken have.
-	HandedOver bool   `json:"handed_over,omitempty"`
-	Jobs       int    `json:"jobs"`
-	Taken      int    `json:"taken,omitempty"`
-	Trouble    string `json:"trouble,omitempty"` // why it does not go on, if that is so
 }
 
 // NextJob is the job that is next in a class.

@@ -8,7 +8,6 @@ import (
 	"math/rand/v2"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"go.uber.org/zap"
@@ -28,8 +27,6 @@ type Agent struct {
 	lasting runner.Lasting // the same runner; nil: its tasks end with the agent
 	metrics *metrics
 	queue   *queue
-	// auctioneer is the one of several that the node registered with; nil: none yet.
-	auctioneer atomic.Pointer[messages.Name]
 
 	// Of the agent's goroutine alone.
 	state      *state.State

@@ -1,6 +1,6 @@
 // Package nodeagent is the actor that runs tasks on a node.
 //
-// An [Agent] registers with the leader of its site's auctioneers, follows the
+// An [Agent] registers with the leader of its site's auctioneer, follows the
 // allocation vectors of the markets it serves, samples a job for each free
 // slot in proportion to the weights, claims a task of it, runs the task as a
 // process, and reports its end. What it knows and how it decides is in the

@@ -80,8 +80,6 @@ func call[Reply any](ctx context.Context, a *Agent, verb string, r *state.Reques
 
 func (a *Agent) registered(now messages.Time, id uint64, r *messages.RegisterReply) {
 	a.state.Registered(now, id, r)
-	of := a.state.Auctioneer()
-	a.auctioneer.Store(&of)
 }
 
 func (a *Agent) exchanged(now messages.Time, id uint64, r *messages.ExchangeReply) {
@@ -98,23 +96,13 @@ func levelOf(err error) zapcore.Level {
 	return zap.WarnLevel
 }
 
-// whom is the actor that a request goes to: of several auctioneers the one that the node
-// registered with. Any of them can be the next, or have the job of a question.
-func (a *Agent) whom(verb string, body any) string {
-	of := a.auctioneer.Load()
-	if r, is := body.(*messages.RegisterRequest); of == nil || is && !r.Leaving || verb == messages.VerbKept {
-		return messages.Auctioneer
-	}
-	return messages.AuctioneerNamed(*of)
-}
-
 // ask sends a request to the auctioneer under the node's name.
 func ask[Reply any](ctx context.Context, a *Agent, verb string, body any) (*Reply, error) {
 	payload, err := messages.Marshal(body, messages.Msgpack)
 	if err != nil {
 		return nil, err
 	}
-	data, err := a.c.Bus.Request(ctx, messages.Subject(a.c.Site, a.whom(verb, body), verb, a.c.Node), payload)
+	data, err := a.c.Bus.Request(ctx, messages.Subject(a.c.Site, messages.Auctioneer, verb, a.c.Node), payload)
 	if err != nil {
 		return nil, err
 	}

@@ -44,7 +44,6 @@ type Book struct {
 	exchanges
 	remote
 	archive
-	transit
 }
 
 // clock is the latest time of all commands, and the rules of the present command.
@@ -76,15 +75,15 @@ func (b *Book) clear() {
 		remote:   remote{remoteJobs: map[messages.JobID]*RemoteJob{}, departed: map[messages.Name]int{}, past: map[messages.JobID]*Past{}, archive: &b.archive, index: &b.index, watch: &b.watch, clock: &b.clock},
 		meters: meters{tariffs: map[messages.Name][]Tariff{}, spells: map[messages.Name][]spell{}, metered: map[messages.Name]map[messages.JobID]bool{},
 			changes: 1, unread: changed, jobs: &b.jobs, clock: &b.clock},
-		dependencies: dependencies{waiters: map[messages.JobID][]messages.JobID{}, jobs: &b.jobs, transit: &b.transit, watch: &b.watch, clock: &b.clock},
+		dependencies: dependencies{waiters: map[messages.JobID][]messages.JobID{}, jobs: &b.jobs, watch: &b.watch, clock: &b.clock},
 		claims:       claims{notices: &b.notices, jobs: &b.jobs, nodes: &b.nodes, meters: &b.meters, watch: &b.watch, clock: &b.clock},
 		effects:      effects{spoken: map[messages.JobID]int{}, frees: map[string]bool{}, jobs: &b.jobs, watch: &b.watch},
 		notices:      notices{waitFor: map[string]int{}, jobs: &b.jobs, watch: &b.watch, clock: &b.clock},
 		endings: endings{archive: &b.archive, notices: &b.notices, jobs: &b.jobs, index: &b.index, visitors: &b.visitors, dependencies: &b.dependencies, claims: &b.claims,
-			meters: &b.meters, effects: &b.effects, transit: &b.transit, watch: &b.watch, clock: &b.clock},
+			meters: &b.meters, effects: &b.effects, watch: &b.watch, clock: &b.clock},
 		health: health{jobs: &b.jobs, nodes: &b.nodes, meters: &b.meters, watch: &b.watch, clock: &b.clock},
 		exchanges: exchanges{jobs: &b.jobs, nodes: &b.nodes, meters: &b.meters, claims: &b.claims, endings: &b.endings,
-			health: &b.health, transit: &b.transit, watch: &b.watch, clock: &b.clock},
+			health: &b.health, watch: &b.watch, clock: &b.clock},
 	}
 }
 
@@ -100,7 +99,7 @@ func (b *Book) RemoteByKey(account messages.Name, key string) *RemoteJob {
 }
 
 // Forgotten says whether there were jobs of which the book knows nothing any more.
-func (b *Book) Forgotten() bool { return int(b.lastJob%messages.JobsOfOne) > len(b.keys) }
+func (b *Book) Forgotten() bool { return int(b.lastJob) > len(b.keys) }
 
 // OldestEnd is when the first of the jobs ended that the book remembers as ended; 0: none has.
 func (b *Book) OldestEnd() (at messages.Time) {
@@ -162,9 +161,6 @@ func (b *Book) Apply(c *Command) any {
 }
 
 func (b *Book) carryOut(c *Command) any {
-	if err := b.between(c.changes()...); err != nil {
-		return err
-	}
 	switch {
 	case c.Submit != nil:
 		return outcome(b.submit(c.Submit))
@@ -214,14 +210,6 @@ func (b *Book) carryOut(c *Command) any {
 	case c.Restored != nil:
 		b.renumber(c.Restored)
 		return nil
-	case c.Seal != nil:
-		return outcome[any](nil, b.seal(c.Seal))
-	case c.Withdraw != nil:
-		return b.withdraw(c.Withdraw)
-	case c.TakeOver != nil:
-		return outcome(b.takeOver(c.TakeOver))
-	case c.Drop != nil:
-		return outcome[any](nil, b.drop(c.Drop))
 	case c.Begin != nil: // the time is all there is to it
 		return nil
 	}
@@ -280,9 +268,6 @@ func (b *Book) refusal(c *Submit) error {
 	if n := b.Pending(c.Account); c.Most > 0 && n >= c.Most {
 		return messages.Errorf(messages.Exhausted, "account %s has %d jobs that have not ended, as many as it may; submit again when one has", c.Account, n)
 	}
-	if err := b.admitted(c); err != nil {
-		return err
-	}
 	if err := b.Dependable(c.Spec); err != nil {
 		return err
 	}
@@ -327,7 +312,6 @@ func (b *Book) enterJob(c *Submit) (Receipt, error) {
 	b.jobs.live(j.Spec.Market, 1)
 	b.index.keys[keyOf(b.byID.put(j), j.Account, j.Key)] = j.ID
 	b.index.list(j.Account, j.ID, true)
-	b.index.place(j.Account)
 	b.touch(j.ID)
 	return j.Receipt(), nil
 }
@@ -344,9 +328,6 @@ func (b *Book) depart(c *EnterRemote) (RemoteReceipt, error) {
 
 // decide carries out what a market decided.
 func (b *Book) decide(c *Decide) {
-	if m := b.Moves(c.Market); m != nil && m.Sealed {
-		return // what is handed over stays as it is
-	}
 	if c.Tariffs != nil {
 		b.setTariffs(c.Market, c.Tariffs)
 	}
@@ -405,17 +386,7 @@ func (b *Book) apply(c *Apply) (Applied, error) {
 			return Applied{}, messages.Errorf(messages.Conflict, "markets: %s has %d jobs that have not ended; cancel them or wait", name, n)
 		}
 	}
-	if err := b.transfer(c); err != nil {
-		return Applied{}, err
-	}
-	b.replaceMarkets(c.Markets)
+	b.markets.replace(c.Markets)
+	b.meters.keep(b.configures)
 	return b.answer(c.Applied), nil
-}
-
-// replaceMarkets makes other markets the site's.
-func (b *Book) replaceMarkets(applied []messages.Market) {
-	b.markets.replace(applied)
-	stays := func(market messages.Name) bool { return b.configures(market) || b.expects(market) }
-	b.markets.keep(stays)
-	b.meters.keep(stays)
 }

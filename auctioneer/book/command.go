@@ -34,19 +34,13 @@ type Command struct {
 	CancelTasks *CancelTasks
 
 	Restored *Restored
-
-	Seal     *Seal     `wire:"trim"`
-	Withdraw *Withdraw `wire:"trim"`
-	TakeOver *TakeOver `wire:"trim"`
-	Drop     *Drop     `wire:"trim"`
 	// Leap is the part of the time between the command before and At by which the clock was
 	// set ahead: see [Book.leap].
 	Leap messages.Duration `wire:"trim"`
 }
 
 // Restored says that a backup was restored which began at a time: jobs get numbers after
-// Last from now on, which no job had that the book has lost. Without a backup, Last is the
-// last number of other auctioneers. Result: nil.
+// Last from now on, which no job had that the book has lost. Result: nil.
 type Restored struct {
 	Backup messages.Time
 	Last   messages.JobID
@@ -93,11 +87,6 @@ type Apply struct {
 	// Applied is what a request with a key is answered, then and when it is repeated; without
 	// Markets nothing else changes.
 	Applied *Applied
-	// Move begins a move of some of the markets to another auctioneer; Stay gives up the
-	// move that has begun; Moved is the one that the other auctioneer has carried out.
-	Move  *Moving `wire:"trim"`
-	Stay  bool    `wire:"trim"`
-	Moved uint64  `wire:"trim"`
 }
 
 // Cancel ends a job. Result: messages.State before.

@@ -11,7 +11,6 @@ type dependencies struct {
 	waiters map[messages.JobID][]messages.JobID // by the job that they wait for, ascending
 	delayed []delayed                           // the next to begin first
 	jobs    *jobs
-	transit *transit
 	watch   *watch
 	clock   *clock
 }
@@ -20,12 +19,12 @@ type dependencies struct {
 // ended as it must not.
 func (d *dependencies) Dependable(spec *messages.JobSpec) error {
 	for _, id := range slices.Concat(spec.AfterJobs, spec.AfterOK) {
-		if d.jobs.Job(id) == nil && d.ended(id) == nil {
+		if d.jobs.Job(id) == nil && d.jobs.past[id] == nil {
 			return messages.Errorf(messages.NotFound, "after_jobs: there is no job %d, or it ended long ago", id)
 		}
 	}
 	for _, id := range spec.AfterOK {
-		p := d.ended(id)
+		p := d.jobs.past[id]
 		if j := d.jobs.Job(id); j != nil && !j.Active() {
 			p = j.brief()
 		}
@@ -34,14 +33,6 @@ func (d *dependencies) Dependable(spec *messages.JobSpec) error {
 		}
 	}
 	return nil
-}
-
-// ended is what is known of a job whose record is not here, nil if nothing is.
-func (d *dependencies) ended(id messages.JobID) *Past {
-	if p := d.jobs.past[id]; p != nil {
-		return p
-	}
-	return d.transit.endedElsewhere(id)
 }
 
 // Awaited are the jobs that a job still waits for.
@@ -62,16 +53,6 @@ func (d *dependencies) await(j *Job) {
 	}
 	j.Blocked = len(awaited)
 	d.delay(j)
-}
-
-// unwait has jobs that are gone wait for others no more.
-func (d *dependencies) unwait(awaited, gone map[messages.JobID]bool) {
-	for id := range awaited {
-		left := slices.DeleteFunc(d.waiters[id], func(waiter messages.JobID) bool { return gone[waiter] })
-		if d.waiters[id] = left; len(left) == 0 {
-			delete(d.waiters, id)
-		}
-	}
 }
 
 // release tells the jobs that wait for a job that the job has ended, and returns the

@@ -31,8 +31,6 @@
 //     does not depend on how time is cut. Where a slot goes from task to task between two
 //     exchanges of its node, the agent says when; each task pays for the time it had, and
 //     all of them together for the time of the slot, whatever the agent says.
-//   - A job that goes to another auctioneer is taken over once, as it was, and forgotten
-//     here only when it is there.
 //   - A task that a node claims ahead, before it has a slot for it, costs nothing; given
 //     back it is as if it was never claimed, but for its number.
 //
@@ -42,8 +40,7 @@
 // that it needs: jobs and the dependencies between them; nodes, their claims (with
 // gangs and suspension), their health and the exchanges with their agents; meters,
 // effects and endings, for money; markets and quotes; remote and visiting jobs; join
-// tokens; what moves to another auctioneer or comes from there; the index of all jobs by
-// key and account; and what a local observer watches.
+// tokens; the index of all jobs by key and account; and what a local observer watches.
 //
 // # Ended jobs
 //

@@ -72,9 +72,6 @@ func (s *effects) release(hold string) {
 // releasing says whether a hold is about to be freed.
 func (s *effects) releasing(hold string) bool { return s.frees[hold] }
 
-// Releases is how many holds are about to be freed.
-func (s *effects) Releases() int { return len(s.frees) }
-
 // crossed refuses a submission whose hold another try of the same submission may have
 // had freed after this one found the hold there.
 func (s *effects) crossed(c *Submit) error {

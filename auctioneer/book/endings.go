@@ -17,7 +17,6 @@ type endings struct {
 	claims       *claims
 	meters       *meters
 	effects      *effects
-	transit      *transit
 	watch        *watch
 	clock        *clock
 }
@@ -186,7 +185,7 @@ func (s *endings) charged(j *Job, o *Confirmation) {
 // forget drops the oldest ended jobs above the number that is retained, except for jobs
 // with open effects.
 func (s *endings) forget() {
-	for len(s.jobs.ended) > retainEnded && !s.transit.sealed() {
+	for len(s.jobs.ended) > retainEnded {
 		id := s.jobs.ended[0]
 		if s.effects.speaks(id) {
 			return

@@ -15,7 +15,6 @@ type exchanges struct {
 	claims  *claims
 	endings *endings
 	health  *health
-	transit *transit
 	watch   *watch
 	clock   *clock
 }
@@ -255,7 +254,7 @@ func (x *exchanges) claim(on *Node, node uint32, c *Claim, grants []messages.Gra
 			break
 		}
 		j := x.jobs.own(id)
-		if j == nil || !j.Active() || x.transit.halts(j.Spec.Market) {
+		if j == nil || !j.Active() {
 			continue
 		}
 		room := want

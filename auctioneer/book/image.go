@@ -47,8 +47,6 @@ type Image struct {
 	Notices []Notice
 	Past    []Past
 
-	Elsewhere []Past `wire:"trim"` // jobs that ended at another auctioneer, in the order in which they came
-
 	chunks []*chunk // of an image that was captured: its jobs
 	unread unread   // for which these are still to be metered
 	packed *packed  // of an image that is read: where jobs are put that have not begun
@@ -78,9 +76,6 @@ type imageHead struct {
 	LastRelease    uint64
 	Applied        []Applied
 	Backup         messages.Time
-	Moving         *Moving   `wire:"trim"`
-	LastMove       uint64    `wire:"trim"`
-	Arrivals       []Arrival `wire:"trim"`
 }
 
 // taskImage is some tasks of the last job, and some that are to be claimed again.
@@ -124,11 +119,9 @@ type noteImage struct {
 func (b *Book) Capture() *Image {
 	im := &Image{
 		Head: &imageHead{Backup: b.backup, Now: b.now, LastJob: b.lastJob, LastEffect: b.effects.last, LastQuote: b.quotes.last,
-			Markets: b.applied, MarketsVersion: b.version, LastNotice: b.lastSent, LastRelease: b.freed, Applied: slices.Clone(b.answers),
-			Moving: b.moving, LastMove: b.transit.last, Arrivals: b.arrivals},
+			Markets: b.applied, MarketsVersion: b.version, LastNotice: b.lastSent, LastRelease: b.freed, Applied: slices.Clone(b.answers)},
 		Notices: slices.Clone(b.queue),
 		Ended:   slices.Clone(b.jobs.ended), Returned: slices.Clone(b.returned), chunks: b.byID.capture(), unread: maps.Clone(b.unread), Effects: slices.Clone(b.waiting), Tokens: b.issued,
-		Elsewhere: slices.Clone(b.endedAway),
 	}
 	for _, n := range b.inOrder {
 		im.Nodes = append(im.Nodes, n.image())
@@ -247,8 +240,7 @@ func (im *Image) elements(yield func(Image) bool) bool {
 		eachOf(im.RemoteJobs, 1, func(r []RemoteJob) bool { return yield(Image{RemoteJobs: r}) }) &&
 		eachOf(im.Ended, mostTasks, func(ids []messages.JobID) bool { return yield(Image{Ended: ids}) }) &&
 		eachOf(im.Returned, mostTasks, func(ids []messages.JobID) bool { return yield(Image{Returned: ids}) }) &&
-		eachOf(im.Past, mostPast, func(p []Past) bool { return yield(Image{Past: p}) }) &&
-		eachOf(im.Elsewhere, mostPast, func(p []Past) bool { return yield(Image{Elsewhere: p}) })
+		eachOf(im.Past, mostPast, func(p []Past) bool { return yield(Image{Past: p}) })
 }
 
 // eachOf calls yield for n elements of a list at a time, until yield returns false.
@@ -364,7 +356,6 @@ func (im *Image) add(one *Image) error {
 	im.Tokens, im.RemoteJobs = append(im.Tokens, one.Tokens...), append(im.RemoteJobs, one.RemoteJobs...)
 	im.Notices, im.Past = append(im.Notices, one.Notices...), append(im.Past, one.Past...)
 	im.Ended, im.Returned = append(im.Ended, one.Ended...), append(im.Returned, one.Returned...)
-	im.Elsewhere = append(im.Elsewhere, one.Elsewhere...)
 	if im.Head == nil {
 		return errors.New("it has no head")
 	}
@@ -414,11 +405,6 @@ func (b *Book) load(im *Image) {
 	b.jobs.ended, b.returned, b.applied, b.version = im.Ended, im.Returned, h.Markets, h.MarketsVersion
 	b.waiting, b.issued, b.answers = im.Effects, im.Tokens, h.Applied
 	b.lastSent, b.backup = h.LastNotice, h.Backup
-	b.moving, b.transit.last, b.arrivals, b.endedAway = h.Moving, h.LastMove, h.Arrivals, im.Elsewhere
-	for i := range b.endedAway {
-		p := &b.endedAway[i]
-		b.index.recall(p.Account, p.Key, p.ID)
-	}
 	for i := range b.waiting {
 		b.effects.count(&b.waiting[i], 1)
 	}

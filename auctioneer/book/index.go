@@ -21,11 +21,10 @@ func (x *index) LastJob() messages.JobID { return x.lastJob }
 // Backup is when the latest backup began that was restored, 0 if none was.
 func (x *index) Backup() messages.Time { return x.backup }
 
-// renumber leaves out numbers: those that jobs may have had which were lost, once after each
-// restoration, and those of other auctioneers, at the beginning.
+// renumber leaves out the numbers of jobs that may have been lost, once after each restoration.
 func (x *index) renumber(c *Restored) {
-	if c.Backup > x.backup || c.Backup == 0 {
-		x.backup, x.lastJob = max(x.backup, c.Backup), max(x.lastJob, c.Last)
+	if c.Backup > x.backup {
+		x.backup, x.lastJob = c.Backup, max(x.lastJob, c.Last)
 	}
 }
 
@@ -44,7 +43,6 @@ func (x *index) find(account messages.Name, key string) messages.JobID {
 // number gives the next number to a job that has begun.
 func (x *index) number(account messages.Name, key string) messages.JobID {
 	x.enter(account, key, x.next(), true)
-	x.place(account)
 	return x.lastJob
 }
 
@@ -112,42 +110,6 @@ func (x *index) unlist(account messages.Name, id messages.JobID) {
 		if x.listed[name] = ids[1:]; len(ids) == 1 {
 			delete(x.listed, name)
 		}
-	}
-}
-
-// place puts the last job of the lists in its place: jobs that came from other auctioneers may
-// have higher numbers.
-func (x *index) place(account messages.Name) {
-	for _, name := range []messages.Name{account, ""} {
-		ids := x.listed[name]
-		last := len(ids) - 1
-		if last > 0 && ids[last-1] > ids[last] {
-			id := ids[last]
-			at, _ := slices.BinarySearch(ids[:last], id)
-			copy(ids[at+1:], ids[at:last])
-			ids[at] = id
-		}
-	}
-}
-
-// insert enters jobs on a list, of any numbers.
-func (x *index) insert(name messages.Name, ids []messages.JobID) {
-	list := x.listed[name]
-	slices.Sort(ids)
-	at, _ := slices.BinarySearch(list, ids[0])
-	if at < len(list) && list[at] < ids[len(ids)-1] {
-		list = append(list, ids...)
-		slices.Sort(list)
-	} else {
-		list = slices.Insert(list, at, ids...)
-	}
-	x.listed[name] = list
-}
-
-// omit takes jobs off a list.
-func (x *index) omit(name messages.Name, gone map[messages.JobID]bool) {
-	if x.listed[name] = slices.DeleteFunc(x.listed[name], func(id messages.JobID) bool { return gone[id] }); len(x.listed[name]) == 0 {
-		delete(x.listed, name)
 	}
 }
 

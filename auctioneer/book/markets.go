@@ -81,15 +81,11 @@ func (m *markets) Unchanged(since uint64) error {
 	return nil
 }
 
-// replace makes other markets the site's.
+// replace makes other markets the site's, and drops the notes of those that are gone.
 func (m *markets) replace(applied []messages.Market) {
 	m.applied = applied
 	m.version++
-}
-
-// keep drops the notes of the markets for which keep is false.
-func (m *markets) keep(keep func(market messages.Name) bool) {
-	maps.DeleteFunc(m.notes, func(name messages.Name, _ map[messages.JobID][]int64) bool { return !keep(name) })
+	maps.DeleteFunc(m.notes, func(name messages.Name, _ map[messages.JobID][]int64) bool { return !m.configures(name) })
 }
 
 // configures reports whether a market is among the applied markets.

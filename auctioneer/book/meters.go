@@ -358,16 +358,6 @@ func (m *meters) catchUpAll(market messages.Name) {
 	delete(m.unread, market)
 }
 
-// adopt makes the tariffs of a market those that it had at another auctioneer, whose jobs
-// are here.
-func (m *meters) adopt(t *tariffImage) {
-	m.tariffs[t.Market] = t.Tariffs
-	if t.Spells != nil {
-		m.spells[t.Market] = t.Spells
-	}
-	m.enlistAll(t.Market)
-}
-
 // Used returns what the slots a job has had come to by now, at the tariffs that
 // held, rounded half to even to the microcredit, and their time in all.
 func (m *meters) Used(j *Job, now messages.Time) (cost messages.Credits, slotTime messages.Duration) {
@@ -396,9 +386,6 @@ func (m *meters) keep(keep func(market messages.Name) bool) {
 		}
 	}
 }
-
-// forget has a job that goes elsewhere metered no more.
-func (m *meters) forget(j *Job) { delete(m.metered[j.Spec.Market], j.ID) }
 
 // stop ends the metering of a job that has ended.
 func (m *meters) stop(j *Job) {

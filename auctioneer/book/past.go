@@ -79,10 +79,7 @@ func (b *Book) Entered(account messages.Name, key string) *Past {
 	if r := b.Remote(id); r != nil {
 		return r.brief()
 	}
-	if p := b.Past(id); p != nil {
-		return p
-	}
-	return b.endedElsewhere(id)
+	return b.Past(id)
 }
 
 func (j *Job) brief() *Past {

@@ -44,7 +44,6 @@ type twins struct {
 	seqs     [3]uint64
 	attempts []messages.Attempt
 	late     *lateImage
-	foreign  []messages.JobID // of another auctioneer, which may have come here
 }
 
 // lateImage is an image that is written while commands are applied.
@@ -288,9 +287,6 @@ func (w *twins) chance(n int) bool { return w.rng.IntN(n) == 0 }
 
 // job is one that there may be: as a rule a late one.
 func (w *twins) job() messages.JobID {
-	if len(w.foreign) > 0 && w.chance(2) {
-		return pick(w.rng, w.foreign...)
-	}
 	return messages.JobID(max(0, int(w.one.lastJob)+1-w.rng.IntN(10)))
 }
 

@@ -117,12 +117,6 @@ type (
 		What string
 		Err  error
 	}
-	// HandedOver says that another auctioneer has markets now, with their active jobs.
-	HandedOver struct {
-		Markets []messages.Name
-		To      messages.Name
-		Jobs    int
-	}
 	// Forgotten says that an effect speaks of a job that is gone.
 	Forgotten struct {
 		Effect uint64

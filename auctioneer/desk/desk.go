@@ -14,7 +14,6 @@ import (
 // Config is what a desk is told once.
 type Config struct {
 	Site    messages.Name
-	Name    messages.Name // of several auctioneers; "": it is the only one
 	Term    uint64
 	Markets []messages.Market // of the configuration; those that were applied replace them
 	// Lease is how long an agent may run tasks without an answered exchange.
@@ -56,7 +55,6 @@ type Desk struct {
 	errands      errands
 	delays       delays
 	spare        book.Spare // for the jobs that are followed
-	moves        moves
 }
 
 // core is what the parts of a desk share: the time, the book, and a way to ask.
@@ -88,7 +86,6 @@ func New(c Config, b Book, now Instant) (d *Desk, faults []error) {
 	d.holds = holds{core: d.core}
 	d.errands = errands{core: d.core, federation: federation.NewErrands(d.RemoteFor, d.rng)}
 	d.delays = delays{core: d.core}
-	d.moves = moves{core: d.core, markets: d.Markets}
 	d.lessons = lessons{core: d.core, trading: &d.trading}
 	return d, faults
 }
@@ -133,7 +130,6 @@ func (d *Desk) Step(now Instant, in ...Input) Actions {
 	d.holds.step()
 	d.errands.step()
 	d.delays.step()
-	d.moves.step()
 	if d.Estimator {
 		d.lessons.step()
 	}

@@ -746,45 +746,6 @@ func TestHoldsAreExtendedWhenTheClockIsSet(t *testing.T) {
 	}
 }
 
-// TestHoldsOfMovedJobsAreExtended: a market came from another auctioneer. Its jobs are older than
-// a job of this auctioneer, have higher numbers, and their holds are extended all the same.
-func TestHoldsOfMovedJobsAreExtended(t *testing.T) {
-	s := newSite(t, func(c *Config) { c.HoldFor = 400 * second })
-	from := &site{T: t, Book: book.New(), now: s.now}
-	night := messages.Market{Name: "night", Classes: []messages.Name{"cpu"}}
-	from.must(&book.Command{Apply: &book.Apply{Markets: []messages.Market{night}}})
-	from.must(&book.Command{Restored: &book.Restored{Last: messages.JobsOfOne}})
-	for _, key := range []string{"a", "b"} {
-		from.must(&book.Command{Submit: &book.Submit{Account: "alice", Key: key, Payer: "alice", Hold: "job/" + key, Held: messages.Credit, Spec: &messages.JobSpec{
-			Market: "night", Budget: messages.Credit, Stages: []messages.Stage{{Name: "s", Class: "cpu", Tasks: 1, Command: []string{"true"}}}}}})
-	}
-	s.pass(150 * second)
-	s.submit("young", 1)
-	from.must(&book.Command{Apply: &book.Apply{Markets: []messages.Market{night}, Move: &book.Moving{To: "day", Markets: []messages.Market{night}}}})
-	from.must(&book.Command{Seal: &book.Seal{Move: 1}})
-	var cargo book.Cargo
-	for !cargo.Look(from.Book) {
-	}
-	next, err := cargo.Next(from.Book, 0)
-	if err != nil || !next.Last {
-		t.Fatalf("%+v, %v", next, err)
-	}
-	next.From, next.Applied = "dark", []messages.Market{{Name: "main", Classes: []messages.Name{"cpu"}}, night}
-	if a, is := s.must(&book.Command{TakeOver: next}).(book.Arrival); !is || !a.Done {
-		t.Fatalf("not taken over: %+v", a)
-	}
-	s.pass(51 * second)
-	var extended []string
-	for _, r := range s.asked {
-		for _, x := range r.Body.(messages.TransferRequest).Transfers {
-			extended = append(extended, x.Pending)
-		}
-	}
-	if !slices.Equal(extended, []string{"job/a", "job/b"}) {
-		t.Errorf("extended are %v", extended)
-	}
-}
-
 // The claims of a node that registers while its loss is being committed, and then falls
 // silent, are taken back, though other nodes are looked at meanwhile.
 func TestANodeThatComesBackDuringItsLossIsLostAgain(t *testing.T) {

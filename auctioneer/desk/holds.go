@@ -62,22 +62,18 @@ func (h *holds) extendSome() {
 	})
 }
 
-// some extends the holds of the next jobs that are old enough. The jobs that one auctioneer
-// has numbered are in the order in which they were submitted.
+// some extends the holds of the next jobs that are old enough. Jobs are
+// numbered in the order in which they were submitted.
 func (h *holds) some() (list []messages.Transfer) {
 	h.book.Read(func(b *book.Book) {
 		ids := b.Listed("")
-		for at := 0; ; at++ {
-			after, _ := slices.BinarySearch(ids[at:], h.last+1)
-			if at += after; at == len(ids) {
-				return
-			}
-			h.last = ids[at]
+		after, _ := slices.BinarySearch(ids, h.last+1)
+		for _, h.last = range ids[after:] {
 			j := b.Job(h.last)
 			switch {
 			case j == nil:
 			case h.now.Wall.Sub(j.Submitted) <= h.HoldFor/4:
-				h.last = messages.JobID(h.last.Auctioneer()+1)*messages.JobsOfOne - 1
+				return
 			case !j.Settled && j.HoldID() != "":
 				list = append(list, Extension(j.HoldID(), j.ID, h.until(), "the job has not ended"))
 			}

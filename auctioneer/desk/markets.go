@@ -42,10 +42,7 @@ func openMarkets(c *Config, b Book) (*Markets, []error) {
 			faults = append(faults, fmt.Errorf("market %s: %w", config.Name, err))
 			continue
 		}
-		b.Read(func(b *book.Book) {
-			live.Frozen = b.Moves(config.Name) != nil
-			live.Recall(b)
-		})
+		b.Read(live.Recall)
 		m.Configs, m.live = append(m.Configs, live.Config), append(m.live, live)
 	}
 	return m, faults

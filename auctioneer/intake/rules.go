@@ -174,9 +174,6 @@ func (r *Rules) Known(b *book.Book, s *Submission) (*book.Receipt, error) {
 // fits checks a new job against the other jobs of the book.
 func (r *Rules) fits(b *book.Book, s *Submission) error {
 	for _, id := range slices.Concat(s.Spec.AfterJobs, s.Spec.AfterOK) {
-		if id.Auctioneer() != b.LastJob().Auctioneer() {
-			return messages.Errorf(messages.NotFound, "after_jobs: the auctioneer of market %s has no job %d; a job can wait for jobs in markets of its own auctioneer alone", s.Spec.Market, id)
-		}
 		if _, err := r.Visible(b, s.Account, id); err != nil && messages.KindOf(err) != messages.Ended {
 			return messages.Errorf(messages.KindOf(err), "after_jobs: %s", messages.Detail(err))
 		}

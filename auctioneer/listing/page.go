@@ -151,57 +151,6 @@ func (p *Page) Reply(summary func(messages.JobID) (messages.JobSummary, bool)) (
 	return r
 }
 
-// Merge puts together the pages with which several auctioneers answered the same request, and
-// says where each is to go on; "": where it began. By default the job that was submitted last is
-// first, whoever numbered it; among the jobs of one auctioneer the order is that of its page. A
-// request that names a sorting, or numbers, has the order that it names.
-func Merge(r *messages.JobsRequest, pages []messages.JobsReply) (reply messages.JobsReply, next []string, err error) {
-	p, err := New(&messages.JobsRequest{Sort: r.Sort, Limit: r.Limit})
-	if err != nil {
-		return reply, nil, err
-	}
-	compare := func(a, b *messages.JobSummary) int {
-		if p.newestFirst() && r.Sort == "" && r.Before == 0 {
-			return cmp.Or(cmp.Compare(b.Submitted, a.Submitted), cmp.Compare(b.Job, a.Job))
-		}
-		return p.compare(p.place(a), p.place(b))
-	}
-	taken, seen := make([]int, len(pages)), map[messages.JobID]bool{}
-	for text := 0; len(reply.Jobs) < p.limit && text < mostText; {
-		first := -1
-		for i := range pages {
-			if taken[i] == len(pages[i].Jobs) {
-				continue
-			}
-			if first < 0 || compare(&pages[i].Jobs[taken[i]], &pages[first].Jobs[taken[first]]) < 0 {
-				first = i
-			}
-		}
-		if first < 0 {
-			break
-		}
-		j := &pages[first].Jobs[taken[first]]
-		if !seen[j.Job] { // two have a job while it goes from one to the other
-			seen[j.Job] = true
-			reply.Jobs = append(reply.Jobs, *j)
-			text += len(j.Name) + len(j.Labels.String())
-		}
-		if taken[first]++; taken[first] == len(pages[first].Jobs) && pages[first].More {
-			break // the next may be on a page that is not here
-		}
-	}
-	next = make([]string, len(pages))
-	for i := range pages {
-		if taken[i] > 0 {
-			next[i] = p.place(&pages[i].Jobs[taken[i]-1]).String()
-		}
-		reply.More = reply.More || pages[i].More || taken[i] < len(pages[i].Jobs)
-		reply.Complete = max(reply.Complete, pages[i].Complete)
-		reply.Unreadable += pages[i].Unreadable
-	}
-	return reply, next, nil
-}
-
 // place is where a job stands.
 func (p *Page) place(j *messages.JobSummary) place {
 	at := place{job: j.Job}

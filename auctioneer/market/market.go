@@ -11,8 +11,6 @@ import (
 // Market is a live market. It is not safe for concurrent use.
 type Market struct {
 	Config messages.Market
-	// Frozen: no more tasks of its jobs are claimed, as the market goes to another auctioneer.
-	Frozen bool
 	mech   mechanism.Mechanism
 	stale  bool          // the set of bidders or slots changed since the last allocation
 	wake   messages.Time // when to allocate again though nothing changed; 0: not before a change

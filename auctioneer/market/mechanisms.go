@@ -72,13 +72,6 @@ func MannerOf(m *messages.Market) Manner {
 	return manner
 }
 
-// Movable says whether a market can go to another auctioneer with its jobs: its mechanism goes
-// by the jobs and its notes alone, and has promised no job slots or a price.
-func Movable(m *messages.Market) bool {
-	manner := MannerOf(m)
-	return !manner.Stays && !manner.Commits && !manner.Plans
-}
-
 // Open makes the market that a configuration describes, empty and without slots.
 func Open(m messages.Market) (*Market, error) {
 	mech, err := NewMechanism(m)

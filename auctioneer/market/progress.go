@@ -39,10 +39,7 @@ func (m *Market) ProgressOf(j *book.Job) Progress {
 		if k < 0 {
 			continue
 		}
-		p.Pending[k] += s.Ahead
-		if !m.Frozen {
-			p.Pending[k] += j.Claimable(i)
-		}
+		p.Pending[k] += s.Ahead + j.Claimable(i)
 		if s.Ahead > 0 {
 			if p.Ahead == nil {
 				p.Ahead = make([]int, classes)

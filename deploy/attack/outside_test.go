@@ -165,7 +165,6 @@ func (a *attacker) asksAboveRank() (string, error) {
 		{messages.Auctioneer, messages.VerbExchange, messages.Exchange{}},
 		{messages.Auctioneer, messages.VerbArchive, messages.ArchiveRequest{}},
 		{messages.Auctioneer, messages.VerbPast, messages.PastRequest{}},
-		{messages.Auctioneer, messages.VerbHandOver, messages.HandOverRequest{}},
 		{messages.Auctioneer, messages.VerbDrain, messages.DrainRequest{Node: "node1"}},
 		{messages.Auctioneer, messages.VerbAdmit, messages.AdmitRequest{Revoke: "x"}},
 		{messages.Auctioneer, messages.VerbReplica, messages.ReplicaRequest{}},

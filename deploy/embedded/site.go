@@ -118,11 +118,7 @@ type service struct {
 
 // serving starts a service with a connection of its own, as an actor.
 func (s *share) serving(actor string, start func(bus.Bus) (io.Closer, error)) (*service, error) {
-	return s.servingAs(identity.Service, actor, start)
-}
-
-func (s *share) servingAs(role identity.Role, actor string, start func(bus.Bus) (io.Closer, error)) (*service, error) {
-	b, err := s.connectAs(role, messages.ServiceIdentity(actor))
+	b, err := s.connectAs(identity.Service, messages.ServiceIdentity(actor))
 	if err != nil {
 		return nil, err
 	}

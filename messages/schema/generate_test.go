@@ -60,7 +60,7 @@ var roots = []any{
 	messages.Directive{}, messages.Vector{}, messages.VectorRequest{}, messages.ArchiveRequest{}, messages.ArchiveReply{}, messages.KeptReply{}, messages.LogsRequest{}, messages.LogsReply{}, messages.StreamRequest{}, messages.StreamReply{},
 	messages.LinksReply{}, messages.PutRequest{}, messages.PutReply{}, messages.GetRequest{}, messages.GetReply{},
 	messages.OutputsRequest{}, messages.OutputsReply{}, messages.DeliverRequest{},
-	messages.QuoteRequest{}, messages.QuoteReply{}, messages.ReservationsRequest{}, messages.ReservationsReply{}, messages.HistoryRequest{}, messages.PastRequest{}, messages.PastReply{}, messages.HandOverRequest{}, messages.HandOverReply{}, messages.WhatIfRequest{}, messages.WhatIfReply{}, messages.HistoryReply{},
+	messages.QuoteRequest{}, messages.QuoteReply{}, messages.ReservationsRequest{}, messages.ReservationsReply{}, messages.HistoryRequest{}, messages.PastRequest{}, messages.PastReply{}, messages.WhatIfRequest{}, messages.WhatIfReply{}, messages.HistoryReply{},
 	messages.ApplyRequest{}, messages.ApplyReply{}, messages.DrainRequest{}, messages.DrainReply{},
 	messages.OffersRequest{}, messages.OffersReply{}, messages.PeerQuoteRequest{}, messages.PeerQuoteReply{}, messages.PeerSubmitRequest{}, messages.PeerSubmitReply{},
 	messages.PeerJobsRequest{}, messages.PeerJobsReply{}, messages.OutputRequest{},

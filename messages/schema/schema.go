@@ -76,7 +76,6 @@ var verbs = []Verb{
 	{messages.Auctioneer, messages.VerbKept, "JobRequest", "KeptReply", Nodes},
 	{messages.Auctioneer, messages.VerbArchive, "ArchiveRequest", "ArchiveReply", Services},
 	{messages.Auctioneer, messages.VerbPast, "PastRequest", "PastReply", Services},
-	{messages.Auctioneer, messages.VerbHandOver, "HandOverRequest", "HandOverReply", Services},
 	{messages.Auctioneer, messages.VerbJobs, "JobsRequest", "JobsReply", Users},
 	{messages.Auctioneer, messages.VerbJob, "JobRequest", "JobDetail", Users},
 	{messages.Auctioneer, messages.VerbTasks, "TasksRequest", "TasksReply", Users},

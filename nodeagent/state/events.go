@@ -15,10 +15,6 @@ func (s *State) Registered(now messages.Time, id uint64, r *messages.RegisterRep
 		s.Failed(now, id, messages.Errorf(messages.Invalid, "lease %v: must be positive", r.Lease))
 		return
 	}
-	if r.Auctioneer != s.session.auctioneer { // terms of one say nothing of another's
-		s.session.auctioneer, s.session.term = r.Auctioneer, 0
-		s.markets.all, s.markets.term = nil, 0
-	}
 	s.session.registered(r)
 	s.slots.sleep()
 	s.tasks.version = 0
@@ -130,8 +126,8 @@ func (s *State) Keep(a messages.Attempt) {
 
 // Directive is a word of the leader between exchanges.
 func (s *State) Directive(now messages.Time, d *messages.Directive) {
-	if d.Term < max(s.session.term, s.markets.term) || s.foreign(d.Auctioneer) {
-		return // of a leader that was replaced, or that is not the node's
+	if d.Term < max(s.session.term, s.markets.term) {
+		return // of a leader that was replaced
 	}
 	s.session.term = d.Term
 	s.tasks.obey(d.Version, d.Suspended)
@@ -151,32 +147,17 @@ func (s *State) Adopt(a messages.Attempt, class messages.Name, held bool) bool {
 }
 
 // serve replaces the markets by those that the node serves from now on, as the leader
-// says; nil changes nothing. A node that serves none of one of several auctioneers any more
-// registers anew, as another may have its classes.
+// says; nil changes nothing.
 func (s *State) serve(now messages.Time, named []messages.Market) {
-	if named == nil || !s.Joined() {
-		return
-	}
-	served := len(s.markets.all) > 0
-	s.markets.set(now, named)
-	if served && len(s.markets.all) == 0 && s.session.auctioneer != "" {
-		s.lose()
+	if named != nil && s.Joined() {
+		s.markets.set(now, named)
 	}
 }
 
 // Vector is a vector that was published. One that cannot be used is asked for
 // again as a whole; the error says what was wrong with it.
 func (s *State) Vector(now messages.Time, v *messages.Vector) error {
-	if s.foreign(v.Auctioneer) {
-		return nil
-	}
 	return s.markets.receive(now, s.markets.find(v.Market), v)
-}
-
-// foreign reports whether a word is of another auctioneer than the node's, whose terms say
-// nothing of this one's. Auctioneers of a version before did not name themselves.
-func (s *State) foreign(auctioneer messages.Name) bool {
-	return auctioneer != "" && auctioneer != s.session.auctioneer
 }
 
 // Heeds reports whether the next vector may have the agent do something: it has a free slot,
@@ -191,10 +172,6 @@ func (s *State) Heeds() bool {
 
 // Fetched is the whole vector that was asked for.
 func (s *State) Fetched(now messages.Time, v *messages.Vector) error {
-	if s.foreign(v.Auctioneer) {
-		s.FetchFailed(now, v.Market)
-		return nil
-	}
 	return s.markets.fetched(now, v)
 }
 

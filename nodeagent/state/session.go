@@ -13,15 +13,13 @@ import (
 type session struct {
 	rng *rand.Rand
 
-	number uint64
-	phase  phase
-	// auctioneer is the one of several with which the node is registered.
-	auctioneer messages.Name
-	term       uint64 // the highest in which a leader spoke to this node
-	lease      messages.Duration
-	renewed    messages.Time // the lease runs from here
-	beat       messages.Time // when to send an exchange though there is nothing to say
-	joinAt     messages.Time // when to register
+	number  uint64
+	phase   phase
+	term    uint64 // the highest in which a leader spoke to this node
+	lease   messages.Duration
+	renewed messages.Time // the lease runs from here
+	beat    messages.Time // when to send an exchange though there is nothing to say
+	joinAt  messages.Time // when to register
 
 	request   *Request      // under way, or waiting to be sent again; nil: none
 	seq       uint64        // of the last exchange made

@@ -55,9 +55,6 @@ func (s *State) Pause(paused bool) {
 // Session returns the session's number.
 func (s *State) Session() uint64 { return s.session.number }
 
-// Auctioneer is the one of several auctioneers with which the node is registered.
-func (s *State) Auctioneer() messages.Name { return s.session.auctioneer }
-
 // Joined reports whether the node holds a lease.
 func (s *State) Joined() bool { return s.session.phase == joined }
 

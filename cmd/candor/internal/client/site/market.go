@@ -28,23 +28,15 @@ func marketCommand(a *cli.App) *cobra.Command {
 
 func marketApplyCommand(a *cli.App) *cobra.Command {
 	var r messages.ApplyRequest
-	var notice string
 	cmd := &cobra.Command{
 		Use:   "apply FILE",
 		Short: "replace the markets of the site by the markets of a file",
 		Long: `Replace the markets of the running site by the markets of a file. The file is a
-configuration, of which only markets and auctioneers are read, or only a list of
+configuration, of which only the markets are read, or only a list of
 markets. Jobs stay in their markets. A market with active jobs cannot be
 removed, and cannot change its mechanism or its classes. The new markets stay in
 force after a restart, even if the configuration file differs; candor markets
 shows them.
-
-A market that the file gives to another auctioneer goes there with its jobs, and
-this command does not wait for that. No more tasks of the market start until it
-is there. Tasks that run go on for the time of --within at most. Then they are
-ended and run again, and do not count as failed. Jobs can be submitted
-meanwhile. candor markets shows how far the market is. To keep the market where
-it is, apply the file of before.
 
 Each change gives the markets a new version, which this command prints. With
 --if-version nothing changes if somebody else has changed the markets since. A
@@ -53,10 +45,6 @@ change repeated with the same --key changes nothing more.`,
 		RunE: a.Operating(func(ctx context.Context, s *cli.Session, args []string) error {
 			if err := readMarkets(args[0], &r); err != nil {
 				return err
-			}
-			var err error
-			if r.Within, err = messages.ParseDuration(notice); err != nil {
-				return cli.Usagef("--within: %v", err)
 			}
 			r.Key = cmp.Or(r.Key, rand.Text())
 			reply, err := cli.Call[messages.ApplyReply](ctx, s, messages.Auctioneer, messages.VerbApply, r)
@@ -69,11 +57,10 @@ change repeated with the same --key changes nothing more.`,
 	cmd.Flags().BoolVar(&r.DryRun, "dry-run", false, "check everything, and change nothing")
 	cmd.Flags().Uint64Var(&r.Version, "if-version", 0, "change nothing if the markets have another `version`")
 	cmd.Flags().StringVar(&r.Key, "key", "", "idempotency `key` (default: random)")
-	cmd.Flags().StringVar(&notice, "within", "10m", "`time` that tasks of a market may go on that goes to another auctioneer")
 	return cmd
 }
 
-// readMarkets reads the markets of a file, and which of several auctioneers has which.
+// readMarkets reads the markets of a file.
 func readMarkets(path string, r *messages.ApplyRequest) error {
 	text, err := os.ReadFile(path)
 	if err != nil {
@@ -84,8 +71,7 @@ func readMarkets(path string, r *messages.ApplyRequest) error {
 		return messages.Errorf(messages.Invalid, "%s: %s", path, yaml.FormatError(err, false, true))
 	}
 	var site struct {
-		Markets     json.RawMessage `json:"markets"`
-		Auctioneers json.RawMessage `json:"auctioneers,omitempty"`
+		Markets json.RawMessage `json:"markets"`
 	}
 	if list := json.RawMessage(asJSON); bytes.HasPrefix(bytes.TrimSpace(list), []byte("[")) {
 		site.Markets = list
@@ -100,18 +86,12 @@ func readMarkets(path string, r *messages.ApplyRequest) error {
 	if err != nil {
 		return messages.Errorf(messages.Invalid, "%s: %s; candor config check says where", path, messages.Detail(err))
 	}
-	r.Markets, r.Auctioneers = read.Markets, read.Auctioneers
+	r.Markets = read.Markets
 	return nil
 }
 
 func writeApplied(p *cli.Page, r messages.ApplyReply, dryRun bool) {
-	if len(r.Moving) > 0 {
-		did := "On the way to another auctioneer, with the jobs"
-		if dryRun {
-			did = "Would go to another auctioneer, with the jobs"
-		}
-		p.Printf("%s: %s\n", did, strings.Join(r.Moving, ", "))
-	} else if len(r.Added)+len(r.Changed)+len(r.Removed) == 0 {
+	if len(r.Added)+len(r.Changed)+len(r.Removed) == 0 {
 		p.Printf("Nothing changed: the site has these markets.\n")
 		return
 	}

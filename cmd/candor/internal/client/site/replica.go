@@ -3,7 +3,6 @@ package site
 import (
 	"context"
 	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -73,7 +72,7 @@ configuration.`,
 			return regroup(ctx, a, s, args[0], r)
 		}),
 	}
-	cmd.Flags().StringVar(&r.Address, "address", "", "`host:port` where the replica serves its group, or of several auctioneers day=host:port,dark=host:port (default: as for the other replicas)")
+	cmd.Flags().StringVar(&r.Address, "address", "", "`host:port` where the replica serves its group (default: as for the other replicas)")
 	return cmd
 }
 
@@ -113,26 +112,21 @@ func writeReplicas(p *cli.Page, groups ...messages.ReplicasReply) {
 	t := terminal.NewTable("ACTOR|~REPLICA|STATE|>BEHIND|~ADDRESS")
 	for _, g := range groups {
 		for _, r := range g.Replicas {
-			t.Row(named(&g, &r), r.ID, replicaState(&r), terminal.Count(r.Behind), r.Address)
+			t.Row(g.Actor, r.ID, replicaState(&r), terminal.Count(r.Behind), r.Address)
 		}
 	}
 	p.Table(t, "")
 	for _, g := range groups {
 		for _, r := range g.Replicas {
 			if r.Weak != "" {
-				p.Printf("%s\n", p.Red("The "+named(&g, &r)+" is to be led by others: "+r.Weak))
+				p.Printf("%s\n", p.Red("The "+g.Actor+" is to be led by others: "+r.Weak))
 			}
 		}
 		p.Printf("The %s can lose %s\n", g.Actor, losable(g.Spare))
-		if len(g.Replicas) == 2 && named(&g, &g.Replicas[0]) == named(&g, &g.Replicas[1]) {
+		if len(g.Replicas) == 2 {
 			p.Printf("%s\n", p.Red("The "+g.Actor+" needs both of its replicas: while one is lost it serves nobody. Add a third"))
 		}
 	}
-}
-
-// named is the actor of a replica, and of several auctioneers which one.
-func named(g *messages.ReplicasReply, r *messages.ReplicaState) string {
-	return strings.TrimSpace(g.Actor + " " + r.Auctioneer)
 }
 
 // losable counts the replicas that a group can lose and go on.

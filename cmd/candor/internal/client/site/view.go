@@ -138,9 +138,6 @@ func writeMarket(p *cli.Page, m messages.MarketStatus) {
 		closed = ", closed"
 	}
 	p.Printf("%s  %s  %d waiting, %d running%s\n", p.Bold(m.Market.Name), m.Market.Mechanism, m.Waiting, m.Running, closed)
-	if m.Moving != nil {
-		p.Printf("  %s\n", onItsWay(p, m.Moving))
-	}
 	p.Prices(m.Prices)
 	for _, t := range m.Tariffs {
 		if text := cli.Tariff(t); text != "" {
@@ -154,23 +151,6 @@ func writeMarket(p *cli.Page, m messages.MarketStatus) {
 		p.Printf("\n")
 		writeBidders(p, m)
 	}
-}
-
-// onItsWay says how far a market is on its way to another auctioneer.
-func onItsWay(p *cli.Page, m *messages.MarketMove) string {
-	text := "goes to auctioneer " + m.To + ": "
-	switch {
-	case m.HandedOver:
-		text += fmt.Sprintf("%s of %s handed over", terminal.Count(m.Taken), terminal.Plural(m.Jobs, "job"))
-	case m.Tasks > 0:
-		text += fmt.Sprintf("%s may go on until %s, then %s", terminal.Plural(m.Tasks, "task"), p.At(m.Until), terminal.Plural(m.Jobs, "job"))
-	default:
-		text += terminal.Plural(m.Jobs, "job")
-	}
-	if m.Trouble != "" {
-		text += "; " + m.Trouble
-	}
-	return text
 }
 
 func bidding(rate messages.Credits) string {
