@@ -110,6 +110,9 @@ type Offer struct {
 	Contract   string  `json:"contract,omitempty"` // what to submit with; "": the numbers are estimates
 	Basis      string  `json:"basis"`              // what the numbers are, in a clause
 	Value      float64 `json:"value,omitempty"`    // credits: what completion then is worth, by the job's own valuation
+	// Free is the slots that are idle now less the tasks that wait, of that class of the job that
+	// has fewest; negative: more tasks wait than slots are idle. 0 where nothing is known.
+	Free int `json:"free,omitempty"`
 }
 
 // PeerQuoteRequest asks another site for its offers to a user of the caller's.

@@ -1,6 +1,7 @@
 package federation
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 
@@ -85,17 +86,17 @@ func chooseEarliest(spec *messages.JobSpec, offers []messages.Offer) (best int, 
 	case best < 0:
 		return -1, "no offer is within the budget"
 	case offers[best].Completion == 0:
-		return best, fmt.Sprintf("no site knows the completion time; this offer is the cheapest of %s within the budget", count(len(offers)))
+		return best, fmt.Sprintf("no site knows the completion time; of %s within the budget this one is the cheapest, and of those with its price the one with most free slots", count(len(offers)))
 	}
 	return best, fmt.Sprintf("completion, expected at %v, is the earliest of %s within the budget", offers[best].Completion, count(len(offers)))
 }
 
-// earlier says whether an offer is complete before another, or as early and for
-// less. A time that is not known is later than all others.
+// earlier says whether an offer is complete before another, or as early and for less, or
+// for as much where more slots are free. A time that is not known is later than all others.
 func earlier(a, b *messages.Offer) bool {
 	switch {
 	case a.Completion == b.Completion:
-		return a.Price < b.Price
+		return cmp.Or(cmp.Compare(a.Price, b.Price), cmp.Compare(b.Free, a.Free)) < 0
 	case a.Completion == 0 || b.Completion == 0:
 		return b.Completion == 0
 	}

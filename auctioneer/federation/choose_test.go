@@ -24,6 +24,12 @@ func offer(site messages.Name, seconds int64, price messages.Credits) messages.O
 	return o
 }
 
+// with is an offer with so many free slots.
+func with(o messages.Offer, free int) messages.Offer {
+	o.Free = free
+	return o
+}
+
 func TestChoose(t *testing.T) {
 	plain := messages.JobSpec{Budget: 10 * c}
 	hard := messages.JobSpec{Budget: 10 * c, Valuation: &messages.Valuation{Class: messages.Hard, Max: 8, Deadline: 100}}
@@ -43,6 +49,8 @@ func TestChoose(t *testing.T) {
 		"all beyond the budget":           {&plain, []messages.Offer{offer("west", 50, 11*c)}, -1, "within the budget"},
 		"a time that is not known":        {&plain, []messages.Offer{offer("west", 0, c), offer("east", 5000, 2*c)}, 1, "earliest"},
 		"no time known":                   {&plain, []messages.Offer{offer("west", 0, 2*c), offer("east", 0, c)}, 1, "no site knows"},
+		"no time known, and other slots":  {&plain, []messages.Offer{with(offer("west", 0, c), -3), with(offer("east", 0, c), 2)}, 1, "most free slots"},
+		"free slots, and a higher price":  {&plain, []messages.Offer{offer("west", 0, c), with(offer("east", 0, 2*c), 9)}, 0, "cheapest"},
 		"later and cheaper in time":       {&hard, []messages.Offer{offer("west", 10, 6*c), offer("east", 99, 1*c)}, 1, "worth 8 credits"},
 		"too late for any value":          {&hard, []messages.Offer{offer("west", 101, 1*c)}, -1, "no offer is worth its price"},
 		"a credit a hundred seconds":      {&decay, []messages.Offer{offer("west", 100, 4*c), offer("east", 300, 1*c)}, 1, "worth 5 credits"}, // 7−4, 5−1
@@ -79,6 +87,17 @@ func TestChooseIsBest(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestExpectSaysHowFullAMarketIs, by the class of the job that has least room.
+func TestExpectSaysHowFullAMarketIs(t *testing.T) {
+	prices := []messages.ClassPrice{{Class: "cpu", Slots: 8, Idle: 3, Pending: 5}, {Class: "gpu", Slots: 2, Idle: 2}}
+	market := &messages.Market{Name: "main", Mechanism: messages.Proportional, Classes: []messages.Name{"cpu", "gpu", "tape"}}
+	for want, stages := range map[int][]messages.Stage{-2: {{Class: "gpu"}, {Class: "cpu"}}, 2: {{Class: "gpu"}}, 0: {{Class: "tape"}}} {
+		if o := Expect(&messages.JobSpec{Budget: c, Stages: stages}, &Outlook{Market: market, Prices: prices}); o.Free != want {
+			t.Errorf("%+v: %d free slots, want %d", stages, o.Free, want)
+		}
+	}
 }
 
 func TestExpect(t *testing.T) {

@@ -30,7 +30,23 @@ func Expect(spec *messages.JobSpec, s *Outlook) messages.Offer {
 	}
 	o.Budget = max(o.Price, 1)
 	o.Basis = fmt.Sprintf("%s, with %s; %s", basis, s.queue(spec), rule)
+	o.Free = s.free(spec)
 	return o
+}
+
+// free is the slots that are idle less the tasks that wait, as far as that is told, of the class
+// of the job that has fewest.
+func (s *Outlook) free(spec *messages.JobSpec) int {
+	least := math.MaxInt
+	for i := range spec.Stages {
+		if p := s.class(spec.Stages[i].Class); p != nil {
+			least = min(least, p.Idle-p.Pending)
+		}
+	}
+	if least == math.MaxInt {
+		return 0
+	}
+	return least
 }
 
 // complete sets when the job is expected to be complete, and says what that is.

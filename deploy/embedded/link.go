@@ -33,6 +33,9 @@ type Peer struct {
 	// Share is the peer's share of the reserve: what it may owe by settlements that are not paid
 	// outside the banks yet; default: the limit.
 	Share *messages.Credits `json:"share,omitempty"`
+	// SameOwner says that both sites have one owner. Jobs that name no site, and can run at any,
+	// then go to the site with the best offer, as with "candor submit --site auto".
+	SameOwner bool `json:"same_owner,omitempty"`
 }
 
 // The links between sites. A cut goes unseen for linkPing·(1+linkPings) at most,

@@ -195,6 +195,9 @@ func (s *Site) open() error {
 // prepare takes the state directory, with the site's keys and credentials.
 func (s *share) prepare() (err error) {
 	s.info = Info{Site: s.config.Site, DefaultAccount: s.config.defaultAccount()}
+	if slices.ContainsFunc(s.config.Peers, func(p Peer) bool { return p.SameOwner }) {
+		s.info.JobSite = messages.AnySite
+	}
 	if err := s.contain(); err != nil {
 		return err
 	}

@@ -24,8 +24,9 @@ type Info struct {
 	Site           messages.Name `json:"site"`
 	Server         string        `json:"server"` // NATS URL
 	DefaultAccount messages.Name `json:"default_account"`
-	CA             string        `json:"ca,omitempty"`   // PEM file that vouches for the server, with TLS
-	Leaf           string        `json:"leaf,omitempty"` // address for the servers of peers
+	JobSite        messages.Name `json:"job_site,omitempty"` // for jobs that name no site and can run at any; empty: this one
+	CA             string        `json:"ca,omitempty"`       // PEM file that vouches for the server, with TLS
+	Leaf           string        `json:"leaf,omitempty"`     // address for the servers of peers
 	// Console is where browsers find the console, and WebSocket the URL of the NATS server
 	// for its pages; empty: there is none.
 	Console   string `json:"console,omitempty"`

@@ -68,6 +68,43 @@ func equalJSON(t *testing.T, a, b any) bool {
 	return string(x) == string(y)
 }
 
+// TestJobsThatCanRunAnywhereGoToTheSiteOfTheEnvironment: a job that names no site and needs
+// nothing of the user's own site goes where the operator or the user says that such jobs go.
+func TestJobsThatCanRunAnywhereGoToTheSiteOfTheEnvironment(t *testing.T) {
+	s := newSite(t)
+	taken := submissions(s)
+	s.write("job.sh", "#!/bin/sh\ntrue\n")
+	sent := func(arguments ...string) messages.Name {
+		t.Helper()
+		*taken = nil
+		if s.run(append(append([]string{"submit"}, arguments...), s.path("job.sh"))...); len(*taken) != 1 {
+			t.Fatalf("%d jobs were submitted", len(*taken))
+		}
+		return (*taken)[0].Site
+	}
+	if to := sent("-b", "2", "-D", "-"); to != "" {
+		t.Errorf("without a word of anybody the job went to %q", to)
+	}
+	s.env["CANDOR_JOB_SITE"] = "auto"
+	for _, c := range []struct {
+		arguments string
+		want      messages.Name
+	}{
+		{"-b 2 -D -", "auto"},
+		{"-b 2 --output out.txt", "auto"},
+		{"-b 2 -D - --site east", "east"},
+		{"-b 2", ""},                     // it reads the user's directory
+		{"-D -", ""},                     // the market of the user's site has a default budget
+		{"-b 2 -D - --after 7", ""},      // job 7 is of the user's site
+		{"-b 2 -D - --hold", ""},         // only the user's site keeps jobs on hold
+		{"-b 2 -D - --contract q-1", ""}, // of the user's site
+	} {
+		if to := sent(strings.Fields(c.arguments)...); to != c.want {
+			t.Errorf("%s: the job went to %q, want %q", c.arguments, to, c.want)
+		}
+	}
+}
+
 func TestSubmitADocument(t *testing.T) {
 	s := newSite(t)
 	taken := submissions(s)

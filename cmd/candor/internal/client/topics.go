@@ -51,6 +51,7 @@ and the variable over the file:
   flag         variable          file
   --server     CANDOR_SERVER     site.json in the state directory
   --site       CANDOR_SITE       site.json
+  --site       CANDOR_JOB_SITE   site.json; of candor submit, run and quote
   --account    CANDOR_ACCOUNT    the name of the --creds file, or site.json
   --creds      CANDOR_CREDS      creds/<account>.creds in the state directory
   --ca         CANDOR_CA         site.json

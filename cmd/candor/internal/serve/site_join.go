@@ -27,10 +27,11 @@ const maxLetter = 1 << 20
 
 // letters are the commands by which two sites become peers.
 type letters struct {
-	settings settings
-	limit    string
-	output   string
-	urls     []string
+	settings  settings
+	limit     string
+	sameOwner bool
+	output    string
+	urls      []string
 }
 
 func (l *letters) flags(cmd *cobra.Command, output string) {
@@ -109,6 +110,7 @@ the configuration and its directory "peers" to each host.`,
 	}
 	l.flags(cmd, "`file` for the answer to an invitation (default EAST-answers-WEST.json)")
 	cmd.Flags().StringVar(&l.limit, "limit", "", "the most `credits` that the other site may owe")
+	cmd.Flags().BoolVar(&l.sameOwner, "same-owner", false, "both sites have one owner: jobs that name no site may run at either")
 	_ = cmd.MarkFlagRequired("limit")
 	return cmd
 }
@@ -164,7 +166,7 @@ func (l *letters) admit(c *embedded.Config, letter *identity.Letter, limit messa
 		return err
 	}
 	dir := filepath.Join(filepath.Dir(config), peersDir)
-	p := embedded.Peer{Name: letter.Site, URLs: letter.URLs, Keys: letter.Keys, Limit: limit}
+	p := embedded.Peer{Name: letter.Site, URLs: letter.URLs, Keys: letter.Keys, Limit: limit, SameOwner: l.sameOwner}
 	if letter.Creds != "" {
 		p.Creds = filepath.Join(dir, letter.Site+".creds")
 	}

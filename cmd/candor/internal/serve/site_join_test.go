@@ -48,6 +48,19 @@ func joined(t *testing.T, further ...string) (west, east string) {
 	return west, east
 }
 
+// TestSitesOfOneOwner: the configuration keeps what the operator says of the peer.
+func TestSitesOfOneOwner(t *testing.T) {
+	dir := t.TempDir()
+	west, east := filepath.Join(dir, "west"), filepath.Join(dir, "east")
+	must(t, "site", "init", "west", "--dir", west)
+	must(t, "site", "init", "east", "--dir", east)
+	must(t, "site", "invite", "east", "--config", west+"/site.yaml", "-o", dir+"/letter")
+	must(t, "site", "join", dir+"/letter", "--config", east+"/site.yaml", "--limit", "50", "--same-owner", "-o", dir+"/answer")
+	if c := configOf(t, east); len(c.Peers) != 1 || !c.Peers[0].SameOwner {
+		t.Errorf("%+v", c.Peers)
+	}
+}
+
 func configOf(t *testing.T, dir string) embedded.Config {
 	t.Helper()
 	c, err := (&settings{file: filepath.Join(dir, "site.yaml")}).load()

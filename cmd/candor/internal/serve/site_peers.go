@@ -78,7 +78,7 @@ func checkText(file string, text []byte, p embedded.Peer) error {
 		return err
 	}
 	i := slices.IndexFunc(c.Peers, func(known embedded.Peer) bool { return known.Name == p.Name })
-	if i < 0 || !slices.Equal(c.Peers[i].Keys, p.Keys) || c.Peers[i].Limit != p.Limit {
+	if i < 0 || !slices.Equal(c.Peers[i].Keys, p.Keys) || c.Peers[i].Limit != p.Limit || c.Peers[i].SameOwner != p.SameOwner {
 		return messages.Errorf(messages.Internal, "%s: site %s could not be added to the peers; add the peer by hand:\n%s", file, p.Name, item(p, "  "))
 	}
 	return (&settings{file: file}).check(&c, d)
@@ -136,5 +136,8 @@ func item(p embedded.Peer, indent string) string {
 	}
 	field("keys", p.Keys)
 	fmt.Fprintf(&out, "%s  limit: %s # the most that it may owe\n", indent, p.Limit)
+	if p.SameOwner {
+		field("same_owner", true)
+	}
 	return out.String()
 }

@@ -62,6 +62,8 @@ type siteFile struct {
 	Server         string        `json:"server"`
 	DefaultAccount messages.Name `json:"default_account"`
 	CA             string        `json:"ca"` // PEM file that vouches for the server; "" without TLS
+	// JobSite is the site for jobs that name none and can run at any; "": this one.
+	JobSite messages.Name `json:"job_site"`
 	// Console is where browsers find the console of the site, and WebSocket the listener
 	// for its pages; "" for none.
 	Console   string `json:"console"`
@@ -323,6 +325,12 @@ func (a *App) LocalSite() (state string, site siteFile, err error) {
 		return state, site, messages.Errorf(messages.NotFound, "--at: no site %s is known here%s: start it with candor up --sites, or name its directory with --state", at, others(state, site))
 	}
 	return below, named, err
+}
+
+// JobSite is the site for jobs that name none and can run at any; "": the user's own.
+func (a *App) JobSite() messages.Name {
+	_, site, _ := a.LocalSite() // an error is said when the command connects
+	return cmp.Or(a.Getenv("CANDOR_JOB_SITE"), site.JobSite)
 }
 
 // others lists the sites of this machine, for a hint.

@@ -404,6 +404,13 @@ func parse(a *cli.App, sub *submission, name string, source []byte, arguments []
 		"is it a script or a job file? begin a script with #!/bin/sh, or submit it with --script; a job file has stages, command or script")
 }
 
+// roams reports whether a job with a directory of its own can run at any site: it has a budget, and
+// needs nothing that only the user's site has.
+func roams(job *jobfile.Job) bool {
+	s := &job.Spec
+	return job.HasBudget && s.Contract == "" && !s.Hold && s.Begin == 0 && len(s.AfterJobs)+len(s.AfterOK)+len(s.Notify) == 0
+}
+
 // ownDirectory asks, in place of a working directory, for a fresh one of each
 // task's own.
 const ownDirectory = "-"
@@ -430,6 +437,9 @@ func complete(a *cli.App, job *jobfile.Job, name string) error {
 	}
 	if spec.Dir == ownDirectory || spec.Dir == "" && (travels(job) || job.Site != "") {
 		spec.Dir = ""
+		if job.Site == "" && roams(job) {
+			job.Site = a.JobSite()
+		}
 		return nil
 	}
 	if filepath.IsAbs(spec.Dir) {
