@@ -40,6 +40,7 @@ func (x *exchanges) cancelTasks(c *CancelTasks) (n int, err error) {
 			n++
 		}
 	}
+	s.Again = slices.DeleteFunc(s.Again, func(index uint32) bool { return s.Tasks[index].Phase != Pending })
 	if n == 0 {
 		return 0, messages.Errorf(messages.Ended, "these tasks of job %d are over already", j.ID)
 	}
@@ -104,12 +105,11 @@ func (s *Stage) pass(now messages.Time) {
 }
 
 // cancelTask cancels a task that a node claimed before, and says whether the task was not
-// over. An attempt that runs is stopped.
+// over. An attempt that runs is stopped. The caller takes the task off those to be claimed again.
 func (x *exchanges) cancelTask(j *Job, r messages.TaskRef) bool {
 	s := &j.Stages[r.Stage]
 	switch t := &s.Tasks[r.Index]; t.Phase {
 	case Pending:
-		s.Again = slices.DeleteFunc(s.Again, func(index uint32) bool { return index == r.Index })
 		s.cancelled(t, x.clock.now)
 		return true
 	case Claimed:
