@@ -266,12 +266,16 @@ func TestVocabularyIsSmall(t *testing.T) {
 	}
 }
 
-// TestBinaryWithoutLaboratory: the operators' binary carries neither the studies of
-// the papers nor a library that draws.
+// TestBinaryWithoutLaboratory: the operators' binary and the client carry nothing of the lab,
+// no library that draws, and nothing that helps tests, but for what Raft has for its users' tests.
 func TestBinaryWithoutLaboratory(t *testing.T) {
-	for _, p := range list(t, "-deps", "./cmd/candor") {
-		if within(p.ImportPath, "cmd/lab") || strings.HasPrefix(p.ImportPath, "gonum.org/v1/plot") || strings.HasPrefix(p.ImportPath, "golang.org/x/image") {
+	other := regexp.MustCompile(`^(gonum\.org/v1/plot|golang\.org/x/image|testing/.*|net/http/httptest|pgregory\.net/rapid|github\.com/stretchr/testify|github\.com/anishathalye/porcupine)(/|$)`)
+	for _, p := range list(t, "-tags", "hashicorpmetrics", "-deps", "./cmd/candor", "./cmd/candor/client") {
+		if within(p.ImportPath, "cmd/lab") || other.MatchString(p.ImportPath) {
 			t.Errorf("cmd/candor depends on %s", p.ImportPath)
+		}
+		if slices.Contains(p.Imports, "testing") && p.ImportPath != "github.com/hashicorp/raft" {
+			t.Errorf("cmd/candor depends on %s, which imports testing", p.ImportPath)
 		}
 	}
 }
