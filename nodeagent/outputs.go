@@ -3,6 +3,7 @@ package nodeagent
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -19,7 +20,8 @@ import (
 )
 
 // settle stores what a task left, if it ended well, and removes its inputs. A task
-// whose outputs cannot be stored has failed.
+// whose outputs cannot be stored has failed. Where that is for their names or permissions, the others are
+// stored, and the task is not run again: it would leave the same.
 func (f *files) settle(ctx context.Context, end messages.Finished, l *manifest) messages.Finished {
 	dir := runner.KeptDir(f.dir, end.Attempt)
 	if end.Outcome == messages.Exited && end.ExitCode == 0 && len(l.Outputs) > 0 {
@@ -45,92 +47,105 @@ func unstored(f messages.Finished, err error, ctx context.Context) messages.Fini
 	case errors.Is(ctx.Err(), context.Canceled) || kind == messages.Fenced:
 		f.Outcome = messages.Stopped
 	case kind == messages.TooLarge:
-		f.Outcome = messages.Exceeded
+		f.Outcome = messages.Exceeded // which is not run again
 	}
 	return f
 }
 
 // store stores the outputs of an attempt, and tells the depot which they are.
 func (f *files) store(ctx context.Context, attempt messages.Attempt, dir string, l *manifest) error {
-	stored, err := f.storeAll(ctx, attempt, dir, l)
+	stored, refused, err := f.storeAll(ctx, attempt, dir, l)
 	if err != nil {
 		return err
 	}
-	_, err = bus.Call[messages.Empty](ctx, f.bus, f.subject(messages.VerbDeliver), messages.DeliverRequest{Attempt: attempt, Files: stored})
-	return err
+	if _, err = bus.Call[messages.Empty](ctx, f.bus, f.subject(messages.VerbDeliver), messages.DeliverRequest{Attempt: attempt, Files: stored}); err != nil {
+		return err
+	}
+	return refusal(refused, len(stored))
 }
 
-// storeAll stores the files of a directory that match. All are looked at before
-// the first is sent.
-func (f *files) storeAll(ctx context.Context, attempt messages.Attempt, dir string, l *manifest) ([]messages.File, error) {
+// mostNamed is how many files a sentence names that were not stored.
+const mostNamed = 3
+
+// refusal says which files were not stored, as too much of what a task may leave; nil: all were.
+func refusal(refused []error, stored int) error {
+	if len(refused) == 0 {
+		return nil
+	}
+	var all []string
+	for _, err := range refused[:min(mostNamed, len(refused))] {
+		all = append(all, messages.Detail(err))
+	}
+	if more := len(refused) - len(all); more > 0 {
+		all = append(all, fmt.Sprintf("and %d more", more))
+	}
+	return messages.Errorf(messages.TooLarge, "%s; stored are %d", strings.Join(all, "; "), stored)
+}
+
+// storeAll stores the files of a directory that match, but for those that it refuses. All are looked
+// at before the first is sent.
+func (f *files) storeAll(ctx context.Context, attempt messages.Attempt, dir string, l *manifest) (stored []messages.File, refused []error, err error) {
 	root, err := runner.OpenRoot(dir)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil // the task wrote nothing
+		return nil, nil, nil // the task wrote nothing
 	}
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	defer root.Close()
-	outputs, err := collect(root, l)
+	outputs, refused, err := collect(ctx, root, l)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	for _, o := range outputs {
 		file, err := open(root, o.Name)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		_, err = bus.SendFile(ctx, f.bus, f.subject(messages.VerbGive), attempt, o, file)
 		file.Close()
 		if err != nil {
-			return nil, messages.Errorf(messages.KindOf(err), "%s: %s", o.Name, messages.Detail(err))
+			return nil, nil, messages.Errorf(messages.KindOf(err), "%s: %s", o.Name, messages.Detail(err))
 		}
 	}
-	return outputs, nil
+	return outputs, refused, nil
 }
 
 // collect lists the regular files that match an output pattern, in the order of
-// their names, but for inputs as they were given. Links that lead out of the
+// their names, but for inputs as they were given, and says which it refuses. Links that lead out of the
 // directory are as if they were not there.
-func collect(root *os.Root, l *manifest) (files []messages.File, err error) {
-	names, err := matching(root, l.Outputs)
+func collect(ctx context.Context, root *os.Root, l *manifest) (files []messages.File, refused []error, err error) {
+	names, err := matching(ctx, root, l.Outputs, mostEntries)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	total := int64(0)
 	for _, name := range names {
+		if ctx.Err() != nil {
+			return nil, nil, ctx.Err()
+		}
 		f, err := describe(root, name)
+		if kind := messages.KindOf(err); kind == messages.Invalid || kind == messages.PermissionDenied {
+			refused = append(refused, err)
+			continue
+		}
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		if f == nil || slices.ContainsFunc(l.Inputs, func(in messages.File) bool { return in.Name == name && in.Digest == f.Digest }) {
 			continue
 		}
 		if total += f.Size; total > messages.MaxJobFiles {
-			return nil, messages.Errorf(messages.TooLarge, "they are more than the limit of %d MiB for a task: keep large results elsewhere", messages.MaxJobFiles>>20)
+			return nil, nil, errTooLarge
 		}
 		if files = append(files, *f); len(files) > messages.MaxOutputs {
-			return nil, messages.Errorf(messages.TooLarge, "they are more than the limit of %d files for a task: put them in an archive", messages.MaxOutputs)
+			return nil, nil, messages.Errorf(messages.TooLarge, "they are more than the limit of %d files for a task: put them in an archive", messages.MaxOutputs)
 		}
 	}
-	return files, nil
+	return files, refused, nil
 }
 
-// matching returns the names that match any of some patterns, each once.
-func matching(root *os.Root, patterns []string) (names []string, err error) {
-	for _, pattern := range patterns {
-		if err := messages.CheckFileName("output", pattern); err != nil {
-			return nil, err
-		}
-		found, err := fs.Glob(root.FS(), pattern)
-		if err != nil {
-			return nil, messages.Errorf(messages.Invalid, "pattern %q: %v", pattern, err)
-		}
-		names = append(names, found...)
-	}
-	slices.Sort(names)
-	return slices.Compact(names), nil
-}
+var errTooLarge = messages.Errorf(messages.TooLarge, "they are more than the limit of %d MiB for a task: keep large results elsewhere", messages.MaxJobFiles>>20)
 
 // describe says what is in a file; nil if it is not stored: the task's own
 // regular files are, and not another user's to which it may have made a link.
@@ -146,6 +161,9 @@ func describe(root *os.Root, name string) (*messages.File, error) {
 	info, err := file.Stat()
 	if err != nil || !info.Mode().IsRegular() || !ownedAlike(root, info) {
 		return nil, nil
+	}
+	if info.Size() > messages.MaxJobFiles { // a file with holes would be read for long
+		return nil, errTooLarge
 	}
 	if !utf8.ValidString(name) {
 		return nil, messages.Errorf(messages.Invalid, "%q: its name is not valid UTF-8", name)

@@ -1,9 +1,13 @@
 package nodeagent
 
 import (
+	"context"
+	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -114,5 +118,75 @@ func TestNamesOfOutputs(t *testing.T) {
 		if says == "" && (err != nil || f == nil || f.Name != name) || says != "" && (err == nil || !strings.Contains(err.Error(), says)) {
 			t.Errorf("%q: %+v, %v", name, f, err)
 		}
+	}
+}
+
+// TestOutputsAreLookedForWithinBounds: links do not multiply what is looked at, the search ends with its
+// context, and a bound on it is said.
+func TestOutputsAreLookedForWithinBounds(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.MkdirAll(filepath.Join(dir, "a", "b", "c"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"top.csv", "a/one.csv", "a/b/c/two.csv"} {
+		if err := os.WriteFile(filepath.Join(dir, name), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i := range 30 {
+		if err := os.Symlink(".", filepath.Join(dir, fmt.Sprint("l", i))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer root.Close()
+	few := 100 // a little more than there are
+	for pattern, want := range map[string][]string{
+		"*.csv": {"top.csv"}, "*/*/*/*.csv": {"a/b/c/two.csv"}, "*/*/*/*/*/*/*/*": nil, "a/*.csv": {"a/one.csv"},
+		"l1/*.csv": {"l1/top.csv"}, "a/one.csv": {"a/one.csv"}, "none/*": nil, "a/*/c/*": {"a/b/c/two.csv"},
+	} {
+		if found, err := matching(t.Context(), root, []string{pattern}, few); err != nil || !slices.Equal(found, want) {
+			t.Errorf("%s: %q, %v", pattern, found, err)
+		}
+	}
+	if _, err := matching(t.Context(), root, []string{"*", "*/*", "*/*/*", "*/*/*/*"}, few); messages.KindOf(err) != messages.TooLarge || !strings.Contains(messages.Detail(err), "more than 100 files and directories") {
+		t.Errorf("%v", err)
+	}
+	ended, end := context.WithCancel(t.Context())
+	end()
+	if _, err := matching(ended, root, []string{"*"}, few); !errors.Is(err, context.Canceled) {
+		t.Errorf("%v", err)
+	}
+}
+
+// TestOutputsThatCannotBeKept: the others are kept, a sentence names those, and the task is not run again.
+func TestOutputsThatCannotBeKept(t *testing.T) {
+	dir := t.TempDir()
+	for _, name := range []string{"good.csv", "new\nline.csv", "o\xff.csv"} {
+		if err := os.WriteFile(filepath.Join(dir, name), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer root.Close()
+	kept, refused, err := collect(t.Context(), root, &manifest{Outputs: []string{"*.csv"}})
+	if err != nil || len(kept) != 1 || kept[0].Name != "good.csv" || len(refused) != 2 {
+		t.Fatalf("%+v, %v, %v", kept, refused, err)
+	}
+	f := unstored(messages.Finished{}, refusal(refused, len(kept)), t.Context())
+	if !f.Outcome.Limited() || !strings.Contains(f.Detail, `"new\nline.csv": has a control character`) || !strings.Contains(f.Detail, "; stored are 1") {
+		t.Errorf("%+v", f)
+	}
+	if err := os.Truncate(filepath.Join(dir, "good.csv"), 1<<40); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := collect(t.Context(), root, &manifest{Outputs: []string{"good.csv"}}); messages.KindOf(err) != messages.TooLarge {
+		t.Errorf("a file of 1 TiB without a block: %v", err)
 	}
 }

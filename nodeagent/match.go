@@ -1,0 +1,110 @@
+package nodeagent
+
+import (
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"slices"
+	"strings"
+	"syscall"
+
+	"github.com/candor-grid/candor/messages"
+)
+
+// mostEntries bounds the entries of directories that are looked at for the outputs of a task.
+const mostEntries = 1 << 20
+
+// search looks for the names in a task's directory that match a pattern. The task made the directory, so
+// that the search is bounded: it follows no link in the place of a directory but one that the pattern
+// names, and looks at a number of entries.
+type search struct {
+	ctx   context.Context
+	root  *os.Root
+	most  int
+	left  int // entries that may still be looked at
+	names []string
+}
+
+// matching returns the names that match any of some patterns, each once. At most so many entries are
+// looked at.
+func matching(ctx context.Context, root *os.Root, patterns []string, most int) ([]string, error) {
+	s := &search{ctx: ctx, root: root, most: most, left: most}
+	for _, pattern := range patterns {
+		if err := messages.CheckFileName("output", pattern); err != nil {
+			return nil, err
+		}
+		if _, err := path.Match(pattern, ""); err != nil {
+			return nil, messages.Errorf(messages.Invalid, "pattern %q: %v", pattern, err)
+		}
+		if err := s.match("", strings.Split(pattern, "/")); err != nil {
+			return nil, err
+		}
+	}
+	slices.Sort(s.names)
+	return slices.Compact(s.names), nil
+}
+
+// match notes the names beneath a directory whose elements match.
+func (s *search) match(dir string, elements []string) error {
+	element, rest := elements[0], elements[1:]
+	if strings.ContainsAny(element, `*?[\`) {
+		return s.each(dir, element, rest)
+	}
+	name := path.Join(dir, element)
+	if len(rest) > 0 {
+		return s.match(name, rest)
+	}
+	if _, err := s.root.Lstat(name); err == nil {
+		s.names = append(s.names, name)
+	}
+	return nil
+}
+
+// each goes on with the entries of a directory that match an element.
+func (s *search) each(dir, element string, rest []string) error {
+	const atOnce = 256
+	const flags = os.O_RDONLY | syscall.O_DIRECTORY | syscall.O_NONBLOCK
+	at, err := s.root.OpenFile(path.Join(".", dir), flags, 0)
+	if errors.Is(err, fs.ErrPermission) {
+		return messages.Errorf(messages.PermissionDenied, "%s: cannot be read: %v", dir, err)
+	}
+	if err != nil { // none, or no directory
+		return nil
+	}
+	defer at.Close()
+	for {
+		entries, err := at.ReadDir(atOnce)
+		if s.left -= len(entries); s.left < 0 {
+			return messages.Errorf(messages.TooLarge, "more than %d files and directories were looked at for them: name outputs with fewer wildcards, or put them in a directory of their own", s.most)
+		}
+		if s.ctx.Err() != nil {
+			return s.ctx.Err()
+		}
+		for _, e := range entries {
+			if err := s.entry(dir, e, element, rest); err != nil {
+				return err
+			}
+		}
+		if err == io.EOF || err != nil && len(entries) == 0 {
+			return nil
+		}
+	}
+}
+
+func (s *search) entry(dir string, e fs.DirEntry, element string, rest []string) error {
+	if is, _ := path.Match(element, e.Name()); !is {
+		return nil
+	}
+	name := path.Join(dir, e.Name())
+	if len(rest) == 0 {
+		s.names = append(s.names, name)
+		return nil
+	}
+	if !e.IsDir() {
+		return nil
+	}
+	return s.match(name, rest)
+}
