@@ -1,6 +1,7 @@
 package connections
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -14,9 +15,20 @@ type holder struct {
 	name messages.Name
 }
 
-type connection struct {
+// place is where a connection is.
+type place struct {
 	server string
 	id     uint64
+}
+
+// connection is one that is open.
+type connection struct {
+	place
+	by    holder
+	start time.Time // by the clock of its server
+	// When its holder was told that it is to be cut, and the server last asked to cut it;
+	// zero: not yet.
+	told, cut time.Time
 }
 
 // census counts the connections of holders, by what the servers say of them. It has no
@@ -24,81 +36,82 @@ type connection struct {
 type census struct {
 	servers map[string]*server
 	open    map[holder]int
-	// leaving are connections that are about to be cut.
-	leaving map[connection]bool
-	gone    map[holder]int // how many of a holder's connections are leaving
 }
 
 // server is a NATS server of the site.
 type server struct {
 	heard, listed time.Time
-	connections   map[uint64]holder
+	connections   map[uint64]*connection
 	// changed are the connections that were opened or closed while the server was asked
 	// for its list, which may say otherwise; nil: it is not being asked.
 	changed map[uint64]bool
 }
 
 func newCensus() *census {
-	return &census{servers: map[string]*server{}, open: map[holder]int{}, leaving: map[connection]bool{}, gone: map[holder]int{}}
+	return &census{servers: map[string]*server{}, open: map[holder]int{}}
 }
 
 // hear notes that a server is there.
 func (c *census) hear(id string, now time.Time) *server {
 	s := c.servers[id]
 	if s == nil {
-		s = &server{connections: map[uint64]holder{}}
+		s = &server{connections: map[uint64]*connection{}}
 		c.servers[id] = s
 	}
 	s.heard = now
 	return s
 }
 
-func (c *census) opened(at connection, by holder, now time.Time) {
-	s := c.hear(at.server, now)
+func (c *census) opened(n connection, now time.Time) {
+	s := c.hear(n.server, now)
 	if s.changed != nil {
-		s.changed[at.id] = true
+		s.changed[n.id] = true
 	}
-	c.enter(s, at.id, by)
+	c.enter(s, n)
 }
 
-func (c *census) enter(s *server, id uint64, by holder) {
-	if _, known := s.connections[id]; !known {
-		s.connections[id] = by
-		c.open[by]++
+func (c *census) enter(s *server, n connection) {
+	if s.connections[n.id] == nil {
+		s.connections[n.id] = &n
+		c.open[n.by]++
 	}
 }
 
 // closed takes a connection out.
-func (c *census) closed(at connection, now time.Time) {
+func (c *census) closed(at place, now time.Time) {
 	s := c.hear(at.server, now)
 	if s.changed != nil {
 		s.changed[at.id] = true
 	}
-	c.remove(s, at)
+	c.remove(s, at.id)
 }
 
-func (c *census) remove(s *server, at connection) {
-	by, known := s.connections[at.id]
-	if !known {
+func (c *census) remove(s *server, id uint64) {
+	n := s.connections[id]
+	if n == nil {
 		return
 	}
-	c.stays(at)
-	delete(s.connections, at.id)
-	if c.open[by]--; c.open[by] == 0 {
-		delete(c.open, by)
+	delete(s.connections, id)
+	if c.open[n.by]--; c.open[n.by] == 0 {
+		delete(c.open, n.by)
 	}
 }
 
-// asking begins what [census.list] ends.
-func (c *census) asking(id string) {
-	if s := c.servers[id]; s != nil {
-		s.changed = map[uint64]bool{}
+// asking begins what [census.list] ends: it returns the servers whose list is older than a
+// time and that are not being asked.
+func (c *census) asking(before time.Time) (ids []string) {
+	for id, s := range c.servers {
+		if s.changed == nil && s.listed.Before(before) {
+			s.changed = map[uint64]bool{}
+			ids = append(ids, id)
+		}
 	}
+	return ids
 }
 
 // list makes a server's connections those of its list, where it has not said otherwise
 // since it was asked. Without a list they stay.
-func (c *census) list(id string, all map[uint64]holder, now time.Time) {
+func (c *census) list(id string, all map[uint64]connection, now time.Time) {
 	s := c.servers[id]
 	if s == nil {
 		return
@@ -110,12 +123,12 @@ func (c *census) list(id string, all map[uint64]holder, now time.Time) {
 	s.listed = now
 	for n := range s.connections {
 		if _, there := all[n]; !there && !changed[n] {
-			c.remove(s, connection{id, n})
+			c.remove(s, n)
 		}
 	}
-	for n, by := range all {
+	for n, open := range all {
 		if !changed[n] {
-			c.enter(s, n, by)
+			c.enter(s, open)
 		}
 	}
 }
@@ -125,84 +138,37 @@ func (c *census) forget(since time.Time) {
 	for id, s := range c.servers {
 		if s.heard.Before(since) {
 			for n := range s.connections {
-				c.remove(s, connection{id, n})
+				c.remove(s, n)
 			}
 			delete(c.servers, id)
 		}
 	}
 }
 
-// due are the servers whose list is older than a time.
-func (c *census) due(before time.Time) (ids []string) {
-	for id, s := range c.servers {
-		if s.listed.Before(before) {
-			ids = append(ids, id)
+// excess are the connections of holders that have more than most says, as many as are
+// too many: the newest ones of each. All who count the same connections agree on which.
+func (c *census) excess(most func(holder) int) (all []*connection) {
+	over := map[holder][]*connection{}
+	for by, n := range c.open {
+		if m := most(by); m > 0 && n > m {
+			over[by] = nil
 		}
 	}
-	return ids
-}
-
-// excess is by how many a holder's connections that are not leaving are above a bound.
-func (c *census) excess(by holder, most int) int { return c.open[by] - c.gone[by] - most }
-
-// leaves says that a connection is about to be cut; false if it is not there, or is
-// leaving already.
-func (c *census) leaves(at connection) bool {
-	s := c.servers[at.server]
-	if s == nil || c.leaving[at] {
-		return false
-	}
-	by, known := s.connections[at.id]
-	if known {
-		c.leaving[at] = true
-		c.gone[by]++
-	}
-	return known
-}
-
-// stays takes that back; false if the connection was not about to be cut.
-func (c *census) stays(at connection) bool {
-	if !c.leaving[at] {
-		return false
-	}
-	by := c.servers[at.server].connections[at.id]
-	delete(c.leaving, at)
-	if c.gone[by]--; c.gone[by] == 0 {
-		delete(c.gone, by)
-	}
-	return true
-}
-
-// last is the newest connection of a holder to a server that is not leaving.
-func (c *census) last(id string, by holder) connection {
-	newest := connection{server: id}
-	for n, of := range c.servers[id].connections {
-		if at := (connection{id, n}); of == by && n >= newest.id && !c.leaving[at] {
-			newest = at
-		}
-	}
-	return newest
-}
-
-// newest are the connections of a server whose holders have too many, by what most
-// says, as many as are too many, the newest of each holder first.
-func (c *census) newest(id string, most func(holder) int) (all []connection) {
-	s := c.servers[id]
-	if s == nil {
+	if len(over) == 0 {
 		return nil
 	}
-	of := map[holder][]uint64{}
-	for n, by := range s.connections {
-		if m := most(by); m > 0 && !c.leaving[connection{id, n}] && c.excess(by, m) > 0 {
-			of[by] = append(of[by], n)
+	for _, s := range c.servers {
+		for _, n := range s.connections {
+			if of, too := over[n.by]; too {
+				over[n.by] = append(of, n)
+			}
 		}
 	}
-	for by, ids := range of {
-		slices.Sort(ids)
-		slices.Reverse(ids)
-		for _, n := range ids[:min(len(ids), c.excess(by, most(by)))] {
-			all = append(all, connection{id, n})
-		}
+	for by, of := range over {
+		slices.SortFunc(of, func(a, b *connection) int {
+			return cmp.Or(b.start.Compare(a.start), cmp.Compare(b.server, a.server), cmp.Compare(b.id, a.id))
+		})
+		all = append(all, of[:len(of)-most(by)]...)
 	}
 	return all
 }

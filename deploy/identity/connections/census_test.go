@@ -1,6 +1,7 @@
 package connections
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -9,58 +10,58 @@ import (
 
 var alice, bob = holder{identity.User, "alice"}, holder{identity.User, "bob"}
 
+func open(server string, id uint64, by holder) connection {
+	return connection{place: place{server, id}, by: by}
+}
+
 // TestCensus: connections count from when they are opened, or listed, until they are
 // closed, are listed no more, or their server is gone.
 func TestCensus(t *testing.T) {
 	c, at := newCensus(), time.Unix(1000, 0)
 	counts := func(what string, a, b int) {
 		t.Helper()
-		if c.open[alice] != a || c.open[bob] != b || len(c.gone) > 0 && len(c.leaving) == 0 {
+		if c.open[alice] != a || c.open[bob] != b || len(c.open) != min(a, 1)+min(b, 1) {
 			t.Errorf("%s: alice has %d and bob %d, want %d and %d", what, c.open[alice], c.open[bob], a, b)
 		}
 	}
-	c.opened(connection{"s1", 1}, alice, at)
-	c.opened(connection{"s1", 1}, alice, at)
-	c.opened(connection{"s2", 1}, alice, at)
-	c.opened(connection{"s2", 2}, bob, at)
+	c.opened(open("s1", 1, alice), at)
+	c.opened(open("s1", 1, alice), at)
+	c.opened(open("s2", 1, alice), at)
+	c.opened(open("s2", 2, bob), at)
 	counts("opened", 2, 1)
-	c.closed(connection{"s2", 9}, at)
-	c.closed(connection{"s2", 2}, at)
+	c.closed(place{"s2", 9}, at)
+	c.closed(place{"s2", 2}, at)
 	counts("closed", 2, 0)
-	c.asking("s1")
-	c.opened(connection{"s1", 5}, bob, at)
-	c.closed(connection{"s1", 4}, at)
-	c.list("s1", map[uint64]holder{2: bob, 4: bob}, at)
+	c.asking(at)
+	c.opened(open("s1", 5, bob), at)
+	c.closed(place{"s1", 4}, at)
+	c.list("s1", map[uint64]connection{2: open("s1", 2, bob), 4: open("s1", 4, bob)}, at)
 	counts("a list, without what came and with what went since it was asked for", 1, 2)
-	if due := c.due(at); len(due) != 1 || due[0] != "s2" {
-		t.Errorf("to be asked: %v", due)
+	if due := c.asking(at.Add(1)); len(due) != 1 || due[0] != "s1" {
+		t.Errorf("to be asked, while s2 is: %v", due)
 	}
-	c.leaves(connection{"s2", 1})
 	c.hear("s1", at.Add(time.Minute))
 	c.forget(at.Add(time.Second))
 	counts("a server is gone", 0, 2)
-	c.list("s2", map[uint64]holder{1: alice}, at)
+	c.list("s2", map[uint64]connection{1: open("s2", 1, alice)}, at)
 	counts("its answer is late", 0, 2)
 }
 
-// TestExcess: what is about to be cut is not counted again, and the newest go first.
+// TestExcess: the newest go, on whichever server they are.
 func TestExcess(t *testing.T) {
 	c, at := newCensus(), time.Unix(1000, 0)
-	most := func(holder) int { return 2 }
 	for n := range uint64(4) {
-		c.opened(connection{"s1", n}, alice, at)
+		one := open("s1", n, alice)
+		one.start = at.Add(-time.Duration(n))
+		c.opened(one, at)
 	}
-	c.opened(connection{"s1", 4}, bob, at)
-	if all := c.newest("s1", most); len(all) != 2 || all[0].id != 3 || all[1].id != 2 {
-		t.Errorf("to be cut: %v", all)
+	c.opened(open("s2", 9, alice), at)
+	c.opened(open("s1", 4, bob), at)
+	var ids []uint64
+	for _, n := range c.excess(func(holder) int { return 2 }) {
+		ids = append(ids, n.id)
 	}
-	if !c.leaves(connection{"s1", 3}) || c.leaves(connection{"s1", 3}) || c.leaves(connection{"s1", 7}) {
-		t.Error("a connection leaves once, if it is there")
-	}
-	if n := c.excess(alice, 2); n != 1 {
-		t.Errorf("%d are too many, want 1", n)
-	}
-	if !c.stays(connection{"s1", 3}) || c.stays(connection{"s1", 3}) || c.excess(alice, 2) != 2 {
-		t.Error("it stays, and is counted again")
+	if !slices.Equal(ids, []uint64{0, 1, 2}) {
+		t.Errorf("too many are %v", ids)
 	}
 }

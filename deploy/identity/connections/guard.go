@@ -59,7 +59,7 @@ type Guard struct {
 	subs    []bus.Subscription
 	ctx     context.Context
 	cancel  context.CancelFunc
-	wake    chan struct{} // a server was heard of first
+	wake    chan struct{} // there is something to look at
 	work    sync.WaitGroup
 
 	mu     sync.Mutex
@@ -132,26 +132,28 @@ func (g *Guard) event(subject string, data []byte) {
 	var e struct {
 		Server struct{ ID string }
 		Client struct {
-			ID  uint64
-			JWT string
+			ID    uint64
+			JWT   string
+			Start time.Time
 		}
 	}
 	if json.Unmarshal(data, &e) != nil || e.Server.ID == "" {
 		return
 	}
-	at := connection{e.Server.ID, e.Client.ID}
+	at := place{e.Server.ID, e.Client.ID}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	isNew := g.census.servers[at.server] == nil
+	news := g.census.servers[at.server] == nil
 	switch subject[strings.LastIndexByte(subject, '.')+1:] {
 	case "DISCONNECT":
 		g.census.closed(at, time.Now())
 	case "CONNECT":
 		by := g.holder(e.Client.JWT)
-		g.census.opened(at, by, time.Now())
-		g.weigh(at, by)
+		g.census.opened(connection{place: at, by: by, start: e.Client.Start}, time.Now())
+		most := g.most(by)
+		news = news || most > 0 && g.census.open[by] > most
 	}
-	if isNew {
+	if news {
 		g.look()
 	}
 }
@@ -194,91 +196,98 @@ func (g *Guard) look() {
 	}
 }
 
-// watch asks servers for their connections and forgets those that are gone.
+// watch cuts what is too many, asks servers for their connections and forgets those that
+// are gone.
 func (g *Guard) watch() {
-	tick := time.NewTicker(lookEvery)
-	defer tick.Stop()
+	timer := time.NewTimer(0)
+	defer timer.Stop()
 	for {
 		select {
 		case <-g.ctx.Done():
 			return
-		case <-tick.C:
+		case <-timer.C:
 		case <-g.wake:
 		}
 		now := time.Now()
 		g.mu.Lock()
 		g.census.forget(now.Add(-silence))
-		due := g.census.due(now.Add(-listEvery))
+		due := g.census.asking(now.Add(-listEvery))
+		wait := lookEvery
+		if g.weigh(now) {
+			wait = farewell
+		}
 		g.mu.Unlock()
 		for _, id := range due {
-			g.list(id)
+			g.work.Go(func() { g.list(id) })
 		}
+		timer.Reset(wait)
 	}
 }
 
-// list asks a server for its connections, and weighs them.
+// list asks a server for its connections.
 func (g *Guard) list(id string) {
-	g.mu.Lock()
-	g.census.asking(id)
-	g.mu.Unlock()
 	all, err := g.ask(id)
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.census.list(id, all, time.Now())
-	if err != nil {
-		if g.ctx.Err() == nil {
-			g.c.Log.Info("a NATS server does not say what connections it has", zap.String("server", id), zap.Error(err))
-		}
-		return
-	}
-	if g.cuts(id) {
-		for _, at := range g.census.newest(id, g.most) {
-			g.weigh(at, g.census.servers[id].connections[at.id])
-		}
+	if err == nil {
+		g.look()
+	} else if g.ctx.Err() == nil {
+		g.c.Log.Info("a NATS server does not say what connections it has", zap.String("server", id), zap.Error(err))
 	}
 }
 
-func (g *Guard) cuts(server string) bool { return g.c.Server == "" || g.c.Server == server }
-
-// weigh has a connection cut if its holder has too many, which it makes known to the
-// others that are weighed meanwhile.
-func (g *Guard) weigh(at connection, by holder) {
-	most := g.most(by)
-	if most == 0 || !g.cuts(at.server) || g.census.excess(by, most) <= 0 || !g.census.leaves(at) {
-		return
+// weigh cuts the connections that are too many, in a flood at once, else once their holders
+// were told why; it reports whether there are any. Whatever is not cut yet is weighed again:
+// its holder may have closed another meanwhile.
+func (g *Guard) weigh(now time.Time) (any bool) {
+	for _, n := range g.census.excess(g.most) {
+		if g.c.Server != "" && g.c.Server != n.server {
+			continue
+		}
+		any = true
+		switch flood := g.census.open[n.by] > 2*g.most(n.by); {
+		case flood || !n.told.IsZero() && now.Sub(n.told) >= farewell:
+			if now.Sub(n.cut) >= lookEvery {
+				g.refuse(n, now)
+			}
+		case n.told.IsZero() && now.Sub(n.start) >= grace:
+			n.told = now
+			g.count(n) // now: a client that was told goes by itself
+			at, by := n.place, n.by
+			g.work.Go(func() {
+				if err := bus.Refuse(g.c.Bus, by.name, bus.Refusal{Server: at.server, Connection: at.id, Reason: by.tooMany(g.most(by))}); err != nil {
+					g.c.Log.Info("a client cannot be told why it is cut", zap.Error(err))
+				}
+			})
+		}
 	}
-	flood := g.census.open[by] > 2*most
-	g.work.Go(func() { g.refuse(at, by, most, flood) })
+	return any
 }
 
-// refuse cuts a connection; in a flood at once, else once it was told why, and unless
-// the holder has closed another meanwhile.
-func (g *Guard) refuse(at connection, by holder, most int, flood bool) {
-	if !flood {
-		if !g.pause(grace) || !g.still(at, by, most) {
-			return
-		}
-		reason := bus.Refusal{Server: at.server, Connection: at.id, Reason: by.tooMany(most)}
-		if err := bus.Refuse(g.c.Bus, by.name, reason); err != nil {
-			g.c.Log.Info("a client cannot be told why it is cut", zap.Error(err))
-		}
-		if !g.pause(farewell) {
-			return
-		}
+// refuse asks a connection's server to cut it, perhaps not for the first time. g.mu is held.
+func (g *Guard) refuse(n *connection, now time.Time) {
+	if n.cut.IsZero() && n.told.IsZero() {
+		g.count(n)
 	}
-	// The client may have gone by itself, once it was told.
-	g.refused.WithLabelValues(string(by.role)).Inc()
-	g.c.Log.Warn("a connection was refused: "+by.tooMany(most), zap.String("server", at.server))
-	for err := g.cut(at); err != nil && g.leaves(at) && g.pause(lookEvery); err = g.cut(at) {
-		g.c.Log.Info("a connection was not cut; trying again", zap.String("server", at.server), zap.Error(err))
-	}
+	n.cut = now
+	at := n.place
+	g.work.Go(func() {
+		err := g.cut(at)
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		if err == nil {
+			g.census.closed(at, time.Now())
+		} else if g.ctx.Err() == nil {
+			g.c.Log.Info("a connection was not cut; trying again", zap.String("server", at.server), zap.Error(err))
+		}
+	})
 }
 
-// leaves reports whether a connection that is about to be cut is still there.
-func (g *Guard) leaves(at connection) bool {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	return g.census.leaving[at]
+// count notes that a connection is refused.
+func (g *Guard) count(n *connection) {
+	g.refused.WithLabelValues(string(n.by.role)).Inc()
+	g.c.Log.Warn("a connection was refused: "+n.by.tooMany(g.most(n.by)), zap.String("server", n.server))
 }
 
 // tooMany says why to the holder.
@@ -288,29 +297,4 @@ func (h holder) tooMany(most int) string {
 		who = "node"
 	}
 	return fmt.Sprintf("%s %s has %d open connections, its limit: end a running command, or ask an operator to raise limits.connections of the site", who, h.name, most)
-}
-
-// pause waits; false if the guard ends.
-func (g *Guard) pause(d time.Duration) bool {
-	select {
-	case <-g.ctx.Done():
-		return false
-	case <-time.After(d):
-		return true
-	}
-}
-
-// still says that a connection is one too many, or else lets it stay: where the holder has
-// closed another meanwhile, and where a newer one came, which goes in its place.
-func (g *Guard) still(at connection, by holder, most int) bool {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if !g.census.stays(at) || g.census.excess(by, most) <= 0 {
-		return false
-	}
-	if last := g.census.last(at.server, by); last != at {
-		g.weigh(last, by)
-		return false
-	}
-	return g.census.leaves(at)
 }

@@ -3,6 +3,7 @@ package connections
 import (
 	"context"
 	"encoding/json"
+	"time"
 
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/bus"
@@ -20,13 +21,14 @@ type answer[T any] struct {
 }
 
 // ask asks a server what connections it has.
-func (g *Guard) ask(id string) (map[uint64]holder, error) {
-	all := map[uint64]holder{}
+func (g *Guard) ask(id string) (map[uint64]connection, error) {
+	all := map[uint64]connection{}
 	for offset := 0; ; offset += page {
 		type listed struct {
 			Connections []struct {
-				ID  uint64 `json:"cid"`
-				JWT string `json:"jwt"`
+				ID    uint64    `json:"cid"`
+				JWT   string    `json:"jwt"`
+				Start time.Time `json:"start"`
 			} `json:"connections"`
 			Total int `json:"total"`
 		}
@@ -35,7 +37,7 @@ func (g *Guard) ask(id string) (map[uint64]holder, error) {
 			return nil, err
 		}
 		for _, c := range got.Connections {
-			all[c.ID] = g.holder(c.JWT)
+			all[c.ID] = connection{place: place{id, c.ID}, by: g.holder(c.JWT), start: c.Start}
 		}
 		if len(got.Connections) == 0 || offset+page >= got.Total {
 			return all, nil
@@ -43,7 +45,7 @@ func (g *Guard) ask(id string) (map[uint64]holder, error) {
 	}
 }
 
-func (g *Guard) cut(at connection) error {
+func (g *Guard) cut(at place) error {
 	_, err := request[json.RawMessage](g.ctx, g.c.System, at.server, "KICK", map[string]uint64{"cid": at.id})
 	if messages.KindOf(err) == messages.NotFound {
 		return nil // it closed itself
