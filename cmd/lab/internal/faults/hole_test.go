@@ -12,8 +12,9 @@ func TestBlackHolesCostNoJob(t *testing.T) {
 	alone.Rates[BlackHole] = 6
 	more := Default()
 	more.Rates[BlackHole] = 6
+	seeds := fromEnv(t, "CANDOR_SEEDS", 10)
 	for _, plan := range []*Plan{alone, more} {
-		for seed := uint64(1); seed <= 40; seed++ {
+		for seed := uint64(1); seed <= seeds; seed++ {
 			if o := Run(plan, seed, Sound); o.Violation != nil {
 				t.Errorf("seed %d: %v", seed, o.Violation)
 			}
