@@ -82,11 +82,13 @@ const shownAtOnce = 5000
 // show shows the page jobs of an account, or with "" of all, below a number, newest first,
 // and returns from where to go on, 0 after the oldest.
 func (l *queries) show(page *listing.Page, b *book.Book, account messages.Name, below messages.JobID) (next messages.JobID, full bool) {
-	ids := b.Listed(account)
-	at, _ := slices.BinarySearch(ids, below)
-	from := max(0, at-shownAtOnce)
+	looked := 0
 	waiting := page.Lists(messages.Waiting)
-	for _, id := range slices.Backward(ids[from:at]) {
+	for id := range b.Listed(account).Below(below) {
+		if looked == shownAtOnce {
+			return next, false
+		}
+		looked, next = looked+1, id
 		if !page.Names(id) || !waiting && b.Packed(id) {
 			continue
 		}
@@ -94,10 +96,7 @@ func (l *queries) show(page *listing.Page, b *book.Book, account messages.Name, 
 			return 0, true
 		}
 	}
-	if from == 0 {
-		return 0, false
-	}
-	return ids[from], false
+	return 0, false
 }
 
 // summaryOf is a job in one line, wherever it runs.

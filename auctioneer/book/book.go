@@ -67,7 +67,7 @@ func (b *Book) clear() {
 	archive, changed := b.archive, unread{}
 	*b = Book{
 		archive:  archive,
-		index:    index{keys: map[string]messages.JobID{}, pending: map[messages.Name]int{}, listed: map[messages.Name][]messages.JobID{}},
+		index:    index{keys: map[string]messages.JobID{}, pending: map[messages.Name]int{}, listed: map[messages.Name]*Numbers{}},
 		jobs:     jobs{byID: table{chunks: map[messages.JobID]*chunk{}}, past: map[messages.JobID]*Past{}, ordered: map[messages.JobID]bool{}, alive: map[messages.Name]int{}, behind: changed},
 		visitors: visitors{byVisit: map[messages.Visit]messages.JobID{}, guests: map[messages.Name]VisitingCount{}},
 		nodes:    nodes{names: map[messages.Name]uint32{}},
@@ -135,7 +135,7 @@ func (b *Book) Watch(on bool) {
 	if !on {
 		return
 	}
-	for _, id := range b.Listed("") {
+	for id := range b.Listed("").All() {
 		b.touch(id)
 	}
 	for i := range b.Nodes() {

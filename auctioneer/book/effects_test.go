@@ -5,6 +5,8 @@ import (
 	"slices"
 	"testing"
 
+	"pgregory.net/rapid"
+
 	"github.com/candor-grid/candor/messages"
 )
 
@@ -70,21 +72,41 @@ func TestEffectsOfJobsThatAreGone(t *testing.T) {
 	}
 }
 
-// TestListsOfJobs are by account and number, whichever job is forgotten.
-func TestListsOfJobs(t *testing.T) {
-	b := New()
-	for _, id := range []messages.JobID{1, 2, 3, 5, 8} {
-		b.index.enter("alice", "", id, false)
-	}
-	b.index.enter("bob", "", 9, false)
-	for _, c := range []struct {
-		gone messages.JobID
-		left []messages.JobID
-	}{{3, []messages.JobID{1, 2, 5, 8}}, {1, []messages.JobID{2, 5, 8}}, {8, []messages.JobID{2, 5}}, {7, []messages.JobID{2, 5}}} {
-		if b.unlist("alice", c.gone); !slices.Equal(b.Listed("alice"), c.left) || !slices.Equal(b.Listed(""), append(c.left, 9)) {
-			t.Errorf("without %d: %v, all %v", c.gone, b.Listed("alice"), b.Listed(""))
+// TestNumbersAreASet in order, whichever are added at the end and removed anywhere.
+func TestNumbersAreASet(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		n, want, next := &Numbers{}, []messages.JobID{}, messages.JobID(0)
+		for range rapid.IntRange(0, 40).Draw(t, "steps") {
+			for range rapid.IntRange(0, 300).Draw(t, "added") {
+				next += messages.JobID(rapid.IntRange(1, 3).Draw(t, "gap"))
+				n.add(next)
+				want = append(want, next)
+			}
+			for range rapid.IntRange(0, 200).Draw(t, "removed") {
+				id := messages.JobID(rapid.Uint64Range(0, uint64(next)+1).Draw(t, "id"))
+				if at, found := slices.BinarySearch(want, id); found {
+					want = slices.Delete(want, at, at+1)
+				}
+				if empty := n.remove(id); empty != (len(want) == 0) {
+					t.Fatalf("%d are left, and it says %v", len(want), empty)
+				}
+			}
+			id := messages.JobID(rapid.Uint64Range(0, uint64(next)+1).Draw(t, "bound"))
+			at, found := slices.BinarySearch(want, id)
+			below, above := slices.Clone(want[:at]), want[at:]
+			if slices.Reverse(below); found {
+				above = above[1:]
+			}
+			if !slices.Equal(slices.Collect(n.Below(id)), below) || !slices.Equal(slices.Collect(n.Above(id)), above) {
+				t.Fatalf("below and above %d are other numbers than %v and %v", id, below, above)
+			}
+			if shuffled := (&Numbers{blocks: [][]messages.JobID{above, want[:at]}}); !found {
+				if shuffled.sort(); !slices.Equal(slices.Collect(shuffled.All()), want) {
+					t.Fatal("sorted they are others")
+				}
+			}
 		}
-	}
+	})
 }
 
 // TestVisitorsPayAtTheirEnd: what a visiting job pays by decisions of its market goes to the

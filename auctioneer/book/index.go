@@ -1,18 +1,14 @@
 package book
 
-import (
-	"slices"
-
-	"github.com/candor-grid/candor/messages"
-)
+import "github.com/candor-grid/candor/messages"
 
 // index numbers all jobs, wherever they run, and finds them by key and by account.
 type index struct {
 	lastJob messages.JobID
-	backup  messages.Time             // when the latest backup began that was restored; 0: none was
-	keys    map[string]messages.JobID // by account and key, as owned has them
-	pending map[messages.Name]int     // jobs of an account that have not ended
-	listed  map[messages.Name][]messages.JobID
+	backup  messages.Time              // when the latest backup began that was restored; 0: none was
+	keys    map[string]messages.JobID  // by account and key, as owned has them
+	pending map[messages.Name]int      // jobs of an account that have not ended
+	listed  map[messages.Name]*Numbers // of the jobs of an account, and with "" of all; none is empty
 }
 
 // LastJob is the highest job number given out.
@@ -28,9 +24,9 @@ func (x *index) renumber(c *Restored) {
 	}
 }
 
-// Listed are the numbers of an account's jobs, wherever they run, ascending; with ""
-// of all. They must not be changed.
-func (x *index) Listed(account messages.Name) []messages.JobID { return x.listed[account] }
+// Listed are the numbers of an account's jobs, wherever they run; with "" of all. They change
+// with the book.
+func (x *index) Listed(account messages.Name) *Numbers { return x.listed[account] }
 
 // Pending is how many jobs of an account have not ended.
 func (x *index) Pending(account messages.Name) int { return x.pending[account] }
@@ -61,7 +57,10 @@ func (x *index) enter(account messages.Name, key string, id messages.JobID, acti
 // list enters a job on the lists.
 func (x *index) list(account messages.Name, id messages.JobID, active bool) {
 	for _, name := range []messages.Name{account, ""} {
-		x.listed[name] = append(x.listed[name], id)
+		if x.listed[name] == nil {
+			x.listed[name] = &Numbers{}
+		}
+		x.listed[name].add(id)
 	}
 	if active {
 		x.count(account, 1)
@@ -97,17 +96,10 @@ func (x *index) count(account messages.Name, change int) {
 	}
 }
 
-// unlist takes a forgotten job off the lists. As a rule it is one of the oldest, so
-// that few others have to move.
+// unlist takes a forgotten job off the lists.
 func (x *index) unlist(account messages.Name, id messages.JobID) {
 	for _, name := range []messages.Name{account, ""} {
-		ids := x.listed[name]
-		at, ok := slices.BinarySearch(ids, id)
-		if !ok {
-			continue
-		}
-		copy(ids[1:at+1], ids[:at])
-		if x.listed[name] = ids[1:]; len(ids) == 1 {
+		if n := x.listed[name]; n != nil && n.remove(id) {
 			delete(x.listed, name)
 		}
 	}
@@ -116,6 +108,6 @@ func (x *index) unlist(account messages.Name, id messages.JobID) {
 // sort puts the lists in order after jobs were entered in any.
 func (x *index) sort() {
 	for _, ids := range x.listed {
-		slices.Sort(ids)
+		ids.sort()
 	}
 }

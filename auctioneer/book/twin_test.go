@@ -276,8 +276,12 @@ func indexed(b *Book) error {
 	for _, ids := range lists {
 		slices.Sort(ids)
 	}
-	if !reflect.DeepEqual(lists, b.listed) {
-		return fmt.Errorf("accounts have the jobs %v, the lists say %v", lists, b.listed)
+	listed := map[messages.Name][]messages.JobID{}
+	for name, ids := range b.listed {
+		listed[name] = slices.Collect(ids.All())
+	}
+	if !reflect.DeepEqual(lists, listed) {
+		return fmt.Errorf("accounts have the jobs %v, the lists say %v", lists, listed)
 	}
 	return nil
 }
@@ -485,7 +489,7 @@ func (w *twins) finish(a messages.Attempt) messages.Finished {
 // settlement is as a rule of a job that waits for one.
 func (w *twins) settlement() *Settle {
 	s := &Settle{Job: w.job(), Charge: messages.Credits(w.rng.IntN(220) - 10), Shares: []Share{{Class: "map", Allocated: 1}}}
-	for _, id := range w.one.Listed("") {
+	for id := range w.one.Listed("").All() {
 		if j := w.one.Job(id); j != nil && j.State == messages.Settling && !j.Settled && !w.chance(3) {
 			s.Job, s.Charge = id, min(s.Charge, j.Left())
 			break
@@ -552,7 +556,7 @@ func (w *twins) travel() *Advance {
 	t := &Advance{}
 	for range 1 + w.rng.IntN(3) {
 		s := Step{Job: w.job()}
-		for _, id := range w.one.Listed("") {
+		for id := range w.one.Listed("").All() {
 			if r := w.one.remoteJobs[id]; r != nil && r.Phase != Over && w.chance(2) {
 				s.Job = id
 			}

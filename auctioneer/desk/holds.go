@@ -2,7 +2,6 @@ package desk
 
 import (
 	"fmt"
-	"slices"
 
 	"github.com/candor-grid/candor/auctioneer/book"
 	"github.com/candor-grid/candor/messages"
@@ -66,9 +65,7 @@ func (h *holds) extendSome() {
 // numbered in the order in which they were submitted.
 func (h *holds) some() (list []messages.Transfer) {
 	h.book.Read(func(b *book.Book) {
-		ids := b.Listed("")
-		after, _ := slices.BinarySearch(ids, h.last+1)
-		for _, h.last = range ids[after:] {
+		for h.last = range b.Listed("").Above(h.last) {
 			j := b.Job(h.last)
 			switch {
 			case j == nil:

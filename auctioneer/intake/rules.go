@@ -3,6 +3,7 @@ package intake
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
 
 	"github.com/candor-grid/candor/auctioneer/book"
@@ -189,7 +190,7 @@ func (r *Rules) fits(b *book.Book, s *Submission) error {
 		return nil
 	}
 	n := 0
-	for _, id := range slices.Backward(b.Listed(s.Account)) {
+	for id := range b.Listed(s.Account).Below(math.MaxUint64) {
 		if j := b.Job(id); j == nil || j.Spec.Market != s.Spec.Market || !j.Active() {
 			continue
 		}

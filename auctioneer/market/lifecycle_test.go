@@ -71,7 +71,7 @@ func (s *stall) follow() {
 	all, idle := slots.Of(0)
 	s.market.SetSlots(s.now, all, idle)
 	var settled []*book.Settle
-	for _, id := range s.book.Listed("") {
+	for id := range s.book.Listed("").All() {
 		switch j := s.book.Job(id); {
 		case j.Active():
 			s.market.Put(s.now, func() *mechanism.Bid { return s.market.BidOf(j) }, id, s.market.ProgressOf(j))
