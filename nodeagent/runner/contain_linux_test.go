@@ -541,3 +541,19 @@ func TestALinkHidesTheState(t *testing.T) {
 		t.Errorf("a task in the state: %+v %q", f, b.read(within, false))
 	}
 }
+
+// TestStateOnNoexecIsRefused: nothing could be executed from there.
+func TestStateOnNoexecIsRefused(t *testing.T) {
+	dir := t.TempDir()
+	if err := unix.Mount("tmpfs", dir, "tmpfs", unix.MS_NOEXEC, "size=1m"); err != nil {
+		t.Skip("needs the right to mount: ", err)
+	}
+	t.Cleanup(func() { _ = unix.Unmount(dir, unix.MNT_DETACH) })
+	r, err := runner.NewProcesses(runner.Config{Site: "home", Node: "n1", Dir: filepath.Join(dir, "state")})
+	if messages.KindOf(err) != messages.Invalid || !strings.Contains(messages.Detail(err), "noexec") {
+		t.Errorf("%v", err)
+	}
+	if r != nil {
+		_ = r.Close()
+	}
+}

@@ -71,6 +71,9 @@ func NewProcesses(c Config) (*Processes, error) {
 	if p.store, err = openStore(&p.config); err != nil {
 		return nil, err
 	}
+	if err := CheckDir(c.Dir); err != nil {
+		return nil, err
+	}
 	if p.null, err = os.Open(os.DevNull); err != nil {
 		return nil, messages.Errorf(messages.Unavailable, "runner: %v", err)
 	}
@@ -108,6 +111,15 @@ func NewProcesses(c Config) (*Processes, error) {
 	}
 	p.adopts = p.config.Alone && p.rooms == nil && p.loose && unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == nil
 	return p, nil
+}
+
+// CheckDir refuses a state directory from which nothing can be executed: each job with a script would fail.
+func CheckDir(dir string) error {
+	var at unix.Statfs_t
+	if unix.Statfs(dir, &at) == nil && at.Flags&unix.MS_NOEXEC != 0 {
+		return messages.Errorf(messages.Invalid, "state directory %s: its file system is mounted with noexec, and scripts of jobs are executed from there; use another directory (--state), or mount it with exec", dir)
+	}
+	return nil
 }
 
 // letThrough lets the users of tasks pass, and see nothing, on the way to their own

@@ -81,6 +81,9 @@ func reach(ctx context.Context, c *Config) (*net.UnixConn, error) {
 	if err := os.MkdirAll(c.Runner.Dir, 0o711); err != nil {
 		return nil, messages.Errorf(messages.Unavailable, "state directory: %v", err)
 	}
+	if err := runner.CheckDir(c.Runner.Dir); err != nil {
+		return nil, err
+	}
 	lock, err := os.OpenFile(c.lock(), os.O_CREATE|os.O_RDWR|unix.O_CLOEXEC, 0o600)
 	if err != nil {
 		return nil, messages.Errorf(messages.Unavailable, "state directory: %v", err)
