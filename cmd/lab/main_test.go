@@ -1,0 +1,25 @@
+package main
+
+import (
+	"io"
+	"testing"
+
+	"github.com/candor-grid/candor/nodeagent/runner/executor"
+)
+
+// TestCommands: what the Makefile and a measured site call is there, and what is not is refused.
+func TestCommands(t *testing.T) {
+	for _, line := range [][]string{{"bench", "processes"}, {"bench", "load"}, {"faults"}, {"net"}, {"study"}, {executor.Argument}} {
+		if c, rest, err := root().Find(line); err != nil || len(rest) > 0 || c.RunE == nil {
+			t.Errorf("lab %v: %v, %v", line, rest, err)
+		}
+	}
+	for _, line := range [][]string{{"nope"}, {"bench", "nope"}, {"net", "nope"}, {"faults"}} {
+		c := root()
+		c.SetArgs(line)
+		c.SetOut(io.Discard)
+		if err := c.Execute(); err == nil {
+			t.Errorf("lab %v is not refused", line)
+		}
+	}
+}
