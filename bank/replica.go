@@ -138,15 +138,8 @@ func (m *machine) Weak() error {
 func (m *machine) Restore(r io.Reader) error {
 	freshLedger, freshClearing := m.open()
 	buffered := bufio.NewReader(r)
-	// Images of releases that had no clearing begin with the ledger's.
-	first, _ := buffered.Peek(len(clearing.Magic))
-	if err := messages.CheckFormat("the image of the bank's settlements", string(first), clearing.Magic); err != nil {
+	if err := freshClearing.Restore(buffered); err != nil {
 		return err
-	}
-	if clearing.Begins(first) {
-		if err := freshClearing.Restore(buffered); err != nil {
-			return err
-		}
 	}
 	if err := freshLedger.Restore(buffered); err != nil {
 		return err

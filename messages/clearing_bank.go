@@ -84,7 +84,7 @@ type Instructions struct {
 	Known RunningTotal  `json:"known"`
 	At    Time          `json:"at"` // by the sender's clock
 	// Incarnation is higher after each restoration of an older backup of the sender.
-	Incarnation uint64 `json:"incarnation,omitempty" wire:"trim"`
+	Incarnation uint64 `json:"incarnation,omitempty"`
 }
 
 // SignedInstructions are instructions, signed by their sender.

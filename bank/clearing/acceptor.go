@@ -69,7 +69,7 @@ func (ac *acceptor) accept(r *messages.AcceptRequest) (*messages.ClearingReply, 
 	if first := ac.accepted.find(key); first != nil {
 		return first.again(r.Purpose, a)
 	}
-	if err := cmp.Or(ac.peers.trades(p), ac.peers.credible(p), ac.remembers(p, a.Account), ac.hosts(p), ac.peers.covers(p, a.Amount)); err != nil {
+	if err := cmp.Or(ac.peers.trades(p), ac.peers.credible(p), ac.remembers(p), ac.hosts(p), ac.peers.covers(p, a.Amount)); err != nil {
 		return nil, err
 	}
 	account, hold := PeerAccount(p.Name), ac.money.mint()
@@ -79,9 +79,7 @@ func (ac *acceptor) accept(r *messages.AcceptRequest) (*messages.ClearingReply, 
 		return nil, ordinary(messages.Errorf(err.Err.Kind, "site %q would owe more than it may: %s", p.Name, err.Err.Message))
 	}
 	entry := accepted{Owner: acceptedKey(p.Name, a.Account), Until: a.Ends(), Authorisation: *a, Purpose: r.Purpose, Hold: hold, Firm: r.Firm}
-	if ac.money.rules >= restoringRules {
-		entry.Signature = r.Authorisation.Signature
-	}
+	entry.Signature = r.Authorisation.Signature
 	ac.remember(entry)
 	return &messages.ClearingReply{}, nil
 }
@@ -89,7 +87,7 @@ func (ac *acceptor) accept(r *messages.AcceptRequest) (*messages.ClearingReply, 
 // hosts refuses an authorisation while too many of its issuer are open or have
 // a charge that waits for an answer. So each that is accepted can be charged.
 func (ac *acceptor) hosts(p *peer) *Rejected {
-	if ac.money.rules == firstRules || p.open+p.charges < MaxVisits {
+	if p.open+p.charges < MaxVisits {
 		return nil
 	}
 	return reject(Flood, messages.Exhausted, "%d authorisations of site %q are open, and %d charges wait for its bank to answer, together the most there may be: try again when some have ended", p.open, p.Name, p.charges)
@@ -97,10 +95,7 @@ func (ac *acceptor) hosts(p *peer) *Rejected {
 
 // remembers refuses what would be one authorisation too many to remember: every
 // peer has a part of the register that the others cannot fill.
-func (ac *acceptor) remembers(p *peer, account messages.Name) *Rejected {
-	if ac.money.rules == firstRules {
-		return ac.accepted.room(acceptedKey(p.Name, account))
-	}
+func (ac *acceptor) remembers(p *peer) *Rejected {
 	if most := maxRegistered / max(8, len(ac.peers.byName)); p.remembered >= most {
 		return reject(Flood, messages.Exhausted, "%d authorisations of site %q are remembered, the most there may be: try again when some have ended", p.remembered, p.Name)
 	}
@@ -174,11 +169,6 @@ func (ac *acceptor) charge(r *messages.ChargeRequest) (*messages.ClearingReply, 
 	if p.Heard >= a.Frees() {
 		return nil, reject(Stale, messages.Expired, "authorisation %q was freed by its issuer at %v", clip(r.ID), a.Frees())
 	}
-	if ac.money.rules == firstRules {
-		if err := ac.peers.room(p); err != nil {
-			return nil, err
-		}
-	}
 	it, err := ac.capture(a, r)
 	if err != nil {
 		return nil, err
@@ -208,13 +198,10 @@ func (ac *acceptor) capture(a *accepted, r *messages.ChargeRequest) (item, *Reje
 	if it.Payee == "" {
 		it.Payee = messages.SiteAccount
 	}
-	if ac.money.rules >= restoringRules && it.Payee != messages.SiteAccount {
+	if it.Payee != messages.SiteAccount {
 		it.Instruction.Account = it.Payee
 	}
-	t := messages.Transfer{Kind: messages.Extend, Pending: a.Hold, Reason: "charged"}
-	if ac.money.rules != firstRules {
-		t.ID = chargeOf(r)
-	}
+	t := messages.Transfer{ID: chargeOf(r), Kind: messages.Extend, Pending: a.Hold, Reason: "charged"}
 	if r.Amount == 0 {
 		t.Kind, t.Reason = messages.Void, "released"
 		it.Hold, it.Held, it.Payee, it.Instruction.Account = "", 0, "", ""
@@ -238,20 +225,15 @@ func (p *peer) chargeOf(id string) uint64 {
 }
 
 // expire forgets an authorisation that has ended. One that was not charged is
-// released, so that the home bank need not wait for its margin; false if, under
-// the first rules, the outbox has no room for that now.
-func (ac *acceptor) expire(a *accepted) bool {
+// released, so that the home bank need not wait for its margin.
+func (ac *acceptor) expire(a *accepted) {
 	p := ac.peers.byName[a.Issuer]
 	if a.Closed == open {
-		if ac.money.rules == firstRules && ac.peers.room(p) != nil {
-			return false
-		}
 		p.open--
 		p.send(item{Instruction: messages.Instruction{Kind: messages.InstructCharge, ID: a.ID, Reason: "it ended without a charge"}})
 	}
 	ac.accepted.drop(acceptedKey(a.Issuer, a.ID))
 	p.remembered--
-	return true
 }
 
 // release releases an authorisation of the peer that was not charged, and
@@ -277,7 +259,7 @@ func (ac *acceptor) release(p *peer, i *messages.Instruction) *Rejected {
 	if i.Expires > ac.money.books.Now().Add(2*messages.MaxInterval) {
 		return reject(Future, messages.Invalid, "authorisation %q would end at %v, later than any may", clip(i.ID), i.Expires)
 	}
-	if err := ac.remembers(p, ""); err != nil {
+	if err := ac.remembers(p); err != nil {
 		return err
 	}
 	ac.remember(accepted{Owner: acceptedKey(p.Name, ""), Until: i.Expires, Authorisation: messages.Authorisation{Issuer: p.Name, ID: i.ID}, Closed: revoked})

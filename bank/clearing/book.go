@@ -31,7 +31,7 @@ type book struct {
 type line struct {
 	Shown        messages.ClearingLine
 	Owed, Volume messages.Credits
-	Carried      *messages.Carried // nil: entered by earlier rules
+	Carried      messages.Carried
 }
 
 func (l *line) total() messages.RunningTotal {
@@ -82,17 +82,14 @@ func (b *book) holds(amount messages.Credits) bool {
 }
 
 // enter adds a number with its outcome.
-func (b *book) enter(i *messages.Instruction, o *messages.TransferResult, rules uint64) {
+func (b *book) enter(i *messages.Instruction, o *messages.TransferResult) {
 	b.Total = After(b.Total, i, o)
 	if len(b.Lines) >= keptLines+keptLines/4 {
 		drop := len(b.Lines) - keptLines
 		b.Base = b.Lines[drop-1].total()
 		b.Lines = append([]line(nil), b.Lines[drop:]...)
 	}
-	var carried *messages.Carried
-	if rules >= restoringRules {
-		carried = &messages.Carried{Instruction: *i, Outcome: *o}
-	}
+	carried := messages.Carried{Instruction: *i, Outcome: *o}
 	b.Lines = append(b.Lines, line{Carried: carried, Owed: b.Total.Owed, Volume: b.Total.Volume, Shown: messages.ClearingLine{
 		Number: b.Total.Number, Kind: i.Kind, Asked: i.Amount, Moved: o.Amount, Refused: o.Error != nil, Digest: b.Total.Digest,
 	}})

@@ -3,8 +3,12 @@ package clearing
 import "github.com/candor-grid/candor/messages"
 
 // Mark is the first byte of every command, by which it is told from those of
-// the ledger in one log.
-const Mark = 'c'
+// the ledger in one log. The second is the form of the rest: a command of another form,
+// or with other rules, is not read.
+const (
+	Mark = 'c'
+	form = 1
+)
 
 // Command is one change asked of the clearing. Exactly one of the pointers is
 // set; none is the bare passing of time.
@@ -23,10 +27,6 @@ type Command struct {
 	Receipt      *messages.SignedReceipt
 	Close        *messages.CloseRequest
 
-	// Rules is by which rules it is carried out: those of the release that
-	// proposed it, so that a log comes to the same whenever it is read.
-	Rules uint64
-
 	// Asked is the request as it was made, with its proof; nil where it needs none.
 	Asked *messages.SignedRequest
 
@@ -39,34 +39,13 @@ type Command struct {
 	Statements  *messages.Statements
 }
 
-// The rules of releases. Under the first, all peers shared one reserve, a
-// dispute changed nothing, and one peer's full outbox stopped the others'. Under the
-// second a key that was left out could come back. Under the third no site parted. Under
-// the fourth what a peer lost could not be given back to it. Under the fifth the journal did
-// not have what peers signed.
-const (
-	firstRules uint64 = iota
-	boundedRules
-	retiringRules
-	partingRules
-	restoringRules
-	hearingRules
-
-	currentRules = hearingRules
-)
-
-// Encode returns the command's bytes, as Apply takes them, to be carried out by
-// the rules of this release.
-func (c *Command) Encode() ([]byte, error) { return c.encodeUnder(currentRules) }
-
-func (c *Command) encodeUnder(rules uint64) ([]byte, error) {
-	ruled := *c
-	ruled.Rules = rules
-	body, err := messages.Marshal(&ruled, messages.Msgpack)
+// Encode returns the command's bytes, as Apply takes them.
+func (c *Command) Encode() ([]byte, error) {
+	body, err := messages.Marshal(c, messages.Msgpack)
 	if err != nil {
 		return nil, err
 	}
-	return append([]byte{Mark}, body...), nil
+	return append([]byte{Mark, form}, body...), nil
 }
 
 // Readable returns an error for a command that Apply could not read.
@@ -82,11 +61,14 @@ func decode(b []byte) (Command, *Rejected) {
 	if len(b) < 2 || b[0] != Mark {
 		return c, reject(Malformed, messages.Invalid, "command of %d bytes: is none of the clearing's", len(b))
 	}
-	if err := messages.Unmarshal(b[1:], messages.Msgpack, &c); err != nil {
+	if b[1] != form {
+		return c, reject(Malformed, messages.Invalid, "command of form %d: this bank reads form %d; run the same release on every replica", b[1], form)
+	}
+	if err := messages.Unmarshal(b[2:], messages.Msgpack, &c); err != nil {
 		return c, malformed(err)
 	}
-	if c.At < 0 || c.Rules > currentRules {
-		return c, reject(Malformed, messages.Invalid, "command: its time is negative, or its rules are of a newer release")
+	if c.At < 0 {
+		return c, reject(Malformed, messages.Invalid, "command: its time is negative")
 	}
 	return c, nil
 }

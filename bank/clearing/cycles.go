@@ -75,9 +75,6 @@ func (cs *cycles) close(r *messages.CloseRequest) (*messages.Position, *Rejected
 // closable refuses a cycle beyond the next one here or at a peer: closing it
 // would end every cycle before it. The first one may have any number.
 func (cs *cycles) closable(number uint64) *Rejected {
-	if cs.money.rules == firstRules {
-		return cs.allRoom()
-	}
 	next := cs.latest + 1
 	for _, p := range cs.peers.byName {
 		if n := len(p.Cycles); n > 0 {
@@ -88,16 +85,6 @@ func (cs *cycles) closable(number uint64) *Rejected {
 		return nil
 	}
 	return ordinary(messages.Errorf(messages.Invalid, "cycle %d is not the next: the latest closed here is %d, so close %d; a wrong one is corrected by closing the right one with --correct", number, cs.latest, cs.latest+1))
-}
-
-// allRoom refuses where the outbox of any peer is full.
-func (cs *cycles) allRoom() *Rejected {
-	for _, name := range cs.peers.order {
-		if err := cs.peers.room(cs.peers.byName[name]); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // reopen takes back the cycles from a number on, which were closed by mistake. It
@@ -160,12 +147,10 @@ func (cs *cycles) offer(p *peer, number uint64) {
 	account := PeerAccount(p.Name)
 	owed, room := cs.money.owed(account)
 	amount, hold := max(0, min(owed, room, messages.MaxCredits)), ""
-	if cs.money.rules != firstRules {
-		cs.terms.bound()
-		if p.offers() >= maxOffers || cs.peers.whole(p) != nil {
-			p.cycle(number, cs.latest) // it is not final: the peer is silent, or this site was restored
-			return
-		}
+	cs.terms.bound()
+	if p.offers() >= maxOffers || cs.peers.whole(p) != nil {
+		p.cycle(number, cs.latest) // it is not final: the peer is silent, or this site was restored
+		return
 	}
 	if cs.peers.credible(p) != nil {
 		amount = 0
@@ -174,7 +159,7 @@ func (cs *cycles) offer(p *peer, number uint64) {
 		hold = cs.money.mint()
 		if _, err := cs.money.move(maker, messages.Transfer{ID: hold, Kind: messages.Hold, Debit: account, Member: account, Credit: SettlementAccount, Amount: amount,
 			Reason: "settlement with site " + p.Name}); err != nil {
-			amount, hold = 0, "" // under the first rules there may be no reserve: the debt stays
+			amount, hold = 0, "" // the debt stays
 		}
 	}
 	c := p.cycle(number, cs.latest)

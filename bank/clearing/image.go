@@ -11,17 +11,8 @@ import (
 	"github.com/candor-grid/candor/messages/parts"
 )
 
-// Magic begins every image, and tells it from one of the ledger; it changes
-// with the format. Images of the first format have no shares of the reserve, and
-// the instructions that wait among the rest of their peer.
-const (
-	Magic      = "candor-clearing-2\n"
-	firstMagic = "candor-clearing-1\n"
-)
-
-// Begins reports whether an image of a clearing begins so, of any format that
-// can be read.
-func Begins(first []byte) bool { return string(first) == Magic || string(first) == firstMagic }
+// Magic begins every image; it changes with the format.
+const Magic = "candor-clearing-3\n"
 
 // Image is a clearing at one moment. Later changes leave it untouched, and it
 // may be used by other goroutines. It does not hold the ledger: capture the
@@ -97,7 +88,11 @@ func (s *State) Restore(r io.Reader) error {
 
 func (s *State) read(r io.Reader) error {
 	first := make([]byte, len(Magic))
-	if _, err := io.ReadFull(r, first); err != nil || !Begins(first) {
+	_, err := io.ReadFull(r, first)
+	if newer := messages.CheckFormat("the image of the bank's settlements", string(first), Magic); newer != nil {
+		return newer
+	}
+	if err != nil || string(first) != Magic {
 		return fmt.Errorf("%w: it does not begin with %q", parts.ErrDamaged, Magic)
 	}
 	var head imageHead
@@ -111,7 +106,7 @@ func (s *State) read(r io.Reader) error {
 	s.peers.incarnation = head.Incarnation
 	copy(s.incoming.refused[:], head.Refused)
 	var waiting []int // items of each peer's outbox that follow
-	err := parts.Read(r, head.Peers, func(img *relation) { waiting = append(waiting, s.restorePeer(img)) })
+	err = parts.Read(r, head.Peers, func(img *relation) { waiting = append(waiting, s.restorePeer(img)) })
 	for i := 0; err == nil && i < len(waiting); i++ {
 		p := s.peers.byName[s.peers.order[i]]
 		err = parts.Read(r, waiting[i], func(it *item) { p.send(*it) })
@@ -127,10 +122,7 @@ func (s *State) read(r io.Reader) error {
 // restorePeer returns how many instructions wait that follow in the image.
 func (s *State) restorePeer(r *relation) int {
 	p, waiting := &peer{relation: *r}, r.Waiting
-	p.Outbox, p.Waiting = nil, 0
-	for _, it := range r.Outbox {
-		p.send(it)
-	}
+	p.Waiting = 0
 	s.peers.add(p)
 	return waiting
 }

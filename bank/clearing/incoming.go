@@ -28,13 +28,11 @@ func (in *incoming) receive(signed *messages.SignedInstructions) (*messages.Rece
 	if err := p.agrees(m); err != nil {
 		return nil, err
 	}
-	if err := p.follows(m, in.money.rules); err != nil {
+	if err := p.follows(m); err != nil {
 		return nil, err
 	}
-	if in.money.rules >= restoringRules {
-		if err := p.renewed(signed); err != nil {
-			return nil, err
-		}
+	if err := p.renewed(signed); err != nil {
+		return nil, err
 	}
 	p.forget(m.Known.Number)
 	in.peers.hear(p, m.At)
@@ -42,7 +40,7 @@ func (in *incoming) receive(signed *messages.SignedInstructions) (*messages.Rece
 	for n := max(first, p.In.Total.Number+1); n < m.First+uint64(len(m.List)); n++ {
 		i := &m.List[n-m.First]
 		o := in.obey(p, i)
-		p.In.enter(i, &o, in.money.rules)
+		p.In.enter(i, &o)
 		p.Outcomes = append(p.Outcomes, o)
 	}
 	return in.receipt(p, first, m.First+uint64(len(m.List))), nil
@@ -57,7 +55,7 @@ func (s *State) Answered(m *messages.Instructions) (*messages.Receipt, bool) {
 	}
 	p := *s.peers.byName[m.From] // a dispute is for Apply to note
 	end := m.First + uint64(len(m.List))
-	if len(m.List) == 0 || m.Incarnation != p.Incarnation || end > p.In.Total.Number+1 || m.Known.Number > p.Known || p.agrees(m) != nil || p.follows(m, currentRules) != nil {
+	if len(m.List) == 0 || m.Incarnation != p.Incarnation || end > p.In.Total.Number+1 || m.Known.Number > p.Known || p.agrees(m) != nil || p.follows(m) != nil {
 		return nil, false
 	}
 	return s.incoming.receipt(&p, max(m.First, p.Known+1), end), true
@@ -81,7 +79,7 @@ func (p *peer) agrees(m *messages.Instructions) *Rejected {
 // follows refuses a message that leaves numbers out, repeats only numbers
 // whose outcomes the sender has, gives a known number other content, or makes
 // more outstanding than may be.
-func (p *peer) follows(m *messages.Instructions, rules uint64) *Rejected {
+func (p *peer) follows(m *messages.Instructions) *Rejected {
 	end := m.First + uint64(len(m.List)) // one past the last
 	known := max(p.Known, m.Known.Number)
 	switch {
@@ -92,11 +90,8 @@ func (p *peer) follows(m *messages.Instructions, rules uint64) *Rejected {
 	case end > known+1+MaxOutstanding:
 		return reject(Flood, messages.Exhausted, "number %d is %d after the last one whose outcome is known: at most %d may be outstanding", end-1, end-1-known, MaxOutstanding)
 	}
-	oldest := p.Known + 1
-	if rules >= partingRules { // also what is repeated beside new numbers: its sender may have been set back
-		oldest = p.In.oldest()
-	}
-	for n := max(m.First, oldest); n < end && n <= p.In.Total.Number; n++ {
+	// Also what is repeated with new numbers is compared: its sender may have been set back.
+	for n := max(m.First, p.In.oldest()); n < end && n <= p.In.Total.Number; n++ {
 		if !p.sameNumber(n, &m.List[n-m.First]) {
 			return p.disputes(reject(Rewritten, messages.Conflict, "number %d had other content before: keep both as evidence", n))
 		}
@@ -142,10 +137,7 @@ func (in *incoming) obey(p *peer, i *messages.Instruction) messages.TransferResu
 	moved, err := in.obeyed(p, i)
 	if err != nil {
 		in.refused[err.Reason]++
-		if in.money.rules != firstRules {
-			return err.final()
-		}
-		return err.outcome()
+		return err.final()
 	}
 	return messages.TransferResult{Amount: moved}
 }
@@ -165,9 +157,6 @@ func (in *incoming) obeyed(p *peer, i *messages.Instruction) (messages.Credits, 
 	case messages.InstructSettle:
 		return in.cycles.acceptOffer(p, i)
 	case messages.InstructPart:
-		if in.money.rules < partingRules {
-			return 0, reject(Malformed, messages.Invalid, "kind: is of a newer release")
-		}
 		p.Left = true
 		return 0, nil
 	}
@@ -179,7 +168,7 @@ func (in *incoming) payOut(p *peer, i *messages.Instruction) (messages.Credits, 
 	if err := cmp.Or(users(i.Account), in.peers.trades(p), in.peers.credible(p), in.peers.covers(p, i.Amount)); err != nil {
 		return 0, err
 	}
-	if _, err := in.money.books.Account(i.Account); err != nil && in.money.rules != firstRules {
+	if _, err := in.money.books.Account(i.Account); err != nil {
 		return 0, ordinary(err)
 	}
 	return in.money.move(maker, messages.Transfer{

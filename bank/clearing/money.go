@@ -47,7 +47,6 @@ type money struct {
 	books  Books
 	serial uint64 // numbers the clearing's own transfers
 	fault  string // the first thing that the ledger should not have refused
-	rules  uint64 // of the command that is carried out
 }
 
 // mint makes an identifier for a transfer of the clearing's own.

@@ -67,10 +67,7 @@ func (out *outgoing) remit(by messages.Name, r *messages.RemitRequest) (*message
 	if err != nil || !fresh {
 		return &messages.ClearingReply{Number: p.waiting(func(it item) bool { return it.Hold == hold.ID })}, err
 	}
-	i := messages.Instruction{Kind: messages.InstructPay, Account: r.Payee, Amount: r.Amount, Reason: r.Reason}
-	if out.money.rules >= restoringRules {
-		i.ID = account + "/" + by + "/" + r.Key
-	}
+	i := messages.Instruction{Kind: messages.InstructPay, ID: account + "/" + by + "/" + r.Key, Account: r.Payee, Amount: r.Amount, Reason: r.Reason}
 	number := p.send(item{Instruction: i, Hold: hold.ID, Held: r.Amount})
 	return &messages.ClearingReply{Number: number}, nil
 }
@@ -101,12 +98,10 @@ func (out *outgoing) learn(signed *messages.SignedReceipt) *Rejected {
 	out.peers.hear(p, m.At)
 	for i := range outcomes {
 		out.resolve(p, &p.outbox[i], &outcomes[i])
-		p.Out.enter(&p.outbox[i].Instruction, &outcomes[i], out.money.rules)
+		p.Out.enter(&p.outbox[i].Instruction, &outcomes[i])
 	}
 	p.answered(len(outcomes))
-	if out.money.rules >= restoringRules {
-		p.Told = signed
-	}
+	p.Told = signed
 	return nil
 }
 

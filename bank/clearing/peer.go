@@ -28,7 +28,6 @@ type relation struct {
 	Heard    messages.Time             // the latest time that it signed
 	Out      book                      // of our instructions, up to those whose outcome we know
 	In       book                      // of its instructions
-	Outbox   []item                    // in images of the first format alone
 	Outcomes []messages.TransferResult // of numbers Known+1 on
 	Known    uint64                    // it keeps the outcomes up to this number
 	Cycles   []cycle                   // ascending, the latest keptCycles
@@ -172,9 +171,6 @@ func (ps *peers) add(p *peer) {
 // has its place since its authorisation was accepted, and takes none of others.
 func (ps *peers) room(p *peer) *Rejected {
 	waiting := len(p.outbox) - p.charges
-	if ps.money.rules == firstRules {
-		waiting = len(p.outbox)
-	}
 	if waiting < MaxOutstanding {
 		return nil
 	}
@@ -184,7 +180,7 @@ func (ps *peers) room(p *peer) *Rejected {
 // credible refuses whatever would have the peer owe more, or users here trust it
 // with more, while the banks do not agree.
 func (ps *peers) credible(p *peer) *Rejected {
-	if p.Dispute == "" || ps.money.rules == firstRules {
+	if p.Dispute == "" {
 		return nil
 	}
 	return reject(Disputed, messages.PermissionDenied, "the books with site %q do not agree: nothing is given on credit until operators have compared them with candor peer reconcile", p.Name)
@@ -193,7 +189,7 @@ func (ps *peers) credible(p *peer) *Rejected {
 // covers refuses what a peer's limit does not cover, before the ledger does: that
 // one writes down what it refuses, and a peer is not to fill its journal.
 func (ps *peers) covers(p *peer, amount messages.Credits) *Rejected {
-	if _, room := ps.money.owed(PeerAccount(p.Name)); room < amount && ps.money.rules != firstRules {
+	if _, room := ps.money.owed(PeerAccount(p.Name)); room < amount {
 		return ordinary(messages.Errorf(messages.Insufficient, "site %q would owe more than it may: %s are left of its limit, and %v are needed", p.Name, max(0, room).Words(), amount))
 	}
 	return nil

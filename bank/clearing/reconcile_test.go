@@ -83,7 +83,7 @@ func TestBookIsBounded(t *testing.T) {
 	b := newBook("east", "west")
 	i := &messages.Instruction{Kind: messages.InstructPay, Account: "ada", Amount: 2}
 	for range 3 * keptLines {
-		b.enter(i, &messages.TransferResult{Amount: 2}, currentRules)
+		b.enter(i, &messages.TransferResult{Amount: 2})
 	}
 	if n := len(b.Lines); n < keptLines || n > keptLines+keptLines/4 {
 		t.Errorf("%d lines are kept", n)

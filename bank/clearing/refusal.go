@@ -89,14 +89,8 @@ func malformed(err error) *Rejected {
 	return reject(reason, e.Kind, "%s", e.Message)
 }
 
-// outcome is the remembered answer to an instruction that was refused.
-func (r *Rejected) outcome() messages.TransferResult {
-	return messages.TransferResult{Error: &messages.Error{Kind: r.Err.Kind, Message: clip(r.Err.Message)}}
-}
-
-// final is outcome in words that depend on the kind alone and never change: they
-// are part of the digests of both banks' books, whose replicas may be of different
-// releases for a while.
+// final is the remembered answer to an instruction that was refused, in words that
+// depend on the kind alone: they are part of the digests of both banks' books.
 func (r *Rejected) final() messages.TransferResult {
 	return messages.TransferResult{Error: &messages.Error{Kind: r.Err.Kind, Message: finalWords(r.Err.Kind)}}
 }

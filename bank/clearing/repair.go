@@ -203,7 +203,7 @@ func (a *repairing) received(number uint64, c *messages.Carried) {
 		a.then(func() { p.Left = true })
 	}
 	a.then(func() {
-		p.In.enter(i, o, a.money.rules)
+		p.In.enter(i, o)
 		p.Outcomes = append(p.Outcomes, *o)
 	})
 }
@@ -278,7 +278,7 @@ func (a *repairing) sent(number uint64, c *messages.Carried) {
 		if i.Kind == messages.InstructSettle {
 			a.offered(i, o.Amount, true)
 		}
-		p.Out.enter(i, o, a.money.rules)
+		p.Out.enter(i, o)
 	})
 }
 

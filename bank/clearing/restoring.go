@@ -87,11 +87,7 @@ func (s *State) Statements(name messages.Name, r messages.StatementsRequest) (me
 func (b *book) carried(from, to uint64) []messages.Carried {
 	list := []messages.Carried{}
 	for n := max(from, 1); n <= min(to, b.Total.Number) && n >= b.oldest() && len(list) < messages.MaxStatements; n++ {
-		c := b.Lines[n-b.oldest()].Carried
-		if c == nil {
-			break
-		}
-		list = append(list, *c)
+		list = append(list, b.Lines[n-b.oldest()].Carried)
 	}
 	return list
 }

@@ -247,17 +247,6 @@ func TestWhatWasSignedBeforeARestorationCountsNoMore(t *testing.T) {
 	}
 }
 
-// What is signed by a bank that was never restored has the bytes that it had, so that
-// peers of earlier releases read it.
-func TestAnIncarnationOfZeroIsNotWritten(t *testing.T) {
-	m := messages.Instructions{From: "east", To: "west", First: 1}
-	zero := signed(domainInstructions, &m)
-	m.Incarnation = 1
-	if one := signed(domainInstructions, &m); len(one) != len(zero)+1 || zero[len(domainInstructions)+1] != 0x96 {
-		t.Errorf("%x\n%x", zero, one)
-	}
-}
-
 // gamble has two sides do anything that they may to one another, and loses answers.
 type gamble struct {
 	*rand.Rand

@@ -80,7 +80,6 @@ type Result struct {
 func (s *State) Apply(command []byte) Result {
 	c, err := decode(command)
 	if err == nil {
-		s.money.rules = c.Rules
 		s.advance(c.At)
 		err = s.Screen(&c)
 	}
@@ -114,8 +113,6 @@ func (s *State) hear(c *Command) bool {
 	var verb string
 	var statement any
 	switch {
-	case s.money.rules < hearingRules:
-		return false
 	case c.Instructions != nil:
 		from, verb, statement = c.Instructions.Instructions.From, messages.VerbInstruct, c.Instructions
 	case c.Receipt != nil:
@@ -148,7 +145,7 @@ func (s *State) turn(c *Command) {
 	}
 	p, now := s.peers.byName[from], s.money.books.Now()
 	switch {
-	case s.money.rules < retiringRules || p == nil || len(p.Keys) < 2:
+	case p == nil || len(p.Keys) < 2:
 	case len(p.trusted(now)) == 1:
 		p.trust(p.trusted(now))
 	case p.Turned == 0 && verifyAny(s.screen.verify, p.Keys[len(p.Keys)-1:], domain, value, signature):
@@ -207,9 +204,7 @@ func (s *State) advance(at messages.Time) {
 		s.issuer.lapse(a)
 	}
 	for a := s.acceptor.accepted.due(now); a != nil; a = s.acceptor.accepted.due(now) {
-		if !s.acceptor.expire(a) {
-			return // under the first rules alone
-		}
+		s.acceptor.expire(a)
 	}
 }
 

@@ -27,7 +27,7 @@ func (t *terms) setPeer(r *messages.PeerRequest) (*messages.PeerReply, *Rejected
 			return nil, ordinary(messages.Errorf(messages.Conflict, "account %q is somebody's already, and is to be the peer's: give that one another name", account))
 		}
 	}
-	if p != nil && t.money.rules >= retiringRules {
+	if p != nil {
 		if err := p.trustable(r); err != nil {
 			return nil, err
 		}
@@ -46,15 +46,11 @@ func (t *terms) setPeer(r *messages.PeerRequest) (*messages.PeerReply, *Rejected
 		p = &peer{relation: relation{Name: r.Peer, Out: newBook(t.peers.site, r.Peer), In: newBook(r.Peer, t.peers.site)}}
 		t.peers.add(p)
 	}
-	if t.money.rules == firstRules || r.Limit >= before.Credit || !slices.Equal(p.Keys, r.Keys) {
+	if r.Limit >= before.Credit || !slices.Equal(p.Keys, r.Keys) {
 		p.Dispute = ""
 	}
-	if t.money.rules >= retiringRules {
-		if !slices.Equal(p.Keys, r.Keys) {
-			p.trust(r.Keys)
-		}
-	} else {
-		p.Keys = slices.Clone(r.Keys)
+	if !slices.Equal(p.Keys, r.Keys) {
+		p.trust(r.Keys)
 	}
 	if r.Share != nil {
 		p.Share, p.Stated = *r.Share, true
@@ -77,8 +73,6 @@ func (t *terms) describe(p *peer) messages.PeerReply {
 	}
 	if a, err := t.money.books.Account(SettledAccount(p.Name)); err == nil {
 		r.Share, r.Settled = a.Credit, -a.Balance
-	} else {
-		r.Share = t.wanted(p) // of a state of the first rules, until it is needed
 	}
 	for i := range p.outbox {
 		r.Waiting += p.outbox[i].Instruction.Amount
@@ -103,9 +97,6 @@ func (t *terms) setReserve(r *messages.ReserveRequest) (*messages.AccountReply, 
 // account of settled debts: so the ledger itself refuses whatever is beyond. A
 // share is what an operator stated, and otherwise the limit.
 func (t *terms) divide() {
-	if t.money.rules == firstRules {
-		return
-	}
 	reserve := t.bound()
 	var sum uint64
 	for _, name := range t.peers.order {
@@ -154,12 +145,8 @@ func (t *terms) allot(account messages.Name, title string, credit messages.Credi
 	}
 }
 
-// settledAccount is the account that owes what a peer's settlements moved. The
-// accounts of a state of the first rules are opened when they are needed.
+// settledAccount is the account that owes what a peer's settlements moved.
 func (t *terms) settledAccount(p *peer) messages.Name {
-	if t.money.rules == firstRules {
-		return SettlementAccount
-	}
 	account := SettledAccount(p.Name)
 	if _, err := t.money.books.Account(account); err != nil {
 		t.divide()

@@ -87,13 +87,9 @@ func (b *books) commit(by messages.Name, s *step) {
 	b.done++
 }
 
-// refuse writes a refusal down. One that was written down before stands
-// as it was, for its wording may be that of another release.
+// refuse writes a refusal down.
 func (b *books) refuse(by messages.Name, t *messages.Transfer, err *messages.Error, asked stamp) {
 	rec := record{what: refused, at: b.records.now, by: by, asked: *t, refusal: *err, stamp: asked}
-	if b.records.replay != nil {
-		b.records.replay.quote(&rec)
-	}
 	b.records.known.add(t.ID, b.write(&rec, nil, nil))
 }
 

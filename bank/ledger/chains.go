@@ -67,11 +67,7 @@ func (cs *chains) chain(c *Command, start, end int, results []messages.TransferR
 		results[i].Amount = steps[i].result()
 	}
 	cs.steps = steps
-	if cs.records.rules >= secondRules {
-		cs.expiry.sweepMoved()
-	} else {
-		cs.expiry.sweepAfter(steps)
-	}
+	cs.expiry.sweepMoved()
 }
 
 // reservedIn finds what only the clearing does: to touch the account of a peer, or

@@ -16,11 +16,10 @@ import (
 // The first thing that cannot be read sets bad, after which everything reads as
 // zero. Texts that were read share the memory of s.
 type codec struct {
-	b       []byte // what was written
-	s       string // what is left to read
-	reads   bool
-	bad     bool
-	version byte // of the command
+	b     []byte // what was written
+	s     string // what is left to read
+	reads bool
+	bad   bool
 }
 
 // decoder returns a codec that reads a copy of some bytes.

@@ -11,17 +11,13 @@ const MaxBatch = 10_000
 // smallestTransfer is the length of an encoded transfer with every field empty.
 const smallestTransfer = 11
 
-// version begins every command; one of a later version is refused. Version 1
-// had no rank, and less in Grant and Member; versions 1 and 2 are carried out
-// under the rules of their releases, see rules. Commands of version 4 carry the
-// request as it was made and the proof of who made it; those that need none are
-// of version 3. A command within another one, which has its own version in the
-// log, is of version 0.
+// The forms of a command, of which one begins its bytes; any other is refused. A
+// proven one carries the request as it was made and the proof of who made it, a plain
+// one has none. One that is within another command is in no log of its own.
 const (
-	version = 4
-	proven  = 4
-	ranking = 3
-	within  = 0
+	within = 0
+	plain  = 3
+	proven = 4
 )
 
 // Verb says what a command does.
@@ -47,15 +43,11 @@ const (
 // Command is one change asked of the ledger. Only the field that Verb names
 // counts.
 type Command struct {
-	Verb Verb
-	At   messages.Time // the leader's clock
-	By   messages.Name // the caller on whose request it is made; "" for Expire
-	Rank Rank          // of By
-	// Within says that the command is a part of another one: it is carried out
-	// under the rules that the ledger is under, and changes no rules.
-	Within bool
-
-	version byte // of the encoding that it was read from; 0: the latest
+	Verb   Verb
+	At     messages.Time // the leader's clock
+	By     messages.Name // the caller on whose request it is made; "" for Expire
+	Rank   Rank          // of By
+	Within bool          // it is a part of another command
 
 	Transfers []messages.Transfer
 	Grant     messages.GrantRequest
@@ -80,8 +72,8 @@ type Command struct {
 
 // Encode returns the command's bytes, as Apply takes them.
 func (c *Command) Encode() []byte {
-	w := codec{b: make([]byte, 0, 64+(96+proof.MarkSize)*len(c.Transfers)), version: max(c.encoding(), ranking)}
-	w.b = append(w.b, c.encoding(), byte(c.Verb))
+	w := codec{b: make([]byte, 0, 64+(96+proof.MarkSize)*len(c.Transfers))}
+	w.b = append(w.b, c.form(), byte(c.Verb))
 	number(&w, &c.At)
 	w.text(&c.By)
 	octet(&w, &c.Rank)
@@ -97,29 +89,15 @@ func (c *Command) Encode() []byte {
 	return w.b
 }
 
-// encoding is the version that the command is written in.
-func (c *Command) encoding() byte {
+// form is how the command is written.
+func (c *Command) form() byte {
 	switch {
 	case c.Within:
 		return within
-	case c.version != 0:
-		return c.version
 	case c.proven():
 		return proven
 	}
-	return ranking
-}
-
-// rules are those that the command is carried out under, where the ledger is
-// under no later ones.
-func (c *Command) rules() rules {
-	switch {
-	case c.Within:
-		return 0
-	case c.encoding() < ranking:
-		return firstRules
-	}
-	return secondRules
+	return plain
 }
 
 // transfers writes each transfer, and its mark behind it.
@@ -154,34 +132,28 @@ func Size(t *messages.Transfer) int {
 // transfers are put into the given space where they fit.
 func (c *Command) decode(b []byte, space []messages.Transfer) *messages.Error {
 	r := decoder(b)
-	octet(&r, &r.version)
-	if r.version > version {
-		return messages.Errorf(messages.Invalid, "command of version %d: this bank reads versions up to %d; run the same release on every replica", r.version, version)
-	}
-	if r.version == within {
-		c.Within, r.version = true, ranking
-	} else if r.version < ranking {
-		c.version = r.version
+	var form byte
+	octet(&r, &form)
+	if c.Within = form == within; !c.Within && form != plain && form != proven {
+		return messages.Errorf(messages.Invalid, "command of form %d: this bank reads forms %d, %d and %d; run the same release on every replica", form, within, plain, proven)
 	}
 	octet(&r, &c.Verb)
 	number(&r, &c.At)
 	r.text(&c.By)
-	if r.version > 1 {
-		octet(&r, &c.Rank)
-	}
+	octet(&r, &c.Rank)
 	switch {
 	case c.Verb == Transfers:
-		if err := c.readTransfers(&r, b, space); err != nil {
+		if err := c.readTransfers(&r, b, space, form == proven); err != nil {
 			return err
 		}
-	case r.version >= proven:
+	case form == proven:
 		c.Asked = new(messages.SignedRequest)
 		r.flag(&c.Fresh)
 		r.signed(c.Asked)
 	default:
 		r.management(c)
 	}
-	if r.version < proven && c.Verb > Correct || c.Asked != nil && c.Verb == Expire {
+	if form != proven && c.Verb > Correct || c.Asked != nil && c.Verb == Expire {
 		r.fail()
 	}
 	if c.Rank > Clearing || c.Verb < Transfers || c.Verb > lastVerb {
@@ -211,8 +183,7 @@ func (c *Command) readAsked() *messages.Error {
 	return nil
 }
 
-func (c *Command) readTransfers(r *codec, raw []byte, space []messages.Transfer) *messages.Error {
-	marked := r.version >= proven
+func (c *Command) readTransfers(r *codec, raw []byte, space []messages.Transfer, marked bool) *messages.Error {
 	if marked {
 		c.Proof = new(messages.TransferProof)
 		r.uint(&c.Proof.Session)

@@ -11,9 +11,7 @@ func (c *codec) management(cmd *Command) {
 		c.text(&g.Account)
 		number(c, &g.Amount)
 		c.text(&g.Reason)
-		if c.version > 1 {
-			number(c, &g.Expires)
-		}
+		number(c, &g.Expires)
 	case Member:
 		c.member(&cmd.Member)
 	case Project:
@@ -52,10 +50,8 @@ func (c *codec) member(m *messages.MemberRequest) {
 	c.text(&m.Account)
 	c.text(&m.Member)
 	c.flag(&m.Remove)
-	if c.version > 1 {
-		optional(c, &m.Role, octet)
-		optional(c, &m.Limit, number)
-	}
+	optional(c, &m.Role, octet)
+	optional(c, &m.Limit, number)
 }
 
 // optional is whether a value was given, and the value if it was.

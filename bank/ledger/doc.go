@@ -112,14 +112,6 @@
 // restore and a [Verifier] check it again. [Image.Audit] is a second opinion by plain
 // addition, without those rules.
 //
-// # Releases
-//
-// A command's version says by which rules it is carried out and recorded. A ledger is
-// under the latest rules that any of its commands was of; images and records say
-// which. So a replica that applies the commands of an earlier release comes to the
-// state of that release. While a bank's replicas are of two releases, none may
-// propose commands of the later one: the earlier refuses them.
-//
 // # Proofs
 //
 // From the record in which the site says which keys are its own ([Keys]), a command

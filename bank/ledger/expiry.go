@@ -60,25 +60,12 @@ func (e *expiry) lapse(h *hold) {
 // sweepMoved sweeps the accounts that a command moved something on: what an
 // account owed may have delayed a return, and what it received make up for it.
 func (e *expiry) sweepMoved() {
-	if e.records.rules < secondRules {
-		return
-	}
 	moved := e.lots.moved
 	e.lots.moved = nil
 	for _, a := range moved {
 		e.sweep(a, e.records.now)
 	}
 	e.lots.moved = moved[:0]
-}
-
-// sweepAfter is sweepMoved under the first rules: it returns what a chain freed of
-// grants that had expired.
-func (e *expiry) sweepAfter(steps []step) {
-	for i := range steps {
-		if s := &steps[i]; s.hold != nil && len(s.debit.lots) > 0 {
-			e.sweep(s.debit, e.records.now)
-		}
-	}
 }
 
 // sweep returns to the issuer what is free of the grants to an account that

@@ -7,14 +7,14 @@ import (
 	"testing"
 )
 
-// TestALogOfTheSecondRules: a log of random commands of all verbs comes to the
+// TestTheFormat: a log of random commands of all verbs comes to the
 // hash and to the image, byte for byte, that it came to when it was written.
-func TestALogOfTheSecondRules(t *testing.T) {
-	log, err := os.ReadFile("testdata/rules-2.log")
+func TestTheFormat(t *testing.T) {
+	log, err := os.ReadFile("testdata/format.log")
 	if err != nil {
 		t.Fatal(err)
 	}
-	image, err := os.ReadFile("testdata/rules-2.image")
+	image, err := os.ReadFile("testdata/format.image")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -34,7 +34,7 @@ func FuzzApply(f *testing.F) {
 		f.Add(cmd.Encode())
 	}
 	f.Add([]byte{})
-	f.Add([]byte{version, byte(Transfers), 0, 0, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1})
+	f.Add([]byte{plain, byte(Transfers), 0, 0, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1})
 	f.Fuzz(func(t *testing.T, data []byte) {
 		b := newBed(t)
 		b.grant("ada", 10)
@@ -117,11 +117,12 @@ func TestCommandsThatAreRefused(t *testing.T) {
 		data []byte
 		want messages.Kind
 	}{
-		"another version": {[]byte{99, byte(Expire), 0, 0}, messages.Invalid},
-		"unknown verb":    {[]byte{version, 77, 0, 0}, messages.Invalid},
-		"before 1970":     {(&Command{Verb: Expire, At: -5}).Encode(), messages.Invalid},
-		"claimed length":  {[]byte{version, byte(Transfers), 0, 0, 100, 1, 2, 3}, messages.Invalid},
-		"too many":        {over.Encode(), messages.TooLarge},
+		"another form":   {[]byte{99, byte(Expire), 0, 0}, messages.Invalid},
+		"an older form":  {[]byte{2, byte(Expire), 0, 0, 0}, messages.Invalid},
+		"unknown verb":   {[]byte{plain, 77, 0, 0}, messages.Invalid},
+		"before 1970":    {(&Command{Verb: Expire, At: -5}).Encode(), messages.Invalid},
+		"claimed length": {[]byte{plain, byte(Transfers), 0, 0, 100, 1, 2, 3}, messages.Invalid},
+		"too many":       {over.Encode(), messages.TooLarge},
 	} {
 		l := New()
 		before := l.Hash()

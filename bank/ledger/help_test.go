@@ -14,7 +14,6 @@ type bed struct {
 	*testing.T
 	*Ledger
 	at       messages.Time
-	under    rules // of its commands; 0: the latest
 	commands [][]byte
 }
 
@@ -22,9 +21,6 @@ func newBed(t *testing.T) *bed { return &bed{T: t, Ledger: New(), at: 1000} }
 
 func (b *bed) command(c Command) Result {
 	c.At = b.at
-	if b.under == firstRules {
-		c.version = 2
-	}
 	data := c.Encode()
 	b.commands = append(b.commands, data)
 	return b.Apply(data)

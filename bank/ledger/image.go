@@ -11,15 +11,13 @@ import (
 	"github.com/candor-grid/candor/messages/parts"
 )
 
-// magics begin every image; which one says the rules that the ledger was under.
-// Of a ledger under the first rules, images are as they always were.
-var magics = [...]string{firstRules: "candor-ledger-2\n", secondRules: "candor-ledger-3\n"}
+// magic begins every image.
+const magic = "candor-ledger-3\n"
 
 // Image is a ledger at one moment. Later changes of the ledger leave it
 // untouched, and it may be used by other goroutines.
 type Image struct {
 	now      messages.Time
-	rules    rules
 	journal  journal
 	accounts [][]account // in the order of opening, copied
 	holds    []hold      // copied
@@ -32,7 +30,7 @@ type Image struct {
 // those that changed since the last one.
 func (l *Ledger) Capture() *Image {
 	l.accounts.refresh()
-	img := &Image{now: l.records.now, rules: l.records.rules, journal: l.records.journal.prefix(), accounts: append([][]account(nil), l.accounts.copies...), totals: l.Totals()}
+	img := &Image{now: l.records.now, journal: l.records.journal.prefix(), accounts: append([][]account(nil), l.accounts.copies...), totals: l.Totals()}
 	img.holds = make([]hold, 0, len(l.holds.byID))
 	for _, h := range l.holds.byID {
 		img.holds = append(img.holds, *h)
@@ -99,7 +97,7 @@ func (img *Image) WriteTo(w io.Writer) (int64, error) {
 // opening writes what stands for the history: the time, the number of records,
 // and their hash.
 func (c *codec) opening(img *Image) {
-	c.b = append(c.b, magics[img.rules]...)
+	c.b = append(c.b, magic...)
 	number(c, &img.now)
 	c.uint(&img.journal.count)
 	c.raw(img.journal.chain.head[:])

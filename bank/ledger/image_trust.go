@@ -46,12 +46,10 @@ func (c *codec) trust(t *trust, now messages.Time) {
 			t.used[*d] = until
 		}
 	})
-	if c.reads && c.s != "" || !c.reads && len(t.accounts) > 0 { // a site whose account has its first key has the image that it always had
-		list(c, &t.accounts, 2, func(c *codec, a *successor) {
-			c.text(&a.key)
-			c.uint(&a.from)
-		})
-	}
+	list(c, &t.accounts, 2, func(c *codec, a *successor) {
+		c.text(&a.key)
+		c.uint(&a.from)
+	})
 }
 
 func (c *codec) roleKey(r *roleKey) {

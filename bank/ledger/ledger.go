@@ -86,7 +86,7 @@ func (l *Ledger) apply(command []byte, prove func(*Command, []byte) *messages.Er
 
 // perform does what a command asks for whose maker is known.
 func (l *Ledger) perform(c *Command) Result {
-	l.records.rules, l.records.rank = max(l.records.rules, c.rules()), c.Rank
+	l.records.rank = c.Rank
 	result := Result{Lapsed: l.lapseBefore(c.At)}
 	l.lots.moved = l.lots.moved[:0]
 	if result.Error = l.admit(c); result.Error == nil {

@@ -76,10 +76,8 @@ func (r *record) note() string {
 		return fmt.Sprintf("%s asks for %q, and proves it", r.by, r.verb)
 	case r.what == said:
 		return fmt.Sprintf("the bank of %s says %q, and signs it", strings.TrimPrefix(r.by, "$"), r.verb)
-	case r.what == refused && r.rules >= secondRules:
-		return fmt.Sprintf("%s %q is refused (%v): %s", r.asked.Kind, r.asked.ID, r.refusal.Kind, whyRefused(r.refusal.Kind))
 	case r.what == refused:
-		return fmt.Sprintf("%s %q is refused: %s", r.asked.Kind, r.asked.ID, r.refusal.Message)
+		return fmt.Sprintf("%s %q is refused (%v): %s", r.asked.Kind, r.asked.ID, r.refusal.Kind, whyRefused(r.refusal.Kind))
 	case r.what == done && r.asked.Kind == messages.Extend:
 		return r.extension()
 	}

@@ -98,7 +98,7 @@ func (mg *management) issue(by messages.Name, t *messages.Transfer) *messages.Er
 	switch {
 	case t.Expires != 0 && t.Expires <= mg.records.now:
 		return messages.Errorf(messages.Expired, "the grant would expire at %v, and it is %v: give a later instant", t.Expires, mg.records.now)
-	case t.Expires != 0 && mg.records.rules >= secondRules && strings.HasPrefix(t.Credit, messages.PeerAccountPrefix):
+	case t.Expires != 0 && strings.HasPrefix(t.Credit, messages.PeerAccountPrefix):
 		return messages.Errorf(messages.Invalid, "account %q stands for other sites, and what it has cannot expire: grant without an expiry", clip(t.Credit))
 	case t.Expires != 0 && len(credit.lots) >= MaxLots:
 		return messages.Errorf(messages.Exhausted, "account %q has credits of %d expiring grants, the most there can be: grant without an expiry, or later", credit.name, MaxLots)
@@ -120,7 +120,7 @@ func (mg *management) issue(by messages.Name, t *messages.Transfer) *messages.Er
 func (mg *management) pay(c *Command) (messages.AccountReply, *messages.Error) {
 	t := c.movement()
 	if _, err := mg.accounts.owned(c, t.Debit, "pay from it"); err != nil {
-		if mg.records.rules >= secondRules && mg.records.recorded(t.ID) != 0 {
+		if mg.records.recorded(t.ID) != 0 {
 			return messages.AccountReply{Account: t.Debit}, mg.records.recall(&t).Error
 		}
 		return messages.AccountReply{}, err

@@ -256,40 +256,6 @@ func TestExternalityPayments(t *testing.T) {
 	b.balanced()
 }
 
-// TestCommandsOfVersion1 are in logs: they mean what they meant.
-func TestCommandsOfVersion1(t *testing.T) {
-	v1 := func(verb Verb, rest func(*codec)) []byte {
-		w := codec{b: []byte{1, byte(verb)}}
-		number(&w, new(int64(1000)))
-		w.text(new("ops"))
-		rest(&w)
-		return w.b
-	}
-	l := New()
-	for _, data := range [][]byte{
-		v1(Grant, func(w *codec) { w.text(new("k")); w.text(new("lab")); number(w, new(int64(50))); w.text(new("why")) }),
-		v1(Member, func(w *codec) { w.text(new("lab")); w.text(new("ada")); w.flag(new(false)) }),
-		v1(Transfers, func(w *codec) {
-			w.uint(new(uint64(2)))
-			h, p := heldBy("ada", held("h", "lab", 5)), post("p", "h", 2)
-			w.transfer(&h)
-			w.transfer(&p)
-		}),
-		v1(Expire, func(*codec) {}),
-	} {
-		r := l.Apply(data)
-		if r.Error != nil || len(r.Transfers) == 2 && r.Transfers[1].Error != nil {
-			t.Fatalf("%x: %+v", data, r)
-		}
-	}
-	if a, err := l.Account("lab"); err != nil || a.Balance != 48 || len(a.Roles) != 1 {
-		t.Fatalf("%+v %v", a, err)
-	}
-	if r := l.Apply([]byte{version + 1, byte(Expire), 0, 0, 0}); r.Error == nil || r.Error.Kind != messages.Invalid {
-		t.Fatal("a later version was read")
-	}
-}
-
 // TestAmounts: what each kind of transfer answers, the first time and again.
 func TestAmounts(t *testing.T) {
 	b := newBed(t)

@@ -129,7 +129,7 @@ func (o *outsider) outcome(l *Line) {
 func TestRecordsAreAsThePageHasThem(t *testing.T) {
 	_, all := eachRecord(t)
 	encoded := func(r record) {
-		r.rules, r.at, r.by = secondRules, 2000, "ops"
+		r.at, r.by = 2000, "ops"
 		c := codec{}
 		c.record(&r)
 		all = append(all, c.b)

@@ -89,7 +89,7 @@ func (p *planner) planHold(t *messages.Transfer) (step, *messages.Error) {
 	if err := s.covered(t.Amount); err != nil {
 		return step{}, err
 	}
-	if _, fits := sum(p.holds.sum, t.Amount); !fits && p.records.rules >= secondRules {
+	if _, fits := sum(p.holds.sum, t.Amount); !fits {
 		return step{}, messages.Errorf(messages.TooLarge, "holding %s more would exceed what the holds of a bank can come to: hold less", t.Amount.Words())
 	}
 	s.hold = newHold(t, debit)
@@ -241,7 +241,7 @@ func (p *planner) planCorrection(s step) (step, *messages.Error) {
 	if rec.asked.Kind == messages.Post {
 		s.refund, s.spent = s.credit, -s.amount
 		s.member = p.records.holder(rec.asked.Pending, s.credit.name)
-	} else if p.records.rules >= secondRules {
+	} else {
 		p.countAgain(&s, &rec)
 	}
 	return s, nil
@@ -251,12 +251,12 @@ func (p *planner) planCorrection(s step) (step, *messages.Error) {
 // of them took back a charge, every second restores it, and those between take it
 // back once more.
 func (p *planner) countAgain(s *step, rec *record) {
-	root, restores, depth := *rec, false, 0
-	for ; originOf(root.asked.ID) == corrected; depth++ {
+	root, restores := *rec, false
+	for originOf(root.asked.ID) == corrected {
 		root, restores = p.records.record(p.records.recorded(root.asked.Pending)), !restores
 	}
-	if root.asked.Kind != messages.Post || depth > 1 && rec.rules < secondRules {
-		return // the first rules did not count what is taken back now
+	if root.asked.Kind != messages.Post {
+		return
 	}
 	s.spent, s.refund = s.amount, s.debit
 	if !restores {

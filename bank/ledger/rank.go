@@ -55,9 +55,8 @@ var verbNames = [...]string{
 }
 
 // admit refuses a command that its maker may not ask for. The refusal leaves no record.
-// Under the first rules the leader alone decided it.
 func (l *Ledger) admit(c *Command) *messages.Error {
-	if c.Verb == Expire || c.Verb == Keys || l.records.rules < secondRules && l.records.replay == nil {
+	if c.Verb == Expire || c.Verb == Keys {
 		return nil
 	}
 	if c.By == "" {
@@ -87,18 +86,4 @@ func (s *step) permitted(c *Command) *messages.Error {
 		return nil
 	}
 	return messages.Errorf(messages.PermissionDenied, "hold %q was made by %q: only that one and operators may resolve it", clip(s.hold.id), s.hold.by)
-}
-
-// likelyRank is the rank of who asked for what a record of the first rules says:
-// the one that may do most, where the record leaves a choice.
-func (r *record) likelyRank() Rank {
-	switch {
-	case r.by == clearing || strings.HasPrefix(r.asked.ID, ClearingPrefix):
-		return Clearing
-	case strings.HasPrefix(r.by, "$"):
-		return Service
-	case r.change.setting == freeze && freezer(r.change.number) == frozenByOwner:
-		return User
-	}
-	return Operator
 }

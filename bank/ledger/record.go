@@ -31,11 +31,10 @@ type stamp struct {
 
 // record is one line of the journal in decoded form.
 type record struct {
-	what  what
-	rules rules // under which it was made, and in whose format it is written
-	at    messages.Time
-	by    messages.Name
-	rank  Rank // of by; under the first rules, as far as by and the rest show it
+	what what
+	at   messages.Time
+	by   messages.Name
+	rank Rank // of by
 
 	account messages.Name // opened, membership
 	member  messages.Name // membership
@@ -93,28 +92,22 @@ func resolves(k messages.TransferKind) bool {
 	return k == messages.Post || k == messages.Void || k == messages.Extend
 }
 
-// ranked is set in the first byte of a record that says the rank of who asked:
-// every one that was made under the second rules.
+// ranked is set in the first byte of every record.
 const ranked = 0x80
 
 // record is a record in its canonical bytes.
 func (c *codec) record(r *record) {
-	first := byte(r.what)
-	if r.rules >= secondRules {
-		first |= ranked
-	}
+	first := byte(r.what) | ranked
 	if r.stamp.session != 0 {
 		first |= marked
 	}
 	octet(c, &first)
-	if r.what, r.rules = what(first&^(ranked|marked)), firstRules; first&ranked != 0 {
-		r.rules = secondRules
+	if r.what = what(first &^ (ranked | marked)); first&ranked == 0 {
+		c.fail()
 	}
 	number(c, &r.at)
 	c.text(&r.by)
-	if r.rules >= secondRules {
-		octet(c, &r.rank)
-	}
+	octet(c, &r.rank)
 	switch r.what {
 	case trusted, requested, said:
 		c.text(&r.verb)
@@ -128,9 +121,7 @@ func (c *codec) record(r *record) {
 	case refused:
 		c.transfer(&r.asked)
 		octet(c, &r.refusal.Kind)
-		if r.rules < secondRules {
-			c.text(&r.refusal.Message)
-		} else if c.reads {
+		if c.reads {
 			r.refusal.Message = remembered(r.refusal.Kind)
 		}
 	case done, lapsed:
@@ -189,9 +180,7 @@ func (c *codec) standing(s *standing) {
 func decodeRecord(b []byte) (record, bool) {
 	var rec record
 	c := decoder(b)
-	if c.record(&rec); rec.rules == firstRules {
-		rec.rank = rec.likelyRank()
-	}
+	c.record(&rec)
 	return rec, c.ok()
 }
 

@@ -7,12 +7,11 @@ import (
 )
 
 // records is what the ledger wrote: the journal, the index of its identifiers, and
-// the time and the rules of the latest record, which never go back.
+// the time of the latest record, which never goes back.
 type records struct {
 	journal journal
 	known   index // of the identifiers that were answered
 	now     messages.Time
-	rules   rules // the latest that a command was under
 	broken  error // of the store; nothing is done any more
 
 	rank   Rank    // of who made the command under way
@@ -21,7 +20,7 @@ type records struct {
 }
 
 func newRecords(s Store) *records {
-	return &records{journal: newJournal(s), known: newIndex(), rules: firstRules}
+	return &records{journal: newJournal(s), known: newIndex()}
 }
 
 // write appends a record and enters it on the statements of the accounts
@@ -33,7 +32,7 @@ func (rs *records) write(r *record, debit, credit *account) uint64 {
 	if credit != nil {
 		r.creditLink = credit.trail.extend(rs.journal.count + 1)
 	}
-	if r.rules = rs.rules; r.by != "" {
+	if r.by != "" {
 		r.rank = rs.rank
 	}
 	rs.buffer.b = rs.buffer.b[:0]
@@ -52,7 +51,7 @@ func (rs *records) enter(raw []byte) error {
 	if err != nil {
 		return err
 	}
-	rs.now, rs.rules = rec.at, rec.rules
+	rs.now = rec.at
 	key := rs.keyOf(&rec)
 	number, err := rs.journal.append(raw, key)
 	if err == nil && key != 0 {
@@ -61,7 +60,7 @@ func (rs *records) enter(raw []byte) error {
 	return err
 }
 
-// next reads a record, which may not be of an earlier time or rules than those before.
+// next reads a record, which may not be of an earlier time than those before.
 func (rs *records) next(number uint64, raw []byte) (record, error) {
 	rec, ok := decodeRecord(raw)
 	switch {
@@ -69,8 +68,6 @@ func (rs *records) next(number uint64, raw []byte) (record, error) {
 		return rec, fmt.Errorf("record %d %w", number, errRecord)
 	case rec.at < rs.now:
 		return rec, fmt.Errorf("record %d %w", number, errTime)
-	case rec.rules < rs.rules:
-		return rec, fmt.Errorf("record %d %w", number, errRules)
 	}
 	return rec, nil
 }

@@ -13,7 +13,6 @@ var (
 	errRecord  = errors.New("cannot be read")
 	errDiffers = errors.New("is not what it should come to")
 	errTime    = errors.New("is older than the one before")
-	errRules   = errors.New("is of rules before those of the one before")
 )
 
 // replay carries out again what the records of a journal say was done. It finds
@@ -50,7 +49,6 @@ func (p *replay) add(raw []byte) error {
 		}
 	}
 	if len(p.group) == 0 {
-		p.ledger.records.rules = rec.rules
 		p.ledger.expiry.advance(rec.at)
 		if len(p.ahead) > 0 {
 			return p.expect(p.count, raw, nil)
@@ -136,16 +134,6 @@ func (p *replay) expect(number uint64, raw []byte, why *messages.Error) error {
 
 func (p *replay) wrote(raw []byte) { p.ahead = append(p.ahead, bytes.Clone(raw)) }
 
-// quote gives a refusal the words in which it was written down, if it is of the
-// same kind.
-func (p *replay) quote(rec *record) {
-	for i := range p.group {
-		if is := &p.group[i]; is.what == refused && is.asked.ID == rec.asked.ID && is.refusal.Kind == rec.refusal.Kind {
-			rec.refusal = is.refusal
-		}
-	}
-}
-
 // awaits reports whether the command of the group may have written more records.
 func (p *replay) awaits() bool {
 	last := &p.group[len(p.group)-1]
@@ -170,7 +158,7 @@ func (r *record) linked() bool { return (r.what == done || r.what == refused) &&
 func (p *replay) continues(rec *record) bool {
 	last := &p.group[len(p.group)-1]
 	switch {
-	case rec.states() || rec.at != last.at || rec.by != last.by || rec.rank != last.rank || rec.rules != last.rules:
+	case rec.states() || rec.at != last.at || rec.by != last.by || rec.rank != last.rank:
 		return false
 	case last.linked():
 		return rec.what == done || rec.what == refused
@@ -193,9 +181,6 @@ func (r *record) part() [2]messages.Name {
 func (p *replay) command() (Command, error) {
 	first, last := &p.group[0], &p.group[len(p.group)-1]
 	c := Command{At: first.at, By: first.by, Rank: first.rank}
-	if first.rules == firstRules {
-		c.version = 2
-	}
 	switch first.what {
 	case opened:
 		return p.opening(c, last)

@@ -24,22 +24,20 @@ func environment(t *testing.T, name string, otherwise uint64) uint64 {
 	return n
 }
 
-// TestReplay makes random histories, of both rules, with chains, refusals, lapses,
+// TestReplay makes random histories, with chains, refusals, lapses,
 // returns, corrections and projects: they verify and are restored. With any control
 // planted at their end, or one record altered, they are not. CANDOR_SEEDS says how
 // many, CANDOR_FIRST_SEED from which on.
 func TestReplay(t *testing.T) {
 	first := environment(t, "CANDOR_FIRST_SEED", 1)
 	for seed := first; seed < first+environment(t, "CANDOR_SEEDS", 4); seed++ {
-		for _, under := range []rules{firstRules, secondRules} {
-			t.Run(fmt.Sprintf("seed %d, rules %d", seed, under), func(t *testing.T) { replayOne(t, seed, under) })
-		}
+		t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) { replayOne(t, seed) })
 	}
 }
 
-func replayOne(t *testing.T, seed uint64, under rules) {
+func replayOne(t *testing.T, seed uint64) {
 	make := func() *bed {
-		b := newControlBed(t, under)
+		b := newControlBed(t)
 		b.wander(rand.New(rand.NewPCG(seed, 1)), 80)
 		return b
 	}
@@ -53,9 +51,6 @@ func replayOne(t *testing.T, seed uint64, under rules) {
 		t.Fatal("it is restored to something else")
 	}
 	for name, c := range controls {
-		if under == firstRules && c.leader {
-			continue
-		}
 		b := make()
 		c.plant(b)
 		for _, a := range b.accounts.order {
@@ -99,11 +94,11 @@ var alterations = []struct {
 	{"refused for something else", func(r *record) bool { r.refusal.Kind = messages.Fenced; return r.what == refused }},
 	{"before the start", func(r *record) bool { r.at = 1; return true }},
 	{"by nobody", func(r *record) bool { was := r.by; r.by = ""; return was != "" && r.what != refused }},
-	{"no rank", func(r *record) bool { r.rank = 9; return r.rules == secondRules && r.by != "" }},
+	{"no rank", func(r *record) bool { r.rank = 9; return r.by != "" }},
 	{"an operator as a service", func(r *record) bool {
 		was := r.rank
 		r.rank = Service
-		return r.rules == secondRules && was == Operator && r.by != ""
+		return was == Operator && r.by != ""
 	}},
 	{"another entry", func(r *record) bool { r.debitLink.ordinal += 2; return r.what == done && r.debitLink.ordinal > 3 }},
 	{"an identifier of another", func(r *record) bool { r.asked.ID = "done"; return (r.what == done || r.what == refused) && r.by != "" }},

@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"hash"
 	"io"
-	"slices"
 
 	"github.com/candor-grid/candor/messages"
 )
@@ -77,16 +76,15 @@ type loader struct {
 }
 
 func (d *loader) body() error {
-	first := make([]byte, len(magics[firstRules]))
+	first := make([]byte, len(magic))
 	if _, err := io.ReadFull(d.in, first); err != nil {
 		return damaged("its first line", err)
 	}
-	under := slices.Index(magics[:], string(first))
-	if err := messages.CheckFormat("the ledger's image", string(first), magics[secondRules]); err != nil {
+	if err := messages.CheckFormat("the ledger's image", string(first), magic); err != nil {
 		return err
 	}
-	if under < int(firstRules) {
-		return fmt.Errorf("%w: it does not begin with %q", errImage, magics[secondRules])
+	if string(first) != magic {
+		return fmt.Errorf("%w: it does not begin with %q", errImage, magic)
 	}
 	now, err := binary.ReadVarint(d.in)
 	if err != nil {
@@ -110,10 +108,7 @@ func (d *loader) body() error {
 	if messages.Time(now) < d.records.now {
 		return fmt.Errorf("%w: its time is before its last record", errImage)
 	}
-	if rules(under) < d.records.rules {
-		return fmt.Errorf("%w: it is of rules before those of its last record", errImage)
-	}
-	d.records.now, d.records.rules = messages.Time(now), rules(under)
+	d.records.now = messages.Time(now)
 	state := d.state
 	if replayed {
 		state = d.compareState

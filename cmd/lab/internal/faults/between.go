@@ -80,9 +80,6 @@ func (t *tally) obeyed(s *site, m *messages.Instructions, r *messages.Receipt) e
 
 func (t *tally) obey(s *site, from messages.Name, in *messages.Instruction, o *messages.TransferResult) error {
 	peer, settled := clearing.PeerAccount(from), clearing.SettledAccount(from)
-	if s.Bug == OneReserve {
-		settled = clearing.SettlementAccount
-	}
 	if o.Error != nil {
 		return nil
 	}

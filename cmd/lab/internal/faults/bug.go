@@ -20,7 +20,7 @@ const (
 	SentOnce          // 5: what another site has not answered is not sent again
 	Tilted            // 6: the shares of an allocation do not sum to one
 	Skim              // 6: what a job pays does not all go to whom it is for
-	OneReserve        // 7: all peers share one reserve, and a dispute changes nothing
+	NoLimit           // 1: a peer may owe more than its limit, and a dispute changes nothing
 	BlindToHoles      // 8: the leader does not look at the health of nodes
 
 	ConfirmedEarly      // 5: an effect is confirmed before the bank has answered

@@ -31,7 +31,7 @@ var controls = []struct {
 	{"an instruction sent once", SentOnce, "5", nil, 10},
 	{"shares that do not sum to one", Tilted, "6", nil, 10},
 	{"a payment that goes astray", Skim, "6", nil, 5},
-	{"one reserve for all peers", OneReserve, "7", map[string]float64{Lie: 4}, 10},
+	{"a peer without a limit", NoLimit, "1", map[string]float64{Lie: 4}, 20},
 	{"a leader that is blind to black holes", BlindToHoles, "8", map[string]float64{BlackHole: 4}, 10},
 	{"an effect confirmed before the bank answers", ConfirmedEarly, "5", nil, 10},
 	{"a round after the charge of a job that pays", RoundLate, "1", nil, 100},

@@ -104,8 +104,8 @@ func (b *bankState) apply(data []byte) any {
 	case data[0] != clearing.Mark:
 		return b.ledger.Apply(data)
 	}
-	if b.Bug == OneReserve {
-		data = byFirstRules(data)
+	if b.Bug == NoLimit {
+		b.trustSouth()
 	}
 	if b.Bug == PaidTwice {
 		b.payAgain(data)
@@ -113,18 +113,19 @@ func (b *bankState) apply(data []byte) any {
 	return b.clearing.Apply(data)
 }
 
-// byFirstRules is a command to be carried out by the rules of the first release.
-func byFirstRules(data []byte) []byte {
-	var c clearing.Command
-	if messages.Unmarshal(data[1:], messages.Msgpack, &c) != nil {
-		return data
+// trustSouth is a planted bug: a peer may owe and settle as much as it likes, and no
+// dispute with it lasts.
+func (b *bankState) trustSouth() {
+	if !b.clearing.Knows(south) {
+		return
 	}
-	c.Rules = 0
-	body, err := messages.Marshal(&c, messages.Msgpack)
+	share := 100 * messages.Credit
+	c := clearing.Command{At: b.ledger.Now(), By: operator, Peer: &messages.PeerRequest{Peer: south, Keys: []string{south}, Limit: share, Share: &share}}
+	data, err := c.Encode()
 	if err != nil {
-		return data
+		b.violate("the planted command: %v", err)
 	}
-	return append([]byte{clearing.Mark}, body...)
+	b.clearing.Apply(data)
 }
 
 // payAgain is a planted bug: a payment that comes again is made again.
