@@ -175,7 +175,6 @@ func (b *Bank) follow(ctx context.Context) {
 			b.archive.signIfDue()
 			b.alarm.compare(ctx, b.leads)
 			b.watchClearing()
-			b.keys.keepProven()
 			if b.leads {
 				b.keys.redeclare(ctx)
 				b.expire(ctx)
@@ -193,7 +192,7 @@ func (b *Bank) attend(ctx context.Context) {
 		b.alarm.lower()
 	case len(b.serving) == 0:
 		b.alarm.compare(ctx, true) // before the first request
-		if err := b.keys.declare(ctx, false); err != nil {
+		if err := b.keys.declare(ctx); err != nil {
 			b.config.Log.Warn("the site's keys are not in the books yet; will try again", zap.Error(err))
 			return
 		}

@@ -59,7 +59,6 @@ func (cs *commands) service() bus.Service {
 			endpoint(cs.config, cs.metrics, messages.VerbCorrect, cs.correct),
 			endpoint(cs.config, cs.metrics, messages.VerbReplica, cs.regroup),
 			endpoint(cs.config, cs.metrics, messages.VerbSession, cs.session),
-			endpoint(cs.config, cs.metrics, messages.VerbProve, cs.begin),
 		},
 	}
 }
@@ -111,20 +110,6 @@ func (cs *commands) session(ctx context.Context, caller messages.Name, _ message
 	}
 	result, err := cs.group.propose(ctx, &ledger.Command{Verb: ledger.Session, By: caller, Rank: rank})
 	return result.Session, err
-}
-
-// begin has every later command need a proof.
-func (cs *commands) begin(ctx context.Context, caller messages.Name, _ messages.Empty) (messages.TrustReply, error) {
-	if err := cs.callers.operator(caller, "have requests proven"); err != nil {
-		return messages.TrustReply{}, err
-	}
-	if cs.config.Keys == nil {
-		return messages.TrustReply{}, messages.Errorf(messages.NotFound, "the bank runs without the site's keys: give each of its replicas the keys directory")
-	}
-	if err := cs.keys.declare(ctx, true); err != nil {
-		return messages.TrustReply{}, err
-	}
-	return cs.keys.trusted()
 }
 
 // regroup adds a replica of the bank, or removes one.

@@ -62,11 +62,15 @@
 //     clearing checks as it applies them; what users ask of the clearing is proven
 //     like all else.
 //
-// A site is proven from its first record on. One that was made by an earlier release
-// goes on as it was until an operator says so (the verb prove), after all replicas
-// have this release: earlier ones cannot read commands with proofs. The keys
-// directory remembers from which record on, so that no journal without proofs takes
-// the place of one with them.
+// A site is proven from its first record on: a bank with the site's keys takes no books
+// that begin with anything but what the site says of its keys.
+//
+// A replica that starts believes no image. From the first record on it carries out again
+// what the journal says was signed, by the code that carried it out first, and what comes
+// of it must be the journal, byte by byte, and the image's state ([ledger.RestoreWith]).
+// A record to which no signature and no rule leads ends the start with its number.
+// "candor bank verify" does the same. Nothing is written twice by hand: there are no rules
+// of an auditor beside those of the bank.
 //
 // What an attacker gains: with the log or the ports of a replica, the order of what
 // was asked, and that something is not done, or done late; no credits. With the disk,
@@ -77,10 +81,10 @@
 // majority's adds nothing to that. With a user's credentials, what that user may do,
 // until they are revoked; with a service's, transfers between accounts, but no grants.
 //
-// Not proven again by the journal alone: the amounts of settlements with other sites.
-// Their records are bound to be between the account of a peer and another, or of a
-// hold of the clearing's own, and within the peer's limit; the signed messages that
-// they follow from are in the log.
+// Not proven by the journal: the time of a record, which is the leader's clock and within
+// an hour of each signature, the order of what was asked, and that nothing is missing at
+// its end. What the leader finds by itself (a peer is silent, a backup was restored) is
+// recorded and not signed; it moves no credits.
 //
 // # Other sites
 //

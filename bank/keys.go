@@ -25,10 +25,6 @@ type Keys interface {
 	// that goes with a key which followed, nil if it is not known.
 	Succession() []messages.Succession
 	Later(account string) *ecdh.PrivateKey
-	// ProvenFrom is the record from which on the books are known to be proven, 0
-	// if they are not; KeepProven remembers it where the log does not reach.
-	ProvenFrom() (uint64, error)
-	KeepProven(uint64) error
 }
 
 // seen is shared by the replicas of this process, which check each mark once.
@@ -43,11 +39,7 @@ func newRoot(c *Config) (*ledger.Root, error) {
 	if err != nil {
 		return nil, err
 	}
-	from, err := c.Keys.ProvenFrom()
-	if err != nil {
-		return nil, err
-	}
-	return &ledger.Root{Site: c.Site, Account: c.Keys.AccountKey(), Exchange: exchange, Later: c.Keys.Later, From: from, Seen: seen}, nil
+	return &ledger.Root{Site: c.Site, Account: c.Keys.AccountKey(), Exchange: exchange, Later: c.Keys.Later, Seen: seen}, nil
 }
 
 // keys has the ledger know the site's keys, and the keys directory what the ledger
@@ -56,26 +48,23 @@ type keys struct {
 	config  *Config
 	group   *group
 	machine *machine
-	noted   uint64 // from when on the books are proven, as the keys directory has it
 }
 
 // declareWithin bounds how long the site's statement of its keys may take.
 const declareWithin = 5 * time.Second
 
-// declare has the ledger know the site's keys as they are. The first statement of
-// a new site makes every later command need a proof; of a site that has records
-// without, an operator does.
-func (k *keys) declare(ctx context.Context, begin bool) error {
+// declare has the ledger know the site's keys as they are. The first statement is the
+// first record; every later command needs a proof.
+func (k *keys) declare(ctx context.Context) error {
 	if k.config.Keys == nil {
 		return nil
 	}
-	var from, count uint64
+	var from uint64
 	var known []messages.RoleKey
 	var successors int
 	keys := messages.SiteKeys{Site: k.config.Site, Roles: k.config.Keys.RoleKeys(), Succession: k.config.Keys.Succession()}
 	k.machine.read(func(l *ledger.Ledger) {
-		h := l.History()
-		from, count, known = l.Proven(), h.Count(), l.Roles()
+		from, known = l.Proven(), l.Roles()
 		successors, _ = l.Successors()
 		for _, key := range k.config.Keys.RevokedKeys() {
 			if !l.Revoked(key) {
@@ -83,9 +72,6 @@ func (k *keys) declare(ctx context.Context, begin bool) error {
 			}
 		}
 	})
-	if from == 0 && count > 0 && !begin {
-		return nil
-	}
 	keys.Ended = ended(known, keys.Roles)
 	keys.Roles = slices.DeleteFunc(slices.Clone(keys.Roles), func(r messages.RoleKey) bool { return slices.Contains(known, r) })
 	if from != 0 && len(keys.Roles)+len(keys.Ended)+len(keys.Revoked) == 0 && len(keys.Succession) == successors {
@@ -101,11 +87,8 @@ func (k *keys) declare(ctx context.Context, begin bool) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, declareWithin)
 	defer cancel()
-	c := ledger.Command{Verb: ledger.Keys, Fresh: !begin, Asked: &messages.SignedRequest{Proof: messages.Proof{Signature: signature}, Payload: payload}}
+	c := ledger.Command{Verb: ledger.Keys, Asked: &messages.SignedRequest{Proof: messages.Proof{Signature: signature}, Payload: payload}}
 	_, err = k.group.propose(ctx, &c)
-	if messages.KindOf(err) == messages.Conflict {
-		return nil // there were records after all
-	}
 	if err == nil {
 		k.config.Log.Info("the site's keys are in the books", zap.Int("new", len(keys.Roles)), zap.Int("ended", len(keys.Ended)), zap.Int("revoked", len(keys.Revoked)))
 	}
@@ -114,26 +97,9 @@ func (k *keys) declare(ctx context.Context, begin bool) error {
 
 // redeclare has the books follow rotations and revocations of the site's keys.
 func (k *keys) redeclare(ctx context.Context) {
-	if err := k.declare(ctx, false); err != nil {
+	if err := k.declare(ctx); err != nil {
 		k.config.Log.Warn("the books do not have the present keys of the site; will try again", zap.Error(err))
 	}
-}
-
-// keepProven remembers beside the keys from when on the books are proven.
-func (k *keys) keepProven() {
-	from := k.group.provenFrom()
-	if k.config.Keys == nil || from == 0 || from == k.noted {
-		return
-	}
-	known, err := k.config.Keys.ProvenFrom()
-	if err == nil && known == 0 {
-		err = k.config.Keys.KeepProven(from)
-	}
-	if err != nil {
-		k.config.Log.Warn("the keys directory does not say yet since when the books are proven; will try again", zap.Error(err))
-		return
-	}
-	k.noted = from
 }
 
 // ended lists the keys that sign no more: those before the present one of their

@@ -25,7 +25,6 @@ type siteKeys struct {
 	roles   []messages.RoleKey
 	signers map[string]nkeys.KeyPair // the present one, by role
 	revoked []string
-	from    uint64
 	later   []nkeys.KeyPair // that followed account
 	links   []messages.Succession
 }
@@ -81,17 +80,6 @@ func (k *siteKeys) RevokedKeys() []string {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return slices.Clone(k.revoked)
-}
-func (k *siteKeys) ProvenFrom() (uint64, error) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	return k.from, nil
-}
-func (k *siteKeys) KeepProven(from uint64) error {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	k.from = from
-	return nil
 }
 func (k *siteKeys) SignAccount(data []byte) ([]byte, error) {
 	k.mu.Lock()

@@ -16,7 +16,6 @@ import (
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/await"
 	"github.com/candor-grid/candor/messages/bus"
-	"github.com/candor-grid/candor/messages/mailbox"
 	"github.com/candor-grid/candor/messages/proof"
 )
 
@@ -47,7 +46,7 @@ func verifiesRecords(b *bed, k *siteKeys, records [][]byte) (ledger.ProofReport,
 		b.Fatal(err)
 	}
 	v := ledger.NewVerifier(emptyStore(b.T))
-	v.Trust(&ledger.Root{Site: "here", Account: k.AccountKey(), Exchange: exchange, Later: k.Later}, nil)
+	v.Trust(&ledger.Root{Site: "here", Account: k.AccountKey(), Exchange: exchange, Later: k.Later}, clearing.Again("here"))
 	for _, raw := range records {
 		if err := v.Add(raw); err != nil {
 			return v.Proofs(), err
@@ -318,7 +317,7 @@ func TestALogWithoutTheStatementIsNotTaken(t *testing.T) {
 		t.Fatal(err)
 	}
 	l := ledger.New()
-	l.Trust(&ledger.Root{Site: "here", Account: k.AccountKey(), Exchange: exchange, From: 1})
+	l.Trust(&ledger.Root{Site: "here", Account: k.AccountKey(), Exchange: exchange})
 	grant := ledger.Command{Verb: ledger.Grant, At: 1, By: "ops", Grant: messages.GrantRequest{Key: "1", Account: "eve", Amount: c}}
 	if r := l.Apply(grant.Encode()); messages.KindOf(r.Error) != messages.Unproven || r.Error == nil {
 		t.Errorf("got %v", r.Error)
@@ -330,8 +329,8 @@ func TestALogWithoutTheStatementIsNotTaken(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	v := ledger.NewVerifier(nil)
-	v.Trust(&ledger.Root{Site: "here", Account: k.AccountKey(), From: 1}, nil)
+	v := ledger.NewVerifier(emptyStore(t))
+	v.Trust(&ledger.Root{Site: "here", Account: k.AccountKey()}, clearing.Again("here"))
 	if err := v.Add(raw); messages.KindOf(err) != messages.Unproven || err == nil {
 		t.Errorf("got %v", err)
 	}
@@ -373,41 +372,6 @@ func TestAnImageHasWhatIsTrusted(t *testing.T) {
 	}
 }
 
-// A site that was made without proofs goes on without, until an operator begins;
-// then its clients follow by themselves.
-func TestAnOlderSiteBeginsWhenAnOperatorSaysSo(t *testing.T) {
-	b, k := provenBed(t, func(config *Config) {
-		open := config.Open
-		config.Open = func(m mailbox.Machine) (mailbox.Mailbox, error) {
-			box, err := open(m)
-			for _, c := range []ledger.Command{
-				{Verb: ledger.Grant, At: 1, By: "ops", Grant: messages.GrantRequest{Key: "1", Account: "ada", Amount: 10 * c}},
-				{Verb: ledger.Transfers, At: 2, By: "$auctioneer", Rank: ledger.Service, Transfers: []messages.Transfer{hold("h", "ada", 5*c)}},
-			} {
-				if _, err := m.Apply(1, [][]byte{c.Encode()}); err != nil {
-					t.Error(err)
-				}
-			}
-			return box, err
-		}
-	})
-	ops := b.as(k.issue("operator", "ops"), "ops")
-	service := b.as(k.issue("service", "$auctioneer"), "$auctioneer")
-	service.transfer(post("p", "h", c))
-	ops.grant("2", "ada", c)
-	trust := must[messages.TrustReply](ops, "ops", messages.VerbProve, messages.Empty{})
-	if !trust.Proven || trust.From < 4 {
-		t.Errorf("got %+v", trust)
-	}
-	service.transfer(hold("i", "ada", c))
-	ops.grant("3", "ada", c)
-	report, err := verifies(b, k)
-	if err != nil || report.From != trust.From || report.Marked != 1 {
-		t.Errorf("got %+v, %v", report, err)
-	}
-	await.Until(b, "the keys directory says so", func() bool { from, _ := k.ProvenFrom(); return from == trust.From })
-}
-
 // What a leader proposes to the clearing in somebody's name needs that one's proof.
 func TestAForgedClearingCommandMovesNothing(t *testing.T) {
 	b, k := provenBed(t)
@@ -437,7 +401,7 @@ func TestAForgedClearingCommandMovesNothing(t *testing.T) {
 		t.Error(r.Error)
 	}
 	report, err := verifies(b, k)
-	if err != nil || report.Clearing == 0 {
+	if err != nil || report.Followed == 0 {
 		t.Errorf("got %+v, %v", report, err)
 	}
 }

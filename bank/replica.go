@@ -141,8 +141,18 @@ func (m *machine) Restore(r io.Reader) error {
 	if err := freshClearing.Restore(buffered); err != nil {
 		return err
 	}
-	if err := freshLedger.Restore(buffered); err != nil {
+	var derived ledger.Settler
+	settles := func(l *ledger.Ledger) ledger.Settler {
+		derived = clearing.Again(m.site)(l)
+		return derived
+	}
+	if err := freshLedger.RestoreWith(buffered, settles); err != nil {
 		return err
+	}
+	if is, ok := derived.(*clearing.State); ok { // of a site with keys
+		if err := freshClearing.Differs(is); err != nil {
+			return err
+		}
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()

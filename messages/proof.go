@@ -4,7 +4,6 @@ package messages
 const (
 	VerbTrust   = "trust"   // Empty → TrustReply
 	VerbSession = "session" // SessionRequest → SessionReply; services and operators
-	VerbProve   = "prove"   // Empty → TrustReply; operators: from now on every command needs a proof
 )
 
 // Proof says who made a request: a claim that the site signed for a key, and

@@ -5,63 +5,88 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// prove checks the proof of who asked for a command, where the books want proofs,
-// and reports whether it is somebody's request. What was signed is what is carried
-// out, whatever stands beside it. What a peer's bank asks is under that bank's
-// signature, and the passing of time needs none.
-func (s *State) prove(c *Command) (asks bool, err *Rejected) {
+// prove checks the proof of who asked for a command,
+// where the books want proofs. What was signed is what is carried out, whatever stands
+// beside it. What a peer's bank asks is under that bank's signature, and the passing of
+// time needs none.
+func (s *State) prove(c *Command) *Rejected {
 	if s.money.books.Proven() == 0 {
-		return false, nil
+		return nil
 	}
-	verb, into := c.request()
+	verb, _ := c.request()
 	if verb == "" {
-		return false, nil
+		return nil
 	}
 	rank, refusal := s.money.books.Asked(verb, c.By, c.Asked, s.money.books.Now())
 	if refusal != nil {
-		return false, reject(Signature, refusal.Kind, "%s", refusal.Message)
+		return reject(Signature, refusal.Kind, "%s", refusal.Message)
 	}
-	if e := messages.Unmarshal(c.Asked.Payload, messages.Detect(c.Asked.Payload, ""), into); e != nil {
-		s.money.books.Finish(false)
-		return false, malformed(e)
+	if e := read(c.Asked.Payload, c.place(verb)); e != nil {
+		return malformed(e)
 	}
 	if err := s.Screen(c); err != nil {
-		s.money.books.Finish(false)
-		return false, err
+		return err
 	}
 	if r := c.Authorise; r != nil && r.Member != "" && r.Member != c.By && rank == ledger.User {
-		s.money.books.Finish(false)
-		return false, ordinary(messages.Errorf(messages.PermissionDenied, "account %q may not set aside credits on the word of others", clip(c.By)))
+		return ordinary(messages.Errorf(messages.PermissionDenied, "account %q may not set aside credits on the word of others", clip(c.By)))
 	}
-	return true, nil
+	return nil
 }
 
-// request is the request that a command carries out for its maker, fresh, to be
-// read from what was signed; "" for what nobody of this site asks.
-func (c *Command) request() (verb string, into any) {
+// request is the verb of the request that a command carries out for its maker, and the
+// request; "" for what nobody of this site asks.
+func (c *Command) request() (verb string, r any) {
 	switch {
 	case c.Peer != nil:
-		return messages.VerbPeer, fresh(&c.Peer)
+		return messages.VerbPeer, c.Peer
 	case c.Reserve != nil:
-		return messages.VerbReserve, fresh(&c.Reserve)
+		return messages.VerbReserve, c.Reserve
 	case c.Authorise != nil:
-		return messages.VerbAuthorise, fresh(&c.Authorise)
+		return messages.VerbAuthorise, c.Authorise
 	case c.Revoke != nil:
-		return messages.VerbRevoke, fresh(&c.Revoke)
+		return messages.VerbRevoke, c.Revoke
 	case c.Remit != nil:
-		return messages.VerbRemit, fresh(&c.Remit)
+		return messages.VerbRemit, c.Remit
 	case c.Accept != nil:
-		return messages.VerbAccept, fresh(&c.Accept)
+		return messages.VerbAccept, c.Accept
 	case c.Charge != nil:
-		return messages.VerbCharge, fresh(&c.Charge)
+		return messages.VerbCharge, c.Charge
 	case c.Close != nil:
-		return messages.VerbClose, fresh(&c.Close)
+		return messages.VerbClose, c.Close
 	case c.Part != nil:
-		return messages.VerbPart, fresh(&c.Part)
+		return messages.VerbPart, c.Part
 	case c.Repair != nil:
-		return messages.VerbRepair, fresh(&c.Repair)
+		return messages.VerbRepair, c.Repair
 	}
 	return "", nil
+}
+
+// place puts an empty request of a verb into a command, to be read from what was signed;
+// nil if there is none of that verb.
+func (c *Command) place(verb string) any {
+	switch verb {
+	case messages.VerbPeer:
+		return fresh(&c.Peer)
+	case messages.VerbReserve:
+		return fresh(&c.Reserve)
+	case messages.VerbAuthorise:
+		return fresh(&c.Authorise)
+	case messages.VerbRevoke:
+		return fresh(&c.Revoke)
+	case messages.VerbRemit:
+		return fresh(&c.Remit)
+	case messages.VerbAccept:
+		return fresh(&c.Accept)
+	case messages.VerbCharge:
+		return fresh(&c.Charge)
+	case messages.VerbClose:
+		return fresh(&c.Close)
+	case messages.VerbPart:
+		return fresh(&c.Part)
+	case messages.VerbRepair:
+		return fresh(&c.Repair)
+	}
+	return nil
 }
 
 // fresh puts an empty request in the place of another.

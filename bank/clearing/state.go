@@ -39,6 +39,8 @@ type State struct {
 	incoming *incoming // what peers ask of this bank
 	partings *partings // from peers
 	repairs  *repairs  // of what this bank lost
+
+	statements *messages.Statements // of a journal that is carried out again, for the repair that follows
 }
 
 // New returns the clearing of a site that has no peers. What it does to the
@@ -80,52 +82,32 @@ type Result struct {
 func (s *State) Apply(command []byte) Result {
 	c, err := decode(command)
 	if err == nil {
-		s.advance(c.At)
+		s.advance(&c)
 		err = s.Screen(&c)
 	}
 	if err != nil {
 		return s.refuse(err)
 	}
+	signed := s.hear(&c)
+	if err := s.prove(&c); err != nil {
+		s.money.books.Finish(false)
+		return s.refuse(err)
+	}
 	s.turn(&c)
-	asks, err := s.prove(&c)
-	if err != nil {
-		return s.refuse(err)
-	}
 	var r Result
-	heard := s.hear(&c)
-	err = s.carryOut(&c, &r)
-	if asks || heard {
-		s.money.books.Finish(asks && err == nil)
+	if err = s.carryOut(&c, &r); err == nil {
+		s.partings.proceed()
 	}
+	// What a peer signed counts even where it is refused: it says until when the peer
+	// was heard, and what is disputed.
+	s.money.books.Finish(signed || err == nil)
 	if err != nil {
 		return s.refuse(err)
 	}
-	s.partings.proceed()
 	if r.Parted != nil {
 		r.Parted.Peer = s.terms.describe(s.peers.byName[r.Parted.Peer.Peer])
 	}
 	return r
-}
-
-// hear has what a peer signed stand in the journal before what comes of it.
-func (s *State) hear(c *Command) bool {
-	var from messages.Name
-	var verb string
-	var statement any
-	switch {
-	case c.Instructions != nil:
-		from, verb, statement = c.Instructions.Instructions.From, messages.VerbInstruct, c.Instructions
-	case c.Receipt != nil:
-		from, verb, statement = c.Receipt.Receipt.From, verbReceipt, c.Receipt
-	default:
-		return false
-	}
-	body, err := messages.Marshal(statement, messages.Msgpack)
-	if err != nil {
-		return false // nothing that was decoded is so
-	}
-	s.money.books.Hear(messages.ServiceIdentity(from), verb, body)
-	return true
 }
 
 // turn notes that a peer signs with the last of several keys, and retires the others
@@ -195,11 +177,19 @@ func (s *State) carryOut(c *Command, r *Result) (err *Rejected) {
 	return err
 }
 
-// advance lets time pass: holds lapse in the ledger, and authorisations here.
-func (s *State) advance(at messages.Time) {
-	c := ledger.Command{Verb: ledger.Expire, At: at, Within: true}
-	s.money.books.ApplyOwn(c.Encode())
+// advance lets time pass: holds lapse in the ledger, and authorisations here. A parting
+// goes on with that, or by itself where a command is the bare passing of time.
+func (s *State) advance(c *Command) {
+	expire := ledger.Command{Verb: ledger.Expire, At: c.At, Within: true}
+	s.money.books.ApplyOwn(expire.Encode())
 	now := s.money.books.Now()
+	due := s.issuer.issued.due(now) != nil || s.acceptor.accepted.due(now) != nil
+	if !due && (!c.bare() || s.partings.next() == nil) {
+		return
+	}
+	s.money.books.Hear("", verbPass, nil)
+	defer s.money.books.Finish(true)
+	defer s.partings.proceed()
 	for a := s.issuer.issued.due(now); a != nil; a = s.issuer.issued.due(now) {
 		s.issuer.lapse(a)
 	}

@@ -65,7 +65,6 @@ type Command struct {
 	SessionAsked messages.SessionRequest
 	// Proof is of Transfers.
 	Proof *messages.TransferProof
-	Fresh bool // of Keys: only if nothing was recorded yet
 
 	texts [][]byte // the bytes of Transfers
 }
@@ -81,7 +80,6 @@ func (c *Command) Encode() []byte {
 	case c.Verb == Transfers:
 		w.transfers(c)
 	case c.Asked != nil:
-		w.flag(&c.Fresh)
 		w.signed(c.Asked)
 	default:
 		w.management(c)
@@ -148,7 +146,6 @@ func (c *Command) decode(b []byte, space []messages.Transfer) *messages.Error {
 		}
 	case form == proven:
 		c.Asked = new(messages.SignedRequest)
-		r.flag(&c.Fresh)
 		r.signed(c.Asked)
 	default:
 		r.management(c)

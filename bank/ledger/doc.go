@@ -107,10 +107,12 @@
 //
 // # Replay
 //
-// A replay finds the command behind each record, or run of records, and applies it
-// to a ledger that must write the same bytes. So each rule is in one place, and a
-// restore and a [Verifier] check it again. [Image.Audit] is a second opinion by plain
-// addition, without those rules.
+// A ledger that knows its root of trust derives a journal: each record that says what was
+// signed is carried out again, and the records behind it must be what it leads to. One that
+// has no root finds the command behind each record, or run of records, instead. Either
+// applies the commands to a ledger that must write the same bytes. So each rule is in one
+// place, and a restore and a [Verifier] check it again. [Image.Audit] is a second opinion by
+// plain addition, without those rules.
 //
 // # Proofs
 //

@@ -120,10 +120,10 @@ func (l *Ledger) perform(c *Command) Result {
 // lapseBefore lets time pass before a request is carried out. The records of holds
 // and grants that end are written before the record of the request.
 func (l *Ledger) lapseBefore(at messages.Time) int {
-	asking := l.requests.asking
-	l.requests.asking = nil
+	heard, asking := l.requests.heard, l.requests.asking
+	l.requests.heard, l.requests.asking = nil, nil
 	lapsed := l.expiry.advance(at)
-	l.requests.asking = asking
+	l.requests.heard, l.requests.asking = heard, asking
 	return lapsed
 }
 
@@ -153,17 +153,18 @@ func (l *Ledger) Asked(verb string, by messages.Name, r *messages.SignedRequest,
 	return l.requests.asked(verb, by, r, now)
 }
 
-// Hear takes what a peer's bank signed, which is about to be carried out. It is written
-// down before the first record of what comes of it, and not at all if nothing does.
+// Hear takes what is about to be carried out without a request: what a peer's bank
+// signed, or, by nobody, what the clearing does as time passes. It is written down before
+// the first record of what comes of it.
 func (l *Ledger) Hear(by messages.Name, verb string, statement []byte) {
 	l.requests.hear(by, verb, statement)
 }
 
-// Finish ends the carrying out of a request that was Asked. One that was carried
-// out is written down, whatever it changed.
+// Finish ends the carrying out of what was Asked or Heard. What was carried out is
+// written down, whatever it changed.
 func (l *Ledger) Finish(carriedOut bool) {
 	if carriedOut {
 		l.requests.writeAsked()
 	}
-	l.requests.asking = nil
+	l.requests.heard, l.requests.asking = nil, nil
 }

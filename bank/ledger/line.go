@@ -74,6 +74,8 @@ func (r *record) note() string {
 		return "the site says which keys are its own"
 	case r.what == requested:
 		return fmt.Sprintf("%s asks for %q, and proves it", r.by, r.verb)
+	case r.what == said && r.by == "":
+		return fmt.Sprintf("settlements with other sites go on by themselves (%s)", r.verb)
 	case r.what == said:
 		return fmt.Sprintf("the bank of %s says %q, and signs it", strings.TrimPrefix(r.by, "$"), r.verb)
 	case r.what == refused:

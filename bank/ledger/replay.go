@@ -26,6 +26,11 @@ type replay struct {
 	group  []record // those of one command, as far as they were taken
 	raw    [][]byte // of group
 	ahead  [][]byte // what the ledger wrote and no record was held against yet
+
+	settler Settler     // nil: nothing settles with other sites
+	basis   *uint64     // counts what follows from the last cause
+	report  ProofReport // of what is derived
+	saying  []byte      // a record that stands before the request that it is for
 }
 
 // replayInto returns a replay into a ledger in which nothing has happened. It is
@@ -42,6 +47,9 @@ func (p *replay) add(raw []byte) error {
 	rec, err := p.ledger.records.next(p.count, raw)
 	if err != nil {
 		return err
+	}
+	if p.ledger.requests.trust.root != nil {
+		return p.derive(&rec, raw)
 	}
 	if len(p.group) > 0 && !p.continues(&rec) {
 		if err := p.carryOut(p.count - 1); err != nil {
@@ -97,7 +105,11 @@ func (p *replay) carryOut(last uint64) error {
 			c.Proof.Marks = append(c.Proof.Marks, p.group[i].stamp.mark[:]...)
 		}
 	}
-	why := reason(p.ledger.ApplyOwn(c.Encode()))
+	apply := p.ledger.ApplyOwn
+	if p.ledger.requests.trust.root != nil {
+		apply = p.ledger.Apply
+	}
+	why := reason(apply(c.Encode()))
 	for i, raw := range p.raw {
 		if err := p.expect(number+uint64(i), raw, why); err != nil {
 			return err
@@ -123,6 +135,7 @@ func (p *replay) expect(number uint64, raw []byte, why *messages.Error) error {
 	switch {
 	case len(p.ahead) > 0 && bytes.Equal(p.ahead[0], raw):
 		p.ahead = p.ahead[1:]
+		p.found()
 		return p.ledger.records.broken
 	case p.ledger.records.broken != nil:
 		return p.ledger.records.broken

@@ -13,6 +13,7 @@ import (
 type requests struct {
 	records *records
 	trust   trust
+	heard   *record // what was said to lead to what is under way, until it is written down
 	asking  *record // the request under way, until it is written down
 }
 
@@ -28,8 +29,8 @@ func (q *requests) prove(c *Command, raw []byte) *messages.Error {
 		return nil
 	case c.Verb == Keys:
 		return q.proveKeys(c)
-	case q.trust.from == 0 && q.trust.root != nil && q.trust.root.From == 1:
-		return messages.Errorf(messages.Unproven, "the site wanted proofs from the first record on, and has not said which keys are its own")
+	case q.trust.from == 0 && q.trust.root != nil:
+		return messages.Errorf(messages.Unproven, "the site has not said which keys are its own, so nothing can be proven yet: ask again in a moment")
 	case q.trust.from == 0 && !c.proven():
 		return nil
 	case q.trust.from == 0:
@@ -68,8 +69,8 @@ func (q *requests) proveKeys(c *Command) *messages.Error {
 	if q.trust.root == nil {
 		return q.rootless()
 	}
-	if c.Fresh && q.trust.from == 0 && q.records.journal.count > 0 {
-		return messages.Errorf(messages.Conflict, "the bank has %d records without proofs: an operator says from when on they are needed", q.records.journal.count)
+	if q.trust.from == 0 && q.records.journal.count > 0 {
+		return messages.Errorf(messages.Conflict, "the bank has %d records that nothing proves, from before it had the site's keys: begin new books", q.records.journal.count)
 	}
 	_, err := q.trust.readKeys(c.Asked)
 	return err
@@ -85,7 +86,10 @@ func (q *requests) proveTransfers(c *Command, raw []byte, now messages.Time) *me
 		return err
 	}
 	exchange := q.trust.exchange()
-	if exchange == nil {
+	switch {
+	case exchange == nil && q.trust.root.Unread:
+		return nil
+	case exchange == nil:
 		return q.rootless()
 	}
 	seen := q.trust.root.Seen
@@ -170,6 +174,10 @@ var keyed = []string{
 // writeAsked writes down who asks for what is carried out, once. It returns the
 // record's number.
 func (q *requests) writeAsked() uint64 {
+	if h := q.heard; h != nil {
+		q.heard, h.at = nil, q.records.now
+		q.records.write(h, nil, nil)
+	}
 	r := q.asking
 	if r == nil {
 		return 0
@@ -183,10 +191,10 @@ func (q *requests) writeAsked() uint64 {
 	return number
 }
 
-// hear has what a peer's bank signed stand before the first record of what comes of it.
+// hear has what was said stand before the first record of what comes of it.
 func (q *requests) hear(by messages.Name, verb string, statement []byte) {
 	if q.trust.from != 0 {
-		q.asking = &record{what: said, by: by, verb: verb, rank: Clearing, signed: messages.SignedRequest{Payload: statement}}
+		q.heard = &record{what: said, by: by, verb: verb, rank: Clearing, signed: messages.SignedRequest{Payload: statement}}
 	}
 }
 

@@ -20,11 +20,17 @@ var errImage = errors.New("ledger: the image is damaged")
 // each is checked against the rules that made it, and all against the state
 // written down; where segments are elsewhere, they are opened, and the state is
 // taken from the image. On an error the ledger is as it was.
-func (l *Ledger) Restore(r io.Reader) error {
+func (l *Ledger) Restore(r io.Reader) error { return l.RestoreWith(r, nil) }
+
+// RestoreWith is Restore for a ledger whose root of trust is known. Every record is
+// derived, from the first one on, from what was signed; settles makes what settles with
+// other sites, which is derived together with it. The state that the image has must be
+// what the records come to.
+func (l *Ledger) RestoreWith(r io.Reader, settles func(*Ledger) Settler) error {
 	in := &source{in: bufio.NewReaderSize(r, 1<<16), h: sha256.New()}
 	fresh := Open(l.records.journal.store)
 	fresh.requests.trust.root = l.requests.trust.root
-	load := loader{in, fresh, fresh.records, fresh.accounts}
+	load := loader{in: in, ledger: fresh, records: fresh.records, accounts: fresh.accounts, settles: settles}
 	if err := load.body(); err != nil {
 		return err
 	}
@@ -73,6 +79,8 @@ type loader struct {
 	ledger   *Ledger
 	records  *records  // of ledger
 	accounts *accounts // of ledger
+	settles  func(*Ledger) Settler
+	now      messages.Time
 }
 
 func (d *loader) body() error {
@@ -98,7 +106,12 @@ func (d *loader) body() error {
 	if _, err := io.ReadFull(d.in, head[:]); err != nil {
 		return damaged("the hash of the records", err)
 	}
-	replayed, err := d.history(count)
+	d.now = messages.Time(now)
+	history := d.history
+	if d.derives() {
+		history = d.derive
+	}
+	replayed, err := history(count)
 	if err != nil {
 		return err
 	}
@@ -116,7 +129,98 @@ func (d *loader) body() error {
 	if err := state(); err != nil {
 		return err
 	}
+	if d.derives() {
+		return d.compareDues()
+	}
 	return d.dues()
+}
+
+// derives reports whether the records are derived from what was signed.
+func (d *loader) derives() bool { return d.ledger.requests.trust.root != nil }
+
+// derive reads all records, those in files too, and derives the state from them.
+func (d *loader) derive(count uint64) (bool, error) {
+	segments, err := binary.ReadUvarint(d.in)
+	if err != nil {
+		return false, damaged("the number of segments", err)
+	}
+	again := replayInto(d.ledger)
+	again.derived(d.ledger.requests.trust.root, d.settles)
+	kept := d.records.journal.store
+	files := &retraced{Store: kept}
+	if segments > 0 {
+		d.records.journal.store = files
+	}
+	for range segments {
+		if err := d.deriveSegment(files, again); err != nil {
+			return false, err
+		}
+	}
+	var raw []byte
+	for number := again.count + 1; number <= count; number++ {
+		if raw, err = readText(d.in, raw, maxRecord); err != nil {
+			return false, damaged(fmt.Sprintf("record %d of %d", number, count), err)
+		}
+		if err := again.add(raw); err != nil {
+			return false, fmt.Errorf("%w: %v", errImage, err)
+		}
+	}
+	if d.now > d.records.now {
+		d.ledger.expiry.advance(d.now)
+	}
+	if err := again.end(); err != nil {
+		return false, fmt.Errorf("%w: %v", errImage, err)
+	}
+	if d.records.journal.count != count || len(files.sums) > 0 {
+		return false, fmt.Errorf("%w: its segments are not those that its records fill", errImage)
+	}
+	d.records.journal.store = kept
+	return true, nil
+}
+
+// deriveSegment derives the records of a segment that is in a file.
+func (d *loader) deriveSegment(files *retraced, again *replay) error {
+	sum, err := readSum(d.in)
+	if err != nil {
+		return damaged("the sum of a segment", err)
+	}
+	if sum.First != again.count+1 || sum.Count <= 0 || sum.Size < sum.Count || sum.Size > maxSegment {
+		return fmt.Errorf("%w: its segments do not follow one another", errImage)
+	}
+	s, err := files.Open(sum)
+	if err != nil {
+		return fmt.Errorf("ledger: the bank's history: %w", err)
+	}
+	whole, err := s.Segment()
+	if err != nil {
+		return fmt.Errorf("ledger: the bank's history: %w", err)
+	}
+	files.sums = append(files.sums, sum)
+	return whole.Each(sum.First, func(_ uint64, record []byte) error {
+		if err := again.add(record); err != nil {
+			return fmt.Errorf("ledger: the bank's history: %w", err)
+		}
+		return nil
+	})
+}
+
+// retraced is a store whose segments are there already: those that are sealed must be the
+// same.
+type retraced struct {
+	Store
+	sums []Sum // that were read, and not sealed again yet
+}
+
+func (r *retraced) Seal(s *Segment) (Sealed, error) {
+	sum, err := SumOf(s.Table())
+	if err == nil && (len(r.sums) == 0 || r.sums[0] != sum) {
+		err = fmt.Errorf("records %d to %d are not those of the file: they were changed, or the files are of another size than this bank writes", sum.First, sum.First+uint64(sum.Count)-1)
+	}
+	if err != nil {
+		return nil, err
+	}
+	r.sums = r.sums[1:]
+	return r.Open(sum)
 }
 
 // history opens the segments that are elsewhere and reads the records that

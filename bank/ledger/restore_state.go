@@ -26,6 +26,22 @@ func (d *loader) compareState() error {
 	return nil
 }
 
+// compareDues compares the queue of expiries with what is written down.
+func (d *loader) compareDues() error {
+	var is bytes.Buffer
+	if err := d.ledger.Capture().writeDues(&is); err != nil {
+		return err
+	}
+	written := make([]byte, is.Len())
+	if _, err := io.ReadFull(d.in, written); err != nil {
+		return damaged("its queue of expiries", err)
+	}
+	if !bytes.Equal(written, is.Bytes()) {
+		return fmt.Errorf("%w: its queue of expiries differs from what its records come to", errImage)
+	}
+	return nil
+}
+
 // dues takes the queue of expiries as it is written down.
 func (d *loader) dues() error {
 	d.ledger.lots.dues = nil

@@ -19,8 +19,10 @@ type Root struct {
 	Exchange *ecdh.PrivateKey // that goes with it; nil: marks cannot be checked here
 	// Later has the exchange keys that go with the keys which followed; nil: none did.
 	Later func(account string) *ecdh.PrivateKey
-	From  uint64 // the record from which on the journal is known to be proven; 0: not known
-	Seen  *Seen  // what replicas of this process checked; nil: nothing is remembered
+	Seen  *Seen // what replicas of this process checked; nil: nothing is remembered
+	// Unread has marks pass where the secret to check them is not known: only for an
+	// auditor, who counts them.
+	Unread bool
 }
 
 // trust is whom a ledger believes, by the statements that the site signed and

@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"errors"
 	"maps"
 	"slices"
 
@@ -8,14 +9,12 @@ import (
 )
 
 // Verifier recomputes a journal from its records, which it takes in order.
-// It trusts nobody: it runs the chain, adds everything up, and, if it was asked
-// to, carries out every record again under the ledger's rules.
+// It trusts nobody: it runs the chain, adds everything up, and, unless it is to be quick,
+// carries out again under the ledger's rules what the records say was asked.
 type Verifier struct {
 	audit *audit
 	count uint64
-	again *replay // nil: the rules are not checked
-
-	witness *witness // nil: proofs are not checked
+	again *replay // nil: nothing is carried out again
 }
 
 // NewVerifier returns one that has seen no record. With a store, which must be
@@ -28,25 +27,29 @@ func NewVerifier(s Store) *Verifier {
 	return v
 }
 
-// Trust has the proofs checked too, against what is known of the site without the
-// journal. Without the private key in it, the marks of transfers are not read. Peers checks
-// what other sites signed; nil: that is not checked.
-func (v *Verifier) Trust(r *Root, peers Peers) {
-	v.witness = &witness{trust: trust{root: r}, peers: peers}
+// Trust has each record derived from what was signed, against what is known of the site
+// without the journal. Settles makes what settles with other sites on a ledger; nil:
+// nothing does. A verifier that carries nothing out again derives nothing.
+func (v *Verifier) Trust(r *Root, settles func(*Ledger) Settler) {
+	if v.again != nil {
+		v.again.derived(r, settles)
+	}
 }
 
 // Follows reports whether a succession has the keys of the site's account that were in
 // force after the records so far.
 func (v *Verifier) Follows(s []messages.Succession) bool {
-	return v.witness == nil || v.witness.trust.follows(s, v.count)
+	return v.again == nil || v.again.ledger.Follows(s, v.count)
 }
 
-// Proofs says what was found proven.
+// Proofs says what was derived, and from what.
 func (v *Verifier) Proofs() ProofReport {
-	if v.witness == nil {
+	if v.again == nil {
 		return ProofReport{}
 	}
-	return v.witness.Report
+	r := v.again.report
+	r.From = v.again.ledger.Proven()
+	return r
 }
 
 // Add takes the next record. The error names the first thing that is wrong, which
@@ -57,12 +60,6 @@ func (v *Verifier) Add(record []byte) error {
 	v.audit.add(v.count, record)
 	if v.audit.fault != "" {
 		return messages.Errorf(messages.Internal, "%s", v.audit.fault)
-	}
-	if v.witness != nil {
-		rec, _ := decodeRecord(record) // the audit has read it
-		if err := v.witness.add(v.count, &rec); err != nil {
-			return messages.Errorf(messages.Unproven, "%v", err)
-		}
 	}
 	if v.again == nil {
 		return nil
@@ -83,7 +80,11 @@ func broken(err error) error {
 	if err == nil {
 		return nil
 	}
-	return messages.Errorf(messages.Internal, "carried out again under the bank's rules: %v", err)
+	kind := messages.Internal
+	if errors.Is(err, errCause) || errors.Is(err, errFirst) {
+		kind = messages.Unproven
+	}
+	return messages.Errorf(kind, "carried out again under the bank's rules: %v", err)
 }
 
 // Count is how many records were added, Head the hash of all of them.

@@ -135,7 +135,6 @@ var verbs = []Verb{
 	{messages.Bank, messages.VerbStatus, "Empty", "StatusReply", Users},
 	{messages.Bank, messages.VerbTrust, "Empty", "TrustReply", Users},
 	{messages.Bank, messages.VerbSession, "SessionRequest", "SessionReply", Users},
-	{messages.Bank, messages.VerbProve, "Empty", "TrustReply", Users},
 	{messages.Bank, messages.VerbJournal, "JournalRequest", "JournalReply", Users},
 	{messages.Bank, messages.VerbCheckpoints, "CheckpointsRequest", "CheckpointsReply", Users},
 	{messages.Bank, messages.VerbSegment, "SegmentRequest", "SegmentReply", Services},

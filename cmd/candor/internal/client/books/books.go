@@ -58,25 +58,6 @@ func writeBooks(p *cli.Page, r messages.BooksReply) {
 		"Message", terminal.Safe(r.Message))
 }
 
-func proveCommand(a *cli.App) *cobra.Command {
-	return &cobra.Command{
-		Use:   "prove",
-		Short: "make the bank require a proof of who asked (operators)",
-		Long: `Make each replica of the bank require a proof of who asked for a request. The
-proof is a signature or, for transfers, the mark of a session, made with the
-credentials of the person who asks. New sites require proofs from the beginning.
-A site of an earlier release begins with this command, when every replica and
-every client runs this release and each replica has the site's keys. The
-command cannot be undone.`,
-		Example: "  candor bank prove",
-		RunE: a.Operating(func(ctx context.Context, s *cli.Session, _ []string) error {
-			return cli.Ask(ctx, a, s, messages.Bank, messages.VerbProve, messages.Empty{}, func(p *cli.Page, reply messages.TrustReply) {
-				p.Printf("Everything is proven from record %d on.\n", reply.From)
-			})
-		}),
-	}
-}
-
 func signCommand(a *cli.App) *cobra.Command {
 	return &cobra.Command{
 		Use:   "sign VERB REQUEST",

@@ -24,7 +24,7 @@ import (
 // of connections.
 func AddCommands(a *cli.App, bank *cobra.Command, usage string) {
 	bank.AddGroup(&cobra.Group{ID: "books", Title: "Its books:"})
-	for _, c := range []*cobra.Command{exportCommand(a), verifyCommand(a), proveCommand(a), signCommand(a)} {
+	for _, c := range []*cobra.Command{exportCommand(a), verifyCommand(a), signCommand(a)} {
 		c.GroupID = "books"
 		c.SetUsageTemplate(usage)
 		bank.AddCommand(c)

@@ -20,7 +20,7 @@ import (
 )
 
 func verifyCommand(a *cli.App) *cobra.Command {
-	var genesis bool
+	var quick bool
 	var key, keys, directory string
 	cmd := &cobra.Command{
 		Use:   "verify",
@@ -33,32 +33,27 @@ in the bank:
   - no account went below its limit;
   - each hold ended at most once;
   - the checkpoints that the site signed are of this journal;
-  - since the site requires proofs, each record that issues or moves credits has
-    a proof of who asked;
-  - each movement of credits between sites follows from what the other site's
-    bank signed, with a key that an operator of this site named.
+  - each record follows from what was signed: every signed request, and every
+    statement that the bank of another site signed, is carried out again under
+    the bank's rules in empty books, and must lead to the same bytes. A record
+    to which no signature and no rule leads is named.
 
 The marks of transfers need the site's keys directory (--keys, or the directory
 of the site on this machine). Without the keys the marks are counted, not
 checked.
 
-With --from-genesis the rules of the bank are carried out again for every
-record, in an empty ledger, and must give the same bytes. Records of earlier
-releases do not say whether a user or an operator asked: the check assumes the
-person who may.
-
-What other sites signed is in the journal since this release. Earlier movements
-between sites are counted, not checked.
+With --quick nothing is carried out again: then only the chain, the sums and the
+checkpoints are checked, and not that anybody asked for anything.
 
 The exit code is 1 if anything is wrong. The first error is named.`,
 		Example: `  candor bank verify
-  candor bank verify --from-genesis --json
+  candor bank verify --json
   candor bank verify --history ~/.local/state/candor/bank/1`,
 		RunE: withJournal(a, &directory, func(ctx context.Context, source journalSource) error {
-			return verifyBooks(ctx, a, source, genesis, key, cmp.Or(keys, keysBeside(a, directory)))
+			return verifyBooks(ctx, a, source, quick, key, cmp.Or(keys, keysBeside(a, directory)))
 		}),
 	}
-	cmd.Flags().BoolVar(&genesis, "from-genesis", false, "carry out every record again under the bank's rules")
+	cmd.Flags().BoolVar(&quick, "quick", false, "check chain, sums and checkpoints only, and not who asked")
 	cmd.Flags().StringVar(&key, "key", "", "public `key` of the checkpoints (default: the key of the site that issued your credentials)")
 	cmd.Flags().StringVar(&keys, "keys", "", "the site's keys `directory`, to check the marks of transfers (default: of the site on this machine)")
 	cmd.Flags().StringVar(&directory, "history", "", historyFlag)
@@ -83,16 +78,18 @@ type verified struct {
 	Proofs      *proofs          `json:"proofs"`  // null: who asked was not checked
 }
 
-// proofs is what is proven of a journal.
+// proofs is what the records follow from, each record counted once.
 type proofs struct {
-	From      uint64 `json:"from"`      // the first record from which on everything is; 0: nothing is
-	Requests  uint64 `json:"requests"`  // under signatures
-	Transfers uint64 `json:"transfers"` // under marks
-	Unchecked uint64 `json:"unchecked"` // under marks that were not read for want of the site's keys
-	Forced    uint64 `json:"forced"`    // records that follow from the rules
-	Clearing  uint64 `json:"clearing"`  // records of settlements with other sites
+	Keys      uint64 `json:"keys"`      // statements of the site of its keys
+	Requests  uint64 `json:"requests"`  // that users, operators and services signed
+	Followed  uint64 `json:"followed"`  // records that follow from these requests
+	Transfers uint64 `json:"transfers"` // under the marks of services, and what follows
+	Unchecked uint64 `json:"unchecked"` // marks that were not read for want of the site's keys
+	Forced    uint64 `json:"forced"`    // records that the rules force as time passes
 	Peers     uint64 `json:"peers"`     // statements that the banks of other sites signed
-	Unheard   uint64 `json:"unheard"`   // movements between sites from before the journal had such statements
+	Settled   uint64 `json:"settled"`   // records that follow from these statements
+	Passed    uint64 `json:"passed"`    // records of what ended between sites as time passed
+	Found     uint64 `json:"found"`     // records of what the replica that led found, which nobody signed
 }
 
 // verification is a check under way.
@@ -104,14 +101,14 @@ type verification struct {
 }
 
 // verifyBooks checks a journal and says what was checked.
-func verifyBooks(ctx context.Context, a *cli.App, source journalSource, genesis bool, key, keys string) error {
-	v := &verification{key: cmp.Or(key, trustedKey(a)), result: verified{Rules: genesis}}
+func verifyBooks(ctx context.Context, a *cli.App, source journalSource, quick bool, key, keys string) error {
+	v := &verification{key: cmp.Or(key, trustedKey(a)), result: verified{Rules: !quick}}
 	var err error
 	if v.checkpoints, err = checkpointsOf(ctx, source); err != nil {
 		return err
 	}
 	var scratch ledger.Store
-	if genesis {
+	if !quick {
 		store, remove, err := scratchStore()
 		if err != nil {
 			return err
@@ -125,14 +122,14 @@ func verifyBooks(ctx context.Context, a *cli.App, source journalSource, genesis 
 		return err
 	}
 	if root != nil {
-		v.verifier.Trust(root, clearing.NewWitness(root.Site))
+		v.verifier.Trust(root, clearing.Again(root.Site))
 	}
 	if err := v.run(ctx, source); err != nil {
 		return cli.Within("the books do NOT verify", err)
 	}
-	if root != nil {
+	if root != nil && !quick {
 		r := v.verifier.Proofs()
-		v.result.Proofs = &proofs{From: r.From, Requests: r.Requests, Transfers: r.Marked, Unchecked: r.Unread, Forced: r.Forced, Clearing: r.Clearing, Peers: r.Said, Unheard: r.Unheard}
+		v.result.Proofs = &proofs{Keys: r.Keys, Requests: r.Requests, Followed: r.Followed, Transfers: r.Marked, Unchecked: r.Unread, Forced: r.Forced, Peers: r.Said, Settled: r.Settled, Passed: r.Passed, Found: r.Found}
 	}
 	return a.Show(v.result, func(p *cli.Page) { writeVerified(p, v.result) })
 }
@@ -199,8 +196,7 @@ func proofRoot(a *cli.App, keys string) (*ledger.Root, error) {
 		if err != nil {
 			return nil, err
 		}
-		from, err := authority.ProvenFrom()
-		return &ledger.Root{Site: authority.Site(), Account: authority.AccountKey(), Exchange: exchange, Later: authority.Later, From: from}, err
+		return &ledger.Root{Site: authority.Site(), Account: authority.AccountKey(), Exchange: exchange, Later: authority.Later}, nil
 	}
 	key := trustedKey(a)
 	if key == "" {
@@ -210,7 +206,7 @@ func proofRoot(a *cli.App, keys string) (*ledger.Root, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &ledger.Root{Site: t.Site, Account: key}, nil
+	return &ledger.Root{Site: t.Site, Account: key, Unread: true}, nil
 }
 
 // run reads the journal, and compares the result with what the bank states.
@@ -337,7 +333,7 @@ func writeVerified(p *cli.Page, r verified) {
 	if r.Rules {
 		p.Printf("  every record, carried out again under the bank's rules, came to the same bytes\n")
 	}
-	writeProofs(p, r.Proofs)
+	writeProofs(p, r.Rules, r.Proofs)
 	if r.Compared > 0 {
 		p.Printf("  %s balances are what the bank states\n", terminal.Count(r.Compared))
 	} else {
@@ -354,27 +350,33 @@ func writeVerified(p *cli.Page, r verified) {
 	}
 }
 
-// writeProofs says who was proven to have asked.
-func writeProofs(p *cli.Page, r *proofs) {
+// writeProofs says what each record follows from, and what is not proven.
+func writeProofs(p *cli.Page, rules bool, r *proofs) {
 	switch {
+	case !rules:
+		p.Printf("  not proven: that anybody asked for any of this; verify without --quick\n")
+		return
 	case r == nil:
-		p.Printf("  not checked: who asked, for neither credentials nor keys of the site are here\n")
-	case r.From == 0:
-		p.Printf("  not proven: who asked, for all records are from before the site wanted proofs\n")
-	default:
-		if r.From > 1 {
-			p.Printf("  records 1 to %s are from before the site wanted proofs\n", terminal.Count(r.From-1))
-		}
-		p.Printf("  who asked is proven from record %s on: %s signed, %s marked, %s forced by the rules\n", terminal.Count(r.From),
-			terminal.Count(r.Requests), terminal.Count(r.Transfers), terminal.Count(r.Forced))
-		if r.Unchecked > 0 {
-			p.Printf("  not checked: the marks of %s transfers, for which the site's keys are needed (--keys)\n", terminal.Count(r.Unchecked))
-		}
-		if r.Clearing > 0 {
-			p.Printf("  %s records settle with other sites, on %s that the banks of these sites signed\n", terminal.Count(r.Clearing), terminal.Plural(int(r.Peers), "statement"))
-		}
-		if r.Unheard > 0 {
-			p.Printf("  not checked: what other sites signed for %s movements of earlier releases, which is not in the journal\n", terminal.Count(r.Unheard))
+		p.Printf("  not proven: who asked, for neither credentials nor keys of the site are here\n")
+		return
+	}
+	p.Printf("What the records follow from, each carried out again from the first one on:\n")
+	basis := func(n uint64, what string) {
+		if n > 0 {
+			p.Printf("  %s %s\n", terminal.Count(n), what)
 		}
 	}
+	basis(r.Keys, "of the site's own keys, signed by the key of its account")
+	basis(r.Requests, "signed requests, each by a key that the site had given to who asked")
+	basis(r.Followed, "that follow from these requests under the bank's rules")
+	basis(r.Transfers-r.Unchecked, "of transfers, each under the mark of the service that asked")
+	basis(r.Unchecked, "of transfers whose marks were NOT checked: give the site's keys (--keys)")
+	basis(r.Forced, "that the rules force as time passes: holds that lapse, grants that expire")
+	basis(r.Peers, "statements, each signed by the bank of another site")
+	basis(r.Settled, "that follow from these statements: they are true as far as that bank says the truth, within its limit")
+	basis(r.Passed, "of what ended between sites as time passed")
+	basis(r.Found, "that rest on the word of the replica that led: who is silent, what was restored; they move no credits")
+	p.Printf("Not proven: the time of each record, which is the clock of the replica that led, held to within\n")
+	p.Printf("  an hour of each signature; the order of what was asked; and that nothing was left out after the\n")
+	p.Printf("  last checkpoint that you have kept elsewhere\n")
 }

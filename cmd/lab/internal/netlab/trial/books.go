@@ -69,7 +69,7 @@ func (m *member) verify(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, verifyWithin)
 	defer cancel()
 	t.log("%s: carrying the books out again", m.Name)
-	output, err := m.Candor(ctx, netlab.Operator, "bank", "verify", "--from-genesis", "--json", "--timeout", verifyWithin.String())
+	output, err := m.Candor(ctx, netlab.Operator, "bank", "verify", "--json", "--timeout", verifyWithin.String())
 	if err != nil {
 		t.breaks("the books of %s: %v", m.Name, err)
 		return nil

@@ -1,0 +1,126 @@
+package clearing
+
+import (
+	"github.com/candor-grid/candor/bank/ledger"
+	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/proof"
+)
+
+// What stands in the journal before what comes of it, where no request does: a receipt, the
+// passing of time that ends something here, and what the replica that leads has found.
+const (
+	verbReceipt = "receipt"
+	verbPass    = "pass"
+	verbFound   = "found"
+)
+
+// Again returns what makes the clearing of a site again, on the ledger that a journal is
+// carried out again on.
+func Again(site messages.Name) func(*ledger.Ledger) ledger.Settler {
+	return func(l *ledger.Ledger) ledger.Settler { return New(site, l, proof.Verified) }
+}
+
+// bare reports whether a command is the passing of time.
+func (c *Command) bare() bool {
+	verb, _ := c.request()
+	found := c.found()
+	return verb == "" && c.Instructions == nil && c.Receipt == nil && found == Command{}
+}
+
+// found is what of a command the leader has found, and nobody signed.
+func (c *Command) found() Command {
+	return Command{Silent: c.Silent, Incarnation: c.Incarnation, Compared: c.Compared}
+}
+
+// hear has what leads to a command without a request, or goes with one, stand in the
+// journal before what comes of it. It reports whether a peer signed a message.
+func (s *State) hear(c *Command) (signed bool) {
+	var from messages.Name
+	var verb string
+	var statement any
+	switch found := c.found(); {
+	case c.Instructions != nil:
+		from, verb, statement, signed = messages.ServiceIdentity(c.Instructions.Instructions.From), messages.VerbInstruct, c.Instructions, true
+	case c.Receipt != nil:
+		from, verb, statement, signed = messages.ServiceIdentity(c.Receipt.Receipt.From), verbReceipt, c.Receipt, true
+	case c.Repair != nil && c.Statements != nil:
+		from, verb, statement = messages.ServiceIdentity(c.Statements.Site), messages.VerbStatements, c.Statements
+	case found != Command{}:
+		verb, statement = verbFound, &found
+	default:
+		return false
+	}
+	body, err := messages.Marshal(statement, messages.Msgpack)
+	if err != nil {
+		return false // nothing that was decoded is so
+	}
+	s.money.books.Hear(from, verb, body)
+	return signed
+}
+
+// Again implements [ledger.Settler].
+func (s *State) Again(cause *ledger.Cause) *messages.Error {
+	c := Command{At: cause.At, By: cause.By}
+	into := c.place(cause.Verb)
+	payload := cause.Request.Payload
+	switch {
+	case !cause.Said:
+		c.Asked = &cause.Request
+		if into == nil {
+			return messages.Errorf(messages.Unproven, "%q is no request that a bank carries out", clip(cause.Verb))
+		}
+		c.Statements, s.statements = s.statements, nil
+	case cause.Verb == messages.VerbStatements:
+		s.statements = new(messages.Statements)
+		into, c = s.statements, Command{}
+	case cause.Verb == verbPass && cause.By == "" && len(payload) == 0:
+		c.By = ""
+		return s.again(&c)
+	case cause.Verb == messages.VerbInstruct:
+		c.Instructions = new(messages.SignedInstructions)
+		into, c.By = c.Instructions, ""
+	case cause.Verb == verbReceipt:
+		c.Receipt = new(messages.SignedReceipt)
+		into, c.By = c.Receipt, ""
+	case cause.Verb == verbFound && cause.By == "":
+		var found Command
+		if err := read(payload, &found); err != nil {
+			return messages.AsError("", err)
+		}
+		c.Silent, c.Incarnation, c.Compared, into = found.Silent, found.Incarnation, found.Compared, nil
+	default:
+		return messages.Errorf(messages.Unproven, "nobody says %q", clip(cause.Verb))
+	}
+	if into != nil {
+		if err := read(payload, into); err != nil {
+			return messages.AsError("", err)
+		}
+	}
+	if cause.Said && cause.Verb == messages.VerbStatements {
+		return nil
+	}
+	return s.again(&c)
+}
+
+func (s *State) again(c *Command) *messages.Error {
+	data, err := c.Encode()
+	if err != nil {
+		return messages.AsError("", err)
+	}
+	return s.Apply(data).Error
+}
+
+func read(payload []byte, into any) error {
+	return messages.Unmarshal(payload, messages.Detect(payload, ""), into)
+}
+
+// Differs returns an error if a state is not what another is, but for how often the
+// clearing has refused something: no record has that.
+func (s *State) Differs(from *State) error {
+	mine, theirs := s.Capture(), from.Capture()
+	mine.head.Refused, theirs.head.Refused = nil, nil
+	if mine.sum() != theirs.sum() {
+		return messages.Errorf(messages.Internal, "the image of settlements with other sites differs from what the records come to")
+	}
+	return nil
+}
