@@ -22,6 +22,8 @@
 //	CANDOR_LEASE        what candor task alive asks (package lease)
 //	PWD                 the working directory
 //
+// No signal is ignored or blocked, and 1,024 files may be open unless the task asks the kernel for
+// more, whoever started the node.
 // Standard input is /dev/null, unless the task is interactive: then its input and output
 // are a stream or a terminal, and nothing of them is kept. The working directory is the job's, or a fresh
 // one of the task's own, which is removed at the end if it is empty. The stage's

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"os/exec"
 	"os/signal"
 	"path/filepath"
 	"strings"
@@ -15,6 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/await"
 	"github.com/candor-grid/candor/nodeagent/runner"
 	"github.com/candor-grid/candor/nodeagent/runner/cell"
 )
@@ -151,5 +153,73 @@ func within(t *testing.T, what string, do func()) {
 		t.Logf("%s: %v", what, time.Since(began).Round(time.Millisecond))
 	case <-time.After(soon):
 		t.Fatalf("%s waits", what)
+	}
+}
+
+// TestAStartHoldsNoFileOfTheNode: what waits for the execution of a program has the program's three files
+// alone: when this process ends, nothing keeps its locks and sockets.
+func TestAStartHoldsNoFileOfTheNode(t *testing.T) {
+	b := strangers(t, nil)
+	dir, err := os.MkdirTemp("/var/tmp", "candor")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	if err := errors.Join(os.Chmod(dir, 0o777), os.Rename(filepath.Join(openDir(t), "attack"), filepath.Join(dir, "attack"))); err != nil {
+		t.Fatal(err)
+	}
+	hold := of("mallory", 66, sh(fmt.Sprintf("cp /bin/true leased; exec %s/attack delay lease %s/leased", dir, dir)))
+	hold.Dir = dir
+	holder := b.start(hold)
+	if said := b.read(holder, false); !strings.HasPrefix(said, "begun <nil>") {
+		t.Fatalf("%q %q", said, b.read(holder, true))
+	}
+	waits := b.start(of("mallory", 66, messages.Program{Dir: dir, Command: []string{dir + "/leased"}}))
+	own, err := os.ReadFile("/proc/self/cmdline")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var open []os.DirEntry
+	await.Until(t, "a child that has not executed the program is there", func() bool {
+		children, _ := filepath.Glob("/proc/self/task/*/children")
+		for _, file := range children {
+			text, _ := os.ReadFile(file)
+			for _, pid := range strings.Fields(string(text)) {
+				line, _ := os.ReadFile("/proc/" + pid + "/cmdline")
+				status, _ := os.ReadFile("/proc/" + pid + "/status")
+				if string(line) == string(own) && !strings.Contains(string(status), "\nUid:\t0\t") {
+					open, err = os.ReadDir("/proc/" + pid + "/fd")
+					return err == nil
+				}
+			}
+		}
+		return false
+	})
+	if len(open) != 3 {
+		t.Errorf("it has %d files: %v", len(open), open)
+	}
+	holder.Stop(0)
+	waits.Stop(0)
+	holder.wait()
+	waits.wait()
+}
+
+// TestTasksIgnoreNoSignal: a task starts with no signal ignored or blocked, whoever started the site.
+func TestTasksIgnoreNoSignal(t *testing.T) {
+	const mark = "CANDOR_TEST_IGNORES"
+	if os.Getenv(mark) == "" {
+		again := exec.Command("sh", "-c", `trap "" HUP USR1; exec "$0" -test.run '^TestTasksIgnoreNoSignal$'`, os.Args[0])
+		again.Env = append(os.Environ(), mark+"=yes")
+		if said, err := again.CombinedOutput(); err != nil {
+			t.Errorf("%v: %s", err, said)
+		}
+		return
+	}
+	for _, noCells := range []bool{false, true} {
+		b := newBench(t, func(c *runner.Config) { c.NoCells = noCells })
+		said := b.read(b.start(messages.Program{Command: []string{"grep", "-E", "^Sig(Ign|Blk)", "/proc/self/status"}}), false)
+		if said != "SigBlk:\t0000000000000000\nSigIgn:\t0000000000000000\n" {
+			t.Errorf("without cells: %v: %q", noCells, said)
+		}
 	}
 }
