@@ -16,7 +16,7 @@ type Contract struct {
 	Surrogate Valuation `json:"surrogate"`
 	// Planned is how long each task was planned to take when Completion was promised; 0:
 	// as long as the job declares.
-	Planned Duration `json:"planned,omitempty" msgpack:"-"`
+	Planned Duration `json:"planned,omitempty"`
 }
 
 // Validate checks a contract.

@@ -50,17 +50,17 @@ type JobSpec struct {
 	AfterJobs []JobID `json:"after_jobs,omitempty"`
 	AfterOK   []JobID `json:"after_ok,omitempty"`
 	// Hold: the job gets no tasks until its owner, or an operator, releases it.
-	Hold bool `json:"hold,omitempty" msgpack:"-"`
+	Hold bool `json:"hold,omitempty"`
 	// RerunOf is the job of which this job does again what did not end well; 0: none.
-	RerunOf JobID `json:"rerun_of,omitempty" msgpack:"-"`
+	RerunOf JobID `json:"rerun_of,omitempty"`
 
 	// Labels and Comment are for people: they change nothing about the job.
-	Labels  Labels `json:"labels,omitempty" msgpack:"-"`
-	Comment string `json:"comment,omitempty" msgpack:"-"`
+	Labels  Labels `json:"labels,omitempty"`
+	Comment string `json:"comment,omitempty"`
 	// Notify asks for words about the job, where the site sends any.
-	Notify []Notify `json:"notify,omitempty" msgpack:"-"`
+	Notify []Notify `json:"notify,omitempty"`
 	// Begin is when the first task may start; 0, or a time that has passed: at once.
-	Begin Time `json:"begin,omitempty" msgpack:"-"`
+	Begin Time `json:"begin,omitempty"`
 }
 
 // Stage is a phase of a job: tasks that run the same command on one slot of
@@ -93,14 +93,14 @@ type Stage struct {
 	Outputs []string `json:"outputs,omitempty"`
 	// OnFailure is what becomes of the rest of the job when a task has used up its attempts;
 	// default: [GoOn] where the tasks do not need one another, else [Stop].
-	OnFailure OnFailure `json:"on_failure,omitempty" msgpack:"-"`
+	OnFailure OnFailure `json:"on_failure,omitempty"`
 	// Repeats says which tasks of a stage of an earlier job the tasks do again; nil: none.
-	Repeats *Repeats `json:"repeats,omitempty" msgpack:"-"`
+	Repeats *Repeats `json:"repeats,omitempty"`
 	// Interactive has the input and output of the one task streamed to its owner; nil: it
 	// has no input, and its output is a log.
-	Interactive *Interactive `json:"interactive,omitempty" msgpack:"-"`
+	Interactive *Interactive `json:"interactive,omitempty"`
 	// Signal is sent to each task before its time limit; nil: none.
-	Signal *EarlySignal `json:"signal,omitempty" msgpack:"-"`
+	Signal *EarlySignal `json:"signal,omitempty"`
 }
 
 // Time is how long before the time limit the signal is sent.

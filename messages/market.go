@@ -101,35 +101,35 @@ type Market struct {
 	// Prior are the types to assume while nothing is known of a job's class of
 	// valuation; contract. None: values from 1 to 100 credits, times from ten seconds
 	// to a day.
-	Prior []Valuation `json:"prior,omitempty" msgpack:"-"`
+	Prior []Valuation `json:"prior,omitempty"`
 	// PriorJobs are the declarations to assume while too few jobs have been considered;
 	// batch-queue, where pricing pivot alone can do without.
-	PriorJobs []QueuedType `json:"prior_jobs,omitempty" msgpack:"-"`
+	PriorJobs []QueuedType `json:"prior_jobs,omitempty"`
 	// Weights are by account; fairshare. 1 where none is given.
-	Weights Weights `json:"weights,omitempty" msgpack:"-"`
+	Weights Weights `json:"weights,omitempty"`
 
 	// Settle is, of proportional, deadline and contract, "on-completion" for the paper's
 	// charge, which a job that is not completed escapes; "": jobs owe for what they had.
-	Settle string `json:"settle,omitempty" msgpack:"-"`
+	Settle string `json:"settle,omitempty"`
 	// Horizon is, of highest-bid with price pivot, for how long after its submission the
 	// waiting of a job counts in its price; 0: a day. A budget must cover that time at the
 	// rate of the job.
-	Horizon Duration `json:"horizon,omitempty" msgpack:"-"`
+	Horizon Duration `json:"horizon,omitempty"`
 	// Pricing is, of batch-queue, externality (default), by which jobs pay what they can
 	// be expected to cost others, or pivot, by which jobs pay what others lose by their
 	// announcements, and most of that is given back.
-	Pricing string `json:"pricing,omitempty" msgpack:"-"`
+	Pricing string `json:"pricing,omitempty"`
 	// HandOver says, of deadline, when the owner of a job can read its outputs and logs:
 	// deadline (default), when the job is settled, by its deadline if it has ended by then,
 	// or end, at once.
-	HandOver string `json:"hand_over,omitempty" msgpack:"-"`
+	HandOver string `json:"hand_over,omitempty"`
 	// DefaultBudget is, for each task, the budget of a job that names none; 0: jobs name one.
-	DefaultBudget Credits `json:"default_budget,omitempty" msgpack:"-"`
+	DefaultBudget Credits `json:"default_budget,omitempty"`
 	// DefaultRate is, of highest-bid, the rate of a job that names none; 0: jobs name one.
-	DefaultRate Credits `json:"default_rate,omitempty" msgpack:"-"`
+	DefaultRate Credits `json:"default_rate,omitempty"`
 	// Closed: the market takes no more jobs, and those that it has go on. So it comes to
 	// have no active jobs, as before it is removed.
-	Closed bool `json:"closed,omitempty" msgpack:"-"`
+	Closed bool `json:"closed,omitempty"`
 }
 
 // Keeps says whether a market keeps outputs and logs of a job until the job is settled.

@@ -47,7 +47,7 @@ type Exchange struct {
 	Finished []Finished `json:"finished"`
 	Claims   []Claim    `json:"claims"`
 	// Sent is when it was sent, also again, on the agent's clock: see [Successor].
-	Sent Time `json:"sent,omitempty" wire:"trim"`
+	Sent Time `json:"sent,omitempty"`
 }
 
 // Claim asks for tasks of one job on slots of one class.
@@ -58,7 +58,7 @@ type Claim struct {
 	Slots  int   `json:"slots"`
 	// Ahead is how many tasks of the class the node may have at hand in all, beside those
 	// on slots: they wait there for the next slot that becomes free.
-	Ahead int `json:"ahead,omitempty" wire:"trim"`
+	Ahead int `json:"ahead,omitempty"`
 }
 
 // Finished reports the end of an attempt.
@@ -73,7 +73,7 @@ type Finished struct {
 	Detail   string   `json:"detail"`         // why it could not start, or was ended
 	Lost     int64    `json:"lost,omitempty"` // bytes of its output that were not kept
 	// Next is the attempt that got its slot before its end was reported; nil: none.
-	Next *Successor `json:"next,omitempty" wire:"trim"`
+	Next *Successor `json:"next,omitempty"`
 }
 
 // Successor is an attempt granted ahead that has got a slot. At is when, on the clock of
@@ -145,10 +145,10 @@ type Grant struct {
 	Attempt Attempt `json:"attempt"`
 	Array   int64   `json:"array"` // the task's array index
 	// Position is 1 + the position of the task that this task repeats; 0: it repeats none.
-	Position uint32 `json:"position,omitempty" msgpack:"-"`
+	Position uint32 `json:"position,omitempty"`
 	// Ahead: the attempt has no slot yet. It begins on the next that is free, or is given
 	// back as stopped.
-	Ahead bool `json:"ahead,omitempty" wire:"trim" msgpack:"-"`
+	Ahead bool `json:"ahead,omitempty"`
 }
 
 // Place is the position in its stage that the task goes by: of the task it repeats, if any.
@@ -179,8 +179,8 @@ type Program struct {
 	Inputs  []File   `json:"inputs,omitempty"`
 	Outputs []string `json:"outputs,omitempty"`
 	// As in [Stage]; agents and executors of earlier releases read programs without them.
-	Interactive *Interactive `json:"interactive,omitempty" wire:"trim"`
-	Signal      *EarlySignal `json:"signal,omitempty" wire:"trim"`
+	Interactive *Interactive `json:"interactive,omitempty"`
+	Signal      *EarlySignal `json:"signal,omitempty"`
 }
 
 // SharedEnv is the stage of a program that is none: its Env is that of the job, and

@@ -46,7 +46,7 @@ type SubmitRequest struct {
 	Site Name `json:"site,omitempty"`
 	// Jobs are submitted instead of Key and Spec, at most MaxSubmitted: each is taken or
 	// refused alone, as if it came with a request of its own.
-	Jobs []NewJob `json:"jobs,omitempty" wire:"trim"`
+	Jobs []NewJob `json:"jobs,omitempty"`
 }
 
 // MaxSubmitted is how many jobs one request may submit.
@@ -102,7 +102,7 @@ type SubmitReply struct {
 	// Warnings are what of the job the site does not enforce.
 	Warnings []string `json:"warnings,omitempty"`
 	// Jobs answers those of the request, in the same order.
-	Jobs []SubmitOutcome `json:"jobs,omitempty" wire:"trim"`
+	Jobs []SubmitOutcome `json:"jobs,omitempty"`
 }
 
 // JobRequest names a job, in the queries job and why.
@@ -110,7 +110,7 @@ type JobRequest struct {
 	Job JobID `json:"job"`
 	// Wait has the query job answered when the job has ended, or after this time, at most
 	// MostWait; 0: at once. A site at which too many requests wait answers at once.
-	Wait Duration `json:"wait,omitempty" wire:"trim"`
+	Wait Duration `json:"wait,omitempty"`
 }
 
 // MostWait is how long a query waits at most for the end of a job.
@@ -275,15 +275,15 @@ type JobSummary struct {
 	Away      *Away   `json:"away,omitempty"`  // another site runs it
 	Visit     *Visit  `json:"visit,omitempty"` // it is run for another site
 	// Suspended is how many of Running have left their slots until they are resumed.
-	Suspended int `json:"suspended,omitempty" msgpack:"-"`
+	Suspended int `json:"suspended,omitempty"`
 	// Failed is how many tasks failed for good before the job ended.
-	Failed int    `json:"failed,omitempty" msgpack:"-"`
-	Labels Labels `json:"labels,omitempty" msgpack:"-"`
+	Failed int    `json:"failed,omitempty"`
+	Labels Labels `json:"labels,omitempty"`
 	// Message says what ended the job, where it did not end well.
-	Message string `json:"message,omitempty" msgpack:"-"`
-	Hold    string `json:"hold,omitempty" msgpack:"-"` // the bank's name of the hold that the job has
+	Message string `json:"message,omitempty"`
+	Hold    string `json:"hold,omitempty"` // the bank's name of the hold that the job has
 	// Array has the indices of the tasks of a job of one stage that is an array.
-	Array Array `json:"array,omitempty" msgpack:"-"`
+	Array Array `json:"array,omitempty"`
 }
 
 // JobDetail is everything a user may want to know of a job.

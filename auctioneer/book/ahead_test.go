@@ -10,7 +10,7 @@ import (
 // exchange has a node say something, claiming for a job with so many tasks ahead.
 func (s *site) exchange(seq uint64, job messages.JobID, slots, ahead int, finished ...messages.Finished) []messages.Grant {
 	s.t.Helper()
-	g, ok := s.apply(Command{Rules: RulesAhead, Exchange: &Exchange{Node: "n1", Session: 7, Seq: seq, Sent: s.at, Finished: finished,
+	g, ok := s.apply(Command{Exchange: &Exchange{Node: "n1", Session: 7, Seq: seq, Sent: s.at, Finished: finished,
 		Claims: []Claim{{Class: "map", Slots: slots, Jobs: []messages.JobID{job}, Ahead: ahead}}}}).([]messages.Grant)
 	if !ok {
 		s.t.Fatal("exchange refused")

@@ -13,17 +13,6 @@ import (
 // A task says in a few bytes how its latest attempt went. Earlier attempts, and how nodes
 // explain the ends of attempts, are kept of a bounded number of attempts of each job.
 const (
-	// RulesAttempts is the value of [Command.Rules] from which the book notes how
-	// attempts and jobs end.
-	RulesAttempts = 1
-	// RulesUncounted is the value from which the end of a job also says how many attempts
-	// did not count.
-	RulesUncounted = 2
-	// RulesMany is the value from which the book takes MaxActive jobs.
-	RulesMany = 3
-	// RulesAhead is the value from which the book notes when nodes exchange and which tariffs
-	// there were, so that tasks can divide the time of a slot.
-	RulesAhead = 4
 	// MaxKept bounds the attempts of a job that are kept: the first ones of each stage
 	// that came to nothing, in equal parts.
 	MaxKept = 64
@@ -65,9 +54,6 @@ func (t *Task) MaxRSS() int64 { return int64(t.Memory) << 10 }
 // attemptEnded notes how the latest attempt of a task ended; f is nil if nobody
 // reported the end.
 func (c *claims) attemptEnded(r messages.TaskRef, h NodeClaim, why messages.EndReason, f *messages.Finished) {
-	if c.clock.rules < RulesAttempts {
-		return
-	}
 	j := c.jobs.own(r.Job)
 	t := &j.Stages[r.Stage].Tasks[r.Index]
 	paused := h.PausedBy(c.clock.now)
@@ -211,7 +197,7 @@ func (x *exchanges) failing(j *Job, r messages.TaskRef, f *messages.Finished, no
 	if tries > 1 {
 		text += fmt.Sprintf("; it failed %d times", tries)
 	}
-	if n := int(f.Attempt.Number) - tries; n > 0 && x.clock.rules >= RulesUncounted {
+	if n := int(f.Attempt.Number) - tries; n > 0 {
 		text += "; " + spelling.Number(n, "other attempt did", "other attempts did") + " not count"
 	}
 	return text

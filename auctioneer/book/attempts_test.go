@@ -114,19 +114,6 @@ func TestEvictedAttempt(t *testing.T) {
 	}
 }
 
-// TestEarlierRulesNoteNothing: entries of an earlier version are applied as that version
-// did, so that replicas which start from different snapshots agree.
-func TestEarlierRulesNoteNothing(t *testing.T) {
-	b, do := attemptsBook(t, 1)
-	var seq uint64
-	turnOn(do, "n1", &seq, 3, nil)
-	b.Apply(&Command{At: 4, Exchange: &Exchange{Node: "n1", Session: 1, Seq: 2, Finished: []messages.Finished{
-		{Outcome: messages.TimedOut, Attempt: messages.Attempt{Task: messages.TaskRef{Job: 1}, Number: 1}}}}})
-	if j := b.Job(1); j.Reason != "TimeLimit" || j.Cause != "" || len(j.Kept) != 0 || j.Stages[0].Tasks[0].Reason != messages.NoReason {
-		t.Errorf("%+v", j)
-	}
-}
-
 // TestKeptAttemptsAreBounded: a job whose tasks fail without end, each in other words,
 // takes a bounded place, and says how many attempts it does not keep.
 func TestKeptAttemptsAreBounded(t *testing.T) {

@@ -23,7 +23,7 @@ func busy(b *testing.B, nodes, jobs, tasks int) (*Book, [][]messages.Grant) {
 		name := fmt.Sprint("n", i)
 		out.Apply(&Command{At: 1, Register: &Register{Node: name, Session: 1, Slots: []messages.ClassSlots{{Class: "map", Slots: 8}}}})
 		claim := []Claim{{Class: "map", Slots: 8, Jobs: []messages.JobID{ids[i%jobs]}}}
-		grants[i] = out.Apply(&Command{At: 2, Exchange: &Exchange{Node: name, Session: 1, Seq: 1, Claims: claim, Rules: RulesHealth}}).([]messages.Grant)
+		grants[i] = out.Apply(&Command{At: 2, Exchange: &Exchange{Node: name, Session: 1, Seq: 1, Claims: claim}}).([]messages.Grant)
 	}
 	return out, grants
 }
@@ -40,7 +40,7 @@ func BenchmarkExchange(b *testing.B) {
 	k := 0
 	for b.Loop() {
 		i := k % nodes
-		x := &Exchange{Node: names[i], Session: 1, Seq: uint64(k/nodes) + 2, Rules: RulesHealth,
+		x := &Exchange{Node: names[i], Session: 1, Seq: uint64(k/nodes) + 2,
 			Claims: []Claim{{Class: "map", Slots: 8, Jobs: []messages.JobID{messages.JobID(i%100 + 1)}}}}
 		for _, g := range grants[i] {
 			x.Finished = append(x.Finished, messages.Finished{Attempt: g.Attempt, Outcome: messages.Exited})

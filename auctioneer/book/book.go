@@ -10,7 +10,6 @@ import (
 // command does.
 const (
 	MaxActive      = 2_000_000 // jobs that have not ended
-	maxActiveOnce  = 500_000   // the same before RulesMany
 	RetainEnded    = 20_000    // ended jobs that are remembered, with their keys
 	RetainWhole    = 1_000     // ended jobs of this site whose records stay in the book
 	MaxNodes       = 100_000
@@ -46,11 +45,8 @@ type Book struct {
 	archive
 }
 
-// clock is the latest time of all commands, and the rules of the present command.
-type clock struct {
-	now   messages.Time
-	rules uint8
-}
+// clock is the latest time of all commands.
+type clock struct{ now messages.Time }
 
 // Now is the latest time of any command.
 func (c *clock) Now() messages.Time { return c.now }
@@ -150,7 +146,7 @@ func (b *Book) Watch(on bool) {
 // a refused submission is to be freed.
 func (b *Book) Apply(c *Command) any {
 	before := b.now
-	b.now, b.rules = max(b.now, c.At), c.Rules
+	b.now = max(b.now, c.At)
 	if by := min(c.Leap, b.now.Sub(before)); by > 0 {
 		b.leap(by)
 	}
@@ -258,12 +254,8 @@ func (b *Book) refusal(c *Submit) error {
 	if err := b.visitors.check(c.Visit); err != nil {
 		return err
 	}
-	most := MaxActive
-	if b.rules < RulesMany {
-		most = maxActiveOnce
-	}
-	if b.Active() >= most {
-		return messages.Errorf(messages.Exhausted, "the site holds %d jobs that have not ended; submit again later", most)
+	if b.Active() >= MaxActive {
+		return messages.Errorf(messages.Exhausted, "the site holds %d jobs that have not ended; submit again later", MaxActive)
 	}
 	if n := b.Pending(c.Account); c.Most > 0 && n >= c.Most {
 		return messages.Errorf(messages.Exhausted, "account %s has %d jobs that have not ended, as many as it may; submit again when one has", c.Account, n)

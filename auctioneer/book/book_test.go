@@ -516,7 +516,7 @@ func command(rt *rapid.T, attempts []messages.Attempt, seqs map[string]uint64) C
 	if rapid.Bool().Draw(rt, "advance") {
 		seqs[node]++
 	}
-	x := &Exchange{Node: node, Session: session, Seq: seqs[node], Rules: uint8(rapid.IntRange(0, RulesHealth).Draw(rt, "rules")), Claims: []Claim{{Class: "map", Slots: 2, Jobs: []messages.JobID{job, job%4 + 1}, Ahead: rapid.IntRange(0, 3).Draw(rt, "ahead")}}}
+	x := &Exchange{Node: node, Session: session, Seq: seqs[node], Claims: []Claim{{Class: "map", Slots: 2, Jobs: []messages.JobID{job, job%4 + 1}, Ahead: rapid.IntRange(0, 3).Draw(rt, "ahead")}}}
 	x.Sent = messages.Time(rapid.Int64().Draw(rt, "sent"))
 	for range min(2, len(attempts)) {
 		x.Finished = append(x.Finished, messages.Finished{

@@ -157,10 +157,7 @@ func (c *claims) requeue(a messages.Attempt, by blame, why messages.EndReason) {
 	if !ok || h.Leaving || !c.jobs.own(a.Task.Job).Active() {
 		return
 	}
-	h.Leaving = true
-	if c.clock.rules >= RulesAttempts {
-		h.Why = why
-	}
+	h.Leaving, h.Why = true, why
 	c.turn(node, a.Task, h)
 	c.stop(a)
 	c.excuse(a.Task, h, by)

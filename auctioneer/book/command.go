@@ -26,17 +26,14 @@ type Command struct {
 	Change      *Change
 	CancelJobs  *CancelJobs
 	Notified    *Notified
-	// Rules is the version of the rules by which the command is applied; 0: those of
-	// leaders that did not say.
-	Rules uint8
-	Begin *Begin
+	Begin       *Begin
 
 	CancelTasks *CancelTasks
 
 	Restored *Restored
 	// Leap is the part of the time between the command before and At by which the clock was
 	// set ahead: see [Book.leap].
-	Leap messages.Duration `wire:"trim"`
+	Leap messages.Duration
 }
 
 // Restored says that a backup was restored which began at a time: jobs get numbers after
@@ -140,9 +137,6 @@ type Exchange struct {
 	Seq      uint64
 	Finished []messages.Finished
 	Claims   []Claim
-	// Rules is the version of the rules by which the exchange is applied; 0: those of
-	// leaders that did not say.
-	Rules uint8
 	// Sent is as in [messages.Exchange].
 	Sent messages.Time
 }
@@ -283,10 +277,10 @@ type Leg struct {
 	Later bool
 }
 
-// Stamp makes the command one of now, by the rules of this program. Since the command before,
-// the clock was set ahead by leap.
+// Stamp makes the command one of now. Since the command before, the clock was set ahead by
+// leap.
 func (c *Command) Stamp(now messages.Time, leap messages.Duration) {
-	c.At, c.Leap, c.Rules = now, leap, RulesAhead
+	c.At, c.Leap = now, leap
 }
 
 // Decode reads a command as Encode wrote it. The error is for bytes that are none, and for a

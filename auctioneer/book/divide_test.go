@@ -54,7 +54,7 @@ func (w *turns) pass(micros messages.Time) {
 // leap sets the clock ahead: no task has had that time.
 func (w *turns) leap(micros messages.Time) {
 	w.at += micros - 1
-	w.apply(Command{Rules: RulesAhead, Leap: messages.Duration(micros) * 1000, Begin: &Begin{}})
+	w.apply(Command{Leap: messages.Duration(micros) * 1000, Begin: &Begin{}})
 	for _, f := range w.ended {
 		if f.Next != nil {
 			f.Next.At += micros
@@ -84,7 +84,7 @@ func (w *turns) say(sent messages.Time, jobs ...messages.JobID) {
 		x.Claims = append(x.Claims, Claim{Class: "map", Slots: 1, Jobs: []messages.JobID{id}, Ahead: 8})
 	}
 	w.at-- // which apply adds
-	grants := w.apply(Command{Rules: RulesAhead, Exchange: x}).([]messages.Grant)
+	grants := w.apply(Command{Exchange: x}).([]messages.Grant)
 	for _, g := range grants {
 		if g.Ahead {
 			w.ahead = append(w.ahead, g)
@@ -102,7 +102,7 @@ func (w *turns) say(sent messages.Time, jobs ...messages.JobID) {
 // tariff sets what a slot-second costs.
 func (w *turns) tariff(price int64) {
 	w.at--
-	w.apply(Command{Rules: RulesAhead, Decide: &Decide{Market: "main", Tariffs: []Tariff{{Class: "map", Price: messages.Credits(price)}}}})
+	w.apply(Command{Decide: &Decide{Market: "main", Tariffs: []Tariff{{Class: "map", Price: messages.Credits(price)}}}})
 	w.price = price
 }
 

@@ -14,7 +14,7 @@ type Effect struct {
 	Kind EffectKind
 	Job  messages.JobID
 	Legs []Leg  // of a Round
-	Hold string `msgpack:"-"` // of a Release
+	Hold string // of a Release
 }
 
 // EffectKind says what is to happen.

@@ -41,8 +41,8 @@ func TestEffectsKeepTheirJobs(t *testing.T) {
 	}
 }
 
-// TestEffectsOfJobsThatAreGone: an image of an earlier version may have effects of
-// jobs that were forgotten; it loads, and they are let go.
+// TestEffectsOfJobsThatAreGone: an image may have effects of jobs that were forgotten; it
+// loads, and they are let go.
 func TestEffectsOfJobsThatAreGone(t *testing.T) {
 	b := New()
 	b.must(t, &Command{Submit: &Submit{Account: "alice", Key: "k", Held: 5, Spec: roamSpec()}})

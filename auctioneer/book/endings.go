@@ -91,10 +91,7 @@ func (s *endings) endAlone(j *Job, outcome messages.State, reason, cause string)
 	j.Doubts = nil
 	s.effects.dropPromises(j)
 	delete(s.jobs.ordered, j.ID)
-	j.State, j.Outcome, j.Reason, j.Ended = messages.Settling, outcome, reason, s.clock.now
-	if s.clock.rules >= RulesAttempts {
-		j.Cause = cause
-	}
+	j.State, j.Outcome, j.Reason, j.Cause, j.Ended = messages.Settling, outcome, reason, cause, s.clock.now
 	s.watch.touch(j.ID)
 	s.claims.stopAll(j)
 }
@@ -144,7 +141,7 @@ func (j *Job) owe(c *Settle) {
 
 // confirm notes what became of effects. The effects that follow from that come after
 // those that wait, and jobs are forgotten once all effects that are left are known.
-// A job that is gone needs no answer: an earlier version could forget too much.
+// A job that is gone needs no answer.
 func (s *endings) confirm(c *Confirm) {
 	outcome := make(map[uint64]*Confirmation, len(c.Effects))
 	for i := range c.Effects {

@@ -31,24 +31,17 @@ func (x *exchanges) exchange(c *Exchange) ([]messages.Grant, error) {
 	if c.Seq < n.Seq {
 		return nil, messages.Errorf(messages.Fenced, "exchange %d of node %s comes after %d was answered", c.Seq, c.Node, n.Seq)
 	}
-	x.health.careful = c.Rules >= RulesHealth
-	defer func() { x.health.careful = false }()
 	for k := range c.Finished {
 		x.finish(n, i, &c.Finished[k], c.Sent)
 	}
 	var grants []messages.Grant
-	if !x.health.careful || !n.Examines(x.clock.now) { // a node claims nothing while it is examined
+	if !n.Examines(x.clock.now) { // a node claims nothing while it is examined
 		for k := range c.Claims {
 			grants = x.claim(n, i, &c.Claims[k], grants)
 		}
 	}
-	if x.health.careful {
-		grants = append(grants, x.health.examine(i)...)
-	}
-	n.Seq, n.Grants = c.Seq, grants
-	if x.clock.rules >= RulesAhead {
-		n.Exchanged = x.clock.now
-	}
+	grants = append(grants, x.health.examine(i)...)
+	n.Seq, n.Grants, n.Exchanged = c.Seq, grants, x.clock.now
 	return grants, nil
 }
 
@@ -196,10 +189,7 @@ func (x *exchanges) fail(j *Job, r messages.TaskRef, f *messages.Finished, h Nod
 		return
 	}
 	if s.Failed++; j.Failures() == 1 {
-		j.ExitCode, j.Reason = f.ExitCode, failure(f.Outcome)
-		if x.clock.rules >= RulesAttempts {
-			j.Cause = x.failing(j, r, f, x.nodes.inOrder[t.Node].Name)
-		}
+		j.ExitCode, j.Reason, j.Cause = f.ExitCode, failure(f.Outcome), x.failing(j, r, f, x.nodes.inOrder[t.Node].Name)
 	}
 	if j.Spec.Stages[r.Stage].OnFailure != messages.GoOn {
 		x.endings.end(j, messages.Failed, j.Reason, j.Cause)
@@ -301,7 +291,7 @@ func (x *exchanges) grant(n *Node, node uint32, j *Job, stage, at int) messages.
 		s.pass(x.clock.now)
 	}
 	t := &s.Tasks[index]
-	if x.clock.rules >= RulesAttempts && t.Attempt > 0 && t.Claimed != 0 && j.Kept.past(uint32(stage), index, t.Attempt) == nil {
+	if t.Attempt > 0 && t.Claimed != 0 && j.Kept.past(uint32(stage), index, t.Attempt) == nil {
 		j.Omitted++
 	}
 	*t = Task{Attempt: t.Attempt + 1, Tries: t.Tries, Phase: Claimed, Node: node}

@@ -46,11 +46,6 @@ const (
 	mostSpared = 2
 )
 
-// RulesHealth is the value of [Exchange.Rules] from which the health of nodes is
-// part of what an exchange does. Entries of earlier versions are applied as those
-// versions did.
-const RulesHealth = 1
-
 // Health is what the book holds against a node.
 type Health struct {
 	Failures []Failure // the latest tasks that failed at once, since one of their class ended well
@@ -79,7 +74,7 @@ type Failure struct {
 	Elsewhere bool // it ended well on another node since
 	// Had is the slot time that its job is to pay for it, unless it turns out to be the
 	// node's fault.
-	Had messages.Duration `msgpack:"-"`
+	Had messages.Duration
 }
 
 // WellEnd is when a task of a class last ended well on a node.
@@ -160,12 +155,11 @@ func (n *Node) barred() bool { return n.Health.Quarantined != 0 || n.Health.Prob
 
 // health judges nodes by how tasks end on them.
 type health struct {
-	careful bool // the exchange that is being applied looks at health
-	jobs    *jobs
-	nodes   *nodes
-	meters  *meters
-	watch   *watch
-	clock   *clock
+	jobs   *jobs
+	nodes  *nodes
+	meters *meters
+	watch  *watch
+	clock  *clock
 }
 
 // examine ends a probe that takes too long, and grants one that is due.
@@ -290,7 +284,7 @@ func quick(f *messages.Finished) bool {
 // the node is in doubt or the task never began. An attempt that is not spared is paid
 // for the time it had, until the node is in quarantine.
 func (s *health) suspect(j *Job, r messages.TaskRef, i uint32, f *messages.Finished, had messages.Duration) (spared bool) {
-	if !s.careful || !quick(f) || !j.Active() {
+	if !quick(f) || !j.Active() {
 		return false
 	}
 	n, class := s.nodes.inOrder[i], j.Spec.Stages[r.Stage].Class
@@ -321,9 +315,6 @@ func (s *health) suspect(j *Job, r messages.TaskRef, i uint32, f *messages.Finis
 // vouch notes that a task ended well on a node. Failures of its class no longer count
 // against that node. They count against the nodes where this task failed before.
 func (s *health) vouch(j *Job, r messages.TaskRef, i uint32) {
-	if !s.careful {
-		return
-	}
 	h, class := &s.nodes.inOrder[i].Health, j.Spec.Stages[r.Stage].Class
 	h.well(class, s.clock.now)
 	h.Passed = 0
@@ -378,7 +369,7 @@ func distinct(names []messages.Name) int {
 // avoids reports whether a task that is to be claimed again waits for another node.
 func (s *health) avoids(j *Job, stage int, index, node uint32) bool {
 	d := j.Doubts[[2]uint32{uint32(stage), index}]
-	if d == nil || !s.careful || !slices.Contains(d.Nodes, node) {
+	if d == nil || !slices.Contains(d.Nodes, node) {
 		return false
 	}
 	return s.clock.now.Sub(j.Stages[stage].Tasks[index].Ended) < avoidFor && s.nodes.elsewhere(j.Spec.Stages[stage].Class, d.Nodes)

@@ -60,7 +60,7 @@ func (w *ward) turn() {
 		jobs = append(jobs, id)
 	}
 	for _, p := range w.nodes {
-		x := &Exchange{Node: p.name, Session: 7, Rules: RulesHealth, Claims: []Claim{{Class: "map", Slots: p.slots, Jobs: jobs}}}
+		x := &Exchange{Node: p.name, Session: 7, Claims: []Claim{{Class: "map", Slots: p.slots, Jobs: jobs}}}
 		for _, g := range p.pending {
 			f := messages.Finished{Attempt: g.Attempt, Started: w.at, Ended: w.at.Add(seconds / 10)}
 			if g.Attempt.Task.Job == 0 {
@@ -308,7 +308,7 @@ func TestUnstartableIsTriedElsewhere(t *testing.T) {
 	s.register("n2", 7, 1)
 	exchange := func(node string, seq uint64, f ...messages.Finished) []messages.Grant {
 		t.Helper()
-		return s.apply(Command{Exchange: &Exchange{Node: node, Session: 7, Seq: seq, Rules: RulesHealth, Finished: f,
+		return s.apply(Command{Exchange: &Exchange{Node: node, Session: 7, Seq: seq, Finished: f,
 			Claims: []Claim{{Class: "map", Slots: 1, Jobs: []messages.JobID{id}}}}}).([]messages.Grant)
 	}
 	g := exchange("n1", 1)
@@ -356,25 +356,6 @@ func TestOperatorLiftsAQuarantine(t *testing.T) {
 	w.apply(Command{Drain: &Drain{Node: "n1"}})
 	if n := w.Node("n1"); n.Health.Quarantined != 0 || n.Idle("map") != 2 {
 		t.Errorf("after it was lifted: %+v", n.Health)
-	}
-}
-
-// TestEarlierEntriesApplyAsTheyDid: what was logged before these rules gives the same
-// grants again, as agents have run them.
-func TestEarlierEntriesApplyAsTheyDid(t *testing.T) {
-	s := newSite(t)
-	id := s.submit("k", mapStage(1))
-	s.register("n1", 7, 1)
-	s.register("n2", 7, 1)
-	for seq := uint64(1); seq <= 5; seq += 2 {
-		g := s.claim("n1", 7, seq, 1, id)
-		if len(g) != 1 {
-			t.Fatalf("exchange %d granted %v", seq, g)
-		}
-		s.finish("n1", 7, seq+1, messages.Unstartable, 0, g[0].Attempt)
-	}
-	if j := s.Job(id); j.Reason != "CannotStart" || len(s.Node("n1").Health.Failures) != 0 {
-		t.Errorf("job %s, health %+v", j.Reason, s.Node("n1").Health)
 	}
 }
 

@@ -16,7 +16,7 @@ import (
 
 // imageVersion is the first byte of an image. What follows are records, each with its
 // length before it and in the encoding of commands, so that their structs can grow.
-const imageVersion = 2
+const imageVersion = 3
 
 // mostTasks bounds the tasks, or numbers, of one record: it must fit one payload.
 const mostTasks = 1 << 16
@@ -106,7 +106,7 @@ type claimImage struct {
 type tariffImage struct {
 	Market  messages.Name
 	Tariffs []Tariff
-	Spells  []spell `msgpack:"-"`
+	Spells  []spell
 }
 
 // noteImage is a note of a market.
@@ -298,13 +298,10 @@ func readImage(r *bufio.Reader) (*Image, error) {
 	switch {
 	case err != nil:
 		return nil, err
-	case version == 0x90|imageFields: // a list of fields
-		return readVersion1(r)
-	case version != imageVersion:
-		if version > imageVersion && version < 0x80 { // what is higher was a list of fields
-			return nil, messages.NewerFormat("the auctioneer's image", int(version), imageVersion)
-		}
-		return nil, fmt.Errorf("version %d is not %d, the one this program reads", version, imageVersion)
+	case version > imageVersion:
+		return nil, messages.NewerFormat("the auctioneer's image", int(version), imageVersion)
+	case version < imageVersion:
+		return nil, fmt.Errorf("it has format %d, and this program reads format %d alone", version, imageVersion)
 	}
 	im := &Image{packed: &packed{table: table{chunks: map[messages.JobID]*chunk{}}}}
 	for !im.End {

@@ -49,29 +49,27 @@ type Job struct {
 	Message  string             // how its market explained its end
 	Change   []string           // what would have changed it
 
-	// An image of version 1 has these in its annex and supplement.
-
-	Visit   *Visit  `msgpack:"-"` // what it is to another site, whose job it is; nil: it is of this one
-	Deposit Deposit `msgpack:"-"`
+	Visit   *Visit // what it is to another site, whose job it is; nil: it is of this one
+	Deposit Deposit
 	// Doubts are of tasks that failed at once, by stage and index.
-	Doubts map[[2]uint32]*Doubt `msgpack:"-" json:"-"`
+	Doubts map[[2]uint32]*Doubt `json:"-"`
 
-	Parked   *Parked       `msgpack:"-"` // the job gets no tasks; nil: it does
-	Released messages.Time `msgpack:"-"` // when it was parked last until; 0: never
+	Parked   *Parked       // the job gets no tasks; nil: it does
+	Released messages.Time // when it was parked last until; 0: never
 
-	Changes   int                     `msgpack:"-"` // how often its description has changed
-	ChangeKey string                  `msgpack:"-"` // of the last change
-	Raise     Raise                   `msgpack:"-"` // of its budget, the last one
-	Notices   []messages.NoticeStatus `msgpack:"-"` // that were to be sent about it
+	Changes   int                     // how often its description has changed
+	ChangeKey string                  // of the last change
+	Raise     Raise                   // of its budget, the last one
+	Notices   []messages.NoticeStatus // that were to be sent about it
 	// Kept are some attempts that came to nothing; Omitted is how many earlier attempts of
 	// tasks are not among them.
-	Kept    Attempts `msgpack:"-"`
-	Omitted int      `msgpack:"-"`
+	Kept    Attempts
+	Omitted int
 	// Cause says in a sentence what ended the job; "": the job ended well, or nobody
 	// noted the cause.
-	Cause string `msgpack:"-"`
+	Cause string
 	// Promised is what the site keeps for the job until the job has been considered.
-	Promised []Leg `msgpack:"-"`
+	Promised []Leg
 
 	metered uint64 // the last change of tariffs for which it is metered; 0: it has none
 }
@@ -120,19 +118,19 @@ type Stage struct {
 	Meter    Meter
 
 	// Failed is how many tasks failed for good before the job ended.
-	Failed int `msgpack:"-"`
+	Failed int
 	// Requeued is how many attempts were ended to be run again at the wish of the owner or
 	// an operator; they count as retried too.
-	Requeued int   `msgpack:"-"`
-	Lost     int64 `msgpack:"-"` // bytes of the output of ended attempts that were not kept
-	Cut      int   `msgpack:"-"` // of how many attempts
+	Requeued int
+	Lost     int64 // bytes of the output of ended attempts that were not kept
+	Cut      int   // of how many attempts
 	// Cancelled is how many tasks were cancelled while the job went on. Skipped are the
 	// positions of such tasks beyond Tasks.
-	Cancelled int            `msgpack:"-"`
-	Skipped   messages.Array `msgpack:"-"`
+	Cancelled int
+	Skipped   messages.Array
 	// Ahead is how many of the claims that Running counts wait for a slot, also of those
 	// that are to end.
-	Ahead int `msgpack:"-"`
+	Ahead int
 }
 
 // Phase is where a task is.
@@ -161,10 +159,10 @@ type Task struct {
 	Claimed messages.Time // since when it has its slot; 0: it waits for one
 	Ended   messages.Time
 	// Once the attempt has ended:
-	CPU    uint32             `msgpack:"-"` // in hundredths of a second
-	Memory uint32             `msgpack:"-"` // peak, in kibibytes
-	Paused uint32             `msgpack:"-"` // in hundredths of a second
-	Reason messages.EndReason `msgpack:"-"` // why it came to nothing
+	CPU    uint32             // in hundredths of a second
+	Memory uint32             // peak, in kibibytes
+	Paused uint32             // in hundredths of a second
+	Reason messages.EndReason // why it came to nothing
 }
 
 // Active says whether tasks of the job may be claimed.

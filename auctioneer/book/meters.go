@@ -22,8 +22,8 @@ type Tariff struct {
 	Length messages.Duration
 	Capped bool // nobody pays above the own bid
 	// Contention: Price is no price, but the part of a slot-second that is contended,
-	// in millionths. An image of version 1 does not have it.
-	Contention bool `msgpack:"-"`
+	// in millionths.
+	Contention bool
 }
 
 // spell is a time in which other tariffs of a market held.
@@ -320,10 +320,8 @@ func (m *meters) setTariffs(market messages.Name, tariffs []Tariff) {
 		m.enlistAll(market)
 	}
 	before := spell{m.clock.now, m.tariffs[market]}
-	if m.clock.rules >= RulesAhead {
-		kept := m.spells[market]
-		m.spells[market] = append(slices.Clone(kept[max(0, len(kept)+1-keptSpells):]), before)
-	}
+	kept := m.spells[market]
+	m.spells[market] = append(slices.Clone(kept[max(0, len(kept)+1-keptSpells):]), before)
 	m.changes++
 	unread, next := m.unread[market], change{spell: before, number: m.changes}
 	if n := len(unread); n > 0 {

@@ -23,26 +23,24 @@ type Node struct {
 	Drain    messages.Time // by when its tasks are to be gone; 0: it takes work
 
 	Abilities []messages.Name
-	// An image of version 1 has what follows in its annex and supplement.
-
 	// MostSuspended is how many suspended tasks it is to keep at once; 0: as many as
 	// its slots allow.
-	MostSuspended int `msgpack:"-"`
+	MostSuspended int
 	// Left are the latest sessions that others followed. A registration under one of
 	// them is late.
-	Left   []uint64 `msgpack:"-"`
-	Health Health   `msgpack:"-"`
+	Left   []uint64
+	Health Health
 	// DrainReason is why an operator drains the node.
-	DrainReason string `msgpack:"-"`
+	DrainReason string
 	// Stopped says that the agent ended its last session itself: the node is not lost.
-	Stopped bool `msgpack:"-"`
+	Stopped bool
 	// Removed says that an operator removed the node after it was down. Its place stays,
 	// as tasks name the place; a registration brings the node back.
-	Removed bool `msgpack:"-"`
+	Removed bool
 	// Ahead are the claims without a slot, by position in Slots: see [Ahead].
-	Ahead []int `msgpack:"-"`
+	Ahead []int
 	// Exchanged is when its last exchange was applied.
-	Exchanged messages.Time `msgpack:"-"`
+	Exchanged messages.Time
 
 	halted []messages.Attempt // those of Claims that are not to run now: see [Node.Halted]
 }
@@ -58,7 +56,7 @@ type NodeClaim struct {
 	Leaving bool               // it is to end, and its task to be claimed again
 	Since   messages.Time      // of Halt
 	Paused  messages.Duration  // how long it was suspended or gathered before
-	Why     messages.EndReason `msgpack:"-"` // why it is to end, if it is leaving
+	Why     messages.EndReason // why it is to end, if it is leaving
 	// until is when it passed its slot on, if that was before it was known to have ended.
 	until messages.Time
 }

@@ -68,8 +68,7 @@ func TestRecordsLeaveTheBook(t *testing.T) {
 	}
 }
 
-// TestAnImageWithAllRecords, as earlier versions wrote, leads to the book that had handed
-// them over all along.
+// TestAnImageWithAllRecords leads to the book that had handed them over all along.
 func TestAnImageWithAllRecords(t *testing.T) {
 	all := newSite(t)
 	whole(t, 3)

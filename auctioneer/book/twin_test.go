@@ -102,7 +102,6 @@ func (w *twins) do(c Command) (answer any, err error) {
 	}
 	c.At = w.at
 	if w.chance(2) {
-		c.Rules = RulesAhead
 	}
 	data, err := c.Encode()
 	if err != nil {

@@ -113,7 +113,7 @@ func (d *Desk) Vain(node messages.Name, x *messages.Exchange) (vain bool) {
 // makes no sense is dropped: the agent may not know yet that its market is no more. Once
 // the outcome is known, the desk is to be told what was [Missed].
 func (d *Desk) Exchange(node messages.Name, x *messages.Exchange) *book.Command {
-	out := &book.Exchange{Node: node, Session: x.Session, Seq: x.Seq, Finished: brief(x.Finished), Rules: book.RulesHealth, Sent: x.Sent}
+	out := &book.Exchange{Node: node, Session: x.Session, Seq: x.Seq, Finished: brief(x.Finished), Sent: x.Sent}
 	if len(x.Claims) > 0 {
 		d.book.Read(func(b *book.Book) {
 			for _, c := range x.Claims[:min(len(x.Claims), market.MostRequests)] {
