@@ -23,7 +23,7 @@ func TestAJobBeginsAtItsTime(t *testing.T) {
 		t.Errorf("started %v", j.Started)
 	}
 	never := g.enter("alice", "b", 1, func(s *messages.JobSpec) { s.Rate, s.Begin = messages.Credit, epoch.Add(1000*minute) })
-	must[messages.CancelReply](g.fixture, "alice", messages.VerbCancel, messages.JobRequest{Job: never})
+	must[messages.CancelReply](g.fixture, "alice", messages.VerbCancel, messages.CancelRequest{Job: never})
 	await.Until(t, "a job that never began is final", func() bool {
 		return must[messages.JobDetail](g.fixture, "alice", messages.VerbJob, messages.JobRequest{Job: never}).State == messages.Cancelled
 	})

@@ -120,7 +120,7 @@ func TestBudgetIsRaised(t *testing.T) {
 	}
 	_, err := call[messages.ChangeReply](f, "alice", messages.VerbChange, messages.ChangeRequest{Key: "c3", Job: id, Budget: 5000 * messages.Credit})
 	wantKind(t, err, messages.Insufficient)
-	must[messages.CancelReply](f, "alice", messages.VerbCancel, messages.JobRequest{Job: id})
+	must[messages.CancelReply](f, "alice", messages.VerbCancel, messages.CancelRequest{Job: id})
 	await.Until(t, "the larger hold is freed", func() bool { return f.job("alice", id).State == messages.Cancelled })
 }
 

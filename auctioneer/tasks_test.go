@@ -36,7 +36,7 @@ func TestTaskSearch(t *testing.T) {
 	g := exchange(2, "n1", 2)
 	exchange(2, "n2", 2)
 	exchange(3e6, "n1", 2, messages.Finished{Attempt: g[0].Attempt, CPU: 2e9, MaxRSS: 8 << 20},
-		messages.Finished{Attempt: g[1].Attempt, Outcome: messages.Unstartable, Detail: "interpreter /x: not found"})
+		messages.Finished{Attempt: g[1].Attempt, ExitCode: 9, Detail: "wrote nothing"})
 	do(4e6, book.Command{Lost: &book.Lost{Node: "n2", Session: 1}})
 	list := func(r messages.TasksRequest) (messages.TasksReply, string) {
 		var reply messages.TasksReply
@@ -54,7 +54,7 @@ func TestTaskSearch(t *testing.T) {
 	}
 	const (
 		done    = "main.0[10]/1 n1 Done 0"
-		earlier = "main.1[11]/1 n1 Failed - CannotStart"
+		earlier = "main.1[11]/1 n1 Failed 9 ExitCode"
 		again   = "main.1[11]/2 n1 Running -"
 		fresh   = "main.4[14]/1 n1 Running -"
 		lost2   = "main.2[12]/1 n2 Pending - NodeLost"
@@ -79,7 +79,7 @@ func TestTaskSearch(t *testing.T) {
 		}
 	}
 	all, _ := list(messages.TasksRequest{Limit: 100, Attempts: true})
-	if got := all.Tasks[1].Message; got != "could not be started: interpreter /x: not found on n1" {
+	if got := all.Tasks[1].Message; got != "ended with exit code 9 on n1: it wrote nothing" {
 		t.Errorf("says %q", got)
 	}
 	if d := all.Tasks[0]; d.CPU != 2e9 || d.MaxRSS != 8<<20 || d.Ran <= 0 {

@@ -108,8 +108,8 @@ type Market struct {
 	// Weights are by account; fairshare. 1 where none is given.
 	Weights Weights `json:"weights,omitempty"`
 
-	// Settle is, of proportional, deadline and contract, "on-completion" for the paper's
-	// charge, which a job that is not completed escapes; "": jobs owe for what they had.
+	// Settle is, of proportional and deadline, "on-completion" for the paper's charge, which
+	// only tasks that were completed owe, with any exit code; "": jobs owe for what they had.
 	Settle string `json:"settle,omitempty"`
 	// Horizon is, of highest-bid with price pivot, for how long after its submission the
 	// waiting of a job counts in its price; 0: a day. A budget must cover that time at the

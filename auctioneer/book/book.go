@@ -330,7 +330,7 @@ func (b *Book) decide(c *Decide) {
 		b.suspend(a)
 	}
 	for _, a := range c.Requeue {
-		b.requeue(a, ofJob, messages.EndPreempted)
+		b.requeue(a, ofSite, messages.EndPreempted)
 	}
 	for _, a := range c.Resume {
 		b.resume(a)

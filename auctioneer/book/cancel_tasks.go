@@ -118,6 +118,7 @@ func (x *exchanges) cancelTask(j *Job, r messages.TaskRef) bool {
 		if !ok || h.Why == messages.EndTaskCancelled {
 			return false
 		}
+		x.claims.complete(a.Task, h, ByOwner)
 		h.Leaving, h.Why = true, messages.EndTaskCancelled
 		x.claims.turn(node, r, h)
 		x.claims.stop(a)

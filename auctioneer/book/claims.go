@@ -157,6 +157,9 @@ func (c *claims) requeue(a messages.Attempt, by blame, why messages.EndReason) {
 	if !ok || h.Leaving || !c.jobs.own(a.Task.Job).Active() {
 		return
 	}
+	if by == ofJob {
+		c.complete(a.Task, h, ByOwner)
+	}
 	h.Leaving, h.Why = true, why
 	c.turn(node, a.Task, h)
 	c.stop(a)
@@ -230,8 +233,8 @@ type blame bool
 
 // The kinds of blame.
 const (
-	ofJob  blame = false // the job's own, or its market's: the time is paid for
-	ofSite blame = true  // a lost node, a drain, a failed executor: it is not
+	ofJob  blame = false // the job's own: the time is paid for, and the task complete for prices
+	ofSite blame = true  // a lost node, a drain, a preemption, a failed executor: neither
 )
 
 // suspend takes a claim's slot away until resume gives one back.
@@ -293,6 +296,9 @@ func (c *claims) breakGang(j *Job, stage int, by blame) {
 		case Done:
 			s.Done--
 			s.Running++ // which again takes off
+			if by == ofSite {
+				s.reopen(t, t.Ended.Sub(t.Claimed)-t.PausedTime())
+			}
 			c.attemptEnded(r, NodeClaim{Paused: t.PausedTime()}, messages.EndGang, nil)
 			c.again(j, s, r.Index)
 		}

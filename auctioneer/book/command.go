@@ -284,7 +284,7 @@ func (c *Command) Stamp(now messages.Time, leap messages.Duration) {
 }
 
 // Decode reads a command as Encode wrote it. The error is for bytes that are none, and for a
-// command of rules that this build does not have.
+// command with fields that this build does not have.
 func Decode(data []byte) (*Command, error) {
 	c := new(Command)
 	if len(data) == 0 {
@@ -292,9 +292,6 @@ func Decode(data []byte) (*Command, error) {
 	}
 	if err := messages.Unmarshal(data, messages.Msgpack, c); err != nil {
 		return nil, err
-	}
-	if c.Rules > RulesAhead || c.Exchange != nil && c.Exchange.Rules > RulesHealth {
-		return nil, messages.Errorf(messages.Conflict, "a command of the book is of rules that this build does not have; run the same release on every replica")
 	}
 	return c, nil
 }

@@ -88,6 +88,9 @@ func (s *endings) end(j *Job, outcome messages.State, reason, cause string) {
 // endAlone ends a job, whoever waits for it.
 func (s *endings) endAlone(j *Job, outcome messages.State, reason, cause string) {
 	s.meters.stop(j)
+	if outcome != messages.Discarded {
+		s.claims.completeAll(j)
+	}
 	j.Doubts = nil
 	s.effects.dropPromises(j)
 	delete(s.jobs.ordered, j.ID)

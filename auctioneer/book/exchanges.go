@@ -163,6 +163,7 @@ const maxLost = 1 << 40
 func (x *exchanges) accept(j *Job, r messages.TaskRef, f *messages.Finished, h NodeClaim) {
 	s := &j.Stages[r.Stage]
 	t := &s.Tasks[r.Index]
+	x.claims.complete(r, h, ByProgram)
 	t.Phase, t.Ended = Done, cmp.Or(h.until, x.clock.now)
 	s.Running--
 	s.Done++
@@ -178,6 +179,9 @@ func (x *exchanges) fail(j *Job, r messages.TaskRef, f *messages.Finished, h Nod
 	s := &j.Stages[r.Stage]
 	t := &s.Tasks[r.Index]
 	t.Tries++
+	if !h.Leaving {
+		x.claims.complete(r, h, ByProgram)
+	}
 	limit := cmp.Or(j.Spec.Stages[r.Stage].Attempts, DefaultAttempt)
 	if j.Active() && int(t.Tries) < limit && !f.Outcome.Limited() {
 		x.claims.lose(r, h, ofJob)
@@ -294,7 +298,7 @@ func (x *exchanges) grant(n *Node, node uint32, j *Job, stage, at int) messages.
 	if t.Attempt > 0 && t.Claimed != 0 && j.Kept.past(uint32(stage), index, t.Attempt) == nil {
 		j.Omitted++
 	}
-	*t = Task{Attempt: t.Attempt + 1, Tries: t.Tries, Phase: Claimed, Node: node}
+	*t = Task{Attempt: t.Attempt + 1, Tries: t.Tries, Ender: t.Ender, Phase: Claimed, Node: node}
 	s.Running++
 	ref := messages.TaskRef{Job: j.ID, Stage: uint32(stage), Index: index}
 	h := NodeClaim{Attempt: t.Attempt, Class: class}

@@ -260,7 +260,9 @@ func (s *health) forgive(f *Failure) {
 	s.meters.forgive(j, int(r.Stage), f.Had)
 	t, d := &j.Stages[r.Stage].Tasks[r.Index], j.Doubts[place(r)]
 	if d != nil && t.Tries > 0 && d.Spared < mostSpared && (t.Phase == Pending || t.Phase == Claimed) {
-		t.Tries--
+		if t.Tries--; t.Tries == 0 && t.Ender == ByProgram {
+			j.Stages[r.Stage].reopen(t, f.Had)
+		}
 		d.Spared++
 	}
 }

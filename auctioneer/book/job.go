@@ -124,6 +124,11 @@ type Stage struct {
 	Requeued int
 	Lost     int64 // bytes of the output of ended attempts that were not kept
 	Cut      int   // of how many attempts
+	// Complete is how many tasks are complete for prices, and CompleteAt when the last of
+	// them was. Delivered is their slot time, of each until then.
+	Complete   int
+	CompleteAt messages.Time
+	Delivered  messages.Duration
 	// Cancelled is how many tasks were cancelled while the job went on. Skipped are the
 	// positions of such tasks beyond Tasks.
 	Cancelled int
@@ -154,6 +159,7 @@ type Task struct {
 	Attempt uint32
 	Tries   uint8 // attempts that failed by the task's own doing
 	Phase   Phase
+	Ender   Ender  // whether the task is complete for prices, and by whom
 	Node    uint32 // position in Book.Nodes
 	Exit    int32
 	Claimed messages.Time // since when it has its slot; 0: it waits for one
@@ -240,16 +246,10 @@ func (j *Job) live() bool {
 // run again because the site broke their attempts. A task that its user had begin anew has
 // had its slot: else a job that is requeued and then cancelled would owe nothing.
 func (j *Job) Began() (n int) {
-	anew := map[[2]uint32]bool{} // by stage and index
-	for i := range j.Kept {
-		if k := &j.Kept[i]; k.Reason == messages.EndRequeued {
-			anew[[2]uint32{k.Stage, k.Index}] = true
-		}
-	}
 	for i := range j.Stages {
 		for k := range j.Stages[i].Tasks {
 			t := &j.Stages[i].Tasks[k]
-			if t.Attempt > 0 && (t.Phase != Pending && t.Claimed != 0 || t.Tries > 0 || anew[[2]uint32{uint32(i), uint32(k)}]) {
+			if t.Attempt > 0 && (t.Phase != Pending && t.Claimed != 0 || t.Ender != NoEnder) {
 				n++
 			}
 		}

@@ -60,7 +60,7 @@ func (m *Market) past(b *book.Book, id messages.JobID) mechanism.Past {
 	if j == nil {
 		return mechanism.Past{Ended: true}
 	}
-	p := mechanism.Past{Bid: m.BidOf(j), Ended: !j.Active(), At: j.Ended, State: j.Outcome}
+	p := mechanism.Past{Bid: m.BidOf(j), Ended: !j.Active(), At: j.Ended, State: j.Outcome, Completed: j.Completion().At}
 	if p.Ended {
 		_, p.Received = b.Used(j, j.Ended)
 	}

@@ -16,6 +16,7 @@ type Progress struct {
 	Running   []int             // tasks claimed, but for those suspended or about to end
 	Suspended []int             // nil: none
 	Done      int               // tasks that are over, well or not
+	Complete  bool              // all tasks are complete for prices
 	Budget    *messages.Credits // what is left of it; nil: as declared
 	// Ordered is how many slots were given to the job for good, from OrderedAt
 	// on; nil: none. The mechanism is shown them as taken.
@@ -28,7 +29,7 @@ type Progress struct {
 func (m *Market) ProgressOf(j *book.Job) Progress {
 	classes := len(m.Config.Classes)
 	counts := make([]int, 2*classes)
-	p := Progress{Started: j.Started, Changes: j.Changes, Pending: counts[:classes:classes], Running: counts[classes:]}
+	p := Progress{Started: j.Started, Complete: j.Complete(), Changes: j.Changes, Pending: counts[:classes:classes], Running: counts[classes:]}
 	if left := j.Left(); j.Paid > 0 {
 		p.Budget = &left
 	}
@@ -66,12 +67,12 @@ func (m *Market) ProgressOf(j *book.Job) Progress {
 // same says whether p is as far; Done and Started follow from the counts.
 func (e *entry) same(p *Progress) bool {
 	return slices.Equal(e.pending(), p.Pending) && slices.Equal(e.running(), p.Running) && slices.Equal(e.Ahead, p.Ahead) &&
-		slices.Equal(e.Suspended, p.Suspended) && slices.Equal(e.Ordered, p.Ordered)
+		slices.Equal(e.Suspended, p.Suspended) && slices.Equal(e.Ordered, p.Ordered) && e.job.Complete == p.Complete
 }
 
 // progress is how far the job has come.
 func (e *entry) progress() Progress {
-	return Progress{Started: e.job.Started, Pending: e.pending(), Ahead: e.Ahead, Running: e.running(), Suspended: e.Suspended, Done: e.job.Done,
+	return Progress{Started: e.job.Started, Pending: e.pending(), Ahead: e.Ahead, Running: e.running(), Suspended: e.Suspended, Done: e.job.Done, Complete: e.job.Complete,
 		Budget: e.Budget, Ordered: e.Ordered, OrderedAt: e.OrderedAt, Changes: int(e.changes)}
 }
 
@@ -112,7 +113,7 @@ func (e *entry) become(p Progress) {
 		r.Pending, r.Running, r.known = nil, nil, false
 	}
 	e.job.Pending, e.job.Running, e.job.Suspended = p.Pending, p.Running, p.Suspended
-	e.job.Started, e.job.Done = p.Started, p.Done
+	e.job.Started, e.job.Done, e.job.Complete = p.Started, p.Done, p.Complete
 	e.countStuck()
 	if p.Budget != nil {
 		e.job.Budget = *p.Budget

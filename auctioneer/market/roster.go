@@ -315,7 +315,7 @@ func (s *roster) integrate(e *entry, now messages.Time) {
 		a := &e.ledger[k]
 		area := s.areas[k] - a.area
 		a.area = s.areas[k]
-		if e.job.Pending[k] == 0 || s.view.Classes[k].Slots == 0 {
+		if e.job.Complete || e.job.Pending[k] == 0 || s.view.Classes[k].Slots == 0 {
 			continue
 		}
 		a.seconds += seconds

@@ -28,9 +28,10 @@ func (m *Market) Settlement(now messages.Time, b *book.Book, j *book.Job) *Settl
 		job.Pending, job.Running = make([]int, len(m.Config.Classes)), make([]int, len(m.Config.Classes))
 	}
 	job.Accrued, job.Received = b.Used(j, j.Ended)
-	total, _, done := j.Count()
+	total, _, _ := j.Count()
+	c := j.Completion()
 	s := &Settlement{market: m, settle: &book.Settle{Job: j.ID}, left: j.Left(), job: job,
-		end: mechanism.End{State: j.Outcome, Tasks: total, Done: done, Began: j.Began(), At: j.Ended}}
+		end: mechanism.End{State: j.Outcome, Tasks: total, Done: c.Tasks, Began: j.Began(), At: j.Ended, Completed: c.At, Delivered: c.Delivered}}
 	for _, c := range shares {
 		s.end.Shares = append(s.end.Shares, mechanism.Share{Allocated: c.Allocated, Received: c.Received})
 		s.settle.Shares = append(s.settle.Shares, book.Share{Class: c.Class, Allocated: millionths(c.Allocated), Received: millionths(c.Received), Over: c.Over})

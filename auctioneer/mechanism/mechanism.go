@@ -76,6 +76,8 @@ type Job struct {
 	// Done is how many tasks are over, for mechanisms that plan with what is left; 0
 	// where the auctioneer does not say.
 	Done int
+	// Complete: for prices every task is complete, and what runs does so once more.
+	Complete bool
 }
 
 // Sum is how many tasks there are in all classes together.
@@ -171,11 +173,17 @@ const (
 type End struct {
 	State  messages.State // Completed, Failed or Cancelled
 	Tasks  int
-	Done   int     // tasks that finished well
+	Done   int     // tasks that are complete for prices
 	Began  int     // tasks that had a slot, but for those that the site broke
 	Shares []Share // by class
 	// At is when it ended, which may be long before it is settled; 0: view.Now.
 	At messages.Time
+	// Completed is when the job was complete for prices: when for each of its tasks an
+	// attempt had been ended by its program, with any exit code, or by its owner; or when its
+	// owner or its program ended the job after it had slots. Later attempts change nothing. 0:
+	// the site took the job away before. Delivered is the slot time until then.
+	Completed messages.Time
+	Delivered messages.Duration
 }
 
 // Share is the share of a class that a job was allocated and received,

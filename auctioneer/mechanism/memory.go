@@ -38,4 +38,6 @@ type Past struct {
 	At       messages.Time
 	State    messages.State
 	Received messages.Duration
+	// Completed is as in End.
+	Completed messages.Time
 }

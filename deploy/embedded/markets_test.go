@@ -15,7 +15,9 @@ import (
 
 // bazaar is a site with a market of each kind, each with slots of its own, so
 // that the scenarios can be played at the same time.
-func bazaar(t *testing.T) *Site {
+func bazaar(t *testing.T) *Site { return bazaarWith(t, func(*Config) {}) }
+
+func bazaarWith(t *testing.T, change func(*Config)) *Site {
 	t.Helper()
 	c := small(t.TempDir())
 	c.Replicas = 1
@@ -45,6 +47,7 @@ func bazaar(t *testing.T) *Site {
 	}
 	c.Profiles = []messages.Profile{{Name: "hasty", Class: messages.Hard,
 		Bounds: []messages.ParameterBounds{{Parameter: "max", Low: 0, High: 100}, {Parameter: "deadline", Low: 0, High: 5}}}}
+	change(&c)
 	s := start(t, c)
 	t.Cleanup(func() { closeSite(t, s) })
 	return s

@@ -48,10 +48,12 @@
 //   - Settle scales the price by what was received, and says how in the reason. The
 //     slot time beyond what was planned, added up over the tasks, makes no job later
 //     than was promised (Contract.Planned): to let a job take longer than it would, for
-//     a lower price, does not pay. A
-//     job that fails or is cancelled, and had slots, owes
-//     what it would owe if it had completed then: to fail, or to be cancelled, when
-//     the results are there does not pay. With settle: on-completion it owes nothing.
+//     a lower price, does not pay.
+//   - A task completes when its program, with any exit code, or its owner ends an attempt of
+//     it for the first time; a job does with its last task, or when it fails or is cancelled.
+//     To fail when the results are there, and to run again until nothing is worth anything,
+//     does not pay. Once all tasks have completed so, what runs again comes after all jobs
+//     with contracts. Attempts that the site ended do not count.
 //
 // # Shapes and units
 //

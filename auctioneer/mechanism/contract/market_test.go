@@ -82,7 +82,7 @@ func TestTheLifeOfAContract(t *testing.T) {
 	}
 	job := view.Jobs[first]
 	view.Now += 60 * second
-	p := m.Settle(view, job, mechanism.End{State: messages.Completed})[0]
+	p := m.Settle(view, job, mechanism.End{State: messages.Completed, Completed: view.Now})[0]
 	replica := curve(t, job.Contract.Replica)
 	want := job.Contract.Price.Float() * replica.At(60) / job.Contract.Promised
 	if math.Abs(p.Amount.Float()-want) > 5.1e-7 || p.From != job.Job || p.To != 0 || !strings.Contains(p.Reason, "received") {
@@ -109,14 +109,14 @@ func TestSettlement(t *testing.T) {
 		{130, messages.Completed, 100, 3_750_000, 3_750_000, "6 credits agreed × 5 received / 8 promised = 3.75"},
 		{180, messages.Completed, 100, 0, 0, "0 received"},
 		{10, messages.Completed, 7, 7_000_000, 6_000_000, "no more is charged than its budget"},
-		{10, messages.Failed, 100, 7_500_000, 6_000_000, "if it had completed when it ended"},
-		{10, messages.Cancelled, 100, 7_500_000, 6_000_000, "if it had completed when it ended"},
+		{10, messages.Failed, 100, 7_500_000, 6_000_000, "if it had completed when its program"},
+		{10, messages.Cancelled, 100, 7_500_000, 6_000_000, "if it had completed when its program"},
 	} {
 		job := &mechanism.Job{Bid: &mechanism.Bid{Job: 3, Arrived: 1000 * second, Budget: test.budget * messages.Credit, Contract: c}}
 		job.Received = 10e9
-		end := mechanism.End{State: test.state, Tasks: 4, Began: 2}
 		view := grid(1, 1)
 		view.Now += test.after * second
+		end := mechanism.End{State: test.state, Tasks: 4, Began: 2, Completed: view.Now, Delivered: job.Received}
 		p := market(t, messages.Market{}).Settle(view, job, end)[0]
 		if p.Amount != test.both || !strings.Contains(p.Reason, test.says) {
 			t.Errorf("after %d s, %v: %+v, want %v, %q", test.after, test.state, p, test.both, test.says)
@@ -145,7 +145,7 @@ func TestAQuoteThatWasTakenLate(t *testing.T) {
 		c := messages.Contract{Completion: 1100 * second, Price: 6 * messages.Credit, Promised: 10, Replica: replica, Surrogate: replica}
 		bid := bidOf(1, (1000+late)*second, 1)
 		bid.Contract = &c
-		p := m.Settle(&mechanism.View{Now: 1100 * second, Classes: []mechanism.Class{{Name: "cpu", Slots: 1}}}, &mechanism.Job{Bid: bid, Received: messages.Duration(10e9)}, mechanism.End{State: messages.Completed, Began: 1})
+		p := m.Settle(&mechanism.View{Now: 1100 * second, Classes: []mechanism.Class{{Name: "cpu", Slots: 1}}}, &mechanism.Job{Bid: bid, Received: messages.Duration(10e9)}, mechanism.End{State: messages.Completed, Began: 1, Completed: 1100 * second, Delivered: messages.Duration(10e9)})
 		if (p[0].Amount > c.Price) != (late > 0) || strings.Contains(p[0].Reason, told) != (late > 0) {
 			t.Errorf("%d s late: %+v", late, p)
 		}
@@ -172,7 +172,7 @@ func TestExPostRationalityOnTheMarket(t *testing.T) {
 		after := rapid.IntRange(0, 3000).Draw(r, "seconds")
 		at := *view
 		at.Now += messages.Time(after) * second
-		p := m.Settle(&at, &mechanism.Job{Bid: bid}, mechanism.End{State: messages.Completed})[0]
+		p := m.Settle(&at, &mechanism.Job{Bid: bid}, mechanism.End{State: messages.Completed, Completed: at.Now})[0]
 		if received := curve(t, c.Replica).At(float64(after)); p.Amount < 0 || p.Amount.Float() > received+5.1e-7 {
 			r.Errorf("%+v completed after %d s, is worth %v and owes %v", c, after, received, p.Amount)
 		}

@@ -22,7 +22,9 @@ func problem(view *mechanism.View) *deadlineaware.Problem {
 	}
 	for i, job := range view.Jobs {
 		p.Jobs[i] = planned(view.Now, job)
-		p.Jobs[i].Valuation = curveOf(job.Bid)
+		if !job.Complete { // else what its contract is for was delivered
+			p.Jobs[i].Valuation = curveOf(job.Bid)
+		}
 	}
 	return p
 }

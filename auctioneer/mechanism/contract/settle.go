@@ -13,25 +13,24 @@ import (
 // received over the value promised, by its replica's valuation at the time of
 // completion, rounded half to even to the microcredit. Its tasks' time beyond what was
 // planned does not make a job later than it was promised: a user cannot lower the price
-// by letting the job take longer. A job that did not complete, and had
-// slots, owes what it would owe if it had completed when it ended.
-func (m *Mechanism) Settle(view *mechanism.View, job *mechanism.Job, end mechanism.End) []mechanism.Payment {
+// by letting the job take longer. A job completes when its program, with any exit code, or
+// its owner has ended each of its tasks for the first time: an attempt after that does not
+// lower the price.
+func (m *Mechanism) Settle(_ *mechanism.View, job *mechanism.Job, end mechanism.End) []mechanism.Payment {
 	p := mechanism.Payment{From: job.Job}
 	switch c := job.Contract; {
 	case c == nil:
 		p.Reason = "the job has no contract"
-	case end.State != messages.Completed && m.config.Settle == messages.SettleOnCompletion:
-		p.Reason = fmt.Sprintf("the job was not completed, and received nothing of what its contract, at %v credits, promised", c.Price)
-	case end.State != messages.Completed && (end.Began == 0 || job.Received == 0):
-		p.Reason = fmt.Sprintf("no task of the job had a slot, so the job received nothing of what its contract, at %v credits, promised", c.Price)
+	case end.Completed == 0:
+		p.Reason = fmt.Sprintf("the site completed no task of the job, so the job received nothing of what its contract, at %v credits, promised", c.Price)
 	default:
 		var amount messages.Credits
-		at, own := charged(view.Now, job, end)
-		if amount, p.Reason = m.owed(c, job.Arrived, at); at != view.Now {
-			p.Reason += fmt.Sprintf("; it completed %.6g s later than that, and its tasks took %.6g s more than planned", view.Now.Sub(at).Seconds(), own.Seconds())
+		at, own := charged(job, end)
+		if amount, p.Reason = m.owed(c, job.Arrived, at); at != end.Completed {
+			p.Reason += fmt.Sprintf("; it completed %.6g s later than that, and its tasks took %.6g s more than planned", end.Completed.Sub(at).Seconds(), own.Seconds())
 		}
 		if end.State != messages.Completed {
-			p.Reason = "what it would owe if it had completed when it ended: " + p.Reason
+			p.Reason = "what it would owe if it had completed when its program or its owner ended it: " + p.Reason
 		}
 		if p.Amount = min(amount, job.Budget); p.Amount < amount {
 			p.Reason += "; no more is charged than its budget"
@@ -42,12 +41,12 @@ func (m *Mechanism) Settle(view *mechanism.View, job *mechanism.Job, end mechani
 
 // charged is the completion by which a job pays, and the time that its tasks took beyond
 // the time planned. What is late by such time counts as on time.
-func charged(completed messages.Time, job *mechanism.Job, end mechanism.End) (at messages.Time, own messages.Duration) {
-	c, each := job.Contract, cmp.Or(job.Contract.Planned, job.Length)
+func charged(job *mechanism.Job, end mechanism.End) (at messages.Time, own messages.Duration) {
+	completed, c, each := end.Completed, job.Contract, cmp.Or(job.Contract.Planned, job.Length)
 	if c.Completion >= completed || each <= 0 || end.Began == 0 {
 		return completed, 0
 	}
-	own = max(0, job.Received-messages.Duration(end.Began)*each)
+	own = max(0, end.Delivered-messages.Duration(end.Began)*each)
 	return min(completed, max(c.Completion, completed.Add(-own))), own
 }
 

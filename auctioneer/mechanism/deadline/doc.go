@@ -128,14 +128,16 @@
 // ones, nobody who comes later can change that, and it owes 0.
 //
 // On a live market it is the owner's program that says whether a job was completed.
-// So a job that had a slot and ended by its deadline owes its critical value
-// however it ended: a run that fails, or is cancelled, at an instant owes what it
-// would owe if it were completed at that instant. A job that ended later owes it
-// too if it had had the time that it declared, so that to be late on purpose does
-// not pay. What it had and did not have the site says, not its owner. A job that
-// lost its slots to others before it had its time owes nothing. What remains open:
-// a job that declares more time than it needs may lose its slots, and have its
-// results. With settle: on-completion only completed jobs owe.
+// So a job is completed, for prices, when its program, with any exit code, or its owner first
+// ends an attempt of it: if that was by its deadline, it owes its critical value, also where
+// another attempt ran on and the market discarded the job. A job that had all the units that it declared by
+// its deadline owes it too, however it ended, so that to be late on purpose, or to sleep when the
+// results are there, does not pay; a unit in which it ran counts as a whole, so that the
+// time that a program takes to start is the job's. What it had and did not have the site says,
+// not its owner. A job that lost its slots to others before it had its time, and attempts that
+// the site ended, owe nothing. What remains open: a job that declares more time than it needs,
+// and sleeps when it has its results, may lose its slots, and have its results. With settle:
+// on-completion a job owes only if it was completed, in the sense above, by its deadline.
 //
 // What prices go by is noted with the decisions (Notes), in integers, and a market
 // made anew with these notes decides and prices as the one that wrote them would

@@ -21,12 +21,13 @@ type history struct {
 	last    int              // unit: the last deadline of them
 	index   map[messages.JobID]int
 	failed  map[messages.JobID]bool // jobs that ended without being completed
+	served  map[messages.JobID]bool // jobs that ended and were
 	outcome *Outcome                // of the tasks as they stand; nil: to be worked out
 	row     []int                   // by task: its place in the outcome
 }
 
 func newHistory() history {
-	return history{index: map[messages.JobID]int{}, failed: map[messages.JobID]bool{}}
+	return history{index: map[messages.JobID]int{}, failed: map[messages.JobID]bool{}, served: map[messages.JobID]bool{}}
 }
 
 // linger is for how many units after the last deadline what is known is kept, to
@@ -182,7 +183,7 @@ func (h *history) replay(m *Mechanism) *Outcome {
 // after so many units of work, unless withdrawn says otherwise, before or after.
 // One that never had any was withdrawn, or could no longer make its deadline; the
 // latter is kept as if it had stayed: had another asked for less, it might have
-// made it.
+// made it. What is complete for prices is no longer hopeless.
 func (h *history) left(id messages.JobID, unit, work int, hopeless bool) {
 	i, known := h.index[id]
 	if !known || h.gone[i] != 0 {
@@ -190,7 +191,7 @@ func (h *history) left(id messages.JobID, unit, work int, hopeless bool) {
 	}
 	h.gone[i] = unit
 	switch {
-	case hopeless && work < h.tasks[i].Length:
+	case hopeless && work < h.tasks[i].Length && !h.served[id]:
 	case work > 0 && !h.failed[id]:
 		h.tasks[i].Work = min(work, h.tasks[i].Length)
 	default:

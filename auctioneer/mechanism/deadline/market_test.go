@@ -135,9 +135,19 @@ func (m *market) replace(by *Mechanism) {
 	m.Mechanism = by
 	m.Recall(notes, jobs, func(id messages.JobID) mechanism.Past {
 		unit, ended := m.over[id]
-		return mechanism.Past{Bid: m.bids[id], Ended: ended, At: at(unit) - 1, State: m.gone[id],
+		past := mechanism.Past{Bid: m.bids[id], Ended: ended, At: at(unit) - 1, State: m.gone[id],
 			Received: messages.Duration(len(m.units[id])) * 10 * second}
+		past.Completed = completed(past.State, past.Received, past.At)
+		return past
 	})
+}
+
+// completed is when a job that ended was complete for prices.
+func completed(state messages.State, received messages.Duration, at messages.Time) messages.Time {
+	if state == messages.Completed || state != messages.Discarded && received > 0 {
+		return at
+	}
+	return 0
 }
 
 // finish ends the jobs that are done or were discarded.
@@ -160,6 +170,7 @@ func (m *market) finish(p *Problem, unit int) {
 func (m *market) settle() {
 	m.owing = slices.DeleteFunc(m.owing, func(job *mechanism.Job) bool {
 		end := mechanism.End{State: m.gone[job.Job], At: at(m.over[job.Job])}
+		end.Completed = completed(end.State, job.Received, end.At)
 		due := m.SettleAt(m.view.Now, job, end) <= m.view.Now
 		if due {
 			m.early[job.Job] = m.view.Now < job.Deadline
@@ -367,27 +378,40 @@ func TestADiscardedJobIsNotToldThatItHadNoSlot(t *testing.T) {
 	}
 }
 
-// TestSettleChargesOnlySuccess: late, failed and cancelled jobs owe nothing.
-func TestSettleChargesOnlySuccess(t *testing.T) {
+// TestSettleChargesWhatWasDelivered: a job that was complete for prices by its deadline owes its
+// critical value, whatever came after; so does one that had all the time that it declared. A job that
+// the site took away before, and one that was late, owe nothing.
+func TestSettleChargesWhatWasDelivered(t *testing.T) {
 	for _, c := range []struct {
-		state messages.State
-		now   int
-		pays  messages.Credits
+		state    messages.State
+		complete int // unit; 0: never
+		received messages.Duration
+		pays     messages.Credits
 	}{
-		{messages.Completed, 3, 4 * messages.Credit}, {messages.Completed, 12, 0}, {messages.Discarded, 3, 0},
+		{messages.Completed, 3, 10 * second, 4 * messages.Credit}, {messages.Completed, 12, 10 * second, 0}, {messages.Discarded, 0, 10 * second, 0},
 		// whether it ended well is its owner's to say
-		{messages.Failed, 3, 4 * messages.Credit}, {messages.Cancelled, 3, 4 * messages.Credit}, {messages.Failed, 12, 0},
+		{messages.Failed, 3, 10 * second, 4 * messages.Credit}, {messages.Cancelled, 3, 10 * second, 4 * messages.Credit}, {messages.Failed, 12, 10 * second, 0},
+		// an attempt ended by its program or its owner, and another ran until the deadline
+		{messages.Discarded, 2, 10 * second, 4 * messages.Credit}, {messages.Failed, 2, 10 * second, 4 * messages.Credit},
+		// it printed its result, and then ran until the deadline
+		{messages.Discarded, 0, 20*second - second/20, 4 * messages.Credit},
 	} {
 		m := live(t, 0)
 		one := &mechanism.Job{Bid: bidOf(1, Task{Arrival: 1, Deadline: 2, Length: 2, Value: 20}), Pending: []int{1}, Running: []int{0}}
 		two := &mechanism.Job{Bid: bidOf(2, Task{Arrival: 1, Deadline: 9, Length: 4, Value: 8}), Pending: []int{1}, Running: []int{0}}
 		view := &mechanism.View{Now: at(1), Classes: []mechanism.Class{{Name: "cpu", Slots: 1}}, Jobs: []*mechanism.Job{one, two}}
 		m.Allocate(view)
-		view.Now, view.Jobs = at(c.now), []*mechanism.Job{two}
-		one.Received = 10 * second // of the 20 declared
-		got := m.Settle(view, one, mechanism.End{State: c.state})
+		view.Now, view.Jobs = at(max(3, c.complete)), []*mechanism.Job{two}
+		one.Received = c.received // of the 20 s declared
+		end := mechanism.End{State: c.state, At: view.Now}
+		if c.complete != 0 {
+			end.Completed = at(c.complete)
+		}
+		m.SettleAt(view.Now, one, end)
+		m.Allocate(view)
+		got := m.Settle(view, one, end)
 		if len(got) != 1 || got[0].Amount != c.pays || got[0].From != 1 || got[0].To != 0 || got[0].Reason == "" {
-			t.Errorf("%v at %d: %+v, want %v", c.state, c.now, got, c.pays)
+			t.Errorf("%v, complete at %d: %+v, want %v", c.state, c.complete, got, c.pays)
 		}
 	}
 }
@@ -408,7 +432,7 @@ func TestBeingLateOnPurpose(t *testing.T) {
 			want = 0
 		}
 		for _, state := range []messages.State{messages.Completed, messages.Failed, messages.Cancelled} {
-			if got := m.Settle(view, one, mechanism.End{State: state, At: at(4)}); got[0].Amount != want {
+			if got := m.Settle(view, one, mechanism.End{State: state, At: at(4), Completed: at(4)}); got[0].Amount != want {
 				t.Errorf("%q, %v late: %+v, want %v", settle, state, got, want)
 			}
 		}
@@ -425,7 +449,7 @@ func TestSettlingLaterIsNotBeingLate(t *testing.T) {
 	view.Now, view.Jobs = at(3), []*mechanism.Job{two}
 	m.Allocate(view)
 	view.Now = at(6)
-	end := mechanism.End{State: messages.Completed}
+	end := mechanism.End{State: messages.Completed, Completed: at(3)}
 	if due := m.SettleAt(end.At, one, end); due != one.Deadline {
 		t.Errorf("due at %v, want its deadline", due)
 	}

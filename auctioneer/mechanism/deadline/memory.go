@@ -134,9 +134,7 @@ func (m *Mechanism) recallJobs(notes []mechanism.Note, past func(messages.JobID)
 	for id := range m.seats {
 		if p := past(id); p.Ended {
 			m.memory.left[id] = m.units.unitOf(p.At) + 1
-			if !m.served(p.State, p.Received) {
-				m.past.withdrawn(id)
-			}
+			m.ended(id, p)
 		}
 	}
 	m.ranking.decide(m.seats, m.ranking.unit, m.past.lastSlots())
@@ -157,13 +155,20 @@ func (m *Mechanism) rebuild(id messages.JobID, p mechanism.Past) {
 	if !p.Ended {
 		return
 	}
-	if !m.served(p.State, p.Received) {
-		m.past.withdrawn(id)
-	}
+	m.ended(id, p)
 	s := &seat{task: t}
 	_, s.done = m.units.whole(p.Received)
 	by := m.units.unitOf(p.At) + 1
 	m.past.left(id, by, s.done, s.hopeless(by))
+}
+
+// ended notes what became of a job that has ended, for the prices of others.
+func (m *Mechanism) ended(id messages.JobID, p mechanism.Past) {
+	if p.Bid != nil && m.served(p.Bid, p.Completed, p.Received) {
+		m.past.served[id] = true
+	} else {
+		m.past.withdrawn(id)
+	}
 }
 
 // recallMarket takes over the market's note; false: it cannot be read.

@@ -17,8 +17,8 @@ func TestEndedWhileNobodyLed(t *testing.T) {
 		}
 		better, worse := Task{Arrival: 100, Deadline: 103, Length: 3, Value: 20}, Task{Arrival: 100, Deadline: 109, Length: 3, Value: 12}
 		end := mechanism.End{State: messages.Completed, At: at(103) - 1}
-		if !completed {
-			end.State = messages.Failed
+		if end.Completed = end.At; !completed {
+			end.State, end.Completed = messages.Failed, 0
 		}
 		// lead plays the units in which somebody leads; from the gap on another does.
 		lead := func(units ...int) (*Mechanism, messages.Credits) {
@@ -93,7 +93,7 @@ func TestPriceAfterALostDecision(t *testing.T) {
 	m.replace(live(t, 0.6))
 	one.Received, m.view.Now = 2*messages.Duration(at(1)-at(0))*1000, at(102)
 	m.Allocate(m.view)
-	if p := m.Settle(m.view, one, mechanism.End{State: messages.Completed, At: at(102) - 1})[0]; p.Amount != 12*messages.Credit {
+	if p := m.Settle(m.view, one, mechanism.End{State: messages.Completed, At: at(102) - 1, Completed: at(102) - 1})[0]; p.Amount != 12*messages.Credit {
 		t.Errorf("it owes %v, want 12: %s", p.Amount, p.Reason)
 	}
 }

@@ -14,8 +14,9 @@ import (
 // is worth so as to be done before. What owes nothing for certain is settled at
 // once: a job that was not served, or that never met anybody who had to wait.
 func (m *Mechanism) SettleAt(_ messages.Time, job *mechanism.Job, end mechanism.End) messages.Time {
-	served := m.served(end.State, job.Received)
+	served := m.served(job.Bid, end.Completed, job.Received)
 	if served {
+		m.past.served[job.Job] = true
 		m.past.skipped(m.units.unitOf(end.At-1)+1, m.past.lastSlots())
 	}
 	if !served || m.past.unmet(job.Job) {
@@ -24,29 +25,28 @@ func (m *Mechanism) SettleAt(_ messages.Time, job *mechanism.Job, end mechanism.
 	return job.Deadline
 }
 
-// served says whether a job is to pay for what it had: one that is completed, and
-// where the market does not settle on completion, one that had a slot and was ended by
-// its owner or by its program. A job that the market discards has lost its slots.
-func (m *Mechanism) served(state messages.State, received messages.Duration) bool {
-	switch state {
-	case messages.Completed:
-		return true
-	case messages.Failed, messages.Cancelled:
-		return m.config.Settle != messages.SettleOnCompletion && received > 0
-	}
-	return false
+// served says whether a job is to pay for what it had: one that was complete for prices by
+// its deadline, whatever became of a later attempt; and where the market does not settle on
+// completion, one that had all the units that it declared, however it ended. A job that lost
+// its slots before owes nothing.
+func (m *Mechanism) served(bid *mechanism.Bid, completed messages.Time, received messages.Duration) bool {
+	return completed != 0 && completed <= bid.Deadline || m.config.Settle != messages.SettleOnCompletion && m.units.full(bid, received)
 }
 
-// Settle charges a job that ended by its deadline its critical value, rounded half to
-// even to the microcredit: whether it ended well makes no difference, for that is
-// its owner's to say. A job that ended later owes the same if it had the time that it
-// declared. Any other job owes nothing.
+// full says whether some slot time is of as many units as a job declares. The time from the
+// start of a unit to the start of a program in it counts for the unit.
+func (c calendar) full(bid *mechanism.Bid, received messages.Duration) bool {
+	_, had := c.whole(received)
+	return had >= c.taskOf(bid).Length
+}
+
+// Settle charges a job that was complete for prices by its deadline its critical value, rounded
+// half to even to the microcredit: whether it ended well, or ran again, makes no difference, for
+// that is its owner's to say. A job that had the time that it declared owes the same, also one
+// that the market discards at its deadline. Any other job owes nothing.
 func (m *Mechanism) Settle(view *mechanism.View, job *mechanism.Job, end mechanism.End) []mechanism.Payment {
 	p := mechanism.Payment{From: job.Job}
-	late := m.late(view, job, end)
-	switch served := m.served(end.State, job.Received); {
-	case served && late && (m.config.Settle == messages.SettleOnCompletion || job.Received < job.Length):
-		p.Reason = "the job ended after its deadline, without the time that it had declared"
+	switch served := m.served(job.Bid, end.Completed, job.Received); {
 	case served && m.past.unmet(job.Job):
 		p.Reason = "nobody was without a slot while the job competed, so any value would have been enough"
 	case served:
@@ -54,9 +54,11 @@ func (m *Mechanism) Settle(view *mechanism.View, job *mechanism.Job, end mechani
 			m.past.note(m.units.unitOf(view.Now), max(1, view.Classes[0].Slots))
 		}
 		p.Amount = m.owed(job)
-		p.Reason = fmt.Sprintf("%s: the smallest value, of its %v, that would have been enough", ended(end.State, late), job.Value)
+		p.Reason = fmt.Sprintf("%s: the smallest value, of its %v, that would have been enough", how(job.Bid, end), job.Value)
 	default:
 		switch p.Reason = "the job never had a slot"; {
+		case end.Completed != 0:
+			p.Reason = "the job ended after its deadline, without the time that it had declared"
 		case m.config.Settle == messages.SettleOnCompletion:
 			p.Reason = "the job was not completed"
 		case job.Received > 0:
@@ -67,28 +69,15 @@ func (m *Mechanism) Settle(view *mechanism.View, job *mechanism.Job, end mechani
 	return []mechanism.Payment{p}
 }
 
-// ended says how a job ended that had what it asked for.
-func ended(s messages.State, late bool) string {
+// how says how a job ended that had what it asked for.
+func how(bid *mechanism.Bid, end mechanism.End) string {
 	switch {
-	case late:
+	case end.Completed == 0 || end.Completed > bid.Deadline:
 		return "it had the time it declared by its deadline"
-	case s == messages.Completed:
+	case end.State == messages.Completed:
 		return "completed by its deadline"
 	}
 	return "had slots until its owner's program or its owner ended it"
-}
-
-// late says whether a job that has ended did so after its deadline: where it is
-// not said when it ended, by when it was first missed, or if it was not yet, by
-// the clock.
-func (m *Mechanism) late(view *mechanism.View, job *mechanism.Job, end mechanism.End) bool {
-	if end.At != 0 {
-		return end.At > job.Deadline
-	}
-	if i, known := m.past.index[job.Job]; known && m.past.gone[i] != 0 {
-		return m.past.gone[i] > m.past.tasks[i].Deadline+1
-	}
-	return view.Now > job.Deadline
 }
 
 func (m *Mechanism) owed(job *mechanism.Job) messages.Credits {

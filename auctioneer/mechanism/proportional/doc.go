@@ -113,10 +113,11 @@
 // users saves what they would owe for contending with one another.
 //
 // The paper charges a job that is completed its budget, and nobody else. A market
-// with settle: on-completion does so, and charges a job that is not completed the
-// part of its finished tasks: a job that prints its results and then fails pays
-// next to nothing there. Tasks that fail while the others go on count there as they
-// would as jobs of their own: they owe nothing, and those that end well owe their part.
+// with settle: on-completion does so. There a task is completed when its program, with any
+// exit code, or its owner ends an attempt of it for the first time, and a job owes the part of
+// its budget that its completed tasks are of all: to print the results and then fail does not
+// pay. A minimum utility is compared with the shares until all tasks were completed so: to run
+// again while others wait does not lower them.
 //
 // The budget is no truthful bid. Who names less has a smaller share and waits, but owes
 // less: over 25 jobs of a crowded log, worth less by each second of waiting, the best

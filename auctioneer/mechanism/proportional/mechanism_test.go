@@ -222,6 +222,7 @@ func TestSettleOnCompletion(t *testing.T) {
 		{"half to even, down", 5, 0, mechanism.End{State: messages.Failed, Tasks: 2, Done: 1}, 2, "failed with 1 of 2"},
 		{"half to even, up", 7, 0, mechanism.End{State: messages.Cancelled, Tasks: 2, Done: 1}, 4, "cancelled with 1 of 2"},
 		{"nothing done", 7, 0, mechanism.End{State: messages.Failed, Tasks: 2}, 0, "failed"},
+		{"complete with an exit code", 7, 0, mechanism.End{State: messages.Failed, Tasks: 2, Done: 2}, 7, "failed with 2 of 2"},
 		{"large", messages.MaxCredits, 0, mechanism.End{State: messages.Failed, Tasks: 1_000_000, Done: 999_999}, 999_999_000_000_000_000, ""},
 		{"minimum reached", 100, 1.6, mechanism.End{State: messages.Completed, Tasks: 1, Done: 1, Shares: shares}, 100, "completed"},
 		{"minimum missed", 100, 1.61, mechanism.End{State: messages.Completed, Tasks: 1, Done: 1, Shares: shares}, 0, "below its minimum"},

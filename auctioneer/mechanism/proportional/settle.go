@@ -41,10 +41,9 @@ func contended(metered messages.Credits) messages.Duration {
 	return messages.Duration(min(metered, math.MaxInt64/1000)) * 1000
 }
 
-// onCompletion is the paper's charge: the budget of a job that completed, and of one
-// that failed or was cancelled the part of it that its finished tasks are of all,
-// rounded half to even to the microcredit. A job whose utility at the shares it
-// received stayed below its minimum owes nothing.
+// onCompletion is the paper's charge: the budget of a job, or the part of it that its tasks
+// which are complete for prices are of all, rounded half to even to the microcredit. A job
+// whose utility at the shares it received until then stayed below its minimum owes nothing.
 func onCompletion(job *mechanism.Job, end mechanism.End) []mechanism.Payment {
 	p := mechanism.Payment{From: job.Job}
 	switch u := received(job.Bid, end.Shares); {

@@ -57,7 +57,7 @@ func check(t *rapid.T, p *core.Problem, o *core.Outcome) {
 	total := messages.Credits(0)
 	for i := range o.Jobs {
 		r, j := &o.Jobs[i], &p.Work.Jobs[i]
-		done := r.Fate == core.Completed && (r.Start < j.Submit || r.Finish < r.Start+j.Runtime-1e-6 || math.Abs(r.Used-j.Work()) > 1e-6)
+		done := r.Fate == core.Completed && (r.Start < j.Submit || r.Finish < j.Submit+j.Runtime-1e-6 || math.Abs(r.Used-j.Work()) > 1e-6)
 		if done || r.Finish < j.Submit || r.InTime < 0 || r.InTime > 1 || math.Abs(r.Paid.Float()) > p.Bids[i].Budget*float64(len(o.Jobs))+1e-6 {
 			t.Fatalf("job %d: %+v of %+v", i, r, j)
 		}

@@ -1,0 +1,115 @@
+package book
+
+import (
+	"testing"
+
+	"github.com/candor-grid/candor/messages"
+)
+
+// TestCompletionForPrices: a task is complete with the first attempt that its program or its
+// owner ended, and no later one changes that. What the site ended is forgiven.
+func TestCompletionForPrices(t *testing.T) {
+	const second = 1_000_000
+	for name, c := range map[string]struct {
+		play func(w *timed, id messages.JobID, a messages.Attempt)
+		at   messages.Time // in seconds; 0: never
+		had  messages.Duration
+	}{
+		"exit code 0": {func(w *timed, id messages.JobID, a messages.Attempt) { w.end(10, messages.Exited, 0, a) }, 10, 9e9},
+		"exit code 1": {func(w *timed, id messages.JobID, a messages.Attempt) {
+			w.end(10, messages.Exited, 1, a)
+			w.again(12, id, 20)
+		}, 10, 9e9},
+		"its own limit": {func(w *timed, id messages.JobID, a messages.Attempt) { w.end(10, messages.TimedOut, 0, a) }, 10, 9e9},
+		"requeue": {func(w *timed, id messages.JobID, a messages.Attempt) {
+			w.do(10, Command{Requeue: &Requeue{Job: id}})
+			w.end(11, messages.Stopped, 0, a)
+			w.again(12, id, 20)
+		}, 10, 9e9},
+		"cancel": {func(w *timed, id messages.JobID, a messages.Attempt) {
+			w.do(10, Command{Cancel: &Cancel{Job: id, By: "alice"}})
+		}, 10, 9e9},
+		"exit code 1, then cancel": {func(w *timed, id messages.JobID, a messages.Attempt) {
+			w.end(10, messages.Exited, 1, a)
+			w.do(20, Command{Cancel: &Cancel{Job: id, By: "alice"}})
+		}, 10, 9e9},
+		"exit code 1, then discarded": {func(w *timed, id messages.JobID, a messages.Attempt) {
+			w.end(10, messages.Exited, 1, a)
+			w.do(20, Command{Decide: &Decide{Market: "main", Discard: []Discarding{{Job: id}}}})
+		}, 10, 9e9},
+		"discarded": {func(w *timed, id messages.JobID, a messages.Attempt) {
+			w.do(20, Command{Decide: &Decide{Market: "main", Discard: []Discarding{{Job: id}}}})
+			w.end(21, messages.Stopped, 0, a)
+		}, 0, 0},
+		"a lost node": {func(w *timed, id messages.JobID, a messages.Attempt) {
+			w.do(10, Command{Lost: &Lost{Node: "n1", Session: 7}})
+		}, 0, 0},
+		"a drain":       {func(w *timed, id messages.JobID, a messages.Attempt) { w.drain(10); w.end(11, messages.Stopped, 0, a) }, 0, 0},
+		"a late answer": {func(w *timed, id messages.JobID, a messages.Attempt) { w.drain(10); w.end(11, messages.Exited, 1, a) }, 0, 0},
+		"a preemption": {func(w *timed, id messages.JobID, a messages.Attempt) {
+			w.do(10, Command{Decide: &Decide{Market: "main", Requeue: []messages.Attempt{a}}})
+			w.end(11, messages.Stopped, 0, a)
+		}, 0, 0},
+		"a lost node, then exit code 1": {func(w *timed, id messages.JobID, a messages.Attempt) {
+			w.do(10, Command{Lost: &Lost{Node: "n1", Session: 7}})
+			w.do(11, Command{Register: &Register{Node: "n1", Session: 8, Slots: []messages.ClassSlots{{Class: "map", Slots: 1}}}})
+			w.session, w.seq = 8, 0
+			w.again(12, id, 20)
+		}, 20, 8e9},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := &timed{site: newSite(t), session: 7}
+			id := w.submit("k", mapStage(1))
+			w.register("n1", 7, 1)
+			w.passTo(second)
+			c.play(w, id, w.claims(id))
+			got := w.Job(id).Completion()
+			if got.At != c.at*second || (got.At != 0) != (got.Tasks == 1) || c.at != 0 && got.Delivered != c.had || w.Job(id).Began() != got.Tasks && name != "discarded" {
+				t.Errorf("%+v, %d began; want at %d s, %v", got, w.Job(id).Began(), c.at, c.had)
+			}
+		})
+	}
+}
+
+// timed is a site with a node of one slot, on which things happen at given seconds.
+type timed struct {
+	*site
+	session, seq uint64
+}
+
+func (w *timed) do(at messages.Time, c Command) {
+	w.t.Helper()
+	w.passTo(at * 1_000_000)
+	if err, refused := w.apply(c).(error); refused {
+		w.t.Fatal(err)
+	}
+}
+
+// claims has the node claim the task of a job.
+func (w *timed) claims(id messages.JobID) messages.Attempt {
+	w.t.Helper()
+	w.seq++
+	return w.claim("n1", w.session, w.seq, 1, id)[0].Attempt
+}
+
+// end ends an attempt at a second.
+func (w *timed) end(at messages.Time, outcome messages.Outcome, exit int, a messages.Attempt) {
+	w.t.Helper()
+	w.passTo(at * 1_000_000)
+	w.seq++
+	w.finish("n1", w.session, w.seq, outcome, exit, a)
+}
+
+// again runs the task of a job once more, from one second to another, with exit code 1.
+func (w *timed) again(from messages.Time, id messages.JobID, to messages.Time) {
+	w.t.Helper()
+	w.passTo(from * 1_000_000)
+	w.end(to, messages.Exited, 1, w.claims(id))
+}
+
+func (w *timed) drain(at messages.Time) {
+	w.t.Helper()
+	w.do(at, Command{Drain: &Drain{Node: "n1", Until: at}})
+	w.passTo(at * 1_000_000)
+	w.apply(Command{Drain: &Drain{Node: "n1", Until: at, Evict: true}})
+}

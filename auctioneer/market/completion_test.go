@@ -1,0 +1,35 @@
+package market
+
+import (
+	"testing"
+
+	"github.com/candor-grid/candor/auctioneer/mechanism"
+	"github.com/candor-grid/candor/messages"
+)
+
+// TestSharesEndWithCompletion: a job whose tasks are complete for prices, and which runs again
+// while others have the slots, has the shares until then: a minimum utility is not missed by that.
+func TestSharesEndWithCompletion(t *testing.T) {
+	const second = 1_000_000
+	for _, complete := range []bool{false, true} {
+		m, err := Open(messages.Market{Name: "main", Mechanism: messages.Proportional, Classes: []messages.Name{"cpu"}, Settle: messages.SettleOnCompletion})
+		if err != nil {
+			t.Fatal(err)
+		}
+		bid := func() *mechanism.Bid {
+			return &mechanism.Bid{Job: 1, Account: "alice", Budget: messages.Credit, Weights: []float64{1}}
+		}
+		m.SetSlots(0, []int{2}, []int{1})
+		m.Put(0, bid, 1, Progress{Pending: []int{1}, Running: []int{1}})
+		m.Allocate(0)
+		m.Put(10*second, bid, 1, Progress{Pending: []int{2}, Running: []int{0}, Complete: complete})
+		_, shares := m.Remove(100*second, 1)
+		want := 0.05
+		if complete {
+			want = 0.5
+		}
+		if got := shares[0].Received; got != want {
+			t.Errorf("complete %v: received %v, want %v", complete, got, want)
+		}
+	}
+}

@@ -1,0 +1,94 @@
+package embedded
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/candor-grid/candor/messages"
+)
+
+// TestARetryDoesNotUncompleteAJob: who declares a unit too many, prints its result and has the
+// job begin anew, by an exit code or by requeue, so that the next attempt is late, owes the
+// critical value for what it had. A job that only sleeps after its result owes the same.
+func TestARetryDoesNotUncompleteAJob(t *testing.T) {
+	t.Parallel()
+	c := small(t.TempDir())
+	c.Replicas = 1
+	rounds := []string{"exit", "exit", "exit", "requeue", "requeue", "sleep"}
+	var slots Slots
+	c.Markets = nil
+	for i := range rounds {
+		name := fmt.Sprint("due", i)
+		slots = append(slots, messages.ClassSlots{Class: name, Slots: 1})
+		c.Markets = append(c.Markets, messages.Market{Name: name, Mechanism: messages.DeadlineBid, Classes: []messages.Name{name}, Slot: unit})
+	}
+	c.Nodes = NodesAlike(1, slots)
+	s := start(t, c)
+	defer closeSite(t, s)
+	for i, verb := range rounds {
+		t.Run(fmt.Sprint(i, " ", verb), func(t *testing.T) { playRetry(t, s, fmt.Sprint("due", i), verb) })
+	}
+}
+
+// playRetry plays a round. The job has its slot from its first unit on, and the rival none
+// in time.
+func playRetry(t *testing.T, s *Site, market messages.Name, verb string) {
+	alice, bob, once := connect(t, s, "alice"), connect(t, s, "bob"), filepath.Join(t.TempDir(), "once")
+	deadline := messages.TimeOf(time.Now()).Add(5 * unit)
+	due := func(value messages.Credits, script string) messages.JobSpec {
+		return job(market, 1, script, func(j *messages.JobSpec) {
+			j.Value, j.Length, j.Deadline = value*messages.Credit, 3*unit, deadline
+		})
+	}
+	scripts := map[string]string{"exit": "[ -e %s ] && sleep 60; echo 42; touch %s; exit 1", "requeue": "echo 42; touch %[2]s; sleep 60", "sleep": "echo 42; touch %[2]s; sleep 60"}
+	rival := bob.submit("rival "+market, due(12, "sleep 60"))
+	id := alice.submit("late "+market, due(60, fmt.Sprintf(scripts[verb], once, once)))
+	alice.await("it has its result", func() bool { _, err := os.Stat(once); return err == nil })
+	if verb == "requeue" {
+		request[messages.RequeueReply](alice, messages.Auctioneer, messages.VerbRequeue, messages.RequeueRequest{Job: id})
+	}
+	j := alice.final(id)
+	if j.State != messages.Discarded || j.Charged <= 0 || j.Charged > 12*messages.Credit {
+		t.Errorf("%v, charged %v: %s", j.State, j.Charged, alice.why(id).Message)
+	}
+	if r := bob.final(rival); r.State != messages.Discarded || r.Charged != 0 {
+		t.Errorf("the rival: %v, charged %v: %s", r.State, r.Charged, bob.why(rival).Message)
+	}
+}
+
+// TestAContractIsPricedByTheFirstEnd: a task that fails at once waits for another node. If that
+// is busy until completion is worth nothing any more, the price is not lower for it.
+func TestAContractIsPricedByTheFirstEnd(t *testing.T) {
+	t.Parallel()
+	s, dir := bazaarWith(t, func(c *Config) {
+		for i := range c.Nodes {
+			c.Nodes[i].Slots = Slots{{Class: "sold", Slots: 1}}
+		}
+		c.Markets = slices.DeleteFunc(c.Markets, func(m messages.Market) bool { return m.Name != "sold" })
+	}), t.TempDir()
+	others, again, once := filepath.Join(dir, "others"), filepath.Join(dir, "again"), filepath.Join(dir, "once")
+	erin := connect(t, s, "erin")
+	d := dear(t, s, fmt.Sprintf("if mkdir %s; then\n%selse\n%sfi\n", filepath.Join(dir, "first"), untilFile(again), untilFile(others)),
+		fmt.Sprintf("[ -e %s ] && exit 0\ntouch %s\nexit 1\n", once, once), dearest)
+	touch(t, others)
+	erin.await("the first attempt has ended", func() bool { _, err := os.Stat(once); return err == nil })
+	const worthless = 6 // s, above every deadline of the profile
+	erin.at(erin.job(d.job).Submitted.Add(worthless * unit))
+	touch(t, again)
+	j, why := erin.final(d.job), erin.why(d.job).Message
+	at := regexp.MustCompile(`completed ([0-9.]+) s after submission, promised ([0-9.]+) s`).FindStringSubmatch(why)
+	if j.State != messages.Completed || at == nil {
+		t.Fatalf("%v: %s", j.State, why)
+	}
+	completed, _ := strconv.ParseFloat(at[1], 64)
+	promised, _ := strconv.ParseFloat(at[2], 64)
+	if completed >= worthless || completed <= promised && j.Charged < d.contract.Price {
+		t.Errorf("charged %v of %v agreed: %s", j.Charged, d.contract.Price, why)
+	}
+}
