@@ -16,7 +16,6 @@ type input struct {
 	Expectation   *string        `json:"expectation,omitempty"`
 	Draws         *int           `json:"draws,omitempty"`
 	Seed          *uint64        `json:"seed,omitempty"`
-	Sampling      *string        `json:"sampling,omitempty"`
 	Pricing       *string        `json:"pricing,omitempty"`
 }
 
@@ -80,8 +79,7 @@ const defaultDraws = 1000
 // with "N", "n" for each job and "running": [{"n", "remaining"}…] for jobs of
 // any width; for payments "distributions": [[{"v" or "d", "r", "n", "p"}…]…],
 // "mode": "priority" (the default) or "full", and "expectation": "exact", or
-// else "draws" (1000), "seed" (0) and "sampling" ("stratified", "antithetic" or
-// "independent"). In priority mode r and n in a distribution are not used. With
+// else "draws" (1000) and "seed" (0). In priority mode r and n in a distribution are not used. With
 // "pricing": "pivot" payments need none of these, and jobs with the same "account" are
 // one bidder.
 func SolveDocument(data []byte) (any, error) {
@@ -197,7 +195,7 @@ func (in *input) expectation() (*Expectation, error) {
 		return nil, nil
 	}
 	e := &Expectation{Mode: Mode(casefile.Or(in.Mode, string(Priority))), Draws: casefile.Or(in.Draws, defaultDraws),
-		Seed: casefile.Or(in.Seed, 0), Sampling: Sampling(casefile.Or(in.Sampling, ""))}
+		Seed: casefile.Or(in.Seed, 0)}
 	if in.Expectation != nil {
 		if *in.Expectation != "exact" {
 			return nil, casefile.Invalid("expectation", `must be "exact", or left out for one from draws, is %.64q`, *in.Expectation)

@@ -47,7 +47,6 @@ func TestDocumentRefuses(t *testing.T) {
 		prior + `,"expectation":"exact","draws":5}`:                                                         "draws: an exact expectation draws nothing",
 		prior + `,"draws":0}`:                                                                               "draws: must be from 1",
 		prior + `,"draws":99999999}`:                                                                        "draws: must be from 1",
-		prior + `,"sampling":"lucky"}`:                                                                      "sampling: must be",
 		prior + `,"pricing":"pivot"}`:                                                                       "pricing: pivot goes by no belief",
 		prior + `,"pricing":"lucky"}`:                                                                       `pricing: must be "externality" or "pivot"`,
 		prior + `,"luck":1}`:                                                                                "luck: is no field",

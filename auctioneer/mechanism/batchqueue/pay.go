@@ -20,12 +20,11 @@ const (
 
 // Expectation says how expected externalities are worked out.
 type Expectation struct {
-	Mode     Mode
-	Priors   []Prior  // by position in the queue
-	Exact    bool     // enumerate; only for priors with Points
-	Draws    int      // else: how many
-	Seed     uint64   // of the draws
-	Sampling Sampling // how; empty: Stratified
+	Mode   Mode
+	Priors []Prior // by position in the queue
+	Exact  bool    // enumerate; only for priors with Points
+	Draws  int     // else: how many
+	Seed   uint64  // of the draws
 }
 
 // MaxDraws bounds Expectation.Draws.
@@ -94,7 +93,7 @@ func (e *Expectation) check(q *Queue) error {
 	if e.Draws < 1 || e.Draws > MaxDraws {
 		return casefile.Invalid("draws", "must be from 1 to %d, is %d", MaxDraws, e.Draws)
 	}
-	return e.Sampling.check()
+	return nil
 }
 
 // transfer sets each job's payment: the mean of the others' externalities less

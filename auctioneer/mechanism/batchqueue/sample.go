@@ -1,46 +1,20 @@
 package batchqueue
 
 import (
-	"cmp"
 	"math/bits"
 	"math/rand/v2"
-
-	"github.com/candor-grid/candor/auctioneer/mechanism/casefile"
 )
-
-// Sampling is how types are drawn. Whichever it is, a draw's types are
-// independent of one another and follow the priors exactly; what differs is
-// how a batch of draws is spread.
-type Sampling string
-
-// The ways of sampling.
-const (
-	// Stratified spreads the draws of a job evenly over its distribution, and
-	// pairs those of different jobs at random (Latin hypercube).
-	Stratified Sampling = "stratified"
-	// Antithetic takes draws in pairs, u and 1−u for every job.
-	Antithetic Sampling = "antithetic"
-	// Independent takes each draw by itself.
-	Independent Sampling = "independent"
-)
-
-func (s Sampling) check() error {
-	switch s {
-	case "", Stratified, Antithetic, Independent:
-		return nil
-	}
-	return casefile.Invalid("sampling", "must be %q, %q or %q, is %.64q", Stratified, Antithetic, Independent, s)
-}
 
 // sampler draws the types of jobs, a batch at a time. The types of a job in a
-// batch depend on the seed, the job and the batch only.
+// batch depend on the seed, the job and the batch only. The draws of a job are spread
+// evenly over its distribution, and paired with those of others at random (Latin hypercube):
+// a draw's types are independent of one another and follow the priors exactly.
 type sampler struct {
-	sampling Sampling
-	seed     uint64
-	draws    int
-	batches  int
-	types    []*inverse // by job
-	uniform  []float64
+	seed    uint64
+	draws   int
+	batches int
+	types   []*inverse // by job
+	uniform []float64
 }
 
 // Draws are divided into this many independent batches, to see from how their
@@ -49,10 +23,9 @@ type sampler struct {
 const leastBatches, mostTypes = 16, 1 << 20
 
 func newSampler(e *Expectation) *sampler {
-	s := &sampler{sampling: e.Sampling, seed: e.Seed, draws: e.Draws}
+	s := &sampler{seed: e.Seed, draws: e.Draws}
 	s.batches = min(e.Draws, max(leastBatches, int(float64(e.Draws)*float64(len(e.Priors))/mostTypes)))
 	s.uniform = make([]float64, s.size(0))
-	s.sampling = cmp.Or(s.sampling, Stratified)
 	for i, p := range e.Priors {
 		if i > 0 && same(p, e.Priors[i-1]) {
 			s.types = append(s.types, s.types[i-1])
@@ -81,22 +54,7 @@ func (s *sampler) size(b int) int {
 func (s *sampler) column(i, b int) []float64 {
 	random := rand.NewPCG(mix(s.seed+uint64(i)), mix(s.seed^uint64(b)<<32))
 	out := s.uniform[:s.size(b)]
-	switch s.sampling {
-	case Stratified:
-		stratify(out, random)
-	case Antithetic:
-		for k := range out {
-			if k%2 == 1 {
-				out[k] = below1 - out[k-1]
-				continue
-			}
-			out[k] = unit(random)
-		}
-	default:
-		for k := range out {
-			out[k] = unit(random)
-		}
-	}
+	stratify(out, random)
 	return out
 }
 

@@ -129,7 +129,7 @@ func (q *queue) pay(profile *batchqueue.Queue, d *batchqueue.Decision) error {
 		q.levy(profile, d, accounts)
 		return nil
 	}
-	e := &batchqueue.Expectation{Mode: batchqueue.Mode(q.Market.Mode), Sampling: batchqueue.Sampling(q.Market.Sampling), Exact: q.Market.Expectation == "exact",
+	e := &batchqueue.Expectation{Mode: batchqueue.Mode(q.Market.Mode), Exact: q.Market.Expectation == "exact",
 		Draws: q.draws(), Seed: q.DrawSeed() + uint64(q.Work.Jobs[q.waiting[0]].Number), Priors: q.belief.Priors(profile, accounts)}
 	pay, err := batchqueue.Pay(profile, e)
 	if err != nil {

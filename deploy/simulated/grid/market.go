@@ -38,7 +38,7 @@ func live(p *core.Problem) (messages.Market, error) {
 		if out.Pricing = m.Pricing; m.Pricing == "externality" {
 			out.Draws, out.PriorJobs = m.Draws, p.PriorJobs()
 		}
-		err = only(m, map[string]bool{"mode": m.Mode == "priority", "expectation": m.Expectation == "drawn", "sampling": m.Sampling == "stratified"})
+		err = only(m, map[string]bool{"mode": m.Mode == "priority", "expectation": m.Expectation == "drawn"})
 	case rules.Reservation:
 		out.Granule, out.Cycle, out.Orders = m.Granule, messages.Duration(m.T)*m.Granule, m.Search.Orders
 		out.Mode = m.Mode

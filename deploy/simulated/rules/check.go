@@ -33,7 +33,7 @@ func (m *Market) check() error {
 		return m.checkDeadline()
 	case BatchQueue:
 		return cmp.Or(choice("mode", m.Mode, "priority", "full"), choice("expectation", m.Expectation, "drawn", "exact"), whole("draws", m.Draws, 0, 1<<24), whole("N", m.N, 0, workload.MostNodes),
-			choice("sampling", m.Sampling, "stratified", "antithetic", "independent"), choice("pricing", m.Pricing, "externality", "pivot"))
+			choice("pricing", m.Pricing, "externality", "pivot"))
 	case Reservation:
 		return m.checkReservation()
 	case Contract:

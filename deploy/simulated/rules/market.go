@@ -67,11 +67,10 @@ type Market struct {
 	// declared (the default), or end, when the job has ended. Only an audit tells the two apart.
 	HandOver string `json:"hand_over,omitempty"`
 
-	N        int    `json:"N,omitempty"`        // batch-queue, reservation: nodes; 0: the machine's
-	Nodes    int    `json:"nodes,omitempty"`    // the others: the same
-	Mode     string `json:"mode,omitempty"`     // batch-queue: priority, full; reservation: search, fixed; backfill: the same as variant, as markets of a site call it
-	Draws    int    `json:"draws,omitempty"`    // batch-queue: 0: as many as take a millisecond or so
-	Sampling string `json:"sampling,omitempty"` // batch-queue
+	N     int    `json:"N,omitempty"`     // batch-queue, reservation: nodes; 0: the machine's
+	Nodes int    `json:"nodes,omitempty"` // the others: the same
+	Mode  string `json:"mode,omitempty"`  // batch-queue: priority, full; reservation: search, fixed; backfill: the same as variant, as markets of a site call it
+	Draws int    `json:"draws,omitempty"` // batch-queue: 0: as many as take a millisecond or so
 	// Expectation is "exact" to enumerate, "drawn" (the default) to draw; batch-queue.
 	Expectation string  `json:"expectation,omitempty"`
 	Seed        *uint64 `json:"seed,omitempty"` // batch-queue, contract: of draws; absent: the study's
@@ -102,7 +101,7 @@ var parameters = map[string][]string{
 	HighestBid:   {"nodes", "algorithm", "price", "capped", "reserve", "horizon", "preemption"},
 	Proportional: {"nodes", "alpha", "slo", "settle"},
 	Deadline:     {"C", "lambda", "rule", "scale", "groups", "slot", "hand_over", "preemption"},
-	BatchQueue:   {"N", "mode", "expectation", "draws", "seed", "sampling", "pricing"},
+	BatchQueue:   {"N", "mode", "expectation", "draws", "seed", "pricing"},
 	Reservation:  {"N", "T", "granule", "search", "orders", "pricing", "mode"},
 	Contract:     {"nodes", "M", "seed", "late_only"},
 	FIFO:         {"nodes", "price", "reserve"},
@@ -141,7 +140,7 @@ func (m *Market) defaults() {
 	case Deadline:
 		m.Lambda, m.Rule, m.Groups, m.HandOver = &lambda, "monotone", 1, AtDeadline
 	case BatchQueue:
-		m.Mode, m.Sampling, m.Expectation, m.Pricing = "priority", "stratified", "drawn", "externality"
+		m.Mode, m.Expectation, m.Pricing = "priority", "drawn", "externality"
 	case Reservation:
 		m.Bids.Deadline.Slack = "none" // by the end of the period that is sold
 		m.Granule, m.T, m.Orders, m.Pricing, m.Mode = messages.Duration(900e9), 96, 200, "exact", "search"

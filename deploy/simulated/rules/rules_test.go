@@ -22,7 +22,7 @@ func TestEveryParameterIsRead(t *testing.T) {
 	for _, text := range []string{
 		"name: spot\nmechanism: highest-bid\nprice: first\nalgorithm: WSEPT\ncapped: true\nreserve: 0.5\nworth: deadline\n",
 		"mechanism: deadline\nC: 7\nlambda: 0\nrule: paper\nscale: 8\ngroups: 3\nslot: 1m\n",
-		"mechanism: batch-queue\nN: 4\nmode: full\ndraws: 10\nsampling: antithetic\n",
+		"mechanism: batch-queue\nN: 4\nmode: full\ndraws: 10\n",
 		"mechanism: reservation\nN: 4\nT: 10\ngranule: 60\nsearch: {orders: 3, seed: 4}\npricing: thesis\n",
 		"mechanism: contract\nM: 8\nlate_only: true\nseed: 3\n", "mechanism: batch-queue\nexpectation: exact\nseed: 0\n", "mechanism: fifo\nnodes: 5\n",
 		"mechanism: proportional\nalpha: 0.25\nbids: {users: {spread: 0.5, by: user}, shading: {aggressive: 0.1, beta: 0.6}}\n",
