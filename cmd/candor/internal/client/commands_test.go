@@ -209,7 +209,7 @@ func TestGroupsSayWhatThereIs(t *testing.T) {
 			t.Errorf("%s shows its help, with exit code %d", c.CommandPath(), got.code)
 		}
 	})
-	if groups < 13 {
+	if groups < 12 {
 		t.Errorf("%d groups", groups)
 	}
 }

@@ -1,0 +1,188 @@
+package ledger
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"github.com/candor-grid/candor/messages"
+)
+
+// TestCorrectionOfACorrection restores what was spent, so that nobody passes a limit
+// by it, however often one is corrected in turn.
+func TestCorrectionOfACorrection(t *testing.T) {
+	b := climate(t)
+	b.do(heldBy("ada", held("h", "climate", 20)))
+	b.do(post("charge", "h", 20)) // all of her limit
+	id := "charge"
+	for i, spent := range []messages.Credits{5, 15, 7, 12} {
+		amount := []messages.Credits{15, 10, 8, 5}[i]
+		b.must(b.command(Command{Verb: Correct, By: "ops", Correct: messages.CorrectRequest{Transfer: id, Amount: amount, Reason: "r"}}))
+		if a, _ := b.Account("climate"); a.Spent != spent || b.part("climate", "ada").Spent != spent {
+			t.Fatalf("after %s: the account spent %v, she %v, want %v", id, a.Spent, b.part("climate", "ada").Spent, spent)
+		}
+		id = "$correct/" + id
+	}
+	b.refuse(messages.Insufficient, heldBy("ada", held("above", "climate", 9)))
+	b.do(heldBy("ada", held("within", "climate", 8)))
+	b.balanced()
+}
+
+// TestCorrectionOfACorrectionForOneWhoLeft counts when she comes back.
+func TestCorrectionOfACorrectionForOneWhoLeft(t *testing.T) {
+	b := climate(t)
+	b.do(heldBy("ada", held("h", "climate", 20)))
+	b.do(post("charge", "h", 20))
+	b.must(b.command(Command{Verb: Correct, By: "ops", Correct: messages.CorrectRequest{Transfer: "charge", Reason: "r"}}))
+	b.must(b.command(Command{Verb: Member, By: "ops", Member: messages.MemberRequest{Account: "climate", Member: "ada", Remove: true}}))
+	b.must(b.command(Command{Verb: Correct, By: "ops", Correct: messages.CorrectRequest{Transfer: "$correct/charge", Reason: "r"}}))
+	b.join("climate", "ada")
+	if spent := b.part("climate", "ada").Spent; spent != 20 {
+		t.Errorf("she spent %v", spent)
+	}
+	if restored := restore(t, encodeImage(t, b.Ledger)); restored.Hash() != b.Hash() {
+		t.Error("it is restored to something else")
+	}
+}
+
+// TestDelayedReturn: what an account owed of an expired grant goes back as soon as it
+// has something, whatever it has it from.
+func TestDelayedReturn(t *testing.T) {
+	credit := func(b *bed, c messages.Credits) {
+		if r := b.command(Command{Verb: Credit, By: "ops", Credit: messages.CreditRequest{Account: "ada", Credit: c}}); r.Error != nil {
+			b.Fatal(r.Error)
+		}
+	}
+	for name, income := range map[string]func(*bed){
+		"a transfer": func(b *bed) { b.do(posted("in", "bob", "ada", 6)) },
+		"a grant":    func(b *bed) { b.grant("ada", 6) },
+		"a payment": func(b *bed) {
+			b.command(Command{Verb: Pay, By: "bob", Rank: User, Pay: messages.PayRequest{Key: "k", From: "bob", To: "ada", Amount: 6}})
+		},
+		"a charge": func(b *bed) {
+			b.do(held("hb", "bob", 6))
+			p := post("in", "hb", 6)
+			p.Credit = "ada"
+			b.do(p)
+		},
+		"a correction": func(b *bed) {
+			b.must(b.command(Command{Verb: Correct, By: "ops", Correct: messages.CorrectRequest{Transfer: "out", Amount: 6, Reason: "r"}}))
+		},
+		"credit": func(b *bed) { credit(b, 6) },
+	} {
+		b := newBed(t)
+		b.grant("bob", 50)
+		b.expiring("g", "ada", 10, 2000)
+		credit(b, 30)
+		b.do(held("a", "ada", 10))
+		b.do(posted("out", "ada", "bob", 10)) // on credit
+		b.do(void("v", "a"))                  // 10 are free of the grant, and it has nothing
+		credit(b, 0)
+		b.passes(2000)
+		b.has("ada", 0, 0)
+		b.wantLots("ada", "2000 10/0 ")
+		income(b)
+		b.wantLots("ada", "2000 4/0 ")
+		if a, _ := b.Account("ada"); a.Available+a.Credit != 0 {
+			t.Errorf("%s: %v can be spent of a grant that expired", name, a.Available+a.Credit)
+		}
+		b.balanced()
+		if restored := restore(t, encodeImage(t, b.Ledger)); restored.Hash() != b.Hash() {
+			t.Errorf("%s: it is restored to something else", name)
+		}
+	}
+}
+
+// TestPaymentIsAnsweredAgain though who made it owns the account no more; it sees
+// nothing else of it.
+func TestPaymentIsAnsweredAgain(t *testing.T) {
+	b := climate(t)
+	pay := Command{Verb: Pay, By: "dan", Rank: User, Pay: messages.PayRequest{Key: "k", From: "climate", To: "ada", Amount: 5}}
+	other := pay
+	other.Pay.Amount = 6
+	b.grant("ada", 1)
+	b.must(b.command(pay))
+	b.must(b.command(Command{Verb: Member, By: "ops", Member: messages.MemberRequest{Account: "climate", Member: "dan", Remove: true}}))
+	if r := b.command(pay); r.Error != nil || r.Account.Account != "climate" || r.Account.Balance != 0 || r.Account.Roles != nil {
+		t.Errorf("asked again: %+v", r)
+	}
+	b.refused(messages.Conflict, b.command(other))
+	other.Pay.Key = "another"
+	b.refused(messages.PermissionDenied, b.command(other))
+	if a, _ := b.Account("ada"); a.Balance != 6 {
+		t.Errorf("it was paid %v", a.Balance)
+	}
+}
+
+// TestHoldsThatCannotBeCounted are refused: so many accounts may go so far below zero.
+func TestHoldsThatCannotBeCounted(t *testing.T) {
+	b := newBed(t)
+	for i := range 10 {
+		name := "user" + uitoa(uint64(i))
+		b.grant(name, 1)
+		b.must(b.command(Command{Verb: Credit, By: "ops", Credit: messages.CreditRequest{Account: name, Credit: messages.MaxCredits}}))
+		if h := held(name, name, messages.MaxCredits); i < 9 {
+			b.do(h)
+		} else {
+			b.refuse(messages.TooLarge, h)
+		}
+		if books := b.balanced(); books.Held <= 0 || b.Totals().Held != books.Held {
+			t.Fatalf("after %d holds: %+v", i+1, books)
+		}
+	}
+}
+
+// TestWhatMirrorsOtherSitesDoesNotExpire: a return would have no mirror there.
+func TestWhatMirrorsOtherSitesDoesNotExpire(t *testing.T) {
+	b := newBed(t)
+	g := messages.GrantRequest{Key: "k", Account: messages.PeerAccountPrefix + "-settlement", Amount: 5, Expires: 5000}
+	b.refused(messages.Invalid, b.command(Command{Verb: Grant, By: "ops", Grant: g}))
+	g.Key, g.Expires = "k2", 0
+	b.must(b.command(Command{Verb: Grant, By: "ops", Grant: g}))
+}
+
+// TestRanks: what a rank may not ask for is refused without a trace, whoever proposed it.
+func TestRanks(t *testing.T) {
+	b := climate(t)
+	before := b.Totals().Records
+	role := messages.RoleOwner
+	for _, c := range []Command{
+		{Verb: Grant, By: "ada", Rank: User, Grant: messages.GrantRequest{Key: "k", Account: "ada", Amount: 5}},
+		{Verb: Grant, By: "$auctioneer", Rank: Service, Grant: messages.GrantRequest{Key: "k", Account: "ada", Amount: 5}},
+		{Verb: Withdraw, By: "ada", Rank: User, Withdraw: messages.WithdrawRequest{Key: "k", Account: "climate", Amount: 5, Reason: "r"}},
+		{Verb: Credit, By: "ada", Rank: User, Credit: messages.CreditRequest{Account: "ada", Credit: 5}},
+		{Verb: Correct, By: "ada", Rank: User, Correct: messages.CorrectRequest{Transfer: "$grant/ops/first climate", Reason: "r"}},
+		{Verb: Project, By: "ada", Rank: User, Project: messages.ProjectRequest{Account: "mine"}},
+		{Verb: Transfers, By: "ada", Rank: User, Transfers: []messages.Transfer{posted("x", "climate", "$site", 1)}},
+		{Verb: Transfers, By: "$auctioneer", Rank: Operator, Transfers: []messages.Transfer{posted("x", "climate", "$site", 1)}},
+		{Verb: Transfers, By: "ada", Rank: Service, Transfers: []messages.Transfer{posted("x", "climate", "$site", 1)}},
+		{Verb: Member, By: "$auctioneer", Rank: Service, Member: messages.MemberRequest{Account: "climate", Member: "eve", Role: &role}},
+		{Verb: Pay, By: "$auctioneer", Rank: Service, Pay: messages.PayRequest{Key: "k", From: "climate", To: "ada", Amount: 1}},
+		{Verb: Freeze, By: "$auctioneer", Rank: Service, Freeze: messages.FreezeRequest{Account: "climate", Frozen: true}},
+	} {
+		b.refused(messages.PermissionDenied, b.command(c))
+	}
+	if after := b.Totals().Records; after != before {
+		t.Errorf("%d records were written", after-before)
+	}
+}
+
+// TestRefusalsAreKeptByTheirKind: what is hashed has none of the words of a release,
+// so that replicas of two releases that refuse the same are the same.
+func TestRefusalsAreKeptByTheirKind(t *testing.T) {
+	b := climate(t)
+	first := b.refuse(messages.Insufficient, posted("no", "eve", "climate", 1000))
+	record, err := b.records.read(b.records.recorded("no"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var w codec
+	record.refusal.Message = "in other words"
+	if w.record(&record); !bytes.Equal(w.b, journalOf(t, b.Ledger)[b.records.recorded("no")-1]) {
+		t.Error("the record of a refusal has its words")
+	}
+	again := b.refuse(messages.Insufficient, posted("no", "eve", "climate", 1000))
+	if !strings.Contains(first, "are needed") || !strings.Contains(again, "refused when it was asked for first") {
+		t.Errorf("it says %q, and again %q", first, again)
+	}
+}
