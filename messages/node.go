@@ -178,7 +178,7 @@ type Program struct {
 	// As in [Stage].
 	Inputs  []File   `json:"inputs,omitempty"`
 	Outputs []string `json:"outputs,omitempty"`
-	// As in [Stage]; agents and executors of earlier releases read programs without them.
+	// As in [Stage].
 	Interactive *Interactive `json:"interactive,omitempty"`
 	Signal      *EarlySignal `json:"signal,omitempty"`
 }

@@ -125,14 +125,9 @@ func (c *Config) openRunner() (owned bool, err error) {
 		c.Runner, err = runner.NewProcesses(c.Tasks)
 		return true, err
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), executorWithin)
-	defer cancel()
-	c.Runner, err = executor.Open(ctx, executor.Config{Command: c.Executor, Runner: c.Tasks, Log: c.Log})
+	c.Runner, err = executor.Open(context.Background(), executor.Config{Command: c.Executor, Runner: c.Tasks, Log: c.Log})
 	return true, err
 }
-
-// executorWithin is how long an executor may take to answer.
-const executorWithin = 15 * time.Second
 
 // uptime is the time since the machine was started. It goes on while the
 // machine sleeps, as the leader's does, and nobody sets it.

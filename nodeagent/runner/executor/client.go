@@ -2,6 +2,8 @@ package executor
 
 import (
 	"context"
+	"errors"
+	"os"
 	"sync"
 	"time"
 
@@ -63,7 +65,7 @@ func Open(ctx context.Context, c Config) (*Client, error) {
 		questions: map[uint64]chan<- *frame{}}
 	k.life, k.die = context.WithCancel(context.Background())
 	conn, err := k.connect(ctx)
-	if err != nil { // an executor that was just killed takes connections to its end
+	if _, silent := errors.AsType[silentError](err); err != nil && !silent { // an executor that was just killed takes connections to its end
 		conn, err = k.connect(ctx)
 	}
 	if err != nil {
@@ -74,9 +76,17 @@ func Open(ctx context.Context, c Config) (*Client, error) {
 	return k, nil
 }
 
-// connect finds or starts the executor and learns what it has in hand.
+// errSearchEnded is why there is no connection where the caller did not want one any more.
+var errSearchEnded = messages.Errorf(messages.Unavailable, "the search for an executor was ended")
+
+// connect finds or starts the executor and learns what it has in hand. It does not wait without end for
+// one that does not say.
 func (k *Client) connect(ctx context.Context) (*conn, error) {
-	socket, err := reach(ctx, &k.config)
+	slow := time.AfterFunc(k.config.waits.tell, func() {
+		k.config.Log.Warn("waiting for the executor, which may have much to end or to remove", zap.String("executor", k.config.holder()))
+	})
+	defer slow.Stop()
+	socket, silence, err := reach(ctx, &k.config)
 	if err != nil {
 		return nil, err
 	}
@@ -86,10 +96,11 @@ func (k *Client) connect(ctx context.Context) (*conn, error) {
 	found := map[messages.Attempt]frame{}
 	var abilities []messages.Name
 	for {
+		_ = socket.SetReadDeadline(time.Now().Add(silence))
 		f, err := c.receive()
 		if err != nil {
 			c.finish()
-			return nil, messages.Errorf(messages.Unavailable, "the executor does not say which tasks it has: %v; see %s", err, k.config.log())
+			return nil, k.noWord(ctx, err, silence)
 		}
 		switch f.Kind {
 		case hello:
@@ -99,11 +110,24 @@ func (k *Client) connect(ctx context.Context) (*conn, error) {
 		case ready:
 			if !stop() { // before others learn of the connection, which ends by itself from now on
 				c.finish()
-				return nil, messages.Errorf(messages.Unavailable, "the search for an executor was ended")
+				return nil, errSearchEnded
 			}
+			_ = socket.SetReadDeadline(time.Time{})
 			k.met(c, abilities, found, f.Number >= follows)
 			return c, nil
 		}
+	}
+}
+
+// noWord is the error for an executor that did not say which tasks it has.
+func (k *Client) noWord(ctx context.Context, err error, silence time.Duration) error {
+	switch {
+	case ctx.Err() != nil:
+		return errSearchEnded
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return k.config.silent(silence)
+	default:
+		return messages.Errorf(messages.Unavailable, "the executor does not say which tasks it has: %v; see %s", err, k.config.log())
 	}
 }
 

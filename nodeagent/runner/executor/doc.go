@@ -25,6 +25,8 @@
 //   - Without an agent and without tasks it ends by itself after a while. Where no agent
 //     comes back for ten minutes after the last task has ended, it writes the ends into a
 //     file and ends; the executor of the next agent reads the file, and tells them.
+//   - An agent that starts waits 10 s for a word of an executor that it finds, and a minute for one of an
+//     executor that it began. A silent one is left alone and named: only it knows which tasks run.
 //   - On SIGTERM it kills its tasks, leaves their ends in that file, and ends.
 //
 // # Wire

@@ -58,6 +58,8 @@ type Config struct {
 	// Runner is how tasks are run; its Dir is where the socket is.
 	Runner runner.Config
 	Log    *zap.Logger // nil: none
+
+	waits waits // zero: the usual ones
 }
 
 // Validate checks the configuration and fills in the defaults.
@@ -65,7 +67,7 @@ func (c *Config) Validate() error {
 	if len(c.Command) == 0 {
 		return messages.Errorf(messages.Invalid, "executor: Command must say how to start one")
 	}
-	c.Log = cmp.Or(c.Log, zap.NewNop())
+	c.Log, c.waits = cmp.Or(c.Log, zap.NewNop()), cmp.Or(c.waits, usualWaits)
 	return c.Runner.Validate()
 }
 
@@ -76,31 +78,35 @@ func (c *Config) socket() string { return filepath.Join(c.Runner.Dir, "executor.
 func (c *Config) lock() string   { return filepath.Join(c.Runner.Dir, "executor.lock") }
 func (c *Config) log() string    { return filepath.Join(c.Runner.Dir, "executor.log") }
 
-// reach connects to the executor, which it starts if there is none.
-func reach(ctx context.Context, c *Config) (*net.UnixConn, error) {
+// reach connects to the executor, which it starts if there is none, and says how long that one may say nothing.
+func reach(ctx context.Context, c *Config) (_ *net.UnixConn, silence time.Duration, _ error) {
 	if err := os.MkdirAll(c.Runner.Dir, 0o711); err != nil {
-		return nil, messages.Errorf(messages.Unavailable, "state directory: %v", err)
+		return nil, 0, messages.Errorf(messages.Unavailable, "state directory: %v", err)
 	}
 	if err := runner.CheckDir(c.Runner.Dir); err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	lock, err := os.OpenFile(c.lock(), os.O_CREATE|os.O_RDWR|unix.O_CLOEXEC, 0o600)
 	if err != nil {
-		return nil, messages.Errorf(messages.Unavailable, "state directory: %v", err)
+		return nil, 0, messages.Errorf(messages.Unavailable, "state directory: %v", err)
 	}
 	defer lock.Close()
 	const pause = 20 * time.Millisecond
-	for {
+	for until := time.Now().Add(c.waits.ends); ; {
 		if socket, err := dial(c.socket()); err == nil {
-			return socket, nil
+			return socket, c.waits.found, nil
 		}
 		// Whoever has the lock is an executor that is about to listen, or to end.
 		if unix.Flock(int(lock.Fd()), unix.LOCK_EX|unix.LOCK_NB) == nil {
-			return launch(c, lock)
+			socket, err := launch(c, lock)
+			return socket, c.waits.begun, err
+		}
+		if time.Now().After(until) {
+			return nil, 0, c.silent(c.waits.ends)
 		}
 		select {
 		case <-ctx.Done():
-			return nil, messages.Errorf(messages.Unavailable, "another executor holds %s and does not answer", c.lock())
+			return nil, 0, errSearchEnded
 		case <-time.After(pause):
 		}
 	}
@@ -173,6 +179,9 @@ func begin(c *Config, listener *net.UnixListener, lock *os.File) error {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	if err := startMapped(cmd, c.Runner.Mapped); err != nil {
 		return err
+	}
+	if err := noteHolder(lock, cmd.Process.Pid); err != nil {
+		c.Log.Warn("executor.lock does not say which process has it", zap.Error(err))
 	}
 	go func() { _ = cmd.Wait() }() // whose end the broken connection tells
 	return nil

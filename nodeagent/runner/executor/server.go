@@ -96,7 +96,9 @@ func (s *server) accept(ctx context.Context) error {
 			break
 		}
 		if socket, ok := c.(*net.UnixConn); ok {
-			go s.serve(newConn(socket))
+			agent := newConn(socket)
+			s.welcome(agent) // in the order of their coming: an agent that gave up waiting is not the newest
+			go s.serve(agent)
 		}
 	}
 	err := s.run.Close()
@@ -112,7 +114,6 @@ func (s *server) accept(ctx context.Context) error {
 }
 
 func (s *server) serve(agent *conn) {
-	s.welcome(agent)
 	programs := map[uint64]*messages.Program{}
 	for {
 		f, err := agent.receive()

@@ -53,8 +53,8 @@ type frame struct {
 	Reply     *messages.LogsReply
 	Error     *messages.Error
 	Position  uint32
-	Stream    *messages.StreamRequest `wire:"trim"` // executors of earlier releases read frames without them
-	Streamed  *messages.StreamReply   `wire:"trim"`
+	Stream    *messages.StreamRequest
+	Streamed  *messages.StreamReply
 }
 
 // conn is one end of the socket. Sending never blocks: what the kernel does not

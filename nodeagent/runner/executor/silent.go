@@ -1,0 +1,78 @@
+package executor
+
+import (
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/candor-grid/candor/messages"
+)
+
+// waits are how long a client waits for an executor that says nothing.
+type waits struct {
+	found time.Duration // for a word of one that it found
+	begun time.Duration // for a word of one that it began, which first ends what an earlier one left
+	ends  time.Duration // for one to end or to listen that has the lock and does not listen
+	tell  time.Duration // until the log says that it waits
+}
+
+// usualWaits are at least what an executor needs on a loaded machine. An executor that ends has
+// closeWithin for its tasks.
+var usualWaits = waits{found: 10 * time.Second, begun: time.Minute, ends: 5*time.Second + closeWithin, tell: 3 * time.Second}
+
+// noteHolder writes the number of the executor into the lock file, for the sentence of [Config.silent].
+func noteHolder(lock *os.File, pid int) error {
+	if err := lock.Truncate(0); err != nil {
+		return err
+	}
+	_, err := lock.WriteAt([]byte(strconv.Itoa(pid)+"\n"), 0)
+	return err
+}
+
+// silentError is of an executor that is there and says nothing.
+type silentError struct{ cause *messages.Error }
+
+func (e silentError) Error() string { return e.cause.Error() }
+func (e silentError) Unwrap() error { return e.cause }
+
+// silent is the error for an executor that says nothing. Its tasks may still run, and only it knows
+// which: to begin another beside it could run them twice.
+func (c *Config) silent(waited time.Duration) error {
+	return silentError{messages.Errorf(messages.Unavailable,
+		"the executor of node %s has said nothing for %v: %s. Its tasks may still run, so none is started beside it; see %s",
+		c.Runner.Node, waited, c.holder(), c.log())}
+}
+
+// holder says which process the executor is, what state it is in and how to end it.
+func (c *Config) holder() string {
+	b, _ := os.ReadFile(c.lock())
+	pid, err := strconv.Atoi(strings.TrimSpace(string(b)))
+	if err != nil {
+		return fmt.Sprintf("`fuser %s` says which process it is; end that process with `kill -KILL`, and start again", c.lock())
+	}
+	kill := fmt.Sprintf("`kill -KILL %d` ends it, and the next start then ends its tasks, which run again", pid)
+	switch state, command := stateOf(pid); state {
+	case "", "Z":
+		return fmt.Sprintf("process %d has ended, and a process that it began still has its lock; `fuser %s` says which, end that one with `kill -KILL`", pid, c.lock())
+	case "T":
+		return fmt.Sprintf("process %d (%s) is stopped; `kill -CONT %d` lets it go on with its tasks; %s", pid, command, pid, kill)
+	default:
+		return fmt.Sprintf("process %d (%s) is in state %s; %s", pid, command, state, kill)
+	}
+}
+
+// stateOf is the kernel's letter for what a process does, and its command; empty if it is gone.
+func stateOf(pid int) (state, command string) {
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return "", ""
+	}
+	fields := strings.Fields(string(stat[strings.LastIndexByte(string(stat), ')')+1:]))
+	if len(fields) == 0 {
+		return "", ""
+	}
+	line, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
+	return fields[0], strings.TrimSpace(strings.ReplaceAll(string(line), "\x00", " "))
+}

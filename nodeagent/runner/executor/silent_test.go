@@ -1,0 +1,123 @@
+package executor
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/await"
+	"github.com/candor-grid/candor/nodeagent/runner"
+)
+
+// impatient is a configuration whose client does not wait long for an executor that was there.
+func impatient(dir string) Config {
+	return Config{Command: []string{os.Args[0], Argument}, Runner: runner.Config{Site: "home", Node: "n1", Dir: dir},
+		waits: waits{found: 100 * time.Millisecond, begun: patience, ends: 100 * time.Millisecond, tell: time.Millisecond}}
+}
+
+// TestAStoppedExecutorIsNamed: the start says within its bound which process does not answer and what
+// helps, and begins no other; once the process goes on its tasks are found.
+func TestAStoppedExecutorIsNamed(t *testing.T) {
+	dir := t.TempDir()
+	k := openHere(t, dir)
+	sleeper(t, k)
+	holder := readHolder(t, k.config)
+	if err := k.Detach(); err != nil {
+		t.Fatal(err)
+	}
+	stopProcess(t, holder)
+	for range 2 {
+		_, err := Open(context.Background(), impatient(dir))
+		if messages.KindOf(err) != messages.Unavailable {
+			t.Fatalf("with a stopped executor: %v", err)
+		}
+		for _, part := range []string{"node n1", "is stopped", fmt.Sprintf("kill -CONT %d", holder), fmt.Sprintf("kill -KILL %d", holder), os.Args[0]} {
+			if !strings.Contains(err.Error(), part) {
+				t.Errorf("%q is not in: %v", part, err)
+			}
+		}
+	}
+	if err := unix.Kill(holder, unix.SIGCONT); err != nil {
+		t.Fatal(err)
+	}
+	if all := openHere(t, dir).Adopt(func(messages.Finished) {}); len(all) != 1 {
+		t.Errorf("adopted %v, want the task", all)
+	}
+}
+
+// TestAKilledStoppedExecutorMakesRoom: what the sentence says helps.
+func TestAKilledStoppedExecutorMakesRoom(t *testing.T) {
+	dir := t.TempDir()
+	k := openHere(t, dir)
+	sleeper(t, k)
+	holder := readHolder(t, k.config)
+	if err := k.Detach(); err != nil {
+		t.Fatal(err)
+	}
+	stopProcess(t, holder)
+	if err := unix.Kill(holder, unix.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	next := openHere(t, dir)
+	if all := next.Adopt(func(messages.Finished) {}); len(all) != 0 {
+		t.Errorf("adopted %v of an executor that was killed", all)
+	}
+	if readHolder(t, next.config) == holder {
+		t.Error("the lock file names the executor before")
+	}
+}
+
+// TestALockThatNobodyServes: an executor that has the lock and does not listen is waited for no longer
+// than one may take to end.
+func TestALockThatNobodyServes(t *testing.T) {
+	dir := t.TempDir()
+	c := impatient(dir)
+	lock, err := os.OpenFile(c.lock(), os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer lock.Close()
+	if err := unix.Flock(int(lock.Fd()), unix.LOCK_EX); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Open(context.Background(), c); err == nil || !strings.Contains(err.Error(), "fuser "+c.lock()) {
+		t.Errorf("of a lock without a number: %v", err)
+	}
+	if err := noteHolder(lock, os.Getpid()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Open(context.Background(), c); err == nil || !strings.Contains(err.Error(), fmt.Sprintf("process %d (%s", os.Getpid(), os.Args[0])) {
+		t.Errorf("of this process's lock: %v", err)
+	}
+}
+
+func readHolder(t *testing.T, c Config) (pid int) {
+	t.Helper()
+	b, err := os.ReadFile(c.lock())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := fmt.Sscan(string(b), &pid); err != nil {
+		t.Fatalf("%q: %v", b, err)
+	}
+	return pid
+}
+
+// stopProcess stops a process, and returns when it stands.
+func stopProcess(t *testing.T, pid int) {
+	t.Helper()
+	if err := unix.Kill(pid, unix.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = unix.Kill(pid, unix.SIGCONT) })
+	await.Until(t, "the executor stands", func() bool {
+		state, _ := stateOf(pid)
+		return state == "T"
+	})
+}
