@@ -1,6 +1,7 @@
 package bank
 
 import (
+	"bytes"
 	"crypto/ecdh"
 	"crypto/sha256"
 	"slices"
@@ -162,5 +163,23 @@ func provenBed(t *testing.T, tune ...func(*Config)) (*bed, *siteKeys) {
 		}
 	})
 	b.setClock(messages.TimeOf(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)))
+	t.Cleanup(func() { // while the bank still runs
+		if t.Failed() {
+			return
+		}
+		if err := b.restarts(b.image()); err != nil {
+			t.Errorf("a replica does not start with honest books: %v", err)
+		}
+	})
 	return b, k
+}
+
+// image is that of the bank as it is.
+func (b *bed) image() []byte {
+	b.Helper()
+	var out bytes.Buffer
+	if _, err := b.bank.machine.Capture().WriteTo(&out); err != nil {
+		b.Fatal(err)
+	}
+	return out.Bytes()
 }

@@ -361,7 +361,8 @@ func TestMeddlingShows(t *testing.T) {
 	east.must(Command{By: "ada", Remit: &messages.RemitRequest{Key: "p", Peer: "west", Payee: "ada", Amount: messages.Credit}})
 	void := ledger.Command{Verb: ledger.Transfers, At: east.at, By: "ops", Transfers: []messages.Transfer{
 		{ID: "meddling", Kind: messages.Void, Pending: remittanceHold + "ada/p"}}}
-	if r := east.ledger.Apply(void.Encode()); r.Error != nil || r.Transfers[0].Error != nil {
+	east.meddled = true
+	if r := east.ledger.ApplyOwn(void.Encode()); r.Error != nil || r.Transfers[0].Error != nil {
 		t.Fatalf("got %+v", r)
 	}
 	east.exchange(west)

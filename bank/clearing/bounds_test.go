@@ -85,6 +85,7 @@ func TestNoPeerFillsTheRegister(t *testing.T) {
 	east, west := pair(t)
 	m := messages.Instructions{From: "east", To: "west", First: 1, At: east.at, Known: west.state.peers.byName["east"].In.Base}
 	m.List = []messages.Instruction{{Kind: messages.InstructRevoke, ID: "ada/one", Expires: east.at + hour}}
+	west.meddled = true
 	west.state.peers.byName["east"].remembered = maxRegistered / 8
 	o := west.answer(east.sign(m)).Receipt.Outcomes[0]
 	if o.Error == nil || o.Error.Kind != messages.Exhausted {
@@ -262,9 +263,10 @@ func TestAChargeIsRememberedAfterTheEnd(t *testing.T) {
 	west.has(messages.SiteAccount, 20, 0)
 }
 
-// What a peer asks for in vain leaves nothing in the journal, however often.
+// What a peer asks for in vain changes nothing in the ledger, however often. (A bank with
+// keys also writes down what the peer signed.)
 func TestRefusalsOfPeersLeaveNoTrace(t *testing.T) {
-	east, west := pair(t)
+	east, west := acquainted(newBare(t, "east"), newBare(t, "west"))
 	west.must(Command{})
 	before := west.ledger.Hash()
 	for _, pay := range []messages.Instruction{

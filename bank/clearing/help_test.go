@@ -20,9 +20,29 @@ type side struct {
 	ledger *ledger.Ledger
 	state  *State
 	at     messages.Time
+
+	meddled bool // with what no command changes: nothing is derived at the end of the test
 }
 
 func newSide(t testing.TB, name messages.Name) *side {
+	s := newBare(t, name)
+	s.ledger.Trust(signs().root(name))
+	if r := s.ledger.Apply(signs().keys(name)); r.Error != nil {
+		t.Fatal(r.Error)
+	}
+	t.Cleanup(func() {
+		if s.state == nil || s.meddled || t.Failed() {
+			return
+		}
+		if err := derives(s.state, s.ledger); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	})
+	return s
+}
+
+// newBare is newSide without a record of who asked for what.
+func newBare(t testing.TB, name messages.Name) *side {
 	keys, err := nkeys.FromRawSeed(nkeys.PrefixByteAccount, []byte((name + "0123456789abcdef0123456789abcdef")[:32]))
 	if err != nil {
 		t.Fatal(err)
@@ -42,7 +62,10 @@ func (s *side) public() string {
 
 // pair is east and west, peers with a limit of 100 credits, ada at each with 100.
 func pair(t testing.TB) (east, west *side) {
-	east, west = newSide(t, "east"), newSide(t, "west")
+	return acquainted(newSide(t, "east"), newSide(t, "west"))
+}
+
+func acquainted(east, west *side) (_, _ *side) {
 	east.know(west, 100)
 	west.know(east, 100)
 	for _, s := range []*side{east, west} {
@@ -67,6 +90,9 @@ func (s *side) grant(account messages.Name, credits messages.Credits) {
 func (s *side) apply(c ledger.Command) {
 	s.Helper()
 	c.At, c.By = s.ledger.Now(), "ops"
+	if s.ledger.Proven() != 0 {
+		signs().signCommand(s.name, &c, c.At)
+	}
 	if r := s.ledger.Apply(c.Encode()); r.Error != nil {
 		s.Fatal(r.Error)
 	}
@@ -75,6 +101,7 @@ func (s *side) apply(c ledger.Command) {
 func (s *side) do(c Command) Result {
 	s.Helper()
 	c.At = s.at
+	signs().sign(s.name, &c, s.ledger.Now())
 	data, err := c.Encode()
 	if err != nil {
 		s.Fatal(err)

@@ -28,20 +28,23 @@ type victim struct {
 	cost     messages.Credits              // credits here that west was to pay for, less what it was paid
 }
 
-func newVictim(careless bool) *victim {
-	v := &victim{bank: newBank("east", sound), careless: careless, time: 1000 * day}
+func newVictim(careless, proves bool) *victim {
+	v := &victim{bank: openBank(&bank{site: "east", proves: proves}), careless: careless, time: 1000 * day}
 	share := liarShare
 	v.do(Command{By: "ops", Reserve: &messages.ReserveRequest{Limit: 100}})
 	v.do(Command{By: "ops", Peer: &messages.PeerRequest{Peer: "west", Keys: []string{"west"}, Limit: liarLimit, Share: &share}})
 	v.do(Command{By: "ops", Peer: &messages.PeerRequest{Peer: "north", Keys: []string{"north"}, Limit: liarLimit}})
 	g := ledger.Command{Verb: ledger.Grant, At: v.time, By: "ops", Grant: messages.GrantRequest{Key: "1", Account: "ada", Amount: 10}}
-	v.ledger.Apply(g.Encode())
+	v.asks(g)
 	v.do(Command{By: "ada", Authorise: &messages.AuthoriseRequest{Key: "a", Peer: "west", Amount: 2, Interval: 3600 * span}})
 	return v
 }
 
 func (v *victim) do(c Command) Result {
 	c.At = v.time
+	if v.proves {
+		signs().sign(v.site, &c, v.ledger.Now())
+	}
 	data, err := c.Encode()
 	if err != nil {
 		panic(err)
@@ -277,13 +280,16 @@ func (v *victim) honest() error {
 	return nil
 }
 
-// try makes moves from the beginning. The error names them.
-func try(careless bool, moves []move) error {
-	v := newVictim(careless)
+// try makes moves from the beginning. The error names them. The books of a bank that asks
+// for proofs are derived at the end.
+func try(v *victim, moves []move) error {
 	for i, m := range moves {
 		err := v.step(m)
-		if err == nil && i == len(moves)-1 && !careless {
+		if err == nil && i == len(moves)-1 && !v.careless {
 			err = v.honest()
+		}
+		if err == nil && i == len(moves)-1 && v.proves {
+			err = derives(v.state, v.ledger)
 		}
 		if err != nil {
 			names := make([]string, i+1)
@@ -299,7 +305,7 @@ func try(careless bool, moves []move) error {
 // exhaust tries every sequence of so many moves.
 func exhaust(careless bool, from []move, depth int, so []move) error {
 	if len(so) == depth {
-		return try(careless, so)
+		return try(newVictim(careless, false), so)
 	}
 	for _, m := range from {
 		if err := exhaust(careless, from, depth, append(slices.Clip(so), m)); err != nil {
@@ -330,7 +336,7 @@ func TestALiarOnLongWalks(t *testing.T) {
 		for i := range walk {
 			walk[i] = every[rng.IntN(len(every))]
 		}
-		if err := try(false, walk); err != nil {
+		if err := try(newVictim(false, seed%20 == 0), walk); err != nil {
 			t.Fatalf("seed %d: %v", seed, err)
 		}
 	}

@@ -187,6 +187,7 @@ func (s *side) backup() (restore func()) {
 		if err := s.ledger.Restore(&image); err != nil {
 			s.Fatal(err)
 		}
+		s.ledger.Trust(signs().root(s.name))
 	}
 }
 

@@ -217,6 +217,7 @@ func TestForgedStatementsAreNotEntered(t *testing.T) {
 	west.exchange(east)
 	restore()
 	st, _ := west.statements(east)
+	east.meddled = true // what it shows is its own state
 	st.To[0].Instruction.Amount++
 	st.From = append(st.From, st.From...)
 	if plan, _ := west.state.Plan("ops", st); len(plan.Unproven) != 2 || plan.Numbers != 0 || len(plan.Changes) != 0 {

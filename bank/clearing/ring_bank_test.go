@@ -28,6 +28,9 @@ type bank struct {
 	site   messages.Name
 	offset messages.Time // of its clock
 	bug    bug
+	// proves says that the bank asks for proofs. What a planted bug does follows from
+	// nothing that anybody signed.
+	proves bool
 
 	ledger *ledger.Ledger
 	state  *State
@@ -39,13 +42,22 @@ type bank struct {
 }
 
 func newBank(site messages.Name, planted bug) *bank {
-	b := &bank{site: site, bug: planted}
+	return openBank(&bank{site: site, bug: planted, proves: planted == sound})
+}
+
+func openBank(b *bank) *bank {
 	b.reset()
+	if b.proves {
+		b.propose(append([]byte{markLedger}, signs().keys(b.site)...))
+	}
 	return b
 }
 
 func (b *bank) reset() {
 	b.ledger = ledger.New()
+	if b.proves {
+		b.ledger.Trust(signs().root(b.site))
+	}
 	b.state = New(b.site, b.ledger, seal)
 }
 
@@ -92,11 +104,22 @@ func (b *bank) apply(entry []byte) Result {
 
 // command encodes and proposes a command of the clearing.
 func (b *bank) command(c Command) Result {
+	if b.proves {
+		signs().sign(b.site, &c, b.ledger.Now())
+	}
 	entry, err := c.Encode()
 	if err != nil {
 		panic(err)
 	}
 	return b.propose(entry)
+}
+
+// asks proposes a command of the ledger.
+func (b *bank) asks(c ledger.Command) Result {
+	if b.proves {
+		signs().signCommand(b.site, &c, b.ledger.Now())
+	}
+	return b.propose(append([]byte{markLedger}, c.Encode()...))
 }
 
 // forgetNumbers takes the book of a sender back to before the message, as if
@@ -176,8 +199,12 @@ func (b *bank) restart() error {
 		if err := b.state.Restore(r); err != nil {
 			return err
 		}
+		b.ledger.Trust(nil) // snapshot has it derived: that takes too long for each crash
 		if err := b.ledger.Restore(r); err != nil {
 			return err
+		}
+		if b.proves {
+			b.ledger.Trust(signs().root(b.site))
 		}
 	}
 	for _, entry := range b.log {
@@ -195,6 +222,11 @@ func (b *bank) snapshot() error {
 	}
 	if b.state.Hash() != state || b.ledger.Hash() != books {
 		return fmt.Errorf("%s: its log replays to another state", b.site)
+	}
+	if b.proves {
+		if err := derives(b.state, b.ledger); err != nil {
+			return fmt.Errorf("%s: %w", b.site, err)
+		}
 	}
 	var out bytes.Buffer
 	if _, err := b.state.Capture().WriteTo(&out); err != nil {

@@ -180,6 +180,9 @@ func (w *world) checkEnd() error {
 				return fmt.Errorf("%s: %s has %v, and by all that was said should have %v", b.site, user, a.Balance, want)
 			}
 		}
+		if err := derives(b.state, b.ledger); err != nil {
+			return fmt.Errorf("%s: %w", b.site, err)
+		}
 		if audit := b.ledger.Capture().Audit(); !audit.Balanced {
 			return fmt.Errorf("%s: %s", b.site, audit.Message)
 		}

@@ -85,7 +85,7 @@ func (w *world) open(b *bank) {
 func (w *world) grant(b *bank, user messages.Name, amount messages.Credits) {
 	w.keys++
 	c := ledger.Command{Verb: ledger.Grant, At: b.ledger.Now(), By: "ops", Grant: messages.GrantRequest{Key: fmt.Sprint(w.keys), Account: user, Amount: amount}}
-	if r := b.propose(append([]byte{markLedger}, c.Encode()...)); r.Error == nil {
+	if r := b.asks(c); r.Error == nil {
 		w.granted += amount
 	}
 }
@@ -300,7 +300,7 @@ func (w *world) operate(b *bank) {
 	}
 	f := messages.FreezeRequest{Account: []messages.Name{PeerAccount(peer), ringUsers[w.IntN(3)]}[w.IntN(2)], Frozen: w.IntN(3) == 0}
 	c := ledger.Command{Verb: ledger.Freeze, At: b.ledger.Now(), By: "ops", Freeze: f}
-	b.propose(append([]byte{markLedger}, c.Encode()...))
+	b.asks(c)
 }
 
 // timeout is nothing to a sound bank: it waits.

@@ -1,0 +1,174 @@
+package clearing
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"sync"
+
+	"github.com/nats-io/jwt/v2"
+	"github.com/nats-io/nkeys"
+
+	"github.com/candor-grid/candor/bank/ledger"
+	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/proof"
+)
+
+// signatory signs what is asked of a bank in tests, as whoever asks.
+type signatory struct {
+	account nkeys.KeyPair
+	roles   map[string]nkeys.KeyPair
+
+	mu     sync.Mutex
+	issued map[string]proof.Principal // by role and name
+	count  messages.Time              // of requests: no two are signed at one time
+}
+
+// signs is the signatory of all sites.
+var signs = sync.OnceValue(func() *signatory {
+	s := &signatory{account: sure(nkeys.CreateAccount()), roles: map[string]nkeys.KeyPair{}, issued: map[string]proof.Principal{}}
+	for _, role := range []string{"user", "operator", "service"} {
+		s.roles[role] = sure(nkeys.CreateAccount())
+	}
+	return s
+})
+
+func sure[T any](value T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return value
+}
+
+// root is what a site's ledger checks proofs against.
+func (s *signatory) root(site messages.Name) *ledger.Root {
+	return &ledger.Root{Site: site, Account: sure(s.account.PublicKey())}
+}
+
+// keys is the site's statement of its keys, which comes before all.
+func (s *signatory) keys(site messages.Name) []byte {
+	k := messages.SiteKeys{Site: site}
+	for _, role := range []string{"user", "operator", "service"} {
+		k.Roles = append(k.Roles, messages.RoleKey{Role: role, Key: sure(s.roles[role].PublicKey())})
+	}
+	payload := sure(messages.Marshal(&k, messages.Msgpack))
+	c := ledger.Command{Verb: ledger.Keys, Asked: &messages.SignedRequest{Proof: messages.Proof{Signature: sure(s.account.Sign(proof.KeysText(payload)))}, Payload: payload}}
+	return c.Encode()
+}
+
+// asked is a request of somebody with credentials of the role that may make it.
+func (s *signatory) asked(site, by messages.Name, verb string, request any, at messages.Time) *messages.SignedRequest {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	role := "user"
+	switch {
+	case by == "ops":
+		role = "operator"
+	case by[:1] == "$":
+		role = "service"
+	}
+	p := s.principal(role, by)
+	payload := sure(messages.Marshal(request, messages.Msgpack))
+	s.count++
+	return &messages.SignedRequest{Proof: sure(p.Sign(site, verb, by, at+s.count%second, payload)), Payload: payload}
+}
+
+func (s *signatory) principal(role string, name messages.Name) proof.Principal {
+	key := role + " " + name
+	if p, issued := s.issued[key]; issued {
+		return p
+	}
+	user := sure(nkeys.CreateUser())
+	claims := jwt.NewUserClaims(sure(user.PublicKey()))
+	claims.Name, claims.IssuerAccount = name, sure(s.account.PublicKey())
+	claims.SetScoped(true)
+	p := proof.Principal{Token: sure(claims.Encode(s.roles[role])), Seed: string(sure(user.Seed()))}
+	s.issued[key] = p
+	return p
+}
+
+// sign puts the proof into a command that needs one.
+func (s *signatory) sign(site messages.Name, c *Command, now messages.Time) {
+	verb, request := c.request()
+	if verb == "" || c.Asked != nil {
+		return
+	}
+	by := cmp.Or(c.By, "ops")
+	c.By, c.Asked = by, s.asked(site, by, verb, request, max(c.At, now))
+}
+
+// signCommand does so for one of the ledger.
+func (s *signatory) signCommand(site messages.Name, c *ledger.Command, now messages.Time) {
+	verb, request := "", any(nil)
+	switch c.Verb {
+	case ledger.Grant:
+		verb, request = messages.VerbGrant, &c.Grant
+	case ledger.Freeze:
+		verb, request = messages.VerbFreeze, &c.Freeze
+	case ledger.Credit:
+		verb, request = messages.VerbCredit, &c.Credit
+	case ledger.Withdraw:
+		verb, request = messages.VerbWithdraw, &c.Withdraw
+	case ledger.Correct:
+		verb, request = messages.VerbCorrect, &c.Correct
+	case ledger.Pay:
+		verb, request = messages.VerbPay, &c.Pay
+	case ledger.Member:
+		verb, request = messages.VerbMember, &c.Member
+	case ledger.Project:
+		verb, request = messages.VerbProject, &c.Project
+	default:
+		return
+	}
+	c.Asked = s.asked(site, c.By, verb, request, max(c.At, now))
+}
+
+// derives returns an error unless the image of a state is what its records come to, as a
+// replica finds it when it starts, and as bank verify does.
+func derives(state *State, books *ledger.Ledger) error {
+	if books.Proven() == 0 {
+		return fmt.Errorf("its records are not proven")
+	}
+	var image bytes.Buffer
+	if _, err := books.Capture().WriteTo(&image); err != nil {
+		return err
+	}
+	var derived *State
+	fresh := ledger.New()
+	fresh.Trust(signs().root(state.peers.site))
+	if err := fresh.RestoreWith(&image, func(l *ledger.Ledger) ledger.Settler {
+		derived = New(state.peers.site, l, state.screen.verify)
+		return derived
+	}); err != nil {
+		return fmt.Errorf("a false alarm: %w", err)
+	}
+	if fresh.Hash() != books.Hash() {
+		return fmt.Errorf("a false alarm: the ledger is derived as another")
+	}
+	if err := state.Differs(derived); err != nil {
+		return fmt.Errorf("a false alarm: %w%s", err, difference(state.Capture(), derived.Capture()))
+	}
+	return nil
+}
+
+// difference shows the parts of two images that differ.
+func difference(a, b *Image) (text string) {
+	a.head.Refused, b.head.Refused = nil, nil
+	add := func(x, y string) {
+		from := 0
+		for from < min(len(x), len(y)) && x[from] == y[from] {
+			from++
+		}
+		if from = max(0, from-60); x != y {
+			text += "\n" + messages.Short(x[from:], 300) + "\nand derived\n" + messages.Short(y[from:], 300)
+		}
+	}
+	add(fmt.Sprintf("%+v", a.head), fmt.Sprintf("%+v", b.head))
+	for i := range min(len(a.peers), len(b.peers)) {
+		add(fmt.Sprintf("%+v", a.peers[i]), fmt.Sprintf("%+v", b.peers[i]))
+	}
+	add(fmt.Sprintf("%+v", a.waiting), fmt.Sprintf("%+v", b.waiting))
+	add(fmt.Sprintf("%+v", a.issued), fmt.Sprintf("%+v", b.issued))
+	add(fmt.Sprintf("%+v", a.accepted), fmt.Sprintf("%+v", b.accepted))
+	return text
+}
