@@ -25,6 +25,8 @@ type Options struct {
 	Redraws int
 	// Until ends the audit early if it is closed: the report is of what is done by then.
 	Until <-chan struct{}
+
+	forgetful bool // a planted fault: see grid.Config
 }
 
 // sample is a sampled job, and with whom it could collude: the next jobs of other users.
@@ -46,7 +48,7 @@ func Run(p *core.Problem, o Options) (*Report, error) {
 	r := &Report{Notes: []string{}, Redraws: max(1, o.Redraws)}
 	audits, samples := make([]*audit, r.Redraws), make([][]sample, r.Redraws)
 	for k := range audits {
-		audits[k] = &audit{Problem: redrawn(p, k), seeds: seedsOf(p, 8)}
+		audits[k] = &audit{Problem: redrawn(p, k), seeds: seedsOf(p, 8), forgetful: o.forgetful}
 		samples[k] = audits[k].sample(o.Jobs)
 	}
 	for i := range samples[0] { // as many in each; what is cut off is cut off in all
@@ -113,6 +115,8 @@ func redrawn(p *core.Problem, k int) *core.Problem {
 type audit struct {
 	*core.Problem
 	seeds []uint64 // of each payoff
+
+	forgetful bool // a planted fault
 }
 
 // seedsOf are the seeds that each payoff is a mean over: n where the mechanism draws lots.
@@ -182,7 +186,7 @@ func (a *audit) try(s sample, kind string, r *result) error {
 	}
 	from := *a.Problem
 	from.Past = past
-	a = &audit{Problem: &from, seeds: a.seeds}
+	a = &audit{Problem: &from, seeds: a.seeds, forgetful: a.forgetful}
 	liars := append([]int{s.at}, s.partners[:min(len(s.partners), among(kind)-1)]...)
 	t := a.entries(liars)
 	for k := range t {
@@ -263,7 +267,7 @@ func (a *audit) payoffsBy(kind string, t []entry, liars []int, told []entry,
 		var o *core.Outcome
 		var err error
 		if live(kind) {
-			o, _, err = grid.Run(&q, grid.Config{Ends: of.ends, Cancels: of.cancels})
+			o, _, err = grid.Run(&q, grid.Config{Ends: of.ends, Cancels: of.cancels, Forgetful: a.forgetful})
 		} else {
 			o, err = core.Run(&q)
 		}

@@ -181,12 +181,17 @@ func TestWhatCannotBeAuditedIsRefused(t *testing.T) {
 }
 
 // TestEndsAreTried: a job that does not end well when its owner has the results gains nowhere,
-// also where the market settles on completion.
+// also where the market settles on completion. The control: without the rule that any end by
+// the program or the owner is a completion, it gains there.
 func TestEndsAreTried(t *testing.T) {
 	for _, mechanism := range []string{"highest-bid", "proportional", "proportional\nsettle: on-completion", "deadline", "backfill", "fifo"} {
 		if f := gains(t, crowd(t, 40, "mechanism: "+mechanism+"\n", 1), 4, Ends)[Ends]; f.Jobs == 0 || f.Lies == 0 || f.Largest > 0.01 {
 			t.Errorf("%s: %+v", mechanism, f)
 		}
+	}
+	p := crowd(t, 40, "mechanism: proportional\nsettle: on-completion\n", 1)
+	if r, err := Run(p, Options{Jobs: 4, Kinds: []string{Ends}, forgetful: true}); err != nil || r.Kinds[0].Largest < 0.1 {
+		t.Errorf("the control gains too little: %v %+v", err, r)
 	}
 }
 

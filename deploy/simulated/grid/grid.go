@@ -27,6 +27,9 @@ type Config struct {
 	// Cancels says when owners cancel jobs, whatever became of them by then, in seconds of
 	// the log, by position in the trace.
 	Cancels map[int]float64
+	// Forgetful plants a fault, for tests that are to find it: for prices a task is complete
+	// only if it ended well.
+	Forgetful bool
 }
 
 const defaultLease = messages.Duration(6 * 3600 * 1e9)

@@ -56,7 +56,23 @@ func (l *leader) Read(read func(*book.Book)) { read(l.book) }
 func (l *leader) Changes(read func(*book.Book, book.Changes)) {
 	changes := l.book.TakeChanges()
 	l.noteRetries(changes.Jobs)
+	if l.config.Forgetful {
+		for _, id := range changes.Jobs {
+			forget(l.book.Job(id))
+		}
+	}
 	read(l.book, changes)
+}
+
+// forget is the fault that Config.Forgetful plants, in a job that has ended.
+func forget(j *book.Job) {
+	if j == nil || j.Active() {
+		return
+	}
+	for i := range j.Stages {
+		s := &j.Stages[i]
+		s.Complete = s.Done
+	}
 }
 
 func (l *leader) instant() desk.Instant {
