@@ -142,7 +142,7 @@ func TestASiteIsCutOff(t *testing.T) {
 }
 
 // A job is cancelled before it was authorised, while its site is silent, and
-// while it runs there.
+// while it runs there: then all of its tasks are complete for prices, and it owes its budget.
 func TestCancelAJobAtAnotherSite(t *testing.T) {
 	r := newRealm(t)
 	cancel := func(id messages.JobID) messages.CancelReply {
@@ -153,7 +153,7 @@ func TestCancelAJobAtAnotherSite(t *testing.T) {
 	if c := cancel(runs); c.Away == nil || c.Away.Trouble != "" {
 		t.Errorf("answered %+v, %+v", c, c.Away)
 	}
-	if job := r.west.ends(runs); job.State != messages.Cancelled || job.Reason != "CancelledByUser" || job.Charged != 0 {
+	if job := r.west.ends(runs); job.State != messages.Cancelled || job.Reason != "CancelledByUser" || job.Charged != job.Budget {
 		t.Errorf("it ended as %+v", job.JobSummary)
 	}
 	if _, err := asks[messages.CancelReply](r.west, "alice", messages.Auctioneer, messages.VerbCancel, messages.CancelRequest{Job: runs}); messages.KindOf(err) != messages.Ended {
@@ -185,7 +185,7 @@ func TestCancelAJobAtAnotherSite(t *testing.T) {
 	r.meddle(nil)
 	await.Until(r.west, "nothing is set aside", func() bool { return r.west.job(kept).Away.Phase == "Ended" && r.west.account("alice").Reserved == 0 })
 	r.settled()
-	if a := r.west.account("alice"); a.Balance != realmFunds {
+	if a := r.west.account("alice"); a.Balance != realmFunds-10*messages.Credit {
 		t.Errorf("alice has %+v", a)
 	}
 }
