@@ -190,6 +190,7 @@ func (g *group) start1(id string) error {
 func (g *group) opener(id string, registry prometheus.Registerer) func(mailbox.Machine) (mailbox.Mailbox, error) {
 	c := mailbox.Config{
 		ID: id, Name: g.actor, Dir: g.dir(id), Bootstrap: g.founders(id), Log: g.site.log.WithOptions(zap.IncreaseLevel(g.hush)), Metrics: registry,
+		SnapshotBytes: g.site.options.snapshotBytes,
 	}
 	return func(m mailbox.Machine) (mailbox.Mailbox, error) {
 		if err := g.connect(&c); err != nil {

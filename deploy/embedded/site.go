@@ -51,6 +51,8 @@ type Options struct {
 	Changed func() (*Config, error)
 	// usersFile is where accounts have their users; empty: in the state directory.
 	usersFile string
+	// snapshotBytes is by how much a log grows until the state is written aside; 0: as logs do.
+	snapshotBytes uint64
 	// Only starts one actor alone, against a server that runs elsewhere; nil:
 	// the whole of this process's share.
 	Only *Only
