@@ -45,9 +45,7 @@ func Detect(data []byte, contentType string) Format {
 }
 
 // Marshal encodes a value. In msgpack a struct is the array of its exported
-// fields in their order, an embedded struct being one element of it; the last fields
-// whose tag is wire:"trim" are left out while they are zero, so that what is signed is as
-// releases without them sign it; numbers
+// fields in their order, an embedded struct being one element of it; numbers
 // take their shortest form; a list or byte string without elements is an empty
 // one, be it nil or not; equal values give equal bytes. In JSON an embedded
 // struct's fields stand among its outer's, and an empty list is [], never null.

@@ -22,7 +22,6 @@ type field struct {
 	plan
 	index int
 	name  string // as in JSON
-	trims bool   // left out at the end of a struct while it is zero, as earlier releases have it
 	// zero is the only byte of the field's zero value; 0xc1, which nothing begins with: it has several.
 	zero byte
 }
@@ -110,7 +109,7 @@ func planStruct(t reflect.Type, within []reflect.Type) (*plan, error) {
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", f.Name, err)
 		}
-		fields = append(fields, field{plan: *p, index: i, name: name, trims: f.Tag.Get("wire") == "trim", zero: zeroOf(f.Type)})
+		fields = append(fields, field{plan: *p, index: i, name: name, zero: zeroOf(f.Type)})
 	}
 	return &plan{writeStruct(fields), readStruct(fields)}, nil
 }

@@ -104,12 +104,8 @@ func writeList(elem *plan) func([]byte, reflect.Value) []byte {
 
 func writeStruct(fields []field) func([]byte, reflect.Value) []byte {
 	return func(b []byte, v reflect.Value) []byte {
-		n := len(fields)
-		for n > 0 && fields[n-1].trims && v.Field(fields[n-1].index).IsZero() {
-			n--
-		}
-		b = appendArray(b, n)
-		for i := range fields[:n] {
+		b = appendArray(b, len(fields))
+		for i := range fields {
 			b = fields[i].write(b, v.Field(fields[i].index))
 		}
 		return b

@@ -92,8 +92,8 @@ func TestJobsRunAtLinkedSites(t *testing.T) {
 	id := west.submitTo("long", "north", long).Job
 	west.running(id)
 	request[messages.CancelReply](west, messages.Auctioneer, messages.VerbCancel, messages.CancelRequest{Job: id})
-	if job := west.final(id); job.State != messages.Cancelled || job.Charged != 0 {
-		t.Errorf("it ended as %+v", job.JobSummary)
+	if job := west.final(id); job.State != messages.Cancelled || job.Charged != job.Budget {
+		t.Errorf("it ended as %+v; its one task ran until its owner ended it, and is complete for prices", job.JobSummary)
 	}
 }
 
