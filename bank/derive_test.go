@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"testing"
 
+	"github.com/nats-io/nkeys"
+
 	"github.com/candor-grid/candor/bank/clearing"
 	"github.com/candor-grid/candor/bank/ledger"
 	"github.com/candor-grid/candor/messages"
@@ -36,19 +38,28 @@ func tradingBed(t *testing.T) (*bed, *siteKeys) {
 	return b, k
 }
 
-// trade has a peer pay somebody here.
-func trade(b *bed, k *siteKeys) {
+// peered makes a peer, and returns its key and what carries out a command of the clearing.
+func peered(b *bed, k *siteKeys) (east nkeys.KeyPair, do func(clearing.Command) clearing.Result) {
 	b.Helper()
-	east := accountKey(b.T)
-	do := func(command clearing.Command) {
+	east = accountKey(b.T)
+	do = func(command clearing.Command) clearing.Result {
 		b.Helper()
 		command.At = b.clock()
-		if r := b.proposeClearing(command); r.Error != nil {
+		r := b.proposeClearing(command)
+		if r.Error != nil {
 			b.Fatal(r.Error)
 		}
+		return r
 	}
 	peer := messages.PeerRequest{Peer: "east", Keys: []string{public(b.T, east)}, Limit: 20 * c}
 	do(clearing.Command{By: "ops", Peer: &peer, Asked: b.signed(k, "operator", "ops", messages.VerbPeer, peer)})
+	return east, do
+}
+
+// trade has a peer pay somebody here.
+func trade(b *bed, k *siteKeys) {
+	b.Helper()
+	east, do := peered(b, k)
 	in := clearing.Beginning("east", "here")
 	for n := range uint64(2) {
 		i := messages.Instruction{Kind: messages.InstructPay, ID: "x", Account: "alice", Amount: 3 * c, Reason: "r"}

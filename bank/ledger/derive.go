@@ -57,6 +57,9 @@ func (p *replay) derived(r *Root, settles func(*Ledger) Settler) {
 // passes, on the state that the records before came to. What the ledger writes then is
 // what the journal must have, byte by byte, and nothing else.
 func (p *replay) derive(rec *record, raw []byte) error {
+	if p.saying != nil && rec.what != requested {
+		return p.fault(p.count-1, errCause)
+	}
 	if len(p.group) > 0 && !p.continues(rec) {
 		if err := p.carryOut(p.count - 1); err != nil {
 			return err

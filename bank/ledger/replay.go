@@ -76,6 +76,9 @@ func (p *replay) add(raw []byte) error {
 // end says that there are no more records.
 func (p *replay) end() error {
 	defer func() { p.ledger.records.replay = nil }()
+	if p.saying != nil {
+		return p.fault(p.count, errCause)
+	}
 	if len(p.group) > 0 {
 		if err := p.carryOut(p.count); err != nil {
 			return err

@@ -1,0 +1,208 @@
+package bank
+
+import (
+	"testing"
+
+	"github.com/candor-grid/candor/bank/clearing"
+	"github.com/candor-grid/candor/bank/ledger"
+	"github.com/candor-grid/candor/messages"
+)
+
+// plant is what who writes the disk of a bank adds to a copy of its ledger.
+type plant struct {
+	*testing.T
+	*ledger.Ledger
+}
+
+// says has a statement stand in the journal, and what is to follow from it.
+func (p *plant) says(by messages.Name, verb string, statement any, commands ...ledger.Command) {
+	p.Helper()
+	payload, raw := statement.([]byte)
+	if !raw {
+		var err error
+		if payload, err = messages.Marshal(statement, messages.Msgpack); err != nil {
+			p.Fatal(err)
+		}
+	}
+	p.Hear(by, verb, payload)
+	p.does(commands)
+}
+
+// asks has a request stand in the journal, and what is to follow from it.
+func (p *plant) asks(by messages.Name, verb string, signed *messages.SignedRequest, commands ...ledger.Command) {
+	p.Helper()
+	if _, err := p.Asked(verb, by, signed, p.Now()); err != nil {
+		p.Fatal(err)
+	}
+	p.does(commands)
+}
+
+func (p *plant) does(commands []ledger.Command) {
+	p.Helper()
+	for _, c := range commands {
+		c.At, c.Within = p.Now(), true
+		if r := p.ApplyOwn(c.Encode()); r.Error != nil || len(r.Transfers) > 0 && r.Transfers[0].Error != nil {
+			p.Fatalf("%+v", r)
+		}
+	}
+	p.Finish(true)
+}
+
+// moves is a command of the clearing.
+func moves(t ...messages.Transfer) ledger.Command {
+	return ledger.Command{Verb: ledger.Transfers, By: "$clearing", Rank: ledger.Clearing, Transfers: t}
+}
+
+// TestOtherThanSignedIsFound plants what somebody signed with other consequences, and
+// statements of nobody. What the same plants come to where they are honest is not found.
+func TestOtherThanSignedIsFound(t *testing.T) {
+	b, k := provenBed(t)
+	propose := func(by messages.Name, rank ledger.Rank, verb ledger.Verb, signed *messages.SignedRequest) {
+		t.Helper()
+		if r := b.bank.machine.ledger.Apply((&ledger.Command{Verb: verb, At: b.clock(), By: by, Rank: rank, Asked: signed}).Encode()); r.Error != nil {
+			t.Fatal(r.Error)
+		}
+	}
+	ops := b.as(k.issue("operator", "ops"), "ops")
+	ops.grant("1", "alice", 1000*c)
+	ops.grant("2", "bob", 10*c)
+	pay := messages.PayRequest{Key: "a", From: "alice", To: "bob", Amount: 5 * c, Reason: "lunch"}
+	paid := b.signed(k, "user", "alice", messages.VerbPay, pay)
+	propose("alice", ledger.User, ledger.Pay, paid)
+	back := messages.CorrectRequest{Transfer: "$pay/alice/a", Reason: "r"}
+	propose("ops", ledger.Operator, ledger.Correct, b.signed(k, "operator", "ops", messages.VerbCorrect, back))
+
+	east, do := peered(b, k)
+	a, err := clearing.SignAuthorisation(east, messages.Authorisation{Issuer: "east", Peer: "here", ID: "eve/1", Account: "eve", Member: "eve", Amount: 8 * c, Issued: b.clock(), Interval: messages.MinInterval, Margin: messages.MaxClockSkew})
+	if err != nil {
+		t.Fatal(err)
+	}
+	accept := messages.AcceptRequest{Purpose: "job", Authorisation: a}
+	do(clearing.Command{By: "$auctioneer", Accept: &accept, Asked: b.signed(k, "service", "$auctioneer", messages.VerbAccept, accept)})
+	charge := messages.ChargeRequest{Issuer: "east", ID: "eve/1", Amount: 8 * c}
+	do(clearing.Command{By: "$auctioneer", Charge: &charge, Asked: b.signed(k, "service", "$auctioneer", messages.VerbCharge, charge)})
+	confirmed := b.confirmed(east)
+	held := b.bank.machine.ledger.Holds(clearing.PeerAccount("east"))[0].ID
+	takes := func(payee messages.Name) ledger.Command {
+		return moves(messages.Transfer{ID: clearing.TransferPrefix + "2", Kind: messages.Post, Pending: held, Credit: payee, Amount: 8 * c, Reason: "charge confirmed by site east: "})
+	}
+
+	freeze := messages.FreezeRequest{Account: "bob", Frozen: true, Reason: "r"}
+	frozen := b.signed(k, "operator", "ops", messages.VerbFreeze, freeze)
+	grant := messages.CorrectRequest{Transfer: "$grant/ops/2", Reason: "r"}
+	all := b.signed(k, "operator", "ops", messages.VerbCorrect, grant)
+	freezes := func(reason string) ledger.Command {
+		return ledger.Command{Verb: ledger.Freeze, By: "ops", Freeze: messages.FreezeRequest{Account: "bob", Frozen: true, Reason: reason}}
+	}
+	corrects := func(amount messages.Credits) ledger.Command {
+		return ledger.Command{Verb: ledger.Correct, By: "ops", Correct: messages.CorrectRequest{Transfer: grant.Transfer, Amount: amount, Reason: "r"}}
+	}
+	stranger, err := clearing.SignInstructions(accountKey(t), messages.Instructions{From: "nowhere", To: "here", First: 1, Known: clearing.Beginning("nowhere", "here"), At: b.clock()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.honest(k, "a freeze", func(p *plant) { p.asks("ops", messages.VerbFreeze, frozen, freezes("r")) })
+	b.honest(k, "a correction", func(p *plant) { p.asks("ops", messages.VerbCorrect, all, corrects(10*c)) })
+	b.honest(k, "a confirmed charge", func(p *plant) {
+		p.says(messages.ServiceIdentity("east"), "receipt", confirmed, takes(messages.SiteAccount))
+	})
+	for name, put := range map[string]func(*plant){
+		"a freeze for another reason": func(p *plant) { p.asks("ops", messages.VerbFreeze, frozen, freezes("another")) },
+		"all of it as a microcredit":  func(p *plant) { p.asks("ops", messages.VerbCorrect, all, corrects(1)) },
+		"a charge to another payee":   func(p *plant) { p.says(messages.ServiceIdentity("east"), "receipt", confirmed, takes("bob")) },
+		"what was taken back again": func(p *plant) {
+			again := pay
+			again.Key = "b"
+			p.asks("alice", messages.VerbPay, paid, ledger.Command{Verb: ledger.Pay, By: "alice", Rank: ledger.User, Pay: again})
+		},
+		"garbage of an unknown site": func(p *plant) { p.says(messages.ServiceIdentity("nowhere"), messages.VerbInstruct, []byte("garbage")) },
+		"a message of nowhere":       func(p *plant) { p.says(messages.ServiceIdentity("nowhere"), messages.VerbInstruct, &stranger) },
+		"garbage of a peer":          func(p *plant) { p.says(messages.ServiceIdentity("east"), "receipt", []byte("garbage")) },
+		"statements of nowhere": func(p *plant) {
+			p.says(messages.ServiceIdentity("nowhere"), messages.VerbStatements, []byte("garbage"))
+		},
+		"statements for no repair": func(p *plant) {
+			p.says(messages.ServiceIdentity("east"), messages.VerbStatements, &messages.Statements{Site: "east"})
+		},
+	} {
+		b.dishonest(k, name, put)
+	}
+}
+
+// TestAfterAPartingNothingMoves plants payments after a parting that was agreed.
+func TestAfterAPartingNothingMoves(t *testing.T) {
+	b, k := provenBed(t)
+	b.as(k.issue("operator", "ops"), "ops").grant("1", "bob", 10*c)
+	east, do := peered(b, k)
+	part := messages.PartRequest{Peer: "east"}
+	do(clearing.Command{By: "ops", Part: &part, Asked: b.signed(k, "operator", "ops", messages.VerbPart, part)})
+	begin := clearing.Beginning("east", "here")
+	leave := messages.Instruction{Kind: messages.InstructPart}
+	says := func(first uint64, known messages.RunningTotal, i messages.Instruction) *messages.SignedInstructions {
+		m, err := clearing.SignInstructions(east, messages.Instructions{From: "east", To: "here", First: first, List: []messages.Instruction{i}, Known: known, At: b.clock()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return &m
+	}
+	confirmed := b.confirmed(east)
+	do(clearing.Command{Instructions: says(1, begin, leave)})
+	do(clearing.Command{Receipt: confirmed})
+	if is := b.bank.machine.clearing.Standing("east"); is != messages.PeerParted {
+		t.Fatalf("east is %v", is)
+	}
+	pays := says(2, clearing.After(begin, &leave, &messages.TransferResult{}), messages.Instruction{Kind: messages.InstructPay, ID: "x", Account: "bob", Amount: 5 * c, Reason: "r"})
+	limit := ledger.Command{Verb: ledger.Credit, By: "$clearing", Rank: ledger.Clearing, Credit: messages.CreditRequest{Account: "clearing-east", Credit: 5 * c, Reason: "r"}}
+	paid := moves(messages.Transfer{ID: clearing.TransferPrefix + "90", Kind: messages.Posted, Debit: "clearing-east", Credit: "bob", Amount: 5 * c, Reason: "from site east: r"})
+	lost := moves(messages.Transfer{ID: clearing.TransferPrefix + "91", Kind: messages.Posted, Debit: "bob", Credit: clearing.SettledAccount("east"), Amount: 3 * c, Reason: "parted from site east: "})
+	b.setClock(b.clock() + 1)
+	asked := b.signed(k, "operator", "ops", messages.VerbPart, part)
+	for name, put := range map[string]func(*plant){
+		"a payment that the peer signed": func(p *plant) { p.says(messages.ServiceIdentity("east"), messages.VerbInstruct, pays, limit, paid) },
+		"a payment without a statement":  func(p *plant) { p.does([]ledger.Command{limit, paid}) },
+		"a loss that nobody stated":      func(p *plant) { p.asks("ops", messages.VerbPart, asked, lost) },
+	} {
+		b.dishonest(k, name, put)
+	}
+}
+
+// confirmed is what a peer signs when it has carried out all that it was asked.
+func (b *bed) confirmed(east clearing.Signer) *messages.SignedReceipt {
+	b.Helper()
+	m, _ := b.bank.machine.clearing.Outgoing("east", b.clock())
+	r := messages.Receipt{From: "east", To: "here", First: m.First, Total: m.Known, At: b.clock()}
+	for i := range m.List {
+		o := messages.TransferResult{Amount: m.List[i].Amount}
+		r.Outcomes, r.Total = append(r.Outcomes, o), clearing.After(r.Total, &m.List[i], &o)
+	}
+	signed, err := clearing.SignReceipt(east, r)
+	if err != nil {
+		b.Fatal(err)
+	}
+	return &signed
+}
+
+// dishonest has a plant be found, by who verifies and by a replica that starts.
+func (b *bed) dishonest(k *siteKeys, name string, put func(*plant)) {
+	b.Helper()
+	l := b.copied()
+	put(&plant{b.T, l})
+	if _, err := standings(b.T, k, recordsOf(b.T, l, 1)); err == nil {
+		b.Errorf("%s: it verifies", name)
+	} else {
+		b.Logf("%s: %v", name, err)
+	}
+	if b.restarts(b.imageOf(l)) == nil {
+		b.Errorf("%s: a replica starts with it", name)
+	}
+}
+
+// honest has a plant that is as it was signed be believed.
+func (b *bed) honest(k *siteKeys, name string, put func(*plant)) {
+	b.Helper()
+	l := b.copied()
+	put(&plant{b.T, l})
+	if _, err := standings(b.T, k, recordsOf(b.T, l, 1)); err != nil {
+		b.Errorf("%s: a false alarm: %v", name, err)
+	}
+}
