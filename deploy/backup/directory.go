@@ -183,8 +183,8 @@ func readAbout(dir string) (about About, err error) {
 	if err := json.Unmarshal(text, &about); err != nil {
 		return about, damaged(dir, aboutFile, err.Error())
 	}
-	if about.Format > Format {
-		return about, messages.Errorf(messages.Invalid, "%s: is of format %d, and this build reads formats up to %d; restore with the newer release", dir, about.Format, Format)
+	if about.Format != Format {
+		return about, messages.Errorf(messages.Invalid, "%s: is of format %d, and this build reads format %d alone; restore it with the version that made it", dir, about.Format, Format)
 	}
 	return about, nil
 }

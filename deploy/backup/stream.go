@@ -11,9 +11,9 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Format is the version of the form of backups that this build writes, and the highest
-// that it reads.
-const Format = 1
+// Format is the version of the form of backups, which have state directories in them. This build
+// writes and reads this one alone.
+const Format = 2
 
 // About says what a backup is of. In the stream it comes last, so a stream without it
 // was cut.

@@ -37,13 +37,32 @@ func stopped(t *testing.T) Config {
 	return c
 }
 
+// A state directory that an earlier version wrote is refused in a sentence, and is left as it is.
+func TestOlderStateIsRefused(t *testing.T) {
+	t.Parallel()
+	c := stopped(t)
+	path := filepath.Join(c.State, formatFile)
+	write(t, path, []byte("1\n"))
+	s, err := Start(within(t), c, Options{})
+	if err == nil {
+		closeSite(t, s)
+		t.Fatal("it starts")
+	}
+	if text := err.Error(); !strings.Contains(text, "has format 1, and this build reads format 2 alone, because an earlier version wrote it") {
+		t.Errorf("the error is %q", text)
+	}
+	if text := read(t, path); string(text) != "1\n" {
+		t.Errorf("the directory is marked %q", text)
+	}
+}
+
 // State that a newer release wrote is refused in a sentence, wherever the higher version
 // shows, and is left as it is.
 func TestNewerStateIsRefused(t *testing.T) {
 	t.Parallel()
 	for what, forge := range map[string]func(t *testing.T, state string){
 		"state directory": func(t *testing.T, state string) {
-			write(t, filepath.Join(state, formatFile), []byte("2\n"))
+			write(t, filepath.Join(state, formatFile), []byte("3\n"))
 		},
 		"the log in": func(t *testing.T, state string) { // the promises
 			path := filepath.Join(state, "bank/1/promises")

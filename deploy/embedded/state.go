@@ -252,30 +252,30 @@ func removeMarks(state string) {
 }
 
 // stateFormat is the version of the form of all that is in a state directory, of a site
-// and of an actor that runs alone, and the highest that this build reads. It grows when
-// an older build must not go on with what a newer one wrote.
-const stateFormat = 1
+// and of an actor that runs alone. This build reads no other. It grows when any part of a
+// state directory changes its form.
+const stateFormat = 2
 
 // formatFile is the name of the file that has it.
 const formatFile = "format"
 
-// keepFormat refuses a state directory that a newer release wrote, and marks one of this
-// or an older release as this release's. One without a mark is older.
+// keepFormat refuses a state directory of another format, and marks a new one. A directory
+// that lost its mark is marked again: each part of it has a version of its own.
 func keepFormat(state string) error {
 	path := filepath.Join(state, formatFile)
 	text, err := os.ReadFile(path)
 	switch {
 	case err == nil:
 		version, err := strconv.Atoi(strings.TrimSpace(string(text)))
-		if err != nil {
-			return messages.Errorf(messages.Internal, "state directory: %s: %q is no version; it was %d or higher", path, clip(string(text)), stateFormat)
-		}
-		if version > stateFormat {
+		switch {
+		case err != nil:
+			return messages.Errorf(messages.Internal, "state directory: %s: %q is no version; it was %d", path, clip(string(text)), stateFormat)
+		case version > stateFormat:
 			return messages.NewerFormat("state directory "+state, version, stateFormat)
+		case version < stateFormat:
+			return messages.Errorf(messages.Conflict, "state directory %s: has format %d, and this build reads format %d alone, because an earlier version wrote it; start that version, or begin with another directory", state, version, stateFormat)
 		}
-		if version == stateFormat {
-			return nil
-		}
+		return nil
 	case !errors.Is(err, fs.ErrNotExist):
 		return fmt.Errorf("state directory: %w", err)
 	}
