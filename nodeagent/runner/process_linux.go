@@ -44,6 +44,9 @@ type process struct {
 	grace     time.Duration    // the shortest it was given
 	why       messages.Outcome
 	suspended bool // it is not to run until it is resumed
+	freezing  bool // a goroutine brings its processes there
+	frozen    bool // where they are, or are being brought
+	halted    bool // they were stopped by signals
 	limit     limit
 	early     limit       // the time to the signal before the time limit
 	kill      *time.Timer // kills it when the grace is over

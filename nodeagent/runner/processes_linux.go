@@ -40,6 +40,8 @@ type Processes struct {
 	// orphans; only where this process adopts them.
 	forking sync.RWMutex
 	adopts  bool
+	// freeze is [cell.Cell.Freeze], or what a test has in its place.
+	freeze func(c *cell.Cell, frozen bool) (bool, error)
 
 	ownPeak atomic.Int64 // the largest known memory of this process, in bytes
 
@@ -94,7 +96,7 @@ func NewProcesses(c Config) (*Processes, error) {
 			return nil, err
 		}
 	}
-	p.cells = new(cell.Cells)
+	p.cells, p.freeze = new(cell.Cells), (*cell.Cell).Freeze
 	if !p.config.NoCells {
 		p.cells = cell.Open(cellsName(&p.config))
 	}

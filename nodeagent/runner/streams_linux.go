@@ -308,11 +308,12 @@ func (t *process) part(l *launch) {
 	t.guests.Done()
 }
 
-// joined reports whether something is being started beside the task; nothing is any more once the task is over.
+// joined reports whether something is being started beside the task, or its processes are being suspended; nothing
+// of that begins once the task is over.
 func (t *process) joined() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return len(t.joining) > 0
+	return len(t.joining) > 0 || t.freezing
 }
 
 // fork starts the command. The task's program, lane and cell stay while it is joined.

@@ -21,25 +21,51 @@ func (t *process) Suspend(suspended bool) {
 	}
 }
 
-// freeze suspends or resumes the processes: by the freezer, which a task does not notice;
-// where there is no freezer by signals, which a task may see. t.mu is held.
+// freeze has the processes suspended or resumed, in a goroutine of its own: a task that makes processes
+// without end, or one that waits for a device, delays that. t.mu is held.
 func (t *process) freeze() {
 	if t.suspended {
 		t.limit.stop()
 		t.early.stop()
 	} else {
-		defer t.limit.run(nil)
-		defer t.early.run(nil)
+		t.limit.run(nil)
+		t.early.run(nil)
 	}
-	if done, err := t.cell.Freeze(t.suspended); done && err == nil {
+	if t.freezing {
 		return
 	}
-	if t.suspended {
-		t.signal(unix.SIGSTOP)
-	} else {
-		t.signal(unix.SIGCONT)
-	}
+	t.freezing = true
+	t.guests.Add(1) // the cell stays the task's meanwhile
+	go t.refreeze()
 }
+
+// refreeze brings the processes to where the task was told to be last: by the freezer, which a task does not
+// notice; where there is no freezer by signals, which a task may see. Nothing is locked while it waits.
+func (t *process) refreeze() {
+	defer t.guests.Done()
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for t.frozen != t.toFreeze() {
+		t.frozen = !t.frozen
+		frozen := t.frozen
+		t.mu.Unlock()
+		done, err := t.runner.freeze(t.cell, frozen)
+		t.mu.Lock()
+		switch {
+		case t.over:
+		case frozen && t.toFreeze() && (!done || err != nil):
+			t.halted = true
+			t.signal(unix.SIGSTOP)
+		case !frozen && (t.halted || !done || err != nil):
+			t.halted = false
+			t.signal(unix.SIGCONT)
+		}
+	}
+	t.freezing = false
+}
+
+// toFreeze reports whether the processes are to be suspended. t.mu is held.
+func (t *process) toFreeze() bool { return t.suspended && !t.over }
 
 // warn sets the time of the signal that the task gets before its time limit, if it asks for
 // one. t.mu is held.

@@ -6,6 +6,7 @@ import (
 	"runtime"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -175,7 +176,7 @@ const mostLeft = 8 << 20
 // Clean reports whether the cell is as the next task may find it: [Cells.Leave] takes no time then.
 // Nothing may be started in the cell any more.
 func (c *Cell) Clean() bool {
-	c.clean = c.group == nil || !c.retired && c.group.empty() && c.group.used() <= mostLeft
+	c.clean = c.group == nil || !c.retired.Load() && c.group.empty() && c.group.used() <= mostLeft
 	return c.clean
 }
 
@@ -193,7 +194,7 @@ func (*Cells) Leave(cell *Cell) {
 }
 
 func (p *pool) leave(cell *Cell) {
-	if cell.retired && cell.group != nil {
+	if cell.retired.Load() && cell.group != nil {
 		p.remove(cell)
 		return
 	}
@@ -230,12 +231,12 @@ type Cell struct {
 	killed uint64 // by the memory limit, before this task
 	// retired cells are removed after their task: they were killed, or suspended, or
 	// failed to take a process, or count memory that was left.
-	retired bool
+	retired atomic.Bool
 	clean   bool // known to be, since its task has ended
 }
 
 // Retire keeps the cell from being given to another task.
-func (c *Cell) Retire() { c.retired = true }
+func (c *Cell) Retire() { c.retired.Store(true) }
 
 // OnThread calls f on a thread that ends with f: the thread may change in ways that
 // other goroutines could not bear. It is to be called by a goroutine of its own.

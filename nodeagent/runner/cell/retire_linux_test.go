@@ -155,7 +155,9 @@ func TestCellIsRemovedLater(t *testing.T) {
 	s := &stubborn{gone: make(chan struct{})}
 	s.left.Store(3)
 	p := new(pool)
-	p.leave(&Cell{pool: p, group: s, retired: true})
+	c := &Cell{pool: p, group: s}
+	c.Retire()
+	p.leave(c)
 	select {
 	case <-s.gone:
 	case <-time.After(time.Minute):

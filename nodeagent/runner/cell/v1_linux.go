@@ -240,7 +240,7 @@ func (g *v1Group) freeze(frozen bool) error {
 		return err
 	}
 	procs := filepath.Join(dir, "cgroup.procs")
-	for range killRounds {
+	for until := time.Now().Add(freezeWithin); time.Now().Before(until); {
 		inside, _ := os.ReadFile(procs)
 		left := outside(g.processes(), inside)
 		if len(left) == 0 {
@@ -258,7 +258,7 @@ const freezerState = "freezer.state"
 // await sets the state of the freezer until all processes have the state. Those that
 // fork while they are being suspended have to be told again.
 func (g *v1Group) await(state string) error {
-	for range freezeRounds {
+	for until := time.Now().Add(freezeWithin); time.Now().Before(until); time.Sleep(time.Millisecond) {
 		if err := write(g.dirs[freezer], freezerState, state); err != nil {
 			return err
 		}
@@ -266,7 +266,6 @@ func (g *v1Group) await(state string) error {
 		if err != nil || strings.TrimSpace(string(now)) == state {
 			return err
 		}
-		time.Sleep(time.Millisecond)
 	}
 	return fmt.Errorf("processes of a task are not %s yet", strings.ToLower(state))
 }
@@ -312,8 +311,9 @@ func alive(pid string) bool {
 const (
 	killRounds = 200
 	killPause  = 5 * time.Millisecond
-	// freezeRounds bounds how long suspending may take, in milliseconds.
-	freezeRounds = 10_000
+	// freezeWithin bounds how long it may take to bring the processes into the freezer's group, and how long
+	// to suspend them there.
+	freezeWithin = time.Second
 )
 
 func (g *v1Group) kill() error {

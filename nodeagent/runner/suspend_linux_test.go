@@ -1,0 +1,58 @@
+package runner
+
+import (
+	"testing"
+	"time"
+
+	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/await"
+	"github.com/candor-grid/candor/nodeagent/runner/cell"
+)
+
+// TestNobodyWaitsForAFreeze: while the processes of a task cannot be suspended the task takes orders, its output
+// is read, and once they can be it is where the last order wants it.
+func TestNobodyWaitsForAFreeze(t *testing.T) {
+	p, err := NewProcesses(Config{Site: "home", Node: "n1", Dir: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	asked, let := make(chan bool, 16), make(chan struct{})
+	p.freeze = func(_ *cell.Cell, frozen bool) (bool, error) {
+		asked <- frozen
+		<-let
+		return true, nil
+	}
+	done := make(chan messages.Finished, 1)
+	a := messages.Attempt{Task: messages.TaskRef{Job: 7}, Number: 1}
+	s := p.Start(Task{Grant: messages.Grant{Attempt: a}, Program: &messages.Program{Job: 7, Account: "ann", Class: "cpu", Script: "exec sleep 1000"}},
+		func(f messages.Finished) { done <- f })
+	ordered := make(chan struct{})
+	go func() {
+		defer close(ordered)
+		s.Suspend(true)
+		<-asked // the freezer is at it from here
+		s.Suspend(false)
+		s.Suspend(true)
+		s.Suspend(false)
+		s.Stop(0)
+		p.check()
+	}()
+	select {
+	case <-ordered:
+	case <-time.After(await.Patience):
+		t.Fatal("an order waits for the freezer")
+	}
+	close(let)
+	select {
+	case f := <-done:
+		if f.Outcome != messages.Stopped {
+			t.Errorf("%+v", f)
+		}
+	case <-time.After(await.Patience):
+		t.Fatal("the task does not end")
+	}
+	if frozen := <-asked; frozen {
+		t.Error("it was not resumed before its end")
+	}
+}
