@@ -178,7 +178,6 @@ type plan struct {
 	groups    []uint32
 	action    [4]uint64 // of a signal: the default one
 	mask      uint64    // of no signals
-	limit     unix.Rlimit
 }
 
 func newPlan(path string, argv, env []string, dir string, files []uintptr, sys *syscall.SysProcAttr) (p *plan, err error) {
@@ -227,15 +226,11 @@ func (p *plan) own(files []uintptr, sys *syscall.SysProcAttr) {
 	for _, s := range signals {
 		p.may(unix.SYS_RT_SIGACTION, s, uintptr(unsafe.Pointer(&p.action)), 0, signalSetSize)
 	}
-	if unix.Getrlimit(unix.RLIMIT_NOFILE, &p.limit) == nil { // the Go runtime raised this process's
-		p.limit.Cur = min(usualFiles, p.limit.Max)
-		p.may(unix.SYS_PRLIMIT64, 0, unix.RLIMIT_NOFILE, uintptr(unsafe.Pointer(&p.limit)))
+	for _, l := range taken() {
+		p.may(unix.SYS_PRLIMIT64, 0, l.resource, uintptr(unsafe.Pointer(&l.limit)))
 	}
+	p.rank()
 }
-
-// usualFiles is how many files a task may have open unless it asks the kernel for more, as usual: there are
-// programs that look at each possible number.
-const usualFiles = 1024
 
 // become makes the child the task's user.
 func (p *plan) become(as *syscall.Credential) {
