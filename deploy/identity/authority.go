@@ -64,9 +64,6 @@ func writeKeys(dir string, site messages.Name) error {
 	if err := os.WriteFile(filepath.Join(dir, siteFile), []byte(site+"\n"), 0o600); err != nil {
 		return fmt.Errorf("keys directory: %w", err)
 	}
-	if err := os.WriteFile(filepath.Join(dir, provenFile), []byte("1\n"), 0o600); err != nil {
-		return fmt.Errorf("keys directory: %w", err)
-	}
 	for _, file := range keyFiles() {
 		make := nkeys.CreateAccount
 		if file == operatorFile {

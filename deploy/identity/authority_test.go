@@ -28,7 +28,7 @@ func TestCreateKeepsKeysPrivate(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	others := []string{siteFile, provenFile}
+	others := []string{siteFile}
 	if want := len(others) + len(keyFiles()); len(entries) != want {
 		t.Fatalf("%d files in the keys directory, want %d", len(entries), want)
 	}

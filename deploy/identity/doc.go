@@ -52,7 +52,6 @@
 //	role-NAME.nk    signs the credentials of a role
 //	FILE.old        the key before, during a rotation; of the bank and the account, FILE.next
 //	revoked.json    what was revoked
-//	proven          the record from which on everything in the bank's books is proven
 //
 // The key of a name's credentials follows from the key of its role, the name, and
 // how often the name was revoked: so every host issues the same, and a name can be
