@@ -11,7 +11,7 @@ import (
 // guard keeps everybody but the clearing off its accounts and its transfers:
 // what is done to a peer's account here alone has no mirror there. Operators
 // grant to the accounts of settlements and withdraw from them, as their debts
-// are paid outside the ledgers. Of transfers guardTransfers takes care.
+// are paid outside the ledgers. Of transfers the ledger takes care.
 func guard(c *ledger.Command) *messages.Error {
 	names := []messages.Name{c.By}
 	switch c.Verb {
@@ -41,26 +41,6 @@ func unsettled(name messages.Name) messages.Name {
 		return ""
 	}
 	return name
-}
-
-// guardTransfers finds the transfers that touch accounts or holds of the clearing, and
-// takes their identifiers away. So the ledger refuses these transfers and their chains,
-// and no others of the request. It returns the reasons, by position.
-func guardTransfers(list []messages.Transfer) map[int]*messages.Error {
-	refused := map[int]*messages.Error{}
-	for i := range list {
-		t := &list[i]
-		err := guardNames(t.Debit, t.Credit, t.Member)
-		for _, id := range []string{t.ID, t.Pending} {
-			if e := guardTransfer(id); e != nil {
-				err = e
-			}
-		}
-		if err != nil {
-			refused[i], t.ID = err, ""
-		}
-	}
-	return refused
 }
 
 func guardTransfer(id string) *messages.Error {

@@ -19,9 +19,7 @@ func (cs *commands) transfer(ctx context.Context, caller messages.Name, r messag
 	if err := cs.founding.await(parties(r.Transfers)...); err != nil {
 		return messages.TransferReply{}, err
 	}
-	var off map[int]*messages.Error
 	if cs.group.provenFrom() == 0 {
-		off = guardTransfers(r.Transfers) // the ledger does it where transfers are proven
 		r.Proof = nil
 	} else if err := checkMarks(&r); err != nil {
 		return messages.TransferReply{}, err
@@ -42,9 +40,6 @@ func (cs *commands) transfer(ctx context.Context, caller messages.Name, r messag
 			return messages.TransferReply{}, afterSome(len(reply.Results), len(r.Transfers), err)
 		}
 		for i := range result.Transfers {
-			if e := off[len(reply.Results)+i]; e != nil {
-				result.Transfers[i].Error = e
-			}
 			if refusal := result.Transfers[i].Error; refusal != nil {
 				cs.metrics.refuseRequest(messages.VerbTransfer, refusal)
 			}

@@ -359,7 +359,7 @@ func TestHostileText(t *testing.T) {
 func TestMeddlingShows(t *testing.T) {
 	east, west := pair(t)
 	east.must(Command{By: "ada", Remit: &messages.RemitRequest{Key: "p", Peer: "west", Payee: "ada", Amount: messages.Credit}})
-	void := ledger.Command{Verb: ledger.Transfers, At: east.at, By: "ops", Transfers: []messages.Transfer{
+	void := ledger.Command{Verb: ledger.Transfers, At: east.at, By: "ops", Rank: ledger.Clearing, Transfers: []messages.Transfer{
 		{ID: "meddling", Kind: messages.Void, Pending: remittanceHold + "ada/p"}}}
 	east.meddled = true
 	if r := east.ledger.ApplyOwn(void.Encode()); r.Error != nil || r.Transfers[0].Error != nil {

@@ -37,7 +37,7 @@ func (cs *chains) chain(c *Command, start, end int, results []messages.TransferR
 		refuseAll(chain, culprit, err, results)
 		return
 	}
-	if c.Proof != nil {
+	if c.Rank != Clearing {
 		if culprit, err := reservedIn(chain); err != nil {
 			refuseAll(chain, culprit, err, results)
 			return
@@ -71,8 +71,7 @@ func (cs *chains) chain(c *Command, start, end int, results []messages.TransferR
 }
 
 // reservedIn finds what only the clearing does: to touch the account of a peer, or
-// to make or resolve what settles with it. Where no proofs are taken the leader
-// refuses it.
+// to make or resolve what settles with it.
 func reservedIn(chain []messages.Transfer) (int, *messages.Error) {
 	for i := range chain {
 		t := &chain[i]
