@@ -22,9 +22,6 @@ const (
 // makes.
 const ClearingPrefix = "clearing/"
 
-// clearing is the name of the clearing where it acts on nobody's word.
-const clearing messages.Name = "$clearing"
-
 var rankNames = [...]string{Operator: "an operator", Service: "a service", User: "a user", Clearing: "the clearing"}
 
 // String returns the rank with its article.
