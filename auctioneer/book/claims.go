@@ -362,7 +362,7 @@ func (c *claims) had(r messages.TaskRef, h NodeClaim) messages.Duration {
 	if h.Halt == Ahead {
 		return 0
 	}
-	return cmp.Or(h.until, c.clock.now).Sub(c.jobs.own(r.Job).Stages[r.Stage].Tasks[r.Index].Claimed) - h.PausedBy(c.clock.now)
+	return max(0, cmp.Or(h.until, c.clock.now).Sub(c.jobs.own(r.Job).Stages[r.Stage].Tasks[r.Index].Claimed)-h.PausedBy(c.clock.now))
 }
 
 // again makes a task pending that has lost its claim.

@@ -75,12 +75,35 @@ func (x *exchanges) finish(n *Node, node uint32, f *messages.Finished, sent mess
 	if h.Halt != Goes {
 		n.Version++
 	}
-	h.until = until
 	n.Finished++
 	x.watch.touchNode(node)
 	if j := x.jobs.own(r.Job); j != nil {
+		h.until = x.worked(j, r, f, h, until)
 		x.finishTask(j, r, node, f, h)
 	}
+}
+
+// worked returns until when an attempt counts as having had its slot: for as long as its agent
+// says that it ran, at most until a time. What the slot cost after that is taken off: nobody
+// pays for the time in which the end was not known yet. Of a time so long ago that its tariffs
+// are no longer known, the mean cost of the stage is taken off.
+func (x *exchanges) worked(j *Job, r messages.TaskRef, f *messages.Finished, h NodeClaim, until messages.Time) messages.Time {
+	end := j.Stages[r.Stage].Tasks[r.Index].Claimed.Add(max(0, f.Ended.Sub(f.Started)))
+	if j.Spec.Stages[r.Stage].Gang { // it began when all were there
+		end = end.Add(h.Paused)
+	}
+	end = max(end, h.Since) // it was not on the meter before it was last resumed
+	if f.Started == 0 || h.Halt != Goes || end >= until {
+		return until
+	}
+	if j.Active() && !h.Leaving {
+		stage, known := int(r.Stage), max(end, x.meters.known(j.Spec.Market))
+		meter, over, cost := &j.Stages[stage].Meter, x.meters.slot(j, stage, until), x.meters.slot(j, stage, known)
+		meter.minus(&cost)
+		meter.plus(&over) // which the next attempt in the slot has taken over
+		x.meters.forgive(j, stage, known.Sub(end))
+	}
+	return end
 }
 
 // passOn gives the slot of an attempt that has ended to the one that its agent began there,

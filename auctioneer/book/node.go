@@ -57,7 +57,7 @@ type NodeClaim struct {
 	Since   messages.Time      // of Halt
 	Paused  messages.Duration  // how long it was suspended or gathered before
 	Why     messages.EndReason // why it is to end, if it is leaving
-	// until is when it passed its slot on, if that was before it was known to have ended.
+	// until is when its slot no longer counts as its own, if that was before its end was known.
 	until messages.Time
 }
 

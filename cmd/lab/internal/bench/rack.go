@@ -61,6 +61,7 @@ type simulated struct {
 	asleep    bool
 	attempts  []messages.Attempt // in hand
 	suspended []messages.Attempt // of them
+	began     map[messages.Attempt]messages.Time
 	version   uint64
 	dry       uint64              // the vector by which a claim found no work
 	finished  []messages.Finished // to be told
@@ -145,6 +146,7 @@ func (r *rack) register(ctx context.Context, n *simulated) error {
 	r.directs = len(reply.Markets) > 0 && reply.Markets[0].Mechanism != messages.Proportional
 	n.session, n.heard, n.exchange = session, time.Now(), messages.Exchange{Session: session}
 	n.attempts, n.suspended, n.finished, n.version, n.repeats = nil, nil, nil, 0, false
+	n.began = map[messages.Attempt]messages.Time{}
 	r.sleep(n)
 	return nil
 }
@@ -309,6 +311,7 @@ func (r *rack) answered(n *simulated, reply *messages.ExchangeReply, took time.D
 	r.hall.tell(len(n.exchange.Finished), took, len(reply.Grants) > 0)
 	for _, g := range reply.Grants {
 		n.attempts = append(n.attempts, g.Attempt)
+		n.began[g.Attempt] = messages.TimeOf(n.heard)
 	}
 	r.obey(n, reply.Stop, reply.Suspended, reply.Version)
 	r.hall.start(len(reply.Grants))
@@ -342,8 +345,8 @@ func (r *rack) end(n *simulated, a messages.Attempt, how messages.Outcome) {
 	}
 	n.attempts = slices.Delete(n.attempts, i, i+1)
 	n.suspended = slices.DeleteFunc(n.suspended, func(s messages.Attempt) bool { return s == a })
-	now := messages.TimeOf(time.Now())
-	n.finished = append(n.finished, messages.Finished{Attempt: a, Outcome: how, Started: now, Ended: now})
+	n.finished = append(n.finished, messages.Finished{Attempt: a, Outcome: how, Started: n.began[a], Ended: messages.TimeOf(time.Now())})
+	delete(n.began, a)
 }
 
 // rest has a node say what it has to say, or sleep if its slot is free.

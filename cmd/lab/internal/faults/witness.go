@@ -130,6 +130,9 @@ func (s *witness) claimsOf(b *book.Book, data []byte) error {
 			if a := (messages.Attempt{Task: r, Number: h.Attempt}); s.began[a] == 0 {
 				s.began[a] = s.proposed[string(data)]
 			}
+			if err := s.runs(b, r, h); err != nil {
+				return err
+			}
 			if j := b.Job(r.Job); j != nil && j.Stages[0].Tasks[r.Index].Attempt != h.Attempt {
 				return fmt.Errorf("invariant 2: %s holds attempt %d of task %v, whose last is %d", n.Name, h.Attempt, r, j.Stages[0].Tasks[r.Index].Attempt)
 			}
@@ -148,6 +151,19 @@ func (s *witness) claimsOf(b *book.Book, data []byte) error {
 		if !ends(command, r, was[r]) {
 			return fmt.Errorf("invariant 2: the claim of attempt %d of task %v by %s is over, and nobody said so", was[r].attempt, r, was[r].node)
 		}
+	}
+	return nil
+}
+
+// runs holds the time for which a task that runs is to pay by now to the time since it was claimed.
+func (s *witness) runs(b *book.Book, r messages.TaskRef, h book.NodeClaim) error {
+	began, j := s.began[messages.Attempt{Task: r, Number: h.Attempt}], b.Job(r.Job)
+	if h.Halt == book.Ahead || j == nil || began <= s.booted { // what starts anew goes by its clock
+		return nil
+	}
+	had, claimed := b.Now().Sub(j.Stages[0].Tasks[r.Index].Claimed)-h.PausedBy(b.Now()), s.now.Sub(began)
+	if had > claimed+grace {
+		return fmt.Errorf("invariant 1: attempt %d of task %v is to pay for %v, and was claimed %v ago", h.Attempt, r, had, claimed)
 	}
 	return nil
 }

@@ -1,0 +1,107 @@
+package book
+
+import (
+	"testing"
+
+	"github.com/candor-grid/candor/messages"
+)
+
+// TestAnAttemptHadWhatItsAgentSays: the end of a task is heard of late, as its site was down or
+// cut off. Its slot time, cost and run time are what its agent says, between nothing and the time
+// from its claim to now.
+func TestAnAttemptHadWhatItsAgentSays(t *testing.T) {
+	const second = 1_000_000
+	for name, c := range map[string]struct {
+		started, ended messages.Time // in seconds of the agent's clock
+		paused         bool          // for 2 s
+		exit           int
+		had            messages.Duration
+	}{
+		"four seconds, heard of after ten": {started: 2, ended: 6, had: 4e9},
+		"on another clock":                 {started: 5002, ended: 5006, had: 4e9},
+		"it failed":                        {started: 2, ended: 6, exit: 1, had: 4e9},
+		"longer than it had its claim":     {started: 2, ended: 100, had: 14e9},
+		"less than nothing":                {started: 6, ended: 2, had: 0},
+		"nobody says":                      {had: 14e9},
+		"four seconds, and two suspended":  {started: 2, ended: 8, paused: true, had: 4e9},
+		"it ended as it was resumed":       {started: 2, ended: 4, paused: true, had: 1e9},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := &timed{site: newSite(t), session: 7}
+			id := w.submit("k", mapStage(1))
+			w.register("n1", 7, 1)
+			w.do(1, Command{Decide: &Decide{Market: "main", Tariffs: []Tariff{{Class: "map", Price: 3}}}})
+			w.passTo(2 * second)
+			a := w.claims(id)
+			if c.paused {
+				w.do(3, Command{Decide: &Decide{Market: "main", Suspend: []messages.Attempt{a}}})
+				w.do(5, Command{Decide: &Decide{Market: "main", Resume: []messages.Attempt{a}}})
+			}
+			w.passTo(16 * second)
+			w.seq++
+			w.apply(Command{Exchange: &Exchange{Node: "n1", Session: 7, Seq: w.seq, Finished: []messages.Finished{
+				{Attempt: a, Outcome: messages.Exited, ExitCode: c.exit, Started: c.started * second, Ended: c.ended * second}}}})
+			j := w.Job(id)
+			task := &j.Stages[0].Tasks[0]
+			cost, used := w.Used(j, w.Now())
+			if want := messages.Credits(3 * c.had / 1e9); used != c.had || cost != want {
+				t.Errorf("it used %v for %v, want %v for %v", used, cost, c.had, want)
+			}
+			if ran := task.Ended.Sub(task.Claimed) - task.PausedTime(); c.exit == 0 && ran != c.had || j.Completion().Delivered != c.had {
+				t.Errorf("it ran for %v, and %v were delivered; want %v", ran, j.Completion().Delivered, c.had)
+			}
+		})
+	}
+}
+
+// TestAnAttemptThatEndedLongAgo: if tariffs have changed too often since, no more is taken off
+// than what the time after the end cost by the mean.
+func TestAnAttemptThatEndedLongAgo(t *testing.T) {
+	const second = 1_000_000
+	w := &timed{site: newSite(t), session: 7}
+	id := w.submit("k", mapStage(1))
+	w.register("n1", 7, 1)
+	price := func(at messages.Time, p messages.Credits) {
+		w.do(at, Command{Decide: &Decide{Market: "main", Tariffs: []Tariff{{Class: "map", Price: p}}}})
+	}
+	price(1, 3)
+	w.passTo(2 * second)
+	a := w.claims(id)
+	for at := range messages.Time(2 * keptSpells) {
+		price(10+at, 100+messages.Credits(at))
+	}
+	w.passTo(60 * second)
+	j := w.Job(id)
+	all, had := w.Used(j, w.Now())
+	w.seq++
+	w.apply(Command{Exchange: &Exchange{Node: "n1", Session: 7, Seq: w.seq, Finished: []messages.Finished{
+		{Attempt: a, Outcome: messages.Exited, Started: 2 * second, Ended: 6 * second}}}})
+	if cost, used := w.Used(w.Job(id), w.Now()); used != 4e9 || cost < 4*3 || cost > all/10 {
+		t.Errorf("it used %v for %v, of %v for %v", used, cost, had, all)
+	}
+}
+
+// TestAGangRanFromWhenItWasThere: the time in which a gang gathers is no part of what its tasks ran.
+func TestAGangRanFromWhenItWasThere(t *testing.T) {
+	const second = 1_000_000
+	w := &timed{site: newSite(t), session: 7}
+	gang := mapStage(2)
+	gang.Gang = true
+	id := w.submit("k", gang)
+	w.register("n1", 7, 2)
+	w.passTo(2 * second)
+	first := w.claims(id)
+	w.passTo(5 * second)
+	both := []messages.Attempt{first, w.claims(id)}
+	w.passTo(20 * second)
+	w.seq++
+	x := Exchange{Node: "n1", Session: 7, Seq: w.seq}
+	for _, a := range both {
+		x.Finished = append(x.Finished, messages.Finished{Attempt: a, Outcome: messages.Exited, Started: 5 * second, Ended: 9 * second})
+	}
+	w.apply(Command{Exchange: &x})
+	j := w.Job(id)
+	if _, used := w.Used(j, w.Now()); used != 8e9 || j.Completion().Delivered != 8e9 || j.Outcome != messages.Completed {
+		t.Errorf("%v: it used %v, and %v were delivered", j.Outcome, used, j.Completion().Delivered)
+	}
+}
