@@ -70,14 +70,10 @@
 // arrives or is applied. Beside the log is a file of promises: the votes, the end of the log, and a
 // name for the disk, which the peers know too. A replica takes no part in elections if it
 // has less than it promised, or another disk than the peers know, until a leader has
-// brought it up to date as a replica without a vote. A replica follows
-// a leader only once it knows that the leader's log has what was acknowledged here: that both
-// have the last such entry in the same reign, the part of the log that one leader wrote. If not, a
-// majority lost its disks or came back with older copies; then neither of the two leads or follows
-// the other, the log is not cut, and the group stops until an operator says which log is right. A
-// new leader serves once each replica that can be reached has answered it. Replicas compare their
-// states through the log, whatever builds they run; the one that differs from two stops. A
-// replica with a damaged log goes on from its latest snapshot and the entries
+// brought it up to date as a replica without a vote. It follows no leader whose disk is not
+// the one that it knows: a majority that lost its disks has begun a group anew, and would
+// remove what the replica has. Replicas compare their states
+// through the log, whatever builds they run; the one that differs from two stops. A replica with a damaged log goes on from its latest snapshot and the entries
 // after it. Where these are damaged too, it puts its directory aside and begins anew from its peers;
 // without peers it does not start.
 //

@@ -3,10 +3,8 @@ package mailbox
 //lint:file-ignore SA1019 the deprecated fields are free to carry what replicas tell each other: Raft no longer reads them
 
 import (
-	"cmp"
 	"errors"
 	"io"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -49,9 +47,6 @@ type gate struct {
 	// catching has the IDs of replicas of which it is committed that they have no vote:
 	// they may catch up. It is empty when a tenure begins.
 	catching sync.Map
-	// answered has for each replica the latest term in which it answered this leader, or could not
-	// be reached.
-	answered sync.Map
 }
 
 func newGate(t below) *gate {
@@ -178,12 +173,8 @@ func (g *gate) passes(rpc raft.RPC) bool {
 // snapshot came late, by a connection that the leader had given up. Raft would go back to
 // it, and remove all entries after it, which this replica may have acknowledged since.
 func (g *gate) passesSnapshot(rpc raft.RPC, q *raft.InstallSnapshotRequest) bool {
-	err := g.standing.mayFollow(q.Term, false)
+	err := g.standing.mayRestore(q.Term)
 	late := err == nil && q.Term == g.raft.CurrentTerm() && g.has(q.LastLogIndex, q.LastLogTerm)
-	if l, ok := attached[leaderNotice](string(q.Leader)); ok && err == nil && !late {
-		// On the disk before the snapshot is: what it has is in no log here.
-		err = g.standing.promises.change(func(r *record) { r.adopt(l.Reigns, q.LastLogIndex) })
-	}
 	if err == nil && !late {
 		return true
 	}
@@ -243,19 +234,14 @@ func (g *gate) passesEntries(rpc raft.RPC, q *raft.AppendEntriesRequest) bool {
 		rpc.Respond(&raft.AppendEntriesResponse{RPCHeader: header}, err)
 		return false
 	}
-	if q.Term < g.raft.CurrentTerm() { // Raft tells its leader the term
-		return true
-	}
-	if l, ok := attached[leaderNotice](string(q.Leader)); ok {
+	if l, ok := attached[leaderNotice](string(q.Leader)); ok && q.Term >= g.raft.CurrentTerm() {
 		last, _ := g.end()
 		if err := g.standing.noteLeader(string(q.ID), l, q.Term, last); err != nil {
-			report := g.report()
-			report.Refutes = err.Error()
-			return refuse(&reportError{err, attach(report)})
+			return refuse(err)
 		}
 	}
 	g.detector.hear(string(q.ID), q.Term, time.Now())
-	if err := g.standing.mayFollow(q.Term, heartbeat(q)); err != nil {
+	if err := g.standing.mayFollow(q.Term); err != nil {
 		return refuse(&reportError{err, attach(g.report())})
 	}
 	for _, l := range q.Entries {
@@ -270,10 +256,7 @@ func (g *gate) passesEntries(rpc raft.RPC, q *raft.AppendEntriesRequest) bool {
 	return true
 }
 
-// heartbeat says that a request holds no entries, and says nothing of the entry before.
-func heartbeat(q *raft.AppendEntriesRequest) bool { return q.PrevLogEntry == 0 && len(q.Entries) == 0 }
-
-// reportError is an error that carries a replica's report: the transport drops
+// reportError is an error that carries a doubtful replica's report: the transport drops
 // an answer that comes with an error.
 type reportError struct {
 	error
@@ -291,44 +274,23 @@ func (g *gate) AppendEntries(id raft.ServerID, to raft.ServerAddress, q *raft.Ap
 	if err := g.hangs(); err != nil {
 		return err
 	}
-	sent, notice := *q, g.notice(string(id))
-	if !heartbeat(q) || !g.standing.follows(string(id), q.Term) {
-		notice.Reigns = g.standing.promises.now().Reigns
-	}
-	sent.Leader = attach(notice)
+	sent := *q
+	sent.Leader = attach(g.notice(string(id)))
 	err := g.below.AppendEntries(id, to, &sent, p)
 	report, told := attached[standingReport](string(p.Addr))
 	if err != nil {
 		report, told = attached[standingReport](err.Error())
 	}
-	if o := g.leadership.current.Load(); told && (o != nil && o.term == q.Term || report.Refutes != "" && q.Term == g.raft.CurrentTerm()) {
+	if o := g.leadership.current.Load(); told && o != nil && o.term == q.Term {
 		g.standing.noteReport(string(id), report, q.Term, g.raft.CommitIndex())
 	}
-	if err != nil || p.Term <= q.Term { // else another election is due
-		g.answered.Store(string(id), q.Term)
-	}
 	if told && err != nil {
-		return errors.New(cmp.Or(report.Refutes, report.Why))
+		return errors.New(report.Why)
 	}
 	if err == nil {
 		g.acknowledged(string(id), q, p)
 	}
 	return err
-}
-
-// InstallSnapshot sends a snapshot with the reigns of what it holds.
-func (g *gate) InstallSnapshot(id raft.ServerID, to raft.ServerAddress, q *raft.InstallSnapshotRequest, p *raft.InstallSnapshotResponse, image io.Reader) error {
-	sent := *q
-	sent.Leader = attach(leaderNotice{Reigns: g.standing.promises.now().Reigns})
-	return g.below.InstallSnapshot(id, to, &sent, p, image)
-}
-
-// heardAll reports whether each other replica has answered this leader, or could not be reached.
-func (g *gate) heardAll(term uint64) bool {
-	return !slices.ContainsFunc(g.servers(), func(s raft.Server) bool {
-		answered, has := g.answered.Load(string(s.ID))
-		return string(s.ID) != g.config.ID && (!has || answered != term)
-	})
 }
 
 // acknowledged notes that a replica has the entries of a request on its disk, and all
@@ -347,8 +309,7 @@ func (g *gate) notice(id string) leaderNotice {
 	}
 	r := g.standing.tells()
 	_, out := g.catching.Load(id)
-	last, _ := g.end()
-	l := leaderNotice{Last: last, Known: r.Known, Committed: r.Committed, Out: out, Vote: !out, Spare: leads && g.standing.spare.Load()}
+	l := leaderNotice{Known: r.Known, Committed: r.Committed, Out: out, Vote: !out, Spare: leads && g.standing.spare.Load()}
 	if leads {
 		l.Committed = max(l.Committed, committed)
 	}

@@ -1,7 +1,6 @@
 package mailbox
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -202,7 +201,6 @@ func (d *disk) check(c *Config) error {
 	case last.index == 0 && snapshot == 0 && len(bad) > 0:
 		return damaged("the log in %s is empty, and its snapshots cannot be read: %w", c.Dir, cause)
 	}
-	reigns := d.reigns(log.scanned, first, last.index, snapshot)
 	if last.index < snapshot {
 		last = tail{index: snapshot, term: snapshotTerm}
 	}
@@ -210,25 +208,10 @@ func (d *disk) check(c *Config) error {
 		return err
 	}
 	d.last = last
-	d.promises.learn(func(r *record) bool {
-		r.Reigns = reigns
-		return true
-	})
 	if len(bad) == 0 {
 		return nil
 	}
 	return d.snapshots.moveAside(c, bad, cause, "put unreadable snapshots aside; the log reaches back far enough")
-}
-
-// reigns is the promised ones and those that begin in the log, which goes from entry first to
-// entry last. What a snapshot has is not in the log.
-func (d *disk) reigns(scanned []reign, first, last, snapshot uint64) []reign {
-	all := slices.DeleteFunc(d.promises.now().Reigns, func(r reign) bool {
-		return (r.First > first || first == 1) && (r.First <= last || r.First > snapshot)
-	})
-	all = append(all, scanned...)
-	slices.SortFunc(all, func(a, b reign) int { return cmp.Compare(a.First, b.First) })
-	return all[max(0, len(all)-mostReigns):]
 }
 
 func orNone(err error) error {
@@ -270,9 +253,6 @@ func (s *sealedLog) scan() (last tail, first uint64, err error) {
 		}
 		if l.Type == raft.LogCommand && len(l.Data) > 0 && l.Data[0] > entryMark {
 			return last, first, messages.NewerFormat(fmt.Sprintf("mailbox: entry %d of the log in %s", index, s.place), int(l.Data[0]), entryMark)
-		}
-		if l.Term != last.term && (index > first || index == 1) {
-			s.scanned = append(s.scanned, reignOf(&l))
 		}
 		last = tailOf(&l)
 	}
@@ -337,8 +317,8 @@ func (d *disk) accept(c *Config) {
 	c.Log.Warn("the state on this host was accepted as complete, by the operator's file", zap.String("file", path))
 	d.promises.learn(func(r *record) bool {
 		me, _ := r.known(c.ID)
-		r.Version = max(r.Version, me.Version, uint64(time.Now().Unix())) + 1 // who knows another disk takes in this one
-		r.Standing, r.Why, r.Committed, r.Settled, r.Known = standingWhole, "", 0, 0, nil
+		r.Version = max(r.Version, me.Version) + 1 // who knows another disk takes in this one
+		r.Standing, r.Why, r.Committed, r.Known = standingWhole, "", 0, nil
 		return true
 	})
 }

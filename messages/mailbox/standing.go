@@ -24,15 +24,13 @@ import (
 type standing struct {
 	id       string
 	promises *promises
-	settled  func() uint64                              // the last entry that is known to be committed
-	termAt   func(index uint64) (term uint64, has bool) // of an entry here
 	log      *zap.Logger
 	fail     func(error)
 
 	mu       sync.Mutex
 	outTerm  uint64                // the term whose leader has taken this replica's vote away
-	sameIn   uint64                // the term whose leader has what was acknowledged here
-	strange  atomic.Uint64         // the term whose leader lacks it; 0: none
+	heardIn  uint64                // the term whose leader this replica has heard, and may follow
+	strange  atomic.Uint64         // the term whose leader is of another group; 0: none
 	doubtful map[string]toldReport // by ID: the doubtful replicas that reported to this leader
 	marks    map[string]mark       // by ID: the latest state hash each replica has told
 	acked    map[string]uint64     // by ID: how far each replica has this leader's log on its disk
@@ -51,11 +49,9 @@ type toldReport struct {
 type leaderNotice struct {
 	Known     []diskOf
 	Committed uint64
-	Vote      bool    // the replica has one, as was committed
-	Out       bool    // the replica has none, as was committed, and may catch up
-	Spare     bool    `json:",omitempty"` // the group can lose a replica
-	Last      uint64  // the end of the leader's log
-	Reigns    []reign `json:",omitempty"` // of the leader's log; left out of heartbeats to who knows them
+	Vote      bool // the replica has one, as was committed
+	Out       bool // the replica has none, as was committed, and may catch up
+	Spare     bool `json:",omitempty"` // the group can lose a replica
 }
 
 // standingReport is what a replica tells its leader, and a candidate its voters, about
@@ -67,9 +63,7 @@ type standingReport struct {
 	Last, LastTerm uint64
 	Mark           *mark  `json:",omitempty"`
 	Saved          uint64 `json:",omitempty"` // the last entry of its latest snapshot
-	Same           uint64 `json:",omitempty"` // the term whose leader has what was acknowledged here
 	Weak           string `json:",omitempty"` // why the replica should not lead
-	Refutes        string `json:",omitempty"` // what the leader lacks that was acknowledged
 }
 
 // written is the prefix of what replicas attach to fields of Raft's messages that Raft
@@ -91,7 +85,7 @@ func attached[T any](field string) (v T, ok bool) {
 }
 
 func newStanding(c *Config, p *promises, fail func(error)) *standing {
-	return &standing{id: c.ID, promises: p, settled: p.settled, termAt: func(uint64) (uint64, bool) { return 0, false }, log: c.Log, fail: fail,
+	return &standing{id: c.ID, promises: p, log: c.Log, fail: fail,
 		doubtful: map[string]toldReport{}, marks: map[string]mark{}, acked: map[string]uint64{}, heard: map[string]toldReport{}, kick: make(chan struct{}, 1)}
 }
 
@@ -122,20 +116,43 @@ func (s *standing) doubt(why string) {
 	}
 }
 
-// mayFollow returns an error for entries or a snapshot from a leader of which this replica has
-// not heard in that term that it has what was acknowledged here, or that has not yet taken away
-// this doubtful replica's vote. A heartbeat does not say the former.
-func (s *standing) mayFollow(term uint64, heartbeat bool) error {
+// mayFollow returns an error for entries from a leader that has not yet taken away this
+// doubtful replica's vote.
+func (s *standing) mayFollow(term uint64) error {
 	s.mu.Lock()
-	same, out := s.sameIn == term, s.outTerm == term
+	out := s.outTerm == term
 	s.mu.Unlock()
-	switch {
-	case !same && !heartbeat:
-		return fmt.Errorf("mailbox: replica %s does not know yet whether the leader of term %d has what was acknowledged here", s.id, term)
-	case out:
+	if out {
 		return nil
 	}
 	return s.doubts()
+}
+
+// mayRestore returns an error for a snapshot of a leader of which this replica has not heard
+// in that term that it is of the same group. A snapshot takes the place of everything here.
+func (s *standing) mayRestore(term uint64) error {
+	s.mu.Lock()
+	heard := s.heardIn == term
+	s.mu.Unlock()
+	if !heard {
+		return fmt.Errorf("mailbox: replica %s waits for a heartbeat of the leader of term %d", s.id, term)
+	}
+	return s.mayFollow(term)
+}
+
+// stranger returns an error for a leader of another group: one that a majority has begun
+// anew after it lost its disks. The leader knows nothing of what was acknowledged here, and
+// would have it removed. A disk that the group has taken in has a higher version.
+func (s *standing) stranger(leader string, l leaderNotice) error {
+	r, told := s.promises.now(), record{Known: l.Known}
+	theirs, says := told.known(leader)
+	known, has := r.known(leader)
+	other := says && has && theirs.Disk != known.Disk && theirs.Version <= known.Version
+	me, knows := told.known(s.id)
+	if !other && !(knows && r.Standing == standingWhole && me.Disk != r.Disk && me.Version == r.Version) {
+		return nil
+	}
+	return fmt.Errorf("mailbox: replica %s does not follow %s, which leads a group that began without this one: a majority has lost its disks. Nothing is removed here; see \"Files that were damaged\" in the runbook", s.id, leader)
 }
 
 // mayVote returns an error if a candidate may not have this replica's vote. last is the
@@ -148,8 +165,8 @@ func (s *standing) mayVote(id string, last uint64, q standingReport, told bool) 
 		return s.doubts()
 	case r.Standing == standingNew && last > 1:
 		return fmt.Errorf("mailbox: replica %s is new, and the candidate's group is not: it waits for a leader", s.id)
-	case last < max(r.Committed, s.settled()):
-		return fmt.Errorf("mailbox: replica %s has a log up to entry %d, and entries up to %d were acknowledged", id, last, max(r.Committed, s.settled()))
+	case last < r.Committed:
+		return fmt.Errorf("mailbox: replica %s has a log up to entry %d, and entries up to %d were acknowledged", id, last, r.Committed)
 	case told && has && q.Version < known.Version && q.Disk != known.Disk:
 		return fmt.Errorf("mailbox: replica %s came with another disk than before", id)
 	}
@@ -169,33 +186,16 @@ func (s *standing) mayCampaign(last uint64) error {
 // noteLeader notes what the leader of a term tells. last is the end of this replica's log.
 // The error is for a leader whom this replica must not follow.
 func (s *standing) noteLeader(leader string, l leaderNotice, term, last uint64) error {
-	// First, because another message of this leader may have added to it meanwhile, and l be older.
-	settled := s.settled()
-	s.mu.Lock()
-	same, late := s.sameIn == term, s.sameIn > term
-	s.mu.Unlock()
-	if late { // Raft does not know the later term yet
-		return nil
-	}
-	if !same {
-		var err error
-		if same, err = s.sameLog(leader, &l, settled, last); err != nil {
-			if s.strange.Swap(term) != term {
-				s.log.Error("this replica takes nothing from the leader", zap.Error(err))
-			}
-			if s.doubts() == nil { // which of the two is right, nobody here can tell
-				s.doubt(err.Error())
-			}
-			return err
+	if err := s.stranger(leader, l); err != nil {
+		if s.strange.Swap(term) != term {
+			s.log.Error("this replica takes nothing from the leader", zap.Error(err))
 		}
-	}
-	if !same {
-		return nil
+		return err
 	}
 	s.strange.Store(0)
 	s.spare.Store(l.Spare)
 	s.mu.Lock()
-	s.sameIn = term
+	s.heardIn = term
 	if l.Out {
 		s.outTerm = term
 	}
@@ -266,18 +266,12 @@ func (s *standing) tells() record {
 // report is what this replica tells about itself.
 func (s *standing) report(last, lastTerm uint64, m *mark) standingReport {
 	r := s.promises.now()
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return standingReport{Same: s.sameIn, Disk: r.Disk, Standing: r.Standing, Version: r.Version, Why: r.Why, Last: last, LastTerm: lastTerm, Mark: m}
+	return standingReport{Disk: r.Disk, Standing: r.Standing, Version: r.Version, Why: r.Why, Last: last, LastTerm: lastTerm, Mark: m}
 }
 
 // noteReport notes a report that a replica made to this replica, which leads a term and
 // has committed that many entries.
 func (s *standing) noteReport(id string, q standingReport, term, committed uint64) {
-	if q.Refutes != "" {
-		s.refuted(q.Refutes)
-		return
-	}
 	s.mu.Lock()
 	s.heard[id] = toldReport{q, time.Now()}
 	if q.Mark != nil {
@@ -298,13 +292,6 @@ func (s *standing) noteReport(id string, q standingReport, term, committed uint6
 		s.noteAck(id, q.Last)
 		s.noteFloors(committed)
 	}
-}
-
-// follows reports whether a replica knows that this leader of a term has what was acknowledged there.
-func (s *standing) follows(id string, term uint64) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.heard[id].Same == term
 }
 
 // noteAck notes that a replica has this leader's log on its disk up to an entry.
