@@ -121,13 +121,31 @@ func (a Array) validate(path string) error {
 // last is the last index that the steps reach.
 func (r Range) last() int64 { return r.First + (r.count()-1)*r.Step }
 
+// overlaps reports whether a range begins within or before the range before it.
+func (a Array) overlaps() bool {
+	for i := range a {
+		if i > 0 && a[i].First <= a[i-1].last() {
+			return true
+		}
+	}
+	return false
+}
+
+// set returns an array with each index of a once, in ascending order.
+func (a Array) set() (out Array) {
+	for _, index := range slices.Compact(slices.Sorted(a.Indices)) {
+		out = out.With(index)
+	}
+	return out
+}
+
 // maxArrayText bounds the text of an array, in bytes.
 const maxArrayText = 64 << 10
 
 // ParseArray reads an array as Slurm writes it: indices and ranges separated
 // by commas, "0-15", "1,3,5", with a step "0-15:4", and at the end how many
 // tasks may run at once, "%4", which is 0 if it is not given. Ranges may come
-// in any order, but not overlap.
+// in any order and may overlap: "1-3,2-5" is the set of 1 to 5, as under Slurm.
 func ParseArray(text string) (a Array, maxRunning int, err error) {
 	refuse := func(format string, args ...any) (Array, int, error) {
 		e := Errorf(Invalid, format, args...)
@@ -156,6 +174,9 @@ func ParseArray(text string) (a Array, maxRunning int, err error) {
 		a = append(a, r)
 	}
 	slices.SortStableFunc(a, func(x, y Range) int { return cmp.Compare(x.First, y.First) })
+	if a.overlaps() && a.Count() <= MaxTasks {
+		a = a.set()
+	}
 	if err := a.validate("array"); err != nil {
 		return nil, 0, err
 	}

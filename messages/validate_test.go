@@ -195,6 +195,9 @@ func TestParseArray(t *testing.T) {
 		"0-15:4":    {[]int64{0, 4, 8, 12}, 0},
 		"0-15:4,13": {[]int64{0, 4, 8, 12, 13}, 0},
 		"7":         {[]int64{7}, 0},
+		"1,1,2":     {[]int64{1, 2}, 0},
+		"2-5,1-3%2": {[]int64{1, 2, 3, 4, 5}, 2},
+		"1-7:2,3,4": {[]int64{1, 3, 4, 5, 7}, 0},
 		"9223372036854775806-9223372036854775807%1": {[]int64{math.MaxInt64 - 1, math.MaxInt64}, 1},
 	} {
 		a, running, err := ParseArray(text)
@@ -209,7 +212,7 @@ func TestParseArray(t *testing.T) {
 	for text, kind := range map[string]Kind{
 		"": Invalid, ",": Invalid, "1,": Invalid, "a": Invalid, "-1": Invalid, "3-1": Invalid, "1-": Invalid, "1-2-3": Invalid,
 		"1:2": Invalid, "1-4:0": Invalid, "1-4:-1": Invalid, "1-4:": Invalid, "1%": Invalid, "1%0": Invalid, "1%-1": Invalid, "1%x": Invalid,
-		"1,1": Invalid, "0-5,3": Invalid, "+1": Invalid, " 1": Invalid, "1%99999999999": Invalid, "9223372036854775808": Invalid,
+		"+1": Invalid, " 1": Invalid, "1%99999999999": Invalid, "9223372036854775808": Invalid,
 		"0-9223372036854775807": TooLarge, "0-1000000": TooLarge, strings.Repeat("1,", 40000): TooLarge, sparse(5000): TooLarge,
 	} {
 		a, _, err := ParseArray(text)

@@ -103,11 +103,11 @@ func indicesOf(text string) (all []int64, err error) {
 		if err == nil && span {
 			last, err = strconv.ParseInt(to, 10, 64)
 		}
-		if err != nil || last < first || last-first >= maxIndices {
+		if err != nil || last < first || last-first >= maxIndices-int64(len(all)) {
 			return nil, fmt.Errorf("%q is no index", part)
 		}
-		for i := first; i <= last; i++ {
-			all = append(all, i)
+		for i := range last - first + 1 {
+			all = append(all, first+i)
 		}
 	}
 	return all, nil
