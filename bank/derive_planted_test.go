@@ -59,7 +59,11 @@ func TestOtherThanSignedIsFound(t *testing.T) {
 	b, k := provenBed(t)
 	propose := func(by messages.Name, rank ledger.Rank, verb ledger.Verb, signed *messages.SignedRequest) {
 		t.Helper()
-		if r := b.bank.machine.ledger.Apply((&ledger.Command{Verb: verb, At: b.clock(), By: by, Rank: rank, Asked: signed}).Encode()); r.Error != nil {
+		m := b.bank.machine
+		m.mu.Lock()
+		r := m.ledger.Apply((&ledger.Command{Verb: verb, At: b.clock(), By: by, Rank: rank, Asked: signed}).Encode())
+		m.mu.Unlock()
+		if r.Error != nil {
 			t.Fatal(r.Error)
 		}
 	}
@@ -82,7 +86,7 @@ func TestOtherThanSignedIsFound(t *testing.T) {
 	charge := messages.ChargeRequest{Issuer: "east", ID: "eve/1", Amount: 8 * c}
 	do(clearing.Command{By: "$auctioneer", Charge: &charge, Asked: b.signed(k, "service", "$auctioneer", messages.VerbCharge, charge)})
 	confirmed := b.confirmed(east)
-	held := b.bank.machine.ledger.Holds(clearing.PeerAccount("east"))[0].ID
+	held := read(b.bank.machine, func(l *ledger.Ledger) string { return l.Holds(clearing.PeerAccount("east"))[0].ID })
 	takes := func(payee messages.Name) ledger.Command {
 		return moves(messages.Transfer{ID: clearing.TransferPrefix + "2", Kind: messages.Post, Pending: held, Credit: payee, Amount: 8 * c, Reason: "charge confirmed by site east: "})
 	}
