@@ -3,6 +3,7 @@ package messages
 import (
 	"cmp"
 	"slices"
+	"strconv"
 	"time"
 )
 
@@ -61,6 +62,23 @@ type JobSpec struct {
 	Notify []Notify `json:"notify,omitempty"`
 	// Begin is when the first task may start; 0, or a time that has passed: at once.
 	Begin Time `json:"begin,omitempty"`
+	// Umask is what the tasks' files are made without, three octal digits as of umask(1); default: 022.
+	Umask string `json:"umask,omitempty"`
+}
+
+// DefaultUmask is the umask of tasks whose job names none.
+const DefaultUmask = 0o022
+
+// ParseUmask reads the umask of a job; "" is the default.
+func ParseUmask(text string) (mask uint32, err error) {
+	if text == "" {
+		return DefaultUmask, nil
+	}
+	n, err := strconv.ParseUint(text, 8, 32)
+	if err != nil || len(text) != 3 {
+		return 0, Errorf(Invalid, "umask: %q must be three octal digits, such as 022 or 077", clip(text))
+	}
+	return uint32(n), nil
 }
 
 // Stage is a phase of a job: tasks that run the same command on one slot of

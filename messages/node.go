@@ -181,6 +181,8 @@ type Program struct {
 	// As in [Stage].
 	Interactive *Interactive `json:"interactive,omitempty"`
 	Signal      *EarlySignal `json:"signal,omitempty"`
+	// As in [JobSpec].
+	Umask string `json:"umask,omitempty"`
 }
 
 // SharedEnv is the stage of a program that is none: its Env is that of the job, and

@@ -38,6 +38,7 @@ func (s *JobSpec) Validate() error {
 		func() error { return s.Utility.validate("utility") },
 		func() error { return s.Env.validate("env") },
 		func() error { return checkDir("dir", s.Dir) },
+		func() error { _, err := ParseUmask(s.Umask); return err },
 		func() error { return s.Labels.validate("labels") },
 		func() error { return checkLine("comment", s.Comment, MaxComment) },
 		func() error { return validateNotify(s.Notify) },

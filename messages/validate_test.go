@@ -77,6 +77,8 @@ func TestBadJobsAreRefusedByField(t *testing.T) {
 		{"env: variable \"A\": is given twice", Invalid, func(s *JobSpec) { s.Env[1].Name = "A" }},
 		{"env.A: has a NUL", Invalid, func(s *JobSpec) { s.Env[0].Value = "\x00" }},
 		{"env: 257 variables", TooLarge, func(s *JobSpec) { s.Env = make(Env, 257) }},
+		{"umask: \"22\" must be three octal digits", Invalid, func(s *JobSpec) { s.Umask = "22" }},
+		{"umask: \"089\" must be three octal digits", Invalid, func(s *JobSpec) { s.Umask = "089" }},
 		{"dir: \"data\"", Invalid, func(s *JobSpec) { s.Dir = "data" }},
 		{"dir: \"/proc/self/cwd\"", Invalid, func(s *JobSpec) { s.Dir = "/proc/self/cwd" }},
 		{"dir: \"/tmp/../proc/1\"", Invalid, func(s *JobSpec) { s.Dir = "/tmp/../proc/1" }},

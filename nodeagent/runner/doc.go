@@ -22,6 +22,7 @@
 //	CANDOR_LEASE        what candor task alive asks (package lease)
 //	PWD                 the working directory
 //
+// Files are made without the permissions of the job's umask, by default 022.
 // No signal is ignored or blocked, and 1,024 files may be open unless the task asks the kernel for
 // more, whoever started the node.
 // Standard input is /dev/null, unless the task is interactive: then its input and output

@@ -3,6 +3,7 @@ package runner_test
 import (
 	"os"
 	"os/exec"
+	"syscall"
 	"testing"
 
 	"github.com/candor-grid/candor/messages"
@@ -32,5 +33,22 @@ func TestTasksStartAlike(t *testing.T) {
 		if want := "1024\n0\nunlimited\nunlimited\n8192\n0\n0\n4\n"; said != want {
 			t.Errorf("without cells: %v: %q, want %q", noCells, said, want)
 		}
+	}
+}
+
+// TestUmaskIsTheSubmitters: files of a task are made without what the job says, whoever started the site.
+func TestUmaskIsTheSubmitters(t *testing.T) {
+	defer syscall.Umask(syscall.Umask(0o007))
+	for mask, want := range map[string]string{"": "0022\n644\n", "077": "0077\n600\n", "000": "0000\n666\n"} {
+		b := newBench(t, nil)
+		s := b.start(messages.Program{Script: "umask; touch made; stat -c %a made", Umask: mask})
+		s.wait()
+		if said := b.read(s, false); said != want {
+			t.Errorf("umask %q: %q, want %q", mask, said, want)
+		}
+	}
+	b := newBench(t, nil)
+	if ended := b.start(messages.Program{Script: "true", Umask: "9"}).wait(); ended.Outcome != messages.Unstartable {
+		t.Errorf("%+v: a umask that is none must not start", ended)
 	}
 }

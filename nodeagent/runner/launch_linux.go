@@ -87,8 +87,8 @@ const (
 
 // spawn executes a program, as sys says: whether in a session, with a terminal, in a control group, and as
 // whom. files are its standard input, output and error.
-func (l *launch) spawn(path string, argv, env []string, dir string, files []uintptr, sys *syscall.SysProcAttr) (child, error) {
-	p, err := newPlan(path, argv, env, dir, files, sys)
+func (l *launch) spawn(path string, argv, env []string, dir string, umask uint32, files []uintptr, sys *syscall.SysProcAttr) (child, error) {
+	p, err := newPlan(path, argv, env, dir, umask, files, sys)
 	if err != nil {
 		return child{fd: -1}, err
 	}
@@ -180,7 +180,7 @@ type plan struct {
 	mask      uint64    // of no signals
 }
 
-func newPlan(path string, argv, env []string, dir string, files []uintptr, sys *syscall.SysProcAttr) (p *plan, err error) {
+func newPlan(path string, argv, env []string, dir string, umask uint32, files []uintptr, sys *syscall.SysProcAttr) (p *plan, err error) {
 	p = &plan{steps: make([]step, 0, 16)}
 	var errs [4]error
 	p.path, errs[0] = syscall.BytePtrFromString(path)
@@ -191,6 +191,7 @@ func newPlan(path string, argv, env []string, dir string, files []uintptr, sys *
 		return nil, syscall.EINVAL
 	}
 	p.own(files, sys)
+	p.may(unix.SYS_UMASK, uintptr(umask))
 	p.become(sys.Credential)
 	p.must(unix.SYS_CHDIR, uintptr(unsafe.Pointer(p.dir)))
 	p.may(unix.SYS_RT_SIGPROCMASK, unix.SIG_SETMASK, uintptr(unsafe.Pointer(&p.mask)), 0, signalSetSize)

@@ -272,7 +272,7 @@ func (t *process) fork(p *program, dir string, files []uintptr) (child, error) {
 	i := t.task.Program.Interactive
 	sys := &syscall.SysProcAttr{Setsid: true, Credential: p.as, Setctty: i != nil && i.Terminal}
 	t.cell.Attributes(sys)
-	return t.launch.spawn(p.path, p.argv, taskEnv(p.env, p.homeless, &t.task, t.lane.base+aliveEnding, dir), dir, files, sys)
+	return t.launch.spawn(p.path, p.argv, taskEnv(p.env, p.homeless, &t.task, t.lane.base+aliveEnding, dir), dir, p.umask, files, sys)
 }
 
 // limits are those of the node, and of the stage where it has its own.

@@ -23,6 +23,8 @@ type program struct {
 	dir  string              // working directory; "": one of each task's own
 	by   string              // the interpreter that the script names; "": none
 	as   *syscall.Credential // nil: as this process
+
+	umask uint32
 	// homeless: a task's home is its working directory.
 	homeless bool
 }
@@ -49,8 +51,12 @@ func (c *Config) newProgram(p *messages.Program, jobDir string) (*program, error
 	if err != nil {
 		return nil, err
 	}
+	umask, err := messages.ParseUmask(p.Umask)
+	if err != nil {
+		return nil, err
+	}
 	_, home := valueOf(env, "HOME")
-	out := &program{env: env, dir: p.Dir, argv: p.Command, as: who.as, homeless: !home}
+	out := &program{env: env, dir: p.Dir, argv: p.Command, as: who.as, umask: umask, homeless: !home}
 	switch {
 	case (len(p.Command) == 0) == (p.Script == ""):
 		return nil, messages.Errorf(messages.Invalid, "stage %q: needs either a command or a script", p.StageName)

@@ -339,7 +339,7 @@ func (w beside) fork(l *launch, b *messages.StreamBegin, files []*os.File) (c ch
 	err = t.runner.forge.run(t.cell, t.room, t.program.isRoot(), func() (err error) {
 		sys := &syscall.SysProcAttr{Setsid: true, Credential: t.program.as, Setctty: w.s.what.Terminal}
 		t.cell.Attributes(sys)
-		c, err = l.spawn(path, b.Command, env, t.dir, fds, sys)
+		c, err = l.spawn(path, b.Command, env, t.dir, t.program.umask, fds, sys)
 		return err
 	})
 	if err != nil {

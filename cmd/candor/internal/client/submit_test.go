@@ -8,6 +8,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -52,6 +53,20 @@ func TestSubmitAScript(t *testing.T) {
 	}
 	if s.callers[0] != "alice" {
 		t.Errorf("submitted as %q, want the site's default account", s.callers[0])
+	}
+}
+
+// TestSubmissionsCarryTheUmask of whoever submits: files of a careful user's tasks are private.
+func TestSubmissionsCarryTheUmask(t *testing.T) {
+	s := newSite(t)
+	taken := submissions(s)
+	for mask, want := range map[int]string{0o077: "077", 0o022: "", 0: "000"} {
+		before := syscall.Umask(mask)
+		s.run("submit", "-b", "1", "--wrap", "true").expect(t, 0, "Submitted job 17 (1 credit held from alice)\n", "")
+		after := syscall.Umask(before)
+		if got := (*taken)[len(*taken)-1].Spec.Umask; got != want || after != mask {
+			t.Errorf("umask %03o: submitted %q, want %q; it is %03o afterwards", mask, got, want, after)
+		}
 	}
 }
 

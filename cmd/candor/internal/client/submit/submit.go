@@ -15,6 +15,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -203,6 +204,7 @@ func prepare(a *cli.App, job *jobfile.Job, key string, dryRun bool) (*messages.S
 		return nil, err
 	}
 	request := &messages.SubmitRequest{Key: key, Spec: job.Spec, DryRun: dryRun, Site: job.Site}
+	request.Spec.Umask = umask()
 	checked := *request
 	if !job.HasBudget { // the market has a default, or refuses
 		checked.Spec.Budget = messages.Credit
@@ -220,6 +222,20 @@ func warn(a *cli.App, job *jobfile.Job, sentences ...string) {
 		a.Tell(cmp.Or(job.Typed, "candor submit") + ": " + sentence)
 	}
 }
+
+// umask is what files of this process are made without: the tasks' files are private where the user's are.
+func umask() string {
+	changing.Lock() // it is read by changing it
+	defer changing.Unlock()
+	mask := syscall.Umask(0o077)
+	syscall.Umask(mask)
+	if mask == messages.DefaultUmask {
+		return ""
+	}
+	return fmt.Sprintf("%03o", mask)
+}
+
+var changing sync.Mutex
 
 // userName is the user of this process, by its number where it has no name.
 func userName() string {
