@@ -72,7 +72,10 @@ func (f *forge) next(thread int) (do func(*anvil), over bool) {
 		do, f.work, f.since = f.work[0], f.work[1:], time.Now()
 		return do, false
 	case f.closed:
-		_ = unix.Close(f.bell)
+		if f.since = (time.Time{}); f.bell >= 0 {
+			_ = unix.Close(f.bell)
+			f.bell = -1
+		}
 		return nil, true
 	}
 	f.work, f.since = nil, time.Time{}
