@@ -21,7 +21,7 @@ import (
 // TestMain makes the test binary the holder of a room when a runner under test starts
 // it as one, and an attacker when a task does.
 func TestMain(m *testing.M) {
-	if len(os.Args) > 2 && os.Args[1] == "inside" {
+	if len(os.Args) > 1 && os.Args[1] == "inside" {
 		if err := runner.Inside(os.Args[2:]); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
@@ -288,7 +288,7 @@ func TestAccountsAreApart(t *testing.T) {
 		"cat " + lanes[0] + "/lane1.dir/file", "cat " + lanes[0] + "/lane1.out", "cat " + lanes[0] + "/lane1.err", "cat " + lanes[0] + "/lane1.alive",
 		"cat " + secret, "ls -a " + b.dir + "/jobs", "cat " + b.dir + "/jobs/7/*/file", "cat " + b.dir + "/jobs/7/owner", "cat " + b.dir + "/users", "ls " + b.dir + "/rooms",
 		"cat /tmp/file", "cat /var/tmp/file", "cat /dev/shm/file", "grep -l 98765[4] /proc/[0-9]*/cmdline",
-		"ls -d /proc/" + itoa(os.Getpid()), "ls /proc/1/cwd/", "echo x >" + b.dir + "/jobs/x", "echo x >../x",
+		"ls -d /proc/" + itoa(os.Getpid()), "ls /proc/1/cwd/", "grep -a " + b.dir + " /proc/1/cmdline", "echo x >" + b.dir + "/jobs/x", "echo x >../x",
 		"mknod null c 1 3", "chroot / true", "mount -t tmpfs x .", "unshare -r true", "su -c id nobody </dev/null",
 	}
 	var script strings.Builder

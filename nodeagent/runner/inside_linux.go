@@ -44,17 +44,14 @@ const coverLimits = "mode=0755,size=64k,nr_inodes=16384"
 const roomReady = "ready"
 
 // Inside is the program of Config.Inside: it sets up the namespaces in which it was
-// started, and holds them until its standard input ends.
+// started, as its standard input says first, and holds them until that ends.
 func Inside(args []string) error {
-	var what inside
-	if len(args) != 1 {
-		return messages.Errorf(messages.Invalid, "is started by an executor, not by hand")
-	}
-	if err := json.Unmarshal([]byte(args[0]), &what); err != nil {
-		return messages.Errorf(messages.Invalid, "is started by an executor, not by hand (%v)", err)
-	}
-	if os.Getpid() != 1 {
+	if os.Getpid() != 1 || len(args) > 0 {
 		return messages.Errorf(messages.Invalid, "is started by an executor, in namespaces, not by hand")
+	}
+	var what inside
+	if err := json.NewDecoder(os.Stdin).Decode(&what); err != nil {
+		return messages.Errorf(messages.Invalid, "is started by an executor, not by hand (%v)", err)
 	}
 	if err := what.setUp(); err != nil {
 		return err

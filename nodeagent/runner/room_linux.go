@@ -245,7 +245,7 @@ func (r *rooms) make(one *room, show []string) (err error) {
 		return err
 	}
 	names, flags := r.config.spaces()
-	cmd := exec.Command(r.config.Inside[0], append(append([]string{}, r.config.Inside[1:]...), string(plan))...)
+	cmd := exec.Command(r.config.Inside[0], r.config.Inside[1:]...)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Cloneflags: flags}
 	said := new(strings.Builder)
 	cmd.Stderr = said
@@ -261,6 +261,7 @@ func (r *rooms) make(one *room, show []string) (err error) {
 		return err
 	}
 	one.hold = hold
+	_, _ = hold.Write(plan) // not as an argument, which tasks could read; if it fails, the holder says why
 	answer, _ := io.ReadAll(io.LimitReader(ready, int64(len(roomReady))))
 	if string(answer) != roomReady {
 		err := errors.Join(hold.Close(), cmd.Wait())
