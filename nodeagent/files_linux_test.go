@@ -111,7 +111,7 @@ func TestFilesAreFetchedOnceAndDelivered(t *testing.T) {
 		if f := l.finished[ref]; f.Outcome != messages.Exited || f.ExitCode != 0 || len(files) != 1 || !bytes.Equal(d.files[files[0].Digest], []byte("524289\n")) {
 			t.Errorf("task %v finished as %+v and left %+v", ref, f, files)
 		}
-		kept := runner.KeptDir(dir, l.finished[ref].Attempt)
+		kept := runner.KeptDir(dir, "ann", l.finished[ref].Attempt)
 		if _, err := os.Stat(filepath.Join(kept, "in/data")); !os.IsNotExist(err) {
 			t.Errorf("the input of task %v is kept: %v", ref, err)
 		}

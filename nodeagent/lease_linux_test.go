@@ -26,7 +26,7 @@ func says(t *testing.T, dir string, a messages.Attempt, want messages.Kind) {
 func saysAfter(t *testing.T, later time.Duration, dir string, a messages.Attempt, want messages.Kind) {
 	t.Helper()
 	await.Until(t, "the answer", func() bool {
-		err := lease.Alive(lease.Value(filepath.Join(dir, "jobs", a.Task.Job.String(), "lane1.alive"), a), boottime.Now()+later, 0)
+		err := lease.Alive(lease.Value(filepath.Join(dir, "jobs", "ann", a.Task.Job.String(), "lane1.alive"), a), boottime.Now()+later, 0)
 		return want == 0 && err == nil || want != 0 && err != nil && messages.KindOf(err) == want
 	})
 }

@@ -16,12 +16,13 @@ import (
 
 // manifest lists the files of a stage, which an agent has to know at the end of a task.
 type manifest struct {
+	Account messages.Name   `json:"account"`
 	Inputs  []messages.File `json:"inputs,omitempty"`
 	Outputs []string        `json:"outputs,omitempty"`
 }
 
 func manifestOf(p *messages.Program) *manifest {
-	return &manifest{Inputs: p.Inputs, Outputs: p.Outputs}
+	return &manifest{Account: p.Account, Inputs: p.Inputs, Outputs: p.Outputs}
 }
 
 // manifests are the lists of the stages with tasks in hand, as files in a directory:

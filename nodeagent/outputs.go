@@ -23,7 +23,7 @@ import (
 // whose outputs cannot be stored has failed. Where that is for their names or permissions, the others are
 // stored, and the task is not run again: it would leave the same.
 func (f *files) settle(ctx context.Context, end messages.Finished, l *manifest) messages.Finished {
-	dir := runner.KeptDir(f.dir, end.Attempt)
+	dir := runner.KeptDir(f.dir, l.Account, end.Attempt)
 	if end.Outcome == messages.Exited && end.ExitCode == 0 && len(l.Outputs) > 0 {
 		ctx, cancel := context.WithTimeout(ctx, filesWithin)
 		defer cancel()

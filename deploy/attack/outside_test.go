@@ -466,7 +466,7 @@ func (a *attacker) run(key string, spec messages.JobSpec) (messages.JobDetail, e
 }
 
 func (a *attacker) worksInState() (effect string, refusal error) {
-	for i, dir := range []string{a.state, filepath.Join(a.state, "creds"), filepath.Join(a.state, "nodes", "node1", "jobs", "1")} {
+	for i, dir := range []string{a.state, filepath.Join(a.state, "creds"), filepath.Join(a.state, "nodes", "node1", "jobs", "alice", "1")} {
 		j, err := a.run(fmt.Sprint("dir", i), messages.JobSpec{Dir: dir, Budget: messages.Credit, Stages: []messages.Stage{{Name: "main", Script: "ls; test -n \"$(ls)\"", Attempts: 1}}})
 		if err == nil && j.State == messages.Completed && a.containment() > 0 {
 			return "a task ran in " + dir, nil

@@ -73,7 +73,8 @@ func fromInside(t *testing.T, s *site) (attempts []attempt) {
 	var states, leases []string
 	for _, h := range s.hosts() {
 		files, _ := filepath.Glob(filepath.Join(h.state, "nodes", "*", "jobs", "*", "lane*.alive"))
-		states, leases = append(states, h.state), append(leases, files...)
+		more, _ := filepath.Glob(filepath.Join(h.state, "nodes", "*", "jobs", "*", "*", "lane*.alive"))
+		states, leases = append(states, h.state), append(append(leases, files...), more...)
 	}
 	text, err := json.Marshal(instructions{State: s.state, States: states, Leases: leases, Session: s.session(), Pid: s.process.Pid, Ports: s.ports(), NATS: s.url, Victim: word, Mark: mark,
 		Namespaces: map[string]string{"pid": namespace("pid"), "mnt": namespace("mnt")}})

@@ -53,7 +53,7 @@ func attacks(c *Config) map[string]string {
 		"the site's state":      "echo x > " + state + "/x && echo written",
 		"the executor's socket": "test -S " + state + "/nodes/node1/executor.sock -o -S " + state + "/nodes/node2/executor.sock && echo there",
 		"the executor's log":    "cat " + state + "/nodes/*/executor.lock && echo there",
-		"owners of jobs":        "cat " + state + "/nodes/*/jobs/*/owner",
+		"jobs of others":        "ls -A " + state + "/nodes/*/jobs | grep -v -e : -e '^alice$' | grep .",
 		"the site's process":    fmt.Sprintf("cat /proc/%[1]d/environ /proc/%[1]d/root/etc/hostname; kill -0 %[1]d && echo there", os.Getpid()),
 		"capabilities":          "grep -E 'Cap(Inh|Prm|Eff|Bnd|Amb):.*[1-9a-f]' /proc/self/status",
 		"new privileges":        "grep 'NoNewPrivs:.*0' /proc/self/status",
@@ -74,7 +74,7 @@ func reaches(t *testing.T, s *Site, attacks map[string]string) string {
 	if j := u.final(id); j.State != messages.Completed {
 		t.Fatalf("the job ended %v: %+v", j.State, j)
 	}
-	files, _ := filepath.Glob(filepath.Join(s.config.State, "nodes", "*", "jobs", id.String(), "*.out"))
+	files, _ := filepath.Glob(filepath.Join(s.config.State, "nodes", "*", "jobs", "alice", id.String(), "*.out"))
 	var reached strings.Builder
 	for _, file := range files {
 		text, err := os.ReadFile(file)

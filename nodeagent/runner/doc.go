@@ -73,17 +73,17 @@
 //
 // Under the state directory:
 //
-//	jobs/<job>/owner                          the account that may read the output; then the
-//	                                          attempts without any output, one on a line
-//	jobs/<job>/<stage>.script                 the script of a stage
-//	jobs/<job>/<stage>.<task>.<attempt>.out   standard output, if there is any
-//	jobs/<job>/<stage>.<task>.<attempt>.err   standard error, if there is any
-//	jobs/<job>/<stage>.<task>.<attempt>.dir   what is left in its own working directory
-//	jobs/<job>/lane<n>.{out,err,dir}          of running tasks, while they are empty
-//	jobs/<job>/lane<n>.alive                  what the task that runs is told of the lease
-//	jobs/user<number>/lane<n>.…               the same, for all jobs of an account that has a
-//	                                          user of its own, where there are control groups
-//	jobs/.removed-*                           what is to be removed
+//	jobs/<account>/<job>/                           of a job; the account may read its output
+//	  silent                                        the attempts without any output, one on a line
+//	  <stage>.script                                the script of a stage
+//	  <stage>.<task>.<attempt>.out                  standard output, if there is any
+//	  <stage>.<task>.<attempt>.err                  standard error, if there is any
+//	  <stage>.<task>.<attempt>.dir                  what is left in its own working directory
+//	  lane<n>.{out,err,dir}                         of running tasks, while they are empty
+//	  lane<n>.alive                                 what the task that runs is told of the lease
+//	jobs/<account>/lane<n>.…                        the same, for all jobs of an account that has a
+//	                                                user of its own, where there are control groups
+//	jobs/.removed-*                                 what is to be removed
 //
 //	inputs/<digest>                           inputs, put there by the agent
 //	running                                   the sessions of running tasks

@@ -15,7 +15,9 @@ func InputsDir(dir string) string { return filepath.Join(dir, "inputs") }
 
 // KeptDir is what is left, once an attempt has ended, of a working directory of
 // its own; it is not there if that was empty.
-func KeptDir(dir string, a messages.Attempt) string { return baseOf(jobsDir(dir), a) + dirEnding }
+func KeptDir(dir string, account messages.Name, a messages.Attempt) string {
+	return baseOf(jobsDir(dir), account, a) + dirEnding
+}
 
 const dirEnding = ".dir"
 

@@ -106,7 +106,7 @@ func TestDirectoryLimitIsNotFooled(t *testing.T) {
 			if f := s.wait(); f.Outcome != messages.OutOfDisk || !strings.Contains(f.Detail, "its directory") {
 				t.Errorf("%+v %s", f, b.read(s, true))
 			}
-			if left, err := os.Stat(runner.KeptDir(b.dir, s.attempt)); err == nil {
+			if left, err := os.Stat(runner.KeptDir(b.dir, "ann", s.attempt)); err == nil {
 				t.Errorf("is kept: %v", left)
 			}
 		})
@@ -183,7 +183,7 @@ func TestLinksInPlaceOfOutputAreNotFollowed(t *testing.T) {
 		s = b.start(sh("echo more than four bytes"))
 		s.wait()
 	}
-	if root, err := runner.OpenRoot(filepath.Join(b.dir, "jobs", "7", "out")); err == nil {
+	if root, err := runner.OpenRoot(filepath.Join(b.dir, "jobs", "ann", "7", "out")); err == nil {
 		root.Close()
 		t.Error("a link to a directory elsewhere was opened")
 	}

@@ -41,7 +41,7 @@ func TestInputsArePlaced(t *testing.T) {
 		if got := b.read(s, false); got != "data\nrun\n" {
 			t.Errorf("the task wrote %q", got)
 		}
-		kept, err := os.ReadFile(filepath.Join(runner.KeptDir(b.dir, s.attempt), "in/deep/data"))
+		kept, err := os.ReadFile(filepath.Join(runner.KeptDir(b.dir, "ann", s.attempt), "in/deep/data"))
 		if err != nil || string(kept) != "data\nmore\n" {
 			t.Errorf("the task left %q, %v", kept, err)
 		}

@@ -35,7 +35,7 @@ const maxOpen = 64
 
 var endings = [...]string{".out", ".err"}
 
-// lanes are those of a job, or of all jobs of a user.
+// lanes are those of a job, or of all jobs of an account.
 type lanes struct {
 	dir string
 
@@ -93,22 +93,18 @@ func (k *lanes) forget() {
 	k.free = nil
 }
 
-// lanesFor are those of all jobs of the user as whom a program runs, where no other account
-// has this user and nothing of a task outlives it, to write to the next one's output; else
-// those of the job.
+// lanesFor are those of all jobs of the account, where no other one has its user and nothing of a
+// task outlives it, to write to the next one's output; else those of the job.
 func (s *store) lanesFor(j *job, p *program) *lanes {
 	if p == nil || p.as == nil || !s.shares {
 		return &j.lanes
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	k := s.users[p.as.Uid]
+	k := s.accounts[j.account]
 	if k == nil {
-		k = &lanes{dir: filepath.Join(s.dir, "user"+strconv.Itoa(int(p.as.Uid)))}
-		if s.config.makeDir(k.dir) != nil {
-			return &j.lanes
-		}
-		s.users[p.as.Uid] = k
+		k = &lanes{dir: filepath.Dir(j.dir)}
+		s.accounts[j.account] = k
 	}
 	return k
 }

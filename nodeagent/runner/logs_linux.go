@@ -82,8 +82,10 @@ func (p *Processes) readLog(r *messages.LogsRequest) (reply messages.LogsReply, 
 	var file *os.File
 	if task = p.lookup(r.Attempt); task != nil {
 		file, err = task.openOutput(which(r))
+	} else if base := p.store.base(r.Attempt); base != "" {
+		file, err = openToRead(base + endings[which(r)])
 	} else {
-		file, err = openToRead(p.store.base(r.Attempt) + endings[which(r)])
+		err = os.ErrNotExist
 	}
 	if errors.Is(err, os.ErrNotExist) {
 		if task != nil || p.ranHere(r.Attempt) {
@@ -105,12 +107,16 @@ func (p *Processes) readLog(r *messages.LogsRequest) (reply messages.LogsReply, 
 // ranHere reports whether an attempt without this output ran here: it has the
 // other output, or is noted as silent.
 func (p *Processes) ranHere(a messages.Attempt) bool {
+	base := p.store.base(a)
+	if base == "" {
+		return false
+	}
 	for _, ending := range endings {
-		if _, err := os.Stat(p.store.base(a) + ending); err == nil {
+		if _, err := os.Stat(base + ending); err == nil {
 			return true
 		}
 	}
-	return p.store.wasSilent(a)
+	return wasSilent(base)
 }
 
 // readPiece reads one piece of a file. End is true if nothing follows it.

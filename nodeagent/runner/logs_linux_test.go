@@ -2,7 +2,6 @@ package runner_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -182,16 +181,16 @@ func TestRemovalsAreFinishedAtTheNextStart(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, id := range []string{"1", "2", "3", "no-job"} {
-		if err := os.MkdirAll(filepath.Join(dir, "jobs", id), 0o700); err != nil {
+		if err := os.MkdirAll(filepath.Join(dir, "jobs", "ann", id), 0o700); err != nil {
 			t.Fatal(err)
 		}
 	}
 	old := time.Unix(1000, 0)
-	if err := os.Chtimes(filepath.Join(dir, "jobs", "2"), old, old); err != nil {
+	if err := os.Chtimes(filepath.Join(dir, "jobs", "ann", "2"), old, old); err != nil {
 		t.Fatal(err)
 	}
 	newBench(t, func(c *runner.Config) { c.Dir, c.KeepJobs = dir, 2 })
-	entries, _ := os.ReadDir(filepath.Join(dir, "jobs"))
+	entries, _ := os.ReadDir(filepath.Join(dir, "jobs", "ann"))
 	var names []string
 	for _, e := range entries {
 		names = append(names, e.Name())
@@ -223,33 +222,10 @@ func TestJobsOfAUserShareLanes(t *testing.T) {
 			t.Errorf("the output of job %v: %+v", s.attempt.Task.Job, got)
 		}
 	}
-	if text, err := os.ReadFile(filepath.Join(b.dir, "jobs", "8", fmt.Sprintf("%d.%d.1.dir", loud.attempt.Task.Stage, loud.attempt.Task.Index), "file")); string(text) != "left\n" {
+	if text, err := os.ReadFile(filepath.Join(b.dir, "jobs", "ann", "8", fmt.Sprintf("%d.%d.1.dir", loud.attempt.Task.Stage, loud.attempt.Task.Index), "file")); string(text) != "left\n" {
 		t.Errorf("job 8 left %q, %v", text, err)
 	}
-	if lanes, err := filepath.Glob(filepath.Join(b.dir, "jobs", "user*", "*.alive")); b.can(messages.AbilityFreeze) && len(lanes) != 1 {
+	if lanes, err := filepath.Glob(filepath.Join(b.dir, "jobs", "ann", "*.alive")); b.can(messages.AbilityFreeze) && len(lanes) != 1 {
 		t.Errorf("the lanes are %v, %v", lanes, err)
-	}
-}
-
-// TestSilenceNotedByTheReleaseBefore: a release before noted attempts without output in a
-// file of its own.
-func TestSilenceNotedByTheReleaseBefore(t *testing.T) {
-	b := newBench(t, nil)
-	dir := filepath.Join(b.dir, "jobs", "5")
-	for name, text := range map[string]string{"owner": "ann", "silent": "0.1.1\n0.2.1\n"} {
-		if err := errors.Join(os.MkdirAll(dir, 0o700), os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if owner, err := b.Owner(5); owner != "ann" {
-		t.Errorf("job 5 is of %q, %v", owner, err)
-	}
-	again := b.start(of("ann", 5, sh("true"))) // which does not take the directory for another's
-	again.wait()
-	for _, index := range []uint32{2, again.attempt.Task.Index} {
-		a := messages.Attempt{Task: messages.TaskRef{Job: 5, Stage: again.attempt.Task.Stage, Index: index}, Number: 1}
-		if got := b.piece(messages.LogsRequest{Attempt: a}); !got.End {
-			t.Errorf("task %d: %+v", index, got)
-		}
 	}
 }

@@ -70,7 +70,7 @@ func (t *process) prompt() bool {
 // begin has the task started; finish follows when its process has exited, and leave, when
 // nothing of it is left.
 func (t *process) begin() {
-	t.job = t.runner.store.acquire(t.task.Attempt.Task.Job)
+	t.job = t.runner.store.acquire(t.task.Attempt.Task.Job, t.task.Program.Account)
 	t.finished = messages.Finished{Attempt: t.task.Attempt, Started: t.runner.config.Clock()}
 	program, err := t.runner.store.program(t.job, t.task.Program)
 	t.enterLane(t.runner.store.lanesFor(t.job, program))
@@ -251,12 +251,11 @@ func (t *process) takeRoom(p *program) (*room, error) {
 	if rooms == nil {
 		return nil, nil
 	}
-	key, show := string(t.task.Program.Account), []string{t.runner.store.dir}
+	key, show := string(t.task.Program.Account), filepath.Dir(t.job.dir)
 	if !c.perAccount() {
-		job := t.task.Attempt.Task.Job.String()
-		key, show = job, []string{filepath.Join(t.runner.store.dir, job)}
+		key, show = t.task.Attempt.Task.Job.String(), t.job.dir
 	}
-	r, err := rooms.take(key, p.as, show)
+	r, err := rooms.take(key, p.as, []string{show})
 	if err != nil || p.dir == "" {
 		return r, err
 	}

@@ -192,7 +192,7 @@ func (p *Processes) Abilities() []messages.Name {
 func (p *Processes) Start(task Task, done func(messages.Finished)) Process {
 	t := &process{
 		runner: p, task: task, done: done, opened: make(chan struct{}), ended: make(chan struct{}),
-		outputs: outputs{base: p.store.base(task.Attempt), limit: p.config.outputLimit(task.Program.Class), tail: p.config.OutputTail},
+		outputs: outputs{base: baseOf(p.store.dir, task.Program.Account, task.Attempt), limit: p.config.outputLimit(task.Program.Class), tail: p.config.OutputTail},
 	}
 	if err := p.enter(t); err != nil {
 		now := p.config.Clock()

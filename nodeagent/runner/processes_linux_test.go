@@ -227,7 +227,7 @@ func TestWorkingDirectories(t *testing.T) {
 	if !found || strings.Contains(first, "\n") {
 		t.Fatalf("a fresh directory is not empty: %q", first)
 	}
-	kept := filepath.Join(b.dir, "jobs", "7", "0.0.1.dir", "file")
+	kept := filepath.Join(b.dir, "jobs", "ann", "7", "0.0.1.dir", "file")
 	if text, err := os.ReadFile(kept); string(text) != "kept\n" {
 		t.Errorf("what the task wrote: %q, %v", text, err)
 	}
@@ -442,7 +442,7 @@ func TestOutputIsCutInTheMiddle(t *testing.T) {
 			t.Errorf("tail %v: begins %.20q, ends %q", tail, text, text[len(text)-20:])
 		}
 		var info unix.Stat_t
-		if err := unix.Stat(filepath.Join(b.dir, "jobs", "7", "0.0.1.out"), &info); err != nil || info.Blocks*512 > limit+16384 {
+		if err := unix.Stat(filepath.Join(b.dir, "jobs", "ann", "7", "0.0.1.out"), &info); err != nil || info.Blocks*512 > limit+16384 {
 			t.Errorf("%d bytes are on the disk: %v", info.Blocks*512, err)
 		}
 		if got := b.read(s, true); got != "end\n" {
@@ -504,7 +504,7 @@ func TestOldJobsAreRemoved(t *testing.T) {
 	if err := b.Close(); err != nil { // waits for the removals
 		t.Fatal(err)
 	}
-	entries, err := os.ReadDir(filepath.Join(b.dir, "jobs"))
+	entries, err := os.ReadDir(filepath.Join(b.dir, "jobs", "ann"))
 	var left []string
 	for _, e := range entries {
 		left = append(left, e.Name())

@@ -35,17 +35,15 @@ const (
 	privateDirs  = 0o700
 	// throughDirs can be passed by those who know the name of what is inside.
 	throughDirs = 0o711
+	// groupDirs can be passed by the group alone.
+	groupDirs = 0o710
 )
 
 // newProgram works a program out. The job's directory must be there, for the
 // script to be written to.
-func (c *Config) newProgram(p *messages.Program, jobDir string) (*program, error) {
+func (c *Config) newProgram(p *messages.Program, who identity, jobDir string) (*program, error) {
 	if p.Dir != "" && !filepath.IsAbs(p.Dir) {
 		return nil, messages.Errorf(messages.Invalid, "working directory %q: must be an absolute path", p.Dir)
-	}
-	who, err := c.identity(p)
-	if err != nil {
-		return nil, err
 	}
 	env, err := c.programEnv(p, who.baseEnv())
 	if err != nil {

@@ -56,7 +56,7 @@ type Real interface {
 // NoOutput is the answer about a job that never ran here, whose output was removed, or
 // that whoever asks may not know of.
 func NoOutput(job messages.JobID) error {
-	return messages.Errorf(messages.NotFound, "job %v: this node has no output that you may read: the job never ran here, its output was removed to make room for later jobs, or the file with its owner was damaged", job)
+	return messages.Errorf(messages.NotFound, "job %v: this node has no output that you may read: the job never ran here, or its output was removed to make room for later ones", job)
 }
 
 // Lasting is a [Real] whose tasks outlive the agent, and can begin without it. Without

@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -26,24 +27,25 @@ import (
 type store struct {
 	config *Config
 	dir    string // <state directory>/jobs
-	shares bool   // jobs of a user share lanes
+	shares bool   // jobs of an account share lanes
 
-	mu    sync.Mutex
-	jobs  map[messages.JobID]*job
-	users map[uint32]*lanes // by the user's number
-	idle  *list.List        // of *job, without a running task, longest idle first
-	left  int               // jobs whose last task has ended since files were closed
-	moved []string          // directories out of the way, which are to be removed
+	mu       sync.Mutex
+	jobs     map[messages.JobID]*job
+	accounts map[messages.Name]*lanes // where they share them
+	idle     *list.List               // of *job, without a running task, longest idle first
+	left     int                      // jobs whose last task has ended since files were closed
+	moved    []string                 // directories out of the way, which are to be removed
 }
 
 type job struct {
-	id     messages.JobID
-	dir    string
-	active int           // running tasks; guarded by store.mu
-	idle   *list.Element // in store.idle; guarded by store.mu
+	id      messages.JobID
+	account messages.Name
+	dir     string
+	active  int           // running tasks; guarded by store.mu
+	idle    *list.Element // in store.idle; guarded by store.mu
 
-	mu       sync.Mutex    // held while the directory or a program is made
-	account  messages.Name // whose the job is; "" until a task came in this run
+	mu       sync.Mutex // held while the directory or a program is made
+	made     bool       // the directory is there
 	lanes    lanes
 	programs map[uint32]*program // by stage
 	notes    *os.File            // see note; nil while it is not open
@@ -55,7 +57,7 @@ const removedPrefix = ".removed-"
 // openStore takes stock of the directories that are there, and finishes the
 // removals that an earlier run left undone.
 func openStore(c *Config) (*store, error) {
-	s := &store{config: c, dir: jobsDir(c.Dir), jobs: map[messages.JobID]*job{}, users: map[uint32]*lanes{}, idle: list.New()}
+	s := &store{config: c, dir: jobsDir(c.Dir), jobs: map[messages.JobID]*job{}, accounts: map[messages.Name]*lanes{}, idle: list.New()}
 	if err := c.makeDir(s.dir); err != nil {
 		return nil, messages.Errorf(messages.Unavailable, "state directory: %v", err)
 	}
@@ -64,7 +66,8 @@ func openStore(c *Config) (*store, error) {
 		return nil, messages.Errorf(messages.Unavailable, "state directory: %v", err)
 	}
 	for _, found := range s.known(entries) {
-		j := s.add(found)
+		s.drop(s.jobs[found.id])
+		j := s.add(found.id, found.account)
 		j.idle = s.idle.PushBack(j)
 	}
 	s.surplus()
@@ -72,42 +75,53 @@ func openStore(c *Config) (*store, error) {
 	return s, nil
 }
 
+// found is a job that has a directory.
+type found struct {
+	id      messages.JobID
+	account messages.Name
+	changed int64
+}
+
 // known returns the jobs that have a directory, longest unchanged first.
-func (s *store) known(entries []fs.DirEntry) []messages.JobID {
-	changed := map[messages.JobID]int64{}
-	var ids []messages.JobID
+func (s *store) known(entries []fs.DirEntry) (all []found) {
 	for _, e := range entries {
 		if strings.HasPrefix(e.Name(), removedPrefix) {
 			s.moved = append(s.moved, filepath.Join(s.dir, e.Name()))
 			continue
 		}
-		id, err := strconv.ParseUint(e.Name(), 10, 64)
-		info, infoErr := e.Info()
-		if err == nil && infoErr == nil && e.IsDir() {
-			ids = append(ids, messages.JobID(id))
-			changed[messages.JobID(id)] = info.ModTime().UnixNano()
+		of, _ := os.ReadDir(filepath.Join(s.dir, e.Name())) // nothing, where it is no directory
+		for _, job := range of {
+			id, err := strconv.ParseUint(job.Name(), 10, 64)
+			info, infoErr := job.Info()
+			if err == nil && infoErr == nil && job.IsDir() {
+				all = append(all, found{messages.JobID(id), accountOf(e.Name()), info.ModTime().UnixNano()})
+			}
 		}
 	}
-	slices.SortFunc(ids, func(a, b messages.JobID) int {
-		return cmp.Or(cmp.Compare(changed[a], changed[b]), cmp.Compare(a, b))
+	slices.SortFunc(all, func(a, b found) int {
+		return cmp.Or(cmp.Compare(a.changed, b.changed), cmp.Compare(a.id, b.id), cmp.Compare(a.account, b.account))
 	})
-	return ids
+	return all
 }
 
-func (s *store) add(id messages.JobID) *job {
-	j := &job{id: id, dir: filepath.Join(s.dir, id.String()), programs: map[uint32]*program{}}
+func (s *store) add(id messages.JobID, account messages.Name) *job {
+	j := &job{id: id, account: account, dir: jobDir(s.dir, account, id), programs: map[uint32]*program{}}
 	j.lanes.dir = j.dir
 	s.jobs[id] = j
 	return j
 }
 
 // acquire keeps a job's directory from being removed until release.
-func (s *store) acquire(id messages.JobID) *job {
+func (s *store) acquire(id messages.JobID, account messages.Name) *job {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	j := s.jobs[id]
+	if j != nil && j.account != account { // of an earlier life of the site, whose files are nobody's now
+		s.drop(j)
+		j = nil
+	}
 	if j == nil {
-		j = s.add(id)
+		j = s.add(id, account)
 	}
 	if j.idle != nil {
 		s.idle.Remove(j.idle)
@@ -117,12 +131,34 @@ func (s *store) acquire(id messages.JobID) *job {
 	return j
 }
 
+// drop forgets a job and moves its directory out of the way, at the latest when its last task has
+// ended. s.mu is held.
+func (s *store) drop(j *job) {
+	if j == nil {
+		return
+	}
+	delete(s.jobs, j.id)
+	if j.active > 0 {
+		return
+	}
+	if j.idle != nil {
+		s.idle.Remove(j.idle)
+		j.idle = nil
+	}
+	j.rest()
+	s.move(j.dir)
+}
+
 // release lets a job's directory go, and reports whether there is something beyond the bound
 // to be removed.
 func (s *store) release(j *job) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if j.active--; j.active == 0 {
+	switch j.active--; {
+	case j.active > 0:
+	case s.jobs[j.id] != j:
+		s.drop(j)
+	default:
 		j.idle = s.idle.PushBack(j)
 		if s.left++; s.left >= mostLeft {
 			s.close()
@@ -145,7 +181,7 @@ func (s *store) rest() {
 // close is rest. s.mu is held.
 func (s *store) close() {
 	s.left = 0
-	for _, k := range s.users {
+	for _, k := range s.accounts {
 		k.rest()
 	}
 	for e := s.idle.Front(); e != nil; e = e.Next() {
@@ -157,11 +193,7 @@ func (s *store) close() {
 // of the way. s.mu is held.
 func (s *store) surplus() {
 	for s.idle.Len() > s.config.KeepJobs {
-		j := s.idle.Remove(s.idle.Front()).(*job)
-		j.idle = nil
-		j.rest()
-		delete(s.jobs, j.id)
-		s.move(j.dir)
+		s.drop(s.idle.Front().Value.(*job))
 	}
 }
 
@@ -202,17 +234,20 @@ func (s *store) removeMoved() {
 func (s *store) program(j *job, p *messages.Program) (*program, error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	if j.account != p.Account {
-		j.forget()
-		if err := j.makeDir(s.config, p.Account); err != nil {
-			return nil, messages.Errorf(messages.Unavailable, "state directory: %v", err)
-		}
-		j.account = p.Account
-	}
 	if known := j.programs[p.Stage]; known != nil {
 		return known, nil
 	}
-	made, err := s.config.newProgram(p, j.dir)
+	who, err := s.config.identity(p)
+	if err != nil {
+		return nil, err
+	}
+	if !j.made {
+		if err := s.makeDir(j, who.as); err != nil {
+			return nil, messages.Errorf(messages.Unavailable, "state directory: %v", err)
+		}
+		j.made = true
+	}
+	made, err := s.config.newProgram(p, who, j.dir)
 	if err == nil {
 		j.programs[p.Stage] = made
 	}
@@ -224,74 +259,63 @@ func (s *store) prompt(id messages.JobID, p *messages.Program) bool {
 	s.mu.Lock()
 	j := s.jobs[id]
 	s.mu.Unlock()
-	if j == nil || !j.mu.TryLock() {
+	if j == nil || j.account != p.Account || !j.mu.TryLock() {
 		return false
 	}
 	made := j.programs[p.Stage]
-	own := j.account == p.Account
 	j.mu.Unlock()
-	return own && made != nil && s.lanesFor(j, made).ready()
+	return made != nil && s.lanesFor(j, made).ready()
 }
 
-// forget has a job have nothing of another account's job that had its number, before the site
-// was set back. j.mu is held.
-func (j *job) forget() {
-	j.account = ""
-	clear(j.programs)
-	j.lanes.forget()
-	if j.notes != nil {
-		_ = j.notes.Close()
-		j.notes = nil
+// makeDir makes the directory of a job in that of its account, unless it is there.
+func (s *store) makeDir(j *job, as *syscall.Credential) error {
+	if strings.HasPrefix(j.account, ".") || strings.Contains(j.account, "/") {
+		return messages.Errorf(messages.Invalid, "account %q: must not begin with a dot, or have a slash", j.account)
 	}
-}
-
-// makeDir makes the directory of a job and notes its owner. One that is there
-// and belongs to another account is of another job of the same number, from an
-// earlier life of the site: its files are nobody's now.
-func (j *job) makeDir(c *Config, account messages.Name) error {
 	err := os.Mkdir(j.dir, privateDirs)
-	if err == nil && c.User != "" {
+	if errors.Is(err, fs.ErrNotExist) {
+		if err = s.config.makeAccountDir(filepath.Dir(j.dir), as); err == nil {
+			err = os.Mkdir(j.dir, privateDirs)
+		}
+	}
+	if errors.Is(err, fs.ErrExist) {
+		return nil
+	}
+	if err == nil && as != nil {
 		err = os.Chmod(j.dir, throughDirs)
 	}
-	if err != nil {
-		if owner, err := readOwner(j.dir); err == nil && owner == account {
-			return nil
-		}
-		if err := tree.Remove(j.dir); err != nil {
-			return err
-		}
-		if err := c.makeDir(j.dir); err != nil {
-			return err
-		}
-	}
-	return j.write(account)
-}
-
-// ownerFile is what is noted of a job, each on a line of its own: the account, and then the
-// attempts that left no output.
-const ownerFile = "owner"
-
-// silentFile has these attempts in a directory of an earlier release.
-const silentFile = "silent"
-
-// write notes something. j.mu is held.
-func (j *job) write(text string) (err error) {
-	if j.notes == nil {
-		fd, err := openFile(filepath.Join(j.dir, ownerFile), unix.O_CREAT|unix.O_WRONLY|unix.O_APPEND)
-		if err != nil {
-			return err
-		}
-		j.notes = os.NewFile(uintptr(fd), ownerFile)
-	}
-	_, err = j.notes.WriteString(text)
 	return err
 }
+
+// makeAccountDir makes the directory of an account, which only the account's user can pass: rooms show
+// it alone, and where there are no rooms, its group does the same.
+func (c *Config) makeAccountDir(dir string, as *syscall.Credential) error {
+	err := os.Mkdir(dir, privateDirs)
+	if err == nil && as != nil {
+		err = errors.Join(os.Chown(dir, -1, int(as.Gid)), os.Chmod(dir, groupDirs))
+	}
+	if errors.Is(err, fs.ErrExist) {
+		return nil
+	}
+	return err
+}
+
+// silentFile notes the attempts that left no output, each on a line of its own.
+const silentFile = "silent"
 
 // note notes an attempt that left no output.
 func (j *job) note(name string) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	return j.write("\n" + name)
+	if j.notes == nil {
+		fd, err := openFile(filepath.Join(j.dir, silentFile), unix.O_CREAT|unix.O_WRONLY|unix.O_APPEND)
+		if err != nil {
+			return err
+		}
+		j.notes = os.NewFile(uintptr(fd), silentFile)
+	}
+	_, err := j.notes.WriteString(name + "\n")
+	return err
 }
 
 // rest lets go of what is only held open while tasks run.
@@ -305,38 +329,20 @@ func (j *job) rest() {
 	}
 }
 
-// eachNote calls f with what is noted in a file, until f returns false.
-func eachNote(path string, f func(line string) bool) error {
-	file, err := openToRead(path)
+// wasSilent reports whether an attempt, whose files begin at base, ran here and left no output at all.
+func wasSilent(base string) bool {
+	file, err := openToRead(filepath.Join(filepath.Dir(base), silentFile))
 	if err != nil {
-		return err
+		return false
 	}
 	defer file.Close()
 	lines := bufio.NewScanner(file)
-	for lines.Scan() && f(lines.Text()) {
+	for lines.Scan() {
+		if lines.Text() == filepath.Base(base) {
+			return true
+		}
 	}
-	return lines.Err()
-}
-
-// readOwner reads whose a job's directory is.
-func readOwner(dir string) (owner messages.Name, err error) {
-	err = eachNote(filepath.Join(dir, ownerFile), func(line string) bool {
-		owner = line
-		return false
-	})
-	return owner, err
-}
-
-// wasSilent reports whether an attempt ran here and left no output at all.
-func (s *store) wasSilent(a messages.Attempt) (was bool) {
-	name := filepath.Base(s.base(a))
-	for _, file := range [...]string{ownerFile, silentFile} {
-		_ = eachNote(filepath.Join(s.dir, a.Task.Job.String(), file), func(line string) bool {
-			was = was || line == name
-			return !was
-		})
-	}
-	return was
+	return false
 }
 
 // makeDir makes a directory that nobody else can look into; where tasks run as
@@ -348,13 +354,42 @@ func (c *Config) makeDir(dir string) error {
 	return errors.Join(os.Chmod(c.Dir, throughDirs), os.Chmod(dir, throughDirs))
 }
 
-// base is where the files of an attempt begin.
-func (s *store) base(a messages.Attempt) string { return baseOf(s.dir, a) }
+// base is where the files of an attempt of a known job begin; "": the job is not known.
+func (s *store) base(a messages.Attempt) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	j := s.jobs[a.Task.Job]
+	if j == nil {
+		return ""
+	}
+	return baseOf(s.dir, j.account, a)
+}
+
+// jobDir is the directory of a job, below the directory of all jobs.
+func jobDir(jobs string, account messages.Name, id messages.JobID) string {
+	return filepath.Join(jobs, dirOf(account), id.String())
+}
+
+// unnamed is the directory of jobs of nobody, which no account is called.
+const unnamed = "-"
+
+func dirOf(account messages.Name) string { return cmp.Or(account, unnamed) }
+
+// accountOf is whose a directory is.
+func accountOf(dir string) messages.Name {
+	if dir == unnamed {
+		return ""
+	}
+	return dir
+}
 
 // baseOf is where the files of an attempt begin, below the directory of all jobs.
-func baseOf(jobs string, a messages.Attempt) string {
-	b := make([]byte, 0, len(jobs)+48)
+func baseOf(jobs string, account messages.Name, a messages.Attempt) string {
+	account = dirOf(account)
+	b := make([]byte, 0, len(jobs)+len(account)+48)
 	b = append(b, jobs...)
+	b = append(b, '/')
+	b = append(b, account...)
 	b = append(b, '/')
 	b = strconv.AppendUint(b, uint64(a.Task.Job), 10)
 	b = append(b, '/')
@@ -365,11 +400,12 @@ func baseOf(jobs string, a messages.Attempt) string {
 	return string(strconv.AppendUint(b, uint64(a.Number), 10))
 }
 
-// owner reads who a job belongs to.
+// owner is who a job belongs to.
 func (s *store) owner(id messages.JobID) (messages.Name, error) {
-	owner, err := readOwner(filepath.Join(s.dir, id.String()))
-	if err != nil || owner == "" {
-		return "", NoOutput(id)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if j := s.jobs[id]; j != nil && j.account != "" {
+		return j.account, nil
 	}
-	return owner, nil
+	return "", NoOutput(id)
 }
