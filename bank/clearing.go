@@ -7,8 +7,6 @@ import (
 
 	"github.com/candor-grid/candor/bank/clearing"
 	"github.com/candor-grid/candor/bank/clearing/courier"
-	"github.com/candor-grid/candor/bank/ledger"
-	"github.com/candor-grid/candor/messages"
 )
 
 // newCourier makes the shell of the clearing; nil where the bank has no key to
@@ -20,16 +18,10 @@ func (b *Bank) newCourier() (*courier.Courier, error) {
 	}
 	return courier.New(courier.Config{
 		Restored: c.Restored, Site: c.Site, Bus: c.Bus, Host: host{b.group}, Signer: c.Signer,
-		Operator: b.callers.isOperator, Service: b.callers.isService, Pays: b.pays,
+		Operator: b.callers.isOperator, Service: b.callers.isService,
 		Attempt: c.Attempt, FirstBackoff: c.FirstBackoff, LastBackoff: c.LastBackoff, LeastVisit: c.LeastVisit, SilentAfter: c.SilentAfter,
 		Log: c.Log.Named("clearing"), Metrics: c.Metrics, Clock: c.Clock,
 	})
-}
-
-// pays reports whether a user may pay from an account.
-func (b *Bank) pays(user, account messages.Name) (pays bool) {
-	b.machine.read(func(l *ledger.Ledger) { pays = l.Owns(user, account) })
-	return pays
 }
 
 // runCourier repeats unanswered messages to peers, until withdraw.

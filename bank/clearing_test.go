@@ -215,7 +215,11 @@ func TestMembersDoNotRemit(t *testing.T) {
 	for _, caller := range []messages.Name{"bob", "eve", "dan"} {
 		b.refused(messages.PermissionDenied, caller, messages.VerbRemit, remit("k"))
 	}
-	must[messages.SignedAuthorisation](b, "bob", messages.VerbAuthorise, messages.AuthoriseRequest{Key: "a", Account: "climate", Peer: "east", Amount: 3 * c, Interval: messages.MinInterval})
+	authorise := messages.AuthoriseRequest{Key: "a", Account: "climate", Peer: "east", Amount: 3 * c, Interval: messages.MinInterval}
+	b.refused(messages.PermissionDenied, "bob", messages.VerbAuthorise, authorise)
+	limit := 3 * c
+	must[messages.AccountReply](b, "ada", messages.VerbMember, messages.MemberRequest{Account: "climate", Member: "bob", Limit: &limit})
+	must[messages.SignedAuthorisation](b, "bob", messages.VerbAuthorise, authorise)
 	first := must[messages.ClearingReply](b, "cyd", messages.VerbRemit, remit("k"))
 	role("cyd", messages.RoleMember)
 	if again := must[messages.ClearingReply](b, "cyd", messages.VerbRemit, remit("k")); again != first {

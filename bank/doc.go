@@ -95,8 +95,7 @@
 // (authorise, remit, revoke), services (accept, charge), operators (peer,
 // part, reserve, close, net, reconcile, repair, peers) and the banks of peers (instruct,
 // lines, statements, position), and sends peers what they have not answered for as long as
-// it leads. Who may not pay from an account may not remit from it: that is refused
-// before it reaches the log. The accounts of peers are touched by nothing else: what another
+// it leads. Who may not pay from an account may not remit from it. The accounts of peers are touched by nothing else: what another
 // request, a transfer or a correction would do to one is refused, and only the
 // settlement account is granted to and withdrawn from. That is refused before
 // it reaches the log, so that old logs are applied as they were.

@@ -109,6 +109,10 @@ func (r *AcceptRequest) Validate() error {
 	return cmp.Or(checkLine("purpose", r.Purpose, MaxKey+64), r.Authorisation.Validate())
 }
 
+// AuthorisationHold, and the identifier of an authorisation behind it, is the identifier of the
+// hold that sets its credits aside.
+const AuthorisationHold = "clearing/authorisation/"
+
 // AuthoriseRequest sets credits aside for one charge by another site. The same
 // key with the same content gets the same authorisation.
 type AuthoriseRequest struct {

@@ -151,7 +151,7 @@ func (ac *acceptor) charge(r *messages.ChargeRequest) (*messages.ClearingReply, 
 		return nil, err
 	}
 	a := ac.accepted.find(acceptedKey(r.Issuer, r.ID))
-	if a == nil && ac.money.books.Done(chargeOf(r)) {
+	if a == nil && ac.money.books.Done(p.chargeID(r)) {
 		return &messages.ClearingReply{Number: p.chargeOf(r.ID)}, nil
 	}
 	if a == nil {
@@ -169,7 +169,7 @@ func (ac *acceptor) charge(r *messages.ChargeRequest) (*messages.ClearingReply, 
 	if p.Heard >= a.Frees() {
 		return nil, reject(Stale, messages.Expired, "authorisation %q was freed by its issuer at %v", clip(r.ID), a.Frees())
 	}
-	it, err := ac.capture(a, r)
+	it, err := ac.capture(p, a, r)
 	if err != nil {
 		return nil, err
 	}
@@ -190,7 +190,7 @@ func (k *accepted) chargeAgain(r *messages.ChargeRequest) (*messages.ClearingRep
 // capture keeps what an authorisation sets aside for as long as it takes the
 // issuer's bank to answer: nobody is refunded because a bank is silent. A
 // release frees it at once.
-func (ac *acceptor) capture(a *accepted, r *messages.ChargeRequest) (item, *Rejected) {
+func (ac *acceptor) capture(p *peer, a *accepted, r *messages.ChargeRequest) (item, *Rejected) {
 	it := item{
 		Instruction: messages.Instruction{Kind: messages.InstructCharge, ID: r.ID, Amount: r.Amount, Job: r.Job, Reason: r.Reason},
 		Hold:        a.Hold, Held: a.Amount, Payee: r.Payee,
@@ -201,7 +201,7 @@ func (ac *acceptor) capture(a *accepted, r *messages.ChargeRequest) (item, *Reje
 	if it.Payee != messages.SiteAccount {
 		it.Instruction.Account = it.Payee
 	}
-	t := messages.Transfer{ID: chargeOf(r), Kind: messages.Extend, Pending: a.Hold, Reason: "charged"}
+	t := messages.Transfer{ID: p.chargeID(r), Kind: messages.Extend, Pending: a.Hold, Reason: "charged"}
 	if r.Amount == 0 {
 		t.Kind, t.Reason = messages.Void, "released"
 		it.Hold, it.Held, it.Payee, it.Instruction.Account = "", 0, "", ""
@@ -212,10 +212,11 @@ func (ac *acceptor) capture(a *accepted, r *messages.ChargeRequest) (item, *Reje
 	return it, err
 }
 
-// chargeOf identifies, in the ledger, what a charge does to what was set aside.
-// The ledger remembers it for ever, and with it what was charged.
-func chargeOf(r *messages.ChargeRequest) string {
-	sum := sha256.Sum256([]byte(fmt.Sprint(acceptedKey(r.Issuer, r.ID), "\x00", int64(r.Amount))))
+// chargeID identifies, in the ledger, what a charge does to what was set aside. The ledger
+// remembers it for ever, and with it what was charged. A peer that was rebuilt, or restored,
+// gives its numbers again: what they were charged for before is another charge.
+func (p *peer) chargeID(r *messages.ChargeRequest) string {
+	sum := sha256.Sum256([]byte(fmt.Sprint(acceptedKey(r.Issuer, r.ID), "\x00", int64(r.Amount), "\x00", int64(p.Began), "\x00", p.Incarnation)))
 	return fmt.Sprintf("%scharge/%x", TransferPrefix, sum[:16])
 }
 

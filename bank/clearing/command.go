@@ -39,6 +39,17 @@ type Command struct {
 	Statements  *messages.Statements
 }
 
+// from is the site whose bank signed what the command has; "": none did.
+func (c *Command) from() messages.Name {
+	switch {
+	case c.Instructions != nil:
+		return c.Instructions.Instructions.From
+	case c.Receipt != nil:
+		return c.Receipt.Receipt.From
+	}
+	return ""
+}
+
 // Encode returns the command's bytes, as Apply takes them.
 func (c *Command) Encode() ([]byte, error) {
 	body, err := messages.Marshal(c, messages.Msgpack)

@@ -62,7 +62,9 @@
 // What the peer accepted as firm, as for a job that has begun, it does not give
 // up before the charge: a user cannot take back what pays for work under way. A
 // service of the home site may ask for an authorisation on the word of a user,
-// and have it revoked; its statement names the job.
+// and have it revoked; its statement names the job. Who owns the account, and an
+// operator, may have any revoked that binds it. A member who owns no part of the
+// account authorises only within a limit that an owner gave it.
 //
 // Who loses when both are cut off? If a charge that was made in time reaches
 // the home bank within the margin, nobody. If it comes later it is refused,
@@ -111,8 +113,8 @@
 // # Parting
 //
 // A peer has a standing. It is suspended when the leader finds that its bank has not
-// answered for long, and open again at the next thing that it signs; until then nothing
-// new begins: no payment, and no authorisation of either side. It is parting when an
+// answered for long, and open again at the next thing that it signs, or, where it owes
+// answers, at the first of them; until then nothing new begins: no payment, and no authorisation of either side. It is parting when an
 // operator says so. What was agreed before goes on, and the debts are settled and paid.
 // A bank that has nothing left with the peer says so by an instruction, its last:
 //
@@ -192,8 +194,8 @@
 // the leader to refuse before it proposes anything; Apply screens again. A
 // message whose running total does not match is refused and noted as a dispute
 // for an operator. [Compare] then names the first number at which the two books
-// differ, from signed pages of them ([State.Lines]); the operator's new terms
-// for the peer close it, unless they only lower its limit.
+// differ, from signed pages of them ([State.Lines]); nothing but the operator's new terms
+// for the peer closes it, unless they only lower its limit.
 //
 // # Duties of the caller
 //
@@ -203,7 +205,8 @@
 // them nothing: what is done on one side alone has no mirror on the other. Give
 // no user a name that is [Reserved], and let nobody choose identifiers of
 // transfers that begin with [TransferPrefix]. A message that comes again may be
-// answered by [State.Answered], without a command. Propose the passing of
+// answered by [State.Answered], without a command, and so may one that is refused or says
+// nothing new; [State.Learns] tells it of a receipt. Propose the passing of
 // time when [State.Due] has come. Send what [State.Outgoing] says again and
 // again.
 //

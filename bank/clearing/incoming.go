@@ -22,44 +22,87 @@ type incoming struct {
 func (in *incoming) receive(signed *messages.SignedInstructions) (*messages.Receipt, *Rejected) {
 	m := &signed.Instructions
 	p := in.peers.byName[m.From]
-	if p.Standing == messages.PeerParted {
-		return nil, parted(p)
-	}
-	if err := p.agrees(m); err != nil {
+	if err := in.admit(p, signed); err != nil {
 		return nil, err
 	}
-	if err := p.follows(m); err != nil {
-		return nil, err
-	}
-	if err := p.renewed(signed); err != nil {
-		return nil, err
-	}
-	p.forget(m.Known.Number)
-	in.peers.hear(p, m.At)
 	first := max(m.First, p.Known+1)
-	for n := max(first, p.In.Total.Number+1); n < m.First+uint64(len(m.List)); n++ {
+	for n := max(first, p.In.Total.Number+1); n < end(m); n++ {
 		i := &m.List[n-m.First]
 		o := in.obey(p, i)
 		p.In.enter(i, &o)
 		p.Outcomes = append(p.Outcomes, o)
 	}
-	return in.receipt(p, first, m.First+uint64(len(m.List))), nil
+	return in.receipt(p, first, end(m)), nil
 }
 
-// Answered looks up the receipt of instructions that were screened and carried
-// out before, all of them; it changes nothing, so that a message that comes
-// again costs no place in the log. False: Apply must have it.
-func (s *State) Answered(m *messages.Instructions) (*messages.Receipt, bool) {
-	if s.peers.byName[m.From] == nil {
-		return nil, false
+// admit takes note of what a message says of its sender, or refuses it as a whole. It changes
+// nothing but what is known of the peer itself.
+func (in *incoming) admit(p *peer, signed *messages.SignedInstructions) *Rejected {
+	m := &signed.Instructions
+	news := end(m) > p.In.Total.Number+1 || m.Known.Number > p.Known
+	if p.Standing == messages.PeerParted && news {
+		return parted(p)
 	}
-	p := *s.peers.byName[m.From] // a dispute is for Apply to note
-	end := m.First + uint64(len(m.List))
-	if len(m.List) == 0 || m.Incarnation != p.Incarnation || end > p.In.Total.Number+1 || m.Known.Number > p.Known || p.agrees(m) != nil || p.follows(m) != nil {
-		return nil, false
+	if err := p.agrees(m); err != nil {
+		return err
 	}
-	return s.incoming.receipt(&p, max(m.First, p.Known+1), end), true
+	if err := p.follows(m); err != nil {
+		return err
+	}
+	if err := p.renewed(signed); err != nil {
+		return err
+	}
+	p.forget(m.Known.Number)
+	in.peers.hear(p, m.At, news)
+	return nil
 }
+
+// Answered looks up the receipt of instructions that were screened, or why they are refused,
+// where they change nothing: what comes again, and what says nothing new, costs no place in
+// the log. False: Apply must have it.
+func (s *State) Answered(signed *messages.SignedInstructions) (*messages.Receipt, *Rejected, bool) {
+	m := &signed.Instructions
+	p := s.peers.byName[m.From]
+	if p == nil {
+		return nil, nil, false
+	}
+	is := *p // what it changes is for Apply to note
+	err := s.incoming.admit(&is, signed)
+	switch {
+	case is.known() != p.known() || s.turns(&Command{Instructions: signed}):
+		return nil, nil, false
+	case err != nil:
+		return nil, err, true
+	case end(m) > p.In.Total.Number+1:
+		return nil, nil, false
+	}
+	return s.incoming.receipt(p, max(m.First, p.Known+1), end(m)), nil, true
+}
+
+// Idle tells which new instructions of a message are worth no place in the log, by what
+// is known before they are carried out: payments of less than an amount, and what ends an
+// authorisation that is not open. The message was screened.
+func (s *State) Idle(m *messages.Instructions, least messages.Credits) (idle []bool) {
+	p := s.peers.byName[m.From]
+	for n := max(m.First, p.In.Total.Number+1); n < end(m); n++ {
+		i := &m.List[n-m.First]
+		is := false
+		switch i.Kind {
+		case messages.InstructPay:
+			is = i.Amount < least
+		case messages.InstructCharge:
+			a := s.issuer.issued.find(i.ID)
+			is = a == nil || a.Peer != p.Name
+		case messages.InstructRevoke:
+			is = s.acceptor.accepted.find(acceptedKey(p.Name, i.ID)) == nil
+		}
+		idle = append(idle, is)
+	}
+	return idle
+}
+
+// end is one past the last number of a message.
+func end(m *messages.Instructions) uint64 { return m.First + uint64(len(m.List)) }
 
 // agrees compares the sender's running total with this book, at the number
 // that it is of.
@@ -80,7 +123,7 @@ func (p *peer) agrees(m *messages.Instructions) *Rejected {
 // whose outcomes the sender has, gives a known number other content, or makes
 // more outstanding than may be.
 func (p *peer) follows(m *messages.Instructions) *Rejected {
-	end := m.First + uint64(len(m.List)) // one past the last
+	end := end(m)
 	known := max(p.Known, m.Known.Number)
 	switch {
 	case m.First > p.In.Total.Number+1:

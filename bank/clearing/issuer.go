@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"strings"
 
+	"github.com/candor-grid/candor/bank/ledger"
 	"github.com/candor-grid/candor/messages"
 )
 
@@ -29,7 +30,7 @@ func (i *issued) freed() messages.Time {
 // Prefixes of the identifiers that users' requests give their holds. The
 // ledger remembers them for ever, so that a key is never used twice.
 const (
-	authorisationHold = TransferPrefix + "authorisation/"
+	authorisationHold = messages.AuthorisationHold
 	remittanceHold    = TransferPrefix + "remittance/"
 )
 
@@ -41,7 +42,7 @@ type issuer struct {
 }
 
 // authorise sets credits aside for a peer to charge.
-func (is *issuer) authorise(by messages.Name, r *messages.AuthoriseRequest) (*messages.Authorisation, *Rejected) {
+func (is *issuer) authorise(by messages.Name, rank ledger.Rank, r *messages.AuthoriseRequest) (*messages.Authorisation, *Rejected) {
 	p, err := is.peers.find(r.Peer)
 	if err != nil {
 		return nil, err
@@ -54,7 +55,7 @@ func (is *issuer) authorise(by messages.Name, r *messages.AuthoriseRequest) (*me
 		return first.again(&a)
 	}
 	if !is.money.books.Done(authorisationHold + a.ID) {
-		if err := cmp.Or(is.peers.trades(p), is.peers.credible(p), is.issued.room(a.Account)); err != nil {
+		if err := cmp.Or(is.bounded(by, rank, &a), is.peers.trades(p), is.peers.credible(p), is.issued.room(a.Account)); err != nil {
 			return nil, err
 		}
 	}
@@ -71,6 +72,16 @@ func (is *issuer) authorise(by messages.Name, r *messages.AuthoriseRequest) (*me
 	}
 	is.issued.add(issued{Authorisation: a, Job: r.Job})
 	return &a, nil
+}
+
+// bounded refuses a member who would bind the credits of a project, for months perhaps, and
+// to whom no owner has given a limit. What services ask for is for a job, and is given back
+// as the job ends.
+func (is *issuer) bounded(by messages.Name, rank ledger.Rank, a *messages.Authorisation) *Rejected {
+	if rank != ledger.User || !messages.ValidName(by) || is.money.books.Owns(a.Member, a.Account) || is.money.books.Limited(a.Member, a.Account) {
+		return nil
+	}
+	return ordinary(messages.Errorf(messages.PermissionDenied, "%q has no limit in account %q, and authorises other sites only within one: ask an owner of the account for a limit", clip(a.Member), clip(a.Account)))
 }
 
 // margin is how long after its end an authorisation is kept: clocks may be
@@ -104,10 +115,16 @@ func users(account messages.Name) *Rejected {
 	return nil
 }
 
+// revokes reports whether somebody may have an authorisation given up: who asked for it, on
+// whose word it is, who owns the account, and operators.
+func (is *issuer) revokes(by messages.Name, rank ledger.Rank, a *issued) bool {
+	return a.Member == by || strings.HasPrefix(a.ID, by+"/") || rank == ledger.Operator || is.money.books.Owns(by, a.Account)
+}
+
 // revoke asks the peer to give an authorisation up.
-func (is *issuer) revoke(by messages.Name, r *messages.RevokeRequest) (*messages.ClearingReply, *Rejected) {
+func (is *issuer) revoke(by messages.Name, rank ledger.Rank, r *messages.RevokeRequest) (*messages.ClearingReply, *Rejected) {
 	a := is.issued.find(r.ID)
-	if a == nil || a.Member != by && !strings.HasPrefix(a.ID, by+"/") {
+	if a == nil || !is.revokes(by, rank, a) {
 		return nil, ordinary(messages.Errorf(messages.NotFound, "no authorisation %q of %q is pending: it was charged, given back or freed, or never made", clip(r.ID), clip(by)))
 	}
 	if r.Ended {

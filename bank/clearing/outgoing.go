@@ -3,6 +3,7 @@ package clearing
 import (
 	"cmp"
 
+	"github.com/candor-grid/candor/bank/ledger"
 	"github.com/candor-grid/candor/messages"
 )
 
@@ -32,13 +33,8 @@ func (s *State) Outgoing(name messages.Name, at messages.Time) (messages.Instruc
 // remittance is the identifier of the hold of a user's remittance.
 func remittance(by messages.Name, key string) string { return remittanceHold + by + "/" + key }
 
-// Remitted reports whether a user's remittance under a key was answered before.
-func (s *State) Remitted(by messages.Name, key string) bool {
-	return s.money.books.Done(remittance(by, key))
-}
-
 // remit sets credits aside and instructs the peer to pay them out.
-func (out *outgoing) remit(by messages.Name, r *messages.RemitRequest) (*messages.ClearingReply, *Rejected) {
+func (out *outgoing) remit(by messages.Name, rank ledger.Rank, r *messages.RemitRequest) (*messages.ClearingReply, *Rejected) {
 	p, err := out.peers.find(r.Peer)
 	if err != nil {
 		return nil, err
@@ -55,6 +51,9 @@ func (out *outgoing) remit(by messages.Name, r *messages.RemitRequest) (*message
 	}
 	id := remittance(by, r.Key)
 	if !out.money.books.Done(id) { // what was done is not refused for what has changed since
+		if rank != ledger.Operator && !out.money.books.Owns(by, account) {
+			return nil, ordinary(messages.Errorf(messages.PermissionDenied, "account %q may not remit from account %q: ask an owner of that account, or an operator", clip(by), clip(account)))
+		}
 		if err := cmp.Or(out.peers.trades(p), out.peers.credible(p), out.peers.room(p)); err != nil {
 			return nil, err
 		}
@@ -76,26 +75,11 @@ func (out *outgoing) remit(by messages.Name, r *messages.RemitRequest) (*message
 // the order of their numbers, and only if the peer's running total is what
 // this book comes to with them.
 func (out *outgoing) learn(signed *messages.SignedReceipt) *Rejected {
-	m := &signed.Receipt
-	p := out.peers.byName[m.From]
-	if p.Standing == messages.PeerParted {
-		return parted(p)
-	}
-	end := m.First + uint64(len(m.Outcomes)) // one past the last
-	switch next := p.Out.Total.Number + 1; {
-	case end <= next:
-		return out.repeats(p, m, end-1)
-	case m.First > next:
-		return reject(Gap, messages.Unavailable, "the outcomes of numbers %d to %d are missing", next, m.First-1)
-	case end-1 > p.last():
-		return p.disputes(reject(Lost, messages.Conflict, "bank %q has outcomes up to number %d, and this bank's instructions end at %d: this bank lost what it had sent; restore it from a replica or a snapshot that has it",
-			p.Name, end-1, p.last()))
-	}
-	outcomes := m.Outcomes[p.Out.Total.Number+1-m.First:]
-	if err := p.tallies(outcomes, m.Total); err != nil {
+	p := out.peers.byName[signed.Receipt.From]
+	outcomes, err := out.news(p, &signed.Receipt)
+	if err != nil || len(outcomes) == 0 {
 		return err
 	}
-	out.peers.hear(p, m.At)
 	for i := range outcomes {
 		out.resolve(p, &p.outbox[i], &outcomes[i])
 		p.Out.enter(&p.outbox[i].Instruction, &outcomes[i])
@@ -103,6 +87,39 @@ func (out *outgoing) learn(signed *messages.SignedReceipt) *Rejected {
 	p.answered(len(outcomes))
 	p.Told = signed
 	return nil
+}
+
+// Learns is how many outcomes a receipt that was screened brings, and whether it changes
+// anything: if not, it need not be in the log. The error says why it is refused.
+func (s *State) Learns(signed *messages.SignedReceipt) (outcomes int, changes bool, err *Rejected) {
+	p := s.peers.byName[signed.Receipt.From]
+	is := *p // what it changes is for Apply to note
+	list, err := s.outgoing.news(&is, &signed.Receipt)
+	return len(list), len(list) > 0 || is.known() != p.known() || s.turns(&Command{Receipt: signed}), err
+}
+
+// news are the outcomes of a receipt that are not known yet. It changes nothing but what is
+// known of the peer itself.
+func (out *outgoing) news(p *peer, m *messages.Receipt) ([]messages.TransferResult, *Rejected) {
+	if p.Standing == messages.PeerParted {
+		return nil, parted(p)
+	}
+	end := m.First + uint64(len(m.Outcomes)) // one past the last
+	switch next := p.Out.Total.Number + 1; {
+	case end <= next:
+		return nil, out.repeats(p, m, end-1)
+	case m.First > next:
+		return nil, reject(Gap, messages.Unavailable, "the outcomes of numbers %d to %d are missing", next, m.First-1)
+	case end-1 > p.last():
+		return nil, p.disputes(reject(Lost, messages.Conflict, "bank %q has outcomes up to number %d, and this bank's instructions end at %d: this bank lost what it had sent; restore it from a replica or a snapshot that has it",
+			p.Name, end-1, p.last()))
+	}
+	outcomes := m.Outcomes[p.Out.Total.Number+1-m.First:]
+	if err := p.tallies(outcomes, m.Total); err != nil {
+		return nil, err
+	}
+	out.peers.hear(p, m.At, true)
+	return outcomes, nil
 }
 
 // repeats is about a receipt of nothing new, the last number of which is
@@ -113,11 +130,11 @@ func (out *outgoing) repeats(p *peer, m *messages.Receipt, last uint64) *Rejecte
 		return p.disputes(reject(Totals, messages.Conflict, "bank %q says that our instructions come to %v owed by number %d, and this book to %v: compare the lines of both books",
 			p.Name, m.Total.Owed, last, ours.Owed))
 	}
-	out.peers.hear(p, m.At)
-	if len(m.Outcomes) == 0 {
-		return nil
+	if len(m.Outcomes) > 0 {
+		return reject(Repeated, messages.Expired, "the outcomes up to number %d are known", last)
 	}
-	return reject(Repeated, messages.Expired, "the outcomes up to number %d are known", last)
+	out.peers.hear(p, m.At, false)
+	return nil
 }
 
 // tallies compares the running total that outcomes lead to with the peer's, and

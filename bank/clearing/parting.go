@@ -199,6 +199,7 @@ func (p *peer) rejoin(site messages.Name, now messages.Time) {
 	if len(p.Keys) > 0 {
 		return
 	}
-	p.Out, p.In = newBook(site, p.Name), newBook(p.Name, site)
+	p.Out, p.In, p.Began = newBook(site, p.Name), newBook(p.Name, site), now
 	p.Outcomes, p.Known, p.Cycles, p.Counted, p.Said, p.Told = nil, 0, nil, 0, nil, nil
+	p.Incarnation = 0 // it may have been rebuilt
 }

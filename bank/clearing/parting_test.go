@@ -92,8 +92,8 @@ func TestALostAnswerToAParting(t *testing.T) {
 	if east.standing(west) != messages.PeerParted || west.standing(east) != messages.PeerParting {
 		t.Fatalf("east has %v, west %v", east.standing(west), west.standing(east))
 	}
-	receipt, ok := east.state.Answered(&m.Instructions)
-	if !ok {
+	receipt, refused, ok := east.state.Answered(&m)
+	if !ok || refused != nil {
 		t.Fatal("not answered")
 	}
 	signed, err := SignReceipt(east.keys, *receipt)
@@ -183,7 +183,7 @@ func TestAPartingFromWhomWeOwe(t *testing.T) {
 }
 
 // A silent peer is suspended: nothing new begins until it is heard of, by whatever it
-// signs.
+// signs, or, while something waits for its answer, until it answers or asks for something.
 func TestASilentPeerIsSuspended(t *testing.T) {
 	east, west := pair(t)
 	a := west.authorise(east, "k", 5)
@@ -199,8 +199,17 @@ func TestASilentPeerIsSuspended(t *testing.T) {
 	east.must(accepting(a))
 	east.must(Command{Silent: "west"})
 	east.answer(west.outgoing(east))
+	if s := east.standing(west); s != messages.PeerSuspended {
+		t.Errorf("it owes an answer, and is %v", s)
+	}
+	east.exchange(west)
 	if s := east.standing(west); s != messages.PeerOpen {
 		t.Errorf("it is %v", s)
+	}
+	east.must(Command{Silent: "west"})
+	east.answer(west.outgoing(east))
+	if s := east.standing(west); s != messages.PeerOpen {
+		t.Errorf("it owes no answer, and is %v", s)
 	}
 }
 

@@ -49,6 +49,7 @@ type relation struct {
 	Told        *messages.SignedReceipt      // the latest that brought something new
 	Incarnation uint64                       // of the peer, as it last signed
 	Compared    uint64                       // the incarnation of this site in which its books were found whole
+	Began       messages.Time                // of its books, if they began anew after a parting
 }
 
 // item is an instruction that waits for its outcome, and the hold that
@@ -195,12 +196,37 @@ func (ps *peers) covers(p *peer, amount messages.Credits) *Rejected {
 	return nil
 }
 
+// heardEvery is after which time a peer that says nothing new counts as heard again.
+const heardEvery = messages.Duration(10 * 60e9)
+
 // hear notes the peer's clock, no further ahead than clocks may differ: a peer
 // whose clock was once far ahead is not to be refused for years. A peer that was
-// suspended for its silence is so no more.
-func (ps *peers) hear(p *peer, at messages.Time) {
-	if p.Standing == messages.PeerSuspended {
+// suspended for its silence is so no more, unless it says nothing new while it owes answers.
+func (ps *peers) hear(p *peer, at messages.Time, news bool) {
+	if p.Standing == messages.PeerSuspended && (news || len(p.outbox) == 0) {
 		p.Standing, p.Since = messages.PeerOpen, ps.money.books.Now()
 	}
-	p.Heard = max(p.Heard, min(at, ps.money.books.Now().Add(messages.MaxClockSkew)))
+	at = min(at, ps.money.books.Now().Add(messages.MaxClockSkew))
+	if news && at > p.Heard || at >= p.Heard.Add(heardEvery) {
+		p.Heard = at
+	}
+}
+
+// knowledge is what the messages of a peer change of what this bank knows of it.
+type knowledge struct {
+	in, out, known, incarnation uint64
+	heard, turned               messages.Time
+	standing                    messages.PeerStanding
+	keys                        int
+	dispute                     string
+	said                        *messages.SignedInstructions
+}
+
+// known is what is known of a peer; nothing of nil.
+func (p *peer) known() (k knowledge) {
+	if p == nil {
+		return k
+	}
+	return knowledge{in: p.In.Total.Number, out: p.Out.Total.Number, known: p.Known, incarnation: p.Incarnation,
+		heard: p.Heard, turned: p.Turned, standing: p.Standing, keys: len(p.Keys), dispute: p.Dispute, said: p.Said}
 }

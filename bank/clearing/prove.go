@@ -5,32 +5,29 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// prove checks the proof of who asked for a command,
-// where the books want proofs. What was signed is what is carried out, whatever stands
+// prove checks the proof of who asked for a command, where the books want proofs, and
+// returns the rank that it proves. What was signed is what is carried out, whatever stands
 // beside it. What a peer's bank asks is under that bank's signature, and the passing of
 // time needs none.
-func (s *State) prove(c *Command) *Rejected {
-	if s.money.books.Proven() == 0 {
-		return nil
-	}
+func (s *State) prove(c *Command) (ledger.Rank, *Rejected) {
 	verb, _ := c.request()
-	if verb == "" {
-		return nil
+	if verb == "" || s.money.books.Proven() == 0 {
+		return ledger.User, nil
 	}
 	rank, refusal := s.money.books.Asked(verb, c.By, c.Asked, s.money.books.Now())
 	if refusal != nil {
-		return reject(Signature, refusal.Kind, "%s", refusal.Message)
+		return rank, reject(Signature, refusal.Kind, "%s", refusal.Message)
 	}
 	if e := read(c.Asked.Payload, c.place(verb)); e != nil {
-		return malformed(e)
+		return rank, malformed(e)
 	}
 	if err := s.Screen(c); err != nil {
-		return err
+		return rank, err
 	}
 	if r := c.Authorise; r != nil && r.Member != "" && r.Member != c.By && rank == ledger.User {
-		return ordinary(messages.Errorf(messages.PermissionDenied, "account %q may not set aside credits on the word of others", clip(c.By)))
+		return rank, ordinary(messages.Errorf(messages.PermissionDenied, "account %q may not set aside credits on the word of others", clip(c.By)))
 	}
-	return nil
+	return rank, nil
 }
 
 // request is the verb of the request that a command carries out for its maker, and the

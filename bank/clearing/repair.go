@@ -326,7 +326,7 @@ func (a *repairing) sentAnew(number uint64, i *messages.Instruction, o *messages
 		a.then(func() { a.closeAccepted(i.ID, charged, i.Amount, 0) })
 		if o.Error == nil && o.Amount > 0 {
 			to := a.gets(change, cmp.Or(i.Account, messages.SiteAccount))
-			a.move(messages.Transfer{ID: chargeOf(&messages.ChargeRequest{Issuer: p.Name, ID: i.ID, Amount: i.Amount}), Kind: messages.Posted,
+			a.move(messages.Transfer{ID: p.chargeID(&messages.ChargeRequest{Issuer: p.Name, ID: i.ID, Amount: i.Amount}), Kind: messages.Posted,
 				Debit: PeerAccount(p.Name), Credit: to, Amount: o.Amount, Job: i.Job, Reason: "charge confirmed by site " + p.Name + ": " + i.Reason})
 		}
 	case messages.InstructSettle:

@@ -3,7 +3,6 @@ package clearing
 import (
 	"crypto/sha256"
 	"slices"
-	"strings"
 
 	"github.com/candor-grid/candor/messages"
 )
@@ -37,22 +36,17 @@ func (ps *peers) compared(name messages.Name) *Rejected {
 }
 
 // renewed takes note of the incarnation of a peer, and of its latest statement. What it
-// signed before it was restored counts no more, because it knows nothing of that. As soon
-// as it has again what this bank knows that it had, nothing is disputed that came of
-// what it lost.
+// signed before it was restored counts no more, because it knows nothing of that. What is
+// disputed stays so: a peer that was restored, and a liar that says so, look alike, and the
+// operator decides.
 func (p *peer) renewed(signed *messages.SignedInstructions) *Rejected {
 	m := &signed.Instructions
 	if m.Incarnation < p.Incarnation {
 		return reject(Restored, messages.Expired, "it was signed before site %q was restored from a backup", p.Name)
 	}
 	p.Incarnation = m.Incarnation
-	end := m.First + uint64(len(m.List)) - 1
-	if end > p.In.Total.Number || m.Known.Number > p.Known || p.Said == nil {
+	if end(m) > p.In.Total.Number+1 || m.Known.Number > p.Known || p.Said == nil {
 		p.Said = signed
-	}
-	of := func(reason Refusal) bool { return strings.HasPrefix(p.Dispute, reason.String()) }
-	if m.Incarnation > 0 && m.Known.Number >= p.Known && (of(Lost) || of(Rewritten)) {
-		p.Dispute = ""
 	}
 	return nil
 }

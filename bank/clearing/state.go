@@ -21,6 +21,10 @@ type Books interface {
 	// Hear takes what a peer signed, until Finish.
 	Hear(by messages.Name, verb string, statement []byte)
 	Account(name messages.Name) (messages.AccountReply, error)
+	// Owns reports whether a user may pay from an account, and Limited whether it is a member
+	// of it with a limit.
+	Owns(user, account messages.Name) bool
+	Limited(user, account messages.Name) bool
 	Done(transfer string) bool
 	Now() messages.Time
 }
@@ -89,18 +93,27 @@ func (s *State) Apply(command []byte) Result {
 		return s.refuse(err)
 	}
 	signed := s.hear(&c)
-	if err := s.prove(&c); err != nil {
+	rank, err := s.prove(&c)
+	if err != nil {
 		s.money.books.Finish(false)
 		return s.refuse(err)
 	}
+	from := s.peers.byName[c.from()]
+	before := from.known()
 	s.turn(&c)
 	var r Result
-	if err = s.carryOut(&c, &r); err == nil {
+	err = s.carryOut(&c, rank, &r)
+	proceeds := err == nil && s.partings.next() != nil
+	if proceeds {
 		s.partings.proceed()
 	}
-	// What a peer signed counts even where it is refused: it says until when the peer
-	// was heard, and what is disputed.
-	s.money.books.Finish(signed || err == nil)
+	// What a peer signed is written down for what it changes, also where it is refused: it
+	// may say until when the peer was heard, or what is disputed.
+	if signed {
+		s.money.books.Finish(proceeds || from.known() != before)
+	} else {
+		s.money.books.Finish(err == nil)
+	}
 	if err != nil {
 		return s.refuse(err)
 	}
@@ -113,26 +126,31 @@ func (s *State) Apply(command []byte) Result {
 // turn notes that a peer signs with the last of several keys, and retires the others
 // when nothing that was signed with them before can come any more.
 func (s *State) turn(c *Command) {
-	var from messages.Name
-	var domain string
-	var value any
-	var signature []byte
-	switch {
-	case c.Instructions != nil:
-		from, domain, value, signature = c.Instructions.Instructions.From, domainInstructions, &c.Instructions.Instructions, c.Instructions.Signature
-	case c.Receipt != nil:
-		from, domain, value, signature = c.Receipt.Receipt.From, domainReceipt, &c.Receipt.Receipt, c.Receipt.Signature
-	default:
+	if !s.turns(c) {
 		return
 	}
-	p, now := s.peers.byName[from], s.money.books.Now()
-	switch {
-	case p == nil || len(p.Keys) < 2:
-	case len(p.trusted(now)) == 1:
+	p, now := s.peers.byName[c.from()], s.money.books.Now()
+	if len(p.trusted(now)) == 1 {
 		p.trust(p.trusted(now))
-	case p.Turned == 0 && verifyAny(s.screen.verify, p.Keys[len(p.Keys)-1:], domain, value, signature):
+	} else {
 		p.Turned = now
 	}
+}
+
+// turns reports whether a command of a peer has turn change something.
+func (s *State) turns(c *Command) bool {
+	p := s.peers.byName[c.from()]
+	if p == nil || len(p.Keys) < 2 {
+		return false
+	}
+	if len(p.trusted(s.money.books.Now())) == 1 {
+		return true
+	}
+	last := p.Keys[len(p.Keys)-1:]
+	if c.Receipt != nil {
+		return p.Turned == 0 && verifyAny(s.screen.verify, last, domainReceipt, &c.Receipt.Receipt, c.Receipt.Signature)
+	}
+	return p.Turned == 0 && verifyAny(s.screen.verify, last, domainInstructions, &c.Instructions.Instructions, c.Instructions.Signature)
 }
 
 func (s *State) refuse(err *Rejected) Result {
@@ -141,18 +159,18 @@ func (s *State) refuse(err *Rejected) Result {
 }
 
 // carryOut does what a command that was screened asks for.
-func (s *State) carryOut(c *Command, r *Result) (err *Rejected) {
+func (s *State) carryOut(c *Command, rank ledger.Rank, r *Result) (err *Rejected) {
 	switch {
 	case c.Peer != nil:
 		r.Peer, err = s.terms.setPeer(c.Peer)
 	case c.Reserve != nil:
 		r.Account, err = s.terms.setReserve(c.Reserve)
 	case c.Authorise != nil:
-		r.Authorisation, err = s.issuer.authorise(c.By, c.Authorise)
+		r.Authorisation, err = s.issuer.authorise(c.By, rank, c.Authorise)
 	case c.Revoke != nil:
-		r.Answer, err = s.issuer.revoke(c.By, c.Revoke)
+		r.Answer, err = s.issuer.revoke(c.By, rank, c.Revoke)
 	case c.Remit != nil:
-		r.Answer, err = s.outgoing.remit(c.By, c.Remit)
+		r.Answer, err = s.outgoing.remit(c.By, rank, c.Remit)
 	case c.Accept != nil:
 		r.Answer, err = s.acceptor.accept(c.Accept)
 	case c.Charge != nil:

@@ -96,6 +96,12 @@ func (l *Ledger) Owns(user, name messages.Name) bool {
 	return a != nil && a.owns(user)
 }
 
+// Limited reports whether a user is a member of an account, with a limit.
+func (l *Ledger) Limited(user, name messages.Name) bool {
+	a := l.accounts.byName[name]
+	return a != nil && a.has(user) && a.member(user).limit != 0
+}
+
 // Standings lists what every account has, by name; at most so many.
 func (l *Ledger) Standings(most int) ([]messages.Standing, error) {
 	if len(l.accounts.order) > most {

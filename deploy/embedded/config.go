@@ -82,8 +82,8 @@ type Config struct {
 	// paid outside the banks yet; 0: the sum of their shares, or the last setting of
 	// the bank.
 	Reserve messages.Credits `json:"reserve,omitempty"`
-	// LeastVisit is the least amount that another site must authorise for a job;
-	// default 0.01 credits.
+	// LeastVisit is the least amount that another site must authorise for a job, and that
+	// is remitted to another site; default 0.01 credits.
 	LeastVisit messages.Credits `json:"least_visit,omitempty"`
 	// SilentAfter is how long the bank of a peer may be silent before the peer is
 	// suspended: nothing new begins with it until it answers. Default an hour.

@@ -39,17 +39,14 @@ type Config struct {
 
 	Operator func(messages.Name) bool // may set terms, close cycles and see everything
 	Service  func(messages.Name) bool // may accept and charge authorisations
-	// Pays reports whether a user may pay from an account. The members of a project, who
-	// have credits held for jobs, need not.
-	Pays func(user, account messages.Name) bool
 
 	// Attempt is how long one message may wait for its answer; default 5 s.
 	// FirstBackoff and LastBackoff bound the waits between attempts; defaults
 	// 100 ms and 30 s.
 	Attempt, FirstBackoff, LastBackoff messages.Duration
 	// LeastVisit is the least amount of an authorisation of another site that is
-	// accepted: what is trivial costs this bank as much work as any other. Default
-	// 0.01 credits.
+	// accepted, and of a remittance: what is trivial costs the banks as much work as any
+	// other. Default 0.01 credits.
 	LeastVisit messages.Credits
 	// SilentAfter is how long a peer's bank may leave unanswered what is sent to it
 	// before the peer is suspended, until it answers; default an hour. A quarter of
@@ -74,8 +71,8 @@ func (c *Config) Validate() error {
 		return fmt.Errorf("courier: Host is nil: give the bank")
 	case c.Signer == nil:
 		return fmt.Errorf("courier: Signer is nil: give the bank's key")
-	case c.Operator == nil || c.Service == nil || c.Pays == nil:
-		return fmt.Errorf("courier: Operator, Service and Pays say who may ask for what: give all")
+	case c.Operator == nil || c.Service == nil:
+		return fmt.Errorf("courier: Operator and Service say who may ask for what: give both")
 	case c.LeastVisit < 0:
 		return fmt.Errorf("courier: LeastVisit %v must not be negative", c.LeastVisit)
 	case c.SilentAfter < 0:

@@ -233,7 +233,6 @@ func TestConfigIsChecked(t *testing.T) {
 		"Host":     func(c *Config) { c.Host = nil },
 		"Signer":   func(c *Config) { c.Signer = nil },
 		"Operator": func(c *Config) { c.Operator = nil },
-		"Pays":     func(c *Config) { c.Pays = nil },
 		"Attempt":  func(c *Config) { c.Attempt = -1 },
 		"metrics":  func(c *Config) { c.Metrics = east.metrics }, // which has them already
 	} {

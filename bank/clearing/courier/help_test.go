@@ -180,11 +180,6 @@ func open(t *testing.T, network *bus.Network, name messages.Name) *site {
 	}
 	s.courier, err = New(Config{
 		Site: name, Bus: s.road, Host: s.host, Signer: keys, Operator: is("ops"), Service: is("$auctioneer"),
-		Pays: func(user, account messages.Name) bool {
-			s.host.mu.RLock()
-			defer s.host.mu.RUnlock()
-			return s.host.ledger.Owns(user, account)
-		},
 		FirstBackoff: messages.Duration(time.Millisecond), LastBackoff: messages.Duration(4 * time.Millisecond), Tick: messages.Duration(5 * time.Millisecond),
 		Metrics: s.metrics, Clock: s.clock,
 	})

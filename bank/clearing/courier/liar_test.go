@@ -125,11 +125,12 @@ func TestWordsOfAPeersBankAreTamed(t *testing.T) {
 // refused neither; it can send what a cut kept waiting at once, and more as time passes.
 func TestAPeersInstructionsArePaced(t *testing.T) {
 	east, keys := liar(t, messages.Position{}, messages.ClearingLine{})
-	known := clearing.Beginning("west", "east")
+	must[messages.PeerReply](east, "ops", messages.VerbPeer, messages.PeerRequest{Peer: "west", Keys: []string{sure(keys.PublicKey())}, Limit: 1000 * messages.Credit})
+	known, account := clearing.Beginning("west", "east"), "ada"
 	send := func() error {
 		list := make([]messages.Instruction, messages.MaxInstructions)
 		for i := range list {
-			list[i] = messages.Instruction{Kind: messages.InstructPay, Account: "nobody", Amount: 1}
+			list[i] = messages.Instruction{Kind: messages.InstructPay, Account: account, Amount: east.courier.config.LeastVisit}
 		}
 		signed, err := clearing.SignInstructions(keys, messages.Instructions{From: "west", To: "east", First: known.Number + 1, List: list, Known: known, At: east.clock()})
 		if err != nil {
@@ -167,4 +168,83 @@ func TestAPeersInstructionsArePaced(t *testing.T) {
 	if err := send(); err != nil {
 		t.Errorf("ten seconds later: %v", err)
 	}
+
+	account = "nobody"
+	east.pass(hour)
+	refused := 0
+	for err = nil; err == nil && refused <= paceBurst; refused += messages.MaxInstructions {
+		err = send()
+	}
+	if most := 2 * paceBurst / paceOfIdle; messages.KindOf(err) != messages.Exhausted || refused > most+messages.MaxInstructions {
+		t.Errorf("%d instructions were taken that are refused, then %v; want about %d", refused, err, most)
+	}
+}
+
+func sure[T any](value T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return value
+}
+
+// TestAPeerThatAnswersNothingCostsNoLog: a peer that signs an answer of nothing, again and again, is
+// asked as seldom as one that is silent, and suspended as such a one, though it sends greetings.
+// None of it is in the log.
+func TestAPeerThatAnswersNothingCostsNoLog(t *testing.T) {
+	network := bus.NewMemory()
+	east := open(t, network, "east")
+	keys := sure(nkeys.CreateAccount())
+	total := clearing.Beginning("east", "west")
+	_, err := network.Connect("$west").Serve(bus.Service{Name: "liar", Version: "1.0.0", Endpoints: []bus.Endpoint{{
+		Name: messages.VerbInstruct, Subject: messages.Subject("west", messages.Bank, messages.VerbInstruct, "*"),
+		Handle: bus.Handle("liar", func(_ context.Context, _ messages.Name, m messages.SignedInstructions) (messages.SignedReceipt, error) {
+			return clearing.SignReceipt(keys, messages.Receipt{From: "west", To: "east", First: 1, Outcomes: []messages.TransferResult{}, Total: total, At: east.clock()})
+		}),
+	}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	must[messages.PeerReply](east, "ops", messages.VerbPeer, messages.PeerRequest{Peer: "west", Keys: []string{sure(keys.PublicKey())}, Limit: 100 * messages.Credit})
+	grant := ledger.Command{Verb: ledger.Grant, At: east.clock(), By: "ops", Grant: messages.GrantRequest{Key: "g", Account: "ada", Amount: 100 * messages.Credit}}
+	if _, err := east.host.box.Propose(t.Context(), grant.Encode()); err != nil {
+		t.Fatal(err)
+	}
+	must[messages.ClearingReply](east, "ada", messages.VerbRemit, messages.RemitRequest{Key: "k", Peer: "west", Payee: "bob", Amount: messages.Credit})
+	west := func() messages.PeerReply {
+		return must[messages.PeersReply](east, "ops", messages.VerbPeers, messages.Empty{}).Peers[0]
+	}
+	tried := func(n int) func() bool { return func() bool { return west().Tries >= n } }
+	await.Until(t, "the peer is asked again", tried(3))
+	entries := east.host.box.Status().Applied
+	greet := func() {
+		m := messages.Instructions{From: "west", To: "east", First: 1, List: []messages.Instruction{}, Known: clearing.Beginning("west", "east"), At: east.clock()}
+		must[messages.SignedReceipt](east, "$west", messages.VerbInstruct, sure(clearing.SignInstructions(keys, m)))
+	}
+	greet() // the first is noted
+	for range 100 {
+		greet()
+	}
+	await.Until(t, "the peer is asked often", tried(30))
+	if now := east.host.box.Status().Applied; now > entries+1 {
+		t.Errorf("%d entries of the log are for nothing", now-entries)
+	}
+	if why := west().Failure; !strings.Contains(why, "nothing of what it was asked for") {
+		t.Errorf("the peer fails as %q", why)
+	}
+	east.pass(2 * hour)
+	await.Until(t, "the peer is suspended", func() bool { return west().Standing == messages.PeerSuspended })
+	greet()
+	if got := west().Standing; got != messages.PeerSuspended {
+		t.Errorf("a greeting makes it %v", got)
+	}
+}
+
+// TestTrivialRemittancesAreRefused: what is worth less than its place in two logs is not sent.
+func TestTrivialRemittancesAreRefused(t *testing.T) {
+	east, _ := pair(t)
+	least := east.courier.config.LeastVisit
+	r := messages.RemitRequest{Key: "k", Peer: "west", Payee: "ada", Amount: least - 1}
+	east.refused(messages.Invalid, "ada", messages.VerbRemit, r)
+	r.Amount = least
+	must[messages.ClearingReply](east, "ada", messages.VerbRemit, r)
 }

@@ -10,11 +10,13 @@ import (
 
 // Every instruction of a peer takes room in the log, also one that is refused. So a peer may
 // send paceBurst of them at once, all that a cut can have kept waiting, and in the long run
-// one each paceEvery. What was carried out before is answered without the log.
+// one each paceEvery. One that is refused, or moves next to nothing, counts as paceOfIdle. What
+// was carried out before is answered without the log, and a message of that counts as one.
 const (
 	paceBurst  = clearing.MaxVisits + clearing.MaxOutstanding
 	paceEvery  = messages.Duration(5 * time.Millisecond)
 	paceOfPage = 20 // instructions that a page of the books counts as: it costs as much work
+	paceOfIdle = 20
 )
 
 // pace counts the instructions of each peer, by the time at which the peer may send
@@ -38,4 +40,13 @@ func (p *pace) count(peer messages.Name, instructions int, now messages.Time) er
 	}
 	p.full[peer] = full
 	return nil
+}
+
+// owe counts what a peer sent and that was carried out already: it waits the longer for more.
+func (p *pace) owe(peer messages.Name, instructions int, now messages.Time) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if instructions > 0 {
+		p.full[peer] = max(p.full[peer], now).Add(messages.Duration(instructions) * paceEvery)
+	}
 }

@@ -202,6 +202,30 @@ func (s *sender) exchange(ctx context.Context, m messages.Instructions) error {
 	if err != nil {
 		return err
 	}
-	_, err = s.proposer.submit(ctx, clearing.Command{Receipt: &receipt})
-	return err
+	return s.learn(ctx, len(m.List) > 0, &receipt)
+}
+
+// learn has the log take what a receipt brings. A peer that was asked for something and
+// answers nothing of it is asked again as one that is silent.
+func (s *sender) learn(ctx context.Context, asked bool, receipt *messages.SignedReceipt) error {
+	command := clearing.Command{Receipt: receipt}
+	if err := s.proposer.screen(&command); err != nil {
+		return err
+	}
+	outcomes, changes := 0, false
+	refused := s.proposer.check(func(state *clearing.State) (err *clearing.Rejected) {
+		if outcomes, changes, err = state.Learns(receipt); changes {
+			return nil // the log has it refused
+		}
+		return err
+	})
+	if changes {
+		if _, err := s.proposer.propose(ctx, command); err != nil {
+			return err
+		}
+	}
+	if refused == nil && asked && outcomes == 0 {
+		return messages.Errorf(messages.Unavailable, "the bank of %s answers, and says nothing of what it was asked for", receipt.Receipt.From)
+	}
+	return refused
 }

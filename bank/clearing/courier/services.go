@@ -102,18 +102,12 @@ func (c *Courier) mayAuthorise(caller messages.Name, r *messages.AuthoriseReques
 	return allow(caller, c.config.Service, "set aside credits on the word of others")
 }
 
-// mayRemit refuses to pay another site from an account that the caller may not pay from here. A
-// remittance that was made before is answered as it was.
-func (c *Courier) mayRemit(caller messages.Name, r *messages.RemitRequest) error {
-	if r.Account == "" || c.config.Operator(caller) || c.config.Pays(caller, r.Account) {
-		return nil
+// mayRemit refuses a remittance that is not worth its place in the logs of both banks.
+func (c *Courier) mayRemit(_ messages.Name, r *messages.RemitRequest) error {
+	if least := c.config.LeastVisit; 0 < r.Amount && r.Amount < least {
+		return messages.Errorf(messages.Invalid, "amount: is %s, and what goes to another site must be %v, at least: remit more at once", r.Amount.Words(), least)
 	}
-	made := false
-	c.config.Host.Read(func(s *clearing.State) { made = s.Remitted(caller, r.Key) })
-	if made {
-		return nil
-	}
-	return messages.Errorf(messages.PermissionDenied, "account %q may not remit from account %q: ask an owner of that account, or an operator", caller, r.Account)
+	return nil
 }
 
 func (c *Courier) mayAccept(caller messages.Name, r *messages.AcceptRequest) error {
@@ -151,19 +145,44 @@ func (c *Courier) instruct(ctx context.Context, caller messages.Name, r messages
 	}
 	var receipt *messages.Receipt
 	var again bool
-	c.config.Host.Read(func(s *clearing.State) { receipt, again = s.Answered(&r.Instructions) })
+	var idle []bool
+	refused := c.proposer.check(func(s *clearing.State) (err *clearing.Rejected) {
+		receipt, err, again = s.Answered(&r)
+		idle = s.Idle(&r.Instructions, c.config.LeastVisit)
+		return err
+	})
+	from := r.Instructions.From
 	if again {
 		c.metrics.repeats.Inc()
+		if err := c.pace.count(from, 1, c.config.Clock()); err != nil {
+			return messages.SignedReceipt{}, err
+		}
+		if refused != nil {
+			return messages.SignedReceipt{}, refused
+		}
 		return clearing.SignReceipt(c.config.Signer, *receipt)
 	}
-	if err := c.pace.count(r.Instructions.From, len(r.Instructions.List), c.config.Clock()); err != nil {
+	if err := c.pace.count(from, len(r.Instructions.List), c.config.Clock()); err != nil {
 		return messages.SignedReceipt{}, err
 	}
 	result, err := c.proposer.propose(ctx, command)
 	if err != nil {
 		return messages.SignedReceipt{}, err
 	}
+	c.pace.owe(from, wasted(idle, result.Receipt.Outcomes)*(paceOfIdle-1), c.config.Clock())
 	return clearing.SignReceipt(c.config.Signer, *result.Receipt)
+}
+
+// wasted counts the new instructions of a message that were idle, or refused. The new ones are
+// the last of those that are answered.
+func wasted(idle []bool, outcomes []messages.TransferResult) (n int) {
+	fresh := outcomes[max(0, len(outcomes)-len(idle)):]
+	for i := range fresh {
+		if idle[i] || fresh[i].Error != nil {
+			n++
+		}
+	}
+	return n
 }
 
 // listPeers shows how the site stands with each peer. What is retried, and what was

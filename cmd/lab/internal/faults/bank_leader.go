@@ -116,8 +116,10 @@ func (o *bankLeader) receive(m *messages.SignedInstructions, answer func(*messag
 		o.words.receipt(o.World, r)
 		answer(&signed)
 	}
-	if r, known := o.state().clearing.Answered(&m.Instructions); known && o.Bug != PaidTwice {
-		reply(r)
+	if r, refused, known := o.state().clearing.Answered(m); known && o.Bug != PaidTwice {
+		if refused == nil {
+			reply(r)
+		}
 		return
 	}
 	o.propose(&clearing.Command{Instructions: m}, func(came any) {

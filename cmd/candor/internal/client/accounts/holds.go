@@ -62,7 +62,7 @@ func (h *holders) of(p *cli.Page, hold *messages.PendingHold) (what, ends string
 	case toPeer && hold.Expires == 0:
 		return "a payment to site " + terminal.Safe(site), "when the site has answered"
 	case toPeer:
-		return "site " + terminal.Safe(site), at
+		return fmt.Sprintf("authorisation %s for site %s", terminal.Safe(strings.TrimPrefix(hold.ID, messages.AuthorisationHold)), terminal.Safe(site)), at
 	case !strings.HasPrefix(hold.ID, "job/"):
 		return terminal.Safe(hold.Payee), at
 	case !h.answered:

@@ -25,7 +25,8 @@ A second command with the same --key gives nothing more.
 
 With --from, the account of a project that you own pays. Members who are not
 owners cannot give its credits away; their jobs can run at other sites. Credits
-that expire do not expire at the other site.`,
+that expire do not expire at the other site. A bank sends no amount below that
+of least_visit in the site's configuration (0.01 credits).`,
 		Example: "  candor remit bob@east 10 --reason 'thanks for the data'\n  candor remit bob@east 100 --from climate",
 		RunE: a.Online(func(ctx context.Context, s *cli.Session, args []string) error {
 			payee, peer, err := accountAt(args[0])
@@ -75,7 +76,10 @@ func authoriseCommand(a *cli.App) *cobra.Command {
 that your bank signs. The other site trusts the signature. The site can charge
 the authorisation once, up to the amount, during the time of --for. The rest is
 free again soon after this time, or when the site gives the authorisation up
-(candor revoke). Jobs that run at other sites need no such command.`,
+(candor revoke). Jobs that run at other sites need no such command.
+
+With --from, credits of a project are set aside. A member who does not own the
+project needs a limit in it (candor project member --limit).`,
 		Example: "  candor authorise east 20 --for 2d\n  candor authorise east 20 --for 12h --json > authorisation.json",
 		RunE: a.Online(cli.WithAmount(1, func(ctx context.Context, s *cli.Session, args []string, amount messages.Credits) error {
 			interval, ok := cli.Span(lasting)
@@ -102,7 +106,8 @@ func revokeCommand(a *cli.App) *cobra.Command {
 		Short: "ask another site to give up an authorisation",
 		Long: `Ask another site to give up an authorisation that it has not charged. The
 credits are free when that site has agreed. Until then the site may still
-charge.`,
+charge. An owner of a project, and an operator, can revoke what a member set
+aside: candor account NAME lists it.`,
 		Example: "  candor revoke alice/k2",
 		RunE: a.Online(func(ctx context.Context, s *cli.Session, args []string) error {
 			reply, err := cli.CallKeyed[messages.ClearingReply](ctx, s, messages.Bank, messages.VerbRevoke, messages.RevokeRequest{ID: args[0]})

@@ -1,0 +1,178 @@
+package clearing
+
+import (
+	"testing"
+
+	"github.com/candor-grid/candor/bank/ledger"
+	"github.com/candor-grid/candor/messages"
+)
+
+// receipt is a receipt of a side for another that brings no outcome, as it may sign any time.
+func (s *side) receipt(other *side) *messages.SignedReceipt {
+	s.Helper()
+	r := messages.Receipt{From: s.name, To: other.name, First: 1, Outcomes: []messages.TransferResult{}, Total: Beginning(other.name, s.name), At: s.at}
+	signed, err := SignReceipt(s.keys, r)
+	if err != nil {
+		s.Fatal(err)
+	}
+	return &signed
+}
+
+// TestWhatSaysNothingNewLeavesNoRecord: however often a peer signs what says nothing new, or is
+// refused, the journal does not grow; and the bank can tell before it is in the log.
+func TestWhatSaysNothingNewLeavesNoRecord(t *testing.T) {
+	east, west := pair(t)
+	west.pay(east, "p", 2)
+	west.exchange(east)
+	must := func(signed messages.SignedInstructions) Command { return Command{Instructions: &signed} }
+	said := func(change func(*messages.Instructions)) func() Command {
+		return func() Command {
+			m := west.outgoing(east).Instructions
+			m.At = west.at
+			change(&m)
+			return must(west.sign(m))
+		}
+	}
+	east.pay(west, "q", 1) // so that an answer is due
+	pay := messages.Instruction{Kind: messages.InstructPay, Account: "ada", Amount: 7}
+	for what, say := range map[string]func() Command{
+		"a receipt of nothing":     func() Command { return Command{Receipt: west.receipt(east)} },
+		"an empty message":         said(func(*messages.Instructions) {}),
+		"a number after a gap":     said(func(m *messages.Instructions) { m.First, m.List = 90, []messages.Instruction{pay} }),
+		"a number with other pay":  said(func(m *messages.Instructions) { m.First, m.List = 1, []messages.Instruction{pay, pay} }),
+		"a total that is not ours": said(func(m *messages.Instructions) { m.Known.Owed++ }),
+	} {
+		east.do(say()) // the first may be noted
+		records := east.ledger.Totals().Records
+		for range 50 {
+			west.at, east.at = west.at+second, east.at+second
+			c := say()
+			settled := false
+			if c.Receipt != nil {
+				_, changes, _ := east.state.Learns(c.Receipt)
+				settled = !changes
+			} else {
+				_, _, settled = east.state.Answered(c.Instructions)
+			}
+			if east.do(c); !settled {
+				t.Fatalf("%s: it has to be in the log", what)
+			}
+		}
+		if now := east.ledger.Totals().Records; now != records {
+			t.Errorf("%s, 50 times: %d records", what, now-records)
+		}
+	}
+	west.at, east.at = west.at.Add(2*heardEvery), east.at.Add(2*heardEvery)
+	if _, changes, err := east.state.Learns(west.receipt(east)); !changes || err != nil {
+		t.Errorf("that the peer was heard again after a while is not noted: %v", err)
+	}
+}
+
+// TestALiarDoesNotCloseItsDispute: a peer that says it was restored does not end what is
+// disputed; an operator does.
+func TestALiarDoesNotCloseItsDispute(t *testing.T) {
+	east, west := pair(t)
+	west.pay(east, "p", 2)
+	west.exchange(east)
+	m := west.outgoing(east).Instructions
+	m.First, m.List = 1, []messages.Instruction{{Kind: messages.InstructPay, Account: "ada", Amount: 7}, {Kind: messages.InstructPay, Account: "ada", Amount: 7}}
+	lie := west.sign(m)
+	east.refuse(Rewritten, messages.Conflict, Command{Instructions: &lie})
+	dispute := east.state.Peers().Peers[0].Dispute
+	west.must(Command{Incarnation: 5})
+	west.must(Command{Compared: "east"})
+	west.exchange(east)
+	if got := east.state.Peers().Peers[0].Dispute; got != dispute || got == "" {
+		t.Errorf("the dispute was %q, and is %q", dispute, got)
+	}
+	east.know(west, 100)
+	if got := east.state.Peers().Peers[0].Dispute; got != "" {
+		t.Errorf("the operator set new terms, and the dispute is %q", got)
+	}
+}
+
+// project opens a project of olga, with bob as a member with a limit, and 50 credits.
+func (s *side) project(limit messages.Credits) {
+	s.Helper()
+	s.apply(ledger.Command{Verb: ledger.Project, Project: messages.ProjectRequest{Account: "lab", Title: "a lab", Owners: []messages.Name{"olga"}}})
+	s.limits("bob", limit)
+	s.grant("lab", 50)
+}
+
+func (s *side) limits(member messages.Name, limit messages.Credits) {
+	s.Helper()
+	s.apply(ledger.Command{Verb: ledger.Member, Member: messages.MemberRequest{Account: "lab", Member: member, Limit: &limit}})
+}
+
+// TestOwnersAndOperatorsRevokeWhatMembersBound: a member authorises a peer within its limit, and
+// only so; an owner of the account and an operator may have that revoked, also after the member
+// has left.
+func TestOwnersAndOperatorsRevokeWhatMembersBound(t *testing.T) {
+	east, west := pair(t)
+	east.project(0)
+	authorise := func(by messages.Name, key string, credits messages.Credits) Command {
+		return Command{By: by, Authorise: &messages.AuthoriseRequest{Key: key, Account: "lab", Peer: "west", Amount: credits * messages.Credit, Interval: 90 * 24 * 3600 * span}}
+	}
+	east.refuse(Ordinary, messages.PermissionDenied, authorise("bob", "a", 10))
+	east.must(authorise("olga", "o", 1))
+	service := authorise("$auctioneer", "job/1", 1) // given back when its job ends
+	service.Authorise.Member = "bob"
+	east.must(service)
+	east.limits("bob", 30*messages.Credit)
+	if r := east.do(authorise("bob", "a", 40)); r.Error == nil || r.Error.Kind != messages.Insufficient {
+		t.Errorf("more than the limit: %v", r.Error)
+	}
+	east.must(authorise("bob", "b", 10))
+	east.must(authorise("bob", "c", 10))
+	east.apply(ledger.Command{Verb: ledger.Member, Member: messages.MemberRequest{Account: "lab", Member: "bob", Remove: true}})
+	revoke := func(by messages.Name, id string) Command {
+		return Command{By: by, Revoke: &messages.RevokeRequest{ID: id}}
+	}
+	east.refuse(Ordinary, messages.NotFound, revoke("ada", "bob/b"))
+	east.must(revoke("olga", "bob/b"))
+	east.must(revoke("ops", "bob/c"))
+	east.has("lab", 50, 22)
+	east.exchange(west)
+	east.has("lab", 50, 2)
+}
+
+// TestOnlyOwnersRemit: whatever a leader lets pass, a member who is no owner pays no other site
+// from a project.
+func TestOnlyOwnersRemit(t *testing.T) {
+	east, _ := pair(t)
+	east.project(50 * messages.Credit)
+	remit := func(by messages.Name) Command {
+		return Command{By: by, Remit: &messages.RemitRequest{Key: "k", Account: "lab", Peer: "west", Payee: "bob", Amount: messages.Credit}}
+	}
+	east.refuse(Ordinary, messages.PermissionDenied, remit("bob"))
+	east.refuse(Ordinary, messages.PermissionDenied, remit("ada"))
+	east.must(remit("olga"))
+}
+
+// TestARebuiltPeerIsChargedUnderNumbersThatWereUsed: a peer that begins anew under its name, or is
+// put back, gives the numbers of its authorisations again, and each can be charged.
+func TestARebuiltPeerIsChargedUnderNumbersThatWereUsed(t *testing.T) {
+	east, west := pair(t)
+	charged := func(from *side) {
+		t.Helper()
+		a := from.authorise(east, "job", 3)
+		east.must(accepting(a))
+		east.must(charging(a, 3))
+		from.exchange(east)
+		east.exchange(from)
+		from.has("ada", 97, 0)
+	}
+	charged(west)
+	east.has(messages.SiteAccount, 3, 0)
+	east.grant("ops", 10)
+	east.must(abandoning("west", 3))
+	again := newSide(t, "west")
+	again.keys = newSide(t, "rebuilt").keys
+	again.grant("ada", 100)
+	again.know(east, 100)
+	east.know(again, 100)
+	east.at += 400 * day // what was signed before has ended
+	again.at = east.at
+	charged(again)
+	east.has(messages.SiteAccount, 6, 0)
+}
