@@ -106,8 +106,10 @@ type GrantRequest struct {
 	Account Name    `json:"account"`
 	Amount  Credits `json:"amount"`
 	Reason  string  `json:"reason,omitempty"`
-	// Expires is when the part that is unspent goes back to the issuer; 0: never.
-	Expires Time `json:"expires,omitempty"`
+	// Expires is when the part that is unspent goes back to the issuer; 0: never, or after
+	// Lasts from when the grant was made, so that the same request made later is the same.
+	Expires Time     `json:"expires,omitempty"`
+	Lasts   Duration `json:"lasts,omitempty"`
 }
 
 // MemberRequest lets an account spend from a project's account, or no longer.
@@ -151,7 +153,7 @@ type AccountReply struct {
 	Balance   Credits `json:"balance"`
 	Reserved  Credits `json:"reserved"`  // held for jobs
 	Available Credits `json:"available"` // balance − reserved
-	Granted   Credits `json:"granted"`   // received from the issuer, ever
+	Granted   Credits `json:"granted"`   // received from the issuer, ever, as far as it can be counted
 	Spent     Credits `json:"spent"`     // charged for jobs, ever
 	Members   []Name  `json:"members"`   // who may spend: owners and members, not auditors
 

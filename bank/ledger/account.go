@@ -15,6 +15,8 @@ type account struct {
 	credit  messages.Credits // how far below zero it may go
 	members []member         // ascending by name
 	lots    []lot            // of expiring grants, by when
+	due     messages.Time    // when the next of lots expires; 0: none will
+	queued  int              // place in the queue of those that have a due
 	holds   int              // pending
 	latest  *hold            // of them
 	project bool

@@ -60,9 +60,13 @@ func (b *books) move(s *step, sign messages.Credits) {
 		b.accounts.balances -= sign * s.amount
 	}
 	s.credit.balance += sign * s.amount
-	s.charged().spent += sign * s.spent
-	if s.grants() {
-		s.credit.granted += sign * s.amount
+	if a := s.charged(); sign > 0 {
+		s.spentBefore, a.spent = a.spent, counted(a.spent, s.spent)
+	} else {
+		a.spent = s.spentBefore
+	}
+	if s.grants() { // in no chain, and so never undone
+		s.credit.granted = counted(s.credit.granted, s.amount)
 	}
 }
 

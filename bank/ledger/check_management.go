@@ -33,8 +33,13 @@ func (c *Command) Check() *messages.Error {
 }
 
 func checkGrant(g *messages.GrantRequest) *messages.Error {
-	if g.Expires < 0 {
+	switch {
+	case g.Expires < 0:
 		return messages.Errorf(messages.Invalid, "expires is negative: give an instant, or leave it out for a grant that does not expire")
+	case g.Lasts != 0 && g.Lasts < 1000:
+		return messages.Errorf(messages.Invalid, "lasts is %v: give a span of a microsecond or more, or leave it out for a grant that does not expire", g.Lasts)
+	case g.Lasts != 0 && g.Expires != 0:
+		return messages.Errorf(messages.Invalid, "expires and lasts are both given: leave one out")
 	}
 	return checkMovement("grant", g.Key, g.Account, g.Amount, g.Reason)
 }

@@ -12,6 +12,7 @@ func (c *codec) management(cmd *Command) {
 		number(c, &g.Amount)
 		c.text(&g.Reason)
 		number(c, &g.Expires)
+		number(c, &g.Lasts)
 	case Member:
 		c.member(&cmd.Member)
 	case Project:

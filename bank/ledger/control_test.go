@@ -182,9 +182,9 @@ var controls = map[string]control{
 		b.records.now = 3500
 		b.Ledger.expiry.lapse(b.holds.byID["h"])
 		b.expiry.giveBack(b.accounts.byName["bob"], "$grant/ops/short", 5)
-		b.Ledger.lots.dues = nil
+		b.forgetDues()
 	}},
-	"a return left out at the end": {plant: func(b *bed) { b.records.now = 3500; b.Ledger.expiry.lapse(b.holds.byID["h"]); b.Ledger.lots.dues = nil }},
+	"a return left out at the end": {plant: func(b *bed) { b.records.now = 3500; b.Ledger.expiry.lapse(b.holds.byID["h"]); b.forgetDues() }},
 	"time that runs backwards": {plant: func(b *bed) {
 		b.records.now = 500
 		b.plantPosted(service, Service, posted("x", "ada", "$site", 5))

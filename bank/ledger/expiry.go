@@ -19,14 +19,14 @@ func (e *expiry) next() messages.Time {
 	case e.holdFirst():
 		return e.holds.queue[0].expires
 	case len(e.lots.dues) > 0:
-		return e.lots.dues[0].at
+		return e.lots.dues[0].due
 	}
 	return 0
 }
 
 // holdFirst reports whether the next to expire is a hold, not a grant.
 func (e *expiry) holdFirst() bool {
-	return len(e.holds.queue) > 0 && (len(e.lots.dues) == 0 || e.holds.queue[0].expires <= e.lots.dues[0].at)
+	return len(e.holds.queue) > 0 && (len(e.lots.dues) == 0 || e.holds.queue[0].expires <= e.lots.dues[0].due)
 }
 
 // advance lets time pass, holds that are due lapse and grants expire, in the
@@ -40,8 +40,8 @@ func (e *expiry) advance(at messages.Time) int {
 			e.lapse(h)
 			e.sweep(h.account, next)
 			n++
-		} else if d := inTurn.Pop(&e.lots.dues); e.accounts.byName[d.name] != nil {
-			e.sweep(e.accounts.byName[d.name], d.at)
+		} else {
+			e.sweep(e.lots.dues[0], next)
 		}
 	}
 	return n
@@ -71,6 +71,7 @@ func (e *expiry) sweepMoved() {
 // sweep returns to the issuer what is free of the grants to an account that
 // have expired by a moment. Where the account owes, what it owes stays.
 func (e *expiry) sweep(a *account, by messages.Time) {
+	defer e.lots.schedule(a, by)
 	for _, o := range a.lots {
 		if o.expires > by {
 			return

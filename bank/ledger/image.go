@@ -5,14 +5,13 @@ import (
 	"encoding/binary"
 	"fmt"
 	"io"
-	"slices"
 
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/parts"
 )
 
 // magic begins every image.
-const magic = "candor-ledger-3\n"
+const magic = "candor-ledger-4\n"
 
 // Image is a ledger at one moment. Later changes of the ledger leave it
 // untouched, and it may be used by other goroutines.
@@ -21,7 +20,6 @@ type Image struct {
 	journal  journal
 	accounts [][]account // in the order of opening, copied
 	holds    []hold      // copied
-	dues     []due       // copied
 	totals   Totals
 	trust    trust // copied
 }
@@ -35,7 +33,6 @@ func (l *Ledger) Capture() *Image {
 	for _, h := range l.holds.byID {
 		img.holds = append(img.holds, *h)
 	}
-	img.dues = slices.Clone(l.lots.dues)
 	img.trust = l.requests.trust.copy()
 	return img
 }
@@ -79,7 +76,6 @@ func (img *Image) Hash() [sha256.Size]byte {
 	w.opening(img)
 	h.Write(w.b)      //nolint:errcheck // a hash takes everything
 	img.writeState(h) //nolint:errcheck // a hash takes everything
-	img.writeDues(h)  //nolint:errcheck // a hash takes everything
 	return [sha256.Size]byte(h.Sum(nil))
 }
 
@@ -131,10 +127,7 @@ func (img *Image) body(out io.Writer, durable bool) error {
 	if err != nil {
 		return err
 	}
-	if err := img.writeState(out); err != nil {
-		return err
-	}
-	return img.writeDues(out)
+	return img.writeState(out)
 }
 
 func (c *codec) sum(s *Sum) {

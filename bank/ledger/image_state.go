@@ -1,7 +1,6 @@
 package ledger
 
 import (
-	"cmp"
 	"encoding/binary"
 	"io"
 	"slices"
@@ -15,7 +14,6 @@ import (
 const (
 	accountsChunk = iota + 1
 	holdsChunk
-	duesChunk
 	trustChunk
 )
 
@@ -43,20 +41,6 @@ func (img *Image) writeState(out io.Writer) error {
 		}
 	}
 	_, err := out.Write(binary.AppendUvarint([]byte{0}, img.totals.Transfers))
-	return err
-}
-
-// writeDues writes when something may expire, which does not follow from the
-// records: what is past is no more in the queue.
-func (img *Image) writeDues(out io.Writer) error {
-	dues := slices.Clone(img.dues)
-	slices.SortFunc(dues, func(a, b due) int { return cmp.Or(cmp.Compare(a.at, b.at), strings.Compare(a.name, b.name)) })
-	for page := range slices.Chunk(dues, copied) {
-		if err := writeChunk(out, duesChunk, page, (*codec).due); err != nil {
-			return err
-		}
-	}
-	_, err := out.Write([]byte{0})
 	return err
 }
 
@@ -130,9 +114,4 @@ func (c *codec) draw(d *draw) {
 	c.text(&d.grant)
 	number(c, &d.expires)
 	number(c, &d.amount)
-}
-
-func (c *codec) due(d *due) {
-	number(c, &d.at)
-	c.text(&d.name)
 }

@@ -279,7 +279,10 @@ func TestOverflow(t *testing.T) {
 	}
 	b.do(posted("back", messages.SiteAccount, "bob", messages.MaxCredits))
 	b.do(held("h", "bob", messages.MaxCredits))
-	b.refuse(messages.TooLarge, post("c", "h", messages.MaxCredits))
+	b.do(post("c", "h", messages.MaxCredits)) // which is counted no more
+	if a, _ := b.Account("bob"); a.Spent != math.MaxInt64 {
+		t.Errorf("bob is said to have spent %v", a.Spent)
+	}
 	b.balanced()
 }
 

@@ -118,7 +118,7 @@ func tidy(lots []lot) []lot {
 // lots knows when credits of expiring grants are due. What each account has of such a
 // grant is the account's.
 type lots struct {
-	dues  []due      // a heap, inTurn
+	dues  []*account // a heap, inTurn, of those with a due
 	moved []*account // by the command under way, with lots that may have come to be returned
 }
 
@@ -131,41 +131,50 @@ func (ls *lots) move(s *step) {
 	case t.Kind == messages.Post || t.Kind == messages.Void:
 		s.debit.lots = resolveDraws(s.debit.lots, s.hold.draws, s.amount)
 	case t.Kind != messages.Posted:
-	case s.debit.issuer() && t.Expires != 0:
-		ls.receive(s.credit, []draw{{strings.Clone(t.ID), t.Expires, t.Amount}})
+	case s.debit.issuer() && s.expires != 0:
+		s.credit.lots = give(s.credit.lots, []draw{{strings.Clone(t.ID), s.expires, t.Amount}})
 	case originOf(t.ID) == returned:
 		s.debit.lots = giveUp(s.debit.lots, t.Pending, t.Amount)
 	default:
 		var draws []draw
 		s.debit.lots, draws = drawOn(s.debit.lots, t.Amount, false)
 		if originOf(t.ID) == paid {
-			ls.receive(s.credit, draws)
+			s.credit.lots = give(s.credit.lots, draws)
 		}
 	}
 }
 
-func (ls *lots) receive(a *account, draws []draw) {
-	a.lots = give(a.lots, draws)
-	for i := range draws {
-		inTurn.Push(&ls.dues, due{draws[i].expires, a.name})
-	}
-}
-
-// note notes an account of which something may have come to be returned.
+// note notes an account of which something may have come to be returned, or to be due.
 func (ls *lots) note(a *account) {
-	if a != nil && len(a.lots) > 0 {
+	if a != nil && (len(a.lots) > 0 || a.due != 0) {
 		ls.moved = append(ls.moved, a)
 	}
 }
 
-// due is a moment at which something of an account may expire. One too many
-// does no harm: what is due is looked up when the moment comes.
-type due struct {
-	at   messages.Time
-	name messages.Name
+// schedule has an account stand in the queue for the first of its lots that expires after a
+// moment, and for no other: what expired before it keeps only as long as it owes that, and
+// then it is noted.
+func (ls *lots) schedule(a *account, after messages.Time) {
+	next := messages.Time(0)
+	if i, _ := slices.BinarySearchFunc(a.lots, after, func(o lot, t messages.Time) int { return cmp.Or(cmp.Compare(o.expires, t), -1) }); i < len(a.lots) {
+		next = a.lots[i].expires
+	}
+	switch was := a.due; {
+	case was == next:
+	case next == 0:
+		inTurn.Remove(&ls.dues, a.queued)
+		a.due = 0
+	case was == 0:
+		a.due = next
+		inTurn.Push(&ls.dues, a)
+	default:
+		a.due = next
+		inTurn.Fix(ls.dues, a.queued)
+	}
 }
 
-// inTurn has the due that comes first before the others.
-var inTurn = heap.Order[due]{Before: due.before}
-
-func (d due) before(o due) bool { return d.at < o.at || d.at == o.at && d.name < o.name }
+// inTurn has the account with the first due before the others.
+var inTurn = heap.Order[*account]{
+	Before: func(a, b *account) bool { return a.due < b.due || a.due == b.due && a.name < b.name },
+	Moved:  func(a *account, at int) { a.queued = at },
+}

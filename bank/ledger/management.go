@@ -44,7 +44,7 @@ func (c *Command) movement() (t messages.Transfer) {
 	switch c.Verb {
 	case Grant:
 		g := &c.Grant
-		t = messages.Transfer{ID: grantPrefix + c.By + "/" + g.Key, Debit: messages.IssuerAccount, Credit: g.Account, Amount: g.Amount, Reason: g.Reason, Expires: g.Expires}
+		t = messages.Transfer{ID: grantPrefix + c.By + "/" + g.Key, Debit: messages.IssuerAccount, Credit: g.Account, Amount: g.Amount, Reason: g.Reason, Expires: g.Expires, Timeout: g.Lasts}
 	case Pay:
 		p := &c.Pay
 		t = messages.Transfer{ID: payPrefix + c.By + "/" + p.Key, Debit: p.From, Credit: p.To, Amount: p.Amount, Reason: p.Reason}
@@ -94,13 +94,13 @@ func (mg *management) issue(by messages.Name, t *messages.Transfer) *messages.Er
 	if credit == nil {
 		credit, fresh = &account{name: t.Credit}, true
 	}
-	s := step{asked: t, debit: mg.accounts.issuer, credit: credit, amount: t.Amount}
+	s := step{asked: t, debit: mg.accounts.issuer, credit: credit, amount: t.Amount, expires: until(t, mg.records.now)}
 	switch {
-	case t.Expires != 0 && t.Expires <= mg.records.now:
+	case s.expires != 0 && s.expires <= mg.records.now:
 		return messages.Errorf(messages.Expired, "the grant would expire at %v, and it is %v: give a later instant", t.Expires, mg.records.now)
-	case t.Expires != 0 && strings.HasPrefix(t.Credit, messages.PeerAccountPrefix):
+	case s.expires != 0 && strings.HasPrefix(t.Credit, messages.PeerAccountPrefix):
 		return messages.Errorf(messages.Invalid, "account %q stands for other sites, and what it has cannot expire: grant without an expiry", clip(t.Credit))
-	case t.Expires != 0 && len(credit.lots) >= MaxLots:
+	case s.expires != 0 && len(credit.lots) >= MaxLots:
 		return messages.Errorf(messages.Exhausted, "account %q has credits of %d expiring grants, the most there can be: grant without an expiry, or later", credit.name, MaxLots)
 	}
 	if err := s.fits(); err != nil {
@@ -153,12 +153,26 @@ func (mg *management) correct(by messages.Name, c *messages.CorrectRequest) (mes
 		t.Amount = rec.outcome.amount
 	}
 	reply := messages.CorrectReply{Transfer: t.ID, Debit: t.Debit, Credit: t.Credit, Amount: t.Amount}
-	if mg.records.recorded(t.ID) != 0 {
-		return reply, mg.records.recall(&t).Error
+	if number := mg.records.recorded(t.ID); number != 0 {
+		return reply, mg.correctedBefore(number, &t)
 	}
 	err = mg.once(by, &t)
 	mg.expiry.sweepMoved()
 	return reply, err
+}
+
+// correctedBefore answers a correction of what was corrected before: one that is not the same
+// says what can be done instead.
+func (mg *management) correctedBefore(number uint64, t *messages.Transfer) *messages.Error {
+	first := mg.records.record(number)
+	if same(first.asked, *t) {
+		return nil
+	}
+	if first.asked.Amount == t.Amount {
+		return messages.Errorf(messages.Conflict, "transfer %q was corrected before, for another reason (%s): nothing more is to be done", clip(t.Pending), clip(first.asked.Reason))
+	}
+	return messages.Errorf(messages.Conflict, "transfer %q was corrected before, by %v credits, and can be once: to take back less, correct %q; to take back more, withdraw it from account %q and grant it to account %q",
+		clip(t.Pending), first.asked.Amount, clip(t.ID), t.Debit, t.Credit)
 }
 
 func (mg *management) project(by messages.Name, p *messages.ProjectRequest) (messages.AccountReply, *messages.Error) {

@@ -132,6 +132,10 @@ func (s *step) use(sign messages.Credits) {
 	}
 	if m := a.member(s.member); m != nil {
 		m.held += sign * s.held
-		m.spent += sign * s.spent
+		if sign > 0 {
+			s.memberBefore, m.spent = m.spent, counted(m.spent, s.spent)
+		} else {
+			m.spent = s.memberBefore
+		}
 	}
 }

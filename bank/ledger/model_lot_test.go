@@ -47,9 +47,15 @@ func (m *model) take(account messages.Name, amount messages.Credits) map[modelLo
 	return draws
 }
 
+// modelDue is a moment at which something of an account may expire; one too many does no harm.
+type modelDue struct {
+	at   messages.Time
+	name messages.Name
+}
+
 func (m *model) give(lot modelLot, amount messages.Credits) {
 	m.lots[lot] += amount
-	m.dues[due{lot.expires, lot.account}] = true
+	m.dues[modelDue{lot.expires, lot.account}] = true
 }
 
 // settle frees what a hold drew beyond what was spent of it.
@@ -90,11 +96,11 @@ func (m *model) advance(at messages.Time) {
 	for {
 		h, d := m.nextHold(), m.nextDue()
 		switch {
-		case h != "" && m.pending[h].expires <= m.now && (d == due{} || m.pending[h].expires <= d.at):
+		case h != "" && m.pending[h].expires <= m.now && (d == modelDue{} || m.pending[h].expires <= d.at):
 			hold := m.pending[h]
 			m.resolve(h, 0, messages.Expired)
 			m.sweep(hold.account, hold.expires)
-		case d != due{} && d.at <= m.now:
+		case d != modelDue{} && d.at <= m.now:
 			delete(m.dues, d)
 			m.sweep(d.name, d.at)
 		default:
@@ -113,9 +119,9 @@ func (m *model) nextHold() (next string) {
 	return next
 }
 
-func (m *model) nextDue() (next due) {
+func (m *model) nextDue() (next modelDue) {
 	for d := range m.dues {
-		if next == (due{}) || d.at < next.at || d.at == next.at && d.name < next.name {
+		if next == (modelDue{}) || d.at < next.at || d.at == next.at && d.name < next.name {
 			next = d
 		}
 	}

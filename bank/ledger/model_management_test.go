@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"math"
 	"math/big"
 	"slices"
 	"strings"
@@ -48,7 +49,7 @@ func (m *model) heldBy(account, member messages.Name) *big.Int {
 func (m *model) charge(account, member messages.Name, amount messages.Credits) {
 	key := modelPart{account, member}
 	if p, ever := m.parts[key]; ever {
-		p.spent = new(big.Int).Add(p.spent, big.NewInt(int64(amount)))
+		p.spent = least(new(big.Int).Add(p.spent, big.NewInt(int64(amount))), big.NewInt(math.MaxInt64))
 		m.parts[key] = p
 	}
 }
@@ -194,18 +195,25 @@ func (m *model) grant(by messages.Name, g messages.GrantRequest) (messages.Kind,
 			m.open(g.Account)
 		}
 		granted.Add(m.granted[g.Account], big.NewInt(int64(g.Amount)))
-		if !granted.IsInt64() || !m.move(messages.IssuerAccount, g.Account, g.Amount) {
+		if !m.move(messages.IssuerAccount, g.Account, g.Amount) {
 			if fresh {
 				delete(m.balance, g.Account)
 			}
 			return messages.TooLarge, false
 		}
-		m.granted[g.Account] = granted
+		m.granted[g.Account] = least(granted, big.NewInt(math.MaxInt64))
 		if g.Expires != 0 {
 			m.give(modelLot{g.Account, g.Expires, t.ID}, g.Amount)
 		}
 		return 0, true
 	})
+}
+
+func least(a, b *big.Int) *big.Int {
+	if a.Cmp(b) <= 0 {
+		return a
+	}
+	return b
 }
 
 func (m *model) pay(by messages.Name, rank Rank, r messages.PayRequest) (messages.Kind, bool) {
@@ -296,7 +304,7 @@ func (m *model) correct(by messages.Name, r messages.CorrectRequest, holds map[s
 			if turned {
 				back = t.Amount
 			}
-			m.spent[h.account] = new(big.Int).Add(m.spent[h.account], big.NewInt(int64(back)))
+			m.spent[h.account] = least(new(big.Int).Add(m.spent[h.account], big.NewInt(int64(back))), big.NewInt(math.MaxInt64))
 			m.charge(h.account, h.member, back)
 		}
 		m.take(to, t.Amount)

@@ -29,7 +29,7 @@ type model struct {
 	frozen  map[messages.Name]freezer
 	credit  map[messages.Name]messages.Credits
 	lots    map[modelLot]messages.Credits // what is free of each
-	dues    map[due]bool
+	dues    map[modelDue]bool
 }
 
 type modelHold struct {
@@ -56,7 +56,7 @@ func newModel() *model {
 		balance: map[messages.Name]*big.Int{}, granted: map[messages.Name]*big.Int{}, spent: map[messages.Name]*big.Int{},
 		pending: map[string]modelHold{}, ended: map[string]messages.Kind{}, answers: map[string]modelAnswer{},
 		parts: map[modelPart]modelMember{}, project: map[messages.Name]string{}, frozen: map[messages.Name]freezer{},
-		credit: map[messages.Name]messages.Credits{}, lots: map[modelLot]messages.Credits{}, dues: map[due]bool{},
+		credit: map[messages.Name]messages.Credits{}, lots: map[modelLot]messages.Credits{}, dues: map[modelDue]bool{},
 	}
 	m.open(messages.IssuerAccount)
 	m.open(messages.SiteAccount)
@@ -292,10 +292,10 @@ func (m *model) post(t messages.Transfer, h modelHold) (messages.Credits, messag
 		return 0, messages.NotFound, false
 	case payee == h.account:
 		return 0, messages.Invalid, false
-	case !spent.IsInt64() || !m.move(h.account, payee, t.Amount):
+	case !m.move(h.account, payee, t.Amount):
 		return 0, messages.TooLarge, false
 	}
-	m.spent[h.account] = spent
+	m.spent[h.account] = least(spent, big.NewInt(math.MaxInt64))
 	m.charge(h.account, h.member, t.Amount)
 	m.resolve(t.Pending, t.Amount, messages.Ended)
 	return t.Amount, 0, true

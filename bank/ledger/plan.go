@@ -187,19 +187,26 @@ func (s *step) covered(amount messages.Credits) *messages.Error {
 	return nil
 }
 
-// fits refuses a step that would take a balance or a total out of range, in
+// fits refuses a step that would take a balance out of range, in
 // which every amount has an opposite: what was issued is minus a balance.
 func (s *step) fits() *messages.Error {
 	less, debited := sum(s.debit.balance, -s.amount)
 	debited = debited && less > math.MinInt64
 	_, credited := sum(s.credit.balance, s.amount)
-	_, spent := sum(s.charged().spent, s.spent)
-	_, granted := sum(s.credit.granted, s.amount)
-	if debited && credited && spent && (granted || !s.grants()) {
+	if debited && credited {
 		return nil
 	}
 	return messages.Errorf(messages.TooLarge, "moving %v credits from %q to %q would exceed what an account can count: move less",
 		s.amount, s.debit.name, s.credit.name)
+}
+
+// counted adds to what is counted for ever, such as what was granted, which stops at the last
+// number: no account is closed to grants or charges for what it once had.
+func counted(total, more messages.Credits) messages.Credits {
+	if all, fits := sum(total, more); fits {
+		return all
+	}
+	return math.MaxInt64
 }
 
 // sum adds, and reports false where that overflows.

@@ -268,7 +268,7 @@ func (p *replay) movement(c Command, rec *record) (Command, error) {
 	key := func(prefix string) string { return strings.TrimPrefix(t.ID, prefix+c.By+"/") }
 	switch originOf(t.ID) {
 	case granted:
-		c.Verb, c.Grant = Grant, messages.GrantRequest{Key: key(grantPrefix), Account: t.Credit, Amount: t.Amount, Reason: t.Reason, Expires: t.Expires}
+		c.Verb, c.Grant = Grant, messages.GrantRequest{Key: key(grantPrefix), Account: t.Credit, Amount: t.Amount, Reason: t.Reason, Expires: t.Expires, Lasts: t.Timeout}
 	case paid:
 		c.Verb, c.Pay = Pay, messages.PayRequest{Key: key(payPrefix), From: t.Debit, To: t.Credit, Amount: t.Amount, Reason: t.Reason}
 	case withdrawn:

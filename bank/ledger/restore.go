@@ -129,10 +129,10 @@ func (d *loader) body() error {
 	if err := state(); err != nil {
 		return err
 	}
-	if d.derives() {
-		return d.compareDues()
+	for _, a := range d.accounts.order {
+		d.ledger.lots.schedule(a, d.now)
 	}
-	return d.dues()
+	return nil
 }
 
 // derives reports whether the records are derived from what was signed.

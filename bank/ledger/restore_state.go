@@ -26,37 +26,6 @@ func (d *loader) compareState() error {
 	return nil
 }
 
-// compareDues compares the queue of expiries with what is written down.
-func (d *loader) compareDues() error {
-	var is bytes.Buffer
-	if err := d.ledger.Capture().writeDues(&is); err != nil {
-		return err
-	}
-	written := make([]byte, is.Len())
-	if _, err := io.ReadFull(d.in, written); err != nil {
-		return damaged("its queue of expiries", err)
-	}
-	if !bytes.Equal(written, is.Bytes()) {
-		return fmt.Errorf("%w: its queue of expiries differs from what its records come to", errImage)
-	}
-	return nil
-}
-
-// dues takes the queue of expiries as it is written down.
-func (d *loader) dues() error {
-	d.ledger.lots.dues = nil
-	if err := d.chunks(); err != nil {
-		return err
-	}
-	dues := d.ledger.lots.dues
-	for i := range dues {
-		if i > 0 && dues[i].before(dues[i-1]) || d.accounts.byName[dues[i].name] == nil {
-			return fmt.Errorf("%w: its queue of expiries cannot be", errImage)
-		}
-	}
-	return nil
-}
-
 // chunks reads up to the empty chunk.
 func (d *loader) chunks() error {
 	var raw []byte
@@ -108,10 +77,6 @@ func (d *loader) chunk(raw []byte) bool {
 			d.ledger.holds.add(h)
 		case trustChunk:
 			c.trust(&d.ledger.requests.trust, 0)
-		case duesChunk:
-			var next due
-			c.due(&next)
-			d.ledger.lots.dues = append(d.ledger.lots.dues, next) // ascending, and so a heap
 		default:
 			return false
 		}

@@ -12,13 +12,15 @@ type step struct {
 	held   messages.Credits // change of what is reserved on debit
 	hold   *hold            // made, resolved or extended; nil for Posted
 	job    messages.JobID
-	// What Extend swaps with the hold's own. The job is often not known when
-	// the hold is made.
+	// What Extend swaps with the hold's own, and when a grant expires. The job is often not
+	// known when the hold is made.
 	expires messages.Time
 	learned messages.JobID
 	spent   messages.Credits // change of what was spent for jobs
 	member  messages.Name    // on whose word credits are held or spent; "": the account's own
 	refund  *account         // has spent less, by a correction; nil: spent is of debit
+	// What was counted as spent by the account, and by the member, before it was done.
+	spentBefore, memberBefore messages.Credits
 	// What the accounts had of expiring grants before it was done.
 	debitLots, creditLots []lot
 	// The standings right after it was done.

@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -100,9 +101,12 @@ until the job has ended.`,
   candor grant climate 5000 --expires 2027-01-01`,
 		RunE: a.Operating(cli.WithAmount(1, func(ctx context.Context, s *cli.Session, args []string, amount messages.Credits) error {
 			r := messages.GrantRequest{Key: cmp.Or(key, rand.Text()), Account: args[0], Amount: amount, Reason: reason}
-			var err error
-			if r.Expires, err = a.Future("--expires", expires); err != nil {
+			if span, ok := cli.Span(strings.TrimPrefix(expires, "in ")); ok { // from when the bank has it: the same whenever this is sent
+				r.Lasts = messages.Duration(span)
+			} else if at, err := a.Future("--expires", expires); err != nil {
 				return err
+			} else {
+				r.Expires = at
 			}
 			if !yes {
 				if err := confirmAccount(ctx, a, s, r.Account); err != nil {

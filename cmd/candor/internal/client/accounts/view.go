@@ -137,6 +137,9 @@ func writeGranted(p *cli.Page, q messages.GrantRequest, r messages.AccountReply)
 	if q.Expires != 0 {
 		until = " until " + p.At(q.Expires)
 	}
+	if q.Lasts != 0 {
+		until = " for " + terminal.Span(q.Lasts.Std())
+	}
 	p.Printf("Granted %s to %s%s; %s\n", cli.Credits(q.Amount), r.Account, until, left(r))
 }
 

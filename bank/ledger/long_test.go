@@ -1,0 +1,165 @@
+package ledger
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/candor-grid/candor/messages"
+)
+
+// forgetDues has nothing expire by itself any more, as a plant.
+func (b *bed) forgetDues() {
+	for _, a := range b.Ledger.lots.dues {
+		a.due = 0
+	}
+	b.Ledger.lots.dues = nil
+}
+
+// TestTheQueueOfExpiriesIsBounded: an account stands in the queue once, however many grants that
+// expire it has, and however often credits of them are paid on.
+func TestTheQueueOfExpiriesIsBounded(t *testing.T) {
+	b := newBed(t)
+	b.grant("ada", 1)
+	b.grant("bob", 1)
+	for i := range 400 {
+		b.expiring(fmt.Sprint(i), "ada", 1000, messages.Time(5000+i))
+	}
+	image := len(encodeImage(t, b.Ledger))
+	for i := range 200 {
+		p := messages.PayRequest{Key: fmt.Sprint(i), From: "ada", To: "bob", Amount: 1500}
+		if r := b.command(Command{Verb: Pay, By: "ada", Rank: User, Pay: p}); r.Error != nil {
+			t.Fatal(r.Error)
+		}
+	}
+	if n := len(b.Ledger.lots.dues); n != 2 {
+		t.Errorf("%d moments are in the queue of two accounts", n)
+	}
+	if grown := len(encodeImage(t, b.Ledger)) - image; grown > 200*100+400*60 {
+		t.Errorf("the image grew by %d bytes", grown)
+	}
+	if again := restore(t, encodeImage(t, b.Ledger)); again.NextExpiry() != b.NextExpiry() || again.NextExpiry() != 5000 {
+		t.Errorf("next is %v, and after a restore %v", b.NextExpiry(), again.NextExpiry())
+	}
+	b.passes(5100)
+	if b.NextExpiry() != 5101 {
+		t.Errorf("next is %v", b.NextExpiry())
+	}
+	b.passes(6000)
+	if n := len(b.Ledger.lots.dues); n != 0 || b.NextExpiry() != 0 {
+		t.Errorf("%d are in the queue after all has expired", n)
+	}
+	b.has("ada", 1, 0)
+	b.has("bob", 1, 0)
+}
+
+// TestAnAccountIsNeverClosedToGrants: credits that are granted, spent and taken back come again
+// without end; what is counted of them stops at the last number.
+func TestAnAccountIsNeverClosedToGrants(t *testing.T) {
+	b := newBed(t)
+	b.grant("ada", 1)
+	b.grant("bob", 1)
+	b.command(Command{Verb: Member, By: "ops", Member: messages.MemberRequest{Account: "ada", Member: "eve"}})
+	for i := range 12 {
+		key := fmt.Sprint("again", i)
+		g := messages.GrantRequest{Key: key, Account: "ada", Amount: messages.MaxCredits}
+		if r := b.command(Command{Verb: Grant, By: "ops", Grant: g}); r.Error != nil {
+			t.Fatalf("grant %d: %v", i, r.Error)
+		}
+		hold := held("h"+key, "ada", messages.MaxCredits)
+		hold.Member = "eve"
+		b.do(hold)
+		pay := post("p"+key, "h"+key, messages.MaxCredits)
+		pay.Credit = "bob"
+		b.do(pay)
+		w := messages.WithdrawRequest{Key: key, Account: "bob", Amount: messages.MaxCredits, Reason: "back"}
+		if r := b.command(Command{Verb: Withdraw, By: "ops", Withdraw: w}); r.Error != nil {
+			t.Fatal(r.Error)
+		}
+	}
+	b.has("ada", 1, 0)
+	b.balanced()
+	// A chain that is taken back leaves what was counted as it was.
+	before, _ := b.Account("ada")
+	b.do(held("h", "ada", 1))
+	first := post("x", "h", 1)
+	first.Credit, first.Linked = "bob", true
+	if r := b.send(first, posted("y", "nobody", "bob", 1)); r[0].Error == nil {
+		t.Fatal("the chain was carried out")
+	}
+	after, _ := b.Account("ada")
+	if after.Spent != before.Spent || after.Granted != before.Granted || after.Roles[0].Spent != before.Roles[0].Spent {
+		t.Errorf("counted %+v before and %+v after", before, after)
+	}
+}
+
+// TestAGrantIsTheSameWheneverItIsSent: what a grant lasts is counted from when it was made, so
+// that the same request sent later is the same; another span is not.
+func TestAGrantIsTheSameWheneverItIsSent(t *testing.T) {
+	b := newBed(t)
+	grant := func(lasts messages.Duration) *messages.Error {
+		g := messages.GrantRequest{Key: "k", Account: "ada", Amount: 30, Lasts: lasts}
+		return b.command(Command{Verb: Grant, By: "ops", Grant: g}).Error
+	}
+	if err := grant(1000_000); err != nil { // a thousandth of a second
+		t.Fatal(err)
+	}
+	b.wantLots("ada", "2000 30/0 ")
+	b.passes(1500)
+	if err := grant(1000_000); err != nil {
+		t.Errorf("sent again: %v", err)
+	}
+	b.wantLots("ada", "2000 30/0 ")
+	if err := grant(2000_000); err == nil || err.Kind != messages.Conflict {
+		t.Errorf("with another span: %v", err)
+	}
+	again := restore(t, encodeImage(t, b.Ledger))
+	if again.Hash() != b.Hash() {
+		t.Error("the journal comes to another state")
+	}
+	b.passes(2000)
+	b.has("ada", 0, 0)
+	b.passes(2500)
+	if err := grant(1000_000); err != nil {
+		t.Errorf("sent again after it expired: %v", err)
+	}
+	b.has("ada", 0, 0)
+	for _, bad := range []messages.GrantRequest{{Lasts: -1}, {Lasts: 999}, {Lasts: 5000, Expires: 9000}} {
+		bad.Key, bad.Account, bad.Amount = "bad", "ada", 1
+		if err := b.command(Command{Verb: Grant, By: "ops", Grant: bad}).Error; err == nil || err.Kind != messages.Invalid {
+			t.Errorf("%+v: %v", bad, err)
+		}
+	}
+}
+
+// TestARepeatedCorrectionSaysWhatCanBeDone: a correction is made once; what it says then can be
+// followed.
+func TestARepeatedCorrectionSaysWhatCanBeDone(t *testing.T) {
+	b := newBed(t)
+	b.grant("ada", 50)
+	b.grant("bob", 10)
+	b.do(posted("t", "ada", "bob", 20))
+	correct := func(transfer string, amount messages.Credits, reason string) *messages.Error {
+		return b.command(Command{Verb: Correct, By: "ops", Correct: messages.CorrectRequest{Transfer: transfer, Amount: amount, Reason: reason}}).Error
+	}
+	if err := correct("t", 8, "wrong"); err != nil {
+		t.Fatal(err)
+	}
+	if err := correct("t", 8, "wrong"); err != nil {
+		t.Errorf("sent again: %v", err)
+	}
+	for what, err := range map[string]*messages.Error{"another amount": correct("t", 12, "wrong"), "all": correct("t", 0, "wrong")} {
+		if err == nil || err.Kind != messages.Conflict || strings.Contains(err.Message, "identifier") ||
+			!strings.Contains(err.Message, `correct "$correct/t"`) || !strings.Contains(err.Message, `withdraw it from account "bob"`) {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	if err := correct("t", 8, "for another reason"); err == nil || err.Kind != messages.Conflict || !strings.Contains(err.Message, "wrong") {
+		t.Errorf("for another reason: %v", err)
+	}
+	b.has("ada", 38, 0)
+	if err := correct("$correct/t", 3, "too much"); err != nil { // as it says
+		t.Fatal(err)
+	}
+	b.has("ada", 35, 0)
+}
