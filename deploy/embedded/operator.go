@@ -19,6 +19,9 @@ import (
 // bounded by its caller.
 const attempt = 5 * time.Second
 
+// roomEvery is how often a start asks again while the disks of an actor have no room.
+const roomEvery = time.Second
+
 // operator is the first operator of the site, as whom the site opens accounts and
 // peers by itself.
 type operator struct {
@@ -113,7 +116,7 @@ func (o *operator) open(ctx context.Context) error {
 }
 
 // ask sends a request as the first operator, again and again while nobody
-// answers, until ctx ends.
+// answers, or the disks have no room, until ctx ends.
 func ask[Reply any](ctx context.Context, o *operator, actor, verb string, request any) (Reply, error) {
 	var none Reply
 	b, err := o.connect()
@@ -125,9 +128,16 @@ func ask[Reply any](ctx context.Context, o *operator, actor, verb string, reques
 		limited, cancel := context.WithTimeout(ctx, attempt)
 		reply, err := bus.Call[Reply](limited, b, subject, request)
 		cancel()
-		if err == nil || ctx.Err() != nil || !messages.KindOf(err).Retriable() || bankStopped(err) {
+		full := messages.KindOf(err) == messages.Exhausted
+		if err == nil || ctx.Err() != nil || !full && !messages.KindOf(err).Retriable() || bankStopped(err) {
 			return reply, err
 		}
 		o.log.Info("waiting for the "+actor, zap.String("verb", verb), zap.Error(err))
+		if full {
+			select {
+			case <-ctx.Done():
+			case <-time.After(roomEvery):
+			}
+		}
 	}
 }
