@@ -23,6 +23,8 @@ func reason(j *book.Job) string {
 		return "ChargeRefused"
 	case !j.Active() && j.Reason == "LimitExceeded":
 		return j.Limit()
+	case j.State == messages.Completed && j.MemoryKilled(nameless) != "":
+		return messages.EndMemoryKilled.String()
 	case !j.Active():
 		return j.Reason
 	case j.Parked != nil && running == 0:
@@ -38,6 +40,8 @@ func reason(j *book.Job) string {
 	}
 	return "Waiting"
 }
+
+func nameless(uint32) messages.Name { return "" }
 
 // allSuspended says whether every claimed task of a job has had to leave its slot.
 func allSuspended(j *book.Job) bool {
@@ -211,9 +215,11 @@ func joined(sentences ...string) string {
 	return strings.Join(slices.DeleteFunc(sentences, func(s string) bool { return s == "" }), "; ")
 }
 
-// setbacks says which attempts of the job's tasks came to nothing without its end.
+// setbacks says which attempts of the job's tasks came to nothing without its end, and which ended
+// well without all their processes.
 func setbacks(b *book.Book, j *book.Job) string {
-	return j.Setbacks(math.MaxInt64, func(node uint32) messages.Name { return b.Nodes()[node].Name })
+	name := func(node uint32) messages.Name { return b.Nodes()[node].Name }
+	return joined(j.Setbacks(math.MaxInt64, name), j.MemoryKilled(name))
 }
 
 // epilogue tells how a job that is over went.
@@ -269,7 +275,7 @@ func remedy(j *book.Job) []string {
 		return []string{fmt.Sprintf("`candor logs %d --stderr` shows the errors of the task, and `candor rerun %d` runs the failed tasks again", j.ID, j.ID)}
 	case "TimeLimit":
 		return []string{"a longer time limit for the stage, or smaller tasks"}
-	case "LimitExceeded", "MemoryLimit", "DiskLimit":
+	case "LimitExceeded", "MemoryLimit", "DiskLimit", messages.EndMemoryKilled.String():
 		return []string{"a larger limit for the stage, or tasks that need less"}
 	case "CannotStart":
 		return []string{"a command, an interpreter and a working directory that exist on every node, and that the user of the tasks may use"}

@@ -31,10 +31,11 @@ const (
 	EndJobOver                        // its job ended otherwise
 	EndRequeued                       // its user had it begin anew
 	EndTaskCancelled                  // the task was cancelled, and not its job
+	EndMemoryKilled                   // it ended well, without a process that its memory limit had ended
 )
 
 var endReasonNames = []string{"", "ExitCode", "Signal", "TimeLimit", "MemoryLimit", "DiskLimit", "LimitExceeded", "CannotStart",
-	"NodeLost", "AgentLost", "AgentStopped", "Evicted", "Preempted", "GangBroken", "JobCancelled", "JobEnded", "Requeued", "TaskCancelled"}
+	"NodeLost", "AgentLost", "AgentStopped", "Evicted", "Preempted", "GangBroken", "JobCancelled", "JobEnded", "Requeued", "TaskCancelled", "MemoryKilled"}
 
 // String returns the reason's name.
 func (r EndReason) String() string { return nameOf(endReasonNames, r, "Unknown") }
@@ -56,6 +57,8 @@ func (f *Finished) Reason() EndReason {
 		return EndAgentStops
 	}
 	switch {
+	case f.ExitCode == 0 && f.MemoryKilled:
+		return EndMemoryKilled
 	case f.ExitCode == 0:
 		return NoReason
 	case strings.HasPrefix(f.Detail, bySignal):
@@ -144,7 +147,7 @@ func (e Ending) cause() string {
 		return e.Detail
 	}
 	return map[EndReason]string{EndSignal: "ended by a signal", EndTimeLimit: "ended by its time limit", EndMemoryLimit: "ended by its memory limit",
-		EndDiskLimit: "ended by its disk limit", EndLimit: "ended by a limit of its node"}[e.Reason]
+		EndMemoryKilled: "lost a process to its memory limit", EndDiskLimit: "ended by its disk limit", EndLimit: "ended by a limit of its node"}[e.Reason]
 }
 
 // signalNames are the signals that often end programs, as Linux numbers them.

@@ -39,6 +39,8 @@ func TestFinishedReason(t *testing.T) {
 		{messages.Finished{ExitCode: 137, Detail: messages.SignalDetail("SIGKILL")}, "Signal"},
 		{messages.Finished{Outcome: messages.TimedOut}, "TimeLimit"},
 		{messages.Finished{Outcome: messages.OutOfMemory}, "MemoryLimit"},
+		{messages.Finished{MemoryKilled: true}, "MemoryKilled"},
+		{messages.Finished{MemoryKilled: true, ExitCode: 1}, "ExitCode"},
 		{messages.Finished{Outcome: messages.OutOfDisk}, "DiskLimit"},
 		{messages.Finished{Outcome: messages.Exceeded}, "LimitExceeded"},
 		{messages.Finished{Outcome: messages.Unstartable}, "CannotStart"},

@@ -119,7 +119,19 @@ type Stage struct {
 	Interactive *Interactive `json:"interactive,omitempty"`
 	// Signal is sent to each task before its time limit; nil: none.
 	Signal *EarlySignal `json:"signal,omitempty"`
+	// OOM is what becomes of a task that ended well after its memory limit had ended one of its
+	// processes; default: [IgnoreOOM].
+	OOM OOM `json:"oom,omitempty"`
 }
+
+// OOM says whether a task fails of which only some process was ended by the memory limit.
+type OOM string
+
+// What such a task is. It says so in either case.
+const (
+	FailOOM   OOM = "fail"   // failed, as if the limit had ended all of it
+	IgnoreOOM OOM = "ignore" // what its exit code says
+)
 
 // Time is how long before the time limit the signal is sent.
 func (e *EarlySignal) Time() Duration { return cmp.Or(e.Before, Duration(time.Minute)) }

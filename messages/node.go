@@ -74,6 +74,8 @@ type Finished struct {
 	Lost     int64    `json:"lost,omitempty"` // bytes of its output that were not kept
 	// Next is the attempt that got its slot before its end was reported; nil: none.
 	Next *Successor `json:"next,omitempty"`
+	// MemoryKilled: it ended by itself, after its memory limit had ended a process of it.
+	MemoryKilled bool `json:"memory_killed,omitempty"`
 }
 
 // Successor is an attempt granted ahead that has got a slot. At is when, on the clock of
@@ -183,6 +185,8 @@ type Program struct {
 	Signal      *EarlySignal `json:"signal,omitempty"`
 	// As in [JobSpec].
 	Umask string `json:"umask,omitempty"`
+	// As in [Stage].
+	OOM OOM `json:"oom,omitempty"`
 }
 
 // SharedEnv is the stage of a program that is none: its Env is that of the job, and

@@ -140,6 +140,8 @@ func (s *Stage) validateLimits(path string) error {
 		return Errorf(Invalid, "%s.memory: %d bytes: must be at least %d; leave it out for the node's", path, s.Memory, MinMemory)
 	case s.OnFailure != "" && s.OnFailure != Stop && s.OnFailure != GoOn:
 		return Errorf(Invalid, "%s.on_failure: %q is neither %s nor %s", path, clip(string(s.OnFailure)), GoOn, Stop)
+	case s.OOM != "" && s.OOM != FailOOM && s.OOM != IgnoreOOM:
+		return Errorf(Invalid, "%s.oom: %q is neither %s nor %s", path, clip(string(s.OOM)), FailOOM, IgnoreOOM)
 	case s.Gang && s.OnFailure == GoOn:
 		return Errorf(Invalid, "%s.on_failure: all tasks of a gang stop when a task fails; leave on_failure out", path)
 	case s.MaxRunning < 0:

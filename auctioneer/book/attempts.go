@@ -22,7 +22,7 @@ const (
 	maxDetails = 4 << 10
 )
 
-// Kept is an attempt that came to nothing.
+// Kept is an attempt that came to nothing, or that ended well after its memory limit had ended a process of it.
 type Kept struct {
 	Stage, Index, Attempt uint32
 	Node                  uint32 // position in Book.Nodes
@@ -138,6 +138,26 @@ func (j *Job) Setbacks(before messages.Time, name func(node uint32) messages.Nam
 	text := fmt.Sprintf("attempt %d of task %s.%d %v", last.Attempt, j.Spec.Stages[last.Stage].Name, last.Index, e)
 	if n += j.Omitted; n > 1 {
 		return spelling.Number(n, "", "attempts came to nothing") + ": " + text
+	}
+	return text
+}
+
+// MemoryKilled says which task ended well though its memory limit had ended a process of it, and
+// how many more are known; "": none.
+func (j *Job) MemoryKilled(name func(node uint32) messages.Name) string {
+	text, n := "", 0
+	for i := range j.Kept {
+		k := &j.Kept[i]
+		if k.Reason != messages.EndMemoryKilled {
+			continue
+		}
+		if n++; n == 1 {
+			e := messages.Ending{Reason: k.Reason, ExitCode: int(k.Exit), Detail: k.Detail, Node: name(k.Node)}
+			text = fmt.Sprintf("task %s.%d %v", j.Spec.Stages[k.Stage].Name, k.Index, e)
+		}
+	}
+	if n > 1 {
+		text += "; so did " + spelling.Number(n-1, "other task", "other tasks")
 	}
 	return text
 }

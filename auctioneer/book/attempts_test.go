@@ -3,6 +3,7 @@ package book
 import (
 	"bytes"
 	"fmt"
+	"math"
 	"runtime"
 	"strings"
 	"testing"
@@ -111,6 +112,22 @@ func TestEvictedAttempt(t *testing.T) {
 	do(6, Command{Exchange: &Exchange{Node: "n1", Session: 1, Seq: seq, Finished: []messages.Finished{{Outcome: messages.Stopped, Attempt: messages.Attempt{Task: messages.TaskRef{Job: 1}, Number: 1}}}}})
 	if j := b.Job(1); len(j.Kept) != 1 || j.Kept[0].Reason != messages.EndEvicted {
 		t.Errorf("%+v", j.Kept)
+	}
+}
+
+// TestTasksThatLostAProcessSaySo: a task that ended well after its memory limit had ended a process of it
+// is done, and its job tells.
+func TestTasksThatLostAProcessSaySo(t *testing.T) {
+	b, do := attemptsBook(t, 3)
+	var seq uint64
+	turnOn(do, "n1", &seq, 10, &messages.Finished{})
+	turnOn(do, "n1", &seq, 2e6, &messages.Finished{MemoryKilled: true, Detail: "lost a process to its memory limit of 32 MiB; it ended with exit code 0"})
+	turnOn(do, "n1", &seq, 4e6, &messages.Finished{MemoryKilled: true})
+	j := b.Job(1)
+	name := func(uint32) messages.Name { return "n1" }
+	want := "task main.1 lost a process to its memory limit of 32 MiB on n1; it ended with exit code 0; so did one other task"
+	if got := j.MemoryKilled(name); got != want || j.Outcome != messages.Completed || j.Setbacks(math.MaxInt64, name) != "" {
+		t.Errorf("%v: %q, want %q; setbacks %q", j.Outcome, got, want, j.Setbacks(math.MaxInt64, name))
 	}
 }
 

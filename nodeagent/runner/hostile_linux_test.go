@@ -57,6 +57,30 @@ func TestMemoryHogIsReported(t *testing.T) {
 	}
 }
 
+// TestKilledProcessOfATaskThatEndsWell: a process of a task was ended by the memory limit, and its script ends with 0.
+func TestKilledProcessOfATaskThatEndsWell(t *testing.T) {
+	b := newBench(t, nil)
+	if !b.can(messages.AbilityMemory) {
+		return
+	}
+	hog := sh("head -c 300000000 /dev/zero | tail -c 200000000 >/dev/null; exit 0")
+	hog.Memory = 32 << 20
+	f := b.start(hog).wait()
+	if f.Outcome != messages.Exited || f.ExitCode != 0 || !f.MemoryKilled || !strings.Contains(f.Detail, "lost a process to its memory limit of 32 MiB") {
+		t.Errorf("%+v", f)
+	}
+	hog.OOM = messages.FailOOM
+	f = b.start(hog).wait()
+	if f.Outcome != messages.OutOfMemory || f.ExitCode != 137 || !strings.Contains(f.Detail, "lost a process to its memory limit of 32 MiB") {
+		t.Errorf("with oom: fail: %+v", f)
+	}
+	well := sh("exit 0")
+	well.Memory, well.OOM = hog.Memory, hog.OOM
+	if f := b.start(well).wait(); f.Outcome != messages.Exited || f.MemoryKilled || f.Detail != "" {
+		t.Errorf("the next task of the same cell: %+v", f)
+	}
+}
+
 // TestTheMostMemoryBoundsWhoAsksForNone: the most of a class bounds a task of which
 // neither its stage, its class nor its node says how much memory it has.
 func TestTheMostMemoryBoundsWhoAsksForNone(t *testing.T) {

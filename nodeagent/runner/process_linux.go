@@ -464,7 +464,13 @@ func (t *process) outcome(f *messages.Finished, status unix.WaitStatus) {
 		f.Outcome, f.Detail = t.why, t.exceeds
 	case t.ending:
 		f.Outcome = t.why
-	case t.cell.OutOfMemory() && f.ExitCode != 0:
+	case t.cell.OutOfMemory() && f.ExitCode == 0:
+		f.MemoryKilled, f.Detail = true, fmt.Sprintf("lost a process to its memory limit of %d MiB; it ended with exit code 0", t.limits().Memory>>20)
+		if t.task.Program.OOM == messages.FailOOM {
+			f.Outcome, f.ExitCode = messages.OutOfMemory, 128+int(unix.SIGKILL) // as of the process: 0 would be read as success
+			f.Detail += ", and fails by oom: fail"
+		}
+	case t.cell.OutOfMemory():
 		f.Outcome, f.Detail = messages.OutOfMemory, fmt.Sprintf("ended by its memory limit of %d MiB", t.limits().Memory>>20)
 		if f.MaxRSS >= 1<<20 {
 			f.Detail += fmt.Sprintf("; its largest process had %d MiB", f.MaxRSS>>20)

@@ -97,6 +97,8 @@ needed:
       max_running: 8         # at most so many tasks at once
       on_failure: continue   # the other tasks, when one has failed; or stop
       memory: 2G             # limit of each task, if the node can enforce it
+      oom: fail              # also a task that ends well without a process that
+                             # this limit ended; default: ignore
       gang: false            # true: all tasks start together; in some markets
       inputs: [data.csv, tools/count=count]  # files to send: FILE or FILE=NAME
       outputs: ["out/*.csv"] # files to keep when a task has ended well

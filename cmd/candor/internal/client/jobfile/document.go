@@ -73,6 +73,7 @@ type Work struct {
 	Inputs     inputs   `yaml:"inputs"`
 	Outputs    patterns `yaml:"outputs"`
 	OnFailure  text     `yaml:"on_failure"`
+	OOM        text     `yaml:"oom"`
 }
 
 type utility struct {
@@ -190,7 +191,7 @@ func (d *document) spec() (messages.JobSpec, error) {
 		return spec, messages.Errorf(messages.Invalid, "stages: missing: give command, script or stages")
 	case single != nil && len(d.Stages) > 0:
 		return spec, messages.Errorf(messages.Invalid,
-			"stages: cannot go together with the fields of a stage at the top level (class, tasks, command, script, time_limit, attempts, array, max_running, gang, on_failure): move these fields into a stage")
+			"stages: cannot go together with the fields of a stage at the top level (class, tasks, command, script, time_limit, attempts, array, max_running, gang, on_failure, oom): move these fields into a stage")
 	case single != nil:
 		d.Stages = []stage{*single}
 	}
@@ -218,7 +219,7 @@ func (s *stage) spec() messages.Stage {
 	out := messages.Stage{Name: string(s.Name), Class: string(s.Class), Tasks: int(s.Tasks), After: s.After,
 		Command: s.Command, Script: string(s.Script), Env: messages.Env(s.Env),
 		TimeLimit: messages.Duration(s.TimeLimit), Attempts: int(s.Attempts), Array: s.Array.ranges,
-		MaxRunning: int(s.MaxRunning), Gang: bool(s.Gang), Memory: int64(s.Memory), OnFailure: messages.OnFailure(s.OnFailure)}
+		MaxRunning: int(s.MaxRunning), Gang: bool(s.Gang), Memory: int64(s.Memory), OnFailure: messages.OnFailure(s.OnFailure), OOM: messages.OOM(s.OOM)}
 	if out.MaxRunning == 0 {
 		out.MaxRunning = s.Array.most
 	}

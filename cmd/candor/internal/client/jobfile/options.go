@@ -99,6 +99,13 @@ func NewOptions(lookup Lookup) *Options {
 		}
 		return nil
 	})
+	o.option("oom", "", "a task that ends well after its memory limit has ended a process of it, a `word`: fail or ignore\n(default: ignore)", func(job *Job, text string) error {
+		job.Spec.Stages[0].OOM = messages.OOM(text)
+		if on := messages.OOM(text); on != messages.FailOOM && on != messages.IgnoreOOM {
+			return fmt.Errorf("%q is neither %s nor %s", text, messages.FailOOM, messages.IgnoreOOM)
+		}
+		return nil
+	})
 	o.rules["hold"] = func(job *Job, text string) (err error) {
 		job.Spec.Hold, err = strconv.ParseBool(text)
 		return err
@@ -170,7 +177,7 @@ var repeatable = []string{"env", "export", "input", "output", "label", "notify"}
 func (o *Options) ofStage() string {
 	for _, s := range o.said {
 		switch s.flag {
-		case "array", "time", "class", "tasks", "attempts", "gang", "memory", "input", "output", "stdout", "stderr", "on-failure", "signal":
+		case "array", "time", "class", "tasks", "attempts", "gang", "memory", "input", "output", "stdout", "stderr", "on-failure", "oom", "signal":
 			return s.flag
 		}
 	}

@@ -3,6 +3,7 @@ package slurm
 //lint:file-ignore ST1005 errors are in the words of Slurm's commands, which programs look for
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -79,6 +80,7 @@ func (c *call) read(o *jobfile.Options, source []byte, name string, words []stri
 		return nil, err
 	}
 	job.Slurm, job.Typed = true, c.name
+	failOOM(job)
 	if _, again := job.Options.Noted["requeue"]; !again && job.Spec.Stages[0].Attempts == 0 {
 		job.Spec.Stages[0].Attempts = 1 // Slurm runs a job again where a node fails, not where the job does
 	}
@@ -91,6 +93,12 @@ func (c *call) read(o *jobfile.Options, source []byte, name string, words []stri
 	c.warn(slices.DeleteFunc(job.Warnings, func(w string) bool { return strings.HasPrefix(w, jobfile.NothingLost) }))
 	job.Warnings = nil
 	return job, nil
+}
+
+// failOOM has tasks fail of which the memory limit ended a process, as under Slurm, if the script says nothing else.
+func failOOM(job *jobfile.Job) {
+	s := &job.Spec.Stages[0]
+	s.OOM = cmp.Or(s.OOM, messages.FailOOM)
 }
 
 // asks answers options about the command itself.

@@ -75,6 +75,7 @@ func (c *call) alone(ctx context.Context, words []string) error {
 	if err != nil {
 		return err
 	}
+	failOOM(job)
 	if job.Typed = c.name; !given("export") {
 		job.Warnings = append(job.Warnings, job.AddSafeEnvironment(c.Environ())...)
 	}

@@ -30,6 +30,10 @@ var (
 	states = []state{pending, running, suspended, completing, completed, cancelled, failed, timeout, outOfMem, nodeFail, deadline, preempted}
 )
 
+// memoryKilled is the reason of what ended well without a process that the memory limit had ended. Slurm
+// calls that OUT_OF_MEMORY too.
+var memoryKilled = messages.EndMemoryKilled.String()
+
 // ended says that nothing of a job is to run any more.
 func (s state) ended() bool { return s != pending && s != running && s != suspended && s != completing }
 
@@ -48,6 +52,9 @@ func stateOf(j *messages.JobSummary) state {
 	case messages.Settling:
 		return completing
 	case messages.Completed:
+		if j.Reason == memoryKilled {
+			return outOfMem
+		}
 		return completed
 	case messages.Cancelled:
 		return cancelled
@@ -81,6 +88,9 @@ func taskState(t *messages.TaskStatus, job state) state {
 	case "Suspended":
 		return suspended
 	case "Done":
+		if t.Reason == memoryKilled {
+			return outOfMem
+		}
 		return completed
 	case "Failed":
 		return failure(t.Reason, t.Message)

@@ -9,7 +9,7 @@ import (
 // TestStates: each end of a job has Slurm's word for it.
 func TestStates(t *testing.T) {
 	for want, j := range map[string]messages.JobSummary{
-		"COMPLETED":     {State: messages.Completed},
+		"COMPLETED":     {State: messages.Completed, Reason: "Completed"},
 		"CANCELLED":     {State: messages.Cancelled, Reason: "CancelledByUser"},
 		"FAILED":        {State: messages.Failed, Reason: "TaskFailed"},
 		"TIMEOUT":       {State: messages.Failed, Reason: "TimeLimit"},
@@ -21,6 +21,15 @@ func TestStates(t *testing.T) {
 		if got := stateOf(&j); got.long != want {
 			t.Errorf("%v, %s: %s, want %s", j.State, j.Reason, got.long, want)
 		}
+	}
+}
+
+// TestLostProcessesAreOutOfMemory: a script that ends with 0 does not hide that a process of it was killed.
+func TestLostProcessesAreOutOfMemory(t *testing.T) {
+	job := stateOf(&messages.JobSummary{State: messages.Completed, Reason: "MemoryKilled"})
+	task := taskState(&messages.TaskStatus{State: "Done", Reason: "MemoryKilled"}, completed)
+	if job != outOfMem || task != outOfMem || exit(0, "MemoryKilled", task) != "0:125" {
+		t.Errorf("the job is %v, its task %v with %s", job, task, exit(0, "MemoryKilled", task))
 	}
 }
 
