@@ -1,6 +1,7 @@
 package runner
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net"
@@ -356,7 +357,7 @@ func (w beside) dial(port int) error {
 	t, s := w.t, w.s
 	conn, err := w.dialLoopback(port)
 	if err != nil {
-		return messages.Errorf(messages.Conflict, "port %d: nothing of the task answers there: %s", port, reasonOf(err))
+		return messages.Errorf(messages.Conflict, "port %d: nothing of the task answers there: %s", port, messages.Detail(err))
 	}
 	s.errors.over = true
 	over := make(chan struct{})
@@ -383,6 +384,7 @@ func (w beside) dial(port int) error {
 
 // dialLoopback connects to a port of this machine, in the task's network.
 func (w beside) dialLoopback(port int) (conn net.Conn, err error) {
+	var foreign error
 	for _, to := range []struct {
 		family int
 		at     unix.Sockaddr
@@ -392,15 +394,33 @@ func (w beside) dialLoopback(port int) (conn net.Conn, err error) {
 			err = socketErr
 			continue
 		}
-		if err = w.t.connect(socket, to.at); err == nil {
+		if err = w.connect(socket, to.family, port, to.at); err == nil {
 			conn, err = net.FileConn(socket)
 		}
 		_ = socket.Close()
 		if err == nil {
 			return conn, nil
 		}
+		if errors.Is(err, errForeign) {
+			foreign = err
+		}
 	}
-	return nil, err
+	return nil, cmp.Or(foreign, err)
+}
+
+// connect connects a socket to a listener of the task: who shares the task's network may listen too.
+func (w beside) connect(socket *os.File, family, port int, to unix.Sockaddr) error {
+	if w.t.runner.config.Private { // a network of the account's own
+		return w.t.connect(socket, to)
+	}
+	before, err := w.t.listens(family, port)
+	if err == nil {
+		err = w.t.connect(socket, to)
+	}
+	if err == nil {
+		err = w.t.reached(int(socket.Fd()), family, port, before)
+	}
+	return err
 }
 
 // socket makes a socket in the task's network.

@@ -36,6 +36,19 @@ func delay(how string, args []string) {
 			_, err = unix.FcntlInt(f.Fd(), unix.F_SETLEASE, unix.F_WRLCK)
 		}
 		fmt.Println("begun", err)
+	case "serve":
+		listener, err := net.Listen("tcp", args[0])
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		fmt.Println("begun at", listener.Addr().(*net.TCPAddr).Port)
+		if c, err := listener.Accept(); err == nil {
+			_ = listener.Close() // it takes one connection
+			_, _ = c.Write([]byte("of the task"))
+			defer c.Close()
+		}
+		time.Sleep(time.Hour)
 	case "backlog":
 		listener, err := net.Listen("tcp4", "127.0.0.1:0")
 		if err != nil {

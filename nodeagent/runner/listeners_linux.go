@@ -1,0 +1,172 @@
+package runner
+
+import (
+	"bufio"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/candor-grid/candor/messages"
+)
+
+// A port of the machine's network is anybody's: a connection for a task's owner goes to a listener of the
+// task alone. Another account may take a port before a task does, or as soon as the task gives it up.
+
+// listener is a socket as /proc/net lists it.
+type listener struct {
+	uid   uint32
+	inode uint64
+}
+
+// Columns of /proc/net/tcp, and states there.
+const (
+	localColumn, remoteColumn, stateColumn, uidColumn, inodeColumn = 1, 2, 3, 7, 9
+
+	established, listening = "01", "0A"
+)
+
+// everywhere and loopback are addresses in /proc/net/tcp and tcp6, as little-endian machines write them.
+var (
+	everywhere = map[int]string{unix.AF_INET: "00000000", unix.AF_INET6: strings.Repeat("0", 32)}
+	loopback   = map[int]string{unix.AF_INET: "0100007F", unix.AF_INET6: strings.Repeat("0", 24) + "01000000"}
+	mapped     = strings.Repeat("0", 16) + "FFFF0000" + "0100007F" // the loopback of version 4 in tcp6
+)
+
+// listenersAt are the sockets that a connection to a port of the loopback would reach.
+func listenersAt(family, port int) []listener {
+	at := portText(port)
+	found := sockets(family, listening, func(local, _ string) bool {
+		return local == everywhere[family]+at || local == loopback[family]+at
+	})
+	if len(found) == 0 && family == unix.AF_INET {
+		found = sockets(unix.AF_INET6, listening, func(local, _ string) bool {
+			return local == everywhere[unix.AF_INET6]+at || local == mapped+at
+		})
+	}
+	return found
+}
+
+func portText(port int) string {
+	text := strings.ToUpper(strconv.FormatInt(int64(port), 16))
+	return ":" + strings.Repeat("0", 4-len(text)) + text
+}
+
+// sockets are the rows of a table in a state. Those that listen come first, however many others there are.
+func sockets(family int, state string, wanted func(local, remote string) bool) (found []listener) {
+	table := "/proc/thread-self/net/tcp"
+	if family == unix.AF_INET6 {
+		table += "6"
+	}
+	file, err := os.Open(table)
+	if err != nil {
+		return nil
+	}
+	defer file.Close()
+	lines := bufio.NewScanner(file)
+	lines.Scan() // the head
+	for lines.Scan() {
+		fields := strings.Fields(lines.Text())
+		if len(fields) <= inodeColumn || state == listening && fields[stateColumn] != listening {
+			break
+		}
+		if fields[stateColumn] != state || !wanted(fields[localColumn], fields[remoteColumn]) {
+			continue
+		}
+		uid, _ := strconv.ParseUint(fields[uidColumn], 10, 32)
+		inode, err := strconv.ParseUint(fields[inodeColumn], 10, 64)
+		if err == nil {
+			found = append(found, listener{uint32(uid), inode})
+		}
+	}
+	return found
+}
+
+// errForeign is the error for a port where somebody else listens.
+var errForeign = messages.Errorf(messages.PermissionDenied, "another process of the node listens there, which is not of the task")
+
+// listens returns who listens at a port; an error if it is nobody, or not the task.
+func (t *process) listens(family, port int) ([]listener, error) {
+	found := listenersAt(family, port)
+	if len(found) == 0 {
+		return nil, unix.ECONNREFUSED
+	}
+	return found, t.owns(found)
+}
+
+// owns refuses sockets that are not of the task: of its user, where no other account has that; else of its processes.
+func (t *process) owns(sockets []listener) error {
+	l := newLaunch()
+	if err := t.join(l); err != nil { // so that its cell and its session are its own
+		return err
+	}
+	defer t.part(l)
+	apart := t.runner.config.perAccount()
+	var processes []int
+	if !apart {
+		processes = t.members()
+	}
+	for _, s := range sockets {
+		own := apart && t.program.as != nil && s.uid == t.program.as.Uid
+		if !own && !slices.ContainsFunc(processes, func(pid int) bool { return hasSocket(pid, s.inode) }) {
+			return errForeign
+		}
+	}
+	return nil
+}
+
+// members are the processes of a task: without a cell those of its session.
+func (t *process) members() (all []int) {
+	if inside, known := t.cell.Processes(); known {
+		return inside
+	}
+	eachMember(t.child.pid, func(pid, _ int) { all = append(all, pid) })
+	return all
+}
+
+// hasSocket reports whether a process has a socket open.
+func hasSocket(pid int, inode uint64) bool {
+	dir, want := "/proc/"+strconv.Itoa(pid)+"/fd", "socket:["+strconv.FormatUint(inode, 10)+"]"
+	open, err := os.Open(dir)
+	if err != nil {
+		return false
+	}
+	defer open.Close()
+	names, _ := open.Readdirnames(-1)
+	return slices.ContainsFunc(names, func(name string) bool {
+		target, _ := os.Readlink(dir + "/" + name)
+		return target == want
+	})
+}
+
+// reached refuses a connection that was not accepted by those who listened before: if they still do, nobody else
+// could. A server that takes one connection and no more is known by that connection.
+func (t *process) reached(socket int, family, port int, before []listener) error {
+	if slices.Equal(listenersAt(family, port), before) {
+		return nil
+	}
+	own, err := unix.Getsockname(socket)
+	if err != nil {
+		return err
+	}
+	var mine string
+	var ends []string // as both ends are written in the tables
+	switch a := own.(type) {
+	case *unix.SockaddrInet4:
+		mine, ends = portText(a.Port), []string{loopback[unix.AF_INET], mapped}
+	case *unix.SockaddrInet6:
+		mine, ends = portText(a.Port), []string{loopback[unix.AF_INET6]}
+	}
+	var taken []listener
+	for _, table := range []int{unix.AF_INET, unix.AF_INET6} {
+		taken = append(taken, sockets(table, established, func(local, remote string) bool {
+			return slices.ContainsFunc(ends, func(end string) bool { return local == end+portText(port) && remote == end+mine })
+		})...)
+	}
+	if len(taken) == 0 {
+		return unix.ECONNREFUSED
+	}
+	return t.owns(taken)
+}
