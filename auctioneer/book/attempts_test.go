@@ -125,7 +125,7 @@ func TestTasksThatLostAProcessSaySo(t *testing.T) {
 	turnOn(do, "n1", &seq, 4e6, &messages.Finished{MemoryKilled: true})
 	j := b.Job(1)
 	name := func(uint32) messages.Name { return "n1" }
-	want := "task main.1 lost a process to its memory limit of 32 MiB on n1; it ended with exit code 0; so did one other task"
+	want := "task main.1 lost a process to its memory limit of 32 MiB on n1; it ended with exit code 0; so did 1 other task"
 	if got := j.MemoryKilled(name); got != want || j.Outcome != messages.Completed || j.Setbacks(math.MaxInt64, name) != "" {
 		t.Errorf("%v: %q, want %q; setbacks %q", j.Outcome, got, want, j.Setbacks(math.MaxInt64, name))
 	}

@@ -88,7 +88,10 @@ func TestExecutorStaysWhileTasksRun(t *testing.T) {
 		t.Error("the executor is about to end while a task runs")
 	}
 	good := s.ends
-	s.ends = filepath.Join(dir, "missing", endsFile)
+	s.ends = filepath.Join(dir, "full") // a directory, which no file replaces
+	if err := os.MkdirAll(filepath.Join(s.ends, "x"), 0o700); err != nil {
+		t.Error(err)
+	}
 	s.mu.Unlock()
 	s.done(messages.Finished{Attempt: a})
 	s.leave()
@@ -101,6 +104,34 @@ func TestExecutorStaysWhileTasksRun(t *testing.T) {
 	came(t, over)
 	if all, err := readEnds(good); len(all) != 1 || err != nil {
 		t.Errorf("%+v, %v", all, err)
+	}
+}
+
+// TestExecutorEndsWithoutItsDirectory: where the state directory is gone, or another is in its place, no agent can
+// come; nothing is written into another executor's.
+func TestExecutorEndsWithoutItsDirectory(t *testing.T) {
+	for name, replaced := range map[string]bool{"gone": false, "replaced": true} {
+		t.Run(name, func(t *testing.T) {
+			dir := filepath.Join(t.TempDir(), "state")
+			if err := os.Mkdir(dir, 0o700); err != nil {
+				t.Fatal(err)
+			}
+			a := messages.Attempt{Task: messages.TaskRef{Job: 7}, Number: 1}
+			s, over := alone(t, dir, time.Millisecond, map[messages.Attempt]*task{a: {class: "cpu"}})
+			if err := os.Rename(dir, dir+".away"); err != nil {
+				t.Fatal(err)
+			}
+			if replaced {
+				if err := os.Mkdir(dir, 0o700); err != nil {
+					t.Fatal(err)
+				}
+			}
+			s.done(messages.Finished{Attempt: a})
+			came(t, over)
+			if _, err := os.Stat(filepath.Join(dir, endsFile)); !os.IsNotExist(err) {
+				t.Errorf("ends were written: %v", err)
+			}
+		})
 	}
 }
 

@@ -26,7 +26,8 @@ const (
 type server struct {
 	run               *runner.Processes
 	listener          net.Listener
-	ends              string // the file for ends of which no agent has heard
+	ends              string      // the file for ends of which no agent has heard
+	home              os.FileInfo // the directory in which agents look for the executor; nil: not known
 	lonely, abandoned time.Duration
 
 	mu    sync.Mutex
@@ -67,6 +68,7 @@ func Serve(ctx context.Context, l net.Listener, c runner.Config) error {
 func newServer(run *runner.Processes, l net.Listener, dir string) *server {
 	s := &server{run: run, listener: l, ends: filepath.Join(dir, endsFile), lonely: lonely, abandoned: abandoned, tasks: map[messages.Attempt]*task{}}
 	s.lease = boottime.NewTimer(s.expire)
+	s.home, _ = os.Stat(dir)
 	return s
 }
 
@@ -173,15 +175,24 @@ func (s *server) rest() {
 	s.alone = time.AfterFunc(wait, s.leave)
 }
 
+// homeless reports whether no agent can come any more: the directory with the executor's socket is not there,
+// or another one is.
+func (s *server) homeless() bool {
+	now, err := os.Stat(filepath.Dir(s.ends))
+	return os.IsNotExist(err) || err == nil && s.home != nil && !os.SameFile(now, s.home)
+}
+
 // leave ends the executor where no agent came. How tasks ended of which no agent has heard is
-// written down for the next one; as long as that cannot be written, the executor stays.
+// written down for the next one; as long as that cannot be written though there is a place, the executor stays.
 func (s *server) leave() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.agent != nil || s.alone == nil {
 		return
 	}
-	if err := s.keepEnds(); err != nil {
+	if s.homeless() {
+		fmt.Fprintln(os.Stderr, "the state directory is gone, and with it whoever would ask how the tasks ended")
+	} else if err := s.keepEnds(); err != nil {
 		fmt.Fprintf(os.Stderr, "%v; will try again\n", err)
 		s.rest()
 		return
