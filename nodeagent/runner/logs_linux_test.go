@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/await"
 	"github.com/candor-grid/candor/nodeagent/runner"
 )
 
@@ -190,14 +191,14 @@ func TestRemovalsAreFinishedAtTheNextStart(t *testing.T) {
 		t.Fatal(err)
 	}
 	newBench(t, func(c *runner.Config) { c.Dir, c.KeepJobs = dir, 2 })
-	entries, _ := os.ReadDir(filepath.Join(dir, "jobs", "ann"))
-	var names []string
-	for _, e := range entries {
-		names = append(names, e.Name())
-	}
-	if got := strings.Join(names, " "); got != "1 3 no-job" {
-		t.Errorf("left %s", got)
-	}
+	await.Until(t, "1, 3 and no-job alone are left", func() bool {
+		entries, _ := os.ReadDir(filepath.Join(dir, "jobs", "ann"))
+		var names []string
+		for _, e := range entries {
+			names = append(names, e.Name())
+		}
+		return strings.Join(names, " ") == "1 3 no-job"
+	})
 }
 
 // TestJobsOfAUserShareLanes: a job uses the files that a job before it left empty, and none

@@ -83,7 +83,7 @@ func NewProcesses(c Config) (*Processes, error) {
 	if p.config.Apart {
 		// Without Private a machine that has no namespaces is served without: its
 		// abilities say so.
-		if p.rooms, err = openRooms(&p.config); err != nil {
+		if p.rooms, err = openRooms(&p.config, p.store); err != nil {
 			err = messages.Errorf(messages.Unavailable, "tasks cannot have namespaces of their own here: %s", messages.Detail(err))
 			if p.needsRooms() {
 				return nil, err
@@ -111,6 +111,7 @@ func NewProcesses(c Config) (*Processes, error) {
 	if p.rooms != nil {
 		p.rooms.loose = p.loose
 	}
+	go p.store.removeMoved() // nobody waits for it: there may be much
 	p.adopts = p.config.Alone && p.rooms == nil && p.loose && unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == nil
 	return p, nil
 }

@@ -69,11 +69,14 @@ func (c *Config) spaces() (names []string, flags uintptr) {
 	return names, flags
 }
 
-// openRooms finds out whether rooms can be had here, by making one.
-func openRooms(c *Config) (*rooms, error) {
+// openRooms finds out whether rooms can be had here, by making one. What an earlier run left is moved out of the way:
+// there may be as much as accounts could make.
+func openRooms(c *Config, s *store) (*rooms, error) {
 	r := &rooms{config: c, open: map[string]*room{}}
-	if err := tree.Remove(r.tempDir()); err != nil { // of an earlier run
-		return nil, err
+	if _, err := os.Lstat(r.tempDir()); err == nil {
+		s.mu.Lock()
+		s.move(r.tempDir())
+		s.mu.Unlock()
 	}
 	trial, err := r.take("trial", nil, nil)
 	if err == nil {
@@ -230,8 +233,12 @@ func (r *rooms) close() error {
 		one.close()
 	}
 	r.closing.Wait()
-	return tree.Remove(r.tempDir())
+	_ = tree.RemoveWithin(r.tempDir(), removeAtEnd) // the next run removes what is left
+	return nil
 }
+
+// removeAtEnd bounds how long the end of a runner waits for the removal of temporary files.
+const removeAtEnd = 2 * time.Second
 
 func (r *rooms) tempDir() string { return filepath.Join(r.config.Dir, "rooms") }
 
@@ -323,6 +330,6 @@ func (r *room) close() {
 		_ = r.root.Close()
 	}
 	if r.temp != "" {
-		_ = tree.Remove(r.temp) // the next run removes what is left
+		go func() { _ = tree.Remove(r.temp) }() // the next run removes what is left
 	}
 }

@@ -71,7 +71,6 @@ func openStore(c *Config) (*store, error) {
 		j.idle = s.idle.PushBack(j)
 	}
 	s.surplus()
-	s.removeMoved()
 	return s, nil
 }
 

@@ -17,6 +17,11 @@ const passes = 100
 // error.
 func Remove(path string) error { return removeUntil(path, time.Now().Add(removeWithin)) }
 
+// RemoveWithin is [Remove] with another bound.
+func RemoveWithin(path string, within time.Duration) error {
+	return removeUntil(path, time.Now().Add(within))
+}
+
 func removeUntil(path string, until time.Time) error {
 	r := &removal{until: until}
 	for range passes {
