@@ -382,7 +382,7 @@ func (r *restoring) replica(actor, id string) error {
 	}
 	defer state.Close()
 	dir := filepath.Join(r.state, actor, id)
-	if err := mailbox.Plant(dir, id, saved, state); err != nil {
+	if err := mailbox.Plant(dir, id, saved, r.About.Began, state); err != nil {
 		return err
 	}
 	for _, beside := range []string{historyDir, archiveDir} {

@@ -86,9 +86,9 @@ func savedAs(meta *raft.SnapshotMeta) Saved {
 }
 
 // Plant makes the directory of a replica with a saved state and nothing else. Replicas
-// of a group that are planted from the same state go on together. No old replica may be
-// among them.
-func Plant(dir, id string, s Saved, state io.Reader) (err error) {
+// of a group that are planted from the same state go on together. An old replica that is still
+// there stays out. began is when the backup began that has the state.
+func Plant(dir, id string, s Saved, began time.Time, state io.Reader) (err error) {
 	if _, err := os.Stat(dir); !errors.Is(err, os.ErrNotExist) {
 		return messages.Errorf(messages.Conflict, "%s: exists already; put a saved state into a new directory", dir)
 	}
@@ -116,7 +116,7 @@ func Plant(dir, id string, s Saved, state io.Reader) (err error) {
 	if err := sink.Close(); err != nil {
 		return fmt.Errorf("mailbox: cannot make a snapshot in %s: %w", dir, err)
 	}
-	return plantVotes(c, s.Term)
+	return errors.Join(plantVotes(c, s.Term), plantPromises(c, s, began))
 }
 
 // plantVotes has the replica know the term of its state, after which the next one begins.
@@ -129,6 +129,17 @@ func plantVotes(c *Config, term uint64) error {
 		return fmt.Errorf("mailbox: cannot write the votes in %s: %w", c.Dir, err)
 	}
 	return nil
+}
+
+// plantPromises has the replica know that its state is of a backup, by which it stays apart from
+// replicas that were not restored.
+func plantPromises(c *Config, s Saved, began time.Time) error {
+	r := record{Disk: newDisk(), Standing: standingWhole, Sealed: 1, Origin: origin{At: time.Now().UnixNano(), From: began.UnixNano()}}
+	p, err := createPromises(c.Dir, r)
+	if err != nil {
+		return err
+	}
+	return errors.Join(p.lowered(s.Index, s.Term), p.close())
 }
 
 // group is Raft's configuration; it has the replica of an identifier.

@@ -70,12 +70,23 @@
 // arrives or is applied. Beside the log is a file of promises: the votes, the end of the log, and a
 // name for the disk, which the peers know too. A replica takes no part in elections if it
 // has less than it promised, or another disk than the peers know, until a leader has
-// brought it up to date as a replica without a vote. It follows no leader whose disk is not
-// the one that it knows: a majority that lost its disks has begun a group anew, and would
-// remove what the replica has. Replicas compare their states
-// through the log, whatever builds they run; the one that differs from two stops. A replica with a damaged log goes on from its latest snapshot and the entries
+// brought it up to date as a replica without a vote. Replicas compare their states
+// through the log, whatever builds they run; the one that differs from two stops. A
+// replica with a damaged log goes on from its latest snapshot and the entries
 // after it. Where these are damaged too, it puts its directory aside and begins anew from its peers;
 // without peers it does not start.
+//
+// # Replicas that were put back
+//
+// A replica follows a leader only once it knows that the leader's log has what was acknowledged
+// here: that both have the last such entry in the same reign, the part of the log that one leader
+// wrote. Leaders tell that on connections of this package's own, before they send anything else. If
+// the leader's log lacks it, a majority lost its disks or came back with older copies. Then neither
+// of the two leads or follows, no log is cut, and the group stops until an operator says
+// which log is right. A new leader serves once each replica that can be reached has answered it.
+//
+// A group that was planted from a backup ([Plant]) has a mark in its log. A replica without the mark
+// neither votes for nor follows a replica with it, and the group goes on without it.
 //
 // # Identity and addresses
 //

@@ -47,6 +47,11 @@ type gate struct {
 	// catching has the IDs of replicas of which it is committed that they have no vote:
 	// they may catch up. It is empty when a tenure begins.
 	catching sync.Map
+	exchange *exchange
+	// introduced has for each replica the latest term in which it knows that this leader has what was
+	// acknowledged there, and answered the latest in which it said so or not, or could not be reached.
+	introduced, answered sync.Map
+	introducing          sync.Map // by ID: it is being told, beside a heartbeat
 }
 
 func newGate(t below) *gate {
@@ -173,8 +178,11 @@ func (g *gate) passes(rpc raft.RPC) bool {
 // snapshot came late, by a connection that the leader had given up. Raft would go back to
 // it, and remove all entries after it, which this replica may have acknowledged since.
 func (g *gate) passesSnapshot(rpc raft.RPC, q *raft.InstallSnapshotRequest) bool {
-	err := g.standing.mayRestore(q.Term)
+	err := g.standing.mayFollow(q.Term, false)
 	late := err == nil && q.Term == g.raft.CurrentTerm() && g.has(q.LastLogIndex, q.LastLogTerm)
+	if err == nil && !late {
+		err = g.standing.adopt(q.LastLogIndex)
+	}
 	if err == nil && !late {
 		return true
 	}
@@ -234,14 +242,18 @@ func (g *gate) passesEntries(rpc raft.RPC, q *raft.AppendEntriesRequest) bool {
 		rpc.Respond(&raft.AppendEntriesResponse{RPCHeader: header}, err)
 		return false
 	}
-	if l, ok := attached[leaderNotice](string(q.Leader)); ok && q.Term >= g.raft.CurrentTerm() {
+	if err := g.standing.stays(); err != nil {
+		return refuse(err)
+	}
+	if q.Term < g.raft.CurrentTerm() { // Raft tells its leader the term
+		return true
+	}
+	if l, ok := attached[leaderNotice](string(q.Leader)); ok {
 		last, _ := g.end()
-		if err := g.standing.noteLeader(string(q.ID), l, q.Term, last); err != nil {
-			return refuse(err)
-		}
+		g.standing.noteLeader(l, q.Term, last)
 	}
 	g.detector.hear(string(q.ID), q.Term, time.Now())
-	if err := g.standing.mayFollow(q.Term); err != nil {
+	if err := g.standing.mayFollow(q.Term, heartbeat(q)); err != nil {
 		return refuse(&reportError{err, attach(g.report())})
 	}
 	for _, l := range q.Entries {
@@ -256,7 +268,10 @@ func (g *gate) passesEntries(rpc raft.RPC, q *raft.AppendEntriesRequest) bool {
 	return true
 }
 
-// reportError is an error that carries a doubtful replica's report: the transport drops
+// heartbeat says that a request holds no entries, and says nothing of the entry before.
+func heartbeat(q *raft.AppendEntriesRequest) bool { return q.PrevLogEntry == 0 && len(q.Entries) == 0 }
+
+// reportError is an error that carries a replica's report: the transport drops
 // an answer that comes with an error.
 type reportError struct {
 	error
@@ -274,6 +289,16 @@ func (g *gate) AppendEntries(id raft.ServerID, to raft.ServerAddress, q *raft.Ap
 	if err := g.hangs(); err != nil {
 		return err
 	}
+	if heartbeat(q) { // Raft waits longer after entries that were refused, up to 10 s
+		if _, under := g.introducing.LoadOrStore(id, true); !under {
+			go func() {
+				_ = g.introduce(id, to, q.Term)
+				g.introducing.Delete(id)
+			}()
+		}
+	} else if err := g.introduce(id, to, q.Term); err != nil {
+		return err
+	}
 	sent := *q
 	sent.Leader = attach(g.notice(string(id)))
 	err := g.below.AppendEntries(id, to, &sent, p)
@@ -283,6 +308,9 @@ func (g *gate) AppendEntries(id raft.ServerID, to raft.ServerAddress, q *raft.Ap
 	}
 	if o := g.leadership.current.Load(); told && o != nil && o.term == q.Term {
 		g.standing.noteReport(string(id), report, q.Term, g.raft.CommitIndex())
+	}
+	if err != nil && !heartbeat(q) {
+		g.introduced.Delete(id) // its process may have been started again
 	}
 	if told && err != nil {
 		return errors.New(report.Why)
@@ -324,6 +352,9 @@ func (g *gate) RequestVote(id raft.ServerID, to raft.ServerAddress, q *raft.Requ
 	if err := g.mayAsk(q.LastLogIndex); err != nil {
 		return g.refuse(err)
 	}
+	if err := g.knows(id, to); err != nil {
+		return err
+	}
 	sent := *q
 	sent.Candidate = attach(g.report())
 	return g.below.RequestVote(id, to, &sent, p)
@@ -333,6 +364,9 @@ func (g *gate) RequestVote(id raft.ServerID, to raft.ServerAddress, q *raft.Requ
 func (g *gate) RequestPreVote(id raft.ServerID, to raft.ServerAddress, q *raft.RequestPreVoteRequest, p *raft.RequestPreVoteResponse) error {
 	if err := g.mayAsk(q.LastLogIndex); err != nil {
 		return g.refuse(err)
+	}
+	if err := g.knows(id, to); err != nil {
+		return err
 	}
 	return g.ask(id, to, q, p)
 }

@@ -201,6 +201,7 @@ func (d *disk) check(c *Config) error {
 	case last.index == 0 && snapshot == 0 && len(bad) > 0:
 		return damaged("the log in %s is empty, and its snapshots cannot be read: %w", c.Dir, cause)
 	}
+	end := last.index
 	if last.index < snapshot {
 		last = tail{index: snapshot, term: snapshotTerm}
 	}
@@ -208,6 +209,10 @@ func (d *disk) check(c *Config) error {
 		return err
 	}
 	d.last = last
+	d.promises.learn(func(r *record) bool {
+		r.found(log.scanned, first, end, snapshot)
+		return true
+	})
 	if len(bad) == 0 {
 		return nil
 	}
@@ -253,6 +258,9 @@ func (s *sealedLog) scan() (last tail, first uint64, err error) {
 		}
 		if l.Type == raft.LogCommand && len(l.Data) > 0 && l.Data[0] > entryMark {
 			return last, first, messages.NewerFormat(fmt.Sprintf("mailbox: entry %d of the log in %s", index, s.place), int(l.Data[0]), entryMark)
+		}
+		if l.Term != last.term && (index > first || index == 1) {
+			s.scanned = append(s.scanned, new(l))
 		}
 		last = tailOf(&l)
 	}
@@ -317,8 +325,8 @@ func (d *disk) accept(c *Config) {
 	c.Log.Warn("the state on this host was accepted as complete, by the operator's file", zap.String("file", path))
 	d.promises.learn(func(r *record) bool {
 		me, _ := r.known(c.ID)
-		r.Version = max(r.Version, me.Version) + 1 // who knows another disk takes in this one
-		r.Standing, r.Why, r.Committed, r.Known = standingWhole, "", 0, nil
+		r.Version = max(r.Version, me.Version, uint64(time.Now().Unix())) + 1 // who knows another disk takes in this one
+		r.Standing, r.Why, r.Committed, r.Settled, r.Known = standingWhole, "", 0, 0, nil
 		return true
 	})
 }

@@ -12,7 +12,8 @@ import (
 type leadership struct {
 	*engine
 	applier *applier
-	gained  func(term uint64) // called before leadership is announced
+	gained  func(term uint64)      // called before leadership is announced
+	heard   func(term uint64) bool // that this leader has heard of all others, or cannot
 
 	current atomic.Pointer[tenure] // nil unless leading, past the barrier
 	changes chan Leadership
@@ -88,14 +89,32 @@ func (l *leadership) announce(change Leadership) {
 // handing leadership over, and may keep it after all.
 const barrierRetry = 20 * time.Millisecond
 
+// A new leader serves once each other replica has answered it, or cannot be reached, at the latest
+// after mostSilence: one of them may have what was acknowledged and is lost here.
+const (
+	mostSilence = 300 * time.Millisecond
+	heardEvery  = 2 * time.Millisecond
+)
+
 // enter applies the barrier of a new tenure, and tells when it is done.
 func (l *leadership) enter(o *tenure, entered chan<- *tenure) {
+	began := time.Now()
 	for !l.tryBarrier(o) {
 		select {
 		case <-time.After(barrierRetry):
 		case <-o.lost:
 			return
 		}
+	}
+	for !l.heard(o.term) && time.Since(began) < mostSilence {
+		select {
+		case <-time.After(heardEvery):
+		case <-o.lost:
+			return
+		}
+	}
+	if l.guard.broken.Load() != nil {
+		return
 	}
 	select {
 	case entered <- o:

@@ -41,8 +41,9 @@ func (l *Local) leave(s *stream) {
 	}
 }
 
-// connect gives a replica one end of a new pipe from another, and returns the other end.
-func (l *Local) connect(from, id string, timeout time.Duration) (net.Conn, error) {
+// connect gives a replica one end of a new pipe from another, and returns the other end. own says
+// that the pipe is for questions of the mailbox's own, and not for Raft.
+func (l *Local) connect(from, id string, timeout time.Duration, own bool) (net.Conn, error) {
 	l.mu.Lock()
 	s := l.streams[id]
 	l.mu.Unlock()
@@ -53,6 +54,10 @@ func (l *Local) connect(from, id string, timeout time.Duration) (net.Conn, error
 	accepted, err := s.track(far, from)
 	if err != nil {
 		return nil, err
+	}
+	if own {
+		go s.serveAsked(from, accepted)
+		return near, nil
 	}
 	late := time.NewTimer(timeout)
 	defer late.Stop()

@@ -9,7 +9,7 @@ import (
 	"github.com/hashicorp/raft"
 )
 
-// answering is a replica that votes for everybody, writes nothing, and answers entries as
+// answering is a replica that votes for everybody, follows everybody, writes nothing, and answers entries as
 // agrees says; agrees may wait.
 func (g *group) answering(id string, agrees func() bool) {
 	c := g.config(id)
@@ -17,6 +17,7 @@ func (g *group) answering(id string, agrees func() bool) {
 	if err != nil {
 		g.t.Fatal(err)
 	}
+	s.asked.Store(new(newExchange(s, func(string, hello) hello { return hello{Same: true} }).serve))
 	peer := newTransport(c.withDefaults(), s)
 	ended := make(chan struct{})
 	g.t.Cleanup(func() {

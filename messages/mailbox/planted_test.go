@@ -5,11 +5,13 @@ import (
 	"io"
 	"os"
 	"testing"
+	"time"
 
 	"github.com/hashicorp/raft"
 )
 
-// begin has a replica's log begin right after its snapshot, with an entry that nobody else has.
+// begin has a replica's log begin right after its snapshot, with an entry that nobody else has, or
+// without one where index is 0, after an election of a term.
 func (g *group) begin(id string, index, term uint64) {
 	g.t.Helper()
 	c := g.config(id)
@@ -19,8 +21,10 @@ func (g *group) begin(id string, index, term uint64) {
 	if err != nil {
 		g.t.Fatal(err)
 	}
-	if err := d.sealed.StoreLog(&raft.Log{Index: index, Term: term, Type: raft.LogNoop}); err != nil {
-		g.t.Error(err)
+	if index > 0 {
+		if err := d.sealed.StoreLog(&raft.Log{Index: index, Term: term, Type: raft.LogNoop}); err != nil {
+			g.t.Error(err)
+		}
 	}
 	if err := d.stable.SetUint64([]byte("CurrentTerm"), term); err != nil {
 		g.t.Error(err)
@@ -52,7 +56,7 @@ func TestLogsThatBeginAfterTheSnapshot(t *testing.T) {
 		if err := os.RemoveAll(g.dirs[id]); err != nil {
 			t.Fatal(err)
 		}
-		if err := Plant(g.dirs[id], id, saved, bytes.NewReader(image)); err != nil {
+		if err := Plant(g.dirs[id], id, saved, time.Unix(1, 0), bytes.NewReader(image)); err != nil {
 			t.Fatal(err)
 		}
 	}

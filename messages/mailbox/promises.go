@@ -58,8 +58,11 @@ type record struct {
 	Term, VotedTerm uint64
 	VotedFor        []byte
 
-	Committed uint64 // the highest index known to be committed
+	Committed uint64 // the highest index known to be committed, in the group
+	Settled   uint64 // the same, of this replica's own log, which may lack or differ from what the group has
 	Known     []diskOf
+	Reigns    []reign `json:",omitempty"` // the latest, in the order of the log
+	Origin    origin  // of the log
 
 	Format int `json:",omitempty"` // of the directory; see logFormat
 }
@@ -199,6 +202,13 @@ func (p *promises) reached(index, term uint64) error {
 	return p.writeEnd()
 }
 
+// settled is the last entry of this replica's log that is known to be committed.
+func (p *promises) settled() uint64 {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.record.Settled
+}
+
 // promised is the end of the log that was promised.
 func (p *promises) promised() uint64 {
 	p.mu.Lock()
@@ -276,7 +286,7 @@ func (p *promises) now() record {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	r := p.record
-	r.Known = slices.Clone(r.Known)
+	r.Known, r.Reigns = slices.Clone(r.Known), slices.Clone(r.Reigns)
 	return r
 }
 

@@ -160,8 +160,9 @@ type flight struct {
 // proposer hands commands to Raft, many in one entry, and gives each its result.
 type proposer struct {
 	*engine
-	commit  prometheus.Observer // seconds from the first command of an entry to its result
-	noSpace func() error        // the refusal of a command while the disk has too little room
+	leadership *leadership
+	commit     prometheus.Observer // seconds from the first command of an entry to its result
+	noSpace    func() error        // the refusal of a command while the disk has too little room
 
 	queue     *queue
 	slots     chan struct{} // a token for each entry in flight
@@ -169,8 +170,8 @@ type proposer struct {
 	collected chan struct{} // closed when the last batch has its results
 }
 
-func newProposer(e *engine, commit prometheus.Observer, noSpace func() error) *proposer {
-	return &proposer{engine: e, commit: commit, noSpace: noSpace, queue: &queue{config: e.config, kick: make(chan struct{}, 1)}, slots: make(chan struct{}, maxInFlight),
+func newProposer(e *engine, l *leadership, commit prometheus.Observer, noSpace func() error) *proposer {
+	return &proposer{engine: e, leadership: l, commit: commit, noSpace: noSpace, queue: &queue{config: e.config, kick: make(chan struct{}, 1)}, slots: make(chan struct{}, maxInFlight),
 		flights: make(chan flight, maxInFlight), collected: make(chan struct{})}
 }
 
@@ -245,7 +246,7 @@ func (p *proposer) admit(ctx context.Context, command []byte) error {
 		return notAppended(ctx.Err())
 	case len(command) > p.config.limits.command:
 		return messages.Errorf(messages.TooLarge, "a command of %d bytes is above the limit of %d", len(command), p.config.limits.command)
-	case p.raft.State() != raft.Leader:
+	case p.leadership.current.Load() == nil:
 		return p.orClosed(ErrNotLeader)
 	case p.guard.low.Load():
 		return p.noSpace()

@@ -79,23 +79,26 @@ func (m *replicated) open() (err error) {
 	}
 	m.transport = newTransport(m.config, m.stream)
 	m.standing = newStanding(m.config, m.disk.promises, m.guard.fail)
+	m.standing.settled, m.standing.termAt = m.disk.sealed.settled, m.disk.sealed.termAt
 	m.leadership = &leadership{engine: m.engine, applier: m.applier, changes: make(chan Leadership, 1)}
 	m.gate = newGate(m.config.faults.between(m.transport))
 	m.gate.engine, m.gate.leadership, m.gate.standing, m.gate.applier, m.gate.log = m.engine, m.leadership, m.standing, m.applier, m.disk.sealed
 	m.gate.detector, m.gate.asking.first = newDetector(m.config), m.config.Timeout
+	m.gate.exchange = newExchange(m.stream, m.gate.meets)
 	m.gate.yielder = &yielder{engine: m.engine, leadership: m.leadership, standing: m.standing, began: time.Now()}
 	m.leadership.gained = func(term uint64) {
 		m.gate.detector.hear(m.config.ID, term, time.Now())
 		m.standing.leads()
 		m.gate.catching.Clear()
 	}
+	m.leadership.heard = m.gate.heardAll
 	m.verifier = &verifier{engine: m.engine, leadership: m.leadership, transport: m.transport, applier: m.applier, rounds: &rounds{kick: make(chan struct{}, 1)}}
 	m.members = &members{engine: m.engine, leadership: m.leadership, transport: m.transport, standing: m.standing, former: &m.applier.former}
 	m.scrubber = &scrubber{engine: m.engine, standing: m.standing, disk: m.disk, applied: m.applier.index.Load, damaged: m.damaged}
 	if m.meters, err = newMeters(m); err != nil {
 		return err
 	}
-	m.proposer = newProposer(m.engine, m.meters.commit, m.gate.yielder.noSpace)
+	m.proposer = newProposer(m.engine, m.leadership, m.meters.commit, m.gate.yielder.noSpace)
 	return m.openRaft()
 }
 
@@ -125,6 +128,7 @@ func (m *replicated) openRaft() (err error) {
 	m.gate.start()
 	m.stream.member.Store(new(m.isMember))
 	m.succession = &succession{engine: m.engine, detector: m.gate.detector, gate: m.gate, stream: m.stream}
+	m.stream.asked.Store(new(m.gate.exchange.serve))
 	m.stream.left.Store(new(m.succession.closed))
 	return nil
 }
@@ -236,19 +240,24 @@ func (m *replicated) remember() {
 	for {
 		select {
 		case <-m.gone:
+			m.rememberCommitted()
 			return
 		case <-time.After(beat.Until(rememberEvery)):
 		}
-		committed := m.raft.CommitIndex()
-		m.disk.promises.learn(func(r *record) bool {
-			grown := committed > r.Committed
-			r.Committed = max(r.Committed, committed)
-			return grown
-		})
+		m.rememberCommitted()
 		if err := m.guard.write("a write of the promises", m.disk.promises.flush); err != nil {
 			m.config.Log.Error("cannot write the record of acknowledged entries", zap.Error(err))
 		}
 	}
+}
+
+func (m *replicated) rememberCommitted() {
+	committed := m.raft.CommitIndex()
+	m.disk.promises.learn(func(r *record) bool {
+		grown := committed > min(r.Committed, r.Settled)
+		r.Committed, r.Settled = max(r.Committed, committed), max(r.Settled, committed)
+		return grown
+	})
 }
 
 const rememberEvery = time.Second

@@ -19,7 +19,7 @@ type sealedLog struct {
 	place    string
 	promises *promises
 	damaged  func(error)                 // told, once, of damage found while the replica runs
-	applied  func() uint64               // the last entry applied; nothing up to there is rewritten
+	applied  func() uint64               // the last entry applied
 	keep     func() uint64               // entries above it stay, whatever is cut off in front
 	restored func() (index, term uint64) // the latest snapshot
 
@@ -27,6 +27,7 @@ type sealedLog struct {
 	last atomic.Pointer[tail] // of the log, as written
 
 	shortened atomic.Bool // entries were cut off at the end, and none was written since
+	scanned   []*raft.Log // the first entries of the reigns that begin in the log, after scan
 }
 
 // GetLog reads an entry and checks it. Raft panics where it cannot read an entry that it
@@ -109,13 +110,20 @@ func (s *sealedLog) store(logs []*raft.Log) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	last := *s.last.Load()
+	var begun []*raft.Log // the first entries of reigns
 	for _, l := range logs {
 		if !sealed(l) {
+			noise(l, s.promises.now().Origin)
 			l.Extensions = newSeal(last.nextTo(l).chains(), l)
 		} else if err := last.checkChain(l); err != nil {
 			err = damagedEntry(s.place, l.Index, err)
-			s.damaged(err)
+			if l.Index > s.settled() { // else the two logs are of two groups, and nothing is damaged
+				s.damaged(err)
+			}
 			return err
+		}
+		if l.Term != s.termBefore(l.Index, last) {
+			begun = append(begun, l)
 		}
 		last = tailOf(l)
 	}
@@ -123,8 +131,36 @@ func (s *sealedLog) store(logs []*raft.Log) error {
 		return err
 	}
 	s.last.Store(&last)
+	for _, l := range begun {
+		s.promises.learn(func(r *record) bool {
+			r.begins(l)
+			return true
+		})
+	}
 	return s.promises.reached(last.index, last.term)
 }
+
+// termBefore is the term of the entry before one, which is the log's last or in a snapshot.
+func (s *sealedLog) termBefore(index uint64, last tail) uint64 {
+	if index == last.index+1 {
+		return last.term
+	}
+	_, term := s.restored()
+	return term
+}
+
+// termAt is the term of an entry that the log has, or the latest snapshot ends with.
+func (s *sealedLog) termAt(index uint64) (term uint64, has bool) {
+	var l raft.Log
+	if s.read(index, &l) == nil {
+		return l.Term, true
+	}
+	last, term := s.restored()
+	return term, index == last
+}
+
+// settled is the last entry that is known to be committed, also from before the start.
+func (s *sealedLog) settled() uint64 { return max(s.applied(), s.promises.settled()) }
 
 // nextTo returns t if l is the entry after t; else the position before l, without a sum.
 func (t tail) nextTo(l *raft.Log) tail {
@@ -135,7 +171,8 @@ func (t tail) nextTo(l *raft.Log) tail {
 }
 
 // DeleteRange cuts the log. In front, what the older snapshot needs stays. At the end,
-// nothing is cut that was applied: no leader can have another entry in its place.
+// nothing is cut that was committed and is in no snapshot: no leader can have another entry in its
+// place.
 func (s *sealedLog) DeleteRange(first, last uint64) error {
 	return s.guard.write("a cut of the log", func() error { return s.cut(first, last) })
 }
@@ -155,16 +192,24 @@ func (s *sealedLog) cut(first, last uint64) error {
 	}
 	end := tail{}
 	end.index, end.term = s.restored()
+	keeps := end.index
 	if first > start {
-		if first <= s.applied() {
-			return fmt.Errorf("mailbox: the leader has another entry %d than was applied here from the log in %s; one of the two is damaged", first, s.place)
-		}
+		keeps = max(keeps, first-1)
+	}
+	if settled := s.settled(); keeps < min(settled, last) {
+		return fmt.Errorf("mailbox: the leader has other entries from %d on than the log in %s, where those up to %d were acknowledged; nothing was cut", first, s.place, settled)
+	}
+	if first > start {
 		var l raft.Log
 		if err := s.read(first-1, &l); err != nil {
 			return err
 		}
 		end = tailOf(&l)
 	}
+	s.promises.learn(func(r *record) bool {
+		r.cut(end.index + 1)
+		return true
+	})
 	if err := s.promises.lowered(end.index, end.term); err != nil {
 		return err
 	}

@@ -24,13 +24,17 @@ import (
 type standing struct {
 	id       string
 	promises *promises
+	settled  func() uint64                              // the last entry that is known to be committed
+	termAt   func(index uint64) (term uint64, has bool) // of an entry here
 	log      *zap.Logger
 	fail     func(error)
 
 	mu       sync.Mutex
 	outTerm  uint64                // the term whose leader has taken this replica's vote away
-	heardIn  uint64                // the term whose leader this replica has heard, and may follow
-	strange  atomic.Uint64         // the term whose leader is of another group; 0: none
+	sameIn   uint64                // the term whose leader has what was acknowledged here
+	theirs   hello                 // what that leader told
+	apart    error                 // why this replica stays out of its group
+	strange  atomic.Uint64         // the term whose leader lacks what was acknowledged here, or 1 outside of the group; 0: neither
 	doubtful map[string]toldReport // by ID: the doubtful replicas that reported to this leader
 	marks    map[string]mark       // by ID: the latest state hash each replica has told
 	acked    map[string]uint64     // by ID: how far each replica has this leader's log on its disk
@@ -85,7 +89,7 @@ func attached[T any](field string) (v T, ok bool) {
 }
 
 func newStanding(c *Config, p *promises, fail func(error)) *standing {
-	return &standing{id: c.ID, promises: p, log: c.Log, fail: fail,
+	return &standing{id: c.ID, promises: p, settled: p.settled, termAt: func(uint64) (uint64, bool) { return 0, false }, log: c.Log, fail: fail,
 		doubtful: map[string]toldReport{}, marks: map[string]mark{}, acked: map[string]uint64{}, heard: map[string]toldReport{}, kick: make(chan struct{}, 1)}
 }
 
@@ -116,43 +120,23 @@ func (s *standing) doubt(why string) {
 	}
 }
 
-// mayFollow returns an error for entries from a leader that has not yet taken away this
-// doubtful replica's vote.
-func (s *standing) mayFollow(term uint64) error {
+// mayFollow returns an error for entries or a snapshot from a leader of which this replica has
+// not heard in that term that it has what was acknowledged here, or that has not yet taken away
+// this doubtful replica's vote. A heartbeat does not say the former.
+func (s *standing) mayFollow(term uint64, heartbeat bool) error {
+	if err := s.stays(); err != nil {
+		return err
+	}
 	s.mu.Lock()
-	out := s.outTerm == term
+	same, out := s.sameIn == term, s.outTerm == term
 	s.mu.Unlock()
-	if out {
+	switch {
+	case !same && !heartbeat:
+		return fmt.Errorf("mailbox: replica %s does not know yet whether the leader of term %d has what was acknowledged here", s.id, term)
+	case out:
 		return nil
 	}
 	return s.doubts()
-}
-
-// mayRestore returns an error for a snapshot of a leader of which this replica has not heard
-// in that term that it is of the same group. A snapshot takes the place of everything here.
-func (s *standing) mayRestore(term uint64) error {
-	s.mu.Lock()
-	heard := s.heardIn == term
-	s.mu.Unlock()
-	if !heard {
-		return fmt.Errorf("mailbox: replica %s waits for a heartbeat of the leader of term %d", s.id, term)
-	}
-	return s.mayFollow(term)
-}
-
-// stranger returns an error for a leader of another group: one that a majority has begun
-// anew after it lost its disks. The leader knows nothing of what was acknowledged here, and
-// would have it removed. A disk that the group has taken in has a higher version.
-func (s *standing) stranger(leader string, l leaderNotice) error {
-	r, told := s.promises.now(), record{Known: l.Known}
-	theirs, says := told.known(leader)
-	known, has := r.known(leader)
-	other := says && has && theirs.Disk != known.Disk && theirs.Version <= known.Version
-	me, knows := told.known(s.id)
-	if !other && !(knows && r.Standing == standingWhole && me.Disk != r.Disk && me.Version == r.Version) {
-		return nil
-	}
-	return fmt.Errorf("mailbox: replica %s does not follow %s, which leads a group that began without this one: a majority has lost its disks. Nothing is removed here; see \"Files that were damaged\" in the runbook", s.id, leader)
 }
 
 // mayVote returns an error if a candidate may not have this replica's vote. last is the
@@ -160,13 +144,16 @@ func (s *standing) stranger(leader string, l leaderNotice) error {
 func (s *standing) mayVote(id string, last uint64, q standingReport, told bool) error {
 	r := s.promises.now()
 	known, has := r.known(id)
+	stays := s.stays()
 	switch {
+	case stays != nil:
+		return stays
 	case r.Standing == standingDoubtful:
 		return s.doubts()
 	case r.Standing == standingNew && last > 1:
 		return fmt.Errorf("mailbox: replica %s is new, and the candidate's group is not: it waits for a leader", s.id)
-	case last < r.Committed:
-		return fmt.Errorf("mailbox: replica %s has a log up to entry %d, and entries up to %d were acknowledged", id, last, r.Committed)
+	case last < max(r.Committed, s.settled()):
+		return fmt.Errorf("mailbox: replica %s has a log up to entry %d, and entries up to %d were acknowledged", id, last, max(r.Committed, s.settled()))
 	case told && has && q.Version < known.Version && q.Disk != known.Disk:
 		return fmt.Errorf("mailbox: replica %s came with another disk than before", id)
 	}
@@ -176,6 +163,9 @@ func (s *standing) mayVote(id string, last uint64, q standingReport, told bool) 
 // mayCampaign returns an error if this replica, whose log ends at last, may not ask for
 // votes.
 func (s *standing) mayCampaign(last uint64) error {
+	if err := s.stays(); err != nil {
+		return err
+	}
 	r := s.promises.now()
 	if r.Standing != standingDoubtful && last < r.Committed {
 		return fmt.Errorf("mailbox: replica %s has a log up to entry %d, and entries up to %d were acknowledged: it does not campaign", s.id, last, r.Committed)
@@ -184,22 +174,19 @@ func (s *standing) mayCampaign(last uint64) error {
 }
 
 // noteLeader notes what the leader of a term tells. last is the end of this replica's log.
-// The error is for a leader whom this replica must not follow.
-func (s *standing) noteLeader(leader string, l leaderNotice, term, last uint64) error {
-	if err := s.stranger(leader, l); err != nil {
-		if s.strange.Swap(term) != term {
-			s.log.Error("this replica takes nothing from the leader", zap.Error(err))
-		}
-		return err
-	}
-	s.strange.Store(0)
-	s.spare.Store(l.Spare)
+func (s *standing) noteLeader(l leaderNotice, term, last uint64) {
 	s.mu.Lock()
-	s.heardIn = term
-	if l.Out {
-		s.outTerm = term
-	}
+	same := s.sameIn == term
 	s.mu.Unlock()
+	if !same {
+		return
+	}
+	s.spare.Store(l.Spare)
+	if l.Out {
+		s.mu.Lock()
+		s.outTerm = term
+		s.mu.Unlock()
+	}
 	s.promises.learn(func(r *record) bool {
 		changed := l.Committed > r.Committed
 		r.Committed = max(r.Committed, l.Committed)
@@ -223,7 +210,6 @@ func (s *standing) noteLeader(leader string, l leaderNotice, term, last uint64) 
 	case me.Disk != r.Disk && me.Version > r.Version:
 		s.doubt("its directory is not the one that its peers know: it was emptied, or put back from an older copy")
 	}
-	return nil
 }
 
 // become makes this replica whole, on the disk of that version.

@@ -52,9 +52,8 @@ func TestFloorsNeverFall(t *testing.T) {
 	t.Cleanup(func() { _ = p.close() })
 	s := newStanding(&Config{ID: "a", Log: zap.NewNop()}, p, func(err error) { t.Error(err) })
 	hear := func(l leaderNotice, term, last uint64) {
-		if err := s.noteLeader("b", l, term, last); err != nil {
-			t.Error(err)
-		}
+		s.meet("b", hello{Leads: term}, last)
+		s.noteLeader(l, term, last)
 	}
 	hear(leaderNotice{Known: []diskOf{{ID: "a", Disk: "mine", Version: 1}, {ID: "b", Disk: "theirs", Version: 1, Floor: 70}}, Vote: true}, 1, 100)
 	s.leads()
@@ -78,8 +77,9 @@ func TestOlderCopyOfADoubtfulReplica(t *testing.T) {
 	}
 	t.Cleanup(func() { _ = p.close() })
 	s := newStanding(&Config{ID: "a", Log: zap.NewNop()}, p, func(err error) { t.Error(err) })
-	err = s.noteLeader("b", leaderNotice{Known: []diskOf{{ID: "a", Disk: "taken in", Version: 2, Floor: 100}}, Vote: true}, 1, 20)
-	if err != nil || s.doubts() == nil {
+	s.meet("b", hello{Leads: 1}, 20)
+	s.noteLeader(leaderNotice{Known: []diskOf{{ID: "a", Disk: "taken in", Version: 2, Floor: 100}}, Vote: true}, 1, 20)
+	if s.doubts() == nil {
 		t.Error("a replica with 20 of 100 entries may vote")
 	}
 }
@@ -146,7 +146,7 @@ func TestOlderCopyOfALeader(t *testing.T) {
 func TestAGroupThatBeganAnewIsNotFollowed(t *testing.T) {
 	t.Parallel()
 	for _, trailing := range []uint64{1000, 1} {
-		g := newGroup(t, 3, func(c *Config) {
+		g, _ := stopping(t, func(c *Config) {
 			c.SegmentBytes, c.TrailingEntries = 64<<10, trailing
 		})
 		g.start(g.ids...)
@@ -177,8 +177,15 @@ func TestAGroupThatBeganAnewIsNotFollowed(t *testing.T) {
 		third := g.running()[g.ids[2]]
 		last := third.raft.LastIndex()
 		eventually(t, "somebody is told", func() bool { return third.scrubber.damages() == 1 })
-		g.propose("later")
-		if third.raft.LastIndex() != last || third.standing.doubts() != nil {
+		eventually(t, "the group stops", func() bool {
+			for _, id := range g.ids[:2] {
+				if g.running()[id].guard.broken.Load() != nil {
+					return true
+				}
+			}
+			return false
+		})
+		if third.raft.LastIndex() != last {
 			t.Errorf("the third's log ended at entry %d, and ends at %d: %v", last, third.raft.LastIndex(), third.standing.doubts())
 		}
 		g.stop(g.ids...)
@@ -241,4 +248,40 @@ func TestFirstLeaderWithoutAnAnswer(t *testing.T) {
 	on.Store(false)
 	g.propose("heard")
 	g.agree(1)
+}
+
+// TestAnHonestLeaderIsNoStranger: what this replica does not know of reigns, or a message that was
+// overtaken, is nothing that a leader lacks.
+func TestAnHonestLeaderIsNoStranger(t *testing.T) {
+	t.Parallel()
+	all := []reign{{1, 1, ""}, {2, 2, "a"}, {3, 40, "b"}}
+	for what, start := range map[string]func(s *standing){
+		"a reign lost with power, of entries in a snapshot": func(s *standing) {
+			s.settled = func() uint64 { return 50 }
+			s.termAt = func(uint64) (uint64, bool) { return 3, true }
+		},
+		"a message overtaken by a later one": func(s *standing) {
+			s.settled = func() uint64 {
+				s.mu.Lock()
+				defer s.mu.Unlock()
+				s.sameIn = 3
+				return 61
+			}
+		},
+		"a message of a leader before, where the next one was heard": func(s *standing) {
+			s.sameIn = 4
+			s.settled = func() uint64 { return 61 }
+		},
+	} {
+		p, err := createPromises(t.TempDir(), record{Disk: newDisk(), Standing: standingWhole, Reigns: all[:2]})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := newStanding(&Config{ID: "a", Log: zap.NewNop()}, p, func(err error) { t.Error(err) })
+		start(s)
+		if a := s.meet("b", hello{Leads: 3, Last: 60, Reigns: all}, 60); a.Refutes != "" {
+			t.Errorf("%s: %s", what, a.Refutes)
+		}
+		_ = p.close()
+	}
 }

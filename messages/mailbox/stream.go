@@ -30,6 +30,9 @@ type stream struct {
 	// left is told, on a goroutine of its own, of each connection from a replica that has
 	// ended; nil until Raft runs.
 	left atomic.Pointer[func(id string)]
+	// asked serves, on a goroutine of its own, each connection on which a replica asks about this
+	// one's log; nil until Raft runs.
+	asked atomic.Pointer[func(from string, c net.Conn)]
 
 	mu    sync.Mutex
 	conns map[net.Conn]struct{} // nil once closed
@@ -90,6 +93,10 @@ func (s *stream) greet(c net.Conn) {
 			s.refused(c.RemoteAddr(), err)
 			return
 		}
+		if exchanges(admitted) {
+			s.serveAsked(tracked.from, admitted)
+			return
+		}
 		select {
 		case s.accepted <- admitted:
 		case <-s.closed:
@@ -97,9 +104,19 @@ func (s *stream) greet(c net.Conn) {
 	}()
 }
 
+// serveAsked serves a connection on which a replica asks about this one's log.
+func (s *stream) serveAsked(from string, c net.Conn) {
+	if serve := s.asked.Load(); serve != nil {
+		(*serve)(from, c)
+	}
+	_ = c.Close()
+}
+
 // admit accepts a connection only with the certificate of a replica of this group.
-func (s *stream) admit(c *trackedConn) (net.Conn, error) {
-	secure := tls.Server(c, s.config.TLS)
+func (s *stream) admit(c *trackedConn) (*tls.Conn, error) {
+	t := s.config.TLS.Clone()
+	t.NextProtos = []string{exchangeProtocol}
+	secure := tls.Server(c, t)
 	if err := handshake(secure, handshakeTimeout); err != nil {
 		return nil, err
 	}
@@ -124,11 +141,16 @@ func (s *stream) isMember(id string) bool {
 
 // Dial connects to the replica whose ID is the address, or the address up to an @.
 func (s *stream) Dial(to raft.ServerAddress, timeout time.Duration) (net.Conn, error) {
+	return s.dial(to, timeout, false)
+}
+
+// dial makes a connection for Raft, or for questions of the mailbox's own.
+func (s *stream) dial(to raft.ServerAddress, timeout time.Duration, own bool) (net.Conn, error) {
 	id, added := splitAddress(to)
 	if s.config.Local == nil {
-		return s.dialSecure(id, added, timeout)
+		return s.dialSecure(id, added, timeout, own)
 	}
-	c, err := s.config.Local.connect(s.config.ID, id, timeout)
+	c, err := s.config.Local.connect(s.config.ID, id, timeout, own)
 	if err != nil {
 		return nil, err
 	}
@@ -137,7 +159,7 @@ func (s *stream) Dial(to raft.ServerAddress, timeout time.Duration) (net.Conn, e
 
 // dialSecure connects over the network. Where the configuration knows the ID, its
 // address holds, as addresses change; else the one that the replica was added with.
-func (s *stream) dialSecure(id, added string, timeout time.Duration) (net.Conn, error) {
+func (s *stream) dialSecure(id, added string, timeout time.Duration, own bool) (net.Conn, error) {
 	address, err := s.config.resolve(id)
 	if err != nil && added != "" {
 		address, err = added, nil
@@ -155,6 +177,9 @@ func (s *stream) dialSecure(id, added string, timeout time.Duration) (net.Conn, 
 	}
 	t := s.config.TLS.Clone()
 	t.ServerName = id + "." + s.config.Group
+	if own {
+		t.NextProtos = []string{exchangeProtocol}
+	}
 	secure := tls.Client(tracked, t)
 	if err := handshake(secure, min(timeout, handshakeTimeout)); err != nil {
 		_ = tracked.Close()

@@ -165,7 +165,10 @@ func (s *succession) agreed(leader string) bool {
 			asked++
 			go func() {
 				var p raft.RequestPreVoteResponse
-				err := s.gate.ask(v.ID, v.Address, q, &p)
+				err := s.gate.knows(v.ID, v.Address)
+				if err == nil {
+					err = s.gate.ask(v.ID, v.Address, q, &p)
+				}
 				answers <- err == nil && p.Granted
 			}()
 		}

@@ -1,0 +1,145 @@
+package mailbox
+
+import (
+	"crypto/tls"
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"sync"
+	"time"
+
+	"github.com/hashicorp/raft"
+)
+
+// exchangeProtocol tells the connections on which replicas ask one another about their logs from
+// Raft's, where both are TLS.
+const exchangeProtocol = "candor-replicas"
+
+// mostTold bounds a question and an answer, in bytes.
+const mostTold = 64 << 10
+
+// exchange asks other replicas and answers them, on connections of its own: Raft's messages stay
+// as they are. A connection to a replica stays open for the next question.
+type exchange struct {
+	stream *stream
+	answer func(from string, q hello) hello
+
+	mu    sync.Mutex
+	lines map[string]*line // by address
+}
+
+// line is a connection to a replica, for one question at a time.
+type line struct {
+	mu   sync.Mutex
+	conn net.Conn // nil: none is open
+}
+
+// hello is what a replica tells another one about its log.
+type hello struct {
+	Leads   uint64  `json:",omitempty"` // the term that who asks leads; 0: it asks for a vote
+	Last    uint64  // entry of its log
+	Settled uint64  // the last entry that it knows to be committed
+	Origin  origin  // the restore from a backup that its log began with
+	Reigns  []reign `json:",omitempty"`
+
+	// What follows is in answers to who leads.
+	Term    uint64 `json:",omitempty"` // a later term than the leader's
+	Same    bool   `json:",omitempty"` // the leader has what was acknowledged here
+	Refutes string `json:",omitempty"` // what the leader lacks that was acknowledged
+	Why     string `json:",omitempty"` // it is not the same
+}
+
+func newExchange(s *stream, answer func(from string, q hello) hello) *exchange {
+	return &exchange{stream: s, answer: answer, lines: map[string]*line{}}
+}
+
+// ask asks a replica. A connection that was closed meanwhile, as its process was started again,
+// is made anew once.
+func (x *exchange) ask(to raft.ServerAddress, q hello, within time.Duration) (hello, error) {
+	x.mu.Lock()
+	l := x.lines[string(to)]
+	if l == nil {
+		l = &line{}
+		x.lines[string(to)] = l
+	}
+	x.mu.Unlock()
+	if q.Leads > 0 {
+		l.mu.Lock()
+	} else if !l.mu.TryLock() { // so that the questions of elections do not pile up
+		return hello{}, fmt.Errorf("mailbox: replica %s was asked before, and has not answered yet", to)
+	}
+	defer l.mu.Unlock()
+	was := l.conn != nil
+	a, err := l.ask(x.stream, to, q, within)
+	if err != nil && was {
+		a, err = l.ask(x.stream, to, q, within)
+	}
+	return a, err
+}
+
+func (l *line) ask(s *stream, to raft.ServerAddress, q hello, within time.Duration) (a hello, err error) {
+	if l.conn == nil {
+		if l.conn, err = s.dial(to, within, true); err != nil {
+			l.conn = nil
+			return a, err
+		}
+	}
+	err = l.conn.SetDeadline(time.Now().Add(within))
+	if err == nil {
+		err = tell(l.conn, q)
+	}
+	if err == nil {
+		a, err = told(l.conn)
+	}
+	if err != nil {
+		_ = l.conn.Close()
+		l.conn = nil
+	}
+	return a, err
+}
+
+// serve answers a replica until its connection ends.
+func (x *exchange) serve(from string, c net.Conn) {
+	defer c.Close()
+	for {
+		q, err := told(c)
+		if err != nil {
+			return
+		}
+		if tell(c, x.answer(from, q)) != nil {
+			return
+		}
+	}
+}
+
+func tell(w io.Writer, h hello) error {
+	body, err := json.Marshal(h)
+	if err != nil {
+		return err
+	}
+	_, err = w.Write(append(binary.BigEndian.AppendUint32(make([]byte, 0, 4+len(body)), uint32(len(body))), body...))
+	return err
+}
+
+func told(r io.Reader) (h hello, err error) {
+	var head [4]byte
+	if _, err := io.ReadFull(r, head[:]); err != nil {
+		return h, err
+	}
+	n := binary.BigEndian.Uint32(head[:])
+	if n > mostTold {
+		return h, fmt.Errorf("mailbox: a replica tells %d bytes about its log, above %d", n, mostTold)
+	}
+	body := make([]byte, n)
+	if _, err := io.ReadFull(r, body); err != nil {
+		return h, err
+	}
+	return h, json.Unmarshal(body, &h)
+}
+
+// exchanges reports whether a connection is not Raft's.
+func exchanges(c *tls.Conn) bool {
+	return c.ConnectionState().NegotiatedProtocol == exchangeProtocol
+}

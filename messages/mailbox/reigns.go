@@ -1,0 +1,274 @@
+package mailbox
+
+import (
+	"crypto/rand"
+	"encoding/binary"
+	"encoding/hex"
+	"fmt"
+	"slices"
+
+	"github.com/hashicorp/raft"
+	"go.uber.org/zap"
+)
+
+// reign is the part of the log that one leader wrote in one term. Its first entry holds random
+// bytes, and each sum is over all entries before. So two logs that have an entry in the same
+// reign are the same up to that entry, also where replicas were put back from older copies and
+// gave the votes of a term twice. A replica keeps its latest reigns, from which it and a leader
+// find out whether the leader has what was acknowledged here, even if the leader's log does not
+// go back so far any more.
+type reign struct {
+	Term, First uint64
+	Sum         string // of entry First
+}
+
+// mostReigns is how many elections a replica may be behind its leader and still tell that it
+// has the same log.
+const mostReigns = 64
+
+// origin is the latest restore from a backup that a log has gone through; zero: none. The restore
+// is known by the first entry that a leader wrote after it, and until then by the backup.
+type origin struct {
+	At    int64  `json:",omitempty"` // when the leader's directory was restored, in nanoseconds
+	From  int64  `json:",omitempty"` // when the backup began, in nanoseconds
+	First uint64 `json:",omitempty"` // index of the first entry after the restore; 0: none yet
+	Sum   string `json:",omitempty"` // of that entry
+}
+
+// same reports whether two logs went through the same restore, as far as they can tell.
+func (o origin) same(other origin) bool {
+	return o == other || o.From == other.From && (o.Sum == "" || other.Sum == "")
+}
+
+// of is the origin as long as entries up to settled are known to be committed: another first
+// entry may be committed in place of one above that.
+func (o origin) of(settled uint64) origin {
+	if settled < o.First {
+		o.First, o.Sum = 0, ""
+	}
+	return o
+}
+
+// apart reports whether a replica is to stay out of the group that a leader has, since the group was
+// restored from a backup without the replica, or the replica without the group. Where the leader has
+// the older log, the replica is not apart: what was acknowledged since the restore is not there.
+func (o origin) apart(leader origin) bool {
+	return !o.same(leader) && (o.From != 0 && o.Sum == "" || o.At < leader.At)
+}
+
+// noise makes the first entry of a reign, which has no content for Raft, unlike all others. It
+// also says so if the entry is the first one after a restore.
+func noise(l *raft.Log, o origin) {
+	if l.Type != raft.LogNoop {
+		return
+	}
+	l.Data = make([]byte, noiseBytes, restoredBytes)
+	_, _ = rand.Read(l.Data) // never fails
+	if o.From != 0 && o.Sum == "" {
+		l.Data = binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64(l.Data, uint64(o.At)), uint64(o.From))
+	}
+}
+
+const (
+	noiseBytes    = 8
+	restoredBytes = noiseBytes + 8 + 8
+)
+
+// originOf returns the origin that begins with an entry.
+func originOf(l *raft.Log) (o origin, begins bool) {
+	if l.Type != raft.LogNoop || len(l.Data) != restoredBytes {
+		return o, false
+	}
+	at, from := binary.BigEndian.Uint64(l.Data[noiseBytes:]), binary.BigEndian.Uint64(l.Data[noiseBytes+8:])
+	return origin{At: int64(at), From: int64(from), First: l.Index, Sum: reignOf(l).Sum}, true
+}
+
+func reignOf(l *raft.Log) reign {
+	_, own := sums(l)
+	r := reign{Term: l.Term, First: l.Index}
+	if l.Index > 1 { // each replica writes the first entry of a group by itself
+		r.Sum = hex.EncodeToString(own[:])
+	}
+	return r
+}
+
+// reignAt is the reign that an entry is of; false: it is not known.
+func reignAt(all []reign, index uint64) (r reign, known bool) {
+	for _, one := range all {
+		if one.First <= index {
+			r, known = one, true
+		}
+	}
+	return r, known
+}
+
+// reigns notes a reign, in place of those that began at its first entry or later.
+func (r *record) reigns(one reign) {
+	r.cut(one.First)
+	r.Reigns = append(r.Reigns, one)
+	r.Reigns = r.Reigns[max(0, len(r.Reigns)-mostReigns):]
+}
+
+// found takes the reigns that begin in a log, which goes from entry first to entry last, for those
+// that were noted. Others are before the log, or in the snapshot and not in the log.
+func (r *record) found(begin []*raft.Log, first, last, snapshot uint64) {
+	noted := r.Reigns
+	r.Reigns = slices.DeleteFunc(slices.Clone(noted), func(one reign) bool { return one.First > first || first <= 1 })
+	for _, l := range begin {
+		r.begins(l)
+	}
+	for _, one := range noted {
+		if last < one.First && one.First <= snapshot {
+			r.reigns(one)
+		}
+	}
+}
+
+// begins notes the first entry of a reign.
+func (r *record) begins(l *raft.Log) {
+	r.reigns(reignOf(l))
+	if o, begins := originOf(l); begins {
+		r.Origin = o
+	}
+}
+
+// cut forgets the reigns that began at an entry or later.
+func (r *record) cut(first uint64) {
+	for len(r.Reigns) > 0 && r.Reigns[len(r.Reigns)-1].First >= first {
+		r.Reigns = r.Reigns[:len(r.Reigns)-1]
+	}
+}
+
+// adopt takes over a leader's reigns up to the last entry of its snapshot.
+func (r *record) adopt(theirs []reign, last uint64) {
+	for _, one := range theirs {
+		if mine, known := reignAt(r.Reigns, one.First); one.First <= last && (!known || mine.First < one.First) {
+			r.reigns(one)
+		}
+	}
+}
+
+// adoptOrigin takes over a leader's origin, if the leader's snapshot up to entry last has it.
+func (r *record) adoptOrigin(theirs origin, last uint64) {
+	if theirs.First <= last {
+		r.Origin = theirs
+	}
+}
+
+// meet takes in what a replica that leads a term tells about its log, and answers. last is the end
+// of this replica's log.
+func (s *standing) meet(leader string, q hello, last uint64) (a hello) {
+	settled := s.settled() // first: another message of this leader may add to it meanwhile
+	a = s.tellsLog(last)
+	err := s.stays()
+	if err == nil && settled > 0 && a.Origin.apart(q.Origin) {
+		err = s.leave(leader)
+	}
+	if err != nil {
+		a.Why = err.Error()
+		return a
+	}
+	s.mu.Lock()
+	same, late := s.sameIn == q.Leads, s.sameIn > q.Leads
+	if same {
+		s.theirs = q // its log may have grown
+	}
+	s.mu.Unlock()
+	switch {
+	case late: // Raft does not know the later term yet
+		a.Why = fmt.Sprintf("mailbox: replica %s has heard the leader of a later term", s.id)
+		return a
+	case same:
+		a.Same = true
+		return a
+	}
+	if a.Same, err = s.sameLog(leader, q, settled, last); err != nil {
+		a.Refutes = err.Error()
+		s.strange.Store(q.Leads)
+		s.log.Error("this replica takes nothing from the leader", zap.Error(err))
+		if s.doubts() == nil { // which of the two is right, nobody here can tell
+			s.doubt(err.Error())
+		}
+		return a
+	}
+	if !a.Same {
+		a.Why = fmt.Sprintf("mailbox: replica %s was away for more elections than %s, which leads, remembers, and takes nothing from it: move the directory of %s away, and it begins anew from the others", s.id, leader, s.id)
+		if s.strange.Swap(q.Leads) != q.Leads {
+			s.log.Error("this replica takes nothing from the leader", zap.String("why", a.Why))
+		}
+		return a
+	}
+	s.mu.Lock()
+	s.sameIn, s.theirs = q.Leads, q
+	s.mu.Unlock()
+	s.strange.Store(0)
+	return a
+}
+
+// adopt takes over the reigns of the leader that this replica knows, up to the last entry of a
+// snapshot, on the disk before the snapshot is there: what the snapshot has is in no log here.
+func (s *standing) adopt(last uint64) error {
+	s.mu.Lock()
+	theirs := s.theirs
+	s.mu.Unlock()
+	return s.promises.change(func(r *record) {
+		r.adopt(theirs.Reigns, last)
+		r.adoptOrigin(theirs.Origin, last)
+	})
+}
+
+// tellsLog is what this replica tells about its log, which ends at an entry.
+func (s *standing) tellsLog(last uint64) hello {
+	r, settled := s.promises.now(), s.settled()
+	return hello{Last: last, Settled: settled, Origin: r.Origin.of(settled), Reigns: r.Reigns}
+}
+
+// leave has this replica stay out of the group that a leader has, until the process ends.
+func (s *standing) leave(leader string) error {
+	err := fmt.Errorf("mailbox: replica %s has the log of another group than %s, which leads: one of the two was restored from a backup without the other. Nothing here is removed, and this replica takes no part. If the others are right, move the directory of %s away, and it begins anew from them; see \"Replicas that were put back\" in the runbook", s.id, leader, s.id)
+	s.mu.Lock()
+	s.apart = err
+	s.mu.Unlock()
+	s.strange.Store(1)
+	s.log.Error("this replica stays out of the group", zap.Error(err))
+	return err
+}
+
+// stays returns why this replica stays out of its group; nil: it does not.
+func (s *standing) stays() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.apart
+}
+
+// sameLog compares a leader's log with what was acknowledged here up to entry settled, where this
+// replica's log ends at entry end. A leader after many elections does not know. The error is for a
+// leader that lacks what was acknowledged.
+func (s *standing) sameLog(leader string, q hello, settled, end uint64) (same bool, err error) {
+	at := min(settled, end)
+	own, known := reignAt(s.promises.now().Reigns, at)
+	if term, has := s.termAt(at); has && own.Term != term { // the reign was lost, with power
+		known = false
+	}
+	switch theirs, has := reignAt(q.Reigns, at); {
+	case q.Last < settled:
+	case !known || has && theirs == own:
+		return true, nil
+	case !has:
+		return false, nil
+	}
+	return false, fmt.Errorf("mailbox: replica %s has entries up to %d that were acknowledged; %s, which leads, has a log up to entry %d that lacks them: replicas were put back from older copies, or lost their disks. Nothing is removed, neither leads nor follows the other, and the group stops; see \"Replicas that were put back\" in the runbook",
+		s.id, settled, leader, q.Last)
+}
+
+// refuted is called when a replica tells this one, which leads, that it lacks what was
+// acknowledged. Neither of the two takes part any more, so that no majority goes on from one of
+// two logs: an operator says which is right.
+func (s *standing) refuted(why string) {
+	if r := s.promises.now(); r.Standing == standingDoubtful {
+		return
+	}
+	if s.keep(func(r *record) { r.Disk, r.Standing, r.Why = newDisk(), standingDoubtful, why }) {
+		s.fail(fmt.Errorf("mailbox: replica %s must not lead: %s", s.id, why))
+	}
+}

@@ -1,0 +1,187 @@
+package mailbox
+
+import (
+	"bytes"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+	"testing"
+	"time"
+)
+
+// backup is a state that was saved from a group.
+type backup struct {
+	saved Saved
+	image []byte
+	began time.Time
+}
+
+func (g *group) backup(began time.Time) backup {
+	g.t.Helper()
+	saved, state, err := g.leader().Save(g.t.Context())
+	if err != nil {
+		g.t.Fatal(err)
+	}
+	defer state.Close()
+	image, err := io.ReadAll(state)
+	if err != nil {
+		g.t.Fatal(err)
+	}
+	return backup{saved, image, began}
+}
+
+// restore gives stopped replicas directories from a backup.
+func (g *group) restore(b backup, ids ...string) {
+	g.t.Helper()
+	g.seen = 0
+	for _, id := range ids {
+		if err := os.RemoveAll(g.dirs[id]); err != nil {
+			g.t.Fatal(err)
+		}
+		if err := Plant(g.dirs[id], id, b.saved, b.began, bytes.NewReader(b.image)); err != nil {
+			g.t.Fatal(err)
+		}
+	}
+}
+
+// proposeAll acknowledges commands named after what they are for.
+func (g *group) proposeAll(what string, n int) {
+	for i := range n {
+		g.propose(what + " " + strconv.Itoa(i))
+	}
+}
+
+// saved is a group of three that was saved after five commands and has ten more, in a later term.
+func saved(t *testing.T) (*group, backup) {
+	g := newGroup(t, 3, quick)
+	g.start(g.ids...)
+	g.proposeAll("before", 5)
+	g.agree(5)
+	b := g.backup(time.Unix(1, 0))
+	for range 3 {
+		old := g.leader()
+		g.handOver(old.raft.LeadershipTransfer)
+		g.another(old)
+	}
+	g.proposeAll("since", 10)
+	g.agree(15)
+	g.settled()
+	return g, b
+}
+
+// staysOut waits until a replica stays out of its group, and checks that it keeps its log.
+func (g *group) staysOut(id string) {
+	g.t.Helper()
+	eventually(g.t, id+" stays out", func() bool { return g.running()[id].standing.stays() != nil })
+	if g.running()[id].scrubber.damages() == 0 {
+		g.t.Error("nobody is told")
+	}
+}
+
+// TestRestoredWhileAHostWasAway: two hosts are restored from a backup, and the third comes back with
+// what it had. In whatever order they start, the restored ones go on, the third stays out with all
+// that it has, and joins once its directory is moved away.
+func TestRestoredWhileAHostWasAway(t *testing.T) {
+	t.Parallel()
+	for _, order := range [][]string{{"r1", "r2", "r3"}, {"r1", "r3", "r2"}, {"r3", "r1", "r2"}} {
+		g, b := saved(t)
+		g.stop(g.ids...)
+		g.restore(b, "r1", "r2")
+		g.start(order...)
+		g.proposeAll("after", 3)
+		g.staysOut("r3")
+		g.proposeAll("later", 3)
+		third := g.running()["r3"]
+		if last := third.raft.LastIndex(); last <= b.saved.Index || g.machines["r3"].count("later 0") > 0 {
+			t.Errorf("the third's log ends at entry %d: it followed", last)
+		}
+		g.stop("r3")
+		if err := os.Rename(g.dirs["r3"], filepath.Join(t.TempDir(), "r3")); err != nil {
+			t.Fatal(err)
+		}
+		g.start("r3")
+		g.whole("r3")
+		g.agree(11)
+		if g.machines["r3"].count("since 0") > 0 {
+			t.Error("what the backup does not have is back")
+		}
+		g.stop(g.ids...)
+	}
+}
+
+// TestRestoredTwice: the host that is away when a group is restored again has the log of the first
+// restore, also where the second is from the same backup.
+func TestRestoredTwice(t *testing.T) {
+	t.Parallel()
+	g, b := saved(t)
+	g.stop(g.ids...)
+	g.restore(b, g.ids...)
+	g.start(g.ids...)
+	g.proposeAll("first", 3)
+	g.agree(8)
+	g.settled()
+	g.stop(g.ids...)
+	g.restore(b, "r1", "r2")
+	g.start("r1", "r2")
+	g.proposeAll("second", 20)
+	g.start("r3")
+	g.staysOut("r3")
+	g.proposeAll("third", 1)
+}
+
+// TestOneHostRestoredByMistake: it stays out, and the others go on.
+func TestOneHostRestoredByMistake(t *testing.T) {
+	t.Parallel()
+	g, b := saved(t)
+	g.stop(g.ids...)
+	g.restore(b, "r1")
+	g.start(g.ids...)
+	g.proposeAll("after", 3)
+	g.staysOut("r1")
+	g.stop("r1")
+	g.agree(18)
+}
+
+// TestPutBackToBeforeARestore: two of three restored replicas come back with directories from before
+// the restore. What was acknowledged since is at the third alone, so the group stops.
+func TestPutBackToBeforeARestore(t *testing.T) {
+	t.Parallel()
+	before, b := saved(t)
+	before.stop(before.ids...)
+	g, why := stopping(t, quick)
+	g.restore(b, g.ids...)
+	g.start(g.ids...)
+	g.proposeAll("after", 3)
+	g.agree(8)
+	g.settled()
+	g.stop(g.ids...)
+	for _, id := range g.ids[:2] {
+		if err := os.RemoveAll(g.dirs[id]); err != nil {
+			t.Fatal(err)
+		}
+		copyDir(t, before.dirs[id], g.dirs[id])
+	}
+	g.start("r1", "r2")
+	g.proposeAll("fork", 3)
+	g.start("r3")
+	endsWith(t, why, "must not lead: mailbox: replica r3 has entries up to ")
+	if aside, _ := filepath.Glob(filepath.Join(g.dirs["r3"], "damaged-*")); aside != nil {
+		t.Errorf("the third put aside %v", aside)
+	}
+}
+
+// TestFirstEntryAfterARestoreThatWasNotCommitted: the first leader after a restore lost its entry.
+func TestFirstEntryAfterARestoreThatWasNotCommitted(t *testing.T) {
+	t.Parallel()
+	g, b := saved(t)
+	g.stop(g.ids...)
+	g.restore(b, g.ids...)
+	g.begin("r1", b.saved.Index+1, b.saved.Term+1)
+	g.begin("r2", 0, b.saved.Term+1)
+	g.begin("r3", 0, b.saved.Term+1)
+	g.start("r2", "r3")
+	g.proposeAll("after", 3)
+	g.start("r1")
+	g.agree(8)
+}
