@@ -81,6 +81,7 @@ type Config struct {
 	Clock func() messages.Time `json:"-"`
 
 	numbers *users.Registry // where User is a range
+	noExec  bool            // see [NoExec]
 }
 
 // What [Config.Mapped] may be.

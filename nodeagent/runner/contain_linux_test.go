@@ -547,18 +547,28 @@ func TestALinkHidesTheState(t *testing.T) {
 	}
 }
 
-// TestStateOnNoexecIsRefused: nothing could be executed from there.
-func TestStateOnNoexecIsRefused(t *testing.T) {
+// TestScriptsRunFromNoexec: a hardened mount keeps no script from running, with what its first line says.
+func TestScriptsRunFromNoexec(t *testing.T) {
 	dir := t.TempDir()
-	if err := unix.Mount("tmpfs", dir, "tmpfs", unix.MS_NOEXEC, "size=1m"); err != nil {
+	if err := unix.Mount("tmpfs", dir, "tmpfs", unix.MS_NOEXEC, "size=10m"); err != nil {
 		t.Skip("needs the right to mount: ", err)
 	}
 	t.Cleanup(func() { _ = unix.Unmount(dir, unix.MNT_DETACH) })
-	r, err := runner.NewProcesses(runner.Config{Site: "home", Node: "n1", Dir: filepath.Join(dir, "state")})
-	if messages.KindOf(err) != messages.Invalid || !strings.Contains(messages.Detail(err), "noexec") {
-		t.Errorf("%v", err)
-	}
-	if r != nil {
-		_ = r.Close()
+	run := 0
+	for script, want := range map[string]string{
+		"echo hi": "hi\n", "#!/bin/sh\necho hi": "hi\n", "#! /bin/sh\t-e \nfalse; echo hi": "", "#!/usr/bin/env -S sh -c 'echo $0'\n#": ".script\n", "#!/bin/cat": "#!/bin/cat",
+	} {
+		run++
+		var said [2]string
+		for i, at := range []string{filepath.Join(dir, strconv.Itoa(run)), t.TempDir()} {
+			b := newBench(t, func(c *runner.Config) { c.Dir = at })
+			s := b.start(messages.Program{Script: script})
+			s.wait()
+			said[i] = b.read(s, false)
+			_ = b.Close()
+		}
+		if !strings.HasSuffix(said[0], want) || filepath.Base(said[0]) != filepath.Base(said[1]) {
+			t.Errorf("%q: %q, and %q where programs can be executed; want %q", script, said[0], said[1], want)
+		}
 	}
 }

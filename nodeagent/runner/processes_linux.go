@@ -73,9 +73,7 @@ func NewProcesses(c Config) (*Processes, error) {
 	if p.store, err = openStore(&p.config); err != nil {
 		return nil, err
 	}
-	if err := CheckDir(c.Dir); err != nil {
-		return nil, err
-	}
+	p.config.noExec = NoExec(c.Dir)
 	if p.null, err = os.Open(os.DevNull); err != nil {
 		return nil, messages.Errorf(messages.Unavailable, "runner: %v", err)
 	}
@@ -116,13 +114,11 @@ func NewProcesses(c Config) (*Processes, error) {
 	return p, nil
 }
 
-// CheckDir refuses a state directory from which nothing can be executed: each job with a script would fail.
-func CheckDir(dir string) error {
+// NoExec reports whether nothing can be executed from a state directory. Scripts of jobs run all the same,
+// as arguments of their interpreters; programs in the directories that tasks have there do not.
+func NoExec(dir string) bool {
 	var at unix.Statfs_t
-	if unix.Statfs(dir, &at) == nil && at.Flags&unix.MS_NOEXEC != 0 {
-		return messages.Errorf(messages.Invalid, "state directory %s: its file system is mounted with noexec, and scripts of jobs are executed from there; use another directory (--state), or mount it with exec", dir)
-	}
-	return nil
+	return unix.Statfs(dir, &at) == nil && at.Flags&unix.MS_NOEXEC != 0
 }
 
 // letThrough lets the users of tasks pass, and see nothing, on the way to their own

@@ -59,7 +59,7 @@ func (c *Config) newProgram(p *messages.Program, who identity, jobDir string) (*
 	case (len(p.Command) == 0) == (p.Script == ""):
 		return nil, messages.Errorf(messages.Invalid, "stage %q: needs either a command or a script", p.StageName)
 	case p.Script != "":
-		err = out.useScript(p.Script, filepath.Join(jobDir, strconv.Itoa(int(p.Stage))+".script"))
+		err = out.useScript(p.Script, filepath.Join(jobDir, strconv.Itoa(int(p.Stage))+".script"), c.noExec)
 	default:
 		out.path, err = lookUp(p.Command[0], env)
 	}
@@ -69,8 +69,9 @@ func (c *Config) newProgram(p *messages.Program, who identity, jobDir string) (*
 	return out, nil
 }
 
-// useScript writes a script to a file and runs it.
-func (p *program) useScript(script, file string) error {
+// useScript writes a script to a file and runs it. What the kernel would execute for a script is executed here where
+// the file cannot be.
+func (p *program) useScript(script, file string, noExec bool) error {
 	if err := writeExecutable(file, script); err != nil {
 		return messages.Errorf(messages.Unavailable, "the script could not be written: %v", err)
 	}
@@ -81,6 +82,13 @@ func (p *program) useScript(script, file string) error {
 	}
 	if strings.HasPrefix(script, "#!") {
 		p.path, p.argv, p.by = file, []string{file}, interpreterIn(script)
+		if by, word := interpreterAndWord(script); noExec && by != "" {
+			p.path, p.argv = by, []string{by}
+			if word != "" {
+				p.argv = append(p.argv, word)
+			}
+			p.argv = append(p.argv, file)
+		}
 		return nil
 	}
 	p.path, p.argv = shell, []string{shell, file}
@@ -208,13 +216,25 @@ func interpreterOf(file string, as *syscall.Credential) string {
 
 // interpreterIn is the interpreter that the first line of a text names, "" if none.
 func interpreterIn(text string) string {
+	name, _ := interpreterAndWord(text)
+	return name
+}
+
+// interpreterAndWord are the interpreter that the first line of a text names, and what follows in the line: to
+// the kernel one word.
+func interpreterAndWord(text string) (name, word string) {
 	rest, is := strings.CutPrefix(text, "#!")
 	if !is {
-		return ""
+		return "", ""
 	}
 	first, _, _ := strings.Cut(rest, "\n")
-	name, _, _ := strings.Cut(strings.TrimSpace(first), " ")
-	return strings.TrimSpace(name)
+	const blank = " \t"
+	first = strings.Trim(first, blank)
+	at := strings.IndexAny(first, blank)
+	if at < 0 {
+		return first, ""
+	}
+	return first[:at], strings.TrimLeft(first[at:], blank)
 }
 
 // reasonOf is what the system says of an error, without the names that the caller tells.
