@@ -23,8 +23,9 @@
 //	PWD                 the working directory
 //
 // Files are made without the permissions of the job's umask, by default 022.
-// No signal is ignored or blocked, and 1,024 files may be open unless the task asks the kernel for
-// more, whoever started the node.
+// No signal is ignored or blocked, 1,024 files may be open and 8 MiB of memory locked unless the task asks the
+// kernel for more, and scheduling policy, priorities and other limits are the usual ones, whoever started the node.
+// The processors are the node's.
 // Standard input is /dev/null, unless the task is interactive: then its input and output
 // are a stream or a terminal, and nothing of them is kept. The working directory is the job's, or a fresh
 // one of the task's own, which is removed at the end if it is empty. The stage's

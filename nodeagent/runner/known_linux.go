@@ -9,27 +9,38 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A task starts with limits, priority and rank for the kernel's killer that do not depend on who started the
-// site, and how: a shell with `ulimit`, a unit with Nice and OOMScoreAdjust. What a task may ask for at most
-// stays as the node has it.
+// A task starts with limits, priorities and rank for the kernel's killer that do not depend on who started the
+// site, and how: a shell with `ulimit`, `chrt` or `ionice`, a unit with Nice and OOMScoreAdjust. They are those of
+// a service of systemd for which nobody says anything. What a task may ask for at most stays as the node has it, but
+// for priorities, with which it could keep the node from running. The processors stay too: with them an operator
+// gives a node a part of a machine.
 
 // limited is a limit that a task is to have in place of this process's.
 type limited struct {
 	resource uintptr
 	limit    unix.Rlimit
+	hard     bool // it can ask for no more
 }
 
 // usualLimits are those that a login has. A task may have more files open if it asks the kernel: there are
 // programs that look at each possible number.
 var usualLimits = []limited{
-	{unix.RLIMIT_CPU, unix.Rlimit{Cur: unix.RLIM_INFINITY}},
-	{unix.RLIMIT_FSIZE, unix.Rlimit{Cur: unix.RLIM_INFINITY}},
-	{unix.RLIMIT_DATA, unix.Rlimit{Cur: unix.RLIM_INFINITY}},
-	{unix.RLIMIT_STACK, unix.Rlimit{Cur: 8 << 20}},
-	{unix.RLIMIT_CORE, unix.Rlimit{Cur: 0}},
-	{unix.RLIMIT_RSS, unix.Rlimit{Cur: unix.RLIM_INFINITY}},
-	{unix.RLIMIT_AS, unix.Rlimit{Cur: unix.RLIM_INFINITY}},
-	{unix.RLIMIT_NOFILE, unix.Rlimit{Cur: 1024}},
+	{resource: unix.RLIMIT_CPU, limit: unix.Rlimit{Cur: unix.RLIM_INFINITY}},
+	{resource: unix.RLIMIT_FSIZE, limit: unix.Rlimit{Cur: unix.RLIM_INFINITY}},
+	{resource: unix.RLIMIT_DATA, limit: unix.Rlimit{Cur: unix.RLIM_INFINITY}},
+	{resource: unix.RLIMIT_STACK, limit: unix.Rlimit{Cur: 8 << 20}},
+	{resource: unix.RLIMIT_CORE, limit: unix.Rlimit{Cur: 0}},
+	{resource: unix.RLIMIT_RSS, limit: unix.Rlimit{Cur: unix.RLIM_INFINITY}},
+	{resource: unix.RLIMIT_AS, limit: unix.Rlimit{Cur: unix.RLIM_INFINITY}},
+	{resource: unix.RLIMIT_NOFILE, limit: unix.Rlimit{Cur: 1024}},
+	{resource: unix.RLIMIT_LOCKS, limit: unix.Rlimit{Cur: unix.RLIM_INFINITY}},
+	{resource: unix.RLIMIT_NPROC, limit: unix.Rlimit{Cur: unix.RLIM_INFINITY}}, // the task's cell bounds them
+	{resource: unix.RLIMIT_MEMLOCK, limit: unix.Rlimit{Cur: 8 << 20}},
+	{resource: unix.RLIMIT_SIGPENDING, limit: unix.Rlimit{Cur: unix.RLIM_INFINITY}},
+	{resource: unix.RLIMIT_MSGQUEUE, limit: unix.Rlimit{Cur: 800 << 10}},
+	{resource: unix.RLIMIT_RTTIME, limit: unix.Rlimit{Cur: unix.RLIM_INFINITY}},
+	{resource: unix.RLIMIT_RTPRIO, limit: unix.Rlimit{Cur: 0}, hard: true},
+	{resource: unix.RLIMIT_NICE, limit: unix.Rlimit{Cur: 0}, hard: true},
 }
 
 // taken are the limits of this process that a task is not to have, with what it has instead.
@@ -39,7 +50,11 @@ var taken = sync.OnceValue(func() (found []*limited) {
 		if unix.Getrlimit(int(l.resource), &own) != nil {
 			continue
 		}
-		if l.limit.Cur, l.limit.Max = min(l.limit.Cur, own.Max), own.Max; l.limit != own || l.resource == unix.RLIMIT_NOFILE { // which the Go runtime raises, when it likes
+		l.limit.Cur, l.limit.Max = min(l.limit.Cur, own.Max), own.Max
+		if l.hard {
+			l.limit.Max = l.limit.Cur
+		}
+		if l.limit != own || l.resource == unix.RLIMIT_NOFILE { // which the Go runtime raises, when it likes
 			found = append(found, &l)
 		}
 	}
@@ -47,8 +62,14 @@ var taken = sync.OnceValue(func() (found []*limited) {
 })
 
 // ranks is what rank has to undo.
-var ranks = sync.OnceValue(func() (found struct{ nice, killer bool }) {
+var ranks = sync.OnceValue(func() (found struct{ nice, killer, policy, disk, persona bool }) {
 	const noNice = 20 // as the kernel counts
+	policy, _, errno := unix.RawSyscall(unix.SYS_SCHED_GETSCHEDULER, 0, 0, 0)
+	found.policy = errno == 0 && policy != usualPolicy
+	disk, _, errno := unix.RawSyscall(unix.SYS_IOPRIO_GET, ofProcess, 0, 0)
+	found.disk = errno == 0 && disk>>diskClass != 0
+	persona, _, errno := unix.RawSyscall(unix.SYS_PERSONALITY, askPersona, 0, 0)
+	found.persona = errno == 0 && persona != 0
 	nice, err := unix.Getpriority(unix.PRIO_PROCESS, 0)
 	found.nice = err == nil && nice != noNice
 	killer, err := os.ReadFile("/proc/self/oom_score_adj")
@@ -56,6 +77,14 @@ var ranks = sync.OnceValue(func() (found struct{ nice, killer bool }) {
 	found.killer = err == nil && !bytes.Equal(killer, []byte("0\n")) && unix.CloseRange(1<<30, 1<<30, 0) == nil
 	return found
 })
+
+// Numbers of the kernel's that package unix has not.
+const (
+	usualPolicy = 0          // SCHED_OTHER
+	ofProcess   = 1          // IOPRIO_WHO_PROCESS
+	diskClass   = 13         // the bits below the class of a priority for disks; class 0: as the processor's
+	askPersona  = 0xffffffff // asks personality, and changes nothing
+)
 
 var (
 	killerFile = append([]byte("/proc/self/oom_score_adj"), 0)
@@ -65,6 +94,15 @@ var (
 // rank gives the child the usual priority and rank, as far as this process may; it has given up the node's files.
 func (p *plan) rank() {
 	r := ranks()
+	if r.persona { // setarch
+		p.may(unix.SYS_PERSONALITY, 0)
+	}
+	if r.policy { // before the priority, which is another's elsewhere
+		p.may(unix.SYS_SCHED_SETSCHEDULER, 0, usualPolicy, uintptr(unsafe.Pointer(&p.priority)))
+	}
+	if r.disk {
+		p.may(unix.SYS_IOPRIO_SET, ofProcess, 0, 0)
+	}
 	if r.nice {
 		p.may(unix.SYS_SETPRIORITY, unix.PRIO_PROCESS, 0, 0)
 	}

@@ -18,7 +18,9 @@ func TestTasksStartAlike(t *testing.T) {
 	}
 	if os.Getenv(mark) == "" {
 		again := exec.Command("sh", "-c", `ulimit -Sn 4000; ulimit -Sc unlimited; ulimit -Sf 4000000; ulimit -St 4000; ulimit -Ss 4096
-			echo 321 >/proc/self/oom_score_adj; exec nice -n 7 "$0" -test.run '^TestTasksStartAlike$'`, os.Args[0])
+			prlimit --pid $$ --rtprio=5:9 --nice=25:30 2>/dev/null # which not each root may
+			prlimit --pid $$ --memlock=65536:131072 --nproc=5000: --sigpending=10: --msgqueue=4096: --rttime=900000000:
+			echo 321 >/proc/self/oom_score_adj; exec chrt -i 0 ionice -c 3 setarch -R nice -n 7 "$0" -test.run '^TestTasksStartAlike$'`, os.Args[0])
 		again.Env = append(os.Environ(), mark+"=yes")
 		if said, err := again.CombinedOutput(); err != nil {
 			t.Errorf("%v: %s", err, said)
@@ -27,10 +29,13 @@ func TestTasksStartAlike(t *testing.T) {
 	}
 	for _, noCells := range []bool{false, true} {
 		b := newBench(t, func(c *runner.Config) { c.NoCells = noCells })
-		s := b.start(messages.Program{Script: "ulimit -Sn; ulimit -Sc; ulimit -Sf; ulimit -St; ulimit -Ss; cat /proc/self/oom_score_adj; nice; ls /proc/self/fd | wc -l"})
+		s := b.start(messages.Program{Script: `ulimit -Sn; ulimit -Sc; ulimit -Sf; ulimit -St; ulimit -Ss; cat /proc/self/oom_score_adj; nice; ls /proc/self/fd | wc -l
+			awk '/Max processes/ {print "processes", $3 == $4} /pending/ {print "signals", $4 == $5} /locked memory/ {print "locked", $4} /msgqueue/ {print "queues", $4}
+				/nice/ {print "nice", $4, $5} /realtime priority/ {print "realtime", $4, $5} /realtime timeout/ {print "time", $4}' /proc/self/limits
+			chrt -p $$ | head -n 1 | cut -d: -f2; ionice; cat /proc/self/personality 2>/dev/null || true`})
 		s.wait()
 		said := b.read(s, false)
-		if want := "1024\n0\nunlimited\nunlimited\n8192\n0\n0\n4\n"; said != want {
+		if want := "1024\n0\nunlimited\nunlimited\n8192\n0\n0\n4\nprocesses 1\nlocked 131072\nsignals 1\nqueues 819200\nnice 0 0\nrealtime 0 0\ntime unlimited\n SCHED_OTHER\nnone: prio 0\n00000000\n"; said != want {
 			t.Errorf("without cells: %v: %q, want %q", noCells, said, want)
 		}
 	}

@@ -178,6 +178,7 @@ type plan struct {
 	groups    []uint32
 	action    [4]uint64 // of a signal: the default one
 	mask      uint64    // of no signals
+	priority  int32     // of the usual policy: none
 }
 
 func newPlan(path string, argv, env []string, dir string, umask uint32, files []uintptr, sys *syscall.SysProcAttr) (p *plan, err error) {
@@ -227,10 +228,10 @@ func (p *plan) own(files []uintptr, sys *syscall.SysProcAttr) {
 	for _, s := range signals {
 		p.may(unix.SYS_RT_SIGACTION, s, uintptr(unsafe.Pointer(&p.action)), 0, signalSetSize)
 	}
+	p.rank() // for which the limits may leave no right
 	for _, l := range taken() {
 		p.may(unix.SYS_PRLIMIT64, 0, l.resource, uintptr(unsafe.Pointer(&l.limit)))
 	}
-	p.rank()
 }
 
 // become makes the child the task's user.
