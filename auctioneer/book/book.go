@@ -66,15 +66,17 @@ func (b *Book) clear() {
 		index:    index{keys: map[string]messages.JobID{}, pending: map[messages.Name]int{}, listed: map[messages.Name]*Numbers{}},
 		jobs:     jobs{byID: table{chunks: map[messages.JobID]*chunk{}}, past: map[messages.JobID]*Past{}, ordered: map[messages.JobID]bool{}, alive: map[messages.Name]int{}, behind: changed},
 		visitors: visitors{byVisit: map[messages.Visit]messages.JobID{}, guests: map[messages.Name]VisitingCount{}},
-		nodes:    nodes{names: map[messages.Name]uint32{}},
+		nodes:    nodes{names: map[messages.Name]uint32{}, taking: map[messages.Name]int{}},
+		quotes:   newQuotes(),
+		tokens:   tokens{places: map[string]int{}},
 		markets:  markets{notes: map[messages.Name]map[messages.JobID][]int64{}},
 		remote:   remote{remoteJobs: map[messages.JobID]*RemoteJob{}, departed: map[messages.Name]int{}, past: map[messages.JobID]*Past{}, archive: &b.archive, index: &b.index, watch: &b.watch, clock: &b.clock},
 		meters: meters{tariffs: map[messages.Name][]Tariff{}, spells: map[messages.Name][]spell{}, metered: map[messages.Name]map[messages.JobID]bool{},
 			changes: 1, unread: changed, jobs: &b.jobs, clock: &b.clock},
-		dependencies: dependencies{waiters: map[messages.JobID][]messages.JobID{}, jobs: &b.jobs, watch: &b.watch, clock: &b.clock},
+		dependencies: dependencies{waiters: map[messages.JobID]*Numbers{}, delayed: sorted[delayed]{compare: delayed.compare}, jobs: &b.jobs, watch: &b.watch, clock: &b.clock},
 		claims:       claims{notices: &b.notices, jobs: &b.jobs, nodes: &b.nodes, meters: &b.meters, watch: &b.watch, clock: &b.clock},
-		effects:      effects{spoken: map[messages.JobID]int{}, frees: map[string]bool{}, jobs: &b.jobs, watch: &b.watch},
-		notices:      notices{waitFor: map[string]int{}, jobs: &b.jobs, watch: &b.watch, clock: &b.clock},
+		effects:      effects{waiting: sorted[Effect]{compare: Effect.compare}, spoken: map[messages.JobID]int{}, frees: map[string]bool{}, jobs: &b.jobs, watch: &b.watch},
+		notices:      notices{queue: sorted[Notice]{compare: Notice.compare}, waitFor: map[string]int{}, jobs: &b.jobs, watch: &b.watch, clock: &b.clock},
 		endings: endings{archive: &b.archive, notices: &b.notices, jobs: &b.jobs, index: &b.index, visitors: &b.visitors, dependencies: &b.dependencies, claims: &b.claims,
 			meters: &b.meters, effects: &b.effects, watch: &b.watch, clock: &b.clock},
 		health: health{jobs: &b.jobs, nodes: &b.nodes, meters: &b.meters, watch: &b.watch, clock: &b.clock},
@@ -297,7 +299,7 @@ func (b *Book) enterJob(c *Submit) (Receipt, error) {
 	}
 	j := newJob(c, b.index.next(), b.now)
 	if q != nil {
-		q.Job = j.ID
+		b.quotes.take(q, j.ID)
 	}
 	b.visitors.enter(j)
 	b.await(j)

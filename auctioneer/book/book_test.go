@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"testing"
 
@@ -79,7 +80,7 @@ func mapStage(tasks int) messages.Stage {
 
 // invariant says what is wrong with a book, if anything is.
 func invariant(b *Book) error {
-	for _, check := range []func(*Book) error{accounted, claimed, effective, indexed} {
+	for _, check := range []func(*Book) error{accounted, claimed, effective, indexed, counted} {
 		if err := check(b); err != nil {
 			return err
 		}
@@ -134,10 +135,29 @@ func claimed(b *Book) error {
 			if failed > count[Failed] || j.Active() && failed < count[Failed] || j.Active() && s.over() != (s.Ended != 0) && s.Started != 0 && !j.Spec.Stages[i].Gang {
 				return fmt.Errorf("job %d stage %d counts %d failed and ended at %v; its tasks say %v", id, i, s.Failed, s.Ended, count)
 			}
-			if count[Claimed] != s.Running || count[Done] != s.Done || count[Pending] != len(s.Again) {
+			if count[Claimed] != s.Running || count[Done] != s.Done || count[Pending] != len(s.Again)-s.gone {
 				return fmt.Errorf("job %d stage %d counts %d running, %d done, %d again; its tasks say %v", id, i, s.Running, s.Done, len(s.Again), count)
 			}
 		}
+	}
+	return nil
+}
+
+// counted says whether the nodes are counted right that are there, and that accept work.
+func counted(b *Book) error {
+	present, taking := 0, map[messages.Name]int{}
+	for _, n := range b.inOrder {
+		if !n.Removed {
+			present++
+		}
+		for _, c := range n.Slots {
+			if n.takes(c.Class) {
+				taking[c.Class]++
+			}
+		}
+	}
+	if present != b.present || !maps.Equal(taking, b.taking) {
+		return fmt.Errorf("%d nodes are there, and counted are %d; %v accept work, and counted are %v", present, b.present, taking, b.taking)
 	}
 	return nil
 }

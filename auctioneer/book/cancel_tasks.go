@@ -40,7 +40,9 @@ func (x *exchanges) cancelTasks(c *CancelTasks) (n int, err error) {
 			n++
 		}
 	}
-	s.Again = slices.DeleteFunc(s.Again, func(index uint32) bool { return s.Tasks[index].Phase != Pending })
+	if 2*s.gone > len(s.Again) {
+		s.forgetGone()
+	}
 	if n == 0 {
 		return 0, messages.Errorf(messages.Ended, "these tasks of job %d are over already", j.ID)
 	}
@@ -77,16 +79,44 @@ func (s *Stage) divide(tasks messages.Array) (begun []uint32, rest []int64, err 
 	return begun, rest, nil
 }
 
-// with is the tasks that no node is to claim, with others; it may have too many ranges.
+// with is the tasks that no node is to claim, with others; it may have too many ranges. It looks at
+// ranges, and at the other positions.
 func (s *Stage) with(positions []int64) (all messages.Array) {
-	for at := range s.Skipped.Indices {
-		positions = append(positions, at)
-	}
 	slices.Sort(positions)
-	for _, at := range slices.Compact(positions) {
+	positions = slices.Compact(positions)
+	for _, r := range s.Skipped {
+		for len(positions) > 0 && positions[0] <= r.Last {
+			at := positions[0]
+			positions = positions[1:]
+			if over := at - r.First; over >= 0 && over%r.Step == 0 {
+				continue
+			} else if over > 0 {
+				all = join(all, messages.Range{First: r.First, Last: at - over%r.Step, Step: r.Step})
+				r.First = at - over%r.Step + r.Step
+			}
+			all = all.With(at)
+		}
+		all = join(all, r)
+	}
+	for _, at := range positions {
 		all = all.With(at)
 	}
 	return all
+}
+
+// join adds a range to an array that ends before the range.
+func join(all messages.Array, r messages.Range) messages.Array {
+	if r.First == r.Last {
+		return all.With(r.First)
+	}
+	if n := len(all); n > 0 {
+		last := &all[n-1]
+		if last.Last+r.Step == r.First && (last.Step == r.Step || last.First == last.Last) {
+			last.Last, last.Step = r.Last, r.Step
+			return all
+		}
+	}
+	return append(all, r)
 }
 
 // pass passes over the next tasks of a stage that no node is to claim.
@@ -105,12 +135,13 @@ func (s *Stage) pass(now messages.Time) {
 }
 
 // cancelTask cancels a task that a node claimed before, and says whether the task was not
-// over. An attempt that runs is stopped. The caller takes the task off those to be claimed again.
+// over. An attempt that runs is stopped.
 func (x *exchanges) cancelTask(j *Job, r messages.TaskRef) bool {
 	s := &j.Stages[r.Stage]
 	switch t := &s.Tasks[r.Index]; t.Phase {
 	case Pending:
 		s.cancelled(t, x.clock.now)
+		s.gone++
 		return true
 	case Claimed:
 		a := messages.Attempt{Task: r, Number: t.Attempt}
@@ -125,6 +156,12 @@ func (x *exchanges) cancelTask(j *Job, r messages.TaskRef) bool {
 		return true
 	}
 	return false
+}
+
+// forgetGone takes the tasks that were cancelled off those to be claimed again.
+func (s *Stage) forgetGone() {
+	s.Again = slices.DeleteFunc(s.Again, func(index uint32) bool { return s.Tasks[index].Phase != Pending })
+	s.gone = 0
 }
 
 // cancelled ends a task for good that was cancelled.

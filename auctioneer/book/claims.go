@@ -186,13 +186,13 @@ func (c *claims) requeueAll(r *Requeue) (n int, err error) {
 			return 0, messages.Errorf(messages.Conflict, "task %d of stage %s of job %d does not run", ref.Index, j.Spec.Stages[ref.Stage].Name, j.ID)
 		}
 	}
-	all := c.running(j)
-	if len(all) == 0 {
+	all := j.runs()
+	if all == 0 {
 		return 0, messages.Errorf(messages.Conflict, "no task of job %d runs", j.ID)
 	}
 	tasks := r.Tasks
 	if len(tasks) == 0 {
-		tasks = slices.DeleteFunc(slices.Clone(all), func(ref messages.TaskRef) bool { return r.Stage != nil && int(ref.Stage) != *r.Stage })
+		tasks = slices.DeleteFunc(c.running(j), func(ref messages.TaskRef) bool { return r.Stage != nil && int(ref.Stage) != *r.Stage })
 	}
 	if len(tasks) == 0 {
 		return 0, messages.Errorf(messages.Conflict, "no task of that stage of job %d runs", j.ID)
@@ -203,7 +203,7 @@ func (c *claims) requeueAll(r *Requeue) (n int, err error) {
 			c.requeue(messages.Attempt{Task: ref, Number: j.Stages[ref.Stage].Tasks[ref.Index].Attempt}, ofJob, messages.EndRequeued)
 		}
 	}
-	return len(all) - len(c.running(j)), nil
+	return all - j.runs(), nil
 }
 
 // runs says whether a task of a job has a claim that is not about to end.
@@ -216,9 +216,21 @@ func (c *claims) runs(j *Job, r messages.TaskRef) bool {
 	return ok && !h.Leaving && h.Halt != Ahead
 }
 
+// runs is how many tasks of a job have a claim that is not about to end.
+func (j *Job) runs() (n int) {
+	for i := range j.Stages {
+		s := &j.Stages[i]
+		n += s.Running - s.Leaving - s.Ahead
+	}
+	return n
+}
+
 // running are the tasks of a job that run.
 func (c *claims) running(j *Job) (out []messages.TaskRef) {
 	for i := range j.Stages {
+		if j.Stages[i].Running == 0 {
+			continue
+		}
 		for k := range j.Stages[i].Tasks {
 			if r := (messages.TaskRef{Job: j.ID, Stage: uint32(i), Index: uint32(k)}); c.runs(j, r) {
 				out = append(out, r)

@@ -41,8 +41,11 @@ func (c *claims) completeAll(j *Job) {
 			continue
 		}
 		for k := range j.Stages[i].Tasks {
-			r := messages.TaskRef{Job: j.ID, Stage: uint32(i), Index: uint32(k)}
-			if _, h, ok := c.claimOf(messages.Attempt{Task: r, Number: j.Stages[i].Tasks[k].Attempt}); ok && !h.Leaving {
+			t, r := &j.Stages[i].Tasks[k], messages.TaskRef{Job: j.ID, Stage: uint32(i), Index: uint32(k)}
+			if t.Phase != Claimed {
+				continue
+			}
+			if _, h, ok := c.claimOf(messages.Attempt{Task: r, Number: t.Attempt}); ok && !h.Leaving {
 				c.complete(r, h, ByOwner)
 			}
 		}

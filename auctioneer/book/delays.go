@@ -2,7 +2,6 @@ package book
 
 import (
 	"cmp"
-	"slices"
 
 	"github.com/candor-grid/candor/messages"
 )
@@ -23,26 +22,21 @@ func (d *dependencies) delay(j *Job) {
 		return
 	}
 	j.Blocked++
-	e := delayed{j.Spec.Begin, j.ID}
-	at, _ := slices.BinarySearchFunc(d.delayed, e, delayed.compare)
-	d.delayed = slices.Insert(d.delayed, at, e)
+	d.delayed.add(delayed{j.Spec.Begin, j.ID})
 }
 
 // beginDue lets jobs begin whose time has come.
 func (d *dependencies) beginDue() {
-	for len(d.delayed) > 0 && d.delayed[0].at <= d.clock.now {
-		if j := d.jobs.own(d.delayed[0].job); j != nil && j.Active() {
-			j.Blocked--
-			d.watch.touch(j.ID)
-		}
-		d.delayed = d.delayed[1:]
+	for at := d.NextBegin(); at != 0 && at <= d.clock.now; at = d.NextBegin() {
+		next, _ := d.delayed.first()
+		d.jobs.own(next.job).Blocked--
+		d.watch.touch(next.job)
+		d.delayed.remove(next)
 	}
 }
 
 // NextBegin is when the next job is to begin that waits for its time; 0: none does.
 func (d *dependencies) NextBegin() messages.Time {
-	if len(d.delayed) == 0 {
-		return 0
-	}
-	return d.delayed[0].at
+	next, _ := d.delayed.first()
+	return next.at
 }

@@ -30,7 +30,7 @@ func TestAJobWaitsForItsTime(t *testing.T) {
 			t.Errorf("%s: the next begins at %v, want %v", when, at, next)
 		}
 	}
-	blocked("at first", map[messages.JobID]int{past: 0, soon: 1, both: 2}, 15)
+	blocked("at first", map[messages.JobID]int{past: 0, soon: 1, both: 2}, 20)
 	var image bytes.Buffer
 	if _, err := b.Capture().WriteTo(&image); err != nil {
 		t.Fatal(err)

@@ -8,8 +8,8 @@ import (
 
 // dependencies know which jobs wait for the end of which others, or for a time.
 type dependencies struct {
-	waiters map[messages.JobID][]messages.JobID // by the job that they wait for, ascending
-	delayed []delayed                           // the next to begin first
+	waiters map[messages.JobID]*Numbers // by the job that they wait for
+	delayed sorted[delayed]             // the next to begin first
 	jobs    *jobs
 	watch   *watch
 	clock   *clock
@@ -49,10 +49,25 @@ func (d *dependencies) Awaited(j *Job) (out []messages.JobID) {
 func (d *dependencies) await(j *Job) {
 	awaited := d.Awaited(j)
 	for _, id := range awaited {
-		d.waiters[id] = append(d.waiters[id], j.ID)
+		if d.waiters[id] == nil {
+			d.waiters[id] = newNumbers()
+		}
+		d.waiters[id].add(j.ID)
 	}
 	j.Blocked = len(awaited)
 	d.delay(j)
+}
+
+// forget has a job that has ended wait no more.
+func (d *dependencies) forget(j *Job) {
+	d.delayed.remove(delayed{j.Spec.Begin, j.ID})
+	for _, id := range slices.Concat(j.Spec.AfterJobs, j.Spec.AfterOK) {
+		if w := d.waiters[id]; w != nil {
+			if w.remove(j.ID); w.count == 0 {
+				delete(d.waiters, id)
+			}
+		}
+	}
 }
 
 // release tells the jobs that wait for a job that the job has ended, and returns the
@@ -60,7 +75,7 @@ func (d *dependencies) await(j *Job) {
 func (d *dependencies) release(ended *Job) (failed []*Job) {
 	waiters := d.waiters[ended.ID]
 	delete(d.waiters, ended.ID)
-	for _, id := range waiters {
+	for id := range waiters.All() {
 		j := d.jobs.own(id)
 		if j == nil || !j.Active() {
 			continue

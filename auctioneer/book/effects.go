@@ -1,7 +1,9 @@
 package book
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/candor-grid/candor/messages"
@@ -17,6 +19,8 @@ type Effect struct {
 	Hold string // of a Release
 }
 
+func (e Effect) compare(o Effect) int { return cmp.Compare(e.ID, o.ID) }
+
 // EffectKind says what is to happen.
 type EffectKind uint8
 
@@ -31,7 +35,7 @@ const (
 
 // effects are the effects without confirmation, and the payments between jobs.
 type effects struct {
-	waiting []Effect               // ascending IDs
+	waiting sorted[Effect]         // by ID
 	spoken  map[messages.JobID]int // how often effects that wait speak of a job
 	frees   map[string]bool        // holds that a Release is to free
 	last    uint64
@@ -41,7 +45,7 @@ type effects struct {
 }
 
 // EachEffect calls yield for each effect that waits, oldest first.
-func (s *effects) EachEffect(yield func(Effect) bool) { slices.Values(s.waiting)(yield) }
+func (s *effects) EachEffect(yield func(Effect) bool) { s.waiting.all(yield) }
 
 // Names reports whether every job that an effect names is still in the book. If not,
 // the effect has nothing left to do.
@@ -93,7 +97,12 @@ func (s *effects) effect(kind EffectKind, job messages.JobID, legs ...Leg) {
 func (s *effects) add(e Effect) {
 	s.last++
 	e.ID = s.last
-	s.waiting = append(s.waiting, e)
+	s.enter(e)
+}
+
+// enter has an effect wait that has its number.
+func (s *effects) enter(e Effect) {
+	s.waiting.add(e)
 	s.count(&e, 1)
 	s.watch.touchEffects()
 }
@@ -117,26 +126,13 @@ func (s *effects) count(e *Effect, change int) {
 	}
 }
 
-// remove takes out the effects that are confirmed, as a rule the oldest, and returns them.
+// remove takes out the effects that are confirmed, and returns them by ID.
 func (s *effects) remove(confirmed map[uint64]*Confirmation) (over []Effect) {
-	n := 0
-	for n < len(s.waiting) && confirmed[s.waiting[n].ID] != nil {
-		n++
-	}
-	over = slices.Clone(s.waiting[:n])
-	clear(s.waiting[:n])
-	s.waiting = s.waiting[n:]
-	if n < len(confirmed) {
-		s.waiting = slices.DeleteFunc(s.waiting, func(e Effect) bool {
-			if confirmed[e.ID] == nil {
-				return false
-			}
+	for _, id := range slices.Sorted(maps.Keys(confirmed)) {
+		if e, waits := s.waiting.remove(Effect{ID: id}); waits {
+			s.count(&e, -1)
 			over = append(over, e)
-			return true
-		})
-	}
-	for i := range over {
-		s.count(&over[i], -1)
+		}
 	}
 	s.watch.touchEffects()
 	return over

@@ -94,6 +94,7 @@ func (s *endings) endAlone(j *Job, outcome messages.State, reason, cause string)
 	j.Doubts = nil
 	s.effects.dropPromises(j)
 	delete(s.jobs.ordered, j.ID)
+	s.dependencies.forget(j)
 	j.State, j.Outcome, j.Reason, j.Cause, j.Ended = messages.Settling, outcome, reason, cause, s.clock.now
 	s.watch.touch(j.ID)
 	s.claims.stopAll(j)

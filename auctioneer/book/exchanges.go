@@ -307,11 +307,10 @@ func (x *exchanges) grant(n *Node, node uint32, j *Job, stage, at int) messages.
 	x.meters.meter(j, stage)
 	var index uint32
 	switch {
-	case at == 0:
-		index, s.Again = s.Again[0], s.Again[1:]
-	case at > 0:
+	case at >= 0: // those before it move, which are few
 		index = s.Again[at]
-		s.Again = slices.Delete(s.Again, at, at+1)
+		copy(s.Again[1:], s.Again[:at])
+		s.Again = s.Again[1:]
 	default:
 		index = uint32(len(s.Tasks))
 		s.Tasks = append(s.Tasks, Task{})
@@ -351,11 +350,12 @@ func (x *exchanges) grant(n *Node, node uint32, j *Job, stage, at int) messages.
 // to stop.
 func (x *exchanges) register(c *Register) (stop []messages.Attempt, err error) {
 	i, n := x.nodes.find(c.Node)
+	if (n == nil || n.Removed) && x.nodes.present >= MaxNodes {
+		return nil, messages.Errorf(messages.Exhausted, "the site knows %d nodes, its limit", MaxNodes)
+	}
 	if n == nil {
 		n = &Node{Name: c.Node}
-		if i, err = x.nodes.add(n); err != nil {
-			return nil, err
-		}
+		i = x.nodes.add(n)
 	}
 	x.watch.touchNode(i)
 	if n.Up && n.Session == c.Session {
@@ -368,7 +368,11 @@ func (x *exchanges) register(c *Register) (stop []messages.Attempt, err error) {
 	n.resetHealth(x.clock.now)
 	stop = x.rejoin(n, c)
 	n.Session, n.Up, n.Since, n.Seq, n.Grants, n.Stop = c.Session, true, x.clock.now, 0, nil, stop
+	if n.Removed {
+		x.nodes.present++
+	}
 	n.Stopped, n.Removed = false, false
+	x.nodes.recount(n)
 	return slices.Clone(stop), nil
 }
 
@@ -432,17 +436,9 @@ func (x *exchanges) lost(c *Lost) int {
 	}
 	n.Up, n.Since, n.Claims, n.halted, n.Stop, n.Grants, n.Ahead = false, x.clock.now, nil, nil, nil, nil, nil
 	n.Used, n.Stopped = make([]int, len(n.Slots)), c.Stopped
+	x.nodes.recount(n)
 	x.watch.touchNode(i)
 	return len(refs)
-}
-
-// remove takes a node that is down off the list.
-func (n *Node) remove() error {
-	if n.Up {
-		return messages.Errorf(messages.Conflict, "node %s is up: stop its agent first, or drain the node", n.Name)
-	}
-	n.Removed, n.Drain, n.DrainReason = true, 0, ""
-	return nil
 }
 
 // drain has a node drain or take work again, or removes it, and returns how many claims it has.
@@ -453,7 +449,7 @@ func (x *exchanges) drain(c *Drain) (int, error) {
 	}
 	x.watch.touchNode(i)
 	if c.Remove {
-		return 0, n.remove()
+		return 0, x.nodes.remove(n)
 	}
 	if !c.Evict {
 		n.DrainReason = c.Reason
@@ -461,6 +457,7 @@ func (x *exchanges) drain(c *Drain) (int, error) {
 			n.lift(x.clock.now)
 			n.Health.Level = 0
 		}
+		x.nodes.recount(n)
 		return len(n.Claims), nil
 	}
 	if n.Drain == 0 || n.Drain != c.Until {

@@ -51,6 +51,24 @@ func TestCommandsCostNoMoreAmongMore(t *testing.T) {
 			}
 			return time.Since(began) / time.Duration(n)
 		},
+		"a task fails at once, among removed nodes": func(t *testing.T, n int) time.Duration {
+			s := newSite(t)
+			for i := range n {
+				name := fmt.Sprint("gone", i)
+				s.Apply(&Command{Register: &Register{Node: name, Session: 1, Slots: []messages.ClassSlots{{Class: "map", Slots: 1}}}})
+				s.Apply(&Command{Lost: &Lost{Node: name, Session: 1}})
+				s.Apply(&Command{Drain: &Drain{Node: name, Remove: true}})
+			}
+			const tasks = 100
+			s.register("n", 1, tasks)
+			x := &Exchange{Node: "n", Session: 1, Seq: 2}
+			for _, g := range s.claim("n", 1, 1, tasks, s.submit("k", mapStage(tasks))) {
+				x.Finished = append(x.Finished, messages.Finished{Attempt: g.Attempt, Outcome: messages.Unstartable})
+			}
+			began := time.Now()
+			s.Apply(&Command{At: s.at, Exchange: x})
+			return time.Since(began) / tasks
+		},
 		"a job ends, and older ones wait": func(t *testing.T, n int) (spent time.Duration) {
 			b, key := New(), 0
 			b.Archive(func(Ended) {})

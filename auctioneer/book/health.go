@@ -198,6 +198,7 @@ func (s *health) probed(i uint32, f *messages.Finished) {
 		h.Passed++
 		if h.Quarantined != 0 {
 			n.lift(s.clock.now)
+			s.nodes.recount(n)
 		}
 	default:
 		s.quarantine(i, "a probe "+ending(f))
@@ -235,6 +236,7 @@ func (s *health) quarantine(i uint32, reason string) {
 	}
 	if h.Quarantined == 0 {
 		h.Quarantined = s.clock.now
+		s.nodes.recount(s.nodes.inOrder[i])
 		for k := range h.Failures {
 			s.forgive(&h.Failures[k])
 		}
@@ -386,9 +388,13 @@ const mostLooked = 256
 func (s *health) next(j *Job, stage int, node uint32) (int, bool) {
 	of := &j.Stages[stage]
 	for k, index := range of.Again[:min(len(of.Again), mostLooked)] {
-		if !s.avoids(j, stage, index, node) {
+		if of.Tasks[index].Phase == Pending && !s.avoids(j, stage, index, node) {
 			return k, true
 		}
+	}
+	if of.gone > 0 {
+		of.forgetGone()
+		return s.next(j, stage, node)
 	}
 	return -1, len(of.Tasks) < of.Total
 }

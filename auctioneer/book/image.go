@@ -120,8 +120,8 @@ func (b *Book) Capture() *Image {
 	im := &Image{
 		Head: &imageHead{Backup: b.backup, Now: b.now, LastJob: b.lastJob, LastEffect: b.effects.last, LastQuote: b.quotes.last,
 			Markets: b.applied, MarketsVersion: b.version, LastNotice: b.lastSent, LastRelease: b.freed, Applied: slices.Clone(b.answers)},
-		Notices: slices.Clone(b.queue),
-		Ended:   slices.Clone(b.jobs.ended), Returned: slices.Clone(b.returned), chunks: b.byID.capture(), unread: maps.Clone(b.unread), Effects: slices.Clone(b.waiting), Tokens: b.issued,
+		Notices: slices.Collect(b.queue.all),
+		Ended:   slices.Clone(b.jobs.ended), Returned: slices.Clone(b.returned), chunks: b.byID.capture(), unread: maps.Clone(b.unread), Effects: slices.Collect(b.EachEffect), Tokens: b.Tokens(),
 	}
 	for _, n := range b.inOrder {
 		im.Nodes = append(im.Nodes, n.image())
@@ -134,7 +134,7 @@ func (b *Book) Capture() *Image {
 			im.Notes = append(im.Notes, noteImage{market, n})
 		}
 	}
-	for _, q := range b.quoted {
+	for q := range b.expiring.all {
 		im.Quotes = append(im.Quotes, *q)
 	}
 	for _, r := range b.remoteJobs {
@@ -168,7 +168,7 @@ func (n *Node) image() nodeImage {
 	for _, r := range n.claimed() {
 		im.Claims = append(im.Claims, claimImage{r, n.Claims[r]})
 	}
-	im.Node.Claims, im.Node.halted = nil, nil
+	im.Node.Claims, im.Node.halted, im.Node.taking = nil, nil, nil
 	im.Node.Used, im.Node.Stop, im.Node.Ahead = slices.Clone(n.Used), slices.Clone(n.Stop), slices.Clone(n.Ahead)
 	return im
 }
@@ -363,6 +363,11 @@ func (im *Image) add(one *Image) error {
 		}
 		s := &im.Jobs[last].Stages[t.Stage]
 		s.Tasks, s.Again = append(s.Tasks, t.Tasks...), append(s.Again, t.Again...)
+		for _, index := range t.Again {
+			if int(index) < len(s.Tasks) && s.Tasks[index].Phase != Pending {
+				s.gone++
+			}
+		}
 	}
 	for i := range one.Doubts {
 		if len(im.Jobs) == 0 {
@@ -400,10 +405,11 @@ func (b *Book) load(im *Image) {
 	h := im.Head
 	b.now, b.lastJob, b.effects.last, b.quotes.last, b.freed = h.Now, h.LastJob, h.LastEffect, h.LastQuote, h.LastRelease
 	b.jobs.ended, b.returned, b.applied, b.version = im.Ended, im.Returned, h.Markets, h.MarketsVersion
-	b.waiting, b.issued, b.answers = im.Effects, im.Tokens, h.Applied
+	b.answers = h.Applied
+	b.tokens.enter(im.Tokens)
 	b.lastSent, b.backup = h.LastNotice, h.Backup
-	for i := range b.waiting {
-		b.effects.count(&b.waiting[i], 1)
+	for i := range im.Effects {
+		b.effects.enter(im.Effects[i])
 	}
 	for _, n := range im.Notices {
 		b.notices.enter(n)
@@ -418,7 +424,7 @@ func (b *Book) load(im *Image) {
 		b.note(n.Market, []Note{n.Note}, false)
 	}
 	for i := range im.Quotes {
-		b.quoted = append(b.quoted, &im.Quotes[i])
+		b.quotes.enter(&im.Quotes[i])
 	}
 	for i := range im.Nodes {
 		n := &im.Nodes[i]
@@ -426,8 +432,7 @@ func (b *Book) load(im *Image) {
 		for _, c := range n.Claims {
 			n.Node.set(c.Task, c.Claim)
 		}
-		b.inOrder = append(b.inOrder, &n.Node)
-		b.names[n.Node.Name] = uint32(i)
+		b.nodes.add(&n.Node)
 	}
 	for i := range im.RemoteJobs {
 		r := &im.RemoteJobs[i]
@@ -443,7 +448,6 @@ func (b *Book) load(im *Image) {
 		b.loadPacked(im.packed)
 	}
 	b.loadJobs(im.Jobs)
-	b.sort()
 	b.endings.archiveOldest()
 	b.remote.archiveOldest()
 }

@@ -58,7 +58,7 @@ func (x *index) enter(account messages.Name, key string, id messages.JobID, acti
 func (x *index) list(account messages.Name, id messages.JobID, active bool) {
 	for _, name := range []messages.Name{account, ""} {
 		if x.listed[name] == nil {
-			x.listed[name] = &Numbers{}
+			x.listed[name] = newNumbers()
 		}
 		x.listed[name].add(id)
 	}
@@ -99,15 +99,10 @@ func (x *index) count(account messages.Name, change int) {
 // unlist takes a forgotten job off the lists.
 func (x *index) unlist(account messages.Name, id messages.JobID) {
 	for _, name := range []messages.Name{account, ""} {
-		if n := x.listed[name]; n != nil && n.remove(id) {
-			delete(x.listed, name)
+		if n := x.listed[name]; n != nil {
+			if n.remove(id); n.count == 0 {
+				delete(x.listed, name)
+			}
 		}
-	}
-}
-
-// sort puts the lists in order after jobs were entered in any.
-func (x *index) sort() {
-	for _, ids := range x.listed {
-		ids.sort()
 	}
 }

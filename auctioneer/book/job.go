@@ -98,7 +98,7 @@ type Stage struct {
 	Total    int
 	Unmet    int      // stages it waits for
 	Tasks    []Task   // those claimed at least once: a prefix of the stage's tasks
-	Again    []uint32 // tasks to be claimed again, in the order they came back
+	Again    []uint32 // tasks to be claimed again, in the order they came back, and gone ones
 	Running  int
 	Done     int
 	Retried  int
@@ -136,6 +136,8 @@ type Stage struct {
 	// Ahead is how many of the claims that Running counts wait for a slot, also of those
 	// that are to end.
 	Ahead int
+
+	gone int // tasks of Again that were cancelled: at most half of them
 }
 
 // Phase is where a task is.
@@ -180,7 +182,7 @@ func (j *Job) Claimable(i int) int {
 	if !j.Active() || s.Unmet > 0 || j.Blocked > 0 || s.Broken || j.Parked != nil {
 		return 0
 	}
-	n := s.Total - len(s.Tasks) - int(s.Skipped.Count()) + len(s.Again)
+	n := s.Total - len(s.Tasks) - int(s.Skipped.Count()) + len(s.Again) - s.gone
 	if most := j.Spec.Stages[i].MaxRunning; most > 0 {
 		n = min(n, max(0, most-s.Running))
 	}

@@ -43,6 +43,7 @@ type Node struct {
 	Exchanged messages.Time
 
 	halted []messages.Attempt // those of Claims that are not to run now: see [Node.Halted]
+	taking []messages.Name    // classes for which nodes.taking counts the node
 }
 
 // keptSessions is how many sessions of a node are remembered that it has left.
@@ -230,6 +231,8 @@ func (n *Node) Gone(now messages.Time) bool {
 type nodes struct {
 	inOrder []*Node // of their first registration
 	names   map[messages.Name]uint32
+	present int                   // nodes that were not removed
+	taking  map[messages.Name]int // by class: nodes that accept work of it
 }
 
 // Nodes returns the nodes in the order of their first registration. They must
@@ -257,24 +260,48 @@ func (s *nodes) find(name messages.Name) (uint32, *Node) {
 }
 
 // add enters a node that is not known yet.
-func (s *nodes) add(n *Node) (uint32, error) {
-	if len(s.inOrder) >= MaxNodes && s.present() >= MaxNodes {
-		return 0, messages.Errorf(messages.Exhausted, "the site knows %d nodes, its limit", MaxNodes)
-	}
+func (s *nodes) add(n *Node) uint32 {
 	i := uint32(len(s.inOrder))
 	s.inOrder = append(s.inOrder, n)
 	s.names[n.Name] = i
-	return i, nil
+	if !n.Removed {
+		s.present++
+	}
+	s.recount(n)
+	return i
 }
 
-// present is how many nodes were not removed.
-func (s *nodes) present() (n int) {
-	for _, node := range s.inOrder {
-		if !node.Removed {
-			n++
+// remove takes a node that is down off the list. Of what is known of it stays what a late word of its
+// agent needs, and the next registration.
+func (s *nodes) remove(n *Node) error {
+	if n.Up {
+		return messages.Errorf(messages.Conflict, "node %s is up: stop its agent first, or drain the node", n.Name)
+	}
+	n.Removed, n.Drain, n.DrainReason = true, 0, ""
+	n.Slots, n.Used, n.Abilities, n.Health.Failures, n.Health.Well = nil, nil, nil, nil, nil
+	s.present--
+	return nil
+}
+
+// takes reports whether a node accepts work of a class.
+func (n *Node) takes(class messages.Name) bool {
+	return n.Up && n.Drain == 0 && n.Health.Quarantined == 0 && n.class(class) >= 0
+}
+
+// recount counts a node among those that accept work. It must be called when that may have changed.
+func (s *nodes) recount(n *Node) {
+	for _, class := range n.taking {
+		if s.taking[class]--; s.taking[class] == 0 {
+			delete(s.taking, class)
 		}
 	}
-	return n
+	n.taking = n.taking[:0]
+	for _, c := range n.Slots {
+		if n.takes(c.Class) && !slices.Contains(n.taking, c.Class) {
+			n.taking = append(n.taking, c.Class)
+			s.taking[c.Class]++
+		}
+	}
 }
 
 // lastOf returns a class that no other node offers, "" if there is none.
@@ -287,12 +314,14 @@ func (s *nodes) lastOf(i uint32) messages.Name {
 	return ""
 }
 
-// elsewhere reports whether a node that is not in the list accepts work of a class.
+// elsewhere reports whether a node that is not in the list accepts work of a class. The list has no
+// node twice.
 func (s *nodes) elsewhere(class messages.Name, but []uint32) bool {
-	for i, n := range s.inOrder {
-		if n.Up && n.Drain == 0 && n.Health.Quarantined == 0 && n.class(class) >= 0 && !slices.Contains(but, uint32(i)) {
-			return true
+	others := s.taking[class]
+	for _, i := range but {
+		if s.inOrder[i].takes(class) {
+			others--
 		}
 	}
-	return false
+	return others > 0
 }

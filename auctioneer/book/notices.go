@@ -1,6 +1,7 @@
 package book
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/candor-grid/candor/messages"
@@ -24,6 +25,8 @@ type Notice struct {
 	Job   messages.JobSummary // as it was then
 }
 
+func (n Notice) compare(o Notice) int { return cmp.Compare(n.ID, o.ID) }
+
 // Notified says what became of notices. Result: nil.
 type Notified struct{ Outcomes []NoticeOutcome }
 
@@ -35,8 +38,8 @@ type NoticeOutcome struct {
 
 // notices are the waiting notices, oldest first.
 type notices struct {
-	queue    []Notice // ascending IDs
-	lastSent uint64   // the highest ID given out
+	queue    sorted[Notice] // by ID
+	lastSent uint64         // the highest ID given out
 	waitFor  map[string]int
 	jobs     *jobs
 	watch    *watch
@@ -45,9 +48,11 @@ type notices struct {
 
 // EachNotice calls yield for each notice that waits, oldest first. It must not be changed.
 func (s *notices) EachNotice(yield func(*Notice) bool) {
-	for i := range s.queue {
-		if !yield(&s.queue[i]) {
-			return
+	for _, b := range s.queue.blocks {
+		for i := range b {
+			if !yield(&b[i]) {
+				return
+			}
 		}
 	}
 }
@@ -62,7 +67,7 @@ func (s *notices) event(j *Job, events ...string) {
 		}
 		status := messages.NoticeStatus{To: n.To, Event: events[at], At: s.clock.now}
 		switch {
-		case len(s.queue) >= MaxNotices:
+		case s.queue.count >= MaxNotices:
 			status.Refused = "the site has too many notices to send"
 		case s.waitFor[n.To] >= MaxNoticesTo:
 			status.Refused = "too many notices wait for this receiver"
@@ -75,7 +80,7 @@ func (s *notices) event(j *Job, events ...string) {
 }
 
 func (s *notices) enter(n Notice) {
-	s.queue = append(s.queue, n)
+	s.queue.add(n)
 	s.waitFor[n.To]++
 	s.watch.changes.Notices = true
 }
@@ -83,12 +88,10 @@ func (s *notices) enter(n Notice) {
 // notified removes notices of which it is known what became.
 func (s *notices) notified(c *Notified) {
 	for _, o := range c.Outcomes {
-		i, found := slices.BinarySearchFunc(s.queue, o.Notice, func(n Notice, id uint64) int { return int(int64(n.ID) - int64(id)) })
-		if !found {
+		n, waits := s.queue.remove(Notice{ID: o.Notice})
+		if !waits {
 			continue
 		}
-		n := s.queue[i]
-		s.queue = slices.Delete(s.queue, i, i+1)
 		if s.waitFor[n.To]--; s.waitFor[n.To] == 0 {
 			delete(s.waitFor, n.To)
 		}

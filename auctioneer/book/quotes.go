@@ -2,7 +2,6 @@ package book
 
 import (
 	"cmp"
-	"slices"
 	"strings"
 
 	"github.com/candor-grid/candor/messages"
@@ -29,33 +28,66 @@ type Quote struct {
 
 // quotes are those that may still hold.
 type quotes struct {
-	quoted []*Quote // ascending IDs
-	last   uint64
+	quoted   map[uint64]*Quote
+	expiring sorted[*Quote]        // the first to expire first
+	open     map[messages.Name]int // by account: quotes of which no job has taken a contract
+	visitors int                   // quotes of users of other sites
+	last     uint64
+}
+
+func newQuotes() quotes {
+	return quotes{quoted: map[uint64]*Quote{}, open: map[messages.Name]int{}, expiring: sorted[*Quote]{compare: func(p, q *Quote) int {
+		return cmp.Or(cmp.Compare(p.Expires, q.Expires), cmp.Compare(p.ID, q.ID))
+	}}}
 }
 
 // quote remembers a quote and returns its number.
 func (s *quotes) quote(q *Quote, now messages.Time) (uint64, error) {
-	s.quoted = slices.DeleteFunc(s.quoted, func(o *Quote) bool { return o.Expires < now })
-	own, visitors := 0, 0
-	for _, o := range s.quoted {
-		if o.Account == q.Account && o.Job == 0 {
-			own++
-		}
-		if messages.IsVisitor(o.Account) {
-			visitors++
-		}
+	for o, ok := s.expiring.first(); ok && o.Expires < now; o, ok = s.expiring.first() {
+		s.expiring.remove(o)
+		delete(s.quoted, o.ID)
+		s.count(o, -1)
 	}
-	if messages.IsVisitor(q.Account) && visitors >= MaxVisitorQuotes {
-		return 0, messages.Errorf(messages.Exhausted, "users of other sites have %d valid quotes, the limit; wait until some quotes expire", visitors)
+	if messages.IsVisitor(q.Account) && s.visitors >= MaxVisitorQuotes {
+		return 0, messages.Errorf(messages.Exhausted, "users of other sites have %d valid quotes, the limit; wait until some quotes expire", s.visitors)
 	}
-	if own >= MaxAccountQuotes || len(s.quoted) >= MaxQuotes {
+	if own := s.open[q.Account]; own >= MaxAccountQuotes || len(s.quoted) >= MaxQuotes {
 		return 0, messages.Errorf(messages.Exhausted, "%s has %d valid quotes, and the site has %d, the limit; wait until some quotes expire", q.Account, own, len(s.quoted))
 	}
 	s.last++
 	given := *q
 	given.ID, given.Job = s.last, 0
-	s.quoted = append(s.quoted, &given)
+	s.enter(&given)
 	return given.ID, nil
+}
+
+// enter remembers a quote that has its number.
+func (s *quotes) enter(q *Quote) {
+	s.quoted[q.ID] = q
+	s.expiring.add(q)
+	s.count(q, 1)
+}
+
+// count counts a quote, or with −1 no longer.
+func (s *quotes) count(q *Quote, change int) {
+	if messages.IsVisitor(q.Account) {
+		s.visitors += change
+	}
+	if q.Job == 0 {
+		s.countOpen(q, change)
+	}
+}
+
+func (s *quotes) countOpen(q *Quote, change int) {
+	if s.open[q.Account] += change; s.open[q.Account] == 0 {
+		delete(s.open, q.Account)
+	}
+}
+
+// take notes which job has taken a contract of a quote.
+func (s *quotes) take(q *Quote, job messages.JobID) {
+	s.countOpen(q, -1)
+	q.Job = job
 }
 
 // QuotesOf counts the quotes of another site's users that hold still.
@@ -70,11 +102,10 @@ func (s *quotes) QuotesOf(home messages.Name, now messages.Time) (n int) {
 
 // find returns a quote, nil if there is none that holds.
 func (s *quotes) find(id uint64, now messages.Time) *Quote {
-	i, ok := slices.BinarySearchFunc(s.quoted, id, func(q *Quote, id uint64) int { return cmp.Compare(q.ID, id) })
-	if !ok || s.quoted[i].Expires < now {
-		return nil
+	if q := s.quoted[id]; q != nil && q.Expires >= now {
+		return q
 	}
-	return s.quoted[i]
+	return nil
 }
 
 // accepted returns the quote of the contract that a submission names, if no other job

@@ -18,11 +18,13 @@ type Admit struct {
 }
 
 // tokens are the join tokens of nodes.
-type tokens struct{ issued []messages.TokenState }
+type tokens struct {
+	issued []messages.TokenState // in the order in which they were made
+	places map[string]int        // in issued, by identifier
+}
 
-// Tokens are the join tokens in the order in which they were made. They must not
-// be changed.
-func (s *tokens) Tokens() []messages.TokenState { return s.issued }
+// Tokens are the join tokens in the order in which they were made.
+func (s *tokens) Tokens() []messages.TokenState { return slices.Clone(s.issued) }
 
 // admit changes a join token.
 func (s *tokens) admit(c *Admit, now messages.Time) (messages.TokenState, error) {
@@ -41,13 +43,22 @@ func (s *tokens) issue(t *messages.TokenState, now messages.Time) (messages.Toke
 		return s.issued[i], nil
 	}
 	if len(s.issued) >= MaxTokens {
-		s.issued = slices.DeleteFunc(slices.Clone(s.issued), func(t messages.TokenState) bool { return t.Expires <= now })
+		s.enter(slices.DeleteFunc(s.issued, func(t messages.TokenState) bool { return t.Expires <= now }))
 	}
 	if len(s.issued) >= MaxTokens {
 		return messages.TokenState{}, messages.Errorf(messages.Exhausted, "there are %d join tokens that have not expired; make new ones later, or with a shorter life", MaxTokens)
 	}
+	s.places[t.ID] = len(s.issued)
 	s.issued = append(s.issued, *t)
 	return *t, nil
+}
+
+// enter makes some tokens all there are.
+func (s *tokens) enter(all []messages.TokenState) {
+	s.issued, s.places = all, make(map[string]int, len(all))
+	for i := range all {
+		s.places[all[i].ID] = i
+	}
 }
 
 // use gives a token to the first key that asks for it. The same key may ask again, as
@@ -67,7 +78,7 @@ func (s *tokens) use(u *messages.TokenUse, now messages.Time) (messages.TokenSta
 		return messages.TokenState{}, messages.Errorf(messages.Expired, "join token %s expired at %v; ask the site's operator for another", t.ID, t.Expires)
 	case t.Used == 0:
 		t.Used, t.Key = now, u.Key
-		s.replace(i, t)
+		s.issued[i] = t
 	}
 	return t, nil
 }
@@ -78,18 +89,13 @@ func (s *tokens) revoke(id string) (messages.TokenState, error) {
 	if i < 0 {
 		return messages.TokenState{}, messages.Errorf(messages.NotFound, "there is no join token %q; candor node tokens lists them", id)
 	}
-	t := s.issued[i]
-	t.Revoked = true
-	s.replace(i, t)
-	return t, nil
-}
-
-// replace replaces a token in a copy of the list, as captured images share the list.
-func (s *tokens) replace(i int, t messages.TokenState) {
-	s.issued = slices.Clone(s.issued)
-	s.issued[i] = t
+	s.issued[i].Revoked = true
+	return s.issued[i], nil
 }
 
 func (s *tokens) find(id string) int {
-	return slices.IndexFunc(s.issued, func(t messages.TokenState) bool { return t.ID == id })
+	if i, ok := s.places[id]; ok {
+		return i
+	}
+	return -1
 }

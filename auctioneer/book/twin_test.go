@@ -198,7 +198,7 @@ func imageOf(b *Book) []byte {
 
 // sound says what is wrong with a book, of which jobs may have been forgotten.
 func sound(b *Book) error {
-	for _, check := range []func(*Book) error{claimed, accounted, covered, effective, indexed} {
+	for _, check := range []func(*Book) error{claimed, accounted, covered, effective, indexed, counted} {
 		if err := check(b); err != nil {
 			return err
 		}
@@ -220,8 +220,8 @@ func covered(b *Book) error {
 // are there, and whether no more is remembered than has to be.
 func effective(b *Book) error {
 	spoken, frees := map[messages.JobID]int{}, map[string]bool{}
-	for i := range b.waiting {
-		e := &b.waiting[i]
+	last := uint64(0)
+	for e := range b.EachEffect {
 		spoken[e.Job]++
 		for _, l := range e.Legs {
 			spoken[l.From]++
@@ -230,10 +230,10 @@ func effective(b *Book) error {
 		if e.Kind == Release {
 			frees[e.Hold] = true
 		}
-		if i > 0 && b.waiting[i-1].ID >= e.ID {
-			return fmt.Errorf("effect %d comes after %d", e.ID, b.waiting[i-1].ID)
+		if e.ID <= last {
+			return fmt.Errorf("effect %d comes after %d", e.ID, last)
 		}
-		if !b.Names(e) {
+		if last = e.ID; !b.Names(&e) {
 			return fmt.Errorf("effect %d speaks of a job that was forgotten: %+v", e.ID, e)
 		}
 	}
@@ -270,6 +270,22 @@ func indexed(b *Book) error {
 		}
 		if !slices.Equal(halted, n.Halted()) {
 			return fmt.Errorf("node %s has halted %v, its list says %v", n.Name, halted, n.Halted())
+		}
+	}
+	waits := func(id messages.JobID) bool {
+		j := b.Job(id)
+		return j != nil && j.Active() && j.Blocked > 0
+	}
+	for id, ids := range b.waiters {
+		for waiter := range ids.All() {
+			if !waits(waiter) {
+				return fmt.Errorf("job %d is said to wait for job %d", waiter, id)
+			}
+		}
+	}
+	for d := range b.delayed.all {
+		if !waits(d.job) {
+			return fmt.Errorf("job %d is said to wait for %v", d.job, d.at)
 		}
 	}
 	for _, ids := range lists {
@@ -500,8 +516,7 @@ func (w *twins) settlement() *Settle {
 // confirmation answers some of the effects that wait, in any order.
 func (w *twins) confirmation() *Confirm {
 	c := &Confirm{}
-	for i := range w.one.waiting {
-		e := &w.one.waiting[i]
+	for e := range w.one.EachEffect {
 		if rare := 1 + w.rng.IntN(2); e.Kind == Observe && !w.chance(1+2*rare) || w.chance(4) { // observations may wait long
 			continue
 		}

@@ -85,12 +85,12 @@ func (n *nodes) expire() {
 	n.next = math.MaxInt64
 	n.book.Read(func(b *book.Book) {
 		for _, node := range b.Nodes() {
-			end := n.leaseEnd(node.Name)
-			switch {
-			case !node.Up || n.lost[node.Name]:
-			case n.now.Mono > end:
+			if !node.Up || n.lost[node.Name] {
+				continue
+			}
+			if end := n.leaseEnd(node.Name); n.now.Mono > end {
 				n.lose(node)
-			default:
+			} else {
 				n.next = min(n.next, end)
 			}
 		}

@@ -1,0 +1,92 @@
+package book
+
+import "slices"
+
+// sorted has elements in an order, each once. To add an element, or to remove one, costs about the
+// same among a million as among a thousand: they are in blocks of at most mostInBlock, and none is
+// empty. Invariant: each element of a block is below each element of the next block.
+type sorted[T any] struct {
+	blocks  [][]T
+	count   int
+	compare func(x, y T) int
+}
+
+const mostInBlock = 512
+
+// all yields the elements, the lowest first.
+func (s *sorted[T]) all(yield func(T) bool) {
+	for _, b := range s.blocks {
+		for _, e := range b {
+			if !yield(e) {
+				return
+			}
+		}
+	}
+}
+
+// first returns the lowest element; false: there is none.
+func (s *sorted[T]) first() (e T, ok bool) {
+	if s.count == 0 {
+		return e, false
+	}
+	return s.blocks[0][0], true
+}
+
+// block is the last block that begins at or below an element, −1 if none does.
+func (s *sorted[T]) block(e T) int {
+	k, found := slices.BinarySearchFunc(s.blocks, e, func(b []T, e T) int { return s.compare(b[0], e) })
+	if found {
+		return k
+	}
+	return k - 1
+}
+
+// find returns the block in which an element is, or would be, and its place there.
+func (s *sorted[T]) find(e T) (k, at int, found bool) {
+	if k = max(0, s.block(e)); k < len(s.blocks) {
+		at, found = slices.BinarySearchFunc(s.blocks[k], e, s.compare)
+	}
+	return k, at, found
+}
+
+// add adds an element, unless it is there.
+func (s *sorted[T]) add(e T) {
+	k, at, found := s.find(e)
+	if found {
+		return
+	}
+	s.count++
+	switch {
+	case s.count == 1:
+		s.blocks = append(s.blocks, []T{e})
+	case at == mostInBlock:
+		s.blocks = slices.Insert(s.blocks, k+1, []T{e})
+	case len(s.blocks[k]) == mostInBlock:
+		low, high := slices.Clone(s.blocks[k][:at]), slices.Clone(s.blocks[k][at:])
+		s.blocks[k] = append(low, e)
+		s.blocks = slices.Insert(s.blocks, k+1, high)
+	default:
+		s.blocks[k] = slices.Insert(s.blocks[k], at, e)
+	}
+}
+
+// remove removes an element, and returns it as it was there; false: it was not.
+func (s *sorted[T]) remove(e T) (was T, found bool) {
+	k, at, found := s.find(e)
+	if !found {
+		return was, false
+	}
+	s.count--
+	b := s.blocks[k]
+	was = b[at]
+	switch {
+	case len(b) == 1:
+		s.blocks = slices.Delete(s.blocks, k, k+1)
+	case at == 0: // as a rule, and nothing moves
+		clear(b[:1])
+		s.blocks[k] = b[1:]
+	default:
+		s.blocks[k] = slices.Delete(b, at, at+1)
+	}
+	return was, true
+}
