@@ -134,7 +134,7 @@ func (a *Auctioneer) complete(ctx context.Context) {
 	if a.Archive == nil {
 		return
 	}
-	wait, next := lackFirst, time.Now().Add(lackFirst)
+	wait, next, from := lackFirst, time.Now().Add(lackFirst), ""
 	for {
 		select {
 		case <-ctx.Done():
@@ -146,6 +146,11 @@ func (a *Auctioneer) complete(ctx context.Context) {
 			continue
 		case <-time.After(time.Until(next)):
 		}
+		s := a.box.Status()
+		if s.Leader != from { // who may have what the one before had not
+			from = s.Leader
+			a.replica.nowhere.Store(0)
+		}
 		lacks, ended := a.lacking()
 		if wait = min(2*wait, lackMost); !lacks {
 			wait = lackMost
@@ -154,7 +159,7 @@ func (a *Auctioneer) complete(ctx context.Context) {
 			continue
 		}
 		a.Archive.Begins(ended)
-		if s := a.box.Status(); s.Leader == a.Replica || s.Leader == "" {
+		if s.Leader == a.Replica || s.Leader == "" {
 			continue
 		}
 		if err := a.copyArchive(ctx); err != nil {
@@ -186,7 +191,8 @@ func (a *Auctioneer) examineOnce(pause func() bool) {
 }
 
 // lacking says whether records are missing here of jobs that the book remembers, or may be of
-// earlier ones, and when the last of them ended.
+// earlier ones, and when the last of them ended. Records whose retention is over, or that the leader
+// has not either, are not missed.
 func (a *Auctioneer) lacking() (lacks bool, ended messages.Time) {
 	a.replica.read(func(b *book.Book) { lacks, ended = a.replica.lacking(b) })
 	return lacks || a.replica.damaged.Load(), ended
@@ -194,7 +200,7 @@ func (a *Auctioneer) lacking() (lacks bool, ended messages.Time) {
 
 func (r *replica) lacking(b *book.Book) (lacks bool, ended messages.Time) {
 	for p := range b.EachPast {
-		if !r.archive.Has(p.ID) {
+		if !r.archive.Has(p.ID) && !r.archive.Ends(p.Ended) && p.Ended > messages.Time(r.nowhere.Load()) {
 			lacks, ended = true, max(ended, p.Ended)
 		}
 	}
@@ -220,6 +226,7 @@ func (a *Auctioneer) copyArchive(ctx context.Context) error {
 		case reply.Size == 0:
 			a.replica.behind.Store(false)
 			a.replica.damaged.Store(false)
+			a.replica.nowhere.Store(int64(reply.Complete))
 			if lacks, _ := a.lacking(); !lacks {
 				a.Archive.Completed(reply.Complete)
 			}

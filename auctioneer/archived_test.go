@@ -152,6 +152,35 @@ func TestANewArchiveLacksNothing(t *testing.T) {
 	}
 }
 
+// TestOldRecordsAreNotMissed: a record whose retention is over, or that the leader whose archive was copied
+// has not either, is no reason to copy the leader's archive again.
+func TestOldRecordsAreNotMissed(t *testing.T) {
+	now := messages.TimeOf(time.Now())
+	records, err := archive.Open(archive.Config{Dir: t.TempDir(), SegmentBytes: 1, Clock: func() messages.Time { return now }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := newReplica(records, zap.NewNop())
+	r.time = siteclock.NewSteady(func() messages.Time { return now }, nil, nil)
+	past(t, r, book.RetainWhole+50)
+	now = now.Add(archive.DefaultRetention + messages.Duration(time.Hour))
+	if err := records.Sync(); err != nil || records.About().Records > 1 {
+		t.Fatalf("%v; %d records are left after their time", err, records.About().Records)
+	}
+	if lacks, ended := r.lacking(r.book); lacks {
+		t.Errorf("jobs that ended until %v are said to be missing", ended)
+	}
+	now = now.Add(-archive.DefaultRetention)
+	lacks, ended := r.lacking(r.book)
+	if !lacks {
+		t.Error("records that were removed before their time are not missed")
+	}
+	r.nowhere.Store(int64(ended))
+	if lacks, _ := r.lacking(r.book); lacks {
+		t.Error("records that the leader has not either are missed")
+	}
+}
+
 // TestAStartGoesOnWithTheArchive: the log is applied again, and no record is written twice; what is damaged
 // meanwhile is said.
 func TestAStartGoesOnWithTheArchive(t *testing.T) {

@@ -26,6 +26,7 @@ type replica struct {
 	unwritten bool          // the last record could not be written
 	damaged   atomic.Bool   // the archive lost records, and was not copied since
 	behind    atomic.Bool   // the book came as an image beside a new archive, and the archive was not copied since
+	nowhere   atomic.Int64  // the leader, whose archive was copied, may have no more of jobs that ended until then
 	lost      chan struct{} // the archive lost records, or an image took the place of the book
 	log       *zap.Logger
 }

@@ -225,23 +225,35 @@ func (a *Archive) retain() {
 func (a *Archive) Sync() error {
 	a.mu.Lock()
 	a.retain()
-	paths := a.unsynced
+	closed, paths := a.unsynced, []string{filepath.Join(a.Dir, contentsFile), a.Dir}
 	a.unsynced = nil
 	if a.open != nil {
-		paths = append(slices.Clone(paths), a.path(a.open))
+		paths = append(paths, a.path(a.open))
 	}
 	a.count()
 	a.mu.Unlock()
 	var failed error
-	for _, path := range append(paths, filepath.Join(a.Dir, contentsFile), a.Dir) {
-		if err := sync1(path); err != nil && !errors.Is(err, os.ErrNotExist) {
+	try := func(path string) (done bool) {
+		err := syncFile(path)
+		if done = err == nil || errors.Is(err, os.ErrNotExist); !done {
 			failed = errors.Join(failed, err)
 		}
+		return done
 	}
+	closed = slices.DeleteFunc(closed, try)
+	for _, path := range paths {
+		try(path)
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.unsynced = append(closed, a.unsynced...)
 	return failed
 }
 
-func sync1(path string) error {
+// syncFile is syncPath, but for tests.
+var syncFile = syncPath
+
+func syncPath(path string) error {
 	f, err := os.Open(path)
 	if err != nil {
 		return err
@@ -261,6 +273,9 @@ func (a *Archive) Close() error {
 	a.save()
 	return err
 }
+
+// Ends reports whether the retention of a job that ended at a time is over.
+func (a *Archive) Ends(ended messages.Time) bool { return ended < a.Clock().Add(-a.Retention) }
 
 // About is what an archive has.
 type About struct {
@@ -300,7 +315,7 @@ func (a *Archive) Completed(since messages.Time) {
 	defer a.mu.Unlock()
 	a.complete = since
 	for _, s := range a.full {
-		if s.Last < a.Clock().Add(-a.Retention) {
+		if a.Ends(s.Last) {
 			a.lose(s.Last)
 		}
 	}

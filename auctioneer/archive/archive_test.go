@@ -9,6 +9,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/candor-grid/candor/messages"
@@ -302,5 +303,90 @@ func TestANewerArchive(t *testing.T) {
 	}
 	if _, err := Open(Config{Dir: dir}); messages.KindOf(err) != messages.Conflict || !strings.Contains(err.Error(), "newer") {
 		t.Errorf("%v", err)
+	}
+}
+
+// TestAPassingErrorLosesNoRecord: a read that fails because too many files are open, or once because of
+// an input/output error, leaves the record where it is; the answer is to ask again, or right at once.
+func TestAPassingErrorLosesNoRecord(t *testing.T) {
+	defer func() { openFile = os.Open }()
+	for name, code := range map[string]syscall.Errno{"too many open files": syscall.EMFILE, "an input/output error": syscall.EIO} {
+		t.Run(name, func(t *testing.T) {
+			a := open(t, Config{Dir: t.TempDir(), SegmentBytes: 1000})
+			for id := messages.JobID(1); id <= 20; id++ {
+				a.Add(record(id, "alice"))
+			}
+			for round := range 4 { // the places of records are known after the first
+				failures := 1
+				openFile = func(path string) (*os.File, error) {
+					if failures--; failures >= 0 {
+						return nil, &os.PathError{Op: "open", Path: path, Err: code}
+					}
+					return os.Open(path)
+				}
+				if _, err := a.Find(2); code == syscall.EMFILE && messages.KindOf(err) != messages.Unavailable || code == syscall.EIO && err != nil {
+					t.Errorf("round %d: %v", round, err)
+				}
+				failures = 1
+				if ids, bad := jobs(t, a, "alice"); len(ids) < 14 || len(ids) < 20 && bad != 1 {
+					t.Errorf("round %d: %v, %d are unreadable", round, ids, bad)
+				}
+				failures = 1
+				if a.Examine(func() bool { return true }) {
+					t.Errorf("round %d: records are lost", round)
+				}
+				if ids, bad := jobs(t, a, "alice"); len(ids) != 20 || bad != 0 || a.About().Complete != 0 {
+					t.Fatalf("round %d: later %v, %d are unreadable; all since %v", round, ids, bad, a.About().Complete)
+				}
+				if _, err := a.Find(2); err != nil {
+					t.Fatalf("round %d: later %v", round, err)
+				}
+			}
+		})
+	}
+}
+
+// TestFilesAreSyncedUntilTheyAre: a file whose sync failed is synced again the next time.
+func TestFilesAreSyncedUntilTheyAre(t *testing.T) {
+	defer func() { syncFile = syncPath }()
+	a := open(t, Config{Dir: t.TempDir(), SegmentBytes: 1000})
+	for id := messages.JobID(1); id <= 20; id++ {
+		a.Add(record(id, "alice"))
+	}
+	all := files(t, a.Dir)
+	syncFile = func(path string) error { return &os.PathError{Op: "sync", Path: path, Err: syscall.EIO} }
+	if a.Sync() == nil || len(all) < 3 {
+		t.Fatalf("%d files, which could not be synced, are said to be", len(all))
+	}
+	synced := map[string]int{}
+	syncFile = func(path string) error { synced[path]++; return nil }
+	if err := a.Sync(); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range all {
+		if synced[path] != 1 {
+			t.Errorf("%s was synced %d times", path, synced[path])
+		}
+	}
+	clear(synced)
+	if err := a.Sync(); err != nil || synced[all[0]] > 0 {
+		t.Errorf("%v; %s, which is synced, was synced again", err, all[0])
+	}
+}
+
+// TestACopyThatCannotBeWrittenIsNoCopy: records that another replica has are not said to be here.
+func TestACopyThatCannotBeWrittenIsNoCopy(t *testing.T) {
+	from, c := open(t, Config{Dir: t.TempDir()}), Config{Dir: filepath.Join(t.TempDir(), "archive")}
+	from.Add(record(1, "alice"))
+	_, _, file, err := from.Part(0, 0, 1<<20)
+	if err != nil {
+		t.Fatal(err)
+	}
+	to := open(t, c)
+	if err := os.RemoveAll(c.Dir); err != nil {
+		t.Fatal(err)
+	}
+	if to.Merge(file) == nil {
+		t.Error("the records were not written, and are said to be")
 	}
 }

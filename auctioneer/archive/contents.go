@@ -76,6 +76,9 @@ func (a *Archive) load() error {
 	if messages.KindOf(err) == messages.Conflict {
 		return err
 	}
+	if passing(err) {
+		return fmt.Errorf("the archive of jobs: %w", err) // and keep what the list says of jobs that are missing
+	}
 	a.fresh = errors.Is(err, fs.ErrNotExist)
 	if err != nil && !a.fresh {
 		a.Log.Error("the list of the archive's files is not used; all files are read", zap.String("file", filepath.Join(a.Dir, contentsFile)), zap.Error(err))

@@ -35,8 +35,13 @@
 // the commands by which the records left the book. A file that a loss of power cut loses
 // what stands behind its last whole record, and the log brings it back.
 //
+// A read that fails because too many files are open, or for another reason that says nothing of the
+// file, loses no record: the answer is to ask again. After an input/output error the read is repeated
+// once. A file whose sync failed is synced again before the next image.
+//
 // All files are read every hour ([Archive.Examine]). A record with a wrong checksum is named in the log, counted, and left out, and the answer says so. Where the disk
 // is full the record is left out, and the replica goes on applying. What is missing for
-// either reason, or because a file is gone, is copied from the leader; where no other replica has it,
-// the answers say since when the archive has all.
+// either reason, or because a file is gone, is copied from the leader; where the leader does not have it
+// either, it is not asked for again while the same replica leads, and the answers say since when the
+// archive has all. Records whose retention is over are not missed.
 package archive

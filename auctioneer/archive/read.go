@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"slices"
+	"syscall"
 
 	"go.uber.org/zap"
 
@@ -45,9 +46,26 @@ func (a *Archive) view(s *segment) view {
 	return view{Extent{s.oldest(), s.newest(), s.Submitted, s.Last}, s.Number, s.Bytes, a.path(s)}
 }
 
+// openFile is os.Open, but for tests.
+var openFile = os.Open
+
+// passing reports whether a read failed for a reason that says nothing of the file, such as too many
+// open files. After an input/output error the caller reads once more: only a second one counts.
+func passing(err error) bool {
+	var code syscall.Errno
+	return errors.As(err, &code) && code != syscall.EIO && !errors.Is(err, fs.ErrNotExist)
+}
+
 // read reads a file as far as it was written.
-func (v *view) read() ([]byte, error) {
-	f, err := os.Open(v.path)
+func (v *view) read() (file []byte, err error) {
+	if file, err = v.readOnce(); errors.Is(err, syscall.EIO) {
+		return v.readOnce()
+	}
+	return file, err
+}
+
+func (v *view) readOnce() ([]byte, error) {
+	f, err := openFile(v.path)
 	if err != nil {
 		return nil, err
 	}
@@ -84,7 +102,10 @@ func (a *Archive) Find(id messages.JobID) (r Record, err error) {
 	if !ok {
 		return r, a.unreadable(&v, id, errDamaged)
 	}
-	if r, err = v.record(at); err != nil || r.Summary.Job != id {
+	if r, err = v.record(at); errors.Is(err, syscall.EIO) {
+		r, err = v.record(at)
+	}
+	if err != nil || r.Summary.Job != id {
 		return r, a.unreadable(&v, id, cmp.Or(err, errDamaged))
 	}
 	return r, nil
@@ -93,7 +114,7 @@ func (a *Archive) Find(id messages.JobID) (r Record, err error) {
 var errDamaged = errors.New("its checksum is wrong")
 
 func (v *view) record(p place) (r Record, err error) {
-	f, err := os.Open(v.path)
+	f, err := openFile(v.path)
 	if err != nil {
 		return r, err
 	}
@@ -130,6 +151,9 @@ func (a *Archive) look(v *view) (p places, err error) {
 func (a *Archive) unreadable(v *view, id messages.JobID, why error) error {
 	if errors.Is(why, fs.ErrNotExist) && !a.Has(id) {
 		return messages.Errorf(messages.NotFound, "there is no job %d", id) // its time was over
+	}
+	if passing(why) {
+		return messages.Errorf(messages.Unavailable, "the record of job %d in the archive cannot be read now: %v; ask again", id, why)
 	}
 	a.Log.Error("the record of a job cannot be read", zap.String("file", v.path), zap.Stringer("job", id), zap.Error(why))
 	a.metrics.damaged.Inc()
@@ -254,6 +278,10 @@ func (a *Archive) scan(v *view, account messages.Name, named func(messages.JobID
 	if errors.Is(failed, fs.ErrNotExist) {
 		return 0, nil // its time was over
 	}
+	if failed != nil {
+		a.Log.Error("a file of the archive cannot be read", zap.String("file", v.path), zap.Error(failed))
+		return 1, nil
+	}
 	end, damage, other := each(file, func(_ int, record []byte) {
 		if err != nil || !named(jobOf(record)) {
 			return
@@ -273,8 +301,8 @@ func (a *Archive) scan(v *view, account messages.Name, named func(messages.JobID
 	if end < int(v.bytes) {
 		damage = append(damage, end)
 	}
-	if failed = cmp.Or(failed, other); failed != nil {
-		a.Log.Error("a file of the archive cannot be read", zap.String("file", v.path), zap.Error(failed))
+	if other != nil {
+		a.Log.Error("a file of the archive cannot be read", zap.String("file", v.path), zap.Error(other))
 		unreadable++
 	}
 	return unreadable + a.found(v, damage), err
@@ -295,7 +323,7 @@ func (a *Archive) Part(number uint64, offset int64, most int) (of uint64, size i
 	if v.bytes == 0 || offset < 0 || offset > v.bytes {
 		return 0, 0, nil, nil
 	}
-	f, err := os.Open(v.path)
+	f, err := openFile(v.path)
 	if err != nil {
 		return 0, 0, nil, err
 	}
@@ -309,13 +337,14 @@ func (a *Archive) Part(number uint64, offset int64, most int) (of uint64, size i
 
 // Merge adds what a file of another replica has and this archive has not.
 func (a *Archive) Merge(file []byte) error {
+	var unwritten error
 	_, _, err := each(file, func(_ int, record []byte) {
 		if a.Has(jobOf(record)) {
 			return
 		}
-		if r, err := decode(record); err == nil {
-			a.Add(&r)
+		if r, err := decode(record); err == nil && !a.Add(&r) {
+			unwritten = errors.New("records that another replica has cannot be written")
 		}
 	})
-	return err
+	return cmp.Or(err, unwritten)
 }
