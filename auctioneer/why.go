@@ -247,8 +247,11 @@ func epilogue(b *book.Book, j *book.Job) string {
 	default:
 		s += fmt.Sprintf("; the charge is %s of %s held: %s", j.Charged, j.Held.Words(), j.Why)
 	}
-	if j.Paid != 0 || j.Gained != 0 {
-		s += fmt.Sprintf("; by the decisions of its market the job paid %s and received %s", j.Paid.Words(), j.Gained.Words())
+	if j.Paid != 0 || j.Gained != j.Back {
+		s += fmt.Sprintf("; by the decisions of its market the job paid %s and received %s", j.Paid.Words(), (j.Gained - j.Back).Words())
+	}
+	if j.Back != 0 {
+		s += fmt.Sprintf("; the site gave %s back, as the node of an attempt was at fault", j.Back.Words())
 	}
 	return s
 }

@@ -79,7 +79,7 @@ func (b *Book) clear() {
 		notices:      notices{queue: sorted[Notice]{compare: Notice.compare}, waitFor: map[string]int{}, jobs: &b.jobs, watch: &b.watch, clock: &b.clock},
 		endings: endings{archive: &b.archive, notices: &b.notices, jobs: &b.jobs, index: &b.index, visitors: &b.visitors, dependencies: &b.dependencies, claims: &b.claims,
 			meters: &b.meters, effects: &b.effects, watch: &b.watch, clock: &b.clock},
-		health: health{jobs: &b.jobs, nodes: &b.nodes, meters: &b.meters, watch: &b.watch, clock: &b.clock},
+		health: health{jobs: &b.jobs, nodes: &b.nodes, meters: &b.meters, effects: &b.effects, watch: &b.watch, clock: &b.clock},
 		exchanges: exchanges{jobs: &b.jobs, nodes: &b.nodes, meters: &b.meters, claims: &b.claims, endings: &b.endings,
 			health: &b.health, watch: &b.watch, clock: &b.clock},
 	}

@@ -192,7 +192,7 @@ func tallied(b *Book, j *Job, stage int) error {
 func paid(b *Book) error {
 	var sum messages.Credits
 	for id, j := range b.every {
-		sum += j.Paid - j.Gained
+		sum += j.Paid - j.Gained + j.Back
 		if j.Paid < 0 || j.Gained < 0 || j.Drawn > j.Paid || j.Paid+j.Owed > j.Held {
 			return fmt.Errorf("job %d: held %v, owes %v, paid %v (%v drawn), gained %v", id, j.Held, j.Owed, j.Paid, j.Drawn, j.Gained)
 		}

@@ -26,7 +26,8 @@
 //     stays. A job of another site is one job here, whoever repeats its submission.
 //   - The tasks of a gang start together, in the command that claims the last of
 //     them; when one is lost, all that run are stopped and claimed anew.
-//   - What jobs pay one another sums to zero, and is covered by their holds.
+//   - What jobs pay one another sums to zero, and is covered by their holds. A charge for the time of a
+//     node that is found out later is given back.
 //   - What a job's slots cost is the exact integral of the tariffs committed, and
 //     does not depend on how time is cut. Where a slot goes from task to task between two
 //     exchanges of its node, the agent says when; each task pays for the time it had, and

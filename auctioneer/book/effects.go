@@ -31,6 +31,7 @@ const (
 	Round                         // move credits between jobs' accounts, all or nothing
 	RaiseBudget                   // replace the job's hold by a larger one, all or nothing
 	Release                       // free the hold of a submission that was refused
+	Refund                        // give back a part of the job's charge
 )
 
 // effects are the effects without confirmation, and the payments between jobs.

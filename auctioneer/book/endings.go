@@ -160,6 +160,10 @@ func (s *endings) confirm(c *Confirm) {
 			s.raised(e, o)
 		case e.Kind == Round:
 			s.effects.rounded(e, o)
+		case e.Kind == Refund && o.Refused != "" && s.jobs.own(e.Job) != nil:
+			j := s.jobs.own(e.Job)
+			j.Gained, j.Back = j.Gained-e.Legs[0].Amount, j.Back-e.Legs[0].Amount
+			s.watch.touch(e.Job)
 		}
 	}
 	s.forget()

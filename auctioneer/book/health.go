@@ -155,11 +155,12 @@ func (n *Node) barred() bool { return n.Health.Quarantined != 0 || n.Health.Prob
 
 // health judges nodes by how tasks end on them.
 type health struct {
-	jobs   *jobs
-	nodes  *nodes
-	meters *meters
-	watch  *watch
-	clock  *clock
+	jobs    *jobs
+	nodes   *nodes
+	meters  *meters
+	effects *effects
+	watch   *watch
+	clock   *clock
 }
 
 // examine ends a probe that takes too long, and grants one that is due.
@@ -255,7 +256,11 @@ func (s *health) quarantine(i uint32, reason string) {
 func (s *health) forgive(f *Failure) {
 	r := f.Task
 	j := s.jobs.own(r.Job)
-	if j == nil || !j.Active() {
+	if j == nil {
+		return
+	}
+	if !j.Active() {
+		s.refund(j, f)
 		return
 	}
 	s.meters.meter(j, int(r.Stage))
@@ -267,6 +272,23 @@ func (s *health) forgive(f *Failure) {
 		}
 		d.Spared++
 	}
+}
+
+// refund takes the time of a failed attempt off what an ended job has had, and gives back what the job
+// was charged for it. A charge that did not go by the time of slots stays: of a decision, of a contract,
+// or of shares of the budget.
+func (s *health) refund(j *Job, f *Failure) {
+	before, _ := s.meters.Used(j, 0)
+	j.Stages[f.Task.Stage].Meter.forgive(f.Had)
+	after, _ := s.meters.Used(j, 0)
+	before, after = min(before, j.Left()), min(after, j.Left())
+	contended := slices.ContainsFunc(s.meters.tariffs[j.Spec.Market], func(t Tariff) bool { return t.Contention })
+	if before == after || !j.State.Final() || j.Charged-j.Back != before || contended || j.Visit != nil || j.Order != nil || j.Contract != nil {
+		return
+	}
+	j.Gained, j.Back = j.Gained+before-after, j.Back+before-after
+	s.effects.effect(Refund, j.ID, Leg{To: j.ID, Amount: before - after, Reason: "back from the site: the node of an attempt was at fault"})
+	s.watch.touch(j.ID)
 }
 
 // place is a task within its job.
@@ -309,6 +331,10 @@ func (s *health) suspect(j *Job, r messages.TaskRef, i uint32, f *messages.Finis
 		d.Nodes = slices.Insert(d.Nodes, at, i)
 	}
 	if d.Spared >= mostSpared || !s.nodes.elsewhere(class, d.Nodes) || f.Outcome != messages.Unstartable && !n.barred() {
+		if h.Quarantined != 0 { // whose failures were forgiven before this one
+			s.meters.meter(j, int(r.Stage))
+			s.meters.forgive(j, int(r.Stage), had)
+		}
 		return false
 	}
 	d.Spared++

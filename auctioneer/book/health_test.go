@@ -150,7 +150,6 @@ func TestNodeThatFailsEverythingIsQuarantined(t *testing.T) {
 	}
 }
 
-// TestBadJobQuarantinesNobody: a job that fails everywhere is a bad job.
 // TestBrokenNodesTimeIsNotPaid: the time of tasks that failed at once is the site's own
 // once their node is in quarantine.
 func TestBrokenNodesTimeIsNotPaid(t *testing.T) {
@@ -174,6 +173,48 @@ func TestBrokenNodesTimeIsNotPaid(t *testing.T) {
 	}
 }
 
+// TestABrokenNodesTimeIsGivenBack: a job that has ended, and was charged, when its node is found out gets
+// the charge for that time back, and pays in the end what a job pays that goes on then.
+func TestABrokenNodesTimeIsGivenBack(t *testing.T) {
+	w := newWard(t, 2)
+	w.apply(Command{Decide: &Decide{Market: "main", Tariffs: []Tariff{{Class: "map", Price: 100}}}})
+	w.bad = func(_ messages.Name, node string) bool { return node == "n1" }
+	var ids []messages.JobID
+	for _, account := range []messages.Name{"alice", "bob"} {
+		id := w.enter(account, 1, 3)
+		ids = append(ids, id)
+		w.turns(40, "the job ends", w.ended(id))
+		if n := len(w.quarantined()); n != len(ids)-1 {
+			t.Fatalf("after job %d %d nodes are in quarantine", id, n)
+		}
+		used, _ := w.Used(w.Job(id), w.at)
+		w.apply(Command{Settle: &Settle{Job: id, Charge: used}})
+		for e := range w.EachEffect {
+			if e.Kind == Charge {
+				w.apply(Command{Confirm: &Confirm{Effects: []Confirmation{{Effect: e.ID, Amount: used}}}})
+			}
+		}
+	}
+	alice, bob := w.Job(ids[0]), w.Job(ids[1])
+	var refunds []Effect
+	for e := range w.EachEffect {
+		if e.Kind == Refund {
+			refunds = append(refunds, e)
+		}
+	}
+	if len(refunds) != 1 || refunds[0].Job != alice.ID || alice.Owed-refunds[0].Legs[0].Amount != bob.Owed {
+		t.Fatalf("alice was charged %v, bob %v; %+v is given back", alice.Owed, bob.Owed, refunds)
+	}
+	if had := alice.Cost(); had != bob.Cost() || had == 0 {
+		t.Errorf("alice pays %v in the end, bob %v", had, bob.Cost())
+	}
+	w.apply(Command{Confirm: &Confirm{Effects: []Confirmation{{Effect: refunds[0].ID, Refused: "no"}}}})
+	if had := w.Job(alice.ID).Cost(); had != alice.Owed {
+		t.Errorf("alice was given nothing back, and is said to pay %v of %v", had, alice.Owed)
+	}
+}
+
+// TestBadJobQuarantinesNobody: a job that fails everywhere is a bad job.
 func TestBadJobQuarantinesNobody(t *testing.T) {
 	w := newWard(t, 3)
 	w.bad = func(account messages.Name, _ string) bool { return account == "mallory" || account == "trudy" }

@@ -43,7 +43,8 @@ type Job struct {
 	Order    *Order             // when and on how many slots it may start; nil: the market orders anew each time
 	Fixed    *Fixed             // what it will owe if that was decided in advance
 	Paid     messages.Credits   // to other jobs, by rounds
-	Gained   messages.Credits   // from other jobs
+	Gained   messages.Credits   // from other jobs, and from the site
+	Back     messages.Credits   // of Gained, what the site gave back of Charged
 	Drawn    messages.Credits   // of Paid, what the bank has confirmed
 	LastDraw uint64             // the round that did so last; 0: none
 	Message  string             // how its market explained its end
@@ -289,7 +290,7 @@ func (j *Job) HoldID() string {
 // RestID names the hold that a round leaves a job that pays.
 func (j *Job) RestID(round uint64) string { return fmt.Sprintf("%s/rest/%d", j.Hold, round) }
 
-// Cost is what a job has paid, less what other jobs paid it.
+// Cost is what a job has paid, less what other jobs and the site paid it.
 func (j *Job) Cost() messages.Credits { return j.Charged + j.Paid - j.Gained }
 
 // Left is the rest of a job's budget: the rest of its hold without the deposit.

@@ -301,9 +301,14 @@ func (m *meters) Tariffs(market messages.Name) []Tariff { return m.tariffs[marke
 // forgive takes the slot time of an attempt that the site broke off the meter of its
 // stage, with the part of the cost that it is of the time. The meter is up to date.
 func (m *meters) forgive(j *Job, stage int, had messages.Duration) {
-	sum := &j.Stages[stage].Meter
+	if j.Active() {
+		j.Stages[stage].Meter.forgive(had)
+	}
+}
+
+func (sum *Meter) forgive(had messages.Duration) {
 	micros := min(uint64(max(had, 0))/1000, sum.Micros)
-	if micros == 0 || !j.Active() {
+	if micros == 0 {
 		return
 	}
 	left := sum.Micros - micros

@@ -948,3 +948,62 @@ func TestMissed(t *testing.T) {
 		t.Errorf("dropped %v, where all fit", got)
 	}
 }
+
+// TestABrokenNodesTimeIsGivenBack: a job has ended and was charged when the node is found out on which an
+// attempt of it failed. The bank is asked for the charge for that attempt.
+func TestABrokenNodesTimeIsGivenBack(t *testing.T) {
+	s := newSite(t, func(c *Config) {
+		c.Markets = []messages.Market{{Name: "main", Mechanism: messages.FIFO, Classes: []messages.Name{"cpu"}}}
+	})
+	s.register("n1", 7)
+	s.register("n2", 7)
+	seqs := map[messages.Name]uint64{}
+	exchange := func(node messages.Name, exit int, ended []messages.Grant, jobs ...messages.JobID) []messages.Grant {
+		t.Helper()
+		seqs[node]++
+		x := &book.Exchange{Node: node, Session: 7, Seq: seqs[node], Claims: []book.Claim{{Class: "cpu", Slots: 1, Jobs: jobs}}}
+		for _, g := range ended {
+			f := messages.Finished{Attempt: g.Attempt, ExitCode: exit, Started: s.now.Wall.Add(-second), Ended: s.now.Wall}
+			if g.Attempt.Task.Job == 0 { // a probe: only tasks of users fail there
+				f.ExitCode = 0
+			}
+			x.Finished = append(x.Finished, f)
+		}
+		grants := s.must(&book.Command{Exchange: x}).([]messages.Grant)
+		s.step()
+		return grants
+	}
+	var costs []messages.Credits
+	for _, account := range []messages.Name{"alice", "bob"} {
+		id := s.enter(&book.Submit{Account: account, Key: "k", Payer: account, Hold: "job/" + account}, 1)
+		s.step()
+		bad := exchange("n1", 0, nil, id)
+		s.pass(second)
+		probe := exchange("n1", 1, bad)
+		good := exchange("n2", 0, nil, id)
+		s.pass(second)
+		exchange("n1", 0, probe)
+		exchange("n2", 0, good)
+		s.carriesOut()
+		if j := s.Job(id); j.State != messages.Completed || j.Charged == 0 {
+			t.Fatalf("%s's job is %v and was charged %v", account, j.State, j.Charged)
+		}
+		costs = append(costs, s.Job(id).Charged)
+	}
+	if s.Node("n1").Health.Quarantined == 0 || costs[0] != 2*costs[1] {
+		t.Fatalf("the jobs were charged %v; health of n1: %+v", costs, s.Node("n1").Health)
+	}
+	var back []messages.Transfer
+	for _, r := range s.all {
+		if body, ok := r.Body.(messages.TransferRequest); ok {
+			for _, x := range body.Transfers {
+				if x.Kind == messages.Posted && x.Debit == messages.SiteAccount {
+					back = append(back, x)
+				}
+			}
+		}
+	}
+	if len(back) != 1 || back[0].Credit != "alice" || back[0].Amount != costs[1] || s.Job(1).Cost() != costs[1] || len(slices.Collect(s.EachEffect)) > 0 {
+		t.Errorf("%+v is given back, and alice pays %v in the end", back, s.Job(1).Cost())
+	}
+}

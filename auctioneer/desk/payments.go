@@ -85,7 +85,7 @@ func (p *payments) nextBatch(b *book.Book) *batch {
 		if e.Kind == book.Observe {
 			continue
 		}
-		if money == transfersAtOnce || w.round || (e.Kind == book.Round || e.Kind == book.RaiseBudget) && money > 0 {
+		if money == transfersAtOnce || w.round || (e.Kind == book.Round || e.Kind == book.Refund || e.Kind == book.RaiseBudget) && money > 0 {
 			whole = false
 			break
 		}
@@ -95,7 +95,7 @@ func (p *payments) nextBatch(b *book.Book) *batch {
 			w.done.Effects = append(w.done.Effects, forgotten(e))
 		case e.Kind == book.Release:
 			w.ids, w.transfers = append(w.ids, e.ID), append(w.transfers, market.Release(e.Hold))
-		case e.Kind == book.Round:
+		case e.Kind == book.Round || e.Kind == book.Refund:
 			w.ids, w.round = []uint64{e.ID}, true
 			w.transfers = market.Round(b, &e, p.until())
 		case e.Kind == book.RaiseBudget && j.Raise.Effect != e.ID: // answered before

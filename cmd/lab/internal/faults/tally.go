@@ -40,7 +40,7 @@ func (t *tally) move(debit, credit messages.Name, amount messages.Credits) {
 // expects notes what the site is to keep of a round of payments between jobs: what goes
 // to the site itself, and what it pays later, less what it pays now of what it kept.
 func (t *tally) expects(e book.Effect) bool {
-	if _, noted := t.rounds[e.ID]; noted || e.Kind != book.Round {
+	if _, noted := t.rounds[e.ID]; noted || e.Kind != book.Round && e.Kind != book.Refund {
 		return true
 	}
 	var keeps messages.Credits

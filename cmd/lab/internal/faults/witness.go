@@ -75,7 +75,7 @@ func (s *witness) book(data []byte, state automaton, _ any) error {
 		if err := s.job(j); err != nil {
 			return err
 		}
-		gained += j.Gained
+		gained += j.Gained - j.Back
 		for _, l := range j.Promised {
 			gained += l.Amount
 		}
