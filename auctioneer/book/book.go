@@ -97,11 +97,11 @@ func (b *Book) RemoteByKey(account messages.Name, key string) *RemoteJob {
 }
 
 // Forgotten says whether there were jobs of which the book knows nothing any more.
-func (b *Book) Forgotten() bool { return int(b.lastJob) > len(b.keys) }
+func (b *Book) Forgotten() bool { return int(b.index.lastJob) > len(b.index.keys) }
 
 // OldestEnd is when the first of the jobs ended that the book remembers as ended; 0: none has.
 func (b *Book) OldestEnd() (at messages.Time) {
-	b.byID.all(false, func(j *Job) bool {
+	b.jobs.byID.all(false, func(j *Job) bool {
 		at = messages.Earlier(at, j.Ended)
 		return true
 	})
@@ -112,7 +112,7 @@ func (b *Book) OldestEnd() (at messages.Time) {
 }
 
 // Visitor returns the job here of a job of another site, nil if there is none.
-func (b *Book) Visitor(v messages.Visit) *Job { return b.Job(b.byVisit[v]) }
+func (b *Book) Visitor(v messages.Visit) *Job { return b.Job(b.visitors.byVisit[v]) }
 
 // VisitingJob returns a job here of another site, nil if the job is none or is gone. It must not
 // be changed.
@@ -124,7 +124,7 @@ func (b *Book) VisitingJob(id messages.JobID) *Job {
 }
 
 // Quote returns a quote, nil if there is none that holds. It must not be changed.
-func (b *Book) Quote(id uint64) *Quote { return b.quotes.find(id, b.now) }
+func (b *Book) Quote(id uint64) *Quote { return b.quotes.find(id, b.clock.now) }
 
 // Watch starts to collect changes, with everything there is as the first, or
 // stops it. Nobody who does not take them should let them pile up.
@@ -134,12 +134,12 @@ func (b *Book) Watch(on bool) {
 		return
 	}
 	for id := range b.Listed("").All() {
-		b.touch(id)
+		b.watch.touch(id)
 	}
 	for i := range b.Nodes() {
-		b.touchNode(uint32(i))
+		b.watch.touchNode(uint32(i))
 	}
-	b.touchEffects()
+	b.watch.touchEffects()
 	b.watch.changes.Notices = true
 }
 
@@ -147,12 +147,12 @@ func (b *Book) Watch(on bool) {
 // if it is refused, in which case nothing changed but the time, and that the hold of
 // a refused submission is to be freed.
 func (b *Book) Apply(c *Command) any {
-	before := b.now
-	b.now = max(b.now, c.At)
-	if by := min(c.Leap, b.now.Sub(before)); by > 0 {
+	before := b.clock.now
+	b.clock.now = max(b.clock.now, c.At)
+	if by := min(c.Leap, b.clock.now.Sub(before)); by > 0 {
 		b.leap(by)
 	}
-	b.beginDue()
+	b.dependencies.beginDue()
 	result := b.carryOut(c)
 	b.endings.archiveOldest()
 	return result
@@ -163,35 +163,35 @@ func (b *Book) carryOut(c *Command) any {
 	case c.Submit != nil:
 		return outcome(b.submit(c.Submit))
 	case c.Cancel != nil:
-		return outcome(b.cancel(c.Cancel))
+		return outcome(b.endings.cancel(c.Cancel))
 	case c.Register != nil:
-		return outcome(b.register(c.Register))
+		return outcome(b.exchanges.register(c.Register))
 	case c.Exchange != nil:
-		return outcome(b.exchange(c.Exchange))
+		return outcome(b.exchanges.exchange(c.Exchange))
 	case c.Lost != nil:
-		return b.lost(c.Lost)
+		return b.exchanges.lost(c.Lost)
 	case c.Settle != nil:
-		return b.settle(c.Settle)
+		return b.endings.settle(c.Settle)
 	case c.Confirm != nil:
-		b.confirm(c.Confirm)
+		b.endings.confirm(c.Confirm)
 		return nil
 	case c.Decide != nil:
 		b.decide(c.Decide)
 		return nil
 	case c.Disband != nil:
-		return b.disband(c.Disband)
+		return b.claims.disband(c.Disband)
 	case c.Drain != nil:
-		return outcome(b.drain(c.Drain))
+		return outcome(b.exchanges.drain(c.Drain))
 	case c.Quote != nil:
-		return outcome(b.quote(c.Quote, b.now))
+		return outcome(b.quotes.quote(c.Quote, b.clock.now))
 	case c.Apply != nil:
-		return outcome(b.apply(c.Apply))
+		return outcome(b.applyMarkets(c.Apply))
 	case c.Admit != nil:
-		return outcome(b.admit(c.Admit, b.now))
+		return outcome(b.tokens.admit(c.Admit, b.clock.now))
 	case c.EnterRemote != nil:
 		return outcome(b.depart(c.EnterRemote))
 	case c.Advance != nil:
-		return b.advance(c.Advance)
+		return b.remote.advance(c.Advance)
 	case c.Park != nil:
 		return outcome(b.park(c.Park))
 	case c.Change != nil:
@@ -199,14 +199,14 @@ func (b *Book) carryOut(c *Command) any {
 	case c.Requeue != nil:
 		return outcome(b.claims.requeueAll(c.Requeue))
 	case c.Notified != nil:
-		b.notified(c.Notified)
+		b.notices.notified(c.Notified)
 		return nil
 	case c.CancelJobs != nil:
-		return b.cancelJobs(c.CancelJobs)
+		return b.endings.cancelJobs(c.CancelJobs)
 	case c.CancelTasks != nil:
 		return outcome(b.exchanges.cancelTasks(c.CancelTasks))
 	case c.Restored != nil:
-		b.renumber(c.Restored)
+		b.index.renumber(c.Restored)
 		return nil
 	case c.Begin != nil: // the time is all there is to it
 		return nil
@@ -265,7 +265,7 @@ func (b *Book) refusal(c *Submit) error {
 	if err := b.Dependable(c.Spec); err != nil {
 		return err
 	}
-	if err := b.crossed(c); err != nil {
+	if err := b.effects.crossed(c); err != nil {
 		return err
 	}
 	return b.Unchanged(c.MarketsVersion)
@@ -293,20 +293,20 @@ func (b *Book) enterJob(c *Submit) (Receipt, error) {
 	if err := b.refusal(c); err != nil {
 		return Receipt{}, err
 	}
-	q, err := b.accepted(c, b.now)
+	q, err := b.quotes.accepted(c, b.clock.now)
 	if err != nil {
 		return Receipt{}, err
 	}
-	j := newJob(c, b.index.next(), b.now)
+	j := newJob(c, b.index.next(), b.clock.now)
 	if q != nil {
 		b.quotes.take(q, j.ID)
 	}
 	b.visitors.enter(j)
-	b.await(j)
+	b.dependencies.await(j)
 	b.jobs.live(j.Spec.Market, 1)
-	b.index.keys[keyOf(b.byID.put(j), j.Account, j.Key)] = j.ID
+	b.index.keys[keyOf(b.jobs.byID.put(j), j.Account, j.Key)] = j.ID
 	b.index.list(j.Account, j.ID, true)
-	b.touch(j.ID)
+	b.watch.touch(j.ID)
 	return j.Receipt(), nil
 }
 
@@ -323,47 +323,47 @@ func (b *Book) depart(c *EnterRemote) (RemoteReceipt, error) {
 // decide carries out what a market decided.
 func (b *Book) decide(c *Decide) {
 	if c.Tariffs != nil {
-		b.setTariffs(c.Market, c.Tariffs)
+		b.meters.setTariffs(c.Market, c.Tariffs)
 	}
 	if c.Notes != nil || c.Forget {
-		b.note(c.Market, c.Notes, c.Forget)
+		b.markets.note(c.Market, c.Notes, c.Forget)
 	}
 	for _, a := range c.Suspend {
-		b.suspend(a)
+		b.claims.suspend(a)
 	}
 	for _, a := range c.Requeue {
-		b.requeue(a, ofSite, messages.EndPreempted)
+		b.claims.requeue(a, ofSite, messages.EndPreempted)
 	}
 	for _, a := range c.Resume {
-		b.resume(a)
+		b.claims.resume(a)
 	}
 	for i := range c.Start {
 		b.start(&c.Start[i])
 	}
 	for i := range c.Discard {
-		b.discard(&c.Discard[i])
+		b.endings.discard(&c.Discard[i])
 	}
 }
 
 // start orders the start of a job for good.
 func (b *Book) start(s *Starting) {
-	j := b.own(s.Job)
+	j := b.jobs.own(s.Job)
 	if j == nil || !j.Active() || j.Order != nil {
 		return
 	}
 	order := s.Order
 	j.Order, j.Fixed = &order, s.Fixed
-	b.ordered[j.ID] = true
+	b.jobs.ordered[j.ID] = true
 	if j.Fixed != nil {
 		j.Fixed.Amount = max(0, min(j.Fixed.Amount, j.Left()))
 	}
-	b.round(j, s.Legs)
-	b.keepPromises(j)
-	b.touch(j.ID)
+	b.effects.round(j, s.Legs)
+	b.effects.keepPromises(j)
+	b.watch.touch(j.ID)
 }
 
-// apply makes other markets the site's. Tariffs and notes of a market go with it.
-func (b *Book) apply(c *Apply) (Applied, error) {
+// applyMarkets makes other markets the site's. Tariffs and notes of a market go with it.
+func (b *Book) applyMarkets(c *Apply) (Applied, error) {
 	if c.Applied != nil {
 		if a, done, err := b.AppliedBy(c.Applied.Key, c.Applied.Content); done {
 			return a, err
@@ -373,7 +373,7 @@ func (b *Book) apply(c *Apply) (Applied, error) {
 		return Applied{}, err
 	}
 	if len(c.Markets) == 0 { // nothing changes, and the answer is remembered
-		return b.answer(c.Applied), nil
+		return b.markets.answer(c.Applied), nil
 	}
 	for _, name := range c.Idle {
 		if n := b.Live(name); n > 0 {
@@ -381,6 +381,6 @@ func (b *Book) apply(c *Apply) (Applied, error) {
 		}
 	}
 	b.markets.replace(c.Markets)
-	b.meters.keep(b.configures)
-	return b.answer(c.Applied), nil
+	b.meters.keep(b.markets.configures)
+	return b.markets.answer(c.Applied), nil
 }

@@ -91,7 +91,7 @@ func invariant(b *Book) error {
 // claimed says whether tasks, nodes and counts agree on what is claimed.
 func claimed(b *Book) error {
 	held := map[messages.TaskRef]int{}
-	for _, n := range b.inOrder {
+	for _, n := range b.nodes.inOrder {
 		used, ahead := make([]int, len(n.Slots)), make([]int, len(n.Slots))
 		for r, h := range n.Claims {
 			held[r]++
@@ -146,7 +146,7 @@ func claimed(b *Book) error {
 // counted says whether the nodes are counted right that are there, and that accept work.
 func counted(b *Book) error {
 	present, taking := 0, map[messages.Name]int{}
-	for _, n := range b.inOrder {
+	for _, n := range b.nodes.inOrder {
 		if !n.Removed {
 			present++
 		}
@@ -156,8 +156,8 @@ func counted(b *Book) error {
 			}
 		}
 	}
-	if present != b.present || !maps.Equal(taking, b.taking) {
-		return fmt.Errorf("%d nodes are there, and counted are %d; %v accept work, and counted are %v", present, b.present, taking, b.taking)
+	if present != b.nodes.present || !maps.Equal(taking, b.nodes.taking) {
+		return fmt.Errorf("%d nodes are there, and counted are %d; %v accept work, and counted are %v", present, b.nodes.present, taking, b.nodes.taking)
 	}
 	return nil
 }
@@ -172,7 +172,7 @@ func tallied(b *Book, j *Job, stage int) error {
 		if s.Tasks[k].Phase != Claimed {
 			continue
 		}
-		h := b.inOrder[s.Tasks[k].Node].Claims[r]
+		h := b.nodes.inOrder[s.Tasks[k].Node].Claims[r]
 		seen.tally(h, 1)
 		if h.Halt == Goes && !h.Leaving {
 			going++

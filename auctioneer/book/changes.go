@@ -40,7 +40,7 @@ func (r *Raise) Pending() bool { return r.Amount > 0 }
 
 // change has a job be described otherwise.
 func (b *Book) change(c *Change) (out Changed, err error) {
-	j := b.own(c.Job)
+	j := b.jobs.own(c.Job)
 	switch {
 	case j == nil:
 		return out, messages.Errorf(messages.NotFound, "there is no job %d", c.Job)
@@ -61,11 +61,11 @@ func (b *Book) change(c *Change) (out Changed, err error) {
 		j.describe(c.To)
 	}
 	if more := c.Budget - j.Spec.Budget; c.Budget != 0 && more > 0 {
-		b.effect(RaiseBudget, j.ID)
+		b.effects.effect(RaiseBudget, j.ID)
 		j.Raise = Raise{Effect: b.effects.last, Amount: more}
 		out.Effect = j.Raise.Effect
 	}
-	b.touch(j.ID)
+	b.watch.touch(j.ID)
 	return out, nil
 }
 

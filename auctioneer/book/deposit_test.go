@@ -32,13 +32,13 @@ func accounted(b *Book) error {
 			return fmt.Errorf("job %d owes %v of a budget of %v: its deposit is not kept", id, j.Owed, j.Held-j.Deposit.Amount)
 		}
 	}
-	for _, r := range b.remoteJobs {
+	for _, r := range b.remote.remoteJobs {
 		if r.Phase <= There {
 			pending[r.Account]++
 		}
 	}
-	if fmt.Sprint(pending) != fmt.Sprint(b.pending) {
-		return fmt.Errorf("pending are %v, counted %v", pending, b.pending)
+	if fmt.Sprint(pending) != fmt.Sprint(b.index.pending) {
+		return fmt.Errorf("pending are %v, counted %v", pending, b.index.pending)
 	}
 	return nil
 }

@@ -46,7 +46,7 @@ func TestEffectsKeepTheirJobs(t *testing.T) {
 func TestEffectsOfJobsThatAreGone(t *testing.T) {
 	b := New()
 	b.must(t, &Command{Submit: &Submit{Account: "alice", Key: "k", Held: 5, Spec: roamSpec()}})
-	j := b.own(1)
+	j := b.jobs.own(1)
 	j.Paid, j.Gained = 3, 3
 	im := b.Capture()
 	im.Head.LastEffect = 4
@@ -124,12 +124,12 @@ func TestVisitorsPayAtTheirEnd(t *testing.T) {
 		"of the visitor to a job":       {{From: 1, To: 2, Amount: 1}},
 		"of the visitor, beyond itself": {{From: 1, Amount: 10}},
 	} {
-		if b.round(own, legs); v.Paid+v.Gained+own.Paid+own.Gained != 0 || len(v.Promised) > 0 || len(slices.Collect(b.EachEffect)) > 0 {
+		if b.effects.round(own, legs); v.Paid+v.Gained+own.Paid+own.Gained != 0 || len(v.Promised) > 0 || len(slices.Collect(b.EachEffect)) > 0 {
 			t.Fatalf("%s: %+v, %+v", name, v, own)
 		}
 	}
-	b.round(own, []Leg{{From: 1, Amount: 3}, {From: 2, To: 3, Amount: 2}})
-	b.round(own, []Leg{{From: 1, Amount: 4}})
+	b.effects.round(own, []Leg{{From: 1, Amount: 3}, {From: 2, To: 3, Amount: 2}})
+	b.effects.round(own, []Leg{{From: 1, Amount: 4}})
 	if e := slices.Collect(b.EachEffect); len(e) != 1 || len(e[0].Legs) != 1 || e[0].Legs[0].From != 2 || v.Left() != 2 {
 		t.Fatalf("the bank is asked for %+v; left of the visitor's budget is %v", e, v.Left())
 	}
@@ -141,7 +141,7 @@ func TestVisitorsPayAtTheirEnd(t *testing.T) {
 	if v.Owed != 8 || v.Paid != 0 || v.Cost() != 0 {
 		t.Errorf("owes %v (%s), and paid %v", v.Owed, v.Why, v.Paid)
 	}
-	if b.round(own, []Leg{{From: 1, Amount: 1}}); v.Paid != 0 {
+	if b.effects.round(own, []Leg{{From: 1, Amount: 1}}); v.Paid != 0 {
 		t.Error("a settled visitor pays again")
 	}
 }

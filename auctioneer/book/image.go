@@ -118,26 +118,26 @@ type noteImage struct {
 // Capture returns an image of the book as it is now.
 func (b *Book) Capture() *Image {
 	im := &Image{
-		Head: &imageHead{Backup: b.backup, Now: b.now, LastJob: b.lastJob, LastEffect: b.effects.last, LastQuote: b.quotes.last,
-			Markets: b.applied, MarketsVersion: b.version, LastNotice: b.lastSent, LastRelease: b.freed, Applied: slices.Clone(b.answers)},
-		Notices: slices.Collect(b.queue.all),
-		Ended:   slices.Clone(b.jobs.ended), Returned: slices.Clone(b.returned), chunks: b.byID.capture(), unread: maps.Clone(b.unread), Effects: slices.Collect(b.EachEffect), Tokens: b.Tokens(),
+		Head: &imageHead{Backup: b.index.backup, Now: b.clock.now, LastJob: b.index.lastJob, LastEffect: b.effects.last, LastQuote: b.quotes.last,
+			Markets: b.markets.applied, MarketsVersion: b.markets.version, LastNotice: b.notices.lastSent, LastRelease: b.effects.freed, Applied: slices.Clone(b.markets.answers)},
+		Notices: slices.Collect(b.notices.queue.all),
+		Ended:   slices.Clone(b.jobs.ended), Returned: slices.Clone(b.remote.returned), chunks: b.jobs.byID.capture(), unread: maps.Clone(b.meters.unread), Effects: slices.Collect(b.EachEffect), Tokens: b.Tokens(),
 	}
-	for _, n := range b.inOrder {
+	for _, n := range b.nodes.inOrder {
 		im.Nodes = append(im.Nodes, n.image())
 	}
-	for _, market := range slices.Sorted(maps.Keys(b.tariffs)) {
-		im.Tariffs = append(im.Tariffs, tariffImage{market, b.tariffs[market], b.spells[market]})
+	for _, market := range slices.Sorted(maps.Keys(b.meters.tariffs)) {
+		im.Tariffs = append(im.Tariffs, tariffImage{market, b.meters.tariffs[market], b.meters.spells[market]})
 	}
-	for _, market := range slices.Sorted(maps.Keys(b.notes)) {
+	for _, market := range slices.Sorted(maps.Keys(b.markets.notes)) {
 		for _, n := range b.Notes(market) {
 			im.Notes = append(im.Notes, noteImage{market, n})
 		}
 	}
-	for q := range b.expiring.all {
+	for q := range b.quotes.expiring.all {
 		im.Quotes = append(im.Quotes, *q)
 	}
-	for _, r := range b.remoteJobs {
+	for _, r := range b.remote.remoteJobs {
 		im.RemoteJobs = append(im.RemoteJobs, *r)
 	}
 	for p := range b.EachPast {
@@ -286,7 +286,7 @@ func (b *Book) Restore(r io.Reader) error {
 	if err != nil {
 		return fmt.Errorf("book image: %w", err)
 	}
-	watched := b.watched
+	watched := b.watch.watched
 	b.clear()
 	b.load(im)
 	b.Watch(watched)
@@ -403,11 +403,11 @@ func (j *Job) doubt(d *doubtImage) {
 // load fills an empty book, and works out what an image leaves out.
 func (b *Book) load(im *Image) {
 	h := im.Head
-	b.now, b.lastJob, b.effects.last, b.quotes.last, b.freed = h.Now, h.LastJob, h.LastEffect, h.LastQuote, h.LastRelease
-	b.jobs.ended, b.returned, b.applied, b.version = im.Ended, im.Returned, h.Markets, h.MarketsVersion
-	b.answers = h.Applied
+	b.clock.now, b.index.lastJob, b.effects.last, b.quotes.last, b.effects.freed = h.Now, h.LastJob, h.LastEffect, h.LastQuote, h.LastRelease
+	b.jobs.ended, b.remote.returned, b.markets.applied, b.markets.version = im.Ended, im.Returned, h.Markets, h.MarketsVersion
+	b.markets.answers = h.Applied
 	b.tokens.enter(im.Tokens)
-	b.lastSent, b.backup = h.LastNotice, h.Backup
+	b.notices.lastSent, b.index.backup = h.LastNotice, h.Backup
 	for i := range im.Effects {
 		b.effects.enter(im.Effects[i])
 	}
@@ -415,13 +415,13 @@ func (b *Book) load(im *Image) {
 		b.notices.enter(n)
 	}
 	for _, t := range im.Tariffs {
-		b.tariffs[t.Market] = t.Tariffs
+		b.meters.tariffs[t.Market] = t.Tariffs
 		if t.Spells != nil {
-			b.spells[t.Market] = t.Spells
+			b.meters.spells[t.Market] = t.Spells
 		}
 	}
 	for _, n := range im.Notes {
-		b.note(n.Market, []Note{n.Note}, false)
+		b.markets.note(n.Market, []Note{n.Note}, false)
 	}
 	for i := range im.Quotes {
 		b.quotes.enter(&im.Quotes[i])
@@ -436,8 +436,8 @@ func (b *Book) load(im *Image) {
 	}
 	for i := range im.RemoteJobs {
 		r := &im.RemoteJobs[i]
-		if b.remoteJobs[r.ID] = r; r.Phase != Over {
-			b.departed[r.Peer]++
+		if b.remote.remoteJobs[r.ID] = r; r.Phase != Over {
+			b.remote.departed[r.Peer]++
 		}
 		b.index.enter(r.Account, r.Key, r.ID, r.Phase <= There)
 	}
@@ -454,7 +454,7 @@ func (b *Book) load(im *Image) {
 
 // loadPacked enters jobs that have not begun.
 func (b *Book) loadPacked(p *packed) {
-	b.byID.chunks, b.byID.count = p.table.chunks, p.table.count
+	b.jobs.byID.chunks, b.jobs.byID.count = p.table.chunks, p.table.count
 	for _, n := range p.names {
 		b.index.list(n.account, n.id, true)
 		b.index.keys[n.key] = n.id
@@ -466,7 +466,7 @@ func (b *Book) loadPacked(p *packed) {
 func (b *Book) loadJobs(jobs []*Job) {
 	for _, j := range jobs {
 		j.Kept.shareDetails()
-		b.byID.enter(j, "")
+		b.jobs.byID.enter(j, "")
 		b.index.enter(j.Account, j.Key, j.ID, !j.State.Final())
 		if !j.State.Final() {
 			b.jobs.live(j.Spec.Market, 1)
@@ -478,14 +478,14 @@ func (b *Book) loadJobs(jobs []*Job) {
 			continue
 		}
 		if j.Blocked > 0 {
-			b.await(j)
-			b.index.shorten(j, b.byID.put(j))
+			b.dependencies.await(j)
+			b.index.shorten(j, b.jobs.byID.put(j))
 		}
 		if j.Order != nil {
-			b.ordered[j.ID] = true
+			b.jobs.ordered[j.ID] = true
 		}
-		if b.tariffs[j.Spec.Market] != nil {
-			b.enlist(j)
+		if b.meters.tariffs[j.Spec.Market] != nil {
+			b.meters.enlist(j)
 		}
 	}
 }

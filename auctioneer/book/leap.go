@@ -36,13 +36,13 @@ func (b *Book) leap(by messages.Duration) {
 				s.Meter.Since = s.Meter.Since.Add(by)
 			}
 		}
-		b.touch(j.ID)
+		b.watch.touch(j.ID)
 	}
-	for market, spells := range b.spells {
+	for market, spells := range b.meters.spells {
 		moved := slices.Clone(spells)
 		for i := range moved {
 			moved[i].Until = moved[i].Until.Add(by)
 		}
-		b.spells[market] = moved
+		b.meters.spells[market] = moved
 	}
 }

@@ -48,7 +48,7 @@ func TestNotices(t *testing.T) {
 	}
 	b.Apply(&Command{At: 9, Notified: &Notified{Outcomes: []NoticeOutcome{{Notice: list[0].ID}, {Notice: list[1].ID, Refused: "no"}, {Notice: 99}}}})
 	told := b.Job(id).Notices
-	if len(waiting()) != 0 || len(b.waitFor) != 0 || len(told) != 2 || told[0].Sent != 9 || told[1].Refused != "no" || told[1].Sent != 0 {
+	if len(waiting()) != 0 || len(b.notices.waitFor) != 0 || len(told) != 2 || told[0].Sent != 9 || told[1].Refused != "no" || told[1].Sent != 0 {
 		t.Errorf("%+v", told)
 	}
 	for i := range MaxNoticesTo + 1 {

@@ -19,7 +19,7 @@ func (j *Job) Away() bool { return j.Parked != nil && j.Started == 0 }
 
 // park has a job get no tasks, or releases it.
 func (b *Book) park(c *Park) (p Parking, err error) {
-	j := b.own(c.Job)
+	j := b.jobs.own(c.Job)
 	switch {
 	case j == nil:
 		return p, messages.Errorf(messages.NotFound, "there is no job %d", c.Job)
@@ -33,8 +33,8 @@ func (b *Book) park(c *Park) (p Parking, err error) {
 		return p, messages.Errorf(messages.Conflict, "job %d cannot be put on hold: it has a contract about its completion", j.ID)
 	}
 	_, running, _ := j.Count()
-	b.touch(j.ID)
-	return Parking{State: j.State, Running: running, Changed: j.park(c, b.now)}, nil
+	b.watch.touch(j.ID)
+	return Parking{State: j.State, Running: running, Changed: j.park(c, b.clock.now)}, nil
 }
 
 // park parks or releases the job, and says whether that changed anything. What the owner

@@ -160,8 +160,8 @@ func TestRoamImages(t *testing.T) {
 			t.Fatal(err)
 		}
 		for i := range 10 {
-			if fmt.Sprint(b.pending, b.byVisit) != fmt.Sprint(again.pending, again.byVisit) {
-				t.Fatalf("worked out: %v %v, and from the image %v %v", b.pending, b.byVisit, again.pending, again.byVisit)
+			if fmt.Sprint(b.index.pending, b.visitors.byVisit) != fmt.Sprint(again.index.pending, again.visitors.byVisit) {
+				t.Fatalf("worked out: %v %v, and from the image %v %v", b.index.pending, b.visitors.byVisit, again.index.pending, again.visitors.byVisit)
 			}
 			if b.Hash() != again.Hash() {
 				t.Fatalf("the books differ %d commands after the image", i)
@@ -206,10 +206,10 @@ func TestRoamsAreForgotten(t *testing.T) {
 		b.must(t, stepOf(Step{Job: id, Cancel: "ada"}))
 		b.must(t, stepOf(Step{Job: id, Released: true}))
 	}
-	if len(b.remoteJobs) != RetainWhole || len(b.remoteJobs)+len(b.remote.past) != RetainEnded || len(b.keys) != RetainEnded || b.Past(3) != nil || b.Past(4) == nil {
-		t.Errorf("%d are remembered with %d keys", len(b.remoteJobs), len(b.keys))
+	if len(b.remote.remoteJobs) != RetainWhole || len(b.remote.remoteJobs)+len(b.remote.past) != RetainEnded || len(b.index.keys) != RetainEnded || b.Past(3) != nil || b.Past(4) == nil {
+		t.Errorf("%d are remembered with %d keys", len(b.remote.remoteJobs), len(b.index.keys))
 	}
-	if !slices.IsSorted(b.returned) {
+	if !slices.IsSorted(b.remote.returned) {
 		t.Error("not in the order of their ends")
 	}
 }

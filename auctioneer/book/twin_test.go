@@ -81,7 +81,7 @@ func TestTwins(t *testing.T) {
 				t.Fatalf("seed %d, step %d: %v", seed, step, err)
 			}
 		}
-		forgotten += int(w.one.lastJob) - w.one.byID.count - len(w.one.remoteJobs)
+		forgotten += int(w.one.index.lastJob) - w.one.jobs.byID.count - len(w.one.remote.remoteJobs)
 	}
 	if forgotten == 0 && end-first > 20 {
 		t.Error("no job was ever forgotten: the test does not try what it is for")
@@ -237,8 +237,8 @@ func effective(b *Book) error {
 			return fmt.Errorf("effect %d speaks of a job that was forgotten: %+v", e.ID, e)
 		}
 	}
-	if !maps.Equal(spoken, b.spoken) || !maps.Equal(frees, b.frees) {
-		return fmt.Errorf("effects speak of %v and free %v; noted are %v and %v", spoken, frees, b.spoken, b.frees)
+	if !maps.Equal(spoken, b.effects.spoken) || !maps.Equal(frees, b.effects.frees) {
+		return fmt.Errorf("effects speak of %v and free %v; noted are %v and %v", spoken, frees, b.effects.spoken, b.effects.frees)
 	}
 	if len(b.jobs.ended) > retainEnded && !b.effects.speaks(b.jobs.ended[0]) {
 		return fmt.Errorf("%d ended jobs are remembered, and nobody speaks of the oldest", len(b.jobs.ended))
@@ -254,14 +254,14 @@ func indexed(b *Book) error {
 	}
 	for id, j := range b.every {
 		enter(j.Account, id)
-		if ordered := j.Active() && j.Order != nil; ordered != b.ordered[id] {
+		if ordered := j.Active() && j.Order != nil; ordered != b.jobs.ordered[id] {
 			return fmt.Errorf("job %d is in the timetable: %v", id, !ordered)
 		}
 	}
-	for id, r := range b.remoteJobs {
+	for id, r := range b.remote.remoteJobs {
 		enter(r.Account, id)
 	}
-	for _, n := range b.inOrder {
+	for _, n := range b.nodes.inOrder {
 		var halted []messages.Attempt
 		for _, r := range n.claimed() {
 			if h := n.Claims[r]; h.halts() {
@@ -276,14 +276,14 @@ func indexed(b *Book) error {
 		j := b.Job(id)
 		return j != nil && j.Active() && j.Blocked > 0
 	}
-	for id, ids := range b.waiters {
+	for id, ids := range b.dependencies.waiters {
 		for waiter := range ids.All() {
 			if !waits(waiter) {
 				return fmt.Errorf("job %d is said to wait for job %d", waiter, id)
 			}
 		}
 	}
-	for d := range b.delayed.all {
+	for d := range b.dependencies.delayed.all {
 		if !waits(d.job) {
 			return fmt.Errorf("job %d is said to wait for %v", d.job, d.at)
 		}
@@ -292,7 +292,7 @@ func indexed(b *Book) error {
 		slices.Sort(ids)
 	}
 	listed := map[messages.Name][]messages.JobID{}
-	for name, ids := range b.listed {
+	for name, ids := range b.index.listed {
 		listed[name] = slices.Collect(ids.All())
 	}
 	if !reflect.DeepEqual(lists, listed) {
@@ -306,7 +306,7 @@ func (w *twins) chance(n int) bool { return w.rng.IntN(n) == 0 }
 
 // job is one that there may be: as a rule a late one.
 func (w *twins) job() messages.JobID {
-	return messages.JobID(max(0, int(w.one.lastJob)+1-w.rng.IntN(10)))
+	return messages.JobID(max(0, int(w.one.index.lastJob)+1-w.rng.IntN(10)))
 }
 
 func (w *twins) account() messages.Name { return pick(w.rng, "alice", "bob") }
@@ -347,7 +347,7 @@ func (w *twins) command() Command {
 	case n < 65:
 		return Command{Quote: &Quote{Account: w.account(), Market: w.market(), Contracts: make([]messages.Contract, 1), Expires: w.at + messages.Time(w.rng.IntN(30))}}
 	case n < 66:
-		return Command{Apply: &Apply{Markets: []messages.Market{{Name: w.market(), Classes: []messages.Name{"map"}}}, MarketsVersion: pick(w.rng, 0, w.one.version+1, 99)}}
+		return Command{Apply: &Apply{Markets: []messages.Market{{Name: w.market(), Classes: []messages.Name{"map"}}}, MarketsVersion: pick(w.rng, 0, w.one.markets.version+1, 99)}}
 	case n < 68:
 		return Command{Admit: &Admit{Issue: &messages.TokenState{ID: fmt.Sprint(w.rng.IntN(3)), Expires: w.at + 9}}}
 	case n < 69:
@@ -571,7 +571,7 @@ func (w *twins) travel() *Advance {
 	for range 1 + w.rng.IntN(3) {
 		s := Step{Job: w.job()}
 		for id := range w.one.Listed("").All() {
-			if r := w.one.remoteJobs[id]; r != nil && r.Phase != Over && w.chance(2) {
+			if r := w.one.remote.remoteJobs[id]; r != nil && r.Phase != Over && w.chance(2) {
 				s.Job = id
 			}
 		}
