@@ -37,7 +37,7 @@ func (a agents) exchange(ctx context.Context, node messages.Name, x messages.Exc
 	heard := a.instant()
 	a.metrics.exchanges.Inc()
 	var commits bool
-	a.replica.read(func(b *book.Book) { commits = desk.Commits(b, heard.Wall, node, &x) })
+	a.replica.read(func(b *book.Book) { commits = desk.MustCommit(b, heard.Wall, node, &x) })
 	var grants []messages.Grant
 	if commits {
 		grants, err = a.commit(ctx, node, &x)
@@ -79,10 +79,10 @@ func (a agents) command(ctx context.Context, node messages.Name, x *messages.Exc
 	for over := false; ; {
 		var stepped <-chan struct{}
 		a.with(func(d *desk.Desk) {
-			if !over && d.Undecided(x) {
+			if !over && d.AwaitsDecision(x) {
 				stepped = a.stepped
 			} else {
-				vain = d.Vain(node, x)
+				vain = d.AllReserved(node, x)
 				c = d.Exchange(node, x)
 			}
 		})
@@ -109,8 +109,8 @@ func (a agents) commit(ctx context.Context, node messages.Name, x *messages.Exch
 		ctx = mailbox.Patiently(ctx, vainWithin)
 	}
 	grants, err := propose[[]messages.Grant](ctx, a.Auctioneer, command)
-	if missed := desk.Missed(command.Exchange, grants); len(missed) > 0 {
-		a.with(func(d *desk.Desk) { d.Forget(missed) })
+	if ungranted := desk.Ungranted(command.Exchange, grants); len(ungranted) > 0 {
+		a.with(func(d *desk.Desk) { d.Unreserve(ungranted) })
 	}
 	if err != nil {
 		return nil, err

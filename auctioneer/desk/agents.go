@@ -57,9 +57,9 @@ func checkNode(node messages.Name, r *messages.RegisterRequest) error {
 	return nil
 }
 
-// Commits says whether an exchange is to be committed. One that says nothing new
+// MustCommit reports whether an exchange is to be committed. One that says nothing new
 // only renews the lease: for that it is enough to know who leads.
-func Commits(b *book.Book, now messages.Time, node messages.Name, x *messages.Exchange) bool {
+func MustCommit(b *book.Book, now messages.Time, node messages.Name, x *messages.Exchange) bool {
 	if len(x.Finished)+len(x.Claims) > 0 {
 		return true
 	}
@@ -71,14 +71,14 @@ func Commits(b *book.Book, now messages.Time, node messages.Name, x *messages.Ex
 // leader rests at most.
 const DecidingWithin = messages.Duration(500e6)
 
-// Undecided reports whether an exchange that only claims is worth a wait for the next step: a
+// AwaitsDecision reports whether an exchange that only claims is worth a wait for the next step: a
 // market that directs, and lets it have too little, is about to decide.
-func (d *Desk) Undecided(x *messages.Exchange) (wait bool) {
+func (d *Desk) AwaitsDecision(x *messages.Exchange) (wait bool) {
 	if len(x.Finished) > 0 {
 		return false // the market is to know of these first
 	}
 	for i := range x.Claims {
-		if m := d.trading.market(x.Claims[i].Market); m != nil && m.Lacks(&x.Claims[i]) {
+		if m := d.trading.market(x.Claims[i].Market); m != nil && m.TooFewUnreserved(&x.Claims[i]) {
 			d.book.Read(func(b *book.Book) { wait = wait || m.deciding || m.Stale(d.now.Wall) || b.Touched() })
 		}
 	}
@@ -91,27 +91,27 @@ func (d *Desk) Deciding() bool {
 	return slices.ContainsFunc(d.trading.markets, func(m *traded) bool { return m.deciding })
 }
 
-// Vain reports whether an exchange of a node without tasks only claims, and claims on their way have
-// all that it could get. That can wait for the next entry of the log, before which nothing comes
+// AllReserved reports whether an exchange of a node without tasks only claims, and all tasks that it
+// could get are reserved for claims in flight. That can wait for the next entry of the log, before which nothing comes
 // that it could get.
-func (d *Desk) Vain(node messages.Name, x *messages.Exchange) (vain bool) {
+func (d *Desk) AllReserved(node messages.Name, x *messages.Exchange) (all bool) {
 	if len(x.Finished) > 0 {
 		return false
 	}
 	d.book.Read(func(b *book.Book) {
 		n := b.Node(node)
-		vain = n != nil && len(n.Claims) == 0
+		all = n != nil && len(n.Claims) == 0
 	})
-	return vain && !slices.ContainsFunc(x.Claims, func(c messages.Claim) bool {
+	return all && !slices.ContainsFunc(x.Claims, func(c messages.Claim) bool {
 		m := d.trading.market(c.Market)
-		return m == nil || !m.Spent(&c)
+		return m == nil || !m.AllReserved(&c)
 	})
 }
 
 // Exchange makes the command of an exchange: what an agent finished, and its claims
 // with their jobs in order of preference, as far as the answer has room. A claim that
 // makes no sense is dropped: the agent may not know yet that its market is no more. Once
-// the outcome is known, the desk is to be told what was [Missed].
+// the outcome is known, the caller has the desk unreserve the [Ungranted] jobs.
 func (d *Desk) Exchange(node messages.Name, x *messages.Exchange) *book.Command {
 	out := &book.Exchange{Node: node, Session: x.Session, Seq: x.Seq, Finished: brief(x.Finished), Sent: x.Sent}
 	if len(x.Claims) > 0 {
@@ -123,7 +123,7 @@ func (d *Desk) Exchange(node messages.Name, x *messages.Exchange) *book.Command 
 			}
 			wanted := out.Claims
 			out.Claims = market.Fit(b, node, wanted)
-			d.Forget(dropped(wanted, out.Claims))
+			d.Unreserve(unfitted(wanted, out.Claims))
 		})
 	}
 	return &book.Command{Exchange: out}
@@ -143,8 +143,8 @@ func (d *Desk) resolve(b *book.Book, m *market.Market, node messages.Name, ended
 	return claim
 }
 
-// dropped are the jobs of claims for which the answer has no room: as a rule there are none.
-func dropped(wanted, fitted []book.Claim) (ids []messages.JobID) {
+// unfitted are the jobs of claims for which the answer has no room: as a rule there are none.
+func unfitted(wanted, fitted []book.Claim) (ids []messages.JobID) {
 	jobs := 0
 	for i := range wanted {
 		jobs += len(wanted[i].Jobs)
@@ -171,10 +171,10 @@ func dropped(wanted, fitted []book.Claim) (ids []messages.JobID) {
 	return ids
 }
 
-// Missed are the jobs that the claims of an exchange counted on, and did not come to: in a market
-// that directs all of which they were granted no task; else those that follow the last job of
-// which a claim was granted one, as it may name a job that others count on.
-func Missed(x *book.Exchange, grants []messages.Grant) (ids []messages.JobID) {
+// Ungranted are the jobs whose tasks were reserved for the claims of an exchange, which did not come to
+// them: in a market that directs each job of which they were granted no task; else the jobs after the
+// last one of which a claim was granted a task, as tasks of that job may be reserved for others.
+func Ungranted(x *book.Exchange, grants []messages.Grant) (ids []messages.JobID) {
 	granted := make(map[messages.JobID]bool, len(grants))
 	for i := range grants {
 		granted[grants[i].Attempt.Task.Job] = true
@@ -190,11 +190,11 @@ func Missed(x *book.Exchange, grants []messages.Grant) (ids []messages.JobID) {
 	return ids
 }
 
-// Forget lets other claims count on tasks of jobs that a claim missed.
-func (d *Desk) Forget(missed []messages.JobID) {
+// Unreserve lets other claims have tasks of jobs that a claim did not get.
+func (d *Desk) Unreserve(ungranted []messages.JobID) {
 	for _, m := range d.trading.markets {
-		for _, id := range missed {
-			m.Forget(id)
+		for _, id := range ungranted {
+			m.Unreserve(id)
 		}
 	}
 }

@@ -838,15 +838,15 @@ func TestClaimsWaitForADecision(t *testing.T) {
 		s.claim("n1", 1, 2, s.submitted("b"), 1)
 		waits := s.submitted("c")
 		x := &messages.Exchange{Session: 1, Seq: 4, Claims: []messages.Claim{{Market: "main", Class: "cpu", Slots: 1, Job: waits}}}
-		if s.desk.Undecided(x) {
+		if s.desk.AwaitsDecision(x) {
 			t.Errorf("%s: there is nothing to decide, and a claim waits", mechanism)
 		}
 		s.must(s.desk.Exchange("n1", &messages.Exchange{Session: 1, Seq: 3, Finished: []messages.Finished{{Attempt: first[0].Attempt}}}))
-		if is, want := s.desk.Undecided(x), mechanism == messages.HighestBid; is != want {
+		if is, want := s.desk.AwaitsDecision(x), mechanism == messages.HighestBid; is != want {
 			t.Errorf("%s: the market does not know of an end, and a claim waits: %v", mechanism, is)
 		}
 		s.step()
-		if s.desk.Undecided(x) || len(s.must(s.desk.Exchange("n1", x)).([]messages.Grant)) != 1 {
+		if s.desk.AwaitsDecision(x) || len(s.must(s.desk.Exchange("n1", x)).([]messages.Grant)) != 1 {
 			t.Errorf("%s: the market has decided, and a claim waits or comes to nothing", mechanism)
 		}
 	}
@@ -898,19 +898,19 @@ func TestVainClaims(t *testing.T) {
 		claim := func(session, seq uint64) *messages.Exchange {
 			return &messages.Exchange{Session: session, Seq: seq, Claims: []messages.Claim{{Market: "main", Class: "cpu", Slots: 1, Job: job}}}
 		}
-		if s.desk.Vain("n1", claim(1, 1)) {
+		if s.desk.AllReserved("n1", claim(1, 1)) {
 			t.Errorf("%s: a claim for a waiting task is in vain", mechanism)
 		}
 		first := s.desk.Exchange("n1", claim(1, 1))
-		if is := s.desk.Vain("n2", claim(2, 1)); is == directs {
+		if is := s.desk.AllReserved("n2", claim(2, 1)); is == directs {
 			t.Errorf("%s: the task is on its way to another node, and a claim is in vain: %v", mechanism, is)
 		}
-		if s.desk.Vain("n2", &messages.Exchange{Session: 2, Seq: 1, Finished: []messages.Finished{{}}}) {
+		if s.desk.AllReserved("n2", &messages.Exchange{Session: 2, Seq: 1, Finished: []messages.Finished{{}}}) {
 			t.Errorf("%s: the end of a task is in vain", mechanism)
 		}
 		s.must(first)
 		s.step()
-		if s.desk.Vain("n1", claim(1, 2)) {
+		if s.desk.AllReserved("n1", claim(1, 2)) {
 			t.Errorf("%s: a claim is in vain whose node has a task", mechanism)
 		}
 	}
@@ -923,29 +923,29 @@ func (s *site) submitted(key string) messages.JobID {
 	return id
 }
 
-// TestMissed: others may count on the jobs that a claim did not come to, and on those for
+// TestUngranted: the tasks of jobs that a claim did not come to are no longer reserved, nor those for
 // which the answer has no room.
-func TestMissed(t *testing.T) {
+func TestUngranted(t *testing.T) {
 	x := &book.Exchange{Claims: []book.Claim{{Jobs: []messages.JobID{1, 2, 3}}, {Jobs: []messages.JobID{4}}, {Jobs: []messages.JobID{5, 2}}}}
 	grant := func(id messages.JobID) messages.Grant {
 		return messages.Grant{Attempt: messages.Attempt{Task: messages.TaskRef{Job: id}}}
 	}
-	if got := Missed(x, []messages.Grant{grant(2)}); !slices.Equal(got, []messages.JobID{3, 4}) {
+	if got := Ungranted(x, []messages.Grant{grant(2)}); !slices.Equal(got, []messages.JobID{3, 4}) {
 		t.Errorf("missed %v, want jobs 3 and 4", got)
 	}
 	directed := &book.Exchange{Claims: []book.Claim{{Jobs: []messages.JobID{1, 2, 3}, Most: []int{1, 1, 1}}}}
-	if got := Missed(directed, []messages.Grant{grant(2)}); !slices.Equal(got, []messages.JobID{3, 1}) {
+	if got := Ungranted(directed, []messages.Grant{grant(2)}); !slices.Equal(got, []messages.JobID{3, 1}) {
 		t.Errorf("missed %v where the market directs, want jobs 3 and 1", got)
 	}
-	if got := Missed(x, nil); len(got) != 6 {
+	if got := Ungranted(x, nil); len(got) != 6 {
 		t.Errorf("missed %v, where nothing was granted", got)
 	}
 	fitted := []book.Claim{{Jobs: []messages.JobID{1}}, {Jobs: []messages.JobID{2, 3}}}
-	if got := dropped(x.Claims, fitted); !slices.Equal(got, []messages.JobID{4, 5}) {
-		t.Errorf("dropped %v, want jobs 4 and 5", got)
+	if got := unfitted(x.Claims, fitted); !slices.Equal(got, []messages.JobID{4, 5}) {
+		t.Errorf("unfitted %v, want jobs 4 and 5", got)
 	}
-	if got := dropped(x.Claims[:1], fitted); got != nil {
-		t.Errorf("dropped %v, where all fit", got)
+	if got := unfitted(x.Claims[:1], fitted); got != nil {
+		t.Errorf("unfitted %v, where all fit", got)
 	}
 }
 

@@ -21,64 +21,64 @@ const (
 type draws struct {
 	ahead [][]messages.JobID // by class
 	drawn []messages.Time    // by class: when they were drawn
-	// given is how many tasks of a job claims count on that are on their way into the book, by
-	// class. Else, of the many nodes that claim by one vector, all but the first would find
-	// that the task of their job is taken.
-	given  []map[messages.JobID]int
-	sum    []int // of given, by class
-	roster *roster
+	// reserved is how many tasks of a job are reserved for claims in flight, by class: claims that
+	// are on their way into the book. Else, of the many nodes that claim by one vector, all but the
+	// first would find that the task of their job is taken.
+	reserved []map[messages.JobID]int
+	sum      []int // of reserved, by class
+	roster   *roster
 }
 
 // newDraws draws from a roster.
 func newDraws(s *roster) draws {
 	d := draws{ahead: make([][]messages.JobID, len(s.classes)), drawn: make([]messages.Time, len(s.classes)), sum: make([]int, len(s.classes)), roster: s}
 	for range s.classes {
-		d.given = append(d.given, map[messages.JobID]int{})
+		d.reserved = append(d.reserved, map[messages.JobID]int{})
 	}
 	return d
 }
 
-// free is how many tasks of a job could be claimed that no claim on its way counts on.
+// free is how many tasks of a job could be claimed that are not reserved.
 func (d *draws) free(id messages.JobID, k int) int {
-	return max(0, d.roster.Pending(id, k)-d.given[k][id])
+	return max(0, d.roster.Pending(id, k)-d.reserved[k][id])
 }
 
-// give has a claim count on tasks of a job, and returns how many the claim lacks then.
-func (d *draws) give(id messages.JobID, k, wanted int) (lacks int) {
+// reserve reserves tasks of a job for a claim, and returns how many the claim lacks then.
+func (d *draws) reserve(id messages.JobID, k, wanted int) (lacks int) {
 	n := min(wanted, d.free(id, k))
 	if n > 0 {
-		d.given[k][id] += n
+		d.reserved[k][id] += n
 		d.sum[k] += n
 	}
 	return wanted - n
 }
 
-// Lacks reports whether a market that directs lets a claim have less than it asks for, until it
-// decides again.
-func (m *Market) Lacks(c *messages.Claim) bool {
+// TooFewUnreserved reports whether a market that directs has fewer tasks that are not reserved than a
+// claim asks for, until the market decides again.
+func (m *Market) TooFewUnreserved(c *messages.Claim) bool {
 	k := m.Class(c.Class)
 	return m.manner.Directs && k >= 0 && m.open[k]-m.sum[k] < c.Slots
 }
 
-// Spent reports whether claims on their way count on all tasks of a claim's class, where the market
-// does not direct.
-func (m *Market) Spent(c *messages.Claim) bool {
+// AllReserved reports whether all tasks of a claim's class are reserved, where the market does not
+// direct.
+func (m *Market) AllReserved(c *messages.Claim) bool {
 	k := m.Class(c.Class)
 	return !m.manner.Directs && k >= 0 && m.open[k] <= m.sum[k]
 }
 
-// Forget is for a job that has changed, or that a claim counted on and did not get.
-func (d *draws) Forget(id messages.JobID) {
-	for k, given := range d.given {
-		d.sum[k] -= given[id]
-		delete(given, id)
+// Unreserve ends the reservations of tasks of a job that has changed, or that a claim did not get.
+func (d *draws) Unreserve(id messages.JobID) {
+	for k, reserved := range d.reserved {
+		d.sum[k] -= reserved[id]
+		delete(reserved, id)
 	}
 }
 
 // Resolve gives a claim of a class its jobs in order of preference: first the job that
 // the agent drew, then, if this job has too little work, other jobs drawn by their
-// shares. Where the market directs, a job is left to the other claims that count on all of its
-// tasks: else one of these would come to nothing, though there is a task for each.
+// shares. Where the market directs, a job whose tasks are all reserved is left to the claims that
+// they are reserved for: else one of these would come to nothing, though there is a task for each.
 func (m *Market) Resolve(b *book.Book, c *messages.Claim, rng *rand.Rand) book.Claim {
 	const mostSubstitutes = 16
 	k := m.Class(c.Class)
@@ -86,14 +86,14 @@ func (m *Market) Resolve(b *book.Book, c *messages.Claim, rng *rand.Rand) book.C
 	missing := c.Slots
 	left := m.manner.Directs && m.Pending(c.Job, k) > 0 && m.free(c.Job, k) == 0
 	if j := b.Job(c.Job); j != nil && j.Spec.Market == m.Config.Name && !left { // another market may have the class too
-		jobs, missing = append(jobs, c.Job), m.give(c.Job, k, missing)
+		jobs, missing = append(jobs, c.Job), m.reserve(c.Job, k, missing)
 	}
 	for missing > 0 && len(jobs) <= mostSubstitutes {
 		id := m.Substitute(k, rng)
 		if id == 0 {
 			break
 		}
-		jobs, missing = append(jobs, id), m.give(id, k, missing)
+		jobs, missing = append(jobs, id), m.reserve(id, k, missing)
 	}
 	claim := book.Claim{Class: c.Class, Slots: c.Slots, Jobs: jobs}
 	if !m.manner.Attentive { // else what runs is as the mechanism says, at each moment
@@ -132,8 +132,8 @@ func (d *draws) Substitute(k int, rng *rand.Rand) messages.JobID {
 	return 0
 }
 
-// rest lines up all jobs with tasks that a mechanism which directs has allotted, and that no
-// claim counts on: draws of shares that have not changed are much alike, and may miss these.
+// rest lines up all jobs with tasks that a mechanism which directs has allotted, and that are not
+// reserved: draws of shares that have not changed are much alike, and may miss these.
 func (d *draws) rest(k int) {
 	for _, e := range d.roster.bidders(k) {
 		if e.most != nil && d.free(e.job.Job, k) > 0 {

@@ -84,10 +84,10 @@ func TestPlacesPassOverParts(t *testing.T) {
 	}
 }
 
-// TestClaimsOnTheWay: of many claims for the same job, by nodes that have the same vector, each
-// counts on a task that no other counts on, before any of them is committed. A job that has
-// changed counts as it is, and so does one that a claim did not get.
-func TestClaimsOnTheWay(t *testing.T) {
+// TestReservedTasks: of many claims for the same job, by nodes that have the same vector, each
+// reserves a task that no other has reserved, before any of them is committed. Nothing of a job is
+// reserved once it has changed, or a claim did not get it.
+func TestReservedTasks(t *testing.T) {
 	const jobs = 100
 	m, b, rng := newMarket(), book.New(), rand.New(rand.NewPCG(1, 1))
 	for id := messages.JobID(1); id <= jobs; id++ {
@@ -115,7 +115,7 @@ func TestClaimsOnTheWay(t *testing.T) {
 	if drawn := claim(); !slices.Equal(drawn, []messages.JobID{1, 7}) {
 		t.Errorf("claims %v, where job 7 has changed", drawn)
 	}
-	m.Forget(9)
+	m.Unreserve(9)
 	if drawn := claim(); !slices.Equal(drawn, []messages.JobID{1, 9}) {
 		t.Errorf("claims %v, where a claim did not get job 9", drawn)
 	}

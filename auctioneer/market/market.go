@@ -84,7 +84,7 @@ func (m *Market) SetSlots(now messages.Time, slots, idle []int) {
 // Put enters a job, or says how far it has come.
 func (m *Market) Put(now messages.Time, bid func() *mechanism.Bid, id messages.JobID, p Progress) {
 	e := m.number.get(id)
-	m.Forget(id)
+	m.Unreserve(id)
 	if e == nil {
 		job := mechanism.Job{Bid: bid()}
 		if n := len(m.jobs); n > 0 {
@@ -132,7 +132,7 @@ func (m *Market) Remove(now messages.Time, id messages.JobID) (*mechanism.Job, [
 	if e == nil {
 		return nil, nil
 	}
-	m.Forget(id)
+	m.Unreserve(id)
 	m.remove(now, e)
 	m.stale = true
 	return &e.job, m.shares(e)

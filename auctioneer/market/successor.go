@@ -22,13 +22,13 @@ func (m *Market) Succeed(b *book.Book, node uint32, ended []messages.Finished, c
 		return claim, false
 	}
 	id := e.job.Job
-	n := min(c.Slots, e.pending()[k]-m.given[k][id])
+	n := min(c.Slots, e.pending()[k]-m.reserved[k][id])
 	if n <= 0 || m.comesFirst(b.Nodes()[node], node, k, e) {
 		return claim, false
 	}
-	m.given[k][id] += n
+	m.reserved[k][id] += n
 	m.sum[k] += n
-	return book.Claim{Class: c.Class, Slots: n, Jobs: []messages.JobID{id}, Most: []int{e.running()[k] + m.given[k][id]}}, true
+	return book.Claim{Class: c.Class, Slots: n, Jobs: []messages.JobID{id}, Most: []int{e.running()[k] + m.reserved[k][id]}}, true
 }
 
 // plain reports whether tasks ended well, of jobs with nothing else to begin after that.

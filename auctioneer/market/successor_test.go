@@ -70,7 +70,7 @@ func TestTheNextInLineIsWhomADecisionChooses(t *testing.T) {
 }
 
 // TestNobodyIsNextWhereOnlyADecisionKnows: after a failure, which may run again, after a stage
-// that others wait for, and once claims on their way count on all tasks of the next in line.
+// that others wait for, and once all tasks of the next in line are reserved.
 func TestNobodyIsNextWhereOnlyADecisionKnows(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		f := newFloor(rt, messages.Market{Name: "spot", Mechanism: messages.HighestBid, Classes: []messages.Name{"cpu"}}, 1, 2)

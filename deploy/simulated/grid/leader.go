@@ -262,7 +262,7 @@ func (l *leader) exchange(node messages.Name, x *messages.Exchange, answer func(
 	until := l.now.Add(desk.DecidingWithin)
 	var try func()
 	try = func() {
-		if l.now < until && l.desk.Undecided(x) {
+		if l.now < until && l.desk.AwaitsDecision(x) {
 			l.late = append(l.late, try)
 		} else {
 			answer(l.commit(node, x))
@@ -274,14 +274,14 @@ func (l *leader) exchange(node messages.Name, x *messages.Exchange, answer func(
 // commit commits what an agent has finished and claims.
 func (l *leader) commit(node messages.Name, x *messages.Exchange) (*messages.ExchangeReply, error) {
 	var grants []messages.Grant
-	if desk.Commits(l.book, l.now, node, x) {
+	if desk.MustCommit(l.book, l.now, node, x) {
 		for i := range x.Claims {
 			l.traffic.Claims += uint64(x.Claims[i].Slots)
 		}
 		c := l.desk.Exchange(node, x)
 		result := l.propose(c)
 		granted, _ := result.([]messages.Grant)
-		l.desk.Forget(desk.Missed(c.Exchange, granted))
+		l.desk.Unreserve(desk.Ungranted(c.Exchange, granted))
 		if err, refused := result.(error); refused {
 			return nil, err
 		}

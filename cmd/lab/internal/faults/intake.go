@@ -65,7 +65,7 @@ func (l *leader) register(a *agent, q *messages.RegisterRequest, answer func(*me
 // decide about it.
 func (l *leader) exchange(a *agent, x *messages.Exchange, answer func(*messages.ExchangeReply, error)) {
 	heard := desk.Heard{Node: a.name, At: l.instant().Mono}
-	if !desk.Commits(l.book(), l.r.clock(), a.name, x) {
+	if !desk.MustCommit(l.book(), l.r.clock(), a.name, x) {
 		l.r.verify(func() { l.reply(x, heard, nil, answer) })
 		return
 	}
@@ -74,7 +74,7 @@ func (l *leader) exchange(a *agent, x *messages.Exchange, answer func(*messages.
 	try = func() {
 		switch {
 		case l.gone():
-		case l.now < until && l.desk.Undecided(x):
+		case l.now < until && l.desk.AwaitsDecision(x):
 			l.late = append(l.late, try)
 			l.plan(until.Sub(l.now))
 		default:
@@ -95,7 +95,7 @@ func (l *leader) commitExchange(a *agent, x *messages.Exchange, heard desk.Heard
 	}
 	l.propose(c, func(result any) {
 		grants, _ := result.([]messages.Grant)
-		l.desk.Forget(desk.Missed(c.Exchange, grants))
+		l.desk.Unreserve(desk.Ungranted(c.Exchange, grants))
 		if err, refused := result.(error); refused {
 			answer(nil, err)
 		} else {
