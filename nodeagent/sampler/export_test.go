@@ -6,14 +6,6 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Total returns the sum of all weights.
-func (s *Sampler) Total() float64 {
-	if s.live == 0 {
-		return 0
-	}
-	return s.sums[1]
-}
-
 // Weight returns the weight of a job, 0 if it is not there.
 func (s *Sampler) Weight(job messages.JobID) float32 {
 	at, found := slices.BinarySearch(s.jobs, job)
@@ -22,3 +14,6 @@ func (s *Sampler) Weight(job messages.JobID) float32 {
 	}
 	return s.weights[at]
 }
+
+// Known returns the number of jobs that are remembered.
+func (s *Stride) Known() int { return len(s.known) }

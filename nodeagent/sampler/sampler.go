@@ -111,6 +111,14 @@ func (s *Sampler) scan(g int, x float64) (job messages.JobID) {
 // Len returns the number of jobs.
 func (s *Sampler) Len() int { return s.live }
 
+// Total returns the sum of all weights.
+func (s *Sampler) Total() float64 {
+	if s.live == 0 {
+		return 0
+	}
+	return s.sums[1]
+}
+
 // check refuses what cannot be sampled from.
 func check(jobs []messages.JobWeight) error {
 	for i, j := range jobs {

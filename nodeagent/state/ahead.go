@@ -220,9 +220,13 @@ func (k *tasks) measure(now messages.Time) {
 		}
 	}
 	for _, t := range k.over {
-		if t.since != 0 {
-			k.slots[t.class].took(max(0, cmp.Or(t.until, now).Sub(t.since).Std()))
+		if t.since == 0 {
+			t.account.close(-1)
+			continue
 		}
+		took := max(0, cmp.Or(t.until, now).Sub(t.since).Std())
+		k.slots[t.class].took(took)
+		t.account.close(took)
 	}
 	for _, next := range k.turns {
 		next.At = now

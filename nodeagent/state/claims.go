@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/nodeagent/sampler"
 )
 
 // mostClaims bounds the claims of one exchange; slots beyond wait for the next vector.
@@ -30,7 +31,7 @@ func (k *markets) claims(trip time.Duration, ends int) (claims []messages.Claim)
 			}
 			mc := &m.classes[at]
 			mc.claimed, mc.sentTerm, mc.sentSeq = true, m.term, m.seq
-			claims = add(claims, messages.Claim{Market: m.name, Class: c.name, Job: mc.jobs.Sample(k.rng.Float64()), Slots: 1, Ahead: most})
+			claims = add(claims, messages.Claim{Market: m.name, Class: c.name, Job: mc.jobs.Draw(k.rng), Slots: 1, Ahead: most})
 			if i < awake {
 				c.claiming++
 			}
@@ -155,6 +156,30 @@ func (k *markets) dryUp(asked *messages.Exchange, r *messages.ExchangeReply) {
 			}
 		}
 	}
+}
+
+// settle ends the draws of the claims that were under way; r answers them.
+func (k *markets) settle(r *messages.ExchangeReply) {
+	granted := map[messages.JobID]int{}
+	for i := range r.Grants {
+		granted[r.Grants[i].Attempt.Task.Job]++
+	}
+	for _, m := range k.all {
+		for at := range m.classes {
+			m.classes[at].jobs.Settle(func(job messages.JobID) int { return granted[job] })
+		}
+	}
+}
+
+// sharing is what draws jobs for the market from which a granted task is, if slot time is
+// shared there; nil: it is not.
+func (k *markets) sharing(class int, job messages.JobID) *sampler.Stride {
+	for _, m := range k.all {
+		if jobs := &m.classes[class].jobs; m.ahead && jobs.Knows(job) {
+			return jobs
+		}
+	}
+	return nil
 }
 
 func count(claims []messages.Claim, class messages.Name) (n int) {

@@ -71,5 +71,7 @@
 //
 // A slot of a class that several markets allocate draws its market in
 // proportion to the tasks pending there, then the job from that market's
-// vector.
+// vector. In a proportional market the weights are shares of slot time: each draw
+// makes up for what jobs received on this node, whatever the length of their tasks
+// ([sampler.Stride]). Under other mechanisms weights say who is next, and are drawn by as they are.
 package state

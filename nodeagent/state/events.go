@@ -41,6 +41,7 @@ func (s *State) Answered(now messages.Time, id uint64, r *messages.ExchangeReply
 	s.session.renew()
 	s.session.request, s.session.waiting = nil, false
 	s.slots.answered()
+	s.markets.settle(r)
 	s.tasks.obey(r.Version, r.Suspended)
 	s.serve(now, r.Markets)
 	s.grant(now, r)
@@ -102,6 +103,7 @@ func (s *State) withdraw() bool {
 	}
 	s.session.request = nil
 	s.slots.answered()
+	s.markets.settle(&messages.ExchangeReply{})
 	s.tasks.putBack(asked.Finished)
 	s.markets.dryUp(asked, &messages.ExchangeReply{})
 	s.session.beat = 0 // the lease is still to be renewed

@@ -31,7 +31,7 @@ type marketClass struct {
 	// dry says that a claim found no more work here than there was: claim no
 	// more before the next vector.
 	dry  bool
-	jobs sampler.Sampler
+	jobs sampler.Stride
 	// claimed says that claims are under way, sampled from this vector.
 	claimed           bool
 	sentTerm, sentSeq uint64

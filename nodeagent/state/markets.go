@@ -43,6 +43,9 @@ func (k *markets) set(now messages.Time, named []messages.Market) {
 			m.classes[at].served = slices.Contains(n.Classes, k.slots[at].name)
 		}
 		m.ahead = cmp.Or(n.Mechanism, messages.Proportional) == messages.Proportional
+		for at := range m.classes {
+			m.classes[at].jobs.Plain = !m.ahead // of the others, the weights are not shares of slot time
+		}
 		k.missing(now, m)
 		k.all = append(k.all, m)
 		k.out.Markets = append(k.out.Markets, n.Name)

@@ -31,6 +31,7 @@ func New(offered []messages.ClassSlots, rng *rand.Rand) *State {
 			s.markets.freed(class)
 		}
 	}}
+	s.tasks.sharing = s.markets.sharing
 	s.tasks.setAhead(AheadWithin)
 	s.session.begin()
 	return s
@@ -120,7 +121,7 @@ func (s *State) send(now messages.Time) {
 		}
 		s.session.put(now, s.registration())
 	case s.due(now):
-		s.session.put(now, s.exchange())
+		s.session.put(now, s.exchange(now))
 	default:
 		return
 	}
@@ -143,10 +144,11 @@ func (s *State) registration() *Request {
 
 // exchange says everything there is to say, or as much of it as fits; then the rest
 // follows at once, with the claims.
-func (s *State) exchange() *Request {
+func (s *State) exchange(now messages.Time) *Request {
 	ends, all := s.tasks.drain()
 	e := &messages.Exchange{Finished: ends}
 	if all {
+		s.tasks.owe(now)
 		e.Claims = s.markets.claims(s.session.trip, len(ends))
 	}
 	return s.session.exchange(e)
@@ -161,6 +163,7 @@ func (s *State) lose() {
 	s.session.phase = leaving
 	s.session.drop()
 	s.slots.sleep()
+	s.markets.settle(&messages.ExchangeReply{})
 	s.tasks.stopAll(true)
 }
 

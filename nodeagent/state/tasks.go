@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/nodeagent/sampler"
 )
 
 // tasks are the attempts in hand, from the grant until the leader knows of their
@@ -16,6 +17,8 @@ type tasks struct {
 	slots slots
 	out   *Actions
 	freed func(class int) // called when the end of a task has freed a slot
+	// sharing is what shares slot time among the jobs of a task's market; nil: nothing does.
+	sharing func(class int, job messages.JobID) *sampler.Stride
 
 	hand      map[messages.Attempt]*task
 	alive     int                   // tasks in hand and not ended
@@ -44,12 +47,16 @@ type task struct {
 	withdrawn bool          // asked back from the runner
 	until     messages.Time // until when, if it is ahead; when it ended, where that is known
 	since     messages.Time // when it began; 0: not here
+	account   account
 }
 
 // accept takes a granted task in hand, and begins it unless it is suspended or has no slot.
 func (k *tasks) accept(now messages.Time, class int, start Start) {
 	a := start.Grant.Attempt
 	t := &task{class: class, start: &start, suspended: k.halts(a), until: now.Add(messages.Duration(k.within))}
+	if by := k.sharing(class, a.Task.Job); by != nil {
+		t.account.open(by, a.Task.Job)
+	}
 	k.hand[a] = t
 	k.alive++
 	switch {
@@ -186,6 +193,7 @@ func (k *tasks) turned(at messages.Time, f messages.Finished, next messages.Atte
 	switch {
 	case t.ahead:
 		k.leave(f.Attempt, t)
+		t.account.close(-1)
 	case !t.suspended:
 		t.vacated = true
 		t.until = at

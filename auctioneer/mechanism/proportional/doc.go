@@ -77,6 +77,19 @@
 // factor that held in every instance tried. The greedy pool serves each member
 // its minimum; the search's group does too and is at least as profitable.
 //
+// # What a share is of
+//
+// A share is of slot time: agents draw jobs so that what each receives is in proportion to its
+// share, whatever the length of its tasks (package sampler of the agents). The paper draws
+// tasks by shares; its tasks were alike. With tasks of 0.1 s against 10 s, and equal budgets,
+// the short ones received 1 % of the slot time so, and a job that packed 50 tasks into one 0.85
+// in place of 0.25. Simulated with all actors, on 64 slots on nodes of 1 or 64, α of 1/2 and 1, the
+// short tasks receive 0.50 within 300 s; a job whose tasks are 1/4, 4 or 50 in one has 0.25 within
+// 1,500 s, off by 0.01 at most; on 10,000 nodes tasks of 0.5 s against 3 s have 0.49 within
+// 30 s. A job of fewer tasks than there are nodes, and of longer ones than others, still receives more than its share.
+// The figures below on jobs of several tasks that are split, and on bounded slowdowns, are from before,
+// when tasks were drawn by shares.
+//
 // # What a job owes
 //
 // A job owes B · a · c of its budget B. The part a is its slot time over one second,

@@ -3,7 +3,9 @@ package core
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strconv"
+	"time"
 
 	"github.com/candor-grid/candor/auctioneer/mechanism/proportional"
 	"github.com/candor-grid/candor/messages"
@@ -26,7 +28,10 @@ func runProportional(p *Problem) (*Outcome, error) {
 type shares struct {
 	serial
 	rng  *rand.Rand
-	draw sampler.Sampler
+	draw sampler.Stride
+	runs [][]run       // by job: its tasks that run, the first one first
+	busy []int         // jobs that may have tasks that run
+	owed messages.Time // until when these were charged
 
 	contention *proportional.Contention
 	level      float64 // of the contention, in force
@@ -35,9 +40,15 @@ type shares struct {
 	parts      []float64 // contended slot time by job, in seconds
 }
 
+// run is a task that runs, and how long its job was charged for.
+type run struct {
+	since   messages.Time
+	charged time.Duration
+}
+
 func newShares(p *Problem, stream uint64) *shares {
 	return &shares{serial: newSerial(p), rng: rand.New(rand.NewPCG(p.Seed, stream)),
-		contention: proportional.NewContention(*p.Market.Alpha), parts: make([]float64, len(p.Bids))}
+		contention: proportional.NewContention(*p.Market.Alpha), parts: make([]float64, len(p.Bids)), runs: make([][]run, len(p.Bids))}
 }
 
 func (s *shares) arrive(now messages.Time, i int) error {
@@ -70,7 +81,7 @@ func (s *shares) weigh(i int, weight float64) error {
 func (s *shares) serve(now messages.Time) error {
 	defer s.pass(now)
 	for s.free > 0 && s.draw.Len() > 0 {
-		i := int(s.draw.Sample(s.rng.Float64())) - 1
+		i := s.choose(now)
 		if s.begin(now, i); s.jobs[i].pending == 0 {
 			if err := s.weigh(i, 0); err != nil {
 				return err
@@ -80,8 +91,34 @@ func (s *shares) serve(now messages.Time) error {
 	return nil
 }
 
+// choose draws a job as a node does that has all slots.
+func (s *shares) choose(now messages.Time) (i int) {
+	if now != s.owed {
+		s.busy, s.owed = slices.DeleteFunc(s.busy, func(i int) bool { return s.owe(now, i) == 0 }), now
+	}
+	job := s.draw.Draw(s.rng)
+	s.draw.Settle(func(messages.JobID) int { return 1 })
+	return int(job) - 1
+}
+
+// owe charges a job for its tasks that run longer than was charged, and returns how many run.
+func (s *shares) owe(now messages.Time, i int) int {
+	for k := range s.runs[i] {
+		r := &s.runs[i][k]
+		if late := now.Sub(r.since).Std() - r.charged; late > 0 {
+			s.draw.Owe(messages.JobID(i+1), late)
+			r.charged += late
+		}
+	}
+	return len(s.runs[i])
+}
+
 // begin starts a task of a job.
 func (s *shares) begin(now messages.Time, i int) {
+	charged, _ := s.draw.Begin(messages.JobID(i + 1))
+	if s.runs[i] = append(s.runs[i], run{now, charged}); len(s.runs[i]) == 1 && !slices.Contains(s.busy, i) {
+		s.busy = append(s.busy, i)
+	}
 	s.parts[i] -= s.contended
 	s.serial.begin(now, i)
 }
@@ -102,6 +139,9 @@ func (s *shares) over(now messages.Time, i int) bool {
 	s.pass(now)
 	s.parts[i] += s.contended
 	s.contention.Count(-1)
+	first := s.runs[i][0]
+	s.runs[i] = s.runs[i][1:]
+	s.draw.End(messages.JobID(i+1), first.charged, now.Sub(first.since).Std())
 	over := s.serial.end(now, i)
 	if over {
 		s.contention.Leave(s.account(i), Money(s.Bids[i].Budget))

@@ -87,7 +87,7 @@ func (l *pool) share(now messages.Time) error {
 		if l.free == 0 || l.draw.Len() == 0 {
 			return nil
 		}
-		i := int(l.draw.Sample(l.rng.Float64())) - 1
+		i := l.choose(now)
 		if l.jobs[i].pending == 0 { // its weight is no more than what was not worth telling
 			if err := l.weigh(i, 0); err != nil {
 				return err

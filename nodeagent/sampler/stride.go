@@ -1,0 +1,321 @@
+package sampler
+
+import (
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"github.com/candor-grid/candor/messages"
+)
+
+const (
+	// gentle is by which part a job is drawn less often that is ahead by one task of the usual
+	// length. With tasks of one length that hardly shows: see the package's doc.
+	gentle = 0.1
+	// mostKnown bounds the jobs that are remembered, of which messages have at most a quarter.
+	mostKnown = 4096
+	// memory is over how many of a job's last tasks their length is averaged.
+	memory = 16
+	// shortest is the least length of a task that counts, in seconds.
+	shortest = 1e-6
+)
+
+// Stride is a [Sampler] that draws so that the slot time which jobs receive, and not the
+// number of tasks that they start, is in proportion to their weights. The zero value is
+// empty and ready. It is not safe for concurrent use.
+type Stride struct {
+	Sampler
+	// Plain leaves all to the Sampler: for weights that are not shares of slot time.
+	Plain bool
+
+	known   []known          // ascending: all jobs with a weight, and others that are ahead or have tasks
+	virtual float64          // slot seconds for each unit of weight that jobs with a weight have received
+	behind  float64          // how far below that they are on average; 0 or less
+	usual   float64          // seconds that their tasks take; 0: unknown
+	any     mean             // of the tasks of all jobs
+	stale   bool             // behind and usual are to be worked out
+	drawn   []messages.JobID // since the draws were settled
+	parts   []float64        // of the last draw, kept for its room
+}
+
+// known is what is remembered of a job.
+type known struct {
+	job     messages.JobID
+	weight  float64 // the last above 0
+	pass    float64 // slot seconds for each unit of weight that it has received
+	length  mean
+	tasks   int           // begun and not ended
+	claims  int           // drawn and not settled
+	claimed float64       // slot seconds that were charged for these
+	due     time.Duration // received and not charged yet
+	present bool          // it has a weight
+}
+
+// mean is a mean of some last values.
+type mean struct {
+	seconds float64
+	of      int
+}
+
+func (m *mean) add(seconds float64) {
+	m.of = min(m.of+1, memory)
+	m.seconds += (seconds - m.seconds) / float64(m.of)
+}
+
+// Replace is [Sampler.Replace]; jobs that have no weight any more are away.
+func (s *Stride) Replace(jobs []messages.JobWeight) error {
+	if err := s.Sampler.Replace(jobs); err != nil || s.Plain {
+		return err
+	}
+	at := 0
+	for i := range s.known {
+		for k := &s.known[i]; at < len(jobs) && jobs[at].Job < k.job; {
+			at++
+		}
+		if at == len(jobs) || jobs[at].Job != s.known[i].job {
+			s.known[i].present = false
+		}
+	}
+	s.weigh(jobs)
+	return nil
+}
+
+// Update is [Sampler.Update].
+func (s *Stride) Update(changes []messages.JobWeight) error {
+	if err := s.Sampler.Update(changes); err != nil || s.Plain {
+		return err
+	}
+	s.weigh(changes)
+	return nil
+}
+
+// weigh gives jobs other weights. What a job is ahead of its share in slot time stays as it
+// is; a job that was away is not behind.
+func (s *Stride) weigh(jobs []messages.JobWeight) {
+	var fresh []known
+	for _, j := range jobs {
+		k, w := s.find(j.Job), float64(j.Weight)
+		switch {
+		case w == 0 && k != nil:
+			k.present = false
+		case w > 0 && k == nil:
+			fresh = append(fresh, known{job: j.Job, weight: w, pass: s.virtual, present: true})
+		case w > 0:
+			k.pass = s.virtual + (k.pass-s.virtual)*k.weight/w
+			if !k.present {
+				k.pass, k.present = max(k.pass, s.virtual), true
+			}
+			k.weight = w
+		}
+	}
+	if n := len(s.known); n > 0 && len(fresh) > 0 && fresh[0].job < s.known[n-1].job {
+		s.known = append(s.known, fresh...)
+		slices.SortFunc(s.known, func(a, b known) int { return int(a.job - b.job) })
+	} else {
+		s.known = append(s.known, fresh...)
+	}
+	s.stale = true
+	if len(s.known) > 2*s.Len()+group {
+		s.forget()
+	}
+}
+
+// forget drops jobs that are away, of which nothing is to be remembered.
+func (s *Stride) forget() {
+	s.known = slices.DeleteFunc(s.known, func(k known) bool { return !k.present && k.tasks+k.claims == 0 && k.pass <= s.virtual })
+	if len(s.known) > mostKnown {
+		s.known = slices.DeleteFunc(s.known, func(k known) bool { return !k.present })
+	}
+	s.known = slices.Clip(s.known)
+}
+
+// Knows reports whether a job can be charged.
+func (s *Stride) Knows(job messages.JobID) bool { return s.find(job) != nil }
+
+func (s *Stride) find(job messages.JobID) *known {
+	at, found := slices.BinarySearchFunc(s.known, job, func(k known, job messages.JobID) int {
+		switch {
+		case k.job < job:
+			return -1
+		case k.job > job:
+			return 1
+		}
+		return 0
+	})
+	if !found {
+		return nil
+	}
+	return &s.known[at]
+}
+
+// Draw draws a job for one slot, 0 if there are no jobs, and charges it for a task of its
+// usual length until [Stride.Settle].
+func (s *Stride) Draw(rng *rand.Rand) messages.JobID {
+	u := rng.Float64()
+	if s.Plain || s.Len() == 0 || len(s.known) == 0 {
+		return s.Sample(u)
+	}
+	s.refresh()
+	k := s.find(s.Sample(u))
+	if s.usual > 0 {
+		k = s.draw(u)
+	}
+	expected := s.expected(k)
+	k.claims++
+	k.claimed += expected
+	s.drawn = append(s.drawn, k.job)
+	s.charge(k, expected)
+	return k.job
+}
+
+// draw draws a job in proportion to its odds: as if each job was drawn by its weight, and drawn
+// again with a chance that grows with its length and with what it is ahead. If all are far ahead,
+// the least ahead goes. u is uniform in [0, 1).
+func (s *Stride) draw(u float64) *known {
+	total, parts, sum := 0.0, s.parts[:0], s.Total()
+	for i := range s.known {
+		part := 0.0
+		if k := &s.known[i]; k.present {
+			part = s.odds(k, sum)
+		}
+		parts = append(parts, part)
+		total += part
+	}
+	s.parts = parts
+	for x, i := u*total, 0; i < len(parts); i++ {
+		if x -= parts[i]; x < 0 {
+			return &s.known[i]
+		}
+	}
+	return s.leastAhead()
+}
+
+func (s *Stride) leastAhead() (least *known) {
+	sum := s.Total()
+	for i := range s.known {
+		if k := &s.known[i]; k.present && (least == nil || s.ahead(k, sum) < s.ahead(least, sum)) {
+			least = k
+		}
+	}
+	return least
+}
+
+// ahead is how many slot seconds more than its share a job will have received in the middle of
+// its next task: so on average it is not ahead, however long its tasks are. sum is that of all weights.
+func (s *Stride) ahead(k *known, sum float64) float64 {
+	return k.weight*(k.pass-s.virtual-s.behind) + (s.expected(k)-s.usual)/2*(1-k.weight/sum)
+}
+
+// odds are how likely a job is drawn, where they add up to any sum.
+func (s *Stride) odds(k *known, sum float64) float64 {
+	return k.weight / max(s.expected(k), shortest) * max(0, 1-gentle*s.ahead(k, sum)/s.usual)
+}
+
+// expected is how long a job's next task will take, in seconds.
+func (s *Stride) expected(k *known) float64 {
+	if k.length.of > 0 {
+		return k.length.seconds
+	}
+	return s.any.seconds
+}
+
+// charge notes that a job has received slot time, or did not receive what it was charged for.
+func (s *Stride) charge(k *known, seconds float64) {
+	k.pass += seconds / k.weight
+	if k.present {
+		s.virtual += seconds / s.Total()
+	}
+}
+
+// refresh charges what is due and works out where the jobs are on average. Virtual time is not
+// behind them: where jobs that had received less have left, nobody is ahead of these any more.
+// A job's tasks count by its weight in the usual length, which is a harmonic mean: that of the
+// tasks that would be drawn if all jobs received their shares.
+func (s *Stride) refresh() {
+	if !s.stale {
+		return
+	}
+	s.stale = false
+	sum := s.Total()
+	pass, weights, tasks := 0.0, 0.0, 0.0
+	for i := range s.known {
+		k := &s.known[i]
+		if k.due != 0 {
+			s.charge(k, k.due.Seconds())
+			k.due = 0
+		}
+		if !k.present {
+			continue
+		}
+		pass += k.weight / sum * k.pass
+		if k.length.of > 0 {
+			weights += k.weight
+			tasks += k.weight / max(k.length.seconds, shortest)
+		}
+	}
+	s.behind, s.usual = 0, 0
+	if sum > 0 {
+		s.behind = min(0, pass-s.virtual)
+		s.virtual = max(s.virtual, pass)
+	}
+	if tasks > 0 {
+		s.usual = weights / tasks
+	}
+}
+
+// Settle says what became of all draws since the last time: so many tasks of a job were granted,
+// each of which is to Begin. A job that had no task for this node is not behind.
+func (s *Stride) Settle(granted func(messages.JobID) int) {
+	for _, job := range s.drawn {
+		k := s.find(job)
+		if k == nil || k.claims == 0 {
+			continue // it was settled with its first draw
+		}
+		s.charge(k, -k.claimed)
+		if at := s.virtual + s.behind; k.pass < at && granted(k.job) < k.claims {
+			k.pass, s.stale = at, true
+		}
+		k.claims, k.claimed = 0, 0
+	}
+	s.drawn = s.drawn[:0]
+}
+
+// Begin charges a job for a task that was granted, and returns for how long; it reports false
+// if nothing is known of the job, and the task is not to End.
+func (s *Stride) Begin(job messages.JobID) (charged time.Duration, ok bool) {
+	k := s.find(job)
+	if k == nil {
+		return 0, false
+	}
+	charged = time.Duration(s.expected(k) * 1e9)
+	k.tasks++
+	k.due += charged
+	s.stale = true
+	return charged, true
+}
+
+// Owe charges a job for a task that has taken longer than was charged, or less if by is negative.
+func (s *Stride) Owe(job messages.JobID, by time.Duration) {
+	if k := s.find(job); k != nil && by != 0 {
+		k.due += by
+		s.stale = true
+	}
+}
+
+// End says that a task has ended for which a job was charged. It took so long; less than 0: it
+// did not run.
+func (s *Stride) End(job messages.JobID, charged, took time.Duration) {
+	s.Owe(job, max(0, took)-charged)
+	k := s.find(job)
+	if k != nil {
+		k.tasks = max(0, k.tasks-1) // it may have been forgotten, and come back
+	}
+	if took < 0 {
+		return
+	}
+	s.any.add(took.Seconds())
+	if k != nil {
+		k.length.add(took.Seconds())
+		s.stale = true
+	}
+}

@@ -1,0 +1,47 @@
+package state
+
+import (
+	"time"
+
+	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/nodeagent/sampler"
+)
+
+// account is for how much slot time a task's job was charged for the task.
+type account struct {
+	by      *sampler.Stride // nil: none
+	job     messages.JobID
+	charged time.Duration
+}
+
+// open charges a job for a task of its usual length.
+func (c *account) open(by *sampler.Stride, job messages.JobID) {
+	if charged, ok := by.Begin(job); ok {
+		*c = account{by: by, job: job, charged: charged}
+	}
+}
+
+// reach charges for what a task has taken so far, if that is more than its usual length.
+func (c *account) reach(took time.Duration) {
+	if c.by != nil && took > c.charged {
+		c.by.Owe(c.job, took-c.charged)
+		c.charged = took
+	}
+}
+
+// close charges for what a task took, which has ended; less than 0: it did not run.
+func (c *account) close(took time.Duration) {
+	if c.by != nil {
+		c.by.End(c.job, c.charged, took)
+	}
+	c.by = nil
+}
+
+// owe charges for the tasks that run.
+func (k *tasks) owe(now messages.Time) {
+	for _, t := range k.hand {
+		if t.since != 0 && !t.ended && !t.ahead && !t.suspended {
+			t.account.reach(now.Sub(t.since).Std())
+		}
+	}
+}
