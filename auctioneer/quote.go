@@ -3,8 +3,6 @@ package auctioneer
 import (
 	"cmp"
 	"context"
-	cryptorand "crypto/rand"
-	"encoding/binary"
 	"fmt"
 	"slices"
 	"strings"
@@ -96,13 +94,10 @@ func (l *submissions) menu(ctx context.Context, m *messages.Market, account mess
 			seen = l.runtimes(ctx, account, spec)
 		}
 	}()
-	class := l.types(ctx, m, spec)
-	<-asked
-	seed, err := secretSeed()
-	if err != nil {
-		return nil, err
-	}
 	now := l.Clock()
+	seed := l.menus.seed(m, spec, now)
+	class := l.types(ctx, m, spec, seed)
+	<-asked
 	l.with(func(d *desk.Desk) {
 		live := d.Market(m.Name)
 		bid := live.Bid(0, account, now, spec, nil)
@@ -143,25 +138,16 @@ func (l *submissions) outlook(owner messages.Name, spec *messages.JobSpec) (*fed
 	return outlook, nil
 }
 
-// secretSeed is one that no bidder can know.
-func secretSeed() (uint64, error) {
-	var b [8]byte
-	if _, err := cryptorand.Read(b[:]); err != nil {
-		return 0, messages.Errorf(messages.Internal, "no random numbers: %v", err)
-	}
-	return binary.LittleEndian.Uint64(b[:]), nil
-}
-
 // types returns likely types of such jobs. The estimator draws the types from the
 // profile of the declared class. If there is no profile or no answer, the types are the
 // likely ones below.
-func (l *submissions) types(ctx context.Context, m *messages.Market, spec *messages.JobSpec) []messages.Valuation {
+func (l *submissions) types(ctx context.Context, m *messages.Market, spec *messages.JobSpec, seed uint64) []messages.Valuation {
 	if spec.Valuation == nil {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
 	defer cancel()
-	drawn, err := l.drawTypes(ctx, spec.Valuation)
+	drawn, err := l.drawTypes(ctx, spec.Valuation, seed)
 	if err != nil || len(drawn) == 0 {
 		l.Log.Debug("no types from the estimator", zap.String("market", m.Name), zap.Error(err))
 		return likely(m, spec.Valuation)
@@ -169,7 +155,7 @@ func (l *submissions) types(ctx context.Context, m *messages.Market, spec *messa
 	return drawn
 }
 
-func (l *submissions) drawTypes(ctx context.Context, declared *messages.Valuation) ([]messages.Valuation, error) {
+func (l *submissions) drawTypes(ctx context.Context, declared *messages.Valuation, seed uint64) ([]messages.Valuation, error) {
 	known, err := askActor[messages.ClassesReply](ctx, l.federated.peers, messages.Estimator, messages.VerbClasses, messages.Empty{})
 	if err != nil {
 		return nil, err
@@ -178,7 +164,7 @@ func (l *submissions) drawTypes(ctx context.Context, declared *messages.Valuatio
 	if i < 0 {
 		return nil, nil
 	}
-	r := messages.SamplesRequest{Class: known.Classes[i].Profile.Name, Draws: desk.DrawnTypes}
+	r := messages.SamplesRequest{Class: known.Classes[i].Profile.Name, Draws: desk.DrawnTypes, Seed: seed}
 	reply, err := askActor[messages.SamplesReply](ctx, l.federated.peers, messages.Estimator, messages.VerbSamples, r)
 	return slices.DeleteFunc(reply.Valuations, func(v messages.Valuation) bool {
 		return v.Class != declared.Class || v.Validate() != nil

@@ -1,0 +1,83 @@
+package auctioneer
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+	"testing"
+
+	"github.com/candor-grid/candor/messages"
+)
+
+// best is what the best contract of a menu is worth to a bidder, less its price.
+func best(t *testing.T, menu messages.QuoteReply) float64 {
+	t.Helper()
+	if len(menu.Contracts) == 0 {
+		t.Fatal("an empty menu")
+	}
+	most := 0.0
+	for _, c := range menu.Contracts {
+		most = max(most, c.Promised-c.Price.Float())
+	}
+	return most
+}
+
+// TestAskingAgainYieldsTheSameMenu: the best of ten menus was worth half of the value more than the first.
+// Neither another account nor a job of one's own has another menu drawn before menus are over.
+func TestAskingAgainYieldsTheSameMenu(t *testing.T) {
+	m := sold(func(m *messages.Market) { m.Quote = 100 * second })
+	g := newGrid(t, 1, m)
+	spec := bids(1, valued)
+	ask := func(account messages.Name) messages.QuoteReply {
+		menu := must[messages.QuoteReply](g.fixture, account, messages.VerbQuote, messages.QuoteRequest{Spec: spec})
+		for i := range menu.Contracts {
+			menu.Contracts[i].ID = ""
+		}
+		return menu
+	}
+	for i, worth := range []float64{3, 9, 15, 30, 60} { // who are before some types and after others
+		rival := bids(1, func(s *messages.JobSpec) {
+			s.Length, s.Valuation = 50*second, &messages.Valuation{Class: messages.LinearDecay, Max: worth, Mu: 30, Delta: 300}
+		})
+		menu := must[messages.QuoteReply](g.fixture, "carol", messages.VerbQuote, messages.QuoteRequest{Spec: rival})
+		declared := menu.Contracts[slices.IndexFunc(menu.Contracts, func(c messages.QuotedContract) bool { return c.Declared })]
+		rival.Contract, rival.Budget = declared.ID, declared.Budget
+		must[messages.SubmitReply](g.fixture, "carol", messages.VerbSubmit, messages.SubmitRequest{Key: fmt.Sprint("r", i), Spec: rival})
+	}
+	first := ask("alice")
+	if len(first.Contracts) < 2 {
+		t.Fatalf("a menu of %+v shows no draw", first.Contracts)
+	}
+	for i := range 10 {
+		again := ask([]messages.Name{"alice", "bob"}[i%2])
+		if gain := best(t, again) - best(t, first); gain != 0 || !reflect.DeepEqual(again.Contracts, first.Contracts) {
+			t.Fatalf("ask %d: gains %v:\n%+v\n%+v", i+2, gain, first.Contracts, again.Contracts)
+		}
+	}
+}
+
+// TestMenusAreDrawnWithAKey: by market and class, whoever bids what, and as nobody can guess.
+func TestMenusAreDrawnWithAKey(t *testing.T) {
+	k, spec := newMenuKey(), bids(1, valued)
+	a, b := sold(func(*messages.Market) {}), sold(func(m *messages.Market) { m.Name = "other" })
+	seed := k.seed(&a, &spec, epoch)
+	other := spec
+	other.Valuation = &messages.Valuation{Class: messages.LinearDecay, Max: 1, Mu: 2, Delta: 3}
+	other.Length, other.Budget = 3*second, 7
+	if k.seed(&a, &other, epoch) != seed {
+		t.Error("the draw depends on what is declared")
+	}
+	other.Valuation = &messages.Valuation{Class: messages.Hard, Max: 1, Deadline: 3}
+	seeds := map[uint64]bool{}
+	for i := range 10 {
+		seeds[k.seed(&a, &spec, epoch.Add(messages.Duration(i)*defaultQuote))] = true
+	}
+	if len(seeds) != 10 {
+		t.Errorf("%d draws in ten times that menus hold", len(seeds))
+	}
+	for name, got := range map[string]uint64{"class": k.seed(&a, &other, epoch), "market": k.seed(&b, &spec, epoch), "key": newMenuKey().seed(&a, &spec, epoch)} {
+		if got == seed {
+			t.Errorf("another %s has the same draw", name)
+		}
+	}
+}
