@@ -45,8 +45,10 @@
 //     demands to come, and can lose much more.
 //
 // Outside of the model, on a site: a task that runs keeps its slot, so that an account may
-// hold more than it is given. It pays for what it holds all the same, and may owe karma. Karma is
-// counted at the ends of quanta, by what is held there. A false name has a share and the mean
+// hold more than it is given. It pays for what it holds all the same, and may owe karma. What
+// counts in a quantum is what an account held and asked for in the mean over it, to the nearest
+// slot; what that leaves is counted with the next. So to be away around the ends of quanta
+// does not pay. A false name has a share and the mean
 // karma, as under fair share: whoever can open accounts gains by it. Measured with candor audit (15 days of the
 // KTH SP2 log on 3 slots at twice its load, 573 jobs of three draws, each second of waiting costs as
 // much as one on a slot is worth): a job in four parts under four names gains 298 [100, 496] times

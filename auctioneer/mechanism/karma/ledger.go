@@ -12,6 +12,8 @@ const (
 	most    = 1 << 50                               // the most karma, and the most that can be owed
 	absence = messages.Duration(7 * 24 * 3600e9)    // after which an account without jobs is no member
 	quantum = messages.Duration(60 * 1_000_000_000) // unless the market says otherwise
+
+	microsecond = messages.Duration(1000)
 )
 
 // Member is an account that shares the slots. Demand and Held are what its tasks ask for
@@ -22,6 +24,8 @@ type Member struct {
 	Demand, Held int
 	Given        int
 	seen         messages.Time // when it had a job last
+	// Asked and held since the last quantum ended, in slots times microseconds, less what was counted.
+	asked, had int64
 }
 
 // Ledger is the karma of the accounts that share one class of slots.
@@ -29,8 +33,9 @@ type Ledger struct {
 	Alpha   float64
 	Quantum messages.Duration
 	Slots   int
-	Members []*Member // by name
-	since   messages.Time
+	Members []*Member     // by name
+	since   messages.Time // of the quantum
+	looked  messages.Time // until when asked and had are counted; 0: nothing is
 	users   []User
 }
 
@@ -60,9 +65,11 @@ func (l *Ledger) mean() (sum int64) {
 	return sum
 }
 
-// Pass ends the quanta that are over by now: by what was held and asked for since the
-// last call, members pay and earn. It reports whether any is over.
+// Pass ends the quanta that are over by now: by what they held and asked for in the mean over the
+// quantum, members pay and earn. It reports whether any is over. Between two calls Demand and
+// Held are as they were set after the first.
 func (l *Ledger) Pass(now messages.Time) bool {
+	l.count(now)
 	if l.since == 0 {
 		l.since = now
 		return false
@@ -72,7 +79,11 @@ func (l *Ledger) Pass(now messages.Time) bool {
 		return false
 	}
 	l.since = l.since.Add(messages.Duration(times) * l.Quantum)
-	free := l.load(func(m *Member) int { return m.Held })
+	span := times * int64(l.Quantum/microsecond)
+	free := l.load(func(m *Member) (demand, held, most int) {
+		held = average(&m.had, span)
+		return average(&m.asked, span), held, held
+	})
 	Quantum(l.Slots, Guaranteed(l.Slots, len(l.users), l.Alpha), l.users)
 	times = min(times, 1<<20)
 	for k, m := range l.Members {
@@ -86,19 +97,42 @@ func (l *Ledger) Pass(now messages.Time) bool {
 
 // Share says what each member is given now, of what it holds and asks for.
 func (l *Ledger) Share() {
-	l.load(func(m *Member) int { return max(m.Demand, m.Held) })
+	l.load(func(m *Member) (demand, held, most int) { return m.Demand, m.Held, max(m.Demand, m.Held) })
 	Quantum(l.Slots, Guaranteed(l.Slots, len(l.users), l.Alpha), l.users)
 	for k, m := range l.Members {
 		m.Given = l.users[k].Given
 	}
 }
 
+// count adds up what members ask for and hold until now.
+func (l *Ledger) count(now messages.Time) {
+	const longest = 1 << 42 // a month and a half; times a million slots it fits
+	passed := int64(now - l.looked)
+	if l.looked == 0 || passed < 0 {
+		passed = 0
+	}
+	l.looked = max(l.looked, now)
+	for _, m := range l.Members {
+		m.asked += min(passed, longest) * int64(max(m.Demand, m.Held))
+		m.had += min(passed, longest) * int64(m.Held)
+	}
+}
+
+// average is a number of slots over a time, to the nearest. What rounding leaves, of either sign, is
+// counted with the next quantum.
+func average(sum *int64, over int64) int {
+	slots := max(0, (*sum+over/2)/over)
+	*sum -= slots * over
+	return int(slots)
+}
+
 // load fills the users of a quantum from the members; the result is the karma that each gets
 // for free.
-func (l *Ledger) load(upTo func(m *Member) int) int64 {
+func (l *Ledger) load(of func(m *Member) (demand, held, most int)) int64 {
 	l.users = l.users[:0]
 	for _, m := range l.Members {
-		l.users = append(l.users, User{Karma: m.Karma, Demand: max(m.Demand, m.Held), Least: m.Held, Most: upTo(m)})
+		demand, held, most := of(m)
+		l.users = append(l.users, User{Karma: m.Karma, Demand: max(demand, held), Least: held, Most: most})
 	}
 	n := len(l.users)
 	return Free(l.Slots, n, Guaranteed(l.Slots, n, l.Alpha))

@@ -55,6 +55,28 @@ func TestAnAccountThatGaveUpItsShareGoesFirst(t *testing.T) {
 	}
 }
 
+// TestToBeAwayAtTheEndsOfQuantaDoesNotPay: an account that holds all slots but for a second around the
+// end of each quantum once paid nothing, and earned as one that donates.
+func TestToBeAwayAtTheEndsOfQuantaDoesNotPay(t *testing.T) {
+	karma := func(dodges bool) float64 {
+		m := newMechanism(t)
+		m.Allocate(view(second, 4, job(1, "ada", 4, 0), job(2, "bob", 4, 0)))
+		for k := range messages.Time(60) {
+			end := second + 60*second*k
+			m.Allocate(view(end, 4, job(2, "bob", 4, 0)))
+			m.Allocate(view(end+second, 4, job(1, "ada", 0, 4), job(2, "bob", 4, 0)))
+			if dodges {
+				m.Allocate(view(end+59*second, 4, job(2, "bob", 0, 4)))
+			}
+		}
+		return karmaOf(m, "ada")
+	}
+	stays, dodges := karma(false), karma(true)
+	if stays > 1_000_000-59 || dodges > stays+59*4.0*3/60 {
+		t.Errorf("ada has %v karma, %v if it is away at the ends of quanta", stays, dodges)
+	}
+}
+
 // TestANewLeaderKnowsTheKarma: the notes of one mechanism make another the same.
 func TestANewLeaderKnowsTheKarma(t *testing.T) {
 	m := newMechanism(t)
