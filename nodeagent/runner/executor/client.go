@@ -36,6 +36,7 @@ type Client struct {
 	questions map[uint64]chan<- *frame
 	numbers   uint64
 	closing   bool
+	still     bool            // the executor does not answer
 	until     time.Duration   // when tasks are killed, as it was told, by the clock of package boottime; 0: not said yet
 	notify    func(able bool) // nil: nobody asked
 }
@@ -73,6 +74,7 @@ func Open(ctx context.Context, c Config) (*Client, error) {
 		return nil, err
 	}
 	go k.listen(conn)
+	go k.watch()
 	return k, nil
 }
 
@@ -175,7 +177,7 @@ func (k *Client) remind(t *remote, suspended bool) {
 	}
 }
 
-// Notify has f called now, and whenever an executor is gone or found.
+// Notify has f called now, and whenever an executor is gone, stands still, or is found.
 func (k *Client) Notify(f func(able bool)) {
 	k.mu.Lock()
 	k.notify = f
@@ -188,7 +190,7 @@ func (k *Client) tell() {
 	k.telling.Lock()
 	defer k.telling.Unlock()
 	k.mu.Lock()
-	f, able := k.notify, k.conn != nil
+	f, able := k.notify, k.conn != nil && !k.still
 	k.mu.Unlock()
 	if f != nil {
 		f(able)

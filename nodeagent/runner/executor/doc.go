@@ -27,6 +27,8 @@
 //     file and ends; the executor of the next agent reads the file, and tells them.
 //   - An agent that starts waits 10 s for a word of an executor that it finds, and a minute for one of an
 //     executor that it began. A silent one is left alone and named: only it knows which tasks run.
+//   - Of a connected executor that answers nothing for 10 s the log says which process it is and what helps, and the
+//     node takes no tasks until it answers.
 //   - On SIGTERM it kills its tasks, leaves their ends in that file, and ends.
 //
 // # Wire

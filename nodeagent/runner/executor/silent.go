@@ -7,7 +7,10 @@ import (
 	"strings"
 	"time"
 
+	"go.uber.org/zap"
+
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/beat"
 )
 
 // waits are how long a client waits for an executor that says nothing.
@@ -16,11 +19,48 @@ type waits struct {
 	begun time.Duration // for a word of one that it began, which first ends what an earlier one left
 	ends  time.Duration // for one to end or to listen that has the lock and does not listen
 	tell  time.Duration // until the log says that it waits
+	beat  time.Duration // from one look at a connected one to the next
+	beats time.Duration // for the answer to that
 }
 
 // usualWaits are at least what an executor needs on a loaded machine. An executor that ends has
 // closeWithin for its tasks.
-var usualWaits = waits{found: 10 * time.Second, begun: time.Minute, ends: 5*time.Second + closeWithin, tell: 3 * time.Second}
+var usualWaits = waits{found: 10 * time.Second, begun: time.Minute, ends: 5*time.Second + closeWithin, tell: 3 * time.Second, beat: 5 * time.Second, beats: 10 * time.Second}
+
+// watch asks the connected executor something now and then. While it does not answer, the node takes no
+// tasks, which would not start.
+func (k *Client) watch() {
+	for {
+		select {
+		case <-k.life.Done():
+			return
+		case <-time.After(beat.Until(k.config.waits.beat)):
+		}
+		answered := make(chan struct{})
+		go func() {
+			_, _ = k.ask(k.life, &frame{Kind: logs}) // of no task: any answer will do
+			close(answered)
+		}()
+		select {
+		case <-answered:
+			continue
+		case <-time.After(k.config.waits.beats):
+		}
+		k.config.Log.Error("the node takes no tasks until its executor answers", zap.Error(k.config.silent(k.config.waits.beats)))
+		k.stand(true)
+		<-answered
+		k.stand(false)
+		k.config.Log.Info("the executor answers again, or is gone")
+	}
+}
+
+// stand notes whether the executor stands still.
+func (k *Client) stand(still bool) {
+	k.mu.Lock()
+	k.still = still
+	k.mu.Unlock()
+	k.tell()
+}
 
 // noteHolder writes the number of the executor into the lock file, for the sentence of [Config.silent].
 func noteHolder(lock *os.File, pid int) error {

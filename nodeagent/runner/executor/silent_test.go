@@ -5,9 +5,12 @@ import (
 	"fmt"
 	"os"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest/observer"
 	"golang.org/x/sys/unix"
 
 	"github.com/candor-grid/candor/messages"
@@ -18,7 +21,7 @@ import (
 // impatient is a configuration whose client does not wait long for an executor that was there.
 func impatient(dir string) Config {
 	return Config{Command: []string{os.Args[0], Argument}, Runner: runner.Config{Site: "home", Node: "n1", Dir: dir},
-		waits: waits{found: 100 * time.Millisecond, begun: patience, ends: 100 * time.Millisecond, tell: time.Millisecond}}
+		waits: waits{found: 100 * time.Millisecond, begun: patience, ends: 100 * time.Millisecond, tell: time.Millisecond, beat: time.Hour, beats: time.Hour}}
 }
 
 // TestAStoppedExecutorIsNamed: the start says within its bound which process does not answer and what
@@ -49,6 +52,44 @@ func TestAStoppedExecutorIsNamed(t *testing.T) {
 	if all := openHere(t, dir).Adopt(func(messages.Finished) {}); len(all) != 1 {
 		t.Errorf("adopted %v, want the task", all)
 	}
+}
+
+// TestAnExecutorThatStandsStillIsNoticed while its agent runs: the node takes no tasks, and the log says what
+// helps; once the process goes on, the node goes on.
+func TestAnExecutorThatStandsStillIsNoticed(t *testing.T) {
+	dir := t.TempDir()
+	said, written := observer.New(zap.ErrorLevel)
+	c := Config{Command: []string{os.Args[0], Argument}, Runner: runner.Config{Site: "home", Node: "n1", Dir: dir}, Log: zap.New(said)}
+	c.waits = usualWaits
+	c.waits.beat, c.waits.beats = 10*time.Millisecond, 2*time.Second
+	k, err := Open(t.Context(), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { k.Close() })
+	var able atomic.Bool
+	k.Notify(able.Store)
+	holder := readHolder(t, c)
+	if !able.Load() {
+		t.Fatal("no tasks can be started")
+	}
+	stopProcess(t, holder)
+	await.Until(t, "the node takes no tasks", func() bool { return !able.Load() })
+	for _, part := range []string{"is stopped", fmt.Sprintf("kill -CONT %d", holder)} {
+		if all := written.All(); len(all) == 0 || !strings.Contains(fmt.Sprint(all[0].ContextMap()), part) {
+			t.Errorf("%q is not in the log: %v", part, all)
+		}
+	}
+	if err := unix.Kill(holder, unix.SIGCONT); err != nil {
+		t.Fatal(err)
+	}
+	await.Until(t, "the node takes tasks", able.Load)
+	stopProcess(t, holder)
+	await.Until(t, "the node takes no tasks again", func() bool { return !able.Load() })
+	if err := unix.Kill(holder, unix.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	await.Until(t, "the node has another executor", able.Load)
 }
 
 // TestAKilledStoppedExecutorMakesRoom: what the sentence says helps.
