@@ -2,6 +2,9 @@ package embedded
 
 import (
 	"context"
+	"os"
+	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
@@ -18,6 +21,22 @@ const (
 	// the logs of the replicas want.
 	jetStreamRoom = 256 << 20
 )
+
+// setMetaAside moves aside what JetStream keeps of its own cluster, such as which host has which
+// stream, where a server does not start because that is damaged: the other hosts have it. The
+// streams themselves stay. It reports whether there was anything to move.
+func setMetaAside(o *server.Options, failed error) (aside string, moved bool) {
+	why := failed.Error()
+	if o.Cluster.Name == "" || !strings.Contains(why, "Can't start JetStream") || strings.Contains(why, unix.ENOSPC.Error()) {
+		return "", false
+	}
+	found, _ := filepath.Glob(filepath.Join(o.StoreDir, "jetstream", "*", "_js_", "_meta_")) // the pattern is good
+	if len(found) != 1 {
+		return "", false
+	}
+	aside = filepath.Join(o.StoreDir, "damaged-"+time.Now().UTC().Format("20060102-150405.000000000"))
+	return aside, os.Rename(found[0], aside) == nil
+}
 
 // keepJetStream starts JetStream again after a full disk. The server of a cluster stops
 // JetStream for good when a write finds no space, and with it this host's part of the depot

@@ -1,9 +1,13 @@
 package embedded
 
 import (
+	"bytes"
+	"os"
 	"path/filepath"
 	"testing"
 
+	"github.com/nats-io/nats-server/v2/server"
+	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/zap"
 	"go.uber.org/zap/zaptest/observer"
 
@@ -64,4 +68,53 @@ func TestStreamsAreSynced(t *testing.T) {
 	if c := s.server.JetStreamConfig(); !c.SyncAlways {
 		t.Errorf("%+v", c)
 	}
+}
+
+// TestADamagedClusterOfJetStreamIsSetAside: a host whose JetStream cannot read its own snapshot
+// starts, says so, and keeps what was damaged.
+func TestADamagedClusterOfJetStreamIsSetAside(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	c := Default()
+	c.Keys, c.Replicas, c.Hosts, c.State = filepath.Join(dir, "keys"), 0, ownAddresses(t), filepath.Join(dir, "state")
+	authority, err := identity.Create(c.Keys, c.Site)
+	if err != nil {
+		t.Fatal(err)
+	}
+	options := func() *server.Options {
+		o, err := serverOptions(&c, &c.Hosts[0], authority)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return o
+	}
+	run := func(log *zap.Logger) {
+		t.Helper()
+		s, err := startServer(options(), log, prometheus.NewRegistry())
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.Shutdown()
+		s.WaitForShutdown()
+	}
+	run(zap.NewNop())
+	nats := filepath.Join(c.State, "nats")
+	found, err := filepath.Glob(filepath.Join(nats, "jetstream", "*", "_js_", "_meta_"))
+	if err != nil || len(found) != 1 {
+		t.Fatalf("found %v, %v", found, err)
+	}
+	snapshots := filepath.Join(found[0], "snapshots")
+	if err := os.MkdirAll(snapshots, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(snapshots, "snap.1.1"), bytes.Repeat([]byte("flipped "), 20), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	core, logs := observer.New(zap.WarnLevel)
+	run(zap.New(core))
+	aside, _ := filepath.Glob(filepath.Join(nats, "damaged-*", "snapshots", "snap.1.1"))
+	if len(aside) != 1 || logs.FilterMessageSnippet("moved aside").Len() != 1 {
+		t.Errorf("aside is %v, and the log has %v", aside, logs.All())
+	}
+	run(zap.NewNop())
 }

@@ -1,6 +1,7 @@
 package embedded
 
 import (
+	"fmt"
 	"strings"
 	"sync"
 	"time"
@@ -17,6 +18,7 @@ import (
 type natsLog struct {
 	log     *zap.SugaredLogger
 	refused *prometheus.CounterVec // what clients tried; nil: not counted
+	fatal   chan string            // why the server cannot go on; one at most is kept
 
 	mu      sync.Mutex
 	second  time.Time
@@ -102,4 +104,10 @@ func newRefusals(r prometheus.Registerer) *prometheus.CounterVec {
 }
 
 // Fatalf does not end the process: the server that cannot go on shuts down.
-func (l *natsLog) Fatalf(format string, v ...any) { l.log.Errorf(format, v...) }
+func (l *natsLog) Fatalf(format string, v ...any) {
+	l.log.Errorf(format, v...)
+	select {
+	case l.fatal <- fmt.Sprintf(format, v...):
+	default:
+	}
+}

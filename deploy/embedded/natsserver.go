@@ -49,17 +49,42 @@ func startServer(o *server.Options, log *zap.Logger, counts prometheus.Registere
 			return nil, err
 		}
 	}
+	lines := &natsLog{log: log.Named("nats").Sugar(), refused: newRefusals(counts), fatal: make(chan string, 1)}
+	s, err := begin(o, lines)
+	if err == nil {
+		return s, nil
+	}
+	aside, moved := setMetaAside(o, err)
+	if !moved {
+		return nil, err
+	}
+	log.Warn("JetStream did not start; what it keeps of its own cluster was moved aside, and comes anew from the other hosts", zap.String("to", aside), zap.Error(err))
+	o.TrustedKeys = nil // which the server took from TrustedOperators
+	return begin(o, lines)
+}
+
+// begin starts a server, and returns when it listens.
+func begin(o *server.Options, lines *natsLog) (*server.Server, error) {
 	s, err := server.NewServer(o)
 	if err != nil {
 		return nil, fmt.Errorf("NATS server: %w", err)
 	}
-	s.SetLoggerV2(&natsLog{log: log.Named("nats").Sugar(), refused: newRefusals(counts)}, false, false, false)
+	s.SetLoggerV2(lines, false, false, false)
 	go s.Start()
-	if !s.ReadyForConnections(serverStart) {
-		s.Shutdown()
-		return nil, fmt.Errorf("NATS server: did not begin to listen within %v; its log says why", serverStart)
+	ready := make(chan bool, 1)
+	go func() { ready <- s.ReadyForConnections(serverStart) }()
+	select {
+	case ok := <-ready:
+		if ok {
+			return s, nil
+		}
+		err = fmt.Errorf("NATS server: did not begin to listen within %v; its log says why", serverStart)
+	case why := <-lines.fatal:
+		err = fmt.Errorf("NATS server: %s", why)
 	}
-	return s, nil
+	s.Shutdown()
+	s.WaitForShutdown()
+	return nil, err
 }
 
 func serverOptions(c *Config, self *Host, authority *identity.Authority) (*server.Options, error) {
