@@ -51,8 +51,12 @@ type synced struct {
 // find finds the record of a job in the archive, if the caller may see the job. Else the
 // answer is what is told of a job that does not exist.
 func (a *Auctioneer) find(caller messages.Name, id messages.JobID, missing error) (e book.Ended, err error) {
-	if a.Archive == nil || messages.KindOf(missing) != messages.NotFound && messages.KindOf(missing) != messages.Ended {
+	kind := messages.KindOf(missing)
+	switch {
+	case kind != messages.NotFound && (kind != messages.Ended || a.Archive == nil):
 		return e, missing
+	case a.Archive == nil:
+		return e, a.unknown(id, missing)
 	}
 	r, err := a.Archive.Find(id)
 	switch {
@@ -60,8 +64,8 @@ func (a *Auctioneer) find(caller messages.Name, id messages.JobID, missing error
 		return e, a.unknown(id, missing)
 	case err != nil:
 		return e, err
-	case r.Summary.Account != caller && !a.operates(caller):
-		return e, missing
+	case r.Summary.Account != caller && !a.operates(caller): // in the words for one that is not there
+		return e, a.unknown(id, missing)
 	}
 	if e, err = book.DecodeEnded(r.Body); err != nil {
 		return e, fmt.Errorf("the record of job %d in the archive: %w", id, err)
@@ -69,13 +73,21 @@ func (a *Auctioneer) find(caller messages.Name, id messages.JobID, missing error
 	return e, nil
 }
 
-// unknown adds to the error for a job that does not exist from when on all are kept.
+// unknown adds to the error for a job that does not exist what may have become of it: it was
+// lost as the site was restored, or ended before the time from when on all are kept.
 func (a *Auctioneer) unknown(id messages.JobID, missing error) error {
-	since := a.Archive.About().Complete
-	last := messages.JobID(0)
-	a.replica.read(func(b *book.Book) { last = b.LastJob() })
-	if since == 0 || id > last {
+	since, restored, last := messages.Time(0), messages.Time(0), messages.JobID(0)
+	if a.Archive != nil {
+		since = a.Archive.About().Complete
+	}
+	a.replica.read(func(b *book.Book) { last, restored = b.LastJob(), b.Backup() })
+	switch {
+	case id > last || since == 0 && restored == 0:
 		return missing
+	case restored != 0 && since == 0:
+		return messages.Errorf(messages.NotFound, "there is no job %d: it was lost, or never was, for this site was restored to %v", id, restored)
+	case restored != 0:
+		return messages.Errorf(messages.NotFound, "there is no job %d: it was lost, or never was, for this site was restored to %v; or it ended by %v and its record is not kept", id, restored, since)
 	}
 	return messages.Errorf(messages.NotFound, "there is no job %d, or it ended by %v and its record is not kept; what it cost is in the statement", id, since)
 }

@@ -298,3 +298,23 @@ func TestRerunIsOfAJobOfOnesOwn(t *testing.T) {
 		t.Errorf("an operator, who sees all jobs: %v", err)
 	}
 }
+
+// TestAJobThatARestorationLost: whoever asks for it is told that the site was restored, and to when.
+func TestAJobThatARestorationLost(t *testing.T) {
+	a := &Auctioneer{replica: newReplica(nil, zap.NewNop())}
+	restored := messages.Time(1_900_000_000_000_000)
+	ask := func(id messages.JobID) error {
+		_, err := a.find("ada", id, messages.Errorf(messages.NotFound, "there is no job %d", id))
+		return err
+	}
+	if err := ask(231); err == nil || strings.Contains(err.Error(), "restored") {
+		t.Errorf("before a restoration: %v", err)
+	}
+	a.replica.book.Apply(&book.Command{At: restored + 9, Restored: &book.Restored{Backup: restored, Last: 1000}})
+	if err := ask(231); messages.KindOf(err) != messages.NotFound || !strings.Contains(err.Error(), "restored to "+restored.String()) {
+		t.Errorf("a job that was lost: %v", err)
+	}
+	if err := ask(1001); err == nil || strings.Contains(err.Error(), "restored") {
+		t.Errorf("a job that is to come: %v", err)
+	}
+}

@@ -69,7 +69,11 @@ func (s *natsService) receive(e *endpoint, m *nats.Msg) {
 	}
 	r := Request{Subject: m.Subject, Caller: messages.Caller(m.Subject), Payload: m.Data, Format: messages.Detect(m.Data, m.Header.Get(contentType))}
 	if proven := m.Header.Get(proof.Header); proven != "" {
-		r.Proof, _ = proof.DecodeHeader(proven) // one that cannot be read proves nothing
+		var err error
+		if r.Proof, err = proof.DecodeHeader(proven); err != nil { // not taken for none
+			s.bus.reply(m.Subject, replyTo(m.Reply, r.Format, nil, messages.AsError("", err)))
+			return
+		}
 	}
 	e.answer(r, func(data []byte, err *messages.Error) {
 		if int64(len(data)) > s.bus.conn.MaxPayload() {

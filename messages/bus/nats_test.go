@@ -20,6 +20,7 @@ import (
 
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/await"
+	"github.com/candor-grid/candor/messages/proof"
 )
 
 func plain(t *testing.T, s *natsserver.Server, name messages.Name) *nats.Conn {
@@ -65,6 +66,10 @@ func TestPlainClientAsksInJSON(t *testing.T) {
 	}
 	if m.Header.Get("Nats-Service-Error-Code") != "Invalid" || !strings.Contains(m.Header.Get("Nats-Service-Error"), "key: is empty") {
 		t.Errorf("got %v", m.Header)
+	}
+	m, err = nc.RequestMsg(&nats.Msg{Subject: "submit.alice", Data: []byte(good), Header: nats.Header{proof.Header: {"e30"}}}, patience)
+	if err != nil || m.Header.Get("Nats-Service-Error-Code") != "Invalid" || !strings.Contains(m.Header.Get("Nats-Service-Error"), proof.Header) {
+		t.Errorf("a proof that cannot be read is answered with %+v, %v", m, err)
 	}
 	m, err = nc.RequestMsg(&nats.Msg{Subject: "submit.alice", Data: []byte("\x92\xa1k"), Header: nats.Header{"Content-Type": {"application/json"}}}, patience)
 	if err != nil || m.Header.Get("Nats-Service-Error-Code") != "Invalid" || m.Data[0] != '{' {

@@ -376,6 +376,8 @@ func writeProofs(p *cli.Page, rules bool, r *proofs) {
 	basis(r.Settled, "that follow from these statements: they are true as far as that bank says the truth, within its limit")
 	basis(r.Passed, "of what ended between sites as time passed")
 	basis(r.Found, "that rest on the word of the replica that led: who is silent, what was restored; they move no credits")
+	p.Printf("In all: %s records follow from signatures of this site, %s from its rules as time passed, %s rest on\n  statements of other sites' banks, and %s on nothing that was signed and checked here\n",
+		terminal.Count(r.Keys+r.Requests+r.Followed+r.Transfers-r.Unchecked), terminal.Count(r.Forced+r.Passed), terminal.Count(r.Peers+r.Settled), terminal.Count(r.Found+r.Unchecked))
 	p.Printf("Not proven: the time of each record, which is the clock of the replica that led, held to within\n")
 	p.Printf("  an hour of each signature; the order of what was asked; and that nothing was left out after the\n")
 	p.Printf("  last checkpoint that you have kept elsewhere\n")
