@@ -105,7 +105,7 @@ type Market struct {
 	// PriorJobs are the declarations to assume while too few jobs have been considered;
 	// batch-queue, where pricing pivot alone can do without.
 	PriorJobs []QueuedType `json:"prior_jobs,omitempty"`
-	// Weights are by account; fairshare. 1 where none is given.
+	// Weights are by account, and for each other site by its name, as "@west"; fairshare. 1 where none is given.
 	Weights Weights `json:"weights,omitempty"`
 
 	// Settle is, of proportional and deadline, "on-completion" for the paper's charge, which
@@ -380,7 +380,7 @@ func (m *Market) validateBeliefs() error {
 		}
 	}
 	for _, w := range m.Weights {
-		if !ValidName(w.Class) {
+		if !ValidName(strings.TrimPrefix(w.Class, "@")) {
 			return badName("weights", w.Class)
 		}
 		if !(w.Weight > 0 && w.Weight <= math.MaxFloat64) {

@@ -33,6 +33,8 @@ func TestMarketParameters(t *testing.T) {
 		{Backfill, "mode: \"full\" is none of [easy conservative]", func(m *Market) { m.Mode = "full" }},
 		{FIFO, "mode: markets of mechanism fifo do not use", func(m *Market) { m.Mode = "full" }},
 		{FIFO, "weights: markets of mechanism fifo do not use", func(m *Market) { m.Weights = Weights{{"alice", 2}} }},
+		{FairShare, "<nil>", func(m *Market) { m.Weights = Weights{{"@west", 2}, {"alice", 1}} }},
+		{FairShare, "weights: \"@\" is no name", func(m *Market) { m.Weights = Weights{{"@", 2}} }},
 		{FairShare, "weights.alice: must be a finite number above 0, is NaN", func(m *Market) { m.Weights = Weights{{"alice", nan}} }},
 		{FairShare, "weights: \"Al ice\" is no name", func(m *Market) { m.Weights = Weights{{"Al ice", 1}} }},
 		{HighestBid, "prior: markets of mechanism highest-bid do not use", func(m *Market) { m.Prior = []Valuation{{Class: Hard}} }},

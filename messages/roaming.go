@@ -31,6 +31,15 @@ func VisitorName(account, home Name) Name { return account + "@" + home }
 // IsVisitor reports whether the owner of a job is an account of another site.
 func IsVisitor(owner Name) bool { return strings.Contains(owner, "@") }
 
+// Participant is whom a market counts as one where it counts accounts: an account of the site
+// itself, and each other site as a whole, as "@west", since a site can give its users any names.
+func Participant(owner Name) Name {
+	if at := strings.IndexByte(owner, '@'); at >= 0 {
+		return owner[at:]
+	}
+	return owner
+}
+
 // ValidOwner reports whether s names the owner of a job: an account of the site,
 // or a visitor.
 func ValidOwner(s string) bool {

@@ -20,9 +20,10 @@
 // though they change in between. The JSON document is that of package rigid and
 // "half_life".
 //
-// New makes the mechanism of a live market: in each class, the slots are so
+// On a live market each other site is one user, since it can give its users any names: the site has the weight of "@" and its
+// name, and its part is divided equally among the names of its users. New makes the mechanism of a live market: in each class, the slots are so
 // divided among the users, who ask for as many as they have tasks pending or
-// running there; a user's part is split equally over its jobs with work pending.
+// running there; a name's part is split equally over its jobs with work pending.
 // If nothing is left for any user with work pending, what comes free goes to those of the lowest level. It asks to be woken
 // as the past fades. The price is posted; see package posted.
 //

@@ -24,13 +24,20 @@ type Mechanism struct {
 	seen     messages.Time
 }
 
-// account is a user, with the use of each class.
+// account is a user, or another site with all of its users, with the use of each class.
 type account struct {
 	name  messages.Name
 	use   []use
-	jobs  []int     // positions in the view
-	total []float64 // by class: the number of jobs with work pending
-	share []float64 // by class
+	jobs  []int                       // positions in the view
+	waits []float64                   // by class: the number of names with work pending
+	names map[messages.Name][]float64 // by class: the number of jobs of a name with work pending
+	share []float64                   // by class
+}
+
+// part is a job's part of what a user's jobs have of a class, where the job has work pending: each
+// name has as much.
+func (u *account) part(job *mechanism.Job, j int) float64 {
+	return u.share[j] / u.waits[j] / u.names[job.Account][j]
 }
 
 // New makes the mechanism of a market that is valid. Without a half-life past use
@@ -56,7 +63,7 @@ func (f *Mechanism) Allocate(view *mechanism.View) *mechanism.Allocation {
 		for _, u := range f.present {
 			for _, i := range u.jobs {
 				if view.Jobs[i].Pending[j] > 0 {
-					a.Weights[i][j] = u.share[j] / u.total[j]
+					a.Weights[i][j] = u.part(view.Jobs[i], j)
 				}
 			}
 		}
@@ -77,22 +84,29 @@ func (f *Mechanism) meet(view *mechanism.View) {
 	f.advance(view.Now)
 	for _, u := range f.present {
 		u.jobs = u.jobs[:0]
-		clear(u.total)
+		clear(u.waits)
+		clear(u.names)
 		for j := range u.use {
 			u.use[j].held = 0
 		}
 	}
 	f.present = f.present[:0]
 	for i, job := range view.Jobs {
-		u := f.account(job.Account)
+		u := f.account(messages.Participant(job.Account))
 		if len(u.jobs) == 0 {
 			f.present = append(f.present, u)
 		}
 		u.jobs = append(u.jobs, i)
+		if u.names[job.Account] == nil {
+			u.names[job.Account] = make([]float64, len(f.Classes))
+		}
 		for j, n := range job.Pending {
 			u.use[j].held += float64(job.Running[j])
 			if n > 0 {
-				u.total[j]++
+				if u.names[job.Account][j] == 0 {
+					u.waits[j]++
+				}
+				u.names[job.Account][j]++
 			}
 		}
 	}
@@ -103,7 +117,7 @@ func (f *Mechanism) account(name messages.Name) *account {
 	u, known := f.accounts[name]
 	if !known {
 		m := len(f.Classes)
-		u = &account{name: name, use: make([]use, m), total: make([]float64, m), share: make([]float64, m)}
+		u = &account{name: name, use: make([]use, m), waits: make([]float64, m), names: map[messages.Name][]float64{}, share: make([]float64, m)}
 		f.accounts[name] = u
 	}
 	return u
@@ -144,7 +158,7 @@ func (f *Mechanism) divide(view *mechanism.View, j int) {
 	sum := 0.0
 	for k, u := range f.present {
 		u.share[j] = 0
-		if u.total[j] > 0 {
+		if u.waits[j] > 0 {
 			u.share[j] = f.shares[k]
 			sum += f.shares[k]
 		}
@@ -165,12 +179,12 @@ func (f *Mechanism) toPoorest(j int) float64 {
 	least, sum := math.Inf(1), 0.0
 	level := func(u *account) float64 { return (u.use[j].recent + u.use[j].held) / f.weight(u) }
 	for _, u := range f.present {
-		if u.total[j] > 0 {
+		if u.waits[j] > 0 {
 			least = min(least, level(u))
 		}
 	}
 	for _, u := range f.present {
-		if u.total[j] > 0 && level(u) == least {
+		if u.waits[j] > 0 && level(u) == least {
 			u.share[j] = 1
 			sum++
 		}
@@ -195,14 +209,14 @@ func (f *Mechanism) weight(u *account) float64 {
 
 // Explain says how many users go first.
 func (f *Mechanism) Explain(view *mechanism.View, job *mechanism.Job) mechanism.Explanation {
-	u, known := f.accounts[job.Account]
+	u, known := f.accounts[messages.Participant(job.Account)]
 	if !known {
 		return f.Desk.Explain(view, job, 0, "the market has not decided about this job yet")
 	}
 	share, ahead := 0.0, 0
 	for j, n := range job.Pending {
-		if n > 0 && u.total[j] > 0 {
-			share = max(share, u.share[j]/u.total[j])
+		if n > 0 && len(u.names[job.Account]) > 0 && u.names[job.Account][j] > 0 {
+			share = max(share, u.part(job, j))
 		}
 	}
 	for _, other := range view.Jobs {
@@ -217,7 +231,7 @@ func (f *Mechanism) Explain(view *mechanism.View, job *mechanism.Job) mechanism.
 // goesFirst says whether another job has a share of a class in which this one,
 // which has none, has work pending.
 func (f *Mechanism) goesFirst(other, job *mechanism.Job) bool {
-	u, known := f.accounts[other.Account]
+	u, known := f.accounts[messages.Participant(other.Account)]
 	for j, n := range job.Pending {
 		if known && n > 0 && other.Pending[j] > 0 && u.share[j] > 0 {
 			return true

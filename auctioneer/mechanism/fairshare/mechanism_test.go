@@ -2,6 +2,7 @@ package fairshare
 
 import (
 	"math"
+	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -44,6 +45,18 @@ func TestLiveMarket(t *testing.T) {
 	check(t, "up to what they ask for", newMechanism(plain).Allocate(view(second, 8, job(1, "ada", 2, 0), job(2, "bob", 99, 0))), 0.25, 0.75)
 	check(t, "by weight", newMechanism(func(c *messages.Market) { c.Weights = messages.Weights{{Class: "ada", Weight: 3}} }).Allocate(view(second, 8, many...)), 0.375, 0.375, 0.25, 0)
 	check(t, "no slots", newMechanism(plain).Allocate(view(second, 0, many...)), 0.25, 0.25, 0.5, 0)
+}
+
+// TestAPeerIsOneParticipant: the names of another site's users are for that site to give.
+func TestAPeerIsOneParticipant(t *testing.T) {
+	m := newMechanism(func(c *messages.Market) { c.Weights = messages.Weights{{Class: "@west", Weight: 2}} })
+	a := m.Allocate(view(second, 8, job(1, "ada", 99, 0), job(2, "a@east", 99, 0), job(3, "b@east", 99, 0), job(4, "c@east", 99, 0), job(5, "d@east", 99, 0)))
+	check(t, "four names of a peer", a, 0.5, 0.125, 0.125, 0.125, 0.125)
+	a = m.Allocate(view(second, 8, job(1, "ada", 99, 0), job(2, "a@east", 99, 0), job(3, "a@east", 99, 0), job(4, "b@east", 99, 0), job(5, "a@west", 99, 0)))
+	check(t, "by name within it, and by weight", a, 0.25, 0.0625, 0.0625, 0.125, 0.5)
+	if e := m.Explain(view(second, 8, job(4, "b@east", 99, 0)), job(4, "b@east", 99, 0)); !strings.Contains(e.Message, "12.5%") {
+		t.Errorf("%+v", e)
+	}
 }
 
 // TestThePastFades: ada has held all 8 slots for a half-life, so that her recent

@@ -18,7 +18,7 @@
 // each quantum; the answer is the slots and the karma of each account after each quantum.
 //
 // New makes the mechanism of a live market, with a ledger for each class. An account is a
-// member from its first job until a week after its last. A newcomer has the mean karma of
+// member from its first job until a week after its last. Another site is one member with all of its users, whose names it gives; what comes free to it goes to these names equally. A newcomer has the mean karma of
 // the members, the first a million. An account asks for as many slots as it has
 // tasks pending and running; what comes free goes to accounts in proportion to what they lack of
 // what they are given, and if nobody lacks anything, to those with most karma. The price in

@@ -56,20 +56,23 @@ func (k *Mechanism) divide(view *mechanism.View, j int, a *mechanism.Allocation)
 		m.Demand, m.Held = 0, 0
 	}
 	of := make([]*Member, len(view.Jobs))
-	jobs := map[*Member]float64{} // with work pending
+	jobs := map[messages.Name]float64{} // with work pending, by account
+	names := map[*Member]float64{}      // with work pending: a site has many
 	for i, job := range view.Jobs {
-		of[i] = l.Join(job.Account, view.Now)
+		of[i] = l.Join(messages.Participant(job.Account), view.Now)
 		of[i].Held += job.Running[j]
 		of[i].Demand += job.Running[j] + job.Pending[j]
 		if job.Pending[j] > 0 {
-			jobs[of[i]]++
+			if jobs[job.Account]++; jobs[job.Account] == 1 {
+				names[of[i]]++
+			}
 		}
 	}
 	l.Share()
-	lacks := l.lacks(func(m *Member) bool { return jobs[m] > 0 })
+	lacks := l.lacks(func(m *Member) bool { return names[m] > 0 })
 	for i, job := range view.Jobs {
 		if job.Pending[j] > 0 {
-			a.Weights[i][j] = lacks[of[i]] / jobs[of[i]]
+			a.Weights[i][j] = lacks[of[i]] / names[of[i]] / jobs[job.Account]
 		}
 	}
 }
@@ -106,14 +109,14 @@ func (k *Mechanism) Explain(view *mechanism.View, job *mechanism.Job) mechanism.
 		if job.Pending[j] == 0 {
 			continue
 		}
-		mine := l.find(job.Account)
+		mine := l.find(messages.Participant(job.Account))
 		if mine == nil {
 			continue
 		}
 		rule = fmt.Sprintf("%s is given %d of %d slots of %s, holds %d, and has %d karma, where the mean is %d", mine.Name, mine.Given, l.Slots, k.Classes[j], mine.Held,
 			mine.Karma/One, l.mean()/One)
 		for _, other := range view.Jobs {
-			if m := l.find(other.Account); mine.Given <= mine.Held && m != nil && other.Pending[j] > 0 && m.Given > m.Held {
+			if m := l.find(messages.Participant(other.Account)); mine.Given <= mine.Held && m != nil && other.Pending[j] > 0 && m.Given > m.Held {
 				ahead++
 			}
 		}

@@ -77,6 +77,20 @@ func TestToBeAwayAtTheEndsOfQuantaDoesNotPay(t *testing.T) {
 	}
 }
 
+// TestAPeerIsOneMember: the names of another site's users are for that site to give.
+func TestAPeerIsOneMember(t *testing.T) {
+	m := newMechanism(t)
+	a := m.Allocate(view(second, 8, job(1, "ada", 9, 0), job(2, "a@east", 9, 0), job(3, "b@east", 9, 0), job(4, "b@east", 9, 0), job(5, "c@east", 9, 0)))
+	for i, want := range []float64{0.5, 1.0 / 6, 1.0 / 12, 1.0 / 12, 1.0 / 6} {
+		if got := a.Weights[i][0]; math.Abs(got-want) > 1e-9 {
+			t.Errorf("job %d has %v, want %v", i+1, got, want)
+		}
+	}
+	if n := len(m.ledgers[0].Members); n != 2 {
+		t.Errorf("%d members", n)
+	}
+}
+
 // TestANewLeaderKnowsTheKarma: the notes of one mechanism make another the same.
 func TestANewLeaderKnowsTheKarma(t *testing.T) {
 	m := newMechanism(t)
