@@ -122,12 +122,49 @@ func TestOtherThanSignedIsFound(t *testing.T) {
 		"garbage of an unknown site": func(p *plant) { p.says(messages.ServiceIdentity("nowhere"), messages.VerbInstruct, []byte("garbage")) },
 		"a message of nowhere":       func(p *plant) { p.says(messages.ServiceIdentity("nowhere"), messages.VerbInstruct, &stranger) },
 		"garbage of a peer":          func(p *plant) { p.says(messages.ServiceIdentity("east"), "receipt", []byte("garbage")) },
-		"statements of nowhere": func(p *plant) {
-			p.says(messages.ServiceIdentity("nowhere"), messages.VerbStatements, []byte("garbage"))
-		},
-		"statements for no repair": func(p *plant) {
-			p.says(messages.ServiceIdentity("east"), messages.VerbStatements, &messages.Statements{Site: "east"})
-		},
+	} {
+		b.dishonest(k, name, put)
+	}
+}
+
+// TestAdoptionsOtherThanSignedAreFound plants adoptions that one side alone signed, that come
+// to another amount, and that were carried out before.
+func TestAdoptionsOtherThanSignedAreFound(t *testing.T) {
+	b, k := provenBed(t)
+	b.as(k.issue("operator", "ops"), "ops").grant("1", "bob", 10*c)
+	east, do := peered(b, k)
+	stranger := accountKey(t)
+	adopts := func(by clearing.Signer, sent messages.RunningTotal, correction messages.Credits) messages.AdoptRequest {
+		signed, err := clearing.SignTotals(by, messages.Totals{Site: "east", Peer: "here", Sent: sent, Received: clearing.Beginning("here", "east"), Confirmed: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return messages.AdoptRequest{Totals: signed, Correction: correction}
+	}
+	pays := messages.Instruction{Kind: messages.InstructPay, Account: "bob", Amount: 7 * c}
+	first := clearing.After(clearing.Beginning("east", "here"), &pays, &messages.TransferResult{Amount: 7 * c})
+	once := adopts(east, first, 7*c)
+	do(clearing.Command{By: "ops", Adopt: &once, Asked: b.signed(k, "operator", "ops", messages.VerbAdopt, once)})
+	b.setClock(b.clock() + 1)
+	asked := func(r messages.AdoptRequest) *messages.SignedRequest {
+		return b.signed(k, "operator", "ops", messages.VerbAdopt, r)
+	}
+	limits := func(limit messages.Credits, reason string) ledger.Command {
+		return ledger.Command{Verb: ledger.Credit, By: "$clearing", Rank: ledger.Clearing, Credit: messages.CreditRequest{Account: "clearing-east", Credit: limit, Reason: reason}}
+	}
+	books := func(amount messages.Credits) []ledger.Command {
+		return []ledger.Command{limits(messages.MaxCredits, "while lost numbers are booked"),
+			moves(messages.Transfer{ID: clearing.TransferPrefix + "2", Kind: messages.Posted, Debit: "clearing-east", Credit: clearing.CorrectionAccount, Amount: amount, Reason: "lost numbers of site east"}),
+			limits(20*c, "as before lost numbers were booked")}
+	}
+	further := clearing.After(first, &pays, &messages.TransferResult{Amount: 7 * c})
+	more, forged, again := asked(adopts(east, further, 7*c)), asked(adopts(stranger, further, 7*c)), asked(once)
+	b.honest(k, "an adoption", func(p *plant) { p.asks("ops", messages.VerbAdopt, more, books(7*c)...) })
+	for name, put := range map[string]func(*plant){
+		"by the operator alone": func(p *plant) { p.asks("ops", messages.VerbAdopt, forged, books(7*c)...) },
+		"by nobody":             func(p *plant) { p.does(books(7 * c)) },
+		"of another amount":     func(p *plant) { p.asks("ops", messages.VerbAdopt, more, books(8*c)...) },
+		"twice":                 func(p *plant) { p.asks("ops", messages.VerbAdopt, again, books(7*c)...) },
 	} {
 		b.dishonest(k, name, put)
 	}

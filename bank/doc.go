@@ -93,10 +93,10 @@
 // clearing's part first. Where the bank has a key to sign with, its leader also
 // runs the clearing's shell (package courier): it serves the requests of users
 // (authorise, remit, revoke), services (accept, charge), operators (peer,
-// part, reserve, close, net, reconcile, repair, peers) and the banks of peers (instruct,
-// lines, statements, position), and sends peers what they have not answered for as long as
-// it leads. Who may not pay from an account may not remit from it. The accounts of peers are touched by nothing else: what another
-// request, a transfer or a correction would do to one is refused, and only the
+// part, reserve, close, net, reconcile, confirm, adopt, peers) and the banks of peers
+// (instruct, lines, totals, position), and sends peers what they have not answered for as long
+// as it leads. Who may not pay from an account may not remit from it. The accounts of peers
+// are touched by nothing else: what another request, a transfer or a correction would do to one is refused, and only the
 // settlement account is granted to and withdrawn from. That is refused before
 // it reaches the log, so that old logs are applied as they were.
 package bank

@@ -275,6 +275,8 @@ type PeersReply struct {
 	Fault   string         `json:"fault"`   // what the ledger should not have refused, first; empty: nothing
 	// Incarnation is when the site was last restored from a backup, in microseconds since 1970; 0: never.
 	Incarnation uint64 `json:"incarnation,omitempty"`
+	// Correction is what is booked for numbers that this bank lost; below 0: it cost the site that.
+	Correction Credits `json:"correction,omitempty"`
 }
 
 // RefusalTally says how often something was refused for a reason.

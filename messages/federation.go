@@ -38,7 +38,7 @@ func PeerVerbs() []PeerVerb {
 		{Bank, VerbInstruct},
 		{Bank, VerbLines},
 		{Bank, VerbPosition},
-		{Bank, VerbStatements},
+		{Bank, VerbTotals},
 		{Depot, VerbPeerGet},
 		{Depot, VerbPeerOutputs},
 		{Depot, VerbPeerTake},

@@ -24,27 +24,30 @@ func (r *ReconcileRequest) Validate() error { return needName("peer", r.Peer) }
 type ReconcileReply struct {
 	Peer  Name             `json:"peer"`
 	Books []ReconciledBook `json:"books"` // of this site's instructions, then of the peer's
-	// Plan is how this bank enters again what it lost; nil: it lost nothing.
-	Plan *RepairPlan `json:"plan,omitempty"`
+	// Totals are what this bank has, for its operator to confirm; Theirs is what the peer has.
+	Totals Totals       `json:"totals"`
+	Theirs SignedTotals `json:"theirs"`
+	// Adoption is what comes of adopting Theirs; nil: this bank lost nothing.
+	Adoption *Adoption `json:"adoption,omitempty"`
 	// Waits says that this site was restored, and trades with the peer only when nothing is lost.
 	Waits bool `json:"waits,omitempty"`
 }
 
 // ReconciledBook says how far the books of one direction go at each bank, where they
-// first differ, and which numbers a bank lost, as by a backup that is older. Other
+// first differ, and how many numbers a bank lost, as by a backup that is older. Other
 // numbers that only one of them has are in flight.
 type ReconciledBook struct {
 	Sender     Name            `json:"sender"` // whose instructions
 	Ours       uint64          `json:"ours"`   // the last number
 	Theirs     uint64          `json:"theirs"`
 	Difference *BookDifference `json:"difference,omitempty"` // left out: they agree
-	LostHere   []ClearingLine  `json:"lost_here,omitempty"`  // as the peer has them
-	LostThere  []ClearingLine  `json:"lost_there,omitempty"` // as this bank has them
+	LostHere   uint64          `json:"lost_here,omitempty"`  // numbers that the peer has
+	LostThere  uint64          `json:"lost_there,omitempty"` // numbers that this bank has
 }
 
 // Agrees reports whether the two books are one.
 func (b *ReconciledBook) Agrees() bool {
-	return b.Difference == nil && len(b.LostHere)+len(b.LostThere) == 0
+	return b.Difference == nil && b.LostHere+b.LostThere == 0
 }
 
 // BookDifference is the first number at which two books differ.

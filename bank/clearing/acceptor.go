@@ -26,8 +26,6 @@ type accepted struct {
 	Number  uint64           // of the charge to the issuer
 	Purpose string
 	Firm    bool // it is not given up while it is open
-
-	Signature []byte // of the issuer
 }
 
 func (k *accepted) entry() (id, owner string, until messages.Time) {
@@ -78,9 +76,7 @@ func (ac *acceptor) accept(r *messages.AcceptRequest) (*messages.ClearingReply, 
 	}); err != nil {
 		return nil, ordinary(messages.Errorf(err.Err.Kind, "site %q would owe more than it may: %s", p.Name, err.Err.Message))
 	}
-	entry := accepted{Owner: acceptedKey(p.Name, a.Account), Until: a.Ends(), Authorisation: *a, Purpose: r.Purpose, Hold: hold, Firm: r.Firm}
-	entry.Signature = r.Authorisation.Signature
-	ac.remember(entry)
+	ac.remember(accepted{Owner: acceptedKey(p.Name, a.Account), Until: a.Ends(), Authorisation: *a, Purpose: r.Purpose, Hold: hold, Firm: r.Firm})
 	return &messages.ClearingReply{}, nil
 }
 

@@ -29,7 +29,7 @@ func (c *Command) bare() bool {
 
 // found is what of a command the leader has found, and nobody signed.
 func (c *Command) found() Command {
-	return Command{Silent: c.Silent, Incarnation: c.Incarnation, Compared: c.Compared}
+	return Command{Silent: c.Silent, Incarnation: c.Incarnation, Since: c.Since, Compared: c.Compared}
 }
 
 // hear has what leads to a command without a request, or goes with one, stand in the
@@ -43,8 +43,6 @@ func (s *State) hear(c *Command) (signed bool) {
 		from, verb, statement, signed = messages.ServiceIdentity(c.Instructions.Instructions.From), messages.VerbInstruct, c.Instructions, true
 	case c.Receipt != nil:
 		from, verb, statement, signed = messages.ServiceIdentity(c.Receipt.Receipt.From), verbReceipt, c.Receipt, true
-	case c.Repair != nil && c.Statements != nil:
-		from, verb, statement = messages.ServiceIdentity(c.Statements.Site), messages.VerbStatements, c.Statements
 	case found != Command{}:
 		verb, statement = verbFound, &found
 	default:
@@ -69,10 +67,6 @@ func (s *State) Again(cause *ledger.Cause) *messages.Error {
 		if into == nil {
 			return messages.Errorf(messages.Unproven, "%q is no request that a bank carries out", clip(cause.Verb))
 		}
-		c.Statements, s.statements = s.statements, nil
-	case cause.Verb == messages.VerbStatements:
-		s.statements = new(messages.Statements)
-		into, c = s.statements, Command{}
 	case cause.Verb == verbPass && cause.By == "" && len(payload) == 0:
 		c.By = ""
 		return s.again(&c)
@@ -87,7 +81,7 @@ func (s *State) Again(cause *ledger.Cause) *messages.Error {
 		if err := read(payload, &found); err != nil {
 			return messages.AsError("", err)
 		}
-		c.Silent, c.Incarnation, c.Compared, into = found.Silent, found.Incarnation, found.Compared, nil
+		c.Silent, c.Incarnation, c.Since, c.Compared, into = found.Silent, found.Incarnation, found.Since, found.Compared, nil
 	default:
 		return messages.Errorf(messages.Unproven, "nobody says %q", clip(cause.Verb))
 	}
@@ -95,9 +89,6 @@ func (s *State) Again(cause *ledger.Cause) *messages.Error {
 		if err := read(payload, into); err != nil {
 			return messages.AsError("", err)
 		}
-	}
-	if cause.Said && cause.Verb == messages.VerbStatements {
-		return nil
 	}
 	return s.again(&c)
 }

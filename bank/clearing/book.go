@@ -31,7 +31,6 @@ type book struct {
 type line struct {
 	Shown        messages.ClearingLine
 	Owed, Volume messages.Credits
-	Carried      messages.Carried
 }
 
 func (l *line) total() messages.RunningTotal {
@@ -40,9 +39,11 @@ func (l *line) total() messages.RunningTotal {
 
 // newBook begins the book of instructions from a site to another.
 func newBook(from, to messages.Name) book {
-	total := Beginning(from, to)
-	return book{Base: total, Total: total}
+	return bookFrom(Beginning(from, to))
 }
+
+// bookFrom goes on from a running total, without the lines before.
+func bookFrom(total messages.RunningTotal) book { return book{Base: total, Total: total} }
 
 // Beginning is the running total of instructions from a site to another before the
 // first of them.
@@ -89,8 +90,7 @@ func (b *book) enter(i *messages.Instruction, o *messages.TransferResult) {
 		b.Base = b.Lines[drop-1].total()
 		b.Lines = append([]line(nil), b.Lines[drop:]...)
 	}
-	carried := messages.Carried{Instruction: *i, Outcome: *o}
-	b.Lines = append(b.Lines, line{Carried: carried, Owed: b.Total.Owed, Volume: b.Total.Volume, Shown: messages.ClearingLine{
+	b.Lines = append(b.Lines, line{Owed: b.Total.Owed, Volume: b.Total.Volume, Shown: messages.ClearingLine{
 		Number: b.Total.Number, Kind: i.Kind, Asked: i.Amount, Moved: o.Amount, Refused: o.Error != nil, Digest: b.Total.Digest,
 	}})
 }

@@ -33,10 +33,11 @@ type Command struct {
 	Part   *messages.PartRequest
 	Silent messages.Name // a peer that the leader finds to be silent; "": none
 
-	Incarnation uint64                  // of a site whose leader finds that a backup was restored; 0: none
-	Compared    messages.Name           // a peer whose books the leader finds to agree after that; "": none
-	Repair      *messages.RepairRequest // enters what Statements prove
-	Statements  *messages.Statements
+	Incarnation uint64        // of a site whose leader finds that a backup was restored; 0: none
+	Since       messages.Time // when that backup began
+	Compared    messages.Name // a peer whose books the leader finds to agree after that; "": none
+	Confirm     *messages.ConfirmRequest
+	Adopt       *messages.AdoptRequest
 }
 
 // from is the site whose bank signed what the command has; "": none did.

@@ -139,16 +139,16 @@
 // twice, and no answer is that of another instruction. A peer refuses what an earlier
 // incarnation signed.
 //
-// What was lost is entered again as the peer proves it ([State.Statements]). Lines have
-// the instructions and outcomes whose digests they chain, and each bank keeps the latest
-// message and receipt that the other signed. So the restored bank's own signature, over a
-// digest, proves each number between its last one and that. What the peer has beyond it
-// is in the message, and is asked for again under its number; what was authorised is
-// signed, and is set aside again. Nothing is judged again. A payment says who paid in its
-// identifier, and a charge who is paid in its account, which the receiver does not read;
-// so the accounts pay and are paid that did before, and an operator's account stands in
-// where one cannot. An operator sees the plan and signs its digest ([State.Plan]). What
-// is not proven is not entered.
+// It goes on from the totals of its peer, however many numbers were lost: the running
+// totals of both directions, what the peer may still charge, and who parts. The operator of
+// the peer confirms them, the peer's bank signs them, and the operator of the restored site
+// signs that they are adopted: one record, from which the rest follows. The books go on above
+// the peer's last numbers. What this site owes is what the totals come to; the difference is
+// booked to the [CorrectionAccount], which also pays what the peer charges by authorisations
+// that were lost. Users have what the backup says: which of them gains by it, the totals do
+// not say. A payment that waits here under a number which the peer has is given back, because
+// nobody knows what became of it; all else that waits is asked again under a new number,
+// because the peer does it once.
 //
 // # Invariants
 //
@@ -185,7 +185,7 @@
 // For 2 and 3 the answer must be durable before it leaves: receipts,
 // authorisations and outgoing instructions are read from state that the log
 // has committed. A bank whose disk forgot what it had answered is told so by
-// its peers (lost), and changes nothing more on their word until it is repaired.
+// its peers (lost), and changes nothing more on their word until it has adopted theirs.
 //
 // # Refusals
 //

@@ -12,7 +12,7 @@ import (
 )
 
 // Magic begins every image; it changes with the format.
-const Magic = "candor-clearing-3\n"
+const Magic = "candor-clearing-4\n"
 
 // Image is a clearing at one moment. Later changes leave it untouched, and it
 // may be used by other goroutines. It does not hold the ledger: capture the
@@ -38,6 +38,7 @@ type imageHead struct {
 	Accepted int
 
 	Incarnation uint64
+	Since       messages.Time
 }
 
 // Capture takes an image. It copies what the state holds: a few hundred bytes
@@ -45,7 +46,7 @@ type imageHead struct {
 func (s *State) Capture() *Image {
 	img := &Image{head: imageHead{
 		Site: s.peers.site, Cycle: s.cycles.latest, Serial: s.money.serial, Refused: slices.Clone(s.incoming.refused[:]), Fault: s.money.fault,
-		Peers: len(s.peers.order), Issued: len(s.issuer.issued.byID), Accepted: len(s.acceptor.accepted.byID), Incarnation: s.peers.incarnation,
+		Peers: len(s.peers.order), Issued: len(s.issuer.issued.byID), Accepted: len(s.acceptor.accepted.byID), Incarnation: s.peers.incarnation, Since: s.peers.since,
 	}}
 	for _, name := range s.peers.order {
 		p := s.peers.byName[name]
@@ -105,7 +106,7 @@ func (s *State) read(r io.Reader) error {
 		return fmt.Errorf("%w: it is of site %q, or of a newer release", parts.ErrDamaged, clip(head.Site))
 	}
 	s.cycles.latest, s.money.serial, s.money.fault = head.Cycle, head.Serial, head.Fault
-	s.peers.incarnation = head.Incarnation
+	s.peers.incarnation, s.peers.since = head.Incarnation, head.Since
 	copy(s.incoming.refused[:], head.Refused)
 	var waiting []int // items of each peer's outbox that follow
 	err = parts.Read(r, head.Peers, func(img *relation) { waiting = append(waiting, s.restorePeer(img)) })

@@ -22,7 +22,7 @@ type incoming struct {
 func (in *incoming) receive(signed *messages.SignedInstructions) (*messages.Receipt, *Rejected) {
 	m := &signed.Instructions
 	p := in.peers.byName[m.From]
-	if err := in.admit(p, signed); err != nil {
+	if err := in.admit(p, m); err != nil {
 		return nil, err
 	}
 	first := max(m.First, p.Known+1)
@@ -37,8 +37,7 @@ func (in *incoming) receive(signed *messages.SignedInstructions) (*messages.Rece
 
 // admit takes note of what a message says of its sender, or refuses it as a whole. It changes
 // nothing but what is known of the peer itself.
-func (in *incoming) admit(p *peer, signed *messages.SignedInstructions) *Rejected {
-	m := &signed.Instructions
+func (in *incoming) admit(p *peer, m *messages.Instructions) *Rejected {
 	news := end(m) > p.In.Total.Number+1 || m.Known.Number > p.Known
 	if p.Standing == messages.PeerParted && news {
 		return parted(p)
@@ -49,7 +48,7 @@ func (in *incoming) admit(p *peer, signed *messages.SignedInstructions) *Rejecte
 	if err := p.follows(m); err != nil {
 		return err
 	}
-	if err := p.renewed(signed); err != nil {
+	if err := p.renewed(m); err != nil {
 		return err
 	}
 	p.forget(m.Known.Number)
@@ -67,7 +66,7 @@ func (s *State) Answered(signed *messages.SignedInstructions) (*messages.Receipt
 		return nil, nil, false
 	}
 	is := *p // what it changes is for Apply to note
-	err := s.incoming.admit(&is, signed)
+	err := s.incoming.admit(&is, m)
 	switch {
 	case is.known() != p.known() || s.turns(&Command{Instructions: signed}):
 		return nil, nil, false
@@ -92,7 +91,7 @@ func (s *State) Idle(m *messages.Instructions, least messages.Credits) (idle []b
 			is = i.Amount < least
 		case messages.InstructCharge:
 			a := s.issuer.issued.find(i.ID)
-			is = a == nil || a.Peer != p.Name
+			is = a == nil && (i.Amount == 0 || i.Amount > p.Forgotten) || a != nil && a.Peer != p.Name
 		case messages.InstructRevoke:
 			is = s.acceptor.accepted.find(acceptedKey(p.Name, i.ID)) == nil
 		}

@@ -190,7 +190,7 @@ func (is *issuer) honour(p *peer, i *messages.Instruction) (messages.Credits, *R
 		return 0, nil // released or not: nothing of it is set aside any more
 	}
 	if a == nil {
-		return 0, reject(Recharged, messages.Ended, "authorisation %q is not pending: it was charged, given back or freed, or never made", clip(i.ID))
+		return is.remembered(p, i)
 	}
 	if a.Peer != p.Name {
 		return 0, reject(Poached, messages.PermissionDenied, "authorisation %q is not for site %q", clip(i.ID), p.Name)
@@ -205,6 +205,9 @@ func (is *issuer) honour(p *peer, i *messages.Instruction) (messages.Credits, *R
 	}
 	if _, err := is.money.move(maker, t); err != nil {
 		return 0, err
+	}
+	if a.Issued <= p.Adopted { // it was none that this bank forgot
+		p.Forgotten -= min(p.Forgotten, a.Amount)
 	}
 	is.issued.drop(i.ID)
 	return i.Amount, nil

@@ -9,7 +9,7 @@ import (
 )
 
 // Accounts of the clearing in the ledger. A site's name begins with a letter,
-// so SettlementAccount is no peer's.
+// so these are no peers'.
 //
 // SettlementAccount stands for all the other sites together: what this site
 // owed a peer, and that peer took as settled.
@@ -22,6 +22,10 @@ func SettledAccount(peer messages.Name) messages.Name {
 	name := messages.PeerAccountPrefix + "-" + peer
 	return name[:min(len(name), 63)]
 }
+
+// CorrectionAccount has what was booked because this bank was restored and lost numbers:
+// below zero by what its users have back though peers were paid.
+const CorrectionAccount messages.Name = messages.PeerAccountPrefix + "-correction"
 
 // PaidOutside reports whether payments outside the ledgers are booked on an account.
 func PaidOutside(name messages.Name) bool {

@@ -85,7 +85,6 @@ func (out *outgoing) learn(signed *messages.SignedReceipt) *Rejected {
 		p.Out.enter(&p.outbox[i].Instruction, &outcomes[i])
 	}
 	p.answered(len(outcomes))
-	p.Told = signed
 	return nil
 }
 

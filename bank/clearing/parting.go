@@ -200,6 +200,6 @@ func (p *peer) rejoin(site messages.Name, now messages.Time) {
 		return
 	}
 	p.Out, p.In, p.Began = newBook(site, p.Name), newBook(p.Name, site), now
-	p.Outcomes, p.Known, p.Cycles, p.Counted, p.Said, p.Told = nil, 0, nil, 0, nil, nil
+	p.Outcomes, p.Known, p.Cycles, p.Counted, p.Confirmed, p.Forgotten = nil, 0, nil, 0, nil, 0
 	p.Incarnation = 0 // it may have been rebuilt
 }

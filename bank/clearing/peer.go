@@ -45,11 +45,12 @@ type relation struct {
 	Leaving  bool             // we have told it that we part
 	Left     bool             // it has told us that it parts
 
-	Said        *messages.SignedInstructions // the latest that brought something new
-	Told        *messages.SignedReceipt      // the latest that brought something new
-	Incarnation uint64                       // of the peer, as it last signed
-	Compared    uint64                       // the incarnation of this site in which its books were found whole
-	Began       messages.Time                // of its books, if they began anew after a parting
+	Incarnation uint64           // of the peer, as it last signed
+	Compared    uint64           // the incarnation of this site in which its books were found whole
+	Confirmed   *messages.Totals // that an operator confirmed, for the peer to adopt; nil: none
+	Adopted     messages.Time    // when this site last adopted the totals of the peer
+	Forgotten   messages.Credits // that it may charge since, by authorisations that this bank lost
+	Began       messages.Time    // of its books, if they began anew after a parting
 }
 
 // item is an instruction that waits for its outcome, and the hold that
@@ -149,6 +150,7 @@ func (p *peer) disputes(err *Rejected) *Rejected {
 type peers struct {
 	site        messages.Name // whose they are
 	incarnation uint64        // of the site: when it was last restored from a backup
+	since       messages.Time // what was before is in that backup
 	byName      map[messages.Name]*peer
 	order       []messages.Name // of their names, ascending
 	money       *money
@@ -219,7 +221,7 @@ type knowledge struct {
 	standing                    messages.PeerStanding
 	keys                        int
 	dispute                     string
-	said                        *messages.SignedInstructions
+	confirmed                   *messages.Totals
 }
 
 // known is what is known of a peer; nothing of nil.
@@ -228,5 +230,5 @@ func (p *peer) known() (k knowledge) {
 		return k
 	}
 	return knowledge{in: p.In.Total.Number, out: p.Out.Total.Number, known: p.Known, incarnation: p.Incarnation,
-		heard: p.Heard, turned: p.Turned, standing: p.Standing, keys: len(p.Keys), dispute: p.Dispute, said: p.Said}
+		heard: p.Heard, turned: p.Turned, standing: p.Standing, keys: len(p.Keys), dispute: p.Dispute, confirmed: p.Confirmed}
 }

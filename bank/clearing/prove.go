@@ -52,8 +52,10 @@ func (c *Command) request() (verb string, r any) {
 		return messages.VerbClose, c.Close
 	case c.Part != nil:
 		return messages.VerbPart, c.Part
-	case c.Repair != nil:
-		return messages.VerbRepair, c.Repair
+	case c.Confirm != nil:
+		return messages.VerbConfirm, c.Confirm
+	case c.Adopt != nil:
+		return messages.VerbAdopt, c.Adopt
 	}
 	return "", nil
 }
@@ -80,8 +82,10 @@ func (c *Command) place(verb string) any {
 		return fresh(&c.Close)
 	case messages.VerbPart:
 		return fresh(&c.Part)
-	case messages.VerbRepair:
-		return fresh(&c.Repair)
+	case messages.VerbConfirm:
+		return fresh(&c.Confirm)
+	case messages.VerbAdopt:
+		return fresh(&c.Adopt)
 	}
 	return nil
 }

@@ -60,17 +60,41 @@ func overlap(a, b []messages.ClearingLine) (_, _ []messages.ClearingLine) {
 	return a[:n], b[:n]
 }
 
-// LostHere are the lines of a peer's book of the instructions of a sender which this
+// LostHere counts the numbers of a peer's book of the instructions of a sender which this
 // bank must have had, and has not: its state is older than they are. This bank is asked
 // after the peer, so that what happens meanwhile is not taken for lost.
-func (s *State) LostHere(name, sender messages.Name, theirs []messages.ClearingLine) []messages.ClearingLine {
+func (s *State) LostHere(name, sender messages.Name, theirs []messages.ClearingLine) uint64 {
 	p := s.peers.byName[name]
 	for i := range theirs {
-		if p == nil || !p.had(&theirs[i], sender == p.Name) {
-			return theirs[i:]
+		if p == nil || p.had(&theirs[i], sender == p.Name) {
+			continue
 		}
+		first := theirs[i].Number
+		if last := p.end(sender == p.Name); i == 0 && last < first { // their book goes not back so far
+			first = last + 1
+		}
+		return theirs[len(theirs)-1].Number + 1 - first
 	}
-	return nil
+	return 0
+}
+
+// end is the last number of the peer that this bank knows, or the last of its own.
+func (p *peer) end(theirs bool) uint64 {
+	if theirs {
+		return p.In.Total.Number
+	}
+	return p.last()
+}
+
+// Forgot reports whether this site was restored, and has forgotten authorisations that a
+// peer may still charge by its totals.
+func (s *State) Forgot(t *messages.Totals) bool {
+	p := s.peers.byName[t.Site]
+	return p != nil && s.peers.forgot(p, t)
+}
+
+func (ps *peers) forgot(p *peer, t *messages.Totals) bool {
+	return ps.whole(p) != nil && t.Latest > ps.since
 }
 
 // had reports whether this bank had a number of the peer's book, of the instructions
@@ -99,15 +123,4 @@ func (s *State) Certain(name, sender messages.Name) uint64 {
 	default:
 		return p.Out.Total.Number
 	}
-}
-
-// LostThere are the lines of this bank's book which the peer had, up to a certain
-// number, and which are beyond the end of the peer's book.
-func LostThere(ours []messages.ClearingLine, end, certain uint64) []messages.ClearingLine {
-	first := sort.Search(len(ours), func(i int) bool { return ours[i].Number > end })
-	last := sort.Search(len(ours), func(i int) bool { return ours[i].Number > certain })
-	if first >= last {
-		return nil
-	}
-	return ours[first:last]
 }

@@ -1,11 +1,20 @@
 package clearing
 
 import (
-	"crypto/sha256"
-	"slices"
+	"bytes"
 
 	"github.com/candor-grid/candor/messages"
 )
+
+// restored goes on from the totals of a peer where this bank lost numbers, because an older
+// backup was restored.
+type restored struct {
+	peers    *peers
+	money    *money
+	terms    *terms
+	issuer   *issuer
+	acceptor *acceptor
+}
 
 // Incarnation is when this site was last restored from a backup, 0 if it never was.
 func (s *State) Incarnation() uint64 { return s.peers.incarnation }
@@ -35,134 +44,210 @@ func (ps *peers) compared(name messages.Name) *Rejected {
 	return err
 }
 
-// renewed takes note of the incarnation of a peer, and of its latest statement. What it
-// signed before it was restored counts no more, because it knows nothing of that. What is
-// disputed stays so: a peer that was restored, and a liar that says so, look alike, and the
-// operator decides.
-func (p *peer) renewed(signed *messages.SignedInstructions) *Rejected {
-	m := &signed.Instructions
+// renewed takes note of the incarnation of a peer. What it signed before it was restored
+// counts no more, because it knows nothing of that. What is disputed stays so, because a peer
+// that was restored, and a liar that says so, look alike: it ends when the peer goes on from
+// totals that the operator here confirmed.
+func (p *peer) renewed(m *messages.Instructions) *Rejected {
 	if m.Incarnation < p.Incarnation {
 		return reject(Restored, messages.Expired, "it was signed before site %q was restored from a backup", p.Name)
 	}
+	if t := p.Confirmed; t != nil && m.Incarnation > p.Incarnation && m.Known.Number == t.Received.Number {
+		p.Dispute, p.Confirmed = "", nil
+	}
 	p.Incarnation = m.Incarnation
-	if end(m) > p.In.Total.Number+1 || m.Known.Number > p.Known || p.Said == nil {
-		p.Said = signed
-	}
 	return nil
 }
 
-// Statements are what this bank kept of its trade with a peer which the peer lost.
-func (s *State) Statements(name messages.Name, r messages.StatementsRequest) (messages.Statements, error) {
-	p, refusal := s.peers.find(name)
-	if refusal != nil {
-		return messages.Statements{}, refusal.Err
+// Totals are what this bank has of its trade with a peer: those that an operator confirmed,
+// as long as no number came after them.
+func (s *State) Totals(name messages.Name) (messages.Totals, error) {
+	p, err := s.peers.find(name)
+	if err != nil {
+		return messages.Totals{}, err.Err
 	}
-	st := messages.Statements{Site: s.peers.site, Peer: p.Name, To: []messages.Carried{}, From: []messages.Carried{}, Authorisations: []messages.SignedAuthorisation{}}
-	if p.Told != nil && p.Told.Receipt.Total.Number > r.Received {
-		st.Receipt, st.To = p.Told, p.Out.carried(r.Received+1, p.Told.Receipt.Total.Number)
+	if t := p.Confirmed; t != nil && same(t.Sent, p.Out.Total) && same(t.Received, p.In.Total) {
+		return *t, nil
 	}
-	if p.Said != nil {
-		m := &p.Said.Instructions
-		if m.Known.Number > r.Sent || m.First+uint64(len(m.List)) > r.Sent+1 {
-			st.Instructions, st.From = p.Said, p.In.carried(r.Sent+1, m.Known.Number)
-		}
-	}
-	lost := chargedIn(st.To)
-	for _, a := range s.acceptor.accepted.sorted() {
-		if a.Issuer == p.Name && len(a.Signature) > 0 && (a.Closed == open || a.Closed == charged && lost[a.ID]) && len(st.Authorisations) < messages.MaxStatements {
-			st.Authorisations = append(st.Authorisations, messages.SignedAuthorisation{Authorisation: a.Authorisation, Signature: a.Signature})
-		}
-	}
-	return st, nil
+	return s.restored.totals(p), nil
 }
 
-// carried lists the numbers from one to another with their content, as far as the book
-// has them and a message may.
-func (b *book) carried(from, to uint64) []messages.Carried {
-	list := []messages.Carried{}
-	for n := max(from, 1); n <= min(to, b.Total.Number) && n >= b.oldest() && len(list) < messages.MaxStatements; n++ {
-		list = append(list, b.Lines[n-b.oldest()].Carried)
-	}
-	return list
-}
-
-// chargedIn are the authorisations that instructions charged or released.
-func chargedIn(list []messages.Carried) map[string]bool {
-	all := map[string]bool{}
-	for i := range list {
-		if c := &list[i]; c.Instruction.Kind == messages.InstructCharge && c.Outcome.Error == nil {
-			all[c.Instruction.ID] = true
+func (rs *restored) totals(p *peer) messages.Totals {
+	t := messages.Totals{Site: rs.peers.site, Peer: p.Name, Sent: p.Out.Total, Received: p.In.Total, Leaving: p.Leaving, Left: p.Left}
+	may := func(a *accepted, amount messages.Credits) {
+		t.Authorised += amount
+		if a != nil {
+			t.Latest = max(t.Latest, a.Issued)
 		}
 	}
-	return all
-}
-
-// ScreenStatements reports what is wrong with a peer's statements: what this site is to
-// have signed must be signed with one of its keys.
-func (s *State) ScreenStatements(st *messages.Statements, name messages.Name, keys []string) *Rejected {
-	if st.Site != name || st.Peer != s.peers.site {
-		return reject(Misaddressed, messages.Conflict, "the statements are of the books of %q about %q", clip(st.Site), clip(st.Peer))
-	}
-	own := func(from, to messages.Name, domain string, value any, signature []byte) bool {
-		return from == s.peers.site && to == name && verifyAny(s.screen.verify, keys, domain, value, signature)
-	}
-	forged := reject(Signature, messages.PermissionDenied, "site %q shows what %q is to have signed, and the signature is of none of its keys", name, s.peers.site)
-	if r := st.Receipt; r != nil && !own(r.Receipt.From, r.Receipt.To, domainReceipt, &r.Receipt, r.Signature) {
-		return forged
-	}
-	if m := st.Instructions; m != nil && !own(m.Instructions.From, m.Instructions.To, domainInstructions, &m.Instructions, m.Signature) {
-		return forged
-	}
-	for i := range st.Authorisations {
-		a := &st.Authorisations[i]
-		if !own(a.Authorisation.Issuer, a.Authorisation.Peer, domainAuthorisation, &a.Authorisation, a.Signature) || a.Authorisation.Validate() != nil {
-			return forged
+	for _, e := range rs.acceptor.accepted.byID {
+		if a := &e.value; a.Authorisation.Issuer == p.Name && a.Closed == open {
+			may(a, a.Amount)
 		}
 	}
-	return nil
+	for i := range p.outbox {
+		if it := &p.outbox[i].Instruction; it.Kind == messages.InstructCharge && it.Amount > 0 {
+			may(rs.acceptor.accepted.find(acceptedKey(p.Name, it.ID)), it.Amount)
+		}
+	}
+	return t
 }
 
-// proven returns the instructions that lead from a total to another, as their digests
-// prove; an error says why they do not.
-func proven(list []messages.Carried, from, to messages.RunningTotal) ([]messages.Carried, *Rejected) {
-	if to.Number <= from.Number {
+// confirm holds to the totals that an operator saw, for the peer to adopt.
+func (rs *restored) confirm(r *messages.ConfirmRequest) (*messages.Totals, *Rejected) {
+	p, err := rs.peers.find(r.Totals.Peer)
+	if err != nil {
+		return nil, err
+	}
+	t, seen := rs.totals(p), r.Totals
+	seen.Confirmed = false
+	if !bytes.Equal(signed(domainTotals, &t), signed(domainTotals, &seen)) {
+		return nil, changed(p)
+	}
+	t.Confirmed = true
+	p.Confirmed = &t
+	return p.Confirmed, nil
+}
+
+func changed(p *peer) *Rejected {
+	return ordinary(messages.Errorf(messages.Conflict, "the books with site %q have changed since they were shown: look at them again with candor peer reconcile %s", p.Name, p.Name))
+}
+
+// Adoption is what comes of adopting the totals of a peer; nil: this bank lost nothing.
+func (s *State) Adoption(t *messages.Totals) (*messages.Adoption, *Rejected) {
+	p, err := s.peers.find(t.Site)
+	if err != nil {
+		return nil, err
+	}
+	return s.restored.plan(p, t)
+}
+
+// maxOwed keeps the difference of two totals in range.
+const maxOwed = 1 << 61
+
+// plan finds what adopting the totals of a peer comes to, nil if this bank lost nothing.
+func (rs *restored) plan(p *peer, t *messages.Totals) (*messages.Adoption, *Rejected) {
+	out, sent, err := p.Out.further(&t.Received)
+	in, received, failed := p.In.further(&t.Sent)
+	switch {
+	case err != nil:
+		return nil, err
+	case failed != nil:
+		return nil, failed
+	case sent+received == 0 && !rs.peers.forgot(p, t):
 		return nil, nil
 	}
-	total := from
-	for i := range list {
-		total = After(total, &list[i].Instruction, &list[i].Outcome)
+	a := &messages.Adoption{Numbers: sent + received, Authorised: t.Authorised}
+	owes, _ := rs.money.owed(PeerAccount(p.Name))
+	a.Correction = owes - (out.Owed - in.Owed)
+	if most := messages.MaxCredits; a.Correction > most || a.Correction < -most {
+		return nil, reject(Amount, messages.Conflict, "the totals of site %q differ from this site's books by %v credits, more than can be booked", p.Name, a.Correction)
 	}
-	if !same(total, to) {
-		return nil, reject(Totals, messages.Conflict, "numbers %d to %d are not proven by what this site signed: the peer has %d of them, and they come to %v owed by number %d where %v were signed",
-			from.Number+1, to.Number, len(list), total.Owed, total.Number, to.Owed)
+	for _, it := range p.outbox[:min(sent, uint64(len(p.outbox)))] {
+		if it.Instruction.Kind == messages.InstructPay {
+			a.Returned += it.Held
+		}
 	}
-	return list, nil
+	return a, nil
 }
 
-// digestOf is of what a repair enters, and of the totals that it goes on from.
-func digestOf(p *peer, st *messages.Statements) []byte {
-	content := struct {
-		Peer           messages.Name
-		In, Out        messages.RunningTotal
-		To, From       []messages.Carried
-		Receipt        messages.RunningTotal
-		Instructions   messages.Instructions
-		Authorisations []messages.SignedAuthorisation
-	}{Peer: p.Name, In: p.In.Total, Out: p.Out.Total, To: st.To, From: st.From, Authorisations: slices.Clone(st.Authorisations)}
-	if st.Receipt != nil {
-		content.Receipt = st.Receipt.Receipt.Total
+// further returns the total that is to be gone on from, and by how many numbers a peer's is
+// further than the book's own.
+func (b *book) further(theirs *messages.RunningTotal) (messages.RunningTotal, uint64, *Rejected) {
+	if theirs.Number > maxNumber || theirs.Owed > maxOwed || theirs.Owed < -maxOwed || theirs.Volume < 0 {
+		return b.Total, 0, reject(Amount, messages.Invalid, "the totals have number %d, and %v owed of %v: they cannot be", theirs.Number, theirs.Owed, theirs.Volume)
 	}
-	if st.Instructions != nil {
-		content.Instructions = st.Instructions.Instructions
+	if ours, known := b.at(theirs.Number); known && !same(ours, *theirs) {
+		return b.Total, 0, reject(Totals, messages.Conflict, "the books come to %v owed here by number %d, and to %v at the peer: this bank has not lost them, and the books differ", ours.Owed, ours.Number, theirs.Owed)
 	}
-	sum := sha256.Sum256(signed("candor clearing repair 1", &content))
-	return sum[:]
+	if theirs.Number <= b.Total.Number {
+		return b.Total, 0, nil
+	}
+	return *theirs, theirs.Number - b.Total.Number, nil
 }
 
-// Ends says how far the books with a peer go here, to ask the peer for what is after.
-func (s *State) Ends(name messages.Name) (r messages.StatementsRequest) {
-	if p := s.peers.byName[name]; p != nil {
-		r = messages.StatementsRequest{Received: p.In.Total.Number, Sent: p.Out.Total.Number}
+// adopt goes on above the last numbers of a peer. What this site owes is then what the
+// peer's totals say; the correction account pays the difference, or gets it.
+func (rs *restored) adopt(r *messages.AdoptRequest) (*messages.Adoption, *Rejected) {
+	t := &r.Totals.Totals
+	p, err := rs.peers.find(t.Site)
+	if err != nil {
+		return nil, err
 	}
-	return r
+	a, err := rs.plan(p, t)
+	switch {
+	case err != nil:
+		return nil, err
+	case a == nil:
+		return nil, ordinary(messages.Errorf(messages.Conflict, "this site lost nothing of its books with site %q: there is nothing to adopt", p.Name))
+	case !t.Confirmed:
+		return nil, ordinary(messages.Errorf(messages.Conflict, "the operator of site %q has not confirmed its books: ask for candor peer reconcile %s --confirm there", p.Name, rs.peers.site))
+	case a.Correction != r.Correction:
+		return nil, changed(p)
+	}
+	rs.terms.allot(CorrectionAccount, "what restored books came to", messages.MaxCredits)
+	if _, room := rs.money.owed(CorrectionAccount); room < -a.Correction {
+		return nil, ordinary(messages.Errorf(messages.Exhausted, "account %q cannot pay %v more", CorrectionAccount, -a.Correction))
+	}
+	rs.correct(p, a.Correction)
+	rs.goOn(p, t)
+	p.Forgotten, p.Adopted = t.Authorised, rs.money.books.Now()
+	p.Left = p.Left || t.Leaving
+	if t.Left && p.Standing != messages.PeerParting {
+		p.Standing, p.Since, p.Leaving = messages.PeerParting, p.Adopted, true
+	}
+	if rs.peers.incarnation == p.Compared { // it was restored, and did not know
+		rs.peers.incarnation, rs.peers.since = max(rs.peers.incarnation+1, uint64(p.Adopted)), 0
+	}
+	p.Compared, p.Dispute = rs.peers.incarnation, ""
+	return a, nil
+}
+
+// correct pays what this site owes less, or more, whatever the limit of the peer is now.
+func (rs *restored) correct(p *peer, amount messages.Credits) {
+	t := messages.Transfer{Kind: messages.Posted, Debit: PeerAccount(p.Name), Credit: CorrectionAccount, Amount: amount, Reason: "lost numbers of site " + p.Name}
+	if amount < 0 {
+		t.Debit, t.Credit, t.Amount = t.Credit, t.Debit, -amount
+	}
+	if amount != 0 {
+		of, _ := rs.money.books.Account(PeerAccount(p.Name))
+		rs.terms.allot(PeerAccount(p.Name), "while lost numbers are booked", messages.MaxCredits)
+		rs.money.must(t)
+		rs.terms.allot(PeerAccount(p.Name), "as before lost numbers were booked", of.Credit)
+	}
+}
+
+// goOn takes the totals over. Of payments that may have been carried out nobody knows whether
+// they were: their users have the credits back. Whatever else was asked for is asked again,
+// under numbers that were never used, because a peer does it once.
+func (rs *restored) goOn(p *peer, t *messages.Totals) {
+	if t.Sent.Number > p.In.Total.Number {
+		p.In, p.Known, p.Outcomes = bookFrom(t.Sent), t.Sent.Number, nil
+	}
+	if t.Received.Number <= p.Out.Total.Number {
+		return
+	}
+	lost, waiting := t.Received.Number-p.Out.Total.Number, p.outbox
+	p.Out, p.Counted, p.outbox, p.charges = bookFrom(t.Received), t.Received.Volume, nil, 0
+	for i, it := range waiting {
+		if uint64(i) >= lost || it.Instruction.Kind != messages.InstructPay {
+			p.send(it)
+			continue
+		}
+		rs.money.must(messages.Transfer{Kind: messages.Void, Pending: it.Hold, Reason: clip("what became of it at site " + p.Name + " was lost")})
+	}
+}
+
+// longest is how long an authorisation can be charged at its home bank.
+const longest = messages.MaxInterval + margin
+
+// remembered pays a charge that this bank forgot to have authorised, as far as the totals
+// that were adopted allow.
+func (is *issuer) remembered(p *peer, i *messages.Instruction) (messages.Credits, *Rejected) {
+	if is.money.books.Done(authorisationHold+i.ID) || p.Forgotten < i.Amount || is.money.books.Now() > p.Adopted.Add(longest) {
+		return 0, reject(Recharged, messages.Ended, "authorisation %q is not pending: it was charged, given back or freed, or never made", clip(i.ID))
+	}
+	p.Forgotten -= i.Amount
+	return is.money.move(maker, messages.Transfer{Kind: messages.Posted, Debit: CorrectionAccount, Credit: PeerAccount(p.Name), Amount: i.Amount,
+		Reason: clip("authorised before a restoration, charged by site " + p.Name + ": " + i.Reason)})
 }

@@ -30,8 +30,13 @@ func (s *State) Screen(c *Command) *Rejected {
 		return malformed(c.Charge.Validate())
 	case c.Part != nil:
 		return malformed(c.Part.Validate())
-	case c.Repair != nil:
-		return malformed(c.Repair.Validate())
+	case c.Confirm != nil:
+		return malformed(c.Confirm.Validate())
+	case c.Adopt != nil:
+		if err := malformed(c.Adopt.Validate()); err != nil {
+			return err
+		}
+		return s.ScreenTotals(&c.Adopt.Totals, c.Adopt.Totals.Totals.Site)
 	case c.Accept != nil:
 		return s.screen.authorisation(c.Accept)
 	case c.Instructions != nil:
@@ -120,6 +125,14 @@ func (s *State) ScreenLines(l *messages.SignedLines, name, sender messages.Name)
 
 // countable reports whether an amount can be one of an instruction or of a cycle.
 func countable(c messages.Credits) bool { return c >= 0 && c <= messages.MaxCredits }
+
+// ScreenTotals reports what is wrong with what a peer's bank says that it has.
+func (s *State) ScreenTotals(t *messages.SignedTotals, name messages.Name) *Rejected {
+	if t.Totals.Site != name {
+		return reject(Misaddressed, messages.Conflict, "the totals are of the books of %q", clip(t.Totals.Site))
+	}
+	return s.screen.signed(name, t.Totals.Peer, domainTotals, &t.Totals, t.Signature)
+}
 
 // ScreenPosition reports what is wrong with a peer's position in a cycle.
 func (s *State) ScreenPosition(p *messages.SignedPosition, name messages.Name, cycle uint64) *Rejected {

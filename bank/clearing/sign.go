@@ -15,6 +15,7 @@ const (
 	domainReceipt       = "candor clearing receipt 1"
 	domainLines         = "candor clearing lines 1"
 	domainPosition      = "candor clearing position 1"
+	domainTotals        = "candor clearing totals 1"
 	domainBook          = "candor clearing book 1"
 )
 
@@ -67,6 +68,12 @@ func SignReceipt(k Signer, r messages.Receipt) (messages.SignedReceipt, error) {
 func SignLines(k Signer, l messages.Lines) (messages.SignedLines, error) {
 	signature, err := sign(k, domainLines, &l)
 	return messages.SignedLines{Lines: l, Signature: signature}, err
+}
+
+// SignTotals signs what a bank has of its trade with a peer.
+func SignTotals(k Signer, t messages.Totals) (messages.SignedTotals, error) {
+	signature, err := sign(k, domainTotals, &t)
+	return messages.SignedTotals{Totals: t, Signature: signature}, err
 }
 
 // SignPosition signs a position in a cycle.

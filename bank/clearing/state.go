@@ -42,9 +42,7 @@ type State struct {
 	outgoing *outgoing // what this bank asks of peers
 	incoming *incoming // what peers ask of this bank
 	partings *partings // from peers
-	repairs  *repairs  // of what this bank lost
-
-	statements *messages.Statements // of a journal that is carried out again, for the repair that follows
+	restored *restored // what this bank lost
 }
 
 // New returns the clearing of a site that has no peers. What it does to the
@@ -61,7 +59,7 @@ func New(site messages.Name, books Books, verify Verify) *State {
 	s.outgoing = &outgoing{peers: s.peers, money: s.money, issuer: s.issuer, cycles: s.cycles}
 	s.incoming = &incoming{peers: s.peers, money: s.money, issuer: s.issuer, acceptor: s.acceptor, cycles: s.cycles}
 	s.partings = &partings{peers: s.peers, money: s.money, terms: s.terms, issuer: s.issuer, acceptor: s.acceptor}
-	s.repairs = &repairs{peers: s.peers, money: s.money, terms: s.terms, issuer: s.issuer, acceptor: s.acceptor, cycles: s.cycles, outgoing: s.outgoing}
+	s.restored = &restored{peers: s.peers, money: s.money, terms: s.terms, issuer: s.issuer, acceptor: s.acceptor}
 	return s
 }
 
@@ -75,7 +73,8 @@ type Result struct {
 	Peer          *messages.PeerReply     // of Peer
 	Account       *messages.AccountReply  // of Reserve
 	Parted        *messages.PartReply     // of Part
-	Repaired      *messages.RepairReply   // of Repair
+	Totals        *messages.Totals        // of Confirm; to be signed
+	Adopted       *messages.Adoption      // of Adopt
 	Refused       Refusal                 // why, where that is counted
 	Error         *messages.Error
 }
@@ -186,11 +185,13 @@ func (s *State) carryOut(c *Command, rank ledger.Rank, r *Result) (err *Rejected
 	case c.Silent != "":
 		err = s.partings.suspend(c.Silent)
 	case c.Incarnation != 0:
-		s.peers.incarnation = max(s.peers.incarnation, c.Incarnation)
+		s.peers.incarnation, s.peers.since = max(s.peers.incarnation, c.Incarnation), c.Since
 	case c.Compared != "":
 		err = s.peers.compared(c.Compared)
-	case c.Repair != nil:
-		r.Repaired, err = s.repairs.repair(c.By, c.Repair, c.Statements)
+	case c.Confirm != nil:
+		r.Totals, err = s.restored.confirm(c.Confirm)
+	case c.Adopt != nil:
+		r.Adopted, err = s.restored.adopt(c.Adopt)
 	}
 	return err
 }
@@ -270,6 +271,7 @@ func (s *State) Peers() messages.PeersReply {
 		r.Peers = append(r.Peers, s.terms.describe(s.peers.byName[name]))
 	}
 	r.Settled, r.Reserve = s.terms.settlements()
+	r.Correction, _ = s.money.owed(CorrectionAccount)
 	for reason, n := range s.incoming.refused {
 		if n > 0 && Refusal(reason) != Ordinary {
 			r.Refused = append(r.Refused, messages.RefusalTally{Reason: Refusal(reason).String(), Count: n})

@@ -32,7 +32,7 @@ func (t *terms) setPeer(r *messages.PeerRequest) (*messages.PeerReply, *Rejected
 			return nil, err
 		}
 	}
-	if p == nil && r.Peer == "settlement" { // its account of settled debts would be that of all sites
+	if settled := SettledAccount(r.Peer); p == nil && (settled == SettlementAccount || settled == CorrectionAccount) {
 		return nil, reject(Malformed, messages.Invalid, "peer: no site can be called %q: it must have another name", r.Peer)
 	}
 	t.divide() // by the terms so far

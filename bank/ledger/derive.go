@@ -57,9 +57,6 @@ func (p *replay) derived(r *Root, settles func(*Ledger) Settler) {
 // passes, on the state that the records before came to. What the ledger writes then is
 // what the journal must have, byte by byte, and nothing else.
 func (p *replay) derive(rec *record, raw []byte) error {
-	if p.saying != nil && rec.what != requested {
-		return p.fault(p.count-1, errCause)
-	}
 	if len(p.group) > 0 && !p.continues(rec) {
 		if err := p.carryOut(p.count - 1); err != nil {
 			return err
@@ -82,21 +79,7 @@ func (p *replay) derive(rec *record, raw []byte) error {
 	if p.ledger.requests.trust.from == 0 && rec.what != trusted {
 		return p.fault(p.count, errFirst)
 	}
-	if rec.what == said && rec.verb == messages.VerbStatements {
-		return p.state(rec, raw)
-	}
 	return p.lead(rec, raw)
-}
-
-// state takes what a peer signed for the request that is to come next.
-func (p *replay) state(rec *record, raw []byte) error {
-	if p.saying != nil || p.settler == nil {
-		return p.fault(p.count, errCause)
-	}
-	p.saying = bytes.Clone(raw)
-	p.report.Said++
-	p.settler.Again(rec.cause())
-	return nil
 }
 
 // lead carries out what a record leads to, which is the record itself first of all.
@@ -126,12 +109,6 @@ func (p *replay) lead(rec *record, raw []byte) error {
 		p.begin(&p.report.Forced, &p.report.Forced)
 		command = Command{Verb: Expire, At: rec.at}
 		why = reason(p.ledger.Apply(command.Encode()))
-	}
-	if before := p.saying; before != nil {
-		p.saying = nil
-		if err := p.expect(p.count-1, before, why); err != nil {
-			return err
-		}
 	}
 	return p.expect(p.count, raw, why)
 }

@@ -30,7 +30,6 @@ type replay struct {
 	settler Settler     // nil: nothing settles with other sites
 	basis   *uint64     // counts what follows from the last cause
 	report  ProofReport // of what is derived
-	saying  []byte      // a record that stands before the request that it is for
 }
 
 // replayInto returns a replay into a ledger in which nothing has happened. It is
@@ -76,9 +75,6 @@ func (p *replay) add(raw []byte) error {
 // end says that there are no more records.
 func (p *replay) end() error {
 	defer func() { p.ledger.records.replay = nil }()
-	if p.saying != nil {
-		return p.fault(p.count, errCause)
-	}
 	if len(p.group) > 0 {
 		if err := p.carryOut(p.count); err != nil {
 			return err

@@ -161,7 +161,7 @@ var requestNames = map[Verb]string{
 // operators are the requests that only operators may make.
 var operators = []string{
 	messages.VerbGrant, messages.VerbProject, messages.VerbCredit, messages.VerbWithdraw, messages.VerbCorrect,
-	messages.VerbPeer, messages.VerbReserve, messages.VerbClose, messages.VerbPart, messages.VerbRepair,
+	messages.VerbPeer, messages.VerbReserve, messages.VerbClose, messages.VerbPart, messages.VerbConfirm, messages.VerbAdopt,
 }
 
 // keyed are the requests that have an identifier of their own, so that one that

@@ -25,7 +25,7 @@ var requests = byName(
 	messages.CheckpointsRequest{}, messages.SegmentRequest{}, messages.StatementRequest{}, messages.BooksRequest{}, messages.AccountsRequest{},
 	messages.ProjectRequest{}, messages.PayRequest{}, messages.FreezeRequest{}, messages.CreditRequest{}, messages.WithdrawRequest{},
 	messages.CorrectRequest{}, messages.AuthoriseRequest{}, messages.AcceptRequest{}, messages.RevokeRequest{}, messages.RemitRequest{},
-	messages.ChargeRequest{}, messages.PeerRequest{}, messages.PartRequest{}, messages.RepairRequest{}, messages.StatementsRequest{}, messages.ReserveRequest{}, messages.CloseRequest{}, messages.SignedInstructions{},
+	messages.ChargeRequest{}, messages.PeerRequest{}, messages.PartRequest{}, messages.ConfirmRequest{}, messages.AdoptRequest{}, messages.ReserveRequest{}, messages.CloseRequest{}, messages.SignedInstructions{},
 	messages.LinesRequest{}, messages.ReconcileRequest{}, messages.CycleRequest{}, messages.HistoryRequest{}, messages.PastRequest{}, messages.WhatIfRequest{},
 )
 

@@ -177,7 +177,7 @@ func (a *attacker) asksAboveRank() (string, error) {
 		{messages.Bank, messages.VerbPeer, messages.PeerRequest{Peer: "east", Limit: messages.Credit}},
 		{messages.Bank, messages.VerbFreeze, messages.FreezeRequest{Account: "carol", Frozen: true}},
 		{messages.Bank, messages.VerbLines, messages.LinesRequest{Sender: "east"}},
-		{messages.Bank, messages.VerbStatements, messages.StatementsRequest{}},
+		{messages.Bank, messages.VerbTotals, messages.Empty{}},
 		{messages.Admission, messages.VerbToken, messages.TokenRequest{Node: "node9", Expires: messages.Duration(time.Hour)}},
 		{messages.Admission, messages.VerbTokens, messages.Empty{}},
 		{messages.Admission, messages.VerbEnrol, messages.EnrolRequest{Key: "UA"}},
@@ -205,7 +205,8 @@ func (a *attacker) movesCredits() (string, error) {
 		messages.VerbCharge:   messages.ChargeRequest{Issuer: "east", ID: "x", Amount: messages.Credit, Payee: me},
 		messages.VerbReserve:  messages.ReserveRequest{Limit: messages.Credit},
 		messages.VerbPart:     messages.PartRequest{Peer: "east"},
-		messages.VerbRepair:   messages.RepairRequest{Peer: "east", Digest: make([]byte, 32)},
+		messages.VerbConfirm:  messages.ConfirmRequest{Totals: messages.Totals{Site: "here", Peer: "east"}},
+		messages.VerbAdopt:    messages.AdoptRequest{Totals: messages.SignedTotals{Totals: messages.Totals{Site: "east", Peer: "here"}}},
 	} {
 		tries = append(tries, func() (string, error) { return a.call(messages.Bank, verb, me, request) })
 	}

@@ -61,12 +61,17 @@ func restoreAPeer(o *operator, kill func()) {
 	o.begin("site west is up", "up", "--config", filepath.Join(o.dir, "west", "site.yaml"))
 
 	o.until(west+"peer list", "this site was restored: candor peer reconcile east")
-	o.until(west+"peer reconcile east", "Lost here, as the books of east have it", "To enter 3 numbers again: candor peer reconcile east --repair",
-		"west 2 pay operator -11", "east 1 pay alice +2", "east 2 pay operator +4 stands in for a user", "exit status 1")
-	o.until(east+"peer reconcile west", "Site west lost numbers", "exit status 1")
-	if out := o.try(west + "peer reconcile east --repair"); !strings.Contains(out, "Entered again: 3 numbers") || !strings.Contains(out, "exit status 7") {
-		o.Errorf("the repair says\n%s", out)
+	o.until(west+"peer reconcile east", "Lost here: 1 number", "Lost here: 2 numbers", "To go on from the totals of east, after its operator confirmed them: candor peer reconcile east --adopt",
+		"For clearing--correction -5", "exit status 1")
+	if out := o.try(west + "peer reconcile east --adopt"); !strings.Contains(out, "has not confirmed") {
+		o.Errorf("without the other operator it says\n%s", out)
 	}
+	o.until(east+"peer reconcile west", "Site west lost numbers", "exit status 1")
+	o.do(east+"peer reconcile west --confirm", "Confirmed for west: now its operator runs candor peer reconcile east --adopt")
+	if out := o.try(west + "peer reconcile east --adopt"); !strings.Contains(out, "Adopted: 3 numbers") || !strings.Contains(out, "exit status 7") {
+		o.Errorf("the adoption says\n%s", out)
+	}
+	o.do(west+"peer list", "Corrections", "-5")
 	for _, site := range []string{west, east} {
 		o.do(site+"peer reconcile "+map[string]string{west: "east", east: "west"}[site], "the books agree")
 	}

@@ -53,7 +53,8 @@ var verbs = []string{
 	messages.VerbCredit, messages.VerbWithdraw, messages.VerbCorrect, messages.VerbSession,
 	messages.VerbPeer, messages.VerbReserve, messages.VerbAuthorise, messages.VerbRevoke, messages.VerbRemit,
 	messages.VerbAccept, messages.VerbCharge, messages.VerbClose, messages.VerbPart,
-	messages.VerbRepair,
+	messages.VerbConfirm,
+	messages.VerbAdopt,
 }
 
 // Wants splits the subject of a request to a bank that needs a proof.

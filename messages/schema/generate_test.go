@@ -81,7 +81,7 @@ var roots = []any{
 	messages.ReserveRequest{}, messages.CloseRequest{}, messages.PartRequest{}, messages.PartReply{}, messages.SignedPosition{}, messages.NettingReport{},
 	messages.SignedInstructions{}, messages.SignedReceipt{}, messages.LinesRequest{}, messages.SignedLines{},
 	messages.ReconcileRequest{}, messages.ReconcileReply{}, messages.CycleRequest{},
-	messages.RepairRequest{}, messages.RepairReply{}, messages.StatementsRequest{}, messages.Statements{},
+	messages.ConfirmRequest{}, messages.SignedTotals{}, messages.AdoptRequest{}, messages.Adoption{},
 }
 
 type generator struct {

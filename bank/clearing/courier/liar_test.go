@@ -46,8 +46,8 @@ func liar(t *testing.T, position messages.Position, page messages.ClearingLine) 
 		at(messages.VerbInstruct, bus.Handle("liar", func(context.Context, messages.Name, messages.SignedInstructions) (messages.SignedReceipt, error) {
 			return messages.SignedReceipt{}, refuse
 		})),
-		at(messages.VerbStatements, bus.Handle("liar", func(context.Context, messages.Name, messages.StatementsRequest) (messages.Statements, error) {
-			return messages.Statements{}, refuse
+		at(messages.VerbTotals, bus.Handle("liar", func(context.Context, messages.Name, messages.Empty) (messages.SignedTotals, error) {
+			return messages.SignedTotals{}, refuse
 		})),
 		at(messages.VerbPosition, bus.Handle("liar", func(context.Context, messages.Name, messages.CycleRequest) (messages.SignedPosition, error) {
 			return clearing.SignPosition(keys, position)
@@ -162,7 +162,7 @@ func TestAPeersInstructionsArePaced(t *testing.T) {
 		t.Fatalf("after %d instructions: %v", sent, err)
 	}
 	east.refused(messages.Exhausted, "$west", messages.VerbLines, messages.LinesRequest{Sender: "west", From: 1})
-	east.refused(messages.Exhausted, "$west", messages.VerbStatements, messages.StatementsRequest{})
+	east.refused(messages.Exhausted, "$west", messages.VerbTotals, messages.Empty{})
 	must[messages.ClearingReply](east, "ada", messages.VerbRemit, messages.RemitRequest{Key: "k", Peer: "west", Payee: "bob", Amount: messages.Credit})
 	east.pass(messages.Duration(10 * time.Second))
 	if err := send(); err != nil {

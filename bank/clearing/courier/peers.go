@@ -66,36 +66,41 @@ func (p *peers) collect(ctx context.Context, cycle uint64) (positions []messages
 // reconcile compares both books with those of a peer, and returns where each
 // first differs, if not as far as both go back and forth, and what a bank lost.
 func (p *peers) reconcile(ctx context.Context, peer messages.Name) (messages.ReconcileReply, error) {
-	reply := messages.ReconcileReply{Peer: peer}
+	reply, lost := messages.ReconcileReply{Peer: peer}, false
 	for _, sender := range []messages.Name{p.config.Site, peer} {
 		var certain uint64
 		p.config.Host.Read(func(s *clearing.State) { certain = s.Certain(peer, sender) })
-		ours, err := p.book(peer, sender)
+		ours, here, err := p.book(peer, sender)
 		if err != nil {
 			return messages.ReconcileReply{}, err
 		}
-		theirs, err := p.theirBook(ctx, peer, sender)
+		theirs, there, err := p.theirBook(ctx, peer, sender)
 		if err != nil {
 			return messages.ReconcileReply{}, err
 		}
-		book := messages.ReconciledBook{Sender: sender, Ours: end(ours), Theirs: end(theirs), Difference: clearing.Compare(ours, theirs)}
-		book.LostThere = clearing.LostThere(ours, book.Theirs, certain)
+		book := messages.ReconciledBook{Sender: sender, Ours: here, Theirs: there, Difference: clearing.Compare(ours, theirs)}
+		book.LostThere = max(certain, there) - there
 		p.config.Host.Read(func(s *clearing.State) { book.LostHere = s.LostHere(peer, sender, theirs) })
+		lost = lost || book.LostHere > 0
 		reply.Books = append(reply.Books, book)
 	}
-	return reply, nil
-}
-
-// end is the last number of a book, 0 if it has none.
-func end(lines []messages.ClearingLine) uint64 {
-	if len(lines) == 0 {
-		return 0
+	if err := p.ask(ctx, peer, messages.VerbTotals, &messages.Empty{}, &reply.Theirs); err != nil {
+		return messages.ReconcileReply{}, err
 	}
-	return lines[len(lines)-1].Number
+	return reply, p.proposer.check(func(s *clearing.State) (refused *clearing.Rejected) {
+		if refused = s.ScreenTotals(&reply.Theirs, peer); refused != nil {
+			return refused
+		}
+		reply.Waits = s.Uncompared(peer)
+		if lost || s.Forgot(&reply.Theirs.Totals) {
+			reply.Adoption, _ = s.Adoption(&reply.Theirs.Totals) // none where the books differ
+		}
+		return nil
+	})
 }
 
 // book is this site's book of one direction, page by page.
-func (p *peers) book(peer, sender messages.Name) ([]messages.ClearingLine, error) {
+func (p *peers) book(peer, sender messages.Name) (lines []messages.ClearingLine, last uint64, err error) {
 	return pages(sender, func(r messages.LinesRequest) (page messages.Lines, err error) {
 		p.config.Host.Read(func(s *clearing.State) { page, err = s.Lines(peer, r) })
 		return page, err
@@ -103,7 +108,7 @@ func (p *peers) book(peer, sender messages.Name) ([]messages.ClearingLine, error
 }
 
 // theirBook is the peer's book of one direction, each page of which it signs.
-func (p *peers) theirBook(ctx context.Context, peer, sender messages.Name) ([]messages.ClearingLine, error) {
+func (p *peers) theirBook(ctx context.Context, peer, sender messages.Name) (lines []messages.ClearingLine, last uint64, err error) {
 	return pages(sender, func(r messages.LinesRequest) (messages.Lines, error) {
 		var signed messages.SignedLines
 		if err := p.ask(ctx, peer, messages.VerbLines, &r, &signed); err != nil {
@@ -117,12 +122,13 @@ func (p *peers) theirBook(ctx context.Context, peer, sender messages.Name) ([]me
 // maxBook bounds the lines that are fetched of a book: more than any keeps.
 const maxBook = 20 * messages.MaxBookLines
 
-// pages collects the pages of a book, as far as it went when it was begun.
-func pages(sender messages.Name, page func(messages.LinesRequest) (messages.Lines, error)) (all []messages.ClearingLine, err error) {
-	for next, last := uint64(1), uint64(1); next <= last && len(all) < maxBook; {
+// pages collects the pages of a book, as far as it went when it was begun: up to its last
+// number, of which it may have forgotten the line.
+func pages(sender messages.Name, page func(messages.LinesRequest) (messages.Lines, error)) (all []messages.ClearingLine, last uint64, err error) {
+	for next := uint64(1); (next == 1 || next <= last) && len(all) < maxBook; {
 		p, err := page(messages.LinesRequest{Sender: sender, From: next})
 		if err != nil {
-			return nil, err
+			return nil, 0, err
 		}
 		if next == 1 {
 			last = p.Last
@@ -131,10 +137,10 @@ func pages(sender messages.Name, page func(messages.LinesRequest) (messages.Line
 			break
 		}
 		if len(all) > 0 && p.List[0].Number != next {
-			return nil, messages.Errorf(messages.Conflict, "the page from number %d on begins with %d", next, p.List[0].Number)
+			return nil, 0, messages.Errorf(messages.Conflict, "the page from number %d on begins with %d", next, p.List[0].Number)
 		}
 		all = append(all, p.List...)
 		next = p.List[len(p.List)-1].Number + 1
 	}
-	return all, nil
+	return all, last, nil
 }

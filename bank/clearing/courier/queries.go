@@ -75,9 +75,27 @@ func (c *Courier) reconcile(ctx context.Context, caller messages.Name, r message
 	if err != nil {
 		return reply, err
 	}
-	c.config.Host.Read(func(s *clearing.State) { reply.Waits = s.Uncompared(r.Peer) })
-	if _, plan, err := c.peers.statements(ctx, r.Peer, caller); err == nil && !empty(&plan) {
-		reply.Plan = &plan
+	c.config.Host.Read(func(s *clearing.State) { reply.Totals, err = s.Totals(r.Peer) })
+	return reply, err
+}
+
+// totals shows a peer's bank what this bank has of their trade.
+func (c *Courier) totals(ctx context.Context, caller messages.Name, _ messages.Empty) (messages.SignedTotals, error) {
+	site, isBank := strings.CutPrefix(caller, "$")
+	if !isBank {
+		return messages.SignedTotals{}, messages.Errorf(messages.PermissionDenied, "account %q may not see the books between banks: only the bank of the peer may", caller)
 	}
-	return reply, nil
+	if err := c.pace.count(site, paceOfPage, c.config.Clock()); err != nil {
+		return messages.SignedTotals{}, err
+	}
+	if err := c.config.Host.Verify(ctx); err != nil {
+		return messages.SignedTotals{}, err
+	}
+	var t messages.Totals
+	var err error
+	c.config.Host.Read(func(s *clearing.State) { t, err = s.Totals(site) })
+	if err != nil {
+		return messages.SignedTotals{}, err
+	}
+	return clearing.SignTotals(c.config.Signer, t)
 }

@@ -1,6 +1,7 @@
 package client
 
 import (
+	"reflect"
 	"strings"
 	"testing"
 
@@ -41,8 +42,7 @@ func TestPeerViews(t *testing.T) {
 		{Sender: "east", Ours: 4, Theirs: 4, Difference: &messages.BookDifference{Number: 3, Earlier: true,
 			Ours:   messages.ClearingLine{Number: 3, Kind: messages.InstructCharge, Asked: credit, Moved: credit, Digest: []byte("abcdefghi")},
 			Theirs: messages.ClearingLine{Number: 3, Kind: messages.InstructCharge, Asked: credit, Refused: true, Digest: []byte("ABCDEFGHI")}}},
-		{Sender: "west", Ours: 1, Theirs: 2, LostHere: []messages.ClearingLine{{Number: 2, Kind: messages.InstructPay, Asked: credit, Moved: credit, Digest: []byte("abcdefghi")}},
-			LostThere: []messages.ClearingLine{{Number: 1, Kind: messages.InstructRevoke, Digest: []byte("abcdefghi")}}},
+		{Sender: "west", Ours: 1, Theirs: 2, LostHere: 1, LostThere: 2},
 	}}
 	parted := messages.PeersReply{Site: "west", Key: "ADKEY", Peers: []messages.PeerReply{
 		{Peer: "a", Standing: messages.PeerParted, Since: 1_790_000_000_000_000, Lost: 5 * credit},
@@ -86,17 +86,22 @@ func TestPeerRequests(t *testing.T) {
 	})
 	report := someNet()
 	answer(s, messages.Bank, messages.VerbNet, func(messages.CycleRequest) (messages.NettingReport, error) { return report, nil })
-	var plan, unproven *messages.RepairPlan
-	book := messages.ReconciledBook{Sender: "west", Difference: &messages.BookDifference{Number: 2}}
+	books := messages.ReconcileReply{Books: []messages.ReconciledBook{{Sender: "west", Difference: &messages.BookDifference{Number: 2}}}}
 	answer(s, messages.Bank, messages.VerbReconcile, func(r messages.ReconcileRequest) (messages.ReconcileReply, error) {
-		return messages.ReconcileReply{Peer: r.Peer, Books: []messages.ReconciledBook{book}, Plan: plan}, nil
+		books.Peer = r.Peer
+		return books, nil
 	})
-	var repair messages.RepairRequest
-	answer(s, messages.Bank, messages.VerbRepair, func(r messages.RepairRequest) (messages.RepairReply, error) {
-		repair = r
-		done := *plan
-		plan = unproven
-		return messages.RepairReply{Done: done}, nil
+	var confirm messages.ConfirmRequest
+	answer(s, messages.Bank, messages.VerbConfirm, func(r messages.ConfirmRequest) (messages.SignedTotals, error) {
+		confirm = r
+		return messages.SignedTotals{Totals: r.Totals}, nil
+	})
+	var adopt messages.AdoptRequest
+	answer(s, messages.Bank, messages.VerbAdopt, func(r messages.AdoptRequest) (messages.Adoption, error) {
+		adopt = r
+		a := *books.Adoption
+		books.Adoption = nil
+		return a, nil
 	})
 	run := func(code int, line, out, err string) {
 		t.Helper()
@@ -120,19 +125,24 @@ func TestPeerRequests(t *testing.T) {
 	run(cli.CodeOK, "peer list", "silent after 9 messages: nobody answers", "")
 	run(cli.CodeOK, "peer list --json", `"key":"ADKEY"`, "")
 	run(cli.CodeFailed, "peer reconcile east", "first at number 2", "")
-	book.Difference = nil
+	books.Books[0].Difference = nil
 	run(cli.CodeOK, "peer reconcile east", "the books agree", "")
-	run(cli.CodeOK, "peer reconcile east --repair", "the books agree", "")
-	run(cli.CodeUsage, "peer reconcile east --from ops", "", "--repair")
-	plan = &messages.RepairPlan{Digest: make([]byte, 32), Numbers: 1, Borne: 2 * credit, Changes: []messages.RepairChange{
-		{Sender: "west", Number: 3, Account: "ops", Amount: -2 * credit, Borne: true}, {Sender: "east", Kind: messages.InstructCharge, Account: "ada", Amount: -credit, Held: true}}}
-	run(cli.CodeFailed, "peer reconcile east", "To enter 1 number again, with 2 credits of your own account: candor peer reconcile east --repair", "")
-	run(cli.CodeRepaired, "peer reconcile east --repair --from ops", "stands in for a user", "")
-	if repair.Account != "ops" || len(repair.Digest) != 32 {
-		t.Errorf("asked for %+v", repair)
+	run(cli.CodeOK, "peer reconcile east --adopt", "the books agree", "")
+	run(cli.CodeUsage, "peer reconcile east --adopt --confirm", "", "confirm")
+	books.Totals = messages.Totals{Site: "west", Sent: messages.RunningTotal{Number: 12}, Authorised: 3 * credit}
+	run(cli.CodeOK, "peer reconcile east --confirm", "candor peer reconcile west --adopt", "")
+	if !reflect.DeepEqual(confirm.Totals, books.Totals) {
+		t.Errorf("confirmed %+v", confirm)
 	}
-	plan, unproven = &messages.RepairPlan{Digest: make([]byte, 32)}, &messages.RepairPlan{Unproven: []string{"totals: gone"}}
-	run(cli.CodeFailed, "peer reconcile east --repair", "Not to be repaired: totals: gone", "")
+	books.Adoption = &messages.Adoption{Numbers: 10_000, Correction: -2 * credit, Returned: credit}
+	books.Theirs = messages.SignedTotals{Totals: messages.Totals{Site: "east", Confirmed: true}, Signature: []byte("east")}
+	run(cli.CodeFailed, "peer reconcile east", "To go on from the totals of east: candor peer reconcile east --adopt", "")
+	run(cli.CodeRepaired, "peer reconcile east --adopt", "For clearing--correction  -2", "")
+	if !reflect.DeepEqual(adopt, messages.AdoptRequest{Totals: books.Theirs, Correction: -2 * credit}) {
+		t.Errorf("asked for %+v", adopt)
+	}
+	books.Books[0].LostHere = 1 // which the totals of east do not have
+	run(cli.CodeFailed, "peer reconcile east --adopt", "Lost here: 1 number", "")
 	run(cli.CodeFailed, "settle", "NOT complete", "")
 	if closed.Cycle != 0 {
 		t.Error("a look closed a cycle")

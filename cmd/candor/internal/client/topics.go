@@ -34,7 +34,7 @@ ended is 128 + the signal. The exit code of a task that could not be started is
 1. Of several files (--each), the first one counts whose job was refused or did
 not complete.
 
-"candor peer reconcile --repair" exits with 7 if it repaired the books.
+"candor peer reconcile --adopt" exits with 7 if the books agree after it.
 
 "candor books" exits with 1 if the books do not balance, "candor bank verify" if
 the books do not verify.

@@ -52,7 +52,7 @@ configuration.
 
 All changes after the backup are lost. Tasks that ran at that time run again.
 Job numbers go on more than a million higher. What was agreed with other sites
-can be entered again: see candor peer reconcile. The time of keeping the files
+is adopted from them: see candor peer reconcile. The time of keeping the files
 of jobs begins again. Estimates are learned again.
 
 If the site has several hosts, restore all hosts from the same backup, each with

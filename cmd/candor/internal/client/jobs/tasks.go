@@ -156,7 +156,7 @@ func (q *tasksQuery) tasksOf(ctx context.Context, s *cli.Session, stage int, all
 		if !reply.More {
 			return nil
 		}
-		if reply.Next <= ask.From { // an earlier version of the site, or one that does not go on
+		if reply.Next <= ask.From { // it does not go on
 			return messages.Errorf(messages.Internal, "the answer of the site ends after task %d", ask.From)
 		}
 		if ask.From = reply.Next; len(all.Tasks) >= q.limit {

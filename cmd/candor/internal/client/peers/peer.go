@@ -33,7 +33,7 @@ While the books of two sites do not agree, neither site gives credit to the
 other. The operators exchange the keys that "candor peer list" shows.`,
 		Example: `  candor peer add west --key ADIOXP... --limit 5000
   candor peer list
-  candor peer reconcile west --repair`,
+  candor peer reconcile west --adopt`,
 	}, peerAdd(a), peerKey(a), peerLimit(a), peerPart(a), peerReserve(a), a.Tabled(peerList(a)), peerReconcile(a))
 }
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -14,48 +13,47 @@ import (
 )
 
 func peerReconcile(a *cli.App) *cobra.Command {
-	var repair bool
-	var from string
+	var confirm, adopt bool
 	cmd := &cobra.Command{
-		Use:   "reconcile SITE [--repair]",
-		Short: "compare the books with the books of a peer, and repair them",
+		Use:   "reconcile SITE [--confirm | --adopt]",
+		Short: "compare the books with the books of a peer, or adopt its totals",
 		Long: `Compare this site's books with the books that the bank of the peer signs, in
-both directions. Name the first number at which they differ, and each number
-that a bank lost, for example because an old backup was restored. Other numbers
-that only one bank has are still on their way.
+both directions. Show the first number at which they differ, and how many
+numbers a bank lost, for example because an old backup was restored. Other
+numbers that only one bank has are still on their way.
 
-If this site lost numbers, the command shows the plan of a repair: what is
-entered again, and what the repair changes on which account. --repair carries
-the plan out. This site's own signatures, which the peer kept, prove the plan.
-Users pay and are paid as before. Your own account, or the account that --from
-names, stands in for an account that does not exist any more or has too little.
-The operator of the site that lost numbers repairs; the other site waits.
+A site that lost numbers goes on from the totals of the other site, with one
+command at each. --confirm, at the site that has the numbers, signs its totals.
+--adopt, at the site that lost them, signs that it goes on from these totals.
+Accounts of users stay as the backup has them. The difference is booked to the
+account clearing--correction, which candor peer list shows.
 
-A restored site trades with a peer again when nothing is lost. What cannot be
-proved stays lost: decide about it with the other operator (candor peer part).
+A restored site trades with a peer again when nothing is lost. If the books
+differ in another way, decide about it with the other operator, and see
+candor peer part.
 
 Exit codes:
   0  the books agree
   1  the books differ, or numbers are lost
-  7  --repair entered numbers again, and now the books agree`,
-		Example: "  candor peer reconcile west\n  candor peer reconcile west --repair",
+  7  --adopt went on from the totals of the peer, and now the books agree`,
+		Example: "  candor peer reconcile west\n  candor peer reconcile east --confirm\n  candor peer reconcile west --adopt",
 		Args:    cobra.ExactArgs(1),
 		RunE: a.Operating(func(ctx context.Context, s *cli.Session, args []string) error {
-			if from != "" && !repair {
-				return cli.Usagef("--from: names who stands in for users in a repair; give --repair too")
-			}
 			reply, err := compared(ctx, s, args[0])
-			if err != nil {
+			switch {
+			case err != nil:
 				return err
+			case confirm:
+				return confirmed(ctx, a, s, reply)
+			case adopt && reply.Adoption != nil:
+				return adopted(ctx, a, s, reply)
 			}
-			if !repair || reply.Plan == nil {
-				return a.Verdict(reply, agrees(&reply), func(p *cli.Page) { writeReconciled(p, reply) })
-			}
-			return mend(ctx, a, s, from, reply)
+			return a.Verdict(reply, agrees(&reply), func(p *cli.Page) { writeReconciled(p, reply) })
 		}),
 	}
-	cmd.Flags().BoolVar(&repair, "repair", false, "enter again what this site lost")
-	cmd.Flags().StringVar(&from, "from", "", "the `account` that stands in for users (default: your own)")
+	cmd.Flags().BoolVar(&confirm, "confirm", false, "sign this site's totals, for the peer to adopt")
+	cmd.Flags().BoolVar(&adopt, "adopt", false, "go on from the totals that the peer's operator confirmed")
+	cmd.MarkFlagsMutuallyExclusive("confirm", "adopt")
 	return cmd
 }
 
@@ -64,28 +62,41 @@ func compared(ctx context.Context, s *cli.Session, peer messages.Name) (messages
 }
 
 func agrees(r *messages.ReconcileReply) bool {
-	return r.Plan == nil && !slices.ContainsFunc(r.Books, func(b messages.ReconciledBook) bool { return !b.Agrees() })
+	return r.Adoption == nil && !slices.ContainsFunc(r.Books, func(b messages.ReconciledBook) bool { return !b.Agrees() })
 }
 
-// mended is a repair, and how the books stand after it.
-type mended struct {
-	Repaired messages.RepairReply    `json:"repaired"`
-	After    messages.ReconcileReply `json:"after"`
+// confirmed signs the totals that a comparison showed.
+func confirmed(ctx context.Context, a *cli.App, s *cli.Session, seen messages.ReconcileReply) error {
+	t, err := cli.Call[messages.SignedTotals](ctx, s, messages.Bank, messages.VerbConfirm, messages.ConfirmRequest{Totals: seen.Totals})
+	if err != nil {
+		return err
+	}
+	return a.Show(t, func(p *cli.Page) {
+		p.Printf("Confirmed for %s: now its operator runs candor peer reconcile %s --adopt\n", seen.Peer, t.Totals.Site)
+		p.Fields("Instructions of "+t.Totals.Site, terminal.Count(t.Totals.Sent.Number), "Instructions of "+seen.Peer, terminal.Count(t.Totals.Received.Number),
+			"Debt", owed(t.Totals.Received.Owed-t.Totals.Sent.Owed), "Still to charge", cli.Amount(t.Totals.Authorised))
+	})
 }
 
-// mend carries out the plan of a comparison, and compares again.
-func mend(ctx context.Context, a *cli.App, s *cli.Session, from messages.Name, seen messages.ReconcileReply) (err error) {
-	var m mended
-	r := messages.RepairRequest{Peer: seen.Peer, Account: from, Digest: seen.Plan.Digest}
-	if m.Repaired, err = cli.Call[messages.RepairReply](ctx, s, messages.Bank, messages.VerbRepair, r); err != nil {
+// adoption is what was adopted, and how the books stand after it.
+type adoption struct {
+	Adopted messages.Adoption       `json:"adopted"`
+	After   messages.ReconcileReply `json:"after"`
+}
+
+// adopted goes on from the totals of a comparison, and compares again.
+func adopted(ctx context.Context, a *cli.App, s *cli.Session, seen messages.ReconcileReply) (err error) {
+	var m adoption
+	r := messages.AdoptRequest{Totals: seen.Theirs, Correction: seen.Adoption.Correction}
+	if m.Adopted, err = cli.Call[messages.Adoption](ctx, s, messages.Bank, messages.VerbAdopt, r); err != nil {
 		return err
 	}
 	if m.After, err = compared(ctx, s, seen.Peer); err != nil {
 		return err
 	}
 	err = a.Show(m, func(p *cli.Page) {
-		p.Printf("Entered again: %s\n", terminal.Plural(m.Repaired.Done.Numbers, "number"))
-		writeChanges(p, &m.Repaired.Done)
+		p.Printf("Adopted: %s of %s\n", terminal.Plural(int(m.Adopted.Numbers), "number"), seen.Peer)
+		writeAdoption(p, &m.Adopted)
 		writeReconciled(p, m.After)
 	})
 	switch {
@@ -116,66 +127,35 @@ func writeReconciled(p *cli.Page, r messages.ReconcileReply) {
 			p.Printf("  first at number %d%s\n", d.Number, earlier)
 			p.Fields("Here", bookLine(d.Ours), "At "+r.Peer, bookLine(d.Theirs))
 		}
-		writeLost(p, "here", r.Peer, b.LostHere)
-		writeLost(p, "at "+r.Peer, "this site", b.LostThere)
-		lostThere = lostThere || len(b.LostThere) > 0
+		writeLost(p, "here", b.LostHere)
+		writeLost(p, "at "+r.Peer, b.LostThere)
+		lostThere = lostThere || b.LostThere > 0
 	}
 	if lostThere {
-		p.Printf("Site %s lost numbers: its operator repairs them with candor peer reconcile --repair\n", r.Peer)
+		p.Printf("Site %s lost numbers, and can go on from here: candor peer reconcile %s --confirm\n", r.Peer, r.Peer)
 	}
-	if r.Plan != nil {
-		writePlan(p, r)
+	if r.Adoption != nil {
+		first := ""
+		if !r.Theirs.Totals.Confirmed {
+			first = ", after its operator confirmed them"
+		}
+		p.Printf("To go on from the totals of %s%s: candor peer reconcile %s --adopt\n", r.Peer, first, r.Peer)
+		writeAdoption(p, r.Adoption)
 	}
 	if r.Waits {
 		p.Printf("%s\n", p.Yellow("This site was restored, and does not trade with "+r.Peer+" until nothing is lost"))
 	}
 }
 
-// writePlan shows what a repair would do.
-func writePlan(p *cli.Page, r messages.ReconcileReply) {
-	needs := ""
-	if r.Plan.Borne > 0 {
-		needs = ", with " + cli.Credits(r.Plan.Borne) + " of your own account"
-	}
-	p.Printf("To enter %s again%s: candor peer reconcile %s --repair\n", terminal.Plural(r.Plan.Numbers, "number"), needs, r.Peer)
-	writeChanges(p, r.Plan)
+func writeAdoption(p *cli.Page, r *messages.Adoption) {
+	p.Fields("For clearing--correction", p.Change(r.Correction), "Given back to users", cli.Amount(r.Returned), "Still to be charged, at most", cli.Amount(r.Authorised))
 }
 
-func writeChanges(p *cli.Page, r *messages.RepairPlan) {
-	t := terminal.NewTable("~OF|>NUMBER|~WHAT|~ACCOUNT|>CREDITS|~NOTE").Spare("NOTE")
-	for _, c := range r.Changes {
-		number, note := terminal.Count(c.Number), []string{}
-		if c.Number == 0 {
-			number = ""
-			note = append(note, "authorised")
-		}
-		if c.Held {
-			note = append(note, "set aside")
-		}
-		if c.Borne {
-			note = append(note, "stands in for a user")
-		}
-		t.Row(terminal.Safe(c.Sender), number, c.Kind.String(), terminal.Safe(c.Account), p.Change(c.Amount), strings.Join(note, ", "))
+// writeLost says how many numbers a bank lost.
+func writeLost(p *cli.Page, where string, n uint64) {
+	if n > 0 {
+		p.Printf("  %s\n", p.Red("Lost "+where+": "+terminal.Plural(int(n), "number")))
 	}
-	if len(r.Changes) > 0 {
-		p.Table(t, "  ")
-	}
-	for _, why := range r.Unproven {
-		p.Printf("  %s\n", p.Red("Not to be repaired: "+terminal.Safe(why)))
-	}
-}
-
-// writeLost names what a bank lost, and what it came to.
-func writeLost(p *cli.Page, where, keeper messages.Name, lost []messages.ClearingLine) {
-	if len(lost) == 0 {
-		return
-	}
-	p.Printf("  %s\n", p.Red("Lost "+where+", as the books of "+keeper+" have it:"))
-	t := terminal.NewTable(">NUMBER|~WHAT")
-	for _, l := range lost {
-		t.Row(terminal.Count(l.Number), bookLine(l))
-	}
-	p.Table(t, "    ")
 }
 
 func bookLine(l messages.ClearingLine) string {

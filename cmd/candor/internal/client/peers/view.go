@@ -21,6 +21,7 @@ func writePeers(p *cli.Page, r messages.PeersReply) {
 		"Latest cycle", cycle,
 		"Settled, unpaid", owed(r.Settled),
 		"Reserve", cli.Amount(r.Reserve),
+		"Corrections", cli.OrBlank(r.Correction),
 		"Refused", refusals(r.Refused),
 		"Fault", p.Red(terminal.Safe(r.Fault)))
 	if len(r.Peers) == 0 {

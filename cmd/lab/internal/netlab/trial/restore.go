@@ -24,7 +24,7 @@ func duoPlan(name messages.Name) netlab.Plan {
 
 // restore damages the bank of one of two sites that are cut off from one another, at one
 // replica, and wants all books to agree afterwards. Then all hosts of that site get the state
-// of an older backup: the banks have to name every instruction that it lost.
+// of an older backup: the banks have to count every instruction that it lost.
 func restore(ctx context.Context, t *trial, all []*member) error {
 	if err := t.phase(ctx, all, "before", func() error { return nil }); err != nil {
 		return err
@@ -144,7 +144,7 @@ func (m *member) books(ctx context.Context, peer *member) (map[messages.Name]mes
 	return books, err
 }
 
-// checkLost wants each instruction that a restored site lost to be named, in both
+// checkLost wants each instruction that a restored site lost to be counted, in both
 // directions and at both banks, and candor peer reconcile to fail.
 func (t *trial) checkLost(ctx context.Context, restored, peer *member, old, last map[messages.Name]messages.ReconciledBook) error {
 	here, err := restored.books(ctx, peer)
@@ -157,14 +157,14 @@ func (t *trial) checkLost(ctx context.Context, restored, peer *member, old, last
 	}
 	lost := 0
 	for sender, now := range here {
-		want := int(last[sender].Ours - old[sender].Ours)
-		lost += want
-		if now.Ours != old[sender].Ours || len(now.LostHere) != want || len(there[sender].LostThere) != want {
+		want := last[sender].Ours - old[sender].Ours
+		lost += int(want)
+		if now.Ours != old[sender].Ours || now.LostHere != want || there[sender].LostThere != want {
 			t.breaks("of the instructions of %s the backup has %d of %d; the books name %d lost at %s, and %d at %s", sender, old[sender].Ours, last[sender].Ours,
-				len(now.LostHere), restored.Name, len(there[sender].LostThere), peer.Name)
+				now.LostHere, restored.Name, there[sender].LostThere, peer.Name)
 		}
 	}
-	t.count("instructions that the backup lacks, each named by both banks", lost)
+	t.count("instructions that the backup lacks, counted by both banks", lost)
 	if lost == 0 {
 		return fmt.Errorf("the backup of %s lacks nothing", restored.Name)
 	}
