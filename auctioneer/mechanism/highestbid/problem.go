@@ -24,16 +24,16 @@ const MostTasks = 1<<31 - 1
 
 // Problem is a trace and what to run it on.
 type Problem struct {
-	Nodes   int
-	Rule    Rule
-	Reserve float64 // for a second on a node
-	Jobs    []Job
+	Nodes int `json:"nodes"`
+	Rule
+	Reserve float64 `json:"reserve,omitempty"` // for a second on a node
+	Jobs    []Job   `json:"jobs"`
 	// Payers are, of Pivot, the jobs whose payments are wanted; nil: all. Of the others only
 	// the reserve is in their payments.
-	Payers  []bool
-	Horizon float64 // of Pivot: for how long after submission waiting counts in prices; 0: for ever
+	Payers  []bool  `json:"-"`
+	Horizon float64 `json:"horizon,omitempty"` // of Pivot: for how long after submission waiting counts in prices; 0: for ever
 	// Watch, if not nil, is told of each change of what a job runs, but for first starts.
-	Watch func(Step)
+	Watch func(Step) `json:"-"`
 }
 
 // Step is what happened to some tasks of a job at an instant.
@@ -49,12 +49,12 @@ type Step struct {
 // Times are in seconds from any origin, money in any unit.
 // A job of no run time wants nothing: it ends as it is submitted, for free.
 type Job struct {
-	Submit   float64
-	Runtime  float64
-	Value    float64 // what a second of delay costs its owner, privately
-	Bid      float64 // for a second on a node
-	Estimate float64 // of the run time, for WSEPT alone
-	Tasks    int     // each of the run time; 0: one
+	Submit   float64 `json:"submit"`
+	Runtime  float64 `json:"runtime"`
+	Value    float64 `json:"value"`              // what a second of delay costs its owner, privately
+	Bid      float64 `json:"bid"`                // for a second on a node
+	Estimate float64 `json:"estimate,omitempty"` // of the run time, for WSEPT alone
+	Tasks    int     `json:"-"`                  // each of the run time; 0: one
 }
 
 func (j *Job) tasks() int { return max(1, j.Tasks) }

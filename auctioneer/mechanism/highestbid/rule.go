@@ -34,9 +34,9 @@ const MostRate messages.Credits = 1 << 53
 
 // Rule is what a market goes by.
 type Rule struct {
-	Algorithm Algorithm
-	Price     Price
-	Capped    bool // no price, the reserve neither, is above the own bid
+	Algorithm Algorithm `json:"algorithm"`
+	Price     Price     `json:"price"`
+	Capped    bool      `json:"capped,omitempty"` // no price, the reserve neither, is above the own bid
 }
 
 // Validate refuses names that are not of the lists above.
