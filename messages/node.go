@@ -248,8 +248,7 @@ type ClassVector struct {
 
 // Same reports whether since the vector before jobs only left, or came back with the weight that
 // they had: what was drawn by that vector is as if it was drawn by this one. A first entry without
-// a job says so. Agents of earlier releases, which would read no further field, remove a job there
-// that they do not have.
+// a job says so.
 func (v *ClassVector) Same() bool { return len(v.Jobs) > 0 && v.Jobs[0] == JobWeight{} }
 
 // SetSame says that the vector is the [ClassVector.Same].

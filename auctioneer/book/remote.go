@@ -107,8 +107,7 @@ type Step struct {
 	Forgotten  *messages.JobSummary          // the other site knows nothing of it any more
 	Concluded  bool                          // the bank knows that it is over by the other site's word
 
-	// Conclude, beside Arrived or Status, has the bank told where the job is over by that.
-	// Steps of earlier releases have it not.
+	// Conclude, with Arrived or Status, has the bank told where the job is over by that.
 	Conclude bool
 }
 

@@ -48,7 +48,7 @@ func TestOlderStateIsRefused(t *testing.T) {
 		closeSite(t, s)
 		t.Fatal("it starts")
 	}
-	if text := err.Error(); !strings.Contains(text, "has format 1, and this build reads format 2 alone, because an earlier version wrote it") {
+	if text := err.Error(); !strings.Contains(text, "has format 1, and this build reads format 3 alone, because an earlier version wrote it") {
 		t.Errorf("the error is %q", text)
 	}
 	if text := read(t, path); string(text) != "1\n" {
@@ -62,7 +62,7 @@ func TestNewerStateIsRefused(t *testing.T) {
 	t.Parallel()
 	for what, forge := range map[string]func(t *testing.T, state string){
 		"state directory": func(t *testing.T, state string) {
-			write(t, filepath.Join(state, formatFile), []byte("3\n"))
+			write(t, filepath.Join(state, formatFile), []byte("4\n"))
 		},
 		"the log in": func(t *testing.T, state string) { // the promises
 			path := filepath.Join(state, "bank/1/promises")

@@ -45,8 +45,6 @@ type Config struct {
 	// those of candor console on the machine of a user. Empty: with Console, the port after
 	// that of Console; else none.
 	WebSocket string `json:"websocket,omitempty"`
-	// Store is how replicas keep their logs: StoreWAL.
-	Store string `json:"store"`
 	// Replicas is the number of replicas of the auctioneer and of the bank: odd, at
 	// most 7. With Hosts, leave it out: each host has one replica.
 	Replicas int `json:"replicas,omitempty"`
@@ -217,10 +215,6 @@ type Host struct {
 	Metrics string `json:"metrics,omitempty"`
 }
 
-// StoreWAL is a write-ahead log in segments, the one store there is. Configurations and
-// state directories name it since there was another.
-const StoreWAL = "wal"
-
 // Default is a site for a first look, on loopback: three users and an
 // operator, two nodes, one market. Each node has an executor of its own, so that the slots of
 // a machine cost less in few nodes than in many.
@@ -228,7 +222,6 @@ func Default() Config {
 	return Config{
 		Site:      "west",
 		Listen:    "127.0.0.1:4222",
-		Store:     StoreWAL,
 		Replicas:  3,
 		Operators: []messages.Name{"operator"},
 		Accounts: []Account{

@@ -38,7 +38,6 @@ func TestValidatePaths(t *testing.T) {
 		"hosts[1].listen":        func(c *Config) { c.Hosts = three(); c.Hosts[1].Listen = "10.0.0.1:4222" },
 		"hosts[1].leaf":          func(c *Config) { c.Hosts = three(); c.Hosts[1].Leaf = "rack2:7422" },
 		"hosts[1].metrics":       func(c *Config) { c.Hosts = three(); c.Hosts[1].Metrics = "0.0.0.0:9090" },
-		"store":                  func(c *Config) { c.Store = "bolt" },
 		"replicas":               func(c *Config) { c.Replicas = 2 },
 		"lease":                  func(c *Config) { c.Lease = -1 },
 		"roam_for":               func(c *Config) { c.RemoteFor = messages.MaxInterval + 1 },

@@ -86,7 +86,7 @@ func Running(state string) (config []byte, process string, err error) {
 	n, _ := f.ReadAt(holder, 0)
 	config, err = os.ReadFile(filepath.Join(state, runningFile))
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, "", messages.Errorf(messages.Unavailable, "the site with state directory %s is still starting, or is of an earlier release", state)
+		return nil, "", messages.Errorf(messages.Unavailable, "the site with state directory %s is still starting; try again", state)
 	}
 	return config, string(holder[:n]), err
 }
@@ -139,20 +139,19 @@ func lockState(state string) (*os.File, error) {
 }
 
 // shape is what a state directory was made for and cannot be used otherwise:
-// the members of a group are written in its log, and an earlier release had another store.
+// the members of a group are written in its log.
 type shape struct {
 	Site     messages.Name `json:"site"`
 	Replicas []string      `json:"replicas"`
-	Store    string        `json:"store"`
 	// Restored is when the backup began from which the directory was made; 0: from none.
 	Restored messages.Time `json:"restored,omitempty"`
-	// Sum is of the rest; "": an earlier release wrote the file.
-	Sum string `json:"sum,omitempty"`
+	// Sum is of the rest.
+	Sum string `json:"sum"`
 }
 
 // sum is a checksum of all fields but Sum.
 func (s *shape) sum() string {
-	return fmt.Sprintf("%08x", crc32.ChecksumIEEE(fmt.Appendf(nil, "%q %q %q %d", s.Site, s.Replicas, s.Store, int64(s.Restored))))
+	return fmt.Sprintf("%08x", crc32.ChecksumIEEE(fmt.Appendf(nil, "%q %q %d", s.Site, s.Replicas, int64(s.Restored))))
 }
 
 // shapeFile is the name of the file that holds a shape.
@@ -161,7 +160,7 @@ const shapeFile = "shape.json"
 // keepShape remembers the shape of a new state directory, and refuses a
 // configuration that another was made for.
 func keepShape(c *Config) error {
-	want := shape{Site: c.Site, Replicas: c.replicaIDs(), Store: StoreWAL}
+	want := shape{Site: c.Site, Replicas: c.replicaIDs()}
 	path := filepath.Join(c.State, shapeFile)
 	text, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -172,14 +171,11 @@ func keepShape(c *Config) error {
 	if err == nil {
 		err = json.Unmarshal(text, &have)
 	}
-	if err == nil && (have.Site == "" || have.Sum != "" && have.Sum != have.sum()) {
+	if err == nil && (have.Sum != have.sum()) {
 		err = errors.New("the file is damaged; delete it, and start with the configuration that the site had")
 	}
 	if err != nil {
 		return fmt.Errorf("state directory: %s: %w", path, err)
-	}
-	if have.Store != want.Store {
-		return messages.Errorf(messages.Conflict, "state directory %s: its logs are of the store %s, which this release does not read; if other hosts have the state of the site, move this directory away (see the runbook); if not, use the release before this release", c.State, clip(have.Store))
 	}
 	if have.Site != want.Site || !have.sameGroup(&want, len(c.Hosts) > 0) {
 		return messages.Errorf(messages.Conflict, "state directory: %s says that it was made for site %s with replicas %v, not for site %s with replicas %v; use the old site and replicas, or another directory",
@@ -254,7 +250,7 @@ func removeMarks(state string) {
 // stateFormat is the version of the form of all that is in a state directory, of a site
 // and of an actor that runs alone. This build reads no other. It grows when any part of a
 // state directory changes its form.
-const stateFormat = 2
+const stateFormat = 3
 
 // formatFile is the name of the file that has it.
 const formatFile = "format"

@@ -162,15 +162,8 @@ func TestStateKeepsItsShape(t *testing.T) {
 			t.Fatal(err)
 		}
 		err := keepShape(&made)
-		if err != nil && (!strings.Contains(err.Error(), path) || strings.Contains(err.Error(), "the release before")) || err == nil && i < bytes.Index(text, []byte(`"sum"`)) {
+		if err != nil && (!strings.Contains(err.Error(), path)) || err == nil && i < bytes.Index(text, []byte(`"sum"`)) {
 			t.Errorf("byte %d flipped: %v, want an error that names the file", i, err)
 		}
-	}
-	earlier, _, _ := bytes.Cut(text, []byte(`,"sum"`))
-	if err := os.WriteFile(path, append(bytes.ReplaceAll(earlier, []byte(`"wal"`), []byte(`"bolt"`)), '}'), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := keepShape(&made); messages.KindOf(err) != messages.Conflict || !strings.Contains(err.Error(), "the release before") {
-		t.Errorf("logs of the dropped store: %v", err)
 	}
 }

@@ -41,9 +41,6 @@ func (c *Config) Validate() error {
 	if c.Metrics != "" {
 		ps.address("metrics", c.Metrics, true)
 	}
-	if c.Store != StoreWAL {
-		ps.addf("store", "%q is no kind of log; use %q, or leave it out (a state directory made for bolt cannot be used: see the runbook)", clip(c.Store), StoreWAL)
-	}
 	c.checkReplicas(&ps)
 	if d := c.RemoteFor; d != 0 && (d < messages.MinInterval || d > messages.MaxInterval) {
 		ps.addf("roam_for", "%v is out of range; use %v to %v", d, messages.MinInterval, messages.MaxInterval)

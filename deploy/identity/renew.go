@@ -122,7 +122,7 @@ func Due(issued, expires, now time.Time) bool {
 }
 
 // Lasting says that credentials need not be issued anew yet. Those of users and operators
-// from before credentials had an end are replaced by such with one.
+// must have an end, and the others none.
 func Lasting(role Role, creds []byte, now time.Time) bool {
 	token, err := jwt.ParseDecoratedJWT(creds)
 	if err != nil {

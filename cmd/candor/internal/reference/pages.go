@@ -113,7 +113,7 @@ type fields struct {
 var configured = map[string]string{"embedded": "deploy/embedded", "messages": "messages", "quota": "auctioneer/quota", "notify": "auctioneer/notify"}
 
 // goWords are words of comments that are for readers of the source, as a configuration has them.
-var goWords = map[string]string{"StoreWAL": "`wal`", "DefaultConnections": "128", "Valuation": "`valuation`",
+var goWords = map[string]string{"DefaultConnections": "128", "Valuation": "`valuation`",
 	"Sigmoidal": "sigmoidal", "LinearDecay": "linear-decay", "Hard": "hard", "Recurrent": "recurrent", "Custom": "custom"}
 
 // capitalised matches a word that may be the name of a field in Go.

@@ -97,7 +97,6 @@ accounts:
   - {name: alice, grant: -5}
   - {name: lab, members: [alcie]}
 default_account: alise
-store: paper
 listen: here
 lease: 1ms
 `,
@@ -114,9 +113,8 @@ lease: 1ms
 				"15:5: accounts[1].grant: is missing",
 				`15:27: accounts[1].members[0]: "alcie" is neither among accounts nor among operators; did you mean "alice"?`,
 				`16:18: default_account: "alise" is neither among accounts nor among operators; did you mean "alice"?`,
-				`17:8: store: "paper" is no kind of log; use "wal", or leave it out (a state directory made for bolt cannot be used: see the runbook)`,
-				`18:9: listen: "here" is not an address; write host:port like 127.0.0.1:4222`,
-				"19:8: lease: 1ms is out of range; use 1s to 1h0m0s",
+				`17:9: listen: "here" is not an address; write host:port like 127.0.0.1:4222`,
+				"18:8: lease: 1ms is out of range; use 1s to 1h0m0s",
 			}},
 		"a parameter of another mechanism": {"markets:\n  - name: main\n    mechanism: fifo\n    classes: [map]\n    alpha: 0.5\n",
 			[]string{"5:12: markets[0].alpha: markets of mechanism fifo do not use this field"}},

@@ -214,13 +214,13 @@ func TestPeersAreInserted(t *testing.T) {
 		"none":              {"site: west # ours\nlisten_leaf: 127.0.0.1:1\n", true},
 		"no newline":        {"site: west", true},
 		"empty":             {"", true},
-		"one":               {"site: west\npeers:\n  # a comment\n  - {name: north, keys: [C], limit: 1, urls: [\"tls://n:1\"], creds: c}\nstore: wal\n", true},
+		"one":               {"site: west\npeers:\n  # a comment\n  - {name: north, keys: [C], limit: 1, urls: [\"tls://n:1\"], creds: c}\nreplicas: 3\n", true},
 		"not indented":      {"peers:\n- name: north\n  keys: [C]\n  urls: [\"tls://n:1\"]\n  creds: c\n  limit: 1\nsite: west\n", true},
 		"in braces":         {"peers: [{name: north, keys: [C], urls: [\"tls://n:1\"], creds: c, limit: 1}]\n", false},
 		"an empty list":     {"peers: []\n", false},
 		"all in braces":     {"{site: west}\n", false},
 		"there already":     {"peers:\n  - {name: east, keys: [C], urls: [\"tls://n:1\"], creds: c, limit: 1}\n", false},
-		"wrong in the rest": {"site: west\nstore: tape\n", false},
+		"wrong in the rest": {"site: west\nreplicas: 2\n", false},
 	} {
 		file := filepath.Join(t.TempDir(), "site.yaml")
 		if err := os.WriteFile(file, []byte(c.text), 0o600); err != nil {
