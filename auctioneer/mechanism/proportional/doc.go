@@ -37,7 +37,11 @@
 // common factor of a job's weights. A fixed point is found for every α in [0, 1],
 // also where budgets are so far apart and α so near to 1 that whether a poor job
 // bids on one class or another hangs on digits of the rich one's that a double
-// does not have: numbers of more digits are used then. Found means that another
+// does not have: numbers of more digits are used then. (At α = 1, doubles alone find no
+// fixed point in 2 of 400 auctions with budgets 10^6 apart; 10^12 apart, their answers are
+// off by up to 0.59 of a share. What a poor job bids on a class is the field times
+// 1 − λ·field/weight, a difference of numbers that are equal in as many digits as the budgets are
+// apart, and the field's own error is as large.) Found means that another
 // of the paper's rounds moves nothing by more than 1e-12 of its budget. Where
 // each round's moves are nearly as long as the last's, as for α near 1, the fixed
 // point can be farther than that; it was within 1e-9 of the budget in the
