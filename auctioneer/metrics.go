@@ -18,6 +18,7 @@ type metrics struct {
 	vectorBytes prometheus.Counter
 	nodesLost   prometheus.Counter
 	refused     prometheus.Counter
+	unlearned   prometheus.Counter
 	decisions   prometheus.Counter
 	suspensions prometheus.Counter
 	resumptions prometheus.Counter
@@ -50,6 +51,7 @@ func newMetrics(r prometheus.Registerer) *metrics {
 		vectorBytes: counter("vector_bytes_total", "Bytes of allocation vectors published, each counted once however many nodes read it."),
 		nodesLost:   counter("nodes_lost_total", "Nodes whose claims were taken back."),
 		refused:     counter("charges_refused_total", "Charges that the bank refused for good."),
+		unlearned:   counter("observations_dropped_total", "Ended jobs of which the estimator does not learn, because its stream was out of service for long, or while very many jobs ended."),
 		decisions:   counter("decisions_total", "Decisions of markets committed: suspensions, starts, discards, tariffs."),
 		suspensions: counter("suspensions_total", "Tasks that had to leave their slots."),
 		resumptions: counter("resumptions_total", "Suspended tasks that went on."),

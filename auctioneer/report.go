@@ -42,6 +42,9 @@ func (l *leader) report(events []any, took time.Duration) {
 			l.federated.ran(&e)
 		case desk.Waiting:
 			l.Log.Warn(e.What+" wait", zap.Error(e.Err))
+		case desk.Dropped:
+			l.metrics.unlearned.Add(float64(e.Observations))
+			l.Log.Warn("the estimator does not learn of jobs that ended long ago: its stream is out of service", zap.Int("jobs", e.Observations))
 		case desk.Forgotten:
 			l.Log.Error("an effect names a job that is gone", zap.Uint64("effect", e.Effect), zap.Stringer("job", e.Job))
 		case desk.Sent:

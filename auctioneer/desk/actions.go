@@ -117,6 +117,8 @@ type (
 		What string
 		Err  error
 	}
+	// Dropped says how many observations of ended jobs will not be left.
+	Dropped struct{ Observations int }
 	// Forgotten says that an effect speaks of a job that is gone.
 	Forgotten struct {
 		Effect uint64

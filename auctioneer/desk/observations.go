@@ -17,6 +17,13 @@ type observations struct {
 	retry   messages.Duration
 }
 
+// While the stream is out of service, ended jobs stay in memory for what they teach: so many of
+// them at most, and for so long. What is dropped is counted; estimates are advice.
+const (
+	mostObservations = 10_000
+	observationsKept = messages.Duration(24 * 3600e9)
+)
+
 // unawaited is how long a command that nobody waits for may wait for others.
 const unawaited = messages.Duration(50e6)
 
@@ -30,7 +37,9 @@ func (o *observations) step(more bool) {
 		return
 	}
 	done, ids, list := &book.Confirm{}, []uint64(nil), []messages.Observation(nil)
+	dropped := 0
 	o.book.Read(func(b *book.Book) {
+		above := o.waiting(b) - mostObservations
 		for e := range b.EachEffect {
 			switch {
 			case len(list) == transfersAtOnce:
@@ -38,11 +47,16 @@ func (o *observations) step(more bool) {
 			case e.Kind != book.Observe:
 			case !b.Names(&e):
 				done.Effects = append(done.Effects, forgotten(e))
+			case o.fails > 0 && (dropped < above || o.now.Wall.Sub(b.Job(e.Job).Ended) > observationsKept):
+				done.Effects, dropped = append(done.Effects, book.Confirmation{Effect: e.ID}), dropped+1
 			default:
 				ids, list = append(ids, e.ID), append(list, o.observation(b.Job(e.Job)))
 			}
 		}
 	})
+	if dropped > 0 {
+		o.tell(Dropped{Observations: dropped})
+	}
 	o.busy, o.effects = true, len(list) == transfersAtOnce
 	if len(list) == 0 {
 		o.confirm(done, unawaited, nil, o.end)
@@ -55,6 +69,19 @@ func (o *observations) step(more bool) {
 		}
 		o.confirm(done, unawaited, err, o.end)
 	})
+}
+
+// waiting counts the observations that wait, while the stream does not take them.
+func (o *observations) waiting(b *book.Book) (n int) {
+	if o.fails == 0 {
+		return 0
+	}
+	for e := range b.EachEffect {
+		if e.Kind == book.Observe {
+			n++
+		}
+	}
+	return n
 }
 
 func (o *observations) end(err error) {
