@@ -1,6 +1,8 @@
 package clearing
 
 import (
+	"fmt"
+	"math"
 	"reflect"
 	"strings"
 	"testing"
@@ -219,5 +221,24 @@ func TestPositionsAreSigned(t *testing.T) {
 	signed.Position.Net++
 	if VerifyPosition(proof.Verified, keys, &signed) {
 		t.Error("an altered position is verified")
+	}
+}
+
+// TestNettingDoesNotOverflow: a site may sign any amounts that one leg can have; their sum is a
+// fault of the report, and no payment is of an amount that nobody owes.
+func TestNettingDoesNotOverflow(t *testing.T) {
+	var wraps messages.Credits
+	huge := messages.Position{Site: "west", Cycle: 1}
+	for i := range 40 {
+		huge.Legs = append(huge.Legs, messages.Leg{Peer: fmt.Sprint("p", i), Received: messages.MaxCredits, Volume: messages.MaxCredits, Final: true})
+		wraps += messages.MaxCredits
+	}
+	huge.Net = wraps // as a sum that wraps comes to
+	least := messages.Position{Site: "north", Cycle: 1, Net: math.MinInt64}
+	for what, p := range map[string]messages.Position{"forty times the most": huge, "the least number": least} {
+		r := Net(1, []messages.Position{p, {Site: "east", Cycle: 1}})
+		if len(r.Faults) == 0 || r.Balanced || len(r.Payments) > 0 || r.Volume < 0 {
+			t.Errorf("%s: %+v", what, r)
+		}
 	}
 }

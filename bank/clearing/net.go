@@ -3,6 +3,7 @@ package clearing
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
 
 	"github.com/candor-grid/candor/messages"
@@ -12,7 +13,8 @@ import (
 // sites, of which each is to be given once, and the payments outside the
 // ledgers that settle it. With n sites there are at most n−1 payments, and
 // their sum is the least that any payments can have: what the debtors owe.
-// Whoever collects the positions checks their signatures first.
+// Whoever collects the positions checks their signatures first. A position whose legs do not come
+// to what it says is a fault of the report, and nothing is paid by it.
 func Net(cycle uint64, positions []messages.Position) messages.NettingReport {
 	n := netting{r: messages.NettingReport{
 		Cycle: cycle, Positions: slices.Clone(positions), Payments: []messages.NetPayment{}, Missing: []messages.Name{}, Faults: []string{},
@@ -33,6 +35,16 @@ func Net(cycle uint64, positions []messages.Position) messages.NettingReport {
 type netting struct {
 	r     messages.NettingReport
 	sites map[messages.Name]*messages.Position
+	sound []*messages.Position // that come to what they say
+}
+
+// add adds to a sum, unless that is more than can be counted. A site may sign any amounts.
+func (n *netting) add(sum *messages.Credits, more messages.Credits) (fits bool) {
+	all := *sum + more
+	if fits = (all > *sum) == (more > 0) && all > math.MinInt64; fits {
+		*sum = all
+	}
+	return fits
 }
 
 func (n *netting) fault(format string, args ...any) {
@@ -42,9 +54,9 @@ func (n *netting) fault(format string, args ...any) {
 // enter checks a position by itself.
 func (n *netting) enter(p *messages.Position) {
 	var net messages.Credits
+	fits := true
 	for _, leg := range p.Legs {
-		net += leg.Received - leg.Paid
-		n.r.Volume += leg.Volume
+		fits = n.add(&net, leg.Received-leg.Paid) && n.add(&n.r.Volume, leg.Volume) && fits
 		if !leg.Final {
 			n.r.Missing = append(n.r.Missing, p.Site, leg.Peer)
 		}
@@ -54,8 +66,12 @@ func (n *netting) enter(p *messages.Position) {
 		n.fault("the position of %s is of cycle %d", p.Site, p.Cycle)
 	case n.sites[p.Site] != nil:
 		n.fault("there are two positions of %s", p.Site)
+	case !fits:
+		n.fault("the legs of %s come to more than can be counted", p.Site)
 	case net != p.Net:
 		n.fault("the legs of %s come to %v, and its position says %v", p.Site, net, p.Net)
+	default:
+		n.sound = append(n.sound, p)
 	}
 	n.sites[p.Site] = p
 }
@@ -73,8 +89,8 @@ func (n *netting) compare(p *messages.Position) {
 			n.fault("%s says it settled %v with %s, and %s does not", p.Site, leg.Paid, leg.Peer, leg.Peer)
 			continue
 		}
-		if net := leg.Paid - leg.Received; net > 0 {
-			n.r.Bilateral += net
+		if net := leg.Paid - leg.Received; net > 0 && !n.add(&n.r.Bilateral, net) {
+			n.fault("what %s settled is more than can be counted", p.Site)
 		}
 	}
 }
@@ -83,8 +99,10 @@ func (n *netting) compare(p *messages.Position) {
 func (n *netting) pay() {
 	var debtors, creditors []messages.NetPayment
 	var sum messages.Credits
-	for _, p := range n.r.Positions {
-		sum += p.Net
+	for _, p := range n.sound {
+		if !n.add(&sum, p.Net) {
+			n.fault("what all sites have together is more than can be counted")
+		}
 		if p.Net < 0 {
 			debtors = append(debtors, messages.NetPayment{From: p.Site, Amount: -p.Net})
 		} else if p.Net > 0 {
@@ -98,7 +116,9 @@ func (n *netting) pay() {
 		d, c := &debtors[0], &creditors[0]
 		amount := min(d.Amount, c.Amount)
 		n.r.Payments = append(n.r.Payments, messages.NetPayment{From: d.From, To: c.To, Amount: amount})
-		n.r.Multilateral += amount
+		if !n.add(&n.r.Multilateral, amount) {
+			n.fault("what is to be paid is more than can be counted")
+		}
 		if d.Amount -= amount; d.Amount == 0 {
 			debtors = debtors[1:]
 		}

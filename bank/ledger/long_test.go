@@ -163,3 +163,35 @@ func TestARepeatedCorrectionSaysWhatCanBeDone(t *testing.T) {
 	}
 	b.has("ada", 35, 0)
 }
+
+// TestPagesOfAccountsAreBoundedInBytes: a page of projects with many members is short enough for one
+// message, and pages lead to all accounts.
+func TestPagesOfAccountsAreBoundedInBytes(t *testing.T) {
+	b := newBed(t)
+	for i := range 12 {
+		project := fmt.Sprintf("project-%02d", i)
+		b.grant(project, 1)
+		for j := range 400 {
+			b.join(project, fmt.Sprintf("a-rather-long-name-of-a-member-%03d", j))
+		}
+	}
+	seen, pages := 0, 0
+	for q := (messages.AccountsRequest{Projects: true}); ; {
+		page, err := b.AccountsPage(q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		data, err := messages.Marshal(page, messages.JSON)
+		if err != nil || len(data) > 1<<20 {
+			t.Fatalf("a page of %d accounts has %d bytes, %v", len(page.Accounts), len(data), err)
+		}
+		pages, seen = pages+1, seen+len(page.Accounts)
+		if !page.More {
+			break
+		}
+		q.After = page.Accounts[len(page.Accounts)-1].Account
+	}
+	if seen != 12 || pages < 2 {
+		t.Errorf("%d accounts on %d pages", seen, pages)
+	}
+}

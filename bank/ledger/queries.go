@@ -25,8 +25,15 @@ func (l *Ledger) Account(name messages.Name) (messages.AccountReply, error) {
 	return a.reply(), nil
 }
 
-// MaxAccounts is the most accounts that one page lists.
-const MaxAccounts = 1000
+// MaxAccounts is the most accounts that one page lists. A page of accounts with very many
+// members or expiring grants has fewer: about pageBytes at most, and one at least.
+const (
+	MaxAccounts = 1000
+	pageBytes   = 512 << 10
+)
+
+// bytes is about how long an account is in a reply.
+func (a *account) bytes() int { return 512 + len(a.title) + 192*(len(a.members)+len(a.lots)) }
 
 // Accounts lists every account, the bank's own too, by name.
 func (l *Ledger) Accounts() []messages.AccountReply {
@@ -64,12 +71,14 @@ func (as *accounts) page(q messages.AccountsRequest, names iter.Seq[messages.Nam
 		q.Limit = MaxAccounts
 	}
 	reply := messages.AccountsReply{Accounts: []messages.AccountReply{}}
+	size := 0
 	for name := range names {
 		a := as.byName[name]
 		if q.Projects && !a.project && len(a.members) == 0 {
 			continue
 		}
-		if reply.More = len(reply.Accounts) == q.Limit; reply.More {
+		size += a.bytes()
+		if reply.More = len(reply.Accounts) == q.Limit || len(reply.Accounts) > 0 && size > pageBytes; reply.More {
 			break
 		}
 		reply.Accounts = append(reply.Accounts, a.reply())
