@@ -1,0 +1,161 @@
+package ledger
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"runtime/debug"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/candor-grid/candor/messages"
+)
+
+// crowd is a ledger with n accounts, and the account busy, with n holds, of which each ends at another
+// time, and n payments. The grants of an account that expire, and the members of a project, are bounded
+// (MaxLots, MaxMembers), and are copied whole: there are as many whatever n is.
+type crowd struct {
+	*bed
+	n int
+}
+
+func user(i int) messages.Name { return fmt.Sprint("user", i) }
+
+func crowded(t *testing.T, n int) *crowd {
+	w := &crowd{newBed(t), n}
+	w.grant("busy", 1e6*c)
+	w.must(&Command{Verb: Project, By: "ops", Project: messages.ProjectRequest{Account: "lab", Title: "a lab", Owners: []messages.Name{"ada"}}})
+	w.grant("lab", 1e6*c)
+	for i := range n {
+		w.grant(user(i), 1e3*c)
+		if i < 300 || i >= n/2 && i < n/2+300 {
+			w.must(&Command{Verb: Member, By: "ops", Member: messages.MemberRequest{Account: "lab", Member: user(i)}})
+		}
+		w.do(messages.Transfer{ID: fmt.Sprint("hold", i), Kind: messages.Hold, Debit: "busy", Member: "busy", Amount: c, Expires: messages.Time(1e15 + 1e9*int64(i))})
+		w.do(messages.Transfer{ID: fmt.Sprint("paid", i), Debit: "busy", Credit: user(i), Amount: 1})
+		if i < 50 {
+			w.must(&Command{Verb: Grant, By: "ops", Grant: messages.GrantRequest{Key: fmt.Sprint("lot", i), Account: "busy", Amount: c, Expires: messages.Time(2e15 + 1e9*int64(i))}})
+		}
+	}
+	w.commands = nil
+	return w
+}
+
+// must applies a command, which must not be refused.
+func (w *crowd) must(o *Command) {
+	w.Helper()
+	r := w.command(*o)
+	if r.Error != nil {
+		w.Fatalf("%+v: %v", o, r.Error)
+	}
+	for _, one := range r.Transfers {
+		if one.Error != nil {
+			w.Fatalf("%+v: %v", o, one.Error)
+		}
+	}
+}
+
+func transfer(t messages.Transfer) *Command {
+	return &Command{Verb: Transfers, By: "$auctioneer", Rank: Service, Transfers: []messages.Transfer{t}}
+}
+
+// kinds make the i-th command of each kind. Those of keys and sessions are proven, and left out.
+var kinds = map[string]func(w *crowd, i int) *Command{
+	"hold": func(w *crowd, i int) *Command {
+		return transfer(messages.Transfer{ID: fmt.Sprint("new", i), Kind: messages.Hold, Debit: "busy", Member: "busy", Amount: c, Expires: messages.Time(5e14)})
+	},
+	"hold of a member": func(w *crowd, i int) *Command {
+		return transfer(messages.Transfer{ID: fmt.Sprint("member", i), Kind: messages.Hold, Debit: "lab", Member: user(i), Amount: c})
+	},
+	"post": func(w *crowd, i int) *Command {
+		return transfer(messages.Transfer{ID: fmt.Sprint("post", i), Kind: messages.Post, Pending: fmt.Sprint("hold", w.n/2+i), Credit: messages.SiteAccount, Amount: 1})
+	},
+	"void": func(w *crowd, i int) *Command {
+		return transfer(messages.Transfer{ID: fmt.Sprint("void", i), Kind: messages.Void, Pending: fmt.Sprint("hold", w.n/2+i)})
+	},
+	"extend": func(w *crowd, i int) *Command {
+		return transfer(messages.Transfer{ID: fmt.Sprint("extend", i), Kind: messages.Extend, Pending: fmt.Sprint("hold", w.n/2+i), Expires: 3e15})
+	},
+	"payment of a job": func(w *crowd, i int) *Command {
+		return transfer(messages.Transfer{ID: fmt.Sprint("posted", i), Debit: "busy", Credit: messages.SiteAccount, Amount: 1})
+	},
+	"grant": func(w *crowd, i int) *Command {
+		return &Command{Verb: Grant, By: "ops", Grant: messages.GrantRequest{Key: fmt.Sprint("g", i), Account: "busy", Amount: 1}}
+	},
+	"grant that expires": func(w *crowd, i int) *Command {
+		return &Command{Verb: Grant, By: "ops", Grant: messages.GrantRequest{Key: fmt.Sprint("e", i), Account: "busy", Amount: 1, Expires: messages.Time(19e14 + int64(i))}}
+	},
+	"grant to a new account": func(w *crowd, i int) *Command {
+		return &Command{Verb: Grant, By: "ops", Grant: messages.GrantRequest{Key: fmt.Sprint("n", i), Account: fmt.Sprint("newcomer", i), Amount: 1}}
+	},
+	"add a member": func(w *crowd, i int) *Command {
+		return &Command{Verb: Member, By: "ops", Member: messages.MemberRequest{Account: "lab", Member: fmt.Sprint("ant", i)}}
+	},
+	"remove a member": func(w *crowd, i int) *Command {
+		return &Command{Verb: Member, By: "ops", Member: messages.MemberRequest{Account: "lab", Member: user(w.n/2 + i), Remove: true}}
+	},
+	"project": func(w *crowd, i int) *Command {
+		return &Command{Verb: Project, By: "ops", Project: messages.ProjectRequest{Account: fmt.Sprint("project", i), Title: "t", Owners: []messages.Name{"ada"}}}
+	},
+	"pay": func(w *crowd, i int) *Command {
+		return &Command{Verb: Pay, By: "busy", Rank: User, Pay: messages.PayRequest{Key: fmt.Sprint(i), From: "busy", To: user(i), Amount: 1}}
+	},
+	"freeze": func(w *crowd, i int) *Command {
+		return &Command{Verb: Freeze, By: "ops", Freeze: messages.FreezeRequest{Account: user(i), Frozen: true}}
+	},
+	"credit": func(w *crowd, i int) *Command {
+		return &Command{Verb: Credit, By: "ops", Credit: messages.CreditRequest{Account: user(i), Credit: 3}}
+	},
+	"withdraw": func(w *crowd, i int) *Command {
+		return &Command{Verb: Withdraw, By: "ops", Withdraw: messages.WithdrawRequest{Key: fmt.Sprint(i), Account: "busy", Amount: 1, Reason: "r"}}
+	},
+	"correct": func(w *crowd, i int) *Command { // what was done lately; else a segment is read
+		w.do(messages.Transfer{ID: fmt.Sprint("mistake", i), Debit: "busy", Credit: user(i), Amount: 1})
+		return &Command{Verb: Correct, By: "ops", Correct: messages.CorrectRequest{Transfer: fmt.Sprint("mistake", i), Reason: "r"}}
+	},
+	"time passes, and a hold ends": func(w *crowd, i int) *Command {
+		w.at = max(w.at, messages.Time(1e15+1e9*int64(i)))
+		return &Command{Verb: Expire}
+	},
+}
+
+// TestEachKindOfCommandCostsNoMoreAmongMore: each kind of command costs at most twice as much in a ledger
+// with ten times as much of all.
+func TestEachKindOfCommandCostsNoMoreAmongMore(t *testing.T) {
+	defer debug.SetGCPercent(debug.SetGCPercent(-1)) // its share of a command is chance
+	const n = 900
+	ratios := map[string]float64{}
+	for kind := range kinds {
+		ratios[kind] = math.Inf(1)
+	}
+	for range 4 {
+		few, many := crowded(t, n), crowded(t, 10*n)
+		for k, kind := range slices.Sorted(maps.Keys(kinds)) {
+			if ratios[kind] >= 2 {
+				ratios[kind] = min(ratios[kind], many.cost(kind, k)/few.cost(kind, k))
+			}
+		}
+		debug.FreeOSMemory()
+	}
+	for kind, times := range ratios {
+		if times >= 2 {
+			t.Errorf("%s: among ten times as much it costs %.1f times as much", kind, times)
+		}
+	}
+}
+
+// cost is the median time of some commands of a kind, which a pause of the machine cannot move. Each
+// kind has its own accounts and holds.
+func (w *crowd) cost(kind string, at int) float64 {
+	const each = 15
+	var all [each]float64
+	for i := range all {
+		o := kinds[kind](w, at*each+i)
+		began := time.Now()
+		w.must(o)
+		all[i] = time.Since(began).Seconds()
+	}
+	slices.Sort(all[:])
+	return all[each/2]
+}
