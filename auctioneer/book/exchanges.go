@@ -34,6 +34,7 @@ func (x *exchanges) exchange(c *Exchange) ([]messages.Grant, error) {
 	for k := range c.Finished {
 		x.finish(n, i, &c.Finished[k], c.Sent)
 	}
+	n.forgetStops(c.Finished)
 	var grants []messages.Grant
 	if !n.Examines(x.clock.now) { // a node claims nothing while it is examined
 		for k := range c.Claims {
@@ -49,7 +50,6 @@ func (x *exchanges) exchange(c *Exchange) ([]messages.Grant, error) {
 // changes nothing: its task has been claimed anew since.
 func (x *exchanges) finish(n *Node, node uint32, f *messages.Finished, sent messages.Time) {
 	r := f.Attempt.Task
-	n.Stop = slices.DeleteFunc(n.Stop, func(a messages.Attempt) bool { return a == f.Attempt })
 	if r.Job == 0 {
 		x.health.probed(node, f)
 		return

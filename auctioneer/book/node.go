@@ -137,6 +137,18 @@ func (n *Node) claimed() []messages.TaskRef {
 	return refs
 }
 
+// forgetStops takes attempts that have ended off those that the agent is to end.
+func (n *Node) forgetStops(finished []messages.Finished) {
+	if len(n.Stop) == 0 || len(finished) == 0 {
+		return
+	}
+	over := make(map[messages.Attempt]bool, len(finished))
+	for i := range finished {
+		over[finished[i].Attempt] = true
+	}
+	n.Stop = slices.DeleteFunc(n.Stop, func(a messages.Attempt) bool { return over[a] })
+}
+
 // leave remembers that another session has followed the node's. So two agents of one
 // name fence each other, too.
 func (n *Node) leave(next uint64) {
