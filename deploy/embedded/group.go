@@ -31,8 +31,8 @@ import (
 const segmentBytes = 16 << 20
 
 // localTimeout is how long replicas wait for word from a leader where all are in this process:
-// they die together, so that nothing is gained by many heartbeats.
-const localTimeout = 5 * time.Second
+// they die together, so that nothing is gained by many heartbeats, and a start takes as long.
+const localTimeout = time.Second
 
 // replicated is a replica of the auctioneer or of the bank.
 type replicated interface {

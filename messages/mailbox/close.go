@@ -3,8 +3,11 @@ package mailbox
 import (
 	"errors"
 	"fmt"
+	"slices"
+	"syscall"
 	"time"
 
+	"github.com/hashicorp/raft"
 	"go.uber.org/zap"
 )
 
@@ -18,7 +21,7 @@ func (m *replicated) Close() error {
 // is then either committed and answered, or its outcome is reported as unknown.
 func (m *replicated) stop() error {
 	if m.guard.broken.Load() == nil {
-		if !m.succession.alone() {
+		if !m.alone() {
 			m.transferOut()
 		}
 		m.setAside()
@@ -38,6 +41,21 @@ func (m *replicated) stop() error {
 		return errors.Join(fmt.Errorf("mailbox: the log in %s does not stop; its disk may hang", m.config.Dir), cut)
 	}
 	return errors.Join(cut, m.release())
+}
+
+// alone reports whether nobody listens at the address of any other replica with a vote: there is
+// none to hand the lead to, as where a whole site stops.
+func (m *replicated) alone() bool {
+	return !slices.ContainsFunc(m.servers(), func(s raft.Server) bool {
+		if s.Suffrage != raft.Voter || string(s.ID) == m.config.ID {
+			return false
+		}
+		c, err := m.stream.Dial(s.Address, m.config.Timeout/2)
+		if err == nil {
+			_ = c.Close()
+		}
+		return !errors.Is(err, syscall.ECONNREFUSED) && !errors.Is(err, errNotHere)
+	})
 }
 
 // probed waits until nothing probes the disk any more, and reports whether that was soon enough.

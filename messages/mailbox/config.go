@@ -53,10 +53,9 @@ type Config struct {
 	// advance; default 64 MiB, at least 64 KiB.
 	SegmentBytes int
 
-	// Timeout is how long replicas do at most without word from a leader before they
-	// doubt it, and how long a leader does without word from a majority before it steps
-	// down; see the package's notes on leaders that fail. Default 1 s: on a host where
-	// processes are starved of CPU now and then, a leader keeps its lead.
+	// Timeout is how long replicas do at least without word from a leader before they elect another
+	// one, at most three times as long, and how long a leader does without word from a majority
+	// before it steps down. Default 350 ms.
 	Timeout time.Duration
 
 	// SnapshotBytes is by how many bytes of entries the log may grow until the state is
@@ -202,7 +201,7 @@ func (c *Config) withDefaults() *Config {
 	d := *c
 	fill(&d.Name, "mailbox")
 	fill(&d.SegmentBytes, 64<<20)
-	fill(&d.Timeout, time.Second)
+	fill(&d.Timeout, 350*time.Millisecond)
 	fill(&d.limits.command, 1<<20)
 	fill(&d.limits.batchBytes, 256<<10)
 	fill(&d.limits.queueBytes, 32<<20)

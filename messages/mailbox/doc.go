@@ -31,17 +31,14 @@
 //
 // # Leaders that fail
 //
-// A process that dies closes its connections, and its port refuses new ones: the others
-// notice that within milliseconds. A leader that is silent, as when its host is cut off,
-// has failed after twice the longest silence that it left lately: between 0.4 and 1 of
-// Config.Timeout. So a slow network or machine makes the group patient by itself. A
-// replica that doubts the leader asks the others, as in Raft's pre-vote, and begins an
-// election only if a majority doubts too. Raft's own timeouts remain for all else, and so
-// does its leader's lease: a leader that does not hear from a majority steps down.
+// Elections are Raft's own, with its pre-votes and its leader's lease. A replica that has heard
+// nothing of the leader for Config.Timeout, up to three times as long by chance, looks for a new one, and a
+// leader that does not hear from a majority for Config.Timeout steps down. A leader that stops by
+// plan hands its lead over first.
 //
-// A replica that has heard no leader since it was started campaigns in its turn: the first
-// by name after a fifth of Config.Timeout, at most 0.4 s, the second after twice that time,
-// and so on. So a group that starts has a leader soon, and its votes are not split.
+// Raft's messages are passed on as they are or refused, never changed. What else replicas have to know of one another
+// they ask on connections of their own (see exchange): a leader before it sends entries, a replica
+// before it asks for a vote, and a leader twice a second.
 //
 // # Disks
 //
@@ -53,8 +50,8 @@
 // trusted once a new process has read them. When the disk runs low, proposals are
 // refused (ErrNoSpace) while there is still room for the accepted ones, and accepted
 // again once there is space. A leader that is low on space hands its lead to a replica
-// that is not, answers ErrNotLeader meanwhile, and lets others campaign before it leads
-// again. So proposals are refused only where all disks that could serve are low.
+// that is not, and answers ErrNotLeader meanwhile. So proposals are refused only where all
+// disks that could serve are low.
 //
 // # Exchanging replicas
 //

@@ -20,6 +20,9 @@ const exchangeProtocol = "candor-replicas"
 // mostTold bounds a question and an answer, in bytes.
 const mostTold = 64 << 10
 
+// askFor bounds a question: a busy machine takes its time for a handshake.
+const askFor = time.Second
+
 // exchange asks other replicas and answers them, on connections of its own: Raft's messages stay
 // as they are. A connection to a replica stays open for the next question.
 type exchange struct {
@@ -36,9 +39,13 @@ type line struct {
 	conn net.Conn // nil: none is open
 }
 
-// hello is what a replica tells another one about its log.
+// hello is what a replica tells another one about its log and disk.
 type hello struct {
-	Leads   uint64  `json:",omitempty"` // the term that who asks leads; 0: it asks for a vote
+	Leads      uint64 `json:",omitempty"` // the term that who asks leads; 0: it is to ask for a vote
+	Introduces bool   `json:",omitempty"` // what follows is about the log of who leads; else Notice counts
+	Notice     leaderNotice
+	Report     standingReport
+
 	Last    uint64  // entry of its log
 	Settled uint64  // the last entry that it knows to be committed
 	Origin  origin  // the restore from a backup that its log began with
@@ -57,7 +64,7 @@ func newExchange(s *stream, answer func(from string, q hello) hello) *exchange {
 
 // ask asks a replica. A connection that was closed meanwhile, as its process was started again,
 // is made anew once.
-func (x *exchange) ask(to raft.ServerAddress, q hello, within time.Duration) (hello, error) {
+func (x *exchange) ask(to raft.ServerAddress, q hello) (hello, error) {
 	x.mu.Lock()
 	l := x.lines[string(to)]
 	if l == nil {
@@ -65,28 +72,24 @@ func (x *exchange) ask(to raft.ServerAddress, q hello, within time.Duration) (he
 		x.lines[string(to)] = l
 	}
 	x.mu.Unlock()
-	if q.Leads > 0 {
-		l.mu.Lock()
-	} else if !l.mu.TryLock() { // so that the questions of elections do not pile up
-		return hello{}, fmt.Errorf("mailbox: replica %s was asked before, and has not answered yet", to)
-	}
+	l.mu.Lock()
 	defer l.mu.Unlock()
 	was := l.conn != nil
-	a, err := l.ask(x.stream, to, q, within)
+	a, err := l.ask(x.stream, to, q)
 	if err != nil && was {
-		a, err = l.ask(x.stream, to, q, within)
+		a, err = l.ask(x.stream, to, q)
 	}
 	return a, err
 }
 
-func (l *line) ask(s *stream, to raft.ServerAddress, q hello, within time.Duration) (a hello, err error) {
+func (l *line) ask(s *stream, to raft.ServerAddress, q hello) (a hello, err error) {
 	if l.conn == nil {
-		if l.conn, err = s.dial(to, within, true); err != nil {
+		if l.conn, err = s.dial(to, askFor, true); err != nil {
 			l.conn = nil
 			return a, err
 		}
 	}
-	err = l.conn.SetDeadline(time.Now().Add(within))
+	err = l.conn.SetDeadline(time.Now().Add(askFor))
 	if err == nil {
 		err = tell(l.conn, q)
 	}

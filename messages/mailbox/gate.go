@@ -1,13 +1,10 @@
 package mailbox
 
-//lint:file-ignore SA1019 the deprecated fields are free to carry what replicas tell each other: Raft no longer reads them
-
 import (
 	"errors"
 	"io"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/hashicorp/raft"
 	"go.uber.org/zap"
@@ -20,21 +17,15 @@ type below interface {
 	raft.WithClose
 }
 
-// gate is a transport between Raft and another transport. The gate passes on the
-// requests that this replica's standing allows, and checks the seals of entries that
-// arrive. It also carries the reports that replicas make about their disks, in fields
-// of heartbeats and votes that Raft no longer reads; releases without a gate ignore
-// them.
+// gate is a transport between Raft and another transport. The gate passes on, as they are, the
+// requests that this replica's standing allows, and checks the seals of entries that arrive.
 type gate struct {
 	below
 	*engine
 	leadership *leadership
 	standing   *standing
-	yielder    *yielder
 	applier    *applier
 	log        *sealedLog
-	detector   *detector
-	asking     asking
 
 	open atomic.Bool  // Raft runs
 	busy sync.RWMutex // read-locked by each heartbeat under way, so that the disk is closed after the last
@@ -51,7 +42,6 @@ type gate struct {
 	// introduced has for each replica the latest term in which it knows that this leader has what was
 	// acknowledged there, and answered the latest in which it said so or not, or could not be reached.
 	introduced, answered sync.Map
-	introducing          sync.Map // by ID: it is being told, beside a heartbeat
 }
 
 func newGate(t below) *gate {
@@ -93,8 +83,7 @@ func (g *gate) Close() error {
 // Consumer gives Raft what has passed.
 func (g *gate) Consumer() <-chan raft.RPC { return g.in }
 
-// SetHeartbeatHandler gives Raft the heartbeats that have passed, and adds this
-// replica's report to each answer.
+// SetHeartbeatHandler gives Raft the heartbeats that have passed.
 func (g *gate) SetHeartbeatHandler(handle func(raft.RPC)) {
 	g.below.SetHeartbeatHandler(func(rpc raft.RPC) {
 		g.busy.RLock()
@@ -103,33 +92,13 @@ func (g *gate) SetHeartbeatHandler(handle func(raft.RPC)) {
 			rpc.Respond(&raft.AppendEntriesResponse{}, errNotRunning)
 			return
 		}
-		if !g.passes(rpc) {
-			return
-		}
-		answer := make(chan raft.RPCResponse, 1)
-		passed := rpc
-		passed.RespChan = answer
-		handle(passed)
-		select {
-		case a := <-answer:
-			rpc.Respond(g.signed(a.Response), a.Error)
-		default: // Raft has stopped
+		if g.passes(rpc) {
+			handle(rpc)
 		}
 	})
 }
 
 var errNotRunning = errors.New("mailbox: this replica is starting or stopping")
-
-// signed adds this replica's report to the answer to a heartbeat.
-func (g *gate) signed(response any) any {
-	r, ok := response.(*raft.AppendEntriesResponse)
-	if !ok {
-		return response
-	}
-	s := *r
-	s.Addr = attach(g.report())
-	return &s
-}
 
 func (g *gate) report() standingReport {
 	last, term := g.end()
@@ -155,19 +124,12 @@ func (g *gate) passes(rpc raft.RPC) bool {
 	case *raft.AppendEntriesRequest:
 		return g.passesEntries(rpc, q)
 	case *raft.RequestVoteRequest:
-		report, told := attached[standingReport](string(q.Candidate))
-		// Raft keeps to a leader that it knows, unless it is told that the leader gives up.
-		q.LeadershipTransfer = q.LeadershipTransfer || g.doubts()
-		return g.passesVote(rpc, g.standing.mayVote(string(q.ID), q.LastLogIndex, report, told), &raft.RequestVoteResponse{RPCHeader: g.header(), Term: q.Term - 1})
+		return g.passesVote(rpc, g.standing.mayVote(string(q.ID), q.LastLogIndex), &raft.RequestVoteResponse{RPCHeader: g.header(), Term: q.Term - 1})
 	case *raft.RequestPreVoteRequest:
-		passes := g.passesVote(rpc, g.standing.mayVote(string(q.ID), q.LastLogIndex, standingReport{}, false), &raft.RequestPreVoteResponse{RPCHeader: g.header(), Term: q.Term - 1})
-		if passes && g.doubts() {
-			rpc.Respond(g.preVote(q), nil)
-			return false
-		}
-		return passes
+		return g.passesVote(rpc, g.standing.mayVote(string(q.ID), q.LastLogIndex), &raft.RequestPreVoteResponse{RPCHeader: g.header(), Term: q.Term - 1})
 	case *raft.TimeoutNowRequest:
-		return g.passesVote(rpc, g.mayCampaign(), &raft.TimeoutNowResponse{RPCHeader: g.header()})
+		last, _ := g.end()
+		return g.passesVote(rpc, g.standing.mayCampaign(last), &raft.TimeoutNowResponse{RPCHeader: g.header()})
 	case *raft.InstallSnapshotRequest:
 		return g.passesSnapshot(rpc, q)
 	}
@@ -204,19 +166,6 @@ func (g *gate) header() raft.RPCHeader {
 	return raft.RPCHeader{ProtocolVersion: raft.ProtocolVersionMax, ID: []byte(g.config.ID), Addr: []byte(g.config.ID)}
 }
 
-func (g *gate) mayCampaign() error {
-	last, _ := g.end()
-	return g.mayAsk(last)
-}
-
-// mayAsk returns an error if this replica, whose log ends at last, may not ask for votes.
-func (g *gate) mayAsk(last uint64) error {
-	if err := g.standing.mayCampaign(last); err != nil {
-		return err
-	}
-	return g.yielder.mayCampaign()
-}
-
 func (g *gate) passesVote(rpc raft.RPC, refusal error, answer any) bool {
 	if refusal == nil {
 		return true
@@ -232,14 +181,11 @@ func (g *gate) refuse(why error) error {
 	return why
 }
 
-// passesEntries reads the leader's notice, and checks that the entries arrived as they
-// were sealed. Entries from leaders of older releases get a seal without a link to the
-// entry before, because replicas began to seal at different entries.
+// passesEntries checks that this replica may follow the leader, and that the entries arrived as
+// they were sealed.
 func (g *gate) passesEntries(rpc raft.RPC, q *raft.AppendEntriesRequest) bool {
 	refuse := func(err error) bool {
-		header := g.header()
-		header.Addr = attach(g.report())
-		rpc.Respond(&raft.AppendEntriesResponse{RPCHeader: header}, err)
+		rpc.Respond(&raft.AppendEntriesResponse{RPCHeader: g.header()}, err)
 		return false
 	}
 	if err := g.standing.stays(); err != nil {
@@ -248,13 +194,8 @@ func (g *gate) passesEntries(rpc raft.RPC, q *raft.AppendEntriesRequest) bool {
 	if q.Term < g.raft.CurrentTerm() { // Raft tells its leader the term
 		return true
 	}
-	if l, ok := attached[leaderNotice](string(q.Leader)); ok {
-		last, _ := g.end()
-		g.standing.noteLeader(l, q.Term, last)
-	}
-	g.detector.hear(string(q.ID), q.Term, time.Now())
 	if err := g.standing.mayFollow(q.Term, heartbeat(q)); err != nil {
-		return refuse(&reportError{err, attach(g.report())})
+		return refuse(err)
 	}
 	for _, l := range q.Entries {
 		if !sealed(l) {
@@ -271,17 +212,8 @@ func (g *gate) passesEntries(rpc raft.RPC, q *raft.AppendEntriesRequest) bool {
 // heartbeat says that a request holds no entries, and says nothing of the entry before.
 func heartbeat(q *raft.AppendEntriesRequest) bool { return q.PrevLogEntry == 0 && len(q.Entries) == 0 }
 
-// reportError is an error that carries a replica's report: the transport drops
-// an answer that comes with an error.
-type reportError struct {
-	error
-	report []byte
-}
-
-func (e *reportError) Error() string { return e.error.Error() + string(e.report) }
-
-// AppendEntries sends a heartbeat or entries with the leader's notice, and notes the
-// report in the answer. While this leader's disk hangs, nothing is sent.
+// AppendEntries sends a heartbeat or entries, these to who knows which log this leader has. While
+// this leader's disk hangs, nothing is sent.
 func (g *gate) AppendEntries(id raft.ServerID, to raft.ServerAddress, q *raft.AppendEntriesRequest, p *raft.AppendEntriesResponse) error {
 	if !g.open.Load() {
 		return errNotRunning
@@ -289,36 +221,19 @@ func (g *gate) AppendEntries(id raft.ServerID, to raft.ServerAddress, q *raft.Ap
 	if err := g.hangs(); err != nil {
 		return err
 	}
-	if heartbeat(q) { // Raft waits longer after entries that were refused, up to 10 s
-		if _, under := g.introducing.LoadOrStore(id, true); !under {
-			go func() {
-				_ = g.introduce(id, to, q.Term)
-				g.introducing.Delete(id)
-			}()
-		}
-	} else if err := g.introduce(id, to, q.Term); err != nil {
+	if heartbeat(q) {
+		return g.below.AppendEntries(id, to, q, p)
+	}
+	if err := g.introduce(id, to, q.Term); err != nil {
 		return err
 	}
-	sent := *q
-	sent.Leader = attach(g.notice(string(id)))
-	err := g.below.AppendEntries(id, to, &sent, p)
-	report, told := attached[standingReport](string(p.Addr))
+	err := g.below.AppendEntries(id, to, q, p)
 	if err != nil {
-		report, told = attached[standingReport](err.Error())
-	}
-	if o := g.leadership.current.Load(); told && o != nil && o.term == q.Term {
-		g.standing.noteReport(string(id), report, q.Term, g.raft.CommitIndex())
-	}
-	if err != nil && !heartbeat(q) {
 		g.introduced.Delete(id) // its process may have been started again
+		return err
 	}
-	if told && err != nil {
-		return errors.New(report.Why)
-	}
-	if err == nil {
-		g.acknowledged(string(id), q, p)
-	}
-	return err
+	g.acknowledged(string(id), q, p)
+	return nil
 }
 
 // acknowledged notes that a replica has the entries of a request on its disk, and all
@@ -344,29 +259,29 @@ func (g *gate) notice(id string) leaderNotice {
 	return l
 }
 
-// RequestVote asks for a vote, with this replica's report.
+// RequestVote asks for a vote, after the question whether it may be given.
 func (g *gate) RequestVote(id raft.ServerID, to raft.ServerAddress, q *raft.RequestVoteRequest, p *raft.RequestVoteResponse) error {
 	if !g.open.Load() {
 		return errNotRunning
 	}
-	if err := g.mayAsk(q.LastLogIndex); err != nil {
-		return g.refuse(err)
-	}
-	if err := g.knows(id, to); err != nil {
+	if err := g.mayAsk(id, to, q.LastLogIndex); err != nil {
 		return err
 	}
-	sent := *q
-	sent.Candidate = attach(g.report())
-	return g.below.RequestVote(id, to, &sent, p)
+	return g.below.RequestVote(id, to, q, p)
 }
 
 // RequestPreVote asks whether a vote would be given.
 func (g *gate) RequestPreVote(id raft.ServerID, to raft.ServerAddress, q *raft.RequestPreVoteRequest, p *raft.RequestPreVoteResponse) error {
-	if err := g.mayAsk(q.LastLogIndex); err != nil {
-		return g.refuse(err)
-	}
-	if err := g.knows(id, to); err != nil {
+	if err := g.mayAsk(id, to, q.LastLogIndex); err != nil {
 		return err
 	}
-	return g.ask(id, to, q, p)
+	return g.below.RequestPreVote(id, to, q, p)
+}
+
+// mayAsk returns an error if this replica, whose log ends at last, may not ask a replica for its vote.
+func (g *gate) mayAsk(id raft.ServerID, to raft.ServerAddress, last uint64) error {
+	if err := g.standing.mayCampaign(last); err != nil {
+		return g.refuse(err)
+	}
+	return g.knows(id, to)
 }

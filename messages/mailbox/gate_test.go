@@ -2,10 +2,63 @@ package mailbox
 
 import (
 	"fmt"
+	"sync/atomic"
 	"testing"
 
 	"github.com/hashicorp/raft"
 )
+
+// strict is a transport that finds fields of Raft's messages which Raft did not write.
+type strict struct {
+	below
+	t     *testing.T
+	id    string
+	votes *atomic.Uint64
+}
+
+func (s *strict) field(name string, is []byte) {
+	if string(is) != s.id {
+		s.t.Errorf("replica %s sends %q as %s", s.id, is, name)
+	}
+}
+
+func (s *strict) AppendEntries(id raft.ServerID, to raft.ServerAddress, q *raft.AppendEntriesRequest, p *raft.AppendEntriesResponse) error {
+	s.field("leader", q.Leader)
+	err := s.below.AppendEntries(id, to, q, p)
+	if err == nil && string(p.Addr) != string(id) {
+		s.t.Errorf("replica %s answers as %q", id, p.Addr)
+	}
+	return err
+}
+
+func (s *strict) RequestVote(id raft.ServerID, to raft.ServerAddress, q *raft.RequestVoteRequest, p *raft.RequestVoteResponse) error {
+	s.votes.Add(1)
+	s.field("candidate", q.Candidate)
+	return s.below.RequestVote(id, to, q, p)
+}
+
+// TestRaftsMessagesStayAsTheyAre: what else replicas tell one another is in none of Raft's fields,
+// while a leader is elected, serves, and is replaced after it was lost.
+func TestRaftsMessagesStayAsTheyAre(t *testing.T) {
+	t.Parallel()
+	var votes atomic.Uint64
+	g := newGroup(t, 3, func(c *Config) {
+		quick(c)
+		id := c.ID
+		c.faults.transport = func(b below) below { return &strict{b, t, id, &votes} }
+	})
+	g.start(g.ids...)
+	g.propose("before")
+	g.settled()
+	old := g.leader()
+	g.stop(old.config.ID)
+	g.propose("after")
+	g.start(old.config.ID)
+	g.agree(2)
+	if votes.Load() == 0 {
+		t.Error("nobody was asked for a vote")
+	}
+}
 
 // beating is a transport of which only heartbeats matter.
 type beating struct {

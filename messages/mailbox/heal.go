@@ -34,14 +34,15 @@ func (h *healer) heal() {
 		}
 		all, err := h.members.Members()
 		if err != nil { // another replica leads, or none
-			heard = maxTime(heard, h.raft.LastContact())
+			if last := h.raft.LastContact(); last.After(heard) {
+				heard = last
+			}
 			if h.tellAlone(time.Since(heard)) {
 				heard = time.Now()
 			}
 			continue
 		}
 		h.standing.spare.Store(Spare(all) > 0)
-		lately := 2 * h.config.Timeout
 		doubtful := h.standing.doubtfulPeers(lately)
 		for id, q := range h.standing.since(h.standing.heard, lately) {
 			if _, doubts := doubtful[id]; !doubts && hasVote(all, id) {
@@ -101,7 +102,7 @@ func (h *healer) readmit(id string, q standingReport) error {
 	if o == nil {
 		return ErrNotLeader
 	}
-	if now := h.standing.since(h.standing.heard, 2*h.config.Timeout)[id]; now.Disk != q.Disk || now.LastTerm != o.term || now.Last < h.raft.CommitIndex() {
+	if now := h.standing.since(h.standing.heard, lately)[id]; now.Disk != q.Disk || now.LastTerm != o.term || now.Last < h.raft.CommitIndex() {
 		return nil // looked at again with its next report
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)

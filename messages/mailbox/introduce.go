@@ -5,8 +5,12 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"sync"
+	"time"
 
 	"github.com/hashicorp/raft"
+
+	"github.com/candor-grid/candor/messages/beat"
 )
 
 // introduce tells a replica, before anything of a term is sent to it that this replica leads, which
@@ -17,8 +21,8 @@ func (g *gate) introduce(id raft.ServerID, to raft.ServerAddress, term uint64) e
 	}
 	last, _ := g.end()
 	q := g.standing.tellsLog(last)
-	q.Leads = term
-	a, err := g.exchange.ask(to, q, g.config.Timeout)
+	q.Leads, q.Introduces = term, true
+	a, err := g.exchange.ask(to, q)
 	if err == nil && a.Term > term {
 		return nil // Raft learns the term with the answer to its own message
 	}
@@ -36,15 +40,18 @@ func (g *gate) introduce(id raft.ServerID, to raft.ServerAddress, term uint64) e
 	return nil
 }
 
-// knows asks a replica, before this one asks it for its vote, whether both are of one group.
+// knows asks a replica, before this one asks it for its vote, whether both are of one group, and
+// whether it knows this one's disk.
 func (g *gate) knows(id raft.ServerID, to raft.ServerAddress) error {
 	last, _ := g.end()
 	mine := g.standing.tellsLog(last)
-	mine.Reigns = nil
-	a, err := g.exchange.ask(to, mine, g.config.Timeout)
+	mine.Report, mine.Reigns = g.report(), nil
+	a, err := g.exchange.ask(to, mine)
 	switch {
 	case err != nil:
 		return fmt.Errorf("mailbox: cannot ask replica %s about its log: %w", id, err)
+	case a.Why != "":
+		return errors.New(a.Why)
 	case mine.Settled > 0 && a.Settled > 0 && !mine.Origin.same(a.Origin):
 		return fmt.Errorf("mailbox: replica %s has another group's log: one of the two was restored from a backup without the other", id)
 	}
@@ -52,18 +59,78 @@ func (g *gate) knows(id raft.ServerID, to raft.ServerAddress) error {
 }
 
 // meets answers a replica that leads, or is to ask for a vote.
-func (g *gate) meets(from string, q hello) hello {
+func (g *gate) meets(from string, q hello) (a hello) {
 	last, _ := g.end()
-	if q.Leads == 0 {
-		a := g.standing.tellsLog(last)
+	term := g.raft.CurrentTerm()
+	switch {
+	case q.Leads == 0:
+		a = g.standing.tellsLog(last)
 		a.Reigns = nil
+		if err := g.standing.mayMeet(from, q.Report); err != nil {
+			a.Why = err.Error()
+		}
 		return a
+	case q.Introduces:
+		a = g.standing.meet(from, q, last)
+	default:
+		a.Same = g.standing.noteLeader(q.Notice, q.Leads, last)
 	}
-	a := g.standing.meet(from, q, last)
-	if term := g.raft.CurrentTerm(); term > q.Leads {
+	a.Report = g.report()
+	if term > q.Leads {
 		a.Term = term
 	}
 	return a
+}
+
+// tell has this replica, while it leads, tell all others what it knows of the disks, and take their
+// reports. Otherwise it asks them now and then what it asks before an election, so that it need not
+// begin the connections for that then.
+func (g *gate) tell() {
+	var busy sync.Map // by ID: a replica is being told
+	for tick := 0; ; tick++ {
+		select {
+		case <-g.gone:
+			return
+		case <-time.After(beat.Until(tellEvery)):
+		}
+		leads, term := g.raft.State() == raft.Leader, g.raft.CurrentTerm()
+		if !leads && tick%askEvery != 0 {
+			continue
+		}
+		for _, s := range g.servers() {
+			if _, still := busy.LoadOrStore(s.ID, true); still || string(s.ID) == g.config.ID {
+				continue
+			}
+			go func() {
+				if leads {
+					g.tellOne(s.ID, s.Address, term)
+				} else {
+					_ = g.knows(s.ID, s.Address)
+				}
+				busy.Delete(s.ID)
+			}()
+		}
+	}
+}
+
+// tellEvery is how often a leader tells the others.
+const tellEvery = 500 * time.Millisecond
+
+// askEvery is how many times as seldom a replica asks that does not lead as one tells that leads.
+const askEvery = 4
+
+// tellOne tells a replica, which is introduced to this leader.
+func (g *gate) tellOne(id raft.ServerID, to raft.ServerAddress, term uint64) {
+	if g.hangs() != nil || g.introduce(id, to, term) != nil {
+		return
+	}
+	a, err := g.exchange.ask(to, hello{Leads: term, Notice: g.notice(string(id))})
+	if err != nil || !a.Same {
+		g.introduced.Delete(id)
+	}
+	if o := g.leadership.current.Load(); err == nil && o != nil && o.term == term {
+		g.standing.noteReport(string(id), a.Report, term, g.raft.CommitIndex())
+	}
 }
 
 // InstallSnapshot sends a snapshot. The replica keeps the reigns of what the snapshot holds, so

@@ -12,7 +12,7 @@ import (
 type leadership struct {
 	*engine
 	applier *applier
-	gained  func(term uint64)      // called before leadership is announced
+	gained  func()                 // called before leadership is announced
 	heard   func(term uint64) bool // that this leader has heard of all others, or cannot
 
 	current atomic.Pointer[tenure] // nil unless leading, past the barrier
@@ -53,7 +53,7 @@ func (l *leadership) lead() {
 			}
 		case o := <-entered:
 			if o == begun {
-				l.gained(o.term)
+				l.gained()
 				l.current.Store(o)
 				l.announce(Leadership{Leads: true, Term: o.term})
 			}

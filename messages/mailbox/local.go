@@ -18,6 +18,8 @@ type Local struct {
 	streams map[string]*stream // by replica ID
 }
 
+var errNotHere = messages.Errorf(messages.Unavailable, "the replica does not run in this process")
+
 // NewLocal makes a network without replicas. Groups may not share one.
 func NewLocal() *Local { return &Local{streams: map[string]*stream{}} }
 

@@ -18,10 +18,13 @@ type Member struct {
 	ID, Address string
 	Leads       bool
 	Votes       bool
-	Answers     bool   // was heard of within two timeouts
+	Answers     bool   // was heard of lately
 	Last        uint64 // index of the last entry of its log, when it was heard of
 	Weak        string // why it should not lead, as it told itself; empty: nothing
 }
+
+// lately is how long ago what was heard of a replica still counts.
+const lately = 2 * time.Second
 
 // members changes the group while it works, as long as this replica leads it;
 // elsewhere the error is ErrNotLeader.
@@ -43,7 +46,7 @@ func (m *members) Members() ([]Member, error) {
 		return nil, m.orClosed(ErrNotLeader)
 	}
 	var all []Member
-	reports := m.standing.since(m.standing.heard, 2*m.config.Timeout)
+	reports := m.standing.since(m.standing.heard, lately)
 	for _, s := range servers {
 		id, address := splitAddress(s.Address)
 		one := Member{ID: id, Address: address, Votes: s.Suffrage == raft.Voter, Leads: id == m.config.ID, Answers: true, Last: m.raft.LastIndex(), Weak: reports[id].Weak}
@@ -51,7 +54,7 @@ func (m *members) Members() ([]Member, error) {
 			one.Weak = err.Error()
 		}
 		if !one.Leads {
-			one.Last, one.Answers = m.transport.sight(s.ID, 2*m.config.Timeout)
+			one.Last, one.Answers = m.transport.sight(s.ID, lately)
 		}
 		all = append(all, one)
 	}
@@ -96,7 +99,7 @@ func (m *members) caughtUp(ctx context.Context, id string, index uint64) error {
 	tick := time.NewTicker(lookEvery)
 	defer tick.Stop()
 	for {
-		last, answers := m.transport.sight(raft.ServerID(id), 2*m.config.Timeout)
+		last, answers := m.transport.sight(raft.ServerID(id), lately)
 		if answers && last >= index {
 			return nil
 		}

@@ -26,10 +26,9 @@ type replicated struct {
 	transport *transport
 	gate      *gate
 	standing  *standing
+	yielder   *yielder
 	scrubber  *scrubber
 	meters    *meters
-
-	succession *succession
 
 	closing sync.Once
 	closed  error              // what Close returned first
@@ -83,11 +82,9 @@ func (m *replicated) open() (err error) {
 	m.leadership = &leadership{engine: m.engine, applier: m.applier, changes: make(chan Leadership, 1)}
 	m.gate = newGate(m.config.faults.between(m.transport))
 	m.gate.engine, m.gate.leadership, m.gate.standing, m.gate.applier, m.gate.log = m.engine, m.leadership, m.standing, m.applier, m.disk.sealed
-	m.gate.detector, m.gate.asking.first = newDetector(m.config), m.config.Timeout
 	m.gate.exchange = newExchange(m.stream, m.gate.meets)
-	m.gate.yielder = &yielder{engine: m.engine, leadership: m.leadership, standing: m.standing, began: time.Now()}
-	m.leadership.gained = func(term uint64) {
-		m.gate.detector.hear(m.config.ID, term, time.Now())
+	m.yielder = &yielder{engine: m.engine, leadership: m.leadership, standing: m.standing}
+	m.leadership.gained = func() {
 		m.standing.leads()
 		m.gate.catching.Clear()
 	}
@@ -98,7 +95,7 @@ func (m *replicated) open() (err error) {
 	if m.meters, err = newMeters(m); err != nil {
 		return err
 	}
-	m.proposer = newProposer(m.engine, m.leadership, m.meters.commit, m.gate.yielder.noSpace)
+	m.proposer = newProposer(m.engine, m.leadership, m.meters.commit, m.yielder.noSpace)
 	return m.openRaft()
 }
 
@@ -127,9 +124,7 @@ func (m *replicated) openRaft() (err error) {
 	m.applier.refused = m.refusedSnapshot
 	m.gate.start()
 	m.stream.member.Store(new(m.isMember))
-	m.succession = &succession{engine: m.engine, detector: m.gate.detector, gate: m.gate, stream: m.stream}
 	m.stream.asked.Store(new(m.gate.exchange.serve))
-	m.stream.left.Store(new(m.succession.closed))
 	return nil
 }
 
@@ -150,7 +145,7 @@ func raftSettings(c *Config) *raft.Config {
 	r.LocalID = raft.ServerID(c.ID)
 	r.Logger = newRaftLog(c.Log)
 	r.HeartbeatTimeout, r.ElectionTimeout, r.LeaderLeaseTimeout = c.Timeout, c.Timeout, c.Timeout
-	r.CommitTimeout = c.Timeout / 4 // nobody waits for a follower to apply; each message wakes both
+	r.CommitTimeout = min(c.Timeout, time.Second) // nobody waits for a follower to apply; each message wakes both
 	r.SnapshotInterval = snapshotEvery
 	r.SnapshotThreshold = snapshotEntries
 	r.TrailingLogs = c.TrailingEntries
@@ -186,7 +181,7 @@ func (m *replicated) start() {
 	go m.collect()
 	h := &healer{engine: m.engine, leadership: m.leadership, members: m.members, standing: m.standing, gate: m.gate}
 	c := &comparer{engine: m.engine, leadership: m.leadership, members: m.members, standing: m.standing, applier: m.applier}
-	for _, run := range []func(){m.scrubber.scrub, m.lead, m.verify, m.compact, m.remember, h.heal, c.compare, m.gate.yielder.yield, m.succession.watch, func() { m.guard.watch(m.gone) }} {
+	for _, run := range []func(){m.scrubber.scrub, m.lead, m.verify, m.compact, m.remember, h.heal, c.compare, m.yielder.yield, m.gate.tell, func() { m.guard.watch(m.gone) }} {
 		m.running.Go(run)
 	}
 	go func() { // not among those that run: it may hang with the disk

@@ -17,7 +17,7 @@ type segments struct {
 }
 
 func newSegments(c *Config, dir string) *segments {
-	return &segments{segment.NewFiler(dir, aheadFS{fs.New()}), c}
+	return &segments{segment.NewFiler(dir, fs.New()), c}
 }
 
 // Create makes a file now, or where there is no room, with the first write that has room.

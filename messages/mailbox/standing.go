@@ -1,11 +1,9 @@
 package mailbox
 
 import (
-	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -49,7 +47,7 @@ type toldReport struct {
 	at time.Time
 }
 
-// leaderNotice is what a leader tells a replica with a heartbeat or entries.
+// leaderNotice is what a leader tells a replica twice a second.
 type leaderNotice struct {
 	Known     []diskOf
 	Committed uint64
@@ -68,24 +66,6 @@ type standingReport struct {
 	Mark           *mark  `json:",omitempty"`
 	Saved          uint64 `json:",omitempty"` // the last entry of its latest snapshot
 	Weak           string `json:",omitempty"` // why the replica should not lead
-}
-
-// written is the prefix of what replicas attach to fields of Raft's messages that Raft
-// no longer reads, and to errors.
-const written = "\x00candor:"
-
-func attach(v any) []byte {
-	b, err := json.Marshal(v)
-	if err != nil {
-		return nil
-	}
-	return append([]byte(written), b...)
-}
-
-// attached returns what attach made, from a field that may have other text before it.
-func attached[T any](field string) (v T, ok bool) {
-	_, text, found := strings.Cut(field, written)
-	return v, found && json.Unmarshal([]byte(text), &v) == nil
 }
 
 func newStanding(c *Config, p *promises, fail func(error)) *standing {
@@ -139,11 +119,20 @@ func (s *standing) mayFollow(term uint64, heartbeat bool) error {
 	return s.doubts()
 }
 
-// mayVote returns an error if a candidate may not have this replica's vote. last is the
-// end of the candidate's log; told says whether the candidate sent a report.
-func (s *standing) mayVote(id string, last uint64, q standingReport, told bool) error {
+// mayMeet returns an error if a replica that is to ask for votes has another disk than this one
+// knows, and an older one.
+func (s *standing) mayMeet(id string, q standingReport) error {
 	r := s.promises.now()
-	known, has := r.known(id)
+	if known, has := r.known(id); has && q.Version < known.Version && q.Disk != known.Disk {
+		return fmt.Errorf("mailbox: replica %s came with another disk than before", id)
+	}
+	return nil
+}
+
+// mayVote returns an error if a candidate may not have this replica's vote. last is the
+// end of the candidate's log.
+func (s *standing) mayVote(id string, last uint64) error {
+	r := s.promises.now()
 	stays := s.stays()
 	switch {
 	case stays != nil:
@@ -154,8 +143,6 @@ func (s *standing) mayVote(id string, last uint64, q standingReport, told bool) 
 		return fmt.Errorf("mailbox: replica %s is new, and the candidate's group is not: it waits for a leader", s.id)
 	case last < max(r.Committed, s.settled()):
 		return fmt.Errorf("mailbox: replica %s has a log up to entry %d, and entries up to %d were acknowledged", id, last, max(r.Committed, s.settled()))
-	case told && has && q.Version < known.Version && q.Disk != known.Disk:
-		return fmt.Errorf("mailbox: replica %s came with another disk than before", id)
 	}
 	return nil
 }
@@ -173,13 +160,14 @@ func (s *standing) mayCampaign(last uint64) error {
 	return s.doubts()
 }
 
-// noteLeader notes what the leader of a term tells. last is the end of this replica's log.
-func (s *standing) noteLeader(l leaderNotice, term, last uint64) {
+// noteLeader notes what the leader of a term tells. last is the end of this replica's log. false:
+// the leader is to introduce itself first.
+func (s *standing) noteLeader(l leaderNotice, term, last uint64) bool {
 	s.mu.Lock()
 	same := s.sameIn == term
 	s.mu.Unlock()
 	if !same {
-		return
+		return false
 	}
 	s.spare.Store(l.Spare)
 	if l.Out {
@@ -210,6 +198,7 @@ func (s *standing) noteLeader(l leaderNotice, term, last uint64) {
 	case me.Disk != r.Disk && me.Version > r.Version:
 		s.doubt("its directory is not the one that its peers know: it was emptied, or put back from an older copy")
 	}
+	return true
 }
 
 // become makes this replica whole, on the disk of that version.

@@ -27,9 +27,6 @@ type stream struct {
 	// member says whether a replica is of the group as Raft knows it, which includes
 	// replicas that were added later; nil until Raft runs.
 	member atomic.Pointer[func(id string) bool]
-	// left is told, on a goroutine of its own, of each connection from a replica that has
-	// ended; nil until Raft runs.
-	left atomic.Pointer[func(id string)]
 	// asked serves, on a goroutine of its own, each connection on which a replica asks about this
 	// one's log; nil until Raft runs.
 	asked atomic.Pointer[func(from string, c net.Conn)]
@@ -244,13 +241,8 @@ type trackedConn struct {
 
 func (t *trackedConn) Close() error {
 	t.stream.mu.Lock()
-	_, open := t.stream.conns[t.Conn]
 	delete(t.stream.conns, t.Conn)
-	from := t.from
 	t.stream.mu.Unlock()
-	if left := t.stream.left.Load(); open && from != "" && left != nil {
-		go (*left)(from)
-	}
 	return t.Conn.Close()
 }
 

@@ -14,13 +14,8 @@ import (
 // A replica whose disk has no room, or whose writes hang, is a bad leader: the group
 // refuses everything, or waits, while others could go on. So is one that lacks a file which
 // others get from their leader. Such a replica is weak. It
-// hands its lead to a replica that is not weak, and lets others campaign first. A
-// leader whose writes hang cannot even hand over, since Raft itself waits for the disk.
+// hands its lead to a replica that is not weak. A leader whose writes hang cannot even hand over, since Raft itself waits for the disk.
 // It sends no heartbeats, so that the others elect another leader.
-
-// yieldFor is for how many timeouts without a leader a replica without room lets others
-// campaign: where no disk has room, one of them leads, to answer queries.
-const yieldFor = 5
 
 // weak returns why this replica should not lead; nil: it may.
 func (e *engine) weak() error {
@@ -44,7 +39,6 @@ type yielder struct {
 	*engine
 	leadership *leadership
 	standing   *standing
-	began      time.Time
 }
 
 // yield looks after the lead until the replica stops.
@@ -86,7 +80,7 @@ func (y *yielder) noSpace() error {
 	switch {
 	case found:
 		return fmt.Errorf("%w: replica %s has room on its disk, and leads in a moment", ErrNotLeader, to.ID)
-	case len(y.voters()) > 1 && y.guard.lowFor() < 2*y.config.Timeout:
+	case len(y.voters()) > 1 && y.guard.lowFor() < lately:
 		return fmt.Errorf("%w: the disk of replica %s has too little room; it looks who else may lead", ErrNotLeader, y.config.ID)
 	}
 	return ErrNoSpace
@@ -95,7 +89,7 @@ func (y *yielder) noSpace() error {
 // strongest is the replica with a vote that is not weak and has most of the log, by what
 // it reported lately.
 func (y *yielder) strongest() (to raft.Server, found bool) {
-	reports, most := y.standing.since(y.standing.heard, 2*y.config.Timeout), uint64(0)
+	reports, most := y.standing.since(y.standing.heard, lately), uint64(0)
 	for _, s := range y.servers() {
 		q, told := reports[string(s.ID)]
 		if s.Suffrage == raft.Voter && told && q.Weak == "" && q.Standing == standingWhole && q.Last >= most {
@@ -103,19 +97,4 @@ func (y *yielder) strongest() (to raft.Server, found bool) {
 		}
 	}
 	return to, found
-}
-
-// mayCampaign returns an error while this replica lets others campaign.
-func (y *yielder) mayCampaign() error {
-	if err := y.hangs(); err != nil {
-		return err
-	}
-	since := y.began
-	if heard := y.raft.LastContact(); heard.After(since) {
-		since = heard
-	}
-	if time.Since(since) < yieldFor*y.config.Timeout {
-		return y.weak()
-	}
-	return nil
 }

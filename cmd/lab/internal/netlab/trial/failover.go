@@ -36,8 +36,8 @@ type blow struct {
 
 // Bounds of what the death of a leader costs a client.
 const (
-	deathMedian  = 500 * time.Millisecond
-	deathLongest = 1500 * time.Millisecond
+	deathMedian  = time.Second
+	deathLongest = 2 * time.Second
 )
 
 // failover kills hosts under load. A client is served again when it is answered a
