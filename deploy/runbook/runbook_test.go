@@ -73,7 +73,7 @@ func TestRunbook(t *testing.T) {
 		binary = build(t)
 	}
 	for name, look := range map[string]func(*testing.T, string){
-		"commands": commandsExist, "join": joinSites, "nodes": addAndDrain, "hosts": threeHosts, "peer": peerThatOwes, "damage": damagedFiles,
+		"commands": commandsExist, "join": joinSites, "nodes": addAndDrain, "hosts": threeHosts, "peer": peerThatOwes, "damage": damagedFiles, "putback": replicasPutBack,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
