@@ -15,6 +15,18 @@ import (
 // with few capabilities, no new privileges and so no namespaces for tasks. It is not in
 // the image, and not behind the filter of system calls of a container's runtime.
 func TestAttackOfContainer(t *testing.T) {
+	t.Parallel()
+	s := upContained(t)
+	if !everything() { // that it serves is a test of its own: nothing else here starts without namespaces
+		s.judge([]attempt{s.goesOn()})
+		return
+	}
+	attack(t, s)
+}
+
+// upContained starts such a site with more arguments.
+func upContained(t *testing.T, arguments ...string) *site {
+	t.Helper()
 	if os.Geteuid() != 0 {
 		t.Skip("needs root")
 	}
@@ -23,19 +35,14 @@ func TestAttackOfContainer(t *testing.T) {
 			t.Skip("needs ", program)
 		}
 	}
-	t.Parallel()
 	const capabilities = "-all,+chown,+dac_override,+fowner,+kill,+setgid,+setpcap,+setuid"
 	s := &site{T: t, state: stateDir(t, nil), nodes: 2}
 	s.wrapper = []string{"unshare", "--pid", "--mount", "--ipc", "--uts", "--fork", "--kill-child", "--mount-proc", "sh", "-c",
 		`mount -t tmpfs none /sys/fs/cgroup; exec setpriv --no-new-privs --bounding-set=` + capabilities + ` --inh-caps=-all "$@"`, "sh"}
-	s.begin(nil, "--listen", "127.0.0.1:0")
+	s.begin(nil, append(arguments, "--listen", "127.0.0.1:0")...)
 	s.await()
 	await.Until(t, "the site's process is in the container", func() bool { return s.inner() != 0 })
-	if !everything() { // that it serves is a test of its own: nothing else here starts without namespaces
-		s.judge([]attempt{s.goesOn()})
-		return
-	}
-	attack(t, s)
+	return s
 }
 
 // inner is the process of a site that another process started; 0 where none did.

@@ -53,6 +53,10 @@ func TestMain(m *testing.M) {
 		bomb(name)
 		return
 	}
+	if name := os.Getenv(holdEnv); name != "" {
+		holdUp(name)
+		return
+	}
 	var err error
 	if scratch, err = os.MkdirTemp("", "attack"); err != nil {
 		panic(err)

@@ -1,0 +1,318 @@
+package attack
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/await"
+	"github.com/candor-grid/candor/messages/bus"
+)
+
+// The attempts of this file hold up what the node does for the attacker. Nobody else is to notice: another account's
+// task starts as soon as before, but for a second.
+
+// heldUp is by how much an attacker may delay the start of another account's task.
+const heldUp = time.Second
+
+// holdEnv names the variable that has this program, within a task, hold up the node.
+const holdEnv = "CANDOR_HOLD"
+
+// held is a site with slots for all of them, on one node, so that they meet.
+const held = `site: west
+accounts: [{name: alice, grant: 1000}, {name: bob, grant: 1000}]
+operators: [operator]
+markets: [{name: main, mechanism: proportional, classes: [map]}]
+nodes: [{name: node1, slots: {map: 12}}]
+`
+
+// leased is the file on which a task has a lease, in its room's directory.
+const leased = "/tmp/candor-attack-leased"
+
+// holds are what tasks do to hold up the node, and say that they do.
+var holds = map[string]func(){
+	"stops": func() {
+		fmt.Println("begun")
+		for end := time.Now().Add(20 * time.Second); time.Now().Before(end); {
+			_ = unix.Kill(-1, unix.SIGSTOP)
+		}
+	},
+	"lease": func() {
+		text, err := os.ReadFile("/bin/true")
+		if err == nil {
+			err = os.WriteFile(leased, text, 0o755)
+		}
+		signal.Ignore(unix.SIGIO)
+		f, openErr := os.OpenFile(leased, os.O_WRONLY, 0)
+		if err == nil && openErr == nil {
+			_, err = unix.FcntlInt(f.Fd(), unix.F_SETLEASE, unix.F_WRLCK)
+		}
+		fmt.Println("begun", err, openErr)
+		time.Sleep(time.Minute)
+	},
+	"backlog": func() {
+		listener, err := net.Listen("tcp4", "127.0.0.1:0")
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		raw, _ := listener.(*net.TCPListener).SyscallConn()
+		_ = raw.Control(func(fd uintptr) { _ = unix.Listen(int(fd), 0) })
+		for range 4 {
+			if c, err := net.DialTimeout("tcp4", listener.Addr().String(), 100*time.Millisecond); err == nil {
+				defer c.Close()
+			}
+		}
+		fmt.Println("begun", listener.Addr().(*net.TCPAddr).Port)
+		time.Sleep(time.Minute)
+	},
+	"listens": func() {
+		listener, err := net.Listen("tcp4", "127.0.0.1:0")
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		fmt.Println("begun", listener.Addr().(*net.TCPAddr).Port)
+		for {
+			if c, err := listener.Accept(); err == nil {
+				_, _ = c.Write([]byte("of bob"))
+				_ = c.Close()
+			}
+		}
+	},
+	"forks": func() {
+		fmt.Println("begun")
+		for end := time.Now().Add(time.Minute); time.Now().Before(end); {
+			c := exec.Command("/bin/sh", "-c", "(sleep 0.2 &) ; exit")
+			_ = c.Run()
+		}
+	},
+	"files": func() {
+		for i := range 100_000 {
+			if f, err := os.Create(fmt.Sprint("empty", i)); err == nil {
+				_ = f.Close()
+			}
+		}
+		fmt.Println("begun")
+	},
+	"links": func() {
+		for i := range 30 {
+			_ = os.Symlink(".", fmt.Sprint("l", i))
+		}
+		fmt.Println("begun")
+	},
+}
+
+// holdUp does it.
+func holdUp(name string) {
+	if os.Getenv("CANDOR_TASK") == "" {
+		panic("is started by a task of the attacked site, not by hand")
+	}
+	holds[name]()
+}
+
+// holdUps are the attempts. Each begins beside a task of bob's, of which its hold has said that it has begun.
+var holdUps = []struct {
+	name, what string
+	needs      int // containment without which the attacker can stop the site itself
+	arguments  []string
+	beside     func(s *site, job messages.JobID, said string)
+}{
+	{"stops", "stops the processes that the node starts beside it", 1, nil, func(s *site, _ messages.JobID, _ string) {
+		s.bobs(messages.Stage{Name: "main", Command: []string{"true"}, Tasks: 60, MaxRunning: 3, Attempts: 1})
+	}},
+	{"lease", "has a lease on the program that the node starts", 0, nil, func(s *site, _ messages.JobID, _ string) {
+		s.bobs(messages.Stage{Name: "main", Command: []string{leased}, Tasks: 3, Attempts: 1})
+	}},
+	{"backlog", "has a port that accepts nobody", 0, nil, func(s *site, job messages.JobID, said string) { s.forwards(job, said) }},
+	{"links", "has outputs that a pattern finds without end", 0, []string{"--output", "*/*/*/*/*"}, func(*site, messages.JobID, string) {}},
+	{"forks", "starts processes while it is ended", 0, nil, func(s *site, job messages.JobID, _ string) { s.cancels(job) }},
+	{"files", "leaves very many empty files", 0, nil, func(*site, messages.JobID, string) {}},
+}
+
+// bobs submits a stage of bob's.
+func (s *site) bobs(stage messages.Stage) {
+	s.Helper()
+	ask[messages.SubmitReply](s, "bob", messages.Auctioneer, messages.VerbSubmit, messages.SubmitRequest{Key: fmt.Sprint(time.Now().UnixNano()),
+		Spec: messages.JobSpec{Budget: messages.Credit, Stages: []messages.Stage{stage}}})
+}
+
+// cancels ends a job of bob's, if it has not ended.
+func (s *site) cancels(job messages.JobID) {
+	s.Helper()
+	_, _ = bus.Call[messages.CancelReply](s.within(), s.client("bob"), messages.Subject(s.name, messages.Auctioneer, messages.VerbCancel, "bob"), messages.CancelRequest{Job: job})
+}
+
+// forwards has the node connect to a port that a task has named.
+func (s *site) forwards(job messages.JobID, said string) {
+	s.Helper()
+	at := s.forwarding("bob", job, said)
+	for range 6 {
+		if c, err := net.DialTimeout("tcp", at, patience); err == nil {
+			s.Cleanup(func() { _ = c.Close() })
+		}
+	}
+}
+
+// takesPort has a task of bob's listen where alice believes her own task to listen.
+func (s *site) takesPort(said string) attempt {
+	s.Helper()
+	a := attempt{What: "a task has the connections to a port of another account's task"}
+	reply := ask[messages.SubmitReply](s, "alice", messages.Auctioneer, messages.VerbSubmit, messages.SubmitRequest{Key: "port",
+		Spec: messages.JobSpec{Budget: messages.Credit, Stages: []messages.Stage{{Name: "main", Command: []string{"sleep", "60"}, Attempts: 1}}}})
+	s.job("alice", reply.Job, func(j messages.JobDetail) bool { return j.Running == 1 })
+	c, err := net.DialTimeout("tcp", s.forwarding("alice", reply.Job, said), patience)
+	if err != nil {
+		s.Fatal(err)
+	}
+	defer c.Close()
+	_ = c.SetReadDeadline(time.Now().Add(patience))
+	answer, err := io.ReadAll(c)
+	if len(answer) > 0 {
+		a.Effect = fmt.Sprintf("alice reads %q", answer)
+	}
+	a.Refusal = fmt.Sprintf("the connection was closed, %v", err)
+	return a
+}
+
+// forwarding runs candor port for an account, and returns where it listens.
+func (s *site) forwarding(account messages.Name, job messages.JobID, said string) string {
+	s.Helper()
+	path, err := binary()
+	if err != nil {
+		s.Fatal(err)
+	}
+	port := strings.Fields(said)[1]
+	command := exec.CommandContext(s.within(), path, "port", job.String(), "0:"+port, "--state", s.state, "--account", account)
+	out, err := command.StdoutPipe()
+	if err == nil {
+		err = command.Start()
+	}
+	if err != nil {
+		s.Fatal(err)
+	}
+	s.Cleanup(func() { _ = command.Process.Kill(); _ = command.Wait() })
+	line, _ := bufio.NewReader(out).ReadString('\n')
+	fields := strings.Fields(line) // Forwarding 127.0.0.1:40000 to port …
+	if len(fields) < 2 {
+		s.Fatalf("candor port said %q", line)
+	}
+	return fields[1]
+}
+
+// fromHoldUps has bob's tasks hold up the node, and measures how long alice's wait.
+func fromHoldUps(t *testing.T, s *site) (attempts []attempt) {
+	t.Helper()
+	alice := s.client("alice")
+	rest := s.starts(alice)
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	script := filepath.Join(t.TempDir(), "hold.sh")
+	if err := os.WriteFile(script, []byte("#!/bin/sh\nexec ./attacker\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	begin := func(name string, arguments ...string) (job messages.JobID, said string) {
+		out, err := s.candor("bob", append(append([]string{"submit", "--script", "--budget", "5", "--chdir", "-", "--input", self + "=attacker", "--attempts", "1", "--time", "60s",
+			"--env", holdEnv + "=" + name, "--id-only"}, arguments...), script)...)
+		if _, scanErr := fmt.Sscan(out, &job); err != nil || scanErr != nil {
+			t.Fatalf("%s: %v, %v: %s", name, err, scanErr, out)
+		}
+		await.Until(t, "the task of bob's says that it has begun: "+name, func() bool {
+			said, _ = s.candor("bob", "logs", job.String())
+			return strings.Contains(said, "begun")
+		})
+		return job, said[strings.Index(said, "begun"):]
+	}
+	for _, h := range holdUps {
+		a := attempt{What: "a task " + h.what, Needs: h.needs}
+		if h.needs > s.containment() {
+			a.Effect = "not tried, as it could stop the site itself"
+			attempts = append(attempts, a)
+			continue
+		}
+		job, said := begin(h.name, h.arguments...)
+		h.beside(s, job, said)
+		worst := s.starts(alice)
+		a.Refusal = fmt.Sprintf("another's task started and ended within %v, and %v before", worst.Round(time.Millisecond), rest.Round(time.Millisecond))
+		if worst > rest+heldUp {
+			a.Effect, a.Refusal = a.Refusal, ""
+		}
+		s.cancels(job)
+		s.job("bob", job, func(j messages.JobDetail) bool { return j.Running == 0 }) // what it does to bob's next task is not the question
+		attempts = append(attempts, a)
+	}
+	job, said := begin("listens")
+	attempts = append(attempts, s.takesPort(said))
+	s.cancels(job)
+	return append(attempts, s.goesOn())
+}
+
+// starts is how long tasks of an account take that end at once, from their submission to the end of their job: of
+// several the longest but one, as the machine may be busy.
+func (s *site) starts(b bus.Bus) time.Duration {
+	s.Helper()
+	var all []time.Duration
+	for range 8 {
+		began := time.Now()
+		reply, err := bus.Call[messages.SubmitReply](s.within(), b, messages.Subject(s.name, messages.Auctioneer, messages.VerbSubmit, "alice"), messages.SubmitRequest{Key: fmt.Sprint(began.UnixNano()),
+			Spec: messages.JobSpec{Budget: messages.Credit, Stages: []messages.Stage{{Name: "main", Command: []string{"true"}, Attempts: 1}}}})
+		if err != nil {
+			s.Fatal(err)
+		}
+		await.Until(s.T, "alice's job ends", func() bool {
+			j, err := bus.Call[messages.JobDetail](s.within(), b, messages.Subject(s.name, messages.Auctioneer, messages.VerbJob, "alice"), messages.JobRequest{Job: reply.Job})
+			return err == nil && j.State.Final()
+		})
+		all = append(all, time.Since(began))
+	}
+	slices.Sort(all)
+	return all[len(all)-2]
+}
+
+// roomy writes the configuration of a site with slots for all.
+func roomy(t *testing.T) string {
+	t.Helper()
+	file := filepath.Join(scratch, fmt.Sprintf("held%d.yaml", time.Now().UnixNano()))
+	if err := os.WriteFile(file, []byte(held), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+// TestAttackByWaiting has tasks hold up the node: where accounts have users and rooms of their own, and, in make attack,
+// on a site of a user without powers, on one in a container, whose tasks have users and no rooms, and on one whose tasks
+// have its own user.
+func TestAttackByWaiting(t *testing.T) {
+	for name, start := range map[string]func(*testing.T) *site{
+		"stock":         func(t *testing.T) *site { return up(t, "--config", roomy(t)) },
+		"ordinary user": func(t *testing.T) *site { return upAs(t, ordinary, "--config", roomy(t)) },
+		"users alone":   func(t *testing.T) *site { return upContained(t, "--config", roomy(t)) },
+		"plain":         func(t *testing.T) *site { return up(t, "--tasks-as-me", "--config", roomy(t)) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			switch {
+			case name != "stock" && !everything():
+				t.Skip("only in make attack")
+			case name == "ordinary user" && os.Geteuid() != 0:
+				t.Skip("every test here is that")
+			}
+			s := start(t)
+			s.nodes = 1
+			s.judge(fromHoldUps(t, s))
+		})
+	}
+}
