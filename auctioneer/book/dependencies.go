@@ -81,6 +81,9 @@ func (d *dependencies) release(ended *Job) (failed []*Job) {
 			continue
 		}
 		j.Blocked--
+		if j.Contract == nil { // what is owed for one depends on when the job was submitted
+			j.Released = d.clock.now
+		}
 		d.watch.touch(id)
 		if ended.Outcome != messages.Completed && slices.Contains(j.Spec.AfterOK, ended.ID) {
 			failed = append(failed, j)

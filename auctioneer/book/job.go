@@ -56,7 +56,7 @@ type Job struct {
 	Doubts map[[2]uint32]*Doubt `json:"-"`
 
 	Parked   *Parked       // the job gets no tasks; nil: it does
-	Released messages.Time // when it was parked last until; 0: never
+	Released messages.Time // until when it was parked last, or waited for another job; 0: never
 
 	Changes   int                     // how often its description has changed
 	ChangeKey string                  // of the last change

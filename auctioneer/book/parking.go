@@ -10,7 +10,7 @@ type Parked struct {
 }
 
 // Arrived is since when the job wants slots: a job that was on hold, or waited for its
-// time to begin, keeps no place in a queue by that.
+// time to begin or for other jobs to end, keeps no place in a queue by that.
 func (j *Job) Arrived() messages.Time { return max(j.Submitted, j.Released, j.Spec.Begin) }
 
 // Away says whether the job takes no part in its market: it is on hold, and no task of

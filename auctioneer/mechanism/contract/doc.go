@@ -48,6 +48,10 @@
 //     seen, once there are three runs; before, it is the length declared. Explain says
 //     which. What was seen does not depend on what the bidder declares now, so
 //     that a false length moves nothing once enough is known.
+//   - A completion time is an expectation, and no slot is kept for it. It holds for the jobs that are there
+//     at the quote: a contract that is taken later, of a job whose surrogate is more urgent, goes before
+//     one taken earlier. Three jobs of one slot can each be told the same time, and two of them are
+//     late then; the price falls with what they receive. How many contracts are kept is not measured.
 //   - The value promised counts from the quote, and the value received from the submission,
 //     as the surrogate's does. Who takes a quote late is scheduled from then on, and pays the
 //     price agreed if the job takes as long from its submission as was promised from the quote.

@@ -11,7 +11,8 @@
 //
 // New: a live market. All weight of a class is on the oldest job with work
 // pending there (by arrival, ties by number), so that every slot that comes free
-// goes to it. The price is posted; see package posted. A width is not waited for:
+// goes to it. A job that was on hold, or waits for its time or for other jobs, has arrived when
+// that is over: none keeps a place for a job that cannot run. The price is posted; see package posted. A width is not waited for:
 // tasks start one by one.
 //
 // # Shapes and units
