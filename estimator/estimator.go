@@ -133,10 +133,14 @@ func (e *Estimator) stop(subscriptions ...bus.Subscription) {
 	}
 }
 
+// startTries is how often the stream cannot be read where the servers of a site start one after
+// another; more is worth a warning.
+const startTries = 5
+
 // open begins to read the stream after a sequence number, trying again until it
 // can; nil if ctx ended.
 func (e *Estimator) open(ctx context.Context, after uint64) bus.Subscription {
-	for {
+	for tries := 1; ; tries++ {
 		reading, err := e.consume(ctx, after)
 		if err == nil {
 			return reading
@@ -144,7 +148,11 @@ func (e *Estimator) open(ctx context.Context, after uint64) bus.Subscription {
 		if ctx.Err() != nil {
 			return nil
 		}
-		e.config.Log.Warn("cannot read observations yet; will try again", zap.Error(err))
+		log := e.config.Log.Warn
+		if tries <= startTries {
+			log = e.config.Log.Info
+		}
+		log("cannot read observations yet; will try again", zap.Error(err))
 		select {
 		case <-ctx.Done():
 			return nil

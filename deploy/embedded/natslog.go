@@ -2,6 +2,7 @@ package embedded
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -19,6 +20,7 @@ type natsLog struct {
 	log     *zap.SugaredLogger
 	refused *prometheus.CounterVec // what clients tried; nil: not counted
 	fatal   chan string            // why the server cannot go on; one at most is kept
+	quiet   time.Time              // until then its cluster comes together, and warnings of that are details
 
 	mu      sync.Mutex
 	second  time.Time
@@ -45,8 +47,26 @@ func (l *natsLog) admit(now time.Time) (ok bool, dropped int) {
 	return true, dropped
 }
 
+// comingTogether begin the warnings of each server whose cluster starts: one of the hosts is the
+// first.
+var comingTogether = []string{"Error trying to connect to route", "Waiting for routing to be established", "JetStream has not established contact"}
+
+// settleWithin is how long such warnings are details; those that go on come again.
+const settleWithin = 30 * time.Second
+
+// settles reports whether a warning is a detail of a start.
+func (l *natsLog) settles(now time.Time, format string, v []any) bool {
+	text := fmt.Sprintf(format, v...)
+	return now.Before(l.quiet) && slices.ContainsFunc(comingTogether, func(start string) bool { return strings.HasPrefix(text, start) })
+}
+
 func (l *natsLog) bounded(write func(string, ...any), format string, v []any) {
-	ok, dropped := l.admit(time.Now())
+	now := time.Now()
+	if l.settles(now, format, v) {
+		l.log.Infof(format, v...)
+		return
+	}
+	ok, dropped := l.admit(now)
 	if dropped > 0 {
 		l.log.Warnf("%d lines of the server were left out", dropped)
 	}

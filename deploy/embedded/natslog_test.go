@@ -50,3 +50,25 @@ func TestPlainPagesOnLoopbackAreNoWarning(t *testing.T) {
 		t.Errorf("at %q, with the warnings %+v", s.WebsocketURL(), logs.All())
 	}
 }
+
+// TestAStartWarnsOfNothing: that the other hosts are not there yet is a detail while a site starts,
+// and a warning where it goes on.
+func TestAStartWarnsOfNothing(t *testing.T) {
+	core, logs := observer.New(zap.InfoLevel)
+	l := &natsLog{log: zap.New(core).Sugar(), quiet: time.Now().Add(time.Hour)}
+	say := func() {
+		l.Errorf("Error trying to connect to route (attempt %v): %v", 1, "refused")
+		l.Warnf("Waiting for routing to be established...")
+		l.Warnf("%s", "JetStream has not established contact with a meta leader")
+	}
+	say()
+	if got := logs.FilterLevelExact(zap.WarnLevel).Len(); got != 0 || logs.Len() != 3 {
+		t.Errorf("%d lines, of which %d warn", logs.Len(), got)
+	}
+	l.Warnf("something else")
+	l.quiet = time.Now()
+	say()
+	if got := logs.FilterLevelExact(zap.WarnLevel).Len(); got != 4 {
+		t.Errorf("%d lines warn, want 4", got)
+	}
+}

@@ -49,7 +49,7 @@ func startServer(o *server.Options, log *zap.Logger, counts prometheus.Registere
 			return nil, err
 		}
 	}
-	lines := &natsLog{log: log.Named("nats").Sugar(), refused: newRefusals(counts), fatal: make(chan string, 1)}
+	lines := &natsLog{log: log.Named("nats").Sugar(), refused: newRefusals(counts), fatal: make(chan string, 1), quiet: time.Now().Add(settleWithin)}
 	s, err := begin(o, lines)
 	if err == nil {
 		return s, nil
@@ -153,6 +153,8 @@ func joinCluster(o *server.Options, c *Config, self *Host, authority *identity.A
 	// One connection for each pair of servers: routes of their own for the
 	// account cost more than they bring at three servers.
 	o.Cluster.PoolSize = -1
+	// A host that cannot be reached is named twice a minute, not once an hour.
+	o.ConnectErrorReports = 30
 	for _, h := range c.Hosts {
 		if h.Name != self.Name {
 			o.Routes = append(o.Routes, &url.URL{Scheme: "nats-route", Host: h.Cluster, User: url.UserPassword(c.Site, secret)})
