@@ -51,21 +51,22 @@ func TestCommandsCostNoMoreAmongMore(t *testing.T) {
 			}
 			return time.Since(began) / time.Duration(n)
 		},
-		"a node ends the tasks that it was told to": func(t *testing.T, n int) time.Duration { // for each task
+		"a node ends some of the tasks that it was told to": func(t *testing.T, n int) time.Duration {
 			s := newSite(t)
 			s.register("n", 1, n)
 			id := s.submit("k", mapStage(n))
 			x := &Exchange{Node: "n", Session: 1, Seq: 2}
-			for _, g := range s.claim("n", 1, 1, n, id) {
+			for _, g := range s.claim("n", 1, 1, n, id)[:1000] {
 				x.Finished = append(x.Finished, messages.Finished{Attempt: g.Attempt, Outcome: messages.Stopped})
 			}
 			s.apply(Command{Cancel: &Cancel{Job: id, By: "alice"}})
 			began := time.Now()
 			s.Apply(&Command{At: s.at, Exchange: x})
-			if left := len(s.Node("n").Stop); left > 0 {
+			took := time.Since(began)
+			if left := len(s.Node("n").Stop); left != n-1000 {
 				t.Fatalf("%d tasks are to be stopped still", left)
 			}
-			return time.Since(began) / time.Duration(n)
+			return took
 		},
 		"a task fails at once, among removed nodes": func(t *testing.T, n int) time.Duration {
 			s := newSite(t)

@@ -300,7 +300,7 @@ func TestEachKindOfCommandCostsNoMoreAmongMore(t *testing.T) {
 	names, tried := slices.Sorted(maps.Keys(kinds)), map[string]bool{}
 	const n = 900 // ten times as many are within the limits of quotes, notices and tokens
 	ratios := map[string]float64{}
-	for try := 0; try < 4 && (try == 0 || len(ratios) > 0); try++ {
+	for try := 0; try < 8 && (try == 0 || len(ratios) > 0); try++ {
 		few, many := crowded(t, n), crowded(t, 10*n)
 		for k, kind := range names {
 			if before, again := ratios[kind]; try == 0 || again {
@@ -340,5 +340,5 @@ func (w *crowd) cost(kind string, at int, tried map[string]bool) float64 {
 		all[i] = time.Since(began).Seconds()
 	}
 	slices.Sort(all[:])
-	return all[each/2]
+	return max(all[each/2], 3e-6) // what takes less looks through nothing, and a busy machine can double it
 }
