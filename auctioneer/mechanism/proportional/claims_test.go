@@ -176,6 +176,51 @@ func TestGainOfALieShrinksWithTheMarket(t *testing.T) {
 	}
 }
 
+// climbedLie is the largest relative gain of job 0 that some random steps from the truth find, in any
+// of its weights.
+func climbedLie(t testing.TB, p *Problem, r *rand.Rand, steps int) (best float64) {
+	m := p.Classes
+	honest, lie := p.Utility(0, solve(t, p).Shares[:m]), *p
+	at := slices.Clone(p.Weights)
+	for range steps {
+		lie.Weights = slices.Clone(at)
+		for j := range m {
+			lie.Weights[j] *= math.Exp(0.3 * r.NormFloat64())
+		}
+		if gain := p.Utility(0, solve(t, &lie).Shares[:m])/honest - 1; gain > best {
+			best, at = gain, lie.Weights
+		}
+	}
+	return best
+}
+
+// TestLiesAboutManyClasses measures what markets.md says of lies about weights, which is from 30 draws and
+// 60 steps: they gain at α = 1.
+func TestLiesAboutManyClasses(t *testing.T) {
+	r := rand.New(rand.NewPCG(5, 6))
+	mean, most := map[float64]float64{}, map[float64]float64{}
+	const draws = 8
+	for range draws {
+		p := &Problem{Classes: 8}
+		for range 8 {
+			p.Budgets = append(p.Budgets, 50+150*r.Float64())
+			for range 8 {
+				p.Weights = append(p.Weights, 0.5+1.5*r.Float64())
+			}
+		}
+		for _, alpha := range []float64{0.5, 1} {
+			p.Alpha = alpha
+			gain := climbedLie(t, p, r, 40)
+			mean[alpha] += gain / draws
+			most[alpha] = max(most[alpha], gain)
+		}
+	}
+	t.Logf("8 jobs, 8 classes: lies gain %.3g on average, %.3g at most", mean, most)
+	if mean[1] < 0.005 || most[1] > 0.15 || mean[0.5] > 0.002 {
+		t.Errorf("mean gains %.3g, at most %.3g: not what the pages say", mean, most)
+	}
+}
+
 // TestSeveralFixedPoints: above alpha = 1/2 the fixed point need not be the only
 // one. Solve gives the one that the paper's rounds reach from the even split;
 // the other, from another start, is one as well.

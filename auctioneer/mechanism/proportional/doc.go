@@ -65,7 +65,9 @@
 // report truthfully is nearly but not exactly best: with budgets 50 and 150,
 // weights (4, 9) and (8, 5) and α = 1/2, the first job gains 0.17 % by reporting
 // (7, 13). The gain shrinks as the market grows: the best lie gains 0.016 % on
-// average among 8 jobs and 0.0013 % among 32 with the paper's workload.
+// average among 8 jobs and 0.0013 % among 32 with the paper's workload. At α = 1 it is no small matter:
+// among 8 jobs that want 8 classes, weights and budgets drawn evenly, the best of 60 lies of one
+// job gained 2.0 % on average in 30 draws, and 7.7 % at most; at α = 1/2 none did.
 //
 // Truth is so of weights alone, on linear jobs that all bid at once; the budget is a price
 // that the owner names (What a job owes has what lies about it gain). Measured with candor
