@@ -197,7 +197,8 @@ func TestRemovalsAreFinishedAtTheNextStart(t *testing.T) {
 		for _, e := range entries {
 			names = append(names, e.Name())
 		}
-		return strings.Join(names, " ") == "1 3 no-job"
+		moved, _ := filepath.Glob(filepath.Join(dir, "jobs", ".removed-*"))
+		return strings.Join(names, " ") == "1 3 no-job" && len(moved) == 0
 	})
 }
 
