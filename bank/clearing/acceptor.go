@@ -201,7 +201,7 @@ func (ac *acceptor) capture(p *peer, a *accepted, r *messages.ChargeRequest) (it
 	if r.Amount == 0 {
 		t.Kind, t.Reason = messages.Void, "released"
 		it.Hold, it.Held, it.Payee, it.Instruction.Account = "", 0, "", ""
-	} else if _, err := ac.money.books.Account(it.Payee); err != nil {
+	} else if _, err := ac.money.books.Brief(it.Payee); err != nil {
 		return item{}, ordinary(err)
 	}
 	_, err := ac.money.move(maker, t)

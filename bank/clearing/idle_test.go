@@ -1,6 +1,7 @@
 package clearing
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/candor-grid/candor/bank/ledger"
@@ -175,4 +176,24 @@ func TestARebuiltPeerIsChargedUnderNumbersThatWereUsed(t *testing.T) {
 	again.at = east.at
 	charged(again)
 	east.has(messages.SiteAccount, 6, 0)
+}
+
+// TestNoStepGoesThroughTheMembers: a remittance from a project costs no more where it has very many
+// members.
+func TestNoStepGoesThroughTheMembers(t *testing.T) {
+	cost := func(members int) float64 {
+		east, _ := acquainted(newBare(t, "east"), newBare(t, "west"))
+		east.project(messages.Credit)
+		for i := range members {
+			east.limits(fmt.Sprint("m", i), messages.Credit)
+		}
+		n := 0
+		return testing.AllocsPerRun(20, func() {
+			n++
+			east.must(Command{By: "olga", Remit: &messages.RemitRequest{Key: fmt.Sprint(n), Account: "lab", Peer: "west", Payee: "bob", Amount: 1}})
+		})
+	}
+	if few, many := cost(1), cost(2000); many > few+5 {
+		t.Errorf("a remittance takes %v allocations with 2 members, and %v with 2,001", few, many)
+	}
 }

@@ -210,7 +210,7 @@ func (in *incoming) payOut(p *peer, i *messages.Instruction) (messages.Credits, 
 	if err := cmp.Or(users(i.Account), in.peers.trades(p), in.peers.credible(p), in.peers.covers(p, i.Amount)); err != nil {
 		return 0, err
 	}
-	if _, err := in.money.books.Account(i.Account); err != nil {
+	if _, err := in.money.books.Brief(i.Account); err != nil {
 		return 0, ordinary(err)
 	}
 	return in.money.move(maker, messages.Transfer{

@@ -90,7 +90,7 @@ func (m *money) must(chain ...messages.Transfer) {
 // line opens an account if it does not exist, and sets its credit: how much the
 // sites that the account stands for may owe.
 func (m *money) line(account messages.Name, title string, limit messages.Credits) (messages.AccountReply, *Rejected) {
-	if _, err := m.books.Account(account); err != nil {
+	if _, err := m.books.Brief(account); err != nil {
 		p := messages.ProjectRequest{Account: account, Title: title}
 		if r := m.manage(ledger.Command{Verb: ledger.Project, Project: p}); r.Error != nil {
 			return messages.AccountReply{}, ordinary(r.Error)
@@ -112,7 +112,7 @@ func (m *money) manage(c ledger.Command) ledger.Result {
 // owed is what this site owes whom an account stands for, by what was done;
 // negative: is owed. Room is what can still be taken from the account.
 func (m *money) owed(account messages.Name) (owed, room messages.Credits) {
-	a, err := m.books.Account(account)
+	a, err := m.books.Brief(account)
 	if err != nil {
 		return 0, 0
 	}
@@ -122,10 +122,10 @@ func (m *money) owed(account messages.Name) (owed, room messages.Credits) {
 // once makes a hold under an identifier that its user chose, and reports
 // whether it was made now, and not before: only then is more set aside.
 func (m *money) once(by, account messages.Name, hold messages.Transfer) (bool, *Rejected) {
-	before, _ := m.books.Account(account) // an account that is not there has nothing set aside
+	before, _ := m.books.Brief(account) // an account that is not there has nothing set aside
 	if _, err := m.move(by, hold); err != nil {
 		return false, err
 	}
-	now, err := m.books.Account(account)
+	now, err := m.books.Brief(account)
 	return now.Reserved != before.Reserved, ordinary(err)
 }

@@ -105,8 +105,8 @@ func (pt *partings) next() *peer {
 
 // even reports whether nothing is owed, set aside or authorised between the sites.
 func (pt *partings) even(p *peer) bool {
-	a, _ := pt.money.books.Account(PeerAccount(p.Name))
-	settled, _ := pt.money.books.Account(SettledAccount(p.Name)) // 0 of one that is not open
+	a, _ := pt.money.books.Brief(PeerAccount(p.Name))
+	settled, _ := pt.money.books.Brief(SettledAccount(p.Name)) // 0 of one that is not open
 	return a.Balance == 0 && a.Reserved == 0 && settled.Balance == 0 && p.open == 0 && pt.authorised(p) == 0
 }
 
@@ -119,8 +119,8 @@ func (pt *partings) end(p *peer) {
 
 // owes is what a peer owes by trade and by settlements, negative if this site owes.
 func (pt *partings) owes(p *peer) messages.Credits {
-	a, _ := pt.money.books.Account(PeerAccount(p.Name))
-	settled, _ := pt.money.books.Account(SettledAccount(p.Name))
+	a, _ := pt.money.books.Brief(PeerAccount(p.Name))
+	settled, _ := pt.money.books.Brief(SettledAccount(p.Name))
 	return -a.Balance - settled.Balance
 }
 
@@ -136,7 +136,7 @@ func (pt *partings) abandon(p *peer, account messages.Name, r *messages.PartRequ
 	case users(account) != nil:
 		return users(account)
 	}
-	if a, _ := pt.money.books.Account(account); a.Available < loss { // of an account that is not open there is none
+	if a, _ := pt.money.books.Brief(account); a.Available < loss { // of an account that is not open there is none
 		return ordinary(messages.Errorf(messages.Insufficient, "account %q has %s free, and the loss is %v: grant them to it first, or name another account", account, a.Available.Words(), loss))
 	}
 	reason := clip("parted from site " + p.Name + ": " + r.Reason)

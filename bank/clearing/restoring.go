@@ -210,7 +210,7 @@ func (rs *restored) correct(p *peer, amount messages.Credits) {
 		t.Debit, t.Credit, t.Amount = t.Credit, t.Debit, -amount
 	}
 	if amount != 0 {
-		of, _ := rs.money.books.Account(PeerAccount(p.Name))
+		of, _ := rs.money.books.Brief(PeerAccount(p.Name))
 		rs.terms.allot(PeerAccount(p.Name), "while lost numbers are booked", messages.MaxCredits)
 		rs.money.must(t)
 		rs.terms.allot(PeerAccount(p.Name), "as before lost numbers were booked", of.Credit)

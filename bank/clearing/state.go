@@ -20,7 +20,9 @@ type Books interface {
 	Finish(carriedOut bool)
 	// Hear takes what a peer signed, until Finish.
 	Hear(by messages.Name, verb string, statement []byte)
-	Account(name messages.Name) (messages.AccountReply, error)
+	// Brief is an account without the lists of its members and expiring grants, which no
+	// command goes through.
+	Brief(name messages.Name) (messages.AccountReply, error)
 	// Owns reports whether a user may pay from an account, and Limited whether it is a member
 	// of it with a limit.
 	Owns(user, account messages.Name) bool

@@ -18,12 +18,12 @@ type terms struct {
 // them also declares a dispute to be settled; who only lowers the limit does not.
 func (t *terms) setPeer(r *messages.PeerRequest) (*messages.PeerReply, *Rejected) {
 	p, account := t.peers.byName[r.Peer], PeerAccount(r.Peer)
-	before, _ := t.money.books.Account(account) // of a new peer there is none
+	before, _ := t.money.books.Brief(account) // of a new peer there is none
 	if p == nil {
 		if len(t.peers.byName) >= maxPeers {
 			return nil, ordinary(messages.Errorf(messages.Exhausted, "there are %d peers, the most there can be", maxPeers))
 		}
-		if _, err := t.money.books.Account(account); err == nil {
+		if _, err := t.money.books.Brief(account); err == nil {
 			return nil, ordinary(messages.Errorf(messages.Conflict, "account %q is somebody's already, and is to be the peer's: give that one another name", account))
 		}
 	}
@@ -68,10 +68,10 @@ func (t *terms) describe(p *peer) messages.PeerReply {
 		Standing: p.Standing, Since: p.Since, Lost: p.Lost, Leaving: p.Left,
 		Restored: t.peers.whole(p) != nil, Incarnation: p.Incarnation,
 	}
-	if a, err := t.money.books.Account(PeerAccount(p.Name)); err == nil {
+	if a, err := t.money.books.Brief(PeerAccount(p.Name)); err == nil {
 		r.Limit, r.Owed, r.Held = a.Credit, a.Balance, a.Reserved
 	}
-	if a, err := t.money.books.Account(SettledAccount(p.Name)); err == nil {
+	if a, err := t.money.books.Brief(SettledAccount(p.Name)); err == nil {
 		r.Share, r.Settled = a.Credit, -a.Balance
 	}
 	for i := range p.outbox {
@@ -116,7 +116,7 @@ func (t *terms) divide() {
 // bound is the bound on all shares together, 0 if there is none. It opens the
 // account that has it.
 func (t *terms) bound() messages.Credits {
-	a, err := t.money.books.Account(SettlementAccount)
+	a, err := t.money.books.Brief(SettlementAccount)
 	if err != nil {
 		t.allot(SettlementAccount, settlementTitle, 0)
 	}
@@ -129,15 +129,15 @@ func (t *terms) wanted(p *peer) messages.Credits {
 	if p.Stated {
 		return p.Share
 	}
-	owing, _ := t.money.books.Account(PeerAccount(p.Name))
-	settled, _ := t.money.books.Account(SettledAccount(p.Name)) // 0 of one that is not open
+	owing, _ := t.money.books.Brief(PeerAccount(p.Name))
+	settled, _ := t.money.books.Brief(SettledAccount(p.Name)) // 0 of one that is not open
 	owes := owing.Reserved - owing.Balance - settled.Balance
 	return max(owing.Credit, min(settled.Credit, owes))
 }
 
 // allot opens an account, or changes its credit, where that is not what it is.
 func (t *terms) allot(account messages.Name, title string, credit messages.Credits) {
-	if a, err := t.money.books.Account(account); err == nil && a.Credit == credit {
+	if a, err := t.money.books.Brief(account); err == nil && a.Credit == credit {
 		return
 	}
 	if _, err := t.money.line(account, title, credit); err != nil && t.money.fault == "" {
@@ -148,7 +148,7 @@ func (t *terms) allot(account messages.Name, title string, credit messages.Credi
 // settledAccount is the account that owes what a peer's settlements moved.
 func (t *terms) settledAccount(p *peer) messages.Name {
 	account := SettledAccount(p.Name)
-	if _, err := t.money.books.Account(account); err != nil {
+	if _, err := t.money.books.Brief(account); err != nil {
 		t.divide()
 	}
 	return account
@@ -157,12 +157,12 @@ func (t *terms) settledAccount(p *peer) messages.Name {
 // settlements is what this site owes all the others by settlements, and the
 // reserve for what they owe it.
 func (t *terms) settlements() (owed, reserve messages.Credits) {
-	if a, err := t.money.books.Account(SettlementAccount); err == nil {
+	if a, err := t.money.books.Brief(SettlementAccount); err == nil {
 		owed, reserve = a.Balance, a.Credit
 	}
 	var shares messages.Credits
 	for _, name := range t.peers.order {
-		if a, err := t.money.books.Account(SettledAccount(name)); err == nil {
+		if a, err := t.money.books.Brief(SettledAccount(name)); err == nil {
 			owed, shares = owed+a.Balance, shares+a.Credit
 		}
 	}

@@ -28,12 +28,17 @@ type account struct {
 
 func (a *account) issuer() bool { return a.name == messages.IssuerAccount }
 
-func (a *account) reply() messages.AccountReply {
-	r := messages.AccountReply{
+// brief is the account without its lists.
+func (a *account) brief() messages.AccountReply {
+	return messages.AccountReply{
 		Account: a.name, Balance: a.balance, Reserved: a.reserved, Available: a.available(),
 		Granted: a.granted, Spent: a.spent, Credit: a.credit, Holds: a.holds,
 		Project: a.project, Title: a.title, Frozen: a.frost.by, Why: a.frost.why,
 	}
+}
+
+func (a *account) reply() messages.AccountReply {
+	r := a.brief()
 	for i := range a.members {
 		m := &a.members[i]
 		if m.left {

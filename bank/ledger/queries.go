@@ -25,6 +25,15 @@ func (l *Ledger) Account(name messages.Name) (messages.AccountReply, error) {
 	return a.reply(), nil
 }
 
+// Brief returns an account as it stands, without the lists of its members and expiring grants.
+func (l *Ledger) Brief(name messages.Name) (messages.AccountReply, error) {
+	a, err := l.accounts.find(name)
+	if err != nil {
+		return messages.AccountReply{}, err
+	}
+	return a.brief(), nil
+}
+
 // MaxAccounts is the most accounts that one page lists. A page of accounts with very many
 // members or expiring grants has fewer: about pageBytes at most, and one at least.
 const (
