@@ -83,8 +83,16 @@ func identityOf(name string) (identity, error) {
 var directory lookups
 
 type lookups struct {
-	mu    sync.Mutex
-	known map[string]lookup
+	mu     sync.Mutex
+	known  map[string]lookup
+	asking map[string]*asking // names that are being looked up
+}
+
+// asking is a user that is being looked up, for whoever else wants it meanwhile.
+type asking struct {
+	done chan struct{}
+	lookup
+	err error
 }
 
 type lookup struct {
@@ -99,16 +107,44 @@ const (
 	mostLookups = 10_000
 )
 
-// find finds a user and its groups. The system's own programs are asked first, because they
-// know the users of directory services too, and this program is linked without the C library
-// that does.
+// find finds a user and its groups. A directory service that is slow for one name delays no other.
 func (d *lookups) find(name string, now time.Time) (lookup, error) {
 	d.mu.Lock()
-	defer d.mu.Unlock()
 	if l, ok := d.known[name]; ok && now.Sub(l.at) < lookupLasts {
+		d.mu.Unlock()
 		return l, nil
 	}
-	l := lookup{at: now}
+	if other := d.asking[name]; other != nil {
+		d.mu.Unlock()
+		<-other.done
+		return other.lookup, other.err
+	}
+	own := &asking{done: make(chan struct{})}
+	if d.asking == nil {
+		d.asking = map[string]*asking{}
+	}
+	d.asking[name] = own
+	d.mu.Unlock()
+	own.lookup, own.err = lookUpUser(name)
+	own.at = now
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	close(own.done)
+	delete(d.asking, name)
+	if own.err != nil {
+		return own.lookup, own.err
+	}
+	if d.known == nil || len(d.known) >= mostLookups {
+		d.known = map[string]lookup{}
+	}
+	d.known[name] = own.lookup
+	return own.lookup, nil
+}
+
+// lookUpUser looks a user up. The system's own programs are asked first, because they
+// know the users of directory services too, and this program is linked without the C library
+// that does.
+func lookUpUser(name string) (l lookup, err error) {
 	line, err := ask("getent", "passwd", name)
 	if f := strings.Split(line, ":"); err == nil && len(f) == 7 && f[0] == name {
 		l.User = &user.User{Username: f[0], Uid: f[2], Gid: f[3], HomeDir: f[5]}
@@ -120,10 +156,6 @@ func (d *lookups) find(name string, now time.Time) (lookup, error) {
 	} else {
 		l.groups, _ = l.GroupIds()
 	}
-	if d.known == nil || len(d.known) >= mostLookups {
-		d.known = map[string]lookup{}
-	}
-	d.known[name] = l
 	return l, nil
 }
 

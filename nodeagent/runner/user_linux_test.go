@@ -6,6 +6,10 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/candor-grid/candor/messages/await"
 )
 
 // TestUsersOfADirectoryService: who is in no file of this machine is found by getent and id, is
@@ -45,6 +49,53 @@ func TestUsersOfADirectoryService(t *testing.T) {
 		t.Error(err)
 	}
 	if said, _ := os.ReadFile(asked); string(said) != "frieda\n0\nnobody-of-that-name\ndaemon\nfrieda\n" {
+		t.Errorf("asked for %q", said)
+	}
+}
+
+// TestSlowNameDelaysNoOther: while a directory service does not answer for one user, others are found, and who asks
+// for the same waits for the one answer.
+func TestSlowNameDelaysNoOther(t *testing.T) {
+	dir := t.TempDir()
+	gate, asked := filepath.Join(dir, "gate"), filepath.Join(dir, "asked")
+	if err := unix.Mkfifo(gate, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for name, script := range map[string]string{
+		"getent": "#!/bin/sh\necho $2 >>" + asked + "\nif [ $2 = slow ]; then read line <" + gate + "; fi\necho $2:*:70001:70002:X:/home/x:/bin/sh\n",
+		"id":     "#!/bin/sh\necho 70002\n",
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(script), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Setenv("PATH", dir+":"+os.Getenv("PATH"))
+	var d lookups
+	now := time.Now()
+	slow := make(chan error, 2)
+	for range cap(slow) {
+		go func() { _, err := d.find("slow", now); slow <- err }()
+	}
+	await.Until(t, "it is asked for", func() bool { said, _ := os.ReadFile(asked); return string(said) == "slow\n" })
+	quick := make(chan error, 1)
+	go func() { _, err := d.find("quick", now); quick <- err }()
+	select {
+	case err := <-quick:
+		if err != nil {
+			t.Error(err)
+		}
+	case err := <-slow: // after 10 s, with the lock of all
+		t.Errorf("it waited for the other: %v", err)
+	}
+	if err := os.WriteFile(gate, []byte("go\n"), 0); err != nil {
+		t.Fatal(err)
+	}
+	for range cap(slow) {
+		if err := <-slow; err != nil {
+			t.Error(err)
+		}
+	}
+	if said, _ := os.ReadFile(asked); string(said) != "slow\nquick\n" {
 		t.Errorf("asked for %q", said)
 	}
 }
