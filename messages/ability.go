@@ -15,6 +15,11 @@ const (
 	AbilityUser    = "user"    // runs tasks as other users than the node's
 	AbilityApart   = "apart"   // gives the tasks of an account processes, shared memory and temporary files of their own, and hides the site's state
 	AbilityPrivate = "private" // as apart, and no network
+	// AbilityNamespaces says that tasks may make user namespaces, for containers.
+	AbilityNamespaces = "namespaces"
+	// AbilityOutdated says that tasks run by an older build or configuration than the agent's, until the
+	// node is idle. Names that begin with "build-" and "tasks-" say which ones are in force.
+	AbilityOutdated = "outdated"
 	// AbilitySharedEnv is the agent's: it understands [SharedEnv].
 	AbilitySharedEnv = "shared-env"
 )
@@ -76,4 +81,20 @@ func Unbounded(abilities []Name) string {
 		return ""
 	}
 	return "nothing bounds how much a task uses of: " + strings.Join(missing, ", ")
+}
+
+// Nests says what tasks on such a node may do in namespaces of their own; "" if nothing.
+func Nests(abilities []Name) string {
+	if !slices.Contains(abilities, AbilityNamespaces) {
+		return ""
+	}
+	return "tasks may make user namespaces, for containers: they reach more of the kernel"
+}
+
+// Outdated says that a node runs tasks by an older build or configuration; "" if it does not.
+func Outdated(abilities []Name) string {
+	if !slices.Contains(abilities, AbilityOutdated) {
+		return ""
+	}
+	return "tasks run by an older build or configuration than the agent's until nothing runs there; candor drain brings that about"
 }

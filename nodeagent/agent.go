@@ -34,6 +34,10 @@ type Agent struct {
 	markets    map[messages.Name]bus.Subscription
 	cancel     context.CancelFunc // of the request under way
 	lastsUntil messages.Time      // the end of the lease, as the runner was told
+	unable     bool               // there is no executor
+	can        []messages.Name    // the abilities that were told
+	renews     bool               // they changed: the node registers anew once it has no task
+	full       bool               // the disk is almost full
 	wasIn      bool               // the node held a lease when the log was last told
 
 	files    *files
@@ -74,12 +78,20 @@ func Start(ctx context.Context, c Config) (*Agent, error) {
 		ready: make(chan struct{}), ended: make(chan struct{}),
 	}
 	if a.real, _ = c.Runner.(runner.Real); a.real != nil {
-		a.state.SetAbilities(a.real.Abilities())
+		a.can = a.real.Abilities()
+		a.state.SetAbilities(a.can)
 	}
 	if a.lasting, _ = c.Runner.(runner.Lasting); a.lasting != nil {
 		a.state.SetFeeds()
 		a.lasting.Notify(func(able bool) {
-			a.queue.post(func(messages.Time) { a.state.Pause(!able) })
+			a.queue.post(func(messages.Time) {
+				a.unable = !able
+				a.state.Pause(a.unable || a.full)
+				if can := a.real.Abilities(); able && !slices.Equal(can, a.can) {
+					a.can, a.renews = can, true
+					a.state.SetAbilities(can)
+				}
+			})
 		})
 	}
 	a.c.Log = c.Log.With(zap.String("node", c.Node))
@@ -92,6 +104,9 @@ func Start(ctx context.Context, c Config) (*Agent, error) {
 		return nil, errors.Join(err, a.release())
 	}
 	context.AfterFunc(ctx, func() { a.Close() }) // whose error is for who calls Close
+	if a.owned {
+		a.watchDisk()
+	}
 	go a.loop()
 	return a, nil
 }
@@ -201,6 +216,10 @@ func (a *Agent) untilWake() time.Duration {
 
 // act does what the state says; it reports whether all is over.
 func (a *Agent) act(now messages.Time) (over bool) {
+	if a.renews && a.state.Rejoin() {
+		a.renews, a.wasIn = false, false // nothing is lost
+		a.c.Log.Info("registers anew: its executor was replaced, and can do other things", zap.Strings("abilities", a.can))
+	}
 	do := a.state.Act(now)
 	a.noteSession()
 	a.keep(now)
@@ -225,9 +244,9 @@ func (a *Agent) act(now messages.Time) (over bool) {
 	for _, s := range do.Stop {
 		a.stop(s)
 	}
-	if a.lasting != nil {
+	if a.real != nil {
 		for _, attempt := range do.Reported { // the leader knows of their end
-			a.lasting.Confirm(attempt)
+			a.real.Confirm(attempt)
 		}
 	}
 	for _, market := range do.Fetch {

@@ -154,9 +154,23 @@ type Tasks struct {
 	// Private takes the network from every task. The site refuses to start if the
 	// machine cannot keep tasks apart by namespaces.
 	Private bool `json:"private,omitempty"`
+	// Namespaces is "allow" to let tasks make user namespaces, and in them namespaces of
+	// mounts, processes and host names, as bubblewrap and Apptainer do. More of the kernel
+	// can be reached then; see the page on security. Empty: "refuse".
+	Namespaces string `json:"namespaces,omitempty"`
 	// DiskMiB bounds the files in a task's own working directory, and the files of an
 	// account in temporary directories, in MiB; 0: 10,240.
 	DiskMiB int64 `json:"disk_mib,omitempty"`
+	// KeptMiB bounds what the ended tasks of an account keep on a node, in MiB: their
+	// directories and outputs. Above it, the oldest is removed. 0: a tenth of the disk,
+	// at least 256.
+	KeptMiB int64 `json:"kept_mib,omitempty"`
+	// FreeMiB is the reserve of a node's disk that is for the site's own files, in MiB.
+	// When less is free, the node removes what ended tasks kept, of the account that keeps
+	// the most; below three quarters of it, the node takes no tasks; below five eighths, it
+	// ends the task that keeps the most. A replica refuses requests below 256 MiB. 0: a
+	// twentieth of the disk, between 512 and 8,192.
+	FreeMiB int64 `json:"free_mib,omitempty"`
 }
 
 // TaskMemory is how much memory the tasks of a class have, and how much of their output is

@@ -20,8 +20,9 @@ const usersFile = "users"
 func (s *share) contain() error {
 	t, o := &s.config.Tasks, &s.options
 	s.tasks = runner.Config{
-		Private: t.Private, Hide: []string{s.config.State}, Inside: executor.Inside(), Users: s.usersFile(),
+		Private: t.Private, Namespaces: t.Namespaces == namespacesAllow, Hide: []string{s.config.State}, Inside: executor.Inside(), Users: s.usersFile(),
 		Limits: cell.Limits{Memory: t.MemoryMiB << 20, Pids: t.Processes, CPU: t.CPU}, DirLimit: t.DiskMiB << 20,
+		KeptLimit: t.KeptMiB << 20, KeepFree: t.FreeMiB << 20,
 	}
 	s.tasks.Memory, s.tasks.MostMemory = s.config.memoryOf()
 	for class := range s.config.offered() {
@@ -99,6 +100,7 @@ func (c *Config) checkTasks(ps *Problems) {
 		name  string
 		value float64
 	}{{"memory_mib", float64(t.MemoryMiB)}, {"processes", float64(t.Processes)}, {"cpu", t.CPU}, {"max_memory_mib", float64(t.MaxMemoryMiB)}, {"disk_mib", float64(t.DiskMiB)},
+		{"kept_mib", float64(t.KeptMiB)}, {"free_mib", float64(t.FreeMiB)},
 		{"output_mib", float64(t.OutputMiB)}} {
 		if !(n.value >= 0) {
 			ps.addf("tasks."+n.name, "%v is negative; leave it out for no bound", n.value)
@@ -109,6 +111,9 @@ func (c *Config) checkTasks(ps *Problems) {
 	}
 	if t.OutputMiB > mostOutput {
 		ps.addf("tasks.output_mib", "%d is above %d", t.OutputMiB, mostOutput)
+	}
+	if n := t.Namespaces; n != "" && n != namespacesRefuse && n != namespacesAllow {
+		ps.addf("tasks.namespaces", "%q: must be %q or %q", clip(n), namespacesRefuse, namespacesAllow)
 	}
 	if k := t.OutputKeep; k != "" && k != keepEnds && k != keepTail {
 		ps.addf("tasks.output_keep", "%q: must be %q, for the first and the last half of what is kept, or %q, for the end alone", clip(k), keepEnds, keepTail)
@@ -134,6 +139,12 @@ const (
 	keepTail = "tail"
 	// mostOutput bounds the limit of an output, in MiB: a TiB.
 	mostOutput = 1 << 20
+)
+
+// Whether tasks may make namespaces.
+const (
+	namespacesRefuse = "refuse"
+	namespacesAllow  = "allow"
 )
 
 // outputs are the limits of the outputs of classes that have their own, in bytes.

@@ -2,6 +2,7 @@ package runner
 
 import (
 	"runtime"
+	"sync"
 
 	"golang.org/x/sys/unix"
 )
@@ -28,6 +29,13 @@ var refusedCalls = []uint32{
 // by these calls, for which it has no capabilities.
 var ownThreadCalls = map[uint32]bool{unix.SYS_SETNS: true, unix.SYS_CHROOT: true}
 
+// namespaceCalls are of refusedCalls those that programs which run containers make in their own namespaces; elsewhere
+// the kernel refuses them to whoever has no capabilities.
+var namespaceCalls = map[uint32]bool{
+	unix.SYS_MOUNT: true, unix.SYS_UMOUNT2: true, unix.SYS_PIVOT_ROOT: true, unix.SYS_OPEN_TREE: true, unix.SYS_MOVE_MOUNT: true,
+	unix.SYS_MOUNT_SETATTR: true, unix.SYS_SETHOSTNAME: true, unix.SYS_SETDOMAINNAME: true,
+}
+
 // refusedFamilies are kinds of sockets for which a task has no use: to the hypervisor of
 // a virtual machine, whose services trust whoever is on the machine, and to the kernel's
 // ciphers, which had holes.
@@ -40,12 +48,48 @@ const (
 	offsetFirstArg = 16 // low half, on a little-endian machine
 )
 
+// callRules are what the filter of a thread has to let through.
+type callRules struct {
+	// clones says that tasks are started by clone3, whose flags are in memory, where no filter looks.
+	clones bool
+	// namespaces says that tasks may make user namespaces. A task gets [noClone3] then too.
+	namespaces bool
+}
+
+// refusedSpaces are the flags of clone and unshare that are refused.
+func (may callRules) refusedSpaces() uint32 {
+	if may.namespaces { // what these hold would be bounded by nothing, or is much of the kernel
+		return unix.CLONE_NEWNET | unix.CLONE_NEWIPC
+	}
+	return unix.CLONE_NEWUSER
+}
+
+// knownArch is this processor, as the kernel numbers it for filters.
+func knownArch() (arch uint32, ok bool) {
+	arch, ok = map[string]uint32{"amd64": unix.AUDIT_ARCH_X86_64, "arm64": unix.AUDIT_ARCH_AARCH64}[runtime.GOARCH]
+	return arch, ok
+}
+
+// noClone3 has clone3 missing, so that libraries do with clone, whose flags a filter sees.
+var noClone3 = sync.OnceValue(func() *unix.SockFprog {
+	arch, ok := knownArch()
+	if !ok {
+		return nil
+	}
+	const answer, equal, load = unix.BPF_RET | unix.BPF_K, unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, unix.BPF_LD | unix.BPF_W | unix.BPF_ABS
+	program := []unix.SockFilter{
+		{Code: load, K: offsetArch}, {Code: equal, Jf: 3, K: arch},
+		{Code: load, K: offsetNumber}, {Code: equal, Jf: 1, K: unix.SYS_CLONE3},
+		{Code: answer, K: unix.SECCOMP_RET_ERRNO | uint32(unix.ENOSYS)}, {Code: answer, K: unix.SECCOMP_RET_ALLOW},
+	}
+	return &unix.SockFprog{Len: uint16(len(program)), Filter: &program[0]}
+})
+
 // callFilter is the program that refuses them; nil where it is not known for this
-// processor. clones says that tasks are started by clone3, which then is not refused: its
-// flags are in memory, where no filter looks. Calls of another architecture, by which it could be passed, do not exist
+// processor. Calls of another architecture, by which it could be passed, do not exist
 // in tasks: programs of 32 bits do not run.
-func callFilter(clones bool) []unix.SockFilter {
-	arch, ok := map[string]uint32{"amd64": unix.AUDIT_ARCH_X86_64, "arm64": unix.AUDIT_ARCH_AARCH64}[runtime.GOARCH]
+func callFilter(may callRules) []unix.SockFilter {
+	arch, ok := knownArch()
 	if !ok {
 		return nil
 	}
@@ -68,11 +112,11 @@ func callFilter(clones bool) []unix.SockFilter {
 		program = append(program, unix.SockFilter{Code: unix.BPF_JMP | unix.BPF_JGE | unix.BPF_K, Jf: 1, K: 0x40000000}, answer(unknown))
 	}
 	for _, call := range refusedCalls {
-		if !ownThreadCalls[call] {
+		if !ownThreadCalls[call] && !(may.namespaces && namespaceCalls[call]) {
 			program = append(program, equal(call, 1), answer(refused))
 		}
 	}
-	if !clones { // libraries do with clone where it is missing
+	if !may.clones { // libraries do with clone where it is missing
 		program = append(program, equal(unix.SYS_CLONE3, 1), answer(unknown))
 	}
 	program = append(program, equal(unix.SYS_SOCKET, uint8(2*len(refusedFamilies)+2)), load(offsetFirstArg))
@@ -80,9 +124,9 @@ func callFilter(clones bool) []unix.SockFilter {
 		program = append(program, equal(family, 1), answer(refused))
 	}
 	program = append(program, answer(unix.SECCOMP_RET_ALLOW))
-	for _, call := range []uint32{unix.SYS_CLONE, unix.SYS_UNSHARE} { // no user namespaces
+	for _, call := range []uint32{unix.SYS_CLONE, unix.SYS_UNSHARE} {
 		program = append(program, equal(call, 4), load(offsetFirstArg),
-			unix.SockFilter{Code: unix.BPF_JMP | unix.BPF_JSET | unix.BPF_K, Jf: 1, K: unix.CLONE_NEWUSER},
+			unix.SockFilter{Code: unix.BPF_JMP | unix.BPF_JSET | unix.BPF_K, Jf: 1, K: may.refusedSpaces()},
 			answer(refused), answer(unix.SECCOMP_RET_ALLOW))
 	}
 	return append(program, answer(unix.SECCOMP_RET_ALLOW))

@@ -34,6 +34,13 @@ type Config struct {
 	// that takes long, and at the end. The temporary directories that the tasks of an
 	// account share have the same limit; beyond it, all who share them are ended.
 	DirLimit int64
+	// KeptLimit bounds what the ended tasks of an account keep here, their directories and outputs
+	// together, in bytes; beyond it the oldest is removed. Default: a tenth of the disk of Dir, at
+	// least 256 MiB.
+	KeptLimit int64
+	// KeepFree is how much tasks leave free on the disk of Dir, in bytes; default: a twentieth of
+	// the disk, between 512 MiB and 8 GiB.
+	KeepFree int64
 	// CheckEvery is how often the output and memory of running tasks are
 	// looked at; default 500 ms.
 	CheckEvery time.Duration
@@ -67,6 +74,10 @@ type Config struct {
 	Private bool
 	Hide    []string
 	Inside  []string
+	// Namespaces lets tasks make user namespaces, and in these namespaces of mounts, processes and host
+	// names, as programs that run containers do. A task has capabilities there, over what it made. No
+	// namespaces of networks and IPC can be made.
+	Namespaces bool
 	// Mapped is the user namespace in which the process that runs the tasks of an
 	// unprivileged node has the rights to contain them: with this user alone ("self"),
 	// or with its subordinate users too ("range"). Empty: it has no namespace of its own.
@@ -106,8 +117,8 @@ func (c *Config) Validate() error {
 		return messages.Errorf(messages.Invalid, "runner: Site and Node must be set")
 	case c.Dir == "":
 		return messages.Errorf(messages.Invalid, "runner: Dir must name the state directory")
-	case c.Grace < 0 || c.CheckEvery < 0 || c.OutputLimit < 0 || c.DirLimit < 0 || c.KeepJobs < 0:
-		return messages.Errorf(messages.Invalid, "runner: Grace, CheckEvery, OutputLimit, DirLimit and KeepJobs must not be negative")
+	case c.Grace < 0 || c.CheckEvery < 0 || c.OutputLimit < 0 || c.DirLimit < 0 || c.KeptLimit < 0 || c.KeepFree < 0 || c.KeepJobs < 0:
+		return messages.Errorf(messages.Invalid, "runner: Grace, CheckEvery, OutputLimit, DirLimit, KeptLimit, KeepFree and KeepJobs must not be negative")
 	case c.Limits.Memory < 0 || c.Limits.Pids < 0 || !(c.Limits.CPU >= 0):
 		return messages.Errorf(messages.Invalid, "runner: Limits must not be negative")
 	}
@@ -156,6 +167,15 @@ func withoutLinks(dirs []string) []string {
 		real[i] = access.Real(dir)
 	}
 	return real
+}
+
+// mostOutput is the largest limit of an output, in bytes.
+func (c *Config) mostOutput() int64 {
+	most := c.OutputLimit
+	for _, l := range c.OutputLimits {
+		most = max(most, l)
+	}
+	return most
 }
 
 // outputLimit is how much is kept of each output of a task of a class, in bytes.

@@ -11,15 +11,15 @@ import (
 // the thread forks inherit the loss: a task starts without a way to gain privileges,
 // with empty sets of capabilities and with the filter of system calls, and the start of
 // a task costs no more. The thread itself keeps the capabilities with which it starts
-// tasks as other users: an exec does not pass them on. clones as for [callFilter].
-func confine(clones bool) error {
+// tasks as other users: an exec does not pass them on.
+func confine(may callRules) error {
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
 		return os.NewSyscallError("no new privileges", err)
 	}
 	if err := dropCapabilities(); err != nil {
 		return err
 	}
-	return filterCalls(clones)
+	return filterCalls(may)
 }
 
 // Bits of PR_SET_SECUREBITS: an exec as the super-user gives no capabilities, which
@@ -94,8 +94,8 @@ func (e errKeepsBounding) Error() string {
 }
 
 // filterCalls installs the filter on the calling thread.
-func filterCalls(clones bool) error {
-	filter := callFilter(clones)
+func filterCalls(may callRules) error {
+	filter := callFilter(may)
 	if filter == nil {
 		return nil
 	}

@@ -18,6 +18,7 @@ type measuring struct {
 	underWay bool
 	next     time.Time // not before
 	unread   bool      // the last measure did not see everything
+	bytes    int64     // what the last measure found, with what others share
 }
 
 // measureShare is the part of a processor's time for which a task is measured at most: one in as
@@ -92,7 +93,7 @@ func (t *process) judge(own, shared tree.Usage, rest time.Duration) bool {
 	defer t.mu.Unlock()
 	before, limit := t.measuring.unread, t.runner.config.DirLimit
 	unread := errors.Join(own.Unread, shared.Unread)
-	t.measuring = measuring{next: time.Now().Add(rest), unread: unread != nil}
+	t.measuring = measuring{next: time.Now().Add(rest), unread: unread != nil, bytes: own.Bytes + shared.Bytes}
 	switch {
 	case t.over || t.exceeds != "":
 		return false

@@ -60,7 +60,8 @@
 // IPC, shared memory and temporary directories, in which Config.Hide is hidden. A process
 // holds a room; threads go in before they fork, so that only the first task waits for it.
 // The root of a room is a copy of the mounts, not the root of its mount namespace: the
-// kernel gives nobody user namespaces there, whichever call asks for one.
+// kernel gives nobody user namespaces there, whichever call asks for one. With Config.Namespaces it is the root, and
+// tasks make user and mount namespaces of their own.
 // Programs of 32 bits do not run. [Config.Contain] takes the best that a machine has.
 //
 // # What a task cannot delay
@@ -93,6 +94,11 @@
 //
 // Output beyond the limit is cut out of the middle of its file while the task runs: the
 // file has a hole there, which readers are told of as missing bytes.
+//
+// What the ended tasks of an account left is measured while tasks of the account run, since they may write there, and
+// bounded by Config.KeptLimit together: the oldest goes first, but nothing whose outputs the agent has still to store.
+// Where less than Config.KeepFree of the disk is free, the account that keeps the most loses its oldest; where that is
+// not enough, the task that keeps the most is ended.
 //
 // The names are the whole index: output stays readable after a restart of the
 // agent. While a task runs, its output has the name of its lane, which a task

@@ -16,8 +16,8 @@ import (
 // account can delay is the start of its own tasks: a thread that does not get on is left to what
 // it does, and another takes its place.
 type forge struct {
-	clones bool // its thread has to start tasks by clone3
-	bell   int  // an event of the kernel: there is work, or no more
+	may  callRules // of its thread, which has to start tasks
+	bell int       // an event of the kernel: there is work, or no more
 
 	mu       sync.Mutex
 	work     []func(*anvil)
@@ -36,8 +36,8 @@ type anvil struct {
 	room     *room // in whose namespaces it is; nil: this process's
 }
 
-func newForge(clones bool) (f *forge, err error) {
-	f = &forge{clones: clones}
+func newForge(may callRules) (f *forge, err error) {
+	f = &forge{may: may}
 	if f.bell, err = unix.Eventfd(0, unix.EFD_CLOEXEC); err != nil {
 		return nil, messages.Errorf(messages.Unavailable, "runner: eventfd: %v", err)
 	}
@@ -130,12 +130,20 @@ func (f *forge) begin(c *cell.Cell, r *room, asRoot bool, start func(error)) {
 	if !c.Threaded() {
 		own, err := f, error(nil)
 		if r != nil {
-			if own, err = r.ownForge(f.clones); err != nil {
+			if own, err = r.ownForge(f.may); err != nil {
 				go start(err)
 				return
 			}
 		}
-		own.post(func(a *anvil) { start(a.prepare(r, asRoot, f.clones)) })
+		own.post(func(a *anvil) {
+			if a.room != r { // a thread that is new: it finds the control groups no more once it is in the room
+				if err := r.sum.Enter(); err != nil {
+					start(messages.Errorf(messages.Unavailable, "the group of the account: %v", err))
+					return
+				}
+			}
+			start(a.prepare(r, asRoot, f.may))
+		})
 		return
 	}
 	go c.Run(func() {
@@ -144,16 +152,16 @@ func (f *forge) begin(c *cell.Cell, r *room, asRoot bool, start func(error)) {
 			a = new(anvil)
 			c.Thread = a
 		}
-		start(a.prepare(r, asRoot, false))
+		start(a.prepare(r, asRoot, callRules{namespaces: f.may.namespaces}))
 	})
 }
 
 // ownForge is the forge of the room's tasks.
-func (r *room) ownForge(clones bool) (_ *forge, err error) {
+func (r *room) ownForge(may callRules) (_ *forge, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.forge == nil {
-		r.forge, err = newForge(clones)
+		r.forge, err = newForge(may)
 	}
 	return r.forge, err
 }
@@ -174,12 +182,12 @@ func (f *forge) run(c *cell.Cell, r *room, asRoot bool, start func() error) erro
 // where nobody says anything. The executor gives its own timers more.
 const usualSlack = 50_000
 
-// prepare confines the thread and goes into a room. clones as for [callFilter].
-func (a *anvil) prepare(r *room, asRoot, clones bool) error {
+// prepare confines the thread and goes into a room.
+func (a *anvil) prepare(r *room, asRoot bool, may callRules) error {
 	if !a.confined {
-		err := confine(clones)
+		err := confine(may)
 		if _, harmless := err.(errKeepsBounding); harmless && !asRoot {
-			err = filterCalls(clones)
+			err = filterCalls(may)
 		}
 		if err == nil {
 			err = unix.Unshare(unix.CLONE_FS) // so that it can change its mount namespace

@@ -10,7 +10,7 @@ import (
 
 // TestForgeClosesItsBellOnce: a second close would be of a file that somebody else has opened meanwhile.
 func TestForgeClosesItsBellOnce(t *testing.T) {
-	f, err := newForge(false)
+	f, err := newForge(callRules{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -23,7 +23,9 @@ type inside struct {
 	Temp    string              // has a directory for each of access.Temporary
 	As      *syscall.Credential // as whom tasks run; nil: as this process
 	Network bool                // it has a network of its own
-	Shared  int64               // bytes that its shared memory may hold; 0: as the kernel says
+	// Namespaces: tasks may make user namespaces.
+	Namespaces bool
+	Shared     int64 // bytes that its shared memory may hold; 0: as the kernel says
 }
 
 // sharedMemory is a file system of the room's own.
@@ -86,7 +88,7 @@ func (w *inside) setUp() error {
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_SLAVE, ""); err != nil {
 		return os.NewSyscallError("mount", err)
 	}
-	if err := enterCopy(w.Temp); err != nil {
+	if err := enterCopy(w.Temp, w.Namespaces); err != nil {
 		return err
 	}
 	shown := map[string]int{}
@@ -114,14 +116,36 @@ func (w *inside) setUp() error {
 	if w.Network {
 		loopbackUp() // a task may do without
 	}
+	w.boundIPC()
 	protectGroups()
 	return mount("proc", "/proc", "")
 }
 
+// boundIPC bounds what outlives tasks in the room's IPC namespace: segments of shared memory together as its other
+// shared memory, or to half of what the machine has, queues to 16 MiB and semaphores to 32,000. Where the machine
+// lets nobody write settings, the usual ones stay.
+func (w *inside) boundIPC() {
+	most := w.Shared
+	if most == 0 {
+		var info unix.Sysinfo_t
+		if unix.Sysinfo(&info) != nil {
+			return
+		}
+		most = int64(info.Totalram) * int64(info.Unit) / 2
+	}
+	for setting, value := range map[string]string{
+		"shmall": strconv.FormatInt(most/int64(os.Getpagesize()), 10), "shmmax": strconv.FormatInt(most, 10),
+		"msgmni": "1024", "msgmnb": "16384", "sem": "250 32000 100 128",
+	} {
+		_ = os.WriteFile("/proc/sys/kernel/"+setting, []byte(value), 0)
+	}
+}
+
 // enterCopy makes a copy of all mounts, put at a directory, the root of this process: to
 // whom has another root than that of the mount namespace, the kernel gives no user
-// namespace, whichever call asks for one.
-func enterCopy(at string) error {
+// namespace, whichever call asks for one. Where tasks may have some, the copy becomes the root
+// of the mount namespace.
+func enterCopy(at string, namespaces bool) error {
 	fd, err := clone("/")
 	if err != nil {
 		return err
@@ -130,8 +154,25 @@ func enterCopy(at string) error {
 	if err := unix.MoveMount(fd, "", unix.AT_FDCWD, at, unix.MOVE_MOUNT_F_EMPTY_PATH); err != nil {
 		return os.NewSyscallError("move mount", err)
 	}
+	if namespaces {
+		return pivot(at)
+	}
 	if err := unix.Chroot(at); err != nil {
 		return os.NewSyscallError("chroot", err)
+	}
+	return os.NewSyscallError("chdir", unix.Chdir("/"))
+}
+
+// pivot makes what is mounted at a directory the root of the mount namespace, and takes away what was.
+func pivot(at string) error {
+	if err := unix.Chdir(at); err != nil {
+		return os.NewSyscallError("chdir", err)
+	}
+	if err := unix.PivotRoot(".", "."); err != nil {
+		return os.NewSyscallError("pivot root", err)
+	}
+	if err := unix.Unmount(".", unix.MNT_DETACH); err != nil {
+		return os.NewSyscallError("unmount", err)
 	}
 	return os.NewSyscallError("chdir", unix.Chdir("/"))
 }

@@ -29,6 +29,8 @@ type launch struct {
 	ended bool // the child has executed the program, or failed
 	late  bool // it is to be killed
 
+	noClone3 bool // the program is to find none
+
 	// The kernel and the child get the addresses of these. They are fields because a launch is in the
 	// heap: a goroutine's stack may move before the call is made.
 	args  cloneArgs
@@ -88,7 +90,7 @@ const (
 // spawn executes a program, as sys says: whether in a session, with a terminal, in a control group, and as
 // whom. files are its standard input, output and error.
 func (l *launch) spawn(path string, argv, env []string, dir string, umask uint32, files []uintptr, sys *syscall.SysProcAttr) (child, error) {
-	p, err := newPlan(path, argv, env, dir, umask, files, sys)
+	p, err := l.newPlan(path, argv, env, dir, umask, files, sys)
 	if err != nil {
 		return child{fd: -1}, err
 	}
@@ -181,7 +183,7 @@ type plan struct {
 	priority  int32     // of the usual policy: none
 }
 
-func newPlan(path string, argv, env []string, dir string, umask uint32, files []uintptr, sys *syscall.SysProcAttr) (p *plan, err error) {
+func (l *launch) newPlan(path string, argv, env []string, dir string, umask uint32, files []uintptr, sys *syscall.SysProcAttr) (p *plan, err error) {
 	p = &plan{steps: make([]step, 0, 16)}
 	var errs [4]error
 	p.path, errs[0] = syscall.BytePtrFromString(path)
@@ -194,6 +196,11 @@ func newPlan(path string, argv, env []string, dir string, umask uint32, files []
 	p.own(files, sys)
 	p.may(unix.SYS_UMASK, uintptr(umask))
 	p.become(sys.Credential)
+	if l.noClone3 {
+		if filter := noClone3(); filter != nil {
+			p.must(unix.SYS_PRCTL, unix.PR_SET_SECCOMP, unix.SECCOMP_MODE_FILTER, uintptr(unsafe.Pointer(filter)), 0, 0)
+		}
+	}
 	p.must(unix.SYS_CHDIR, uintptr(unsafe.Pointer(p.dir)))
 	p.may(unix.SYS_RT_SIGPROCMASK, unix.SIG_SETMASK, uintptr(unsafe.Pointer(&p.mask)), 0, signalSetSize)
 	p.must(unix.SYS_EXECVE, uintptr(unsafe.Pointer(p.path)), uintptr(unsafe.Pointer(&p.argv[0])), uintptr(unsafe.Pointer(&p.env[0])))

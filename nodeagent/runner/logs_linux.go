@@ -92,7 +92,7 @@ func (p *Processes) readLog(r *messages.LogsRequest) (reply messages.LogsReply, 
 			return messages.LogsReply{End: task == nil}, task, nil
 		}
 		return reply, nil, messages.Errorf(messages.NotFound,
-			"attempt %d of task %v: has no output on this node; it never ran here, or its output was removed after %d later jobs",
+			"attempt %d of task %v: has no output on this node; it never ran here, or its output was removed: after %d later jobs, or as the oldest that its account kept here",
 			r.Attempt.Number, r.Attempt.Task, p.config.KeepJobs)
 	}
 	if err != nil {

@@ -86,7 +86,7 @@ func (o *outputs) cut(i int, info *unix.Stat_t) {
 		defer unix.Close(opened)
 		fd = opened
 	}
-	err := unix.Fallocate(fd, unix.FALLOC_FL_PUNCH_HOLE|unix.FALLOC_FL_KEEP_SIZE, k.head, end-k.head)
+	err := punch(fd, k.head, end)
 	switch err {
 	case nil:
 		o.lost[i] = end - k.head
@@ -94,5 +94,29 @@ func (o *outputs) cut(i int, info *unix.Stat_t) {
 		if limit := k.head + k.tail; unix.Ftruncate(fd, limit) == nil { // else at the next check
 			o.lost[i] += info.Size - limit
 		}
+	}
+}
+
+// punch makes a hole in a file.
+func punch(fd int, from, to int64) error {
+	return unix.Fallocate(fd, unix.FALLOC_FL_PUNCH_HOLE|unix.FALLOC_FL_KEEP_SIZE, from, to-from)
+}
+
+// cutAgain bounds the output of a task that has ended, to which a task may write that was given the open file.
+func (c *Config) cutAgain(path string) {
+	var info unix.Stat_t
+	block := int64(leastBlock)
+	if unix.Lstat(path, &info) != nil || info.Mode&unix.S_IFMT != unix.S_IFREG || info.Blocks*512 <= c.mostOutput()+4*block {
+		return
+	}
+	o := outputs{limit: c.mostOutput(), tail: c.OutputTail}
+	k := o.keeps(max(block, int64(info.Blksize)))
+	fd, err := openFile(path, unix.O_WRONLY)
+	if err != nil {
+		return
+	}
+	defer unix.Close(fd)
+	if end := (info.Size - k.tail) / block * block; end > k.head {
+		_ = punch(fd, k.head, end)
 	}
 }

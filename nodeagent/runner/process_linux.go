@@ -98,11 +98,11 @@ func (t *process) prepare(p *program) (why string) {
 			return "input " + messages.Detail(err)
 		}
 	}
-	if t.cell, err = t.runner.cells.Take(t.limits()); err != nil {
-		return messages.Detail(err)
-	}
 	var roomless error
 	t.room, roomless = t.takeRoom(p)
+	if t.cell, err = t.runner.cells.Take(t.limits(), t.room.counted()); err != nil {
+		return messages.Detail(err)
+	}
 	// A terminal is the room's. Without a room the files are opened too: on a stream its client hears why.
 	files, theirs, err := t.openFiles(p)
 	if err = cmp.Or(roomless, err); err == nil && !t.arm() {
@@ -160,11 +160,11 @@ func (t *process) fail(p *program, dir string, err error) {
 
 // leave ends what is left of a task that has ended, keeps what is to be kept, and reports.
 func (t *process) leave() {
-	if t.room != nil {
-		t.runner.rooms.leave(t.room)
-	}
 	if t.cell != nil {
 		t.runner.cells.Leave(t.cell)
+	}
+	if t.room != nil { // which its account's cells do not outlive
+		t.runner.rooms.leave(t.room)
 	}
 	t.finishStream(&t.finished)
 	if !t.leaveLane(t.job) {
@@ -271,6 +271,7 @@ func (t *process) fork(p *program, dir string, files []uintptr) (child, error) {
 	i := t.task.Program.Interactive
 	sys := &syscall.SysProcAttr{Setsid: true, Credential: p.as, Setctty: i != nil && i.Terminal}
 	t.cell.Attributes(sys)
+	t.launch.noClone3 = t.runner.config.Namespaces && t.runner.forge.may.clones && !t.cell.Threaded()
 	return t.launch.spawn(p.path, p.argv, taskEnv(p.env, p.homeless, &t.task, t.lane.base+aliveEnding, dir), dir, p.umask, files, sys)
 }
 

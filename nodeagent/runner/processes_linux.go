@@ -1,6 +1,7 @@
 package runner
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"hash/fnv"
@@ -52,7 +53,11 @@ type Processes struct {
 	streams map[streamKey]*stream
 	// keepEnded is for how long a stream that has ended waits for a client.
 	keepEnded time.Duration
-	checks    *time.Timer // of output and memory; nil while nothing runs
+	checks    *time.Timer // of output, memory and disk
+	seldom    bool        // they come less often, because nothing runs
+	summing   bool        // what accounts keep is being measured
+	sumNext   time.Time   // not before
+	pressed   bool        // the disk is almost full; of whoever is summing
 	closed    bool
 	tasks     sync.WaitGroup
 }
@@ -100,17 +105,22 @@ func NewProcesses(c Config) (*Processes, error) {
 	}
 	p.loose = !slices.Contains(p.cells.Abilities(), messages.AbilityFreeze)
 	p.store.shares = p.config.perAccount() && !p.loose
-	if p.forge, err = newForge(p.cells.Clones()); err != nil {
+	if p.forge, err = newForge(callRules{p.cells.Clones(), p.config.Namespaces}); err != nil {
 		return nil, err
 	}
 	if p.ends, err = openEnds(); err != nil {
 		return nil, err
 	}
 	if p.rooms != nil {
-		p.rooms.loose = p.loose
+		p.rooms.loose, p.rooms.cells = p.loose, p.cells
 	}
 	go p.store.removeMoved() // nobody waits for it: there may be much
+	p.config.KeepFree = Reserve(p.config.Dir, p.config.KeepFree)
+	p.config.KeptLimit = cmp.Or(p.config.KeptLimit, max(sizeOf(p.config.Dir)/keptShare, leastKept))
 	p.adopts = p.config.Alone && p.rooms == nil && p.loose && unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == nil
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.checks = time.AfterFunc(p.config.CheckEvery, p.check)
 	return p, nil
 }
 
@@ -175,6 +185,9 @@ func (p *Processes) Abilities() []messages.Name {
 	if p.config.User != "" {
 		all = append(all, messages.AbilityUser)
 	}
+	if p.config.Namespaces {
+		all = append(all, messages.AbilityNamespaces)
+	}
 	if p.rooms != nil {
 		all = append(all, messages.AbilityApart)
 		if p.config.Private {
@@ -216,8 +229,12 @@ func (p *Processes) enter(t *process) error {
 	}
 	p.running[t.task.Attempt] = t
 	p.tasks.Add(1)
-	if p.checks == nil {
-		p.checks = time.AfterFunc(p.config.CheckEvery, p.check)
+	if len(t.task.Program.Outputs) > 0 {
+		p.store.hold(t.task.Attempt)
+	}
+	if p.seldom {
+		p.seldom = false
+		p.checks.Reset(p.config.CheckEvery)
 	}
 	return nil
 }
@@ -230,8 +247,8 @@ func (p *Processes) leave(t *process) {
 	close(t.ended)
 }
 
-// check looks at the output and the memory of every running task, and comes
-// again as long as there are any.
+// check looks at the output and the memory of every running task, and at the disk, and comes
+// again, less often while nothing runs.
 func (p *Processes) check() {
 	p.sweepStreams()
 	for _, t := range p.tasksNow() {
@@ -242,9 +259,15 @@ func (p *Processes) check() {
 	p.store.rest()
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.checks = nil; len(p.running) > 0 {
-		p.checks = time.AfterFunc(p.config.CheckEvery, p.check)
+	if p.closed {
+		return
 	}
+	p.startSum()
+	wait := p.config.CheckEvery
+	if p.seldom = len(p.running) == 0; p.seldom {
+		wait = max(wait, idleEvery)
+	}
+	p.checks.Reset(wait)
 }
 
 // lookup returns a running task, or nil.
@@ -273,6 +296,7 @@ func (p *Processes) Close() error {
 		return nil
 	}
 	p.closed = true
+	p.checks.Stop()
 	p.mu.Unlock()
 	for _, t := range p.tasksNow() {
 		t.Stop(0)

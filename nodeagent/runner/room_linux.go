@@ -33,6 +33,7 @@ type room struct {
 	over   chan struct{}       // closed when the holder has ended
 	holder int                 // its process
 	temp   string              // its temporary directories
+	sum    *cell.Account       // counts what its tasks have together; nil: nobody does
 
 	made sync.Once
 	err  error // why it could not be made
@@ -49,6 +50,7 @@ type room struct {
 type rooms struct {
 	config *Config
 	loose  bool // no control groups hold what is in a room
+	cells  *cell.Cells
 
 	mu   sync.Mutex
 	open map[string]*room
@@ -165,6 +167,14 @@ func (r *rooms) take(key string, as *syscall.Credential, show []string) (*room, 
 	return found, nil
 }
 
+// counted is the group of the room's account; nil: there is none.
+func (r *room) counted() *cell.Account {
+	if r == nil {
+		return nil
+	}
+	return r.sum
+}
+
 // ended reports whether the holder has ended by itself.
 func (r *room) ended() bool {
 	select {
@@ -247,7 +257,10 @@ func (r *rooms) make(one *room, show []string) (err error) {
 	if one.temp, err = r.makeTemp(); err != nil {
 		return err
 	}
-	plan, err := json.Marshal(inside{Hide: r.config.Hide, Show: show, Temp: one.temp, As: one.as, Network: r.config.Private, Shared: r.config.shared()})
+	if r.cells != nil {
+		one.sum = r.cells.Account()
+	}
+	plan, err := json.Marshal(inside{Hide: r.config.Hide, Show: show, Temp: one.temp, As: one.as, Network: r.config.Private, Namespaces: r.config.Namespaces, Shared: r.config.shared()})
 	if err != nil {
 		return err
 	}
@@ -325,6 +338,7 @@ func (r *room) close() {
 	if r.over != nil {
 		<-r.over
 	}
+	_ = r.sum.Close() // the next run removes what is left
 	_ = closeAll(r.spaces)
 	if r.root != nil {
 		_ = r.root.Close()

@@ -51,6 +51,9 @@ type Real interface {
 	// Keep says to the tasks until when they are the current attempts, which is until when
 	// the node's lease lasts, by the clock of package boottime.
 	Keep(until time.Duration)
+	// Confirm says that the end of a task is known where it counts, and its outputs are stored: what it
+	// left may be removed, and the next agent is not told its end.
+	Confirm(messages.Attempt)
 }
 
 // NoOutput is the answer about a job that never ran here, whose output was removed, or
@@ -66,9 +69,6 @@ type Lasting interface {
 	// Adopt takes over the tasks that are there; done is called for each, perhaps
 	// before Adopt returns. It may be called once.
 	Adopt(done func(messages.Finished)) []Adopted
-	// Confirm says that the end of a task is known where it counts: until then
-	// the next agent would be told it again.
-	Confirm(messages.Attempt)
 	// Detach leaves the tasks to the next agent.
 	Detach() error
 	// Notify has f called now and whenever that changes, with whether tasks can be

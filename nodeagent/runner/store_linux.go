@@ -6,6 +6,7 @@ import (
 	"container/list"
 	"errors"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -33,8 +34,10 @@ type store struct {
 	jobs     map[messages.JobID]*job
 	accounts map[messages.Name]*lanes // where they share them
 	idle     *list.List               // of *job, without a running task, longest idle first
-	left     int                      // jobs whose last task has ended since files were closed
-	moved    []string                 // directories out of the way, which are to be removed
+	changed  map[messages.Name]bool   // accounts of which tasks ran since they were measured
+	held     map[messages.Attempt]bool
+	left     int      // jobs whose last task has ended since files were closed
+	moved    []string // directories out of the way, which are to be removed
 }
 
 type job struct {
@@ -42,6 +45,7 @@ type job struct {
 	account messages.Name
 	dir     string
 	active  int           // running tasks; guarded by store.mu
+	kept    int64         // bytes that ended tasks keep, when that was measured; guarded by store.mu
 	idle    *list.Element // in store.idle; guarded by store.mu
 
 	mu       sync.Mutex // held while the directory or a program is made
@@ -57,7 +61,8 @@ const removedPrefix = ".removed-"
 // openStore takes stock of the directories that are there, and finishes the
 // removals that an earlier run left undone.
 func openStore(c *Config) (*store, error) {
-	s := &store{config: c, dir: jobsDir(c.Dir), jobs: map[messages.JobID]*job{}, accounts: map[messages.Name]*lanes{}, idle: list.New()}
+	s := &store{config: c, dir: jobsDir(c.Dir), jobs: map[messages.JobID]*job{}, accounts: map[messages.Name]*lanes{}, idle: list.New(),
+		changed: map[messages.Name]bool{}, held: map[messages.Attempt]bool{}}
 	if err := c.makeDir(s.dir); err != nil {
 		return nil, messages.Errorf(messages.Unavailable, "state directory: %v", err)
 	}
@@ -69,6 +74,7 @@ func openStore(c *Config) (*store, error) {
 		s.drop(s.jobs[found.id])
 		j := s.add(found.id, found.account)
 		j.idle = s.idle.PushBack(j)
+		s.changed[j.account] = true
 	}
 	s.surplus()
 	return s, nil
@@ -127,7 +133,102 @@ func (s *store) acquire(id messages.JobID, account messages.Name) *job {
 		j.idle = nil
 	}
 	j.active++
+	s.changed[account] = true
 	return j
+}
+
+// hold keeps what an attempt leaves from being removed until letGo.
+func (s *store) hold(a messages.Attempt) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.held[a] = true
+}
+
+func (s *store) letGo(a messages.Attempt) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.held, a)
+}
+
+func (s *store) isHeld(a messages.Attempt) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.held[a]
+}
+
+// takeChanged returns the accounts of which tasks run, or ran since the last call.
+func (s *store) takeChanged() []messages.Name {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	all := slices.Sorted(maps.Keys(s.changed))
+	clear(s.changed)
+	for _, j := range s.jobs {
+		if j.active > 0 {
+			s.changed[j.account] = true
+		}
+	}
+	return all
+}
+
+// accountsWithJobs returns the accounts, the one that keeps the most first.
+func (s *store) accountsWithJobs() []messages.Name {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	sums := map[messages.Name]int64{}
+	for _, j := range s.jobs {
+		sums[j.account] += j.kept
+	}
+	return slices.SortedFunc(maps.Keys(sums), func(a, b messages.Name) int {
+		return cmp.Or(cmp.Compare(sums[b], sums[a]), cmp.Compare(a, b))
+	})
+}
+
+// jobsOf returns the jobs of an account, first those without a running task, the longest idle first.
+func (s *store) jobsOf(account messages.Name) (all []*job) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for e := s.idle.Front(); e != nil; e = e.Next() {
+		if j := e.Value.(*job); j.account == account {
+			all = append(all, j)
+		}
+	}
+	for _, id := range slices.Sorted(maps.Keys(s.jobs)) {
+		if j := s.jobs[id]; j.account == account && j.idle == nil {
+			all = append(all, j)
+		}
+	}
+	return all
+}
+
+// noteKept notes what the ended tasks of a job keep, in bytes.
+func (s *store) noteKept(j *job, bytes int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	j.kept = bytes
+}
+
+// noteRemoved notes that so much of that was removed.
+func (s *store) noteRemoved(j *job, bytes int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	j.kept = max(0, j.kept-bytes)
+}
+
+// dropIdle removes a job unless a task of it runs or has outputs that may not be stored yet, and returns how
+// much that kept.
+func (s *store) dropIdle(j *job) int64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.jobs[j.id] != j || j.idle == nil || j.kept == 0 {
+		return 0
+	}
+	for a := range s.held {
+		if a.Task.Job == j.id {
+			return 0
+		}
+	}
+	s.drop(j)
+	return j.kept
 }
 
 // drop forgets a job and moves its directory out of the way, at the latest when its last task has

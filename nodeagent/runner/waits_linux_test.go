@@ -23,6 +23,13 @@ import (
 
 // delay makes what starts processes of its user wait, and says when it does.
 func delay(how string, args []string) {
+	if do := leaving[how]; do != nil {
+		if err := do(); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
+	}
 	switch how {
 	case "stop":
 		fmt.Println("begun")

@@ -40,6 +40,15 @@ func New(offered []messages.ClassSlots, rng *rand.Rand) *State {
 // SetAbilities says what the node can do to a task, for registrations to come.
 func (s *State) SetAbilities(can []messages.Name) { s.abilities = can }
 
+// Rejoin registers the node anew, unless it has tasks: for what it can do now.
+func (s *State) Rejoin() (done bool) {
+	if !s.Joined() || s.Running() > 0 {
+		return !s.Joined()
+	}
+	s.lose()
+	return true
+}
+
 // SetFeeds says that tasks at hand can be left with the runner.
 func (s *State) SetFeeds() { s.tasks.feeds = true }
 

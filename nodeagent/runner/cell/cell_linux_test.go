@@ -32,7 +32,7 @@ func openAs(t *testing.T, name string) *cell.Cells {
 }
 
 func take(t *testing.T, c *cell.Cells, l cell.Limits) *cell.Cell {
-	inside, err := c.Take(l)
+	inside, err := c.Take(l, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

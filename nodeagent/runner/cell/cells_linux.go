@@ -115,16 +115,28 @@ func (c *Cells) Abilities() (all []messages.Name) {
 	return slices.Compact(all)
 }
 
-// Take returns a cell that nothing runs in, with these limits. It must be given
+// Take returns a cell of an account that nothing runs in, with these limits; nil: of no account's. It must be given
 // back by [Cells.Leave].
-func (c *Cells) Take(l Limits) (*Cell, error) {
+func (c *Cells) Take(l Limits, of *Account) (*Cell, error) {
+	counted := of != nil && of.sum != nil
 	p := &c.limited
-	if c.plain.groups != nil && (l == (Limits{}) || c.limited.groups == nil) {
+	switch {
+	case c.plain.groups != nil && (l == (Limits{}) || c.limited.groups == nil):
 		p = &c.plain
+	case counted:
+		p = &of.pool
 	}
 	cell, err := p.take()
 	if err != nil || cell.group == nil {
 		return cell, err
+	}
+	if counted {
+		cell.of, cell.counted = of, l
+		if err := of.begin(l); err != nil {
+			cell.Retire()
+			c.Leave(cell)
+			return nil, messages.Errorf(messages.Unavailable, "limits of the account: %v", err)
+		}
 	}
 	if cell.limits != l {
 		if err := cell.group.limit(l); err != nil {
@@ -190,6 +202,10 @@ func (*Cells) Leave(cell *Cell) {
 		cell.Retire()
 	}
 	cell.clean = false
+	if cell.of != nil {
+		cell.of.end(cell.counted)
+		cell.of = nil
+	}
 	cell.pool.leave(cell)
 }
 
@@ -206,18 +222,23 @@ func (p *pool) leave(cell *Cell) {
 // Close removes the cells, which must all have been given back.
 func (c *Cells) Close() error { return errors.Join(c.plain.close(), c.limited.close()) }
 
-func (p *pool) close() (err error) {
+func (p *pool) close() error {
+	err := p.empty()
+	if p.groups != nil {
+		err = errors.Join(err, p.groups.close())
+	}
+	return err
+}
+
+// empty removes the cells.
+func (p *pool) empty() (err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, cell := range p.free {
 		err = errors.Join(err, cell.close())
 	}
 	p.free = nil
-	err = errors.Join(err, p.late.retry(true))
-	if p.groups != nil {
-		err = errors.Join(err, p.groups.close())
-	}
-	return err
+	return errors.Join(err, p.late.retry(true))
 }
 
 // Cell holds one task.
@@ -226,9 +247,11 @@ type Cell struct {
 	group group       // nil: there are none here
 	work  chan func() // to the thread inside; nil: there is none
 	// Thread is what whoever calls Run knows of that thread; touched there only.
-	Thread any
-	limits Limits
-	killed uint64 // by the memory limit, before this task
+	Thread  any
+	limits  Limits
+	of      *Account // whose task it holds, if that is counted
+	counted Limits   // as what it is counted there
+	killed  uint64   // by the memory limit, before this task
 	// retired cells are removed after their task: they were killed, or suspended, or
 	// failed to take a process, or count memory that was left.
 	retired atomic.Bool

@@ -21,6 +21,12 @@
 //
 // [Cells.Abilities] says which of them it is, in the words of package messages.
 //
+// # Accounts
+//
+// An [Account] is a group above the cells of one account, for memory and processes. What is charged to a cell and
+// outlives its task stays charged there. A thread that starts tasks without limits is itself in the account's group of version
+// 1, and its tasks with it, at no cost for each. Its bound grows with how many tasks the account had at once.
+//
 // # Reuse
 //
 // Cells are used by one task after the other: making and removing the groups of a

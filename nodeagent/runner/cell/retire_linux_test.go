@@ -197,7 +197,7 @@ func TestLateGroupsAreBounded(t *testing.T) {
 
 func takeFrom(t *testing.T, c *Cells, l Limits) *Cell {
 	t.Helper()
-	cell, err := c.Take(l)
+	cell, err := c.Take(l, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -127,6 +127,11 @@ func endOld(dir string, open func(name string) (group, error)) (left []group) {
 		if !e.IsDir() {
 			continue
 		}
+		if strings.HasPrefix(e.Name(), accountPrefix) {
+			left = append(left, endOld(filepath.Join(dir, e.Name()), func(name string) (group, error) {
+				return open(filepath.Join(e.Name(), name))
+			})...)
+		}
 		if old, err := open(e.Name()); err == nil && (old.kill() != nil || old.remove() != nil) {
 			left = append(left, old)
 		}
@@ -206,6 +211,9 @@ func (g *v1Group) limit(l Limits) error {
 	period, quota := cpuPeriod.Microseconds(), int64(-1)
 	if l.CPU > 0 {
 		quota = int64(l.CPU * float64(period))
+	}
+	if dir := g.dirs[memory]; dir != "" { // what is not bounded here is not counted above either
+		_ = write(dir, buffers, cmp.Or(l.Memory, machineBuffers()/buffersShare))
 	}
 	for _, f := range []struct {
 		of, file string

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"os"
+	"slices"
 	"sync"
 	"time"
 
@@ -32,7 +33,10 @@ type Client struct {
 	tasks     map[messages.Attempt]*remote
 	found     map[messages.Attempt]frame // in the executor's hand and not adopted
 	programs  map[*messages.Program]uint64
-	follows   bool // tasks can follow others
+	follows   bool                      // tasks can follow others
+	outdated  bool                      // the executor is to be replaced once it is idle
+	untold    map[messages.Attempt]bool // ends that were not confirmed
+	handing   bool                      // it was told to end
 	questions map[uint64]chan<- *frame
 	numbers   uint64
 	closing   bool
@@ -51,6 +55,7 @@ type remote struct {
 	stopped   bool
 	grace     time.Duration                          // if stopped
 	turned    func(messages.Finished, time.Duration) // of a task that follows and has not begun; else nil
+	held      *runner.Task                           // to be started once there is another executor; else nil
 }
 
 // maxPrograms bounds the programs that an executor is to remember.
@@ -62,7 +67,7 @@ func Open(ctx context.Context, c Config) (*Client, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
 	}
-	k := &Client{config: c, tasks: map[messages.Attempt]*remote{}, over: make(chan struct{}),
+	k := &Client{config: c, tasks: map[messages.Attempt]*remote{}, untold: map[messages.Attempt]bool{}, over: make(chan struct{}),
 		questions: map[uint64]chan<- *frame{}}
 	k.life, k.die = context.WithCancel(context.Background())
 	conn, err := k.connect(ctx)
@@ -139,6 +144,7 @@ func (k *Client) met(c *conn, abilities []messages.Name, found map[messages.Atte
 	k.mu.Lock()
 	k.conn, k.abilities, k.found, k.follows = c, abilities, found, follows
 	k.programs = map[*messages.Program]uint64{}
+	k.handing, k.outdated = false, k.replaceable(abilities[:min(2, len(abilities))])
 	var ends []func() // to be passed on without the lock
 	if k.until != 0 {
 		k.sendKeep()
@@ -147,6 +153,13 @@ func (k *Client) met(c *conn, abilities []messages.Name, found map[messages.Atte
 		f, known := found[a]
 		delete(found, a)
 		switch {
+		case !known && t.held != nil:
+			task := *t.held
+			t.held = nil
+			k.begin(start, task, t)
+			if t.suspended || t.stopped {
+				k.remind(t, false)
+			}
 		case !known && t.turned != nil:
 			delete(k.tasks, a)
 			ends = append(ends, t.giveBack)
@@ -159,6 +172,10 @@ func (k *Client) met(c *conn, abilities []messages.Name, found map[messages.Atte
 			ends = append(ends, t.surprise())
 			k.remind(t, f.Suspended)
 		}
+	}
+	if k.outdated {
+		k.config.Log.Info("the executor has another build or configuration than this agent: it is replaced once nothing runs", zap.Strings("in force", abilities[:2]))
+		k.replace()
 	}
 	k.mu.Unlock()
 	k.tell()
@@ -222,6 +239,7 @@ func (k *Client) listen(c *conn) {
 		k.mu.Unlock()
 		k.tell()
 		if closing {
+			k.loseHeld()
 			return
 		}
 		k.config.Log.Warn("the executor is gone")
@@ -285,6 +303,7 @@ func (k *Client) finish(f *frame) {
 	k.mu.Lock()
 	t := k.tasks[f.Finished.Attempt]
 	delete(k.tasks, f.Finished.Attempt)
+	k.untold[f.Finished.Attempt] = true
 	var turned func(messages.Finished, time.Duration)
 	if next := k.tasks[f.Attempt]; f.Kind == ended && next != nil {
 		turned, next.turned = next.turned, nil
@@ -311,6 +330,11 @@ func (k *Client) send(f *frame) bool {
 func (k *Client) Start(task runner.Task, done func(messages.Finished)) runner.Process {
 	t := &remote{client: k, attempt: task.Attempt, done: done}
 	k.mu.Lock()
+	if k.replace(); k.handing && !k.closing {
+		defer k.mu.Unlock()
+		k.hold(task, t)
+		return t
+	}
 	if k.closing || k.conn == nil {
 		delete(k.tasks, task.Attempt) // it was to follow
 		k.mu.Unlock()
@@ -333,7 +357,7 @@ func (k *Client) begin(how kind, task runner.Task, t *remote) {
 func (k *Client) Follow(task runner.Task, done func(messages.Finished), turned func(messages.Finished, time.Duration)) (runner.Follower, bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if k.closing || k.conn == nil || !k.follows {
+	if k.closing || k.handing || k.conn == nil || !k.follows {
 		return nil, false
 	}
 	t := &remote{client: k, attempt: task.Attempt, done: done, turned: turned}
@@ -430,9 +454,11 @@ func (k *Client) Adopt(done func(messages.Finished)) (all []runner.Adopted) {
 func (k *Client) Confirm(a messages.Attempt) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
+	delete(k.untold, a)
 	if k.conn != nil { // in no hurry: the next agent can be told once more
 		k.conn.sendLater(&frame{Kind: confirm, Attempt: a})
 	}
+	k.replace()
 }
 
 // Keep says until when tasks may run.
@@ -454,6 +480,9 @@ func (k *Client) sendKeep() {
 func (k *Client) Abilities() []messages.Name {
 	k.mu.Lock()
 	defer k.mu.Unlock()
+	if k.outdated {
+		return append(slices.Clone(k.abilities), messages.AbilityOutdated)
+	}
 	return k.abilities
 }
 

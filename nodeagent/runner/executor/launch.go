@@ -255,6 +255,7 @@ func Main(args []string) error {
 	if err := json.Unmarshal(data, &c); err != nil {
 		return messages.Errorf(messages.Invalid, "executor: is started by an agent, not by hand (%v)", err)
 	}
+	is := inForceOf("/proc/self/exe", c)
 	c.Alone = true
 	socket := os.NewFile(3, "socket")
 	listener, err := net.FileListener(socket)
@@ -263,5 +264,5 @@ func Main(args []string) error {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), unix.SIGTERM)
 	defer stop()
-	return errors.Join(socket.Close(), Serve(ctx, listener, c))
+	return errors.Join(socket.Close(), serve(ctx, listener, c, is))
 }

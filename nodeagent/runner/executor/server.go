@@ -25,6 +25,7 @@ const (
 // server is the executor's side.
 type server struct {
 	run               *runner.Processes
+	inForce           inForce
 	listener          net.Listener
 	ends              string      // the file for ends of which no agent has heard
 	home              os.FileInfo // the directory in which agents look for the executor; nil: not known
@@ -53,6 +54,10 @@ type task struct {
 // Serve runs tasks for the agents that connect, one at a time, until it is told
 // to end, the context is over or it is not needed any more.
 func Serve(ctx context.Context, l net.Listener, c runner.Config) error {
+	return serve(ctx, l, c, inForce{})
+}
+
+func serve(ctx context.Context, l net.Listener, c runner.Config, is inForce) error {
 	run, err := runner.NewProcesses(c)
 	if err != nil {
 		return err
@@ -61,6 +66,7 @@ func Serve(ctx context.Context, l net.Listener, c runner.Config) error {
 		fmt.Fprintln(os.Stderr, err) // the executor's log
 	}
 	s := newServer(run, l, c.Dir)
+	s.inForce = is
 	s.begin()
 	return s.accept(ctx)
 }
@@ -82,6 +88,7 @@ func (s *server) begin() {
 		_ = os.Remove(s.ends) // it is written anew when it is needed
 	}
 	for _, f := range all {
+		s.run.Hold(f.Attempt)
 		s.tasks[f.Attempt] = &task{class: f.Name, finished: f.Finished, suspended: f.Suspended, kept: true}
 	}
 	s.kept = len(all)
@@ -144,7 +151,7 @@ func (s *server) welcome(agent *conn) {
 	s.agent = agent
 	s.queue.clear()
 	s.rest()
-	agent.send(&frame{Kind: hello, Names: s.run.Abilities()})
+	agent.send(&frame{Kind: hello, Names: append(s.inForce.names(), s.run.Abilities()...)})
 	for a, t := range s.tasks {
 		agent.send(t.has(a))
 	}
@@ -382,6 +389,7 @@ func (s *server) done(f messages.Finished) {
 func (s *server) let(a messages.Attempt, t *task) {
 	if t.finished != nil && t.forget {
 		delete(s.tasks, a)
+		s.run.Confirm(a)
 		s.rest()
 		if t.kept {
 			if s.kept--; s.kept == 0 {

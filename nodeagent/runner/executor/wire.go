@@ -17,7 +17,7 @@ import (
 type kind uint8
 
 const (
-	hello     kind = iota // Names: abilities; first of all from the executor
+	hello     kind = iota // Names: what is in force, and abilities; first of all from the executor
 	has                   // Attempt, Name: class, Suspended, Finished if it has ended: one of what it has in hand
 	ready                 // that was all; Number: 1 if tasks can follow others
 	program               // Number, Program: what starts refer to

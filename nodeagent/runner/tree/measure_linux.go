@@ -67,6 +67,23 @@ func (m *Meter) Add(path string) {
 	m.failed.add(w.failed.err())
 }
 
+// AddEntry adds a file, or a directory and what is below it.
+func (m *Meter) AddEntry(path string) {
+	var info unix.Stat_t
+	if err := unix.Lstat(path, &info); err != nil {
+		m.failed.add(err)
+		return
+	}
+	if info.Mode&unix.S_IFMT == unix.S_IFDIR {
+		m.Add(path)
+		return
+	}
+	if m.least == 0 {
+		m.least = leastOf(path)
+	}
+	m.count(&info)
+}
+
 // AddOpen adds the files of the first tree's file system that a process has open and that
 // have no name any more. What cannot be looked at is of a process that ended meanwhile,
 // or of another user.
@@ -130,9 +147,19 @@ func (o openFiles) found(dir int, e entry) (in bool, err error) {
 // system that has as many inodes as fit tells none; there an inode costs a block. No
 // inode costs more than mostShare: what some file systems tell is not their own.
 func inodeShare(dir int) int64 {
-	const mostShare = 64 << 10
 	var fs unix.Statfs_t
-	if err := unix.Fstatfs(dir, &fs); err != nil || fs.Files == 0 {
+	return shareIn(&fs, unix.Fstatfs(dir, &fs))
+}
+
+// leastOf is that of the file system where a file is.
+func leastOf(path string) int64 {
+	var fs unix.Statfs_t
+	return shareIn(&fs, unix.Statfs(path, &fs))
+}
+
+func shareIn(fs *unix.Statfs_t, err error) int64 {
+	const mostShare = 64 << 10
+	if err != nil || fs.Files == 0 {
 		return int64(os.Getpagesize())
 	}
 	return min(int64(fs.Blocks*uint64(fs.Frsize)/fs.Files), mostShare)

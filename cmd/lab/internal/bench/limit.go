@@ -38,7 +38,7 @@ func (l *limit) close() error {
 
 // startAndWait is [startAndWait] of a process of a number.
 func (l *limit) startAndWait(number int) error {
-	in, err := l.cells.Take(cell.Limits{})
+	in, err := l.cells.Take(cell.Limits{}, nil)
 	if err != nil {
 		return err
 	}

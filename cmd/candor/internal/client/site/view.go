@@ -62,7 +62,7 @@ func writeReach(p *cli.Page, nodes []messages.NodeStatus) {
 		who = fmt.Sprintf("%d nodes", len(names))
 	}
 	p.Printf("A task on %s can reach %s.\n", terminal.Safe(who), messages.Reach(worst))
-	for _, says := range []func([]messages.Name) string{messages.Lingers, messages.Unbounded} {
+	for _, says := range []func([]messages.Name) string{messages.Lingers, messages.Unbounded, messages.Nests, messages.Outdated} {
 		for _, n := range nodes {
 			if text := says(n.Abilities); text != "" {
 				p.Printf("On %s, %s.\n", terminal.Safe(n.Node), text)

@@ -1,0 +1,54 @@
+package nodeagent
+
+import (
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/nodeagent/runner"
+)
+
+// diskEvery is how often the agent looks at the free space of its disk.
+const diskEvery = time.Second
+
+// watchDisk has the node take no tasks while its disk is almost full: the site's books are on the same one. It is
+// called before the agent's goroutine begins.
+func (a *Agent) watchDisk() {
+	reserve := runner.Reserve(a.c.Dir, a.c.Tasks.KeepFree)
+	if a.full = runner.Full(a.c.Dir, reserve, false); a.full {
+		a.state.Pause(true)
+		a.sayFull(true, reserve)
+	}
+	go a.followDisk(a.full, reserve)
+}
+
+func (a *Agent) followDisk(was bool, reserve int64) {
+	ticker := time.NewTicker(diskEvery)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-a.ended:
+			return
+		case <-ticker.C:
+		}
+		full := runner.Full(a.c.Dir, reserve, was)
+		if full == was {
+			continue
+		}
+		was = full
+		a.sayFull(full, reserve)
+		a.queue.post(func(messages.Time) {
+			a.full = full
+			a.state.Pause(a.unable || a.full)
+		})
+	}
+}
+
+func (a *Agent) sayFull(full bool, reserve int64) {
+	if full {
+		a.c.Log.Warn("the disk is almost full: the node takes no tasks until there is space", zap.String("dir", a.c.Dir), zap.Int64("reserve_mib", reserve>>20))
+		return
+	}
+	a.c.Log.Info("the disk has space again: the node takes tasks")
+}

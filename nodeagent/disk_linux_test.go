@@ -1,0 +1,48 @@
+package nodeagent_test
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/await"
+	"github.com/candor-grid/candor/messages/bus"
+	"github.com/candor-grid/candor/nodeagent"
+)
+
+// TestNodeTakesNothingOnAFullDisk: a node whose disk is almost full claims nothing until there is space.
+func TestNodeTakesNothingOnAFullDisk(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("needs root, to mount a small disk")
+	}
+	dir := t.TempDir()
+	if err := unix.Mount("tmpfs", dir, "tmpfs", 0, "size=64m"); err != nil {
+		t.Skip("cannot mount: ", err)
+	}
+	t.Cleanup(func() { _ = unix.Unmount(dir, unix.MNT_DETACH) })
+	other := filepath.Join(dir, "other")
+	if err := os.WriteFile(other, make([]byte, 54<<20), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	network := bus.NewMemory()
+	l := newLeader(t, network, time.Hour)
+	begin(t, network, func(c *nodeagent.Config) { c.Dir, c.Tasks.KeepFree = dir, 16<<20 })
+	job := l.submit(messages.Program{Tasks: 1, Command: []string{"true"}})
+	await.Until(t, "the node has heard of the work several times", func() bool {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		return l.seq > 5
+	})
+	freed := messages.TimeOf(time.Now())
+	if err := os.Remove(other); err != nil {
+		t.Fatal(err)
+	}
+	l.until("the task ends", func() bool { return len(l.finished) == 1 })
+	if f := l.finished[messages.TaskRef{Job: job}]; f.Outcome != messages.Exited || f.Started < freed {
+		t.Errorf("ended as %+v, and there was space from %v on", f, freed)
+	}
+}

@@ -1,0 +1,258 @@
+package cell
+
+import (
+	"crypto/rand"
+	"errors"
+	"math/bits"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+
+	"golang.org/x/sys/unix"
+)
+
+// Account is the group above the cells of one account. What its tasks leave behind, such as shared memory, open
+// files in memory that they passed on, and what the kernel buffers for their connections, counts there when the
+// cell that it was made in is gone: so it stays within what the tasks of the account may have together. The zero
+// value bounds nothing.
+type Account struct {
+	sum  sum  // nil: nobody counts here
+	pool pool // of cells that can bound a task
+
+	mu      sync.Mutex
+	running int
+	memory  int64 // of the running tasks together, in bytes
+	endless int   // running tasks whose memory is not bounded
+	most    bound // what was set
+}
+
+// bound is what the processes of an account may have together.
+type bound struct {
+	memory int64 // bytes; 0: not bounded
+	tasks  int   // a power of two
+}
+
+// sum is the control groups of an account.
+type sum interface {
+	enter() error // puts the calling thread inside
+	bound(b bound, pids int64) error
+	remove() error
+}
+
+// summing is groups that can have one of an account above them.
+type summing interface {
+	account(name string) (groups, sum, error)
+}
+
+// sumMargin is what an account may have more than its tasks together, in bytes, so that the
+// kernel need not look for room at each end of a task.
+const sumMargin = 64 << 20
+
+// accountPrefix begins the names of groups that have cells below.
+const accountPrefix = "account-"
+
+// Account makes the group of an account; where none can be had, what is returned bounds nothing.
+func (c *Cells) Account() *Account {
+	a := new(Account)
+	of, ok := c.limited.groups.(summing)
+	if !ok {
+		return a
+	}
+	below, sum, err := of.account(accountPrefix + rand.Text())
+	if err != nil {
+		return a
+	}
+	a.sum, a.pool.groups = sum, below
+	return a
+}
+
+// Enter puts the calling thread into the account's group, and so what it forks, until that enters a cell.
+func (a *Account) Enter() error {
+	if a == nil || a.sum == nil {
+		return nil
+	}
+	return a.sum.enter()
+}
+
+// begin counts a task, before it starts. What was set only grows: to set it costs more than a task, and
+// what is left of the tasks before is there still.
+func (a *Account) begin(l Limits) error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.running++
+	a.memory += l.Memory
+	if l.Memory == 0 {
+		a.endless++
+	}
+	want := a.most
+	if a.endless > 0 {
+		want.memory = 0
+	} else if a.most.memory > 0 || a.most.tasks == 0 {
+		want.memory = max(a.most.memory, a.memory+sumMargin)
+	}
+	if a.running > want.tasks {
+		want.tasks = 1 << bits.Len(uint(a.running-1))
+	}
+	if want == a.most {
+		return nil
+	}
+	a.most = want
+	pids := l.Pids
+	if pids == 0 {
+		pids = DefaultPids
+	}
+	return a.sum.bound(want, pids*int64(want.tasks))
+}
+
+// end counts a task no more.
+func (a *Account) end(l Limits) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.running--
+	a.memory -= l.Memory
+	if l.Memory == 0 {
+		a.endless--
+	}
+}
+
+// Close removes the group. Nothing may run in it any more.
+func (a *Account) Close() error {
+	if a == nil || a.sum == nil {
+		return nil
+	}
+	return errors.Join(a.pool.empty(), a.sum.remove())
+}
+
+// account makes the group of an account for what is counted; the cells below are beside those of all
+// accounts for the rest, so that tasks weigh the same.
+func (g *v1) account(name string) (groups, sum, error) {
+	s := &v1Sum{dirs: map[string]string{}}
+	below := &v1{bases: map[string]string{}}
+	for controller, base := range g.bases {
+		below.bases[controller] = base
+		if controller != memory && controller != pids {
+			continue
+		}
+		if err := mkdir(base, name, g.again); err != nil {
+			return nil, nil, errors.Join(err, s.remove())
+		}
+		dir := filepath.Join(base, name)
+		s.dirs[controller], below.bases[controller] = dir, dir
+		_ = write(dir, "memory.use_hierarchy", int64(1)) // as newer kernels always do
+	}
+	if len(s.dirs) == 0 {
+		return nil, nil, errNotCounted
+	}
+	return below, s, nil
+}
+
+var errNotCounted = errors.New("nothing is counted here")
+
+// v1Sum is the groups of an account in the controllers that count something.
+type v1Sum struct{ dirs map[string]string }
+
+func (s *v1Sum) enter() error {
+	for _, dir := range s.dirs {
+		if err := write(dir, "tasks", int64(unix.Gettid())); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// buffersShare is the part of the machine's memory for connections that an account may have: one in as many.
+const buffersShare = 4
+
+// buffers is the file that bounds the memory of connections.
+const buffers = "memory.kmem.tcp.limit_in_bytes"
+
+func (s *v1Sum) bound(b bound, processes int64) error {
+	const unbounded = -1
+	if dir := s.dirs[memory]; dir != "" {
+		most := b.memory
+		if most == 0 {
+			most = unbounded
+		}
+		if err := write(dir, "memory.limit_in_bytes", most); err != nil {
+			return err
+		}
+		if most == unbounded {
+			most = machineBuffers() / buffersShare
+		}
+		_ = write(dir, buffers, most) // a kernel without it counts no buffers
+	}
+	if dir := s.dirs[pids]; dir != "" {
+		return write(dir, "pids.max", processes+int64(b.tasks)+1) // with the threads that start tasks
+	}
+	return nil
+}
+
+func (s *v1Sum) remove() (err error) {
+	for _, dir := range s.dirs {
+		err = errors.Join(err, rmdirs(dir))
+	}
+	return err
+}
+
+// machineBuffers is how much memory the connections of this machine may have together, in bytes.
+var machineBuffers = sync.OnceValue(func() int64 {
+	text, _ := os.ReadFile("/proc/sys/net/ipv4/tcp_mem") // three numbers of pages
+	f := strings.Fields(string(text))
+	if len(f) != 3 {
+		return 1 << 30
+	}
+	pages, _ := strconv.ParseInt(f[2], 10, 64)
+	return pages * int64(os.Getpagesize())
+})
+
+// account makes the group of an account with all that its tasks are bounded by.
+func (g *v2) account(name string) (groups, sum, error) {
+	below := &v2{mount: g.mount, path: filepath.Join(g.path, name), dir: filepath.Join(g.dir, name), controllers: g.controllers}
+	if err := mkdir(g.dir, name, g.again); err != nil {
+		return nil, nil, err
+	}
+	for _, c := range g.controllers {
+		if err := write(below.dir, "cgroup.subtree_control", "+"+c); err != nil {
+			return nil, nil, errors.Join(err, rmdir(below.dir))
+		}
+	}
+	return below, &v2Sum{below.dir, g.controllers}, nil
+}
+
+type v2Sum struct {
+	dir         string
+	controllers []string
+}
+
+func (*v2Sum) enter() error { return nil } // all is in cells
+
+// mostWeight is the kernel's highest.
+const mostWeight = 10_000
+
+func (s *v2Sum) bound(b bound, processes int64) error {
+	for _, c := range s.controllers {
+		file, value := "", ""
+		switch c {
+		case memory:
+			file, value = "memory.max", "max"
+			if b.memory > 0 {
+				value = strconv.FormatInt(b.memory, 10)
+			}
+		case pids:
+			file, value = "pids.max", strconv.FormatInt(processes, 10)
+		case cpu: // so that its tasks weigh as much as those of others
+			file, value = "cpu.weight", strconv.Itoa(min(100*b.tasks, mostWeight))
+		}
+		if file == "" {
+			continue
+		}
+		if err := write(s.dir, file, value); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *v2Sum) remove() error { return rmdirs(s.dir) }

@@ -1,0 +1,182 @@
+package runner_test
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/await"
+	"github.com/candor-grid/candor/nodeagent/runner"
+)
+
+// What a task of these tests may have of memory, and what each leaves behind, in MiB.
+const (
+	mayHave = 64
+	leaves  = 48
+)
+
+// leaving are programs that leave something behind that outlives them.
+var leaving = map[string]func() error{
+	"segment": func() error { // of System V
+		id, err := unix.SysvShmGet(unix.IPC_PRIVATE, leaves*mib, unix.IPC_CREAT|0o600)
+		if err != nil {
+			return err
+		}
+		data, err := unix.SysvShmAttach(id, 0, 0)
+		if err != nil {
+			return err
+		}
+		for i := 0; i < len(data); i += 4096 {
+			data[i] = 1
+		}
+		return nil
+	},
+	"memfd": func() error { // which a task that runs keeps
+		fd, err := unix.MemfdCreate("left", 0)
+		if err != nil {
+			return err
+		}
+		for range leaves {
+			if _, err := unix.Write(fd, make([]byte, mib)); err != nil {
+				return err
+			}
+		}
+		conn, err := net.DialUnix("unix", nil, &net.UnixAddr{Name: passed, Net: "unix"})
+		if err != nil {
+			return err
+		}
+		if _, _, err = conn.WriteMsgUnix([]byte("x"), unix.UnixRights(fd), nil); err == nil {
+			_, err = conn.Read(make([]byte, 1))
+		}
+		return err
+	},
+	"keep": func() error { // what the others pass on
+		listener, err := net.ListenUnix("unix", &net.UnixAddr{Name: passed, Net: "unix"})
+		if err != nil {
+			return err
+		}
+		fmt.Println("ready")
+		for {
+			conn, err := listener.AcceptUnix()
+			if err != nil {
+				return err
+			}
+			if _, _, _, _, err := conn.ReadMsgUnix(make([]byte, 1), make([]byte, 64)); err != nil {
+				return err
+			}
+			_, _ = conn.Write([]byte("x"))
+		}
+	},
+	"give": give, "take": take,
+	"zombies": func() error {
+		for n := range 2 * 4096 {
+			if _, err := syscall.ForkExec("/bin/true", []string{"true"}, nil); err != nil {
+				fmt.Println(n)
+				return nil
+			}
+		}
+		return fmt.Errorf("as many processes as it wants")
+	},
+}
+
+// attackerDir is a directory that tasks find and that holds the attacker.
+func attackerDir(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("/var/tmp", "candor")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	if err := errors.Join(os.Chmod(dir, 0o777), os.Rename(filepath.Join(openDir(t), "attack"), filepath.Join(dir, "attack"))); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// leave has a task of ann's run one of them, and reports whether it succeeded.
+func (b *bench) leave(dir, what string) bool {
+	s := b.start(of("ann", 7, messages.Program{Dir: dir, Command: []string{dir + "/attack", "delay", what}}))
+	f := s.wait()
+	if f.Outcome == messages.Unstartable {
+		b.t.Fatalf("%+v", f)
+	}
+	return f.ExitCode == 0
+}
+
+// TestMemoryThatOutlivesItsTaskCounts: what tasks leave in memory counts for their account, until its room is gone.
+func TestMemoryThatOutlivesItsTaskCounts(t *testing.T) {
+	for what, most := range map[string]int{
+		"segment": 1,                              // as shared memory, of which a room has as much as a task
+		"memfd":   (2*mayHave + mayHave) / leaves, // two tasks, and the margin of the account
+	} {
+		t.Run(what, func(t *testing.T) {
+			b := strangers(t, func(c *runner.Config) { c.Limits.Memory, c.CheckEvery = mayHave*mib, 10*time.Millisecond })
+			if !b.can(messages.AbilityMemory) {
+				t.Skip("nothing bounds memory here")
+			}
+			dir := attackerDir(t)
+			if what == "memfd" {
+				keeper := b.start(of("ann", 8, messages.Program{Dir: dir, Command: []string{dir + "/attack", "delay", "keep"}}))
+				b.read(keeper, false)
+			}
+			left := 0
+			for range 6 {
+				if b.leave(dir, what) {
+					left++
+				}
+			}
+			if left == 0 || left > most {
+				t.Errorf("%d tasks left %d MiB each, and %d could do so", left, leaves, most)
+			}
+			other := b.start(of("bob", 9, messages.Program{Dir: dir, Command: []string{dir + "/attack", "delay", "segment"}}))
+			if f := other.wait(); f.ExitCode != 0 || f.Outcome != messages.Exited {
+				t.Errorf("another account's task ended as %+v", f)
+			}
+		})
+	}
+}
+
+// TestZombiesCount: processes that have ended, and that nobody waits for, count for the account.
+func TestZombiesCount(t *testing.T) {
+	b := strangers(t, nil)
+	if !b.can(messages.AbilityPids) {
+		t.Skip("nothing bounds processes here")
+	}
+	dir := attackerDir(t)
+	if !b.leave(dir, "zombies") {
+		t.Error("a task has more than twice as many processes as it may, none of which runs")
+	}
+	await.Until(t, "another task of the account runs", func() bool { return b.start(of("ann", 7, sh("true"))).wait().ExitCode == 0 })
+}
+
+// TestGroupsOfAccountsGo: the groups of an account are removed with its room.
+func TestGroupsOfAccountsGo(t *testing.T) {
+	before := accountGroups()
+	b := strangers(t, nil)
+	b.start(of("ann", 7, sh("true"))).wait()
+	if err := b.Close(); err != nil {
+		t.Fatal(err)
+	}
+	await.Until(t, "no more groups than before", func() bool { return accountGroups() <= before })
+}
+
+// accountGroups is how many groups of accounts are there.
+func accountGroups() (n int) {
+	_ = filepath.WalkDir("/sys/fs/cgroup", func(_ string, d fs.DirEntry, _ error) error {
+		if d != nil && strings.HasPrefix(d.Name(), "account-") {
+			n++
+		}
+		return nil
+	})
+	return n
+}

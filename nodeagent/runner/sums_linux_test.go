@@ -1,0 +1,214 @@
+package runner_test
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/await"
+	"github.com/candor-grid/candor/nodeagent/runner"
+)
+
+const mib = 1 << 20
+
+// keptOf is what is left of the directories of an account, in bytes, as the disk has it.
+func (b *bench) keptOf(account string) (sum int64) {
+	_ = filepath.WalkDir(filepath.Join(b.dir, "jobs", account), func(path string, d os.DirEntry, _ error) error {
+		var info unix.Stat_t
+		if d != nil && !d.IsDir() && unix.Lstat(path, &info) == nil {
+			sum += info.Blocks * 512
+		}
+		return nil
+	})
+	return sum
+}
+
+// passed is the socket by which a task gives its log and its directory to another one of its account.
+const passed = "/tmp/passed"
+
+// give gives them away, and leaves the files that they are of.
+func give() error {
+	dir, err := unix.Open(".", unix.O_RDONLY, 0)
+	if err != nil {
+		return err
+	}
+	conn, err := net.DialUnix("unix", nil, &net.UnixAddr{Name: passed, Net: "unix"})
+	if err != nil {
+		return err
+	}
+	_, _, err = conn.WriteMsgUnix([]byte("x"), unix.UnixRights(1, dir), nil)
+	if err == nil {
+		_, err = conn.Read(make([]byte, 1))
+	}
+	return err
+}
+
+// take writes to them when whoever gave them has ended.
+func take() error {
+	listener, err := net.ListenUnix("unix", &net.UnixAddr{Name: passed, Net: "unix"})
+	if err != nil {
+		return err
+	}
+	fmt.Println("ready")
+	conn, err := listener.AcceptUnix()
+	if err != nil {
+		return err
+	}
+	rights := make([]byte, 64)
+	_, n, _, _, err := conn.ReadMsgUnix(make([]byte, 1), rights)
+	if err != nil {
+		return err
+	}
+	all, err := unix.ParseSocketControlMessage(rights[:n])
+	if err != nil {
+		return err
+	}
+	fds, err := unix.ParseUnixRights(&all[0])
+	if err != nil {
+		return err
+	}
+	if _, err := conn.Write([]byte("x")); err != nil {
+		return err
+	}
+	_, _ = conn.Read(make([]byte, 1)) // until the other has ended
+	file, err := unix.Openat(fds[1], "more", unix.O_CREAT|unix.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	for _, fd := range []int{fds[0], file} {
+		for range 5 {
+			if _, err := unix.Write(fd, make([]byte, mib)); err != nil {
+				return err
+			}
+		}
+	}
+	fmt.Println("written")
+	select {}
+}
+
+func bounded(limit int64) func(*runner.Config) {
+	return func(c *runner.Config) { c.KeptLimit, c.CheckEvery = limit, 10*time.Millisecond }
+}
+
+// TestAccountKeepsNoMoreThanItsSum: jobs leave more than an account may keep; the oldest goes, whatever it is, and
+// nothing of another account.
+func TestAccountKeepsNoMoreThanItsSum(t *testing.T) {
+	b := newBench(t, bounded(3*mib))
+	other := b.start(of("bob", 99, sh("echo mine; head -c 2000000 /dev/urandom >file")))
+	other.wait()
+	var all []*started
+	for job := range messages.JobID(5) {
+		s := b.start(of("ann", 10+job, sh("echo out; head -c 1000000 /dev/urandom >file")))
+		s.wait()
+		all = append(all, s)
+	}
+	await.Until(t, "ann keeps no more than 3 MiB", func() bool { return b.keptOf("ann") <= 3*mib })
+	_, err := b.ReadLog(context.Background(), messages.LogsRequest{Attempt: all[0].attempt})
+	if messages.KindOf(err) != messages.NotFound || !strings.Contains(err.Error(), "oldest") {
+		t.Errorf("the output of the oldest: %v", err)
+	}
+	for _, s := range []*started{all[4], other} {
+		if _, err := os.Stat(runner.KeptDir(b.dir, map[bool]string{true: "bob", false: "ann"}[s == other], s.attempt)); err != nil {
+			t.Errorf("what is within the bound: %v", err)
+		}
+	}
+}
+
+// TestRunningJobKeepsNoMoreThanTheSum: what the ended tasks of a job left goes though other tasks of it run.
+func TestRunningJobKeepsNoMoreThanTheSum(t *testing.T) {
+	b := newBench(t, bounded(3*mib))
+	long := b.start(sh("echo ready; exec sleep 600"))
+	b.read(long, false)
+	var last *started
+	for range 5 {
+		last = b.start(sh("head -c 1000000 /dev/urandom >file"))
+		last.wait()
+	}
+	await.Until(t, "ann keeps no more than 3 MiB", func() bool { return b.keptOf("ann") <= 3*mib })
+	if _, err := os.Stat(runner.KeptDir(b.dir, "ann", last.attempt)); err != nil {
+		t.Errorf("the latest: %v", err)
+	}
+	if b.read(long, false) != "ready\n" {
+		t.Error("the output of a task that runs is gone")
+	}
+	long.Stop(0)
+}
+
+// TestLaterTaskCannotFillWhatAnEarlierLeft: what a task writes into the directory of one that has ended counts, and
+// so does what it writes to the log of that one.
+func TestLaterTaskCannotFillWhatAnEarlierLeft(t *testing.T) {
+	const limit = mib / 2
+	b := strangers(t, func(c *runner.Config) {
+		c.KeptLimit, c.DirLimit, c.OutputLimit, c.CheckEvery = 3*mib, 3*mib, limit, 10*time.Millisecond
+	})
+	dir := attackerDir(t)
+	second := b.start(of("ann", 8, messages.Program{Dir: dir, Command: []string{dir + "/attack", "delay", "take"}}))
+	b.read(second, false)
+	first := b.start(of("ann", 7, sh("echo out; echo left >file; exec "+dir+"/attack delay give")))
+	if f := first.wait(); f.ExitCode != 0 {
+		t.Fatalf("%+v, %q", f, b.read(first, true))
+	}
+	await.Until(t, "the second has written", func() bool { return strings.Contains(b.read(second, false), "written") })
+	await.Until(t, "ann keeps no more than 3 MiB", func() bool { return b.keptOf("ann") <= 3*mib })
+	second.Stop(0)
+	second.wait()
+}
+
+// TestOutputsStayUntilTheyAreStored: what the agent has not stored yet is not removed, however much it is.
+func TestOutputsStayUntilTheyAreStored(t *testing.T) {
+	b := newBench(t, bounded(mib))
+	p := sh("head -c 2000000 /dev/urandom >file")
+	p.Outputs = []string{"file"}
+	s := b.start(of("ann", 8, p))
+	s.wait()
+	b.start(of("ann", 9, sh("head -c 2000000 /dev/urandom >file"))).wait()
+	await.Until(t, "what is not held goes", func() bool { return b.keptOf("ann") < 3*mib })
+	if _, err := os.Stat(filepath.Join(runner.KeptDir(b.dir, "ann", s.attempt), "file")); err != nil {
+		t.Errorf("the output: %v", err)
+	}
+	b.Confirm(s.attempt)
+	b.start(of("ann", 10, sh("true"))).wait()
+	await.Until(t, "it goes when it is stored", func() bool { return b.keptOf("ann") <= mib })
+}
+
+// TestReserveOfTheDiskStaysFree: below the reserve, the account that keeps the most loses its oldest, and the task that
+// keeps the most is ended where that is not enough.
+func TestReserveOfTheDiskStaysFree(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("needs root, to mount a small disk")
+	}
+	dir := t.TempDir()
+	if err := unix.Mount("tmpfs", dir, "tmpfs", 0, "size=64m"); err != nil {
+		t.Skip("cannot mount: ", err)
+	}
+	t.Cleanup(func() { _ = unix.Unmount(dir, unix.MNT_DETACH) })
+	free := func() int64 {
+		var s unix.Statfs_t
+		if err := unix.Statfs(dir, &s); err != nil {
+			t.Fatal(err)
+		}
+		return int64(s.Bavail) * s.Bsize
+	}
+	b := newBench(t, func(c *runner.Config) { c.Dir, c.KeepFree, c.CheckEvery = dir, 24*mib, 10*time.Millisecond })
+	b.start(of("bob", 50, sh("head -c 8388608 /dev/zero >file"))).wait()
+	for job := range messages.JobID(4) {
+		b.start(of("ann", 10+job, sh("head -c 10485760 /dev/zero >file"))).wait()
+	}
+	await.Until(t, "the reserve is free again", func() bool { return free() >= 24*mib })
+	if b.keptOf("bob") < 8*mib {
+		t.Error("bob, who keeps less, lost something")
+	}
+	full := b.start(of("eve", 90, sh("while :; do head -c 1048576 /dev/zero >>file || sleep .1; done")))
+	if f := full.wait(); f.Outcome != messages.OutOfDisk || !strings.Contains(f.Detail, "the node's disk is almost full") {
+		t.Errorf("a task that fills the disk: %+v", f)
+	}
+	await.Until(t, "the reserve is free again", func() bool { return free() >= 24*mib })
+}
