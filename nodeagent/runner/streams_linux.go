@@ -272,7 +272,9 @@ func (w beside) exec(b *messages.StreamBegin) error {
 		case <-over:
 		}
 	}()
+	t.runner.tasks.Add(1) // a room does not end before each process in it was reaped
 	t.runner.ends.await(c, func() {
+		defer t.runner.tasks.Done()
 		unix.Kill(-c.pid, unix.SIGKILL)
 		close(over)
 		status, _ := c.reap()
