@@ -13,10 +13,11 @@ const (
 	MaxStages       = 64
 	MaxTasks        = 1_000_000 // of all stages of a job
 	MaxArguments    = 1024
-	MaxVariables    = 256
-	MaxScript       = 256 << 10 // bytes, script or all arguments of a stage
-	MaxProgram      = 768 << 10 // bytes of a job's environment, scripts and arguments, of all its stages together
-	MaxDescription  = 960 << 10 // bytes of a job as it is encoded: less than a command of a mailbox may have
+	MaxVariables    = 4096
+	MaxVariable     = 128<<10 - 2 // bytes of a variable's name and value, as the kernel has it
+	MaxScript       = 256 << 10   // bytes, script or all arguments of a stage
+	MaxProgram      = 768 << 10   // bytes of a job's environment, scripts and arguments, of all its stages together
+	MaxDescription  = 960 << 10   // bytes of a job as it is encoded: less than a command of a mailbox may have
 	MaxAttemptLimit = 100
 	MinMemory       = 1 << 20 // bytes: less starts no process
 	MaxTextField    = 4096    // bytes of any other text

@@ -178,10 +178,7 @@ func (e Env) validate(path string) error {
 		return Errorf(Invalid, "%s: %s", path, Detail(err))
 	}
 	for _, v := range e {
-		if !validVariable(v.Name) {
-			return Errorf(Invalid, "%s: variable %q: a name is letters, digits and '_', not beginning with a digit", path, clip(v.Name))
-		}
-		if err := checkText(path+"."+clip(v.Name), v.Value, MaxTextField); err != nil {
+		if err := v.check(path); err != nil {
 			return err
 		}
 	}
@@ -195,8 +192,24 @@ func (e Env) bytes() (n int) {
 	return n
 }
 
-// validVariable reports whether POSIX calls s a name.
-func validVariable(s string) bool {
+// Validate reports why no task can have the variable; nil: tasks can.
+func (v *Variable) Validate() error { return v.check("env") }
+
+func (v *Variable) check(path string) error {
+	if !ValidVariable(v.Name) {
+		return Errorf(Invalid, "%s: variable %q: a name is letters, digits and '_', not beginning with a digit", path, clip(v.Name))
+	}
+	return checkText(path+"."+clip(v.Name), v.Value, MaxVariable-len(v.Name))
+}
+
+// ValidVariable reports whether s is a name as POSIX has it, or that of a function which bash
+// exports: "BASH_FUNC_module%%".
+func ValidVariable(s string) bool {
+	if function, is := strings.CutPrefix(s, "BASH_FUNC_"); is {
+		if function, is = strings.CutSuffix(function, "%%"); is {
+			return function != "" && len(s) <= 255 && !strings.ContainsFunc(function, func(c rune) bool { return c <= ' ' || c == '=' || c >= 0x7f })
+		}
+	}
 	for i := range len(s) {
 		c := s[i]
 		if c != '_' && (c|0x20 < 'a' || c|0x20 > 'z') && (i == 0 || c < '0' || c > '9') {

@@ -81,7 +81,7 @@ var queries = []struct {
 	{"account member remove climate alice", &messages.AccountReply{}, "climate"},
 	{"statement", &messages.StatementReply{}, "spring allocation"},
 	{"grant climate 10", &messages.AccountReply{}, "Granted 10 credits to climate; climate now has 79.5 credits available"},
-	{"grant climate 10 --expires 90d", &messages.AccountReply{}, "until 2026-05-30 13:00:00"},
+	{"grant climate 10 --expires 90d", &messages.AccountReply{}, "for 90d00h"},
 	{"account freeze climate --reason audit", &messages.AccountReply{}, "climate"},
 	{"account unfreeze climate", &messages.AccountReply{}, "climate"},
 	{"account credit climate 5", &messages.AccountReply{}, "climate"},

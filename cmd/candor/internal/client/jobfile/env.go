@@ -1,6 +1,7 @@
 package jobfile
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -9,15 +10,21 @@ import (
 
 // AddEnvironment sets the variables of a user's environment ("K=V" each) that
 // nothing else has set, as --export=ALL asks. Those that describe a
-// surrounding Candor task or connection stay behind.
-func (j *Job) AddEnvironment(environment []string) {
+// surrounding Candor task or connection stay behind. It returns the names of those that no task
+// can have, as they are too long or are no text.
+func (j *Job) AddEnvironment(environment []string) (left []string) {
 	for _, pair := range environment {
 		key, value, _ := strings.Cut(pair, "=")
-		_, set := findVariable(j.Spec.Env, key)
-		if !set && validVariable(key) && !strings.HasPrefix(key, "CANDOR_") {
-			j.Spec.Env = setVariable(j.Spec.Env, key, value)
+		if _, set := findVariable(j.Spec.Env, key); set || strings.HasPrefix(key, "CANDOR_") {
+			continue
 		}
+		if v := (messages.Variable{Name: key, Value: value}); v.Validate() != nil {
+			left = append(left, key)
+			continue
+		}
+		j.Spec.Env = setVariable(j.Spec.Env, key, value)
 	}
+	return left
 }
 
 // setVariable sets one variable of a set in the order of names.
@@ -35,17 +42,6 @@ func findVariable(e messages.Env, name string) (int, bool) {
 	return slices.BinarySearchFunc(e, name, func(v messages.Variable, name string) int { return strings.Compare(v.Name, name) })
 }
 
-// validVariable accepts what shells can name.
-func validVariable(name string) bool {
-	for i, c := range []byte(name) {
-		letter := c == '_' || c|0x20 >= 'a' && c|0x20 <= 'z'
-		if !letter && (i == 0 || c < '0' || c > '9') {
-			return false
-		}
-	}
-	return name != ""
-}
-
 // AddSafeEnvironment is AddEnvironment without variables that seem to hold a secret, which
 // a job would carry into every replica's log. It returns sentences about what was left out.
 func (j *Job) AddSafeEnvironment(environment []string) (warnings []string) {
@@ -60,11 +56,13 @@ func (j *Job) AddSafeEnvironment(environment []string) (warnings []string) {
 			safe = append(safe, pair)
 		}
 	}
-	j.AddEnvironment(safe)
-	if len(left) == 0 {
-		return nil
+	if unusable := j.AddEnvironment(safe); len(unusable) > 0 {
+		warnings = append(warnings, fmt.Sprintf("not given to the job, as it has more than %d bytes, is not UTF-8, or has a name that no shell knows: %q", messages.MaxVariable, unusable))
 	}
-	return []string{"not given to the job, as the name says that it is a secret: " + strings.Join(left, ", ") + " (--export names a variable to give it all the same)"}
+	if len(left) > 0 {
+		warnings = append(warnings, "not given to the job, as the name says that it is a secret: "+strings.Join(left, ", ")+" (--export names a variable to give it all the same)")
+	}
+	return warnings
 }
 
 // secretWords are parts of names of variables that hold secrets.

@@ -294,7 +294,7 @@ func setArray(job *Job, text string) error {
 
 func (o *Options) setEnv(job *Job, text string) error {
 	key, value, given := strings.Cut(text, "=")
-	if !validVariable(key) {
+	if !messages.ValidVariable(key) {
 		return fmt.Errorf("%q is not the name of a variable: write K=V, or K alone", key)
 	}
 	if !given {
@@ -316,7 +316,7 @@ func (o *Options) setExport(job *Job, text string) error {
 			o.Export = append(o.Export, part)
 			continue
 		}
-		if _, set := o.lookup(key); !given && !set && validVariable(key) {
+		if _, set := o.lookup(key); !given && !set && messages.ValidVariable(key) {
 			continue // as for sbatch: a variable that is not set is not passed on
 		}
 		if err := o.setEnv(job, part); err != nil {

@@ -2,6 +2,7 @@ package jobfile
 
 import (
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -187,10 +188,14 @@ func TestAScriptIsToldFromADocument(t *testing.T) {
 
 func TestExportAllTakesWhatNothingElseSet(t *testing.T) {
 	job := parse(t, "#!/bin/sh\n#CANDOR --env A=mine\ntrue\n")
-	job.AddEnvironment([]string{"A=theirs", "B=2", "CANDOR_JOB=7", "BASH_FUNC_x%%=() { :; }", "Z="})
-	want := messages.Env{{Name: "A", Value: "mine"}, {Name: "B", Value: "2"}, {Name: "Z", Value: ""}}
+	long := strings.Repeat("x", messages.MaxVariable)
+	left := job.AddEnvironment([]string{"A=theirs", "B=2", "CANDOR_JOB=7", "BASH_FUNC_a-b%%=() { :\n}", "Z=", "L=" + long[1:], "M=" + long, "x.y=1", "BASH_FUNC_%%=", "U=\xff"})
+	want := messages.Env{{Name: "A", Value: "mine"}, {Name: "B", Value: "2"}, {Name: "BASH_FUNC_a-b%%", Value: "() { :\n}"}, {Name: "L", Value: long[1:]}, {Name: "Z", Value: ""}}
 	if !reflect.DeepEqual(job.Spec.Env, want) {
 		t.Errorf("got %v, want %v", job.Spec.Env, want)
+	}
+	if want := []string{"M", "x.y", "BASH_FUNC_%%", "U"}; !slices.Equal(left, want) {
+		t.Errorf("left out: %q, want %q", left, want)
 	}
 }
 
