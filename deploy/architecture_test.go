@@ -325,6 +325,7 @@ func TestEveryPackageIsDocumented(t *testing.T) {
 // format, without which no site starts.
 func TestStateIsDurable(t *testing.T) {
 	otherwise := map[string]string{
+		"deploy/embedded/jetstream.go":        "moves what is damaged, once more after a loss of power",
 		"deploy/identity/authority.go":        "is renamed as a tree",
 		"auctioneer/archive/contents.go":      "has a checksum, and is made anew",
 		"bank/history/files.go":               "is synced with the next image",
@@ -333,6 +334,7 @@ func TestStateIsDurable(t *testing.T) {
 		"messages/mailbox/snapshots.go":       "moves what is damaged, and syncs the directory",
 		"nodeagent/inputs.go":                 "can be fetched again",
 		"nodeagent/manifests.go":              "is of outputs, which are lost too",
+		"nodeagent/runner/inside_linux.go":    "is no file of a disk",
 		"nodeagent/runner/store_linux.go":     "ends with its task",
 		"nodeagent/runner/cell/v1_linux.go":   "is no file of a disk",
 		"nodeagent/runner/executor/mapped.go": "is no file of a disk",
