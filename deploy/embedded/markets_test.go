@@ -42,7 +42,7 @@ func bazaarWith(t *testing.T, change func(*Config)) *Site {
 		{Name: "batch", Mechanism: messages.BatchQueue, Classes: []messages.Name{"batch"},
 			PriorJobs: []messages.QueuedType{{Value: 90 * messages.Credit, Delay: messages.Credit / 2, Length: 100e9}}},
 		{Name: "night", Mechanism: messages.Reservation, Classes: []messages.Name{"night"}, Cycle: night, Granule: granule},
-		{Name: "sold", Mechanism: messages.ContractMenu, Classes: []messages.Name{"sold"}, Quote: 10 * unit},
+		{Name: "sold", Mechanism: messages.ContractMenu, Classes: []messages.Name{"sold"}, Quote: 3 * unit},
 		{Name: "posted", Mechanism: messages.Backfill, Classes: []messages.Name{"posted"}},
 	}
 	c.Profiles = []messages.Profile{{Name: "hasty", Class: messages.Hard,
