@@ -83,16 +83,6 @@ func (k *lanes) rest() {
 	}
 }
 
-// forget has the next tasks make lanes of their own.
-func (k *lanes) forget() {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	for _, l := range k.free {
-		l.shut()
-	}
-	k.free = nil
-}
-
 // lanesFor are those of all jobs of the account, where no other one has its user and nothing of a
 // task outlives it, to write to the next one's output; else those of the job.
 func (s *store) lanesFor(j *job, p *program) *lanes {
