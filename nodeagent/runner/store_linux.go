@@ -170,14 +170,15 @@ func (s *store) takeChanged() []messages.Name {
 	return all
 }
 
-// accountsWithJobs returns the accounts, the one that keeps the most first.
-func (s *store) accountsWithJobs() []messages.Name {
+// accountsThatKeep returns the accounts that keep at least so many bytes, the one that keeps the most first.
+func (s *store) accountsThatKeep(least int64) []messages.Name {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	sums := map[messages.Name]int64{}
 	for _, j := range s.jobs {
 		sums[j.account] += j.kept
 	}
+	maps.DeleteFunc(sums, func(_ messages.Name, sum int64) bool { return sum < least })
 	return slices.SortedFunc(maps.Keys(sums), func(a, b messages.Name) int {
 		return cmp.Or(cmp.Compare(sums[b], sums[a]), cmp.Compare(a, b))
 	})

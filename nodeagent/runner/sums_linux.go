@@ -31,7 +31,8 @@ const (
 	sumShare  = 20 // of a processor's time, for measuring: one part in as many
 )
 
-// leastEnded is how much a task has to keep, in bytes, to be ended because the disk is full.
+// leastEnded is how much a task has to keep, in bytes, to be ended because the disk is full, and an account to
+// lose its oldest.
 const leastEnded = 16 << 20
 
 // startSum has what the accounts keep measured and bounded, by a goroutine of its own. p.mu is held.
@@ -71,7 +72,7 @@ func (p *Processes) relieve() {
 		p.pressed = false
 		return
 	}
-	for _, account := range p.store.accountsWithJobs() {
+	for _, account := range p.store.accountsThatKeep(0) {
 		if !p.pressed { // what is known of them may be old
 			p.measureAccount(account)
 		}
@@ -79,7 +80,7 @@ func (p *Processes) relieve() {
 	p.pressed = true
 	for lack := wantedFree(reserve) - freeBytes(p.config.Dir); lack > 0 && !p.closing(); lack = wantedFree(reserve) - freeBytes(p.config.Dir) {
 		freed := int64(0)
-		for _, account := range p.store.accountsWithJobs() { // the one that keeps the most first
+		for _, account := range p.store.accountsThatKeep(leastEnded) { // others did not fill the disk, and would lose their logs
 			if freed = p.removeOldest(account, min(lack, leastEnded)); freed > 0 {
 				break
 			}

@@ -179,17 +179,24 @@ func TestOutputsStayUntilTheyAreStored(t *testing.T) {
 	await.Until(t, "it goes when it is stored", func() bool { return b.keptOf("ann") <= mib })
 }
 
-// TestReserveOfTheDiskStaysFree: below the reserve, the account that keeps the most loses its oldest, and the task that
-// keeps the most is ended where that is not enough.
-func TestReserveOfTheDiskStaysFree(t *testing.T) {
+// smallDisk is a directory that is a disk of 64 MiB.
+func smallDisk(t *testing.T) (dir string) {
+	t.Helper()
 	if os.Geteuid() != 0 {
 		t.Skip("needs root, to mount a small disk")
 	}
-	dir := t.TempDir()
+	dir = t.TempDir()
 	if err := unix.Mount("tmpfs", dir, "tmpfs", 0, "size=64m"); err != nil {
 		t.Skip("cannot mount: ", err)
 	}
 	t.Cleanup(func() { _ = unix.Unmount(dir, unix.MNT_DETACH) })
+	return dir
+}
+
+// TestReserveOfTheDiskStaysFree: below the reserve, the account that keeps the most loses its oldest, and the task that
+// keeps the most is ended where that is not enough.
+func TestReserveOfTheDiskStaysFree(t *testing.T) {
+	dir := smallDisk(t)
 	free := func() int64 {
 		var s unix.Statfs_t
 		if err := unix.Statfs(dir, &s); err != nil {
@@ -211,4 +218,21 @@ func TestReserveOfTheDiskStaysFree(t *testing.T) {
 		t.Errorf("a task that fills the disk: %+v", f)
 	}
 	await.Until(t, "the reserve is free again", func() bool { return free() >= 24*mib })
+}
+
+// TestWhoDidNotFillTheDiskKeepsLogs: when something else fills the disk, accounts that keep little lose nothing.
+func TestWhoDidNotFillTheDiskKeepsLogs(t *testing.T) {
+	dir := smallDisk(t)
+	b := newBench(t, func(c *runner.Config) { c.Dir, c.KeepFree, c.CheckEvery = dir, 24*mib, 10*time.Millisecond })
+	b.start(of("bob", 50, sh("head -c 2097152 /dev/zero >file"))).wait()
+	if err := os.WriteFile(filepath.Join(dir, "of-others"), make([]byte, 41*mib), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for job := range messages.JobID(3) { // when the next is removed, all was done for the one before
+		b.start(of("zed", 60+job, sh("head -c 17825792 /dev/zero >file"))).wait()
+		await.Until(t, "what zed keeps is removed", func() bool { return b.keptOf("zed") < mib })
+	}
+	if b.keptOf("bob") < 2*mib {
+		t.Error("bob, who keeps 2 MiB, lost them")
+	}
 }
