@@ -156,10 +156,19 @@ func TestLaterTaskCannotFillWhatAnEarlierLeft(t *testing.T) {
 	if f := first.wait(); f.ExitCode != 0 {
 		t.Fatalf("%+v, %q", f, b.read(first, true))
 	}
-	await.Until(t, "the second has written", func() bool { return strings.Contains(b.read(second, false), "written") })
+	over := make(chan struct{})
+	go func() { defer close(over); second.wait() }()
+	await.Until(t, "the second has written, or was ended for it", func() bool {
+		select {
+		case <-over:
+			return true
+		default:
+			return strings.Contains(b.read(second, false), "written")
+		}
+	})
 	await.Until(t, "ann keeps no more than 3 MiB", func() bool { return b.keptOf("ann") <= 3*mib })
 	second.Stop(0)
-	second.wait()
+	<-over
 }
 
 // TestOutputsStayUntilTheyAreStored: what the agent has not stored yet is not removed, however much it is.
