@@ -300,7 +300,7 @@ func (n *Node) takes(class messages.Name) bool {
 	return n.Up && n.Drain == 0 && n.Health.Quarantined == 0 && n.class(class) >= 0
 }
 
-// recount counts a node among those that accept work. It must be called when that may have changed.
+// recount counts a node among those that accept work. Call it when a node may have begun or stopped to accept work.
 func (s *nodes) recount(n *Node) {
 	for _, class := range n.taking {
 		if s.taking[class]--; s.taking[class] == 0 {

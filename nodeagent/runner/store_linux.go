@@ -368,7 +368,7 @@ func (s *store) prompt(id messages.JobID, p *messages.Program) bool {
 	return made != nil && s.lanesFor(j, made).ready()
 }
 
-// makeDir makes the directory of a job in that of its account, unless it is there.
+// makeDir makes the directory of a job in its account's directory, unless it exists.
 func (s *store) makeDir(j *job, as *syscall.Credential) error {
 	if strings.HasPrefix(j.account, ".") || strings.Contains(j.account, "/") {
 		return messages.Errorf(messages.Invalid, "account %q: must not begin with a dot, or have a slash", j.account)

@@ -145,7 +145,7 @@ func (p *Processes) measureAccount(account messages.Name) (sum int64) {
 }
 
 // removeOldest removes so much of what the ended tasks of an account keep, or a little more, the oldest first, and
-// returns how much it was. What belongs to a job of which tasks run, or whose outputs are not stored yet, comes last.
+// returns how much it was. Files of jobs that still run tasks, or whose outputs are not stored yet, go last.
 func (p *Processes) removeOldest(account messages.Name, bytes int64) (removed int64) {
 	jobs := p.store.jobsOf(account)
 	for _, j := range jobs {

@@ -120,7 +120,7 @@ func (s *Stride) weigh(jobs []messages.JobWeight) {
 	}
 }
 
-// forget drops jobs that are away, of which nothing is to be remembered.
+// forget drops the jobs that are away and need not be remembered.
 func (s *Stride) forget() {
 	s.known = slices.DeleteFunc(s.known, func(k known) bool { return !k.present && k.tasks+k.claims == 0 && k.pass <= s.virtual })
 	if len(s.known) > mostKnown {

@@ -95,7 +95,7 @@ func (c *call) read(o *jobfile.Options, source []byte, name string, words []stri
 	return job, nil
 }
 
-// failOOM has tasks fail of which the memory limit ended a process, as under Slurm, if the script says nothing else.
+// failOOM makes a task fail if the memory limit ended one of its processes, as under Slurm, unless the script says otherwise.
 func failOOM(job *jobfile.Job) {
 	s := &job.Spec.Stages[0]
 	s.OOM = cmp.Or(s.OOM, messages.FailOOM)
