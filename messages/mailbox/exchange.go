@@ -42,7 +42,7 @@ type line struct {
 // hello is what a replica tells another one about its log and disk.
 type hello struct {
 	Leads      uint64 `json:",omitempty"` // the term that who asks leads; 0: it is to ask for a vote
-	Introduces bool   `json:",omitempty"` // what follows is about the log of who leads; else Notice counts
+	Introduces bool   `json:",omitempty"` // what follows the report is about the log of who leads
 	Notice     leaderNotice
 	Report     standingReport
 

@@ -21,7 +21,7 @@ func (g *gate) introduce(id raft.ServerID, to raft.ServerAddress, term uint64) e
 	}
 	last, _ := g.end()
 	q := g.standing.tellsLog(last)
-	q.Leads, q.Introduces = term, true
+	q.Leads, q.Introduces, q.Notice = term, true, g.notice(string(id))
 	a, err := g.exchange.ask(to, q)
 	if err == nil && a.Term > term {
 		return nil // Raft learns the term with the answer to its own message
@@ -71,7 +71,10 @@ func (g *gate) meets(from string, q hello) (a hello) {
 		}
 		return a
 	case q.Introduces:
-		a = g.standing.meet(from, q, last)
+		// A replica that came back with an older log finds out before the entries it lacks arrive.
+		if a = g.standing.meet(from, q, last); a.Same {
+			g.standing.noteLeader(q.Notice, q.Leads, last)
+		}
 	default:
 		a.Same = g.standing.noteLeader(q.Notice, q.Leads, last)
 	}

@@ -132,6 +132,16 @@ func TestOlderCopyOfALeader(t *testing.T) {
 	}
 	g.agree(21)
 	before := g.running()[victim].disk.promises.now().Disk
+	end := g.running()[victim].raft.AppliedIndex()
+	eventually(t, "the others know what "+victim+" has", func() bool { // it tells them each half second
+		for id, m := range g.running() {
+			r := m.disk.promises.now()
+			if d, _ := r.known(victim); id != victim && d.Floor < end {
+				return false
+			}
+		}
+		return true
+	})
 	g.stop(victim)
 	copyDir(t, older, g.dirs[victim])
 	g.start(victim)
