@@ -78,32 +78,37 @@ func (x *exchanges) finish(n *Node, node uint32, f *messages.Finished, sent mess
 	n.Finished++
 	x.watch.touchNode(node)
 	if j := x.jobs.own(r.Job); j != nil {
-		h.until = x.worked(j, r, f, h, until)
-		x.finishTask(j, r, node, f, h)
+		x.finishTask(j, r, node, f, x.worked(j, r, f, h, until))
 	}
 }
 
-// worked returns until when an attempt counts as having had its slot: for as long as its agent
-// says that it ran, at most until a time. What the slot cost after that is taken off: nobody
-// pays for the time in which the end was not known yet. Of a time so long ago that its tariffs
-// are no longer known, the mean cost of the stage is taken off.
-func (x *exchanges) worked(j *Job, r messages.TaskRef, f *messages.Finished, h NodeClaim, until messages.Time) messages.Time {
-	end := j.Stages[r.Stage].Tasks[r.Index].Claimed.Add(max(0, f.Ended.Sub(f.Started)))
-	if j.Spec.Stages[r.Stage].Gang { // it began when all were there
+// worked returns a claim with the instant until which it counts as having had its slot: for as long
+// as its agent says that it ran, at most until a time, or until it was suspended. What the slot cost
+// after that is taken off: nobody pays for the time in which the end was not known yet. Of a time so
+// long ago that its tariffs are no longer known, the mean cost of the stage is taken off.
+func (x *exchanges) worked(j *Job, r messages.TaskRef, f *messages.Finished, h NodeClaim, until messages.Time) NodeClaim {
+	claimed := j.Stages[r.Stage].Tasks[r.Index].Claimed
+	end, first := claimed.Add(max(0, f.Ended.Sub(f.Started))), h.Since // it was not on the meter before it was last resumed
+	if j.Spec.Stages[r.Stage].Gang {                                   // it began when all were there
 		end = end.Add(h.Paused)
 	}
-	end = max(end, h.Since) // it was not on the meter before it was last resumed
-	if f.Started == 0 || h.Halt != Goes || end >= until {
-		return until
+	h.until = until
+	if h.Halt == Suspended {
+		first, until = claimed.Add(h.Paused), h.Since
+	}
+	end = max(end, first)
+	if f.Started == 0 || h.Halt != Goes && h.Halt != Suspended || end >= until {
+		return h
 	}
 	if j.Active() && !h.Leaving {
 		stage, known := int(r.Stage), max(end, x.meters.known(j.Spec.Market))
 		meter, over, cost := &j.Stages[stage].Meter, x.meters.slot(j, stage, until), x.meters.slot(j, stage, known)
+		meter.plus(&over) // which is not on the meter: the slot had another attempt, or none
 		meter.minus(&cost)
-		meter.plus(&over) // which the next attempt in the slot has taken over
 		x.meters.forgive(j, stage, known.Sub(end))
 	}
-	return end
+	h.until, h.Halt = end, Goes // it was over before it was suspended
+	return h
 }
 
 // passOn gives the slot of an attempt that has ended to the one that its agent began there,

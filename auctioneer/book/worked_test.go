@@ -14,6 +14,7 @@ func TestAnAttemptHadWhatItsAgentSays(t *testing.T) {
 	for name, c := range map[string]struct {
 		started, ended messages.Time // in seconds of the agent's clock
 		paused         bool          // for 2 s
+		left           messages.Time // when it was suspended for good, in seconds; 0: it was not
 		exit           int
 		had            messages.Duration
 	}{
@@ -25,6 +26,8 @@ func TestAnAttemptHadWhatItsAgentSays(t *testing.T) {
 		"nobody says":                      {had: 14e9},
 		"four seconds, and two suspended":  {started: 2, ended: 8, paused: true, had: 4e9},
 		"it ended as it was resumed":       {started: 2, ended: 4, paused: true, had: 1e9},
+		"it ended before it was suspended": {started: 2, ended: 6, left: 9, had: 4e9},
+		"it was suspended before it ended": {started: 2, ended: 14, left: 9, had: 7e9},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := &timed{site: newSite(t), session: 7}
@@ -36,6 +39,10 @@ func TestAnAttemptHadWhatItsAgentSays(t *testing.T) {
 			if c.paused {
 				w.do(3, Command{Decide: &Decide{Market: "main", Suspend: []messages.Attempt{a}}})
 				w.do(5, Command{Decide: &Decide{Market: "main", Resume: []messages.Attempt{a}}})
+			}
+			if c.left != 0 {
+				w.passTo(c.left * second)
+				w.apply(Command{Decide: &Decide{Market: "main", Suspend: []messages.Attempt{a}}})
 			}
 			w.passTo(16 * second)
 			w.seq++

@@ -24,8 +24,9 @@ type agent struct {
 type task struct {
 	left  messages.Duration // of its run time, as of since
 	ends  messages.Outcome  // how it ends if it is not stopped
-	since messages.Time     // when it last began to run; 0: it is suspended
-	round int               // of its timer; earlier ones are void
+	began messages.Time
+	since messages.Time // when it last began to run; 0: it is suspended
+	round int           // of its timer; earlier ones are void
 	over  bool
 }
 
@@ -84,7 +85,7 @@ func (a *agent) setTimer() {
 }
 
 func (a *agent) start(s *state.Start) {
-	t := new(task)
+	t := &task{began: a.now}
 	if job := s.Grant.Attempt.Task.Job; job != 0 { // a probe ends at once
 		t.left = messages.Duration(a.Work.Jobs[a.leader.of[job]].Runtime * 1e9)
 	}
@@ -129,7 +130,10 @@ func (a *agent) end(at messages.Attempt, how messages.Outcome) {
 	}
 	t.over = true
 	delete(a.tasks, at)
-	f := messages.Finished{Attempt: at, Outcome: how, Ended: a.now}
+	f := messages.Finished{Attempt: at, Outcome: how, Started: t.began, Ended: a.now}
+	if a.config.Mute {
+		f.Started = 0
+	}
 	if j := a.leader.book.Job(at.Task.Job); how == messages.Exited && j != nil {
 		if total, _, done := j.Count(); done == total-1 {
 			switch a.config.Ends[int(a.leader.of[j.ID])] {
@@ -150,6 +154,9 @@ func (a *agent) request(r *state.Request) {
 	a.send(a.name, auctioneerActor, func() {
 		if r.Register != nil {
 			reply, err := a.leader.register(a.name, r.Register)
+			if messages.KindOf(err) == messages.Exhausted { // it asks again
+				return
+			}
 			if err != nil {
 				a.fail("node %s cannot register: %v", a.name, err)
 				return

@@ -27,10 +27,21 @@ type Config struct {
 	// Cancels says when owners cancel jobs, whatever became of them by then, in seconds of
 	// the log, by position in the trace.
 	Cancels map[int]float64
+	// Down is when the site's process does not run, and Full when its disks are full, so that
+	// nothing can be committed.
+	Down, Full Span
 	// Forgetful plants a fault, for tests that are to find it: for prices a task is complete
 	// only if it ended well.
 	Forgetful bool
+	// Mute plants another: agents do not say when tasks began.
+	Mute bool
 }
+
+// Span is a time in seconds of the log; the zero Span: never.
+type Span struct{ From, Until float64 }
+
+// during reports whether a span has begun and is not over.
+func (g *Grid) during(s Span) bool { return g.now >= g.at(s.From) && g.now < g.at(s.Until) }
 
 const defaultLease = messages.Duration(6 * 3600 * 1e9)
 
@@ -108,6 +119,9 @@ func newGrid(p *core.Problem, c Config) (*Grid, error) {
 		i := len(g.agents)
 		a := newAgent(g, i, min(slots, c.Slots), rand.New(rand.NewPCG(p.Seed, uint64(i)+1)))
 		g.agents, g.named[a.name] = append(g.agents, a), a
+	}
+	if c.Down != (Span{}) {
+		g.queue.Push(g.at(c.Down.Until), g.leader.restart)
 	}
 	g.heeds = make([]bool, len(g.agents))
 	for i := range p.Work.Jobs {

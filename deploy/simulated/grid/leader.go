@@ -21,6 +21,7 @@ type leader struct {
 	*Grid
 	book   *book.Book
 	desk   *desk.Desk
+	term   uint64
 	market *market.Market // of the desk, the only one
 	rules  intake.Rules
 	inputs []desk.Input // of the next step
@@ -39,14 +40,28 @@ type leader struct {
 
 func newLeader(g *Grid, config messages.Market) (*leader, error) {
 	l := &leader{Grid: g, book: book.New(), of: make([]int32, 1, len(g.Bids)+1), retried: map[messages.JobID]int{}, costs: map[messages.JobID]messages.Credits{}, refused: map[int]int{}}
+	return l, l.lead(config)
+}
+
+// lead begins a term: what was on its way to the desk of the last one is void.
+func (l *leader) lead(config messages.Market) error {
+	l.term++
 	l.book.Watch(true)
 	var faults []error
-	l.desk, faults = desk.New(desk.Config{Site: site, Term: 1, Markets: []messages.Market{config}, Lease: g.config.Lease, Seed: g.Seed}, l, l.instant())
+	l.desk, faults = desk.New(desk.Config{Site: site, Term: l.term, Markets: []messages.Market{config}, Lease: l.Grid.config.Lease, Seed: l.Seed}, l, l.instant())
 	if len(faults) > 0 {
-		return nil, faults[0]
+		return faults[0]
 	}
-	l.market, l.rules = l.desk.Market(config.Name), intake.Rules{Markets: l.desk.Markets, Site: site}
-	return l, nil
+	l.market, l.rules, l.inputs, l.late = l.desk.Market(config.Name), intake.Rules{Markets: l.desk.Markets, Site: site}, nil, nil
+	return nil
+}
+
+// restart has a site lead again that was down.
+func (l *leader) restart() {
+	if err := l.lead(l.market.Config); err != nil {
+		l.fail("the site cannot lead again: %v", err)
+	}
+	l.kick()
 }
 
 // Read is how the desk reads the book.
@@ -84,6 +99,9 @@ const aDay = messages.Duration(86400e9)
 
 // propose commits a command: what a log would hold of it is what is applied.
 func (l *leader) propose(c *book.Command) any {
+	if l.during(l.config.Full) {
+		return messages.Errorf(messages.Exhausted, "the disk is full")
+	}
 	c.Stamp(l.now, 0)
 	data, err := c.Encode()
 	if err == nil {
@@ -136,6 +154,9 @@ func (l *leader) setTimer(next messages.Time) {
 // step has the desk make a step, and does what the desk says.
 func (l *leader) step() {
 	l.planned, l.free = 0, l.now.Add(coalesce)
+	if l.during(l.config.Down) {
+		return
+	}
 	in := l.inputs
 	l.inputs = nil
 	do := l.desk.Step(l.instant(), in...)
@@ -174,14 +195,20 @@ func (l *leader) done(id uint64, result any, err error) {
 
 // ask asks the bank, and takes the observations of ended jobs for what they tell.
 func (l *leader) ask(r desk.Request) {
+	term := l.term
 	switch body := r.Body.(type) {
 	case messages.TransferRequest:
 		l.transfer(body.Transfers, func(results []messages.TransferResult) {
+			if l.term != term {
+				return
+			}
 			l.done(r.ID, &messages.TransferReply{Results: results}, nil)
 		})
 	case []messages.Observation:
 		for i := range body {
-			l.conclude(l.book.Job(body[i].Job))
+			if _, concluded := l.costs[body[i].Job]; !concluded { // it is told again if that was not committed
+				l.conclude(l.book.Job(body[i].Job))
+			}
 		}
 		l.done(r.ID, len(body), nil)
 	default:

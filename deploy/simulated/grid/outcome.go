@@ -78,6 +78,10 @@ func (l *leader) note(event any) {
 		l.traffic.Disbanded++
 	case desk.Lost:
 		l.traffic.Evicted++
+	case desk.Undecided:
+		if l.config.Full == (Span{}) {
+			l.fail("%+v", e)
+		}
 	default:
 		l.fail("%T: %+v", e, e)
 	}
