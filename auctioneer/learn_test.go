@@ -21,6 +21,20 @@ func (f *fixture) runtimes(runs, seconds float64) {
 		reply.Stages = []messages.RuntimeEstimate{{Stage: r.Stages[0].Name, Samples: []float64{seconds, seconds}, Runs: runs}}
 		return reply, nil
 	}
+	f.estimates(answer)
+}
+
+// unlearned is an estimator that has seen nothing. Without any, each quote waits for one.
+func (f *fixture) unlearned() {
+	f.t.Helper()
+	f.estimates(func(context.Context, messages.Name, messages.RuntimeRequest) (reply messages.RuntimeReply, err error) {
+		return reply, nil
+	})
+}
+
+// estimates is an estimator that answers so about run times.
+func (f *fixture) estimates(answer func(context.Context, messages.Name, messages.RuntimeRequest) (messages.RuntimeReply, error)) {
+	f.t.Helper()
 	sub, err := f.net.Connect("$estimator").Serve(bus.Service{Name: "estimator", Version: "1.0.0", Endpoints: []bus.Endpoint{
 		{Name: "runtime", Subject: messages.Subject("west", messages.Estimator, messages.VerbRuntime, "*"), Handle: bus.Handle("runtime", answer)},
 		{Name: "classes", Subject: messages.Subject("west", messages.Estimator, messages.VerbClasses, "*"), Handle: bus.Handle("classes",

@@ -303,6 +303,7 @@ func TestFinishingLateByChoiceCostsThePrice(t *testing.T) {
 	g := newGrid(t, 1, sold(func(m *messages.Market) {
 		m.Prior = []messages.Valuation{falls(90, 60), falls(5, 60), other}
 	}))
+	g.unlearned()
 	take := func(who messages.Name, declared messages.Valuation) (messages.JobID, messages.Credits) {
 		spec := bids(1, func(s *messages.JobSpec) { s.Length, s.Valuation = 10*second, &declared })
 		menu := must[messages.QuoteReply](g.fixture, who, messages.VerbQuote, messages.QuoteRequest{Spec: spec})

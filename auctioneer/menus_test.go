@@ -27,6 +27,7 @@ func best(t *testing.T, menu messages.QuoteReply) float64 {
 func TestAskingAgainYieldsTheSameMenu(t *testing.T) {
 	m := sold(func(m *messages.Market) { m.Quote = 100 * second })
 	g := newGrid(t, 1, m)
+	g.unlearned()
 	spec := bids(1, valued)
 	ask := func(account messages.Name) messages.QuoteReply {
 		menu := must[messages.QuoteReply](g.fixture, account, messages.VerbQuote, messages.QuoteRequest{Spec: spec})

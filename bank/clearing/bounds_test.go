@@ -24,7 +24,7 @@ func (s *side) authoriseAs(user messages.Name, other *side, amount messages.Cred
 func TestASilentPeerStopsNobody(t *testing.T) {
 	sides := ring(t)
 	east, north, west := sides[0], sides[1], sides[2]
-	const jobs = 6000
+	const jobs = 2500
 	for i := range jobs {
 		a := north.authoriseAs(fmt.Sprint("v", i), east, 1)
 		east.must(accepting(a))

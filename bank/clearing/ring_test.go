@@ -11,7 +11,7 @@ import (
 
 // ringSeeds is how many seeds TestRing runs, from 1 on; the environment's
 // CANDOR_SEEDS says otherwise.
-const ringSeeds = 60
+const ringSeeds = 25
 
 // ringSteps is how long the network is bad, in steps.
 const ringSteps = 400
