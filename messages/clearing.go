@@ -86,7 +86,7 @@ type SignedAuthorisation struct {
 	Signature     []byte        `json:"signature"`
 }
 
-// Validate is that of the authorisation.
+// Validate checks the authorisation.
 func (s *SignedAuthorisation) Validate() error { return s.Authorisation.Validate() }
 
 // AcceptRequest has the bank of a site take another's authorisation, to be
@@ -194,7 +194,7 @@ func (r *ChargeRequest) Validate() error {
 }
 
 // ClearingReply answers a request that the bank of another site has to hear
-// of: Number is that of the instruction to it, 0 if it has been answered or
+// of: Number is the number of the instruction to it, 0 if it has been answered or
 // there is none.
 type ClearingReply struct {
 	Number uint64 `json:"number"`

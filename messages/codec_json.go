@@ -84,7 +84,7 @@ func ownJSON(t reflect.Type) bool {
 
 // unmarshalJSON walks the payload and the type together: that gives errors a
 // path, and refuses unknown fields, other spellings of a field and repeated
-// ones, all of which encoding/json lets pass. The walk is as deep as the type;
+// fields. encoding/json lets all three pass. The walk is as deep as the type;
 // encoding/json bounds the depth of a leaf.
 func unmarshalJSON(data []byte, v reflect.Value) error {
 	if !utf8.Valid(data) {

@@ -79,7 +79,7 @@
 //	account     whose credits they are: of a user, a project, a peer or the site
 //	project     an account in which others have a part, as owners, members or auditors
 //	hold        credits of an account that are set aside; never a task that is suspended
-//	deposit     a part of a job's hold beside its budget, kept if its owner cancels it late
+//	deposit     a part of a job's hold in addition to its budget, kept if its owner cancels it late
 //	tariff      what a slot-second of a class costs a job from a moment on
 //	reserve     the least price of a slot-second; of the bank, the most that all peers together may owe by settlements
 //	round       payments between jobs of a market that the bank makes together or not at all

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// Verbs of the estimator beside VerbUtility.
+// Further verbs of the estimator, next to VerbUtility.
 const (
 	VerbRuntime  = "runtime"  // RuntimeRequest → RuntimeReply
 	VerbEstimate = "estimate" // EstimateRequest → EstimateReply
@@ -22,7 +22,7 @@ const (
 	MostDraws    = 10_000 // of one SamplesRequest
 )
 
-// StageWork is what an observation says of a stage beside its status, for the
+// StageWork is what an observation says of a stage in addition to its status, for the
 // estimate of run times.
 type StageWork struct {
 	Stage     Name     `json:"stage"`

@@ -53,7 +53,7 @@ type JobSpec struct {
 	AfterOK   []JobID `json:"after_ok,omitempty"`
 	// Hold: the job gets no tasks until its owner, or an operator, releases it.
 	Hold bool `json:"hold,omitempty"`
-	// RerunOf is the job of which this job does again what did not end well; 0: none.
+	// RerunOf is an earlier job: this job runs again the tasks of it that did not end well; 0: none.
 	RerunOf JobID `json:"rerun_of,omitempty"`
 
 	// Labels and Comment are for people: they change nothing about the job.
@@ -125,7 +125,8 @@ type Stage struct {
 	OOM OOM `json:"oom,omitempty"`
 }
 
-// OOM says whether a task fails of which only some process was ended by the memory limit.
+// OOM says whether a task fails when the memory limit ended one of its processes, and the
+// task itself went on.
 type OOM string
 
 // What such a task is. It says so in either case.

@@ -49,13 +49,13 @@ type CheckpointsRequest struct {
 	Limit int    `json:"limit,omitempty"` // default and most 1000
 	Sign  bool   `json:"sign,omitempty"`  // sign one of the journal as it stands first
 	// Seen is a checkpoint that a replica of the bank has, which the leader compares with
-	// its books: Conflict, if they are not those that the site signed.
+	// its books: Conflict, if the site signed other books.
 	Seen    *Checkpoint `json:"seen,omitempty"`
 	Replica string      `json:"replica,omitempty"` // that has it
 }
 
 // BankStopped begins the error, of kind Unavailable, with which a bank refuses to move
-// credits whose books are not those that the site signed.
+// credits when the site has signed other books than the bank's.
 const BankStopped = "the bank moves no credits until an operator has looked"
 
 // CheckpointsReply lists signed checkpoints.

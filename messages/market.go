@@ -127,8 +127,8 @@ type Market struct {
 	DefaultBudget Credits `json:"default_budget,omitempty"`
 	// DefaultRate is, of highest-bid, the rate of a job that names none; 0: jobs name one.
 	DefaultRate Credits `json:"default_rate,omitempty"`
-	// Closed: the market takes no more jobs, and those that it has go on. So it comes to
-	// have no active jobs, as before it is removed.
+	// Closed: the market takes no new jobs, and its jobs go on. Close a market before you
+	// remove it: a market is removed when it has no active jobs.
 	Closed bool `json:"closed,omitempty"`
 }
 

@@ -65,8 +65,8 @@ const MaxLegs = 1024
 // operators may send it.
 //
 // A payment between many accounts in one step, such as the expected-externality
-// payments of a batch queue, is one chain of up to MaxLegs transfers, all but
-// the last of which are Linked. They are carried out in order, each against
+// payments of a batch queue, is one chain of up to MaxLegs transfers. All but
+// the last are Linked. They are carried out in order, each against
 // what the ones before it left, and all or none are done. Credits may pass
 // through an account that had none, so that n accounts pay and m are paid in
 // n + m legs:

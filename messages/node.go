@@ -56,7 +56,7 @@ type Claim struct {
 	Class  Name  `json:"class"`
 	Job    JobID `json:"job"` // sampled from the vector; 0: whoever is next in line for the slots of the exchange's ends
 	Slots  int   `json:"slots"`
-	// Ahead is how many tasks of the class the node may have at hand in all, beside those
+	// Ahead is how many tasks of the class the node may have at hand in all, in addition to those
 	// on slots: they wait there for the next slot that becomes free.
 	Ahead int `json:"ahead,omitempty"`
 }
@@ -137,8 +137,8 @@ type ExchangeReply struct {
 	// Version rises with every change; an agent ignores an older one than it obeys.
 	Suspended []Attempt `json:"held,omitempty"`
 	Version   uint64    `json:"version,omitempty"`
-	// Markets are those that the node serves now, where they are not those of its
-	// registration; nil: as before. A market without classes is none.
+	// Markets are the markets that the node serves now, if they changed since it
+	// registered; nil: as before. A market without classes is none.
 	Markets []Market `json:"markets,omitempty"`
 }
 
@@ -189,9 +189,9 @@ type Program struct {
 	OOM OOM `json:"oom,omitempty"`
 }
 
-// SharedEnv is the stage of a program that is none: its Env is that of the job, and
-// those of the job's other programs are what overlays it. So the environment of a job
-// goes once with an answer. Only agents with the ability AbilitySharedEnv get any.
+// SharedEnv is the stage of a program that only carries the job's environment. The Env
+// of each other program of the job overlays it. So an answer carries the environment of
+// a job once. Only agents with the ability AbilitySharedEnv get any.
 const SharedEnv = math.MaxUint32
 
 // ShareEnv gives each of some programs its whole environment.
@@ -333,7 +333,7 @@ type UtilityReply struct {
 	Default    float64 `json:"default"`
 	Determined bool    `json:"determined"` // the runs alone determine the weights
 	// Residual is by how much the runs differ from the fit: the root of the mean
-	// square, as a part of that of their utilities.
+	// square, as a part of the root mean square of their utilities.
 	Residual float64 `json:"residual"`
 	// Errors are the standard errors of the weights, in the same unit; none
 	// where there are not more runs than weights.

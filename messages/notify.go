@@ -19,14 +19,14 @@ type Notify struct {
 	On []string `json:"on,omitempty"` // of NotifyEvents; default: end
 }
 
-// The events of a job of which a word can be sent.
+// The events of a job that a notification can be sent for.
 const (
 	NotifyStart   = "start"   // its first task began
 	NotifyEnd     = "end"     // it has ended, however it did
 	NotifyFailure = "failure" // it has ended, and did not complete; not if it was cancelled
 )
 
-// NotifyEvents are the events of a job of which a word can be sent.
+// NotifyEvents are the events of a job that a notification can be sent for.
 var NotifyEvents = []string{NotifyStart, NotifyEnd, NotifyFailure}
 
 // Webhook says whether the word goes to a webhook, not by e-mail.

@@ -179,8 +179,8 @@ func (s *Stage) validateFiles(path string) error {
 	return nil
 }
 
-// validateFiles checks the files and their names, of which none may be another's
-// or a directory of another's.
+// validateFiles checks the files and their names. No two files may have one name, and no
+// file may have the name of another one's directory.
 func validateFiles(where string, files []File) error {
 	total := int64(0)
 	names := make(map[string]int, len(files))

@@ -7,7 +7,7 @@ const (
 )
 
 // Proof says who made a request: a claim that the site signed for a key, and
-// that key's signature of the request. It travels beside the request's payload.
+// that key's signature of the request. It travels in a header of the request.
 type Proof struct {
 	Token     string `json:"token"`     // the claim, as in a credentials file
 	At        Time   `json:"at"`        // by the caller's clock

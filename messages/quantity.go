@@ -170,7 +170,7 @@ func (t Time) MarshalYAML() ([]byte, error) { return t.MarshalJSON() }
 // UnmarshalYAML reads as UnmarshalJSON does.
 func (t *Time) UnmarshalYAML(b []byte) error { return t.UnmarshalJSON(b) }
 
-// Earlier is the earlier of two instants, or spans, of which 0 is never.
+// Earlier is the earlier of two instants, or spans; 0 means never.
 func Earlier[T Time | Duration](a, b T) T {
 	if a == 0 || b != 0 && b < a {
 		return b

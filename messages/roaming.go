@@ -56,7 +56,7 @@ type Away struct {
 	Chosen  string `json:"chosen,omitempty"`  // why the job is there, where the auctioneer chose
 }
 
-// Visit says of which job of which site a job is that this one runs.
+// Visit names the job of another site that a job here is run for.
 type Visit struct {
 	Home Name  `json:"home"`
 	Job  JobID `json:"job"`
@@ -184,7 +184,7 @@ type PeerSubmitReply struct {
 }
 
 // PeerJobsRequest asks which of the caller's jobs have changed after a cursor,
-// and waits for news if none has. A cursor of another epoch, as that of a former
+// and waits for news if none has. A cursor of another epoch, for example from a former
 // leader, gets all jobs.
 type PeerJobsRequest struct {
 	Epoch uint64   `json:"epoch"`

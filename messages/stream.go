@@ -49,7 +49,7 @@ func (i *Interactive) validate(path string) error {
 	return nil
 }
 
-// StreamBegin is what a client begins beside a running task: a command in the task's cell,
+// StreamBegin is what a client begins in addition to a running task: a command in the task's cell,
 // or a connection to a port of the task's network.
 type StreamBegin struct {
 	Command     []string    `json:"command,omitempty"`
@@ -64,7 +64,7 @@ type StreamBegin struct {
 // is slow slows the other down.
 type StreamRequest struct {
 	Attempt Attempt `json:"attempt"`
-	// Stream names a stream that Begin begins; "": that of the task itself.
+	// Stream names a stream that Begin begins; "": the stream of the task itself.
 	Stream string       `json:"stream,omitempty"`
 	Begin  *StreamBegin `json:"begin,omitempty"`
 	// Client names who asks. With Take the client takes the place of the one before, whose

@@ -202,8 +202,8 @@ func (v *Variable) check(path string) error {
 	return checkText(path+"."+clip(v.Name), v.Value, MaxVariable-len(v.Name))
 }
 
-// ValidVariable reports whether s is a name as POSIX has it, or that of a function which bash
-// exports: "BASH_FUNC_module%%".
+// ValidVariable reports whether s is a name of a variable as POSIX has it, or the name of an
+// exported function of bash: "BASH_FUNC_module%%".
 func ValidVariable(s string) bool {
 	if function, is := strings.CutPrefix(s, "BASH_FUNC_"); is {
 		if function, is = strings.CutSuffix(function, "%%"); is {

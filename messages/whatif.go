@@ -21,7 +21,7 @@ func (r *WhatIfRequest) Validate() error {
 	return nil
 }
 
-// The terms of a bid of which a what-if can be asked.
+// The terms of a bid that a what-if can change.
 const (
 	TermBudget = "budget" // in credits
 	TermRate   = "rate"   // in credits for a slot-second

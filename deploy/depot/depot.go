@@ -134,7 +134,7 @@ func (d *Depot) whose(caller, account messages.Name, what zap.Field) (messages.N
 	return account, nil
 }
 
-// bucket is that of an account, or of all visitors from a site.
+// bucket is the bucket of an account, or of all visitors from a site.
 func (d *Depot) bucket(ctx context.Context, account messages.Name) (bus.Objects, error) {
 	name, home, visits := strings.Cut(account, "@")
 	if visits {

@@ -100,7 +100,7 @@ func wantKind(t *testing.T, what string, err error, kind messages.Kind) {
 	}
 }
 
-// Files of every length around that of a piece come back as they were, and are
+// Files about as long as a piece, or as several, come back as they were, and are
 // sent once.
 func TestFilesComeBack(t *testing.T) {
 	s := newSite(t, Config{})

@@ -53,8 +53,8 @@ func (d *Depot) put(ctx context.Context, account messages.Name, r messages.PutRe
 	return reply, err
 }
 
-// spoils says whether a piece that comes anew differs from that of a file which is
-// there and is whole: it must not take its place.
+// spoils reports whether a new piece differs from the piece of a whole file that is
+// there: the new one must not take its place.
 func spoils(ctx context.Context, b bus.Objects, r *messages.PutRequest) bool {
 	if len(r.Data) == 0 {
 		return false

@@ -76,7 +76,7 @@
 // What is known to be tried against all this, what refuses it, and the test that
 // shows it, is in ATTACKS.md.
 //
-// Each peer of the site, another owner's site, has an account beside these two, to
+// Each peer of the site, which is a site of another owner, has an account of its own, to
 // which its servers connect as leaf nodes with credentials that open nothing else
 // ([Authority.IssueLink]); credentials of the site's own open no leaf node. Between
 // that account and CANDOR pass the requests of [messages.PeerVerbs], in the name of

@@ -9,7 +9,7 @@ import (
 )
 
 // TestRotationOfTheAccountsKeyHalfDone: whatever is written or copied when it stops, the
-// directory is that of the old key or of the new one, and Finish ends the rest.
+// directory belongs to the old key or to the new one, and Finish does the rest.
 func TestRotationOfTheAccountsKeyHalfDone(t *testing.T) {
 	a, dir := Made(t)
 	for _, err := range []error{second(a.Rotate(BankKey)), a.Finish(BankKey), second(a.Rotate(AccountKey))} {
@@ -50,5 +50,5 @@ func TestRotationOfTheAccountsKeyHalfDone(t *testing.T) {
 	}
 }
 
-// second leaves out what is returned beside an error.
+// second returns the error alone.
 func second[T any](_ T, err error) error { return err }

@@ -16,8 +16,8 @@ const (
 	AnswerKind     = "candor-answer"
 )
 
-// Letter is what the operator of a site gives that of another, so that the two
-// become peers. An invitation holds credentials, and is as secret as these; an
+// Letter is what the operator of a site gives the operator of another one, so that
+// the two become peers. An invitation holds credentials, and is as secret as these; an
 // answer holds nothing secret, and is signed with them.
 type Letter struct {
 	Kind string        `json:"kind"`
@@ -32,8 +32,8 @@ type Letter struct {
 	// show there. Of an invitation.
 	URLs  []string `json:"urls,omitempty"`
 	Creds string   `json:"creds,omitempty"`
-	// Token is the claim in those credentials, and Signature that of the rest of
-	// the letter by their key. Of an answer.
+	// Token is the claim in those credentials, and Signature their key's signature of
+	// the rest of the letter. Of an answer.
 	Token     string `json:"token,omitempty"`
 	Signature []byte `json:"signature,omitempty"`
 }
@@ -136,7 +136,7 @@ func (l *Letter) Check(site messages.Name) error {
 	return nil
 }
 
-// bankKeys are those that signatures of the site's bank are to be checked with.
+// bankKeys are the keys that check signatures of the site's bank.
 func (s signer) bankKeys() ([]string, error) {
 	key, err := s.PublicKey()
 	if err != nil {

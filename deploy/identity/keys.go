@@ -109,8 +109,8 @@ func readSpare(dir, file string) (nkeys.KeyPair, error) {
 	return pair, err
 }
 
-// derive makes the key of a role that has no file from the system account's key,
-// of which only signatures ever leave the process, and never this one.
+// derive makes the key of a role that has no file from a signature by the system
+// account's key. This signature never leaves the process.
 func (k *keys) derive(r Role) (nkeys.KeyPair, error) {
 	return fromSignature(k.system, nkeys.PrefixByteAccount, "candor key of the role "+string(r)+" of "+k.site)
 }

@@ -29,7 +29,7 @@ const mostLives = 4
 // since is a tag of a claim: when the credentials were first issued.
 const since = "since:"
 
-// first is when the credentials were issued of which a claim is a renewal.
+// first is when the first credentials were issued that a claim renews.
 func first(claims *jwt.UserClaims) time.Time {
 	for _, tag := range claims.Tags {
 		if text, is := strings.CutPrefix(tag, since); is {

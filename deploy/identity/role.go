@@ -26,7 +26,7 @@ const (
 // roles whose keys are in files, in the order in which these are made.
 var roles = []Role{User, Operator, Node, Service}
 
-// signed are all roles that credentials can have. The keys of those that are not
+// signed are all roles that credentials can have. The keys of roles that are not
 // among roles are derived until they are rotated, so that sites that had none need
 // no new file.
 var signed = append(slices.Clone(roles), Peer, Joiner)

@@ -22,14 +22,14 @@ type Config struct {
 	Site messages.Name
 	// Bus speaks as the service, and reaches the peers.
 	Bus bus.Bus
-	// Server is that of this process.
+	// Server is the server of this process.
 	Server interface {
 		Leafz(*server.LeafzOptions) (*server.Leafz, error)
 	}
 	// Host is which of Hosts this process is; "" without hosts.
 	Host  messages.Name
 	Hosts []messages.Name
-	// Peers are those that the site has now, by the public key of the account that
+	// Peers are the site's present peers, by the public key of the account that
 	// the site shares with each.
 	Peers     func() map[string]messages.Name
 	Operators []messages.Name // who may ask

@@ -2,8 +2,8 @@ package density
 
 import "cmp"
 
-// Config is what an operator declares of a job profile class, of which
-// [messages.Profile.Validate] sees to it that it makes sense.
+// Config is what an operator declares of a job profile class.
+// [messages.Profile.Validate] has checked it.
 type Config struct {
 	// Bounds of the template, finite and in order: L of them make L dimensions.
 	Bounds Bounds
@@ -16,7 +16,7 @@ type Config struct {
 	// most, 1 or above; 0: 2.
 	Influence float64
 	// Kernels is how many are kept, 64 or more; 0: 1024. Then samples are merged. Half as many
-	// accounts are told apart; those that come later count as one.
+	// accounts are told apart; later accounts count as one.
 	Kernels int
 }
 

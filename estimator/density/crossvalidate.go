@@ -14,7 +14,8 @@ const (
 	// stray is the part of samples taken to come from anywhere, so that one
 	// far from the others does not widen every kernel until it is reached.
 	stray = 0.01
-	// strayWidth is the standard deviation of those, in that of the samples.
+	// strayWidth is the standard deviation of these samples, in units of the standard
+	// deviation of all.
 	strayWidth = 2
 )
 

@@ -70,7 +70,7 @@
 // samples of an account are merged, and one of them, each as likely, stands for
 // them all: the estimate is then about as good as from so many samples, chosen
 // evenly, and does not become better with more. Accounts share the kernels
-// evenly; those that come when there are half as many as kernels count as one.
+// evenly; once there are half as many accounts as kernels, all later accounts count as one.
 //
 // # Errors
 //

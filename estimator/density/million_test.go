@@ -6,7 +6,7 @@ import (
 )
 
 // TestAMillionSamples of a hundred accounts: the kernels stay bounded, nothing of
-// the weight is lost, and the estimate is that of the distribution they are from.
+// the weight is lost, and the estimate is near the distribution that they are drawn from.
 func TestAMillionSamples(t *testing.T) {
 	c, _ := fill(t, 1_000_000)
 	s := must[*Summary](t)(c.Summary())

@@ -18,7 +18,8 @@ const (
 	// normalMAD is the standard deviation of a normal distribution over its
 	// median absolute deviation, normalMean over its mean absolute deviation.
 	normalMAD, normalMean = 1.482602218505602, 1.2533141373155001
-	// floorScatter is the least standard deviation of the core, in that of all.
+	// floorScatter is the least standard deviation of the core, as a part of the standard
+	// deviation of all samples.
 	floorScatter = 0.01
 )
 
@@ -151,8 +152,8 @@ func whitenBy(d *Data, weights []float64, members []int, scale []float64) []floa
 	return white
 }
 
-// floored is the Cholesky factor of a core's covariance, of which no
-// coordinate is narrower than a hundredth of its scale.
+// floored is the Cholesky factor of a core's covariance, in which each coordinate is
+// at least as wide as a hundredth of its scale.
 func floored(c *mat.SymDense, scale []float64) []float64 {
 	for j, s := range scale {
 		c.SetSym(j, j, max(c.At(j, j), floorScatter*floorScatter*s*s))

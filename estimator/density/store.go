@@ -51,7 +51,7 @@ func (s *store) add(account messages.Name, x []float64) {
 	g.absorb(x, s)
 }
 
-// group returns an account's, or that of the accounts beyond the limit.
+// group returns the group of an account, or the one that the accounts beyond the limit share.
 func (s *store) group(account messages.Name) *Group {
 	if at, ok := s.index[account]; ok {
 		return &s.Groups[at]

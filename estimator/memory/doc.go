@@ -34,7 +34,7 @@
 // depend on it, but for rounding; run times are weighted by when the jobs ended,
 // and which are forgotten first depends on that too. It is bounded: in the kinds of
 // job and of command that are remembered, the one not seen for longest being
-// forgotten first, and in what is kept of each; beside a bit for each job seen.
+// forgotten first, and in what is kept of each. In addition there is a bit for each job seen.
 //
 // What an account does moves the estimates for its own jobs alone, but for two
 // things. Users with few runs of their own are told of everybody's last runs, among

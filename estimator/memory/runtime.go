@@ -122,7 +122,7 @@ func spread(d *runtime.Distribution) messages.Spread {
 // seconds is at most what a duration can hold, some 292 years.
 func seconds(x float64) messages.Duration { return messages.Duration(min(x, 9e9) * 1e9) }
 
-// spreadOf is that of times that were played through; it sorts them.
+// spreadOf is the spread of simulated times; it sorts them.
 func spreadOf(times []float64) messages.Spread {
 	slices.Sort(times)
 	at := func(part float64) messages.Duration { return seconds(times[int(part*float64(len(times)-1))]) }

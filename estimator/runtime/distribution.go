@@ -114,7 +114,8 @@ func needed(part, delta float64) float64 {
 	return high
 }
 
-// divergence is that of a coin of probability p from one of q, for 0 < p ≤ q < 1.
+// divergence is the Kullback-Leibler divergence of a coin of probability p from one of q,
+// for 0 < p ≤ q < 1.
 func divergence(p, q float64) float64 {
 	return p*math.Log(p/q) + (1-p)*math.Log((1-p)/(1-q))
 }

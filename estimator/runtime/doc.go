@@ -25,8 +25,8 @@
 //     Kullback-Leibler ball around the estimate. Distribution.Divergence is the
 //     ball's radius where none is given: the fewer runs, the larger.
 //
-// The user's limit bounds every answer, and is itself a possible run time, of
-// probability 1/16 beside one run and a quarter of that for each one more, so that
+// The user's limit bounds every answer, and is itself a possible run time. Its
+// probability is 1/16 after one run, and a quarter of the one before after each run more, so that
 // the robust demand of what was seen once is the limit. It is the answer where
 // nothing was observed.
 //
@@ -90,9 +90,9 @@
 //
 // D. Tsafrir, Y. Etsion, D. G. Feitelson, "Backfilling using system-generated
 // predictions rather than user runtime estimates", for the mean of the last two.
-// The mixture by exponential weights is that of prediction with expert advice.
-// The worst distribution in a ball is that of Z. Huang et al., "RUSH: A robust
+// The mixture by exponential weights comes from prediction with expert advice.
+// The worst distribution in a ball comes from Z. Huang et al., "RUSH: A robust
 // scheduler to manage uncertain completion-times in shared clouds"; the radius is
-// that of A. Owen, "Empirical likelihood ratio confidence intervals for a single
+// from A. Owen, "Empirical likelihood ratio confidence intervals for a single
 // functional".
 package runtime

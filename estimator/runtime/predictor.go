@@ -123,8 +123,8 @@ type mixture struct {
 	source      string
 }
 
-// mostCounted is as how many runs a context counts at most: what the runs of one
-// user come to, of which old ones fade, (1+own)/(1−own). A run of each of many
+// mostCounted bounds the number of runs that a context counts as. The runs of one user, whose
+// old runs fade, count as (1+own)/(1−own). A run of each of many
 // users tells no more about the next.
 const mostCounted = (1 + own) / (1 - own)
 
@@ -148,7 +148,7 @@ func unseen(j *Job) *Distribution {
 	return &Distribution{atoms: []atom{{j.Limit, 1}}, Source: "the time limit alone: no run was observed"}
 }
 
-// doubt is the part that the limit has beside one run; each run more leaves a
+// doubt is the probability of the limit after one run; each further run leaves a
 // quarter of it.
 const doubt = 1.0 / 16
 

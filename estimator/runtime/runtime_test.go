@@ -58,8 +58,8 @@ func TestSimilarJobsCountMost(t *testing.T) {
 	}
 }
 
-// TestOneRunIsDoubted: its robust demand is the limit; that of many equal runs is
-// what they took.
+// TestOneRunIsDoubted: its robust demand is the limit; the robust demand of many equal
+// runs is what they took.
 func TestOneRunIsDoubted(t *testing.T) {
 	p, j := New(tenSeconds), Job{User: "ada", Limit: 3600}
 	p.see(t, j, 0, 10)

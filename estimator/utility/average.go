@@ -7,7 +7,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Form is that of a utility function: linear or log.
+// Form is the form of a utility function: linear or log.
 type Form = messages.Form
 
 // Limits of what is taken.

@@ -34,9 +34,9 @@
 // What is updated run by run, in any order, is the regression on the whole
 // history to rounding. Where the rank is short, because there are fewer runs
 // than resources or their shares are in fixed ratios, Fit says so and gives no
-// weights; the rank is that of the features with columns scaled to length 1,
-// singular values below 1e-12 of the largest counting as 0. The residual sum of
-// squares is that of the best weights in either case. Standard errors take runs
+// weights. The rank is of the features with columns scaled to length 1,
+// singular values below 1e-12 of the largest counting as 0. In either case the residual sum of
+// squares belongs to the best weights. Standard errors take runs
 // to have independent errors of one size, and a faded run to be a part of one.
 // Estimate's weights are 0 or above, with at least one positive; in another unit
 // of utility they are the same, scaled.
@@ -67,7 +67,7 @@
 //	  20          6.02         94 %      0.126               5.99         94 %      0.125
 //	  50          6.00        100 %      0.076               5.99        100 %      0.076
 //
-// The deviation is that of the ratio's logarithm. The inverse of a run time is
+// The deviation is the deviation of the ratio's logarithm. The inverse of a run time is
 // linear in the shares only nearly: a job of two phases of 60 and 10 s has weights
 // in the ratio of their times where its shares are equal, and that times the square
 // of the shares' ratio elsewhere. With shares from 1/4 to 1/2 the median of 20 runs is

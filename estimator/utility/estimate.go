@@ -18,7 +18,7 @@ type Estimate struct {
 	// the runs, in [0, 1]: 1 without runs, near 0 with many.
 	Default float64
 	// Residual is the root mean square, over the runs, of what Weights leave
-	// unexplained of their utilities; Scale is that of the utilities themselves.
+	// unexplained of their utilities; Scale is the root mean square of the utilities.
 	Residual, Scale float64
 }
 
@@ -31,8 +31,8 @@ const (
 	defaultSpread = 1.0
 )
 
-// Estimate draws the fit towards a default, m weights of 0 or above of which
-// only the ratios matter. The default is scaled to fit the runs best; each
+// Estimate draws the fit towards a default: m weights of 0 or above. Only their
+// ratios matter. The default is scaled to fit the runs best; each
 // weight is then taken to be normally distributed around it with a spread of
 // its own size, and the runs to be off by normally distributed noise of the
 // size that they show. The most likely weights, none negative, are the answer.

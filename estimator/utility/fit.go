@@ -21,8 +21,8 @@ type Fit struct {
 	// StandardErrors of the weights; nil unless there are more runs, after
 	// fading, than weights.
 	StandardErrors []float64
-	// Condition is that of the features, each scaled to length 1: by about what
-	// factor noise is amplified; +Inf where the rank is short.
+	// Condition is the condition number of the features, each scaled to length 1: noise
+	// grows by about this factor; +Inf where the rank is short.
 	Condition float64
 }
 

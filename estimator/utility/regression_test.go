@@ -188,7 +188,7 @@ func TestRankIsShort(t *testing.T) {
 	}
 }
 
-// TestUnexplainedWithoutRank: where the rank is short the rss is still that of
+// TestUnexplainedWithoutRank: where the rank is short the rss still belongs to
 // the best weights.
 func TestUnexplainedWithoutRank(t *testing.T) {
 	runs := []run{{0, []float64{0.5, 0.25}, 1}, {0, []float64{0.5, 0.25}, 3}}

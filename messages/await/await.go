@@ -8,7 +8,7 @@ import (
 )
 
 // Patience is for how long a test waits before it fails. It is far above what anything takes, also
-// beside other work on a slow disk, so that only what never comes runs into it.
+// on a busy machine with a slow disk, so that only what never comes runs into it.
 const Patience = 3 * time.Minute
 
 // Until returns once a condition holds, which it polls, and fails the test if that is

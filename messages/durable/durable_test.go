@@ -11,7 +11,7 @@ import (
 	"github.com/candor-grid/candor/messages/durable"
 )
 
-// TestWriteFile: a file is replaced as a whole or not at all, and nothing is left beside it.
+// TestWriteFile: a file is replaced as a whole or not at all, and no other file is left.
 func TestWriteFile(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "f")

@@ -44,8 +44,8 @@ func (c *counter) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// ReadHashed reads a body, and no further than its SHA-256, which must be that of what
-// was read.
+// ReadHashed reads a body up to its SHA-256, and checks that it is the hash of what was
+// read.
 func ReadHashed(r io.Reader, body func(io.Reader) error) error {
 	h := sha256.New()
 	if err := body(io.TeeReader(r, h)); err != nil {

@@ -19,6 +19,6 @@
 // HMAC-SHA256 under this secret over the bank's own encoding of it
 // ([AppendTransfer]); within a chain a mark covers the one before too, so that
 // neither half a chain nor another one can be made of marks that were seen. Marks
-// can be checked one by one, now or years later, by who has the bank's private key,
-// which follows from that of the site's account.
+// can be checked one by one, now or years later, by whoever has the bank's private key,
+// which is derived from the private key of the site's account.
 package proof

@@ -10,7 +10,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// maxToken bounds a claim in bytes: those that sites issue have about 700.
+// maxToken bounds a claim in bytes: the claims that sites issue have about 700.
 const maxToken = 4 << 10
 
 // Token is the claim of a site that a key is a name's.

@@ -33,7 +33,7 @@ func newBench(n int) *bench {
 // now is the true time.
 func (b *bench) now() messages.Time { return epoch.Add(b.mono) }
 
-// pass lets time pass, in which hosts hear one another but for those that are cut off.
+// pass lets time pass. The hosts that are not cut off hear one another.
 func (b *bench) pass(d messages.Duration, cut ...int) {
 	for end := b.mono + d; b.mono < end; {
 		b.mono = min(end, b.mono+ReadEvery)

@@ -40,7 +40,7 @@ func (r *Reader) Addf(n ast.Node, format string, args ...any) {
 	r.found = append(r.found, finding{line, column, fmt.Sprintf(format, args...)})
 }
 
-// Findings are the sentences of what was found so far, each of which begins with its path.
+// Findings are the sentences of what was found so far. Each begins with its path.
 func (r *Reader) Findings() []string {
 	texts := make([]string, len(r.found))
 	for i, f := range r.found {

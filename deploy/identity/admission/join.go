@@ -21,8 +21,8 @@ import (
 )
 
 // Join gets the credentials of a token's node and leaves them in a file, for its
-// owner alone. The node's key is made beside the file before anything is asked, so
-// that an agent that is stopped in between asks again with the same key. server
+// owner alone. The node's key is written next to the file before anything is asked.
+// So an agent that is stopped in between asks again with the same key. server
 // replaces the URLs of the token; empty: those.
 func Join(ctx context.Context, t *Token, server, file string) error {
 	if ends := t.expires(); ends != 0 && ends <= messages.TimeOf(time.Now()) {

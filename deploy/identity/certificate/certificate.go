@@ -93,7 +93,7 @@ func Open(dir string) (*Authority, error) {
 	return a, nil
 }
 
-// Issue makes the certificate of a host, HOST.pem and HOST.key beside the
+// Issue makes the certificate of a host, HOST.pem and HOST.key in the directory of the
 // authority's, for its name and for what else it is reached under: DNS names and
 // IP addresses. One that was issued before is replaced.
 func (a *Authority) Issue(host messages.Name, reached []string, now time.Time) error {

@@ -25,7 +25,7 @@ func create(t *testing.T, site messages.Name) (*Authority, string) {
 	return a, dir
 }
 
-// config is that of a host as either end, which trusts the authority in a directory.
+// config is the configuration of a host as client and server, which trusts the authority in a directory.
 func config(t *testing.T, dir string, host messages.Name, trusts string) *tls.Config {
 	t.Helper()
 	pair, err := tls.LoadX509KeyPair(filepath.Join(dir, host+".pem"), filepath.Join(dir, host+".key"))

@@ -28,8 +28,7 @@ type Config struct {
 	// Most is how many connections a user may have open; an operator may have
 	// operatorTimes as many.
 	Most int
-	// Server is the server of whose connections the guard cuts those that are too many;
-	// empty: of any.
+	// Server is the server whose surplus connections the guard cuts; empty: any server.
 	Server  string
 	Log     *zap.Logger           // nil: none
 	Metrics prometheus.Registerer // nil: none
@@ -196,8 +195,8 @@ func (g *Guard) look() {
 	}
 }
 
-// watch cuts what is too many, asks servers for their connections and forgets those that
-// are gone.
+// watch cuts surplus connections, asks servers which connections they have, and forgets
+// the others.
 func (g *Guard) watch() {
 	timer := time.NewTimer(0)
 	defer timer.Stop()

@@ -1,5 +1,5 @@
-// Package natsserver has NATS servers go by the keys of a site: those that start, and those
-// that run when the keys change. It is apart from package identity, so that a program
+// Package natsserver gives NATS servers the keys of a site, when they start and whenever
+// the keys change. It is apart from package identity, so that a program
 // that only reads credentials links no server.
 package natsserver
 
