@@ -98,7 +98,7 @@ func (s *saving) group(ctx context.Context, g *group) error {
 	return s.to.Add(g.actor+"/state", saved.Size, state)
 }
 
-// beside saves files of a directory beside the log of an actor's replica here. A file that
+// beside saves the files of a directory that is next to the log of an actor's replica here. A file that
 // grows is saved as far as it goes; one that is too old by now may be gone.
 func (s *saving) beside(g *group, dir string, wanted func(name string) bool) error {
 	from := filepath.Join(g.dir(g.here()[0]), dir)

@@ -30,7 +30,7 @@ func (s *starved) InProcessConn() (net.Conn, error) {
 	return s.Server.InProcessConn()
 }
 
-// waiting is a share of a site of which no more is there than its server.
+// waiting is a host's share of a site. Only its server is there.
 func waiting(t *testing.T, o *server.Options) *share {
 	t.Helper()
 	o.Host, o.Port, o.NoSigs = "127.0.0.1", server.RANDOM_PORT, true

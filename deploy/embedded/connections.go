@@ -14,7 +14,7 @@ import (
 	"github.com/candor-grid/candor/messages/bus"
 )
 
-// guard bounds the connections of each account, beside a service as which it speaks.
+// guard bounds the connections of each account. It asks servers as a service of the site, over system.
 type guard struct {
 	*connections.Guard
 	system bus.Bus

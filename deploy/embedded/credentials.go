@@ -35,7 +35,7 @@ func writeCredentials(c *Config, authority *identity.Authority) error {
 }
 
 // WriteCredentials puts credentials of a name in a role into a state directory,
-// unless those that are there will do, and returns the file. Users have theirs
+// unless valid ones are there, and returns the file. Users have theirs
 // in creds; nodes, services and peers, which may be called like users, below it.
 func WriteCredentials(state string, authority *identity.Authority, role identity.Role, name messages.Name) (file string, err error) {
 	file = RoleCredsFile(state, role, name)

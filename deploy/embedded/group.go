@@ -233,13 +233,13 @@ func (g *group) founders(id string) []string {
 	return all
 }
 
-// historyDir is where a replica of the bank keeps its journal, beside its log.
+// historyDir is where a replica of the bank keeps its journal, next to its log.
 const historyDir = "history"
 
-// archiveDir is where a replica of the auctioneer keeps the records of ended jobs, beside its log.
+// archiveDir is where a replica of the auctioneer keeps the records of ended jobs, next to its log.
 const archiveDir = "archive"
 
-// pastFile is where a replica of the auctioneer keeps how markets and nodes were, beside its log.
+// pastFile is where a replica of the auctioneer keeps how markets and nodes were, next to its log.
 const pastFile = "past"
 
 // dir is where a replica keeps what must last.

@@ -14,7 +14,7 @@ import (
 )
 
 // Sites that run become peers of one another when their configurations name the other, while
-// their jobs go on; what such a configuration changes beside that waits for the next start.
+// their jobs go on; what else such a configuration changes waits for the next start.
 func TestSitesBecomePeersWhileTheyRun(t *testing.T) {
 	t.Parallel()
 	names := []messages.Name{"west", "east", "north"}

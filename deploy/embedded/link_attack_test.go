@@ -187,8 +187,8 @@ func sortedList(list []string) []string {
 	return list
 }
 
-// aliceWorksUnheard has a user of the site ask and be answered, of which the
-// stranger hears nothing; the stranger's forgeries have moved nothing.
+// aliceWorksUnheard lets a user of the site ask and be answered. The stranger hears
+// nothing of it, and the stranger's forgeries have moved nothing.
 func aliceWorksUnheard(t *testing.T, west *Site, overheard *seen) {
 	t.Helper()
 	alice := connect(t, west, "alice")

@@ -97,8 +97,7 @@ func (r *road) mend() {
 	r.cutup = false
 }
 
-// overRoad starts west and east, of which east's server connects to west's over
-// a road.
+// overRoad starts west and east. East's server connects to west's over a road.
 func overRoad(t *testing.T, changes ...func(*Config)) (west, east *Site, between *road) {
 	t.Helper()
 	o := Options{Log: logged(t, zap.ErrorLevel)}

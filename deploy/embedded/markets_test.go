@@ -388,8 +388,8 @@ func playReservation(t *testing.T, s *Site) {
 	}
 }
 
-// TestContracts has a site of its own, where nobody's jobs have ended yet: lengths
-// are those that are declared.
+// TestContracts has a site of its own, where nobody's jobs have ended yet: jobs are as
+// long as they declare.
 func TestContracts(t *testing.T) {
 	t.Parallel()
 	playContract(t, bazaar(t))

@@ -51,7 +51,7 @@ func (l *natsLog) admit(now time.Time) (ok bool, dropped int) {
 // first.
 var comingTogether = []string{"Error trying to connect to route", "Waiting for routing to be established", "JetStream has not established contact"}
 
-// settleWithin is how long such warnings are details; those that go on come again.
+// settleWithin is how long such warnings are details; a warning that goes on comes again.
 const settleWithin = 30 * time.Second
 
 // settles reports whether a warning is a detail of a start.

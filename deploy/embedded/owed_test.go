@@ -63,7 +63,7 @@ func TestOwedForWhatWasHad(t *testing.T) {
 	bob.final(rival)
 }
 
-// TestMinimumMakesNoJobFree: a job with a minimum utility that it cannot have beside others
+// TestMinimumMakesNoJobFree: a job with a minimum utility that it cannot have together with others
 // has no slot while their tasks come and go, and one that has a slot owes for it although
 // others came. In markets with settle: on-completion such a job ran and owed nothing.
 func TestMinimumMakesNoJobFree(t *testing.T) {

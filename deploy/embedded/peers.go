@@ -102,8 +102,8 @@ func (o *operator) openPeers(ctx context.Context) error {
 	return replaceJSON(filepath.Join(c.State, toldFile), now)
 }
 
-// openPeer tells the bank of a peer that it does not know, or of which the
-// configuration says something new. New terms close a dispute, so the bank is
+// openPeer tells the bank about a peer that it does not know, or whose terms are new in the
+// configuration. New terms close a dispute, so the bank is
 // not told what it has.
 func (o *operator) openPeer(ctx context.Context, p Peer, before told, known []messages.PeerReply) error {
 	request := messages.PeerRequest{Peer: p.Name, Keys: p.Keys, Limit: p.Limit, Share: p.Share}

@@ -12,8 +12,8 @@ import (
 	"github.com/candor-grid/candor/messages/bus"
 )
 
-// TestCredentialsEndAndAreRenewed: over the real server, those that ended open nothing,
-// those from before credentials had an end go on working, and nobody renews another's.
+// TestCredentialsEndAndAreRenewed: over the real server, credentials that ended open nothing,
+// credentials from before credentials had an end go on working, and nobody renews another's.
 func TestCredentialsEndAndAreRenewed(t *testing.T) {
 	t.Parallel()
 	c := small(t.TempDir())

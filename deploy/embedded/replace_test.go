@@ -33,7 +33,7 @@ func TestHostThatJoinsFoundsNothing(t *testing.T) {
 }
 
 // TestHostsAreExchangedOneByOne: a state directory is good for a configuration in which
-// some hosts are others, and not for that of another site altogether.
+// some hosts were exchanged, and not for the configuration of another site.
 func TestHostsAreExchangedOneByOne(t *testing.T) {
 	c := valid()
 	c.State, c.Hosts = t.TempDir(), three()

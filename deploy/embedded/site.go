@@ -154,7 +154,7 @@ func Start(ctx context.Context, c Config, o Options) (*Site, error) {
 
 // unstarted is the error of a start that failed and was closed again. What fails
 // because the start was cancelled is no news: ctx's error alone stands for it, or
-// that of closing.
+// the error of closing.
 func unstarted(ctx context.Context, err, closing error) error {
 	switch {
 	case !errors.Is(ctx.Err(), context.Canceled):

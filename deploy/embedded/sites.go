@@ -69,7 +69,7 @@ func prepared(c Config, o Options) (*Site, error) {
 }
 
 // join makes others the site's peers, and starts its server: it connects to
-// those that listen already, and the later ones connect to it.
+// the peers that listen already, and the later ones connect to it.
 func (s *Site) join(earlier, later Sites, limit messages.Credits) error {
 	if s.config.ListenLeaf == "" {
 		s.config.ListenLeaf = "127.0.0.1:0"
@@ -115,7 +115,7 @@ func (s *Site) admit(other *Site, p Peer) error {
 const greetWithin = 5 * time.Second
 
 // Greet waits until each bank has heard the banks of the others, at most for greetWithin: the
-// first bank that starts is a stranger to those that have no peers yet.
+// first bank that starts is a stranger to banks that have no peers yet.
 func (s Sites) Greet(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, greetWithin)
 	defer cancel()

@@ -31,8 +31,8 @@ type Info struct {
 	// for its pages; empty: there is none.
 	Console   string `json:"console,omitempty"`
 	WebSocket string `json:"websocket,omitempty"`
-	// TaskUsers is the range of users of which each account has one here, and
-	// UsersFile the file that says which; empty where tasks run as others.
+	// TaskUsers is a range of users: each account has one of them here, and the file
+	// UsersFile says which; empty where tasks run as others.
 	TaskUsers string `json:"task_users,omitempty"`
 	UsersFile string `json:"users_file,omitempty"`
 	// Hidden are the directories of this machine that tasks do not see.

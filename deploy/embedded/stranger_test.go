@@ -62,7 +62,7 @@ func attacks(c *Config) map[string]string {
 	}
 }
 
-// reaches runs attacks in a task and names those that had an effect.
+// reaches runs attacks in a task and names the ones that had an effect.
 func reaches(t *testing.T, s *Site, attacks map[string]string) string {
 	t.Helper()
 	var script strings.Builder

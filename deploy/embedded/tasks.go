@@ -175,7 +175,7 @@ func (t *Tasks) memory(class messages.Name) (usual, most int64) {
 	return m.MemoryMiB << 20, m.MaxMemoryMiB << 20
 }
 
-// memoryOf is that of each class that a node offers, as the usual and the most.
+// memoryOf is the memory of a task of each class that a node offers: the usual and the most.
 func (c *Config) memoryOf() (usual, most map[messages.Name]int64) {
 	usual, most = map[messages.Name]int64{}, map[messages.Name]int64{}
 	for class := range c.offered() {

@@ -192,7 +192,7 @@ func checkClasses(ps *Problems, path string, classes []messages.Name, offered ma
 	}
 }
 
-// offered is the classes of which some node has slots.
+// offered are the classes that some node has slots of.
 func (c *Config) offered() map[messages.Name]bool {
 	offered := map[messages.Name]bool{}
 	for _, n := range c.Nodes {

@@ -56,8 +56,8 @@ var (
 	matcher  = regexp.MustCompile(`([a-z_]+)\s*(?:=~|!~|!=|=)\s*"([^"]*)"`)
 )
 
-// checkValues holds the values of labels that an expression selects, or leaves out, to
-// those that a new site has.
+// checkValues compares the values of labels that an expression selects, or leaves out, with
+// the ones that a new site has.
 func checkValues(t *testing.T, where, expression string, known map[string]metric) {
 	t.Helper()
 	for _, s := range selector.FindAllStringSubmatch(expression, -1) {

@@ -1,5 +1,5 @@
 // Package nats holds configurations for NATS servers that run on their own, in
-// place of those that "candor up" brings along, and makes the part of them that
+// place of the servers inside "candor up", and makes the part of them that
 // follows from a site's keys.
 //
 //	base.conf     what all have in common: limits, TLS, JetStream, the accounts
@@ -20,7 +20,7 @@
 // name under which peers reach a hub), and peers.pem the authorities of all peers,
 // one after another. A hub's credentials for a peer are in the invitation that
 // "candor site invite" writes, and after "candor site join" in peers/NAME.creds
-// beside the peer's configuration: leaf.conf wants them as peer.creds.
+// in the directory of the peer's configuration: leaf.conf wants them as peer.creds.
 //
 // The bounds of how many connections an account may have open (limits.connections of
 // the site's configuration) are kept by the process of the bank, "candor bank", where

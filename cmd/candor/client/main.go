@@ -1,5 +1,5 @@
 // Command client is candor for machines on which people only use a site, such as login
-// nodes: the commands of users and operators, without those that run a site or study
+// nodes: the commands of users and operators, without the commands that run a site or study
 // markets. It links no server, so that a command starts sooner.
 package main
 

@@ -89,7 +89,7 @@ func (s *site) creds(account messages.Name) string {
 	return string(text)
 }
 
-// chromium is the browser of this machine: that of CANDOR_BROWSER, or the first known name.
+// chromium is the browser of this machine: CANDOR_BROWSER, or the first known name.
 func chromium(t *testing.T) string {
 	t.Helper()
 	for _, name := range []string{os.Getenv("CANDOR_BROWSER"), "chromium", "chromium-browser", "google-chrome"} {

@@ -143,7 +143,7 @@ func measured(of []*Study, without, blocks int) map[string]float64 {
 	return out
 }
 
-// measures are those of some of the jobs; the use of the slots is always that of all jobs.
+// measures are about some of the jobs; the use of the slots is always by all jobs.
 func (s *Study) measures(jobs []int) map[string]float64 {
 	t := s.Stats(jobs)
 	value, starved := 0.0, 0

@@ -5,7 +5,7 @@
 //
 // Unknown fields are -1, and stay so. Headers are kept as text, since they often
 // lie: nothing of the jobs is derived from them. Jobs stay in the order of the
-// file, which need not be that of their submission.
+// file, which need not be the order of their submission.
 package swf
 
 import (
@@ -158,7 +158,7 @@ func open(r io.Reader, skip bool) (*Log, error) {
 }
 
 // plain passes over the mark that some editors put before text in UTF-8, and
-// refuses text in UTF-16, of which no line could be read.
+// refuses text in UTF-16, since no line of it could be read.
 func plain(b *bufio.Reader) error {
 	head, _ := b.Peek(3)
 	switch {

@@ -7,7 +7,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// lacking are the commands of the whole program of which a client has nothing.
+// lacking are the commands of the whole program that a client does not have.
 var lacking = []string{"up", messages.Auctioneer, messages.NodeAgent, messages.Estimator, "config", "user", "backup", "restore",
 	"demo", "solve", "simulate", "audit"}
 

@@ -318,8 +318,8 @@ func TestSteering(t *testing.T) {
 	s.run("requeue", "103", "--task", "5").expect(t, cli.CodeUsage, "", "name one with --stage")
 }
 
-// TestRerun submits what did not end well of a job: the tasks that failed, under their old
-// indices and positions, and those that never began, at the part of the budget for them.
+// TestRerun submits the tasks of a job that did not end well: those which failed, under their old
+// indices and positions, and the tasks that never began, at the part of the budget for them.
 func TestRerun(t *testing.T) {
 	s := newSite(t)
 	file := messages.File{Name: "data", Size: 3, Digest: strings.Repeat("a", 64)}
@@ -383,7 +383,7 @@ func TestRerun(t *testing.T) {
 }
 
 // TestWhichJobsAreCancelled: jobs that flags choose are cancelled only once the user has
-// agreed, and then exactly those that were listed.
+// agreed, and then exactly the listed jobs.
 func TestWhichJobsAreCancelled(t *testing.T) {
 	s := newSite(t)
 	var asked []messages.JobsRequest

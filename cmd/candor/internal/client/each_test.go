@@ -105,8 +105,8 @@ func TestSubmitEachInParts(t *testing.T) {
 	}
 }
 
-// TestSubmitEachWaits: jobs are looked at together, and the exit code is that of the first
-// file whose job did not complete.
+// TestSubmitEachWaits: jobs are looked at together, and the first file whose job did
+// not complete decides the exit code.
 func TestSubmitEachWaits(t *testing.T) {
 	s := newSite(t)
 	together(s)

@@ -167,7 +167,7 @@ func TestLogsOfWhatIsNotThere(t *testing.T) {
 	s.run("logs", "5", "-f").expect(t, cli.CodeUsage, "", "at most 1000 can be followed at once: choose with --task or --stage (TooLarge)")
 }
 
-// A node that has lost its output does not hide that of the others.
+// A node that has lost its output does not hide the output of the others.
 func TestLogsGoOnWithoutANode(t *testing.T) {
 	s := newSite(t)
 	reply(s, messages.Auctioneer, messages.VerbJob, twoStages(messages.Completed, 2, 0))

@@ -28,7 +28,7 @@ type Group struct {
 
 // Main runs candor, or the command of Slurm by whose name it was called, with the
 // arguments of the process, and returns the exit code. further makes the commands that a
-// program has beside those of a client; nil: it has none. An error of a further command
+// program has in addition to a client's; nil: it has none. An error of a further command
 // decides the exit code by its messages.Kind, or by a method ExitCode() int. If the first
 // argument is a command of a client, only that command is made.
 func Main(argv []string, further func() []Group) int {

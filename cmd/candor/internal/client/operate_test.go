@@ -125,8 +125,8 @@ func TestTokenCommands(t *testing.T) {
 	s.run("node", "token", "node7", "--revoke", "join-x").expect(t, cli.CodeUsage, "", "")
 }
 
-// An operator without jobs is told of those that others have, as accounts of other
-// sites do; who may not see them is told nothing of them.
+// An operator without jobs is told about the jobs of others, for example of accounts of other
+// sites; who may not see them is told nothing about them.
 func TestOperatorIsToldOfTheJobsOfOthers(t *testing.T) {
 	const none = "No jobs. Submit a job with candor submit.\n"
 	s := newSite(t)

@@ -18,7 +18,7 @@ import (
 )
 
 // openTerminal makes a terminal of 100 columns and 30 rows: user is the side
-// of the person, tty that of the program.
+// of the person, tty the side of the program.
 func openTerminal(t *testing.T) (user, tty *os.File) {
 	t.Helper()
 	user, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)

@@ -78,7 +78,7 @@ func TestHelpOfNothing(t *testing.T) {
 // whole is the tree of commands of the program.
 func whole() *cobra.Command { return root(cli.New(), allFurther()) }
 
-// allFurther are the commands that the program has beside those of a client.
+// allFurther are the commands that the program has in addition to a client's.
 func allFurther() []Group {
 	study := []*cobra.Command{demo.Command(), solve.Command(), simulate.Command(), audit.Command()}
 	return []Group{{"Run a site:", serve.Commands()}, {"Study:", study}}

@@ -27,7 +27,7 @@ type statement struct {
 }
 
 // line adds a statement up. The error names the first entry whose balance is
-// not that of the one before and its own change.
+// not the balance before it plus its own change.
 func (s *statement) line() (AccountLine, error) {
 	line := AccountLine{Account: s.account}
 	var balance, reserved messages.Credits
@@ -73,7 +73,7 @@ func (l *AccountLine) check() error {
 	return nil
 }
 
-// Books are the demo's own check of the bank, beside the bank's.
+// Books are the demo's own check of the bank, in addition to the bank's.
 type Books struct {
 	Bank     messages.BooksReply `json:"bank"`
 	Accounts []AccountLine       `json:"accounts"` // all but the issuer's, by name

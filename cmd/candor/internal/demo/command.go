@@ -152,8 +152,8 @@ func performIn(ctx context.Context, o *options, state string, show io.Writer, st
 	return report, err
 }
 
-// workDir is where the example is unpacked and tasks leave their results: beside the
-// state, which no task reaches.
+// workDir is where the example is unpacked and tasks leave their results: not in the
+// state directory, which no task reaches.
 func workDir(state string) string { return state + "-work" }
 
 // prepare makes the working directory and lets the tasks of each account use it.

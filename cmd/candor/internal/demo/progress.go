@@ -93,8 +93,8 @@ func prices(s *snapshot) string {
 	return strings.Join(parts, "  |  ")
 }
 
-// choose picks the jobs to show in at most rows lines, in their order: those
-// under way first, then those that wait, then the last that ended.
+// choose picks the jobs to show in at most rows lines, in their order: first the jobs
+// under way, then the waiting ones, then the last ones that ended.
 func choose(jobs []messages.JobSummary, rows int) (shown []messages.JobSummary, hidden int) {
 	rows = max(rows, 1)
 	if len(jobs) <= rows {

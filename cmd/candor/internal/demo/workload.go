@@ -31,7 +31,7 @@ type Submission struct {
 	At      float64       `yaml:"at"` // seconds after the first
 	Account messages.Name `yaml:"account"`
 	Job     string        `yaml:"job"` // name of the file under jobs/
-	// Budget replaces that of the file if it is not 0.
+	// Budget replaces the budget of the file if it is not 0.
 	Budget messages.Credits `yaml:"budget"`
 	Widths string           `yaml:"widths"` // "least-most" processors of the jobs to look at
 

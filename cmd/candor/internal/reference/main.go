@@ -1,4 +1,4 @@
-// Command reference writes what is installed beside the program (man pages, completions
+// Command reference writes what is installed together with the program (man pages, completions
 // for shells, a list of what the program is made of) and the pages of the reference. It is run when candor is built,
 // so that what writes man pages is no part of the program that operators run.
 package main

@@ -22,8 +22,8 @@ import (
 
 const generated = "<!-- Made by make docs; do not edit. -->\n\n"
 
-// pages are those of the reference, by the names of their files. source is the root of the
-// tree, of which the comments of configuration fields are read.
+// pages are the pages of the reference, by the names of their files. source is the root of the
+// source tree: the comments of configuration fields are read from there.
 func pages(source string) (map[string]string, error) {
 	configuration, err := configurationPage(source)
 	if err != nil {

@@ -52,7 +52,7 @@ const (
 )
 
 // sbom lists the modules that a binary is built of, as the Go tool recorded them there. The
-// time is that of the commit, so that the same source makes the same list.
+// time is the commit's, so that the same source makes the same list.
 func sbom(w io.Writer, binary string) error {
 	info, err := buildinfo.ReadFile(binary)
 	if err != nil {

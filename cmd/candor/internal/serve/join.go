@@ -28,7 +28,7 @@ func (j *joining) given() bool { return j.token != "" || j.file != "" }
 
 // obtain gets the credentials of a node with the token, unless their file exists, and
 // takes the address of the server from the token where no flag names one. The file is
-// that of --creds, or else in the state directory.
+// the one of --creds, or else in the state directory.
 func (j *joining) obtain(ctx context.Context, s *single, state string) error {
 	if s.creds == "" {
 		s.creds = embedded.CredsFile(state, filepath.Join("nodes", s.node))

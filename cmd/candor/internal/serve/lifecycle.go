@@ -83,6 +83,6 @@ type disorder struct{ closing error }
 
 func (d disorder) Error() string { return "could not end in order: " + d.closing.Error() }
 
-// ExitCode is that of a failure, not of an interruption: the command was interrupted,
-// but could not end in order.
+// ExitCode is the exit code of a failure, not of an interruption: the command was
+// interrupted, but could not end in order.
 func (disorder) ExitCode() int { return 1 }

@@ -57,7 +57,7 @@ func (s *settings) siteFlags(f *pflag.FlagSet) {
 	f.Var((*howMany)(&s.replicas), "replicas", "`number` of replicas of the auctioneer and of the bank (default 3)")
 }
 
-// howMany is the value of a flag that says how many there are: 1 at least. 0 is that of a flag
+// howMany is the value of a flag that says how many there are: 1 at least. 0 stands for a flag
 // that was not given.
 type howMany int
 

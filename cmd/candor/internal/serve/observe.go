@@ -22,7 +22,7 @@ import (
 	"github.com/candor-grid/candor/deploy/embedded"
 )
 
-// observe serves the metrics that gather collects at the time of each request, beside them
+// observe serves the metrics that gather collects at the time of each request,
 // /healthz (the process answers) and /readyz (ready finds nothing wrong), and pprof at a socket; without an address there are no metrics, without a socket no
 // pprof. The returned function stops both.
 func observe(d embedded.MetricsDoor, socket string, gather func() prometheus.Gatherer, ready func() error, log *zap.Logger) (stop func() error, err error) {

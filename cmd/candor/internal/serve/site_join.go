@@ -18,8 +18,8 @@ import (
 	"github.com/candor-grid/candor/messages/durable"
 )
 
-// peersDir is the directory, beside the configuration, of the credentials and
-// certificates that peers gave this site.
+// peersDir is the directory of the credentials and certificates that peers gave this
+// site. It is in the directory of the configuration.
 const peersDir = "peers"
 
 // maxLetter bounds what is read as a letter, in bytes: certificates take a few thousand.

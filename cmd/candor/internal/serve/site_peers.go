@@ -47,7 +47,7 @@ func reachedAt(c *embedded.Config) ([]string, error) {
 
 // withPeer returns a configuration file with one more peer, or an error if the file is
 // wrong then. All other text of the file stays. A file that names the same peer with the
-// same terms is returned unchanged: only the credentials beside the file may be new.
+// same terms is returned unchanged: only the files with credentials may be new.
 func withPeer(file string, p embedded.Peer) ([]byte, error) {
 	text, err := os.ReadFile(file)
 	if err != nil {
@@ -84,7 +84,7 @@ func checkText(file string, text []byte, p embedded.Peer) error {
 	return (&settings{file: file}).check(&c, d)
 }
 
-// insertPeer puts a peer before those that are there, or at the end of a file
+// insertPeer puts a peer before the others, or at the end of a file
 // that has none.
 func insertPeer(d *document, text string, p embedded.Peer) (string, error) {
 	value, found := d.Find("peers")

@@ -42,8 +42,8 @@ func (u *up) runSites(cmd *cobra.Command) error {
 	}, o.Log)
 }
 
-// several makes the configurations of the named sites from that of one: each has
-// its own state directory, below that of the first, and its own port.
+// several makes the configurations of the named sites from the configuration of one: each has
+// its own state directory, below the first one's, and its own port.
 func (u *up) several() ([]embedded.Config, error) {
 	c, err := u.load()
 	if err != nil {

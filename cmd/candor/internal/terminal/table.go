@@ -17,7 +17,7 @@ type column struct {
 }
 
 // Table is a table in the making. Columns in which no row has anything are
-// left out, and where the terminal is narrow also those that are spare.
+// left out, and where the terminal is narrow also the spare ones.
 type Table struct {
 	columns []column
 	rows    [][]string
@@ -32,7 +32,7 @@ type Layout struct {
 }
 
 // NewTable starts a table with the titles of a header, which a "|" parts; ">" stands
-// before the title of a column of numbers, "~" before that of a column whose cells may be
+// before the title of a column of numbers, "~" before the title of a column whose cells may be
 // shortened, "~30" where they need 30 columns at least, and "<" where they keep their end.
 func NewTable(header string) *Table {
 	t := new(Table)

@@ -11,7 +11,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// jobFacts is what a statement says of a job beside what the bank knows.
+// jobFacts is what a statement says of a job in addition to what the bank knows.
 type jobFacts struct {
 	name      string
 	market    messages.Name
@@ -91,7 +91,7 @@ func bounds(entries []messages.Entry) (low, high messages.JobID) {
 	return low, high
 }
 
-// inWords says why an entry is there; its job's number stands beside it. A payment to another
+// inWords says why an entry is there; its job's number is in the column next to it. A payment to another
 // site that was given no reason ends in the colon before the reason.
 func inWords(e messages.Entry, facts map[messages.JobID]jobFacts) string {
 	parts := []string{happened(e), facts[e.Job].words(), strings.TrimRight(e.Reason, ": ")}

@@ -184,7 +184,7 @@ func keysBeside(a *cli.App, history string) string {
 	return dir
 }
 
-// proofRoot is the root of trust for proofs: that of a keys directory, or else the public
+// proofRoot is the root of trust for proofs: from a keys directory, or else the public
 // key of the site that issued the credentials in use; nil if there is neither.
 func proofRoot(a *cli.App, keys string) (*ledger.Root, error) {
 	if keys != "" {

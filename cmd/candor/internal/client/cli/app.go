@@ -1,7 +1,7 @@
 // Package cli is what every group of commands needs: the process's surroundings
 // ([App]), the connection to a site ([Session], [Call]), the output ([Page]), times and
 // names as users write them, and errors with their exit codes. A group of commands is a
-// package beside this one; it makes its commands of an App and has no other
+// package of its own; it makes its commands of an App and has no other
 // dependency on the process.
 package cli
 

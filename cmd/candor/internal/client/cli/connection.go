@@ -68,8 +68,8 @@ type siteFile struct {
 	// for its pages; "" for none.
 	Console   string `json:"console"`
 	WebSocket string `json:"websocket"`
-	// TaskUsers is the range of users of which each account has one on this machine,
-	// and UsersFile says which.
+	// TaskUsers is a range of users: each account has one of them on this machine, and
+	// UsersFile says which.
 	TaskUsers string `json:"task_users"`
 	UsersFile string `json:"users_file"`
 	// Hidden are the directories of this machine that tasks do not see.
@@ -87,8 +87,8 @@ func (a *App) StateDir() string {
 	return DefaultState(a.Getenv)
 }
 
-// DefaultState is the state directory where none is named: the same for the site and for those
-// who submit to it. Without HOME it is that of the user's home directory all the same, and never a
+// DefaultState is the state directory where none is named: the same for the site and for the
+// users who submit to it. Without HOME it is still in the user's home directory, and never a
 // place where other users make directories, such as /tmp or the working directory.
 func DefaultState(getenv func(string) string) string {
 	if dir := getenv("XDG_STATE_HOME"); dir != "" {
@@ -308,7 +308,7 @@ const MaxPage = 1000
 const sitesDir = "sites"
 
 // LocalSite is the site of this machine that is meant: the one named with --at,
-// else that of the state directory. The zero value: there is none.
+// else the one of the state directory. The zero value: there is none.
 func (a *App) LocalSite() (state string, site siteFile, err error) {
 	state = a.StateDir()
 	site, err = a.siteFile(state)

@@ -45,7 +45,7 @@ type usageError struct{ message string }
 
 func (e *usageError) Error() string { return e.message }
 
-// ExitCode is that of bad usage.
+// ExitCode is the exit code for bad usage.
 func (e *usageError) ExitCode() int { return CodeUsage }
 
 // Usagef is an error of a command line that cannot be understood.

@@ -20,8 +20,8 @@ import (
 // renewWithin bounds what a command waits for the renewal of its credentials.
 const renewWithin = 2 * time.Second
 
-// validity is from when to when the credentials in a file are good; zero for those that
-// cannot be read, of which the connection says more. Credentials that have expired are an
+// validity is from when to when the credentials in a file are good; zero if they cannot be
+// read: the connection then says why. Credentials that have expired are an
 // error that says what to do.
 func (a *App) validity(t *Target) (issued, expires time.Time, err error) {
 	p, err := bus.ReadPrincipal(t.Creds)
@@ -37,8 +37,8 @@ func (a *App) validity(t *Target) (issued, expires time.Time, err error) {
 		t.Account, t.Creds, expires.In(a.Zone).Format(time.DateOnly), t.Site, t.Account)
 }
 
-// renew replaces credentials of which less than a third of their life is left. Where that
-// fails the command goes on, and the user is told.
+// renew replaces credentials that have less than a third of their life left. If that
+// fails, the command goes on, and the user is told.
 func (a *App) renew(t Target, b bus.Bus, issued, expires time.Time) {
 	if !identity.Due(issued, expires, a.Now()) {
 		return

@@ -66,7 +66,7 @@ func (a *App) named(text string) (time.Time, bool) {
 	return time.Time{}, false
 }
 
-// units are those that time.ParseDuration does not read.
+// units are the units that time.ParseDuration does not read.
 var units = map[string]time.Duration{
 	"d": day, "day": day, "days": day, "w": 7 * day, "week": 7 * day, "weeks": 7 * day,
 	"hour": time.Hour, "hours": time.Hour, "minute": time.Minute, "minutes": time.Minute,

@@ -9,9 +9,9 @@ import (
 )
 
 // AddEnvironment sets the variables of a user's environment ("K=V" each) that
-// nothing else has set, as --export=ALL asks. Those that describe a
-// surrounding Candor task or connection stay behind. It returns the names of those that no task
-// can have, as they are too long or are no text.
+// nothing else has set, as --export=ALL asks. It leaves out variables that describe a
+// surrounding Candor task or connection. It returns the names of the variables that no task
+// can have, because they are too long or are no text.
 func (j *Job) AddEnvironment(environment []string) (left []string) {
 	for _, pair := range environment {
 		key, value, _ := strings.Cut(pair, "=")

@@ -18,7 +18,7 @@ type Input struct {
 	Name  string // where tasks find it in their working directory
 }
 
-// inputs are files in a document: those of the user's, and those that the site has
+// inputs are files in a document: files of the user's, and files that the site has
 // already, as it writes them.
 type inputs struct {
 	local  []Input

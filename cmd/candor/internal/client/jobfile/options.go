@@ -52,7 +52,7 @@ type rule func(job *Job, text string) error
 // setting is one option as the user wrote it.
 type setting struct{ flag, text string }
 
-// NewOptions returns options of which none is set. lookup serves "--env K"
+// NewOptions returns options. None of them is set. lookup serves "--env K"
 // without a value; nil finds nothing.
 func NewOptions(lookup Lookup) *Options {
 	if lookup == nil {
@@ -170,7 +170,7 @@ func (o *Options) Apply(job *Job) error {
 	return nil
 }
 
-// repeatable are the options of which every setting counts; of the others the last.
+// repeatable are the options whose settings all count; of another option the last one counts.
 var repeatable = []string{"env", "export", "input", "output", "label", "notify"}
 
 // ofStage names an option that is about one stage, "" if none was said.

@@ -163,7 +163,7 @@ func (o *Options) sayDependency(text string) error {
 	return nil
 }
 
-// mailTypes are sbatch's events of which e-mail is sent, by our names.
+// mailTypes are the events for which sbatch sends e-mail, by our names.
 var mailTypes = map[string][]string{
 	"NONE": nil, "BEGIN": {messages.NotifyStart}, "END": {messages.NotifyEnd}, "FAIL": {messages.NotifyFailure}, "ALL": messages.NotifyEvents,
 }

@@ -21,7 +21,7 @@ spread-job stepmgr switches test-only thread-spec threads-per-core time time-min
 verbose version wait wait-all-nodes wckey workdir wrap`
 
 // TestNoOptionOfSbatchIsDropped: each is mapped, harmless or refused in a sentence, and
-// those that are ignored are these alone.
+// no others than these are ignored.
 func TestNoOptionOfSbatchIsDropped(t *testing.T) {
 	ignored := strings.Fields(`acctg-freq delay-boot error extra ignore-pbs mail-type mail-user no-kill open-mode output oversubscribe
 parsable profile quiet requeue share spread-job use-min-nodes verbose wait-all-nodes wckey`)

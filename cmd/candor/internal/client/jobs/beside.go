@@ -50,7 +50,7 @@ func oneRunning(ctx context.Context, a *cli.App, s *cli.Session, q logsQuery) (t
 	return all[0], away, nil
 }
 
-// StreamOf is the stream of a task, or one that begins beside the task.
+// StreamOf is the stream of a task, or a further stream that begins while the task runs.
 func StreamOf(a *cli.App, s *cli.Session, t *messages.TaskStatus, away bool, begin *messages.StreamBegin) *Stream {
 	return &Stream{App: a, Session: s, Node: t.Node, Away: away, Attempt: messages.Attempt{Task: t.Task, Number: t.Attempt}, Begin: begin}
 }
@@ -152,7 +152,7 @@ func signalTasks(ctx context.Context, a *cli.App, s *cli.Session, q logsQuery, t
 }
 
 // SignalTasks sends the signal of a request to running tasks, and returns how many have got
-// it: those that have ended meanwhile have not.
+// it: tasks that have ended meanwhile have not.
 func SignalTasks(ctx context.Context, s *cli.Session, running []messages.TaskStatus, away bool, r messages.StreamRequest) (n int, err error) {
 	for _, t := range running {
 		r.Attempt = messages.Attempt{Task: t.Task, Number: t.Attempt}

@@ -172,8 +172,8 @@ func cancelNumbers(ctx context.Context, a *cli.App, s *cli.Session, args []strin
 	return cancelJobs(ctx, a, s, ids)
 }
 
-// cancelJobs cancels jobs, and shows each; the exit code is that of the first that could not
-// be cancelled.
+// cancelJobs cancels jobs, and shows each; the exit code is for the first job that could
+// not be cancelled.
 func cancelJobs(ctx context.Context, a *cli.App, s *cli.Session, ids []messages.JobID) error {
 	var all messages.CancelReply
 	var failed error

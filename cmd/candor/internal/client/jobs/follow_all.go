@@ -52,8 +52,8 @@ const firstLook = 5 * time.Millisecond
 
 func nextLook(d time.Duration) time.Duration { return min(d+d/8, lastPause) }
 
-// followAll asks for many jobs at a time until all have ended. It returns those that have
-// ended, also with an error.
+// followAll asks for many jobs at a time until all have ended. It returns the jobs that have
+// ended, also together with an error.
 func followAll(ctx context.Context, a *cli.App, s *cli.Session, ids []messages.JobID) (map[messages.JobID]messages.JobSummary, error) {
 	show := newProgress(a)
 	defer show.done()

@@ -26,7 +26,7 @@ type logsQuery struct {
 	noPrefix bool
 }
 
-// flags are those that choose tasks of the job.
+// flags are the flags that choose tasks of the job.
 func (q *logsQuery) flags(cmd *cobra.Command) {
 	cmd.Flags().IntVar(&q.task, "task", -1, "only the task at this `position` in its stage, from 0 on")
 	cmd.Flags().Lookup("task").DefValue = "0" // so that the help does not show -1
@@ -385,7 +385,7 @@ func (r *logReader) readBoth(ctx context.Context, t messages.TaskStatus) error {
 	return nil
 }
 
-// findNode asks every node for an attempt of which the site does not know where it ran.
+// findNode asks every node for an attempt when the site does not know where it ran.
 func (r *logReader) findNode(ctx context.Context, t messages.TaskStatus) (messages.Name, error) {
 	gone := messages.Errorf(messages.NotFound, "the site has forgotten where attempt %d ran, and no node has its output", t.Attempt)
 	if r.job.Away != nil {

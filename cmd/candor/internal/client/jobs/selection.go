@@ -10,8 +10,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// selection is which jobs a command line is about: those that fit all its flags. The
-// auctioneer says which those are.
+// selection says which jobs a command line is about: the jobs that fit all its flags. The
+// auctioneer finds them.
 type selection struct {
 	states, labels        []string
 	name, market, project string

@@ -227,7 +227,7 @@ func writeNotices(p *cli.Page, list []messages.NoticeStatus) {
 	}
 }
 
-// exitCode is that of a task that failed, if the task had a process.
+// exitCode is the exit code of a task that failed, if the task had a process.
 func exitCode(j messages.JobSummary) string {
 	if j.ExitCode <= 0 {
 		return ""

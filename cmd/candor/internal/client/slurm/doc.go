@@ -9,5 +9,5 @@
 //
 // In Slurm's words: a partition is a market, an account is the project that pays, a node is
 // a node, and a cluster is a site. An element of an array has no number of its own: its
-// number is that of the job, with the index behind it (33_4).
+// number is the job's, followed by the index (33_4).
 package slurm

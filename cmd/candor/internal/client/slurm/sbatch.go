@@ -21,7 +21,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// status is an exit code of which everything was said.
+// status is an exit code. Everything about it has been printed.
 func status(code int) error { return cli.ExitStatus(code) }
 
 // localUser is the user of this machine.

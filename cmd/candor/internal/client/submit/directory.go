@@ -57,7 +57,7 @@ func letTasksIn(a *cli.App, dir string) (cure string, why error) {
 	return cure, why
 }
 
-// hides says why tasks cannot run in a directory because of those that the site hides from them.
+// hides says why tasks cannot run in a directory: the site hides it, or one above it, from them.
 func hides(hidden []string, dir string) error {
 	for _, h := range hidden {
 		if access.Conceals(dir, h) {

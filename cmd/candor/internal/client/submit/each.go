@@ -127,8 +127,8 @@ func unnamed(path string, err error) error {
 	return err
 }
 
-// keyOf is the key of a job: the same one if the same command is repeated, also with other
-// files beside.
+// keyOf is the key of a job: the same one if the same command is repeated, also together
+// with other files.
 func (b *batch) keyOf(path string) string {
 	b.named[path]++
 	digest := sha256.Sum256(fmt.Appendf(nil, "%s\x00%s\x00%d", b.key, path, b.named[path]))
@@ -228,7 +228,7 @@ func (b *batch) unknown(err error) error {
 		messages.Detail(err), b.key)
 }
 
-// show says what became of jobs: those that were taken on standard output.
+// show says what became of jobs; accepted jobs go to standard output.
 func (b *batch) show(part []*member) error {
 	p := b.Page(b.Out)
 	for _, m := range part {
@@ -258,8 +258,8 @@ func (m *member) refusal() error {
 	return refused(m.err, m.job, m.request.Key)
 }
 
-// finish waits for the jobs that are to be waited for. The exit code is that of the first
-// file whose job was refused, or did not complete.
+// finish waits for the jobs that are to be waited for. The first file
+// whose job was refused, or did not complete, decides the exit code.
 func (b *batch) finish(ctx context.Context) error {
 	var awaited []messages.JobID
 	for _, m := range b.members {

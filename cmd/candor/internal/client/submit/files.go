@@ -61,7 +61,7 @@ func describe(path, called string) (messages.File, error) {
 }
 
 // sendInputs stores the inputs of a job that the site does not have yet, but for a dry run;
-// sent are the digests of those that it has.
+// sent are the digests of the inputs that it has.
 func sendInputs(ctx context.Context, s *cli.Session, job *jobfile.Job, request *messages.SubmitRequest, sent map[string]bool) error {
 	if request.DryRun {
 		return nil

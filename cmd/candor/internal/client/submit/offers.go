@@ -42,7 +42,7 @@ func quoteSites(ctx context.Context, a *cli.App, s *cli.Session, q *offersQuery,
 	return noOffer(reply.Silent)
 }
 
-// noOffer is why there is none: that of a site that has refused the job, else of
+// noOffer is why there is no offer: the reason of a site that has refused the job, else of
 // one that did not answer.
 func noOffer(silent []messages.Silent) error {
 	kind := messages.Unavailable
