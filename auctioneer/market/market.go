@@ -113,7 +113,7 @@ func (m *Market) Put(now messages.Time, bid func() *mechanism.Bid, id messages.J
 // reenter takes a job in anew whose bid has changed, with the shares it has had.
 func (m *Market) reenter(now messages.Time, was *entry, bid *mechanism.Bid, p Progress) {
 	m.remove(now, was)
-	m.add(now, mechanism.Job{Bid: bid, Accrued: was.job.Accrued, Received: was.job.Received}, p, m.manner)
+	m.add(now, mechanism.Job{Bid: bid, Accrued: was.job.Accrued, Received: was.job.Received, Lacked: was.job.Lacked}, p, m.manner)
 	e := m.number.get(bid.Job)
 	for k, a := range was.ledger {
 		a.counted, a.share = e.ledger[k].counted, 0

@@ -174,6 +174,27 @@ func TestSharesAreAveragedWhileWorkIsPending(t *testing.T) {
 	if job.Job != 1 || math.Abs(s.Allocated-0.75) > 1e-9 || math.Abs(s.Received-0.25) > 1e-9 || s.Over.Seconds() != 2 {
 		t.Fatalf("shares %+v, want 0.75 allocated and 0.25 received over 2 s", s)
 	}
+	if job.Lacked != 0 { // before it had its first slot
+		t.Fatalf("lacked %v", job.Lacked)
+	}
+}
+
+// TestWhatAJobLacks is counted from its first slot on, and is of slots that it could use.
+func TestWhatAJobLacks(t *testing.T) {
+	const second = messages.Time(1e6)
+	m := newMarket()
+	put(m, 0, 2, 1, 5, 0)
+	bid := func() *mechanism.Bid {
+		return &mechanism.Bid{Job: 1, Budget: 3 * messages.Credit, Weights: []float64{1}}
+	}
+	m.Put(0, bid, 1, Progress{Pending: []int{5}, Running: []int{0}})
+	m.Allocate(0)
+	m.Put(1*second, bid, 1, Progress{Pending: []int{4}, Running: []int{5}, Started: 1 * second})
+	m.Put(2*second, bid, 1, Progress{Pending: []int{1}, Running: []int{1}, Started: 1 * second}) // of 7.5 slots it had 5
+	m.Put(3*second, bid, 1, Progress{Pending: []int{0}, Running: []int{1}, Started: 1 * second}) // it could use 2
+	if job, _ := m.Remove(9*second, 1); job.Lacked.Seconds() != 3.5 {
+		t.Errorf("lacked %v, want 3.5 s", job.Lacked)
+	}
 }
 
 func TestAllocatesOnlyWhenBiddersOrSlotsChange(t *testing.T) {

@@ -320,7 +320,13 @@ func (s *roster) integrate(e *entry, now messages.Time) {
 		}
 		a.seconds += seconds
 		a.allocated += min(area*a.share, seconds) // a share is 1 at most, also once rounded
-		a.received += seconds * float64(e.job.Running[k]) / float64(s.view.Classes[k].Slots)
+		slots, running := float64(s.view.Classes[k].Slots), float64(e.job.Running[k])
+		a.received += seconds * running / slots
+		if e.job.Started == 0 {
+			continue
+		}
+		bought := min(area*a.share*slots, seconds*(running+float64(e.job.Pending[k])))
+		e.job.Lacked += messages.Duration(math.Round(1e9 * (bought - seconds*running)))
 	}
 }
 

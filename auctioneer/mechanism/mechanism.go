@@ -73,6 +73,9 @@ type Job struct {
 	// Received is the slot time the job has had, for mechanisms that count it; 0
 	// where the auctioneer does not say.
 	Received messages.Duration
+	// Lacked is the slot time that the job's shares were of since it had its first slot, while it had
+	// tasks pending, at most a slot for each task that ran or could, less what it had then; below 0: it had more.
+	Lacked messages.Duration
 	// Done is how many tasks are over, for mechanisms that plan with what is left; 0
 	// where the auctioneer does not say.
 	Done int

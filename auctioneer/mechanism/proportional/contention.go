@@ -85,10 +85,22 @@ const WholeAfter = messages.Duration(1e9)
 type Had struct {
 	Time      messages.Duration
 	Contended messages.Duration // Time, each moment times the level of contention
+	Lacked    messages.Duration // slot time that it bought beyond Time; below 0: none
+	Began     int               // tasks that had a slot
+}
+
+// turn is how long a task that had a slot counts at least, where what a job had is compared with
+// what it bought. Tasks that end at once have many turns, and what they had is next to nothing.
+const turn = messages.Duration(1e8)
+
+// got is the part of the slot time it bought that a job had, in [0, 1].
+func (h Had) got() float64 {
+	time := max(float64(h.Time), float64(h.Began)*float64(turn))
+	return time / (time + max(0, float64(h.Lacked)))
 }
 
 // Owed is what a job with a budget owes for what it had: the budget times the mean
-// contention in its slot time, and less if it had little. How the job ended makes no
+// contention in its slot time, and less if it had little, or less than it bought. How the job ended makes no
 // difference, nor of how many tasks it is: tasks that do nothing would make all of them cheap.
 func (h Had) Owed(budget messages.Credits) messages.Credits {
 	if h.Time <= 0 || h.Contended <= 0 {
@@ -96,7 +108,7 @@ func (h Had) Owed(budget messages.Credits) messages.Credits {
 	}
 	level := min(1, float64(h.Contended)/float64(h.Time))
 	part := min(1, float64(h.Time)/float64(WholeAfter))
-	return min(budget, messages.Credits(math.RoundToEven(float64(budget)*part*level)))
+	return min(budget, messages.Credits(math.RoundToEven(float64(budget)*part*level*h.got())))
 }
 
 // part is what a seat has in a class: whether work is pending there, and what it has added

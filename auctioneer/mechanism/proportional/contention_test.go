@@ -90,6 +90,9 @@ func TestOwed(t *testing.T) {
 		{Had{Time: 400 * s, Contended: 100 * s}, 250},
 		{Had{Time: 4 * s / 10, Contended: 4 * s / 10}, 400},
 		{Had{Time: 400 * s}, 0},
+		{Had{Time: 400 * s, Contended: 400 * s, Lacked: 1200 * s, Began: 400}, 250},
+		{Had{Time: 400 * s, Contended: 400 * s, Lacked: -100 * s, Began: 400}, 1000},
+		{Had{Time: 4 * s, Contended: 4 * s, Lacked: 1200 * s, Began: 36_000}, 750}, // tasks that end at once: 0.1 s each
 		{Had{}, 0},
 	} {
 		if got := c.had.Owed(1000); got != c.want {
@@ -101,7 +104,8 @@ func TestOwed(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		half := Had{Time: messages.Duration(rapid.Int64Range(int64(s), int64(1e6*s)).Draw(t, "time"))}
 		half.Contended = messages.Duration(rapid.Int64Range(0, int64(half.Time)).Draw(t, "contended"))
-		h := Had{Time: 2 * half.Time, Contended: 2 * half.Contended}
+		half.Lacked = messages.Duration(rapid.Int64Range(int64(-1e6*s), int64(1e6*s)).Draw(t, "lacked"))
+		h := Had{Time: 2 * half.Time, Contended: 2 * half.Contended, Lacked: 2 * half.Lacked}
 		budget := messages.Credits(rapid.Int64Range(0, int64(messages.MaxCredits)/2).Draw(t, "budget"))
 		if whole, halves := h.Owed(2*budget), 2*half.Owed(budget); math.Abs(float64(whole-halves)) > 2 {
 			t.Fatalf("%+v owes %d, its halves %d", h, whole, halves)
@@ -112,11 +116,12 @@ func TestOwed(t *testing.T) {
 		var h Had
 		h.Time = messages.Duration(rapid.Int64Range(0, math.MaxInt64/4).Draw(t, "time"))
 		h.Contended = messages.Duration(rapid.Int64Range(0, int64(h.Time)).Draw(t, "contended"))
+		h.Lacked = messages.Duration(rapid.Int64().Draw(t, "lacked"))
 		owed := h.Owed(budget)
 		if owed < 0 || owed > budget {
 			t.Fatalf("%+v owes %d of %d", h, owed, budget)
 		}
-		job := &mechanism.Job{Bid: &mechanism.Bid{Job: 1, Budget: budget}, Received: h.Time, Accrued: messages.Credits(h.Contended / 1000)}
+		job := &mechanism.Job{Bid: &mechanism.Bid{Job: 1, Budget: budget}, Received: h.Time, Accrued: messages.Credits(h.Contended / 1000), Lacked: h.Lacked}
 		var first messages.Credits
 		for i, state := range []messages.State{messages.Completed, messages.Failed, messages.Cancelled} {
 			p := mech.Settle(view(), job, mechanism.End{State: state, Tasks: 1 + rapid.IntRange(0, 1e6).Draw(t, "tasks"), Began: 1})

@@ -98,15 +98,23 @@
 //
 // # What a job owes
 //
-// A job owes B · a · c of its budget B. The part a is its slot time over one second,
-// and 1 from then on ([WholeAfter]). The contention c in [0, 1] is the mean, over its slot
+// A job owes B · a · r · c of its budget B. The part a is its slot time over one second,
+// and 1 from then on ([WholeAfter]). The part r is its slot time over that which it bought, and
+// 1 if it had more: what it bought, from its first slot on, is its share of the slots at each moment at which it had
+// tasks pending, at most a slot for each of its tasks that ran or could, and what it had at all
+// other moments. The wait for the first slot lowers no price: else a short job with a huge budget, which
+// goes first and still waits for a slot, would pay next to nothing (with the prices of such a
+// rule, 10,000 times the worth gained 1,211 [498, 1,923] times the value in a crowded log). So a slot-second costs the same in tasks of any length: of equal budgets, tasks of
+// 0.1 s and of 10 s on 64 slots pay the same for it, within 1 % after 300 s, and a job whose tasks wait while long tasks of
+// others have the slots owes nothing for that time. A new leader has not seen what a job lacked before,
+// and forgives nothing for it. The contention c in [0, 1] is the mean, over its slot
 // time, of the level of the class ([Contention.Level]): 0 while there is a slot for every
 // task that could run, else the chance that two draws of accounts, each in proportion
 // to the powers of their jobs' budgets, fall on different ones. So a job on an idle
 // site, or among jobs of its own account, owes nothing; among many accounts it owes
 // what it named. Levels are committed, and metered in integers.
 //
-// No way out: a and c depend on when the job had slots, and who else had tasks
+// No way out: a, r and c depend on when the job had slots, and who else had tasks
 // then. They do not depend on how the job or a task ended. Let one run of a job print
 // its results and then fail, be cancelled, or be completed at the same moment: it owes
 // the same in each. An attempt that the site broke (a lost node, a drain, an executor
@@ -125,6 +133,11 @@
 // 6.1 [5.3, 6.9] %, for the same. On four days of the KTH SP2 log on 60 slots (150 jobs of one or more tasks), two halves
 // gained −0.010 [−0.021, 0.002] of the value of a deadline, and −6 [−24, 12] times the value where each second
 // of waiting costs. Parts that have less than a second of slots each do pay less, in proportion.
+//
+// Tasks that do nothing make the job look as if it lacked more: where long tasks of others have all
+// slots but one, a job with one task that works and 63 that exit at once lacks slots for these until they had their
+// turn, and owes less by that. A task that had a slot counts as 0.1 s at least, so that a
+// stream of such tasks while slots are free gains nothing.
 //
 // What is outside of it: a task that keeps its slot after its work is done, while nobody
 // waits, lowers the mean c; it keeps nobody from a slot by that. Two accounts of one

@@ -26,10 +26,11 @@ func (c *Mechanism) Explain(view *mechanism.View, job *mechanism.Job) mechanism.
 	e := c.explain(view, c.seats[i], job)
 	if c.contention != nil && job.Received > 0 {
 		part := 100 * min(1, float64(contended(job.Accrued))/float64(job.Received))
+		had := Had{Time: job.Received, Lacked: job.Lacked, Began: job.Done + mechanism.Sum(job.Running)}
 		if part == 0 {
 			e.Message += "; no other account waited for its slots, so that the job owes nothing until now"
 		} else {
-			e.Message += fmt.Sprintf("; other accounts waited during %.2g%% of the time of its slots, so that the job owes %.2g%% of its budget until now", part, part)
+			e.Message += fmt.Sprintf("; other accounts waited during %.2g%% of the time of its slots, and it had %.2g%% of what its share is of, so that the job owes %.2g%% of its budget until now", part, 100*had.got(), part*had.got())
 		}
 	}
 	return e

@@ -16,7 +16,7 @@ func (c *Mechanism) Settle(_ *mechanism.View, job *mechanism.Job, end mechanism.
 	if c.contention == nil {
 		return onCompletion(job, end)
 	}
-	had := Had{Time: job.Received, Contended: contended(job.Accrued)}
+	had := Had{Time: job.Received, Contended: contended(job.Accrued), Lacked: job.Lacked, Began: end.Began}
 	if end.Began == 0 {
 		had = Had{} // a gang that the site broke keeps the time of members that had ended well
 	}
@@ -31,6 +31,9 @@ func (c *Mechanism) Settle(_ *mechanism.View, job *mechanism.Job, end mechanism.
 			strings.ToLower(end.State.String()), end.Began, end.Tasks, had.Time.Std().Round(time.Millisecond), 100*float64(had.Contended)/float64(had.Time))
 		if had.Time < WholeAfter {
 			p.Reason += fmt.Sprintf("; for less than %v of slots a job owes only that part of its budget", WholeAfter)
+		}
+		if had.Lacked > 0 {
+			p.Reason += fmt.Sprintf("; it had %.0f %% of the slot time of its share, and owes that part", 100*had.got())
 		}
 	}
 	return []mechanism.Payment{p}

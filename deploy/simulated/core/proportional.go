@@ -38,6 +38,15 @@ type shares struct {
 	contended  float64 // seconds that each slot was contended, since the beginning
 	since      messages.Time
 	parts      []float64 // contended slot time by job, in seconds
+	area       float64   // slot time for a weight of 1, since the beginning
+	lacks      []lack    // by job
+}
+
+// lack is the slot time that a job bought by its share since its first slot and did not have, as the market counts it.
+type lack struct {
+	area    float64 // up to which it goes
+	since   messages.Time
+	seconds float64
 }
 
 // run is a task that runs, and how long its job was charged for.
@@ -48,7 +57,7 @@ type run struct {
 
 func newShares(p *Problem, stream uint64) *shares {
 	return &shares{serial: newSerial(p), rng: rand.New(rand.NewPCG(p.Seed, stream)),
-		contention: proportional.NewContention(*p.Market.Alpha), parts: make([]float64, len(p.Bids)), runs: make([][]run, len(p.Bids))}
+		contention: proportional.NewContention(*p.Market.Alpha), parts: make([]float64, len(p.Bids)), runs: make([][]run, len(p.Bids)), lacks: make([]lack, len(p.Bids))}
 }
 
 func (s *shares) arrive(now messages.Time, i int) error {
@@ -58,17 +67,31 @@ func (s *shares) arrive(now messages.Time, i int) error {
 
 // enter has the tasks of a job wait for slots.
 func (s *shares) enter(now messages.Time, i int) {
-	s.pass(now)
+	s.miss(now, i)
 	s.serial.enter(i)
 	s.contention.Enter(s.account(i), Money(s.Bids[i].Budget))
 	s.contention.Count(s.jobs[i].left)
 }
 
+// miss brings what a job lacks up to now, before its tasks change.
+func (s *shares) miss(now messages.Time, i int) {
+	s.pass(now)
+	l, t, seconds := &s.lacks[i], s.jobs[i], now.Sub(s.lacks[i].since).Seconds()
+	if t.pending > 0 && !math.IsNaN(s.out.Jobs[i].Start) {
+		bought := math.Pow(s.Bids[i].Budget, *s.Market.Alpha) * (s.area - l.area)
+		l.seconds += min(bought, seconds*float64(t.left)) - seconds*float64(t.left-t.pending)
+	}
+	l.area, l.since = s.area, now
+}
+
 func (s *shares) account(i int) messages.Name { return strconv.Itoa(s.Work.Jobs[i].User) }
 
-// pass brings the contended time up to now.
+// pass brings the contended time, and what a weight bought, up to now.
 func (s *shares) pass(now messages.Time) {
 	s.contended += s.level * now.Sub(s.since).Seconds()
+	if sum := s.draw.Total(); sum > 0 {
+		s.area += float64(s.Work.Nodes) / sum * now.Sub(s.since).Seconds()
+	}
 	s.since, s.level = now, s.contention.Level(s.Work.Nodes)
 }
 
@@ -120,6 +143,7 @@ func (s *shares) begin(now messages.Time, i int) {
 		s.busy = append(s.busy, i)
 	}
 	s.parts[i] -= s.contended
+	s.miss(now, i)
 	s.serial.begin(now, i)
 }
 
@@ -136,7 +160,7 @@ func (s *shares) end(now messages.Time, i int) error {
 
 // over ends a task, and reports whether its job has ended with it.
 func (s *shares) over(now messages.Time, i int) bool {
-	s.pass(now)
+	s.miss(now, i)
 	s.parts[i] += s.contended
 	s.contention.Count(-1)
 	first := s.runs[i][0]
@@ -152,5 +176,6 @@ func (s *shares) over(now messages.Time, i int) bool {
 // had is what a job had whose tasks have all ended.
 func (s *shares) had(i int) proportional.Had {
 	j := &s.Work.Jobs[i]
-	return proportional.Had{Time: messages.Duration(j.Work() * 1e9), Contended: messages.Duration(s.parts[i] * 1e9)}
+	return proportional.Had{Time: messages.Duration(j.Work() * 1e9), Contended: messages.Duration(s.parts[i] * 1e9),
+		Lacked: messages.Duration(s.lacks[i].seconds * 1e9), Began: j.Width}
 }

@@ -1,0 +1,56 @@
+package grid
+
+import (
+	"cmp"
+	"math"
+	"testing"
+
+	"github.com/candor-grid/candor/deploy/simulated/bids"
+	"github.com/candor-grid/candor/deploy/simulated/core"
+	"github.com/candor-grid/candor/deploy/simulated/network"
+	"github.com/candor-grid/candor/deploy/simulated/rules"
+	"github.com/candor-grid/candor/deploy/simulated/workload"
+)
+
+// charged is what jobs of one task after the other with budgets of 100 owe that are cancelled at a
+// moment, and the slot seconds that they had until then, with all actors. A width of 0 is more than can run.
+func charged(t *testing.T, slots, perNode int, until float64, all ...workload.Job) []core.Job {
+	t.Helper()
+	p := &core.Problem{Market: byDefault(rules.Proportional), Seed: 1, Work: &workload.Workload{Nodes: slots, Parallel: workload.Split, Users: make([]int64, len(all)), Groups: []int64{1}}}
+	c := Config{Network: network.Config{Delay: ms / 10}, Slots: perNode, Cancels: map[int]float64{}}
+	for i, j := range all {
+		j.Number, j.Line, j.User, c.Cancels[i] = int64(i+1), i+1, i, until
+		j.Width = cmp.Or(j.Width, int(1.5*until*float64(slots)/j.Runtime)+slots)
+		p.Work.Jobs = append(p.Work.Jobs, j)
+		p.Bids = append(p.Bids, bids.Bid{Length: j.Runtime, Budget: 100, Deadline: math.Inf(1)})
+	}
+	o, _, err := Run(p, c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, j := range o.Jobs {
+		t.Logf("owes %v for %.1f slot seconds", j.Paid, j.Used)
+	}
+	return o.Jobs
+}
+
+// TestASlotSecondCostsTheSameInTasksOfAnyLength: of equal budgets, tasks of 0.1 s and of 10 s.
+func TestASlotSecondCostsTheSameInTasksOfAnyLength(t *testing.T) {
+	for _, perNode := range []int{1, 64} {
+		jobs := charged(t, 64, perNode, 300, workload.Job{Runtime: 0.1}, workload.Job{Runtime: 10})
+		short, long := jobs[0].Paid.Float()/jobs[0].Used, jobs[1].Paid.Float()/jobs[1].Used
+		if math.Abs(short/long-1) > 0.03 || !(short > 0) {
+			t.Errorf("nodes of %d: a slot second costs %.5f in short tasks, %.5f in long ones", perNode, short, long)
+		}
+	}
+}
+
+// TestAJobOwesForNoSlotTimeThatItLacked: long tasks of another have seven of eight slots, and a third
+// user wants slots too. A job of short tasks has at most the part of one slot, and bought that of
+// eight. It once owed two thirds of its budget.
+func TestAJobOwesForNoSlotTimeThatItLacked(t *testing.T) {
+	jobs := charged(t, 8, 8, 500, workload.Job{Runtime: 1000, Width: 7}, workload.Job{Submit: 1, Runtime: 1}, workload.Job{Submit: 2, Runtime: 1000})
+	if owed, most := jobs[1].Paid.Float(), 100*0.7*jobs[1].Used/1900; owed > most || !(owed > 0) {
+		t.Errorf("the job of short tasks owes %.2f, want %.2f at most", owed, most)
+	}
+}
