@@ -72,15 +72,21 @@ func Run(p *core.Problem, o Options) (*Report, error) {
 	}
 	left := 0
 	for i, kind := range o.Kinds {
-		var of []result
+		var of []*trial
 		for k := i; k < len(trials); k += len(o.Kinds) {
 			if trials[k].done {
-				of = append(of, trials[k].result)
+				of = append(of, &trials[k])
 			} else {
 				left++
 			}
 		}
-		r.add(kind, of)
+		grows := 0.0
+		if kind == Value {
+			if grows, err = further(of, o); err != nil {
+				return nil, err
+			}
+		}
+		r.add(kind, of, grows)
 	}
 	if left > 0 {
 		r.Notes = append(r.Notes, fmt.Sprintf("cut off: %d of %d searches were not begun, and are in no number above", left, len(trials)))
@@ -166,6 +172,9 @@ type result struct {
 	fixed []fixed // what each lie that could be told gains, chosen or not
 	// controls are the gains that Finding.Control is of.
 	controls []fixed
+
+	honest []float64   // payoffs of the truth, by seed
+	told   [][]float64 // the same of the lies
 }
 
 // fixed is the gain of the lie at a position.
@@ -180,20 +189,14 @@ func (a *audit) try(s sample, kind string, r *result) error {
 	if kind == Weights {
 		return a.weights(s, r)
 	}
-	past, err := s.past()
+	a, liars, err := a.from(s, kind)
 	if err != nil {
 		return err
 	}
-	from := *a.Problem
-	from.Past = past
-	a = &audit{Problem: &from, seeds: a.seeds, forgetful: a.forgetful}
-	liars := append([]int{s.at}, s.partners[:min(len(s.partners), among(kind)-1)]...)
 	t := a.entries(liars)
 	for k := range t {
 		r.value += t[k].bid.Worth(&t[k].job)
 	}
-	told := make([][]float64, 0, 16)
-	var positions []int
 	if kind == Value {
 		for k, c := range controls {
 			if err := a.control(t, liars, r, k, c); err != nil {
@@ -201,37 +204,57 @@ func (a *audit) try(s sample, kind string, r *result) error {
 			}
 		}
 	}
-	honest, err := a.payoffs(kind, t, liars, t)
+	if r.honest, err = a.payoffs(kind, t, liars, t); err != nil {
+		return err
+	}
+	r.runs += len(a.seeds)
+	if kind == Joint {
+		return a.joint(t, liars, r.honest, r)
+	}
+	lies := liesOf(kind)
+	if among(kind) > 1 {
+		lies = append(lies, s.ring(a.Problem, liars))
+	}
+	for k, l := range lies {
+		if err := a.tell(liars, kind, k, l, r); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// from is the audit from the arrival of a sampled job on, and who tells lies of a kind about it.
+func (a *audit) from(s sample, kind string) (*audit, []int, error) {
+	past, err := s.past()
+	from := *a.Problem
+	from.Past = past
+	liars := append([]int{s.at}, s.partners[:min(len(s.partners), among(kind)-1)]...)
+	return &audit{Problem: &from, seeds: a.seeds, forgetful: a.forgetful}, liars, err
+}
+
+// tell tells the lie at a position among those of a kind, if it can be told.
+func (a *audit) tell(liars []int, kind string, at int, l lie, r *result) error {
+	lie := l(a.entries(liars), a.Work.Nodes)
+	if lie == nil {
+		return nil
+	}
+	t := a.entries(liars)
+	payoffs, err := a.payoffs(kind, t, liars, lie)
+	if err == nil && kind == Ends {
+		err = a.apart(payoffs, r.honest, t, liars, lie)
+	}
+	if messages.KindOf(err) == messages.Invalid {
+		return nil // it would be refused
+	}
 	if err != nil {
 		return err
 	}
-	r.runs = len(a.seeds)
-	if kind == Joint {
-		return a.joint(t, liars, honest, r)
-	}
-	for k, l := range liesOf(kind) {
-		lie := l(a.entries(liars), a.Work.Nodes)
-		if lie == nil {
-			continue
-		}
-		payoffs, err := a.payoffs(kind, t, liars, lie)
-		if err == nil && kind == Ends {
-			err = a.apart(payoffs, honest, t, liars, lie)
-		}
-		if messages.KindOf(err) == messages.Invalid {
-			continue // it would be refused
-		}
-		if err != nil {
-			return err
-		}
-		told, positions = append(told, payoffs), append(positions, k)
-		r.fixed = append(r.fixed, fixed{k, mean(payoffs) - mean(honest)})
-		r.runs += len(a.seeds)
-	}
-	r.lies, r.could = len(told), len(told) > 0
-	best, gain := choose(honest, told)
-	if best >= 0 {
-		r.best, r.gain = positions[best], gain
+	r.told = append(r.told, payoffs)
+	r.fixed = append(r.fixed, fixed{at, mean(payoffs) - mean(r.honest)})
+	r.runs += len(a.seeds)
+	r.lies, r.could = len(r.told), true
+	if best, gain := choose(r.honest, r.told); best >= 0 {
+		r.best, r.gain = r.fixed[best].lie, gain
 	}
 	return nil
 }

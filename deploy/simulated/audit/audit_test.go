@@ -3,6 +3,7 @@ package audit
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
@@ -205,7 +206,7 @@ func TestFixedLiesAndTheirControl(t *testing.T) {
 			t.Fatalf("%v %+v", err, r)
 		}
 		f := r.Kinds[0]
-		if !f.Control.Fired() || len(f.Fixed) != 10 || f.Fixed[0].Jobs != 60 {
+		if !f.Control.Fired() || len(f.Fixed) < len(sizes) || f.Fixed[0].Jobs != 60 {
 			t.Errorf("%s: %+v, control %+v", market, f, f.Control)
 		}
 		return f
@@ -277,5 +278,35 @@ func TestAbove(t *testing.T) {
 	f.Fixed[0].CI[0] = 0.9
 	if !f.Above(0, 1000) {
 		t.Error("a mean of 1 with half an interval of 0.1")
+	}
+}
+
+// TestTheGridEndsWhereTheGainFalls: at k-th prices a bid of four times the cost of waiting is not
+// the best lie. What is tried beyond it gains more each time, but for the last.
+func TestTheGridEndsWhereTheGainFalls(t *testing.T) {
+	f := gains(t, crowd(t, 60, "mechanism: highest-bid\n", 1), 20, Value)[Value]
+	at := len(sizes) + len(beyond[0])
+	var means []float64
+	for _, x := range f.Fixed {
+		if x.Lie == len(sizes)-1 || x.Lie >= at {
+			means = append(means, x.Mean)
+		}
+	}
+	n := len(means)
+	if n < 3 || n == 1+len(beyond[1]) || f.StillGrows != 0 || !slices.IsSorted(means[:n-1]) || means[n-1] > means[n-2] {
+		t.Errorf("gains from four times the truth on: %v, still grows at %v", means, f.StillGrows)
+	}
+	if f := gains(t, crowd(t, 60, "mechanism: highest-bid\nprice: pivot\n", 1), 20, Value)[Value]; len(f.Fixed) != len(sizes) {
+		t.Errorf("where no lie gains, %d are told, want %d", len(f.Fixed), len(sizes))
+	}
+}
+
+// TestARingThatKeepsItsRankGains at pivot prices, where users know each other's rates.
+func TestARingThatKeepsItsRankGains(t *testing.T) {
+	for kind, at := range map[string]int{Collusion: 35, Three: 36} {
+		f := gains(t, crowd(t, 60, "mechanism: highest-bid\nprice: pivot\nhorizon: 100h\n", 1), 20, kind)[kind]
+		if last := f.Fixed[len(f.Fixed)-1]; last.Lie != at || last.Mean < 1e-5 {
+			t.Errorf("%s: lie %d, want %d, gains %v", kind, last.Lie, at, last.Mean)
+		}
 	}
 }

@@ -3,6 +3,7 @@ package audit
 import (
 	"cmp"
 	"math"
+	"math/rand/v2"
 	"slices"
 
 	"github.com/candor-grid/candor/deploy/simulated/bids"
@@ -78,9 +79,7 @@ type lie func(liars []entry, nodes int) []entry
 func liesOf(kind string) []lie {
 	switch kind {
 	case Value:
-		return each([]float64{0.01, 0.25, 0.5, 0.75, 0.9, 0.97, 1.03, 1.1, 1.5, 4}, func(x float64, e *entry, _ int) []entry {
-			return []entry{e.rated(x)}
-		})
+		return each(sizes, anotherRate)
 	case Deadline:
 		return each([]float64{0.5, 0.8, 1.25, 2, 5}, func(x float64, e *entry, _ int) []entry {
 			if math.IsInf(e.bid.Deadline, 1) {
@@ -106,8 +105,9 @@ func liesOf(kind string) []lie {
 		return []lie{func(liars []entry, _ int) []entry { return halves(liars[0]) }}
 	case Collusion:
 		var rates [][]float64
-		for _, x := range []float64{0.1, 0.5, 1, 2} {
-			for _, y := range []float64{0.1, 0.5, 1, 2} {
+		of := []float64{0.1, 0.5, 0.9, 1, 1.1, 2}
+		for _, x := range of {
+			for _, y := range of {
 				if x != 1 || y != 1 {
 					rates = append(rates, []float64{x, y})
 				}
@@ -115,7 +115,11 @@ func liesOf(kind string) []lie {
 		}
 		return together(rates)
 	case Three:
-		return together([][]float64{{0.1, 0.1, 0.1}, {0.5, 0.5, 0.5}, {2, 2, 2}, {2, 0.5, 0.5}, {0.5, 2, 2}, {4, 0.1, 0.1}})
+		rates := [][]float64{{0.1, 0.1, 0.1}, {0.5, 0.5, 0.5}, {2, 2, 2}, {2, 0.5, 0.5}, {0.5, 2, 2}, {4, 0.1, 0.1}}
+		for rng, size := rand.New(rand.NewPCG(3, 30)), func(r *rand.Rand) float64 { return 0.1 * math.Pow(40, r.Float64()) }; len(rates) < 36; {
+			rates = append(rates, []float64{size(rng), size(rng), size(rng)})
+		}
+		return together(rates)
 	case Delay: // apart from the value
 		return each([]float64{0.1, 0.5, 2, 4, 50}, func(x float64, e *entry, _ int) []entry {
 			if !e.waits {
@@ -148,6 +152,9 @@ func liesOf(kind string) []lie {
 	}
 	return nil
 }
+
+// anotherRate is a lie about the value.
+func anotherRate(x float64, e *entry, _ int) []entry { return []entry{e.rated(x)} }
 
 func each(sizes []float64, change func(x float64, e *entry, nodes int) []entry) (out []lie) {
 	for _, x := range sizes {

@@ -35,6 +35,9 @@ type Finding struct {
 	// tells it always. Worst has the largest lower end of its interval.
 	Fixed []Fixed `json:"fixed"`
 	Worst Fixed   `json:"worst,omitzero"`
+	// StillGrows is the largest or smallest size that is tried, if lies about the value
+	// gain more the farther they are from the truth, up to that; else 0.
+	StillGrows float64 `json:"still_grows_at,omitempty"`
 	// Control is the surer of two gains that must be: of announcing half the value if
 	// all paid what they announce, and of announcing four times as much if nobody paid;
 	// only of lies about the value.
@@ -61,10 +64,10 @@ func (f *Finding) Above(x float64, lies int) bool {
 }
 
 // fix sums up each lie of a kind, and the control.
-func (f *Finding) fix(of []result) {
+func (f *Finding) fix(of []*trial) {
 	gains, controls := map[int][]float64{}, map[int][]float64{}
 	for i := range of {
-		if s := &of[i]; s.value > 0 {
+		if s := &of[i].result; s.value > 0 {
 			for _, x := range s.fixed {
 				gains[x.lie] = append(gains[x.lie], x.gain/s.value)
 			}
@@ -96,10 +99,10 @@ func fixedOf(gains map[int][]float64) (all []Fixed, surest Fixed) {
 const Rounding = 1e-6
 
 // add sums up a kind of lie.
-func (r *Report) add(kind string, of []result) {
-	f := Finding{Kind: kind, Gains: []float64{}}
+func (r *Report) add(kind string, of []*trial, grows float64) {
+	f := Finding{Kind: kind, Gains: []float64{}, StillGrows: grows}
 	for i := range of {
-		s := &of[i]
+		s := &of[i].result
 		r.Runs += s.runs
 		if !s.could || s.value <= 0 {
 			continue

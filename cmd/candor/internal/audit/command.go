@@ -272,6 +272,11 @@ func (o *options) present(out io.Writer, d *document) error {
 	}
 	t.Write(out, style, "  ")
 	fmt.Fprintln(out)
+	for i := range d.Kinds {
+		if f := &d.Kinds[i]; f.StillGrows != 0 {
+			fmt.Fprintf(out, "note: %s: the gain still grows at %g times the truth, the farthest that is tried\n", f.Kind, f.StillGrows)
+		}
+	}
 	for _, note := range d.Notes {
 		fmt.Fprintf(out, "note: %s\n", terminal.Safe(note))
 	}
@@ -310,6 +315,9 @@ func row(d *document) string {
 			cells = append(cells, "loses")
 		default:
 			cells = append(cells, fmt.Sprintf("%s [%s, %s]", short(x.Mean), short(x.CI[0]), short(x.CI[1])))
+		}
+		if f.StillGrows != 0 {
+			cells[len(cells)-1] += fmt.Sprintf(", still grows at %g", f.StillGrows)
 		}
 	}
 	return strings.TrimSpace(strings.Join(append(cells, fired, ""), " | "))
