@@ -41,7 +41,7 @@ type Profile struct {
 	// Bounds; without, everything within the bounds is as likely.
 	Prior []Sample `json:"prior,omitempty"`
 	// Bandwidth is the rule that chooses the width of the kernels: scott_full (the
-	// default), silverman_full, scott_diag, silverman_diag, cross_validated.
+	// default), silverman_full, scott_diag, silverman_diag.
 	Bandwidth string `json:"bandwidth,omitempty"`
 	// Influence bounds the weight of one account, as a multiple of an even part; 0: 2.
 	Influence float64 `json:"influence,omitempty"`
@@ -63,7 +63,7 @@ type ParameterBounds struct {
 }
 
 // bandwidths are the rules that a profile may name.
-var bandwidths = []string{"scott_full", "silverman_full", "scott_diag", "silverman_diag", "cross_validated"}
+var bandwidths = []string{"scott_full", "silverman_full", "scott_diag", "silverman_diag"}
 
 // Parameters names the parameters of the profile's types, in the order in
 // which samples have them.

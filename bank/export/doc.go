@@ -1,6 +1,6 @@
 // Package export writes a bank's journal as plain-text accounting, such that
-// the ordinary tools read it and find that it balances: [Hledger], [Beancount],
-// and [CSV] for all others. It is pure: lines in, text out.
+// the ordinary tools read it and find that it balances: hledger, which writes it
+// for other tools, such as beancount, and CSV. It is pure: lines in, text out.
 //
 // # Accounts
 //
@@ -9,33 +9,23 @@
 // part to the payee, and what it frees goes back to what is available, so the
 // two always add up to the balance.
 //
-//	bank      hledger                                      beancount
-//	ada       assets:ada:available   assets:ada:held       Assets:Ada:Available  Assets:Ada:Held
-//	lab_2     assets:lab_2:…                               Assets:LabX5f2:…
-//	$site     assets:$site:…                               Assets:Bank:Site:…
-//	$issuer   equity:$issuer:available                     Equity:Bank:Issuer:Available
-//
-// No two names become one. In hledger they are as they were. In beancount,
-// whose components begin with a capital and take letters, digits and '-', the
-// first letter is made a capital and every other byte that it does not take is
-// X and two hexadecimal digits: names have no capitals, so that X is never one
-// of theirs. The first component of a user's account is never "Bank" alone:
-// what a user called "bank" has is Assets:Bank:Available, two components below
-// Assets, and what the bank's own have is three below.
+//	bank      hledger
+//	ada       assets:ada:available   assets:ada:held
+//	$site     assets:$site:…
+//	$issuer   equity:$issuer:available
 //
 // # Amounts
 //
 // The commodity is CREDIT, with six decimals: the bank's own unit, exactly. In
-// hledger every posting asserts the balance that the bank wrote down beside the
-// movement; in beancount the last balances are asserted a day after the last
-// entry, for its assertions are of whole days.
+// hledger every posting asserts the balance that the bank recorded with the
+// movement.
 //
 // # Tags
 //
 // Each transaction carries number, at (the instant), kind, transfer, and where
 // they are not empty by, job, pending (the hold it resolves), member and
 // reason, and for each label of the job label-NAME, whose value is "yes" where the label
-// has none. In beancount, whose keys take no dot, "." is X2e and "X" X58. hledger ends a tag's value at a comma and finds dates in brackets, so
+// has none. hledger ends a tag's value at a comma and finds dates in brackets, so
 // there the bytes , : ; % [ ] and what is not ASCII are percent-encoded, as
 // in URLs. What moves nothing (an account's
 // opening, a change of members, a refusal, an extension) is a comment.

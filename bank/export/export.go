@@ -13,7 +13,7 @@ import (
 )
 
 // formats are the names of the formats that New knows.
-var formats = []string{"hledger", "beancount", "csv"}
+var formats = []string{"hledger", "csv"}
 
 // Writer takes the lines of a journal in order, from the first.
 type Writer interface {
@@ -24,23 +24,20 @@ type Writer interface {
 
 // New returns the writer of a format.
 func New(format string, w io.Writer, site messages.Name) (Writer, error) {
-	out := &output{w: bufio.NewWriterSize(w, 1<<16), standings: map[messages.Name]messages.Standing{}}
+	out := &output{w: bufio.NewWriterSize(w, 1<<16), seen: map[messages.Name]bool{}}
 	switch format {
 	case "hledger":
 		return newHledger(out, site), nil
-	case "beancount":
-		return newBeancount(out, site), nil
 	case "csv":
 		return newCSV(out), nil
 	}
 	return nil, messages.Errorf(messages.Invalid, "format %q: is none of %s", format, strings.Join(formats, ", "))
 }
 
-// output is text that is written, and what the accounts came to so far.
+// output is text that is written, and the accounts that it has named so far.
 type output struct {
-	w         *bufio.Writer
-	last      messages.Time
-	standings map[messages.Name]messages.Standing
+	w    *bufio.Writer
+	seen map[messages.Name]bool
 }
 
 // printf keeps the first error in w, which flush returns.
@@ -69,19 +66,15 @@ func postings(l *ledger.Line) []posting {
 	return slices.DeleteFunc(legs, func(p posting) bool { return p.change == 0 })
 }
 
-// note keeps where the accounts of a line stand, and names those seen first.
-func (o *output) note(l *ledger.Line) (fresh []messages.Name) {
-	o.last = max(o.last, l.At)
+// fresh returns the accounts of a line that no line before it names.
+func (o *output) fresh(l *ledger.Line) (names []messages.Name) {
 	for _, s := range []messages.Standing{l.DebitAfter, l.CreditAfter} {
-		if s.Account == "" {
-			continue
+		if s.Account != "" && !o.seen[s.Account] {
+			names = append(names, s.Account)
+			o.seen[s.Account] = true
 		}
-		if _, seen := o.standings[s.Account]; !seen {
-			fresh = append(fresh, s.Account)
-		}
-		o.standings[s.Account] = s
 	}
-	return fresh
+	return names
 }
 
 // decimal writes an amount with all six places.

@@ -79,11 +79,11 @@ func write(t testing.TB, format string, all []ledger.Line) string {
 	return out.String()
 }
 
-// TestGolden compares with files that "hledger check --strict" and "bean-check"
-// accepted when they were made; the hledger of CI reads one of each run.
+// TestGolden compares with files, of which "hledger check --strict" accepted its own when it was
+// made; the hledger of CI reads one of each run.
 func TestGolden(t *testing.T) {
 	_, all := story(t)
-	for format, name := range map[string]string{"hledger": "story.journal", "beancount": "story.beancount", "csv": "story.csv"} {
+	for format, name := range map[string]string{"hledger": "story.journal", "csv": "story.csv"} {
 		path := filepath.Join("testdata", name)
 		got := write(t, format, all)
 		if *update {
@@ -103,36 +103,34 @@ func TestGolden(t *testing.T) {
 
 var postingLine = regexp.MustCompile(`(?m)^ +(\S+:\S+) +(-?[0-9.]+) CREDIT(?: = (-?[0-9.]+) CREDIT)?$`)
 
-// TestEveryTransactionBalances adds up what the two formats say, knowing
-// nothing but their syntax: each transaction is zero, the running balances are
-// those asserted, and the last ones are the ledger's.
+// TestEveryTransactionBalances adds up what the journal says, knowing nothing but
+// its syntax: each transaction is zero, the running balances are those asserted,
+// and the last ones are the ledger's.
 func TestEveryTransactionBalances(t *testing.T) {
 	l, all := story(t)
-	for _, format := range []string{"hledger", "beancount"} {
-		balances, moved := map[string]messages.Credits{}, 0
-		for _, entry := range strings.Split(write(t, format, all), "\n\n") {
-			var sum messages.Credits
-			for _, p := range postingLine.FindAllStringSubmatch(entry, -1) {
-				change := parse(t, p[2])
-				balances[p[1]] += change
-				sum += change
-				if p[3] != "" && balances[p[1]] != parse(t, p[3]) {
-					t.Errorf("%s: %s is %v: %s", format, p[1], balances[p[1]], p[0])
-				}
-				moved++
+	balances, moved := map[string]messages.Credits{}, 0
+	for _, entry := range strings.Split(write(t, "hledger", all), "\n\n") {
+		var sum messages.Credits
+		for _, p := range postingLine.FindAllStringSubmatch(entry, -1) {
+			change := parse(t, p[2])
+			balances[p[1]] += change
+			sum += change
+			if p[3] != "" && balances[p[1]] != parse(t, p[3]) {
+				t.Errorf("%s is %v: %s", p[1], balances[p[1]], p[0])
 			}
-			if sum != 0 {
-				t.Errorf("%s: this does not balance:\n%s", format, entry)
-			}
+			moved++
 		}
-		if moved < 20 {
-			t.Fatalf("%s: only %d postings were read", format, moved)
+		if sum != 0 {
+			t.Errorf("this does not balance:\n%s", entry)
 		}
-		for _, a := range l.Accounts() {
-			name := map[string]func(messages.Name, bool) string{"hledger": hledgerAccount, "beancount": beancountAccount}[format]
-			if balances[name(a.Account, false)] != a.Available || balances[name(a.Account, true)] != a.Reserved {
-				t.Errorf("%s: %s: %v and %v, want %v and %v", format, a.Account, balances[name(a.Account, false)], balances[name(a.Account, true)], a.Available, a.Reserved)
-			}
+	}
+	if moved < 20 {
+		t.Fatalf("only %d postings were read", moved)
+	}
+	for _, a := range l.Accounts() {
+		available, held := balances[hledgerAccount(a.Account, false)], balances[hledgerAccount(a.Account, true)]
+		if available != a.Available || held != a.Reserved {
+			t.Errorf("%s: %v and %v, want %v and %v", a.Account, available, held, a.Available, a.Reserved)
 		}
 	}
 }
@@ -206,11 +204,7 @@ func TestCSVIsEnough(t *testing.T) {
 	}
 }
 
-// beancountName is what beancount takes as an account.
-var beancountName = regexp.MustCompile(`^(Assets|Equity)(:[A-Z0-9][A-Za-z0-9-]*)+$`)
-
-// TestNamesStayApart: names that differ have accounts that differ, which the
-// tools accept.
+// TestNamesStayApart: names that differ have accounts that differ.
 func TestNamesStayApart(t *testing.T) {
 	names := []messages.Name{"a", "ada", "a-da", "a_da", "ax5fda", "ad", "bank", "bank-site", "x", "x2d", "x_", "x5f", "$site", "$issuer", "site", "issuer", "$bank", "available", "held", "z9"}
 	for i := range 200 {
@@ -219,21 +213,17 @@ func TestNamesStayApart(t *testing.T) {
 	seen := map[string]messages.Name{}
 	for _, name := range names {
 		for _, held := range []bool{false, true} {
-			for _, account := range []string{hledgerAccount(name, held), beancountAccount(name, held)} {
-				if other, twice := seen[account]; twice {
-					t.Errorf("%q and %q are both %s", name, other, account)
-				}
-				seen[account] = name
+			account := hledgerAccount(name, held)
+			if other, twice := seen[account]; twice {
+				t.Errorf("%q and %q are both %s", name, other, account)
 			}
-			if account := beancountAccount(name, held); !beancountName.MatchString(account) {
-				t.Errorf("%q is %s, which beancount does not take", name, account)
-			}
+			seen[account] = name
 		}
 	}
 }
 
 func TestUnknownFormat(t *testing.T) {
-	if _, err := New("qif", &bytes.Buffer{}, "west"); messages.KindOf(err) != messages.Invalid || !strings.Contains(err.Error(), "hledger, beancount, csv") {
+	if _, err := New("qif", &bytes.Buffer{}, "west"); messages.KindOf(err) != messages.Invalid || !strings.Contains(err.Error(), "hledger, csv") {
 		t.Errorf("%v", err)
 	}
 }
@@ -291,25 +281,19 @@ func oddities(t *testing.T) []ledger.Line {
 // TestWords: a correction is none of a grant, an extension says until when, and no
 // instant is one of 1970.
 func TestWords(t *testing.T) {
-	all := oddities(t)
-	for _, format := range []string{"hledger", "beancount"} {
-		text := write(t, format, all)
-		for _, say := range []string{"2026-09-21 * correction\n", "2026-09-21 * withdrawal\n", "2026-09-21 * grant\n"} {
-			if format == "beancount" {
-				say = strings.NewReplacer("* ", `* "`, "\n", "\"\n").Replace(say)
-			}
-			if strings.Count(text, say) != 1 {
-				t.Errorf("%s: %q is there %d times", format, say, strings.Count(text, say))
-			}
+	text := write(t, "hledger", oddities(t))
+	for _, say := range []string{"2026-09-21 * correction\n", "2026-09-21 * withdrawal\n", "2026-09-21 * grant\n"} {
+		if strings.Count(text, say) != 1 {
+			t.Errorf("%q is there %d times", say, strings.Count(text, say))
 		}
-		for _, never := range []string{"1970", "to -"} {
-			if strings.Contains(text, never) {
-				t.Errorf("%s: says %q:\n%s", format, never, text)
-			}
+	}
+	for _, never := range []string{"1970", "to -"} {
+		if strings.Contains(text, never) {
+			t.Errorf("says %q:\n%s", never, text)
 		}
-		if !strings.Contains(text, `hold "=h" is extended to 2026-09-21T14:14:50.000000Z`) || !strings.Contains(text, `hold "=h" expires no more`) {
-			t.Errorf("%s: extensions are missing:\n%s", format, text)
-		}
+	}
+	if !strings.Contains(text, `hold "=h" is extended to 2026-09-21T14:14:50.000000Z`) || !strings.Contains(text, `hold "=h" expires no more`) {
+		t.Errorf("extensions are missing:\n%s", text)
 	}
 }
 

@@ -33,7 +33,7 @@ func (h *hledger) Line(l *ledger.Line) error {
 		h.printf("\n; %s %s\n", l.At, printable(l.Note))
 		return nil
 	}
-	for _, name := range h.note(l) {
+	for _, name := range h.fresh(l) {
 		h.printf("\naccount %s\naccount %s\n", hledgerAccount(name, false), hledgerAccount(name, true))
 	}
 	h.printf("\n%s * %s\n", day(l.At), words(l))

@@ -14,21 +14,20 @@ type Rule string
 // The rules. With n the total weight, L dimensions, σ the standard deviations
 // and C the covariance with divisor n−1.
 const (
-	ScottFull      Rule = "scott_full"      // n^(−2/(L+4))·C
-	SilvermanFull  Rule = "silverman_full"  // (n(L+2)/4)^(−2/(L+4))·C
-	ScottDiag      Rule = "scott_diag"      // diagonal, (σ_j·n^(−1/(L+4)))²
-	SilvermanDiag  Rule = "silverman_diag"  // diagonal, (σ_j·(4/((L+2)n))^(1/(L+4)))²
-	CrossValidated Rule = "cross_validated" // most likely to have drawn each sample from the others
+	ScottFull     Rule = "scott_full"     // n^(−2/(L+4))·C
+	SilvermanFull Rule = "silverman_full" // (n(L+2)/4)^(−2/(L+4))·C
+	ScottDiag     Rule = "scott_diag"     // diagonal, (σ_j·n^(−1/(L+4)))²
+	SilvermanDiag Rule = "silverman_diag" // diagonal, (σ_j·(4/((L+2)n))^(1/(L+4)))²
 )
 
 // Check refuses a rule that is not one.
 func (r Rule) Check() error {
 	switch r {
-	case ScottFull, SilvermanFull, ScottDiag, SilvermanDiag, CrossValidated:
+	case ScottFull, SilvermanFull, ScottDiag, SilvermanDiag:
 		return nil
 	}
-	return messages.Errorf(messages.Invalid, "bandwidth: must be %q, %q, %q, %q or %q, is %.64q",
-		ScottFull, SilvermanFull, ScottDiag, SilvermanDiag, CrossValidated, string(r))
+	return messages.Errorf(messages.Invalid, "bandwidth: must be %q, %q, %q or %q, is %.64q",
+		ScottFull, SilvermanFull, ScottDiag, SilvermanDiag, string(r))
 }
 
 // Bandwidth returns the bandwidth matrix H, the covariance of each kernel, that
@@ -41,12 +40,9 @@ func Bandwidth(d *Data, r Rule) (*mat.SymDense, error) {
 	if err := r.Check(); err != nil {
 		return nil, err
 	}
-	n, mean, c := d.moments()
+	n, _, c := d.moments()
 	if c == nil {
 		return nil, messages.Errorf(messages.Invalid, "samples: %g of them show no spread, from which %s is chosen: give at least two, or H", n, r)
-	}
-	if r == CrossValidated {
-		return crossValidate(d, n, mean, c), nil
 	}
 	return r.of(c, n), nil
 }

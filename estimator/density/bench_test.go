@@ -61,12 +61,8 @@ func BenchmarkDraws(b *testing.B) {
 
 func BenchmarkBandwidth(b *testing.B) {
 	d := normal(1000, 3, 1)
-	for _, rule := range []Rule{ScottFull, CrossValidated} {
-		b.Run(string(rule), func(b *testing.B) {
-			for b.Loop() {
-				must[*mat.SymDense](b)(Bandwidth(d, rule))
-			}
-		})
+	for b.Loop() {
+		must[*mat.SymDense](b)(Bandwidth(d, ScottFull))
 	}
 }
 

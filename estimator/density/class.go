@@ -120,19 +120,13 @@ func (c *Class) addPrior(d *Data, weight float64) {
 // more of the density's shape than so many samples would: for the rule there
 // are as many as would have a mean of the same variance (Kish).
 func (c *Class) bandwidth(d *Data) (*mat.SymDense, error) {
-	n, mean, covariance := d.moments()
+	n, _, covariance := d.moments()
 	squares := 0.0
 	for _, w := range d.Weights {
 		squares += w * w
 	}
 	n = min(n, n*n/squares)
-	var h *mat.SymDense
-	if c.config.Rule == CrossValidated {
-		h = crossValidate(d, n, mean, covariance)
-	} else {
-		h = c.config.Rule.of(covariance, n)
-	}
-	h, _, err := Regular(h, c.config.Bounds.widths())
+	h, _, err := Regular(c.config.Rule.of(covariance, n), c.config.Bounds.widths())
 	return h, err
 }
 

@@ -207,7 +207,7 @@ func TestClassBeginsWithThePrior(t *testing.T) {
 
 // TestConstantClass: a thousand times the same type is a narrow peak there.
 func TestConstantClass(t *testing.T) {
-	for _, rule := range []Rule{"", CrossValidated} {
+	for _, rule := range []Rule{"", SilvermanDiag} {
 		c := must[*Class](t)(NewClass(Config{Bounds: Bounds{Low: []float64{0, 0}, High: []float64{1, 1000}}, Rule: rule}))
 		for range 1500 {
 			if !c.Add("u", []float64{0.5, 500}) {

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"math"
 	"math/rand/v2"
-	"slices"
 	"strings"
 	"testing"
 
@@ -153,7 +152,7 @@ func TestDuplicatesAreWeights(t *testing.T) {
 			repeated.Values = append(repeated.Values, d.At(k)...)
 		}
 	}
-	for _, rule := range []Rule{ScottFull, SilvermanFull, ScottDiag, SilvermanDiag, CrossValidated} {
+	for _, rule := range []Rule{ScottFull, SilvermanFull, ScottDiag, SilvermanDiag} {
 		f, g := estimate(t, weighted, rule), estimate(t, repeated, rule)
 		for k := range d.Len() {
 			if x := d.At(k); !alike(f.Log(x), g.Log(x), 1e-9) {
@@ -249,7 +248,7 @@ func TestDegenerateSamplesAreMended(t *testing.T) {
 				d.Values = append(d.Values, scale[j]*float64(rapid.IntRange(0, 2).Draw(t, "x")))
 			}
 		}
-		for _, rule := range []Rule{ScottFull, SilvermanDiag, CrossValidated} {
+		for _, rule := range []Rule{ScottFull, SilvermanDiag} {
 			h, err := Bandwidth(d, rule)
 			if err != nil {
 				t.Fatal(err)
@@ -286,36 +285,5 @@ func TestConstantSamplesNeedAScale(t *testing.T) {
 	}
 	if _, err := Bandwidth(&Data{Dimensions: 1, Values: []float64{3}}, ScottFull); messages.KindOf(err) != messages.Invalid {
 		t.Errorf("one sample: %v", err)
-	}
-}
-
-// TestCrossValidationSeesTwoModes: of two narrow modes far apart, a rule of
-// thumb sees only that the samples are spread wide, and blurs them.
-func TestCrossValidationSeesTwoModes(t *testing.T) {
-	train, test := normal(200, 1, 8), normal(2000, 1, 9)
-	for _, d := range []*Data{train, test} {
-		for k := range d.Values {
-			d.Values[k] += float64(k%2) * 30
-		}
-	}
-	score := func(f *Density) (mean float64) {
-		for k := range test.Len() {
-			mean += f.Log(test.At(k)) / float64(test.Len())
-		}
-		return mean
-	}
-	scott, cross := estimate(t, train, ScottFull), estimate(t, train, CrossValidated)
-	if gain := score(cross) - score(scott); gain < 0.5 {
-		t.Errorf("log-likelihood of new samples is only %.3f better by cross-validation", gain)
-	}
-	if h := math.Sqrt(cross.H().At(0, 0)); h < 0.15 || h > 0.8 { // 0.37 is Scott's for one mode
-		t.Errorf("bandwidth %v", h)
-	}
-}
-
-func TestPlacesMergeDuplicates(t *testing.T) {
-	values, weights := places(&Data{Dimensions: 1, Values: []float64{3, 1, 3, 2}, Weights: []float64{1, 2, 3, 4}})
-	if !slices.Equal(values, []float64{1, 2, 3}) || !slices.Equal(weights, []float64{2, 4, 4}) {
-		t.Errorf("%v, %v", values, weights)
 	}
 }

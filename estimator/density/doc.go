@@ -8,20 +8,15 @@
 // count: a sample of weight 3 is in every respect three equal samples.
 //
 //   - New makes a Density of Data and H; Bandwidth chooses H by the rules of Scott
-//     and Silverman, full or diagonal, or by cross-validated likelihood; Regular
-//     mends an H that is singular.
+//     and Silverman, full or diagonal; Regular mends an H that is singular.
 //   - Density.Log evaluates it, Draw and DrawWithin draw from it, the latter
 //     truncated to a template's bounds; Divergence compares two.
 //   - The weight of an account is bounded, and samples that do not fit are screened.
 //   - Class does all of that for samples as they come, in bounded memory, with a
 //     prior until there are enough; it can be saved and restored.
 //
-// Cross-validation looks for the bandwidth along each principal axis of the
-// correlations with which each sample is most likely drawn from the kernels of
-// the others, equal ones left out together and one in a hundred taken to come
-// from anywhere. It sees that a distribution has narrow modes far apart, which
-// the rules of thumb blur. It needs some fifty samples to be as good as Scott's
-// rule on a distribution with one mode, and never is much better there.
+// The rules are for distributions of one mode: they blur narrow modes that are far
+// apart. A profile for each mode keeps these apart.
 //
 // # Shapes and units
 //
@@ -83,8 +78,7 @@
 // # Cost
 //
 // Log takes O(n·L), 8 µs for 1000 samples in three dimensions on one core of a
-// 2020s server, and allocates nothing; a draw 0.06 µs; Bandwidth O(n·L²), and by
-// cross-validation 40 ms from 256 samples on. Class.Add takes O(Kernels·L): 9 µs
+// 2020s server, and allocates nothing; a draw 0.06 µs; Bandwidth O(n·L²). Class.Add takes O(Kernels·L): 9 µs
 // where one account has all kernels, 0.4 where a hundred share them.
 // Class.Estimate takes nothing unless samples have grown by 1/32, and then
 // O(Kernels²·L), 8 ms at most. `go test -bench .` shows more.

@@ -92,7 +92,6 @@ func TestFiles(t *testing.T) {
 	for name, text := range map[string]string{
 		"csv":  "# bids\njob, value, bid, deadline\n2, 7, 6, 900\n3, 5,,\n",
 		"mark": "\xef\xbb\xbfjob,value,bid,deadline\n2,7,6,900\n3,5,,\n",
-		"json": `[{"job": 2, "value": 7, "bid": 6, "deadline": 900}, {"job": 3, "value": 5}]`,
 	} {
 		w := crowd(4)
 		m := Default()
@@ -109,27 +108,18 @@ func TestFiles(t *testing.T) {
 
 func TestMistakesInFilesAreLocated(t *testing.T) {
 	for text, want := range map[string]string{
-		"":                                      "f:1: is empty",
-		"job,valu\n1,2\n":                       `f:1: column "valu"`,
-		"value\n1\n":                            "f:1: column job is missing",
-		"job,value\n1,2\n2,x\n":                 `f:3: value: "x" is not a number`,
-		"job,value\n1,2\n2,NaN\n":               `f:3: value: "NaN"`,
-		"job,value\n1,2,3\n":                    "f:2: wrong number of fields",
-		"job,value\n1,-2\n":                     "f:2: job 1: value",
-		"job,value\n1,2\n1,3\n":                 "f:3: job 1: stands in line 2 already",
-		"job,value\n77,2\n":                     "f: none of its 1 jobs",
-		"job,value\n,2\n":                       "f:2: job: is missing",
-		"[{\"job\": 1,\n\"valu\": 2}]":          "f:2: json: unknown field",
-		"[{\"job\": 1, \"value\": \"much\"}]":   "f:1: ",
-		"[{\"job\": 1, \"value\": 3}\n":         "f:1: ",
-		"[{\"job\": 1, \"value\": 3}] and more": "f:1: something stands after",
-		"job,length\n1,1e10\n":                  "f:2: job 1: length: must be a number above 0, at most 4e+09, is 1e+10",
-		"job,deadline\n1,-1\n":                  "f:2: job 1: deadline: must be a number from 0 to 1e+12, is -1",
-		"[{\"job\": \"1\"}]":                    "f:1: job: must be a number, a job's a whole one, is a JSON string",
-		"[\n7]":                                 "f:2: must be an object like",
-		"[{\"job\": 1}":                         "f:1: the list has no end",
-		"[{\"job\": 1, ":                        "f:1: the list has no end",
-		"{\"job\": 1}":                          "f:1: JSON must be one list",
+		"":                        "f:1: is empty",
+		"job,valu\n1,2\n":         `f:1: column "valu"`,
+		"value\n1\n":              "f:1: column job is missing",
+		"job,value\n1,2\n2,x\n":   `f:3: value: "x" is not a number`,
+		"job,value\n1,2\n2,NaN\n": `f:3: value: "NaN"`,
+		"job,value\n1,2,3\n":      "f:2: wrong number of fields",
+		"job,value\n1,-2\n":       "f:2: job 1: value",
+		"job,value\n1,2\n1,3\n":   "f:3: job 1: stands in line 2 already",
+		"job,value\n77,2\n":       "f: none of its 1 jobs",
+		"job,value\n,2\n":         "f:2: job: is missing",
+		"job,length\n1,1e10\n":    "f:2: job 1: length: must be a number above 0, at most 4e+09, is 1e+10",
+		"job,deadline\n1,-1\n":    "f:2: job 1: deadline: must be a number from 0 to 1e+12, is -1",
 	} {
 		w := crowd(2)
 		if _, err := Read("f", []byte(text), w, make([]Bid, 2)); messages.KindOf(err) != messages.Invalid || !strings.Contains(err.Error(), want) {

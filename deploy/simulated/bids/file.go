@@ -3,7 +3,6 @@ package bids
 import (
 	"bytes"
 	"encoding/csv"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -18,12 +17,12 @@ import (
 
 // entry is what a file says of a job; absent fields are as the model has them.
 type entry struct {
-	Job      *int64   `json:"job"`
-	Value    *float64 `json:"value"`
-	Bid      *float64 `json:"bid"`
-	Deadline *float64 `json:"deadline"`
-	Length   *float64 `json:"length"`
-	Budget   *float64 `json:"budget"`
+	Job      *int64
+	Value    *float64
+	Bid      *float64
+	Deadline *float64
+	Length   *float64
+	Budget   *float64
 
 	line int
 }
@@ -39,13 +38,12 @@ func (e *entry) numbers() [5]**float64 {
 var most = [5]float64{Largest, Largest, 1e12, workload.MostTime, 1e12}
 
 // Read puts what a file says into the bids that were drawn for a workload, and
-// returns for how many jobs it said something. A file is CSV with a head line,
-// or a JSON array of objects, of job (its number in the log), value and bid (for
-// a slot-second), deadline (seconds from the log's beginning), length (seconds)
-// and budget. A job with a value and no bid bids it; one with neither keeps what
+// returns for how many jobs it said something. A file is CSV with a head line of
+// job (its number in the log), value and bid (for a slot-second), deadline (seconds
+// from the log's beginning), length (seconds) and budget. A job with a value and no bid bids it; one with neither keeps what
 // was drawn. Errors are Invalid and name file and line.
 func Read(name string, text []byte, w *workload.Workload, into []Bid) (int, error) {
-	entries, err := parse(name, text)
+	entries, err := parse(name, bytes.TrimPrefix(text, []byte("\xef\xbb\xbf"))) // which some editors put before UTF-8
 	if err != nil {
 		return 0, err
 	}
@@ -114,61 +112,6 @@ func set(field, value *float64) {
 }
 
 func parse(name string, text []byte) ([]entry, error) {
-	text = bytes.TrimPrefix(text, []byte("\xef\xbb\xbf")) // which some editors put before UTF-8
-	switch trimmed := bytes.TrimSpace(text); {
-	case len(trimmed) > 0 && trimmed[0] == '[':
-		return parseJSON(name, text)
-	case len(trimmed) > 0 && trimmed[0] == '{':
-		return nil, messages.Errorf(messages.Invalid, "%s:1: JSON must be one list of objects: put them between [ and ], with commas", name)
-	}
-	return parseCSV(name, text)
-}
-
-func parseJSON(name string, text []byte) ([]entry, error) {
-	d := json.NewDecoder(bytes.NewReader(text))
-	d.DisallowUnknownFields()
-	refuse := func(err error) ([]entry, error) {
-		at := d.InputOffset()
-		var syntax *json.SyntaxError
-		var kind *json.UnmarshalTypeError
-		switch {
-		case errors.As(err, &syntax):
-			at = syntax.Offset
-		case errors.As(err, &kind) && kind.Field == "":
-			err = fmt.Errorf("must be an object like {\"job\": 1, \"value\": 5}, is a JSON %s", kind.Value)
-		case errors.As(err, &kind):
-			err = fmt.Errorf("%s: must be a number, a job's a whole one, is a JSON %s", kind.Field, kind.Value)
-		case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
-			err = errors.New("the list has no end: it is to be closed by ]")
-		}
-		return nil, messages.Errorf(messages.Invalid, "%s:%d: %v", name, lineAt(text, at), err)
-	}
-	if _, err := d.Token(); err != nil {
-		return refuse(err)
-	}
-	var out []entry
-	for d.More() {
-		var e entry
-		if err := d.Decode(&e); err != nil {
-			return refuse(err)
-		}
-		e.line = lineAt(text, d.InputOffset())
-		out = append(out, e)
-	}
-	if _, err := d.Token(); err != nil {
-		return refuse(err)
-	}
-	if rest := bytes.TrimSpace(text[d.InputOffset():]); len(rest) > 0 {
-		return refuse(errors.New("something stands after the list"))
-	}
-	return out, nil
-}
-
-func lineAt(text []byte, offset int64) int {
-	return 1 + bytes.Count(text[:min(int(offset), len(text))], []byte{'\n'})
-}
-
-func parseCSV(name string, text []byte) ([]entry, error) {
 	r := csv.NewReader(bytes.NewReader(text))
 	r.TrimLeadingSpace, r.Comment = true, '#'
 	head, err := r.Read()

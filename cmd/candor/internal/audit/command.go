@@ -15,7 +15,6 @@ import (
 
 	"github.com/candor-grid/candor/cmd/candor/internal/simulate"
 	"github.com/candor-grid/candor/cmd/candor/internal/terminal"
-	"github.com/candor-grid/candor/cmd/internal/chart"
 	"github.com/candor-grid/candor/deploy/simulated/audit"
 	"github.com/candor-grid/candor/deploy/simulated/rules"
 	"github.com/candor-grid/candor/messages"
@@ -30,7 +29,6 @@ type options struct {
 	above     float64
 	seeds     int
 	zeros     []string
-	plots     string
 	json      bool
 	row       bool
 	keep      string
@@ -116,7 +114,6 @@ gains fails one time in forty at most.`,
 	f.StringSliceVar(&o.zeros, "zero", nil, "`kinds` of which no fixed lie may gain anything on average")
 	f.IntVar(&o.seeds, "seeds", 1, "how many `times` bids are drawn")
 	f.BoolVar(&o.row, "row", false, "print the expectations as a row of a Markdown table")
-	f.StringVar(&o.plots, "plots", "", "draw the gains into this `directory`, as SVG")
 	f.BoolVar(&o.json, "json", false, "print the report as JSON")
 	f.StringVar(&o.keep, "keep", "", "keep the report for the console of the site with this state `directory`")
 	return c
@@ -194,11 +191,6 @@ func (o *options) audit(show *simulate.Progress, until <-chan struct{}) (*docume
 	}
 	d := &document{Market: p.Market, Trace: o.Trace, Nodes: p.Work.Nodes, Seed: o.Seed, Report: r}
 	d.Notes = append(d.Notes, p.Work.Notes...)
-	if o.plots != "" {
-		return d, simulate.Draw(o.plots, p.Market.Name+" ("+p.Market.Mechanism+")", map[string]func() (*chart.Chart, error){
-			"gains": func() (*chart.Chart, error) { return draw(r) },
-		})
-	}
 	return d, nil
 }
 
@@ -338,17 +330,4 @@ func part(x float64) string {
 		return "0"
 	}
 	return fmt.Sprintf("%.4g", x)
-}
-
-// draw draws the mean and the largest gain by kind.
-func draw(r *audit.Report) (*chart.Chart, error) {
-	c := chart.New("", "gain, part of the job's value")
-	c.Y.Cover(1e-6)
-	var kinds []string
-	mean, largest := chart.Bars{Name: "mean"}, chart.Bars{Name: "largest"}
-	for i := range r.Kinds {
-		kinds = append(kinds, r.Kinds[i].Kind)
-		mean.Values, largest.Values = append(mean.Values, r.Kinds[i].Mean), append(largest.Values, r.Kinds[i].Largest)
-	}
-	return c, c.AddBars(kinds, mean, largest)
 }

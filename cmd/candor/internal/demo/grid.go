@@ -78,14 +78,14 @@ func (g *grid) statements(ctx context.Context) ([]statement, error) {
 }
 
 // formats are the formats of the books by the ending of their file's name.
-var formats = map[string]string{".journal": "hledger", ".beancount": "beancount", ".csv": "csv"}
+var formats = map[string]string{".journal": "hledger", ".csv": "csv"}
 
 // checkBooksFile refuses, before anything runs, a name that says no format.
 func checkBooksFile(name string) error {
 	if name == "" || formats[filepath.Ext(name)] != "" {
 		return nil
 	}
-	return fmt.Errorf("--books %s: end its name in .journal (hledger), .beancount or .csv", name)
+	return fmt.Errorf("--books %s: end its name in .journal (hledger) or .csv", name)
 }
 
 // exportBooks writes the bank's whole journal into a file.

@@ -22,7 +22,7 @@ profiles:
   - name: steps
     class: custom
     parts: [1, 0]
-    bandwidth: cross_validated
+    bandwidth: silverman_full
     bounds:
       - {parameter: max, low: 0, high: 100}
       - {parameter: at1, low: 0, high: 10}
@@ -53,7 +53,7 @@ func TestProfilesAreRead(t *testing.T) {
 		{"[10, 600]", "[10, 9999]", "profiles[0].prior[0]: deadline: must be from 0 to 3600"},
 		{"[10, 600]", "[10, soon]", "profiles[0].prior[0][1]: must be a number"},
 		{"parts: [1, 0]", "parts: [1, 2]", "profiles[1].parts[1]: must be from 0 to 1"},
-		{"cross_validated", "best", "profiles[1].bandwidth: \"best\" is none of scott_full"},
+		{"silverman_full", "best", "profiles[1].bandwidth: \"best\" is none of scott_full"},
 		{"    parts:", "    part:", "profiles[1].part: there is no such key; did you mean \"parts\"?"},
 		{"low: 10, high: 20", "low: .nan, high: 20", "profiles[1].bounds[2].low: must be from 0"},
 	} {

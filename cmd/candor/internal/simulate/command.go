@@ -30,7 +30,6 @@ type options struct {
 	slots  int // of a node
 	by     string
 	events string
-	plots  string
 	json   bool
 	// Of a comparison.
 	compared []string // markets
@@ -83,7 +82,7 @@ The keys of --json are stable. Package deploy/simulated/measure defines each
 key.`,
 		Example: `  candor simulate --trace LPC-EGEE-2004.swf.gz --market highest-bid --nodes 105
   candor simulate --trace KTH-SP2.swf.gz --market market.yaml \
-      --from 30d --to 60d --scale-load 1.5 --plots figures
+      --from 30d --to 60d --scale-load 1.5
   candor simulate --trace log.swf --market market.yaml \
       --json --events events.csv > report.json
   candor simulate --trace log.swf --compare a.yaml,b.yaml,fairshare \
@@ -103,7 +102,6 @@ key.`,
 	f.IntVar(&o.slots, "slots-per-node", 1, "with all actors: how many `slots` each node has")
 	f.StringVar(&o.by, "by", "group", "report groups of jobs by this `property`: "+strings.Join(measure.Groupings, ", "))
 	f.StringVar(&o.events, "events", "", "write all events to this `file`, .csv")
-	f.StringVar(&o.plots, "plots", "", "draw figures into this `directory`, as SVG")
 	f.BoolVar(&o.json, "json", false, "print the report as JSON")
 	f.StringSliceVar(&o.compared, "compare", nil, "run these `markets` (files, or names of mechanisms) side by side, instead of --market")
 	f.StringVar(&o.worth, "worth", rules.ByRun, "with --compare or --strategic, welfare by `"+rules.ByRun+"`, "+rules.ByDelay+" or "+rules.ByDeadline)
@@ -253,7 +251,11 @@ func (o *options) simulate(show *Progress) (*measure.Report, error) {
 		report.Traffic = traffic
 	}
 	report.Seed, report.Actors, report.Trace.File, report.Trace.Scale = o.Seed, o.actors, o.Trace, o.Load
-	return report, o.files(show, study, report)
+	if o.events == "" {
+		return report, nil
+	}
+	show.Step("writing " + o.events)
+	return report, writeEvents(o.events, study)
 }
 
 // outcome runs the study with the actors asked for.
@@ -266,19 +268,4 @@ func (o *options) outcome(p *core.Problem) (*core.Outcome, *grid.Traffic, error)
 	}
 	out, err := core.Run(p)
 	return out, nil, err
-}
-
-// files writes what was asked for besides the report.
-func (o *options) files(show *Progress, s *measure.Study, r *measure.Report) error {
-	if o.events != "" {
-		show.Step("writing " + o.events)
-		if err := writeEvents(o.events, s); err != nil {
-			return err
-		}
-	}
-	if o.plots != "" {
-		show.Step("drawing into " + o.plots)
-		return draw(o.plots, s, r)
-	}
-	return nil
 }

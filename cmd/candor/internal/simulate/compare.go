@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/candor-grid/candor/cmd/candor/internal/terminal"
-	"github.com/candor-grid/candor/cmd/internal/chart"
 	"github.com/candor-grid/candor/deploy/simulated/bids"
 	"github.com/candor-grid/candor/deploy/simulated/core"
 	"github.com/candor-grid/candor/deploy/simulated/grid"
@@ -66,9 +65,6 @@ func (o *options) compare(show *Progress) (*compareDocument, error) {
 		if model.Budget = problems[0].Market.Bids.Budget; model != problems[0].Market.Bids && o.BidsFile == "" {
 			d.Notes = append(d.Notes, fmt.Sprintf("%s: the types of jobs are drawn from the model of bids of %s", p.Market.Name, problems[0].Market.Name))
 		}
-	}
-	if o.plots != "" {
-		return d, d.draw(o.plots)
 	}
 	return d, nil
 }
@@ -234,33 +230,6 @@ func writeWaits(out io.Writer, style terminal.Style, d *compareDocument, title s
 			return span(w.Wait)
 		})
 	}
-}
-
-// draw draws the waits and the measures that are parts of one.
-func (d *compareDocument) draw(dir string) error {
-	bars := func(y string, groups []string, of func(m *measure.Compared, k int) float64) func() (*chart.Chart, error) {
-		return func() (*chart.Chart, error) {
-			c := chart.New("", y)
-			var series []chart.Bars
-			for i := range d.Markets {
-				s := chart.Bars{Name: d.Markets[i].Name}
-				for k := range groups {
-					s.Values = append(s.Values, of(&d.Markets[i], k))
-				}
-				series = append(series, s)
-			}
-			return c, c.AddBars(groups, series...)
-		}
-	}
-	var widths []string
-	for _, w := range d.Markets[0].Widths {
-		widths = append(widths, strings.TrimPrefix(w.Name, "up to "))
-	}
-	parts := []string{"starved", "jain", "gini", "utilisation"}
-	return Draw(dir, "markets on "+filepath.Base(d.Trace), map[string]func() (*chart.Chart, error){
-		"wait-by-width": bars("mean wait, hours, by slots up to", widths, func(m *measure.Compared, k int) float64 { return m.Widths[k].Wait / 3600 }),
-		"measures":      bars("part", parts, func(m *measure.Compared, k int) float64 { return m.Measures[parts[k]].Mean }),
-	})
 }
 
 // checkCompared refuses flags of a comparison that are wrong whatever the files say.

@@ -259,7 +259,7 @@ func TestAMarketSaysHowManySlotsThereAre(t *testing.T) {
 // TestNothingIsSaidOfNobody: where no job was completed there is no wait of 0.
 func TestNothingIsSaidOfNobody(t *testing.T) {
 	market := file(t, "m.yaml", "mechanism: deadline\nslot: 100h\n")
-	text, err := run("--trace", file(t, "log.swf", log()), "--market", market, "--by", "user", "--plots", t.TempDir())
+	text, err := run("--trace", file(t, "log.swf", log()), "--market", market, "--by", "user")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -277,7 +277,7 @@ func TestNothingIsSaidOfNobody(t *testing.T) {
 func TestFilesAreWritten(t *testing.T) {
 	trace, dir := file(t, "log.swf", log()), t.TempDir()
 	events := filepath.Join(dir, "events.csv")
-	if _, err := run("--trace", trace, "--market", "highest-bid", "--events", events, "--plots", filepath.Join(dir, "figures")); err != nil {
+	if _, err := run("--trace", trace, "--market", "highest-bid", "--events", events); err != nil {
 		t.Fatal(err)
 	}
 	text, err := os.ReadFile(events)
@@ -288,11 +288,6 @@ func TestFilesAreWritten(t *testing.T) {
 	changes := strings.Count(string(text), ",suspended,") + strings.Count(string(text), ",resumed,")
 	if len(lines) != 31+changes || !strings.HasPrefix(lines[1], "0,submitted,1,3,0,1,1,") || !strings.HasPrefix(lines[2], "0,started,1,") {
 		t.Errorf("%d lines: %s", len(lines), text)
-	}
-	for _, name := range []string{"wait", "slowdown", "utilisation", "payments", "groups"} {
-		if svg, err := os.ReadFile(filepath.Join(dir, "figures", name+".svg")); err != nil || !bytes.Contains(svg, []byte("<svg")) {
-			t.Errorf("%s: %v", name, err)
-		}
 	}
 }
 
@@ -414,7 +409,7 @@ func TestCompare(t *testing.T) {
 			t.Errorf("%d columns: %s", len([]rune(line))-1, line)
 		}
 	}
-	out, err := run(append(args, "--json", "--plots", t.TempDir())...)
+	out, err := run(append(args, "--json")...)
 	var d struct {
 		Worth   string
 		Markets []struct {
@@ -467,13 +462,13 @@ func TestStrategic(t *testing.T) {
 		}
 	}
 	for want, args := range map[string][]string{
-		"--passes: must be from 1":     {"--market", "fifo", "--strategic", "--passes", "0"},
-		"--passes: is for users":       {"--market", "fifo", "--passes", "2"},
-		"--draws: with --strategic":    {"--market", "fifo", "--strategic", "--draws", "2"},
-		"--worth: must be run":         {"--market", "fifo", "--strategic", "--worth", "joy"},
-		"--actors: users who lie":      {"--market", "fifo", "--strategic", "--actors", "all"},
-		"--market: name the market":    {"--strategic"},
-		"has no figures and no events": {"--market", "fifo", "--strategic", "--plots", "x"},
+		"--passes: must be from 1":  {"--market", "fifo", "--strategic", "--passes", "0"},
+		"--passes: is for users":    {"--market", "fifo", "--passes", "2"},
+		"--draws: with --strategic": {"--market", "fifo", "--strategic", "--draws", "2"},
+		"--worth: must be run":      {"--market", "fifo", "--strategic", "--worth", "joy"},
+		"--actors: users who lie":   {"--market", "fifo", "--strategic", "--actors", "all"},
+		"--market: name the market": {"--strategic"},
+		"has no events":             {"--market", "fifo", "--strategic", "--events", "x.csv"},
 	} {
 		if _, err := run(append([]string{"--trace", trace}, args...)...); messages.KindOf(err) != messages.Invalid || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v: error is %v, want %q", args, err, want)

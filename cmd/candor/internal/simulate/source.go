@@ -43,7 +43,7 @@ func (s *Source) Flags(f *pflag.FlagSet) {
 	s.flags = f
 	f.StringVar(&s.Trace, "trace", "", "the log: `file` in the Standard Workload Format, gzipped or not")
 	f.StringVar(&s.Market, "market", "", "the market: `file` of YAML, or the name of a mechanism for its defaults")
-	f.StringVar(&s.BidsFile, "bids", "", "read bids from this `file`, CSV or JSON, instead of drawing them")
+	f.StringVar(&s.BidsFile, "bids", "", "read bids from this `file`, CSV, instead of drawing them")
 	f.IntVar(&s.Nodes, "nodes", 0, "`number` of slots (default: the market's, else as the log's header says)")
 	f.StringVar(&s.From, "from", "", "leave out jobs submitted before this `time`: 36h or 30d from the log's beginning, seconds, or a date")
 	f.StringVar(&s.To, "to", "", "leave out jobs submitted at this `time` or later")

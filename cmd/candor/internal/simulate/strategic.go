@@ -117,8 +117,8 @@ func (o *options) checkStrategic() error {
 		return messages.Errorf(messages.Invalid, "--passes: must be from 1 to %d, is %d", mostPasses, o.passes)
 	case o.AllActors:
 		return messages.Errorf(messages.Invalid, "--actors: users who lie as it pays need thousands of runs, which only the core can do; leave out --actors or --strategic")
-	case o.plots != "" || o.events != "":
-		return messages.Errorf(messages.Invalid, "--strategic: has no figures and no events; leave out --plots and --events")
+	case o.events != "":
+		return messages.Errorf(messages.Invalid, "--strategic: has no events; leave out --events")
 	case len(o.compared) == 0 && o.Market == "":
 		return messages.Errorf(messages.Invalid, "--market: name the market, or several with --compare")
 	}

@@ -1,6 +1,6 @@
 package study
 
-import "github.com/candor-grid/candor/cmd/internal/chart"
+import "github.com/candor-grid/candor/cmd/lab/internal/chart"
 
 // Figure is a plot, saved as NAME.svg. Its lines are drawn when the report is
 // written.

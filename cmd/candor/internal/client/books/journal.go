@@ -134,10 +134,10 @@ func exportCommand(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "export",
 		Short: "write the whole journal as plain-text accounting (operators)",
-		Long: `Write the whole journal of the bank for another program: hledger, beancount or
-CSV. hledger and beancount check that the journal balances. The available
-credits and the holds of an account are two accounts there. Tags have the job,
-the transfer, the kind and the reason.
+		Long: `Write the whole journal of the bank for another program: hledger, which
+checks that the journal balances, or CSV. The available credits and the holds of
+an account are two accounts there. Tags have the job, the transfer, the kind and
+the reason.
 
 To recompute the balances from CSV, begin each account at 0. In each line with
 the status done or lapsed, subtract "amount" from the account in "debit", and
@@ -148,14 +148,12 @@ the same numbers. Amounts are credits. Texts that a spreadsheet would take for
 a formula begin with an apostrophe.`,
 		Example: `  candor bank export --format hledger --output books.journal &&
       hledger -f books.journal check --strict
-  candor bank export --format beancount --output books.beancount &&
-      bean-check books.beancount
   candor bank export --format csv --output books.csv`,
 		RunE: withJournal(a, &directory, func(ctx context.Context, source journalSource) error {
 			return exportBooks(ctx, source, format, output, a.Out)
 		}),
 	}
-	cmd.Flags().StringVar(&format, "format", "hledger", "`format`: hledger, beancount or csv")
+	cmd.Flags().StringVar(&format, "format", "hledger", "`format`: hledger or csv")
 	cmd.Flags().StringVarP(&output, "output", "o", "", "`file` to write (default: standard output)")
 	cmd.Flags().StringVar(&directory, "history", "", historyFlag)
 	return cmd

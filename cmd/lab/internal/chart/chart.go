@@ -1,5 +1,5 @@
 // Package chart draws lines, points and bars as SVG: what the figures of a study
-// need, without a plotting library in the binary.
+// need, without a plotting library.
 package chart
 
 import (
