@@ -1,5 +1,5 @@
-// Package measure says how well a simulated market did: times, money, welfare
-// against a bound of the offline optimum, over all jobs and by groups of them.
+// Package measure says how well a simulated market did: times, money and welfare,
+// over all jobs and by groups of them.
 //
 // # Units and definitions
 //
@@ -22,10 +22,7 @@
 //	deadline  Σ v·width·(run time), of the tasks complete by the deadline
 //	run       Σ v·width·(run time) of completed jobs − Σ v·width·wait of all
 //
-// Surplus is welfare less revenue. No schedule has a welfare above the bound:
-// Delay, Value and Run say what they assume. The ratio is achieved/bound, for
-// delay bound/achieved: 1 is an optimum, and what is below it may be the bound's
-// fault as well as the market's; 0 where the bound is 0.
+// Surplus is welfare less revenue.
 //
 // Compare sets several markets side by side: welfare in one measure for all, as a
 // part of the value of all jobs, wait, bounded slowdown, the part of jobs that starve,

@@ -46,16 +46,7 @@ type Results struct {
 	Utilisation float64 `json:"utilisation"`
 	Preemptions int     `json:"preemptions"`
 	Balance     string  `json:"budget_balance"` // balanced, surplus (the site is left with something) or deficit
-	Optimum     Optimum `json:"optimum"`
-}
-
-// Optimum compares the welfare with a bound of what any schedule could have.
-type Optimum struct {
-	Worth    string  `json:"worth"`    // delay, deadline or run
-	Achieved float64 `json:"achieved"` // as in Welfare
-	Bound    float64 `json:"bound"`
-	Ratio    float64 `json:"ratio"`
-	Kind     string  `json:"kind"` // a sentence
+	Worth       string  `json:"worth"`          // what welfare is by: delay, deadline or run
 }
 
 // Group is some of the jobs.
@@ -106,7 +97,7 @@ func (s *Study) results(all []int) Results {
 	if t.Makespan = last - first; t.Makespan > 0 {
 		t.Utilisation = t.Used / (float64(s.Work.Nodes) * t.Makespan)
 	}
-	t.Optimum = s.optimum(t.Welfare)
+	t.Worth = s.Market.Worth
 	t.Balance = balance(t.Revenue)
 	return t
 }
@@ -120,28 +111,6 @@ func balance(revenue float64) string {
 		return "deficit"
 	}
 	return "balanced"
-}
-
-func (s *Study) optimum(achieved float64) Optimum {
-	o := Optimum{Worth: s.Market.Worth, Achieved: achieved}
-	switch s.Market.Worth {
-	case rules.ByDeadline:
-		o.Bound = s.Value()
-		o.Kind = "no schedule completes more value by the deadlines: a price for each moment, and every job where it costs least"
-	case rules.ByRun:
-		o.Bound = s.RunBound()
-		o.Kind = "no schedule is worth more: every job at once, without waiting"
-	default:
-		o.Bound = 0 - s.Delay() // not -0
-		o.Kind = "no schedule of the jobs completed costs less delay: the slots as one fast slot, whose mean busy times are least"
-	}
-	switch {
-	case o.Worth == rules.ByDelay && achieved != 0:
-		o.Ratio = o.Bound / achieved
-	case o.Worth != rules.ByDelay && o.Bound != 0:
-		o.Ratio = achieved / o.Bound
-	}
-	return o
 }
 
 // groups divides the jobs, the groups with most jobs first.

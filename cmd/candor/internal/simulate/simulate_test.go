@@ -74,7 +74,7 @@ func TestEveryMechanismReports(t *testing.T) {
 		if again, err := run("--trace", trace, "--market", market, "--json"); err != nil || again != text {
 			t.Errorf("%s: another run writes other bytes", name)
 		}
-		if table, err := run("--trace", trace, "--market", market); err != nil || !strings.Contains(table, "ratio to the bound") {
+		if table, err := run("--trace", trace, "--market", market); err != nil || !strings.Contains(table, "welfare less revenue") {
 			t.Errorf("%s: %v %s", name, err, table)
 		}
 	}
@@ -250,7 +250,7 @@ func TestAMarketSaysHowManySlotsThereAre(t *testing.T) {
 		market := file(t, "m.yaml", "mechanism: "+mechanism+"\n"+parameter+": 50\n")
 		text, err := run("--trace", trace, "--market", market, "--json")
 		var r measure.Report
-		if err != nil || json.Unmarshal([]byte(text), &r) != nil || r.Trace.Nodes != 50 || r.Results.Utilisation > 0.2 || r.Results.Optimum.Ratio > 1 {
+		if err != nil || json.Unmarshal([]byte(text), &r) != nil || r.Trace.Nodes != 50 || r.Results.Utilisation > 0.2 {
 			t.Errorf("%s: %v %s", mechanism, err, text)
 		}
 	}
@@ -264,7 +264,7 @@ func TestNothingIsSaidOfNobody(t *testing.T) {
 		t.Fatal(err)
 	}
 	instant := "; MaxProcs: 2\n1 7 -1 0 1 -1 -1 -1 -1 -1 1 1 1 -1 1 -1 -1 -1\n"
-	if text, err := run("--trace", file(t, "log.swf", instant), "--market", "fifo"); err != nil || !strings.Contains(text, "load -;") || !regexp.MustCompile(`ratio to the bound +-`).MatchString(text) {
+	if text, err := run("--trace", file(t, "log.swf", instant), "--market", "fifo"); err != nil || !strings.Contains(text, "load -;") {
 		t.Errorf("a job of no time: %v\n%s", err, text)
 	}
 	for _, want := range []string{`wait +- +- +- +-\n`, `payment +- +- +- +-\n`, `revenue +0 +nobody pays\n`, `user 0 +4 +0% +- +- +- +0% `} {

@@ -69,13 +69,7 @@ func results(out io.Writer, style terminal.Style, r *measure.Results) {
 		balance = "nobody pays"
 	}
 	facts.Row("revenue", amount(r.Revenue), balance)
-	facts.Row("welfare", amount(r.Welfare), "by "+r.Optimum.Worth)
-	facts.Row("bound", amount(r.Optimum.Bound), r.Optimum.Kind)
-	ratio := "-"
-	if r.Optimum.Bound != 0 {
-		ratio = strconv.FormatFloat(r.Optimum.Ratio, 'f', 3, 64)
-	}
-	facts.Row("ratio to the bound", ratio, "")
+	facts.Row("welfare", amount(r.Welfare), "by "+r.Worth)
 	facts.Row("surplus", amount(r.Surplus), "welfare less revenue")
 	facts.Write(out, style, "  ")
 	fmt.Fprintln(out)

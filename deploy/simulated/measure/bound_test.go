@@ -6,8 +6,21 @@ import (
 	"slices"
 
 	"github.com/candor-grid/candor/deploy/simulated/core"
+	"github.com/candor-grid/candor/deploy/simulated/rules"
 	"github.com/candor-grid/candor/messages/heap"
 )
+
+// optimum is what no schedule's welfare is above: without waiting (run), with a price for each
+// moment (deadline), or with the slots as one fast slot (delay).
+func (s *Study) optimum() float64 {
+	switch s.Market.Worth {
+	case rules.ByDeadline:
+		return s.Value()
+	case rules.ByRun:
+		return s.RunBound()
+	}
+	return -s.Delay()
+}
 
 // Delay is a lower bound of Σ v·width·response over any schedule of the jobs
 // that were completed, preemptive or not.
