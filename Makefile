@@ -173,7 +173,7 @@ soak: ## run the tests of what is concurrent and those on random cases SOAK (10)
 	CANDOR_DAMAGE=all CANDOR_FIRST_SEED=$$(date +%s) $(GO) test -run 'TestRunbook$$/damage' -timeout 3h ./deploy/runbook
 	CANDOR_SEEDS=10000 $(GO) test -run 'TestRing$$' -timeout 60m ./bank/clearing
 	CANDOR_SEEDS=1000 $(GO) test -run 'TestBlackHoles' -timeout 60m ./cmd/lab/internal/faults
-	CANDOR_LAB=all $(GO) test -count 1 -run "TestLiar|TestRestore|TestChaos|TestPower" -timeout 60m ./cmd/lab/internal/netlab/command
+	CANDOR_LAB=all $(GO) test -count 1 -run "TestLiar|TestRestore|TestChaos|TestPower|TestLinks" -timeout 60m ./cmd/lab/internal/netlab/command
 	$(MAKE) chaos SEED=$$(date +%s) DURATION=$(SOAKED)
 	GOGC=400 CANDOR_SEEDS=$(SEEDS) CANDOR_FIRST_SEED=$$(date +%s) $(GO) test -v -run 'TestSeeds$$' -timeout 12h \
 		-coverpkg ./auctioneer/desk,./auctioneer/federation -coverprofile seeds.out ./cmd/lab/internal/faults

@@ -153,3 +153,10 @@ func (h *Host) Mute(to *Host) error {
 func (h *Host) Hear(to *Host) error {
 	return h.site.lab.network.Hear(h.site.number, h.number, to.number)
 }
+
+// Depose has the host's replica of the bank reach no other one until the function is called: if it
+// leads, others lead.
+func (h *Host) Depose() (restore func() error, err error) {
+	network := h.site.lab.network
+	return func() error { return network.Unblock(h.site.number, h.number, bankPort) }, network.Block(h.site.number, h.number, bankPort)
+}

@@ -54,6 +54,10 @@ func (l *loopback) Mute(site, host, _ int) error { return l.cannot("muted", site
 
 func (l *loopback) Hear(site, host, _ int) error { return l.cannot("heard", site, host) }
 
+func (l *loopback) Block(site, host, _ int) error { return l.cannot("blocked", site, host) }
+
+func (l *loopback) Unblock(site, host, _ int) error { return l.cannot("unblocked", site, host) }
+
 func (l *loopback) cannot(what string, site, host int) error {
 	return messages.Errorf(messages.Unavailable, "host %s: cannot be %s on the loopback network; that takes network namespaces", l.Address(site, host), what)
 }

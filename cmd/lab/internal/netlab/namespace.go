@@ -81,7 +81,7 @@ func (n *namespaces) Add(site, host int) error {
 	); err != nil {
 		return err
 	}
-	return ipAs([]string{"nsenter", "--net=" + file, "ip"},
+	return n.within(site, host,
 		"link set lo up",
 		"addr add "+n.Address(site, host)+"/24 dev eth0",
 		"link set eth0 up")
@@ -112,7 +112,20 @@ func (n *namespaces) Hear(site, host, to int) error {
 }
 
 func (n *namespaces) neighbour(site, host int, change string) error {
-	return ipAs([]string{"nsenter", "--net=" + n.file(site, host), "ip"}, "neigh "+change)
+	return n.within(site, host, "neigh "+change)
+}
+
+func (n *namespaces) Block(site, host, port int) error { return n.rule(site, host, port, "add") }
+
+func (n *namespaces) Unblock(site, host, port int) error { return n.rule(site, host, port, "del") }
+
+func (n *namespaces) rule(site, host, port int, change string) error {
+	return n.within(site, host, fmt.Sprintf("rule %s pref 1 ipproto tcp dport %d blackhole", change, port))
+}
+
+// within carries out lines of the command ip in a host's namespace.
+func (n *namespaces) within(site, host int, lines ...string) error {
+	return ipAs([]string{"nsenter", "--net=" + n.file(site, host), "ip"}, lines...)
 }
 
 // Close makes room for another network: at the end of the process all of it goes

@@ -25,6 +25,9 @@ type Network interface {
 	// arrive again.
 	Mute(site, host, to int) error
 	Hear(site, host, to int) error
+	// Block has a host reach no other host's port; Unblock has it reach them again.
+	Block(site, host, port int) error
+	Unblock(site, host, port int) error
 	// Close gives up what is not given up by itself at the end of the process.
 	Close() error
 }

@@ -125,9 +125,13 @@ func (s *Site) addHost(to *[]*Host, name string) error {
 func (s *Site) URL() string {
 	var urls []string
 	for _, h := range s.Racks {
-		urls = append(urls, fmt.Sprintf("%s://%s:%d", s.scheme(), h.Address, natsPort))
+		urls = append(urls, s.urlOf(h))
 	}
 	return strings.Join(urls, ",")
+}
+
+func (s *Site) urlOf(h *Host) string {
+	return fmt.Sprintf("%s://%s:%d", s.scheme(), h.Address, natsPort)
 }
 
 // Markets are those that the site begins with.
@@ -160,12 +164,19 @@ func (s *Site) Start(ctx context.Context) error {
 }
 
 // Connect connects a user or the operator to whichever server of the site answers.
-func (s *Site) Connect(name messages.Name) (bus.Bus, error) {
+func (s *Site) Connect(name messages.Name) (bus.Bus, error) { return s.connect(name, s.URL()) }
+
+// ConnectAt connects a user or the operator to the server of a rack, which names the others.
+func (s *Site) ConnectAt(name messages.Name, h *Host) (bus.Bus, error) {
+	return s.connect(name, s.urlOf(h))
+}
+
+func (s *Site) connect(name messages.Name, url string) (bus.Bus, error) {
 	file, err := s.creds(name)
 	if err != nil {
 		return nil, err
 	}
-	c := bus.Config{URL: s.URL(), Name: name, CredsFile: file}
+	c := bus.Config{URL: url, Name: name, CredsFile: file}
 	if s.plan.TLS {
 		if c.TLS, err = s.trusts(); err != nil {
 			return nil, err

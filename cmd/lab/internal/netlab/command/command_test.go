@@ -130,6 +130,19 @@ func TestRestore(t *testing.T) {
 	}
 }
 
+// TestLinks cuts each link between two of three hosts for a minute, each way and both ways: every
+// client is served meanwhile, and no task runs twice.
+func TestLinks(t *testing.T) {
+	long(t)
+	for _, r := range run(t, "--scenario", "links") {
+		t.Logf("%+v", r.Numbers)
+		for _, broken := range r.Broken {
+			t.Error(broken)
+		}
+		atLeast(t, &r, "acknowledged", 1000)
+	}
+}
+
 // long skips what takes minutes, unless CANDOR_LAB asks for it.
 func long(t *testing.T) {
 	t.Helper()

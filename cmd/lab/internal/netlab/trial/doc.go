@@ -5,6 +5,8 @@
 //	            one after another, while users submit; then every acknowledged job is
 //	            asked for, and the books are carried out again from their first record
 //	isolation   the same with hosts that are taken off their network instead
+//	links       each link between two of three hosts is cut for a minute, each way and both
+//	            ways, while users submit
 //	upgrade     a newer build replaces an older one, host by host, while users submit
 //	            and long tasks run
 //	federation  users of three sites, 60 ms apart, submit 500 jobs each, a third of it

@@ -54,6 +54,7 @@ var scenarios = map[string]scenario{
 	"stops":      {sites: siteNames[:1], ready: leaving, run: stops},
 	"standstill": {sites: siteNames[:1], run: standstill},
 	"isolation":  {sites: siteNames[:1], run: isolation},
+	"links":      {sites: siteNames[:1], run: severed},
 	"upgrade":    {sites: siteNames[:1], ready: leaving, run: upgrade},
 	"federation": {sites: siteNames, ready: joined, run: federation},
 	"cut":        {sites: siteNames, ready: joined, run: cut},

@@ -1,0 +1,232 @@
+package trial
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/candor-grid/candor/cmd/lab/internal/netlab"
+	"github.com/candor-grid/candor/cmd/lab/internal/netlab/load"
+	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/bus"
+)
+
+// The roles of the three racks when a link between two of them is cut.
+const (
+	leadsAuctioneer = iota
+	leadsBank
+	leadsNothing
+)
+
+// link is a cut: what the racks of these roles send does not arrive at the other one.
+type link struct {
+	title string
+	mutes [][2]int // from, to
+}
+
+// links are all cuts of one link, the worst first.
+func links() (all []link) {
+	names := []string{"the auctioneer's leader", "the bank's leader", "the third rack"}
+	for _, pair := range [][2]int{{leadsAuctioneer, leadsBank}, {leadsAuctioneer, leadsNothing}, {leadsBank, leadsNothing}} {
+		back := [2]int{pair[1], pair[0]}
+		all = append(all,
+			link{names[pair[0]] + " and " + names[pair[1]], [][2]int{pair, back}},
+			link{names[pair[0]] + " to " + names[pair[1]], [][2]int{pair}},
+			link{names[pair[1]] + " to " + names[pair[0]], [][2]int{back}})
+	}
+	return all
+}
+
+// How long each link is cut, and what is promised of the cuts.
+const (
+	linkCut      = time.Minute
+	linkCutShort = 10 * time.Second
+	mostUnserved = 5 * time.Second
+)
+
+// severed cuts one link between two racks after another under load, and wants each client
+// to be served meanwhile, and each task to run once. The two leads are on two racks at
+// each cut, and each rack has a client.
+func severed(ctx context.Context, t *trial, all []*member) error {
+	m, cuts := all[0], links()
+	dir, err := openDir()
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	ran := filepath.Join(dir, "ran")
+	if err := os.WriteFile(ran, nil, 0o666); err != nil {
+		return err
+	}
+	if err := os.Chmod(ran, 0o666); err != nil {
+		return err
+	}
+	if t.Short {
+		cuts = cuts[1:2]
+	}
+	acks := map[messages.JobID]string{}
+	for i, l := range cuts {
+		if err := m.sever(ctx, l, fmt.Sprint("link", i), dir); err != nil {
+			return err
+		}
+		for _, a := range m.result.Acks {
+			acks[a.Job] = a.Key
+		}
+		m.givenUp()
+	}
+	if err := m.settle(ctx); err != nil {
+		return err
+	}
+	if err := m.checkOnce(ctx, acks, ran); err != nil {
+		return err
+	}
+	return m.checkBooks(ctx)
+}
+
+// sever cuts a link for a while under load, and reports the longest time in which a client
+// was answered nothing.
+func (m *member) sever(ctx context.Context, l link, prefix, dir string) error {
+	t := m.trial
+	roles, err := m.roles(ctx)
+	if err != nil {
+		return err
+	}
+	noted := func(int) messages.SubmitRequest {
+		return messages.SubmitRequest{Spec: messages.JobSpec{Name: "noted", Budget: messages.Credit, Dir: dir,
+			Stages: []messages.Stage{{Name: "main", Class: "map", Script: "echo $CANDOR_JOB >> ran; sleep 1"}}}}
+	}
+	c := load.Config{Users: users, Job: noted, Every: 500 * time.Millisecond, Prefix: prefix, Site: m.Name, Patience: linkCut + patience,
+		Connect: func(user messages.Name) (bus.Bus, error) {
+			return m.ConnectAt(user, m.Racks[slices.Index(users, user)])
+		}}
+	if m.load, err = load.Start(ctx, c); err != nil {
+		return err
+	}
+	cutAt, err := m.severFor(ctx, l, roles)
+	if err == nil {
+		err = m.calm(ctx)
+	}
+	m.result = m.load.Stop()
+	if err != nil {
+		return err
+	}
+	longest := longestSilence(cutAt, m.result.Acks)
+	t.log("%s (racks %s, %s, %s): a client was not served for %v", l.title, roles[0].Name, roles[1].Name, roles[2].Name, longest.Round(time.Millisecond))
+	t.time("longest silence, cut from "+l.title, longest)
+	if longest > mostUnserved {
+		t.breaks("with the link from %s cut, a client was not served for %v, more than %v", l.title, longest.Round(time.Millisecond), mostUnserved)
+	}
+	return nil
+}
+
+// severFor cuts a link for a while, and heals it.
+func (m *member) severFor(ctx context.Context, l link, roles []*netlab.Host) (cutAt time.Time, err error) {
+	if err := m.load.AwaitMore(ctx, acksBetweenBlows); err != nil {
+		return cutAt, err
+	}
+	cutAt = time.Now()
+	for _, mute := range l.mutes {
+		from, to := roles[mute[0]], roles[mute[1]]
+		if err := from.Mute(to); err != nil {
+			return cutAt, err
+		}
+		defer func() { err = errors.Join(err, from.Hear(to)) }()
+	}
+	return cutAt, wait(ctx, either(m.trial, linkCut, linkCutShort))
+}
+
+// roles are the racks that lead the auctioneer, the bank, and neither. Where one leads both, it is
+// to lead the bank no longer.
+func (m *member) roles(ctx context.Context) ([]*netlab.Host, error) {
+	auctioneer, err := m.leads(ctx, messages.Auctioneer)
+	if err != nil {
+		return nil, err
+	}
+	bank, err := m.leads(ctx, messages.Bank)
+	if err != nil {
+		return nil, err
+	}
+	if auctioneer == bank {
+		if err := m.depose(ctx, bank); err != nil {
+			return nil, err
+		}
+		return m.roles(ctx)
+	}
+	i := slices.IndexFunc(m.Racks, func(h *netlab.Host) bool { return h != auctioneer && h != bank })
+	return []*netlab.Host{auctioneer, bank, m.Racks[i]}, nil
+}
+
+// depose has a rack that leads the bank reach no other replica of it until another one leads.
+func (m *member) depose(ctx context.Context, h *netlab.Host) error {
+	restore, err := h.Depose()
+	if err != nil {
+		return err
+	}
+	err = within(ctx, patience, func(ctx context.Context) error {
+		leader, err := m.leads(ctx, messages.Bank)
+		if err == nil && leader == h {
+			err = messages.Errorf(messages.Unavailable, "%s leads the bank still", h.Name)
+		}
+		return err
+	})
+	return errors.Join(err, restore())
+}
+
+// longestSilence is the longest time, from an instant on, in which a client was answered nothing.
+func longestSilence(from time.Time, acks []load.Ack) (longest time.Duration) {
+	last := map[messages.Name]time.Time{}
+	for _, a := range slices.SortedFunc(slices.Values(acks), func(a, b load.Ack) int { return a.Acked.Compare(b.Acked) }) {
+		if a.Acked.Before(from) {
+			continue
+		}
+		before, seen := last[a.User]
+		if !seen {
+			before = from
+		}
+		longest, last[a.User] = max(longest, a.Acked.Sub(before)), a.Acked
+	}
+	return longest
+}
+
+// checkOnce wants each acknowledged job to have completed, and each task, which notes the number
+// of its job in a file, to have run once; and no node to have lost its lease.
+func (m *member) checkOnce(ctx context.Context, acks map[messages.JobID]string, ran string) error {
+	jobs, err := m.jobs(ctx)
+	if err != nil {
+		return err
+	}
+	noted, err := os.ReadFile(ran)
+	if err != nil {
+		return err
+	}
+	runs := map[string]int{}
+	for _, line := range bytes.Fields(noted) {
+		runs[string(line)]++
+	}
+	t, twice, leases := m.trial, 0, 0
+	for id := range jobs {
+		if runs[id.String()] > 1 {
+			twice++
+		}
+	}
+	for id, key := range acks {
+		if jobs[id].State != messages.Completed || runs[id.String()] == 0 {
+			t.breaks("submission %s was acknowledged as job %v, which is %v, and ran %d times", key, id, jobs[id].State, runs[id.String()])
+		}
+	}
+	for _, h := range m.Hosts() {
+		leases += bytes.Count([]byte(h.Log(0)), []byte("lost the lease"))
+	}
+	t.count("acknowledged", len(acks))
+	t.count("tasks that ran twice", twice)
+	t.count("leases that nodes lost", leases)
+	if twice > 0 || leases > 0 {
+		t.breaks("%d tasks ran twice, and nodes lost %d leases", twice, leases)
+	}
+	return nil
+}
