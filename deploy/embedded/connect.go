@@ -67,8 +67,10 @@ func (s *share) connectAs(role identity.Role, name messages.Name) (bus.Bus, erro
 	} else {
 		c.Renew = s.renewing(role, name)
 	}
-	if s.server != nil && s.config.TLS == nil {
-		c.InProcess = s.server // no socket: a process may host thousands of agents
+	// No socket: a process may host thousands of agents. An agent of one of several hosts has
+	// one, by which it goes to another host's server if this one does not reach the leader.
+	if s.server != nil && s.config.TLS == nil && (role != identity.Node || len(s.config.Hosts) < 2) {
+		c.InProcess = s.server
 	}
 	b, err := s.connect(c)
 	if err != nil {

@@ -42,11 +42,11 @@ type answers struct {
 	byVerb map[string]answerTime
 }
 
-// answering is a bus that measures how long answers take, and looks, without waiting, whether
-// its server is still there.
+// answering is a bus that measures how long answers take, and looks whether its server, and who
+// serves a subject, are still there.
 type answering interface {
 	answerTimes() *answers
-	look()
+	look(subject string)
 }
 
 // verbOf is a subject without the caller.

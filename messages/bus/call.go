@@ -122,7 +122,7 @@ func (a *attempts) send(ctx context.Context, payload []byte, within time.Duratio
 		return nil, false, err
 	case <-enough.C:
 		if m, measures := a.bus.(answering); measures {
-			go m.look()
+			go m.look(a.subject)
 		}
 		return nil, true, unanswered(a.subject, "in time")
 	}

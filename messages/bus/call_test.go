@@ -135,7 +135,7 @@ type late struct {
 }
 
 func (l *late) answerTimes() *answers { return &l.answers }
-func (l *late) look()                 {}
+func (l *late) look(string)           {}
 
 func (l *late) Request(ctx context.Context, _ string, _ []byte) ([]byte, error) {
 	l.asked.Add(1)

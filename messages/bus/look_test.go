@@ -2,13 +2,16 @@ package bus
 
 import (
 	"bufio"
+	"context"
 	"fmt"
 	"net"
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/await"
 )
 
 // sluggish is a NATS server that leaves the pings of its first connection unanswered once a
@@ -99,5 +102,92 @@ func TestSlowServerIsNotCutOff(t *testing.T) {
 				t.Errorf("%d connections, want %d", n, test.connections)
 			}
 		})
+	}
+}
+
+// on is where a connection is.
+func on(b Bus) string { return b.(*natsBus).conn.ConnectedServerId() }
+
+// TestAServerThatDoesNotReachTheServiceIsLeft for one that does: a request is answered although
+// nobody serves it where the client is at first.
+func TestAServerThatDoesNotReachTheServiceIsLeft(t *testing.T) {
+	t.Parallel()
+	there, here := startServer(t, nil), startServer(t, nil) // which know nothing of each other
+	client := connected(t, Config{URL: userURL(there, "alice") + "," + userURL(here, "alice"), Name: "alice"})
+	if on(client) == there.ID() {
+		there = here
+	}
+	serve(t, natsGrid(there, false)(t, "$auctioneer"), one("candor.west.auctioneer.jobs.*",
+		Handle("jobs", func(context.Context, messages.Name, messages.Empty) (messages.Empty, error) {
+			return messages.Empty{}, nil
+		})))
+	if _, err := Call[messages.Empty](within(t), client, "candor.west.auctioneer.jobs.alice", messages.Empty{}); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestOnlyLeadersAreLookedFor: other services may be nowhere.
+func TestOnlyLeadersAreLookedFor(t *testing.T) {
+	for subject, want := range map[string]bool{
+		messages.Subject("west", messages.Auctioneer, messages.VerbSubmit, "alice"): true,
+		messages.Subject("west", messages.Bank, messages.VerbAccount, "alice"):      true,
+		messages.Subject("west", messages.Estimator, messages.VerbQuote, "alice"):   false,
+		messages.LogsSubject("west", "bank", "alice"):                               false,
+		"$JS.API.INFO": false,
+	} {
+		if isLed(subject) != want {
+			t.Errorf("%s: %v, want %v", subject, !want, want)
+		}
+	}
+}
+
+// TestABusyServiceIsNotLeft: a service that has not answered yet keeps its clients, and their
+// answers on the way.
+func TestABusyServiceIsNotLeft(t *testing.T) {
+	t.Parallel()
+	s := startServer(t, nil)
+	client := connected(t, Config{URL: userURL(s, "alice") + "," + userURL(startServer(t, nil), "alice"), Name: "alice"})
+	if on(client) != s.ID() {
+		_ = client.(*natsBus).conn.ForceReconnect()
+		await.Until(t, "the client is at the server of the service", func() bool { return on(client) == s.ID() })
+	}
+	const subject = "candor.west.bank.books.alice"
+	busy, done := make(chan struct{}), make(chan struct{})
+	books := one(subject, func(context.Context, Request) ([]byte, error) {
+		close(busy)
+		<-done
+		return nil, nil
+	})
+	books.Concurrency = 1
+	serve(t, natsGrid(s, false)(t, "$auctioneer"), books)
+	answered := make(chan error, 1)
+	go func() {
+		_, err := client.Request(within(t), subject, nil)
+		answered <- err
+	}()
+	<-busy
+	client.(*natsBus).look(subject)
+	close(done)
+	if err := <-answered; err != nil {
+		t.Errorf("the answer of a slow service was lost: %v", err)
+	}
+}
+
+// TestServersAreLeftMoreAndMoreSeldom, each as soon as the one before, while none reaches the service.
+func TestServersAreLeftMoreAndMoreSeldom(t *testing.T) {
+	var l leaving
+	now, got := time.Now(), []time.Duration{}
+	for range 18 {
+		wait := l.after(now, 3)
+		got, now = append(got, wait), now.Add(wait)
+		l.leave(now)
+	}
+	for i, wait := range got {
+		if want := leaves.Bound(1 + i/3); wait != want {
+			t.Errorf("server %d is left after %v, want %v", i, wait, want)
+		}
+	}
+	if first := l.after(now.Add(leavingEnds+1), 3); first != leaves.First {
+		t.Errorf("a minute later a server is left after %v", first)
 	}
 }

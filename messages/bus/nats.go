@@ -35,6 +35,7 @@ type natsBus struct {
 	answers  answers
 	remote   bool          // the server is in another process
 	looking  atomic.Bool   // whether the connection carries anything
+	leaving  leaving       // of who looks
 	received atomic.Int64  // bytes that came from a server in another process
 	ended    chan struct{} // closed once the connection is
 	refusal  atomic.Pointer[messages.Error]
@@ -160,39 +161,14 @@ func (b *natsBus) Request(ctx context.Context, subject string, payload []byte) (
 	}
 	m, err := b.ask(ctx, out)
 	if err != nil {
-		if errors.Is(ctx.Err(), context.DeadlineExceeded) {
-			go b.look()
+		if errors.Is(ctx.Err(), context.DeadlineExceeded) || errors.Is(err, nats.ErrNoResponders) {
+			go b.look(subject)
 		}
 		return nil, requestError(ctx, subject, err)
 	}
 	data, err := readReply(m)
 	b.proves.heard(subject, err)
 	return data, err
-}
-
-// lookFor is how long a server may send nothing, a ping included, after a request had no answer.
-const lookFor = time.Second
-
-// look finds out, after a request without an answer, whether the server is still there. A
-// connection that was cut unseen is given up at once, not after several pings. A server that
-// sends anything at all is only slow, and is waited for: its answers are on their way, and would
-// be lost with the connection.
-func (b *natsBus) look() {
-	if !b.remote || !b.looking.CompareAndSwap(false, true) {
-		return
-	}
-	defer b.looking.Store(false)
-	for b.conn.IsConnected() {
-		before := b.received.Load()
-		if !errors.Is(b.conn.FlushTimeout(lookFor), nats.ErrTimeout) {
-			return
-		}
-		if b.received.Load() == before {
-			b.log.Warn("the server does not answer; connecting anew", zap.String("server", b.conn.ConnectedUrlRedacted()))
-			_ = b.conn.ForceReconnect() // fails only if the bus was closed
-			return
-		}
-	}
 }
 
 // ask sends a request and waits for the answer. A service that asks in another's name

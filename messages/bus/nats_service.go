@@ -67,6 +67,10 @@ func (s *natsService) receive(e *endpoint, m *nats.Msg) {
 		s.bus.refuseReply(m)
 		return
 	}
+	if m.Header.Get(hereHeader) != "" {
+		s.bus.reply(m.Subject, &nats.Msg{Subject: m.Reply})
+		return
+	}
 	r := Request{Subject: m.Subject, Caller: messages.Caller(m.Subject), Payload: m.Data, Format: messages.Detect(m.Data, m.Header.Get(contentType))}
 	if proven := m.Header.Get(proof.Header); proven != "" {
 		var err error
