@@ -57,6 +57,7 @@ func Start(ctx context.Context, c Config) (*Auctioneer, error) {
 	a.done.Go(func() { a.examine(ctx) })
 	a.done.Go(func() { a.copyPast(ctx) })
 	a.done.Go(func() { a.keepPast(ctx) })
+	a.done.Go(func() { a.watchBank(ctx) })
 	return a, nil
 }
 
@@ -110,6 +111,7 @@ func (a *Auctioneer) follow(ctx context.Context) {
 				close(inForce)
 			}
 		case l := <-a.box.Leadership():
+			a.replica.leads.Store(l.Leads)
 			stop()
 			if l.Leads {
 				a.Log.Info("leading", zap.String("replica", a.Replica), zap.Uint64("term", l.Term))

@@ -21,7 +21,8 @@
 // answered. What must happen outside because of a commit (a charge at the bank, an
 // observation for the estimator) is an effect in the book, repeated until the effect
 // is confirmed. What the leader knows besides the book is soft: a new leader makes it
-// anew, and publishes under its higher term.
+// anew, and publishes under its higher term. A leader that the bank does not answer hands its lead
+// to a replica that it answers (sight.go).
 //
 // # Jobs between sites
 //

@@ -5,6 +5,7 @@ import (
 	"io"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"go.uber.org/zap"
 
@@ -28,11 +29,14 @@ type replica struct {
 	behind    atomic.Bool   // the book came as an image beside a new archive, and the archive was not copied since
 	nowhere   atomic.Int64  // the leader, whose archive was copied, may have no more of jobs that ended until then
 	lost      chan struct{} // the archive lost records, or an image took the place of the book
+	leads     atomic.Bool
+	bank      atomic.Pointer[bankSight]
 	log       *zap.Logger
 }
 
 func newReplica(a *archive.Archive, log *zap.Logger) *replica {
 	r := &replica{book: book.New(), kick: make(chan struct{}, 1), archive: a, lost: make(chan struct{}, 1), log: log}
+	r.bank.Store(&bankSight{})
 	if a != nil {
 		r.book.Archive(r.keep)
 	}
@@ -90,12 +94,13 @@ func (i *synced) Digest(w io.Writer) error {
 	return err
 }
 
-// Weak implements mailbox.Machine: what the archive lost is copied from who leads.
+// Weak implements mailbox.Machine: what the archive lost is copied from who leads, and who leads
+// needs the bank.
 func (r *replica) Weak() error {
 	if r.damaged.Load() {
 		return errors.New("the archive of ended jobs lost records")
 	}
-	return nil
+	return r.bank.Load().weak(time.Now(), r.leads.Load())
 }
 
 // Restore implements mailbox.Machine.

@@ -26,9 +26,9 @@ type Machine interface {
 	Capture() Image
 	// Restore replaces the state by an image.
 	Restore(r io.Reader) error
-	// Weak returns what is lacking here beside the state, which replicas get from their
-	// leader; nil: nothing. A replica that lacks something lets another one lead that
-	// lacks nothing.
+	// Weak returns why this replica should not lead, as what it lacks beside the state, which
+	// replicas get from their leader; nil: nothing. Such a replica lets another one lead that
+	// has no reason not to.
 	Weak() error
 }
 

@@ -13,9 +13,10 @@ import (
 
 // A replica whose disk has no room, or whose writes hang, is a bad leader: the group
 // refuses everything, or waits, while others could go on. So is one that lacks a file which
-// others get from their leader. Such a replica is weak. It
-// hands its lead to a replica that is not weak. A leader whose writes hang cannot even hand over, since Raft itself waits for the disk.
-// It sends no heartbeats, so that the others elect another leader.
+// others get from their leader, and one that cannot reach another actor that a leader needs.
+// Such a replica is weak. It hands its lead to a replica that is not weak. A leader whose writes
+// hang cannot even hand over, since Raft itself waits for the disk. It sends no heartbeats, so
+// that the others elect another leader.
 
 // weak returns why this replica should not lead; nil: it may.
 func (e *engine) weak() error {
