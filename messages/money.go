@@ -147,7 +147,8 @@ type PendingHold struct {
 	Payee   Name    `json:"payee"`  // whom it can be charged for; "": anybody
 }
 
-// AccountReply is an account as the bank sees it.
+// AccountReply is an account as the bank sees it. Members, Roles and Expiring are in the answers to
+// questions about accounts; the answer to a change of an account leaves these lists out.
 type AccountReply struct {
 	Account   Name    `json:"account"`
 	Balance   Credits `json:"balance"`

@@ -13,7 +13,9 @@ type account struct {
 	granted messages.Credits // received from the issuer, ever
 	spent   messages.Credits // posted from its holds, ever
 	credit  messages.Credits // how far below zero it may go
-	members []member         // ascending by name
+	members []*member        // ascending by name
+	present int              // of members, those who have not left; worked out from them
+	owning  int              // of these, owners; worked out too
 	lots    []lot            // of expiring grants, by when
 	due     messages.Time    // when the next of lots expires; 0: none will
 	queued  int              // place in the queue of those that have a due
@@ -39,8 +41,7 @@ func (a *account) brief() messages.AccountReply {
 
 func (a *account) reply() messages.AccountReply {
 	r := a.brief()
-	for i := range a.members {
-		m := &a.members[i]
+	for _, m := range a.members {
 		if m.left {
 			continue
 		}
@@ -71,7 +72,11 @@ func (a *account) pending() (list []messages.PendingHold) {
 func (a *account) copy() account {
 	c := *a
 	c.latest = nil
-	c.members = slices.Clone(a.members)
+	c.lots, c.members = slices.Clone(a.lots), slices.Clone(a.members)
+	for i, m := range c.members {
+		own := *m
+		c.members[i] = &own
+	}
 	c.trail.roots = slices.Clone(a.trail.roots)
 	return c
 }
@@ -110,6 +115,8 @@ func (a *account) alterMember(c *change) bool {
 	case m == nil || m.left:
 		return false
 	case c.setting == memberRole:
+		a.tally(m, -1)
+		defer a.tally(m, 1)
 		return c.number <= int64(messages.RoleAuditor) && set(&m.role, messages.Role(c.number))
 	}
 	return c.number <= int64(messages.MaxCredits) && set(&m.limit, messages.Credits(c.number))

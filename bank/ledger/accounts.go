@@ -69,7 +69,7 @@ func (as *accounts) reply(name messages.Name, err *messages.Error) (messages.Acc
 	if err != nil {
 		return messages.AccountReply{}, err
 	}
-	return as.byName[name].reply(), nil
+	return as.byName[name].brief(), nil
 }
 
 // setMember adds or removes a member and reports whether that changed anything.
@@ -80,16 +80,19 @@ func (as *accounts) setMember(a *account, name messages.Name, remove bool) bool 
 	i, known := a.search(name)
 	projects := as.projects[name]
 	j, _ := slices.BinarySearch(projects, a.name)
-	switch {
-	case remove && a.members[i].unused():
-		a.members = slices.Delete(a.members, i, i+1)
-	case remove:
-		a.members[i].left = true
-	case known:
-		a.members[i] = member{name: a.members[i].name, spent: a.members[i].spent, held: a.members[i].held}
-	default:
+	if !known {
 		name = strings.Clone(name)
-		a.members = slices.Insert(a.members, i, member{name: name})
+		a.members = slices.Insert(a.members, i, &member{name: name, left: true})
+	}
+	m := a.members[i]
+	a.tally(m, -1)
+	*m = member{name: m.name, role: m.role, limit: m.limit, spent: m.spent, held: m.held, left: remove}
+	switch {
+	case remove && m.unused():
+		a.members = slices.Delete(a.members, i, i+1)
+	case !remove:
+		m.role, m.limit = 0, 0
+		a.tally(m, 1)
 	}
 	if remove {
 		projects = slices.Delete(projects, j, j+1)

@@ -58,6 +58,7 @@ func (cs *chains) chain(c *Command, start, end int, results []messages.TransferR
 			cs.rememberRefusals(c, start, chain, results)
 			return
 		}
+		s.chained = len(chain) > 1
 		cs.books.do(&s)
 		steps = append(steps, s)
 	}

@@ -72,16 +72,17 @@ func (e *expiry) sweepMoved() {
 // have expired by a moment. Where the account owes, what it owes stays.
 func (e *expiry) sweep(a *account, by messages.Time) {
 	defer e.lots.schedule(a, by)
-	for _, o := range a.lots {
-		if o.expires > by {
-			return
-		}
+	for i := 0; i < len(a.lots) && a.lots[i].expires <= by; {
+		o := a.lots[i]
 		room, fits := sum(a.available(), a.credit)
 		if !fits {
 			room = a.available()
 		}
 		if amount := min(o.free, room); amount > 0 {
 			e.giveBack(a, o.grant, amount)
+		}
+		if i < len(a.lots) && a.lots[i].grant == o.grant { // not all of it went
+			i++
 		}
 	}
 }

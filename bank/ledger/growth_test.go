@@ -13,8 +13,7 @@ import (
 )
 
 // crowd is a ledger with n accounts, and the account busy, with n holds, of which each ends at another
-// time, and n payments. The grants of an account that expire, and the members of a project, are bounded
-// (MaxLots, MaxMembers), and are copied whole: there are as many whatever n is.
+// time, n payments, and n/10 grants that expire; and a project with n members.
 type crowd struct {
 	*bed
 	n int
@@ -29,12 +28,10 @@ func crowded(t *testing.T, n int) *crowd {
 	w.grant("lab", 1e6*c)
 	for i := range n {
 		w.grant(user(i), 1e3*c)
-		if i < 300 || i >= n/2 && i < n/2+300 {
-			w.must(&Command{Verb: Member, By: "ops", Member: messages.MemberRequest{Account: "lab", Member: user(i)}})
-		}
+		w.must(&Command{Verb: Member, By: "ops", Member: messages.MemberRequest{Account: "lab", Member: user(i)}})
 		w.do(messages.Transfer{ID: fmt.Sprint("hold", i), Kind: messages.Hold, Debit: "busy", Member: "busy", Amount: c, Expires: messages.Time(1e15 + 1e9*int64(i))})
 		w.do(messages.Transfer{ID: fmt.Sprint("paid", i), Debit: "busy", Credit: user(i), Amount: 1})
-		if i < 50 {
+		if i < n/10 {
 			w.must(&Command{Verb: Grant, By: "ops", Grant: messages.GrantRequest{Key: fmt.Sprint("lot", i), Account: "busy", Amount: c, Expires: messages.Time(2e15 + 1e9*int64(i))}})
 		}
 	}

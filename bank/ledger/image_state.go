@@ -67,7 +67,12 @@ func (c *codec) account(a *account) {
 	c.uint(&a.trail.count)
 	list(c, &a.trail.roots, 2, (*codec).root)
 	list(c, &a.lots, 4, (*codec).lot)
-	list(c, &a.members, 6, (*codec).part)
+	list(c, &a.members, 6, func(c *codec, m **member) {
+		if c.reads {
+			*m = new(member)
+		}
+		c.part(*m)
+	})
 }
 
 func (c *codec) root(r *root) {

@@ -14,9 +14,8 @@ import (
 const MaxLots = 1000
 
 // lot is what is left of an expiring grant on an account. The lots of an
-// account are in the order of (expires, grant), and a slice of them is never
-// changed once it is the account's: a change makes another, so that taking it
-// back is putting the old one in its place.
+// account are in the order of (expires, grant). They are changed in place: a step that may be
+// taken back changes a copy.
 type lot struct {
 	grant   string // identifier of the grant's transfer
 	expires messages.Time
@@ -42,12 +41,12 @@ func find(lots []lot, d *draw) (int, bool) {
 // first; hold says whether it is held or gone. The rest of the amount is of
 // credits that do not expire.
 func drawOn(lots []lot, amount messages.Credits, hold bool) ([]lot, []draw) {
-	if len(lots) == 0 {
-		return lots, nil
-	}
-	lots = slices.Clone(lots)
 	var draws []draw
+	empty := false
 	for i := range lots {
+		if amount == 0 {
+			break
+		}
 		part := min(lots[i].free, amount)
 		if part <= 0 {
 			continue
@@ -58,17 +57,15 @@ func drawOn(lots []lot, amount messages.Credits, hold bool) ([]lot, []draw) {
 		if hold {
 			lots[i].held += part
 		}
+		empty = empty || lots[i].empty()
 	}
-	return tidy(lots), draws
+	return tidy(lots, empty), draws
 }
 
 // resolveDraws ends the holding of draws: an amount of them is spent, the earliest
 // to expire first, and the rest is free again.
 func resolveDraws(lots []lot, draws []draw, spent messages.Credits) []lot {
-	if len(draws) == 0 {
-		return lots
-	}
-	lots = slices.Clone(lots)
+	empty := false
 	for i := range draws {
 		part := min(draws[i].amount, spent)
 		spent -= part
@@ -78,16 +75,13 @@ func resolveDraws(lots []lot, draws []draw, spent messages.Credits) []lot {
 		}
 		lots[at].held -= draws[i].amount
 		lots[at].free += draws[i].amount - part
+		empty = empty || lots[at].empty()
 	}
-	return tidy(lots)
+	return tidy(lots, empty)
 }
 
 // give adds draws as free parts.
 func give(lots []lot, draws []draw) []lot {
-	if len(draws) == 0 {
-		return lots
-	}
-	lots = slices.Clone(lots)
 	for i := range draws {
 		d := &draws[i]
 		at, found := find(lots, d)
@@ -101,18 +95,22 @@ func give(lots []lot, draws []draw) []lot {
 
 // giveUp takes an amount off the free part of one lot.
 func giveUp(lots []lot, grant string, amount messages.Credits) []lot {
-	lots = slices.Clone(lots)
-	for i := range lots {
-		if lots[i].grant == grant {
-			lots[i].free -= amount
-		}
+	if i := slices.IndexFunc(lots, func(o lot) bool { return o.grant == grant }); i >= 0 {
+		lots[i].free -= amount
+		return tidy(lots, lots[i].empty())
 	}
-	return tidy(lots)
+	return lots
 }
 
-// tidy leaves out the lots of which nothing is left.
-func tidy(lots []lot) []lot {
-	return slices.DeleteFunc(lots, func(o lot) bool { return o.free == 0 && o.held == 0 })
+// empty reports whether nothing is left of a lot.
+func (o *lot) empty() bool { return o.free == 0 && o.held == 0 }
+
+// tidy leaves out the lots of which nothing is left, if there are any.
+func tidy(lots []lot, empty bool) []lot {
+	if !empty {
+		return lots
+	}
+	return slices.DeleteFunc(lots, func(o lot) bool { return o.empty() })
 }
 
 // lots knows when credits of expiring grants are due. What each account has of such a
@@ -125,6 +123,12 @@ type lots struct {
 // move is the part of a step that concerns expiring grants.
 func (ls *lots) move(s *step) {
 	t := s.asked
+	if s.chained {
+		s.debit.lots = slices.Clone(s.debit.lots)
+		if s.credit != nil && s.credit != s.debit {
+			s.credit.lots = slices.Clone(s.credit.lots)
+		}
+	}
 	switch {
 	case t.Kind == messages.Hold:
 		s.debit.lots, s.hold.draws = drawOn(s.debit.lots, t.Amount, true)

@@ -177,11 +177,11 @@ func (mg *management) correctedBefore(number uint64, t *messages.Transfer) *mess
 
 func (mg *management) project(by messages.Name, p *messages.ProjectRequest) (messages.AccountReply, *messages.Error) {
 	a := mg.accounts.byName[p.Account]
-	if a != nil && !a.project && a.count() == 0 {
+	if a != nil && !a.project && a.present == 0 {
 		return messages.AccountReply{}, messages.Errorf(messages.Conflict, "account %q is somebody's own: choose another name for the project", p.Account)
 	}
-	if a != nil && a.count()+len(p.Owners) > MaxMembers {
-		return messages.AccountReply{}, messages.Errorf(messages.Exhausted, "account %q has %d members, and there can be %d: remove some first", a.name, a.count(), MaxMembers)
+	if a != nil && a.present+len(p.Owners) > MaxMembers {
+		return messages.AccountReply{}, messages.Errorf(messages.Exhausted, "account %q has %d members, and there can be %d: remove some first", a.name, a.present, MaxMembers)
 	}
 	if a == nil {
 		a = mg.books.openFor(by, p.Account)
@@ -194,7 +194,7 @@ func (mg *management) project(by messages.Name, p *messages.ProjectRequest) (mes
 			return messages.AccountReply{}, err
 		}
 	}
-	return a.reply(), nil
+	return a.brief(), nil
 }
 
 func (mg *management) freeze(c *Command) (messages.AccountReply, *messages.Error) {
@@ -214,7 +214,7 @@ func (mg *management) freeze(c *Command) (messages.AccountReply, *messages.Error
 		}
 	}
 	mg.books.change(c.By, ch)
-	return a.reply(), nil
+	return a.brief(), nil
 }
 
 // credit says how far below zero an account may go.
@@ -226,7 +226,7 @@ func (mg *management) credit(by messages.Name, r *messages.CreditRequest) (messa
 	mg.books.change(by, change{setting: creditLimit, account: a.name, number: int64(r.Credit), text: r.Reason})
 	mg.lots.moved = append(mg.lots.moved, a)
 	mg.expiry.sweepMoved()
-	return a.reply(), nil
+	return a.brief(), nil
 }
 
 // member adds a member to an account, changes its part, or removes it.
@@ -240,9 +240,9 @@ func (mg *management) member(c *Command) (messages.AccountReply, *messages.Error
 	present := a.has(m.Member)
 	demotes := present && a.member(m.Member).role == messages.RoleOwner && (m.Remove || m.Role != nil && *m.Role != messages.RoleOwner)
 	switch {
-	case demotes && c.Rank == User && a.owners() == 1:
+	case demotes && c.Rank == User && a.owning == 1:
 		return messages.AccountReply{}, messages.Errorf(messages.PermissionDenied, "%q is the last owner of account %q: make another one first, or ask an operator", m.Member, a.name)
-	case !m.Remove && !present && a.count() >= MaxMembers:
+	case !m.Remove && !present && a.present >= MaxMembers:
 		return messages.AccountReply{}, messages.Errorf(messages.Exhausted, "account %q has %d members, the most there can be: remove one first", a.name, MaxMembers)
 	}
 	if mg.accounts.setMember(a, m.Member, m.Remove) {
@@ -254,7 +254,7 @@ func (mg *management) member(c *Command) (messages.AccountReply, *messages.Error
 	if m.Limit != nil {
 		mg.books.change(c.By, change{setting: memberLimit, account: a.name, member: m.Member, number: int64(*m.Limit)})
 	}
-	return a.reply(), nil
+	return a.brief(), nil
 }
 
 // after returns the moment a span after another; the last there is where that

@@ -25,13 +25,13 @@ type member struct {
 func (m *member) unused() bool { return m.spent == 0 && m.held == 0 }
 
 func (a *account) search(name messages.Name) (int, bool) {
-	return slices.BinarySearchFunc(a.members, name, func(m member, name messages.Name) int { return strings.Compare(m.name, name) })
+	return slices.BinarySearchFunc(a.members, name, func(m *member, name messages.Name) int { return strings.Compare(m.name, name) })
 }
 
 // member returns the entry of a name, also of one that has left; nil if it has none.
 func (a *account) member(name messages.Name) *member {
 	if i, found := a.search(name); found {
-		return &a.members[i]
+		return a.members[i]
 	}
 	return nil
 }
@@ -58,22 +58,15 @@ func (a *account) has(name messages.Name) bool {
 	return m != nil && !m.left
 }
 
-func (a *account) count() (n int) {
-	for i := range a.members {
-		if !a.members[i].left {
-			n++
-		}
+// tally adds a member to the counts of its account, or with by −1 takes it off.
+func (a *account) tally(m *member, by int) {
+	if m.left {
+		return
 	}
-	return n
-}
-
-func (a *account) owners() (n int) {
-	for i := range a.members {
-		if m := &a.members[i]; !m.left && m.role == messages.RoleOwner {
-			n++
-		}
+	a.present += by
+	if m.role == messages.RoleOwner {
+		a.owning += by
 	}
-	return n
 }
 
 // mayHold refuses a hold on the word of somebody who may not make it.
@@ -128,7 +121,7 @@ func (s *step) use(sign messages.Credits) {
 	a := s.charged()
 	if a.member(s.member) == nil && sign*s.spent > 0 { // it left, and what it spent had been corrected
 		i, _ := a.search(s.member)
-		a.members = slices.Insert(a.members, i, member{name: strings.Clone(s.member), left: true})
+		a.members = slices.Insert(a.members, i, &member{name: strings.Clone(s.member), left: true})
 	}
 	if m := a.member(s.member); m != nil {
 		m.held += sign * s.held

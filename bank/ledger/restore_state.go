@@ -95,8 +95,8 @@ func (d *loader) account(c *codec) {
 	a := d.accounts.open(is.name)
 	is.name, is.place = a.name, a.place
 	*a = is
-	for i := range a.members {
-		m := &a.members[i]
+	for _, m := range a.members {
+		a.tally(m, 1)
 		if m.left {
 			continue
 		}

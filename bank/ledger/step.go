@@ -21,7 +21,8 @@ type step struct {
 	refund  *account         // has spent less, by a correction; nil: spent is of debit
 	// What was counted as spent by the account, and by the member, before it was done.
 	spentBefore, memberBefore messages.Credits
-	// What the accounts had of expiring grants before it was done.
+	chained                   bool // it is one of several linked transfers, and may be taken back
+	// What the accounts had of expiring grants before it was done, if it is chained.
 	debitLots, creditLots []lot
 	// The standings right after it was done.
 	debitAfter, creditAfter standing

@@ -53,9 +53,17 @@ during a submission, the hold ends by itself within the hour.`,
 	return cmd
 }
 
-// showAccount asks the bank for something that it answers with an account.
+// showAccount asks the bank for a change of an account, and shows the account after it, with its
+// members as far as the caller may see them.
 func showAccount(ctx context.Context, a *cli.App, s *cli.Session, verb string, request any) error {
-	return cli.Ask(ctx, a, s, messages.Bank, verb, request, writeAccount)
+	reply, err := cli.Call[messages.AccountReply](ctx, s, messages.Bank, verb, request)
+	if err != nil {
+		return err
+	}
+	if whole, err := cli.Call[messages.AccountReply](ctx, s, messages.Bank, messages.VerbAccount, messages.AccountRequest{Account: reply.Account}); err == nil {
+		reply = whole
+	}
+	return a.Show(reply, func(p *cli.Page) { writeAccount(p, reply) })
 }
 
 func accounts(ctx context.Context, a *cli.App, s *cli.Session, args []string) error {

@@ -59,7 +59,7 @@ func projectShow(a *cli.App) *cobra.Command {
 		Short:   "show a project: credits, members, limits",
 		Example: "  candor project show climate\n  candor project show climate --json | jq '.roles[]'",
 		RunE: a.Online(func(ctx context.Context, s *cli.Session, args []string) error {
-			return showAccount(ctx, a, s, messages.VerbAccount, messages.AccountRequest{Account: args[0]})
+			return cli.Ask(ctx, a, s, messages.Bank, messages.VerbAccount, messages.AccountRequest{Account: args[0]}, writeAccount)
 		}),
 		ValidArgsFunction: a.CompleteAccounts(),
 	}
