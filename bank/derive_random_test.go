@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"slices"
 	"strconv"
 	"testing"
 
@@ -377,7 +378,7 @@ func (p *past) rare(ask func(verb, role string, by messages.Name, c clearing.Com
 		p.settles("restoration", clearing.Command{Incarnation: uint64(p.b.clock())}, nil)
 		p.settles("comparison", clearing.Command{Compared: "east"}, nil)
 	case 3:
-		p.settles("comparison", clearing.Command{Compared: "east"}, nil)
+		p.settles("comparison", clearing.Command{Compared: "east", Known: p.Uint64() >> p.IntN(64)}, nil)
 	case 4:
 		r := messages.PartRequest{Peer: "east"}
 		ask(messages.VerbPart, "operator", "ops", clearing.Command{Part: &r}, r, nil)
@@ -469,7 +470,8 @@ func (p *past) starts() error {
 }
 
 // TestHonestPastsAreDerived: whatever users, operators, services and a peer sign, the
-// journal is derived, and a replica starts. CANDOR_SEEDS says how many.
+// journal is derived, and a replica starts; and whatever record of it is altered, nobody has
+// anything else without that it is found. CANDOR_SEEDS says how many.
 func TestHonestPastsAreDerived(t *testing.T) {
 	pasts := uint64(12)
 	if n, err := strconv.ParseUint(os.Getenv("CANDOR_SEEDS"), 10, 32); err == nil {
@@ -486,6 +488,17 @@ func TestHonestPastsAreDerived(t *testing.T) {
 					if err := p.starts(); err != nil {
 						t.Fatalf("step %d: a false alarm: %v", step, err)
 					}
+				}
+			}
+			sound := b.records()
+			want, err := standings(t, k, sound)
+			if err != nil {
+				t.Fatalf("a false alarm: %v", err)
+			}
+			for range 3 {
+				records, at := altered(p.Rand, sound)
+				if is, err := standings(t, k, records); err == nil && !slices.Equal(is, want) {
+					t.Errorf("record %d of %d was altered, and it verifies", at+1, len(sound))
 				}
 			}
 		})

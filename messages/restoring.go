@@ -23,6 +23,8 @@ type Totals struct {
 	Leaving    bool    `json:"leaving"`   // Site has said that it parts
 	Left       bool    `json:"left"`      // Peer has said that it parts
 	Confirmed  bool    `json:"confirmed"` // an operator of Site has signed them
+	// Incarnation is the latest in which Peer signed anything for Site.
+	Incarnation uint64 `json:"incarnation,omitempty"`
 }
 
 // SignedTotals are totals, signed by the bank of their site.

@@ -217,9 +217,7 @@ func (p *peer) chargeID(r *messages.ChargeRequest) string {
 }
 
 // chargeOf finds the charge of an authorisation that waits, 0 if none does.
-func (p *peer) chargeOf(id string) uint64 {
-	return p.waiting(func(it item) bool { return it.Instruction.Kind == messages.InstructCharge && it.Instruction.ID == id })
-}
+func (p *peer) chargeOf(id string) uint64 { return p.numbers[chargeKey(id)] }
 
 // expire forgets an authorisation that has ended. One that was not charged is
 // released, so that the home bank need not wait for its margin.

@@ -29,7 +29,7 @@ func (c *Command) bare() bool {
 
 // found is what of a command the leader has found, and nobody signed.
 func (c *Command) found() Command {
-	return Command{Silent: c.Silent, Incarnation: c.Incarnation, Since: c.Since, Compared: c.Compared}
+	return Command{Silent: c.Silent, Incarnation: c.Incarnation, Since: c.Since, Compared: c.Compared, Known: c.Known}
 }
 
 // hear has what leads to a command without a request, or goes with one, stand in the
@@ -81,7 +81,7 @@ func (s *State) Again(cause *ledger.Cause) *messages.Error {
 		if err := read(payload, &found); err != nil {
 			return messages.AsError("", err)
 		}
-		c.Silent, c.Incarnation, c.Since, c.Compared, into = found.Silent, found.Incarnation, found.Since, found.Compared, nil
+		c.Silent, c.Incarnation, c.Since, c.Compared, c.Known, into = found.Silent, found.Incarnation, found.Since, found.Compared, found.Known, nil
 	default:
 		return messages.Errorf(messages.Unproven, "nobody says %q", clip(cause.Verb))
 	}

@@ -36,6 +36,7 @@ type Command struct {
 	Incarnation uint64        // of a site whose leader finds that a backup was restored; 0: none
 	Since       messages.Time // when that backup began
 	Compared    messages.Name // a peer whose books the leader finds to agree after that; "": none
+	Known       uint64        // the latest incarnation of this site that this peer knows
 	Confirm     *messages.ConfirmRequest
 	Adopt       *messages.AdoptRequest
 }

@@ -148,7 +148,7 @@ func (cs *cycles) offer(p *peer, number uint64) {
 	owed, room := cs.money.owed(account)
 	amount, hold := max(0, min(owed, room, messages.MaxCredits)), ""
 	cs.terms.bound()
-	if p.offers() >= maxOffers || cs.peers.whole(p) != nil {
+	if p.offers >= maxOffers || cs.peers.whole(p) != nil {
 		p.cycle(number, cs.latest) // it is not final: the peer is silent, or this site was restored
 		return
 	}
@@ -169,16 +169,6 @@ func (cs *cycles) offer(p *peer, number uint64) {
 
 // maxOffers is how many offers of cycles may wait for a peer to answer.
 const maxOffers = 64
-
-// offers counts the offers of cycles that the peer has not answered.
-func (p *peer) offers() (n int) {
-	for i := range p.outbox {
-		if p.outbox[i].Instruction.Kind == messages.InstructSettle {
-			n++
-		}
-	}
-	return n
-}
 
 // acceptOffer takes of a peer's offer what the peer owes by this book, as far as
 // its share of the reserve covers that. From then on the debt is one that is to

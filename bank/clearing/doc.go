@@ -137,7 +137,8 @@
 // with its instructions. In a new incarnation it asks nothing of a peer, and carries
 // nothing out for it, before the two books are known to be whole: no number is used
 // twice, and no answer is that of another instruction. A peer refuses what an earlier
-// incarnation signed.
+// incarnation signed. Where a backup is restored with the clock behind, its site learns from
+// the peer's signed totals which incarnation the peer knows, and signs a later one for it.
 //
 // It goes on from the totals of its peer, however many numbers were lost: the running
 // totals of both directions, what the peer may still charge, and who parts. The operator of

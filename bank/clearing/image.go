@@ -39,6 +39,7 @@ type imageHead struct {
 
 	Incarnation uint64
 	Since       messages.Time
+	Backup      messages.Time
 }
 
 // Capture takes an image. It copies what the state holds: a few hundred bytes
@@ -46,7 +47,7 @@ type imageHead struct {
 func (s *State) Capture() *Image {
 	img := &Image{head: imageHead{
 		Site: s.peers.site, Cycle: s.cycles.latest, Serial: s.money.serial, Refused: slices.Clone(s.incoming.refused[:]), Fault: s.money.fault,
-		Peers: len(s.peers.order), Issued: len(s.issuer.issued.byID), Accepted: len(s.acceptor.accepted.byID), Incarnation: s.peers.incarnation, Since: s.peers.since,
+		Peers: len(s.peers.order), Issued: len(s.issuer.issued.byID), Accepted: len(s.acceptor.accepted.byID), Incarnation: s.peers.incarnation, Since: s.peers.since, Backup: s.peers.backup,
 	}}
 	for _, name := range s.peers.order {
 		p := s.peers.byName[name]
@@ -106,7 +107,7 @@ func (s *State) read(r io.Reader) error {
 		return fmt.Errorf("%w: it is of site %q, or of a newer release", parts.ErrDamaged, clip(head.Site))
 	}
 	s.cycles.latest, s.money.serial, s.money.fault = head.Cycle, head.Serial, head.Fault
-	s.peers.incarnation, s.peers.since = head.Incarnation, head.Since
+	s.peers.incarnation, s.peers.since, s.peers.backup = head.Incarnation, head.Since, head.Backup
 	copy(s.incoming.refused[:], head.Refused)
 	var waiting []int // items of each peer's outbox that follow
 	err = parts.Read(r, head.Peers, func(img *relation) { waiting = append(waiting, s.restorePeer(img)) })

@@ -23,7 +23,7 @@ func (s *State) Outgoing(name messages.Name, at messages.Time) (messages.Instruc
 	if p == nil || p.Standing == messages.PeerParted || s.peers.whole(p) != nil {
 		return messages.Instructions{}, false
 	}
-	m := messages.Instructions{From: s.peers.site, To: name, First: p.Out.Total.Number + 1, List: []messages.Instruction{}, Known: p.Out.Total, At: at, Incarnation: s.peers.incarnation}
+	m := messages.Instructions{From: s.peers.site, To: name, First: p.Out.Total.Number + 1, List: []messages.Instruction{}, Known: p.Out.Total, At: at, Incarnation: s.peers.incarnationFor(p)}
 	for i := range p.outbox[:min(len(p.outbox), messages.MaxInstructions)] {
 		m.List = append(m.List, p.outbox[i].Instruction)
 	}
@@ -64,7 +64,7 @@ func (out *outgoing) remit(by messages.Name, rank ledger.Rank, r *messages.Remit
 	}
 	fresh, err := out.money.once(by, account, hold)
 	if err != nil || !fresh {
-		return &messages.ClearingReply{Number: p.waiting(func(it item) bool { return it.Hold == hold.ID })}, err
+		return &messages.ClearingReply{Number: p.numbers[hold.ID]}, err
 	}
 	i := messages.Instruction{Kind: messages.InstructPay, ID: account + "/" + by + "/" + r.Key, Account: r.Payee, Amount: r.Amount, Reason: r.Reason}
 	number := p.send(item{Instruction: i, Hold: hold.ID, Held: r.Amount})

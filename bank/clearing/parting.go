@@ -174,7 +174,7 @@ func (pt *partings) giveBack(p *peer, reply *messages.PartReply, reason string) 
 		}
 		void(p.outbox[i].Hold)
 	}
-	p.outbox, p.charges = nil, 0
+	p.outbox, p.counts = nil, counts{}
 	for _, a := range pt.issuer.issued.sorted() {
 		if a.Peer == p.Name {
 			void(authorisationHold + a.ID)

@@ -14,11 +14,44 @@ const maxPeers = 256
 type peer struct {
 	relation
 	outbox []item // numbers Out.Total.Number+1 on
+	counts        // of the outbox
 
-	// How many of its authorisations are remembered here, how many of them are
-	// open, and how many instructions of the outbox charge or release one.
-	remembered, open, charges int
+	// How many of its authorisations are remembered here, and how many of them are open.
+	remembered, open int
 }
+
+// counts are worked out from an outbox, so that no command looks through it.
+type counts struct {
+	charges int               // instructions that charge or release an authorisation
+	offers  int               // of cycles
+	asked   messages.Credits  // by all instructions
+	numbers map[string]uint64 // of the last payment by its hold, and of the last charge by its key
+}
+
+// count adds an instruction to the counts, or with by −1 takes it off.
+func (c *counts) count(it *item, number uint64, by int) {
+	c.asked += messages.Credits(by) * it.Instruction.Amount
+	key := it.Hold
+	switch it.Instruction.Kind {
+	case messages.InstructCharge:
+		c.charges += by
+		key = chargeKey(it.Instruction.ID)
+	case messages.InstructSettle:
+		c.offers += by
+		return
+	}
+	switch {
+	case by > 0 && c.numbers == nil:
+		c.numbers = map[string]uint64{key: number}
+	case by > 0:
+		c.numbers[key] = number
+	case c.numbers[key] == number:
+		delete(c.numbers, key)
+	}
+}
+
+// chargeKey is the key of a charge in counts.numbers: no hold has a key like it.
+func chargeKey(id string) string { return "\x00" + id }
 
 // relation is what an image has of a peer itself: its fields are exported for that
 // alone, and only ever added at the end.
@@ -47,6 +80,7 @@ type relation struct {
 
 	Incarnation uint64           // of the peer, as it last signed
 	Compared    uint64           // the incarnation of this site in which its books were found whole
+	Above       uint64           // what this site signs as its incarnation for the peer, if later than its own
 	Confirmed   *messages.Totals // that an operator confirmed, for the peer to adopt; nil: none
 	Adopted     messages.Time    // when this site last adopted the totals of the peer
 	Forgotten   messages.Credits // that it may charge since, by authorisations that this bank lost
@@ -68,9 +102,7 @@ func (p *peer) last() uint64 { return p.Out.Total.Number + uint64(len(p.outbox))
 // send adds an instruction to the outbox and returns its number.
 func (p *peer) send(it item) uint64 {
 	p.outbox = append(p.outbox, it)
-	if it.Instruction.Kind == messages.InstructCharge {
-		p.charges++
-	}
+	p.count(&it, p.last(), 1)
 	return p.last()
 }
 
@@ -118,24 +150,15 @@ func (p *peer) trustable(r *messages.PeerRequest) *Rejected {
 	return nil
 }
 
-// waiting finds the number of the first instruction that waits of some sort, 0 if
-// there is none.
-func (p *peer) waiting(is func(item) bool) uint64 {
-	i := slices.IndexFunc(p.outbox, is)
-	if i < 0 {
-		return 0
-	}
-	return p.Out.Total.Number + uint64(i) + 1
-}
-
-// answered takes the first instructions from the outbox.
+// answered takes the first instructions from the outbox, once they are in the book.
 func (p *peer) answered(n int) {
 	for i := range p.outbox[:n] {
-		if p.outbox[i].Instruction.Kind == messages.InstructCharge {
-			p.charges--
-		}
+		p.count(&p.outbox[i], p.Out.Total.Number-uint64(n-1-i), -1)
 	}
-	p.outbox = append([]item(nil), p.outbox[n:]...)
+	clear(p.outbox[:n])
+	if p.outbox = p.outbox[n:]; len(p.outbox) == 0 {
+		p.outbox = nil
+	}
 }
 
 // disputes notes the first thing on which the banks do not agree, and refuses it.
@@ -150,7 +173,8 @@ func (p *peer) disputes(err *Rejected) *Rejected {
 type peers struct {
 	site        messages.Name // whose they are
 	incarnation uint64        // of the site: when it was last restored from a backup
-	since       messages.Time // what was before is in that backup
+	since       messages.Time // what was before is in that backup; 0: it is not known what is
+	backup      messages.Time // when the backup began that was restored last
 	byName      map[messages.Name]*peer
 	order       []messages.Name // of their names, ascending
 	money       *money

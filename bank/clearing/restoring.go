@@ -2,6 +2,7 @@ package clearing
 
 import (
 	"bytes"
+	"math"
 
 	"github.com/candor-grid/candor/messages"
 )
@@ -16,8 +17,9 @@ type restored struct {
 	acceptor *acceptor
 }
 
-// Incarnation is when this site was last restored from a backup, 0 if it never was.
-func (s *State) Incarnation() uint64 { return s.peers.incarnation }
+// Incarnation is when this site was last restored from a backup, 0 if it never was, and when that
+// backup began.
+func (s *State) Incarnation() (uint64, messages.Time) { return s.peers.incarnation, s.peers.backup }
 
 // Uncompared reports whether this site was restored, and has not found since that its
 // books with a peer are whole.
@@ -35,14 +37,26 @@ func (ps *peers) whole(p *peer) *Rejected {
 	return reject(Restored, messages.Unavailable, "site %q was restored from a backup, and may have lost what it agreed with %q: an operator of %q sees it with candor peer reconcile %s", ps.site, p.Name, ps.site, p.Name)
 }
 
-// compared notes that nothing was lost of the books with a peer.
-func (ps *peers) compared(name messages.Name) *Rejected {
+// compared notes that nothing was lost of the books with a peer, which knows an incarnation.
+func (ps *peers) compared(name messages.Name, known uint64) *Rejected {
 	p, err := ps.find(name)
 	if err == nil {
-		p.Compared = ps.incarnation
+		ps.rise(p, known)
 	}
 	return err
 }
+
+// rise begins to trade in the present incarnation. Where the peer knows a later one, or the same, as
+// a backup was restored before with the clock ahead, the site signs a later one still for this peer.
+func (ps *peers) rise(p *peer, known uint64) {
+	p.Compared = ps.incarnation
+	if known >= ps.incarnation && known < math.MaxUint64 {
+		p.Above = known + 1
+	}
+}
+
+// incarnationFor is what this site signs as its incarnation for a peer.
+func (ps *peers) incarnationFor(p *peer) uint64 { return max(ps.incarnation, p.Above) }
 
 // renewed takes note of the incarnation of a peer. What it signed before it was restored
 // counts no more, because it knows nothing of that. What is disputed stays so, because a peer
@@ -66,14 +80,14 @@ func (s *State) Totals(name messages.Name) (messages.Totals, error) {
 	if err != nil {
 		return messages.Totals{}, err.Err
 	}
-	if t := p.Confirmed; t != nil && same(t.Sent, p.Out.Total) && same(t.Received, p.In.Total) {
+	if t := p.Confirmed; t != nil && same(t.Sent, p.Out.Total) && same(t.Received, p.In.Total) && t.Incarnation == p.Incarnation {
 		return *t, nil
 	}
 	return s.restored.totals(p), nil
 }
 
 func (rs *restored) totals(p *peer) messages.Totals {
-	t := messages.Totals{Site: rs.peers.site, Peer: p.Name, Sent: p.Out.Total, Received: p.In.Total, Leaving: p.Leaving, Left: p.Left}
+	t := messages.Totals{Site: rs.peers.site, Peer: p.Name, Sent: p.Out.Total, Received: p.In.Total, Leaving: p.Leaving, Left: p.Left, Incarnation: p.Incarnation}
 	may := func(a *accepted, amount messages.Credits) {
 		t.Authorised += amount
 		if a != nil {
@@ -199,7 +213,8 @@ func (rs *restored) adopt(r *messages.AdoptRequest) (*messages.Adoption, *Reject
 	if rs.peers.incarnation == p.Compared { // it was restored, and did not know
 		rs.peers.incarnation, rs.peers.since = max(rs.peers.incarnation+1, uint64(p.Adopted)), 0
 	}
-	p.Compared, p.Dispute = rs.peers.incarnation, ""
+	p.Dispute = ""
+	rs.peers.rise(p, t.Incarnation)
 	return a, nil
 }
 
@@ -228,7 +243,7 @@ func (rs *restored) goOn(p *peer, t *messages.Totals) {
 		return
 	}
 	lost, waiting := t.Received.Number-p.Out.Total.Number, p.outbox
-	p.Out, p.Counted, p.outbox, p.charges = bookFrom(t.Received), t.Received.Volume, nil, 0
+	p.Out, p.Counted, p.outbox, p.counts = bookFrom(t.Received), t.Received.Volume, nil, counts{}
 	for i, it := range waiting {
 		if uint64(i) >= lost || it.Instruction.Kind != messages.InstructPay {
 			p.send(it)

@@ -413,3 +413,34 @@ func TestAnyRestorationIsAdopted(t *testing.T) {
 		t.Errorf("%d restorations lost something", adoptions)
 	}
 }
+
+// The clock of a site that is restored may be behind that of an earlier restoration of the same backup:
+// the site goes on above what its peer knows of it, and what it signed before counts no more.
+func TestABackupIsRestoredAgainWithTheClockBehind(t *testing.T) {
+	for name, second := range map[string]uint64{"behind": 3, "the same": 5} {
+		t.Run(name, func(t *testing.T) {
+			east, west := pair(t)
+			backups := []func(){west.backup(), west.backup()} // of one moment
+			restored := func(incarnation uint64) {
+				backups[0]()
+				backups = backups[1:]
+				known, err := east.state.Totals("west")
+				if err != nil {
+					t.Fatal(err)
+				}
+				west.must(Command{Incarnation: incarnation, Since: 1})
+				west.must(Command{Compared: "east", Known: known.Incarnation})
+				west.exchange(east)
+			}
+			restored(5)
+			late := west.outgoing(east)
+			restored(second)
+			east.refuse(Restored, messages.Expired, Command{Instructions: &late})
+			busy(east, west, "since")
+			west.mirrored(east)
+			if got := east.state.peers.byName["west"].Incarnation; got != 6 {
+				t.Errorf("east knows incarnation %d of west", got)
+			}
+		})
+	}
+}

@@ -187,9 +187,9 @@ func (s *State) carryOut(c *Command, rank ledger.Rank, r *Result) (err *Rejected
 	case c.Silent != "":
 		err = s.partings.suspend(c.Silent)
 	case c.Incarnation != 0:
-		s.peers.incarnation, s.peers.since = max(s.peers.incarnation, c.Incarnation), c.Since
+		s.peers.incarnation, s.peers.since, s.peers.backup = max(s.peers.incarnation, c.Incarnation), c.Since, c.Since
 	case c.Compared != "":
-		err = s.peers.compared(c.Compared)
+		err = s.peers.compared(c.Compared, c.Known)
 	case c.Confirm != nil:
 		r.Totals, err = s.restored.confirm(c.Confirm)
 	case c.Adopt != nil:

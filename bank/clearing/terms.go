@@ -63,7 +63,7 @@ func (t *terms) setPeer(r *messages.PeerRequest) (*messages.PeerReply, *Rejected
 // describe is the peer as operators see it.
 func (t *terms) describe(p *peer) messages.PeerReply {
 	r := messages.PeerReply{
-		Peer: p.Name, Keys: slices.Clone(p.Keys), Outstanding: len(p.outbox),
+		Peer: p.Name, Keys: slices.Clone(p.Keys), Outstanding: len(p.outbox), Waiting: p.asked,
 		Sent: p.Out.Total, Received: p.In.Total, Heard: p.Heard, Dispute: p.Dispute, Retired: slices.Clone(p.Retired),
 		Standing: p.Standing, Since: p.Since, Lost: p.Lost, Leaving: p.Left,
 		Restored: t.peers.whole(p) != nil, Incarnation: p.Incarnation,
@@ -73,9 +73,6 @@ func (t *terms) describe(p *peer) messages.PeerReply {
 	}
 	if a, err := t.money.books.Brief(SettledAccount(p.Name)); err == nil {
 		r.Share, r.Settled = a.Credit, -a.Balance
-	}
-	for i := range p.outbox {
-		r.Waiting += p.outbox[i].Instruction.Amount
 	}
 	return r
 }

@@ -14,15 +14,16 @@ import (
 // before anything is sent to a peer or carried out for one. Of several replicas from one
 // backup the first leader does so.
 func (c *Courier) Reincarnate(ctx context.Context) error {
-	var known uint64
-	c.config.Host.Read(func(s *clearing.State) { known = s.Incarnation() })
-	if c.config.Restored == 0 || known > uint64(c.config.Restored) {
+	var last uint64
+	var backup messages.Time
+	c.config.Host.Read(func(s *clearing.State) { last, backup = s.Incarnation() })
+	if c.config.Restored == 0 || backup == c.config.Restored {
 		return nil
 	}
 	c.config.Log.Warn("a backup was restored: the books are compared with each peer before the site trades with it", zap.Time("backup", c.config.Restored.Std()))
 	ctx, cancel := context.WithTimeout(ctx, c.config.Attempt.Std())
 	defer cancel()
-	_, err := c.proposer.submit(ctx, clearing.Command{Incarnation: uint64(max(c.config.Clock(), c.config.Restored+1)), Since: c.config.Restored})
+	_, err := c.proposer.submit(ctx, clearing.Command{Incarnation: max(uint64(max(c.config.Clock(), 0)), last+1), Since: c.config.Restored})
 	return err
 }
 
@@ -37,6 +38,6 @@ func (p *peers) compare(ctx context.Context, peer messages.Name) error {
 	if books.Adoption != nil || slices.ContainsFunc(books.Books, lost) {
 		return messages.Errorf(messages.Conflict, "this site was restored from a backup, and lost what it agreed with %s: see candor peer reconcile %s", peer, peer)
 	}
-	_, err = p.proposer.submit(ctx, clearing.Command{Compared: peer})
+	_, err = p.proposer.submit(ctx, clearing.Command{Compared: peer, Known: books.Theirs.Totals.Incarnation})
 	return err
 }

@@ -195,10 +195,6 @@ func (s *sender) exchange(ctx context.Context, m messages.Instructions) error {
 	}
 	var receipt messages.SignedReceipt
 	err = s.peers.ask(ctx, m.To, messages.VerbInstruct, &signed, &receipt)
-	if messages.KindOf(err) == messages.Invalid && m.Incarnation != 0 { // it may be of a release that knows of none
-		m.Incarnation = 0
-		return s.exchange(ctx, m)
-	}
 	if err != nil {
 		return err
 	}

@@ -1,0 +1,114 @@
+package clearing
+
+import (
+	"fmt"
+	"maps"
+	"runtime/debug"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/candor-grid/candor/messages"
+)
+
+// queue is a site, east, of which n charges wait for an answer of another. Before them wait payments,
+// which are answered first.
+type queue struct {
+	east, west *side
+	visits     []messages.SignedAuthorisation // of west, accepted by east
+}
+
+func queued(t *testing.T, n int) *queue {
+	q := &queue{east: newSide(t, "east"), west: newSide(t, "west")}
+	q.east.know(q.west, 1_000_000)
+	q.west.know(q.east, 1_000_000)
+	q.east.grant("ada", 1_000_000)
+	q.west.grant("ada", 1_000_000)
+	for i := range perKind * len(queueKinds) {
+		q.visits = append(q.visits, q.west.authorise(q.east, fmt.Sprint(i), 1))
+		q.east.must(accepting(q.visits[i]))
+	}
+	for i := range perKind {
+		q.east.must(q.pays(fmt.Sprint("first", i)))
+	}
+	p := q.east.state.peers.byName["west"]
+	q.east.meddled = true
+	for i := range n {
+		p.send(item{Instruction: messages.Instruction{Kind: messages.InstructCharge, ID: fmt.Sprint("waits", i), Amount: 1}})
+	}
+	return q
+}
+
+const perKind = 15 // commands of a kind
+
+func (q *queue) pays(key string) Command {
+	return Command{By: "ada", Remit: &messages.RemitRequest{Key: key, Peer: "west", Payee: "ada", Amount: 1}}
+}
+
+// queueKinds make the i-th command of each kind for east. What comes again was the last that was sent.
+var queueKinds = map[string]func(q *queue, i int) Command{
+	"remit":        func(q *queue, i int) Command { return q.pays(fmt.Sprint("new", i)) },
+	"remit again":  func(q *queue, i int) Command { return q.pays(fmt.Sprint("new", i-perKind)) },
+	"charge":       func(q *queue, i int) Command { return charging(q.visits[i], 1) },
+	"charge again": func(q *queue, i int) Command { return charging(q.visits[i-perKind], 1) },
+	"accept again": func(q *queue, i int) Command { return accepting(q.visits[len(q.visits)-1]) },
+	"close a cycle": func(q *queue, i int) Command {
+		return Command{By: "ops", Close: &messages.CloseRequest{Cycle: uint64(i + 1)}}
+	},
+	"a peer's limits": func(q *queue, i int) Command {
+		return Command{Peer: &messages.PeerRequest{Peer: "west", Keys: []string{q.west.public()}, Limit: messages.Credits(2_000_000+i) * messages.Credit}}
+	},
+	"an answer": func(q *queue, i int) Command {
+		m, _ := q.east.state.Outgoing("west", q.east.at)
+		m.List = m.List[:1]
+		receipt := q.west.answer(q.east.sign(m))
+		return Command{Receipt: &receipt}
+	},
+}
+
+// TestEachKindOfCommandCostsNoMoreWhileMoreWaits: a hundred times as many instructions that wait
+// make no kind of command cost four times as much.
+func TestEachKindOfCommandCostsNoMoreWhileMoreWaits(t *testing.T) {
+	defer debug.SetGCPercent(debug.SetGCPercent(-1)) // its share of a command is chance
+	const n, most = 1000, 4
+	kinds := slices.Sorted(maps.Keys(queueKinds))
+	ratios := map[string]float64{}
+	for try := 0; try < 4 && (try == 0 || slices.Max(slices.Collect(maps.Values(ratios))) >= most); try++ {
+		few, many := queued(t, n), queued(t, 100*n)
+		for k, kind := range kinds {
+			ratio := many.cost(kind, k) / few.cost(kind, k)
+			if was, measured := ratios[kind]; !measured || ratio < was {
+				ratios[kind] = ratio
+			}
+		}
+		debug.FreeOSMemory()
+	}
+	for kind, times := range ratios {
+		if times >= most {
+			t.Errorf("%s: while a hundred times as much waits it costs %.1f times as much", kind, times)
+		}
+	}
+	t.Log(ratios)
+}
+
+// cost is the median time of some commands of a kind, which a pause of the machine cannot move.
+func (q *queue) cost(kind string, at int) float64 {
+	var all [perKind]float64
+	for i := range all {
+		c := queueKinds[kind](q, at*perKind+i)
+		c.At = q.east.at
+		signs().sign("east", &c, q.east.ledger.Now())
+		data, err := c.Encode()
+		if err != nil {
+			q.east.Fatal(err)
+		}
+		began := time.Now()
+		r := q.east.state.Apply(data)
+		all[i] = time.Since(began).Seconds()
+		if r.Error != nil {
+			q.east.Fatalf("%s: %v", kind, r.Error)
+		}
+	}
+	slices.Sort(all[:])
+	return all[perKind/2]
+}
