@@ -502,7 +502,7 @@ func refuse(t *testing.T, dir string, later int) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := sink.Write([]byte(snapshotHeader + "12345678 no state")); err != nil {
+		if _, err := sink.Write([]byte(snapshotHeader + "12345678 and the program's checksum, which is long; no state")); err != nil {
 			t.Fatal(err)
 		}
 		if err := sink.Close(); err != nil {
@@ -515,8 +515,11 @@ func refuse(t *testing.T, dir string, later int) {
 // ones. The replica goes on from the latest good one, and from its peers where it has none.
 func TestRefusedSnapshot(t *testing.T) {
 	t.Parallel()
-	begin := func(t *testing.T, n int) (*group, string) {
-		g := newGroup(t, n, func(c *Config) { c.TrailingEntries, c.SegmentBytes = 1, 64<<10 })
+	begin := func(t *testing.T, n int) (*group, string, <-chan error) {
+		ended := make(chan error, 16)
+		g := newGroup(t, n, func(c *Config) {
+			c.TrailingEntries, c.SegmentBytes, c.faults.stuck = 1, 64<<10, func(err error) { ended <- err }
+		})
 		g.start(g.ids...)
 		if n > 1 {
 			g.settled()
@@ -539,11 +542,11 @@ func TestRefusedSnapshot(t *testing.T) {
 			victim = g.follower().config.ID
 		}
 		g.stop(victim)
-		return g, victim
+		return g, victim, ended
 	}
 	t.Run("the newest", func(t *testing.T) {
 		t.Parallel()
-		g, id := begin(t, 1)
+		g, id, _ := begin(t, 1)
 		refuse(t, g.dirs[id], 1)
 		for range 2 {
 			g.start(id)
@@ -554,7 +557,7 @@ func TestRefusedSnapshot(t *testing.T) {
 	})
 	t.Run("all", func(t *testing.T) {
 		t.Parallel()
-		g, id := begin(t, 1)
+		g, id, _ := begin(t, 1)
 		refuse(t, g.dirs[id], 2)
 		_, err := OpenRaft(g.config(id), newTally())
 		if err == nil || !strings.Contains(err.Error(), "no other replica has the data") || !strings.Contains(err.Error(), g.dirs[id]) {
@@ -563,7 +566,7 @@ func TestRefusedSnapshot(t *testing.T) {
 	})
 	t.Run("all, with peers", func(t *testing.T) {
 		t.Parallel()
-		g, id := begin(t, 3)
+		g, id, _ := begin(t, 3)
 		refuse(t, g.dirs[id], 2)
 		if _, err := OpenRaft(g.config(id), newTally()); err == nil || !strings.Contains(err.Error(), "the next start") {
 			t.Errorf("opened without a snapshot that can be restored: %v", err)
@@ -574,7 +577,7 @@ func TestRefusedSnapshot(t *testing.T) {
 	})
 	t.Run("of the leader", func(t *testing.T) {
 		t.Parallel()
-		g, id := begin(t, 3)
+		g, id, ended := begin(t, 3)
 		for i := range 3 * recentEntries {
 			g.propose(fmt.Sprintf("later %4000d", i))
 			if i%recentEntries > 0 {
@@ -587,15 +590,15 @@ func TestRefusedSnapshot(t *testing.T) {
 		before, _ := filepath.Glob(filepath.Join(g.dirs[id], snapshotsDir, "*"))
 		g.most = 30
 		g.start(id)
-		eventually(t, "snapshots are put aside", func() bool {
-			found, _ := filepath.Glob(filepath.Join(g.dirs[id], refusedDir, "*", snapshotMeta))
-			return len(found) > 0
-		})
-		g.machines[id].most.Store(0)
-		g.agree(30 + 3*recentEntries)
+		endsWith(t, ended, "the leader sent what this replica cannot read: mailbox: cannot restore a snapshot that build "+build()[:12])
+		g.stop(id)
+		glob(t, g.dirs[id], refusedDir+"/*/"+snapshotMeta)
 		if left, _ := filepath.Glob(filepath.Join(g.dirs[id], snapshotsDir, "*")); !slices.Contains(left, before[len(before)-1]) {
 			t.Errorf("of the snapshots %q are left %q", before, left)
 		}
+		g.most = 0
+		g.start(id)
+		g.agree(30 + 3*recentEntries)
 	})
 }
 

@@ -23,7 +23,8 @@
 // A command that its machine cannot read is refused by Propose. If such a command is in the log
 // all the same, as the leader was of another release, the replica ends with a sentence, and its
 // files stay as they are: to pass over a committed entry would make its state another than the
-// states of the others.
+// states of the others. So does a replica that is sent a snapshot which it cannot read. A snapshot
+// names the build that wrote it.
 //
 // # Reads
 //

@@ -2,7 +2,9 @@ package mailbox
 
 import (
 	"bufio"
+	"crypto/sha256"
 	"encoding/binary"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -126,9 +128,12 @@ func (a *applier) applyEntry(l *raft.Log) ([]any, error) {
 	return results, err
 }
 
-// A snapshot is this header, the index of the last entry in it, and the
-// machine's image.
-const snapshotHeader = "candor mailbox 1\n"
+// A snapshot is this header, the index of the last entry in it, the SHA-256 of the program that wrote
+// it, and the machine's image, which begins with the level of its rules.
+const (
+	snapshotHeader = "candor mailbox 2\n"
+	headerBytes    = len(snapshotHeader) + 8 + sha256.Size
+)
 
 var errSnapshotHeader = errors.New("mailbox: this is not a snapshot of a mailbox")
 
@@ -153,7 +158,7 @@ func (a *applier) Restore(source io.ReadCloser) error {
 
 func (a *applier) restore(source io.Reader) error {
 	r := bufio.NewReaderSize(source, 64<<10)
-	header := make([]byte, len(snapshotHeader)+8)
+	header := make([]byte, headerBytes)
 	if _, err := io.ReadFull(r, header); err != nil {
 		return fmt.Errorf("mailbox: cannot read a snapshot: %w", err)
 	}
@@ -164,7 +169,8 @@ func (a *applier) restore(source io.Reader) error {
 		return errSnapshotHeader
 	}
 	if err := a.machine.Restore(r); err != nil {
-		return fmt.Errorf("mailbox: cannot restore a snapshot: %w", err)
+		by := hex.EncodeToString(header[headerBytes-sha256.Size:])
+		return fmt.Errorf("mailbox: cannot restore a snapshot that build %.12s wrote, where this is build %.12s: %w", by, build(), err)
 	}
 	a.pending.Store(0)
 	a.spent.Store(0)
@@ -183,7 +189,11 @@ type snapshot struct {
 
 // Persist writes the image aside while entries go on being applied.
 func (s *snapshot) Persist(sink raft.SnapshotSink) error {
-	header := binary.BigEndian.AppendUint64([]byte(snapshotHeader), s.index)
+	by := make([]byte, sha256.Size)
+	if _, err := hex.Decode(by, []byte(build())); err != nil {
+		return err
+	}
+	header := append(binary.BigEndian.AppendUint64([]byte(snapshotHeader), s.index), by...)
 	if _, err := sink.Write(header); err != nil {
 		return err
 	}

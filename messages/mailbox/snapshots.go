@@ -191,8 +191,12 @@ func (d *disk) continues(snapshot uint64) bool {
 }
 
 // refusedSnapshot puts aside a snapshot that the leader sent and the machine refused: it
-// would take the place of those that are good.
+// would take the place of those that are good. The replica ends, unless it only lacks something
+// for a time: the leader would send the same again.
 func (m *replicated) refusedSnapshot(why error) {
+	if messages.KindOf(why) != messages.Unavailable {
+		defer m.applier.stop(m.applier.unable, fmt.Errorf("mailbox: the leader sent what this replica cannot read: %w. This replica ends, and what it has itself stays as it is: run one release on every replica", why))
+	}
 	all, err := m.disk.snapshots.List()
 	if err == nil && len(all) > 0 {
 		err = m.disk.snapshots.putAside(m.config, all[:1], why)
