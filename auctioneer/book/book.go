@@ -272,8 +272,7 @@ func (b *Book) refusal(c *Submit) error {
 }
 
 // submit enters a job. Of what is refused for good the hold is freed, as nobody else
-// would, unless the key is that of a job, which may have the hold. Leaders that do not say
-// what they saw were of a version in which it was left to lapse.
+// would, unless the key is that of a job, which may have the hold.
 func (b *Book) submit(c *Submit) (Receipt, error) {
 	r, err := b.enterJob(c)
 	if err != nil && c.Seen != 0 && !messages.Passing(err) {

@@ -152,8 +152,8 @@ func fair(fees map[messages.Name][]fee, n int) (out []fee, all bool) {
 	}
 }
 
-// forgotten confirms an effect of which a job was forgotten, as an earlier version
-// could: nothing can be asked for it any more.
+// forgotten confirms an effect that names a job which the book does not have: nothing can be asked
+// for it. A sound book has no such effect.
 func forgotten(e book.Effect) book.Confirmation {
 	return book.Confirmation{Effect: e.ID, Refused: "a job that it speaks of is not remembered any more"}
 }

@@ -40,7 +40,7 @@ func writeCredentials(c *Config, authority *identity.Authority) error {
 func WriteCredentials(state string, authority *identity.Authority, role identity.Role, name messages.Name) (file string, err error) {
 	file = RoleCredsFile(state, role, name)
 	if held, err := os.ReadFile(file); err == nil {
-		if r, n, err := authority.Issued(held); err == nil && r == role && n == name && identity.Lasting(role, held, time.Now()) {
+		if r, n, err := authority.Issued(held); err == nil && r == role && n == name && identity.Lasting(held, time.Now()) {
 			return file, nil
 		}
 	}

@@ -59,7 +59,7 @@ func TestCredentialsEndAndAreRenewed(t *testing.T) {
 	if err != nil || messages.KindOf(admitted(ended.Token)) != messages.PermissionDenied {
 		t.Errorf("ended: %v, %v", err, admitted(ended.Token))
 	}
-	old, err := jwt.FormatUserConfig(before, []byte(held.Seed))
+	old, err := jwt.FormatUserConfig(ended.Token, []byte(held.Seed))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -71,7 +71,7 @@ func TestCredentialsEndAndAreRenewed(t *testing.T) {
 		t.Fatal(err)
 	}
 	text, err := os.ReadFile(s.CredsFile("alice"))
-	if err != nil || !identity.Lasting(identity.User, text, time.Now()) || connect(t, s, "alice").account().Balance == 0 {
+	if err != nil || !identity.Lasting(text, time.Now()) || connect(t, s, "alice").account().Balance == 0 {
 		t.Errorf("replaced in the state directory: %v", err)
 	}
 }

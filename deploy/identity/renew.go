@@ -121,14 +121,12 @@ func Due(issued, expires, now time.Time) bool {
 	return !expires.IsZero() && expires.Sub(now) < expires.Sub(issued)/3
 }
 
-// Lasting says that credentials need not be issued anew yet. Those of users and operators
-// must have an end, and the others none.
-func Lasting(role Role, creds []byte, now time.Time) bool {
+// Lasting reports whether credentials need not be issued anew yet.
+func Lasting(creds []byte, now time.Time) bool {
 	token, err := jwt.ParseDecoratedJWT(creds)
 	if err != nil {
 		return false
 	}
 	issued, expires, err := Validity(token)
-	ends := role == User || role == Operator
-	return err == nil && ends == !expires.IsZero() && !Due(issued, expires, now)
+	return err == nil && !Due(issued, expires, now)
 }
