@@ -38,8 +38,9 @@
 // also where budgets are so far apart and α so near to 1 that whether a poor job
 // bids on one class or another hangs on digits of the rich one's that a double
 // does not have: numbers of more digits are used then. (At α = 1, doubles alone find no
-// fixed point in 2 of 400 auctions with budgets 10^6 apart; 10^12 apart, their answers are
-// off by up to 0.59 of a share. What a poor job bids on a class is the field times
+// fixed point in 1 of 300 auctions with budgets up to 10^6 apart, and in 10 of 300 with budgets up
+// to 10^12 apart. Shares are then off by at most 1e-6, but a poor job's sub-budgets by up to
+// half of its budget. What a poor job bids on a class is the field times
 // 1 − λ·field/weight, a difference of numbers that are equal in as many digits as the budgets are
 // apart, and the field's own error is as large.) Found means that another
 // of the paper's rounds moves nothing by more than 1e-12 of its budget. Where

@@ -1,22 +1,19 @@
-// Package chart draws lines, points and bars as SVG: what the figures of a study
+// Package chart draws lines and points as SVG: what the figures of a study
 // need, without a plotting library.
 package chart
 
 import (
 	"math"
 	"os"
-	"slices"
 
 	"github.com/candor-grid/candor/messages"
 )
 
 // Chart is a figure under construction, with its legend at the right, outside of the frame.
 type Chart struct {
-	Title  string
-	X, Y   Axis
-	lines  []Line
-	groups []string // the groups of bars, along X
-	bars   []Bars
+	Title string
+	X, Y  Axis
+	lines []Line
 }
 
 // Line is a line of a chart, or its points alone. Lines of one style have one
@@ -36,12 +33,6 @@ func (l *Line) Add(x, y float64) { l.xy = append(l.xy, [2]float64{x, y}) }
 func (l *Line) AddInterval(x, y, half float64) {
 	l.Add(x, y)
 	l.half = append(l.half, half)
-}
-
-// Bars is a series of bars, one in each group.
-type Bars struct {
-	Name   string // in the legend
-	Values []float64
 }
 
 // Axis is an axis that covers everything drawn.
@@ -85,21 +76,6 @@ func (c *Chart) Add(lines ...Line) error {
 		}
 	}
 	c.lines = append(c.lines, lines...)
-	return nil
-}
-
-// AddBars adds series of bars, side by side in each of the named groups; every
-// series has a value for each group.
-func (c *Chart) AddBars(groups []string, series ...Bars) error {
-	c.X.Cover(-0.5, max(0.5, float64(len(groups))-0.5))
-	c.Y.Cover(0)
-	for _, s := range series {
-		if len(s.Values) != len(groups) || slices.ContainsFunc(s.Values, func(v float64) bool { return !c.Y.shows(v) }) {
-			return messages.Errorf(messages.Internal, "the bars of %.64q have %d values, which cannot be drawn in %d groups", s.Name, len(s.Values), len(groups))
-		}
-		c.Y.Cover(s.Values...)
-	}
-	c.groups, c.bars = groups, series
 	return nil
 }
 

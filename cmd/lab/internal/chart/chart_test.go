@@ -52,19 +52,6 @@ func TestLines(t *testing.T) {
 	}
 }
 
-func TestBars(t *testing.T) {
-	c := New("", "gain")
-	if err := c.AddBars([]string{"one", "two"}, Bars{"mean", []float64{-1, 1}}, Bars{"largest", []float64{0, 2}}); err != nil {
-		t.Fatal(err)
-	}
-	if text := wellFormed(t, c); strings.Count(text, "<rect") != 5 || !strings.Contains(text, ">two<") || !strings.Contains(text, ">largest<") {
-		t.Error(text)
-	}
-	if err := c.AddBars([]string{"one"}, Bars{"mean", nil}); messages.KindOf(err) != messages.Internal {
-		t.Error(err)
-	}
-}
-
 // TestNothingToDraw: charts without data, and with one point, have axes.
 func TestNothingToDraw(t *testing.T) {
 	for _, log := range []bool{false, true} {
@@ -78,11 +65,6 @@ func TestNothingToDraw(t *testing.T) {
 		}
 		wellFormed(t, c)
 	}
-	empty := New("x", "y")
-	if err := empty.AddBars(nil); err != nil {
-		t.Fatal(err)
-	}
-	wellFormed(t, empty)
 }
 
 func TestWhatCannotBeDrawn(t *testing.T) {

@@ -38,10 +38,7 @@ func (c *Chart) SVG() []byte {
 	d.text((left+right)/2, 18, "middle", c.Title)
 	d.text((left+right)/2, height-10, "middle", c.X.Label)
 	d.add(`<text transform="translate(14 %g) rotate(-90)" text-anchor="middle">%s</text>`, (top+bottom)/2, html.EscapeString(c.Y.Label))
-	d.axes(c.groups)
-	for k := range c.bars {
-		d.bars(k, len(c.bars), c.bars[k].Values)
-	}
+	d.axes()
 	for i := range c.lines {
 		d.band(&c.lines[i])
 	}
@@ -64,24 +61,18 @@ func (d *canvas) place(x, y float64) (float64, float64) {
 	return left + d.x.at(x)*(right-left), bottom - d.y.at(y)*(bottom-top)
 }
 
-// axes draws the grid and its labels; groups, if there are any, label the X axis.
-func (d *canvas) axes(groups []string) {
+// axes draws the grid and its labels.
+func (d *canvas) axes() {
 	var grid strings.Builder
 	for _, v := range d.y.ticks() {
 		_, y := d.place(d.x.low, v)
 		fmt.Fprintf(&grid, "M%g %.1fH%g", left, y, right)
 		d.text(left-6, y+4, "end", label(v))
 	}
-	for k, name := range groups {
-		x, _ := d.place(float64(k), d.y.low)
-		d.text(x, bottom+16, "middle", name)
-	}
-	if groups == nil {
-		for _, v := range d.x.ticks() {
-			x, _ := d.place(v, d.y.low)
-			fmt.Fprintf(&grid, "M%.1f %gV%g", x, top, bottom)
-			d.text(x, bottom+16, "middle", label(v))
-		}
+	for _, v := range d.x.ticks() {
+		x, _ := d.place(v, d.y.low)
+		fmt.Fprintf(&grid, "M%.1f %gV%g", x, top, bottom)
+		d.text(x, bottom+16, "middle", label(v))
 	}
 	d.add(`<path d="%s" stroke="#ddd"/>`, grid.String())
 	d.add(`<path d="M%g %gV%gH%g" stroke="black" fill="none"/>`, left, top, bottom, right)
@@ -126,25 +117,12 @@ func (d *canvas) glyph(x, y float64, style int) {
 	d.add(`<path d="M%.1f %.1f%s" stroke="%s" fill="none"/>`, x, y, shape, colours[style%len(colours)])
 }
 
-// bars draws the k-th of n series; the bars of a group take four fifths of its room.
-func (d *canvas) bars(k, n int, values []float64) {
-	wide := 0.8 / float64(n)
-	for group, v := range values {
-		x, y := d.place(float64(group)-0.4+wide*float64(k), max(v, 0))
-		x2, y2 := d.place(float64(group)-0.4+wide*float64(k+1), min(v, 0))
-		d.add(`<rect x="%.1f" y="%.1f" width="%.1f" height="%.1f" fill="%s"/>`, x, y, x2-x, y2-y, colours[k%len(colours)])
-	}
-}
-
-// named are the lines and series of bars that the legend has.
+// named are the lines that the legend has.
 func (c *Chart) named() (named []Line) {
 	for _, l := range c.lines {
 		if l.Name != "" {
 			named = append(named, l)
 		}
-	}
-	for k, b := range c.bars {
-		named = append(named, Line{Name: b.Name, Style: k})
 	}
 	return named
 }
@@ -161,18 +139,15 @@ func (c *Chart) legendWidth() float64 {
 	return letter*float64(longest) + 26
 }
 
-// legend names the lines and the series of bars, at the right of the frame.
+// legend names the lines, at the right of the frame.
 func (d *canvas) legend(c *Chart) {
 	const row, mark, text = 16, right + 10, right + 36
 	for k, l := range c.named() {
 		at := top + 8 + row*float64(k)
 		d.text(text, at+4, "start", l.Name)
-		switch {
-		case k >= len(c.named())-len(c.bars):
-			d.add(`<path d="M%g %gh20v8h-20z" fill="%s"/>`, mark, at-4, colours[l.Style%len(colours)])
-		case l.Points:
+		if l.Points {
 			d.glyph(mark+10, at, l.Style)
-		default:
+		} else {
 			d.add(`<path d="M%g %gh20" stroke="%s" stroke-width="1.5" stroke-dasharray="%s"/>`, mark, at, colours[l.Style%len(colours)], dashes[l.Style%len(dashes)])
 		}
 	}
