@@ -317,3 +317,17 @@ func (o *Outcome) criticalValue(i int) float64 {
 	}
 	return o.threshold(i)
 }
+
+// TestCorollary1: at λ = 0 a short task that is worth a little more for each unit keeps a long one
+// from its only chance. With the two tasks of the paper's proof the value is v/T + ε of v.
+func TestCorollary1(t *testing.T) {
+	const length, value, more = 10, 100., 0.5
+	for at := range length {
+		p := &Problem{Capacity: 1, Tasks: []Task{
+			{Deadline: length - 1, Length: length, Value: value}, {Arrival: at, Deadline: at, Length: 1, Value: value/length + more}}}
+		o, err := Run(p)
+		if err != nil || o.Completed[0] || !o.Completed[1] || o.TotalValue != value/length+more {
+			t.Errorf("the short task in unit %d: %v %+v", at, err, o)
+		}
+	}
+}

@@ -195,6 +195,9 @@
 // workload and the groups. We differ as follows.
 //
 //   - Theorem 1 is false for λ > 0; rule Monotone takes the place of its rule.
+//   - Corollary 1, that at λ = 0 the value can be short of the optimum by a factor of nearly T, is a test with
+//     the two tasks of its proof. Figures 1 and 2, how many tasks arrive in each unit and of which
+//     lengths, are not drawn anew: they are of 10,000 records of the log, and the paper does not say which.
 //   - The example's text has users 2 and 3 pay 22; its tables, and we, 1 and 2.
 //   - Table 5 needs the run repeated at each candidate; where the rule is
 //     monotone we need one replay.

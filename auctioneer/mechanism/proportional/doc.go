@@ -238,6 +238,10 @@
 //     instead, by Newton's method, by way of smaller exponents where that is too
 //     far to go at once.
 //   - Theorem 2, incentive compatibility, holds only approximately; see above.
+//   - Sections 3 and 4 allow any sum of non-decreasing concave functions of the shares. Here it
+//     is a sum of linear or of logarithmic ones, to which the paper's experiments and its estimate keep too: what
+//     a job declares is then a number for each class, which can be compared, learned from past
+//     runs and solved by Newton's method with derivatives that are known in closed form.
 //   - The paper leaves open how the greedy pool is ordered and what it tests: we
 //     take budgets descending, ties by index, and test the utilities at the
 //     fixed point. Greedy need not be most profitable: NewPool searches on.

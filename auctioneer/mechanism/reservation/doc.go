@@ -157,6 +157,8 @@
 //   - The thesis' recursion, from the back in time, needs jobs by deadline
 //     descending; ours goes earliest deadline first from the front.
 //   - It solves m+1 problems for m payments, in O(m³·T); we solve one, in O(m·T).
+//   - Section 8.4 says that two who both overstate can pay nothing; that holds when it is run, and
+//     is a test. No price helps against users who bid together.
 //   - Any width: it draws random orders anew without each bid, so that payments
 //     may be negative or above the value and truth is best only roughly. Our
 //     payments are over one set of schedules.

@@ -262,3 +262,26 @@ func TestScaling(t *testing.T) {
 		}
 	}
 }
+
+// TestTwoWhoOverstateTogetherPayNothing: the example of the thesis, section 8.4. A rival values the
+// whole period at 10, two others value a half of it at 4 each. Each of them alone loses by
+// overstating; if both say 1,000, neither changes what is decided, and both are served for nothing.
+func TestTwoWhoOverstateTogetherPayNothing(t *testing.T) {
+	payoffs := func(a, b float64) (of [2]float64) {
+		o, err := Solve(&Problem{Horizon: 10, Bids: []Bid{{Length: 5, Deadline: 10, Value: a}, {Length: 5, Deadline: 10, Value: b}, {Length: 10, Deadline: 10, Value: 10}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range of {
+			if o.Start[i] != Lost {
+				of[i] = 4 - o.Payments[i]
+			}
+		}
+		return of
+	}
+	for reports, want := range map[[2]float64][2]float64{{4, 4}: {0, 0}, {1000, 4}: {4 - 6, 4}, {1000, 1000}: {4, 4}} {
+		if got := payoffs(reports[0], reports[1]); got != want {
+			t.Errorf("who report %v have %v, want %v", reports, got, want)
+		}
+	}
+}
