@@ -69,12 +69,16 @@ func (l *submissions) submitHere(ctx context.Context, account messages.Name, r *
 	return reply, err
 }
 
-// warnings are what of a job the site does not enforce, and what the market gave the job.
+// warnings are what of a job the site does not enforce, what the market gave the job, and what a chain costs there.
 func warnings(b *book.Book, s *intake.Submission) []string {
 	if s.Market == nil { // by the rules of now it would be refused
 		return s.Said
 	}
-	return append(s.Said, intake.Unenforced(b, s)...)
+	said := append(s.Said, intake.Unenforced(b, s)...)
+	if chain := intake.Chained(s); chain != "" {
+		said = append(said, chain)
+	}
+	return said
 }
 
 // enter has a submission that was prepared paid for and committed.

@@ -56,6 +56,15 @@ func Heeds(spec *messages.JobSpec, m *messages.Market, markets *desk.Markets) er
 	return nil
 }
 
+// Chained says what a job pays that waits for others, where each job pays for the waiting that it
+// spares itself; "" where jobs pay otherwise.
+func Chained(s *Submission) string {
+	if s.Market.Price != messages.PricePivot || len(s.Spec.AfterJobs)+len(s.Spec.AfterOK) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("in market %s each job of a chain pays for the waiting that it spares itself: one job with a script that runs the steps one after the other pays far less than a job for each", s.Market.Name)
+}
+
 // Unenforced says which of a job's limits on memory no node, or not every node, that
 // could run the tasks enforces.
 func Unenforced(b *book.Book, s *Submission) (warnings []string) {

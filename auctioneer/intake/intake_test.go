@@ -294,3 +294,22 @@ func TestAnUnknownMarketIsSaidOfAJobWithoutABudget(t *testing.T) {
 		}
 	}
 }
+
+// TestAChainIsToldWhatItPays: where each job pays for the waiting that it spares itself.
+func TestAChainIsToldWhatItPays(t *testing.T) {
+	pivot := &messages.Market{Name: "spot", Price: messages.PricePivot}
+	for name, c := range map[string]struct {
+		market *messages.Market
+		spec   messages.JobSpec
+		told   bool
+	}{
+		"after":          {pivot, messages.JobSpec{AfterJobs: []messages.JobID{1}}, true},
+		"after ok":       {pivot, messages.JobSpec{AfterOK: []messages.JobID{1}}, true},
+		"alone":          {pivot, messages.JobSpec{}, false},
+		"another market": {&messages.Market{Name: "main"}, messages.JobSpec{AfterJobs: []messages.JobID{1}}, false},
+	} {
+		if got := intake.Chained(&intake.Submission{Market: c.market, Spec: &c.spec}); strings.Contains(got, "spot") != c.told || (got != "") != c.told {
+			t.Errorf("%s: %q", name, got)
+		}
+	}
+}
