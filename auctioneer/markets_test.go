@@ -283,6 +283,10 @@ func TestContractIsQuotedTakenAndAdjusted(t *testing.T) {
 	if j := g.final(id); j.Charged != chosen.Price {
 		t.Errorf("charged %v of a price of %v", j.Charged, chosen.Price)
 	}
+	told := must[messages.MarketsReply](g.fixture, "bob", messages.VerbMarkets, messages.Empty{}).Markets[0].Promises
+	if told == nil || *told != (messages.Promises{Kept: 1}) { // what was late was its own doing
+		t.Errorf("promises: %+v", told)
+	}
 	g.pass(minute * 10)
 	spec.Contract = menu.Contracts[free].ID
 	_, err = call[messages.SubmitReply](g.fixture, "alice", messages.VerbSubmit, messages.SubmitRequest{Key: "late", Spec: spec})

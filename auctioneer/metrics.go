@@ -31,6 +31,7 @@ type metrics struct {
 	quarantined prometheus.Gauge
 	unserved    prometheus.Gauge
 	notices     *prometheus.CounterVec
+	contracts   *prometheus.GaugeVec
 }
 
 func newMetrics(r prometheus.Registerer) *metrics {
@@ -66,6 +67,8 @@ func newMetrics(r prometheus.Registerer) *metrics {
 		Help: "Requests refused because an account, or another site (site), was over a limit of its own."}, []string{"limit"})
 	m.errands = make.NewCounterVec(prometheus.CounterOpts{Name: "candor_auctioneer_errands_total",
 		Help: "Requests to the bank and to other sites about jobs that other sites run: answered, or to be asked again."}, []string{"outcome"})
+	m.contracts = make.NewGaugeVec(prometheus.GaugeOpts{Name: "candor_auctioneer_contracts",
+		Help: "Contracts of all markets that completed as promised (kept), or later (broken)."}, []string{"outcome"})
 	m.notices = make.NewCounterVec(prometheus.CounterOpts{Name: "candor_auctioneer_notices_total",
 		Help: "Tries to send a word about a job: sent, failed and to be tried again, or refused for good."}, []string{"outcome"})
 	for vector, values := range map[*prometheus.CounterVec][]string{
@@ -75,5 +78,6 @@ func newMetrics(r prometheus.Registerer) *metrics {
 			vector.WithLabelValues(value)
 		}
 	}
+	m.setContracts(0, 0)
 	return m
 }

@@ -275,6 +275,11 @@ func (l *queries) listMarkets(ctx context.Context, caller messages.Name, _ messa
 		if err = b.Unchanged(reply.Version); err != nil {
 			return // the leader begins anew: a market that has gone would still be listed
 		}
+		for _, p := range b.Promises() {
+			if i := slices.IndexFunc(reply.Markets, func(m messages.MarketStatus) bool { return m.Market.Name == p.Market }); i >= 0 {
+				reply.Markets[i].Promises = &messages.Promises{Kept: p.Kept, Broken: p.Broken}
+			}
+		}
 		for i := range reply.Markets {
 			if charged[reply.Markets[i].Market.Name] { // those of an earlier mechanism are not told
 				reply.Markets[i].Tariffs = market.SealTariffs(tariffs(b, reply.Markets[i].Market.Name), reply.Markets[i].Prices)

@@ -105,13 +105,29 @@ func (h *quarantines) note(a *Auctioneer, n *book.Node) {
 	a.Log.Warn("node in quarantine", zap.String("node", n.Name), zap.String("reason", n.Health.Reason), zap.Stringer("probe", n.Health.Retry))
 }
 
-// watchHealth counts the nodes in quarantine each second.
+// watchHealth counts the nodes in quarantine, and the contracts that were kept, each second.
 func (l *leader) watchHealth(ctx context.Context) {
 	defer l.metrics.quarantined.Set(0) // the next leader counts
 	defer l.metrics.unserved.Set(0)
+	defer l.metrics.setContracts(0, 0)
 	for sleep(ctx, beat.Until(time.Second)) {
 		l.replica.read(l.metrics.countQuarantined)
+		l.replica.read(l.metrics.countContracts)
 	}
+}
+
+// countContracts adds up those that were kept, and broken, of all markets.
+func (m *metrics) countContracts(b *book.Book) {
+	var kept, broken uint64
+	for _, p := range b.Promises() {
+		kept, broken = kept+p.Kept, broken+p.Broken
+	}
+	m.setContracts(kept, broken)
+}
+
+func (m *metrics) setContracts(kept, broken uint64) {
+	m.contracts.WithLabelValues("kept").Set(float64(kept))
+	m.contracts.WithLabelValues("broken").Set(float64(broken))
 }
 
 // countQuarantined counts the nodes in quarantine, and the classes of which no other

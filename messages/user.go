@@ -497,6 +497,15 @@ type MarketStatus struct {
 	// Tariffs says what a slot-second costs.
 	Next    []NextJob    `json:"next,omitempty"`
 	Tariffs []SlotTariff `json:"tariffs,omitempty"`
+	// Promises are of a market of contracts.
+	Promises *Promises `json:"promises,omitempty"`
+}
+
+// Promises are how many completion times that a market sold were kept, and broken, since the
+// market began. Kept is what is late by a second at most, or by a hundredth of the promised time.
+type Promises struct {
+	Kept   uint64 `json:"kept"`
+	Broken uint64 `json:"broken"`
 }
 
 // NextJob is the job that is next in a class.

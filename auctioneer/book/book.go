@@ -78,7 +78,7 @@ func (b *Book) clear() {
 		effects:      effects{waiting: sorted[Effect]{compare: Effect.compare}, spoken: map[messages.JobID]int{}, frees: map[string]bool{}, jobs: &b.jobs, watch: &b.watch},
 		notices:      notices{queue: sorted[Notice]{compare: Notice.compare}, waitFor: map[string]int{}, jobs: &b.jobs, watch: &b.watch, clock: &b.clock},
 		endings: endings{archive: &b.archive, notices: &b.notices, jobs: &b.jobs, index: &b.index, visitors: &b.visitors, dependencies: &b.dependencies, claims: &b.claims,
-			meters: &b.meters, effects: &b.effects, watch: &b.watch, clock: &b.clock},
+			meters: &b.meters, effects: &b.effects, markets: &b.markets, watch: &b.watch, clock: &b.clock},
 		health: health{jobs: &b.jobs, nodes: &b.nodes, meters: &b.meters, effects: &b.effects, watch: &b.watch, clock: &b.clock},
 		exchanges: exchanges{jobs: &b.jobs, nodes: &b.nodes, meters: &b.meters, claims: &b.claims, endings: &b.endings,
 			health: &b.health, watch: &b.watch, clock: &b.clock},

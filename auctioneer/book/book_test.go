@@ -379,8 +379,16 @@ func TestSettledOnceAndWithinTheHold(t *testing.T) {
 	s.apply(Command{Cancel: &Cancel{Job: id}})
 	refusal(t, s.apply(Command{Settle: &Settle{Job: id, Charge: 101}}), messages.Invalid)
 	refusal(t, s.apply(Command{Settle: &Settle{Job: id, Charge: -1}}), messages.Invalid)
-	s.apply(Command{Settle: &Settle{Job: id, Charge: 60}})
-	s.apply(Command{Settle: &Settle{Job: id, Charge: 70}})
+	s.apply(Command{Settle: &Settle{Job: id, Charge: 60, Promise: KeptPromise}})
+	s.apply(Command{Settle: &Settle{Job: id, Charge: 70, Promise: BrokenPromise}})
+	if p := s.Promises(); len(p) != 1 || p[0] != (Promises{Market: s.Job(id).Spec.Market, Kept: 1}) {
+		t.Fatalf("promises: %+v", p)
+	}
+	again := New()
+	copyInto(t, s.Book, again)
+	if p := again.Promises(); len(p) != 1 || p[0].Kept != 1 {
+		t.Fatalf("promises after a restore: %+v", p)
+	}
 	e := slices.Collect(s.EachEffect)
 	if len(e) != 1 || e[0].Kind != Charge || s.Job(id).Owed != 60 {
 		t.Fatalf("effects %v, owed %v", e, s.Job(id).Owed)

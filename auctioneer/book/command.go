@@ -167,7 +167,19 @@ type Settle struct {
 	Charge messages.Credits
 	Reason string
 	Shares []Share
+	// Promise is whether the job completed when its contract promised.
+	Promise Promise
 }
+
+// Promise is what became of the completion time of a contract.
+type Promise uint8
+
+// What can become of it.
+const (
+	NoPromise Promise = iota // none was made, or its owner ended the job before
+	KeptPromise
+	BrokenPromise
+)
 
 // Share is a share of a class averaged over the time in which the job had work
 // pending there, in millionths.

@@ -17,6 +17,7 @@ type endings struct {
 	claims       *claims
 	meters       *meters
 	effects      *effects
+	markets      *markets
 	watch        *watch
 	clock        *clock
 }
@@ -122,6 +123,7 @@ func (s *endings) settle(c *Settle) error {
 		return messages.Errorf(messages.Invalid, "a charge of %v for job %d is not between 0 and what is left of its budget, %v", c.Charge, j.ID, j.Left())
 	}
 	j.owe(c)
+	s.markets.promised(j.Spec.Market, c.Promise)
 	s.effects.effect(Charge, j.ID)
 	s.watch.touch(j.ID)
 	return nil

@@ -76,6 +76,7 @@ type imageHead struct {
 	LastRelease    uint64
 	Applied        []Applied
 	Backup         messages.Time
+	Promises       []Promises
 }
 
 // taskImage is some tasks of the last job, and some that are to be claimed again.
@@ -119,7 +120,7 @@ type noteImage struct {
 func (b *Book) Capture() *Image {
 	im := &Image{
 		Head: &imageHead{Backup: b.index.backup, Now: b.clock.now, LastJob: b.index.lastJob, LastEffect: b.effects.last, LastQuote: b.quotes.last,
-			Markets: b.markets.applied, MarketsVersion: b.markets.version, LastNotice: b.notices.lastSent, LastRelease: b.effects.freed, Applied: slices.Clone(b.markets.answers)},
+			Markets: b.markets.applied, MarketsVersion: b.markets.version, LastNotice: b.notices.lastSent, LastRelease: b.effects.freed, Applied: slices.Clone(b.markets.answers), Promises: slices.Clone(b.markets.promises)},
 		Notices: slices.Collect(b.notices.queue.all),
 		Ended:   slices.Clone(b.jobs.ended), Returned: slices.Clone(b.remote.returned), chunks: b.jobs.byID.capture(), unread: maps.Clone(b.meters.unread), Effects: slices.Collect(b.EachEffect), Tokens: b.Tokens(),
 	}
@@ -405,7 +406,7 @@ func (b *Book) load(im *Image) {
 	h := im.Head
 	b.clock.now, b.index.lastJob, b.effects.last, b.quotes.last, b.effects.freed = h.Now, h.LastJob, h.LastEffect, h.LastQuote, h.LastRelease
 	b.jobs.ended, b.remote.returned, b.markets.applied, b.markets.version = im.Ended, im.Returned, h.Markets, h.MarketsVersion
-	b.markets.answers = h.Applied
+	b.markets.answers, b.markets.promises = h.Applied, h.Promises
 	b.tokens.enter(im.Tokens)
 	b.notices.lastSent, b.index.backup = h.LastNotice, h.Backup
 	for i := range im.Effects {

@@ -30,6 +30,33 @@ type markets struct {
 	version uint64            // how often markets were applied
 	answers []Applied         // to the latest requests to apply markets, the oldest first
 	notes   map[messages.Name]map[messages.JobID][]int64
+	// promises are by market, of those that made any.
+	promises []Promises
+}
+
+// Promises are how many contracts of a market were kept, and broken, since it began.
+type Promises struct {
+	Market       messages.Name
+	Kept, Broken uint64
+}
+
+// Promises are what became of the contracts of all markets that had some.
+func (m *markets) Promises() []Promises { return m.promises }
+
+// promised counts what became of a contract.
+func (m *markets) promised(market messages.Name, p Promise) {
+	if p != KeptPromise && p != BrokenPromise {
+		return
+	}
+	at := slices.IndexFunc(m.promises, func(p Promises) bool { return p.Market == market })
+	if at < 0 {
+		at, m.promises = len(m.promises), append(m.promises, Promises{Market: market})
+	}
+	if p == KeptPromise {
+		m.promises[at].Kept++
+	} else {
+		m.promises[at].Broken++
+	}
 }
 
 // MarketsVersion is how many times markets were applied.
@@ -81,10 +108,11 @@ func (m *markets) Unchanged(since uint64) error {
 	return nil
 }
 
-// replace makes other markets the site's, and drops the notes of those that are gone.
+// replace makes other markets the site's, and drops what is known of those that are gone.
 func (m *markets) replace(applied []messages.Market) {
 	m.applied = applied
 	m.version++
+	m.promises = slices.DeleteFunc(m.promises, func(p Promises) bool { return !m.configures(p.Market) })
 	maps.DeleteFunc(m.notes, func(name messages.Name, _ map[messages.JobID][]int64) bool { return !m.configures(name) })
 }
 

@@ -5,6 +5,7 @@ import (
 
 	"github.com/candor-grid/candor/auctioneer/book"
 	"github.com/candor-grid/candor/auctioneer/mechanism"
+	"github.com/candor-grid/candor/auctioneer/mechanism/contract"
 	"github.com/candor-grid/candor/messages"
 )
 
@@ -74,6 +75,12 @@ func settledBefore(j *book.Job) (messages.Credits, string) {
 func (s *Settlement) Settle() *book.Settle {
 	if s.said {
 		return s.settle
+	}
+	if kept, known := contract.Kept(s.job, s.end); known {
+		s.settle.Promise = book.BrokenPromise
+		if kept {
+			s.settle.Promise = book.KeptPromise
+		}
 	}
 	for _, p := range s.market.Settle(s.At, s.job, s.end) {
 		s.settle.Charge += p.Amount

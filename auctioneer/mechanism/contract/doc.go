@@ -51,7 +51,8 @@
 //   - A completion time is an expectation, and no slot is kept for it. It holds for the jobs that are there
 //     at the quote: a contract that is taken later, of a job whose surrogate is more urgent, goes before
 //     one taken earlier. Three jobs of one slot can each be told the same time, and two of them are
-//     late then; the price falls with what they receive. How many contracts are kept is not measured.
+//     late then; the price falls with what they receive. How many were kept is counted for each market
+//     (Kept): candor markets shows it, and so does a metric.
 //   - The value promised counts from the quote, and the value received from the submission,
 //     as the surrogate's does. Who takes a quote late is scheduled from then on, and pays the
 //     price agreed if the job takes as long from its submission as was promised from the quote.

@@ -144,6 +144,9 @@ func writeMarket(p *cli.Page, m messages.MarketStatus) {
 			p.Printf("  %s\n", text)
 		}
 	}
+	if c := m.Promises; c != nil {
+		p.Printf("  completed as promised: %d of %s\n", c.Kept, terminal.Plural(int(c.Kept+c.Broken), "contract"))
+	}
 	for _, n := range m.Next {
 		p.Printf("  next for %s: job %v of %s%s\n", n.Class, n.Job, n.Account, bidding(n.Rate))
 	}
