@@ -95,6 +95,24 @@ func TestStream(t *testing.T) {
 	}
 }
 
+// TestStreamOfATaskThatCannotStart: its client hears why, and exit code 127, whatever the task lacks.
+func TestStreamOfATaskThatCannotStart(t *testing.T) {
+	b := newBench(t, nil)
+	for name, p := range map[string]messages.Program{
+		"command":   {Command: []string{"no-such-command"}},
+		"directory": {Command: []string{"true"}, Dir: "/no/such/directory"},
+		"input":     {Command: []string{"true"}, Inputs: []messages.File{{Name: "in", Digest: strings.Repeat("0", 64), Size: 1}}},
+	} {
+		p.Interactive = &messages.Interactive{}
+		task := b.start(p)
+		f := task.wait()
+		stream := b.follow(task.attempt, "", "one")
+		if code := stream.read(""); f.Outcome != messages.Unstartable || code != 127 || !strings.Contains(stream.errs.String(), f.Detail) {
+			t.Errorf("%s: %+v; exit code %d, %q", name, f, code, stream.errs.String())
+		}
+	}
+}
+
 // TestStreamIsBounded: a node keeps little of what nobody reads, and takes little of what
 // no process reads.
 func TestStreamIsBounded(t *testing.T) {

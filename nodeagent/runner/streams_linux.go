@@ -182,10 +182,20 @@ func (t *process) openStream(as *syscall.Credential) (theirs []*os.File, err err
 	return theirs, t.runner.addStream(streamKey{t.task.Attempt, ""}, s)
 }
 
-// finishStream tells the task's client how the task ended; why: it could not be started.
+// finishStream tells the task's client how the task ended, also one that was refused before it had a stream.
 func (t *process) finishStream(f *messages.Finished) {
-	if t.stream == nil {
+	if t.task.Program.Interactive == nil {
 		return
+	}
+	t.mu.Lock()
+	none := t.stream == nil
+	if none {
+		t.stream = newStream(*t.task.Program.Interactive)
+		t.stream.output.over, t.stream.errors.over = true, true // no process writes there
+	}
+	t.mu.Unlock()
+	if none {
+		_ = t.runner.addStream(streamKey{t.task.Attempt, ""}, t.stream) // which never fails for a task's own
 	}
 	code := f.ExitCode
 	if f.Outcome == messages.Unstartable {

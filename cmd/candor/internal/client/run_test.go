@@ -21,6 +21,7 @@ type commandSite struct {
 	state   string        // of the task; "": the task never had a node
 	lost    bool          // the node has forgotten the stream
 	failing int           // so many more requests to the node have no answer
+	early   int           // so many more requests come before the node has the task
 	idle    chan struct{} // has a word when a client that needs nothing was heard
 	told    atomic.Bool
 	node    string
@@ -64,6 +65,9 @@ func (s *commandSite) stream(r messages.StreamRequest) (reply messages.StreamRep
 	switch {
 	case s.lost:
 		return reply, messages.Errorf(messages.NotFound, "the stream has ended")
+	case s.early > 0:
+		s.early--
+		return reply, messages.Errorf(messages.NotFound, "attempt 1 of task 33 does not run here")
 	case s.failing > 0:
 		s.failing--
 		return reply, messages.Errorf(messages.Unavailable, "no answer")
@@ -92,6 +96,13 @@ func TestRunOfACommandThatHasEnded(t *testing.T) {
 	if r.out != s.output {
 		t.Errorf("output %q", r.out)
 	}
+}
+
+// TestRunIsThereBeforeItsTask: the leader may tell of a task that its node does not have yet.
+func TestRunIsThereBeforeItsTask(t *testing.T) {
+	s := newCommandSite(t)
+	s.state, s.early = "Running", 3
+	s.run("run", "--", "echo").expect(t, 0, "hi\n", "Job 33 Completed, 0.5 credits charged")
 }
 
 // TestRunAtAnotherSite: a command at a peer has its input and output here too.

@@ -30,6 +30,8 @@ type Stream struct {
 	Begin   *messages.StreamBegin // begins the stream; nil: that of the task itself
 	// Over says why a stream that does not answer will not come back; nil: it may.
 	Over func(context.Context) error
+	// Comes reports whether a stream that its node does not know may come: the node may not have begun the task; nil: it will not.
+	Comes func(context.Context) bool
 
 	In        io.Reader
 	Out, Errs io.Writer
@@ -222,6 +224,12 @@ func (c *Stream) Interact(ctx context.Context, onTerminal bool) (code int, err e
 	defer signal.Stop(signals)
 	c.In, c.Out, c.Errs = c.App.In, c.App.Out, c.App.Err
 	from, err := c.Open(ctx)
+	for d := firstPause; messages.KindOf(err) == messages.NotFound && c.Comes != nil && c.Comes(ctx); d = nextPause(d) {
+		if err := c.App.Pause(ctx, d); err != nil {
+			return 0, err
+		}
+		from, err = c.Open(ctx)
+	}
 	if err != nil {
 		return 0, err
 	}

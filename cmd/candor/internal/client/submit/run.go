@@ -134,6 +134,8 @@ func (i *interaction) do(ctx context.Context, a *cli.App, job *jobfile.Job) erro
 	}
 	stream := jobs.StreamOf(a, s, t, reply.Site != "", nil)
 	stream.Over = func(ctx context.Context) error { return lostFor(ctx, a, s, t) }
+	began := a.Now()
+	stream.Comes = func(ctx context.Context) bool { return a.Now().Sub(began) < comesWithin && runsStill(ctx, s, t) }
 	code, err := stream.Interact(ctx, i.terminal)
 	return i.end(context.WithoutCancel(ctx), a, s, t, code, err)
 }
@@ -218,6 +220,15 @@ func lostFor(ctx context.Context, a *cli.App, s *cli.Session, t *messages.TaskSt
 		}
 	}
 	return messages.Errorf(messages.Ended, "the command is lost with its node")
+}
+
+// comesWithin is how long a node may take to begin a task that its leader says is there.
+const comesWithin = 10 * time.Second
+
+// runsStill reports whether the leader knows of no end of an attempt.
+func runsStill(ctx context.Context, s *cli.Session, t *messages.TaskStatus) bool {
+	tasks, err := cli.Call[messages.TasksReply](ctx, s, messages.Auctioneer, messages.VerbTasks, messages.TasksRequest{Job: t.Task.Job})
+	return err == nil && len(tasks.Tasks) == 1 && tasks.Tasks[0].Attempt == t.Attempt && tasks.Tasks[0].State == "Running"
 }
 
 // beginsAgain reports whether a later attempt of the task has begun.
