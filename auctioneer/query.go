@@ -229,7 +229,7 @@ func (l *queries) nodes(ctx context.Context, _ messages.Name, _ messages.Empty) 
 			case n.Up && n.Drain != 0:
 				s.Reason = cmp.Or(n.DrainReason, n.Health.Reason)
 			case n.Up:
-				s.Reason = n.Health.Reason
+				s.Reason = cmp.Or(n.Health.Reason, messages.Paused(n.Abilities))
 			case n.Stopped:
 				s.State = "Stopped"
 			}

@@ -20,6 +20,10 @@ const (
 	// AbilityOutdated says that tasks run by an older build or configuration than the agent's, until the
 	// node is idle. Names that begin with "build-" and "tasks-" say which ones are in force.
 	AbilityOutdated = "outdated"
+	// AbilityFull and AbilityStalled say that the node takes no tasks, because its disk is almost full or because its
+	// executor does not answer. An agent says so, and that it is over, as soon as it has no task.
+	AbilityFull    = "disk-full"
+	AbilityStalled = "executor-stalled"
 	// AbilitySharedEnv is the agent's: it understands [SharedEnv].
 	AbilitySharedEnv = "shared-env"
 )
@@ -97,4 +101,15 @@ func Outdated(abilities []Name) string {
 		return ""
 	}
 	return "tasks run by an older build or configuration than the agent's until nothing runs there; candor drain brings that about"
+}
+
+// Paused says why a node takes no tasks though it is up; "" if it takes some.
+func Paused(abilities []Name) string {
+	switch {
+	case slices.Contains(abilities, AbilityFull):
+		return "takes no tasks: its disk is almost full"
+	case slices.Contains(abilities, AbilityStalled):
+		return "takes no tasks: its executor does not answer; the node's log says what helps"
+	}
+	return ""
 }

@@ -78,7 +78,7 @@ func Start(ctx context.Context, c Config) (*Agent, error) {
 		ready: make(chan struct{}), ended: make(chan struct{}),
 	}
 	if a.real, _ = c.Runner.(runner.Real); a.real != nil {
-		a.can = a.real.Abilities()
+		a.can = a.abilities()
 		a.state.SetAbilities(a.can)
 	}
 	if a.lasting, _ = c.Runner.(runner.Lasting); a.lasting != nil {
@@ -86,11 +86,7 @@ func Start(ctx context.Context, c Config) (*Agent, error) {
 		a.lasting.Notify(func(able bool) {
 			a.queue.post(func(messages.Time) {
 				a.unable = !able
-				a.state.Pause(a.unable || a.full)
-				if can := a.real.Abilities(); able && !slices.Equal(can, a.can) {
-					a.can, a.renews = can, true
-					a.state.SetAbilities(can)
-				}
+				a.pause()
 			})
 		})
 	}
@@ -109,6 +105,27 @@ func Start(ctx context.Context, c Config) (*Agent, error) {
 	}
 	go a.loop()
 	return a, nil
+}
+
+// pause has the node take tasks only while it can start some, and registers anew what it can do, once it has no task.
+func (a *Agent) pause() {
+	a.state.Pause(a.unable || a.full)
+	if a.real == nil {
+		return
+	}
+	if can := a.abilities(); !slices.Equal(can, a.can) {
+		a.can, a.renews = can, true
+		a.state.SetAbilities(can)
+	}
+}
+
+// abilities are those of the runner, and that the disk is almost full.
+func (a *Agent) abilities() []messages.Name {
+	can := slices.Clone(a.real.Abilities())
+	if a.full {
+		can = append(can, messages.AbilityFull)
+	}
+	return can
 }
 
 // Ready is closed when the node was registered for the first time.
@@ -218,7 +235,7 @@ func (a *Agent) untilWake() time.Duration {
 func (a *Agent) act(now messages.Time) (over bool) {
 	if a.renews && a.state.Rejoin() {
 		a.renews, a.wasIn = false, false // nothing is lost
-		a.c.Log.Info("registers anew: its executor was replaced, and can do other things", zap.Strings("abilities", a.can))
+		a.c.Log.Info("registers anew: it can do other things now", zap.Strings("abilities", a.can))
 	}
 	do := a.state.Act(now)
 	a.noteSession()

@@ -9,7 +9,7 @@ import (
 	"github.com/candor-grid/candor/nodeagent/runner"
 )
 
-// diskEvery is how often the agent looks at the free space of its disk.
+// diskEvery is how often the agent looks at the free space of its disk, or sooner if that may have become too little.
 const diskEvery = time.Second
 
 // watchDisk has the node take no tasks while its disk is almost full: the site's books are on the same one. It is
@@ -17,21 +17,22 @@ const diskEvery = time.Second
 func (a *Agent) watchDisk() {
 	reserve := runner.Reserve(a.c.Dir, a.c.Tasks.KeepFree)
 	if a.full = runner.Full(a.c.Dir, reserve, false); a.full {
-		a.state.Pause(true)
+		a.pause()
 		a.sayFull(true, reserve)
 	}
 	go a.followDisk(a.full, reserve)
 }
 
 func (a *Agent) followDisk(was bool, reserve int64) {
-	ticker := time.NewTicker(diskEvery)
-	defer ticker.Stop()
+	timer := time.NewTimer(0)
+	defer timer.Stop()
 	for {
 		select {
 		case <-a.ended:
 			return
-		case <-ticker.C:
+		case <-timer.C:
 		}
+		timer.Reset(runner.Soon(a.c.Dir, runner.Takes(reserve), diskEvery))
 		full := runner.Full(a.c.Dir, reserve, was)
 		if full == was {
 			continue
@@ -40,7 +41,7 @@ func (a *Agent) followDisk(was bool, reserve int64) {
 		a.sayFull(full, reserve)
 		a.queue.post(func(messages.Time) {
 			a.full = full
-			a.state.Pause(a.unable || a.full)
+			a.pause()
 		})
 	}
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/candor-grid/candor/nodeagent"
 )
 
-// TestNodeTakesNothingOnAFullDisk: a node whose disk is almost full claims nothing until there is space.
+// TestNodeTakesNothingOnAFullDisk: a node whose disk is almost full claims nothing until there is space, and tells the leader why.
 func TestNodeTakesNothingOnAFullDisk(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("needs root, to mount a small disk")
@@ -37,6 +37,9 @@ func TestNodeTakesNothingOnAFullDisk(t *testing.T) {
 		defer l.mu.Unlock()
 		return l.seq > 5
 	})
+	if !l.told(messages.AbilityFull) {
+		t.Error("the leader does not hear why")
+	}
 	freed := messages.TimeOf(time.Now())
 	if err := os.Remove(other); err != nil {
 		t.Fatal(err)
@@ -45,4 +48,29 @@ func TestNodeTakesNothingOnAFullDisk(t *testing.T) {
 	if f := l.finished[messages.TaskRef{Job: job}]; f.Outcome != messages.Exited || f.Started < freed {
 		t.Errorf("ended as %+v, and there was space from %v on", f, freed)
 	}
+	await.Until(t, "the leader hears that the disk has space again", func() bool { return !l.told(messages.AbilityFull) })
+}
+
+// TestNodeThatRunsTellsOfAFullDisk once it has no task.
+func TestNodeThatRunsTellsOfAFullDisk(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("needs root, to mount a small disk")
+	}
+	dir := t.TempDir()
+	if err := unix.Mount("tmpfs", dir, "tmpfs", 0, "size=64m"); err != nil {
+		t.Skip("cannot mount: ", err)
+	}
+	t.Cleanup(func() { _ = unix.Unmount(dir, unix.MNT_DETACH) })
+	network := bus.NewMemory()
+	l := newLeader(t, network, time.Hour)
+	begin(t, network, func(c *nodeagent.Config) { c.Dir, c.Tasks.KeepFree = dir, 16<<20 })
+	l.submit(messages.Program{Tasks: 1, Command: []string{"true"}})
+	l.until("the task ends", func() bool { return len(l.finished) == 1 })
+	if l.told(messages.AbilityFull) {
+		t.Error("the leader hears that the disk is full")
+	}
+	if err := os.WriteFile(filepath.Join(dir, "other"), make([]byte, 54<<20), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	await.Until(t, "the leader hears that the disk is full", func() bool { return l.told(messages.AbilityFull) })
 }

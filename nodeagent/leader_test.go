@@ -2,6 +2,7 @@ package nodeagent_test
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -42,6 +43,7 @@ type session struct {
 	reply  messages.ExchangeReply
 	slots  int
 	used   int
+	can    []messages.Name
 }
 
 func newLeader(t testing.TB, network *bus.Network, lease time.Duration) *leader {
@@ -123,13 +125,25 @@ func (l *leader) register(_ context.Context, node messages.Name, r messages.Regi
 		return messages.RegisterReply{}, messages.Errorf(messages.Unavailable, "not now")
 	}
 	if s := l.sessions[node]; s == nil || s.number != r.Session {
-		l.sessions[node] = &session{number: r.Session, slots: r.Slots[0].Slots}
+		l.sessions[node] = &session{number: r.Session, slots: r.Slots[0].Slots, can: r.Abilities}
 	}
 	l.note()
 	return messages.RegisterReply{
 		Lease: l.lease, Term: l.term, Stop: r.Running,
 		Markets: []messages.Market{{Name: "main", Classes: []messages.Name{"cpu"}}},
 	}, nil
+}
+
+// told reports whether every node has told of an ability.
+func (l *leader) told(ability messages.Name) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, s := range l.sessions {
+		if !slices.Contains(s.can, ability) {
+			return false
+		}
+	}
+	return len(l.sessions) > 0
 }
 
 func (l *leader) exchange(_ context.Context, node messages.Name, e messages.Exchange) (messages.ExchangeReply, error) {

@@ -27,6 +27,11 @@ func TestAttackOfContainer(t *testing.T) {
 // upContained starts such a site with more arguments.
 func upContained(t *testing.T, arguments ...string) *site {
 	t.Helper()
+	return upContainedIn(t, stateDir(t, nil), arguments...)
+}
+
+func upContainedIn(t *testing.T, state string, arguments ...string) *site {
+	t.Helper()
 	if os.Geteuid() != 0 {
 		t.Skip("needs root")
 	}
@@ -36,7 +41,7 @@ func upContained(t *testing.T, arguments ...string) *site {
 		}
 	}
 	const capabilities = "-all,+chown,+dac_override,+fowner,+kill,+setgid,+setpcap,+setuid"
-	s := &site{T: t, state: stateDir(t, nil), nodes: 2}
+	s := &site{T: t, state: state, nodes: 2}
 	s.wrapper = []string{"unshare", "--pid", "--mount", "--ipc", "--uts", "--fork", "--kill-child", "--mount-proc", "sh", "-c",
 		`mount -t tmpfs none /sys/fs/cgroup; exec setpriv --no-new-privs --bounding-set=` + capabilities + ` --inh-caps=-all "$@"`, "sh"}
 	s.begin(nil, append(arguments, "--listen", "127.0.0.1:0")...)

@@ -9,7 +9,7 @@
 // which the same attempts must have effects. The forms of the site are: started by root,
 // by a user without powers, with what a container has, on three hosts, with limits that
 // tasks try to pass, with tasks that hold up what the node does for them while others' starts are
-// measured, and linked to a peer. "make test" leaves some of these out.
+// measured, with tasks that together fill the disk and the memory, or leave there what outlives them, and linked to a peer. "make test" leaves some of these out.
 //
 // Without a container's runtime the image, and the runtime's filter of system calls, are
 // not tried: that form has the container's user, capabilities and namespaces.

@@ -116,7 +116,13 @@ func up(t *testing.T, arguments ...string) *site {
 // upAs starts a site as another user; nil: as the user of this process.
 func upAs(t *testing.T, user *syscall.Credential, arguments ...string) *site {
 	t.Helper()
-	s := &site{T: t, state: stateDir(t, user), nodes: 2, user: user}
+	return upIn(t, stateDir(t, user), user, arguments...)
+}
+
+// upIn starts a site in a state directory as a user.
+func upIn(t *testing.T, state string, user *syscall.Credential, arguments ...string) *site {
+	t.Helper()
+	s := &site{T: t, state: state, nodes: 2, user: user}
 	s.begin(user, append(arguments, "--listen", "127.0.0.1:0")...)
 	s.await()
 	return s

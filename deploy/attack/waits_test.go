@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -112,6 +113,19 @@ var holds = map[string]func(){
 			_ = os.Symlink(".", fmt.Sprint("l", i))
 		}
 		fmt.Println("begun")
+	},
+	"passdir": passDir, "writeon": writeOn, "passmemory": passMemory, "keep": keep, "segment": leaveSegment, "empty": makeEmpty, "daemons": daemons,
+	"threads": func() { multiply(8, threads) }, "thread500": thread500, "zombies": func() { multiply(1000, zombie) },
+	"buffers": func() {
+		fillBuffers(1024, func([]int) {})
+		time.Sleep(time.Minute)
+	},
+	"passbuffers": func() {
+		fillBuffers(256, func(fds []int) {
+			if err := pass(fds[:min(len(fds), 250)]...); err != nil {
+				fmt.Println(err)
+			}
+		})
 	},
 }
 
@@ -215,50 +229,94 @@ func (s *site) forwarding(account messages.Name, job messages.JobID, said string
 // fromHoldUps has bob's tasks hold up the node, and measures how long alice's wait.
 func fromHoldUps(t *testing.T, s *site) (attempts []attempt) {
 	t.Helper()
-	alice := s.client("alice")
-	rest := s.starts(alice)
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	script := filepath.Join(t.TempDir(), "hold.sh")
-	if err := os.WriteFile(script, []byte("#!/bin/sh\nexec ./attacker\n"), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	begin := func(name string, arguments ...string) (job messages.JobID, said string) {
-		out, err := s.candor("bob", append(append([]string{"submit", "--script", "--budget", "5", "--chdir", "-", "--input", self + "=attacker", "--attempts", "1", "--time", "60s",
-			"--env", holdEnv + "=" + name, "--id-only"}, arguments...), script)...)
-		if _, scanErr := fmt.Sscan(out, &job); err != nil || scanErr != nil {
-			t.Fatalf("%s: %v, %v: %s", name, err, scanErr, out)
-		}
-		await.Until(t, "the task of bob's says that it has begun: "+name, func() bool {
-			said, _ = s.candor("bob", "logs", job.String())
-			return strings.Contains(said, "begun")
-		})
-		return job, said[strings.Index(said, "begun"):]
-	}
-	for _, h := range holdUps {
-		a := attempt{What: "a task " + h.what, Needs: h.needs}
-		if h.needs > s.containment() {
-			a.Effect = "not tried, as it could stop the site itself"
-			attempts = append(attempts, a)
+	h := s.holder()
+	for _, up := range holdUps {
+		if up.needs > s.containment() {
+			attempts = append(attempts, attempt{What: "a task " + up.what, Needs: up.needs, Effect: "not tried, as it could stop the site itself"})
 			continue
 		}
-		job, said := begin(h.name, h.arguments...)
-		h.beside(s, job, said)
-		worst := s.starts(alice)
-		a.Refusal = fmt.Sprintf("another's task started and ended within %v, and %v before", worst.Round(time.Millisecond), rest.Round(time.Millisecond))
-		if worst > rest+heldUp {
-			a.Effect, a.Refusal = a.Refusal, ""
-		}
-		s.cancels(job)
-		s.job("bob", job, func(j messages.JobDetail) bool { return j.Running == 0 }) // what it does to bob's next task is not the question
+		job, said := h.begin(up.name, up.arguments...)
+		up.beside(s, job, said)
+		a := h.measured("a task " + up.what)
+		a.Needs = up.needs
+		h.over(job)
 		attempts = append(attempts, a)
 	}
-	job, said := begin("listens")
+	job, said := h.begin("listens")
 	attempts = append(attempts, s.takesPort(said))
 	s.cancels(job)
 	return append(attempts, s.goesOn())
+}
+
+// holder has bob's tasks hold up a site on which alice's start as soon as they do.
+type holder struct {
+	*site
+	alice  bus.Bus
+	rest   time.Duration // how long alice's tasks take while nobody attacks
+	script string
+	self   string
+
+	said     []string       // by the tasks of an attempt
+	ended    messages.JobID // of an attempt
+	entities int            // before an attempt
+}
+
+func (s *site) holder() *holder {
+	s.Helper()
+	h := &holder{site: s, alice: s.client("alice"), script: filepath.Join(s.TempDir(), "hold.sh")}
+	h.rest = s.starts(h.alice)
+	var err error
+	if h.self, err = os.Executable(); err != nil {
+		s.Fatal(err)
+	}
+	if err := os.WriteFile(h.script, []byte("#!/bin/sh\nexec ./attacker\n"), 0o755); err != nil {
+		s.Fatal(err)
+	}
+	return h
+}
+
+// begin has a task of bob's do what a name stands for, and returns what it says when it has begun.
+func (h *holder) begin(name string, arguments ...string) (job messages.JobID, said string) {
+	h.Helper()
+	out, err := h.candor("bob", append(append([]string{"submit", "--script", "--budget", "5", "--chdir", "-", "--input", h.self + "=attacker", "--attempts", "1", "--time", "60s",
+		"--env", holdEnv + "=" + name, "--id-only"}, arguments...), h.script)...)
+	if _, scanErr := fmt.Sscan(out, &job); err != nil || scanErr != nil {
+		h.Fatalf("%s: %v, %v: %s", name, err, scanErr, out)
+	}
+	await.Until(h.T, "the task of bob's says that it has begun: "+name, func() bool {
+		said, _ = h.candor("bob", "logs", job.String())
+		return strings.Contains(said, "begun")
+	})
+	return job, said[strings.Index(said, "begun"):]
+}
+
+// measured measures how long alice's tasks take meanwhile.
+func (h *holder) measured(what string) attempt {
+	h.Helper()
+	a := attempt{What: what}
+	worst := h.starts(h.alice)
+	a.Refusal = fmt.Sprintf("another's task started and ended within %v, and %v before", worst.Round(time.Millisecond), h.rest.Round(time.Millisecond))
+	if worst > h.rest+heldUp {
+		a.Effect, a.Refusal = a.Refusal, ""
+	}
+	return a
+}
+
+// runs has a task of bob's do what a name stands for, and waits for its end.
+func (h *holder) runs(name string) {
+	h.Helper()
+	out, _ := h.candor("bob", "submit", "--script", "--budget", "5", "--chdir", "-", "--input", h.self+"=attacker", "--attempts", "1", "--time", "60s",
+		"--env", holdEnv+"="+name, "--wait", "--id-only", h.script)
+	id, _, _ := strings.Cut(out, "\n")
+	said, _ := h.candor("bob", "logs", id)
+	h.said = append(h.said, said)
+}
+
+// over ends a job of bob's: what it does to bob's next task is not the question.
+func (h *holder) over(job messages.JobID) {
+	h.Helper()
+	h.cancels(job)
+	h.job("bob", job, func(j messages.JobDetail) bool { return j.Running == 0 })
 }
 
 // starts is how long tasks of an account take that end at once, from their submission to the end of their job: of
@@ -267,42 +325,53 @@ func (s *site) starts(b bus.Bus) time.Duration {
 	s.Helper()
 	var all []time.Duration
 	for range 8 {
-		began := time.Now()
-		reply, err := bus.Call[messages.SubmitReply](s.within(), b, messages.Subject(s.name, messages.Auctioneer, messages.VerbSubmit, "alice"), messages.SubmitRequest{Key: fmt.Sprint(began.UnixNano()),
-			Spec: messages.JobSpec{Budget: messages.Credit, Stages: []messages.Stage{{Name: "main", Command: []string{"true"}, Attempts: 1}}}})
-		if err != nil {
-			s.Fatal(err)
-		}
-		await.Until(s.T, "alice's job ends", func() bool {
-			j, err := bus.Call[messages.JobDetail](s.within(), b, messages.Subject(s.name, messages.Auctioneer, messages.VerbJob, "alice"), messages.JobRequest{Job: reply.Job})
-			return err == nil && j.State.Final()
-		})
-		all = append(all, time.Since(began))
+		all = append(all, s.startOne(b))
 	}
 	slices.Sort(all)
 	return all[len(all)-2]
 }
 
-// roomy writes the configuration of a site with slots for all.
-func roomy(t *testing.T) string {
-	t.Helper()
-	file := filepath.Join(scratch, fmt.Sprintf("held%d.yaml", time.Now().UnixNano()))
-	if err := os.WriteFile(file, []byte(held), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	return file
+// startOne has alice run such a task, and returns how long that took. A submission that is refused for want of space is
+// repeated.
+func (s *site) startOne(b bus.Bus) time.Duration {
+	s.Helper()
+	began := time.Now()
+	var job messages.JobID
+	await.Until(s.T, "alice's job is taken", func() bool {
+		reply, err := bus.Call[messages.SubmitReply](s.within(), b, messages.Subject(s.name, messages.Auctioneer, messages.VerbSubmit, "alice"), messages.SubmitRequest{Key: fmt.Sprint(began.UnixNano()),
+			Spec: messages.JobSpec{Budget: messages.Credit, Stages: []messages.Stage{{Name: "main", Command: []string{"true"}, Attempts: 1}}}})
+		if err != nil && messages.KindOf(err) != messages.Exhausted {
+			s.Fatal(err)
+		}
+		job = reply.Job
+		return err == nil
+	})
+	await.Until(s.T, "alice's job ends", func() bool {
+		j, err := bus.Call[messages.JobDetail](s.within(), b, messages.Subject(s.name, messages.Auctioneer, messages.VerbJob, "alice"), messages.JobRequest{Job: job})
+		return err == nil && j.State.Final()
+	})
+	return time.Since(began)
 }
 
-// TestAttackByWaiting has tasks hold up the node: where accounts have users and rooms of their own, and, in make attack,
-// on a site of a user without powers, on one in a container, whose tasks have users and no rooms, and on one whose tasks
-// have its own user.
-func TestAttackByWaiting(t *testing.T) {
-	for name, start := range map[string]func(*testing.T) *site{
-		"stock":         func(t *testing.T) *site { return up(t, "--config", roomy(t)) },
-		"ordinary user": func(t *testing.T) *site { return upAs(t, ordinary, "--config", roomy(t)) },
-		"users alone":   func(t *testing.T) *site { return upContained(t, "--config", roomy(t)) },
-		"plain":         func(t *testing.T) *site { return up(t, "--tasks-as-me", "--config", roomy(t)) },
-	} {
+// forms are the sites on which tasks hold up the node: where accounts have users and rooms of their own, and, in make
+// attack, where tasks may make namespaces too, a site of a user without powers, one in a container, whose tasks
+// have users and no rooms, and one whose tasks have its own user.
+var forms = map[string]struct {
+	user  *syscall.Credential
+	start func(t *testing.T, state, config string) *site
+}{
+	"stock":         {nil, func(t *testing.T, state, config string) *site { return upIn(t, state, nil, "--config", config) }},
+	"namespaces":    {nil, func(t *testing.T, state, config string) *site { return upIn(t, state, nil, "--config", config) }},
+	"ordinary user": {ordinary, func(t *testing.T, state, config string) *site { return upIn(t, state, ordinary, "--config", config) }},
+	"users alone":   {nil, func(t *testing.T, state, config string) *site { return upContainedIn(t, state, "--config", config) }},
+	"plain": {nil, func(t *testing.T, state, config string) *site {
+		return upIn(t, state, nil, "--tasks-as-me", "--config", config)
+	}},
+}
+
+// eachForm attacks the site in each form.
+func eachForm(t *testing.T, attack func(t *testing.T, start func(t *testing.T, state, tasks string) *site, user *syscall.Credential)) {
+	for name, form := range forms {
 		t.Run(name, func(t *testing.T) {
 			switch {
 			case name != "stock" && !everything():
@@ -310,9 +379,32 @@ func TestAttackByWaiting(t *testing.T) {
 			case name == "ordinary user" && os.Geteuid() != 0:
 				t.Skip("every test here is that")
 			}
-			s := start(t)
-			s.nodes = 1
-			s.judge(fromHoldUps(t, s))
+			attack(t, func(t *testing.T, state, tasks string) *site {
+				if name == "namespaces" {
+					tasks += ", namespaces: allow"
+				}
+				s := form.start(t, state, roomy(t, strings.TrimPrefix(tasks, ", ")))
+				s.nodes = 1
+				return s
+			}, form.user)
 		})
 	}
+}
+
+// roomy writes the configuration of a site with slots for all, and with something about tasks.
+func roomy(t *testing.T, tasks string) string {
+	t.Helper()
+	file := filepath.Join(scratch, fmt.Sprintf("held%d.yaml", time.Now().UnixNano()))
+	if err := os.WriteFile(file, []byte(held+"tasks: {"+tasks+"}\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+// TestAttackByWaiting has tasks hold up the node, in each form.
+func TestAttackByWaiting(t *testing.T) {
+	eachForm(t, func(t *testing.T, start func(t *testing.T, state, tasks string) *site, user *syscall.Credential) {
+		s := start(t, stateDir(t, user), "")
+		s.judge(fromHoldUps(t, s))
+	})
 }

@@ -168,7 +168,7 @@ type Tasks struct {
 	// FreeMiB is the reserve of a node's disk that is for the site's own files, in MiB.
 	// When less is free, the node removes what ended tasks kept, of the account that keeps
 	// the most; below three quarters of it, the node takes no tasks; below five eighths, it
-	// ends the task that keeps the most. A replica refuses requests below 256 MiB. 0: a
+	// ends the tasks that keep the most. An inode counts as its share of the disk. A replica refuses requests below 256 MiB. 0: a
 	// twentieth of the disk, between 512 and 8,192.
 	FreeMiB int64 `json:"free_mib,omitempty"`
 }

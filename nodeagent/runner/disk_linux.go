@@ -18,7 +18,8 @@ type measuring struct {
 	underWay bool
 	next     time.Time // not before
 	unread   bool      // the last measure did not see everything
-	bytes    int64     // what the last measure found, with what others share
+	bytes    int64     // what the last measure found in its own directory
+	shared   int64     // and in the temporary directories that it shares
 }
 
 // measureShare is the part of a processor's time for which a task is measured at most: one in as
@@ -51,6 +52,15 @@ func (t *process) startMeasuring() {
 	}
 	m.underWay = true
 	go t.measure(dir, t.processes())
+}
+
+// measureAgain has the task's directories measured unless they were just now.
+func (t *process) measureAgain() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.child.pid != 0 && !t.over {
+		t.startMeasuring()
+	}
 }
 
 // measure measures what a running task keeps on the disk, in a directory of its own if it has
@@ -93,7 +103,7 @@ func (t *process) judge(own, shared tree.Usage, rest time.Duration) bool {
 	defer t.mu.Unlock()
 	before, limit := t.measuring.unread, t.runner.config.DirLimit
 	unread := errors.Join(own.Unread, shared.Unread)
-	t.measuring = measuring{next: time.Now().Add(rest), unread: unread != nil, bytes: own.Bytes + shared.Bytes}
+	t.measuring = measuring{next: time.Now().Add(rest), unread: unread != nil, bytes: own.Bytes, shared: shared.Bytes}
 	switch {
 	case t.over || t.exceeds != "":
 		return false
@@ -125,6 +135,7 @@ func (p *Processes) settleDir(dir string, f *messages.Finished) {
 	meter.Add(dir)
 	u := meter.Usage()
 	if u.Bytes <= limit && u.Unread == nil {
+		p.store.noteLeft(f.Attempt.Task.Job, u.Bytes)
 		if p.config.Mapped == MappedRange { // the agent, which is in no namespace, stores it
 			_ = tree.Give(dir, os.Getuid(), os.Getgid())
 		}

@@ -52,14 +52,14 @@ var leaving = map[string]func() error{
 				return err
 			}
 		}
-		conn, err := net.DialUnix("unix", nil, &net.UnixAddr{Name: passed, Net: "unix"})
+		return passOn(fd)
+	},
+	"buffers": func() error { // of connections that a task that runs keeps
+		fds, err := fillBuffers(leaves*mib, 120)
 		if err != nil {
 			return err
 		}
-		if _, _, err = conn.WriteMsgUnix([]byte("x"), unix.UnixRights(fd), nil); err == nil {
-			_, err = conn.Read(make([]byte, 1))
-		}
-		return err
+		return passOn(fds...)
 	},
 	"keep": func() error { // what the others pass on
 		listener, err := net.ListenUnix("unix", &net.UnixAddr{Name: passed, Net: "unix"})
@@ -72,7 +72,7 @@ var leaving = map[string]func() error{
 			if err != nil {
 				return err
 			}
-			if _, _, _, _, err := conn.ReadMsgUnix(make([]byte, 1), make([]byte, 64)); err != nil {
+			if _, _, _, _, err := conn.ReadMsgUnix(make([]byte, 1), make([]byte, 4096)); err != nil {
 				return err
 			}
 			_, _ = conn.Write([]byte("x"))
@@ -88,6 +88,55 @@ var leaving = map[string]func() error{
 		}
 		return fmt.Errorf("as many processes as it wants")
 	},
+}
+
+// passOn gives files to the task that keeps them.
+func passOn(fds ...int) error {
+	conn, err := net.DialUnix("unix", nil, &net.UnixAddr{Name: passed, Net: "unix"})
+	if err != nil {
+		return err
+	}
+	if _, _, err = conn.WriteMsgUnix([]byte("x"), unix.UnixRights(fds...), nil); err == nil {
+		_, err = conn.Read(make([]byte, 1))
+	}
+	return err
+}
+
+// fillBuffers sends bytes by so many connections at most that nobody reads from, and returns their ends.
+func fillBuffers(bytes, most int) (fds []int, err error) {
+	listener, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM, 0)
+	if err != nil {
+		return nil, err
+	}
+	if err := errors.Join(unix.Bind(listener, &unix.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}}), unix.Listen(listener, 1)); err != nil {
+		return nil, err
+	}
+	at, err := unix.Getsockname(listener)
+	if err != nil {
+		return nil, err
+	}
+	piece := make([]byte, mib)
+	for range most {
+		from, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM, 0)
+		if err == nil {
+			err = unix.Connect(from, at)
+		}
+		if err != nil {
+			return nil, err
+		}
+		to, _, err := unix.Accept(listener)
+		if err != nil {
+			return nil, err
+		}
+		fds = append(fds, from, to)
+		for n := 0; err == nil; bytes -= max(n, 0) {
+			n, err = unix.SendmsgN(from, piece, nil, nil, unix.MSG_DONTWAIT)
+		}
+		if bytes <= 0 {
+			return fds, nil
+		}
+	}
+	return nil, fmt.Errorf("the kernel does not take %d bytes more", bytes)
 }
 
 // attackerDir is a directory that tasks find and that holds the attacker.
@@ -119,6 +168,7 @@ func TestMemoryThatOutlivesItsTaskCounts(t *testing.T) {
 	for what, most := range map[string]int{
 		"segment": mayHave / leaves,              // as shared memory, of which a room has as much as a task
 		"memfd":   (2*mayHave + margin) / leaves, // two tasks, and the margin of the account
+		"buffers": (2*mayHave + margin) / leaves,
 	} {
 		t.Run(what, func(t *testing.T) {
 			b := strangers(t, func(c *runner.Config) { c.Limits.Memory, c.CheckEvery = mayHave*mib, 10*time.Millisecond })
@@ -126,7 +176,7 @@ func TestMemoryThatOutlivesItsTaskCounts(t *testing.T) {
 				t.Skip("nothing bounds memory here")
 			}
 			dir := attackerDir(t)
-			if what == "memfd" {
+			if what != "segment" {
 				keeper := b.start(of("ann", 8, messages.Program{Dir: dir, Command: []string{dir + "/attack", "delay", "keep"}}))
 				b.read(keeper, false)
 			}

@@ -54,12 +54,18 @@ type Processes struct {
 	// keepEnded is for how long a stream that has ended waits for a client.
 	keepEnded time.Duration
 	checks    *time.Timer // of output, memory and disk
+	space     *time.Timer // of the free space of the disk
 	seldom    bool        // they come less often, because nothing runs
 	summing   bool        // what accounts keep is being measured
 	sumNext   time.Time   // not before
-	pressed   bool        // the disk is almost full; of whoever is summing
-	closed    bool
-	tasks     sync.WaitGroup
+	quiet     bool        // that is looked at seldom, because nothing runs
+	relieving bool        // space is being freed
+	acted     struct {    // of followSpace: what was free when it acted last, when that was, and when it ended tasks
+		free      int64
+		at, ended time.Time
+	}
+	closed bool
+	tasks  sync.WaitGroup
 }
 
 // NewProcesses makes a runner on a state directory.
@@ -121,6 +127,7 @@ func NewProcesses(c Config) (*Processes, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.checks = time.AfterFunc(p.config.CheckEvery, p.check)
+	p.space = time.AfterFunc(soonest, p.followSpace)
 	return p, nil
 }
 
@@ -236,6 +243,10 @@ func (p *Processes) enter(t *process) error {
 		p.seldom = false
 		p.checks.Reset(p.config.CheckEvery)
 	}
+	if p.quiet {
+		p.quiet = false
+		p.space.Reset(soonest)
+	}
 	return nil
 }
 
@@ -297,6 +308,7 @@ func (p *Processes) Close() error {
 	}
 	p.closed = true
 	p.checks.Stop()
+	p.space.Stop()
 	p.mu.Unlock()
 	for _, t := range p.tasksNow() {
 		t.Stop(0)

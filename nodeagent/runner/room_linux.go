@@ -211,6 +211,28 @@ func (r *rooms) replace(full *room) {
 	}
 }
 
+// retireFull removes the rooms that nobody uses and whose temporary directories hold more than so many bytes, and reports
+// whether there are any.
+func (r *rooms) retireFull(bytes int64) (any bool) {
+	r.mu.Lock()
+	var idle []*room
+	for _, one := range r.open {
+		if one.users == 0 {
+			idle = append(idle, one)
+		}
+	}
+	r.mu.Unlock()
+	for _, one := range idle {
+		meter := tree.NewMeter(bytes, func() bool { return true })
+		meter.Add(one.temp)
+		if meter.Usage().Bytes > bytes {
+			r.retire(one)
+			any = true
+		}
+	}
+	return any
+}
+
 // retire removes a room that nobody came back to.
 func (r *rooms) retire(left *room) {
 	r.mu.Lock()

@@ -208,6 +208,15 @@ func (s *store) noteKept(j *job, bytes int64) {
 	j.kept = bytes
 }
 
+// noteLeft notes that a task of a job has left so many bytes more, which will be measured.
+func (s *store) noteLeft(id messages.JobID, bytes int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if j := s.jobs[id]; j != nil {
+		j.kept += bytes
+	}
+}
+
 // noteRemoved notes that so much of that was removed.
 func (s *store) noteRemoved(j *job, bytes int64) {
 	s.mu.Lock()

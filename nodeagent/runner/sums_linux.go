@@ -22,7 +22,7 @@ import (
 // What has ended stays on the node's disk, and tasks that run can still write there: into a directory that an
 // earlier task of the account left, or to a file that an earlier task passed on. So what has ended is measured again
 // while tasks of its account run, and what an account keeps is bounded as a sum. Below a reserve of the
-// disk, the account that keeps the most loses its oldest first, and in the end the task that keeps the most is ended.
+// disk, the account that keeps the most loses its oldest first, and in the end the tasks that keep the most are ended.
 
 // How often what has ended is measured, at most, and how often the free space is looked at while nothing runs.
 const (
@@ -30,6 +30,9 @@ const (
 	idleEvery = 5 * time.Second
 	sumShare  = 20 // of a processor's time, for measuring: one part in as many
 )
+
+// actAgain is after how long space is looked for again on a disk that does not fill further.
+const actAgain = 500 * time.Millisecond
 
 // leastEnded is how much a task has to keep, in bytes, to be ended because the disk is full, and an account to
 // lose its oldest.
@@ -49,8 +52,7 @@ func (p *Processes) startSum() {
 	})
 }
 
-// sum bounds what each account keeps, and frees space if the disk is almost full. The result is how long not to
-// measure again.
+// sum bounds what each account keeps. The result is how long not to measure again.
 func (p *Processes) sum() (rest time.Duration) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -60,25 +62,54 @@ func (p *Processes) sum() (rest time.Duration) {
 			p.removeOldest(account, over)
 		}
 	}
-	p.relieve()
 	p.store.removeMoved()
 	return max(sumEvery*p.config.CheckEvery, time.Since(began), (sumShare-1)*(threadTime()-used))
 }
 
-// relieve frees space below the reserve.
-func (p *Processes) relieve() {
+// followSpace looks at the free space of the disk: as often as it may have filled since, however fast. Below the reserve
+// it acts when there is less than when it acted last; for a disk that others keep full, that is seldom.
+func (p *Processes) followSpace() {
 	reserve := p.config.KeepFree
-	if freeBytes(p.config.Dir) >= reserve {
-		p.pressed = false
+	free, now := freeBytes(p.config.Dir), time.Now()
+	acts := free < reserve && (free < p.acted.free-leastEnded/2 || now.Sub(p.acted.at) >= actAgain)
+	switch {
+	case acts:
+		p.acted.free, p.acted.at = free, now
+		for _, t := range p.tasksNow() {
+			t.measureAgain()
+		}
+	case free >= reserve:
+		p.acted.free = math.MaxInt64
+	}
+	if free < leastFree(reserve) {
+		p.endLargest(reserve - free)
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closed {
 		return
 	}
-	for _, account := range p.store.accountsThatKeep(0) {
-		if !p.pressed { // what is known of them may be old
-			p.measureAccount(account)
+	if acts && !p.relieving {
+		p.relieving = true
+		p.tasks.Go(p.relieve)
+	}
+	wait := Soon(p.config.Dir, reserve, p.config.CheckEvery)
+	if p.quiet = len(p.running) == 0 && !p.relieving; p.quiet {
+		wait = idleEvery
+		if free < reserve {
+			wait = actAgain
 		}
 	}
-	p.pressed = true
+	p.space.Reset(wait)
+}
+
+// relieve frees space until there is more than the reserve: of rooms that nobody uses, and of the accounts that keep the most.
+func (p *Processes) relieve() {
+	reserve := p.config.KeepFree
 	for lack := wantedFree(reserve) - freeBytes(p.config.Dir); lack > 0 && !p.closing(); lack = wantedFree(reserve) - freeBytes(p.config.Dir) {
+		if p.rooms != nil && p.rooms.retireFull(leastEnded) {
+			break // which frees more than anything else
+		}
 		freed := int64(0)
 		for _, account := range p.store.accountsThatKeep(leastEnded) { // others did not fill the disk, and would lose their logs
 			if freed = p.removeOldest(account, min(lack, leastEnded)); freed > 0 {
@@ -90,31 +121,70 @@ func (p *Processes) relieve() {
 		}
 		p.store.removeMoved()
 	}
-	if freeBytes(p.config.Dir) < leastFree(reserve) {
-		p.endLargest()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.relieving = false
+}
+
+// filler is a task that keeps much on the disk, or the tasks that share temporary directories which do.
+type filler struct {
+	tasks []*process
+	room  *room // whose temporary directories they are; nil: a task's own directory
+	bytes int64
+}
+
+// endLargest ends the tasks that keep the most on the disk: as many as lack bytes take. They could write on while they
+// were asked to end, so they are killed. While some are being ended for the disk, no others are.
+func (p *Processes) endLargest(lack int64) {
+	if time.Since(p.acted.ended) < endPause {
+		return
+	}
+	var all []*filler
+	rooms := map[*room]*filler{}
+	for _, t := range p.tasksNow() {
+		t.mu.Lock()
+		runs, ends, m := !t.ending && !t.over, t.ending && !t.over && t.why == messages.OutOfDisk, t.measuring
+		t.mu.Unlock()
+		if ends {
+			return
+		}
+		if runs && m.bytes >= leastEnded {
+			all = append(all, &filler{tasks: []*process{t}, bytes: m.bytes})
+		}
+		if runs && m.shared >= leastEnded {
+			f := rooms[t.room]
+			if f == nil {
+				f = &filler{room: t.room}
+				rooms[t.room], all = f, append(all, f)
+			}
+			f.tasks, f.bytes = append(f.tasks, t), max(f.bytes, m.shared)
+		}
+	}
+	slices.SortFunc(all, func(a, b *filler) int { return cmp.Compare(b.bytes, a.bytes) })
+	for _, most := range all {
+		if lack <= 0 {
+			break
+		}
+		lack -= most.bytes
+		p.endFiller(most)
 	}
 }
 
-// endLargest ends the task that keeps the most on the disk.
-func (p *Processes) endLargest() {
-	all := p.tasksNow()
-	if len(all) == 0 {
-		return
+// endPause is how long to wait, at least, before more tasks are ended for the disk: to remove what they kept takes time.
+const endPause = 100 * time.Millisecond
+
+func (p *Processes) endFiller(f *filler) {
+	p.acted.ended = time.Now()
+	what := "this task kept the most there"
+	if f.room != nil {
+		what = "the temporary directories that it shares kept the most there"
+		p.rooms.replace(f.room)
 	}
-	kept := func(t *process) int64 {
+	for _, t := range f.tasks {
 		t.mu.Lock()
-		defer t.mu.Unlock()
-		if t.ending || t.over {
-			return 0
-		}
-		return t.measuring.bytes
-	}
-	most := slices.MaxFunc(all, func(a, b *process) int { return cmp.Compare(kept(a), kept(b)) })
-	if held := kept(most); held >= leastEnded {
-		most.mu.Lock()
-		most.exceeds = cmp.Or(most.exceeds, fmt.Sprintf("ended because the node's disk is almost full, and this task kept the most there: %d MiB", held>>20))
-		most.mu.Unlock()
-		most.end(messages.OutOfDisk, p.config.Grace)
+		t.exceeds = cmp.Or(t.exceeds, fmt.Sprintf("ended because the node's disk is almost full, and %s: %d MiB", what, f.bytes>>20))
+		t.mu.Unlock()
+		t.end(messages.OutOfDisk, 0)
 	}
 }
 

@@ -188,14 +188,14 @@ func TestOutputsStayUntilTheyAreStored(t *testing.T) {
 	await.Until(t, "it goes when it is stored", func() bool { return b.keptOf("ann") <= mib })
 }
 
-// smallDisk is a directory that is a disk of 64 MiB.
+// smallDisk is a directory that is a disk of 64 MiB, with an inode for each 16 KiB.
 func smallDisk(t *testing.T) (dir string, free func() int64) {
 	t.Helper()
 	if os.Geteuid() != 0 {
 		t.Skip("needs root, to mount a small disk")
 	}
 	dir = t.TempDir()
-	if err := unix.Mount("tmpfs", dir, "tmpfs", 0, "size=64m"); err != nil {
+	if err := unix.Mount("tmpfs", dir, "tmpfs", 0, "size=64m,nr_inodes=4096"); err != nil {
 		t.Skip("cannot mount: ", err)
 	}
 	t.Cleanup(func() { _ = unix.Unmount(dir, unix.MNT_DETACH) })
@@ -246,5 +246,33 @@ func TestWhoDidNotFillTheDiskKeepsLogs(t *testing.T) {
 	}
 	if b.keptOf("bob") < 2*mib {
 		t.Error("bob, who keeps 2 MiB, lost them")
+	}
+}
+
+// TestDiskThatFillsFast: what is bounded otherwise is looked at once in an hour, and a disk that fills fast, by its bytes,
+// by its inodes or in temporary directories, is relieved all the same.
+func TestDiskThatFillsFast(t *testing.T) {
+	for name, c := range map[string]struct{ fill, says string }{
+		"bytes":     {"while :; do head -c 1048576 /dev/zero >>file || sleep .1; done", "this task kept the most there"},
+		"inodes":    {"i=0; while i=$((i+1)); do mkdir $i && (cd $i && touch $(seq 60)) || sleep .1; done 2>/dev/null", "this task kept the most there"},
+		"temporary": {"while :; do head -c 1048576 /dev/zero >>/tmp/file || sleep .1; done", "the temporary directories that it shares"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir, _ := smallDisk(t)
+			b := strangers(t, func(c *runner.Config) { c.Dir, c.KeepFree, c.CheckEvery = dir, 24*mib, time.Hour })
+			if name == "temporary" && !b.can(messages.AbilityApart) {
+				t.Skip("nobody has temporary directories of their own here")
+			}
+			kept := b.start(of("bob", 90, sh("head -c 4194304 /dev/zero >file")))
+			kept.wait()
+			full := b.start(of("eve", 91, sh(c.fill)))
+			if f := full.wait(); f.Outcome != messages.OutOfDisk || !strings.Contains(f.Detail, c.says) {
+				t.Errorf("%+v", f)
+			}
+			await.Until(t, "the disk has its reserve again", func() bool { return !runner.Full(dir, 32*mib, false) })
+			if _, err := os.Stat(runner.KeptDir(b.dir, "bob", kept.attempt)); err != nil {
+				t.Errorf("what another account kept, who did not fill the disk: %v", err)
+			}
+		})
 	}
 }

@@ -103,7 +103,7 @@ func (a *Account) begin(l Limits) error {
 	if pids == 0 {
 		pids = DefaultPids
 	}
-	return a.sum.bound(want, pids*int64(want.tasks))
+	return a.sum.bound(want, min(pids*int64(want.tasks), machineProcesses()/machineShare))
 }
 
 // end counts a task no more.
@@ -162,8 +162,9 @@ func (s *v1Sum) enter() error {
 	return nil
 }
 
-// buffersShare is the part of the machine's memory for connections that an account may have: one in as many.
-const buffersShare = 4
+// machineShare is the part that an account may have of the processes of the machine, and of its memory for connections: one in as
+// many. All tasks of a node together may have all but one such part.
+const machineShare = 4
 
 // buffers is the file that bounds the memory of connections.
 const buffers = "memory.kmem.tcp.limit_in_bytes"
@@ -179,7 +180,7 @@ func (s *v1Sum) bound(b bound, processes int64) error {
 			return err
 		}
 		if most == unbounded {
-			most = machineBuffers() / buffersShare
+			most = machineBuffers() / machineShare
 		}
 		_ = write(dir, buffers, most) // a kernel without it counts no buffers
 	}
@@ -195,6 +196,19 @@ func (s *v1Sum) remove() (err error) {
 	}
 	return err
 }
+
+// machineProcesses is how many processes and threads this machine can have.
+var machineProcesses = sync.OnceValue(func() int64 {
+	most := int64(1 << 15) // the kernel's least
+	for i, file := range []string{"/proc/sys/kernel/pid_max", "/proc/sys/kernel/threads-max"} {
+		text, _ := os.ReadFile(file)
+		n, err := strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64)
+		if err == nil && (i == 0 || n < most) {
+			most = n
+		}
+	}
+	return most
+})
 
 // machineBuffers is how much memory the connections of this machine may have together, in bytes.
 var machineBuffers = sync.OnceValue(func() int64 {

@@ -76,3 +76,46 @@ func TestLimitsOfVersion2(t *testing.T) {
 		}
 	}
 }
+
+// TestAccountLeavesTheMachineProcesses: however many tasks an account has, it has at most a quarter of the machine's
+// processes, and those of all accounts of a node together at most three.
+func TestAccountLeavesTheMachineProcesses(t *testing.T) {
+	var s written
+	a := &Account{sum: &s}
+	for range 100 {
+		if err := a.begin(Limits{Pids: machineProcesses() / 10}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if s.processes != machineProcesses()/4 {
+		t.Errorf("100 tasks may have %d processes, and the machine %d", s.processes, machineProcesses())
+	}
+	g := openV1("test-" + filepath.Base(t.TempDir()))
+	if g == nil || g.bases[pids] == "" {
+		t.Skip("nothing bounds processes here")
+	}
+	if got, want := after(readFile(t, g.bases[pids], "pids.max"), ""), uint64(machineProcesses()/4*3); got != want {
+		t.Errorf("all accounts may have %d processes, want %d", got, want)
+	}
+	if err := g.close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// written is the group of an account that only notes what it is bounded by.
+type written struct{ processes int64 }
+
+func (*written) enter() error { return nil }
+func (s *written) bound(_ bound, processes int64) error {
+	s.processes = processes
+	return nil
+}
+func (*written) remove() error { return nil }
+
+func readFile(t *testing.T, dir, name string) string {
+	text, err := os.ReadFile(filepath.Join(dir, name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}

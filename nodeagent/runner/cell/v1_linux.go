@@ -113,6 +113,14 @@ func (g *v1) again() error {
 			return err
 		}
 	}
+	if dir := g.bases[memory]; dir != "" {
+		_ = write(dir, buffers, machineBuffers()/machineShare*(machineShare-1)) // a kernel without it counts no buffers
+	}
+	if dir := g.bases[pids]; dir != "" {
+		if err := write(dir, "pids.max", machineProcesses()/machineShare*(machineShare-1)); err != nil {
+			return err
+		}
+	}
 	if dir := g.bases[cpu]; dir != "" {
 		return write(dir, "cpu.shares", int64(nodeWeight*1024))
 	}
@@ -213,7 +221,7 @@ func (g *v1Group) limit(l Limits) error {
 		quota = int64(l.CPU * float64(period))
 	}
 	if dir := g.dirs[memory]; dir != "" { // what is not bounded here is not counted above either
-		_ = write(dir, buffers, cmp.Or(l.Memory, machineBuffers()/buffersShare))
+		_ = write(dir, buffers, cmp.Or(l.Memory, machineBuffers()/machineShare))
 	}
 	for _, f := range []struct {
 		of, file string

@@ -113,9 +113,13 @@ func (g *v2) enable(controller string) (err error) {
 	return err
 }
 
+// weigh sets what all tasks of the node together weigh, and how many processes they may have.
 func (g *v2) weigh() {
 	if slices.Contains(g.controllers, cpu) {
 		_ = write(g.dir, "cpu.weight", int64(nodeWeight*100)) // without, tasks only wait longer
+	}
+	if slices.Contains(g.controllers, pids) {
+		_ = write(g.dir, "pids.max", machineProcesses()/machineShare*(machineShare-1))
 	}
 }
 

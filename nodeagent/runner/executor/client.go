@@ -480,10 +480,14 @@ func (k *Client) sendKeep() {
 func (k *Client) Abilities() []messages.Name {
 	k.mu.Lock()
 	defer k.mu.Unlock()
+	all := slices.Clone(k.abilities)
 	if k.outdated {
-		return append(slices.Clone(k.abilities), messages.AbilityOutdated)
+		all = append(all, messages.AbilityOutdated)
 	}
-	return k.abilities
+	if k.still {
+		all = append(all, messages.AbilityStalled)
+	}
+	return all
 }
 
 // closeWithin is a little more than what runner gives its tasks.

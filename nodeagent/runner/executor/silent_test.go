@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -75,6 +76,9 @@ func TestAnExecutorThatStandsStillIsNoticed(t *testing.T) {
 	}
 	stopProcess(t, holder)
 	await.Until(t, "the node takes no tasks", func() bool { return !able.Load() })
+	if !slices.Contains(k.Abilities(), messages.AbilityStalled) {
+		t.Error("the node does not say that its executor does not answer")
+	}
 	for _, part := range []string{"is stopped", fmt.Sprintf("kill -CONT %d", holder)} {
 		if all := written.All(); len(all) == 0 || !strings.Contains(fmt.Sprint(all[0].ContextMap()), part) {
 			t.Errorf("%q is not in the log: %v", part, all)
@@ -84,6 +88,9 @@ func TestAnExecutorThatStandsStillIsNoticed(t *testing.T) {
 		t.Fatal(err)
 	}
 	await.Until(t, "the node takes tasks", able.Load)
+	if slices.Contains(k.Abilities(), messages.AbilityStalled) {
+		t.Error("the node still says that its executor does not answer")
+	}
 	stopProcess(t, holder)
 	await.Until(t, "the node takes no tasks again", func() bool { return !able.Load() })
 	if err := unix.Kill(holder, unix.SIGKILL); err != nil {

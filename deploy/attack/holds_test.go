@@ -1,0 +1,253 @@
+package attack
+
+import (
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"runtime"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// What tasks do that use more together than each may, or leave something behind that outlives them.
+
+// passing is the socket by which a task passes something on to another one of its account.
+const passing = "@candor-attack-passing"
+
+// pass passes descriptors on, and returns when the other task has them.
+func pass(fds ...int) error {
+	conn, err := net.DialUnix("unix", nil, &net.UnixAddr{Name: passing, Net: "unix"})
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	if _, _, err = conn.WriteMsgUnix([]byte("x"), unix.UnixRights(fds...), nil); err == nil {
+		_, err = conn.Read(make([]byte, 1))
+	}
+	return err
+}
+
+// receive says that it has begun, and calls f with what each of the other tasks passes on, once that has ended.
+func receive(f func(fds []int)) {
+	listener, err := net.ListenUnix("unix", &net.UnixAddr{Name: passing, Net: "unix"})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println("begun")
+	for {
+		conn, err := listener.AcceptUnix()
+		if err != nil {
+			return
+		}
+		rights := make([]byte, 4096)
+		_, n, _, _, err := conn.ReadMsgUnix(make([]byte, 1), rights)
+		if err != nil {
+			continue
+		}
+		var fds []int
+		if all, err := unix.ParseSocketControlMessage(rights[:n]); err == nil && len(all) > 0 {
+			fds, _ = unix.ParseUnixRights(&all[0])
+		}
+		_, _ = conn.Write([]byte("x"))
+		_, _ = conn.Read(make([]byte, 1)) // until the other closes it
+		_ = conn.Close()
+		f(fds)
+	}
+}
+
+// keep keeps what others pass on.
+func keep() { receive(func([]int) {}) }
+
+// writeOn writes as much as it can, though not without end, to the log and into the directory that another task passed on,
+// and says how much it has written before.
+func writeOn() {
+	receive(func(fds []int) {
+		wrote := [2]int{}
+		for end := time.Now().Add(10 * time.Second); time.Now().Before(end); {
+			file, err := unix.Openat(fds[1], "more"+strconv.FormatInt(time.Now().UnixNano(), 10), unix.O_CREAT|unix.O_WRONLY, 0o600)
+			for range 32 {
+				n, more := unix.Write(file, make([]byte, 1<<20))
+				wrote[1] += max(n, 0)
+				n, _ = unix.Write(fds[0], make([]byte, 1<<20))
+				if wrote[0] += max(n, 0); err != nil || more != nil {
+					time.Sleep(10 * time.Millisecond)
+				}
+			}
+			_ = unix.Close(file)
+			fmt.Println("wrote", wrote[0]>>20, wrote[1]>>20, err)
+		}
+	})
+}
+
+// passDir passes its log and its directory on.
+func passDir() {
+	dir, err := unix.Open(".", unix.O_RDONLY, 0)
+	if err == nil {
+		err = pass(1, dir)
+	}
+	fmt.Println("begun", err)
+}
+
+// passMemory leaves memory with another task.
+func passMemory() {
+	fd, err := unix.MemfdCreate("left", 0)
+	for range mostMiB * 3 / 4 {
+		if err == nil {
+			_, err = unix.Write(fd, make([]byte, 1<<20))
+		}
+	}
+	if err == nil {
+		err = pass(fd)
+	}
+	fmt.Println("begun", err)
+}
+
+// leaveSegment leaves memory of System V, and says how much of it there is.
+func leaveSegment() {
+	id, err := unix.SysvShmGet(unix.IPC_PRIVATE, mostMiB*3/4<<20, unix.IPC_CREAT|0o600)
+	if err == nil {
+		var data []byte
+		if data, err = unix.SysvShmAttach(id, 0, 0); err == nil {
+			for i := 0; i < len(data); i += 4096 {
+				data[i] = 1
+			}
+		}
+	}
+	left := 0
+	table, _ := os.ReadFile("/proc/sysvipc/shm")
+	for _, row := range strings.Split(string(table), "\n")[1:] {
+		if f := strings.Fields(row); len(f) > 14 {
+			bytes, _ := strconv.Atoi(f[14]) // resident
+			left += bytes
+		}
+	}
+	fmt.Println("begun", left>>20, err)
+}
+
+// fillBuffers has the kernel keep what it sends to itself: of as many connections as it can open, until the kernel
+// takes no more, or for so long.
+func fillBuffers(mib int, then func(fds []int)) {
+	listener, err := net.Listen("tcp4", "127.0.0.1:0")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	sent, piece := 0, make([]byte, 1<<20)
+	var fds []int
+	for end := time.Now().Add(5 * time.Second); sent < mib<<20 && time.Now().Before(end); {
+		c, err := net.DialTimeout("tcp4", listener.Addr().String(), time.Second)
+		if err != nil {
+			break
+		}
+		other, err := listener.Accept()
+		if err != nil {
+			break
+		}
+		for _, one := range []net.Conn{c, other} {
+			file, err := one.(*net.TCPConn).File()
+			if err != nil {
+				return
+			}
+			_ = one.Close()
+			fds = append(fds, int(file.Fd()))
+			opened = append(opened, file)
+		}
+		_ = unix.SetNonblock(fds[len(fds)-2], true)
+		for {
+			n, err := unix.Write(fds[len(fds)-2], piece)
+			if err != nil {
+				break
+			}
+			sent += n
+		}
+	}
+	then(fds)
+	fmt.Println("begun", sent>>20)
+}
+
+// opened are files that stay open.
+var opened []*os.File
+
+// multiply makes as many processes or threads as it can, up to a number.
+func multiply(most int, one func() error) {
+	n := 0
+	for ; n < most && one() == nil; n++ {
+	}
+	fmt.Println("begun", n)
+	time.Sleep(time.Minute)
+}
+
+// threads starts a process that makes so many threads: one that may make no more of them is ended by the Go runtime.
+func threads() error {
+	c := exec.Command("/proc/self/exe")
+	c.Env = append(os.Environ(), holdEnv+"=thread500")
+	out, err := c.StdoutPipe()
+	if err == nil {
+		err = c.Start()
+	}
+	if err == nil {
+		_, err = io.ReadFull(out, make([]byte, 1))
+	}
+	return err
+}
+
+func thread500() {
+	for range 500 {
+		begun := make(chan bool)
+		go func() {
+			runtime.LockOSThread()
+			begun <- true
+			_, _, _ = syscall.Syscall6(syscall.SYS_PPOLL, 0, 0, 0, 0, 0, 0)
+		}()
+		<-begun
+	}
+	fmt.Println("x")
+	time.Sleep(time.Minute)
+}
+
+// zombie makes a process that ends, and that nobody waits for.
+func zombie() error {
+	_, err := syscall.ForkExec("/bin/true", []string{"true"}, nil)
+	return err
+}
+
+// daemonEnv marks a process that is to outlive its task.
+const daemonEnv = "CANDOR_DAEMON"
+
+// daemons leaves processes behind that are nobody's children, have sessions of their own and ignore signals.
+func daemons() {
+	for range 4 {
+		c := exec.Command("/bin/sh", "-c", `trap "" HUP INT TERM; (setsid sh -c "trap \"\" HUP INT TERM; (while :; do sleep 1; done) &" &) &`)
+		c.Env = append(os.Environ(), daemonEnv+"="+os.Getenv("CANDOR_JOB"))
+		c.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+		_ = c.Run()
+	}
+	fmt.Println("begun", os.Getenv("CANDOR_JOB"))
+}
+
+// makeEmpty makes files without contents, for as long as there can be more.
+func makeEmpty() {
+	for i := 0; ; i++ {
+		dir := "d" + strconv.Itoa(i)
+		err := os.Mkdir(dir, 0o700)
+		for k := 0; k < 1000 && err == nil; k++ {
+			var fd int
+			if fd, err = unix.Open(dir+"/"+strconv.Itoa(k), unix.O_CREAT|unix.O_WRONLY, 0o600); err == nil {
+				_ = unix.Close(fd)
+			}
+		}
+		if i == 0 {
+			fmt.Println("begun", err)
+		}
+		if err != nil {
+			time.Sleep(10 * time.Millisecond)
+		}
+	}
+}

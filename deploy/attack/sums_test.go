@@ -1,0 +1,293 @@
+package attack
+
+import (
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/await"
+)
+
+// The attempts of this file use more than one task may by several tasks, or leave something behind that outlives its
+// task. Another account's task starts as soon as before, but for a second: while the replicas lack room, they refuse its submission.
+// The sums of an account are those of its room: where there are no rooms, nothing bounds them.
+
+// The disk of the attacked site.
+const (
+	smallMiB    = 900
+	smallInodes = 60_000
+	fullMiB     = 64  // below it, the disk counts as full
+	healedMiB   = 448 // above it, a node whose disk was almost full takes tasks again
+)
+
+// use is what the machine has left, at the worst.
+type use struct {
+	mu       sync.Mutex
+	free     int64 // MiB of the disk, for the replicas
+	entities int   // processes and threads of the machine
+	stop     chan struct{}
+	stopped  sync.WaitGroup
+}
+
+// used follows what a site's disk and the machine have left.
+func (s *site) used() *use {
+	u := &use{free: math.MaxInt64, stop: make(chan struct{})}
+	u.stopped.Go(func() {
+		ticker := time.NewTicker(5 * time.Millisecond)
+		defer ticker.Stop()
+		for {
+			u.look(s.state)
+			select {
+			case <-u.stop:
+				return
+			case <-ticker.C:
+			}
+		}
+	})
+	return u
+}
+
+func (u *use) look(dir string) {
+	free, entities := freeMiB(dir), entities()
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.free, u.entities = min(u.free, free), max(u.entities, entities)
+}
+
+func (u *use) end() {
+	close(u.stop)
+	u.stopped.Wait()
+}
+
+// freeMiB is what is free of a disk, where an inode counts as its part of the disk.
+func freeMiB(dir string) int64 {
+	var d unix.Statfs_t
+	if err := unix.Statfs(dir, &d); err != nil {
+		return math.MaxInt64
+	}
+	free := int64(d.Bavail) * d.Bsize
+	if d.Files > 0 {
+		free = min(free, int64(float64(d.Ffree)/float64(d.Files)*float64(d.Blocks)*float64(d.Bsize)))
+	}
+	return free >> 20
+}
+
+// entities is how many processes and threads the machine has.
+func entities() (n int) {
+	text, _ := os.ReadFile("/proc/loadavg") // 0.05 0.10 0.12 1/345 6789
+	if f := strings.Fields(string(text)); len(f) == 5 {
+		_, all, _ := strings.Cut(f[3], "/")
+		n, _ = strconv.Atoi(all)
+	}
+	return n
+}
+
+// smallDisk is a state directory on a small disk.
+func smallDisk(t *testing.T, owner *syscall.Credential) string {
+	t.Helper()
+	if os.Geteuid() != 0 {
+		t.Skip("needs root, to mount a small disk")
+	}
+	dir, err := os.MkdirTemp("/var/lib", "candor-attack-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	options := fmt.Sprintf("size=%dm,nr_inodes=%d,mode=755", smallMiB, smallInodes)
+	if owner != nil {
+		options += fmt.Sprintf(",uid=%d,gid=%d", owner.Uid, owner.Gid)
+	}
+	if err := unix.Mount("tmpfs", dir, "tmpfs", 0, options); err != nil {
+		_ = os.Remove(dir)
+		t.Skip("cannot mount: ", err)
+	}
+	t.Cleanup(func() {
+		_ = unix.Unmount(dir, unix.MNT_DETACH)
+		_ = os.Remove(dir)
+	})
+	return filepath.Join(dir, "state")
+}
+
+// sum is an attempt by several tasks.
+type sum struct {
+	what  string
+	needs []messages.Name // abilities of the nodes with which the site states that it is refused, and the machine lets it be tried
+	// try has bob's tasks try it, and returns those of them that still run.
+	try func(h *holder) []messages.JobID
+	// effect says what it brought about, beside others' starts and the disk.
+	effect func(h *holder, u *use) string
+}
+
+// onDisk are attempts to fill the disk, with tasks that have the default limits.
+var onDisk = []sum{
+	{what: "twenty tasks leave 50 MB each", try: func(h *holder) []messages.JobID {
+		h.bobs(messages.Stage{Name: "main", Script: "head -c 50000000 /dev/zero >left", Tasks: 20, Attempts: 1})
+		return nil
+	}},
+	{what: "twenty tasks leave 50 MB each in /tmp", needs: []messages.Name{messages.AbilityApart}, try: func(h *holder) []messages.JobID {
+		h.bobs(messages.Stage{Name: "main", Script: "head -c 50000000 /dev/zero >/tmp/left$CANDOR_TASK", Tasks: 20, Attempts: 1})
+		return nil
+	}},
+	{what: "a task fills the log and the directory of an earlier one", try: func(h *holder) []messages.JobID {
+		takes, _ := h.begin("writeon")
+		gives, _ := h.begin("passdir")
+		h.job("bob", gives, func(j messages.JobDetail) bool { return j.State.Final() })
+		await.Until(h.T, "the other has written there", func() bool {
+			said, _ := h.candor("bob", "logs", takes.String())
+			return strings.Contains(said, "wrote") || h.job("bob", takes, func(messages.JobDetail) bool { return true }).State.Final()
+		})
+		return []messages.JobID{takes}
+	}},
+	{what: "a task makes as many empty files as it can", try: func(h *holder) []messages.JobID {
+		job, _ := h.begin("empty")
+		return []messages.JobID{job}
+	}},
+	{what: "three tasks make as many threads as they can", needs: []messages.Name{messages.AbilityPids, messages.AbilityApart}, try: begin("threads", "threads", "threads"), effect: fewProcesses},
+	{what: "three tasks leave a thousand ended processes each", needs: []messages.Name{messages.AbilityPids}, try: begin("zombies", "zombies", "zombies"), effect: fewProcesses},
+	{what: "two tasks fill the kernel's buffers of connections", needs: []messages.Name{messages.AbilityMemory, messages.AbilityApart}, try: begin("buffers", "buffers")},
+	{what: "a task keeps the buffers that earlier ones filled", needs: []messages.Name{messages.AbilityMemory, messages.AbilityApart}, try: func(h *holder) []messages.JobID {
+		return append(begin("keep")(h), begin("passbuffers", "passbuffers", "passbuffers", "passbuffers")(h)...)
+	}},
+	{what: "daemons outlive their task", needs: []messages.Name{messages.AbilityFreeze}, try: func(h *holder) []messages.JobID {
+		job, _ := h.begin("daemons")
+		h.job("bob", job, func(j messages.JobDetail) bool { return j.State.Final() })
+		h.ended = job
+		return nil
+	}, effect: func(h *holder, _ *use) string {
+		if pid := marked(daemonEnv + "=" + h.ended.String()); pid != 0 {
+			_ = unix.Kill(pid, unix.SIGKILL)
+			return fmt.Sprintf("process %d runs on", pid)
+		}
+		return ""
+	}},
+}
+
+// inMemory are attempts to have more memory than tasks may, which have a limit.
+var inMemory = []sum{
+	{what: "six tasks leave System V segments", needs: []messages.Name{messages.AbilityMemory, messages.AbilityApart}, try: func(h *holder) []messages.JobID {
+		for range 6 {
+			h.runs("segment")
+		}
+		return nil
+	},
+		effect: func(h *holder, _ *use) string {
+			most := 0
+			for _, said := range h.said {
+				var left int
+				_, _ = fmt.Sscanf(said[max(0, strings.Index(said, "begun")):], "begun %d", &left)
+				most = max(most, left)
+			}
+			if most > mostMiB {
+				return fmt.Sprintf("%d MiB of segments", most)
+			}
+			return ""
+		}},
+	{what: "a task keeps the memory of six others", needs: []messages.Name{messages.AbilityMemory, messages.AbilityApart}, try: func(h *holder) []messages.JobID {
+		jobs := begin("keep")(h)
+		for range 6 {
+			h.runs("passmemory")
+		}
+		return jobs
+	}, effect: func(h *holder, _ *use) string {
+		kept := 0
+		for _, said := range h.said {
+			kept += strings.Count(said, "begun <nil>") * mostMiB * 3 / 4
+		}
+		if most := 2*mostMiB + 64; kept > most { // of two tasks, and the margin of an account
+			return fmt.Sprintf("%d MiB, and two tasks may have %d", kept, most)
+		}
+		return ""
+	}},
+}
+
+// begin has bob's tasks do what these names stand for.
+func begin(names ...string) func(h *holder) []messages.JobID {
+	return func(h *holder) (jobs []messages.JobID) {
+		for _, name := range names {
+			job, said := h.begin(name)
+			h.said, jobs = append(h.said, said), append(jobs, job)
+		}
+		return jobs
+	}
+}
+
+// fewProcesses wants of three tasks that they had no more than the quarter of the machine's processes that an account may have.
+func fewProcesses(h *holder, u *use) string {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	text, _ := os.ReadFile("/proc/sys/kernel/pid_max")
+	most, _ := strconv.Atoi(strings.TrimSpace(string(text)))
+	const others = 1000 // that come meanwhile
+	if more := u.entities - h.entities; more > most/4+others {
+		return fmt.Sprintf("%d processes and threads, of %d", more, most)
+	}
+	return ""
+}
+
+// fromSums has bob's tasks try them.
+func fromSums(s *site, sums []sum) (attempts []attempt) {
+	s.Helper()
+	h, abilities := s.holder(), s.abilities()
+	for _, sum := range sums {
+		lacks := slices.DeleteFunc(slices.Clone(sum.needs), func(a messages.Name) bool { return slices.Contains(abilities, a) })
+		if len(lacks) > 0 {
+			attempts = append(attempts, attempt{What: sum.what, Needs: unprotected, Effect: fmt.Sprintf("not tried: nothing bounds it without the ability %q", lacks[0])})
+			continue
+		}
+		attempts = append(attempts, h.tries(sum))
+	}
+	return append(attempts, s.goesOn())
+}
+
+// tries has bob's tasks try one of them, and measures.
+func (h *holder) tries(of sum) attempt {
+	h.Helper()
+	h.said, h.entities = nil, entities()
+	u := h.used()
+	jobs := of.try(h)
+	a := h.measured(of.what)
+	var effects []string
+	if of.effect != nil {
+		effects = append(effects, of.effect(h, u))
+	}
+	for _, job := range jobs {
+		h.over(job)
+		said, _ := h.candor("bob", "logs", job.String())
+		h.Logf("%s: %s", of.what, line(said))
+	}
+	u.end()
+	if testing.Verbose() {
+		h.Logf("%s: at least %d MiB were free", of.what, u.free)
+	}
+	if u.free < fullMiB {
+		effects = append(effects, fmt.Sprintf("only %d MiB of the disk were free", u.free))
+	}
+	a.Effect = strings.Join(slices.DeleteFunc(append(effects, a.Effect), func(e string) bool { return e == "" }), "; ")
+	a.Refusal = strings.Replace(a.Refusal, "another's task started and ended", fmt.Sprintf("of the disk at least %d MiB were free; another's task ended", u.free), 1)
+	await.Until(h.T, "the disk has room again, after "+of.what, func() bool { return freeMiB(h.state) > healedMiB })
+	h.startOne(h.alice) // the replicas have seen it
+	return a
+}
+
+// TestAttackBySums has several tasks fill the disk and the memory of the machine, at once or one after the other, in each form.
+func TestAttackBySums(t *testing.T) {
+	if !everything() {
+		t.Skip("only in make attack: package runner has short tests of the same")
+	}
+	eachForm(t, func(t *testing.T, start func(t *testing.T, state, tasks string) *site, user *syscall.Credential) {
+		s := start(t, smallDisk(t, user), "")
+		s.judge(fromSums(s, onDisk))
+		s = start(t, stateDir(t, user), fmt.Sprintf(", memory_mib: %d", mostMiB))
+		s.judge(fromSums(s, inMemory))
+	})
+}
