@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/candor-grid/candor/auctioneer/intake"
 	"github.com/candor-grid/candor/messages"
 )
 
@@ -59,24 +60,24 @@ func TestAskingAgainYieldsTheSameMenu(t *testing.T) {
 
 // TestMenusAreDrawnWithAKey: by market and class, whoever bids what, and as nobody can guess.
 func TestMenusAreDrawnWithAKey(t *testing.T) {
-	k, spec := newMenuKey(), bids(1, valued)
+	k, spec := intake.NewMenuKey(), bids(1, valued)
 	a, b := sold(func(*messages.Market) {}), sold(func(m *messages.Market) { m.Name = "other" })
-	seed := k.seed(&a, &spec, epoch)
+	seed := k.Seed(&a, &spec, epoch)
 	other := spec
 	other.Valuation = &messages.Valuation{Class: messages.LinearDecay, Max: 1, Mu: 2, Delta: 3}
 	other.Length, other.Budget = 3*second, 7
-	if k.seed(&a, &other, epoch) != seed {
+	if k.Seed(&a, &other, epoch) != seed {
 		t.Error("the draw depends on what is declared")
 	}
 	other.Valuation = &messages.Valuation{Class: messages.Hard, Max: 1, Deadline: 3}
 	seeds := map[uint64]bool{}
 	for i := range 10 {
-		seeds[k.seed(&a, &spec, epoch.Add(messages.Duration(i)*defaultQuote))] = true
+		seeds[k.Seed(&a, &spec, epoch.Add(messages.Duration(i)*intake.DefaultQuote))] = true
 	}
 	if len(seeds) != 10 {
 		t.Errorf("%d draws in ten times that menus hold", len(seeds))
 	}
-	for name, got := range map[string]uint64{"class": k.seed(&a, &other, epoch), "market": k.seed(&b, &spec, epoch), "key": newMenuKey().seed(&a, &spec, epoch)} {
+	for name, got := range map[string]uint64{"class": k.Seed(&a, &other, epoch), "market": k.Seed(&b, &spec, epoch), "key": intake.NewMenuKey().Seed(&a, &spec, epoch)} {
 		if got == seed {
 			t.Errorf("another %s has the same draw", name)
 		}

@@ -20,9 +20,6 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// defaultQuote is how long a menu holds where its market does not say.
-const defaultQuote = messages.Duration(5 * time.Minute)
-
 // quote makes a menu of contracts and commits it, so that it can be taken
 // whoever leads then.
 func (l *submissions) quote(ctx context.Context, account messages.Name, r messages.QuoteRequest) (reply messages.QuoteReply, err error) {
@@ -54,7 +51,7 @@ func (l *submissions) quoteTo(ctx context.Context, account messages.Name, spec *
 		return reply, err
 	}
 	kept := &book.Quote{Account: account, Market: spec.Market, Work: intake.WorkOf(spec), Contracts: q.Contracts,
-		Expires: l.Clock().Add(cmp.Or(m.Quote, defaultQuote))}
+		Expires: l.Clock().Add(cmp.Or(m.Quote, intake.DefaultQuote))}
 	id, err := l.propose(ctx, &book.Command{Quote: kept})
 	if err != nil {
 		return reply, err
@@ -95,7 +92,7 @@ func (l *submissions) menu(ctx context.Context, m *messages.Market, account mess
 		}
 	}()
 	now := l.Clock()
-	seed := l.menus.seed(m, spec, now)
+	seed := l.menus.Seed(m, spec, now)
 	class := l.types(ctx, m, spec, seed)
 	<-asked
 	l.with(func(d *desk.Desk) {

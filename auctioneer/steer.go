@@ -28,9 +28,8 @@ func (l steering) hold(ctx context.Context, caller messages.Name, r messages.Job
 	if err != nil {
 		return reply, err
 	}
-	if m := l.Find(j.Spec.Market); j.Active() && j.Parked == nil && m != nil && market.MannerOf(m).Stays {
-		return reply, messages.Errorf(messages.Conflict,
-			"job %d cannot be put on hold: it competes in market %s, and the prices of other jobs depend on it; cancel the job, or submit a new job on hold", j.ID, m.Name)
+	if err := l.submissions.rules.MayHold(&j); err != nil {
+		return reply, err
 	}
 	return l.park(ctx, caller, r.Job, false)
 }

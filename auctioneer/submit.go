@@ -18,11 +18,11 @@ type submissions struct {
 	*leader
 	rules    intake.Rules
 	gathered gathered
-	menus    menuKey
+	menus    intake.MenuKey
 }
 
 func newSubmissions(l *leader) *submissions {
-	return &submissions{leader: l, menus: newMenuKey(), rules: intake.Rules{Markets: l.Markets, Site: l.Site, Operators: l.Operators, MostMemory: l.MostMemory,
+	return &submissions{leader: l, menus: intake.NewMenuKey(), rules: intake.Rules{Markets: l.Markets, Site: l.Site, Operators: l.Operators, MostMemory: l.MostMemory,
 		Deposit: l.Limits.Deposit, Pending: l.Limits.PendingJobs, Notify: l.NotifyRules.Check}}
 }
 

@@ -186,8 +186,11 @@ type fixed struct {
 // try tells all lies of a kind for one job.
 func (a *audit) try(s sample, kind string, r *result) error {
 	r.job = a.Work.Jobs[s.at].Number
-	if kind == Weights {
-		return a.weights(s, r)
+	switch kind {
+	case Weights:
+		return a.weights(s, r, mostPresent, 2)
+	case Classes:
+		return a.weights(s, r, manyClasses, manyClasses)
 	}
 	a, liars, err := a.from(s, kind)
 	if err != nil {
@@ -290,14 +293,14 @@ func (a *audit) payoffsBy(kind string, t []entry, liars []int, told []entry,
 		var o *core.Outcome
 		var err error
 		if live(kind) {
-			o, _, err = grid.Run(&q, grid.Config{Ends: of.ends, Cancels: of.cancels, Forgetful: a.forgetful})
+			o, _, err = grid.Run(&q, grid.Config{Owners: of, Forgetful: a.forgetful})
 		} else {
 			o, err = core.Run(&q)
 		}
 		if err != nil {
 			return nil, err
 		}
-		for at := range of.ends {
+		for at := range of {
 			finish(&q, o, at)
 		}
 		for me := range t {
@@ -335,7 +338,7 @@ func (a *audit) control(t []entry, liars []int, r *result, k int, c struct{ size
 func (a *audit) apart(payoffs, honest []float64, t []entry, liars []int, told []entry) error {
 	well := slices.Clone(told)
 	for k := range well {
-		well[k].ends = 0
+		well[k].owner = nil
 	}
 	base, err := a.payoffs(Ends, t, liars, well)
 	for k := range base {

@@ -8,8 +8,8 @@ import (
 
 	"github.com/candor-grid/candor/deploy/simulated/bids"
 	"github.com/candor-grid/candor/deploy/simulated/core"
+	"github.com/candor-grid/candor/deploy/simulated/grid"
 	"github.com/candor-grid/candor/deploy/simulated/workload"
-	"github.com/candor-grid/candor/messages"
 )
 
 // The kinds of lie, in the order of the report.
@@ -22,6 +22,7 @@ const (
 	Split     = "split"
 	Collusion = "collusion"
 	Weights   = "weights"
+	Classes   = "classes"
 	Ends      = "ends"
 	Minimum   = "minimum"
 	Delay     = "delay"
@@ -34,7 +35,7 @@ const (
 )
 
 // Kinds are all kinds of lie.
-var Kinds = []string{Value, Deadline, Length, Nodes, Arrival, Split, Collusion, Weights, Ends, Minimum, Delay, Slow, Names, Ghosts, Three, Joint, Cancel}
+var Kinds = []string{Value, Deadline, Length, Nodes, Arrival, Split, Collusion, Weights, Classes, Ends, Minimum, Delay, Slow, Names, Ghosts, Three, Joint, Cancel}
 
 // live are the kinds that nothing tells but a site with all actors: how a job ends, and when
 // its owner cancels it.
@@ -64,12 +65,12 @@ type entry struct {
 	waits bool
 	// name is 0 if it is of its user's account, else which of the other accounts.
 	name int
-	// ends is how the job ends when its owner has the results; 0: well.
-	ends messages.State
+	// owner does more with the job than to submit it and wait; nil: it does not.
+	owner *grid.Owner
+	// copy tells several ways to the same result apart.
+	copy int
 	// ghost: nobody wants its results; what it pays counts.
 	ghost bool
-	// withdrawn is after how many seconds its owner cancels it; 0: never.
-	withdrawn float64
 }
 
 // lie changes what liars submit, together; nil: it cannot be told.
@@ -148,7 +149,7 @@ func liesOf(kind string) []lie {
 			return []entry{*e}
 		})
 	case Ends:
-		return waysOut([]messages.State{messages.Failed, messages.Cancelled})
+		return waysOut(grid.Owner{Exits: 1, Attempts: 1}, grid.Owner{Acts: []grid.Act{{Do: grid.Cancel, When: grid.Printed}}})
 	}
 	return nil
 }
@@ -219,7 +220,7 @@ func ghosts(after float64, other bool) (out []lie) {
 		out = append(out, func(liars []entry, _ int) []entry {
 			e := liars[0]
 			g := e.rated(x)
-			if g.ghost, g.withdrawn = true, after; g.waits {
+			if g.ghost, g.owner = true, withdrawn(after); g.waits {
 				g.bid.DelayRate = 4 * e.bid.Rate
 			}
 			if other {
@@ -231,12 +232,20 @@ func ghosts(after float64, other bool) (out []lie) {
 	return out
 }
 
+// withdrawn is who cancels a job after a time, whatever became of it; 0: never.
+func withdrawn(after float64) *grid.Owner {
+	if after == 0 {
+		return nil
+	}
+	return &grid.Owner{Acts: []grid.Act{{Do: grid.Cancel, After: after}}}
+}
+
 // again are a job that is cancelled, whatever became of it, and submitted once more.
 func again() (out []lie) {
 	for _, after := range []float64{60, 600, 3600} {
 		out = append(out, func(liars []entry, _ int) []entry {
 			first, second := liars[0], liars[0]
-			first.ghost, first.withdrawn = true, after
+			first.ghost, first.owner = true, withdrawn(after)
 			second.job.Submit += after
 			return []entry{first, second}
 		})
@@ -245,16 +254,20 @@ func again() (out []lie) {
 }
 
 // waysOut are a job, and its two halves, that end in given ways when the results are there.
-func waysOut(states []messages.State) (out []lie) {
-	for _, state := range states {
+func waysOut(owners ...grid.Owner) (out []lie) {
+	for _, owner := range owners {
 		for _, split := range []bool{false, true} {
 			out = append(out, func(liars []entry, _ int) []entry {
 				e := liars[0]
-				e.ends = state
+				told := []entry{e}
 				if split {
-					return halves(e)
+					told = halves(e)
 				}
-				return []entry{e}
+				for k := range told {
+					own := owner
+					told[k].owner = &own
+				}
+				return told
 			})
 		}
 	}
@@ -278,15 +291,9 @@ func together(rates [][]float64) (out []lie) {
 	return out
 }
 
-// story is how entries end that are not left alone, by position.
-type story struct {
-	ends    map[int]messages.State
-	cancels map[int]float64
-}
-
 // variant is a study in which the liars submit other entries, whose each job is (0: of
-// others; negative: a ghost of a liar), and how those jobs end that do not end well.
-func variant(p *core.Problem, liars []int, told []entry) (q core.Problem, owner []int, of story) {
+// others; negative: a ghost of a liar), and which owners do more than to wait.
+func variant(p *core.Problem, liars []int, told []entry) (q core.Problem, owner []int, of map[int]*grid.Owner) {
 	entries := make([]entry, 0, len(p.Bids)+1)
 	for i := range p.Bids {
 		if !slices.Contains(liars, i) {
@@ -298,7 +305,7 @@ func variant(p *core.Problem, liars []int, told []entry) (q core.Problem, owner 
 		return cmp.Or(cmp.Compare(a.job.Submit, b.job.Submit), cmp.Compare(a.job.Line, b.job.Line))
 	})
 	w := *p.Work
-	q, owner, of = *p, make([]int, len(entries)), story{map[int]messages.State{}, map[int]float64{}}
+	q, owner, of = *p, make([]int, len(entries)), map[int]*grid.Owner{}
 	w.Jobs, q.Bids = make([]workload.Job, len(entries)), make([]bids.Bid, len(entries))
 	w.Users = slices.Clone(w.Users)
 	q.Payers = nil
@@ -319,11 +326,8 @@ func variant(p *core.Problem, liars []int, told []entry) (q core.Problem, owner 
 		for len(w.Users) <= w.Jobs[k].User {
 			w.Users = append(w.Users, workload.Unknown)
 		}
-		if e.ends != 0 {
-			of.ends[k] = e.ends
-		}
-		if e.withdrawn > 0 {
-			of.cancels[k] = e.job.Submit + e.withdrawn
+		if e.owner != nil {
+			of[k] = e.owner
 		}
 	}
 	q.Work, q.Progress = &w, nil

@@ -1,6 +1,7 @@
 package audit
 
 import (
+	"math"
 	"math/rand/v2"
 	"slices"
 
@@ -12,25 +13,31 @@ import (
 // hardly moves the others.
 const mostPresent = 80
 
+// manyClasses is how many classes, and jobs, the lies about many classes are told among.
+const manyClasses = 8
+
 // weights lies about utility weights and about the form of the utility, in a market of
-// proportional shares with two classes: one allocation among the job and those submitted
-// next to it. Everybody's true weights and form are drawn by the job's number. The gain is
+// proportional shares with some classes: one allocation among the job and those submitted
+// next to it, so many at most. Everybody's true weights and form are drawn by the job's number.
+// The lies are about one weight or, with all of them raised to a power, about all. The gain is
 // of utility: of a linear one as a part of the honest one, of a logarithmic one as what its
 // shares grow by, as a part of them.
-func (a *audit) weights(s sample, r *result) error {
+func (a *audit) weights(s sample, r *result, most, classes int) error {
 	if a.Market.Mechanism != rules.Proportional {
 		return nil
 	}
-	from := max(0, s.at-mostPresent/2)
-	until := min(len(a.Bids), from+mostPresent)
+	from := max(0, s.at-most/2)
+	until := min(len(a.Bids), from+most)
 	if until-from < 2 {
 		return nil
 	}
-	p := &proportional.Problem{Alpha: *a.Market.Alpha, Classes: 2}
+	p := &proportional.Problem{Alpha: *a.Market.Alpha, Classes: classes}
 	for i := from; i < until; i++ {
 		rng := rand.New(rand.NewPCG(a.Seed, uint64(a.Work.Jobs[i].Number)))
 		p.Budgets = append(p.Budgets, a.Bids[i].Budget)
-		p.Weights = append(p.Weights, 0.1+rng.Float64(), 0.1+rng.Float64())
+		for range classes {
+			p.Weights = append(p.Weights, 0.1+rng.Float64())
+		}
 		p.Log = append(p.Log, rng.IntN(2) == 0)
 	}
 	me := s.at - from
@@ -39,33 +46,69 @@ func (a *audit) weights(s sample, r *result) error {
 	if err != nil {
 		return err
 	}
-	r.could, r.lies, r.runs, r.value = true, 2*len(ratios)-1, 2*len(ratios), honest
+	mine := truth.Weights[classes*me : classes*(me+1)]
+	r.could, r.runs, r.value = true, 1, honest
 	if truth.Log[me] {
-		r.value = truth.Weights[2*me] + truth.Weights[2*me+1]
+		r.value = 0
+		for _, w := range mine {
+			r.value += w
+		}
 	}
-	for k := range 2 * len(ratios) {
-		if k < len(ratios) && ratios[k] == 1 {
-			continue // the truth
-		}
-		lie := truth
-		lie.Weights, lie.Log = slices.Clone(truth.Weights), slices.Clone(truth.Log)
-		lie.Weights[2*me] *= ratios[k%len(ratios)]
-		lie.Log[me] = truth.Log[me] != (k >= len(ratios))
-		u, err := utility(&lie, &truth, me)
-		if err != nil {
-			return err
-		}
-		gain := max(u-honest, -lost*r.value)
-		r.fixed = append(r.fixed, fixed{k, gain})
-		if gain > r.gain {
-			r.gain, r.best = gain, k
+	for k, told := range falseWeights(mine) {
+		for form, other := range []bool{false, true} {
+			if told == nil && !other {
+				continue // the truth
+			}
+			lie := truth
+			lie.Weights, lie.Log = slices.Clone(truth.Weights), slices.Clone(truth.Log)
+			lie.Log[me] = truth.Log[me] != other
+			if told != nil {
+				copy(lie.Weights[classes*me:], told)
+			}
+			u, err := utility(&lie, &truth, me)
+			if err != nil {
+				return err
+			}
+			gain := max(u-honest, -lost*r.value)
+			r.lies, r.runs, r.fixed = r.lies+1, r.runs+1, append(r.fixed, fixed{2*k + form, gain})
+			if gain > r.gain {
+				r.gain, r.best = gain, 2*k+form
+			}
 		}
 	}
 	return nil
 }
 
+// falseWeights are the truth, as nil, and lies about weights: one of them by a ratio, and all of them
+// by a power. With two classes one is enough, since only their ratio counts.
+func falseWeights(mine []float64) [][]float64 {
+	out := [][]float64{nil}
+	one := mine
+	if len(mine) == 2 {
+		one = mine[:1]
+	}
+	for c := range one {
+		for _, x := range ratios {
+			told := slices.Clone(mine)
+			told[c] *= x
+			out = append(out, told)
+		}
+	}
+	for _, x := range powers {
+		told := slices.Clone(mine)
+		for c := range told {
+			told[c] = math.Pow(told[c], x)
+		}
+		out = append(out, told)
+	}
+	return out
+}
+
 // ratios are by how much one weight is told larger than it is.
-var ratios = []float64{0.1, 0.25, 0.33, 0.5, 0.67, 0.8, 0.9, 0.97, 1, 1.03, 1.1, 1.25, 1.5, 2, 3, 4, 10}
+var ratios = []float64{0.1, 0.25, 0.33, 0.5, 0.67, 0.8, 0.9, 0.97, 1.03, 1.1, 1.25, 1.5, 2, 3, 4, 10}
+
+// powers are to which all weights are raised.
+var powers = []float64{0.25, 0.5, 0.75, 0.9, 1.1, 1.5, 2, 3}
 
 // lost is how many times its value a job loses at most: a logarithmic utility without a
 // share would lose more than any number.
@@ -78,5 +121,5 @@ func utility(told, truth *proportional.Problem, me int) (float64, error) {
 	if err != nil {
 		return 0, err
 	}
-	return truth.Utility(me, out.Shares[me*2:me*2+2]), nil
+	return truth.Utility(me, out.Shares[me*truth.Classes:(me+1)*truth.Classes]), nil
 }

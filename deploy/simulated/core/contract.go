@@ -112,8 +112,8 @@ func (p *Problem) like(j *workload.Job, r *rand.Rand) messages.Valuation {
 }
 
 // Types draws n valuations of jobs like job i, as class draws them.
-func (p *Problem) Types(i, n int) []messages.Valuation {
-	r := rand.New(rand.NewPCG(p.DrawSeed(), uint64(i)))
+func (p *Problem) Types(i, n int, seed uint64) []messages.Valuation {
+	r := rand.New(rand.NewPCG(seed, 0))
 	out := make([]messages.Valuation, n)
 	for k := range out {
 		out[k] = p.like(&p.Work.Jobs[i], r)

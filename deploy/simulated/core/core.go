@@ -38,8 +38,11 @@ type Outcome struct {
 	Jobs        []Job    // by job of the workload
 	Changes     []Change // in the order of time
 	Preemptions int      // times that a task lost its slot
-	Notes       []string
-	refused     bool // a job was refused, and a note says why
+	// Results are when the owners of grid.Config had their results, in seconds, by
+	// position; none: never.
+	Results map[int]float64
+	Notes   []string
+	refused bool // a job was refused, and a note says why
 }
 
 // Fate is how a job ended.

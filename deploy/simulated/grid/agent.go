@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 
-	"github.com/candor-grid/candor/auctioneer/book"
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/nodeagent/state"
 )
@@ -87,7 +86,14 @@ func (a *agent) setTimer() {
 func (a *agent) start(s *state.Start) {
 	t := &task{began: a.now}
 	if job := s.Grant.Attempt.Task.Job; job != 0 { // a probe ends at once
-		t.left = messages.Duration(a.Work.Jobs[a.leader.of[job]].Runtime * 1e9)
+		takes := a.Work.Jobs[a.leader.of[job]].Runtime
+		if o := a.owner(job); o != nil {
+			if takes = o.takes(takes, s.Grant.Attempt.Task); !o.started {
+				o.started = true
+				a.moment(o, Started)
+			}
+		}
+		t.left = messages.Duration(takes * 1e9)
 	}
 	if limit := s.Program.TimeLimit; limit > 0 && t.left > limit {
 		t.left, t.ends = limit, messages.TimedOut
@@ -134,16 +140,8 @@ func (a *agent) end(at messages.Attempt, how messages.Outcome) {
 	if a.config.Mute {
 		f.Started = 0
 	}
-	if j := a.leader.book.Job(at.Task.Job); how == messages.Exited && j != nil {
-		if total, _, done := j.Count(); done == total-1 {
-			switch a.config.Ends[int(a.leader.of[j.ID])] {
-			case messages.Failed:
-				f.ExitCode = 1
-			case messages.Cancelled:
-				a.leader.propose(&book.Command{Cancel: &book.Cancel{Job: j.ID, By: j.Account}})
-				a.leader.kick()
-			}
-		}
+	if o := a.owner(at.Task.Job); o != nil && how == messages.Exited {
+		f.ExitCode = a.ran(o, at.Task)
 	}
 	a.catchUp()
 	a.state.Ended(f)

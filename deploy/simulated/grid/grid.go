@@ -11,6 +11,7 @@ import (
 	"github.com/candor-grid/candor/deploy/simulated/clock"
 	"github.com/candor-grid/candor/deploy/simulated/core"
 	"github.com/candor-grid/candor/deploy/simulated/network"
+	"github.com/candor-grid/candor/deploy/simulated/rules"
 	"github.com/candor-grid/candor/deploy/simulated/workload"
 	"github.com/candor-grid/candor/messages"
 )
@@ -20,13 +21,9 @@ type Config struct {
 	Network network.Config
 	Lease   messages.Duration // of an agent; 0: six hours
 	Slots   int               // of a node; 0: 1
-	// Ends says how jobs end whose owners have their results, by position in the trace:
-	// Failed, the last task exits with 1; Cancelled, its owner cancels the job in the last
-	// moment; nil, and of other jobs: well.
-	Ends map[int]messages.State
-	// Cancels says when owners cancel jobs, whatever became of them by then, in seconds of
-	// the log, by position in the trace.
-	Cancels map[int]float64
+	// Owners are those who do more than to submit their job and to wait, by position in the
+	// trace.
+	Owners map[int]*Owner
 	// Down is when the site's process does not run, and Full when its disks are full, so that
 	// nothing can be committed.
 	Down, Full Span
@@ -35,6 +32,8 @@ type Config struct {
 	Forgetful bool
 	// Mute plants another: agents do not say when tasks began.
 	Mute bool
+	// Shopping plants a third: each who asks for a menu has one drawn anew.
+	Shopping bool
 }
 
 // Span is a time in seconds of the log; the zero Span: never.
@@ -73,7 +72,9 @@ type Grid struct {
 	bank    *ledger.Ledger
 	out     *core.Outcome
 	parts   []int32 // by job of the workload: jobs of the book that have not ended
-	ended   int     // jobs of the workload
+	owners  map[int]*owning
+	ended   int // jobs of the workload
+	wanted  int // of Payers that have not ended
 	traffic Traffic
 	failed  error
 }
@@ -104,6 +105,7 @@ func newGrid(p *core.Problem, c Config) (*Grid, error) {
 	if g.net, err = network.New(c.Network, p.Seed); err != nil {
 		return nil, err
 	}
+	g.own()
 	first, _ := p.Work.Span()
 	g.now = g.at(first) - 60e6 // agents have a minute to join
 	if g.leader, err = newLeader(g, market); err != nil {
@@ -125,10 +127,10 @@ func newGrid(p *core.Problem, c Config) (*Grid, error) {
 	}
 	g.heeds = make([]bool, len(g.agents))
 	for i := range p.Work.Jobs {
-		g.log.Push(g.at(p.Work.Jobs[i].Submit), func() { g.submit(i) })
-		if at, ok := c.Cancels[i]; ok {
-			g.log.Push(g.at(at), func() { g.leader.cancel(i) })
+		if p.Payers != nil && p.Payers[i] {
+			g.wanted++
 		}
+		g.log.Push(g.at(p.Work.Jobs[i].Submit), func() { g.submit(i) })
 	}
 	return g, nil
 }
@@ -172,12 +174,21 @@ func (g *Grid) at(seconds float64) messages.Time {
 
 func (g *Grid) seconds(t messages.Time) float64 { return float64(t-g.epoch) / 1e6 }
 
-// run takes event after event from the queue until all jobs have ended.
+// awaits reports whether what is to become of a job is not known that is wanted. In a batch
+// queue what is decided later moves credits of jobs that have ended.
+func (g *Grid) awaits() bool {
+	if g.Payers == nil || g.Market.Mechanism == rules.BatchQueue {
+		return g.ended < len(g.out.Jobs)
+	}
+	return g.wanted > 0
+}
+
+// run takes event after event from the queue until the jobs that are wanted have ended.
 func (g *Grid) run() (*core.Outcome, *Traffic, error) {
 	for _, a := range g.agents {
 		a.act()
 	}
-	for g.ended < len(g.out.Jobs) && g.failed == nil {
+	for g.awaits() && g.failed == nil {
 		next := &g.queue
 		if g.queue.Len() == 0 || g.log.Len() > 0 && g.log.Next() <= g.queue.Next() {
 			next = &g.log
@@ -208,14 +219,16 @@ func (g *Grid) finish() (*core.Outcome, *Traffic, error) {
 		paid += cost
 	}
 	account, err := g.bank.Account(messages.SiteAccount)
+	under := g.ended < len(g.out.Jobs) // jobs are under way that nobody asks for
 	switch {
 	case err != nil:
 		return nil, nil, err
-	case !books.Balanced || books.Holds != 0:
+	case !books.Balanced || books.Holds != 0 && !under:
 		return nil, nil, messages.Errorf(messages.Internal, "the bank's books do not balance: %s, %d holds", books.Message, books.Holds)
-	case account.Balance != paid:
+	case account.Balance != paid && !under:
 		return nil, nil, messages.Errorf(messages.Internal, "jobs paid %v, the site has %v", paid, account.Balance)
 	}
+	g.handOver()
 	back(g.unit, g.out)
 	return g.out, &g.traffic, nil
 }

@@ -1,6 +1,7 @@
 package grid
 
 import (
+	"encoding/binary"
 	"slices"
 
 	"github.com/candor-grid/candor/auctioneer/book"
@@ -24,8 +25,9 @@ type leader struct {
 	term   uint64
 	market *market.Market // of the desk, the only one
 	rules  intake.Rules
-	inputs []desk.Input // of the next step
-	late   []func()     // exchanges that wait for the next step
+	menus  intake.MenuKey // of the seed, where a site draws it
+	inputs []desk.Input   // of the next step
+	late   []func()       // exchanges that wait for the next step
 
 	of []int32 // by number of a job of the book: the job of the workload
 	// costs are what jobs of the book that have ended paid, as far as is known.
@@ -52,6 +54,7 @@ func (l *leader) lead(config messages.Market) error {
 	if len(faults) > 0 {
 		return faults[0]
 	}
+	l.menus = binary.BigEndian.AppendUint64(nil, l.DrawSeed())
 	l.market, l.rules, l.inputs, l.late = l.desk.Market(config.Name), intake.Rules{Markets: l.desk.Markets, Site: site}, nil, nil
 	return nil
 }
@@ -79,9 +82,9 @@ func (l *leader) Changes(read func(*book.Book, book.Changes)) {
 	read(l.book, changes)
 }
 
-// forget is the fault that Config.Forgetful plants, in a job that has ended.
+// forget is the fault that Config.Forgetful plants, in a job.
 func forget(j *book.Job) {
-	if j == nil || j.Active() {
+	if j == nil {
 		return
 	}
 	for i := range j.Stages {

@@ -96,15 +96,38 @@ func (g *Grid) open() error {
 	if err != nil {
 		return err
 	}
-	for user, amount := range need {
+	grant := func(name messages.Name, amount messages.Credits, key string) error {
 		if amount == 0 {
-			continue
+			return nil
 		}
 		c := &ledger.Command{Verb: ledger.Grant, At: g.now, By: "operator", Grant: messages.GrantRequest{
-			Key: "open/" + account(user), Account: account(user), Amount: amount, Reason: "the simulation begins"}}
+			Key: "open/" + key, Account: name, Amount: amount, Reason: "the simulation begins"}}
 		if r := g.bank.Apply(c.Encode()); r.Error != nil {
 			return r.Error
 		}
+		return nil
+	}
+	for user, amount := range need {
+		if err := grant(account(user), amount, account(user)); err != nil {
+			return err
+		}
+	}
+	for i := range g.Bids { // in order, as all that is done
+		if o := g.config.Owners[i]; o != nil {
+			if err := grant(account(g.Work.Jobs[i].User), core.Money(o.extra()*budgetOf(g.Problem, i)*float64(partsOf(g.Problem, i))), fmt.Sprint("owner/", i)); err != nil {
+				return err
+			}
+		}
 	}
 	return nil
+}
+
+// extra is how many times its budget an owner needs apart from what its account has anyway.
+func (o *Owner) extra() (x float64) {
+	for _, a := range o.Acts {
+		if a.Do == RaiseBudget {
+			x += a.By
+		}
+	}
+	return x
 }

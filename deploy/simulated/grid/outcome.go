@@ -29,7 +29,9 @@ func (l *leader) over(i int, at messages.Time) {
 		r.Fate = core.Expired
 	}
 	r.InTime = min(1, r.InTime)
-	l.ended++
+	if l.ended++; l.Payers != nil && l.Payers[i] {
+		l.wanted--
+	}
 }
 
 // conclude notes what became of a part of a job that is final.
@@ -60,6 +62,9 @@ func (l *leader) conclude(j *book.Job) {
 		}
 	}
 	delete(l.retried, j.ID)
+	if o := l.owners[i]; o != nil {
+		o.settled = l.now
+	}
 	l.over(i, j.Ended)
 }
 

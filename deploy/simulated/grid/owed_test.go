@@ -17,9 +17,10 @@ import (
 func charged(t *testing.T, slots, perNode int, until float64, all ...workload.Job) []core.Job {
 	t.Helper()
 	p := &core.Problem{Market: byDefault(rules.Proportional), Seed: 1, Work: &workload.Workload{Nodes: slots, Parallel: workload.Split, Users: make([]int64, len(all)), Groups: []int64{1}}}
-	c := Config{Network: network.Config{Delay: ms / 10}, Slots: perNode, Cancels: map[int]float64{}}
+	c := Config{Network: network.Config{Delay: ms / 10}, Slots: perNode, Owners: map[int]*Owner{}}
 	for i, j := range all {
-		j.Number, j.Line, j.User, c.Cancels[i] = int64(i+1), i+1, i, until
+		j.Number, j.Line, j.User = int64(i+1), i+1, i
+		c.Owners[i] = &Owner{Acts: []Act{{Do: Cancel, After: until - j.Submit}}}
 		j.Width = cmp.Or(j.Width, int(1.5*until*float64(slots)/j.Runtime)+slots)
 		p.Work.Jobs = append(p.Work.Jobs, j)
 		p.Bids = append(p.Bids, bids.Bid{Length: j.Runtime, Budget: 100, Deadline: math.Inf(1)})

@@ -19,27 +19,46 @@ type menu struct {
 	err       error
 }
 
-// askQuote is what a user does in a market that sells contracts: it asks for a menu,
-// and chooses the best contract. Where the site has too many quotes, the user asks
+// askQuote is what a user does in a market that sells contracts: it asks for a menu, or for
+// several, and chooses the best contract. Where the site has too many quotes, the user asks
 // again once some have expired.
 func (g *Grid) askQuote(i int) {
-	g.traffic.Quotes++
-	g.call(userActor, auctioneerActor, func() any { return g.leader.quote(i) }, func(reply any) {
-		m := reply.(*menu)
-		if messages.KindOf(m.err) == messages.Exhausted {
-			g.queue.Push(g.now.Add(quoteHolds), func() { g.askQuote(i) })
-			return
-		}
-		if contract := g.choose(i, m); contract != "" {
-			g.sendJob(part{i, 0}, contract)
-			return
-		}
-		why := core.NoOffer
+	menus, asks := []*menu{}, 1
+	if o := g.owners[i]; o != nil {
+		asks = max(asks, o.Quotes)
+	}
+	var ask func()
+	ask = func() {
+		g.traffic.Quotes++
+		g.call(userActor, auctioneerActor, func() any { return g.leader.quote(i) }, func(reply any) {
+			m := reply.(*menu)
+			if messages.KindOf(m.err) == messages.Exhausted {
+				g.queue.Push(g.now.Add(quoteHolds), ask)
+				return
+			}
+			if menus = append(menus, m); len(menus) < asks {
+				ask()
+				return
+			}
+			g.take(i, menus)
+		})
+	}
+	ask()
+}
+
+// take submits the job under the best contract of some menus.
+func (g *Grid) take(i int, menus []*menu) {
+	why := core.NoOffer
+	for _, m := range menus {
 		if m.err != nil {
 			why = messages.AsError("", m.err).Message
 		}
-		g.leader.refuse(i, why)
-	})
+	}
+	if contract := g.choose(i, menus); contract != "" {
+		g.sendJob(part{i, 0}, contract)
+		return
+	}
+	g.leader.refuse(i, why)
 }
 
 // quote makes the menu of a job, and commits it. Types, which a site asks the
@@ -51,7 +70,11 @@ func (l *leader) quote(i int) *menu {
 	if err != nil {
 		return &menu{err: err}
 	}
-	q, err := l.market.Quote(l.now, l.market.Bid(0, who, l.now, spec, nil), l.Types(i, types), l.DrawSeed()+uint64(l.Work.Jobs[i].Number))
+	seed := l.menus.Seed(&l.market.Config, spec, l.now)
+	if l.config.Shopping {
+		seed += uint64(l.traffic.Quotes)
+	}
+	q, err := l.market.Quote(l.now, l.market.Bid(0, who, l.now, spec, nil), l.Types(i, types, seed), seed)
 	if err != nil {
 		return &menu{err: err}
 	}
@@ -64,19 +87,21 @@ func (l *leader) quote(i int) *menu {
 
 // choose takes what is worth most to the user, less the price; "": everything is a
 // loss, or more than the user's budget.
-func (g *Grid) choose(i int, m *menu) (contract string) {
-	offers := make([]core.Offer, 0, len(m.contracts))
-	var of []int
+func (g *Grid) choose(i int, menus []*menu) (contract string) {
+	var offers []core.Offer
+	var of []string
 	budget, _ := messages.RoundCredits(g.Bids[i].Budget)
-	for k := range m.contracts {
-		if c := &m.contracts[k]; core.MostOf(c, g.Market.LateOnly) <= budget {
-			offers = append(offers, core.Offer{Completion: g.seconds(c.Completion), Price: c.Price.Float()})
-			of = append(of, k)
+	for _, m := range menus {
+		for k := range m.contracts {
+			if c := &m.contracts[k]; core.MostOf(c, g.Market.LateOnly) <= budget {
+				offers = append(offers, core.Offer{Completion: g.seconds(c.Completion), Price: c.Price.Float()})
+				of = append(of, fmt.Sprintf("q%d-%d", m.quote, k+1))
+			}
 		}
 	}
 	best := core.Choose(&g.Work.Jobs[i], &g.Bids[i], offers)
 	if best < 0 {
 		return ""
 	}
-	return fmt.Sprintf("q%d-%d", m.quote, of[best]+1)
+	return of[best]
 }

@@ -47,6 +47,12 @@ func (g *Grid) submit(i int) {
 		g.Progress(i, len(g.out.Jobs))
 	}
 	g.parts[i] = int32(g.partsOf(i))
+	if g.needless(i) {
+		for range g.partsOf(i) {
+			g.leader.refuse(i, "its owner has the result")
+		}
+		return
+	}
 	if g.Market.Mechanism == rules.Contract {
 		g.askQuote(i)
 		return
@@ -86,9 +92,6 @@ func (l *leader) spec(i int) (*messages.JobSpec, error) {
 		Utility: &messages.Utility{Form: messages.Linear, Weights: messages.Weights{{Class: class, Weight: 1}}, Minimum: l.Market.SLO},
 		Stages:  []messages.Stage{{Name: stage, Class: class, Tasks: width, Command: []string{"run"}, Gang: manner.Gangs && l.Work.Parallel == workload.Gang && width > 1}},
 	}
-	if l.config.Ends[i] != 0 {
-		s.Stages[0].Attempts = 1
-	}
 	if manner.Spans {
 		s.Stages[0].TimeLimit = s.Length
 	}
@@ -108,6 +111,9 @@ func (l *leader) spec(i int) (*messages.JobSpec, error) {
 	if l.Market.Mechanism == rules.Contract {
 		v := core.Declared(j, b)
 		s.Valuation = &v
+	}
+	if o := l.owners[i]; o != nil {
+		return s, l.describe(o, s)
 	}
 	return s, nil
 }
@@ -156,14 +162,9 @@ func (l *leader) enter(p part, s *intake.Submission) {
 		return
 	}
 	l.of = append(l.of, int32(p.job))
-}
-
-// cancel has the owner of a job cancel what is left of it.
-func (l *leader) cancel(i int) {
-	for id, of := range l.of {
-		if j := l.book.Job(messages.JobID(id)); int(of) == i && j != nil && j.Active() {
-			l.propose(&book.Command{Cancel: &book.Cancel{Job: j.ID, By: j.Account}})
+	if o := l.owners[p.job]; o != nil {
+		if o.ids = append(o.ids, receipt.Job); len(o.ids) == l.partsOf(p.job) {
+			l.moment(o, Submitted)
 		}
 	}
-	l.kick()
 }

@@ -34,7 +34,10 @@ func TestNoWayOut(t *testing.T) {
 					state := rapid.SampledFrom([]messages.State{messages.Failed, messages.Cancelled}).Draw(t, "end")
 					c := Config{Network: network.Config{Delay: ms / 10}}
 					well := run(t, p, c)
-					c.Ends = map[int]messages.State{i: state}
+					c.Owners = map[int]*Owner{i: {Exits: 1, Attempts: 1}}
+					if state == messages.Cancelled {
+						c.Owners[i] = &Owner{Acts: []Act{{Do: Cancel, When: Printed}}}
+					}
 					// A cancellation comes sooner than the word of an end: by a tenth of a second,
 					// of the ten of which a task owes the whole.
 					tolerance := 0.01 + 0.001*well.Jobs[i].Paid.Float()

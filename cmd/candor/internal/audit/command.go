@@ -32,6 +32,8 @@ type options struct {
 	json      bool
 	row       bool
 	keep      string
+	verbs     bool
+	tries     int
 }
 
 // Pays says that a lie gains more than the threshold; the program then exits
@@ -81,6 +83,9 @@ After an interrupt (Ctrl-C), the report comes when the searches under way are
 done, and has what was done by then; a second interrupt ends the program at
 once. With --row the exit code is then not 0.
 
+With --verbs the search is about what the owner of a job does, and not about
+what it declares: see VERBS below.
+
 With --keep, the page Honesty of a site's console shows the report, with its
 date and settings: name the state directory of the site. The last report of
 each market is kept.
@@ -94,11 +99,24 @@ Exits with 1 if a lie gains more than --threshold after the fact, if the whole
 interval of the mean gain of a lie is above --fail-above, or if that interval is
 above 0 for a kind that --zero names. For the exit code the intervals are wider
 than in the table, because many lies are looked at: a market in which no lie
-gains fails one time in forty at most.`,
+gains fails one time in forty at most.
+
+VERBS: an agent that knows the true value of its job searches for the sequence
+of at most 4 steps that gains most: it exits with 1, is retried, requeues,
+cancels and submits again, raises its bid, holds and releases, begins later,
+goes after another job, asks for several menus, divides or packs its work,
+submits twice, comes before or after a tick, or has other accounts. All actors
+run, with each sampled job among the 40 jobs of the log around it. The agent has
+its result when the program has printed it, whatever the exit code. The best
+sequence is measured with jobs, bids and lots that did not choose it. --jobs is
+how many measure, --tries how many random sequences the search begins with. The
+control is the same search, half as large, in a market with a hole: a failed
+attempt is not priced.`,
 		Example: `  candor audit --trace KTH-SP2.swf.gz --market deadline \
       --from 30d --to 37d --jobs 50
   candor audit --trace mine.swf --market m.yaml --seeds 3 --fail-above 0.02
   candor audit --trace log.swf --market market.yaml --threshold 0.01 --json
+  candor audit --trace log.swf --market market.yaml --verbs --fail-above 0.005
   candor audit --trace log.swf --market market.yaml --keep ~/.local/state/candor`,
 		Args: cobra.NoArgs, SilenceErrors: true, SilenceUsage: true,
 		RunE: func(c *cobra.Command, _ []string) error {
@@ -114,6 +132,8 @@ gains fails one time in forty at most.`,
 	f.StringSliceVar(&o.zeros, "zero", nil, "`kinds` of which no fixed lie may gain anything on average")
 	f.IntVar(&o.seeds, "seeds", 1, "how many `times` bids are drawn")
 	f.BoolVar(&o.row, "row", false, "print the expectations as a row of a Markdown table")
+	f.BoolVar(&o.verbs, "verbs", false, "search for what owners do with commands, and not for what they declare")
+	f.IntVar(&o.tries, "tries", 100, "with --verbs: `number` of random sequences to begin with")
 	f.BoolVar(&o.json, "json", false, "print the report as JSON")
 	f.StringVar(&o.keep, "keep", "", "keep the report for the console of the site with this state `directory`")
 	return c
@@ -128,6 +148,9 @@ func (o *options) run(c *cobra.Command) error {
 	defer context.AfterFunc(c.Context(), func() {
 		fmt.Fprintln(stderr, "candor audit: the report comes when the searches under way are done; a second interrupt ends them")
 	})()
+	if o.verbs {
+		return o.searchVerbs(c)
+	}
 	d, err := o.audit(simulate.NewProgress(stderr), c.Context().Done())
 	if err != nil {
 		return messages.AsError("audit", err)

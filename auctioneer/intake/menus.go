@@ -1,4 +1,4 @@
-package auctioneer
+package intake
 
 import (
 	"cmp"
@@ -6,25 +6,30 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/binary"
+	"time"
 
 	"github.com/candor-grid/candor/messages"
 )
 
-// menuKey is the secret from which the seeds of menus are made, 32 bytes that no bidder can guess.
-// A leader has its own: a new leader draws anew.
-type menuKey []byte
+// DefaultQuote is how long a menu holds where its market does not say.
+const DefaultQuote = messages.Duration(5 * time.Minute)
 
-func newMenuKey() menuKey {
-	k := make(menuKey, sha256.Size)
+// MenuKey is the secret from which the seeds of menus are made, 32 bytes that no bidder can guess.
+// A leader has its own: a new leader draws anew.
+type MenuKey []byte
+
+// NewMenuKey draws a key.
+func NewMenuKey() MenuKey {
+	k := make(MenuKey, sha256.Size)
 	_, _ = rand.Read(k) // it does not fail: where there are no random numbers it ends the program
 	return k
 }
 
-// seed is what a market's menus for a class of valuations are drawn with: the same for all who ask
+// Seed is what a market's menus for a class of valuations are drawn with: the same for all who ask
 // and all that they declare, from one multiple of the time for which menus hold to the next. So to
 // ask again is of no use. What bidders can change, such as the jobs of the market, does not begin
 // another draw: else a bidder could ask, submit a job that costs nothing, and ask again.
-func (k menuKey) seed(m *messages.Market, spec *messages.JobSpec, now messages.Time) uint64 {
+func (k MenuKey) Seed(m *messages.Market, spec *messages.JobSpec, now messages.Time) uint64 {
 	h := hmac.New(sha256.New, k)
 	name := func(s string) {
 		h.Write(binary.BigEndian.AppendUint32(nil, uint32(len(s))))
@@ -34,7 +39,7 @@ func (k menuKey) seed(m *messages.Market, spec *messages.JobSpec, now messages.T
 	if spec.Valuation != nil {
 		name(string(spec.Valuation.Class))
 	}
-	holds := cmp.Or(m.Quote, defaultQuote)
+	holds := cmp.Or(m.Quote, DefaultQuote)
 	h.Write(binary.BigEndian.AppendUint64(nil, uint64(now.Sub(0)/max(1, holds))))
 	return binary.BigEndian.Uint64(h.Sum(nil))
 }

@@ -1,0 +1,109 @@
+package intake
+
+import (
+	"slices"
+
+	"github.com/candor-grid/candor/auctioneer/book"
+	"github.com/candor-grid/candor/auctioneer/market"
+	"github.com/candor-grid/candor/messages"
+)
+
+// MayHold refuses to put a job on hold on which the prices of others depend.
+func (r *Rules) MayHold(j *book.Job) error {
+	if m := r.Find(j.Spec.Market); j.Active() && j.Parked == nil && m != nil && market.MannerOf(m).Stays {
+		return messages.Errorf(messages.Conflict,
+			"job %d cannot be put on hold: it competes in market %s, and the prices of other jobs depend on it; cancel the job, or submit a new job on hold", j.ID, m.Name)
+	}
+	return nil
+}
+
+// Change is the command that describes a job otherwise which has not ended. Of a description
+// with another rate, admit asks the market.
+func (r *Rules) Change(j *book.Job, q *messages.ChangeRequest, admit func(*messages.JobSpec) error) (*book.Change, error) {
+	c := &book.Change{Job: q.Job, Key: q.Key, Budget: q.Budget, Version: j.Changes}
+	if q.Key != "" && q.Key == j.ChangeKey { // it was made, and is not looked at again
+		return c, nil
+	}
+	if err := r.mayChange(j, q); err != nil {
+		return nil, err
+	}
+	var err error
+	if c.To, err = r.described(j, q, admit); err != nil {
+		return nil, err
+	}
+	c.Unstarted = q.Rate != 0 || q.TimeLimit != 0
+	return c, nil
+}
+
+// mayChange refuses a change of a bid that the mechanism does not allow.
+func (r *Rules) mayChange(j *book.Job, q *messages.ChangeRequest) error {
+	m := r.Find(j.Spec.Market)
+	if m == nil {
+		return messages.Errorf(messages.Conflict, "market %s of job %d is closed", j.Spec.Market, j.ID)
+	}
+	raises := market.MannerOf(m).Raises
+	switch {
+	case q.Budget != 0 && q.Budget != j.Spec.Budget && !raises.Budget:
+		return messages.Errorf(messages.Conflict, "budget: bids in %s markets, such as %s, cannot change; cancel the job and submit it again", m.Mechanism, m.Name)
+	case q.Rate != 0 && q.Rate != j.Spec.Rate && !raises.Rate:
+		return messages.Errorf(messages.Conflict, "rate: bids in %s markets, such as %s, have no rate that can change", m.Mechanism, m.Name)
+	case q.Rate != 0 && q.Rate < j.Spec.Rate:
+		return messages.Errorf(messages.Invalid, "rate: the rate of job %d, %s, can only be raised: cancel the job and submit it again to offer less", j.ID, j.Spec.Rate.Words())
+	}
+	return nil
+}
+
+// described is the new description of a job, without the new budget; nil: the
+// description does not change.
+func (r *Rules) described(j *book.Job, q *messages.ChangeRequest, admit func(*messages.JobSpec) error) (*messages.JobSpec, error) {
+	if q.Name == "" && q.Rate == 0 && q.TimeLimit == 0 && q.MaxRunning == nil {
+		return nil, nil
+	}
+	spec := *j.Spec
+	spec.Stages = slices.Clone(spec.Stages)
+	if q.Name != "" {
+		spec.Name = q.Name
+	}
+	if q.Rate != 0 {
+		spec.Rate = q.Rate
+	}
+	if err := restage(&spec, q); err != nil {
+		return nil, err
+	}
+	limits := slices.Clone(spec.Stages)
+	if err := r.Complete(&spec); err != nil {
+		return nil, err
+	}
+	for i := range limits {
+		if limits[i].TimeLimit != spec.Stages[i].TimeLimit {
+			return nil, messages.Errorf(messages.Invalid, "time_limit: market %s allows at most %v", spec.Market, spec.Stages[i].TimeLimit)
+		}
+	}
+	if err := spec.Validate(); err != nil || spec.Rate == j.Spec.Rate {
+		return &spec, err
+	}
+	return &spec, admit(&spec)
+}
+
+// restage changes the stage that a request is about.
+func restage(spec *messages.JobSpec, q *messages.ChangeRequest) error {
+	at := 0
+	switch {
+	case q.TimeLimit == 0 && q.MaxRunning == nil:
+		return nil
+	case q.Stage != nil:
+		at = *q.Stage
+	case len(spec.Stages) > 1:
+		return messages.Errorf(messages.Invalid, "stage: the job has %d stages; name the stage to change", len(spec.Stages))
+	}
+	if at < 0 || at >= len(spec.Stages) {
+		return messages.Errorf(messages.NotFound, "stage: the job has stages 0 to %d", len(spec.Stages)-1)
+	}
+	if q.TimeLimit != 0 {
+		spec.Stages[at].TimeLimit = q.TimeLimit
+	}
+	if q.MaxRunning != nil {
+		spec.Stages[at].MaxRunning = *q.MaxRunning
+	}
+	return nil
+}

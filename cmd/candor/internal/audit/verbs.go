@@ -1,0 +1,95 @@
+package audit
+
+import (
+	"fmt"
+	"io"
+	"slices"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/candor-grid/candor/cmd/candor/internal/simulate"
+	"github.com/candor-grid/candor/cmd/candor/internal/terminal"
+	"github.com/candor-grid/candor/deploy/simulated/audit"
+	"github.com/candor-grid/candor/deploy/simulated/rules"
+	"github.com/candor-grid/candor/messages"
+)
+
+// verbsDocument is what --verbs --json prints.
+type verbsDocument struct {
+	Market *rules.Market `json:"market"`
+	Trace  string        `json:"trace"`
+	Nodes  int           `json:"nodes"`
+	Seed   uint64        `json:"seed"`
+	Pays   bool          `json:"pays"` // the whole interval is above --fail-above
+	*audit.Verbs
+}
+
+// declared are the flags that say nothing where commands are searched for.
+var declared = []string{"lies", "threshold", "zero", "seeds", "keep"}
+
+// searchVerbs is the command with --verbs.
+func (o *options) searchVerbs(c *cobra.Command) error {
+	var given error
+	c.Flags().Visit(func(f *pflag.Flag) {
+		if slices.Contains(declared, f.Name) {
+			given = messages.Errorf(messages.Invalid, "--%s: is about what jobs declare; leave out --verbs or --%s", f.Name, f.Name)
+		}
+	})
+	if given != nil {
+		return given
+	}
+	if err := o.check(); err != nil {
+		return err
+	}
+	if o.tries < 1 || o.tries > 100_000 {
+		return messages.Errorf(messages.Invalid, "--tries: must be from 1 to 100000, is %d", o.tries)
+	}
+	show := simulate.NewProgress(c.ErrOrStderr())
+	show.Step("reading " + o.Trace)
+	p, err := o.Study()
+	if err != nil {
+		show.End()
+		return messages.AsError("audit", err)
+	}
+	show.Step("searching for sequences of commands")
+	v, err := audit.SearchVerbs(p, audit.VerbOptions{Jobs: o.jobs, Tries: o.tries, Progress: show.At, Until: c.Context().Done()})
+	show.End()
+	if err != nil {
+		return messages.AsError("audit", err)
+	}
+	d := &verbsDocument{Market: p.Market, Trace: o.Trace, Nodes: p.Work.Nodes, Seed: o.Seed, Verbs: v}
+	d.Pays = c.Flags().Changed("fail-above") && v.Found.CI[0] > o.above
+	if err := o.presentVerbs(c.OutOrStdout(), d); err != nil {
+		return err
+	}
+	if d.Pays {
+		return &Pays{fmt.Sprintf("a sequence of commands gains %s of a job's value on average, above %g: %s", gained(&v.Found), o.above, v.Found.Sequence)}
+	}
+	return nil
+}
+
+// gained is the mean gain with its interval.
+func gained(v *audit.Verbed) string {
+	return fmt.Sprintf("%s [%s, %s]", short(v.Mean), short(v.CI[0]), short(v.CI[1]))
+}
+
+func (o *options) presentVerbs(out io.Writer, d *verbsDocument) error {
+	if o.json {
+		return simulate.Print(out, d)
+	}
+	control := "not fired: this search has no power"
+	if d.Control.CI[0] > audit.Rounding {
+		control = "fired: " + gained(&d.Control)
+	}
+	f := &d.Found
+	if o.row {
+		_, err := fmt.Fprintf(out, "| %d | %s | %d | %s | %s |\n", f.Jobs, gained(f), f.Tried, f.Sequence, control)
+		return err
+	}
+	fmt.Fprintf(out, "%s, %s, %s tried, %s of the market, seed %d; gains are parts of a job's value\n\n", d.Trace,
+		terminal.Plural(f.Jobs, "sampled job"), terminal.Plural(f.Tried, "sequence"), terminal.Plural(f.Runs, "run"), d.Seed)
+	fmt.Fprintf(out, "best sequence:  %s\ngain:           %s, by %d of %s\n", f.Sequence, gained(f), f.Gainers, terminal.Plural(f.Jobs, "job"))
+	fmt.Fprintf(out, "control:        %s\n                %s\n", control, d.Control.Sequence)
+	return nil
+}

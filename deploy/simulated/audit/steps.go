@@ -1,0 +1,299 @@
+package audit
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+
+	"github.com/candor-grid/candor/deploy/simulated/core"
+	"github.com/candor-grid/candor/deploy/simulated/grid"
+	"github.com/candor-grid/candor/deploy/simulated/rules"
+	"github.com/candor-grid/candor/messages"
+)
+
+// longest is how many steps a sequence has at most.
+const longest = 4
+
+// step is one thing that an agent does otherwise. It changes what the agent submits, and what it
+// does with that; nil: it cannot be done.
+type step struct {
+	words string
+	do    func(told []entry, p *core.Problem) []entry
+}
+
+// plan is a sequence of steps, by position in the list of steps.
+type plan []int
+
+func (s plan) words(of []step) string {
+	var out []string
+	for _, k := range s {
+		out = append(out, of[k].words)
+	}
+	return strings.Join(out, "; ")
+}
+
+// build is what a job's owner submits who follows the plan.
+func (s plan) build(truth entry, of []step, p *core.Problem) []entry {
+	truth.owner = &grid.Owner{}
+	told := []entry{truth}
+	for _, k := range s {
+		if told = of[k].do(told, p); told == nil {
+			return nil
+		}
+	}
+	return told
+}
+
+// draw is a random sequence of so many steps.
+func draw(rng *rand.Rand, of []step, n int) plan { return rng.Perm(len(of))[:min(n, len(of))] }
+
+// neighbour adds, leaves out or replaces a step.
+func (s plan) neighbour(rng *rand.Rand, of []step) plan {
+	out, at, k := slices.Clone(s), rng.IntN(len(s)), rng.IntN(len(of))
+	switch {
+	case slices.Contains(s, k) && len(s) > 1:
+		return slices.Delete(out, at, at+1)
+	case slices.Contains(s, k):
+		return out
+	case len(s) < longest && rng.IntN(2) == 0:
+		return slices.Insert(out, at, k)
+	}
+	out[at] = k
+	return out
+}
+
+// stepsOf are what can be done in a market. What is declared is the truth in the markets of which
+// the other table says how much a false declaration gains.
+func stepsOf(m *rules.Market) []step {
+	out := slices.Concat(ends(), waits(m), shapes(), accounts()) // what is declared comes last
+	switch m.Mechanism {
+	case rules.Contract:
+		out = append(out, owners("asks for 3 menus", func(o *grid.Owner) { o.Quotes = 3 }), owners("asks for 10 menus", func(o *grid.Owner) { o.Quotes = 10 }))
+	case rules.Karma:
+		out = append(out, absent(m))
+	}
+	return append(out, declarations(m)...)
+}
+
+// every is a step that changes each entry of the agent.
+func every(words string, change func(e *entry, p *core.Problem)) step {
+	return step{words, func(told []entry, p *core.Problem) []entry {
+		for k := range told {
+			change(&told[k], p)
+		}
+		return told
+	}}
+}
+
+// owners is a step of each job's owner.
+func owners(words string, change func(o *grid.Owner)) step {
+	return every(words, func(e *entry, _ *core.Problem) { change(e.owner) })
+}
+
+// acts is a step of commands.
+func acts(words string, of ...grid.Act) step {
+	return owners(words, func(o *grid.Owner) { o.Acts = append(o.Acts, of...) })
+}
+
+// ends are about how attempts and jobs end.
+func ends() []step {
+	return []step{
+		owners("exits with 1, once, and the retry is over at once", func(o *grid.Owner) { o.Exits, o.Quick = 1, true }),
+		owners("exits with 1, once, and runs again in full", func(o *grid.Owner) { o.Exits = 1 }),
+		owners("exits with 1 in each of 3 attempts", func(o *grid.Owner) { o.Exits, o.Attempts = 3, 3 }),
+		owners("exits with 1 in its only attempt", func(o *grid.Owner) { o.Exits, o.Attempts = 1, 1 }),
+		acts("cancels when the result is printed", grid.Act{Do: grid.Cancel, When: grid.Printed}),
+		acts("requeues when the result is printed", grid.Act{Do: grid.Requeue, When: grid.Printed}),
+		acts("requeues a minute after the start", grid.Act{Do: grid.Requeue, When: grid.Started, After: 60}),
+		acts("cancels after 10 minutes", grid.Act{Do: grid.Cancel, After: 600}),
+		acts("cancels a minute after the start", grid.Act{Do: grid.Cancel, When: grid.Started, After: 60}),
+		acts("raises the budget to 4 times after a minute", grid.Act{Do: grid.RaiseBudget, After: 60, By: 4}),
+		acts("raises the rate to twice after a minute", grid.Act{Do: grid.RaiseRate, After: 60, By: 2}),
+		again600(false), again600(true), twice(false), twice(true),
+	}
+}
+
+// waits are about when a job comes, and when it is there.
+func waits(m *rules.Market) (out []step) {
+	for _, x := range []float64{60, 600, 3600} {
+		d := fmt.Sprintf("%.0f min", x/60)
+		out = append(out,
+			every("submits "+d+" later", func(e *entry, _ *core.Problem) { e.job.Submit += x }),
+			owners("begins "+d+" later (--begin)", func(o *grid.Owner) { o.Begin += x }),
+			owners("on hold for "+d+" (--hold, release)", func(o *grid.Owner) {
+				o.Hold, o.Acts = true, append(o.Acts, grid.Act{Do: grid.Release, After: x})
+			}),
+			acts("holds after a minute, and releases after "+d, grid.Act{Do: grid.Hold, After: 60}, grid.Act{Do: grid.Release, After: 60 + x}))
+	}
+	ahead := func(how string, o func(o *grid.Owner)) step {
+		return every("submits an hour before it has the job, "+how, func(e *entry, _ *core.Problem) {
+			e.job.Submit -= 3600
+			o(e.owner)
+		})
+	}
+	out = append(out, ahead("on hold until then", func(o *grid.Owner) {
+		o.Hold, o.Acts = true, append(o.Acts, grid.Act{Do: grid.Release, After: 3600})
+	}), ahead("with --begin", func(o *grid.Owner) { o.Begin += 3600 }), behind())
+	tick := m.Slot.Seconds()
+	if m.Mechanism == rules.Reservation {
+		tick = float64(m.T) * m.Granule.Seconds()
+	}
+	if tick > 0 {
+		out = append(out, every("submits when the next tick has passed", func(e *entry, _ *core.Problem) {
+			e.job.Submit = math.Floor(e.job.Submit/tick)*tick + tick + 1
+		}))
+	}
+	return out
+}
+
+// behind waits for a job of a second that was submitted before (--after).
+func behind() step {
+	return step{"after a job of a second (--after)", func(told []entry, _ *core.Problem) []entry {
+		first := told[0].rated(0.01)
+		first.ghost, first.owner, first.job.Runtime, first.bid.Length, first.job.Width = true, &grid.Owner{}, 1, 1, 1
+		for k := range told {
+			told[k].job.Submit++
+			told[k].owner.After = first.owner
+		}
+		return append(told, first)
+	}}
+}
+
+// again600 cancels after ten minutes and submits again, unless the result is there.
+func again600(other bool) step {
+	words := "cancels after 10 minutes and submits again, unless it has the result"
+	if other {
+		words += ", from another account"
+	}
+	return step{words, func(told []entry, _ *core.Problem) []entry {
+		for _, e := range told {
+			second := e.with(e.copy + 1)
+			second.job.Submit += 601
+			second.owner.Unless = e.owner
+			if other {
+				second.name++
+			}
+			e.owner.Acts = append(e.owner.Acts, grid.Act{Do: grid.Cancel, After: 600})
+			told = append(told, second)
+		}
+		return told
+	}}
+}
+
+// twice submits the job twice, and cancels what is needless when one has its result.
+func twice(other bool) step {
+	words := "submits twice, and cancels the other when one has the result"
+	if other {
+		words += ", from another account"
+	}
+	return step{words, func(told []entry, _ *core.Problem) []entry {
+		for _, e := range told {
+			second := e.with(e.copy + 1)
+			if other {
+				second.name++
+			}
+			second.owner.Acts = append(second.owner.Acts, grid.Act{Do: grid.Cancel, When: grid.Printed, Of: e.owner})
+			e.owner.Acts = append(e.owner.Acts, grid.Act{Do: grid.Cancel, When: grid.Printed, Of: second.owner})
+			told = append(told, second)
+		}
+		return told
+	}}
+}
+
+// with is the entry once more, as another way to the result.
+func (e entry) with(copy int) entry {
+	own := *e.owner
+	own.Acts = slices.Clone(own.Acts)
+	e.owner, e.copy = &own, copy
+	return e
+}
+
+// shapes are the same work in other jobs, tasks and stages. A task is no faster in parts: the parts
+// of one go one after the other. What parts gain that run at once the column split has.
+func shapes() (out []step) {
+	for _, k := range []int{2, 4} {
+		out = append(out,
+			step{fmt.Sprintf("in %d jobs", k), func(told []entry, _ *core.Problem) []entry { return divided(told, k, false) }},
+			step{fmt.Sprintf("in %d jobs, from as many accounts", k), func(told []entry, _ *core.Problem) []entry { return divided(told, k, true) }},
+			owners(fmt.Sprintf("in %d stages", k), func(o *grid.Owner) { o.Stages = k }))
+	}
+	return append(out, every("packs all tasks into one", func(e *entry, _ *core.Problem) {
+		x := float64(e.job.Width)
+		e.job.Width, e.job.Runtime, e.bid.Length = 1, x*e.job.Runtime, x*e.bid.Length
+	}))
+}
+
+// divided is each entry in k parts.
+func divided(told []entry, k int, names bool) (out []entry) {
+	for _, e := range told {
+		if e.ghost {
+			out = append(out, e)
+			continue
+		}
+		for n, p := range parts(e, k, names) {
+			if n > 0 {
+				p = p.with(p.copy)
+			}
+			if n > 0 && e.job.Width < k {
+				p.job.Submit += float64(n)
+				p.owner.After = out[len(out)-1].owner
+			}
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+// accounts are about who submits.
+func accounts() (out []step) {
+	for _, x := range []float64{0.01, 1} {
+		for _, other := range []bool{false, true} {
+			words := fmt.Sprintf("a second job that nobody needs, bidding %g times as much, cancelled after 10 minutes", x)
+			if other {
+				words += ", from another account"
+			}
+			out = append(out, step{words, func(told []entry, _ *core.Problem) []entry {
+				g := told[0].rated(x)
+				if g.ghost, g.owner = true, withdrawn(600); other {
+					g.name++
+				}
+				return append(told, g)
+			}})
+		}
+	}
+	return out
+}
+
+// absent is on hold for a second around each tick of a karma market, for a hundred ticks.
+func absent(m *rules.Market) step {
+	return every("on hold for a second around each tick", func(e *entry, _ *core.Problem) {
+		tick := m.Slot.Seconds()
+		if tick == 0 {
+			tick = 60
+		}
+		for k := range 100 {
+			at := (math.Floor(e.job.Submit/tick)+float64(k+1))*tick - e.job.Submit
+			e.owner.Acts = append(e.owner.Acts, grid.Act{Do: grid.Hold, After: max(0, at-0.5)}, grid.Act{Do: grid.Release, After: at + 0.5})
+		}
+	})
+}
+
+// declarations are false ones, where it is claimed that the truth is best.
+func declarations(m *rules.Market) (out []step) {
+	if m.Price != messages.PricePivot && !slices.Contains([]string{rules.Deadline, rules.Contract, rules.BatchQueue, rules.Reservation}, m.Mechanism) {
+		return nil
+	}
+	for _, x := range []float64{0.5, 4} {
+		out = append(out, every(fmt.Sprintf("bids %g times the value", x), func(e *entry, _ *core.Problem) { *e = e.rated(x) }))
+	}
+	unit := max(10, m.Slot.Seconds())
+	return append(out,
+		every("declares a quarter more length", func(e *entry, _ *core.Problem) { e.bid.Length = math.Ceil(1.25 * e.bid.Length) }),
+		every("declares a unit more than is needed", func(e *entry, _ *core.Problem) { e.bid.Length += unit }),
+		every("declares a deadline without slack", func(e *entry, _ *core.Problem) {
+			e.bid.Deadline = min(e.bid.Deadline, (math.Floor(e.job.Submit/unit)+1+math.Ceil(e.bid.Length/unit))*unit)
+		}),
+		every("declares a deadline twice as late", func(e *entry, _ *core.Problem) { e.bid.Deadline += e.bid.Deadline - e.job.Submit }))
+}

@@ -1,0 +1,351 @@
+package audit
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"math"
+	"math/rand/v2"
+	"slices"
+
+	"github.com/candor-grid/candor/deploy/simulated/core"
+	"github.com/candor-grid/candor/deploy/simulated/grid"
+	"github.com/candor-grid/candor/deploy/simulated/rules"
+	"github.com/candor-grid/candor/messages"
+)
+
+// VerbOptions bound a search for the best sequence of commands.
+type VerbOptions struct {
+	Jobs     int // in the sample that measures
+	Tries    int // random sequences at the beginning
+	Window   int // jobs of the log around each sampled one; 0: 40
+	Progress func(done, of int)
+	Until    <-chan struct{}
+
+	planted bool // the hole: a failed attempt is no completion for prices
+	shops   bool // another one: see grid.Config.Shopping
+}
+
+// Verbed is what the best sequence gains that was found. The names of the keys are stable.
+type Verbed struct {
+	Sequence string     `json:"sequence"`
+	Tried    int        `json:"tried"` // sequences
+	Runs     int        `json:"runs"`
+	Jobs     int        `json:"jobs"` // that measure, none of which chose the sequence
+	Mean     float64    `json:"mean"` // gain, as a part of the job's value
+	CI       [2]float64 `json:"mean_95"`
+	Gainers  int        `json:"gainers"`
+	plan     plan
+}
+
+// Verbs is a search and its control.
+type Verbs struct {
+	Found Verbed `json:"found"`
+	// Control is what half as large a search finds if a failed attempt is, for prices, no
+	// completion.
+	Control Verbed `json:"control"`
+}
+
+// SearchVerbs searches for the sequence of commands that gains most, and searches again with a
+// hole in the market.
+func SearchVerbs(p *core.Problem, o VerbOptions) (v *Verbs, err error) {
+	if o.Jobs < 1 || o.Tries < 1 {
+		return nil, messages.Errorf(messages.Invalid, "jobs and tries: must be at least 1, are %d and %d", o.Jobs, o.Tries)
+	}
+	v = new(Verbs)
+	for k, to := range []*Verbed{&v.Found, &v.Control} {
+		half := o
+		if k == 1 {
+			half.planted, half.Tries, half.Jobs = true, max(1, o.Tries/2), max(1, o.Jobs/2)
+		}
+		if *to, err = search(p, half); err != nil {
+			return nil, err
+		}
+	}
+	return v, nil
+}
+
+// scene is a sampled job among its neighbours in the log.
+type scene struct {
+	*audit
+	at     int
+	truth  entry
+	honest float64
+	value  float64
+	void   bool
+}
+
+// candidate is a sequence on trial, with its gains in the scenes so far.
+type candidate struct {
+	plan
+	gains []float64
+	void  bool // it is refused
+}
+
+// score is the mean gain, of which the search cuts off what luck alone can look like.
+func (c *candidate) score() float64 {
+	if c.void || len(c.gains) == 0 {
+		return math.Inf(-1)
+	}
+	sum := 0.0
+	for _, g := range c.gains {
+		sum += max(-10, min(10, g))
+	}
+	return sum / float64(len(c.gains))
+}
+
+// hunt is a search on its way.
+type hunt struct {
+	VerbOptions
+	problem *core.Problem
+	steps   []step
+	rng     *rand.Rand
+	tried   map[string]bool
+	runs    int
+}
+
+func newHunt(p *core.Problem, o VerbOptions) *hunt {
+	o.Window = cmp.Or(o.Window, 40)
+	return &hunt{VerbOptions: o, problem: p, steps: stepsOf(p.Market), rng: rand.New(rand.NewPCG(p.Seed, 0x7665726273)), tried: map[string]bool{}}
+}
+
+// scenes that choose: so many in the first round, in the second and at last, at most.
+const first, second, last = 6, 16, 32
+
+// search draws sequences, keeps the better ones by successive halving over more and more scenes,
+// and changes these step by step. Of the best five, half of the fresh scenes chooses one, which
+// the other half measures.
+func search(p *core.Problem, o VerbOptions) (v Verbed, err error) {
+	h := newHunt(p, o)
+	var pool []*candidate
+	for k := range h.steps {
+		pool = h.add(pool, plan{k})
+	}
+	for k := range ends() { // each way to end, with each declaration
+		for d := range declarations(p.Market) {
+			pool = h.add(pool, plan{k, len(h.steps) - 1 - d})
+		}
+	}
+	for misses, all := 0, len(pool)+o.Tries; len(pool) < all && misses < 100*o.Tries; misses++ {
+		pool = h.add(pool, draw(h.rng, h.steps, 2+h.rng.IntN(longest-1)))
+	}
+	scenes, err := h.scenes(min(last, 2*o.Jobs), 0)
+	if err != nil {
+		return v, err
+	}
+	for _, round := range []struct{ scenes, keep, neighbours int }{{min(first, o.Jobs/2), len(pool) / 4, 0}, {min(second, o.Jobs), 8, 4}, {min(second, o.Jobs), 8, 4}, {last, 5, 0}} {
+		for _, c := range slices.Clone(pool[:min(len(pool), 8)]) {
+			for range round.neighbours {
+				pool = h.add(pool, c.neighbour(h.rng, h.steps))
+			}
+		}
+		if pool, err = h.best(pool, scenes[:min(max(1, round.scenes), len(scenes))], max(1, round.keep)); err != nil {
+			return v, err
+		}
+	}
+	fresh, err := h.scenes(2*o.Jobs, 1)
+	if err != nil {
+		return v, err
+	}
+	for _, c := range pool {
+		c.gains = nil
+	}
+	half := (len(fresh) + 1) / 2
+	if pool, err = h.best(pool, fresh[:half], 1); err != nil {
+		return v, err
+	}
+	pool[0].gains = nil
+	if _, err = h.best(pool, fresh[len(fresh)-half:], 1); err != nil {
+		return v, err
+	}
+	v = Verbed{plan: pool[0].plan, Sequence: pool[0].words(h.steps), Tried: len(h.tried), Runs: h.runs, Jobs: len(pool[0].gains)}
+	v.Mean, v.CI = confidence(pool[0].gains)
+	for _, g := range pool[0].gains {
+		if g > Rounding {
+			v.Gainers++
+		}
+	}
+	return v, nil
+}
+
+// add adds a sequence that was not tried.
+func (h *hunt) add(pool []*candidate, s plan) []*candidate {
+	if key := fmt.Sprint(s); !h.tried[key] {
+		h.tried[key] = true
+		pool = append(pool, &candidate{plan: s})
+	}
+	return pool
+}
+
+// best tries candidates in scenes where they were not tried, and returns the best of them.
+func (h *hunt) best(pool []*candidate, scenes []*scene, keep int) ([]*candidate, error) {
+	type trial struct {
+		c  *candidate
+		at int
+	}
+	var trials []trial
+	for _, c := range pool {
+		had := len(c.gains)
+		c.gains = slices.Grow(c.gains, len(scenes))[:max(had, len(scenes))]
+		for at := had; at < len(scenes); at++ {
+			trials = append(trials, trial{c, at})
+		}
+	}
+	refused := make([]bool, len(trials))
+	err := inParallel(len(trials), h.Progress, h.Until, func(k int) (err error) {
+		t := trials[k]
+		t.c.gains[t.at], err = h.gain(scenes[t.at], t.c.plan)
+		if messages.KindOf(err) == messages.Invalid {
+			refused[k], err = true, nil
+		}
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	select {
+	case <-h.Until:
+		return nil, messages.Errorf(messages.Unavailable, "interrupted: a search for sequences that is cut off has chosen none")
+	default:
+	}
+	for k, t := range trials {
+		t.c.void = t.c.void || refused[k]
+	}
+	h.runs += len(trials)
+	slices.SortStableFunc(pool, func(a, b *candidate) int { return cmp.Compare(b.score(), a.score()) })
+	return pool[:min(keep, len(pool))], nil
+}
+
+// gain is what a sequence gains in a scene, as a part of the job's value.
+func (h *hunt) gain(s *scene, of plan) (float64, error) {
+	told := of.build(s.truth, h.steps, s.Problem)
+	if told == nil {
+		return 0, messages.Errorf(messages.Invalid, "this cannot be done with the job")
+	}
+	got, err := h.payoff(s, told)
+	return (got - s.honest) / s.value, err
+}
+
+// scenes are sampled jobs, each among its neighbours. Scenes of another draw have other bids,
+// other lots and other jobs.
+func (h *hunt) scenes(n, draw int) ([]*scene, error) {
+	p := redrawn(h.problem, draw)
+	p.Seed += uint64(draw) * 0x632be59bd9b4e019
+	var takes []int
+	for i := range p.Work.Jobs {
+		if p.Work.Jobs[i].Runtime > 0 {
+			takes = append(takes, i)
+		}
+	}
+	if len(takes) == 0 {
+		return nil, messages.Errorf(messages.Invalid, "all jobs of the study have a run time of 0, so that no sequence of commands can gain anything")
+	}
+	rng := rand.New(rand.NewPCG(p.Seed, 0x7363656e65))
+	out := make([]*scene, n)
+	for k := range out {
+		out[k] = h.scene(p, takes[rng.IntN(len(takes))], p.Seed+uint64(k))
+	}
+	h.runs += n
+	err := inParallel(n, nil, nil, func(k int) (err error) {
+		s := out[k]
+		s.honest, err = h.payoff(s, plan{}.build(s.truth, nil, s.Problem))
+		if s.void = messages.KindOf(err) == messages.Invalid; s.void {
+			err = nil
+		}
+		return err
+	})
+	out = slices.DeleteFunc(out, func(s *scene) bool { return s.void }) // who is refused anyway
+	if err == nil && len(out) == 0 {
+		err = messages.Errorf(messages.Invalid, "no sampled job ever has its result, so that no sequence of commands can gain anything")
+	}
+	return out, err
+}
+
+// scene cuts the neighbours of a job out of the log.
+func (h *hunt) scene(p *core.Problem, i int, seed uint64) *scene {
+	from, until := max(0, i-h.Window/2), min(len(p.Bids), i+h.Window/2)
+	q, w := *p, *p.Work
+	w.Jobs, q.Work, q.Bids, q.Seed = p.Work.Jobs[from:until], &w, p.Bids[from:until], seed
+	s := &scene{audit: &audit{Problem: &q, seeds: []uint64{seed}}, at: i - from}
+	s.truth = s.entries([]int{s.at})[0]
+	if q.Market.Mechanism == rules.Deadline { // a program takes time to start, which its owner declares
+		s.truth.bid.Length++
+	}
+	if q.Market.Worth == rules.ByDelay {
+		s.truth.bid.Deadline = math.Inf(1)
+	}
+	s.value = s.truth.bid.Worth(&s.truth.job)
+	return s
+}
+
+// payoff is what the agent has from what it submits, less what it pays, with all actors.
+func (h *hunt) payoff(s *scene, told []entry) (float64, error) {
+	q, _, of := variant(s.Problem, []int{s.at}, told)
+	priced := h.planted && (q.Market.Settle == messages.SettleOnCompletion || slices.Contains([]string{rules.Deadline, rules.Contract}, q.Market.Mechanism))
+	o, _, err := grid.Run(&q, grid.Config{Owners: of, Forgetful: priced, Shopping: h.shops})
+	if err != nil {
+		return 0, err
+	}
+	paid, ways := 0.0, map[int]*way{}
+	for at := range q.Bids {
+		owner := of[at]
+		if owner == nil {
+			continue
+		}
+		r, e := &o.Jobs[at], &told[slices.IndexFunc(told, func(e entry) bool { return e.owner == owner })]
+		if !h.planted || priced || r.Fate == core.Completed {
+			paid += r.Paid.Float()
+		}
+		if e.ghost {
+			continue
+		}
+		if r.Start < s.truth.job.Submit { // there is nothing to run yet
+			return 0, messages.Errorf(messages.Invalid, "the job starts before its owner has it")
+		}
+		if ways[e.copy] == nil {
+			ways[e.copy] = &way{start: math.Inf(1)}
+		}
+		ways[e.copy].join(r, o.Results, at)
+	}
+	had := s.truth.had(ways)
+	if had.Fate != core.Completed && q.Market.Worth == rules.ByDelay { // each second costs, and never ends
+		return 0, messages.Errorf(messages.Invalid, "the agent never has its result")
+	}
+	return s.truth.worth(q.Market.Worth, had) - paid, nil
+}
+
+// way is one of several ways to the whole result.
+type way struct{ start, at, over float64 }
+
+// join adds a job that the way needs.
+func (w *way) join(r *core.Job, results map[int]float64, i int) {
+	if !math.IsNaN(r.Start) {
+		w.start = min(w.start, r.Start)
+	}
+	at, has := results[i]
+	if !has {
+		at = math.Inf(1)
+	}
+	w.at, w.over = max(w.at, at), max(w.over, r.Finish)
+}
+
+// had is what an agent had that takes the result by the first way that leads to it.
+func (t *entry) had(ways map[int]*way) *core.Job {
+	best := &way{at: math.Inf(1)}
+	over := 0.0
+	for _, k := range slices.Sorted(maps.Keys(ways)) {
+		w := ways[k]
+		over = max(over, w.over)
+		if w.at < best.at {
+			best = w
+		}
+	}
+	if math.IsInf(best.at, 1) {
+		return &core.Job{Start: math.Inf(1), Finish: over, Fate: core.Expired}
+	}
+	whole := &core.Job{Start: best.start, Finish: best.at, Fate: core.Completed}
+	if best.at <= t.bid.Deadline {
+		whole.InTime = 1
+	}
+	return whole
+}

@@ -1,0 +1,221 @@
+package grid
+
+import (
+	"slices"
+
+	"github.com/candor-grid/candor/auctioneer/book"
+	"github.com/candor-grid/candor/deploy/simulated/core"
+	"github.com/candor-grid/candor/deploy/simulated/rules"
+	"github.com/candor-grid/candor/messages"
+)
+
+// Owner is what the owner of a job does with it, apart from what it bids. The zero value submits
+// the job and waits. The commands are those that a site proposes to its book, and are refused as
+// on a site; what is refused changes nothing.
+type Owner struct {
+	// Exits is how many attempts of its last task exit with 1 when they have printed their result.
+	// A later attempt is over at once if Quick, because it finds the result.
+	Exits    int
+	Quick    bool
+	Attempts int     // of a task, at most; 0: the site's default
+	Hold     bool    // the job is submitted on hold
+	Begin    float64 // seconds after its submission until its first task may start
+	Stages   int     // one after the other, of equal parts of the run time; 0: 1
+	Quotes   int     // menus that it asks for before it takes a contract; 0: 1
+	After    *Owner  // whose job must have ended before; nil: none
+	Unless   *Owner  // whose result, if it is there, makes this job needless; nil: none
+	Acts     []Act
+}
+
+// Act is a command at an instant.
+type Act struct {
+	Do    Verb
+	When  Moment
+	Of    *Owner  // the moment of whose job; nil: of the same
+	After float64 // seconds after the moment
+	By    float64 // of a raise: the factor
+}
+
+// Verb is a command about a job that was submitted.
+type Verb uint8
+
+// The commands.
+const (
+	Cancel Verb = iota
+	Requeue
+	Hold
+	Release
+	RaiseBudget
+	RaiseRate
+)
+
+// Moment is when something happens to a job.
+type Moment uint8
+
+// The moments. A result is printed when every task has run to its end once, however it ended.
+const (
+	Submitted Moment = iota
+	Started
+	Printed
+)
+
+// owning is an owner on the way.
+type owning struct {
+	*Owner
+	at      int              // the job of the workload
+	ids     []messages.JobID // its jobs of the book
+	started bool
+	tries   map[messages.TaskRef]int // attempts that came to their end
+	settled messages.Time            // when its last price was known
+}
+
+func (g *Grid) own() {
+	g.owners, g.out.Results = map[int]*owning{}, map[int]float64{}
+	for i, o := range g.config.Owners {
+		g.owners[i] = &owning{Owner: o, at: i, tries: map[messages.TaskRef]int{}}
+	}
+}
+
+// owner is who owns the job that a job of the book is of; nil: somebody who submits it and waits.
+func (g *Grid) owner(id messages.JobID) *owning {
+	if id == 0 { // a probe
+		return nil
+	}
+	return g.owners[int(g.leader.of[id])]
+}
+
+// needless says whether a job need not be submitted any more.
+func (g *Grid) needless(i int) bool {
+	o := g.owners[i]
+	if o == nil || o.Unless == nil {
+		return false
+	}
+	_, has := g.out.Results[g.position(o.Unless)]
+	return has
+}
+
+// position is the job of the workload that an owner has.
+func (g *Grid) position(of *Owner) int {
+	for i, o := range g.config.Owners {
+		if o == of {
+			return i
+		}
+	}
+	return -1
+}
+
+// describe puts what the owner of a job wants of it into its description.
+func (l *leader) describe(o *owning, s *messages.JobSpec) error {
+	main := &s.Stages[0]
+	main.Attempts, s.Hold = o.Attempts, o.Hold
+	if o.Begin > 0 {
+		s.Begin = l.now.Add(messages.Duration(o.Begin * 1e9))
+	}
+	for k := 1; k < o.Stages; k++ {
+		next := s.Stages[k-1]
+		next.Name, next.After = next.Name+"n", []messages.Name{next.Name}
+		s.Stages = append(s.Stages, next)
+	}
+	if o.After != nil {
+		if s.AfterJobs = slices.Clone(l.owners[l.position(o.After)].ids); len(s.AfterJobs) == 0 {
+			return messages.Errorf(messages.NotFound, "the job that it is to wait for was not taken")
+		}
+	}
+	return nil
+}
+
+// moment has owners do what they do when something happens to a job.
+func (g *Grid) moment(of *owning, m Moment) {
+	for i := range g.Work.Jobs {
+		o := g.owners[i]
+		if o == nil {
+			continue
+		}
+		for _, a := range o.Acts {
+			if a.When != m || a.Of != of.Owner && (a.Of != nil || o != of) {
+				continue
+			}
+			if a.After > 0 {
+				g.queue.Push(g.now.Add(messages.Duration(a.After*1e9)), func() { g.leader.command(o, a) })
+			} else {
+				g.leader.command(o, a)
+			}
+		}
+	}
+}
+
+// command proposes what an owner commands about its jobs that have not ended.
+func (l *leader) command(o *owning, a Act) {
+	for _, id := range o.ids {
+		j := l.book.Job(id)
+		if j == nil || !j.Active() {
+			continue
+		}
+		if c := l.commanded(j, a); c != nil {
+			l.propose(c)
+		}
+	}
+	l.kick()
+}
+
+// commanded is the command of the book, nil if the site refuses it before.
+func (l *leader) commanded(j *book.Job, a Act) *book.Command {
+	raise := messages.ChangeRequest{Job: j.ID}
+	switch a.Do {
+	case Cancel:
+		return &book.Command{Cancel: &book.Cancel{Job: j.ID, By: j.Account}}
+	case Requeue:
+		return &book.Command{Requeue: &book.Requeue{Job: j.ID}}
+	case Hold:
+		if l.rules.MayHold(j) != nil {
+			return nil
+		}
+		return &book.Command{Park: &book.Park{Job: j.ID, By: j.Account}}
+	case Release:
+		return &book.Command{Park: &book.Park{Job: j.ID, By: j.Account, Release: true}}
+	case RaiseBudget:
+		raise.Budget = core.Money(j.Spec.Budget.Float() * a.By)
+	case RaiseRate:
+		raise.Rate = core.Money(j.Spec.Rate.Float() * a.By)
+	}
+	c, err := l.rules.Change(j, &raise, func(spec *messages.JobSpec) error {
+		return l.market.Admit(l.now, l.market.Bid(j.ID, j.Account, l.now, spec, j.Contract))
+	})
+	if err != nil {
+		return nil
+	}
+	return &book.Command{Change: c}
+}
+
+// takes is how long an attempt of a job's task runs.
+func (o *owning) takes(runtime float64, task messages.TaskRef) float64 {
+	if o.Quick && o.tries[task] > 0 {
+		return 0
+	}
+	return runtime / float64(max(1, o.Stages))
+}
+
+// ran notes that an attempt came to its end, and says with what code it exits.
+func (g *Grid) ran(o *owning, task messages.TaskRef) (code int) {
+	o.tries[task]++
+	all := len(o.tries) == g.Work.Jobs[o.at].Width*max(1, o.Stages)
+	if all && o.tries[task] <= o.Exits {
+		code = 1
+	}
+	if _, before := g.out.Results[o.at]; all && !before {
+		g.out.Results[o.at] = g.seconds(g.now)
+		g.moment(o, Printed)
+	}
+	return code
+}
+
+// handOver has results that markets hand over at the deadline be there when the deadline comes
+// that was declared, or the price is known.
+func (g *Grid) handOver() {
+	if g.Market.HandOver != rules.AtDeadline {
+		return
+	}
+	for i, at := range g.out.Results {
+		g.out.Results[i] = max(at, min(g.seconds(g.owners[i].settled), g.Bids[i].Deadline))
+	}
+}
