@@ -25,6 +25,7 @@
 //	weights    proportional shares: other utility weights, or the other form of
 //	           utility, over two classes of slots, among the jobs that are there when
 //	           this one comes
+//	classes    the same over eight classes, among eight jobs: each weight by itself, and all
 //	ends       the job, or both its halves, exits with 1 or is cancelled by its
 //	           owner when the results are there; the gain is over the same that
 //	           end well. Run with all actors (package grid), since how a job ends
@@ -56,6 +57,23 @@
 // mechanism draws lots, payoffs are means over several seeds, and a lie that was
 // chosen with some of them is measured with the others: else luck would look
 // like gain.
+//
+// # Owners who act
+//
+// Run asks what a job declares, SearchVerbs what its owner does: a sequence of at most four steps, such as to exit
+// with 1 and to declare more than is needed. All actors run, and commands go the way that they go on a site,
+// with a sampled job among its neighbours in the log. The agent has its result when every task has printed its own,
+// however it ends; where a market hands results over at the deadline, when the deadline comes that was declared. A sequence
+// with which it never has its result is none where each second of waiting costs.
+//
+// The search begins with each step, with each way to end together with each false declaration, and with random
+// sequences. Successive halving over more and more sampled jobs keeps the better ones, whose neighbours are tried
+// too. Other jobs, bids and lots choose one of the last five, and others again measure it, so that its gain is no luck
+// of the choice. The control is a search in a market with a hole: without the rule that an attempt which its
+// program or its owner ended is, for prices, the completion of its task.
+//
+// A task is no faster in parts: what two halves gain that run at once is the kind split. Declarations are among the steps
+// where it is claimed that the truth is best. Accounts at a peer, and what other peers do, are not.
 //
 // # Users who lie as it pays
 //

@@ -130,6 +130,18 @@ func TestTable(t *testing.T) {
 	}
 }
 
+// TestVerbs: the search prints the same again, and its control fires.
+func TestVerbs(t *testing.T) {
+	args := []string{"--trace", trace(t), "--nodes", "2", "--jobs", "4", "--tries", "1", "--market", "fifo", "--verbs", "--fail-above", "0.5"}
+	text, err := run(append(args, "--json")...)
+	if err != nil || !strings.Contains(text, `"sequence"`) || !strings.Contains(text, `"pays": false`) {
+		t.Errorf("%v %s", err, text)
+	}
+	if again, _ := run(append(args, "--json")...); again != text {
+		t.Error("another run writes other bytes")
+	}
+}
+
 func TestBadCommandLines(t *testing.T) {
 	log := trace(t)
 	for want, args := range map[string][]string{
@@ -141,6 +153,8 @@ func TestBadCommandLines(t *testing.T) {
 		"--fail-above":                 {"--trace", log, "--nodes", "2", "--market", "fifo", "--fail-above", "-1"},
 		"--zero":                       {"--trace", log, "--nodes", "2", "--market", "fifo", "--zero", "white"},
 		"--seeds: must be from 1":      {"--trace", log, "--nodes", "2", "--market", "fifo", "--seeds", "0"},
+		"--tries: must be from 1":      {"--trace", log, "--nodes", "2", "--market", "fifo", "--verbs", "--tries", "0"},
+		"--lies: is about what jobs":   {"--trace", log, "--nodes", "2", "--market", "fifo", "--verbs", "--lies", "value"},
 		"--jobs: must":                 {"--trace", log, "--nodes", "2", "--market", "fifo", "--jobs", "0"},
 		"--trace":                      {"--market", "fifo"},
 	} {
