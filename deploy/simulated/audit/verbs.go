@@ -332,7 +332,7 @@ func (w *way) join(r *core.Job, results map[int]float64, i int) {
 // had is what an agent had that takes the result by the first way that leads to it.
 func (t *entry) had(ways map[int]*way) *core.Job {
 	best := &way{at: math.Inf(1)}
-	over := 0.0
+	over := t.job.Submit
 	for _, k := range slices.Sorted(maps.Keys(ways)) {
 		w := ways[k]
 		over = max(over, w.over)
