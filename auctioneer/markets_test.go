@@ -371,6 +371,15 @@ func TestDrainedNodeIsEmptiedByItsTime(t *testing.T) {
 	g.until(third)
 }
 
+// TestANodeSaysWhyItTakesNoTasks: everybody who looks at the nodes reads it.
+func TestANodeSaysWhyItTakesNoTasks(t *testing.T) {
+	f := newGrid(t, 1, spot(func(*messages.Market) {})).fixture
+	must[messages.RegisterReply](f, "n2", messages.VerbRegister, messages.RegisterRequest{Session: 7, Slots: []messages.ClassSlots{{Class: "map", Slots: 1}}, Abilities: []messages.Name{messages.AbilityFull}})
+	if n := must[messages.NodesReply](f, "alice", messages.VerbNodes, messages.Empty{}).Nodes[1]; n.State != "Up" || n.Reason != "takes no tasks: its disk is almost full" {
+		t.Errorf("%+v", n)
+	}
+}
+
 // TestANodeSaysGoodbye: a node whose agent stops is shown as stopped at once, its task is
 // run elsewhere, and an operator takes the node off the list.
 func TestANodeSaysGoodbye(t *testing.T) {

@@ -46,6 +46,8 @@ type Processes struct {
 
 	ownPeak atomic.Int64 // the largest known memory of this process, in bytes
 
+	following sync.Mutex // held by followSpace, and taken before mu
+
 	until atomic.Int64 // of the lease, by the clock of package boottime, as tasks are told
 
 	mu      sync.Mutex

@@ -69,6 +69,8 @@ func (p *Processes) sum() (rest time.Duration) {
 // followSpace looks at the free space of the disk: as often as it may have filled since, however fast. Below the reserve
 // it acts when there is less than when it acted last; for a disk that others keep full, that is seldom.
 func (p *Processes) followSpace() {
+	p.following.Lock() // the timer may be set anew meanwhile
+	defer p.following.Unlock()
 	reserve := p.config.KeepFree
 	free, now := freeBytes(p.config.Dir), time.Now()
 	acts := free < reserve && (free < p.acted.free-leastEnded/2 || now.Sub(p.acted.at) >= actAgain)
