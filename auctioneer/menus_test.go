@@ -8,6 +8,7 @@ import (
 
 	"github.com/candor-grid/candor/auctioneer/intake"
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/await"
 )
 
 // best is what the best contract of a menu is worth to a bidder, less its price.
@@ -46,6 +47,9 @@ func TestAskingAgainYieldsTheSameMenu(t *testing.T) {
 		rival.Contract, rival.Budget = declared.ID, declared.Budget
 		must[messages.SubmitReply](g.fixture, "carol", messages.VerbSubmit, messages.SubmitRequest{Key: fmt.Sprint("r", i), Spec: rival})
 	}
+	await.Until(t, "the market knows the rivals", func() bool {
+		return must[messages.MarketsReply](g.fixture, "alice", messages.VerbMarkets, messages.Empty{}).Markets[0].Waiting == 5
+	})
 	first := ask("alice")
 	if len(first.Contracts) < 2 {
 		t.Fatalf("a menu of %+v shows no draw", first.Contracts)
