@@ -68,9 +68,11 @@ func TestVisitsAreBoundedPerPeer(t *testing.T) {
 	sides := ring(t)
 	east, north, west := sides[0], sides[1], sides[2]
 	last := func(n int) messages.SignedAuthorisation { return north.authoriseAs(fmt.Sprint("v", n), east, 1) }
-	for i := range MaxVisits {
+	const some = 100
+	for i := range some {
 		east.must(accepting(last(i)))
 	}
+	east.state.peers.byName["north"].open += MaxVisits - some // as many more would make it
 	east.refuse(Flood, messages.Exhausted, accepting(last(MaxVisits)))
 	east.must(accepting(west.authorise(east, "k", 30)))
 	east.must(charging(last(0), 0))
