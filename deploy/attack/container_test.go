@@ -3,10 +3,12 @@ package attack
 import (
 	"os"
 	"os/exec"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
 
+	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/await"
 )
 
@@ -17,6 +19,9 @@ import (
 func TestAttackOfContainer(t *testing.T) {
 	t.Parallel()
 	s := upContained(t)
+	if slices.Contains(s.abilities(), messages.AbilityFreeze) {
+		t.Error("a site says that it has control groups, and has none")
+	}
 	if !everything() { // that it serves is a test of its own: nothing else here starts without namespaces
 		s.judge([]attempt{s.goesOn()})
 		return

@@ -50,7 +50,7 @@ func openV1(name string) *v1 {
 	g := &v1{bases: map[string]string{}}
 	for controller, own := range ownV1() {
 		dir := filepath.Join(own, "candor-"+name)
-		if abilityOf[controller] != "" && os.MkdirAll(dir, 0o755) == nil {
+		if abilityOf[controller] != "" && isV1(own) && os.MkdirAll(dir, 0o755) == nil {
 			g.bases[controller] = dir
 		}
 	}
@@ -99,6 +99,13 @@ func ownV1() map[string]string {
 		}
 	}
 	return dirs
+}
+
+// isV1 reports whether a directory is a group of version 1. A container may have another file system over the
+// mount: directories can be made there, and bound nothing.
+func isV1(dir string) bool {
+	var s unix.Statfs_t
+	return unix.Statfs(dir, &s) == nil && s.Type == unix.CGROUP_SUPER_MAGIC
 }
 
 // write sets a value of a control group.
