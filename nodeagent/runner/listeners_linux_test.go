@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/candor-grid/candor/messages"
+	"github.com/candor-grid/candor/messages/await"
 	"github.com/candor-grid/candor/nodeagent/runner"
 )
 
@@ -49,11 +50,14 @@ func TestPortsAreTheTasksOwn(t *testing.T) {
 					t.Fatalf("%v: %q", err, b.read(server, true))
 				}
 				streams := 0
-				dial := func(at int) (*follower, error) {
-					streams++
-					f := b.follow(server.attempt, fmt.Sprint(streams), "one")
-					f.request.Begin = &messages.StreamBegin{Port: at}
-					_, err := b.Stream(context.Background(), f.request)
+				dial := func(at int) (f *follower, err error) {
+					await.Until(t, "the task has started", func() bool { // it may write before the runner knows its process
+						streams++
+						f = b.follow(server.attempt, fmt.Sprint(streams), "one")
+						f.request.Begin = &messages.StreamBegin{Port: at}
+						_, err = b.Stream(context.Background(), f.request)
+						return err == nil || !strings.Contains(err.Error(), "is starting")
+					})
 					return f, err
 				}
 				if _, err := dial(foreign.Addr().(*net.TCPAddr).Port); err == nil || name != "private" && !strings.Contains(err.Error(), "not of the task") {
