@@ -28,8 +28,8 @@ type accepted struct {
 	Firm    bool // it is not given up while it is open
 }
 
-func (k *accepted) entry() (id, owner string, until messages.Time) {
-	return acceptedKey(k.Issuer, k.ID), k.Owner, k.Until
+func (k *accepted) entry() (id, owner string, site messages.Name, until messages.Time) {
+	return acceptedKey(k.Issuer, k.ID), k.Owner, k.Issuer, k.Until
 }
 
 // closing says how an accepted authorisation came to its end.

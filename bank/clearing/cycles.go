@@ -109,10 +109,8 @@ func (cs *cycles) reopen(number uint64) *Rejected {
 // reopenable refuses where something was settled in what was closed by mistake,
 // or may have been.
 func (p *peer) reopenable(number, latest uint64) *Rejected {
-	for i := range p.outbox {
-		if it := &p.outbox[i].Instruction; it.Kind == messages.InstructSettle && it.Cycle >= number {
-			return ordinary(messages.Errorf(messages.Conflict, "site %q has not answered the offer of cycle %d, and may take it: try again when it has", p.Name, it.Cycle))
-		}
+	if p.offered >= number {
+		return ordinary(messages.Errorf(messages.Conflict, "site %q has not answered the offer of cycle %d, and may take it: try again when it has", p.Name, p.offered))
 	}
 	for _, c := range p.Cycles {
 		if c.Number >= number && c.Paid > 0 || c.Number == latest && c.Received > 0 {

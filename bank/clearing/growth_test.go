@@ -3,6 +3,7 @@ package clearing
 import (
 	"fmt"
 	"maps"
+	"math"
 	"runtime/debug"
 	"slices"
 	"testing"
@@ -95,20 +96,46 @@ func TestEachKindOfCommandCostsNoMoreWhileMoreWaits(t *testing.T) {
 func (q *queue) cost(kind string, at int) float64 {
 	var all [perKind]float64
 	for i := range all {
-		c := queueKinds[kind](q, at*perKind+i)
-		c.At = q.east.at
-		signs().sign("east", &c, q.east.ledger.Now())
-		data, err := c.Encode()
-		if err != nil {
-			q.east.Fatal(err)
-		}
-		began := time.Now()
-		r := q.east.state.Apply(data)
-		all[i] = time.Since(began).Seconds()
-		if r.Error != nil {
-			q.east.Fatalf("%s: %v", kind, r.Error)
-		}
+		all[i] = timed(q.east, queueKinds[kind](q, at*perKind+i)).Seconds()
 	}
 	slices.Sort(all[:])
 	return all[perKind/2]
+}
+
+// timed applies a command that is not refused, and returns how long that took.
+func timed(s *side, c Command) time.Duration {
+	c.At = s.at
+	signs().sign("east", &c, s.ledger.Now())
+	data, err := c.Encode()
+	if err != nil {
+		s.Fatal(err)
+	}
+	began := time.Now()
+	r := s.state.Apply(data)
+	took := time.Since(began)
+	if r.Error != nil {
+		s.Fatal(r.Error)
+	}
+	return took
+}
+
+// TestAPartingLooksAtItsOwnAlone: a hundred times as many authorisations of other sites make a parting cost
+// less than four times as much.
+func TestAPartingLooksAtItsOwnAlone(t *testing.T) {
+	cost := func(n int) time.Duration {
+		east, west := newSide(t, "east"), newSide(t, "west")
+		east.know(west, 1000)
+		east.meddled = true
+		for i := range n {
+			east.state.issuer.issued.add(issued{Authorisation: messages.Authorisation{ID: fmt.Sprint(i), Peer: "north", Account: "ada", Issued: east.at, Interval: messages.Duration(time.Hour)}})
+		}
+		return timed(east, parting("west")) + timed(east, abandoning("west", 0))
+	}
+	few, many := time.Duration(math.MaxInt64), time.Duration(math.MaxInt64)
+	for range 12 {
+		if few, many = min(few, cost(1000)), min(many, cost(100_000)); many < 4*few {
+			return
+		}
+	}
+	t.Errorf("a parting takes %v among a thousand authorisations of another site, and %v among a hundred thousand", few, many)
 }

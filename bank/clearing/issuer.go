@@ -17,7 +17,9 @@ type issued struct {
 	By       messages.Time  // when it is freed though it has not ended, 0: not before its end
 }
 
-func (i *issued) entry() (id, owner string, until messages.Time) { return i.ID, i.Account, i.freed() }
+func (i *issued) entry() (id, owner string, site messages.Name, until messages.Time) {
+	return i.ID, i.Account, i.Peer, i.freed()
+}
 
 // freed is when the credits are free without a word of the peer.
 func (i *issued) freed() messages.Time {

@@ -69,14 +69,7 @@ func (pt *partings) part(by messages.Name, r *messages.PartRequest) (*messages.P
 }
 
 // authorised counts the authorisations that a peer may still charge.
-func (pt *partings) authorised(p *peer) (n int) {
-	for _, e := range pt.issuer.issued.byID {
-		if e.value.Peer == p.Name {
-			n++
-		}
-	}
-	return n
-}
+func (pt *partings) authorised(p *peer) int { return len(pt.issuer.issued.with[p.Name]) }
 
 // proceed takes agreed partings on: the peer is told as soon as nothing is between
 // the two sites, and they have parted when each has told the other. From then on
@@ -175,18 +168,14 @@ func (pt *partings) giveBack(p *peer, reply *messages.PartReply, reason string) 
 		void(p.outbox[i].Hold)
 	}
 	p.outbox, p.counts = nil, counts{}
-	for _, a := range pt.issuer.issued.sorted() {
-		if a.Peer == p.Name {
-			void(authorisationHold + a.ID)
-			pt.issuer.issued.drop(a.ID)
-			reply.Returned += a.Amount
-		}
+	for _, a := range pt.issuer.issued.between(p.Name) {
+		void(authorisationHold + a.ID)
+		pt.issuer.issued.drop(a.ID)
+		reply.Returned += a.Amount
 	}
-	for _, a := range pt.acceptor.accepted.sorted() {
-		if a.Issuer == p.Name {
-			void(a.Hold)
-			pt.acceptor.accepted.drop(acceptedKey(a.Issuer, a.ID))
-		}
+	for _, a := range pt.acceptor.accepted.between(p.Name) {
+		void(a.Hold)
+		pt.acceptor.accepted.drop(acceptedKey(a.Issuer, a.ID))
 	}
 	p.remembered, p.open = 0, 0
 }

@@ -24,6 +24,7 @@ type peer struct {
 type counts struct {
 	charges int               // instructions that charge or release an authorisation
 	offers  int               // of cycles
+	offered uint64            // the latest of these cycles; 0: none
 	asked   messages.Credits  // by all instructions
 	numbers map[string]uint64 // of the last payment by its hold, and of the last charge by its key
 }
@@ -37,7 +38,11 @@ func (c *counts) count(it *item, number uint64, by int) {
 		c.charges += by
 		key = chargeKey(it.Instruction.ID)
 	case messages.InstructSettle:
-		c.offers += by
+		if c.offers += by; c.offers == 0 {
+			c.offered = 0
+		} else {
+			c.offered = max(c.offered, it.Instruction.Cycle)
+		}
 		return
 	}
 	switch {

@@ -18,8 +18,9 @@ const (
 // times at which they end.
 type register[T any, P registered[T]] struct {
 	byID  map[string]*entry[T]
-	queue []*entry[T]    // a heap, by order
-	owned map[string]int // how many each owner has
+	queue []*entry[T]                       // a heap, by order
+	owned map[string]int                    // how many each owner has
+	with  map[messages.Name]map[string]bool // the identifiers, by the other site
 }
 
 // entry is one authorisation of a register.
@@ -30,14 +31,14 @@ type entry[T any] struct {
 	place int // in the queue
 }
 
-// registered is an authorisation that says its identifier, whose it is and when it ends.
+// registered is an authorisation that says its identifier, whose it is, which other site is in it, and when it ends.
 type registered[T any] interface {
 	*T
-	entry() (id, owner string, until messages.Time)
+	entry() (id, owner string, site messages.Name, until messages.Time)
 }
 
 func newRegister[T any, P registered[T]]() register[T, P] {
-	return register[T, P]{byID: map[string]*entry[T]{}, owned: map[string]int{}}
+	return register[T, P]{byID: map[string]*entry[T]{}, owned: map[string]int{}, with: map[messages.Name]map[string]bool{}}
 }
 
 // find returns the value of an identifier, nil if there is none.
@@ -61,10 +62,14 @@ func (r *register[T, P]) room(owner string) *Rejected {
 
 // add enters a value whose identifier is free.
 func (r *register[T, P]) add(value T) {
-	id, owner, at := P(&value).entry()
+	id, owner, site, at := P(&value).entry()
 	e := &entry[T]{id: id, at: at, value: value}
 	r.byID[id] = e
 	r.owned[owner]++
+	if r.with[site] == nil {
+		r.with[site] = map[string]bool{}
+	}
+	r.with[site][id] = true
 	r.order().Push(&r.queue, e)
 }
 
@@ -73,9 +78,12 @@ func (r *register[T, P]) drop(id string) {
 	e := r.byID[id]
 	delete(r.byID, id)
 	r.order().Remove(&r.queue, e.place)
-	_, owner, _ := P(&e.value).entry()
+	_, owner, site, _ := P(&e.value).entry()
 	if r.owned[owner]--; r.owned[owner] == 0 {
 		delete(r.owned, owner)
+	}
+	if delete(r.with[site], id); len(r.with[site]) == 0 {
+		delete(r.with, site)
 	}
 }
 
@@ -93,6 +101,15 @@ func (r *register[T, P]) due(now messages.Time) *T {
 		return nil
 	}
 	return &r.queue[0].value
+}
+
+// between lists what there is with another site, by its identifiers.
+func (r *register[T, P]) between(site messages.Name) []T {
+	list := make([]T, 0, len(r.with[site]))
+	for _, id := range slices.Sorted(maps.Keys(r.with[site])) {
+		list = append(list, r.byID[id].value)
+	}
+	return list
 }
 
 // sorted lists all values by their identifiers.
