@@ -172,6 +172,7 @@ soak: ## run the tests of what is concurrent and those on random cases SOAK (10)
 	CANDOR_SEEDS=10000 CANDOR_FIRST_SEED=$$(date +%s) $(GO) test -run 'TestTwins$$' -timeout 60m ./auctioneer/book
 	CANDOR_REQUESTS=1000000 CANDOR_FIRST_SEED=$$(date +%s) $(GO) test -v -run 'TestFuzzedRequests$$' -timeout 2h ./deploy/attack
 	CANDOR_SEEDS=200 $(GO) test -run 'TestDamagedFiles$$' -timeout 60m ./messages/mailbox
+	CANDOR_SEEDS=20000 $(GO) test -run 'TestTheGoodReplicaBySeeds$$' -parallel 24 -timeout 60m ./messages/mailbox
 	CANDOR_DAMAGE=all CANDOR_FIRST_SEED=$$(date +%s) $(GO) test -run 'TestRunbook$$/damage' -timeout 3h ./deploy/runbook
 	CANDOR_SEEDS=10000 $(GO) test -run 'TestRing$$|TestALiarHasItsLimitAndShare$$' -timeout 60m ./bank/clearing
 	CANDOR_SEEDS=1000 $(GO) test -run 'TestBlackHoles' -timeout 60m ./cmd/lab/internal/faults

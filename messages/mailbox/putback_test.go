@@ -2,8 +2,11 @@ package mailbox
 
 import (
 	"fmt"
+	"maps"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -143,6 +146,13 @@ func TestTheGoodReplicaOfThree(t *testing.T) {
 }
 
 func (c *copies) start(t *testing.T, states map[string]string, order []string) {
+	c.begin(t, states, order, func(g *group) {
+		eventually(t, "a leader, or too few", func() bool { return g.leads() != nil || g.stuck() || !elects(g, states) })
+	})
+}
+
+// begin starts replicas in their states, with something between one start and the next.
+func (c *copies) begin(t *testing.T, states map[string]string, order []string, between func(*group)) {
 	g, _ := stopping(t, quick)
 	for id, state := range states {
 		c.put(g, id, state)
@@ -152,7 +162,7 @@ func (c *copies) start(t *testing.T, states map[string]string, order []string) {
 			continue
 		}
 		g.start(id)
-		eventually(t, "a leader, or too few", func() bool { return g.leads() != nil || g.stuck() || !elects(g, states) })
+		between(g)
 	}
 	eventually(t, "a leader that has everything acknowledges a command, or nobody can lead", func() bool {
 		leader := g.leads()
@@ -169,6 +179,43 @@ func (c *copies) start(t *testing.T, states map[string]string, order []string) {
 	}
 	g.stop(g.ids...)
 	c.keeps(g, "r3")
+}
+
+// TestTheGoodReplicaBySeeds: as [TestTheGoodReplicaOfThree], but by seeds. What happens between two starts is drawn too: the
+// group has time to elect or it has not, a command is proposed, a replica that runs starts again.
+func TestTheGoodReplicaBySeeds(t *testing.T) {
+	t.Parallel()
+	c := twoMoments(t)
+	for seed := range seeds(20) {
+		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
+			t.Parallel()
+			r := rand.New(rand.NewPCG(uint64(seed), 45))
+			any := func(of ...string) string { return of[r.IntN(len(of))] }
+			states := map[string]string{"r3": "well"}
+			for _, id := range []string{"r1", "r2"} {
+				states[id] = any("older", "older", "fresh", "damaged", "lost", "well")
+			}
+			order := []string{"r1", "r2", "r3"}
+			r.Shuffle(len(order), func(i, j int) { order[i], order[j] = order[j], order[i] })
+			c.begin(t, states, order, func(g *group) {
+				switch r.IntN(4) {
+				case 0: // the next starts at once
+				case 1:
+					time.Sleep(time.Duration(r.IntN(int(400 * time.Millisecond)))) // the moment of the next start is what is drawn
+				case 2:
+					eventually(t, "a leader, or too few", func() bool { return g.leads() != nil || g.stuck() || !elects(g, states) })
+					if box := g.leads(); box != nil {
+						box.Propose(t.Context(), []byte("between")) // whatever comes of it
+					}
+				case 3:
+					ids := slices.Sorted(maps.Keys(g.running()))
+					id := any(ids...)
+					g.stop(id)
+					g.start(id)
+				}
+			})
+		})
+	}
 }
 
 // elects reports whether two of the replicas that run can elect one another, by what they came
