@@ -348,7 +348,7 @@ func TestUtilityRefusals(t *testing.T) {
 	}{
 		"another's jobs": {"eve", messages.UtilityRequest{Account: "ada", Classes: classes}, messages.PermissionDenied},
 		"no class":       {"ada", messages.UtilityRequest{}, messages.Invalid},
-		"bad class":      {"ada", messages.UtilityRequest{Classes: []messages.Name{"CPU"}}, messages.Invalid},
+		"bad class":      {"ada", messages.UtilityRequest{Classes: []messages.Name{"C PU"}}, messages.Invalid},
 		"many classes":   {"ada", messages.UtilityRequest{Classes: make([]messages.Name, messages.MaxStages+1)}, messages.Invalid},
 	} {
 		if _, err := b.utility(tc.caller, tc.request); err == nil || messages.KindOf(err) != tc.want {

@@ -65,7 +65,7 @@ func (a *Authorisation) Frees() Time { return a.Ends().Add(a.Margin) }
 
 // Validate reports what is wrong with an authorisation in itself.
 func (a *Authorisation) Validate() error {
-	err := cmp.Or(needName("issuer", a.Issuer), needName("peer", a.Peer), needName("account", a.Account), needName("member", a.Member))
+	err := cmp.Or(needName("issuer", a.Issuer), needName("peer", a.Peer), needFreeName("account", a.Account), needName("member", a.Member))
 	switch {
 	case err != nil:
 		return err
@@ -167,7 +167,7 @@ type RemitRequest struct {
 
 // Validate reports what is wrong with the request in itself.
 func (r *RemitRequest) Validate() error {
-	return cmp.Or(checkAsked(r.Key, r.Account, r.Peer, r.Reason), needName("payee", r.Payee), checkAmount(r.Amount))
+	return cmp.Or(checkAsked(r.Key, r.Account, r.Peer, r.Reason), needFreeName("payee", r.Payee), checkAmount(r.Amount))
 }
 
 // ChargeRequest takes at most what was authorised, once; 0 releases it all.
@@ -185,7 +185,7 @@ type ChargeRequest struct {
 func (r *ChargeRequest) Validate() error {
 	var payee, amount error
 	if r.Payee != SiteAccount {
-		payee = checkName("payee", r.Payee)
+		payee = checkFreeName("payee", r.Payee)
 	}
 	if r.Amount != 0 {
 		amount = checkAmount(r.Amount)
@@ -310,7 +310,7 @@ func checkAsked(key string, account, peer Name, reason string) error {
 	}
 	return cmp.Or(
 		checkLine("key", key, MaxKey),
-		checkName("account", account),
+		checkFreeName("account", account),
 		needName("peer", peer),
 		checkLine("reason", reason, MaxClearingReason),
 	)

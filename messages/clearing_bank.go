@@ -49,7 +49,7 @@ func (i *Instruction) Validate() error {
 	}
 	switch i.Kind {
 	case InstructPay:
-		return needName("account", i.Account)
+		return needFreeName("account", i.Account)
 	case InstructCharge, InstructRevoke:
 		return checkIdentifier(i.ID)
 	case InstructSettle:

@@ -55,7 +55,7 @@ func TestClearingRequestsAreChecked(t *testing.T) {
 	}{
 		{authorisation(func(a *Authorisation) { a.Issuer = "$east" }), Invalid, "issuer"},
 		{authorisation(func(a *Authorisation) { a.Peer = "" }), Invalid, "peer"},
-		{authorisation(func(a *Authorisation) { a.Account = "Ada" }), Invalid, "account"},
+		{authorisation(func(a *Authorisation) { a.Account = "A da" }), Invalid, "account"},
 		{authorisation(func(a *Authorisation) { a.Member = "a b" }), Invalid, "member"},
 		{authorisation(func(a *Authorisation) { a.ID = "" }), Invalid, "id"},
 		{authorisation(func(a *Authorisation) { a.ID = long }), TooLarge, "id"},

@@ -20,8 +20,8 @@ func (r *HistoryRequest) Validate() error {
 	switch {
 	case (r.Market == "") == (r.Node == ""):
 		return Errorf(Invalid, "market: name either a market or a node")
-	case r.Market != "" && !ValidName(r.Market):
-		return badName("market", r.Market)
+	case r.Market != "" && !ValidFreeName(r.Market):
+		return badFreeName("market", r.Market)
 	case r.Node != "" && !ValidName(r.Node):
 		return badName("node", r.Node)
 	case r.Over < 0 || r.Over > MaxHistory:

@@ -168,7 +168,7 @@ func (m *Market) Validate() error {
 }
 
 func (m *Market) validateNames() error {
-	err := cmp.Or(needName("name", m.Name), needName("mechanism", m.Mechanism))
+	err := cmp.Or(needFreeName("name", m.Name), needName("mechanism", m.Mechanism))
 	switch {
 	case err != nil:
 		return err
@@ -179,15 +179,15 @@ func (m *Market) validateNames() error {
 	case len(m.Nodes) > MaxMarketNodes:
 		return Errorf(TooLarge, "nodes: %d are more than the limit of %d", len(m.Nodes), MaxMarketNodes)
 	}
-	return cmp.Or(distinct("classes", m.Classes), distinct("nodes", m.Nodes))
+	return cmp.Or(distinct("classes", m.Classes, needFreeName), distinct("nodes", m.Nodes, needName))
 }
 
-func distinct(field string, names []Name) error {
+func distinct(field string, names []Name, check func(path, name string) error) error {
 	seen := make(map[Name]bool, len(names))
 	for i, name := range names {
 		path := fmt.Sprintf("%s[%d]", field, i)
-		if !ValidName(name) {
-			return badName(path, name)
+		if err := check(path, name); err != nil {
+			return err
 		}
 		if seen[name] {
 			return Errorf(Invalid, "%s: %q is given twice", path, name)
@@ -380,8 +380,8 @@ func (m *Market) validateBeliefs() error {
 		}
 	}
 	for _, w := range m.Weights {
-		if !ValidName(strings.TrimPrefix(w.Class, "@")) {
-			return badName("weights", w.Class)
+		if !ValidFreeName(strings.TrimPrefix(w.Class, "@")) {
+			return badFreeName("weights", w.Class)
 		}
 		if !(w.Weight > 0 && w.Weight <= math.MaxFloat64) {
 			return Errorf(Invalid, "weights.%s: must be a finite number above 0, is %v", w.Class, w.Weight)

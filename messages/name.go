@@ -4,14 +4,17 @@ import (
 	"cmp"
 	"slices"
 	"strconv"
+	"strings"
 )
 
 // A Name identifies an account, project, node, market, class, stage or site.
-// It is one subject token: a lower-case letter, then at most 62 lower-case
-// letters, digits, '-' or '_'.
+// Users, nodes and sites stand in subjects, in files and in certificates: [ValidName] is
+// about them, and about stages. Markets, classes and projects have the names that people
+// know from elsewhere: [ValidFreeName].
 type Name = string
 
-// ValidName reports whether s is a Name that a user may choose.
+// ValidName reports whether s is one subject token: a lower-case letter, then at most 62
+// lower-case letters, digits, '-' or '_'.
 func ValidName(s string) bool {
 	if len(s) == 0 || len(s) > 63 || s[0] < 'a' || s[0] > 'z' {
 		return false
@@ -24,6 +27,26 @@ func ValidName(s string) bool {
 	}
 	return true
 }
+
+// ValidFreeName reports whether s is a letter or digit, then at most 62 letters of either
+// case, digits, '.', '-' or '_'. Names that differ in case differ. In a subject, such a
+// name is written by [token].
+func ValidFreeName(s string) bool {
+	if len(s) == 0 || len(s) > 63 {
+		return false
+	}
+	for i := range len(s) {
+		c := s[i]
+		plain := c|0x20 >= 'a' && c|0x20 <= 'z' || c >= '0' && c <= '9'
+		if !plain && (i == 0 || c != '.' && c != '-' && c != '_') {
+			return false
+		}
+	}
+	return true
+}
+
+// token is a free name as one token of a subject. No name has the '=' that stands for '.'.
+func token(name Name) string { return strings.ReplaceAll(name, ".", "=") }
 
 // JobID numbers the jobs of a site from 1.
 type JobID uint64

@@ -49,7 +49,7 @@ func (r *PartRequest) Validate() error {
 	case r.Loss != nil && r.Reason == "":
 		return Errorf(Invalid, "reason: is empty; say why the site parts without the peer's agreement")
 	}
-	account := checkName("account", r.Account)
+	account := checkFreeName("account", r.Account)
 	if r.Account == SiteAccount {
 		account = nil
 	}

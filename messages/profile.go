@@ -95,8 +95,8 @@ func (p *Profile) Validate() error {
 	if !slices.Contains(profileClasses, p.Class) {
 		return Errorf(Invalid, "class: %q is none of %v", clip(string(p.Class)), profileClasses)
 	}
-	if p.Market != "" && !ValidName(p.Market) {
-		return badName("market", p.Market)
+	if p.Market != "" && !ValidFreeName(p.Market) {
+		return badFreeName("market", p.Market)
 	}
 	if p.Market == "" && p.Class == Queued {
 		return Errorf(Invalid, "market: is missing; name the batch queue whose jobs a class %s is of", Queued)

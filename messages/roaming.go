@@ -78,7 +78,7 @@ func (r *OffersRequest) Validate() error {
 	if len(r.Sites) > MaxSites {
 		return Errorf(TooLarge, "sites: %d are more than the limit of %d", len(r.Sites), MaxSites)
 	}
-	if err := distinct("sites", r.Sites); err != nil {
+	if err := distinct("sites", r.Sites, needName); err != nil {
 		return err
 	}
 	if r.Within < 0 || r.Within > MaxQuoteWithin {

@@ -58,7 +58,7 @@ func Caller(subject string) Name { return subject[strings.LastIndexByte(subject,
 
 // VectorSubject is where the leader publishes a market's vectors.
 func VectorSubject(site, market Name) string {
-	return strings.Join([]string{"candor", site, Auctioneer, "vectors", market}, ".")
+	return strings.Join([]string{"candor", site, Auctioneer, "vectors", token(market)}, ".")
 }
 
 // DirectiveSubject is where the leader publishes a node's directives.

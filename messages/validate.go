@@ -32,8 +32,8 @@ func (r *SubmitRequest) Validate() error {
 func (s *JobSpec) Validate() error {
 	return firstOf(
 		func() error { return checkLine("name", s.Name, MaxTextField) },
-		func() error { return checkName("project", s.Project) },
-		func() error { return checkName("market", s.Market) },
+		func() error { return checkFreeName("project", s.Project) },
+		func() error { return checkFreeName("market", s.Market) },
 		func() error { return checkBudget("budget", s.Budget) },
 		func() error { return s.Utility.validate("utility") },
 		func() error { return s.Env.validate("env") },
@@ -156,8 +156,8 @@ func (w Weights) validate(path string) error {
 	}
 	useful := false
 	for _, cw := range w {
-		if !ValidName(cw.Class) {
-			return badName(path, cw.Class)
+		if !ValidFreeName(cw.Class) {
+			return badFreeName(path, cw.Class)
 		}
 		if !(cw.Weight >= 0) || math.IsInf(cw.Weight, 0) {
 			return Errorf(Invalid, "%s.%s: %v must be a finite number, 0 or above", path, cw.Class, cw.Weight)
@@ -280,6 +280,25 @@ func checkLine(path, s string, limit int) error {
 	}
 	if i := strings.IndexFunc(s, unicode.IsControl); i >= 0 {
 		return Errorf(Invalid, "%s: has a control character at byte %d; write it as one line of text", path, i)
+	}
+	return nil
+}
+
+func badFreeName(path, name string) error {
+	return Errorf(Invalid, "%s: %q is no name; use a letter or digit, then at most 62 letters, digits, '.', '-' or '_'", path, clip(name))
+}
+
+// checkFreeName accepts an empty name of a market, class or project: the default.
+func checkFreeName(path, name string) error {
+	if name == "" {
+		return nil
+	}
+	return needFreeName(path, name)
+}
+
+func needFreeName(path, name string) error {
+	if !ValidFreeName(name) {
+		return badFreeName(path, name)
 	}
 	return nil
 }

@@ -21,7 +21,7 @@ func (s *Stage) TaskCount() int {
 func (s *Stage) validate(path string) error {
 	return firstOf(
 		func() error { return needName(path+".name", s.Name) },
-		func() error { return checkName(path+".class", s.Class) },
+		func() error { return checkFreeName(path+".class", s.Class) },
 		func() error { return s.validateTasks(path) },
 		func() error { return s.validateProgram(path) },
 		func() error { return s.Env.validate(path + ".env") },

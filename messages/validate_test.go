@@ -54,7 +54,7 @@ func TestBadJobsAreRefusedByField(t *testing.T) {
 		{"name: is not valid UTF-8", Invalid, func(s *JobSpec) { s.Name = "\xff" }},
 		{"name: 4097 bytes", TooLarge, func(s *JobSpec) { s.Name = strings.Repeat("a", 4097) }},
 		{"project: \"$site\"", Invalid, func(s *JobSpec) { s.Project = "$site" }},
-		{"market: \"a.b\"", Invalid, func(s *JobSpec) { s.Market = "a.b" }},
+		{"market: \"a b\"", Invalid, func(s *JobSpec) { s.Market = "a b" }},
 		{"budget: 0", Invalid, func(s *JobSpec) { s.Budget = 0 }},
 		{"budget: -1", Invalid, func(s *JobSpec) { s.Budget = -Credit }},
 		{"budget: 1000000000000.000001", TooLarge, func(s *JobSpec) { s.Budget = MaxCredits + 1 }},
@@ -69,7 +69,7 @@ func TestBadJobsAreRefusedByField(t *testing.T) {
 		{"utility.weights.map: +Inf", Invalid, func(s *JobSpec) { s.Utility.Weights[0].Weight = math.Inf(1) }},
 		{"utility.weights: weight \"map\": is given twice", Invalid, func(s *JobSpec) { s.Utility.Weights[1].Class = "map" }},
 		{"utility.weights: weight \"a\": comes after", Invalid, func(s *JobSpec) { s.Utility.Weights[1].Class = "a" }},
-		{"utility.weights: \"Map\"", Invalid, func(s *JobSpec) { s.Utility.Weights[0].Class = "Map" }},
+		{"utility.weights: \"M p\"", Invalid, func(s *JobSpec) { s.Utility.Weights[0].Class = "M p" }},
 		{"utility.weights: 65", TooLarge, func(s *JobSpec) { s.Utility.Weights = make(Weights, 65) }},
 		{"env: variable \"1A\"", Invalid, func(s *JobSpec) { s.Env[0].Name = "1A" }},
 		{"env: variable \"A=\"", Invalid, func(s *JobSpec) { s.Env[0].Name = "A=" }},
@@ -127,6 +127,31 @@ func TestBadJobsAreRefusedByField(t *testing.T) {
 	}
 }
 
+// TestFreeNames: markets, classes and projects have the names that people know; users,
+// stages and sites stand in subjects, where '.' parts.
+func TestFreeNames(t *testing.T) {
+	for name, free := range map[string]bool{
+		"CPUQ": true, "gpu.q": true, "2080ti": true, "Proj_1-a": true, "a": true, strings.Repeat("x", 63): true,
+		"": false, ".q": false, "-q": false, "_q": false, "a b": false, "a/b": false, "a*": false, "a=b": false, "ü": false, strings.Repeat("x", 64): false,
+	} {
+		if ValidFreeName(name) != free {
+			t.Errorf("%q: is %v, want %v", name, !free, free)
+		}
+		if ValidName(name) && !free {
+			t.Errorf("%q is a name, but no free name", name)
+		}
+	}
+	// Each market has a token of its own, which "vectors.*" covers.
+	seen := map[string]string{}
+	for _, name := range []string{"gpu.q", "gpu_q", "gpu-q", "GPU.q", "gpuq", "g.puq"} {
+		subject := VectorSubject("west", name)
+		if other := seen[subject]; other != "" || strings.Count(subject, ".") != strings.Count(VectorSubject("west", "*"), ".") {
+			t.Errorf("%q has the subject %q, as has %q", name, subject, other)
+		}
+		seen[subject] = name
+	}
+}
+
 func TestSubmitNeedsKey(t *testing.T) {
 	for key, want := range map[string]string{"": "key: is empty", "a\n": "key: has a control", strings.Repeat("k", 129): "key: 129 bytes", "fine": "<nil>"} {
 		r := SubmitRequest{Key: key, Spec: *goodSpec()}
@@ -175,7 +200,7 @@ func TestMarketValidate(t *testing.T) {
 		"classes: are missing":       func(m *Market) { m.Classes = nil },
 		"classes: 65":                func(m *Market) { m.Classes = make([]Name, 65) },
 		"classes[1]: \"cpu\" is giv": func(m *Market) { m.Classes = []Name{"cpu", "cpu"} },
-		"classes[0]: \"C\" is no":    func(m *Market) { m.Classes = []Name{"C"} },
+		"classes[0]: \".\" is no":    func(m *Market) { m.Classes = []Name{"."} },
 		"time_limit: -1ns":           func(m *Market) { m.TimeLimit = -1 },
 		"alpha: 1.5":                 func(m *Market) { m.Alpha = &over },
 		"alpha: NaN":                 func(m *Market) { m.Alpha = &nan },

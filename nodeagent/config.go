@@ -89,8 +89,8 @@ func (c *Config) validateSlots() error {
 	var seen []messages.Name
 	for _, s := range c.Slots {
 		switch {
-		case !messages.ValidName(s.Class):
-			return invalid("Slots: class %q: must be a name of lower-case letters, digits, '-' and '_'", s.Class)
+		case !messages.ValidFreeName(s.Class):
+			return invalid("Slots: class %q: must be a name of letters, digits, '.', '-' and '_'", s.Class)
 		case s.Slots < 1 || s.Slots > maxSlots:
 			return invalid("Slots: class %q: has %d slots, must be 1 to %d", s.Class, s.Slots, maxSlots)
 		case slices.Contains(seen, s.Class):

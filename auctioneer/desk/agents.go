@@ -44,7 +44,7 @@ func checkNode(node messages.Name, r *messages.RegisterRequest) error {
 	}
 	for i, s := range r.Slots {
 		twice := slices.ContainsFunc(r.Slots[:i], func(o messages.ClassSlots) bool { return o.Class == s.Class })
-		if !messages.ValidName(s.Class) || s.Slots < 1 || s.Slots > maxSlots || twice {
+		if !messages.ValidFreeName(s.Class) || s.Slots < 1 || s.Slots > maxSlots || twice {
 			return messages.Errorf(messages.Invalid, "slots[%d]: a class is named once, with 1 to %d slots", i, maxSlots)
 		}
 	}

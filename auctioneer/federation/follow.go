@@ -69,7 +69,7 @@ func Heard(said *messages.JobSummary, r *book.RemoteJob) *messages.JobSummary {
 	s.Charged = max(0, min(s.Charged, r.Spec.Budget))
 	s.Tasks = r.Spec.TaskCount()
 	s.Running, s.Done = max(0, min(s.Running, s.Tasks)), max(0, min(s.Done, s.Tasks))
-	if !messages.ValidName(s.Market) {
+	if !messages.ValidFreeName(s.Market) {
 		s.Market = ""
 	}
 	s.Name, s.Reason, s.Message = "", messages.Printable(s.Reason, maxHeard), messages.Printable(s.Message, maxExplained)
@@ -90,7 +90,7 @@ const (
 func Screened(site messages.Name, offers []messages.Offer, now messages.Time) []messages.Offer {
 	offers = slices.DeleteFunc(offers[:min(len(offers), maxOffers)], func(o messages.Offer) bool {
 		never := o.Completion != 0 && (o.Completion < now.Add(-messages.MaxClockSkew) || o.Completion > now.Add(messages.MaxInterval))
-		return !messages.ValidName(o.Market) || o.Price < 0 || o.Budget < 0 || never
+		return !messages.ValidFreeName(o.Market) || o.Price < 0 || o.Budget < 0 || never
 	})
 	for i := range offers {
 		o := &offers[i]

@@ -206,7 +206,7 @@ func TestCSVIsEnough(t *testing.T) {
 
 // TestNamesStayApart: names that differ have accounts that differ.
 func TestNamesStayApart(t *testing.T) {
-	names := []messages.Name{"a", "ada", "a-da", "a_da", "ax5fda", "ad", "bank", "bank-site", "x", "x2d", "x_", "x5f", "$site", "$issuer", "site", "issuer", "$bank", "available", "held", "z9"}
+	names := []messages.Name{"a", "ada", "a-da", "a_da", "ax5fda", "ad", "bank", "bank-site", "x", "x2d", "x_", "x5f", "$site", "$issuer", "site", "issuer", "$bank", "available", "held", "z9", "Ada", "a.da", "A.b_c"}
 	for i := range 200 {
 		names = append(names, fmt.Sprintf("n%d_%d-%d", i%7, i%5, i))
 	}

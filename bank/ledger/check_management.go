@@ -49,7 +49,7 @@ func checkPay(p *messages.PayRequest) *messages.Error {
 		return err
 	}
 	switch {
-	case !messages.ValidName(p.To):
+	case !messages.ValidFreeName(p.To):
 		return badName(p.To)
 	case p.From == p.To:
 		return messages.Errorf(messages.Invalid, "from and to are the same account %q: name two", p.To)
@@ -74,7 +74,7 @@ func checkMovement(verb, key string, account messages.Name, amount messages.Cred
 	switch {
 	case key == "" || !textual(key, maxKey):
 		return messages.Errorf(messages.Invalid, "key: choose one of at most %d bytes of printable text, the same whenever this request is sent again", maxKey)
-	case !messages.ValidName(account):
+	case !messages.ValidFreeName(account):
 		return badName(account)
 	case amount <= 0:
 		return messages.Errorf(messages.Invalid, "amount %v: %s more than 0 credits", amount, verb)
@@ -105,7 +105,7 @@ func checkCorrect(c *messages.CorrectRequest) *messages.Error {
 }
 
 func checkProject(p *messages.ProjectRequest) *messages.Error {
-	if !messages.ValidName(p.Account) {
+	if !messages.ValidFreeName(p.Account) {
 		return badName(p.Account)
 	}
 	if !textual(p.Title, MaxReason) {
@@ -123,7 +123,7 @@ func checkProject(p *messages.ProjectRequest) *messages.Error {
 }
 
 func checkFreeze(f *messages.FreezeRequest) *messages.Error {
-	if !messages.ValidName(f.Account) {
+	if !messages.ValidFreeName(f.Account) {
 		return badName(f.Account)
 	}
 	return checkReason(f.Reason)
@@ -131,7 +131,7 @@ func checkFreeze(f *messages.FreezeRequest) *messages.Error {
 
 func checkCredit(r *messages.CreditRequest) *messages.Error {
 	switch {
-	case !messages.ValidName(r.Account):
+	case !messages.ValidFreeName(r.Account):
 		return badName(r.Account)
 	case r.Credit < 0:
 		return messages.Errorf(messages.Invalid, "credit %v is negative: give how far below zero the balance may go, or 0", r.Credit)
@@ -142,5 +142,5 @@ func checkCredit(r *messages.CreditRequest) *messages.Error {
 }
 
 func badName(name string) *messages.Error {
-	return messages.Errorf(messages.Invalid, "account %q: a name is a lower-case letter, then at most 62 of a-z, 0-9, '-' and '_'", clip(name))
+	return messages.Errorf(messages.Invalid, "account %q: a name is a letter or digit, then at most 62 letters, digits, '.', '-' and '_'", clip(name))
 }

@@ -94,7 +94,7 @@ func TestCheckGrant(t *testing.T) {
 		"long key":     func(g *messages.GrantRequest) { g.Key = strings.Repeat("k", 200) },
 		"bank's own":   func(g *messages.GrantRequest) { g.Account = messages.SiteAccount },
 		"no account":   func(g *messages.GrantRequest) { g.Account = "" },
-		"capitals":     func(g *messages.GrantRequest) { g.Account = "Ada" },
+		"a space":      func(g *messages.GrantRequest) { g.Account = "A da" },
 		"zero":         func(g *messages.GrantRequest) { g.Amount = 0 },
 		"negative":     func(g *messages.GrantRequest) { g.Amount = -1 },
 		"enormous":     func(g *messages.GrantRequest) { g.Amount = messages.MaxCredits + 1 },

@@ -93,12 +93,11 @@ func (a *account) mayHold(name messages.Name, amount messages.Credits) *messages
 // checkMember returns what is wrong with a change of membership whatever the
 // state of the ledger, or nil.
 func checkMember(m *messages.MemberRequest) *messages.Error {
-	for _, name := range []messages.Name{m.Account, m.Member} {
-		if !messages.ValidName(name) {
-			return badName(name)
-		}
-	}
 	switch {
+	case !messages.ValidFreeName(m.Account):
+		return badName(m.Account)
+	case !messages.ValidName(m.Member):
+		return messages.Errorf(messages.Invalid, "member %q: a user's name is a lower-case letter, then at most 62 of a-z, 0-9, '-' and '_'", clip(m.Member))
 	case m.Account == m.Member:
 		return messages.Errorf(messages.Invalid, "account %q need not be its own member: name another", m.Account)
 	case m.Remove && (m.Role != nil || m.Limit != nil):

@@ -259,11 +259,13 @@ func NodesAlike(n int, slots Slots) []Node {
 
 // defaultAccount is the configured one, or what stands for it.
 func (c *Config) defaultAccount() messages.Name {
-	switch {
-	case c.DefaultAccount != "":
+	if c.DefaultAccount != "" {
 		return c.DefaultAccount
-	case len(c.Accounts) > 0:
-		return c.Accounts[0].Name
+	}
+	for _, a := range c.Accounts {
+		if messages.ValidName(a.Name) {
+			return a.Name
+		}
 	}
 	return c.Operators[0]
 }

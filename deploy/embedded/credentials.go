@@ -19,6 +19,9 @@ func writeCredentials(c *Config, authority *identity.Authority) error {
 	role := map[messages.Name]identity.Role{}
 	names := []messages.Name{}
 	for _, a := range c.Accounts {
+		if !messages.ValidName(a.Name) { // of a project: no user can have it
+			continue
+		}
 		role[a.Name] = identity.User
 		names = append(names, a.Name)
 	}

@@ -525,30 +525,32 @@ func playBackfill(t *testing.T, s *Site) {
 	}
 }
 
-// TestMarketsAreAppliedAndNodesDrained: a running site gets a market, whose first
-// job waits for another market's to complete; the node it runs on is drained,
-// and it is run again on the other.
+// TestMarketsAreAppliedAndNodesDrained: a running site gets a market with a name as people
+// have them, whose first job, paid by a project with such a name, waits for another market's to
+// complete; the node it runs on is drained, and it is run again on the other.
 func TestMarketsAreAppliedAndNodesDrained(t *testing.T) {
 	t.Parallel()
 	c := small(t.TempDir())
 	c.Replicas = 1
-	c.Nodes = NodesAlike(2, Slots{{Class: "cpu", Slots: 1}, {Class: "spot", Slots: 1}})
+	c.Nodes = NodesAlike(2, Slots{{Class: "cpu", Slots: 1}, {Class: "Spot.q", Slots: 1}})
+	c.Accounts = append(c.Accounts, Account{Name: "Proj.1", Grant: 100 * messages.Credit, Members: []messages.Name{"alice"}})
 	c.Markets = []messages.Market{{Name: "main", Mechanism: messages.Proportional, Classes: []messages.Name{"cpu"}}}
 	s := start(t, c)
 	defer closeSite(t, s)
 	alice, operator, dir := connect(t, s, "alice"), connect(t, s, "operator"), t.TempDir()
 	first := alice.submit("first", job("main", 1, untilFile(filepath.Join(dir, "first")), func(s *messages.JobSpec) { s.Stages[0].Class = "cpu" }))
-	markets := append(slices.Clone(c.Markets), messages.Market{Name: "spot", Mechanism: messages.HighestBid, Classes: []messages.Name{"spot"}})
+	markets := append(slices.Clone(c.Markets), messages.Market{Name: "GPU.q", Mechanism: messages.HighestBid, Classes: []messages.Name{"Spot.q"}})
 	applied := request[messages.ApplyReply](operator, messages.Auctioneer, messages.VerbApply, messages.ApplyRequest{Markets: markets})
-	if !slices.Equal(applied.Added, []messages.Name{"spot"}) {
+	if !slices.Equal(applied.Added, []messages.Name{"GPU.q"}) {
 		t.Fatalf("%+v", applied)
 	}
 	alice.await("the site serves again", func() bool {
 		r, err := bus.Call[messages.MarketsReply](within(t), alice.bus, messages.Subject("west", messages.Auctioneer, messages.VerbMarkets, "alice"), messages.Empty{})
 		return err == nil && len(r.Markets) == 2
 	})
-	second := alice.submit("second", job("spot", 1, untilFile(filepath.Join(dir, "second")), func(s *messages.JobSpec) {
-		s.Rate, s.AfterOK = 2*messages.Credit, []messages.JobID{first}
+	second := alice.submit("second", job("GPU.q", 1, untilFile(filepath.Join(dir, "second")), func(s *messages.JobSpec) {
+		s.Rate, s.AfterOK, s.Project = 2*messages.Credit, []messages.JobID{first}, "Proj.1"
+		s.Stages[0].Class = "Spot.q"
 	}))
 	alice.running(first)
 	if w := alice.why(second); w.Reason != "WaitingForJobs" {

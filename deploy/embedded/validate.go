@@ -92,9 +92,13 @@ func (c *Config) checkAccounts(ps *Problems) {
 	opened := map[messages.Name]bool{}
 	for i, a := range c.Accounts {
 		path := at("accounts", i)
-		ps.name(path+".name", a.Name)
+		if len(a.Members) > 0 {
+			ps.freeName(path+".name", a.Name)
+		} else {
+			ps.name(path+".name", a.Name)
+		}
 		ps.unique(path+".name", a.Name, opened)
-		known[a.Name] = true
+		known[a.Name] = messages.ValidName(a.Name)
 		if a.Grant < 0 {
 			ps.addf(path+".grant", "%v is negative; a grant gives credits", a.Grant)
 		}
@@ -131,7 +135,7 @@ func (c *Config) checkMarkets(ps *Problems) {
 	meant := slices.Clone(c.Markets) // with mechanisms as they are probably meant
 	for i, m := range c.Markets {
 		path := at("markets", i)
-		ps.name(path+".name", m.Name)
+		ps.freeName(path+".name", m.Name)
 		ps.unique(path+".name", m.Name, names)
 		known := auctioneer.Mechanisms()
 		if !slices.Contains(known, m.Mechanism) {
@@ -223,8 +227,8 @@ func (c *Config) checkNodes(ps *Problems) {
 			ps.addf(path+".suspended", "%d is out of range; use 1 to %d suspended tasks, or leave it out for four to a slot", n.Suspended, messages.MaxSuspended)
 		}
 		for _, s := range n.Slots {
-			if !messages.ValidName(s.Class) {
-				ps.addf(path+".slots", "class %q: %s", clip(s.Class), nameRule)
+			if !messages.ValidFreeName(s.Class) {
+				ps.addf(path+".slots", "class %q: %s", clip(s.Class), freeNameRule)
 			}
 			if s.Slots < 1 || s.Slots > maxSlots {
 				ps.addf(path+".slots."+s.Class, "%d is out of range; use 1 to %d", s.Slots, maxSlots)
@@ -331,6 +335,18 @@ func (ps *Problems) name(path string, n messages.Name) {
 		ps.addf(path, "is missing; %s", nameRule)
 	case !messages.ValidName(n):
 		ps.addf(path, "%q is not a name; %s", clip(n), nameRule)
+	}
+}
+
+const freeNameRule = "write a letter or digit, then at most 62 letters, digits, '.', '-' or '_'"
+
+// freeName is about names of markets, classes and projects.
+func (ps *Problems) freeName(path string, n messages.Name) {
+	switch {
+	case n == "":
+		ps.addf(path, "is missing; %s", freeNameRule)
+	case !messages.ValidFreeName(n):
+		ps.addf(path, "%q is not a name; %s", clip(n), freeNameRule)
 	}
 }
 

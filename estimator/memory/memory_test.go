@@ -279,7 +279,7 @@ func TestRefuses(t *testing.T) {
 	if _, err := m.Samples(&messages.SamplesRequest{Class: "none", Draws: 1}); messages.KindOf(err) != messages.NotFound {
 		t.Error(err)
 	}
-	for _, classes := range [][]messages.Name{nil, {"CPU"}, make([]messages.Name, messages.MaxStages+1)} {
+	for _, classes := range [][]messages.Name{nil, {"C PU"}, make([]messages.Name, messages.MaxStages+1)} {
 		if _, err := m.Utility(&messages.UtilityRequest{Classes: classes}); messages.KindOf(err) != messages.Invalid {
 			t.Errorf("%v: %v", classes, err)
 		}

@@ -97,8 +97,8 @@ func (m *Memory) Utility(r *messages.UtilityRequest) (messages.UtilityReply, err
 	}
 	classes := slices.Compact(slices.Sorted(slices.Values(r.Classes)))
 	for _, class := range classes {
-		if !messages.ValidName(class) {
-			return messages.UtilityReply{}, messages.Errorf(messages.Invalid, "classes: one is not a name: a lower-case letter, then at most 62 of a-z, 0-9, '-' and '_'")
+		if !messages.ValidFreeName(class) {
+			return messages.UtilityReply{}, messages.Errorf(messages.Invalid, "classes: one is not a name: a letter or digit, then at most 62 letters, digits, '.', '-' and '_'")
 		}
 	}
 	even := slices.Repeat([]float64{1}, len(classes))

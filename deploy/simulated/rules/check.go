@@ -12,8 +12,8 @@ import (
 // check refuses values that a parameter cannot have. The message begins with the path
 // of the field.
 func (m *Market) check() error {
-	if !messages.ValidName(m.Name) {
-		return invalid("name", "%.64q is not a name: use letters, digits, - and _", m.Name)
+	if !messages.ValidFreeName(m.Name) {
+		return invalid("name", "%.64q is not a name: use letters, digits, . - and _", m.Name)
 	}
 	if err := choice("worth", m.Worth, ByDelay, ByDeadline, ByRun); err != nil {
 		return err

@@ -34,7 +34,7 @@ func keep(state string, d *document) error {
 	kept := *d
 	kept.Trace = filepath.Base(d.Trace)
 	name := d.Market.Name
-	if !messages.ValidName(name) {
+	if !messages.ValidFreeName(name) {
 		name = "market"
 	}
 	dir := filepath.Join(state, console.AuditsDir)

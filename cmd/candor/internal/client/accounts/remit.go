@@ -51,7 +51,7 @@ of least_visit in the site's configuration (0.01 credits).`,
 // accountAt takes "bob@east" apart.
 func accountAt(text string) (account, site messages.Name, err error) {
 	account, site, ok := strings.Cut(text, "@")
-	if !ok || !messages.ValidName(account) || !messages.ValidName(site) {
+	if !ok || !messages.ValidFreeName(account) || !messages.ValidName(site) {
 		return "", "", cli.Usagef("%q: write the account and its site, like bob@east", text)
 	}
 	return account, site, nil

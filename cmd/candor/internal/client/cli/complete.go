@@ -46,7 +46,7 @@ func (a *App) CompleteAccounts() cobra.CompletionFunc {
 	return a.completion(func(ctx context.Context, s *Session) (words []string) {
 		reply, _ := Call[messages.AccountsReply](ctx, s, messages.Bank, messages.VerbAccounts, messages.Empty{})
 		for _, account := range reply.Accounts {
-			if messages.ValidName(account.Account) {
+			if messages.ValidFreeName(account.Account) {
 				words = append(words, fmt.Sprintf("%s\t%s available", account.Account, account.Available.Words()))
 			}
 		}
