@@ -66,13 +66,13 @@ func TestAttacksByTransfer(t *testing.T) {
 		kind     messages.Kind
 		says     string
 	}{
-		"somebody else's hold":         {debit("bob", post("a1", "h", c)), messages.PermissionDenied, `"ada", not of "bob"`},
+		"somebody else's hold":         {debit("bob", post("a1", "h", c)), messages.PermissionDenied, `"ada", not on "bob"`},
 		"a second capture":             {post("a2", "spent", c), messages.Ended, "resolves once"},
 		"a void of what was captured":  {messages.Transfer{ID: "a3", Kind: messages.Void, Pending: "spent"}, messages.Ended, "resolves once"},
 		"more than was held":           {post("a4", "h", 31*c), messages.Insufficient, "post at most"},
 		"the same name for other":      {post("capture", "h", c), messages.Conflict, "other content"},
 		"2^63, as it wraps":            {hold("a5", "ada", math.MinInt64), messages.Invalid, "negative"},
-		"2^63 - 1":                     {hold("a6", "ada", math.MaxInt64), messages.TooLarge, "most of one transfer"},
+		"2^63 - 1":                     {hold("a6", "ada", math.MaxInt64), messages.TooLarge, "maximum for one transfer"},
 		"a negative amount":            {hold("a7", "ada", -c), messages.Invalid, "negative"},
 		"a negative capture":           {post("a8", "h", -c), messages.Invalid, "negative"},
 		"no member":                    {by("bob", hold("a9", "lab", c)), messages.PermissionDenied, "not a member"},
@@ -80,9 +80,9 @@ func TestAttacksByTransfer(t *testing.T) {
 		"an auditor":                   {by("cyd", hold("a11", "lab", c)), messages.PermissionDenied, "auditor"},
 		"above the member's limit":     {by("ada", hold("a12", "lab", 21*c)), messages.Insufficient, "limit"},
 		"more than there is":           {hold("a13", "ada", 971*c), messages.Insufficient, "available"},
-		"issuing":                      {messages.Transfer{ID: "a14", Debit: messages.IssuerAccount, Credit: "bob", Amount: c}, messages.PermissionDenied, "only issues"},
-		"the name of a grant":          {hold("$grant/ops/0", "ada", c), messages.Invalid, "the bank's"},
-		"the name of a correction":     {hold("$correct/capture", "ada", c), messages.Invalid, "the bank's"},
+		"issuing":                      {messages.Transfer{ID: "a14", Debit: messages.IssuerAccount, Credit: "bob", Amount: c}, messages.PermissionDenied, "only the requests"},
+		"the name of a grant":          {hold("$grant/ops/0", "ada", c), messages.Invalid, "only the bank uses"},
+		"the name of a correction":     {hold("$correct/capture", "ada", c), messages.Invalid, "only the bank uses"},
 		"a capture to oneself":         {messages.Transfer{ID: "a15", Kind: messages.Post, Pending: "h", Credit: "ada", Amount: c}, messages.Invalid, "void the hold"},
 		"a hold that nobody made":      {post("a16", "nothing", c), messages.NotFound, "no hold"},
 		"a capture of no hold at all":  {post("a17", "capture", c), messages.NotFound, "not a hold"},

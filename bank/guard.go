@@ -45,7 +45,7 @@ func unsettled(name messages.Name) messages.Name {
 
 func guardTransfer(id string) *messages.Error {
 	if strings.HasPrefix(id, clearing.TransferPrefix) {
-		return messages.Errorf(messages.PermissionDenied, "transfer %q: identifiers that begin with %q are those of settlements with other sites, which only the banks of both resolve", id, clearing.TransferPrefix)
+		return messages.Errorf(messages.PermissionDenied, "transfer %q: identifiers that begin with %q are for settlements with other sites, and only the banks make or resolve these", id, clearing.TransferPrefix)
 	}
 	return nil
 }

@@ -292,7 +292,7 @@ func TestWords(t *testing.T) {
 			t.Errorf("says %q:\n%s", never, text)
 		}
 	}
-	if !strings.Contains(text, `hold "=h" is extended to 2026-09-21T14:14:50.000000Z`) || !strings.Contains(text, `hold "=h" expires no more`) {
+	if !strings.Contains(text, `hold "=h" is extended to 2026-09-21T14:14:50.000000Z`) || !strings.Contains(text, `hold "=h" no longer expires`) {
 		t.Errorf("extensions are missing:\n%s", text)
 	}
 }

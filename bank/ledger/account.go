@@ -12,25 +12,25 @@ type account struct {
 	standing
 	granted messages.Credits // received from the issuer, ever
 	spent   messages.Credits // posted from its holds, ever
-	credit  messages.Credits // how far below zero it may go
-	members []*member        // ascending by name
-	present int              // of members, those who have not left; worked out from them
-	owning  int              // of these, owners; worked out too
-	lots    []lot            // of expiring grants, by when
-	due     messages.Time    // when the next of lots expires; 0: none will
-	queued  int              // place in the queue of those that have a due
-	holds   int              // pending
-	latest  *hold            // of them
+	credit  messages.Credits // its balance may be this far below zero
+	members []*member        // ascending by name; members that left stay while they have spent or hold something
+	present int              // how many of members have not left; computed from members
+	owning  int              // how many of present are owners; computed from members
+	lots    []lot            // what is left of expiring grants, ascending by expiry
+	due     messages.Time    // when the first of lots expires; 0: no lot will
+	queued  int              // position in lots.dues, while due is not 0
+	holds   int              // number of pending holds
+	latest  *hold            // the pending hold that was made last; nil: none
 	project bool
-	title   string // of a project
+	title   string // of a project; "" for other accounts
 	frost   frost
-	trail   trail // of the records that changed its standing
-	place   int   // in the order of opening
+	trail   trail // links the records that changed the standing
+	place   int   // position in accounts.order
 }
 
 func (a *account) issuer() bool { return a.name == messages.IssuerAccount }
 
-// brief is the account without its lists.
+// brief returns the account's reply without members and expiring grants.
 func (a *account) brief() messages.AccountReply {
 	return messages.AccountReply{
 		Account: a.name, Balance: a.balance, Reserved: a.reserved, Available: a.available(),
@@ -56,7 +56,7 @@ func (a *account) reply() messages.AccountReply {
 	return r
 }
 
-// pending lists the holds that were made last, that last made first.
+// pending lists at most MaxPendingHolds holds of the account, the newest first.
 func (a *account) pending() (list []messages.PendingHold) {
 	for h := a.latest; h != nil && len(list) < messages.MaxPendingHolds; h = h.before {
 		member := h.member
@@ -68,7 +68,7 @@ func (a *account) pending() (list []messages.PendingHold) {
 	return list
 }
 
-// copy shares nothing with the account that may change.
+// copy returns a copy that later changes of the account do not alter. It has no holds.
 func (a *account) copy() account {
 	c := *a
 	c.latest = nil
@@ -81,7 +81,8 @@ func (a *account) copy() account {
 	return c
 }
 
-// freezer says who froze an account, as far as it matters for thawing.
+// freezer says whether an owner or an operator froze an account: an owner cannot thaw what
+// an operator froze.
 type freezer uint8
 
 const (
@@ -90,14 +91,15 @@ const (
 	frozenByOwner
 )
 
-// frost is whether an account is frozen, and why.
+// frost says whether an account is frozen, by whom and why.
 type frost struct {
 	rank freezer
 	by   messages.Name
 	why  string
 }
 
-// thawedFor refuses what may not be done while an account is frozen.
+// thawedFor returns an error if the account is frozen. what completes the sentence "nothing
+// can be what it".
 func (a *account) thawedFor(what string) *messages.Error {
 	if a.frost.rank == thawed {
 		return nil

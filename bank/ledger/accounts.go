@@ -8,23 +8,23 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// accounts are all accounts, and who has a part in which.
+// accounts has all accounts, and which names are members of which accounts.
 type accounts struct {
 	byName   map[messages.Name]*account
-	order    []*account // in which they were opened
+	order    []*account // in the order of opening
 	issuer   *account
-	projects map[messages.Name][]messages.Name // the accounts that a name is a member of, ascending
-	names    names                             // of the accounts
-	balances messages.Credits                  // sum of all but the issuer's, added up leg by leg
+	projects map[messages.Name][]messages.Name // by member: the accounts it is a member of, ascending
+	names    names                             // of all accounts
+	balances messages.Credits                  // sum over all accounts but the issuer's, updated by each transfer
 
-	// Copies of the accounts for images, page by page, and which pages have
-	// accounts that changed since they were copied.
+	// Copies of the accounts for images, by page of order. A page is stale if one of its
+	// accounts changed since the page was copied.
 	copies  [][]account
 	stale   []bool
-	copying *sync.Mutex // images may be taken by several who only look
+	copying *sync.Mutex // protects copies and stale: several readers may take images at a time
 }
 
-// newAccounts has the issuer's and the site's account.
+// newAccounts returns accounts with the issuer's and the site's only.
 func newAccounts() *accounts {
 	as := &accounts{copying: new(sync.Mutex), byName: map[messages.Name]*account{}, projects: map[messages.Name][]messages.Name{}}
 	as.issuer = as.open(messages.IssuerAccount)
@@ -32,13 +32,13 @@ func newAccounts() *accounts {
 	return as
 }
 
-// clear forgets all accounts, for those of an image.
+// clear removes all accounts, before those of an image are read.
 func (as *accounts) clear() {
 	clear(as.byName)
 	as.order, as.copies, as.stale, as.names = nil, nil, nil, names{}
 }
 
-// open adds an account. The name is copied, for it may be part of a command.
+// open adds an account. It copies the name, which may share the memory of a command.
 func (as *accounts) open(name messages.Name) *account {
 	a := &account{name: strings.Clone(name), place: len(as.order)}
 	as.byName[a.name] = a
@@ -48,7 +48,7 @@ func (as *accounts) open(name messages.Name) *account {
 	return a
 }
 
-// find returns an account, or the refusal that says what to do without it.
+// find returns an account, or a NotFound that says how to open it.
 func (as *accounts) find(name messages.Name) (*account, *messages.Error) {
 	if a := as.byName[name]; a != nil {
 		return a, nil
@@ -56,7 +56,8 @@ func (as *accounts) find(name messages.Name) (*account, *messages.Error) {
 	return nil, messages.Errorf(messages.NotFound, "there is no account %q: an operator opens it with its first grant", clip(name))
 }
 
-// owned returns an account that a command's maker may manage.
+// owned returns an account that the command's maker may manage, or an error. what completes
+// "may not".
 func (as *accounts) owned(c *Command, name messages.Name, what string) (*account, *messages.Error) {
 	a := as.byName[name]
 	if c.Rank == User && (a == nil || !a.owns(c.By)) {
@@ -72,7 +73,7 @@ func (as *accounts) reply(name messages.Name, err *messages.Error) (messages.Acc
 	return as.byName[name].brief(), nil
 }
 
-// setMember adds or removes a member and reports whether that changed anything.
+// setMember adds or removes a member and reports whether this changed anything.
 func (as *accounts) setMember(a *account, name messages.Name, remove bool) bool {
 	if a.has(name) != remove {
 		return false
@@ -105,8 +106,8 @@ func (as *accounts) setMember(a *account, name messages.Name, remove bool) bool 
 	return true
 }
 
-// alter makes a change and reports whether it changed anything. One that
-// names what does not exist, or is out of range, changes nothing.
+// alter makes a change and reports whether it changed anything. A change of an unknown
+// account or member, or to a value out of range, changes nothing.
 func (as *accounts) alter(by messages.Name, c *change) bool {
 	a := as.byName[c.account]
 	if a == nil || c.number < 0 {
@@ -133,10 +134,10 @@ func (as *accounts) alter(by messages.Name, c *change) bool {
 	return false
 }
 
-// copied is how many accounts are copied together for an image.
+// copied is the number of accounts on a page of copies.
 const copied = 256
 
-// touch notes that an account will have to be copied for the next image.
+// touch marks the page of an account as stale.
 func (as *accounts) touch(a *account) {
 	page := a.place / copied
 	for page >= len(as.stale) {
@@ -145,8 +146,8 @@ func (as *accounts) touch(a *account) {
 	as.stale[page] = true
 }
 
-// touched notes all the accounts that a record changes: every change is
-// written down, and a record names what it changes.
+// touched marks the pages of all accounts that a record names. That is every account it
+// changes.
 func (as *accounts) touched(r *record) {
 	for _, name := range [...]messages.Name{r.account, r.change.account, r.outcome.debit, r.outcome.credit} {
 		if a := as.byName[name]; a != nil {
@@ -155,7 +156,7 @@ func (as *accounts) touched(r *record) {
 	}
 }
 
-// refresh copies the accounts that changed since the last time.
+// refresh copies the stale pages.
 func (as *accounts) refresh() {
 	as.copying.Lock()
 	defer as.copying.Unlock()

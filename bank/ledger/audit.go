@@ -6,12 +6,12 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// audit adds up a journal by plain addition, knowing nothing of the rules by
-// which it came about, and notes the first thing that does not add up.
+// audit adds up the amounts of a journal without applying the ledger's rules, and keeps the
+// first fault that it finds.
 type audit struct {
 	accounts  map[messages.Name]*standing
 	pending   map[string]messages.Credits
-	credit    map[messages.Name]messages.Credits // how far below zero each may go; of what it once could
+	credit    map[messages.Name]messages.Credits // the highest credit that each account ever had
 	transfers uint64
 	fault     string
 	trails    map[messages.Name]*trail
@@ -31,7 +31,7 @@ func (img *Image) Audit() messages.BooksReply {
 		a.note("the history cannot be read: %v", err)
 	}
 	if a.chain.head != img.journal.chain.head {
-		a.note("the records do not come to the hash that stands for them")
+		a.note("the hash of the records differs from the journal's head")
 	}
 	a.compare(img)
 	return a.report(img)
@@ -73,12 +73,12 @@ func (a *audit) add(number uint64, raw []byte) {
 	}
 }
 
-// move enters one transfer and checks the standings written beside it.
+// move adds one transfer to the sums and compares them with the standings in its record.
 func (a *audit) move(number uint64, rec *record) {
 	o := &rec.outcome
 	debit, credit := a.accounts[o.debit], a.accounts[o.credit]
 	if debit == nil || (credit == nil && o.credit != "") {
-		a.note("record %d is of an account that was not opened", number)
+		a.note("record %d names an account that was not opened", number)
 		return
 	}
 	debit.balance -= o.amount
@@ -93,39 +93,39 @@ func (a *audit) move(number uint64, rec *record) {
 	a.follow(number, o.debit, rec.debitLink, o.amount != 0 || o.held != 0)
 }
 
-// follow checks that a record is an entry of an account if it changes its
-// standing, and leads to the earlier ones.
+// follow checks a record's link to the account's earlier entries. A record that does not
+// change the account's standing must have none.
 func (a *audit) follow(number uint64, name messages.Name, written link, entry bool) {
 	var is link
 	if entry {
 		is = a.trails[name].extend(number)
 	}
 	if is != written {
-		a.note("record %d does not lead to the earlier entries of account %q", number, name)
+		a.note("record %d does not link to the earlier entries of account %q", number, name)
 	}
 }
 
-// resolve enters what a transfer does to a hold, which it must do once.
+// resolve adds a new hold, or removes a resolved one. Each hold must be resolved at most
+// once.
 func (a *audit) resolve(number uint64, rec *record) {
 	o := &rec.outcome
 	switch rec.asked.Kind {
 	case messages.Hold:
 		if _, twice := a.pending[rec.asked.ID]; twice || o.held <= 0 {
-			a.note("record %d makes hold %q twice, or of nothing", number, rec.asked.ID)
+			a.note("record %d makes hold %q twice, or with amount 0", number, rec.asked.ID)
 		}
 		a.pending[rec.asked.ID] = o.held
 	case messages.Post, messages.Void:
 		held, pending := a.pending[rec.asked.Pending]
 		if !pending || o.held != -held || o.amount < 0 || o.amount > held {
-			a.note("record %d resolves hold %q, which is not pending or is of %v credits", number, rec.asked.Pending, held)
+			a.note("record %d resolves hold %q, which is not pending or has only %v credits", number, rec.asked.Pending, held)
 		}
 		delete(a.pending, rec.asked.Pending)
 	}
 }
 
-// expect compares a standing with the one written down. Within a chain the
-// books may pass through a standing only once each of its steps is covered,
-// so no account is ever below its limit, not even for a moment.
+// expect compares a computed standing with the one in the record, and checks the account's
+// limit. The limit holds after each step of a chain, not only at its end.
 func (a *audit) expect(number uint64, name messages.Name, is, written standing) {
 	if is != written {
 		a.note("record %d leaves account %q with balance %v and %v reserved, and the record says %v and %v",
@@ -136,28 +136,28 @@ func (a *audit) expect(number uint64, name messages.Name, is, written standing) 
 	}
 }
 
-// compare holds the accounts as they stand against what was added up.
+// compare checks the accounts of the image against the sums.
 func (a *audit) compare(img *Image) {
 	if img.totals.Accounts != len(a.accounts) {
-		a.note("there are %d accounts, and the records open %d", img.totals.Accounts, len(a.accounts))
+		a.note("the image has %d accounts, and its records open %d", img.totals.Accounts, len(a.accounts))
 	}
 	for stands := range img.each {
 		is := a.accounts[stands.name]
 		if is == nil {
 			a.note("account %q was never opened", stands.name)
 		} else if *is != stands.standing {
-			a.note("account %q stands at balance %v and %v reserved, and its records come to %v and %v",
+			a.note("account %q has balance %v and %v reserved, and its records sum to %v and %v",
 				stands.name, stands.balance, stands.reserved, is.balance, is.reserved)
 		}
 	}
 	if t := img.totals; t.Holds != len(a.pending) || t.Transfers != a.transfers {
-		a.note("%d holds are pending after %d transfers, and the records come to %d after %d", t.Holds, t.Transfers, len(a.pending), a.transfers)
+		a.note("%d holds are pending after %d transfers, and the records have %d after %d", t.Holds, t.Transfers, len(a.pending), a.transfers)
 	}
 }
 
-// sums adds up what the records come to; its message is what does not agree. The sums
-// cannot overflow unless a fault was noted before, for no balance is negative and all
-// of them were issued within range.
+// sums returns the totals of the records. Its message names the first disagreement, "" if
+// all agree. The sums cannot overflow unless a fault was noted before: no balance is
+// negative, and all were issued within range.
 func (a *audit) sums() messages.BooksReply {
 	r := messages.BooksReply{
 		Issued: -a.accounts[messages.IssuerAccount].balance, Holds: len(a.pending),
@@ -177,19 +177,19 @@ func (a *audit) sums() messages.BooksReply {
 	case r.Balances != r.Issued:
 		r.Message = fmt.Sprintf("the balances sum to %v, and %v were issued", r.Balances, r.Issued)
 	case pending != r.Held:
-		r.Message = fmt.Sprintf("%v are reserved, and the pending holds are of %v", r.Held, pending)
+		r.Message = fmt.Sprintf("%v are reserved, and the pending holds sum to %v", r.Held, pending)
 	}
 	return r
 }
 
-// report sums up, and holds the image's own sum against it.
+// report returns the sums, and compares what is held with the image's own total.
 func (a *audit) report(img *Image) messages.BooksReply {
 	reply := a.sums()
 	switch {
 	case reply.Message != "":
 		a.note("%s", reply.Message)
 	case img.totals.Held != reply.Held:
-		a.note("%v are reserved, and the pending holds are of %v", reply.Held, img.totals.Held)
+		a.note("%v are reserved, and the pending holds sum to %v", reply.Held, img.totals.Held)
 	}
 	reply.Balanced, reply.Message = a.fault == "", a.fault
 	if reply.Balanced {

@@ -2,17 +2,17 @@ package ledger
 
 import "github.com/candor-grid/candor/messages"
 
-// books carries steps out on the accounts, holds and lots, and writes them down.
+// books carries out steps on the accounts, holds and lots, and writes their records.
 type books struct {
 	records  *records
 	accounts *accounts
 	holds    *holds
 	lots     *lots
 	requests *requests
-	done     uint64 // transfers, ever
+	done     uint64 // number of transfers carried out
 }
 
-// do carries out a planned step. It cannot fail.
+// do carries out a planned step. It cannot fail: the planner has checked it.
 func (b *books) do(s *step) {
 	s.debitLots = s.debit.lots
 	if s.credit != nil {
@@ -29,7 +29,7 @@ func (b *books) do(s *step) {
 	}
 }
 
-// undo takes back the step that was done last.
+// undo reverses the step that was done last.
 func (b *books) undo(s *step) {
 	b.move(s, -1)
 	s.debit.lots = s.debitLots
@@ -45,7 +45,7 @@ func (b *books) undoAll(steps []step) {
 	}
 }
 
-// move changes the accounts as the step says, or with sign −1 back.
+// move changes the accounts as the step says: sign 1 does the step, sign -1 reverses it.
 func (b *books) move(s *step, sign messages.Credits) {
 	s.debit.balance -= sign * s.amount
 	s.debit.reserved += sign * s.held
@@ -65,19 +65,19 @@ func (b *books) move(s *step, sign messages.Credits) {
 	} else {
 		a.spent = s.spentBefore
 	}
-	if s.grants() { // in no chain, and so never undone
+	if s.grants() { // a grant is in no chain, and so never undone
 		s.credit.granted = counted(s.credit.granted, s.amount)
 	}
 }
 
-// write writes a record of a change down, behind the request that asks for it.
+// write appends a record, after the record of the request that led to it.
 func (b *books) write(r *record, debit, credit *account) uint64 {
 	b.requests.writeAsked()
 	b.accounts.touched(r)
 	return b.records.write(r, debit, credit)
 }
 
-// commit writes down a step that was done, and remembers its identifier.
+// commit appends the record of a step that was done, and indexes its identifier.
 func (b *books) commit(by messages.Name, s *step) {
 	debit, credit := s.debit, s.credit
 	if s.amount == 0 && s.held == 0 {
@@ -91,20 +91,20 @@ func (b *books) commit(by messages.Name, s *step) {
 	b.done++
 }
 
-// refuse writes a refusal down.
+// refuse appends the record of a refusal, and indexes its identifier.
 func (b *books) refuse(by messages.Name, t *messages.Transfer, err *messages.Error, asked stamp) {
 	rec := record{what: refused, at: b.records.now, by: by, asked: *t, refusal: *err, stamp: asked}
 	b.records.known.add(t.ID, b.write(&rec, nil, nil))
 }
 
-// change makes a change and writes it down, unless it changes nothing.
+// change makes a change and appends its record, unless nothing changed.
 func (b *books) change(by messages.Name, c change) {
 	if b.accounts.alter(by, &c) {
 		b.write(&record{what: changed, at: b.records.now, by: by, change: c}, nil, nil)
 	}
 }
 
-// openFor opens an account and writes it down.
+// openFor opens an account and appends the record of this.
 func (b *books) openFor(by, name messages.Name) *account {
 	a := b.accounts.open(name)
 	b.write(&record{what: opened, at: b.records.now, by: by, account: a.name}, nil, nil)

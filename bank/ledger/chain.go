@@ -5,9 +5,9 @@ import (
 	"hash"
 )
 
-// Head is the hash of a journal: after no record 32 zeros, after each further
-// record SHA-256 of the Head before it followed by the record's bytes. It
-// stands for every record up to it, in their order.
+// Head is the hash of a journal. With no records it is 32 zeros; each record makes it the
+// SHA-256 of the previous Head and the record's bytes. So it proves all records and their
+// order.
 type Head [sha256.Size]byte
 
 // chain computes heads without allocating.

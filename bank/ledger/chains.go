@@ -6,16 +6,16 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// chains carries out linked transfers: all of a chain or none.
+// chains carries out chains of linked transfers: all transfers of a chain or none.
 type chains struct {
 	records *records
 	books   *books
 	plans   *planner
 	expiry  *expiry
-	steps   []step // its space is used again for each chain
+	steps   []step // scratch space, reused for each chain
 }
 
-// run carries out a batch, chain by chain.
+// run carries out the transfers of a command, chain by chain.
 func (cs *chains) run(c *Command) []messages.TransferResult {
 	batch := c.Transfers
 	results := make([]messages.TransferResult, len(batch))
@@ -30,7 +30,8 @@ func (cs *chains) run(c *Command) []messages.TransferResult {
 	return results
 }
 
-// chain carries out linked transfers, mostly a single one: all or none.
+// chain carries out transfers [start, end) of a command, which are linked: all or none.
+// Most chains have one transfer.
 func (cs *chains) chain(c *Command, start, end int, results []messages.TransferResult) {
 	chain := c.Transfers[start:end]
 	if culprit, err := checkChain(chain); err != nil {
@@ -71,29 +72,31 @@ func (cs *chains) chain(c *Command, start, end int, results []messages.TransferR
 	cs.expiry.sweepMoved()
 }
 
-// reservedIn finds what only the clearing does: to touch the account of a peer, or
-// to make or resolve what settles with it.
+// reservedIn returns the position of the first transfer that only the clearing may make:
+// one that names a peer's account ("$peer-…"), or an identifier under ClearingPrefix. The
+// error is nil if there is none.
 func reservedIn(chain []messages.Transfer) (int, *messages.Error) {
 	for i := range chain {
 		t := &chain[i]
 		for _, name := range []messages.Name{t.Debit, t.Credit, t.Member} {
 			if strings.HasPrefix(name, messages.PeerAccountPrefix) {
-				return i, messages.Errorf(messages.PermissionDenied, "transfer %q: account %q is for settlements with other sites, which only the banks of both make", clip(t.ID), clip(name))
+				return i, messages.Errorf(messages.PermissionDenied, "transfer %q: account %q is for settlements with another site, and only the two banks move its credits", clip(t.ID), clip(name))
 			}
 		}
 		if strings.HasPrefix(t.ID, ClearingPrefix) || strings.HasPrefix(t.Pending, ClearingPrefix) {
-			return i, messages.Errorf(messages.PermissionDenied, "transfer %q: identifiers that begin with %q are those of settlements with other sites, which only the banks of both resolve", clip(t.ID), ClearingPrefix)
+			return i, messages.Errorf(messages.PermissionDenied, "transfer %q: identifiers that begin with %q are for settlements with other sites, and only the banks make or resolve these", clip(t.ID), ClearingPrefix)
 		}
 	}
 	return 0, nil
 }
 
-// refuseAll answers every transfer of a chain with the refusal of one.
+// refuseAll sets the error of one transfer, the culprit, as the result of all transfers of
+// its chain.
 func refuseAll(chain []messages.Transfer, culprit int, err *messages.Error, results []messages.TransferResult) {
 	for i := range results {
 		results[i].Error = err
 		if i != culprit {
-			results[i].Error = messages.Errorf(err.Kind, "transfer %q was not done, for it is linked to one that was refused: %s", clip(chain[i].ID), err.Message)
+			results[i].Error = messages.Errorf(err.Kind, "transfer %q was not done, because it is linked to one that was refused: %s", clip(chain[i].ID), err.Message)
 		}
 	}
 }
@@ -104,7 +107,7 @@ func (cs *chains) rememberRefusals(c *Command, start int, chain []messages.Trans
 	}
 }
 
-// stamp is the proof of a transfer, if it has one.
+// stamp returns the proof of transfer i, empty if the command has none.
 func (c *Command) stamp(i int) stamp {
 	if c.Proof == nil {
 		return stamp{}
@@ -112,8 +115,8 @@ func (c *Command) stamp(i int) stamp {
 	return stamp{session: c.Proof.Session, mark: c.mark(i)}
 }
 
-// recallChain answers a chain of which some identifier is known; false if
-// none is.
+// recallChain answers a chain if any of its identifiers was answered before, and reports
+// whether it did.
 func (cs *chains) recallChain(chain []messages.Transfer, results []messages.TransferResult) bool {
 	known := false
 	for i := range chain {

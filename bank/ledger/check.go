@@ -12,23 +12,23 @@ import (
 const (
 	MaxID     = 256
 	MaxReason = 512
-	maxName   = 64 // a messages.Name, and '$' before one
+	maxName   = 64 // bytes: 63 of a messages.Name, and '$' before them
 )
 
-// Check returns what is wrong with a transfer whatever the state of the
-// ledger, or nil. Such a transfer is refused and not remembered.
+// Check returns an error for a transfer that is malformed in any state of the ledger. Such
+// a transfer is refused, and the refusal is not remembered.
 func Check(t *messages.Transfer) *messages.Error {
 	if why := checkTexts(t); why != "" {
 		return invalid(t, why)
 	}
 	if t.Amount > messages.MaxCredits {
-		return messages.Errorf(messages.TooLarge, "transfer %q: amount %v is above %v credits, the most of one transfer", clip(t.ID), t.Amount, messages.MaxCredits)
+		return messages.Errorf(messages.TooLarge, "transfer %q: amount %v is above %v credits, the maximum for one transfer", clip(t.ID), t.Amount, messages.MaxCredits)
 	}
 	if why := checkKind(t); why != "" {
 		return invalid(t, why)
 	}
 	if t.Debit == messages.IssuerAccount || t.Credit == messages.IssuerAccount {
-		return messages.Errorf(messages.PermissionDenied, "transfer %q: %s only issues and takes back, and only by the requests \"grant\" and \"withdraw\"", clip(t.ID), messages.IssuerAccount)
+		return messages.Errorf(messages.PermissionDenied, "transfer %q: only the requests \"grant\" and \"withdraw\" move credits from and to %s", clip(t.ID), messages.IssuerAccount)
 	}
 	return nil
 }
@@ -37,7 +37,8 @@ func invalid(t *messages.Transfer, why string) *messages.Error {
 	return messages.Errorf(messages.Invalid, "transfer %q: %s", clip(t.ID), why)
 }
 
-// checkTexts bounds what would be kept for ever.
+// checkTexts checks the texts of a transfer. They are kept for ever, so their length is
+// bounded.
 func checkTexts(t *messages.Transfer) string {
 	switch {
 	case t.ID == "":
@@ -45,7 +46,7 @@ func checkTexts(t *messages.Transfer) string {
 	case !textual(t.ID, MaxID):
 		return "id must be at most 256 bytes of printable text"
 	case originOf(t.ID) != ordinary:
-		return "id begins as those that are the bank's own: choose another"
+		return "id begins with a prefix that only the bank uses: choose another"
 	case !textual(t.Pending, MaxID):
 		return "pending must be at most 256 bytes of printable text"
 	case !textual(t.Reason, MaxReason):
@@ -56,7 +57,7 @@ func checkTexts(t *messages.Transfer) string {
 	return ""
 }
 
-// checkKind holds a transfer to what its kind needs and allows.
+// checkKind checks that the fields which the kind needs are set, and that no others are.
 func checkKind(t *messages.Transfer) string {
 	switch {
 	case t.Kind > messages.Extend:
@@ -87,7 +88,7 @@ func checkKind(t *messages.Transfer) string {
 	return checkMaking(t)
 }
 
-// checkMaking is about the fields in which Posted and Hold differ.
+// checkMaking checks the fields in which Posted and Hold differ.
 func checkMaking(t *messages.Transfer) string {
 	switch {
 	case t.Kind == messages.Hold && t.Member == "":
@@ -100,7 +101,7 @@ func checkMaking(t *messages.Transfer) string {
 	return ""
 }
 
-// checkResolution is about Post, Void and Extend.
+// checkResolution checks the fields of Post, Void and Extend.
 func checkResolution(t *messages.Transfer) string {
 	switch {
 	case t.Pending == "":
@@ -115,8 +116,8 @@ func checkResolution(t *messages.Transfer) string {
 	return ""
 }
 
-// checkChain is Check for each transfer of a chain, and for the chain itself;
-// it returns the position of what is wrong.
+// checkChain checks each transfer of a chain, and that the chain is complete. It returns
+// the position of the wrong transfer.
 func checkChain(chain []messages.Transfer) (int, *messages.Error) {
 	for i := range chain {
 		if err := Check(&chain[i]); err != nil {
@@ -125,7 +126,7 @@ func checkChain(chain []messages.Transfer) (int, *messages.Error) {
 	}
 	last := len(chain) - 1
 	if chain[last].Linked {
-		return last, invalid(&chain[last], "it is linked to a next transfer, and there is none: end the chain with one that is not linked")
+		return last, invalid(&chain[last], "linked is set, but no transfer follows: leave it out in the last one of a chain")
 	}
 	if last == 0 {
 		return 0, nil
@@ -133,14 +134,14 @@ func checkChain(chain []messages.Transfer) (int, *messages.Error) {
 	seen := make(map[string]bool, len(chain))
 	for i := range chain {
 		if seen[chain[i].ID] {
-			return i, invalid(&chain[i], "id stands twice in one chain: choose another")
+			return i, invalid(&chain[i], "id is used twice in one chain: choose another")
 		}
 		seen[chain[i].ID] = true
 	}
 	return 0, nil
 }
 
-// textual reports whether s can be shown in one line of a statement.
+// textual reports whether s is printable on one line and has at most most bytes.
 func textual(s string, most int) bool {
 	if len(s) > most {
 		return false

@@ -2,14 +2,15 @@ package ledger
 
 import "github.com/candor-grid/candor/messages"
 
-// MaxOwners is the most owners that one request names.
+// MaxOwners is the maximum of owners in one request.
 const MaxOwners = 100
 
-// maxKey leaves room in an identifier for a prefix and the caller.
+// maxKey is the maximum length of a key in bytes, so that an identifier holds a prefix, the
+// caller and the key.
 const maxKey = MaxID - len(withdrawPrefix) - maxName - 1
 
-// Check returns what is wrong with a command whatever the state of the ledger, or
-// nil. Of transfers each is checked for itself, by the function Check.
+// Check returns an error for a command that is malformed in any state of the ledger. It
+// does not check transfers: the function Check does this one by one.
 func (c *Command) Check() *messages.Error {
 	switch c.Verb {
 	case Grant:
@@ -57,7 +58,7 @@ func checkPay(p *messages.PayRequest) *messages.Error {
 	return nil
 }
 
-// checkWithdraw is about withdrawals, which need a reason.
+// checkWithdraw checks a withdrawal, which must have a reason.
 func checkWithdraw(w *messages.WithdrawRequest) *messages.Error {
 	if w.Reason == "" {
 		return noReason()
@@ -66,10 +67,10 @@ func checkWithdraw(w *messages.WithdrawRequest) *messages.Error {
 }
 
 func noReason() *messages.Error {
-	return messages.Errorf(messages.Invalid, "reason is empty: say why, for the statement of whoever loses by it")
+	return messages.Errorf(messages.Invalid, "reason is empty: say why; the account's statement shows it")
 }
 
-// checkMovement is about what a request that moves credits under a key must have.
+// checkMovement checks the fields that grants, payments and withdrawals share.
 func checkMovement(verb, key string, account messages.Name, amount messages.Credits, reason string) *messages.Error {
 	switch {
 	case key == "" || !textual(key, maxKey):
@@ -91,13 +92,13 @@ func checkReason(reason string) *messages.Error {
 	return nil
 }
 
-// checkCorrect is about corrections, which need a reason.
+// checkCorrect checks a correction, which must have a reason.
 func checkCorrect(c *messages.CorrectRequest) *messages.Error {
 	switch {
 	case c.Transfer == "" || !textual(c.Transfer, MaxID):
-		return messages.Errorf(messages.Invalid, "transfer: name the identifier of what is to be corrected, as the statement shows it")
+		return messages.Errorf(messages.Invalid, "transfer: give the identifier of the transfer to correct, as the statement shows it")
 	case c.Amount < 0 || c.Amount > messages.MaxCredits:
-		return messages.Errorf(messages.Invalid, "amount %v: give what is to be taken back, or 0 for all of it", c.Amount)
+		return messages.Errorf(messages.Invalid, "amount %v: give the amount to take back, or 0 for all of it", c.Amount)
 	case c.Reason == "":
 		return noReason()
 	}

@@ -7,27 +7,27 @@ import (
 	"github.com/candor-grid/candor/messages/proof"
 )
 
-// codec writes or reads the one encoding that commands, records and images share:
-// unsigned and zigzag varints, and texts behind their length. A value has one
-// encoding only, so that equal states have equal bytes. Each structure lists its
-// fields once, for both directions: a method writes the value that its argument
-// points to, or puts there what it reads.
+// codec writes or reads the encoding that commands, records and images share: unsigned and
+// zigzag varints, and texts with their length before them. Each value has exactly one
+// encoding, so equal states have equal bytes. Each structure has one method for both
+// directions: it writes the value that its argument points to, or sets the value to what it
+// reads.
 //
-// The first thing that cannot be read sets bad, after which everything reads as
-// zero. Texts that were read share the memory of s.
+// The first error sets bad; every later read returns zero. Texts that are read share the
+// memory of s.
 type codec struct {
-	b     []byte // what was written
-	s     string // what is left to read
+	b     []byte // the bytes written so far
+	s     string // the bytes still to read
 	reads bool
 	bad   bool
 }
 
-// decoder returns a codec that reads a copy of some bytes.
+// decoder returns a codec that reads a copy of b.
 func decoder(b []byte) codec { return codec{s: string(b), reads: true} }
 
 func (c *codec) fail() { c.s, c.bad = "", true }
 
-// ok reports whether everything was read well and nothing is left.
+// ok reports whether all bytes were read without an error.
 func (c *codec) ok() bool { return !c.bad && c.s == "" }
 
 func (c *codec) uint(v *uint64) {
@@ -55,7 +55,7 @@ func (c *codec) readUint() uint64 {
 	return 0
 }
 
-// number is an amount or a time.
+// number codes an amount or a time.
 func number[T ~int64](c *codec, v *T) {
 	if c.reads {
 		u := c.readUint()
@@ -65,7 +65,7 @@ func number[T ~int64](c *codec, v *T) {
 	}
 }
 
-// octet is a value of an enumeration.
+// octet codes a value of an enumeration in one byte.
 func octet[T ~uint8](c *codec, v *T) {
 	switch {
 	case !c.reads:
@@ -100,7 +100,7 @@ func (c *codec) text(v *string) {
 	c.b = append(c.b, *v...)
 }
 
-// next cuts off what is to be read.
+// next takes the next n bytes off s.
 func (c *codec) next(n uint64) string {
 	if n > uint64(len(c.s)) {
 		c.fail()
@@ -111,7 +111,7 @@ func (c *codec) next(n uint64) string {
 	return v
 }
 
-// bytes are a text that is changed or kept.
+// bytes codes bytes with their length before them.
 func (c *codec) bytes(v *[]byte) {
 	s := string(*v)
 	if c.text(&s); c.reads {
@@ -119,7 +119,7 @@ func (c *codec) bytes(v *[]byte) {
 	}
 }
 
-// raw is as many bytes as there is room for, as they are.
+// raw codes exactly len(v) bytes, without a length.
 func (c *codec) raw(v []byte) {
 	if c.reads {
 		copy(v, c.next(uint64(len(v))))
@@ -128,8 +128,8 @@ func (c *codec) raw(v []byte) {
 	}
 }
 
-// count is a number of items, each of which takes at least so many bytes: for a
-// number that is damaged no space is reserved.
+// count codes a number of items of at least least bytes each. A number for which too few
+// bytes follow is an error, so a damaged one reserves no memory.
 func (c *codec) count(n uint64, least int) uint64 {
 	if c.uint(&n); c.reads && n > uint64(len(c.s)/least) {
 		c.fail()
@@ -138,7 +138,7 @@ func (c *codec) count(n uint64, least int) uint64 {
 	return n
 }
 
-// list is the count of items, then each of them.
+// list codes the number of items, then each of them.
 func list[T any](c *codec, items *[]T, least int, item func(*codec, *T)) {
 	if n := c.count(uint64(len(*items)), least); c.reads && n > 0 {
 		*items = make([]T, n)

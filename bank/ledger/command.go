@@ -5,15 +5,15 @@ import (
 	"github.com/candor-grid/candor/messages/proof"
 )
 
-// MaxBatch is the most transfers that one command may carry.
+// MaxBatch is the maximum of transfers in one command.
 const MaxBatch = 10_000
 
 // smallestTransfer is the length of an encoded transfer with every field empty.
 const smallestTransfer = 11
 
-// The forms of a command, of which one begins its bytes; any other is refused. A
-// proven one carries the request as it was made and the proof of who made it, a plain
-// one has none. One that is within another command is in no log of its own.
+// The first byte of a command is its form; other forms are refused. A plain command has no
+// proof of who asked. A proven one carries the signed request, or the marks of a session.
+// One that is within another command is never in a log by itself.
 const (
 	within = 0
 	plain  = 3
@@ -26,7 +26,7 @@ type Verb uint8
 // The verbs of a command. The list is append-only: commands stay in logs.
 const (
 	Transfers Verb = iota + 1 // carries out Command.Transfers
-	Grant                     // issues Command.Grant
+	Grant                     // issues credits as Command.Grant says
 	Member                    // changes the members of an account as Command.Member says
 	Expire                    // only lets time pass
 	Project                   // makes Command.Project a project
@@ -35,19 +35,19 @@ const (
 	Credit                    // sets an account's credit as Command.Credit says
 	Withdraw                  // takes credits back as Command.Withdraw says
 	Correct                   // takes a transfer back as Command.Correct says
-	Keys                      // takes over what the site says of its keys, in Command.Asked
+	Keys                      // learns the site's keys from Command.Asked
 	Session                   // opens a session as Command.SessionAsked says
 	lastVerb  = Session
 )
 
-// Command is one change asked of the ledger. Only the field that Verb names
-// counts.
+// Command is one change that is asked of the ledger. Verb says which of its fields are
+// used.
 type Command struct {
 	Verb   Verb
-	At     messages.Time // the leader's clock
-	By     messages.Name // the caller on whose request it is made; "" for Expire
+	At     messages.Time // the leader's clock when it proposed the command
+	By     messages.Name // the caller who asked; "" for Expire
 	Rank   Rank          // of By
-	Within bool          // it is a part of another command
+	Within bool          // it is part of a command of the clearing
 
 	Transfers []messages.Transfer
 	Grant     messages.GrantRequest
@@ -59,14 +59,14 @@ type Command struct {
 	Withdraw  messages.WithdrawRequest
 	Correct   messages.CorrectRequest
 
-	// Asked is the request as it was made, with its proof: the other fields
-	// are read from it, and need not be given. Nil: nothing is proven.
+	// Asked is the signed request. The fields above are read from it and may be empty. Nil:
+	// the command has no signed request.
 	Asked        *messages.SignedRequest
 	SessionAsked messages.SessionRequest
-	// Proof is of Transfers.
+	// Proof proves who asked for Transfers.
 	Proof *messages.TransferProof
 
-	texts [][]byte // the bytes of Transfers
+	texts [][]byte // the encoded bytes of each of Transfers
 }
 
 // Encode returns the command's bytes, as Apply takes them.
@@ -87,7 +87,7 @@ func (c *Command) Encode() []byte {
 	return w.b
 }
 
-// form is how the command is written.
+// form returns the first byte of the command.
 func (c *Command) form() byte {
 	switch {
 	case c.Within:
@@ -98,7 +98,7 @@ func (c *Command) form() byte {
 	return plain
 }
 
-// transfers writes each transfer, and its mark behind it.
+// transfers codes each transfer, followed by its mark.
 func (c *codec) transfers(cmd *Command) {
 	if cmd.Proof != nil {
 		c.uint(&cmd.Proof.Session)
@@ -119,15 +119,15 @@ func (c *codec) signed(r *messages.SignedRequest) {
 	c.bytes(&r.Payload)
 }
 
-// Size returns a bound, rarely more than twice too high, on the bytes that a
-// transfer takes in a command.
+// Size returns an upper bound of a transfer's bytes in a command. It is rarely more than
+// twice too high.
 func Size(t *messages.Transfer) int {
 	const numbersAndLengths = 64
 	return numbersAndLengths + len(t.ID) + len(t.Debit) + len(t.Credit) + len(t.Pending) + len(t.Member) + len(t.Reason)
 }
 
-// decode reads a command. Its texts are parts of one copy of the bytes;
-// transfers are put into the given space where they fit.
+// decode reads a command. Its texts share one copy of b. Transfers are stored in space if
+// they fit.
 func (c *Command) decode(b []byte, space []messages.Transfer) *messages.Error {
 	r := decoder(b)
 	var form byte
@@ -157,12 +157,12 @@ func (c *Command) decode(b []byte, space []messages.Transfer) *messages.Error {
 		r.fail()
 	}
 	if !r.ok() || c.At < 0 || len(c.By) > maxName {
-		return messages.Errorf(messages.Invalid, "command of %d bytes: cannot be read; it was cut or damaged", len(b))
+		return messages.Errorf(messages.Invalid, "a command of %d bytes cannot be read: it was cut or damaged", len(b))
 	}
 	return c.readAsked()
 }
 
-// readAsked reads what is asked for from the request as it was made.
+// readAsked sets the fields of the command from its signed request.
 func (c *Command) readAsked() *messages.Error {
 	into := [lastVerb + 1]any{
 		Grant: &c.Grant, Member: &c.Member, Project: &c.Project, Pay: &c.Pay, Freeze: &c.Freeze, Credit: &c.Credit,
@@ -211,11 +211,11 @@ func (c *Command) readTransfers(r *codec, raw []byte, space []messages.Transfer,
 	return nil
 }
 
-// mark is that of a transfer, in a command with marks.
+// mark returns the mark of transfer i, in a command that has marks.
 func (c *Command) mark(i int) (m proof.Mark) {
 	copy(m[:], c.Proof.Marks[i*proof.MarkSize:])
 	return m
 }
 
-// proven reports whether the command says who asked.
+// proven reports whether the command carries a proof of who asked.
 func (c *Command) proven() bool { return c.Asked != nil || c.Proof != nil }

@@ -2,7 +2,7 @@ package ledger
 
 import "github.com/candor-grid/candor/messages"
 
-// management is what a command other than Transfers asks for.
+// management codes the request of a command other than Transfers.
 func (c *codec) management(cmd *Command) {
 	switch cmd.Verb {
 	case Grant:
@@ -55,7 +55,7 @@ func (c *codec) member(m *messages.MemberRequest) {
 	optional(c, &m.Limit, number)
 }
 
-// optional is whether a value was given, and the value if it was.
+// optional codes whether *v is not nil, then the value if so.
 func optional[T any](c *codec, v **T, value func(*codec, *T)) {
 	given := *v != nil
 	if c.flag(&given); !given {

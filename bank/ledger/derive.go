@@ -7,36 +7,36 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Settler carries out again what settles with other sites. It is composed with the ledger
-// of a replay, and its own state follows from the journal as the ledger's does.
+// Settler carries out again what a bank settled with other sites. A replay composes it with
+// a ledger; both derive their state from the same journal.
 type Settler interface {
-	// Again carries out what a cause leads to, with all checks of its proof.
+	// Again carries out what a cause leads to, and checks the cause's proof.
 	Again(c *Cause) *messages.Error
 }
 
-// Cause is a record that others follow from: what somebody of the site signed, or what was
-// said without a request.
+// Cause is a record from which later records follow: a request that a user signed, a
+// statement that a peer's bank signed, or a step that the clearing took as time passed.
 type Cause struct {
-	Said    bool // by the bank of a peer; with no By, by the clearing as time passes
+	Said    bool // By, the bank of a peer, said it; with By "", the clearing took a step as time passed
 	Verb    string
 	By      messages.Name
 	At      messages.Time
 	Request messages.SignedRequest
 }
 
-// ProofReport says what of a journal is derived, and from what.
+// ProofReport counts what was derived of a journal, and from what.
 type ProofReport struct {
-	From     uint64 // the record in which the site said first which keys are its own; 0: none
-	Keys     uint64 // statements of the site of its keys
-	Requests uint64 // that were signed
-	Followed uint64 // records that follow from these
-	Marked   uint64 // transfers under the marks of sessions
-	Unread   uint64 // of these, marks that need the site's keys to be checked
-	Forced   uint64 // records that the rules force as time passes
-	Said     uint64 // statements that peers' banks signed
-	Settled  uint64 // records that follow from these
-	Passed   uint64 // moments at which something between sites ended by a rule, and what followed
-	Found    uint64 // findings of the replica that led, and what followed
+	From     uint64 // the first record in which the site states its keys; 0: none
+	Keys     uint64 // statements of the site about its keys
+	Requests uint64 // signed requests
+	Followed uint64 // records that follow from Keys and Requests
+	Marked   uint64 // transfers with the mark of a session
+	Unread   uint64 // of Marked, those that cannot be checked without the site's keys
+	Forced   uint64 // records that the rules require as time passes: lapsed holds, expired grants
+	Said     uint64 // statements signed by peers' banks
+	Settled  uint64 // records that follow from Said
+	Passed   uint64 // steps of the clearing as time passed, and the records that follow
+	Found    uint64 // what the leading replica found out, and the records that follow
 }
 
 var (
@@ -44,7 +44,7 @@ var (
 	errFirst = errors.New("stands before the site has said which keys are its own")
 )
 
-// derived has a replay into an empty ledger derive each record; see derive.
+// derived makes a replay into an empty ledger derive each record; see derive.
 func (p *replay) derived(r *Root, settles func(*Ledger) Settler) {
 	p.ledger.Trust(r)
 	if settles != nil {
@@ -53,9 +53,9 @@ func (p *replay) derived(r *Root, settles func(*Ledger) Settler) {
 }
 
 // derive takes the next record of a journal whose root of trust is known. It carries out
-// only what a record proves that somebody asked for, and what the rules force as time
-// passes, on the state that the records before came to. What the ledger writes then is
-// what the journal must have, byte by byte, and nothing else.
+// only what a record proves that somebody asked for, and what the rules require as time
+// passes. The records that the ledger writes then must equal those of the journal, byte by
+// byte.
 func (p *replay) derive(rec *record, raw []byte) error {
 	if len(p.group) > 0 && !p.continues(rec) {
 		if err := p.carryOut(p.count - 1); err != nil {
@@ -82,7 +82,8 @@ func (p *replay) derive(rec *record, raw []byte) error {
 	return p.lead(rec, raw)
 }
 
-// lead carries out what a record leads to, which is the record itself first of all.
+// lead carries out what a record asks for, and compares the first record that the ledger
+// writes with it.
 func (p *replay) lead(rec *record, raw []byte) error {
 	var why *messages.Error
 	command := Command{At: rec.at, By: rec.by, Rank: rec.rank}
@@ -115,7 +116,7 @@ func (p *replay) lead(rec *record, raw []byte) error {
 
 func (p *replay) settle(rec *record) *messages.Error {
 	if p.settler == nil {
-		return messages.Errorf(messages.Unproven, "it settles with another site, and nothing here carries that out again")
+		return messages.Errorf(messages.Unproven, "it settles with another site, and this replay cannot carry out settlements")
 	}
 	return p.settler.Again(rec.cause())
 }
@@ -124,7 +125,7 @@ func (r *record) cause() *Cause {
 	return &Cause{Said: r.what == said, Verb: r.verb, By: r.by, At: r.at, Request: r.signed}
 }
 
-// verbOf is the command that a request is, 0 if it is none of the ledger's.
+// verbOf returns the verb of a request, 0 if the request is not the ledger's.
 func verbOf(name string) Verb {
 	for verb, is := range requestNames {
 		if is == name {
@@ -134,7 +135,7 @@ func verbOf(name string) Verb {
 	return 0
 }
 
-// said is where a statement is counted, and what follows from it.
+// said returns the counters of a statement, and of the records that follow from it.
 func (r *ProofReport) said(rec *record) (itself, following *uint64) {
 	switch {
 	case rec.by != "":
@@ -145,14 +146,14 @@ func (r *ProofReport) said(rec *record) (itself, following *uint64) {
 	return &r.Found, &r.Found
 }
 
-// begin has the next record counted for itself, and those behind it as following.
+// begin counts the next record in itself, and the records after it in following.
 func (p *replay) begin(itself, following *uint64) {
 	*itself++
-	*following-- // the record itself is counted as it is found
+	*following-- // found counts the record itself, too
 	p.basis = following
 }
 
-// found counts a record that was found.
+// found counts a record that the ledger wrote and the journal has.
 func (p *replay) found() {
 	if p.basis != nil {
 		*p.basis++

@@ -10,16 +10,16 @@ import (
 type hold struct {
 	id      string
 	account *account
-	payee   messages.Name // the only account it may be posted to; "": any
+	payee   messages.Name // the only account that it may be posted to; "": any
 	amount  messages.Credits
 	expires messages.Time // 0: never
 	job     messages.JobID
-	by      messages.Name // who made it, and may resolve it
-	member  messages.Name // on whose word; "": the account's own
+	by      messages.Name // who made it; of services, only this one may resolve it
+	member  messages.Name // the member for whom it was made; "": the account itself
 	draws   []draw        // what it took of expiring grants
-	place   int           // in the queue of expiries; -1: not there
-	before  *hold         // of the same account, made before this one
-	after   *hold         // of the same account, made after this one
+	place   int           // position in holds.queue; -1: it is not there
+	before  *hold         // the next older hold of the account
+	after   *hold         // the next newer hold of the account
 }
 
 func (h *hold) earlier(o *hold) bool {
@@ -29,8 +29,8 @@ func (h *hold) earlier(o *hold) bool {
 	return h.id < o.id
 }
 
-// newHold makes the hold that a transfer asks for. Its texts are copied, for
-// they may be parts of a command.
+// newHold returns the hold that a transfer asks for. It copies the texts, which may share
+// the memory of a command.
 func newHold(t *messages.Transfer, a *account) *hold {
 	h := &hold{
 		id: strings.Clone(t.ID), account: a, payee: strings.Clone(t.Credit), amount: t.Amount,
@@ -42,7 +42,7 @@ func newHold(t *messages.Transfer, a *account) *hold {
 	return h
 }
 
-// until is when a Hold or Extend asks for, 0 for never.
+// until returns the expiry that a Hold or Extend asks for, 0 for never.
 func until(t *messages.Transfer, now messages.Time) messages.Time {
 	if t.Timeout > 0 {
 		return after(now, t.Timeout)
@@ -50,12 +50,12 @@ func until(t *messages.Transfer, now messages.Time) messages.Time {
 	return t.Expires
 }
 
-// holds are those that are pending.
+// holds has the pending holds of all accounts.
 type holds struct {
 	byID  map[string]*hold
-	queue []*hold // a heap of those that have an expiry, expiring
+	queue []*hold // a heap of those that expire, ordered by expiring
 	sum   messages.Credits
-	made  messages.Name // who made the last one
+	made  messages.Name // the maker of the last hold
 }
 
 func newHolds() *holds { return &holds{byID: map[string]*hold{}} }
@@ -89,7 +89,8 @@ func (hs *holds) remove(h *hold) {
 	}
 }
 
-// change adds or removes the hold of a step, or swaps what an Extend changes.
+// change adds (a Hold) or removes (Post, Void) the hold of a step, or swaps the fields that
+// an Extend changes.
 func (hs *holds) change(s *step, add bool) {
 	switch {
 	case s.asked.Kind == messages.Posted:
@@ -108,8 +109,7 @@ func (hs *holds) swap(s *step) {
 	hs.enqueue(s.hold)
 }
 
-// maker returns a copy of a name that many holds share: most are made by one
-// service.
+// maker returns a copy of a name. Consecutive holds of one service share the copy.
 func (hs *holds) maker(by messages.Name) messages.Name {
 	if hs.made != by {
 		hs.made = strings.Clone(by)
@@ -117,10 +117,10 @@ func (hs *holds) maker(by messages.Name) messages.Name {
 	return hs.made
 }
 
-// expiring has the hold that expires first before the others.
+// expiring orders holds by expiry, the earliest first.
 var expiring = heap.Order[*hold]{Before: (*hold).earlier, Moved: func(h *hold, at int) { h.place = at }}
 
-// enqueue puts a hold where its expiry says.
+// enqueue puts a hold into the queue of expiries, or moves it there.
 func (hs *holds) enqueue(h *hold) {
 	switch {
 	case h.place >= 0 && h.expires == 0:

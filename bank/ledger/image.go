@@ -10,22 +10,22 @@ import (
 	"github.com/candor-grid/candor/messages/parts"
 )
 
-// magic begins every image.
+// magic is the first bytes of every image.
 const magic = "candor-ledger-4\n"
 
-// Image is a ledger at one moment. Later changes of the ledger leave it
-// untouched, and it may be used by other goroutines.
+// Image is a ledger at one moment. Later changes of the ledger do not alter it, and any
+// goroutine may use it.
 type Image struct {
 	now      messages.Time
 	journal  journal
-	accounts [][]account // in the order of opening, copied
+	accounts [][]account // copied, in the order of opening
 	holds    []hold      // copied
 	totals   Totals
 	trust    trust // copied
 }
 
-// Capture takes an image. It copies the pending holds, and of the accounts
-// those that changed since the last one.
+// Capture takes an image. It copies the pending holds, and the accounts that changed since the
+// last image.
 func (l *Ledger) Capture() *Image {
 	l.accounts.refresh()
 	img := &Image{now: l.records.now, journal: l.records.journal.prefix(), accounts: append([][]account(nil), l.accounts.copies...), totals: l.Totals()}
@@ -37,14 +37,14 @@ func (l *Ledger) Capture() *Image {
 	return img
 }
 
-// Records returns how many records the image's journal has. Two images of one
-// ledger with as many records differ at most in their time.
+// Records returns the number of records in the image's journal. Two images of one ledger with
+// the same number differ in their time only.
 func (img *Image) Records() uint64 { return img.journal.count }
 
 // Head returns the hash of the image's journal.
 func (img *Image) Head() Head { return img.journal.chain.head }
 
-// Tail returns the records since the last full segment.
+// Tail returns the records after the last full segment.
 func (img *Image) Tail() *Segment {
 	tail := img.journal.tail
 	return &tail
@@ -67,9 +67,9 @@ func (img *Image) each(f func(*account) bool) {
 // Hash returns the digest of the ledger's image; see [Image.Hash].
 func (l *Ledger) Hash() [sha256.Size]byte { return l.Capture().Hash() }
 
-// Hash returns the image's digest: equal for replicas that applied the same
-// commands, wherever they keep their history. Its cost does not depend on the
-// length of the history, for which its head stands.
+// Hash returns the image's digest. Replicas that applied the same commands have equal digests,
+// wherever they keep their history. Its cost does not depend on the number of records, since
+// the journal's head stands for them.
 func (img *Image) Hash() [sha256.Size]byte {
 	h := sha256.New()
 	var w codec
@@ -79,9 +79,8 @@ func (img *Image) Hash() [sha256.Size]byte {
 	return [sha256.Size]byte(h.Sum(nil))
 }
 
-// WriteTo writes the image, then its SHA-256. Where the store keeps segments
-// through a loss of power, they are made to last and the image has only their
-// sums; else it has every record.
+// WriteTo writes the image, then its SHA-256. If the store's segments survive a loss of power,
+// WriteTo syncs them and the image has only their sums. Otherwise the image has every record.
 func (img *Image) WriteTo(w io.Writer) (int64, error) {
 	durable, err := img.journal.store.Sync()
 	if err != nil {
@@ -90,8 +89,7 @@ func (img *Image) WriteTo(w io.Writer) (int64, error) {
 	return parts.WriteHashed(w, func(out io.Writer) error { return img.body(out, durable) })
 }
 
-// opening writes what stands for the history: the time, the number of records,
-// and their hash.
+// opening codes the time, the number of records and the journal's head.
 func (c *codec) opening(img *Image) {
 	c.b = append(c.b, magic...)
 	number(c, &img.now)
@@ -99,8 +97,8 @@ func (c *codec) opening(img *Image) {
 	c.raw(img.journal.chain.head[:])
 }
 
-// body writes the opening, the sums of the segments that are elsewhere, each
-// other record behind its length, and the state.
+// body writes the opening, the sums of the segments that the store keeps, each other record
+// with its length before it, and the state.
 func (img *Image) body(out io.Writer, durable bool) error {
 	var w codec
 	w.opening(img)

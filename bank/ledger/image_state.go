@@ -9,16 +9,16 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// The state is written in chunks behind their lengths, so that it is read
-// with little memory; an empty one is the last.
+// The state is written in chunks with their lengths before them, so that reading it takes
+// little memory. An empty chunk is the last.
 const (
 	accountsChunk = iota + 1
 	holdsChunk
 	trustChunk
 )
 
-// writeState writes what the ledger came to: the accounts in the order of
-// opening, the pending holds by identifier, and how many transfers were done.
+// writeState writes the accounts in the order of opening, the pending holds by identifier, and
+// the number of transfers done.
 func (img *Image) writeState(out io.Writer) error {
 	for _, page := range img.accounts {
 		if err := writeChunk(out, accountsChunk, page, (*codec).account); err != nil {
@@ -51,8 +51,8 @@ func writeChunk[T any](out io.Writer, kind byte, items []T, item func(*codec, *T
 	return err
 }
 
-// account is all of an account: an image may have to stand without the records that
-// made it.
+// account codes all fields of an account, since an image may lack the records that it follows
+// from.
 func (c *codec) account(a *account) {
 	c.text(&a.name)
 	c.standing(&a.standing)
@@ -96,7 +96,7 @@ func (c *codec) part(m *member) {
 	c.flag(&m.left)
 }
 
-// hold is a hold, of which the account is found by its name.
+// hold codes a hold. Its account is coded as a name and found in as.
 func (c *codec) hold(h *hold, as *accounts) {
 	c.text(&h.id)
 	var name messages.Name

@@ -6,15 +6,15 @@ import (
 	"slices"
 )
 
-// index finds the record of an identifier by a hash of it. The identifier itself
-// stands in the record, which is read only where the hash is that of one sought. The
-// index is no part of the image: the hashes stand in the tables of the segments.
+// index finds the record of an identifier by the identifier's hash. It reads the record to
+// compare the identifier itself. The index is not in the image: the tables of the segments have
+// the hashes.
 type index struct {
-	numbers map[uint64]uint64      // of the records, by hash
-	more    map[uint64][]uint64    // of further records of a hash; almost always empty
-	digest  func(id string) uint64 // keyHash, but in a test
+	numbers map[uint64]uint64      // the first record of each hash
+	more    map[uint64][]uint64    // the further records of a hash; almost always empty
+	digest  func(id string) uint64 // keyHash, except in a test
 
-	last     string // the identifier hashed last: the same is often asked twice
+	last     string // the identifier hashed last: often the same is hashed again
 	lastHash uint64
 }
 
@@ -22,7 +22,7 @@ func newIndex() index {
 	return index{numbers: map[uint64]uint64{}, more: map[uint64][]uint64{}, digest: keyHash}
 }
 
-// hash is the digest of an identifier, remembered.
+// hash returns the digest of an identifier, and keeps it.
 func (x *index) hash(id string) uint64 {
 	if id != x.last || x.lastHash == 0 {
 		x.last, x.lastHash = id, x.digest(id)
@@ -30,18 +30,18 @@ func (x *index) hash(id string) uint64 {
 	return x.lastHash
 }
 
-// forget drops the memory of the identifier, which may be part of a command.
+// forget clears last, which may share the memory of a command.
 func (x *index) forget() { x.last, x.lastHash = "", 0 }
 
-// keyHash is the hash of an identifier as it stands in segments: the first
-// eight bytes of SHA-256, but never 0, which stands for no identifier.
+// keyHash returns the hash of an identifier that segments store: the first eight bytes of its
+// SHA-256. It is never 0, which means "no identifier".
 func keyHash(id string) uint64 {
 	var space [MaxID + 16]byte
 	sum := sha256.Sum256(append(space[:0], id...))
 	return max(1, binary.LittleEndian.Uint64(sum[:]))
 }
 
-// add enters the record of an identifier that is not in the index.
+// add enters the record of an identifier that the index does not have.
 func (x *index) add(id string, number uint64) { x.enter(x.hash(id), number) }
 
 func (x *index) enter(hash, number uint64) {
@@ -52,8 +52,8 @@ func (x *index) enter(hash, number uint64) {
 	x.numbers[hash] = number
 }
 
-// find returns the record of an identifier of some hash, 0 if there is none;
-// is tells whether a record is of the right one.
+// find returns the record of an identifier with a hash, 0 if there is none. is reports whether
+// a record has that identifier.
 func (x *index) find(hash uint64, is func(number uint64) bool) uint64 {
 	number := x.numbers[hash]
 	if number == 0 || is(number) {

@@ -2,10 +2,9 @@ package ledger
 
 import "sort"
 
-// journal is an append-only list of records, numbered from 1. Those that fill
-// a segment are with the store; the ones since the last full segment are here.
-// Bytes once written are never changed, so a prefix can be read while more is
-// appended.
+// journal is an append-only list of records, numbered from 1. The store keeps full segments;
+// tail has the records after them. Bytes are never changed once written, so a prefix can be
+// read while records are appended.
 type journal struct {
 	store  Store
 	sealed []Sealed
@@ -16,8 +15,8 @@ type journal struct {
 
 func newJournal(s Store) journal { return journal{store: s, tail: Segment{First: 1}} }
 
-// append adds a record, under the hash of its identifier or 0, and returns
-// its number. An error is the store's, and nothing is added.
+// append adds a record and returns its number. key is the hash of its identifier, or 0. If the
+// store fails, append returns its error and adds nothing.
 func (j *journal) append(record []byte, key uint64) (uint64, error) {
 	if len(j.tail.Ends) > 0 && len(j.tail.Data)+len(record) > j.store.SegmentBytes() {
 		if err := j.seal(); err != nil {
@@ -33,7 +32,7 @@ func (j *journal) append(record []byte, key uint64) (uint64, error) {
 	return j.count, nil
 }
 
-// seal hands the tail to the store and starts another.
+// seal gives the tail to the store and starts a new one.
 func (j *journal) seal() error {
 	full := j.tail
 	s, err := j.store.Seal(&full)
@@ -48,8 +47,7 @@ func (j *journal) seal() error {
 	return nil
 }
 
-// follow puts a segment that the store has behind those before it. The tail
-// must be empty.
+// follow appends a segment that the store already has. The tail must be empty.
 func (j *journal) follow(s Sealed) {
 	sum := s.Sum()
 	j.sealed = append(j.sealed, s)
@@ -58,7 +56,7 @@ func (j *journal) follow(s Sealed) {
 	j.tail = Segment{First: j.count + 1, Before: sum.After, After: sum.After}
 }
 
-// at returns the record of a number in [1, count]. It must not be changed.
+// at returns the record with a number in [1, count]. The caller must not change it.
 func (j *journal) at(number uint64) ([]byte, error) {
 	if number >= j.tail.First {
 		return j.tail.record(int(number - j.tail.First)), nil
@@ -68,8 +66,7 @@ func (j *journal) at(number uint64) ([]byte, error) {
 	return s.Record(int(number - s.Sum().First))
 }
 
-// prefix returns the journal as it is now, unaffected by later appends. It
-// costs a few words.
+// prefix returns the journal as it is now. Later appends do not alter it. It costs a few words.
 func (j *journal) prefix() journal {
 	p := *j
 	p.sealed = j.sealed[:len(j.sealed):len(j.sealed)]
@@ -77,8 +74,8 @@ func (j *journal) prefix() journal {
 	return p
 }
 
-// each calls f for every record from a number on, in order, until f returns
-// an error. What it reads from the store is checked.
+// each calls f for each record from a number on, in order, until f returns an error. It checks
+// what it reads from the store.
 func (j *journal) each(from uint64, f func(number uint64, record []byte) error) error {
 	for _, s := range j.sealed {
 		if sum := s.Sum(); sum.First+uint64(sum.Count) <= from {
@@ -95,7 +92,7 @@ func (j *journal) each(from uint64, f func(number uint64, record []byte) error) 
 	return j.tail.Each(from, f)
 }
 
-// Each calls f for every record from a number on, in order, until f returns an error.
+// Each calls f for each record from a number on, in order, until f returns an error.
 func (s *Segment) Each(from uint64, f func(number uint64, record []byte) error) error {
 	for i := int(max(from, s.First) - s.First); i < len(s.Ends); i++ {
 		if err := f(s.First+uint64(i), s.record(i)); err != nil {
@@ -105,24 +102,23 @@ func (s *Segment) Each(from uint64, f func(number uint64, record []byte) error) 
 	return nil
 }
 
-// History is a ledger's journal at one moment. It may be used by other
-// goroutines while the ledger changes.
+// History is a ledger's journal at one moment. Other goroutines may use it while the ledger
+// changes.
 type History struct{ journal journal }
 
 // History returns the journal as it is now. It costs a few words.
 func (l *Ledger) History() History { return History{l.records.journal.prefix()} }
 
-// Count is how many records there are.
+// Count returns the number of records.
 func (h *History) Count() uint64 { return h.journal.count }
 
-// Segments are the segments of the journal that are in its store.
+// Segments returns the segments of the journal that are in the store.
 func (h *History) Segments() []Sealed { return h.journal.sealed }
 
-// Head is the hash of all of them.
+// Head returns the hash of all records.
 func (h *History) Head() Head { return h.journal.chain.head }
 
-// HeadAfter is the hash of the records up to a number, at most Count. It reads those of one
-// segment.
+// HeadAfter returns the hash of the first number records, at most Count. It reads one segment.
 func (h *History) HeadAfter(number uint64) (Head, error) {
 	j := &h.journal
 	if number == 0 {
@@ -149,6 +145,5 @@ func (h *History) HeadAfter(number uint64) (Head, error) {
 	return c.head, nil
 }
 
-// Record returns the record of a number from 1 to Count, in its canonical
-// bytes, which must not be changed.
+// Record returns the canonical bytes of a record, 1 to Count. The caller must not change them.
 func (h *History) Record(number uint64) ([]byte, error) { return h.journal.at(number) }

@@ -6,29 +6,28 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Ledger is the state of a bank. Make one with New. Each part has a piece of the
-// state, and knows those before it and no others.
+// Ledger is the state of a bank. Make one with New. Each part owns a piece of the state, and
+// uses only the parts before it.
 type Ledger struct {
-	records  *records  // the journal, and what is found in it by identifier
+	records  *records  // the journal, and the index of its identifiers
 	accounts *accounts // with their members, settings and balances
-	holds    *holds    // that are pending
-	lots     *lots     // when credits of expiring grants are due
-	requests *requests // whom the ledger believes, and who asks now
+	holds    *holds    // the pending holds
+	lots     *lots     // when expiring grants are due
+	requests *requests // keys and sessions of the site, and the request under way
 
-	books      *books      // carries out steps on all of the above and writes them down
-	plans      *planner    // says which step a transfer is, or why it is refused
-	expiry     *expiry     // lets holds lapse and grants return as time passes
+	books      *books      // carries out steps on the parts above and appends their records
+	plans      *planner    // plans the step of a transfer, or says why it is refused
+	expiry     *expiry     // lets holds lapse and returns expired grants as time passes
 	chains     *chains     // the verb Transfers
-	management *management // the verbs about one account, and Correct
+	management *management // the verbs about one account, and the verb Correct
 
-	batch []messages.Transfer // its space is used again for each command
+	batch []messages.Transfer // scratch space, reused for each command
 }
 
-// New returns the ledger in which nothing has happened: it has the issuer's
-// and the site's account.
+// New returns an empty ledger in memory. It has the issuer's and the site's account only.
 func New() *Ledger { return Open(memory{}) }
 
-// Open returns New with its history in a store, of which it is the only user.
+// Open returns an empty ledger whose journal is in a store. No other ledger may use the store.
 func Open(s Store) *Ledger {
 	l := &Ledger{records: newRecords(s), accounts: newAccounts(), holds: newHolds(), lots: &lots{}}
 	l.requests = &requests{records: l.records}
@@ -40,18 +39,18 @@ func Open(s Store) *Ledger {
 	return l
 }
 
-// Result is what a command came to.
+// Result is what became of a command.
 type Result struct {
-	Transfers []messages.TransferResult // of Transfers, one for each
-	Account   messages.AccountReply     // of the other verbs but Correct and Expire: the account after it
-	Corrected messages.CorrectReply     // of Correct
+	Transfers []messages.TransferResult // for the verb Transfers: one result for each transfer
+	Account   messages.AccountReply     // for the verbs about one account: the account after the command
+	Corrected messages.CorrectReply     // for Correct
 	Lapsed    int                       // holds that lapsed at the command's time
-	Session   messages.SessionReply     // of Session
-	Error     *messages.Error           // the command as a whole was refused
-	Unread    bool                      // it was refused because it cannot be read here; another build may read it
+	Session   messages.SessionReply     // for Session
+	Error     *messages.Error           // why the whole command was refused
+	Unread    bool                      // this build cannot read the command; another may
 }
 
-// Readable returns an error for a command that Apply could not read.
+// Readable returns an error for a command that this build cannot read.
 func Readable(command []byte) error {
 	if err := new(Command).decode(command, nil); err != nil {
 		return err
@@ -59,13 +58,13 @@ func Readable(command []byte) error {
 	return nil
 }
 
-// Apply carries out an encoded command. A command that cannot be read is
-// refused in Result.Error and changes nothing; so is one that does not prove
-// who asked for it, from the site's first statement of its keys on.
+// Apply carries out an encoded command. It refuses, in Result.Error, a command that it cannot
+// read and, once the site has stated its keys, one that does not prove who asked. Such a
+// command changes nothing.
 func (l *Ledger) Apply(command []byte) Result { return l.apply(command, l.requests.prove) }
 
-// ApplyOwn is Apply for what is composed with the ledger: a command of its own
-// making, of which it has checked who asked.
+// ApplyOwn is Apply without the check of a proof. The clearing uses it for its own commands,
+// after its own checks.
 func (l *Ledger) ApplyOwn(command []byte) Result {
 	return l.apply(command, func(*Command, []byte) *messages.Error { return nil })
 }
@@ -84,7 +83,7 @@ func (l *Ledger) apply(command []byte, prove func(*Command, []byte) *messages.Er
 	return l.perform(&c)
 }
 
-// perform does what a command asks for whose maker is known.
+// perform carries out a decoded command whose proof was checked.
 func (l *Ledger) perform(c *Command) Result {
 	l.records.rank = c.Rank
 	result := Result{Lapsed: l.lapseBefore(c.At)}
@@ -96,7 +95,7 @@ func (l *Ledger) perform(c *Command) Result {
 	case result.Error != nil:
 	case c.Verb == Transfers:
 		result.Transfers = l.chains.run(c)
-		clear(c.Transfers) // they would keep the command's bytes alive
+		clear(c.Transfers) // so that they do not keep the command's bytes in memory
 		l.batch = c.Transfers
 	case c.Verb == Correct:
 		result.Corrected, result.Error = l.management.correct(c.By, &c.Correct)
@@ -117,8 +116,8 @@ func (l *Ledger) perform(c *Command) Result {
 	return result
 }
 
-// lapseBefore lets time pass before a request is carried out. The records of holds
-// and grants that end are written before the record of the request.
+// lapseBefore advances the time before a request is carried out. So the records of lapsed holds
+// and expired grants stand before the record of the request.
 func (l *Ledger) lapseBefore(at messages.Time) int {
 	heard, asking := l.requests.heard, l.requests.asking
 	l.requests.heard, l.requests.asking = nil, nil
@@ -127,41 +126,38 @@ func (l *Ledger) lapseBefore(at messages.Time) int {
 	return lapsed
 }
 
-// Now returns the latest time that the ledger was given.
+// Now returns the latest time that a command had.
 func (l *Ledger) Now() messages.Time { return l.records.now }
 
-// Err returns why the ledger does nothing any more: its store failed. What it
-// holds may then be half of a change. The replica is to be ended and started
-// again, from its image and the log; its files are as they were.
+// Err returns the error of the store, nil if there was none. After an error the ledger refuses
+// all commands, since it may hold half of a change. The replica must stop and start again from
+// its image and the log; its files are intact.
 func (l *Ledger) Err() error { return l.records.broken }
 
-// Done reports whether a transfer was carried out under an identifier, however
-// long ago.
+// Done reports whether a transfer with this identifier was ever carried out.
 func (l *Ledger) Done(id string) bool {
 	number := l.records.recorded(id)
 	return number != 0 && l.records.record(number).what == done
 }
 
-// NextExpiry returns when the next pending hold lapses or a grant may expire,
-// 0 if none will.
+// NextExpiry returns when the next pending hold lapses or grant may expire, 0 if none will.
 func (l *Ledger) NextExpiry() messages.Time { return l.expiry.next() }
 
-// Asked checks the proof of a request that is about to be carried out by what is
-// composed with the ledger, and returns the rank of who made it. The record of the
-// proof stands before the first record of what comes of it.
+// Asked checks the proof of a request that the clearing will carry out, and returns the rank of
+// its maker. The record of the request is written before the first record that follows from it.
 func (l *Ledger) Asked(verb string, by messages.Name, r *messages.SignedRequest, now messages.Time) (Rank, *messages.Error) {
 	return l.requests.asked(verb, by, r, now)
 }
 
-// Hear takes what is about to be carried out without a request: what a peer's bank
-// signed, or, by nobody, what the clearing does as time passes. It is written down before
-// the first record of what comes of it.
+// Hear notes what the clearing will carry out without a request: a statement signed by a peer's
+// bank, or, with by "", a step as time passes. Its record is written before the first record
+// that follows from it.
 func (l *Ledger) Hear(by messages.Name, verb string, statement []byte) {
 	l.requests.hear(by, verb, statement)
 }
 
-// Finish ends the carrying out of what was Asked or Heard. What was carried out is
-// written down, whatever it changed.
+// Finish ends what Asked or Hear began. If it was carried out, its record is written even if
+// nothing else changed.
 func (l *Ledger) Finish(carriedOut bool) {
 	if carriedOut {
 		l.requests.writeAsked()

@@ -7,35 +7,34 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Line is a record of the journal, for those who read it from outside: to
-// export it, or to check it.
+// Line is one record of the journal, for programs that export or check it.
 type Line struct {
 	Number uint64
 	What   string // "opened", "membership", "done", "refused", "lapsed", …
 	At     messages.Time
 	By     messages.Name // who asked; "": the bank itself
 
-	// Asked is what was asked for, in a line of a transfer; of a hold that
-	// lapsed, only Kind and Pending.
+	// Asked is the transfer, in a line about one. For a hold that lapsed it has only Kind and
+	// Pending.
 	Asked messages.Transfer
-	// What it came to, if it was done: Amount moved from Debit to Credit, and
-	// Held more set aside on Debit.
+	// What the transfer did: Amount moved from Debit to Credit, and Held more was reserved on
+	// Debit.
 	Debit, Credit           messages.Name
 	Amount, Held            messages.Credits
 	Job                     messages.JobID
 	DebitAfter, CreditAfter messages.Standing
-	// Ground is why the bank itself moved credits: "grant", "payment", "return",
-	// "withdrawal" or "correction"; "" for the transfers of services.
+	// Ground says why the bank itself moved credits: "grant", "payment", "return", "withdrawal"
+	// or "correction". "": a service or an operator made the transfer.
 	Ground string
-	Note   string // a line that moves nothing, in words
-	// Account is what a line that moves nothing is about.
+	Note   string // describes a line that moves no credits
+	// Account is the account of a line that moves no credits.
 	Account messages.Name
 }
 
-// Moves reports whether the line changed any standing.
+// Moves reports whether the line changed the balance or the reserve of an account.
 func (l *Line) Moves() bool { return l.Amount != 0 || l.Held != 0 }
 
-// ReadLine reads a record in its canonical bytes.
+// ReadLine decodes the canonical bytes of a record.
 func ReadLine(number uint64, raw []byte) (Line, error) {
 	rec, ok := decodeRecord(raw)
 	if !ok {
@@ -59,7 +58,7 @@ func (r *record) line(number uint64) Line {
 	return l
 }
 
-// note is a record that moves no credits, in words; "" for the others.
+// note describes a record that moves no credits; "" for other records.
 func (r *record) note() string {
 	switch {
 	case r.what == opened:
@@ -75,7 +74,7 @@ func (r *record) note() string {
 	case r.what == requested:
 		return fmt.Sprintf("%s asks for %q, and proves it", r.by, r.verb)
 	case r.what == said && r.by == "":
-		return fmt.Sprintf("settlements with other sites go on by themselves (%s)", r.verb)
+		return fmt.Sprintf("settlements with other sites continue as time passes (%s)", r.verb)
 	case r.what == said:
 		return fmt.Sprintf("the bank of %s says %q, and signs it", strings.TrimPrefix(r.by, "$"), r.verb)
 	case r.what == refused:
@@ -86,22 +85,22 @@ func (r *record) note() string {
 	return ""
 }
 
-// extension is what an Extend came to, in words. The hold may have had a later
-// expiry, which stands.
+// extension describes what an Extend did. If the hold already had a later expiry, it keeps
+// that.
 func (r *record) extension() string {
 	switch to := until(&r.asked, r.at); {
 	case to == 0:
-		return fmt.Sprintf("hold %q expires no more", r.asked.Pending)
+		return fmt.Sprintf("hold %q no longer expires", r.asked.Pending)
 	case to <= r.at:
-		return fmt.Sprintf("hold %q keeps its expiry: it was to be extended to no later than now", r.asked.Pending)
+		return fmt.Sprintf("hold %q keeps its expiry: the new one was not after now", r.asked.Pending)
 	default:
-		return fmt.Sprintf("hold %q is extended to %v, if it was not to expire later", r.asked.Pending, to)
+		return fmt.Sprintf("hold %q is extended to %v, unless its expiry was later", r.asked.Pending, to)
 	}
 }
 
 var whatNames = [...]string{opened: "opened", membership: "membership", done: "done", refused: "refused", lapsed: "lapsed", changed: "changed", trusted: "trusted", requested: "requested", said: "said"}
 
-// String returns the name of what a record is about.
+// String returns the name of the kind of record, for example "opened".
 func (w what) String() string {
 	if int(w) < len(whatNames) && whatNames[w] != "" {
 		return whatNames[w]
@@ -109,7 +108,7 @@ func (w what) String() string {
 	return "unknown"
 }
 
-// words says what a change is about.
+// words describes a change that by asked for.
 func (c *change) words(by messages.Name) string {
 	switch c.setting {
 	case asProject:

@@ -9,37 +9,35 @@ import (
 	"github.com/candor-grid/candor/messages/heap"
 )
 
-// MaxLots is the most grants with an expiry of which an account can have
-// something left.
+// MaxLots is the maximum of expiring grants from which an account has credits left.
 const MaxLots = 1000
 
-// lot is what is left of an expiring grant on an account. The lots of an
-// account are in the order of (expires, grant). They are changed in place: a step that may be
-// taken back changes a copy.
+// lot is what is left of an expiring grant on an account. An account's lots are in the order of
+// (expires, grant). They are changed in place; a step that may be undone changes a copy.
 type lot struct {
-	grant   string // identifier of the grant's transfer
+	grant   string // identifier of the transfer that granted it
 	expires messages.Time
 	free    messages.Credits // neither spent nor held
-	held    messages.Credits // by pending holds
+	held    messages.Credits // reserved by pending holds
 }
 
-// draw is a part of a grant that a hold or a payment took.
+// draw is the amount that a hold or a payment took of one grant.
 type draw struct {
 	grant   string
 	expires messages.Time
 	amount  messages.Credits
 }
 
-// find returns where the lot of a draw is, or belongs.
+// find returns the index of a draw's lot, or where to insert it.
 func find(lots []lot, d *draw) (int, bool) {
 	return slices.BinarySearchFunc(lots, d, func(o lot, d *draw) int {
 		return cmp.Or(cmp.Compare(o.expires, d.expires), strings.Compare(o.grant, d.grant))
 	})
 }
 
-// drawOn draws up to an amount from the free parts, the earliest to expire
-// first; hold says whether it is held or gone. The rest of the amount is of
-// credits that do not expire.
+// drawOn takes an amount from the free parts of lots, the earliest to expire first. With hold
+// the credits become held; otherwise they leave. If lots has too little, the draws sum to less
+// than amount.
 func drawOn(lots []lot, amount messages.Credits, hold bool) ([]lot, []draw) {
 	var draws []draw
 	empty := false
@@ -62,8 +60,8 @@ func drawOn(lots []lot, amount messages.Credits, hold bool) ([]lot, []draw) {
 	return tidy(lots, empty), draws
 }
 
-// resolveDraws ends the holding of draws: an amount of them is spent, the earliest
-// to expire first, and the rest is free again.
+// resolveDraws resolves the draws of a hold: it spends an amount of them, the earliest to
+// expire first, and frees the rest.
 func resolveDraws(lots []lot, draws []draw, spent messages.Credits) []lot {
 	empty := false
 	for i := range draws {
@@ -71,7 +69,7 @@ func resolveDraws(lots []lot, draws []draw, spent messages.Credits) []lot {
 		spent -= part
 		at, found := find(lots, &draws[i])
 		if !found {
-			continue // never: a lot stays while something of it is held
+			continue // cannot happen: a lot stays while a part of it is held
 		}
 		lots[at].held -= draws[i].amount
 		lots[at].free += draws[i].amount - part
@@ -80,7 +78,7 @@ func resolveDraws(lots []lot, draws []draw, spent messages.Credits) []lot {
 	return tidy(lots, empty)
 }
 
-// give adds draws as free parts.
+// give adds draws to the free parts of lots.
 func give(lots []lot, draws []draw) []lot {
 	for i := range draws {
 		d := &draws[i]
@@ -93,7 +91,7 @@ func give(lots []lot, draws []draw) []lot {
 	return lots
 }
 
-// giveUp takes an amount off the free part of one lot.
+// giveUp subtracts an amount from the free part of one lot.
 func giveUp(lots []lot, grant string, amount messages.Credits) []lot {
 	if i := slices.IndexFunc(lots, func(o lot) bool { return o.grant == grant }); i >= 0 {
 		lots[i].free -= amount
@@ -102,10 +100,10 @@ func giveUp(lots []lot, grant string, amount messages.Credits) []lot {
 	return lots
 }
 
-// empty reports whether nothing is left of a lot.
+// empty reports whether nothing of the lot is left.
 func (o *lot) empty() bool { return o.free == 0 && o.held == 0 }
 
-// tidy leaves out the lots of which nothing is left, if there are any.
+// tidy removes empty lots, if empty says that there are any.
 func tidy(lots []lot, empty bool) []lot {
 	if !empty {
 		return lots
@@ -113,14 +111,13 @@ func tidy(lots []lot, empty bool) []lot {
 	return slices.DeleteFunc(lots, func(o lot) bool { return o.empty() })
 }
 
-// lots knows when credits of expiring grants are due. What each account has of such a
-// grant is the account's.
+// lots knows when the lots of all accounts are due. The lots themselves are in the accounts.
 type lots struct {
-	dues  []*account // a heap, inTurn, of those with a due
-	moved []*account // by the command under way, with lots that may have come to be returned
+	dues  []*account // a heap of the accounts with a due time, ordered by inTurn
+	moved []*account // accounts whose lots the command under way changed
 }
 
-// move is the part of a step that concerns expiring grants.
+// move changes the lots of a step's accounts.
 func (ls *lots) move(s *step) {
 	t := s.asked
 	if s.chained {
@@ -148,16 +145,16 @@ func (ls *lots) move(s *step) {
 	}
 }
 
-// note notes an account of which something may have come to be returned, or to be due.
+// note adds an account to moved if it has lots or a due time.
 func (ls *lots) note(a *account) {
 	if a != nil && (len(a.lots) > 0 || a.due != 0) {
 		ls.moved = append(ls.moved, a)
 	}
 }
 
-// schedule has an account stand in the queue for the first of its lots that expires after a
-// moment, and for no other: what expired before it keeps only as long as it owes that, and
-// then it is noted.
+// schedule queues an account under the first of its lots that expires after a moment. It skips
+// lots that expired earlier: their rest waits for credits that the account owes, and note
+// queues the account for sweepMoved when it receives some.
 func (ls *lots) schedule(a *account, after messages.Time) {
 	next := messages.Time(0)
 	if i, _ := slices.BinarySearchFunc(a.lots, after, func(o lot, t messages.Time) int { return cmp.Or(cmp.Compare(o.expires, t), -1) }); i < len(a.lots) {
@@ -177,7 +174,7 @@ func (ls *lots) schedule(a *account, after messages.Time) {
 	}
 }
 
-// inTurn has the account with the first due before the others.
+// inTurn orders accounts by their due time, the earliest first.
 var inTurn = heap.Order[*account]{
 	Before: func(a, b *account) bool { return a.due < b.due || a.due == b.due && a.name < b.name },
 	Moved:  func(a *account, at int) { a.queued = at },

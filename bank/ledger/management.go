@@ -38,8 +38,8 @@ func (mg *management) carryOut(c *Command) (messages.AccountReply, *messages.Err
 	return messages.AccountReply{}, nil // Expire
 }
 
-// movement is the transfer that a grant, a payment or a withdrawal asks for. Its
-// identifier is made of who asks and the key.
+// movement returns the transfer of a grant, a payment or a withdrawal. Its identifier consists
+// of a prefix, the caller and the key.
 func (c *Command) movement() (t messages.Transfer) {
 	switch c.Verb {
 	case Grant:
@@ -56,8 +56,7 @@ func (c *Command) movement() (t messages.Transfer) {
 	return t
 }
 
-// keyed carries out a transfer of the bank's own making once, and answers with
-// an account after it.
+// keyed carries out a transfer once per identifier, and returns the account show after it.
 func (mg *management) keyed(by messages.Name, t *messages.Transfer, show messages.Name, run func(messages.Name, *messages.Transfer) *messages.Error) (messages.AccountReply, *messages.Error) {
 	if mg.records.recorded(t.ID) != 0 {
 		return mg.accounts.reply(show, mg.records.recall(t).Error)
@@ -70,7 +69,7 @@ func (mg *management) keyed(by messages.Name, t *messages.Transfer, show message
 	return mg.accounts.reply(show, nil)
 }
 
-// once plans, does and writes down a single transfer.
+// once plans a single transfer, carries it out and appends its record.
 func (mg *management) once(by messages.Name, t *messages.Transfer) *messages.Error {
 	s, err := mg.plans.prepare(by, t)
 	if err != nil {
@@ -81,14 +80,14 @@ func (mg *management) once(by messages.Name, t *messages.Transfer) *messages.Err
 	return nil
 }
 
-// grant issues credits to an account, which it opens if need be.
+// grant issues credits to an account. It opens the account if there is none.
 func (mg *management) grant(c *Command) (messages.AccountReply, *messages.Error) {
 	t := c.movement()
 	return mg.keyed(c.By, &t, t.Credit, mg.issue)
 }
 
-// issue carries out the transfer of a grant. The account is opened only once
-// nothing can go wrong.
+// issue carries out the transfer of a grant. It opens the account last, when nothing can be
+// refused any more.
 func (mg *management) issue(by messages.Name, t *messages.Transfer) *messages.Error {
 	credit, fresh := mg.accounts.byName[t.Credit], false
 	if credit == nil {
@@ -99,9 +98,9 @@ func (mg *management) issue(by messages.Name, t *messages.Transfer) *messages.Er
 	case s.expires != 0 && s.expires <= mg.records.now:
 		return messages.Errorf(messages.Expired, "the grant would expire at %v, and it is %v: give a later instant", t.Expires, mg.records.now)
 	case s.expires != 0 && strings.HasPrefix(t.Credit, messages.PeerAccountPrefix):
-		return messages.Errorf(messages.Invalid, "account %q stands for other sites, and what it has cannot expire: grant without an expiry", clip(t.Credit))
+		return messages.Errorf(messages.Invalid, "account %q is for settlements with another site, and its credits cannot expire: grant without an expiry", clip(t.Credit))
 	case s.expires != 0 && len(credit.lots) >= MaxLots:
-		return messages.Errorf(messages.Exhausted, "account %q has credits of %d expiring grants, the most there can be: grant without an expiry, or later", credit.name, MaxLots)
+		return messages.Errorf(messages.Exhausted, "account %q has credits of %d expiring grants, the maximum: grant without an expiry, or later", credit.name, MaxLots)
 	}
 	if err := s.fits(); err != nil {
 		return err
@@ -114,9 +113,9 @@ func (mg *management) issue(by messages.Name, t *messages.Transfer) *messages.Er
 	return nil
 }
 
-// pay moves credits on the word of who owns them. Whoever does not leaves no
-// trace; whoever did when it was asked first gets that answer, and sees the account
-// only if it still may.
+// pay moves credits for an owner of the account. A request of somebody else leaves no record.
+// Somebody who was an owner when they first asked gets the same answer again, but sees the
+// account only if they still may.
 func (mg *management) pay(c *Command) (messages.AccountReply, *messages.Error) {
 	t := c.movement()
 	if _, err := mg.accounts.owned(c, t.Debit, "pay from it"); err != nil {
@@ -128,7 +127,7 @@ func (mg *management) pay(c *Command) (messages.AccountReply, *messages.Error) {
 	return mg.keyed(c.By, &t, t.Debit, mg.once)
 }
 
-// withdraw takes credits back to the issuer.
+// withdraw moves credits back to the issuer.
 func (mg *management) withdraw(c *Command) (messages.AccountReply, *messages.Error) {
 	t := c.movement()
 	if _, err := mg.accounts.find(t.Debit); err != nil {
@@ -137,9 +136,9 @@ func (mg *management) withdraw(c *Command) (messages.AccountReply, *messages.Err
 	return mg.keyed(c.By, &t, t.Debit, mg.once)
 }
 
-// correct takes a transfer back. The correction's identifier is that of what
-// it corrects, so there can be one. A refusal is not remembered: once the
-// account can cover it, the same request may succeed.
+// correct reverses a transfer. The correction's identifier derives from the transfer's, so
+// there is at most one. A refusal is not remembered: the same request may succeed once the
+// account has enough credits.
 func (mg *management) correct(by messages.Name, c *messages.CorrectRequest) (messages.CorrectReply, *messages.Error) {
 	rec, err := mg.records.correctable(c.Transfer)
 	if err != nil {
@@ -161,27 +160,27 @@ func (mg *management) correct(by messages.Name, c *messages.CorrectRequest) (mes
 	return reply, err
 }
 
-// correctedBefore answers a correction of what was corrected before: one that is not the same
-// says what can be done instead.
+// correctedBefore returns a Conflict for a second correction that differs from the first. The
+// error says what can be done instead.
 func (mg *management) correctedBefore(number uint64, t *messages.Transfer) *messages.Error {
 	first := mg.records.record(number)
 	if same(first.asked, *t) {
 		return nil
 	}
 	if first.asked.Amount == t.Amount {
-		return messages.Errorf(messages.Conflict, "transfer %q was corrected before, for another reason (%s): nothing more is to be done", clip(t.Pending), clip(first.asked.Reason))
+		return messages.Errorf(messages.Conflict, "transfer %q was corrected before, for another reason (%s): nothing is left to do", clip(t.Pending), clip(first.asked.Reason))
 	}
-	return messages.Errorf(messages.Conflict, "transfer %q was corrected before, by %v credits, and can be once: to take back less, correct %q; to take back more, withdraw it from account %q and grant it to account %q",
+	return messages.Errorf(messages.Conflict, "transfer %q was corrected before, by %v credits, and can be corrected only once: to take back less, correct %q; to take back more, withdraw it from account %q and grant it to account %q",
 		clip(t.Pending), first.asked.Amount, clip(t.ID), t.Debit, t.Credit)
 }
 
 func (mg *management) project(by messages.Name, p *messages.ProjectRequest) (messages.AccountReply, *messages.Error) {
 	a := mg.accounts.byName[p.Account]
 	if a != nil && !a.project && a.present == 0 {
-		return messages.AccountReply{}, messages.Errorf(messages.Conflict, "account %q is somebody's own: choose another name for the project", p.Account)
+		return messages.AccountReply{}, messages.Errorf(messages.Conflict, "account %q belongs to a user: choose another name for the project", p.Account)
 	}
 	if a != nil && a.present+len(p.Owners) > MaxMembers {
-		return messages.AccountReply{}, messages.Errorf(messages.Exhausted, "account %q has %d members, and there can be %d: remove some first", a.name, a.present, MaxMembers)
+		return messages.AccountReply{}, messages.Errorf(messages.Exhausted, "account %q has %d members, and the maximum is %d: remove some first", a.name, a.present, MaxMembers)
 	}
 	if a == nil {
 		a = mg.books.openFor(by, p.Account)
@@ -217,7 +216,7 @@ func (mg *management) freeze(c *Command) (messages.AccountReply, *messages.Error
 	return a.brief(), nil
 }
 
-// credit says how far below zero an account may go.
+// credit sets how far below zero an account may go.
 func (mg *management) credit(by messages.Name, r *messages.CreditRequest) (messages.AccountReply, *messages.Error) {
 	a, err := mg.accounts.find(r.Account)
 	if err != nil {
@@ -229,8 +228,8 @@ func (mg *management) credit(by messages.Name, r *messages.CreditRequest) (messa
 	return a.brief(), nil
 }
 
-// member adds a member to an account, changes its part, or removes it.
-// It is idempotent.
+// member adds a member to an account, changes its role or limit, or removes it. It is
+// idempotent.
 func (mg *management) member(c *Command) (messages.AccountReply, *messages.Error) {
 	m := &c.Member
 	a, err := mg.accounts.owned(c, m.Account, "change its members")
@@ -243,7 +242,7 @@ func (mg *management) member(c *Command) (messages.AccountReply, *messages.Error
 	case demotes && c.Rank == User && a.owning == 1:
 		return messages.AccountReply{}, messages.Errorf(messages.PermissionDenied, "%q is the last owner of account %q: make another one first, or ask an operator", m.Member, a.name)
 	case !m.Remove && !present && a.present >= MaxMembers:
-		return messages.AccountReply{}, messages.Errorf(messages.Exhausted, "account %q has %d members, the most there can be: remove one first", a.name, MaxMembers)
+		return messages.AccountReply{}, messages.Errorf(messages.Exhausted, "account %q has %d members, the maximum: remove one first", a.name, MaxMembers)
 	}
 	if mg.accounts.setMember(a, m.Member, m.Remove) {
 		mg.books.write(&record{what: membership, at: mg.records.now, by: c.By, account: a.name, member: m.Member, remove: m.Remove}, nil, nil)
@@ -257,8 +256,7 @@ func (mg *management) member(c *Command) (messages.AccountReply, *messages.Error
 	return a.brief(), nil
 }
 
-// after returns the moment a span after another; the last there is where that
-// is out of range.
+// after returns t + d, or the largest time if this overflows.
 func after(t messages.Time, d messages.Duration) messages.Time {
 	if later := t.Add(d); later > t {
 		return later

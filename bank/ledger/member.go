@@ -7,18 +7,18 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// MaxMembers is the most members an account can have.
+// MaxMembers is the maximum of members of an account.
 const MaxMembers = 10_000
 
-// member is the part that somebody has in an account.
+// member is a member of an account: its role, its limit, and what it spent and holds.
 type member struct {
 	name  messages.Name
 	role  messages.Role
-	limit messages.Credits // on spent + held; 0: none
-	spent messages.Credits // posted from the holds made on its word, less corrections
-	held  messages.Credits // by the pending ones
-	// left says that it is a member no more. It is still here for what it
-	// spent and holds, which count if it comes back.
+	limit messages.Credits // upper bound of spent + held; 0: none
+	spent messages.Credits // posted from the member's holds, less corrections
+	held  messages.Credits // reserved by the member's pending holds
+	// left says that the member was removed. Its spent and held stay, and count if it is added
+	// again.
 	left bool
 }
 
@@ -28,7 +28,7 @@ func (a *account) search(name messages.Name) (int, bool) {
 	return slices.BinarySearchFunc(a.members, name, func(m *member, name messages.Name) int { return strings.Compare(m.name, name) })
 }
 
-// member returns the entry of a name, also of one that has left; nil if it has none.
+// member returns the entry of a name, also of a member that left; nil if there is none.
 func (a *account) member(name messages.Name) *member {
 	if i, found := a.search(name); found {
 		return a.members[i]
@@ -36,7 +36,7 @@ func (a *account) member(name messages.Name) *member {
 	return nil
 }
 
-// part returns a name's role in an account, and whether it has one.
+// part returns the role of a name in an account, and whether it has one.
 func (a *account) part(name messages.Name) (messages.Role, bool) {
 	if name == a.name {
 		return messages.RoleSelf, true
@@ -47,7 +47,7 @@ func (a *account) part(name messages.Name) (messages.Role, bool) {
 	return 0, false
 }
 
-// owns reports whether a name may manage an account and pay from it.
+// owns reports whether a name may manage the account and pay from it.
 func (a *account) owns(name messages.Name) bool {
 	role, ok := a.part(name)
 	return ok && (role == messages.RoleSelf || role == messages.RoleOwner)
@@ -58,7 +58,7 @@ func (a *account) has(name messages.Name) bool {
 	return m != nil && !m.left
 }
 
-// tally adds a member to the counts of its account, or with by −1 takes it off.
+// tally adds by, 1 or -1, to the counts of members and owners for m.
 func (a *account) tally(m *member, by int) {
 	if m.left {
 		return
@@ -69,14 +69,14 @@ func (a *account) tally(m *member, by int) {
 	}
 }
 
-// mayHold refuses a hold on the word of somebody who may not make it.
+// mayHold returns an error if a hold for a member is not allowed.
 func (a *account) mayHold(name messages.Name, amount messages.Credits) *messages.Error {
 	role, ok := a.part(name)
 	switch {
 	case !ok:
 		return messages.Errorf(messages.PermissionDenied, "%q is not a member of account %q: one of its owners or an operator can make it one", clip(name), a.name)
 	case !role.Spends():
-		return messages.Errorf(messages.PermissionDenied, "%q is an auditor of account %q and may only see it: one of its owners can make it a member", clip(name), a.name)
+		return messages.Errorf(messages.PermissionDenied, "%q is an auditor of account %q and may only look at it: one of its owners can make it a member", clip(name), a.name)
 	case role == messages.RoleSelf:
 		return nil
 	}
@@ -84,14 +84,14 @@ func (a *account) mayHold(name messages.Name, amount messages.Credits) *messages
 	used, fits := sum(m.spent, m.held)
 	all, also := sum(used, amount)
 	if m.limit != 0 && (!fits || !also || all > m.limit) {
-		return messages.Errorf(messages.Insufficient, "the limit of %q in account %q is %v credits, and it has spent %v and holds %v: %v more are above it; an owner can raise it",
+		return messages.Errorf(messages.Insufficient, "the limit of %q in account %q is %v credits, and it has spent %v and holds %v: %v more would exceed it; an owner can raise it",
 			m.name, a.name, m.limit, m.spent, m.held, amount)
 	}
 	return nil
 }
 
-// checkMember returns what is wrong with a change of membership whatever the
-// state of the ledger, or nil.
+// checkMember returns an error for a change of membership that is malformed in any state of the
+// ledger.
 func checkMember(m *messages.MemberRequest) *messages.Error {
 	switch {
 	case !messages.ValidFreeName(m.Account):
@@ -99,9 +99,9 @@ func checkMember(m *messages.MemberRequest) *messages.Error {
 	case !messages.ValidName(m.Member):
 		return messages.Errorf(messages.Invalid, "member %q: a user's name is a lower-case letter, then at most 62 of a-z, 0-9, '-' and '_'", clip(m.Member))
 	case m.Account == m.Member:
-		return messages.Errorf(messages.Invalid, "account %q need not be its own member: name another", m.Account)
+		return messages.Errorf(messages.Invalid, "account %q cannot be its own member: name another", m.Account)
 	case m.Remove && (m.Role != nil || m.Limit != nil):
-		return messages.Errorf(messages.Invalid, "role and limit are not for one who is removed: leave them out")
+		return messages.Errorf(messages.Invalid, "a member that is removed has no role and no limit: leave them out")
 	case m.Role != nil && *m.Role > messages.RoleAuditor:
 		return messages.Errorf(messages.Invalid, "role %v cannot be given: use member, owner or auditor", *m.Role)
 	case m.Limit != nil && *m.Limit < 0:
@@ -112,13 +112,13 @@ func checkMember(m *messages.MemberRequest) *messages.Error {
 	return nil
 }
 
-// use counts what a step does to the account's member on whose word it is.
+// use adds what a step holds and spends to its member's sums; sign -1 undoes this.
 func (s *step) use(sign messages.Credits) {
 	if s.member == "" {
 		return
 	}
 	a := s.charged()
-	if a.member(s.member) == nil && sign*s.spent > 0 { // it left, and what it spent had been corrected
+	if a.member(s.member) == nil && sign*s.spent > 0 { // the member was removed after its spending had been corrected
 		i, _ := a.search(s.member)
 		a.members = slices.Insert(a.members, i, &member{name: strings.Clone(s.member), left: true})
 	}

@@ -8,12 +8,12 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// names is a set of names in order, to page through.
+// names is an ordered set of names, for listing page by page.
 type names struct {
 	set *immutable.SortedMapBuilder[messages.Name, struct{}]
 }
 
-// add enters a name that is not in the set.
+// add adds a name that the set does not have.
 func (n *names) add(name messages.Name) {
 	if n.set == nil {
 		n.set = immutable.NewSortedMapBuilder[messages.Name, struct{}](nil)
@@ -21,7 +21,7 @@ func (n *names) add(name messages.Name) {
 	n.set.Set(name, struct{}{})
 }
 
-// after are the names above one, in order.
+// after iterates over the names greater than name, ascending.
 func (n *names) after(name messages.Name) iter.Seq[messages.Name] {
 	return func(yield func(messages.Name) bool) {
 		if n.set == nil {

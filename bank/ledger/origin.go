@@ -5,21 +5,20 @@ import (
 	"strings"
 )
 
-// origin says who made a transfer's identifier, and so which rules it is under.
+// origin says who made a transfer's identifier. It decides which rules apply to the transfer.
 type origin uint8
 
 const (
 	ordinary  origin = iota // a service or an operator, by the verb Transfers
-	granted                 // an operator, from the issuer
+	granted                 // an operator: from the issuer
 	paid                    // an owner of the account
-	returned                // the ledger itself, as a grant expired
-	withdrawn               // an operator, to the issuer
-	corrected               // an operator, against an earlier transfer
+	returned                // the ledger itself, when a grant expired
+	withdrawn               // an operator: back to the issuer
+	corrected               // an operator: the reverse of an earlier transfer
 )
 
-// The prefixes of identifiers that the bank makes, from the caller and its
-// key, the number of the record, or the corrected transfer. Nobody else may
-// choose one.
+// The prefixes of identifiers that the bank makes. After them stand the caller and its key, the
+// record's number, or the corrected transfer. No caller may choose such an identifier.
 const (
 	grantPrefix    = "$grant/"
 	payPrefix      = "$pay/"
@@ -33,7 +32,7 @@ var origins = []struct {
 	origin origin
 }{{grantPrefix, granted}, {payPrefix, paid}, {returnPrefix, returned}, {withdrawPrefix, withdrawn}, {correctPrefix, corrected}}
 
-// ground is the origin's name in exports.
+// ground returns the origin's name in exports, for example "grant".
 func (o origin) ground() string {
 	return [...]string{ordinary: "", granted: "grant", paid: "payment", returned: "return", withdrawn: "withdrawal", corrected: "correction"}[o]
 }

@@ -6,14 +6,14 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// planner says which step a transfer is, or why it is refused. It changes nothing.
+// planner plans the step of a transfer, or says why it is refused. It changes nothing.
 type planner struct {
 	records  *records
 	accounts *accounts
 	holds    *holds
 }
 
-// prepare is plan for a transfer that somebody asked for.
+// prepare plans a transfer that somebody asked for, and sets who that was.
 func (p *planner) prepare(by messages.Name, t *messages.Transfer) (step, *messages.Error) {
 	s, err := p.plan(t)
 	if err == nil && t.Kind == messages.Hold {
@@ -22,7 +22,7 @@ func (p *planner) prepare(by messages.Name, t *messages.Transfer) (step, *messag
 	return s, err
 }
 
-// plan checks a transfer against the state. What it returns can be done.
+// plan checks a transfer against the state. books.do can carry out the step that it returns.
 func (p *planner) plan(t *messages.Transfer) (step, *messages.Error) {
 	switch t.Kind {
 	case messages.Posted:
@@ -52,8 +52,8 @@ func (p *planner) planPosted(t *messages.Transfer) (step, *messages.Error) {
 	return s, s.fits()
 }
 
-// planOrigin holds a Posted to the rules that its origin is under. What an
-// operator or the ledger itself does is done to a frozen account too.
+// planOrigin checks a Posted by the rules of its origin. Operators and the ledger itself may
+// move credits of a frozen account.
 func (p *planner) planOrigin(s step) (step, *messages.Error) {
 	switch originOf(s.asked.ID) {
 	case ordinary:
@@ -90,24 +90,24 @@ func (p *planner) planHold(t *messages.Transfer) (step, *messages.Error) {
 		return step{}, err
 	}
 	if _, fits := sum(p.holds.sum, t.Amount); !fits {
-		return step{}, messages.Errorf(messages.TooLarge, "holding %s more would exceed what the holds of a bank can come to: hold less", t.Amount.Words())
+		return step{}, messages.Errorf(messages.TooLarge, "holding %s more would exceed the maximum that all holds of a bank can sum to: hold less", t.Amount.Words())
 	}
 	s.hold = newHold(t, debit)
 	s.hold.expires, s.member = until(t, p.records.now), s.hold.member
 	return s, nil
 }
 
-// MaxHolds is the most holds that can be pending on one account, so that no
-// account can fill the bank's memory.
+// MaxHolds is the maximum of pending holds on one account, so that no account can fill the
+// bank's memory.
 const MaxHolds = 100_000
 
-// mayHold refuses a hold that the account is not open to.
+// mayHold returns an error if the account does not allow a hold.
 func (p *planner) mayHold(a *account, t *messages.Transfer) *messages.Error {
 	if err := a.mayHold(t.Member, t.Amount); err != nil {
 		return err
 	}
 	if a.holds >= MaxHolds {
-		return messages.Errorf(messages.Exhausted, "account %q has %d pending holds, the most there can be: wait until some jobs have ended", a.name, a.holds)
+		return messages.Errorf(messages.Exhausted, "account %q has %d pending holds, the maximum: wait until some jobs have ended", a.name, a.holds)
 	}
 	return a.thawedFor("held on")
 }
@@ -119,7 +119,7 @@ func (p *planner) planResolution(t *messages.Transfer) (step, *messages.Error) {
 		return step{}, err
 	}
 	if t.Debit != "" && t.Debit != h.account.name {
-		return step{}, messages.Errorf(messages.PermissionDenied, "hold %q is of account %q, not of %q: leave debit empty, or name the right one", clip(h.id), h.account.name, clip(t.Debit))
+		return step{}, messages.Errorf(messages.PermissionDenied, "hold %q is on account %q, not on %q: leave debit empty, or name the right account", clip(h.id), h.account.name, clip(t.Debit))
 	}
 	s := step{asked: t, debit: h.account, hold: h, job: h.job, member: h.member}
 	if t.Job != 0 {
@@ -129,7 +129,7 @@ func (p *planner) planResolution(t *messages.Transfer) (step, *messages.Error) {
 		return p.planPost(s)
 	}
 	if t.Amount != 0 && t.Amount != h.amount {
-		return step{}, messages.Errorf(messages.Invalid, "hold %q is of %s, not of %v: leave amount 0, or give all of it", clip(h.id), h.amount.Words(), t.Amount)
+		return step{}, messages.Errorf(messages.Invalid, "hold %q reserves %s, not %v: leave amount 0, or give all of it", clip(h.id), h.amount.Words(), t.Amount)
 	}
 	if t.Kind == messages.Void {
 		s.held = -h.amount
@@ -139,7 +139,7 @@ func (p *planner) planResolution(t *messages.Transfer) (step, *messages.Error) {
 	return s, nil
 }
 
-// later returns the later of two expiries, of which 0 is never.
+// later returns the later of two expiries; 0 means never.
 func later(a, b messages.Time) messages.Time {
 	if a == 0 || b == 0 {
 		return 0
@@ -150,14 +150,14 @@ func later(a, b messages.Time) messages.Time {
 func (p *planner) planPost(s step) (step, *messages.Error) {
 	t, h := s.asked, s.hold
 	if t.Amount > h.amount {
-		return step{}, messages.Errorf(messages.Insufficient, "hold %q is of %s: %v cannot be posted from it, post at most what is held", clip(h.id), h.amount.Words(), t.Amount)
+		return step{}, messages.Errorf(messages.Insufficient, "hold %q reserves %s: %v cannot be posted from it; post at most what is held", clip(h.id), h.amount.Words(), t.Amount)
 	}
 	payee := t.Credit
 	if payee == "" {
 		payee = h.payee
 	}
 	if payee == "" {
-		return step{}, invalid(t, "credit is empty, and the hold names no payee: name the account that receives")
+		return step{}, invalid(t, "credit is empty and the hold names no payee: name the account that receives")
 	}
 	if h.payee != "" && payee != h.payee {
 		return step{}, messages.Errorf(messages.PermissionDenied, "hold %q can only be posted to %q, not to %q", clip(h.id), h.payee, clip(payee))
@@ -173,8 +173,8 @@ func (p *planner) planPost(s step) (step, *messages.Error) {
 	return s, s.fits()
 }
 
-// covered refuses a step whose account has less than amount available, its
-// credit counted. The issuer's has no bound but the range of numbers.
+// covered returns an error if the account has less than amount available, its credit included.
+// The issuer's account may go below zero without a limit.
 func (s *step) covered(amount messages.Credits) *messages.Error {
 	a := s.debit
 	if a.issuer() {
@@ -187,8 +187,8 @@ func (s *step) covered(amount messages.Credits) *messages.Error {
 	return nil
 }
 
-// fits refuses a step that would take a balance out of range, in
-// which every amount has an opposite: what was issued is minus a balance.
+// fits returns an error if the step would take a balance out of range. Each amount has an
+// opposite, because the issuer's balance is minus what was issued.
 func (s *step) fits() *messages.Error {
 	less, debited := sum(s.debit.balance, -s.amount)
 	debited = debited && less > math.MinInt64
@@ -200,8 +200,8 @@ func (s *step) fits() *messages.Error {
 		s.amount, s.debit.name, s.credit.name)
 }
 
-// counted adds to what is counted for ever, such as what was granted, which stops at the last
-// number: no account is closed to grants or charges for what it once had.
+// counted adds to a sum that only statistics use, such as granted. It stops at the largest
+// number instead of refusing: no account is closed to grants or charges because of its past.
 func counted(total, more messages.Credits) messages.Credits {
 	if all, fits := sum(total, more); fits {
 		return all
@@ -209,13 +209,13 @@ func counted(total, more messages.Credits) messages.Credits {
 	return math.MaxInt64
 }
 
-// sum adds, and reports false where that overflows.
+// sum returns a + b, and false if that overflows.
 func sum(a, b messages.Credits) (messages.Credits, bool) {
 	c := a + b
 	return c, (c > a) == (b > 0)
 }
 
-// findHold returns a pending hold, or the refusal that says why it is none.
+// findHold returns a pending hold, or an error that says what became of it.
 func (p *planner) findHold(id string) (*hold, *messages.Error) {
 	if h := p.holds.byID[id]; h != nil {
 		return h, nil
@@ -234,9 +234,8 @@ func (p *planner) findHold(id string) (*hold, *messages.Error) {
 	return nil, messages.Errorf(messages.Ended, "hold %q was posted or voided before: a hold resolves once", clip(id))
 }
 
-// planCorrection plans the reverse of an earlier transfer. The reverse of a
-// charge gives the account and its member back what they were counted to have
-// spent.
+// planCorrection plans the reverse of an earlier transfer. The reverse of a charge also reduces
+// what the account and its member have spent.
 func (p *planner) planCorrection(s step) (step, *messages.Error) {
 	rec, err := p.records.correctable(s.asked.Pending)
 	if err != nil {
@@ -254,9 +253,9 @@ func (p *planner) planCorrection(s step) (step, *messages.Error) {
 	return s, nil
 }
 
-// countAgain counts what the correction of a correction moves: where the first
-// of them took back a charge, every second restores it, and those between take it
-// back once more.
+// countAgain sets what a correction of a correction counts as spent. The first correction of a
+// charge took the charge back, so each second one restores it, and the others take it back
+// again.
 func (p *planner) countAgain(s *step, rec *record) {
 	root, restores := *rec, false
 	for originOf(root.asked.ID) == corrected {

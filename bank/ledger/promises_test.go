@@ -182,7 +182,7 @@ func TestRefusalsAreKeptByTheirKind(t *testing.T) {
 		t.Error("the record of a refusal has its words")
 	}
 	again := b.refuse(messages.Insufficient, posted("no", "eve", "climate", 1000))
-	if !strings.Contains(first, "are needed") || !strings.Contains(again, "refused when it was asked for first") {
+	if !strings.Contains(first, "are needed") || !strings.Contains(again, "refused when it was first asked for") {
 		t.Errorf("it says %q, and again %q", first, again)
 	}
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Holds lists pending holds of an account, those made last.
+// Holds returns the newest pending holds of an account, at most MaxPendingHolds.
 func (l *Ledger) Holds(name messages.Name) []messages.PendingHold {
 	if a := l.accounts.byName[name]; a != nil {
 		return a.pending()
@@ -16,7 +16,7 @@ func (l *Ledger) Holds(name messages.Name) []messages.PendingHold {
 	return nil
 }
 
-// Account returns an account as it stands.
+// Account returns an account with its members and expiring grants.
 func (l *Ledger) Account(name messages.Name) (messages.AccountReply, error) {
 	a, err := l.accounts.find(name)
 	if err != nil {
@@ -25,7 +25,7 @@ func (l *Ledger) Account(name messages.Name) (messages.AccountReply, error) {
 	return a.reply(), nil
 }
 
-// Brief returns an account as it stands, without the lists of its members and expiring grants.
+// Brief returns an account without its members and expiring grants.
 func (l *Ledger) Brief(name messages.Name) (messages.AccountReply, error) {
 	a, err := l.accounts.find(name)
 	if err != nil {
@@ -34,17 +34,17 @@ func (l *Ledger) Brief(name messages.Name) (messages.AccountReply, error) {
 	return a.brief(), nil
 }
 
-// MaxAccounts is the most accounts that one page lists. A page of accounts with very many
-// members or expiring grants has fewer: about pageBytes at most, and one at least.
+// MaxAccounts is the maximum of accounts on one page. Accounts with many members or expiring
+// grants make a page shorter: at most about pageBytes, and at least one account.
 const (
 	MaxAccounts = 1000
 	pageBytes   = 512 << 10
 )
 
-// bytes is about how long an account is in a reply.
+// bytes estimates the size of the account in a reply.
 func (a *account) bytes() int { return 512 + len(a.title) + 192*(len(a.members)+len(a.lots)) }
 
-// Accounts lists every account, the bank's own too, by name.
+// Accounts lists every account by name, including the bank's own.
 func (l *Ledger) Accounts() []messages.AccountReply {
 	list := make([]messages.AccountReply, 0, len(l.accounts.order))
 	for name := range l.accounts.names.after("") {
@@ -53,15 +53,15 @@ func (l *Ledger) Accounts() []messages.AccountReply {
 	return list
 }
 
-// AccountsPage lists accounts by name, those after one, at most a limit; 0 is
-// MaxAccounts. It costs the logarithm of their number and the length of the
-// page; with q.Projects up to their number.
+// AccountsPage lists at most q.Limit accounts by name, after q.After; limit 0 means
+// MaxAccounts. It costs the logarithm of the number of accounts and the length of the page;
+// with q.Projects, up to the number of accounts.
 func (l *Ledger) AccountsPage(q messages.AccountsRequest) (messages.AccountsReply, error) {
 	return l.accounts.page(q, l.accounts.names.after(q.After))
 }
 
-// AccountsOf lists, as AccountsPage does, the account of a user, if it has
-// one, and those that it has a part in.
+// AccountsOf lists, as AccountsPage does, the account of a user and the accounts that it is a
+// member of.
 func (l *Ledger) AccountsOf(user messages.Name, q messages.AccountsRequest) (messages.AccountsReply, error) {
 	names := slices.Clone(l.accounts.projects[user])
 	if l.accounts.byName[user] != nil && !slices.Contains(names, user) {
@@ -95,8 +95,8 @@ func (as *accounts) page(q messages.AccountsRequest, names iter.Seq[messages.Nam
 	return reply, nil
 }
 
-// MaySee reports whether a user may see an account and its statement: it is
-// its own or one it has a part in.
+// MaySee reports whether a user may see an account and its statement: the account is its own,
+// or it is a member.
 func (l *Ledger) MaySee(user, name messages.Name) bool {
 	if user == name {
 		return true
@@ -105,7 +105,7 @@ func (l *Ledger) MaySee(user, name messages.Name) bool {
 	return a != nil && a.has(user)
 }
 
-// Owns reports whether a user may pay from an account: it is its own or one that it owns.
+// Owns reports whether a user may pay from an account: it is its own, or it is an owner.
 func (l *Ledger) Owns(user, name messages.Name) bool {
 	if user == name {
 		return true
@@ -114,16 +114,17 @@ func (l *Ledger) Owns(user, name messages.Name) bool {
 	return a != nil && a.owns(user)
 }
 
-// Limited reports whether a user is a member of an account, with a limit.
+// Limited reports whether a user is a member of an account with a limit.
 func (l *Ledger) Limited(user, name messages.Name) bool {
 	a := l.accounts.byName[name]
 	return a != nil && a.has(user) && a.member(user).limit != 0
 }
 
-// Standings lists what every account has, by name; at most so many.
+// Standings lists the balance and reserve of all accounts by name, an error if there are more
+// than most.
 func (l *Ledger) Standings(most int) ([]messages.Standing, error) {
 	if len(l.accounts.order) > most {
-		return nil, messages.Errorf(messages.TooLarge, "there are %d accounts, more than one reply lists: verify the bank's directory instead, with --history", len(l.accounts.order))
+		return nil, messages.Errorf(messages.TooLarge, "there are %d accounts, more than fit into one reply: verify the bank's directory instead, with --history", len(l.accounts.order))
 	}
 	list := make([]messages.Standing, 0, len(l.accounts.order))
 	for name := range l.accounts.names.after("") {
@@ -133,17 +134,17 @@ func (l *Ledger) Standings(most int) ([]messages.Standing, error) {
 	return list, nil
 }
 
-// Totals sums up the ledger at no cost.
+// Totals are sums over the whole ledger, kept up to date at each change.
 type Totals struct {
-	Accounts  int // the bank's own too
+	Accounts  int // including the bank's own
 	Holds     int // pending
 	Issued    messages.Credits
 	Held      messages.Credits
-	Transfers uint64 // done, ever
+	Transfers uint64 // carried out since the beginning
 	Records   uint64
 }
 
-// Totals returns the running totals; Image.Audit recomputes them.
+// Totals returns the running totals. Image.Audit recomputes them.
 func (l *Ledger) Totals() Totals {
 	return Totals{
 		Accounts: len(l.accounts.order), Holds: len(l.holds.byID), Issued: -l.accounts.issuer.balance, Held: l.holds.sum,
@@ -151,10 +152,9 @@ func (l *Ledger) Totals() Totals {
 	}
 }
 
-// Books returns the bank's running totals: what was issued is minus the
-// issuer's balance, what is on the other accounts is added up leg by leg, and
-// the books balance while the two agree. It costs nothing; [Image.Audit] is what
-// trusts no total.
+// Books returns the bank's running totals, in constant time. The books balance if what was
+// issued (minus the issuer's balance) equals the sum over the other accounts. [Image.Audit]
+// recomputes these totals from the records.
 func (l *Ledger) Books() messages.BooksReply {
 	t := l.Totals()
 	r := messages.BooksReply{

@@ -7,7 +7,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Rank is what whoever asks for a command may do, as the leader knows it.
+// Rank says what the maker of a command may do. The leader determines it.
 type Rank uint8
 
 // The ranks.
@@ -15,16 +15,15 @@ const (
 	Operator Rank = iota
 	Service       // resolves only the holds that it made
 	User          // manages only what it owns
-	Clearing      // the bank's clearing, on the word of By: makes and resolves what settles with other sites
+	Clearing      // the bank's clearing, for By: makes and resolves settlements with other sites
 )
 
-// ClearingPrefix begins the identifiers of the transfers that the clearing
-// makes.
+// ClearingPrefix begins the identifiers of the clearing's transfers.
 const ClearingPrefix = "clearing/"
 
 var rankNames = [...]string{Operator: "an operator", Service: "a service", User: "a user", Clearing: "the clearing"}
 
-// String returns the rank with its article.
+// String returns the rank with its article, for example "an operator".
 func (r Rank) String() string {
 	if int(r) < len(rankNames) {
 		return rankNames[r]
@@ -32,7 +31,7 @@ func (r Rank) String() string {
 	return "of no known rank"
 }
 
-// verbsOf lists the verbs that only some ranks may use. Time passes by itself.
+// verbsOf lists, for each verb, the ranks that may use it. Nobody asks for Expire.
 var verbsOf = [...][]Rank{
 	Transfers: {Operator, Service, Clearing},
 	Grant:     {Operator},
@@ -51,16 +50,17 @@ var verbNames = [...]string{
 	Session: "open a session", Pay: "pay", Freeze: "freeze accounts", Credit: "give credit", Withdraw: "take credits back", Correct: "correct transfers",
 }
 
-// admit refuses a command that its maker may not ask for. The refusal leaves no record.
+// admit returns an error for a command that its maker may not ask for. This refusal leaves no
+// record.
 func (l *Ledger) admit(c *Command) *messages.Error {
 	if c.Verb == Expire || c.Verb == Keys {
 		return nil
 	}
 	if c.By == "" {
-		return messages.Errorf(messages.PermissionDenied, "nobody asks for this: only time passes by itself")
+		return messages.Errorf(messages.PermissionDenied, "nobody may ask for this: time passes by itself")
 	}
 	if !mayBe(c.By, c.Rank) {
-		return messages.Errorf(messages.PermissionDenied, "%q cannot be %v: services have names that begin with $, and nobody else has", clip(c.By), c.Rank)
+		return messages.Errorf(messages.PermissionDenied, "%q cannot be %v: names of services begin with $, and no others do", clip(c.By), c.Rank)
 	}
 	if slices.Contains(verbsOf[c.Verb], c.Rank) {
 		return nil
@@ -68,13 +68,13 @@ func (l *Ledger) admit(c *Command) *messages.Error {
 	return messages.Errorf(messages.PermissionDenied, "%q is %v and may not %s: ask an operator of the site", clip(c.By), c.Rank, verbNames[c.Verb])
 }
 
-// mayBe reports whether a name can have a rank: services, and they alone, have
-// names that begin with "$".
+// mayBe reports whether a name can have a rank: names of services, and only these, begin with
+// "$".
 func mayBe(name messages.Name, rank Rank) bool {
 	return rank == Clearing || strings.HasPrefix(name, "$") == (rank == Service)
 }
 
-// permitted refuses a service that would resolve or extend the hold of another.
+// permitted returns an error if a service would resolve or extend a hold that another one made.
 func (s *step) permitted(c *Command) *messages.Error {
 	if s.hold == nil || s.asked.Kind == messages.Hold || s.hold.by == c.By || c.Rank == Operator {
 		return nil
@@ -82,5 +82,5 @@ func (s *step) permitted(c *Command) *messages.Error {
 	if c.Rank == Clearing && strings.HasPrefix(s.hold.id, ClearingPrefix) {
 		return nil
 	}
-	return messages.Errorf(messages.PermissionDenied, "hold %q was made by %q: only that one and operators may resolve it", clip(s.hold.id), s.hold.by)
+	return messages.Errorf(messages.PermissionDenied, "hold %q was made by %q: only %[2]q and operators may resolve it", clip(s.hold.id), s.hold.by)
 }

@@ -5,36 +5,37 @@ import (
 	"github.com/candor-grid/candor/messages/proof"
 )
 
-// what says what a record of the journal is about. The list is append-only.
+// what is the kind of a record. The list is append-only.
 type what uint8
 
 const (
 	opened     what = iota + 1 // account was opened
 	membership                 // member was added to account, or removed
 	done                       // asked was carried out
-	refused                    // asked was refused, and is to be refused for ever
-	lapsed                     // hold asked.Pending came to its expiry
-	changed                    // change was made to its account
-	trusted                    // signed is what the site said of its keys
-	requested                  // signed was asked for, and the records behind it are what it came to
-	said                       // signed.Payload is what a peer's bank signed, and the records behind it are what it came to
+	refused                    // asked was refused; the same answer is given for ever
+	lapsed                     // hold asked.Pending expired
+	changed                    // change was made to an account
+	trusted                    // signed is a statement of the site about its keys
+	requested                  // signed is a request that was carried out; the records after it follow from it
+	said                       // signed.Payload is a statement signed by a peer's bank; the records after it follow from it
 )
 
-// marked in a record's first byte says that it ends with a stamp.
+// marked is set in the first byte of a record that ends with a stamp.
 const marked = 0x40
 
-// stamp proves who asked for a transfer; its zero value proves nothing.
+// stamp proves who asked for a transfer. The zero value proves nothing.
 type stamp struct {
 	session uint64
 	mark    proof.Mark
 }
 
-// record is one line of the journal in decoded form.
+// record is a record of the journal. A comment on a field names the kinds of record that use
+// it.
 type record struct {
 	what what
 	at   messages.Time
 	by   messages.Name
-	rank Rank // of by
+	rank Rank // rank of by
 
 	account messages.Name // opened, membership
 	member  messages.Name // membership
@@ -45,19 +46,18 @@ type record struct {
 	outcome outcome           // done, lapsed
 	refusal messages.Error    // refused
 
-	// The entries that the record is, on the statements of the accounts that
-	// it debits and credits.
+	// Links to the earlier entries of the accounts that the record debits and credits.
 	debitLink, creditLink link
 
 	stamp stamp // done, refused
 
 	signed messages.SignedRequest // trusted, requested, said
 	verb   string                 // requested, said
-	token  proof.Token            // of signed, where it was read already
-	digest digest                 // of signed, where it is looked for
+	token  proof.Token            // read from signed, if that was done already
+	digest digest                 // digest of signed, if it was computed already
 }
 
-// key is the identifier under which the record is found, "" for none.
+// key returns the identifier under which the index has the record, "" for none.
 func (r *record) key() string {
 	switch r.what {
 	case done, refused:
@@ -68,26 +68,26 @@ func (r *record) key() string {
 	return ""
 }
 
-// lapseKey is the identifier of a hold's lapsing, which no transfer can have.
+// lapseKey returns the index key of a lapsed hold. No transfer can have this identifier.
 func lapseKey(hold string) string { return "\x00" + hold }
 
-// outcome is what a transfer came to.
+// outcome is what a transfer did.
 type outcome struct {
 	debit  messages.Name
-	credit messages.Name    // "" where credits move nowhere
+	credit messages.Name    // "" if no credits move
 	amount messages.Credits // moved from debit to credit
 	held   messages.Credits // change of what is reserved on debit
 	job    messages.JobID
-	// The standing of each account after it.
+	// The standing of each account after the transfer.
 	debitAfter, creditAfter standing
 }
 
-// standing is what an account has, and how much of it is set aside.
+// standing is the balance of an account, and the part of it that is reserved.
 type standing struct{ balance, reserved messages.Credits }
 
 func (s standing) available() messages.Credits { return s.balance - s.reserved }
 
-// resolves reports whether a kind acts on an existing hold.
+// resolves reports whether a kind of transfer acts on an existing hold.
 func resolves(k messages.TransferKind) bool {
 	return k == messages.Post || k == messages.Void || k == messages.Extend
 }
@@ -95,7 +95,7 @@ func resolves(k messages.TransferKind) bool {
 // ranked is set in the first byte of every record.
 const ranked = 0x80
 
-// record is a record in its canonical bytes.
+// record codes a record in its canonical bytes.
 func (c *codec) record(r *record) {
 	first := byte(r.what) | ranked
 	if r.stamp.session != 0 {
@@ -142,7 +142,7 @@ func (c *codec) record(r *record) {
 	}
 }
 
-// outcome is only what does not follow from the transfer itself.
+// outcome codes only what does not follow from the transfer itself.
 func (c *codec) outcome(t *messages.Transfer, o *outcome) {
 	if t.Kind != messages.Posted && t.Kind != messages.Hold {
 		c.text(&o.debit)
@@ -159,7 +159,7 @@ func (c *codec) outcome(t *messages.Transfer, o *outcome) {
 	}
 }
 
-// follow is what follows from a transfer that was done.
+// follow sets what follows from a transfer that was done.
 func (o *outcome) follow(t *messages.Transfer) {
 	switch t.Kind {
 	case messages.Posted:
@@ -176,7 +176,7 @@ func (c *codec) standing(s *standing) {
 	number(c, &s.reserved)
 }
 
-// decodeRecord reads a record; false if it cannot be one.
+// decodeRecord reads a record; false if b is malformed.
 func decodeRecord(b []byte) (record, bool) {
 	var rec record
 	c := decoder(b)
@@ -184,24 +184,24 @@ func decodeRecord(b []byte) (record, bool) {
 	return rec, c.ok()
 }
 
-// remembered says what a refusal was for, to whoever asks again. The journal has only
-// its kind, for it has to be the same at every replica, and the words are those of a
-// release.
+// remembered returns the message of a remembered refusal, for whoever asks again. The journal
+// has only the kind of the refusal, because texts differ between releases and replicas must
+// not.
 func remembered(kind messages.Kind) string {
-	return "this was refused when it was asked for first: " + whyRefused(kind) + "; to try again, choose a new identifier or key"
+	return "this was refused when it was first asked for: " + whyRefused(kind) + "; to try again, choose a new identifier or key"
 }
 
-// whyRefused puts a kind of refusal in words.
+// whyRefused describes a kind of refusal.
 func whyRefused(kind messages.Kind) string {
 	why := map[messages.Kind]string{
 		messages.Insufficient:     "the account, the hold or the member's limit did not cover it",
-		messages.NotFound:         "an account or a hold that it names was not there",
-		messages.PermissionDenied: "the account was frozen, or it was not for whoever asked",
+		messages.NotFound:         "an account or a hold that it names did not exist",
+		messages.PermissionDenied: "the account was frozen, or whoever asked was not permitted",
 		messages.Expired:          "its time, or its hold's, had passed",
-		messages.Ended:            "its hold was resolved",
-		messages.Exhausted:        "the account had as many holds or expiring grants as there can be",
-		messages.TooLarge:         "it was more than can be counted",
-		messages.Invalid:          "it did not fit its hold",
+		messages.Ended:            "its hold was already resolved",
+		messages.Exhausted:        "the account had the maximum of holds or expiring grants",
+		messages.TooLarge:         "the amount exceeded what an account can count",
+		messages.Invalid:          "it contradicted its hold",
 	}[kind]
 	if why == "" {
 		why = "it could not be done"
@@ -209,7 +209,7 @@ func whyRefused(kind messages.Kind) string {
 	return why
 }
 
-// result is what the maker of a recorded transfer was told.
+// result returns the answer that the maker of a recorded transfer got.
 func (r *record) result() messages.TransferResult {
 	if r.what == refused {
 		refusal := r.refusal

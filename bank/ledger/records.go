@@ -6,25 +6,25 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// records is what the ledger wrote: the journal, the index of its identifiers, and
-// the time of the latest record, which never goes back.
+// records has the journal, the index of its identifiers, and the time of the latest record.
+// Time never goes back.
 type records struct {
 	journal journal
-	known   index // of the identifiers that were answered
+	known   index // the identifiers of all answered transfers
 	now     messages.Time
-	broken  error // of the store; nothing is done any more
+	broken  error // first error of the store; after it every command is refused
 
-	rank   Rank    // of who made the command under way
-	replay *replay // whose records are carried out again; nil: commands are new
-	buffer codec   // its space is used again for each record
+	rank   Rank    // rank of the maker of the command under way
+	replay *replay // the replay whose records are carried out again; nil: commands are new
+	buffer codec   // scratch space, reused for each record
 }
 
 func newRecords(s Store) *records {
 	return &records{journal: newJournal(s), known: newIndex()}
 }
 
-// write appends a record and enters it on the statements of the accounts
-// whose standing it changed, if not nil. It returns the record's number.
+// write appends a record and returns its number. The record becomes an entry in the statements
+// of debit and credit, if not nil.
 func (rs *records) write(r *record, debit, credit *account) uint64 {
 	if debit != nil {
 		r.debitLink = debit.trail.extend(rs.journal.count + 1)
@@ -45,7 +45,7 @@ func (rs *records) write(r *record, debit, credit *account) uint64 {
 	return number
 }
 
-// enter appends the bytes of a record to a history whose state comes from an image.
+// enter appends an encoded record without applying it: an image has the state that follows.
 func (rs *records) enter(raw []byte) error {
 	rec, err := rs.next(rs.journal.count+1, raw)
 	if err != nil {
@@ -60,7 +60,7 @@ func (rs *records) enter(raw []byte) error {
 	return err
 }
 
-// next reads a record, which may not be of an earlier time than those before.
+// next decodes a record and checks that it is not older than the one before.
 func (rs *records) next(number uint64, raw []byte) (record, error) {
 	rec, ok := decodeRecord(raw)
 	switch {
@@ -72,7 +72,7 @@ func (rs *records) next(number uint64, raw []byte) (record, error) {
 	return rec, nil
 }
 
-// follow puts a segment that the store has behind the records so far.
+// follow appends a segment that the store already has.
 func (rs *records) follow(s Sealed, sum *Sum) error {
 	keys, err := s.Keys()
 	if err != nil {
@@ -87,7 +87,7 @@ func (rs *records) follow(s Sealed, sum *Sum) error {
 	return nil
 }
 
-// keyOf is the hash under which a record is found, 0 for none.
+// keyOf returns the hash under which the index has a record, 0 for none.
 func (rs *records) keyOf(r *record) uint64 {
 	if key := r.key(); key != "" {
 		return rs.known.hash(key)
@@ -95,15 +95,15 @@ func (rs *records) keyOf(r *record) uint64 {
 	return 0
 }
 
-// record decodes a record that this ledger wrote. Where the store cannot give
-// it, it is empty, and the command that needed it comes to nothing.
+// record returns a record that this ledger wrote. If the store cannot read it, the result is
+// empty, and the command that needs it is refused.
 func (rs *records) record(number uint64) record {
 	rec, err := rs.read(number)
 	rs.fail(err)
 	return rec
 }
 
-// read returns a record, or why it cannot be read. Several queries may read at a time.
+// read returns a record, or why it cannot be read. Several goroutines may read at a time.
 func (rs *records) read(number uint64) (record, error) {
 	if number == 0 || number > rs.journal.count {
 		return record{}, fmt.Errorf("there is no record %d", number)
@@ -119,20 +119,19 @@ func (rs *records) read(number uint64) (record, error) {
 	return rec, nil
 }
 
-// fail notes the first error of the store.
+// fail keeps the first error of the store.
 func (rs *records) fail(err error) {
 	if rs.broken == nil && err != nil {
 		rs.broken = fmt.Errorf("the bank's history: %w", err)
 	}
 }
 
-// refusal answers every command after the store has failed.
+// refusal answers every command after the store failed.
 func (rs *records) refusal() *messages.Error {
 	return messages.Errorf(messages.Internal, "this replica cannot go on: %v", rs.broken)
 }
 
-// recorded returns the number of the record that answered an identifier, 0 if
-// none did.
+// recorded returns the number of the record that answered an identifier, 0 if there is none.
 func (rs *records) recorded(id string) uint64 {
 	return rs.known.find(rs.known.hash(id), func(number uint64) bool {
 		rec := rs.record(number)
@@ -140,8 +139,7 @@ func (rs *records) recorded(id string) uint64 {
 	})
 }
 
-// seek returns the record that answered an identifier, for those who only
-// look: several may at a time.
+// seek returns the record that answered an identifier. Several readers may call it at a time.
 func (rs *records) seek(id string) (found record, err error) {
 	rs.known.find(rs.known.digest(id), func(number uint64) bool {
 		if err == nil {
@@ -152,12 +150,12 @@ func (rs *records) seek(id string) (found record, err error) {
 	return found, err
 }
 
-// recall returns the remembered result of a transfer, or a Conflict.
+// recall returns the remembered result of a transfer, or a Conflict if the content differs.
 func (rs *records) recall(t *messages.Transfer) messages.TransferResult {
 	number := rs.recorded(t.ID)
 	if number == 0 {
 		return messages.TransferResult{Error: messages.Errorf(messages.Conflict,
-			"transfer %q is new, but is linked to one that was answered before without it: send the chain as it was, or under new identifiers", clip(t.ID))}
+			"transfer %q is new, but linked to one that was answered before without it: send the same chain again, or use new identifiers", clip(t.ID))}
 	}
 	rec := rs.record(number)
 	if !same(rec.asked, *t) {
@@ -171,11 +169,9 @@ func (rs *records) recall(t *messages.Transfer) messages.TransferResult {
 	return result
 }
 
-// same reports whether two transfers under one identifier have the same
-// content. When a hold is to expire is counted from the moment of asking and
-// so differs when the same is asked again: the first expiry stands. What is said of
-// a job may be longer by then, as its last tasks have ended or it has a new name: the
-// first reason stands.
+// same reports whether two transfers under one identifier have the same content. Two fields may
+// differ, and the first value stays: the expiry, which is computed from the moment of asking;
+// and the reason of a job's transfer, which may have become longer.
 func same(a, b messages.Transfer) bool {
 	if a.Job != 0 && a.Job == b.Job {
 		a.Reason = b.Reason
@@ -199,8 +195,7 @@ func (rs *records) correctable(id string) (record, *messages.Error) {
 	return rec, nil
 }
 
-// holder is the member on whose word a hold was made, "" if it was the
-// account's own.
+// holder returns the member for whom a hold was made, "" for the account itself.
 func (rs *records) holder(hold string, account messages.Name) messages.Name {
 	if rec := rs.record(rs.recorded(hold)); rec.asked.Member != account {
 		return rec.asked.Member

@@ -11,36 +11,35 @@ import (
 
 var (
 	errRecord  = errors.New("cannot be read")
-	errDiffers = errors.New("is not what it should come to")
+	errDiffers = errors.New("differs from what the records before it lead to")
 	errTime    = errors.New("is older than the one before")
 )
 
-// replay carries out again what the records of a journal say was done. It finds
-// the command that a record, or a run of them, was written by, applies it to a
-// ledger as if it were new, and holds what that ledger writes against the records,
-// byte by byte. So there is one place for every rule, and one that a record breaks
-// shows: the ledger refuses the command, or does something else, or earlier.
+// replay carries out again what the records of a journal say was done. It finds the command of
+// a record, or of several in a row, applies it to its ledger, and compares what the ledger
+// writes with the journal, byte by byte. So each rule is in the ledger only, and a record that
+// breaks a rule shows: the ledger refuses the command, or writes other records.
 type replay struct {
 	ledger *Ledger
-	count  uint64   // records that were taken
-	group  []record // those of one command, as far as they were taken
-	raw    [][]byte // of group
-	ahead  [][]byte // what the ledger wrote and no record was held against yet
+	count  uint64   // number of records taken
+	group  []record // the records taken so far of one command
+	raw    [][]byte // the bytes of group
+	ahead  [][]byte // records that the ledger wrote and the journal has not shown yet
 
-	settler Settler     // nil: nothing settles with other sites
-	basis   *uint64     // counts what follows from the last cause
-	report  ProofReport // of what is derived
+	settler Settler     // nil: the ledger has no settlements with other sites
+	basis   *uint64     // the counter of records that follow from the last cause
+	report  ProofReport // what was derived
 }
 
-// replayInto returns a replay into a ledger in which nothing has happened. It is
-// no ledger for other commands until the replay's end.
+// replayInto returns a replay into an empty ledger. Until the replay ends the ledger takes no
+// other commands.
 func replayInto(l *Ledger) *replay {
 	l.records.replay = &replay{ledger: l}
 	return l.records.replay
 }
 
-// add takes the next record. A fault may show only in a later one, or at the end:
-// the error says which record has it.
+// add takes the next record. A fault may show only in a later record, or at the end; the error
+// names the faulty one.
 func (p *replay) add(raw []byte) error {
 	p.count++
 	rec, err := p.ledger.records.next(p.count, raw)
@@ -72,7 +71,7 @@ func (p *replay) add(raw []byte) error {
 	return p.carryOut(p.count)
 }
 
-// end says that there are no more records.
+// end says that the journal has no more records.
 func (p *replay) end() error {
 	defer func() { p.ledger.records.replay = nil }()
 	if len(p.group) > 0 {
@@ -90,8 +89,7 @@ func (p *replay) fault(number uint64, why error) error {
 	return fmt.Errorf("record %d %w", number, why)
 }
 
-// carryOut applies the command of the group, of which the last record has a
-// number.
+// carryOut applies the command of the group, whose last record has number last.
 func (p *replay) carryOut(last uint64) error {
 	number := last - uint64(len(p.group)) + 1
 	c, err := p.command()
@@ -118,7 +116,7 @@ func (p *replay) carryOut(last uint64) error {
 	return nil
 }
 
-// reason is the first refusal of a result.
+// reason returns the first refusal in a result.
 func reason(r Result) *messages.Error {
 	for i := range r.Transfers {
 		if r.Error == nil {
@@ -128,8 +126,8 @@ func reason(r Result) *messages.Error {
 	return r.Error
 }
 
-// expect holds a record against the next one that the ledger wrote. Why is what the
-// ledger said to the command, nil if nothing.
+// expect compares a record with the next one that the ledger wrote. why is the ledger's refusal
+// of the command, nil if it had none.
 func (p *replay) expect(number uint64, raw []byte, why *messages.Error) error {
 	switch {
 	case len(p.ahead) > 0 && bytes.Equal(p.ahead[0], raw):
@@ -160,13 +158,13 @@ func (p *replay) awaits() bool {
 	return last.linked() && len(p.group) < MaxBatch
 }
 
-// states reports whether a record is what somebody signed, which changes nothing itself.
+// states reports whether a record is a statement or request, which changes no account itself.
 func (r *record) states() bool { return r.what == trusted || r.what == requested || r.what == said }
 
-// linked reports whether a record is of a transfer of a chain, and not its last.
+// linked reports whether a record is of a transfer in a chain, but not of the last one.
 func (r *record) linked() bool { return (r.what == done || r.what == refused) && r.asked.Linked }
 
-// continues reports whether a record may be of the command of the group.
+// continues reports whether a record may belong to the command of the group.
 func (p *replay) continues(rec *record) bool {
 	last := &p.group[len(p.group)-1]
 	switch {
@@ -184,12 +182,12 @@ func (p *replay) continues(rec *record) bool {
 	return last.part() == rec.part() && rec.change.setting > last.change.setting
 }
 
-// part is the account and the member that a record changes.
+// part returns the account and the member that a record changes.
 func (r *record) part() [2]messages.Name {
 	return [2]messages.Name{r.account + r.change.account, r.member + r.change.member}
 }
 
-// command is what the records of the group were written by.
+// command returns the command that wrote the records of the group.
 func (p *replay) command() (Command, error) {
 	first, last := &p.group[0], &p.group[len(p.group)-1]
 	c := Command{At: first.at, By: first.by, Rank: first.rank}
@@ -201,10 +199,10 @@ func (p *replay) command() (Command, error) {
 	case done, refused:
 		return p.moving(c)
 	}
-	return c, errors.New("is of a hold that was not to lapse then")
+	return c, errors.New("is of a hold that was not due then")
 }
 
-// opening is what opens an account: a grant, or the making of a project.
+// opening returns the command that opened an account: a grant, or the making of a project.
 func (p *replay) opening(c Command, last *record) (Command, error) {
 	switch last.what {
 	case done:
@@ -213,10 +211,10 @@ func (p *replay) opening(c Command, last *record) (Command, error) {
 		c.Verb, c.Project = Project, messages.ProjectRequest{Account: last.change.account, Title: last.change.text}
 		return c, nil
 	}
-	return c, errors.New("opens an account for nothing")
+	return c, errors.New("opens an account without a grant or project")
 }
 
-// changing is a change of an account or of one's part in it.
+// changing returns the command that changed an account or a membership.
 func (p *replay) changing(c Command) (Command, error) {
 	c.Verb = Member
 	for i := range p.group {
@@ -245,7 +243,7 @@ func (p *replay) changing(c Command) (Command, error) {
 	return c, nil
 }
 
-// moving is a chain of transfers, or a single one of the bank's making.
+// moving returns the command of a chain of transfers, or of a transfer that the bank made.
 func (p *replay) moving(c Command) (Command, error) {
 	if originOf(p.group[0].asked.ID) != ordinary {
 		return p.movement(c, &p.group[0])
@@ -257,7 +255,7 @@ func (p *replay) moving(c Command) (Command, error) {
 	return c, nil
 }
 
-// movement is a transfer under an identifier that the bank made of who asked and
+// movement returns the command of a transfer whose identifier the bank made of the caller and
 // the key.
 func (p *replay) movement(c Command, rec *record) (Command, error) {
 	t := &rec.asked
@@ -272,13 +270,13 @@ func (p *replay) movement(c Command, rec *record) (Command, error) {
 	case corrected:
 		c.Verb, c.Correct = Correct, messages.CorrectRequest{Transfer: t.Pending, Amount: t.Amount, Reason: t.Reason}
 	default:
-		return c, errors.New("returns a grant that was not to expire then")
+		return c, errors.New("returns a grant that was not due then")
 	}
 	return c, nil
 }
 
-// askAgain writes down again who asked, or what the site said of its keys. That
-// it is proven a witness checks, by the records alone.
+// askAgain writes the record of a request or statement again, without its check. A witness
+// checks the proofs from the records alone.
 func (p *replay) askAgain(rec *record) {
 	p.ledger.records.rank = rec.rank
 	if rec.what != trusted {
@@ -288,7 +286,7 @@ func (p *replay) askAgain(rec *record) {
 	}
 	var k messages.SiteKeys
 	if messages.Unmarshal(rec.signed.Payload, messages.Msgpack, &k) != nil {
-		return // and the record is missed
+		return // expect then reports that the record is missing
 	}
 	number, t := p.ledger.records.write(rec, nil, nil), &p.ledger.requests.trust
 	t.learn(&k)

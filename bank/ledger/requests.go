@@ -9,28 +9,28 @@ import (
 	"github.com/candor-grid/candor/messages/proof"
 )
 
-// requests is whom the ledger believes, and who asks for what is carried out.
+// requests has the keys and sessions that the ledger trusts, and the request under way.
 type requests struct {
 	records *records
 	trust   trust
-	heard   *record // what was said to lead to what is under way, until it is written down
-	asking  *record // the request under way, until it is written down
+	heard   *record // the statement that led to what is under way, until it is written
+	asking  *record // the request under way, until it is written
 }
 
-// prove refuses a command that does not prove who asked for it. What needs no
-// proof is the passing of time, whose consequences follow from the rules, and
-// all of it before the site signed its first statement.
+// prove refuses a command that does not prove who asked for it. Two kinds need no proof:
+// Expire, which follows from the rules, and every command before the site's first statement of
+// its keys.
 func (q *requests) prove(c *Command, raw []byte) *messages.Error {
 	now := max(q.records.now, c.At)
 	switch {
 	case c.Within && q.trust.from != 0:
-		return messages.Errorf(messages.Unproven, "a command within another one cannot stand alone")
+		return messages.Errorf(messages.Unproven, "a command that is part of another one cannot be applied alone")
 	case c.Verb == Expire:
 		return nil
 	case c.Verb == Keys:
 		return q.proveKeys(c)
 	case q.trust.from == 0 && q.trust.root != nil:
-		return messages.Errorf(messages.Unproven, "the site has not said which keys are its own, so nothing can be proven yet: ask again in a moment")
+		return messages.Errorf(messages.Unproven, "the site has not stated its keys, so nothing can be proven yet: ask again in a moment")
 	case q.trust.from == 0 && !c.proven():
 		return nil
 	case q.trust.from == 0:
@@ -49,15 +49,15 @@ func (q *requests) prove(c *Command, raw []byte) *messages.Error {
 	return err
 }
 
-// rootless stops a replica that cannot tell who asked, for it would come to
-// another state than those that can.
+// rootless stops a replica that cannot check who asked: its state would differ from that of the
+// others.
 func (q *requests) rootless() *messages.Error {
 	q.records.fail(fmt.Errorf("its commands carry proofs, and this replica does not have the present keys of the site to check them with: give it the keys directory of today"))
 	return q.records.refusal()
 }
 
-// lower takes the leader's word for a rank only if it is no higher than the one
-// that is proven.
+// lower returns the rank that the leader said, or an error if that is higher than the proven
+// one.
 func lower(said, is Rank) (Rank, *messages.Error) {
 	if is == said || is == Operator && said == User {
 		return said, nil
@@ -70,7 +70,7 @@ func (q *requests) proveKeys(c *Command) *messages.Error {
 		return q.rootless()
 	}
 	if q.trust.from == 0 && q.records.journal.count > 0 {
-		return messages.Errorf(messages.Conflict, "the bank has %d records that nothing proves, from before it had the site's keys: begin new books", q.records.journal.count)
+		return messages.Errorf(messages.Conflict, "the bank has %d records without proof, from before it had the site's keys: begin new books", q.records.journal.count)
 	}
 	_, err := q.trust.readKeys(c.Asked)
 	return err
@@ -105,7 +105,7 @@ func (q *requests) proveTransfers(c *Command, raw []byte, now messages.Time) *me
 	for i := range c.Transfers {
 		mark := c.mark(i)
 		if !proof.Equal(mark, marker.Bytes(before, c.texts[i])) {
-			return messages.Errorf(messages.Unproven, "transfer %q: its mark is not that of %q over this transfer: it was altered, or marked in another session", clip(c.Transfers[i].ID), clip(c.By))
+			return messages.Errorf(messages.Unproven, "transfer %q: its mark was not made by %q for this content: it was altered, or marked in another session", clip(c.Transfers[i].ID), clip(c.By))
 		}
 		before = nil
 		if c.Transfers[i].Linked {
@@ -135,14 +135,14 @@ func (q *requests) asked(verb string, by messages.Name, r *messages.SignedReques
 	if !slices.Contains(keyed, verb) {
 		asking.digest = digestOf(verb, by, r)
 		if until, used := q.trust.used[asking.digest]; used && until >= now {
-			return rank, messages.Errorf(messages.Conflict, "this very request was carried out before: sign it anew to make it again")
+			return rank, messages.Errorf(messages.Conflict, "this signed request was carried out before: sign a new one to ask again")
 		}
 	}
 	q.asking = asking
 	return rank, nil
 }
 
-// entitled refuses credentials of a role that may not make a request.
+// entitled returns an error if the rank may not make a request.
 func entitled(verb string, rank Rank) *messages.Error {
 	service := verb == messages.VerbSession || verb == messages.VerbAccept || verb == messages.VerbCharge
 	if slices.Contains(operators, verb) && rank != Operator || service && rank == User {
@@ -151,27 +151,26 @@ func entitled(verb string, rank Rank) *messages.Error {
 	return nil
 }
 
-// requestNames are the requests of which a command can be the carrying out.
+// requestNames has the name of the request that leads to each verb.
 var requestNames = map[Verb]string{
 	Grant: messages.VerbGrant, Member: messages.VerbMember, Project: messages.VerbProject, Pay: messages.VerbPay,
 	Freeze: messages.VerbFreeze, Credit: messages.VerbCredit, Withdraw: messages.VerbWithdraw, Correct: messages.VerbCorrect,
 	Session: messages.VerbSession,
 }
 
-// operators are the requests that only operators may make.
+// operators has the requests that only operators may make.
 var operators = []string{
 	messages.VerbGrant, messages.VerbProject, messages.VerbCredit, messages.VerbWithdraw, messages.VerbCorrect,
 	messages.VerbPeer, messages.VerbReserve, messages.VerbClose, messages.VerbPart, messages.VerbConfirm, messages.VerbAdopt,
 }
 
-// keyed are the requests that have an identifier of their own, so that one that
-// comes again changes nothing.
+// keyed has the requests with an identifier of their own: one that is repeated changes nothing.
 var keyed = []string{
 	messages.VerbGrant, messages.VerbPay, messages.VerbWithdraw, messages.VerbCorrect,
 	messages.VerbAuthorise, messages.VerbRemit, messages.VerbAccept, messages.VerbCharge, messages.VerbRevoke,
 }
 
-// writeAsked writes down who asks for what is carried out, once. It returns the
+// writeAsked writes the record of the request or statement under way, once. It returns the
 // record's number.
 func (q *requests) writeAsked() uint64 {
 	if h := q.heard; h != nil {
@@ -191,14 +190,14 @@ func (q *requests) writeAsked() uint64 {
 	return number
 }
 
-// hear has what was said stand before the first record of what comes of it.
+// hear notes a statement. Its record is written before the first record that follows from it.
 func (q *requests) hear(by messages.Name, verb string, statement []byte) {
 	if q.trust.from != 0 {
 		q.heard = &record{what: said, by: by, verb: verb, rank: Clearing, signed: messages.SignedRequest{Payload: statement}}
 	}
 }
 
-// openSession opens a session on a request that was proven.
+// openSession opens a session for a request that was proven.
 func (q *requests) openSession(c *Command) (messages.SessionReply, *messages.Error) {
 	if _, err := proof.NewExchangeKey(c.SessionAsked.Key); err != nil {
 		return messages.SessionReply{}, messages.AsError("", err)
@@ -211,7 +210,7 @@ func (q *requests) openSession(c *Command) (messages.SessionReply, *messages.Err
 	return messages.SessionReply{Session: number, Expires: s.expires}, nil
 }
 
-// learnKeys takes over what the site says of its keys.
+// learnKeys learns the keys that the site states.
 func (q *requests) learnKeys(c *Command) *messages.Error {
 	k, err := q.trust.readKeys(c.Asked)
 	if err != nil {
@@ -228,7 +227,7 @@ func (q *requests) learnKeys(c *Command) *messages.Error {
 	return nil
 }
 
-// note remembers what a record of a request says.
+// note updates the trust by the record of a request.
 func (t *trust) note(r *record, number uint64) {
 	r.by, r.signed.Payload = strings.Clone(r.by), slices.Clone(r.signed.Payload)
 	if !slices.Contains(keyed, r.verb) {
@@ -243,7 +242,7 @@ func (t *trust) note(r *record, number uint64) {
 	}
 	token := r.token
 	if token.Key == "" {
-		token, _ = proof.ReadToken(r.signed.Proof.Token) // it was read before it was written
+		token, _ = proof.ReadToken(r.signed.Proof.Token) // its syntax was checked before it was written
 	}
 	expires := r.at.Add(SessionFor)
 	if token.Expires != 0 {

@@ -13,19 +13,17 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// errImage is wrapped by every error of Restore that is not the reader's own.
+// errImage is wrapped by every error of Restore, except those of the reader.
 var errImage = errors.New("ledger: the image is damaged")
 
-// Restore replaces the ledger by an image. Where the image has every record,
-// each is checked against the rules that made it, and all against the state
-// written down; where segments are elsewhere, they are opened, and the state is
-// taken from the image. On an error the ledger is as it was.
+// Restore replaces the ledger by an image. If the image has every record, Restore replays them
+// all and compares the result with the image's state. If segments are in a store, it opens
+// these and takes the state from the image. After an error the ledger is as it was.
 func (l *Ledger) Restore(r io.Reader) error { return l.RestoreWith(r, nil) }
 
-// RestoreWith is Restore for a ledger whose root of trust is known. Every record is
-// derived, from the first one on, from what was signed; settles makes what settles with
-// other sites, which is derived together with it. The state that the image has must be
-// what the records come to.
+// RestoreWith is Restore for a ledger whose root of trust is known. It derives every record,
+// from the first, from what was signed. settles makes the Settler that is derived with the
+// ledger. The image's state must equal the derived one.
 func (l *Ledger) RestoreWith(r io.Reader, settles func(*Ledger) Settler) error {
 	in := &source{in: bufio.NewReaderSize(r, 1<<16), h: sha256.New()}
 	fresh := Open(l.records.journal.store)
@@ -53,7 +51,7 @@ func damaged(where string, err error) error {
 	return fmt.Errorf("ledger: reading %s: %w", where, err)
 }
 
-// source hashes exactly what is read through it, not what is read ahead.
+// source hashes the bytes that are read through it, but not those that its buffer read ahead.
 type source struct {
 	in *bufio.Reader
 	h  hash.Hash
@@ -73,7 +71,7 @@ func (r *source) ReadByte() (byte, error) {
 	return c, err
 }
 
-// loader reads an image into a ledger in which nothing has happened.
+// loader reads an image into an empty ledger.
 type loader struct {
 	in       *source
 	ledger   *Ledger
@@ -116,7 +114,7 @@ func (d *loader) body() error {
 		return err
 	}
 	if d.records.journal.chain.head != head {
-		return fmt.Errorf("%w: its records do not come to the hash that stands for them", errImage)
+		return fmt.Errorf("%w: the hash of its records differs from its head", errImage)
 	}
 	if messages.Time(now) < d.records.now {
 		return fmt.Errorf("%w: its time is before its last record", errImage)
@@ -138,7 +136,7 @@ func (d *loader) body() error {
 // derives reports whether the records are derived from what was signed.
 func (d *loader) derives() bool { return d.ledger.requests.trust.root != nil }
 
-// derive reads all records, those in files too, and derives the state from them.
+// derive reads all records, those in segments too, and derives the state from them.
 func (d *loader) derive(count uint64) (bool, error) {
 	segments, err := binary.ReadUvarint(d.in)
 	if err != nil {
@@ -172,13 +170,13 @@ func (d *loader) derive(count uint64) (bool, error) {
 		return false, fmt.Errorf("%w: %v", errImage, err)
 	}
 	if d.records.journal.count != count || len(files.sums) > 0 {
-		return false, fmt.Errorf("%w: its segments are not those that its records fill", errImage)
+		return false, fmt.Errorf("%w: its segments differ from those that its records fill", errImage)
 	}
 	d.records.journal.store = kept
 	return true, nil
 }
 
-// deriveSegment derives the records of a segment that is in a file.
+// deriveSegment derives the records of a segment in the store.
 func (d *loader) deriveSegment(files *retraced, again *replay) error {
 	sum, err := readSum(d.in)
 	if err != nil {
@@ -204,17 +202,17 @@ func (d *loader) deriveSegment(files *retraced, again *replay) error {
 	})
 }
 
-// retraced is a store whose segments are there already: those that are sealed must be the
-// same.
+// retraced is a store that already has its segments: a segment that is sealed must equal the
+// stored one.
 type retraced struct {
 	Store
-	sums []Sum // that were read, and not sealed again yet
+	sums []Sum // sums of the segments that were read and not yet sealed again
 }
 
 func (r *retraced) Seal(s *Segment) (Sealed, error) {
 	sum, err := SumOf(s.Table())
 	if err == nil && (len(r.sums) == 0 || r.sums[0] != sum) {
-		err = fmt.Errorf("records %d to %d are not those of the file: they were changed, or the files are of another size than this bank writes", sum.First, sum.First+uint64(sum.Count)-1)
+		err = fmt.Errorf("records %d to %d differ from those in the file: they were changed, or this bank writes files of another size", sum.First, sum.First+uint64(sum.Count)-1)
 	}
 	if err != nil {
 		return nil, err
@@ -223,8 +221,8 @@ func (r *retraced) Seal(s *Segment) (Sealed, error) {
 	return r.Open(sum)
 }
 
-// history opens the segments that are elsewhere and reads the records that
-// are here. It reports whether these were all, and so gave the state.
+// history opens the segments in the store and reads the other records. It reports whether the
+// image had all records, so that replaying them gave the state.
 func (d *loader) history(count uint64) (replayed bool, err error) {
 	segments, err := binary.ReadUvarint(d.in)
 	if err != nil {
@@ -253,12 +251,12 @@ func (d *loader) history(count uint64) (replayed bool, err error) {
 		return false, fmt.Errorf("%w: %v", errImage, err)
 	}
 	if d.records.journal.count != count {
-		return false, fmt.Errorf("%w: its segments have more records than there are", errImage)
+		return false, fmt.Errorf("%w: its segments have more records than the image says", errImage)
 	}
 	return segments == 0, nil
 }
 
-// segment opens a segment that is elsewhere, behind those before.
+// segment opens a segment in the store, after those before it.
 func (d *loader) segment() error {
 	sum, err := readSum(d.in)
 	if err != nil {
@@ -293,20 +291,20 @@ func readSum(r *source) (s Sum, err error) {
 	return s, nil
 }
 
-// readText reads a length and so many bytes, into space if they fit.
+// readText reads a text with its length before it, into space if it fits.
 func readText(r *source, space []byte, most uint64) ([]byte, error) {
 	n, err := binary.ReadUvarint(r)
 	if err != nil {
 		return nil, err
 	}
 	if n > most {
-		return nil, fmt.Errorf("%d bytes, more than there can be", n)
+		return nil, fmt.Errorf("%d bytes, more than the maximum", n)
 	}
 	if uint64(cap(space)) >= n {
 		_, err = io.ReadFull(r, space[:n])
 		return space[:n], err
 	}
-	// A length may be damaged: nothing is reserved for bytes that do not come.
+	// A damaged length must not reserve memory, so the buffer grows with what is read.
 	var grown bytes.Buffer
 	if _, err := io.CopyN(&grown, r, int64(n)); err != nil {
 		return nil, err
@@ -314,7 +312,7 @@ func readText(r *source, space []byte, most uint64) ([]byte, error) {
 	return grown.Bytes(), nil
 }
 
-// maxRecord bounds a record in bytes, maxSegment those of a segment.
+// maxRecord bounds the bytes of a record, maxSegment those of a segment.
 const (
 	maxRecord  = 1 << 20
 	maxSegment = 1 << 31

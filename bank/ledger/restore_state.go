@@ -10,7 +10,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// compareState compares what the records came to with what is written down.
+// compareState compares the replayed state with the one in the image.
 func (d *loader) compareState() error {
 	var is bytes.Buffer
 	if err := d.ledger.Capture().writeState(&is); err != nil {
@@ -21,12 +21,12 @@ func (d *loader) compareState() error {
 		return damaged("its accounts", err)
 	}
 	if !bytes.Equal(written, is.Bytes()) {
-		return fmt.Errorf("%w: its accounts differ from what its records come to", errImage)
+		return fmt.Errorf("%w: its accounts differ from those that its records lead to", errImage)
 	}
 	return nil
 }
 
-// chunks reads up to the empty chunk.
+// chunks reads chunks until the empty one.
 func (d *loader) chunks() error {
 	var raw []byte
 	for {
@@ -43,7 +43,7 @@ func (d *loader) chunks() error {
 	}
 }
 
-// state takes the state as it is written down.
+// state reads the state in the image.
 func (d *loader) state() error {
 	d.accounts.clear()
 	if err := d.chunks(); err != nil {
@@ -57,7 +57,7 @@ func (d *loader) state() error {
 	return d.check()
 }
 
-// maxChunk bounds a chunk in bytes: an account may have thousands of members.
+// maxChunk bounds the bytes of a chunk: an account may have thousands of members.
 const maxChunk = 1 << 30
 
 func (d *loader) chunk(raw []byte) bool {
@@ -84,7 +84,7 @@ func (d *loader) chunk(raw []byte) bool {
 	return c.ok()
 }
 
-// account opens an account and puts it into the projects of its members.
+// account opens an account and enters it as a project of its members.
 func (d *loader) account(c *codec) {
 	var is account
 	c.account(&is)
@@ -106,8 +106,8 @@ func (d *loader) account(c *codec) {
 	}
 }
 
-// check refuses a state that cannot be: it comes without all the records
-// that it could be recomputed from.
+// check returns an error for an impossible state. The state was not recomputed, since the image
+// lacks records.
 func (d *loader) check() error {
 	if d.accounts.issuer = d.accounts.byName[messages.IssuerAccount]; d.accounts.issuer == nil || d.accounts.byName[messages.SiteAccount] == nil {
 		return fmt.Errorf("%w: the bank's own accounts are missing", errImage)
@@ -120,7 +120,7 @@ func (d *loader) check() error {
 	for _, a := range d.accounts.order {
 		total += a.balance
 		if a.reserved != reserved[a] || a.trail.last() > d.records.journal.count {
-			return fmt.Errorf("%w: account %q does not agree with its holds or entries", errImage, a.name)
+			return fmt.Errorf("%w: account %q contradicts its holds or entries", errImage, a.name)
 		}
 	}
 	if total != 0 {

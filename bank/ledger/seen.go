@@ -5,24 +5,24 @@ import (
 	"sync"
 )
 
-// Seen remembers commands whose marks were found right, so that the replicas of
-// one process check them once.
+// Seen remembers commands whose marks are valid, so that the replicas of one process check each
+// mark once.
 type Seen struct {
 	mu    sync.Mutex
 	keys  map[seenKey]struct{}
-	queue []seenKey // the oldest goes for the next
+	queue []seenKey // of bounded length; the oldest is removed for the next
 	next  int
 }
 
 type seenKey [sha256.Size]byte
 
-// NewSeen returns one that has seen nothing.
+// NewSeen returns an empty Seen.
 func NewSeen() *Seen {
 	return &Seen{keys: map[seenKey]struct{}{}, queue: make([]seenKey, 4096)}
 }
 
-// key stands for a command of a site. The bytes of a session's number are part
-// of the command, and a number is never given twice.
+// key returns the key of a command. The number of a session is part of the command and never
+// reused, so the site and these bytes suffice.
 func (s *Seen) key(root *Root, raw []byte) (k seenKey) {
 	if s == nil {
 		return k

@@ -2,8 +2,8 @@ package ledger
 
 import "github.com/candor-grid/candor/messages"
 
-// setting is what a change of an account without movement is about. The list
-// is append-only: changes stay in journals.
+// setting is what a change alters in an account. The list is append-only: changes stay in
+// journals.
 type setting uint8
 
 const (
@@ -14,7 +14,8 @@ const (
 	creditLimit                    // number: credits; text: why
 )
 
-// change is a setting of an account, as it is written down.
+// change is a change of an account's setting, as the journal has it. The comment of each
+// setting names the fields that it uses.
 type change struct {
 	setting setting
 	account messages.Name

@@ -2,15 +2,15 @@ package ledger
 
 import "github.com/candor-grid/candor/messages"
 
-// Limits on a page of a statement, in entries.
+// Limits on the number of entries on a page.
 const (
 	DefaultPage = 100
 	MaxPage     = 1000
 )
 
-// Statement returns a page of an account's history: the entries numbered
-// above After and made in [From, To), oldest first, or the last of these with
-// Newest; To = 0 is no end. It costs the logarithm of the history and the length of the page.
+// Statement returns a page of an account's history, oldest first: the entries numbered above
+// q.After and made in [q.From, q.To), or with q.Newest the last of these. To = 0 means no end.
+// It costs the logarithm of the history and the length of the page.
 func (l *Ledger) Statement(q messages.StatementRequest) (messages.StatementReply, error) {
 	a, refusal := l.accounts.find(q.Account)
 	if refusal != nil {
@@ -29,14 +29,14 @@ func (l *Ledger) Statement(q messages.StatementRequest) (messages.StatementReply
 	return reply, nil
 }
 
-// statement is the entries of one account.
+// statement reads the entries of one account.
 type statement struct {
 	account *account
 	records *records
 	holds   *holds
 }
 
-// page collects the entries that a request asks for.
+// page collects the entries of a request.
 func (s *statement) page(q messages.StatementRequest) (messages.StatementReply, error) {
 	reply := messages.StatementReply{Account: s.account.name, Entries: []messages.Entry{}}
 	first, err := s.oldest(func(e *entry) bool { return e.number > q.After && e.at >= q.From })
@@ -76,8 +76,8 @@ func (s *statement) page(q messages.StatementRequest) (messages.StatementReply, 
 	return reply, s.explain(reply.Entries)
 }
 
-// newest returns the first of the last entries that a request asks for, none of which is
-// older than first, and reports whether there are older ones.
+// newest returns where the page of the newest entries begins, which is not before first, and
+// reports whether older entries follow.
 func (s *statement) newest(first *entry, q messages.StatementRequest) (*entry, bool, error) {
 	name := s.account.name
 	end := s.account.trail.count
@@ -94,12 +94,13 @@ func (s *statement) newest(first *entry, q messages.StatementRequest) (*entry, b
 	return e, from > least, err
 }
 
-// past reports whether an entry is later than those that a request asks for.
+// past reports whether an entry is later than the requested period.
 func past(q messages.StatementRequest, e *entry) bool {
 	return q.To != 0 && e.at >= q.To || q.Before != 0 && e.number >= q.Before
 }
 
-// opening notes the balance after an entry, if there is one.
+// opening sets the balance of the page's beginning: the one after entry number, if there is
+// one.
 func (s *statement) opening(number uint64, reply *messages.StatementReply) error {
 	if number == 0 {
 		return nil
@@ -111,10 +112,10 @@ func (s *statement) opening(number uint64, reply *messages.StatementReply) error
 	return err
 }
 
-// lapseReason stands in the statement for a hold that nobody resolved.
+// lapseReason is the reason that a statement shows for a hold that expired.
 const lapseReason = "the hold expired"
 
-// entry is the record as it stands in the statement of one of its accounts.
+// entry returns the record as an entry of one of its accounts.
 func (r *record) entry(name messages.Name, number uint64) messages.Entry {
 	o := &r.outcome
 	e := messages.Entry{Number: number, At: r.at, Kind: r.asked.Kind, Transfer: r.asked.ID, Job: o.job, Reason: r.asked.Reason}
@@ -139,8 +140,8 @@ func (s *statement) readEntry(number uint64) (*entry, error) {
 	return &entry{rec, number}, nil
 }
 
-// oldest returns the oldest entry for which late is true, as late then is for all
-// newer ones; nil if late is true for none.
+// oldest returns the oldest entry for which late is true, nil if there is none. late must be
+// true for all newer entries too.
 func (s *statement) oldest(late func(*entry) bool) (*entry, error) {
 	if s.account.trail.count == 0 {
 		return nil, nil
@@ -158,8 +159,8 @@ func (s *statement) oldest(late func(*entry) bool) (*entry, error) {
 	}
 }
 
-// step goes back from an entry as far as one link leads to one that is late;
-// nil if it leads to none.
+// step follows one link of from, the longer if possible, to an entry that is late; nil if
+// neither leads to one.
 func (s *statement) step(from *entry, late func(*entry) bool) (*entry, error) {
 	at := from.linkOf(s.account.name)
 	for _, distance := range [2]uint64{at.jump, at.back} {
@@ -174,7 +175,7 @@ func (s *statement) step(from *entry, late func(*entry) bool) (*entry, error) {
 	return nil, nil
 }
 
-// run returns up to so many entries, from one on, oldest first.
+// run returns up to most entries, from first on, oldest first.
 func (s *statement) run(first *entry, most int) ([]entry, error) {
 	from := first.linkOf(s.account.name).ordinal
 	to := min(from+uint64(most)-1, s.account.trail.count)
@@ -194,11 +195,9 @@ func (s *statement) run(first *entry, most int) ([]entry, error) {
 	}
 }
 
-// explain fills in what the entries of a page say only together with other
-// records: who asked, and for a hold and all that is done with it, on whose
-// word it was made and for which job. The job of a hold is often known only
-// to what was done with it later: it is looked for while the hold is pending,
-// and else on the page.
+// explain completes entries by what other records say: who asked and, for a hold and its
+// resolution, which member and which job. Often only a later record of a hold has the job; it
+// is known while the hold is pending, and is otherwise looked for on the page.
 func (s *statement) explain(entries []messages.Entry) error {
 	jobs := map[string]messages.JobID{}
 	for i := range entries {
@@ -228,7 +227,7 @@ func (s *statement) explain(entries []messages.Entry) error {
 	return nil
 }
 
-// about is the hold that a record made or did something with, "" for none.
+// about returns the hold that a record made or resolved, "" for none.
 func (r *record) about() string {
 	switch {
 	case r.what == done && r.asked.Kind == messages.Hold:

@@ -2,34 +2,34 @@ package ledger
 
 import "github.com/candor-grid/candor/messages"
 
-// step is a transfer that has been checked against the state and can be done,
-// and undone in the reverse order.
+// step is a transfer that was checked against the state. It can be done, and then undone in the
+// reverse order.
 type step struct {
 	asked  *messages.Transfer
 	debit  *account
-	credit *account         // nil: credits move nowhere
+	credit *account         // nil: no credits move
 	amount messages.Credits // from debit to credit
 	held   messages.Credits // change of what is reserved on debit
 	hold   *hold            // made, resolved or extended; nil for Posted
 	job    messages.JobID
-	// What Extend swaps with the hold's own, and when a grant expires. The job is often not
-	// known when the hold is made.
+	// The fields that an Extend swaps with the hold's, and the expiry of a grant. The job is
+	// often not known yet when the hold is made.
 	expires messages.Time
 	learned messages.JobID
 	spent   messages.Credits // change of what was spent for jobs
-	member  messages.Name    // on whose word credits are held or spent; "": the account's own
-	refund  *account         // has spent less, by a correction; nil: spent is of debit
-	// What was counted as spent by the account, and by the member, before it was done.
+	member  messages.Name    // for whom credits are held or spent; "": the account itself
+	refund  *account         // the account whose spent a correction reduces; nil: debit's spent changes
+	// What the account and the member had spent before the step.
 	spentBefore, memberBefore messages.Credits
-	chained                   bool // it is one of several linked transfers, and may be taken back
-	// What the accounts had of expiring grants before it was done, if it is chained.
+	chained                   bool // one of several linked transfers: it may be undone
+	// The lots of both accounts before the step, if it is chained.
 	debitLots, creditLots []lot
-	// The standings right after it was done.
+	// The standings right after the step.
 	debitAfter, creditAfter standing
 	stamp                   stamp // who asked
 }
 
-// charged is the account of which spent is changed.
+// charged returns the account whose spent changes.
 func (s *step) charged() *account {
 	if s.refund != nil {
 		return s.refund
@@ -47,7 +47,7 @@ func (s *step) outcome() outcome {
 	return o
 }
 
-// result is what the maker of the transfer is told.
+// result returns the answer to the maker of the transfer.
 func (s *step) result() messages.Credits {
 	if s.asked.Kind == messages.Extend {
 		return s.hold.amount
@@ -55,8 +55,8 @@ func (s *step) result() messages.Credits {
 	return resultAmount(s.asked, s.amount, s.held)
 }
 
-// resultAmount is what was moved, set aside or freed; of an Extend, which
-// changes no amount, the caller knows better.
+// resultAmount returns what was moved, set aside or freed. An Extend does not change its
+// amount, so result uses the hold's.
 func resultAmount(t *messages.Transfer, moved, held messages.Credits) messages.Credits {
 	switch t.Kind {
 	case messages.Hold:

@@ -9,56 +9,54 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Store keeps the segments of a journal that are full. One ledger uses it at a
-// time; Sync may be called, and what was sealed be read, while it does.
+// Store keeps the full segments of a journal. One ledger uses it at a time; other goroutines
+// may call Sync and read sealed segments meanwhile.
 type Store interface {
-	// SegmentBytes is how many bytes of records go into a segment. Replicas
-	// with the same value make the same segments.
+	// SegmentBytes returns the number of bytes of records that fill a segment. Replicas with the
+	// same number make the same segments.
 	SegmentBytes() int
-	// Seal keeps a segment, which must not be changed any more.
+	// Seal keeps a segment. The caller must not change it afterwards.
 	Seal(s *Segment) (Sealed, error)
-	// Open returns a segment that was sealed here, or in another replica. An
-	// error says what to do about it.
+	// Open returns a segment that this or another replica sealed. Its error says what to do.
 	Open(s Sum) (Sealed, error)
-	// Sync makes what was sealed survive a loss of power. It reports whether it
-	// did: where it did not, images have to carry the records themselves.
+	// Sync makes sealed segments survive a loss of power and reports whether it could. If not,
+	// images have to contain the records.
 	Sync() (durable bool, err error)
 }
 
-// Sealed is a segment in its store. It may be used by several goroutines.
+// Sealed is a segment in a store. Several goroutines may use it.
 type Sealed interface {
 	Sum() Sum
-	// Record returns the record at a place from 0 on; it must not be changed.
+	// Record returns a record by its place, from 0 on. The caller must not change it.
 	Record(place int) ([]byte, error)
-	// Segment reads all of it and checks every byte.
+	// Segment reads the whole segment and checks every byte.
 	Segment() (*Segment, error)
-	// Keys returns the hash of the identifier of each record; see [Segment].
+	// Keys returns the hash of each record's identifier; see [Segment].
 	Keys() ([]uint64, error)
 }
 
-// Segment is a run of consecutive records, and what is known of each.
+// Segment is a run of consecutive records, with what is needed to find and check each.
 type Segment struct {
 	First uint64   // number of the first record
 	Data  []byte   // the records
 	Ends  []uint32 // where in Data each record ends
-	// Keys has for each record the hash by which its identifier is found, 0
-	// for none.
+	// Keys has, for each record, the hash of its identifier, 0 for none.
 	Keys          []uint64
 	Before, After Head // of the chain
 }
 
-// Sum is what tells a segment from every other.
+// Sum identifies a segment.
 type Sum struct {
 	First  uint64
 	Count  int
-	Size   int      // of the records, in bytes
-	After  Head     // of the chain, after the last record
-	Digest [32]byte // of everything but the records' bytes, for which After stands
+	Size   int      // of all records, in bytes
+	After  Head     // the journal's head after the last record
+	Digest [32]byte // of the table; the records' bytes are covered by After
 }
 
-// Table returns what is kept beside the records' bytes: the numbers of the
-// first record, of records and of bytes, the chain before and after, and for
-// each record where it ends, its CRC-32C and its key. All are little endian.
+// Table returns what a store keeps in addition to the records' bytes: the number of the first
+// record, the numbers of records and of bytes, the heads before and after, and for each record
+// its end, its CRC-32C and its key. All numbers are little endian.
 func (s *Segment) Table() []byte {
 	b := make([]byte, 0, TableHead+TableRow*len(s.Ends))
 	b = binary.LittleEndian.AppendUint64(b, s.First)
@@ -82,10 +80,10 @@ const (
 	TableRow  = 16
 )
 
-// SumOf returns the sum of the segment with a table; an error if it can be none.
+// SumOf returns the sum of a segment's table, or an error if the table is malformed.
 func SumOf(table []byte) (Sum, error) {
 	if len(table) < TableHead {
-		return Sum{}, fmt.Errorf("its table has %d bytes, fewer than any", len(table))
+		return Sum{}, fmt.Errorf("its table has %d bytes, fewer than the minimum", len(table))
 	}
 	s := Sum{
 		First: binary.LittleEndian.Uint64(table), Count: int(binary.LittleEndian.Uint64(table[8:])),
@@ -98,8 +96,8 @@ func SumOf(table []byte) (Sum, error) {
 	return s, nil
 }
 
-// ReadSegment puts a segment together from its table and the records' bytes,
-// and checks each record and the chain.
+// ReadSegment makes a segment from its table and the records' bytes. It checks each record and
+// the head.
 func ReadSegment(table, data []byte) (*Segment, error) {
 	sum, err := SumOf(table)
 	if err != nil {
@@ -121,18 +119,18 @@ func ReadSegment(table, data []byte) (*Segment, error) {
 		start = end
 	}
 	if int(start) != len(data) || c.head != s.After {
-		return nil, fmt.Errorf("records %d to %d do not come to the hash written behind them", s.First, s.First+uint64(sum.Count)-1)
+		return nil, fmt.Errorf("records %d to %d do not match the hash in the table", s.First, s.First+uint64(sum.Count)-1)
 	}
 	return s, nil
 }
 
-// Row returns where a record ends, its checksum and its key.
+// Row returns the end, the checksum and the key of one record.
 func Row(table []byte, place int) (end, crc uint32, key uint64) {
 	row := table[TableHead+TableRow*place:]
 	return binary.LittleEndian.Uint32(row), binary.LittleEndian.Uint32(row[4:]), binary.LittleEndian.Uint64(row[8:])
 }
 
-// Checksum is the CRC-32C by which records, and tables in files, are checked.
+// Checksum returns the CRC-32C of b, with which records and tables in files are checked.
 func Checksum(b []byte) uint32 { return crc32.Checksum(b, crc32.MakeTable(crc32.Castagnoli)) }
 
 func (s *Segment) record(place int) []byte {
@@ -144,10 +142,10 @@ func (s *Segment) record(place int) []byte {
 	return s.Data[start:end:end]
 }
 
-// memory is the store that keeps segments as they are.
+// memory is a store that keeps segments in memory.
 type memory struct{}
 
-// memorySegment is small, for many ledgers may live in one process.
+// memorySegment is small, because one process may have many ledgers.
 const memorySegment = 1 << 20
 
 func (memory) SegmentBytes() int               { return memorySegment }
@@ -155,13 +153,13 @@ func (memory) Seal(s *Segment) (Sealed, error) { return inMemory{s}, nil }
 func (memory) Sync() (bool, error)             { return false, nil }
 
 func (memory) Open(s Sum) (Sealed, error) {
-	return nil, messages.Errorf(messages.Invalid, "records from %d on are not in the image but in the files of another bank: restore it where they are", s.First)
+	return nil, messages.Errorf(messages.Invalid, "records from %d on are in the files of another bank and not in the image: restore it where those files are", s.First)
 }
 
 type inMemory struct{ segment *Segment }
 
 func (m inMemory) Sum() Sum {
-	sum, _ := SumOf(m.segment.Table()) // a table that was just made
+	sum, _ := SumOf(m.segment.Table()) // the table is well-formed: it was just made
 	return sum
 }
 

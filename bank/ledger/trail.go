@@ -1,21 +1,19 @@
 package ledger
 
-// link leads from an entry of an account to earlier ones. Back and Jump are
-// how many records earlier they are, 0 for none.
+// link links an entry of an account to earlier ones. back and jump are distances in records; 0
+// means no link.
 //
-// Jumps follow the skew-binary numbers: from the newest of n entries, the
-// oldest with any property that all later ones share is found in about
-// 3 log n steps (E. W. Myers, "An applicative random-access stack",
-// Information Processing Letters 17, 1983). So a statement starts anywhere
-// without an index: the journal itself leads there.
+// Jumps follow the skew-binary numbers: from the newest of n entries, the oldest entry with a
+// property that all later ones have is found in about 3 log n steps (E. W. Myers, "An
+// applicative random-access stack", Information Processing Letters 17, 1983). So a statement
+// can start anywhere without an index of entries.
 type link struct {
-	ordinal    uint64 // from 1, of the account's entries; 0: the record is no entry
+	ordinal    uint64 // number of the entry in its account, from 1; 0: the record is no entry
 	back, jump uint64
 }
 
-// trail is what an account needs to link its next entry: the roots of the
-// complete trees that its entries make, newest last. It is as long as the
-// logarithm of their number.
+// trail is what an account needs to link its next entry: the roots of the complete trees of its
+// entries, newest last. Its length is about the logarithm of their number.
 type trail struct {
 	count uint64
 	roots []root
@@ -26,7 +24,7 @@ type root struct {
 	size   uint64 // entries in its tree
 }
 
-// last is the number of the newest entry, 0 if there is none.
+// last returns the number of the newest entry's record, 0 if there is none.
 func (t *trail) last() uint64 {
 	if len(t.roots) == 0 {
 		return 0
@@ -62,7 +60,7 @@ func (c *codec) link(l *link) {
 	}
 }
 
-// entry is a record as one of those of an account.
+// entry is a record that is an entry of an account.
 type entry struct {
 	record
 	number uint64
@@ -76,7 +74,7 @@ func (r *record) linkOf(name string) link {
 	return r.creditLink
 }
 
-// before is the number of the account's entry before this one, 0 if none is.
+// before returns the number of the account's previous entry, 0 if there is none.
 func (e *entry) before(name string) uint64 {
 	if at := e.linkOf(name); at.back != 0 {
 		return e.number - at.back

@@ -11,33 +11,33 @@ import (
 	"github.com/candor-grid/candor/messages/proof"
 )
 
-// Root is what a replica knows of its site from its configuration, and not from
-// the log: whose word on keys counts, and the secret by which marks are checked.
+// Root is what a replica's configuration, not the log, says of its site: the key of the site's
+// account, and the secret that checks marks.
 type Root struct {
 	Site     messages.Name
-	Account  string           // first public key of the site's account, which is its name
-	Exchange *ecdh.PrivateKey // that goes with it; nil: marks cannot be checked here
-	// Later has the exchange keys that go with the keys which followed; nil: none did.
+	Account  string           // first public key of the site's account; it is the account's name
+	Exchange *ecdh.PrivateKey // belongs to Account; nil: marks cannot be checked
+	// Later returns the exchange keys of the account's later keys; nil: there are none.
 	Later func(account string) *ecdh.PrivateKey
-	Seen  *Seen // what replicas of this process checked; nil: nothing is remembered
-	// Unread has marks pass where the secret to check them is not known: only for an
-	// auditor, who counts them.
+	Seen  *Seen // marks that replicas of this process checked; nil: none are remembered
+	// Unread lets marks pass if the secret to check them is not known. Only auditors set it, and
+	// count these marks.
 	Unread bool
 }
 
-// trust is whom a ledger believes, by the statements that the site signed and
-// the sessions that were opened. It is part of the replicated state.
+// trust has the keys that the site stated and the sessions that were opened. It is part of the
+// replicated state, except for root.
 type trust struct {
-	root     *Root // nil: this replica was given none
+	root     *Root // nil: this replica has no root
 	from     uint64
 	roles    []roleKey
 	revoked  map[string]bool
 	sessions map[uint64]*session
-	used     map[digest]messages.Time // requests that may not be carried out again, until when
-	accounts []successor              // that followed the first key of the site's account
+	used     map[digest]messages.Time // requests that must not be carried out again, and until when their proofs are valid
+	accounts []successor              // the keys that followed the first key of the site's account
 }
 
-// successor is a key that speaks for the site's account, from a record on.
+// successor is a key that signs for the site's account from a record on.
 type successor struct {
 	key  string
 	from uint64
@@ -48,31 +48,32 @@ type roleKey struct {
 	ended     bool
 }
 
-// session is under whose secret a service or operator marks its transfers.
+// session is a session of a service or operator: its secret makes the marks of transfers.
 type session struct {
 	by      messages.Name
 	rank    Rank
-	key     string // of by
-	issuer  string // that signed the claim of key
+	key     string // key of by
+	issuer  string // key that signed the claim of key
 	public  []byte
 	expires messages.Time
 
 	marker *proof.Marker // made when first needed
 }
 
-// digest stands for a request.
+// digest identifies a request.
 type digest [16]byte
 
 // SessionFor is how long a session lasts.
 const SessionFor = messages.Duration(24 * 3600_000_000_000)
 
-// maxSessions is the most sessions of one name: the oldest ends for the next.
+// maxSessions is the maximum of sessions of one name: a new one ends the oldest.
 const maxSessions = 64
 
-// Trust has the ledger check who asks, against a root.
+// Trust makes the ledger check the proofs of requests against a root.
 func (l *Ledger) Trust(r *Root) { l.requests.trust.root = r }
 
-// Proven is the first record from which on everything is proven, 0 if nothing is.
+// Proven returns the number of the record from which on all commands are proven, 0 if there is
+// none.
 func (l *Ledger) Proven() uint64 { return l.requests.trust.from }
 
 // Roles lists the keys that sign credentials, the oldest first.
@@ -86,14 +87,14 @@ func (l *Ledger) Roles() []messages.RoleKey {
 	return list
 }
 
-// Revoked reports whether a key of a name was revoked.
+// Revoked reports whether a key was revoked.
 func (l *Ledger) Revoked(key string) bool { return l.requests.trust.revoked[key] }
 
-// ranks are what credentials of each role may be in the ledger.
+// ranks has the rank of each role of credentials.
 var ranks = map[string]Rank{"user": User, "operator": Operator, "service": Service}
 
-// readKeys reads what the site says of its keys. A key of the account that another has
-// followed says nothing any more.
+// readKeys reads a statement of the site's keys. It refuses one that is signed by a key of the
+// account which was replaced.
 func (t *trust) readKeys(r *messages.SignedRequest) (messages.SiteKeys, *messages.Error) {
 	k, err := proof.ReadKeys(t.root.Site, t.root.Account, r.Payload, r.Proof.Signature)
 	if err == nil && !t.follows(k.Succession, math.MaxUint64) {
@@ -102,8 +103,8 @@ func (t *trust) readKeys(r *messages.SignedRequest) (messages.SiteKeys, *message
 	return k, err
 }
 
-// follows reports whether a succession has the keys of the account that were in force
-// after so many records.
+// follows reports whether a succession has all keys of the account that were valid after a
+// number of records.
 func (t *trust) follows(s []messages.Succession, records uint64) bool {
 	for i, a := range t.accounts {
 		if a.from <= records && (i >= len(s) || s[i].Key != a.key) {
@@ -113,21 +114,21 @@ func (t *trust) follows(s []messages.Succession, records uint64) bool {
 	return true
 }
 
-// Follows reports whether a succession has the keys of the site's account that were in
-// force after so many records.
+// Follows reports whether a succession has all keys of the site's account that were valid after
+// a number of records.
 func (l *Ledger) Follows(s []messages.Succession, records uint64) bool {
 	return l.requests.trust.follows(s, records)
 }
 
-// Successors is how many keys followed the first key of the site's account, and the
-// exchange key that goes with the last; nil: it is not known here.
+// Successors returns how many keys followed the first key of the site's account, and the
+// exchange key of the last; nil: this replica does not have it.
 func (l *Ledger) Successors() (int, *ecdh.PrivateKey) {
 	t := &l.requests.trust
 	return len(t.accounts), t.exchange()
 }
 
-// exchange is the key with which secrets of sessions are agreed now; nil: it is not known
-// here.
+// exchange returns the key that agrees the secrets of sessions now; nil: this replica does not
+// have it.
 func (t *trust) exchange() *ecdh.PrivateKey {
 	n := len(t.accounts)
 	switch {
@@ -139,16 +140,15 @@ func (t *trust) exchange() *ecdh.PrivateKey {
 	return t.root.Later(t.accounts[n-1].key)
 }
 
-// succeed has the last key of a succession speak for the account from a record on. The
-// sessions before end, for the holder of the old key knows their secrets.
+// succeed makes the last key of a succession sign for the account from a record on. Earlier
+// sessions end, because the holder of the old key knows their secrets.
 func (t *trust) succeed(s []messages.Succession, number uint64) {
 	for _, link := range s[min(len(s), len(t.accounts)):] {
 		t.accounts, t.sessions = append(t.accounts, successor{key: strings.Clone(link.Key), from: number}), nil
 	}
 }
 
-// learn takes a statement of the site's keys over, and reports whether it said
-// anything new.
+// learn applies a statement of the site's keys, and reports whether it was new.
 func (t *trust) learn(k *messages.SiteKeys) (fresh bool) {
 	fresh = len(k.Succession) > len(t.accounts)
 	for _, r := range k.Roles {
@@ -172,7 +172,7 @@ func (t *trust) learn(k *messages.SiteKeys) (fresh bool) {
 	return fresh
 }
 
-// maxKeys bounds how often the keys of the roles are rotated.
+// maxKeys is the maximum of keys of roles, so it bounds how often they are rotated.
 const maxKeys = 10_000
 
 func (t *trust) role(key string) *roleKey {
@@ -183,8 +183,8 @@ func (t *trust) role(key string) *roleKey {
 	return &t.roles[i]
 }
 
-// vouch returns the claim under which a request is proven at a time, and its
-// rank; an error if it is not.
+// vouch checks the proof of a request. It returns the claim of the key that signed, and the
+// rank of that key.
 func (t *trust) vouch(verb string, by messages.Name, r *messages.SignedRequest, now messages.Time) (proof.Token, Rank, *messages.Error) {
 	token, err := proof.ReadToken(r.Proof.Token)
 	if err != nil {
@@ -206,7 +206,7 @@ func (t *trust) vouch(verb string, by messages.Name, r *messages.SignedRequest, 
 	return token, rank, proof.Check(&token, t.root.Site, verb, by, r)
 }
 
-// standing is the rank that a key has by who signed its claim.
+// standing returns the rank of a key from the key that signed its claim.
 func (t *trust) standing(issuer, key string) (Rank, *messages.Error) {
 	role := t.role(issuer)
 	if role == nil || role.ended {
@@ -218,7 +218,7 @@ func (t *trust) standing(issuer, key string) (Rank, *messages.Error) {
 	return ranks[role.role], nil
 }
 
-// digestOf stands for a request.
+// digestOf returns the digest of a request.
 func digestOf(verb string, by messages.Name, r *messages.SignedRequest) digest {
 	var w codec
 	w.text(&verb)
@@ -229,8 +229,7 @@ func digestOf(verb string, by messages.Name, r *messages.SignedRequest) digest {
 	return digest(sum[:])
 }
 
-// spend remembers that a request was carried out, for as long as its proof is
-// good.
+// spend remembers that a request was carried out, until its proof is no longer valid.
 func (t *trust) spend(d digest, until, now messages.Time) {
 	if t.used == nil {
 		t.used = map[digest]messages.Time{}
@@ -265,7 +264,7 @@ func (t *trust) enter(number uint64, s *session, now messages.Time) {
 	t.sessions[number] = s
 }
 
-// session returns one that is open to a name, and what it may.
+// session returns an open session of a name, with the rank of the name.
 func (t *trust) session(number uint64, by messages.Name, now messages.Time) (*session, *messages.Error) {
 	s := t.sessions[number]
 	if s == nil || s.by != by || s.expires <= now {

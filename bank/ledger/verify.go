@@ -8,17 +8,17 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Verifier recomputes a journal from its records, which it takes in order.
-// It trusts nobody: it runs the chain, adds everything up, and, unless it is to be quick,
-// carries out again under the ledger's rules what the records say was asked.
+// Verifier recomputes a journal from its records, in order, and trusts nobody: it computes the
+// head, adds up all amounts and, unless it is quick, replays the records under the ledger's
+// rules.
 type Verifier struct {
 	audit *audit
 	count uint64
-	again *replay // nil: nothing is carried out again
+	again *replay // nil: records are not replayed
 }
 
-// NewVerifier returns one that has seen no record. With a store, which must be
-// empty, it carries the records out again and keeps its own journal there.
+// NewVerifier returns a verifier that has no records yet. With a store, which must be empty, it
+// replays the records and keeps its own journal there.
 func NewVerifier(s Store) *Verifier {
 	v := &Verifier{audit: newAudit()}
 	if s != nil {
@@ -27,22 +27,22 @@ func NewVerifier(s Store) *Verifier {
 	return v
 }
 
-// Trust has each record derived from what was signed, against what is known of the site
-// without the journal. Settles makes what settles with other sites on a ledger; nil:
-// nothing does. A verifier that carries nothing out again derives nothing.
+// Trust makes the verifier derive each record from what was signed, with a root that is known
+// without the journal. settles makes the Settler of the replay's ledger; nil: there is none. A
+// verifier without a replay derives nothing.
 func (v *Verifier) Trust(r *Root, settles func(*Ledger) Settler) {
 	if v.again != nil {
 		v.again.derived(r, settles)
 	}
 }
 
-// Follows reports whether a succession has the keys of the site's account that were in
-// force after the records so far.
+// Follows reports whether a succession has all keys of the site's account that are valid after
+// the records so far.
 func (v *Verifier) Follows(s []messages.Succession) bool {
 	return v.again == nil || v.again.ledger.Follows(s, v.count)
 }
 
-// Proofs says what was derived, and from what.
+// Proofs returns what was derived, and from what.
 func (v *Verifier) Proofs() ProofReport {
 	if v.again == nil {
 		return ProofReport{}
@@ -52,9 +52,8 @@ func (v *Verifier) Proofs() ProofReport {
 	return r
 }
 
-// Add takes the next record. The error names the first thing that is wrong, which
-// may be an earlier record of the same chain; after it nothing more is to be
-// added. The bytes may be used again.
+// Add takes the next record. Its error names the first fault, which may be in an earlier record
+// of the same chain; after an error no more may be added. The caller may reuse the bytes.
 func (v *Verifier) Add(record []byte) error {
 	v.count++
 	v.audit.add(v.count, record)
@@ -67,8 +66,8 @@ func (v *Verifier) Add(record []byte) error {
 	return broken(v.again.add(record))
 }
 
-// End says that there are no more records. The error names what is missing: the
-// rest of a chain, or what the records lead to.
+// End says that the journal has no more records. Its error names what is missing: the rest of a
+// chain, or records that must follow.
 func (v *Verifier) End() error {
 	if v.again == nil {
 		return nil
@@ -84,16 +83,16 @@ func broken(err error) error {
 	if errors.Is(err, errCause) || errors.Is(err, errFirst) {
 		kind = messages.Unproven
 	}
-	return messages.Errorf(kind, "carried out again under the bank's rules: %v", err)
+	return messages.Errorf(kind, "replayed under the bank's rules: %v", err)
 }
 
-// Count is how many records were added, Head the hash of all of them.
+// Count returns the number of records added.
 func (v *Verifier) Count() uint64 { return v.count }
 
-// Head is the hash of the records that were added.
+// Head returns the hash of the records added.
 func (v *Verifier) Head() Head { return v.audit.chain.head }
 
-// Standings lists what the records come to, by account.
+// Standings lists the recomputed balance and reserve of each account.
 func (v *Verifier) Standings() []messages.Standing {
 	var list []messages.Standing
 	for _, name := range slices.Sorted(maps.Keys(v.audit.accounts)) {
@@ -103,8 +102,8 @@ func (v *Verifier) Standings() []messages.Standing {
 	return list
 }
 
-// Totals sums up: what was issued, what the other accounts have together, what
-// is held of it, and in how many holds.
+// Totals returns the recomputed totals: what was issued, the sum of the other accounts, and the
+// number and sum of the holds.
 func (v *Verifier) Totals() messages.BooksReply {
 	r := v.audit.sums()
 	r.Balanced = r.Message == ""
