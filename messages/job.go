@@ -102,8 +102,25 @@ type Stage struct {
 	MaxRunning int `json:"max_running,omitempty"`
 	// Gang: all tasks of the stage start together, on as many slots at once, or none does.
 	Gang bool `json:"gang,omitempty"`
-	// Memory bounds each task, in bytes, where its node can; 0: as the node says.
+	// Memory is each task's, in bytes: a bound, where its node can; -1: all memory of a node; 0: as
+	// the class's unit says, times the width of the task, or as the node says.
 	Memory int64 `json:"memory,omitempty"`
+	// CPUs, GPUs, their type and Disk, in bytes, are each task's, where the class is sold by a
+	// unit; 0: as the unit says, times the width of the task.
+	CPUs    int   `json:"cpus,omitempty"`
+	GPUs    int   `json:"gpus,omitempty"`
+	GPUType Name  `json:"gpu_type,omitempty"` // "": any
+	Disk    int64 `json:"disk,omitempty"`
+	// Exclusive: each task has a whole node.
+	Exclusive bool `json:"exclusive,omitempty"`
+	// Constraint names the labels that a node must have to run a task, with & and |; & binds
+	// tighter. Nodes are the only nodes that may run one, where any are named; Exclude may not.
+	Constraint string `json:"constraint,omitempty"`
+	Nodes      []Name `json:"nodes,omitempty"`
+	Exclude    []Name `json:"exclude,omitempty"`
+	// Width is how many slots of its class each task takes, on one node: the least number that
+	// contains its shape. The site works it out; what a submission says is replaced. 0: 1.
+	Width int `json:"width,omitempty"`
 	// Inputs are put into each task's working directory before it starts. The
 	// submitter has stored them at the depot.
 	Inputs []File `json:"inputs,omitempty"`

@@ -54,6 +54,9 @@ type Market struct {
 	Mechanism Name     `json:"mechanism"`            // one of the table of the README
 	Classes   []Name   `json:"classes"`              // the classes of slots that the market has; the first one is the default
 	TimeLimit Duration `json:"time_limit,omitempty"` // the time limit of an attempt, if the job names none; 0: no limit
+	// Units are what one slot of a class is, where the site's classes say so. Without a unit
+	// a slot has no shape, and each task takes one.
+	Units []ClassUnit `json:"units,omitempty"`
 	// Alpha is, in [0, 1], of proportional the exponent of the share, and of karma the part
 	// of the slots that is guaranteed; nil: 1/2.
 	Alpha *float64 `json:"alpha,omitempty"`
@@ -164,7 +167,7 @@ func (m *Market) ReservePrice() Credits {
 // Validate reports what is wrong with a market in itself, as joined errors: the message
 // of each begins with the field.
 func (m *Market) Validate() error {
-	return errors.Join(m.validateNames(), m.validateUse(), m.validateNumbers(), m.validateWords(), m.validateCycle(), m.validateBeliefs())
+	return errors.Join(m.validateNames(), m.validateUnits(), m.validateUse(), m.validateNumbers(), m.validateWords(), m.validateCycle(), m.validateBeliefs())
 }
 
 func (m *Market) validateNames() error {

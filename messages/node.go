@@ -11,6 +11,10 @@ type RegisterRequest struct {
 	Running []Attempt    `json:"running"` // attempts the agent still has in hand
 	// Abilities says what the node can do to a task; the names are in ability.go.
 	Abilities []Name `json:"abilities,omitempty"`
+	// Resources are what the node has in all, of which its classes sell; nil: not known.
+	Resources *Resources `json:"resources,omitempty"`
+	// Labels are words by which stages choose nodes, such as infiniband; see [Stage].
+	Labels []Name `json:"labels,omitempty"`
 	// MostSuspended is how many suspended tasks the node keeps at once; 0: four for
 	// each slot.
 	MostSuspended int `json:"most_suspended,omitempty"`
@@ -175,8 +179,13 @@ type Program struct {
 	Env       Env      `json:"env"` // of the job, overlaid by the stage's; see [SharedEnv]
 	Dir       string   `json:"dir"`
 	TimeLimit Duration `json:"time_limit"`
-	// Memory bounds a task, in bytes; 0: as the node says.
+	// Memory bounds a task, in bytes; -1: all memory of the node; 0: as the node says.
 	Memory int64 `json:"memory,omitempty"`
+	// Width is how many slots a task has; 0: 1. Shape is what they are together, at least
+	// what the stage asks for; nil: slots of the class have no shape.
+	Width     int        `json:"width,omitempty"`
+	Shape     *Resources `json:"shape,omitempty"`
+	Exclusive bool       `json:"exclusive,omitempty"` // the task has the whole node
 	// As in [Stage].
 	Inputs  []File   `json:"inputs,omitempty"`
 	Outputs []string `json:"outputs,omitempty"`

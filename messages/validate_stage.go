@@ -26,6 +26,7 @@ func (s *Stage) validate(path string) error {
 		func() error { return s.validateProgram(path) },
 		func() error { return s.Env.validate(path + ".env") },
 		func() error { return s.validateLimits(path) },
+		func() error { return s.validateShape(path) },
 		func() error { return s.validateFiles(path) },
 		func() error { return s.validateStream(path) },
 	)
@@ -136,8 +137,6 @@ func (s *Stage) validateLimits(path string) error {
 		return Errorf(Invalid, "%s.attempts: %d must not be negative; leave it out for the default", path, s.Attempts)
 	case s.Attempts > MaxAttemptLimit:
 		return Errorf(TooLarge, "%s.attempts: %d are more than the limit of %d", path, s.Attempts, MaxAttemptLimit)
-	case s.Memory != 0 && s.Memory < MinMemory:
-		return Errorf(Invalid, "%s.memory: %d bytes: must be at least %d; leave it out for the node's", path, s.Memory, MinMemory)
 	case s.OnFailure != "" && s.OnFailure != Stop && s.OnFailure != GoOn:
 		return Errorf(Invalid, "%s.on_failure: %q is neither %s nor %s", path, clip(string(s.OnFailure)), GoOn, Stop)
 	case s.OOM != "" && s.OOM != FailOOM && s.OOM != IgnoreOOM:

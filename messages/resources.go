@@ -1,0 +1,305 @@
+package messages
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Bounds on what one node can have of each resource, and one task can ask for.
+const (
+	MaxCPUs    = 1 << 16
+	MaxGPUs    = 1 << 10
+	MaxMemory  = 1 << 56 // bytes
+	MaxDisk    = 1 << 60 // bytes
+	MaxChosen  = 1024    // nodes that a stage names, for or against
+	MaxMarks   = 64      // labels of a node
+	MaxFormula = 1024    // bytes of a constraint
+)
+
+// AllMemory is the memory of a stage that wants all memory of a node.
+const AllMemory = -1
+
+// Resources are amounts of what a node has, of what a unit of a class is, or of what a
+// task asks for. 0 in a request: as the unit has.
+type Resources struct {
+	CPUs    int   `json:"cpus,omitempty"`
+	Memory  int64 `json:"memory,omitempty"` // bytes
+	GPUs    int   `json:"gpus,omitempty"`
+	GPUType Name  `json:"gpu_type,omitempty"` // ""; in a request: any
+	Disk    int64 `json:"disk,omitempty"`     // bytes
+}
+
+// ClassUnit is the unit by which the slots of a class are sold.
+type ClassUnit struct {
+	Class Name      `json:"class"`
+	Unit  Resources `json:"unit"` // of one slot
+}
+
+// UnitOf is the unit of a class of the market; the zero unit: its slots have no shape.
+func (m *Market) UnitOf(class Name) Resources {
+	for i := range m.Units {
+		if m.Units[i].Class == class {
+			return m.Units[i].Unit
+		}
+	}
+	return Resources{}
+}
+
+// amounts are the resources that can be counted, with their names.
+func (r *Resources) amounts() [4]struct {
+	name  string
+	value int64
+	most  int64
+} {
+	type amount = struct {
+		name  string
+		value int64
+		most  int64
+	}
+	return [4]amount{{"cpus", int64(r.CPUs), MaxCPUs}, {"memory", r.Memory, MaxMemory}, {"gpus", int64(r.GPUs), MaxGPUs}, {"disk", r.Disk, MaxDisk}}
+}
+
+// Width is the least number of units that together contain a shape, at least 1. It is not ok
+// where no number does: the unit has nothing of a resource that is asked for, or other GPUs.
+func (unit Resources) Width(shape Resources) (slots int, ok bool) {
+	if shape.GPUs > 0 && shape.GPUType != "" && shape.GPUType != unit.GPUType {
+		return 0, false
+	}
+	slots = 1
+	has, wants := unit.amounts(), shape.amounts()
+	for i := range wants {
+		if wants[i].value <= 0 {
+			continue
+		}
+		if has[i].value <= 0 {
+			return 0, false
+		}
+		n := (wants[i].value-1)/has[i].value + 1
+		if n > math.MaxInt32 {
+			return 0, false
+		}
+		slots = max(slots, int(n))
+	}
+	return slots, true
+}
+
+// Times is so many units together.
+func (unit Resources) Times(slots int) Resources {
+	return Resources{CPUs: unit.CPUs * slots, Memory: unit.Memory * int64(slots), GPUs: unit.GPUs * slots, GPUType: unit.GPUType, Disk: unit.Disk * int64(slots)}
+}
+
+// String writes the resources for people: "4 cpus, 16G of memory, 1 gpu (a100)".
+func (r Resources) String() string {
+	var parts []string
+	add := func(n int64, format, one string) {
+		if n == 1 && one != "" {
+			format = one
+		}
+		if n != 0 {
+			parts = append(parts, strings.ReplaceAll(format, "#", strconv.FormatInt(n, 10)))
+		}
+	}
+	add(int64(r.CPUs), "# cpus", "1 cpu")
+	if r.Memory != 0 {
+		parts = append(parts, SizeText(r.Memory)+" of memory")
+	}
+	add(int64(r.GPUs), "# gpus", "1 gpu")
+	if r.GPUs != 0 && r.GPUType != "" {
+		parts[len(parts)-1] += " (" + r.GPUType + ")"
+	}
+	if r.Disk != 0 {
+		parts = append(parts, SizeText(r.Disk)+" of disk")
+	}
+	if len(parts) == 0 {
+		return "nothing"
+	}
+	return strings.Join(parts, ", ")
+}
+
+// SizeText writes a number of bytes, rounded up to the largest unit of which it has at least
+// one: "4G", "1.5T".
+func SizeText(bytes int64) string {
+	if bytes == AllMemory {
+		return "all"
+	}
+	units := "KMGTPE"
+	if bytes < 1<<10 {
+		return strconv.FormatInt(bytes, 10) + "B"
+	}
+	value, at := float64(bytes)/1024, 0
+	for value >= 1024 && at < len(units)-1 {
+		value, at = value/1024, at+1
+	}
+	return strconv.FormatFloat(math.Ceil(value*10)/10, 'f', -1, 64) + units[at:at+1]
+}
+
+// ParseSize reads a number of bytes with its unit, as in 512M or 1.5T; a unit is 1,024 of the
+// one before. A number without a unit is a number of bytes.
+func ParseSize(text string) (bytes int64, err error) {
+	digits, shift := strings.TrimSuffix(strings.TrimSuffix(strings.ToUpper(text), "B"), "I"), 0
+	if n := len(digits); n > 0 {
+		if at := strings.IndexByte("KMGTPE", digits[n-1]); at >= 0 {
+			digits, shift = digits[:n-1], 10*(at+1)
+		}
+	}
+	v, parseErr := strconv.ParseFloat(digits, 64)
+	if v = math.Ldexp(v, shift); parseErr != nil || !(v >= 0) || v >= 1<<62 {
+		return 0, fmt.Errorf("%q: must be a size such as 512M or 4G", clip(text))
+	}
+	return int64(v), nil
+}
+
+// UnmarshalYAML reads resources with sizes as people write them: {cpus: 1, memory: 4G}.
+func (r *Resources) UnmarshalYAML(decode func(any) error) error {
+	var form struct {
+		CPUs    int  `yaml:"cpus"`
+		Memory  size `yaml:"memory"`
+		GPUs    int  `yaml:"gpus"`
+		GPUType Name `yaml:"gpu_type"`
+		Disk    size `yaml:"disk"`
+	}
+	if err := decode(&form); err != nil {
+		return err
+	}
+	*r = Resources{CPUs: form.CPUs, Memory: int64(form.Memory), GPUs: form.GPUs, GPUType: form.GPUType, Disk: int64(form.Disk)}
+	return nil
+}
+
+// size is a number of bytes in a document.
+type size int64
+
+// UnmarshalYAML reads a size as it stands in the document.
+func (s *size) UnmarshalYAML(b []byte) error {
+	bytes, err := ParseSize(strings.Trim(strings.TrimSpace(string(b)), `"'`))
+	*s = size(bytes)
+	return err
+}
+
+// Validate checks amounts of a node or of a unit; path is where they stand.
+func (r *Resources) Validate(path string) error {
+	for _, a := range r.amounts() {
+		if a.value < 0 {
+			return Errorf(Invalid, "%s.%s: %d must not be negative; leave it out for none", path, a.name, a.value)
+		}
+		if a.value > a.most {
+			return Errorf(TooLarge, "%s.%s: %d are more than the limit of %d", path, a.name, a.value, a.most)
+		}
+	}
+	if r.GPUType != "" && r.GPUs == 0 {
+		return Errorf(Invalid, "%s.gpu_type: %q is a type of GPUs, and there are none; give gpus too", path, clip(r.GPUType))
+	}
+	return checkFreeName(path+".gpu_type", r.GPUType)
+}
+
+func (m *Market) validateUnits() error {
+	for i := range m.Units {
+		u, path := &m.Units[i], fmt.Sprintf("units[%d]", i)
+		if !slices.Contains(m.Classes, u.Class) {
+			return Errorf(Invalid, "%s.class: the market has no class %q; it has %s", path, clip(u.Class), strings.Join(m.Classes, ", "))
+		}
+		if slices.ContainsFunc(m.Units[:i], func(o ClassUnit) bool { return o.Class == u.Class }) {
+			return Errorf(Invalid, "%s.class: the unit of %q is given twice", path, u.Class)
+		}
+		if u.Unit == (Resources{}) {
+			return Errorf(Invalid, "%s.unit: is empty; say what one slot of class %s is, such as {cpus: 1, memory: 4G}", path, u.Class)
+		}
+		if err := u.Unit.Validate(path + ".unit"); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Needs is what a task of the stage asks for, except for a whole node, or all memory of one.
+func (s *Stage) Needs() Resources {
+	return Resources{CPUs: s.CPUs, Memory: max(s.Memory, 0), GPUs: s.GPUs, GPUType: s.GPUType, Disk: s.Disk}
+}
+
+// Shaped reports whether the stage asks for what only a class with a unit can give. Memory
+// alone bounds the tasks of any class.
+func (s *Stage) Shaped() bool {
+	return s.CPUs != 0 || s.GPUs != 0 || s.Disk != 0 || s.Exclusive || s.Memory == AllMemory
+}
+
+// Slots is the width of a task of the stage: how many slots it takes on one node.
+func (s *Stage) Slots() int { return max(s.Width, 1) }
+
+// validateShape checks what a task asks for.
+func (s *Stage) validateShape(path string) error {
+	for _, a := range [...]struct {
+		name        string
+		value, most int64
+	}{{"cpus", int64(s.CPUs), MaxCPUs}, {"gpus", int64(s.GPUs), MaxGPUs}, {"disk", s.Disk, MaxDisk}, {"width", int64(s.Width), math.MaxInt32}} {
+		if a.value < 0 {
+			return Errorf(Invalid, "%s.%s: %d must not be negative; leave it out for what one slot has", path, a.name, a.value)
+		}
+		if a.value > a.most {
+			return Errorf(TooLarge, "%s.%s: %d are more than the limit of %d for a task", path, a.name, a.value, a.most)
+		}
+	}
+	switch {
+	case s.Memory != 0 && s.Memory != AllMemory && s.Memory < MinMemory:
+		return Errorf(Invalid, "%s.memory: %d bytes: must be at least %d, or all for all memory of a node; leave it out for the node's", path, s.Memory, MinMemory)
+	case s.Memory > MaxMemory:
+		return Errorf(TooLarge, "%s.memory: %s is more than the limit of %s for a task", path, SizeText(s.Memory), SizeText(MaxMemory))
+	case s.GPUType != "" && s.GPUs == 0:
+		return Errorf(Invalid, "%s.gpu_type: %q is a type of GPUs, and the stage asks for none; give gpus too", path, clip(s.GPUType))
+	}
+	if err := checkFreeName(path+".gpu_type", s.GPUType); err != nil {
+		return err
+	}
+	for _, l := range [...]struct {
+		name  string
+		nodes []Name
+	}{{"nodes", s.Nodes}, {"exclude", s.Exclude}} {
+		if len(l.nodes) > MaxChosen {
+			return Errorf(TooLarge, "%s.%s: %d are more than the limit of %d", path, l.name, len(l.nodes), MaxChosen)
+		}
+		if err := distinct(path+"."+l.name, l.nodes, needName); err != nil {
+			return err
+		}
+	}
+	if _, err := ParseConstraint(s.Constraint); err != nil {
+		return Errorf(KindOf(err), "%s.constraint: %s", path, Detail(err))
+	}
+	return nil
+}
+
+// A Constraint says which labels a node must have: all those of at least one of its lists.
+// Empty: any node satisfies it.
+type Constraint [][]Name
+
+// ParseConstraint reads labels with & (all of them) and | (one of them); & binds tighter, and
+// there are no parentheses.
+func ParseConstraint(text string) (c Constraint, err error) {
+	if text == "" {
+		return nil, nil
+	}
+	if len(text) > MaxFormula {
+		return nil, Errorf(TooLarge, "%d bytes are more than the limit of %d", len(text), MaxFormula)
+	}
+	for choice := range strings.SplitSeq(text, "|") {
+		var all []Name
+		for label := range strings.SplitSeq(choice, "&") {
+			if label = strings.TrimSpace(label); !ValidFreeName(label) {
+				return nil, Errorf(Invalid, "%q: %q is not a label; write labels of nodes with & and |, as in a100&infiniband|v100", clip(text), clip(label))
+			}
+			all = append(all, label)
+		}
+		c = append(c, all)
+	}
+	return c, nil
+}
+
+// Satisfied reports whether a node with these labels satisfies the constraint.
+func (c Constraint) Satisfied(labels []Name) bool {
+	if len(c) == 0 {
+		return true
+	}
+	return slices.ContainsFunc(c, func(all []Name) bool {
+		return !slices.ContainsFunc(all, func(label Name) bool { return !slices.Contains(labels, label) })
+	})
+}
