@@ -146,29 +146,32 @@ func TestRunningJobKeepsNoMoreThanTheSum(t *testing.T) {
 // so does what it writes to the log of that one.
 func TestLaterTaskCannotFillWhatAnEarlierLeft(t *testing.T) {
 	const limit = mib / 2
-	b := strangers(t, func(c *runner.Config) {
-		c.KeptLimit, c.DirLimit, c.OutputLimit, c.CheckEvery = 3*mib, 3*mib, limit, 10*time.Millisecond
-	})
-	dir := attackerDir(t)
-	second := b.start(of("ann", 8, messages.Program{Dir: dir, Command: []string{dir + "/attack", "delay", "take"}}))
-	b.read(second, false)
-	first := b.start(of("ann", 7, sh("echo out; echo left >file; exec "+dir+"/attack delay give")))
-	if f := first.wait(); f.ExitCode != 0 {
-		t.Fatalf("%+v, %q", f, b.read(first, true))
+	for name, keeps := range map[string]int64{"the sum": 3 * mib, "the log": 1 << 40} {
+		t.Run(name, func(t *testing.T) {
+			b := strangers(t, func(c *runner.Config) {
+				c.KeptLimit, c.DirLimit, c.OutputLimit, c.CheckEvery = keeps, 1<<40, limit, 10*time.Millisecond
+			})
+			dir := attackerDir(t)
+			second := b.start(of("ann", 8, messages.Program{Dir: dir, Command: []string{dir + "/attack", "delay", "take"}}))
+			b.read(second, false)
+			first := b.start(of("ann", 7, sh("echo out; echo left >file; exec "+dir+"/attack delay give")))
+			if f := first.wait(); f.ExitCode != 0 {
+				t.Fatalf("%+v, %q", f, b.read(first, true))
+			}
+			await.Until(t, "the second has written", func() bool { return strings.Contains(b.read(second, false), "written") })
+			if name == "the sum" {
+				await.Until(t, "ann keeps no more than 3 MiB", func() bool { return b.keptOf("ann") <= keeps })
+			} else {
+				log := strings.TrimSuffix(runner.KeptDir(b.dir, "ann", first.attempt), ".dir") + ".out"
+				await.Until(t, "the log of the first is within its limit", func() bool {
+					var info unix.Stat_t
+					return unix.Lstat(log, &info) == nil && info.Blocks*512 <= limit+64<<10
+				})
+			}
+			second.Stop(0)
+			second.wait()
+		})
 	}
-	over := make(chan struct{})
-	go func() { defer close(over); second.wait() }()
-	await.Until(t, "the second has written, or was ended for it", func() bool {
-		select {
-		case <-over:
-			return true
-		default:
-			return strings.Contains(b.read(second, false), "written")
-		}
-	})
-	await.Until(t, "ann keeps no more than 3 MiB", func() bool { return b.keptOf("ann") <= 3*mib })
-	second.Stop(0)
-	<-over
 }
 
 // TestOutputsStayUntilTheyAreStored: what the agent has not stored yet is not removed, however much it is.
