@@ -283,6 +283,32 @@ func TestANewDeskGivesNodesAWholeLease(t *testing.T) {
 	}
 }
 
+// TestALateFirstStepGivesNodesNoMoreTime: a new desk that first has a leap of the clock committed, for
+// which the log has no room for a while, counts the silence of nodes from when it began.
+func TestALateFirstStepGivesNodesNoMoreTime(t *testing.T) {
+	s := newSite(t, usual)
+	s.register("n1", 7)
+	s.desk, _ = New(s.desk.Config, s, s.now)
+	s.Watch(true)
+	s.now.Wall, s.now.Leap = s.now.Wall.Add(3600*second), 3600*second
+	full := true
+	s.lost = func(*book.Command) error {
+		if full {
+			return messages.Errorf(messages.Unavailable, "the log is full")
+		}
+		return nil
+	}
+	s.step()
+	s.pass(lease)
+	full = false
+	if s.pass(lease / 3); !s.Node("n1").Up {
+		t.Error("a node is lost before one lease and a half")
+	}
+	if s.pass(lease / 3); s.Node("n1").Up {
+		t.Error("a node that was silent for longer than one lease and a half has its claims")
+	}
+}
+
 // TestVectorsOfAMarketThatComesBackAreTaken: an agent that did not hear that the market was gone
 // takes no vector of the same term with a smaller number.
 func TestVectorsOfAMarketThatComesBackAreTaken(t *testing.T) {

@@ -25,8 +25,17 @@ type nodes struct {
 }
 
 func newNodes(c *core, m *Markets) nodes {
-	return nodes{core: c, markets: m, heard: map[messages.Name]messages.Duration{},
+	n := nodes{core: c, markets: m, heard: map[messages.Name]messages.Duration{},
 		sessions: map[uint32]uint64{}, told: map[uint32]uint64{}, informed: map[messages.Name]uint64{}, evicted: map[messages.Name]messages.Time{}, lost: map[messages.Name]bool{}}
+	c.book.Read(func(b *book.Book) { // whoever is up counts as heard when the desk began, be the first step late
+		for i, node := range b.Nodes() {
+			if node.Up {
+				n.sessions[uint32(i)] = node.Session
+				n.hear(node.Name, c.now.Mono)
+			}
+		}
+	})
+	return n
 }
 
 // hear renews a node's lease.
