@@ -19,6 +19,7 @@ type duties struct {
 	emptied   map[messages.Name]gathered       // of nodes that are to be empty: the end of their drains, and since when it is over
 	deciding  int                              // decisions that are being committed
 	refused   messages.Time                    // when the log was full last, by the world's clock
+	undecided messages.Time                    // and when it was for a decision
 }
 
 // gathered is a time in the book, of a gang that gathers or a drain that is over, and since
@@ -30,6 +31,9 @@ type gathered struct{ book, since messages.Time }
 const (
 	mostGathering = 3 * second / 2
 	grace         = 2 * second
+	// mostRetry is how long a desk waits at most before it makes a decision again that the log had
+	// no room for so often: its longest wait, and half as much by chance.
+	mostRetry = 5*second + 5*second/2
 )
 
 func newDuties(r *replica) *duties {
@@ -52,6 +56,14 @@ func (d *duties) proposes(c *book.Command) error {
 		}
 	}
 	return nil
+}
+
+// refuses notes that the log has no room for a command. The desk, which is told nothing about room,
+// tries again at intervals.
+func (d *duties) refuses(c *book.Command) {
+	if d.refused = d.now; c.Decide != nil {
+		d.undecided = d.now
+	}
 }
 
 // decided takes a command that was committed.
@@ -115,7 +127,7 @@ func (d *duties) overdrawn(b *bookState, j *book.Job) error {
 		delete(d.spent, j.ID)
 	case !known:
 		d.spent[j.ID] = d.now
-	case d.waits(since, d.apart()):
+	case d.waits(max(since, d.undecided.Add(mostRetry)), d.apart()):
 		return fmt.Errorf("invariant 9: job %d has spent its budget of %v since %v, and goes on", j.ID, j.Spec.Budget, d.now.Sub(since))
 	}
 	return nil

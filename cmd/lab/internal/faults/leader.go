@@ -188,7 +188,7 @@ func (l *leader) commit(p desk.Proposal) {
 		l.tell(desk.Done{ID: p.ID, Result: result, Err: err})
 	}
 	if l.r.host.slow && l.r.last()-l.r.synced > mostOpen {
-		l.duties.refused = l.now
+		l.duties.refuses(p.Command)
 		done(messages.Errorf(messages.Unavailable, "the log is full"))
 		return
 	}
