@@ -8,52 +8,52 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// MaxVisits is the most authorisations of one peer that may be open, or have a
-// charge or release that the peer has not answered. It is the peer's and not of
-// its users, whose names the peer chooses.
+// MaxVisits is the maximum of one peer's authorisations that are open or have a charge or
+// release the peer has not answered. The bound is per peer, not per user, because the peer
+// chooses its users' names.
 const MaxVisits = 10_000
 
-// accepted is an authorisation of another site that this one may charge, or
-// did, or gave up. It is remembered until it ends; later it is refused for
-// having ended. Its fields are exported for the image alone.
+// accepted is an authorisation of another site that this site may charge, has charged or gave
+// up. It is kept until it ends; later ones with its identifier are refused as ended. Its fields
+// are exported for the image only.
 type accepted struct {
-	Owner string // the account whose it is, among those of all sites
+	Owner string // the account that it binds, with its site: "west/alice"
 	Until messages.Time
 	messages.Authorisation
-	Hold    string // sets the amount aside of what the issuer may owe; "" once resolved
+	Hold    string // the hold that reserves the amount from the issuer's limit; "" once resolved
 	Closed  closing
-	Taken   messages.Credits // by the charge
-	Number  uint64           // of the charge to the issuer
+	Taken   messages.Credits // amount of the charge
+	Number  uint64           // number of the instruction that charged it
 	Purpose string
-	Firm    bool // it is not given up while it is open
+	Firm    bool // this site does not give it up while it is open
 }
 
 func (k *accepted) entry() (id, owner string, site messages.Name, until messages.Time) {
 	return acceptedKey(k.Issuer, k.ID), k.Owner, k.Issuer, k.Until
 }
 
-// closing says how an accepted authorisation came to its end.
+// closing says how an accepted authorisation ended.
 type closing uint8
 
 const (
 	open    closing = iota
-	charged         // taken, or released by a charge of 0
-	revoked         // given up at the issuer's request
+	charged         // charged, or released by a charge of 0
+	revoked         // given up because the issuer asked
 )
 
-// acceptedKey identifies an authorisation among those of all sites: a site's
-// name has no slash.
+// acceptedKey identifies an authorisation among those of all sites, for example "west/alice/1".
+// Names of sites have no slash.
 func acceptedKey(issuer messages.Name, id string) string { return issuer + "/" + id }
 
 // acceptor accepts authorisations of other sites, and charges them.
 type acceptor struct {
-	accepted register[accepted, *accepted] // until they can no longer be charged
+	accepted register[accepted, *accepted] // kept until they can no longer be charged
 	peers    *peers
 	money    *money
 }
 
-// accept takes an authorisation whose signature was checked: from now on it
-// can be charged, whether the issuer can be reached or not.
+// accept takes an authorisation whose signature was checked. From then on this site can charge
+// it, even if the issuer cannot be reached.
 func (ac *acceptor) accept(r *messages.AcceptRequest) (*messages.ClearingReply, *Rejected) {
 	a := &r.Authorisation.Authorisation
 	p, err := ac.peers.find(a.Issuer)
@@ -80,8 +80,8 @@ func (ac *acceptor) accept(r *messages.AcceptRequest) (*messages.ClearingReply, 
 	return &messages.ClearingReply{}, nil
 }
 
-// hosts refuses an authorisation while too many of its issuer are open or have
-// a charge that waits for an answer. So each that is accepted can be charged.
+// hosts refuses an authorisation if its issuer has too many that are open or have an unanswered
+// charge. So each accepted one can be charged.
 func (ac *acceptor) hosts(p *peer) *Rejected {
 	if p.open+p.charges < MaxVisits {
 		return nil
@@ -89,8 +89,8 @@ func (ac *acceptor) hosts(p *peer) *Rejected {
 	return reject(Flood, messages.Exhausted, "%d authorisations of site %q are open, and %d charges wait for its bank to answer, together the most there may be: try again when some have ended", p.open, p.Name, p.charges)
 }
 
-// remembers refuses what would be one authorisation too many to remember: every
-// peer has a part of the register that the others cannot fill.
+// remembers refuses an authorisation if its issuer has too many in the register. Each peer has
+// its own part of the register, which others cannot fill.
 func (ac *acceptor) remembers(p *peer) *Rejected {
 	if most := maxRegistered / max(8, len(ac.peers.byName)); p.remembered >= most {
 		return reject(Flood, messages.Exhausted, "%d authorisations of site %q are remembered, the most there may be: try again when some have ended", p.remembered, p.Name)
@@ -98,12 +98,12 @@ func (ac *acceptor) remembers(p *peer) *Rejected {
 	return nil
 }
 
-// remember enters an authorisation, and counts it with its peer.
+// remember enters an authorisation and counts it for its peer.
 func (ac *acceptor) remember(a accepted) {
 	ac.accepted.add(a)
 	p := ac.peers.byName[a.Issuer]
 	if p == nil {
-		return // in no image that this clearing wrote
+		return // cannot happen in an image that this clearing wrote
 	}
 	p.remembered++
 	if a.Closed == open {
@@ -111,8 +111,8 @@ func (ac *acceptor) remember(a accepted) {
 	}
 }
 
-// timely refuses an authorisation that has ended, by this bank's time or the
-// latest that the issuer signed, and one from beyond what clocks may differ.
+// timely refuses an authorisation that ended, by this bank's time or by the latest time that
+// the issuer signed, and one issued further in the future than clocks may differ.
 func (ac *acceptor) timely(p *peer, a *messages.Authorisation) *Rejected {
 	now := max(ac.money.books.Now(), p.Heard)
 	if a.Ends() <= now {
@@ -124,7 +124,7 @@ func (ac *acceptor) timely(p *peer, a *messages.Authorisation) *Rejected {
 	return nil
 }
 
-// again answers an authorisation that is known.
+// again answers the acceptance of an authorisation that is already known.
 func (k *accepted) again(purpose string, a *messages.Authorisation) (*messages.ClearingReply, *Rejected) {
 	switch {
 	case k.Closed == revoked:
@@ -139,8 +139,8 @@ func (k *accepted) again(purpose string, a *messages.Authorisation) (*messages.C
 	return &messages.ClearingReply{}, nil
 }
 
-// charge takes at most what was authorised, once, and instructs the issuer's
-// bank. The payee has it when that bank confirms; until then it is set aside.
+// charge charges an authorisation, once and at most its amount, and instructs the issuer's bank
+// to pay. The amount is reserved until that bank confirms; then the payee gets it.
 func (ac *acceptor) charge(r *messages.ChargeRequest) (*messages.ClearingReply, *Rejected) {
 	p, err := ac.peers.find(r.Issuer)
 	if err != nil {
@@ -175,7 +175,7 @@ func (ac *acceptor) charge(r *messages.ChargeRequest) (*messages.ClearingReply, 
 	return &messages.ClearingReply{Number: a.Number}, nil
 }
 
-// chargeAgain answers a charge of what was charged or given up before.
+// chargeAgain answers a charge of an authorisation that was already charged or given up.
 func (k *accepted) chargeAgain(r *messages.ChargeRequest) (*messages.ClearingReply, *Rejected) {
 	if k.Closed == charged && k.Taken == r.Amount {
 		return &messages.ClearingReply{Number: k.Number}, nil
@@ -183,9 +183,8 @@ func (k *accepted) chargeAgain(r *messages.ChargeRequest) (*messages.ClearingRep
 	return nil, reject(Recharged, messages.Conflict, "authorisation %q was charged, released or given up before: it can be once", clip(r.ID))
 }
 
-// capture keeps what an authorisation sets aside for as long as it takes the
-// issuer's bank to answer: nobody is refunded because a bank is silent. A
-// release frees it at once.
+// capture keeps the charged amount reserved until the issuer's bank answers, however long that
+// takes. A release frees it at once.
 func (ac *acceptor) capture(p *peer, a *accepted, r *messages.ChargeRequest) (item, *Rejected) {
 	it := item{
 		Instruction: messages.Instruction{Kind: messages.InstructCharge, ID: r.ID, Amount: r.Amount, Job: r.Job, Reason: r.Reason},
@@ -208,19 +207,19 @@ func (ac *acceptor) capture(p *peer, a *accepted, r *messages.ChargeRequest) (it
 	return it, err
 }
 
-// chargeID identifies, in the ledger, what a charge does to what was set aside. The ledger
-// remembers it for ever, and with it what was charged. A peer that was rebuilt, or restored,
-// gives its numbers again: what they were charged for before is another charge.
+// chargeID returns the ledger's identifier for what a charge does to the reserved amount. The
+// ledger remembers it for ever. It contains the charge, because a peer that was rebuilt or
+// restored may reuse its own numbers.
 func (p *peer) chargeID(r *messages.ChargeRequest) string {
 	sum := sha256.Sum256([]byte(fmt.Sprint(acceptedKey(r.Issuer, r.ID), "\x00", int64(r.Amount), "\x00", int64(p.Began), "\x00", p.Incarnation)))
 	return fmt.Sprintf("%scharge/%x", TransferPrefix, sum[:16])
 }
 
-// chargeOf finds the charge of an authorisation that waits, 0 if none does.
+// chargeOf returns the number of an authorisation's unanswered charge, 0 if there is none.
 func (p *peer) chargeOf(id string) uint64 { return p.numbers[chargeKey(id)] }
 
-// expire forgets an authorisation that has ended. One that was not charged is
-// released, so that the home bank need not wait for its margin.
+// expire removes an authorisation that ended. If it was not charged, expire releases it, so
+// that its home bank need not wait for the margin.
 func (ac *acceptor) expire(a *accepted) {
 	p := ac.peers.byName[a.Issuer]
 	if a.Closed == open {
@@ -231,8 +230,8 @@ func (ac *acceptor) expire(a *accepted) {
 	p.remembered--
 }
 
-// release releases an authorisation of the peer that was not charged, and
-// remembers to accept it no more.
+// release gives up an authorisation of the peer that was not charged, and remembers to refuse
+// it from then on.
 func (ac *acceptor) release(p *peer, i *messages.Instruction) *Rejected {
 	key := acceptedKey(p.Name, i.ID)
 	a := ac.accepted.find(key)

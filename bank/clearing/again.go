@@ -6,34 +6,33 @@ import (
 	"github.com/candor-grid/candor/messages/proof"
 )
 
-// What stands in the journal before what comes of it, where no request does: a receipt, the
-// passing of time that ends something here, and what the replica that leads has found.
+// Verbs of journal records that have no request: a peer's receipt, the passing of time that
+// ends something, and what the leading replica found.
 const (
 	verbReceipt = "receipt"
 	verbPass    = "pass"
 	verbFound   = "found"
 )
 
-// Again returns what makes the clearing of a site again, on the ledger that a journal is
-// carried out again on.
+// Again returns a function that makes the clearing of a site on the ledger of a replay.
 func Again(site messages.Name) func(*ledger.Ledger) ledger.Settler {
 	return func(l *ledger.Ledger) ledger.Settler { return New(site, l, proof.Verified) }
 }
 
-// bare reports whether a command is the passing of time.
+// bare reports whether the command is only the passing of time.
 func (c *Command) bare() bool {
 	verb, _ := c.request()
 	found := c.found()
 	return verb == "" && c.Instructions == nil && c.Receipt == nil && found == Command{}
 }
 
-// found is what of a command the leader has found, and nobody signed.
+// found returns the part of the command that the leader found itself, and nobody signed.
 func (c *Command) found() Command {
 	return Command{Silent: c.Silent, Incarnation: c.Incarnation, Since: c.Since, Compared: c.Compared, Known: c.Known}
 }
 
-// hear has what leads to a command without a request, or goes with one, stand in the
-// journal before what comes of it. It reports whether a peer signed a message.
+// hear passes what leads to a command without a request to the journal, where it stands before
+// the records that follow from it. It reports whether a peer signed it.
 func (s *State) hear(c *Command) (signed bool) {
 	var from messages.Name
 	var verb string
@@ -50,7 +49,7 @@ func (s *State) hear(c *Command) (signed bool) {
 	}
 	body, err := messages.Marshal(statement, messages.Msgpack)
 	if err != nil {
-		return false // nothing that was decoded is so
+		return false // cannot happen: it was decoded
 	}
 	s.money.books.Hear(from, verb, body)
 	return signed
@@ -105,8 +104,8 @@ func read(payload []byte, into any) error {
 	return messages.Unmarshal(payload, messages.Detect(payload, ""), into)
 }
 
-// Differs returns an error if a state is not what another is, but for how often the
-// clearing has refused something: no record has that.
+// Differs returns an error if two states differ. It ignores the counts of refusals, which no
+// record has.
 func (s *State) Differs(from *State) error {
 	mine, theirs := s.Capture(), from.Capture()
 	mine.head.Refused, theirs.head.Refused = nil, nil

@@ -12,22 +12,20 @@ import (
 const (
 	// MaxOutstanding is the most instructions that may wait for an answer.
 	MaxOutstanding = 4096
-	// keptLines is how many numbers a book goes back. The outcomes that are
-	// remembered are among them.
+	// keptLines is the number of lines that a book keeps. They cover all remembered outcomes.
 	keptLines = 2 * MaxOutstanding
 )
 
-// book is the history of one direction: the running total, and the latest
-// lines, each with the digest of all up to it. The sender enters a number when
-// it learns the outcome, the receiver when it makes it. Its fields are exported for
-// the image alone.
+// book is the history of the instructions in one direction: the running total, and the latest
+// lines, each with a digest of all before it. The sender enters an instruction when it learns
+// the outcome, the receiver when it carries it out. Its fields are exported for the image only.
 type book struct {
 	Base  messages.RunningTotal // before the first of Lines
 	Total messages.RunningTotal
 	Lines []line
 }
 
-// line is one number, and what else the running total after it has.
+// line is one instruction, and the part of the running total that its message lacks.
 type line struct {
 	Shown        messages.ClearingLine
 	Owed, Volume messages.Credits
@@ -37,22 +35,21 @@ func (l *line) total() messages.RunningTotal {
 	return messages.RunningTotal{Number: l.Shown.Number, Owed: l.Owed, Volume: l.Volume, Digest: l.Shown.Digest}
 }
 
-// newBook begins the book of instructions from a site to another.
+// newBook returns an empty book of the instructions from one site to another.
 func newBook(from, to messages.Name) book {
 	return bookFrom(Beginning(from, to))
 }
 
-// bookFrom goes on from a running total, without the lines before.
+// bookFrom returns a book that continues from a running total, without earlier lines.
 func bookFrom(total messages.RunningTotal) book { return book{Base: total, Total: total} }
 
-// Beginning is the running total of instructions from a site to another before the
-// first of them.
+// Beginning returns the running total before the first instruction from one site to another.
 func Beginning(from, to messages.Name) messages.RunningTotal {
 	start := sha256.Sum256([]byte(domainBook + "\x00" + from + "\x00" + to))
 	return messages.RunningTotal{Digest: start[:]}
 }
 
-// After is the running total with one more number, as both banks work it out.
+// After returns the running total after one more instruction. Both banks compute it alike.
 func After(total messages.RunningTotal, i *messages.Instruction, o *messages.TransferResult) messages.RunningTotal {
 	h := sha256.New()
 	h.Write(total.Digest)             //nolint:errcheck // a hash takes everything
@@ -66,7 +63,7 @@ func After(total messages.RunningTotal, i *messages.Instruction, o *messages.Tra
 	return next
 }
 
-// owes is what an instruction adds to what its sender owes the receiver.
+// owes returns what an instruction adds to the sender's debt to the receiver.
 func owes(k messages.InstructionKind, moved messages.Credits) messages.Credits {
 	switch k {
 	case messages.InstructPay:
@@ -77,12 +74,12 @@ func owes(k messages.InstructionKind, moved messages.Credits) messages.Credits {
 	return 0
 }
 
-// holds reports whether the volume can count one more amount.
+// holds reports whether the volume can grow by amount without overflow.
 func (b *book) holds(amount messages.Credits) bool {
 	return b.Total.Volume <= math.MaxInt64-amount
 }
 
-// enter adds a number with its outcome.
+// enter appends an instruction with its outcome.
 func (b *book) enter(i *messages.Instruction, o *messages.TransferResult) {
 	b.Total = After(b.Total, i, o)
 	if len(b.Lines) >= keptLines+keptLines/4 {
@@ -95,8 +92,7 @@ func (b *book) enter(i *messages.Instruction, o *messages.TransferResult) {
 	}})
 }
 
-// at returns the running total at a number; false if the book does not go
-// back or forth so far.
+// at returns the running total after a number; false if the book does not cover it.
 func (b *book) at(number uint64) (messages.RunningTotal, bool) {
 	switch {
 	case number == b.Base.Number:
@@ -107,10 +103,10 @@ func (b *book) at(number uint64) (messages.RunningTotal, bool) {
 	return b.Lines[number-b.oldest()].total(), true
 }
 
-// oldest is the first number that has a line, or would have.
+// oldest returns the number of the first line; for a book without lines, of the next one.
 func (b *book) oldest() uint64 { return b.Base.Number + 1 }
 
-// page returns up to limit lines from a number on.
+// page returns up to limit lines, beginning with a number.
 func (b *book) page(from uint64, limit int) []messages.ClearingLine {
 	out := []messages.ClearingLine{}
 	first := max(from, b.oldest())

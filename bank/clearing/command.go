@@ -2,19 +2,19 @@ package clearing
 
 import "github.com/candor-grid/candor/messages"
 
-// Mark is the first byte of every command, by which it is told from those of
-// the ledger in one log. The second is the form of the rest: a command of another form,
-// or with other rules, is not read.
+// Mark is the first byte of every command of the clearing. It tells them from commands of the
+// ledger, which are in the same log. The second byte is the form of the rest; a command of
+// another form is refused.
 const (
 	Mark = 'c'
 	form = 1
 )
 
-// Command is one change asked of the clearing. Exactly one of the pointers is
-// set; none is the bare passing of time.
+// Command is one change that is asked of the clearing. Exactly one of its pointers is set; a
+// command with none is only the passing of time.
 type Command struct {
 	At messages.Time // the leader's clock
-	By messages.Name // the caller on whose request it is made
+	By messages.Name // the caller who asked
 
 	Peer         *messages.PeerRequest
 	Reserve      *messages.ReserveRequest
@@ -27,21 +27,21 @@ type Command struct {
 	Receipt      *messages.SignedReceipt
 	Close        *messages.CloseRequest
 
-	// Asked is the request as it was made, with its proof; nil where it needs none.
+	// Asked is the signed request; nil for commands that need no proof.
 	Asked *messages.SignedRequest
 
 	Part   *messages.PartRequest
-	Silent messages.Name // a peer that the leader finds to be silent; "": none
+	Silent messages.Name // a peer that does not answer, as the leader found; "": none
 
-	Incarnation uint64        // of a site whose leader finds that a backup was restored; 0: none
+	Incarnation uint64        // the site's new incarnation, after the leader found that a backup was restored; 0: none
 	Since       messages.Time // when that backup began
-	Compared    messages.Name // a peer whose books the leader finds to agree after that; "": none
-	Known       uint64        // the latest incarnation of this site that this peer knows
+	Compared    messages.Name // a peer whose books agree with ours after the restore, as the leader found; "": none
+	Known       uint64        // the latest incarnation of this site that Compared knows
 	Confirm     *messages.ConfirmRequest
 	Adopt       *messages.AdoptRequest
 }
 
-// from is the site whose bank signed what the command has; "": none did.
+// from returns the site whose bank signed a part of the command, "" for none.
 func (c *Command) from() messages.Name {
 	switch {
 	case c.Instructions != nil:
@@ -61,7 +61,7 @@ func (c *Command) Encode() ([]byte, error) {
 	return append([]byte{Mark, form}, body...), nil
 }
 
-// Readable returns an error for a command that Apply could not read.
+// Readable returns an error for a command that this build cannot read.
 func Readable(command []byte) error {
 	if _, err := decode(command); err != nil {
 		return err.Err
@@ -72,7 +72,7 @@ func Readable(command []byte) error {
 func decode(b []byte) (Command, *Rejected) {
 	var c Command
 	if len(b) < 2 || b[0] != Mark {
-		return c, reject(Malformed, messages.Invalid, "command of %d bytes: is none of the clearing's", len(b))
+		return c, reject(Malformed, messages.Invalid, "command of %d bytes: it is not a command of the clearing", len(b))
 	}
 	if b[1] != form {
 		return c, reject(Malformed, messages.Invalid, "command of form %d: this bank reads form %d; run the same release on every replica", b[1], form)

@@ -6,22 +6,22 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// keptCycles is how many cycles of each peer are remembered.
+// keptCycles is the number of cycles remembered for each peer.
 const keptCycles = 64
 
-// cycle is what one cycle came to between this site and a peer. Its fields are
-// exported for the image alone.
+// cycle is what this site and a peer settled in one cycle. Its fields are exported for the
+// image only.
 type cycle struct {
 	Number        uint64
-	Paid          messages.Credits // to the peer
-	Received      messages.Credits // from the peer
-	Volume        messages.Credits // of the payments and charges that the peer answered since the cycle before
-	PaidFinal     bool             // the peer answered our offer, or there was none to make
-	ReceivedFinal bool             // the peer made its offer, and it was answered
+	Paid          messages.Credits // by this site to the peer
+	Received      messages.Credits // by the peer to this site
+	Volume        messages.Credits // of the payments and charges that the peer answered since the previous cycle
+	PaidFinal     bool             // the peer answered our offer, or there was nothing to offer
+	ReceivedFinal bool             // the peer made its offer and got our answer
 }
 
-// cycle finds or makes the entry of a cycle. One that this site closed before
-// it knew the peer has nothing to pay.
+// cycle returns the entry of a cycle, and makes it if needed. A cycle that this site closed
+// before it knew the peer has nothing to pay.
 func (p *peer) cycle(number, closed uint64) *cycle {
 	i := len(p.Cycles)
 	for i > 0 && p.Cycles[i-1].Number > number {
@@ -38,17 +38,16 @@ func (p *peer) cycle(number, closed uint64) *cycle {
 	return &p.Cycles[i]
 }
 
-// cycles closes cycles here, and takes what peers offer as they close theirs.
+// cycles closes cycles and accepts the offers of peers that close theirs.
 type cycles struct {
-	latest uint64 // that was closed
+	latest uint64 // number of the latest closed cycle
 	peers  *peers
 	money  *money
 	terms  *terms
 }
 
-// close ends a cycle: each peer is offered what this site owes it, if only
-// nothing, which tells the peer that nothing is to come. Asked again it shows
-// how the cycle stands.
+// close closes a cycle: it offers each peer what this site owes it. An offer of 0 tells the
+// peer that nothing will come. If the cycle is already closed, it only returns the position.
 func (cs *cycles) close(r *messages.CloseRequest) (*messages.Position, *Rejected) {
 	number := r.Cycle
 	if number == 0 {
@@ -72,8 +71,8 @@ func (cs *cycles) close(r *messages.CloseRequest) (*messages.Position, *Rejected
 	return cs.position(number)
 }
 
-// closable refuses a cycle beyond the next one here or at a peer: closing it
-// would end every cycle before it. The first one may have any number.
+// closable refuses a cycle beyond the next one of this site or of a peer: closing it would end
+// every cycle before it. The first cycle may have any number.
 func (cs *cycles) closable(number uint64) *Rejected {
 	next := cs.latest + 1
 	for _, p := range cs.peers.byName {
@@ -87,9 +86,8 @@ func (cs *cycles) closable(number uint64) *Rejected {
 	return ordinary(messages.Errorf(messages.Invalid, "cycle %d is not the next: the latest closed here is %d, so close %d; a wrong one is corrected by closing the right one with --correct", number, cs.latest, cs.latest+1))
 }
 
-// reopen takes back the cycles from a number on, which were closed by mistake. It
-// is safe where no peer has taken anything in them: each has said so, and what
-// was offered is still owed.
+// reopen takes back cycles that were closed by mistake, from a number on. It is allowed only if
+// each peer has answered that it accepted nothing; then what was offered is still owed.
 func (cs *cycles) reopen(number uint64) *Rejected {
 	if number == 0 || number >= cs.latest {
 		return ordinary(messages.Errorf(messages.Invalid, "cycle %d: only one before the latest, %d, can be what should have been closed instead", number, cs.latest))
@@ -106,8 +104,8 @@ func (cs *cycles) reopen(number uint64) *Rejected {
 	return nil
 }
 
-// reopenable refuses where something was settled in what was closed by mistake,
-// or may have been.
+// reopenable refuses if something was settled with the peer in a cycle closed by mistake, or
+// may have been.
 func (p *peer) reopenable(number, latest uint64) *Rejected {
 	if p.offered >= number {
 		return ordinary(messages.Errorf(messages.Conflict, "site %q has not answered the offer of cycle %d, and may take it: try again when it has", p.Name, p.offered))
@@ -120,8 +118,7 @@ func (p *peer) reopenable(number, latest uint64) *Rejected {
 	return nil
 }
 
-// reopen forgets what this site has offered from a cycle on. What the peer has
-// settled of its own stays.
+// reopen removes this site's offers from a cycle on. What the peer settled itself stays.
 func (p *peer) reopen(number uint64) {
 	kept := p.Cycles[:0:0]
 	for _, c := range p.Cycles {
@@ -136,8 +133,8 @@ func (p *peer) reopen(number uint64) {
 	p.Cycles = kept
 }
 
-// offer sets aside what this site owes a peer by its own book, and offers it.
-// The peer takes of it what is owed by its own.
+// offer reserves what this site owes a peer by its own book, and offers it. The peer accepts
+// what is owed by the peer's book.
 func (cs *cycles) offer(p *peer, number uint64) {
 	if p.Leaving || p.Standing == messages.PeerParted {
 		return // nothing is owed
@@ -147,7 +144,7 @@ func (cs *cycles) offer(p *peer, number uint64) {
 	amount, hold := max(0, min(owed, room, messages.MaxCredits)), ""
 	cs.terms.bound()
 	if p.offers >= maxOffers || cs.peers.whole(p) != nil {
-		p.cycle(number, cs.latest) // it is not final: the peer is silent, or this site was restored
+		p.cycle(number, cs.latest) // it stays open: the peer is suspended, or this site was restored
 		return
 	}
 	if cs.peers.credible(p) != nil {
@@ -165,12 +162,12 @@ func (cs *cycles) offer(p *peer, number uint64) {
 	p.send(item{Instruction: messages.Instruction{Kind: messages.InstructSettle, Cycle: number, Amount: amount}, Hold: hold, Held: amount})
 }
 
-// maxOffers is how many offers of cycles may wait for a peer to answer.
+// maxOffers is the maximum of offers that wait for one peer's answer.
 const maxOffers = 64
 
-// acceptOffer takes of a peer's offer what the peer owes by this book, as far as
-// its share of the reserve covers that. From then on the debt is one that is to
-// be paid outside the ledgers. While the banks do not agree nothing is taken.
+// acceptOffer accepts a peer's offer as far as the peer owes that by this book and its share of
+// the reserve covers it. From then on the peer must pay the amount outside the ledgers. While
+// the books of the banks differ, nothing is accepted.
 func (cs *cycles) acceptOffer(p *peer, i *messages.Instruction) (messages.Credits, *Rejected) {
 	if len(p.Cycles) == keptCycles && p.Cycles[0].Number > i.Cycle {
 		return 0, reject(Stale, messages.Expired, "cycle %d is too long ago", i.Cycle)
@@ -200,8 +197,8 @@ func (cs *cycles) acceptOffer(p *peer, i *messages.Instruction) (messages.Credit
 	return c.Received, nil
 }
 
-// position is how this site comes out of a cycle so far. A peer that was parted from
-// is in no cycle any more.
+// position returns this site's position in a cycle so far. A peer that was parted from is in no
+// cycle any more.
 func (cs *cycles) position(number uint64) (*messages.Position, *Rejected) {
 	if number == 0 && cs.latest == 0 {
 		return nil, ordinary(messages.Errorf(messages.NotFound, "no cycle was closed here yet: close the first one, 1"))

@@ -1,160 +1,144 @@
-// Package clearing settles between the banks of different sites, which trust
-// one another for a bounded amount and no further. It is the second half of a
-// bank's replicated state, composed with a [ledger.Ledger]: it changes only by
-// [State.Apply], has no clock, no I/O and no goroutines, and replicas that
-// applied the same commands are byte-identical ([State.Hash]). It has no
-// credits of its own. What it moves or sets aside is moved and set aside in the
-// ledger; here it is only remembered why.
+// Package clearing settles between the banks of different sites, which trust one another for a
+// bounded amount only. It is the second half of a bank's replicated state, together with a
+// [ledger.Ledger]. It changes only by [State.Apply], has no clock, no I/O and no goroutines,
+// and replicas that applied the same commands are byte-identical ([State.Hash]). It has no
+// credits of its own: the ledger moves and reserves them, and the clearing remembers why.
 //
 // # Model
 //
-// Each bank has one account for each peer in its own ledger ([PeerAccount]).
-// Its balance is what this site owes that one; below zero, it is what that one
-// owes, at most the peer's limit, which is the account's credit. The two
-// accounts of two sites mirror one another: their balances sum to zero, but
-// for what was carried out by one bank and has not yet been confirmed to the
-// other.
+// Each bank has one account for each peer in its own ledger ([PeerAccount]). A positive balance
+// is what this site owes the peer; a negative one is what the peer owes, at most the peer's
+// limit, which is the account's credit. The accounts of two sites mirror each other: their
+// balances sum to zero, except for instructions that one bank has carried out and the other has
+// not yet had confirmed.
 //
-// Banks ask things of one another by instructions, numbered from 1 in each
-// direction:
+// Banks send each other instructions, numbered from 1 in each direction:
 //
 //	pay      pay an account of the receiver; the sender owes it
 //	charge   take from an authorisation of the receiver, once; the receiver owes it
 //	settle   the settlement of a cycle: take up to so much of what the sender owes
 //	revoke   give up an authorisation of the sender that was not charged
 //
-// An instruction stays in the outbox, under its number, until the receiver's
-// signed receipt has its outcome; it is sent as often as that takes. The
-// receiver carries numbers out in order, each once, and keeps the outcome, a
-// refusal like a success, until the sender has said that it has it. Both banks
-// enter each number with its outcome into a book: the receiver when it carries
-// it out, the sender when it learns of it. A book has a running total, and a
-// digest that chains all numbers, contents and outcomes. Every message carries
-// its sender's running total, and is signed.
+// An instruction stays in the outbox under its number, and is sent again, until the receiver's
+// signed receipt has its outcome. The receiver carries numbers out in order, each once. It
+// keeps the outcome, even a refusal, until the sender has said that it has it. Both banks enter
+// each number with its outcome into a book: the receiver when it carries it out, the sender
+// when it learns the outcome. A book has a running total, and a digest that chains all numbers,
+// contents and outcomes. Every message has its sender's running total, and is signed.
 //
-// Whatever waits for an answer is set aside in the ledger of the bank that
-// asked, by a hold without an end. A confirmation makes the hold a transfer; a
-// refusal frees it; nothing else resolves it. A time-out is not a failure:
-// nobody is refunded because somebody did not answer.
+// What waits for an answer is reserved in the ledger of the bank that asked, by a hold without
+// an expiry. A confirmation makes the hold a transfer; a refusal frees it; nothing else
+// resolves it. A time-out is not a failure: nobody is refunded because somebody did not answer.
 //
 // # Authorisations
 //
-// A user has its home bank set credits aside for one charge by one other
-// site, and gets the bank's signed word for it: issuer, peer, identifier,
-// account, amount, when it was issued, for what interval, and the margin. The
-// other site's bank accepts the statement by its signature alone, sets the
-// amount aside of what the issuer may owe, and can then charge up to it, once,
-// whether the issuer can be reached or not. It accepts it for one purpose, such
-// as a job: the same statement shown for another is refused. What is charged is
-// the payee's when the home bank confirms.
+// A user asks its home bank to reserve credits for one charge by one other site, and gets a
+// statement signed by the bank: issuer, peer, identifier, account, amount, when it was issued,
+// its interval, and its margin. The other site's bank needs only the signature to accept it. It
+// reserves the amount from the issuer's limit and can then charge it, once and at most the
+// amount, even if the issuer cannot be reached. An authorisation pays for one purpose, such as
+// a job: the same statement for another purpose is refused. The payee gets the charge when the
+// home bank confirms.
 //
-// A charge must be made before Issued+Interval, by the clock of the bank that
-// charges or by the latest time that the issuer signed, whichever is later.
-// Where the clocks are apart, an interval shorter than that may be over for the
-// peer when it begins: give a longer one.
+// A charge must be made before Issued+Interval, by the clock of the bank that charges or by the
+// latest time that the issuer signed, whichever is later. An interval shorter than the
+// difference of the clocks may be over for the peer before it begins: use a longer one.
 //
-// The home bank keeps the credits aside until Issued+Interval+Margin by its
-// own, or, once the peer has said that the job has ended, for [messages.ChargeWithin] from
-// then on: a later charge is refused, and its maker's loss. The margin is [messages.MaxClockSkew] for clocks that are apart, and a
-// week for the charge to arrive. As an authorisation ends without a charge the
-// peer releases it by an instruction, and its user can have it revoked before:
-// the margin is only ever waited for if the peer is cut off.
-// What the peer accepted as firm, as for a job that has begun, it does not give
-// up before the charge: a user cannot take back what pays for work under way. A
-// service of the home site may ask for an authorisation on the word of a user,
-// and have it revoked; its statement names the job. Who owns the account, and an
-// operator, may have any revoked that binds it. A member who owns no part of the
-// account authorises only within a limit that an owner gave it.
+// The home bank keeps the credits reserved until Issued+Interval+Margin by its own clock. If
+// the peer says that the job ended, it keeps them only for [messages.ChargeWithin] from then; a
+// later charge is refused, and is the peer's loss. The margin is [messages.MaxClockSkew] for
+// clocks that differ, and a week for the charge to arrive. The peer releases an authorisation
+// that ended without a charge, and its user can have it revoked earlier; so the margin only
+// matters if the peer cannot be reached. The peer does not give up an authorisation that it
+// accepted as firm, for example for a job that has begun: a user cannot take back the payment
+// for work under way. A service of the home site may ask for an authorisation for a user, with
+// the job it is for, and may have it revoked. So may an owner of the account, and an operator.
+// A member of a project that is not an owner can authorise only within a limit that an owner
+// set.
 //
-// Who loses when both are cut off? If a charge that was made in time reaches
-// the home bank within the margin, nobody. If it comes later it is refused,
-// and the site that charged bears it: it alone knew of the charge, it chose to
-// go on working for a bank that it could not reach, it knew to the second by
-// when the charge had to arrive, and what it risks is bounded by the limit
-// that it gave the peer. The user does not lose: it is never charged more than
-// it authorised, more than once, or after it was told that the credits are
-// free. The home bank does not lose: it pays out only what is set aside.
+// Who loses if both are cut off? Nobody, if a charge that was made in time reaches the home
+// bank within the margin. A later one is refused, and the site that charged bears the loss:
+// only that site knew of the charge, it chose to work for a bank that it could not reach, it
+// knew when the charge had to arrive, and the limit that it gave the peer bounds its risk. The
+// user is never charged more than it authorised, more than once, or after it was told that the
+// credits are free. The home bank pays only what is reserved.
 //
 // # Settlement
 //
-// At the end of a cycle each bank offers each peer what it owes by its own book. The
-// peer accepts as much as it is owed by its own book and as its share of the reserve
-// for the other covers; the rest stays owed. An offer of nothing says that nothing is
-// to come. What was accepted leaves both accounts of the pair: the payer has it on
-// [SettlementAccount], which stands for all other sites together; the receiver has it
-// on the [SettledAccount] of the peer, which is below zero by what that peer has
-// settled and not paid yet. The sum of these changes in a cycle is the site's
-// multilateral position. [Net] compares the signed positions of all sites and finds
-// the payments outside the ledgers, at most one fewer than there are sites; debts that
-// run in a circle need none. After a payment the operator of the paying site withdraws
-// the amount from the one account, and the operator of the other site grants it to the
-// other account. What cancels is withdrawn and granted at the same site. Only
-// operators do so: nothing that a peer sends frees its share.
+// At the end of a cycle each bank offers each peer what it owes by its own book. The peer
+// accepts what it is owed by its book, as far as the other's share of the reserve covers that;
+// the rest stays owed. An offer of 0 says that nothing will come. An accepted amount leaves
+// both accounts of the pair. The payer books it on [SettlementAccount], which stands for all
+// other sites together. The receiver books it on the [SettledAccount] of the peer, whose
+// balance is minus what that peer settled and has not paid yet. The sum of these changes in a
+// cycle is the site's multilateral position. [Net] compares the signed positions of all sites
+// and returns the payments outside the ledgers, at most one fewer than there are sites; debts
+// in a circle need none. After a payment, the operator of the paying site withdraws the amount
+// from the one account, and the operator of the other site grants it to the other. Amounts that
+// cancel are withdrawn and granted at the same site. Only operators do this: no message of a
+// peer frees its share.
 //
-// Cycles are closed one after another, so a typing error ends only the next one. A
-// cycle that was closed by mistake can be taken back while no peer has accepted
-// anything in it.
+// Cycles are closed in order, so a typing error closes only the next one. A cycle that was
+// closed by mistake can be reopened while no peer has accepted anything in it.
 //
 // # What a peer can cost
 //
-// The most is its limit and its share, in whatever order it sends whatever it
-// can sign (TestALiarHasItsLimitAndShare). Both are the credit of an account, so
-// the ledger refuses what is beyond, whatever the clearing believes. While the
-// books of a pair do not agree nothing is taken on credit: no payment, no
-// settlement, no authorisation of either side. What was accepted before is
-// charged and paid. What a user authorised a peer to charge is the user's to
-// lose, and no more than that.
+// At most its limit and its share, whatever it signs and in whatever order
+// (TestALiarHasItsLimitAndShare). Both are the credit of an account, so the ledger refuses
+// anything above them, whatever the clearing believes. While the books of a pair disagree,
+// nothing is taken on credit: no payment, no settlement, no authorisation by either side.
+// Earlier authorisations are still charged and paid. A peer can also charge what users
+// authorised it to charge, and no more.
 //
-// A peer that is silent keeps nobody else waiting. A charge or release has its
-// place in the outbox from when the authorisation was accepted, of which a peer
-// has at most [MaxVisits]; payments and revocations have a bound of their own.
-// Cycles are closed, and authorisations end, whatever waits for a peer.
+// A silent peer makes nobody else wait. A charge or release has its place in the outbox from
+// the acceptance of its authorisation, and a peer has at most [MaxVisits] of them; payments and
+// revocations have a bound of their own. Cycles are closed and authorisations end, whatever
+// waits for a peer.
 //
 // # Parting
 //
-// A peer has a standing. It is suspended when the leader finds that its bank has not
-// answered for long, and open again at the next thing that it signs, or, where it owes
-// answers, at the first of them; until then nothing new begins: no payment, and no authorisation of either side. It is parting when an
-// operator says so. What was agreed before goes on, and the debts are settled and paid.
-// A bank that has nothing left with the peer says so by an instruction, its last:
+// A peer has a standing. The leader suspends a peer whose bank has not answered for long. While
+// it is suspended nothing new begins: no payment, and no authorisation by either side. The next
+// message that it signs ends this; if it owes answers, the first answer does. A peer is parting
+// when an operator says so. Then earlier agreements continue, and the debts are settled and
+// paid. A bank that has nothing left with the peer says so by its last instruction:
 //
 //	part     the sender has settled everything, and asks for nothing more
 //
-// The two have parted when each has said so and has the other's answer. The books stay,
-// and go on if an operator makes the site a peer again.
+// Two sites have parted when each has said so and has the other's answer. The books stay, and
+// continue if an operator makes the site a peer again.
 //
-// A parting without agreement is one command. The operator states the loss, which must
-// be what the peer owes by trade and by settlements; an account of this site pays it.
-// Whatever was set aside for the peer, or by it, is free; its keys are never trusted
-// again. What this site owes it stays on its [SettledAccount]. A later peering needs
-// other keys on both sides, and its books begin with number 1: nothing that was signed
-// before counts.
+// A one-sided parting is one command. The operator states the loss, which must be what the peer
+// owes by trade and by settlements; an account of this site pays it. Everything reserved for
+// the peer, or by it, is freed, and its keys are never trusted again. What this site owes it
+// stays on its [SettledAccount]. A later peering needs new keys on both sides, and its books
+// begin with number 1: earlier signatures are invalid.
 //
 // # Restoring
 //
-// A bank that was put back to an older state has lost numbers that its peers have. A
-// site has an incarnation, which is higher after each restoration, and which it signs
-// with its instructions. In a new incarnation it asks nothing of a peer, and carries
-// nothing out for it, before the two books are known to be whole: no number is used
-// twice, and no answer is that of another instruction. A peer refuses what an earlier
-// incarnation signed. Where a backup is restored with the clock behind, its site learns from
-// the peer's signed totals which incarnation the peer knows, and signs a later one for it.
+// A bank that was restored to an older state has lost instructions that its peers have. Each
+// restore gives the site a higher incarnation, which it signs with its instructions. In a new
+// incarnation it asks nothing of a peer, and carries out nothing for it, until the two books
+// are found equal. So no number is used twice, and no answer belongs to another instruction. A
+// peer refuses messages of an earlier incarnation. If a restore ran with the clock behind, the
+// site learns from the peer's signed totals which incarnation the peer knows, and signs a later
+// one for this peer.
 //
-// It goes on from the totals of its peer, however many numbers were lost: the running
-// totals of both directions, what the peer may still charge, and who parts. The operator of
-// the peer confirms them, the peer's bank signs them, and the operator of the restored site
-// signs that they are adopted: one record, from which the rest follows. The books go on above
-// the peer's last numbers. What this site owes is what the totals come to; the difference is
-// booked to the [CorrectionAccount], which also pays what the peer charges by authorisations
-// that were lost. Users have what the backup says: which of them gains by it, the totals do
-// not say. A payment that waits here under a number which the peer has is given back, because
-// nobody knows what became of it; all else that waits is asked again under a new number,
-// because the peer does it once.
+// If instructions were lost, however many, the site continues from its peer's totals: the
+// running totals of both directions, what the peer may still charge, and who is parting. The
+// peer's operator confirms the totals, the peer's bank signs them, and the operator of the
+// restored site signs that they are adopted. This is one record, from which the rest follows.
+// The books continue after the peer's last numbers. What this site owes is what the totals say;
+// the difference is booked to the [CorrectionAccount], which also pays charges of
+// authorisations that were lost. Users have what the backup says; the totals do not show which
+// of them gained. A waiting payment whose number the peer already has is given back, because
+// its outcome is unknown. Every other waiting instruction is asked again under a new number;
+// the peer carries it out only once.
 //
 // # Invariants
 //
-// They hold after every command, for every order in which messages arrive, and
-// are checked so in simulation (TestRing).
+// These hold after every command, in whatever order messages arrive. A simulation checks them
+// (TestRing).
 //
 //  1. No credit comes into being or is lost. Every change is one of the ledger,
 //     all whose balances sum to zero.
@@ -180,43 +164,38 @@
 //  9. By settlements it comes to owe at most its share of the reserve: the credit
 //     of its [SettledAccount].
 //
-// From 2, 3 and 6 follows that it does no harm to send anything again, late or
-// never; that whatever is sent often enough is done follows from the outbox.
+// From 2, 3 and 6 it follows that a message may be sent again, late or never without harm. From
+// the outbox it follows that what is sent often enough is done.
 //
-// For 2 and 3 the answer must be durable before it leaves: receipts,
-// authorisations and outgoing instructions are read from state that the log
-// has committed. A bank whose disk forgot what it had answered is told so by
-// its peers (lost), and changes nothing more on their word until it has adopted theirs.
+// For 2 and 3 an answer must be durable before it is sent: receipts, authorisations and
+// outgoing instructions are read from state that the log has committed. If a bank's disk lost
+// answers, its peers refuse its messages as [Lost]. It changes nothing more on their word until
+// it has adopted their totals.
 //
 // # Refusals
 //
-// What no honest peer sends is refused under a name ([Refusal]) and counted.
-// [State.Screen] finds what shows without the books, signatures among it, for
-// the leader to refuse before it proposes anything; Apply screens again. A
-// message whose running total does not match is refused and noted as a dispute
-// for an operator. [Compare] then names the first number at which the two books
-// differ, from signed pages of them ([State.Lines]); nothing but the operator's new terms
-// for the peer closes it, unless they only lower its limit.
+// A refusal of something that no honest peer sends has a reason ([Refusal]) and is counted. The
+// leader calls [State.Screen] before it proposes, to refuse what is wrong in any state of the
+// books, such as a bad signature; Apply screens again. A message whose running total does not
+// match is refused and noted as a dispute for an operator. [Compare] then finds the first
+// number at which the two books differ, from signed pages of both ([State.Lines]). Only new
+// terms of the operator for the peer end a dispute, and not if they only lower its limit.
 //
 // # Duties of the caller
 //
-// Apply the commands to one State and one ledger in the order of one log, and
-// capture and restore the two together; [Mark] tells its commands from the
-// ledger's. Correct no transfer of the peers' accounts in the ledger, and grant
-// them nothing: what is done on one side alone has no mirror on the other. Give
-// no user a name that is [Reserved], and let nobody choose identifiers of
-// transfers that begin with [TransferPrefix]. A message that comes again may be
-// answered by [State.Answered], without a command, and so may one that is refused or says
-// nothing new; [State.Learns] tells it of a receipt. Propose the passing of
-// time when [State.Due] has come. Send what [State.Outgoing] says again and
-// again.
+// Apply the commands to one State and one ledger in the order of one log, and capture and
+// restore the two together; [Mark] tells its commands from the ledger's. Correct no transfer of
+// the peers' accounts in the ledger, and grant them nothing: the other site would not mirror
+// it. Give no user a name that is [Reserved], and let nobody choose identifiers of transfers
+// that begin with [TransferPrefix]. [State.Answered] may answer a message without a command if
+// it is repeated, refused or without news; [State.Learns] says whether this holds for a
+// receipt. Propose the passing of time at [State.Due]. Send [State.Outgoing] again and again.
 //
 // # Cost
 //
-// An instruction takes a few hundred bytes while it is outstanding, of which
-// there are at most [MaxOutstanding] and [MaxVisits] for each peer, and its line about a
-// hundred among the latest ten thousand; an authorisation a few hundred while
-// it is pending. A message costs one signature to verify, about a tenth of a
-// millisecond, and each of its up to [messages.MaxInstructions] numbers about
-// ten microseconds at each of the two banks, their ledgers included.
+// An outstanding instruction takes a few hundred bytes; each peer has at most [MaxOutstanding]
+// and [MaxVisits] of them. Its line in the book takes about a hundred, among the latest ten
+// thousand lines. A pending authorisation takes a few hundred bytes. A message costs one
+// verified signature, about a tenth of a millisecond, and each of its up to
+// [messages.MaxInstructions] numbers costs each bank about ten microseconds, ledger included.
 package clearing

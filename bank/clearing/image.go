@@ -14,9 +14,8 @@ import (
 // Magic begins every image; it changes with the format.
 const Magic = "candor-clearing-4\n"
 
-// Image is a clearing at one moment. Later changes leave it untouched, and it
-// may be used by other goroutines. It does not hold the ledger: capture the
-// two together.
+// Image is a clearing at one moment. Later changes do not alter it, and any goroutine may use
+// it. It does not have the ledger: capture both together.
 type Image struct {
 	head     imageHead
 	peers    []relation
@@ -25,8 +24,8 @@ type Image struct {
 	accepted []accepted // by issuer and identifier
 }
 
-// imageHead begins an image. The values of an image are written in canonical
-// msgpack; fields are only ever added at the end of their types.
+// imageHead is the first value of an image. Values are written in canonical msgpack; fields are
+// only ever added at the end of their types.
 type imageHead struct {
 	Site     messages.Name
 	Cycle    uint64
@@ -42,8 +41,8 @@ type imageHead struct {
 	Backup      messages.Time
 }
 
-// Capture takes an image. It copies what the state holds: a few hundred bytes
-// for each pending authorisation and each instruction that waits.
+// Capture takes an image. It copies the state: a few hundred bytes for each pending
+// authorisation and each waiting instruction.
 func (s *State) Capture() *Image {
 	img := &Image{head: imageHead{
 		Site: s.peers.site, Cycle: s.cycles.latest, Serial: s.money.serial, Refused: slices.Clone(s.incoming.refused[:]), Fault: s.money.fault,
@@ -60,8 +59,8 @@ func (s *State) Capture() *Image {
 	return img
 }
 
-// Hash is the digest of the state's image: equal for replicas that applied the
-// same commands.
+// Hash returns the digest of the state's image. Replicas that applied the same commands have
+// equal digests.
 func (s *State) Hash() [sha256.Size]byte { return s.Capture().sum() }
 
 func (img *Image) sum() [sha256.Size]byte {
@@ -70,8 +69,8 @@ func (img *Image) sum() [sha256.Size]byte {
 	return [sha256.Size]byte(h.Sum(nil))
 }
 
-// WriteTo writes the image: its parts, each behind its length, then their
-// SHA-256. Its end shows from itself, so that more may follow.
+// WriteTo writes the image's parts, each with its length before it, then their SHA-256. A
+// reader recognises the end, so that more may follow.
 func (img *Image) WriteTo(w io.Writer) (int64, error) { return parts.WriteHashed(w, img.parts) }
 
 func (img *Image) parts(w io.Writer) error {
@@ -79,8 +78,8 @@ func (img *Image) parts(w io.Writer) error {
 	return errors.Join(err, parts.Write(w, img.head), parts.Write(w, img.peers...), parts.Write(w, img.waiting...), parts.Write(w, img.issued...), parts.Write(w, img.accepted...))
 }
 
-// Restore replaces the state by an image of the same site, and reads no
-// further than its end. On an error the state is as it was.
+// Restore replaces the state by an image of the same site, and reads only to the end of the
+// image. After an error the state is as it was.
 func (s *State) Restore(r io.Reader) error {
 	fresh := New(s.peers.site, s.money.books, s.screen.verify)
 	if err := parts.ReadHashed(r, fresh.read); err != nil {
@@ -109,7 +108,7 @@ func (s *State) read(r io.Reader) error {
 	s.cycles.latest, s.money.serial, s.money.fault = head.Cycle, head.Serial, head.Fault
 	s.peers.incarnation, s.peers.since, s.peers.backup = head.Incarnation, head.Since, head.Backup
 	copy(s.incoming.refused[:], head.Refused)
-	var waiting []int // items of each peer's outbox that follow
+	var waiting []int // number of items in each peer's outbox, which follow
 	err = parts.Read(r, head.Peers, func(img *relation) { waiting = append(waiting, s.restorePeer(img)) })
 	for i := 0; err == nil && i < len(waiting); i++ {
 		p := s.peers.byName[s.peers.order[i]]
@@ -123,7 +122,8 @@ func (s *State) read(r io.Reader) error {
 		parts.Read(r, head.Accepted, func(a *accepted) { s.acceptor.remember(*a) }))
 }
 
-// restorePeer returns how many instructions wait that follow in the image.
+// restorePeer restores a peer and returns the number of its instructions that follow in the
+// image.
 func (s *State) restorePeer(r *relation) int {
 	p, waiting := &peer{relation: *r}, r.Waiting
 	p.Waiting = 0

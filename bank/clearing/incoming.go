@@ -6,9 +6,9 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// incoming carries out what peers ask for.
+// incoming carries out instructions of peers.
 type incoming struct {
-	refused  [Reasons]uint64 // how often for which reason, of all that the clearing refuses
+	refused  [Reasons]uint64 // counts of all refusals of the clearing, by reason
 	peers    *peers
 	money    *money
 	issuer   *issuer
@@ -16,9 +16,8 @@ type incoming struct {
 	cycles   *cycles
 }
 
-// receive carries out the instructions of a peer that are new, in order, and
-// answers those that were carried out before with their first outcomes. A
-// message is refused as a whole, or answered as a whole.
+// receive carries out a peer's new instructions in order, and answers repeated ones with their
+// first outcomes. It refuses or answers a message as a whole.
 func (in *incoming) receive(signed *messages.SignedInstructions) (*messages.Receipt, *Rejected) {
 	m := &signed.Instructions
 	p := in.peers.byName[m.From]
@@ -35,8 +34,8 @@ func (in *incoming) receive(signed *messages.SignedInstructions) (*messages.Rece
 	return in.receipt(p, first, end(m)), nil
 }
 
-// admit takes note of what a message says of its sender, or refuses it as a whole. It changes
-// nothing but what is known of the peer itself.
+// admit notes what a message says about its sender, or refuses the whole message. It changes
+// only what is known about the peer.
 func (in *incoming) admit(p *peer, m *messages.Instructions) *Rejected {
 	news := end(m) > p.In.Total.Number+1 || m.Known.Number > p.Known
 	if p.Standing == messages.PeerParted && news {
@@ -56,16 +55,16 @@ func (in *incoming) admit(p *peer, m *messages.Instructions) *Rejected {
 	return nil
 }
 
-// Answered looks up the receipt of instructions that were screened, or why they are refused,
-// where they change nothing: what comes again, and what says nothing new, costs no place in
-// the log. False: Apply must have it.
+// Answered returns the receipt or refusal of screened instructions if carrying them out would
+// change nothing. Such messages (repeated, or without news) need no place in the log. False:
+// Apply must carry them out.
 func (s *State) Answered(signed *messages.SignedInstructions) (*messages.Receipt, *Rejected, bool) {
 	m := &signed.Instructions
 	p := s.peers.byName[m.From]
 	if p == nil {
 		return nil, nil, false
 	}
-	is := *p // what it changes is for Apply to note
+	is := *p // a copy: only Apply may change the peer
 	err := s.incoming.admit(&is, m)
 	switch {
 	case is.known() != p.known() || s.turns(&Command{Instructions: signed}):
@@ -78,9 +77,8 @@ func (s *State) Answered(signed *messages.SignedInstructions) (*messages.Receipt
 	return s.incoming.receipt(p, max(m.First, p.Known+1), end(m)), nil, true
 }
 
-// Idle tells which new instructions of a message are worth no place in the log, by what
-// is known before they are carried out: payments of less than an amount, and what ends an
-// authorisation that is not open. The message was screened.
+// Idle tells which new instructions of a screened message are not worth their place in the log:
+// payments of less than least, and the end of an authorisation that is not open.
 func (s *State) Idle(m *messages.Instructions, least messages.Credits) (idle []bool) {
 	p := s.peers.byName[m.From]
 	for n := max(m.First, p.In.Total.Number+1); n < end(m); n++ {
@@ -100,11 +98,10 @@ func (s *State) Idle(m *messages.Instructions, least messages.Credits) (idle []b
 	return idle
 }
 
-// end is one past the last number of a message.
+// end returns the last number of a message plus one.
 func end(m *messages.Instructions) uint64 { return m.First + uint64(len(m.List)) }
 
-// agrees compares the sender's running total with this book, at the number
-// that it is of.
+// agrees compares the sender's running total with this book's total at the same number.
 func (p *peer) agrees(m *messages.Instructions) *Rejected {
 	if m.Known.Number > p.In.Total.Number {
 		return p.disputes(reject(Lost, messages.Conflict, "bank %q has our outcome of number %d, and this book ends at %d: this bank lost what it had answered; restore it from a replica or a snapshot that has it",
@@ -118,9 +115,8 @@ func (p *peer) agrees(m *messages.Instructions) *Rejected {
 	return nil
 }
 
-// follows refuses a message that leaves numbers out, repeats only numbers
-// whose outcomes the sender has, gives a known number other content, or makes
-// more outstanding than may be.
+// follows refuses a message that skips numbers, repeats only numbers whose outcomes the sender
+// has, changes the content of a known number, or makes too many outstanding.
 func (p *peer) follows(m *messages.Instructions) *Rejected {
 	end := end(m)
 	known := max(p.Known, m.Known.Number)
@@ -132,7 +128,7 @@ func (p *peer) follows(m *messages.Instructions) *Rejected {
 	case end > known+1+MaxOutstanding:
 		return reject(Flood, messages.Exhausted, "number %d is %d after the last one whose outcome is known: at most %d may be outstanding", end-1, end-1-known, MaxOutstanding)
 	}
-	// Also what is repeated with new numbers is compared: its sender may have been set back.
+	// repeated numbers are compared too: the sender may have been restored to an older state
 	for n := max(m.First, p.In.oldest()); n < end && n <= p.In.Total.Number; n++ {
 		if !p.sameNumber(n, &m.List[n-m.First]) {
 			return p.disputes(reject(Rewritten, messages.Conflict, "number %d had other content before: keep both as evidence", n))
@@ -141,8 +137,8 @@ func (p *peer) follows(m *messages.Instructions) *Rejected {
 	return nil
 }
 
-// sameNumber reports whether an instruction is the one that came under its number. Of
-// an outcome that is not kept any more the line has all but the words of a refusal.
+// sameNumber reports whether an instruction equals the one that first had its number. If its
+// outcome was forgotten, the line has everything except the text of a refusal.
 func (p *peer) sameNumber(n uint64, i *messages.Instruction) bool {
 	before, _ := p.In.at(n - 1)
 	is, _ := p.In.at(n)
@@ -156,7 +152,7 @@ func (p *peer) sameNumber(n uint64, i *messages.Instruction) bool {
 	return same(After(before, i, &messages.TransferResult{Amount: l.Moved}), is)
 }
 
-// forget drops the outcomes that the sender has.
+// forget removes the outcomes that the sender has.
 func (p *peer) forget(known uint64) {
 	if known > p.Known {
 		p.Outcomes = append([]messages.TransferResult(nil), p.Outcomes[known-p.Known:]...)
@@ -164,7 +160,7 @@ func (p *peer) forget(known uint64) {
 	}
 }
 
-// receipt answers the numbers from first to before end.
+// receipt returns the outcomes of the numbers in [first, end).
 func (in *incoming) receipt(p *peer, first, end uint64) *messages.Receipt {
 	total, _ := p.In.at(max(end, first) - 1)
 	r := &messages.Receipt{From: in.peers.site, To: p.Name, First: first, Outcomes: []messages.TransferResult{}, Total: total, At: in.money.books.Now()}
@@ -174,7 +170,7 @@ func (in *incoming) receipt(p *peer, first, end uint64) *messages.Receipt {
 	return r
 }
 
-// obey carries out one instruction. Its outcome is final, a refusal too.
+// obey carries out one instruction. Its outcome is final, even a refusal.
 func (in *incoming) obey(p *peer, i *messages.Instruction) messages.TransferResult {
 	moved, err := in.obeyed(p, i)
 	if err != nil {
@@ -205,7 +201,7 @@ func (in *incoming) obeyed(p *peer, i *messages.Instruction) (messages.Credits, 
 	return 0, in.acceptor.release(p, i)
 }
 
-// payOut pays an account of this site: the peer owes it.
+// payOut pays an account of this site, and the peer owes the amount.
 func (in *incoming) payOut(p *peer, i *messages.Instruction) (messages.Credits, *Rejected) {
 	if err := cmp.Or(users(i.Account), in.peers.trades(p), in.peers.credible(p), in.peers.covers(p, i.Amount)); err != nil {
 		return 0, err

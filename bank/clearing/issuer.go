@@ -8,20 +8,19 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// issued is an authorisation of this site that is pending. Its fields are exported
-// for the image alone.
+// issued is a pending authorisation of this site. Its fields are exported for the image only.
 type issued struct {
 	messages.Authorisation
 	Revoking bool           // its peer was asked to give it up
-	Job      messages.JobID // that it is for, 0: not said
-	By       messages.Time  // when it is freed though it has not ended, 0: not before its end
+	Job      messages.JobID // the job that it pays for; 0: not said
+	By       messages.Time  // when it is freed, if that is before its end; 0: it is not
 }
 
 func (i *issued) entry() (id, owner string, site messages.Name, until messages.Time) {
 	return i.ID, i.Account, i.Peer, i.freed()
 }
 
-// freed is when the credits are free without a word of the peer.
+// freed returns when the credits are free even if the peer sends nothing.
 func (i *issued) freed() messages.Time {
 	if i.By != 0 {
 		return min(i.By, i.Frees())
@@ -29,21 +28,21 @@ func (i *issued) freed() messages.Time {
 	return i.Frees()
 }
 
-// Prefixes of the identifiers that users' requests give their holds. The
-// ledger remembers them for ever, so that a key is never used twice.
+// Prefixes of the identifiers of holds that users' requests make. The ledger remembers them for
+// ever, so that no key is used twice.
 const (
 	authorisationHold = messages.AuthorisationHold
 	remittanceHold    = TransferPrefix + "remittance/"
 )
 
-// issuer issues authorisations of this site, and honours the charges of peers.
+// issuer issues authorisations of this site, and pays the charges of peers.
 type issuer struct {
-	issued register[issued, *issued] // that are pending, until the ledger frees them
+	issued register[issued, *issued] // the pending ones, until the ledger frees them
 	peers  *peers
 	money  *money
 }
 
-// authorise sets credits aside for a peer to charge.
+// authorise reserves credits that a peer may charge.
 func (is *issuer) authorise(by messages.Name, rank ledger.Rank, r *messages.AuthoriseRequest) (*messages.Authorisation, *Rejected) {
 	p, err := is.peers.find(r.Peer)
 	if err != nil {
@@ -76,9 +75,9 @@ func (is *issuer) authorise(by messages.Name, rank ledger.Rank, r *messages.Auth
 	return &a, nil
 }
 
-// bounded refuses a member who would bind the credits of a project, for months perhaps, and
-// to whom no owner has given a limit. What services ask for is for a job, and is given back
-// as the job ends.
+// bounded refuses an authorisation by a member of a project whose limit no owner set: it could
+// bind the project's credits for months. A service may ask, because its authorisations are for
+// jobs and end with them.
 func (is *issuer) bounded(by messages.Name, rank ledger.Rank, a *messages.Authorisation) *Rejected {
 	if rank != ledger.User || !messages.ValidName(by) || is.money.books.Owns(a.Member, a.Account) || is.money.books.Limited(a.Member, a.Account) {
 		return nil
@@ -86,11 +85,11 @@ func (is *issuer) bounded(by messages.Name, rank ledger.Rank, a *messages.Author
 	return ordinary(messages.Errorf(messages.PermissionDenied, "%q has no limit in account %q, and authorises other sites only within one: ask an owner of the account for a limit", clip(a.Member), clip(a.Account)))
 }
 
-// margin is how long after its end an authorisation is kept: clocks may be
-// MaxClockSkew apart, and a site may be cut off for a week.
+// margin is how long an authorisation is kept after its end: clocks may be MaxClockSkew apart,
+// and a site may be cut off for a week.
 const margin = messages.MaxClockSkew + 7*24*3600_000_000_000
 
-// draft is the authorisation that a request would get now.
+// draft returns the authorisation that a request would get now.
 func (is *issuer) draft(by messages.Name, r *messages.AuthoriseRequest) messages.Authorisation {
 	member := cmp.Or(r.Member, by)
 	return messages.Authorisation{
@@ -109,7 +108,7 @@ func (i *issued) again(a *messages.Authorisation) (*messages.Authorisation, *Rej
 	return &first, nil
 }
 
-// users refuses to touch an account that is the bank's own.
+// users refuses an account of the bank itself.
 func users(account messages.Name) *Rejected {
 	if Reserved(account) {
 		return ordinary(messages.Errorf(messages.PermissionDenied, "account %q is the bank's own", account))
@@ -117,8 +116,8 @@ func users(account messages.Name) *Rejected {
 	return nil
 }
 
-// revokes reports whether somebody may have an authorisation given up: who asked for it, on
-// whose word it is, who owns the account, and operators.
+// revokes reports whether somebody may revoke an authorisation: who asked for it, the member
+// for whom it is, an owner of the account, or an operator.
 func (is *issuer) revokes(by messages.Name, rank ledger.Rank, a *issued) bool {
 	return a.Member == by || strings.HasPrefix(a.ID, by+"/") || rank == ledger.Operator || is.money.books.Owns(by, a.Account)
 }
@@ -147,9 +146,9 @@ func (is *issuer) revoke(by messages.Name, rank ledger.Rank, r *messages.RevokeR
 	return &messages.ClearingReply{Number: number}, nil
 }
 
-// conclude bounds how long an authorisation can still be charged, as what it pays for has
-// ended by the peer's own word. Whoever charges later bears the loss. Users do not say so:
-// they would take back what pays for work under way.
+// conclude shortens the time in which an authorisation can be charged, after the peer said that
+// the job ended. A later charge is the peer's loss. Users may not do this, since they could
+// take back the payment for work under way.
 func (is *issuer) conclude(by messages.Name, a *issued) (*messages.ClearingReply, *Rejected) {
 	if messages.ValidName(by) || !strings.HasPrefix(a.ID, by+"/") {
 		return nil, ordinary(messages.Errorf(messages.PermissionDenied, "account %q may not say that %q has ended: only the service that made the authorisation may", clip(by), clip(a.ID)))
@@ -163,8 +162,8 @@ func (is *issuer) conclude(by messages.Name, a *issued) (*messages.ClearingReply
 	return &messages.ClearingReply{}, nil
 }
 
-// lapse forgets an authorisation whose time is over. The ledger frees what is set aside at
-// its end; before that, it is freed here.
+// lapse removes an authorisation whose time is over. At its end the ledger frees its credits;
+// if it was concluded earlier, lapse does.
 func (is *issuer) lapse(a *issued) {
 	if a.Frees() > is.money.books.Now() {
 		is.money.must(messages.Transfer{Kind: messages.Void, Pending: authorisationHold + a.ID,
@@ -173,8 +172,8 @@ func (is *issuer) lapse(a *issued) {
 	is.issued.drop(a.ID)
 }
 
-// Freed is when what a hold in the ledger sets aside is free without a word of a peer; 0 if
-// the clearing has no such hold, or the ledger's own expiry says it.
+// Freed returns when the credits of a hold are freed without an answer of the peer; 0 if the
+// clearing has no such hold, or the ledger's own expiry says it.
 func (s *State) Freed(hold string) messages.Time {
 	if id, is := strings.CutPrefix(hold, authorisationHold); is {
 		if a := s.issuer.issued.find(id); a != nil && a.By != 0 {
@@ -184,12 +183,12 @@ func (s *State) Freed(hold string) messages.Time {
 	return 0
 }
 
-// honour takes what the peer charged from an authorisation of this site, and
-// frees the rest; this site owes it.
+// honour pays what the peer charged from an authorisation and frees the rest. This site then
+// owes the amount.
 func (is *issuer) honour(p *peer, i *messages.Instruction) (messages.Credits, *Rejected) {
 	a := is.issued.find(i.ID)
 	if a == nil && i.Amount == 0 {
-		return 0, nil // released or not: nothing of it is set aside any more
+		return 0, nil // it is already free, released or not
 	}
 	if a == nil {
 		return is.remembered(p, i)
@@ -208,7 +207,7 @@ func (is *issuer) honour(p *peer, i *messages.Instruction) (messages.Credits, *R
 	if _, err := is.money.move(maker, t); err != nil {
 		return 0, err
 	}
-	if a.Issued <= p.Adopted { // it was none that this bank forgot
+	if a.Issued <= p.Adopted { // it is not one of those that this bank lost
 		p.Forgotten -= min(p.Forgotten, a.Amount)
 	}
 	is.issued.drop(i.ID)
@@ -219,7 +218,7 @@ func (is *issuer) honour(p *peer, i *messages.Instruction) (messages.Credits, *R
 func (is *issuer) free(p *peer, i *messages.Instruction, o *messages.TransferResult) {
 	a := is.issued.find(i.ID)
 	if a == nil {
-		return // it was released or freed meanwhile
+		return // it was released or freed in the meantime
 	}
 	if o.Error != nil {
 		a.Revoking = false

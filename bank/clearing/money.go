@@ -8,59 +8,58 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Accounts of the clearing in the ledger. A site's name begins with a letter,
-// so these are no peers'.
+// Accounts of the clearing in the ledger. A site's name begins with a letter, so these are not
+// accounts of peers.
 //
-// SettlementAccount stands for all the other sites together: what this site
-// owed a peer, and that peer took as settled.
+// SettlementAccount stands for all other sites together. It has what this site owed a peer and
+// the peer accepted as settled.
 const SettlementAccount messages.Name = messages.PeerAccountPrefix + "-settlement"
 
-// SettledAccount stands for what a peer owed and settled, until it is paid
-// outside the ledgers: below zero by that, and at most by the peer's share of
-// the reserve. Names have at most 63 bytes.
+// SettledAccount has what a peer owed and settled, until the peer pays it outside the ledgers.
+// Its balance is minus that amount, at least minus the peer's share of the reserve. Names have
+// at most 63 bytes.
 func SettledAccount(peer messages.Name) messages.Name {
 	name := messages.PeerAccountPrefix + "-" + peer
 	return name[:min(len(name), 63)]
 }
 
-// CorrectionAccount has what was booked because this bank was restored and lost numbers:
-// below zero by what its users have back though peers were paid.
+// CorrectionAccount has the corrections after a restore of this bank that lost instructions.
+// Its balance is negative where users got credits back although peers were paid.
 const CorrectionAccount messages.Name = messages.PeerAccountPrefix + "-correction"
 
-// PaidOutside reports whether payments outside the ledgers are booked on an account.
+// PaidOutside reports whether an account has settlements that are paid outside the ledgers.
 func PaidOutside(name messages.Name) bool {
 	return strings.HasPrefix(name, messages.PeerAccountPrefix+"-")
 }
 
-// maker is who the clearing's own transfers are by.
+// maker is the caller of the clearing's own transfers.
 const maker = "$clearing"
 
 // PeerAccount is the account of a peer's bank in this site's ledger.
 func PeerAccount(peer messages.Name) messages.Name { return messages.PeerAccountPrefix + peer }
 
-// Reserved reports whether an account is one of the clearing's own, or could
-// become one: nobody else may have such a name.
+// Reserved reports whether an account belongs to the clearing, or could: users may not have
+// such a name. Example: "$peer-west".
 func Reserved(name messages.Name) bool { return strings.HasPrefix(name, messages.PeerAccountPrefix) }
 
-// TransferPrefix begins the identifier of every transfer that the clearing
-// makes; nobody else may choose or resolve such.
+// TransferPrefix begins the identifiers of the clearing's transfers. Only the clearing may
+// choose or resolve these.
 const TransferPrefix = ledger.ClearingPrefix
 
-// money moves credits in the ledger, and sets them aside there.
+// money moves and reserves credits in the ledger.
 type money struct {
 	books  Books
-	serial uint64 // numbers the clearing's own transfers
-	fault  string // the first thing that the ledger should not have refused
+	serial uint64 // number of the latest transfer of the clearing's own
+	fault  string // the first transfer that the ledger refused although it must not
 }
 
-// mint makes an identifier for a transfer of the clearing's own.
+// mint returns a new identifier for a transfer of the clearing's own.
 func (m *money) mint() string {
 	m.serial++
 	return TransferPrefix + strconv.FormatUint(m.serial, 10)
 }
 
-// move carries out transfers, all or none, and returns what they moved or set
-// aside.
+// move carries out transfers, all or none, and returns the amount that they moved or reserved.
 func (m *money) move(by messages.Name, chain ...messages.Transfer) (messages.Credits, *Rejected) {
 	for i := range chain {
 		chain[i].Linked = i < len(chain)-1
@@ -80,15 +79,15 @@ func (m *money) move(by messages.Name, chain ...messages.Transfer) (messages.Cre
 	return last.Amount, nil
 }
 
-// must carries out what the clearing's rules made sure of.
+// must carries out transfers that the clearing's rules guarantee to succeed.
 func (m *money) must(chain ...messages.Transfer) {
 	if _, err := m.move(maker, chain...); err != nil && m.fault == "" {
 		m.fault = clip(err.Error())
 	}
 }
 
-// line opens an account if it does not exist, and sets its credit: how much the
-// sites that the account stands for may owe.
+// line opens an account if needed and sets its credit, which is the most that the sites it
+// stands for may owe.
 func (m *money) line(account messages.Name, title string, limit messages.Credits) (messages.AccountReply, *Rejected) {
 	if _, err := m.books.Brief(account); err != nil {
 		p := messages.ProjectRequest{Account: account, Title: title}
@@ -109,8 +108,8 @@ func (m *money) manage(c ledger.Command) ledger.Result {
 	return m.books.ApplyOwn(c.Encode())
 }
 
-// owed is what this site owes whom an account stands for, by what was done;
-// negative: is owed. Room is what can still be taken from the account.
+// owed returns what this site owes the sites that an account stands for (negative: they owe
+// this site), and how much can still be taken from the account.
 func (m *money) owed(account messages.Name) (owed, room messages.Credits) {
 	a, err := m.books.Brief(account)
 	if err != nil {
@@ -119,10 +118,10 @@ func (m *money) owed(account messages.Name) (owed, room messages.Credits) {
 	return a.Balance, a.Available + a.Credit
 }
 
-// once makes a hold under an identifier that its user chose, and reports
-// whether it was made now, and not before: only then is more set aside.
+// once makes a hold under an identifier that a user chose. It reports whether it made the hold
+// now, not at an earlier request.
 func (m *money) once(by, account messages.Name, hold messages.Transfer) (bool, *Rejected) {
-	before, _ := m.books.Brief(account) // an account that is not there has nothing set aside
+	before, _ := m.books.Brief(account) // an unknown account has nothing reserved
 	if _, err := m.move(by, hold); err != nil {
 		return false, err
 	}

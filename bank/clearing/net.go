@@ -9,12 +9,11 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Net sets all debts of a cycle against one another: the positions of the
-// sites, of which each is to be given once, and the payments outside the
-// ledgers that settle it. With n sites there are at most n−1 payments, and
-// their sum is the least that any payments can have: what the debtors owe.
-// Whoever collects the positions checks their signatures first. A position whose legs do not come
-// to what it says is a fault of the report, and nothing is paid by it.
+// Net nets all debts of a cycle, given one position of each site. It returns the payments
+// outside the ledgers that settle the cycle. For n sites these are at most n-1, and their sum
+// is the minimum: what the debtors owe. The caller checks the signatures of the positions
+// first. A position whose legs do not sum to its net is a fault of the report, and is left out
+// of the payments.
 func Net(cycle uint64, positions []messages.Position) messages.NettingReport {
 	n := netting{r: messages.NettingReport{
 		Cycle: cycle, Positions: slices.Clone(positions), Payments: []messages.NetPayment{}, Missing: []messages.Name{}, Faults: []string{},
@@ -35,10 +34,11 @@ func Net(cycle uint64, positions []messages.Position) messages.NettingReport {
 type netting struct {
 	r     messages.NettingReport
 	sites map[messages.Name]*messages.Position
-	sound []*messages.Position // that come to what they say
+	sound []*messages.Position // the positions whose legs sum to their net
 }
 
-// add adds to a sum, unless that is more than can be counted. A site may sign any amounts.
+// add adds to a sum and reports whether it could: a site may sign any amounts, so sums may
+// overflow.
 func (n *netting) add(sum *messages.Credits, more messages.Credits) (fits bool) {
 	all := *sum + more
 	if fits = (all > *sum) == (more > 0) && all > math.MinInt64; fits {
@@ -51,7 +51,7 @@ func (n *netting) fault(format string, args ...any) {
 	n.r.Faults = append(n.r.Faults, fmt.Sprintf(format, args...))
 }
 
-// enter checks a position by itself.
+// enter checks one position by itself.
 func (n *netting) enter(p *messages.Position) {
 	var net messages.Credits
 	fits := true
@@ -76,7 +76,7 @@ func (n *netting) enter(p *messages.Position) {
 	n.sites[p.Site] = p
 }
 
-// compare holds each leg of a position against that of the other site.
+// compare checks each leg of a position against the other site's leg.
 func (n *netting) compare(p *messages.Position) {
 	for _, leg := range p.Legs {
 		other := n.sites[leg.Peer]
@@ -95,7 +95,7 @@ func (n *netting) compare(p *messages.Position) {
 	}
 }
 
-// pay pairs the largest debtor with the largest creditor until one side is done.
+// pay pairs the largest debtor with the largest creditor until either side is settled.
 func (n *netting) pay() {
 	var debtors, creditors []messages.NetPayment
 	var sum messages.Credits

@@ -7,7 +7,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// outgoing has what is asked of peers until their outcomes are known.
+// outgoing has the instructions to peers until their outcomes are known.
 type outgoing struct {
 	peers  *peers
 	money  *money
@@ -15,9 +15,9 @@ type outgoing struct {
 	cycles *cycles
 }
 
-// Outgoing is what a peer has to be sent again and again until it has answered:
-// its first unanswered instructions, under the numbers that they have for
-// ever. With none it tells the peer which outcomes are known.
+// Outgoing returns the message to send to a peer again and again until it answers: its first
+// unanswered instructions, whose numbers never change. If there are none, the message only
+// tells the peer which outcomes are known.
 func (s *State) Outgoing(name messages.Name, at messages.Time) (messages.Instructions, bool) {
 	p := s.peers.byName[name]
 	if p == nil || p.Standing == messages.PeerParted || s.peers.whole(p) != nil {
@@ -30,10 +30,10 @@ func (s *State) Outgoing(name messages.Name, at messages.Time) (messages.Instruc
 	return m, true
 }
 
-// remittance is the identifier of the hold of a user's remittance.
+// remittance returns the identifier of a remittance's hold.
 func remittance(by messages.Name, key string) string { return remittanceHold + by + "/" + key }
 
-// remit sets credits aside and instructs the peer to pay them out.
+// remit reserves credits and instructs the peer to pay them out.
 func (out *outgoing) remit(by messages.Name, rank ledger.Rank, r *messages.RemitRequest) (*messages.ClearingReply, *Rejected) {
 	p, err := out.peers.find(r.Peer)
 	if err != nil {
@@ -50,7 +50,7 @@ func (out *outgoing) remit(by messages.Name, rank ledger.Rank, r *messages.Remit
 		return nil, err
 	}
 	id := remittance(by, r.Key)
-	if !out.money.books.Done(id) { // what was done is not refused for what has changed since
+	if !out.money.books.Done(id) { // a repeated request is not refused for later changes
 		if rank != ledger.Operator && !out.money.books.Owns(by, account) {
 			return nil, ordinary(messages.Errorf(messages.PermissionDenied, "account %q may not remit from account %q: ask an owner of that account, or an operator", clip(by), clip(account)))
 		}
@@ -71,9 +71,8 @@ func (out *outgoing) remit(by messages.Name, rank ledger.Rank, r *messages.Remit
 	return &messages.ClearingReply{Number: number}, nil
 }
 
-// learn takes what instructions of this site came to. Outcomes count once, in
-// the order of their numbers, and only if the peer's running total is what
-// this book comes to with them.
+// learn takes the outcomes of this site's instructions, in the order of their numbers and each
+// once. It accepts them only if they lead this book to the peer's running total.
 func (out *outgoing) learn(signed *messages.SignedReceipt) *Rejected {
 	p := out.peers.byName[signed.Receipt.From]
 	outcomes, err := out.news(p, &signed.Receipt)
@@ -88,22 +87,21 @@ func (out *outgoing) learn(signed *messages.SignedReceipt) *Rejected {
 	return nil
 }
 
-// Learns is how many outcomes a receipt that was screened brings, and whether it changes
-// anything: if not, it need not be in the log. The error says why it is refused.
+// Learns returns how many new outcomes a screened receipt has, and whether it changes anything.
+// If not, it need not be in the log. The error says why it is refused.
 func (s *State) Learns(signed *messages.SignedReceipt) (outcomes int, changes bool, err *Rejected) {
 	p := s.peers.byName[signed.Receipt.From]
-	is := *p // what it changes is for Apply to note
+	is := *p // a copy: only Apply may change the peer
 	list, err := s.outgoing.news(&is, &signed.Receipt)
 	return len(list), len(list) > 0 || is.known() != p.known() || s.turns(&Command{Receipt: signed}), err
 }
 
-// news are the outcomes of a receipt that are not known yet. It changes nothing but what is
-// known of the peer itself.
+// news returns the new outcomes of a receipt. It changes only what is known about the peer.
 func (out *outgoing) news(p *peer, m *messages.Receipt) ([]messages.TransferResult, *Rejected) {
 	if p.Standing == messages.PeerParted {
 		return nil, parted(p)
 	}
-	end := m.First + uint64(len(m.Outcomes)) // one past the last
+	end := m.First + uint64(len(m.Outcomes)) // last number plus one
 	switch next := p.Out.Total.Number + 1; {
 	case end <= next:
 		return nil, out.repeats(p, m, end-1)
@@ -121,8 +119,8 @@ func (out *outgoing) news(p *peer, m *messages.Receipt) ([]messages.TransferResu
 	return outcomes, nil
 }
 
-// repeats is about a receipt of nothing new, the last number of which is
-// given: one that does not agree with this book is refused as such.
+// repeats checks a receipt without news, whose last number is last. It refuses one that
+// contradicts this book.
 func (out *outgoing) repeats(p *peer, m *messages.Receipt, last uint64) *Rejected {
 	ours, known := p.Out.at(last)
 	if known && !same(ours, m.Total) {
@@ -136,8 +134,8 @@ func (out *outgoing) repeats(p *peer, m *messages.Receipt, last uint64) *Rejecte
 	return nil
 }
 
-// tallies compares the running total that outcomes lead to with the peer's, and
-// refuses what cannot be an outcome.
+// tallies compares the running total that outcomes lead to with the peer's, and refuses
+// impossible outcomes.
 func (p *peer) tallies(outcomes []messages.TransferResult, theirs messages.RunningTotal) *Rejected {
 	ours := p.Out.Total
 	for i := range outcomes {
@@ -154,8 +152,8 @@ func (p *peer) tallies(outcomes []messages.TransferResult, theirs messages.Runni
 	return nil
 }
 
-// plausible reports whether an outcome can be one of an instruction: all or
-// nothing, but for a settlement, of which part may be taken.
+// plausible reports whether an outcome is possible for an instruction: all or nothing of its
+// amount is moved; for a settlement, a part may be.
 func plausible(i *messages.Instruction, o *messages.TransferResult) bool {
 	switch {
 	case o.Error != nil:
@@ -168,9 +166,8 @@ func plausible(i *messages.Instruction, o *messages.TransferResult) bool {
 	return o.Amount == i.Amount
 }
 
-// resolve turns the hold of an instruction into what its outcome says: a
-// transfer if it was carried out, nothing if it was refused. There is no third
-// way to resolve it.
+// resolve resolves the hold of an instruction by its outcome: a transfer if it was carried out,
+// free credits if it was refused. Nothing else resolves it.
 func (out *outgoing) resolve(p *peer, it *item, o *messages.TransferResult) {
 	i := &it.Instruction
 	switch {

@@ -6,8 +6,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// partings end what is between this site and a peer, by agreement or alone, and
-// suspend peers that are silent.
+// partings end the relation to a peer, by agreement or one-sided, and suspend peers that are
+// silent.
 type partings struct {
 	peers    *peers
 	money    *money
@@ -16,8 +16,8 @@ type partings struct {
 	acceptor *acceptor
 }
 
-// trades refuses whatever would begin something new with a peer that is silent, or
-// that this site parts from, or that parts from this site.
+// trades refuses anything new with a peer that is suspended, or that parts or has parted from
+// this site.
 func (ps *peers) trades(p *peer) *Rejected {
 	if err := ps.whole(p); err != nil {
 		return err
@@ -33,12 +33,12 @@ func (ps *peers) trades(p *peer) *Rejected {
 	return nil
 }
 
-// parted refuses what comes from a peer that was parted from, or is for it.
+// parted refuses what comes from or is for a peer that was parted from.
 func parted(p *peer) *Rejected {
 	return reject(Parted, messages.PermissionDenied, "site %q was parted from at %v: an operator can make it a peer again", p.Name, p.Since)
 }
 
-// suspend begins nothing new with a peer until it is heard of again.
+// suspend stops new business with a peer until it sends a message again.
 func (pt *partings) suspend(name messages.Name) *Rejected {
 	p, err := pt.peers.find(name)
 	if err == nil && p.Standing == messages.PeerOpen {
@@ -47,8 +47,8 @@ func (pt *partings) suspend(name messages.Name) *Rejected {
 	return err
 }
 
-// part begins an agreed parting, or carries out a one-sided one. Asked again it says
-// how the parting stands.
+// part begins an agreed parting, or carries out a one-sided one. If it already began, part
+// returns how it stands.
 func (pt *partings) part(by messages.Name, r *messages.PartRequest) (*messages.PartReply, *Rejected) {
 	p, err := pt.peers.find(r.Peer)
 	if err != nil {
@@ -68,12 +68,11 @@ func (pt *partings) part(by messages.Name, r *messages.PartRequest) (*messages.P
 	return reply, err
 }
 
-// authorised counts the authorisations that a peer may still charge.
+// authorised returns the number of authorisations that a peer may still charge.
 func (pt *partings) authorised(p *peer) int { return len(pt.issuer.issued.with[p.Name]) }
 
-// proceed takes agreed partings on: the peer is told as soon as nothing is between
-// the two sites, and they have parted when each has told the other. From then on
-// neither sends anything.
+// proceed advances agreed partings. It tells a peer as soon as nothing is left between the two
+// sites. They have parted when each has told the other; then neither sends anything.
 func (pt *partings) proceed() {
 	for p := pt.next(); p != nil; p = pt.next() {
 		if p.Leaving {
@@ -85,7 +84,7 @@ func (pt *partings) proceed() {
 	}
 }
 
-// next is a peer with which a parting can go on, nil if there is none.
+// next returns a peer whose parting can advance, nil if there is none.
 func (pt *partings) next() *peer {
 	for _, name := range pt.peers.order {
 		p := pt.peers.byName[name]
@@ -96,31 +95,30 @@ func (pt *partings) next() *peer {
 	return nil
 }
 
-// even reports whether nothing is owed, set aside or authorised between the sites.
+// even reports whether nothing is owed, reserved or authorised between the two sites.
 func (pt *partings) even(p *peer) bool {
 	a, _ := pt.money.books.Brief(PeerAccount(p.Name))
-	settled, _ := pt.money.books.Brief(SettledAccount(p.Name)) // 0 of one that is not open
+	settled, _ := pt.money.books.Brief(SettledAccount(p.Name)) // 0 if the account does not exist
 	return a.Balance == 0 && a.Reserved == 0 && settled.Balance == 0 && p.open == 0 && pt.authorised(p) == 0
 }
 
-// end closes the accounts of a peer: it may owe nothing.
+// end sets the limits of a peer's accounts to 0.
 func (pt *partings) end(p *peer) {
 	p.Standing, p.Since, p.Share, p.Stated, p.Dispute = messages.PeerParted, pt.money.books.Now(), 0, true, ""
 	pt.terms.allot(PeerAccount(p.Name), "the bank of site "+p.Name, 0)
 	pt.terms.divide()
 }
 
-// owes is what a peer owes by trade and by settlements, negative if this site owes.
+// owes returns what a peer owes by trade and settlements; negative: this site owes it.
 func (pt *partings) owes(p *peer) messages.Credits {
 	a, _ := pt.money.books.Brief(PeerAccount(p.Name))
 	settled, _ := pt.money.books.Brief(SettledAccount(p.Name))
 	return -a.Balance - settled.Balance
 }
 
-// abandon parts from a peer that does not agree to it, or is gone. Its debt is
-// written off, its keys are never trusted again, and what users set aside for it
-// is theirs. What this site owes it stays on the account of its settled debts,
-// for an operator to pay and withdraw.
+// abandon parts from a peer that does not agree or no longer exists. It writes the peer's debt
+// off, never trusts its keys again, and frees what users reserved for it. What this site owes
+// the peer stays on its SettledAccount; an operator pays and withdraws it.
 func (pt *partings) abandon(p *peer, account messages.Name, r *messages.PartRequest, reply *messages.PartReply) *Rejected {
 	loss, settled := max(0, pt.owes(p)), pt.terms.settledAccount(p)
 	switch {
@@ -129,7 +127,7 @@ func (pt *partings) abandon(p *peer, account messages.Name, r *messages.PartRequ
 	case users(account) != nil:
 		return users(account)
 	}
-	if a, _ := pt.money.books.Brief(account); a.Available < loss { // of an account that is not open there is none
+	if a, _ := pt.money.books.Brief(account); a.Available < loss { // an unknown account has none
 		return ordinary(messages.Errorf(messages.Insufficient, "account %q has %s free, and the loss is %v: grant them to it first, or name another account", account, a.Available.Words(), loss))
 	}
 	reason := clip("parted from site " + p.Name + ": " + r.Reason)
@@ -151,7 +149,7 @@ func (pt *partings) abandon(p *peer, account messages.Name, r *messages.PartRequ
 	return nil
 }
 
-// giveBack frees all that is set aside between a peer and this site.
+// giveBack frees all credits reserved between a peer and this site.
 func (pt *partings) giveBack(p *peer, reply *messages.PartReply, reason string) {
 	void := func(hold string) {
 		if hold != "" {
@@ -180,9 +178,9 @@ func (pt *partings) giveBack(p *peer, reply *messages.PartReply, reason string) 
 	p.remembered, p.open = 0, 0
 }
 
-// rejoin makes a peer of a site that was parted from. After an agreed parting the
-// books go on. After a one-sided parting they begin anew, and nothing that was signed
-// for the old ones counts, because the keys are others.
+// rejoin makes a parted site a peer again. After an agreed parting the books continue. After a
+// one-sided parting they begin anew, and old signed messages are refused, because the keys must
+// differ.
 func (p *peer) rejoin(site messages.Name, now messages.Time) {
 	p.Standing, p.Since, p.Leaving, p.Left, p.Stated = messages.PeerOpen, now, false, false, false
 	if len(p.Keys) > 0 {
@@ -190,5 +188,5 @@ func (p *peer) rejoin(site messages.Name, now messages.Time) {
 	}
 	p.Out, p.In, p.Began = newBook(site, p.Name), newBook(p.Name, site), now
 	p.Outcomes, p.Known, p.Cycles, p.Counted, p.Confirmed, p.Forgotten = nil, 0, nil, 0, nil, 0
-	p.Incarnation = 0 // it may have been rebuilt
+	p.Incarnation = 0 // the peer may have been rebuilt
 }

@@ -7,29 +7,29 @@ import (
 	"github.com/candor-grid/candor/messages/spelling"
 )
 
-// maxPeers bounds the sites that one bank settles with.
+// maxPeers is the maximum of sites that one bank settles with.
 const maxPeers = 256
 
 // peer is the bank of another site.
 type peer struct {
 	relation
-	outbox []item // numbers Out.Total.Number+1 on
+	outbox []item // instructions from number Out.Total.Number+1 on
 	counts        // of the outbox
 
-	// How many of its authorisations are remembered here, and how many of them are open.
+	// How many of its authorisations this site remembers, and how many of them are open.
 	remembered, open int
 }
 
-// counts are worked out from an outbox, so that no command looks through it.
+// counts has sums over an outbox, so that no command scans it.
 type counts struct {
 	charges int               // instructions that charge or release an authorisation
-	offers  int               // of cycles
-	offered uint64            // the latest of these cycles; 0: none
+	offers  int               // offers of cycles
+	offered uint64            // the latest offered cycle; 0: none
 	asked   messages.Credits  // by all instructions
-	numbers map[string]uint64 // of the last payment by its hold, and of the last charge by its key
+	numbers map[string]uint64 // number of the last payment by its hold, and of the last charge by its key
 }
 
-// count adds an instruction to the counts, or with by −1 takes it off.
+// count adds by, 1 or -1, to the counts for an instruction.
 func (c *counts) count(it *item, number uint64, by int) {
 	c.asked += messages.Credits(by) * it.Instruction.Amount
 	key := it.Hold
@@ -55,53 +55,53 @@ func (c *counts) count(it *item, number uint64, by int) {
 	}
 }
 
-// chargeKey is the key of a charge in counts.numbers: no hold has a key like it.
+// chargeKey returns the key of a charge in counts.numbers. No hold has such a key.
 func chargeKey(id string) string { return "\x00" + id }
 
-// relation is what an image has of a peer itself: its fields are exported for that
-// alone, and only ever added at the end.
+// relation is the part of a peer that an image has. Its fields are exported for the image only,
+// and only ever added at the end.
 type relation struct {
 	Name     messages.Name
 	Keys     []string
-	Heard    messages.Time             // the latest time that it signed
-	Out      book                      // of our instructions, up to those whose outcome we know
-	In       book                      // of its instructions
-	Outcomes []messages.TransferResult // of numbers Known+1 on
-	Known    uint64                    // it keeps the outcomes up to this number
-	Cycles   []cycle                   // ascending, the latest keptCycles
+	Heard    messages.Time             // the latest time in its signed messages
+	Out      book                      // our instructions, up to the last one whose outcome we know
+	In       book                      // its instructions
+	Outcomes []messages.TransferResult // outcomes of In from number Known+1 on
+	Known    uint64                    // it has the outcomes up to this number
+	Cycles   []cycle                   // the latest keptCycles, ascending
 	Counted  messages.Credits          // volume of Out when the latest cycle was closed
 	Dispute  string
-	Waiting  int              // in an image: how many instructions of the outbox follow
-	Share    messages.Credits // of the reserve, as an operator stated it
+	Waiting  int              // in an image: the number of outbox items that follow
+	Share    messages.Credits // its share of the reserve, as an operator set it
 	Stated   bool
 	Retired  []string      // keys that are never trusted again
-	Turned   messages.Time // since when it signs with the last of several keys; 0: it does not, as far as is known
+	Turned   messages.Time // when it began to sign with the last of its keys; 0: it has not, as far as we know
 
 	Standing messages.PeerStanding
-	Since    messages.Time    // of the standing
-	Lost     messages.Credits // that it owed and that was written off
-	Leaving  bool             // we have told it that we part
-	Left     bool             // it has told us that it parts
+	Since    messages.Time    // when the standing began
+	Lost     messages.Credits // its debt that was written off
+	Leaving  bool             // we told it that we part
+	Left     bool             // it told us that it parts
 
-	Incarnation uint64           // of the peer, as it last signed
-	Compared    uint64           // the incarnation of this site in which its books were found whole
-	Above       uint64           // what this site signs as its incarnation for the peer, if later than its own
-	Confirmed   *messages.Totals // that an operator confirmed, for the peer to adopt; nil: none
-	Adopted     messages.Time    // when this site last adopted the totals of the peer
-	Forgotten   messages.Credits // that it may charge since, by authorisations that this bank lost
-	Began       messages.Time    // of its books, if they began anew after a parting
+	Incarnation uint64           // of the peer, in its latest signed message
+	Compared    uint64           // the incarnation of this site in which the two books were found equal
+	Above       uint64           // the incarnation that this site signs for this peer, if later than its own
+	Confirmed   *messages.Totals // totals that an operator confirmed, for the peer to adopt; nil: none
+	Adopted     messages.Time    // when this site last adopted the peer's totals
+	Forgotten   messages.Credits // what it may charge since then by authorisations that this bank lost
+	Began       messages.Time    // when its books began anew after a parting
 }
 
-// item is an instruction that waits for its outcome, and the hold that
-// becomes a transfer or is voided then. Its fields are exported for the image alone.
+// item is an instruction without an outcome, and its hold. The outcome makes the hold a
+// transfer or voids it. The fields are exported for the image only.
 type item struct {
 	Instruction messages.Instruction
-	Hold        string           // "": it sets nothing aside
-	Held        messages.Credits // by the hold: at least what is asked
-	Payee       messages.Name    // of a charge
+	Hold        string           // "": nothing is reserved
+	Held        messages.Credits // by the hold; at least the amount asked for
+	Payee       messages.Name    // of a charge: who gets the amount
 }
 
-// last is the number of the last instruction.
+// last returns the number of the last instruction.
 func (p *peer) last() uint64 { return p.Out.Total.Number + uint64(len(p.outbox)) }
 
 // send adds an instruction to the outbox and returns its number.
@@ -111,14 +111,14 @@ func (p *peer) send(it item) uint64 {
 	return p.last()
 }
 
-// Bounds of a change of keys.
+// Limits of a change of keys.
 const (
-	turnsWithin = messages.MaxClockSkew // what was signed with an old key before arrives within that
+	turnsWithin = messages.MaxClockSkew // messages signed with an old key arrive within this time
 	maxRetired  = 1024
 )
 
-// trusted are the keys that a peer may sign with. Once it has signed with the last of
-// several, the others are good for a while only.
+// trusted returns the keys that a peer may sign with. After it signed with the last of several
+// keys, the others are trusted for turnsWithin only.
 func (p *peer) trusted(now messages.Time) []string {
 	if p.Turned != 0 && now > p.Turned.Add(turnsWithin) {
 		return p.Keys[len(p.Keys)-1:]
@@ -126,7 +126,7 @@ func (p *peer) trusted(now messages.Time) []string {
 	return p.Keys
 }
 
-// trust replaces the keys, and retires those that are left out.
+// trust replaces the keys. It retires keys that are no longer given.
 func (p *peer) trust(keys []string) {
 	for _, key := range p.Keys {
 		if !slices.Contains(keys, key) && !slices.Contains(p.Retired, key) {
@@ -136,26 +136,27 @@ func (p *peer) trust(keys []string) {
 	p.Keys, p.Turned = slices.Clone(keys), 0
 }
 
-// trustable refuses keys that were retired, and, where the operator does not say
-// so, the retirement of keys.
+// trustable refuses retired keys. It also refuses to retire a key unless the operator asks for
+// that.
 func (p *peer) trustable(r *messages.PeerRequest) *Rejected {
 	for _, key := range r.Keys {
 		if slices.Contains(p.Retired, key) {
-			return ordinary(messages.Errorf(messages.Invalid, "keys: key %s of site %q was retired and is never trusted again: give the key that its bank signs with now", key, p.Name))
+			return ordinary(messages.Errorf(messages.Invalid, "keys: key %s of site %q was retired and can never be trusted again: give the key that its bank signs with now", key, p.Name))
 		}
 	}
 	for _, key := range p.Keys {
 		if !slices.Contains(r.Keys, key) && !r.Retire {
-			return ordinary(messages.Errorf(messages.Conflict, "keys: key %s of site %q would be retired for ever: give it too, or ask for its retirement", key, p.Name))
+			return ordinary(messages.Errorf(messages.Conflict, "keys: key %s of site %q would be retired for ever: give this key too, or ask for its retirement", key, p.Name))
 		}
 	}
 	if len(p.Retired)+len(p.Keys) > maxRetired {
-		return ordinary(messages.Errorf(messages.Exhausted, "keys: %d keys of site %q were retired, the most there may be", len(p.Retired), p.Name))
+		return ordinary(messages.Errorf(messages.Exhausted, "keys: %d keys of site %q were retired, the maximum", len(p.Retired), p.Name))
 	}
 	return nil
 }
 
-// answered takes the first instructions from the outbox, once they are in the book.
+// answered removes the first n instructions from the outbox, after they were entered in the
+// book.
 func (p *peer) answered(n int) {
 	for i := range p.outbox[:n] {
 		p.count(&p.outbox[i], p.Out.Total.Number-uint64(n-1-i), -1)
@@ -166,7 +167,8 @@ func (p *peer) answered(n int) {
 	}
 }
 
-// disputes notes the first thing on which the banks do not agree, and refuses it.
+// disputes keeps the first disagreement of the two banks, and refuses the message that shows
+// it.
 func (p *peer) disputes(err *Rejected) *Rejected {
 	if p.Dispute == "" {
 		p.Dispute = clip(err.Err.Message)
@@ -174,14 +176,14 @@ func (p *peer) disputes(err *Rejected) *Rejected {
 	return err
 }
 
-// peers are those of one site.
+// peers has all peers of a site.
 type peers struct {
-	site        messages.Name // whose they are
-	incarnation uint64        // of the site: when it was last restored from a backup
-	since       messages.Time // what was before is in that backup; 0: it is not known what is
-	backup      messages.Time // when the backup began that was restored last
+	site        messages.Name // this site
+	incarnation uint64        // incarnation of this site, which a restore from a backup raises
+	since       messages.Time // everything up to then is in the backup; 0: it is not known what is
+	backup      messages.Time // when the backup of the last restore began
 	byName      map[messages.Name]*peer
-	order       []messages.Name // of their names, ascending
+	order       []messages.Name // names of the peers, ascending
 	money       *money
 }
 
@@ -192,15 +194,15 @@ func (ps *peers) find(name messages.Name) (*peer, *Rejected) {
 	return nil, ordinary(messages.Errorf(messages.NotFound, "site %q is no peer of %q: there are %s", clip(name), ps.site, spelling.List(ps.order)))
 }
 
-// add enters a peer in order.
+// add inserts a peer.
 func (ps *peers) add(p *peer) {
 	ps.byName[p.Name] = p
 	i, _ := slices.BinarySearch(ps.order, p.Name)
 	ps.order = slices.Insert(ps.order, i, p.Name)
 }
 
-// room refuses what would make more outstanding than may be. A charge or release
-// has its place since its authorisation was accepted, and takes none of others.
+// room refuses an instruction if too many are outstanding. A charge or release has had its own
+// place since its authorisation was accepted.
 func (ps *peers) room(p *peer) *Rejected {
 	waiting := len(p.outbox) - p.charges
 	if waiting < MaxOutstanding {
@@ -209,8 +211,8 @@ func (ps *peers) room(p *peer) *Rejected {
 	return ordinary(messages.Errorf(messages.Exhausted, "%d instructions wait for the bank of %q to answer, the most there may be: try again later", waiting, p.Name))
 }
 
-// credible refuses whatever would have the peer owe more, or users here trust it
-// with more, while the banks do not agree.
+// credible refuses, while the banks disagree, what would increase the peer's debt or what users
+// here trust it with.
 func (ps *peers) credible(p *peer) *Rejected {
 	if p.Dispute == "" {
 		return nil
@@ -218,8 +220,8 @@ func (ps *peers) credible(p *peer) *Rejected {
 	return reject(Disputed, messages.PermissionDenied, "the books with site %q do not agree: nothing is given on credit until operators have compared them with candor peer reconcile", p.Name)
 }
 
-// covers refuses what a peer's limit does not cover, before the ledger does: that
-// one writes down what it refuses, and a peer is not to fill its journal.
+// covers refuses an amount that exceeds a peer's limit. The ledger would refuse it too, but
+// with a record, and a peer must not fill the journal.
 func (ps *peers) covers(p *peer, amount messages.Credits) *Rejected {
 	if _, room := ps.money.owed(PeerAccount(p.Name)); room < amount {
 		return ordinary(messages.Errorf(messages.Insufficient, "site %q would owe more than it may: %s are left of its limit, and %v are needed", p.Name, max(0, room).Words(), amount))
@@ -227,12 +229,12 @@ func (ps *peers) covers(p *peer, amount messages.Credits) *Rejected {
 	return nil
 }
 
-// heardEvery is after which time a peer that says nothing new counts as heard again.
+// heardEvery is after how long a message without news counts as hearing from the peer again.
 const heardEvery = messages.Duration(10 * 60e9)
 
-// hear notes the peer's clock, no further ahead than clocks may differ: a peer
-// whose clock was once far ahead is not to be refused for years. A peer that was
-// suspended for its silence is so no more, unless it says nothing new while it owes answers.
+// hear notes the peer's clock, at most as far ahead as clocks may differ, so that a clock that
+// was once wrong does no lasting harm. It ends a suspension, except for a message without news
+// from a peer that owes answers.
 func (ps *peers) hear(p *peer, at messages.Time, news bool) {
 	if p.Standing == messages.PeerSuspended && (news || len(p.outbox) == 0) {
 		p.Standing, p.Since = messages.PeerOpen, ps.money.books.Now()
@@ -243,7 +245,7 @@ func (ps *peers) hear(p *peer, at messages.Time, news bool) {
 	}
 }
 
-// knowledge is what the messages of a peer change of what this bank knows of it.
+// knowledge is what a peer's messages may change in what this bank knows of it.
 type knowledge struct {
 	in, out, known, incarnation uint64
 	heard, turned               messages.Time
@@ -253,7 +255,7 @@ type knowledge struct {
 	confirmed                   *messages.Totals
 }
 
-// known is what is known of a peer; nothing of nil.
+// known returns the knowledge of a peer, the zero value for nil.
 func (p *peer) known() (k knowledge) {
 	if p == nil {
 		return k

@@ -5,10 +5,9 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// prove checks the proof of who asked for a command, where the books want proofs, and
-// returns the rank that it proves. What was signed is what is carried out, whatever stands
-// beside it. What a peer's bank asks is under that bank's signature, and the passing of
-// time needs none.
+// prove checks the proof of who asked for a command, if the books require proofs, and returns
+// the proven rank. The command is replaced by what was signed. A peer bank's message needs only
+// that bank's signature, and the passing of time needs none.
 func (s *State) prove(c *Command) (ledger.Rank, *Rejected) {
 	verb, _ := c.request()
 	if verb == "" || s.money.books.Proven() == 0 {
@@ -30,8 +29,8 @@ func (s *State) prove(c *Command) (ledger.Rank, *Rejected) {
 	return rank, nil
 }
 
-// request is the verb of the request that a command carries out for its maker, and the
-// request; "" for what nobody of this site asks.
+// request returns the request that a command carries out for a caller of this site, and the
+// verb of it; "" if there is none.
 func (c *Command) request() (verb string, r any) {
 	switch {
 	case c.Peer != nil:
@@ -60,8 +59,8 @@ func (c *Command) request() (verb string, r any) {
 	return "", nil
 }
 
-// place puts an empty request of a verb into a command, to be read from what was signed;
-// nil if there is none of that verb.
+// place sets the command's field for a verb to an empty request and returns it, to be read from
+// what was signed; nil for an unknown verb.
 func (c *Command) place(verb string) any {
 	switch verb {
 	case messages.VerbPeer:
@@ -90,7 +89,7 @@ func (c *Command) place(verb string) any {
 	return nil
 }
 
-// fresh puts an empty request in the place of another.
+// fresh sets *place to an empty request and returns it.
 func fresh[Request any](place **Request) *Request {
 	*place = new(Request)
 	return *place

@@ -8,36 +8,36 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Refusal names why something was refused that an honest peer on a working
-// network does not send, or sends only as a late duplicate.
+// Refusal is the reason of a refusal that an honest peer on a working network never causes,
+// except by a late duplicate.
 type Refusal uint8
 
-// The reasons. Ordinary is none of them: a request that the books cannot cover,
-// for one, is refused and not counted. The list is append-only: counts are
-// part of the state.
+// The reasons. Ordinary stands for refusals without one, for example of a request that the
+// books do not cover; these are not counted. The list is append-only: the counts are part of
+// the state.
 const (
 	Ordinary     Refusal = iota
 	Malformed            // it cannot be read, or breaks a rule that needs no state
 	Misaddressed         // it is signed for another site
-	Stranger             // it is of a site that is no peer
+	Stranger             // its site is no peer
 	Signature            // it was altered, or signed with a key that is not the sender's
 	Stale                // the authorisation has ended
-	Future               // it was issued after this bank's time, by more than clocks may differ
-	Amount               // more than was authorised, or no amount at all
+	Future               // it was issued further in the future than clocks may differ
+	Amount               // more than was authorised, or not an amount
 	Recharged            // the authorisation was charged before, or given back
 	Replayed             // the authorisation was accepted before, to pay for something else
 	Poached              // the authorisation is for another site
-	Gap                  // numbers before it are missing
-	Repeated             // a late duplicate, the outcome of which its sender has
-	Rewritten            // under a number or identifier that had other content before
-	Totals               // its running total is not what this book comes to
-	Lost                 // it builds on numbers that this book does not have
+	Gap                  // earlier numbers are missing
+	Repeated             // a late duplicate; its sender has the outcome
+	Rewritten            // its number or identifier had other content before
+	Totals               // its running total differs from this book's
+	Lost                 // it assumes numbers that this book does not have
 	Flood                // more is outstanding than a peer may have
-	Disputed             // the books do not agree, and it asks for credit
-	Parted               // the sites have parted, or are about to
-	Restored             // this site or the other was restored, and lost what is built on
+	Disputed             // the books disagree, and it asks for credit
+	Parted               // the sites have parted or are parting
+	Restored             // this site or the peer was restored, and lost what the message assumes
 
-	Reasons // how many there are
+	Reasons // the number of reasons
 )
 
 var refusalNames = [Reasons]string{"ordinary", "malformed", "misaddressed", "stranger", "signature", "stale", "future", "amount",
@@ -51,24 +51,24 @@ func (r Refusal) String() string {
 	return fmt.Sprintf("refusal%d", uint8(r))
 }
 
-// Rejected is a refusal with its reason, which begins the message.
+// Rejected is a refusal. Its message begins with the reason.
 type Rejected struct {
 	Reason Refusal
 	Err    *messages.Error
 }
 
-// Error is that of the error, so that a Rejected is one.
+// Error returns the message, so that a Rejected is an error.
 func (r *Rejected) Error() string { return r.Err.Error() }
 
-// Unwrap gives the error with its kind.
+// Unwrap returns the error with its kind.
 func (r *Rejected) Unwrap() error { return r.Err }
 
-// reject makes a refusal whose message begins with the reason.
+// reject returns a refusal whose message begins with the reason.
 func reject(reason Refusal, kind messages.Kind, format string, args ...any) *Rejected {
 	return &Rejected{reason, messages.Errorf(kind, "%s: %s", reason, fmt.Sprintf(format, args...))}
 }
 
-// ordinary passes on a refusal of the ledger or of a rule; nil stays nil.
+// ordinary makes a refusal without a reason of an error; nil stays nil.
 func ordinary(err error) *Rejected {
 	if err == nil {
 		return nil
@@ -76,7 +76,7 @@ func ordinary(err error) *Rejected {
 	return &Rejected{Ordinary, messages.AsError("", err)}
 }
 
-// malformed refuses what breaks a rule that needs no state; nil stays nil.
+// malformed makes a refusal as Malformed of an error; nil stays nil.
 func malformed(err error) *Rejected {
 	if err == nil {
 		return nil
@@ -89,14 +89,14 @@ func malformed(err error) *Rejected {
 	return reject(reason, e.Kind, "%s", e.Message)
 }
 
-// final is the remembered answer to an instruction that was refused, in words that
-// depend on the kind alone: they are part of the digests of both banks' books.
+// final returns the remembered outcome of a refused instruction. Its text depends on the kind
+// only, because it is part of the digests of both banks' books.
 func (r *Rejected) final() messages.TransferResult {
 	return messages.TransferResult{Error: &messages.Error{Kind: r.Err.Kind, Message: finalWords(r.Err.Kind)}}
 }
 
-// finalWords says why an instruction was refused. The words may be added to, never
-// altered; see final.
+// finalWords returns why an instruction was refused. Texts may be added, but never changed; see
+// final.
 func finalWords(kind messages.Kind) string {
 	switch kind {
 	case messages.NotFound:
@@ -115,11 +115,11 @@ func finalWords(kind messages.Kind) string {
 	return "the other site's bank refused it: it could not be done"
 }
 
-// maxMessage bounds, in bytes, the message of a refusal that is remembered.
+// maxMessage is the maximum of bytes in the message of a remembered refusal.
 const maxMessage = 256
 
-// clip bounds text that is kept, or that a stranger sent, and leaves nothing in
-// it that cannot stand in one line of a statement.
+// clip shortens a text that is kept or came from a stranger, and replaces what cannot stand on
+// one line of a statement.
 func clip(s string) string {
 	if len(s) > maxMessage {
 		s = s[:maxMessage]

@@ -8,19 +8,18 @@ import (
 	"github.com/candor-grid/candor/messages/heap"
 )
 
-// Bounds on what one register holds, and of each owner.
+// Limits of a register, in total and for each owner.
 const (
 	maxRegistered = 1 << 20
 	maxOwned      = 10_000
 )
 
-// register holds authorisations by their identifiers, in the order of the
-// times at which they end.
+// register has authorisations by identifier, and in the order in which they end.
 type register[T any, P registered[T]] struct {
 	byID  map[string]*entry[T]
-	queue []*entry[T]                       // a heap, by order
-	owned map[string]int                    // how many each owner has
-	with  map[messages.Name]map[string]bool // the identifiers, by the other site
+	queue []*entry[T]                       // a heap, ordered by order
+	owned map[string]int                    // number of authorisations of each owner
+	with  map[messages.Name]map[string]bool // identifiers by the other site
 }
 
 // entry is one authorisation of a register.
@@ -28,10 +27,10 @@ type entry[T any] struct {
 	id    string
 	at    messages.Time
 	value T
-	place int // in the queue
+	place int // position in the queue
 }
 
-// registered is an authorisation that says its identifier, whose it is, which other site is in it, and when it ends.
+// registered is an authorisation with an identifier, an owner, another site, and an end.
 type registered[T any] interface {
 	*T
 	entry() (id, owner string, site messages.Name, until messages.Time)
@@ -41,7 +40,7 @@ func newRegister[T any, P registered[T]]() register[T, P] {
 	return register[T, P]{byID: map[string]*entry[T]{}, owned: map[string]int{}, with: map[messages.Name]map[string]bool{}}
 }
 
-// find returns the value of an identifier, nil if there is none.
+// find returns the authorisation with an identifier, nil if there is none.
 func (r *register[T, P]) find(id string) *T {
 	if e := r.byID[id]; e != nil {
 		return &e.value
@@ -49,7 +48,7 @@ func (r *register[T, P]) find(id string) *T {
 	return nil
 }
 
-// room refuses what would be one too many, altogether or of its owner.
+// room refuses an authorisation if there are too many in total or of its owner.
 func (r *register[T, P]) room(owner string) *Rejected {
 	if r.owned[owner] >= maxOwned {
 		return reject(Flood, messages.Exhausted, "%d authorisations of account %q are remembered, the most there may be: try again when some have ended", r.owned[owner], clip(owner))
@@ -60,7 +59,7 @@ func (r *register[T, P]) room(owner string) *Rejected {
 	return nil
 }
 
-// add enters a value whose identifier is free.
+// add adds an authorisation with a new identifier.
 func (r *register[T, P]) add(value T) {
 	id, owner, site, at := P(&value).entry()
 	e := &entry[T]{id: id, at: at, value: value}
@@ -73,7 +72,7 @@ func (r *register[T, P]) add(value T) {
 	r.order().Push(&r.queue, e)
 }
 
-// drop removes an identifier that is there.
+// drop removes the authorisation with an identifier.
 func (r *register[T, P]) drop(id string) {
 	e := r.byID[id]
 	delete(r.byID, id)
@@ -87,7 +86,7 @@ func (r *register[T, P]) drop(id string) {
 	}
 }
 
-// next is when the first ends, 0 if there is none.
+// next returns when the first authorisation ends, 0 if there is none.
 func (r *register[T, P]) next() messages.Time {
 	if len(r.queue) == 0 {
 		return 0
@@ -95,7 +94,7 @@ func (r *register[T, P]) next() messages.Time {
 	return r.queue[0].at
 }
 
-// due returns the first whose end has come, nil if there is none.
+// due returns the first authorisation that has ended, nil if there is none.
 func (r *register[T, P]) due(now messages.Time) *T {
 	if len(r.queue) == 0 || r.queue[0].at > now {
 		return nil
@@ -103,7 +102,7 @@ func (r *register[T, P]) due(now messages.Time) *T {
 	return &r.queue[0].value
 }
 
-// between lists what there is with another site, by its identifiers.
+// between lists the authorisations with another site, by identifier.
 func (r *register[T, P]) between(site messages.Name) []T {
 	list := make([]T, 0, len(r.with[site]))
 	for _, id := range slices.Sorted(maps.Keys(r.with[site])) {
@@ -112,7 +111,7 @@ func (r *register[T, P]) between(site messages.Name) []T {
 	return list
 }
 
-// sorted lists all values by their identifiers.
+// sorted lists all authorisations by identifier.
 func (r *register[T, P]) sorted() []T {
 	list := make([]T, 0, len(r.byID))
 	for _, id := range slices.Sorted(maps.Keys(r.byID)) {
@@ -121,7 +120,7 @@ func (r *register[T, P]) sorted() []T {
 	return list
 }
 
-// order is by time, then by identifier.
+// order sorts by end, then by identifier.
 func (r *register[T, P]) order() *heap.Order[*entry[T]] {
 	return &heap.Order[*entry[T]]{
 		Before: func(a, b *entry[T]) bool { return a.at < b.at || a.at == b.at && a.id < b.id },

@@ -7,8 +7,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// restored goes on from the totals of a peer where this bank lost numbers, because an older
-// backup was restored.
+// restored continues from a peer's totals after a restore of this bank from an older backup
+// lost numbers.
 type restored struct {
 	peers    *peers
 	money    *money
@@ -17,19 +17,18 @@ type restored struct {
 	acceptor *acceptor
 }
 
-// Incarnation is when this site was last restored from a backup, 0 if it never was, and when that
-// backup began.
+// Incarnation returns this site's incarnation, 0 if it was never restored from a backup, and
+// when the backup of the last restore began.
 func (s *State) Incarnation() (uint64, messages.Time) { return s.peers.incarnation, s.peers.backup }
 
-// Uncompared reports whether this site was restored, and has not found since that its
-// books with a peer are whole.
+// Uncompared reports whether this site was restored and its books with a peer have not been
+// found equal since.
 func (s *State) Uncompared(name messages.Name) bool {
 	p := s.peers.byName[name]
 	return p != nil && s.peers.whole(p) != nil
 }
 
-// whole refuses whatever needs the number after the last, while this bank may have lost
-// numbers.
+// whole refuses anything that needs a new number while this bank may have lost numbers.
 func (ps *peers) whole(p *peer) *Rejected {
 	if p.Compared == ps.incarnation || p.Standing == messages.PeerParted {
 		return nil
@@ -37,7 +36,8 @@ func (ps *peers) whole(p *peer) *Rejected {
 	return reject(Restored, messages.Unavailable, "site %q was restored from a backup, and may have lost what it agreed with %q: an operator of %q sees it with candor peer reconcile %s", ps.site, p.Name, ps.site, p.Name)
 }
 
-// compared notes that nothing was lost of the books with a peer, which knows an incarnation.
+// compared notes that nothing was lost of the books with a peer, and which incarnation the peer
+// knows.
 func (ps *peers) compared(name messages.Name, known uint64) *Rejected {
 	p, err := ps.find(name)
 	if err == nil {
@@ -46,8 +46,9 @@ func (ps *peers) compared(name messages.Name, known uint64) *Rejected {
 	return err
 }
 
-// rise begins to trade in the present incarnation. Where the peer knows a later one, or the same, as
-// a backup was restored before with the clock ahead, the site signs a later one still for this peer.
+// rise begins trade with a peer in the present incarnation. If the peer already knows this or a
+// later one (an earlier restore ran with the clock ahead), this site signs a still later one
+// for it.
 func (ps *peers) rise(p *peer, known uint64) {
 	p.Compared = ps.incarnation
 	if known >= ps.incarnation && known < math.MaxUint64 {
@@ -55,13 +56,12 @@ func (ps *peers) rise(p *peer, known uint64) {
 	}
 }
 
-// incarnationFor is what this site signs as its incarnation for a peer.
+// incarnationFor returns the incarnation that this site signs for a peer.
 func (ps *peers) incarnationFor(p *peer) uint64 { return max(ps.incarnation, p.Above) }
 
-// renewed takes note of the incarnation of a peer. What it signed before it was restored
-// counts no more, because it knows nothing of that. What is disputed stays so, because a peer
-// that was restored, and a liar that says so, look alike: it ends when the peer goes on from
-// totals that the operator here confirmed.
+// renewed notes the incarnation of a peer. A message that the peer signed before its restore is
+// refused: the peer no longer knows it. A dispute stays, because a restored peer and a liar
+// look alike; it ends when the peer continues from totals that the operator here confirmed.
 func (p *peer) renewed(m *messages.Instructions) *Rejected {
 	if m.Incarnation < p.Incarnation {
 		return reject(Restored, messages.Expired, "it was signed before site %q was restored from a backup", p.Name)
@@ -73,8 +73,8 @@ func (p *peer) renewed(m *messages.Instructions) *Rejected {
 	return nil
 }
 
-// Totals are what this bank has of its trade with a peer: those that an operator confirmed,
-// as long as no number came after them.
+// Totals returns this bank's totals of its trade with a peer: the confirmed ones, if no number
+// followed them.
 func (s *State) Totals(name messages.Name) (messages.Totals, error) {
 	p, err := s.peers.find(name)
 	if err != nil {
@@ -107,7 +107,8 @@ func (rs *restored) totals(p *peer) messages.Totals {
 	return t
 }
 
-// confirm holds to the totals that an operator saw, for the peer to adopt.
+// confirm confirms the totals that an operator saw, if they are still true, for the peer to
+// adopt.
 func (rs *restored) confirm(r *messages.ConfirmRequest) (*messages.Totals, *Rejected) {
 	p, err := rs.peers.find(r.Totals.Peer)
 	if err != nil {
@@ -127,7 +128,7 @@ func changed(p *peer) *Rejected {
 	return ordinary(messages.Errorf(messages.Conflict, "the books with site %q have changed since they were shown: look at them again with candor peer reconcile %s", p.Name, p.Name))
 }
 
-// Adoption is what comes of adopting the totals of a peer; nil: this bank lost nothing.
+// Adoption returns what adopting a peer's totals would do; nil: this bank lost nothing.
 func (s *State) Adoption(t *messages.Totals) (*messages.Adoption, *Rejected) {
 	p, err := s.peers.find(t.Site)
 	if err != nil {
@@ -139,7 +140,7 @@ func (s *State) Adoption(t *messages.Totals) (*messages.Adoption, *Rejected) {
 // maxOwed keeps the difference of two totals in range.
 const maxOwed = 1 << 61
 
-// plan finds what adopting the totals of a peer comes to, nil if this bank lost nothing.
+// plan returns what adopting a peer's totals would do; nil: this bank lost nothing.
 func (rs *restored) plan(p *peer, t *messages.Totals) (*messages.Adoption, *Rejected) {
 	out, sent, err := p.Out.further(&t.Received)
 	in, received, failed := p.In.further(&t.Sent)
@@ -165,8 +166,8 @@ func (rs *restored) plan(p *peer, t *messages.Totals) (*messages.Adoption, *Reje
 	return a, nil
 }
 
-// further returns the total that is to be gone on from, and by how many numbers a peer's is
-// further than the book's own.
+// further returns the total to continue from, and by how many numbers the peer's total is ahead
+// of the book's.
 func (b *book) further(theirs *messages.RunningTotal) (messages.RunningTotal, uint64, *Rejected) {
 	if theirs.Number > maxNumber || theirs.Owed > maxOwed || theirs.Owed < -maxOwed || theirs.Volume < 0 {
 		return b.Total, 0, reject(Amount, messages.Invalid, "the totals have number %d, and %v owed of %v: they cannot be", theirs.Number, theirs.Owed, theirs.Volume)
@@ -180,8 +181,8 @@ func (b *book) further(theirs *messages.RunningTotal) (messages.RunningTotal, ui
 	return *theirs, theirs.Number - b.Total.Number, nil
 }
 
-// adopt goes on above the last numbers of a peer. What this site owes is then what the
-// peer's totals say; the correction account pays the difference, or gets it.
+// adopt continues after a peer's last numbers. This site then owes what the peer's totals say;
+// the correction account pays the difference, or gets it.
 func (rs *restored) adopt(r *messages.AdoptRequest) (*messages.Adoption, *Rejected) {
 	t := &r.Totals.Totals
 	p, err := rs.peers.find(t.Site)
@@ -210,7 +211,7 @@ func (rs *restored) adopt(r *messages.AdoptRequest) (*messages.Adoption, *Reject
 	if t.Left && p.Standing != messages.PeerParting {
 		p.Standing, p.Since, p.Leaving = messages.PeerParting, p.Adopted, true
 	}
-	if rs.peers.incarnation == p.Compared { // it was restored, and did not know
+	if rs.peers.incarnation == p.Compared { // the site was restored and had not noticed
 		rs.peers.incarnation, rs.peers.since = max(rs.peers.incarnation+1, uint64(p.Adopted)), 0
 	}
 	p.Dispute = ""
@@ -218,7 +219,7 @@ func (rs *restored) adopt(r *messages.AdoptRequest) (*messages.Adoption, *Reject
 	return a, nil
 }
 
-// correct pays what this site owes less, or more, whatever the limit of the peer is now.
+// correct books the change of what this site owes, whatever the peer's limit is now.
 func (rs *restored) correct(p *peer, amount messages.Credits) {
 	t := messages.Transfer{Kind: messages.Posted, Debit: PeerAccount(p.Name), Credit: CorrectionAccount, Amount: amount, Reason: "lost numbers of site " + p.Name}
 	if amount < 0 {
@@ -232,9 +233,9 @@ func (rs *restored) correct(p *peer, amount messages.Credits) {
 	}
 }
 
-// goOn takes the totals over. Of payments that may have been carried out nobody knows whether
-// they were: their users have the credits back. Whatever else was asked for is asked again,
-// under numbers that were never used, because a peer does it once.
+// goOn takes over the peer's totals. Payments whose outcome was lost are voided, so their users
+// get the credits back. Every other instruction is asked again under a new number; the peer
+// carries it out only once.
 func (rs *restored) goOn(p *peer, t *messages.Totals) {
 	if t.Sent.Number > p.In.Total.Number {
 		p.In, p.Known, p.Outcomes = bookFrom(t.Sent), t.Sent.Number, nil
@@ -256,8 +257,8 @@ func (rs *restored) goOn(p *peer, t *messages.Totals) {
 // longest is how long an authorisation can be charged at its home bank.
 const longest = messages.MaxInterval + margin
 
-// remembered pays a charge that this bank forgot to have authorised, as far as the totals
-// that were adopted allow.
+// remembered pays the charge of an authorisation that this bank lost, up to the amount in the
+// adopted totals.
 func (is *issuer) remembered(p *peer, i *messages.Instruction) (messages.Credits, *Rejected) {
 	if is.money.books.Done(authorisationHold+i.ID) || p.Forgotten < i.Amount || is.money.books.Now() > p.Adopted.Add(longest) {
 		return 0, reject(Recharged, messages.Ended, "authorisation %q is not pending: it was charged, given back or freed, or never made", clip(i.ID))

@@ -6,14 +6,14 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// screen refuses what is wrong whatever the books say.
+// screen refuses commands that are wrong in any state of the books.
 type screen struct {
 	verify Verify
 	peers  *peers
 }
 
-// Screen reports what is wrong with a command whatever the books say: what a
-// leader refuses before it proposes it. It changes and counts nothing.
+// Screen returns why a command is wrong in any state of the books. The leader calls it before
+// it proposes. Screen changes and counts nothing.
 func (s *State) Screen(c *Command) *Rejected {
 	switch {
 	case c.Peer != nil:
@@ -61,7 +61,7 @@ func (sc *screen) authorisation(r *messages.AcceptRequest) *Rejected {
 		return err
 	}
 	a := &r.Authorisation.Authorisation
-	if a.Peer == sc.peers.site && sc.peers.byName[a.Issuer] == nil { // its operator and ours may be about to join the sites
+	if a.Peer == sc.peers.site && sc.peers.byName[a.Issuer] == nil { // the operators may be about to make the two sites peers
 		return reject(Stranger, messages.Unavailable, "site %q is no peer of %q: an operator of %q can make it one; try again then", clip(a.Issuer), sc.peers.site, sc.peers.site)
 	}
 	return sc.signed(a.Issuer, a.Peer, domainAuthorisation, a, r.Authorisation.Signature)
@@ -80,10 +80,10 @@ func (sc *screen) message(from, to messages.Name, domain string, value any, sign
 	return nil
 }
 
-// maxNumber keeps sums of numbers in range; nobody comes so far.
+// maxNumber keeps sums of numbers in range; it is never reached.
 const maxNumber = 1 << 62
 
-// signed is about whom a signed message is for, and of whom it is.
+// signed checks the sender, the receiver and the signature of a message.
 func (sc *screen) signed(from, to messages.Name, domain string, value any, signature []byte) *Rejected {
 	if to != sc.peers.site {
 		return reject(Misaddressed, messages.PermissionDenied, "it is for site %q, and this is %q", clip(to), sc.peers.site)
@@ -101,9 +101,8 @@ func (sc *screen) signed(from, to messages.Name, domain string, value any, signa
 	return nil
 }
 
-// ScreenLines reports what is wrong with a page of a peer's book of the
-// instructions of a sender: it must be signed by the peer, be of the book that
-// was asked for, and have its numbers in order.
+// ScreenLines returns why a page of a peer's book of one sender's instructions is wrong: it
+// must be signed by the peer, be of the requested book, and have its numbers in order.
 func (s *State) ScreenLines(l *messages.SignedLines, name, sender messages.Name) *Rejected {
 	m := &l.Lines
 	if m.Site != name || m.Sender != sender {
@@ -123,10 +122,10 @@ func (s *State) ScreenLines(l *messages.SignedLines, name, sender messages.Name)
 	return nil
 }
 
-// countable reports whether an amount can be one of an instruction or of a cycle.
+// countable reports whether an amount is possible for an instruction or a cycle.
 func countable(c messages.Credits) bool { return c >= 0 && c <= messages.MaxCredits }
 
-// ScreenTotals reports what is wrong with what a peer's bank says that it has.
+// ScreenTotals returns why the totals of a peer's bank are wrong.
 func (s *State) ScreenTotals(t *messages.SignedTotals, name messages.Name) *Rejected {
 	if t.Totals.Site != name {
 		return reject(Misaddressed, messages.Conflict, "the totals are of the books of %q", clip(t.Totals.Site))
@@ -134,7 +133,7 @@ func (s *State) ScreenTotals(t *messages.SignedTotals, name messages.Name) *Reje
 	return s.screen.signed(name, t.Totals.Peer, domainTotals, &t.Totals, t.Signature)
 }
 
-// ScreenPosition reports what is wrong with a peer's position in a cycle.
+// ScreenPosition returns why a peer's position in a cycle is wrong.
 func (s *State) ScreenPosition(p *messages.SignedPosition, name messages.Name, cycle uint64) *Rejected {
 	if p.Position.Site != name || p.Position.Cycle != cycle {
 		return reject(Misaddressed, messages.Conflict, "the position is of site %q in cycle %d", clip(p.Position.Site), p.Position.Cycle)

@@ -6,9 +6,9 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// What is signed is a domain, a zero byte, and the value in canonical msgpack:
-// an array, in which equal values have equal bytes. The domain says what the
-// value is, so that the signature of one thing is never that of another.
+// A signature is over a domain, a zero byte, and the value in canonical msgpack: an array, in
+// which equal values have equal bytes. The domain says what the value is, so that a signature
+// of one thing is never valid for another.
 const (
 	domainAuthorisation = "candor clearing authorisation 1"
 	domainInstructions  = "candor clearing instructions 1"
@@ -19,17 +19,17 @@ const (
 	domainBook          = "candor clearing book 1"
 )
 
-// Signer makes a signature of data; an nkeys.KeyPair does.
+// Signer signs data; an nkeys.KeyPair is one.
 type Signer interface {
 	Sign(data []byte) ([]byte, error)
 }
 
-// Verify reports whether a signature of data was made with the private part of
-// a public key, as proof.Verified does. It is a pure function: replicas agree on it.
+// Verify reports whether data was signed with the private part of a public key, as
+// proof.Verified does. It is a pure function: all replicas get the same result.
 type Verify func(key string, data, signature []byte) bool
 
-// signed is the bytes over which a signature is made; nil if the value cannot
-// be encoded, which nothing that was decoded is.
+// signed returns the bytes that are signed. It is nil if the value cannot be encoded, which
+// cannot happen for a decoded value.
 func signed(domain string, value any) []byte {
 	body, err := messages.Marshal(value, messages.Msgpack)
 	if err != nil {
@@ -70,7 +70,7 @@ func SignLines(k Signer, l messages.Lines) (messages.SignedLines, error) {
 	return messages.SignedLines{Lines: l, Signature: signature}, err
 }
 
-// SignTotals signs what a bank has of its trade with a peer.
+// SignTotals signs a bank's totals of its trade with a peer.
 func SignTotals(k Signer, t messages.Totals) (messages.SignedTotals, error) {
 	signature, err := sign(k, domainTotals, &t)
 	return messages.SignedTotals{Totals: t, Signature: signature}, err

@@ -7,49 +7,47 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Books is the ledger as the clearing uses it; a [ledger.Ledger] is one. The
-// clearing keeps no credits of its own: what it moves or sets aside, it moves
-// and sets aside here.
+// Books is what the clearing uses of the ledger, for example a [ledger.Ledger]. The clearing
+// has no credits of its own: it moves and reserves credits here.
 type Books interface {
-	// ApplyOwn carries out what the clearing itself makes.
+	// ApplyOwn carries out a command of the clearing's own.
 	ApplyOwn(command []byte) ledger.Result
-	// Proven says from which record on requests need a proof, 0 if none does;
-	// Asked checks one, and Finish ends the carrying out of what was asked.
+	// Proven returns the record from which on requests need a proof, 0 if none do. Asked checks
+	// a proof, and Finish ends what Asked or Hear began.
 	Proven() uint64
 	Asked(verb string, by messages.Name, r *messages.SignedRequest, now messages.Time) (ledger.Rank, *messages.Error)
 	Finish(carriedOut bool)
-	// Hear takes what a peer signed, until Finish.
+	// Hear notes what a peer signed, until Finish.
 	Hear(by messages.Name, verb string, statement []byte)
-	// Brief is an account without the lists of its members and expiring grants, which no
-	// command goes through.
+	// Brief returns an account without its members and expiring grants, so its cost does not
+	// depend on them.
 	Brief(name messages.Name) (messages.AccountReply, error)
-	// Owns reports whether a user may pay from an account, and Limited whether it is a member
-	// of it with a limit.
+	// Owns reports whether a user may pay from an account, Limited whether it is a member with a
+	// limit.
 	Owns(user, account messages.Name) bool
 	Limited(user, account messages.Name) bool
 	Done(transfer string) bool
 	Now() messages.Time
 }
 
-// State is the clearing of one site. Make one with New. Each part has a piece of the
-// state, and knows those before it and no others.
+// State is the clearing of one site. Make one with New. Each part owns a piece of the state,
+// and uses only the parts before it.
 type State struct {
-	money    *money    // what is moved and set aside in the ledger
-	peers    *peers    // the banks of other sites, and what they are trusted with
-	screen   *screen   // what is refused whatever the books say
+	money    *money    // moves and reserves credits in the ledger
+	peers    *peers    // the banks of other sites, and their keys
+	screen   *screen   // refuses what is wrong in any state of the books
 	terms    *terms    // the peers' limits and shares of the reserve
 	issuer   *issuer   // authorisations that this site issued
 	acceptor *acceptor // authorisations of other sites
-	cycles   *cycles   // what is offered and taken as a cycle ends
-	outgoing *outgoing // what this bank asks of peers
-	incoming *incoming // what peers ask of this bank
-	partings *partings // from peers
-	restored *restored // what this bank lost
+	cycles   *cycles   // closes cycles, and accepts offers
+	outgoing *outgoing // instructions to peers
+	incoming *incoming // instructions of peers
+	partings *partings // ends relations to peers
+	restored *restored // continues after a restore of this bank
 }
 
-// New returns the clearing of a site that has no peers. What it does to the
-// ledger must be done by it alone and in the order of the commands: the two
-// are one replicated state.
+// New returns the clearing of a site without peers. Only this clearing may change the peers'
+// accounts in the ledger, in the order of the commands: the two are one replicated state.
 func New(site messages.Name, books Books, verify Verify) *State {
 	s := &State{money: &money{books: books}}
 	s.peers = &peers{site: site, byName: map[messages.Name]*peer{}, money: s.money}
@@ -65,8 +63,7 @@ func New(site messages.Name, books Books, verify Verify) *State {
 	return s
 }
 
-// Result is what a command came to: the field that belongs to it is set, or
-// Error is.
+// Result is the result of a command: one field is set, or Error is.
 type Result struct {
 	Authorisation *messages.Authorisation // of Authorise; to be signed
 	Answer        *messages.ClearingReply // of Revoke, Remit, Accept and Charge
@@ -77,13 +74,13 @@ type Result struct {
 	Parted        *messages.PartReply     // of Part
 	Totals        *messages.Totals        // of Confirm; to be signed
 	Adopted       *messages.Adoption      // of Adopt
-	Refused       Refusal                 // why, where that is counted
+	Refused       Refusal                 // the reason of a counted refusal
 	Error         *messages.Error
 }
 
-// Apply carries out an encoded command. A command that is refused changes
-// nothing but the time, the count of refusals, and what the ledger remembers of
-// a transfer that it refused; one that cannot be read, not even the time.
+// Apply carries out an encoded command. A refused command changes nothing but the time, the
+// count of refusals, and the ledger's memory of a refused transfer. A command that cannot be
+// read does not even change the time.
 func (s *State) Apply(command []byte) Result {
 	c, err := decode(command)
 	if err == nil {
@@ -108,8 +105,8 @@ func (s *State) Apply(command []byte) Result {
 	if proceeds {
 		s.partings.proceed()
 	}
-	// What a peer signed is written down for what it changes, also where it is refused: it
-	// may say until when the peer was heard, or what is disputed.
+	// A peer's message gets a record if it changes anything, even if it is refused: it may
+	// change when the peer was heard, or a dispute.
 	if signed {
 		s.money.books.Finish(proceeds || from.known() != before)
 	} else {
@@ -124,8 +121,8 @@ func (s *State) Apply(command []byte) Result {
 	return r
 }
 
-// turn notes that a peer signs with the last of several keys, and retires the others
-// when nothing that was signed with them before can come any more.
+// turn notes that a peer signs with the last of several keys. It retires the others when no
+// message signed with them can arrive any more.
 func (s *State) turn(c *Command) {
 	if !s.turns(c) {
 		return
@@ -138,7 +135,7 @@ func (s *State) turn(c *Command) {
 	}
 }
 
-// turns reports whether a command of a peer has turn change something.
+// turns reports whether turn would change anything for a peer's command.
 func (s *State) turns(c *Command) bool {
 	p := s.peers.byName[c.from()]
 	if p == nil || len(p.Keys) < 2 {
@@ -159,7 +156,7 @@ func (s *State) refuse(err *Rejected) Result {
 	return Result{Refused: err.Reason, Error: err.Err}
 }
 
-// carryOut does what a command that was screened asks for.
+// carryOut carries out a screened command.
 func (s *State) carryOut(c *Command, rank ledger.Rank, r *Result) (err *Rejected) {
 	switch {
 	case c.Peer != nil:
@@ -198,8 +195,8 @@ func (s *State) carryOut(c *Command, rank ledger.Rank, r *Result) (err *Rejected
 	return err
 }
 
-// advance lets time pass: holds lapse in the ledger, and authorisations here. A parting
-// goes on with that, or by itself where a command is the bare passing of time.
+// advance sets the time: holds lapse in the ledger, and authorisations here. A parting advances
+// then too, or by a command that is only the passing of time.
 func (s *State) advance(c *Command) {
 	expire := ledger.Command{Verb: ledger.Expire, At: c.At, Within: true}
 	s.money.books.ApplyOwn(expire.Encode())
@@ -219,10 +216,10 @@ func (s *State) advance(c *Command) {
 	}
 }
 
-// Due is the next time at which something expires, or at which a parting goes on,
-// 0 if nothing will: the leader proposes the passing of time then.
+// Due returns when something next expires or a parting can advance, 0 if nothing will. The
+// leader then proposes the passing of time.
 func (s *State) Due() messages.Time {
-	if s.partings.next() != nil { // by a payment that operators booked
+	if s.partings.next() != nil { // a payment that operators booked can advance it
 		return s.money.books.Now()
 	}
 	issued, accepted := s.issuer.issued.next(), s.acceptor.accepted.next()
@@ -235,7 +232,7 @@ func (s *State) Due() messages.Time {
 // Knows reports whether a site is a peer that was not parted from.
 func (s *State) Knows(name messages.Name) bool { return slices.Contains(s.Names(), name) }
 
-// Standing is what this bank does with a peer.
+// Standing returns a peer's standing.
 func (s *State) Standing(name messages.Name) messages.PeerStanding {
 	if p := s.peers.byName[name]; p != nil {
 		return p.Standing
@@ -243,12 +240,12 @@ func (s *State) Standing(name messages.Name) messages.PeerStanding {
 	return messages.PeerOpen
 }
 
-// Position is how this site comes out of a cycle so far.
+// Position returns this site's position in a cycle so far.
 func (s *State) Position(number uint64) (*messages.Position, *Rejected) {
 	return s.cycles.position(number)
 }
 
-// Cycle is the latest that was closed, 0 if none was.
+// Cycle returns the number of the latest closed cycle, 0 if there is none.
 func (s *State) Cycle() uint64 { return s.cycles.latest }
 
 // Names returns the names of the peers that were not parted from, ascending.
@@ -258,7 +255,7 @@ func (s *State) Names() []messages.Name {
 	})
 }
 
-// Outstanding is how many instructions the peers have not answered.
+// Outstanding returns the number of instructions that the peers have not answered.
 func (s *State) Outstanding() (n int) {
 	for _, p := range s.peers.byName {
 		n += len(p.outbox)
@@ -266,7 +263,7 @@ func (s *State) Outstanding() (n int) {
 	return n
 }
 
-// Peers describes every peer, what waits, and what was refused.
+// Peers describes every peer, what waits, and the counts of refusals.
 func (s *State) Peers() messages.PeersReply {
 	r := messages.PeersReply{Site: s.peers.site, Peers: []messages.PeerReply{}, Refused: []messages.RefusalTally{}, Cycle: s.cycles.latest, Fault: s.money.fault, Incarnation: s.peers.incarnation}
 	for _, name := range s.peers.order {
@@ -282,7 +279,6 @@ func (s *State) Peers() messages.PeersReply {
 	return r
 }
 
-// Fault is the first step that the ledger refused though the clearing's rules
-// had made sure of it: empty, unless somebody else moved what is the
-// clearing's own.
+// Fault returns the first transfer that the ledger refused although the clearing's rules
+// guaranteed it. It is "" unless somebody else moved credits of the clearing.
 func (s *State) Fault() string { return s.money.fault }

@@ -7,24 +7,24 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// terms are what operators say of each peer and of all together: the limit of what it
-// may owe, and its share of the reserve for what it may have settled and not paid.
+// terms has what operators set for each peer and for all together: the limit of a peer's debt,
+// and its share of the reserve, which limits what it settled and has not paid.
 type terms struct {
 	peers *peers
 	money *money
 }
 
-// setPeer opens a peer's account or changes the terms. An operator who sets
-// them also declares a dispute to be settled; who only lowers the limit does not.
+// setPeer opens a peer's account or changes its terms. This also ends a dispute with the peer,
+// unless it only lowers the limit.
 func (t *terms) setPeer(r *messages.PeerRequest) (*messages.PeerReply, *Rejected) {
 	p, account := t.peers.byName[r.Peer], PeerAccount(r.Peer)
-	before, _ := t.money.books.Brief(account) // of a new peer there is none
+	before, _ := t.money.books.Brief(account) // an unknown account has none
 	if p == nil {
 		if len(t.peers.byName) >= maxPeers {
-			return nil, ordinary(messages.Errorf(messages.Exhausted, "there are %d peers, the most there can be", maxPeers))
+			return nil, ordinary(messages.Errorf(messages.Exhausted, "there are %d peers, the maximum", maxPeers))
 		}
 		if _, err := t.money.books.Brief(account); err == nil {
-			return nil, ordinary(messages.Errorf(messages.Conflict, "account %q is somebody's already, and is to be the peer's: give that one another name", account))
+			return nil, ordinary(messages.Errorf(messages.Conflict, "account %q is needed for the peer, but it already exists: the peer must have another name", account))
 		}
 	}
 	if p != nil {
@@ -35,7 +35,7 @@ func (t *terms) setPeer(r *messages.PeerRequest) (*messages.PeerReply, *Rejected
 	if settled := SettledAccount(r.Peer); p == nil && (settled == SettlementAccount || settled == CorrectionAccount) {
 		return nil, reject(Malformed, messages.Invalid, "peer: no site can be called %q: it must have another name", r.Peer)
 	}
-	t.divide() // by the terms so far
+	t.divide() // by the terms before this change
 	if _, err := t.money.line(account, "the bank of site "+r.Peer, r.Limit); err != nil {
 		return nil, err
 	}
@@ -60,7 +60,7 @@ func (t *terms) setPeer(r *messages.PeerRequest) (*messages.PeerReply, *Rejected
 	return &reply, nil
 }
 
-// describe is the peer as operators see it.
+// describe returns the peer as operators see it.
 func (t *terms) describe(p *peer) messages.PeerReply {
 	r := messages.PeerReply{
 		Peer: p.Name, Keys: slices.Clone(p.Keys), Outstanding: len(p.outbox), Waiting: p.asked,
@@ -77,11 +77,11 @@ func (t *terms) describe(p *peer) messages.PeerReply {
 	return r
 }
 
-// settlementTitle is that of the account for all the other sites.
+// settlementTitle is the title of the SettlementAccount.
 const settlementTitle = "settlements with other sites"
 
-// setReserve says what the other sites together may owe by settlements, 0 for
-// what their shares come to. A lower reserve makes every share smaller.
+// setReserve sets what the other sites together may owe by settlements; 0 means the sum of
+// their shares. A lower reserve reduces every share.
 func (t *terms) setReserve(r *messages.ReserveRequest) (*messages.AccountReply, *Rejected) {
 	a, err := t.money.line(SettlementAccount, settlementTitle, r.Limit)
 	if err == nil {
@@ -90,9 +90,9 @@ func (t *terms) setReserve(r *messages.ReserveRequest) (*messages.AccountReply, 
 	return &a, err
 }
 
-// divide gives each peer its share of the reserve, which is the credit of its
-// account of settled debts: so the ledger itself refuses whatever is beyond. A
-// share is what an operator stated, and otherwise the limit.
+// divide gives each peer its share of the reserve. The share is the credit of the peer's
+// SettledAccount, so the ledger itself refuses what exceeds it. By default a peer's share is
+// its limit.
 func (t *terms) divide() {
 	reserve := t.bound()
 	var sum uint64
@@ -110,8 +110,8 @@ func (t *terms) divide() {
 	}
 }
 
-// bound is the bound on all shares together, 0 if there is none. It opens the
-// account that has it.
+// bound returns the bound on all shares together, 0 if there is none. It opens the account that
+// has it.
 func (t *terms) bound() messages.Credits {
 	a, err := t.money.books.Brief(SettlementAccount)
 	if err != nil {
@@ -120,19 +120,19 @@ func (t *terms) bound() messages.Credits {
 	return a.Credit
 }
 
-// wanted is the share that a peer has where the reserve is large enough. A lower
-// limit takes nothing of it back that settles what the peer owes already.
+// wanted returns the share that a peer gets if the reserve suffices. Lowering the limit never
+// takes it below what the peer has already settled.
 func (t *terms) wanted(p *peer) messages.Credits {
 	if p.Stated {
 		return p.Share
 	}
 	owing, _ := t.money.books.Brief(PeerAccount(p.Name))
-	settled, _ := t.money.books.Brief(SettledAccount(p.Name)) // 0 of one that is not open
+	settled, _ := t.money.books.Brief(SettledAccount(p.Name)) // 0 if the account does not exist
 	owes := owing.Reserved - owing.Balance - settled.Balance
 	return max(owing.Credit, min(settled.Credit, owes))
 }
 
-// allot opens an account, or changes its credit, where that is not what it is.
+// allot opens an account or changes its credit, if needed.
 func (t *terms) allot(account messages.Name, title string, credit messages.Credits) {
 	if a, err := t.money.books.Brief(account); err == nil && a.Credit == credit {
 		return
@@ -142,7 +142,7 @@ func (t *terms) allot(account messages.Name, title string, credit messages.Credi
 	}
 }
 
-// settledAccount is the account that owes what a peer's settlements moved.
+// settledAccount opens and returns the account for what a peer has settled.
 func (t *terms) settledAccount(p *peer) messages.Name {
 	account := SettledAccount(p.Name)
 	if _, err := t.money.books.Brief(account); err != nil {
@@ -151,8 +151,8 @@ func (t *terms) settledAccount(p *peer) messages.Name {
 	return account
 }
 
-// settlements is what this site owes all the others by settlements, and the
-// reserve for what they owe it.
+// settlements returns what this site owes all others by settlements, and the reserve for what
+// they owe it.
 func (t *terms) settlements() (owed, reserve messages.Credits) {
 	if a, err := t.money.books.Brief(SettlementAccount); err == nil {
 		owed, reserve = a.Balance, a.Credit

@@ -15,44 +15,42 @@ import (
 	"github.com/candor-grid/candor/messages/proof"
 )
 
-// Host is the bank's replicated state, as the leader has it.
+// Host is the bank's replicated state at its leader.
 type Host interface {
-	// Propose commits a command and returns what it came to. The error is what
-	// kept it from being committed, Unknown if it may have been.
+	// Propose commits a command and returns its result. The error says why it was not committed;
+	// the error Unknown means that it may have been.
 	Propose(ctx context.Context, c clearing.Command) (clearing.Result, error)
-	// Read calls f on the state while it does not change. f must not keep it.
+	// Read calls f with the state, which does not change meanwhile. f must not keep it.
 	Read(f func(*clearing.State))
-	// Verify makes sure that what is read after it shows all that was answered
-	// before.
+	// Verify makes sure that later reads show all changes that were answered before.
 	Verify(ctx context.Context) error
 }
 
-// Config is the courier of one replica of a site's bank.
+// Config configures the courier of one replica of a site's bank.
 type Config struct {
 	Site   messages.Name
-	Bus    bus.Bus      // reaches the peers' banks too
+	Bus    bus.Bus      // also reaches the banks of peers
 	Host   Host         // the bank
-	Signer proof.Signer // the bank's key, whose public part its peers were given
+	Signer proof.Signer // the bank's key; the peers have its public part
 
-	// Restored is when the backup began from which the state was restored; 0: it was not.
+	// Restored is when the backup began from which the state was restored; 0: it was not
+	// restored.
 	Restored messages.Time
 
 	Operator func(messages.Name) bool // may set terms, close cycles and see everything
 	Service  func(messages.Name) bool // may accept and charge authorisations
 
-	// Attempt is how long one message may wait for its answer; default 5 s.
-	// FirstBackoff and LastBackoff bound the waits between attempts; defaults
-	// 100 ms and 30 s.
+	// Attempt is how long one message may wait for its answer; default 5 s. FirstBackoff and
+	// LastBackoff bound the waits between attempts; defaults 100 ms and 30 s.
 	Attempt, FirstBackoff, LastBackoff messages.Duration
-	// LeastVisit is the least amount of an authorisation of another site that is
-	// accepted, and of a remittance: what is trivial costs the banks as much work as any
-	// other. Default 0.01 credits.
+	// LeastVisit is the minimum of an authorisation that this site accepts, and of a remittance:
+	// small amounts cost the banks as much work as large ones. Default 0.01 credits.
 	LeastVisit messages.Credits
-	// SilentAfter is how long a peer's bank may leave unanswered what is sent to it
-	// before the peer is suspended, until it answers; default an hour. A quarter of
-	// it is how often a peer is asked that there is nothing else to say to.
+	// SilentAfter is how long a peer's bank may leave messages unanswered before the peer is
+	// suspended, until it answers; default an hour. A peer without outstanding messages is asked
+	// every quarter of this, to see whether it answers.
 	SilentAfter messages.Duration
-	// Tick is how often the courier looks for what has expired; default 1 s.
+	// Tick is how often the courier checks for things that expired; default 1 s.
 	Tick messages.Duration
 
 	Log     *zap.Logger           // default: none
@@ -60,7 +58,7 @@ type Config struct {
 	Clock   func() messages.Time  // default: the wall clock
 }
 
-// Validate reports the first thing that is wrong or missing.
+// Validate returns an error for the first field that is wrong or missing.
 func (c *Config) Validate() error {
 	switch {
 	case !messages.ValidName(c.Site):

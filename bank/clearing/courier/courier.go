@@ -8,7 +8,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Courier is the clearing's shell. Make one with New.
+// Courier connects the clearing to the bus. Make one with New.
 type Courier struct {
 	config   Config
 	metrics  *metrics
@@ -18,7 +18,7 @@ type Courier struct {
 	pace     pace
 }
 
-// New returns a courier that serves and sends nothing yet.
+// New returns a courier. It sends nothing before Run.
 func New(config Config) (*Courier, error) {
 	if err := config.Validate(); err != nil {
 		return nil, err
@@ -34,9 +34,9 @@ func New(config Config) (*Courier, error) {
 	return c, nil
 }
 
-// Run sends the peers what they have not answered, and lets expire what is
-// due, until ctx ends. It is for the leader, whenever it leads.
+// Run sends the peers what they have not answered, and proposes the passing of time when
+// something is due, until ctx ends. The bank's leader runs it while it leads.
 func (c *Courier) Run(ctx context.Context) { c.sender.run(ctx) }
 
-// Close takes the metrics back; Run must have returned.
+// Close unregisters the metrics. Run must have returned.
 func (c *Courier) Close() { c.config.Metrics.Unregister(c.metrics.all) }

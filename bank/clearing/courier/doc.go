@@ -1,28 +1,25 @@
-// Package courier is the clearing's shell: it carries the instructions of a
-// site's bank to the banks of its peers and their receipts back, and answers
-// what peers, users, services and operators ask of the clearing.
+// Package courier connects the clearing to the bus: it carries the instructions of a site's
+// bank to the banks of its peers, brings their receipts back, and answers requests of peers,
+// users, services and operators.
 //
-// It runs where the bank's leader runs. [Courier.Services] is what the leader
-// serves; [Courier.Run] sends each peer what it has not answered, again and
-// again, until its context ends: one message at a time to each peer, at once
-// while the peer answers, and after waits that double, with jitter, while it
-// does not. A peer that is cut off costs a request now and then, and delays
-// nobody else. A peer that is silent for longer than Config.SilentAfter is suspended; so
-// that this is seen, a peer to which there is nothing to say is greeted four times as
-// often. Two replicas that both believe for a moment that they lead do
-// no harm: every message may come twice.
+// It runs at the bank's leader, which serves [Courier.Services]. [Courier.Run] sends each peer
+// what it has not answered, until its context ends: one message at a time to each peer, at once
+// while the peer answers, and after waits that double, with jitter, while it does not. A peer
+// that cannot be reached costs a request now and then, and delays no other peer. A peer that is
+// silent for longer than Config.SilentAfter is suspended. To notice this, the courier greets a
+// peer without outstanding messages four times as often. If two replicas believe for a moment
+// that they lead, this does no harm: every message may arrive twice.
 //
-// Where a backup was restored the site gets a new incarnation before the first service is
-// served, and is compared with each peer; it trades again with those of whose books nothing
-// was lost. What was lost waits for an operator.
+// After the restore of a backup, the site gets a new incarnation before the first service is
+// served. Its books are compared with those of each peer. It trades again with each peer of
+// whose books nothing was lost; otherwise an operator decides.
 //
-// Nothing is decided here. What a message asks for is screened, so that
-// nothing forged reaches the log, then proposed; what is signed is what the
-// log has committed. A message that was carried out before is answered without
-// the log.
+// The courier decides nothing. It screens each request, so that nothing forged reaches the log,
+// and proposes it. It signs only what the log has committed. It answers a repeated message
+// without the log.
 //
-// A peer's bank speaks as "$" and the name of its site, which the connection
-// between the sites must bind; what it says is believed for its signature
-// alone. A peer is shown the books about itself, and the site's position with
-// all its peers in a closed cycle, without which a federation cannot net.
+// The name of a peer's bank is "$" and the name of its site, for example "$west"; the
+// connection between the sites must bind it. The courier believes a peer only what it signed. A
+// peer may see the books about itself, and the site's position with all its peers in a closed
+// cycle, which the sites need for netting.
 package courier

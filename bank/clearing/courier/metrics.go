@@ -11,10 +11,10 @@ type metrics struct {
 	refused  *prometheus.CounterVec
 	messages *prometheus.CounterVec
 	repeats  prometheus.Counter
-	all      *prometheus.Registry // of them
+	all      *prometheus.Registry // the metrics above
 }
 
-// newMetrics makes the metrics, and a gauge that reads the state.
+// newMetrics returns the metrics, with a gauge that reads the state.
 func newMetrics(host Host) *metrics {
 	all := prometheus.NewRegistry()
 	make := promauto.With(all)

@@ -8,26 +8,26 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Every instruction of a peer takes room in the log, also one that is refused. So a peer may
-// send paceBurst of them at once, all that a cut can have kept waiting, and in the long run
-// one each paceEvery. One that is refused, or moves next to nothing, counts as paceOfIdle. What
-// was carried out before is answered without the log, and a message of that counts as one.
+// Every instruction of a peer takes room in the log, even if it is refused. So a peer may send
+// paceBurst of them at once, which is as many as can wait after a cut, and in the long run one
+// each paceEvery. One that is refused, or moves almost nothing, counts as paceOfIdle. A
+// repeated message is answered without the log and counts as one.
 const (
 	paceBurst  = clearing.MaxVisits + clearing.MaxOutstanding
 	paceEvery  = messages.Duration(5 * time.Millisecond)
-	paceOfPage = 20 // instructions that a page of the books counts as: it costs as much work
+	paceOfPage = 20 // how many instructions a page of the books counts as: it costs as much work
 	paceOfIdle = 20
 )
 
-// pace counts the instructions of each peer, by the time at which the peer may send
-// paceBurst again.
+// pace limits the instructions of each peer. For each it has the time from which the peer may
+// send paceBurst again.
 type pace struct {
 	mu   sync.Mutex
 	full map[messages.Name]messages.Time
 }
 
-// count counts a message of a peer that was screened, with so many instructions, or refuses
-// it for now. A message without any counts as one.
+// count adds a screened message with so many instructions, at least one, to what the peer sent,
+// or returns an error if the peer must wait.
 func (p *pace) count(peer messages.Name, instructions int, now messages.Time) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -42,7 +42,7 @@ func (p *pace) count(peer messages.Name, instructions int, now messages.Time) er
 	return nil
 }
 
-// owe counts what a peer sent and that was carried out already: it waits the longer for more.
+// owe adds instructions that were already carried out: the peer must wait longer before more.
 func (p *pace) owe(peer messages.Name, instructions int, now messages.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

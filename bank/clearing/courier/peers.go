@@ -9,10 +9,10 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// peers are the other sites' banks, as they are asked.
+// peers sends requests to the banks of other sites.
 type peers struct {
 	config   *Config
-	proposer *proposer // counts what is refused of their answers
+	proposer *proposer // counts the answers that are refused
 }
 
 func (p *peers) names() (names []messages.Name) {
@@ -20,7 +20,7 @@ func (p *peers) names() (names []messages.Name) {
 	return names
 }
 
-// ask sends a peer's bank one request, once.
+// ask sends one request to a peer's bank, once.
 func (p *peers) ask(ctx context.Context, peer messages.Name, verb string, request, reply any) error {
 	payload, err := messages.Marshal(request, messages.Msgpack)
 	if err != nil {
@@ -34,8 +34,9 @@ func (p *peers) ask(ctx context.Context, peer messages.Name, verb string, reques
 	return messages.Unmarshal(data, messages.Detect(data, ""), reply)
 }
 
-// collect asks all peers at once. What is signed wrongly is a fault of the
-// report; a peer that is silent, or has not closed the cycle, is none.
+// collect asks all peers at once for their positions in a cycle. A position with a wrong
+// signature is a fault of the report. A peer that does not answer, or has not closed the cycle,
+// is not.
 func (p *peers) collect(ctx context.Context, cycle uint64) (positions []messages.Position, faults []string) {
 	ctx, cancel := context.WithTimeout(ctx, p.config.Attempt.Std())
 	defer cancel()
@@ -63,8 +64,8 @@ func (p *peers) collect(ctx context.Context, cycle uint64) (positions []messages
 	return positions, faults
 }
 
-// reconcile compares both books with those of a peer, and returns where each
-// first differs, if not as far as both go back and forth, and what a bank lost.
+// reconcile compares both books with a peer's. It returns the first number at which each
+// differs, how far the books that it compared go back and forth, and what either bank lost.
 func (p *peers) reconcile(ctx context.Context, peer messages.Name) (messages.ReconcileReply, error) {
 	reply, lost := messages.ReconcileReply{Peer: peer}, false
 	for _, sender := range []messages.Name{p.config.Site, peer} {
@@ -93,13 +94,13 @@ func (p *peers) reconcile(ctx context.Context, peer messages.Name) (messages.Rec
 		}
 		reply.Waits = s.Uncompared(peer)
 		if lost || s.Forgot(&reply.Theirs.Totals) {
-			reply.Adoption, _ = s.Adoption(&reply.Theirs.Totals) // none where the books differ
+			reply.Adoption, _ = s.Adoption(&reply.Theirs.Totals) // an error means that the books differ: then there is none
 		}
 		return nil
 	})
 }
 
-// book is this site's book of one direction, page by page.
+// book reads this site's book of one direction, page by page.
 func (p *peers) book(peer, sender messages.Name) (lines []messages.ClearingLine, last uint64, err error) {
 	return pages(sender, func(r messages.LinesRequest) (page messages.Lines, err error) {
 		p.config.Host.Read(func(s *clearing.State) { page, err = s.Lines(peer, r) })
@@ -107,7 +108,7 @@ func (p *peers) book(peer, sender messages.Name) (lines []messages.ClearingLine,
 	})
 }
 
-// theirBook is the peer's book of one direction, each page of which it signs.
+// theirBook fetches the peer's book of one direction, page by page. The peer signs each page.
 func (p *peers) theirBook(ctx context.Context, peer, sender messages.Name) (lines []messages.ClearingLine, last uint64, err error) {
 	return pages(sender, func(r messages.LinesRequest) (messages.Lines, error) {
 		var signed messages.SignedLines
@@ -119,11 +120,11 @@ func (p *peers) theirBook(ctx context.Context, peer, sender messages.Name) (line
 	})
 }
 
-// maxBook bounds the lines that are fetched of a book: more than any keeps.
+// maxBook is the maximum of lines fetched of a book. No book keeps so many.
 const maxBook = 20 * messages.MaxBookLines
 
-// pages collects the pages of a book, as far as it went when it was begun: up to its last
-// number, of which it may have forgotten the line.
+// pages collects the pages of a book up to the last number that it had at the beginning. The
+// line of that number may be gone by the end.
 func pages(sender messages.Name, page func(messages.LinesRequest) (messages.Lines, error)) (all []messages.ClearingLine, last uint64, err error) {
 	for next := uint64(1); (next == 1 || next <= last) && len(all) < maxBook; {
 		p, err := page(messages.LinesRequest{Sender: sender, From: next})

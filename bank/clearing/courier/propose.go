@@ -10,17 +10,17 @@ import (
 	"github.com/candor-grid/candor/messages/bus"
 )
 
-// proposer screens commands and commits them.
+// proposer screens commands and proposes them.
 type proposer struct {
 	config  *Config
 	metrics *metrics
 
 	mu       sync.Mutex
-	screened map[clearing.Refusal]uint64 // refused before they reached the log
+	screened map[clearing.Refusal]uint64 // counts of requests that were refused before they reached the log
 	news     chan struct{}               // closed and replaced when there may be something to send
 }
 
-// submit screens a command and proposes it. What is refused is counted.
+// submit screens a command and proposes it. It counts refusals.
 func (p *proposer) submit(ctx context.Context, command clearing.Command) (clearing.Result, error) {
 	if err := p.screen(&command); err != nil {
 		return clearing.Result{}, err
@@ -28,12 +28,14 @@ func (p *proposer) submit(ctx context.Context, command clearing.Command) (cleari
 	return p.propose(ctx, command)
 }
 
-// screen refuses what shows without the books, so that it never reaches the log.
+// screen refuses what can be seen to be wrong without the books, so that it never reaches the
+// log.
 func (p *proposer) screen(command *clearing.Command) error {
 	return p.check(func(s *clearing.State) *clearing.Rejected { return s.Screen(command) })
 }
 
-// check finds what is wrong by the state, and counts the refusal: it is not in the log.
+// check asks the state whether something is wrong, and counts the refusal, which is not in the
+// log.
 func (p *proposer) check(wrong func(*clearing.State) *clearing.Rejected) error {
 	var r *clearing.Rejected
 	p.config.Host.Read(func(s *clearing.State) { r = wrong(s) })
@@ -47,8 +49,7 @@ func (p *proposer) check(wrong func(*clearing.State) *clearing.Rejected) error {
 	return r.Err
 }
 
-// propose commits a command that was screened, and has the sender look for what it
-// gave to send.
+// propose commits a screened command and wakes the sender for messages that it led to.
 func (p *proposer) propose(ctx context.Context, command clearing.Command) (clearing.Result, error) {
 	command.At, command.Asked = p.config.Clock(), bus.Asked(ctx)
 	r, err := p.config.Host.Propose(ctx, command)
@@ -66,14 +67,14 @@ func (p *proposer) propose(ctx context.Context, command clearing.Command) (clear
 	return r, nil
 }
 
-// next is closed when the next command was committed.
+// next returns a channel that is closed when the next command was committed.
 func (p *proposer) next() <-chan struct{} {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.news
 }
 
-// addRefusals adds what was refused before it reached the log.
+// addRefusals adds the refusals before the log to a reply.
 func (p *proposer) addRefusals(r *messages.PeersReply) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

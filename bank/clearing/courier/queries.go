@@ -8,9 +8,9 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// net collects the positions of a cycle from the peers, and sets all debts
-// against one another. Who does not answer is missing from the report; so is a
-// site that is only a peer's peer, whose key this bank does not have.
+// net collects the positions of a cycle from the peers and nets all debts. The report lacks a
+// peer that does not answer, and a site that is only a peer of a peer, because this bank does
+// not have its key.
 func (c *Courier) net(ctx context.Context, caller messages.Name, r messages.CycleRequest) (messages.NettingReport, error) {
 	if err := allow(caller, c.config.Operator, "see how cycles are settled"); err != nil {
 		return messages.NettingReport{}, err
@@ -26,7 +26,7 @@ func (c *Courier) net(ctx context.Context, caller messages.Name, r messages.Cycl
 	return report, nil
 }
 
-// ownPosition is this site's in a cycle, 0 being the latest.
+// ownPosition returns this site's position in a cycle; 0 means the latest cycle.
 func (c *Courier) ownPosition(ctx context.Context, cycle uint64) (own *messages.Position, err error) {
 	if err := c.config.Host.Verify(ctx); err != nil {
 		return nil, err
@@ -44,8 +44,8 @@ func (c *Courier) ownPosition(ctx context.Context, cycle uint64) (own *messages.
 	return own, nil
 }
 
-// position shows a peer's bank how this site comes out of a cycle, with all
-// its peers: without that a federation cannot net.
+// position shows a peer's bank this site's position in a cycle with all its peers, which the
+// sites need for netting.
 func (c *Courier) position(ctx context.Context, caller messages.Name, r messages.CycleRequest) (messages.SignedPosition, error) {
 	site, isBank := strings.CutPrefix(caller, "$")
 	known := false
@@ -60,7 +60,7 @@ func (c *Courier) position(ctx context.Context, caller messages.Name, r messages
 	return clearing.SignPosition(c.config.Signer, *own)
 }
 
-// reconcile compares the books of both directions with those of a peer.
+// reconcile compares the books of both directions with a peer's.
 func (c *Courier) reconcile(ctx context.Context, caller messages.Name, r messages.ReconcileRequest) (messages.ReconcileReply, error) {
 	if err := allow(caller, c.config.Operator, "have the books compared"); err != nil {
 		return messages.ReconcileReply{}, err
@@ -79,7 +79,7 @@ func (c *Courier) reconcile(ctx context.Context, caller messages.Name, r message
 	return reply, err
 }
 
-// totals shows a peer's bank what this bank has of their trade.
+// totals shows a peer's bank this bank's totals of their trade.
 func (c *Courier) totals(ctx context.Context, caller messages.Name, _ messages.Empty) (messages.SignedTotals, error) {
 	site, isBank := strings.CutPrefix(caller, "$")
 	if !isBank {

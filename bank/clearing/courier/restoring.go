@@ -10,9 +10,9 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Reincarnate gives the site a new incarnation if the state was restored from a backup,
-// before anything is sent to a peer or carried out for one. Of several replicas from one
-// backup the first leader does so.
+// Reincarnate gives the site a new incarnation if its state was restored from a backup. It does
+// so before anything is sent to a peer or carried out for one. If several replicas were
+// restored from one backup, the first leader does it.
 func (c *Courier) Reincarnate(ctx context.Context) error {
 	var last uint64
 	var backup messages.Time
@@ -27,8 +27,8 @@ func (c *Courier) Reincarnate(ctx context.Context) error {
 	return err
 }
 
-// compare finds whether this bank lost anything of its books with a peer. If not, the
-// two trade on; if so, an operator decides.
+// compare checks whether this bank lost a part of its books with a peer. If not, the two trade
+// again; otherwise an operator decides.
 func (p *peers) compare(ctx context.Context, peer messages.Name) error {
 	books, err := p.reconcile(ctx, peer)
 	if err != nil {

@@ -24,15 +24,15 @@ type sender struct {
 	failures map[messages.Name]failure
 }
 
-// failure is how often a peer was sent something in vain since it last
-// answered, and why.
+// failure counts the failed messages to a peer since its last answer, and has the last error.
 type failure struct {
 	tries int
 	why   string
-	since messages.Time // the first
+	since messages.Time // when the first of them failed
 }
 
-// run begins to attend to each peer that it finds, and lets expire what is due.
+// run starts attend for each peer, also for new ones, and proposes the passing of time when
+// something is due.
 func (s *sender) run(ctx context.Context) {
 	var loops sync.WaitGroup
 	defer loops.Wait()
@@ -58,8 +58,8 @@ func (s *sender) run(ctx context.Context) {
 	}
 }
 
-// expire proposes the passing of time if something is due. What comes of it
-// does not matter here: if it is still due, the next tick tries again.
+// expire proposes the passing of time if something is due. It ignores the result: if something
+// is still due, the next tick tries again.
 func (s *sender) expire(ctx context.Context) {
 	var due messages.Time
 	s.config.Host.Read(func(state *clearing.State) { due = state.Due() })
@@ -69,16 +69,16 @@ func (s *sender) expire(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, s.config.Attempt.Std())
 	defer cancel()
 	if _, err := s.proposer.submit(ctx, clearing.Command{}); err != nil {
-		s.config.Log.Debug("authorisations that are due wait", zap.Error(err))
+		s.config.Log.Debug("authorisations are due, and time could not be advanced", zap.Error(err))
 	}
 }
 
-// attend sends one peer what it has not answered. News does not shorten the
-// wait after a failure: a busy site must not hammer a peer that is down. A wait
-// lies between half of its bound and the bound.
+// attend sends one peer what it has not answered. After a failure it waits its full time even
+// if there is news, so that a busy site does not hammer a peer that is down. A wait lies
+// between half of its bound and the bound.
 func (s *sender) attend(ctx context.Context, peer messages.Name) {
 	waits, failures := backoff.Backoff{First: s.config.FirstBackoff.Std(), Last: s.config.LastBackoff.Std()}, 0
-	var told uint64 // the peer knows which outcomes are known, up to here
+	var told uint64 // the peer was told that we know the outcomes up to this number
 	for greeted := false; ctx.Err() == nil; {
 		news := s.proposer.next()
 		var m messages.Instructions
@@ -88,7 +88,7 @@ func (s *sender) attend(ctx context.Context, peer messages.Name) {
 			err := s.peers.compare(ctx, peer)
 			s.failed(peer, err)
 			if err != nil {
-				s.config.Log.Debug("the books with a peer are not known to be whole", zap.String("peer", peer), zap.Error(err))
+				s.config.Log.Debug("the books with a peer could not be compared", zap.String("peer", peer), zap.Error(err))
 				s.pause(ctx, s.config.LastBackoff.Std())
 			}
 			continue
@@ -124,8 +124,8 @@ func (s *sender) pause(ctx context.Context, d time.Duration) {
 	}
 }
 
-// idle waits for news, and reports whether there are; false: it is time to ask
-// whether the peer still answers.
+// idle waits for news and returns true when there are some. It returns false when it is time to
+// check whether the peer still answers.
 func (s *sender) idle(ctx context.Context, news <-chan struct{}) bool {
 	ask := time.NewTimer(s.config.SilentAfter.Std() / 4)
 	defer ask.Stop()
@@ -138,7 +138,7 @@ func (s *sender) idle(ctx context.Context, news <-chan struct{}) bool {
 	return true
 }
 
-// suspend proposes to begin nothing new with a peer that has been silent for long.
+// suspend proposes to suspend a peer that has been silent for too long.
 func (s *sender) suspend(ctx context.Context, peer messages.Name) {
 	s.mu.Lock()
 	since := s.failures[peer].since
@@ -160,7 +160,7 @@ func (s *sender) suspend(ctx context.Context, peer messages.Name) {
 	s.config.Log.Warn("a peer is suspended, because its bank does not answer", zap.String("peer", peer), zap.Time("since", since.Std()))
 }
 
-// failed notes what a message came to; nil: it was answered.
+// failed notes whether a message failed; nil: it was answered.
 func (s *sender) failed(peer messages.Name, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -175,7 +175,7 @@ func (s *sender) failed(peer messages.Name, err error) {
 	s.failures[peer] = failure{f.tries + 1, messages.Detail(err), f.since}
 }
 
-// addFailures adds what is sent in vain.
+// addFailures adds the failed messages to a reply.
 func (s *sender) addFailures(r *messages.PeersReply) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -185,7 +185,7 @@ func (s *sender) addFailures(r *messages.PeersReply) {
 	}
 }
 
-// exchange sends a message once, and takes the receipt.
+// exchange sends a message once and learns from the receipt.
 func (s *sender) exchange(ctx context.Context, m messages.Instructions) error {
 	ctx, cancel := context.WithTimeout(ctx, s.config.Attempt.Std())
 	defer cancel()
@@ -201,8 +201,8 @@ func (s *sender) exchange(ctx context.Context, m messages.Instructions) error {
 	return s.learn(ctx, len(m.List) > 0, &receipt)
 }
 
-// learn has the log take what a receipt brings. A peer that was asked for something and
-// answers nothing of it is asked again as one that is silent.
+// learn proposes what a receipt says. If a peer was asked something and its receipt answers
+// nothing, learn returns an error, so that the peer is asked again like a silent one.
 func (s *sender) learn(ctx context.Context, asked bool, receipt *messages.SignedReceipt) error {
 	command := clearing.Command{Receipt: receipt}
 	if err := s.proposer.screen(&command); err != nil {
@@ -211,7 +211,7 @@ func (s *sender) learn(ctx context.Context, asked bool, receipt *messages.Signed
 	outcomes, changes := 0, false
 	refused := s.proposer.check(func(state *clearing.State) (err *clearing.Rejected) {
 		if outcomes, changes, err = state.Learns(receipt); changes {
-			return nil // the log has it refused
+			return nil // the log has the refusal
 		}
 		return err
 	})

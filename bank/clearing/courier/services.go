@@ -11,10 +11,10 @@ import (
 	"github.com/candor-grid/candor/messages/bus"
 )
 
-// serviceVersion is that of the requests and replies, not of the program.
+// serviceVersion is the version of the requests and replies, not of the program.
 const serviceVersion = "1.0.0"
 
-// Services is what the bank's leader serves for as long as it leads.
+// Services returns what the bank's leader serves while it leads.
 func (c *Courier) Services() []bus.Service {
 	key := c.config.Signer
 	authorisation := func(r *clearing.Result) (messages.SignedAuthorisation, error) {
@@ -68,8 +68,8 @@ func endpoint[Req, Rep any](c *Courier, verb string, f func(context.Context, mes
 	return bus.Endpoint{Name: verb, Subject: messages.Subject(c.config.Site, messages.Bank, verb, "*"), Handle: bus.Handle(verb, f)}
 }
 
-// command is the endpoint of a request that is carried out by a command: of who may
-// ask for it, the command that it is, and the answer to what it came to.
+// command returns the endpoint of a request that a command carries out. may checks the caller,
+// ask makes the command, and answer makes the reply from its result.
 func command[Req, Rep any](c *Courier, verb string, may func(messages.Name, *Req) error, ask func(*Req) clearing.Command, answer func(*clearing.Result) (Rep, error)) bus.Endpoint {
 	return endpoint(c, verb, func(ctx context.Context, caller messages.Name, r Req) (reply Rep, err error) {
 		if err := may(caller, &r); err != nil {
@@ -85,10 +85,10 @@ func command[Req, Rep any](c *Courier, verb string, may func(messages.Name, *Req
 	})
 }
 
-// anybody may ask for what is their own, which the clearing decides.
+// anybody allows every caller: the clearing checks that they ask for their own.
 func anybody[Req any](messages.Name, *Req) error { return nil }
 
-// allowed refuses a request of those who may not make it.
+// allowed refuses callers for which may is false.
 func allowed[Req any](may func(messages.Name) bool, what string) func(messages.Name, *Req) error {
 	return func(caller messages.Name, _ *Req) error { return allow(caller, may, what) }
 }
@@ -107,7 +107,7 @@ func (c *Courier) mayAuthorise(caller messages.Name, r *messages.AuthoriseReques
 	return allow(caller, c.config.Service, "set aside credits on the word of others")
 }
 
-// mayRemit refuses a remittance that is not worth its place in the logs of both banks.
+// mayRemit refuses a remittance that is too small to be worth the work of both banks.
 func (c *Courier) mayRemit(_ messages.Name, r *messages.RemitRequest) error {
 	if least := c.config.LeastVisit; 0 < r.Amount && r.Amount < least {
 		return messages.Errorf(messages.Invalid, "amount: is %s, and what goes to another site must be %v, at least: remit more at once", r.Amount.Words(), least)
@@ -137,9 +137,9 @@ func (c *Courier) mayPeer(caller messages.Name, r *messages.PeerRequest) error {
 	return nil
 }
 
-// instruct carries out what a peer's bank asks for. The caller must be the bank that
-// signed. A message that was carried out before is answered without the log, by any
-// replica: what was committed does not change.
+// instruct carries out the instructions of a peer's bank. The caller must be the bank that
+// signed them. Any replica answers a repeated message without the log, because what was
+// committed does not change.
 func (c *Courier) instruct(ctx context.Context, caller messages.Name, r messages.SignedInstructions) (messages.SignedReceipt, error) {
 	if caller != messages.ServiceIdentity(r.Instructions.From) {
 		return messages.SignedReceipt{}, messages.Errorf(messages.PermissionDenied, "caller %q: only the bank of the site that the message is from may bring it", caller)
@@ -178,8 +178,8 @@ func (c *Courier) instruct(ctx context.Context, caller messages.Name, r messages
 	return clearing.SignReceipt(c.config.Signer, *result.Receipt)
 }
 
-// wasted counts the new instructions of a message that were idle, or refused. The new ones are
-// the last of those that are answered.
+// wasted counts the new instructions of a message that were idle or refused. The new ones are
+// the last of its outcomes.
 func wasted(idle []bool, outcomes []messages.TransferResult) (n int) {
 	fresh := outcomes[max(0, len(outcomes)-len(idle)):]
 	for i := range fresh {
@@ -190,8 +190,8 @@ func wasted(idle []bool, outcomes []messages.TransferResult) (n int) {
 	return n
 }
 
-// listPeers shows how the site stands with each peer. What is retried, and what was
-// refused before it reached the log, only the replica that leads knows.
+// listPeers shows how the site stands with each peer. Only the leader knows the retries, and
+// the refusals before the log.
 func (c *Courier) listPeers(ctx context.Context, caller messages.Name, _ messages.Empty) (reply messages.PeersReply, err error) {
 	if !c.config.Service(caller) {
 		if err := allow(caller, c.config.Operator, "see how the site stands with others"); err != nil {
@@ -208,7 +208,7 @@ func (c *Courier) listPeers(ctx context.Context, caller messages.Name, _ message
 	return reply, err
 }
 
-// lines shows a peer's bank the books about itself, and no other.
+// lines shows a peer's bank the books about itself, and no others.
 func (c *Courier) lines(ctx context.Context, caller messages.Name, r messages.LinesRequest) (messages.SignedLines, error) {
 	site, isBank := strings.CutPrefix(caller, "$")
 	if !isBank {
