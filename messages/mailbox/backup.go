@@ -14,34 +14,33 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Saved describes a state that was saved from a replica, or is to be planted in one.
+// Saved describes a state that was saved from a replica, or that Plant puts into a new one.
 type Saved struct {
-	Index   uint64        `json:"index"` // of the last entry in it
+	Index   uint64        `json:"index"` // of the last entry in the state
 	Term    uint64        `json:"term"`
-	Since   uint64        `json:"since"` // index of the entry that made the group what it is
+	Since   uint64        `json:"since"` // index of the entry that set the group's members
 	Members []SavedMember `json:"members"`
-	Size    int64         `json:"size"` // bytes of the state
+	Size    int64         `json:"size"` // of the state, in bytes
 }
 
-// SavedMember is a replica of the group, in Raft's words.
+// SavedMember is a replica of the group, in Raft's terms.
 type SavedMember struct {
 	ID      string `json:"id"`
 	Address string `json:"address"`
 	Votes   bool   `json:"votes"`
 }
 
-// Archiver is a mailbox whose state can be saved while it works. Those of [OpenRaft]
-// are.
+// Archiver is a mailbox whose state can be saved while it works. Mailboxes of [OpenRaft] are.
 type Archiver interface {
-	// Save returns a state that has at least all entries that were applied here when it
-	// was called. The group goes on meanwhile. The caller closes the reader.
+	// Save returns a state with at least all entries that were applied here before the call. The
+	// group works on meanwhile. The caller closes the reader.
 	Save(ctx context.Context) (Saved, io.ReadCloser, error)
 }
 
-// saveAgain is after how long a snapshot is tried again that Raft could not make yet.
+// saveAgain is the wait before another try when Raft could not make a snapshot.
 const saveAgain = 50 * time.Millisecond
 
-// Save implements [Archiver] by a snapshot, which stays for the replica's own use.
+// Save implements [Archiver] by making a snapshot, which the replica itself uses too.
 func (m *replicated) Save(ctx context.Context) (Saved, io.ReadCloser, error) {
 	again := time.NewTicker(saveAgain)
 	defer again.Stop()
@@ -85,9 +84,9 @@ func savedAs(meta *raft.SnapshotMeta) Saved {
 	return s
 }
 
-// Plant makes the directory of a replica with a saved state and nothing else. Replicas
-// of a group that are planted from the same state go on together. An old replica that is still
-// there stays out. began is when the backup began that has the state.
+// Plant makes the directory of a replica from a saved state. Replicas planted from the same
+// state form a group again; an old replica that still exists stays out of it. began is when the
+// backup with the state began.
 func Plant(dir, id string, s Saved, began time.Time, state io.Reader) (err error) {
 	if _, err := os.Stat(dir); !errors.Is(err, os.ErrNotExist) {
 		return messages.Errorf(messages.Conflict, "%s: exists already; put a saved state into a new directory", dir)
@@ -105,7 +104,7 @@ func Plant(dir, id string, s Saved, began time.Time, state io.Reader) (err error
 		return fmt.Errorf("mailbox: cannot make the snapshots in %s: %w", dir, err)
 	}
 	snapshots := &sealedSnapshots{SnapshotStore: files, dir: filepath.Join(dir, snapshotsDir)}
-	_, names := raft.NewInmemTransport("") // only says how an old form of snapshots names replicas
+	_, names := raft.NewInmemTransport("") // only for the form of replica names in old snapshots
 	sink, err := snapshots.Create(raft.SnapshotVersionMax, s.Index, s.Term, group, s.Since, names)
 	if err != nil {
 		return fmt.Errorf("mailbox: cannot make a snapshot in %s: %w", dir, err)
@@ -119,7 +118,7 @@ func Plant(dir, id string, s Saved, began time.Time, state io.Reader) (err error
 	return errors.Join(plantVotes(c, s.Term), plantPromises(c, s, began))
 }
 
-// plantVotes has the replica know the term of its state, after which the next one begins.
+// plantVotes stores the term of the state, so that the next term follows it.
 func plantVotes(c *Config, term uint64) error {
 	store, err := openStore(c)
 	if err != nil {
@@ -131,7 +130,7 @@ func plantVotes(c *Config, term uint64) error {
 	return nil
 }
 
-// plantPromises has the replica know that its state is of a backup, by which it stays apart from
+// plantPromises stores that the state is from a backup, so that the replica stays apart from
 // replicas that were not restored.
 func plantPromises(c *Config, s Saved, began time.Time) error {
 	r := record{Disk: newDisk(), Standing: standingWhole, Sealed: 1, Origin: origin{At: time.Now().UnixNano(), From: began.UnixNano()}}
@@ -142,7 +141,7 @@ func plantPromises(c *Config, s Saved, began time.Time) error {
 	return errors.Join(p.lowered(s.Index, s.Term), p.close())
 }
 
-// group is Raft's configuration; it has the replica of an identifier.
+// group returns Raft's configuration, which must contain the replica id.
 func (s *Saved) group(id string) (c raft.Configuration, err error) {
 	found := false
 	for _, m := range s.Members {

@@ -17,8 +17,8 @@ func (m *replicated) Close() error {
 	return m.closed
 }
 
-// stop first hands leadership over, while everything still runs: a command in flight
-// is then either committed and answered, or its outcome is reported as unknown.
+// stop first hands leadership over, while everything still runs. So a command in flight is
+// either committed and answered, or its outcome is reported as unknown.
 func (m *replicated) stop() error {
 	if m.guard.broken.Load() == nil {
 		if !m.alone() {
@@ -29,7 +29,7 @@ func (m *replicated) stop() error {
 	close(m.stopping)
 	m.queue.close(ErrClosed)
 	halted := m.halt()
-	cut := m.transport.Close() // Raft waits for no peer that does not answer
+	cut := m.transport.Close() // Raft does not wait for peers that do not answer
 	stopped := awaitFor(halted, m.config.limits.stuckAfter) == nil
 	close(m.gone)
 	m.abandon()
@@ -43,8 +43,8 @@ func (m *replicated) stop() error {
 	return errors.Join(cut, m.release())
 }
 
-// alone reports whether nobody listens at the address of any other replica with a vote: there is
-// none to hand the lead to, as where a whole site stops.
+// alone reports whether no other voter listens at its address, so that nobody can take over.
+// This is so when a whole site stops.
 func (m *replicated) alone() bool {
 	return !slices.ContainsFunc(m.servers(), func(s raft.Server) bool {
 		if s.Suffrage != raft.Voter || string(s.ID) == m.config.ID {
@@ -58,7 +58,7 @@ func (m *replicated) alone() bool {
 	})
 }
 
-// probed waits until nothing probes the disk any more, and reports whether that was soon enough.
+// probed waits until the probe of the disk has ended, and reports whether it did in time.
 func (m *replicated) probed() bool {
 	late := time.NewTimer(m.config.limits.stuckAfter)
 	defer late.Stop()
@@ -70,13 +70,13 @@ func (m *replicated) probed() bool {
 	}
 }
 
-// unsavedBytes is how many bytes of entries may have to be carried out again after a
-// planned stop. It is what takes a fraction of a second.
+// unsavedBytes is the maximum of bytes of entries that a start must apply again after a planned
+// stop. It takes a fraction of a second.
 const unsavedBytes = 256 << 10
 
-// setAside writes the state aside, so that the next start does not carry out again what was
-// applied since the last snapshot: a replica that is behind with that can lead and serve
-// nobody. Without it the log says the same.
+// setAside writes a snapshot, so that the next start need not apply again what was applied
+// since the last one: until then a replica can lead but serve nobody. Without the snapshot the
+// log has the same entries.
 func (m *replicated) setAside() {
 	if m.applier.stopped.Load() != nil || m.applier.pending.Load() < unsavedBytes {
 		return
@@ -86,7 +86,7 @@ func (m *replicated) setAside() {
 	}
 }
 
-// release gives back what open acquired. Raft has stopped.
+// release frees what open acquired. Raft must have stopped.
 func (m *replicated) release() error {
 	var err error
 	if m.meters != nil && m.config.Metrics != nil {
@@ -107,8 +107,8 @@ func (m *replicated) release() error {
 	return err
 }
 
-// damaged is called when this replica's state is wrong. If there are peers, the next
-// start puts the state aside and begins anew from them.
+// damaged is called when this replica's state is wrong. If there are peers, the next start puts
+// the state aside and begins anew from them.
 func (m *replicated) damaged(err error) {
 	if m.disk.canHeal(m.config) {
 		kept := m.disk.promises.change(func(r *record) {
@@ -119,8 +119,9 @@ func (m *replicated) damaged(err error) {
 	m.guard.fail(err)
 }
 
-// fail is called when the disk hangs or has lost a write, or an entry cannot be carried out. If the process lives on, the
-// replica leaves its group, because a leader whose disk hangs still sends heartbeats.
+// fail is called when the disk hangs or lost a write, or an entry cannot be carried out. If the
+// process continues, the replica leaves its group, because a leader whose disk hangs still
+// sends heartbeats.
 func (m *replicated) fail(err error) {
 	<-m.opened
 	if m.raft == nil {

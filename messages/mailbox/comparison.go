@@ -19,33 +19,32 @@ import (
 	"github.com/candor-grid/candor/messages/beat"
 )
 
-// Replicas compare their states through the log. Now and then the leader proposes a
-// mark: each replica hashes, on another goroutine, an image of its state at the mark's
-// index, and reports the hash to the leader with heartbeats. The leader proposes all
-// reported hashes as a judgement. A replica whose hash differs from the hash of a majority
-// at the same index, whatever builds of the program they are, stops and begins anew from
-// its peers. A mark is due after 1,024 entries, and when a replica has written or restored a
-// snapshot.
+// Replicas compare their states through the log. Now and then the leader proposes a mark. Each
+// replica then hashes, on another goroutine, an image of its state at the mark's index, and
+// reports the hash to the leader. The leader proposes all reported hashes as a judgement. A
+// replica whose hash differs from that of a majority at the same index, whatever builds they
+// run, stops and begins anew from its peers. A mark is due after 1,024 entries, and when a
+// replica has written or restored a snapshot.
 //
-// An image costs as much as a snapshot. The leader measures the cost of its own image,
-// and spends at most one hundredth of the time on images.
+// An image costs as much as a snapshot. The leader measures the cost of its own images and
+// spends at most one hundredth of its time on them.
 
 // mark is the hash of a replica's state after the log entry of an index.
 type mark struct {
 	Index uint64
 	Hash  string
-	Build string // of the program that has the state
+	Build string // hash of the program that has the state
 }
 
 // markEntry is the content of an entry of version 2.
 type markEntry struct {
-	Judge uint64          `json:",omitempty"` // the index compared; 0: a mark
+	Judge uint64          `json:",omitempty"` // the index whose hashes are compared; 0: the entry is a mark
 	Told  map[string]mark `json:",omitempty"` // by ID
 }
 
 const (
-	markCost    = 100              // the least time between two marks, as a multiple of the time that one takes
-	toldWithin  = 30 * time.Second // a judgement leaves out replicas that have not reported by then
+	markCost    = 100              // the minimum time between two marks, as a multiple of the time that one takes
+	toldWithin  = 30 * time.Second // a judgement omits replicas that have not reported by then
 	marksEvery  = time.Second
 	markHistory = 4
 )
@@ -58,17 +57,17 @@ func encodeMark(e markEntry) []byte {
 	return append([]byte{entryMark}, b...)
 }
 
-// hasher keeps the hashes of a replica's state.
+// hasher computes and keeps the hashes of a replica's state.
 type hasher struct {
 	mu   sync.Mutex
 	busy bool
-	took time.Duration // the last one
-	own  []mark        // the latest
+	took time.Duration // how long the last hash took
+	own  []mark        // the latest hashes
 }
 
-// start hashes an image of a machine on another goroutine, and calls done with the hash.
-// It does nothing while another image is being hashed, so that a replica which replays
-// its log does not hash at every mark.
+// start hashes an image of a machine on another goroutine, and calls done with the hash. It
+// does nothing while another image is being hashed, so that a replica that replays its log does
+// not hash at every mark.
 func (h *hasher) start(index uint64, capture func() Image, done func(*mark, error)) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -98,7 +97,7 @@ func digest(image Image) (string, error) {
 	return hex.EncodeToString(h.Sum(nil)), err
 }
 
-// at returns this replica's hash at an index, if it is known.
+// at returns this replica's hash at an index, if known.
 func (h *hasher) at(index uint64) (mark, bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -115,7 +114,7 @@ func (h *hasher) cost() time.Duration {
 	return h.took
 }
 
-// build is the hash of the program that runs.
+// build is the hash of the running program.
 var build = sync.OnceValue(func() string {
 	f, err := os.Open("/proc/self/exe")
 	if err != nil {
@@ -131,8 +130,8 @@ var build = sync.OnceValue(func() string {
 
 var errNoMajority = errors.New("no majority agrees on one state")
 
-// judge returns an error if a replica's own hash is not the hash of a majority of the
-// replicas that have reported one.
+// judge returns an error if a replica's own hash is not the one of a majority of the replicas
+// that reported.
 func judge(own mark, told map[string]mark) error {
 	by := map[string][]string{}
 	n, builds := 0, map[string]bool{own.Build: true}
@@ -163,7 +162,7 @@ func judge(own mark, told map[string]mark) error {
 	return nil
 }
 
-// applyMark carries out an entry of version 2, which changes no state.
+// applyMark applies an entry of version 2, which changes no state.
 func (a *applier) applyMark(l *raft.Log) error {
 	var e markEntry
 	switch err := json.Unmarshal(l.Data[1:], &e); {
@@ -194,7 +193,7 @@ func (a *applier) applyMark(l *raft.Log) error {
 	return nil
 }
 
-// comparer proposes marks and judgements, as long as this replica leads.
+// comparer proposes marks and judgements while this replica leads.
 type comparer struct {
 	*engine
 	leadership *leadership
@@ -206,10 +205,10 @@ type comparer struct {
 // compare proposes a mark, then the judgement on it, then the next mark.
 func (c *comparer) compare() {
 	every := min(marksEvery, c.config.Timeout)
-	var pending uint64 // a mark that is not judged yet
-	var at time.Time   // when the last mark was made
-	var entries uint64 // applied then
-	var saved uint64   // as savedAll was then
+	var pending uint64 // index of a mark without a judgement
+	var at time.Time   // time of the last mark
+	var entries uint64 // entries applied at that time
+	var saved uint64   // savedAll at that time
 	for {
 		select {
 		case <-c.gone:
@@ -238,7 +237,7 @@ func (c *comparer) compare() {
 	}
 }
 
-// savedAll is a number that grows when a replica writes or restores a snapshot.
+// savedAll returns a number that grows when a replica writes or restores a snapshot.
 func (c *comparer) savedAll() uint64 {
 	sum := c.applier.saved.Load()
 	for _, q := range c.standing.since(c.standing.heard, toldWithin) {
@@ -247,8 +246,8 @@ func (c *comparer) savedAll() uint64 {
 	return sum
 }
 
-// judged proposes the judgement on a mark once all replicas that answer have reported,
-// and reports whether nothing is left to do about the mark.
+// judged proposes the judgement of a mark when all replicas that answer have reported. It
+// returns true when the mark needs nothing more.
 func (c *comparer) judged(index uint64, since time.Time) bool {
 	told := c.standing.told(index)
 	if own, ok := c.applier.hasher.at(index); ok {

@@ -18,92 +18,92 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Config says how a replica keeps its log. ID, Dir and an address to listen on
-// are needed; every zero elsewhere stands for the default named.
+// Config configures a replica's log. ID, Dir and an address to listen on are required; other
+// fields that are zero get the default in their comment.
 type Config struct {
-	// ID is the replica's name in its group, unique and kept for ever.
+	// ID is the replica's name in its group. It is unique and never changes.
 	ID string
-	// Name is the actor's, for metrics and logs; default "mailbox".
+	// Name is the actor's name in metrics and logs; default "mailbox".
 	Name string
-	// Dir holds the log, the votes and the snapshots; made if missing, and
-	// locked against a second process.
+	// Dir has the log, the votes and the snapshots. It is created if missing, and locked against
+	// a second process.
 	Dir string
 
-	// Local connects the replicas where all of the group run in this process. No
-	// port is opened, and the fields up to TLS are not used.
+	// Local connects the replicas of a group that all run in this process. No port is opened,
+	// and the fields up to TLS are unused.
 	Local *Local
 	// Listen is the TCP address to serve the group on, "10.0.0.1:7000".
 	Listen string
-	// Resolve gives the present address of a replica, or an error if there is none of
-	// that ID. A group of one needs none.
+	// Resolve returns a replica's present address, or an error for an unknown ID. A group of one
+	// replica needs none.
 	Resolve func(id string) (address string, err error)
-	// Group is what the certificates of this group's replicas are for: the only DNS
-	// name of each is the replica's ID, a dot and Group, such as "rack2.bank.west". It
-	// tells the group from every other that the same authority serves.
+	// Group is part of the names in the certificates of this group's replicas: each has one DNS
+	// name, the replica's ID, a dot and Group, such as "rack2.bank.west". So no certificate of
+	// another group with the same authority is accepted.
 	Group string
-	// TLS secures connections in both directions with mutual authentication: it
-	// needs a certificate, RootCAs, ClientCAs, RequireAndVerifyClientCert and TLS 1.3.
+	// TLS is for connections in both directions, with mutual authentication. It needs a
+	// certificate, RootCAs, ClientCAs, RequireAndVerifyClientCert and TLS 1.3.
 	TLS *tls.Config
 
-	// Bootstrap lists the IDs of a new group, the same at each of its replicas.
-	// It is used only where Dir holds no state. A replica that lost its disk is known
-	// by that to its peers: it has no vote until it has caught up with them.
+	// Bootstrap lists the IDs of a new group, the same at each of its replicas. It is used only
+	// if Dir has no state. The peers notice when a replica has lost its disk: it has no vote
+	// until it has caught up with them.
 	Bootstrap []string
 	// SegmentBytes is the size of a segment of the log, reserved on disk in
 	// advance; default 64 MiB, at least 64 KiB.
 	SegmentBytes int
 
-	// Timeout is how long replicas do at least without word from a leader before they elect another
-	// one, at most three times as long, and how long a leader does without word from a majority
+	// Timeout is how long replicas do not hear from a leader before they elect another one
+	// (randomly up to three times as long), and how long a leader does not hear from a majority
 	// before it steps down. Default 350 ms.
 	Timeout time.Duration
 
-	// SnapshotBytes is by how many bytes of entries the log may grow until the state is
-	// written aside and the log cut; default 64 MiB. 32,768 entries have the same effect,
-	// and entries that took a second to apply.
-	// TrailingEntries stay in the log for replicas that lag a little; default 1,024.
+	// SnapshotBytes is how many bytes of entries the log may grow before the state is written to
+	// a snapshot and the log is cut; default 64 MiB. 32,768 entries, or entries that took a
+	// second to apply, have the same effect. TrailingEntries is the number of entries kept for
+	// replicas that lag a little; default 1,024.
 	SnapshotBytes, TrailingEntries uint64
 
-	// MinFreeBytes is the space free on the disk of Dir below which proposals
-	// are refused with ErrNoSpace; default 256 MiB.
+	// MinFreeBytes: while less is free on the disk of Dir, proposals are refused with
+	// ErrNoSpace; default 256 MiB.
 	MinFreeBytes uint64
 	// Log is the logger; default none.
 	Log *zap.Logger
-	// Metrics is where the replica's metrics are registered, until Close, as
-	// candor_<Name>_log_* with a label for the replica; default nowhere.
+	// Metrics is where the replica's metrics candor_<Name>_log_* are registered until Close,
+	// with a label for the replica; default nowhere.
 	Metrics prometheus.Registerer
 
 	limits limits
 	faults faults
 }
 
-// limits are what only tests have otherwise than withDefaults says.
+// limits are settings that only tests change.
 type limits struct {
-	command     int           // bytes of the largest command
-	batchBytes  int           // of the commands of a log entry; a larger command makes an entry of its own
-	queueBytes  int           // of the commands that wait for the log; Propose waits for room beyond
-	markEntries uint64        // that lie at least between two comparisons of the replicas' states
-	slowAfter   time.Duration // how long a write or sync of a leader may take
+	command     int           // maximum bytes of a command
+	batchBytes  int           // maximum bytes of a log entry's commands; a larger command gets an entry of its own
+	queueBytes  int           // maximum bytes of commands that wait for the log; above it Propose waits
+	markEntries uint64        // minimum of entries between two comparisons of the replicas' states
+	slowAfter   time.Duration // when a leader's write or sync counts as hanging
 	scrubEvery  time.Duration // between two readings of all files
-	scrubPause  time.Duration // after each part that is read
-	stuckAfter  time.Duration // after how long a write or sync ends the process
+	scrubPause  time.Duration // after each part that a reading reads
+	stuckAfter  time.Duration // when a hanging write or sync ends the process
 }
 
 // faults are what tests put between this package and the system.
 type faults struct {
 	wrap    func(raft.LogStore) raft.LogStore        // the log's store
 	free    func(dir string) (bytes uint64, _ error) // the disk's free space
-	room    func(dir string, bytes int64) error      // tries whether a file of a size has room
-	segment func() error                             // before a file of the log is made; nil: nothing
-	// stuck is called once, when a write hangs or fails, or the state or the log is wrong: it logs
-	// the error and ends the process. If stuck returns, the replica leaves its group: its connections are cut,
-	// and every call fails.
+	room    func(dir string, bytes int64) error      // reports whether a file of a size has room
+	segment func() error                             // called before a file of the log is made; nil: nothing
+	// stuck is called once, when a write hangs or fails, or the state or the log is wrong. It
+	// logs the error and ends the process. If it returns, the replica leaves its group: its
+	// connections are closed, and every call fails.
 	stuck     func(error)
 	listener  net.Listener      // in place of Listen; closed with the mailbox
 	transport func(below) below // between the gate and the network
 }
 
-// between is the transport below the gate.
+// between returns the transport below the gate.
 func (f *faults) between(t below) below {
 	if f.transport == nil {
 		return t
@@ -113,7 +113,7 @@ func (f *faults) between(t below) below {
 
 var metricName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-z][a-z0-9_]*$`) })
 
-// Validate reports the first field that cannot be used.
+// Validate returns an error for the first field that cannot be used.
 func (c *Config) Validate() error {
 	d := c.withDefaults()
 	for _, check := range []func() error{d.checkIdentity, d.checkNetwork, d.checkLimits} {
@@ -196,7 +196,7 @@ func (c *Config) checkLimits() error {
 	return nil
 }
 
-// withDefaults returns a copy in which the zeros are filled in.
+// withDefaults returns a copy with defaults in place of zeros.
 func (c *Config) withDefaults() *Config {
 	d := *c
 	fill(&d.Name, "mailbox")
@@ -231,7 +231,7 @@ func (c *Config) fillFunctions() {
 	}
 }
 
-// resolve gives the present address of a replica.
+// resolve returns a replica's present address.
 func (c *Config) resolve(id string) (string, error) {
 	if c.Resolve == nil {
 		return "", fmt.Errorf("mailbox: no address is known for replica %q", id)
@@ -239,8 +239,8 @@ func (c *Config) resolve(id string) (string, error) {
 	return c.Resolve(id)
 }
 
-// replicaOf is the replica that a certificate is for; false, if it is for anything
-// else, or for more than one replica of one group.
+// replicaOf returns the replica that a certificate is for; false if it is for anything else, or
+// for several replicas.
 func (c *Config) replicaOf(names []string) (id string, ok bool) {
 	if len(names) != 1 {
 		return "", false

@@ -9,22 +9,21 @@ import (
 	"go.uber.org/zap"
 )
 
-// engine is Raft as it runs in this replica, and how far its start or its end has come.
+// engine is the running Raft of this replica, and how far its start or stop has come.
 type engine struct {
 	config *Config
 	guard  *guard
 	raft   *raft.Raft   // nil until it was opened
-	lacks  func() error // what the machine lacks as a leader's
+	lacks  func() error // returns what the machine lacks to lead; nil: nothing
 	check  func(command []byte) error
 
 	opened   chan struct{} // closed when OpenRaft returns
-	stopping chan struct{} // closed when nothing more is to be proposed
+	stopping chan struct{} // closed when nothing more may be proposed
 	gone     chan struct{} // closed when Raft has stopped
-	unknown  chan struct{} // closed when what is in flight gets no result any more
+	unknown  chan struct{} // closed when everything still in flight gets no result
 }
 
-// orClosed returns instead of an error that the mailbox is closed, or how its disk
-// failed, where that is so.
+// orClosed returns why the mailbox is closed or its disk failed, if so, and err otherwise.
 func (e *engine) orClosed(err error) error {
 	if broken := e.guard.broken.Load(); broken != nil {
 		return fmt.Errorf("%w: %w", ErrClosed, *broken)
@@ -48,8 +47,7 @@ func (e *engine) transferOut() {
 	}
 }
 
-// servers are the group's replicas as of the latest configuration; none if Raft has
-// stopped.
+// servers returns the replicas in the group's latest configuration; none if Raft has stopped.
 func (e *engine) servers() []raft.Server {
 	f := e.raft.GetConfiguration()
 	if f.Error() != nil {
@@ -58,7 +56,7 @@ func (e *engine) servers() []raft.Server {
 	return slices.Clone(f.Configuration().Servers) // Raft gives the same slice to every caller
 }
 
-// isMember says whether a replica is of the group, with a vote or without.
+// isMember reports whether a replica is in the group, with or without a vote.
 func (e *engine) isMember(id string) bool {
 	return slices.ContainsFunc(e.servers(), func(s raft.Server) bool { return string(s.ID) == id })
 }

@@ -6,13 +6,13 @@ import (
 	"math/bits"
 )
 
-// A log entry is one byte of version, then for each command its length as a
-// uvarint and its bytes, up to the end of the entry. One of version 2 holds no commands:
-// it has replicas compare their states.
+// A log entry is one byte of version, then for each command its length as a uvarint and its
+// bytes, up to the end of the entry. An entry of version 2 has no commands: it makes replicas
+// compare their states.
 const (
 	entryVersion = 1
 	entryMark    = 2
-	// maxEntryCommands bounds what decodeEntry allocates for an entry of empty commands.
+	// maxEntryCommands bounds the memory that decodeEntry allocates for empty commands.
 	maxEntryCommands = 1 << 16
 )
 
@@ -30,11 +30,11 @@ func appendCommand(entry, command []byte) []byte {
 	return append(binary.AppendUvarint(entry, uint64(len(command))), command...)
 }
 
-// framed is the number of bytes appendCommand adds for a command of n bytes.
+// framed returns the bytes that appendCommand adds for a command of n bytes.
 func framed(n int) int { return n + (bits.Len64(uint64(n)|1)+6)/7 }
 
-// decodeEntry splits an entry into its commands, which alias it. A malformed
-// entry is refused whole.
+// decodeEntry splits an entry into its commands, which share its memory. It returns an error
+// for a malformed entry.
 func decodeEntry(entry []byte) ([][]byte, error) {
 	if len(entry) == 0 || entry[0] != entryVersion {
 		return nil, errEntryVersion

@@ -13,18 +13,18 @@ import (
 	"github.com/hashicorp/raft"
 )
 
-// exchangeProtocol tells the connections on which replicas ask one another about their logs from
-// Raft's, where both are TLS.
+// exchangeProtocol is the TLS protocol name of connections on which replicas ask about each
+// other's logs. It tells them from Raft's.
 const exchangeProtocol = "candor-replicas"
 
-// mostTold bounds a question and an answer, in bytes.
+// mostTold is the maximum of bytes in a question or an answer.
 const mostTold = 64 << 10
 
-// askFor bounds a question: a busy machine takes its time for a handshake.
+// askFor bounds the time of a question: a handshake takes long on a busy machine.
 const askFor = time.Second
 
-// exchange asks other replicas and answers them, on connections of its own: Raft's messages stay
-// as they are. A connection to a replica stays open for the next question.
+// exchange asks other replicas and answers them, on separate connections, so that Raft's
+// messages stay unchanged. A connection stays open for the next question.
 type exchange struct {
 	stream *stream
 	answer func(from string, q hello) hello
@@ -39,31 +39,31 @@ type line struct {
 	conn net.Conn // nil: none is open
 }
 
-// hello is what a replica tells another one about its log and disk.
+// hello is what a replica tells another about its log and disk.
 type hello struct {
-	Leads      uint64 `json:",omitempty"` // the term that who asks leads; 0: it is to ask for a vote
-	Introduces bool   `json:",omitempty"` // what follows the report is about the log of who leads
+	Leads      uint64 `json:",omitempty"` // the term in which the sender leads; 0: it is a candidate
+	Introduces bool   `json:",omitempty"` // the sender leads and tells its log in the fields after the report
 	Notice     leaderNotice
 	Report     standingReport
 
-	Last    uint64  // entry of its log
+	Last    uint64  // last entry of its log
 	Settled uint64  // the last entry that it knows to be committed
-	Origin  origin  // the restore from a backup that its log began with
+	Origin  origin  // the restore from a backup in its log's history
 	Reigns  []reign `json:",omitempty"`
 
-	// What follows is in answers to who leads.
-	Term    uint64 `json:",omitempty"` // a later term than the leader's
-	Same    bool   `json:",omitempty"` // the leader has what was acknowledged here
-	Refutes string `json:",omitempty"` // what the leader lacks that was acknowledged
-	Why     string `json:",omitempty"` // it is not the same
+	// The fields below are in answers to a leader.
+	Term    uint64 `json:",omitempty"` // a term later than the leader's
+	Same    bool   `json:",omitempty"` // the leader has all that was acknowledged here
+	Refutes string `json:",omitempty"` // what was acknowledged here and the leader lacks
+	Why     string `json:",omitempty"` // why Same is false
 }
 
 func newExchange(s *stream, answer func(from string, q hello) hello) *exchange {
 	return &exchange{stream: s, answer: answer, lines: map[string]*line{}}
 }
 
-// ask asks a replica. A connection that was closed meanwhile, as its process was started again,
-// is made anew once.
+// ask asks a replica. If an open connection fails, because the other process restarted, ask
+// connects once more.
 func (x *exchange) ask(to raft.ServerAddress, q hello) (hello, error) {
 	x.mu.Lock()
 	l := x.lines[string(to)]
@@ -103,7 +103,7 @@ func (l *line) ask(s *stream, to raft.ServerAddress, q hello) (a hello, err erro
 	return a, err
 }
 
-// serve answers a replica until its connection ends.
+// serve answers a replica's questions until its connection ends.
 func (x *exchange) serve(from string, c net.Conn) {
 	defer c.Close()
 	for {
@@ -142,7 +142,7 @@ func told(r io.Reader) (h hello, err error) {
 	return h, json.Unmarshal(body, &h)
 }
 
-// exchanges reports whether a connection is not Raft's.
+// exchanges reports whether a connection is for questions, and not Raft's.
 func exchanges(c *tls.Conn) bool {
 	return c.ConnectionState().NegotiatedProtocol == exchangeProtocol
 }

@@ -6,15 +6,15 @@ import (
 	"github.com/hashicorp/raft"
 )
 
-// former has the identifiers of all replicas that were members of the group, as the log
-// entries say that were applied since the start. Each replica has one: so the next leader
-// knows of a removal too.
+// former has the IDs of all replicas that were members of the group, from the log entries
+// applied since the start. Each replica keeps it, so the next leader also knows about a
+// removal.
 type former struct {
 	mu  sync.Mutex
 	ids map[string]bool
 }
 
-// note takes a committed configuration of the group.
+// note adds the members of a committed configuration.
 func (f *former) note(members raft.Configuration) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -10,15 +10,15 @@ import (
 	"go.uber.org/zap"
 )
 
-// below is what the gate needs of a transport.
+// below is what the gate uses of a transport.
 type below interface {
 	raft.Transport
 	raft.WithPreVote
 	raft.WithClose
 }
 
-// gate is a transport between Raft and another transport. The gate passes on, as they are, the
-// requests that this replica's standing allows, and checks the seals of entries that arrive.
+// gate is a transport between Raft and another transport. It passes on, unchanged, the requests
+// that this replica's standing allows, and checks the seals of arriving entries.
 type gate struct {
 	below
 	*engine
@@ -28,19 +28,20 @@ type gate struct {
 	log        *sealedLog
 
 	open atomic.Bool  // Raft runs
-	busy sync.RWMutex // read-locked by each heartbeat under way, so that the disk is closed after the last
+	busy sync.RWMutex // read-locked by each heartbeat under way, so that the disk is closed after the last one
 	in   chan raft.RPC
 	stop chan struct{}
 	once sync.Once
 
 	refusals atomic.Uint64 // of elections
 
-	// catching has the IDs of replicas of which it is committed that they have no vote:
-	// they may catch up. It is empty when a tenure begins.
+	// catching has the IDs of replicas that, as is committed, have no vote; they may catch up.
+	// It is emptied when a tenure begins.
 	catching sync.Map
 	exchange *exchange
-	// introduced has for each replica the latest term in which it knows that this leader has what was
-	// acknowledged there, and answered the latest in which it said so or not, or could not be reached.
+	// introduced has, for each replica, the latest term in which it knows that this leader has
+	// what was acknowledged there. answered has the latest term in which it answered at all, or
+	// could not be reached.
 	introduced, answered sync.Map
 }
 
@@ -48,7 +49,7 @@ func newGate(t below) *gate {
 	return &gate{below: t, in: make(chan raft.RPC), stop: make(chan struct{})}
 }
 
-// start begins to pass on what arrives.
+// start begins to pass requests on to Raft.
 func (g *gate) start() {
 	g.open.Store(true)
 	go func() {
@@ -70,8 +71,8 @@ func (g *gate) start() {
 	}()
 }
 
-// Close ends the transport. Raft's own Close does not wait for heartbeats, which write
-// the term to the disk; this one does.
+// Close closes the transport. Unlike Raft's own Close it waits for heartbeats, which write the
+// term to the disk.
 func (g *gate) Close() error {
 	g.once.Do(func() { close(g.stop) })
 	g.busy.Lock()
@@ -80,10 +81,10 @@ func (g *gate) Close() error {
 	return g.below.Close()
 }
 
-// Consumer gives Raft what has passed.
+// Consumer returns the requests that passed.
 func (g *gate) Consumer() <-chan raft.RPC { return g.in }
 
-// SetHeartbeatHandler gives Raft the heartbeats that have passed.
+// SetHeartbeatHandler sets the handler of heartbeats that passed.
 func (g *gate) SetHeartbeatHandler(handle func(raft.RPC)) {
 	g.below.SetHeartbeatHandler(func(rpc raft.RPC) {
 		g.busy.RLock()
@@ -110,15 +111,14 @@ func (g *gate) report() standingReport {
 	return q
 }
 
-// end is the end of this replica's log, both for its reports and for its promises.
-// Raft notices an entry a little after the entry was written.
+// end returns the last entry of this replica's log. Raft's own index may lag behind the written
+// one.
 func (g *gate) end() (index, term uint64) {
 	index, term = g.log.end()
 	return max(index, g.raft.LastIndex()), term
 }
 
-// passes reports whether Raft is to see a request, and answers a request that Raft is
-// not to see.
+// passes reports whether Raft gets a request. It answers a request that Raft does not get.
 func (g *gate) passes(rpc raft.RPC) bool {
 	switch q := rpc.Command.(type) {
 	case *raft.AppendEntriesRequest:
@@ -136,9 +136,9 @@ func (g *gate) passes(rpc raft.RPC) bool {
 	return true
 }
 
-// passesSnapshot answers a snapshot of which this replica's log has the last entry. Such a
-// snapshot came late, by a connection that the leader had given up. Raft would go back to
-// it, and remove all entries after it, which this replica may have acknowledged since.
+// passesSnapshot refuses a snapshot whose last entry this replica's log already has. Such a
+// snapshot came late, on a connection that the leader had given up. Raft would go back to it
+// and remove all later entries, which this replica may have acknowledged since.
 func (g *gate) passesSnapshot(rpc raft.RPC, q *raft.InstallSnapshotRequest) bool {
 	err := g.standing.mayFollow(q.Term, false)
 	late := err == nil && q.Term == g.raft.CurrentTerm() && g.has(q.LastLogIndex, q.LastLogTerm)
@@ -153,10 +153,10 @@ func (g *gate) passesSnapshot(rpc raft.RPC, q *raft.InstallSnapshotRequest) bool
 	return false
 }
 
-// has reports whether the log has an entry, or had it before a snapshot took its place.
+// has reports whether the log has an entry, or had it before a snapshot replaced it.
 func (g *gate) has(index, term uint64) bool {
 	if index <= g.applier.index.Load() {
-		return true // what is applied is in the snapshot of every leader
+		return true // each leader's snapshot has what is applied here
 	}
 	var l raft.Log
 	return g.log.read(index, &l) == nil && l.Term == term
@@ -181,8 +181,8 @@ func (g *gate) refuse(why error) error {
 	return why
 }
 
-// passesEntries checks that this replica may follow the leader, and that the entries arrived as
-// they were sealed.
+// passesEntries checks that this replica may follow the leader, and that the entries match
+// their seals.
 func (g *gate) passesEntries(rpc raft.RPC, q *raft.AppendEntriesRequest) bool {
 	refuse := func(err error) bool {
 		rpc.Respond(&raft.AppendEntriesResponse{RPCHeader: g.header()}, err)
@@ -191,7 +191,7 @@ func (g *gate) passesEntries(rpc raft.RPC, q *raft.AppendEntriesRequest) bool {
 	if err := g.standing.stays(); err != nil {
 		return refuse(err)
 	}
-	if q.Term < g.raft.CurrentTerm() { // Raft tells its leader the term
+	if q.Term < g.raft.CurrentTerm() { // the answer tells the leader the later term
 		return true
 	}
 	if err := g.standing.mayFollow(q.Term, heartbeat(q)); err != nil {
@@ -209,10 +209,10 @@ func (g *gate) passesEntries(rpc raft.RPC, q *raft.AppendEntriesRequest) bool {
 	return true
 }
 
-// heartbeat says that a request holds no entries, and says nothing of the entry before.
+// heartbeat reports whether a request is a heartbeat, without entries or a previous entry.
 func heartbeat(q *raft.AppendEntriesRequest) bool { return q.PrevLogEntry == 0 && len(q.Entries) == 0 }
 
-// AppendEntries sends a heartbeat or entries, these to who knows which log this leader has. While
+// AppendEntries sends a heartbeat, or entries to a replica that knows this leader's log. While
 // this leader's disk hangs, nothing is sent.
 func (g *gate) AppendEntries(id raft.ServerID, to raft.ServerAddress, q *raft.AppendEntriesRequest, p *raft.AppendEntriesResponse) error {
 	if !g.open.Load() {
@@ -229,22 +229,22 @@ func (g *gate) AppendEntries(id raft.ServerID, to raft.ServerAddress, q *raft.Ap
 	}
 	err := g.below.AppendEntries(id, to, q, p)
 	if err != nil {
-		g.introduced.Delete(id) // its process may have been started again
+		g.introduced.Delete(id) // its process may have restarted
 		return err
 	}
 	g.acknowledged(string(id), q, p)
 	return nil
 }
 
-// acknowledged notes that a replica has the entries of a request on its disk, and all
-// entries before them. A heartbeat says nothing about entries.
+// acknowledged notes that a replica has a request's entries, and all before them, on its disk.
+// A heartbeat does not say this.
 func (g *gate) acknowledged(id string, q *raft.AppendEntriesRequest, p *raft.AppendEntriesResponse) {
 	if o := g.leadership.current.Load(); o != nil && o.term == q.Term && p.Success {
 		g.standing.noteAck(id, q.PrevLogEntry+uint64(len(q.Entries)))
 	}
 }
 
-// notice is what this leader tells a replica.
+// notice returns what this leader tells a replica.
 func (g *gate) notice(id string) leaderNotice {
 	leads, committed := g.leadership.current.Load() != nil, g.raft.CommitIndex()
 	if leads {
@@ -259,7 +259,7 @@ func (g *gate) notice(id string) leaderNotice {
 	return l
 }
 
-// RequestVote asks for a vote, after the question whether it may be given.
+// RequestVote asks for a vote, after asking whether the replica knows this disk.
 func (g *gate) RequestVote(id raft.ServerID, to raft.ServerAddress, q *raft.RequestVoteRequest, p *raft.RequestVoteResponse) error {
 	if !g.open.Load() {
 		return errNotRunning
@@ -278,7 +278,8 @@ func (g *gate) RequestPreVote(id raft.ServerID, to raft.ServerAddress, q *raft.R
 	return g.below.RequestPreVote(id, to, q, p)
 }
 
-// mayAsk returns an error if this replica, whose log ends at last, may not ask a replica for its vote.
+// mayAsk returns an error if this replica, whose log ends at last, may not ask another for its
+// vote.
 func (g *gate) mayAsk(id raft.ServerID, to raft.ServerAddress, last uint64) error {
 	if err := g.standing.mayCampaign(last); err != nil {
 		return g.refuse(err)

@@ -17,25 +17,25 @@ import (
 	"github.com/candor-grid/candor/messages/beat"
 )
 
-// guard watches a replica's disk: it times each write, measures the space that is left,
-// and reports the first failure.
+// guard watches a replica's disk: it times each write, measures the free space, and reports the
+// first failure.
 type guard struct {
 	config *Config
 	failed func(error) // called once, on a goroutine of its own
-	// damaged is called when a file is damaged; applied returns the last entry applied.
+	// damaged is called when a file is damaged.
 	damaged func(error)
 	applied func() uint64
 	// stopping is closed when the replica stops.
 	stopping <-chan struct{}
 	once     sync.Once
-	broken   atomic.Pointer[error] // the failure, after which nothing is written
-	low      atomic.Bool           // space is below MinFreeBytes, or a write had none
+	broken   atomic.Pointer[error] // the failure; after it nothing is written
+	low      atomic.Bool           // free space is below MinFreeBytes, or a write had no room
 	turned   chan struct{}         // signalled, without waiting, when low becomes true
-	since    atomic.Int64          // when that was, in nanoseconds
-	refused  atomic.Bool           // a write had no room, and none was found since
-	free     atomic.Uint64         // bytes, at the last look
-	looked   atomic.Int64          // when that was, in nanoseconds
-	look     chan struct{}         // signalled, without waiting, when it is time to look again
+	since    atomic.Int64          // when low became true, in nanoseconds
+	refused  atomic.Bool           // a write had no room, and no room was found since
+	free     atomic.Uint64         // free bytes when last measured
+	looked   atomic.Int64          // when last measured, in nanoseconds
+	look     chan struct{}         // signalled, without waiting, when it is time to measure again
 
 	mu   sync.Mutex
 	ops  map[uint64]operation // writes under way
@@ -51,7 +51,7 @@ func newGuard(c *Config, failed func(error)) *guard {
 	return &guard{config: c, failed: failed, ops: map[uint64]operation{}, turned: make(chan struct{}, 1), look: make(chan struct{}, 1)}
 }
 
-// begin notes a write under way; its result says that it returned.
+// begin notes that a write began; the caller calls end when it returned.
 func (g *guard) begin(name string) (end func()) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -77,9 +77,9 @@ func (g *guard) overdue(now time.Time, most time.Duration) error {
 	return nil
 }
 
-// write runs a write of the log and times it. An error for a full disk counts as low
-// space: nothing was written, and there may be room later. After any other error nothing
-// is written any more, because what the disk holds is not known.
+// write runs a write of the log and times it. If the disk is full, it sets low: nothing was
+// written, and there may be room later. After any other error nothing more is written, because
+// the content of the disk is unknown.
 func (g *guard) write(name string, f func() error) error {
 	if err := g.broken.Load(); err != nil {
 		return *err
@@ -100,10 +100,10 @@ func (g *guard) write(name string, f func() error) error {
 	return err
 }
 
-// restFor is how long a write that had no room waits before it is tried again.
+// restFor is the wait before a write that had no room is tried again.
 const restFor = 20 * time.Millisecond
 
-// rest waits before a write is tried again; false: the replica stops.
+// rest waits before a write is tried again. It returns false when the replica stops.
 func (g *guard) rest() bool {
 	select {
 	case <-g.stopping:
@@ -113,7 +113,7 @@ func (g *guard) rest() bool {
 	}
 }
 
-// noSpace says that a write failed for want of room, or of quota.
+// noSpace reports whether a write failed because the disk or a quota is full.
 func noSpace(err error) bool {
 	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)
 }
@@ -125,8 +125,7 @@ func (g *guard) fail(err error) {
 	})
 }
 
-// watch looks for overdue writes. It does no I/O of its own, so that it
-// cannot hang with the disk.
+// watch looks for overdue writes. It does no I/O itself, so it cannot hang with the disk.
 func (g *guard) watch(stop <-chan struct{}) {
 	for {
 		select {
@@ -141,14 +140,14 @@ func (g *guard) watch(stop <-chan struct{}) {
 	}
 }
 
-// spaceEvery is short enough that a fast log does not use up MinFreeBytes
-// between two looks. While nothing is written, spaceRest passes between them.
+// spaceEvery is so short that a fast log cannot use up MinFreeBytes between two measurements.
+// Without writes, the interval is spaceRest.
 const (
 	spaceEvery = 250 * time.Millisecond
 	spaceRest  = time.Second
 )
 
-// lookAgain has the space looked at, if the last look is spaceEvery ago.
+// lookAgain asks for a measurement if the last one was spaceEvery ago.
 func (g *guard) lookAgain() {
 	if time.Now().UnixNano()-g.looked.Load() < int64(spaceEvery) {
 		return
@@ -159,8 +158,8 @@ func (g *guard) lookAgain() {
 	}
 }
 
-// probe looks at the space left, and writes and syncs a small file so that a
-// disk that hangs is noticed while nobody proposes.
+// probe measures the free space, and writes and syncs a small file, so that a hanging disk is
+// noticed even if nobody proposes.
 func (g *guard) probe(stop <-chan struct{}) {
 	often, seldom := min(spaceRest, g.config.limits.stuckAfter/4), g.config.limits.stuckAfter/4
 	space, write := time.NewTicker(beat.Until(often)), time.NewTicker(beat.Until(seldom))
@@ -182,10 +181,9 @@ func (g *guard) probe(stop <-chan struct{}) {
 	}
 }
 
-// lookAtSpace sets the low mark below MinFreeBytes, and clears it an eighth
-// above, so that the mark does not flicker. After a write that had no room, the mark is
-// cleared once there is room for a segment of the log: a quota does not show in the free
-// space.
+// lookAtSpace sets low when less than MinFreeBytes is free, and clears it an eighth above that,
+// so that it does not flicker. After a write that had no room, it clears low when a segment of
+// the log fits: free space does not show a quota.
 func (g *guard) lookAtSpace() {
 	g.looked.Store(time.Now().UnixNano())
 	end := g.begin("statfs")
@@ -204,7 +202,7 @@ func (g *guard) lookAtSpace() {
 	}
 }
 
-// setLow sets the mark, and tells who hands the lead over.
+// setLow sets low, and wakes the yielder.
 func (g *guard) setLow(low bool) {
 	if low && !g.low.Load() {
 		g.since.Store(time.Now().UnixNano())
@@ -221,7 +219,7 @@ func (g *guard) setLow(low bool) {
 // lowFor is how long the space has been low.
 func (g *guard) lowFor() time.Duration { return time.Since(time.Unix(0, g.since.Load())) }
 
-// hasRoom finds out whether there is room again after a write that had none.
+// hasRoom tries whether there is room again after a write that had none.
 func (g *guard) hasRoom() bool {
 	end := g.begin("a try for room")
 	err := g.config.faults.room(g.config.Dir, int64(g.config.SegmentBytes))
@@ -232,7 +230,7 @@ func (g *guard) hasRoom() bool {
 	return err == nil
 }
 
-// tryRoom reserves room for a file, and gives it back.
+// tryRoom reserves room for a file, and removes it again.
 func tryRoom(dir string, bytes int64) error {
 	path := filepath.Join(dir, "room")
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
@@ -241,7 +239,7 @@ func tryRoom(dir string, bytes int64) error {
 	}
 	err = unix.Fallocate(int(f.Fd()), 0, 0, bytes)
 	if errors.Is(err, unix.EOPNOTSUPP) {
-		err = nil // nothing can be reserved here: the next write tells
+		err = nil // this file system cannot reserve: the next write shows it
 	}
 	return errors.Join(err, f.Close(), os.Remove(path))
 }
@@ -270,7 +268,7 @@ type guardedStable struct {
 	promises *promises
 }
 
-// Set writes a value and syncs it, in both places.
+// Set writes a value to the store and the promises, and syncs both.
 func (s *guardedStable) Set(key, value []byte) error {
 	return s.guarded(func() error { return s.StableStore.Set(key, value) }, func(r *record) {
 		if string(key) == string(keyVotedFor) {
@@ -279,8 +277,8 @@ func (s *guardedStable) Set(key, value []byte) error {
 	})
 }
 
-// SetUint64 writes a number and syncs it, in both places. The term of a vote is
-// promised with its candidate, which Raft writes next.
+// SetUint64 writes a number to the store and the promises, and syncs both. The term of a vote
+// is promised together with its candidate, which Raft writes next.
 func (s *guardedStable) SetUint64(key []byte, value uint64) error {
 	return s.guarded(func() error { return s.StableStore.SetUint64(key, value) }, func(r *record) {
 		switch string(key) {
@@ -293,8 +291,8 @@ func (s *guardedStable) SetUint64(key []byte, value uint64) error {
 	})
 }
 
-// guarded only times the write: Raft ends the process itself when it cannot
-// keep a vote, so this store is never refused on account of another failure.
+// guarded only times the write. It runs even after another failure: Raft itself ends the
+// process when it cannot store a vote.
 func (s *guardedStable) guarded(f func() error, promised func(*record)) error {
 	end := s.guard.begin("a write of the vote")
 	defer end()

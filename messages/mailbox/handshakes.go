@@ -13,29 +13,29 @@ import (
 
 const (
 	handshakeTimeout = 5 * time.Second
-	// maxHandshakes bounds the connections that have not proved who they are, and
-	// maxHandshakesFrom those of one address. A handshake between replicas takes
-	// milliseconds, so the oldest of too many connections is not a replica's.
+	// maxHandshakes is the maximum of connections that have not proved who they are, and
+	// maxHandshakesFrom the maximum of one address. A replica's handshake takes milliseconds, so
+	// the oldest of too many connections is not a replica's.
 	maxHandshakes     = 64
 	maxHandshakesFrom = 16
 )
 
-// handshake proves both ends of a connection to one another.
+// handshake makes both ends of a connection prove who they are.
 func handshake(c *tls.Conn, within time.Duration) error {
 	ctx, cancel := context.WithTimeout(context.Background(), within)
 	defer cancel()
 	return c.HandshakeContext(ctx)
 }
 
-// handshakes are the connections whose handshake is under way. A new connection may
-// always begin: if there are too many, the oldest one of the same address, or of all, is
-// closed. So connections that stay silent cannot keep a replica out.
+// handshakes has the connections whose handshake is under way. If a new connection makes them
+// too many, the oldest of its address, or of all, is closed. So silent connections cannot keep
+// a replica out.
 type handshakes struct {
 	mu   sync.Mutex
-	open []net.Conn // in the order in which they came
+	open []net.Conn // oldest first
 }
 
-// begin adds a connection, and closes an older one if there are too many.
+// begin adds a connection, and closes the oldest one if there are too many.
 func (g *handshakes) begin(c net.Conn) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -54,13 +54,13 @@ func (g *handshakes) begin(c net.Conn) {
 	g.open = append(g.open, c)
 }
 
-// drop closes a connection, so that its handshake fails.
+// drop closes a connection, which makes its handshake fail.
 func (g *handshakes) drop(i int) {
 	_ = g.open[i].Close()
 	g.open = slices.Delete(g.open, i, i+1)
 }
 
-// end forgets a connection whose handshake is over.
+// end removes a connection whose handshake has ended.
 func (g *handshakes) end(c net.Conn) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -75,16 +75,15 @@ func hostOf(a net.Addr) string {
 	return host
 }
 
-// refusals bounds the log of refused connections to a line a second, so that strangers
-// cannot fill the disk.
+// refusals limits the log of refused connections to one line a second, so that strangers cannot
+// fill the disk.
 type refusals struct {
 	mu     sync.Mutex
 	logged time.Time
-	silent int // refusals since
+	silent int // refusals since the last log line
 }
 
-// next reports whether a refusal is to be logged, and how many were not logged since
-// the last one that was.
+// next reports whether to log a refusal, and how many were not logged since the last log line.
 func (r *refusals) next(now time.Time) (silent int, log bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -96,7 +95,7 @@ func (r *refusals) next(now time.Time) (silent int, log bool) {
 	return silent, true
 }
 
-// refused counts a connection that was not let in, and logs it.
+// refused counts a refused connection, and logs it.
 func (s *stream) refused(from net.Addr, err error) {
 	s.refusedTotal.Add(1)
 	if silent, log := s.refusals.next(time.Now()); log {

@@ -9,9 +9,8 @@ import (
 	"go.uber.org/zap/zapcore"
 )
 
-// raftLog gives Raft's log to zap, one level quieter: most of what Raft calls an error
-// is a peer that does not answer for a while. This package itself logs what an operator
-// needs to know.
+// raftLog writes Raft's log to zap, one level lower: most of what Raft calls an error is a peer
+// that does not answer for a while. This package itself logs what an operator must know.
 type raftLog struct{ log *zap.SugaredLogger }
 
 func newRaftLog(l *zap.Logger) hclog.Logger {
@@ -38,7 +37,7 @@ func zapLevel(l hclog.Level) zapcore.Level {
 	}
 }
 
-// spelled carries out the formatting that hclog leaves to the logger.
+// spelled does the formatting that hclog leaves to the logger.
 func spelled(args []any) []any {
 	out := make([]any, len(args))
 	for i, a := range args {

@@ -9,8 +9,8 @@ import (
 	"go.uber.org/zap"
 )
 
-// healer brings replicas that have no vote yet, or may not keep it, up to date, as long as this
-// replica leads.
+// healer brings doubtful replicas and those without a vote up to date, while this replica
+// leads.
 type healer struct {
 	*engine
 	leadership *leadership
@@ -19,12 +19,12 @@ type healer struct {
 	gate       *gate
 }
 
-// heal has each doubtful replica lose its vote, catch up, and get its vote back. So does one
-// that has lost its vote and does not know why any more, as its disk did not keep that.
+// heal removes the vote of each doubtful replica, waits until it has caught up, and returns the
+// vote. It does the same for a replica without a vote whose disk no longer knows why.
 func (h *healer) heal() {
 	tick := time.NewTicker(h.config.Timeout)
 	defer tick.Stop()
-	heard := time.Now() // a leader, or somebody was told
+	heard := time.Now() // when there last was a leader, or the operator was told
 	for {
 		select {
 		case <-h.gone:
@@ -60,15 +60,15 @@ func hasVote(all []Member, id string) bool {
 	return i >= 0 && all[i].Votes
 }
 
-// aloneFor is for how many timeouts a doubtful replica waits for a leader before it says so,
-// and mostAlone for how long at most.
+// aloneFor is how many timeouts a doubtful replica waits for a leader before it logs this, and
+// mostAlone the maximum of that time.
 const (
 	aloneFor  = 10
 	mostAlone = 10 * time.Second
 )
 
-// tellAlone says what an operator may have to do where a doubtful replica has heard no leader
-// for some time: perhaps no replica of the group has a vote.
+// tellAlone logs what an operator may have to do when a doubtful replica has not heard of a
+// leader for some time: perhaps no replica of the group has a vote.
 func (h *healer) tellAlone(silence time.Duration) bool {
 	err := h.standing.doubts()
 	if err == nil || silence < min(aloneFor*h.config.Timeout, mostAlone) {
@@ -79,10 +79,9 @@ func (h *healer) tellAlone(silence time.Duration) bool {
 	return true
 }
 
-// readmit gives a replica its vote again, in steps: each call does what the
-// latest report allows. The vote is taken away first, by an entry that the others
-// commit. That proves that no later leader was elected with a vote that the replica
-// has forgotten.
+// readmit gives a replica its vote again, one step for each call, as the latest report allows.
+// First it removes the vote by an entry that the others commit. This proves that no later
+// leader was elected with a vote that the replica has forgotten.
 func (h *healer) readmit(id string, q standingReport) error {
 	all, err := h.members.Members()
 	if err != nil {
@@ -103,7 +102,7 @@ func (h *healer) readmit(id string, q standingReport) error {
 		return ErrNotLeader
 	}
 	if now := h.standing.since(h.standing.heard, lately)[id]; now.Disk != q.Disk || now.LastTerm != o.term || now.Last < h.raft.CommitIndex() {
-		return nil // looked at again with its next report
+		return nil // the next report is looked at again
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()

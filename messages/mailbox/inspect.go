@@ -16,7 +16,7 @@ import (
 	"github.com/candor-grid/candor/messages/durable"
 )
 
-// Raft's keys in the store of votes, and this package's: that there were promises.
+// Raft's keys in the store of votes, and this package's key, which says that promises existed.
 var (
 	keyTerm      = []byte("CurrentTerm")
 	keyVotedTerm = []byte("LastVoteTerm")
@@ -24,15 +24,15 @@ var (
 	keyPromises  = []byte("candor-promises")
 )
 
-// acceptFile is made by an operator in a replica's directory. Once, the replica then
-// believes that its files are complete.
+// acceptFile is a file that an operator makes in a replica's directory. At its next start the
+// replica then accepts its files as complete, once.
 const acceptFile = "accept"
 
-// inspect opens the files of a directory, checks them against each other, and checks
-// that the replica has all that it promised. Where files are damaged, and the latest snapshot and
-// the entries after it have all that was promised, the replica goes on with these. Where they
-// have not, and there are peers, the files are put aside and the replica begins anew, without a
-// vote; without peers the damage is returned as an error.
+// inspect opens the files of a directory, compares them, and checks that the replica has all
+// that it promised. If files are damaged, but the latest snapshot and the entries after it have
+// all that was promised, the replica continues with these. If they do not, and there are peers,
+// the files are put aside and the replica begins anew, without a vote. Without peers the damage
+// is returned as an error.
 func (d *disk) inspect(c *Config) error {
 	err := d.tryOpen(c)
 	if _, found := errors.AsType[*damage](err); !found {
@@ -60,7 +60,7 @@ func (d *disk) inspect(c *Config) error {
 	return d.tryOpen(c)
 }
 
-// damage is an error because of which a replica's state is to be put aside.
+// damage is an error for which a replica's state must be put aside.
 type damage struct{ cause error }
 
 func (d *damage) Error() string { return d.cause.Error() }
@@ -93,7 +93,7 @@ func (d *disk) tryOpen(c *Config) (err error) {
 			return err
 		}
 		if len(before) == 0 {
-			doubt = nil // there never were any
+			doubt = nil // there were no promises before
 		} else {
 			doubt = fmt.Errorf("mailbox: %s is missing", filepath.Join(c.Dir, promisesFile))
 		}
@@ -127,8 +127,8 @@ func (d *disk) openFiles(c *Config) error {
 	return nil
 }
 
-// broken turns an error into a damage, unless the fault is the system's rather than that
-// of the files' content. A segment that exists and is in no list is one whose list is gone.
+// broken turns an error into a damage if the content of a file caused it, and not the system. A
+// segment that exists but is not in the list of segments means that the list is lost.
 func broken(err error) error {
 	if no, ok := errors.AsType[syscall.Errno](err); ok && no != syscall.ENOENT && no != syscall.EEXIST || isConfig(err) {
 		return err
@@ -136,13 +136,12 @@ func broken(err error) error {
 	return &damage{err}
 }
 
-// isConfig says that not the files are wrong, but who reads them: how it is configured, or
-// that it is of an older release.
+// isConfig reports whether the error is in the configuration or the release, not in the files.
 func isConfig(err error) bool {
 	return messages.KindOf(err) == messages.Invalid || messages.KindOf(err) == messages.Conflict
 }
 
-// promise creates the promises of a directory that has none, or damaged ones.
+// promise creates the promises of a directory whose promises are missing or damaged.
 func (d *disk) promise(c *Config, doubt error) error {
 	last, err := d.lastEntry(c)
 	if err != nil {
@@ -226,8 +225,7 @@ func orNone(err error) error {
 	return errors.New("there is none")
 }
 
-// scan reads the whole log and checks that every entry is there, and follows the entry
-// before.
+// scan reads the whole log and checks that every entry is there and follows the one before.
 func (s *sealedLog) scan() (last tail, first uint64, err error) {
 	var end uint64
 	err = safely(func() (err error) {
@@ -313,10 +311,10 @@ func (d *disk) stored(key []byte) (value []byte, err error) {
 	return value, err
 }
 
-// notFound says that a store of votes has no such value; Raft tells by the same words.
+// notFound reports whether a store of votes lacks a value; Raft compares the same text.
 func notFound(err error) bool { return err.Error() == "not found" }
 
-// accept does what the operator's file asks for.
+// accept does what the operator asked for with acceptFile.
 func (d *disk) accept(c *Config) {
 	path := filepath.Join(c.Dir, acceptFile)
 	if os.Remove(path) != nil {
@@ -325,14 +323,14 @@ func (d *disk) accept(c *Config) {
 	c.Log.Warn("the state on this host was accepted as complete, by the operator's file", zap.String("file", path))
 	d.promises.learn(func(r *record) bool {
 		me, _ := r.known(c.ID)
-		r.Version = max(r.Version, me.Version, uint64(time.Now().Unix())) + 1 // who knows another disk takes in this one
+		r.Version = max(r.Version, me.Version, uint64(time.Now().Unix())) + 1 // larger than any known, so that replicas which know another disk accept this one
 		r.Standing, r.Why, r.Committed, r.Settled, r.Known = standingWhole, "", 0, 0, nil
 		return true
 	})
 }
 
-// keepVotes makes the votes in the store and in the promises the same. It always writes to
-// the store, so that a store which cannot be written is noticed now.
+// keepVotes makes the votes in the store and in the promises equal. It always writes to the
+// store, so that a store that cannot be written is noticed now.
 func (d *disk) keepVotes() error {
 	r := d.promises.now()
 	term, voted, whom, err := d.votes()
@@ -346,7 +344,7 @@ func (d *disk) keepVotes() error {
 	return d.promises.change(func(r *record) { r.Term, r.VotedTerm, r.VotedFor, r.Format = term, voted, whom, logFormat })
 }
 
-// canHeal reports whether there are peers that may have what is lost here.
+// canHeal reports whether there are peers that may have what this replica lost.
 func (d *disk) canHeal(c *Config) bool {
 	if len(c.Bootstrap) != 1 {
 		return true
@@ -362,7 +360,7 @@ func asideDir(c *Config) (string, error) {
 	return aside, os.Mkdir(aside, 0o700)
 }
 
-// putAside moves the log, the snapshots or both into a directory beside them.
+// putAside moves the log, the snapshots or both into a directory next to them.
 func (d *disk) putAside(c *Config, names ...string) (string, error) {
 	if d.store != nil {
 		_ = safely(d.store.Close)
@@ -381,8 +379,8 @@ func (d *disk) putAside(c *Config, names ...string) (string, error) {
 	return aside, durable.Sync(c.Dir)
 }
 
-// begin starts a directory anew after its state was put aside. The disk gets a new name,
-// by which the peers know that it is another; the promised votes are kept.
+// begin starts a directory anew after its state was put aside. The disk gets a new name, so
+// that the peers know it is another one; the promised votes are kept.
 func (d *disk) begin(c *Config, why error) error {
 	r := record{}
 	if d.promises != nil {
@@ -401,7 +399,7 @@ func (d *disk) begin(c *Config, why error) error {
 	return d.beginLog(c, &r, nil)
 }
 
-// beginLog makes a log with some entries, and the votes that were promised.
+// beginLog makes a log with some entries, and with the promised votes.
 func (d *disk) beginLog(c *Config, r *record, entries []*raft.Log) error {
 	if err := d.openFiles(c); err != nil {
 		return err
@@ -418,8 +416,8 @@ func (d *disk) beginLog(c *Config, r *record, entries []*raft.Log) error {
 	return nil
 }
 
-// complete returns the latest snapshot and the entries after it, if together they are all that
-// this replica has promised; else an error. Entries before the snapshot do not count.
+// complete returns the latest snapshot and the entries after it if together they have all that
+// this replica promised, and an error otherwise. Entries before the snapshot are not needed.
 func (d *disk) complete(c *Config) (snapshot uint64, entries []*raft.Log, err error) {
 	if d.promises == nil || d.snapshots == nil {
 		return 0, nil, errors.New("there are no promises to compare with")
@@ -459,7 +457,7 @@ func (d *disk) complete(c *Config) (snapshot uint64, entries []*raft.Log, err er
 	return usable.Index, entries, nil
 }
 
-// salvage begins the log anew with the entries after a snapshot, and puts the damaged log aside.
+// salvage puts the damaged log aside, and begins a new log with the entries after a snapshot.
 func (d *disk) salvage(c *Config, snapshot uint64, entries []*raft.Log, why error) error {
 	r := d.promises.now()
 	if err := d.promises.close(); err != nil {

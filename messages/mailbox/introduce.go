@@ -13,8 +13,8 @@ import (
 	"github.com/candor-grid/candor/messages/beat"
 )
 
-// introduce tells a replica, before anything of a term is sent to it that this replica leads, which
-// log this leader has. The replica answers whether the log has what was acknowledged there.
+// introduce tells a replica which log this leader has, before this leader sends it anything
+// else in a term. The replica answers whether the log has all that was acknowledged there.
 func (g *gate) introduce(id raft.ServerID, to raft.ServerAddress, term uint64) error {
 	if in, has := g.introduced.Load(id); has && in == term {
 		return nil
@@ -24,7 +24,7 @@ func (g *gate) introduce(id raft.ServerID, to raft.ServerAddress, term uint64) e
 	q.Leads, q.Introduces, q.Notice = term, true, g.notice(string(id))
 	a, err := g.exchange.ask(to, q)
 	if err == nil && a.Term > term {
-		return nil // Raft learns the term with the answer to its own message
+		return nil // Raft learns the term from the answer to its own message
 	}
 	g.answered.Store(id, term)
 	switch {
@@ -40,8 +40,8 @@ func (g *gate) introduce(id raft.ServerID, to raft.ServerAddress, term uint64) e
 	return nil
 }
 
-// knows asks a replica, before this one asks it for its vote, whether both are of one group, and
-// whether it knows this one's disk.
+// knows asks a replica, before this replica asks it for its vote, whether both belong to one
+// group and whether it knows this replica's disk.
 func (g *gate) knows(id raft.ServerID, to raft.ServerAddress) error {
 	last, _ := g.end()
 	mine := g.standing.tellsLog(last)
@@ -58,7 +58,7 @@ func (g *gate) knows(id raft.ServerID, to raft.ServerAddress) error {
 	return nil
 }
 
-// meets answers a replica that leads, or is to ask for a vote.
+// meets answers a leader, or a candidate.
 func (g *gate) meets(from string, q hello) (a hello) {
 	last, _ := g.end()
 	term := g.raft.CurrentTerm()
@@ -71,7 +71,7 @@ func (g *gate) meets(from string, q hello) (a hello) {
 		}
 		return a
 	case q.Introduces:
-		// A replica that came back with an older log finds out before the entries it lacks arrive.
+		// A replica that came back with an older log learns this before the entries that it lacks arrive.
 		if a = g.standing.meet(from, q, last); a.Same {
 			g.standing.noteLeader(q.Notice, q.Leads, last)
 		}
@@ -85,9 +85,9 @@ func (g *gate) meets(from string, q hello) (a hello) {
 	return a
 }
 
-// tell has this replica, while it leads, tell all others what it knows of the disks, and take their
-// reports. Otherwise it asks them now and then what it asks before an election, so that it need not
-// begin the connections for that then.
+// tell tells all other replicas, while this one leads, what it knows of the disks, and collects
+// their reports. A replica that does not lead asks the others, less often, what it would ask
+// before an election, so that the connections are already open then.
 func (g *gate) tell() {
 	var busy sync.Map // by ID: a replica is being told
 	for tick := 0; ; tick++ {
@@ -119,10 +119,10 @@ func (g *gate) tell() {
 // tellEvery is how often a leader tells the others.
 const tellEvery = 500 * time.Millisecond
 
-// askEvery is how many times as seldom a replica asks that does not lead as one tells that leads.
+// askEvery: a replica that does not lead asks once for each askEvery times that a leader tells.
 const askEvery = 4
 
-// tellOne tells a replica, which is introduced to this leader.
+// tellOne tells a replica that this leader was introduced to.
 func (g *gate) tellOne(id raft.ServerID, to raft.ServerAddress, term uint64) {
 	if g.hangs() != nil || g.introduce(id, to, term) != nil {
 		return
@@ -136,8 +136,8 @@ func (g *gate) tellOne(id raft.ServerID, to raft.ServerAddress, term uint64) {
 	}
 }
 
-// InstallSnapshot sends a snapshot. The replica keeps the reigns of what the snapshot holds, so
-// this leader tells them again.
+// InstallSnapshot sends a snapshot. The replica needs the reigns of the entries in the
+// snapshot, so this leader tells them again.
 func (g *gate) InstallSnapshot(id raft.ServerID, to raft.ServerAddress, q *raft.InstallSnapshotRequest, p *raft.InstallSnapshotResponse, image io.Reader) error {
 	g.introduced.Delete(id)
 	if err := g.introduce(id, to, q.Term); err != nil {

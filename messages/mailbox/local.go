@@ -9,10 +9,9 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Local connects the replicas that run in one process. Connections are pipes in
-// memory: no port is open, so nothing outside the process can reach a replica.
-// Raft's own in-memory transport is not used, because it has no path of its own for
-// heartbeats: a follower with a slow disk would elect.
+// Local connects replicas that run in one process. Connections are pipes in memory: no port is
+// open, so nothing outside the process can reach a replica. Raft's own in-memory transport has
+// no separate path for heartbeats, so a follower with a slow disk would start elections.
 type Local struct {
 	mu      sync.Mutex
 	streams map[string]*stream // by replica ID
@@ -20,7 +19,7 @@ type Local struct {
 
 var errNotHere = messages.Errorf(messages.Unavailable, "the replica does not run in this process")
 
-// NewLocal makes a network without replicas. Groups may not share one.
+// NewLocal returns a network without replicas. Each group needs its own.
 func NewLocal() *Local { return &Local{streams: map[string]*stream{}} }
 
 // join makes a replica reachable under its ID.
@@ -43,8 +42,8 @@ func (l *Local) leave(s *stream) {
 	}
 }
 
-// connect gives a replica one end of a new pipe from another, and returns the other end. own says
-// that the pipe is for questions of the mailbox's own, and not for Raft.
+// connect gives replica id one end of a new pipe and returns the other end. own says that the
+// pipe is for the mailbox's own questions, not for Raft.
 func (l *Local) connect(from, id string, timeout time.Duration, own bool) (net.Conn, error) {
 	l.mu.Lock()
 	s := l.streams[id]

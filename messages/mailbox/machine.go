@@ -17,7 +17,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// applier is the Machine as Raft sees it. Raft calls its methods one at a time.
+// applier is the Machine for Raft, which calls its methods one at a time.
 type applier struct {
 	machine Machine
 	log     *zap.Logger
@@ -26,19 +26,19 @@ type applier struct {
 	entries  atomic.Uint64 // since start
 	commands atomic.Uint64
 	pending  atomic.Uint64 // bytes of entries since the last snapshot
-	saved    atomic.Uint64 // last entry of the latest snapshot
-	spent    atomic.Int64  // nanoseconds that these entries took to apply
-	moved    chan struct{} // told, without waiting, when index grows
+	saved    atomic.Uint64 // last entry in the latest snapshot
+	spent    atomic.Int64  // nanoseconds spent applying the pending entries
+	moved    chan struct{} // signalled, without waiting, when index grows
 
 	hasher    hasher
 	mark      atomic.Pointer[mark] // the latest hash of the state
-	differing atomic.Uint64        // judgements that did not find replicas alike
+	differing atomic.Uint64        // number of judgements in which replicas differed
 	stopped   atomic.Pointer[error]
-	damaged   func(error) // told, once, that the state or an entry is wrong here
-	unable    func(error) // told, once, that this build cannot carry out an entry
+	damaged   func(error) // called once, when the state or an entry here is wrong
+	unable    func(error) // called once, when this build cannot carry out an entry
 
 	former  former
-	refused func(error) // told why a snapshot was not restored
+	refused func(error) // called with the reason when a snapshot was not restored
 }
 
 var _ raft.BatchingFSM = (*applier)(nil)
@@ -50,8 +50,8 @@ func newApplier(m Machine, log *zap.Logger) *applier {
 // Apply carries out one entry.
 func (a *applier) Apply(l *raft.Log) any { return a.ApplyBatch([]*raft.Log{l})[0] }
 
-// ApplyBatch carries out entries in order. The response to each is an entry's
-// results, or the error that ended applying.
+// ApplyBatch carries out entries in order. The response to each is its results, or the error
+// that stopped the applier.
 func (a *applier) ApplyBatch(logs []*raft.Log) []any {
 	began := time.Now()
 	defer func() { a.spent.Add(int64(time.Since(began))) }()
@@ -71,7 +71,7 @@ func (a *applier) ApplyBatch(logs []*raft.Log) []any {
 	return responses
 }
 
-// applyOne carries out an entry, or ends applying.
+// applyOne carries out an entry, or stops the applier.
 func (a *applier) applyOne(l *raft.Log) any {
 	if err := checkSeal(l); err != nil {
 		a.stop(a.damaged, damagedEntry("this replica, as it was to be applied,", l.Index, err))
@@ -90,8 +90,8 @@ func (a *applier) applyOne(l *raft.Log) any {
 	return nil
 }
 
-// stop ends applying, for ever: an entry that is passed over would make this replica's state
-// another than the state of the others.
+// stop stops the applier for ever: if an entry were skipped, this replica's state would differ
+// from the others'.
 func (a *applier) stop(tell func(error), err error) {
 	if a.stopped.CompareAndSwap(nil, &err) {
 		tell(err)
@@ -128,8 +128,8 @@ func (a *applier) applyEntry(l *raft.Log) ([]any, error) {
 	return results, err
 }
 
-// A snapshot is this header, the index of the last entry in it, the SHA-256 of the program that wrote
-// it, and the machine's image, which begins with the level of its rules.
+// A snapshot is this header, the index of the last entry in it, the SHA-256 of the program that
+// wrote it, and the machine's image, which begins with the level of its rules.
 const (
 	snapshotHeader = "candor mailbox 2\n"
 	headerBytes    = len(snapshotHeader) + 8 + sha256.Size
@@ -180,14 +180,14 @@ func (a *applier) restore(source io.Reader) error {
 	return nil
 }
 
-// snapshot is a captured machine on its way to the disk.
+// snapshot is an image of the machine that is not on the disk yet.
 type snapshot struct {
 	index uint64
 	image Image
-	saved *atomic.Uint64 // gets index once the image is written
+	saved *atomic.Uint64 // set to index when the image is written
 }
 
-// Persist writes the image aside while entries go on being applied.
+// Persist writes the image while further entries are applied.
 func (s *snapshot) Persist(sink raft.SnapshotSink) error {
 	by := make([]byte, sha256.Size)
 	if _, err := hex.Decode(by, []byte(build())); err != nil {
@@ -204,5 +204,5 @@ func (s *snapshot) Persist(sink raft.SnapshotSink) error {
 	return nil
 }
 
-// Release has nothing to give back: an image is memory.
+// Release does nothing: an image is memory.
 func (s *snapshot) Release() {}

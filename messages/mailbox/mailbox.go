@@ -6,75 +6,68 @@ import (
 	"io"
 )
 
-// Machine is an actor's replicated state. Its methods are called one at a
-// time, never concurrently with each other; a machine that is also read by
-// others guards itself.
+// Machine is an actor's replicated state. The mailbox calls its methods one at a time. A
+// machine that others read too must protect itself.
 type Machine interface {
 	// Check returns an error for a command that Apply could not read. Propose calls it, on the
 	// goroutines of its callers, so that no such command reaches the log.
 	Check(command []byte) error
-	// Apply carries out the commands of one log entry in order, and returns a
-	// result for each. It is deterministic, and answers a command that is
-	// refused with a result that says so. The commands' bytes are
-	// not to be changed, and keeping one keeps the whole entry in memory.
-	// The error is for a command that this build cannot read, or that is of rules which it does
-	// not know. It ends the replica: other replicas may have carried the command out.
+	// Apply carries out the commands of one log entry in order, and returns a result for each; a
+	// refused command gets a result that says so. Apply is deterministic. It must not change the
+	// commands' bytes; keeping one command keeps the whole entry in memory. An error means that
+	// this build cannot read a command, or does not know its rules. It ends the replica, since
+	// other replicas may have carried the command out.
 	Apply(index uint64, commands [][]byte) ([]any, error)
-	// Capture returns an image of the state that later Applies leave
-	// untouched. It is called between Applies and must be quick; the image is
-	// written aside.
+	// Capture returns an image of the state, which later Applies do not change. It is called
+	// between Applies and must be quick; the image is written on another goroutine.
 	Capture() Image
 	// Restore replaces the state by an image.
 	Restore(r io.Reader) error
-	// Weak returns why this replica should not lead, as what it lacks beside the state, which
-	// replicas get from their leader; nil: nothing. Such a replica lets another one lead that
-	// has no reason not to.
+	// Weak returns why this replica should not lead, nil if it may. Example: it lacks a file
+	// that replicas get from their leader. A weak replica hands leadership to one that is not
+	// weak.
 	Weak() error
 }
 
 // Image is a captured state.
 type Image interface {
 	WriteTo(w io.Writer) (int64, error)
-	// Digest writes the part of the image that must be the same at each replica.
+	// Digest writes the part of the image that must be equal on all replicas.
 	Digest(w io.Writer) error
 }
 
-// Mailbox is one replica's end of the log.
+// Mailbox is one replica's access to the log.
 type Mailbox interface {
-	// Propose appends a command and returns the result that applying it gave
-	// on this replica. Commands proposed together share log entries. The
-	// command is copied before Propose returns.
-	// The error is ErrNotLeader if the command was certainly not appended
-	// here, ErrUnknown if it may or may not be applied now or later,
-	// ErrNoSpace if the log's disk is almost full and command growth is refused,
-	// ErrClosed if it was not appended because the mailbox is closed.
+	// Propose appends a command, and returns the result of applying it on this replica. Commands
+	// proposed together share log entries. Propose copies the command. Errors: ErrNotLeader if
+	// the command was certainly not appended here; ErrUnknown if it may be applied, now or
+	// later; ErrNoSpace if the log's disk is almost full; ErrClosed if it was not appended
+	// because the mailbox is closed.
 	Propose(ctx context.Context, command []byte) (any, error)
-	// ProposeInOrder proposes several commands, and returns what Propose would of each. They
-	// are applied one after another in their order, maybe with others between them.
+	// ProposeInOrder proposes several commands, and returns what Propose would for each. They
+	// are applied in their order; other commands may come between them.
 	ProposeInOrder(ctx context.Context, commands [][]byte) ([]any, []error)
-	// Decided waits until each command that was proposed here before the call is applied, or is
-	// never appended by this replica in its term; also one whose proposer has given up. It adds
-	// nothing to the log. Verify after that, then read the state: it shows what became of them.
-	// The error is ErrClosed, or the context's.
+	// Decided waits until each command that was proposed here before the call has been applied,
+	// or will never be appended by this replica in its term. This includes commands whose
+	// callers gave up. It adds nothing to the log. To learn what became of the commands, call
+	// Decided, then Verify, then read the state. The error is ErrClosed, or the context's.
 	Decided(ctx context.Context) error
-	// Verify returns nil if this replica was the leader at some moment after
-	// the call began, and its state holds all that was committed before the
-	// call began. Verify first, then read the state: the read is linearizable,
-	// even if leadership is lost in between, because it shows everything that
-	// was answered before the call and nothing that was not committed. (Reading
-	// first costs the same round, and is only right if the reader also knows
-	// that one and the same term, past its barrier, covers both the read and the
-	// verification.) Concurrent calls share rounds. Any error means that nothing
-	// may be concluded: ErrNotLeader, ErrClosed, or the context's.
+	// Verify returns nil if this replica was the leader at some moment after the call began, and
+	// its state has everything that was committed before that. Call Verify first, then read the
+	// state: the read is linearizable, even if leadership is lost in between, because it shows
+	// everything answered before the call and nothing uncommitted. (Reading first costs the
+	// same, but is only right if the reader knows that one term, after its barrier, covers both
+	// the read and the verification.) Concurrent calls share rounds. After an error nothing may
+	// be concluded: ErrNotLeader, ErrClosed, or the context's.
 	Verify(ctx context.Context) error
-	// Leadership reports each change: gained after the barrier of a new term has
-	// been applied here, and lost. Only the latest is kept, for one receiver, so
-	// gained may follow gained with a higher term. The channel is never closed.
+	// Leadership reports each change: gained, after the barrier of a new term was applied here,
+	// and lost. Only the latest change is kept, for one receiver, so gained may follow gained
+	// with a higher term. The channel is never closed.
 	Leadership() <-chan Leadership
 	// Status describes the group as this replica sees it.
 	Status() Status
-	// Close hands leadership over if this replica has it, and stops. Calls
-	// that are waiting return. Closing again does nothing.
+	// Close hands leadership to another replica if this one leads, and stops. Waiting calls
+	// return. Closing again does nothing.
 	Close() error
 }
 
@@ -87,7 +80,7 @@ type Leadership struct {
 // Status describes a replica's view of its group.
 type Status struct {
 	ID       string
-	Leader   string // ID; empty if not known
+	Leader   string // ID; "" if unknown
 	Term     uint64
 	Applied  uint64 // index of the last applied log entry
 	Entries  uint64 // log entries applied since start

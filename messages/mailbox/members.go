@@ -18,16 +18,16 @@ type Member struct {
 	ID, Address string
 	Leads       bool
 	Votes       bool
-	Answers     bool   // was heard of lately
-	Last        uint64 // index of the last entry of its log, when it was heard of
-	Weak        string // why it should not lead, as it told itself; empty: nothing
+	Answers     bool   // it answered lately
+	Last        uint64 // index of its last log entry, when it last answered
+	Weak        string // why it should not lead, as it said itself; "": it may
 }
 
-// lately is how long ago what was heard of a replica still counts.
+// lately is how long an answer of a replica counts as recent.
 const lately = 2 * time.Second
 
-// members changes the group while it works, as long as this replica leads it;
-// elsewhere the error is ErrNotLeader.
+// members changes the group while it works. It works at the leader only; elsewhere it returns
+// ErrNotLeader.
 type members struct {
 	*engine
 	leadership *leadership
@@ -62,11 +62,11 @@ func (m *members) Members() ([]Member, error) {
 	return all, nil
 }
 
-// Add gives a replica a place in the group, and a vote as soon as it has all that was
-// committed when Add was called. The replica must run, on an empty Dir, without
-// Bootstrap. address is where it serves the group, for those whose Config does not
-// know; empty: all know. If ctx ends before the replica has caught up, it costs the group
-// nothing, and the leader gives it the vote later (see healer); Add again waits for that.
+// Add adds a replica to the group, and gives it a vote when it has all that was committed when
+// Add was called. The replica must run, with an empty Dir and without Bootstrap. address is
+// where it serves the group, for replicas whose Config does not know it; "": all know it. If
+// ctx ends before the replica has caught up, this does no harm: the leader gives it the vote
+// later (see healer), and another Add waits for that.
 func (m *members) Add(ctx context.Context, id, address string) error {
 	all, err := m.Members()
 	if err != nil {
@@ -91,10 +91,10 @@ func (m *members) Add(ctx context.Context, id, address string) error {
 	return m.change(ctx, m.raft.AddVoter(raft.ServerID(id), server, 0, 0))
 }
 
-// lookEvery is how often a replica that catches up is looked at.
+// lookEvery is the interval between checks of a replica that catches up.
 const lookEvery = 20 * time.Millisecond
 
-// caughtUp waits until a replica's log goes as far as an index.
+// caughtUp waits until a replica's log has an entry.
 func (m *members) caughtUp(ctx context.Context, id string, index uint64) error {
 	tick := time.NewTicker(lookEvery)
 	defer tick.Stop()
@@ -119,11 +119,11 @@ func (m *members) caughtUp(ctx context.Context, id string, index uint64) error {
 	}
 }
 
-// Remove takes a replica out of the group. It refuses, as Unavailable, what would leave
-// the others without a majority that answers, of whom a new leader may have to hear
-// first; and without force, as a Conflict, what would leave them able to lose fewer
-// replicas than now. A leader that is to go first hands leadership over, and returns
-// ErrNotLeader. A removal that is repeated, as its answer was lost, is done.
+// Remove removes a replica from the group. It returns Unavailable if the others would have no
+// majority that answers; a new leader may first have to hear from them. Without force, it
+// returns a Conflict if the group could then lose fewer replicas than now. If the leader itself
+// is to be removed, it hands leadership over and returns ErrNotLeader. Repeating a removal
+// whose answer was lost succeeds.
 func (m *members) Remove(ctx context.Context, id string, force bool) error {
 	all, err := m.Members()
 	if err != nil {
@@ -154,7 +154,7 @@ func (m *members) Remove(ctx context.Context, id string, force bool) error {
 	return nil
 }
 
-// committed reports, as ErrUnknown, that the latest change of the group may still be undone.
+// committed returns ErrUnknown while the latest change of the group may still be undone.
 func (m *members) committed() error {
 	latest := m.raft.GetConfiguration()
 	if latest.Error() != nil || latest.Index() > m.raft.CommitIndex() {
@@ -163,8 +163,8 @@ func (m *members) committed() error {
 	return nil
 }
 
-// Spare is how many of the replicas that answer the group can lose and still have
-// a majority; negative: it has none.
+// Spare returns how many of the answering replicas the group can lose and keep a majority;
+// negative: it has no majority.
 func Spare(all []Member) int {
 	voters, answer := 0, 0
 	for _, one := range all {
@@ -181,8 +181,8 @@ func Spare(all []Member) int {
 	return answer - voters/2 - 1
 }
 
-// change waits for a change of the group. What is not known when ctx ends may
-// still happen; asking again finds out.
+// change waits for a change of the group. If ctx ends first, the change may still happen;
+// asking again finds out.
 func (m *members) change(ctx context.Context, f raft.IndexFuture) error {
 	done := make(chan error, 1)
 	go func() { done <- await(f, m.gone) }()
@@ -209,8 +209,8 @@ func names(all []Member) string {
 	return strings.Join(ids, ", ")
 }
 
-// joinAddress writes what Raft keeps as a replica's address: its ID, and after an @
-// the address that it was added with.
+// joinAddress returns the address of a replica in Raft's form: its ID, then an @ and the
+// address it was added with. Example: "3@10.0.0.3:7000".
 func joinAddress(id, address string) string {
 	if address == "" {
 		return id
@@ -223,12 +223,12 @@ func splitAddress(a raft.ServerAddress) (id, address string) {
 	return id, address
 }
 
-// regroupWithin bounds one request about a group: less than whoever asks waits
-// before asking again.
+// regroupWithin bounds one request about a group. It is shorter than the wait of the caller
+// before it asks again.
 const regroupWithin = 1500 * time.Millisecond
 
-// Regroup answers an operator's request about a group's replicas, of which change
-// is nil where it only asks.
+// Regroup answers an operator's request about a group's replicas. change is nil if the operator
+// only asks.
 func Regroup(ctx context.Context, actor string, box Mailbox, change *messages.ReplicaRequest) (reply messages.ReplicasReply, err error) {
 	g, ok := box.(*replicated)
 	if !ok {

@@ -7,10 +7,9 @@ import (
 	"sync"
 )
 
-// Memory is a mailbox of one replica without disk or network. Propose applies
-// its command before it returns, on the caller's goroutine; nothing here waits
-// or reads a clock, so it runs under virtual time. Further methods bring about
-// what a group goes through.
+// Memory is a mailbox of one replica without disk or network. Propose applies its command
+// before it returns, on the caller's goroutine. Nothing waits or reads a clock, so it works in
+// virtual time. Elect, Depose, LoseNext and Fill simulate the events of a group.
 type Memory struct {
 	mu         sync.Mutex
 	machine    Machine
@@ -19,21 +18,21 @@ type Memory struct {
 	full       bool
 	closed     bool
 	loss       Loss
-	late       [][]byte // commands on their way; see LoseForNow
+	late       [][]byte // commands that are not applied yet; see LoseForNow
 	leadership chan Leadership
 }
 
 var _ Mailbox = (*Memory)(nil)
 
-// Loss says what becomes of a command whose outcome Propose does not learn.
+// Loss says what happens to a command whose outcome Propose does not learn.
 type Loss int
 
-// What Memory.LoseNext can do to the next command.
+// What Memory.LoseNext can do with the next command.
 const (
 	LoseNothing Loss = iota // answered as usual
 	LoseAnswer              // applied, and ErrUnknown returned
 	LoseCommand             // not applied, and ErrUnknown returned
-	LoseForNow              // ErrUnknown returned, and applied before the next one, or with Decided
+	LoseForNow              // ErrUnknown returned; applied before the next command, or by Decided
 )
 
 // NewMemory returns a mailbox that leads, in term 1.
@@ -87,7 +86,7 @@ func (m *Memory) ProposeInOrder(ctx context.Context, commands [][]byte) (results
 	return results, errs
 }
 
-// arrive applies the commands that were on their way.
+// arrive applies the delayed commands.
 func (m *Memory) arrive() {
 	for _, c := range m.late {
 		_, _ = m.apply(c)
@@ -95,7 +94,7 @@ func (m *Memory) arrive() {
 	m.late = nil
 }
 
-// Decided applies what is on its way; see [Mailbox].
+// Decided applies the delayed commands; see [Mailbox].
 func (m *Memory) Decided(ctx context.Context) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -115,7 +114,7 @@ func (m *Memory) apply(command []byte) (any, error) {
 	m.status.Commands++
 	results, err := m.machine.Apply(m.status.Applied, [][]byte{command})
 	if err != nil {
-		m.closed = true // as the process of another replica would end
+		m.closed = true // as the process of a real replica would end
 		return nil, fmt.Errorf("%w: %w", ErrUnknown, err)
 	}
 	if len(results) != 1 {
@@ -170,8 +169,8 @@ func (m *Memory) Elect() {
 	m.setLeads(true)
 }
 
-// Depose takes leadership away, as a later term does: Propose and Verify return
-// ErrNotLeader until Elect.
+// Depose ends leadership, as a later term would: Propose and Verify return ErrNotLeader until
+// Elect.
 func (m *Memory) Depose() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -194,7 +193,7 @@ func (m *Memory) setLeads(leads bool) {
 	m.leadership <- Leadership{Leads: leads, Term: m.status.Term}
 }
 
-// LoseNext says what becomes of the next command that would be applied.
+// LoseNext says what happens to the next command.
 func (m *Memory) LoseNext(l Loss) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -208,7 +207,7 @@ func (m *Memory) Fill(full bool) {
 	m.full = full
 }
 
-// Image is the machine's state, written as a snapshot.
+// Image returns the machine's state, written as a snapshot.
 func (m *Memory) Image() ([]byte, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

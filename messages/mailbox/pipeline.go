@@ -6,10 +6,10 @@ import (
 	"github.com/hashicorp/raft"
 )
 
-// pipeline sends entries to a replica without waiting for the answer to each. Raft reads
-// no answer after a refusal, but may go on sending, and its own pipeline then blocks the
-// sender for ever: nothing more reaches the replica, and Raft cannot stop. So a pipeline
-// ends with the first refusal.
+// pipeline sends entries to a replica without waiting for each answer. After a refusal Raft
+// reads no more answers, but may go on sending. Its own pipeline then blocks the sender for
+// ever: nothing more reaches the replica, and Raft cannot stop. So this pipeline ends with the
+// first refusal.
 type pipeline struct {
 	raft.AppendPipeline
 	gate    *gate
@@ -19,7 +19,7 @@ type pipeline struct {
 	once    sync.Once
 }
 
-// AppendEntriesPipeline begins to send a replica entries.
+// AppendEntriesPipeline opens a pipeline to a replica.
 func (g *gate) AppendEntriesPipeline(id raft.ServerID, to raft.ServerAddress) (raft.AppendPipeline, error) {
 	below, err := g.below.AppendEntriesPipeline(id, to)
 	if err != nil {
@@ -30,7 +30,7 @@ func (g *gate) AppendEntriesPipeline(id raft.ServerID, to raft.ServerAddress) (r
 	return p, nil
 }
 
-// AppendEntries sends entries, or none. While this leader's disk hangs, nothing is sent.
+// AppendEntries sends entries, or a heartbeat. While this leader's disk hangs, nothing is sent.
 func (p *pipeline) AppendEntries(q *raft.AppendEntriesRequest, r *raft.AppendEntriesResponse) (raft.AppendFuture, error) {
 	if err := p.gate.hangs(); err != nil {
 		return nil, err
@@ -47,8 +47,8 @@ func (p *pipeline) Close() error {
 	return p.AppendPipeline.Close()
 }
 
-// pass passes the answers on. What Raft takes for a refusal is also an answer that failed,
-// and one of a later term.
+// pass passes the answers on. Raft also takes a failed answer, and one of a later term, for a
+// refusal.
 func (p *pipeline) pass() {
 	for {
 		select {

@@ -18,17 +18,16 @@ import (
 	"github.com/candor-grid/candor/messages/durable"
 )
 
-// The file of promises holds, apart from the log, what a replica has promised its peers:
-// the name of its disk, its votes, the end of its log, and what it knows of the other
-// replicas. A log that ends before the promised end has lost entries.
+// The file of promises holds, apart from the log, what a replica has promised its peers: the
+// name of its disk, its votes, the end of its log, and what it knows of the other replicas. If
+// the log ends before the promised end, it has lost entries.
 //
-// The file has two slots for the record, and two for the end of the log, which changes
-// with every write. Each slot has a number and a checksum. The valid slot with the higher
-// number counts, so that after a torn write the slot before is in force. The record is
-// synced before the replica acts on it. The end of the log is written after each sync of
-// the log and before the entries are acknowledged, and synced within a second. So it
-// survives the end of the process, and a loss of power except for the last second, which
-// the peers remember.
+// The file has two slots for the record, and two for the end of the log, which changes with
+// every write. Each slot has a number and a checksum. The valid slot with the higher number
+// counts, so after a torn write the previous slot counts. The record is synced before the
+// replica acts on it. The end of the log is written after each sync of the log and before the
+// entries are acknowledged, and synced within a second. So it survives the end of the process.
+// It also survives a loss of power, except for the last second, which the peers remember.
 const (
 	promisesFile   = "promises"
 	recordSlot     = 16 << 10
@@ -41,53 +40,53 @@ const (
 
 // Standings of a replica.
 const (
-	standingNew      = "new"      // of a group that has not begun, as far as it knows: it has neither voted nor heard a leader
-	standingWhole    = "whole"    // has all that it ever promised
-	standingDoubtful = "doubtful" // may have less: it neither votes nor leads
+	standingNew      = "new"      // its group has not begun, as far as it knows: it never voted or heard a leader
+	standingWhole    = "whole"    // it has all that it promised
+	standingDoubtful = "doubtful" // it may have less: it neither votes nor leads
 )
 
-// record is the part of the promises that changes seldom.
+// record is the part of the promises that seldom changes.
 type record struct {
-	Disk     string // of 16 random bytes, drawn for each directory that is begun
+	Disk     string // 16 random bytes, drawn for each new directory
 	Standing string
-	Why      string `json:",omitempty"` // it is doubtful
-	Discard  bool   `json:",omitempty"` // what is here is to be put aside at the next start
-	Version  uint64 // of Disk, as the group took it in
-	Sealed   uint64 // entries from this index on have a seal
+	Why      string `json:",omitempty"` // why it is doubtful
+	Discard  bool   `json:",omitempty"` // the next start puts the files here aside
+	Version  uint64 // of Disk, as the group accepted it
+	Sealed   uint64 // entries from this index on must have a seal
 
 	Term, VotedTerm uint64
 	VotedFor        []byte
 
-	Committed uint64 // the highest index known to be committed, in the group
-	Settled   uint64 // the same, of this replica's own log, which may lack or differ from what the group has
+	Committed uint64 // the highest index known to be committed in the group
+	Settled   uint64 // the highest committed index in this replica's own log, which may lack or differ from the group's
 	Known     []diskOf
-	Reigns    []reign `json:",omitempty"` // the latest, in the order of the log
+	Reigns    []reign `json:",omitempty"` // the latest ones, in the order of the log
 	Origin    origin  // of the log
 
 	Format int `json:",omitempty"` // of the directory; see logFormat
 }
 
-// logFormat is the version of all that is in the directory of a replica: the log, its
-// entries, the votes, the promises and the form of snapshots, and the highest that this
-// build reads. 0 and 1 are the same.
+// logFormat is the version of everything in a replica's directory: the log and its entries, the
+// votes, the promises, and the form of snapshots. It is the highest version that this build
+// reads. 0 and 1 are the same.
 const logFormat = 1
 
-// diskOf is what a replica knows of the disk of another, or of its own.
+// diskOf is what a replica knows about a disk, its own or another's.
 type diskOf struct {
 	ID, Disk string
-	Version  uint64 // grows each time the group takes in another disk under this ID
+	Version  uint64 // grows when the group accepts another disk of this ID
 	Floor    uint64 // the highest committed index that the disk was seen to have
 }
 
-// promises is the file, with its content.
+// promises is the file and its content.
 type promises struct {
 	mu     sync.Mutex
 	file   *os.File
 	path   string
 	record record
 	end    struct{ index, term uint64 }
-	seqs   [2]uint64 // of the record and of the end
-	dirty  bool      // something is not synced
+	seqs   [2]uint64 // number of the latest slot, of the record and of the end
+	dirty  bool      // something was written and not synced
 }
 
 var errPromises = errors.New("neither of its two records can be read")
@@ -134,7 +133,7 @@ func createPromises(dir string, r record) (*promises, error) {
 	return p, nil
 }
 
-// newDisk draws the name of a disk.
+// newDisk draws a random name of a disk.
 func newDisk() string {
 	b := make([]byte, 16)
 	_, _ = rand.Read(b) // never fails
@@ -165,7 +164,7 @@ func slotSum(head, body []byte) [sha256.Size]byte {
 	return sha256.Sum256(append(bytes.Clone(head), body...))
 }
 
-// writeSlot writes body as the next of two slots.
+// writeSlot writes body to the slot that does not count now.
 func (p *promises) writeSlot(kind int, at, size int64, body []byte) error {
 	p.seqs[kind]++
 	slot := binary.BigEndian.AppendUint64(make([]byte, 0, slotHead+len(body)), p.seqs[kind])
@@ -194,7 +193,7 @@ func (p *promises) writeEnd() error {
 	return p.writeSlot(1, endsAt, endSlot, binary.BigEndian.AppendUint64(body, p.end.term))
 }
 
-// reached promises the log up to an entry that is on the disk.
+// reached promises that the log goes up to an entry, which is on the disk.
 func (p *promises) reached(index, term uint64) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -202,22 +201,22 @@ func (p *promises) reached(index, term uint64) error {
 	return p.writeEnd()
 }
 
-// settled is the last entry of this replica's log that is known to be committed.
+// settled returns the last entry of this replica's log that is known to be committed.
 func (p *promises) settled() uint64 {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.record.Settled
 }
 
-// promised is the end of the log that was promised.
+// promised returns the promised end of the log.
 func (p *promises) promised() uint64 {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.end.index
 }
 
-// mend compares the file with what was written last, and writes both copies anew where one
-// is not that.
+// mend compares the file with what was last written, and writes both copies again if one
+// differs.
 func (p *promises) mend() (mended bool, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -231,7 +230,7 @@ func (p *promises) mend() (mended bool, err error) {
 	return true, errors.Join(err, p.file.Sync())
 }
 
-// written reports whether two slots hold what was written last, and what was before.
+// written reports whether two slots hold what was last written and what was written before.
 func (p *promises) written(kind int, slots []byte, size int) bool {
 	for i := range min(2, p.seqs[kind]) {
 		seq := p.seqs[kind] - i
@@ -242,7 +241,7 @@ func (p *promises) written(kind int, slots []byte, size int) bool {
 	return true
 }
 
-// lowered promises less, before the end of the log is cut.
+// lowered promises a shorter log, before the end of the log is cut.
 func (p *promises) lowered(index, term uint64) error {
 	if err := p.reached(index, term); err != nil {
 		return err
@@ -250,7 +249,7 @@ func (p *promises) lowered(index, term uint64) error {
 	return p.file.Sync()
 }
 
-// change changes the record, and keeps it before it returns.
+// change changes the record, and makes this durable before it returns.
 func (p *promises) change(f func(*record)) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -261,7 +260,7 @@ func (p *promises) change(f func(*record)) error {
 	return p.file.Sync()
 }
 
-// learn changes the part of the record that may be written a little later.
+// learn changes the part of the record that need not be durable at once.
 func (p *promises) learn(f func(*record) (changed bool)) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -270,7 +269,7 @@ func (p *promises) learn(f func(*record) (changed bool)) {
 	}
 }
 
-// flush writes what was learnt. The log can be written while the file is synced.
+// flush writes what learn changed. The log can be written while the file is synced.
 func (p *promises) flush() error {
 	p.mu.Lock()
 	if !p.dirty {
@@ -290,7 +289,7 @@ func (p *promises) now() record {
 	return r
 }
 
-// seals reports whether an entry must have a seal, because this release wrote it.
+// seals reports whether an entry must have a seal.
 func (p *promises) seals(index uint64) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -301,21 +300,21 @@ func (p *promises) close() error {
 	return errors.Join(p.flush(), p.file.Close())
 }
 
-// begin makes a new replica whole, because it votes: only candidates of a group that begins get
-// its vote. If the first leader is lost before anybody has heard it, the next election
-// needs votes of these replicas for a log that is no longer empty.
+// begin makes a new replica whole because it votes: only candidates of a group that is
+// beginning get its vote. If the first leader is lost before anybody has heard it, the next
+// election needs votes of these replicas for a log that is no longer empty.
 func (r *record) begin() {
 	if r.Standing == standingNew {
 		r.Standing = standingWhole
 	}
 }
 
-// of returns the place of a replica's disk in a record; -1: it is not known.
+// of returns the index of a replica's disk in Known, -1 if it is unknown.
 func (r *record) of(id string) int {
 	return slices.IndexFunc(r.Known, func(d diskOf) bool { return d.ID == id })
 }
 
-// known returns what a record says of a replica's disk.
+// known returns what the record says about a replica's disk.
 func (r *record) known(id string) (d diskOf, has bool) {
 	if i := r.of(id); i >= 0 {
 		return r.Known[i], true
@@ -323,8 +322,8 @@ func (r *record) known(id string) (d diskOf, has bool) {
 	return d, false
 }
 
-// learn takes in what another replica says of a disk, unless it is about an earlier disk,
-// and says whether that is new. The floor of a disk never falls.
+// learn takes in what another replica says about a disk, and reports whether that was new. It
+// ignores news about an earlier disk. A disk's floor never falls.
 func (r *record) learn(d diskOf) bool {
 	mine, has := r.known(d.ID)
 	if has && d.Version < mine.Version {
@@ -336,7 +335,7 @@ func (r *record) learn(d diskOf) bool {
 	return r.note(d)
 }
 
-// note replaces what a record says of a replica's disk, and says whether that is new.
+// note replaces what the record says about a replica's disk, and reports whether that was new.
 func (r *record) note(d diskOf) bool {
 	i := r.of(d.ID)
 	if i < 0 {

@@ -15,21 +15,21 @@ import (
 )
 
 const (
-	maxBatch    = 4096 // commands of one log entry
-	maxInFlight = 3    // entries on their way at a time; more of them make smaller entries
+	maxBatch    = 4096 // maximum of commands in one log entry
+	maxInFlight = 3    // maximum of entries in flight; more would make smaller entries
 )
 
-// company is the key of how long commands proposed with a context may wait; see [Patiently].
+// company is the context key of how long commands may wait; see [Patiently].
 type company struct{}
 
-// Patiently has the commands proposed with a context wait, for a time at most, until a command is
-// proposed that does not wait, and share its entry of the log: an entry costs each replica much
-// the same, whatever is in it.
+// Patiently lets the commands proposed with the returned context wait, at most for within, for
+// a command that does not wait, and share its log entry: an entry costs each replica about the
+// same, however many commands it has.
 func Patiently(ctx context.Context, within time.Duration) context.Context {
 	return context.WithValue(ctx, company{}, within)
 }
 
-// batch is the commands of one log entry, and those who wait for them.
+// batch is the commands of one log entry, and their waiting callers.
 type batch struct {
 	entry    []byte
 	commands int
@@ -47,20 +47,20 @@ func (b *batch) finish(results []any, err error) {
 // queue collects commands into batches until they are taken for the log.
 type queue struct {
 	config *Config
-	kick   chan struct{} // told, without waiting, when there is something to take
+	kick   chan struct{} // signalled, without waiting, when there is something to take
 
 	mu      sync.Mutex
 	batches []*batch
-	due     bool // there is a command that does not wait for others
+	due     bool // some command does not wait for others
 	bytes   int
-	usual   int           // bytes of the last batch taken, a guess at the next
-	newest  chan struct{} // closed when the batch that was begun last has its results; nil: there was none
-	room    chan struct{} // closed when bytes shrinks, if anyone waits for that
+	usual   int           // bytes of the last batch taken; the next one is expected to be similar
+	newest  chan struct{} // closed when the newest batch has its results; nil: there was no batch
+	room    chan struct{} // closed when bytes shrinks, if somebody waits for that
 	closed  error
 }
 
-// add copies a command, which may wait for others, into the last batch that has room. If the queue
-// is full it returns a channel to wait on instead.
+// add copies a command into the last batch with room. waits is how long the command may wait
+// for others. If the queue is full, add returns a channel to wait on.
 func (q *queue) add(command []byte, waits time.Duration) (b *batch, i int, full <-chan struct{}, err error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -83,7 +83,7 @@ func (q *queue) add(command []byte, waits time.Duration) (b *batch, i int, full 
 		time.AfterFunc(waits, func() {
 			q.mu.Lock()
 			defer q.mu.Unlock()
-			if slices.Contains(q.batches, b) { // else it is over for this command
+			if slices.Contains(q.batches, b) { // otherwise the batch was already taken
 				q.hasten()
 			}
 		})
@@ -93,7 +93,7 @@ func (q *queue) add(command []byte, waits time.Duration) (b *batch, i int, full 
 	return b, b.commands - 1, nil, nil
 }
 
-// hasten has what is there taken.
+// hasten makes the queued commands due.
 func (q *queue) hasten() {
 	if len(q.batches) == 0 {
 		return
@@ -120,8 +120,8 @@ func (q *queue) last(size int) *batch {
 	return b
 }
 
-// take removes the first batch; nothing is added to it any more. It returns nil
-// if there is none, or all that is there still waits for others.
+// take removes the first batch, to which nothing is added any more. It returns nil if there is
+// none, or if all commands still wait for others.
 func (q *queue) take() *batch {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -141,7 +141,7 @@ func (q *queue) take() *batch {
 	return b
 }
 
-// close refuses what comes from now on, and what has not been taken.
+// close refuses new commands, and those that were not taken.
 func (q *queue) close(err error) {
 	q.mu.Lock()
 	q.closed = err
@@ -151,21 +151,21 @@ func (q *queue) close(err error) {
 	}
 }
 
-// flight is a batch that Raft has.
+// flight is a batch that Raft has not answered yet.
 type flight struct {
 	batch  *batch
 	future raft.ApplyFuture
 }
 
-// proposer hands commands to Raft, many in one entry, and gives each its result.
+// proposer gives commands to Raft, many in one entry, and gives each caller its result.
 type proposer struct {
 	*engine
 	leadership *leadership
 	commit     prometheus.Observer // seconds from the first command of an entry to its result
-	noSpace    func() error        // the refusal of a command while the disk has too little room
+	noSpace    func() error        // returns the error for commands while the disk has too little room
 
 	queue     *queue
-	slots     chan struct{} // a token for each entry in flight
+	slots     chan struct{} // a token for each entry that may be in flight
 	flights   chan flight
 	collected chan struct{} // closed when the last batch has its results
 }
@@ -204,7 +204,7 @@ func (p *proposer) ProposeInOrder(ctx context.Context, commands [][]byte) (resul
 	return results, errs
 }
 
-// Decided implements Mailbox. Batches have their results in the order in which they were begun.
+// Decided implements Mailbox. Batches get their results in the order in which they began.
 func (p *proposer) Decided(ctx context.Context) error {
 	p.queue.mu.Lock()
 	newest, closed := p.queue.newest, p.queue.closed
@@ -213,7 +213,7 @@ func (p *proposer) Decided(ctx context.Context) error {
 	}
 	p.queue.mu.Unlock()
 	switch {
-	case closed != nil: // then what was not taken is ended before what was
+	case closed != nil: // batches that were not taken end before those that were
 		return closed
 	case newest == nil:
 		return nil
@@ -239,7 +239,7 @@ func (b *batch) outcome(ctx context.Context, i int) (any, error) {
 	return b.results[i], nil
 }
 
-// admit refuses what need not be queued.
+// admit returns an error for commands that must not be queued.
 func (p *proposer) admit(ctx context.Context, command []byte) error {
 	switch {
 	case ctx.Err() != nil:
@@ -269,8 +269,8 @@ func (p *proposer) enqueue(ctx context.Context, command []byte) (*batch, int, er
 	}
 }
 
-// dispatch hands batches to Raft, at most maxInFlight at a time. It takes a batch
-// only when Raft can have it: until then the batch goes on filling.
+// dispatch gives batches to Raft, at most maxInFlight at a time. It takes a batch only when a
+// slot is free; until then the batch is filled further.
 func (p *proposer) dispatch() {
 	defer close(p.flights)
 	for {
@@ -299,7 +299,7 @@ func (p *proposer) dispatchOne() bool {
 	return true
 }
 
-// collect gives each batch its results, in log order.
+// collect waits for each batch's results, in log order.
 func (p *proposer) collect() {
 	defer close(p.collected)
 	for f := range p.flights {
@@ -314,8 +314,8 @@ func (p *proposer) collect() {
 	}
 }
 
-// split checks the response of the applier. A committed entry that gave no
-// results has an outcome that cannot be told.
+// split checks the applier's response. If a committed entry has no results, its outcome is
+// unknown.
 func split(response any, commands int) ([]any, error) {
 	switch r := response.(type) {
 	case []any:
@@ -328,8 +328,8 @@ func split(response any, commands int) ([]any, error) {
 	return nil, fmt.Errorf("%w: no result for each of %d commands", ErrUnknown, commands)
 }
 
-// await returns a future's error, or errGone if Raft stopped without giving one:
-// it drops what it had committed and not yet applied.
+// await returns a future's error, or errGone if Raft stopped without setting one: it drops
+// entries that are committed but not applied.
 func await(f raft.Future, gone <-chan struct{}) error {
 	result := make(chan error, 1)
 	go func() { result <- f.Error() }()
@@ -341,7 +341,7 @@ func await(f raft.Future, gone <-chan struct{}) error {
 	}
 }
 
-// awaitFor is await with a time after which Raft is given up.
+// awaitFor is await that gives up after a time.
 func awaitFor(f raft.Future, most time.Duration) error {
 	tooLong := make(chan struct{})
 	timer := time.AfterFunc(most, func() { close(tooLong) })
@@ -351,8 +351,9 @@ func awaitFor(f raft.Future, most time.Duration) error {
 
 var errGone = errors.New("mailbox: stopped while the outcome was awaited")
 
-// proposeError says what an error of Raft means for the commands of an entry.
-// Only what Raft returns before it touches its log is a certain no.
+// proposeError returns what an error of Raft means for the commands of an entry. Only errors
+// that Raft returns before it changes its log mean that the commands were certainly not
+// appended.
 func proposeError(err error) error {
 	switch {
 	case errors.Is(err, raft.ErrNotLeader),

@@ -31,16 +31,15 @@ type replicated struct {
 	meters    *meters
 
 	closing sync.Once
-	closed  error              // what Close returned first
+	closed  error              // result of the first Close
 	halt    func() raft.Future // shuts Raft down once
-	abandon func()             // makes unknown what is in flight, once
+	abandon func()             // makes the outcome of everything in flight unknown, once
 	running sync.WaitGroup
-	probing chan struct{} // closed when nothing probes the disk any more
+	probing chan struct{} // closed when the probe of the disk has ended
 }
 
-// OpenRaft opens a replica's log and joins its group. The machine is restored
-// from the latest snapshot before OpenRaft returns, and brought up to date with
-// the log after that.
+// OpenRaft opens a replica's log and joins its group. It restores the machine from the latest
+// snapshot before it returns; entries of the log are applied after that.
 func OpenRaft(c Config, machine Machine) (Mailbox, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
@@ -67,7 +66,7 @@ func newReplicated(c *Config, machine Machine) *replicated {
 	return m
 }
 
-// open acquires the disk, the network and Raft; release gives back what it got.
+// open acquires the disk, the network and Raft; release frees them.
 func (m *replicated) open() (err error) {
 	if m.disk, err = openDisk(m.config, m.guard); err != nil {
 		return err
@@ -104,9 +103,9 @@ func (m *replicated) openRaft() (err error) {
 	if err := m.bootstrap(settings); err != nil {
 		return err
 	}
-	var refused []error // of the latest snapshots, from the latest on
+	var refused []error // why the machine refused the latest snapshots, latest first
 	m.applier.refused = func(err error) { refused = append(refused, err) }
-	// Raft panics where a snapshot does not restore and the log does not go back further.
+	// Raft panics if no snapshot can be restored and the log does not begin at entry 1.
 	err = safely(func() (err error) {
 		m.raft, err = raft.NewRaft(settings, m.applier, m.disk.logs, m.disk.stable, m.disk.snapshots, m.gate)
 		return err
@@ -132,8 +131,8 @@ func newTransport(c *Config, s *stream) *transport {
 	return &transport{
 		NetworkTransport: raft.NewNetworkTransportWithConfig(&raft.NetworkTransportConfig{
 			Logger: newRaftLog(c.Log), Stream: s, MaxPool: 3,
-			// A peer that does not answer blocks the goroutine that waits for it, not
-			// the group; five timeouts leave a slow disk its time.
+			// A peer that does not answer blocks only the goroutine that waits for it. Five
+			// timeouts are enough for a slow disk.
 			Timeout: max(5*c.Timeout, 2*time.Second), MsgpackUseNewTimeFormat: true,
 		}),
 		peers: map[raft.ServerID]*sighting{},
@@ -145,18 +144,18 @@ func raftSettings(c *Config) *raft.Config {
 	r.LocalID = raft.ServerID(c.ID)
 	r.Logger = newRaftLog(c.Log)
 	r.HeartbeatTimeout, r.ElectionTimeout, r.LeaderLeaseTimeout = c.Timeout, c.Timeout, c.Timeout
-	r.CommitTimeout = min(c.Timeout, time.Second) // nobody waits for a follower to apply; each message wakes both
+	r.CommitTimeout = min(c.Timeout, time.Second) // nobody waits for a follower to apply, and each of these messages wakes both processes
 	r.SnapshotInterval = snapshotEvery
 	r.SnapshotThreshold = snapshotEntries
 	r.TrailingLogs = c.TrailingEntries
 	r.NoLegacyTelemetry = true
-	// Unbuffered: every entry that Raft accepts, it answers, also when it stops.
+	// Unbuffered, so that Raft answers every entry that it accepts, even when it stops.
 	r.BatchApplyCh = false
 	return r
 }
 
-// bootstrap starts a new group where there is no state and IDs are given.
-// Raft's configuration has IDs in place of addresses.
+// bootstrap starts a new group if there is no state and Bootstrap has IDs. In Raft's
+// configuration the addresses are IDs.
 func (m *replicated) bootstrap(settings *raft.Config) error {
 	exists, err := raft.HasExistingState(m.disk.logs, m.disk.stable, m.disk.snapshots)
 	if err != nil {
@@ -184,24 +183,24 @@ func (m *replicated) start() {
 	for _, run := range []func(){m.scrubber.scrub, m.lead, m.verify, m.compact, m.remember, h.heal, c.compare, m.yielder.yield, m.gate.tell, func() { m.guard.watch(m.gone) }} {
 		m.running.Go(run)
 	}
-	go func() { // not among those that run: it may hang with the disk
+	go func() { // a separate goroutine: it may hang with the disk
 		defer close(m.probing)
 		m.guard.probe(m.gone)
 	}()
 }
 
 const (
-	snapshotEvery   = 10 * time.Second // how often the log's growth is looked at
-	snapshotEntries = 32768            // of the log, after which the state is written aside
-	snapshotSpent   = time.Second      // of applying, after which the state is written aside
-	snapshotShare   = 10               // how much longer than to write the state it takes at least to apply what is written aside
+	snapshotEvery   = 10 * time.Second // interval between checks of the log's growth
+	snapshotEntries = 32768            // entries in the log after which the state is written
+	snapshotSpent   = time.Second      // time of applying after which the state is written
+	snapshotShare   = 10               // entries must have taken at least this many times as long to apply as the state takes to write
 )
 
-// compact snapshots when the log has grown by SnapshotBytes, or has taken snapshotSpent to
-// apply, and snapshotShare times as long as the last snapshot took to write: a start takes
-// as long again. Raft itself does when the log has grown by snapshotEntries.
+// compact writes a snapshot when the log has grown by SnapshotBytes, or when its entries took
+// snapshotSpent to apply (which is also what a start takes) and snapshotShare times as long as
+// the last snapshot took to write. Raft itself writes one after snapshotEntries entries.
 func (m *replicated) compact() {
-	var took time.Duration // the last time that the state was written
+	var took time.Duration // how long the last snapshot took to write
 	for {
 		select {
 		case <-m.gone:
@@ -230,7 +229,7 @@ func (m *replicated) Status() Status {
 	}
 }
 
-// remember keeps within a second what may be kept a little later.
+// remember writes, once a second, the promises that need not be durable at once.
 func (m *replicated) remember() {
 	for {
 		select {

@@ -11,23 +11,23 @@ import (
 	"go.uber.org/zap"
 )
 
-// reign is the part of the log that one leader wrote in one term. Its first entry holds random
-// bytes, and each sum is over all entries before. So two logs that have an entry in the same
-// reign are the same up to that entry, also where replicas were put back from older copies and
-// gave the votes of a term twice. A replica keeps its latest reigns, from which it and a leader
-// find out whether the leader has what was acknowledged here, even if the leader's log does not
-// go back so far any more.
+// reign is the part of the log that one leader wrote in one term. Its first entry has random
+// bytes, and each sum covers all entries before. So two logs that have an entry in the same
+// reign are equal up to that entry, even if replicas were restored from older copies and gave
+// the votes of a term twice. A replica keeps its latest reigns. From these it and a leader find
+// out whether the leader has all that was acknowledged here, even if the leader's log no longer
+// goes back so far.
 type reign struct {
 	Term, First uint64
 	Sum         string // of entry First
 }
 
-// mostReigns is how many elections a replica may be behind its leader and still tell that it
-// has the same log.
+// mostReigns is how many elections a replica may be behind its leader and still find out that
+// it has the same log.
 const mostReigns = 64
 
-// origin is the latest restore from a backup that a log has gone through; zero: none. The restore
-// is known by the first entry that a leader wrote after it, and until then by the backup.
+// origin is the latest restore from a backup in a log's history; zero: none. The first entry
+// after the restore identifies it, and before there is one, the backup.
 type origin struct {
 	At    int64  `json:",omitempty"` // when the leader's directory was restored, in nanoseconds
 	From  int64  `json:",omitempty"` // when the backup began, in nanoseconds
@@ -35,13 +35,13 @@ type origin struct {
 	Sum   string `json:",omitempty"` // of that entry
 }
 
-// same reports whether two logs went through the same restore, as far as they can tell.
+// same reports whether two logs have the same restore, as far as they can tell.
 func (o origin) same(other origin) bool {
 	return o == other || o.From == other.From && (o.Sum == "" || other.Sum == "")
 }
 
-// of is the origin as long as entries up to settled are known to be committed: another first
-// entry may be committed in place of one above that.
+// of returns the origin when entries up to settled are committed. It omits a first entry above
+// that, since another entry may be committed in its place.
 func (o origin) of(settled uint64) origin {
 	if settled < o.First {
 		o.First, o.Sum = 0, ""
@@ -49,15 +49,16 @@ func (o origin) of(settled uint64) origin {
 	return o
 }
 
-// apart reports whether a replica is to stay out of the group that a leader has, since the group was
-// restored from a backup without the replica, or the replica without the group. Where the leader has
-// the older log, the replica is not apart: what was acknowledged since the restore is not there.
+// apart reports whether a replica must stay out of the leader's group, because the group was
+// restored from a backup without the replica, or the replica without the group. If the leader
+// has the older log, the replica is not apart: the leader lacks what was acknowledged since the
+// restore.
 func (o origin) apart(leader origin) bool {
 	return !o.same(leader) && (o.From != 0 && o.Sum == "" || o.At < leader.At)
 }
 
-// noise makes the first entry of a reign, which has no content for Raft, unlike all others. It
-// also says so if the entry is the first one after a restore.
+// noise fills the first entry of a reign, which has no content for Raft, with random bytes. It
+// also marks the entry if it is the first one after a restore.
 func noise(l *raft.Log, o origin) {
 	if l.Type != raft.LogNoop {
 		return
@@ -74,7 +75,7 @@ const (
 	restoredBytes = noiseBytes + 8 + 8
 )
 
-// originOf returns the origin that begins with an entry.
+// originOf returns the origin that an entry marks the beginning of.
 func originOf(l *raft.Log) (o origin, begins bool) {
 	if l.Type != raft.LogNoop || len(l.Data) != restoredBytes {
 		return o, false
@@ -92,7 +93,7 @@ func reignOf(l *raft.Log) reign {
 	return r
 }
 
-// reignAt is the reign that an entry is of; false: it is not known.
+// reignAt returns the reign of an entry; false: it is unknown.
 func reignAt(all []reign, index uint64) (r reign, known bool) {
 	for _, one := range all {
 		if one.First <= index {
@@ -102,15 +103,15 @@ func reignAt(all []reign, index uint64) (r reign, known bool) {
 	return r, known
 }
 
-// reigns notes a reign, in place of those that began at its first entry or later.
+// reigns adds a reign, and removes those that began at its first entry or later.
 func (r *record) reigns(one reign) {
 	r.cut(one.First)
 	r.Reigns = append(r.Reigns, one)
 	r.Reigns = r.Reigns[max(0, len(r.Reigns)-mostReigns):]
 }
 
-// found takes the reigns that begin in a log, which goes from entry first to entry last, for those
-// that were noted. Others are before the log, or in the snapshot and not in the log.
+// found replaces the known reigns by those that begin in a log of entries first to last. It
+// keeps reigns that begin before the log, or in the snapshot and not in the log.
 func (r *record) found(begin []*raft.Log, first, last, snapshot uint64) {
 	noted := r.Reigns
 	r.Reigns = slices.DeleteFunc(slices.Clone(noted), func(one reign) bool { return one.First > first || first <= 1 })
@@ -124,7 +125,7 @@ func (r *record) found(begin []*raft.Log, first, last, snapshot uint64) {
 	}
 }
 
-// begins notes the first entry of a reign.
+// begins adds the reign that an entry begins, if any.
 func (r *record) begins(l *raft.Log) {
 	r.reigns(reignOf(l))
 	if o, begins := originOf(l); begins {
@@ -132,7 +133,7 @@ func (r *record) begins(l *raft.Log) {
 	}
 }
 
-// cut forgets the reigns that began at an entry or later.
+// cut removes the reigns that began at an entry or later.
 func (r *record) cut(first uint64) {
 	for len(r.Reigns) > 0 && r.Reigns[len(r.Reigns)-1].First >= first {
 		r.Reigns = r.Reigns[:len(r.Reigns)-1]
@@ -148,17 +149,17 @@ func (r *record) adopt(theirs []reign, last uint64) {
 	}
 }
 
-// adoptOrigin takes over a leader's origin, if the leader's snapshot up to entry last has it.
+// adoptOrigin takes over a leader's origin if the snapshot up to entry last includes it.
 func (r *record) adoptOrigin(theirs origin, last uint64) {
 	if theirs.First <= last {
 		r.Origin = theirs
 	}
 }
 
-// meet takes in what a replica that leads a term tells about its log, and answers. last is the end
-// of this replica's log.
+// meet takes in what a leader or candidate tells about its log, and answers. last is the last
+// entry of this replica's log.
 func (s *standing) meet(leader string, q hello, last uint64) (a hello) {
-	settled := s.settled() // first: another message of this leader may add to it meanwhile
+	settled := s.settled() // read first: another message of this leader may raise it meanwhile
 	a = s.tellsLog(last)
 	err := s.stays()
 	if err == nil && settled > 0 && a.Origin.apart(q.Origin) {
@@ -186,7 +187,7 @@ func (s *standing) meet(leader string, q hello, last uint64) (a hello) {
 		a.Refutes = err.Error()
 		s.strange.Store(q.Leads)
 		s.log.Error("this replica takes nothing from the leader", zap.Error(err))
-		if s.doubts() == nil { // which of the two is right, nobody here can tell
+		if s.doubts() == nil { // nobody here can tell which of the two is right
 			s.doubt(err.Error())
 		}
 		return a
@@ -205,8 +206,8 @@ func (s *standing) meet(leader string, q hello, last uint64) (a hello) {
 	return a
 }
 
-// adopt takes over the reigns of the leader that this replica knows, up to the last entry of a
-// snapshot, on the disk before the snapshot is there: what the snapshot has is in no log here.
+// adopt takes over the reigns of the leader up to the last entry of a snapshot, and writes them
+// before the snapshot: its entries are in no log here.
 func (s *standing) adopt(last uint64) error {
 	s.mu.Lock()
 	theirs := s.theirs
@@ -217,13 +218,13 @@ func (s *standing) adopt(last uint64) error {
 	})
 }
 
-// tellsLog is what this replica tells about its log, which ends at an entry.
+// tellsLog returns what this replica tells about its log. last is its last entry.
 func (s *standing) tellsLog(last uint64) hello {
 	r, settled := s.promises.now(), s.settled()
 	return hello{Last: last, Settled: settled, Origin: r.Origin.of(settled), Reigns: r.Reigns}
 }
 
-// leave has this replica stay out of the group that a leader has, until the process ends.
+// leave keeps this replica out of a leader's group until the process ends.
 func (s *standing) leave(leader string) error {
 	err := fmt.Errorf("mailbox: replica %s has the log of another group than %s, which leads: one of the two was restored from a backup without the other. Nothing here is removed, and this replica takes no part. If the others are right, move the directory of %s away, and it begins anew from them; see \"Replicas that were put back\" in the runbook", s.id, leader, s.id)
 	s.mu.Lock()
@@ -234,20 +235,20 @@ func (s *standing) leave(leader string) error {
 	return err
 }
 
-// stays returns why this replica stays out of its group; nil: it does not.
+// stays returns why this replica stays out of its group, nil if it does not.
 func (s *standing) stays() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.apart
 }
 
-// sameLog compares a leader's log with what was acknowledged here up to entry settled, where this
-// replica's log ends at entry end. A leader after many elections does not know. The error is for a
-// leader that lacks what was acknowledged.
+// sameLog compares a leader's log with what was acknowledged here: entries up to settled, of a
+// log that ends at entry end. same is false if the leader can no longer tell after many
+// elections. The error says that the leader lacks acknowledged entries.
 func (s *standing) sameLog(leader string, q hello, settled, end uint64) (same bool, err error) {
 	at := min(settled, end)
 	own, known := reignAt(s.promises.now().Reigns, at)
-	if term, has := s.termAt(at); has && own.Term != term { // the reign was lost, with power
+	if term, has := s.termAt(at); has && own.Term != term { // the reign was lost with a loss of power
 		known = false
 	}
 	switch theirs, has := reignAt(q.Reigns, at); {
@@ -261,9 +262,9 @@ func (s *standing) sameLog(leader string, q hello, settled, end uint64) (same bo
 		s.id, settled, leader, q.Last)
 }
 
-// refuted is called when a replica tells this one, which leads, that it lacks what was
-// acknowledged. Neither of the two takes part any more, so that no majority goes on from one of
-// two logs: an operator says which is right.
+// refuted is called when a replica tells this leader that it lacks acknowledged entries.
+// Neither of the two takes part any more, so that no majority continues from either log: an
+// operator says which one is right.
 func (s *standing) refuted(why string) {
 	if r := s.promises.now(); r.Standing == standingDoubtful {
 		return

@@ -15,31 +15,31 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// scrubber reads all files of this replica again and again, slowly, and checks them, so that
-// damage is found while the state in memory and the peers have what is lost on the disk.
-// (TigerBeetle's grid scrubber and etcd's corruption check are the models.)
+// scrubber slowly reads and checks all files of this replica, again and again. So damage on the
+// disk is found while the state in memory and the peers still have what was lost. (Models:
+// TigerBeetle's grid scrubber, and etcd's corruption check.)
 type scrubber struct {
 	*engine
 	standing *standing
 	disk     *disk
 	applied  func() uint64
 	damaged  func(error)   // stops this replica; its next start heals it
-	passes   atomic.Uint64 // that have ended
-	found    atomic.Uint64 // damage that was not mended
-	aside    atomic.Uint64 // directories of damaged state that were put aside, and not deleted yet
+	passes   atomic.Uint64 // readings that ended
+	found    atomic.Uint64 // damage that was not repaired
+	aside    atomic.Uint64 // directories of damaged state that were put aside and still exist
 }
 
 const (
 	scrubEvery = time.Hour             // between two readings
-	scrubAgain = 5 * time.Minute       // after a reading that found what it could not mend
-	scrubPause = 50 * time.Millisecond // after each part, so that at most 5 MiB are read in a second
+	scrubAgain = 5 * time.Minute       // after a reading that found damage and could not repair it
+	scrubPause = 50 * time.Millisecond // after each part, so at most 5 MiB are read in a second
 	scrubPart  = 256 << 10             // bytes
-	scrubLog   = 1 << 10               // entries that are checked between two pauses
-	asideEvery = time.Minute           // between two looks for directories that were put aside
+	scrubLog   = 1 << 10               // entries checked between two pauses
+	asideEvery = time.Minute           // between two counts of the directories that were put aside
 )
 
-// scrub reads until the replica stops. The first reading begins at a drawn moment, so that
-// the replicas of a group do not read, and stop, together.
+// scrub reads until the replica stops. The first reading begins at a random moment, so that the
+// replicas of a group do not read, and stop, at the same time.
 func (s *scrubber) scrub() {
 	rest := rand.N(s.config.limits.scrubEvery)
 	for s.rest(rest) {
@@ -50,7 +50,8 @@ func (s *scrubber) scrub() {
 	}
 }
 
-// rest waits, and counts meanwhile what was put aside.
+// rest waits for d, and counts the directories put aside meanwhile. It returns false when the
+// replica stops.
 func (s *scrubber) rest(d time.Duration) bool {
 	for ; ; d -= asideEvery {
 		all, _ := filepath.Glob(filepath.Join(s.config.Dir, "damaged-*")) // the pattern is good
@@ -64,7 +65,7 @@ func (s *scrubber) rest(d time.Duration) bool {
 	}
 }
 
-// pause waits, and reports whether the replica goes on.
+// pause waits for d. It returns false when the replica stops.
 func (s *scrubber) pause(d time.Duration) bool {
 	select {
 	case <-s.gone:
@@ -76,7 +77,7 @@ func (s *scrubber) pause(d time.Duration) bool {
 	}
 }
 
-// pass reads everything once. It returns what it found and could not mend.
+// pass reads everything once. It returns the damage that it could not repair.
 func (s *scrubber) pass() error {
 	found := 0
 	var all []error
@@ -95,7 +96,7 @@ func (s *scrubber) pass() error {
 	return errors.Join(all...)
 }
 
-// checkPromises writes the promises anew where the file is not what was written last.
+// checkPromises rewrites the file of promises if it differs from what was last written.
 func (s *scrubber) checkPromises() error {
 	mended, err := s.disk.promises.mend()
 	if mended {
@@ -107,7 +108,7 @@ func (s *scrubber) checkPromises() error {
 	return err
 }
 
-// checkSnapshots puts damaged snapshots aside, and writes a new one of the state in memory.
+// checkSnapshots puts damaged snapshots aside, and writes a new one from the state in memory.
 func (s *scrubber) checkSnapshots() error {
 	states, err := filepath.Glob(filepath.Join(s.disk.snapshots.dir, "*", "state.bin"))
 	if err != nil {
@@ -124,7 +125,7 @@ func (s *scrubber) checkSnapshots() error {
 	return await(s.raft.Snapshot(), s.gone)
 }
 
-// moveDamaged puts damaged snapshots aside, while none is written and none removed.
+// moveDamaged puts damaged snapshots aside. No snapshot is written or removed meanwhile.
 func (s *scrubber) moveDamaged() (moved bool, err error) {
 	s.disk.snapshots.ending.Lock()
 	defer s.disk.snapshots.ending.Unlock()
@@ -135,10 +136,11 @@ func (s *scrubber) moveDamaged() (moved bool, err error) {
 	return true, s.disk.snapshots.moveAside(s.config, bad, cause, "put damaged snapshots aside, and write a new one")
 }
 
-// checkLog checks the log up to the last entry that was applied, and the votes. What was
-// applied is right in memory. A replica whose group can lose it stops, so that its next
-// start gets everything from the others. A replica that is alone in its group, or whose group is
-// in one process, writes a snapshot, from which its next start goes on.
+// checkLog checks the votes, and the log up to the last applied entry; the state in memory
+// already has these entries. If the log is damaged and the group can lose this replica, the
+// replica stops; its next start copies everything from the others. Otherwise, if it is alone in
+// its group or all run in this process, it writes a snapshot, from which its next start
+// continues.
 func (s *scrubber) checkLog() error {
 	err := s.readLog()
 	if err == nil || errors.Is(err, errGone) {
@@ -159,7 +161,8 @@ func (s *scrubber) checkLog() error {
 	return err
 }
 
-// writeAside has a snapshot take the place of what is damaged in the log. It returns what the operator is told.
+// writeAside writes a snapshot, which replaces what is damaged in the log. It returns the error
+// for the operator.
 func (s *scrubber) writeAside(damage error) error {
 	err := await(s.raft.Snapshot(), s.gone)
 	if err != nil && !errors.Is(err, raft.ErrNothingNewToSnapshot) {
@@ -168,7 +171,7 @@ func (s *scrubber) writeAside(damage error) error {
 	return fmt.Errorf("%w; what is in memory is right and was written aside, and the next start goes on from there: look at the disk, and restart the site", damage)
 }
 
-// spare reports whether the others are a majority without this replica.
+// spare reports whether the group has a majority without this replica.
 func (s *scrubber) spare() bool {
 	_, leader := s.raft.LeaderWithID()
 	return leader != "" && s.standing.spare.Load()
@@ -218,8 +221,8 @@ func (s *scrubber) readLog() error {
 	return nil
 }
 
-// load reads a file from the disk, slowly: what the memory has of it is dropped before, for
-// there it may be better than on the disk.
+// load reads a file slowly from the disk. It first drops the file's pages from memory, which
+// may be intact where the disk is not.
 func (s *scrubber) load(path string) error {
 	f, err := os.Open(path)
 	if err != nil {
@@ -240,7 +243,7 @@ func (s *scrubber) load(path string) error {
 	}
 }
 
-// damages is how much damage there is; a leader of another group is one.
+// damages returns the number of damages; a leader of another group counts as one.
 func (s *scrubber) damages() uint64 {
 	return s.found.Load() + s.aside.Load() + min(1, s.standing.strange.Load())
 }

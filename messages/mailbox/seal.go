@@ -12,18 +12,18 @@ import (
 	"github.com/hashicorp/raft"
 )
 
-// A seal is the checksum that an entry of the log carries in its Extensions, from the
-// leader that made it to every disk: one byte of version, the sum of the entry before
-// (zero where that has no seal), and the entry's own sum, over the sum before and the
-// entry's index, term, type and data. So equal sums at one index mean equal logs, back
-// to where seals begin. Raft and older releases pass Extensions on as they are.
+// A seal is the checksum of an entry, made by the leader and stored in the entry's Extensions
+// on every disk. It has one byte of version, the sum of the entry before (zero if that has no
+// seal), and the entry's own sum, over the sum before and the entry's index, term, type and
+// data. So if two logs have equal sums at an index, they are equal back to where seals begin.
+// Raft passes Extensions on unchanged.
 const (
 	sealVersion = 1
 	sealBytes   = 1 + 2*sumBytes
 	sumBytes    = 16
 )
 
-// sum is the checksum of an entry and of all before it; zero is none.
+// sum is the checksum of an entry and all entries before it; zero means none.
 type sum [sumBytes]byte
 
 var (
@@ -32,16 +32,15 @@ var (
 	errChain    = errors.New("it does not follow the entry before it: their checksums differ")
 )
 
-// newSeal returns the seal of an entry that follows one whose sum is before.
+// newSeal returns the seal of an entry. before is the sum of the entry before it.
 func newSeal(before sum, l *raft.Log) []byte {
 	own := sumOf(before, l)
 	s := append(make([]byte, 0, sealBytes), sealVersion)
 	return append(append(s, before[:]...), own[:]...)
 }
 
-// sumOf digests the data by two fast checksums, 96 bits together, because an entry is
-// checked several times on its way. The checksums find damage, not forgery: a forger
-// could write a new seal as well.
+// sumOf computes two fast checksums of the data, 96 bits together, because an entry is checked
+// several times. They detect damage, not forgery: a forger can write a new seal.
 func sumOf(before sum, l *raft.Log) (s sum) {
 	head := make([]byte, 0, 64)
 	head = append(head, before[:]...)
@@ -61,7 +60,7 @@ func sealed(l *raft.Log) bool {
 	return len(l.Extensions) == sealBytes && l.Extensions[0] == sealVersion
 }
 
-// sums returns the two sums of a seal: of the entry before, and of the entry.
+// sums returns the two sums in a seal: of the entry before, and of the entry.
 func sums(l *raft.Log) (before, own sum) {
 	if sealed(l) {
 		copy(before[:], l.Extensions[1:])
@@ -70,8 +69,7 @@ func sums(l *raft.Log) (before, own sum) {
 	return before, own
 }
 
-// checkSeal returns an error for an entry whose content does not match its seal.
-// Entries of older releases have none, and pass.
+// checkSeal returns an error if an entry does not match its seal. Entries without a seal pass.
 func checkSeal(l *raft.Log) error {
 	if !sealed(l) {
 		return nil
@@ -94,8 +92,8 @@ func tailOf(l *raft.Log) tail {
 	return tail{l.Index, l.Term, own}
 }
 
-// chains returns the sum from which the next entry's seal starts. Each replica writes the
-// first entry of a group by itself, so the chain begins behind that entry.
+// chains returns the sum that the next entry's seal includes. Each replica writes a group's
+// first entry by itself, so the chain begins after that entry.
 func (t tail) chains() sum {
 	if t.index <= 1 {
 		return sum{}
@@ -103,8 +101,7 @@ func (t tail) chains() sum {
 	return t.sum
 }
 
-// checkChain returns an error for a sealed entry that does not follow t, as far as
-// both can tell.
+// checkChain returns an error for a sealed entry that does not follow t, if t has a seal too.
 func (t tail) checkChain(l *raft.Log) error {
 	before, _ := sums(l)
 	follows := t.chains()

@@ -10,29 +10,29 @@ import (
 	"github.com/hashicorp/raft"
 )
 
-// sealedLog is a store of the log that seals the entries which this replica adds as
-// leader, and checks the seal of every entry that is read. It also keeps the promise of
-// where the log ends. The guard watches the writes.
+// sealedLog is a store of the log. It seals the entries that this replica adds as leader,
+// checks the seal of every entry that is read, and promises where the log ends. The guard
+// watches the writes.
 type sealedLog struct {
 	raft.LogStore
 	guard    *guard
 	place    string
 	promises *promises
-	damaged  func(error)                 // told, once, of damage found while the replica runs
-	applied  func() uint64               // the last entry applied
-	keep     func() uint64               // entries above it stay, whatever is cut off in front
-	restored func() (index, term uint64) // the latest snapshot
+	damaged  func(error)                 // called once for damage found while the replica runs
+	applied  func() uint64               // returns the last applied entry
+	keep     func() uint64               // entries above it are kept when the front of the log is cut
+	restored func() (index, term uint64) // returns the latest snapshot
 
 	mu   sync.Mutex           // held while the log is written
 	last atomic.Pointer[tail] // of the log, as written
 
-	shortened atomic.Bool // entries were cut off at the end, and none was written since
-	scanned   []*raft.Log // the first entries of the reigns that begin in the log, after scan
+	shortened atomic.Bool // the end of the log was cut, and nothing was written since
+	scanned   []*raft.Log // after scan: the first entry of each reign that begins in the log
 }
 
-// GetLog reads an entry and checks it. Raft panics where it cannot read an entry that it
-// must apply, so GetLog returns neither a damaged entry nor an error for one: it calls
-// damaged, which stops the replica.
+// GetLog reads an entry and checks it. Raft panics if it cannot read an entry that it must
+// apply. So for a damaged entry GetLog does not return: it calls damaged, which stops the
+// replica.
 func (s *sealedLog) GetLog(index uint64, l *raft.Log) error {
 	err := s.read(index, l)
 	if errors.Is(err, raft.ErrLogNotFound) && s.precedes(index, l) {
@@ -42,13 +42,12 @@ func (s *sealedLog) GetLog(index uint64, l *raft.Log) error {
 		return err
 	}
 	s.damaged(err)
-	select {} // the process ends, or the replica is cut off
+	select {} // the process ends, or the replica is cut off from its group
 }
 
-// precedes fills in the term of the entry right before the log, where a snapshot ends with that
-// entry. A leader whose entries are others than those of this log asks for it: without an answer it
-// could never take them away. Raft never sends such an entry: a leader sends the snapshot where it
-// has no entry before. An exception would be entry 1, which has none.
+// precedes sets the term of the entry before the log if a snapshot ends with that entry. A
+// leader with other entries than this log asks for it, and could not replace them without an
+// answer. Raft never sends such an entry itself: a leader without it sends its snapshot.
 func (s *sealedLog) precedes(index uint64, l *raft.Log) bool {
 	end, term := s.restored()
 	first, err := s.LogStore.FirstIndex()
@@ -59,7 +58,7 @@ func (s *sealedLog) precedes(index uint64, l *raft.Log) bool {
 	return true
 }
 
-// read is GetLog, with an error for what is damaged.
+// read is GetLog, but returns an error for a damaged entry.
 func (s *sealedLog) read(index uint64, l *raft.Log) error {
 	err := safely(func() error { return s.LogStore.GetLog(index, l) })
 	switch {
@@ -76,7 +75,7 @@ func (s *sealedLog) read(index uint64, l *raft.Log) error {
 	return nil
 }
 
-// check checks an entry's seal. What this release wrote has one.
+// check checks an entry's seal. Entries that this release wrote must have one.
 func (s *sealedLog) check(l *raft.Log) error {
 	if !sealed(l) && s.promises.seals(l.Index) {
 		return errUnsealed
@@ -87,10 +86,10 @@ func (s *sealedLog) check(l *raft.Log) error {
 // StoreLog writes one entry.
 func (s *sealedLog) StoreLog(l *raft.Log) error { return s.StoreLogs([]*raft.Log{l}) }
 
-// StoreLogs seals entries that have no seal, which are this leader's own, writes all,
-// and promises them. After a cut of the end it waits until there is room: Raft, which was told
-// that the write failed, would go on as if what was cut off was still there, and take no
-// entry any more until the next start.
+// StoreLogs seals this leader's own entries, which have no seal yet, writes all, and promises
+// them. After a cut of the end it waits until there is room. If it failed instead, Raft would
+// assume that the entries that were cut still exist, and accept no more entries until the next
+// start.
 func (s *sealedLog) StoreLogs(logs []*raft.Log) error {
 	for {
 		err := s.guard.write("a write of the log", func() error { return s.store(logs) })
@@ -117,7 +116,7 @@ func (s *sealedLog) store(logs []*raft.Log) error {
 			l.Extensions = newSeal(last.nextTo(l).chains(), l)
 		} else if err := last.checkChain(l); err != nil {
 			err = damagedEntry(s.place, l.Index, err)
-			if l.Index > s.settled() { // else the two logs are of two groups, and nothing is damaged
+			if l.Index > s.settled() { // otherwise the logs belong to two groups, and nothing is damaged
 				s.damaged(err)
 			}
 			return err
@@ -140,7 +139,8 @@ func (s *sealedLog) store(logs []*raft.Log) error {
 	return s.promises.reached(last.index, last.term)
 }
 
-// termBefore is the term of the entry before one, which is the log's last or in a snapshot.
+// termBefore returns the term of the entry before an entry; it is the log's last or in a
+// snapshot.
 func (s *sealedLog) termBefore(index uint64, last tail) uint64 {
 	if index == last.index+1 {
 		return last.term
@@ -149,7 +149,7 @@ func (s *sealedLog) termBefore(index uint64, last tail) uint64 {
 	return term
 }
 
-// termAt is the term of an entry that the log has, or the latest snapshot ends with.
+// termAt returns the term of an entry in the log, or of the last entry of the latest snapshot.
 func (s *sealedLog) termAt(index uint64) (term uint64, has bool) {
 	var l raft.Log
 	if s.read(index, &l) == nil {
@@ -159,10 +159,11 @@ func (s *sealedLog) termAt(index uint64) (term uint64, has bool) {
 	return term, index == last
 }
 
-// settled is the last entry that is known to be committed, also from before the start.
+// settled returns the last entry that is known to be committed, even from before the start.
 func (s *sealedLog) settled() uint64 { return max(s.applied(), s.promises.settled()) }
 
-// nextTo returns t if l is the entry after t; else the position before l, without a sum.
+// nextTo returns t if l is the entry after t, and otherwise the position before l without a
+// sum.
 func (t tail) nextTo(l *raft.Log) tail {
 	if l.Index == t.index+1 {
 		return t
@@ -170,9 +171,8 @@ func (t tail) nextTo(l *raft.Log) tail {
 	return tail{}
 }
 
-// DeleteRange cuts the log. In front, what the older snapshot needs stays. At the end,
-// nothing is cut that was committed and is in no snapshot: no leader can have another entry in its
-// place.
+// DeleteRange cuts the log. At the front it keeps what the older snapshot needs. At the end it
+// cuts no committed entry that is in no snapshot: no leader can have another entry there.
 func (s *sealedLog) DeleteRange(first, last uint64) error {
 	return s.guard.write("a cut of the log", func() error { return s.cut(first, last) })
 }
@@ -226,11 +226,11 @@ func (s *sealedLog) end() (index, term uint64) {
 	return last.index, last.term
 }
 
-// IsMonotonic says that the store refuses gaps.
+// IsMonotonic returns true: the store refuses gaps.
 func (s *sealedLog) IsMonotonic() bool { return true }
 
-// safely runs f on files that may be damaged: the store's library panics on some
-// broken pages and lengths, and fault where a mapped file is shorter than it says.
+// safely runs f on files that may be damaged. On some broken pages and lengths the store's
+// library panics; if a mapped file is shorter than it says, the access faults.
 func safely(f func() error) (err error) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {

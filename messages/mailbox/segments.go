@@ -8,9 +8,9 @@ import (
 	"github.com/hashicorp/raft-wal/types"
 )
 
-// segments makes the files of the log. raft-wal begins the next file in the background when
-// one is full, and cannot go on after an error there. So where the disk has no room for the
-// file, each write tries again to make it, and fails with that error until there is room.
+// segments makes the files of the log. When a file is full, raft-wal makes the next one in the
+// background, and cannot continue after an error there. So if the disk has no room for the
+// file, each write tries again to make it, and fails until there is room.
 type segments struct {
 	*segment.Filer
 	config *Config
@@ -20,7 +20,7 @@ func newSegments(c *Config, dir string) *segments {
 	return &segments{segment.NewFiler(dir, fs.New()), c}
 }
 
-// Create makes a file now, or where there is no room, with the first write that has room.
+// Create makes a file now, or, if there is no room, at the first write for which there is room.
 func (s *segments) Create(info types.SegmentInfo) (types.SegmentWriter, error) {
 	w, err := s.create(info)
 	if noSpace(err) {
@@ -37,19 +37,19 @@ func (s *segments) create(info types.SegmentInfo) (types.SegmentWriter, error) {
 	}
 	w, err := s.Filer.Create(info)
 	if noSpace(err) {
-		_ = s.Delete(info.BaseIndex, info.ID) // without its room the file may be there
+		_ = s.Delete(info.BaseIndex, info.ID) // the file may exist without its reserved room
 	}
 	return w, err
 }
 
-// lateSegment is a file of the log that is not there yet. It has no entries.
+// lateSegment is a file of the log that does not exist yet. It has no entries.
 type lateSegment struct {
 	segments *segments
 	info     types.SegmentInfo
 	made     atomic.Pointer[types.SegmentWriter]
 }
 
-// make makes the file, if that is not done.
+// make makes the file if it does not exist yet.
 func (l *lateSegment) make() (types.SegmentWriter, error) {
 	if w := l.made.Load(); w != nil {
 		return *w, nil

@@ -19,9 +19,9 @@ import (
 	"github.com/candor-grid/candor/messages/durable"
 )
 
-// Raft keeps each snapshot in a directory of its own below this one, and checks the
-// state in it by the checksum in meta.json whenever it reads or sends it. What
-// meta.json says itself, of the index, the term and the group, is in a seal beside it.
+// Raft keeps each snapshot in its own directory under this one, and checks the state by the
+// checksum in meta.json when it reads or sends it. Next to meta.json is a seal, which protects
+// what meta.json itself says: the index, the term and the group.
 const (
 	snapshotsDir = "snapshots"
 	snapshotMeta = "meta.json"
@@ -32,7 +32,7 @@ const (
 type sealedSnapshots struct {
 	raft.SnapshotStore
 	dir    string
-	ending sync.Mutex // held while a snapshot takes the place of older ones
+	ending sync.Mutex // held while a snapshot replaces older ones
 }
 
 // Create begins a snapshot.
@@ -49,8 +49,8 @@ type sealedSink struct {
 	store *sealedSnapshots
 }
 
-// Close ends the snapshot, and seals its description. A crash in between leaves it
-// without a seal, as older releases do.
+// Close ends the snapshot and seals its description. After a crash in between it has no seal,
+// and is accepted without one.
 func (s *sealedSink) Close() error {
 	s.store.ending.Lock()
 	defer s.store.ending.Unlock()
@@ -63,7 +63,7 @@ func (s *sealedSink) Close() error {
 func (s *sealedSnapshots) seal(id string) error {
 	digest, err := s.digest(id)
 	if errors.Is(err, os.ErrNotExist) {
-		return nil // it was cancelled, or a later one has taken its place
+		return nil // it was cancelled, or a later one replaced it
 	}
 	if err != nil {
 		return err
@@ -77,7 +77,7 @@ func (s *sealedSnapshots) digest(id string) (string, error) {
 	return hex.EncodeToString(digest[:]), err
 }
 
-// Open opens a snapshot, checked.
+// Open checks a snapshot and opens it.
 func (s *sealedSnapshots) Open(id string) (*raft.SnapshotMeta, io.ReadCloser, error) {
 	want, err := os.ReadFile(filepath.Join(s.dir, id, snapshotSeal))
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
@@ -104,8 +104,8 @@ func (s *sealedSnapshots) newest() (index, term uint64) {
 	return all[0].Index, all[0].Term
 }
 
-// oldest returns the index of the snapshot to fall back to; 0: the log itself, from
-// its beginning.
+// oldest returns the index of the oldest usable snapshot; 0: the log goes back to its
+// beginning.
 func (s *sealedSnapshots) oldest() uint64 {
 	all, err := s.List()
 	if err != nil || len(all) < retainedSnapshots {
@@ -114,8 +114,8 @@ func (s *sealedSnapshots) oldest() uint64 {
 	return all[len(all)-1].Index
 }
 
-// unreadable lists the directories of snapshots that cannot be read, which Raft passes
-// over, and the index of the latest one that can; 0: none.
+// unreadable lists the directories of snapshots that cannot be read, which Raft skips, and
+// returns the latest snapshot that can; nil: none.
 func (s *sealedSnapshots) unreadable() (damaged []string, usable *raft.SnapshotMeta, cause error) {
 	entries, err := os.ReadDir(s.dir)
 	if err != nil {
@@ -148,8 +148,7 @@ func (s *sealedSnapshots) unreadable() (damaged []string, usable *raft.SnapshotM
 	return damaged, usable, cause
 }
 
-// moveAside moves snapshots that cannot be read into a directory of their own, and logs what
-// follows.
+// moveAside moves unreadable snapshots into a directory of their own. what is the log line.
 func (s *sealedSnapshots) moveAside(c *Config, names []string, cause error, what string) error {
 	c.Log.Error(what, zap.Strings("snapshots", names), zap.Error(cause))
 	aside, err := asideDir(c)
@@ -159,9 +158,9 @@ func (s *sealedSnapshots) moveAside(c *Config, names []string, cause error, what
 	return errors.Join(err, durable.Sync(s.dir))
 }
 
-// passOver goes on from an older snapshot where the machine refused the latest ones at the
-// start, which are put aside, and Raft started with err. It returns an error where that
-// cannot be: the cause is not in the snapshots, or the log does not go back so far.
+// passOver is called when the machine refused the latest snapshots at the start, and Raft
+// started with err. It puts these snapshots aside and continues from an older one. It returns
+// an error if the snapshots are not the cause, or the log does not go back far enough.
 func (m *replicated) passOver(refused []error, err error) error {
 	why := errors.Join(refused...)
 	if isConfig(why) || messages.KindOf(why) == messages.Unavailable {
@@ -183,16 +182,16 @@ func (m *replicated) passOver(refused []error, err error) error {
 	return errors.Join(fmt.Errorf("%w; the next start puts it aside and gets everything from the other replicas", why), kept)
 }
 
-// continues reports whether the log has all entries after a snapshot that were promised.
+// continues reports whether the log has all promised entries after a snapshot.
 func (d *disk) continues(snapshot uint64) bool {
 	first, err := d.logs.FirstIndex()
 	last, _ := d.sealed.end()
 	return err == nil && first > 0 && first <= snapshot+1 && last >= d.promises.promised()
 }
 
-// refusedSnapshot puts aside a snapshot that the leader sent and the machine refused: it
-// would take the place of those that are good. The replica ends, unless it only lacks something
-// for a time: the leader would send the same again.
+// refusedSnapshot puts aside a snapshot that the leader sent and the machine refused, so that
+// it does not replace good ones. It ends the replica unless the cause is temporary: the leader
+// would send the same snapshot again.
 func (m *replicated) refusedSnapshot(why error) {
 	if messages.KindOf(why) != messages.Unavailable {
 		defer m.applier.stop(m.applier.unable, fmt.Errorf("mailbox: the leader sent what this replica cannot read: %w. This replica ends, and what it has itself stays as it is: run one release on every replica", why))
@@ -206,11 +205,11 @@ func (m *replicated) refusedSnapshot(why error) {
 	}
 }
 
-// refusedDir has the snapshots that the machine refused last, in a replica's directory.
+// refusedDir has the latest snapshots that the machine refused, in a replica's directory.
 const refusedDir = "damaged-snapshots"
 
-// putAside moves snapshots that the machine refused to where they are in nobody's way, in
-// place of those that were refused before: a leader sends one again and again.
+// putAside moves refused snapshots into refusedDir, in place of earlier ones: a leader sends a
+// snapshot again and again.
 func (s *sealedSnapshots) putAside(c *Config, refused []*raft.SnapshotMeta, why error) error {
 	aside := filepath.Join(c.Dir, refusedDir)
 	err := errors.Join(os.RemoveAll(aside), os.Mkdir(aside, 0o700))

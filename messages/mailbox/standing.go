@@ -11,34 +11,33 @@ import (
 	"go.uber.org/zap"
 )
 
-// standing decides whether a replica may vote and lead. The standing follows from what
-// the replica promised and from what its peers know of its disk. A replica is doubtful
-// if its disk is not the one that the peers know, or if its log is shorter than the
-// peers saw. A doubtful replica neither votes, campaigns nor acknowledges entries, until
-// a leader has taken its vote away with the consent of a majority of the others, brought
-// it up to date, and given the vote back. From then on the peers know the new disk.
-// (Alagappan et al., Protocol-Aware Recovery for Consensus-Based Storage, FAST 2018: a
-// lossy log takes no part in elections.)
+// standing decides whether a replica may vote and lead, from the replica's promises and from
+// what its peers know of its disk. A replica is doubtful if its disk is not the one that the
+// peers know, or if its log is shorter than the peers saw. A doubtful replica neither votes,
+// campaigns nor acknowledges entries, until a leader has removed its vote with the consent of a
+// majority of the others, brought it up to date, and returned the vote. Then the peers know the
+// new disk. (Alagappan et al., Protocol-Aware Recovery for Consensus-Based Storage, FAST 2018:
+// a lossy log takes no part in elections.)
 type standing struct {
 	id       string
 	promises *promises
 	settled  func() uint64                              // the last entry that is known to be committed
-	termAt   func(index uint64) (term uint64, has bool) // of an entry here
+	termAt   func(index uint64) (term uint64, has bool) // the term of an entry in this log
 	log      *zap.Logger
 	fail     func(error)
 
 	mu       sync.Mutex
-	outTerm  uint64                // the term whose leader has taken this replica's vote away
-	sameIn   uint64                // the term whose leader has what was acknowledged here
-	theirs   hello                 // what that leader told
+	outTerm  uint64                // the term whose leader removed this replica's vote
+	sameIn   uint64                // the term whose leader has all that was acknowledged here
+	theirs   hello                 // what that leader told about its log
 	apart    error                 // why this replica stays out of its group
-	strange  atomic.Uint64         // the term whose leader lacks what was acknowledged here, or 1 outside of the group; 0: neither
+	strange  atomic.Uint64         // the term whose leader lacks what was acknowledged here; 1: this replica is outside its group; 0: neither
 	doubtful map[string]toldReport // by ID: the doubtful replicas that reported to this leader
-	marks    map[string]mark       // by ID: the latest state hash each replica has told
-	acked    map[string]uint64     // by ID: how far each replica has this leader's log on its disk
+	marks    map[string]mark       // by ID: the latest state hash that each replica reported
+	acked    map[string]uint64     // by ID: the last entry of this leader's log that each replica has on disk
 	heard    map[string]toldReport // by ID: the latest report
-	spare    atomic.Bool           // the group can lose a replica, as the leader sees it
-	kick     chan struct{}         // signalled, without waiting, when doubtful or marks grow
+	spare    atomic.Bool           // the group can lose a replica without losing its majority, as the leader sees it
+	kick     chan struct{}         // signalled, without waiting, when doubtful or marks changes
 }
 
 // toldReport is a report with the time of its arrival.
@@ -47,17 +46,17 @@ type toldReport struct {
 	at time.Time
 }
 
-// leaderNotice is what a leader tells a replica twice a second.
+// leaderNotice is what a leader tells each replica twice a second.
 type leaderNotice struct {
 	Known     []diskOf
 	Committed uint64
-	Vote      bool // the replica has one, as was committed
-	Out       bool // the replica has none, as was committed, and may catch up
+	Vote      bool // it is committed that the replica has a vote
+	Out       bool // it is committed that the replica has no vote; it may catch up
 	Spare     bool `json:",omitempty"` // the group can lose a replica
 }
 
-// standingReport is what a replica tells its leader, and a candidate its voters, about
-// its own disk and log.
+// standingReport is what a replica tells its leader, and a candidate its voters, about its own
+// disk and log.
 type standingReport struct {
 	Disk, Standing string
 	Version        uint64
@@ -73,8 +72,8 @@ func newStanding(c *Config, p *promises, fail func(error)) *standing {
 		doubtful: map[string]toldReport{}, marks: map[string]mark{}, acked: map[string]uint64{}, heard: map[string]toldReport{}, kick: make(chan struct{}, 1)}
 }
 
-// keep changes the promises, and reports whether they could be written; if not, the
-// replica fails.
+// keep changes the promises and reports whether they could be written. If not, the replica
+// fails.
 func (s *standing) keep(change func(*record)) bool {
 	err := s.promises.change(change)
 	if err != nil {
@@ -92,17 +91,17 @@ func (s *standing) doubts() error {
 	return fmt.Errorf("mailbox: replica %s takes no part until its peers have brought it up to date: %s", s.id, r.Why)
 }
 
-// doubt makes this replica doubtful and keeps its log, which may be too short and has no
-// wrong entries.
+// doubt makes this replica doubtful. It keeps its log, which may be too short but has no wrong
+// entries.
 func (s *standing) doubt(why string) {
 	if s.keep(func(r *record) { r.Disk, r.Standing, r.Why = newDisk(), standingDoubtful, why }) {
 		s.log.Error("this replica neither votes nor leads until its peers have brought it up to date", zap.String("why", why))
 	}
 }
 
-// mayFollow returns an error for entries or a snapshot from a leader of which this replica has
-// not heard in that term that it has what was acknowledged here, or that has not yet taken away
-// this doubtful replica's vote. A heartbeat does not say the former.
+// mayFollow returns an error if this replica may not accept a message of the leader of a term:
+// entries or a snapshot before the leader showed that it has what was acknowledged here, or any
+// message before the leader removed a doubtful replica's vote.
 func (s *standing) mayFollow(term uint64, heartbeat bool) error {
 	if err := s.stays(); err != nil {
 		return err
@@ -119,8 +118,8 @@ func (s *standing) mayFollow(term uint64, heartbeat bool) error {
 	return s.doubts()
 }
 
-// mayMeet returns an error if a replica that is to ask for votes has another disk than this one
-// knows, and an older one.
+// mayMeet returns an error if a candidate has a disk that is older than the one this replica
+// knows.
 func (s *standing) mayMeet(id string, q standingReport) error {
 	r := s.promises.now()
 	if known, has := r.known(id); has && q.Version < known.Version && q.Disk != known.Disk {
@@ -129,8 +128,8 @@ func (s *standing) mayMeet(id string, q standingReport) error {
 	return nil
 }
 
-// mayVote returns an error if a candidate may not have this replica's vote. last is the
-// end of the candidate's log.
+// mayVote returns an error if a candidate may not get this replica's vote. last is the last
+// entry of the candidate's log.
 func (s *standing) mayVote(id string, last uint64) error {
 	r := s.promises.now()
 	stays := s.stays()
@@ -147,8 +146,8 @@ func (s *standing) mayVote(id string, last uint64) error {
 	return nil
 }
 
-// mayCampaign returns an error if this replica, whose log ends at last, may not ask for
-// votes.
+// mayCampaign returns an error if this replica may not ask for votes. last is the last entry of
+// its log.
 func (s *standing) mayCampaign(last uint64) error {
 	if err := s.stays(); err != nil {
 		return err
@@ -160,8 +159,8 @@ func (s *standing) mayCampaign(last uint64) error {
 	return s.doubts()
 }
 
-// noteLeader notes what the leader of a term tells. last is the end of this replica's log. false:
-// the leader is to introduce itself first.
+// noteLeader takes in what the leader of a term tells. last is the last entry of this replica's
+// log. It returns false if the leader must introduce itself first.
 func (s *standing) noteLeader(l leaderNotice, term, last uint64) bool {
 	s.mu.Lock()
 	same := s.sameIn == term
@@ -201,7 +200,7 @@ func (s *standing) noteLeader(l leaderNotice, term, last uint64) bool {
 	return true
 }
 
-// become makes this replica whole, on the disk of that version.
+// become makes this replica whole, with its disk known to the group as version.
 func (s *standing) become(version uint64) {
 	r := s.promises.now()
 	if r.Standing == standingWhole && r.Version == version {
@@ -213,7 +212,7 @@ func (s *standing) become(version uint64) {
 	}
 }
 
-// leads makes this replica whole, because a majority has elected it.
+// leads makes this replica whole after a majority elected it.
 func (s *standing) leads() {
 	s.mu.Lock()
 	clear(s.acked)
@@ -229,7 +228,7 @@ func (s *standing) leads() {
 	})
 }
 
-// tells is what this replica tells of all disks as leader, of its own as it is.
+// tells returns what this replica, as leader, tells about all disks, including its own.
 func (s *standing) tells() record {
 	r := s.promises.now()
 	me, _ := r.known(s.id)
@@ -238,14 +237,14 @@ func (s *standing) tells() record {
 	return r
 }
 
-// report is what this replica tells about itself.
+// report returns what this replica tells about itself.
 func (s *standing) report(last, lastTerm uint64, m *mark) standingReport {
 	r := s.promises.now()
 	return standingReport{Disk: r.Disk, Standing: r.Standing, Version: r.Version, Why: r.Why, Last: last, LastTerm: lastTerm, Mark: m}
 }
 
-// noteReport notes a report that a replica made to this replica, which leads a term and
-// has committed that many entries.
+// noteReport takes in a report of a replica. This replica leads the term and has committed that
+// many entries.
 func (s *standing) noteReport(id string, q standingReport, term, committed uint64) {
 	s.mu.Lock()
 	s.heard[id] = toldReport{q, time.Now()}
@@ -257,27 +256,26 @@ func (s *standing) noteReport(id string, q standingReport, term, committed uint6
 	known, has := r.known(id)
 	switch {
 	case q.Standing == standingDoubtful && has && q.Disk == known.Disk:
-		// The report is of before the disk was taken in; who doubts again has another.
+	// The report is older than the group's knowledge of the disk; a new doubt has a new disk name.
 	case q.Standing == standingDoubtful:
 		s.noteDoubtful(id, q)
 	case !has || q.Version > known.Version:
 		s.noteDisk(id, q.Disk, max(q.Version, 1))
 	case q.Disk == known.Disk && q.LastTerm == term:
-		// The replica's last entry is this leader's, so it has all entries before.
+		// The replica's last entry equals this leader's, so it has all entries before.
 		s.noteAck(id, q.Last)
 		s.noteFloors(committed)
 	}
 }
 
-// noteAck notes that a replica has this leader's log on its disk up to an entry.
+// noteAck notes that a replica has this leader's log up to an entry on its disk.
 func (s *standing) noteAck(id string, index uint64) {
 	s.mu.Lock()
 	s.acked[id] = max(s.acked[id], index)
 	s.mu.Unlock()
 }
 
-// noteFloors notes what the disks have of the entries that this leader has committed. The
-// leader's own disk has all of them.
+// noteFloors notes how many committed entries each disk has. The leader's own disk has all.
 func (s *standing) noteFloors(committed uint64) {
 	s.mu.Lock()
 	floors := maps.Clone(s.acked)
@@ -294,12 +292,12 @@ func (s *standing) noteFloors(committed uint64) {
 	})
 }
 
-// noteDisk remembers a replica's disk.
+// noteDisk notes a replica's disk.
 func (s *standing) noteDisk(id, disk string, version uint64) {
 	s.keep(func(r *record) { r.note(diskOf{ID: id, Disk: disk, Version: version}) })
 }
 
-// forget drops what is known of a replica that was removed.
+// forget removes everything about a replica that left the group.
 func (s *standing) forget(id string) {
 	s.promises.learn(func(r *record) bool {
 		n := len(r.Known)
@@ -315,7 +313,7 @@ func (s *standing) noteDoubtful(id string, q standingReport) {
 		s.log.Warn("a replica must be brought up to date before it votes", zap.String("peer", id), zap.String("why", q.Why))
 	}
 	if before, has := s.doubtful[id]; !has || before.Disk != q.Disk {
-		delete(s.acked, id) // it was another disk that had them
+		delete(s.acked, id) // these were on another disk
 	}
 	s.doubtful[id] = toldReport{q, time.Now()}
 	s.mu.Unlock()
@@ -325,7 +323,7 @@ func (s *standing) noteDoubtful(id string, q standingReport) {
 	}
 }
 
-// doubtfulPeers returns the reports of doubtful replicas that came lately.
+// doubtfulPeers returns the recent reports of doubtful replicas.
 func (s *standing) doubtfulPeers(lately time.Duration) map[string]standingReport {
 	return s.since(s.doubtful, lately)
 }

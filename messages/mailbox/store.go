@@ -13,7 +13,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// disk is the durable state of a replica, in one directory.
+// disk is the durable state of a replica. It is in one directory.
 type disk struct {
 	lock      *os.File
 	store     *wal.WAL // the log, and Raft's votes
@@ -22,14 +22,14 @@ type disk struct {
 	snapshots *sealedSnapshots
 	promises  *promises
 	sealed    *sealedLog
-	last      tail // of the log, or the snapshot if that goes further, when opened
+	last      tail // last entry of the log when it was opened, or of the snapshot if that has more
 }
 
-// retainedSnapshots keeps the one before the latest, in case that cannot be read.
+// retainedSnapshots: the one before the latest is kept, in case the latest cannot be read.
 const retainedSnapshots = 2
 
-// recentEntries are kept in memory: each entry is read several times soon after
-// it was written, by the replication to each follower and to be applied.
+// recentEntries is how many entries are kept in memory. Each entry is read again soon after it
+// was written: to send it to each follower, and to apply it.
 const recentEntries = 32
 
 func openDisk(c *Config, g *guard) (*disk, error) {
@@ -81,8 +81,8 @@ func openStore(c *Config) (*wal.WAL, error) {
 	return wal.Open(segments, wal.WithSegmentSize(c.SegmentBytes), wal.WithSegmentFiler(newSegments(c, segments)), wal.WithLogger(newRaftLog(c.Log)))
 }
 
-// lockDir makes this process the only one with the directory's state. The
-// kernel gives the lock up when the process ends, however it ends.
+// lockDir locks the directory for this process. The kernel releases the lock when the process
+// ends, in whatever way.
 func lockDir(dir string) (*os.File, error) {
 	f, err := os.OpenFile(filepath.Join(dir, "lock"), os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
@@ -95,8 +95,8 @@ func lockDir(dir string) (*os.File, error) {
 	return f, nil
 }
 
-// unlock gives a lock up at once. By closing its file alone it is kept for as long as a process
-// that is just being started has the file too.
+// unlock releases a lock at once. Closing the file is not enough while a process that is just
+// being started has it open too.
 func unlock(f *os.File) error {
 	return errors.Join(unix.Flock(int(f.Fd()), unix.LOCK_UN), f.Close())
 }
@@ -112,7 +112,7 @@ func (d *disk) close() error {
 	return errors.Join(err, unlock(d.lock))
 }
 
-// freeBytes is the space on dir's disk that a process without privileges may use.
+// freeBytes returns the free space on dir's disk for a process without privileges.
 func freeBytes(dir string) (uint64, error) {
 	var s unix.Statfs_t
 	if err := unix.Statfs(dir, &s); err != nil {

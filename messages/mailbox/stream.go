@@ -12,9 +12,9 @@ import (
 	"go.uber.org/zap"
 )
 
-// stream makes and accepts Raft's connections: pipes between replicas of one process,
-// else TLS. An address is a replica's ID, which is resolved when a connection is made.
-// The stream knows every open connection, so that it can cut all of them.
+// stream makes and accepts Raft's connections: pipes between replicas of one process, and TLS
+// otherwise. An address is a replica's ID, resolved when a connection is made. The stream knows
+// every open connection, so that it can close all.
 type stream struct {
 	config       *Config
 	listener     net.Listener // nil between replicas of one process
@@ -24,10 +24,10 @@ type stream struct {
 	refusedTotal atomic.Uint64
 	closed       chan struct{}
 
-	// member says whether a replica is of the group as Raft knows it, which includes
-	// replicas that were added later; nil until Raft runs.
+	// member reports whether a replica is in Raft's group, which includes replicas that were
+	// added later; nil until Raft runs.
 	member atomic.Pointer[func(id string) bool]
-	// asked serves, on a goroutine of its own, each connection on which a replica asks about this
+	// asked serves, on its own goroutine, each connection on which a replica asks about this
 	// one's log; nil until Raft runs.
 	asked atomic.Pointer[func(from string, c net.Conn)]
 
@@ -57,8 +57,8 @@ func openStream(c *Config) (*stream, error) {
 	return s, nil
 }
 
-// serve accepts until the stream is closed; an error in between, such as too
-// many open files, is waited out.
+// serve accepts connections until the stream is closed. After an error, such as too many open
+// files, it waits and tries again.
 func (s *stream) serve() {
 	for {
 		c, err := s.listener.Accept()
@@ -79,7 +79,7 @@ func (s *stream) serve() {
 func (s *stream) greet(c net.Conn) {
 	tracked, err := s.track(c, "")
 	if err != nil {
-		return // closed meanwhile
+		return // the stream was closed in the meantime
 	}
 	s.handshakes.begin(tracked)
 	go func() {
@@ -109,7 +109,7 @@ func (s *stream) serveAsked(from string, c net.Conn) {
 	_ = c.Close()
 }
 
-// admit accepts a connection only with the certificate of a replica of this group.
+// admit accepts a connection if its certificate is for a replica of this group.
 func (s *stream) admit(c *trackedConn) (*tls.Conn, error) {
 	t := s.config.TLS.Clone()
 	t.NextProtos = []string{exchangeProtocol}
@@ -136,12 +136,12 @@ func (s *stream) isMember(id string) bool {
 	return member != nil && (*member)(id)
 }
 
-// Dial connects to the replica whose ID is the address, or the address up to an @.
+// Dial connects to the replica with the ID to. If to has an @, the ID ends there.
 func (s *stream) Dial(to raft.ServerAddress, timeout time.Duration) (net.Conn, error) {
 	return s.dial(to, timeout, false)
 }
 
-// dial makes a connection for Raft, or for questions of the mailbox's own.
+// dial connects for Raft, or with own for the mailbox's own questions.
 func (s *stream) dial(to raft.ServerAddress, timeout time.Duration, own bool) (net.Conn, error) {
 	id, added := splitAddress(to)
 	if s.config.Local == nil {
@@ -154,8 +154,8 @@ func (s *stream) dial(to raft.ServerAddress, timeout time.Duration, own bool) (n
 	return s.track(c, "")
 }
 
-// dialSecure connects over the network. Where the configuration knows the ID, its
-// address holds, as addresses change; else the one that the replica was added with.
+// dialSecure connects over the network, to the address that the configuration has for the ID,
+// or else to the one that the replica was added with: addresses may change.
 func (s *stream) dialSecure(id, added string, timeout time.Duration, own bool) (net.Conn, error) {
 	address, err := s.config.resolve(id)
 	if err != nil && added != "" {
@@ -185,7 +185,7 @@ func (s *stream) dialSecure(id, added string, timeout time.Duration, own bool) (
 	return secure, nil
 }
 
-// Accept returns the next connection whose other end has proved to be a replica.
+// Accept returns the next connection whose other end proved to be a replica.
 func (s *stream) Accept() (net.Conn, error) {
 	select {
 	case c := <-s.accepted:
@@ -215,11 +215,11 @@ func (s *stream) Close() error {
 	return s.listener.Close()
 }
 
-// Addr is the replica's ID: Raft's configuration holds no addresses.
+// Addr returns the replica's ID: Raft's configuration has no addresses.
 func (s *stream) Addr() net.Addr { return idAddr(s.config.ID) }
 
-// track remembers a connection until it is closed, from a replica or "". If the stream is
-// closed already, track closes the connection.
+// track keeps a connection until it is closed; from is the replica that opened it, or "". If
+// the stream is closed already, track closes the connection.
 func (s *stream) track(c net.Conn, from string) (*trackedConn, error) {
 	t := &trackedConn{Conn: c, stream: s, from: from}
 	s.mu.Lock()
@@ -232,11 +232,11 @@ func (s *stream) track(c net.Conn, from string) (*trackedConn, error) {
 	return t, nil
 }
 
-// trackedConn is forgotten by its stream when closed.
+// trackedConn tells its stream when it is closed.
 type trackedConn struct {
 	net.Conn
 	stream *stream
-	from   string // the replica that opened it, as its certificate proves; "": this one
+	from   string // the replica that opened it, proven by its certificate; "": this replica
 }
 
 func (t *trackedConn) Close() error {

@@ -9,8 +9,7 @@ import (
 	"github.com/hashicorp/raft"
 )
 
-// round is one verification of leadership, shared by those who called before it
-// began.
+// round is one verification of leadership, shared by all who called before it began.
 type round struct {
 	done chan struct{}
 	err  error
@@ -21,7 +20,7 @@ type rounds struct {
 	kick chan struct{}
 
 	mu     sync.Mutex
-	next   *round // what a caller joins: not begun yet
+	next   *round // the round that callers join; it has not begun
 	closed error
 }
 
@@ -33,12 +32,12 @@ func (r *rounds) join() (*round, error) {
 	}
 	if r.next == nil {
 		r.next = &round{done: make(chan struct{})}
-		r.kick <- struct{}{} // has room: the last round was begun before this one was made
+		r.kick <- struct{}{} // has room: the previous round began before this one was made
 	}
 	return r.next, nil
 }
 
-// begin closes the next round to callers.
+// begin returns the next round and closes it to further callers.
 func (r *rounds) begin() *round {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -66,7 +65,7 @@ type verifier struct {
 	applier    *applier
 
 	rounds   *rounds
-	verified atomic.Uint64 // rounds run
+	verified atomic.Uint64 // number of rounds
 }
 
 // Verify checks that this replica leads; see [Mailbox].
@@ -86,8 +85,7 @@ func (v *verifier) Verify(ctx context.Context) error {
 	}
 }
 
-// verify runs the rounds, one at a time: those who call during a round share
-// the next one.
+// verify runs the rounds, one at a time. Calls during a round share the next one.
 func (v *verifier) verify() {
 	for {
 		select {
@@ -103,9 +101,9 @@ func (v *verifier) verify() {
 	}
 }
 
-// verifyOnce is Raft's read index: note what is committed, hear from a majority,
-// wait until that much is applied. A follower may have applied, and shown while
-// it led, what this leader has committed and not applied yet.
+// verifyOnce is Raft's read index: note what is committed, hear from a majority, wait until
+// that is applied. Applied, not only committed: a follower that led before may have applied and
+// shown more than this leader has applied.
 func (v *verifier) verifyOnce() error {
 	o := v.leadership.current.Load()
 	if o == nil {
@@ -121,10 +119,9 @@ func (v *verifier) verifyOnce() error {
 	return v.appliedUpTo(committed, o)
 }
 
-// confirmed says whether a majority answered this leader's term to a request
-// sent after the mark. Raft's own verification also counts an answer that was
-// under way already when it was asked, and so may be older than another
-// leader's election.
+// confirmed reports whether a majority answered, in this leader's term, a request sent after
+// the mark. Raft's own verification also counts answers to earlier requests, which may be older
+// than another leader's election.
 func (v *verifier) confirmed(term, mark uint64) bool {
 	voters, votes := v.voters(), 1
 	for _, id := range voters {
@@ -135,9 +132,8 @@ func (v *verifier) confirmed(term, mark uint64) bool {
 	return votes > len(voters)/2
 }
 
-// appliedUpTo waits until the entry of an index is applied here. After an
-// tenure's barrier every entry is a command or a configuration, which the
-// applier sees.
+// appliedUpTo waits until an entry is applied here. After the barrier of a tenure every entry
+// is a command or a configuration, which the applier sees.
 func (v *verifier) appliedUpTo(index uint64, o *tenure) error {
 	for index > o.barrier && v.applier.index.Load() < index {
 		select {
@@ -149,7 +145,7 @@ func (v *verifier) appliedUpTo(index uint64, o *tenure) error {
 	return nil
 }
 
-// transport notes which replicas answered, and to which requests.
+// transport notes which replicas answered which requests.
 type transport struct {
 	*raft.NetworkTransport
 	marks atomic.Uint64
@@ -158,16 +154,15 @@ type transport struct {
 	peers map[raft.ServerID]*sighting
 }
 
-// sighting is what is known of a replica from its answers: when the latest came, and
-// how far its log went then; and the latest request that it agreed to, of that term,
-// sent when marks stood at mark.
+// sighting is what a replica's answers say: when the latest arrived, and the last entry of its
+// log then; and the latest request that it accepted, with the term and the mark of that.
 type sighting struct {
 	at         time.Time
 	last       uint64
 	term, mark uint64
 }
 
-// mark returns a number that requests sent from now on carry.
+// mark returns a number for the requests sent from now on.
 func (t *transport) mark() uint64 { return t.marks.Add(1) }
 
 // AppendEntries sends a heartbeat, or entries outside the pipeline.
@@ -180,7 +175,7 @@ func (t *transport) AppendEntries(id raft.ServerID, to raft.ServerAddress, q *ra
 	return err
 }
 
-// saw notes an answer to a request that was sent at a mark.
+// saw notes the answer to a request with a mark.
 func (t *transport) saw(id raft.ServerID, p *raft.AppendEntriesResponse, mark uint64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -195,7 +190,7 @@ func (t *transport) saw(id raft.ServerID, p *raft.AppendEntriesResponse, mark ui
 	}
 }
 
-// sight says how far a replica's log went, and whether it answered lately.
+// sight returns the last entry of a replica's log, and whether it answered lately.
 func (t *transport) sight(id raft.ServerID, lately time.Duration) (last uint64, answers bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

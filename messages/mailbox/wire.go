@@ -7,8 +7,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// ProposeAs is Propose for an actor whose machine answers the command with a T. An
-// error is as the actor answers it to callers; see [Wire].
+// ProposeAs is Propose for an actor whose machine answers the command with a T. Its errors are
+// for the actor's callers; see [Wire].
 func ProposeAs[T any](ctx context.Context, box Mailbox, actor string, command []byte) (result T, err error) {
 	answer, err := box.Propose(ctx, command)
 	if err != nil {
@@ -21,9 +21,8 @@ func ProposeAs[T any](ctx context.Context, box Mailbox, actor string, command []
 	return result, nil
 }
 
-// Wire gives an error of Propose or Verify the kind and the words with which an actor
-// answers its callers. An error that has a kind, as that of a command which is too
-// large, stays as it is.
+// Wire turns an error of Propose or Verify into the error that an actor returns to its callers.
+// An error that already has a kind, such as TooLarge, is unchanged.
 func Wire(actor string, err error) error {
 	var known *messages.Error
 	switch {

@@ -11,12 +11,12 @@ import (
 	"github.com/candor-grid/candor/messages/beat"
 )
 
-// A replica whose disk has no room, or whose writes hang, is a bad leader: the group
-// refuses everything, or waits, while others could go on. So is one that lacks a file which
-// others get from their leader, and one that cannot reach another actor that a leader needs.
-// Such a replica is weak. It hands its lead to a replica that is not weak. A leader whose writes
-// hang cannot even hand over, since Raft itself waits for the disk. It sends no heartbeats, so
-// that the others elect another leader.
+// A replica is weak if its disk has no room or its writes hang, if it lacks a file that others
+// get from their leader, or if it cannot reach an actor that a leader needs. A weak leader
+// would refuse everything, or make the group wait, while others could work. So it hands
+// leadership to a replica that is not weak. A leader whose writes hang cannot even do this,
+// because Raft itself waits for the disk. It stops its heartbeats, so that the others elect
+// another leader.
 
 // weak returns why this replica should not lead; nil: it may.
 func (e *engine) weak() error {
@@ -32,17 +32,17 @@ func (e *engine) weak() error {
 	return nil
 }
 
-// hangs returns an error while a write has not returned for too long for a leader.
+// hangs returns an error if a write has hung for too long for a leader.
 func (e *engine) hangs() error { return e.guard.overdue(time.Now(), e.config.limits.slowAfter) }
 
-// yielder hands the lead over while this replica is weak.
+// yielder hands leadership over while this replica is weak.
 type yielder struct {
 	*engine
 	leadership *leadership
 	standing   *standing
 }
 
-// yield looks after the lead until the replica stops.
+// yield checks for weakness until the replica stops.
 func (y *yielder) yield() {
 	for {
 		select {
@@ -57,7 +57,7 @@ func (y *yielder) yield() {
 	}
 }
 
-// handOver hands the lead to another replica because of what is wrong with this one.
+// handOver hands leadership to another replica; why says what is wrong with this one.
 func (y *yielder) handOver(why error) {
 	if why == nil || y.hangs() != nil {
 		return
@@ -74,8 +74,9 @@ func (y *yielder) handOver(why error) {
 	y.config.Log.Warn("cannot hand the lead over", zap.String("to", string(to.ID)), zap.NamedError("why", why), zap.Error(err))
 }
 
-// noSpace refuses a command of a leader without room. Where another replica has room, or has
-// not yet told, the command can be sent again at once: the other leads in a moment.
+// noSpace returns the error for commands while the leader's disk has no room. If another
+// replica has room, or has not reported yet, the error is ErrNotLeader, and the caller can ask
+// again at once: the other soon leads.
 func (y *yielder) noSpace() error {
 	to, found := y.strongest()
 	switch {
@@ -87,8 +88,7 @@ func (y *yielder) noSpace() error {
 	return ErrNoSpace
 }
 
-// strongest is the replica with a vote that is not weak and has most of the log, by what
-// it reported lately.
+// strongest returns the voter that is not weak and has the longest log, by the recent reports.
 func (y *yielder) strongest() (to raft.Server, found bool) {
 	reports, most := y.standing.since(y.standing.heard, lately), uint64(0)
 	for _, s := range y.servers() {
