@@ -8,19 +8,19 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// How long an attempt waits at first: so long as the answers lately let expect, within
-// bounds, and firstAttempt before the first of them. A request that was with a leader as
-// it died is then soon sent to the next, and a slow site is not asked more often.
+// How long the first attempt of a request waits: as long as recent answers suggest, within
+// bounds, and firstAttempt before there was an answer. So a request to a leader that died soon
+// goes to the next one, and a slow site is not asked more often.
 const (
 	leastAttempt = 500 * time.Millisecond
 	firstAttempt = time.Second
 )
 
-// answerTime is how long answers take: a mean and a mean deviation, as TCP measures round
+// answerTime is how long answers take: a mean and a mean deviation, as TCP estimates round
 // trips (RFC 6298).
 type answerTime struct{ mean, deviation time.Duration }
 
-// after is the answer time after one more answer.
+// after returns the answer time after one more answer.
 func (a answerTime) after(took time.Duration) answerTime {
 	if a == (answerTime{}) {
 		return answerTime{took, took / 2}
@@ -28,7 +28,7 @@ func (a answerTime) after(took time.Duration) answerTime {
 	return answerTime{a.mean + (took-a.mean)/8, a.deviation + ((took-a.mean).Abs()-a.deviation)/4}
 }
 
-// attempt is how long to wait for the next answer.
+// attempt returns how long to wait for the next answer.
 func (a answerTime) attempt() time.Duration {
 	if a == (answerTime{}) {
 		return firstAttempt
@@ -36,25 +36,25 @@ func (a answerTime) attempt() time.Duration {
 	return min(max(a.mean+4*a.deviation, leastAttempt), attemptTimeout)
 }
 
-// answers has the answer times of the verbs that a connection asked for.
+// answers has the answer times of each verb that a connection used.
 type answers struct {
 	mu     sync.Mutex
 	byVerb map[string]answerTime
 }
 
-// answering is a bus that measures how long answers take, and looks whether its server, and who
-// serves a subject, are still there.
+// answering is a bus that measures how long answers take, and checks whether its server and the
+// service of a subject still answer.
 type answering interface {
 	answerTimes() *answers
 	look(subject string)
 }
 
-// verbOf is a subject without the caller.
+// verbOf returns a subject without its caller.
 func verbOf(subject string) string {
 	return subject[:max(0, strings.LastIndexByte(subject, '.'))]
 }
 
-// attempt is how long a request on a subject waits at first.
+// attempt returns how long the first attempt on a subject waits.
 func (a *answers) attempt(subject string) time.Duration {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -72,12 +72,12 @@ func (a *answers) note(subject string, took time.Duration) {
 	a.byVerb[verb] = a.byVerb[verb].after(took)
 }
 
-// patient is a request whose answer may come as late as it says, because who answers waits
-// for others.
+// patient is a request whose answer may take as long as Waits says, because the service waits
+// for something else.
 type patient interface{ Waits() messages.Duration }
 
-// firstPatience is how long the first attempt of a request waits on a bus, and whether
-// who answers waits for others.
+// firstPatience returns how long the first attempt of a request waits, and whether the request
+// is patient.
 func firstPatience(b Bus, subject string, request any) (patience time.Duration, waits bool) {
 	patience = attemptTimeout
 	if m, measures := b.(answering); measures {

@@ -1,7 +1,7 @@
-// Package bus carries messages between actors: publish and subscribe, request
-// and reply, discoverable services, and one durable stream. [Connect] gives a
-// bus over NATS; [NewMemory] one inside the process, with the same semantics,
-// for tests and for grids in virtual time.
+// Package bus carries messages between actors: publish and subscribe, request and reply,
+// discoverable services, and a durable stream. [Connect] returns a bus over NATS. [NewMemory]
+// returns one inside the process with the same semantics, for tests and simulated grids in
+// virtual time.
 package bus
 
 import (
@@ -13,45 +13,41 @@ import (
 
 // Bus is one actor's or user's connection. It is safe for concurrent use.
 type Bus interface {
-	// Publish sends to whoever subscribes now; it does not wait, and a
-	// message may be lost.
+	// Publish sends a message to the present subscribers. It does not wait, and the message may
+	// be lost.
 	Publish(subject string, payload []byte) error
-	// Subscribe calls handle, from one goroutine in order of arrival, for
-	// each message on subject, in which tokens may be "*" and the last ">".
-	// What is published after Subscribe returned arrives, unless the handler
-	// falls so far behind that messages are dropped. Handlers may keep the payload.
+	// Subscribe calls handle for each message on subject, from one goroutine in order of
+	// arrival. A token of subject may be "*", and the last one ">". Messages published after
+	// Subscribe returned arrive, unless the handler is so slow that messages are dropped.
+	// Handlers may keep the payload.
 	Subscribe(subject string, handle func(subject string, payload []byte)) (Subscription, error)
-	// Request sends a payload and waits for one reply, until ctx ends. The
-	// error is the *messages.Error of the replier; or Unavailable if nobody
-	// serves the subject or ctx ended before an answer came (the request may
-	// have been carried out); or PermissionDenied if the credentials do not
-	// allow the subject.
+	// Request sends a payload and waits for one reply, until ctx ends. Its error is the
+	// *messages.Error of the service; Unavailable if nobody serves the subject, or if ctx ended
+	// before an answer (the request may have been carried out); or PermissionDenied if the
+	// credentials do not allow the subject.
 	Request(ctx context.Context, subject string, payload []byte) ([]byte, error)
-	// Serve answers requests until the service is stopped. Handlers of one
-	// service run concurrently, at most Service.Concurrency at once. A bounded
-	// number of requests waits, and callers take turns; beyond the bound, requests of
-	// the caller with the most waiting requests are answered Exhausted.
-	// Services that listen to the same subject share its requests.
+	// Serve answers requests until the service is stopped. Up to Service.Concurrency handlers
+	// run at once. A bounded number of requests waits, and callers take turns. Above the bound,
+	// requests of the caller with the most waiting requests are answered Exhausted. Services on
+	// the same subject share its requests.
 	Serve(service Service) (Subscription, error)
-	// Stream opens the durable stream of a name, creating it if need be.
+	// Stream opens the durable stream of a name, and creates it if needed.
 	Stream(ctx context.Context, name string, subjects []string) (Stream, error)
-	// Objects opens the bucket of a name, creating it if need be.
+	// Objects opens the bucket of a name, and creates it if needed.
 	Objects(ctx context.Context, bucket string, c BucketConfig) (Objects, error)
-	// Kept opens the bucket of a name as it is, and lists what it has; NotFound if
-	// there is none.
+	// Kept opens an existing bucket and lists its objects; NotFound if there is none.
 	Kept(ctx context.Context, bucket string) (Objects, []string, error)
-	// Close sends what is buffered and ends every subscription.
+	// Close sends what is buffered, and stops every subscription.
 	Close() error
 }
 
-// Subscription is something that can be stopped. Stop returns once no handler
-// runs any more, or after a bounded wait.
+// Subscription is something that can be stopped. Stop returns when no handler runs any more, or
+// after a bounded wait.
 type Subscription interface{ Stop() error }
 
-// Service is a set of endpoints that an actor answers, each only at reply subjects
-// in the inbox of its caller. With Discoverable the service answers questions of
-// NATS micro clients (ping, info, stats) too: queries. Without, it serves commands,
-// which only the leader answers.
+// Service is a set of endpoints. A service replies only to subjects in the inbox of the caller.
+// With Discoverable it also answers NATS micro clients (ping, info, stats); such services
+// answer queries. Services without it answer commands, at the leader only.
 type Service struct {
 	Name         string // e.g. candor-auctioneer
 	Version      string // semantic version
@@ -64,34 +60,32 @@ type Service struct {
 // Endpoint is one verb of a service.
 type Endpoint struct {
 	Name    string // the verb
-	Subject string // with "*" where the caller's account stands
+	Subject string // with "*" in place of the caller's account
 	Handle  Handler
 }
 
-// Handler answers one request: with the reply's payload, or with an error,
-// which reaches the requester as a *messages.Error. The reply is encoded in
-// the request's format, which [Handle] sees to.
+// Handler answers one request with the reply's payload, or with an error, which the caller gets
+// as a *messages.Error. The reply has the request's format; [Handle] encodes it.
 type Handler func(ctx context.Context, request Request) ([]byte, error)
 
 // Request is a received request.
 type Request struct {
 	Subject string
-	Caller  messages.Name // the last token of the subject
+	Caller  messages.Name // the account that asks: the last token of the subject
 	Payload []byte
 	Format  messages.Format
-	Proof   *messages.Proof // who asks, if it was sent; not checked
+	Proof   *messages.Proof // the proof that came with the request; it is not checked yet
 }
 
-// Stream is a durable, ordered, at-least-once sequence of messages.
+// Stream is a durable, ordered sequence of messages, each delivered at least once.
 type Stream interface {
-	// Append adds a message; one with an id that was appended within the last
-	// minutes is dropped.
+	// Append adds a message. It drops one whose id was appended within the last minutes.
 	Append(ctx context.Context, subject, id string, payload []byte) error
-	// Consume hands over every message after sequence number after, in order;
-	// handle is given the sequence number and must not fail. ctx bounds the
-	// opening; messages come until the subscription is stopped.
+	// Consume calls handle for every message after sequence number after, in order. handle gets
+	// the sequence number and must not fail. ctx bounds only the opening; messages come until
+	// the subscription is stopped.
 	Consume(ctx context.Context, after uint64, handle func(seq uint64, subject string, payload []byte)) (Subscription, error)
 }
 
-// RequestTimeout is how long [Call] waits where its context has no deadline.
+// RequestTimeout is how long [Call] waits if its context has no deadline.
 const RequestTimeout = 10 * time.Second

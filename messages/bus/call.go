@@ -10,45 +10,43 @@ import (
 	"github.com/candor-grid/candor/messages/backoff"
 )
 
-// How long [Call] waits. An attempt waits attemptTimeout for its answer, or less where
-// answers are measured to come sooner (see [answers]), and one second more for each 100 kB
-// of its payload. The answers before say nothing about a request that waits for others: see
-// [patient]. After steadyAttempts without an answer each
-// attempt waits twice as long as the one before, so that a slow site does not get more and
-// more requests; but at most RequestTimeout, within which every service answers. A refused
-// attempt, as while nobody leads, does not lengthen the wait. Between two attempts
-// Call waits a random time below a bound that doubles.
+// How long [Call] waits. An attempt waits attemptTimeout for its answer, or less if answers
+// usually come sooner (see [answers]), plus one second for each 100 kB of payload. Earlier
+// answers say nothing about a request that is [patient]. After steadyAttempts without an
+// answer, each attempt waits twice as long as the one before, so that a slow site does not get
+// ever more requests; at most RequestTimeout, within which every service answers. A refused
+// attempt (nobody leads, for example) does not lengthen the wait. Between two attempts Call
+// waits a random time below a bound that doubles.
 const (
 	attemptTimeout = 2 * time.Second
 	bytesPerSecond = 100_000
-	// steadyAttempts cover a host that stands still: until the servers of the other hosts
-	// miss it, a request may go there again.
+	// steadyAttempts is enough for a host that stopped: until the other servers notice this, a
+	// request may go to it again.
 	steadyAttempts = 3
 )
 
-// waits bounds the waits between the attempts of a call.
+// waits is the wait between the attempts of a call.
 var waits = backoff.Backoff{First: 10 * time.Millisecond, Last: time.Second}
 
-// Call sends a request, in msgpack, and decodes the reply. While nobody can
-// answer, or the outcome is not known (NotLeader, Unavailable, Unknown), it
-// sends the same request again until ctx ends, or RequestTimeout where ctx has
-// no deadline: so a request must be one that may be carried out twice. The
-// error is then the last attempt's. If the outcome of some attempt is not known, the
-// error is Unknown, unless a later attempt finds the outcome out; a full disk
-// (Exhausted) or a failure (Internal) does not.
+// Call sends a request in msgpack and decodes the reply. While nobody can answer or the outcome
+// is unknown (NotLeader, Unavailable, Unknown), it sends the same request again, until ctx
+// ends, or for RequestTimeout if ctx has no deadline. So a request must be one that may be
+// carried out twice. The error is the last attempt's. If the outcome of an attempt is unknown,
+// the error is Unknown, unless a later attempt learns it; Exhausted (a full disk) and Internal
+// (a failure) do not count as learning it.
 func Call[Reply any](ctx context.Context, b Bus, subject string, request any) (reply Reply, err error) {
 	err = CallInto(ctx, b, subject, request, &reply)
 	return reply, err
 }
 
-// CallInto is [Call] for an answer of any type, which is read into what reply points to.
+// CallInto is [Call] for a reply of any type, which it decodes into *reply.
 func CallInto(ctx context.Context, b Bus, subject string, request, reply any) error {
 	if _, bounded := ctx.Deadline(); !bounded {
 		var cancel func()
 		ctx, cancel = context.WithTimeout(ctx, RequestTimeout)
 		defer cancel()
 	}
-	ctx, cancel := context.WithCancel(ctx) // of the attempts that still wait
+	ctx, cancel := context.WithCancel(ctx) // ends the attempts that still wait
 	defer cancel()
 	patience, waits := firstPatience(b, subject, request)
 	encode := encoder(b, subject, request)
@@ -57,7 +55,7 @@ func CallInto(ctx context.Context, b Bus, subject string, request, reply any) er
 		all.times = m.answerTimes()
 	}
 	unanswered := 0
-	unproven := false // the attempt before was refused as Unproven
+	unproven := false // the previous attempt was refused as Unproven
 	data, err := all.retry(ctx, func() ([]byte, error) {
 		payload, err := encode(ctx, unproven)
 		if err != nil {
@@ -79,19 +77,19 @@ func CallInto(ctx context.Context, b Bus, subject string, request, reply any) er
 	return messages.Unmarshal(data, messages.Detect(data, ""), reply)
 }
 
-// attempts are the attempts of one call. An attempt that is answered after the next one was
-// sent has answered the call: whoever answers slowly is not asked for ever. An attempt that is
-// refused after that is no longer in doubt.
+// attempts are the attempts of one call. An answer to an earlier attempt counts even after the
+// next one was sent, so a slow service is not asked for ever. A refused attempt is no longer in
+// doubt.
 type attempts struct {
 	bus      Bus
 	subject  string
-	answered chan []byte  // an answer to any of them
-	times    *answers     // where it is noted how long an answer took; nil: nowhere
-	open     atomic.Int64 // attempts that may have been carried out, or may still be
+	answered chan []byte  // an answer to any attempt
+	times    *answers     // where answer times are noted; nil: nowhere
+	open     atomic.Int64 // attempts that were or may still be carried out
 }
 
-// send sends the request once more, and returns the first answer to any attempt, or why this
-// one has none. late says that none came within a time.
+// send sends the request once more. It returns the first answer to any attempt, or why this
+// attempt failed. late reports that no answer came within the time.
 func (a *attempts) send(ctx context.Context, payload []byte, within time.Duration) (data []byte, late bool, err error) {
 	failed := make(chan error, 1)
 	a.open.Add(1)
@@ -110,7 +108,7 @@ func (a *attempts) send(ctx context.Context, payload []byte, within time.Duratio
 		}
 		select {
 		case a.answered <- data:
-		default: // another attempt was answered
+		default: // an answer is already there
 		}
 	}()
 	enough := time.NewTimer(within)
@@ -128,8 +126,7 @@ func (a *attempts) send(ctx context.Context, payload []byte, within time.Duratio
 	}
 }
 
-// retry repeats send while its error says that nobody could answer, until the
-// deadline of ctx.
+// retry repeats send while its error says that nobody could answer, until ctx ends.
 func (a *attempts) retry(ctx context.Context, send func() ([]byte, error)) ([]byte, error) {
 	end, _ := ctx.Deadline()
 	unproven := 0
@@ -151,22 +148,23 @@ func (a *attempts) retry(ctx context.Context, send func() ([]byte, error)) ([]by
 		case <-ctx.Done():
 			return nil, a.end(err)
 		case <-time.After(wait):
-			if ctx.Err() != nil { // the wait ended late: what was said before counts, and nothing more is sent
+			if ctx.Err() != nil { // ctx ended during the wait: the previous error counts
 				return nil, a.end(err)
 			}
 		}
 	}
 }
 
-// doubtful reports whether an attempt with this error may have been carried out, or may still be.
+// doubtful reports whether an attempt with this error may have been carried out, or may still
+// be.
 func doubtful(err error) bool {
 	kind := messages.KindOf(err)
 	return kind == messages.Unknown || kind == messages.Unavailable && !Unserved(err)
 }
 
-// again reports whether the request is to be sent again after an error. While an attempt is in
-// doubt it also is after Exhausted and Internal: they come before anybody has looked at the
-// request's identifier, and so say nothing about the other attempts.
+// again reports whether to send the request again after an error. If an attempt is in doubt,
+// this includes Exhausted and Internal: these are returned before the request's identifier is
+// looked at, so they say nothing about the other attempts.
 func (a *attempts) again(err error) bool {
 	switch kind := messages.KindOf(err); {
 	case doubtful(err):
@@ -178,7 +176,7 @@ func (a *attempts) again(err error) bool {
 	}
 }
 
-// end is the error of a request whose last attempt had the error err.
+// end returns the error of a request whose last attempt failed with err.
 func (a *attempts) end(err error) error {
 	if kind := messages.KindOf(err); a.open.Load() == 0 || kind == messages.Unknown || kind == messages.Unavailable {
 		return err
@@ -187,9 +185,9 @@ func (a *attempts) end(err error) error {
 	return &messages.Error{Kind: messages.Unknown, Op: last.Op, Message: "the outcome is not known, because a request had no answer; ask again with the same key. The last answer: " + last.Message}
 }
 
-// Handle makes a handler of a function on typed requests. A payload in msgpack
-// or JSON is decoded, f is run, and its reply is encoded in the same format;
-// every error carries op unless it names an operation of its own.
+// Handle makes a handler of a function with typed requests. It decodes a payload in msgpack or
+// JSON, runs f, and encodes the reply in the same format. Every error gets the operation op,
+// unless it has its own.
 func Handle[Req, Rep any](op string, f func(ctx context.Context, caller messages.Name, request Req) (Rep, error)) Handler {
 	return func(ctx context.Context, request Request) ([]byte, error) {
 		var req Req

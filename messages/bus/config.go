@@ -15,32 +15,31 @@ import (
 	"github.com/candor-grid/candor/messages/proof"
 )
 
-// Config says how to reach NATS, and as whom.
+// Config says how to connect to NATS, and under which name.
 type Config struct {
-	// URL is one server or several, separated by commas; not used with InProcess.
+	// URL is one server, or several separated by commas. It is not used with InProcess.
 	URL string
-	// Name is the account that the credentials are for. Replies come to
-	// inboxes under "_INBOX_<name>.", to which alone it needs to listen.
+	// Name is the account of the credentials. Replies come to inboxes under "_INBOX_<name>.",
+	// which is all that a connection must be able to listen to.
 	Name messages.Name
-	// CredsFile is a NATS credentials file; or else JWT and Seed are its two
-	// parts. Without either the connection is anonymous.
+	// CredsFile is a NATS credentials file. JWT and Seed are its two parts, and can be given
+	// instead. Without either the connection is anonymous.
 	CredsFile string
 	JWT, Seed string
-	// Renew, in place of the two parts, gives them each time that a connection is made.
+	// Renew, if not nil, returns the two parts each time a connection is made.
 	Renew func() (token, seed string, err error)
-	// InProcess connects within this process, as nats-server's *Server allows.
+	// InProcess connects within this process, for example to a *Server of nats-server.
 	InProcess interface{ InProcessConn() (net.Conn, error) }
 	TLS       *tls.Config
-	// Retry makes Connect succeed while no server answers yet, and keep trying.
+	// Retry makes Connect succeed although no server answers yet, and keep trying.
 	Retry bool
-	// StreamReplicas is how many servers keep a stream that is created: 1 by
-	// default, at most 5.
+	// StreamReplicas is how many servers store a new stream: 1 to 5, default 1.
 	StreamReplicas int
 	Log            *zap.Logger // nil: no log
 	Metrics        Metrics     // nil: no metrics
 }
 
-// Validate reports what is missing or contradictory.
+// Validate returns an error for what is missing or contradictory.
 func (c *Config) Validate() error {
 	switch {
 	case !messages.ValidName(strings.TrimPrefix(c.Name, "$")):
@@ -64,14 +63,14 @@ func (c *Config) Validate() error {
 	return nil
 }
 
-// The times of a connection. A link that was cut unseen is given up within
-// pingInterval·(1+maxPings); a server is tried again after reconnectWait and a
-// random part of reconnectJitter, so that not everybody comes back at once.
+// The times of a connection. A link that was silently cut is given up within
+// pingInterval·(1+maxPings). A server is tried again after reconnectWait and a random part of
+// reconnectJitter, so that not all clients come back at once.
 const (
 	connectTimeout = 5 * time.Second
 	pingInterval   = 2 * time.Second
 	maxPings       = 2
-	// A link within a process is not cut.
+	// A link within a process cannot be cut.
 	inProcessPingInterval = time.Minute
 	reconnectWait         = 100 * time.Millisecond
 	reconnectJitter       = 900 * time.Millisecond
@@ -110,8 +109,8 @@ func (b *natsBus) options(c *Config) []nats.Option {
 	return options
 }
 
-// credentials has NATS ask for the credentials at each connection: the server wants
-// the claim first, and then a signature with its key.
+// credentials makes NATS ask for the credentials at each connection: first for the claim, then
+// for a signature with its key.
 func credentials(principal func() (proof.Principal, error)) nats.Option {
 	var mu sync.Mutex
 	var claimed proof.Principal

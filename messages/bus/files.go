@@ -10,10 +10,9 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// SendFile sends a file to a depot, on the subject of the verb put or give, unless
-// the depot has the file already. It reports whether anything had to be sent. Agents
-// say in attempt for which task; users leave attempt zero. A ctx without a deadline
-// gives each piece [RequestTimeout].
+// SendFile sends a file to a depot, unless the depot already has it. subject is of the verb put
+// or give. It reports whether anything was sent. Agents name their task in attempt; users leave
+// it zero. If ctx has no deadline, each piece may take [RequestTimeout].
 func SendFile(ctx context.Context, b Bus, subject string, attempt messages.Attempt, f messages.File, from io.ReaderAt) (sent bool, err error) {
 	request := messages.PutRequest{Digest: f.Digest, Size: f.Size, Attempt: attempt}
 	reply, err := Call[messages.PutReply](ctx, b, subject, request)
@@ -38,14 +37,14 @@ func SendFile(ctx context.Context, b Bus, subject string, attempt messages.Attem
 	return true, messages.Errorf(messages.Internal, "file %s: the whole file was sent, and the depot asks for more bytes", f.Name)
 }
 
-// ReceiveFile reads a file from a depot, on the subject of the verb get or take,
-// and checks its size and digest. If that fails, the content of to is of no use.
+// ReceiveFile reads a file from a depot and checks its size and digest. subject is of the verb
+// get or take. After an error the content of to is invalid.
 func ReceiveFile(ctx context.Context, b Bus, subject string, attempt messages.Attempt, f messages.File, to io.Writer) error {
 	return receiveFile(ctx, b, subject, messages.GetRequest{Digest: f.Digest, Attempt: attempt}, f, to)
 }
 
-// ReceiveFileOf is [ReceiveFile] for a user, or for an operator, of a file that an attempt
-// of an account's job left.
+// ReceiveFileOf is [ReceiveFile] for a user or operator who reads a file that an attempt of an
+// account's job left.
 func ReceiveFileOf(ctx context.Context, b Bus, subject string, account messages.Name, attempt messages.Attempt, f messages.File, to io.Writer) error {
 	return receiveFile(ctx, b, subject, messages.GetRequest{Digest: f.Digest, Attempt: attempt, Account: account}, f, to)
 }
@@ -74,8 +73,7 @@ func receiveFile(ctx context.Context, b Bus, subject string, request messages.Ge
 	return nil
 }
 
-// Digest describes a file by its content: its size and digest. The error is TooLarge
-// above [messages.MaxFile].
+// Digest returns the size and digest of a file's content; TooLarge above [messages.MaxFile].
 func Digest(name string, from io.Reader) (messages.File, error) {
 	sum := sha256.New()
 	n, err := io.Copy(sum, io.LimitReader(from, messages.MaxFile+1))

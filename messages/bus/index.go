@@ -5,13 +5,12 @@ import (
 	"strings"
 )
 
-// index finds the listeners of a subject among many patterns, in time that
-// grows with the subject's tokens and the listeners found. It is a tree with a
-// level for each token.
+// index finds the listeners of a subject among many patterns. The time grows with the subject's
+// tokens and the listeners found. It is a tree with one level for each token.
 type index[T comparable] struct {
 	next map[string]*index[T]
-	ends []T // of patterns that end here
-	rest []T // of patterns that end in ">" from here
+	ends []T // listeners of patterns that end here
+	rest []T // listeners of patterns that end here with ">"
 }
 
 func (x *index[T]) add(pattern string, listener T) {
@@ -35,7 +34,7 @@ func (x *index[T]) add(pattern string, listener T) {
 	}
 }
 
-// remove takes out a listener that was entered under the pattern.
+// remove removes a listener that was added under the pattern.
 func (x *index[T]) remove(pattern string, listener T) {
 	token, after, more := strings.Cut(pattern, ".")
 	same := func(other T) bool { return other == listener }

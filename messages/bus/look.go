@@ -16,29 +16,30 @@ import (
 )
 
 const (
-	// lookFor is how long a server may send nothing, a ping included, after a request had no answer,
-	// and how long a service may take to say that it is there.
+	// lookFor is how long a server may send nothing, not even a ping, after a request without an
+	// answer, and how long a service may take to say that it is there.
 	lookFor = time.Second
-	// lookAgain is the wait between two looks.
+	// lookAgain is the wait between two checks.
 	lookAgain = 250 * time.Millisecond
-	// leaveJitter spreads those who leave a server at the same time.
+	// leaveJitter spreads the connections that leave a server at the same time.
 	leaveJitter = 500 * time.Millisecond
-	// leavingEnds is how long after a server was left it does not matter any more.
+	// leavingEnds is how long a server that was left still counts.
 	leavingEnds = time.Minute
 )
 
-// leaves bounds how long a server may carry nothing to a service, by how often all servers were
-// left for that. While no server does, as where nobody leads, moving on is of no use. A site that
-// loses a host has a leader again before that.
+// leaves is how long a server may fail to reach a service before the connection leaves it. It
+// doubles with each server that was left, since moving on does not help if no server reaches
+// the service, for example because nobody leads. A site that loses a host has a leader again
+// before the first wait ends.
 var leaves = backoff.Backoff{First: 2 * time.Second, Last: time.Minute}
 
-// leaving counts the servers that were left in a row, because the service did not answer.
+// leaving counts the servers that were left in a row because the service did not answer.
 type leaving struct {
 	times int
 	last  time.Time
 }
 
-// after is how long a server that is one of several may carry nothing to a service.
+// after returns how long the present server, of several, may fail to reach a service.
 func (l *leaving) after(now time.Time, servers int) time.Duration {
 	if now.Sub(l.last) > leavingEnds {
 		l.times = 0
@@ -48,14 +49,14 @@ func (l *leaving) after(now time.Time, servers int) time.Duration {
 
 func (l *leaving) leave(now time.Time) { l.times, l.last = l.times+1, now }
 
-// hereHeader marks a request that only asks whether somebody serves its subject. A service
-// answers it at once, also while it is busy.
+// hereHeader marks a request that only asks whether a service is there. The service answers it
+// at once, even while it is busy.
 const hereHeader = "Candor-Here"
 
-// look finds out, after a request without an answer, whether the server is still there, and
-// whether it carries requests to the service. A connection that was cut unseen is given up at
-// once, not after several pings. A server whose route to the host of the service is cut is left
-// for another server, since servers do not pass requests on for one another.
+// look checks, after a request without an answer, whether the server still answers and whether
+// it reaches the service. If the connection was silently cut, look gives it up at once, not
+// only after several pings. If the server cannot reach the service's host, the connection goes
+// to another server, because servers do not forward requests for each other.
 func (b *natsBus) look(subject string) {
 	if !b.remote || !b.looking.CompareAndSwap(false, true) {
 		return
@@ -79,8 +80,8 @@ func (b *natsBus) look(subject string) {
 	}
 }
 
-// serverAnswers reports whether the server is there. One that sends anything at all is only slow,
-// and is waited for: its answers are on their way, and would be lost with the connection.
+// serverAnswers reports whether the server sends anything. If it does, it is only slow, and its
+// answers would be lost with the connection.
 func (b *natsBus) serverAnswers() bool {
 	for b.conn.IsConnected() {
 		before := b.received.Load()
@@ -94,13 +95,13 @@ func (b *natsBus) serverAnswers() bool {
 	return true
 }
 
-// isLed reports whether a leader of a group serves a subject: it is always somewhere, or soon.
+// isLed reports whether the leader of a group serves a subject: there is one, or soon will be.
 func isLed(subject string) bool {
 	tokens := strings.Split(subject, ".")
 	return len(tokens) == 5 && (tokens[2] == messages.Auctioneer || tokens[2] == messages.Bank)
 }
 
-// serves reports whether anybody serves a subject, as far as the server carries requests.
+// serves reports whether the server reaches a service of a subject.
 func (b *natsBus) serves(subject string) bool {
 	ctx, cancel := context.WithTimeout(context.Background(), lookFor)
 	defer cancel()

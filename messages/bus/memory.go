@@ -11,9 +11,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Network is a bus inside the process. Messages from one connection reach each
-// subscriber in the order they were sent; requests to a subject that several
-// services listen to go to them in turn.
+// Network is a bus inside the process. Each subscriber gets the messages of one connection in
+// the order in which they were sent. Services on the same subject get requests in turn.
 type Network struct {
 	mu       sync.RWMutex
 	subs     index[*memorySub]
@@ -25,10 +24,10 @@ type Network struct {
 	log      *zap.Logger
 }
 
-// Access is something that a connection wants to do.
+// Access is something that a connection asks to do.
 type Access struct {
 	Name    messages.Name // of the connection
-	Listen  bool          // subscribe or serve; else publish or request
+	Listen  bool          // subscribe or serve; false: publish or request
 	Subject string
 }
 
@@ -38,8 +37,8 @@ func NewMemory() *Network {
 	return &Network{streams: make(map[string]*memoryStream), buckets: make(map[string]*memoryBucket), log: zap.NewNop()}
 }
 
-// Permit has every access from now on decided by allow, which is called
-// concurrently. Publications that are not allowed vanish, as they do on NATS.
+// Permit makes allow decide every later access. It is called concurrently. Publications that it
+// refuses are dropped, as NATS does.
 func (n *Network) Permit(allow func(Access) bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -97,8 +96,8 @@ func (b *memoryBus) Publish(subject string, payload []byte) error {
 	return err
 }
 
-// publish hands a message to every stream and subscriber of its subject, and
-// reports how many subscribers there were.
+// publish gives a message to every stream and subscriber of its subject, and returns the number
+// of subscribers.
 func (n *Network) publish(subject, id string, payload []byte) int {
 	n.mu.RLock()
 	defer n.mu.RUnlock()
@@ -173,8 +172,8 @@ type memoryReply struct {
 	err  *messages.Error
 }
 
-// request hands a request to the next of the services that listen to its
-// subject, and reports whether there was one.
+// request gives a request to the next of the services on its subject, and reports whether there
+// was one.
 func (n *Network) request(r Request, respond func([]byte, *messages.Error)) bool {
 	n.mu.RLock()
 	listeners := n.services.find(r.Subject, nil)

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// memoryBucket keeps objects for as long as the Network exists, whatever MaxAge says.
+// memoryBucket keeps objects as long as the Network exists; it ignores MaxAge.
 type memoryBucket struct {
 	name string
 

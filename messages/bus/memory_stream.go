@@ -10,8 +10,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// memoryStream keeps every message on its subjects, and every id, for as long
-// as the Network exists.
+// memoryStream keeps all messages on its subjects, and all ids, as long as the Network exists.
 type memoryStream struct {
 	mu       sync.Mutex
 	subjects index[string]

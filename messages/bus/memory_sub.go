@@ -2,14 +2,13 @@ package bus
 
 import "sync"
 
-// maxPending is how many messages may wait for a subscriber; a slower one
-// loses those above.
+// maxPending is how many messages may wait for a subscriber; further ones are dropped.
 const maxPending = 1 << 16
 
 // memorySub is the queue of a subscription on a Network, or of a reader of a
 // stream; deliver empties it.
 type memorySub struct {
-	most   int // messages that may wait
+	most   int // maximum of waiting messages
 	handle func(memoryMessage)
 	done   chan struct{} // closed when deliver has returned
 
@@ -51,7 +50,7 @@ func (s *memorySub) deliver() {
 	}
 }
 
-// next waits for a message; it reports false once the subscription is stopped.
+// next waits for a message. It returns false when the subscription is stopped.
 func (s *memorySub) next() (memoryMessage, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -67,8 +66,7 @@ func (s *memorySub) next() (memoryMessage, bool) {
 	return m, true
 }
 
-// open has the messages delivered until the subscription is stopped; leave ends
-// their arrival.
+// open delivers messages until the subscription is stopped. leave stops new ones from arriving.
 func (s *memorySub) open(b *memoryBus, leave func()) (Subscription, error) {
 	go s.deliver()
 	return b.register(&subscription{&b.subscriptions, func() error {

@@ -9,16 +9,16 @@ import (
 // Counter counts events.
 type Counter interface{ Inc() }
 
-// Metrics makes the counter with a name. Connections that ask for the same name share the
+// Metrics returns the counter with a name. Connections that use the same name share the
 // counter.
 type Metrics func(name, help string) (Counter, error)
 
-// metrics count what goes wrong between a connection and NATS.
+// metrics counts the errors between a connection and NATS.
 type metrics struct {
 	reconnects, slow, denied, misdirected, errors Counter
 }
 
-// tally is the counter of connections without metrics.
+// tally is a counter for connections without metrics.
 type tally struct{ atomic.Uint64 }
 
 // Inc implements [Counter].

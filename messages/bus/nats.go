@@ -18,8 +18,7 @@ import (
 	proving "github.com/candor-grid/candor/messages/proof"
 )
 
-// settleTimeout bounds how long Subscribe and Serve wait for the server to
-// confirm that it listens.
+// settleTimeout bounds how long Subscribe and Serve wait for the server's confirmation.
 const settleTimeout = 2 * time.Second
 
 type natsBus struct {
@@ -28,25 +27,25 @@ type natsBus struct {
 	js       jetstream.JetStream
 	replicas int
 	log      *zap.Logger
-	sampled  *zap.Logger // of equal lines, one each second
+	sampled  *zap.Logger // logs equal lines once a second
 	metrics  *metrics
 	proves   *Identity // nil: without credentials
 	watch    watch
 	answers  answers
 	remote   bool          // the server is in another process
-	looking  atomic.Bool   // whether the connection carries anything
-	leaving  leaving       // of who looks
-	received atomic.Int64  // bytes that came from a server in another process
-	ended    chan struct{} // closed once the connection is
+	looking  atomic.Bool   // true while look checks the connection
+	leaving  leaving       // used by look only
+	received atomic.Int64  // bytes received from a server in another process
+	ended    chan struct{} // closed when the connection is closed
 	refusal  atomic.Pointer[messages.Error]
 	proxied  proxied
-	told     atomic.Bool // something was sent that nobody answers
-	streams  sync.Map    // by key, those that were opened and did not fail since
+	told     atomic.Bool // a message without an answer was sent
+	streams  sync.Map    // open streams by key; one that fails is removed
 	subscriptions
 }
 
-// Connect returns a bus over NATS. A connection that breaks is restored in the
-// background for as long as it takes; meanwhile sending is Unavailable.
+// Connect returns a bus over NATS. A broken connection is restored in the background, however
+// long that takes; meanwhile sending returns Unavailable.
 func Connect(c Config) (Bus, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
@@ -101,7 +100,7 @@ func (b *natsBus) onError(_ *nats.Conn, sub *nats.Subscription, err error) {
 }
 
 func (b *natsBus) onDisconnect(_ *nats.Conn, err error) {
-	b.watch.end(connectionLost()) // what was answered on this connection may be lost with it
+	b.watch.end(connectionLost()) // answers on this connection may be lost with it
 	if err != nil {
 		b.log.Warn("bus connection lost", zap.Error(err))
 	}
@@ -124,7 +123,7 @@ func (b *natsBus) Publish(subject string, payload []byte) error {
 	return sendError(subject, b.conn.Publish(subject, payload))
 }
 
-// sendError explains why a message could not be handed to the connection.
+// sendError explains why a message could not be sent.
 func sendError(subject string, err error) error {
 	switch {
 	case err == nil:
@@ -144,7 +143,7 @@ func (b *natsBus) Request(ctx context.Context, subject string, payload []byte) (
 	}
 	ctx, unwatch := b.watch.begin(ctx, subject)
 	defer unwatch()
-	if err := b.refused(); err != nil { // after it began: nothing is missed
+	if err := b.refused(); err != nil { // checked after begin, so that no refusal is missed
 		return nil, err
 	}
 	proof, err := b.proves.sign(subject, payload)
@@ -171,9 +170,8 @@ func (b *natsBus) Request(ctx context.Context, subject string, payload []byte) (
 	return data, err
 }
 
-// ask sends a request and waits for the answer. A service that asks in another's name
-// hears the answer in the inbox of that name, where it may listen; and a node answers
-// in no inbox.
+// ask sends a request and waits for the answer. A service that asks in another's name gets the
+// answer in an inbox of that name, which it may listen to. A node answers in no inbox.
 func (b *natsBus) ask(ctx context.Context, out *nats.Msg) (*nats.Msg, error) {
 	caller, prefix := messages.Caller(out.Subject), messages.ReplyPrefix(out.Subject)
 	inInbox, isService := prefix == messages.InboxPrefix(caller), strings.HasPrefix(b.name, "$")
@@ -188,7 +186,7 @@ func (b *natsBus) ask(ctx context.Context, out *nats.Msg) (*nats.Msg, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = answers.Unsubscribe() }() // fails only with the connection, and ends with it
+	defer func() { _ = answers.Unsubscribe() }() // fails only if the connection is closed, which unsubscribes too
 	if err := b.conn.PublishMsg(out); err != nil {
 		return nil, err
 	}
@@ -236,15 +234,15 @@ func (b *natsBus) Subscribe(pattern string, handle func(string, []byte)) (Subscr
 	return b.register(s)
 }
 
-// maxPendingBytes bounds, with maxPending, what may wait for a subscriber.
+// maxPendingBytes, like maxPending, bounds what may wait for a subscriber.
 const maxPendingBytes = 64 << 20
 
-// Connected reports whether there is a connection now.
+// Connected reports whether the bus is connected now.
 func (b *natsBus) Connected() bool { return b.conn.IsConnected() }
 
-// settle waits until the server has seen a subscription, so that what is
-// published elsewhere afterwards reaches it, and a refusal is known. Without a
-// connection it returns: the subscription is made when there is one.
+// settle waits until the server knows a subscription, so that later messages reach it and a
+// refusal is known. Without a connection it returns at once: the subscription is made on
+// connecting.
 func (b *natsBus) settle(pattern string) error {
 	if !b.conn.IsConnected() {
 		return nil
@@ -264,7 +262,7 @@ func (b *natsBus) Close() error {
 	if again {
 		return nil
 	}
-	if b.told.Load() && b.conn.IsConnected() { // a request that was answered has arrived
+	if b.told.Load() && b.conn.IsConnected() { // a request that was answered has been sent already
 		_ = b.conn.FlushTimeout(stopTimeout)
 	}
 	b.conn.Close()
@@ -272,7 +270,7 @@ func (b *natsBus) Close() error {
 	return err
 }
 
-// readReply returns the payload of a reply, or the error it carries.
+// readReply returns the payload of a reply, or the error in it.
 func readReply(m *nats.Msg) ([]byte, error) {
 	code := m.Header.Get(errorCodeHeader)
 	if code == "" {
@@ -286,7 +284,7 @@ func readReply(m *nats.Msg) ([]byte, error) {
 	return nil, &messages.Error{Kind: e.Kind, Message: m.Header.Get(errorHeader)}
 }
 
-// headerText makes text fit a header line.
+// headerText makes text fit on a header line.
 func headerText(s string) string {
 	return clip(strings.Map(func(r rune) rune {
 		if r < ' ' {

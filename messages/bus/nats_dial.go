@@ -5,8 +5,8 @@ import (
 	"sync/atomic"
 )
 
-// dialer makes connections that count the bytes that come. NATS itself counts messages, and
-// those only once they are whole.
+// dialer makes connections that count received bytes. NATS itself counts only complete
+// messages.
 type dialer struct {
 	net.Dialer
 	received *atomic.Int64

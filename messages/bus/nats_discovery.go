@@ -13,16 +13,15 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// What clients of the micro framework accept as a service's name and version.
+// Names and versions of services that clients of the micro framework accept.
 var (
 	announcedName    = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9_-]+$`) })
 	announcedVersion = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[0-9]+\.[0-9]+\.[0-9]+$`) })
 )
 
-// announce answers the questions of the micro framework (ping, info, stats) about a
-// service. The framework itself would answer at any reply subject, under the
-// service's permissions. Who may ask at all is decided by NATS permissions: the
-// subjects of these questions name no caller.
+// announce answers the micro framework's questions (ping, info, stats) about a service. The
+// framework itself would answer at any reply subject, with the service's permissions. NATS
+// permissions decide who may ask: the subjects of these questions name no caller.
 func (s *natsService) announce(service Service) error {
 	if !announcedName().MatchString(service.Name) || !announcedVersion().MatchString(service.Version) {
 		return messages.Errorf(messages.Invalid, "service %s, version %q: needs a name of letters, digits, '-' and '_', and a version like 1.0.0", clip(service.Name), clip(service.Version))
@@ -55,7 +54,7 @@ func (s *natsService) describe(m *nats.Msg, answer any) {
 		s.bus.refuseReply(m)
 		return
 	}
-	data, _ := json.Marshal(answer) // the framework's own types, which have an encoding
+	data, _ := json.Marshal(answer) // the framework's own types can always be encoded
 	s.bus.reply(m.Subject, &nats.Msg{Subject: m.Reply, Data: data})
 }
 
@@ -67,7 +66,8 @@ func (s *natsService) info(self micro.ServiceIdentity, description string) micro
 	return info
 }
 
-// stats is what the endpoints did; the time of a request is from its arrival to its answer.
+// stats returns the statistics of the endpoints; a request takes from its arrival to its
+// answer.
 func (s *natsService) stats(self micro.ServiceIdentity, started time.Time) micro.Stats {
 	stats := micro.Stats{ServiceIdentity: self, Type: micro.StatsResponseType, Started: started}
 	for _, e := range s.server.endpoints {

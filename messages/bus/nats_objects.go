@@ -10,12 +10,11 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// natsObjects is a bucket kept by JetStream in files: a stream with a subject for
-// each object, on which the latest message counts. So an object is there whole or
-// not at all. JetStream's own object store cuts objects into messages: an object for
-// which there is no room can leave its name behind, and a reader then waits for its
-// content in vain. Reads go to the stream's leader (AllowDirect is off), which has
-// everything that was acknowledged.
+// natsObjects is a bucket in JetStream files: a stream with one subject for each object, on
+// which only the latest message counts. So an object is complete or absent. JetStream's own
+// object store cuts objects into several messages: if there is no room for an object, its name
+// can remain, and readers wait for content that never comes. Reads go to the stream's leader
+// (AllowDirect is off), which has everything that was acknowledged.
 type natsObjects struct {
 	bus    *natsBus
 	bucket string
@@ -83,8 +82,8 @@ func (o *natsObjects) Put(ctx context.Context, name string, data []byte) error {
 	return nil
 }
 
-// storeFull is the code with which a server refuses a message that its stream has
-// no room for (JSStreamStoreFailedF).
+// storeFull is a server's error code for a message that does not fit into its stream
+// (JSStreamStoreFailedF).
 const storeFull = 10077
 
 // Get implements [Objects].

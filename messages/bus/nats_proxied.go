@@ -9,8 +9,8 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// proxied has the requests that a service makes in others' names. Their answers come to
-// the inboxes of those names, below a token of the connection, by one subscription.
+// proxied has the requests that a service makes in the names of others. Their answers come to
+// the inboxes of those names, under a token of this connection, by one subscription.
 type proxied struct {
 	mu      sync.Mutex
 	token   string // "": no request was made yet
@@ -18,13 +18,13 @@ type proxied struct {
 	waiting map[string]chan *nats.Msg // by reply subject
 }
 
-// statusHeader has noResponders where the server says that nobody serves a subject.
+// statusHeader is noResponders if the server says that nobody serves a subject.
 const (
 	statusHeader = "Status"
 	noResponders = "503"
 )
 
-// ask sends a request whose answer comes below a prefix, and waits for the answer.
+// ask sends a request whose answer comes under a prefix, and waits for it.
 func (p *proxied) ask(ctx context.Context, conn *nats.Conn, out *nats.Msg, prefix string) (*nats.Msg, error) {
 	answer := make(chan *nats.Msg, 1)
 	if err := p.expect(conn, out, prefix, answer); err != nil {
@@ -49,7 +49,7 @@ func (p *proxied) ask(ctx context.Context, conn *nats.Conn, out *nats.Msg, prefi
 	}
 }
 
-// expect gives a request its reply subject.
+// expect gives a request its reply subject, where answer gets the reply.
 func (p *proxied) expect(conn *nats.Conn, out *nats.Msg, prefix string, answer chan *nats.Msg) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -66,7 +66,7 @@ func (p *proxied) expect(conn *nats.Conn, out *nats.Msg, prefix string, answer c
 	return nil
 }
 
-// hear hands an answer to who waits for it.
+// hear gives an answer to the request that waits for it.
 func (p *proxied) hear(m *nats.Msg) {
 	p.mu.Lock()
 	answer := p.waiting[m.Subject]

@@ -10,16 +10,15 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Refusal says which connection of a name the site is about to cut, and why. NATS
-// itself cuts without a word.
+// Refusal says which connection of a name the site will close, and why. NATS itself closes it
+// without a reason.
 type Refusal struct {
 	Server     string `json:"server"`     // the NATS server that has the connection
 	Connection uint64 `json:"connection"` // its number there
 	Reason     string `json:"reason"`
 }
 
-// Refuse tells the connections of a name of a refusal. The one that is meant closes
-// itself.
+// Refuse tells the connections of a name about a refusal. The connection in r closes itself.
 func Refuse(b Bus, name messages.Name, r Refusal) error {
 	data, err := json.Marshal(r)
 	if err != nil {
@@ -28,8 +27,7 @@ func Refuse(b Bus, name messages.Name, r Refusal) error {
 	return b.Publish(messages.RefusalSubject(name), data)
 }
 
-// hearRefusals listens to what the site says of the connections of this name. Services
-// are never refused.
+// hearRefusals listens for refusals of this name's connections. Services are never refused.
 func (b *natsBus) hearRefusals() error {
 	if b.proves == nil || strings.HasPrefix(b.name, "$") {
 		return nil
@@ -38,7 +36,7 @@ func (b *natsBus) hearRefusals() error {
 	return err
 }
 
-// onRefusal closes this connection if it is the one that is meant: NATS would connect
+// onRefusal closes this connection if the refusal names it; otherwise NATS would reconnect
 // again and again.
 func (b *natsBus) onRefusal(m *nats.Msg) {
 	var r Refusal
@@ -55,7 +53,7 @@ func (b *natsBus) onRefusal(m *nats.Msg) {
 	b.conn.Close()
 }
 
-// refused is why the site closed this connection; nil if it did not.
+// refused returns why the site closed this connection, nil if it did not.
 func (b *natsBus) refused() error {
 	if why := b.refusal.Load(); why != nil {
 		return why

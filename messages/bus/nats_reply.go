@@ -9,29 +9,29 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// importedReply begins the reply subjects that a NATS server makes for requests from
-// another account: it passes the answers on to that account. Servers refuse a message
-// of a client with such a reply subject.
+// importedReply begins the reply subjects that a NATS server makes for requests from another
+// account; it passes the answers on to that account. Servers refuse messages of clients with
+// such a reply subject.
 const importedReply = "_R_."
 
-// listensAt reports whether the caller of a request listens at a reply subject: one or
-// two tokens below the request's reply prefix, or, for a request of another account, at
-// the server's own subject. NATS lets a client name any reply subject, and a service
-// publishes under the service's permissions, which the caller does not have.
+// listensAt reports whether the caller of a request listens at a reply subject: one or two
+// tokens under the request's reply prefix or, for another account's request, the server's own
+// subject. The check is needed because NATS lets a client name any reply subject, and a service
+// may publish where the caller may not.
 func listensAt(subject, reply string) bool {
 	below, own := strings.CutPrefix(reply, messages.ReplyPrefix(subject)+".")
 	return own && strings.Count(below, ".") <= 1 || strings.HasPrefix(reply, importedReply)
 }
 
-// isInbox reports whether a reply subject is in the inbox of some user.
+// isInbox reports whether a reply subject is in a user's inbox.
 func isInbox(reply string) bool {
 	first, _, below := strings.Cut(reply, ".")
 	name, is := strings.CutPrefix(first, messages.InboxPrefix(""))
 	return below && is && messages.ValidName(name)
 }
 
-// refuseReply counts a request that is not carried out because of its reply subject.
-// The log has at most one such request each second.
+// refuseReply counts a request that is refused because of its reply subject, and logs at most
+// one each second.
 func (b *natsBus) refuseReply(m *nats.Msg) {
 	b.metrics.misdirected.Inc()
 	b.sampled.Warn("request with a reply subject outside its caller's inbox", zap.String("subject", clip(m.Subject)), zap.String("reply", clip(m.Reply)))

@@ -11,8 +11,8 @@ import (
 	"github.com/candor-grid/candor/messages/proof"
 )
 
-// The headers of the NATS micro convention, in which errors travel; the
-// payload of such a reply is the whole error, in the request's format.
+// The headers for errors in the NATS micro convention. The payload of such a reply is the whole
+// error, in the request's format.
 const (
 	errorHeader     = micro.ErrorHeader
 	errorCodeHeader = micro.ErrorCodeHeader
@@ -60,8 +60,8 @@ func (s *natsService) subscribe() error {
 	return nil
 }
 
-// receive answers a request. A message is not carried out without a reply subject, for
-// nobody would learn its outcome; nor with one at which its caller does not listen.
+// receive answers a request. It refuses a message without a reply subject, since nobody would
+// learn the outcome, and one with a reply subject at which its caller does not listen.
 func (s *natsService) receive(e *endpoint, m *nats.Msg) {
 	if !listensAt(m.Subject, m.Reply) {
 		s.bus.refuseReply(m)
@@ -74,7 +74,7 @@ func (s *natsService) receive(e *endpoint, m *nats.Msg) {
 	r := Request{Subject: m.Subject, Caller: messages.Caller(m.Subject), Payload: m.Data, Format: messages.Detect(m.Data, m.Header.Get(contentType))}
 	if proven := m.Header.Get(proof.Header); proven != "" {
 		var err error
-		if r.Proof, err = proof.DecodeHeader(proven); err != nil { // not taken for none
+		if r.Proof, err = proof.DecodeHeader(proven); err != nil { // a damaged proof must not count as no proof
 			s.bus.reply(m.Subject, replyTo(m.Reply, r.Format, nil, messages.AsError("", err)))
 			return
 		}
@@ -87,7 +87,7 @@ func (s *natsService) receive(e *endpoint, m *nats.Msg) {
 	})
 }
 
-// reply sends an answer to a request on a subject.
+// reply sends an answer to the reply subject of a request.
 func (b *natsBus) reply(subject string, answer *nats.Msg) {
 	if err := b.conn.PublishMsg(answer); err != nil {
 		b.log.Warn("cannot reply", zap.String("subject", subject), zap.Error(err))
@@ -107,12 +107,11 @@ func replyTo(reply string, f messages.Format, data []byte, err *messages.Error) 
 	}
 	m.Header[errorCodeHeader] = []string{err.Kind.String()}
 	m.Header[errorHeader] = []string{headerText(err.Error())}
-	m.Data, _ = messages.Marshal(err, f) // its three fields always have an encoding
+	m.Data, _ = messages.Marshal(err, f) // its three fields can always be encoded
 	return m
 }
 
-// Stop implements [Subscription]. A request that still arrives is told to ask
-// again.
+// Stop implements [Subscription]. A request that still arrives is answered NotLeader.
 func (s *natsService) Stop() error {
 	s.bus.forget(s)
 	var errs []error

@@ -13,30 +13,29 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// dedupeWindow is how long a stream remembers the ids of its messages, and
-// maxStreamBytes what it may take on disk before the oldest messages go.
+// dedupeWindow is how long a stream remembers the ids of its messages; maxStreamBytes is its
+// maximum size on disk, above which the oldest messages are dropped.
 const (
 	dedupeWindow   = 2 * time.Minute
 	maxStreamBytes = 256 << 20
 )
 
-// A reader asks for messages for pullExpiry at a time. After two missing
-// heartbeats it takes its consumer for lost, as it is when a server restarts,
-// and makes another.
+// A reader asks for messages for pullExpiry at a time. After two missing heartbeats it assumes
+// that its consumer is lost, for example because a server restarted, and makes another.
 const (
 	pullExpiry    = 10 * time.Second
 	pullHeartbeat = time.Second
 )
 
-// natsStream is a stream kept by JetStream in files.
+// natsStream is a stream in JetStream files.
 type natsStream struct {
 	bus    *natsBus
-	key    string // among the bus's streams
+	key    string // in the bus's streams
 	stream jetstream.Stream
 }
 
-// Stream implements [Bus]. The server is asked once, and again after a failure: it writes
-// and syncs a file each time.
+// Stream implements [Bus]. It asks the server only once, and again after a failure, because
+// each time the server writes and syncs a file.
 func (b *natsBus) Stream(ctx context.Context, name string, subjects []string) (Stream, error) {
 	if err := checkStream(name, subjects); err != nil {
 		return nil, err
@@ -51,7 +50,7 @@ func (b *natsBus) Stream(ctx context.Context, name string, subjects []string) (S
 		Name: name, Subjects: subjects, Storage: jetstream.FileStorage, Replicas: b.replicas,
 		Duplicates: dedupeWindow, MaxBytes: maxStreamBytes, Discard: jetstream.DiscardOld,
 	}
-	if b.replicas <= 1 { // a sync for each message is for what users keep; replicas sync together
+	if b.replicas <= 1 { // one server need not sync each message: users keep nothing in streams
 		config.PersistMode = jetstream.AsyncPersistMode
 	}
 	stream, err := b.js.CreateOrUpdateStream(ctx, config)
@@ -67,7 +66,7 @@ func (b *natsBus) Stream(ctx context.Context, name string, subjects []string) (S
 	return s, nil
 }
 
-// failed explains an error, after which the stream is opened anew.
+// failed explains an error, and makes the next use open the stream anew.
 func (s *natsStream) failed(ctx context.Context, name string, err error) error {
 	s.bus.streams.Delete(s.key)
 	return streamError(ctx, name, err)
@@ -120,7 +119,7 @@ func (s *natsStream) Consume(ctx context.Context, after uint64, handle func(uint
 	reading, err := consumer.Consume(func(m jetstream.Msg) {
 		meta, err := m.Metadata()
 		if err != nil || meta.Sequence.Stream <= last {
-			return // no message of a stream, or one seen before the consumer was renewed
+			return // no message of a stream, or one that was read before the consumer was renewed
 		}
 		last = meta.Sequence.Stream
 		handle(last, m.Subject(), m.Data())

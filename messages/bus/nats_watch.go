@@ -7,9 +7,9 @@ import (
 	"sync"
 )
 
-// watch tells requests under way that they will not be answered: the server
-// refused to carry them, which NATS reports apart from the request, naming its
-// subject; or the connection is lost.
+// watch ends requests that will not be answered: the connection was lost, or the server refused
+// to carry them. NATS reports such a refusal separately from the request, and names its
+// subject.
 type watch struct {
 	mu      sync.Mutex
 	waiting map[*watched]struct{}
@@ -21,9 +21,8 @@ type watched struct {
 	cancel  context.CancelCauseFunc
 }
 
-// begin returns a context that is cancelled, with a *messages.Error as its
-// cause, when a request on subject will not be answered; and what ends the
-// watching.
+// begin returns a context that is cancelled, with a *messages.Error as its cause, when a
+// request on subject will not be answered; and a function that stops watching.
 func (w *watch) begin(ctx context.Context, subject string) (context.Context, func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	r := &watched{watchKey(subject), cancel}
@@ -41,8 +40,8 @@ func (w *watch) begin(ctx context.Context, subject string) (context.Context, fun
 	}
 }
 
-// watchKey brings the many subjects of the stream API under one key, because a
-// caller does not know which of them its operation needs.
+// watchKey maps all subjects of the stream API to one key, because a caller does not know which
+// of them its operation uses.
 func watchKey(subject string) string {
 	if strings.HasPrefix(subject, "$JS.") {
 		return "$JS"
@@ -50,8 +49,8 @@ func watchKey(subject string) string {
 	return subject
 }
 
-// denied cancels the requests that a report of the server is about: all of them,
-// if the server refuses to let this connection listen to replies.
+// denied cancels the requests that a server's report is about: all, if this connection may not
+// listen to replies.
 func (w *watch) denied(report error) {
 	subject := deniedSubject(report)
 	listening := strings.Contains(report.Error(), "Violation for Subscription")
@@ -74,8 +73,8 @@ func (w *watch) end(why error) {
 	}
 }
 
-// deniedSubject returns the subject that a permissions violation names: the
-// first quoted text of the report.
+// deniedSubject returns the subject in a report of a permissions violation: its first quoted
+// text.
 func deniedSubject(report error) string {
 	text := report.Error()
 	start := strings.IndexByte(text, '"')

@@ -9,30 +9,30 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Objects is a bucket of named byte strings that are kept for a while. To keep
-// what is larger than a message, cut it in pieces. It is safe for concurrent use.
+// Objects is a bucket of named byte strings, which are kept for a limited time. Cut what is
+// larger than a message into pieces. It is safe for concurrent use.
 type Objects interface {
-	// Put keeps an object, in place of one of the same name. When the bucket is
-	// full the error is Exhausted, and nothing is kept.
+	// Put stores an object, in place of one with the same name. If the bucket is full, it
+	// returns Exhausted and stores nothing.
 	Put(ctx context.Context, name string, data []byte) error
-	// Get returns an object and when it was put; NotFound if there is none.
+	// Get returns an object and when it was stored; NotFound if there is none.
 	Get(ctx context.Context, name string) ([]byte, time.Time, error)
 }
 
-// BucketConfig bounds a bucket.
+// BucketConfig limits a bucket.
 type BucketConfig struct {
-	MaxAge   time.Duration // after which an object is gone
-	MaxBytes int64         // of all objects, with what it takes to keep them
+	MaxAge   time.Duration // older objects are removed
+	MaxBytes int64         // of all objects, with the store's own overhead
 }
 
-// objectName is what objects can be called: tokens of a subject.
+// objectName matches the valid names of objects: tokens of a subject.
 var objectName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9_=-]+(\.[A-Za-z0-9_=-]+)*$`) })
 
-// objectSubject is where an object of a bucket goes, and what permission to use
-// the bucket is decided by.
+// objectSubject is the subject of an object in a bucket. Permissions for the bucket are checked
+// by it.
 func objectSubject(bucket, name string) string { return "objects." + bucket + "." + name }
 
-// maxObjectName bounds a name, in bytes.
+// maxObjectName is the maximum of bytes in a name.
 const maxObjectName = 256
 
 func checkBucket(bucket string, c BucketConfig) error {

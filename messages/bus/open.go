@@ -5,14 +5,14 @@ import (
 	"sync"
 )
 
-// subscriptions are those of a connection that are to end with it.
+// subscriptions are those of a connection; they end with it.
 type subscriptions struct {
 	mu     sync.Mutex
 	open   map[Subscription]struct{}
 	closed bool
 }
 
-// subscription is a Subscription that one function ends.
+// subscription is a Subscription that a function stops.
 type subscription struct {
 	of   *subscriptions
 	end  func() error
@@ -28,8 +28,8 @@ func (s *subscription) Stop() error {
 	return awaitStop(s.done)
 }
 
-// register keeps a subscription to be stopped by Close; on a connection that
-// was closed meanwhile it is stopped at once.
+// register adds a subscription, which Close stops. If the connection is already closed,
+// register stops it at once.
 func (c *subscriptions) register(s Subscription) (Subscription, error) {
 	c.mu.Lock()
 	closed := c.closed
@@ -58,8 +58,8 @@ func (c *subscriptions) isClosed() bool {
 	return c.closed
 }
 
-// stop stops them all, at once since each may have to wait; again says that this was
-// done before.
+// stop stops all subscriptions at once, since each may have to wait. again reports that stop
+// was called before.
 func (c *subscriptions) stop() (again bool, err error) {
 	c.mu.Lock()
 	again = c.closed

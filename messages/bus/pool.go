@@ -7,12 +7,12 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// stopTimeout bounds how long Stop and Close wait for handlers that run.
+// stopTimeout bounds how long Stop and Close wait for running handlers.
 const stopTimeout = 5 * time.Second
 
-// pool runs jobs, a bounded number at once, and lets a bounded number wait. The jobs
-// of one caller are run in order, and callers take turns, so that a caller who sends
-// many jobs does not delay the others. An idle pool has no goroutine.
+// pool runs a bounded number of jobs at once, and lets a bounded number wait. The jobs of one
+// caller run in order. Callers take turns, so a caller with many jobs does not delay the
+// others. An idle pool has no goroutine.
 type pool struct {
 	limit, room int
 
@@ -20,18 +20,18 @@ type pool struct {
 	running int
 	waiting int
 	queues  map[messages.Name]*queue
-	turns   []*queue // those that are not empty, whose turn is next first
+	turns   []*queue // queues that are not empty, in the order of their turns
 	closed  bool
-	idle    chan struct{} // closed once closed is set and nothing runs
+	idle    chan struct{} // closed when closed is set and nothing runs
 }
 
-// queue is what waits of one caller.
+// queue has the waiting jobs of one caller.
 type queue struct {
 	caller messages.Name
 	jobs   []job
 }
 
-// job is run, or refused; one of the two, once.
+// job is run or refused: exactly one of the two, once.
 type job struct {
 	caller      messages.Name
 	run, refuse func()
@@ -41,7 +41,7 @@ func newPool(limit, room int) *pool {
 	return &pool{limit: limit, room: room, queues: map[messages.Name]*queue{}, idle: make(chan struct{})}
 }
 
-// fate is what became of a submitted job.
+// fate is what happened to a submitted job.
 type fate uint8
 
 const (
@@ -50,9 +50,8 @@ const (
 	stopped
 )
 
-// submit runs a job now or later, or says why the job will not be run. If too many
-// jobs wait, the last job of the caller with the most waiting jobs is refused: another
-// job in place of the new one, or the new one.
+// submit runs a job now or later, or reports why it does not. If too many jobs wait, it refuses
+// the last job of the caller with the most waiting jobs, which may be the new one.
 func (p *pool) submit(j job) fate {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -71,7 +70,7 @@ func (p *pool) submit(j job) fate {
 			return full
 		}
 		last := len(most.jobs) - 1
-		go most.jobs[last].refuse() // not under the lock: sending the refusal may block
+		go most.jobs[last].refuse() // without the lock: sending the refusal may block
 		most.jobs[last] = job{}
 		most.jobs = most.jobs[:last]
 		p.waiting--
@@ -86,7 +85,7 @@ func (p *pool) submit(j job) fate {
 	return accepted
 }
 
-// longest is the queue of whoever has most waiting; nil if nobody has.
+// longest returns the queue with the most waiting jobs, nil if no job waits.
 func (p *pool) longest() (most *queue) {
 	for _, q := range p.turns {
 		if most == nil || len(q.jobs) > len(most.jobs) {
@@ -103,8 +102,8 @@ func (p *pool) work(j job) {
 	}
 }
 
-// next takes the oldest job of the caller whose turn it is. If no job waits, the
-// worker ends.
+// next returns the oldest job of the caller whose turn it is. If no job waits, it returns false
+// and the worker ends.
 func (p *pool) next() (j job, more bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -130,7 +129,7 @@ func (p *pool) next() (j job, more bool) {
 	return j, true
 }
 
-// close refuses further jobs; idle is closed once those accepted have ended.
+// close refuses further jobs. idle is closed when the accepted ones have ended.
 func (p *pool) close() {
 	p.mu.Lock()
 	if !p.closed {

@@ -14,21 +14,20 @@ import (
 	"github.com/candor-grid/candor/messages/proof"
 )
 
-// Identity proves the requests of a connection to be those of its name.
+// Identity proves that the requests of a connection come from its name.
 type Identity struct {
-	Principal func() (proof.Principal, error) // as it is now: credentials are renewed
+	Principal func() (proof.Principal, error) // returns the present one: credentials are renewed
 	Clock     func() messages.Time            // nil: the wall clock
 
 	mu       sync.Mutex
 	sessions map[messages.Name]*session // by site
 
-	// ahead is how far a site's bank is ahead of the clock, as its last refusal had it: by site.
-	// The time of a bank never goes back, so it can be ahead of all clocks for days.
+	// ahead has, by site, how far the bank's time is ahead of the clock, as its last refusal
+	// said. A bank's time never goes back, so it can be ahead of all clocks for days.
 	ahead sync.Map
 }
 
-// session is a session at a site's bank. Number 0 stands for a bank that wants no
-// proofs.
+// session is a session at a site's bank. Number 0 means that the bank requires no proofs.
 type session struct {
 	number  uint64
 	expires messages.Time
@@ -45,8 +44,7 @@ func identityOf(b Bus) *Identity {
 	return nil
 }
 
-// principalOf is the identity that the credentials of a configuration prove; nil
-// without credentials.
+// principalOf returns the identity of a configuration's credentials, nil without credentials.
 func principalOf(c *Config) *Identity {
 	switch {
 	case c.Renew != nil:
@@ -87,7 +85,7 @@ func ReadPrincipal(file string) (p proof.Principal, err error) {
 	return p, nil
 }
 
-// now is the time by the clock.
+// now returns the clock's time.
 func (i *Identity) now() messages.Time {
 	if i.Clock != nil {
 		return i.Clock()
@@ -95,14 +93,14 @@ func (i *Identity) now() messages.Time {
 	return messages.TimeOf(time.Now())
 }
 
-// at is the time at a site's bank, as far as that is known.
+// at returns the time at a site's bank, as far as known.
 func (i *Identity) at(site messages.Name) messages.Time {
 	ahead, _ := i.ahead.Load(site)
 	by, _ := ahead.(messages.Duration)
 	return i.now().Add(by)
 }
 
-// heard learns the time of a bank from its refusal of a request for the time in the signature.
+// heard learns a bank's time from its refusal of a signature's time.
 func (i *Identity) heard(subject string, refusal error) {
 	site, _, _, wants := proof.Wants(subject)
 	if now, is := proof.Mistimed(refusal); is && wants && i != nil {
@@ -110,7 +108,7 @@ func (i *Identity) heard(subject string, refusal error) {
 	}
 }
 
-// sign proves a request, if its bank wants that; nil if not.
+// sign returns the proof of a request, nil if its bank requires none.
 func (i *Identity) sign(subject string, payload []byte) (*messages.Proof, error) {
 	site, verb, caller, wants := proof.Wants(subject)
 	if i == nil || !wants {
@@ -124,8 +122,8 @@ func (i *Identity) sign(subject string, payload []byte) (*messages.Proof, error)
 	return &signed, err
 }
 
-// mark proves each transfer of a request under a session, which is opened if need
-// be. Where the bank wants no proofs, or cannot be asked, the request stays as it is.
+// mark marks each transfer of a request in a session, which it opens if needed. If the bank
+// requires no proofs or does not answer, the request is unchanged.
 func (i *Identity) mark(ctx context.Context, b Bus, subject string, r messages.TransferRequest) (messages.TransferRequest, error) {
 	site, caller, ok := proof.OfTransfers(subject)
 	if !ok {
@@ -141,8 +139,8 @@ func (i *Identity) mark(ctx context.Context, b Bus, subject string, r messages.T
 	return r, nil
 }
 
-// forget drops the session of a number, so that the next request asks the bank again
-// whether it wants proofs. A session that was opened since then stays.
+// forget removes the session with a number, so that the next request asks the bank again
+// whether it requires proofs. A session that was opened since stays.
 func (i *Identity) forget(subject string, number uint64) {
 	site, _, _ := proof.OfTransfers(subject)
 	i.mu.Lock()
@@ -152,8 +150,8 @@ func (i *Identity) forget(subject string, number uint64) {
 	}
 }
 
-// session returns the session that is open at a site, or opens one. Other requests
-// that need the session wait meanwhile.
+// session returns the open session at a site, or opens one. Other requests that need it wait
+// meanwhile.
 func (i *Identity) session(ctx context.Context, b Bus, site, caller messages.Name) (*session, error) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -173,7 +171,7 @@ func (i *Identity) session(ctx context.Context, b Bus, site, caller messages.Nam
 	return s, nil
 }
 
-// renewBefore is how long before its end a session is replaced by another.
+// renewBefore is how long before its end a session is replaced.
 const renewBefore = messages.Duration(10 * time.Minute)
 
 // open opens a session; nil if the bank does not answer.
@@ -193,7 +191,7 @@ func (i *Identity) open(ctx context.Context, b Bus, site, caller messages.Name) 
 	}
 	var trust messages.TrustReply
 	if err := ask(messages.VerbTrust, messages.Empty{}, &trust); err != nil {
-		return nil, nil // the error of the transfers themselves says more
+		return nil, nil // the transfers' own error says more
 	}
 	if !trust.Proven {
 		return &session{}, nil
@@ -229,25 +227,25 @@ func (i *Identity) open(ctx context.Context, b Bus, site, caller messages.Name) 
 
 type askedKey struct{}
 
-// Asked is the request that a handler answers as it was made, with the proof of
-// who made it; nil if it came without one.
+// Asked returns the signed request that a handler answers, with its proof; nil if it came
+// without one.
 func Asked(ctx context.Context) *messages.SignedRequest {
 	r, _ := ctx.Value(askedKey{}).(*messages.SignedRequest)
 	return r
 }
 
-// WithAsked makes a context in which [Asked] returns a request.
+// WithAsked returns a context in which [Asked] returns r.
 func WithAsked(ctx context.Context, r *messages.SignedRequest) context.Context {
 	return context.WithValue(ctx, askedKey{}, r)
 }
 
-// provenTries is how often a request that was refused as Unproven is proven again.
-// Since the proof before, the session may have ended, or the bank may have begun to
-// want proofs; and two seconds may pass until the bank knows a key that was rotated.
+// provenTries is how often a request that was refused as Unproven is proven again. In the
+// meantime the session may have ended, or the bank may have begun to require proofs. After the
+// rotation of a key, two seconds may pass until the bank knows it.
 const provenTries = 8
 
-// encoder encodes a request for each attempt. After an attempt that was refused as
-// Unproven, the transfers are marked in a new session.
+// encoder returns a function that encodes the request for each attempt. After an attempt that
+// was refused as Unproven, it marks the transfers in a new session.
 func encoder(b Bus, subject string, request any) func(context.Context, bool) ([]byte, error) {
 	identity := identityOf(b)
 	r, is := request.(messages.TransferRequest)

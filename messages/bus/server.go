@@ -12,14 +12,14 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// defaultConcurrency is how many handlers of a service run at once, and
-// queuePerWorker how many requests may wait for each of them.
+// defaultConcurrency is how many handlers of a service run at once, and queuePerWorker how many
+// requests may wait for each.
 const (
 	defaultConcurrency = 64
 	queuePerWorker     = 64
 )
 
-// Validate reports what a service lacks.
+// Validate returns an error for what a service lacks.
 func (s *Service) Validate() error {
 	if s.Name == "" || len(s.Endpoints) == 0 {
 		return messages.Errorf(messages.Invalid, "service %q: needs a name and endpoints", s.Name)
@@ -47,7 +47,7 @@ type server struct {
 	cancel    context.CancelFunc
 }
 
-// endpoint is an Endpoint of a server, and what it has done.
+// endpoint is an Endpoint of a server, with its statistics.
 type endpoint struct {
 	Endpoint
 	server                        *server
@@ -65,11 +65,10 @@ func newServer(s Service, log *zap.Logger) *server {
 	return server
 }
 
-// answer answers a request, later and from another goroutine unless it has to
-// be refused. It does not block.
+// answer answers a request from another goroutine, or refuses it at once. It does not block.
 func (e *endpoint) answer(r Request, respond func([]byte, *messages.Error)) {
 	arrived := time.Now()
-	// What is refused here was not carried out: the kinds leave no doubt about the outcome.
+	// A request that is refused here was not carried out, which the kinds of these errors tell.
 	refuse := func(kind messages.Kind, why string) {
 		e.errors.Add(1)
 		respond(nil, &messages.Error{Kind: kind, Op: e.Name, Message: why})
@@ -98,8 +97,7 @@ func (e *endpoint) answer(r Request, respond func([]byte, *messages.Error)) {
 	}
 }
 
-// run calls the handler. If the handler panics, this request gets an error, and the
-// others go on.
+// run calls the handler. If the handler panics, only this request gets an error.
 func (e *endpoint) run(ctx context.Context, r Request) (data []byte, refusal *messages.Error) {
 	defer func() {
 		if cause := recover(); cause != nil {
@@ -115,8 +113,8 @@ func (e *endpoint) run(ctx context.Context, r Request) (data []byte, refusal *me
 	return data, nil
 }
 
-// stop refuses further requests and waits for those that were accepted. After half of the time
-// their contexts end: what waits for an answer of others gives up.
+// stop refuses further requests and waits for the accepted ones. After half of the time it ends
+// their contexts, so that those which wait for others give up.
 func (s *server) stop() error {
 	s.pool.close()
 	ended := waitFor(s.pool.idle, stopTimeout/2)

@@ -6,10 +6,10 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// maxSubject bounds a subject's length in bytes.
+// maxSubject is the maximum of bytes in a subject.
 const maxSubject = 1024
 
-// checkSubject refuses what no message can be sent to.
+// checkSubject returns an error for a subject to which no message can be sent.
 func checkSubject(subject string) error {
 	if strings.ContainsAny(subject, "*>") {
 		return messages.Errorf(messages.Invalid, "subject %q: \"*\" and \">\" are for those who listen", clip(subject))
@@ -17,7 +17,7 @@ func checkSubject(subject string) error {
 	return checkPattern(subject)
 }
 
-// checkPattern refuses what nobody can listen to.
+// checkPattern returns an error for a pattern to which nobody can listen.
 func checkPattern(pattern string) error {
 	if len(pattern) > maxSubject || strings.ContainsFunc(pattern, func(r rune) bool { return r <= ' ' || r == 0x7f }) {
 		return messages.Errorf(messages.Invalid, "subject %q: must be tokens of printable characters, at most %d bytes", clip(pattern), maxSubject)
