@@ -15,38 +15,37 @@ import (
 	"github.com/candor-grid/candor/messages/bus"
 )
 
-// alarm compares the latest checkpoint of each replica with the books of the leader. A
-// checkpoint that the books do not bear out proves that acknowledged records were lost or
-// altered at a majority of the replicas. Then no credits move until an operator has decided
-// which books count.
+// alarm compares the latest checkpoint of each replica with the leader's books. If the books
+// contradict a checkpoint, acknowledged records were lost or altered at a majority of the
+// replicas. Then no credits move until an operator has decided which books count.
 type alarm struct {
 	config  *Config
 	group   *group
 	archive *archive
 	metrics *metrics
 
-	raised atomic.Pointer[messages.Error] // by this replica, which leads; nil: all is well
+	raised atomic.Pointer[messages.Error] // set by this replica while it leads; nil: no fault was found
 
-	// Of the goroutine that runs follow.
-	compared compared      // what a leader has compared last
-	asking   bool          // the leader has been asked, and has not answered
-	answers  chan compared // of the leader; one at most
+	// Used by the goroutine that runs follow.
+	compared compared      // the latest comparison by a leader
+	asking   bool          // the leader was asked and has not answered
+	answers  chan compared // the leader's answer; at most one
 }
 
-// compared is a checkpoint of this replica that a leader has compared with the books, and
-// what came of it.
+// compared is a checkpoint of this replica, and what a leader's comparison with the books
+// found.
 type compared struct {
 	checkpoint messages.Checkpoint
 	term       uint64
 	err        error
 }
 
-// compareWithin bounds one comparison with the leader.
+// compareWithin bounds one comparison by the leader.
 const compareWithin = 5 * time.Second
 
-// compare has the latest checkpoint of this replica compared with the books, once with
-// each leader. A replica that does not lead asks the leader and does not wait: it may be
-// elected meanwhile, and the answer comes to answers.
+// compare has a leader compare the latest checkpoint of this replica, once for each leader. If
+// this replica does not lead, it asks the leader and does not wait, because it may be elected
+// meanwhile; the answer comes to answers.
 func (a *alarm) compare(ctx context.Context, leads bool) {
 	last, has := a.archive.checkpoints.Last()
 	c := compared{checkpoint: last, term: a.group.box.Status().Term}
@@ -74,13 +73,13 @@ func (a *alarm) compare(ctx context.Context, leads bool) {
 	}()
 }
 
-// answered notes an answer of the leader.
+// answered takes in the leader's answer.
 func (a *alarm) answered(c *compared) {
 	a.asking = false
 	a.note(c)
 }
 
-// note keeps a comparison that was made; one that could not be made is tried again.
+// note keeps a comparison, so that it is not repeated. One that failed is tried again.
 func (a *alarm) note(c *compared) {
 	switch kind := messages.KindOf(c.err); {
 	case c.err == nil:
@@ -91,15 +90,15 @@ func (a *alarm) note(c *compared) {
 	}
 }
 
-// finish waits for the question that is open; its context has ended.
+// finish waits for the open question, whose context has ended.
 func (a *alarm) finish() {
 	if a.asking {
 		<-a.answers
 	}
 }
 
-// check compares a checkpoint of a replica with the books of this replica, which leads. If
-// the books do not bear it out, the error is of kind Conflict, and credits stop.
+// check compares a replica's checkpoint with the books of this leader. If the books contradict
+// it, the error is a Conflict, and credits stop.
 func (a *alarm) check(ctx context.Context, replica string, c *messages.Checkpoint) error {
 	if err := a.signedHere(c); err != nil {
 		return messages.Errorf(messages.Invalid, "the checkpoint of %d records that replica %s has does not count: %v", c.Records, replica, err)
@@ -153,13 +152,13 @@ func (a *alarm) raise(format string, args ...any) error {
 	return why
 }
 
-// lower forgets what this replica found, as it leads no more: the next leader compares anew.
+// lower clears the alarm when this replica stops leading: the next leader compares again.
 func (a *alarm) lower() {
 	a.raised.Store(nil)
 	a.metrics.stopped.Set(0)
 }
 
-// refusal is the error with which changes of the books are refused; nil: none are.
+// refusal returns the error for changes of the books; nil: changes are allowed.
 func (a *alarm) refusal() error {
 	if why := a.raised.Load(); why != nil {
 		return why

@@ -16,15 +16,15 @@ import (
 	"github.com/candor-grid/candor/messages/bus"
 )
 
-// archive is where a replica keeps its journal, and the checkpoints of it.
+// archive keeps a replica's journal and the checkpoints of it.
 type archive struct {
 	files       history.Files  // nil: in memory
 	store       *history.Store // nil: in memory
 	checkpoints *history.Checkpoints
 	config      *Config
-	machine     *machine // whose journal it is
+	machine     *machine // has the journal
 
-	life context.Context // until end, other replicas are asked for files
+	life context.Context // ends the requests to other replicas
 	end  func()
 }
 
@@ -53,7 +53,7 @@ func (a *archive) ledger() *ledger.Ledger {
 	return ledger.Open(a.store)
 }
 
-// saveTail writes the end of the journal for readers of the files.
+// saveTail writes the records after the last full segment, for readers of the files.
 func (a *archive) saveTail(img *ledger.Image) error {
 	if a.store == nil {
 		return nil
@@ -68,17 +68,17 @@ func (a *archive) close() error {
 	return a.store.Close()
 }
 
-// fetchWithin bounds the fetching of one segment's file, of some megabytes, and askWithin
-// each part of it.
+// fetchWithin bounds the time to fetch a segment's file of some megabytes, and askWithin the
+// time for one part.
 const (
 	fetchWithin = time.Minute
 	askWithin   = 2 * time.Second
 )
 
-// fetcher gets segments from the replica that leads, and where that does not answer from any
-// other. A leader that was just elected serves nobody before it has committed an entry, and
-// may need this replica for that. Whoever gives a file, the file must be the one that is
-// meant, by its hash. A store fetches one file at a time.
+// fetcher returns a function that fetches a segment from the leader, or else from another
+// replica: a new leader answers only after it has committed an entry, and may need this replica
+// for that. The file must have the right hash, whoever gives it. A store fetches one file at a
+// time.
 func fetcher(life context.Context, c *Config) func(ledger.Sum) ([]byte, error) {
 	subjects := []string{messages.Subject(c.Site, messages.Bank, messages.VerbSegment, messages.ServiceIdentity(messages.Bank))}
 	for _, id := range c.Replicas {
@@ -92,11 +92,11 @@ func fetcher(life context.Context, c *Config) func(ledger.Sum) ([]byte, error) {
 		for i, subject := range subjects {
 			var failed error
 			if file, failed = fetch(ctx, c, subject, sum.First); failed == nil {
-				subjects[0], subjects[i] = subject, subjects[0] // the first to be asked for the next file
+				subjects[0], subjects[i] = subject, subjects[0] // ask this one first for the next file
 				c.Log.Info("fetched a part of the history", zap.Uint64("first", sum.First), zap.Int("bytes", len(file)))
 				return file, nil
 			}
-			if err == nil || messages.KindOf(failed).Retriable() { // one that may give it later
+			if err == nil || messages.KindOf(failed).Retriable() { // a replica that may give it later
 				err = failed
 			}
 		}
@@ -104,7 +104,7 @@ func fetcher(life context.Context, c *Config) func(ledger.Sum) ([]byte, error) {
 	}
 }
 
-// fetch gets the file of a segment part by part.
+// fetch gets a segment's file part by part.
 func fetch(ctx context.Context, c *Config, subject string, first uint64) (file []byte, err error) {
 	for {
 		ctx, cancel := context.WithTimeout(ctx, askWithin)
@@ -120,13 +120,13 @@ func fetch(ctx context.Context, c *Config, subject string, first uint64) (file [
 	}
 }
 
-// filesSubject is where a replica of the bank gives others files of its journal, whoever
-// leads.
+// filesSubject is the subject where a replica of the bank gives files of its journal to others.
+// It need not lead.
 func filesSubject(site messages.Name, replica string) string {
 	return messages.Subject(site, messages.Bank, messages.VerbSegment+"-"+replica, messages.ServiceIdentity(messages.Bank))
 }
 
-// give serves files to other replicas until what it returns is stopped.
+// give serves files to other replicas until the returned service is stopped.
 func (a *archive) give() (bus.Subscription, error) {
 	return a.config.Bus.Serve(bus.Service{
 		Name: "candor-bank-files", Version: serviceVersion, Description: "Files of the journal for other replicas of the bank of site " + a.config.Site,
@@ -140,17 +140,17 @@ func (a *archive) give() (bus.Subscription, error) {
 	})
 }
 
-// How the files of the journal are examined: with pauses, so that requests do not wait for
-// the disk, and all again after a rest. What could not be fetched is tried again.
+// How the journal's files are examined: with pauses, so that requests do not wait for the disk,
+// and all again after a rest. Files that could not be fetched are tried again.
 const (
 	examinePause = 50 * time.Millisecond
 	examineRest  = time.Hour
 	mendEvery    = time.Second
 )
 
-// examine reads the files of the journal again and again, so that damage is found before
-// the records are needed. A damaged file is fetched from the replica that leads. A leader
-// that finds damage hands its lead over, and fetches the file from the next one.
+// examine reads the journal's files again and again, so that damage is found before the records
+// are needed. It fetches a damaged file from the leader. A leader with damage hands leadership
+// over and fetches the file from the next leader.
 func (a *archive) examine(ctx context.Context) {
 	for {
 		h := read(a.machine, (*ledger.Ledger).History)
@@ -168,15 +168,15 @@ func (a *archive) examine(ctx context.Context) {
 	}
 }
 
-// mend tries again and again to fetch the files that could not be fetched.
+// mend tries again and again to fetch the files that could not be fetched before.
 func (a *archive) mend(ctx context.Context) {
 	for pause(ctx, beat.Until(mendEvery)) {
 		a.store.Mend()
 	}
 }
 
-// part is a part of a segment's file, for another replica. Before the first part the whole
-// file is checked: this replica does not hear from those who ask what they got.
+// part returns a part of a segment's file for another replica. Before the first part it checks
+// the whole file, since this replica does not learn what the other received.
 func (a *archive) part(r messages.SegmentRequest) (reply messages.SegmentReply, err error) {
 	h := read(a.machine, (*ledger.Ledger).History)
 	for _, s := range h.Segments() {
@@ -190,7 +190,7 @@ func (a *archive) part(r messages.SegmentRequest) (reply messages.SegmentReply, 
 	return reply, err
 }
 
-// pause waits, and reports whether to go on.
+// pause waits for d. It returns false when ctx ends.
 func pause(ctx context.Context, d time.Duration) bool {
 	select {
 	case <-ctx.Done():
@@ -200,7 +200,7 @@ func pause(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// sign signs the journal as it stands.
+// sign signs a checkpoint of the present journal.
 func (a *archive) sign() error {
 	if a.config.Signer == nil {
 		return messages.Errorf(messages.NotFound, "this bank has no key to sign with: it runs without the site's identity")
@@ -222,10 +222,10 @@ func (a *archive) sign() error {
 	return a.checkpoints.Add(c)
 }
 
-// checkpointEvery is after how many records a replica signs by itself.
+// checkpointEvery is the number of records after which a replica signs a checkpoint.
 const checkpointEvery = 10_000
 
-// signIfDue signs if much was written since the last time.
+// signIfDue signs a checkpoint if there are enough new records.
 func (a *archive) signIfDue() {
 	if a.config.Signer == nil {
 		return
@@ -239,7 +239,7 @@ func (a *archive) signIfDue() {
 	}
 }
 
-// save leaves the journal in files as it is, up to its end.
+// save writes the end of the journal to the files.
 func (a *archive) save() error {
 	var signed error
 	if a.config.Signer != nil {

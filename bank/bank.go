@@ -28,7 +28,7 @@ type Bank struct {
 	keys     *keys
 	commands *commands
 	queries  *queries
-	courier  *courier.Courier // nil without a key to sign with
+	courier  *courier.Courier // nil if the bank has no key to sign with
 	pace     *pace
 	founding *founding
 	alarm    *alarm
@@ -37,23 +37,22 @@ type Bank struct {
 	cancel    context.CancelFunc
 	done      chan struct{}
 	examining sync.WaitGroup
-	giving    bus.Subscription // files of the journal, to other replicas; nil: it is in memory
+	giving    bus.Subscription // serves files of the journal to other replicas; nil: the journal is in memory
 
-	// Of the goroutine that runs follow.
-	leads   bool
-	serving []bus.Subscription
-	rest    func() // stops the courier, and waits for it
-	fault   string // of the clearing, as it was logged
+	// Used by the goroutine that runs follow.
+	leads       bool
+	serving     []bus.Subscription
+	stopCourier func() // stops the courier and waits for it
+	fault       string // of the clearing, as it was logged
 }
 
-// Start joins the group, and serves whenever this replica leads until ctx
-// ends or Close.
+// Start joins the group, and serves while this replica leads, until ctx ends or Close.
 func Start(ctx context.Context, c Config) (*Bank, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
 	}
 	c.defaults()
-	b := &Bank{config: c, metrics: newMetrics(), done: make(chan struct{}), rest: func() {}}
+	b := &Bank{config: c, metrics: newMetrics(), done: make(chan struct{}), stopCourier: func() {}}
 	if err := b.assemble(); err != nil {
 		return nil, fmt.Errorf("bank %s: %w", c.Replica, err)
 	}
@@ -112,8 +111,7 @@ func (b *Bank) assemble() (err error) {
 	return nil
 }
 
-// Close stops serving and leaves the group, handing leadership over if this
-// replica has it.
+// Close stops serving and leaves the group. If this replica leads, it hands leadership over.
 func (b *Bank) Close() error {
 	b.cancel()
 	<-b.done
@@ -134,7 +132,7 @@ func (b *Bank) stopGiving() {
 	}
 }
 
-// unregister takes all metrics back.
+// unregister removes all metrics.
 func (b *Bank) unregister() {
 	if b.courier != nil {
 		b.courier.Close()
@@ -145,8 +143,8 @@ func (b *Bank) unregister() {
 // Status describes the group as this replica sees it.
 func (b *Bank) Status() mailbox.Status { return b.group.box.Status() }
 
-// Hash is the digest of the replica's ledger and clearing: equal for replicas
-// that applied the same commands. It costs as much as writing an image.
+// Hash returns the digest of the replica's ledger and clearing: equal for replicas that applied
+// the same commands. It costs as much as writing an image.
 func (b *Bank) Hash() [sha256.Size]byte {
 	return b.machine.hash()
 }
@@ -183,8 +181,8 @@ func (b *Bank) follow(ctx context.Context) {
 	}
 }
 
-// attend starts the services if this replica leads, and stops them if it does not.
-// A service that could not be started is tried again at the next tick.
+// attend starts the services if this replica leads, and stops them otherwise. If starting
+// fails, the next tick tries again.
 func (b *Bank) attend(ctx context.Context) {
 	switch {
 	case !b.leads:
@@ -236,13 +234,13 @@ func (b *Bank) withdraw() {
 			b.config.Log.Warn("a service did not stop in time", zap.Error(err))
 		}
 	}
-	b.rest()
-	b.serving, b.rest = nil, func() {}
+	b.stopCourier()
+	b.serving, b.stopCourier = nil, func() {}
 	b.metrics.serving.Set(0)
 }
 
-// expire proposes the passing of time if a hold is due. What comes of it does
-// not matter here: if it is still due, the next tick tries again.
+// expire proposes the passing of time if a hold is due. It ignores the result: if the hold is
+// still due, the next tick tries again.
 func (b *Bank) expire(ctx context.Context) {
 	next := read(b.machine, (*ledger.Ledger).NextExpiry)
 	if now, late := b.group.now(); late || next == 0 || next > now {

@@ -7,7 +7,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// callers says who may ask for what, by the configuration.
+// callers says who may ask for what, from the configuration.
 type callers struct {
 	operators []messages.Name
 	services  []messages.Name
@@ -16,7 +16,7 @@ type callers struct {
 func (c *callers) isOperator(caller messages.Name) bool { return slices.Contains(c.operators, caller) }
 func (c *callers) isService(caller messages.Name) bool  { return slices.Contains(c.services, caller) }
 
-// rank is that of a caller. The ledger takes the leader's word for it.
+// rank returns a caller's rank. The ledger trusts the leader for it.
 func (c *callers) rank(caller messages.Name) ledger.Rank {
 	switch {
 	case c.isOperator(caller):
@@ -27,7 +27,7 @@ func (c *callers) rank(caller messages.Name) ledger.Rank {
 	return ledger.User
 }
 
-// operator refuses whoever is not one.
+// operator returns an error for callers that are no operators.
 func (c *callers) operator(caller messages.Name, what string) error {
 	if c.isOperator(caller) {
 		return nil
@@ -35,8 +35,8 @@ func (c *callers) operator(caller messages.Name, what string) error {
 	return messages.Errorf(messages.PermissionDenied, "account %q may not %s: ask an operator of the site", caller, what)
 }
 
-// owner refuses whoever can own no account: a service. Whether a user owns the
-// one it names is for the ledger to say.
+// owner returns an error for services, which cannot own an account. The ledger checks whether a
+// user owns the account in the request.
 func (c *callers) owner(caller messages.Name, what string) error {
 	if c.rank(caller) != ledger.Service {
 		return nil
@@ -44,7 +44,7 @@ func (c *callers) owner(caller messages.Name, what string) error {
 	return messages.Errorf(messages.PermissionDenied, "%q may not %s: only owners and operators may", caller, what)
 }
 
-// seesAll reports whether a caller may see every account.
+// seesAll reports whether a caller may see all accounts.
 func (c *callers) seesAll(caller messages.Name) bool {
 	return c.isOperator(caller) || c.isService(caller)
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/candor-grid/candor/bank/clearing/courier"
 )
 
-// newCourier makes the shell of the clearing; nil where the bank has no key to
-// sign with, and so cannot settle with other sites.
+// newCourier returns the clearing's courier; nil if the bank has no key to sign with, and so
+// cannot settle with other sites.
 func (b *Bank) newCourier() (*courier.Courier, error) {
 	c := &b.config
 	if c.Signer == nil {
@@ -24,7 +24,7 @@ func (b *Bank) newCourier() (*courier.Courier, error) {
 	})
 }
 
-// runCourier repeats unanswered messages to peers, until withdraw.
+// runCourier sends unanswered messages to peers again, until withdraw.
 func (b *Bank) runCourier() {
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
@@ -32,13 +32,13 @@ func (b *Bank) runCourier() {
 		defer close(done)
 		b.courier.Run(ctx)
 	}()
-	b.rest = func() {
+	b.stopCourier = func() {
 		cancel()
 		<-done
 	}
 }
 
-// watchClearing logs once what the ledger should not have refused the clearing.
+// watchClearing logs the clearing's fault, once; see [clearing.State.Fault].
 func (b *Bank) watchClearing() {
 	var fault string
 	b.machine.readClearing(func(s *clearing.State) { fault = s.Fault() })

@@ -16,68 +16,67 @@ import (
 	"github.com/candor-grid/candor/messages/proof"
 )
 
-// Config is one replica of a site's bank.
+// Config configures one replica of a site's bank.
 type Config struct {
 	Site    messages.Name
 	Replica string
-	Bus     bus.Bus // as the identity "$bank"
-	// Replicas are all of the group, which a replica asks for files of the journal that it
-	// lacks where no leader answers.
+	Bus     bus.Bus // connected as "$bank"
+	// Replicas lists all replicas of the group. A replica asks them for missing files of the
+	// journal if no leader answers.
 	Replicas []string
-	// Open joins the replica's state to the group's log.
+	// Open connects the replica's state to the group's log.
 	Open func(mailbox.Machine) (mailbox.Mailbox, error)
-	// Operators may grant, change members, transfer, and see every account.
+	// Operators may grant, change members, transfer, and see all accounts.
 	Operators []messages.Name
-	// Services may transfer and see every account: identities of the site's
-	// actors, such as "$auctioneer".
+	// Services may transfer and see all accounts. They are the site's actors, such as
+	// "$auctioneer".
 	Services []messages.Name
-	// ExpiryInterval is how often the leader looks for holds that are due on a
-	// ledger to which nothing else happens; default 1 s.
+	// ExpiryInterval is how often the leader checks for due holds on an otherwise idle ledger;
+	// default 1 s.
 	ExpiryInterval messages.Duration
 	// History is where the replica keeps the journal; nil: in memory.
 	History history.Files
-	// SegmentBytes is how many bytes of records go into a file of it, the same
-	// in all replicas; default 4 MiB.
+	// SegmentBytes is how many bytes of records a file of the journal has. It must be equal on
+	// all replicas; default 4 MiB.
 	SegmentBytes int
-	// Restored is when the backup began from which the replica's state was restored; 0: it
-	// was not.
+	// Restored is when the backup began from which the replica's state was restored; 0: it was
+	// not restored.
 	Restored messages.Time
-	// Signer signs in the site's name: checkpoints of the journal, and what goes
-	// to the banks of other sites, which have its public key. Nil: no checkpoints
-	// are made, and the bank does not settle with other sites.
+	// Signer signs for the site: checkpoints of the journal, and messages to the banks of other
+	// sites, which have its public key. Nil: no checkpoints are made, and the bank does not
+	// settle with other sites.
 	Signer proof.Signer
-	// Keys are those of the site by which requests are proven. Nil: this replica
-	// cannot carry out commands that are.
+	// Keys are the site's keys, which prove requests. Nil: this replica cannot carry out
+	// commands with proofs.
 	Keys Keys
-	// Attempt is how long one message to another site's bank may wait for its
-	// answer, and the backoffs bound the waits between attempts; defaults 5 s,
-	// 100 ms and 30 s.
+	// Attempt is how long one message to another site's bank may wait for its answer; default 5
+	// s. The backoffs bound the waits between attempts; defaults 100 ms and 30 s.
 	Attempt, FirstBackoff, LastBackoff messages.Duration
-	// LeastVisit is the least that another site must authorise for a job; default
-	// 0.01 credits.
+	// LeastVisit is the minimum that another site must authorise for a job; default 0.01
+	// credits.
 	LeastVisit messages.Credits
-	// SilentAfter is how long another site's bank may be silent before it is suspended;
-	// default an hour.
+	// SilentAfter is how long another site's bank may leave messages unanswered before it is
+	// suspended; default an hour.
 	SilentAfter messages.Duration
-	// Opening are the accounts that the site opens by itself when it is new.
+	// Opening lists the accounts that a new site opens by itself.
 	Opening []messages.Name
-	// OnBroken is called when the journal cannot be written or read any more.
-	// The default logs the error and ends the process with status 1: a replica
-	// that starts again finds what it needs in its snapshot and log.
+	// OnBroken is called when the journal can no longer be written or read. By default it logs
+	// the error and ends the process with status 1: after a restart the replica finds what it
+	// needs in its snapshot and log.
 	OnBroken func(error)
 	Log      *zap.Logger           // default: none
-	Metrics  prometheus.Registerer // default: nowhere; replicas in one process need a label each
+	Metrics  prometheus.Registerer // default: none; replicas in one process each need a label
 	Clock    func() messages.Time  // default: the wall clock
 	// ClockKnown reports whether Clock agrees with the other hosts of the site; default: it does.
 	ClockKnown func() bool
-	// Mono is a clock that nobody sets; default: the process's.
+	// Mono returns the time of a clock that is never set; default: the process's.
 	Mono func() messages.Duration
-	// Late is how long the auctioneers have to extend holds that became due while the site did
-	// not run, or as clocks were set; default 5 minutes, below 0: no time.
+	// Late is how long auctioneers may extend holds that became due while the site did not run,
+	// or because clocks were set; default 5 minutes, negative: no time.
 	Late messages.Duration
 }
 
-// Validate reports the first thing that is wrong or missing.
+// Validate returns an error for the first field that is wrong or missing.
 func (c *Config) Validate() error {
 	switch {
 	case !messages.ValidName(c.Site):

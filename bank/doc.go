@@ -1,44 +1,44 @@
-// Package bank is the actor that keeps a site's credits: one replica of a
-// group that shares a [ledger.Ledger] through a mailbox.
+// Package bank is the actor that keeps a site's credits. A bank is a group of replicas that
+// share a [ledger.Ledger] through a mailbox.
 //
-// The leader alone serves. It answers the commands transfer (services of the
-// site and operators); grant, withdraw, correct, project and credit (operators);
-// member, freeze and pay (owners of the account, and operators); and the
-// discoverable queries account, accounts, statement, books and status. The caller is
-// the last token of the subject. The configuration gives the caller's rank, which goes
-// into the command; the ledger decides what a user owns. Refusals are counted by verb
-// and kind. The other replicas answer nothing, so a request meets the leader or nobody.
+// Only the leader serves. It answers the commands transfer (services of the site and
+// operators); grant, withdraw, correct, project and credit (operators); member, freeze and pay
+// (owners of the account, and operators); and the discoverable queries account, accounts,
+// statement, books and status. The caller is the last token of the subject. The configuration
+// gives the caller's rank, which goes into the command; the ledger checks which accounts a user
+// owns. Refusals are counted by verb and kind. The other replicas answer nothing, so a request
+// reaches the leader or nobody.
 //
-// Users see their own account and those in which they have a part; operators and
-// services see all. Anybody sees the books' running totals; only operators have them
-// recomputed. The answer to a query shows every command that was answered before the
-// query was made: leadership is verified first, then the state is read.
+// Users see their own account and those of which they are members; operators and services see
+// all. Anybody sees the books' running totals; only operators can have them recomputed. The
+// answer to a query shows every command that was answered before the query: leadership is
+// verified first, then the state is read.
 //
-// Time is the leader's clock, carried by each command. While holds are due, the leader
-// proposes the bare passing of time, so that holds lapse on an idle site too. After a time
-// in which nobody could extend holds (nothing ran, or clocks were set) it holds the time
-// back for some minutes, until they are extended.
+// Time is the leader's clock, which each command carries. While holds are due, the leader
+// proposes the passing of time, so that holds lapse on an idle site too. If for some time
+// nobody could extend holds (nothing ran, or clocks were set), it holds the time back for some
+// minutes, until they are extended.
 //
-// A refused command of a user leaves a record in the journal too. So a user who asks
-// for more than a hundred commands at once, or two a second, is answered Exhausted.
+// A user's refused command leaves a record in the journal too. So a user who sends more than a
+// hundred commands at once, or two a second, is answered Exhausted.
 //
-// A command whose outcome is not known is answered Unknown. Asking again under the
-// same identifiers gives the result, and nothing happens twice: the caller and its key
-// identify grants, payments and withdrawals, and the other commands say what is to be.
+// If the outcome of a command is unknown, the answer is Unknown. Asking again under the same
+// identifiers returns the result, and nothing happens twice. Grants, payments and withdrawals
+// are identified by the caller and its key; the other commands state the final value.
 //
-// The journal is kept in files where the configuration names a directory, one for
-// each replica (package history), and in memory otherwise. Operators read it page by
-// page (journal). Each replica signs checkpoints of it with the site's key after every
-// ten thousand records, when it stops, and when it is asked to (checkpoints). Replicas
-// that lack a part fetch it from the leader (segment). The leader compares the latest
-// checkpoint of each replica with its books. If these do not bear it out, acknowledged
-// records were lost, and the bank moves no credits until an operator has decided.
+// If the configuration names a directory, the journal is kept in files there, for each replica
+// (package history); otherwise in memory. Operators read it page by page (journal). Each
+// replica signs checkpoints of it with the site's key: after every ten thousand records, when
+// it stops, and on request (checkpoints). A replica that lacks a part fetches it from the
+// leader (segment). The leader compares the latest checkpoint of each replica with its books.
+// If they contradict one, acknowledged records were lost, and the bank moves no credits until
+// an operator has decided.
 //
 // # Who asked
 //
-// What a replica carries out is proven to have been asked for, whoever wrote it into
-// the log. The chain from a user's key to a balance has these links, each of which
-// every replica checks as it applies a command, and "candor bank verify" again:
+// Everything that a replica carries out is proven to have been asked for, whoever wrote it into
+// the log. The chain from a user's key to a balance has the links below. Every replica checks
+// each of them when it applies a command, and "candor bank verify" checks them again:
 //
 //   - The key of the site's account is in the keys directory of each host, and its
 //     public half in every credentials file: nothing about it is taken from the log, the
@@ -62,15 +62,14 @@
 //     clearing checks as it applies them; what users ask of the clearing is proven
 //     like all else.
 //
-// A site is proven from its first record on: a bank with the site's keys takes no books
-// that begin with anything but what the site says of its keys.
+// A bank with the site's keys is proven from its first record on: it accepts no books whose
+// first record is not the site's statement of its keys.
 //
-// A replica that starts believes no image. From the first record on it carries out again
-// what the journal says was signed, by the code that carried it out first, and what comes
-// of it must be the journal, byte by byte, and the image's state ([ledger.RestoreWith]).
-// A record to which no signature and no rule leads ends the start with its number.
-// "candor bank verify" does the same. Nothing is written twice by hand: there are no rules
-// of an auditor beside those of the bank.
+// A replica that starts trusts no image. It carries out again, from the first record on, what
+// the journal says was signed. The result must equal the journal, byte by byte, and the image's
+// state ([ledger.RestoreWith]). If a record follows from no signature and no rule, the start
+// fails and names its number. "candor bank verify" does the same with the same code: there is
+// no second set of rules for auditors.
 //
 // What an attacker gains: with the log or the ports of a replica, the order of what
 // was asked, and that something is not done, or done late; no credits. With the disk,
@@ -81,10 +80,10 @@
 // majority's adds nothing to that. With a user's credentials, what that user may do,
 // until they are revoked; with a service's, transfers between accounts, but no grants.
 //
-// Not proven by the journal: the time of a record, which is the leader's clock and within
-// an hour of each signature, the order of what was asked, and that nothing is missing at
-// its end. What the leader finds by itself (a peer is silent, a backup was restored) is
-// recorded and not signed; it moves no credits.
+// The journal does not prove the time of a record (it is the leader's clock, within an hour of
+// each signature), the order of requests, or that nothing is missing at its end. What the
+// leader finds out by itself (a peer is silent, a backup was restored) is recorded without a
+// signature; it moves no credits.
 //
 // # Other sites
 //

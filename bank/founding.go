@@ -10,17 +10,16 @@ import (
 	"github.com/candor-grid/candor/messages/bus"
 )
 
-// founding knows the accounts that the site opens by itself when it is new. Until one of
-// them is open, what asks for it is to wait: "there is no such account" would be taken for
-// the last word, and remembered.
+// founding has the accounts that a new site opens by itself. Requests about one of them wait
+// until it is open; otherwise "there is no such account" would be remembered as their answer.
 type founding struct {
 	accounts []messages.Name
 	machine  *machine
 	callers  *callers
-	over     atomic.Bool // all are open
+	over     atomic.Bool // all accounts are open
 }
 
-// await returns Unavailable if one of some accounts is still to be opened.
+// await returns Unavailable if one of the named accounts is not open yet.
 func (f *founding) await(names ...messages.Name) error {
 	if f.over.Load() {
 		return nil
@@ -45,7 +44,7 @@ func (f *founding) await(names ...messages.Name) error {
 	return nil
 }
 
-// bound has the users of a service wait for their accounts. Operators open them.
+// bound makes a service's users wait for their accounts. Operators need not: they open them.
 func (f *founding) bound(s bus.Service) bus.Service {
 	for i := range s.Endpoints {
 		handle := s.Endpoints[i].Handle
@@ -61,7 +60,7 @@ func (f *founding) bound(s bus.Service) bus.Service {
 	return s
 }
 
-// parties are the accounts of transfers.
+// parties returns the accounts of transfers.
 func parties(list []messages.Transfer) (names []messages.Name) {
 	for i := range list {
 		names = append(names, list[i].Debit, list[i].Member)

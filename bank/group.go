@@ -11,7 +11,7 @@ import (
 	"github.com/candor-grid/candor/messages/proof"
 )
 
-// group is the replicated state as the leader changes it, and as callers are shown it.
+// group is the replicated state, as the leader changes it and queries read it.
 type group struct {
 	machine *machine
 	box     mailbox.Mailbox
@@ -19,14 +19,14 @@ type group struct {
 	late    lateness
 }
 
-// now is the time of the next command, and whether it is held back: see [lateness].
+// now returns the time of the next command, and whether it is held back: see [lateness].
 func (g *group) now() (messages.Time, bool) {
 	var reached, due messages.Time
 	g.machine.read(func(l *ledger.Ledger) { reached, due = l.Now(), l.NextExpiry() })
 	return g.late.now(reached, due)
 }
 
-// propose commits a command at this moment and returns its result.
+// propose commits a command with the present time and returns its result.
 func (g *group) propose(ctx context.Context, c *ledger.Command) (ledger.Result, error) {
 	if err := c.Check(); err != nil {
 		return ledger.Result{}, err
@@ -48,8 +48,7 @@ func (g *group) propose(ctx context.Context, c *ledger.Command) (ledger.Result, 
 	return result, err
 }
 
-// verify makes sure that later reads of the ledger show everything that was answered
-// before.
+// verify makes sure that later reads of the ledger show everything that was answered before.
 func (g *group) verify(ctx context.Context) error {
 	err := g.box.Verify(ctx)
 	if ctx.Err() != nil {
@@ -61,12 +60,10 @@ func (g *group) verify(ctx context.Context) error {
 	return nil
 }
 
-// provenFrom is the first record from which on everything is proven, 0 if nothing
-// is.
+// provenFrom returns the record from which on everything is proven, 0 if there is none.
 func (g *group) provenFrom() uint64 { return read(g.machine, (*ledger.Ledger).Proven) }
 
-// prove gives a command the proof that came with the request, where the books
-// want one.
+// prove adds the request's proof to a command, if the books require proofs.
 func (g *group) prove(ctx context.Context, c *ledger.Command) *messages.Error {
 	switch {
 	case c.Verb == ledger.Expire || c.Verb == ledger.Keys:
@@ -89,7 +86,7 @@ func unmarked() *messages.Error {
 	return messages.Errorf(messages.Unproven, "the transfers carry no marks of a session: ask as candor's own clients do, which open one")
 }
 
-// host is the group as the clearing's shell sees it.
+// host is the group as the courier uses it.
 type host struct{ *group }
 
 // Propose implements [courier.Host].

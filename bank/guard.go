@@ -8,10 +8,9 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// guard keeps everybody but the clearing off its accounts and its transfers:
-// what is done to a peer's account here alone has no mirror there. Operators
-// grant to the accounts of settlements and withdraw from them, as their debts
-// are paid outside the ledgers. Of transfers the ledger takes care.
+// guard refuses commands on the clearing's accounts and transfers, since the peer's books would
+// not mirror the change. Only grants and withdrawals on the settlement accounts are allowed,
+// when debts are paid outside the ledgers. The ledger itself checks transfers.
 func guard(c *ledger.Command) *messages.Error {
 	names := []messages.Name{c.By}
 	switch c.Verb {
@@ -35,7 +34,7 @@ func guard(c *ledger.Command) *messages.Error {
 	return guardNames(names...)
 }
 
-// unsettled is a name, but "" for that of an account that payments are booked on.
+// unsettled returns name, or "" if payments outside the ledgers are booked on that account.
 func unsettled(name messages.Name) messages.Name {
 	if clearing.PaidOutside(name) {
 		return ""

@@ -8,10 +8,10 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// pageBytes bounds the history in one reply; a NATS server takes 1 MiB.
+// pageBytes bounds the records in one reply; a NATS server accepts 1 MiB.
 const pageBytes = 512 << 10
 
-// journal answers with a page of the journal.
+// journal returns a page of the journal.
 func (q *queries) journal(ctx context.Context, caller messages.Name, r messages.JournalRequest) (messages.JournalReply, error) {
 	if err := q.mayAudit(ctx, caller, "read the journal", r.Validate()); err != nil {
 		return messages.JournalReply{}, err
@@ -38,19 +38,19 @@ func (q *queries) journal(ctx context.Context, caller messages.Name, r messages.
 	return reply, page(&reply, &h, r)
 }
 
-// maxStandings is how many accounts fit into a reply beside the records.
+// maxStandings is how many accounts fit into a reply together with the records.
 const maxStandings = 4000
 
 func page(reply *messages.JournalReply, h *ledger.History, r messages.JournalRequest) error {
 	reply.Records = []messages.JournalRecord{}
 	size := 0
-	for after := r.After; after < reply.Count; after++ { // nothing is added to the last of all numbers
+	for after := r.After; after < reply.Count; after++ { // not <=: nothing follows the largest number
 		number := after + 1
 		record, err := h.Record(number)
 		if err != nil {
 			return messages.Errorf(messages.Internal, "%v", err)
 		}
-		// As numbers and lengths take at most 16 bytes more.
+		// Numbers and lengths take at most 16 bytes more.
 		if size += len(record) + 16; len(reply.Records) > 0 && (size > pageBytes || len(reply.Records) == r.Limit) {
 			reply.More = true
 			return nil
@@ -60,7 +60,8 @@ func page(reply *messages.JournalReply, h *ledger.History, r messages.JournalReq
 	return nil
 }
 
-// mayAudit lets through operators and services whose request is valid.
+// mayAudit returns an error for callers that are no operators or services, or for an invalid
+// request.
 func (q *queries) mayAudit(ctx context.Context, caller messages.Name, what string, invalid error) error {
 	if !q.callers.seesAll(caller) && caller != messages.ServiceIdentity(messages.Bank) {
 		return messages.Errorf(messages.PermissionDenied, "account %q may not %s: ask an operator of the site", caller, what)
@@ -71,10 +72,10 @@ func (q *queries) mayAudit(ctx context.Context, caller messages.Name, what strin
 	return q.group.verify(ctx)
 }
 
-// maxCheckpoints bounds the checkpoints of one reply.
+// maxCheckpoints is the maximum of checkpoints in one reply.
 const maxCheckpoints = 1000
 
-// checkpoints answers with signed checkpoints, and signs one if it is asked to.
+// checkpoints returns signed checkpoints, and signs a new one on request.
 func (q *queries) checkpoints(ctx context.Context, caller messages.Name, r messages.CheckpointsRequest) (messages.CheckpointsReply, error) {
 	if err := q.mayAudit(ctx, caller, "see the checkpoints", r.Validate()); err != nil {
 		return messages.CheckpointsReply{}, err
@@ -98,7 +99,7 @@ func (q *queries) checkpoints(ctx context.Context, caller messages.Name, r messa
 	return reply, nil
 }
 
-// segment answers with a part of a full segment's file.
+// segment returns a part of a full segment's file.
 func (q *queries) segment(ctx context.Context, caller messages.Name, r messages.SegmentRequest) (reply messages.SegmentReply, err error) {
 	if err := q.mayAudit(ctx, caller, "read the journal's files", r.Validate()); err != nil {
 		return reply, err

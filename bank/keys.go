@@ -13,24 +13,24 @@ import (
 	"github.com/candor-grid/candor/messages/proof"
 )
 
-// Keys are those of the site by which a bank knows who asks. They come from the
-// site's keys directory, never from the log.
+// Keys has the site's keys, by which a bank knows who asks. They come from the site's keys
+// directory, never from the log.
 type Keys interface {
-	AccountKey() string                  // public; the first, which is the account's name
-	RoleKeys() []messages.RoleKey        // that sign credentials now; of a role, the present one last
-	RevokedKeys() []string               // of names
-	SignAccount([]byte) ([]byte, error)  // with the key that speaks for the account
-	Exchange() (*ecdh.PrivateKey, error) // that goes with AccountKey
-	// Succession leads from AccountKey to the key that signs; Later has the exchange key
-	// that goes with a key which followed, nil if it is not known.
+	AccountKey() string                  // the first public key; it is the account's name
+	RoleKeys() []messages.RoleKey        // keys that sign credentials now; the present one of each role is its last
+	RevokedKeys() []string               // revoked keys of names
+	SignAccount([]byte) ([]byte, error)  // signs with the present key of the account
+	Exchange() (*ecdh.PrivateKey, error) // the key that belongs to AccountKey
+	// Succession leads from AccountKey to the present key. Later returns the exchange key of a
+	// key in it, nil if it is unknown.
 	Succession() []messages.Succession
 	Later(account string) *ecdh.PrivateKey
 }
 
-// seen is shared by the replicas of this process, which check each mark once.
+// seen is shared by the replicas of this process, so that they check each mark once.
 var seen = ledger.NewSeen()
 
-// newRoot reads what the ledger checks proofs against; nil without keys.
+// newRoot returns the root against which the ledger checks proofs; nil without keys.
 func newRoot(c *Config) (*ledger.Root, error) {
 	if c.Keys == nil {
 		return nil, nil
@@ -42,19 +42,18 @@ func newRoot(c *Config) (*ledger.Root, error) {
 	return &ledger.Root{Site: c.Site, Account: c.Keys.AccountKey(), Exchange: exchange, Later: c.Keys.Later, Seen: seen}, nil
 }
 
-// keys has the ledger know the site's keys, and the keys directory what the ledger
-// knows.
+// keys tells the ledger the site's keys, and the keys directory what the ledger knows.
 type keys struct {
 	config  *Config
 	group   *group
 	machine *machine
 }
 
-// declareWithin bounds how long the site's statement of its keys may take.
+// declareWithin bounds the time of the site's statement of its keys.
 const declareWithin = 5 * time.Second
 
-// declare has the ledger know the site's keys as they are. The first statement is the
-// first record; every later command needs a proof.
+// declare states the site's present keys to the ledger. The first statement is the first
+// record; every later command needs a proof.
 func (k *keys) declare(ctx context.Context) error {
 	if k.config.Keys == nil {
 		return nil
@@ -95,16 +94,16 @@ func (k *keys) declare(ctx context.Context) error {
 	return err
 }
 
-// redeclare has the books follow rotations and revocations of the site's keys.
+// redeclare states rotations and revocations of the site's keys to the ledger.
 func (k *keys) redeclare(ctx context.Context) {
 	if err := k.declare(ctx); err != nil {
 		k.config.Log.Warn("the books do not have the present keys of the site; will try again", zap.Error(err))
 	}
 }
 
-// ended lists the keys that sign no more: those before the present one of their
-// role that the keys directory has no longer. A key that came after it is of a
-// rotation of which this host has not heard yet, and stays.
+// ended lists the keys that no longer sign: those that the keys directory no longer has, if
+// they are older than the present key of their role. A newer key stays: this host may not have
+// heard of its rotation yet.
 func ended(known, held []messages.RoleKey) (list []string) {
 	present := map[string]string{}
 	for _, r := range held {

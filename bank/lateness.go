@@ -6,22 +6,23 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// lateBy is the least step of time that makes the bank late.
+// lateBy is the smallest jump of time that makes the bank late.
 const lateBy = messages.Duration(5 * 60e9)
 
-// lateness keeps holds from lapsing by a time in which nobody could extend them: the site did
-// not run, or clocks were set. The next commands are made at a time just before the first hold
-// is due, until holds are extended or Config.Late has passed.
+// lateness prevents holds from lapsing because of a time in which nobody could extend them: the
+// site did not run, or clocks were set. Commands then get a time just before the first hold is
+// due, until holds are extended or Config.Late has passed.
 type lateness struct {
 	config *Config // its Clock is the time of the books
 
 	mu     sync.Mutex
-	latest messages.Time     // that was told, when this replica led
-	until  messages.Duration // the end of the lateness by Mono; 0: the bank is not late
+	latest messages.Time     // the latest time returned while this replica led
+	until  messages.Duration // when the lateness ends, by Mono; 0: the bank is not late
 }
 
-// now is the time of a command that is proposed now. reached is the time of the books, and due
-// when something in them expires next, 0 if nothing will. late says that the time is held back.
+// now returns the time of a command that is proposed now. reached is the time of the books. due
+// is when something in them next expires, 0 if nothing will. late reports that the time is held
+// back.
 func (l *lateness) now(reached, due messages.Time) (at messages.Time, late bool) {
 	now := l.config.Clock()
 	l.mu.Lock()

@@ -9,7 +9,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// metrics are one replica's.
+// metrics are the metrics of one replica.
 type metrics struct {
 	commands  prometheus.Counter
 	transfers prometheus.Counter
@@ -21,7 +21,7 @@ type metrics struct {
 	serving   prometheus.Gauge
 	stopped   prometheus.Gauge
 
-	all *prometheus.Registry // of them
+	all *prometheus.Registry // the metrics above
 }
 
 func newMetrics() *metrics {
@@ -54,14 +54,14 @@ func newMetrics() *metrics {
 	return m
 }
 
-// damages counts the damage that a store of the journal finds.
+// damages counts the damaged files that a store finds.
 func (m *metrics) damages(s *history.Store) {
 	m.all.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{
 		Name: "candor_bank_history_damaged_total", Help: "Times at which a file of the bank's history was found damaged or gone."},
 		func() float64 { return float64(s.Damaged()) }))
 }
 
-// serve begins to count the requests of a verb, and of each kind of error from 0.
+// serve prepares the counters of a verb: its requests, and each kind of error, begin at 0.
 func (m *metrics) serve(verb string) (seconds prometheus.Observer) {
 	for _, kind := range messages.Kinds() {
 		m.turned.WithLabelValues(verb, kind.String())
@@ -83,7 +83,7 @@ func (m *metrics) watch(machine *machine) {
 	gauge("journal_records", "Records of the ledger's journal.", func(t ledger.Totals) float64 { return float64(t.Records) })
 }
 
-// count counts what a command came to.
+// count counts the results of a command.
 func (m *metrics) count(r *ledger.Result) {
 	m.commands.Inc()
 	m.lapsed.Add(float64(r.Lapsed))
@@ -105,8 +105,8 @@ func (m *metrics) refuse(err *messages.Error) {
 	}
 }
 
-// refuseRequest counts what a caller was refused, whether the ledger refused it
-// or it never came so far: attempts to do what one may not show here.
+// refuseRequest counts a refused request, whether or not the ledger refused it: it shows
+// attempts to do what is not allowed.
 func (m *metrics) refuseRequest(verb string, err error) {
 	if err == nil {
 		return

@@ -10,20 +10,20 @@ import (
 	"github.com/candor-grid/candor/messages/bus"
 )
 
-// Every command of a user leaves a trace in the journal, also one that was refused.
-// So a user may ask for paceBurst of them at once, and for one each paceEvery in the
-// long run. Operators are not bounded, nor are services and the banks of peers, whose
-// names begin with $: what they ask for is bounded where it comes from.
+// Every command of a user leaves a record in the journal, even if it is refused. So a user may
+// send paceBurst of them at once, and one each paceEvery in the long run. Operators are not
+// limited. Nor are services and the banks of peers, whose names begin with $: their requests
+// are limited where they come from.
 const (
 	paceBurst = 100
 	paceEvery = messages.Duration(time.Second / 2)
-	// maxPaced bounds the remembered users; above it, users with all their allowance
-	// are forgotten.
+	// maxPaced is the maximum of remembered users; above it, users with their full allowance are
+	// forgotten.
 	maxPaced = 10_000
 )
 
-// pace counts what users ask for, by the time at which each may ask for paceBurst
-// again.
+// pace limits the requests of users. For each it has the time at which the user may send
+// paceBurst again.
 type pace struct {
 	config  *Config
 	metrics *metrics
@@ -32,7 +32,7 @@ type pace struct {
 	full    map[messages.Name]messages.Time
 }
 
-// count counts a request of a user, or refuses it.
+// count counts a user's request, or returns an error if there were too many.
 func (p *pace) count(user messages.Name, now messages.Time) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -54,10 +54,10 @@ func (p *pace) count(user messages.Name, now messages.Time) error {
 	return nil
 }
 
-// bound bounds how fast users may ask for the commands of a service.
+// bound limits how fast users may use the commands of a service.
 func (p *pace) bound(s bus.Service) bus.Service {
 	if s.Discoverable {
-		return s // queries leave no trace
+		return s // queries leave no record
 	}
 	for i := range s.Endpoints {
 		verb, handle := s.Endpoints[i].Name, s.Endpoints[i].Handle

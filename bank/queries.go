@@ -11,7 +11,7 @@ import (
 	"github.com/candor-grid/candor/messages/mailbox"
 )
 
-// queries are the requests of all users, each about its own accounts.
+// queries are requests of any user about its own accounts.
 type queries struct {
 	config  *Config
 	metrics *metrics
@@ -42,8 +42,8 @@ func (q *queries) service() bus.Service {
 	}
 }
 
-// readAccount has f read an account if the caller may see it. Whoever may not
-// is not told whether it exists.
+// readAccount calls f with the ledger if the caller may see an account. Other callers do not
+// learn whether it exists.
 func (q *queries) readAccount(ctx context.Context, caller, name messages.Name, f func(*ledger.Ledger) error) error {
 	if err := q.group.verify(ctx); err != nil {
 		return err
@@ -59,7 +59,7 @@ func (q *queries) readAccount(ctx context.Context, caller, name messages.Name, f
 	return err
 }
 
-// own is the account that is named, or the caller's own if none is.
+// own returns name, or the caller's own account if name is empty.
 func own(caller, name messages.Name) messages.Name {
 	if name == "" {
 		return caller
@@ -108,9 +108,9 @@ func (q *queries) accounts(ctx context.Context, caller messages.Name, r messages
 	return reply, err
 }
 
-// books tells the running totals to anybody, but not what is held: by how much that grows
-// when a job comes is what the job bids. To recompute them from the first
-// record reads everything, so that is for operators.
+// books returns the running totals to anybody, without what is held: its increase when a job
+// arrives would show the job's bid. Only operators can have the totals recomputed, which reads
+// all records.
 func (q *queries) books(ctx context.Context, caller messages.Name, r messages.BooksRequest) (reply messages.BooksReply, err error) {
 	if r.Full {
 		if err := q.callers.operator(caller, "have the books recomputed"); err != nil {
@@ -141,16 +141,15 @@ func (q *queries) status(ctx context.Context, _ messages.Name, _ messages.Empty)
 	}, nil
 }
 
-// auditor recomputes the books, one caller at a time, and not again while
-// they are as they were.
+// auditor recomputes the books, for one caller at a time, and only if they have changed.
 type auditor struct {
-	turn    chan struct{} // holds one token while somebody audits
+	turn    chan struct{} // has one token while somebody audits
 	records uint64
 	reply   messages.BooksReply
 }
 
-// audit takes an image after its turn has come, so that the reply shows all
-// that was committed when the caller asked.
+// audit takes its image when its turn has come, so that the reply shows everything committed
+// when the caller asked.
 func (a *auditor) audit(ctx context.Context, m *machine) (messages.BooksReply, error) {
 	select {
 	case a.turn <- struct{}{}:
@@ -165,7 +164,7 @@ func (a *auditor) audit(ctx context.Context, m *machine) (messages.BooksReply, e
 	return a.reply, nil
 }
 
-// trust says whether the bank wants proofs.
+// trust says whether the bank requires proofs.
 func (q *queries) trust(ctx context.Context, _ messages.Name, _ messages.Empty) (messages.TrustReply, error) {
 	if err := q.group.verify(ctx); err != nil {
 		return messages.TrustReply{}, err

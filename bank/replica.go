@@ -14,15 +14,15 @@ import (
 	"github.com/candor-grid/candor/messages/siteclock"
 )
 
-// machine is the ledger and the clearing, one replicated state, as the mailbox
-// changes it and queries read it.
+// machine is the ledger and the clearing, which are one replicated state. The mailbox changes
+// it, and queries read it.
 type machine struct {
 	site    messages.Name
 	metrics *metrics
 	archive *archive
-	root    *ledger.Root // against which proofs are checked; nil: none
+	root    *ledger.Root // proofs are checked against it; nil: there is none
 	time    *siteclock.Steady
-	broken  func(error) // told when the ledger can do nothing any more
+	broken  func(error) // called when the ledger's store has failed
 
 	mu       sync.RWMutex
 	ledger   *ledger.Ledger
@@ -35,7 +35,7 @@ func newMachine(c *Config, m *metrics, a *archive, root *ledger.Root, time *site
 	return made
 }
 
-// open returns an empty ledger and the clearing that is composed with it.
+// open returns an empty ledger and its clearing.
 func (m *machine) open() (*ledger.Ledger, *clearing.State) {
 	l := m.archive.ledger()
 	l.Trust(m.root)
@@ -52,8 +52,8 @@ func (m *machine) Check(command []byte) error {
 
 func isClearing(command []byte) bool { return len(command) > 0 && command[0] == clearing.Mark }
 
-// Apply carries out the commands of one log entry. The results are of type
-// ledger.Result, or clearing.Result for the clearing's commands.
+// Apply carries out the commands of one log entry. Results are a clearing.Result for the
+// clearing's commands, and otherwise a ledger.Result.
 func (m *machine) Apply(_ uint64, commands [][]byte) ([]any, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -71,7 +71,7 @@ func (m *machine) Apply(_ uint64, commands [][]byte) ([]any, error) {
 	return results, nil
 }
 
-// apply carries out a command. The error is for a command that cannot be read.
+// apply carries out a command. It returns an error if the command cannot be read.
 func (m *machine) apply(command []byte) (any, error) {
 	if isClearing(command) {
 		if err := clearing.Readable(command); err != nil {
@@ -88,22 +88,21 @@ func (m *machine) apply(command []byte) (any, error) {
 	return result, nil
 }
 
-// Capture takes an image of both.
+// Capture takes an image of the ledger and the clearing.
 func (m *machine) Capture() mailbox.Image {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
 	return &image{m.ledger.Capture(), m.clearing.Capture(), m.archive}
 }
 
-// image is written with what the archive needs beside it.
+// image is an image of both, with what the archive needs to write.
 type image struct {
 	*ledger.Image
 	clearing *clearing.Image
 	archive  *archive
 }
 
-// WriteTo writes the clearing's image, whose end shows from itself, then the
-// ledger's.
+// WriteTo writes the clearing's image, whose end a reader recognises, then the ledger's.
 func (i *image) WriteTo(w io.Writer) (int64, error) {
 	n, err := i.clearing.WriteTo(w)
 	if err != nil {
@@ -116,7 +115,7 @@ func (i *image) WriteTo(w io.Writer) (int64, error) {
 	return n + m, i.archive.saveTail(i.Image)
 }
 
-// Digest writes what is the same at each replica, wherever it keeps its history.
+// Digest writes what is equal on all replicas, wherever they keep their history.
 func (i *image) Digest(w io.Writer) error {
 	if _, err := i.clearing.WriteTo(w); err != nil {
 		return err
@@ -126,7 +125,8 @@ func (i *image) Digest(w io.Writer) error {
 	return err
 }
 
-// Weak returns an error while a file of the history is lost here, which other replicas have.
+// Weak returns an error while this replica lacks a file of the history that other replicas
+// have.
 func (m *machine) Weak() error {
 	if m.archive.store == nil {
 		return nil
@@ -134,7 +134,8 @@ func (m *machine) Weak() error {
 	return m.archive.store.Lost()
 }
 
-// Restore replaces both by an image. Queries meanwhile read the old ones.
+// Restore replaces the ledger and the clearing by an image. Queries read the old ones
+// meanwhile.
 func (m *machine) Restore(r io.Reader) error {
 	freshLedger, freshClearing := m.open()
 	buffered := bufio.NewReader(r)
@@ -149,7 +150,7 @@ func (m *machine) Restore(r io.Reader) error {
 	if err := freshLedger.RestoreWith(buffered, settles); err != nil {
 		return err
 	}
-	if is, ok := derived.(*clearing.State); ok { // of a site with keys
+	if is, ok := derived.(*clearing.State); ok { // the site has keys
 		if err := freshClearing.Differs(is); err != nil {
 			return err
 		}
@@ -161,7 +162,7 @@ func (m *machine) Restore(r io.Reader) error {
 	return nil
 }
 
-// hash is that of the ledger's and the clearing's hashes.
+// hash returns the hash of the ledger's and the clearing's hashes.
 func (m *machine) hash() [sha256.Size]byte {
 	m.mu.RLock()
 	image, settled := m.ledger.Capture(), m.clearing.Hash()
@@ -170,20 +171,20 @@ func (m *machine) hash() [sha256.Size]byte {
 	return sha256.Sum256(append(books[:], settled[:]...))
 }
 
-// read calls f on the ledger while it does not change. f must not keep it.
+// read calls f with the ledger, which does not change meanwhile. f must not keep it.
 func (m *machine) read(f func(*ledger.Ledger)) {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
 	f(m.ledger)
 }
 
-// read is what a function finds in the ledger while it does not change.
+// read returns what f finds in the ledger, which does not change meanwhile.
 func read[T any](m *machine, f func(*ledger.Ledger) T) (found T) {
 	m.read(func(l *ledger.Ledger) { found = f(l) })
 	return found
 }
 
-// readClearing is read for the clearing.
+// readClearing calls f with the clearing, which does not change meanwhile.
 func (m *machine) readClearing(f func(*clearing.State)) {
 	m.mu.RLock()
 	defer m.mu.RUnlock()

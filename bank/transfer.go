@@ -8,9 +8,8 @@ import (
 	"github.com/candor-grid/candor/messages/proof"
 )
 
-// transfer carries out transfers in order. A request that is long is committed
-// in several commands; if one of them fails after others, the outcome of the
-// request is not known.
+// transfer carries out transfers in order. A long request is committed as several commands. If
+// one fails after others succeeded, the outcome of the request is unknown.
 func (cs *commands) transfer(ctx context.Context, caller messages.Name, r messages.TransferRequest) (messages.TransferReply, error) {
 	rank := cs.callers.rank(caller)
 	if rank == ledger.User {
@@ -49,8 +48,8 @@ func (cs *commands) transfer(ctx context.Context, caller messages.Name, r messag
 	return reply, nil
 }
 
-// afterSome is the error of a piece of a request of which pieces before it were
-// answered: that they were not done would not be true.
+// afterSome returns the error of a command of a request whose earlier commands were answered:
+// it must not say that nothing was done.
 func afterSome(answered, of int, err error) error {
 	if answered == 0 || messages.KindOf(err) == messages.Unknown {
 		return err
@@ -58,7 +57,7 @@ func afterSome(answered, of int, err error) error {
 	return messages.Errorf(messages.Unknown, "the first %d of %d transfers were carried out, and the others not yet: %s; ask again with the same identifiers", answered, of, messages.Detail(err))
 }
 
-// checkMarks refuses transfers of which not each has a mark.
+// checkMarks returns an error if a transfer has no mark.
 func checkMarks(r *messages.TransferRequest) *messages.Error {
 	switch {
 	case r.Proof == nil || r.Proof.Session == 0:
@@ -69,16 +68,15 @@ func checkMarks(r *messages.TransferRequest) *messages.Error {
 	return nil
 }
 
-// Bounds on a command in bytes: a piece of a request is closed where it
-// reaches pieceBytes, and a chain, which cannot be divided, may have
-// chainBytes, or messages.MaxLegs transfers if these take less than 768 bytes
-// each. A mailbox takes commands of at least 1 MiB.
+// Limits of a command in bytes. A command is closed when it reaches pieceBytes. A chain, which
+// cannot be divided, may have chainBytes, or messages.MaxLegs transfers of less than 768 bytes
+// each. A mailbox accepts commands of at least 1 MiB.
 const (
 	pieceBytes = 128 << 10
 	chainBytes = 768 << 10
 )
 
-// split divides transfers into commands, never within a chain.
+// split divides transfers into commands, never inside a chain.
 func split(transfers []messages.Transfer) ([][]messages.Transfer, error) {
 	if len(transfers) > ledger.MaxBatch {
 		return nil, messages.Errorf(messages.TooLarge, "%d transfers in one request: send at most %d", len(transfers), ledger.MaxBatch)

@@ -9,7 +9,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// columns are those of the CSV format, in its first line.
+// columns are the names in the first line of a CSV file.
 var columns = []string{
 	"number", "at", "status", "by", "kind", "transfer", "pending", "member", "job", "linked", "reason", "note",
 	"debit", "credit", "amount", "held",
@@ -35,7 +35,7 @@ func (t *table) Line(l *ledger.Line) error {
 		Cell(l.Debit), Cell(l.Credit), "", "", "", "", "", "",
 		labels(l).String(),
 	}
-	if l.Asked.ID != "" || l.Debit != "" { // the other lines are of no transfer
+	if l.Asked.ID != "" || l.Debit != "" { // other lines are about no transfer
 		row[4] = l.Asked.Kind.String()
 	}
 	if l.Job != 0 {
@@ -54,8 +54,8 @@ func (t *table) Line(l *ledger.Line) error {
 	return t.rows.Write(row)
 }
 
-// Cell is a text for a table: one that a spreadsheet would take for a formula has
-// an apostrophe before it, for others chose it. Numbers are no texts.
+// Cell returns a text for a table. If a spreadsheet would take the text for a formula, an
+// apostrophe is put before it, because anybody may have chosen the text.
 func Cell(text string) string {
 	if text != "" && strings.IndexByte("=+-@\t\r\n", text[0]) >= 0 {
 		return "'" + text

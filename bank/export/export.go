@@ -12,13 +12,13 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// formats are the names of the formats that New knows.
+// formats are the names of the formats.
 var formats = []string{"hledger", "csv"}
 
-// Writer takes the lines of a journal in order, from the first.
+// Writer takes the lines of a journal in order, beginning with the first.
 type Writer interface {
 	Line(l *ledger.Line) error
-	// Close writes what comes last. It does not close what is written to.
+	// Close writes the end of the format. It does not close the underlying writer.
 	Close() error
 }
 
@@ -34,7 +34,7 @@ func New(format string, w io.Writer, site messages.Name) (Writer, error) {
 	return nil, messages.Errorf(messages.Invalid, "format %q: is none of %s", format, strings.Join(formats, ", "))
 }
 
-// output is text that is written, and the accounts that it has named so far.
+// output is a writer, and the accounts that it has named so far.
 type output struct {
 	w    *bufio.Writer
 	seen map[messages.Name]bool
@@ -45,7 +45,7 @@ func (o *output) printf(format string, args ...any) { fmt.Fprintf(o.w, format, a
 
 func (o *output) flush() error { return o.w.Flush() }
 
-// posting is one leg of a transaction, and the account's part after it.
+// posting is one leg of a transaction, with the balance of its part of the account afterwards.
 type posting struct {
 	account messages.Name
 	held    bool
@@ -53,7 +53,7 @@ type posting struct {
 	after   messages.Credits
 }
 
-// postings are the legs of a line that moves credits; they sum to zero.
+// postings returns the legs of a line that moves credits. They sum to zero.
 func postings(l *ledger.Line) []posting {
 	available := func(s messages.Standing) messages.Credits { return s.Balance - s.Reserved }
 	legs := []posting{
@@ -66,7 +66,7 @@ func postings(l *ledger.Line) []posting {
 	return slices.DeleteFunc(legs, func(p posting) bool { return p.change == 0 })
 }
 
-// fresh returns the accounts of a line that no line before it names.
+// fresh returns the accounts in a line that no earlier line named.
 func (o *output) fresh(l *ledger.Line) (names []messages.Name) {
 	for _, s := range []messages.Standing{l.DebitAfter, l.CreditAfter} {
 		if s.Account != "" && !o.seen[s.Account] {
@@ -77,7 +77,7 @@ func (o *output) fresh(l *ledger.Line) (names []messages.Name) {
 	return names
 }
 
-// decimal writes an amount with all six places.
+// decimal formats an amount with six decimals.
 func decimal(c messages.Credits) string {
 	sign, u := "", uint64(c)
 	if c < 0 {
@@ -89,10 +89,10 @@ func decimal(c messages.Credits) string {
 // day is the date of a line, in UTC.
 func day(t messages.Time) string { return t.Std().Format("2006-01-02") }
 
-// tag is a name and a value that says something about a line.
+// tag is a name and a value that describe a line.
 type tag struct{ name, value string }
 
-// tags are what is known of a line that moves credits, without what is empty.
+// tags returns the tags of a line that moves credits, without empty ones.
 func tags(l *ledger.Line) []tag {
 	all := []tag{
 		{"number", fmt.Sprint(l.Number)}, {"at", l.At.String()}, {"kind", kind(l)}, {"transfer", l.Asked.ID},
@@ -110,7 +110,7 @@ func tags(l *ledger.Line) []tag {
 	return slices.DeleteFunc(all, func(t tag) bool { return t.value == "" })
 }
 
-// labels are those of the job that a line is about.
+// labels returns the labels of a line's job.
 func labels(l *ledger.Line) messages.Labels {
 	if l.Job == 0 {
 		return nil
@@ -118,7 +118,7 @@ func labels(l *ledger.Line) messages.Labels {
 	return messages.LabelsOf(l.Asked.Reason)
 }
 
-// kind is the kind of a transfer, or what happened by itself.
+// kind returns the kind of a line's transfer, or what happened without one.
 func kind(l *ledger.Line) string {
 	if l.What == "done" || l.What == "refused" {
 		return l.Asked.Kind.String()
@@ -126,7 +126,7 @@ func kind(l *ledger.Line) string {
 	return l.What
 }
 
-// words says what a line that moves credits is about.
+// words describes a line that moves credits.
 func words(l *ledger.Line) string {
 	text := map[string]string{
 		"posted": "transfer", "hold": "held", "post": "charge", "void": "freed", "lapsed": "hold expired",

@@ -48,10 +48,10 @@ func (h *hledger) Line(l *ledger.Line) error {
 
 func (h *hledger) Close() error { return h.flush() }
 
-// printable keeps a comment in one line.
+// printable keeps a comment on one line.
 func printable(s string) string { return strings.Join(strings.Fields(s), " ") }
 
-// percent encodes what would end a tag's value or mean something within it.
+// percent encodes the characters that end a tag's value or have a meaning in it.
 func percent(s string) string {
 	var b strings.Builder
 	for i := 0; i < len(s); i++ {

@@ -16,17 +16,17 @@ import (
 	"github.com/candor-grid/candor/messages/proof"
 )
 
-// Endorser is a signer whose key was rotated: another, which the site's credentials
-// name, vouches for it.
+// Endorser is a signer whose key was rotated: another key, which the site's credentials name,
+// endorses it.
 type Endorser interface {
 	AccountKey() string
 	Endorse(key string) ([]byte, error)
-	// Succession leads from AccountKey to the key that endorses.
+	// Succession leads from AccountKey to the endorsing key.
 	Succession() []messages.Succession
 }
 
-// Sign fills in the key and the signature of a checkpoint. It is an error if the
-// signer's key changes meanwhile: sign again.
+// Sign sets the key and the signature of a checkpoint. If the signer's key changes meanwhile,
+// it returns an error: sign again.
 func Sign(s proof.Signer, c messages.Checkpoint) (messages.Checkpoint, error) {
 	var err error
 	if c.Key, err = s.PublicKey(); err != nil {
@@ -44,8 +44,8 @@ func Sign(s proof.Signer, c messages.Checkpoint) (messages.Checkpoint, error) {
 	return c, Verify(&c)
 }
 
-// Trusted says whether the key that signed a checkpoint is a trusted one, or is
-// endorsed by it, or by a key that follows it.
+// Trusted reports whether a checkpoint's key is the trusted one, or is endorsed by it or by a
+// key that follows it.
 func Trusted(c *messages.Checkpoint, trusted string) bool {
 	if c.Key == trusted {
 		return true
@@ -53,8 +53,8 @@ func Trusted(c *messages.Checkpoint, trusted string) bool {
 	return proof.Verified(proof.Successor(c.Site, trusted, c.Succession), messages.EndorsedKey(c.Site, c.Key), c.Endorsement)
 }
 
-// Verify checks a checkpoint's signature by the key that it names. Whether the
-// key is the site's is the caller's to know.
+// Verify checks a checkpoint's signature by the key in it. The caller must know whether the key
+// is the site's.
 func Verify(c *messages.Checkpoint) error {
 	key, err := nkeys.FromPublicKey(c.Key)
 	if err != nil {
@@ -66,25 +66,24 @@ func Verify(c *messages.Checkpoint) error {
 	return nil
 }
 
-// CheckpointsFile is the name of the file that has them.
+// CheckpointsFile is the name of the file of checkpoints.
 const CheckpointsFile = "checkpoints"
 
-// Checkpoints are the signed checkpoints of a replica, in the order of their
-// records. They are safe for concurrent use.
+// Checkpoints has the signed checkpoints of a replica, in the order of their records. It is
+// safe for concurrent use.
 type Checkpoints struct {
 	files Files // nil: only in memory
 
 	mu   sync.Mutex
 	list []messages.Checkpoint
-	torn bool // the file ends, or has a line, in the middle of a checkpoint
+	torn bool // the file has a checkpoint that was cut off, at its end or in a line
 
-	damaged []int // lines that were there when the file was read
+	damaged []int // the damaged lines when the file was read
 }
 
-// ReadCheckpoints reads those that a directory has. What a crash or a full disk cut
-// off is left out, for the next checkpoint comes soon, and stands before the next
-// one in its line where nothing cut it away. Lines that are damaged are left out too, and
-// reported by [Checkpoints.Damaged]; the file keeps them until the next checkpoint.
+// ReadCheckpoints reads the checkpoints in a directory. It skips one that a crash or a full
+// disk cut off; the next one follows it, perhaps on the same line. It also skips damaged lines;
+// [Checkpoints.Damaged] reports them, and the file keeps them until the next checkpoint.
 func ReadCheckpoints(files Files) (*Checkpoints, error) {
 	c := &Checkpoints{files: files}
 	if files == nil {
@@ -111,14 +110,14 @@ func ReadCheckpoints(files Files) (*Checkpoints, error) {
 	return c, nil
 }
 
-// readCheckpoints reads the checkpoints in a line, and reports whether it is one
-// and nothing else: a line that was cut has the next one behind it.
+// readCheckpoints reads the checkpoints on a line. whole is false if the line has anything
+// else, such as a checkpoint that was cut off before the next one.
 func readCheckpoints(line []byte) (found []messages.Checkpoint, whole bool) {
 	var one messages.Checkpoint
 	if json.Unmarshal(line, &one) == nil {
 		return []messages.Checkpoint{one}, true
 	}
-	begins := []byte(`{"`) // as a checkpoint, and nothing within one
+	begins := []byte(`{"`) // the beginning of a checkpoint; it does not occur inside one
 	for _, piece := range bytes.Split(line, begins) {
 		one = messages.Checkpoint{}
 		if json.Unmarshal(slices.Concat(begins, piece), &one) == nil {
@@ -128,8 +127,7 @@ func readCheckpoints(line []byte) (found []messages.Checkpoint, whole bool) {
 	return found, false
 }
 
-// Damaged is an error that names the lines of the file which are no checkpoints that
-// somebody signed; nil, if there are none.
+// Damaged returns an error that names the damaged lines of the file, nil if there are none.
 func (c *Checkpoints) Damaged() error {
 	if len(c.damaged) == 0 {
 		return nil
@@ -137,7 +135,7 @@ func (c *Checkpoints) Damaged() error {
 	return messages.Errorf(messages.Internal, "the bank's checkpoints: line %d of file %s is damaged (%d in all), and does not count; compare with the copies that auditors have", c.damaged[0], CheckpointsFile, len(c.damaged))
 }
 
-// Last is the latest; false if there is none.
+// Last returns the latest checkpoint; false if there is none.
 func (c *Checkpoints) Last() (messages.Checkpoint, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -147,7 +145,7 @@ func (c *Checkpoints) Last() (messages.Checkpoint, bool) {
 	return c.list[len(c.list)-1], true
 }
 
-// Add keeps a checkpoint, of more records than the last.
+// Add adds a checkpoint. It must have more records than the last.
 func (c *Checkpoints) Add(one messages.Checkpoint) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -161,8 +159,8 @@ func (c *Checkpoints) Add(one messages.Checkpoint) error {
 	return nil
 }
 
-// save writes a checkpoint behind those before it; all of them anew where the file
-// has a line that was cut.
+// save appends a checkpoint to the file. If the file has a line that was cut off, save writes
+// all checkpoints anew.
 func (c *Checkpoints) save(one messages.Checkpoint) error {
 	if c.files == nil {
 		return nil
@@ -174,7 +172,7 @@ func (c *Checkpoints) save(one messages.Checkpoint) error {
 	line = append(line, '\n')
 	if !c.torn {
 		err := c.files.Append(CheckpointsFile, line)
-		c.torn = err != nil // a part of it may be there
+		c.torn = err != nil // a part of it may be in the file
 		return err
 	}
 	var all []byte
@@ -192,8 +190,8 @@ func (c *Checkpoints) save(one messages.Checkpoint) error {
 	return c.files.Sync(CheckpointsFile)
 }
 
-// After returns up to so many checkpoints of more than so many records, and
-// whether there are more.
+// After returns up to most checkpoints with more than records records, and whether there are
+// more.
 func (c *Checkpoints) After(records uint64, most int) ([]messages.Checkpoint, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -202,7 +200,7 @@ func (c *Checkpoints) After(records uint64, most int) ([]messages.Checkpoint, bo
 	return slices.Clone(page), first+most < len(c.list)
 }
 
-// Part returns a part of a segment's file, and the length of the whole.
+// Part returns a part of a segment's file, and the length of the whole file.
 func Part(files Files, first uint64, offset int64, most int) ([]byte, int64, error) {
 	f, err := files.Open(nameOf(first))
 	if errors.Is(err, fs.ErrNotExist) {

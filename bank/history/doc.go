@@ -1,47 +1,42 @@
-// Package history keeps a bank's journal in files: the [ledger.Store] of a
-// replica that runs for long.
+// Package history keeps a bank's journal in files. It is the [ledger.Store] of a replica with a
+// disk.
 //
 // # Layout
 //
-// A directory beside the replica's log holds one file for each full segment of
-// the journal, named for its first record. A file is never changed. It has the
-// records' bytes, then a table (where each record ends, its CRC-32C, the hash
-// of its identifier, and the chain's hash before and after), then the table's
-// length: about 16 bytes for a record besides its own. The records since the
-// last full segment are in the replica's memory, in its snapshots, and, for
-// those who read the directory of a replica that is stopped, in the file
-// "tail", written at each snapshot and at a regular stop. "checkpoints" has the
-// signed checkpoints, one JSON document in a line.
+// A directory next to the replica's log has one file for each full segment of the journal,
+// named for its first record. A file is never changed. It has the records' bytes; then a table
+// with, for each record, its end, its CRC-32C and the hash of its identifier, and with the
+// heads before and after; then the table's length. The table takes about 16 bytes for each
+// record. Records after the last full segment are in the replica's memory and snapshots. They
+// are also in the file "tail", for readers of a stopped replica's directory; it is written at
+// each snapshot and at a regular stop. The file "checkpoints" has the signed checkpoints, one
+// JSON document on each line.
 //
 // # Durability
 //
-// Nothing here is synced when it is written: until the next snapshot the log
-// has the commands that lead to it, and a replica that starts again applies
-// them to its last snapshot and writes the same files anew, byte by byte,
-// whatever a crash left of them. A snapshot first syncs the files that it
-// builds on, and the directory, and fails if it cannot: then the log is not
-// cut. So there is no torn end to look for: a file is either vouched for by a
-// snapshot, with its digest, or written again. On a full disk segments wait in memory:
-// the books go on, and there is no snapshot before there is room.
+// Files are not synced when they are written. Until the next snapshot the log has the commands
+// that lead to them. A replica that restarts applies these to its last snapshot and writes the
+// same files again, byte by byte, whatever a crash left of them. A snapshot first syncs its
+// files and the directory, and fails if it cannot; then the log is not cut. So no file needs a
+// check for a torn end: a snapshot has its digest, or it is written again. On a full disk
+// segments wait in memory: the bank works on, but there is no snapshot until there is room.
 //
 // # Snapshots between replicas
 //
-// A snapshot has the accounts, the pending holds, the records since the last
-// full segment, and of each full segment only its number, hash and digest: its
-// size does not grow with the history. A replica that is given the snapshot of
-// another fetches the files it lacks, and only those, from the replica that
-// leads, while it restores. Streaming the files inside the snapshot would be
-// simpler, but Raft writes a snapshot to disk each time, at every replica and
-// again at the receiver, so every one of them would be as long as the whole
-// history, for a receiver that mostly lacks the last few files. What is fetched
-// is checked against the digests in the snapshot, so it does not matter whom it
-// comes from. The same path repairs a replica that lost a file. A leader that lost one
-// lets another replica lead, and fetches the file from that one.
+// A snapshot has the accounts, the pending holds, the records after the last full segment, and
+// of each full segment only its number, hash and digest. So its size does not grow with the
+// history. A replica that receives a snapshot fetches only the files it lacks, from the leader,
+// while it restores. Streaming the files inside the snapshot would be simpler. But Raft writes
+// a snapshot to disk each time, at every replica and at the receiver, so each would be as long
+// as the whole history, although a receiver mostly lacks only the last files. The digests in
+// the snapshot check what is fetched, so any replica may give it. A replica that lost a file
+// repairs it in the same way. A leader that lost one lets another replica lead, and fetches the
+// file from that one.
 //
 // # Memory
 //
-// For each file some 150 bytes stay in memory, and up to [openFiles] are kept
-// open. Records are read by position when they are needed: for a repeated
-// identifier, for a statement. What the ledger itself keeps for each identifier
-// is 25 to 40 bytes, taken from the tables at start, without reading the records.
+// Each file takes about 150 bytes of memory, and up to [openFiles] files are kept open. Records
+// are read by position when they are needed, for a repeated identifier or a statement. The
+// ledger itself keeps 25 to 40 bytes for each identifier, read from the tables at the start
+// without reading the records.
 package history

@@ -10,16 +10,15 @@ import (
 	"github.com/candor-grid/candor/messages/durable"
 )
 
-// Files is a directory of files that are written once and read often. What
-// was written survives the end of the process; only what was synced, and then
-// Commit, survives a loss of power.
+// Files is a directory of files that are written once and read often. Written data survives the
+// end of the process. It survives a loss of power only after Sync and then Commit.
 type Files interface {
-	// Write makes a file of the parts, in place of one of that name.
+	// Write creates a file of the parts, in place of one with the same name.
 	Write(name string, parts ...[]byte) error
-	// Append adds to a file, which is made if need be.
+	// Append appends to a file, which it creates if needed.
 	Append(name string, data []byte) error
 	Open(name string) (File, error)
-	// Sync makes the content of a file durable, Commit the names of files.
+	// Sync makes the content of a file durable, Commit the names of all files.
 	Sync(name string) error
 	Commit() error
 	// List returns the names of all files, ascending.
@@ -33,13 +32,13 @@ type File interface {
 	Size() (int64, error)
 }
 
-// disk is a directory of the system.
+// disk is a directory of the file system.
 type disk struct{ dir string }
 
 func (d disk) path(name string) string { return filepath.Join(d.dir, name) }
 
-// Write goes by another name until the file is whole, so that a reader of the
-// old file keeps what it has.
+// Write writes under another name until the file is complete, so that a reader of the old file
+// keeps the old content.
 func (d disk) Write(name string, parts ...[]byte) error {
 	f, err := os.OpenFile(d.path(name+".new"), os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
 	if err != nil {
@@ -98,8 +97,8 @@ func (f file) Size() (int64, error) {
 	return info.Size(), nil
 }
 
-// Directory returns the files in a directory of the system, which is made if
-// need be. Segments that find no room there wait in memory for Sync.
+// Directory returns the files of a directory, which it creates if needed. Segments for which
+// there is no room wait in memory for Sync.
 func Directory(dir string) (Files, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("the bank's history: %w", err)
@@ -107,7 +106,7 @@ func Directory(dir string) (Files, error) {
 	return &waiting{Files: disk{dir}, content: map[string][]byte{}}, nil
 }
 
-// Existing is Directory for one that must be there.
+// Existing is Directory for a directory that must exist.
 func Existing(dir string) (Files, error) {
 	if _, err := os.Stat(dir); err != nil {
 		return nil, fmt.Errorf("the bank's history: %w", err)

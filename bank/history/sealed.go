@@ -18,12 +18,12 @@ type sealed struct {
 
 var _ ledger.Sealed = (*sealed)(nil)
 
-// errOther is of a file that is whole, but not the one that is meant.
+// errOther is the error for an intact file that is not the expected one.
 var errOther = errors.New("it is of other records")
 
 func (s *sealed) Sum() ledger.Sum { return s.sum }
 
-// Where the parts of the file are.
+// Positions of the parts of the file.
 func (s *sealed) tableAt() int64 { return int64(len(magic) + s.sum.Size) }
 func (s *sealed) tableLen() int  { return ledger.TableHead + ledger.TableRow*s.sum.Count }
 func (s *sealed) fileLen() int64 { return s.tableAt() + int64(s.tableLen()) + trailerLen }
@@ -31,8 +31,8 @@ func (s *sealed) rowAt(i int) int64 {
 	return s.tableAt() + ledger.TableHead + int64(ledger.TableRow*i)
 }
 
-// table reads the table, and compares it and the file's length with the sum. It does
-// not read the records: each is checked when it is read.
+// table reads the table, and compares it and the file's length with the sum. The records are
+// checked only when they are read.
 func (s *sealed) table() ([]byte, error) {
 	table := make([]byte, s.tableLen())
 	err := s.store.with(s.name, func(f File) error {
@@ -53,8 +53,8 @@ func (s *sealed) table() ([]byte, error) {
 	return table, err
 }
 
-// otherwise says why a file is not the one that is meant: it is damaged, or it
-// is of other records, as a release that divides the journal otherwise leaves.
+// otherwise says why a file is not the expected one: it is damaged, or it has other records, as
+// a release with segments of another size writes.
 func (s *sealed) otherwise(f File, size int64) error {
 	whole := make([]byte, size)
 	if err := readFull(f, whole, 0); err != nil {
@@ -85,8 +85,8 @@ func (s *sealed) Record(place int) ([]byte, error) {
 func (s *sealed) record(place int) ([]byte, error) {
 	var record []byte
 	err := s.store.with(s.name, func(f File) error {
-		// The row before says where the record begins; before the first row
-		// stands the hash after the segment.
+		// The previous row says where the record begins. Before the first row is the head after
+		// the segment.
 		var rows [2 * ledger.TableRow]byte
 		if err := readFull(f, rows[:], s.rowAt(place-1)); err != nil {
 			return err

@@ -11,8 +11,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// A file is this line, the records, the table, and the table's length and
-// CRC-32C in four bytes each, little endian.
+// A file is this line, the records, the table, and four bytes each of the table's length and
+// CRC-32C, little endian.
 const magic = "candor-journal-1"
 
 const (
@@ -23,7 +23,7 @@ const (
 
 func nameOf(first uint64) string { return fmt.Sprintf("%020d%s", first, suffix) }
 
-// IsSegment says whether a file of this name has a full segment, and so never changes.
+// IsSegment reports whether a file with this name has a full segment, and so never changes.
 func IsSegment(name string) bool { return strings.HasSuffix(name, suffix) }
 
 // encode returns the parts of a segment's file.
@@ -62,7 +62,7 @@ func split(b []byte) (table []byte, err error) {
 	return table, nil
 }
 
-// damaged says what to do about a file that is not what it was.
+// damaged says what to do about a damaged file.
 func damaged(name string, err error) error {
 	if messages.KindOf(err) == messages.Conflict { // a newer release wrote it
 		return messages.Errorf(messages.Conflict, "history file %s: %v", name, err)
@@ -71,7 +71,7 @@ func damaged(name string, err error) error {
 		"history file %s: %v. Stop the replica, remove this file, and start it while the others run: it then fetches the file from them; with no other replica, restore the file from a backup", name, err)
 }
 
-// missing says what to do about a file that is not there.
+// missing says what to do about a missing file.
 func missing(name string, cause error) error {
 	return messages.Errorf(messages.Internal,
 		"history file %s is missing, and was not fetched (%v): start the replica while the others run, or restore the file from a backup", name, cause)
@@ -92,9 +92,9 @@ func load(files Files, name string) ([]byte, error) {
 	return b, readFull(f, b, 0)
 }
 
-// Walk reads a directory of a replica that is stopped: it calls f for every
-// record, from the first to the last that is there, after its file was
-// checked. It returns the hash of the journal up to there.
+// Walk reads the directory of a stopped replica. It calls f for each record, from the first to
+// the last, after it checked the record's file. It returns the number of records and the head
+// after them.
 func Walk(files Files, f func(number uint64, record []byte) error) (count uint64, head ledger.Head, err error) {
 	names, err := files.List()
 	if err != nil {
@@ -110,12 +110,12 @@ func Walk(files Files, f func(number uint64, record []byte) error) (count uint64
 	}
 	count, head, err = walkFile(files, tailName, count, head, f)
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, errEarlier) {
-		return count, head, nil // none was written, or before the last file
+		return count, head, nil // there is no tail, or it is older than the last file
 	}
 	return count, head, err
 }
 
-// errEarlier is of a tail that is older than the files beside it.
+// errEarlier is the error for a tail that is older than the files next to it.
 var errEarlier = errors.New("it belongs before other files")
 
 func walkFile(files Files, name string, count uint64, head ledger.Head, f func(uint64, []byte) error) (uint64, ledger.Head, error) {

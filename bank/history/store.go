@@ -13,41 +13,41 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// SegmentBytes is how many bytes of records a file has by default. It is one
-// of the things that make replicas byte-identical.
+// SegmentBytes is how many bytes of records a file has by default. Replicas must agree on it to
+// be byte-identical.
 const SegmentBytes = 4 << 20
 
-// openFiles is how many files are kept open for reading.
+// openFiles is the maximum of files that are kept open for reading.
 const openFiles = 64
 
-// Store keeps a replica's journal in files. Its methods are safe for
-// concurrent use as far as [ledger.Store] asks for.
+// Store keeps a replica's journal in files. It is as safe for concurrent use as [ledger.Store]
+// requires.
 type Store struct {
 	files Files
 	bytes int
-	// fetch gets a file's content from another replica; nil: nobody can.
+	// fetch gets a file's content from another replica; nil: there is none.
 	fetch func(ledger.Sum) ([]byte, error)
 
 	syncing chan struct{} // holds a token while files are made durable
 	healing sync.Mutex    // held while a file is fetched
-	damaged atomic.Uint64 // times at which a file was found damaged or gone
+	damaged atomic.Uint64 // how often a file was found damaged or missing
 
 	mu       sync.Mutex
 	unsynced []string
 	open     map[string]File
-	order    []string           // of open, the longest unused first
-	lost     map[string]*sealed // files that are damaged or gone, and could not be fetched
+	order    []string           // names of open, the least recently used first
+	lost     map[string]*sealed // files that are damaged or missing and could not be fetched
 }
 
-// New returns a store in files. Fetch, if not nil, gets from another replica
-// what a file there holds; what it returns is checked.
+// New returns a store in files. fetch, if not nil, gets a file's content from another replica;
+// it is checked.
 func New(files Files, segmentBytes int, fetch func(ledger.Sum) ([]byte, error)) *Store {
 	return &Store{files: files, bytes: segmentBytes, fetch: fetch, open: map[string]File{}, lost: map[string]*sealed{}, syncing: make(chan struct{}, 1)}
 }
 
 var _ ledger.Store = (*Store)(nil)
 
-// SegmentBytes is as it was given.
+// SegmentBytes implements [ledger.Store].
 func (s *Store) SegmentBytes() int { return s.bytes }
 
 // Seal writes a segment's file.
@@ -75,8 +75,8 @@ func (s *Store) write(name string, parts [][]byte) error {
 	return nil
 }
 
-// Open finds a segment's file, or fetches it where the file is not there or damaged. The file
-// is durable then: a snapshot that is durable already builds on it.
+// Open opens a segment's file, and fetches it first if it is missing or damaged. A fetched file
+// is synced at once, because a durable snapshot already depends on it.
 func (s *Store) Open(sum ledger.Sum) (ledger.Sealed, error) {
 	found := &sealed{store: s, sum: sum, name: nameOf(sum.First)}
 	_, err := healed(found, found.table)
@@ -90,8 +90,8 @@ func (s *Store) Open(sum ledger.Sum) (ledger.Sealed, error) {
 	return nil, messages.Errorf(messages.Unavailable, "%v", err) // another replica may have it later
 }
 
-// healed reads from a segment's file, and where that is damaged or gone fetches it and
-// reads again.
+// healed reads from a segment's file. If the file is damaged or missing, it fetches the file
+// and reads again.
 func healed[T any](f *sealed, read func() (T, error)) (T, error) {
 	found, err := read()
 	if err == nil {
@@ -100,7 +100,7 @@ func healed[T any](f *sealed, read func() (T, error)) (T, error) {
 	s := f.store
 	s.healing.Lock()
 	defer s.healing.Unlock()
-	if found, err = read(); err == nil { // another reader has fetched it
+	if found, err = read(); err == nil { // another reader has fetched it already
 		return found, nil
 	}
 	s.lose(f)
@@ -120,12 +120,12 @@ func healed[T any](f *sealed, read func() (T, error)) (T, error) {
 	}
 	refusal := messages.AsError("", err)
 	if refusal.Kind == messages.Internal && messages.KindOf(fetching).Retriable() {
-		refusal.Kind = messages.Unavailable // another replica may give it later
+		refusal.Kind = messages.Unavailable // another replica may have it later
 	}
 	return found, refusal
 }
 
-// lose notes that a file is damaged or gone.
+// lose notes that a file is damaged or missing.
 func (s *Store) lose(f *sealed) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -135,8 +135,8 @@ func (s *Store) lose(f *sealed) {
 	s.lost[f.name] = f
 }
 
-// Lost returns an error that names a file which is damaged or gone and could not be fetched;
-// nil: there is none.
+// Lost returns an error that names a damaged or missing file that could not be fetched, nil if
+// there is none.
 func (s *Store) Lost() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -146,13 +146,13 @@ func (s *Store) Lost() error {
 	return fmt.Errorf("history file %s of the bank is damaged or gone", slices.Min(slices.Collect(maps.Keys(s.lost))))
 }
 
-// Mend tries again to fetch what could not be fetched.
+// Mend tries again to fetch the lost files.
 func (s *Store) Mend() {
 	s.mu.Lock()
 	lost := slices.Collect(maps.Values(s.lost))
 	s.mu.Unlock()
 	for _, f := range lost {
-		if _, err := f.Segment(); err == nil { // as before, or it was put back
+		if _, err := f.Segment(); err == nil { // it was restored in the meantime
 			s.mu.Lock()
 			delete(s.lost, f.name)
 			s.mu.Unlock()
@@ -160,7 +160,7 @@ func (s *Store) Mend() {
 	}
 }
 
-// Check reads a segment's whole file, and does not fetch it if it is damaged.
+// Check reads a segment's whole file. It does not fetch it.
 func (s *Store) Check(sum ledger.Sum) error {
 	f := &sealed{store: s, sum: sum, name: nameOf(sum.First)}
 	if _, err := f.segment(); err != nil {
@@ -170,11 +170,11 @@ func (s *Store) Check(sum ledger.Sum) error {
 	return nil
 }
 
-// Damaged is how many times a file was found damaged or gone.
+// Damaged returns how often a file was found damaged or missing.
 func (s *Store) Damaged() uint64 { return s.damaged.Load() }
 
-// retrieve fetches a file and makes it durable, for a snapshot that is durable
-// already builds on it.
+// retrieve fetches a file and makes it durable, because a durable snapshot already depends on
+// it.
 func (s *Store) retrieve(wanted *sealed) error {
 	b, err := s.fetch(wanted.sum)
 	if err != nil {
@@ -194,8 +194,8 @@ func (s *Store) retrieve(wanted *sealed) error {
 	return err
 }
 
-// Sync makes durable what was written since the last time. It returns only once what
-// another call took upon itself is durable too, or was given back by its failure.
+// Sync makes durable what was written since the last call. If another call is at work on some
+// files, it waits until these are durable, or until that call failed and left them to this one.
 func (s *Store) Sync() (bool, error) {
 	s.syncing <- struct{}{}
 	defer func() { <-s.syncing }()
@@ -224,8 +224,8 @@ func (s *Store) sync(names []string) error {
 	return s.files.Commit()
 }
 
-// SaveTail writes the records since the last full segment, for those who read
-// the directory of a replica that is stopped.
+// SaveTail writes the records after the last full segment, for readers of a stopped replica's
+// directory.
 func (s *Store) SaveTail(tail *ledger.Segment) error {
 	if len(tail.Ends) == 0 {
 		return nil
@@ -246,7 +246,7 @@ func (s *Store) Close() error {
 	return errors.Join(failed...)
 }
 
-// with calls f with an open file, which stays open for the next time.
+// with calls f with an open file, and keeps the file open for the next call.
 func (s *Store) with(name string, f func(File) error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -265,8 +265,7 @@ func (s *Store) with(name string, f func(File) error) error {
 	return f(opened)
 }
 
-// forget closes a file. Nothing was written to it, so there is nothing that
-// closing could fail to save.
+// forget closes a file. It was only read, so an error in closing it does not matter.
 func (s *Store) forget(name string) {
 	opened, ok := s.open[name]
 	if !ok {

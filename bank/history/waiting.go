@@ -8,16 +8,16 @@ import (
 	"syscall"
 )
 
-// waiting are files of which those segments that had no room on the disk are in memory, until
-// Sync can write them. So a full disk ends no replica: its log keeps the records meanwhile,
-// because no snapshot is written before Sync has succeeded.
+// waiting keeps segments for which the disk had no room in memory, until Sync can write them.
+// So a full disk ends no replica: its log keeps the records, because no snapshot is written
+// before Sync succeeded.
 type waiting struct {
 	Files
 	mu      sync.Mutex
 	content map[string][]byte // by name
 }
 
-// Write makes a file, in memory where there is no room.
+// Write creates a file, in memory if the disk has no room.
 func (w *waiting) Write(name string, parts ...[]byte) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -30,7 +30,7 @@ func (w *waiting) Write(name string, parts ...[]byte) error {
 	return err
 }
 
-// Open opens a file, wherever it is.
+// Open opens a file, on disk or in memory.
 func (w *waiting) Open(name string) (File, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -40,7 +40,7 @@ func (w *waiting) Open(name string) (File, error) {
 	return w.Files.Open(name)
 }
 
-// Sync writes a file that waits, and makes it durable.
+// Sync writes a waiting file, and makes it durable.
 func (w *waiting) Sync(name string) error {
 	if err := w.flush(name); err != nil {
 		return err
@@ -62,7 +62,7 @@ func (w *waiting) flush(name string) error {
 	return err
 }
 
-// inMemory is a file that waits.
+// inMemory is a file that waits for room.
 type inMemory struct{ *bytes.Reader }
 
 func (f inMemory) Size() (int64, error) { return f.Reader.Size(), nil }
