@@ -10,7 +10,7 @@ type metrics struct {
 	seconds                   *prometheus.HistogramVec
 	snapshots                 *prometheus.CounterVec
 
-	all *prometheus.Registry // of them
+	all *prometheus.Registry // the metrics above
 }
 
 func newMetrics(e *Estimator) *metrics {

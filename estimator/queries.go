@@ -96,8 +96,8 @@ func (e *Estimator) complete(spec *messages.JobSpec) error {
 	return nil
 }
 
-// classes tells what is known of each class. What is made of the types that were declared
-// is for those whom samples are for: by how much a mean moves when a job ends is its type.
+// classes says what is known about each class. Only callers who may draw samples see the
+// estimates of declared types: the change of a mean when a job ends would show the job's type.
 func (e *Estimator) classes(_ context.Context, caller messages.Name, _ messages.Empty) (reply messages.ClassesReply, err error) {
 	e.mu.Lock()
 	reply, err = e.memory.Classes()
@@ -110,8 +110,8 @@ func (e *Estimator) classes(_ context.Context, caller messages.Name, _ messages.
 	return reply, err
 }
 
-// samples are for those who run a mechanism or the site: single types could be
-// guessed at from many draws.
+// samples draws types. Only services and operators may ask: many draws would let others guess
+// single types.
 func (e *Estimator) samples(_ context.Context, caller messages.Name, r messages.SamplesRequest) (reply messages.SamplesReply, err error) {
 	if !e.privileged(caller) {
 		return reply, messages.Errorf(messages.PermissionDenied, "account %q may not draw types of a class; the site's services and operators may", caller)
@@ -125,8 +125,8 @@ func (e *Estimator) samples(_ context.Context, caller messages.Name, r messages.
 	return draw()
 }
 
-// permit lets services and operators ask about everybody's jobs, and others
-// about their own. An account that is not named is the caller's.
+// permit returns an error if an account is not the caller's and the caller is no service or
+// operator. An empty account means the caller's.
 func (e *Estimator) permit(caller, account messages.Name) (messages.Name, error) {
 	if account == "" || account == caller {
 		return caller, nil
@@ -137,7 +137,7 @@ func (e *Estimator) permit(caller, account messages.Name) (messages.Name, error)
 	return "", messages.Errorf(messages.PermissionDenied, "account %q may only ask about its own jobs", caller)
 }
 
-// privileged are the site's services and operators.
+// privileged reports whether a caller is a service or operator of the site.
 func (e *Estimator) privileged(caller messages.Name) bool {
 	return strings.HasPrefix(caller, "$") || slices.Contains(e.config.Operators, caller)
 }

@@ -19,20 +19,19 @@ import (
 	"github.com/candor-grid/candor/messages/parts"
 )
 
-// SnapshotFile is the name of the snapshot in Config.Dir: a line that says what
-// it is, records of a length and that many bytes each, the first of them a
-// header, and a checksum of all that.
+// SnapshotFile is the name of the snapshot in Config.Dir: the line magic; records, each with
+// its length before it, the first of them a header; and a checksum of all this.
 const SnapshotFile = "memory"
 
-// magic is the first line; its number changes with what the records mean.
+// magic is the first line; its number changes with the meaning of the records.
 const magic = "candor estimator 1\n"
 
 // header is a snapshot's first record.
 type header struct {
 	Site     messages.Name
-	Sequence uint64   // of the stream, up to which the memory has read
-	Profiles [32]byte // what the job profile classes were, hashed
-	Records  uint64   // that follow
+	Sequence uint64   // number of the last message that the memory has read
+	Profiles [32]byte // hash of the job profile classes
+	Records  uint64   // number of records that follow
 }
 
 func (c *Config) profilesHash() ([32]byte, error) {
@@ -47,8 +46,8 @@ func (c *Config) profilesHash() ([32]byte, error) {
 	return [32]byte(h.Sum(nil)), nil
 }
 
-// save writes a snapshot if there is news since the last one. Answers wait only
-// while the memory is copied.
+// save writes a snapshot if something changed since the last one. Requests wait only while the
+// memory is copied.
 func (e *Estimator) save() {
 	if e.config.Dir == "" {
 		return
@@ -74,7 +73,7 @@ func (e *Estimator) save() {
 	e.mu.Unlock()
 }
 
-// write puts a whole new file in place of the old one.
+// write replaces the file by a new one as a whole.
 func (e *Estimator) write(sequence uint64, records []memory.Record) error {
 	if err := os.MkdirAll(e.config.Dir, 0o700); err != nil {
 		return err
@@ -101,8 +100,8 @@ func encode(to io.Writer, c *Config, sequence uint64, records []memory.Record) e
 	return err
 }
 
-// load goes on from the snapshot, if there is one that fits. Another is left
-// aside: the stream has all of it that is recent.
+// load continues from the snapshot, if there is one that fits. Otherwise it ignores it: the
+// stream has all recent observations.
 func (e *Estimator) load() {
 	if e.config.Dir == "" {
 		return

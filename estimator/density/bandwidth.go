@@ -8,7 +8,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Rule is how a bandwidth matrix is chosen.
+// Rule names a way to choose a bandwidth matrix.
 type Rule string
 
 // The rules. With n the total weight, L dimensions, σ the standard deviations
@@ -20,7 +20,7 @@ const (
 	SilvermanDiag Rule = "silverman_diag" // diagonal, (σ_j·(4/((L+2)n))^(1/(L+4)))²
 )
 
-// Check refuses a rule that is not one.
+// Check returns an error for an unknown rule.
 func (r Rule) Check() error {
 	switch r {
 	case ScottFull, SilvermanFull, ScottDiag, SilvermanDiag:
@@ -30,9 +30,9 @@ func (r Rule) Check() error {
 		ScottFull, SilvermanFull, ScottDiag, SilvermanDiag, string(r))
 }
 
-// Bandwidth returns the bandwidth matrix H, the covariance of each kernel, that
-// a rule chooses. It is singular if the samples lie in a plane: Regular mends
-// it. A total weight of 1 or below has no spread and is refused.
+// Bandwidth returns the bandwidth matrix H, the covariance of each kernel, by a rule. It is
+// singular if the samples lie in a plane; Regular repairs it. A total weight of 1 or less has
+// no spread and is an error.
 func Bandwidth(d *Data, r Rule) (*mat.SymDense, error) {
 	if err := d.Check(); err != nil {
 		return nil, err
@@ -47,7 +47,7 @@ func Bandwidth(d *Data, r Rule) (*mat.SymDense, error) {
 	return r.of(c, n), nil
 }
 
-// of applies a rule of thumb to the covariance of n samples.
+// of returns the rule's matrix for the covariance of n samples.
 func (r Rule) of(c *mat.SymDense, n float64) *mat.SymDense {
 	l := float64(c.SymmetricDim())
 	f := math.Pow(n, -2/(l+4))
@@ -66,23 +66,22 @@ func (r Rule) of(c *mat.SymDense, n float64) *mat.SymDense {
 }
 
 const (
-	// leastPivot is below which a squared pivot of the Cholesky factor of a
-	// correlation matrix says that a rule's matrix is singular: the part of a
-	// coordinate's variance that the ones before it do not explain.
+	// leastPivot is the minimum of the squared pivots of a correlation matrix's Cholesky factor:
+	// the part of a coordinate's variance that the coordinates before it do not explain. Below
+	// it the matrix counts as singular.
 	leastPivot = 1e-10
-	// leastWidth is below which part of its scale a bandwidth is none.
+	// leastWidth: a bandwidth below this part of its scale counts as 0.
 	leastWidth = 1e-9
-	// floorWidth is what it then is, as a part of the scale.
+	// floorWidth is the width in its place, as a part of the scale.
 	floorWidth = 1e-3
-	// shrink is by how much the correlations of a singular matrix are reduced.
+	// shrink is the part by which the correlations of a singular matrix are reduced.
 	shrink = 0.01
 )
 
-// Regular mends a bandwidth matrix that is singular, and says whether it had
-// to. A coordinate without any width gets 1/1000 of its scale, such as the
-// distance of its bounds; then, if the matrix still is singular, correlations
-// are reduced by 1 %, which makes it not so. Scale nil is no scale: then a
-// coordinate without width is refused.
+// Regular repairs a singular bandwidth matrix, and reports whether it had to. A coordinate
+// without width gets 1/1000 of its scale, for example of the distance of its bounds. If the
+// matrix is still singular, correlations are reduced by 1 %, after which it is not. With a nil
+// scale, a coordinate without width is an error.
 func Regular(h *mat.SymDense, scale []float64) (regular *mat.SymDense, mended bool, err error) {
 	l := h.SymmetricDim()
 	regular = mat.NewSymDense(l, nil)
@@ -112,7 +111,7 @@ func Regular(h *mat.SymDense, scale []float64) (regular *mat.SymDense, mended bo
 	return regular, true, nil
 }
 
-// correlations are those of a covariance matrix.
+// correlations returns the correlation matrix of a covariance matrix.
 func correlations(h mat.Symmetric) *mat.SymDense {
 	r := mat.NewSymDense(h.SymmetricDim(), nil)
 	for i := range h.SymmetricDim() {
@@ -123,16 +122,16 @@ func correlations(h mat.Symmetric) *mat.SymDense {
 	return r
 }
 
-// pivot is the least squared pivot of the Cholesky factor of the correlation
-// matrix of h, 0 if h is not positive definite.
+// pivot returns the smallest squared pivot of the Cholesky factor of h's correlation matrix, 0
+// if h is not positive definite.
 func pivot(h mat.Symmetric) float64 {
 	_, least := factor(h)
 	return least
 }
 
-// factor returns the lower Cholesky factor of h, row by row, and the least part
-// of a coordinate's variance that the coordinates before it leave over; 0, and
-// no factor, if h is not positive definite.
+// factor returns the lower Cholesky factor of h, row by row, and the smallest part of a
+// coordinate's variance that the coordinates before it do not explain; no factor and 0 if h is
+// not positive definite.
 func factor(h mat.Symmetric) (lower []float64, least float64) {
 	l := h.SymmetricDim()
 	for i := range l {
@@ -141,7 +140,7 @@ func factor(h mat.Symmetric) (lower []float64, least float64) {
 		}
 	}
 	var c mat.Cholesky
-	if !c.Factorize(correlations(h)) { // of which no unit makes an ill-scaled matrix
+	if !c.Factorize(correlations(h)) { // of the correlations, whose condition does not depend on units
 		return nil, 0
 	}
 	var t mat.TriDense

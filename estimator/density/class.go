@@ -6,29 +6,28 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Class learns the distribution of the types of one job profile class as they
-// are submitted, in bounded memory. It is not safe for concurrent use; the
-// densities it returns are.
+// Class learns the distribution of the types of one job profile class as they are submitted, in
+// bounded memory. It is not safe for concurrent use; the densities that it returns are.
 type Class struct {
 	config Config
 	store  store
 
-	built, before *Density // the estimate in use, and the one before it
-	builtAt       float64  // samples it is of
-	effective     float64  // what they count as, capped and screened
-	screened      float64  // the part of the influence screened out
+	built, before *Density // the present estimate, and the previous one
+	builtAt       float64  // number of samples in built
+	effective     float64  // effective number of these samples, after capping and screening
+	screened      float64  // the part of the weight that was screened out
 }
 
-// NewClass makes a class without samples.
+// NewClass returns a class without samples.
 func NewClass(c Config) (*Class, error) {
 	c.defaults()
 	k := &Class{config: c, store: newStore(&c)}
 	return k, k.build()
 }
 
-// Add takes in the type that an account submitted, if the type is within the template;
-// one outside changes nothing. Samples of account "" count as of one account, together
-// with those of accounts beyond half the kernels. O(Kernels·L).
+// Add adds the type that an account submitted, if it is inside the template; otherwise nothing
+// changes. Samples of account "" and of accounts above half the kernels count as of one
+// account. O(Kernels·L).
 func (c *Class) Add(account messages.Name, x []float64) (within bool) {
 	if within = c.config.Bounds.Contains(x); within {
 		c.store.add(account, x)
@@ -36,13 +35,12 @@ func (c *Class) Add(account messages.Name, x []float64) (within bool) {
 	return within
 }
 
-// Refresh is the part by which samples must have grown for Estimate to be made
-// anew.
+// Refresh is the part by which the number of samples must grow before Estimate computes a new
+// estimate.
 const Refresh = 1.0 / 32
 
-// Estimate is the density as of a recent sample: it is made anew when there are
-// 1/32 more of them than it is of. That takes up to O(Kernels²·L); otherwise
-// it is at hand.
+// Estimate returns the density of the samples, up to a recent one: it computes a new one when
+// there are 1/32 more samples, in up to O(Kernels²·L), and otherwise returns the present one.
 func (c *Class) Estimate() (*Density, error) {
 	if c.store.Count-c.builtAt >= max(1, Refresh*c.builtAt) {
 		if err := c.build(); err != nil {
@@ -52,7 +50,7 @@ func (c *Class) Estimate() (*Density, error) {
 	return c.built, nil
 }
 
-// Draws makes n draws within the template's bounds.
+// Draws returns n draws within the template's bounds.
 func (c *Class) Draws(seed uint64, n int) ([]float64, error) {
 	f, err := c.Estimate()
 	if err != nil {
@@ -62,9 +60,8 @@ func (c *Class) Draws(seed uint64, n int) ([]float64, error) {
 	return values, nil
 }
 
-// Sufficient is how many samples displace the prior, which until then counts
-// as those that are missing: the variance of the estimate is small from there
-// on (Huang et al., figure 7).
+// Sufficient is how many samples replace the prior. Until then the prior counts as the missing
+// samples. From there on the variance of the estimate is small (Huang et al., figure 7).
 const Sufficient = 20
 
 func (c *Class) build() error {
@@ -82,8 +79,7 @@ func (c *Class) build() error {
 	return nil
 }
 
-// kept returns the kernels that stay, weighted by the influence they have, and
-// their total weight.
+// kept returns the kernels that remain, with capped weights, and their total weight.
 func (c *Class) kept() (d *Data, count float64) {
 	all, owner := c.store.data()
 	weights := capped(owner, all.Weights, c.config.Influence)
@@ -104,7 +100,7 @@ func (c *Class) kept() (d *Data, count float64) {
 	return d, count
 }
 
-// addPrior adds the prior, with a weight in all.
+// addPrior adds the prior with a total weight.
 func (c *Class) addPrior(d *Data, weight float64) {
 	if weight <= 0 {
 		return
@@ -116,9 +112,8 @@ func (c *Class) addPrior(d *Data, weight float64) {
 	}
 }
 
-// bandwidth chooses by the rule. Kernels that stand for many samples tell no
-// more of the density's shape than so many samples would: for the rule there
-// are as many as would have a mean of the same variance (Kish).
+// bandwidth chooses the bandwidth by the rule. Kernels for many samples say no more about the
+// density's shape than their number, so the rule gets the effective number of kernels (Kish).
 func (c *Class) bandwidth(d *Data) (*mat.SymDense, error) {
 	n, _, covariance := d.moments()
 	squares := 0.0
@@ -130,30 +125,30 @@ func (c *Class) bandwidth(d *Data) (*mat.SymDense, error) {
 	return h, err
 }
 
-// Samples is how many were taken in.
+// Samples returns the number of samples added.
 func (c *Class) Samples() float64 { return c.store.Count }
 
-// Effective is what the samples count as after capping and screening, as of the
-// last estimate made.
+// Effective returns the effective number of samples after capping and screening, in the last
+// estimate.
 func (c *Class) Effective() float64 { return c.effective }
 
-// Summary is what is known of a class, as of the last estimate made.
+// Summary describes a class at its last estimate.
 type Summary struct {
-	Samples   float64 // taken in
-	Accounts  int     // told apart
-	Kernels   int     // of the estimate
-	Effective float64 // what the samples count as after capping and screening
-	Screened  float64 // the part of the influence that was screened out
-	Prior     float64 // the part of the estimate that is the prior's
+	Samples   float64 // added
+	Accounts  int     // distinguished
+	Kernels   int     // in the estimate
+	Effective float64 // effective number of samples after capping and screening
+	Screened  float64 // the part of the weight that was screened out
+	Prior     float64 // the part of the estimate that comes from the prior
 	Bandwidth *mat.SymDense
-	Moved     float64 // divergence of the estimate from the one before, nats
+	Moved     float64 // divergence of the estimate from the previous one, in nats
 	MovedBy   float64 // standard error of Moved
 }
 
-// movedDraws is from how many draws Moved is estimated.
+// movedDraws is the number of draws from which Moved is estimated.
 const movedDraws = 1000
 
-// Summary describes the class. O(Kernels·L) a thousand times over.
+// Summary describes the class. It costs a thousand times O(Kernels·L).
 func (c *Class) Summary() (*Summary, error) {
 	f, err := c.Estimate()
 	if err != nil {

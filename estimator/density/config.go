@@ -2,25 +2,24 @@ package density
 
 import "cmp"
 
-// Config is what an operator declares of a job profile class.
-// [messages.Profile.Validate] has checked it.
+// Config configures a job profile class. [messages.Profile.Validate] has checked it.
 type Config struct {
-	// Bounds of the template, finite and in order: L of them make L dimensions.
+	// Bounds of the template, finite and in order, one pair for each of L dimensions.
 	Bounds Bounds
-	// Prior are samples to go by until there are enough, L numbers each; nil:
-	// everything within the bounds is as likely.
+	// Prior has samples to use until there are enough, L numbers each; nil: all types within the
+	// bounds are equally likely.
 	Prior []float64
-	// Rule is how the bandwidth is chosen; "": Scott's, full.
+	// Rule chooses the bandwidth; "": Scott's, full.
 	Rule Rule
-	// Influence is how many times an even part of the weight an account has at
-	// most, 1 or above; 0: 2.
+	// Influence is how many times an even share of the weight an account can have, at least 1;
+	// 0: 2.
 	Influence float64
-	// Kernels is how many are kept, 64 or more; 0: 1024. Then samples are merged. Half as many
-	// accounts are told apart; later accounts count as one.
+	// Kernels is the maximum of kernels, at least 64; 0: 1024. Above it samples are merged. Half
+	// as many accounts are distinguished; later accounts count as one.
 	Kernels int
 }
 
-// DefaultKernels is how many kernels a class keeps where nobody says.
+// DefaultKernels is the default of Config.Kernels.
 const DefaultKernels = 1024
 
 func (c *Config) defaults() {
@@ -32,10 +31,10 @@ func (c *Config) defaults() {
 	}
 }
 
-// evenSamples is how many samples stand for a prior that is even.
+// evenSamples is how many samples stand for an even prior.
 const evenSamples = 64
 
-// evenly spreads samples over the bounds (Halton's sequence).
+// evenly returns samples spread evenly over the bounds (Halton's sequence).
 func evenly(b *Bounds) []float64 {
 	values := make([]float64, 0, evenSamples*len(b.Low))
 	for k := range evenSamples {
@@ -61,7 +60,7 @@ func nextPrime(p int) int {
 	}
 }
 
-// radicalInverse mirrors the digits of k at the point.
+// radicalInverse mirrors the digits of k at the radix point.
 func radicalInverse(k, base int) float64 {
 	x, place := 0.0, 1/float64(base)
 	for ; k > 0; k /= base {

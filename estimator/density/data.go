@@ -9,28 +9,28 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Limits of what is taken.
+// Limits of accepted values.
 const (
 	MaxDimensions = 32    // parameters of a type
-	Largest       = 1e100 // magnitude of a coordinate: its square is far from overflow
+	Largest       = 1e100 // of a coordinate; its square is far from overflow
 )
 
-// Data are weighted samples. What takes Data only reads them.
+// Data has weighted samples. Functions that take Data only read it.
 type Data struct {
 	Dimensions int       // L
 	Values     []float64 // n·L, sample by sample
-	Weights    []float64 // n, as how many samples each counts, 0 or above; nil: 1 each
+	Weights    []float64 // n, each the number of samples that it counts as, 0 or above; nil: 1 each
 }
 
-// Len is the number of samples, n.
+// Len returns the number of samples, n.
 func (d *Data) Len() int { return len(d.Values) / d.Dimensions }
 
-// At returns sample k, aliased.
+// At returns sample k, which shares the memory of d.
 func (d *Data) At(k int) []float64 {
 	return d.Values[k*d.Dimensions : (k+1)*d.Dimensions : (k+1)*d.Dimensions]
 }
 
-// Weight is as how many samples sample k counts.
+// Weight returns the weight of sample k.
 func (d *Data) Weight(k int) float64 {
 	if d.Weights == nil {
 		return 1
@@ -38,8 +38,8 @@ func (d *Data) Weight(k int) float64 {
 	return d.Weights[k]
 }
 
-// Check refuses data with no sample, or with a number that is not finite,
-// naming the sample and the coordinate.
+// Check returns an error for data without samples, or with a number that is not finite; it
+// names the sample and the coordinate.
 func (d *Data) Check() error {
 	if d.Dimensions < 1 || d.Dimensions > MaxDimensions {
 		return messages.Errorf(messages.Invalid, "samples: must have 1 to %d coordinates, have %d", MaxDimensions, d.Dimensions)
@@ -85,9 +85,8 @@ func checkCoordinate(place string, j int, x float64) error {
 	return messages.Errorf(messages.Invalid, "%s[%d]: %g is beyond %g: choose another unit", place, j, x, Largest)
 }
 
-// moments returns the total weight, the mean, and the covariance with divisor
-// total−1 (weights are counts); the covariance is nil if the total is not
-// above 1.
+// moments returns the total weight, the mean, and the covariance with divisor total−1; the
+// covariance is nil unless the total is above 1.
 func (d *Data) moments() (total float64, mean []float64, c *mat.SymDense) {
 	mean = make([]float64, d.Dimensions)
 	for k := range d.Len() {
@@ -108,7 +107,7 @@ func (d *Data) moments() (total float64, mean []float64, c *mat.SymDense) {
 	return total, mean, c
 }
 
-// scatter is Σ w·(x−mean)(x−mean)ᵀ.
+// scatter returns Σ w·(x−mean)(x−mean)ᵀ.
 func (d *Data) scatter(mean []float64) *mat.SymDense {
 	l := d.Dimensions
 	sum, delta := make([]float64, l*l), make([]float64, l)

@@ -8,25 +8,25 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Density is a weighted sum of Gaussian kernels, all with one covariance. It
-// does not change, and may be used concurrently.
+// Density is a weighted sum of Gaussian kernels with one covariance. It does not change, and is
+// safe for concurrent use.
 type Density struct {
 	dims    int
 	h       *mat.SymDense
 	lower   []float64 // Cholesky factor of h, row by row
-	centre  []float64 // subtracted before whitening, so that few digits cancel
+	centre  []float64 // subtracted before whitening, to lose fewer digits
 	kernels []float64 // whitened, L·n: coordinate by coordinate
 	logs    []float64 // logarithm of each kernel's part of the weight
-	peak    float64   // logarithm of a kernel of the whole weight at its centre
+	peak    float64   // logarithm of the value of a kernel of weight 1 at its centre
 	pick    alias
 }
 
-// smallest squared pivot, relative, of a matrix that counts as positive
-// definite: below it, rounding decides.
+// smallest is the relative squared pivot below which a matrix does not count as positive
+// definite, because rounding decides.
 const smallest = 1e-14
 
-// New makes the density of data with bandwidth matrix h, the covariance of each
-// kernel, positive definite. Samples of weight 0 are left out. O(n·L²).
+// New returns the density of data with bandwidth matrix h, the positive definite covariance of
+// each kernel. Samples of weight 0 are omitted. O(n·L²).
 func New(d *Data, h mat.Symmetric) (*Density, error) {
 	if err := d.Check(); err != nil {
 		return nil, err
@@ -64,7 +64,7 @@ func checkBandwidth(h mat.Symmetric, dims int) error {
 	return nil
 }
 
-// place whitens the samples that have weight.
+// place whitens the samples of positive weight.
 func (f *Density) place(d *Data, total float64) {
 	n := 0
 	for k := range d.Len() {
@@ -92,10 +92,10 @@ func (f *Density) place(d *Data, total float64) {
 	f.pick = newAlias(parts)
 }
 
-// Dimensions is L.
+// Dimensions returns L.
 func (f *Density) Dimensions() int { return f.dims }
 
-// Kernels is how many there are.
+// Kernels returns the number of kernels.
 func (f *Density) Kernels() int { return len(f.logs) }
 
 // H returns a copy of the bandwidth matrix.
@@ -117,8 +117,8 @@ func (f *Density) whiten(x, z []float64) {
 	}
 }
 
-// CheckPoint refuses a point that has not L finite coordinates; index is its
-// place in a list, for the error.
+// CheckPoint returns an error for a point without L finite coordinates. index is its position
+// in a list, for the error.
 func (f *Density) CheckPoint(index int, x []float64) error {
 	if len(x) != f.dims {
 		return messages.Errorf(messages.Invalid, "points[%d]: must have %d coordinates as the samples have, has %d", index, f.dims, len(x))
@@ -132,17 +132,17 @@ func (f *Density) CheckPoint(index int, x []float64) error {
 }
 
 const (
-	// block is how many kernels are evaluated at a time: their exponents stay in
-	// the first-level cache.
+	// block is the number of kernels evaluated together: their exponents stay in the first-level
+	// cache.
 	block = 128
-	// negligible is the exponent below which a kernel is left out: each that is
-	// changes the sum by less than 1e-19 of the largest.
+	// negligible: a kernel with a smaller exponent than this is omitted, which changes the sum
+	// by less than 1e-19 of its largest term.
 	negligible = -44
 )
 
-// Log is the logarithm of the density at x, which has L coordinates. It does
-// not underflow: it is finite for every x, −math.MaxFloat64 where the squared
-// distance overflows. O(n·L), no allocation.
+// Log returns the logarithm of the density at x, which has L coordinates. It does not
+// underflow: it is finite for every x, and −math.MaxFloat64 if the squared distance overflows.
+// O(n·L), no allocation.
 func (f *Density) Log(x []float64) float64 {
 	var point [MaxDimensions]float64
 	z := point[:f.dims]
@@ -170,7 +170,7 @@ func (f *Density) Log(x []float64) float64 {
 	return max(-math.MaxFloat64, f.peak+top+math.Log(sum))
 }
 
-// exponents writes ln w_k − |z−y_k|²/2 for the len(e) kernels at from.
+// exponents sets e to ln w_k − |z−y_k|²/2 for len(e) kernels, beginning with from.
 func (f *Density) exponents(from int, z, e []float64) {
 	n := len(f.logs)
 	clear(e)

@@ -1,5 +1,5 @@
-// Package density estimates the distribution of the types that are submitted to
-// a job profile class, by multivariate Gaussian kernels, and draws from it.
+// Package density estimates the distribution of the types that users submit to a job profile
+// class, by multivariate Gaussian kernels, and draws from it.
 //
 // # Model
 //
@@ -11,12 +11,12 @@
 //     and Silverman, full or diagonal; Regular mends an H that is singular.
 //   - Density.Log evaluates it, Draw and DrawWithin draw from it, the latter
 //     truncated to a template's bounds; Divergence compares two.
-//   - The weight of an account is bounded, and samples that do not fit are screened.
-//   - Class does all of that for samples as they come, in bounded memory, with a
+//   - The weight of an account is bounded, and outliers are screened out.
+//   - Class does all this for samples as they arrive, in bounded memory, with a
 //     prior until there are enough; it can be saved and restored.
 //
-// The rules are for distributions of one mode: they blur narrow modes that are far
-// apart. A profile for each mode keeps these apart.
+// The rules assume a distribution of one mode: they blur narrow modes that are far apart. Use a
+// profile for each mode instead.
 //
 // # Shapes and units
 //
@@ -26,25 +26,23 @@
 //
 // # Guarantees
 //
-// The density is exact but for rounding and for kernels below 1e-19 of the
-// largest at a point. Its logarithm does not underflow and is finite for every
-// point, also for one that is not a number; nothing returns NaN. It does not
-// depend on the order of samples, and with a full rule moves with them under any
-// linear map. Draws within bounds follow the density truncated to them; if a
-// hundred in a row fall outside, the last is reflected at the bounds. The same
-// seed draws the same.
+// The density is exact except for rounding and for kernels below 1e-19 of the largest at a
+// point. Its logarithm does not underflow and is finite for every point, even one that is not a
+// number; nothing returns NaN. It does not depend on the order of samples, and a full rule
+// commutes with every linear map. Draws within bounds follow the truncated density; if a
+// hundred in a row fall outside, the last is reflected at the bounds. The same seed gives the
+// same draws.
 //
-// Degenerate samples have a bandwidth too: a coordinate without spread gets
-// 1/1000 of its scale, which for a Class is the width of its bounds, and
-// correlations of a singular matrix are reduced by 1 %.
+// Degenerate samples have a bandwidth too: a coordinate without spread gets 1/1000 of its scale
+// (for a Class, of the width of its bounds), and correlations of a singular matrix are reduced
+// by 1 %.
 //
-// An account weighs at most twice an even part in a Class, so that 5 % of the
-// accounts weigh 10 %, and lie in vain where nobody else is: a sample stays, once
-// there are 50, only if accounts with 12 % of the weight have some near it.
-// Lies just beyond the edge of the honest types are believed, with that
-// weight. TestPoisoning, 2 of 40 accounts lying five times as often as the others
-// submit, types of section IV of the paper in the bounds ±10000 around them;
-// divergence from the truth, in nats:
+// In a Class, an account has at most twice an even share of the weight, so 5 % of the accounts
+// have at most 10 %. Their lies are screened out where nobody else has samples: from 50 samples
+// on, a sample stays only if accounts with 12 % of the weight have samples near it. Lies just
+// outside the honest types are believed, with the liars' weight. TestPoisoning measures this: 2
+// of 40 accounts lie five times as often as the others submit, with types of section IV of the
+// paper in the bounds ±10000 around them. Divergence from the truth, in nats:
 //
 //	turns  lie                        no liars  capped and screened  neither
 //	  200  the template's corner         0.068                0.087    1.715
@@ -56,24 +54,21 @@
 //	 2000  anywhere                      0.015                0.011    0.877
 //	 2000  4 σ from the mean             0.015                0.137    0.253
 //
-// It is the price that a mode of its own, which less than 12 % of the weight
-// shares, is screened out, and that one of a fifth loses its fringe. With fewer
-// than 17 accounts one that submits much is believed whatever it says: twice
-// its even part is 12 % or more.
+// The price: a separate mode with less than 12 % of the weight is screened out, and one with a
+// fifth loses its outer samples. With fewer than 17 accounts, an account that submits much is
+// believed whatever it says, because twice its even share is 12 % or more.
 //
-// A Class holds 1024 kernels unless configured otherwise. Beyond that, nearby
-// samples of an account are merged, and one of them, each as likely, stands for
-// them all: the estimate is then about as good as from so many samples, chosen
-// evenly, and does not become better with more. Accounts share the kernels
-// evenly; once there are half as many accounts as kernels, all later accounts count as one.
+// A Class has 1024 kernels by default. Beyond that, nearby samples of an account are merged,
+// and one of them, drawn by weight, represents all. The estimate is then about as good as from
+// that many samples, and does not improve with more. Accounts share the kernels evenly; when
+// there are half as many accounts as kernels, all later accounts count as one.
 //
 // # Errors
 //
-// Numbers that are not finite or out of range are refused as Invalid, naming
-// the sample and the coordinate; so are an H that is not positive definite, one
-// sample, from which no rule can choose, and a coordinate that never varies where
-// nothing says on what scale it would. Nothing changes then. A Class has no sample
-// outside its template.
+// Numbers that are not finite or out of range are Invalid, and the error names the sample and
+// the coordinate. So are an H that is not positive definite; a single sample, from which no
+// rule can choose; and a coordinate that never varies and has no scale. Nothing changes then. A
+// Class accepts no sample outside its template.
 //
 // # Cost
 //

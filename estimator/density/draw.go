@@ -5,13 +5,13 @@ import (
 	"math/rand/v2"
 )
 
-// Bounds are those of a parameter template: coordinate j is in [Low[j],
-// High[j]]. An end may be infinite.
+// Bounds are a parameter template: coordinate j is in [Low[j], High[j]]. An end may be
+// infinite.
 type Bounds struct {
 	Low, High []float64
 }
 
-// widths are the distances between the ends.
+// widths returns the distances between the ends.
 func (b *Bounds) widths() []float64 {
 	widths := make([]float64, len(b.Low))
 	for j, low := range b.Low {
@@ -20,7 +20,7 @@ func (b *Bounds) widths() []float64 {
 	return widths
 }
 
-// Contains says whether x has L coordinates, all within; one that is not a number is not.
+// Contains reports whether x has L coordinates within the bounds; a NaN is not.
 func (b *Bounds) Contains(x []float64) bool {
 	if len(x) != len(b.Low) {
 		return false
@@ -33,8 +33,8 @@ func (b *Bounds) Contains(x []float64) bool {
 	return true
 }
 
-// reflect folds x at the bounds until it is within: a coordinate that lies d
-// beyond an end comes to lie d before it.
+// reflect mirrors x at the bounds until it is within: a coordinate that is d beyond an end is
+// moved to d before it.
 func (b *Bounds) reflect(x []float64) {
 	for j, v := range x {
 		low, high := b.Low[j], b.High[j]
@@ -53,8 +53,7 @@ func (b *Bounds) reflect(x []float64) {
 	}
 }
 
-// Redraws is how often a draw outside the bounds is made anew before it is
-// reflected.
+// Redraws is how often a draw outside the bounds is repeated before it is reflected.
 const Redraws = 100
 
 // Draw draws from the density into x, which has L coordinates. O(L²).
@@ -73,10 +72,9 @@ func (f *Density) Draw(r *rand.Rand, x []float64) {
 	}
 }
 
-// DrawWithin draws into x from the density truncated to the bounds: what falls
-// outside is drawn anew. If it does so 100 times in a row, which means that
-// hardly anything of the density is within, the last draw is reflected at the
-// bounds instead, and reflected is true.
+// DrawWithin draws into x from the density truncated to the bounds: it repeats draws outside.
+// After 100 in a row, which means that hardly any of the density is within, it reflects the
+// last one at the bounds, and returns true.
 func (f *Density) DrawWithin(r *rand.Rand, b *Bounds, x []float64) (reflected bool) {
 	for range Redraws {
 		if f.Draw(r, x); b.Contains(x) {
@@ -87,8 +85,7 @@ func (f *Density) DrawWithin(r *rand.Rand, b *Bounds, x []float64) (reflected bo
 	return true
 }
 
-// Draws makes n draws, n·L numbers; bounds nil is none. It also says how many
-// were reflected.
+// Draws returns n draws, n·L numbers, and how many were reflected. Nil bounds are none.
 func (f *Density) Draws(r *rand.Rand, n int, b *Bounds) (values []float64, reflected int) {
 	values = make([]float64, n*f.dims)
 	for k := range n {
@@ -102,8 +99,8 @@ func (f *Density) Draws(r *rand.Rand, n int, b *Bounds) (values []float64, refle
 	return values, reflected
 }
 
-// alias draws an index with given probabilities in O(1) (Walker's method, in
-// Vose's form): index k with probability keep[k] of its column, else other[k].
+// alias draws an index with given probabilities in O(1) (Walker's method, in Vose's form):
+// index k with probability keep[k] of its column, otherwise other[k].
 type alias struct {
 	keep  []float64
 	other []int32
@@ -131,7 +128,7 @@ func newAlias(parts []float64) alias {
 			small = append(small, l)
 		}
 	}
-	for _, k := range append(small, large...) { // what is left is 1 but for rounding
+	for _, k := range append(small, large...) { // the rest is 1, except for rounding
 		a.keep[k] = 1
 	}
 	return a

@@ -5,7 +5,7 @@ import "math"
 const (
 	// expSteps is how many steps a factor of two is divided into.
 	expSteps = 64
-	// shifter rounds what is added to it to a whole number, in its lowest bits.
+	// shifter rounds a number that is added to it to a whole number, in its lowest bits.
 	shifter = 0x1.8p52
 	// stepHigh+stepLow is ln 2/64; whole multiples of stepHigh up to 2^20 are
 	// exact.
@@ -21,10 +21,9 @@ var powers = func() (p [expSteps]uint64) {
 	return p
 }()
 
-// addExp returns sum + Σ e^(v−top) over those v ≤ top that are not negligible.
-// It takes half the time that a call of math.Exp for each does, and is off by
-// 4e-16 of each term at most: e^x = 2^(k/64)·e^r with
-// |r| ≤ ln 2/128, and e^r by its Taylor polynomial of degree 5.
+// addExp returns sum + Σ e^(v−top) over the v ≤ top that are not negligible. It takes half the
+// time of calling math.Exp, and its error is at most 4e-16 of each term: e^x = 2^(k/64)·e^r
+// with |r| ≤ ln 2/128, and e^r is its Taylor polynomial of degree 5.
 func addExp(sum float64, values []float64, top float64) float64 {
 	for _, v := range values {
 		x := v - top

@@ -5,15 +5,14 @@ import (
 	"slices"
 )
 
-// DefaultInfluence is how many times an even part of the total weight an
-// account has at most. With 2, one account in twenty has a tenth of it between
-// them at most, less than it takes to be believed (screen).
+// DefaultInfluence is how many times an even share of the total weight an account can have.
+// With 2, one account in twenty have at most a tenth of it together, which is less than screen
+// requires.
 const DefaultInfluence = 2
 
-// capped returns weights for samples of accounts, which owner numbers, such that no
-// account has more than so many times an even part of their sum, multiple being 1 or
-// above. All samples of an account beyond that are weighted down alike; the others
-// keep their weights.
+// capped returns weights such that no account has more than multiple times an even share of
+// their sum; multiple is at least 1. owner numbers the account of each sample. The samples of
+// an account above that are all scaled down by one factor; the others keep their weights.
 func capped(owner []int, weights []float64, multiple float64) []float64 {
 	totals := make([]float64, slices.Max(append([]int{-1}, owner...))+1)
 	out := slices.Clone(weights)
@@ -29,8 +28,8 @@ func capped(owner []int, weights []float64, multiple float64) []float64 {
 	return out
 }
 
-// ceiling is the largest c with c ≤ part·Σ min(total, c), the part being so
-// many times an even one.
+// ceiling returns the largest c with c ≤ part·Σ min(total, c), where part is multiple even
+// shares.
 func ceiling(totals []float64, multiple float64) float64 {
 	sorted := slices.DeleteFunc(slices.Clone(totals), func(t float64) bool { return t == 0 })
 	slices.SortFunc(sorted, func(a, b float64) int { return cmp.Compare(b, a) })
@@ -39,7 +38,7 @@ func ceiling(totals []float64, multiple float64) float64 {
 	for _, t := range sorted {
 		rest += t
 	}
-	for k, t := range sorted { // the k before are above the ceiling
+	for k, t := range sorted { // the first k are above the ceiling
 		if left := 1 - part*float64(k); left <= 0 || part*rest >= t*left {
 			if k == 0 {
 				return t

@@ -10,25 +10,24 @@ import (
 )
 
 const (
-	// core is the part of the weight by which location and scatter are judged:
-	// up to a quarter may lie.
+	// core is the part of the weight that determines location and scatter: up to a quarter may
+	// be lies.
 	core = 0.75
-	// most steps towards the core of least scatter.
+	// coreSteps is the maximum of steps towards the core of least scatter.
 	coreSteps = 20
-	// normalMAD is the standard deviation of a normal distribution over its
-	// median absolute deviation, normalMean over its mean absolute deviation.
+	// normalMAD is the ratio of a normal distribution's standard deviation to its median
+	// absolute deviation, normalMean to its mean absolute deviation.
 	normalMAD, normalMean = 1.482602218505602, 1.2533141373155001
-	// floorScatter is the least standard deviation of the core, as a part of the standard
+	// floorScatter is the minimum of the core's standard deviation, as a part of the standard
 	// deviation of all samples.
 	floorScatter = 0.01
 )
 
-// robust returns the samples whitened by a location and scatter that samples
-// far from the others do not influence: the mean and covariance of three
-// quarters of the weight that lie closest together, scaled to agree with a
-// normal distribution at the median distance. It begins at medians and
-// deviations from them, and each step takes the samples nearest by the last
-// (fast minimum covariance determinant).
+// robust returns the samples whitened by a location and scatter that outliers do not influence:
+// the mean and covariance of the three quarters of the weight that lie closest together, scaled
+// to agree with a normal distribution at the median distance. It begins with medians and
+// deviations from them; each step takes the samples nearest by the previous step (fast minimum
+// covariance determinant).
 func robust(d *Data, weights []float64) []float64 {
 	l, n := d.Dimensions, d.Len()
 	scale := make([]float64, l)
@@ -62,9 +61,9 @@ func robust(d *Data, weights []float64) []float64 {
 	return white
 }
 
-// spread is the weighted median of coordinate j, and a robust standard
-// deviation: from the median absolute deviation, from the mean one where more
-// than half the samples are equal, 0 where all are.
+// spread returns the weighted median of coordinate j, and a robust standard deviation: from the
+// median absolute deviation; from the mean absolute deviation if more than half the samples are
+// equal; 0 if all are.
 func spread(d *Data, weights []float64, j int) (middle, deviation float64) {
 	x := make([]float64, d.Len())
 	for k := range x {
@@ -83,7 +82,7 @@ func spread(d *Data, weights []float64, j int) (middle, deviation float64) {
 	return middle, normalMean * mean / total
 }
 
-// squares is the squared length of each row.
+// squares returns the squared length of each row.
 func squares(white []float64, l int) []float64 {
 	out := make([]float64, len(white)/l)
 	for k := range out {
@@ -104,21 +103,21 @@ func ordered(values []float64) []int {
 	return order
 }
 
-// median is the least value at or below which lies half the weight.
+// median returns the smallest value at or below which half the weight lies.
 func median(values, weights []float64) float64 {
 	order := ordered(values)
 	return values[order[len(upTo(order, weights, 0.5))-1]]
 }
 
-// nearest are the samples at the least distances that have the core's weight,
-// in ascending order.
+// nearest returns the samples with the smallest distances that have the core's weight, in
+// ascending order.
 func nearest(distances, weights []float64) []int {
 	members := slices.Clone(upTo(ordered(distances), weights, core))
 	slices.Sort(members)
 	return members
 }
 
-// upTo is the shortest prefix of an order that has the part p of the weight.
+// upTo returns the shortest prefix of an order that has the part p of the weight.
 func upTo(order []int, weights []float64, p float64) []int {
 	total := 0.0
 	for _, w := range weights {
@@ -152,8 +151,8 @@ func whitenBy(d *Data, weights []float64, members []int, scale []float64) []floa
 	return white
 }
 
-// floored is the Cholesky factor of a core's covariance, in which each coordinate is
-// at least as wide as a hundredth of its scale.
+// floored returns the Cholesky factor of a core's covariance, in which each coordinate is at
+// least as wide as a hundredth of its scale.
 func floored(c *mat.SymDense, scale []float64) []float64 {
 	for j, s := range scale {
 		c.SetSym(j, j, max(c.At(j, j), floorScatter*floorScatter*s*s))
@@ -164,7 +163,7 @@ func floored(c *mat.SymDense, scale []float64) []float64 {
 			return lower
 		}
 	}
-	// Only by rounding: go by the coordinates alone.
+	// Only rounding leads here: use the coordinates without their correlations.
 	lower := make([]float64, len(scale)*len(scale))
 	for j := range scale {
 		lower[j*len(scale)+j] = math.Sqrt(c.At(j, j))

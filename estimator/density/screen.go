@@ -7,24 +7,22 @@ import (
 )
 
 const (
-	// Enough is how many samples make an estimate good; only then it is known
-	// which of them do not fit (Huang et al., figure 7).
+	// Enough is how many samples a good estimate needs; with fewer, outliers cannot be told
+	// (Huang et al., figure 7).
 	Enough = 50
-	// support is the part of the influence that must be near a sample for it to
-	// stay: more than one account in twenty has, lying together.
+	// support is the part of the weight that must be near a sample for it to stay. It is more
+	// than one account in twenty has, if these lie together.
 	support = 0.12
-	// falseAlarm is which part of normally distributed samples does not stay.
+	// falseAlarm is the part of normally distributed samples that is screened out.
 	falseAlarm = 0.001
 )
 
-// screen says which samples to keep; weights are capped, and count is the number of
-// samples that d stands for. Below 50 samples, all. Otherwise a sample
-// stays if accounts that have 12 % of the influence have samples near it: within
-// sqrt(χ²(0.999, L)) − 1.17 standard deviations, in a
-// robust measure of the spread of them all. Of normal samples that screens one
-// in a thousand; a group apart from the rest goes if it has less than 12 %, and
-// keeps all but its fringe if it has a fifth.
-// O(n²·L) in the worst case, about a fifth of that as a rule.
+// screen reports which samples to keep. weights are capped, and count is the number of samples
+// that d stands for. Below 50 samples it keeps all. Otherwise a sample stays if accounts with
+// 12 % of the weight have samples near it: within sqrt(χ²(0.999, L)) − 1.17 standard
+// deviations, by a robust measure of all samples' spread. So it removes one in a thousand
+// normal samples. A separate group is removed if it has less than 12 %, and loses only its
+// outer samples if it has a fifth. O(n²·L) in the worst case, usually about a fifth of that.
 func screen(d *Data, weights []float64, count float64) []bool {
 	keep := make([]bool, d.Len())
 	if count < Enough {
@@ -45,9 +43,8 @@ func screen(d *Data, weights []float64, count float64) []bool {
 	return keep
 }
 
-// reach is how near samples must be. Seen from far out, normal samples that
-// have the part support of the weight begin where their projection on the line
-// of sight has that tail.
+// reach returns how near samples must be. From a distant point, normal samples with the part
+// support of the weight begin at that quantile of their projection on the line of sight.
 func reach(dimensions int) float64 {
 	chi := distuv.ChiSquared{K: float64(dimensions)}
 	return math.Sqrt(chi.Quantile(1-falseAlarm)) - distuv.UnitNormal.Quantile(1-support)

@@ -6,16 +6,16 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Snapshot is all that a class remembers.
+// Snapshot is everything that a class remembers.
 type Snapshot struct {
 	Count   float64   // samples
-	Widths  []float64 // scale of each coordinate, by which distances are judged
-	Rescale float64   // count at which the scales are measured again
-	Drawn   uint64    // state of the draws
+	Widths  []float64 // scale of each coordinate, for distances
+	Rescale float64   // count at which the scales are next measured
+	Drawn   uint64    // state of the random numbers
 	Groups  []Group   // in the order of their first sample
 }
 
-// Snapshot returns a copy of what the class remembers.
+// Snapshot returns a copy of everything that the class remembers.
 func (c *Class) Snapshot() *Snapshot { return new(c.store.clone()) }
 
 func (s Snapshot) clone() Snapshot {
@@ -27,8 +27,8 @@ func (s Snapshot) clone() Snapshot {
 	return s
 }
 
-// RestoreClass makes a class that goes on from a snapshot, which is copied. One
-// that does not fit the configuration, or is damaged, is refused.
+// RestoreClass returns a class that continues from a copy of a snapshot. It returns an error if
+// the snapshot is damaged or does not fit the configuration.
 func RestoreClass(config Config, s *Snapshot) (*Class, error) {
 	c, err := NewClass(config)
 	if err != nil {
@@ -71,8 +71,7 @@ func (c *Class) check(s *Snapshot) error {
 	return nil
 }
 
-// sound says whether a group has the shape it must, with numbers within the
-// template.
+// sound reports whether a group has the right shape, with numbers inside the template.
 func (g *Group) sound(c *Config) bool {
 	l, n := len(c.Bounds.Low), len(g.Weights)
 	if n == 0 || len(g.Values) != n*l || g.Turn < 0 {

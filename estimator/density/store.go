@@ -6,25 +6,25 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Group is the samples of one account, merged into kernels: as many as the
-// account's part of all the kernels there may be.
+// Group has the samples of one account, merged into kernels: the account's share of all
+// kernels.
 type Group struct {
 	Account messages.Name
 	Weights []float64 // samples merged into each kernel
-	Values  []float64 // L for each kernel: one of those samples, each as likely
-	Turn    int       // the kernel to be considered for merging next
+	Values  []float64 // L for each kernel: one of its samples, drawn by weight
+	Turn    int       // index of the kernel that is considered for merging next
 }
 
-// store keeps a bounded number of kernels. Accounts share them evenly: when all
-// are in use, the account with most gives up one. Kernels that are merged lie
-// where one of them lay, drawn by weight: so each sample is as likely as any
-// other to stand for those around it, and nothing of the spread is lost.
+// store keeps a bounded number of kernels. Accounts share them evenly: when all are in use, the
+// account with the most gives up one. A merged kernel is placed at one of its samples, drawn by
+// weight. So each sample is equally likely to represent those around it, and the spread is
+// kept.
 type store struct {
 	Snapshot
 	dims, kernels, accounts int
 
-	index map[messages.Name]int // of an account's group
-	used  int                   // kernels
+	index map[messages.Name]int // index of each account's group
+	used  int                   // number of kernels
 }
 
 func newStore(c *Config) store {
@@ -51,7 +51,7 @@ func (s *store) add(account messages.Name, x []float64) {
 	g.absorb(x, s)
 }
 
-// group returns the group of an account, or the one that the accounts beyond the limit share.
+// group returns the group of an account, or the group that all accounts above the limit share.
 func (s *store) group(account messages.Name) *Group {
 	if at, ok := s.index[account]; ok {
 		return &s.Groups[at]
@@ -64,8 +64,8 @@ func (s *store) group(account messages.Name) *Group {
 	return &s.Groups[len(s.Groups)-1]
 }
 
-// most is the group with most kernels: two or more, as there are fewer groups
-// than kernels.
+// most returns the group with the most kernels. It has at least two, because there are fewer
+// groups than kernels.
 func (s *store) most() *Group {
 	at := 0
 	for i := range s.Groups {
@@ -76,8 +76,8 @@ func (s *store) most() *Group {
 	return &s.Groups[at]
 }
 
-// measure takes the scale of each coordinate from the samples: when all kernels
-// are first in use, and whenever their number has doubled.
+// measure sets the scale of each coordinate from the samples: when all kernels are first in
+// use, and whenever the number of samples has doubled.
 func (s *store) measure() {
 	s.Rescale *= 2
 	d, _ := s.data()
@@ -88,7 +88,7 @@ func (s *store) measure() {
 	}
 }
 
-// data returns all kernels as weighted samples, and whose they are.
+// data returns all kernels as weighted samples, and the group of each.
 func (s *store) data() (d *Data, owner []int) {
 	d = &Data{Dimensions: s.dims, Weights: []float64{}}
 	for a := range s.Groups {
@@ -101,7 +101,7 @@ func (s *store) data() (d *Data, owner []int) {
 	return d, owner
 }
 
-// chance is true with probability p (splitmix64).
+// chance returns true with probability p (splitmix64).
 func (s *store) chance(p float64) bool {
 	s.Drawn += 0x9e3779b97f4a7c15
 	x := s.Drawn
@@ -110,14 +110,15 @@ func (s *store) chance(p float64) bool {
 	return float64((x^x>>31)>>11)/(1<<53) < p
 }
 
-// put adds a kernel of one sample.
+// put adds a kernel with one sample.
 func (g *Group) put(x []float64) {
 	g.Weights = append(g.Weights, 1)
 	g.Values = append(g.Values, x...)
 }
 
-// absorb adds a sample to a group without adding a kernel: into the nearest,
-// or as a kernel of its own if to merge the one whose turn it is costs less.
+// absorb adds a sample to a group without adding a kernel: it merges the sample into the
+// nearest kernel, or, if that costs less, merges the next kernel and gives its place to the
+// sample.
 func (g *Group) absorb(x []float64, s *store) {
 	into, cost := g.near(x, 1, -1, math.Inf(1), s.Widths)
 	i := g.next()
@@ -131,7 +132,7 @@ func (g *Group) absorb(x []float64, s *store) {
 	copy(g.value(i, s.dims), x)
 }
 
-// give gives up a kernel: the one whose turn it is goes into the nearest.
+// give removes a kernel: the next one is merged into its nearest.
 func (g *Group) give(s *store) {
 	i, last := g.next(), len(g.Weights)-1
 	j, _ := g.near(g.value(i, s.dims), g.Weights[i], i, math.Inf(1), s.Widths)
@@ -151,9 +152,9 @@ func (g *Group) next() int {
 
 func (g *Group) value(k, l int) []float64 { return g.Values[k*l : (k+1)*l : (k+1)*l] }
 
-// near is the kernel, except one, that a kernel at x is merged into at least
-// cost: by how much the squared distances within grow (Ward). −1: none costs
-// less than a limit.
+// near returns the kernel, other than except, into which merging a kernel of weight w at x
+// costs least: by how much the squared distances within it grow (Ward). −1: none costs less
+// than limit.
 func (g *Group) near(x []float64, w float64, except int, limit float64, widths []float64) (at int, cost float64) {
 	var scale [MaxDimensions]float64
 	l := len(x)

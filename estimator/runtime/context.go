@@ -5,24 +5,23 @@ import (
 	"slices"
 )
 
-// Run is what is kept of an observed run.
+// Run is what is kept of one observed run.
 type Run struct {
 	Ended  int64     // microseconds
-	Owner  uint64    // a hash of the user
+	Owner  uint64    // hash of the user
 	Values []float64 // ascending, at most mostValues
 }
 
 const (
 	mostRuns   = 24 // of a context
 	mostValues = 4  // of a run
-	// own is by how much each run counts less than the one that ended next, where
-	// all are one user's.
+	// own is the weight of each run relative to the next one of the same user.
 	own = 0.8
 )
 
-// context is the latest runs of similar jobs, in the order in which they ended:
-// all of one user, with a fade below 1; or, with a fade of 1, the last of each
-// user, who then cannot say more than others by running more.
+// context has the latest runs of similar jobs, in the order of their ends. With a fade below 1
+// all are of one user. With a fade of 1 it has the last run of each user, so that no user has
+// more weight by running more.
 type context struct {
 	runs []Run
 	fade float64
@@ -35,7 +34,7 @@ func newContext(l *level) *context {
 	return &context{fade: 1}
 }
 
-// add keeps a run among the latest.
+// add adds a run to the latest ones.
 func (c *context) add(r Run) {
 	at, _ := slices.BinarySearchFunc(c.runs, r.Ended+1, func(r Run, ended int64) int {
 		if r.Ended < ended {
@@ -50,7 +49,7 @@ func (c *context) add(r Run) {
 	c.runs = slices.Delete(c.runs, 0, 1)
 }
 
-// drop removes the older of two runs of an owner, if there are two.
+// drop removes the older of two runs of an owner, and reports whether there were two.
 func (c *context) drop(owner uint64) bool {
 	older := -1
 	for i := range c.runs {
@@ -66,7 +65,7 @@ func (c *context) drop(owner uint64) bool {
 	return false
 }
 
-// weight is Σ fade^k over the runs, and Σ fade^2k.
+// weight returns Σ fade^k over the runs, and Σ fade^2k.
 func (c *context) weight() (sum, squares float64) {
 	w := 1.0
 	for range c.runs {
@@ -77,11 +76,11 @@ func (c *context) weight() (sum, squares float64) {
 	return sum, squares
 }
 
-// atom is a run time and how probable it is.
+// atom is a run time and its probability.
 type atom struct{ value, part float64 }
 
-// atoms appends the runs' times, of parts that sum to total; scale is what the
-// times are parts of, and most what they are at most.
+// atoms appends the runs' times, multiplied by scale and at most most. Their parts sum to
+// total.
 func (c *context) atoms(out []atom, total, scale, most float64) []atom {
 	sum, _ := c.weight()
 	w := total / sum
@@ -95,7 +94,7 @@ func (c *context) atoms(out []atom, total, scale, most float64) []atom {
 	return out
 }
 
-// middle is the median of the runs' middle times. O(mostRuns²), no allocation.
+// middle returns the median of the runs' middle times. O(mostRuns²), no allocation.
 func (c *context) middle() float64 {
 	var sorted [mostRuns]atom
 	n, total, w := 0, 0.0, 1.0
@@ -124,8 +123,8 @@ func ownerOf(user string) uint64 {
 	return h.Sum64()
 }
 
-// few returns at most mostValues of sorted values: the middle of each of as many
-// equal parts.
+// few returns at most mostValues of sorted values: the middle of each of mostValues equal
+// parts.
 func few(sorted []float64) []float64 {
 	if len(sorted) <= mostValues {
 		return sorted

@@ -8,18 +8,18 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Distribution is of the run time of a job: atoms in ascending order. It does
-// not change.
+// Distribution is the distribution of a job's run time: atoms in ascending order. It does not
+// change.
 type Distribution struct {
 	atoms []atom // parts sum to 1
-	// Runs is as how many runs of the same weight those of a level count (Kish), on
-	// average over the levels: 9 at most, as old ones fade.
+	// Runs is the effective number of runs of equal weight (Kish), on average over the levels:
+	// at most 9, because old runs fade.
 	Runs   float64
-	Source string // where most of it comes from
+	Source string // where most of the estimate comes from
 }
 
-// newDistribution sorts atoms, which it takes over, and scales their parts to 1.
-// nil if there are none of any part.
+// newDistribution sorts atoms, which it takes over, and scales their parts to sum to 1. It
+// returns nil if all parts are 0.
 func newDistribution(atoms []atom) *Distribution {
 	slices.SortFunc(atoms, func(a, b atom) int { return cmp.Compare(a.value, b.value) })
 	sum := 0.0
@@ -35,8 +35,8 @@ func newDistribution(atoms []atom) *Distribution {
 	return &Distribution{atoms: atoms}
 }
 
-// Quantile is the smallest time that is enough with a probability of at least
-// part; 0.5 is the median, which is the estimate to go by.
+// Quantile returns the smallest time that suffices with a probability of at least part; 0.5 is
+// the median, which is the estimate to use.
 func (d *Distribution) Quantile(part float64) float64 {
 	sum := 0.0
 	for _, a := range d.atoms {
@@ -47,7 +47,7 @@ func (d *Distribution) Quantile(part float64) float64 {
 	return d.atoms[len(d.atoms)-1].value
 }
 
-// Mean is the expected time.
+// Mean returns the expected time.
 func (d *Distribution) Mean() float64 {
 	sum := 0.0
 	for _, a := range d.atoms {
@@ -56,8 +56,8 @@ func (d *Distribution) Mean() float64 {
 	return sum
 }
 
-// Samples returns n times that are equally likely: the quantiles in the middle
-// of n equal parts. O(atoms+n).
+// Samples returns n times that are equally likely: the quantiles in the middle of n equal
+// parts. O(atoms+n).
 func (d *Distribution) Samples(n int) []float64 {
 	out := make([]float64, 0, n)
 	sum := 0.0
@@ -73,15 +73,15 @@ func (d *Distribution) Samples(n int) []float64 {
 	return out
 }
 
-// Divergence is the radius, in nats, of the ball around the distribution that
-// has the truth in it 19 times of 20, if it is as good as so many runs drawn from
-// the truth: half the 95 % quantile of χ² with one degree of freedom, over the
-// runs (Owen, empirical likelihood).
+// Divergence returns the radius, in nats, of a ball around the distribution that contains the
+// truth 19 times of 20, assuming that the distribution is as good as Runs runs drawn from the
+// truth: half the 95 % quantile of χ² with one degree of freedom, divided by the runs (Owen,
+// empirical likelihood).
 func (d *Distribution) Divergence() float64 { return 1.92 / max(1, d.Runs) }
 
-// Robust is the smallest time that is enough with a probability of at least part,
-// in (0, 1), under every distribution p with D(p‖this) ≤ delta: none of them has
-// a time that this one has not, all may have the long ones more often.
+// Robust returns the smallest time that suffices with a probability of at least part, in (0,
+// 1), under every distribution p with D(p‖this) ≤ delta. These have the same times as this one,
+// with other probabilities.
 func (d *Distribution) Robust(part, delta float64) (float64, error) {
 	if !(part > 0 && part < 1) {
 		return 0, messages.Errorf(messages.Invalid, "part: must be above 0 and below 1, is %g", part)
@@ -92,9 +92,9 @@ func (d *Distribution) Robust(part, delta float64) (float64, error) {
 	return d.Quantile(needed(part, delta)), nil
 }
 
-// needed is the least probability q such that an event of probability q has one
-// of at least part under every distribution within delta: the q ≥ part with
-// part·ln(part/q) + (1−part)·ln((1−part)/(1−q)) = delta, by bisection.
+// needed returns the smallest q such that an event of probability q has at least probability
+// part under every distribution within delta. It is the q ≥ part with part·ln(part/q) +
+// (1−part)·ln((1−part)/(1−q)) = delta, found by bisection.
 func needed(part, delta float64) float64 {
 	if delta == 0 {
 		return part
@@ -114,7 +114,7 @@ func needed(part, delta float64) float64 {
 	return high
 }
 
-// divergence is the Kullback-Leibler divergence of a coin of probability p from one of q,
+// divergence returns the Kullback-Leibler divergence from a coin of probability q to one of p,
 // for 0 < p ≤ q < 1.
 func divergence(p, q float64) float64 {
 	return p*math.Log(p/q) + (1-p)*math.Log((1-p)/(1-q))

@@ -1,22 +1,20 @@
-// Package runtime estimates how long a job runs: not one number but a
-// distribution, from what was observed of similar jobs and from the bound that
-// the user gave.
+// Package runtime estimates how long a job runs. The estimate is a distribution, from observed
+// similar jobs and from the user's own limit.
 //
 // # Model
 //
-// Jobs are similar in eleven ways, called levels: from the runs of the same
-// command by the same user, of the same size and limit, by way of all runs of
-// that user and of what these took of their limits, to everybody's runs. For each
-// level and each thing its jobs have in common, a context keeps the last 24 runs by
-// when they ended: of one user each counting 0.8 as much as the one after it, of
-// everybody the last one of each user, counting the same.
+// There are eleven levels of similarity, from runs of the same command by the same user with
+// the same size and limit, through all runs of that user and what these took of their limits,
+// to everybody's runs. For each level and each combination of what its jobs have in common, a
+// context keeps the 24 runs that ended last. In a context of one user, each run counts 0.8 as
+// much as the next one; in a context of everybody, there is one run of each user, and all count
+// the same.
 //
-// The estimate is a mixture of the contexts that a job is in. How much each has to
-// say is learned: whenever a job has ended, the median of each context is compared
-// with its run time, and a level whose median was off by a factor of e^loss, on
-// average over the user's latest jobs, has a say of e^(−loss/least loss), with a
-// tenth less for each narrower level, and less the fewer runs it has. A new user
-// starts with the site's losses, which count as two of the user's own.
+// The estimate is a mixture of the job's contexts. Their weights are learned. When a job has
+// ended, the median of each context is compared with its run time. If a level's median was
+// wrong by a factor of e^loss, on average over the user's latest jobs, its weight is
+// e^(−loss/least loss), a tenth less for each narrower level, and less if it has few runs. A
+// new user starts with the site's losses, which count as two of the user's own.
 //
 //   - Predictor.Observe takes in what ended, Predictor.Estimate answers.
 //   - Distribution has quantiles, a mean, and samples that are equally likely,
@@ -25,41 +23,38 @@
 //     Kullback-Leibler ball around the estimate. Distribution.Divergence is the
 //     ball's radius where none is given: the fewer runs, the larger.
 //
-// The user's limit bounds every answer, and is itself a possible run time. Its
-// probability is 1/16 after one run, and a quarter of the one before after each run more, so that
-// the robust demand of what was seen once is the limit. It is the answer where
-// nothing was observed.
+// The user's limit bounds every answer, and is itself a possible run time. Its probability is
+// 1/16 after one run, and divided by 4 by each further run. So after one run the robust
+// estimate is the limit. Without any run the answer is the limit.
 //
 // # Shapes and units
 //
-// Times are in seconds, from 0 to 1e12, except when a run ended, in microseconds.
-// Anything else that is not negative can be estimated so: the grain is the
-// difference that does not matter, in its unit.
+// Times are in seconds, from 0 to 1e12; only the end of a run is in microseconds. Any other
+// quantity that is not negative can be estimated too: the grain is a difference too small to
+// matter, in its unit.
 //
 // # Guarantees
 //
-// Estimates use nothing but what was observed before them. The order in which
-// runs that ended at different times are observed does not matter to what a
-// user's context holds; to how far levels are trusted it does, a little. What is
-// learned of everybody's runs holds one run of each user: nobody's burst decides
-// what others are told (TestNobodyDecidesForOthers: when two of forty accounts lie
-// as far as they can, and do so a hundred times in a row, the median and the 90 %
-// quantile that a newcomer is told do not move; without the cap both are the lie).
-// Everything else that a user is told rests on runs of the same user. Robust is the
-// quantile at δ = 0, never falls as δ grows, and never exceeds the largest time of
-// the distribution. No answer is NaN.
+// Estimates use only earlier observations. The order of observing runs that ended at different
+// times does not change what a user's context has; it slightly changes the trust in the levels.
+// What is learned of everybody's runs has one run of each user, so nobody's many runs decide
+// what others are told. (TestNobodyDecidesForOthers: two of forty accounts lie as far as they
+// can, a hundred times in a row. The median and the 90 % quantile that a newcomer is told do
+// not move; without the cap both are the lie.) Everything else that a user is told comes from
+// runs of the same user. Robust is the quantile at δ = 0, never falls as δ grows, and never
+// exceeds the largest time of the distribution. No answer is NaN.
 //
 // # Errors
 //
-// Run times that are negative, not numbers or too large, and limits that are, are
-// refused as Invalid; nothing changes then. Estimate returns nil where nothing
-// is known at all: no run was observed, and the job has no limit.
+// Run times and limits that are negative, not numbers or too large are refused as Invalid, and
+// nothing changes. Estimate returns nil if nothing is known: no run was observed, and the job
+// has no limit.
 //
 // # Cost
 //
-// On one core of a 2020s server Observe takes 13 µs and Estimate, once all contexts
-// of a job are full, 100; less before. A context takes up to 2 kB, and 50,000 are
-// kept, the longest untouched going first.
+// On one core of a 2020s server Observe takes 13 µs, and Estimate at most 100 µs, when all
+// contexts of a job are full. A context takes up to 2 kB. 50,000 are kept; the least recently
+// used is removed first.
 //
 // # Evidence
 //

@@ -6,22 +6,22 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Job is what is known of a job, or of a stage's task, before it runs.
+// Job is what is known about a job, or about a task of a stage, before it runs.
 type Job struct {
 	User    string
-	Group   string  // what the user calls such jobs; or the queue they go to
-	Command string  // what it runs
+	Group   string  // the user's name for such jobs, or their queue
+	Command string  // the program that it runs
 	Size    int64   // processors, or tasks
-	Limit   float64 // the user's own bound on the run time, in seconds; 0: none
+	Limit   float64 // the user's own limit of the run time, in seconds; 0: none
 }
 
-// Limits of what is taken.
+// Limits of accepted values.
 const (
 	Largest = 1e12 // seconds
 	maxText = 4096 // bytes
 )
 
-// Check refuses a job with a field out of range.
+// Check returns an error for a field that is out of range.
 func (j *Job) Check() error {
 	if !(j.Limit >= 0 && j.Limit <= Largest) {
 		return messages.Errorf(messages.Invalid, "limit: must be from 0 to %g seconds, is %g", Largest, j.Limit)
@@ -44,8 +44,7 @@ func checkRuntimes(runtimes []float64) error {
 	return nil
 }
 
-// key is what the jobs of one context have in common; what they need not is
-// zero.
+// key has what the jobs of one context have in common; other fields are zero.
 type key struct {
 	Level                uint8
 	User, Group, Command string
@@ -53,15 +52,15 @@ type key struct {
 	Limit                float64
 }
 
-// level is a way of calling jobs similar.
+// level is one definition of "similar jobs".
 type level struct {
 	user, group, command, size, limit bool
-	// ratio: run times are remembered as parts of the limit.
+	// With ratio, run times are remembered as parts of the limit.
 	ratio bool
 	label string
 }
 
-// levels are all of them, the narrowest first.
+// levels are all levels, the narrowest first.
 var levels = [...]level{
 	{user: true, group: true, command: true, size: true, limit: true, label: "runs of this command by this user, of this size and time limit"},
 	{user: true, group: true, command: true, size: true, label: "runs of this command by this user, of this size"},
@@ -76,8 +75,8 @@ var levels = [...]level{
 	{label: "everybody's runs"},
 }
 
-// key returns the job's context of a level; false if it has none, as a job
-// without a limit has no part of that.
+// key returns the key of the job's context in a level; false if it has none, for example
+// because the level needs a limit and the job has none.
 func (l *level) key(i int, j *Job) (key, bool) {
 	k := key{Level: uint8(i)}
 	if (l.limit || l.ratio) && j.Limit == 0 {

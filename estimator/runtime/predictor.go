@@ -7,7 +7,7 @@ import (
 	"github.com/candor-grid/candor/estimator/internal/recent"
 )
 
-// mostContexts is how many sets of similar jobs are remembered. Each takes up to 2 kB.
+// mostContexts is the maximum of contexts (sets of similar jobs). Each takes up to 2 kB.
 const mostContexts = 50_000
 
 // Predictor learns how long jobs run. It is not safe for concurrent use.
@@ -18,15 +18,15 @@ type Predictor struct {
 	site     trust
 }
 
-// New makes a predictor that has seen nothing. The grain, above 0, is below what a
-// difference does not matter, in the unit of what is predicted.
+// New returns a predictor without runs. grain, above 0, is a difference too small to matter, in
+// the unit of what is predicted.
 func New(grain float64) *Predictor {
 	return &Predictor{grain: grain, contexts: recent.New[key, *context](mostContexts), trust: recent.New[string, *trust](mostContexts)}
 }
 
-// Observe takes in a job that ended, at a time in microseconds, and its run time;
-// if it has several tasks, all of theirs, or some chosen evenly, which together
-// count as one run. On an error nothing changes.
+// Observe takes in a job that ended, the time of its end in microseconds, and its run time. For
+// a job of several tasks these are the run times of all, or of some chosen evenly; together
+// they count as one run. After an error nothing has changed.
 func (p *Predictor) Observe(j *Job, ended int64, runtimes []float64) error {
 	if err := j.Check(); err != nil {
 		return err
@@ -55,7 +55,7 @@ func (p *Predictor) Observe(j *Job, ended int64, runtimes []float64) error {
 	return nil
 }
 
-// judge lets each level that had something to say be trusted by how near it came.
+// judge updates the trust in each level by how close its guess was.
 func (p *Predictor) judge(j *Job, truth float64) {
 	user := p.trust.Touch(j.User, func() *trust { return &trust{} })
 	for i := range levels {
@@ -70,8 +70,8 @@ func (p *Predictor) judge(j *Job, truth float64) {
 	}
 }
 
-// context returns the job's context of a level, nil if it is empty, what its
-// numbers are to be multiplied by, and what none may exceed.
+// context returns the job's context in a level, nil if it is empty; the factor for its times;
+// and their maximum.
 func (p *Predictor) context(i int, j *Job) (c *context, scale, most float64) {
 	scale, most = 1, Largest
 	if j.Limit > 0 {
@@ -88,12 +88,12 @@ func (p *Predictor) context(i int, j *Job) (c *context, scale, most float64) {
 	return c, scale, most
 }
 
-// thin is how many runs a context lacks: with n runs it has the part n/(n+thin)
-// of the say that it would have with many.
+// thin is how many runs a context lacks: with n runs it has n/(n+thin) of the weight that it
+// would have with many.
 const thin = 0.5
 
-// Estimate is the distribution of a job's run time by all that was observed; nil
-// if nothing is known: no run was observed, and the job has no limit.
+// Estimate returns the distribution of a job's run time from everything observed; nil if
+// nothing is known: no run was observed, and the job has no limit.
 func (p *Predictor) Estimate(j *Job) (*Distribution, error) {
 	if err := j.Check(); err != nil {
 		return nil, err
@@ -116,19 +116,18 @@ func (p *Predictor) Estimate(j *Job) (*Distribution, error) {
 	return m.complete(j, atoms), nil
 }
 
-// mixture is what the levels add up to.
+// mixture is the weighted sum of the levels.
 type mixture struct {
 	parts, runs float64 // Σ part, Σ part·runs
 	largest     float64
 	source      string
 }
 
-// mostCounted bounds the number of runs that a context counts as. The runs of one user, whose
-// old runs fade, count as (1+own)/(1−own). A run of each of many
-// users tells no more about the next.
+// mostCounted is the maximum of runs that a context counts as: (1+own)/(1−own), which the
+// fading runs of one user count as. More runs of many users tell no more about the next one.
 const mostCounted = (1 + own) / (1 - own)
 
-// add takes in a context and returns the part it gets.
+// add adds a context and returns its part of the mixture.
 func (m *mixture) add(c *context, say float64, label string) (part float64) {
 	sum, squares := c.weight()
 	part = say * sum / (sum + thin)
@@ -140,7 +139,7 @@ func (m *mixture) add(c *context, say float64, label string) (part float64) {
 	return part
 }
 
-// unseen is what is known of a job by its limit alone.
+// unseen returns the distribution of a job for which only the limit is known.
 func unseen(j *Job) *Distribution {
 	if j.Limit == 0 {
 		return nil
@@ -148,12 +147,11 @@ func unseen(j *Job) *Distribution {
 	return &Distribution{atoms: []atom{{j.Limit, 1}}, Source: "the time limit alone: no run was observed"}
 }
 
-// doubt is the probability of the limit after one run; each further run leaves a
-// quarter of it.
+// doubt is the probability of the limit after one run; each further run divides it by 4.
 const doubt = 1.0 / 16
 
-// complete adds the job's own limit to what was observed: few runs do not say
-// that none takes so long.
+// complete adds the job's own limit to what was observed: few runs do not prove that none takes
+// so long.
 func (m *mixture) complete(j *Job, atoms []atom) *Distribution {
 	runs := m.runs / m.parts
 	if j.Limit > 0 {

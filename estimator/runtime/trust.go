@@ -2,23 +2,23 @@ package runtime
 
 import "math"
 
-// trust is how far the guesses of each level were off: sums of losses and of
-// their weights, faded.
+// trust has how wrong the guesses of each level were: sums of losses and of their weights, both
+// faded.
 type trust struct {
 	Loss, Weight [len(levels)]float64
 }
 
 const (
-	userMemory = 0.95   // by what a loss counts less after another of the same user
-	siteMemory = 0.9999 // and of the site
-	// inherited is as how many losses of a user's own the site's mean counts.
+	userMemory = 0.95   // factor by which a user's older losses count after each new one
+	siteMemory = 0.9999 // the same for the site's
+	// inherited is how many of the user's own losses the site's mean loss counts as.
 	inherited = 2
-	// worst bounds a mean loss, so that its exponential does not underflow.
+	// worst is the maximum of a mean loss, so that its exponential does not underflow.
 	worst = 50.0
-	// narrow is how much each level has to say by the one before it, if both are as
+	// narrow is the weight of each level relative to the next narrower one, if both are equally
 	// good.
 	narrow = 0.9
-	// tiny is what a mean loss is at least: 1 %, below which levels do not differ.
+	// tiny is the minimum of a mean loss: 1 %. Below it levels count as equally good.
 	tiny = 0.01
 )
 
@@ -27,9 +27,9 @@ func (t *trust) add(i int, loss, memory float64) {
 	t.Weight[i] = memory*t.Weight[i] + 1
 }
 
-// say is how much each level has to say about a user's jobs: e^(1−loss/least),
-// with losses on average and the least of them, and a little less the wider it is.
-// user may be nil. A level never judged is as good as the best.
+// say returns the weight of each level in the estimate for a user's job: e^(1−loss/least),
+// where loss is the level's mean loss and least the smallest of these, reduced for wider
+// levels. user may be nil. A level that was never judged counts as the best.
 func (t *trust) say(user *trust) (say [len(levels)]float64) {
 	best := worst
 	for i := range say {
