@@ -12,34 +12,33 @@ import (
 	"github.com/candor-grid/candor/messages/bus"
 )
 
-// Config is one estimator of a site.
+// Config configures one estimator of a site.
 type Config struct {
 	Site      messages.Name
-	Bus       bus.Bus         // as the identity "$estimator"
-	Operators []messages.Name // may ask about every account's jobs
-	// Markets of the site, for jobs that leave theirs and their classes to it.
+	Bus       bus.Bus         // connected as "$estimator"
+	Operators []messages.Name // may ask about all accounts' jobs
+	// Markets of the site, for jobs that do not name their market or classes.
 	Markets []messages.Market
 	// Profiles are the site's job profile classes.
 	Profiles []messages.Profile
-	// Dir keeps the snapshot that a restart goes on from; "": none is kept, and
-	// the stream is read from its beginning at each start.
+	// Dir has the snapshot from which a restart continues; "": there is none, and each start
+	// reads the stream from its beginning.
 	Dir string
-	// Every is how often a snapshot is written while there is news; default a
-	// minute. One is written at Close too.
+	// Every is how often a snapshot is written if something changed; default a minute. Close
+	// writes one too.
 	Every   time.Duration
 	Log     *zap.Logger           // default: none
 	Metrics prometheus.Registerer // default: nowhere
 }
 
 const (
-	// retryInterval is how long the estimator waits before it tries again to open
-	// the stream.
+	// retryInterval is the wait before another try to open the stream.
 	retryInterval = time.Second
 	// saveEvery is the default of Config.Every.
 	saveEvery = time.Minute
 )
 
-// Validate reports the first thing that is wrong or missing.
+// Validate returns an error for the first field that is wrong or missing.
 func (c *Config) Validate() error {
 	switch {
 	case !messages.ValidName(c.Site):

@@ -13,7 +13,7 @@ import (
 	"github.com/candor-grid/candor/messages/bus"
 )
 
-// Estimator is the actor.
+// Estimator is one running estimator of a site.
 type Estimator struct {
 	config  Config
 	metrics *metrics
@@ -21,18 +21,18 @@ type Estimator struct {
 	cancel  context.CancelFunc
 	done    chan struct{}
 
-	// doubt is told that the stream is not the one that was read before.
+	// doubt is signalled when the stream is not the one that was read before.
 	doubt chan struct{}
 
 	mu       sync.Mutex
 	memory   *memory.Memory
-	sequence uint64 // of the stream, up to which the memory has read
+	sequence uint64 // number of the last message that the memory has read
 	saved    uint64 // sequence of the last snapshot
-	resuming bool   // nothing was read yet since a snapshot was loaded
+	resuming bool   // no message was read since a snapshot was loaded
 }
 
-// Start answers until ctx ends or Close. It does so from the first moment,
-// with what it has read of the stream until then.
+// Start runs an estimator until ctx ends or Close. It answers from the beginning, with what it
+// has read so far.
 func Start(ctx context.Context, c Config) (*Estimator, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
@@ -72,9 +72,9 @@ func (e *Estimator) Kinds() int {
 	return e.memory.Kinds()
 }
 
-// resumeWithin is how long the last message that a snapshot knows of may take to
-// come again. If it does not, the stream is another one, which is read from its
-// beginning: what was learned before changes nothing.
+// resumeWithin is how long the estimator waits, after a restart, for the last message that its
+// snapshot knows. If it does not come, the stream is another one, and is read from its
+// beginning: observations that were learned before change nothing.
 const resumeWithin = 5 * time.Second
 
 // follow reads the stream until ctx ends, and saves what it learned.
@@ -133,12 +133,12 @@ func (e *Estimator) stop(subscriptions ...bus.Subscription) {
 	}
 }
 
-// startTries is how often the stream cannot be read where the servers of a site start one after
-// another; more is worth a warning.
+// startTries is how often opening the stream may fail while a site's servers start one after
+// another; after that each failure is a warning.
 const startTries = 5
 
-// open begins to read the stream after a sequence number, trying again until it
-// can; nil if ctx ended.
+// open begins to read the stream after a sequence number. It tries again until it succeeds; nil
+// if ctx ended.
 func (e *Estimator) open(ctx context.Context, after uint64) bus.Subscription {
 	for tries := 1; ; tries++ {
 		reading, err := e.consume(ctx, after)
@@ -170,8 +170,8 @@ func (e *Estimator) consume(ctx context.Context, after uint64) (bus.Subscription
 	return stream.Consume(ctx, after, e.observe)
 }
 
-// observe learns from one message of the stream. A malformed message is passed over,
-// as it would be malformed at every start.
+// observe learns from one message of the stream. It skips a malformed message, which would be
+// malformed at every start.
 func (e *Estimator) observe(seq uint64, _ string, payload []byte) {
 	var o messages.Observation
 	err := messages.Unmarshal(payload, messages.Detect(payload, ""), &o)
@@ -193,9 +193,9 @@ func (e *Estimator) observe(seq uint64, _ string, payload []byte) {
 	}
 }
 
-// advance notes how far the stream was read. The first message after a snapshot
-// is the last that this knows of, or a later one where that is gone; else the
-// stream is not the one that was read before.
+// advance notes how far the stream was read. The first message after loading a snapshot must be
+// the last one that the snapshot knows, or a later one if that is gone. Otherwise the stream is
+// not the one that was read before.
 func (e *Estimator) advance(seq uint64, fresh bool) {
 	if e.resuming {
 		e.resuming = false

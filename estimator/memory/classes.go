@@ -9,13 +9,13 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// class is a job profile class and what was learned of it.
+// class is a job profile class with what was learned about it.
 type class struct {
 	profile messages.Profile
 	density *density.Class
-	outside uint64 // samples that were not within the template
+	outside uint64 // samples outside the template
 
-	told *messages.ClassEstimate // of the estimate that it was told of
+	told *messages.ClassEstimate // the latest answer of estimate
 	of   *density.Density
 }
 
@@ -38,8 +38,8 @@ func densityConfig(p *messages.Profile) density.Config {
 	return c
 }
 
-// learnType lets what a job declared be a sample of the first class of its shape
-// that has it within its bounds; if none has, the first of its shape counts it.
+// learnType adds what a job declared as a sample to the first class that has its shape and has
+// it within its bounds. If there is none, the first class of its shape counts it as outside.
 func (m *Memory) learnType(o *messages.Observation) {
 	var near *class
 	for _, c := range m.classes {
@@ -66,7 +66,7 @@ func (m *Memory) class(name messages.Name) (*class, error) {
 	return nil, messages.Errorf(messages.NotFound, "class: there is no job profile class %q; `candor estimate classes` lists them", name)
 }
 
-// Classes answers what is known of each job profile class.
+// Classes says what is known about each job profile class.
 func (m *Memory) Classes() (reply messages.ClassesReply, err error) {
 	reply.Classes = []messages.ClassEstimate{}
 	for _, c := range m.classes {
@@ -79,11 +79,11 @@ func (m *Memory) Classes() (reply messages.ClassesReply, err error) {
 	return reply, nil
 }
 
-// momentDraws is from how many draws a class's mean and deviation are taken.
+// momentDraws is the number of draws from which a class's mean and deviation are computed.
 const momentDraws = 2000
 
-// estimate describes the class. That takes thousands of draws, which are made once
-// for each density that the class comes to.
+// estimate describes the class. It takes thousands of draws, once for each new density of the
+// class.
 func (c *class) estimate() (messages.ClassEstimate, error) {
 	f, err := c.density.Estimate()
 	if err != nil {
@@ -133,8 +133,8 @@ func moments(values []float64, l int) (mean, deviation []float64) {
 	return mean, deviation
 }
 
-// Samples prepares draws from a class; the function it returns makes them, and
-// needs the memory no more.
+// Samples prepares draws from a class. The returned function makes them, without using the
+// memory.
 func (m *Memory) Samples(r *messages.SamplesRequest) (draw func() (messages.SamplesReply, error), err error) {
 	if err := r.Validate(); err != nil {
 		return nil, err
@@ -153,12 +153,12 @@ func (m *Memory) Samples(r *messages.SamplesRequest) (draw func() (messages.Samp
 	return func() (messages.SamplesReply, error) { return drawTypes(reply, f, &profile, &bounds, &request) }, nil
 }
 
-// redraws bounds how often a draw that is no type, such as a custom one whose
-// points are out of order, is made anew.
+// redraws is how often a draw is repeated if it is no valid type, for example a custom one
+// whose points are out of order.
 const redraws = 1000
 
 func drawTypes(reply messages.SamplesReply, f *density.Density, p *messages.Profile, b *density.Bounds, r *messages.SamplesRequest) (messages.SamplesReply, error) {
-	random := rand.New(rand.NewPCG(r.Seed, 0x74797065)) // a stream of its own
+	random := rand.New(rand.NewPCG(r.Seed, 0x74797065)) // a stream for this use only
 	x := make([]float64, len(p.Bounds))
 	if p.Class == messages.Queued {
 		for range r.Draws {

@@ -9,11 +9,11 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// plays is how often a job is played through.
+// plays is how many times a job is simulated.
 const plays = 512
 
-// Estimate answers what is expected of a job: what it is worth, how long a task
-// of each stage runs, and when it would be complete. The job must be valid.
+// Estimate says what is expected of a job: what it is worth, how long a task of each stage
+// runs, and when it would be complete. The job must be valid.
 func (m *Memory) Estimate(account messages.Name, spec *messages.JobSpec) (reply messages.EstimateReply, err error) {
 	if reply.Utility, reply.Declared, err = m.worth(account, spec); err != nil {
 		return reply, err
@@ -35,7 +35,7 @@ func (m *Memory) Estimate(account messages.Name, spec *messages.JobSpec) (reply 
 	return m.play(account, spec, draws, reply)
 }
 
-// worth is the job's own utility function, or the one it would get.
+// worth returns the job's own utility function, or the one that it would get.
 func (m *Memory) worth(account messages.Name, spec *messages.JobSpec) (r messages.UtilityReply, declared bool, err error) {
 	if spec.Utility != nil {
 		return messages.UtilityReply{Utility: *spec.Utility}, true, nil
@@ -48,12 +48,12 @@ func (m *Memory) worth(account messages.Name, spec *messages.JobSpec) (r message
 	return r, false, err
 }
 
-// stageDraws is what a stage is played through with.
+// stageDraws has the distributions with which a stage is simulated.
 type stageDraws struct {
 	task  *runtime.Distribution // nil: nothing is known
 	slots *runtime.Distribution // nil: nothing is known
 	tasks float64
-	most  float64 // slots at once
+	most  float64 // maximum of slots at once
 	after []int
 }
 
@@ -72,14 +72,13 @@ func (m *Memory) stage(account messages.Name, spec *messages.JobSpec, i int, tas
 	var err error
 	j := slots(account, spec.Market, s.Class, s.TaskCount())
 	if d.slots, err = m.paces.slots.Estimate(j); err == nil && d.slots != nil && d.slots.Runs == 0 {
-		d.slots = nil // it has the number of tasks alone, which is no observation
+		d.slots = nil // it comes from the number of tasks alone, not from an observation
 	}
 	return d, err
 }
 
-// play plays the job through many times. Where nothing is known of a stage's
-// slots it has one; where nothing is known of the wait there is none; where
-// nothing is known of a run time there is no answer.
+// play simulates the job many times. A stage with unknown slots has one. An unknown wait is 0.
+// Without a run time there is no answer.
 func (m *Memory) play(account messages.Name, spec *messages.JobSpec, draws []stageDraws, reply messages.EstimateReply) (messages.EstimateReply, error) {
 	wait, err := m.paces.waits.Estimate(waiting(account, spec.Name, spec.Market, len(spec.Stages)))
 	if err != nil {
@@ -100,7 +99,7 @@ func (m *Memory) play(account messages.Name, spec *messages.JobSpec, draws []sta
 	if !ok {
 		return reply, messages.Errorf(messages.Invalid, "stages: wait for one another in a circle")
 	}
-	r := rand.New(rand.NewPCG(plays, uint64(len(draws)))) // the same job is always played alike
+	r := rand.New(rand.NewPCG(plays, uint64(len(draws)))) // a fixed seed: the same job always gets the same answer
 	ends, times := make([]float64, len(draws)), make([]float64, plays)
 	for k := range times {
 		begin := 0.0
@@ -113,7 +112,7 @@ func (m *Memory) play(account messages.Name, spec *messages.JobSpec, draws []sta
 	return reply, nil
 }
 
-// once plays the job through and returns when it is complete.
+// once simulates the job and returns when it is complete.
 func once(r *rand.Rand, draws []stageDraws, order []int, begin float64, ends []float64) float64 {
 	last := begin
 	for _, i := range order {
@@ -128,8 +127,7 @@ func once(r *rand.Rand, draws []stageDraws, order []int, begin float64, ends []f
 	return last
 }
 
-// span is how long the stage takes: its work on the slots it has, but not less
-// than a task.
+// span returns how long the stage takes: its work on its slots, but at least one task.
 func (d *stageDraws) span(r *rand.Rand) float64 {
 	slots := 1.0
 	if d.slots != nil {
@@ -140,10 +138,10 @@ func (d *stageDraws) span(r *rand.Rand) float64 {
 	return min(runtime.Largest, max(task, task*d.tasks/slots))
 }
 
-// leastSlots is what a stage has at least: a slot for a hundredth of the time.
+// leastSlots is the minimum of a stage's slots: one slot for a hundredth of the time.
 const leastSlots = 0.01
 
-// ordered returns the stages such that each comes after those it waits for.
+// ordered returns the stages in an order in which each follows those that it waits for.
 func ordered(draws []stageDraws) (order []int, ok bool) {
 	placed := make([]bool, len(draws))
 	for range draws {

@@ -1,10 +1,10 @@
-// Package memory is what an estimator has learned from the observations of jobs
-// that have ended, and what it answers from that.
+// Package memory has what an estimator learned from the observations of ended jobs, and makes
+// its answers.
 //
 // # Model
 //
-// A Memory learns from observations, one by one, and keeps none of them: of each it
-// keeps what it changes in the estimates.
+// A Memory learns from observations one by one and keeps none of them, only their effect on the
+// estimates.
 //
 //   - Utility. A kind of job is an account, a name, a market and the classes that
 //     its stages use. A run of it that completed says that the shares which were
@@ -24,32 +24,30 @@
 //   - Types. A valuation is a sample of the first job profile class that has its
 //     shape and has it within its bounds; package density learns their density.
 //
-// A job that failed or was cancelled tells of its type only.
+// A job that failed or was cancelled is used only for its type.
 //
 // # Guarantees
 //
-// A Memory is deterministic: it reads no clock and draws no random numbers but
-// from seeds that it is given. An observation of a job that was observed before
-// changes nothing. Observations may come in any order: utility estimates do not
-// depend on it, but for rounding; run times are weighted by when the jobs ended,
-// and which are forgotten first depends on that too. It is bounded: in the kinds of
-// job and of command that are remembered, the one not seen for longest being
-// forgotten first, and in what is kept of each. In addition there is a bit for each job seen.
+// A Memory is deterministic: it reads no clock, and its random numbers come from given seeds. A
+// repeated observation of a job changes nothing. Observations may come in any order: utility
+// estimates do not depend on it, except for rounding; run times are weighted by when the jobs
+// ended, which also decides what is forgotten first. Memory is bounded: in the kinds of job and
+// of command that are remembered (the least recently seen is removed first), and in what is
+// kept of each. In addition there is one bit for each job seen.
 //
-// What an account does moves the estimates for its own jobs alone, but for two
-// things. Users with few runs of their own are told of everybody's last runs, among
-// which an account has one; and in a job profile class an account has at most twice
-// an even part.
+// An account's activity changes only the estimates for its own jobs, with two exceptions. The
+// estimate for a user with few runs includes everybody's latest runs, with one run of each
+// account. And in a job profile class an account has at most twice an even share of the weight.
 //
 // # Errors
 //
-// Observe refuses an observation that no auctioneer makes, as Invalid, and changes
-// nothing then; numbers in it that are out of range make it uninformative. Answers
-// are refused as Invalid or NotFound, naming the field. No answer holds a NaN.
+// Observe refuses an observation that no auctioneer makes as Invalid, and changes nothing then.
+// Numbers out of range in it make it uninformative. Requests are refused as Invalid or
+// NotFound, with the field. No answer has a NaN.
 //
 // # Cost
 //
-// On one core of a 2020s server Observe takes 30 µs for a job of two stages and a type,
-// Utility 3 µs, Estimate 1 ms; see the benchmarks. A snapshot has some 200 bytes for a
-// kind, and up to 1 kB for each set of similar stages or jobs.
+// On one core of a 2020s server Observe takes 30 µs for a job of two stages and a type, Utility
+// 3 µs, Estimate 1 ms; see the benchmarks. A snapshot has about 200 bytes for a kind, and up to
+// 1 kB for each set of similar stages or jobs.
 package memory

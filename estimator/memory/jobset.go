@@ -7,8 +7,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// jobSet is a set of job numbers. These are given out in sequence, so that a
-// bit for each costs little.
+// jobSet is a set of job numbers. The numbers are consecutive, so one bit for each is enough.
 type jobSet struct {
 	blocks map[messages.JobID]*[64]uint64
 }
@@ -30,15 +29,15 @@ func (s *jobSet) add(job messages.JobID) {
 	block[job>>6&63] |= 1 << (job & 63)
 }
 
-// JobBlock is a part of the set of jobs observed: bit i of word k is job
-// 4096·Number + 64·k + i.
+// JobBlock is a part of the set of observed jobs: bit i of word k is job 4096·Number + 64·k +
+// i.
 type JobBlock struct {
 	Site   messages.Name
 	Number uint64
 	Words  [64]uint64
 }
 
-// blocksOf returns the set of a site in the order of its numbers.
+// blocksOf returns the set of a site, ordered by Number.
 func (s *jobSet) blocksOf(site messages.Name) []JobBlock {
 	var out []JobBlock
 	for number, words := range s.blocks {

@@ -9,13 +9,13 @@ import (
 )
 
 const (
-	// mostKinds bounds the kinds of job remembered.
+	// mostKinds is the maximum of kinds of job remembered.
 	mostKinds = 100_000
-	// halfLife is after how long a run counts half.
+	// halfLife is the time after which a run counts half.
 	halfLife = messages.Duration(30 * 24 * time.Hour)
 )
 
-// checkProfiles reports the first thing that is wrong with a site's job profile classes.
+// checkProfiles returns an error for the first thing that is wrong with job profile classes.
 func checkProfiles(profiles []messages.Profile) error {
 	if len(profiles) > messages.MaxProfiles {
 		return messages.Errorf(messages.TooLarge, "profiles: %d are more than the limit of %d", len(profiles), messages.MaxProfiles)
@@ -34,17 +34,17 @@ func checkProfiles(profiles []messages.Profile) error {
 	return nil
 }
 
-// Memory is what was learned. It is not safe for concurrent use.
+// Memory is what an estimator has learned. It is not safe for concurrent use.
 type Memory struct {
 	seen     map[messages.Name]*jobSet // by site
-	observed uint64                    // jobs
+	observed uint64                    // number of jobs
 	kinds    *recent.Map[kind, *worth]
 	paces    paces
 
-	classes []*class // as configured
+	classes []*class // in the order of the configuration
 }
 
-// New makes a memory that has seen nothing, for a site's job profile classes.
+// New returns an empty memory for a site's job profile classes.
 func New(profiles []messages.Profile) (*Memory, error) {
 	if err := checkProfiles(profiles); err != nil {
 		return nil, err
@@ -60,14 +60,14 @@ func New(profiles []messages.Profile) (*Memory, error) {
 	return m, nil
 }
 
-// Observed is how many different jobs the memory has learned from.
+// Observed returns the number of different jobs that the memory has learned from.
 func (m *Memory) Observed() uint64 { return m.observed }
 
-// Kinds is how many kinds of job are remembered.
+// Kinds returns the number of kinds of job remembered.
 func (m *Memory) Kinds() int { return m.kinds.Len() }
 
-// Observe learns from an observation; fresh is false if the memory has learned from one
-// of the same job before. An observation that no auctioneer makes is refused.
+// Observe learns from an observation. fresh is false if the memory has already learned from the
+// same job. An observation that no auctioneer makes is an error.
 func (m *Memory) Observe(o *messages.Observation) (fresh bool, err error) {
 	if err := check(o); err != nil {
 		return false, err

@@ -8,22 +8,22 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// paces is what was learned of how long things take.
+// paces has what was learned about how long things take.
 type paces struct {
 	tasks *runtime.Predictor // seconds of one task
 	waits *runtime.Predictor // seconds from submission to the first claim
-	slots *runtime.Predictor // that a stage has on average while it runs
+	slots *runtime.Predictor // average slots of a stage while it runs
 }
 
-// Differences that do not matter, in the unit of each.
+// Differences that are too small to matter.
 const (
 	taskGrain = 0.1 // seconds
 	waitGrain = 1   // seconds
 	slotGrain = 0.5 // slots
 )
 
-// learn learns from a completed job. Numbers that are out of range are passed
-// over: the predictors refuse them.
+// learn learns from a completed job. The predictors refuse numbers out of range, which are
+// ignored.
 func (p *paces) learn(o *messages.Observation) {
 	if o.State != messages.Completed {
 		return
@@ -67,15 +67,15 @@ func waiting(account messages.Name, job string, market messages.Name, stages int
 	return &runtime.Job{User: account, Group: job, Command: market, Size: int64(stages)}
 }
 
-// slots says that those of a stage hang on the market, the class and how many
-// tasks there are; it has no more than that.
+// slots returns the job by which a stage's slots are predicted: they depend only on the market,
+// the class and the number of tasks, which is their limit.
 func slots(account, market, class messages.Name, tasks int) *runtime.Job {
 	return &runtime.Job{User: account, Group: market, Command: class, Size: int64(tasks), Limit: float64(tasks)}
 }
 
 const defaultPart = 0.9
 
-// Runtime answers how long the tasks of stages take.
+// Runtime says how long the tasks of stages take.
 func (m *Memory) Runtime(r *messages.RuntimeRequest) (reply messages.RuntimeReply, err error) {
 	if err := r.Validate(); err != nil {
 		return reply, err
@@ -90,10 +90,11 @@ func (m *Memory) Runtime(r *messages.RuntimeRequest) (reply messages.RuntimeRepl
 	return reply, nil
 }
 
-// nothingKnown is the source of an estimate that there is none.
+// nothingKnown is the source of an answer without an estimate.
 const nothingKnown = "nothing is known: no run was observed, and there is no time limit"
 
-// task estimates one stage's task; the distribution is nil if nothing is known.
+// task estimates the run time of one task of a stage; the distribution is nil if nothing is
+// known.
 func (m *Memory) task(r *messages.RuntimeRequest, s *messages.StageShape) (messages.RuntimeEstimate, *runtime.Distribution, error) {
 	e := messages.RuntimeEstimate{Stage: s.Name, Source: nothingKnown}
 	d, err := m.paces.tasks.Estimate(task(r.Account, r.Name, s))
@@ -119,10 +120,10 @@ func spread(d *runtime.Distribution) messages.Spread {
 	return messages.Spread{Low: seconds(d.Quantile(0.1)), Median: seconds(d.Quantile(0.5)), High: seconds(d.Quantile(0.9)), Mean: seconds(d.Mean())}
 }
 
-// seconds is at most what a duration can hold, some 292 years.
+// seconds converts seconds to a duration, at most what that can hold: some 292 years.
 func seconds(x float64) messages.Duration { return messages.Duration(min(x, 9e9) * 1e9) }
 
-// spreadOf is the spread of simulated times; it sorts them.
+// spreadOf returns the spread of simulated times; it sorts them.
 func spreadOf(times []float64) messages.Spread {
 	slices.Sort(times)
 	at := func(part float64) messages.Duration { return seconds(times[int(part*float64(len(times)-1))]) }

@@ -10,7 +10,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Record is a part of what a memory remembers; one of its fields is set.
+// Record is a part of what a memory remembers; exactly one field is set.
 type Record struct {
 	Jobs  *JobBlock
 	Kind  *KindRecord
@@ -27,14 +27,13 @@ type KindRecord struct {
 	Regression utility.Snapshot
 }
 
-// TimesRecord is a part of what is known of one of the sorts of time: of tasks,
-// waits, and slots.
+// TimesRecord is a part of what is known about one sort of time: of tasks, waits, or slots.
 type TimesRecord struct {
 	Sort   uint8
 	Record runtime.Record
 }
 
-// ClassRecord is what was learned of a job profile class.
+// ClassRecord is what was learned about a job profile class.
 type ClassRecord struct {
 	Name    messages.Name
 	Outside uint64
@@ -45,7 +44,7 @@ func (p *paces) all() []*runtime.Predictor {
 	return []*runtime.Predictor{p.tasks, p.waits, p.slots}
 }
 
-// Snapshot returns copies of all that is remembered.
+// Snapshot returns copies of everything that is remembered.
 func (m *Memory) Snapshot() []Record {
 	var out []Record
 	for _, site := range slices.Sorted(maps.Keys(m.seen)) {
@@ -67,8 +66,8 @@ func (m *Memory) Snapshot() []Record {
 	return out
 }
 
-// Restore makes a memory that goes on from a snapshot. One that is damaged, or
-// of other job profile classes, is refused.
+// Restore returns a memory that continues from a snapshot. A snapshot that is damaged, or of
+// other job profile classes, is an error.
 func Restore(profiles []messages.Profile, records []Record) (*Memory, error) {
 	m, err := New(profiles)
 	if err != nil {
@@ -130,7 +129,7 @@ func (m *Memory) restoreClass(r *ClassRecord) error {
 	return nil
 }
 
-// mark remembers that a job was observed; false if it was observed before.
+// mark remembers that a job was observed; false if it was already.
 func (m *Memory) mark(site messages.Name, job messages.JobID) bool {
 	jobs := m.seen[site]
 	if jobs == nil {

@@ -9,22 +9,22 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// kind is what makes two jobs runs of the same thing.
+// kind is what two runs of the same work have in common.
 type kind struct {
 	account messages.Name
 	name    string
 	market  messages.Name
-	classes string // by name, with spaces between
+	classes string // in the order of names, separated by spaces
 }
 
 func kindOf(account messages.Name, name string, market messages.Name, classes []messages.Name) kind {
 	return kind{account, name, market, strings.Join(classes, " ")}
 }
 
-// worth is what is remembered of a kind.
+// worth is what is remembered about a kind.
 type worth struct{ regression *utility.Regression }
 
-// learnUtility lets a completed job say what its shares were worth.
+// learnUtility learns from a completed job what its shares were worth.
 func (m *Memory) learnUtility(o *messages.Observation) {
 	classes, shares, y, ok := Run(o)
 	if !ok {
@@ -33,7 +33,7 @@ func (m *Memory) learnUtility(o *messages.Observation) {
 	k := m.kinds.Touch(kindOf(o.Account, o.Name, o.Market, classes), func() *worth {
 		g, err := utility.New(messages.Linear, len(classes), halfLife)
 		if err != nil {
-			return &worth{} // more classes than a job has stages: unreachable past check
+			return &worth{} // more classes than a job can have stages: check prevents it
 		}
 		return &worth{g}
 	})
@@ -43,10 +43,10 @@ func (m *Memory) learnUtility(o *messages.Observation) {
 	}
 }
 
-// Run is what a completed job says of the worth of its shares: the classes its
-// stages used, by name, the share it had of each, and its utility, the slots it
-// kept busy on average from its submission to its end. ok is false if the job
-// did not complete, or took no time.
+// Run returns what a completed job says about the worth of its shares: the classes that its
+// stages used, by name; its share of each; and its utility, which is the number of slots that
+// it kept busy on average from its submission to its end. ok is false if the job did not
+// complete, or took no time.
 func Run(o *messages.Observation) (classes []messages.Name, shares []float64, worth float64, ok bool) {
 	response := o.Ended.Sub(o.Submitted).Seconds()
 	if o.State != messages.Completed || !(response > 0) || len(o.Stages) == 0 {
@@ -70,8 +70,8 @@ func Run(o *messages.Observation) (classes []messages.Name, shares []float64, wo
 	return classes, shares, work / response, work > 0
 }
 
-// shareOf is the share allocated of a class while work was pending there; 1
-// where none ever was long enough to be recorded.
+// shareOf returns the job's share of a class while it had work pending there; 1 if it never had
+// for long enough to be recorded.
 func shareOf(shares []messages.ClassShare, class messages.Name) (share float64, known bool) {
 	for _, s := range shares {
 		switch {
@@ -85,12 +85,11 @@ func shareOf(shares []messages.ClassShare, class messages.Name) (share float64, 
 	return 0, false
 }
 
-// leastWeight is the part of the largest weight that every class the job uses
-// has at least: with none at all it would never get a slot there.
+// leastWeight is the minimum of the weight of each class that the job uses, as a part of the
+// largest: with weight 0 it would never get a slot there.
 const leastWeight = 0.01
 
-// Utility answers what a kind of job is worth. Classes may be in any order and
-// repeated.
+// Utility says what a kind of job is worth. Classes may be in any order and repeated.
 func (m *Memory) Utility(r *messages.UtilityRequest) (messages.UtilityReply, error) {
 	if len(r.Classes) == 0 || len(r.Classes) > messages.MaxStages {
 		return messages.UtilityReply{}, messages.Errorf(messages.Invalid, "classes: are %d; name those that the job has stages in, 1 to %d", len(r.Classes), messages.MaxStages)
@@ -117,8 +116,8 @@ func defaultReply(classes []messages.Name, weights []float64) messages.UtilityRe
 	return messages.UtilityReply{Utility: messages.Utility{Form: messages.Linear, Weights: named(classes, weights)}, Default: 1}
 }
 
-// answer scales an estimate so that its weights sum to their number, as those
-// of the default do.
+// answer scales the weights of an estimate so that they sum to their number, as the default's
+// do.
 func answer(classes []messages.Name, e *utility.Estimate) messages.UtilityReply {
 	weights := slices.Clone(e.Weights)
 	largest, sum := slices.Max(weights), 0.0
@@ -140,8 +139,8 @@ func answer(classes []messages.Name, e *utility.Estimate) messages.UtilityReply 
 	return r
 }
 
-// errorsOf names the standard errors, in the weights' unit. One that overflows, as
-// of a class that the job had a share of next to nothing of, leaves none.
+// errorsOf returns the standard errors by class, in the weights' unit. It returns none if one
+// overflows, for example because the job had almost no share of a class.
 func errorsOf(classes []messages.Name, errors []float64, scale float64) messages.Weights {
 	if errors == nil {
 		return nil

@@ -10,21 +10,21 @@ import (
 // Form is the form of a utility function: linear or log.
 type Form = messages.Form
 
-// Limits of what is taken.
+// Limits of accepted values.
 const (
 	MaxResources = 64    // m
-	Largest      = 1e100 // magnitude of a utility or a duration
-	slack        = 1e-9  // by how much a share may exceed 1: it is a rounded mean
+	Largest      = 1e100 // of a utility or a duration
+	slack        = 1e-9  // a share may exceed 1 by this much, because it is a rounded mean
 )
 
-// Segment is a stretch of a job's run during which its shares were constant.
+// Segment is a part of a job's run during which its shares were constant.
 type Segment struct {
-	Duration float64   `json:"duration"` // in any one unit of time, 0 or above
+	Duration float64   `json:"duration"` // in any unit of time, 0 or above
 	Shares   []float64 `json:"s"`        // m, in [0, 1]
 }
 
-// Average is the average job resource (definition 1): the mean of the shares
-// over the time that they were in force.
+// Average returns the average job resource (definition 1): the mean of the shares, weighted by
+// the time for which they were in force.
 func Average(segments []Segment) ([]float64, error) {
 	total, average := 0.0, []float64(nil)
 	for i, s := range segments {
@@ -48,8 +48,8 @@ func Average(segments []Segment) ([]float64, error) {
 	return average, nil
 }
 
-// check refuses a segment with a number out of range, or that has not as many shares
-// as those before; 0: there are none.
+// check returns an error for a number out of range, or if the number of shares differs from
+// before; 0: there is no segment before.
 func (s *Segment) check(place string, before int) error {
 	if !(s.Duration >= 0 && s.Duration <= Largest) {
 		return messages.Errorf(messages.Invalid, "%sduration: must be 0 or above and finite, is %g", place, s.Duration)
@@ -69,8 +69,7 @@ func checkShares(place string, shares []float64) error {
 	return nil
 }
 
-// features are what the utility is linear in: the average shares, or their
-// logarithms.
+// features sets into to what the utility is linear in: the average shares, or their logarithms.
 func features(form Form, average, into []float64) error {
 	if err := checkShares("average", average); err != nil {
 		return err

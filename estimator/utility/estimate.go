@@ -7,43 +7,41 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Estimate is what a kind of job is taken to be worth.
+// Estimate says what a kind of job is worth.
 type Estimate struct {
-	Fit *Fit // what the runs say by themselves
-	// Weights are m, 0 or above, at least one positive: the fit, drawn towards
-	// the default the more, the less the runs determine it. Only their ratios
-	// matter.
+	Fit *Fit // from the runs alone
+	// Weights are m, 0 or above, at least one positive: the fit, moved towards the default the
+	// more, the less the runs determine it. Only their ratios matter.
 	Weights []float64
 	// Default is which part of Weights comes from the default rather than from
 	// the runs, in [0, 1]: 1 without runs, near 0 with many.
 	Default float64
-	// Residual is the root mean square, over the runs, of what Weights leave
-	// unexplained of their utilities; Scale is the root mean square of the utilities.
+	// Residual is the root mean square, over the runs, of the part of their utilities that
+	// Weights do not explain. Scale is the root mean square of the utilities.
 	Residual, Scale float64
 }
 
 const (
-	// assumedNoise is the part of a utility that is taken to be noise before the
-	// runs say how much it is; it counts as one degree of freedom.
+	// assumedNoise is the noise of a utility, as a part of it, before the runs show how much it
+	// is; it counts as one degree of freedom.
 	assumedNoise = 0.1
-	// defaultSpread is by which part of itself a weight is taken to differ from
-	// the default's before any run.
+	// defaultSpread is the standard deviation of a weight from the default's, as a part of the
+	// weight, before any run.
 	defaultSpread = 1.0
 )
 
-// Estimate draws the fit towards a default: m weights of 0 or above. Only their
-// ratios matter. The default is scaled to fit the runs best; each
-// weight is then taken to be normally distributed around it with a spread of
-// its own size, and the runs to be off by normally distributed noise of the
-// size that they show. The most likely weights, none negative, are the answer.
-// O(m³).
+// Estimate moves the fit towards a default: m weights of 0 or above, of which only the ratios
+// matter. It scales the default to fit the runs best. It then assumes that each weight is
+// normally distributed around the default's with a spread of its own size, and that the runs
+// have normal noise of the size that they show. It returns the most likely weights that are not
+// negative. O(m³).
 func (g *Regression) Estimate(fallback []float64) (*Estimate, error) {
 	if err := g.checkDefault(fallback); err != nil {
 		return nil, err
 	}
 	e := &Estimate{Fit: g.Fit(), Weights: append([]float64{}, fallback...), Default: 1}
 	scale := g.scaleOf(fallback)
-	if scale == 0 { // no run, or none worth anything
+	if scale == 0 { // no run, or none with a utility
 		return e, nil
 	}
 	prior := make([]float64, g.m)
@@ -88,9 +86,8 @@ func (g *Regression) checkDefault(fallback []float64) error {
 	return nil
 }
 
-// scaleOf is the factor with which the default fits the runs best; where that
-// is not positive, the one with which it is of their size. 0: there is nothing
-// to fit.
+// scaleOf returns the factor with which the default fits the runs best; if that is not
+// positive, the factor that gives it their size; 0 if there is nothing to fit.
 func (g *Regression) scaleOf(fallback []float64) float64 {
 	var product, square float64
 	for i := range g.m {
@@ -110,7 +107,7 @@ func (g *Regression) scaleOf(fallback []float64) float64 {
 	return math.Sqrt(g.size() / square)
 }
 
-// size is Σ weight·y².
+// size returns Σ weight·y².
 func (g *Regression) size() float64 {
 	sum := g.rss
 	for _, z := range g.z {
@@ -119,24 +116,24 @@ func (g *Regression) size() float64 {
 	return sum
 }
 
-// noise is the standard deviation of a run's utility: what the residuals show,
-// with the assumption counted as one more degree of freedom.
+// noise returns the standard deviation of a run's utility: from the residuals, and from the
+// assumption as one more degree of freedom.
 func (g *Regression) noise(f *Fit) float64 {
 	assumed := assumedNoise * assumedNoise * g.size() / g.weight
 	freedom := max(0, g.weight-float64(f.Rank))
 	return math.Sqrt((f.RSS + assumed) / (freedom + 1))
 }
 
-// shrink adds to the runs an equation w_j = prior_j for each weight, in the
-// measure of the noise over the spread, and solves for w ≥ 0. It also returns
-// which part of the answer the prior determines: the mean over directions of
-// κ²/(σ²+κ²), the trace of the prior's precision over the total's.
+// shrink adds to the runs an equation w_j = prior_j for each weight, weighted by noise over
+// spread, and solves for w ≥ 0. It also returns the part of the answer that the prior
+// determines: the mean over directions of κ²/(σ²+κ²), the trace of the prior's precision over
+// the total's.
 func (g *Regression) shrink(prior []float64, noise, largest float64) (w []float64, part float64, err error) {
 	m := g.m
 	r, z := append([]float64{}, g.r...), append([]float64{}, g.z...)
 	row, precisions := make([]float64, m), make([]float64, m)
 	for j := range m {
-		// A weight of 0 in the default may be as large as the others.
+		// Even a weight of 0 in the default may be as large as the others.
 		spread := defaultSpread * prior[j]
 		spread = cmp.Or(spread, defaultSpread*largest)
 		precisions[j] = noise / spread
@@ -151,7 +148,7 @@ func (g *Regression) shrink(prior []float64, noise, largest float64) (w []float6
 	return w, priorPart(r, precisions), nil
 }
 
-// priorPart is trace((RᵀR)⁻¹·diag(precisions²))/m, R with the prior's equations.
+// priorPart returns trace((RᵀR)⁻¹·diag(precisions²))/m, where R includes the prior's equations.
 func priorPart(r, precisions []float64) float64 {
 	m, trace := len(precisions), 0.0
 	for j, p := range precisions {

@@ -12,23 +12,21 @@ import (
 // Fit is a least-squares fit.
 type Fit struct {
 	Runs   int
-	Weight float64 // Σ of the runs' weights: Runs, less what has faded
+	Weight float64 // Σ of the runs' faded weights; Runs if none has faded
 	Rank   int
-	// Weights are m, nil where the rank is below m: then the runs do not
-	// determine them.
+	// Weights are m; nil if the rank is below m, because then the runs do not determine them.
 	Weights []float64
 	RSS     float64 // residual sum of squares
-	// StandardErrors of the weights; nil unless there are more runs, after
-	// fading, than weights.
+	// StandardErrors of the weights; nil unless there are more runs, after fading, than weights.
 	StandardErrors []float64
-	// Condition is the condition number of the features, each scaled to length 1: noise
-	// grows by about this factor; +Inf where the rank is short.
+	// Condition is the condition number of the features, each scaled to length 1: noise grows by
+	// about this factor; +Inf if the rank is below m.
 	Condition float64
 }
 
-// rankTolerance is below which part of the largest a singular value counts as
-// 0, the columns being scaled to length 1: a share known to within 1e-12
-// of another's multiple tells nothing about its weight.
+// rankTolerance is the part of the largest singular value below which a singular value counts
+// as 0, with columns scaled to length 1: a share that is a multiple of another's to within
+// 1e-12 tells nothing about its weight.
 const rankTolerance = 1e-12
 
 // Fit solves the plain least squares, without intercept or sign constraint.
@@ -38,7 +36,7 @@ func (g *Regression) Fit() *Fit {
 	scaled, scale := g.scaled()
 	var svd mat.SVD
 	if !svd.Factorize(scaled, mat.SVDThin) {
-		return f // numbers are bounded and finite: unreachable but for a defect in the SVD
+		return f // cannot happen: numbers are bounded and finite
 	}
 	values := svd.Values(nil)
 	for _, v := range values {
@@ -56,8 +54,8 @@ func (g *Regression) Fit() *Fit {
 	return f
 }
 
-// scaled returns R with its columns scaled to length 1, and their lengths; a
-// column of zeros stays, with length 1.
+// scaled returns R with its columns scaled to length 1, and their lengths; for a column of
+// zeros the length is 1.
 func (g *Regression) scaled() (*mat.Dense, []float64) {
 	r, scale := mat.NewDense(g.m, g.m, nil), make([]float64, g.m)
 	for j := range g.m {
@@ -87,7 +85,7 @@ func (g *Regression) unexplained(svd *mat.SVD, rank int) float64 {
 	return sum
 }
 
-// backward solves r·w = z for upper triangular r of full rank.
+// backward solves r·w = z for an upper triangular r of full rank.
 func backward(r, z []float64) []float64 {
 	m := len(z)
 	w := make([]float64, m)
@@ -101,8 +99,8 @@ func backward(r, z []float64) []float64 {
 	return w
 }
 
-// errors are the square roots of the diagonal of s²·(RᵀR)⁻¹ with s² = rss over
-// the degrees of freedom.
+// errors returns the square roots of the diagonal of s²·(RᵀR)⁻¹, where s² is rss over the
+// degrees of freedom.
 func (g *Regression) errors(svd *mat.SVD, scale []float64) []float64 {
 	freedom := g.weight - float64(g.m)
 	if !(freedom > slack) {
@@ -121,8 +119,8 @@ func (g *Regression) errors(svd *mat.SVD, scale []float64) []float64 {
 	return out
 }
 
-// Nonnegative solves the least squares under w ≥ 0. Where the rank is short it
-// is one of several solutions.
+// Nonnegative solves the least squares under w ≥ 0. If the rank is below m, it returns one of
+// several solutions.
 func (g *Regression) Nonnegative() (weights []float64, rss float64, err error) {
 	w, ok := nonnegative(g.r, g.z)
 	if !ok {
@@ -131,7 +129,7 @@ func (g *Regression) Nonnegative() (weights []float64, rss float64, err error) {
 	return w, g.rss + residual(g.r, g.z, w), nil
 }
 
-// residual is ‖r·w−z‖².
+// residual returns ‖r·w−z‖².
 func residual(r, z, w []float64) float64 {
 	m, sum := len(z), 0.0
 	for i, v := range z {

@@ -5,9 +5,9 @@ import (
 	"slices"
 )
 
-// nonnegative minimises ‖r·w−z‖² over w ≥ 0 for an upper triangular r (Lawson
-// and Hanson's active set). Columns that the ones in use already explain stay
-// at 0. It is false if it cycles, by rounding.
+// nonnegative minimises ‖r·w−z‖² over w ≥ 0 for an upper triangular r (Lawson and Hanson's
+// active set). Columns that the columns in use already explain stay at 0. It returns false if
+// it cycles because of rounding.
 func nonnegative(r, z []float64) (w []float64, ok bool) {
 	m := len(z)
 	s := &activeSet{m: m, r: r, z: z, w: make([]float64, m), tolerance: tolerance(r, z)}
@@ -19,7 +19,7 @@ func nonnegative(r, z []float64) (w []float64, ok bool) {
 		}
 		s.use = append(s.use, enter)
 		if !s.descend() || s.w[enter] <= 0 {
-			// Nothing is gained but by rounding.
+			// Only rounding is gained.
 			s.use = slices.DeleteFunc(s.use, func(j int) bool { return j == enter })
 			s.w[enter] = 0
 			barred[enter] = true
@@ -39,7 +39,7 @@ type activeSet struct {
 	tolerance []float64 // of the gradient, by column
 }
 
-// tolerance is how much of each column's gradient is rounding.
+// tolerance returns the part of each column's gradient that is rounding.
 func tolerance(r, z []float64) []float64 {
 	m, length := len(z), 0.0
 	for _, v := range z {
@@ -55,8 +55,8 @@ func tolerance(r, z []float64) []float64 {
 	return out
 }
 
-// steepest is the column not in use along which the residual falls most, each
-// measured by its length; −1 if it falls along none.
+// steepest returns the unused column along which the residual falls most, relative to the
+// column's length; −1 if it falls along none.
 func (s *activeSet) steepest(barred []bool) int {
 	left := slices.Clone(s.z)
 	for i := range left {
@@ -80,9 +80,8 @@ func (s *activeSet) steepest(barred []bool) int {
 	return at
 }
 
-// descend goes to the least squares over the columns in use, dropping those
-// that would turn negative on the way. It is false if the columns depend on
-// one another.
+// descend moves to the least squares over the columns in use, and removes those that would
+// become negative on the way. It returns false if the columns are linearly dependent.
 func (s *activeSet) descend() bool {
 	for len(s.use) > 0 {
 		v, ok := s.solve()
@@ -109,7 +108,7 @@ func (s *activeSet) descend() bool {
 	return true
 }
 
-// solve is the least squares over the columns in use.
+// solve returns the least squares over the columns in use.
 func (s *activeSet) solve() ([]float64, bool) {
 	k := len(s.use)
 	r, z, row := make([]float64, k*k), make([]float64, k), make([]float64, k)

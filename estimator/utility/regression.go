@@ -6,26 +6,25 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Regression is what is remembered of the runs of one kind of job: the
-// triangular factor R and the vector z with ‖Rw−z‖² + rss = Σ weight·(y−x·w)²
-// for every w, m·(m+3)/2 numbers however many runs there were. It is not safe
-// for concurrent use.
+// Regression remembers the runs of one kind of job as m·(m+3)/2 numbers, however many runs
+// there were: the triangular factor R and the vector z with ‖Rw−z‖² + rss = Σ weight·(y−x·w)²
+// for every w. It is not safe for concurrent use.
 type Regression struct {
 	form     Form
 	m        int
 	halfLife messages.Duration
-	latest   messages.Time // of the runs
+	latest   messages.Time // when the latest run ended
 
 	runs   int
-	weight float64   // Σ of the runs' weights, faded
+	weight float64   // Σ of the runs' faded weights
 	r      []float64 // m·m, upper triangular, row by row
 	z      []float64 // m
 	rss    float64
 	row    []float64 // scratch
 }
 
-// New makes a regression over m resources. A run counts half when another ended
-// halfLife after it; 0: runs never fade.
+// New returns a regression over m resources. A run counts half when another ended halfLife
+// after it; 0: runs never fade.
 func New(form Form, m int, halfLife messages.Duration) (*Regression, error) {
 	if form != messages.Linear && form != messages.Log {
 		return nil, messages.Errorf(messages.Invalid, "form: must be %q or %q, is %.64q", messages.Linear, messages.Log, string(form))
@@ -40,12 +39,12 @@ func New(form Form, m int, halfLife messages.Duration) (*Regression, error) {
 		r: make([]float64, m*m), z: make([]float64, m), row: make([]float64, m)}, nil
 }
 
-// Runs is how many runs were observed, faded or not.
+// Runs returns the number of observed runs, faded or not.
 func (g *Regression) Runs() int { return g.runs }
 
-// Observe takes in a run that ended at a time, with its average job resource (m
-// shares in [0, 1], above 0 for the log form) and the utility it had. Runs may
-// come in any order. On an error nothing changes. O(m²), no allocation.
+// Observe adds a run that ended at a time, with its average job resource (m shares in [0, 1],
+// above 0 for the log form) and its utility. Runs may come in any order. After an error nothing
+// has changed. O(m²), no allocation.
 func (g *Regression) Observe(ended messages.Time, average []float64, utility float64) error {
 	if len(average) != g.m {
 		return messages.Errorf(messages.Invalid, "average: must be one share for each of %d resources, there are %d", g.m, len(average))
@@ -61,8 +60,8 @@ func (g *Regression) Observe(ended messages.Time, average []float64, utility flo
 	return nil
 }
 
-// fade makes old runs count less if a run ended later than all before it, and
-// returns the weight of this one.
+// fade reduces the weights of old runs if a run ended later than all before it, and returns the
+// weight of this run.
 func (g *Regression) fade(ended messages.Time) float64 {
 	if g.runs == 0 {
 		g.latest = ended
@@ -70,7 +69,7 @@ func (g *Regression) fade(ended messages.Time) float64 {
 	if g.halfLife == 0 {
 		return 1
 	}
-	// As floats: the distance of two times may exceed an integer.
+	// In floats, because the difference of two times may overflow an integer.
 	lives := (float64(ended) - float64(g.latest)) / float64(g.halfLife)
 	if lives <= 0 {
 		return math.Exp2(lives)
@@ -88,7 +87,7 @@ func (g *Regression) fade(ended messages.Time) float64 {
 	return 1
 }
 
-// rotate adds the run in g.row, turning it into R by Givens rotations.
+// rotate adds the run in g.row to R by Givens rotations.
 func (g *Regression) rotate(weight, y float64) {
 	g.weight += weight
 	root := math.Sqrt(weight)
@@ -99,8 +98,8 @@ func (g *Regression) rotate(weight, y float64) {
 	g.rss += left * left
 }
 
-// turn adds the equation row·w = y to the triangular system r·w = z and returns
-// what is left of y. It overwrites row.
+// turn adds the equation row·w = y to the triangular system r·w = z and returns the rest of y.
+// It overwrites row.
 func turn(r, z, row []float64, y float64) float64 {
 	m := len(z)
 	for j, x := range row {

@@ -7,7 +7,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Snapshot is all that a regression remembers.
+// Snapshot is everything that a regression remembers.
 type Snapshot struct {
 	Form     Form
 	M        int
@@ -20,13 +20,13 @@ type Snapshot struct {
 	RSS      float64
 }
 
-// Snapshot returns a copy of what the regression remembers.
+// Snapshot returns a copy of everything that the regression remembers.
 func (g *Regression) Snapshot() *Snapshot {
 	return &Snapshot{g.form, g.m, g.halfLife, g.latest, g.runs, g.weight, slices.Clone(g.r), slices.Clone(g.z), g.rss}
 }
 
-// Restore makes a regression that goes on from a snapshot, which is copied. A
-// damaged one is refused.
+// Restore returns a regression that continues from a copy of a snapshot. A damaged snapshot is
+// an error.
 func Restore(s *Snapshot) (*Regression, error) {
 	g, err := New(s.Form, s.M, s.HalfLife)
 	if err != nil {
@@ -38,7 +38,7 @@ func Restore(s *Snapshot) (*Regression, error) {
 	g.latest, g.runs, g.weight, g.rss = s.Latest, s.Runs, s.Weight, s.RSS
 	copy(g.r, s.R)
 	copy(g.z, s.Z)
-	for i := range g.m { // a regression makes nothing below the diagonal
+	for i := range g.m { // a regression leaves zeros below the diagonal
 		clear(g.r[i*g.m : i*g.m+i])
 	}
 	return g, nil

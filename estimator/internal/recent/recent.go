@@ -1,5 +1,5 @@
-// Package recent is a map of bounded size that forgets first what was not
-// touched for longest. It is deterministic, and not safe for concurrent use.
+// Package recent is a map of bounded size that removes the least recently touched key first. It
+// is deterministic, and not safe for concurrent use.
 package recent
 
 import "container/list"
@@ -8,7 +8,7 @@ import "container/list"
 type Map[K comparable, V any] struct {
 	most  int
 	index map[K]*list.Element
-	order *list.List // of entry, the latest touched first
+	order *list.List // of entry, the most recently touched first
 }
 
 type entry[K comparable, V any] struct {
@@ -16,15 +16,15 @@ type entry[K comparable, V any] struct {
 	value V
 }
 
-// New makes a map of at most so many keys, 1 or more.
+// New returns a map of at most most keys, 1 or more.
 func New[K comparable, V any](most int) *Map[K, V] {
 	return &Map[K, V]{most: most, index: map[K]*list.Element{}, order: list.New()}
 }
 
-// Len is the number of keys.
+// Len returns the number of keys.
 func (m *Map[K, V]) Len() int { return m.order.Len() }
 
-// Get returns the value of a key, without touching it.
+// Get returns the value of a key without touching it.
 func (m *Map[K, V]) Get(k K) (v V, ok bool) {
 	e := m.index[k]
 	if e == nil {
@@ -33,8 +33,8 @@ func (m *Map[K, V]) Get(k K) (v V, ok bool) {
 	return e.Value.(*entry[K, V]).value, true
 }
 
-// Touch returns the value of a key as the one used last, made if there is none,
-// for which another key may have to go. O(1).
+// Touch returns the value of a key and makes it the most recently touched. It adds a missing
+// key, for which another may be removed. O(1).
 func (m *Map[K, V]) Touch(k K, fresh func() V) V {
 	if e := m.index[k]; e != nil {
 		m.order.MoveToFront(e)
@@ -48,8 +48,7 @@ func (m *Map[K, V]) Touch(k K, fresh func() V) V {
 	return v
 }
 
-// OldestFirst visits every key, in the order in which touching them makes the
-// same map.
+// OldestFirst visits every key. Touching the keys in this order gives an equal map.
 func (m *Map[K, V]) OldestFirst(visit func(K, V)) {
 	for e := m.order.Back(); e != nil; e = e.Prev() {
 		x := e.Value.(*entry[K, V])
