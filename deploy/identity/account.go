@@ -14,20 +14,20 @@ import (
 	"github.com/candor-grid/candor/messages/proof"
 )
 
-// retiredFile holds what is left of the keys that spoke for the account before.
+// retiredFile has what remains of the account's earlier keys.
 const retiredFile = "account.json"
 
-// retiredAccount is a key that spoke for the account: its word that another follows, and
-// the secret with which marks of its time are checked. The key itself is gone.
+// retiredAccount is an earlier key of the account: its signed statement that another follows,
+// and the secret that checks marks of its time. The key itself was deleted.
 type retiredAccount struct {
 	Key      string              `json:"key"`
 	Exchange []byte              `json:"exchange"`
 	Next     messages.Succession `json:"next"`
 }
 
-// readAccount reads which keys spoke for the account before the present one. Between the
-// two writes that end a rotation, and where only the first was copied to this host, the key
-// that is to come is the present one already.
+// readAccount reads the account's earlier keys. If a rotation was interrupted between its two
+// last writes, or only the first file was copied to this host, the next key already is the
+// present one.
 func (k *keys) readAccount(dir string) error {
 	err := durable.ReadJSON(filepath.Join(dir, retiredFile), &k.retiredAccounts)
 	if err != nil {
@@ -50,7 +50,7 @@ func (k *keys) readAccount(dir string) error {
 	return nil
 }
 
-// succession leads from the account's name to the key that speaks for the account.
+// succession returns the chain from the account's name to the present key.
 func (k *keys) succession() (links []messages.Succession) {
 	for _, r := range k.retiredAccounts {
 		links = append(links, r.Next)
@@ -58,8 +58,8 @@ func (k *keys) succession() (links []messages.Succession) {
 	return links
 }
 
-// retire writes down that the present key of the account is followed by another, which
-// forgets the present one.
+// retire writes down that another key follows the present key of the account. The present key
+// is then deleted.
 func (k *keys) retire(dir string) error {
 	exchange, err := k.exchange(k.account)
 	if err != nil {
@@ -78,7 +78,7 @@ func (k *keys) retire(dir string) error {
 	return replace(filepath.Join(dir, retiredFile), append(text, '\n'))
 }
 
-// exchange is the key with which the bank agrees on the secrets of sessions: it follows
+// exchange returns the key with which the bank agrees the secrets of sessions. It is derived
 // from a key of the account.
 func (k *keys) exchange(account nkeys.KeyPair) (*ecdh.PrivateKey, error) {
 	signature, err := account.Sign([]byte("candor exchange key of " + k.site))
@@ -89,10 +89,10 @@ func (k *keys) exchange(account nkeys.KeyPair) (*ecdh.PrivateKey, error) {
 	return ecdh.X25519().NewPrivateKey(seed[:])
 }
 
-// Succession leads from the account's name to the key that speaks for the account.
+// Succession returns the chain from the account's name to the present key.
 func (s signer) Succession() []messages.Succession { return s.held.Load().succession() }
 
-// Exchange is the exchange key that goes with the account's first key.
+// Exchange returns the exchange key that belongs to the account's first key.
 func (s signer) Exchange() (*ecdh.PrivateKey, error) {
 	k := s.held.Load()
 	if len(k.retiredAccounts) == 0 {
@@ -101,8 +101,8 @@ func (s signer) Exchange() (*ecdh.PrivateKey, error) {
 	return ecdh.X25519().NewPrivateKey(k.retiredAccounts[0].Exchange)
 }
 
-// Later is the exchange key that goes with a later key of the account, also while that is
-// only to come; nil: it is not known here.
+// Later returns the exchange key that belongs to a later key of the account, including the next
+// one; nil: it is unknown here.
 func (s signer) Later(account string) *ecdh.PrivateKey {
 	k := s.held.Load()
 	for _, pair := range []nkeys.KeyPair{k.account, k.successor} {

@@ -14,11 +14,10 @@ import (
 	"github.com/candor-grid/candor/messages/durable"
 )
 
-// Account is the name of the account in which a site's traffic runs.
+// Account is the name of the NATS account of all of a site's traffic.
 const Account = "CANDOR"
 
-// Authority holds a site's keys and issues credentials. Its methods are safe
-// for concurrent use.
+// Authority has a site's keys and issues credentials. It is safe for concurrent use.
 type Authority struct {
 	*directory
 	signer
@@ -28,14 +27,13 @@ type Authority struct {
 type directory struct {
 	site messages.Name
 	dir  string
-	held atomic.Pointer[keys] // replaced as a whole by Reload
-	// life is how long credentials of users and operators are good, in nanoseconds; 0:
+	held atomic.Pointer[keys] // Reload replaces it as a whole
+	// life is how long new credentials of users and operators are valid, in nanoseconds; 0:
 	// DefaultLife.
 	life atomic.Int64
 }
 
-// Create makes the keys of a site in dir, which must not exist: all of them
-// or, on an error, none.
+// Create makes the keys of a site in dir, which must not exist. After an error there are none.
 func Create(dir string, site messages.Name) (*Authority, error) {
 	if !messages.ValidName(site) {
 		return nil, messages.Errorf(messages.Invalid, "site %q: is not a valid name", site)
@@ -102,8 +100,8 @@ func keyFiles() []string {
 	return files
 }
 
-// Open reads the keys that Create made. A key that others than its owner can
-// read is refused. If dir does not exist the error matches fs.ErrNotExist.
+// Open reads the keys that Create made. It refuses a key that others than its owner can read.
+// If dir does not exist, the error matches fs.ErrNotExist.
 func Open(dir string) (*Authority, error) {
 	site, err := os.ReadFile(filepath.Join(dir, siteFile))
 	if err != nil {
@@ -121,8 +119,8 @@ func Open(dir string) (*Authority, error) {
 	return &Authority{directory: d, signer: signer{d}}, nil
 }
 
-// OpenOrCreate opens the keys of a site in dir, making them if dir does not
-// exist. Keys of another site are refused.
+// OpenOrCreate opens the keys of a site in dir, and creates them if dir does not exist. Keys of
+// another site are an error.
 func OpenOrCreate(dir string, site messages.Name) (*Authority, error) {
 	a, err := Open(dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -133,8 +131,8 @@ func OpenOrCreate(dir string, site messages.Name) (*Authority, error) {
 	return checkSite(a, site, err)
 }
 
-// OpenFor opens the keys of a site in dir. Keys of another site are refused; if dir
-// does not exist the error matches fs.ErrNotExist.
+// OpenFor opens the keys of a site in dir. Keys of another site are an error. If dir does not
+// exist, the error matches fs.ErrNotExist.
 func OpenFor(dir string, site messages.Name) (*Authority, error) {
 	a, err := Open(dir)
 	return checkSite(a, site, err)
@@ -150,5 +148,5 @@ func checkSite(a *Authority, site messages.Name, err error) (*Authority, error) 
 	return a, nil
 }
 
-// Site is the site whose keys these are.
+// Site returns the site of these keys.
 func (d *directory) Site() messages.Name { return d.site }

@@ -12,13 +12,12 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Credentials are a claim to a name in a role, signed, and the seed of the key
-// that proves it.
+// Credentials are a signed claim that a key is a name's in a role, and the seed of that key.
 type Credentials struct{ Token, Seed string }
 
-// Issue makes credentials in the usual format of a creds file. Their key follows
-// from the role's, the name, and how often the name's credentials were revoked:
-// every host issues the same.
+// Issue makes credentials in the usual format of a creds file. Their key is derived from the
+// role's key, the name, and how often the name's credentials were revoked, so every host issues
+// the same.
 func (a *Authority) Issue(role Role, n messages.Name) ([]byte, error) {
 	c, err := a.Credentials(role, n)
 	if err != nil {
@@ -27,7 +26,7 @@ func (a *Authority) Issue(role Role, n messages.Name) ([]byte, error) {
 	return c.file()
 }
 
-// Credentials makes credentials to be used in this process.
+// Credentials makes credentials for use in this process.
 func (a *Authority) Credentials(role Role, n messages.Name) (Credentials, error) {
 	if err := checkRole(role, n); err != nil {
 		return Credentials{}, err
@@ -40,7 +39,7 @@ func (a *Authority) Credentials(role Role, n messages.Name) (Credentials, error)
 	return claimed(user, n, func(key string) (string, error) { return k.claim(role, n, key, a.expiry(role)) })
 }
 
-// claimed are credentials with a key, whose claim to be holder's claim signs.
+// claimed returns credentials with the key user, and the claim that claim signs for it.
 func claimed(user nkeys.KeyPair, holder string, claim func(key string) (token string, err error)) (Credentials, error) {
 	token, err := claim(publicKey(user))
 	if err != nil {
@@ -53,7 +52,7 @@ func claimed(user nkeys.KeyPair, holder string, claim func(key string) (token st
 	return Credentials{Token: token, Seed: string(seed)}, nil
 }
 
-// claimedAnew are credentials with a key that is made for them.
+// claimedAnew returns credentials with a new key.
 func claimedAnew(holder string, claim func(key string) (token string, err error)) (Credentials, error) {
 	user, err := nkeys.CreateUser()
 	if err != nil {
@@ -62,10 +61,10 @@ func claimedAnew(holder string, claim func(key string) (token string, err error)
 	return claimed(user, holder, claim)
 }
 
-// file writes credentials in the usual format of a creds file.
+// file returns credentials in the usual format of a creds file.
 func (c Credentials) file() ([]byte, error) { return jwt.FormatUserConfig(c.Token, []byte(c.Seed)) }
 
-// Enrol signs the claim to a name for a key whose seed is elsewhere.
+// Enrol signs the claim that a key is a name's. The key's seed is elsewhere.
 func (a *Authority) Enrol(role Role, n messages.Name, key string) (token string, err error) {
 	if err := checkRole(role, n); err != nil {
 		return "", err
@@ -76,8 +75,7 @@ func (a *Authority) Enrol(role Role, n messages.Name, key string) (token string,
 	return a.held.Load().claim(role, n, key, time.Time{})
 }
 
-// JoinCredentials makes what the holder of a join token speaks as, until it
-// expires: a key of its own that is used once.
+// JoinCredentials makes the credentials of a join token. Their key is new, and they expire.
 func (a *Authority) JoinCredentials(id string, expires time.Time) (Credentials, error) {
 	name := messages.ServiceIdentity(id)
 	if err := checkRole(Joiner, name); err != nil {
@@ -93,13 +91,13 @@ func checkRole(role Role, n messages.Name) error {
 	return checkName(role, n)
 }
 
-// userKey is the key of a name in a role.
+// userKey returns the key of a name in a role.
 func userKey(signer nkeys.KeyPair, role Role, n messages.Name, generation int) (nkeys.KeyPair, error) {
 	return fromSignature(signer, nkeys.PrefixByteUser, fmt.Sprintf("candor key of %s %s, number %d", role, n, generation))
 }
 
-// claim signs that a key is a name's, until it expires; the zero time: without an end. A
-// renewal says when the first claim was issued.
+// claim signs that a key is a name's, until it expires; the zero time means without an end. For
+// a renewal, issued is when the first claim was issued.
 func (k *keys) claim(role Role, n messages.Name, key string, expires time.Time, issued ...time.Time) (string, error) {
 	claims := jwt.NewUserClaims(key)
 	claims.Name = n
@@ -114,7 +112,7 @@ func (k *keys) claim(role Role, n messages.Name, key string, expires time.Time, 
 	return encode(claims, k.signers[role], n)
 }
 
-// encode signs the claim of a holder.
+// encode signs a holder's claim.
 func encode(claims *jwt.UserClaims, signer nkeys.KeyPair, holder string) (string, error) {
 	token, err := claims.Encode(signer)
 	if err != nil {
@@ -123,9 +121,9 @@ func encode(claims *jwt.UserClaims, signer nkeys.KeyPair, holder string) (string
 	return token, nil
 }
 
-// Issued reports the role and name that credentials of this authority claim; an
-// error if they are another authority's, or no credentials at all, or if they were
-// revoked or signed with a key that was replaced since: they are to be issued anew.
+// Issued returns the role and name in credentials of this authority. It returns an error if
+// they are not of this authority, were revoked, or were signed with a key that was replaced
+// since: then they must be issued again.
 func (a *Authority) Issued(creds []byte) (Role, messages.Name, error) {
 	claims, err := userClaims(creds)
 	if err != nil {
@@ -144,7 +142,8 @@ func (a *Authority) Issued(creds []byte) (Role, messages.Name, error) {
 	return "", "", messages.Errorf(messages.PermissionDenied, "credentials of %q: not issued with the keys of site %s", claims.Name, a.site)
 }
 
-// userClaims are what a credentials file says, signed by whoever it names.
+// userClaims reads the claims of a credentials file, which must be signed by the issuer that
+// they name.
 func userClaims(creds []byte) (*jwt.UserClaims, error) {
 	token, err := jwt.ParseDecoratedJWT(creds)
 	if err != nil {
@@ -157,11 +156,11 @@ func userClaims(creds []byte) (*jwt.UserClaims, error) {
 	return claims, nil
 }
 
-// publicKey of a pair that was read or made here, and so has one.
+// publicKey returns the public key of a pair that was read or made here, and so has one.
 func publicKey(pair nkeys.KeyPair) string {
 	public, err := pair.PublicKey()
 	if err != nil {
-		panic(err) // a pair from a seed always has its public key
+		panic(err) // a pair from a seed has a public key
 	}
 	return public
 }

@@ -1,13 +1,12 @@
-// Package identity says who may speak as whom on a site's NATS servers.
+// Package identity says who may use which name on a site's NATS servers.
 //
-// It is NATS's decentralised security: an operator key signs two accounts, the
-// system account and "CANDOR", in which all of a site's traffic runs; CANDOR
-// has one scoped signing key for each [Role], and the permissions of a role
-// are a template in the account's claims. Credentials that a role's key signs
-// carry a name and no permissions of their own, so a name's rights follow from
-// its role alone, and a leaked credentials file opens nothing but that name.
+// It uses NATS's decentralised security. An operator key signs two accounts: the system
+// account, and "CANDOR", which has all of a site's traffic. CANDOR has one scoped signing key
+// for each [Role]; the permissions of a role are a template in the account's claims.
+// Credentials signed by a role's key carry a name and no permissions of their own. So a name's
+// rights follow from its role only, and a leaked credentials file opens only that name.
 //
-// What the templates hold to:
+// The templates guarantee:
 //
 //   - The last token of a request's subject is the name of the credentials it
 //     came with. No client can publish a request under another's name.
@@ -53,37 +52,36 @@
 //	FILE.old        the key before, during a rotation; of the bank and the account, FILE.next
 //	revoked.json    what was revoked
 //
-// The key of a name's credentials follows from the key of its role, the name, and
-// how often the name was revoked: so every host issues the same, and a name can be
-// revoked without a record of what was issued. Only agents that join by a token
-// (package admission) have keys that are nobody else's.
+// The key of a name's credentials is derived from the key of its role, the name, and how often
+// the name was revoked. So every host issues the same credentials, and a name can be revoked
+// without a record of what was issued. Only agents that join by a token (package admission)
+// have new keys.
 //
-// Credentials of users and operators end, after 90 days if the site says nothing else,
-// and their holders renew them before ([Authority.Renew]): for four times that, after which
-// an operator issues new ones. A thief can renew a copy for as long, unless it is revoked.
-// That a renewal ends the credentials before it, as in OAuth, would show a theft earlier;
-// but a user's machines share one file's credentials, and each renews its copy by itself.
-// Those of nodes, services and peers have no end.
+// Credentials of users and operators end, by default after 90 days. Their holders renew them
+// ([Authority.Renew]) for up to four times as long; then an operator issues new ones. A thief
+// can renew a copy for as long, unless it is revoked. A renewal could end the earlier
+// credentials, as in OAuth, and so show a theft sooner; but a user's machines have copies of
+// one file, and each renews its own. Credentials of nodes, services and peers do not end.
 //
-// A rotation has two steps, [Authority.Rotate] and [Authority.Finish], between
-// which two keys are good, and [Authority.Revoke] takes credentials back. Servers
-// that run follow (package natsserver): what is admitted no more is cut off.
-// The first key of the account, and the key of the system account, stay as names, in every
-// credentials file and of every stream. The account's first key opens no connection, and
-// another may speak for the account in its place: by a chain of signatures that begins
-// with the first, and that the bank's books have, so that no old key comes back.
+// A rotation has two steps, [Authority.Rotate] and [Authority.Finish]; between them two keys
+// are valid. [Authority.Revoke] revokes credentials. Running servers follow (package
+// natsserver) and close connections that are no longer admitted. The account's first key and
+// the system account's key remain as names, in every credentials file and every stream. The
+// account's first key opens no connection. Another key may sign for the account in its place,
+// by a chain of signatures that begins with the first key. The bank's books have this chain, so
+// that no old key can return.
 //
-// What is known to be tried against all this, what refuses it, and the test that
-// shows it, is in ATTACKS.md.
+// ATTACKS.md lists the known attacks on all this, with what stops each and the test that shows
+// it.
 //
-// Each peer of the site, which is a site of another owner, has an account of its own, to
-// which its servers connect as leaf nodes with credentials that open nothing else
-// ([Authority.IssueLink]); credentials of the site's own open no leaf node. Between
-// that account and CANDOR pass the requests of [messages.PeerVerbs], in the name of
-// the site that asks, and the replies to them ([Authority.Tokens]). Two sites get to
-// know one another's keys by an invitation and its answer ([Letter]).
+// A peer of the site is a site of another owner. Each peer has its own account, to which its
+// servers connect as leaf nodes, with credentials that open nothing else
+// ([Authority.IssueLink]); the site's own credentials open no leaf node. Between that account
+// and CANDOR pass only the requests of [messages.PeerVerbs], in the name of the asking site,
+// and their replies ([Authority.Tokens]). Two sites exchange their keys by an invitation and
+// its answer ([Letter]).
 //
-// The seeds live in one directory, each file for its owner alone (0600). Claims
-// are made anew from the seeds whenever they are opened, so that a newer
-// binary's templates are in force at its next start.
+// The seeds are in one directory, and only their owner can read the files (0600). Claims are
+// made again from the seeds whenever they are opened, so a newer binary's templates apply from
+// its next start.
 package identity

@@ -16,29 +16,29 @@ const (
 	AnswerKind     = "candor-answer"
 )
 
-// Letter is what the operator of a site gives the operator of another one, so that
-// the two become peers. An invitation holds credentials, and is as secret as these; an
-// answer holds nothing secret, and is signed with them.
+// Letter is what the operator of a site sends to the operator of another, to make the two sites
+// peers. An invitation has credentials and must be kept secret. An answer has nothing secret,
+// and is signed with the invitation's credentials.
 type Letter struct {
 	Kind string        `json:"kind"`
-	Site messages.Name `json:"site"` // who writes
-	Peer messages.Name `json:"peer"` // to whom
-	// Keys are the public keys that the writer's bank signs with.
+	Site messages.Name `json:"site"` // the writer's site
+	Peer messages.Name `json:"peer"` // the reader's site
+	// Keys are the public keys of the writer's bank.
 	Keys []string `json:"keys"`
-	// CA is the certificate, in PEM, of the authority of the writer's servers;
-	// empty: they have none.
+	// CA is the certificate, in PEM, of the authority of the writer's servers; "": there is
+	// none.
 	CA string `json:"ca,omitempty"`
-	// URLs are where the writer takes the reader's servers, and Creds what they
-	// show there. Of an invitation.
+	// In an invitation: the URLs to which the reader's servers connect, and their credentials
+	// there.
 	URLs  []string `json:"urls,omitempty"`
 	Creds string   `json:"creds,omitempty"`
-	// Token is the claim in those credentials, and Signature their key's signature of
-	// the rest of the letter. Of an answer.
+	// In an answer: the claim in those credentials, and the signature of their key over the rest
+	// of the letter.
 	Token     string `json:"token,omitempty"`
 	Signature []byte `json:"signature,omitempty"`
 }
 
-// Invite writes to another site.
+// Invite returns an invitation to another site.
 func (a *Authority) Invite(peer messages.Name, urls []string, ca string) (*Letter, error) {
 	if peer == a.site {
 		return nil, messages.Errorf(messages.Invalid, "peer %s: is the site itself", peer)
@@ -52,7 +52,7 @@ func (a *Authority) Invite(peer messages.Name, urls []string, ca string) (*Lette
 	return l, err
 }
 
-// Answer writes back to who sent an invitation.
+// Answer returns the answer to an invitation.
 func (a *Authority) Answer(invitation *Letter, ca string) (*Letter, error) {
 	if err := invitation.Check(a.site); err != nil {
 		return nil, err
@@ -77,7 +77,7 @@ func (a *Authority) Answer(invitation *Letter, ca string) (*Letter, error) {
 	return l, err
 }
 
-// Verify checks that an answer comes from who has an invitation of this site.
+// Verify checks that an answer was signed with an invitation of this site.
 func (a *Authority) Verify(answer *Letter) error {
 	if err := answer.Check(a.site); err != nil {
 		return err
@@ -107,14 +107,14 @@ func (a *Authority) Verify(answer *Letter) error {
 	return nil
 }
 
-// signed is what the signature of an answer is of.
+// signed returns the bytes of an answer that are signed.
 func (l *Letter) signed() ([]byte, error) {
 	rest := *l
 	rest.Signature = nil
 	return json.Marshal(rest)
 }
 
-// Check reports what is wrong with a letter to a site in itself.
+// Check returns an error if a letter to a site is malformed.
 func (l *Letter) Check(site messages.Name) error {
 	switch {
 	case l.Kind != InvitationKind && l.Kind != AnswerKind:
@@ -136,7 +136,7 @@ func (l *Letter) Check(site messages.Name) error {
 	return nil
 }
 
-// bankKeys are the keys that check signatures of the site's bank.
+// bankKeys returns the keys that check signatures of the site's bank.
 func (s signer) bankKeys() ([]string, error) {
 	key, err := s.PublicKey()
 	if err != nil {

@@ -14,26 +14,27 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// keys are a site's keys as its directory has them. They do not change.
+// keys are the keys in a site's keys directory when they were read. They do not change.
 type keys struct {
 	site     messages.Name
 	operator nkeys.KeyPair
-	// oldOperator is trusted by servers that have not been started since; nil: none.
+	// oldOperator is still trusted by servers that have not restarted since its rotation; nil:
+	// none.
 	oldOperator nkeys.KeyPair
 	system      nkeys.KeyPair
-	// account speaks for the account, whose name is the first key of it. successor is the
-	// key that is to follow; nil: none.
+	// account is the present key of the account, whose name is its first key. successor is its
+	// next key; nil: none.
 	account, successor nkeys.KeyPair
 	name               string
 	retiredAccounts    []retiredAccount
-	// bank signs in the site's name: a key of its own once it was rotated, the
-	// account's before. next is the one that peers are told of; nil: none.
+	// bank signs for the site: a key of its own after a first rotation, before that the
+	// account's key. next is its next key, of which peers are told; nil: none.
 	bank, next nkeys.KeyPair
-	// signers sign credentials, by role. What the retired ones signed is still
+	// signers are the keys that sign credentials, by role. What the retired ones signed is still
 	// admitted.
 	signers, retired map[Role]nkeys.KeyPair
 	revoked          revocations
-	stamp            string // of the directory, from before they were read
+	stamp            string // of the directory, taken before the keys were read
 }
 
 // readKeys reads all keys of a directory.
@@ -79,7 +80,7 @@ func readKeys(dir string, site messages.Name) (*keys, error) {
 	return k, k.revoke()
 }
 
-// readRole reads the key of a role, and the one before it while both are good.
+// readRole reads the key of a role, and the earlier one while both are valid.
 func (k *keys) readRole(dir string, r Role) (err error) {
 	if k.signers[r], err = readKey(filepath.Join(dir, roleFile(r)), false); errors.Is(err, fs.ErrNotExist) && !slices.Contains(roles, r) {
 		k.signers[r], err = k.derive(r)
@@ -94,13 +95,13 @@ func (k *keys) readRole(dir string, r Role) (err error) {
 	return err
 }
 
-// ofRole are the keys that sign credentials of a role: the one that is good until its
-// rotation ends, if there is one, then the present one.
+// ofRole returns the keys that sign credentials of a role: during a rotation the earlier one,
+// then the present one.
 func (k *keys) ofRole(r Role) []nkeys.KeyPair {
 	return slices.DeleteFunc([]nkeys.KeyPair{k.retired[r], k.signers[r]}, func(pair nkeys.KeyPair) bool { return pair == nil })
 }
 
-// readSpare reads a key that need not be there; nil if it is not.
+// readSpare reads a key that may be missing; nil if it is.
 func readSpare(dir, file string) (nkeys.KeyPair, error) {
 	pair, err := readKey(filepath.Join(dir, file), false)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -109,14 +110,14 @@ func readSpare(dir, file string) (nkeys.KeyPair, error) {
 	return pair, err
 }
 
-// derive makes the key of a role that has no file from a signature by the system
-// account's key. This signature never leaves the process.
+// derive derives the key of a role without a file from a signature by the system account's key.
+// This signature never leaves the process.
 func (k *keys) derive(r Role) (nkeys.KeyPair, error) {
 	return fromSignature(k.system, nkeys.PrefixByteAccount, "candor key of the role "+string(r)+" of "+k.site)
 }
 
-// fromSignature makes the key that belongs to a text: whoever has the signing
-// key makes the same, and nobody else.
+// fromSignature derives a key from the signature of a text. Only who has the signing key can
+// derive it.
 func fromSignature(signer nkeys.KeyPair, kind nkeys.PrefixByte, text string) (nkeys.KeyPair, error) {
 	signature, err := signer.Sign([]byte(text))
 	if err != nil {
@@ -155,5 +156,5 @@ func readKey(path string, operator bool) (nkeys.KeyPair, error) {
 	return pair, nil
 }
 
-// trim leaves out the end of the line.
+// trim removes the end of the line.
 func trim(b []byte) string { return strings.TrimRight(string(b), "\r\n") }

@@ -9,11 +9,11 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// linkPrefix begins the names of the accounts that the site shares with one peer each.
+// linkPrefix begins the names of the accounts shared with peers.
 const linkPrefix = "PEER-"
 
-// Bounds of the account shared with a peer. A host of the peer has one connection to each
-// host of this site, and listens to the requests between sites and to their answers.
+// Limits of an account shared with a peer. Each host of the peer has one connection to each
+// host of this site, and subscribes to the requests between sites and their answers.
 const (
 	linkConnections = 64
 	linkSubs        = 1_000 // of one connection
@@ -21,17 +21,17 @@ const (
 
 // Token is a signed claim of an account.
 type Token struct {
-	Name  string // as people read it
+	Name  string // for people
 	Key   string // the account's public key
 	Token string
 }
 
-// Tokens are the claims that a server of the site goes by: the operator's, and
-// of each account: the system's first, then CANDOR, then one for each peer.
+// Tokens are the claims of a site's server: the operator's, and those of all accounts: the
+// system account, CANDOR, then one for each peer.
 //
-// The operator has two: under the second, which signs CANDOR, no account signs credentials
-// with the key that is its name, but only with those of the roles. A key of the account
-// that was stolen opens no connection, before it is rotated and after.
+// The operator has two keys. Accounts signed by the second, such as CANDOR, accept no
+// credentials signed with the key that is the account's name, but only those signed by the
+// roles' keys. So a stolen key of the account opens no connection, even before it is rotated.
 type Tokens struct {
 	Operators []string
 	Accounts  []Token
@@ -39,17 +39,16 @@ type Tokens struct {
 
 // Tokens signs the claims of the site's servers, with an account for each peer.
 //
-// A peer's servers connect as leaf nodes to the account that is theirs, and to
-// nothing else. Between it and CANDOR pass the requests of [messages.PeerVerbs],
-// in the name of the site that asks, and the replies to them: no subscription of
-// the peer reaches further, nor does what it publishes.
+// A peer's servers connect as leaf nodes to their own account only. Between it and CANDOR pass
+// only the requests of [messages.PeerVerbs], in the name of the asking site, and their replies.
+// No subscription or publication of the peer reaches further.
 func (a *Authority) Tokens(peers ...messages.Name) (Tokens, error) {
 	k := a.held.Load()
 	return k.tokens(k.operator, peers)
 }
 
-// TokensOf is Tokens for a server that runs and trusts the operator with a public key: the
-// present one, or the one before it.
+// TokensOf is Tokens for a running server that trusts an operator's public key: the present
+// one, or the earlier one.
 func (a *Authority) TokensOf(operator string, peers ...messages.Name) (Tokens, error) {
 	k := a.held.Load()
 	signer, err := k.trusted(operator)
@@ -95,7 +94,7 @@ func (k *keys) tokens(signer nkeys.KeyPair, peers []messages.Name) (Tokens, erro
 	return t, nil
 }
 
-// claims of all accounts.
+// claims returns the claims of all accounts.
 func (k *keys) claims(peers []messages.Name) ([]*jwt.AccountClaims, error) {
 	own := k.accountClaims()
 	all := []*jwt.AccountClaims{k.systemClaims(), own}
@@ -114,8 +113,8 @@ func (k *keys) claims(peers []messages.Name) ([]*jwt.AccountClaims, error) {
 	return all, nil
 }
 
-// linkClaims describes the account shared with a peer, and lets requests pass
-// between it and the site's own.
+// linkClaims returns the claims of an account shared with a peer, and adds to own what lets
+// requests pass between the two.
 func (k *keys) linkClaims(own *jwt.AccountClaims, peer messages.Name) (*jwt.AccountClaims, error) {
 	key, err := k.linkKey(peer)
 	if err != nil {
@@ -133,13 +132,13 @@ func (k *keys) linkClaims(own *jwt.AccountClaims, peer messages.Name) (*jwt.Acco
 	return shared, nil
 }
 
-// pass lets requests on a subject that one account serves come from another.
+// pass lets requests on a subject, which one account serves, come from another account.
 func pass(serving, asking *jwt.AccountClaims, subject string) {
 	serving.Exports.Add(&jwt.Export{Name: subject, Subject: jwt.Subject(subject), Type: jwt.Service})
 	asking.Imports.Add(&jwt.Import{Name: subject, Subject: jwt.Subject(subject), Account: serving.Subject, Type: jwt.Service})
 }
 
-// LinkAccount is the public key of the account that the site shares with a peer.
+// LinkAccount returns the public key of the account shared with a peer.
 func (a *Authority) LinkAccount(peer messages.Name) (string, error) {
 	key, err := a.held.Load().linkKey(peer)
 	if err != nil {
@@ -148,8 +147,8 @@ func (a *Authority) LinkAccount(peer messages.Name) (string, error) {
 	return publicKey(key), nil
 }
 
-// IssueLink makes credentials with which the servers of a peer connect to this
-// site's: to the account shared with it, and as leaf nodes only.
+// IssueLink makes credentials for a peer's servers: they open only the account shared with it,
+// and only as leaf nodes.
 func (a *Authority) IssueLink(peer messages.Name) ([]byte, error) {
 	key, err := a.held.Load().linkKey(peer)
 	if err != nil {
@@ -167,8 +166,8 @@ func (a *Authority) IssueLink(peer messages.Name) ([]byte, error) {
 	return c.file()
 }
 
-// linkKey derives the key of the account shared with a peer: it is the same on
-// every host of the site, and needs no file.
+// linkKey derives the key of the account shared with a peer. It is equal on every host of the
+// site, and needs no file.
 func (k *keys) linkKey(peer messages.Name) (nkeys.KeyPair, error) {
 	if !messages.ValidName(peer) {
 		return nil, messages.Errorf(messages.Invalid, "peer %q: is not a valid name of a site", peer)

@@ -8,12 +8,11 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// proving are the roles whose credentials prove requests to the bank.
+// proving lists the roles whose credentials prove requests to the bank.
 var proving = []Role{User, Operator, Service}
 
-// RoleKeys lists the public keys that sign credentials with which requests to the
-// bank are proven; of a role, the one that is good until its rotation ends stands
-// before the present one.
+// RoleKeys lists the public keys that sign credentials which prove requests to the bank. During
+// a rotation, a role's earlier key is listed before the present one.
 func (s signer) RoleKeys() []messages.RoleKey {
 	k := s.held.Load()
 	var list []messages.RoleKey
@@ -30,7 +29,7 @@ func (s signer) RevokedKeys() []string {
 	return slices.Sorted(maps.Keys(s.held.Load().revoked.list))
 }
 
-// SignAccount signs with the key that speaks for the account.
+// SignAccount signs with the account's present key.
 func (s signer) SignAccount(data []byte) ([]byte, error) {
 	signature, err := s.held.Load().account.Sign(data)
 	if err != nil {

@@ -13,23 +13,23 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Bounds of the life of credentials of users and operators. The agent of a node may be
-// away for longer, and the site's own parts are given credentials when they connect:
-// their credentials have no end, and are revoked.
+// Limits of the life of users' and operators' credentials. Credentials of nodes do not end,
+// because an agent may be away for longer, nor do those of the site's own parts, which are made
+// on connecting; they are revoked instead.
 const (
 	DefaultLife = 90 * 24 * time.Hour
 	MinLife     = time.Minute
 	MaxLife     = 10 * 365 * 24 * time.Hour
 )
 
-// mostLives is for how many lives of credentials the same ones are renewed, from when an
-// operator or the site issued them: so long a thief who is not noticed can go on.
+// mostLives is how many lives the same credentials are renewed, counted from when an operator
+// or the site issued them. So long can an unnoticed thief use them.
 const mostLives = 4
 
-// since is a tag of a claim: when the credentials were first issued.
+// since begins the tag of a claim that says when the first credentials were issued.
 const since = "since:"
 
-// first is when the first credentials were issued that a claim renews.
+// first returns when the first credentials were issued that a claim renews.
 func first(claims *jwt.UserClaims) time.Time {
 	for _, tag := range claims.Tags {
 		if text, is := strings.CutPrefix(tag, since); is {
@@ -41,11 +41,10 @@ func first(claims *jwt.UserClaims) time.Time {
 	return time.Unix(claims.IssuedAt, 0)
 }
 
-// SetLife says how long credentials of users and operators are good that are issued
-// from now on; 0: DefaultLife.
+// SetLife sets how long new credentials of users and operators are valid; 0: DefaultLife.
 func (d *directory) SetLife(life time.Duration) { d.life.Store(int64(life)) }
 
-// expiry is when credentials of a role end that are issued now; the zero time: never.
+// expiry returns when credentials of a role that are issued now end; the zero time: never.
 func (d *directory) expiry(role Role) time.Time {
 	if role != User && role != Operator {
 		return time.Time{}
@@ -60,9 +59,9 @@ func (d *directory) lifetime() time.Duration {
 	return DefaultLife
 }
 
-// Renew signs anew a claim of a user or operator who still has a good one, for the same
-// key. Only keys that a revocation of the name finds are renewed: those of the present
-// key of the role.
+// Renew signs a new claim for a user or operator with a valid one, for the same key. It renews
+// only keys derived from the role's present key, because a revocation of the name reaches only
+// these.
 func (a *Authority) Renew(n messages.Name, token string) (string, error) {
 	refused := func(why string) (string, error) {
 		return "", messages.Errorf(messages.PermissionDenied, "credentials of %q: %s; ask an operator of the site for new ones (candor user add)", n, why)
@@ -97,9 +96,9 @@ func (a *Authority) Renew(n messages.Name, token string) (string, error) {
 	return refused("no present key of the site signed them for a user")
 }
 
-// Validity is from when to when credentials say that they are good; the zero time: without
-// an end. No signature is checked: that is for who accepts the credentials, and would cost a
-// short command a twentieth of its time.
+// Validity returns from when to when credentials say that they are valid; the zero time:
+// without an end. It checks no signature: the server does, and the check would take a twentieth
+// of a short command's time.
 func Validity(token string) (issued, expires time.Time, err error) {
 	var claims jwt.ClaimsData
 	parts := strings.Split(token, ".")
@@ -116,12 +115,12 @@ func Validity(token string) (issued, expires time.Time, err error) {
 	return time.Unix(claims.IssuedAt, 0), expires, nil
 }
 
-// Due says that less than a third is left of the life of credentials that end.
+// Due reports whether less than a third is left of the life of credentials.
 func Due(issued, expires, now time.Time) bool {
 	return !expires.IsZero() && expires.Sub(now) < expires.Sub(issued)/3
 }
 
-// Lasting reports whether credentials need not be issued anew yet.
+// Lasting reports whether credentials need not be issued again yet.
 func Lasting(creds []byte, now time.Time) bool {
 	token, err := jwt.ParseDecoratedJWT(creds)
 	if err != nil {

@@ -18,25 +18,25 @@ import (
 	"github.com/candor-grid/candor/messages/durable"
 )
 
-// revokedFile lists what was revoked. It holds no secret.
+// revokedFile lists what was revoked. It has no secret.
 const revokedFile = "revoked.json"
 
-// revocations are the credentials of a site that are admitted no more.
+// revocations are what a site revoked.
 type revocations struct {
-	// Generations counts how often the credentials of a name were revoked, by
-	// "role name". The number goes into the name's key.
+	// Generations is how often the credentials of a name were revoked, by "role name". The
+	// number is a part of the derivation of the name's key.
 	Generations map[string]int `json:"generations,omitempty"`
-	// Keys are public keys that were revoked by themselves.
+	// Keys are single public keys that were revoked.
 	Keys []string `json:"keys,omitempty"`
 
-	list jwt.RevocationList // what follows, for the account's claims
+	list jwt.RevocationList // all revoked keys, for the account's claims
 }
 
 func (r *revocations) generation(role Role, n messages.Name) int {
 	return r.Generations[string(role)+" "+n]
 }
 
-// never is after any claim's time: what is revoked stays so.
+// never is later than any claim, so a revoked key stays revoked.
 var never = time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)
 
 func readRevocations(dir string) (r revocations, err error) {
@@ -47,7 +47,7 @@ func readRevocations(dir string) (r revocations, err error) {
 	return r, nil
 }
 
-// revoke works out the keys of all that was revoked.
+// revoke computes the keys of everything that was revoked.
 func (k *keys) revoke() error {
 	k.revoked.list = jwt.RevocationList{}
 	for _, key := range k.revoked.Keys {
@@ -68,10 +68,9 @@ func (k *keys) revoke() error {
 	return nil
 }
 
-// Revoke has the site's servers admit none of the credentials that were issued
-// for a name in a role so far, and those of further public keys, and cut the
-// connections that use them. What is issued from now on is good. Servers that run
-// take it when they reload the keys.
+// Revoke revokes all credentials issued so far for a name in a role, and further public keys.
+// The site's servers then refuse them and close their connections; running servers do so when
+// they reload the keys. Credentials that are issued from now on are valid.
 func (d *directory) Revoke(role Role, n messages.Name, further ...string) error {
 	if err := checkRole(role, n); err != nil {
 		return err
@@ -85,7 +84,7 @@ func (d *directory) Revoke(role Role, n messages.Name, further ...string) error 
 	})
 }
 
-// RevokeKey does the same for one public key alone.
+// RevokeKey revokes one public key.
 func (d *directory) RevokeKey(key string) error {
 	if !nkeys.IsValidPublicUserKey(key) {
 		return messages.Errorf(messages.Invalid, "key %q: is not a public user key; it begins with U; candor node tokens shows it", key)
@@ -101,7 +100,7 @@ func (r *revocations) addKeys(keys []string) {
 	}
 }
 
-// changeRevocations changes the file and takes it over.
+// changeRevocations changes the file and reads it again.
 func (d *directory) changeRevocations(change func(*revocations)) error {
 	if err := d.writeRevocations(func(r *revocations) bool { change(r); return true }); err != nil {
 		return err
@@ -109,7 +108,7 @@ func (d *directory) changeRevocations(change func(*revocations)) error {
 	return d.Reload()
 }
 
-// writeRevocations changes the file, whole or not at all, if change says that it did.
+// writeRevocations replaces the file as a whole, if change returns true.
 func (d *directory) writeRevocations(change func(*revocations) bool) error {
 	r, err := readRevocations(d.dir)
 	if err != nil || !change(&r) {
@@ -122,8 +121,8 @@ func (d *directory) writeRevocations(change func(*revocations) bool) error {
 	return replace(filepath.Join(d.dir, revokedFile), append(text, '\n'))
 }
 
-// replace puts a whole new file, its owner's alone, in place of an old one. The owner is
-// the directory's: root may revoke what another user's site issued.
+// replace replaces a file as a whole by one that only its owner can read. The owner is that of
+// the directory, so root can revoke for a site of another user.
 func replace(path string, data []byte) error {
 	err := durable.Replace(path, 0o600, func(f *os.File) error {
 		_, err := f.Write(data)
@@ -140,7 +139,7 @@ func replace(path string, data []byte) error {
 	return nil
 }
 
-// KeyOf is the public key in a credentials file, whoever issued it.
+// KeyOf returns the public key in a credentials file, whoever issued it.
 func KeyOf(creds []byte) (string, error) {
 	claims, err := userClaims(creds)
 	if err != nil {
@@ -149,8 +148,8 @@ func KeyOf(creds []byte) (string, error) {
 	return claims.Subject, nil
 }
 
-// Revocations are what was revoked, for [directory.AddRevocations] of another host. They
-// hold no secret.
+// Revocations returns what was revoked, for [directory.AddRevocations] on another host. It has
+// no secret.
 func (d *directory) Revocations() ([]byte, error) {
 	r, err := readRevocations(d.dir)
 	if err != nil {
@@ -159,8 +158,8 @@ func (d *directory) Revocations() ([]byte, error) {
 	return json.Marshal(&r)
 }
 
-// AddRevocations writes down what was revoked on another host of the site. It is in force
-// once the keys are reloaded.
+// AddRevocations adds what was revoked on another host of the site. It is in force when the
+// keys are reloaded.
 func (d *directory) AddRevocations(text []byte) error {
 	var more revocations
 	if err := json.Unmarshal(text, &more); err != nil {
@@ -188,7 +187,7 @@ type Holder struct {
 	Name messages.Name
 }
 
-// Revoked says how often the credentials of each name were revoked.
+// Revoked returns how often the credentials of each name were revoked.
 func (d *directory) Revoked() map[Holder]int {
 	all := map[Holder]int{}
 	for who, n := range d.held.Load().revoked.Generations {

@@ -10,28 +10,27 @@ import (
 	"github.com/candor-grid/candor/messages/schema"
 )
 
-// Role is what a holder of credentials is to the site.
+// Role says what a holder of credentials is for the site.
 type Role string
 
 // The roles.
 const (
 	User     Role = "user"     // submits work and pays for it
-	Operator Role = "operator" // a user whom the actors let do more, by name
+	Operator Role = "operator" // a user with more rights, which the actors check by name
 	Node     Role = "node"     // a node's agent
 	Service  Role = "service"  // an actor of the site
-	Peer     Role = "peer"     // the bank of another site, which settles with this one's
-	Joiner   Role = "joiner"   // an agent with a join token, that has no credentials yet
+	Peer     Role = "peer"     // the bank of another site, which settles with this site's
+	Joiner   Role = "joiner"   // an agent with a join token and without credentials
 )
 
-// roles whose keys are in files, in the order in which these are made.
+// roles are those with keys in files, in the order in which these are created.
 var roles = []Role{User, Operator, Node, Service}
 
-// signed are all roles that credentials can have. The keys of roles that are not
-// among roles are derived until they are rotated, so that sites that had none need
-// no new file.
+// signed are all roles of credentials. Keys of the roles that are not in roles are derived
+// until they are rotated, so that sites without them need no new file.
 var signed = append(slices.Clone(roles), Peer, Joiner)
 
-// name stands for the name in the credentials, where the server fills a template in.
+// name stands for the name in the credentials; the server replaces it in a template.
 const name = "{{name()}}"
 
 // permissions returns the template of a role on a site.
@@ -54,11 +53,10 @@ func permissions(role Role, site messages.Name) jwt.Permissions {
 	}
 }
 
-// servicePermissions lets an actor hear everything, answer, ask under its own name and
-// its site's, publish to agents, and use the site's streams. Answers are told from all
-// else by their two or three tokens, for no pattern matches the inboxes alone. In
-// others' names the depot asks about tasks, and the auctioneer reads the output and passes
-// on the streams of visiting jobs.
+// servicePermissions lets an actor hear everything, answer, ask under its own name and its
+// site's, publish to agents, and use the site's streams. Answers are recognised by their two or
+// three tokens, because no pattern matches only the inboxes. In others' names the depot asks
+// about tasks, and the auctioneer reads the output and passes on the streams of visiting jobs.
 func servicePermissions(site messages.Name) jwt.Permissions {
 	publish := jwt.StringList{
 		"*.*", "*.*.*",
@@ -86,8 +84,8 @@ func servicePermissions(site messages.Name) jwt.Permissions {
 	}
 }
 
-// userPermissions lets a user ask, under its own name, what the table of verbs says that
-// users ask, and the agent of any node for logs and streams; and hear the answers.
+// userPermissions lets a user ask, under its own name, what the table of verbs allows users,
+// ask any node's agent for logs and streams, and hear the answers.
 func userPermissions(site messages.Name) jwt.Permissions {
 	return jwt.Permissions{
 		Pub: jwt.Permission{Allow: append(asks(schema.Users, site), messages.LogsSubject(site, "*", name), messages.StreamSubject(site, "*", name))},
@@ -95,7 +93,7 @@ func userPermissions(site messages.Name) jwt.Permissions {
 	}
 }
 
-// asks are the subjects of all requests that some callers make of a site's services.
+// asks lists the subjects of all requests that some callers may send to a site's services.
 func asks(callers schema.Callers, site messages.Name) (list jwt.StringList) {
 	for _, v := range schema.Verbs() {
 		if v.Callers == callers && v.Actor != messages.NodeAgent {
@@ -105,9 +103,10 @@ func asks(callers schema.Callers, site messages.Name) (list jwt.StringList) {
 	return list
 }
 
-// nodePermissions lets an agent speak to its own site's auctioneer and to the depot, hear the
-// vectors and its own directives, and answer requests for its logs and streams. NATS could allow an agent to reply wherever it was asked; but then an agent and a user who
-// names the reply subject could together publish anything.
+// nodePermissions lets an agent talk to its own site's auctioneer and depot, hear the vectors
+// and its own directives, and answer requests for its logs and streams. NATS could let an agent
+// reply wherever it was asked; but then an agent and a user who chooses the reply subject could
+// together publish anything.
 func nodePermissions(site messages.Name) jwt.Permissions {
 	return jwt.Permissions{
 		Pub: jwt.Permission{Allow: append(asks(schema.Nodes, site), messages.LogsReplyPrefix(name, "*")+".>")},
@@ -121,8 +120,8 @@ func nodePermissions(site messages.Name) jwt.Permissions {
 	}
 }
 
-// peerPermissions lets another site's services ask this one's what sites ask one
-// another, under the name of that site, and hear the replies.
+// peerPermissions lets another site's services send this site's the requests between sites,
+// under that site's name, and hear the replies.
 func peerPermissions(site messages.Name) jwt.Permissions {
 	return jwt.Permissions{
 		Pub: jwt.Permission{Allow: asks(schema.Peers, site)},
@@ -130,8 +129,7 @@ func peerPermissions(site messages.Name) jwt.Permissions {
 	}
 }
 
-// joinerPermissions lets the holder of a join token ask for its node's credentials,
-// and nothing else.
+// joinerPermissions lets the holder of a join token only ask for its node's credentials.
 func joinerPermissions(site messages.Name) jwt.Permissions {
 	return jwt.Permissions{
 		Pub: jwt.Permission{Allow: asks(schema.Joiners, site)},
@@ -139,9 +137,9 @@ func joinerPermissions(site messages.Name) jwt.Permissions {
 	}
 }
 
-// limits returns what a connection of a role may do at once. Those of users and of
-// whoever holds a token are bounded: a subscription costs every server memory, and
-// a message is copied for whoever reads it.
+// limits returns the limits of a connection of a role. Those of users and of holders of tokens
+// are bounded: a subscription takes memory on every server, and a message is copied for each
+// reader.
 func limits(role Role) jwt.NatsLimits {
 	switch role {
 	case User, Operator:
@@ -152,9 +150,9 @@ func limits(role Role) jwt.NatsLimits {
 	return jwt.NatsLimits{Subs: jwt.NoLimit, Data: jwt.NoLimit, Payload: jwt.NoLimit}
 }
 
-// Bounds of a connection of a user: its replies come to one subscription, and the
-// largest request is a piece of a file or a job of many stages, in bytes. A token's
-// holder makes one small request.
+// Limits of a user's connection. All replies come to one subscription. The largest request, in
+// bytes, is a piece of a file or a job of many stages. The holder of a token makes one small
+// request.
 const (
 	userSubs      = 1_000
 	userPayload   = 2 << 20
@@ -162,9 +160,9 @@ const (
 	joinerPayload = 4 << 10
 )
 
-// checkName refuses a name that the role cannot have: services speak as "$"
-// and an actor, the banks of peers as "$" and their site, holders of tokens as "$"
-// and the token, all others under a name a user may choose.
+// checkName returns an error for a name that the role cannot have. Names of services are "$"
+// and an actor, of peers' banks "$" and their site, of holders of tokens "$" and the token; all
+// others have names that users may choose. Examples: "$bank", "$west", "alice".
 func checkName(role Role, n messages.Name) error {
 	actor, isService := strings.CutPrefix(n, "$")
 	known := isService && slices.Contains([]string{messages.Auctioneer, messages.Bank, messages.Estimator, messages.Depot, messages.Admission, messages.Links}, actor)

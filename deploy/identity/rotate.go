@@ -15,16 +15,16 @@ import (
 	"github.com/candor-grid/candor/messages/spelling"
 )
 
-// Suffixes of the files of a rotation that is under way.
+// Suffixes of files during a rotation.
 const (
-	oldSuffix  = ".old"  // the key before, which is good until the end
-	nextSuffix = ".next" // the key that is to come
+	oldSuffix  = ".old"  // the earlier key, valid until the rotation ends
+	nextSuffix = ".next" // the next key
 )
 
-// bankFile holds the key that the site signs with, once it is not the account's.
+// bankFile has the key that signs for the site, if that is not the account's.
 const bankFile = "bank.nk"
 
-// Names of the keys that can be rotated; those of the roles are "user-role" and so on.
+// Names of the keys that can be rotated; those of roles are "user-role" and so on.
 const (
 	OperatorKey = "operator"
 	BankKey     = "bank"
@@ -40,11 +40,10 @@ func Rotatable() []string {
 	return names
 }
 
-// Rotate begins the rotation of a key: from now on there are two. Of a role, the
-// new one signs, and what either signed is admitted. Of the operator, the new one
-// signs the accounts. Of the bank, the old one goes on signing, while the new one,
-// which is returned, is made known to peers. Of the account, the old one goes on speaking,
-// while the new one is made known to the site's hosts.
+// Rotate begins the rotation of a key, after which there are two. For a role, the new key
+// signs, and credentials of both are admitted. For the operator, the new key signs the
+// accounts. For the bank and the account, the old key continues to sign; the new one, which is
+// returned, is first made known: the bank's to peers, the account's to the site's hosts.
 func (d *directory) Rotate(name string) (public string, err error) {
 	file, kind, err := rotating(name)
 	if err != nil {
@@ -74,8 +73,8 @@ func (d *directory) Rotate(name string) (public string, err error) {
 	return publicKey(fresh), d.Reload()
 }
 
-// supersede keeps the present key as the old one, and puts a new one in its
-// place. The old one comes first: a crash in between leaves the present key twice.
+// supersede keeps the present key as the old one and replaces it by a new one. It writes the
+// old one first, so that after a crash in between both files have the present key.
 func (d *directory) supersede(name, path string, seed []byte) error {
 	held := d.held.Load()
 	present := held.operator
@@ -92,9 +91,9 @@ func (d *directory) supersede(name, path string, seed []byte) error {
 	return replace(path, seed)
 }
 
-// Finish ends a rotation. Of a role or the operator, the old key is forgotten:
-// credentials that it signed open nothing any more. Of the bank, the new key
-// begins to sign. Of the account, the new key speaks for it, and the old one is forgotten.
+// Finish ends a rotation. For a role or the operator, it deletes the old key: credentials that
+// it signed open nothing any more. For the bank, the new key begins to sign. For the account,
+// the new key begins to sign, and the old one is deleted.
 func (d *directory) Finish(name string) error {
 	file, _, err := rotating(name)
 	if err != nil {
@@ -122,7 +121,7 @@ func (d *directory) Finish(name string) error {
 	return d.Reload()
 }
 
-// rotating is the file of a key that can be rotated, and the kind of the key.
+// rotating returns the file and the kind of a key that can be rotated.
 func rotating(name string) (file string, kind nkeys.PrefixByte, err error) {
 	switch name {
 	case OperatorKey:
@@ -153,8 +152,8 @@ func makeKey(kind nkeys.PrefixByte) (nkeys.KeyPair, []byte, error) {
 	return pair, append(seed, '\n'), nil
 }
 
-// Reload reads the keys again, as another process may have changed them. On an
-// error those read before stay in force.
+// Reload reads the keys again, because another process may have changed them. After an error
+// the earlier keys stay in force.
 func (d *directory) Reload() error {
 	held, err := readKeys(d.dir, d.site)
 	if err != nil {
@@ -164,14 +163,14 @@ func (d *directory) Reload() error {
 	return nil
 }
 
-// Changed says whether the directory is another than when its keys were read last: a
-// cheap look before Reload.
+// Changed reports whether the directory has changed since its keys were read. It is cheaper
+// than Reload.
 func (d *directory) Changed() (bool, error) {
 	now, err := stampOf(d.dir)
 	return err == nil && now != d.held.Load().stamp, err
 }
 
-// stampOf changes whenever a file of a keys directory does.
+// stampOf returns a text that changes whenever a file of a keys directory does.
 func stampOf(dir string) (stamp string, err error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -180,7 +179,7 @@ func stampOf(dir string) (stamp string, err error) {
 	for _, e := range entries {
 		info, err := e.Info()
 		if errors.Is(err, os.ErrNotExist) {
-			continue // replaced while we look: the next look sees the new one
+			continue // it was just replaced: the next stamp has the new file
 		}
 		if err != nil {
 			return "", fmt.Errorf("keys directory: %w", err)

@@ -10,7 +10,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// trusted is the operator's key, or the one before it, with a public key.
+// trusted returns the operator's key, present or earlier, with a public key.
 func (k *keys) trusted(public string) (nkeys.KeyPair, error) {
 	for _, pair := range []nkeys.KeyPair{k.operator, k.oldOperator} {
 		if pair != nil && publicKey(pair) == public {
@@ -26,8 +26,8 @@ func (k *keys) systemClaims() *jwt.AccountClaims {
 	return claims
 }
 
-// accountClaims describes CANDOR: JetStream without bounds of its own (the
-// disk is bounded by the server), no bearer tokens, and a scope for each role.
+// accountClaims returns the claims of CANDOR: JetStream without limits (the server limits the
+// disk), no bearer tokens, and a scope for each role.
 func (k *keys) accountClaims() *jwt.AccountClaims {
 	claims := jwt.NewAccountClaims(k.name)
 	claims.Name = Account
@@ -50,13 +50,13 @@ func (k *keys) scope(role Role, key string) *jwt.UserScope {
 	scope.Role = string(role)
 	scope.Template.Permissions = permissions(role, k.site)
 	scope.Template.NatsLimits = limits(role)
-	// Not as a leaf node: the listener for those is for the servers of peers.
+	// No leaf nodes: their listener is for the servers of peers.
 	scope.Template.AllowedConnectionTypes.Add(jwt.ConnectionTypeStandard, jwt.ConnectionTypeWebsocket, jwt.ConnectionTypeInProcess)
 	return scope
 }
 
-// Internal is the authority of the ports between the site's hosts: it follows from
-// the system account's key, of which only signatures ever leave the process.
+// Internal returns the authority of the ports between the site's hosts. It is derived from a
+// signature of the system account's key, which never leaves the process.
 func (a *Authority) Internal() (*certificate.Internal, error) {
 	signature, err := a.held.Load().system.Sign([]byte("candor certificates between the hosts of " + messages.Name(a.site)))
 	if err != nil {
@@ -65,9 +65,9 @@ func (a *Authority) Internal() (*certificate.Internal, error) {
 	return certificate.NewInternal(a.site, [32]byte(signature[:32]))
 }
 
-// RouteSecret is what the servers of the site's cluster prove to one another,
-// so that only holders of its keys join: derived from the system account's
-// key, of which only signatures ever leave the process.
+// RouteSecret returns the secret with which the servers of the site's cluster prove that they
+// have its keys. It is derived from a signature of the system account's key, which never leaves
+// the process.
 func (a *Authority) RouteSecret() (string, error) {
 	signature, err := a.held.Load().system.Sign([]byte("candor cluster routes of " + messages.Name(a.site)))
 	if err != nil {

@@ -6,20 +6,18 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// signer signs in the site's name, for its bank, and says with which keys others
-// check that.
+// signer signs for the site's bank, and says with which keys others can check the signatures.
 type signer struct{ *directory }
 
-// Sign signs data in the site's name, with the bank's key. Before that was rotated
-// it is the key of the account, whose public half stands in every credentials file
-// that the site issues.
+// Sign signs data for the site with the bank's key. Before a first rotation this is the
+// account's key, whose public half is in every credentials file that the site issues.
 func (s signer) Sign(data []byte) ([]byte, error) { return s.held.Load().bank.Sign(data) }
 
-// PublicKey is what signatures of the site are checked with.
+// PublicKey returns the key that checks signatures of Sign.
 func (s signer) PublicKey() (string, error) { return s.held.Load().bank.PublicKey() }
 
-// NextKey is the key that Sign is going to use once the rotation of the bank's
-// key ends; "" if none is under way.
+// NextKey returns the key that Sign will use after the rotation of the bank's key, "" if no
+// rotation is under way.
 func (s signer) NextKey() string {
 	if next := s.held.Load().next; next != nil {
 		return publicKey(next)
@@ -27,12 +25,12 @@ func (s signer) NextKey() string {
 	return ""
 }
 
-// AccountKey is the first public key of the account in which the site's traffic runs: its
-// name, whichever key speaks for it.
+// AccountKey returns the first public key of the site's account. It is the account's name,
+// whichever key signs for it now.
 func (s signer) AccountKey() string { return s.held.Load().name }
 
-// Endorse is the account's word that a key signs in the site's name: with it,
-// whoever knows the account's key can check signatures of later keys.
+// Endorse signs, with the account's key, that another key signs for the site. So whoever knows
+// the account's key can check signatures of later keys.
 func (s signer) Endorse(key string) ([]byte, error) {
 	signature, err := s.held.Load().account.Sign(messages.EndorsedKey(s.site, key))
 	if err != nil {

@@ -8,15 +8,14 @@ import (
 	"github.com/nats-io/nkeys"
 )
 
-// How long credentials for the system account are good: as long as one command of an
-// operator takes; and for a part of the site, which makes new ones when it connects.
+// How long credentials for the system account are valid: for one command of an operator; and
+// for a part of the site, which makes new ones when it connects.
 const (
 	ForCommand = 5 * time.Minute
 	ForService = 24 * time.Hour
 )
 
-// SystemCredentials open the system account of the site's servers, for who has its
-// keys.
+// SystemCredentials returns credentials for the system account of the site's servers.
 func (a *Authority) SystemCredentials(life time.Duration) (Credentials, error) {
 	return claimedAnew("the system account", func(key string) (string, error) {
 		claims := jwt.NewUserClaims(key)
@@ -26,8 +25,8 @@ func (a *Authority) SystemCredentials(life time.Duration) (Credentials, error) {
 	})
 }
 
-// RoleOf is the role whose credentials a public key signs, now or before a rotation that
-// has not ended; "" if it signs none.
+// RoleOf returns the role whose credentials a public key signs, including the earlier key
+// during a rotation; "" if it signs none.
 func (a *Authority) RoleOf(issuer string) Role {
 	k := a.held.Load()
 	for _, role := range signed {

@@ -28,11 +28,10 @@ type Issuer interface {
 // Config configures an [Admission]. Site, Bus, Issuer and Operators are needed.
 type Config struct {
 	Site      messages.Name
-	Bus       bus.Bus // as the identity "$admission"
+	Bus       bus.Bus // connected as "$admission"
 	Issuer    Issuer
 	Operators []messages.Name // may make and revoke tokens
-	// Servers are the URLs that tokens tell agents; CA the PEM that vouches for
-	// them, with TLS.
+	// Servers are the URLs in tokens, for agents. CA is the PEM that verifies them, with TLS.
 	Servers []string
 	CA      string
 	Log     *zap.Logger           // nil: none
@@ -40,15 +39,15 @@ type Config struct {
 	Clock   func() messages.Time  // nil: the wall clock
 }
 
-// Admission serves the requests of operators and of new nodes. Several may serve a
-// site: they remember nothing.
+// Admission serves requests of operators and of new nodes. Several may serve a site, because
+// they have no state.
 type Admission struct {
 	c       Config
 	service bus.Subscription
 	metrics *metrics
 }
 
-// Start starts to serve.
+// Start begins to serve.
 func Start(c Config) (*Admission, error) {
 	if !messages.ValidName(c.Site) || c.Bus == nil || c.Issuer == nil || len(c.Operators) == 0 {
 		return nil, messages.Errorf(messages.Invalid, "admission: Site, Bus, Issuer and Operators must be set")
@@ -84,10 +83,10 @@ func Start(c Config) (*Admission, error) {
 // Close ends the service.
 func (a *Admission) Close() error { return a.service.Stop() }
 
-// maxRefusals bounds the lines of one second about refusals. All refusals are counted.
+// maxRefusals is the maximum of logged refusals in a second. All refusals are counted.
 const maxRefusals = 10
 
-// counted counts what is refused, by kind.
+// counted counts refusals by kind.
 func (a *Admission) counted(handle bus.Handler) bus.Handler {
 	return func(ctx context.Context, r bus.Request) ([]byte, error) {
 		reply, err := handle(ctx, r)
@@ -99,7 +98,7 @@ func (a *Admission) counted(handle bus.Handler) bus.Handler {
 	}
 }
 
-// token makes a token. It is in the log before it is told.
+// token makes a token. It is committed to the auctioneer's log before it is returned.
 func (a *Admission) token(ctx context.Context, caller messages.Name, r messages.TokenRequest) (reply messages.TokenReply, err error) {
 	if err := a.operators(caller); err != nil {
 		return reply, err
@@ -109,7 +108,7 @@ func (a *Admission) token(ctx context.Context, caller messages.Name, r messages.
 	}
 	now := a.c.Clock()
 	state := messages.TokenState{ID: newID(), Node: r.Node, By: caller, Issued: now, Expires: now.Add(r.Expires)}
-	// The claim has whole seconds: rounded up, as the log knows the end exactly.
+	// A claim has whole seconds, so round up; the log has the exact end.
 	creds, err := a.c.Issuer.JoinCredentials(state.ID, state.Expires.Std().Add(time.Second))
 	if err != nil {
 		return reply, err
@@ -122,7 +121,7 @@ func (a *Admission) token(ctx context.Context, caller messages.Name, r messages.
 	return messages.TokenReply{State: state, Token: t.String()}, nil
 }
 
-// newID makes an identifier that cannot be guessed: 80 random bits.
+// newID returns an identifier of 80 random bits.
 func newID() string {
 	var b [10]byte
 	_, _ = rand.Read(b[:]) // it never fails
@@ -136,7 +135,7 @@ func (a *Admission) tokens(ctx context.Context, caller messages.Name, _ messages
 	return a.ask(ctx, messages.AdmitRequest{})
 }
 
-// forget revokes a token. What was issued for it before is not revoked by that.
+// forget revokes a token. Credentials that were issued for it before stay valid.
 func (a *Admission) forget(ctx context.Context, caller messages.Name, r messages.TokenUse) (messages.TokenState, error) {
 	if err := a.operators(caller); err != nil {
 		return messages.TokenState{}, err
@@ -147,13 +146,13 @@ func (a *Admission) forget(ctx context.Context, caller messages.Name, r messages
 	return a.one(ctx, messages.AdmitRequest{Revoke: r.ID})
 }
 
-// enrol signs a node's claim for whoever shows a token first.
+// enrol signs a node's claim for the first key that shows a token.
 func (a *Admission) enrol(ctx context.Context, caller messages.Name, r messages.EnrolRequest) (reply messages.EnrolReply, err error) {
 	id := strings.TrimPrefix(caller, "$")
 	if !strings.HasPrefix(id, messages.JoinPrefix) || id == caller {
 		return reply, messages.Errorf(messages.PermissionDenied, "%s holds no join token; an operator makes one with candor node token", caller)
 	}
-	// What cannot be signed must not use the token up.
+	// A request that cannot be signed must not use the token up.
 	if _, err := a.c.Issuer.Enrol(identity.Node, "none", r.Key); err != nil {
 		return reply, err
 	}
@@ -170,8 +169,7 @@ func (a *Admission) enrol(ctx context.Context, caller messages.Name, r messages.
 	return reply, nil
 }
 
-// renew signs a user's claim anew. NATS has checked that the caller has the key of the
-// claim's name.
+// renew signs a user's claim again. NATS has checked that the caller has the key of the claim.
 func (a *Admission) renew(_ context.Context, caller messages.Name, r messages.RenewRequest) (reply messages.RenewReply, err error) {
 	if reply.Claim, err = a.c.Issuer.Renew(caller, r.Claim); err == nil {
 		a.c.Log.Info("credentials renewed", zap.String("account", caller))
@@ -186,13 +184,13 @@ func (a *Admission) operators(caller messages.Name) error {
 	return nil
 }
 
-// ask asks the auctioneer, in whose log the tokens are.
+// ask asks the auctioneer, whose log has the tokens.
 func (a *Admission) ask(ctx context.Context, r messages.AdmitRequest) (messages.TokensReply, error) {
 	subject := messages.Subject(a.c.Site, messages.Auctioneer, messages.VerbAdmit, messages.ServiceIdentity(messages.Admission))
 	return bus.Call[messages.TokensReply](ctx, a.c.Bus, subject, r)
 }
 
-// one asks for what concerns one token.
+// one asks about one token.
 func (a *Admission) one(ctx context.Context, r messages.AdmitRequest) (messages.TokenState, error) {
 	reply, err := a.ask(ctx, r)
 	if err == nil && len(reply.Tokens) != 1 {
@@ -204,7 +202,7 @@ func (a *Admission) one(ctx context.Context, r messages.AdmitRequest) (messages.
 	return reply.Tokens[0], nil
 }
 
-// metrics of what was let in, and what was not.
+// metrics counts admissions and refusals.
 type metrics struct {
 	issued, enrolled prometheus.Counter
 	refused          *prometheus.CounterVec

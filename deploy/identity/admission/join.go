@@ -20,10 +20,9 @@ import (
 	"github.com/candor-grid/candor/messages/durable"
 )
 
-// Join gets the credentials of a token's node and leaves them in a file, for its
-// owner alone. The node's key is written next to the file before anything is asked.
-// So an agent that is stopped in between asks again with the same key. server
-// replaces the URLs of the token; empty: those.
+// Join gets the credentials of a token's node and writes them to a file that only its owner can
+// read. It writes the node's key next to the file first, so that an agent that was stopped asks
+// again with the same key. server replaces the URLs of the token, if not empty.
 func Join(ctx context.Context, t *Token, server, file string) error {
 	if ends := t.expires(); ends != 0 && ends <= messages.TimeOf(time.Now()) {
 		return messages.Errorf(messages.Expired, "join token %s expired at %v; ask the site's operator for another", t.ID, ends)
@@ -65,7 +64,7 @@ func ownKey(file string) (nkeys.KeyPair, error) {
 	return pair, create(file, append(seed, '\n'))
 }
 
-// create writes a file, for its owner alone.
+// create writes a file that only its owner can read.
 func create(file string, data []byte) error {
 	if err := durable.WriteFile(file, data, 0o600); err != nil {
 		return fmt.Errorf("joining: %w", err)
@@ -73,7 +72,7 @@ func create(file string, data []byte) error {
 	return nil
 }
 
-// enrol shows the token, and returns the credentials that the key then has.
+// enrol shows the token, and returns the credentials of the key.
 func (t *Token) enrol(ctx context.Context, server string, pair nkeys.KeyPair) ([]byte, error) {
 	key, err := pair.PublicKey()
 	if err != nil {
@@ -100,7 +99,7 @@ func (t *Token) enrol(ctx context.Context, server string, pair nkeys.KeyPair) ([
 	return jwt.FormatUserConfig(reply.Claim, seed)
 }
 
-// connect connects as the token's holder.
+// connect connects with the token's credentials.
 func (t *Token) connect(server string) (bus.Bus, error) {
 	c := bus.Config{URL: server, Name: messages.ServiceIdentity(t.ID), JWT: t.Claim, Seed: t.Seed}
 	if server == "" {

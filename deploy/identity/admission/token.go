@@ -11,10 +11,10 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// tokenPrefix begins the text of every token, and names its format.
+// tokenPrefix begins the text of every token. It names the format.
 const tokenPrefix = "candor1-"
 
-// maxToken bounds the text of a token, in bytes: a chain of certificates fits.
+// maxToken is the maximum of bytes in a token's text: a chain of certificates fits.
 const maxToken = 64 << 10
 
 // Token is what an operator carries to a new node.
@@ -23,16 +23,16 @@ type Token struct {
 	Node    messages.Name `json:"node"`
 	ID      string        `json:"id"`
 	Servers []string      `json:"servers"`      // NATS URLs
-	CA      string        `json:"ca,omitempty"` // PEM that vouches for the servers, with TLS
+	CA      string        `json:"ca,omitempty"` // PEM that verifies the servers, with TLS
 	Claim   string        `json:"claim"`
 	Seed    string        `json:"seed"`
 }
 
-// String writes a token as one word.
+// String returns a token as one word.
 func (t *Token) String() string {
 	text, err := json.Marshal(t)
 	if err != nil {
-		panic(err) // strings always have an encoding
+		panic(err) // strings can always be encoded
 	}
 	return tokenPrefix + base64.RawURLEncoding.EncodeToString(text)
 }
@@ -67,7 +67,7 @@ func (t *Token) check() error {
 	return nil
 }
 
-// expires is when the token's claim ends, as it says itself.
+// expires returns when the token's claim ends, without a check of its signature.
 func (t *Token) expires() messages.Time {
 	claims, err := jwt.DecodeUserClaims(t.Claim)
 	if err != nil || claims.Expires == 0 {

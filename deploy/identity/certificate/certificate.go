@@ -20,15 +20,15 @@ import (
 	"github.com/candor-grid/candor/messages/durable"
 )
 
-// For how long certificates are good, from a day before they are made: clocks
-// of hosts may be apart.
+// How long certificates are valid, beginning a day before they are made, because clocks of
+// hosts may differ.
 const (
 	AuthorityYears = 10
-	HostDays       = 825 // what most software accepts at the most
+	HostDays       = 825 // the maximum that most software accepts
 	early          = 24 * time.Hour
 )
 
-// Names of the files of the authority.
+// Names of the authority's files.
 const (
 	CAFile    = "ca.pem"
 	CAKeyFile = "ca.key"
@@ -66,8 +66,8 @@ func Create(dir string, site messages.Name, now time.Time) (*Authority, error) {
 	return Open(dir)
 }
 
-// Open reads the authority in a directory. If there is none, or its key is kept
-// elsewhere, the error matches fs.ErrNotExist.
+// Open reads the authority in a directory. If there is none, or its key is kept elsewhere, the
+// error matches fs.ErrNotExist.
 func Open(dir string) (*Authority, error) {
 	cert, err := readPEM(filepath.Join(dir, CAFile))
 	if err != nil {
@@ -93,9 +93,9 @@ func Open(dir string) (*Authority, error) {
 	return a, nil
 }
 
-// Issue makes the certificate of a host, HOST.pem and HOST.key in the directory of the
-// authority's, for its name and for what else it is reached under: DNS names and
-// IP addresses. One that was issued before is replaced.
+// Issue makes the certificate of a host, HOST.pem and HOST.key in the authority's directory. It
+// is for the host's name and for the DNS names and IP addresses in reached. It replaces an
+// earlier one.
 func (a *Authority) Issue(host messages.Name, reached []string, now time.Time) error {
 	if !messages.ValidName(host) || host == "ca" {
 		return messages.Errorf(messages.Invalid, "host %q: a host is named like rack1, with lower-case letters, digits and hyphens, and not ca; give DNS names and addresses after the name of the host", host)

@@ -17,15 +17,14 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// InternalHours is how long a certificate is good that a host makes for itself. It
-// is made anew when half of the time has passed.
+// InternalHours is how long a certificate is valid that a host makes for itself. It is renewed
+// after half of this time.
 const InternalHours = 72
 
-// Internal is the authority of the ports between the hosts of a site: those of
-// Raft and of the cluster of NATS servers. It follows from the site's keys, so every
-// host that has them makes its own certificates when it starts, and nothing is
-// handed around, stored or renewed by hand. It signs nothing else, and nothing that
-// another authority signed is good at those ports.
+// Internal is the authority of the ports between the hosts of a site: Raft, and the cluster of
+// NATS servers. It is derived from the site's keys, so every host that has them makes its own
+// certificates when it starts; nothing is copied, stored or renewed by hand. It signs nothing
+// else, and those ports accept nothing that another authority signed.
 type Internal struct {
 	site messages.Name
 	cert *x509.Certificate
@@ -33,10 +32,10 @@ type Internal struct {
 	pool *x509.CertPool
 }
 
-// NewInternal makes the authority that follows from a secret of the site.
+// NewInternal derives the authority from a secret of the site.
 func NewInternal(site messages.Name, secret [ed25519.SeedSize]byte) (*Internal, error) {
 	key := ed25519.NewKeyFromSeed(secret[:])
-	// The same bytes at every host: no number, time or signature is random.
+	// Equal bytes at every host: no number, time or signature is random.
 	template := &x509.Certificate{
 		SerialNumber: big.NewInt(1),
 		Subject:      pkix.Name{Organization: []string{"Candor site " + site}, CommonName: "hosts of " + site},
@@ -56,11 +55,11 @@ func NewInternal(site messages.Name, secret [ed25519.SeedSize]byte) (*Internal, 
 	return &Internal{site: site, cert: cert, key: key, pool: pool}, nil
 }
 
-// Group is what the certificates of the hosts' parts of a kind are for: those of
-// the bank's replicas, of the auctioneer's, or of the NATS servers.
+// Group returns the name in the certificates of one kind of part of the hosts: "bank",
+// "auctioneer", or the NATS servers. Example: "bank.west.candor".
 func Group(part string, site messages.Name) string { return part + "." + site + ".candor" }
 
-// issue makes a certificate for DNS names, good from a day before now.
+// issue makes a certificate for DNS names, valid from a day before now.
 func (i *Internal) issue(now, end time.Time, names ...string) (tls.Certificate, error) {
 	public, key, err := ed25519.GenerateKey(rand.Reader)
 	if err != nil {
@@ -83,17 +82,17 @@ func (i *Internal) issue(now, end time.Time, names ...string) (tls.Certificate, 
 	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}, nil
 }
 
-// Replica is the configuration of both ends of the connections of a replica: with
-// a certificate for exactly this host's replica of this actor.
+// Replica returns the TLS configuration of both ends of a replica's connections, with a
+// certificate for exactly this host's replica of this actor.
 func (i *Internal) Replica(actor string, host messages.Name) *tls.Config {
 	return i.both(&renewed{authority: i, names: []string{host + "." + Group(actor, i.site)}, now: time.Now})
 }
 
-// serverPart is the part that NATS servers are.
+// serverPart is the part for NATS servers.
 const serverPart = "nats"
 
-// Server is the configuration of both ends of the connections between the site's
-// NATS servers. Each is let in by any other: they are alike.
+// Server returns the TLS configuration of both ends of the connections between the site's NATS
+// servers. Each server accepts every other one.
 func (i *Internal) Server(host messages.Name) *tls.Config {
 	group := Group(serverPart, i.site)
 	c := i.both(&renewed{authority: i, names: []string{host + "." + group, group}, now: time.Now})
@@ -109,13 +108,14 @@ func (i *Internal) both(r *renewed) *tls.Config {
 	return c
 }
 
-// trusting wants a certificate of an authority from whoever is at the other end.
+// trusting returns a configuration that requires a certificate of an authority from the other
+// end.
 func trusting(pool *x509.CertPool) *tls.Config {
 	return &tls.Config{RootCAs: pool, ClientCAs: pool, ClientAuth: tls.RequireAndVerifyClientCert,
 		MinVersion: tls.VersionTLS13, SessionTicketsDisabled: true}
 }
 
-// renewed is a certificate that is made anew before it ends.
+// renewed is a certificate that is replaced before it ends.
 type renewed struct {
 	authority *Internal
 	names     []string

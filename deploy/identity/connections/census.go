@@ -9,30 +9,30 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// holder is who has connections.
+// holder is a name that has connections.
 type holder struct {
 	role identity.Role
 	name messages.Name
 }
 
-// place is where a connection is.
+// place says which server has a connection, and its number there.
 type place struct {
 	server string
 	id     uint64
 }
 
-// connection is one that is open.
+// connection is an open connection.
 type connection struct {
 	place
 	by    holder
-	start time.Time // by the clock of its server
-	// When its holder was told that it is to be cut, and the server last asked to cut it;
-	// zero: not yet.
+	start time.Time // by its server's clock
+	// When its holder was told that it will be closed, and when the server was last asked to
+	// close it; zero: not yet.
 	told, cut time.Time
 }
 
-// census counts the connections of holders, by what the servers say of them. It has no
-// clock and is not safe for concurrent use.
+// census counts the connections of holders, from the reports of the servers. It has no clock
+// and is not safe for concurrent use.
 type census struct {
 	servers map[string]*server
 	open    map[holder]int
@@ -42,8 +42,8 @@ type census struct {
 type server struct {
 	heard, listed time.Time
 	connections   map[uint64]*connection
-	// changed are the connections that were opened or closed while the server was asked
-	// for its list, which may say otherwise; nil: it is not being asked.
+	// changed has the connections that were opened or closed while the server was asked for its
+	// list, which may contradict this; nil: it is not being asked.
 	changed map[uint64]bool
 }
 
@@ -51,7 +51,7 @@ func newCensus() *census {
 	return &census{servers: map[string]*server{}, open: map[holder]int{}}
 }
 
-// hear notes that a server is there.
+// hear notes that a server reported.
 func (c *census) hear(id string, now time.Time) *server {
 	s := c.servers[id]
 	if s == nil {
@@ -77,7 +77,7 @@ func (c *census) enter(s *server, n connection) {
 	}
 }
 
-// closed takes a connection out.
+// closed removes a connection.
 func (c *census) closed(at place, now time.Time) {
 	s := c.hear(at.server, now)
 	if s.changed != nil {
@@ -97,8 +97,8 @@ func (c *census) remove(s *server, id uint64) {
 	}
 }
 
-// asking begins what [census.list] ends: it returns the servers whose list is older than a
-// time and that are not being asked.
+// asking returns the servers to ask for their lists: those with a list older than a time that
+// are not being asked already. [census.list] takes each answer.
 func (c *census) asking(before time.Time) (ids []string) {
 	for id, s := range c.servers {
 		if s.changed == nil && s.listed.Before(before) {
@@ -109,7 +109,7 @@ func (c *census) asking(before time.Time) (ids []string) {
 	return ids
 }
 
-// list makes a server's connections those of its list, where it has not said otherwise
+// list replaces a server's connections by those in its list, except for those that changed
 // since it was asked. Without a list they stay.
 func (c *census) list(id string, all map[uint64]connection, now time.Time) {
 	s := c.servers[id]
@@ -133,7 +133,7 @@ func (c *census) list(id string, all map[uint64]connection, now time.Time) {
 	}
 }
 
-// forget drops the servers that were silent since a time.
+// forget removes the servers that have been silent since a time.
 func (c *census) forget(since time.Time) {
 	for id, s := range c.servers {
 		if s.heard.Before(since) {
@@ -145,8 +145,8 @@ func (c *census) forget(since time.Time) {
 	}
 }
 
-// excess are the connections of holders that have more than most says, as many as are
-// too many: the newest ones of each. All who count the same connections agree on which.
+// excess returns the newest connections of each holder that has more than most allows, as
+// many as are too many. All who count the same connections agree on these.
 func (c *census) excess(most func(holder) int) (all []*connection) {
 	over := map[holder][]*connection{}
 	for by, n := range c.open {

@@ -21,51 +21,51 @@ import (
 
 // Config configures a [Guard]. System, Bus, Account, Role and Most are needed.
 type Config struct {
-	System  bus.Bus                           // in the system account of the site's servers
-	Bus     bus.Bus                           // as a service, to say why
+	System  bus.Bus                           // connected to the system account of the site's servers
+	Bus     bus.Bus                           // connected as a service; tells clients why
 	Account string                            // public key of the account of the connections
-	Role    func(issuer string) identity.Role // whose credentials a key signs; "": none
-	// Most is how many connections a user may have open; an operator may have
-	// operatorTimes as many.
+	Role    func(issuer string) identity.Role // the role whose credentials a key signs; "": none
+	// Most is the maximum of open connections of a user; an operator may have operatorTimes as
+	// many.
 	Most int
-	// Server is the server whose surplus connections the guard cuts; empty: any server.
+	// Server is the server whose connections the guard closes; "": any server.
 	Server  string
 	Log     *zap.Logger           // nil: none
 	Metrics prometheus.Registerer // nil: none
 }
 
-// operatorTimes is how many times as many connections an operator may have as a user.
+// operatorTimes is the limit of an operator divided by that of a user.
 const operatorTimes = 4
 
-// mostOthers bounds the connections of a node, and of the holder of a token: each needs
-// one, and one more while the last is missed.
+// mostOthers is the limit of a node and of the holder of a token: each needs one, and another
+// while a lost one is not noticed yet.
 const mostOthers = 16
 
 // Times of a guard.
 const (
 	grace     = 500 * time.Millisecond // from when a connection is too many until it is told
-	farewell  = 200 * time.Millisecond // from then until it is cut
+	farewell  = 200 * time.Millisecond // from then until it is closed
 	lookEvery = time.Second
 	listEvery = 5 * time.Minute
-	silence   = 45 * time.Second // servers speak every ten seconds
+	silence   = 45 * time.Second // servers report every ten seconds
 	askWithin = 5 * time.Second
 )
 
-// Guard cuts what is over the bounds.
+// Guard closes connections above the limits.
 type Guard struct {
 	c       Config
 	refused *prometheus.CounterVec
 	subs    []bus.Subscription
 	ctx     context.Context
 	cancel  context.CancelFunc
-	wake    chan struct{} // there is something to look at
+	wake    chan struct{} // signalled when there is something to check
 	work    sync.WaitGroup
 
 	mu     sync.Mutex
 	census *census
 }
 
-// Start starts to guard.
+// Start starts a guard.
 func Start(c Config) (*Guard, error) {
 	if c.System == nil || c.Bus == nil || c.Account == "" || c.Role == nil || c.Most <= 0 {
 		return nil, messages.Errorf(messages.Invalid, "connections: System, Bus, Account, Role and Most must be set")
@@ -102,7 +102,7 @@ func newRefused(r prometheus.Registerer) *prometheus.CounterVec {
 	return refused
 }
 
-// Close ends the guarding.
+// Close stops the guard.
 func (g *Guard) Close() error {
 	g.cancel()
 	var failed []error
@@ -113,7 +113,7 @@ func (g *Guard) Close() error {
 	return errors.Join(failed...)
 }
 
-// most is how many connections a holder may have; 0: any number.
+// most returns the maximum of a holder's connections; 0: no limit.
 func (g *Guard) most(by holder) int {
 	switch by.role {
 	case identity.User, identity.Peer:
@@ -126,7 +126,7 @@ func (g *Guard) most(by holder) int {
 	return 0
 }
 
-// event of a server: a connection was opened or closed.
+// event takes a server's report that a connection was opened or closed.
 func (g *Guard) event(subject string, data []byte) {
 	var e struct {
 		Server struct{ ID string }
@@ -157,8 +157,8 @@ func (g *Guard) event(subject string, data []byte) {
 	}
 }
 
-// holder is who a claim is of, which the server has checked; none of those that have a
-// bound, if it is of the site's own.
+// holder returns the holder of a claim, which the server has checked. It is the zero holder for
+// the site's own services, which have no limit.
 func (g *Guard) holder(claim string) holder {
 	part := strings.Split(claim, ".")
 	if len(part) != 3 {
@@ -175,7 +175,7 @@ func (g *Guard) holder(claim string) holder {
 	return holder{g.c.Role(says.By), says.Name}
 }
 
-// alive notes that a server is there.
+// alive notes that a server reported.
 func (g *Guard) alive(subject string, _ []byte) {
 	part := strings.Split(subject, ".")
 	g.mu.Lock()
@@ -187,7 +187,7 @@ func (g *Guard) alive(subject string, _ []byte) {
 	}
 }
 
-// look has [Guard.watch] look at once.
+// look makes [Guard.watch] check at once.
 func (g *Guard) look() {
 	select {
 	case g.wake <- struct{}{}:
@@ -195,8 +195,8 @@ func (g *Guard) look() {
 	}
 }
 
-// watch cuts surplus connections, asks servers which connections they have, and forgets
-// the others.
+// watch closes connections above the limits, asks servers for their lists, and forgets silent
+// servers.
 func (g *Guard) watch() {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
@@ -236,9 +236,9 @@ func (g *Guard) list(id string) {
 	}
 }
 
-// weigh cuts the connections that are too many, in a flood at once, else once their holders
-// were told why; it reports whether there are any. Whatever is not cut yet is weighed again:
-// its holder may have closed another meanwhile.
+// weigh closes connections above the limits: at once if there are very many, otherwise after
+// their holders were told why. It reports whether there are any. A connection that is not
+// closed yet is checked again, because its holder may have closed another.
 func (g *Guard) weigh(now time.Time) (any bool) {
 	for _, n := range g.census.excess(g.most) {
 		if g.c.Server != "" && g.c.Server != n.server {
@@ -252,7 +252,7 @@ func (g *Guard) weigh(now time.Time) (any bool) {
 			}
 		case n.told.IsZero() && now.Sub(n.start) >= grace:
 			n.told = now
-			g.count(n) // now: a client that was told goes by itself
+			g.count(n) // counted now, because a client that was told closes itself
 			at, by := n.place, n.by
 			g.work.Go(func() {
 				if err := bus.Refuse(g.c.Bus, by.name, bus.Refusal{Server: at.server, Connection: at.id, Reason: by.tooMany(g.most(by))}); err != nil {
@@ -264,7 +264,7 @@ func (g *Guard) weigh(now time.Time) (any bool) {
 	return any
 }
 
-// refuse asks a connection's server to cut it, perhaps not for the first time. g.mu is held.
+// refuse asks a connection's server to close it, perhaps again. The caller holds g.mu.
 func (g *Guard) refuse(n *connection, now time.Time) {
 	if n.cut.IsZero() && n.told.IsZero() {
 		g.count(n)
@@ -283,13 +283,13 @@ func (g *Guard) refuse(n *connection, now time.Time) {
 	})
 }
 
-// count notes that a connection is refused.
+// count counts a refused connection.
 func (g *Guard) count(n *connection) {
 	g.refused.WithLabelValues(string(n.by.role)).Inc()
 	g.c.Log.Warn("a connection was refused: "+n.by.tooMany(g.most(n.by)), zap.String("server", n.server))
 }
 
-// tooMany says why to the holder.
+// tooMany returns the reason for the holder.
 func (h holder) tooMany(most int) string {
 	who := "account"
 	if h.role == identity.Node {

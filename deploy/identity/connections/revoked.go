@@ -10,15 +10,15 @@ import (
 	"github.com/candor-grid/candor/messages/bus"
 )
 
-// RevokedSubject is where, in the system account, the hosts of a site are told what was
-// revoked: who speaks there has the site's keys.
+// RevokedSubject is the subject in the system account on which a site's hosts hear of
+// revocations. Only who has the site's keys can publish there.
 const RevokedSubject = "candor.revoked"
 
 // Server is a NATS server of a site.
 type Server struct{ ID, Name string }
 
-// Servers asks the servers of a site to say that they are there, and returns when as
-// many as are wanted did, or when ctx ends.
+// Servers asks the servers of a site to report, and returns when want of them did, or when ctx
+// ends.
 func Servers(ctx context.Context, system bus.Bus, want int) ([]Server, error) {
 	var mu sync.Mutex
 	var all []Server
@@ -54,11 +54,11 @@ func Servers(ctx context.Context, system bus.Bus, want int) ([]Server, error) {
 	return all, err
 }
 
-// lookAgain is how often a server is asked whether it refuses what was revoked.
+// lookAgain is the interval between questions whether a server refuses revoked keys.
 const lookAgain = 100 * time.Millisecond
 
-// AwaitRevoked returns when a server refuses some public keys in an account, and has no
-// connection with any of them; an error if ctx ends before.
+// AwaitRevoked returns when a server refuses certain public keys in an account and has no
+// connection with any of them; an error if ctx ends first.
 func AwaitRevoked(ctx context.Context, system bus.Bus, server Server, account string, keys []string) error {
 	tick := time.NewTicker(lookAgain)
 	defer tick.Stop()
@@ -75,7 +75,7 @@ func AwaitRevoked(ctx context.Context, system bus.Bus, server Server, account st
 	}
 }
 
-// refuses says whether a server refuses keys, and has cut their connections.
+// refuses reports whether a server refuses keys and has closed their connections.
 func refuses(ctx context.Context, system bus.Bus, id, account string, keys []string) (bool, error) {
 	type detail struct {
 		Account struct {

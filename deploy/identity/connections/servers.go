@@ -12,7 +12,7 @@ import (
 // page is how many connections a server lists at a time.
 const page = 1000
 
-// answer is what a server says to a request of the system account.
+// answer is a server's answer to a request in the system account.
 type answer[T any] struct {
 	Data  T `json:"data"`
 	Error *struct {
@@ -20,7 +20,7 @@ type answer[T any] struct {
 	} `json:"error"`
 }
 
-// ask asks a server what connections it has.
+// ask asks a server for its connections.
 func (g *Guard) ask(id string) (map[uint64]connection, error) {
 	all := map[uint64]connection{}
 	for offset := 0; ; offset += page {
@@ -53,7 +53,7 @@ func (g *Guard) cut(at place) error {
 	return err
 }
 
-// request asks one thing of one server.
+// request sends one request to one server.
 func request[T any](ctx context.Context, system bus.Bus, id, what string, content any) (none T, err error) {
 	data, err := json.Marshal(content)
 	if err != nil {

@@ -1,6 +1,6 @@
-// Package natsserver gives NATS servers the keys of a site, when they start and whenever
-// the keys change. It is apart from package identity, so that a program
-// that only reads credentials links no server.
+// Package natsserver gives NATS servers the keys of a site, when they start and when the keys
+// change. It is separate from package identity, so that programs which only read credentials do
+// not link a NATS server.
 package natsserver
 
 import (
@@ -13,10 +13,9 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Secure makes a NATS server admit the credentials of an authority and, as
-// leaf nodes, those of the peers that it invited, and nobody else: it sets the
-// trusted operator, the system account, and a resolver that holds the claims of
-// all accounts.
+// Secure makes a NATS server admit only the credentials of an authority and, as leaf nodes,
+// those of invited peers. It sets the trusted operator, the system account, and a resolver with
+// the claims of all accounts.
 func Secure(o *server.Options, a *identity.Authority, peers ...messages.Name) error {
 	tokens, err := a.Tokens(peers...)
 	if err != nil {
@@ -34,7 +33,7 @@ func Secure(o *server.Options, a *identity.Authority, peers ...messages.Name) er
 	return store(o, tokens.Accounts)
 }
 
-// store has the resolver hold the claims of accounts.
+// store stores the claims of accounts in the resolver.
 func store(o *server.Options, accounts []identity.Token) error {
 	for _, t := range accounts {
 		if err := o.AccountResolver.Store(t.Key, t.Token); err != nil {
@@ -44,16 +43,15 @@ func store(o *server.Options, accounts []identity.Token) error {
 	return nil
 }
 
-// Refresh has a running server go by the keys as they are now: signers, peers and
-// revocations. Connections that it would admit no more are cut. o are the options
-// that Secure made, with which the server was started: it trusts the operator of
-// that time until it is started again.
+// Refresh updates a running server to the present signers, peers and revocations. It closes
+// connections that are no longer admitted. o must be the options that Secure set when the
+// server started: the server trusts the operator of that time until it restarts.
 func Refresh(s *server.Server, o *server.Options, a *identity.Authority, peers ...messages.Name) error {
 	tokens, err := a.TokensOf(o.TrustedOperators[0].Subject, peers...)
 	if err != nil {
 		return err
 	}
-	if err := store(o, tokens.Accounts); err != nil { // all of them first, for they name one another
+	if err := store(o, tokens.Accounts); err != nil { // all first, because they name each other
 		return err
 	}
 	for _, t := range tokens.Accounts {

@@ -1,5 +1,5 @@
-// Package natstest starts NATS servers for tests, and does to sites what strangers with
-// stolen keys can. Only tests import it.
+// Package natstest starts NATS servers for tests, and does what strangers with stolen keys can
+// do. Only tests import it.
 package natstest
 
 import (
@@ -18,7 +18,8 @@ import (
 	"github.com/candor-grid/candor/messages/await"
 )
 
-// Run runs a server until the test ends, and returns once it takes connections.
+// Run starts a server, and returns when it accepts connections. The server stops when the test
+// ends.
 func Run(t testing.TB, o *server.Options) *server.Server {
 	t.Helper()
 	s, err := server.NewServer(o)
@@ -36,13 +37,14 @@ func Run(t testing.TB, o *server.Options) *server.Server {
 	return s
 }
 
-// Loopback are the options of a silent server on a free port of this host.
+// Loopback returns the options of a silent server on a free port of this host.
 func Loopback() *server.Options {
 	return &server.Options{Host: "127.0.0.1", Port: server.RANDOM_PORT, NoSigs: true, NoLog: true}
 }
 
-// Stranger are the options of a server that obeys no rules of ours, linked to a site's address for
-// peers with credentials that the site issued: what the owner of a peer can do at worst.
+// Stranger returns the options of a server with none of our rules, which is linked to a site's
+// address for peers with credentials that the site issued. It is the worst that the owner of a
+// peer can run.
 func Stranger(t testing.TB, leaf string, creds []byte) *server.Options {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "stolen.creds")
@@ -55,7 +57,7 @@ func Stranger(t testing.TB, leaf string, creds []byte) *server.Options {
 	return o
 }
 
-// Forge makes credentials with the key of an account, whose seed is given.
+// Forge makes credentials with the key of an account, given by its seed.
 func Forge(t testing.TB, seed []byte, name messages.Name) []byte {
 	t.Helper()
 	account, err := nkeys.FromSeed(seed)
@@ -87,7 +89,7 @@ func Forge(t testing.TB, seed []byte, name messages.Name) []byte {
 	return file
 }
 
-// Seed reads a key of a site, such as account.nk, from the directory of its keys.
+// Seed reads a key of a site, such as account.nk, from its keys directory.
 func Seed(t testing.TB, keys, name string) []byte {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(keys, name))
@@ -97,9 +99,9 @@ func Seed(t testing.TB, keys, name string) []byte {
 	return bytes.TrimSpace(text)
 }
 
-// Insider returns credentials of somebody who sees and may say everything in a site's account.
-// It has the site's server admit what the account's own key signs, with all rights, as that
-// of an operator who changed the program would.
+// Insider returns credentials that may read and publish everything in a site's account. It
+// makes the site's server admit what the account's own key signs, as an operator with a changed
+// program could.
 func Insider(t testing.TB, s *server.Server, keys string, peers ...messages.Name) []byte {
 	t.Helper()
 	operator, err := nkeys.FromSeed(Seed(t, keys, "operator.nk"))
