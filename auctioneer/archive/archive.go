@@ -19,49 +19,49 @@ import (
 // Record is an ended job.
 type Record struct {
 	Summary messages.JobSummary
-	Body    []byte // all else, as its writer reads it
+	Body    []byte // everything else, as its writer encoded it
 }
 
-// Config is where an archive is, and how much it keeps.
+// Config says where an archive is and how much it keeps.
 type Config struct {
 	Dir string
 	// Retention is how long a job is kept after its end; 0: [DefaultRetention].
 	Retention messages.Duration
-	// MostBytes bounds the files; 0: [DefaultBytes].
+	// MostBytes is the maximum size of all files; 0: [DefaultBytes].
 	MostBytes int64
-	// SegmentBytes is how long a file becomes; 0: 4 MiB, or a quarter of MostBytes.
+	// SegmentBytes is the size of a full file; 0: 4 MiB, or a quarter of MostBytes.
 	SegmentBytes int64
 	Log          *zap.Logger
 	Clock        func() messages.Time
 	Metrics      prometheus.Registerer
 }
 
-// What an archive keeps where nothing else is said.
+// Defaults of an archive.
 const (
 	DefaultRetention = messages.Duration(90 * 24 * time.Hour)
 	DefaultBytes     = 1 << 30
 	segmentBytes     = 4 << 20
 )
 
-// Archive is the records of a replica. Its methods are safe for concurrent use.
+// Archive has the job records of a replica. It is safe for concurrent use.
 type Archive struct {
 	Config
 	metrics *metrics
 
 	mu       sync.Mutex
 	full     []*segment
-	open     *segment // the last, to which records are added; nil: none yet
+	open     *segment // the last file, to which records are added; nil: none yet
 	file     *os.File // of open
-	bytes    int64    // of full
+	bytes    int64    // of all full files
 	next     uint64   // number of the next file
-	fresh    bool     // there was no archive before
+	fresh    bool     // there was no archive before this start
 	failing  bool     // the last record could not be written
 	complete messages.Time
 	unsynced []string
-	places   []places // of the files that were looked into last
+	places   []places // of the files that were read last
 }
 
-// Open opens the archive in a directory, which is made if need be.
+// Open opens the archive in a directory, which it creates if needed.
 func Open(c Config) (*Archive, error) {
 	c.Retention, c.MostBytes = cmp.Or(c.Retention, DefaultRetention), cmp.Or(c.MostBytes, DefaultBytes)
 	c.SegmentBytes = cmp.Or(c.SegmentBytes, min(segmentBytes, c.MostBytes/4))
@@ -85,7 +85,7 @@ func (a *Archive) path(s *segment) string {
 	return filepath.Join(a.Dir, fmt.Sprintf("%010d"+suffix, s.Number))
 }
 
-// goOn adds to the last file where that is not full yet.
+// goOn continues the last file if it is not full.
 func (a *Archive) goOn() {
 	i := len(a.full) - 1
 	if i < 0 || a.full[i].Bytes >= a.SegmentBytes {
@@ -93,16 +93,16 @@ func (a *Archive) goOn() {
 	}
 	f, err := os.OpenFile(a.path(a.full[i]), os.O_WRONLY|os.O_APPEND, 0o600)
 	if err != nil {
-		return // another is begun
+		return // the next record begins another file
 	}
 	a.open, a.file = a.full[i], f
 	a.full = a.full[:i]
 	a.bytes -= a.open.Bytes
 }
 
-// Add writes the record of a job, unless it is there already, and reports whether the record
-// is there. One that cannot be written is left out: the caller's work goes on, and answers say
-// from when on all is there.
+// Add writes the record of a job, unless the archive has it, and reports whether the archive
+// has it afterwards. A record that cannot be written is omitted: the caller works on, and
+// answers say since when the archive is complete.
 func (a *Archive) Add(r *Record) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -161,7 +161,7 @@ func (a *Archive) begin() error {
 	return nil
 }
 
-// close ends the file to which records are added.
+// close closes the file to which records are added.
 func (a *Archive) close() {
 	if a.open == nil {
 		return
@@ -175,7 +175,7 @@ func (a *Archive) close() {
 	a.save()
 }
 
-// abandon ends a file of which a write failed, without what was written of the record.
+// abandon closes a file after a failed write, and cuts off the incomplete record.
 func (a *Archive) abandon() error {
 	err := a.file.Truncate(a.open.Bytes)
 	if a.open.Records > 0 {
@@ -187,11 +187,11 @@ func (a *Archive) abandon() error {
 	return err
 }
 
-// lose notes that a job is not here that ended at a time.
+// lose notes that the archive lacks a job that ended at a time.
 func (a *Archive) lose(ended messages.Time) { a.complete = max(a.complete, ended) }
 
-// retain removes the files of which all jobs are too old, and the oldest as long as
-// there are too many bytes.
+// retain removes files whose jobs are all too old, and the oldest file while there are too many
+// bytes.
 func (a *Archive) retain() {
 	oldest := a.Clock().Add(-a.Retention)
 	slices.SortStableFunc(a.full, func(x, y *segment) int { return cmp.Compare(x.Last, y.Last) })
@@ -220,8 +220,8 @@ func (a *Archive) retain() {
 	}
 }
 
-// Sync makes durable what was added, and removes what is too old. The replica's log
-// may lose the commands of before afterwards.
+// Sync makes the added records durable, and removes those that are too old. After that the
+// replica's log may lose the commands that added them.
 func (a *Archive) Sync() error {
 	a.mu.Lock()
 	a.retain()
@@ -250,7 +250,7 @@ func (a *Archive) Sync() error {
 	return failed
 }
 
-// syncFile is syncPath, but for tests.
+// syncFile is syncPath, except in tests.
 var syncFile = syncPath
 
 func syncPath(path string) error {
@@ -277,16 +277,16 @@ func (a *Archive) Close() error {
 // Ends reports whether the retention of a job that ended at a time is over.
 func (a *Archive) Ends(ended messages.Time) bool { return ended < a.Clock().Add(-a.Retention) }
 
-// About is what an archive has.
+// About describes what an archive has.
 type About struct {
 	Records int
 	Bytes   int64
-	// Complete is a time after which no job that has ended is missing; 0: none ever was.
+	// Complete: all jobs that ended later are in the archive; 0: all jobs are.
 	Complete messages.Time
 	Fresh    bool // there was no archive before this start
 }
 
-// About says what there is.
+// About describes the archive.
 func (a *Archive) About() (out About) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -300,7 +300,7 @@ func (a *Archive) About() (out About) {
 	return out
 }
 
-// Begins says that jobs which ended until then may be missing.
+// Begins notes that jobs which ended up to a time may be missing.
 func (a *Archive) Begins(ended messages.Time) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -308,8 +308,8 @@ func (a *Archive) Begins(ended messages.Time) {
 	a.save()
 }
 
-// Completed says that all jobs are here now that another archive has, and of which that knows
-// that no job is missing since a time.
+// Completed notes that this archive now has all jobs of another one, which is complete since a
+// time.
 func (a *Archive) Completed(since messages.Time) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -322,14 +322,14 @@ func (a *Archive) Completed(since messages.Time) {
 	a.save()
 }
 
-// Has says whether the record of a job is here.
+// Has reports whether the archive has the record of a job.
 func (a *Archive) Has(id messages.JobID) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.holder(id) != nil
 }
 
-// all are the files, the one that records are added to last.
+// all returns the files; records are added to the last.
 func (a *Archive) all() []*segment {
 	if a.open == nil {
 		return a.full
@@ -337,7 +337,7 @@ func (a *Archive) all() []*segment {
 	return append(slices.Clip(a.full), a.open)
 }
 
-// holder is the file that has a job, nil if none has.
+// holder returns the file that has a job, nil if none has.
 func (a *Archive) holder(id messages.JobID) *segment {
 	if a.open != nil && a.open.has(id) {
 		return a.open

@@ -18,20 +18,20 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// contentsFile lists the files that are full, so that a start needs not read them.
+// contentsFile lists the full files with their jobs, so that a start need not read them.
 const contentsFile = "contents"
 
-// contents is the first line of that file; its CRC-32C is the second.
+// contents is the first line of contentsFile; the second line is its CRC-32C.
 type contents struct {
 	Format   int
-	Complete messages.Time // all jobs that ended later are here
+	Complete messages.Time // all jobs that ended later are in the archive
 	Segments []*segment
 }
 
 const contentsFormat = 1
 
-// save writes the list of the files that are full. A list that cannot be written is made
-// anew from the files at the next start.
+// save writes the list of full files. If that fails, the next start makes the list from the
+// files.
 func (a *Archive) save() {
 	if err := a.write(); err != nil {
 		a.Log.Warn("the list of the archive's files was not written; the next start reads them all", zap.Error(err))
@@ -51,7 +51,7 @@ func (a *Archive) write() error {
 	return os.Rename(path+".new", path)
 }
 
-// readContents reads the list; with an error there is none that can be used.
+// readContents reads the list; an error means that it cannot be used.
 func readContents(dir string) (c contents, err error) {
 	text, err := os.ReadFile(filepath.Join(dir, contentsFile))
 	if err != nil {
@@ -70,7 +70,7 @@ func readContents(dir string) (c contents, err error) {
 	return c, nil
 }
 
-// load finds out what the directory has.
+// load finds out which records the directory has.
 func (a *Archive) load() error {
 	c, err := readContents(a.Dir)
 	if messages.KindOf(err) == messages.Conflict {
@@ -123,7 +123,7 @@ func (a *Archive) numbers() (all []uint64, err error) {
 	return all, nil
 }
 
-// admit takes a file among the full ones. A file that is not as it was listed is read.
+// admit adds a full file. It reads a file that differs from its entry in the list.
 func (a *Archive) admit(number uint64, s *segment) error {
 	path := a.path(&segment{Number: number})
 	info, err := os.Stat(path)
@@ -143,8 +143,8 @@ func (a *Archive) admit(number uint64, s *segment) error {
 	return nil
 }
 
-// reread finds out what a file has. What stands after its last record, which a loss of
-// power left, goes.
+// reread reads a file to find its records. It cuts off bytes after the last record, which a
+// loss of power left.
 func (a *Archive) reread(number uint64, path string) (*segment, error) {
 	file, err := os.ReadFile(path)
 	if err != nil {

@@ -21,7 +21,7 @@ func newMetrics(r prometheus.Registerer) *metrics {
 	}
 }
 
-// count tells the metrics what there is.
+// count updates the metrics.
 func (a *Archive) count() {
 	records, size := 0, a.bytes
 	for _, s := range a.all() {

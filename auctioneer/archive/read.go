@@ -15,7 +15,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// places are where the records of a file are.
+// places has the positions of a file's records.
 type places struct {
 	number uint64
 	bytes  int64
@@ -24,17 +24,17 @@ type places struct {
 
 type place struct{ from, length int }
 
-// mostPlaces is how many files' places are kept.
+// mostPlaces is the number of files whose places are kept.
 const mostPlaces = 4
 
-// Extent is what is known of the jobs of a file without reading the file.
+// Extent is what is known about a file's jobs without reading the file.
 type Extent struct {
 	Oldest, Newest messages.JobID
-	Submitted      messages.Time // the first of them
-	Ended          messages.Time // the last of them
+	Submitted      messages.Time // of the first
+	Ended          messages.Time // of the last to end
 }
 
-// view is a file as it was at some moment.
+// view is a file at one moment.
 type view struct {
 	Extent
 	number uint64
@@ -46,17 +46,18 @@ func (a *Archive) view(s *segment) view {
 	return view{Extent{s.oldest(), s.newest(), s.Submitted, s.Last}, s.Number, s.Bytes, a.path(s)}
 }
 
-// openFile is os.Open, but for tests.
+// openFile is os.Open, except in tests.
 var openFile = os.Open
 
-// passing reports whether a read failed for a reason that says nothing of the file, such as too many
-// open files. After an input/output error the caller reads once more: only a second one counts.
+// passing reports whether a read failed for a reason outside the file, such as too many open
+// files. After an input/output error the caller reads once more: only a second one counts as
+// damage.
 func passing(err error) bool {
 	var code syscall.Errno
 	return errors.As(err, &code) && code != syscall.EIO && !errors.Is(err, fs.ErrNotExist)
 }
 
-// read reads a file as far as it was written.
+// read reads a file up to the written length.
 func (v *view) read() (file []byte, err error) {
 	if file, err = v.readOnce(); errors.Is(err, syscall.EIO) {
 		return v.readOnce()
@@ -73,12 +74,12 @@ func (v *view) readOnce() ([]byte, error) {
 	file := make([]byte, v.bytes)
 	n, err := io.ReadFull(f, file)
 	if errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) {
-		err = nil // what is missing is damage
+		err = nil // missing bytes count as damage
 	}
 	return file[:n], err
 }
 
-// Find returns the record of a job. An error of kind NotFound: there is none.
+// Find returns the record of a job, NotFound if there is none.
 func (a *Archive) Find(id messages.JobID) (r Record, err error) {
 	a.mu.Lock()
 	s := a.holder(id)
@@ -130,7 +131,7 @@ func (v *view) record(p place) (r Record, err error) {
 	return decode(record)
 }
 
-// look finds out where the records of a file are, and remembers that.
+// look finds the positions of a file's records, and keeps them.
 func (a *Archive) look(v *view) (p places, err error) {
 	file, err := v.read()
 	if err != nil {
@@ -146,8 +147,8 @@ func (a *Archive) look(v *view) (p places, err error) {
 	return p, err
 }
 
-// unreadable names a record that cannot be served. The record no longer counts as there, so that
-// one from another replica is taken.
+// unreadable logs a record that cannot be read, and removes it from the archive, so that a copy
+// from another replica is accepted.
 func (a *Archive) unreadable(v *view, id messages.JobID, why error) error {
 	if errors.Is(why, fs.ErrNotExist) && !a.Has(id) {
 		return messages.Errorf(messages.NotFound, "there is no job %d", id) // its time was over
@@ -167,7 +168,7 @@ func (a *Archive) unreadable(v *view, id messages.JobID, why error) error {
 	return messages.Errorf(messages.Internal, "the record of job %d in the archive is damaged, and is not shown; what it cost is in the statement", id)
 }
 
-// report names places of a file that have no record.
+// report logs positions in a file that have no record.
 func (a *Archive) report(path string, damage []int) {
 	for _, at := range damage {
 		a.Log.Error("a file of the archive is damaged: jobs there are not listed", zap.String("file", path), zap.Int("at_byte", at))
@@ -175,7 +176,7 @@ func (a *Archive) report(path string, damage []int) {
 	a.metrics.damaged.Add(float64(len(damage)))
 }
 
-// found notes damage that was found in a file, and returns how many places of it are new.
+// found notes the damaged positions in a file, and returns how many are new.
 func (a *Archive) found(v *view, damage []int) int {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -192,9 +193,9 @@ func (a *Archive) found(v *view, damage []int) int {
 	return n
 }
 
-// Examine reads all files, so that what is damaged is copied from another replica before somebody
-// asks for it. It calls pause after each file, and stops when pause returns false. It reports
-// whether records are lost here.
+// Examine reads all files, so that damaged records are copied from another replica before
+// somebody asks for them. It calls pause after each file, and stops when pause returns false.
+// It reports whether this archive has lost records.
 func (a *Archive) Examine(pause func() bool) (lost bool) {
 	a.mu.Lock()
 	var views []view
@@ -211,7 +212,7 @@ func (a *Archive) Examine(pause func() bool) (lost bool) {
 	return lost
 }
 
-// examine reads a file, and takes the records that are not there out of what it has.
+// examine reads a file, and removes missing records from what the file is known to have.
 func (a *Archive) examine(v *view) (lost bool) {
 	file, err := v.read()
 	there, damage := &segment{}, []int{0}
@@ -226,7 +227,7 @@ func (a *Archive) examine(v *view) (lost bool) {
 	defer a.mu.Unlock()
 	i := slices.IndexFunc(a.all(), func(s *segment) bool { return s.Number == v.number })
 	if i < 0 || a.all()[i].Bytes != v.bytes {
-		return false // its time was over, or it has more by now
+		return false // its retention is over, or it has grown since
 	}
 	s := a.all()[i]
 	for _, span := range slices.Clone(s.Spans) {
@@ -249,9 +250,9 @@ func (a *Archive) examine(v *view) (lost bool) {
 	return lost
 }
 
-// Scan calls yield with the jobs of an account, of all with "", of the files that are wanted, the
-// newest file first; jobs that are not named are left out. It returns at how many places it
-// found damage that was not known.
+// Scan calls yield with the jobs of an account (all accounts with "") in the wanted files,
+// newest file first, if named returns true. It returns the number of newly found damaged
+// positions.
 func (a *Archive) Scan(account messages.Name, wanted func(Extent) bool, named func(messages.JobID) bool, yield func(*messages.JobSummary) error) (unreadable int, err error) {
 	a.mu.Lock()
 	var views []view
@@ -276,7 +277,7 @@ func (a *Archive) Scan(account messages.Name, wanted func(Extent) bool, named fu
 func (a *Archive) scan(v *view, account messages.Name, named func(messages.JobID) bool, yield func(*messages.JobSummary) error) (unreadable int, err error) {
 	file, failed := v.read()
 	if errors.Is(failed, fs.ErrNotExist) {
-		return 0, nil // its time was over
+		return 0, nil // its retention is over
 	}
 	if failed != nil {
 		a.Log.Error("a file of the archive cannot be read", zap.String("file", v.path), zap.Error(failed))
@@ -308,9 +309,9 @@ func (a *Archive) scan(v *view, account messages.Name, named func(messages.JobID
 	return unreadable + a.found(v, damage), err
 }
 
-// Part returns some bytes of the first file whose number is not lower than one, for another
-// replica to copy: the file's number and size, and up to most bytes from an offset on. With size 0 there
-// is none.
+// Part returns a part of the first file whose number is at least number, for another replica to
+// copy: the file's number and size, and up to most bytes from an offset on. Size 0 means that
+// there is no file.
 func (a *Archive) Part(number uint64, offset int64, most int) (of uint64, size int64, data []byte, err error) {
 	a.mu.Lock()
 	var v view
@@ -335,7 +336,7 @@ func (a *Archive) Part(number uint64, offset int64, most int) (of uint64, size i
 	return v.number, v.bytes, data, nil
 }
 
-// Merge adds what a file of another replica has and this archive has not.
+// Merge adds the records of another replica's file that this archive lacks.
 func (a *Archive) Merge(file []byte) error {
 	var unwritten error
 	_, _, err := each(file, func(_ int, record []byte) {

@@ -14,8 +14,8 @@ import (
 // magic is the first line of a segment's file.
 const magic = "candor-jobs-1\n"
 
-// A record is: mark, the length of its payload, the CRC-32C of length and payload, and the
-// payload. The payload is the job's number, the length of its summary, the summary, and the body.
+// A record has a mark, the length of its payload, the CRC-32C of length and payload, and the
+// payload: the job's number, the length of its summary, the summary, and the body.
 const (
 	headerLen = 12
 	mark      = "\xcajob"
@@ -23,7 +23,8 @@ const (
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// mostRecord bounds the payload of a record: a damaged length must not take the memory.
+// mostRecord is the maximum of bytes in a payload, so that a damaged length cannot take all
+// memory.
 const mostRecord = 1 << 30
 
 func encode(r *Record) ([]byte, error) {
@@ -45,12 +46,12 @@ func encode(r *Record) ([]byte, error) {
 	return b, nil
 }
 
-// checksum is that of a record: of its length and its payload.
+// checksum returns the checksum of a record's length and payload.
 func checksum(record []byte) uint32 {
 	return crc32.Update(crc32.Checksum(record[4:8], castagnoli), castagnoli, record[headerLen:])
 }
 
-// at returns the record that begins at a place of a file, nil if none that is whole does.
+// at returns the complete record at a position of a file, nil if there is none.
 func at(file []byte, from int) []byte {
 	if len(file)-from < headerLen+12 || string(file[from:from+4]) != mark {
 		return nil
@@ -70,22 +71,22 @@ func jobOf(record []byte) messages.JobID {
 	return messages.JobID(binary.LittleEndian.Uint64(record[headerLen:]))
 }
 
-// split returns the parts of a whole record.
+// split returns the parts of a complete record.
 func split(record []byte) (summary, body []byte) {
 	rest := record[headerLen+12:]
 	n := binary.LittleEndian.Uint32(record[headerLen+8:])
 	return rest[:n], rest[n:]
 }
 
-// decode reads a whole record.
+// decode decodes a complete record.
 func decode(record []byte) (r Record, err error) {
 	summary, body := split(record)
 	r.Body = body
 	return r, messages.Unmarshal(summary, messages.Msgpack, &r.Summary)
 }
 
-// each calls yield with each whole record of a file and its place. It returns where the last of
-// them ends, and the places at which something else stands before a record.
+// each calls yield with each complete record of a file and its position. It returns where the
+// last one ends, and the positions before a record at which there is something else.
 func each(file []byte, yield func(from int, record []byte)) (end int, damage []int, err error) {
 	if bytes.HasPrefix(file, []byte(magic)) {
 		end = len(magic)
@@ -111,30 +112,30 @@ func each(file []byte, yield func(from int, record []byte)) (end int, damage []i
 	return end, damage, nil
 }
 
-// segment is what is known of a file.
+// segment is what is known about a file.
 type segment struct {
-	Number  uint64 // the file is named for it
+	Number  uint64 // in the file's name
 	Bytes   int64
 	Records int
-	// Spans are the jobs that it has: from each first number to the last.
+	// Spans are the numbers of its jobs, as intervals: first and last.
 	Spans [][2]messages.JobID
-	// Of the jobs: when the first was submitted, and when the first and the last ended.
+	// When its first job was submitted, and when the last and the first job ended.
 	Submitted, Ended, Last messages.Time
-	Damage                 int // places that have no record, and are known
+	Damage                 int // number of known positions without a record
 }
 
-// IsSegment says whether a file of this name has records.
+// IsSegment reports whether a file with this name has records.
 func IsSegment(name string) bool { return strings.HasSuffix(name, suffix) }
 
 const suffix = ".jobs"
 
-// has says whether the file has a record of a job.
+// has reports whether the file has the record of a job.
 func (s *segment) has(id messages.JobID) bool {
 	i := s.spanOf(id)
 	return i < len(s.Spans) && s.Spans[i][0] <= id
 }
 
-// spanOf is the place of the first span that does not end before a number.
+// spanOf returns the index of the first span that does not end before a number.
 func (s *segment) spanOf(id messages.JobID) int {
 	i, _ := slices.BinarySearchFunc(s.Spans, id, func(span [2]messages.JobID, id messages.JobID) int {
 		if span[1] < id {
@@ -145,7 +146,7 @@ func (s *segment) spanOf(id messages.JobID) int {
 	return i
 }
 
-// note adds a job to what is known of the file.
+// note adds a job to what is known about the file.
 func (s *segment) note(j *messages.JobSummary, size int) {
 	if s.Records == 0 {
 		s.Submitted, s.Ended, s.Last = j.Submitted, j.Ended, j.Ended
@@ -174,7 +175,7 @@ func (s *segment) span(id messages.JobID) {
 	}
 }
 
-// lose takes a number out of the spans.
+// lose removes a number from the spans.
 func (s *segment) lose(id messages.JobID) {
 	if !s.has(id) {
 		return
@@ -191,7 +192,7 @@ func (s *segment) lose(id messages.JobID) {
 	s.Spans = slices.Replace(s.Spans, i, i+1, rest...)
 }
 
-// newest and oldest are numbers of jobs that the file has.
+// newest returns the largest job number in the file, oldest the smallest.
 func (s *segment) newest() messages.JobID {
 	if len(s.Spans) == 0 {
 		return 0
@@ -206,7 +207,7 @@ func (s *segment) oldest() messages.JobID {
 	return s.Spans[0][0]
 }
 
-// survey works out what is known of a file from its content.
+// survey returns what is known about a file, from its content.
 func survey(number uint64, file []byte) (s *segment, damage []int, err error) {
 	s = &segment{Number: number, Bytes: int64(len(magic))}
 	end, damage, err := each(file, func(_ int, record []byte) {

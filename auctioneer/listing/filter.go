@@ -7,13 +7,13 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Limits on what one request may ask for.
+// Limits of one request.
 const (
-	maxPattern = 128 // bytes of the pattern of a name
+	maxPattern = 128 // bytes in the pattern of a name
 	maxLabels  = messages.MaxLabels
 )
 
-// filter is what a job must fit.
+// filter says which jobs match a request.
 type filter struct {
 	*messages.JobsRequest
 	jobs   map[messages.JobID]bool // nil: all
@@ -59,7 +59,7 @@ func newFilter(r *messages.JobsRequest) (f filter, err error) {
 	return f, nil
 }
 
-// fits says whether a job fits all that the request gives.
+// fits reports whether a job matches the whole filter.
 func (f *filter) fits(j *messages.JobSummary) bool {
 	return !(f.Active && j.State.Final()) &&
 		(f.jobs == nil || f.jobs[j.Job]) &&
@@ -73,9 +73,9 @@ func (f *filter) fits(j *messages.JobSummary) bool {
 		(f.Name == "" || matches(f.Name, j.Name))
 }
 
-// matches says whether a name is what a pattern describes, in which * stands for any
-// text and ? for any one character. Each part of the pattern between two * is found
-// where it occurs first, so that nothing is tried twice.
+// matches reports whether a name matches a pattern, in which * stands for any text and ? for
+// any one character. It takes the first occurrence of each part between two *, so nothing is
+// tried twice.
 func matches(pattern, name string) bool {
 	parts := strings.Split(pattern, "*")
 	first, last := parts[0], parts[len(parts)-1]
@@ -97,8 +97,8 @@ func matches(pattern, name string) bool {
 	return ends(name, last)
 }
 
-// begins returns how many bytes of a name a part without * takes at its beginning, -1 if
-// the name begins otherwise.
+// begins returns how many bytes at the beginning of a name match a part without *, −1 if it
+// does not match.
 func begins(name, part string) int {
 	rest := name
 	for _, want := range part {
@@ -114,7 +114,7 @@ func begins(name, part string) int {
 	return len(name) - len(rest)
 }
 
-// find returns where a part without * first occurs, and how many bytes it takes there.
+// find returns the first match of a part without *, and the bytes it takes.
 func find(name, part string) (at, length int) {
 	if !strings.Contains(part, "?") {
 		return strings.Index(name, part), len(part)
@@ -127,7 +127,7 @@ func find(name, part string) (at, length int) {
 	return -1, 0
 }
 
-// ends says whether a name ends with a part without *.
+// ends reports whether the end of a name matches a part without *.
 func ends(name, part string) bool {
 	if !strings.Contains(part, "?") {
 		return strings.HasSuffix(name, part)

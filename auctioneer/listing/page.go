@@ -13,11 +13,11 @@ import (
 
 const (
 	defaultLimit = 100
-	// MostLimit is how many jobs an answer has at most.
+	// MostLimit is the maximum of jobs in an answer.
 	MostLimit = 1000
-	// mostText is how many bytes of names and labels an answer has, but for its last job.
+	// mostText is the maximum of bytes of names and labels in an answer, without its last job.
 	mostText = 1 << 20
-	// mostKey is how much of a text jobs are sorted by, in bytes.
+	// mostKey is how many bytes of a text are used for sorting.
 	mostKey = 64
 )
 
@@ -26,18 +26,18 @@ type Page struct {
 	filter
 	limit   int
 	by      string
-	reverse bool // the largest first
+	reverse bool // largest first
 	after   *place
 	found   []place
 }
 
-// place is where a job stands in the order asked for: by a number or a text, and among
-// equal ones the newest first.
+// place is a job's position in the requested order: by a number or a text, and newest first if
+// these are equal.
 type place struct {
 	number int64
 	text   string
 	job    messages.JobID
-	// archived is the job, should it be none that the caller of Reply knows.
+	// archived is the job if it comes from the archive.
 	archived *messages.JobSummary
 }
 
@@ -61,7 +61,8 @@ func New(r *messages.JobsRequest) (p *Page, err error) {
 	return p, err
 }
 
-// Add shows the page a job, newest first, and says whether the page needs no more.
+// Add adds a job, if it matches. Jobs must come newest first. It returns true if the answer
+// needs no more jobs.
 func (p *Page) Add(j *messages.JobSummary) (full bool) {
 	if !p.fits(j) {
 		return false
@@ -81,7 +82,7 @@ func (p *Page) enter(at place) {
 	}
 }
 
-// AddArchived shows the page a job of the archive, in any order, once all jobs beside the archive were shown.
+// AddArchived adds a job of the archive, in any order, after all other jobs.
 func (p *Page) AddArchived(j *messages.JobSummary) {
 	if !p.fits(j) {
 		return
@@ -92,8 +93,8 @@ func (p *Page) AddArchived(j *messages.JobSummary) {
 	}
 }
 
-// Wants says whether jobs of the archive can be in the answer whose numbers are between two,
-// of which the first was submitted and the last ended at a time.
+// Wants reports whether the answer can have archived jobs with numbers from oldest to newest,
+// of which the first was submitted and the last ended at these times.
 func (p *Page) Wants(oldest, newest messages.JobID, submitted, ended messages.Time) bool {
 	if p.jobs != nil && !slices.ContainsFunc(p.Jobs, func(id messages.JobID) bool { return id >= oldest && id <= newest }) {
 		return false
@@ -111,24 +112,24 @@ func (p *Page) Wants(oldest, newest messages.JobID, submitted, ended messages.Ti
 	return len(p.found) <= p.limit || p.found[p.limit].job < newest
 }
 
-// Names reports whether a job can be in the answer by its number.
+// Names reports whether the answer can have a job with this number.
 func (p *Page) Names(id messages.JobID) bool { return p.jobs == nil || p.jobs[id] }
 
-// Lists reports whether jobs of a state can be in the answer.
+// Lists reports whether the answer can have jobs in a state.
 func (p *Page) Lists(s messages.State) bool { return p.states == nil || slices.Contains(p.states, s) }
 
-// newestFirst says that jobs are shown to the page in the order of the answer.
+// newestFirst reports whether Add gets the jobs in the order of the answer.
 func (p *Page) newestFirst() bool { return p.by == "job" && p.reverse }
 
-// cut drops what cannot be in the answer, but for one job that says that there are more. A job that
-// went into the archive meanwhile may have been shown twice.
+// cut removes jobs that cannot be in the answer, except for one that shows that there are more.
+// A job that was archived meanwhile may have been added twice.
 func (p *Page) cut() {
 	slices.SortFunc(p.found, p.compare)
 	p.found = slices.CompactFunc(p.found, func(a, b place) bool { return a.job == b.job })
 	p.found = p.found[:min(len(p.found), p.limit+1)]
 }
 
-// Reply is the answer, of jobs as they are by then; one that is gone by then is left out.
+// Reply returns the answer, with the present state of its jobs; a job that is gone is omitted.
 func (p *Page) Reply(summary func(messages.JobID) (messages.JobSummary, bool)) (r messages.JobsReply) {
 	p.cut()
 	text := 0
@@ -151,7 +152,7 @@ func (p *Page) Reply(summary func(messages.JobID) (messages.JobSummary, bool)) (
 	return r
 }
 
-// place is where a job stands.
+// place returns a job's position.
 func (p *Page) place(j *messages.JobSummary) place {
 	at := place{job: j.Job}
 	switch p.by {
@@ -189,7 +190,7 @@ func (p *Page) compare(a, b place) int {
 	return cmp.Or(c, cmp.Compare(b.job, a.job))
 }
 
-// String writes a place as readPlace reads it.
+// String formats a place for readPlace.
 func (at place) String() string {
 	return strconv.FormatUint(uint64(at.job), 10) + "." + strconv.FormatInt(at.number, 10) + "." + base64.RawURLEncoding.EncodeToString([]byte(at.text))
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// mail hands a word to the relay.
+// mail sends a notification to the relay.
 func (s *Sender) mail(ctx context.Context, to string, w *Word) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -35,7 +35,7 @@ func (s *Sender) mail(ctx context.Context, to string, w *Word) error {
 	return nil
 }
 
-// deliver speaks with the relay.
+// deliver talks SMTP with the relay.
 func (s *Sender) deliver(conn net.Conn, to string, w *Word) error {
 	host, _, _ := net.SplitHostPort(s.rules.SMTP)
 	c, err := smtp.NewClient(conn, host)
@@ -47,7 +47,7 @@ func (s *Sender) deliver(conn net.Conn, to string, w *Word) error {
 			return err
 		}
 	}
-	if s.rules.User != "" { // refused without encryption, but on loopback
+	if s.rules.User != "" { // the client refuses this without encryption, except on loopback
 		if err := c.Auth(smtp.PlainAuth("", s.rules.User, s.password, host)); err != nil {
 			return err
 		}
@@ -68,11 +68,11 @@ func (s *Sender) deliver(conn net.Conn, to string, w *Word) error {
 	if err := data.Close(); err != nil {
 		return err
 	}
-	_ = c.Quit() // the relay has it
+	_ = c.Quit() // the relay has accepted the message
 	return nil
 }
 
-// letter is the e-mail: its headers, and its text. What users chose stands encoded.
+// letter returns the e-mail, headers and text. Texts of users are encoded.
 func (s *Sender) letter(to string, w *Word) []byte {
 	var b bytes.Buffer
 	_, domain, _ := strings.Cut(s.rules.From, "@")
@@ -91,7 +91,7 @@ func (s *Sender) letter(to string, w *Word) []byte {
 	return b.Bytes()
 }
 
-// replied is the kind of an error of a relay: what it refuses by a code of 5xx is for good.
+// replied returns the kind of a relay's error: a code of 5xx is final.
 func replied(err error) messages.Kind {
 	if e, ok := errors.AsType[*textproto.Error](err); ok && e.Code >= 500 {
 		return messages.PermissionDenied

@@ -11,28 +11,28 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Rules are what a site sends words about jobs by, and to whom; the zero value sends none.
+// Rules say how and to whom a site sends notifications about jobs; the zero value sends none.
 type Rules struct {
-	// SMTP is the relay for e-mail, as host:port; empty: no e-mail. Encrypted where the relay
-	// offers STARTTLS.
+	// SMTP is the relay for e-mail, as host:port; "": no e-mail. The connection is encrypted if
+	// the relay offers STARTTLS.
 	SMTP string `json:"smtp,omitempty"`
 	From string `json:"from,omitempty"` // the sender's address
-	// User and PasswordFile are how the site shows itself to the relay; none: not at all.
+	// User and PasswordFile authenticate the site at the relay; "": it does not authenticate.
 	User         string `json:"user,omitempty"`
 	PasswordFile string `json:"password_file,omitempty"` // with User
-	// Domains are those to whose addresses e-mail may go.
+	// Domains lists the domains to which e-mail may be sent.
 	Domains []string `json:"domains,omitempty"`
-	// Hosts are those whose webhooks may be called, as host or host:port.
+	// Hosts lists the hosts whose webhooks may be called, as host or host:port.
 	Hosts []string `json:"hosts,omitempty"`
-	// Networks are private ones in which the hosts may be, like 10.0.0.0/8.
+	// Networks lists private networks in which the hosts may be, such as 10.0.0.0/8.
 	Networks []string `json:"networks,omitempty"`
-	// SecretFile has the secret from which follow those of accounts, under which their webhooks
-	// are signed.
+	// SecretFile has the site's secret. The accounts' secrets, which sign webhooks, are derived
+	// from it.
 	SecretFile string `json:"secret_file,omitempty"`
 }
 
-// Validate reports the rules that cannot be, as joined errors: each message begins with
-// the name of a rule.
+// Validate returns the impossible rules as joined errors; each message begins with the name of
+// a rule.
 func (r *Rules) Validate() error {
 	var found []error
 	bad := func(format string, args ...any) {
@@ -71,7 +71,7 @@ func (r *Rules) Validate() error {
 	return errors.Join(found...)
 }
 
-// Check refuses a job that asks for words which the site does not send.
+// Check returns an error for a job that asks for notifications which the site does not send.
 func (r *Rules) Check(list []messages.Notify) error {
 	for i := range list {
 		if err := r.allows(&list[i]); err != nil {
@@ -96,7 +96,7 @@ func (r *Rules) allows(n *messages.Notify) error {
 	return nil
 }
 
-// webhook reads the URL of a webhook that the site may call.
+// webhook parses the URL of a webhook, and returns an error if the site may not call it.
 func (r *Rules) webhook(to string) (*url.URL, error) {
 	if len(r.Hosts) == 0 {
 		return nil, messages.Errorf(messages.Invalid, "notify: this site calls no webhooks; leave out notify, or ask the operator to allow webhooks")
@@ -119,7 +119,7 @@ func (r *Rules) webhook(to string) (*url.URL, error) {
 	return u, nil
 }
 
-// reaches says whether the site may connect to an address for a host.
+// reaches reports whether the site may connect to an address for a host.
 func (r *Rules) reaches(host string, address netip.Addr) bool {
 	address = address.Unmap()
 	if address.IsGlobalUnicast() && !address.IsPrivate() && !shared.Contains(address) {
@@ -140,5 +140,5 @@ func (r *Rules) reaches(host string, address netip.Addr) bool {
 	})
 }
 
-// shared are the addresses between a provider and its customers.
+// shared is the range of addresses between a provider and its customers.
 var shared = netip.MustParsePrefix("100.64.0.0/10")

@@ -12,7 +12,7 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Sender sends words about jobs.
+// Sender sends notifications about jobs.
 type Sender struct {
 	rules    Rules
 	site     messages.Name
@@ -22,7 +22,7 @@ type Sender struct {
 	clock    func() time.Time
 }
 
-// New makes the sender of a site. It reads the files that the rules name.
+// New returns the sender of a site. It reads the files that the rules name.
 func New(site messages.Name, rules Rules) (*Sender, error) {
 	if err := rules.Validate(); err != nil {
 		return nil, err
@@ -39,13 +39,13 @@ func New(site messages.Name, rules Rules) (*Sender, error) {
 	return s, nil
 }
 
-// ReadSecret reads the file of a site's secret; "" has none.
+// ReadSecret reads the site's secret; nil if file is "".
 func ReadSecret(file string) (Secret, error) {
 	secret, err := secretIn("secret_file", file)
 	return Secret(secret), err
 }
 
-// secretIn reads a file that only its owner may read; "" if none is named.
+// secretIn reads a file that only its owner may read; "" if path is "".
 func secretIn(field, path string) (string, error) {
 	if path == "" {
 		return "", nil
@@ -68,8 +68,8 @@ func secretIn(field, path string) (string, error) {
 	return secret, nil
 }
 
-// Send sends a notice once. An error of the kinds Invalid and PermissionDenied is for good;
-// after any other the notice can be sent again.
+// Send sends a notification once. Errors of the kinds Invalid and PermissionDenied are final;
+// after any other the notification can be sent again.
 func (s *Sender) Send(ctx context.Context, n *book.Notice) error {
 	if s == nil {
 		return messages.Errorf(messages.PermissionDenied, "the site sends no messages about jobs any more")

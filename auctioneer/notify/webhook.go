@@ -17,13 +17,14 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// patience is how long a receiver may take for one word.
+// patience is how long a receiver may take for one notification.
 const patience = 10 * time.Second
 
-// newClient makes a client that follows nothing, and connects only where the rules allow.
+// newClient returns a client that follows no redirects, and connects only where the rules allow
+// it.
 func (s *Sender) newClient() *http.Client {
 	transport := &http.Transport{
-		Proxy:             nil, // a proxy would connect for us
+		Proxy:             nil, // a proxy would make connections that dial does not check
 		DialContext:       s.dial,
 		DisableKeepAlives: true, MaxResponseHeaderBytes: 1 << 14, TLSHandshakeTimeout: patience,
 	}
@@ -31,7 +32,7 @@ func (s *Sender) newClient() *http.Client {
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 }
 
-// dial connects to a host, at an address that the rules allow, whatever its name leads to.
+// dial connects to a host at an address that the rules allow.
 func (s *Sender) dial(ctx context.Context, network, address string) (net.Conn, error) {
 	host, _, err := net.SplitHostPort(address)
 	if err != nil {
@@ -47,7 +48,7 @@ func (s *Sender) dial(ctx context.Context, network, address string) (net.Conn, e
 	return d.DialContext(ctx, network, address)
 }
 
-// call posts a word to a webhook.
+// call posts a notification to a webhook.
 func (s *Sender) call(ctx context.Context, to string, w *Word) error {
 	body, err := messages.Marshal(w, messages.JSON)
 	if err != nil {
@@ -81,8 +82,7 @@ func (s *Sender) call(ctx context.Context, to string, w *Word) error {
 	}
 }
 
-// kindOf is the kind of an error of a connection: one that was refused by the rules is for
-// good.
+// kindOf returns the kind of a connection's error: a refusal by the rules is final.
 func kindOf(err error) messages.Kind {
 	if messages.KindOf(err) == messages.PermissionDenied {
 		return messages.PermissionDenied
@@ -90,17 +90,17 @@ func kindOf(err error) messages.Kind {
 	return messages.Unavailable
 }
 
-// Secret is the site's, from which those of accounts follow.
+// Secret is the site's secret, from which those of accounts are derived.
 type Secret []byte
 
-// Of is the secret under which the webhooks of an account's jobs are signed.
+// Of returns the secret that signs the webhooks of an account's jobs.
 func (s Secret) Of(account messages.Name) []byte {
 	mac := hmac.New(sha256.New, s)
 	mac.Write([]byte("candor webhooks of " + account))
 	return []byte(hex.EncodeToString(mac.Sum(nil)))
 }
 
-// sign is the signature of a body that was sent at a time.
+// sign returns the signature of a body sent at a time.
 func sign(secret []byte, stamp string, body []byte) string {
 	mac := hmac.New(sha256.New, secret)
 	mac.Write([]byte(stamp + "."))

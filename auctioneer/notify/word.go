@@ -8,16 +8,16 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Word is what a receiver is told.
+// Word is a notification, as its receiver gets it.
 type Word struct {
-	ID    string        `json:"id"` // of the word: the same if it comes twice
+	ID    string        `json:"id"` // identifies the notification: a repeated one has the same
 	Site  messages.Name `json:"site"`
 	Event string        `json:"event"`
 	At    messages.Time `json:"at"`
 	messages.JobSummary
 }
 
-// title says in one line what happened.
+// title returns one line that says what happened.
 func (w *Word) title() string {
 	name := w.Job.String()
 	if w.Name != "" {
@@ -29,7 +29,7 @@ func (w *Word) title() string {
 	return fmt.Sprintf("job %s on %s: %v", name, w.Site, w.State)
 }
 
-// text tells a person what happened.
+// text returns the text for a person.
 func (w *Word) text() string {
 	var b strings.Builder
 	field := func(name string, value any) { fmt.Fprintf(&b, "%-10s %v\n", name, value) }
@@ -60,7 +60,7 @@ func (w *Word) text() string {
 	return b.String()
 }
 
-// line is text of a user's in one line.
+// line returns a user's text on one line.
 func line(text string, most int) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) {

@@ -9,26 +9,26 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Rules are a site's limits for each account; the zero value has none.
+// Rules are a site's limits for each account; the zero value has no limits.
 type Rules struct {
-	// PerSecond bounds the submissions of an account in the long run; 0: no bound.
+	// PerSecond is the maximum rate of an account's submissions in the long run; 0: no limit.
 	PerSecond float64 `json:"submissions_per_second,omitempty"`
-	// Burst bounds the submissions at once, at least 1; default 10 times PerSecond.
+	// Burst is the maximum of submissions at once, at least 1; default 10 times PerSecond.
 	Burst int `json:"burst,omitempty"`
-	// PendingJobs bounds the active jobs of an account; 0: as many as the site holds.
+	// PendingJobs is the maximum of an account's active jobs; 0: as many as the site holds.
 	PendingJobs int `json:"pending_jobs,omitempty"`
-	// Deposit is held beside the budget of each job, and kept if its owner cancels it
-	// within DepositWindow before it was started; 0: none.
+	// Deposit is held for each job in addition to its budget, and kept if the owner cancels the
+	// job within DepositWindow, before it was started; 0: none.
 	Deposit messages.Credits `json:"deposit,omitempty"`
-	// DepositWindow is for how long after its submission a cancelled job loses its Deposit;
-	// 0: 10 minutes.
+	// DepositWindow is how long after its submission a cancelled job loses its Deposit; 0: 10
+	// minutes.
 	DepositWindow messages.Duration `json:"deposit_window,omitempty"`
-	// Connections bounds the open connections of an account to NATS; an operator may
-	// have four times as many. 0: DefaultConnections.
+	// Connections is the maximum of an account's open connections to NATS; an operator may have
+	// four times as many. 0: DefaultConnections.
 	Connections int `json:"connections,omitempty"`
 }
 
-// Bounds of the rules.
+// Limits of the rules.
 const (
 	minPerSecond  = 0.001
 	maxPerSecond  = 1e6
@@ -37,14 +37,14 @@ const (
 	defaultWindow = messages.Duration(10 * time.Minute)
 	maxWindow     = messages.Duration(30 * 24 * time.Hour)
 
-	// DefaultConnections leave room for a loop that starts a hundred commands at once.
+	// DefaultConnections suffices for a loop that starts a hundred commands at once.
 	DefaultConnections = 128
 	minConnections     = 4
 	maxConnections     = 1_000_000
 )
 
-// Validate reports the rules that cannot be, as joined errors: each message begins with
-// the name of a rule.
+// Validate returns the impossible rules as joined errors; each message begins with the name of
+// a rule.
 func (r *Rules) Validate() error {
 	var found []error
 	addf := func(format string, args ...any) {
@@ -74,11 +74,11 @@ func (r *Rules) Validate() error {
 	return errors.Join(found...)
 }
 
-// Window is within what time from its submission an owner who cancels a job, before
-// it was started, loses its deposit.
+// Window returns how long after its submission an owner who cancels a job, before it was
+// started, loses its deposit.
 func (r *Rules) Window() messages.Duration { return cmp.Or(r.DepositWindow, defaultWindow) }
 
-// burst is the rules' or its default.
+// burst returns Burst or its default.
 func (r *Rules) burst() int64 {
 	if r.Burst > 0 {
 		return int64(r.Burst)
@@ -86,24 +86,24 @@ func (r *Rules) burst() int64 {
 	return max(1, int64(math.Ceil(10*r.PerSecond)))
 }
 
-// Buckets are what is remembered of accounts: for each, when its bucket will be full
-// again. The zero value is ready to use; it is not safe for concurrent use.
+// Buckets has, for each account, when its bucket will be full again. The zero value is ready to
+// use. It is not safe for concurrent use.
 type Buckets struct {
 	full map[messages.Name]messages.Time
-	next int // sweep when there are so many
+	next int // sweep when there are this many
 }
 
-// sweepFrom is how many accounts are remembered before those with full buckets are
-// looked for; later as many again as were left.
+// sweepFrom is the number of accounts at which those with full buckets are first removed. Later
+// this happens when the number of the remaining ones has doubled.
 const sweepFrom = 1024
 
-// Take takes a token of an account at an instant. If there is none it says when
-// there will be one; instants that go back are taken as the latest.
+// Take takes a token of an account at an instant. If there is none, it returns when there will
+// be one. An instant before an earlier one counts as the latest.
 func (b *Buckets) Take(r *Rules, now messages.Time, account messages.Name) (ok bool, again messages.Time) {
 	if r.PerSecond == 0 {
 		return true, 0
 	}
-	interval := messages.Time(max(1, math.Round(1e6/r.PerSecond))) // after which one more is earned
+	interval := messages.Time(max(1, math.Round(1e6/r.PerSecond))) // after which one more token is earned
 	full := max(b.full[account], now)
 	if earliest := full - messages.Time(r.burst()-1)*interval; earliest > now {
 		return false, earliest
@@ -116,7 +116,7 @@ func (b *Buckets) Take(r *Rules, now messages.Time, account messages.Name) (ok b
 	return true, 0
 }
 
-// sweep forgets accounts whose buckets are full.
+// sweep removes accounts whose buckets are full.
 func (b *Buckets) sweep(now messages.Time) {
 	if len(b.full) < b.next {
 		return

@@ -1,6 +1,5 @@
-// Package series keeps how a few numbers were over time, in bounded memory: the last
-// minutes in short steps, and the last days in long steps. It computes only; times and
-// values are given to it.
+// Package series keeps the history of a few numbers in bounded memory: the last minutes in
+// short steps, and the last days in long steps. It has no clock.
 package series
 
 import (
@@ -10,36 +9,36 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Unknown is a value that is not to be told. A step with an unknown value is unknown as a
-// whole, so that no mean tells it.
+// Unknown is a secret value. A step with an unknown value is unknown as a whole, so that no
+// mean reveals it.
 const Unknown = -1
 
-// MaxValue is the largest value that is kept; a larger one counts as this.
+// MaxValue is the largest value; a larger one counts as this.
 const MaxValue = 1 << 50
 
-// Step says in what steps, and how many of them, a series is kept.
+// Step is the length of a series' steps, and how many are kept.
 type Step struct {
 	Every messages.Duration
 	Keep  int
 }
 
-// Span is how far back the steps reach.
+// Span returns how far back the steps reach.
 func (s Step) Span() messages.Duration { return s.Every * messages.Duration(s.Keep) }
 
-// Series has the means of several values, each from 0 or [Unknown], for each step.
+// Series has the mean of each of several values, from 0 or [Unknown], for each step.
 type Series struct {
 	width int
 	rings []ring
 }
 
-// ring is a series in one kind of step. The oldest bucket is overwritten by the next.
+// ring is a series in steps of one length. A new bucket overwrites the oldest.
 type ring struct {
 	Step
 	buckets []messages.PastStep
-	next    int // where the next bucket goes, once there are Keep
+	next    int // index of the next bucket, once there are Keep
 }
 
-// New makes a series of samples of some values, in steps from the shortest to the longest.
+// New returns a series of samples of width values, in steps from the shortest to the longest.
 func New(width int, steps ...Step) *Series {
 	s := &Series{width: width}
 	for _, step := range steps {
@@ -48,10 +47,10 @@ func New(width int, steps ...Step) *Series {
 	return s
 }
 
-// Width is how many values a sample has.
+// Width returns the number of values in a sample.
 func (s *Series) Width() int { return s.width }
 
-// Add takes in a sample. A sample from before the last step counts to the last step, as a
+// Add adds a sample. A sample from before the last step is added to the last step, because a
 // clock may be set back.
 func (s *Series) Add(at messages.Time, values []int64) {
 	for i := range s.rings {
@@ -97,14 +96,14 @@ func (r *ring) push() *messages.PastStep {
 	return b
 }
 
-// Row is the mean of each value in the step that begins at an instant.
+// Row has the mean of each value in the step that begins at an instant.
 type Row struct {
 	At     messages.Time
 	Values []int64
 }
 
-// Since returns the rows from an instant on, in the shortest steps that reach back to it as
-// seen from now, or else in the longest.
+// Since returns the rows from an instant on, in the shortest steps that reach back to it from
+// now, or else in the longest.
 func (s *Series) Since(from, now messages.Time) (step messages.Duration, rows []Row) {
 	at := slices.IndexFunc(s.rings, func(r ring) bool { return now.Sub(from) <= r.Span() })
 	if at < 0 {
@@ -127,7 +126,7 @@ func (s *Series) Since(from, now messages.Time) (step messages.Duration, rows []
 	return r.Every, rows
 }
 
-// Last is when the last step begins; 0: there is none.
+// Last returns when the last step begins; 0: there is none.
 func (s *Series) Last() messages.Time {
 	if b := s.rings[0].last(); b != nil {
 		return b.At
@@ -135,8 +134,8 @@ func (s *Series) Last() messages.Time {
 	return 0
 }
 
-// Part returns what was added from an instant on: the steps of each kind that did not end
-// before. It shares nothing with the series.
+// Part returns what was added from an instant on: the steps of each length that ended later. It
+// shares no memory with the series.
 func (s *Series) Part(from messages.Time) []messages.PastSteps {
 	part := make([]messages.PastSteps, len(s.rings))
 	for i := range s.rings {
@@ -150,9 +149,9 @@ func (s *Series) Part(from messages.Time) []messages.PastSteps {
 	return part
 }
 
-// Merge takes in a part of the same series of another replica: steps that are later than
-// its own, and its last step if that has more samples there. It reports whether the part is
-// of such a series.
+// Merge adds a part of the same series of another replica: steps later than its own, and its
+// last step if the part has more samples of that. It reports whether the part has the form of
+// this series.
 func (s *Series) Merge(part []messages.PastSteps) bool {
 	if len(part) != len(s.rings) {
 		return false
@@ -179,7 +178,7 @@ func (r *ring) merge(b messages.PastStep) {
 	switch {
 	case at == nil || at.At < b.At:
 		at = r.push()
-	case at.At > b.At || at.Samples >= b.Samples: // its own, or of before
+	case at.At > b.At || at.Samples >= b.Samples: // its own, or an earlier one
 		return
 	}
 	at.At, at.Samples, at.Sums = b.At, b.Samples, append(at.Sums[:0], b.Sums...)
