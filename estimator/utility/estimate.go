@@ -13,8 +13,8 @@ type Estimate struct {
 	// Weights are m, 0 or above, at least one positive: the fit, moved towards the default the
 	// more, the less the runs determine it. Only their ratios matter.
 	Weights []float64
-	// Default is which part of Weights comes from the default rather than from
-	// the runs, in [0, 1]: 1 without runs, near 0 with many.
+	// Default is the part of Weights that comes from the default and not from the runs, in [0,
+	// 1]: 1 without runs, near 0 with many.
 	Default float64
 	// Residual is the root mean square, over the runs, of the part of their utilities that
 	// Weights do not explain. Scale is the root mean square of the utilities.

@@ -70,7 +70,7 @@ func (g *Regression) scaled() (*mat.Dense, []float64) {
 	return r, scale
 }
 
-// unexplained is the part of z outside the range of R.
+// unexplained returns the part of z outside the range of R.
 func (g *Regression) unexplained(svd *mat.SVD, rank int) float64 {
 	var u mat.Dense
 	svd.UTo(&u)

@@ -1,5 +1,5 @@
-// Package await is how tests wait for what other goroutines, processes or hosts bring
-// about. Only tests import it.
+// Package await lets tests wait for what other goroutines, processes or hosts do. Only tests
+// import it.
 package await
 
 import (
@@ -7,12 +7,12 @@ import (
 	"time"
 )
 
-// Patience is for how long a test waits before it fails. It is far above what anything takes, also
-// on a busy machine with a slow disk, so that only what never comes runs into it.
+// Patience is how long a test waits before it fails. It is far longer than anything takes, even
+// on a busy machine with a slow disk, so only what never happens reaches it.
 const Patience = 3 * time.Minute
 
-// Until returns once a condition holds, which it polls, and fails the test if that is
-// not so within Patience.
+// Until polls a condition and returns when it holds. It fails the test if that takes longer
+// than Patience.
 func Until(t testing.TB, what string, holds func() bool) {
 	t.Helper()
 	tick := time.NewTicker(2 * time.Millisecond)

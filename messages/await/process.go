@@ -8,15 +8,15 @@ import (
 	"testing"
 )
 
-// Output keeps what is written, by several at a time. Its zero value is empty.
+// Output keeps what several goroutines write. Its zero value is empty.
 type Output struct {
 	mu     sync.Mutex
 	text   bytes.Buffer
 	sought string
-	found  chan struct{} // closed once the text contains what is sought; nil: it does, or nothing is
+	found  chan struct{} // closed when the text contains sought; nil: it does already, or nothing is sought
 }
 
-// Write never fails.
+// Write appends b; it never fails.
 func (o *Output) Write(b []byte) (int, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -28,14 +28,14 @@ func (o *Output) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// String is what was written so far.
+// String returns what was written so far.
 func (o *Output) String() string {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.text.String()
 }
 
-// Match returns what a pattern matches first, once it does.
+// Match waits until a pattern matches, and returns the first match.
 func (o *Output) Match(t testing.TB, pattern string) (found []string) {
 	t.Helper()
 	defer func() {
@@ -55,11 +55,12 @@ func (o *Output) Match(t testing.TB, pattern string) (found []string) {
 type Process struct {
 	*exec.Cmd
 	Output *Output
-	Found  <-chan struct{} // closed once the output contains what is sought
-	Ended  <-chan struct{} // closed once the process has ended
+	Found  <-chan struct{} // closed when the output contains the text sought
+	Ended  <-chan struct{} // closed when the process has ended
 }
 
-// Start starts a command, in whose output a text is sought; "": none.
+// Start starts a command. Found is closed when its output contains sought; "": no text is
+// sought.
 func Start(t testing.TB, command *exec.Cmd, sought string) *Process {
 	t.Helper()
 	found, ended := make(chan struct{}), make(chan struct{})

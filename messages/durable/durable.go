@@ -1,5 +1,5 @@
-// Package durable writes files that are there, and whole, after a loss of power, and reads them.
-// A file that is only written and renamed has its name then, and perhaps no content.
+// Package durable reads files, and writes files that are complete after a loss of power. A file
+// that was only written and renamed may then have its name but no content.
 package durable
 
 import (
@@ -11,8 +11,8 @@ import (
 	"syscall"
 )
 
-// WriteFile puts a whole new file in place of any old one. It returns once the disk has the
-// file; after an error the old one is there.
+// WriteFile replaces a file as a whole. It returns when the new file is on the disk; after an
+// error the old one remains.
 func WriteFile(path string, data []byte, mode fs.FileMode) error {
 	return Replace(path, mode, func(f *os.File) error {
 		_, err := f.Write(data)
@@ -20,7 +20,8 @@ func WriteFile(path string, data []byte, mode fs.FileMode) error {
 	})
 }
 
-// Replace is WriteFile of what write writes. write may set more of the file, such as its owner.
+// Replace is WriteFile for content that write writes. write may also change the file's
+// attributes, such as its owner.
 func Replace(path string, mode fs.FileMode, write func(*os.File) error) error {
 	path, err := Place(path)
 	if err != nil {
@@ -37,7 +38,7 @@ func Replace(path string, mode fs.FileMode, write func(*os.File) error) error {
 	return Rename(aside.Name(), path)
 }
 
-// ReadJSON reads a file of JSON into a value. Where no file is, the value stays as it is.
+// ReadJSON reads a file of JSON into a value. If there is no file, the value is unchanged.
 func ReadJSON(path string, into any) error {
 	text, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -49,13 +50,13 @@ func ReadJSON(path string, into any) error {
 	return json.Unmarshal(text, into)
 }
 
-// Place is where a new file goes that takes the place of path: links stay links. An error
-// says that path is something other than a file, such as a device, which a new file would
-// remove.
+// Place returns where to write a new file that replaces path: a link stays, and its target is
+// replaced. It returns an error if path is not a file but, for example, a device, which a new
+// file would remove.
 func Place(path string) (string, error) {
 	place, err := filepath.EvalSymlinks(path)
 	if err != nil {
-		return path, nil // nothing is there, or a link to nothing; else making the file says what is wrong
+		return path, nil // nothing is there, or a link to nothing; creating the file returns any other error
 	}
 	if info, err := os.Stat(place); err == nil && !info.Mode().IsRegular() {
 		return "", &fs.PathError{Op: "replace", Path: path, Err: errors.New("it is not a regular file")}
@@ -63,7 +64,7 @@ func Place(path string) (string, error) {
 	return place, nil
 }
 
-// Rename gives a file or directory another name. The disk must have its content.
+// Rename renames a file or directory, durably. The disk must already have its content.
 func Rename(from, to string) error {
 	if err := os.Rename(from, to); err != nil {
 		return err
@@ -71,7 +72,7 @@ func Rename(from, to string) error {
 	return Sync(filepath.Dir(to))
 }
 
-// Sync returns once the disk has a file, or the names in a directory.
+// Sync returns when the disk has a file, or the names in a directory.
 func Sync(path string) error {
 	f, err := os.Open(path)
 	if err != nil {
@@ -79,12 +80,12 @@ func Sync(path string) error {
 	}
 	err = f.Sync()
 	if errors.Is(err, syscall.EINVAL) || errors.Is(err, syscall.ENOTSUP) {
-		err = nil // a file system that keeps directories in its own manner
+		err = nil // some file systems cannot sync directories
 	}
 	return errors.Join(err, f.Close())
 }
 
-// RenameTree gives a directory another name, once the disk has everything below it.
+// RenameTree syncs everything under a directory, then renames it.
 func RenameTree(from, to string) error {
 	err := filepath.WalkDir(from, func(path string, e fs.DirEntry, err error) error {
 		if err != nil || !e.IsDir() && !e.Type().IsRegular() {

@@ -1,31 +1,31 @@
-// Package heap keeps slices as binary heaps: the first value is before all others, and
-// a value is put in or taken out in logarithmic time. Values that are neither before
-// the other come out in an order that depends only on what was put in and taken out.
+// Package heap keeps slices as binary heaps: the first value is before all others, and a value
+// is added or removed in logarithmic time. If neither of two values is before the other, their
+// order depends only on the sequence of earlier operations.
 package heap
 
 // Order is the order of the values of a heap.
 type Order[T any] struct {
 	Before func(a, b T) bool
-	// Moved is told where a value stands from now on, −1 of one that was taken out; nil:
-	// nobody has to know.
+	// Moved is called with the new index of a value, −1 if it was removed; nil: it is not
+	// called.
 	Moved func(v T, at int)
 }
 
-// Push puts a value in.
+// Push adds a value.
 func (o *Order[T]) Push(h *[]T, v T) {
 	*h = append(*h, v)
 	o.up(*h, len(*h)-1, v)
 }
 
-// Pop takes the first value out. There must be one.
+// Pop removes and returns the first value. There must be one.
 func (o *Order[T]) Pop(h *[]T) T { return o.Remove(h, 0) }
 
-// Remove takes the value at a place out.
+// Remove removes and returns the value at an index.
 func (o *Order[T]) Remove(h *[]T, at int) T {
 	var none T
 	s, last := *h, len(*h)-1
 	gone, moved := s[at], s[last]
-	s[last] = none // what it leads to is not kept in memory
+	s[last] = none // so that what it points to is not kept in memory
 	*h = s[:last]
 	if at < last {
 		o.place(*h, at, moved)
@@ -36,18 +36,17 @@ func (o *Order[T]) Remove(h *[]T, at int) T {
 	return gone
 }
 
-// Fix moves the value at a place to where it belongs, after it has changed.
+// Fix moves the value at an index to its place after it has changed.
 func (o *Order[T]) Fix(h []T, at int) { o.place(h, at, h[at]) }
 
-// place puts a value, for which there is room at a place, to where it belongs.
+// place moves a value from the free index at to its place.
 func (o *Order[T]) place(h []T, at int, v T) {
 	if !o.up(h, at, v) {
 		o.down(h, at, v)
 	}
 }
 
-// up puts a value, which belongs at a place or above, to where it belongs, and reports
-// whether that is above.
+// up moves a value from the free index at up to its place, and reports whether it moved.
 func (o *Order[T]) up(h []T, at int, v T) bool {
 	from := at
 	for parent := (at - 1) / 2; at > 0 && o.Before(v, h[parent]); parent = (at - 1) / 2 {
@@ -58,7 +57,7 @@ func (o *Order[T]) up(h []T, at int, v T) bool {
 	return at < from
 }
 
-// down is up for a value that belongs at a place or below.
+// down moves a value from the free index at down to its place.
 func (o *Order[T]) down(h []T, at int, v T) {
 	for child := 2*at + 1; child < len(h); child = 2*at + 1 {
 		if child+1 < len(h) && o.Before(h[child+1], h[child]) {

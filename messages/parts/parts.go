@@ -1,6 +1,6 @@
-// Package parts writes and reads images that are made of parts, each a value in
-// canonical msgpack behind its length in four bytes, and that end with the SHA-256 of
-// all before it. So the end of an image shows from itself, and more may follow.
+// Package parts writes and reads images that consist of parts, each a value in canonical
+// msgpack with its length in four bytes before it, followed by the SHA-256 of all parts. So a
+// reader recognises the end of an image, and more may follow.
 package parts
 
 import (
@@ -15,10 +15,10 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// ErrDamaged is wrapped by the errors for an image that is not as it was written.
+// ErrDamaged is wrapped by the errors for a damaged image.
 var ErrDamaged = errors.New("the image is damaged")
 
-// WriteHashed writes a body, then the SHA-256 of it. It returns how many bytes that is.
+// WriteHashed writes a body and then its SHA-256. It returns the number of bytes written.
 func WriteHashed(w io.Writer, body func(io.Writer) error) (int64, error) {
 	out := &counter{w: w}
 	buffered := bufio.NewWriterSize(out, 1<<16)
@@ -44,8 +44,7 @@ func (c *counter) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// ReadHashed reads a body up to its SHA-256, and checks that it is the hash of what was
-// read.
+// ReadHashed reads a body and its SHA-256, and checks that they match.
 func ReadHashed(r io.Reader, body func(io.Reader) error) error {
 	h := sha256.New()
 	if err := body(io.TeeReader(r, h)); err != nil {
@@ -75,7 +74,7 @@ func Write[T any](w io.Writer, list ...T) error {
 	return nil
 }
 
-// Read hands over the values of so many parts.
+// Read reads n parts and calls each with their values.
 func Read[T any](r io.Reader, n int, each func(*T)) error {
 	for range n {
 		var v T

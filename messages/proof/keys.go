@@ -4,28 +4,28 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Domains of what the key of a site's account signs.
+// Domains of the texts that a site's account key signs.
 const (
 	domainKeys     = "candor site keys 1\x00"
 	domainExchange = "candor exchange key 1\x00"
 	domainFollows  = "candor account key 1\x00"
 )
 
-// KeysText is what the account's key signs to say which keys are the site's.
+// KeysText returns the text that the account's key signs to state the site's keys.
 func KeysText(payload []byte) []byte { return append([]byte(domainKeys), payload...) }
 
-// ExchangeText is what it signs of the key with which sessions are agreed.
+// ExchangeText returns the text that it signs to endorse the key for sessions.
 func ExchangeText(site messages.Name, exchange []byte) []byte {
 	return append([]byte(domainExchange+site+"\x00"), exchange...)
 }
 
-// FollowsText is what a key of a site's account signs of the key that follows.
+// FollowsText returns the text that it signs to say which key follows.
 func FollowsText(site messages.Name, next string) []byte {
 	return []byte(domainFollows + site + "\x00" + next)
 }
 
-// Successor follows a succession from the account's first key to the key that speaks for
-// the account; "" if a link is not signed by the key before.
+// Successor follows a succession from the account's first key to the last and returns that; ""
+// if a key did not sign the next link.
 func Successor(site messages.Name, account string, links []messages.Succession) string {
 	for _, link := range links {
 		if !Verified(account, FollowsText(site, link.Key), link.Signature) {
@@ -36,8 +36,8 @@ func Successor(site messages.Name, account string, links []messages.Succession) 
 	return account
 }
 
-// ReadKeys reads what a site says of its keys; account is the first key of its account, and
-// the last of the succession in the statement signs.
+// ReadKeys reads a site's statement of its keys. account is the first key of its account; the
+// last key in the statement's succession must have signed it.
 func ReadKeys(site messages.Name, account string, payload, signature []byte) (messages.SiteKeys, *messages.Error) {
 	var k messages.SiteKeys
 	if err := messages.Unmarshal(payload, messages.Msgpack, &k); err != nil || k.Site != site {
@@ -49,8 +49,7 @@ func ReadKeys(site messages.Name, account string, payload, signature []byte) (me
 	return k, nil
 }
 
-// CheckExchange makes sure that the key with which sessions are agreed is that
-// of the site which issued a claim.
+// CheckExchange checks that the key for sessions belongs to the site that issued a claim.
 func CheckExchange(token string, site messages.Name, r *messages.TrustReply) error {
 	t, err := ReadToken(token)
 	if err != nil {

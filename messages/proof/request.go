@@ -11,30 +11,31 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Header is the header of a NATS message in which a proof travels: base64url
-// of the [messages.Proof] in msgpack.
+// Header is the header of a NATS message with a proof: base64url of the [messages.Proof] in
+// msgpack.
 const Header = "Candor-Proof"
 
-// Window is how far the clock of whoever signs a request may be from the
-// bank's, and how long the bank remembers that it carried the request out.
+// Window is how much the clock of a request's signer may differ from the bank's, and how long
+// the bank remembers a request that it carried out.
 const Window = messages.Duration(3600_000_000_000)
 
-// The refusal of a request that was signed too early or too late is part of the state of banks:
-// its words stay as they are.
+// The refusal of a request that was signed too early or too late is part of the banks' state,
+// so its words must not change.
 const (
 	mistimed = "the request was signed at "
 	whileNow = ", and it is "
 	signAnew = ": sign it anew, and set the clock if it is wrong"
 )
 
-// RefuseTime is the refusal of a request that was signed at a time too far from the bank's.
+// RefuseTime returns the refusal of a request whose time of signing differs too much from the
+// bank's.
 func RefuseTime(signed, now messages.Time) *messages.Error {
 	return messages.Errorf(messages.Unproven, "%s%v%s%v%s", mistimed, signed, whileNow, now, signAnew)
 }
 
-// Mistimed reads the time of the bank from a refusal that [RefuseTime] made. Who asked signs
-// again at this time. A bank that lies gets a signature that is good until the credentials end,
-// and could have carried the request out at once.
+// Mistimed reads the bank's time from a refusal made by RefuseTime. The caller signs again with
+// this time. A bank that lies about the time gets a signature that is valid until the
+// credentials end; but it could have carried out the request at once.
 func Mistimed(refusal error) (now messages.Time, is bool) {
 	e, is := errors.AsType[*messages.Error](refusal)
 	if !is || e.Kind != messages.Unproven {
@@ -47,7 +48,7 @@ func Mistimed(refusal error) (now messages.Time, is bool) {
 	return messages.TimeOf(at), is && has && ends && err == nil
 }
 
-// verbs are those of the bank that need a proof. Transfers have marks instead.
+// verbs are the bank's verbs that need a proof. Transfers have marks instead.
 var verbs = []string{
 	messages.VerbGrant, messages.VerbMember, messages.VerbProject, messages.VerbPay, messages.VerbFreeze,
 	messages.VerbCredit, messages.VerbWithdraw, messages.VerbCorrect, messages.VerbSession,
@@ -57,19 +58,19 @@ var verbs = []string{
 	messages.VerbAdopt,
 }
 
-// Wants splits the subject of a request to a bank that needs a proof.
+// Wants splits the subject of a request, and reports whether it is to a bank and needs a proof.
 func Wants(subject string) (site messages.Name, verb string, caller messages.Name, wants bool) {
 	site, verb, caller = ofBank(subject)
 	return site, verb, caller, slices.Contains(verbs, verb)
 }
 
-// OfTransfers splits the subject of a request for transfers.
+// OfTransfers splits the subject of a request, and reports whether it is for transfers.
 func OfTransfers(subject string) (site, caller messages.Name, is bool) {
 	site, verb, caller := ofBank(subject)
 	return site, caller, verb == messages.VerbTransfer
 }
 
-// ofBank splits the subject of a request to a bank; the verb of others is "".
+// ofBank splits the subject of a request to a bank; verb is "" for other subjects.
 func ofBank(subject string) (site messages.Name, verb string, caller messages.Name) {
 	parts := strings.Split(subject, ".")
 	if len(parts) != 5 || parts[0] != "candor" || parts[2] != messages.Bank {
@@ -78,7 +79,7 @@ func ofBank(subject string) (site messages.Name, verb string, caller messages.Na
 	return parts[1], parts[3], parts[4]
 }
 
-// statement is what a request's signature is made over. No name has a zero byte.
+// statement returns the bytes that a request's signature covers. No name has a zero byte.
 func statement(site messages.Name, verb string, caller messages.Name, at messages.Time, payload []byte) []byte {
 	b := make([]byte, 0, 64+len(payload))
 	for _, text := range []string{"candor request 1", site, verb, caller} {
@@ -88,7 +89,7 @@ func statement(site messages.Name, verb string, caller messages.Name, at message
 	return append(b, payload...)
 }
 
-// Principal proves requests to be those of a name.
+// Principal proves the requests of a name.
 type Principal struct {
 	Token string
 	Seed  string

@@ -11,14 +11,13 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// MarkSize is the length of a transfer's mark in bytes.
+// MarkSize is the number of bytes in a transfer's mark.
 const MarkSize = 16
 
 // Mark proves one transfer.
 type Mark [MarkSize]byte
 
-// Marker makes and checks the marks of a session. It is not safe for
-// concurrent use.
+// Marker makes and checks the marks of a session. It is not safe for concurrent use.
 type Marker struct {
 	mac     hash.Hash
 	scratch [sha256.Size]byte
@@ -34,9 +33,8 @@ func NewExchangeKey(public []byte) (*ecdh.PublicKey, error) {
 	return key, nil
 }
 
-// Agree returns the secret that the holders of two keys share: the one that
-// was made for the session, and the bank's. Either side gives its private key
-// and the other's public one.
+// Agree returns the secret that two keys share: the session's and the bank's. Each side passes
+// its private key and the other's public key.
 func Agree(site messages.Name, own *ecdh.PrivateKey, other, session, bank []byte) ([]byte, error) {
 	public, err := NewExchangeKey(other)
 	if err != nil {
@@ -52,8 +50,8 @@ func Agree(site messages.Name, own *ecdh.PrivateKey, other, session, bank []byte
 // NewMarker returns the marker of a session with a secret.
 func NewMarker(secret []byte) *Marker { return &Marker{mac: hmac.New(sha256.New, secret)} }
 
-// Bytes makes the mark of an encoded transfer. In a chain it covers the mark
-// before, so that its transfers prove one another; before is nil at its begin.
+// Bytes makes the mark of an encoded transfer. In a chain it also covers the mark before, so
+// that the transfers prove each other; before is nil for the first.
 func (m *Marker) Bytes(before *Mark, transfer []byte) (mark Mark) {
 	m.mac.Reset()
 	if before != nil {
@@ -69,7 +67,7 @@ func (m *Marker) Bytes(before *Mark, transfer []byte) (mark Mark) {
 	return mark
 }
 
-// Transfers makes the marks of a request's transfers, one after the other.
+// Transfers makes the marks of a request's transfers and returns them joined.
 func (m *Marker) Transfers(list []messages.Transfer) []byte {
 	marks := make([]byte, 0, MarkSize*len(list))
 	var before *Mark

@@ -10,10 +10,10 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// maxToken bounds a claim in bytes: the claims that sites issue have about 700.
+// maxToken is the maximum of bytes in a claim; claims of sites have about 700.
 const maxToken = 4 << 10
 
-// Token is the claim of a site that a key is a name's.
+// Token is a site's signed claim that a key belongs to a name.
 type Token struct {
 	Key     string        // public key of the name
 	Name    messages.Name // as it stands in subjects
@@ -22,8 +22,8 @@ type Token struct {
 	Expires messages.Time // 0: never
 }
 
-// ReadToken reads a claim, a JSON Web Token as NATS has it, and checks that its
-// issuer signed it. Whether the issuer may is for the caller to say.
+// ReadToken reads a claim (a JSON Web Token in NATS's form) and checks that its issuer signed
+// it. The caller must check that the issuer may sign.
 func ReadToken(text string) (Token, *messages.Error) {
 	parts := strings.Split(text, ".")
 	if len(text) > maxToken || len(parts) != 3 {
@@ -58,7 +58,7 @@ func ReadToken(text string) (Token, *messages.Error) {
 	}, nil
 }
 
-// lastSecond keeps an expiry in range of a messages.Time.
+// lastSecond keeps an expiry in the range of messages.Time.
 const lastSecond = 1 << 40
 
 func part(text string, into any) bool {
@@ -70,8 +70,7 @@ func unreadable() *messages.Error {
 	return messages.Errorf(messages.Unproven, "the claim in the proof cannot be read: send the one in your credentials file")
 }
 
-// Verified reports whether a signature of data was made with the private part of a public
-// key, an nkey.
+// Verified reports whether data was signed with the private part of a public nkey.
 func Verified(key string, data, signature []byte) bool {
 	public, err := nkeys.FromPublicKey(key)
 	return err == nil && public.Verify(data, signature) == nil

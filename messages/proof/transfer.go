@@ -6,14 +6,14 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// What the second byte of an encoded transfer says of it.
+// Flags in the second byte of an encoded transfer.
 const (
 	HasLink    = 1 << iota // it is linked
-	HasTimeout             // it ends with a time-out
+	HasTimeout             // it has a time-out
 )
 
-// AppendTransfer appends the one encoding of a transfer, over which its mark is
-// made: it is the bank's own, in commands and records.
+// AppendTransfer appends the canonical encoding of a transfer, which its mark covers. The bank
+// uses the same in commands and records.
 func AppendTransfer(b []byte, t *messages.Transfer) []byte {
 	var has byte
 	if t.Linked {

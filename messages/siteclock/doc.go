@@ -1,7 +1,7 @@
-// Package siteclock tells a site's time, though the clock of a host may be wrong or may be
-// set while the site runs.
+// Package siteclock tells a site's time even if the clock of a host is wrong, or is set while
+// the site runs.
 //
-// Two rules make the time of a replicated actor:
+// The time of a replicated actor has two rules:
 //
 //   - [Host] is the time of a site as one host tells it: the wall clock's, as long as
 //     the hosts of the site agree with it. Hosts tell one another their wall clocks.
@@ -18,6 +18,5 @@
 //     host of the leader does not know the time. Where it goes ahead in one step, a command
 //     says by how much, so that nobody pays for a time that did not pass.
 //
-// Both are pure but for the clocks that they are given, so that simulations have the
-// same rules.
+// Both are pure except for the clocks that they are given, so simulations use the same rules.
 package siteclock

@@ -10,55 +10,55 @@ import (
 
 // Settings of [Host].
 const (
-	// Bound is how far clocks that agree are apart at most.
+	// Bound is the maximum difference of clocks that agree.
 	Bound = messages.Duration(500e6)
-	// Patience is how long a new time lasts before a host believes it that no majority
-	// of others confirms.
+	// Patience is how long a new time must last before a host believes it without the
+	// confirmation of a majority.
 	Patience = messages.Duration(60e9)
 	// ReadEvery is how often hosts tell one another their clocks.
 	ReadEvery = messages.Duration(1e9)
-	// freshFor is how long the reading of another host counts.
+	// freshFor is how long the reading of another host is used.
 	freshFor = 5 * ReadEvery
 )
 
-// Host is the time of a site as one of its hosts tells it. An offset is what a wall
-// clock shows more than this host's monotonic clock. It is safe for concurrent use.
+// Host is the time of a site according to one of its hosts. An offset is a wall clock minus
+// this host's monotonic clock. It is safe for concurrent use.
 type Host struct {
-	hosts int // of the site
+	hosts int // number of hosts of the site
 	wall  func() messages.Time
 	mono  func() messages.Duration
 
 	mu       sync.Mutex
 	began    bool
-	compared bool              // with a majority of the hosts
-	first    messages.Duration // when the clock was read first
-	offset   messages.Duration // that is believed
-	doubtful messages.Duration // another one, that is not believed yet
-	since    messages.Duration // when doubtful was seen first; 0: there is none
+	compared bool              // the time was compared with a majority of the hosts
+	first    messages.Duration // when the clock was first read
+	offset   messages.Duration // the offset that is believed
+	doubtful messages.Duration // another offset, not believed yet
+	since    messages.Duration // when doubtful was first seen; 0: there is none
 	heard    map[messages.Name]reading
 }
 
 type reading struct {
 	offset messages.Duration
-	at     messages.Duration // by this host's monotonic clock
+	at     messages.Duration // time of the reading, by this host's monotonic clock
 }
 
-// NewHost makes the clock of one of a site's hosts from its wall clock, which may be
-// set, and its monotonic clock, which begins above 0.
+// NewHost returns the clock of a host, from its wall clock, which may be set, and its monotonic
+// clock, which begins above 0.
 func NewHost(hosts int, wall func() messages.Time, mono func() messages.Duration) *Host {
 	return &Host{hosts: hosts, wall: wall, mono: mono, heard: map[messages.Name]reading{}}
 }
 
-// Resume has the host go on from the [Host.Offset] of an earlier one of the same machine, by the same
-// monotonic clock: a clock that was set meanwhile was set while the host ran. It is called before
-// anything else.
+// Resume continues from the [Host.Offset] of an earlier process on the same machine with the
+// same monotonic clock. A clock that was set in between then counts as set while the host ran.
+// Call it before anything else.
 func (h *Host) Resume(offset messages.Duration) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.began, h.compared, h.first, h.offset = true, true, h.mono(), offset
 }
 
-// Offset is what the time is more than the monotonic clock, and whether that is [Host.Known].
+// Offset returns the time minus the monotonic clock, and whether that is [Host.Known].
 func (h *Host) Offset() (offset messages.Duration, known bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -66,10 +66,10 @@ func (h *Host) Offset() (offset messages.Duration, known bool) {
 	return h.offset, h.compared || now-h.first >= Patience
 }
 
-// Wall is what the host's own clock shows.
+// Wall returns the host's wall clock.
 func (h *Host) Wall() messages.Time { return h.wall() }
 
-// Hear takes what the wall clock of another host shows now.
+// Hear takes the present wall clock of another host.
 func (h *Host) Hear(host messages.Name, wall messages.Time) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -78,7 +78,7 @@ func (h *Host) Hear(host messages.Name, wall messages.Time) {
 	h.heard[host] = reading{wall.Sub(0) - now, now}
 }
 
-// Now is the time.
+// Now returns the time.
 func (h *Host) Now() messages.Time {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -86,28 +86,27 @@ func (h *Host) Now() messages.Time {
 	return messages.Time(0).Add(now + h.offset)
 }
 
-// Known reports whether the time was compared with a majority of the hosts since the start,
-// or nobody answered for [Patience]. Until then it is what this host's own clock shows.
+// Known reports whether the time was compared with a majority of the hosts since the start, or
+// nobody answered for [Patience]. Until then the time is this host's wall clock.
 func (h *Host) Known() bool {
 	_, known := h.Offset()
 	return known
 }
 
-// Ahead is how far the host's own clock is ahead of the time; below 0: behind it.
+// Ahead returns the host's wall clock minus the time; negative: it is behind.
 func (h *Host) Ahead() messages.Duration {
 	now := h.Now()
 	return h.wall().Sub(now)
 }
 
-// read looks at both clocks, and returns the monotonic one.
+// read reads both clocks and returns the monotonic one.
 func (h *Host) read() (now messages.Duration) {
 	now = h.mono()
 	h.believe(h.wall().Sub(0)-now, now)
 	return now
 }
 
-// believe brings the offset up to date. A host that does not hear a majority of the
-// others leaves the offset as it is.
+// believe updates the offset. A host that does not hear from a majority keeps the offset.
 func (h *Host) believe(own, now messages.Duration) {
 	median, heard, sure := h.median(own, now)
 	apart := max(median-h.offset, h.offset-median)
@@ -127,9 +126,9 @@ func (h *Host) believe(own, now messages.Duration) {
 	}
 }
 
-// median is the median of the offsets of this host and of those heard lately, this
-// host's own if that agrees with it; how many these are; and whether a majority of all
-// hosts, and more than one, agrees. Readings of others are late by what they took to come.
+// median returns the median of the offsets of this host and of those heard lately (this host's
+// own if it agrees with the median), how many these are, and whether a majority of all hosts,
+// and more than one, agrees. Others' readings are late by their delay on the network.
 func (h *Host) median(own, now messages.Duration) (median messages.Duration, heard int, sure bool) {
 	all := []messages.Duration{own}
 	for _, r := range h.heard {

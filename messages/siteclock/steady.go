@@ -7,10 +7,10 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// slower is the part of its pace that the time loses while it is ahead of the clock.
+// slower: while the time is ahead of the clock, it loses one part in slower of its pace.
 const slower = 16
 
-// leastLeap is more than the time goes ahead because the clocks of hosts differ a little.
+// leastLeap is more than the time can jump because the clocks of hosts differ a little.
 const leastLeap = 2 * Bound
 
 // Steady is the time of one replicated state. It is safe for concurrent use.
@@ -20,15 +20,15 @@ type Steady struct {
 	mono  func() messages.Duration
 
 	mu      sync.Mutex
-	reached messages.Time     // the latest that was committed
-	at      messages.Duration // when, by the monotonic clock
-	// even is what the time was at evenAt, in a commit; 0: no commit since the clock was known.
+	reached messages.Time     // latest committed time
+	at      messages.Duration // when it was committed, by the monotonic clock
+	// even is the time of a commit at evenAt; 0: there was no commit since the clock is known.
 	even   messages.Time
 	evenAt messages.Duration
 }
 
-// NewSteady makes the time of a state from a clock, which may go back and says whether it is
-// known to be right (nil: it is), and a monotonic clock (nil: the process's).
+// NewSteady returns the time of a state. clock may go back; known reports whether it is known
+// to be right (nil: it is); mono is a monotonic clock (nil: the process's).
 func NewSteady(clock func() messages.Time, known func() bool, mono func() messages.Duration) *Steady {
 	if known == nil {
 		known = func() bool { return true }
@@ -40,15 +40,16 @@ func NewSteady(clock func() messages.Time, known func() bool, mono func() messag
 	return &Steady{clock: clock, known: known, mono: mono}
 }
 
-// Now is the time of a command that is proposed now. A clock that is not known to be right
-// does not carry on the time of a state: it goes on from the latest commit.
+// Now returns the time of a command that is proposed now. While the clock is not known to be
+// right, the time continues from the latest commit instead.
 func (s *Steady) Now() messages.Time {
 	now, _ := s.Stamp()
 	return now
 }
 
-// Stamp is Now, and the part of the time since the latest commit that is a leap: the clock was
-// set ahead by so much, which nobody has lived through. It is 0 or more than [leastLeap].
+// Stamp returns Now, and the part of the time since the latest commit that is a leap: the clock
+// was set ahead by that much, and the time did not really pass. The leap is 0 or more than
+// [leastLeap].
 func (s *Steady) Stamp() (now messages.Time, leap messages.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -57,8 +58,8 @@ func (s *Steady) Stamp() (now messages.Time, leap messages.Duration) {
 	return now, s.leap(now, mono)
 }
 
-// Reached takes the latest time of the commands that were applied, and whether one of them says
-// that the time has leapt.
+// Reached takes the latest time in the applied commands, and whether one of them reports a
+// leap.
 func (s *Steady) Reached(t messages.Time, leapt bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -67,7 +68,7 @@ func (s *Steady) Reached(t messages.Time, leapt bool) {
 		s.reached, s.at = t, mono
 	}
 	now, known := s.now(mono)
-	if leap := s.leap(now, mono); !known || leap > 0 && !leapt && t < s.even.Add(mono-s.evenAt+leap/2) { // who leads does not know of the leap yet
+	if leap := s.leap(now, mono); !known || leap > 0 && !leapt && t < s.even.Add(mono-s.evenAt+leap/2) { // the leader does not know of the leap yet
 		return
 	}
 	s.even, s.evenAt = now, mono
@@ -91,11 +92,11 @@ func (s *Steady) leap(now messages.Time, mono messages.Duration) messages.Durati
 	return 0
 }
 
-// least is what has passed at least since the latest commit.
+// least returns the smallest time that is possible since the latest commit.
 func (s *Steady) least(now messages.Duration) messages.Time {
 	passed := max(0, now-s.at)
 	return s.reached.Add(passed - passed/slower)
 }
 
-// Ahead is how far the time is ahead of the clock.
+// Ahead returns how far the time is ahead of the clock.
 func (s *Steady) Ahead() messages.Duration { return max(0, s.Now().Sub(s.clock())) }

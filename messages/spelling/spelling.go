@@ -1,5 +1,5 @@
-// Package spelling finds the word that somebody meant by a misspelt one, and writes
-// numbers with the words that go with them.
+// Package spelling finds the word that was meant by a misspelt one, and formats numbers with
+// their nouns.
 package spelling
 
 import (
@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// Nearest returns the word that was most likely meant by one that is not among the
-// known; "" if none is near: at most a third of its letters differ.
+// Nearest returns the known word that was most likely meant by an unknown one, "" if none is
+// near: at most a third of its letters may differ.
 func Nearest(word string, known []string) string {
 	best, least := "", len(word)/3+1
 	for _, k := range known {
@@ -19,8 +19,8 @@ func Nearest(word string, known []string) string {
 	return best
 }
 
-// Distance is the number of bytes to insert, remove or replace to make b from a
-// (Levenshtein), in O(len(a)·len(b)).
+// Distance returns how many bytes to insert, remove or replace to make b of a (Levenshtein), in
+// O(len(a)·len(b)).
 func Distance(a, b string) int {
 	row := make([]int, len(b)+1)
 	for j := range row {
@@ -41,7 +41,7 @@ func Distance(a, b string) int {
 	return row[len(b)]
 }
 
-// List writes words one after the other: "east, north", or "none".
+// List joins words: "east, north", or "none".
 func List(words []string) string {
 	if len(words) == 0 {
 		return "none"
@@ -49,7 +49,7 @@ func List(words []string) string {
 	return strings.Join(words, ", ")
 }
 
-// Number writes a count with the words after it: "1 job waits", "1,200 jobs wait".
+// Number formats a count with its words: "1 job waits", "1,200 jobs wait".
 func Number(n int, one, many string) string {
 	if n == 1 {
 		return "1 " + one
