@@ -21,13 +21,13 @@ import (
 
 func reader(b []byte) io.Reader { return bytes.NewReader(b) }
 
-// Receive writes a backup into a directory, which is not to be there yet, or is empty.
+// Receive writes a backup into a directory, which must be empty or missing.
 func Receive(dir string, stream io.Reader) (about About, err error) {
 	if err := Empty(dir); err != nil {
 		return about, err
 	}
 	aside := filepath.Clean(dir) + ".incomplete"
-	if err := os.RemoveAll(aside); err != nil { // of a backup that was interrupted
+	if err := os.RemoveAll(aside); err != nil { // of an interrupted backup
 		return about, err
 	}
 	if err := os.MkdirAll(aside, 0o700); err != nil {
@@ -42,7 +42,7 @@ func Receive(dir string, stream io.Reader) (about About, err error) {
 	return about, nil
 }
 
-// Empty returns an error if a directory has something in it.
+// Empty returns an error if a directory is not empty.
 func Empty(dir string) error {
 	entries, err := os.ReadDir(dir)
 	switch {
@@ -112,7 +112,7 @@ func keep(path string, content io.Reader) (string, error) {
 	return hex.EncodeToString(sum.Sum(nil)), errors.Join(err, f.Close())
 }
 
-// Backup is a directory that was found to have a whole backup.
+// Backup is a directory with a complete backup.
 type Backup struct {
 	About About
 	dir   string
@@ -189,7 +189,7 @@ func readAbout(dir string) (about About, err error) {
 	return about, nil
 }
 
-// Below lists the files below a directory of the backup, without its name.
+// Below lists the files under a directory of the backup, relative to it.
 func (b *Backup) Below(dir string) (names []string) {
 	for _, name := range b.names {
 		if rest, ok := strings.CutPrefix(name, dir+"/"); ok {
@@ -202,10 +202,10 @@ func (b *Backup) Below(dir string) (names []string) {
 // Has reports whether the backup has a file.
 func (b *Backup) Has(name string) bool { return slices.Contains(b.names, name) }
 
-// Path is where a file of the backup is.
+// Path returns the path of a file of the backup.
 func (b *Backup) Path(name string) string { return filepath.Join(b.dir, name) }
 
-// JSON reads a file that has a value.
+// JSON decodes a file of the backup.
 func (b *Backup) JSON(name string, value any) error {
 	text, err := os.ReadFile(b.Path(name))
 	if err == nil {

@@ -1,5 +1,5 @@
-// Package backup is the form that a backup of a site has: a directory of files, and
-// the stream in which a running site hands them out.
+// Package backup defines the form of a site's backup: a directory of files, and the stream in
+// which a running site sends them.
 //
 // # Files
 //
@@ -18,14 +18,14 @@
 //
 // # Whole or not at all
 //
-// A backup is written in a directory beside the one that it is to be in, which it takes
-// the place of when every file is on the disk. So a directory under the name that was
-// asked for is whole. Whoever reads a backup checks every file first.
+// A backup is written into a temporary directory, which is renamed when every file is on the
+// disk. So a directory with the requested name is complete. A reader checks every file first.
 //
 // # What fits what
 //
-// The bank's state is later than the auctioneer's, the depot's files are later than both,
-// and the keys are the latest. The checkpoints are earlier than the bank's state. For:
+// The bank's state is later than the auctioneer's, the depot's files are later than both, and
+// the keys are the latest. The checkpoints are earlier than the bank's state. This order is
+// right because:
 //
 //   - A job is entered after its budget is held and after its files were sent, so the hold
 //     and the files of every job in the auctioneer's state are there, or the hold was

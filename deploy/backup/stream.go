@@ -11,29 +11,28 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// Format is the version of the form of backups, which have state directories in them. This build
-// writes and reads this one alone.
+// Format is the version of the form of backups and of the state directories in them. This build
+// writes and reads only this version.
 const Format = 2
 
-// About says what a backup is of. In the stream it comes last, so a stream without it
-// was cut.
+// About describes a backup. It is last in the stream, so a stream without it was cut off.
 type About struct {
 	Format int       `json:"format"`
 	Site   string    `json:"site"`
-	Host   string    `json:"host,omitempty"` // whose replicas the states are of
-	Began  time.Time `json:"began"`          // all that was acknowledged before is there
+	Host   string    `json:"host,omitempty"` // the host whose replicas have the states
+	Began  time.Time `json:"began"`          // everything acknowledged before this is in the backup
 	Ended  time.Time `json:"ended"`
-	Build  string    `json:"build"` // of the program, as candor version has it
-	Files  int       `json:"files"` // that there are besides backup.json and SHA256SUMS
+	Build  string    `json:"build"` // of the program, as candor version prints it
+	Files  int       `json:"files"` // number of files, without backup.json and SHA256SUMS
 }
 
 const (
 	aboutFile = "backup.json"
 	sumsFile  = "SHA256SUMS"
-	errorFile = "error" // in a stream: why it ends here
+	errorFile = "error" // a file in a stream that says why the stream ends
 )
 
-// Stream is what a site writes a backup to.
+// Stream writes a backup to a stream.
 type Stream struct {
 	tar   *tar.Writer
 	about About
@@ -45,7 +44,7 @@ func NewStream(w io.Writer, about About) *Stream {
 	return &Stream{tar.NewWriter(w), about}
 }
 
-// Add adds a file of a size.
+// Add adds a file of a given size.
 func (s *Stream) Add(name string, size int64, content io.Reader) error {
 	s.about.Files++
 	return s.write(name, size, content)
@@ -62,12 +61,12 @@ func (s *Stream) write(name string, size int64, content io.Reader) error {
 	return err
 }
 
-// Bytes adds a file.
+// Bytes adds a file with this content.
 func (s *Stream) Bytes(name string, content []byte) error {
 	return s.Add(name, int64(len(content)), reader(content))
 }
 
-// JSON adds a file that has a value.
+// JSON adds a file with a value in JSON.
 func (s *Stream) JSON(name string, value any) error {
 	text, err := json.MarshalIndent(value, "", "  ")
 	if err != nil {
@@ -76,7 +75,7 @@ func (s *Stream) JSON(name string, value any) error {
 	return s.Bytes(name, append(text, '\n'))
 }
 
-// End ends the backup: whole, or with the error for which it is not.
+// End ends the backup: complete, or with the error that prevented this.
 func (s *Stream) End(failed error) error {
 	name := aboutFile
 	var said any = &s.about
@@ -93,5 +92,5 @@ func (s *Stream) End(failed error) error {
 	return errors.Join(s.write(name, int64(len(text)), reader(text)), s.tar.Close())
 }
 
-// errCut is of a stream that ended before its backup was whole.
+// errCut is the error for a stream that ended before its backup was complete.
 var errCut = messages.Errorf(messages.Unavailable, "the site stopped in the middle of the backup; nothing was kept, so start it again")

@@ -22,8 +22,8 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// DefaultAddress is where "candor console" serves the pages. A site whose WebSocket
-// listener has no console of its own takes connections of pages from there.
+// DefaultAddress is where "candor console" serves the pages. The WebSocket listener of a site
+// without its own console accepts connections from pages of this address.
 const DefaultAddress = "127.0.0.1:8470"
 
 //go:embed dist
@@ -32,24 +32,24 @@ var dist embed.FS
 // Config says which site the pages show.
 type Config struct {
 	Site messages.Name
-	// WebSocket is the URL of the site's NATS server, ws: or wss:. Without a host name it
-	// is at the host from which the pages were asked.
+	// WebSocket is the URL of the site's NATS server, ws: or wss:. Without a host name it is on
+	// the host from which the pages are loaded.
 	WebSocket string
-	// Audits is the directory with the audits that are kept, as of [AuditsDir]; "": none are.
+	// Audits is the directory of kept audits, see [AuditsDir]; "": there are none.
 	Audits string
-	// Names are the names, without a port, by which the pages may be asked for. A request
-	// by another name is refused: a page of a stranger cannot make its own name lead here
-	// (DNS rebinding).
+	// Names are the host names, without a port, under which the pages may be requested. Other
+	// names are refused, so that a stranger's page cannot make its own name resolve to this
+	// server (DNS rebinding).
 	Names []string
 }
 
-// file is one of the embedded files, as it is sent.
+// file is an embedded file, as it is sent.
 type file struct {
 	kind, tag    string
 	body, packed []byte
 }
 
-// handler answers with the embedded files.
+// handler serves the embedded files.
 type handler struct {
 	config Config
 	socket *url.URL
@@ -80,8 +80,8 @@ func newFile(extension string, body []byte) file {
 	digest := sha256.Sum256(body)
 	f := file{kind: mime.TypeByExtension(extension), tag: `"` + base64.RawURLEncoding.EncodeToString(digest[:12]) + `"`, body: body}
 	var packed bytes.Buffer
-	z, _ := gzip.NewWriterLevel(&packed, gzip.BestCompression) // the level exists
-	_, _ = z.Write(body)                                       // to memory
+	z, _ := gzip.NewWriterLevel(&packed, gzip.BestCompression) // the level is valid
+	_, _ = z.Write(body)                                       // writes to memory
 	_ = z.Close()
 	if packed.Len() < len(body) {
 		f.packed = packed.Bytes()
@@ -127,20 +127,20 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	f.send(w, r)
 }
 
-// AuditsDir is where the state directory of a site has the last audit of each market, as
+// AuditsDir is the directory, in a site's state directory, of the last audit of each market, as
 // "candor audit --keep" writes it.
 const AuditsDir = "audits"
 
-// mostAudits bounds the audits that are shown, and mostAudit the bytes of one.
+// mostAudits is the maximum of audits shown, mostAudit that of bytes in one.
 const mostAudits, mostAudit = 32, 1 << 20
 
-// audits are the reports that are kept, as they were written. What is no JSON is left out.
+// audits returns the kept reports as they were written, without those that are no JSON.
 func (h *handler) audits() []json.RawMessage {
 	all := []json.RawMessage{}
 	if h.config.Audits == "" {
 		return all
 	}
-	entries, _ := os.ReadDir(h.config.Audits) // none: nothing is kept
+	entries, _ := os.ReadDir(h.config.Audits) // without the directory there are no audits
 	for _, e := range entries {
 		about, err := e.Info()
 		if path.Ext(e.Name()) != ".json" || err != nil || !about.Mode().IsRegular() || about.Size() > mostAudit || len(all) == mostAudits {
@@ -153,7 +153,7 @@ func (h *handler) audits() []json.RawMessage {
 	return all
 }
 
-// send answers with a file, packed where the browser takes that.
+// send sends a file, compressed if the browser accepts that.
 func (f *file) send(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", f.kind)
 	w.Header().Set("Cache-Control", "no-cache")
@@ -170,11 +170,11 @@ func (f *file) send(w http.ResponseWriter, r *http.Request) {
 	}
 	w.Header().Set("Content-Length", fmt.Sprint(len(body)))
 	if r.Method != http.MethodHead {
-		_, _ = w.Write(body) // a browser that went away
+		_, _ = w.Write(body) // fails if the browser has disconnected
 	}
 }
 
-// protect sets what a browser is to allow the pages: their own scripts and styles, and a
+// protect sets the headers that limit the pages to their own scripts and styles, and to a
 // connection to the site.
 func protect(h http.Header, socket string) {
 	h.Set("Content-Security-Policy", "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self' "+socket+
@@ -185,7 +185,8 @@ func protect(h http.Header, socket string) {
 	h.Set("Cross-Origin-Resource-Policy", "same-origin")
 }
 
-// socketFor is the URL of the WebSocket listener for a page that was asked by a name.
+// socketFor returns the URL of the WebSocket listener for a page that was requested under a
+// name.
 func (h *handler) socketFor(name string) string {
 	u := *h.socket
 	if u.Hostname() == "" {
@@ -194,7 +195,7 @@ func (h *handler) socketFor(name string) string {
 	return u.String()
 }
 
-// hostname is the name in a Host header, without the port.
+// hostname returns the name in a Host header, without the port.
 func hostname(host string) string {
 	name, _, err := net.SplitHostPort(host)
 	if err != nil {

@@ -9,8 +9,8 @@ import (
 	"github.com/candor-grid/candor/messages/bus"
 )
 
-// Save hands out what is kept for an account, by the names that the bucket has it under.
-// What grows old meanwhile is left out.
+// Save calls keep with every object of an account's bucket, under its name in the bucket. It
+// omits objects that expire meanwhile.
 func Save(ctx context.Context, b bus.Bus, site, account messages.Name, keep func(object string, data []byte) error) error {
 	var bucket bus.Objects
 	var objects []string
@@ -19,7 +19,7 @@ func Save(ctx context.Context, b bus.Bus, site, account messages.Name, keep func
 		return err
 	})
 	if err != nil && messages.KindOf(err) == messages.NotFound {
-		return nil // it never had files
+		return nil // the account never had files
 	}
 	if err != nil {
 		return err
@@ -43,11 +43,11 @@ func Save(ctx context.Context, b bus.Bus, site, account messages.Name, keep func
 	return nil
 }
 
-// tries is how often something is asked for whose answer does not come: the answer is lost where
-// another server begins to lead the stream.
+// tries is how often a request without an answer is repeated: an answer is lost when the leader
+// of the stream changes.
 const tries = 6
 
-// repeated asks for something, again if there is no answer in time.
+// repeated calls ask, again if there is no answer in time.
 func repeated(ctx context.Context, ask func(context.Context) error) (err error) {
 	for range tries {
 		bounded, cancel := context.WithTimeout(ctx, bus.RequestTimeout)
@@ -60,8 +60,8 @@ func repeated(ctx context.Context, ask func(context.Context) error) (err error) 
 	return err
 }
 
-// Load takes in what was saved, from a directory with one for each account, and removes
-// the directory. What is taken in is kept as if it had come now.
+// Load stores what was saved, from a directory with one directory for each account, and then
+// removes the directory. The files are kept as long as new ones.
 func Load(ctx context.Context, c Config, dir string) error {
 	if err := c.Validate(); err != nil {
 		return err

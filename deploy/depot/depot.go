@@ -18,18 +18,18 @@ import (
 // Config configures a [Depot]. Site, Bus and Operator are needed.
 type Config struct {
 	Site messages.Name
-	// Bus is a connection of a service: it keeps the buckets.
+	// Bus is a service's connection, which stores the buckets.
 	Bus bus.Bus
-	// Operator is as whom the auctioneer is asked about jobs.
+	// Operator is the name under which the depot asks the auctioneer about jobs.
 	Operator messages.Name
-	// Operators may read the files of all accounts; each time is in the log.
+	// Operators may read the files of all accounts; each time is logged.
 	Operators []messages.Name
 	// Retention is how long files and lists of outputs are kept; default 14 days.
 	Retention time.Duration
-	// Quota bounds the bucket of an account, in bytes; default 4 GiB.
+	// Quota is the maximum size of an account's bucket in bytes; default 4 GiB.
 	Quota int64
 	Log   *zap.Logger // nil: none
-	// Metrics counts; nil: nobody looks.
+	// Metrics registers the metrics; nil: they are not registered.
 	Metrics prometheus.Registerer
 }
 
@@ -39,7 +39,7 @@ const (
 	DefaultQuota     = 4 << 30
 )
 
-// Validate checks the configuration and fills in the defaults.
+// Validate checks the configuration and sets the defaults.
 func (c *Config) Validate() error {
 	switch {
 	case !messages.ValidName(c.Site):
@@ -70,13 +70,13 @@ type Depot struct {
 	buckets known[messages.Name, bus.Objects]
 	owners  known[holding, messages.Name]
 	jobs    known[messages.JobID, job]
-	asking  places // of requests to peers
-	asked   places // and of theirs
+	asking  places // slots for requests to peers
+	asked   places // slots for requests of peers
 
-	readable known[messages.JobID, bool] // outputs that no market keeps, or not any more
+	readable known[messages.JobID, bool] // whether a job's outputs may be read, once no market keeps them back
 }
 
-// Start starts to serve.
+// Start begins to serve.
 func Start(c Config) (*Depot, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
@@ -110,8 +110,8 @@ func Start(c Config) (*Depot, error) {
 	return d, nil
 }
 
-// concurrency bounds the requests at work, each with a piece in memory. Those that wait
-// for a peer have few of the places.
+// concurrency is the maximum of requests at work, each with a piece in memory. Those that wait
+// for a peer may use only a few.
 const concurrency = 64
 
 // Close ends the service.
@@ -120,8 +120,8 @@ func (d *Depot) Close() error {
 	return d.service.Stop()
 }
 
-// whose is the account whose files a caller may have: its own, or of an operator
-// the one it names, which goes into the log.
+// whose returns the account whose files a caller may read: its own, or, for an operator, the
+// one in the request, which is logged.
 func (d *Depot) whose(caller, account messages.Name, what zap.Field) (messages.Name, error) {
 	if account == "" || account == caller {
 		return caller, nil
@@ -134,7 +134,7 @@ func (d *Depot) whose(caller, account messages.Name, what zap.Field) (messages.N
 	return account, nil
 }
 
-// bucket is the bucket of an account, or of all visitors from a site.
+// bucket opens the bucket of an account, or of all visitors from a site.
 func (d *Depot) bucket(ctx context.Context, account messages.Name) (bus.Objects, error) {
 	name, home, visits := strings.Cut(account, "@")
 	if visits {
@@ -148,12 +148,12 @@ func (d *Depot) bucket(ctx context.Context, account messages.Name) (bus.Objects,
 	})
 }
 
-// VisitorsOf stands for all visitors from a site in the place of an account: together they
-// have one bucket, so that no invented names get a site more room.
+// VisitorsOf is the account that stands for all visitors from a site, such as "@west". They
+// share one bucket, so that a site gets no more room by inventing names.
 func VisitorsOf(home messages.Name) messages.Name { return "@" + home }
 
-// bucketName tells the accounts of all sites apart: since neither name can hold
-// the other's length, no two pairs have the same. A bucket of visitors has the length 0.
+// bucketName returns a unique name for an account of a site. It has the length of one name, so
+// no two pairs have the same. A bucket of visitors has the length 0.
 func bucketName(site, account messages.Name) string {
 	if home, visits := strings.CutPrefix(account, "@"); visits {
 		return fmt.Sprintf("FILES_%s_0_%s", strings.ToUpper(site), home)
@@ -161,13 +161,13 @@ func bucketName(site, account messages.Name) string {
 	return fmt.Sprintf("FILES_%s_%d_%s", strings.ToUpper(site), len(account), account)
 }
 
-// known is what was found out once, and does not change.
+// known caches answers that do not change.
 type known[K comparable, V any] struct {
 	mu sync.Mutex
 	of map[K]V
 }
 
-// maxKnown bounds what is known; beyond, it is forgotten and found out again.
+// maxKnown is the maximum of cached answers; above it all are removed and asked for again.
 const maxKnown = 4096
 
 func (k *known[K, V]) get(key K, find func() (V, error)) (V, error) {

@@ -14,7 +14,7 @@ import (
 	"github.com/candor-grid/candor/messages/bus"
 )
 
-// get reads a piece of a file of the caller's, or for an operator of anybody's.
+// get returns a piece of a file of the caller, or, for an operator, of anybody.
 func (d *Depot) get(ctx context.Context, caller messages.Name, r messages.GetRequest) (messages.GetReply, error) {
 	account, err := d.whose(caller, r.Account, zap.String("file", r.Digest))
 	if err != nil {
@@ -28,7 +28,7 @@ func (d *Depot) get(ctx context.Context, caller messages.Name, r messages.GetReq
 	return d.read(ctx, account, &r)
 }
 
-// put takes a piece of a file for the bucket of the account that asks.
+// put stores a piece of a file in the bucket of the account that asks.
 func (d *Depot) put(ctx context.Context, account messages.Name, r messages.PutRequest) (messages.PutReply, error) {
 	if err := r.Validate(); err != nil {
 		return messages.PutReply{}, err
@@ -53,8 +53,8 @@ func (d *Depot) put(ctx context.Context, account messages.Name, r messages.PutRe
 	return reply, err
 }
 
-// spoils reports whether a new piece differs from the piece of a whole file that is
-// there: the new one must not take its place.
+// spoils reports whether a new piece differs from the stored piece of a complete file, which it
+// must not replace.
 func spoils(ctx context.Context, b bus.Objects, r *messages.PutRequest) bool {
 	if len(r.Data) == 0 {
 		return false
@@ -63,7 +63,7 @@ func spoils(ctx context.Context, b bus.Objects, r *messages.PutRequest) bool {
 	return err == nil && !bytes.Equal(kept, r.Data) && verify(ctx, b, r.Digest, r.Size) == nil
 }
 
-// keep stores a piece, and with the last one notes that the file is there.
+// keep stores a piece. After the last one it notes that the file is complete.
 func keep(ctx context.Context, b bus.Objects, r *messages.PutRequest) (messages.PutReply, error) {
 	if len(r.Data) == 0 && r.Size > 0 {
 		return messages.PutReply{}, nil
@@ -102,7 +102,7 @@ func verify(ctx context.Context, b bus.Objects, digest string, size int64) error
 	return nil
 }
 
-// stored returns the size of a file that is there, and since when.
+// stored returns the size of a stored file, and since when it is stored.
 func stored(ctx context.Context, b bus.Objects, digest string) (int64, time.Time, error) {
 	text, at, err := b.Get(ctx, digest)
 	if err != nil {

@@ -7,15 +7,15 @@ import (
 	"github.com/candor-grid/candor/messages"
 )
 
-// metrics count what a depot takes and gives.
+// metrics counts what a depot receives and sends.
 type metrics struct {
 	received, sent prometheus.Counter // bytes of pieces
-	files          prometheus.Counter // that have come whole
-	full           prometheus.Counter // pieces refused because their account's bucket was
-	audited        prometheus.Counter // requests of operators for files of others
+	files          prometheus.Counter // completely received
+	full           prometheus.Counter // pieces refused because the account's bucket was full
+	audited        prometheus.Counter // operators' requests for files of other accounts
 
-	all      *prometheus.Registry  // of them
-	registry prometheus.Registerer // that has all; nil: none
+	all      *prometheus.Registry  // the metrics above
+	registry prometheus.Registerer // where all is registered; nil: nowhere
 }
 
 func newMetrics(registry prometheus.Registerer) (*metrics, error) {
@@ -36,7 +36,7 @@ func newMetrics(registry prometheus.Registerer) (*metrics, error) {
 	return m, registry.Register(all)
 }
 
-// took counts what became of a piece.
+// took counts the result of storing a piece.
 func (m *metrics) took(r *messages.PutRequest, reply *messages.PutReply, err error) {
 	switch {
 	case err == nil && len(r.Data) > 0:

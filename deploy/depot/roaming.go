@@ -11,20 +11,20 @@ import (
 	"github.com/candor-grid/candor/messages/bus"
 )
 
-// Bounds on what a peer can make this site's depot wait for.
+// Limits of what a peer can make this site's depot wait for.
 const (
-	peerWithin = 4 * time.Second // one answer
+	peerWithin = 4 * time.Second // for one answer
 	peerPlaces = 4               // requests to one peer at once
 	peerCalls  = 16              // requests of one peer at once
 )
 
-// places counts the requests to each peer, or of each.
+// places counts the requests to each peer, or of each peer.
 type places struct {
 	mu    sync.Mutex
 	taken map[messages.Name]int
 }
 
-// enter reserves one of a peer's places, if one is free.
+// enter reserves a slot of a peer if one is free. The caller calls leave afterwards.
 func (p *places) enter(peer messages.Name, most int) (leave func(), err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -44,7 +44,7 @@ func (p *places) enter(peer messages.Name, most int) (leave func(), err error) {
 	}, nil
 }
 
-// askPeer asks the depot of a peer once, in the name of this site.
+// askPeer sends one request to a peer's depot, in the name of this site.
 func askPeer[Reply any](ctx context.Context, d *Depot, peer messages.Name, verb string, request any) (reply Reply, err error) {
 	leave, err := d.asking.enter(peer, peerPlaces)
 	if err != nil {
@@ -69,8 +69,8 @@ func askPeer[Reply any](ctx context.Context, d *Depot, peer messages.Name, verb 
 	return reply, nil
 }
 
-// awayOf is the site that runs a job of an account, "" if it is this one. A job that the
-// auctioneer does not know any more was one of this site.
+// awayOf returns the site that runs an account's job, "" if it is this one. A job that the
+// auctioneer no longer knows counts as one of this site.
 func (d *Depot) awayOf(ctx context.Context, account messages.Name, id messages.JobID) (messages.Name, error) {
 	j, err := d.job(ctx, id)
 	switch {
@@ -82,7 +82,7 @@ func (d *Depot) awayOf(ctx context.Context, account messages.Name, id messages.J
 	return j.away, err
 }
 
-// getAway reads a piece of a file that a task at another site left.
+// getAway returns a piece of a file that a task at another site left.
 func (d *Depot) getAway(ctx context.Context, site messages.Name, r *messages.GetRequest, err error) (messages.GetReply, error) {
 	if err == nil {
 		err = r.Validate()
@@ -93,7 +93,7 @@ func (d *Depot) getAway(ctx context.Context, site messages.Name, r *messages.Get
 	return askPeer[messages.GetReply](ctx, d, site, messages.VerbPeerGet, messages.GetRequest{Digest: r.Digest, Offset: r.Offset, Attempt: r.Attempt})
 }
 
-// outputsAway lists what tasks at another site left.
+// outputsAway lists the outputs of tasks at another site.
 func (d *Depot) outputsAway(ctx context.Context, site messages.Name, r *messages.OutputsRequest, err error) (reply messages.OutputsReply, _ error) {
 	if err != nil {
 		return reply, err
@@ -111,7 +111,7 @@ func (d *Depot) outputsAway(ctx context.Context, site messages.Name, r *messages
 	return reply, nil
 }
 
-// credible reports what is wrong with a list of a peer.
+// credible returns an error for a malformed list of a peer.
 func credible(r *messages.OutputsRequest, reply *messages.OutputsReply) error {
 	if reply.Next <= r.From || reply.Next-r.From > uint32(r.Limit) {
 		return messages.Errorf(messages.Invalid, "next: %d, after %d tasks from %d", reply.Next, r.Limit, r.From)
@@ -131,8 +131,8 @@ func credible(r *messages.OutputsRequest, reply *messages.OutputsReply) error {
 	return nil
 }
 
-// bring reads a piece of an input of a visiting job from its home site, and keeps it for the
-// other tasks. With the last piece the file is there, if it is what its digest says.
+// bring fetches a piece of a visiting job's input from its home site, and stores it for the
+// other tasks. After the last piece the file is complete, if it matches its digest.
 func (d *Depot) bring(ctx context.Context, v *messages.Visit, size int64, r *messages.GetRequest) (messages.GetReply, error) {
 	of := messages.Attempt{Task: messages.TaskRef{Job: v.Job}}
 	reply, err := askPeer[messages.GetReply](ctx, d, v.Home, messages.VerbPeerTake, messages.GetRequest{Digest: r.Digest, Offset: r.Offset, Attempt: of})
@@ -144,14 +144,15 @@ func (d *Depot) bring(ctx context.Context, v *messages.Visit, size int64, r *mes
 	}
 	b, err := d.bucket(ctx, VisitorsOf(v.Home))
 	if err == nil {
-		// What cannot be kept now, as where the bucket is full, is asked for again.
+		// A piece that cannot be stored now, for example because the bucket is full, is fetched
+		// again.
 		_, _ = keep(ctx, b, &messages.PutRequest{Digest: r.Digest, Size: size, Offset: r.Offset, Data: reply.Data})
 	}
 	return reply, nil
 }
 
-// atHome is a task by the number that its job has at its home site, under which the files
-// of visiting jobs are asked for.
+// atHome returns a task with its job's number at the home site; files of visiting jobs are
+// asked for by this number.
 func (d *Depot) atHome(ctx context.Context, owner messages.Name, t messages.TaskRef) (messages.TaskRef, error) {
 	if messages.ValidName(owner) {
 		return t, nil
@@ -167,7 +168,7 @@ func (d *Depot) atHome(ctx context.Context, owner messages.Name, t messages.Task
 	return t, nil
 }
 
-// forPeers has f answer the depots of other sites, each by the name of its site.
+// forPeers makes f answer the depots of other sites, each under the name of its site.
 func forPeers[Request, Reply any](d *Depot, verb string, f func(ctx context.Context, peer messages.Name, r Request) (Reply, error)) bus.Handler {
 	return bus.Handle(verb, func(ctx context.Context, caller messages.Name, r Request) (reply Reply, err error) {
 		peer, err := federation.HomeOf(caller)
@@ -183,7 +184,7 @@ func forPeers[Request, Reply any](d *Depot, verb string, f func(ctx context.Cont
 	})
 }
 
-// peerTake reads a piece of an input for a peer that runs the job.
+// peerTake returns a piece of an input to a peer that runs the job.
 func (d *Depot) peerTake(ctx context.Context, peer messages.Name, r messages.GetRequest) (reply messages.GetReply, err error) {
 	id := r.Attempt.Task.Job
 	j, err := d.job(ctx, id)
@@ -196,7 +197,7 @@ func (d *Depot) peerTake(ctx context.Context, peer messages.Name, r messages.Get
 	return d.read(ctx, j.account, &r)
 }
 
-// peerOutputs lists for a peer what the tasks of a job left that came from there.
+// peerOutputs lists, for a peer, the outputs of a job that came from there.
 func (d *Depot) peerOutputs(ctx context.Context, home messages.Name, r messages.OutputsRequest) (reply messages.OutputsReply, err error) {
 	if err := r.Validate(); err != nil {
 		return reply, err
@@ -214,7 +215,7 @@ func (d *Depot) peerOutputs(ctx context.Context, home messages.Name, r messages.
 	return reply, nil
 }
 
-// peerGet reads a piece of a file for a peer, which a task of a job left that came from there.
+// peerGet returns, to a peer, a piece of an output of a job that came from there.
 func (d *Depot) peerGet(ctx context.Context, home messages.Name, r messages.GetRequest) (reply messages.GetReply, err error) {
 	t := r.Attempt.Task
 	left, err := d.peerOutputs(ctx, home, messages.OutputsRequest{Job: t.Job, Stage: t.Stage, From: t.Index, Limit: 1})

@@ -16,7 +16,7 @@ type holding struct {
 	attempt messages.Attempt
 }
 
-// take reads an input for a task that the caller was given.
+// take returns a piece of an input of a task that the calling node was given.
 func (d *Depot) take(ctx context.Context, node messages.Name, r messages.GetRequest) (messages.GetReply, error) {
 	account, err := d.owner(ctx, holding{node, r.Attempt})
 	if err != nil {
@@ -37,7 +37,7 @@ func (d *Depot) take(ctx context.Context, node messages.Name, r messages.GetRequ
 	return reply, err
 }
 
-// give takes a piece of an output of a task that the caller was given.
+// give stores a piece of an output of a task that the calling node was given.
 func (d *Depot) give(ctx context.Context, node messages.Name, r messages.PutRequest) (messages.PutReply, error) {
 	account, err := d.owner(ctx, holding{node, r.Attempt})
 	if err != nil {
@@ -46,7 +46,7 @@ func (d *Depot) give(ctx context.Context, node messages.Name, r messages.PutRequ
 	return d.put(ctx, account, r)
 }
 
-// deliver notes what a task left, unless it was given to another meanwhile.
+// deliver notes a task's outputs, unless a later attempt was given to another node.
 func (d *Depot) deliver(ctx context.Context, node messages.Name, r messages.DeliverRequest) (messages.Empty, error) {
 	if err := r.Validate(); err != nil {
 		return messages.Empty{}, err
@@ -79,15 +79,15 @@ func outputsName(t messages.TaskRef) string {
 	return fmt.Sprintf("outputs.%d.%d.%d", t.Job, t.Stage, t.Index)
 }
 
-// Bounds of a reply about outputs: of the tasks looked at, and of the names and
-// digests in it, in bytes, beyond which no further task is added.
+// Limits of a reply about outputs: of the tasks in it, and of the bytes of names and digests,
+// above which no further task is added.
 const (
 	defaultLook = 100
 	enoughBytes = 1 << 20
 )
 
-// outputs lists what tasks of a job of the caller's left, or for an operator of
-// anybody's. Of others' jobs nothing is in an account's bucket.
+// outputs lists the outputs of a job of the caller or, for an operator, of anybody. An
+// account's bucket has nothing of others' jobs.
 func (d *Depot) outputs(ctx context.Context, caller messages.Name, r messages.OutputsRequest) (messages.OutputsReply, error) {
 	var reply messages.OutputsReply
 	if err := r.Validate(); err != nil {
@@ -108,7 +108,7 @@ func (d *Depot) outputs(ctx context.Context, caller messages.Name, r messages.Ou
 	return d.list(ctx, account, &r)
 }
 
-// list lists what tasks of a job left, by what is in a bucket.
+// list lists the outputs of a job's tasks that are in a bucket.
 func (d *Depot) list(ctx context.Context, account messages.Name, r *messages.OutputsRequest) (reply messages.OutputsReply, err error) {
 	b, err := d.bucket(ctx, account)
 	if err != nil {
@@ -135,8 +135,8 @@ func (d *Depot) list(ctx context.Context, account messages.Name, r *messages.Out
 	return reply, nil
 }
 
-// handedOver refuses a job whose market keeps its outputs still, under the number that the
-// asker knows. Outputs of a job that the auctioneer does not know any more are readable.
+// handedOver returns an error for a job whose market still keeps its outputs back; the error
+// has the number asked. Outputs of a job that the auctioneer no longer knows may be read.
 func (d *Depot) handedOver(ctx context.Context, id, asked messages.JobID) error {
 	_, err := d.readable.get(id, func() (bool, error) {
 		job, err := query[messages.JobDetail](ctx, d, messages.VerbJob, messages.JobRequest{Job: id})
@@ -151,14 +151,13 @@ func (d *Depot) handedOver(ctx context.Context, id, asked messages.JobID) error 
 	return err
 }
 
-// owner is whose job an attempt is of that a node was given. What was true once
-// stays so.
+// owner returns the owner of an attempt's job. An answer is cached, since it does not change.
 func (d *Depot) owner(ctx context.Context, h holding) (messages.Name, error) {
 	return d.owners.get(h, func() (messages.Name, error) { return d.ask(ctx, h) })
 }
 
-// ask asks the auctioneer whether a node has the latest attempt of a task, and
-// whose it is.
+// ask asks the auctioneer whether a node has the latest attempt of a task, and returns the
+// owner of its job.
 func (d *Depot) ask(ctx context.Context, h holding) (messages.Name, error) {
 	t := h.attempt.Task
 	stage := int(t.Stage)
@@ -178,11 +177,11 @@ func (d *Depot) ask(ctx context.Context, h holding) (messages.Name, error) {
 	return reply.Account, nil
 }
 
-// job is what never changes of a job.
+// job has the properties of a job that never change.
 type job struct {
 	account messages.Name
 	away    messages.Name    // the site that runs the job; "": this one
-	visit   *messages.Visit  // whose job it is of which other site; nil: this one's
+	visit   *messages.Visit  // the job's identity at its home site; nil: it is this site's
 	inputs  map[string]int64 // sizes by digest
 }
 

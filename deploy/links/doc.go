@@ -1,10 +1,8 @@
-// Package links says how a site is linked to its peers: which connections there
-// are between its NATS servers and theirs, how fast these are, and whether the
-// peers' banks answer, and how soon.
+// Package links says how a site is linked to its peers: which connections its NATS servers have
+// with theirs, how fast these are, and whether and how soon the peers' banks answer.
 //
-// Every process that has a server of the site has a [Links], which knows that
-// server's connections. Any of them answers an operator for all: it asks those of
-// the other hosts, names the ones that do not answer in time, and sends each peer's
-// bank one small request as banks send it to one another. Nothing is kept, and
-// nothing is asked of a peer unless an operator asks.
+// Every process with a server of the site has a [Links], which knows that server's connections.
+// Any of them answers an operator for the whole site: it asks the other hosts, names those that
+// do not answer in time, and sends each peer's bank one small request. It stores nothing, and
+// asks a peer only when an operator asks.
 package links

@@ -17,27 +17,26 @@ import (
 	"github.com/candor-grid/candor/messages/bus"
 )
 
-// Config is the service of one process.
+// Config configures the service of one process.
 type Config struct {
 	Site messages.Name
-	// Bus speaks as the service, and reaches the peers.
+	// Bus is connected as the service, and reaches the peers.
 	Bus bus.Bus
-	// Server is the server of this process.
+	// Server is the NATS server of this process.
 	Server interface {
 		Leafz(*server.LeafzOptions) (*server.Leafz, error)
 	}
-	// Host is which of Hosts this process is; "" without hosts.
+	// Host is this process's name in Hosts; "" without hosts.
 	Host  messages.Name
 	Hosts []messages.Name
-	// Peers are the site's present peers, by the public key of the account that
-	// the site shares with each.
+	// Peers returns the site's present peers, by the public key of the account shared with each.
 	Peers     func() map[string]messages.Name
 	Operators []messages.Name // who may ask
 	// Within bounds the wait for hosts and peers; default 2 s.
 	Within time.Duration
 }
 
-// Validate reports the first thing that is wrong or missing.
+// Validate returns an error for the first field that is wrong or missing.
 func (c *Config) Validate() error {
 	switch {
 	case !messages.ValidName(c.Site):
@@ -52,7 +51,7 @@ func (c *Config) Validate() error {
 	return nil
 }
 
-// defaultWithin is below the time that [bus.Call] waits for one answer.
+// defaultWithin is shorter than the time for which [bus.Call] waits for one answer.
 const defaultWithin = 1500 * time.Millisecond
 
 // Links is the service of one process.
@@ -61,7 +60,7 @@ type Links struct {
 	service bus.Subscription
 }
 
-// Start starts to serve.
+// Start begins to serve.
 func Start(c Config) (*Links, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
@@ -90,7 +89,7 @@ func Start(c Config) (*Links, error) {
 // Close ends the service.
 func (l *Links) Close() error { return l.service.Stop() }
 
-// status answers operators for the whole site.
+// status answers operators, for the whole site.
 func (l *Links) status(ctx context.Context, caller messages.Name, _ messages.Empty) (messages.LinksReply, error) {
 	if !slices.Contains(l.c.Operators, caller) {
 		return messages.LinksReply{}, messages.Errorf(messages.PermissionDenied, "account %q may not see how the site is linked: ask an operator of the site", caller)
@@ -107,18 +106,18 @@ func (l *Links) status(ctx context.Context, caller messages.Name, _ messages.Emp
 	return reply, err
 }
 
-// own answers the site's other hosts for this one.
+// own answers the site's other hosts, for this host only.
 func (l *Links) own(_ context.Context, caller messages.Name, _ messages.Empty) (messages.LinksReply, error) {
 	if caller != messages.ServiceIdentity(messages.Links) {
 		return messages.LinksReply{}, messages.Errorf(messages.PermissionDenied, "account %q may not ask a host: ask the site", caller)
 	}
-	links, err := l.here()
+	links, err := l.connections()
 	return messages.LinksReply{Site: l.c.Site, Links: links, At: messages.TimeOf(time.Now())}, err
 }
 
-// gather puts together the links of all hosts.
+// gather collects the links of all hosts.
 func (l *Links) gather(ctx context.Context, reply *messages.LinksReply) error {
-	here, err := l.here()
+	here, err := l.connections()
 	if err != nil {
 		return err
 	}
@@ -148,8 +147,8 @@ func (l *Links) gather(ctx context.Context, reply *messages.LinksReply) error {
 	return nil
 }
 
-// here lists the connections of this process's server.
-func (l *Links) here() ([]messages.Link, error) {
+// connections lists the connections of this process's server.
+func (l *Links) connections() ([]messages.Link, error) {
 	all, err := l.c.Server.Leafz(nil)
 	if err != nil {
 		return nil, messages.Errorf(messages.Internal, "links: %v", err)
@@ -157,7 +156,7 @@ func (l *Links) here() ([]messages.Link, error) {
 	var links []messages.Link
 	peers := l.c.Peers()
 	for _, leaf := range all.Leafs {
-		rtt, _ := time.ParseDuration(leaf.RTT) // not measured yet: 0
+		rtt, _ := time.ParseDuration(leaf.RTT) // 0 if it was not measured yet
 		links = append(links, messages.Link{
 			Peer: peers[leaf.Account], Host: l.c.Host, Server: messages.Printable(leaf.Name, messages.MaxForeignText), Address: net.JoinHostPort(leaf.IP, strconv.Itoa(leaf.Port)),
 			Outgoing: leaf.IsSpoke, RTT: messages.Duration(rtt), In: leaf.InMsgs, Out: leaf.OutMsgs,
@@ -167,7 +166,7 @@ func (l *Links) here() ([]messages.Link, error) {
 	return links, nil
 }
 
-// trips asks every peer's bank something small.
+// trips sends every peer's bank a small request.
 func (l *Links) trips(ctx context.Context) []messages.PeerTrip {
 	names := slices.Sorted(maps.Values(l.c.Peers()))
 	trips := make([]messages.PeerTrip, len(names))
@@ -179,8 +178,8 @@ func (l *Links) trips(ctx context.Context) []messages.PeerTrip {
 	return trips
 }
 
-// trip asks for a position, once. A refusal is an answer too: there may have
-// been no cycle yet.
+// trip asks a bank for a position, once. A refusal counts as an answer: there may be no cycle
+// yet.
 func (l *Links) trip(ctx context.Context, peer messages.Name) messages.PeerTrip {
 	payload, err := messages.Marshal(&messages.CycleRequest{}, messages.Msgpack)
 	if err != nil {
