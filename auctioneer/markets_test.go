@@ -371,12 +371,55 @@ func TestDrainedNodeIsEmptiedByItsTime(t *testing.T) {
 	g.until(third)
 }
 
-// TestANodeSaysWhyItTakesNoTasks: everybody who looks at the nodes reads it.
+// TestANodeSaysWhyItTakesNoTasks: everybody who looks at the nodes reads it, also while the node has a task, which it keeps.
 func TestANodeSaysWhyItTakesNoTasks(t *testing.T) {
-	f := newGrid(t, 1, spot(func(*messages.Market) {})).fixture
-	must[messages.RegisterReply](f, "n2", messages.VerbRegister, messages.RegisterRequest{Session: 7, Slots: []messages.ClassSlots{{Class: "map", Slots: 1}}, Abilities: []messages.Name{messages.AbilityFull}})
-	if n := must[messages.NodesReply](f, "alice", messages.VerbNodes, messages.Empty{}).Nodes[1]; n.State != "Up" || n.Reason != "takes no tasks: its disk is almost full" {
-		t.Errorf("%+v", n)
+	g := newGrid(t, 1, spot(func(*messages.Market) {}))
+	id := g.enter("alice", "a", 1, rate(2))
+	g.until(id)
+	for able, want := range map[messages.Name]string{
+		messages.AbilityFull: "takes no tasks: its disk is almost full", messages.AbilityStalled: "takes no tasks: its executor does not answer; the node's log says what helps", messages.AbilityFreeze: "",
+	} {
+		g.can("n1", g.node.session(), able)
+		if n := must[messages.NodesReply](g.fixture, "alice", messages.VerbNodes, messages.Empty{}).Nodes[0]; n.State != "Up" || n.Reason != want || n.Used[0].Slots != 1 {
+			t.Errorf("%s: %+v", able, n)
+		}
+	}
+	g.look(g.node)
+	if !slices.Equal(g.node.going(), []messages.JobID{id}) {
+		t.Errorf("it runs %v", g.node.going())
+	}
+}
+
+// can has a node say what it can do.
+func (g *grid) can(node messages.Name, session uint64, abilities ...messages.Name) {
+	must[messages.RegisterReply](g.fixture, node, messages.VerbRegister, messages.RegisterRequest{Session: session, Slots: []messages.ClassSlots{{Class: "cpu", Slots: 1}}, Abilities: abilities})
+}
+
+// TestWhyNamesNodesThatTakeNoTasks: a job that waits for them says so, as long as they are its nodes.
+func TestWhyNamesNodesThatTakeNoTasks(t *testing.T) {
+	g := newGrid(t, 1, spot(func(*messages.Market) {}))
+	g.can("n1", g.node.session(), messages.AbilityFull)
+	id := g.enter("alice", "a", 1, rate(2))
+	why := func() messages.WhyReply {
+		return must[messages.WhyReply](g.fixture, "alice", messages.VerbWhy, messages.JobRequest{Job: id})
+	}
+	if w := why(); w.Reason != "NodesPaused" || w.Message != "node n1 takes no tasks: its disk is almost full" || !slices.Equal(w.Change, []string{"a node that takes tasks again"}) {
+		t.Errorf("%+v", w)
+	}
+	g.can("n2", 7)
+	if w := why(); w.Reason == "NodesPaused" || !strings.HasSuffix(w.Message, "; node n1 takes no tasks: its disk is almost full") {
+		t.Errorf("with a node that takes tasks: %+v", w)
+	}
+	for i := range 5 {
+		g.can(fmt.Sprint("m", i), 7, messages.AbilityStalled)
+	}
+	if w := why(); !strings.HasSuffix(w.Message, "; node m1 takes no tasks: its executor does not answer; the node's log says what helps; 3 other nodes take no tasks either") {
+		t.Errorf("with many: %+v", w)
+	}
+	g.can("n1", g.node.session())
+	g.until(id)
+	if w := why(); strings.Contains(w.Message, "takes no tasks") {
+		t.Errorf("while it runs: %+v", w)
 	}
 }
 

@@ -95,6 +95,37 @@ func expected(b *book.Book, j *book.Job, reply *messages.WhyReply) {
 	}
 }
 
+// paused says which nodes take no tasks, though they are up and offer slots for tasks of the job that wait, and why;
+// all reports whether there are no others.
+func (l *queries) paused(b *book.Book, j *book.Job) (text string, all bool) {
+	const named = 3
+	wanted, m := map[messages.Name]bool{}, l.Find(j.Spec.Market)
+	for i := range j.Stages {
+		if j.Claimable(i) > 0 {
+			wanted[j.Spec.Stages[i].Class] = true
+		}
+	}
+	if m == nil || len(wanted) == 0 {
+		return "", false
+	}
+	var stuck []string
+	up := 0
+	for _, n := range b.Nodes() {
+		if !n.Up || !desk.Serves(m, n.Name) || !slices.ContainsFunc(n.Slots, func(s messages.ClassSlots) bool { return wanted[s.Class] }) {
+			continue
+		}
+		up++
+		if why := messages.Paused(n.Abilities); why != "" {
+			stuck = append(stuck, "node "+n.Name+" "+why)
+		}
+	}
+	all = up > 0 && len(stuck) == up
+	if more := len(stuck) - named; more > 0 {
+		stuck = append(stuck[:named], spelling.Number(more, "other node takes no tasks either", "other nodes take no tasks either"))
+	}
+	return joined(stuck...), all
+}
+
 // named lists jobs, but not a thousand of them.
 func named(jobs []messages.JobID) string {
 	const most = 10
@@ -164,6 +195,13 @@ func (l *queries) reasons(ctx context.Context, find finding, operator bool) (rep
 		}
 		expected(b, j, &reply)
 		notice = joined(outbid(j), setbacks(b, j))
+		_, running, _ := j.Count()
+		stuck, all := l.paused(b, j)
+		if all && running == 0 {
+			reply.Reason, reply.Message, reply.Change = "NodesPaused", stuck, []string{"a node that takes tasks again"}
+		} else {
+			notice = joined(stuck, notice)
+		}
 		cost, slotTime = b.Used(j, now)
 		if j.Visit != nil {
 			notice = joined(notice, fmt.Sprintf("the job must end by %v, before the authorisation of its home site ends", federation.LastCall(j.Submitted, j.Visit.Until)))

@@ -21,7 +21,7 @@ const (
 	// node is idle. Names that begin with "build-" and "tasks-" say which ones are in force.
 	AbilityOutdated = "outdated"
 	// AbilityFull and AbilityStalled say that the node takes no tasks, because its disk is almost full or because its
-	// executor does not answer. An agent says so, and that it is over, as soon as it has no task.
+	// executor does not answer.
 	AbilityFull    = "disk-full"
 	AbilityStalled = "executor-stalled"
 	// AbilitySharedEnv is the agent's: it understands [SharedEnv].

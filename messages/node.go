@@ -4,7 +4,8 @@ import "math"
 
 // RegisterRequest announces a node, under the session that its agent chose at
 // its start. A later registration of the same node with another session
-// fences the earlier one.
+// fences the earlier one. A later one with the same session says what the node
+// can do now, and changes nothing else.
 type RegisterRequest struct {
 	Session uint64       `json:"session"` // random, not 0
 	Slots   []ClassSlots `json:"slots"`

@@ -36,7 +36,6 @@ type Agent struct {
 	lastsUntil messages.Time      // the end of the lease, as the runner was told
 	unable     bool               // there is no executor
 	can        []messages.Name    // the abilities that were told
-	renews     bool               // they changed: the node registers anew once it has no task
 	full       bool               // the disk is almost full
 	wasIn      bool               // the node held a lease when the log was last told
 
@@ -107,15 +106,16 @@ func Start(ctx context.Context, c Config) (*Agent, error) {
 	return a, nil
 }
 
-// pause has the node take tasks only while it can start some, and registers anew what it can do, once it has no task.
+// pause has the node take tasks only while it can start some, and tells the leader what it can do now.
 func (a *Agent) pause() {
 	a.state.Pause(a.unable || a.full)
 	if a.real == nil {
 		return
 	}
 	if can := a.abilities(); !slices.Equal(can, a.can) {
-		a.can, a.renews = can, true
+		a.can = can
 		a.state.SetAbilities(can)
+		a.c.Log.Info("the node can do other things now", zap.Strings("abilities", can))
 	}
 }
 
@@ -233,10 +233,6 @@ func (a *Agent) untilWake() time.Duration {
 
 // act does what the state says; it reports whether all is over.
 func (a *Agent) act(now messages.Time) (over bool) {
-	if a.renews && a.state.Rejoin() {
-		a.renews, a.wasIn = false, false // nothing is lost
-		a.c.Log.Info("registers anew: it can do other things now", zap.Strings("abilities", a.can))
-	}
 	do := a.state.Act(now)
 	a.noteSession()
 	a.keep(now)

@@ -51,7 +51,7 @@ func TestNodeTakesNothingOnAFullDisk(t *testing.T) {
 	await.Until(t, "the leader hears that the disk has space again", func() bool { return !l.told(messages.AbilityFull) })
 }
 
-// TestNodeThatRunsTellsOfAFullDisk once it has no task.
+// TestNodeThatRunsTellsOfAFullDisk while its tasks run, and they run on.
 func TestNodeThatRunsTellsOfAFullDisk(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("needs root, to mount a small disk")
@@ -64,13 +64,26 @@ func TestNodeThatRunsTellsOfAFullDisk(t *testing.T) {
 	network := bus.NewMemory()
 	l := newLeader(t, network, time.Hour)
 	begin(t, network, func(c *nodeagent.Config) { c.Dir, c.Tasks.KeepFree = dir, 16<<20 })
-	l.submit(messages.Program{Tasks: 1, Command: []string{"true"}})
-	l.until("the task ends", func() bool { return len(l.finished) == 1 })
+	work, other := t.TempDir(), filepath.Join(dir, "other")
+	job := l.submit(messages.Program{Tasks: 1, Dir: work, Command: []string{"sh", "-c", "touch begun; while ! test -e end; do sleep 0.05; done"}})
+	await.Until(t, "the task runs", func() bool { _, err := os.Stat(filepath.Join(work, "begun")); return err == nil })
 	if l.told(messages.AbilityFull) {
 		t.Error("the leader hears that the disk is full")
 	}
-	if err := os.WriteFile(filepath.Join(dir, "other"), make([]byte, 54<<20), 0o600); err != nil {
+	session := l.session()
+	if err := os.WriteFile(other, make([]byte, 54<<20), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	await.Until(t, "the leader hears that the disk is full", func() bool { return l.told(messages.AbilityFull) })
+	if err := os.Remove(other); err != nil {
+		t.Fatal(err)
+	}
+	await.Until(t, "the leader hears that the disk has space again", func() bool { return !l.told(messages.AbilityFull) })
+	if err := os.WriteFile(filepath.Join(work, "end"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	l.until("the task ends", func() bool { return len(l.finished) == 1 })
+	if f := l.finished[first(job)]; f.Outcome != messages.Exited || f.ExitCode != 0 || l.session() != session {
+		t.Errorf("the task ended as %+v, in session %x; it began in %x", f, l.session(), session)
+	}
 }

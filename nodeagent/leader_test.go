@@ -124,12 +124,15 @@ func (l *leader) register(_ context.Context, node messages.Name, r messages.Regi
 	if l.silent {
 		return messages.RegisterReply{}, messages.Errorf(messages.Unavailable, "not now")
 	}
-	if s := l.sessions[node]; s == nil || s.number != r.Session {
+	stop := r.Running
+	if s := l.sessions[node]; s != nil && s.number == r.Session {
+		s.can, stop = r.Abilities, nil
+	} else {
 		l.sessions[node] = &session{number: r.Session, slots: r.Slots[0].Slots, can: r.Abilities}
 	}
 	l.note()
 	return messages.RegisterReply{
-		Lease: l.lease, Term: l.term, Stop: r.Running,
+		Lease: l.lease, Term: l.term, Stop: stop,
 		Markets: []messages.Market{{Name: "main", Classes: []messages.Name{"cpu"}}},
 	}, nil
 }

@@ -351,8 +351,8 @@ func (x *exchanges) grant(n *Node, node uint32, j *Job, stage, at int) messages.
 	return g
 }
 
-// register begins a session of a node, and returns the attempts that its agent is
-// to stop.
+// register begins a session of a node, or notes what the node of a session can do now, and returns the attempts that
+// its agent is to stop.
 func (x *exchanges) register(c *Register) (stop []messages.Attempt, err error) {
 	i, n := x.nodes.find(c.Node)
 	if (n == nil || n.Removed) && x.nodes.present >= MaxNodes {
@@ -363,7 +363,8 @@ func (x *exchanges) register(c *Register) (stop []messages.Attempt, err error) {
 		i = x.nodes.add(n)
 	}
 	x.watch.touchNode(i)
-	if n.Up && n.Session == c.Session {
+	if n.Up && n.Session == c.Session { // repeated, or for what the node can do now
+		n.Abilities = c.Abilities
 		return append(stop, n.Stop...), nil
 	}
 	if slices.Contains(n.Left, c.Session) {

@@ -15,6 +15,11 @@ func (s *State) Registered(now messages.Time, id uint64, r *messages.RegisterRep
 		s.Failed(now, id, messages.Errorf(messages.Invalid, "lease %v: must be positive", r.Lease))
 		return
 	}
+	if s.Joined() { // and only said what it can do now
+		s.session.registered(r)
+		s.serve(now, r.Markets)
+		return // an exchange says what to stop
+	}
 	s.session.registered(r)
 	s.slots.sleep()
 	s.tasks.version = 0

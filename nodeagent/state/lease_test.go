@@ -162,3 +162,37 @@ func TestCloseWithoutLeaseEndsAtOnce(t *testing.T) {
 		t.Fatal("waits for a session that it does not need")
 	}
 }
+
+// TestAbilitiesAreToldWhileTasksRun under the same session: no task is lost, and an exchange waits for the answer, or the
+// registration for that of an exchange. What is told is the latest.
+func TestAbilitiesAreToldWhileTasksRun(t *testing.T) {
+	a := newAgent(t, 2, 1)
+	a.SetAbilities([]messages.Name{"one"})
+	a.join()
+	session := a.Session()
+	a.vector(1, 1, 2)
+	r := a.request()
+	a.SetAbilities([]messages.Name{"two"})
+	a.silent()
+	a.Answered(a.now, r.ID, grants(r, 0, 1))
+	tells := a.request()
+	if g := tells.Register; g == nil || g.Session != session || !slices.Contains(g.Abilities, "two") || len(g.Running) != 1 {
+		t.Fatalf("%+v", tells)
+	}
+	a.SetAbilities([]messages.Name{"three"})
+	a.end(0, messages.Exited)
+	a.silent()
+	a.Failed(a.now, tells.ID, fails(messages.Unavailable))
+	if tells = a.sleep().Request; tells == nil || tells.Register == nil {
+		t.Fatalf("%+v", tells)
+	}
+	a.Registered(a.now, tells.ID, &messages.RegisterReply{Lease: lease, Markets: []messages.Market{{Name: "main", Classes: []messages.Name{"cpu"}}}, Term: 1})
+	tells = a.request()
+	if g := tells.Register; g == nil || !slices.Contains(g.Abilities, "three") {
+		t.Fatalf("%+v", tells)
+	}
+	a.Registered(a.now, tells.ID, &messages.RegisterReply{Lease: lease, Term: 1})
+	if e := a.request().Exchange; e == nil || len(e.Finished) != 1 || e.Session != session || len(a.stops) > 0 {
+		t.Errorf("%+v, and stopped %v", e, a.stops)
+	}
+}

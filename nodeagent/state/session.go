@@ -101,7 +101,12 @@ func (s *session) put(now messages.Time, r *Request) { s.request, s.firstSent = 
 func (s *session) exchange(e *messages.Exchange) *Request {
 	s.seq++
 	e.Session, e.Seq = s.number, s.seq
-	return &Request{Within: messages.Duration(max(leastWithin, min(s.lease.Std()/4, registerWithin))), Exchange: e}
+	return &Request{Within: s.within(), Exchange: e}
+}
+
+// within bounds the wait for one answer while the node holds a lease.
+func (s *session) within() messages.Duration {
+	return messages.Duration(max(leastWithin, min(s.lease.Std()/4, registerWithin)))
 }
 
 // transmit returns one more transmission of the request under way.

@@ -17,6 +17,7 @@ type State struct {
 	tasks   tasks
 	markets markets
 	closing bool
+	tells   bool // the abilities are others than the leader was told
 	paused  bool // nothing can be started until there is an executor again
 	out     Actions
 }
@@ -37,17 +38,9 @@ func New(offered []messages.ClassSlots, rng *rand.Rand) *State {
 	return s
 }
 
-// SetAbilities says what the node can do to a task, for registrations to come.
-func (s *State) SetAbilities(can []messages.Name) { s.abilities = can }
-
-// Rejoin registers the node anew, unless it has tasks: for what it can do now.
-func (s *State) Rejoin() (done bool) {
-	if !s.Joined() || s.Running() > 0 {
-		return !s.Joined()
-	}
-	s.lose()
-	return true
-}
+// SetAbilities says what the node can do to a task. While the node holds a lease, the leader is told at once: by a
+// registration under the same session, which keeps the tasks.
+func (s *State) SetAbilities(can []messages.Name) { s.abilities, s.tells = can, true }
 
 // SetFeeds says that tasks at hand can be left with the runner.
 func (s *State) SetFeeds() { s.tasks.feeds = true }
@@ -129,6 +122,8 @@ func (s *State) send(now messages.Time) {
 			return
 		}
 		s.session.put(now, s.registration())
+	case s.tells && !s.closing:
+		s.session.put(now, s.registration())
 	case s.due(now):
 		s.session.put(now, s.exchange(now))
 	default:
@@ -145,7 +140,12 @@ func (s *State) due(now messages.Time) bool {
 }
 
 func (s *State) registration() *Request {
-	return &Request{Within: messages.Duration(registerWithin), Register: &messages.RegisterRequest{
+	s.tells = false
+	within := messages.Duration(registerWithin)
+	if s.Joined() {
+		within = s.session.within()
+	}
+	return &Request{Within: within, Register: &messages.RegisterRequest{
 		Session: s.session.number, Slots: s.offered, Running: s.tasks.list(),
 		Abilities: append(slices.Clone(s.abilities), messages.AbilitySharedEnv),
 	}}
