@@ -40,14 +40,20 @@ func setMetaAside(o *server.Options, failed error) (aside string, moved bool) {
 
 // keepJetStream starts JetStream again after a full disk. The server of a cluster stops
 // JetStream for good when a write finds no space, and with it this host's part of the depot
-// and of the stream of observations.
+// and of the stream of observations. Any other server keeps the streams that were written to from
+// taking anything more: there JetStream is stopped once there is room, and started again.
 func keepJetStream(ctx context.Context, s *server.Server, o *server.Options, log *zap.Logger) {
 	stopped := false
+	lines, _ := s.Logger().(*natsLog)
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-time.After(beat.Until(jetStreamEvery)):
+		}
+		if lines != nil && lines.noSpace.Load() && s.JetStreamEnabled() && hasRoom(o.StoreDir) {
+			lines.noSpace.Store(false)
+			_ = s.ShutdownJetStream()
 		}
 		// Without a configuration the stop has come to its end.
 		if s.JetStreamEnabled() || s.JetStreamConfig() != nil || !s.Running() {
@@ -58,8 +64,7 @@ func keepJetStream(ctx context.Context, s *server.Server, o *server.Options, log
 			log.Error("JetStream has stopped, and with it this host's part of the depot; it starts again when there is room on the disk", zap.String("directory", o.StoreDir), zap.Int("bytes wanted", jetStreamRoom))
 			continue // the groups of its streams end a little later
 		}
-		var disk unix.Statfs_t
-		if unix.Statfs(o.StoreDir, &disk) != nil || disk.Bavail*uint64(disk.Bsize) < jetStreamRoom {
+		if !hasRoom(o.StoreDir) {
 			continue
 		}
 		if err := s.EnableJetStream(&server.JetStreamConfig{StoreDir: o.StoreDir, MaxStore: o.JetStreamMaxStore, SyncAlways: o.SyncAlways, Strict: !o.NoJetStreamStrict, CompressOK: true}); err != nil {
@@ -70,4 +75,10 @@ func keepJetStream(ctx context.Context, s *server.Server, o *server.Options, log
 		stopped = false
 		log.Warn("JetStream runs again")
 	}
+}
+
+// hasRoom reports whether JetStream has enough space on the disk of its directory to start again.
+func hasRoom(dir string) bool {
+	var disk unix.Statfs_t
+	return unix.Statfs(dir, &disk) == nil && disk.Bavail*uint64(disk.Bsize) >= jetStreamRoom
 }

@@ -2,18 +2,23 @@ package embedded
 
 import (
 	"bytes"
+	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/zap"
 	"go.uber.org/zap/zaptest/observer"
+	"golang.org/x/sys/unix"
 
 	"github.com/candor-grid/candor/deploy/identity"
 	"github.com/candor-grid/candor/messages"
 	"github.com/candor-grid/candor/messages/await"
+	"github.com/candor-grid/candor/messages/bus"
 )
 
 // TestJetStreamStartsAgainAfterAFullDisk: two of three servers stop JetStream, as a server
@@ -45,6 +50,51 @@ func TestJetStreamStartsAgainAfterAFullDisk(t *testing.T) {
 			t.Errorf("%s: %+v", s.server.Name(), c)
 		}
 	}
+}
+
+// TestDepotTakesFilesAfterAFullDisk of a site of one host, without a restart: a stream whose write found no space took
+// nothing more.
+func TestDepotTakesFilesAfterAFullDisk(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("needs root, to mount a small disk")
+	}
+	c := small(t.TempDir())
+	disk := filepath.Join(c.State, "nats")
+	if err := os.Mkdir(disk, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := unix.Mount("tmpfs", disk, "tmpfs", 0, "size=512m"); err != nil {
+		t.Skip("cannot mount: ", err)
+	}
+	t.Cleanup(func() { _ = unix.Unmount(disk, unix.MNT_DETACH) })
+	s := start(t, c)
+	t.Cleanup(func() { closeSite(t, s) })
+	alice := connect(t, s, "alice")
+	put := func(content byte, patience time.Duration) error {
+		data := bytes.Repeat([]byte{content}, 1<<18)
+		ctx, cancel := context.WithTimeout(t.Context(), patience)
+		defer cancel()
+		_, err := bus.SendFile(ctx, alice.bus, messages.Subject(alice.site, messages.Depot, messages.VerbPut, alice.name), messages.Attempt{}, alice.file("in", data), bytes.NewReader(data))
+		return err
+	}
+	if err := put(1, await.Patience); err != nil {
+		t.Fatal(err)
+	}
+	var used unix.Statfs_t
+	if err := unix.Statfs(disk, &used); err != nil {
+		t.Fatal(err)
+	}
+	resize := func(bytes uint64) {
+		if err := unix.Mount("tmpfs", disk, "tmpfs", unix.MS_REMOUNT, fmt.Sprint("size=", bytes)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	resize((used.Blocks - used.Bfree) * uint64(used.Bsize))
+	if err := put(2, time.Second); err == nil {
+		t.Fatal("the disk is not full")
+	}
+	resize(512 << 20)
+	await.Until(t, "the depot takes a file", func() bool { return put(2, 5*time.Second) == nil })
 }
 
 // TestFreeSpaceIsNoLimitOfStreams: what the streams of all accounts may hold is not bounded by

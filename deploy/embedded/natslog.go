@@ -5,12 +5,14 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promauto"
 	"go.uber.org/zap"
+	"golang.org/x/sys/unix"
 )
 
 // natsLog passes the server's log lines on. Its notices are details here. Each
@@ -21,6 +23,8 @@ type natsLog struct {
 	refused *prometheus.CounterVec // what clients tried; nil: not counted
 	fatal   chan string            // why the server cannot go on; one at most is kept
 	quiet   time.Time              // until then its cluster comes together, and warnings of that are details
+
+	noSpace atomic.Bool // a write found the disk full, after which its stream takes no more
 
 	mu      sync.Mutex
 	second  time.Time
@@ -96,10 +100,12 @@ func (l *natsLog) Errorf(format string, v ...any) {
 	l.bounded(l.log.Warnf, format, v)
 }
 
-// count tells by the words of a line what the server refused, as it counts none itself.
+// count tells by the words of a line what the server refused, as it counts none itself, and that a write found no space.
 func (l *natsLog) count(format string, v []any) {
 	what := ""
 	switch {
+	case strings.Contains(format, "ritical write error") && strings.Contains(fmt.Sprint(v...), unix.ENOSPC.Error()):
+		l.noSpace.Store(true)
 	case strings.Contains(format, "Publish Violation"):
 		what = "publish"
 	case strings.Contains(format, "Subscription Violation"):
